@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Speed and memory of analyze, end to end: a generated archive (or the one given)
+# is analysed with one and two in-process ranks, several times. Prints events per
+# second of wall time, events per CPU second, peak memory, the stage breakdown of
+# rank 0, and the sizes of archive and result. One run of this script is one
+# measurement: compare only figures of the same run.
+#
+# usage: bench/analyze/run.sh [-n REPEATS] [SPEC | ARCHIVE.otf2]
+#   SPEC as of coppice demo --spec, default stencil:procs=16,events=16M,jitter=5
+set -eu
+cd "$(dirname "$0")/../.."
+repeats=3
+if [ "${1:-}" = "-n" ]; then repeats=$2; shift 2; fi
+what=${1:-stencil:procs=16,events=16M,jitter=5}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/coppice" ./cmd/coppice
+case $what in
+*.otf2) anchor=$what ;;
+*) anchor=$work/trace/traces.otf2
+	"$work/coppice" demo --archive "$work/trace" --spec "$what" >/dev/null ;;
+esac
+echo "$what: archive $(du -sb "$(dirname "$anchor")" | cut -f 1) bytes"
+for ranks in 1 2; do
+	for i in $(seq "$repeats"); do
+		/usr/bin/env time -f "%U %S %e %M" -o "$work/time" \
+			"$work/coppice" analyze "$anchor" -o "$work/run.xtf" -f -v -j "$ranks" --progress none 2>"$work/log"
+		events=$(sed -n 's/.*: \([0-9]*\) events of .*/\1/p' "$work/log")
+		awk -v e="$events" -v r="$ranks" -v i="$i" '{ printf "%d rank(s), run %d: %.2f M events/s wall, %.2f M events per CPU second, %.2f s wall, peak %.0f MiB\n", r, i, e/$3/1e6, e/($1+$2)/1e6, $3, $4/1024 }' "$work/time"
+	done
+	grep 'rank 0' "$work/log" | sed 's/^coppice: /    /'
+done
+echo "result $(stat -c %s "$work/run.xtf") bytes"

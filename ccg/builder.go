@@ -1,0 +1,424 @@
+package ccg
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Options are the parameters of the structure; they decide the bytes. Zero
+// values mean the defaults.
+type Options struct {
+	Fold int // K, longest loop body that is folded, in list entries (256); below 0: none
+	Fan  int // B, most children of a node (16)
+}
+
+// Bounds and defaults of the options.
+const (
+	DefaultFold = 256
+	DefaultFan  = 16
+	maxFold     = 1 << 16
+	maxFan      = 128
+)
+
+func (o Options) normal() Options {
+	switch {
+	case o.Fold == 0:
+		o.Fold = DefaultFold
+	case o.Fold < 0:
+		o.Fold = 0
+	}
+	if o.Fan == 0 {
+		o.Fan = DefaultFan
+	}
+	return Options{Fold: min(o.Fold, maxFold), Fan: min(max(o.Fan, 2), maxFan)}
+}
+
+// frame is an open call.
+type frame struct {
+	ref     uint32 // region or calling context
+	region  uint32 // region whose exclusive time the gaps are
+	kind    trace.Kind
+	flags   uint8
+	list    uint32 // 1 + tuple of the Groups and Repeats here, 0 if not asked for yet
+	first   int32  // its entries begin here; those below base are carried
+	base    int32  // its loose entries begin here
+	carried int32  // its Groups in Builder.carried begin here
+	words   int32  // words of the enter in Builder.enters begin here
+	levels  int32  // 1 + place of its counts in Builder.levels, 0 if nothing was carried
+	event   uint64 // number of the enter
+}
+
+// levelCounts are the Groups that a frame holds per level, level 1 first.
+type levelCounts [32]uint8
+
+// Builder makes the graph of one location at a time. See the package comment
+// for its memory.
+type Builder struct {
+	defs *trace.Definitions
+	opt  Options
+	p    trace.P
+
+	store  *store
+	tuples *tuples
+	list   entryStack
+	frames []frame
+
+	carried []uint32 // Groups of open frames: highest level first, oldest first
+	levels  []levelCounts
+	enters  []uint64 // tuple words of enters with attributes, and unwind distances
+	places  *places
+	history history
+
+	first, last trace.Time
+	events      uint64
+	gaps        []byte // one varint per event
+	values      []byte // one varint per value slot, in stream order
+	payload     []byte // 8 bytes per word of unknown and surplus bytes
+	diags       trace.Diagnostics
+
+	words  []uint64 // scratch: a tuple
+	ids    []uint32 // scratch: children
+	packed []uint32 // scratch of pack
+	calls  []uint32 // by region: 1 + tuple of the plain call
+	lists  []uint32 // by region: 1 + tuple of its Groups and Repeats
+	leaves []uint32 // by tuple: the node without children
+	single [singleSlots]singleCall
+	err    error
+}
+
+// singleCall remembers a call with one child: most calls that are not leaves
+// hold one record.
+type singleCall struct{ tuple, child, id uint32 }
+
+const singleSlots = 256
+
+// NewBuilder returns a builder for location p.
+func NewBuilder(defs *trace.Definitions, p trace.P, o Options) *Builder {
+	b := &Builder{
+		defs: defs, opt: o.normal(), store: newStore(), tuples: newTuples(), places: newPlaces(defs),
+		history: history{counters: newCounters(defs)},
+	}
+	b.Reset(p)
+	return b
+}
+
+// Reset prepares b for another location and keeps its memory.
+func (b *Builder) Reset(p trace.P) {
+	b.p, b.err = p, nil
+	b.store.reset()
+	b.tuples.reset()
+	b.list.reset(b.opt)
+	b.places.of(p)
+	b.history.reset()
+	b.carried, b.enters, b.levels = b.carried[:0], b.enters[:0], b.levels[:0]
+	b.gaps, b.values, b.payload = b.gaps[:0], b.values[:0], b.payload[:0]
+	b.first, b.last, b.events = 0, 0, 0
+	b.diags = trace.Diagnostics{}
+	b.calls, b.lists, b.leaves = b.calls[:0], b.lists[:0], b.leaves[:0]
+	b.single = [singleSlots]singleCall{}
+	b.frames = append(b.frames[:0], frame{ref: trace.Undefined, region: trace.Undefined})
+}
+
+// Memory returns the bytes that b holds.
+func (b *Builder) Memory() uint64 {
+	n := b.store.memory() + b.tuples.memory() + b.list.memory()
+	n += uint64(cap(b.frames))*56 + 32*uint64(cap(b.levels)) + 4*uint64(cap(b.carried)+cap(b.ids)+cap(b.packed)) + 8*uint64(cap(b.enters)+cap(b.words))
+	n += uint64(cap(b.gaps) + cap(b.values) + cap(b.payload))
+	return n + 4*uint64(cap(b.calls)+cap(b.lists)+cap(b.leaves))
+}
+
+// Add appends the events of a batch, in stream order. After an error b is of no
+// further use but Reset.
+func (b *Builder) Add(batch *trace.Batch) error {
+	if b.err != nil {
+		return b.err
+	}
+	for i := range batch.Events {
+		e := &batch.Events[i]
+		if err := b.add(batch, e); err != nil {
+			b.err = fmt.Errorf("call graph: location %d, event %d: %w", b.p, b.events, err)
+			return b.err
+		}
+		b.events++
+	}
+	return nil
+}
+
+func (b *Builder) add(batch *trace.Batch, e *trace.Event) error {
+	if e.Time < b.last {
+		return fmt.Errorf("%d after %d: %w", e.Time, b.last, ErrTime)
+	}
+	if b.events == 0 {
+		b.first, b.last = e.Time, e.Time
+	}
+	b.gaps = appendVarint(b.gaps, uint64(e.Time-b.last))
+	b.last = e.Time
+	switch e.Kind {
+	case trace.Enter:
+		if e.Len == 0 && e.Flags == 0 {
+			b.open(e.Ref, e.Ref, trace.Enter, 0)
+			return nil
+		}
+		return b.enter(batch, e)
+	case trace.Leave:
+		if top := &b.frames[len(b.frames)-1]; top.ref == e.Ref && top.kind == trace.Enter {
+			if e.Len == 0 && e.Flags == 0 && top.flags == 0 {
+				return b.closePlain(top)
+			}
+			return b.leave(batch, e)
+		}
+	case trace.CallingContextEnter:
+		return b.enter(batch, e)
+	case trace.CallingContextLeave:
+		top := &b.frames[len(b.frames)-1]
+		if e.Len > 0 && uint64(e.Arg) < uint64(len(batch.Args)) && top.kind == trace.CallingContextEnter && uint64(top.ref) == batch.Args[e.Arg] {
+			return b.leave(batch, e)
+		}
+	}
+	return b.record(batch, e)
+}
+
+// appendVarint is binary.AppendUvarint with the short cases first.
+func appendVarint(dst []byte, v uint64) []byte {
+	if v < 1<<7 {
+		return append(dst, byte(v))
+	}
+	if v < 1<<14 {
+		return append(dst, byte(v)|0x80, byte(v>>7))
+	}
+	if v < 1<<21 {
+		return append(dst, byte(v)|0x80, byte(v>>7)|0x80, byte(v>>14))
+	}
+	for v >= 1<<7 {
+		dst = append(dst, byte(v)|0x80)
+		v >>= 7
+	}
+	return append(dst, byte(v))
+}
+
+func (b *Builder) open(ref, region uint32, k trace.Kind, flags uint8) {
+	n := int32(len(b.list.entries))
+	b.frames = append(b.frames, frame{
+		ref: ref, region: region, kind: k, flags: flags, first: n, base: n,
+		carried: int32(len(b.carried)), words: int32(len(b.enters)), event: b.events,
+	})
+}
+
+// enter opens a call that has more than a region.
+func (b *Builder) enter(batch *trace.Batch, e *trace.Event) error {
+	w, err := eventWords(batch, e)
+	if err != nil {
+		return err
+	}
+	if e.Kind == trace.Enter {
+		b.open(e.Ref, e.Ref, e.Kind, e.Flags)
+	} else {
+		if len(w) < 2 || w[0] > trace.Undefined || w[1] > trace.Undefined {
+			return fmt.Errorf("%s: %w", e.Kind, ErrBatch)
+		}
+		region, _ := b.defs.ContextRegion(uint32(w[0]))
+		b.open(uint32(w[0]), region, e.Kind, e.Flags)
+		b.enters = append(b.enters, w[1])
+		w = w[2:]
+	}
+	b.enters, err = b.tail(b.enters, w, e.Flags)
+	return err
+}
+
+// leave closes a call whose enter or leave has more than a region.
+func (b *Builder) leave(batch *trace.Batch, e *trace.Event) error {
+	w, err := eventWords(batch, e)
+	if err != nil {
+		return err
+	}
+	if e.Kind == trace.CallingContextLeave {
+		w = w[1:]
+	}
+	top := &b.frames[len(b.frames)-1]
+	b.beginCall(top, e.Flags, 0)
+	if b.words, err = b.tail(b.words, w, e.Flags); err != nil {
+		return err
+	}
+	return b.closeWords(top)
+}
+
+// beginCall puts the start of an open call's tuple into words.
+func (b *Builder) beginCall(top *frame, leaveFlags uint8, cut uint64) {
+	b.words = append(b.words[:0],
+		classCall|uint64(top.kind)<<wordKind|uint64(top.flags)<<wordFlags|uint64(leaveFlags)<<wordLeave|cut, uint64(top.ref))
+	b.words = append(b.words, b.enters[top.words:]...)
+	b.enters = b.enters[:top.words]
+}
+
+// closeWords closes the top frame with the tuple in words.
+func (b *Builder) closeWords(top *frame) error {
+	t, _, err := b.tuples.intern(b.words)
+	if err != nil {
+		return err
+	}
+	return b.close(top, t)
+}
+
+// closePlain closes a call that has a region only.
+func (b *Builder) closePlain(top *frame) error {
+	if int64(top.ref) < int64(len(b.calls)) {
+		if t := b.calls[top.ref]; t != 0 {
+			return b.close(top, t-1)
+		}
+	}
+	b.words = append(b.words[:0], classCall|uint64(trace.Enter)<<wordKind, uint64(top.ref))
+	t, _, err := b.tuples.intern(b.words)
+	if err != nil {
+		return err
+	}
+	remember(&b.calls, top.ref, t+1)
+	return b.close(top, t)
+}
+
+// maxDense is the largest reference that gets a place in a dense table.
+const maxDense = 1 << 16
+
+// remember stores v in a table by reference, unless the reference is large.
+func remember(table *[]uint32, ref, v uint32) {
+	if ref >= maxDense {
+		return
+	}
+	for int64(len(*table)) <= int64(ref) {
+		*table = append(*table, 0)
+	}
+	(*table)[ref] = v
+}
+
+// close makes a Call of the top frame and appends it to the frame below.
+func (b *Builder) close(top *frame, tuple uint32) error {
+	switch n := len(b.list.entries) - int(top.first); {
+	case n == 0 && int(top.carried) == len(b.carried): // no children
+		b.frames = b.frames[:len(b.frames)-1]
+		return b.appendLeaf(kindCall, tuple)
+	case n == 1 && top.levels == 0 && b.list.entries[top.first].count == 1:
+		return b.closeSingle(tuple, b.list.entries[top.first].id)
+	}
+	words, err := b.finishFrame(top)
+	if err != nil {
+		return err
+	}
+	id, err := b.store.intern(uint32(kindCall)<<kindShift|tuple, words)
+	if err != nil {
+		return err
+	}
+	b.frames = b.frames[:len(b.frames)-1]
+	return b.appendNode(id)
+}
+
+// closeSingle closes the top frame, which holds one node.
+func (b *Builder) closeSingle(tuple, child uint32) error {
+	b.list.pop(1)
+	b.frames = b.frames[:len(b.frames)-1]
+	known := &b.single[(tuple*31+child)%singleSlots]
+	if known.id != 0 && known.tuple == tuple && known.child == child {
+		return b.appendNode(known.id)
+	}
+	b.ids = append(b.ids[:0], child)
+	id, err := b.store.intern(uint32(kindCall)<<kindShift|tuple, b.ids)
+	if err != nil {
+		return err
+	}
+	*known = singleCall{tuple, child, id}
+	return b.appendNode(id)
+}
+
+// appendLeaf appends a node without children to the top frame.
+func (b *Builder) appendLeaf(k kind, tuple uint32) error {
+	if int64(tuple) < int64(len(b.leaves)) {
+		if id := b.leaves[tuple]; id != 0 {
+			return b.appendNode(id)
+		}
+	}
+	id, err := b.store.intern(uint32(k)<<kindShift|tuple, nil)
+	if err != nil {
+		return err
+	}
+	for int64(len(b.leaves)) <= int64(tuple) {
+		b.leaves = append(b.leaves, 0)
+	}
+	b.leaves[tuple] = id
+	return b.appendNode(id)
+}
+
+// listTuple returns the tuple of Groups and Repeats in a frame.
+func (b *Builder) listTuple(f *frame) (uint32, error) {
+	if f.list != 0 {
+		return f.list - 1, nil
+	}
+	if int64(f.region) < int64(len(b.lists)) && b.lists[f.region] != 0 {
+		f.list = b.lists[f.region]
+		return f.list - 1, nil
+	}
+	b.words = append(b.words[:0], classList, uint64(f.region))
+	t, _, err := b.tuples.intern(b.words)
+	if err != nil {
+		return 0, err
+	}
+	f.list = t + 1
+	remember(&b.lists, f.region, t+1)
+	return t, nil
+}
+
+// Finish closes open calls and returns the location's graph. b can then be
+// Reset.
+func (b *Builder) Finish() (*Local, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	for len(b.frames) > 1 {
+		top := &b.frames[len(b.frames)-1]
+		b.problem(trace.DiagOpenCall, top.event, "never left: call of region", top.region)
+		b.beginCall(top, 0, wordCut)
+		if err := b.closeWords(top); err != nil {
+			return nil, b.fail(err)
+		}
+	}
+	top := &b.frames[0]
+	t, err := b.listTuple(top)
+	if err != nil {
+		return nil, b.fail(err)
+	}
+	words, err := b.finishFrame(top)
+	if err != nil {
+		return nil, b.fail(err)
+	}
+	root, err := b.store.intern(uint32(kindRoot)<<kindShift|t, words)
+	if err != nil {
+		return nil, b.fail(err)
+	}
+	l := &Local{
+		p: b.p, opt: b.opt, first: b.first, last: b.last, events: b.events,
+		gaps: take(&b.gaps), values: take(&b.values), payload: take(&b.payload), diags: b.diags,
+	}
+	if l.graph, err = canonical(b.store, b.tuples, root); err != nil {
+		return nil, b.fail(err)
+	}
+	b.err = fmt.Errorf("call graph: location %d is finished: reset the builder", b.p)
+	return l, nil
+}
+
+// keepStream is the largest buffer that a builder keeps for the next location.
+const keepStream = 16 << 20
+
+// take returns the contents of a stream: a copy of a small one, whose buffer
+// stays, and a large one itself.
+func take(stream *[]byte) []byte {
+	if cap(*stream) <= keepStream {
+		return slices.Clone(*stream)
+	}
+	s := *stream
+	*stream = nil
+	return s
+}
+
+func (b *Builder) fail(err error) error {
+	b.err = fmt.Errorf("call graph: location %d, at its end: %w", b.p, err)
+	return b.err
+}

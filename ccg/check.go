@@ -1,0 +1,132 @@
+package ccg
+
+import (
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Check tests every invariant of the package comment on a graph and all its
+// locations, in ascending P: canonical numbering, no content twice, fan-out,
+// reachability, event counts, and that every column decodes to what its heads
+// say and expands to events.
+func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
+	if err := s.checkContent(); err != nil {
+		return fmt.Errorf("call graph: %w", err)
+	}
+	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.Tuples())}
+	last, any := trace.P(0), false
+	for l, err := range locations {
+		if err != nil {
+			return err
+		}
+		if any && l.p <= last {
+			return fmt.Errorf("call graph: location %d after %d: %w", l.p, last, ErrCorrupt)
+		}
+		last, any = l.p, true
+		if err := c.visit(l.root); err != nil {
+			return fmt.Errorf("call graph: location %d: %w", l.p, err)
+		}
+		if err := l.check(); err != nil {
+			return err
+		}
+	}
+	if int(c.nodes) != s.Nodes() || int(c.tuples) != s.Tuples() {
+		return fmt.Errorf("call graph: %d of %d nodes and %d of %d tuples are used: %w",
+			c.nodes, s.Nodes(), c.tuples, s.Tuples(), ErrCorrupt)
+	}
+	return nil
+}
+
+// checkContent looks for equal nodes and bad nodes; tuples were compared when
+// they were read.
+func (s *Shared) checkContent() error {
+	g := graph{nodes: newStore(), tuples: s.graph.tuples, shapes: s.graph.shapes}
+	from := s.graph.nodes
+	for id := uint32(1); int(id) <= from.len(); id++ {
+		if err := g.checkNode(id, from.meta[id], from.words(id), s.opt.Fan); err != nil {
+			return err
+		}
+		n, err := g.nodes.intern(from.meta[id], from.words(id))
+		if err != nil {
+			return err
+		}
+		if n != id {
+			return fmt.Errorf("nodes %d and %d are equal: %w", n, id, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// numbering follows the canonical order over all locations.
+type numbering struct {
+	s      *Shared
+	seen   []bool
+	tuple  []bool
+	nodes  uint32
+	tuples uint32
+	stack  []visit
+}
+
+// visit walks what root reaches in post-order: every node met for the first
+// time must have the next id, and its tuple be known or the next one.
+func (c *numbering) visit(root uint32) error {
+	nodes := c.s.graph.nodes
+	c.stack = append(c.stack[:0], visit{id: root})
+	for len(c.stack) > 0 {
+		v := &c.stack[len(c.stack)-1]
+		if list := nodes.children(v.id); !c.seen[v.id] && int64(v.next) < int64(len(list)) {
+			child := list[v.next]
+			v.next++
+			if !c.seen[child] {
+				c.stack = append(c.stack, visit{id: child})
+			}
+			continue
+		}
+		id := v.id
+		c.stack = c.stack[:len(c.stack)-1]
+		if c.seen[id] {
+			continue
+		}
+		c.seen[id] = true
+		if c.nodes++; id != c.nodes {
+			return fmt.Errorf("node %d comes as number %d: %w", id, c.nodes, ErrCorrupt)
+		}
+		if t := nodes.tuple(id); !c.tuple[t] {
+			if t != c.tuples {
+				return fmt.Errorf("tuple %d comes as number %d: %w", t, c.tuples, ErrCorrupt)
+			}
+			c.tuple[t] = true
+			c.tuples++
+		}
+	}
+	return nil
+}
+
+// check decodes all columns and expands the location.
+func (l *Location) check() error {
+	for i := range l.cols {
+		if err := l.cols[i].Verify(); err != nil {
+			return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, i, ErrCorrupt, err)
+		}
+	}
+	x := l.Expand()
+	var b trace.Batch
+	n := uint64(0)
+	for {
+		err := x.Next(&b)
+		n += uint64(len(b.Events))
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if n != l.Events() {
+		return fmt.Errorf("call graph: location %d: %d events, %d announced: %w", l.p, n, l.Events(), ErrCorrupt)
+	}
+	return nil
+}

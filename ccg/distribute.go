@@ -1,0 +1,218 @@
+package ccg
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"math"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/column"
+)
+
+// Distribute deals a location's gaps and values out to the columns of their
+// slots and returns the location's blob.
+func Distribute(s *Shared, l *Local) ([]byte, error) {
+	return NewDistributor(s).Distribute(l)
+}
+
+// Distributor is Distribute with memory that is kept between locations. Its
+// first use builds an index of the shared nodes, unless the Shared comes from a
+// Union of this process.
+type Distributor struct {
+	shared  *Shared
+	places  *places
+	enc     column.Encoder
+	writers []column.Writer
+	words   []uint64
+}
+
+// NewDistributor returns a Distributor for s.
+func NewDistributor(s *Shared) *Distributor {
+	return &Distributor{shared: s, places: newPlaces(s.defs)}
+}
+
+// locate maps the nodes of a location to those of the shared graph.
+func (d *Distributor) locate(l *Local) ([]uint32, error) {
+	s := d.shared
+	s.indexed.Do(s.buildIndex)
+	d.places.of(l.p)
+	tuple := make([]uint32, l.graph.tuples.len())
+	for t := range tuple {
+		w, err := s.encoding.relabel(d.places, &l.graph.shapes[t], l.graph.tuples.at(uint32(t)), d.words)
+		if err != nil {
+			return nil, err
+		}
+		d.words = slices.Grow(d.words[:0], len(w))
+		n, ok := s.graph.tuples.find(w)
+		if !ok {
+			return nil, fmt.Errorf("tuple %d: %w", t, ErrForeign)
+		}
+		tuple[t] = n
+	}
+	from := l.graph.nodes
+	ids := make([]uint32, from.len()+1)
+	var words []uint32
+	for id := uint32(1); int(id) <= from.len(); id++ {
+		words = append(words[:0], from.words(id)...)
+		for i, c := range from.children(id) {
+			words[i] = ids[c]
+		}
+		if ids[id] = s.graph.nodes.find(from.meta[id]&^tupleMask|tuple[from.tuple(id)], words); ids[id] == 0 {
+			return nil, fmt.Errorf("node %d: %w", id, ErrForeign)
+		}
+	}
+	return ids, nil
+}
+
+// buildIndex makes the nodes findable.
+func (s *Shared) buildIndex() {
+	if s.graph.nodes.len() > 0 && s.graph.nodes.index.used == 0 {
+		s.graph.nodes.reindex()
+	}
+}
+
+// Distribute returns the blob of l.
+func (d *Distributor) Distribute(l *Local) ([]byte, error) {
+	blob, err := d.distribute(l)
+	if err != nil {
+		return nil, fmt.Errorf("call graph: distributing location %d: %w", l.p, err)
+	}
+	return blob, nil
+}
+
+func (d *Distributor) distribute(l *Local) ([]byte, error) {
+	ids, err := d.locate(l)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]uint32, l.Nodes())
+	for i := range order {
+		order[i] = uint32(i + 1)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return int(int64(ids[a]) - int64(ids[b])) })
+	v, err := newView(l.graph, d.shared.defs, uint32(l.Nodes()), order, ids, math.MaxUint64)
+	if err != nil {
+		return nil, err
+	}
+	if v.events != l.events {
+		return nil, fmt.Errorf("%d events in the structure, %d in the location: %w", v.events, l.events, ErrCorrupt)
+	}
+	for len(d.writers) < len(v.cols) {
+		d.writers = append(d.writers, column.Writer{})
+	}
+	for i, c := range v.cols {
+		d.writers[i].Init(&d.enc)
+		d.writers[i].Reserve(c.count)
+	}
+	if err := d.walk(v, l); err != nil {
+		return nil, err
+	}
+	return d.blob(v, l)
+}
+
+// streams are the three streams of a location.
+type streams struct {
+	gaps, values, payload []byte
+	bad                   bool
+}
+
+// varint takes a varint from the start of b.
+func (s *streams) varint(b *[]byte) uint64 {
+	src := *b
+	if len(src) > 1 {
+		if src[0] < 0x80 {
+			*b = src[1:]
+			return uint64(src[0])
+		}
+		if src[1] < 0x80 {
+			*b = src[2:]
+			return uint64(src[0]&0x7F) | uint64(src[1])<<7
+		}
+	}
+	v, n := binary.Uvarint(src)
+	if n <= 0 {
+		s.bad = true
+		return 0
+	}
+	*b = src[n:]
+	return v
+}
+
+// walk deals out the streams: the k-th event takes the k-th gap and its values.
+func (d *Distributor) walk(v *view, l *Local) error {
+	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
+	var w walker
+	w.init(v)
+	for !in.bad {
+		st, id, slot := w.next()
+		switch st {
+		case stepEnd:
+			if len(in.gaps)+len(in.values)+len(in.payload) != 0 {
+				return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
+			}
+			return nil
+		case stepCut:
+			continue
+		}
+		d.writers[v.column[slot]].Add(in.varint(&in.gaps))
+		if st == stepClose && v.extra[id]&extraLeave != 0 || st != stepClose && v.extra[id]&extraFirst != 0 {
+			d.extra(v, id, st, &in)
+		}
+	}
+	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+}
+
+// extra deals out the values and bytes of one record, enter or leave.
+func (d *Distributor) extra(v *view, id uint32, st step, in *streams) {
+	h := v.shapeOf(id)
+	at, n := v.valueSlots(h, id, st)
+	for _, c := range v.column[at : at+n] {
+		d.writers[c].Add(in.varint(&in.values))
+	}
+	words := h.payload
+	if st == stepClose {
+		words = h.leavePayload
+	}
+	for range words {
+		if len(in.payload) < 8 {
+			in.bad = true
+			return
+		}
+		d.writers[v.bytes].Add(binary.LittleEndian.Uint64(in.payload))
+		in.payload = in.payload[8:]
+	}
+}
+
+// valueSlots returns the first value slot of a record, enter or leave, and their
+// number.
+func (v *view) valueSlots(h *shape, id uint32, st step) (at, n uint32) {
+	s := v.nodes
+	at = v.slot[id] + s.off[id+1] - s.off[id]
+	if h.class == classCall {
+		at++
+	}
+	if st == stepClose {
+		return at + h.values, h.leaveValues
+	}
+	return at, h.values
+}
+
+// blob puts a location together; see the package comment.
+func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
+	dst := append([]byte(localMagic), formatVersion, modeLossless)
+	for _, x := range []uint64{uint64(l.p), uint64(v.ids[v.root]), uint64(l.first), l.events, uint64(len(v.cols))} {
+		dst = binary.AppendUvarint(dst, x)
+	}
+	var body []byte
+	for i, c := range v.cols {
+		if n := d.writers[i].Len(); n != c.count {
+			return nil, fmt.Errorf("column %d has %d values, its slots %d: %w", i, n, c.count, ErrCorrupt)
+		}
+		start := len(body)
+		body = d.writers[i].AppendBare(body)
+		dst = binary.AppendUvarint(dst, uint64(len(body)-start))
+	}
+	dst = append(dst, body...)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst, castagnoli)), nil
+}

@@ -1,0 +1,100 @@
+// Package ccg holds Complete Call Graphs: the whole event stream of every
+// location as one shared graph of structure, and columns of times and values
+// beside it. It builds, joins, encodes, expands, checks and queries them;
+// package ccgmerge reduces them over ranks.
+//
+// # Model
+//
+// An instance is an occurrence in the unfolded tree of a location, a node the
+// stored record that equal instances share. Nodes have one of five kinds:
+//
+//	Call    a call with its children in order; tuple: region or calling context,
+//	        attribute lists of enter and leave, "cut" if it never left
+//	Event   any other record, no children; tuple: enclosing region and every
+//	        hard field
+//	Root    the top of one location
+//	Group   a run of at most B children, bounds the fan-out; invisible
+//	Repeat  a body and how often it follows itself; invisible
+//
+// A field of a record is hard (part of the tuple), or a value slot (a column of
+// values beside the structure); trace.Kind.Info tells which. Times are gaps: the
+// ticks since the event before. Each gap has a slot in the structure: before a
+// child, or the tail of a call, so that a slot's gaps are exclusive time of one
+// region. Building is lossless: an expansion gives the events back exactly.
+//
+// # From events to a file
+//
+//	b := ccg.NewBuilder(defs, p, ccg.Options{})       // every location by itself
+//	for r.Next(&batch) == nil {
+//		err = b.Add(&batch)
+//	}
+//	local, err := b.Finish()                          // immutable; AppendBinary for a segment
+//
+//	partners := ccg.NewPartners(defs)                 // ccgmerge.Reduce does all of this
+//	partners.Add(local)                               // over ranks, in two passes
+//	union := ccg.NewUnion(defs, partners.Choose())
+//	err = union.Add(local)                            // locations in ascending P
+//	shared := union.Shared()
+//
+//	section := shared.Encode()                        // one XTF section for all
+//	d := ccg.NewDistributor(shared)
+//	blob, err := d.Distribute(local)                  // one blob per location
+//
+//	shared, err = ccg.OpenShared(defs, section)
+//	loc, err := ccg.OpenLocation(shared, blob)
+//	x := loc.Expand()                                 // a trace.ChunkReader
+//
+// # Invariants
+//
+//   - Node ids are 1..N in post-order of first visit, locations in ascending P:
+//     a child's id is below its parent's, and the numbering does not depend on
+//     how the locations were merged.
+//   - No two nodes have the same kind, tuple and children; no node has more
+//     than B children; every node is reached from a root.
+//   - Multiplicities times events per node add up to a location's events, and
+//     each column has as many values as its slots have instances.
+//
+// [Check] tests them all. No function here recurses.
+//
+// # Layout of the shared section
+//
+// All integers are little-endian or LEB128 varints (v); columns are those of
+// package column.
+//
+//	0  "CCGs"  4 version u8  5 mode u8 (0 lossless)  6 fan v | fold v
+//	   partner encodings: count v, then kind v, region v, communicator v, encoding v, ascending
+//	   tuples v, nodes v, then parts until all are there
+//	part: bytes v | stored v | stored bytes (zstd if shorter) | crc32c u32
+//	   tuple part: u8 1, columns: words per tuple, words
+//	   node part (65 536 nodes at most): u8 2, columns: tuple<<3 | kind,
+//	   children of Call, Root and Group, own id - child id, repeat count - 2
+//	   each column behind its length v
+//
+// The words of a tuple are described in shape.go and docs/format/ccg.md.
+//
+// # Layout of a location's blob
+//
+//	0  "CCGl"  4 version u8  5 mode u8  6 P v | root v | first time v | events v
+//	   | columns v | bytes of each column v ... | columns | crc32c u32
+//
+// The columns follow from the structure: first the slots with at least 64
+// instances by (node id, slot), then shared columns for the others, by key, then
+// the bytes of unknown records. Nothing but their lengths is stored.
+//
+// # Memory
+//
+// A Builder holds 12 bytes per node, 4 per child, 11 to 22 per node of index, 4
+// per node for links, 24 per open list entry (at most 2*Fold+Fan+2048 per open
+// call), 48 per open call, up to 96 KiB per family of request ids used, and the
+// streams: 1 to 2 bytes per event and value, twice that while they grow. A Union
+// holds the same per node, without streams. A Distributor holds 8 KiB per column
+// of one location at most, its finished columns, and 24 bytes per node and 4 per
+// slot of that location; a Location 24 bytes per node, 4 per slot and 56 per
+// block of 1 024 values; an Expander 8 KiB per column. What is read from a file
+// takes at most about 1 KiB per byte of a location's blob, and 256 MiB per part.
+//
+// # Concurrency
+//
+// A Builder, Union, Distributor and Expander belong to one goroutine. A Local, a
+// Shared and a Location are read-only and safe for concurrent use.
+package ccg

@@ -1,0 +1,13 @@
+package ccg
+
+import "errors"
+
+// Errors that callers tell apart.
+var (
+	ErrCorrupt = errors.New("corrupt call graph")                 // bytes contradict the format
+	ErrVersion = errors.New("call graph of another version")      // written by a later version or in another mode
+	ErrTime    = errors.New("time runs backwards")                // an event before its predecessor
+	ErrBatch   = errors.New("malformed event batch")              // words of an event do not fit its kind
+	ErrLimit   = errors.New("call graph too large")               // more nodes or tuples than ids
+	ErrForeign = errors.New("location is not part of this graph") // a node that the shared graph does not have
+)

@@ -1,0 +1,287 @@
+package ccg
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// expandBatch is the number of events that Next delivers at most.
+const expandBatch = 4096
+
+// Expander gives a location's event stream back; it is a trace.ChunkReader.
+type Expander struct {
+	loc     *Location
+	walk    walker
+	cursors []column.Cursor
+	places  *places
+	history history
+	time    trace.Time
+	n       uint64
+	err     error
+}
+
+// Expand returns the location's events, in order.
+func (l *Location) Expand() *Expander {
+	x := &Expander{
+		loc: l, cursors: make([]column.Cursor, len(l.cols)), places: newPlaces(l.shared.defs),
+		history: history{counters: newCounters(l.shared.defs)}, time: l.first,
+	}
+	for i := range x.cursors {
+		x.cursors[i].Init(&l.cols[i])
+	}
+	x.places.of(l.p)
+	x.walk.init(l.view)
+	return x
+}
+
+// Diagnostics returns nothing: what was odd was counted when the graph was built.
+func (x *Expander) Diagnostics() []trace.Diagnostic { return nil }
+
+// Close releases nothing.
+func (x *Expander) Close() error { return nil }
+
+// Next refills b with the next events and returns io.EOF after the last one.
+func (x *Expander) Next(b *trace.Batch) error {
+	b.Reset()
+	b.First = x.n
+	if x.err != nil {
+		return x.err
+	}
+	for len(b.Events) < expandBatch {
+		st, id, slot := x.walk.next()
+		if st == stepEnd {
+			x.err = x.finish()
+			break
+		}
+		if st == stepCut {
+			continue
+		}
+		gap := x.cursors[x.loc.view.column[slot]].Next()
+		x.time += trace.Time(gap)
+		if x.time < trace.Time(gap) {
+			x.err = x.corrupt("time overflows")
+			break
+		}
+		if x.err = x.event(b, st, id); x.err != nil {
+			break
+		}
+	}
+	if err := x.columnError(); err != nil { // zeros were read: deliver nothing
+		x.err = err
+	}
+	if x.err != nil && x.err != io.EOF {
+		b.Reset()
+		return x.err
+	}
+	x.n += uint64(len(b.Events))
+	if len(b.Events) > 0 {
+		return nil
+	}
+	return x.err
+}
+
+// columnError returns the error of the first column that could not be read.
+func (x *Expander) columnError() error {
+	for i := range x.cursors {
+		if err := x.cursors[i].Err(); err != nil {
+			return fmt.Errorf("call graph: location %d, column %d: %w: %w", x.loc.p, i, ErrCorrupt, err)
+		}
+	}
+	return nil
+}
+
+// finish checks that nothing is left.
+func (x *Expander) finish() error {
+	for i := range x.cursors {
+		if !x.cursors[i].Done() {
+			return fmt.Errorf("call graph: location %d, column %d: values left over: %w", x.loc.p, i, ErrCorrupt)
+		}
+	}
+	return io.EOF
+}
+
+func (x *Expander) corrupt(what string) error {
+	return fmt.Errorf("call graph: location %d, event %d: %s: %w", x.loc.p, x.n, what, ErrCorrupt)
+}
+
+// event appends one event to b.
+func (x *Expander) event(b *trace.Batch, st step, id uint32) error {
+	v := x.loc.view
+	h := v.shapeOf(id)
+	e := trace.Event{Time: x.time, Arg: uint32(len(b.Args)), Kind: h.kind, Flags: h.flags}
+	at, n := v.valueSlots(h, id, st)
+	values := v.column[at : at+n]
+	w := v.tuples.at(v.nodes.tuple(id))
+	switch {
+	case st == stepEvent:
+		if h.kind == trace.Leave {
+			e.Ref = uint32(w[2])
+		} else {
+			var ok bool
+			if values, ok = x.record(b, h, w, values); !ok {
+				return x.corrupt("a partner or request that cannot be")
+			}
+		}
+		x.tail(b, w[h.tailWord(w):], values, h.flags)
+	case st == stepOpen && h.kind == trace.Enter:
+		e.Ref = h.ref
+		x.tail(b, w[h.enterList:], values, h.flags)
+	case st == stepOpen:
+		b.Args = append(b.Args, uint64(h.ref), uint64(h.unwind))
+		x.tail(b, w[h.enterList:], values, h.flags)
+	default:
+		e.Kind, e.Flags = trace.Leave, h.leave
+		if h.kind == trace.Enter {
+			e.Ref = h.ref
+		} else {
+			e.Kind = trace.CallingContextLeave
+			b.Args = append(b.Args, uint64(h.ref))
+		}
+		x.tail(b, w[h.leaveList:], values, h.leave)
+	}
+	e.Len = uint32(len(b.Args)) - e.Arg
+	b.Events = append(b.Events, e)
+	return nil
+}
+
+// tailWord returns where attributes and surplus of an Event begin.
+func (h *shape) tailWord(w []uint64) uint32 {
+	switch recipes[h.kind].list {
+	case trace.MetricList, trace.StringList:
+		return h.enterList + uint32(w[h.enterList-1])
+	}
+	return h.enterList
+}
+
+// record appends the fields and list of an Event; it returns the value slots
+// behind them.
+func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) ([]int32, bool) {
+	r := &recipes[h.kind]
+	hard := w[2:]
+	for i, p := range r.places {
+		var v uint64
+		switch p {
+		case trace.Number, trace.FromStamp:
+			v = x.cursors[values[0]].Next()
+			values = values[1:]
+			switch {
+			case p == trace.FromStamp:
+				v = uint64(x.time) + uint64(column.UnZigZag(v))
+			case r.signed[i]:
+				v = uint64(column.UnZigZag(v))
+			}
+			b.Args = append(b.Args, v)
+			continue
+		case trace.Hard:
+			v = hard[0]
+		case trace.Rank:
+			comm := uint32(w[r.hardAt(r.comm)])
+			var ok bool
+			e := x.loc.shared.encoding.of(h, comm)
+			if v, ok = x.places.at(comm, r.window).decode(e, hard[0]); !ok {
+				return values, false
+			}
+		default:
+			var ok bool
+			if v, values, ok = x.identifier(p, hard[0], values); !ok {
+				return values, false
+			}
+		}
+		hard = hard[1:]
+		b.Args = append(b.Args, v)
+	}
+	switch r.list {
+	case trace.MetricList:
+		return x.metrics(b, uint32(w[2]), hard[:w[h.enterList-1]], values), true
+	case trace.StringList:
+		b.Args = append(b.Args, hard[:w[h.enterList-1]]...)
+	case trace.PayloadList:
+		x.bytes(b, (w[h.enterList-1]+7)/8)
+	}
+	return values, true
+}
+
+func (x *Expander) identifier(p trace.Place, word uint64, values []int32) (uint64, []int32, bool) {
+	f, posts := family(p)
+	ids := &x.history.families[f]
+	var id uint64
+	ok := true
+	switch {
+	case word&1 != 0:
+		id = x.cursors[values[0]].Next()
+		values = values[1:]
+	case posts:
+		id = ids.posted(word)
+	default:
+		id, ok = ids.used(word)
+	}
+	if posts {
+		ids.record(id)
+	}
+	return id, values, ok
+}
+
+func (x *Expander) metrics(b *trace.Batch, ref uint32, types []uint64, values []int32) []int32 {
+	c := &x.history.counters
+	c.use(ref, len(types))
+	for i, t := range types {
+		v := x.cursors[values[i]].Next()
+		switch c.transform(i, trace.ValueType(t)) {
+		case zigZag:
+			v = uint64(column.UnZigZag(v))
+		case increment:
+			v = c.vals[i] + uint64(column.UnZigZag(v))
+		case xorLast:
+			v ^= c.vals[i]
+		}
+		c.vals[i] = v
+		b.Args = append(b.Args, t, v)
+	}
+	return values[len(types):]
+}
+
+func (x *Expander) bytes(b *trace.Batch, words uint64) {
+	if words == 0 {
+		return
+	}
+	c := &x.cursors[x.loc.view.bytes]
+	for range words {
+		if c.Err() != nil {
+			return
+		}
+		b.Args = append(b.Args, c.Next())
+	}
+}
+
+// tail appends attributes and surplus.
+func (x *Expander) tail(b *trace.Batch, w []uint64, values []int32, flags uint8) {
+	if flags&trace.HasAttributes != 0 {
+		n := w[0]
+		w = w[1:]
+		b.Args = append(b.Args, n)
+		for range n {
+			word := w[0]
+			var v uint64
+			if attributeIsHard(word) {
+				v = w[1]
+				w = w[2:]
+			} else {
+				v = x.cursors[values[0]].Next()
+				values, w = values[1:], w[1:]
+			}
+			b.Args = append(b.Args, word, v)
+		}
+	}
+	if flags&trace.HasSurplus != 0 {
+		b.Args = append(b.Args, w[0])
+		x.bytes(b, (w[0]+7)/8)
+	}
+}
+
+// of returns how the partners of a record are written.
+func (e *Encodings) of(h *shape, comm uint32) encoding {
+	return e.chosen[partnerKey{h.kind, h.ref, comm}]
+}

@@ -1,0 +1,106 @@
+package ccg
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+const segmentMagic = "CCGb"
+
+// Local is the graph of one location by itself, with its streams: the result of
+// a Builder, immutable, an entry of a segment store.
+type Local struct {
+	p           trace.P
+	opt         Options
+	first, last trace.Time
+	events      uint64
+	graph       graph
+	gaps        []byte
+	values      []byte
+	payload     []byte
+	diags       trace.Diagnostics
+}
+
+// P returns the location.
+func (l *Local) P() trace.P { return l.p }
+
+// Events returns the number of events.
+func (l *Local) Events() uint64 { return l.events }
+
+// Nodes returns the number of nodes.
+func (l *Local) Nodes() int { return l.graph.nodes.len() }
+
+// First returns the time of the first event, 0 if there is none.
+func (l *Local) First() trace.Time { return l.first }
+
+// Last returns the time of the last event, 0 if there is none.
+func (l *Local) Last() trace.Time { return l.last }
+
+// Diagnostics returns stray leaves and calls that were never left; they are not
+// part of AppendBinary.
+func (l *Local) Diagnostics() *trace.Diagnostics { return &l.diags }
+
+// Size returns the bytes held, and the length of AppendBinary roughly.
+func (l *Local) Size() uint64 {
+	return uint64(len(l.gaps)+len(l.values)+len(l.payload)) + l.graph.nodes.memory() + l.graph.tuples.memory()
+}
+
+// AppendBinary appends the location as a segment: head, structure, streams, and
+// the CRC-32C of all.
+func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
+	start := len(dst)
+	dst = append(append(dst, segmentMagic...), formatVersion, modeLossless)
+	dst = binary.AppendUvarint(dst, uint64(l.opt.Fan))
+	dst = binary.AppendUvarint(dst, uint64(l.opt.Fold))
+	for _, v := range []uint64{
+		uint64(l.p), uint64(l.first), uint64(l.last - l.first), l.events,
+		uint64(l.graph.tuples.len()), uint64(l.graph.nodes.len()),
+	} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	dst = appendParts(dst, &l.graph, false)
+	for _, b := range [][]byte{l.gaps, l.values, l.payload} {
+		dst = binary.AppendUvarint(dst, uint64(len(b)))
+		dst = append(dst, b...)
+	}
+	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli)), nil
+}
+
+// OpenLocal reads what AppendBinary wrote. The streams stay in src, which must
+// not change while the Local is in use.
+func OpenLocal(src []byte) (*Local, error) {
+	l, err := openLocal(src)
+	if err != nil {
+		return nil, fmt.Errorf("call graph: segment of a location: %w", err)
+	}
+	return l, nil
+}
+
+func openLocal(src []byte) (*Local, error) {
+	if len(src) < 4 || crc32.Checksum(src[:len(src)-4], castagnoli) != binary.LittleEndian.Uint32(src[len(src)-4:]) {
+		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
+	}
+	r := reader{b: src[:len(src)-4]}
+	if err := r.magic(segmentMagic); err != nil {
+		return nil, err
+	}
+	l := &Local{opt: r.options(), p: trace.P(r.uint32()), first: trace.Time(r.uvarint())}
+	l.last = l.first + trace.Time(r.uvarint())
+	l.events = r.uvarint()
+	nTuples, nNodes := r.uvarint(), r.uvarint()
+	if r.bad || l.last < l.first {
+		return nil, fmt.Errorf("header: %w", ErrCorrupt)
+	}
+	var err error
+	if l.graph, r.b, err = readParts(r.b, nTuples, nNodes, l.opt.Fan); err != nil {
+		return nil, err
+	}
+	l.gaps, l.values, l.payload = r.block(), r.block(), r.block()
+	if r.bad || len(r.b) != 0 || l.Nodes() == 0 || l.graph.nodes.kind(uint32(l.Nodes())) != kindRoot {
+		return nil, fmt.Errorf("streams: %w", ErrCorrupt)
+	}
+	return l, nil
+}

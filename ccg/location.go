@@ -1,0 +1,146 @@
+package ccg
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Location is the graph of one location in a Shared, opened from its blob. It
+// is read-only.
+type Location struct {
+	shared *Shared
+	p      trace.P
+	root   uint32 // shared id
+	first  trace.Time
+	view   *view
+	cols   []column.Column
+	size   int
+}
+
+// OpenLocation opens the blob of a location and validates it against the
+// structure. Values are read when they are needed.
+func OpenLocation(s *Shared, blob []byte) (*Location, error) {
+	l, err := openLocation(s, blob)
+	if err != nil {
+		return nil, fmt.Errorf("call graph: blob of a location: %w", err)
+	}
+	return l, nil
+}
+
+func openLocation(s *Shared, blob []byte) (*Location, error) {
+	if len(blob) < 4 || crc32.Checksum(blob[:len(blob)-4], castagnoli) != binary.LittleEndian.Uint32(blob[len(blob)-4:]) {
+		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
+	}
+	r := reader{b: blob[:len(blob)-4]}
+	if err := r.magic(localMagic); err != nil {
+		return nil, err
+	}
+	l := &Location{shared: s, p: trace.P(r.uint32()), root: r.uint32(), first: trace.Time(r.uvarint()), size: len(blob)}
+	events, columns := r.uvarint(), r.uvarint()
+	if r.bad || l.root == 0 || int64(l.root) > int64(s.Nodes()) || s.graph.nodes.kind(l.root) != kindRoot {
+		return nil, fmt.Errorf("location %d: root %d: %w", l.p, l.root, ErrCorrupt)
+	}
+	var err error
+	if l.view, err = s.cut(l.root, len(blob)); err != nil {
+		return nil, fmt.Errorf("location %d: %w", l.p, err)
+	}
+	if l.view.events != events || uint64(len(l.view.cols)) != columns {
+		return nil, fmt.Errorf("location %d: %d events and %d columns, the structure has %d and %d: %w",
+			l.p, events, columns, l.view.events, len(l.view.cols), ErrCorrupt)
+	}
+	if err := l.columns(&r); err != nil {
+		return nil, fmt.Errorf("location %d: %w", l.p, err)
+	}
+	return l, nil
+}
+
+// columns opens the columns behind the lengths.
+func (l *Location) columns(r *reader) error {
+	n := len(l.view.cols)
+	if n > len(r.b) {
+		return fmt.Errorf("%d columns in %d bytes: %w", n, len(r.b), ErrCorrupt)
+	}
+	sizes := make([]uint64, n)
+	for i := range sizes {
+		sizes[i] = r.uvarint()
+	}
+	l.cols = make([]column.Column, n)
+	for i, size := range sizes {
+		c, err := column.ParseBare(r.bytes(size), l.view.cols[i].count)
+		switch {
+		case r.bad:
+			return fmt.Errorf("column %d cut: %w", i, ErrCorrupt)
+		case err != nil:
+			return fmt.Errorf("column %d: %w: %w", i, ErrCorrupt, err)
+		}
+		l.cols[i] = c
+	}
+	if len(r.b) != 0 {
+		return fmt.Errorf("%d bytes behind the columns: %w", len(r.b), ErrCorrupt)
+	}
+	return nil
+}
+
+// cut copies what root reaches into a graph of its own, ids ascending.
+func (s *Shared) cut(root uint32, size int) (*view, error) {
+	from := s.graph.nodes
+	local := make([]uint32, root+1) // shared id -> number in the copy
+	todo := []uint32{root}
+	local[root] = 1
+	ids := []uint32{root}
+	for len(todo) > 0 {
+		id := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, c := range from.children(id) {
+			if local[c] == 0 {
+				local[c] = 1
+				todo = append(todo, c)
+				ids = append(ids, c)
+			}
+		}
+	}
+	slices.Sort(ids)
+	for i, id := range ids {
+		local[id] = uint32(i + 1)
+	}
+	g := graph{nodes: newStore(), tuples: s.graph.tuples, shapes: s.graph.shapes}
+	order := make([]uint32, len(ids))
+	var words []uint32
+	for i, id := range ids {
+		order[i] = uint32(i + 1)
+		words = append(words[:0], from.words(id)...)
+		for j, c := range from.children(id) {
+			words[j] = local[c]
+		}
+		if _, err := g.nodes.append(from.meta[id], words); err != nil {
+			return nil, err
+		}
+	}
+	// 1 024 values take 7 bytes at least, artificial children have no gap
+	limit := 256*uint64(size) + uint64(len(g.nodes.pool))
+	return newView(g, s.defs, uint32(len(ids)), order, slices.Insert(ids, 0, 0), limit)
+}
+
+// P returns the location.
+func (l *Location) P() trace.P { return l.p }
+
+// Events returns the number of events.
+func (l *Location) Events() uint64 { return l.view.events }
+
+// First returns the time of the first event, 0 if there is none.
+func (l *Location) First() trace.Time { return l.first }
+
+// Root returns the id of the location's root: locations with equal roots have
+// equal structure.
+func (l *Location) Root() uint32 { return l.root }
+
+// Columns returns the number of columns.
+func (l *Location) Columns() int { return len(l.cols) }
+
+// Size returns the bytes of the blob.
+func (l *Location) Size() int { return l.size }

@@ -1,0 +1,231 @@
+package ccg
+
+import (
+	"cmp"
+	"iter"
+	"slices"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// made is a graph with its locations and the streams it was made from.
+type made struct {
+	defs    *trace.Definitions
+	streams []*trace.Batch
+	locals  []*Local
+	shared  *Shared
+	blobs   [][]byte
+	locs    []*Location
+}
+
+func makeGraph(t testing.TB, size uint32, n int, odd bool, o Options) *made {
+	t.Helper()
+	m := &made{defs: testDefs(int(size))}
+	for p := range size {
+		m.streams = append(m.streams, newScript(77, p, size, odd).stream(n))
+		m.locals = append(m.locals, build(t, m.defs, trace.P(p), m.streams[p], o, 1000))
+	}
+	m.shared = join(t, m.defs, m.locals, o)
+	for _, l := range m.locals {
+		blob, err := Distribute(m.shared, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loc, err := OpenLocation(m.shared, blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.blobs = append(m.blobs, blob)
+		m.locs = append(m.locs, loc)
+	}
+	return m
+}
+
+func (m *made) each() iter.Seq2[*Location, error] {
+	return func(yield func(*Location, error) bool) {
+		for _, l := range m.locs {
+			if !yield(l, nil) {
+				return
+			}
+		}
+	}
+}
+
+// slowProfile is the flat profile from the events themselves.
+func slowProfile(defs *trace.Definitions, all *trace.Batch, totals map[uint32]*RegionTotal) {
+	type visit struct {
+		kind        trace.Kind
+		ref, region uint32
+		begin       trace.Time
+	}
+	var stack []visit
+	get := func(r uint32) *RegionTotal {
+		if totals[r] == nil {
+			totals[r] = &RegionTotal{Region: r}
+		}
+		return totals[r]
+	}
+	top := func() visit {
+		if len(stack) == 0 {
+			return visit{region: trace.Undefined}
+		}
+		return stack[len(stack)-1]
+	}
+	closeTop := func(now trace.Time) {
+		v := top()
+		stack = stack[:len(stack)-1]
+		if !slices.ContainsFunc(stack, func(o visit) bool { return o.region == v.region }) {
+			get(v.region).Inclusive += uint64(now - v.begin)
+		}
+	}
+	if len(all.Events) == 0 {
+		return
+	}
+	last := all.Events[0].Time
+	for i := range all.Events {
+		e := &all.Events[i]
+		get(top().region).Exclusive += uint64(e.Time - last)
+		last = e.Time
+		switch e.Kind {
+		case trace.Enter:
+			stack = append(stack, visit{e.Kind, e.Ref, e.Ref, e.Time})
+			get(e.Ref).Calls++
+		case trace.CallingContextEnter:
+			ref := uint32(all.Words(e)[0])
+			region, _ := defs.ContextRegion(ref)
+			stack = append(stack, visit{e.Kind, ref, region, e.Time})
+			get(region).Calls++
+		case trace.Leave:
+			if v := top(); v.kind == trace.Enter && v.ref == e.Ref {
+				closeTop(e.Time)
+			}
+		case trace.CallingContextLeave:
+			if v := top(); v.kind == trace.CallingContextEnter && v.ref == uint32(all.Words(e)[0]) {
+				closeTop(e.Time)
+			}
+		}
+	}
+	for len(stack) > 0 {
+		closeTop(last)
+	}
+}
+
+func TestProfileEqualsEvents(t *testing.T) {
+	for _, n := range []int{1, 200, 6000} {
+		m := makeGraph(t, 4, n, true, Options{})
+		want := map[uint32]*RegionTotal{}
+		var got Profile
+		for p, l := range m.locs {
+			slowProfile(m.defs, m.streams[p], want)
+			if err := got.Add(l, true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, r := range got.Regions() {
+			w := want[r.Region]
+			if w == nil {
+				w = &RegionTotal{Region: r.Region}
+			}
+			if r != *w {
+				t.Errorf("%d events: %+v, want %+v", n, r, *w)
+			}
+			delete(want, r.Region)
+		}
+		for _, w := range want {
+			if *w != (RegionTotal{Region: w.Region}) {
+				t.Errorf("%d events: missing %+v", n, *w)
+			}
+		}
+	}
+}
+
+func TestMessagesEqualEvents(t *testing.T) {
+	m := makeGraph(t, 6, 8000, true, Options{})
+	total := uint64(0)
+	for p, l := range m.locs {
+		want := map[uint32]Partner{}
+		for i := range m.streams[p].Events {
+			e := &m.streams[p].Events[i]
+			w := m.streams[p].Words(e)
+			switch e.Kind {
+			case trace.MpiSend, trace.MpiIsend, trace.MpiRecv, trace.MpiIrecv:
+			default:
+				continue
+			}
+			peer := m.defs.Peer(uint32(w[1]), uint32(w[0]), uint32(p))
+			x := want[peer]
+			x.Process = peer
+			if e.Kind == trace.MpiSend || e.Kind == trace.MpiIsend {
+				x.Sent++
+			} else {
+				x.Received++
+			}
+			want[peer] = x
+		}
+		got := l.Messages()
+		for _, x := range got {
+			total += x.Sent + x.Received
+			if want[x.Process] != x {
+				t.Errorf("location %d: %+v, want %+v", p, x, want[x.Process])
+			}
+		}
+		if len(got) != len(want) || !slices.IsSortedFunc(got, func(a, b Partner) int { return cmp.Compare(a.Process, b.Process) }) {
+			t.Errorf("location %d: %d partners, want %d, ascending", p, len(got), len(want))
+		}
+	}
+	if total == 0 {
+		t.Error("no messages in the streams")
+	}
+}
+
+func TestSummaryAndCheck(t *testing.T) {
+	m := makeGraph(t, 5, 3000, true, Options{})
+	sum := NewSummary(m.shared, len(m.shared.Encode()))
+	events := uint64(0)
+	for p, l := range m.locs {
+		sum.Add(l)
+		events += uint64(len(m.streams[p].Events))
+	}
+	st := sum.Stats()
+	byNodes := uint64(0)
+	for id, n := range sum.Multiplicity() {
+		if id > 0 {
+			byNodes += n * m.shared.graph.shapeOf(uint32(id)).events()
+		}
+	}
+	if st.Events != events || byNodes != events {
+		t.Errorf("%d events, %d by nodes, want %d", st.Events, byNodes, events)
+	}
+	if st.Used != st.Nodes || st.Instances <= st.Nodes || st.Locations != 5 || st.NodeRatio() <= 1 {
+		t.Errorf("%+v", st)
+	}
+	if err := Check(m.shared, m.each()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestCheckFinds damages a graph in ways that reading alone does not notice.
+func TestCheckFinds(t *testing.T) {
+	m := makeGraph(t, 3, 2000, false, Options{})
+	for name, locs := range map[string][]*Location{
+		"missing location": m.locs[:2],
+		"wrong order":      {m.locs[1], m.locs[0], m.locs[2]},
+		"twice":            {m.locs[0], m.locs[0], m.locs[1], m.locs[2]},
+		"none":             nil,
+	} {
+		m := *m
+		m.locs = locs
+		if Check(m.shared, m.each()) == nil {
+			t.Errorf("%s: not found", name)
+		}
+	}
+	twice := m.shared.graph
+	s := *twice.nodes
+	s.meta, s.off = append(slices.Clone(s.meta), s.meta[1]), append(slices.Clone(s.off), s.off[len(s.off)-1])
+	twice.nodes = &s
+	bad := &Shared{defs: m.defs, opt: m.shared.opt, encoding: m.shared.encoding, graph: twice}
+	if Check(bad, m.each()) == nil {
+		t.Error("equal nodes: not found")
+	}
+}

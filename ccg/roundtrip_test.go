@@ -1,0 +1,141 @@
+package ccg
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// build makes the graph of one location, feeding batches of step events.
+func build(t testing.TB, defs *trace.Definitions, p trace.P, all *trace.Batch, o Options, step int) *Local {
+	t.Helper()
+	b := NewBuilder(defs, p, o)
+	for i := 0; i < len(all.Events); i += step {
+		part := trace.Batch{First: uint64(i), Events: all.Events[i:min(i+step, len(all.Events))], Args: all.Args}
+		if err := b.Add(&part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l, err := b.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// join makes the shared graph of locations without ranks.
+func join(t testing.TB, defs *trace.Definitions, locals []*Local, o Options) *Shared {
+	t.Helper()
+	partners := NewPartners(defs)
+	for _, l := range locals {
+		partners.Add(l)
+	}
+	u := NewUnion(defs, partners.Choose(), o)
+	for _, l := range locals {
+		if err := u.Add(l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return u.Shared()
+}
+
+// expand returns all events of a location.
+func expand(t testing.TB, l *Location) *trace.Batch {
+	t.Helper()
+	x := l.Expand()
+	all := &trace.Batch{}
+	var b trace.Batch
+	for {
+		err := x.Next(&b)
+		if err == io.EOF {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range b.Events {
+			e.Arg += uint32(len(all.Args))
+			all.Events = append(all.Events, e)
+		}
+		all.Args = append(all.Args, b.Args...)
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	const size = 5
+	defs := testDefs(size)
+	options := []Options{{}, {Fold: -1}, {Fan: 2}, {Fold: 3, Fan: 3}, {Fold: 64, Fan: 4}}
+	counts := []int{0, 1, 30, 600, 8000}
+	if testing.Short() {
+		counts = []int{0, 1, 1500}
+	}
+	for _, o := range options {
+		for _, n := range counts {
+			for _, odd := range []bool{false, true} {
+				if odd && n < 30 || !odd && testing.Short() && o != (Options{}) {
+					continue
+				}
+				t.Run(fmt.Sprintf("K%d/B%d/%d/%v", o.Fold, o.Fan, n, odd), func(t *testing.T) {
+					roundTrip(t, defs, size, n, odd, o)
+				})
+			}
+		}
+	}
+}
+
+func roundTrip(t *testing.T, defs *trace.Definitions, size uint32, n int, odd bool, o Options) {
+	var locals []*Local
+	var streams []*trace.Batch
+	for p := range size {
+		var all *trace.Batch
+		if n > 0 {
+			all = newScript(uint64(n), p, size, odd).stream(n)
+		} else {
+			all = &trace.Batch{}
+		}
+		streams = append(streams, all)
+		l := build(t, defs, trace.P(p), all, o, 1+n/3)
+		segment, err := l.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l, err = OpenLocal(segment); err != nil {
+			t.Fatal(err)
+		}
+		locals = append(locals, l)
+	}
+	shared := join(t, defs, locals, o)
+	section := shared.Encode()
+	read, err := OpenShared(defs, section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(read.Encode(), section) {
+		t.Fatal("section differs after reading")
+	}
+	for p, l := range locals {
+		blob, err := Distribute(shared, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := Distribute(read, l)
+		if err != nil || !bytes.Equal(blob, again) {
+			t.Fatalf("location %d: blob differs with the section read back (%v)", p, err)
+		}
+		loc, err := OpenLocation(read, blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := expand(t, loc)
+		if i, ok := sameEvents(streams[p], got); !ok {
+			if i < len(got.Events) && i < len(streams[p].Events) {
+				w, g := streams[p].Events[i], got.Events[i]
+				t.Fatalf("location %d, event %d: %+v %x, want %+v %x", p, i, g, got.Words(&g), w, streams[p].Words(&w))
+			}
+			t.Fatalf("location %d: %d events, want %d", p, len(got.Events), len(streams[p].Events))
+		}
+	}
+}

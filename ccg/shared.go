@@ -1,0 +1,153 @@
+package ccg
+
+import (
+	"encoding/binary"
+	"fmt"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+const (
+	sharedMagic   = "CCGs"
+	localMagic    = "CCGl"
+	formatVersion = 1
+	modeLossless  = 0
+)
+
+// Shared is the structure that all locations share. It is read-only.
+type Shared struct {
+	defs     *trace.Definitions
+	opt      Options
+	encoding *Encodings
+	graph    graph
+	indexed  sync.Once
+}
+
+// Nodes returns the number of nodes.
+func (s *Shared) Nodes() int { return s.graph.nodes.len() }
+
+// Tuples returns the number of distinct tuples.
+func (s *Shared) Tuples() int { return s.graph.tuples.len() }
+
+// Options returns the options that the graph was built with.
+func (s *Shared) Options() Options { return s.opt }
+
+// Encode returns the shared section of the package comment.
+func (s *Shared) Encode() []byte {
+	dst := append([]byte(sharedMagic), formatVersion, modeLossless)
+	dst = binary.AppendUvarint(dst, uint64(s.opt.Fan))
+	dst = binary.AppendUvarint(dst, uint64(s.opt.Fold))
+	dst = s.encoding.append(dst)
+	dst = binary.AppendUvarint(dst, uint64(s.graph.tuples.len()))
+	dst = binary.AppendUvarint(dst, uint64(s.graph.nodes.len()))
+	return appendParts(dst, &s.graph, true)
+}
+
+// appendParts appends all tuples and nodes of a graph.
+func appendParts(dst []byte, g *graph, squeezed bool) []byte {
+	p := newPartEncoder(squeezed)
+	for n := 0; n < g.tuples.len(); {
+		dst, n = p.tuples(dst, g.tuples, n)
+	}
+	for id := uint32(1); int(id) <= g.nodes.len(); {
+		dst, id = p.nodes(dst, g.nodes, id)
+	}
+	return dst
+}
+
+// readParts reads what appendParts wrote; it returns the bytes behind it.
+func readParts(src []byte, nTuples, nNodes uint64, fan int) (graph, []byte, error) {
+	g := newGraph()
+	dec := newPartDecoder()
+	defer dec.close()
+	for uint64(g.tuples.len()) < nTuples || uint64(g.nodes.len()) < nNodes {
+		var k byte
+		var err error
+		if k, src, err = dec.read(src); err != nil {
+			return g, nil, err
+		}
+		before := g.tuples.len() + g.nodes.len()
+		if k == partTuples {
+			err = dec.eachTuple(func(w []uint64) error {
+				n := g.tuples.len()
+				if m, err := g.addTuple(w); err != nil || int(m) != n {
+					return fmt.Errorf("tuple %d: damaged or there twice: %w", n, ErrCorrupt)
+				}
+				return nil
+			})
+		} else {
+			err = dec.eachNode(uint32(g.nodes.len()+1), func(id, meta uint32, words []uint32) error {
+				if err := g.checkNode(id, meta, words, fan); err != nil {
+					return err
+				}
+				_, err := g.nodes.append(meta, words)
+				return err
+			})
+		}
+		if err != nil {
+			return g, nil, err
+		}
+		if g.tuples.len()+g.nodes.len() == before {
+			return g, nil, fmt.Errorf("empty part: %w", ErrCorrupt)
+		}
+	}
+	if uint64(g.tuples.len()) != nTuples || uint64(g.nodes.len()) != nNodes {
+		return g, nil, fmt.Errorf("%d tuples and %d nodes, announced %d and %d: %w",
+			g.tuples.len(), g.nodes.len(), nTuples, nNodes, ErrCorrupt)
+	}
+	return g, src, nil
+}
+
+// OpenShared reads and validates what Encode wrote.
+func OpenShared(defs *trace.Definitions, src []byte) (*Shared, error) {
+	s, err := openShared(defs, src)
+	if err != nil {
+		return nil, fmt.Errorf("call graph: shared section: %w", err)
+	}
+	return s, nil
+}
+
+func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
+	r := reader{b: src}
+	if err := r.magic(sharedMagic); err != nil {
+		return nil, err
+	}
+	s := &Shared{defs: defs, opt: r.options()}
+	s.encoding = r.encodings()
+	nTuples, nNodes := r.uvarint(), r.uvarint()
+	if r.bad {
+		return nil, fmt.Errorf("header: %w", ErrCorrupt)
+	}
+	var rest []byte
+	var err error
+	if s.graph, rest, err = readParts(r.b, nTuples, nNodes, s.opt.Fan); err != nil {
+		return nil, err
+	}
+	if len(rest) != 0 {
+		return nil, fmt.Errorf("%d bytes behind it: %w", len(rest), ErrCorrupt)
+	}
+	return s, nil
+}
+
+// magic takes the four letters, version and mode.
+func (r *reader) magic(want string) error {
+	if got := r.bytes(uint64(len(want))); string(got) != want {
+		return fmt.Errorf("not a call graph: %w", ErrCorrupt)
+	}
+	version, mode := r.byte(), r.byte()
+	if version != formatVersion || mode != modeLossless || r.bad {
+		return fmt.Errorf("version %d, mode %d are not known here: %w", version, mode, ErrVersion)
+	}
+	return nil
+}
+
+// options takes fan and fold.
+func (r *reader) options() Options {
+	fan, fold := r.uvarint(), r.uvarint()
+	if fan < 2 || fan > maxFan || fold > maxFold {
+		r.bad = true
+		return Options{Fan: DefaultFan, Fold: DefaultFold}
+	}
+	return Options{Fan: int(fan), Fold: int(fold)}
+}

@@ -1,0 +1,97 @@
+package ccg
+
+// Bytes of a record in memory, by which graphs are compared: 16 per node or
+// instance, 4 per child, 8 per gap or value.
+const (
+	nodeBytes  = 16
+	childBytes = 4
+	valueBytes = 8
+)
+
+// Stats tells how well a graph compresses.
+type Stats struct {
+	Locations   uint64
+	Events      uint64
+	Instances   uint64 // calls, records and roots in the unfolded trees
+	Nodes       uint64 // stored, Groups and Repeats too
+	Used        uint64 // of these, in the locations added
+	Tuples      uint64
+	Single      uint64 // nodes with one instance over all locations
+	Columns     uint64
+	SharedBytes uint64 // the shared section
+	ColumnBytes uint64 // the blobs
+	RawBytes    uint64 // the unshared graph: a record per instance, plain values
+	StoredBytes uint64 // the shared graph: a record per node, columns as they are
+}
+
+// NodeRatio is R_n, instances per stored node.
+func (s *Stats) NodeRatio() float64 { return ratio(s.Instances, s.Nodes) }
+
+// MemoryRatio is R_m, bytes of the unshared graph per byte stored.
+func (s *Stats) MemoryRatio() float64 { return ratio(s.RawBytes, s.StoredBytes) }
+
+// BytesPerEvent counts the shared section and the blobs.
+func (s *Stats) BytesPerEvent() float64 { return ratio(s.SharedBytes+s.ColumnBytes, s.Events) }
+
+// SingleShare is the share of nodes used once: what does not repeat.
+func (s *Stats) SingleShare() float64 { return ratio(s.Single, s.Nodes) }
+
+func ratio(a, b uint64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return float64(a) / float64(b)
+}
+
+// Summary adds up the statistics of a graph over its locations.
+type Summary struct {
+	shared *Shared
+	stats  Stats
+	mult   []uint64
+}
+
+// NewSummary starts the statistics of s, whose section has the given size.
+func NewSummary(s *Shared, section int) *Summary {
+	m := &Summary{shared: s, mult: make([]uint64, s.Nodes()+1)}
+	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.Tuples()), SharedBytes: uint64(section)}
+	m.stats.StoredBytes = nodeBytes*uint64(s.Nodes()) + childBytes*uint64(len(s.graph.nodes.pool)) + valueBytes*uint64(len(s.graph.tuples.pool))
+	return m
+}
+
+// Add adds a location.
+func (m *Summary) Add(l *Location) {
+	v, s := l.view, &m.stats
+	s.Locations++
+	s.Events += v.events
+	s.Columns += uint64(len(l.cols))
+	s.ColumnBytes += uint64(l.size)
+	s.StoredBytes += uint64(l.size)
+	for _, id := range v.order {
+		m.mult[v.ids[id]] += v.mult[id]
+		if k := v.nodes.kind(id); k <= kindRoot {
+			s.Instances += v.mult[id]
+			s.RawBytes += v.mult[id] * (nodeBytes + childBytes)
+		}
+	}
+	for _, c := range v.cols {
+		s.RawBytes += c.count * valueBytes
+	}
+}
+
+// Multiplicity returns how often each node occurs in the locations added, by
+// id; ids start at 1.
+func (m *Summary) Multiplicity() []uint64 { return m.mult }
+
+// Stats returns the figures so far.
+func (m *Summary) Stats() Stats {
+	s := m.stats
+	for _, n := range m.mult[1:] {
+		if n > 0 {
+			s.Used++
+		}
+		if n == 1 {
+			s.Single++
+		}
+	}
+	return s
+}

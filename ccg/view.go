@@ -1,0 +1,270 @@
+package ccg
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// view is the part of a graph that one location uses, with the columns that its
+// slots go to.
+//
+// A node has a gap slot per child (used if the child is a Call or Event), then
+// the tail slot of a Call, then value slots. The layout of the columns follows
+// from structure and root alone, in every reader and writer alike.
+type view struct {
+	graph
+	defs   *trace.Definitions
+	root   uint32
+	order  []uint32 // nodes in the order of their shared ids
+	ids    []uint32 // by node: its shared id
+	mult   []uint64 // by node: instances in this location
+	slot   []uint32 // by node: its first slot
+	extra  []uint8  // by node: what comes with its gaps
+	column []int32  // by slot: column, -1 if it has no values
+	cols   []columnInfo
+	bytes  int // the column of payload words, -1 if there are none
+	events uint64
+}
+
+// columnInfo is what is known of a column before it is read.
+type columnInfo struct {
+	count  uint64
+	gap    bool
+	region uint32 // of a gap column
+}
+
+// ownColumn is the number of instances from which a slot has its own column.
+const ownColumn = 64
+
+// Values or bytes come with the record or enter, or with the leave.
+const (
+	extraFirst = 1 << iota
+	extraLeave
+)
+
+// slotKey names a shared column.
+type slotKey struct {
+	class  uint8 // 0 gaps, 1 values
+	region uint32
+	item   uint64
+}
+
+func (k slotKey) compare(o slotKey) int {
+	return cmp.Or(cmp.Compare(k.class, o.class), cmp.Compare(k.region, o.region), cmp.Compare(k.item, o.item))
+}
+
+const tailItem = 3 << 32
+
+// item names the class of a child: calls by region or context, records by kind.
+func (v *view) item(id uint32) uint64 {
+	h := v.shapeOf(id)
+	if h.class == classCall {
+		return 1<<32 | uint64(h.ref)
+	}
+	return 2<<32 | uint64(h.kind)
+}
+
+// newView counts instances and lays out columns. nodes, order and ids are set
+// already.
+//
+// Every slot has a value, so a blob of few bytes cannot have many: limit bounds
+// the slots before memory is taken for them.
+func newView(g graph, defs *trace.Definitions, root uint32, order, ids []uint32, limit uint64) (*view, error) {
+	v := &view{graph: g, defs: defs, root: root, order: order, ids: ids, bytes: -1}
+	if err := v.multiply(); err != nil {
+		return nil, err
+	}
+	return v, v.layout(min(limit, 1<<31))
+}
+
+// maxEvents bounds a location, so that no count can overflow.
+const maxEvents = 1 << 56
+
+// multiply counts the instances of each node: m(child) += m(parent).
+func (v *view) multiply() error {
+	s := v.nodes
+	v.mult = make([]uint64, s.len()+1)
+	v.mult[v.root] = 1
+	for id := v.root; id > 0; id-- {
+		m := v.mult[id]
+		if m > maxEvents {
+			return fmt.Errorf("node %d occurs more than %d times: %w", v.ids[id], uint64(maxEvents), ErrCorrupt)
+		}
+		if s.kind(id) == kindRepeat {
+			hi, lo := bits.Mul64(m, s.count(id))
+			if hi != 0 || lo > maxEvents {
+				return fmt.Errorf("node %d repeats %d times: %w", v.ids[id], s.count(id), ErrCorrupt)
+			}
+			body := s.words(id)[0]
+			if v.mult[body] += lo; v.mult[body] > maxEvents {
+				return fmt.Errorf("node %d occurs more than %d times: %w", v.ids[body], uint64(maxEvents), ErrCorrupt)
+			}
+			continue
+		}
+		for _, c := range s.words(id) {
+			v.mult[c] += m // at most 2^56 * (nodes * fan), caught above
+			if v.mult[c] > maxEvents {
+				return fmt.Errorf("node %d occurs more than %d times: %w", v.ids[c], uint64(maxEvents), ErrCorrupt)
+			}
+		}
+	}
+	return nil
+}
+
+// eventsOf returns the events of one instance of a node by itself.
+func (h *shape) events() uint64 {
+	switch {
+	case h.class == classList:
+		return 0
+	case h.class == classCall && !h.cut:
+		return 2
+	}
+	return 1
+}
+
+// slots returns the numbers of gap slots and of all slots of a node.
+func (v *view) slots(id uint32) (gaps, all uint32) {
+	h := v.shapeOf(id)
+	gaps = uint32(len(v.nodes.children(id)))
+	if h.class == classCall {
+		gaps++
+	}
+	return gaps, gaps + h.values + h.leaveValues
+}
+
+// isReal reports whether a node is a Call or Event.
+func (v *view) isReal(id uint32) bool { return v.nodes.kind(id) <= kindEvent }
+
+// layout assigns columns to slots.
+func (v *view) layout(limit uint64) error {
+	v.slot, v.extra = make([]uint32, v.nodes.len()+1), make([]uint8, v.nodes.len()+1)
+	total, payload := uint64(0), uint64(0)
+	for _, id := range v.order {
+		_, all := v.slots(id)
+		v.slot[id] = uint32(total)
+		if total += uint64(all); total > limit {
+			return fmt.Errorf("more than %d slots: %w", limit, ErrLimit)
+		}
+		h := v.shapeOf(id)
+		if h.values != 0 || h.payload != 0 {
+			v.extra[id] |= extraFirst
+		}
+		if h.leaveValues != 0 || h.leavePayload != 0 {
+			v.extra[id] |= extraLeave
+		}
+		hi, lo := bits.Mul64(v.mult[id], h.payload+h.leavePayload)
+		if payload += lo; hi != 0 || lo > maxEvents || payload > maxEvents {
+			return fmt.Errorf("node %d: too many bytes: %w", v.ids[id], ErrCorrupt)
+		}
+		if v.events += v.mult[id] * h.events(); v.events > maxEvents {
+			return fmt.Errorf("more than %d events: %w", uint64(maxEvents), ErrCorrupt)
+		}
+	}
+	v.column = make([]int32, total)
+	var shared sharedColumns
+	shared.of = make(map[slotKey]int32)
+	for _, id := range v.order {
+		v.layoutNode(id, &shared)
+	}
+	own := int32(len(v.cols))
+	rank := shared.rank()
+	for i, c := range v.column {
+		if c < -1 { // -2 - number of the key
+			v.column[i] = own + rank[-2-c]
+		}
+	}
+	for _, k := range shared.sorted {
+		v.cols = append(v.cols, columnInfo{shared.count[shared.of[k]], k.class == 0, k.region})
+	}
+	if payload > 0 {
+		v.bytes = len(v.cols)
+		v.cols = append(v.cols, columnInfo{count: payload})
+	}
+	return nil
+}
+
+// sharedColumns collects the slots with few instances.
+type sharedColumns struct {
+	of     map[slotKey]int32 // key -> number, in order of appearance
+	count  []uint64          // by number
+	sorted []slotKey
+}
+
+// rank sorts the keys and returns their positions by number.
+func (s *sharedColumns) rank() []int32 {
+	s.sorted = make([]slotKey, 0, len(s.of))
+	for k := range s.of {
+		s.sorted = append(s.sorted, k)
+	}
+	slices.SortFunc(s.sorted, slotKey.compare)
+	rank := make([]int32, len(s.sorted))
+	for i, k := range s.sorted {
+		rank[s.of[k]] = int32(i)
+	}
+	return rank
+}
+
+// layoutNode assigns the slots of a node: a column number, or -2 - the number
+// of a shared column's key.
+func (v *view) layoutNode(id uint32, shared *sharedColumns) {
+	h, s := v.shapeOf(id), v.nodes
+	m := v.mult[id]
+	at := v.slot[id]
+	var region uint32
+	children := s.children(id)
+	if len(children) > 0 || h.class == classCall {
+		region = h.region(v.defs)
+	}
+	assign := func(count uint64, gap bool, item uint64) {
+		switch {
+		case count >= ownColumn:
+			v.column[at] = int32(len(v.cols))
+			info := columnInfo{count: count, gap: gap}
+			if gap {
+				info.region = region
+			}
+			v.cols = append(v.cols, info)
+		default:
+			k := slotKey{0, region, item}
+			if !gap {
+				k = slotKey{1, 0, item}
+			}
+			n, ok := shared.of[k]
+			if !ok {
+				n = int32(len(shared.count))
+				shared.of[k] = n
+				shared.count = append(shared.count, 0)
+			}
+			shared.count[n] += count
+			v.column[at] = -2 - n
+		}
+		at++
+	}
+	for _, c := range children {
+		if !v.isReal(c) {
+			v.column[at] = -1
+			at++
+			continue
+		}
+		n := m
+		if s.kind(id) == kindRepeat {
+			n *= s.count(id)
+		}
+		assign(n, true, v.item(c))
+	}
+	if h.class == classCall {
+		if h.cut {
+			v.column[at] = -1
+			at++
+		} else {
+			assign(m, true, tailItem)
+		}
+	}
+	for i := range h.values + h.leaveValues {
+		assign(m, false, uint64(h.kind)<<32|uint64(min(i, 255)))
+	}
+}

@@ -1,0 +1,14 @@
+// Package ccgmerge reduces the call graphs of all ranks to one shared graph.
+//
+// Every rank holds the graphs of a contiguous range of locations, ranks in
+// order. Reduce counts partner encodings over all ranks, joins each rank's
+// structures, and merges them in a binomial tree over neighbours; rank 0
+// broadcasts the result. The shared graph is the same, byte for byte, for any
+// number of ranks.
+//
+//	shared, report, err := ccgmerge.Reduce(c, defs, locals, ccg.Options{}, ccgmerge.Config{})
+//
+// Memory of a rank: one location's segment, its own structures, the union (both
+// 16 bytes per node and 4 per child, with an index of 8 to 16 bytes per node),
+// and two messages.
+package ccgmerge

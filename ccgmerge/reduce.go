@@ -1,0 +1,286 @@
+package ccgmerge
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Locals gives a rank's locations, in ascending P, one at a time: from memory
+// or from a segment store. Each is opened twice.
+type Locals interface {
+	Len() int
+	Open(i int) (*ccg.Local, error)
+}
+
+// Slice is Locals in memory.
+type Slice []*ccg.Local
+
+// Len returns the number of locations.
+func (s Slice) Len() int { return len(s) }
+
+// Open returns location i.
+func (s Slice) Open(i int) (*ccg.Local, error) { return s[i], nil }
+
+// Config bounds the work; it does not change the result.
+type Config struct {
+	Message int // bytes of a message, about (8 MiB)
+}
+
+const defaultMessage = 8 << 20
+
+// Level counts what one level of the tree moved, over all ranks.
+type Level struct {
+	Messages uint64
+	Bytes    uint64
+	Nodes    uint64 // nodes received
+	New      uint64 // of these, nodes that the receiver did not have
+}
+
+// Report says what the reduction moved; it is for the log, the same on every
+// rank.
+type Report struct {
+	LocalNodes     uint64 // sum over all locations
+	Nodes          uint64 // of the result
+	PartnerBytes   uint64 // partner counts, largest message of a rank
+	Levels         []Level
+	BroadcastBytes uint64
+}
+
+// sentinels are the errors that are still told apart on other ranks.
+var sentinels = []error{ccg.ErrCorrupt, ccg.ErrLimit, ccg.ErrForeign, ccg.ErrVersion}
+
+// Reduce makes the shared graph of all ranks' locations: the locations of rank r
+// come before those of rank r+1. It returns the same graph, or the same error,
+// on every rank. Collective.
+func Reduce(c mpi.Comm, defs *trace.Definitions, locals Locals, o ccg.Options, cfg Config) (*ccg.Shared, Report, error) {
+	if cfg.Message <= 0 {
+		cfg.Message = defaultMessage
+	}
+	own, err := c.Dup() // messages of its own: none of the caller's can come between
+	if err != nil {
+		return nil, Report{}, fmt.Errorf("call graph: reduction: %w", err)
+	}
+	r := &reduction{c: own, defs: defs, locals: locals, opt: o, cfg: cfg}
+	shared, err := r.run()
+	if e := own.Free(); err == nil && e != nil {
+		err = e
+	}
+	if err != nil {
+		return nil, r.report, fmt.Errorf("call graph: reduction: %w", err)
+	}
+	return shared, r.report, nil
+}
+
+type reduction struct {
+	c      mpi.Comm
+	defs   *trace.Definitions
+	locals Locals
+	opt    ccg.Options
+	cfg    Config
+	report Report
+	levels []Level // of this rank
+}
+
+func (r *reduction) run() (*ccg.Shared, error) {
+	encodings, err := r.partners()
+	if err != nil {
+		return nil, err
+	}
+	u := ccg.NewUnion(r.defs, encodings, r.opt)
+	local, err := r.join(u)
+	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+		return nil, err
+	}
+	err = r.climb(u)
+	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+		return nil, err
+	}
+	shared, err := r.broadcast(u)
+	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+		return nil, err
+	}
+	return shared, r.count(local, shared)
+}
+
+// partners counts partner encodings over all ranks and returns the choice.
+func (r *reduction) partners() (*ccg.Encodings, error) {
+	own := ccg.NewPartners(r.defs)
+	var err error
+	for i := 0; i < r.locals.Len() && err == nil; i++ {
+		var l *ccg.Local
+		if l, err = r.locals.Open(i); err == nil {
+			own.Add(l)
+		}
+	}
+	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+		return nil, err
+	}
+	encode := func(p *ccg.Partners) ([]byte, error) {
+		b, err := p.AppendBinary(nil)
+		r.report.PartnerBytes = max(r.report.PartnerBytes, uint64(len(b)))
+		return b, err
+	}
+	decode := func(b []byte) (*ccg.Partners, error) { return ccg.OpenPartners(r.defs, b) }
+	merge := func(a, b *ccg.Partners) (*ccg.Partners, error) {
+		a.Merge(b)
+		return a, nil
+	}
+	all, err := mpi.TreeReduce(r.c, own, encode, decode, merge)
+	if err != nil {
+		return nil, err
+	}
+	var b []byte
+	if r.c.Rank() == 0 {
+		if b, err = all.Choose().AppendBinary(nil); err != nil {
+			return nil, err
+		}
+	}
+	if b, err = r.c.Bcast(b, 0); err != nil {
+		return nil, err
+	}
+	return ccg.OpenEncodings(b)
+}
+
+// join adds this rank's locations to u and returns the sum of their nodes.
+func (r *reduction) join(u *ccg.Union) (uint64, error) {
+	nodes := uint64(0)
+	for i := range r.locals.Len() {
+		l, err := r.locals.Open(i)
+		if err != nil {
+			return nodes, err
+		}
+		nodes += uint64(l.Nodes())
+		if err := u.Add(l); err != nil {
+			return nodes, err
+		}
+	}
+	return nodes, nil
+}
+
+// tag of all messages: the communicator is our own.
+const tag = 0
+
+// A message is the parts of a union behind one byte: more follow, the last one,
+// or the sender failed.
+const (
+	messageMore = iota
+	messageLast
+	messageFailed
+)
+
+// climb merges the unions of all ranks into rank 0's: at level k a rank whose
+// number is an odd multiple of 2^k sends to the rank 2^k below and is done. A
+// rank that fails goes on receiving, so that nobody waits for ever.
+func (r *reduction) climb(u *ccg.Union) error {
+	var failed error
+	rank, size := r.c.Rank(), r.c.Size()
+	for bit := 1; bit < size; bit *= 2 {
+		var l Level
+		switch {
+		case rank&bit != 0:
+			failed = r.send(u, rank-bit, failed)
+			r.levels = append(r.levels, l)
+			return failed
+		case rank+bit < size:
+			l, failed = r.receive(u, rank+bit, failed)
+		}
+		r.levels = append(r.levels, l)
+	}
+	return failed
+}
+
+// send passes u on in messages.
+func (r *reduction) send(u *ccg.Union, to int, failed error) error {
+	if failed != nil {
+		if err := r.c.Send([]byte{messageFailed}, to, tag); err != nil {
+			return err
+		}
+		return failed
+	}
+	for part := range u.Parts(r.cfg.Message) {
+		if err := r.c.Send(append(part, messageMore), to, tag); err != nil {
+			return err
+		}
+	}
+	return r.c.Send([]byte{messageLast}, to, tag)
+}
+
+// receive joins the union of a rank above.
+func (r *reduction) receive(u *ccg.Union, from int, failed error) (Level, error) {
+	var l Level
+	before := u.Nodes()
+	in := u.Receive()
+	for {
+		b, _, err := r.c.Recv(from, tag)
+		if err != nil {
+			return l, err
+		}
+		l.Messages++
+		l.Bytes += uint64(len(b))
+		if len(b) == 0 {
+			return l, fmt.Errorf("empty message from rank %d: %w", from, ccg.ErrCorrupt)
+		}
+		if b[len(b)-1] != messageMore {
+			break // a failed sender reports by itself
+		}
+		if failed == nil {
+			failed = in.Add(b[:len(b)-1])
+		}
+	}
+	l.Nodes = uint64(in.Nodes())
+	l.New = uint64(u.Nodes() - before)
+	if err := in.Close(); failed == nil {
+		failed = err
+	}
+	return l, failed
+}
+
+// broadcast gives the finished graph to every rank.
+func (r *reduction) broadcast(u *ccg.Union) (*ccg.Shared, error) {
+	var shared *ccg.Shared
+	var b []byte
+	if r.c.Rank() == 0 {
+		shared = u.Shared()
+		b = shared.Encode()
+	}
+	b, err := r.c.Bcast(b, 0)
+	if err != nil {
+		return nil, err
+	}
+	r.report.BroadcastBytes = uint64(len(b)) * uint64(r.c.Size()-1)
+	if shared == nil {
+		return ccg.OpenShared(r.defs, b)
+	}
+	return shared, nil
+}
+
+// count adds the figures of all ranks.
+func (r *reduction) count(local uint64, shared *ccg.Shared) error {
+	depth := 0
+	for bit := 1; bit < r.c.Size(); bit *= 2 {
+		depth++
+	}
+	sums := make([]int64, 1+4*depth)
+	sums[0] = int64(local)
+	for i, l := range r.levels {
+		copy(sums[1+4*i:], []int64{int64(l.Messages), int64(l.Bytes), int64(l.Nodes), int64(l.New)})
+	}
+	if err := r.c.AllreduceInt64(sums, mpi.Sum); err != nil {
+		return err
+	}
+	most := []int64{int64(r.report.PartnerBytes)}
+	if err := r.c.AllreduceInt64(most, mpi.Max); err != nil {
+		return err
+	}
+	r.report.PartnerBytes = uint64(most[0])
+	r.report.LocalNodes, r.report.Nodes = uint64(sums[0]), uint64(shared.Nodes())
+	r.report.Levels = make([]Level, depth)
+	for i := range r.report.Levels {
+		v := sums[1+4*i:]
+		r.report.Levels[i] = Level{uint64(v[0]), uint64(v[1]), uint64(v[2]), uint64(v[3])}
+	}
+	return nil
+}

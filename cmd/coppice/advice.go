@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// advice says what to do about errors whose text tells only what, where and why.
+func advice(err error) string {
+	for _, a := range []struct {
+		is   error
+		text string
+	}{
+		{xtfwriter.ErrExists, "Give -f to replace it, or another name with -o."},
+		{xtfwriter.ErrLocked, "Wait for that run; if it is dead, -f takes over."},
+		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o; nothing was left behind."},
+		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
+		{xtfwriter.ErrOtherJob, "Give -f to start afresh, or another folder with --checkpoint."},
+		{trace.ErrNotTrace, "Name the .otf2 file of an OTF2 archive, or the directory that holds it."},
+		{trace.ErrMissing, "Copy the whole archive again: the .otf2 file, the .def file and the folder beside them."},
+		{fs.ErrNotExist, "Check the path."},
+		{xtf.ErrNotCommitted, "It was never finished: analyze the trace again."},
+	} {
+		if errors.Is(err, a.is) {
+			return " " + a.text
+		}
+	}
+	return ""
+}

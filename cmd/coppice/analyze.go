@@ -1,0 +1,127 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// analyzeFlags are the flags of analyze.
+type analyzeFlags struct {
+	output, work, pages  string
+	force, clamp, strict bool
+	mem, store           size
+	progress             string
+	status               string
+	ranks                int
+	collective           bool
+	quiet                bool
+	verbose              int
+	hints                map[string]string
+}
+
+func runAnalyze(args []string, s streams) error {
+	var o analyzeFlags
+	f := flags("analyze", "TRACE -o RUN.xtf", s,
+		"coppice analyze scorep-run/traces.otf2 -o run.xtf",
+		"mpirun -n 64 coppice analyze scorep-run/traces.otf2 -o run.xtf",
+		"srun coppice analyze scorep-run -o run.xtf --force --mem 2G")
+	f.StringVarP(&o.output, "output", "o", "", "the XTF file to write (required)")
+	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output and take over its lock")
+	f.StringVar(&o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K")
+	f.BoolVar(&o.clamp, "clamp-time", false, "raise times that run backwards instead of ending the location there")
+	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
+	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 0.8 of what the machine, cgroup or Slurm gives a rank)")
+	o.store = -1
+	f.Var(&o.store, "store", "segments kept in memory per rank, the rest goes to files (default from --mem)")
+	f.StringVar(&o.work, "checkpoint", "", "folder for the segments (default RUN.xtf.work)")
+	f.IntVarP(&o.ranks, "jobs", "j", runtime.NumCPU(), "in-process ranks when no launcher started them")
+	f.StringVar(&o.progress, "progress", "auto", "auto, tty, plain, json or none")
+	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
+	f.BoolVar(&o.collective, "collective-write", false, "write the output by collective MPI calls")
+	f.StringToStringVar(&o.hints, "hint", nil, "MPI-IO hint NAME=VALUE")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing line")
+	f.CountVarP(&o.verbose, "verbose", "v", "stage times, memory and traffic")
+	operands, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	job, err := o.job(operands[0])
+	if err != nil {
+		return err
+	}
+	return launch(o.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
+}
+
+// job checks the flags and makes the options of the job.
+func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
+	job := jobs.AnalyzeOptions{
+		Trace: input, Output: o.output, WorkDir: o.work, Force: o.force, ClampTime: o.clamp, Strict: o.strict,
+		Collective: o.collective, Hints: o.hints, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
+	}
+	if o.output == "" {
+		return job, usage("analyze: -o RUN.xtf is missing: name the file to write")
+	}
+	if o.ranks < 1 {
+		return job, usage("analyze: -j %d: at least one rank is needed", o.ranks)
+	}
+	profile, ok := map[string]xtf.Profile{"packed": xtf.Packed, "raw": xtf.Raw4K, "raw:4K": xtf.Raw4K, "raw:16K": xtf.Raw16K, "raw:64K": xtf.Raw64K}[o.pages]
+	if !ok {
+		return job, usage("analyze: --pages %s: choose packed, raw, raw:16K or raw:64K", o.pages)
+	}
+	job.Profile = profile
+	if !slices.Contains(progressForms, o.progress) {
+		return job, usage("analyze: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
+	}
+	job.Host, _ = os.Hostname()
+	job.MemBytes = int64(o.mem)
+	job.StoreBytes = int64(o.store)
+	return job, nil
+}
+
+// analyzeRank runs the job on one rank and reports its end on rank 0.
+func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams) error {
+	var d *display
+	if c.Rank() == 0 && !o.quiet {
+		d = newDisplay(s.err, o.progress, o.status)
+		job.Show = d.show
+	}
+	res, err := jobs.Analyze(c, job)
+	d.end(err)
+	if err != nil {
+		return err
+	}
+	if c.Rank() == 0 && !o.quiet {
+		printAnalyzed(s, &job, res, c.Size(), o.verbose)
+	}
+	if res.Partial {
+		return jobs.Fail(jobs.ExitPartial, errSilent)
+	}
+	return nil
+}
+
+// errSilent is an outcome that was told already.
+var errSilent = errors.New("told already")
+
+// launch runs a job on the ranks of the launcher that started the program, or
+// on n in-process ranks. Under a launcher it does not return.
+func launch(n int, s streams, run func(mpi.Comm) error) error {
+	if !mpi.Launched() {
+		return mpi.RunInProcess(n, run)
+	}
+	mpi.Main(func(c mpi.Comm) int {
+		err := run(c)
+		var agreed *mpi.AgreedError
+		if err != nil && (c.Rank() == 0 || !errors.As(err, &agreed)) {
+			return conclude(err, s)
+		}
+		return jobs.ExitCode(err)
+	})
+	return nil
+}

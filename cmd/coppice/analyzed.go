@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// printAnalyzed prints the closing lines of an analysis.
+func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, ranks, verbose int) {
+	for _, c := range r.Codes {
+		if c.Code.Severity() == trace.Note && verbose == 0 {
+			continue
+		}
+		fmt.Fprintf(s.err, "coppice: %s: %d in %d locations", c.Code.Text(), c.Count, c.Locations)
+		if c.Worst > 0 {
+			fmt.Fprintf(s.err, ", worst %d", c.Worst)
+		}
+		fmt.Fprintln(s.err)
+	}
+	var total time.Duration
+	for _, t := range r.Seconds {
+		total += t.Elapsed
+	}
+	fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, file %s\n",
+		job.Output, r.Events, r.Locations, decimal(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), decimal(uint64(r.File.FileBytes)))
+	if r.Partial {
+		fmt.Fprintf(s.err, "coppice: the input is damaged or incomplete: results are partial; coppice report %s diagnostics tells what is missing\n", job.Output)
+	}
+	if verbose == 0 {
+		return
+	}
+	for _, t := range r.Seconds {
+		fmt.Fprintf(s.err, "coppice: rank 0 %-8s %8.3f s\n", t.Stage, t.Elapsed.Seconds())
+	}
+	fmt.Fprintf(s.err, "coppice: rank 0 segments: peak %s in memory, %s in files\n", binary(r.Store.Peak), binary(r.Store.Spilled))
+	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s; matched %d messages, %d collectives in %d rounds\n",
+		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)),
+		r.Match.Messages, r.Match.Collectives, r.Match.Rounds)
+	for i, l := range r.Graph.Levels {
+		fmt.Fprintf(s.err, "coppice: call graph level %d: %d messages, %s, %d nodes, %d new\n", i, l.Messages, decimal(l.Bytes), l.Nodes, l.New)
+	}
+}
+
+func perSecond(events uint64, d time.Duration) string {
+	if d <= 0 {
+		return "no time"
+	}
+	return fmt.Sprintf("%.2f M events/s", float64(events)/d.Seconds()/1e6)
+}

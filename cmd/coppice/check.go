@@ -1,0 +1,272 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"runtime"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+func runCheck(args []string, s streams) error {
+	var o output
+	var parallel int
+	f := flags("check", "TRACE|RUN.xtf", s,
+		"coppice check run.xtf",
+		"coppice check scorep-run/traces.otf2 -j 8",
+		"coppice check run.xtf --format json > check.json")
+	o.add(f)
+	f.IntVarP(&parallel, "jobs", "j", runtime.NumCPU(), "locations to look at at once")
+	f.IntVar(&o.limit, "limit", 0, "problems to list in text (default 20)")
+	operands, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if parallel < 1 {
+		return usage("check: -j %d: at least one location at a time", parallel)
+	}
+	kind, _, err := recognise(operands[0])
+	if err != nil {
+		return readError(operands[0], err)
+	}
+	c := checked{Problems: []problem{}, Notes: []string{}}
+	var e report.Envelope
+	brief := &report.Brief{}
+	switch kind {
+	case kindStatus:
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file: nothing to check. Give an archive or a result", operands[0]))
+	case kindXTF:
+		e, brief, err = c.checkRun(operands[0], parallel)
+	default:
+		e, brief, err = c.checkTrace(operands[0], parallel)
+	}
+	if err != nil {
+		return err
+	}
+	c.Clean = c.Found == 0
+	err = o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return e.WriteJSON(w, brief, "check", report.Value(&c))
+		}
+		return c.text(w, operands[0], o.style(s).Limit)
+	})
+	if err == nil && !c.Clean {
+		err = jobs.Fail(jobs.ExitFound, errSilent)
+	}
+	return err
+}
+
+// checked is the result of a check.
+type checked struct {
+	Kind      string    `json:"kind"` // archive or run
+	Clean     bool      `json:"clean"`
+	Found     uint64    `json:"found"` // problems, those not listed included
+	Problems  []problem `json:"problems"`
+	Notes     []string  `json:"notes"`
+	Events    uint64    `json:"events"` // decoded, or of the run
+	Locations int       `json:"locations"`
+	Bytes     uint64    `json:"bytes"`          // that are sound
+	Pages     *uint64   `json:"pages"`          // sound ones, of a run
+	Rows      *uint64   `json:"rows"`           // that can be read, of a run
+	LostRows  *uint64   `json:"lost_rows"`      // of a run
+	Regions   *uint64   `json:"lost_locations"` // whose region's head cannot be read
+	Compared  *compared `json:"compared"`       // of a run
+}
+
+// compared counts what the cross checks of a run looked at.
+type compared struct {
+	Calls       uint64   `json:"calls"`
+	Messages    uint64   `json:"messages"`
+	Mates       uint64   `json:"mates"`
+	Collectives uint64   `json:"collectives"`
+	Channels    uint64   `json:"channels"`
+	Graphs      uint64   `json:"call_graphs"`
+	Skipped     []string `json:"skipped"`
+}
+
+// problem is one finding, with where it is.
+type problem struct {
+	Kind     string  `json:"kind"` // code of a diagnostic, page, or contradiction
+	Severity string  `json:"severity"`
+	Location *uint64 `json:"location"`
+	Process  *uint32 `json:"process"`
+	Thread   *uint32 `json:"thread"`
+	Array    string  `json:"array"`
+	Row      *uint64 `json:"row"`
+	Time     *uint64 `json:"time"` // ticks, as in the archive
+	Event    *uint64 `json:"event"`
+	Count    uint64  `json:"count"`
+	Text     string  `json:"text"`
+}
+
+func (p *problem) where() string {
+	if p.Location == nil {
+		return "whole run"
+	}
+	text := fmt.Sprintf("location %d", *p.Location)
+	if p.Process != nil && p.Thread != nil {
+		text = fmt.Sprintf("process %d thread %d (location %d)", *p.Process, *p.Thread, *p.Location)
+	}
+	if p.Event != nil {
+		text += fmt.Sprintf(", event %d", *p.Event)
+	}
+	if p.Time != nil {
+		text += fmt.Sprintf(", tick %d", *p.Time)
+	}
+	return text
+}
+
+// checkRun checks an XTF file: its pages, its call graph, and that its parts
+// agree.
+func (c *checked) checkRun(path string, parallel int) (report.Envelope, *report.Brief, error) {
+	c.Kind = "run"
+	var e report.Envelope
+	f, err := xtf.OpenFile(path, xtf.Options{})
+	if err != nil {
+		return e, nil, readError(path, err)
+	}
+	defer f.Close()
+	res, err := xtf.Check(f)
+	if err != nil {
+		return e, nil, readError(path, err)
+	}
+	c.Found += res.Found
+	c.Bytes, c.Pages, c.Rows, c.LostRows, c.Regions = res.Bytes, &res.Pages, &res.Rows, &res.LostRows, &res.Lost
+	c.Locations = int(f.Procs())
+	run, err := report.Open(path, xtf.Options{})
+	if err != nil && !errors.Is(err, xtf.ErrCorrupt) {
+		return e, nil, readError(path, err)
+	}
+	for _, p := range res.Problems {
+		c.Problems = append(c.Problems, pageProblem(f, run, p))
+	}
+	if err != nil {
+		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Text: "definitions cannot be read, so nothing was compared: " + err.Error()})
+		return e, &report.Brief{Partial: true}, nil
+	}
+	defer run.Close()
+	brief, err := c.compare(run, parallel)
+	if err != nil {
+		return e, nil, readError(path, err)
+	}
+	if e, err = run.Envelope(); err != nil {
+		c.Notes = append(c.Notes, "diagnostics of the analysis cannot be read: "+err.Error())
+	}
+	c.Events = e.Events
+	return e, brief, nil
+}
+
+// compare runs the checks that read through the definitions.
+func (c *checked) compare(run *report.Run, parallel int) (*report.Brief, error) {
+	err := run.CheckGraph()
+	switch {
+	case err == nil:
+	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
+		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Array: "call graph", Text: err.Error()})
+	default:
+		return nil, err
+	}
+	v, err := run.Verify(parallel)
+	if err != nil {
+		return nil, err
+	}
+	c.Compared = &compared{v.Calls, v.Messages, v.Mates, v.Collectives, v.Channels, v.Graphs, v.Skipped}
+	for _, s := range v.Skipped {
+		c.Notes = append(c.Notes, "not compared: "+s)
+	}
+	for _, f := range v.Findings {
+		c.Problems = append(c.Problems, problem{
+			Kind: "contradiction", Severity: "damage", Location: f.Location, Process: f.Process, Thread: f.Thread, Array: f.Array, Row: f.Row, Count: 1, Text: f.Text,
+		})
+	}
+	c.Found += v.Found
+	brief, err := run.Brief()
+	if errors.Is(err, xtf.ErrCorrupt) {
+		return &report.Brief{Partial: true}, nil
+	}
+	if err == nil && brief.Partial {
+		c.Notes = append(c.Notes, "the input of the analysis was damaged or incomplete: results are partial; coppice report "+run.Path+" diagnostics tells what is missing")
+	}
+	return brief, err
+}
+
+func (c *checked) add(p problem) {
+	c.Found++
+	c.Problems = append(c.Problems, p)
+}
+
+func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
+	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Text: p.String()}
+	if t := f.Types().Lookup(p.Type); t != nil && p.Type != 0 {
+		x.Array = t.Name
+	}
+	if p.Rows > 0 {
+		x.Row = &p.First
+	}
+	if p.P == xtf.WholeRun {
+		return x
+	}
+	id := uint64(p.P)
+	if run != nil {
+		id = run.Defs.Location(trace.P(p.P)).Ref
+		process, thread := run.Defs.Process(trace.P(p.P))
+		x.Process, x.Thread = &process, &thread
+	}
+	x.Location = &id
+	return x
+}
+
+const defaultProblems = 20
+
+func (c *checked) text(w io.Writer, path string, limit int) error {
+	if limit == 0 {
+		limit = defaultProblems
+	}
+	fmt.Fprintf(w, "%s: %s, %s, %s events, %s read\n", path, c.Kind, report.Plural(c.Locations, "location"), report.Count(c.Events), report.Size(c.Bytes))
+	if c.Pages != nil {
+		fmt.Fprintf(w, "%s pages and %s rows are sound", report.Count(*c.Pages), report.Count(*c.Rows))
+		if *c.LostRows > 0 || *c.Regions > 0 {
+			share := float64(100*float64(*c.LostRows)) / float64(*c.Rows+*c.LostRows)
+			fmt.Fprintf(w, "; %s rows (%.2f %%) are lost", report.Count(*c.LostRows), share)
+			if *c.Regions > 0 {
+				fmt.Fprintf(w, ", and all of %s", report.Plural(int(*c.Regions), "location"))
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	if x := c.Compared; x != nil {
+		fmt.Fprintf(w, "compared: %s calls, %s messages (%s with their partner), %s collective calls, %s channels, %s call graphs\n",
+			report.Count(x.Calls), report.Count(x.Messages), report.Count(x.Mates), report.Count(x.Collectives), report.Count(x.Channels), report.Count(x.Graphs))
+	}
+	for _, n := range c.Notes {
+		fmt.Fprintf(w, "note: %s\n", report.Clean(n, 400))
+	}
+	for i := range c.Problems[:min(limit, len(c.Problems))] {
+		p := &c.Problems[i]
+		array := ""
+		if p.Array != "" {
+			array = ", " + p.Array
+		}
+		if p.Row != nil {
+			array += fmt.Sprintf(" row %d", *p.Row)
+		}
+		fmt.Fprintf(w, "%s: %s%s: %s\n", p.Kind, p.where(), array, report.Clean(p.Text, 400))
+	}
+	if n := c.Found - uint64(min(limit, len(c.Problems))); n > 0 {
+		fmt.Fprintf(w, "and %s problems more\n", report.Count(n))
+	}
+	if c.Clean {
+		_, err := fmt.Fprintln(w, "clean")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s found\n", report.Plural(int(c.Found), "problem"))
+	return err
+}

@@ -1,0 +1,377 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// checkJSON is what tests read of a check.
+type checkJSON struct {
+	Events      uint64 `json:"events"`
+	Diagnostics []struct {
+		Code  string `json:"code"`
+		Count uint64 `json:"count"`
+	} `json:"diagnostics"`
+	Check struct {
+		Clean    bool   `json:"clean"`
+		Found    uint64 `json:"found"`
+		LostRows uint64 `json:"lost_rows"`
+		Problems []struct {
+			Kind     string  `json:"kind"`
+			Location *uint64 `json:"location"`
+			Array    string  `json:"array"`
+			Text     string  `json:"text"`
+		} `json:"problems"`
+		Compared struct {
+			Calls       uint64 `json:"calls"`
+			Messages    uint64 `json:"messages"`
+			Mates       uint64 `json:"mates"`
+			Collectives uint64 `json:"collectives"`
+			Channels    uint64 `json:"channels"`
+			Graphs      uint64 `json:"call_graphs"`
+		} `json:"compared"`
+	} `json:"check"`
+}
+
+func checkOf(t *testing.T, path string) (int, checkJSON) {
+	t.Helper()
+	code, out, errs := call("check", path, "--format", "json")
+	if errs != "" {
+		t.Fatalf("check %s: %s", path, errs)
+	}
+	var v checkJSON
+	decode(t, out, &v)
+	return code, v
+}
+
+// TestCheckClean finds nothing wrong with what an analysis writes, whatever the
+// trace was like.
+func TestCheckClean(t *testing.T) {
+	for _, spec := range programs {
+		dir := analysed(t, spec)
+		code, got := checkOf(t, filepath.Join(dir, "run.xtf"))
+		if code != jobs.ExitDone || !got.Check.Clean || got.Check.Found != 0 {
+			t.Errorf("%s: exit code %d: %+v", spec, code, got.Check.Problems)
+		}
+		c := got.Check.Compared
+		if c.Calls == 0 || c.Messages == 0 || c.Mates == 0 || c.Channels == 0 || c.Graphs == 0 {
+			t.Errorf("%s: compared %+v", spec, c)
+		}
+	}
+}
+
+// alter copies a run and lets change see every row. Pages and checksums of the
+// copy are sound.
+func alter(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte)) {
+	t.Helper()
+	f, err := xtf.OpenFile(from, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	out, err := os.Create(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	w := xtf.NewFileWriter(out, f.Types(), f.FileID(), &xtf.MemorySink{})
+	for p := range xtf.Proc(f.Procs() + 1) {
+		if p == xtf.Proc(f.Procs()) {
+			p = xtf.WholeRun
+		}
+		alterRegion(t, f, w, p, change)
+	}
+	var sections []xtf.Blob
+	for _, kind := range []uint32{xtf.KindDefinitions, xtf.KindProvenance, xtf.KindCCG, xtf.KindNames} {
+		b, err := f.SectionBytes(kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sections = append(sections, xtf.BytesBlob(kind, 1, 0, b))
+	}
+	if err := w.Commit(sections); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte)) {
+	t.Helper()
+	types, err := f.Arrays(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc := xtf.NewEncoder()
+	var arrays []xtf.FinishedArray
+	for _, id := range types {
+		a, err := f.Array(p, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sink := &xtf.MemorySink{}
+		b := xtf.NewArrayBuilder(enc, a.Type(), p, sink)
+		rows := a.Rows(0, a.Len())
+		for rows.Next() {
+			row, n := b.Append()
+			copy(row, rows.Row())
+			change(p, id, n, row)
+		}
+		sum, err := b.Finish()
+		if err != nil || rows.Err() != nil {
+			t.Fatal(err, rows.Err())
+		}
+		arrays = append(arrays, xtf.FinishedArray{Summary: sum, Data: sink, Flags: a.Flags()})
+	}
+	infos, err := f.Blobs(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blobs []xtf.Blob
+	for _, i := range infos {
+		r, err := f.Blob(p, i.Kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blobs = append(blobs, xtf.BytesBlob(i.Kind, i.Version, i.Flags, b))
+	}
+	plan, err := xtf.PlanRegion(f.Types(), p, arrays, blobs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := f.Dir(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Region(plan, d.Process, d.Thread, d.Events); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// add32 and add64 change one column of one row.
+func add32(off int) func(row []byte) {
+	return func(row []byte) { xtf.SetU32(row, off, xtf.U32(row, off)+1) }
+}
+
+func add64(off int) func(row []byte) {
+	return func(row []byte) { xtf.SetU64(row, off, xtf.U64(row, off)+1) }
+}
+
+// TestCheckContradictions changes single numbers of a sound run: every one has
+// to be noticed, and named.
+func TestCheckContradictions(t *testing.T) {
+	dir := analysed(t, "stencil:procs=4,events=4k,jitter=20,seed=1")
+	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
+	alter(t, run, bad, func(xtf.Proc, xtf.TypeID, uint64, []byte) {})
+	if code, got := checkOf(t, bad); code != 0 {
+		t.Fatalf("an unchanged copy: exit code %d: %+v", code, got.Check.Problems)
+	}
+	for _, x := range []struct {
+		name   string
+		p      xtf.Proc
+		id     xtf.TypeID
+		n      uint64
+		change func(row []byte)
+		array  string // where it is noticed
+	}{
+		{"end of a call", 1, xtf.TypeCall, 40, add64(xtf.CallEnd), "CALL"},
+		{"exclusive time", 1, xtf.TypeCall, 40, add64(xtf.CallExclusive), "CALL"},
+		{"parent", 1, xtf.TypeCall, 40, add64(xtf.CallParent), "CALL"},
+		{"depth", 1, xtf.TypeCall, 40, add32(xtf.CallDepth), "CALL"},
+		{"region", 1, xtf.TypeCall, 40, add32(xtf.CallRegion), "TIMEBIN"},
+		{"class flag", 1, xtf.TypeCall, 0, func(r []byte) {
+			xtf.SetU32(r, xtf.CallFlags, xtf.U32(r, xtf.CallFlags)|xtf.FlagOutermostMPI)
+		}, "COMP"},
+		{"bytes of a message", 2, xtf.TypeP2P, 9, add64(xtf.P2PBytes), "COMP"},
+		{"mate's row", 2, xtf.TypeP2P, 9, add64(xtf.P2PMateN), "P2P"},
+		{"mate's location", 2, xtf.TypeP2P, 9, func(r []byte) { xtf.SetU32(r, xtf.P2PMateP, 0x7fff) }, "P2P"},
+		{"mate's time", 2, xtf.TypeP2P, 9, add64(xtf.P2PMateT), "P2P"},
+		{"place in the channel", 2, xtf.TypeP2P, 9, add64(xtf.P2PSeq), "P2P"},
+		{"tag", 2, xtf.TypeP2P, 9, add32(xtf.P2PTag), "P2P"},
+		{"peer", 2, xtf.TypeP2P, 9, add32(xtf.P2PPeer), "P2P"},
+		{"side", 2, xtf.TypeP2P, 9, func(r []byte) { xtf.SetU32(r, xtf.P2PKind, xtf.U32(r, xtf.P2PKind)^1) }, "P2P"},
+		{"last enter", 0, xtf.TypeColl, 3, add64(xtf.CollLastEnter), "COLL"},
+		{"first leave", 0, xtf.TypeColl, 3, func(r []byte) { xtf.SetU64(r, xtf.CollFirstLeave, xtf.U64(r, xtf.CollFirstLeave)-1) }, "COLL"},
+		{"bytes of a collective", 0, xtf.TypeColl, 3, add64(xtf.CollSent), "COMP"},
+		{"channel count", 3, xtf.TypeChannel, 1, add64(24), "CHANNEL"},
+		{"channel bytes", 3, xtf.TypeChannel, 2, add64(32), "CHANNEL"},
+		{"channel entry", 3, xtf.TypeChan, 4, add64(0), "CHAN"},
+		{"component", 3, xtf.TypeComp, 2, add64(8), "COMP"},
+		{"profile", 3, xtf.TypeTimeBin, 2, add64(24), "TIMEBIN"},
+		{"whole profile", xtf.WholeRun, xtf.TypeTimeBin, 2, add64(24), "TIMEBIN"},
+		{"sum over processes", xtf.WholeRun, xtf.TypeStat, 1, add64(8), "STAT"},
+		{"largest process", xtf.WholeRun, xtf.TypeStat, 1, add32(68), "STAT"},
+		{"end of the run", xtf.WholeRun, xtf.TypeInterval, 0, add64(72), "INTERVAL"},
+	} {
+		changed := false
+		alter(t, run, bad, func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte) {
+			if p == x.p && id == x.id && n == x.n {
+				x.change(row)
+				changed = true
+			}
+		})
+		code, got := checkOf(t, bad)
+		named := slices.ContainsFunc(got.Check.Problems, func(p struct {
+			Kind     string  `json:"kind"`
+			Location *uint64 `json:"location"`
+			Array    string  `json:"array"`
+			Text     string  `json:"text"`
+		},
+		) bool {
+			return p.Array == x.array && p.Kind == "contradiction"
+		})
+		if !changed || code != jobs.ExitFound || !named {
+			t.Errorf("%s: changed %v, exit code %d, not found in %s: %+v", x.name, changed, code, x.array, got.Check.Problems)
+		}
+	}
+}
+
+// TestCheckDamage flips bytes all over a file: check never calls it clean
+// unless the byte is padding, and no verb crashes.
+func TestCheckDamage(t *testing.T) {
+	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
+	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
+	whole, err := os.ReadFile(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := must(t, "report", run, "summary", "profile", "comm", "ccg", "diagnostics")
+	found := 0
+	step := len(whole)/60 + 1
+	if testing.Short() {
+		step *= 3
+	}
+	for at := 0; at < len(whole); at += step {
+		b := slices.Clone(whole)
+		b[at] ^= 0x10
+		if err := os.WriteFile(bad, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := call("check", bad)
+		if code == jobs.ExitFound {
+			found++
+		}
+		if code != jobs.ExitFound && code != jobs.ExitInput && code != jobs.ExitDone || strings.Contains(out+errs, "bug of coppice") {
+			t.Errorf("byte %d: check ends with %d: %s%s", at, code, out, errs)
+		}
+		for _, args := range [][]string{
+			{"report", bad, "summary", "profile", "comm", "ccg", "diagnostics"},
+			{"info", bad},
+			{"query", bad, "rows", "--rank", "1", "--type", "p2p"},
+		} {
+			rc, out, errs := call(args...)
+			if rc != 0 && rc != jobs.ExitInput && rc != jobs.ExitPartial || strings.Contains(errs, "bug of coppice") {
+				t.Errorf("byte %d: %s ends with %d: %s", at, args[0], rc, errs)
+			}
+			out = strings.ReplaceAll(strings.ReplaceAll(out, bad, run), "bad.xtf", "run.xtf")
+			if args[0] == "report" && code == jobs.ExitDone && out != sound {
+				t.Errorf("byte %d: check finds the file clean, its report differs:\n%s", at, out)
+			}
+		}
+	}
+	if found < 20/(step*60/len(whole)+1) {
+		t.Errorf("%d of the flips were found", found)
+	}
+}
+
+// TestPartialReport damages one location: the others are reported, the loss is
+// told, and the exit code says so.
+func TestPartialReport(t *testing.T) {
+	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
+	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
+	f, err := xtf.OpenFile(run, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := f.Dir(1)
+	f.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[d.HeadOff+70] ^= 1
+	if err := os.WriteFile(bad, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, section := range []string{"profile", "comm", "ccg", "diagnostics"} {
+		code, out, errs := call("report", bad, section)
+		if code != jobs.ExitPartial || !strings.Contains(out, "left out of "+section+": location 1 (process 1, thread 0)") || !strings.Contains(errs, "Copy the file again") {
+			t.Errorf("%s: exit code %d\n%s\n%s", section, code, out, errs)
+		}
+	}
+	if code, _, errs := call("report", bad); code != jobs.ExitDone {
+		t.Errorf("the summary needs no location: exit code %d: %s", code, errs)
+	}
+	code, got := checkOf(t, bad)
+	if code != jobs.ExitFound || len(got.Check.Problems) == 0 {
+		t.Errorf("check: exit code %d, %+v", code, got.Check)
+	}
+	if code, _, _ := call("info", bad); code != jobs.ExitPartial {
+		t.Errorf("info: exit code %d", code)
+	}
+}
+
+// TestPartialInput analyses an archive without one of its event files.
+func TestPartialInput(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "demo", "--archive", dir, "--spec", "ring:procs=3,events=2k,seed=1")
+	if err := os.Remove(filepath.Join(dir, "traces", "1.evt")); err != nil {
+		t.Fatal(err)
+	}
+	anchor, run := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf")
+	if code, _, errs := call("analyze", anchor, "-o", run, "-q", "-j", "2"); code != jobs.ExitPartial {
+		t.Fatalf("analyze: exit code %d: %s", code, errs)
+	}
+	if out := must(t, "report", run); !strings.Contains(out, "partial: the input was damaged or incomplete") {
+		t.Errorf("the report does not say so:\n%s", out)
+	}
+	if got := jsonOf[reportJSON](t, "report", run); !got.Summary.Partial {
+		t.Error("JSON does not say partial")
+	}
+	if code, _, errs := call("report", run, "--strict"); code != jobs.ExitPartial || !strings.Contains(errs, "--strict refuses") {
+		t.Errorf("--strict: exit code %d: %s", code, errs)
+	}
+	if out := must(t, "check", run); !strings.Contains(out, "note: the input of the analysis was damaged") {
+		t.Errorf("check of the sound result of a damaged input:\n%s", out)
+	}
+	code, got := checkOf(t, anchor)
+	if code != jobs.ExitFound || len(got.Diagnostics) == 0 || got.Diagnostics[0].Code != trace.DiagMissingEvents.String() {
+		t.Errorf("check of the archive: exit code %d, %+v", code, got)
+	}
+	if out := must(t, "info", anchor); !strings.Contains(out, "1 location announce") {
+		t.Errorf("info does not tell what is missing:\n%s", out)
+	}
+}
+
+// TestCheckArchive finds the faults that were planted in an archive.
+func TestCheckArchive(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "demo", "--archive", dir, "--spec", "irregular:procs=4,events=4k,seed=3,broken=stray-leave+open-call+dangling-region+dangling-comm")
+	code, got := checkOf(t, filepath.Join(dir, "traces.otf2"))
+	if code != jobs.ExitFound {
+		t.Errorf("exit code %d", code)
+	}
+	counts := map[string]uint64{}
+	for _, d := range got.Diagnostics {
+		counts[d.Code] = d.Count
+	}
+	if counts["stray-leave"] != 1 || counts["open-call"] != 2 || counts["bad-reference"] < 2 {
+		t.Errorf("%v", counts)
+	}
+	if _, again := checkOf(t, filepath.Join(dir, "traces.otf2")); len(again.Check.Problems) != len(got.Check.Problems) {
+		t.Error("two checks differ")
+	}
+}

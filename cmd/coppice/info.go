@@ -1,0 +1,391 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+func runInfo(args []string, s streams) error {
+	var o output
+	f := flags("info", "TRACE|RUN.xtf|STATUS", s,
+		"coppice info scorep-run/traces.otf2",
+		"coppice info run.xtf --format json",
+		"coppice info coppice-1234.status")
+	o.add(f)
+	operands, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	kind, head, err := recognise(operands[0])
+	if err != nil {
+		return readError(operands[0], err)
+	}
+	switch kind {
+	case kindXTF:
+		return infoRun(operands[0], &o, s)
+	case kindStatus:
+		return infoStatus(operands[0], head, &o, s)
+	}
+	return infoTrace(operands[0], &o, s)
+}
+
+// kind is what an operand turned out to be.
+type kind int
+
+const (
+	kindTrace kind = iota
+	kindXTF
+	kindStatus
+)
+
+// recognise looks at the content of a file; directories are archives. It
+// returns the file's first bytes.
+func recognise(path string) (kind, []byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0, nil, err
+	}
+	if st.IsDir() {
+		return kindTrace, nil, nil
+	}
+	if !st.Mode().IsRegular() {
+		return 0, nil, fmt.Errorf("%s: neither a file nor a directory: %w", path, trace.ErrNotTrace)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 4096)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return 0, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	head = head[:n]
+	switch {
+	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"):
+		return kindXTF, head, nil
+	case bytes.Contains(head, []byte(`"`+statusSchema+`"`)):
+		return kindStatus, head, nil
+	case bytes.HasPrefix(head, []byte("#Paraver")):
+		return 0, nil, fmt.Errorf("%s: a Paraver trace: %w: only OTF2 archives are read", path, trace.ErrUnsupported)
+	}
+	return kindTrace, head, nil
+}
+
+// traceInfo is what info tells of an archive.
+type traceInfo struct {
+	Kind         string                  `json:"kind"`
+	Format       string                  `json:"format"`
+	Creator      string                  `json:"creator"`
+	Machine      string                  `json:"machine"`
+	Description  string                  `json:"description"`
+	BigEndian    bool                    `json:"big_endian"`
+	Locations    report.LocationTypes    `json:"locations"`
+	Definitions  report.DefinitionCounts `json:"definitions"`
+	DefBytes     int                     `json:"definition_bytes"` // in memory, encoded
+	Bytes        uint64                  `json:"bytes"`            // of events
+	Announced    uint64                  `json:"announced_events"` // by the definitions
+	Missing      int                     `json:"locations_without_data"`
+	Largest      uint64                  `json:"largest_location"`
+	LargestBytes uint64                  `json:"largest_location_bytes"`
+	LeastMemory  int64                   `json:"least_memory_per_rank"`
+	Ranks        int                     `json:"useful_ranks"`
+	Disk         uint64                  `json:"disk"`
+}
+
+func infoTrace(path string, o *output, s streams) error {
+	src, err := otf2.OpenPath(path)
+	if err != nil {
+		return traceError(path, err)
+	}
+	defer src.Close()
+	x, err := measure(src)
+	if err != nil {
+		return traceError(path, err)
+	}
+	d := src.Definitions()
+	clock := d.Clock()
+	brief := report.Brief{Resolution: clock.TimerResolution}
+	if clock.TraceLength > 0 {
+		first, last := uint64(0), clock.TraceLength
+		brief.First, brief.Last = &first, &last
+	}
+	e := report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced, Diagnostics: codeTotals(d.Problems())}
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return e.WriteJSON(w, &brief, "info", report.Value(x))
+		}
+		return x.text(w, path, &e, &brief)
+	})
+}
+
+func measure(src *otf2.Archive) (*traceInfo, error) {
+	d, a := src.Definitions(), src.Anchor()
+	x := &traceInfo{
+		Kind: "trace", Format: src.Format(), Creator: a.Creator, Machine: a.Machine, Description: a.Description, BigEndian: a.BigEndian,
+		Locations: report.CountLocations(d), Definitions: report.CountDefinitions(d),
+	}
+	encoded, err := d.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	x.DefBytes = len(encoded)
+	var longest uint64 // events
+	for p := range trace.P(d.NumLocations()) {
+		size, err := src.Measure(p)
+		if err != nil {
+			return nil, err
+		}
+		longest = max(longest, size.Events)
+		l := d.Location(p)
+		x.Announced += l.Events
+		x.Bytes += size.Bytes
+		if size.Bytes == 0 && l.Events > 0 {
+			x.Missing++
+		}
+		if size.Bytes > x.LargestBytes {
+			x.Largest, x.LargestBytes = l.Ref, size.Bytes
+		}
+	}
+	need := jobs.NeedOf(x.Bytes, x.LargestBytes, longest, d.NumLocations(), int64(x.DefBytes))
+	x.LeastMemory, x.Ranks, x.Disk = need.LeastMemory, need.Ranks, need.Disk
+	return x, nil
+}
+
+func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report.Brief) error {
+	u := report.UnitsOf(b.Resolution)
+	order := ""
+	if x.BigEndian {
+		order = ", big-endian"
+	}
+	rows := [][]string{
+		{"format", x.Format + order + by(x.Creator)},
+		{"processes", report.Count(uint64(e.Processes))},
+		{"locations", locationText(x.Locations, e.Locations)},
+		{"events", report.Count(x.Announced) + " announced by the definitions"},
+		{"bytes", report.Size(x.Bytes) + " of events, " + report.Size(uint64(x.DefBytes)) + " of definitions"},
+		{"definitions", definitionText(x.Definitions)},
+	}
+	if b.Last != nil {
+		rows = append(rows, []string{"span", u.Time(*b.Last)})
+	}
+	rows = append(rows, []string{"clock", clockText(b.Resolution)})
+	if x.LargestBytes > 0 {
+		rows = append(rows, []string{"largest", fmt.Sprintf("location %d, %s (%.1f %% of all)", x.Largest, report.Size(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))})
+	}
+	if x.Missing > 0 {
+		rows = append(rows, []string{"missing", fmt.Sprintf("%s announce events and have none: the result will be partial", report.Plural(x.Missing, "location"))})
+	}
+	rows = append(
+		rows,
+		[]string{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s; disk: about %s", x.Ranks, binary(x.LeastMemory), report.Size(x.Disk))},
+	)
+	for _, c := range e.Diagnostics {
+		rows = append(rows, []string{"problem", fmt.Sprintf("%s: %d", c.Code.Text(), c.Count)})
+	}
+	if x.Description != "" {
+		rows = append(rows, []string{"description", report.Clean(x.Description, 200)})
+	}
+	fmt.Fprintf(w, "%s\n", path)
+	return report.Table(w, []string{"<", "<"}, rows)
+}
+
+func by(creator string) string {
+	if creator == "" {
+		return ""
+	}
+	return ", written by " + report.Clean(creator, 80)
+}
+
+func clockText(resolution uint64) string {
+	if resolution == 0 {
+		return "resolution not known: times are ticks"
+	}
+	return report.Count(resolution) + " ticks per second"
+}
+
+func locationText(t report.LocationTypes, all int) string {
+	var parts []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{{t.CPU, "CPU thread"}, {t.Accelerator, "accelerator stream"}, {t.Metric, "metric recorder"}, {t.Other, "location of another kind"}} {
+		if x.n > 0 {
+			parts = append(parts, report.Plural(x.n, x.what))
+		}
+	}
+	return fmt.Sprintf("%s: %s", report.Count(uint64(all)), strings.Join(parts, ", "))
+}
+
+func definitionText(c report.DefinitionCounts) string {
+	var parts []string
+	for _, x := range []struct {
+		n    int
+		what string
+	}{
+		{c.Regions, "region"},
+		{c.Communicators, "communicator"},
+		{c.Strings, "string"},
+		{c.Groups, "group"},
+		{c.Metrics, "metric"},
+		{c.Windows, "RMA window"},
+		{c.Contexts, "calling context"},
+		{c.Handles, "I/O handle"},
+	} {
+		if x.n > 0 {
+			parts = append(parts, report.Plural(x.n, x.what))
+		}
+	}
+	return fmt.Sprintf("%s: %s", report.Count(uint64(c.All)), strings.Join(parts, ", "))
+}
+
+// runInfoOf is what info tells of an XTF file.
+type runInfoOf struct {
+	Kind string `json:"kind"`
+	*report.Content
+}
+
+func infoRun(path string, o *output, s streams) error {
+	run, err := openRun(path)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	e, err := run.Envelope()
+	var brief *report.Brief
+	var c *report.Content
+	if err == nil {
+		brief, err = run.Brief()
+	}
+	if err == nil {
+		c, err = run.Content()
+	}
+	if err != nil {
+		return readError(path, err)
+	}
+	err = o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return e.WriteJSON(w, brief, "info", report.Value(runInfoOf{"run", c}))
+		}
+		return runText(w, path, &e, brief, c)
+	})
+	if err == nil && len(c.Lost) > 0 {
+		err = jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: %d locations cannot be read: %s. coppice check %s tells more", path, len(c.Lost), c.Lost[0].Error, path))
+	}
+	return err
+}
+
+func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *report.Content) error {
+	rows := [][]string{
+		{"format", c.Format + ", written by " + tool(b.Provenance)},
+		{"processes", report.Count(uint64(e.Processes))},
+		{"locations", locationText(c.Locations, e.Locations)},
+		{"events", report.Count(e.Events)},
+		{"bytes", report.Size(uint64(c.Bytes))},
+		{"definitions", definitionText(c.Definitions)},
+	}
+	if b.Last != nil {
+		rows = append(rows, []string{"span", report.UnitsOf(b.Resolution).Time(*b.Last - min(*b.First, *b.Last))})
+	}
+	rows = append(rows, []string{"clock", clockText(b.Resolution)}, []string{"identity", c.ID})
+	if b.Partial {
+		rows = append(rows, []string{"partial", "the input was damaged or incomplete; coppice report " + path + " diagnostics"})
+	}
+	for _, d := range e.Diagnostics {
+		rows = append(rows, []string{"found", fmt.Sprintf("%s: %d in %s", d.Code.Text(), d.Count, report.Plural(int(d.Locations), "location"))})
+	}
+	fmt.Fprintf(w, "%s\n", path)
+	if err := report.Table(w, []string{"<", "<"}, rows); err != nil {
+		return err
+	}
+	fmt.Fprintln(w)
+	return c.WriteText(w)
+}
+
+// tool is the program that the provenance names.
+func tool(provenance json.RawMessage) string {
+	var p struct{ Tool, Format, Kind string }
+	if json.Unmarshal(provenance, &p) != nil || p.Tool == "" {
+		return "an unknown program"
+	}
+	return report.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)
+}
+
+// codeTotals lists what was found outside of locations.
+func codeTotals(ds *trace.Diagnostics) []report.CodeTotal {
+	list := []report.CodeTotal{}
+	for i := range ds.Codes {
+		list = append(list, report.CodeTotal{Code: ds.Codes[i].Code, Count: ds.Codes[i].Count, Worst: ds.Codes[i].Worst})
+	}
+	return list
+}
+
+// traceError gives an error of reading an archive its exit code and advice.
+func traceError(path string, err error) error {
+	text := err.Error()
+	if !strings.Contains(text, path) {
+		text = path + ": " + text
+	}
+	for _, a := range []struct {
+		err    error
+		advice string
+	}{
+		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory"},
+		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive"},
+		{trace.ErrMissing, "Copy the whole archive: NAME.otf2, NAME.def and the directory NAME"},
+		{trace.ErrCorrupt, "Copy the archive again"},
+	} {
+		if errors.Is(err, a.err) {
+			text += ". " + a.advice
+			break
+		}
+	}
+	return jobs.Fail(jobs.ExitCode(err), errors.New(text))
+}
+
+// infoStatus prints the state of a running job.
+func infoStatus(path string, b []byte, o *output, s streams) error {
+	var st status
+	if err := json.Unmarshal(bytes.TrimSpace(b), &st); err != nil {
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file that cannot be read: %w. Wait for the job to write it again", path, err))
+	}
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			e := report.Envelope{}
+			return e.WriteJSON(w, &report.Brief{}, "info", report.Value(struct {
+				Kind string `json:"kind"`
+				status
+			}{"status", st}))
+		}
+		rows := [][]string{
+			{"state", report.Clean(st.State, 300)},
+			{"stage", fmt.Sprintf("%s, %.0f %%", report.Clean(st.Stage, 40), 100*st.Share)},
+			{"at", report.Clean(st.Time, 40)},
+		}
+		if st.Total > 0 {
+			rows = append(rows, []string{"bytes", fmt.Sprintf("%s of %s, %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))})
+		}
+		if st.Ranks > 0 {
+			rows = append(rows, []string{"ranks", fmt.Sprintf("%d, slowest: rank %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)})
+		}
+		if st.Left > 0 {
+			rows = append(rows, []string{"left", fmt.Sprintf("about %.0f s in this stage", st.Left)})
+		}
+		fmt.Fprintf(w, "%s\n", path)
+		return report.Table(w, []string{"<", "<"}, rows)
+	})
+}

@@ -1,0 +1,131 @@
+// Command coppice analyses event traces of parallel programs. Every verb is one
+// file of this package; the work is done in the packages below.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/spf13/pflag"
+)
+
+// version is the tool's version; it stands in files as part of what decides
+// their bytes.
+const version = "0.1.0"
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// streams are where a verb writes: results to out, everything else to err.
+type streams struct {
+	out, err io.Writer
+}
+
+// verb is one command. Its run gets the arguments after its name and returns an
+// error that jobs.ExitCode understands.
+type verb struct {
+	name  string
+	usage string // operands
+	short string
+	run   func(args []string, s streams) error
+}
+
+// verbs are the commands, in the order of the help text.
+func verbs() []verb {
+	return []verb{
+		{"info", "TRACE|RUN.xtf|STATUS", "what is in a trace, a result or a status file", runInfo},
+		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
+		{"report", "RUN.xtf [SECTION]...", "print results: summary, profile, comm, ccg, diagnostics", runReport},
+		{"query", "RUN.xtf PRIMITIVE", "search, size, next, at, rows: look up rows by time, key or number", runQuery},
+		{"check", "TRACE|RUN.xtf", "verify an archive or a result to the last page", runCheck},
+		{"demo", "", "write the trace of a generated program", runDemo},
+		{"version", "", "print versions", runVersion},
+	}
+}
+
+// run runs one verb and returns the exit code.
+func run(args []string, out, errs io.Writer) int {
+	s := streams{out, errs}
+	if len(args) == 0 {
+		printHelp(errs)
+		return jobs.ExitUsage
+	}
+	switch args[0] {
+	case "help", "-h", "--help":
+		printHelp(out)
+		return jobs.ExitDone
+	case "--version":
+		args[0] = "version"
+	}
+	for _, v := range verbs() {
+		if v.name == args[0] {
+			return conclude(v.run(args[1:], s), s)
+		}
+	}
+	fmt.Fprintf(errs, "coppice: %q is no verb. Run coppice help for the list.\n", args[0])
+	return jobs.ExitUsage
+}
+
+// conclude prints the error of a verb and returns its exit code.
+func conclude(err error, s streams) int {
+	if err == nil {
+		return jobs.ExitDone
+	}
+	if errors.Is(err, pflag.ErrHelp) {
+		return jobs.ExitDone
+	}
+	code := jobs.ExitCode(err)
+	if !errors.Is(err, errSilent) {
+		fmt.Fprintf(s.err, "coppice: %v.%s\n", err, advice(err))
+	}
+	if code == jobs.ExitInternal {
+		fmt.Fprintln(s.err, "coppice: this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
+	}
+	return code
+}
+
+func printHelp(w io.Writer) {
+	fmt.Fprintln(w, "coppice analyses event traces of MPI programs, on as many ranks as you give it.\n\nUsage: coppice VERB [flags] OPERAND...\n\nVerbs:")
+	for _, v := range verbs() {
+		fmt.Fprintf(w, "  %-8s %-22s %s\n", v.name, v.usage, v.short)
+	}
+	fmt.Fprintln(w, "\ncoppice VERB --help shows the flags of a verb.")
+}
+
+// usage is an error of the command line.
+func usage(format string, args ...any) error {
+	return jobs.Fail(jobs.ExitUsage, fmt.Errorf(format, args...))
+}
+
+// flags returns the flag set of a verb, whose help begins with the examples.
+func flags(name, operands string, s streams, examples ...string) *pflag.FlagSet {
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	f.SetOutput(s.err)
+	f.SortFlags = false
+	f.Usage = func() {
+		fmt.Fprintf(s.out, "Usage: coppice %s [flags] %s\n\nExamples:\n", name, operands)
+		for _, e := range examples {
+			fmt.Fprintf(s.out, "  %s\n", e)
+		}
+		fmt.Fprintf(s.out, "\nFlags:\n%s", f.FlagUsages())
+	}
+	return f
+}
+
+// parse parses the arguments of a verb that takes between least and most operands.
+func parse(f *pflag.FlagSet, args []string, least, most int) ([]string, error) {
+	if err := f.Parse(args); err != nil {
+		if errors.Is(err, pflag.ErrHelp) {
+			return nil, err
+		}
+		return nil, usage("%s: %w. Run coppice %s --help.", f.Name(), err, f.Name())
+	}
+	if n := f.NArg(); n < least || n > most {
+		return nil, usage("%s: %d operands given. Run coppice %s --help.", f.Name(), n, f.Name())
+	}
+	return f.Args(), nil
+}

@@ -1,0 +1,131 @@
+//go:build cgo && !nompi && !mpich
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// mpirun runs the built command on n ranks and returns its exit code and what
+// it wrote.
+func mpirun(t *testing.T, n int, bin string, args ...string) (code int, text string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	all := append([]string{"--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(n), bin}, args...)
+	cmd := exec.CommandContext(ctx, "mpirun", all...)
+	cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	out, err := cmd.CombinedOutput()
+	if ctx.Err() != nil {
+		t.Fatalf("mpirun -n %d %v hangs:\n%s", n, args, out)
+	}
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// built builds the command as the user's binary; without mpirun, or where the
+// tests themselves have no MPI, it skips.
+func built(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("mpirun"); err != nil {
+		t.Skip("no mpirun on this machine: install openmpi-bin")
+	}
+	bin := filepath.Join(t.TempDir(), "coppice")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	if out, err := exec.Command("mpirun", "--version").Output(); err != nil || !strings.Contains(string(out), "Open MPI") {
+		t.Skip("mpirun is not Open MPI's")
+	}
+	return bin
+}
+
+// TestRanksOfMPI compares files made by MPI ranks with the one made in process,
+// and checks that errors reach every rank as one exit code and one message.
+func TestRanksOfMPI(t *testing.T) {
+	bin := built(t)
+	dir := t.TempDir()
+	if code := run([]string{"demo", "--archive", dir, "--spec", "irregular:procs=6,threads=2,events=20k,seed=2", "-f"}, &bytes.Buffer{}, os.Stderr); code != 0 {
+		t.Fatalf("demo: exit code %d", code)
+	}
+	in := filepath.Join(dir, "traces.otf2")
+	want := filepath.Join(dir, "want.xtf")
+	if out, err := exec.Command(bin, "analyze", in, "-o", want, "-q", "-j", "2").CombinedOutput(); err != nil {
+		t.Fatalf("without a launcher: %v\n%s", err, out)
+	}
+	whole, err := os.ReadFile(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 2, 3, 5} {
+		out := filepath.Join(dir, fmt.Sprintf("run%d.xtf", n))
+		if code, text := mpirun(t, n, bin, "analyze", in, "-o", out, "-q", "--store", fmt.Sprint(n*10000)); code != 0 {
+			t.Fatalf("%d ranks: exit code %d\n%s", n, code, text)
+		}
+		if b, err := os.ReadFile(out); err != nil || !bytes.Equal(b, whole) {
+			t.Errorf("%d MPI ranks make another file: %v", n, err)
+		}
+	}
+	for _, tc := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{[]string{"analyze", in, "-o", want}, jobs.ExitUsage, "exists"},
+		{[]string{"analyze", filepath.Join(dir, "none.otf2"), "-o", filepath.Join(dir, "x.xtf")}, jobs.ExitInput, "none.otf2"},
+		{[]string{"analyze", in, "-o", filepath.Join(dir, "no", "x.xtf")}, jobs.ExitUsage, "cannot be written"},
+		{[]string{"analyze", in}, jobs.ExitUsage, "-o RUN.xtf"},
+	} {
+		code, text := mpirun(t, 3, bin, tc.args...)
+		if code != tc.code || strings.Count(text, tc.says) < 1 {
+			t.Errorf("%v: exit code %d, want %d and %q in:\n%s", tc.args, code, tc.code, tc.says, text)
+		}
+		if n := strings.Count(text, "coppice: "); n > 3 {
+			t.Errorf("%v: %d lines of errors for one cause:\n%s", tc.args, n, text)
+		}
+	}
+}
+
+// TestKilledRank kills one rank: the launcher ends the job soon, and nothing
+// stands under the final name.
+func TestKilledRank(t *testing.T) {
+	bin := built(t)
+	dir := t.TempDir()
+	if code := run([]string{"demo", "--archive", dir, "--spec", "stencil:procs=8,events=3M", "-f"}, &bytes.Buffer{}, os.Stderr); code != 0 {
+		t.Fatalf("demo: exit code %d", code)
+	}
+	out := filepath.Join(dir, "run.xtf")
+	// Every rank runs in a shell; that of rank 2 kills its child as soon as the
+	// work folder is there, which it is from the claim to the end of the job.
+	script := `if [ "$OMPI_COMM_WORLD_RANK" = 2 ]; then
+	"$@" & child=$!
+	while kill -0 $child && [ ! -d "$OUT.work" ]; do sleep 0.01; done
+	kill -9 $child; wait $child
+else exec "$@"; fi`
+	t.Setenv("OUT", out)
+	began := time.Now()
+	code, text := mpirun(t, 4, "sh", "-c", script, "sh", bin, "analyze", filepath.Join(dir, "traces.otf2"), "-o", out, "-q", "--store", "0")
+	if code == 0 {
+		t.Errorf("exit code 0 after a rank was killed:\n%s", text)
+	}
+	if took := time.Since(began); took > 40*time.Second {
+		t.Errorf("the job took %v to end", took)
+	}
+	if _, err := os.Stat(out); err == nil {
+		t.Error("a file stands under the final name")
+	}
+}

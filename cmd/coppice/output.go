@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/pflag"
+)
+
+// output is where and how a verb prints its result.
+type output struct {
+	verb   string
+	path   string // "" or "-": standard output
+	format string // "text" or "json"
+	color  string
+	force  bool
+	limit  int
+}
+
+// add defines the flags that all printing verbs share.
+func (o *output) add(f *pflag.FlagSet) {
+	o.verb = f.Name()
+	f.StringVar(&o.format, "format", "", "text or json (default from the suffix of -o, else text)")
+	f.StringVarP(&o.path, "output", "o", "-", "file to write, - for standard output")
+	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
+	f.StringVar(&o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never")
+}
+
+// check completes the flags.
+func (o *output) check() error {
+	if o.format == "" {
+		o.format = "text"
+		if strings.EqualFold(filepath.Ext(o.path), ".json") {
+			o.format = "json"
+		}
+	}
+	if !slices.Contains([]string{"text", "json"}, o.format) {
+		return usage("%s: --format %s: choose text or json", o.verb, o.format)
+	}
+	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
+		return usage("%s: --color %s: choose auto, always or never", o.verb, o.color)
+	}
+	if o.limit < 0 {
+		return usage("%s: --limit %d: give the number of rows to show, or 0 for the usual one", o.verb, o.limit)
+	}
+	if !o.toStdout() && !o.force {
+		if _, err := os.Lstat(o.path); err == nil {
+			return outputError(o.verb, fmt.Errorf("%s: %w", o.path, fs.ErrExist))
+		}
+	}
+	return nil
+}
+
+func (o *output) toStdout() bool { return o.path == "" || o.path == "-" }
+
+// style is the look of text on its way to where it goes.
+func (o *output) style(s streams) report.Style {
+	st := report.Style{Limit: o.limit}
+	terminal := o.toStdout() && isTerminal(s.out) && os.Getenv("TERM") != "dumb"
+	st.Bars = terminal
+	switch o.color {
+	case "always":
+		st.Color, st.Bars = true, true
+	case "auto":
+		st.Color = terminal && os.Getenv("NO_COLOR") == ""
+	}
+	return st
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	st, err := f.Stat()
+	return err == nil && st.Mode()&os.ModeCharDevice != 0 && f.Name() != os.DevNull
+}
+
+// write makes the result in memory, then writes it at once: to standard output,
+// or to a new file that gets its name when it is complete.
+func (o *output) write(s streams, make func(w io.Writer) error) error {
+	var b bytes.Buffer
+	if err := make(&b); err != nil {
+		return err
+	}
+	if o.toStdout() {
+		if _, err := s.out.Write(b.Bytes()); err != nil {
+			return outputError(o.verb, fmt.Errorf("standard output: %w", err))
+		}
+		return nil
+	}
+	tmp := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path)+".new")
+	err := os.WriteFile(tmp, b.Bytes(), 0o666)
+	if err == nil && !o.force {
+		if _, e := os.Lstat(o.path); e == nil {
+			err = fmt.Errorf("%s: %w", o.path, fs.ErrExist)
+		}
+	}
+	if err == nil {
+		err = os.Rename(tmp, o.path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return outputError(o.verb, err)
+	}
+	return nil
+}
+
+// openRun opens a run for a verb that reads one.
+func openRun(path string) (*report.Run, error) {
+	r, err := report.Open(path, xtf.Options{})
+	if err != nil {
+		return nil, jobs.Fail(jobs.ExitCode(err), errors.New(advised(path, err)))
+	}
+	return r, nil
+}
+
+// advised completes the message of an error about the file at path by what to do.
+func advised(path string, err error) string {
+	text := err.Error()
+	if !strings.Contains(text, path) {
+		text = path + ": " + text
+	}
+	for _, a := range []struct {
+		err    error
+		advice string
+	}{
+		{fs.ErrNotExist, "Give the path of a file that coppice analyze wrote"},
+		{fs.ErrPermission, "Ask its owner for the right to read it"},
+		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " tells what this one is"},
+		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the archive again"},
+		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the archive again"},
+		{xtf.ErrCorrupt, "It changed after it was written: copy the file again or analyze the archive again; coppice check " + path + " tells what is still sound"},
+		{report.ErrNoResult, "Analyze the archive again with the options that keep it"},
+	} {
+		if errors.Is(err, a.err) {
+			return text + ". " + a.advice
+		}
+	}
+	return text
+}

@@ -1,0 +1,445 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/pflag"
+)
+
+// query is one query with its flags.
+type query struct {
+	primitive string
+	typ       string
+	process   int64
+	thread    int64
+	location  uint64
+	whole     bool
+	time, to  string
+	key, n    string
+	mode      string
+	step      int64
+	flags     *pflag.FlagSet
+	run       *report.Run
+	array     *xtf.Array
+	cost      xtf.Stats // of the primitive
+	rowCost   xtf.Stats // of reading the rows found
+}
+
+var primitives = []string{"search", "size", "next", "at", "rows"}
+
+var searchModes = []struct {
+	name string
+	mode xtf.Mode
+}{
+	{"exact", xtf.First},
+	{"first", xtf.First},
+	{"last", xtf.Last},
+	{"ge", xtf.GE},
+	{"gt", xtf.GT},
+	{"le", xtf.LE},
+	{"lt", xtf.LT},
+}
+
+func runQuery(args []string, s streams) error {
+	var o output
+	q := query{}
+	f := flags("query", "RUN.xtf search|size|next|at|rows", s,
+		"coppice query run.xtf search --rank 3 --type call --time 1.25s --mode le",
+		"coppice query run.xtf size --rank 0 --type p2p --time 40% --to 60%",
+		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json")
+	o.add(f)
+	f.StringVar(&q.typ, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
+	f.Int64Var(&q.process, "process", 0, "process, its rank in MPI_COMM_WORLD")
+	f.Int64Var(&q.process, "rank", 0, "the same as --process")
+	f.Int64Var(&q.thread, "thread", 0, "location of the process")
+	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
+	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
+	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS")
+	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
+	f.StringVar(&q.n, "n", "", "row number")
+	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
+	f.StringVar(&q.mode, "mode", "exact", "search: exact, last, ge, gt, le or lt")
+	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
+	f.IntVar(&o.limit, "limit", 0, "rows: how many (default 20)")
+	q.flags = f
+	operands, err := parse(f, args, 2, 2)
+	if err != nil {
+		return err
+	}
+	q.primitive = operands[1]
+	if !slices.Contains(primitives, q.primitive) {
+		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(primitives, ", "))
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if q.run, err = openRun(operands[0]); err != nil {
+		return err
+	}
+	defer q.run.Close()
+	if err := q.open(); err != nil {
+		return err
+	}
+	a, err := q.answer(o.limit)
+	if err != nil {
+		return err
+	}
+	e, err := q.run.Envelope()
+	var brief *report.Brief
+	if err == nil {
+		brief, err = q.run.Brief()
+	}
+	if err != nil {
+		return readError(operands[0], err)
+	}
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return e.WriteJSON(w, brief, "query", report.Value(a))
+		}
+		return a.text(w, q.run)
+	})
+}
+
+// open finds the array that the flags name.
+func (q *query) open() error {
+	typ, err := q.findType()
+	if err != nil {
+		return err
+	}
+	p := xtf.WholeRun
+	if !q.whole && typ.ID < xtf.TypeInterval {
+		loc, err := q.findLocation()
+		if err != nil {
+			return err
+		}
+		p = xtf.Proc(loc)
+	}
+	a, err := q.run.File.Array(p, typ.ID)
+	if err != nil {
+		return readError(q.run.Name, fmt.Errorf("array %s: %w", typ.Name, err))
+	}
+	q.array = a
+	return nil
+}
+
+func (q *query) findType() (*xtf.Type, error) {
+	all := q.run.File.Types().All()
+	var names []string
+	for i := range all {
+		if strings.EqualFold(all[i].Name, q.typ) {
+			return &all[i], nil
+		}
+		names = append(names, strings.ToLower(all[i].Name))
+	}
+	return nil, usage("query: --type %s: the file has %s", q.typ, strings.Join(names, ", "))
+}
+
+func (q *query) findLocation() (trace.P, error) {
+	d := q.run.Defs
+	if q.flags.Changed("location") {
+		p, ok := d.Ordinal(q.location)
+		if !ok {
+			return 0, usage("query: --location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", q.location)
+		}
+		return p, nil
+	}
+	if q.process < 0 || q.process >= int64(len(d.Processes())) {
+		return 0, usage("query: --process %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
+	}
+	x := d.Processes()[q.process]
+	if q.thread < 0 || q.thread >= int64(x.Count) {
+		return 0, usage("query: --thread %d: process %d has locations 0 to %d", q.thread, q.process, int64(x.Count)-1)
+	}
+	return x.First + trace.P(q.thread), nil
+}
+
+// answer is the result of a query.
+type answer struct {
+	Primitive string     `json:"primitive"`
+	Type      string     `json:"type"`
+	Location  *uint64    `json:"location"` // id, nil for the whole run
+	Process   *uint32    `json:"process"`
+	Thread    *uint32    `json:"thread"`
+	ArrayRows uint64     `json:"array_rows"`
+	Height    int        `json:"height"` // of the index, data pages included
+	Found     bool       `json:"found"`
+	Side      string     `json:"side"`     // of a step that left the array: before or after
+	Size      *uint64    `json:"size"`     // of size
+	KeyAt     *uint64    `json:"key"`      // of at
+	Position  *position  `json:"position"` // of search and next
+	Rows      []foundRow `json:"rows"`
+	Cost      cost       `json:"cost"`
+	RowCost   cost       `json:"row_cost"`
+	typ       *xtf.Type
+}
+
+type position struct {
+	N    uint64 `json:"n"`
+	Page uint64 `json:"page"`
+	Slot int    `json:"slot"`
+}
+
+type cost struct {
+	PageReads   uint64 `json:"page_reads"`
+	Hits        uint64 `json:"hits"`
+	Comparisons uint64 `json:"comparisons"`
+}
+
+func costOf(s xtf.Stats) cost { return cost{s.PageReads, s.Hits, s.Comparisons} }
+
+// answer runs the primitive and reads the rows it found.
+func (q *query) answer(limit int) (*answer, error) {
+	a := &answer{Primitive: q.primitive, Type: q.array.Type().Name, ArrayRows: q.array.Len(), Height: q.array.Height(), Rows: []foundRow{}, typ: q.array.Type()}
+	if p := q.array.Proc(); p != xtf.WholeRun {
+		id := q.run.Defs.Location(trace.P(p)).Ref
+		process, thread := q.run.Defs.Process(trace.P(p))
+		a.Location, a.Process, a.Thread = &id, &process, &thread
+	}
+	counted := q.array.Counted(&q.cost)
+	first, rows, err := q.primitives(a, counted, limit)
+	if err != nil {
+		return nil, err
+	}
+	body := q.array.Counted(&q.rowCost)
+	var row []byte
+	for n := first; n < first+rows; n++ {
+		if row, err = body.Row(n, row); err != nil {
+			return nil, readError(q.run.Name, err)
+		}
+		a.Rows = append(a.Rows, makeRow(a.typ, n, row))
+	}
+	a.Cost, a.RowCost = costOf(q.cost), costOf(q.rowCost)
+	return a, nil
+}
+
+// primitives runs the primitive; it returns which rows to show.
+func (q *query) primitives(a *answer, x *xtf.Array, limit int) (first, rows uint64, err error) {
+	byNumber := q.flags.Changed("n")
+	switch q.primitive {
+	case "at":
+		return q.at(a, x)
+	case "rows":
+		return q.rows(a, x, limit)
+	case "size":
+		return 0, 0, q.size(a, x, byNumber)
+	}
+	var pos xtf.Pos
+	switch {
+	case q.primitive == "search" && byNumber:
+		var n uint64
+		if n, err = q.number(); err == nil {
+			pos, a.Found = x.SearchN(n)
+		}
+	case q.primitive == "search":
+		pos, err = q.search(a, x)
+	case byNumber:
+		var n uint64
+		if n, err = q.number(); err == nil {
+			var side xtf.Side
+			pos, side = x.NextN(n, q.step)
+			a.Found, a.Side = side == xtf.Inside, sideName(side)
+		}
+	default:
+		var key uint64
+		if key, err = q.from(); err == nil {
+			var side xtf.Side
+			pos, side, a.Found, err = x.Next(key, q.step)
+			a.Side, err = sideName(side), q.readFailure(err)
+		}
+	}
+	if err != nil || !a.Found {
+		return 0, 0, err
+	}
+	a.Position = &position{pos.N, pos.Page, pos.Slot}
+	return pos.N, 1, nil
+}
+
+func (q *query) search(a *answer, x *xtf.Array) (xtf.Pos, error) {
+	key, err := q.from()
+	if err != nil {
+		return xtf.Pos{}, err
+	}
+	for _, m := range searchModes {
+		if m.name == strings.ToLower(q.mode) {
+			pos, ok, err := x.Search(key, m.mode)
+			a.Found = ok
+			return pos, q.readFailure(err)
+		}
+	}
+	return xtf.Pos{}, usage("query: --mode %s: choose exact, last, ge, gt, le or lt", q.mode)
+}
+
+func (q *query) size(a *answer, x *xtf.Array, byNumber bool) error {
+	var n uint64
+	if byNumber {
+		n1, err := q.number()
+		if err != nil {
+			return err
+		}
+		n2 := x.Len()
+		if q.to != "" {
+			if n2, err = parseNumber("--to", q.to); err != nil {
+				return err
+			}
+		}
+		n = x.SizeN(n1, n2)
+	} else {
+		k1, k2, err := uint64(0), xtf.Never, error(nil)
+		if q.time != "" || q.key != "" {
+			if k1, err = q.from(); err != nil {
+				return err
+			}
+		}
+		if q.to != "" {
+			if k2, err = q.instant("--to", q.to); err != nil {
+				return err
+			}
+			n, err = x.Size(k1, k2)
+		} else {
+			n, err = x.SizeClosed(k1, k2)
+		}
+		if err != nil {
+			return q.readFailure(err)
+		}
+	}
+	a.Size, a.Found = &n, true
+	return nil
+}
+
+func (q *query) at(a *answer, x *xtf.Array) (first, rows uint64, err error) {
+	n, err := q.number()
+	if err != nil || n >= x.Len() {
+		return 0, 0, err
+	}
+	key, err := x.At(n)
+	if err != nil {
+		return 0, 0, q.readFailure(err)
+	}
+	a.Found, a.KeyAt = true, &key
+	return n, 1, nil
+}
+
+// rows lists rows from --n, --time or --key on, up to --to.
+func (q *query) rows(a *answer, x *xtf.Array, limit int) (first, rows uint64, err error) {
+	if limit == 0 {
+		limit = 20
+	}
+	last := x.Len()
+	switch {
+	case q.flags.Changed("n"):
+		if first, err = q.number(); err == nil && q.to != "" {
+			last, err = parseNumber("--to", q.to)
+		}
+	default:
+		if q.time != "" || q.key != "" {
+			var key uint64
+			if key, err = q.from(); err == nil {
+				first, err = x.Rank(key)
+				err = q.readFailure(err)
+			}
+		}
+		if err == nil && q.to != "" {
+			var key uint64
+			if key, err = q.instant("--to", q.to); err == nil {
+				last, err = x.Rank(key)
+				err = q.readFailure(err)
+			}
+		}
+	}
+	last = min(last, x.Len())
+	if err != nil || first >= last {
+		return 0, 0, err
+	}
+	a.Found = true
+	return first, min(last-first, uint64(limit)), nil
+}
+
+func (q *query) readFailure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return readError(q.run.Name, err)
+}
+
+func sideName(s xtf.Side) string {
+	switch s {
+	case xtf.Before:
+		return "before"
+	case xtf.After:
+		return "after"
+	}
+	return ""
+}
+
+func (q *query) number() (uint64, error) {
+	if q.n == "" {
+		return 0, usage("query: %s needs a row number: --n N", q.primitive)
+	}
+	return parseNumber("--n", q.n)
+}
+
+func parseNumber(flag, text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 0, 64)
+	if err != nil {
+		return 0, usage("query: %s %s: not a number", flag, text)
+	}
+	return n, nil
+}
+
+// from is the key that --time or --key give.
+func (q *query) from() (uint64, error) {
+	switch {
+	case q.time != "" && q.key != "":
+		return 0, usage("query: --time and --key exclude each other")
+	case q.time != "":
+		return q.instant("--time", q.time)
+	case q.key != "":
+		return parseNumber("--key", q.key)
+	}
+	return 0, usage("query: %s needs --time, --key or --n", q.primitive)
+}
+
+// instant reads 12.5s, 40%, #TICKS, or, for rows ordered by another key, a number.
+func (q *query) instant(flag, text string) (uint64, error) {
+	if q.array.Type().Role != xtf.RoleT {
+		return parseNumber(flag, strings.TrimPrefix(text, "#"))
+	}
+	if ticks, ok := strings.CutPrefix(text, "#"); ok {
+		return parseNumber(flag, ticks)
+	}
+	b, err := q.run.Brief()
+	if err != nil {
+		return 0, readError(q.run.Name, err)
+	}
+	share, percent := strings.CutSuffix(text, "%")
+	v, ok := new(big.Rat).SetString(strings.TrimSuffix(share, "s"))
+	switch {
+	case !ok || len(text) > 40 || strings.ContainsAny(text, "/eE"):
+		return 0, usage("query: %s %s: write for example 12.5s, 40%% or #1000", flag, text)
+	case percent && (b.First == nil || b.Last == nil):
+		return 0, usage("query: %s %s: the run has no span", flag, text)
+	case percent:
+		v.Mul(v, big.NewRat(1, 100))
+		v.Mul(v, ratOf(*b.Last-min(*b.First, *b.Last)))
+		v.Add(v, ratOf(*b.First))
+	case b.Resolution == 0:
+		return 0, usage("query: %s %s: the trace does not tell its clock's resolution, give #TICKS", flag, text)
+	default:
+		v.Mul(v, ratOf(b.Resolution))
+	}
+	ticks := new(big.Int).Quo(v.Num(), v.Denom())
+	if v.Sign() < 0 || !ticks.IsUint64() {
+		return 0, usage("query: %s %s: outside of what a clock can show", flag, text)
+	}
+	return ticks.Uint64(), nil
+}
+
+func ratOf(v uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(v)) }

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+)
+
+func runReport(args []string, s streams) error {
+	var o output
+	var ranks string
+	var strict bool
+	f := flags("report", "RUN.xtf [SECTION]...", s,
+		"coppice report run.xtf",
+		"coppice report run.xtf profile --ranks 0-3 --limit 50",
+		"coppice report run.xtf summary profile comm -o run.json")
+	o.add(f)
+	f.StringVar(&ranks, "ranks", "", "processes of the profile: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
+	f.BoolVar(&strict, "strict", false, "partial results are an error")
+	operands, err := parse(f, args, 1, 1+len(report.Sections()))
+	if err != nil {
+		return err
+	}
+	sections, err := parseSections(operands[1:])
+	if err != nil {
+		return err
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	if ranks != "" && !slices.Contains(sections, report.SectionProfile) {
+		return usage("report: --ranks chooses the processes of section profile: add it, coppice report %s profile --ranks %s", operands[0], ranks)
+	}
+	run, err := openRun(operands[0])
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	opts := report.Options{Sections: sections}
+	if ranks != "" {
+		if opts.Ranks, err = report.ParseRanks(ranks, run.Defs); err != nil {
+			return usage("report: --ranks %w", err)
+		}
+	}
+	d, err := run.Document(opts)
+	if err != nil {
+		return readError(operands[0], err)
+	}
+	err = o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return d.WriteJSON(w)
+		}
+		return d.WriteText(w, o.style(s))
+	})
+	if err != nil {
+		return err
+	}
+	return partialResult(operands[0], d, strict)
+}
+
+// parseSections reads the names of sections.
+func parseSections(names []string) ([]report.Section, error) {
+	var list []report.Section
+	for _, n := range names {
+		x := report.Section(n)
+		if !slices.Contains(report.Sections(), x) {
+			var known []string
+			for _, k := range report.Sections() {
+				known = append(known, string(k))
+			}
+			return nil, usage("report: %q is no section: choose from %s", n, strings.Join(known, ", "))
+		}
+		if !slices.Contains(list, x) {
+			list = append(list, x)
+		}
+	}
+	return list, nil
+}
+
+// readError gives an error of reading a run its exit code and advice.
+func readError(path string, err error) error {
+	return jobs.Fail(jobs.ExitCode(err), errors.New(advised(path, err)))
+}
+
+// partialResult is the outcome of a report that was printed.
+func partialResult(path string, d *report.Document, strict bool) error {
+	if n := len(d.Lost); n > 0 {
+		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: %d locations are left out of a section: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound",
+			path, n, d.Lost[0].Error, path))
+	}
+	if strict && d.Summary.Partial {
+		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics tells what is missing", path, path))
+	}
+	return nil
+}

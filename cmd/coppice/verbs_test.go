@@ -1,0 +1,275 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// TestVerbs runs every verb once, from the trace to the answers.
+func TestVerbs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "demo")
+	anchor, run := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf")
+	status := filepath.Join(dir, "job.status")
+	out := must(t, "demo", "--archive", dir, "--spec", "stencil:procs=4,events=4k")
+	for _, want := range []string{"events of 4 locations", "coppice analyze " + anchor, "coppice report " + run} {
+		if !strings.Contains(out, want) {
+			t.Errorf("demo does not say %q:\n%s", want, out)
+		}
+	}
+	must(t, "analyze", anchor, "-o", run, "-j", "2", "-q")
+	for _, x := range []struct {
+		args []string
+		want []string
+	}{
+		{[]string{"info", anchor}, []string{"OTF2 3.0.0, written by coppice demo", "4 CPU threads", "useful ranks: up to 4"}},
+		{[]string{"info", dir}, []string{"OTF2 3.0.0"}},
+		{[]string{"info", run}, []string{"XTF 1, written by coppice " + version, "CALL", "call graph columns"}},
+		{[]string{"report", run}, []string{"efficiency", "load balance", "next: coppice report " + run}},
+		{[]string{"report", run, "profile"}, []string{"MPI_Waitall", "max/mean"}},
+		{[]string{"report", run, "comm"}, []string{"bytes from \\ to", "MPI_COMM_WORLD"}},
+		{[]string{"report", run, "ccg"}, []string{"instances per node, R_n"}},
+		{[]string{"report", run, "diagnostics"}, []string{"nothing was found wrong"}},
+		{[]string{"query", run, "search", "--rank", "2", "--time", "50%", "--mode", "le"}, []string{"row ", "cost: ", "process 2"}},
+		{[]string{"check", run}, []string{"clean"}},
+		{[]string{"check", anchor}, []string{"clean"}},
+		{[]string{"version"}, []string{"coppice " + version}},
+		{[]string{"help"}, []string{"report", "query", "check", "demo", "info"}},
+	} {
+		got := must(t, x.args...)
+		for _, w := range x.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("coppice %s does not say %q:\n%s", strings.Join(x.args, " "), w, got)
+			}
+		}
+		if strings.ContainsAny(got, "\x1b\t") {
+			t.Errorf("coppice %s: escape codes or tabs through a pipe", strings.Join(x.args, " "))
+		}
+	}
+	must(t, "analyze", anchor, "-o", run, "-f", "-q", "--status-file", status, "--progress", "plain")
+	if _, err := os.Stat(status); !errors.Is(err, fs.ErrNotExist) { // -q shows no progress and writes none
+		if got := must(t, "info", status); !strings.Contains(got, "state") {
+			t.Errorf("info of a status file:\n%s", got)
+		}
+	}
+}
+
+// TestInfoStatus shows a status file as the job writes it.
+func TestInfoStatus(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "job.status")
+	b, err := json.Marshal(status{Schema: statusSchema, Time: "2026-11-20T23:41:07Z", Stage: "match", State: "running", Share: 0.68, Done: 271e9, Total: 400e9, Rate: 39e8, Ranks: 64, Slowest: 12, Slow: 0.61, Left: 33})
+	if err == nil {
+		err = os.WriteFile(path, b, 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := must(t, "info", path)
+	for _, want := range []string{"running", "match, 68 %", "271 GB of 400 GB", "64, slowest: rank 12 at 61 %", "33 s"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	doc := jsonOf[struct {
+		Info struct {
+			Kind  string `json:"kind"`
+			Stage string `json:"stage"`
+		} `json:"info"`
+	}](t, "info", path)
+	if doc.Info.Kind != "status" || doc.Info.Stage != "match" {
+		t.Errorf("%+v", doc)
+	}
+}
+
+// queryJSON is what tests read of a query.
+type queryJSON struct {
+	Query struct {
+		Found     bool    `json:"found"`
+		Side      string  `json:"side"`
+		Size      *uint64 `json:"size"`
+		Key       *uint64 `json:"key"`
+		ArrayRows uint64  `json:"array_rows"`
+		Height    uint64  `json:"height"`
+		Position  *struct {
+			N uint64 `json:"n"`
+		} `json:"position"`
+		Rows []map[string]uint64 `json:"rows"`
+		Cost struct {
+			PageReads   uint64 `json:"page_reads"`
+			Comparisons uint64 `json:"comparisons"`
+		} `json:"cost"`
+	} `json:"query"`
+}
+
+// TestQuery compares the primitives with each other on one array.
+func TestQuery(t *testing.T) {
+	run := filepath.Join(analysed(t, "stencil:procs=2,events=20k"), "run.xtf")
+	q := func(args ...string) queryJSON {
+		t.Helper()
+		return jsonOf[queryJSON](t, append([]string{"query", run}, args...)...)
+	}
+	all := q("rows", "--rank", "1", "--type", "call", "--limit", "1000000").Query
+	n := all.ArrayRows
+	if uint64(len(all.Rows)) != n || n < 2000 {
+		t.Fatalf("%d of %d rows", len(all.Rows), n)
+	}
+	for _, k := range []uint64{0, 1, n / 2, n - 1} {
+		row := all.Rows[k]
+		tick := fmt.Sprintf("#%d", row["T"])
+		first := k
+		for first > 0 && all.Rows[first-1]["T"] == row["T"] {
+			first--
+		}
+		x := q("search", "--rank", "1", "--time", tick).Query
+		if !x.Found || x.Position.N != first || x.Rows[0]["region"] != all.Rows[first]["region"] {
+			t.Errorf("search %s: %+v, want row %d", tick, x, first)
+		}
+		if x.Cost.PageReads > x.Height {
+			t.Errorf("search reads %d pages of an index of height %d", x.Cost.PageReads, x.Height)
+		}
+		if y := q("at", "--rank", "1", "--n", fmt.Sprint(k)).Query; y.Key == nil || *y.Key != row["T"] || y.Rows[0]["n"] != k {
+			t.Errorf("at %d: %+v", k, y)
+		}
+		if y := q("size", "--rank", "1", "--to", tick).Query; y.Size == nil || *y.Size != first {
+			t.Errorf("size to %s: %v, want %d", tick, y.Size, first)
+		}
+	}
+	if x := q("next", "--rank", "1", "--n", "5", "--step", "7").Query; !x.Found || x.Position.N != 12 {
+		t.Errorf("next: %+v", x)
+	}
+	if x := q("next", "--rank", "1", "--n", "5", "--step=-6").Query; x.Found || x.Side != "before" {
+		t.Errorf("next before the array: %+v", x)
+	}
+	if x := q("size", "--rank", "1", "--n", "10", "--to", "25").Query; *x.Size != 15 {
+		t.Errorf("size by number: %d", *x.Size)
+	}
+	half := q("size", "--rank", "1", "--time", "0%", "--to", "50%").Query
+	rest := q("size", "--rank", "1", "--time", "50%").Query
+	if *half.Size+*rest.Size != n {
+		t.Errorf("halves have %d and %d of %d rows", *half.Size, *rest.Size, n)
+	}
+	if x := q("rows", "--type", "stat").Query; len(x.Rows) != 20 || x.Rows[1]["key"] != 1 {
+		t.Errorf("whole-run rows: %+v", x.Rows)
+	}
+	if x := q("search", "--rank", "1", "--time", "#1", "--mode", "lt").Query; !x.Found {
+		t.Errorf("search lt: %+v", x)
+	}
+}
+
+// TestExitCodes produces the codes that these verbs end with, and looks at the
+// four parts of their messages.
+func TestExitCodes(t *testing.T) {
+	dir := analysed(t, "stencil:procs=3,events=3k")
+	run, anchor := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "traces.otf2")
+	text := filepath.Join(dir, "a.json")
+	if err := os.WriteFile(text, []byte(`{"a":1}`), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cut := filepath.Join(dir, "cut.xtf")
+	whole, err := os.ReadFile(run)
+	if err == nil {
+		err = os.WriteFile(cut, whole[:len(whole)/2], 0o666)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := filepath.Join(dir, "none.xtf")
+	for _, x := range []struct {
+		name string
+		code int
+		args []string
+		want string
+	}{
+		{"no verb", 2, nil, "Usage"},
+		{"unknown verb", 2, []string{"frobnicate"}, "is no verb"},
+		{"unknown flag", 2, []string{"report", run, "--frobnicate"}, "--help"},
+		{"no operand", 2, []string{"report"}, "0 operands"},
+		{"unknown section", 2, []string{"report", run, "waits"}, "choose from summary"},
+		{"unknown format", 2, []string{"report", run, "--format", "xml"}, "choose text or json"},
+		{"unknown colour", 2, []string{"report", run, "--color", "red"}, "always or never"},
+		{"negative limit", 2, []string{"report", run, "--limit", "-1"}, "--limit"},
+		{"bad ranks", 2, []string{"report", run, "profile", "--ranks", "0-9"}, "processes 0 to 2"},
+		{"ranks without profile", 2, []string{"report", run, "--ranks", "0"}, "section profile"},
+		{"output exists", 2, []string{"report", run, "-o", anchor}, "-f replaces it"},
+		{"no such folder", 2, []string{"report", run, "-o", filepath.Join(dir, "x", "y")}, "no such file"},
+		{"unknown primitive", 2, []string{"query", run, "find"}, "choose from search"},
+		{"unknown type", 2, []string{"query", run, "at", "--type", "x"}, "the file has call"},
+		{"no key", 2, []string{"query", run, "search"}, "needs --time"},
+		{"bad time", 2, []string{"query", run, "search", "--time", "soon"}, "12.5s"},
+		{"bad process", 2, []string{"query", run, "search", "--rank", "3", "--n", "0"}, "processes 0 to 2"},
+		{"bad thread", 2, []string{"query", run, "search", "--thread", "1", "--n", "0"}, "locations 0 to 0"},
+		{"bad location", 2, []string{"query", run, "search", "--location", "77", "--n", "0"}, "no location with this id"},
+		{"bad mode", 2, []string{"query", run, "search", "--time", "1s", "--mode", "near"}, "exact, last"},
+		{"bad jobs", 2, []string{"check", run, "-j", "0"}, "at least one"},
+		{"archive exists", 2, []string{"demo", "--archive", dir}, "-f replaces it"},
+		{"bad spec", 2, []string{"demo", "--spec", "stencil:procs=x"}, "procs"},
+		{"report of nothing", 3, []string{"report", missing}, "Give the path"},
+		{"report of an archive", 3, []string{"report", anchor}, "coppice info"},
+		{"report of JSON", 3, []string{"report", text}, "coppice info"},
+		{"report of a directory", 3, []string{"report", dir}, dir},
+		{"report of a cut file", 3, []string{"report", cut}, "nalyze the archive again"},
+		{"query of JSON", 3, []string{"query", text, "at", "--n", "0"}, "not an XTF file"},
+		{"info of nothing", 3, []string{"info", missing}, "no such file"},
+		{"info of JSON", 3, []string{"info", text}, "Give the anchor file"},
+		{"info of a cut file", 3, []string{"info", cut}, "nalyze the archive again"},
+		{"check of nothing", 3, []string{"check", missing}, "no such file"},
+		{"check of JSON", 3, []string{"check", text}, "Give the anchor file"},
+		{"check of a cut file", 3, []string{"check", cut}, "nalyze the archive again"},
+	} {
+		code, out, errs := call(x.args...)
+		if code != x.code || !strings.Contains(errs, x.want) {
+			t.Errorf("%s: exit code %d, want %d; %q in %q", x.name, code, x.code, x.want, errs)
+		}
+		if out != "" {
+			t.Errorf("%s: an error with text on standard output: %s", x.name, out)
+		}
+		if strings.Contains(errs, "goroutine") || strings.Contains(errs, "bug of coppice") {
+			t.Errorf("%s: %s", x.name, errs)
+		}
+	}
+	for _, v := range verbs() {
+		code, out, _ := call(v.name, "--help")
+		if code != jobs.ExitDone || !strings.Contains(out, "Examples:") {
+			t.Errorf("%s --help: exit code %d", v.name, code)
+		}
+	}
+}
+
+// TestFullDisk prints to a device that is always full.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("no /dev/full on this machine")
+	}
+	defer full.Close()
+	file := filepath.Join(analysed(t, "ring:procs=2,events=1k"), "run.xtf")
+	var errs strings.Builder
+	if code := run([]string{"report", file}, full, &errs); code != jobs.ExitResource || !strings.Contains(errs.String(), "standard output") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+func TestConclude(t *testing.T) {
+	for _, x := range []struct {
+		err  error
+		code int
+	}{
+		{nil, jobs.ExitDone},
+		{jobs.Fail(jobs.ExitFound, errSilent), jobs.ExitFound},
+		{jobs.Fail(jobs.ExitSaved, errors.New("saved")), jobs.ExitSaved},
+		{errors.New("unforeseen"), jobs.ExitInternal},
+	} {
+		var errs strings.Builder
+		code := conclude(x.err, streams{err: &errs})
+		if code != x.code || strings.Contains(errs.String(), "bug of coppice") != (code == jobs.ExitInternal) {
+			t.Errorf("%v: exit code %d, want %d: %s", x.err, code, x.code, errs.String())
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package column
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// ZigZag maps signed values to unsigned ones, small magnitudes to small values.
+func ZigZag(v int64) uint64 { return uint64(v)<<1 ^ uint64(v>>63) }
+
+// UnZigZag is the inverse of ZigZag.
+func UnZigZag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+// varLen returns the length in bytes of v as a varint.
+func varLen(v uint64) int { return int(varBytes[bits.Len64(v)]) }
+
+// varBytes is the length of a varint by the bit length of its value.
+var varBytes = [65]uint8{
+	1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 5, 5, 5, 5, 5, 5, 5,
+	6, 6, 6, 6, 6, 6, 6, 7, 7, 7, 7, 7, 7, 7, 8, 8, 8, 8, 8, 8, 8, 9, 9, 9, 9, 9, 9, 9, 10,
+}
+
+// packedLen returns the bytes of n codes of w bits.
+func packedLen(n int, w uint) int { return (n*int(w) + 7) / 8 }
+
+// mask returns w low ones.
+func mask(w uint) uint64 { return 1<<w - 1 } // w = 64: the shift gives 0, minus 1 all ones
+
+// pack appends the low w bits of each value minus base.
+func pack(dst []byte, v []uint64, base uint64, w uint) []byte {
+	if w == 0 {
+		return dst
+	}
+	n, start := packedLen(len(v), w), len(dst)
+	dst = grow(dst, n+8)
+	out, m := dst[start:], mask(w)
+	if w > 56 {
+		packWide(out, v, base, w)
+		return dst[:start+n]
+	}
+	// every value is stored with what is below it: no branch, up to 7 bits stay
+	var acc uint64
+	var have uint
+	o := 0
+	for _, x := range v {
+		acc |= ((x - base) & m) << (have & 7)
+		binary.LittleEndian.PutUint64(out[o:], acc)
+		have += w
+		o += int(have >> 3)
+		acc >>= have &^ 7 & 63
+		have &= 7
+	}
+	return dst[:start+n]
+}
+
+// packWide is pack for any width.
+func packWide(out []byte, v []uint64, base uint64, w uint) {
+	var acc uint64
+	var have uint // bits in acc, below 64
+	o := 0
+	for _, x := range v {
+		x = (x - base) & mask(w)
+		acc |= x << (have & 63)
+		have += w
+		if have >= 64 {
+			binary.LittleEndian.PutUint64(out[o:], acc)
+			o += 8
+			have -= 64
+			acc = x >> (w - have)
+		}
+	}
+	binary.LittleEndian.PutUint64(out[o:], acc)
+}
+
+// grow returns dst, n bytes longer.
+func grow(dst []byte, n int) []byte {
+	if len(dst)+n <= cap(dst) {
+		return dst[:len(dst)+n]
+	}
+	bigger := make([]byte, len(dst)+n, 2*len(dst)+n+64)
+	copy(bigger, dst)
+	return bigger
+}
+
+// unpack reads len(dst) codes of w bits from src and adds base to each. src
+// holds at least packedLen(len(dst), w) bytes; bytes behind them make it faster.
+func unpack(dst []uint64, src []byte, base uint64, w uint) {
+	switch {
+	case w == 0:
+		for i := range dst {
+			dst[i] = base
+		}
+	case w <= 56:
+		n := unpackFast(dst, src, base, w)
+		unpackTail(dst[n:], src, base, w, n)
+	default:
+		unpackTail(dst, src, base, w, 0)
+	}
+}
+
+// unpackFast decodes groups of 8 codes, each by one unaligned 8-byte load, as
+// long as the loads stay inside src, and returns how many it decoded.
+func unpackFast(dst []uint64, src []byte, base uint64, w uint) int {
+	m, i := mask(w), 0
+	for o := 0; i+8 <= len(dst) && o+int(w)+8 <= len(src); o += int(w) {
+		p, d := src[o:o+int(w)+8], dst[i:i+8:i+8]
+		d[0] = base + binary.LittleEndian.Uint64(p)&m
+		d[1] = base + binary.LittleEndian.Uint64(p[w>>3:])>>(w&7)&m
+		d[2] = base + binary.LittleEndian.Uint64(p[2*w>>3:])>>(2*w&7)&m
+		d[3] = base + binary.LittleEndian.Uint64(p[3*w>>3:])>>(3*w&7)&m
+		d[4] = base + binary.LittleEndian.Uint64(p[4*w>>3:])>>(4*w&7)&m
+		d[5] = base + binary.LittleEndian.Uint64(p[5*w>>3:])>>(5*w&7)&m
+		d[6] = base + binary.LittleEndian.Uint64(p[6*w>>3:])>>(6*w&7)&m
+		d[7] = base + binary.LittleEndian.Uint64(p[7*w>>3:])>>(7*w&7)&m
+		i += 8
+	}
+	return i
+}
+
+// unpackTail decodes the codes from number first on, for any width, without
+// reading behind src.
+func unpackTail(dst []uint64, src []byte, base uint64, w uint, first int) {
+	m := mask(w)
+	for i := range dst {
+		bit := (first + i) * int(w)
+		o, s := bit>>3, uint(bit&7)
+		v := loadLE(src, o) >> s
+		if s+w > 64 {
+			v |= uint64(src[o+8]) << (64 - s)
+		}
+		dst[i] = base + v&m
+	}
+}
+
+// loadLE loads up to 8 bytes at o, zeros behind the end of src.
+func loadLE(src []byte, o int) uint64 {
+	if o+8 <= len(src) {
+		return binary.LittleEndian.Uint64(src[o:])
+	}
+	var v uint64
+	for i := len(src) - 1; i >= o; i-- {
+		v = v<<8 | uint64(src[i])
+	}
+	return v
+}

@@ -1,0 +1,382 @@
+package column
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+)
+
+// statsFrom is the number of values from which a column keeps block heads.
+const statsFrom = 64
+
+// Block is the head of one block.
+type Block struct {
+	Min, Max     uint64
+	First        uint64 // the first value; 0 in a column of one block
+	SumHi, SumLo uint64 // sum of the values, 128 bits
+	offset       int    // in the column's block bytes
+}
+
+// Writer collects the values of one column. Use Init, then Add, then AppendTo.
+type Writer struct {
+	enc     *Encoder
+	count   uint64
+	pending []uint64
+	heads   []byte // of finished blocks
+	blocks  []byte // finished blocks
+}
+
+// Init empties w and keeps its memory. The encoder may serve many writers.
+func (w *Writer) Init(enc *Encoder) {
+	w.enc, w.count = enc, 0
+	w.pending, w.heads, w.blocks = w.pending[:0], w.heads[:0], w.blocks[:0]
+}
+
+// Reserve makes room for n pending values, BlockSize at most.
+func (w *Writer) Reserve(n uint64) {
+	n = min(n, BlockSize)
+	if uint64(cap(w.pending)) < n {
+		w.pending = append(make([]uint64, 0, n), w.pending...)
+	}
+}
+
+// Add appends a value.
+func (w *Writer) Add(v uint64) {
+	w.pending = append(w.pending, v)
+	if len(w.pending) == BlockSize {
+		w.flush(true)
+	}
+}
+
+// Len returns the number of values.
+func (w *Writer) Len() uint64 { return w.count + uint64(len(w.pending)) }
+
+// flush encodes the pending values; several says that the column has, or may
+// get, more than one block.
+func (w *Writer) flush(several bool) {
+	v := w.pending
+	start := len(w.blocks)
+	w.blocks = w.enc.AppendBlock(w.blocks, v)
+	s := &w.enc.stats
+	if several {
+		w.heads = binary.AppendUvarint(w.heads, uint64(len(w.blocks)-start))
+		w.heads = binary.AppendUvarint(w.heads, v[0]-s.min)
+	}
+	w.heads = binary.AppendUvarint(w.heads, s.min)
+	w.heads = binary.AppendUvarint(w.heads, s.max-s.min)
+	w.heads = appendUvarint128(w.heads, s.hi, s.lo)
+	w.count += uint64(len(v))
+	w.pending = v[:0]
+}
+
+// AppendTo appends the column, its count first, and leaves w as Init does.
+func (w *Writer) AppendTo(dst []byte) []byte {
+	return w.AppendBare(binary.AppendUvarint(dst, w.Len()))
+}
+
+// AppendBare is AppendTo without the count, for readers that know it.
+func (w *Writer) AppendBare(dst []byte) []byte {
+	n := w.Len()
+	switch {
+	case n == 0:
+	case n < statsFrom:
+		dst = w.enc.AppendBlock(dst, w.pending)
+	default:
+		single := n <= BlockSize
+		if single && len(w.pending) == 0 {
+			// a full block was written as if others followed
+			w.heads = w.heads[:copy(w.heads, skipVarints(w.heads, 2))]
+		} else if len(w.pending) > 0 {
+			w.flush(!single)
+		}
+		dst = append(dst, w.heads...)
+		dst = append(dst, w.blocks...)
+	}
+	w.Init(w.enc)
+	return dst
+}
+
+// skipVarints returns what is behind n varints.
+func skipVarints(b []byte, n int) []byte {
+	for range n {
+		_, k := binary.Uvarint(b)
+		b = b[k:]
+	}
+	return b
+}
+
+// Append appends v as a column, its count first.
+func (e *Encoder) Append(dst []byte, v []uint64) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(v)))
+	if len(v) == 0 {
+		return dst
+	}
+	if len(v) < statsFrom {
+		return e.AppendBlock(dst, v)
+	}
+	w := Writer{enc: e}
+	for ; len(v) > BlockSize; v = v[BlockSize:] {
+		w.pending = v[:BlockSize:BlockSize]
+		w.flush(true)
+	}
+	w.pending = v
+	w.flush(w.count > 0)
+	dst = append(dst, w.heads...)
+	return append(dst, w.blocks...)
+}
+
+func appendUvarint128(dst []byte, hi, lo uint64) []byte {
+	for hi != 0 {
+		dst = append(dst, byte(lo)|0x80)
+		lo = lo>>7 | hi<<57
+		hi >>= 7
+	}
+	return binary.AppendUvarint(dst, lo)
+}
+
+func uvarint128(src []byte) (hi, lo uint64, rest []byte, ok bool) {
+	for i, b := range src {
+		s := uint(7 * i)
+		x := uint64(b & 0x7F)
+		switch {
+		case s > 126 || s == 126 && x > 3:
+			return 0, 0, nil, false
+		case s < 64:
+			lo |= x << s
+			if s > 57 {
+				hi |= x >> (64 - s)
+			}
+		default:
+			hi |= x << (s - 64)
+		}
+		if b < 0x80 {
+			return hi, lo, src[i+1:], true
+		}
+	}
+	return 0, 0, nil, false
+}
+
+// Column is an encoded column, opened for reading.
+type Column struct {
+	count uint64
+	heads []Block // nil below statsFrom values
+	data  []byte  // blocks
+}
+
+// Parse opens the column that fills src. It reads the heads, not the blocks.
+func Parse(src []byte) (Column, error) {
+	n, src, ok := varint(src)
+	if !ok {
+		return Column{}, fmt.Errorf("column head cut: %w", ErrCorrupt)
+	}
+	return ParseBare(src, n)
+}
+
+// ParseBare opens the column of n values that fills src and has no count.
+func ParseBare(src []byte, n uint64) (Column, error) {
+	c := Column{count: n}
+	switch {
+	case n == 0:
+		if len(src) != 0 {
+			return Column{}, fmt.Errorf("column: %d bytes behind it: %w", len(src), ErrCorrupt)
+		}
+		return c, nil
+	case n < statsFrom:
+		c.data = src
+		return c, nil
+	}
+	blocks := (n-1)/BlockSize + 1
+	if blocks > uint64(len(src))/3 { // a head has 3 bytes at least
+		return Column{}, fmt.Errorf("column of %d values in %d bytes: %w", n, len(src), ErrCorrupt)
+	}
+	c.heads = make([]Block, blocks)
+	at := uint64(0)
+	for i := range c.heads {
+		var size uint64
+		var ok bool
+		if size, src, ok = c.heads[i].parse(src, min(n-uint64(i)*BlockSize, BlockSize), blocks > 1); !ok {
+			return Column{}, fmt.Errorf("column: bad head of block %d: %w", i, ErrCorrupt)
+		}
+		c.heads[i].offset = int(at)
+		if at += min(size, 1<<40); at > uint64(len(src)) {
+			return Column{}, fmt.Errorf("column: block %d cut: %w", i, ErrCorrupt)
+		}
+	}
+	if blocks > 1 && at != uint64(len(src)) {
+		return Column{}, fmt.Errorf("column: %d bytes behind the last block: %w", uint64(len(src))-at, ErrCorrupt)
+	}
+	c.data = src
+	return c, nil
+}
+
+// parse reads the head of a block of n values; size and first value are there
+// if the column has several.
+func (b *Block) parse(src []byte, n uint64, several bool) (size uint64, rest []byte, ok bool) {
+	var span, first uint64
+	if several {
+		if size, src, ok = varint(src); !ok {
+			return 0, nil, false
+		}
+		if first, src, ok = varint(src); !ok {
+			return 0, nil, false
+		}
+	}
+	if b.Min, src, ok = varint(src); !ok {
+		return 0, nil, false
+	}
+	if span, src, ok = varint(src); !ok {
+		return 0, nil, false
+	}
+	hi, lo, src, ok := uvarint128(src)
+	if !ok || b.Min+span < b.Min || first > span {
+		return 0, nil, false
+	}
+	b.Max = b.Min + span
+	if several {
+		b.First = b.Min + first
+	}
+	topHi, topLo := bits.Mul64(span, n)
+	if hi > topHi || hi == topHi && lo > topLo {
+		return 0, nil, false
+	}
+	baseHi, baseLo := bits.Mul64(b.Min, n)
+	var carry uint64
+	b.SumLo, carry = bits.Add64(lo, baseLo, 0)
+	b.SumHi = hi + baseHi + carry
+	return size, src, true
+}
+
+// Len returns the number of values.
+func (c *Column) Len() uint64 { return c.count }
+
+// Blocks returns the number of blocks.
+func (c *Column) Blocks() int { return int((c.count + BlockSize - 1) / BlockSize) }
+
+// Heads returns the block heads, nil for a column too short to have any.
+func (c *Column) Heads() []Block { return c.heads }
+
+// Decode reads block i into dst, which has room for BlockSize values or as many
+// as the column has, and returns their number.
+func (c *Column) Decode(i int, dst []uint64) (int, error) {
+	if i < 0 || i >= c.Blocks() {
+		return 0, fmt.Errorf("column: block %d of %d: %w", i, c.Blocks(), ErrCorrupt)
+	}
+	n := int(min(c.count-uint64(i)*BlockSize, BlockSize))
+	data, end := c.data, len(c.data)
+	if c.heads != nil {
+		data = data[c.heads[i].offset:]
+		if i+1 < len(c.heads) {
+			end = c.heads[i+1].offset
+		}
+	}
+	rest, err := DecodeBlock(dst[:n], data)
+	if err != nil {
+		return 0, fmt.Errorf("column: block %d: %w", i, err)
+	}
+	if len(c.data)-len(rest) != end {
+		return 0, fmt.Errorf("column: block %d has another length than its head says: %w", i, ErrCorrupt)
+	}
+	return n, nil
+}
+
+// Sum returns the sum of all values, 128 bits wide. Short columns are decoded.
+func (c *Column) Sum() (hi, lo uint64, err error) {
+	if c.heads == nil && c.count > 0 {
+		var v [statsFrom]uint64
+		n, err := c.Decode(0, v[:])
+		if err != nil {
+			return 0, 0, err
+		}
+		for _, x := range v[:n] {
+			var carry uint64
+			lo, carry = bits.Add64(lo, x, 0)
+			hi += carry
+		}
+		return hi, lo, nil
+	}
+	for i := range c.heads {
+		var carry uint64
+		lo, carry = bits.Add64(lo, c.heads[i].SumLo, 0)
+		hi, _ = bits.Add64(hi, c.heads[i].SumHi, carry)
+	}
+	return hi, lo, nil
+}
+
+// Verify decodes every block and compares it with its head.
+func (c *Column) Verify() error {
+	var v [BlockSize]uint64
+	for i := range c.Blocks() {
+		n, err := c.Decode(i, v[:])
+		if err != nil {
+			return err
+		}
+		if c.heads == nil {
+			continue
+		}
+		got := Block{Min: v[0], Max: v[0], offset: c.heads[i].offset}
+		if len(c.heads) > 1 {
+			got.First = v[0]
+		}
+		for _, x := range v[:n] {
+			var carry uint64
+			got.Min, got.Max = min(got.Min, x), max(got.Max, x)
+			got.SumLo, carry = bits.Add64(got.SumLo, x, 0)
+			got.SumHi += carry
+		}
+		if got != c.heads[i] {
+			return fmt.Errorf("column: block %d: head does not fit the values: %w", i, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// Cursor reads a column from the start. Use Init.
+type Cursor struct {
+	buf   []uint64
+	at    int // next value in buf
+	block int // next block
+	col   *Column
+	err   error
+}
+
+// Init starts at the first value of col and keeps k's memory.
+func (k *Cursor) Init(col *Column) {
+	*k = Cursor{buf: k.buf[:0], col: col}
+}
+
+// Next returns the next value; 0 behind the end and after an error, see Err.
+func (k *Cursor) Next() uint64 {
+	if k.at == len(k.buf) && !k.fill() {
+		return 0
+	}
+	v := k.buf[k.at]
+	k.at++
+	return v
+}
+
+// Err returns the error of the first block that could not be decoded, or that
+// Next was called behind the end.
+func (k *Cursor) Err() error { return k.err }
+
+// Done reports whether all values were read.
+func (k *Cursor) Done() bool { return k.at == len(k.buf) && k.block == k.col.Blocks() }
+
+func (k *Cursor) fill() bool {
+	if k.err != nil {
+		return false
+	}
+	if k.block == k.col.Blocks() {
+		k.err = fmt.Errorf("column: read behind its %d values: %w", k.col.Len(), ErrCorrupt)
+		return false
+	}
+	if n := int(min(k.col.Len(), BlockSize)); cap(k.buf) < n {
+		k.buf = make([]uint64, n)
+	}
+	n, err := k.col.Decode(k.block, k.buf[:cap(k.buf)])
+	k.at, k.buf = 0, k.buf[:n]
+	k.block++
+	if err != nil {
+		k.err = err
+	}
+	return err == nil
+}

@@ -1,0 +1,193 @@
+package column
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+const (
+	dictBits  = 10
+	dictSlots = 1 << dictBits // twice the most distinct values that pay
+)
+
+// dictSlot is a slot of the open-addressing table of distinct values; it is
+// free unless its generation is the current one.
+type dictSlot struct {
+	value      uint64
+	generation uint32
+	index      uint32
+}
+
+// Encoder encodes blocks. The zero value is ready; it belongs to one goroutine.
+type Encoder struct {
+	stats, inner numbers
+	deltas, aux  [BlockSize]uint64
+	runValues    [BlockSize / 2]uint64
+	runLengths   [BlockSize / 2]uint64
+	runs         int
+	least, most  int64 // of deltas
+	values       [BlockSize / 2]uint64
+	seen         [dictSlots]dictSlot
+	generation   uint32
+}
+
+// AppendBlock appends v, 1 to BlockSize values, by the smallest pipeline.
+func (e *Encoder) AppendBlock(dst []byte, v []uint64) []byte {
+	c := e.choose(v)
+	return e.append(dst, v, &c)
+}
+
+// AppendBlockBy appends v by pipeline p; false if p does not apply to v.
+func (e *Encoder) AppendBlockBy(dst []byte, v []uint64, p Pipeline) ([]byte, bool) {
+	s := &e.stats
+	s.measure(v)
+	c := choice{p: p}
+	ok := p < numPipelines
+	switch p {
+	case Const:
+		ok = s.min == s.max
+	case For:
+		c.width = s.width()
+	case Pfor:
+		x := s.offset.pforCodes(s.n, int(s.width()))
+		c.width, c.exceptions = x.width, x.exceptions
+	case DeltaFor, DeltaPfor, Stride:
+		ok = e.difference(v) && e.forceDelta(v, &c)
+	case Dict:
+		var d []uint64
+		if ok = len(v) > 3; ok {
+			d, ok = e.distinct(v, never-BlockSize*8)
+			c.width = uint(bits.Len(uint(len(d) - 1)))
+		}
+	case RLE:
+		if ok = 2*s.runs <= len(v); ok {
+			e.tokenizeRuns(v)
+		}
+	}
+	if !ok {
+		return dst, false
+	}
+	return e.append(dst, v, &c), true
+}
+
+// forceDelta sets the parameters of a pipeline on differences.
+func (e *Encoder) forceDelta(v []uint64, c *choice) bool {
+	c.step = uint64(e.least)
+	c.width = uint(bits.Len64(uint64(e.most) - uint64(e.least)))
+	switch c.p {
+	case DeltaPfor:
+		d := e.deltas[:len(v)-1]
+		var h histogram
+		h.count(d, c.step)
+		x := h.pforCodes(len(d), int(c.width))
+		c.width, c.exceptions = x.width, x.exceptions
+	case Stride:
+		c.slope = slope(v)
+		return e.monotone()
+	}
+	return true
+}
+
+// append writes v as chosen; the scratch memory is as choose left it.
+func (e *Encoder) append(dst []byte, v []uint64, c *choice) []byte {
+	dst = append(dst, byte(c.p))
+	switch c.p {
+	case Const, For, Pfor, Varbyte:
+		return e.appendInner(dst, v, &e.stats, c)
+	case DeltaFor, DeltaPfor:
+		dst = binary.AppendUvarint(dst, v[0])
+		dst = binary.AppendUvarint(dst, ZigZag(int64(c.step)))
+		dst = append(dst, byte(c.width))
+		d := e.deltas[:len(v)-1]
+		if c.p == DeltaPfor {
+			dst = appendExceptions(dst, d, c.step, c)
+		}
+		return pack(dst, d, c.step, c.width)
+	case Dict:
+		return e.appendDict(dst, v, c.width)
+	case RLE:
+		dst = binary.AppendUvarint(dst, uint64(e.runs))
+		dst = e.appendNested(dst, e.runValues[:e.runs])
+		return e.appendNested(dst, e.runLengths[:e.runs])
+	case Stride:
+		dst = binary.AppendUvarint(dst, v[0])
+		dst = binary.AppendUvarint(dst, ZigZag(c.slope))
+		e.residuals(v, c.slope)
+		return e.appendNested(dst, e.aux[:len(v)])
+	}
+	for _, x := range v {
+		dst = binary.LittleEndian.AppendUint64(dst, x)
+	}
+	return dst
+}
+
+// appendNested appends v by the best of the inner pipelines.
+func (e *Encoder) appendNested(dst []byte, v []uint64) []byte {
+	e.inner.measure(v)
+	c := inner(&e.inner, v)
+	return e.appendInner(append(dst, byte(c.p)), v, &e.inner, &c)
+}
+
+func (e *Encoder) appendInner(dst []byte, v []uint64, s *numbers, c *choice) []byte {
+	switch c.p {
+	case Const:
+		return binary.AppendUvarint(dst, v[0])
+	case Varbyte:
+		for _, x := range v {
+			dst = binary.AppendUvarint(dst, x)
+		}
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, s.min)
+	dst = append(dst, byte(c.width))
+	if c.p == Pfor {
+		dst = appendExceptions(dst, v, s.min, c)
+	}
+	return pack(dst, v, s.min, c.width)
+}
+
+// appendExceptions appends the number of codes wider than w bits, and for each
+// its index and what is above the low w bits.
+func appendExceptions(dst []byte, v []uint64, base uint64, c *choice) []byte {
+	w, count := c.width, c.exceptions
+	dst = binary.AppendUvarint(dst, uint64(count))
+	short := indexLen(len(v)) == 1
+	for i := 0; count > 0; i++ {
+		high := (v[i] - base) >> w
+		if high == 0 {
+			continue
+		}
+		count--
+		dst = append(dst, byte(i))
+		if !short {
+			dst = append(dst, byte(i>>8))
+		}
+		dst = binary.AppendUvarint(dst, high)
+	}
+	return dst
+}
+
+// appendDict appends the distinct values that distinct left in e.values, and
+// the indices of v.
+func (e *Encoder) appendDict(dst []byte, v []uint64, w uint) []byte {
+	d, _ := e.distinct(v, never-BlockSize*8)
+	dst = binary.AppendUvarint(dst, uint64(len(d)))
+	last := uint64(0)
+	for i, x := range d {
+		dst = binary.AppendUvarint(dst, x-last)
+		last = x
+		h := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
+		for e.seen[h].value != x || e.seen[h].generation != e.generation {
+			h = (h + 1) % dictSlots
+		}
+		e.seen[h].index = uint32(i)
+	}
+	for i, x := range v {
+		h := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
+		for e.seen[h].value != x || e.seen[h].generation != e.generation {
+			h = (h + 1) % dictSlots
+		}
+		e.aux[i] = uint64(e.seen[h].index)
+	}
+	return pack(dst, e.aux[:len(v)], 0, w)
+}

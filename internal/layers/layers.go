@@ -1,0 +1,79 @@
+// Package layers says which package of this module may import which. The table is the whole rule; a test compares it
+// with what the go command reports. Imports go to lower layers only, and packages of one layer do not import each
+// other: what needs two of them is put together above. A new package gets its line here first.
+package layers
+
+// Module is the path of this module; the names in the table are relative to it.
+const Module = "github.com/coppice-hpc/coppice"
+
+// Package is one line of the table.
+type Package struct {
+	Path  string // relative to the module
+	Layer int
+	// Only, where not nil, names the packages of this module that may be imported at all, tests included.
+	Only []string
+	// Importers, where not nil, names the packages or families whose code may import this one. The tests of every
+	// package may.
+	Importers []string
+	// Cgo allows C code.
+	Cgo bool
+	// NoMPI forbids that package mpi is reached, over any number of imports.
+	NoMPI bool
+}
+
+// nothing is the list of a package that imports no other one of this module.
+var nothing = []string{}
+
+// Table holds every package there is or will be. Lines without a package yet are planned.
+var Table = []Package{
+	{Path: "trace", Layer: 0},
+	{Path: "mpi", Layer: 0, Cgo: true},
+	{Path: "column", Layer: 0},
+
+	{Path: "trace/otf2", Layer: 1, NoMPI: true},
+	{Path: "trace/paraver", Layer: 1, NoMPI: true},
+	{Path: "xtf", Layer: 1, NoMPI: true},
+	{Path: "ccg", Layer: 1},
+	{Path: "partition", Layer: 1},
+	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
+	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench"}},
+
+	{Path: "ccgmerge", Layer: 2},
+	{Path: "xtfwriter", Layer: 2},
+	{Path: "stats", Layer: 2},
+	{Path: "predict", Layer: 2},
+
+	{Path: "jobs", Layer: 3},
+	{Path: "report", Layer: 3, NoMPI: true},
+	{Path: "view", Layer: 3, NoMPI: true},
+
+	{Path: "slurm", Layer: 4},
+	{Path: "record", Layer: 4, Cgo: true},
+
+	{Path: "cmd/coppice", Layer: 5},
+
+	// Beside the tool: nobody imports these.
+	{Path: "bench", Layer: 6},
+	{Path: "internal/layers", Layer: 6, Only: nothing},
+	{Path: "scripts/runtests", Layer: 6, Only: nothing},
+}
+
+// Families are packages whose parts, the packages below them, belong to them: a part has the layer of its family, the
+// head may import its parts, and the parts do not import each other.
+var Families = []string{"predict", "bench"}
+
+// Dependency is a module from outside, and who may use it.
+type Dependency struct {
+	Path      string
+	Importers []string // nil: every package
+	TestOnly  bool
+}
+
+// Dependencies holds every module whose packages may be imported. docs/dependencies.md gives the reasons.
+var Dependencies = []Dependency{
+	{Path: "github.com/klauspost/compress"},
+	{Path: "golang.org/x/sync"},
+	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},
+	{Path: "github.com/sbromberger/gompi", Importers: []string{"mpi"}},
+	{Path: "github.com/google/go-cmp", TestOnly: true},
+}

@@ -1,0 +1,270 @@
+package tracetest
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// irregular is a program without a pattern: in every step three phases, each a
+// random call tree followed by an exchange between random partners, a
+// collective on a random communicator, the start of a non-blocking collective,
+// or nothing. All members of a communicator draw the same phases from the
+// step's hash; partners, sizes, times and call trees are drawn per process.
+//
+//	slot | phase 0 | phase 1 | phase 2 | Waits | write | slack
+//
+// Besides the world there are two families of communicators: blocks of
+// neighbouring processes, ranked backwards, and strides.
+type irregular struct {
+	*model
+	edge      uint32 // processes of a block, and number of strides
+	numBlocks uint32
+	phase     uint64               // length of a phase
+	trees     [treeVariants]uint64 // calls in each tree
+}
+
+const (
+	phases       = 3
+	treeVariants = 64
+	maxLevel     = 8
+)
+
+func newIrregular(m *model) *irregular {
+	v := &irregular{model: m, edge: 1}
+	for v.edge*v.edge < m.n {
+		v.edge++
+	}
+	v.numBlocks = (m.n + v.edge - 1) / v.edge
+	v.phase = gap + m.workMax + 2*flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
+	for k := range v.trees {
+		v.trees[k] = v.treeSize(uint64(k), 0)
+	}
+	return v
+}
+
+func (v *irregular) slotLength() (slot, tail uint64) {
+	return phases*v.phase + v.o.Work/4 + (phases+1)*callTime + ioTime + 2*gap + slack, 0
+}
+
+func (v *irregular) rounds(_ uint32, slots uint64) uint64 { return slots }
+
+func (v *irregular) idle(_ uint32, i uint64) trace.Time { return v.slotStart(i) - slack }
+
+func (v *irregular) closed() bool { return false }
+
+// Families of communicators.
+const (
+	familyWorld uint32 = iota
+	familyBlock
+	familyStride
+	families
+)
+
+func (v *irregular) comms() []commInfo {
+	var out []commInfo
+	for b := range v.numBlocks {
+		c := commInfo{name: "block"}
+		for p := min((b+1)*v.edge, v.n); p > b*v.edge; p-- {
+			c.members = append(c.members, p-1)
+		}
+		out = append(out, c)
+	}
+	for s := range min(v.edge, v.n) {
+		c := commInfo{name: "stride"}
+		for p := s; p < v.n; p += v.edge {
+			c.members = append(c.members, p)
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// view is a communicator as process p sees it.
+type view struct {
+	family, comm uint32
+	rank, size   uint32
+	first        uint32 // block: one beyond its last process; stride: its first process
+}
+
+func (v *irregular) see(family, p uint32) view {
+	switch family {
+	case familyBlock:
+		b := p / v.edge
+		end := min((b+1)*v.edge, v.n)
+		return view{family, commOwn + b, end - 1 - p, end - b*v.edge, end}
+	case familyStride:
+		s := p % v.edge
+		return view{family, commOwn + v.numBlocks + s, p / v.edge, (v.n - s + v.edge - 1) / v.edge, s}
+	}
+	return view{familyWorld, commWorld, p, v.n, 0}
+}
+
+// process returns the process of a rank.
+func (v *irregular) process(c view, rank uint32) uint32 {
+	switch c.family {
+	case familyBlock:
+		return c.first - 1 - rank
+	case familyStride:
+		return c.first + rank*v.edge
+	}
+	return rank
+}
+
+// Kinds of phases.
+const (
+	kindNothing = iota
+	kindSendRecv
+	kindPair // lower rank sends first
+	kindShift
+	kindShiftWait
+	kindCollective
+	kindStart // of a non-blocking collective
+	kinds
+)
+
+// act is what all members of a communicator do in a phase.
+type act struct {
+	kind   uint64
+	family uint32
+	draw   uint64 // more random bits
+}
+
+func (v *irregular) act(i uint64, phase int) act {
+	h := mix(v.o.Seed, i, uint64(phase), saltRound)
+	return act{h % kinds, uint32(h>>8) % families, h >> 16}
+}
+
+// partner returns whom p sends to and receives from in an exchange, by rank.
+func (v *irregular) partner(a act, c view, i uint64) (to, from uint32, ok bool) {
+	if c.size < 2 {
+		return 0, 0, false
+	}
+	switch a.kind {
+	case kindSendRecv, kindPair:
+		to = uint32((a.draw + uint64(c.size) - uint64(c.rank)) % uint64(c.size))
+		low, high := min(to, c.rank), max(to, c.rank)
+		skip := mix(v.o.Seed, uint64(low)<<32|uint64(high), i, saltPair+uint64(c.comm)<<8)%4 == 0
+		return to, to, to != c.rank && !skip
+	case kindShift, kindShiftWait:
+		s := 1 + uint32(a.draw%uint64(c.size-1))
+		return (c.rank + s) % c.size, (c.rank + c.size - s) % c.size, true
+	}
+	return 0, 0, false
+}
+
+// bytes is the size of what a process sends in a phase.
+func (v *irregular) bytes(p uint32, i uint64, phase int) uint64 {
+	return mix(v.o.Seed, uint64(p), i, saltArrive+uint64(phase)<<8) % (v.o.Bytes + 1)
+}
+
+func (v *irregular) phaseStart(i uint64, phase int) trace.Time {
+	return v.slotStart(i) + trace.Time(uint64(phase)*v.phase)
+}
+
+// ready is when p has computed in a phase.
+func (v *irregular) ready(p uint32, i uint64, phase int) trace.Time {
+	w := v.workMax/2 + mix(v.o.Seed, uint64(p), i, saltEnter+uint64(phase)<<8)%(v.workMax-v.workMax/2+1)
+	return v.phaseStart(i, phase) + trace.Time(gap+w)
+}
+
+// all is when everybody is ready in a phase.
+func (v *irregular) all(i uint64, phase int) trace.Time {
+	return v.phaseStart(i, phase) + trace.Time(gap+v.workMax)
+}
+
+func (v *irregular) step(w *pen, i uint64) {
+	w.enter(v.slotStart(i), rStep)
+	for k := range phases {
+		a, b := v.phaseStart(i, k)+gap, v.ready(w.proc, i, k)
+		if k == 0 {
+			if v.o.Threads > 1 {
+				mid := a + (b-a)/2
+				v.parallel(w, i, a, mid)
+				a = mid
+			}
+			if w.thread > 0 {
+				return
+			}
+			if v.o.Parameters {
+				w.record(a, trace.ParameterUnsignedInt, parameterStep, i)
+			}
+		}
+		v.tree(w, v.variant(w.proc, i, k), 0, a, b)
+		v.communicate(w, i, k, b)
+	}
+	t := v.phaseStart(i, phases) + trace.Time(v.perturb(v.o.Work/4+1, w.proc, i, saltLeave))
+	for k := range phases {
+		if a := v.act(i, k); a.kind == kindStart {
+			v.wait(w, a, i, k, t)
+			t += callTime
+		}
+	}
+	if v.o.IO {
+		v.write(w, i, t+gap)
+		t += gap + ioTime
+	}
+	w.leave(t+gap, rStep)
+}
+
+func (v *irregular) communicate(w *pen, i uint64, phase int, t trace.Time) {
+	a := v.act(i, phase)
+	c := v.see(a.family, w.proc)
+	switch a.kind {
+	case kindNothing:
+	case kindCollective:
+		v.collective(w, a, c, i, phase, t)
+	case kindStart:
+		w.enter(t, v.started(a).region)
+		w.record(t+20, trace.NonBlockingCollectiveRequest, v.request(i, phase))
+		w.leave(t+overhead, v.started(a).region)
+	default:
+		if to, from, ok := v.partner(a, c, i); ok {
+			v.exchange(w, a, c, i, phase, t, to, from)
+		}
+	}
+}
+
+// request returns the first of two request ids of a phase.
+func (v *irregular) request(i uint64, phase int) uint64 { return i*2*phases + 2*uint64(phase) + 1 }
+
+func (v *irregular) size(p, thread uint32, from, to uint64) size {
+	if thread > 0 {
+		return calls(2, 2).times(to - from)
+	}
+	z := calls(1, 0).times(to - from)
+	if v.o.Threads > 1 {
+		z = z.plus(calls(3, 4).times(to - from))
+	}
+	if v.o.Parameters {
+		z.records += to - from
+	}
+	if v.o.IO {
+		z = z.plus(calls(1, 2).times(to/ioEvery - from/ioEvery))
+	}
+	for i := from; i < to; i++ {
+		for k := range phases {
+			z = z.plus(calls(v.trees[v.variant(p, i, k)], 0)).plus(v.actSize(p, i, k))
+		}
+	}
+	return z
+}
+
+func (v *irregular) actSize(p uint32, i uint64, phase int) size {
+	a := v.act(i, phase)
+	switch a.kind {
+	case kindNothing:
+		return size{}
+	case kindCollective, kindStart: // two calls in both halves of the latter
+		if a.kind == kindStart {
+			return calls(2, 2)
+		}
+		return calls(1, 2)
+	}
+	if _, _, ok := v.partner(a, v.see(a.family, p), i); !ok {
+		return size{}
+	}
+	switch a.kind {
+	case kindSendRecv:
+		return calls(1, 2)
+	case kindShiftWait:
+		return calls(3, 4)
+	}
+	return calls(2, 2)
+}

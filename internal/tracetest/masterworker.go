@@ -1,0 +1,236 @@
+package tracetest
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// masterWorker deals out tasks: process 0 receives results from any source in
+// the order of their arrival and answers with the next task. A result is sent
+// synchronously, so a worker waits for a busy master (late receiver), and then
+// for its task (late sender).
+//
+// Time is cut into rounds. A task takes 1 to 4 rounds, by hash, and in every
+// fourth round all workers come. In a round the master serves the workers by
+// cohorts, each in a window of its own; who comes when inside the window, and
+// hence how long the others wait, follows from the workers' hashed times. A
+// step of the master is a window, a step of a worker is a round.
+type masterWorker struct {
+	*model
+	cohorts uint64
+	window  uint64 // length of a window
+	round   uint64
+}
+
+const (
+	cohort  = 32 // workers
+	blocks  = 4  // rounds of which the first has all workers
+	tagWork = 11
+	tagStop = 12
+	tagDone = 13
+	think   = 300 // the master's time for an answer
+)
+
+func newMasterWorker(m *model) *masterWorker {
+	v := &masterWorker{model: m, cohorts: max((uint64(m.n)-1+cohort-1)/cohort, 1)}
+	serve := flight(m.o.Bytes) + 4*callTime + 2*think
+	v.window = m.jitter + m.extra + (cohort+1)*(serve+20) + flight(m.o.Bytes) + 2*callTime + slack
+	v.round = max(v.cohorts*v.window, v.window+m.o.Work+ioTime+3*slack)
+	return v
+}
+
+func (v *masterWorker) slotLength() (slot, tail uint64) { return v.round, 0 }
+
+func (v *masterWorker) rounds(proc uint32, slots uint64) uint64 {
+	if proc == 0 && v.n > 1 {
+		return slots * v.cohorts
+	}
+	return slots
+}
+
+func (v *masterWorker) closed() bool { return false }
+
+func (v *masterWorker) comms() []commInfo { return nil }
+
+// comes reports whether a worker has finished a task in a round.
+func (v *masterWorker) comes(p uint32, round uint64) bool {
+	return round%blocks == 0 || mix(v.o.Seed, uint64(p), round/blocks, saltTask)>>(round%blocks)&1 != 0
+}
+
+// windowStart is when the master turns to a cohort.
+func (v *masterWorker) windowStart(round, c uint64) trace.Time {
+	return v.slotStart(round) + trace.Time(c*v.window)
+}
+
+// done is when worker p has its result in a round.
+func (v *masterWorker) done(p uint32, round uint64) trace.Time {
+	c, k := uint64(p-1)/cohort, uint64(p-1)%cohort
+	return v.windowStart(round, c) + trace.Time(gap+20*k+v.work(p, round)-v.o.Work)
+}
+
+func (v *masterWorker) idle(p uint32, i uint64) trace.Time {
+	switch {
+	case p == 0 && v.n > 1:
+		return v.windowStart(i/v.cohorts, i%v.cohorts) - slack
+	case p == 0 || i >= v.steps:
+		return v.slotStart(i) - slack
+	}
+	return v.done(p, i) - slack
+}
+
+// served is what the master does for one worker.
+type served struct {
+	proc    uint32
+	sent    trace.Time // the worker starts to send its result
+	receive trace.Time // the master starts to receive
+	got     trace.Time // both calls end
+	answer  trace.Time // the master starts to send the task
+}
+
+// serve simulates a window into s and returns the workers in order of service.
+func (v *masterWorker) serve(s *[cohort]served, round, c uint64) []served {
+	n := 0
+	for p := uint32(c*cohort + 1); p < v.n && p <= uint32((c+1)*cohort); p++ {
+		if !v.comes(p, round) {
+			continue
+		}
+		e := served{proc: p, sent: v.done(p, round)}
+		j := n
+		for ; j > 0 && s[j-1].sent > e.sent; j-- {
+			s[j] = s[j-1]
+		}
+		s[j] = e
+		n++
+	}
+	t := v.windowStart(round, c) + gap
+	for j := range n {
+		e := &s[j]
+		e.receive = t
+		e.got = max(t, e.sent+trace.Time(flight(v.o.Bytes))) + overhead
+		e.answer = e.got + gap + think + trace.Time(v.perturb(think, e.proc, round, saltArrive))
+		t = e.answer + callTime
+	}
+	return s[:n]
+}
+
+// taskBytes is the size of a task; a result has Options.Bytes.
+func (v *masterWorker) taskBytes() uint64 { return v.o.Bytes/4 + 1 }
+
+func (v *masterWorker) step(w *pen, i uint64) {
+	switch {
+	case v.n == 1:
+		t := v.slotStart(i)
+		v.compute(w, i, t, t+trace.Time(v.work(0, i)))
+	case w.proc == 0:
+		v.master(w, i/v.cohorts, i%v.cohorts)
+	case v.comes(w.proc, i):
+		v.worker(w, i)
+	}
+}
+
+// answer returns the tag of a task, that of the last one tells to stop.
+func (v *masterWorker) answer(p uint32, round uint64) (tag uint64, next uint64) {
+	for next = round + 1; next < v.steps; next++ {
+		if v.comes(p, next) {
+			return tagWork, next
+		}
+	}
+	return tagStop, next
+}
+
+func (v *masterWorker) master(w *pen, round, c uint64) {
+	if w.thread > 0 {
+		return
+	}
+	var buffer [cohort]served
+	t := v.windowStart(round, c)
+	w.enter(t, rStep)
+	for _, e := range v.serve(&buffer, round, c) {
+		w.late(e.sent, e.receive, e.got, e.proc, true)
+		w.recv(e.receive, e.got, e.proc, commWorld, tagDone, v.o.Bytes)
+		tag, _ := v.answer(e.proc, round)
+		t = e.answer + overhead
+		w.send(e.answer, t, rSend, e.proc, commWorld, tag, v.taskBytes())
+	}
+	w.leave(t+gap, rStep)
+}
+
+func (v *masterWorker) worker(w *pen, round uint64) {
+	tag, next := v.answer(w.proc, round)
+	if w.thread > 0 && tag == tagStop {
+		return
+	}
+	var buffer [cohort]served
+	for _, e := range v.serve(&buffer, round, uint64(w.proc-1)/cohort) {
+		if e.proc != w.proc {
+			continue
+		}
+		w.send(e.sent, e.got, rSsend, 0, commWorld, tagDone, v.o.Bytes)
+		t := e.got + gap
+		end := e.answer + trace.Time(flight(v.taskBytes())) + overhead
+		w.late(e.answer, t, end, 0, true)
+		w.recv(t, end, 0, commWorld, tag, v.taskBytes())
+		if tag == tagStop {
+			return
+		}
+		end += gap
+		if v.o.IO && round%ioEvery == 0 {
+			v.writeOp(w, round, round/ioEvery+1, end)
+			end += ioTime + gap
+		}
+		v.compute(w, round, end, v.done(w.proc, next)-slack-gap)
+	}
+}
+
+func (v *masterWorker) size(p, thread uint32, from, to uint64) size {
+	switch {
+	case v.n == 1:
+		return v.computeSize(thread).times(to - from)
+	case p == 0 && thread > 0:
+		return size{}
+	case p == 0:
+		return v.masterSize(from, to)
+	}
+	var z size
+	for r := from; r < to; r++ {
+		if !v.comes(p, r) {
+			continue
+		}
+		if thread == 0 {
+			z = z.plus(calls(2, 2))
+		}
+		if tag, _ := v.answer(p, r); tag == tagStop {
+			continue
+		}
+		z = z.plus(v.computeSize(thread))
+		if v.o.IO && thread == 0 && r%ioEvery == 0 {
+			z = z.plus(calls(1, 2))
+		}
+	}
+	return z
+}
+
+func (v *masterWorker) masterSize(from, to uint64) size {
+	z := calls(1, 0).times(to - from)
+	for i := from; i < to; i++ {
+		c := i % v.cohorts
+		for p := uint32(c*cohort + 1); p < v.n && p <= uint32((c+1)*cohort); p++ {
+			if v.comes(p, i/v.cohorts) {
+				z = z.plus(calls(2, 2))
+			}
+		}
+	}
+	return z
+}
+
+func (v *masterWorker) messages(add func(from, to uint32, count, bytes uint64)) {
+	for p := uint32(1); p < v.n; p++ {
+		var n uint64
+		for r := range v.steps {
+			if v.comes(p, r) {
+				n++
+			}
+		}
+		add(p, 0, n, n*v.o.Bytes)
+		add(0, p, n, n*v.taskBytes())
+	}
+}
+
+func (v *masterWorker) collectives(func(comm uint32, count uint64)) {}

@@ -1,0 +1,153 @@
+package tracetest
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// stencil is a two-dimensional halo exchange: each process computes, exchanges
+// its borders with up to four neighbours by Irecv, Isend and Waitall, and every
+// few steps all reduce a norm.
+//
+//	slot | compute | 4 x Irecv | 4 x Isend | Waitall | Allreduce | write | slack
+//
+// A border without neighbour leaves its place in the order of calls empty.
+type stencil struct {
+	*model
+	grid
+}
+
+func newStencil(m *model) *stencil { return &stencil{m, newGrid(m.n)} }
+
+// callTime is the distance of two calls that start communication.
+const callTime = overhead + gap
+
+// ready is when p has computed step i.
+func (s *stencil) ready(p uint32, i uint64) trace.Time {
+	return s.slotStart(i) + gap + trace.Time(s.work(p, i))
+}
+
+// sent is when p starts to send in a direction.
+func (s *stencil) sent(p, direction uint32, i uint64) trace.Time {
+	return s.ready(p, i) + trace.Time(4+direction)*callTime
+}
+
+// exchanged bounds the end of the exchange of every process, from the slot's start.
+func (s *stencil) exchanged() uint64 {
+	return gap + s.workMax + 8*callTime + flight(s.o.Bytes) + overhead
+}
+
+func (s *stencil) slotLength() (slot, tail uint64) {
+	return s.exchanged() + gap + collectiveTime(s.n) + 200 + gap + ioTime + gap + slack, 0
+}
+
+func (s *stencil) rounds(_ uint32, slots uint64) uint64 { return slots }
+
+func (s *stencil) idle(_ uint32, i uint64) trace.Time { return s.slotStart(i) - slack }
+
+func (s *stencil) closed() bool { return true }
+
+func (s *stencil) comms() []commInfo { return nil }
+
+func (s *stencil) step(w *pen, i uint64) {
+	at := s.slotStart(i)
+	w.enter(at, rStep)
+	t := s.ready(w.proc, i)
+	s.compute(w, i, at+gap, t)
+	if w.thread > 0 {
+		return
+	}
+	first := i*8 + 1
+	for d := range uint32(4) {
+		if _, ok := s.neighbour(w.proc, d); ok {
+			w.irecv(t+trace.Time(d)*callTime, first+uint64(d))
+		}
+	}
+	for d := range uint32(4) {
+		if q, ok := s.neighbour(w.proc, d); ok {
+			w.isend(s.sent(w.proc, d, i), q, commWorld, uint64(d), s.o.Bytes, first+4+uint64(d))
+		}
+	}
+	t = s.waitall(w, i, t+8*callTime, first)
+	if s.reduces(i) {
+		t = s.reduce(w, i, t+gap)
+	}
+	if s.o.IO {
+		s.write(w, i, t+gap)
+		t += gap + ioTime
+	}
+	w.leave(t+gap, rStep)
+}
+
+// waitall completes the exchange and returns its end.
+func (s *stencil) waitall(w *pen, i uint64, t trace.Time, first uint64) trace.Time {
+	end, last := t, trace.Time(0)
+	for d := range uint32(4) {
+		if q, ok := s.neighbour(w.proc, d); ok {
+			sent := s.sent(q, d^1, i)
+			end = max(end, sent+trace.Time(flight(s.o.Bytes)))
+			last = max(last, sent+s.skewOf(q)-w.skew)
+		}
+	}
+	end += overhead
+	charged := false
+	w.enter(t, rWaitall)
+	for d := range uint32(4) {
+		if q, ok := s.neighbour(w.proc, d); ok {
+			sent := s.sent(q, d^1, i)
+			charge := !charged && sent+s.skewOf(q)-w.skew == last
+			charged = charged || charge
+			w.late(sent, t, end, q, charge)
+			w.record(end-100+10*trace.Time(d), trace.MpiIrecv, uint64(q), uint64(commWorld), uint64(d^1), s.o.Bytes, first+uint64(d))
+		}
+	}
+	for d := range uint32(4) {
+		if _, ok := s.neighbour(w.proc, d); ok {
+			w.record(end-60+10*trace.Time(d), trace.MpiIsendComplete, first+4+uint64(d))
+		}
+	}
+	w.leave(end, rWaitall)
+	return end
+}
+
+func (s *stencil) reduces(i uint64) bool { return (i+1)%s.o.Every == 0 }
+
+// reduce writes the reduction of step i and returns its end: nobody leaves
+// before the last possible one has entered.
+func (s *stencil) reduce(w *pen, i uint64, t trace.Time) trace.Time {
+	end := s.slotStart(i) + trace.Time(s.exchanged()+gap+collectiveTime(s.n)+s.perturb(200, w.proc, i, saltLeave))
+	w.share(shareKey{commWorld, i, 0}, t, t, end)
+	w.collective(t, end, rAllreduce, opAllreduce, commWorld, noRoot, 8, 8)
+	return end
+}
+
+func (s *stencil) degree(p uint32) uint64 {
+	k := uint64(0)
+	for d := range uint32(4) {
+		if _, ok := s.neighbour(p, d); ok {
+			k++
+		}
+	}
+	return k
+}
+
+func (s *stencil) size(p, thread uint32, from, to uint64) size {
+	z := s.stepSize(thread, from, to)
+	if thread > 0 {
+		return z
+	}
+	d := s.degree(p)
+	z = z.plus(calls(2*d+1, 4*d).times(to - from))
+	return z.plus(calls(1, 2).times(to/s.o.Every - from/s.o.Every))
+}
+
+func (s *stencil) messages(add func(from, to uint32, count, bytes uint64)) {
+	for p := range s.n {
+		for d := range uint32(4) {
+			if q, ok := s.neighbour(p, d); ok {
+				add(p, q, s.steps, s.steps*s.o.Bytes)
+			}
+		}
+	}
+}
+
+func (s *stencil) collectives(add func(comm uint32, count uint64)) {
+	add(commWorld, s.steps/s.o.Every)
+}

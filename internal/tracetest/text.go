@@ -1,0 +1,201 @@
+package tracetest
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// ErrText is returned for text that is not a trace; it is wrapped with the line.
+var ErrText = errors.New("tracetest: invalid text")
+
+// Section returns the lines of a named section of a text: those after a line
+// "-- name --" up to the next such line. Text before the first is section "".
+func Section(text, name string) string {
+	var out strings.Builder
+	current := ""
+	for line := range strings.Lines(text) {
+		if s := sectionName(line); s != "" {
+			current = s
+			continue
+		}
+		if current == name {
+			out.WriteString(line)
+		}
+	}
+	return out.String()
+}
+
+func sectionName(line string) string {
+	s, ok := strings.CutPrefix(strings.TrimSpace(line), "-- ")
+	if !ok {
+		return ""
+	}
+	s, ok = strings.CutSuffix(s, " --")
+	if !ok {
+		return ""
+	}
+	return strings.TrimSpace(s)
+}
+
+// Parse reads a trace in text form. There are two ways to state definitions.
+// The section "definitions" has one record a line, with its fields in order;
+// fields left out keep their defaults:
+//
+//	-- definitions --
+//	STRING self=0 string="MPI_Barrier"
+//	GROUP self=1 number_of_members=2 0 1 group_type=5 paradigm=4
+//
+// The section "program" is short for what Score-P writes for an MPI program:
+//
+//	-- program --
+//	processes 2
+//	threads 1
+//	resolution 1000000000
+//	comm pair 1 0
+//	empty
+//
+// It defines MPI_COMM_WORLD (0), MPI_COMM_SELF (1), the communicators listed
+// by their processes in rank order (from 2), and each region at its first use
+// in an event; names that begin with MPI_ are MPI functions. "empty" adds a
+// location without events.
+//
+// Events follow in the section "events", one a line: location, time, kind as
+// in event listings, fields in order, elements of lists, attributes, surplus:
+//
+//	-- events --
+//	0 100 ENTER MPI_Send
+//	0 110 MPI_SEND 1 MPI_COMM_WORLD 7 1024
+//	0 120 LEAVE MPI_Send @3:4:99
+//
+// References are numbers or, for regions and communicators, names; "none" is
+// the undefined reference; values of enumerations may be names. A line
+// "0 - CHUNK" begins a new chunk of location 0. Lines of several locations may
+// be mixed. "#" begins a comment. Other sections are ignored.
+func Parse(text string) (trace.Source, error) {
+	p := &parser{defs: &trace.Definitions{}, regions: map[string]uint32{}, comms: map[string]uint32{}, strings: map[string]uint32{}}
+	if err := p.lines(text, "definitions", p.definition); err != nil {
+		return nil, err
+	}
+	if err := p.program(text); err != nil {
+		return nil, err
+	}
+	p.index()
+	if err := p.lines(text, "events", p.event); err != nil {
+		return nil, err
+	}
+	p.defs.Seal()
+	n := p.defs.NumLocations()
+	if len(p.chunks) > n {
+		return nil, fmt.Errorf("%w: events of location %d, but there are %d", ErrText, len(p.chunks)-1, n)
+	}
+	b, err := p.defs.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	for len(p.chunks) < n {
+		p.chunks = append(p.chunks, nil)
+	}
+	return &textSource{p.defs, p.chunks, sha256.Sum256(b)}, nil
+}
+
+// textSource is a trace in memory.
+type textSource struct {
+	defs     *trace.Definitions
+	chunks   [][]*trace.Batch
+	identity [32]byte
+}
+
+func (s *textSource) Definitions() *trace.Definitions { return s.defs }
+func (s *textSource) Format() string                  { return "text" }
+func (s *textSource) Identity() [32]byte              { return s.identity }
+func (s *textSource) Close() error                    { return nil }
+
+func (s *textSource) check(p trace.P) error {
+	if int(p) >= len(s.chunks) {
+		return fmt.Errorf("tracetest: location %d of %d: %w", p, len(s.chunks), trace.ErrMissing)
+	}
+	return nil
+}
+
+func (s *textSource) Measure(p trace.P) (trace.Extent, error) {
+	if err := s.check(p); err != nil {
+		return trace.Extent{}, err
+	}
+	var e trace.Extent
+	for _, b := range s.chunks[p] {
+		if !e.HasFirst && len(b.Events) > 0 {
+			e.First, e.HasFirst = b.Events[0].Time, true
+		}
+		e.Events += uint64(len(b.Events))
+		e.Bytes += uint64(24*len(b.Events) + 8*len(b.Args))
+	}
+	e.Chunks = len(s.chunks[p])
+	return e, nil
+}
+
+func (s *textSource) Stream(p trace.P) (trace.Stream, error) {
+	if err := s.check(p); err != nil {
+		return nil, err
+	}
+	return textStream(s.chunks[p]), nil
+}
+
+type textStream []*trace.Batch
+
+func (s textStream) Chunks() int                     { return len(s) }
+func (s textStream) Diagnostics() []trace.Diagnostic { return nil }
+func (s textStream) Close() error                    { return nil }
+
+func (s textStream) Chunk(i int) (trace.ChunkReader, error) {
+	if i < 0 || i >= len(s) {
+		return nil, fmt.Errorf("tracetest: chunk %d of %d: %w", i, len(s), trace.ErrMissing)
+	}
+	return &textReader{s[i]}, nil
+}
+
+type textReader struct{ rest *trace.Batch }
+
+func (r *textReader) Next(b *trace.Batch) error {
+	b.Reset()
+	if r.rest == nil || len(r.rest.Events) == 0 {
+		return io.EOF
+	}
+	b.First = r.rest.First
+	b.Events = append(b.Events, r.rest.Events...)
+	b.Args = append(b.Args, r.rest.Args...)
+	r.rest = nil
+	return nil
+}
+
+func (r *textReader) Diagnostics() []trace.Diagnostic { return nil }
+func (r *textReader) Close() error                    { return nil }
+
+// tokens splits a line at spaces; a quoted string is one token with what
+// stands before it.
+func tokens(line string) ([]string, error) {
+	var out []string
+	for {
+		line = strings.TrimLeft(line, " \t\r\n")
+		if line == "" || line[0] == '#' {
+			return out, nil
+		}
+		end := strings.IndexAny(line, " \t\r\n\"")
+		if end >= 0 && line[end] == '"' {
+			q, err := strconv.QuotedPrefix(line[end:])
+			if err != nil {
+				return nil, fmt.Errorf("%w: unfinished string", ErrText)
+			}
+			end += len(q)
+		} else if end < 0 {
+			end = len(line)
+		}
+		out = append(out, line[:end])
+		line = line[end:]
+	}
+}

@@ -1,0 +1,263 @@
+package tracetest
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+const pingPong = `
+A message goes to and fro.
+-- program --
+processes 2
+-- events --
+0 100 ENTER main   # comments are allowed
+1 105 ENTER main
+1 110 ENTER MPI_Recv
+0 200 ENTER MPI_Send
+0 201 MPI_SEND 1 MPI_COMM_WORLD 7 1024
+0 210 LEAVE MPI_Send
+1 230 MPI_RECV 0 MPI_COMM_WORLD 7 1024
+1 235 LEAVE MPI_Recv
+0 300 LEAVE main
+1 300 LEAVE main
+-- expect --
+one message, 90 ticks late
+`
+
+func ExampleParse() {
+	src, err := Parse(pingPong)
+	if err != nil {
+		panic(err)
+	}
+	r, err := Reference(src)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(r.Messages, r.Late.Wait)
+	fmt.Print(Section(pingPong, "expect"))
+	// Output:
+	// [{0 1 1 1024 1 1024}] 90
+	// one message, 90 ticks late
+}
+
+func ExampleNew() {
+	o, err := ParseOptions("ring:procs=3,iterations=100,every=50,bytes=1000")
+	if err != nil {
+		panic(err)
+	}
+	src, err := New(o)
+	if err != nil {
+		panic(err)
+	}
+	t := src.Truth()
+	fmt.Println(t.Messages)
+	fmt.Println(t.Collectives)
+	// Output:
+	// [{0 1 100 100000 100 100000} {1 2 100 100000 100 100000} {2 0 100 100000 100 100000}]
+	// [{0 4}]
+}
+
+// TestFormat writes generated runs, reads them back and compares all bytes of
+// both texts, all definitions and all events.
+func TestFormat(t *testing.T) {
+	for _, spec := range append([]string{
+		"ring:procs=3,iterations=9,broken=all", "irregular:procs=6,threads=2,iterations=7,io,metrics,parameters,chunk=100,broken=all",
+	}, specs...) {
+		t.Run(spec, func(t *testing.T) {
+			s := open(t, spec)
+			if n := total(s); n > 8000 {
+				t.Skipf("%d events make a long text", n)
+			}
+			text, err := Format(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err := Parse(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			again, err := Format(back)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if text != again {
+				t.Error("text differs after a round trip")
+			}
+			want, _ := s.Definitions().AppendBinary(nil)
+			got, _ := back.Definitions().AppendBinary(nil)
+			if string(want) != string(got) {
+				t.Error("definitions differ after a round trip")
+			}
+			equalStreams(t, s, back)
+		})
+	}
+}
+
+func total(s *Source) uint64 {
+	var n uint64
+	for _, e := range s.Counts().Events {
+		n += e
+	}
+	return n
+}
+
+func equalStreams(t *testing.T, a, b trace.Source) {
+	t.Helper()
+	for p := range trace.P(a.Definitions().NumLocations()) {
+		x, err := readAll(a, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := readAll(b, p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(x, y, record.Equal) {
+			t.Fatalf("location %d: events differ: %s", p, cmp.Diff(x, y))
+		}
+	}
+}
+
+const everything = `
+-- program --
+processes 2
+threads 2
+resolution 1000
+comm turned 1 0
+empty
+-- definitions --
+STRING self=0 string=""
+STRING self=1 string="a \"quoted\" name"
+ATTRIBUTE self=3 name=1 type=4
+METRIC_CLASS self=0 number_of_metrics=1 0
+-- events --
+0 1 PROGRAM_BEGIN 1 2 0 1
+0 1 METRIC 0 2 4 7 8 -1
+0 2 ENTER "two words" @3:4:99 @3:4:100
+0 3 MPI_COLLECTIVE_BEGIN
+0 - CHUNK
+0 4 MPI_COLLECTIVE_END BARRIER turned none 0 0
+0 5 PARAMETER_INT64 0 -5
+0 6 UNKNOWN_200 9 72057594037927936 255
+0 7 LEAVE "two words" +0102030405060708ff
+2 9 ENTER MPI_Barrier
+2 9 LEAVE MPI_Barrier @3:4:1 +aa
+`
+
+// TestEverything checks each element of the text form once.
+func TestEverything(t *testing.T) {
+	src, err := Parse(everything)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.Definitions()
+	if n := d.NumLocations(); n != 5 {
+		t.Errorf("%d locations, want 2 of each process and an empty one", n)
+	}
+	if d.Peer(commOwn, 0, 0) != 1 || d.Peer(commOwn, 1, 0) != 0 {
+		t.Error("communicator turned: ranks in the wrong order")
+	}
+	if e, err := src.Measure(0); err != nil || e.Events != 8 || e.Chunks != 2 || e.First != 1 {
+		t.Errorf("location 0: %+v, %v", e, err)
+	}
+	text, err := Format(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `-- events --
+0 - CHUNK
+0 1 PROGRAM_BEGIN 1 2 0 1
+0 1 METRIC 0 2 4 7 8 18446744073709551615
+0 2 ENTER 0 @3:4:99 @3:4:100
+0 3 MPI_COLLECTIVE_BEGIN
+0 - CHUNK
+0 4 MPI_COLLECTIVE_END 0 2 none 0 0
+0 5 PARAMETER_INT64 0 -5
+0 6 UNKNOWN_200 9 72057594037927936 255
+0 7 LEAVE 0 +0102030405060708ff
+2 - CHUNK
+2 9 ENTER MPI_Barrier
+2 9 LEAVE MPI_Barrier @3:4:1 +aa
+`
+	if got := text[strings.Index(text, "-- events --"):]; got != want {
+		t.Errorf("events: %s", cmp.Diff(want, got))
+	}
+	back, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equalStreams(t, src, back)
+}
+
+func TestParseErrors(t *testing.T) {
+	const head = "-- program --\nprocesses 1\n-- events --\n"
+	for _, c := range []struct{ name, text, where string }{
+		{"unknown kind", head + "0 1 ENTRE main", "line 4"},
+		{"known kind by number", head + "0 1 UNKNOWN_12 0", "line 4"},
+		{"location", head + "1 1 ENTER main", "line 4"},
+		{"time", head + "0 x ENTER main", "line 4"},
+		{"short", head + "0 1", "line 4"},
+		{"too few fields", head + "0 1 MPI_SEND 1 0 1", "4 fields"},
+		{"too many", head + "0 1 LEAVE main 7", "7"},
+		{"field too large", head + "0 1 MPI_SEND 4294967296 0 1 1", "4294967296"},
+		{"list longer than the line", head + "0 1 METRIC 0 255 4 7", "510 elements"},
+		{"payload longer than the line", head + "0 1 UNKNOWN_200 18446744073709551615 1", "elements"},
+		{"attribute", head + "0 1 ENTER main @1:2", "@1:2"},
+		{"surplus", head + "0 1 ENTER main +0", "+0"},
+		{"string", head + "0 1 ENTER \"main", "unfinished"},
+		{"unknown region", "-- definitions --\nLOCATION self=0\n-- events --\n0 1 ENTER main", "main"},
+		{"unknown definition", "-- definitions --\nLOKATION self=0", "LOKATION"},
+		{"unknown field", "-- definitions --\nLOCATION self=0 age=3", "age"},
+		{"number of a field", "-- definitions --\nLOCATION self=-1", "self"},
+		{"list of a definition", "-- definitions --\nGROUP self=0 number_of_members=4000000000 1", "4000000000"},
+		{"too many processes", "-- program --\nprocesses 4000000000", "4000000000"},
+		{"too many threads", "-- program --\nprocesses 4096\nthreads 256", "4096"},
+		{"two sets of locations", "-- program --\n-- definitions --\nLOCATION self=0\n-- program --\nprocesses 1", "both"},
+		{"key of a program", "-- program --\nprozesses 1", "prozesses"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse(c.text)
+			if !errors.Is(err, ErrText) || !strings.Contains(err.Error(), c.where) {
+				t.Errorf("got %v, want an ErrText that names %q", err, c.where)
+			}
+		})
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(pingPong)
+	f.Add(everything)
+	text, err := Format(open(f, "stencil:procs=1,threads=2,iterations=1,io"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
+	f.Fuzz(func(t *testing.T, text string) {
+		src, err := Parse(text)
+		if err != nil {
+			return
+		}
+		if _, err := Reference(src); err != nil {
+			t.Fatal(err)
+		}
+		out, err := Format(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := Parse(out)
+		if err != nil {
+			t.Fatalf("own text is refused: %v\n%s", err, out)
+		}
+		again, err := Format(back)
+		if err != nil || again != out {
+			t.Fatalf("text changes: %v\n%s\n%s", err, out, again)
+		}
+	})
+}

@@ -1,0 +1,352 @@
+package jobs
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// AnalyzeOptions says what to analyze and how. It is the same on all ranks.
+type AnalyzeOptions struct {
+	Trace      string       // archive: anchor file or directory
+	Source     trace.Source // read this instead of Trace; every rank its own or a shared one
+	Output     string       // the XTF file
+	WorkDir    string       // of segments; "" is Output + ".work"
+	Force      bool         // replace an existing output
+	Profile    xtf.Profile
+	ClampTime  bool  // raise times that run backwards instead of ending the location there
+	Strict     bool  // damaged input is an error
+	MemBytes   int64 // heap and counted buffers per rank; 0: what the machine gives
+	StoreBytes int64 // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
+	Collective bool  // write the output by collective calls
+	Hints      map[string]string
+	Version    string // of the tool
+	Host, Job  string // for the lock file
+	PID        int
+	Show       func(Progress) // on rank 0
+}
+
+// AnalyzeResult is what a rank knows after the job; it is for the log and the
+// closing line.
+type AnalyzeResult struct {
+	Events    uint64 // of all ranks
+	Bytes     uint64 // of input, all ranks
+	DefsBytes int    // of the encoded definitions
+	Locations int
+	Processes int
+	Partial   bool
+	Codes     []stats.CodeTotal // rank 0
+	Seconds   []StageTime
+	File      xtfwriter.Result
+	Match     stats.MatchReport
+	Graph     ccgmerge.Report
+	Store     xtfwriter.Usage
+	Traffic   mpi.Stats
+}
+
+// StageTime is the wall time of one stage on this rank.
+type StageTime struct {
+	Stage   string
+	Elapsed time.Duration
+}
+
+// Stages of work units, as segment keys name them.
+const (
+	stageLoad uint32 = 1 + iota
+	stageFinish
+	stageWhole
+)
+
+// Kinds of segments beside arrays and blobs.
+const (
+	kindStagedP2P = xtfwriter.KindCaller + iota
+	kindStagedColl
+	kindEntries
+	kindLoaded
+	kindGraph
+)
+
+// sortBytes bounds the memory of one sorter; the one of all results may take a
+// quarter of the store's budget instead.
+const sortBytes = 16 << 20
+
+func resultBytes(store int64) int64 { return max(sortBytes, store/4) }
+
+// analysis is one job on one rank.
+type analysis struct {
+	o       AnalyzeOptions
+	c       mpi.Comm
+	src     trace.Source
+	defs    *trace.Definitions
+	size    *Size
+	ranges  []partition.Range
+	own     partition.Range
+	tables  *stats.Tables
+	types   *xtf.TypeTable
+	enc     *xtf.Encoder
+	ws      *xtfwriter.Workspace
+	store   *xtfwriter.Store
+	entries *xtfwriter.Sorter // of the location being loaded
+	results *xtfwriter.Sorter // of all own locations
+	units   []stats.Unit
+	events  []uint64 // decoded, of each own location
+	last    uint64   // last event of the run, ticks since the origin
+	prov    Provenance
+	id      [16]byte
+	section []byte // shared call graph
+	summary *stats.Summary
+	meter   *Meter
+	res     AnalyzeResult
+}
+
+// Analyze runs the main job. Collective: all ranks return the same error.
+func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
+	a := &analysis{o: o, c: c}
+	side, err := c.Dup()
+	if err != nil {
+		return nil, err
+	}
+	a.meter = NewMeter(side, o.Show)
+	err = a.run()
+	a.res.Traffic = c.Stats()
+	a.meter.Close(err != nil)
+	if err != nil {
+		return &a.res, err
+	}
+	return &a.res, side.Free()
+}
+
+func (a *analysis) run() error {
+	if err := a.open(); err != nil {
+		return err
+	}
+	err := a.work()
+	if a.o.Source == nil {
+		err = errors.Join(err, a.src.Close())
+	}
+	if a.ws != nil {
+		a.res.Store = a.store.Usage()
+		if cerr := a.ws.Close(); err == nil {
+			err = coded(cerr)
+		}
+	}
+	return err
+}
+
+// open opens the trace, claims the output and deals out the locations.
+func (a *analysis) open() error {
+	a.meter.Stage("open", 0)
+	var err error
+	if a.src = a.o.Source; a.src == nil {
+		if a.src, err = OpenTrace(a.c, a.o.Trace, a.o.ClampTime); err != nil {
+			return err
+		}
+	}
+	a.defs = a.src.Definitions()
+	encoded, err := a.defs.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	a.res.DefsBytes = len(encoded)
+	a.types = xtf.StandardTypes(a.o.Profile)
+	a.enc = xtf.NewEncoder()
+	a.setProvenance()
+	id, word, err := a.prov.fileID()
+	if err = agree(a.c, err); err != nil {
+		return err
+	}
+	a.id = id
+	a.ws, err = xtfwriter.Begin(a.c, xtfwriter.Config{
+		Output: a.o.Output, WorkDir: a.o.WorkDir, Identity: word, Host: a.o.Host, PID: a.o.PID, Job: a.o.Job,
+		Force: a.o.Force,
+	})
+	if err != nil {
+		return err
+	}
+	a.store = a.ws.Store
+	return nil
+}
+
+func (a *analysis) setProvenance() {
+	input := a.src.Identity()
+	a.prov = Provenance{
+		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
+		Options: map[string]string{"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime)},
+		Tool:    "coppice " + a.o.Version,
+	}
+}
+
+// planMemory turns the memory per rank into the budget of the store.
+func (a *analysis) planMemory() error {
+	node, err := a.c.SplitNode()
+	if err != nil {
+		return err
+	}
+	here := node.Size()
+	if err := node.Free(); err != nil {
+		return err
+	}
+	mem := a.o.MemBytes
+	if mem == 0 {
+		mem = DefaultMemory(here)
+	}
+	if a.o.StoreBytes < 0 {
+		a.o.StoreBytes, err = StoreBudget(mem, int64(a.res.DefsBytes), a.size.Longest)
+	}
+	if mpi.Launched() {
+		here = 1
+	}
+	limitHeap(mem, here)
+	a.store.SetBudget(a.o.StoreBytes + sortBytes - resultBytes(a.o.StoreBytes))
+	return agree(a.c, err)
+}
+
+func pagesName(p xtf.Profile) string {
+	if p.PageSize == 0 {
+		return "packed"
+	}
+	return fmt.Sprintf("raw:%d", p.PageSize)
+}
+
+// work runs the stages between the claim and the end of the output.
+func (a *analysis) work() error {
+	stages := []struct {
+		name string
+		run  func() error
+	}{
+		{"measure", a.measure},
+		{"load", a.load},
+		{"match", a.match},
+		{"graph", a.graph},
+		{"finish", a.finish},
+		{"commit", a.commit},
+	}
+	for _, s := range stages {
+		began := time.Now()
+		err := s.run()
+		a.res.Seconds = append(a.res.Seconds, StageTime{s.name, time.Since(began)})
+		if err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	return nil
+}
+
+func (a *analysis) measure() error {
+	var err error
+	if a.size, err = MeasureTrace(a.c, a.src); err != nil {
+		return err
+	}
+	if err = a.planMemory(); err != nil {
+		return err
+	}
+	a.ranges = partition.Ranges(a.size.Weights, a.c.Size())
+	a.own = a.ranges[a.c.Rank()]
+	a.tables = stats.NewTables(a.defs, a.size.Origin)
+	a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
+	a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
+	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
+	a.res.Bytes = a.size.Bytes
+	return nil
+}
+
+// ownBytes is the input of this rank.
+func (a *analysis) ownBytes() (n uint64) {
+	for p := a.own.First; p < a.own.End; p++ {
+		n += a.size.Weights[p]
+	}
+	return n
+}
+
+func (a *analysis) match() error {
+	a.meter.Stage("match", 0)
+	a.entries = nil
+	var err error
+	a.res.Match, err = stats.Match(stats.MatchOptions{
+		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Results: adder{a.results},
+		Scratch: func() (xtf.Sink, error) { return a.store.Scratch(), nil },
+	})
+	for _, p := range a.units {
+		a.drop(p.P, stageLoad, kindEntries)
+	}
+	a.units = nil
+	return err
+}
+
+// graph makes the shared call graph and the columns of this rank's locations.
+func (a *analysis) graph() error {
+	a.meter.Stage("graph", a.ownBytes())
+	shared, report, err := ccgmerge.Reduce(a.c, a.defs, locals{a}, ccg.Options{}, ccgmerge.Config{})
+	a.res.Graph = report
+	if err != nil {
+		return err
+	}
+	d := ccg.NewDistributor(shared)
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		err = a.distribute(d, p)
+		a.meter.Add(a.size.Weights[p])
+	}
+	if a.c.Rank() == 0 {
+		a.section = shared.Encode()
+	}
+	return agree(a.c, err)
+}
+
+func (a *analysis) distribute(d *ccg.Distributor, p trace.P) error {
+	l, err := a.local(p)
+	if err != nil {
+		return err
+	}
+	blob, err := d.Distribute(l)
+	if err != nil {
+		return fmt.Errorf("call graph of location %d: %w", p, err)
+	}
+	a.drop(p, stageLoad, kindGraph)
+	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
+}
+
+// locals opens the location graphs of this rank one at a time.
+type locals struct{ a *analysis }
+
+func (l locals) Len() int { return l.a.own.Len() }
+
+func (l locals) Open(i int) (*ccg.Local, error) { return l.a.local(l.a.own.First + trace.P(i)) }
+
+func (a *analysis) local(p trace.P) (*ccg.Local, error) {
+	b, err := a.store.Get(a.key(p, stageLoad, kindGraph))
+	if err != nil {
+		return nil, err
+	}
+	l, err := ccg.OpenLocal(b)
+	if err != nil {
+		return nil, fmt.Errorf("call graph of location %d: %w", p, err)
+	}
+	return l, nil
+}
+
+func (a *analysis) key(p trace.P, stage, kind uint32) xtfwriter.Key {
+	return xtfwriter.Key{Unit: unit(p, stage), Kind: kind}
+}
+
+func unit(p trace.P, stage uint32) xtfwriter.Unit {
+	return xtfwriter.Unit{P: xtf.Proc(p), Stage: stage}
+}
+
+// drop frees a segment that no later stage needs.
+func (a *analysis) drop(p trace.P, stage, kind uint32) {
+	if s, err := a.store.Segment(a.key(p, stage, kind)); err == nil {
+		s.Drop()
+	}
+}
+
+var errDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")

@@ -1,0 +1,174 @@
+package jobs_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// generated returns the Source of a spec.
+func generated(tb testing.TB, spec string) trace.Source {
+	tb.Helper()
+	o, err := tracetest.ParseOptions(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	src, err := tracetest.New(o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return src
+}
+
+// analyzed runs the job and returns the file's bytes.
+func analyzed(t *testing.T, ranks int, o jobs.AnalyzeOptions) []byte {
+	t.Helper()
+	if o.Output == "" {
+		o.Output = filepath.Join(t.TempDir(), "run.xtf")
+	}
+	o.Version = "test"
+	if _, err := analyze(ranks, o); err != nil {
+		t.Fatalf("%d ranks: %v", ranks, err)
+	}
+	b, err := os.ReadFile(o.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := filepath.Glob(o.Output + ".*")
+	if err != nil || len(left) > 0 {
+		t.Fatalf("left behind: %v, %v", left, err)
+	}
+	return b
+}
+
+// TestSameBytes is the promise that ranks, memory, cores, path and output name
+// do not change the file.
+func TestSameBytes(t *testing.T) {
+	for _, spec := range programs {
+		t.Run(spec, func(t *testing.T) {
+			src := generated(t, spec)
+			for _, profile := range []xtf.Profile{xtf.Packed, xtf.Raw4K} {
+				want := analyzed(t, 1, jobs.AnalyzeOptions{Source: src, ClampTime: true, Profile: profile, StoreBytes: 1 << 30})
+				same := func(what string, ranks int, o jobs.AnalyzeOptions) {
+					t.Helper()
+					o.ClampTime, o.Profile = true, profile
+					if o.Trace == "" {
+						o.Source = src
+					}
+					if got := analyzed(t, ranks, o); !bytes.Equal(got, want) {
+						t.Errorf("%s: %d bytes differ from the %d of one rank", what, len(got), len(want))
+					}
+				}
+				for _, ranks := range []int{2, 3, 5, 8, 16} {
+					same(fmt.Sprint(ranks, " ranks"), ranks, jobs.AnalyzeOptions{StoreBytes: 1 << 30})
+				}
+				same("no memory", 2, jobs.AnalyzeOptions{StoreBytes: 0})
+				same("little memory", 3, jobs.AnalyzeOptions{StoreBytes: 64 << 10})
+				for _, procs := range []int{1, 8} {
+					old := runtime.GOMAXPROCS(procs)
+					same(fmt.Sprint("GOMAXPROCS ", procs), 4, jobs.AnalyzeOptions{StoreBytes: 1 << 20})
+					runtime.GOMAXPROCS(old)
+				}
+				if testing.Short() {
+					break
+				}
+			}
+		})
+	}
+}
+
+// TestSamePath analyses copies of one archive under different names.
+func TestSamePath(t *testing.T) {
+	src := generated(t, "stencil:procs=4,events=10k")
+	var want []byte
+	for _, name := range []string{"a", "another folder with spaces"} {
+		dir := filepath.Join(t.TempDir(), name)
+		if _, err := otf2.Copy(dir, "traces", src, otf2.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		got := analyzed(t, 2, jobs.AnalyzeOptions{Trace: filepath.Join(dir, "traces.otf2"), Output: filepath.Join(dir, name+".xtf"), StoreBytes: 1 << 20})
+		if want == nil {
+			want = got
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("the path of the archive changes the file")
+		}
+		if bytes.Contains(got, []byte(dir)) {
+			t.Errorf("the file names the archive's path")
+		}
+	}
+}
+
+// TestManyRanks runs more ranks than locations.
+func TestManyRanks(t *testing.T) {
+	src := generated(t, "irregular:procs=9,threads=2,events=10k,seed=5")
+	want := analyzed(t, 1, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20})
+	for _, ranks := range []int{4, 7, 64, 256} {
+		if got := analyzed(t, ranks, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20}); !bytes.Equal(got, want) {
+			t.Errorf("%d ranks make another file", ranks)
+		}
+	}
+}
+
+// TestErrors checks that every failure leaves nothing under the final name, and
+// what it is called.
+func TestErrors(t *testing.T) {
+	src := generated(t, "ring:procs=4,events=2k")
+	dir := t.TempDir()
+	existing := filepath.Join(dir, "there.xtf")
+	if err := os.WriteFile(existing, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text := filepath.Join(dir, "trace.json")
+	if err := os.WriteFile(text, []byte(`{"traceEvents":[]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		o    jobs.AnalyzeOptions
+		is   error
+		code int
+	}{
+		{"output exists", jobs.AnalyzeOptions{Source: src, Output: existing}, xtfwriter.ErrExists, jobs.ExitUsage},
+		{"no such directory", jobs.AnalyzeOptions{Source: src, Output: filepath.Join(dir, "no", "run.xtf")}, xtfwriter.ErrUnwritable, jobs.ExitUsage},
+		{"no such trace", jobs.AnalyzeOptions{Trace: filepath.Join(dir, "none.otf2")}, nil, jobs.ExitInput},
+		{"a JSON file", jobs.AnalyzeOptions{Trace: text}, nil, jobs.ExitInput},
+		{"an empty directory", jobs.AnalyzeOptions{Trace: t.TempDir()}, nil, jobs.ExitInput},
+		{"too little memory", jobs.AnalyzeOptions{Source: src, MemBytes: 1 << 20, StoreBytes: -1}, nil, jobs.ExitResource},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.o.Output == "" {
+				tc.o.Output = filepath.Join(dir, "out.xtf")
+			}
+			before, _ := os.ReadDir(dir)
+			_, err := analyze(3, tc.o)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if tc.is != nil && !errors.Is(err, tc.is) {
+				t.Errorf("error is not %v: %v", tc.is, err)
+			}
+			if got := jobs.ExitCode(err); got != tc.code {
+				t.Errorf("exit code %d, want %d: %v", got, tc.code, err)
+			}
+			after, _ := os.ReadDir(dir)
+			if len(after) != len(before) {
+				t.Errorf("files left behind: %v", after)
+			}
+		})
+	}
+	if b, err := os.ReadFile(existing); err != nil || string(b) != "mine" {
+		t.Errorf("the existing output was touched: %q, %v", b, err)
+	}
+}

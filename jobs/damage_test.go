@@ -1,0 +1,123 @@
+package jobs_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// copyArchive copies the files below from to a new folder.
+func copyArchive(t *testing.T, from string) string {
+	t.Helper()
+	to := t.TempDir()
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// filesOf lists the files of an archive, relative to dir.
+func filesOf(t *testing.T, dir string) []string {
+	t.Helper()
+	var list []string
+	for _, pattern := range []string{"*", "*/*"} {
+		m, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range m {
+			if st, err := os.Stat(f); err == nil && !st.IsDir() {
+				rel, _ := filepath.Rel(dir, f)
+				list = append(list, rel)
+			}
+		}
+	}
+	return list
+}
+
+// TestDamagedInput cuts and flips every file of an archive. The job must end
+// with a named error of the input, or with a file whose event count is right or
+// that says what is wrong.
+func TestDamagedInput(t *testing.T) {
+	whole := t.TempDir()
+	src := generated(t, "ring:procs=3,events=300,broken=open-call+stray-leave")
+	if _, err := otf2.Copy(whole, "traces", src, otf2.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	good := runDamaged(t, whole)
+	if good.err != nil {
+		t.Fatal(good.err)
+	}
+	rng := rand.New(rand.NewPCG(7, 7))
+	for _, name := range filesOf(t, whole) {
+		t.Run(name, func(t *testing.T) {
+			b, err := os.ReadFile(filepath.Join(whole, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			dir := copyArchive(t, whole)
+			file := filepath.Join(dir, name)
+			step := max(1, len(b)/40)
+			if testing.Short() {
+				step = max(1, len(b)/10)
+			}
+			for at := 0; at < len(b); at += step {
+				write(t, file, b[:at])
+				checkDamaged(t, fmt.Sprintf("cut at %d", at), good, runDamaged(t, dir))
+				flipped := append([]byte(nil), b...)
+				flipped[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
+				write(t, file, flipped)
+				checkDamaged(t, fmt.Sprintf("flip %d", at), good, runDamaged(t, dir))
+			}
+			if err := os.Remove(file); err != nil {
+				t.Fatal(err)
+			}
+			checkDamaged(t, "removed", good, runDamaged(t, dir))
+		})
+	}
+}
+
+func write(t *testing.T, file string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+type outcome struct {
+	err     error
+	events  uint64
+	partial bool
+	codes   int
+}
+
+func runDamaged(t *testing.T, dir string) outcome {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "run.xtf")
+	r, err := analyze(2, jobs.AnalyzeOptions{Trace: filepath.Join(dir, "traces.otf2"), Output: out, StoreBytes: 1 << 20})
+	if err != nil {
+		if _, err := os.Stat(out); err == nil {
+			t.Error("a failed run left a file under the final name")
+		}
+		return outcome{err: err}
+	}
+	return outcome{nil, r.Events, r.Partial, len(r.Codes)}
+}
+
+func checkDamaged(t *testing.T, what string, good, got outcome) {
+	t.Helper()
+	if got.err != nil {
+		if c := jobs.ExitCode(got.err); c != jobs.ExitInput {
+			t.Errorf("%s: exit code %d: %v", what, c, got.err)
+		}
+		return
+	}
+	if got.events != good.events && !got.partial && got.codes <= good.codes {
+		t.Errorf("%s: %d events instead of %d and nothing said", what, got.events, good.events)
+	}
+}

@@ -1,0 +1,29 @@
+// Package jobs holds what a launch runs: analyze, collectively over the ranks
+// of a communicator, from a trace to one XTF file. It composes the packages
+// below it and has no flags and no output of its own but progress.
+//
+// # Analyze
+//
+//	open      rank 0 reads anchor and definitions, all get the bytes
+//	measure   every rank looks at its share of the locations: sizes, first times
+//	load      per location: events -> rows, graph, channel entries
+//	match     all ranks: messages and collectives find their partners
+//	graph     all ranks: one shared call graph; per location its columns
+//	finish    per location: messages and collectives with partners, components
+//	reduce    all ranks: the whole run's rows
+//	commit    all ranks: one shared file, renamed when complete
+//
+// A work unit is one location in one stage. Its output goes to the rank's
+// segment store at once; between stages a rank holds only handles and the
+// tables of peers. Locations are dealt out in contiguous ranges cut by bytes.
+//
+// # Errors
+//
+// Every stage ends with an agreement: all ranks return the same error, the most
+// severe one. ExitCode gives the process's exit status for it.
+//
+// # Memory per rank
+//
+// See ARCHITECTURE.md. Definitions, one location's builders and one decoder are
+// the fixed part; the segment store takes what the budget leaves.
+package jobs

@@ -1,0 +1,113 @@
+package jobs
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Exit codes of every verb.
+const (
+	ExitDone      = 0
+	ExitFound     = 1  // done, but a condition holds or a check found problems
+	ExitUsage     = 2  // wrong flags, output exists, locked by another run
+	ExitInput     = 3  // input cannot be read or is not what the verb takes
+	ExitPartial   = 4  // finished with damaged or partial input
+	ExitResource  = 5  // memory or disk would be exceeded
+	ExitInternal  = 6  // a bug
+	ExitSaved     = 75 // stopped on request with a checkpoint
+	ExitInterrupt = 130
+)
+
+// Error is an error with an exit code.
+type Error struct {
+	code int
+	Err  error
+}
+
+// Fail gives err an exit code.
+func Fail(code int, err error) error { return &Error{code, err} }
+
+func (e *Error) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error without its code.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Code is the exit code.
+func (e *Error) Code() int { return e.code }
+
+// Severity orders codes when ranks fail differently.
+func (e *Error) Severity() int { return mpi.Severity(e.code) }
+
+// ExitCode returns the exit code for err.
+func ExitCode(err error) int {
+	if err == nil {
+		return ExitDone
+	}
+	var coded mpi.Coded
+	if errors.As(err, &coded) && coded.Code() != uncoded {
+		return coded.Code()
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		return own.code // ExitFound, which is also what an uncoded error agrees on
+	}
+	for _, c := range exitCodes {
+		if errors.Is(err, c.err) {
+			return c.code
+		}
+	}
+	return ExitInternal
+}
+
+// agree makes the ranks go on together or fail together; the sentinels that
+// exit codes and advice depend on survive. Collective.
+func agree(c mpi.Comm, err error) error {
+	sentinels := make([]error, len(exitCodes))
+	for i := range exitCodes {
+		sentinels[i] = exitCodes[i].err
+	}
+	return mpi.AgreeOn(c, coded(err), sentinels...)
+}
+
+// uncoded is the code of agreed errors whose rank gave none.
+const uncoded = 1
+
+// coded gives err the exit code of its sentinel, so that it travels with the
+// error to the other ranks.
+func coded(err error) error {
+	var c mpi.Coded
+	if err == nil || errors.As(err, &c) {
+		return err
+	}
+	return Fail(ExitCode(err), err)
+}
+
+var exitCodes = []struct {
+	err  error
+	code int
+}{
+	{xtfwriter.ErrExists, ExitUsage},
+	{xtfwriter.ErrLocked, ExitUsage},
+	{xtfwriter.ErrOtherJob, ExitUsage},
+	{xtfwriter.ErrSuperseded, ExitUsage},
+	{xtfwriter.ErrUnwritable, ExitUsage},
+	{xtfwriter.ErrNoSpace, ExitResource},
+	{mpi.ErrNoSpace, ExitResource},
+	{syscall.ENOSPC, ExitResource},
+	{trace.ErrNotTrace, ExitInput},
+	{trace.ErrUnsupported, ExitInput},
+	{trace.ErrCorrupt, ExitInput},
+	{trace.ErrMissing, ExitInput},
+	{xtf.ErrNotXTF, ExitInput},
+	{xtf.ErrNotCommitted, ExitInput},
+	{xtf.ErrVersion, ExitInput},
+	{xtf.ErrCorrupt, ExitInput},
+	{fs.ErrNotExist, ExitInput},
+	{fs.ErrPermission, ExitInput},
+}

@@ -1,0 +1,95 @@
+package jobs
+
+import (
+	"fmt"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// Parts of the memory of a rank, in bytes; see ARCHITECTURE.md.
+const (
+	runtimeBytes  = 32 << 20 // Go runtime, buffers of exchange and commit, encoder
+	unitBytes     = 40 << 20 // builders, sorters and decoder of one location
+	perEventBytes = 24       // of the largest location: its graph's streams and page tables
+	leastStore    = 16 << 20
+)
+
+// FixedMemory returns what a rank needs beside its segments: a part that
+// depends on the size of the encoded definitions, and what each event of the
+// largest location adds.
+func FixedMemory(defs int64) (fixed, perEvent int64) {
+	return runtimeBytes + unitBytes + 4*defs, perEventBytes
+}
+
+// leastMemory is what a rank needs with the smallest store.
+func leastMemory(defs int64, largest uint64) int64 {
+	fixed, perEvent := FixedMemory(defs)
+	return fixed + perEvent*int64(min(largest, 1<<40)) + leastStore
+}
+
+// StoreBudget returns what is left for segments of mem bytes per rank. Too
+// little memory is an error.
+func StoreBudget(mem, defs int64, largest uint64) (int64, error) {
+	_, perEvent := FixedMemory(defs)
+	unit := perEvent * int64(min(largest, 1<<40))
+	least := leastMemory(defs, largest)
+	if mem >= least {
+		return mem - least + leastStore, nil
+	}
+	return 0, Fail(ExitResource, fmt.Errorf(
+		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the definitions, %d for the %d events of the largest location, %d for segments. Give --mem more, or run fewer ranks per node",
+		mem>>20, least>>20+1, runtimeBytes>>20, unitBytes>>20, 4*defs>>20, unit>>20, largest, leastStore>>20))
+}
+
+// DefaultMemory returns 0.8 of the memory that one of ranks ranks on this node
+// may use: the least of what Slurm, the cgroup and the machine allow.
+func DefaultMemory(ranks int) int64 {
+	limit := machineMemory()
+	for _, f := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
+		if v, ok := readNumber(f); ok {
+			limit = min(limit, v)
+		}
+	}
+	per := limit / int64(max(ranks, 1))
+	if v, err := strconv.ParseInt(os.Getenv("SLURM_MEM_PER_NODE"), 10, 64); err == nil && v > 0 {
+		per = min(per, v<<20/int64(max(ranks, 1)))
+	}
+	if v, err := strconv.ParseInt(os.Getenv("SLURM_MEM_PER_CPU"), 10, 64); err == nil && v > 0 {
+		cpus, _ := strconv.ParseInt(os.Getenv("SLURM_CPUS_PER_TASK"), 10, 64)
+		per = min(per, v<<20*max(cpus, 1))
+	}
+	return per / 5 * 4
+}
+
+func machineMemory() int64 {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err == nil {
+		for line := range strings.Lines(string(b)) {
+			if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
+				if v, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+					return v << 10
+				}
+			}
+		}
+	}
+	return 4 << 30 // a cautious guess where the system does not tell
+}
+
+func readNumber(path string) (int64, bool) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, false
+	}
+	v, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	return v, err == nil && v > 0
+}
+
+// limitHeap tells the collector what the rank may use, unless the user did.
+// In-process ranks share one limit.
+func limitHeap(mem int64, ranksHere int) {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(mem * int64(ranksHere))
+	}
+}

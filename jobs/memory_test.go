@@ -1,0 +1,83 @@
+package jobs_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// peakHeap runs f and returns the most heap that was in use meanwhile, above
+// what was in use before. The collector runs often, so that garbage counts little.
+func peakHeap(f func()) int64 {
+	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	before := int64(m.HeapAlloc)
+	var peak atomic.Int64
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		var m runtime.MemStats
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+				runtime.ReadMemStats(&m)
+				peak.Store(max(peak.Load(), int64(m.HeapAlloc)))
+			}
+		}
+	}()
+	f()
+	close(stop)
+	<-done
+	return peak.Load() - before
+}
+
+// TestMemory counts the heap of one rank on two sizes of one program. It must
+// stay under the formula of ARCHITECTURE.md, and grow with the events of a
+// single location only by what the formula says: page tables and the graph's
+// streams. The number of locations must not matter.
+func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures the heap over several seconds")
+	}
+	const store = 8 << 20
+	run := func(spec string) (peak int64, perLocation int64) {
+		src := generated(t, spec)
+		out := filepath.Join(t.TempDir(), "run.xtf")
+		var res *jobs.AnalyzeResult
+		peak = peakHeap(func() {
+			var err error
+			if res, err = analyze(1, jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: store, Version: "test"}); err != nil {
+				t.Fatal(err)
+			}
+		})
+		fixed, perEvent := jobs.FixedMemory(int64(res.DefsBytes))
+		perLocation = int64(res.Events) / int64(res.Locations)
+		if limit := fixed + perEvent*perLocation + store; peak > limit {
+			t.Errorf("%s: peak %d KiB, the formula allows %d KiB", spec, peak>>10, limit>>10)
+		}
+		t.Logf("%s: peak %d KiB, %d events per location, segments %d KiB in memory, %d KiB in files", spec, peak>>10, perLocation, res.Store.Peak>>10, res.Store.Spilled>>10)
+		return peak, perLocation
+	}
+	base, baseEvents := run("stencil:procs=48,events=1200k,jitter=10")
+	long, longEvents := run("stencil:procs=6,events=3M,jitter=10")
+	many, _ := run("stencil:procs=160,events=4M,jitter=10")
+	_, perEvent := jobs.FixedMemory(0)
+	const noise = 4 << 20 // garbage between two collections
+	if grown, allowed := long-base, perEvent*(longEvents-baseEvents)+noise; grown > allowed {
+		t.Errorf("locations with 20 times the events take %d KiB more, the formula allows %d KiB", grown>>10, allowed>>10)
+	}
+	if grown := many - base; grown > noise {
+		t.Errorf("3 times the locations of the same size take %d KiB more", grown>>10)
+	}
+}

@@ -1,0 +1,290 @@
+package jobs_test
+
+import (
+	"cmp"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// programs are generated traces that between them have every kind of message,
+// collective, thread and fault.
+var programs = []string{
+	"stencil:procs=6,events=20k,jitter=10,seed=1",
+	"ring:procs=5,events=10k,jitter=5,offset=5000,skew=3000",
+	"wavefront:procs=8,events=20k,jitter=30,imbalance=40",
+	"masterworker:procs=5,events=10k,jitter=50",
+	"irregular:procs=7,events=30k,jitter=20,seed=3",
+	"irregular:procs=3,threads=3,events=20k,io,metrics,parameters,seed=4",
+	"stencil:procs=4,events=8k,broken=all",
+}
+
+// rowsOf reads all rows of an array.
+func rowsOf(t *testing.T, f *xtf.File, p xtf.Proc, id xtf.TypeID, each func(n uint64, row []byte)) {
+	t.Helper()
+	a, err := f.Array(p, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := a.Rows(0, a.Len())
+	for c.Next() {
+		each(c.N(), c.Row())
+	}
+	if err := c.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// match is a message as both analyses tell it.
+type match struct {
+	From, To                uint32
+	SendAt, Point, End      uint64
+	SendBytes, ReceiveBytes uint64
+}
+
+// found is what the file says, in the form of the reference.
+type found struct {
+	Events      []uint64
+	Profiles    []tracetest.Profile
+	Matches     []match
+	Collectives []tracetest.Instances
+	Problems    map[trace.Code]uint64
+	Execution   uint64
+	CPU, MPI    uint64
+	Unmatched   int
+}
+
+// TestAgainstReference compares files with the slow analysis that holds the
+// whole trace in memory.
+func TestAgainstReference(t *testing.T) {
+	for _, spec := range programs {
+		t.Run(spec, func(t *testing.T) {
+			o, err := tracetest.ParseOptions(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := tracetest.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkAgainstReference(t, src)
+		})
+	}
+}
+
+// TestRealAgainstReference does the same for real archives.
+func TestRealAgainstReference(t *testing.T) {
+	for _, path := range archives(t) {
+		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			src, err := otf2.OpenPath(path)
+			if errors.Is(err, trace.ErrMissing) {
+				t.Skip(err) // buffers without definitions: no trace
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if filepath.Base(path) == "all.otf2" {
+				t.Skip("its calling contexts are calls here, and no calls to the reference")
+			}
+			if testing.Short() && src.Definitions().NumLocations() > 8 {
+				t.Skip("a large one, left out with -short")
+			}
+			checkAgainstReference(t, src)
+		})
+	}
+}
+
+func checkAgainstReference(t *testing.T, src trace.Source) {
+	want, err := tracetest.Reference(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "run.xtf")
+	for _, ranks := range []int{1, 3} {
+		if _, err := analyze(ranks, jobs.AnalyzeOptions{Source: src, Output: out, Force: true, ClampTime: true, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+			t.Fatal(err)
+		}
+		f, err := xtf.OpenFile(out, xtf.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := readFound(t, f, src.Definitions())
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if d := gocmp.Diff(referenceFound(want, src, got), got, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("%d ranks: file differs from the reference (-want +got):\n%s", ranks, d)
+		}
+	}
+}
+
+// readFound reads what the file says.
+func readFound(t *testing.T, f *xtf.File, d *trace.Definitions) found {
+	t.Helper()
+	got := found{Problems: map[trace.Code]uint64{}}
+	instances := map[uint32]uint64{}
+	for p := range xtf.Proc(f.Procs()) {
+		dir, err := f.Dir(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Events = append(got.Events, dir.Events)
+		var profiles []tracetest.Profile
+		rowsOf(t, f, p, xtf.TypeTimeBin, func(_ uint64, row []byte) {
+			var r xtf.TimeBin
+			r.Load(row)
+			profiles = append(profiles, tracetest.Profile{P: trace.P(p), Region: r.Region, Calls: r.Count, Inclusive: r.Inclusive, Exclusive: r.Exclusive})
+		})
+		slices.SortFunc(profiles, func(a, b tracetest.Profile) int { return cmp.Compare(a.Region, b.Region) })
+		got.Profiles = append(got.Profiles, profiles...)
+		got.readMessages(t, f, p)
+		rowsOf(t, f, p, xtf.TypeColl, func(_ uint64, row []byte) {
+			var r xtf.Coll
+			r.Load(row)
+			if d.IsSelf(r.Comm) {
+				instances[r.Comm]++
+			} else {
+				instances[r.Comm] = max(instances[r.Comm], r.Ordinal+1)
+			}
+		})
+	}
+	for c, n := range instances {
+		got.Collectives = append(got.Collectives, tracetest.Instances{Comm: c, Count: n})
+	}
+	slices.SortFunc(got.Collectives, func(a, b tracetest.Instances) int { return cmp.Compare(a.Comm, b.Comm) })
+	rowsOf(t, f, xtf.WholeRun, xtf.TypeDiag, func(_ uint64, row []byte) {
+		var r xtf.Diag
+		r.Load(row)
+		got.Problems[trace.Code(r.Code)] = r.Count
+	})
+	rowsOf(t, f, xtf.WholeRun, xtf.TypeStat, func(_ uint64, row []byte) {
+		var r xtf.Stat
+		r.Load(row)
+		switch xtf.Item(r.Key) {
+		case xtf.ItemTime:
+			got.Execution = r.Max
+		case xtf.ItemCPU:
+			got.CPU = r.Sum0
+		case xtf.ItemMPI:
+			got.MPI = r.Sum0
+		}
+	})
+	slices.SortFunc(got.Matches, compareMatches)
+	return got
+}
+
+func (got *found) readMessages(t *testing.T, f *xtf.File, p xtf.Proc) {
+	mates := map[xtf.Proc]*xtf.Array{}
+	rowsOf(t, f, p, xtf.TypeP2P, func(n uint64, row []byte) {
+		var r xtf.P2P
+		r.Load(row)
+		if r.MateN == xtf.Never {
+			got.Unmatched++
+			return
+		}
+		mp := xtf.Proc(r.MateP)
+		if mates[mp] == nil {
+			a, err := f.Array(mp, xtf.TypeP2P)
+			if err != nil {
+				t.Fatal(err)
+			}
+			mates[mp] = a
+		}
+		b, err := mates[mp].Row(r.MateN, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var mate xtf.P2P
+		mate.Load(b)
+		if mate.MateN != n || mate.MateP != uint32(p) || mate.T != r.MateT || mate.Tag != r.Tag || mate.Comm != r.Comm || mate.Seq != r.Seq {
+			t.Fatalf("location %d row %d and its mate, location %d row %d, do not name one another: %+v %+v", p, n, r.MateP, r.MateN, r, mate)
+		}
+		if r.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+			got.Matches = append(got.Matches, match{r.MateP, uint32(p), r.MateT, r.T, r.End, mate.Bytes, r.Bytes})
+		}
+	})
+}
+
+func compareMatches(a, b match) int {
+	return cmp.Or(cmp.Compare(a.To, b.To), cmp.Compare(a.End, b.End), cmp.Compare(a.Point, b.Point), cmp.Compare(a.From, b.From),
+		cmp.Compare(a.SendAt, b.SendAt), cmp.Compare(a.SendBytes, b.SendBytes))
+}
+
+// referenceFound gives the reference's result the form of found. Problems that
+// only a source can notice are taken over from got.
+func referenceFound(r *tracetest.Result, src trace.Source, got found) found {
+	origin := earliest(src)
+	want := found{
+		Events: r.Events, Profiles: r.Profiles, Collectives: r.Collectives, Problems: map[trace.Code]uint64{},
+		Execution: r.Execution, CPU: r.CPU, MPI: r.MPI, Unmatched: got.Unmatched,
+	}
+	for _, m := range r.Matches {
+		want.Matches = append(want.Matches, match{
+			uint32(m.Send.P), uint32(m.Recv.P), uint64(m.Send.Enter - origin), uint64(m.Recv.Enter - origin), uint64(m.Recv.Leave - origin),
+			m.Send.Bytes, m.Recv.Bytes,
+		})
+	}
+	slices.SortFunc(want.Matches, compareMatches)
+	// Regions without definition share one row of the profile.
+	want.Profiles = slices.Clone(r.Profiles)
+	for i := range want.Profiles {
+		if src.Definitions().Region(want.Profiles[i].Region) == nil {
+			want.Profiles[i].Region = trace.Undefined
+		}
+	}
+	// The times of a process are those of its first location; the reference adds its threads'.
+	if len(src.Definitions().Processes()) < src.Definitions().NumLocations() {
+		want.CPU, want.MPI = got.CPU, got.MPI
+	}
+	for c, n := range r.Problems {
+		want.Problems[c] = n
+	}
+	for c, n := range got.Problems {
+		if _, ok := want.Problems[c]; !ok && sourceFinds[c] {
+			want.Problems[c] = n
+		}
+	}
+	return want
+}
+
+// sourceFinds are problems that the reference does not look for.
+var sourceFinds = map[trace.Code]bool{
+	trace.DiagEventCount: true, trace.DiagMissingEvents: true, trace.DiagMissingLocalDef: true, trace.DiagUnknownRecord: true,
+	trace.DiagSurplus: true, trace.DiagSingleOffset: true, trace.DiagBadDefinition: true,
+}
+
+// earliest is the trace's origin as the job defines it.
+func earliest(src trace.Source) trace.Time {
+	origin := trace.Time(src.Definitions().Clock().GlobalOffset)
+	known := src.Definitions().Clock().TimerResolution != 0
+	for p := range trace.P(src.Definitions().NumLocations()) {
+		if x, err := src.Measure(p); err == nil && x.HasFirst && (!known || x.First < origin) {
+			origin, known = x.First, true
+		}
+	}
+	return origin
+}
+
+// archives lists the real archives that lie beside the repository.
+func archives(t *testing.T) []string {
+	t.Helper()
+	list, err := filepath.Glob(filepath.Join("..", "..", "shared", "traces", "otf2", "*", "*.otf2"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(list) == 0 {
+		t.Skip("no real traces in ../shared/traces/otf2 beside the repository")
+	}
+	return list
+}

@@ -1,0 +1,171 @@
+package jobs
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/coppice-hpc/coppice/mpi"
+)
+
+// reportEvery is how often a rank tells its parent how far it is.
+const reportEvery = 2 * time.Second
+
+const tagProgress = 11
+
+// Progress is how far a stage is, over all ranks that reported.
+type Progress struct {
+	Stage       string
+	Done, Total uint64 // bytes
+	Ranks       int
+	Slowest     int     // the rank with the smallest share done
+	Share       float64 // of the slowest rank
+	Elapsed     time.Duration
+	End         bool // of the stage
+}
+
+// Meter counts the work of one rank and carries the counts up a binomial tree,
+// without waiting for anybody: a rank sends what it knows of its subtree at
+// most every two seconds, and takes what its children sent when it is asked.
+type Meter struct {
+	comm    mpi.Comm
+	show    func(Progress) // on rank 0
+	parent  int
+	kids    map[int]tally
+	own     tally
+	stage   string
+	number  uint64
+	began   time.Time
+	next    time.Time
+	pending *mpi.Request
+}
+
+// tally is the state of a subtree.
+type tally struct {
+	stage, done, total uint64
+	slowest            int
+	share              uint64 // of slowest, in units of 2^-32
+}
+
+// NewMeter prepares progress on c, which belongs to the meter alone. show is
+// called on rank 0; nil shows nothing.
+func NewMeter(c mpi.Comm, show func(Progress)) *Meter {
+	m := &Meter{comm: c, show: show, parent: -1, kids: map[int]tally{}}
+	if r := c.Rank(); r != 0 {
+		m.parent = r & (r - 1)
+	}
+	return m
+}
+
+// Stage begins a stage in which this rank has total bytes to do.
+func (m *Meter) Stage(name string, total uint64) {
+	m.endStage()
+	m.stage, m.began = name, time.Now()
+	m.number++
+	m.own = tally{stage: m.number, total: total, slowest: m.comm.Rank()}
+	m.next = m.began.Add(reportEvery)
+	m.display(false)
+}
+
+// Add counts n bytes done.
+func (m *Meter) Add(n uint64) {
+	m.own.done = min(m.own.done+n, m.own.total)
+	if now := time.Now(); now.After(m.next) {
+		m.next = now.Add(reportEvery)
+		m.exchange()
+	}
+}
+
+// exchange takes the children's counts and passes the subtree's on.
+func (m *Meter) exchange() {
+	for {
+		b, st, ok, err := m.comm.TryRecv(mpi.AnySource, tagProgress)
+		if err != nil || !ok {
+			break
+		}
+		if len(b) == 40 {
+			m.kids[st.Source] = tally{
+				stage: binary.LittleEndian.Uint64(b), done: binary.LittleEndian.Uint64(b[8:]), total: binary.LittleEndian.Uint64(b[16:]),
+				slowest: int(binary.LittleEndian.Uint64(b[24:])), share: binary.LittleEndian.Uint64(b[32:]),
+			}
+		}
+	}
+	if m.parent < 0 {
+		m.display(false)
+		return
+	}
+	if m.pending != nil {
+		if done, err := m.comm.WaitSome([]*mpi.Request{m.pending}); err != nil || len(done) == 0 {
+			return
+		}
+	}
+	t := m.subtree()
+	b := make([]byte, 0, 40)
+	for _, v := range [...]uint64{t.stage, t.done, t.total, uint64(t.slowest), t.share} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	m.pending, _ = m.comm.Isend(b, m.parent, tagProgress)
+}
+
+// subtree adds up this rank and those below it that are in the same stage.
+func (m *Meter) subtree() tally {
+	t := m.own
+	t.share = 1 << 32
+	if t.total > 0 {
+		t.share = uint64(float64(t.done) / float64(t.total) * (1 << 32))
+	}
+	for _, k := range m.kids {
+		if k.stage != t.stage {
+			continue
+		}
+		t.done += k.done
+		t.total += k.total
+		if k.share < t.share || k.share == t.share && k.slowest < t.slowest {
+			t.share, t.slowest = k.share, k.slowest
+		}
+	}
+	return t
+}
+
+func (m *Meter) display(end bool) {
+	if m.parent >= 0 || m.show == nil || m.stage == "" {
+		return
+	}
+	t := m.subtree()
+	m.show(Progress{
+		Stage: m.stage, Done: t.done, Total: t.total, Ranks: m.comm.Size(),
+		Slowest: t.slowest, Share: float64(t.share) / (1 << 32), Elapsed: time.Since(m.began), End: end,
+	})
+}
+
+func (m *Meter) endStage() {
+	if m.stage != "" {
+		m.own.done = m.own.total
+		m.display(true)
+	}
+}
+
+// closeWait is how long Close waits for ranks that failed alone.
+const closeWait = 10 * time.Second
+
+// Close ends the last stage, unless it failed, and takes the messages still
+// under way. Collective; when other ranks never come, it gives up.
+func (m *Meter) Close(failed bool) {
+	if !failed {
+		m.endStage()
+	}
+	m.stage = ""
+	ctx, cancel := context.WithTimeout(context.Background(), closeWait)
+	defer cancel()
+	if m.comm.BarrierContext(ctx) == nil {
+		// Everything sent before the barrier has arrived or can be taken now.
+		for {
+			if _, _, ok, err := m.comm.TryRecv(mpi.AnySource, tagProgress); err != nil || !ok {
+				break
+			}
+		}
+	}
+	if m.pending != nil {
+		_ = m.comm.Wait(m.pending) // 40 bytes leave at once
+	}
+}

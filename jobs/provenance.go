@@ -1,0 +1,33 @@
+package jobs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Provenance is what decides the result: it stands in the file and makes its
+// id. It never holds paths, host, date, command line or the number of ranks.
+type Provenance struct {
+	Events  string            `json:"events,omitempty"` // SHA-256 over the number of events of each location
+	Format  string            `json:"format"`           // of the file
+	Input   string            `json:"input"`            // SHA-256 of the trace's definitions
+	Kind    string            `json:"kind"`             // format of the input
+	Options map[string]string `json:"options"`          // effective options that change results
+	Tool    string            `json:"tool"`
+}
+
+// encode returns the canonical JSON: sorted keys, no white space.
+func (p *Provenance) encode() ([]byte, error) { return json.Marshal(p) }
+
+// fileID is the identity of the file, known before the first page: it does not
+// cover the event counts.
+func (p *Provenance) fileID() ([16]byte, string, error) {
+	q := *p
+	q.Events = ""
+	b, err := q.encode()
+	sum := sha256.Sum256(b)
+	return xtfwriter.FileID(sum), hex.EncodeToString(sum[:16]), err
+}

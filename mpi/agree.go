@@ -1,0 +1,183 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Coded is an error that stands for an exit code. Code is the exit code, above 0; Severity orders codes: of several
+// ranks' errors Agree chooses the most severe one. Errors that are not Coded count as code 1 of severity 0.
+type Coded interface {
+	error
+	Code() int
+	Severity() int
+}
+
+// Severity is the project's order of exit codes, 6 > 5 > 3 > 2 > 4 > 75 > 1 > 0. Signals (130, 143) and other unknown
+// codes rank between 75 and 4. Main combines the codes of the ranks with it, and a Coded error may return it.
+func Severity(code int) int {
+	switch code {
+	case 0:
+		return 0
+	case 1:
+		return 1
+	case 75:
+		return 2
+	case 4:
+		return 4
+	case 2:
+		return 5
+	case 3:
+		return 6
+	case 5:
+		return 7
+	case 6:
+		return 8
+	}
+	return 3
+}
+
+// AgreedError is the error of a collective phase: the same value on every rank. It is one rank's error, the most
+// severe, and of equally severe ones the lowest rank's. Only what can travel is kept: text, code and class. It wraps
+// its class, and the sentinel that AgreeOn recognised.
+type AgreedError struct {
+	Rank     int // the rank whose error this is
+	Failed   int // how many ranks failed
+	Size     int // ranks in the communicator
+	Text     string
+	class    Class
+	sentinel error
+	code     int
+	severity int
+}
+
+func (e *AgreedError) Error() string {
+	switch {
+	case e.Size == 1:
+		return e.Text
+	case e.Failed == 1:
+		return fmt.Sprintf("rank %d: %s", e.Rank, e.Text)
+	}
+	return fmt.Sprintf("rank %d: %s (%d of %d ranks failed)", e.Rank, e.Text, e.Failed, e.Size)
+}
+
+// Code is the exit code of the chosen error.
+func (e *AgreedError) Code() int { return e.code }
+
+// Severity is the severity of the chosen error.
+func (e *AgreedError) Severity() int { return e.severity }
+
+// Unwrap gives the class, if there is one, and the sentinel.
+func (e *AgreedError) Unwrap() []error {
+	var list []error
+	if e.class != 0 {
+		list = append(list, e.class)
+	}
+	if e.sentinel != nil {
+		list = append(list, e.sentinel)
+	}
+	return list
+}
+
+// AgreeOn is c.Agree for errors that wrap sentinels of other packages: errors.Is(result, s) holds for the sentinel s of
+// the list that the chosen error wraps (the first, if several). The list must be the same on every rank. Collective.
+func AgreeOn(c Comm, err error, sentinels ...error) error {
+	own := describe(c.Rank(), err, sentinels)
+	key := int64(math.MaxInt64)
+	if err != nil {
+		sev := int64(min(max(own.severity, 0), math.MaxInt32-1))
+		key = (math.MaxInt32-sev)<<32 | int64(c.Rank())
+	}
+	least, cerr := c.system().reduceMin(key)
+	if cerr != nil {
+		return errors.Join(err, cerr)
+	}
+	if least == math.MaxInt64 {
+		return nil
+	}
+	failed := []int64{0}
+	if err != nil {
+		failed[0] = 1
+	}
+	if cerr := c.AllreduceInt64(failed, Sum); cerr != nil {
+		return errors.Join(err, cerr)
+	}
+	root := int(least & math.MaxUint32)
+	var b []byte
+	if root == c.Rank() {
+		b = own.encode(sentinels)
+	}
+	b, cerr = c.Bcast(b, root)
+	if cerr != nil {
+		return errors.Join(err, cerr)
+	}
+	e, derr := decodeAgreed(b, sentinels)
+	if derr != nil {
+		return errors.Join(err, derr)
+	}
+	e.Failed, e.Size = int(failed[0]), c.Size()
+	return e
+}
+
+// maxText bounds the text of an agreed error, in bytes.
+const maxText = 16 << 10
+
+// describe reduces an error to what travels.
+func describe(rank int, err error, sentinels []error) *AgreedError {
+	if err == nil {
+		return nil
+	}
+	e := &AgreedError{Rank: rank, Text: err.Error(), class: classOf(err), code: 1}
+	var was *AgreedError
+	if errors.As(err, &was) && error(was) == err {
+		e.Rank, e.Text = was.Rank, was.Text // agreed before: keep the name of the rank it came from
+	}
+	var coded Coded
+	if errors.As(err, &coded) && coded.Code() > 0 {
+		e.code, e.severity = coded.Code(), coded.Severity()
+	}
+	for _, s := range sentinels {
+		if errors.Is(err, s) {
+			e.sentinel = s
+			break
+		}
+	}
+	if len(e.Text) > maxText {
+		e.Text = strings.ToValidUTF8(e.Text[:maxText], "") + "..."
+	}
+	return e
+}
+
+// encode writes five little-endian int32 (rank, class, code, severity, index of the sentinel or -1) and the text.
+func (e *AgreedError) encode(sentinels []error) []byte {
+	index := -1
+	for i, s := range sentinels {
+		if e.sentinel == s {
+			index = i
+			break
+		}
+	}
+	var b []byte
+	for _, v := range [...]int{e.Rank, int(e.class), e.code, e.severity, index} {
+		b = binary.LittleEndian.AppendUint32(b, uint32(int32(v)))
+	}
+	return append(b, e.Text...)
+}
+
+func decodeAgreed(b []byte, sentinels []error) (*AgreedError, error) {
+	if len(b) < 20 {
+		return nil, errf("agree", ErrInternal, "message of %d bytes is too short", len(b))
+	}
+	var v [5]int
+	for i := range v {
+		v[i] = int(int32(binary.LittleEndian.Uint32(b[4*i:])))
+	}
+	e := &AgreedError{Rank: v[0], class: Class(v[1]), code: v[2], severity: v[3], Text: string(b[20:])}
+	if i := v[4]; i >= 0 && i < len(sentinels) {
+		e.sentinel = sentinels[i]
+	}
+	return e, nil
+}

@@ -1,0 +1,230 @@
+package mpi
+
+import "context"
+
+// Wildcards of Recv, Irecv and TryRecv, and the colour of a rank that joins no group in Split.
+const (
+	AnySource = -1
+	AnyTag    = -1
+	Undefined = -1
+)
+
+// MaxTag is the largest tag of a message. It is what the standard guarantees everywhere (MPI 3.1, 8.1.2).
+const MaxTag = 32767
+
+// Op is a reduction of int64 values.
+type Op uint8
+
+// The reductions. Sum fails with ErrOverflow on every rank when a sum does not fit.
+const (
+	Sum Op = iota
+	Min
+	Max
+	BitOr
+	numOps
+)
+
+func (o Op) String() string {
+	if o < numOps {
+		return [...]string{"sum", "min", "max", "bitor"}[o]
+	}
+	return "unknown operation"
+}
+
+// Status says where a received message came from. Len is its length in bytes.
+type Status struct {
+	Source, Tag, Len int
+}
+
+// Comm is a group of ranks that talk to each other.
+//
+// Calls marked "collective" must be made by every rank of the communicator, in the same order, and by one goroutine
+// of a rank at a time. Point-to-point calls may be made by any goroutine at any time.
+//
+// Byte slices that Bcast, Allgather and Scatter return must not be modified: in-process ranks share them.
+type Comm interface {
+	Rank() int
+	Size() int
+
+	// Barrier waits until every rank has entered it. Collective.
+	Barrier() error
+	// BarrierContext is Barrier that can be given up: when ctx ends first, its error is returned. The rank still
+	// counts as having entered, so the others are not held up, and the next collective call pairs with theirs.
+	BarrierContext(ctx context.Context) error
+
+	// Dup makes a communicator of the same ranks whose messages never meet those of this one. Collective.
+	Dup() (Comm, error)
+	// Split makes one communicator per colour, its ranks ordered by key and then by rank here. Colour Undefined
+	// gives a nil Comm. Collective.
+	Split(color, key int) (Comm, error)
+	// SplitNode makes one communicator per shared-memory node. Collective.
+	SplitNode() (Comm, error)
+	// Free gives back a communicator made by Dup, Split or SplitNode. Collective.
+	Free() error
+
+	// Send sends b, of any length, and returns when b may be reused. It may block until the message is received.
+	Send(b []byte, to, tag int) error
+	// Recv waits for the next matching message; the bytes belong to the caller.
+	Recv(from, tag int) ([]byte, Status, error)
+	// Isend starts a Send. b must not be changed until the request is complete.
+	Isend(b []byte, to, tag int) (*Request, error)
+	// Irecv starts a Recv. Request.Data and Request.Status hold the message after completion.
+	Irecv(from, tag int) (*Request, error)
+	// TryRecv receives a matching message if one has arrived, and never waits for one.
+	TryRecv(from, tag int) (b []byte, st Status, ok bool, err error)
+	// Wait waits for all requests and returns the first error in their order. Nil entries are skipped.
+	Wait(reqs ...*Request) error
+	// WaitSome waits until at least one request that was not reported before is complete, and returns the indexes
+	// of all such requests. It returns an empty list when none is left. The error is the first among them.
+	WaitSome(reqs []*Request) ([]int, error)
+
+	// Bcast returns root's b on every rank. Collective.
+	Bcast(b []byte, root int) ([]byte, error)
+	// Gather returns every rank's b, by rank, on root, and nil elsewhere. Collective.
+	Gather(b []byte, root int) ([][]byte, error)
+	// Allgather returns every rank's b, by rank. Collective.
+	Allgather(b []byte) ([][]byte, error)
+	// Scatter returns parts[rank] of root; parts is ignored elsewhere. Collective.
+	Scatter(parts [][]byte, root int) ([]byte, error)
+	// Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank. Collective.
+	Alltoall(parts [][]byte) ([][]byte, error)
+	// Exscan returns the sum of v over the lower ranks, 0 on rank 0. When the sum does not fit on any rank, every
+	// rank gets ErrOverflow. Collective.
+	Exscan(v int64) (int64, error)
+	// AllreduceInt64 replaces v by its reduction over all ranks, element by element. Different lengths or
+	// operations give ErrMismatch on every rank, and v is then unchanged. Collective.
+	AllreduceInt64(v []int64, op Op) error
+	// ReduceInt64 is AllreduceInt64 with the result on root only; v is unchanged elsewhere. Collective.
+	ReduceInt64(v []int64, op Op, root int) error
+
+	// Agree returns nil when err is nil on every rank, and else the same *AgreedError on every rank. Collective.
+	Agree(err error) error
+
+	// OpenFile opens one file for all ranks. Hints are passed to the MPI library's I/O layer. Collective.
+	OpenFile(name string, mode Mode, hints map[string]string) (File, error)
+
+	// Abort ends every rank with the exit code. It does not return.
+	Abort(code int)
+	// Stats returns what this rank has sent and received so far, over this communicator and all its relatives.
+	Stats() Stats
+
+	// system gives this package its private message plane, which no wildcard of a user can reach.
+	system() plane
+}
+
+// plane is the private side of a communicator: what Agree and TreeReduce are made of.
+type plane interface {
+	// sysSend and sysRecv are Send and Recv with a tag below 1024, beside the user's messages.
+	sysSend(b []byte, to, tag int) error
+	sysRecv(from, tag int) ([]byte, error)
+	// reduceMin returns the least v over all ranks. Collective.
+	reduceMin(v int64) (int64, error)
+	tally() *counters
+}
+
+// tagTree is the private tag of TreeReduce.
+const tagTree = 1
+
+// Mode says how OpenFile opens a file.
+type Mode uint
+
+// The access modes; one of the first three is required. Create makes a missing file, Exclusive with Create refuses an
+// existing one, Truncate empties it.
+const (
+	ReadOnly Mode = 1 << iota
+	WriteOnly
+	ReadWrite
+	Create
+	Exclusive
+	Truncate
+)
+
+// check reports a combination of modes that no file can be opened with.
+func (m Mode) check(name string) error {
+	switch m & (ReadOnly | WriteOnly | ReadWrite) {
+	case ReadOnly:
+		if m&(Create|Exclusive|Truncate) != 0 {
+			return errf("open", ErrMode, "%s: a read-only file cannot be created or truncated", name)
+		}
+	case WriteOnly, ReadWrite:
+		if m&Exclusive != 0 && m&Create == 0 {
+			return errf("open", ErrMode, "%s: exclusive without create", name)
+		}
+	default:
+		return errf("open", ErrMode, "%s: choose one of read-only, write-only and read-write", name)
+	}
+	if m >= Truncate<<1 {
+		return errf("open", ErrMode, "%s: unknown mode %#x", name, uint(m))
+	}
+	if name == "" {
+		return errf("open", ErrNotExist, "the file name is empty")
+	}
+	return nil
+}
+
+// File is a file shared by the ranks of a communicator. Offsets and sizes are bytes.
+//
+// WriteAt and ReadAt are independent: one rank at a time may call them, and the error is this rank's own. All other
+// methods are collective and return the same error on every rank.
+type File interface {
+	// WriteAt writes all of b at offset off, or fails. The count that the library reports is checked.
+	WriteAt(b []byte, off int64) error
+	// WriteAtAll is WriteAt by all ranks together, each with its own b (which may be empty) and off. Collective.
+	WriteAtAll(b []byte, off int64) error
+	// ReadAt fills all of b from offset off; a file that ends earlier gives ErrShortRead.
+	ReadAt(b []byte, off int64) error
+	// ReadAtAll is ReadAt by all ranks together. Collective.
+	ReadAtAll(b []byte, off int64) error
+	// Size returns the length of the file. Not collective.
+	Size() (int64, error)
+	// SetSize cuts or extends the file. Collective.
+	SetSize(n int64) error
+	// Sync waits until written data is on storage. Collective.
+	Sync() error
+	// Close closes the file. Collective.
+	Close() error
+}
+
+// argument checks shared by the implementations
+
+func checkPeer(op string, peer, size int, wildcard bool) error {
+	if (peer < 0 || peer >= size) && (!wildcard || peer != AnySource) {
+		return errf(op, ErrRank, "rank %d is not in 0..%d", peer, size-1)
+	}
+	return nil
+}
+
+func checkTag(op string, tag int, wildcard bool) error {
+	if (tag < 0 || tag > MaxTag) && (!wildcard || tag != AnyTag) {
+		return errf(op, ErrTag, "tag %d is not in 0..%d", tag, MaxTag)
+	}
+	return nil
+}
+
+func checkSend(op string, to, tag, size int) error {
+	if err := checkPeer(op, to, size, false); err != nil {
+		return err
+	}
+	return checkTag(op, tag, false)
+}
+
+func checkRecv(op string, from, tag, size int) error {
+	if err := checkPeer(op, from, size, true); err != nil {
+		return err
+	}
+	return checkTag(op, tag, true)
+}
+
+func checkRoot(op string, root, size int) error {
+	if root < 0 || root >= size {
+		return errf(op, ErrRoot, "root %d is not in 0..%d", root, size-1)
+	}
+	return nil
+}
+
+func checkRange(op, name string, b []byte, off int64) error {
+	if off < 0 || off+int64(len(b)) < off {
+		return errf(op, ErrArg, "%s: offset %d with %d bytes is outside the range of a file", name, off, len(b))
+	}
+	return nil
+}

@@ -1,0 +1,112 @@
+// Package mpi gives the ranks of a job a communicator, Comm: over an MPI library, over goroutines of one process, or for
+// a single rank. Code that is written against Comm runs on all three with the same results.
+//
+//	how                        ranks                      needs             for
+//	Main, Init                 started by mpirun or srun  MPI library       production
+//	RunInProcess               goroutines, 1 to thousands nothing           laptops, tests, race detector, scale evidence
+//	Serial                     one                        nothing           single-rank tools
+//
+// A program asks Launched whether a launcher started it:
+//
+//	if mpi.Launched() {
+//		mpi.Main(func(c mpi.Comm) int { return exitCode(analyze(c)) }) // does not return
+//	}
+//	err := mpi.RunInProcess(runtime.GOMAXPROCS(0), analyze)
+//
+// # Builds
+//
+// The default build links Open MPI (pkg-config ompi-c), -tags mpich links MPICH (pkg-config mpich). With -tags nompi or
+// CGO_ENABLED=0 no MPI library is needed: Init then gives one rank, and refuses a launcher of several processes. A binary
+// is bound to one library; LibraryVersion names it.
+//
+// # Who makes which MPI call
+//
+// gompi v0.2.0 does what it does soundly, on the world communicator; our own cgo (glue.c, library*.go) does the rest on
+// a duplicate. The world keeps MPI_ERRORS_ARE_FATAL, because gompi drops error codes; the duplicate and all that is made
+// from it return errors. Under -tags mpich there is no gompi, our calls serve all, and the world returns errors too.
+//
+//	call                          by       why
+//	world rank and size           gompi
+//	Barrier of the world          gompi    after our own Ibarrier, so that it never blocks for long
+//	Allreduce, Reduce on world    gompi    int64 only, after a check of lengths, operation and root on all ranks
+//	start, finish, abort          ours     gompi starts single-threaded or with log.Fatal
+//	send, receive, requests       ours     gompi: ints for lengths, no zero length, wildcards matched twice, no requests
+//	bcast, gather, scatter, ...   ours     gompi: BcastBytes overruns by a factor of four; the others are missing
+//	dup, split, free              ours     missing in gompi
+//	files                         ours     missing in gompi
+//
+// # Threads
+//
+// MPI is started with MPI_THREAD_SERIALIZED and one lock is held around every MPI call, gompi's included. Nothing waits
+// for another rank while it holds the lock: what may take long is started with a non-blocking call and tested, and
+// between the tests the lock is free and the core is given away (yield, then sleeps of a tenth of the time waited, at
+// most 1 ms in the first second and 4 ms later). So 64 waiting ranks do not starve two cores, and any number of
+// goroutines of a rank may send and receive at once. The rules for callers:
+//
+//   - Point-to-point calls: any goroutine, any time.
+//   - Collective calls, those of files included: the same calls in the same order on every rank, one goroutine of a rank
+//     at a time, whatever the communicator. Two goroutines inside one communicator cause a panic.
+//   - Messages of the MPI library move only while some goroutine of the rank is inside a call of this package. An Isend
+//     followed by computation may be delivered at the next Wait only.
+//   - Keep computing goroutines at GOMAXPROCS-1 while messages matter: a return from cgo needs a free P.
+//
+// Long calls of the MPI library that hold the lock: one piece of a file transfer (64 MiB independent, up to 1 GiB
+// collective), and dup, split, open, close, set size and sync after all ranks have arrived.
+//
+// # Messages
+//
+// A message may have any length. On MPI, one of at most 3968 bytes is one MPI message; a longer one is a head (length,
+// tag of the body, first bytes) and a body in pieces of at most 1 GiB, received in place. Receives match as the standard
+// says (MPI 3.1, 3.5 and 3.8): posted receives in their order, messages of one sender in theirs, by matched probe.
+// In-process, a message of more than 64 KiB waits for its receiver, as it does on MPI.
+//
+// Received messages belong to the receiver. What Bcast, Allgather, Gather and Scatter return is shared by in-process
+// ranks and must not be modified.
+//
+// Memory: received bytes once; on MPI the pending heads (4 KiB per long message that is under way), and for
+// gather, scatter and alltoall of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
+// goroutine's stack; each collective call one copy of what every rank contributes; Alltoall one copy of all parts.
+//
+// # Sums
+//
+// Sum and Exscan are exact: a sum that does not fit 64 bits is ErrOverflow on every rank, never a wrapped value.
+//
+// # Errors
+//
+// Failed calls return *Error with a Class: errors.Is(err, mpi.ErrNoSpace). Classes with a counterpart in the standard
+// library match that too (fs.ErrNotExist, syscall.ENOSPC, io.ErrUnexpectedEOF, context.Canceled).
+//
+// A phase of a job ends with Agree: all ranks give their error, and all get nil or the same AgreedError, which carries
+// rank, text, class and exit code of the most severe one (Coded). AgreeOn also carries sentinels of other packages.
+// Collective calls whose arguments differ between ranks fail on all ranks where that can be seen: lengths of
+// reductions, numbers of parts, and in-process any mismatch of calls.
+//
+// What one rank does alone:
+//
+//	panics, or calls Abort              all ranks end at once; exit code 6, or Abort's
+//	ends with a code other than 0       all ranks end with that code at the latest 10 s later
+//	is killed                           the launcher ends all ranks (1 s with mpirun)
+//	ends with 0 while others go on      waits for them
+//
+// RunInProcess does the same with errors: the blocked calls of the other ranks return ErrCancelled.
+//
+// # Files
+//
+// Under Open MPI, files never go through OMPIO, which reports success for writes that failed: OMPI_MCA_io is set to ^ompio
+// before MPI starts, unless its value excludes OMPIO already. The count of every write is compared with what was asked
+// for. ROMIO reports a full disk as a plain I/O error and names no reason; the failing piece is then written again
+// through the operating system, which does. Independent writes of large contiguous blocks are the fast way on local file
+// systems; WriteAtAll and hints are there for parallel ones. In-process files go through package os, hints are ignored.
+//
+// # Tests
+//
+//	go test ./mpi                      in-process and serial; Open MPI with 1 to 64 ranks, faults, full disk
+//	go test -tags mpich ./mpi          the same over MPICH (mpirun.mpich); 64 ranks take 25 s on two cores, as it spins
+//	go test -tags nompi ./mpi          without an MPI library
+//	MPI_TEST_LONG=1 go test -run Huge ./mpi
+//	                                   single transfers above 2 GiB (12 GB of memory, 5 GB of disk)
+//
+// One table of cases (conformance) runs on every communicator. For MPI the test binary starts itself under mpirun; where
+// there is none the tests are skipped and say so. mpirun refuses to start ranks as root without --allow-run-as-root,
+// more ranks than cores need --oversubscribe, and --bind-to none leaves Go all cores.
+package mpi

@@ -1,0 +1,26 @@
+//go:build cgo && !nompi && !mpich
+
+package mpi
+
+import gompi "github.com/sbromberger/gompi"
+
+// gompiWorld is the world communicator in gompi's hands. gompi passes &x[0] and the length of the destination on, so the
+// caller has checked that slices are not empty and of equal length, and that no count exceeds an int. The lock of the
+// library is held.
+type gompiWorld struct{ c *gompi.Communicator }
+
+func newWorldCalls() worldCalls { return gompiWorld{gompi.NewCommunicator(nil)} }
+
+var gompiOps = [numOps]gompi.Op{Sum: gompi.OpSum, Min: gompi.OpMin, Max: gompi.OpMax, BitOr: gompi.OpBor}
+
+func (w gompiWorld) rank() int { return gompi.WorldRank() }
+func (w gompiWorld) size() int { return gompi.WorldSize() }
+func (w gompiWorld) barrier()  { w.c.Barrier() }
+
+func (w gompiWorld) allreduce(dst, src []int64, op Op) error {
+	return w.c.AllreduceInt64s(dst, src, gompiOps[op], 0)
+}
+
+func (w gompiWorld) reduce(dst, src []int64, op Op, root int) error {
+	return w.c.ReduceInt64s(dst, src, gompiOps[op], root)
+}

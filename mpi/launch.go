@@ -1,0 +1,69 @@
+package mpi
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Launched tells whether this process was started as a rank by mpirun, mpiexec or srun. A batch script sets some of
+// Slurm's variables too; only a step of several tasks counts.
+func Launched() bool {
+	for _, name := range [...]string{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE"} {
+		if os.Getenv(name) != "" {
+			return true
+		}
+	}
+	return slurmTasks() > 1
+}
+
+// slurmTasks is the number of tasks of the job step that this process belongs to, 0 outside of one.
+func slurmTasks() int {
+	if os.Getenv("SLURM_PROCID") == "" || os.Getenv("SLURM_STEP_ID") == "" {
+		return 0
+	}
+	return envInt("SLURM_STEP_NUM_TASKS")
+}
+
+// launcherSize is the number of ranks that the launcher says it started, 0 when it does not say.
+func launcherSize() int {
+	for _, name := range [...]string{"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"} {
+		if n := envInt(name); n > 0 {
+			return n
+		}
+	}
+	return slurmTasks()
+}
+
+func envInt(name string) int {
+	n, err := strconv.Atoi(os.Getenv(name))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
+}
+
+// checkLaunch compares what the launcher started with the ranks that found each other. A binary that cannot join its
+// launcher would otherwise do the whole job n times over.
+func checkLaunch(size int) error {
+	n := launcherSize()
+	if n <= 1 || size > 1 {
+		return nil
+	}
+	return errf("init", ErrLaunch, "the launcher started %d processes, but each of them stands alone with %s; "+
+		"use the launcher of that library, or build for the launcher's", n, LibraryVersion())
+}
+
+// withoutOMPIO returns the value of OMPI_MCA_io to use: OMPIO, Open MPI's own file layer, reports success for writes
+// that failed, and must be excluded. A value that excludes it stays.
+func withoutOMPIO(value string) string {
+	list := strings.Split(strings.TrimPrefix(value, "^"), ",")
+	named := false
+	for _, s := range list {
+		named = named || strings.TrimSpace(s) == "ompio"
+	}
+	if value != "" && named == strings.HasPrefix(value, "^") {
+		return value
+	}
+	return "^ompio"
+}

@@ -1,0 +1,367 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include "glue.h"
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+)
+
+// Sizes in bytes.
+const (
+	// headSize is the part of a message that travels with its envelope: with our header and the library's it stays
+	// below the 4 KiB up to which Open MPI sends at once in shared memory.
+	headSize = 3968
+	// chunkSize bounds one MPI call; MPI 3 counts are ints.
+	chunkSize = 1 << 30
+	// fileChunk bounds one independent file call, during which no other goroutine of the rank can communicate.
+	fileChunk = 64 << 20
+)
+
+// grace is how long a rank that ends with an exit code other than 0 waits for the other ranks to end too.
+const grace = 10 * time.Second
+
+// library is the MPI library of this process. Every MPI call is made with mu held, gompi's included, and no call made
+// with mu held waits for a rank that might wait for this rank's mu: whatever may take long is started without blocking
+// and then tested, with pauses during which mu is free.
+type library struct {
+	mu        sync.Mutex
+	world     worldCalls // gompi; nil where our own calls do everything
+	control   C.MPI_Comm // for Finish
+	first     *mpiComm   // the communicator of all ranks
+	rank      int
+	size      int
+	chunk     int           // chunkSize, or less in tests
+	grace     time.Duration // grace, or less in tests
+	ids       int           // tags for the bodies of long messages are firstID..ids
+	nextID    int
+	open      []*Request      // started and not complete: keeps their memory alive
+	waiting   []*mpiPlane     // with pending receives
+	abandoned []C.MPI_Request // barriers that were given up
+	stats     counters
+}
+
+// firstID is the lowest tag of a message body; those below are for sysSend.
+const firstID = 1024
+
+// worldCalls is what gompi does on the world communicator. The calls block until all ranks have made them.
+type worldCalls interface {
+	rank() int
+	size() int
+	barrier()
+	allreduce(dst, src []int64, op Op) error
+	reduce(dst, src []int64, op Op, root int) error
+}
+
+// LibraryVersion names the MPI library of this binary.
+func LibraryVersion() string {
+	var buf [1024]C.char
+	C.cop_version(&buf[0], C.int(len(buf)))
+	first, _, _ := strings.Cut(C.GoString(&buf[0]), "\n")
+	return strings.Join(strings.Fields(first), " ")
+}
+
+// Init starts MPI and returns the communicator of all ranks. It can be called once in a process.
+func Init() (*World, error) {
+	return initLibrary(chunkSize, grace)
+}
+
+// initLibrary is Init with the limits that tests make smaller.
+func initLibrary(chunk int, patience time.Duration) (*World, error) {
+	if C.cop_started() != 0 {
+		return nil, errf("init", ErrOther, "MPI was started before in this process")
+	}
+	if err := prepareEnvironment(); err != nil {
+		return nil, err
+	}
+	var enough C.int
+	l := &library{chunk: chunk, grace: patience, nextID: firstID}
+	if rc := C.cop_init(&enough); rc != C.MPI_SUCCESS {
+		return nil, l.failure("init", rc)
+	}
+	if enough == 0 {
+		C.cop_finalize()
+		return nil, errf("init", ErrLaunch, "%s does not support calls from several threads", LibraryVersion())
+	}
+	l.world = newWorldCalls()
+	l.rank, l.size = int(C.cop_rank(C.cop_world())), int(C.cop_size(C.cop_world()))
+	if l.world != nil {
+		l.rank, l.size = l.world.rank(), l.world.size()
+	}
+	if err := checkLaunch(l.size); err != nil {
+		C.cop_finalize()
+		return nil, err
+	}
+	l.ids = int(C.cop_tag_ub())
+	var control C.MPI_Comm
+	if rc := C.cop_dup(C.cop_world(), &control); rc != C.MPI_SUCCESS {
+		return nil, l.failure("init", rc)
+	}
+	l.control = control
+	c, err := l.newComm(func(out *C.MPI_Comm) C.int { return C.cop_dup(C.cop_world(), out) })
+	if err != nil {
+		return nil, err
+	}
+	c.world, l.first = l.world, c
+	return &World{comm: c, finish: func(code int) int { return l.finish(c, code) }}, nil
+}
+
+// prepareEnvironment sets what Open MPI reads during MPI_Init: no OMPIO, no helper process for a lone rank, and yielding
+// instead of spinning where there are more ranks than cores. MPICH ignores it.
+func prepareEnvironment() error {
+	set := map[string]string{"OMPI_MCA_io": withoutOMPIO(os.Getenv("OMPI_MCA_io"))}
+	if !Launched() && os.Getenv("OMPI_MCA_ess_singleton_isolated") == "" {
+		set["OMPI_MCA_ess_singleton_isolated"] = "1"
+	}
+	if envInt("OMPI_COMM_WORLD_LOCAL_SIZE") > runtime.NumCPU() && os.Getenv("OMPI_MCA_mpi_yield_when_idle") == "" {
+		set["OMPI_MCA_mpi_yield_when_idle"] = "1"
+	}
+	for name, value := range set {
+		if err := os.Setenv(name, value); err != nil {
+			return errf("init", ErrOther, "setting %s: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// failure makes an Error of a return code. The lock is held.
+func (l *library) failure(op string, rc C.int) error {
+	if rc == C.MPI_SUCCESS {
+		return nil
+	}
+	var buf [2048]C.char
+	C.cop_text(rc, &buf[0], C.int(len(buf)))
+	text := strings.Join(strings.Fields(C.GoString(&buf[0])), " ")
+	return &Error{Op: op, Class: goClass(C.cop_class(rc)), Code: int(rc), Msg: text}
+}
+
+// goClass translates the library's error class, whose numbers differ between libraries.
+func goClass(class C.int) Class {
+	switch class {
+	case C.MPI_ERR_COMM:
+		return ErrComm
+	case C.MPI_ERR_RANK:
+		return ErrRank
+	case C.MPI_ERR_TAG:
+		return ErrTag
+	case C.MPI_ERR_ROOT:
+		return ErrRoot
+	case C.MPI_ERR_COUNT:
+		return ErrCount
+	case C.MPI_ERR_TYPE:
+		return ErrType
+	case C.MPI_ERR_OP:
+		return ErrOp
+	case C.MPI_ERR_ARG, C.MPI_ERR_BUFFER, C.MPI_ERR_INFO_KEY, C.MPI_ERR_INFO_VALUE:
+		return ErrArg
+	case C.MPI_ERR_TRUNCATE:
+		return ErrTruncate
+	case C.MPI_ERR_REQUEST:
+		return ErrRequest
+	case C.MPI_ERR_NO_MEM:
+		return ErrMemory
+	case C.MPI_ERR_INTERN:
+		return ErrInternal
+	case C.MPI_ERR_IO:
+		return ErrIO
+	case C.MPI_ERR_NO_SUCH_FILE:
+		return ErrNotExist
+	case C.MPI_ERR_FILE_EXISTS:
+		return ErrExists
+	case C.MPI_ERR_ACCESS:
+		return ErrPermission
+	case C.MPI_ERR_READ_ONLY:
+		return ErrReadOnly
+	case C.MPI_ERR_NO_SPACE, C.MPI_ERR_QUOTA:
+		return ErrNoSpace
+	case C.MPI_ERR_BAD_FILE, C.MPI_ERR_FILE:
+		return ErrBadFile
+	case C.MPI_ERR_FILE_IN_USE:
+		return ErrInUse
+	case C.MPI_ERR_AMODE:
+		return ErrMode
+	}
+	return ErrOther
+}
+
+// do makes one short MPI call.
+func (l *library) do(op string, call func() C.int) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failure(op, call())
+}
+
+// poll calls step, with the lock held, until it says that it is done. Between the calls it drives whatever else was
+// started, and then the lock is free and the core is given away for longer and longer.
+func (l *library) poll(ctx context.Context, step func() (bool, error)) error {
+	var b backoff
+	for {
+		l.mu.Lock()
+		done, err := step()
+		if !done && err == nil && len(l.open) > 0 {
+			l.progress()
+			done, err = step()
+		}
+		l.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b.wait()
+	}
+}
+
+// backoff spaces the tests of a wait: it yields a few times and then sleeps for a tenth of the time waited so far, 5 us
+// to 1 ms, and after a second 4 ms. So a wait is lengthened by about a tenth, and 64 waiting ranks leave two cores free.
+type backoff struct {
+	n     int
+	start time.Time
+}
+
+func (b *backoff) wait() {
+	b.n++
+	if b.n < 16 {
+		C.cop_pause(0)
+		return
+	}
+	if b.start.IsZero() {
+		b.start = time.Now()
+	}
+	waited := time.Since(b.start)
+	pause := min(max(waited/10, 5*time.Microsecond), time.Millisecond)
+	if waited > time.Second {
+		pause = 4 * time.Millisecond
+	}
+	C.cop_pause(C.long(pause.Nanoseconds()))
+}
+
+// abort ends the job, a moment late, since launchers drop what a rank printed just before. When another goroutine holds the lock in a call that does not return, it does so without the lock,
+// and when even that does not end the process, it exits.
+func (l *library) abort(code int) {
+	code &= 0xff
+	if code == 0 {
+		code = 1
+	}
+	time.AfterFunc(5*time.Second, func() { os.Exit(code) })
+	time.Sleep(100 * time.Millisecond)
+	for end := time.Now().Add(time.Second); !l.mu.TryLock() && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	C.cop_abort(C.int(code))
+	os.Exit(code)
+}
+
+// finish is World.Finish.
+func (l *library) finish(c *mpiComm, code int) int {
+	ctx := context.Background()
+	if code != 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.grace)
+		defer cancel()
+	}
+	key := []int64{codeKey(code)}
+	out := make([]int64, 1)
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	in, res := pinned(&pin, key), pinned(&pin, out)
+	err := l.async(ctx, "finish", func(r *C.MPI_Request) C.int {
+		return C.cop_iallreduce(in, res, 1, C.COP_MAX, l.control, r)
+	})
+	if ctx.Err() != nil && err != nil {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d ended with code %d, and other ranks had not ended %v later: aborting all\n",
+			l.rank, l.size, code, l.grace)
+		l.abort(code)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: ending: %v\n", l.rank, l.size, err)
+		l.abort(6)
+	}
+	l.drain()
+	if err := l.do("finalize", func() C.int { return C.cop_finalize() }); err != nil {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: %v\n", l.rank, l.size, err)
+	}
+	return int(out[0] & 0xff)
+}
+
+// drain completes what was started and never waited for. MPI_Finalize may hang while something is open.
+func (l *library) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), l.grace)
+	defer cancel()
+	err := l.poll(ctx, func() (bool, error) {
+		for len(l.abandoned) > 0 {
+			var done C.int
+			if rc := C.cop_test(&l.abandoned[0], &done); rc != C.MPI_SUCCESS {
+				return true, l.failure("finalize", rc)
+			}
+			if done == 0 {
+				return false, nil
+			}
+			l.abandoned = l.abandoned[1:]
+		}
+		return !slices.ContainsFunc(l.open, func(r *Request) bool { return r.op == "send" || r.lib.matched }), nil
+	})
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: messages or barriers were never completed: %v\n", l.rank, l.size, err)
+		l.abort(6)
+	}
+}
+
+// async starts a non-blocking operation and waits for it. A start that fails ends it. When ctx ends first the operation
+// goes on; only BarrierContext and Finish, whose memory outlives them, may let that happen.
+func (l *library) async(ctx context.Context, op string, start func(*C.MPI_Request) C.int) error {
+	var h C.MPI_Request
+	started := false
+	err := l.poll(ctx, func() (bool, error) {
+		if !started {
+			started = true
+			if rc := start(&h); rc != C.MPI_SUCCESS {
+				return true, l.failure(op, rc)
+			}
+		}
+		var done C.int
+		rc := C.cop_test(&h, &done)
+		return done != 0, l.failure(op, rc)
+	})
+	if err != nil && ctx.Err() != nil {
+		l.mu.Lock()
+		l.abandoned = append(l.abandoned, h)
+		l.mu.Unlock()
+		return &Error{Op: op, Class: ErrCancelled, Msg: "given up: " + err.Error(), err: err}
+	}
+	return err
+}
+
+// element is what arrays passed to MPI consist of.
+type element interface{ byte | int64 | int32 }
+
+// address gives the first element of a slice to C, nil for an empty one.
+func address[T element](v []T) unsafe.Pointer {
+	if len(v) == 0 {
+		return nil
+	}
+	return unsafe.Pointer(unsafe.SliceData(v))
+}
+
+// pin gives a slice to C for as long as p pins it.
+func pin[T element](p *runtime.Pinner, v []T) unsafe.Pointer {
+	if len(v) > 0 {
+		p.Pin(unsafe.SliceData(v))
+	}
+	return address(v)
+}
+
+func pinned(p *runtime.Pinner, v []int64) *C.int64_t { return (*C.int64_t)(pin(p, v)) }
+
+func pinnedInts(p *runtime.Pinner, v []int32) *C.int { return (*C.int)(pin(p, v)) }

@@ -1,0 +1,489 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include "glue.h"
+import "C"
+
+import (
+	"context"
+	"math"
+	"runtime"
+)
+
+// tagColl is the private tag of collectives that move more than one chunk.
+const tagColl = 2
+
+// reduceChunk bounds one reduction, in values: 512 MiB.
+const reduceChunk = 1 << 26
+
+// The raw calls below are collective, move small fixed numbers of values and are made between enter and leave.
+
+func (c *mpiComm) user() C.MPI_Comm { return c.plane[userPlane].h }
+
+func (c *mpiComm) run(op string, start func(*C.MPI_Request) C.int) error {
+	return c.l.async(context.Background(), op, start)
+}
+
+// allreduce replaces v by its reduction.
+func (c *mpiComm) allreduce(op string, v []int64, red C.int) error {
+	var p runtime.Pinner
+	defer p.Unpin()
+	out := make([]int64, len(v))
+	in, res := pinned(&p, v), pinned(&p, out)
+	err := c.run(op, func(r *C.MPI_Request) C.int {
+		return C.cop_iallreduce(in, res, C.int(len(v)), red, c.user(), r)
+	})
+	if err == nil {
+		copy(v, out)
+	}
+	return err
+}
+
+// exchange runs one of the fixed-size collectives on int64 values.
+func (c *mpiComm) exchange(op string, in, out []int64, start func(in, out *C.int64_t, r *C.MPI_Request) C.int) error {
+	var p runtime.Pinner
+	defer p.Unpin()
+	pi, po := pinned(&p, in), pinned(&p, out)
+	return c.run(op, func(r *C.MPI_Request) C.int { return start(pi, po, r) })
+}
+
+func (c *mpiComm) reduceMin(v int64) (int64, error) {
+	leave, err := c.enter("agree")
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	c.l.stats.collective(8, 8)
+	w := []int64{v}
+	err = c.allreduce("agree", w, C.COP_MIN)
+	return w[0], err
+}
+
+func (c *mpiComm) Bcast(b []byte, root int) ([]byte, error) {
+	if err := checkRoot("bcast", root, c.size); err != nil {
+		return nil, err
+	}
+	leave, err := c.enter("bcast")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	b, err = c.bcast(b, root)
+	if c.rank == root {
+		c.l.stats.collective(len(b), 0)
+	} else {
+		c.l.stats.collective(0, len(b))
+	}
+	return b, err
+}
+
+func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
+	n := []int64{int64(len(b))}
+	var p runtime.Pinner
+	defer p.Unpin()
+	pn := pin(&p, n)
+	err := c.run("bcast", func(r *C.MPI_Request) C.int { return C.cop_ibcast(pn, 8, C.int(root), c.user(), r) })
+	if err != nil {
+		return nil, err
+	}
+	if c.rank != root {
+		b = make([]byte, int(n[0]))
+	}
+	pin(&p, b)
+	for at := 0; at < len(b); at += c.l.chunk {
+		piece := b[at:min(at+c.l.chunk, len(b))]
+		err := c.run("bcast", func(r *C.MPI_Request) C.int {
+			return C.cop_ibcast(address(piece), C.int(len(piece)), C.int(root), c.user(), r)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+func (c *mpiComm) Gather(b []byte, root int) ([][]byte, error) {
+	if err := checkRoot("gather", root, c.size); err != nil {
+		return nil, err
+	}
+	leave, err := c.enter("gather")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	total := []int64{int64(len(b))}
+	if err := c.allreduce("gather", total, C.COP_SUM); err != nil {
+		return nil, err
+	}
+	var lens []int64
+	if c.rank == root {
+		lens = make([]int64, c.size)
+	}
+	err = c.exchange("gather", []int64{int64(len(b))}, lens, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_igather(in, out, 1, C.int(root), c.user(), r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	parts, err := c.gatherParts(b, lens, root, total[0] <= int64(c.l.chunk))
+	c.l.stats.collective(len(b), totalLen(parts))
+	return parts, err
+}
+
+// gatherParts moves the bytes of a gather: in one call, or as messages when the total may not fit one.
+func (c *mpiComm) gatherParts(b []byte, lens []int64, root int, one bool) ([][]byte, error) {
+	if one {
+		block, parts, counts, at := layout(lens)
+		var p runtime.Pinner
+		defer p.Unpin()
+		in, out, pc, pa := pin(&p, b), pin(&p, block), pinnedInts(&p, counts), pinnedInts(&p, at)
+		return parts, c.run("gather", func(r *C.MPI_Request) C.int {
+			return C.cop_igatherv(in, C.int(len(b)), out, pc, pa, C.int(root), c.user(), r)
+		})
+	}
+	if c.rank != root {
+		return nil, c.sysSend(b, root, tagColl)
+	}
+	parts := make([][]byte, c.size)
+	for i := range parts {
+		if i == root {
+			parts[i] = copyOf(b)
+			continue
+		}
+		var err error
+		if parts[i], err = c.sysRecv(i, tagColl); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+// layout places parts of the given lengths, at most one chunk together, one behind the other.
+func layout(lens []int64) (block []byte, parts [][]byte, counts, at []int32) {
+	if lens == nil {
+		return nil, nil, nil, nil
+	}
+	total := int64(0)
+	for _, n := range lens {
+		total += n
+	}
+	block = make([]byte, int(total))
+	parts = make([][]byte, len(lens))
+	counts, at = make([]int32, len(lens)), make([]int32, len(lens))
+	pos := 0
+	for i, n := range lens {
+		end := pos + int(n)
+		parts[i] = block[pos:end:end]
+		counts[i], at[i] = int32(n), int32(pos)
+		pos = end
+	}
+	return block, parts, counts, at
+}
+
+func (c *mpiComm) Allgather(b []byte) ([][]byte, error) {
+	leave, err := c.enter("allgather")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	lens := make([]int64, c.size)
+	err = c.exchange("allgather", []int64{int64(len(b))}, lens, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_iallgather(in, out, 1, c.user(), r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	parts, err := c.allgatherParts(b, lens)
+	c.l.stats.collective(len(b), totalLen(parts))
+	return parts, err
+}
+
+func (c *mpiComm) allgatherParts(b []byte, lens []int64) ([][]byte, error) {
+	total := int64(0)
+	for _, n := range lens {
+		total += n
+	}
+	if total <= int64(c.l.chunk) {
+		block, parts, counts, at := layout(lens)
+		var p runtime.Pinner
+		defer p.Unpin()
+		in, out, pc, pa := pin(&p, b), pin(&p, block), pinnedInts(&p, counts), pinnedInts(&p, at)
+		return parts, c.run("allgather", func(r *C.MPI_Request) C.int {
+			return C.cop_iallgatherv(in, C.int(len(b)), out, pc, pa, c.user(), r)
+		})
+	}
+	parts := make([][]byte, c.size)
+	for i := range parts {
+		var own []byte
+		if i == c.rank {
+			own = copyOf(b)
+		}
+		var err error
+		if parts[i], err = c.bcast(own, i); err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
+}
+
+func (c *mpiComm) Scatter(parts [][]byte, root int) ([]byte, error) {
+	if err := checkRoot("scatter", root, c.size); err != nil {
+		return nil, err
+	}
+	leave, err := c.enter("scatter")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	var head []int64 // length and total for every rank; -1: root gave the wrong number of parts
+	if c.rank == root {
+		head = make([]int64, 2*c.size)
+		total := int64(totalLen(parts))
+		for i := range c.size {
+			head[2*i], head[2*i+1] = -1, int64(len(parts))
+			if len(parts) == c.size {
+				head[2*i], head[2*i+1] = int64(len(parts[i])), total
+			}
+		}
+	}
+	own := make([]int64, 2)
+	err = c.exchange("scatter", head, own, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_iscatter(in, out, 2, C.int(root), c.user(), r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if own[0] < 0 {
+		return nil, errf("scatter", ErrCount, "root gives %d parts for %d ranks", own[1], c.size)
+	}
+	b, err := c.scatterParts(parts, int(own[0]), root, own[1] <= int64(c.l.chunk))
+	if c.rank == root {
+		c.l.stats.collective(int(own[1]), len(b))
+	} else {
+		c.l.stats.collective(0, len(b))
+	}
+	return b, err
+}
+
+func (c *mpiComm) scatterParts(parts [][]byte, n, root int, one bool) ([]byte, error) {
+	if one {
+		var block []byte
+		var counts, at []int32
+		if c.rank == root {
+			block, counts, at = concat(parts)
+		}
+		b := make([]byte, n)
+		var p runtime.Pinner
+		defer p.Unpin()
+		in, out, pc, pa := pin(&p, block), pin(&p, b), pinnedInts(&p, counts), pinnedInts(&p, at)
+		return b, c.run("scatter", func(r *C.MPI_Request) C.int {
+			return C.cop_iscatterv(in, pc, pa, out, C.int(n), C.int(root), c.user(), r)
+		})
+	}
+	if c.rank != root {
+		return c.sysRecv(root, tagColl)
+	}
+	for i, part := range parts {
+		if i == root {
+			continue
+		}
+		if err := c.sysSend(part, i, tagColl); err != nil {
+			return nil, err
+		}
+	}
+	return copyOf(parts[root]), nil
+}
+
+// concat puts parts one behind the other, as layout places them.
+func concat(parts [][]byte) (block []byte, counts, at []int32) {
+	block = make([]byte, 0, totalLen(parts))
+	counts, at = make([]int32, len(parts)), make([]int32, len(parts))
+	for i, b := range parts {
+		counts[i], at[i] = int32(len(b)), int32(len(block))
+		block = append(block, b...)
+	}
+	return block, counts, at
+}
+
+func (c *mpiComm) Alltoall(parts [][]byte) ([][]byte, error) {
+	leave, err := c.enter("alltoall")
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	lens, from := make([]int64, c.size), make([]int64, c.size)
+	for i := range lens {
+		lens[i] = -1
+		if len(parts) == c.size {
+			lens[i] = int64(len(parts[i]))
+		}
+	}
+	err = c.exchange("alltoall", lens, from, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_ialltoall(in, out, 1, c.user(), r)
+	})
+	if err != nil {
+		return nil, err
+	}
+	received := int64(0)
+	for i, n := range from {
+		if n < 0 {
+			return nil, errf("alltoall", ErrCount, "rank %d does not give one part for each of %d ranks", i, c.size)
+		}
+		received += n
+	}
+	most := []int64{max(received, int64(totalLen(parts)))}
+	if err := c.allreduce("alltoall", most, C.COP_MAX); err != nil {
+		return nil, err
+	}
+	got, err := c.alltoallParts(parts, from, most[0] <= int64(c.l.chunk))
+	c.l.stats.collective(totalLen(parts), totalLen(got))
+	return got, err
+}
+
+func (c *mpiComm) alltoallParts(parts [][]byte, from []int64, one bool) ([][]byte, error) {
+	if one {
+		send, sc, sd := concat(parts)
+		recv, got, rc, rd := layout(from)
+		var p runtime.Pinner
+		defer p.Unpin()
+		in, psc, psd := pin(&p, send), pinnedInts(&p, sc), pinnedInts(&p, sd)
+		out, prc, prd := pin(&p, recv), pinnedInts(&p, rc), pinnedInts(&p, rd)
+		return got, c.run("alltoall", func(r *C.MPI_Request) C.int {
+			return C.cop_ialltoallv(in, psc, psd, out, prc, prd, c.user(), r)
+		})
+	}
+	got := make([][]byte, c.size)
+	got[c.rank] = copyOf(parts[c.rank])
+	for i := 1; i < c.size; i++ { // one partner in each direction at a time
+		to, src := (c.rank+i)%c.size, (c.rank-i+c.size)%c.size
+		in, out := c.sysIrecv(src, tagColl), c.sysIsend(parts[to], to, tagColl)
+		if err := c.sysWait(in, out); err != nil {
+			return nil, err
+		}
+		got[src] = in.data
+	}
+	return got, nil
+}
+
+func (c *mpiComm) Exscan(v int64) (int64, error) {
+	leave, err := c.enter("exscan")
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
+	c.l.stats.collective(8, 8)
+	acc := make([]int64, 2)
+	err = c.exchange("exscan", splitSum([]int64{v}), acc, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		return C.cop_iexscan(in, out, 2, c.user(), r)
+	})
+	if err != nil {
+		return 0, err
+	}
+	if c.rank == 0 { // MPI leaves it undefined
+		clear(acc)
+	}
+	sum, bad := []int64{0}, []int64{math.MaxInt64}
+	if !joinSum(sum, acc) {
+		bad[0] = int64(c.rank)
+	}
+	if err := c.allreduce("exscan", bad, C.COP_MIN); err != nil {
+		return 0, err
+	}
+	if bad[0] != math.MaxInt64 {
+		return 0, errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", bad[0])
+	}
+	return sum[0], nil
+}
+
+func (c *mpiComm) AllreduceInt64(v []int64, op Op) error {
+	return c.reduce("allreduce", v, op, -1)
+}
+
+func (c *mpiComm) ReduceInt64(v []int64, op Op, root int) error {
+	if err := checkRoot("reduce", root, c.size); err != nil {
+		return err
+	}
+	return c.reduce("reduce", v, op, root)
+}
+
+// reduce compares length, operation and root of all ranks first, which also makes all ranks meet before a call of gompi
+// that blocks. Root -1 stands for all.
+func (c *mpiComm) reduce(name string, v []int64, op Op, root int) error {
+	leave, err := c.enter(name)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	c.l.stats.collective(8*len(v), 0)
+	n, o, at := int64(len(v)), int64(op), int64(root)
+	same := []int64{n, -n, o, -o, at, -at}
+	if err := c.allreduce(name, same, C.COP_MAX); err != nil {
+		return err
+	}
+	if same[0] != -same[1] || same[2] != -same[3] || same[4] != -same[5] {
+		return errf(name, ErrMismatch, "ranks give %d to %d values, operations %d to %d, roots %d to %d",
+			-same[1], same[0], -same[3], same[2], -same[5], same[4])
+	}
+	if op >= numOps {
+		return errf(name, ErrOp, "unknown reduction %d", op)
+	}
+	in := v
+	if op == Sum {
+		in = splitSum(v)
+	}
+	out := make([]int64, len(in))
+	for at := 0; at < len(in); at += reduceChunk {
+		end := min(at+reduceChunk, len(in))
+		if err := c.reducePiece(name, out[at:end], in[at:end], op, root); err != nil {
+			return err
+		}
+	}
+	return c.storeReduced(name, v, out, op, root)
+}
+
+// storeReduced puts the result into v. Where root alone has it, an overflow is told to the others.
+func (c *mpiComm) storeReduced(name string, v, out []int64, op Op, root int) error {
+	mine := root < 0 || root == c.rank
+	if op != Sum {
+		if mine {
+			copy(v, out)
+		}
+		return nil
+	}
+	bad := []int64{0}
+	sums := make([]int64, len(v))
+	if mine && !joinSum(sums, out) {
+		bad[0] = 1
+	}
+	if root >= 0 {
+		if err := c.allreduce(name, bad, C.COP_MAX); err != nil {
+			return err
+		}
+	}
+	if bad[0] != 0 {
+		return errf(name, ErrOverflow, "a sum does not fit 64 bits")
+	}
+	if mine {
+		copy(v, sums)
+	}
+	return nil
+}
+
+func (c *mpiComm) reducePiece(name string, dst, src []int64, op Op, root int) error {
+	if c.world != nil {
+		c.l.mu.Lock()
+		defer c.l.mu.Unlock()
+		if root < 0 {
+			return c.world.allreduce(dst, src, op)
+		}
+		return c.world.reduce(dst, src, op, root)
+	}
+	red := [numOps]C.int{Sum: C.COP_SUM, Min: C.COP_MIN, Max: C.COP_MAX, BitOr: C.COP_BOR}[op]
+	return c.exchange(name, src, dst, func(in, out *C.int64_t, r *C.MPI_Request) C.int {
+		if root < 0 {
+			return C.cop_iallreduce(in, out, C.int(len(src)), red, c.user(), r)
+		}
+		return C.cop_ireduce(in, out, C.int(len(src)), red, C.int(root), c.user(), r)
+	})
+}

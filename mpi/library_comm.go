@@ -1,0 +1,186 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include "glue.h"
+import "C"
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// mpiComm is a communicator of the MPI library. Each plane has an MPI communicator of its own: the first carries the
+// user's messages and all collectives, the second the private messages and the bodies of long ones.
+type mpiComm struct {
+	l     *library
+	rank  int
+	size  int
+	world worldCalls // gompi, on the world communicator only
+	plane [numPlanes]mpiPlane
+
+	inside atomic.Bool // a goroutine is in a collective call
+	freed  atomic.Bool
+}
+
+// mpiPlane is one MPI communicator. pending are the receives that have no message yet, in the order they were posted;
+// it is guarded by the library's lock.
+type mpiPlane struct {
+	h       C.MPI_Comm
+	pending []*Request
+}
+
+var _ Comm = (*mpiComm)(nil)
+
+// newComm makes a communicator from the handle that create returns. All ranks that get one call it together. The calls
+// block, so the ranks have met before.
+func (l *library) newComm(create func(*C.MPI_Comm) C.int) (*mpiComm, error) {
+	c := &mpiComm{l: l}
+	var user, system C.MPI_Comm
+	err := l.do("dup", func() C.int {
+		if rc := create(&user); rc != C.MPI_SUCCESS {
+			return rc
+		}
+		c.rank, c.size = int(C.cop_rank(user)), int(C.cop_size(user))
+		return C.cop_dup(user, &system)
+	})
+	c.plane[userPlane].h, c.plane[systemPlane].h = user, system
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *mpiComm) Rank() int        { return c.rank }
+func (c *mpiComm) Size() int        { return c.size }
+func (c *mpiComm) Stats() Stats     { return c.l.stats.snapshot() }
+func (c *mpiComm) system() plane    { return c }
+func (c *mpiComm) tally() *counters { return &c.l.stats }
+func (c *mpiComm) Abort(code int)   { c.l.abort(code) }
+
+func (c *mpiComm) Agree(err error) error { return AgreeOn(c, err) }
+
+func (c *mpiComm) usable(op string) error {
+	if c.freed.Load() {
+		return errf(op, ErrComm, "the communicator was freed")
+	}
+	return nil
+}
+
+// enter begins a collective call and returns what ends it.
+func (c *mpiComm) enter(op string) (leave func(), err error) {
+	if err := c.usable(op); err != nil {
+		return nil, err
+	}
+	if !c.inside.CompareAndSwap(false, true) {
+		panic("mpi: " + op + ": two goroutines of a rank are in collective calls of one communicator")
+	}
+	return func() { c.inside.Store(false) }, nil
+}
+
+// meet waits for all ranks without holding the lock. After it the library's blocking collectives are short.
+func (c *mpiComm) meet(ctx context.Context, op string) error {
+	return c.l.async(ctx, op, func(r *C.MPI_Request) C.int { return C.cop_ibarrier(c.plane[userPlane].h, r) })
+}
+
+func (c *mpiComm) Barrier() error {
+	leave, err := c.enter("barrier")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	c.l.stats.collective(0, 0)
+	if err := c.meet(context.Background(), "barrier"); err != nil {
+		return err
+	}
+	if c.world != nil {
+		return c.l.do("barrier", func() C.int {
+			c.world.barrier()
+			return C.MPI_SUCCESS
+		})
+	}
+	return nil
+}
+
+func (c *mpiComm) BarrierContext(ctx context.Context) error {
+	leave, err := c.enter("barrier")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	c.l.stats.collective(0, 0)
+	return c.meet(ctx, "barrier")
+}
+
+func (c *mpiComm) Dup() (Comm, error) {
+	return c.derive("dup", true, func(out *C.MPI_Comm) C.int { return C.cop_dup(c.plane[userPlane].h, out) })
+}
+
+func (c *mpiComm) SplitNode() (Comm, error) {
+	return c.derive("split node", true, func(out *C.MPI_Comm) C.int {
+		return C.cop_split_node(c.plane[userPlane].h, out)
+	})
+}
+
+func (c *mpiComm) Split(color, key int) (Comm, error) {
+	if int(int32(color)) != color || int(int32(key)) != key {
+		return nil, errf("split", ErrArg, "colour %d or key %d does not fit 32 bits", color, key)
+	}
+	if color < 0 {
+		var none C.MPI_Comm
+		var member C.int
+		return c.derive("split", false, func(*C.MPI_Comm) C.int {
+			return C.cop_split(c.plane[userPlane].h, -1, 0, &none, &member)
+		})
+	}
+	return c.derive("split", true, func(out *C.MPI_Comm) C.int {
+		var member C.int
+		return C.cop_split(c.plane[userPlane].h, C.int(color), C.int(key), out, &member)
+	})
+}
+
+// derive makes a communicator out of this one, on the ranks that become members.
+func (c *mpiComm) derive(op string, member bool, create func(*C.MPI_Comm) C.int) (Comm, error) {
+	leave, err := c.enter(op)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	c.l.stats.collective(0, 0)
+	if err := c.meet(context.Background(), op); err != nil {
+		return nil, err
+	}
+	if !member {
+		var none C.MPI_Comm
+		return nil, c.l.do(op, func() C.int { return create(&none) })
+	}
+	sub, err := c.l.newComm(create)
+	if err != nil {
+		return nil, err
+	}
+	return sub, nil
+}
+
+func (c *mpiComm) Free() error {
+	if c.isWorld() {
+		return errf("free", ErrComm, "the first communicator cannot be freed")
+	}
+	leave, err := c.enter("free")
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if err := c.meet(context.Background(), "free"); err != nil {
+		return err
+	}
+	c.freed.Store(true)
+	return c.l.do("free", func() C.int {
+		user, system := c.plane[userPlane].h, c.plane[systemPlane].h
+		if rc := C.cop_free(&system); rc != C.MPI_SUCCESS {
+			return rc
+		}
+		return C.cop_free(&user)
+	})
+}
+
+func (c *mpiComm) isWorld() bool { return c.l.first == c }

@@ -1,0 +1,324 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include <stdlib.h>
+// #include "glue.h"
+import "C"
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"unsafe"
+)
+
+// mpiFile is a File over MPI-IO. It has its communicator's lock discipline: a call of the library's I/O layer holds the
+// lock for one piece, and collective calls meet first.
+type mpiFile struct {
+	c    *mpiComm
+	name string
+	mode Mode
+	h    C.MPI_File
+}
+
+func (c *mpiComm) OpenFile(name string, mode Mode, hints map[string]string) (File, error) {
+	if err := mode.check(name); err != nil {
+		return nil, err
+	}
+	if err := checkHints(name, hints); err != nil {
+		return nil, err
+	}
+	var err error
+	if c.rank == 0 { // libraries name this differently, and some create nothing and say so late
+		if st, serr := os.Stat(name); serr == nil && st.IsDir() {
+			err = errf("open", ErrBadFile, "%s: is a directory", name)
+		}
+	}
+	if err := c.Agree(err); err != nil {
+		return nil, err
+	}
+	f := &mpiFile{c: c, name: name, mode: mode}
+	// A file that opened on some ranks only is left open: closing is collective and could not succeed.
+	if err := f.together("open", func() error { return c.l.openFile(f, hints) }); err != nil {
+		return nil, err
+	}
+	if mode&Truncate != 0 {
+		if err := f.SetSize(0); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return f, nil
+}
+
+// checkHints refuses what MPI_Info_set would: its errors end the job.
+func checkHints(name string, hints map[string]string) error {
+	for _, k := range slices.Sorted(maps.Keys(hints)) {
+		if v := hints[k]; k == "" || v == "" || len(k) >= C.MPI_MAX_INFO_KEY || len(v) >= C.MPI_MAX_INFO_VAL {
+			return errf("open", ErrArg, "%s: hint %q=%q is empty or too long", name, k, v)
+		}
+	}
+	return nil
+}
+
+// openFile makes the call. The lock is held.
+func (l *library) openFile(f *mpiFile, hints map[string]string) error {
+	mode := C.int(0)
+	for _, m := range [...]struct {
+		mode Mode
+		c    C.int
+	}{
+		{ReadOnly, C.MPI_MODE_RDONLY},
+		{WriteOnly, C.MPI_MODE_WRONLY},
+		{ReadWrite, C.MPI_MODE_RDWR},
+		{Create, C.MPI_MODE_CREATE},
+		{Exclusive, C.MPI_MODE_EXCL},
+	} {
+		if f.mode&m.mode != 0 {
+			mode |= m.c
+		}
+	}
+	var info C.MPI_Info
+	if rc := C.cop_info_create(&info); rc != C.MPI_SUCCESS {
+		return l.failure("open", rc)
+	}
+	defer C.cop_info_free(&info)
+	for _, k := range slices.Sorted(maps.Keys(hints)) {
+		ck, cv := C.CString(k), C.CString(hints[k])
+		rc := C.cop_info_set(info, ck, cv)
+		C.free(unsafe.Pointer(ck))
+		C.free(unsafe.Pointer(cv))
+		if rc != C.MPI_SUCCESS {
+			return l.failure("open", rc)
+		}
+	}
+	name := C.CString(f.name)
+	defer C.free(unsafe.Pointer(name))
+	var h C.MPI_File
+	rc := C.cop_file_open(f.c.plane[systemPlane].h, name, mode, info, &h)
+	f.h = h
+	return f.explain("open", l.failure("open", rc))
+}
+
+// explain adds the file's name to an error, and finds out about "other" errors what it can.
+func (f *mpiFile) explain(op string, err error) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	e.Msg = f.name + ": " + e.Msg
+	if op == "open" && (e.Class == ErrOther || e.Class == ErrIO) {
+		if _, serr := os.Stat(f.name); serr != nil {
+			if c := classOf(serr); c != 0 && (f.mode&Create == 0 || !errors.Is(serr, fs.ErrNotExist)) {
+				e.Class = c
+			}
+		}
+	}
+	return e
+}
+
+// together makes a collective call of the I/O layer when all ranks have arrived, and agrees on its error.
+func (f *mpiFile) together(op string, act func() error) error {
+	err := func() error {
+		leave, err := f.c.enter(op)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		f.c.l.stats.collective(0, 0)
+		if err := f.c.meet(context.Background(), op); err != nil {
+			return err
+		}
+		f.c.l.mu.Lock()
+		defer f.c.l.mu.Unlock()
+		return act()
+	}()
+	return f.c.Agree(err)
+}
+
+func (f *mpiFile) WriteAt(b []byte, off int64) error {
+	if err := f.checkWrite(b, off); err != nil {
+		return err
+	}
+	for at := 0; at < len(b); at += fileChunk {
+		piece := b[at:min(at+fileChunk, len(b))]
+		if err := f.write(piece, off+int64(at), 0); err != nil {
+			return err
+		}
+	}
+	f.c.l.stats.wrote(len(b))
+	return nil
+}
+
+func (f *mpiFile) checkWrite(b []byte, off int64) error {
+	if f.mode&ReadOnly != 0 {
+		return errf("write", ErrReadOnly, "%s: opened for reading only", f.name)
+	}
+	return checkRange("write", f.name, b, off)
+}
+
+// write writes one piece and checks the count. It takes the lock.
+func (f *mpiFile) write(b []byte, off int64, all C.int) error {
+	f.c.l.mu.Lock()
+	var n C.int
+	rc := C.cop_file_write(f.h, C.int64_t(off), address(b), C.int(len(b)), all, &n)
+	err := f.explain("write", f.c.l.failure("write", rc))
+	f.c.l.mu.Unlock()
+	if err == nil && int(n) != len(b) {
+		err = errf("write", ErrShortWrite, "%s: offset %d: %d of %d bytes written", f.name, off, int(n), len(b))
+	}
+	var e *Error
+	if errors.As(err, &e) && (e.Class == ErrIO || e.Class == ErrOther || e.Class == ErrShortWrite) {
+		return f.diagnose(e, b, off)
+	}
+	return err
+}
+
+// diagnose finds the reason of a failed write, which libraries report as a bare I/O error, by writing the same bytes
+// to the same place through the operating system.
+func (f *mpiFile) diagnose(e *Error, b []byte, off int64) error {
+	w, err := os.OpenFile(f.name, os.O_WRONLY, 0)
+	if err != nil {
+		return e
+	}
+	_, err = w.WriteAt(b, off)
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		return e
+	}
+	fe := fileError("write", f.name, off, err)
+	var why *Error
+	if errors.As(fe, &why) {
+		why.Code = e.Code
+	}
+	return fe
+}
+
+func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
+	return f.all("write", b, f.checkWrite(b, off), func(piece []byte, at int) error {
+		return f.write(piece, off+int64(at), 1)
+	}, f.c.l.stats.wrote)
+}
+
+// all makes one collective call of the I/O layer per chunk of the longest rank; ranks that have no more bytes, or whose
+// arguments are wrong, take part with none. bad is the error of this rank's arguments.
+func (f *mpiFile) all(op string, b []byte, bad error, act func(piece []byte, at int) error, count func(int)) error {
+	leave, err := f.c.enter(op)
+	if err != nil {
+		return err
+	}
+	if bad != nil {
+		b = nil
+	}
+	chunk := f.c.l.chunk
+	rounds := []int64{int64((len(b) + chunk - 1) / chunk), 0}
+	if bad != nil {
+		rounds[1] = 1
+	}
+	err = f.c.allreduce(op, rounds, C.COP_MAX)
+	if err == nil && rounds[1] == 0 {
+		for i := range int(rounds[0]) {
+			at := min(i*chunk, len(b))
+			if aerr := act(b[at:min(at+chunk, len(b))], at); err == nil {
+				err = aerr
+			}
+		}
+	}
+	leave()
+	if err == nil {
+		err = bad
+	}
+	if err = f.c.Agree(err); err == nil {
+		count(len(b))
+	}
+	return err
+}
+
+func (f *mpiFile) checkRead(b []byte, off int64) error {
+	if f.mode&WriteOnly != 0 {
+		return errf("read", ErrMode, "%s: opened for writing only", f.name)
+	}
+	return checkRange("read", f.name, b, off)
+}
+
+func (f *mpiFile) ReadAt(b []byte, off int64) error {
+	if err := f.checkRead(b, off); err != nil {
+		return err
+	}
+	for at := 0; at < len(b); at += fileChunk {
+		piece := b[at:min(at+fileChunk, len(b))]
+		if err := f.read(piece, off+int64(at), 0); err != nil {
+			return err
+		}
+	}
+	f.c.l.stats.read(len(b))
+	return nil
+}
+
+func (f *mpiFile) read(b []byte, off int64, all C.int) error {
+	f.c.l.mu.Lock()
+	defer f.c.l.mu.Unlock()
+	var n C.int
+	rc := C.cop_file_read(f.h, C.int64_t(off), address(b), C.int(len(b)), all, &n)
+	if rc != C.MPI_SUCCESS {
+		return f.explain("read", f.c.l.failure("read", rc))
+	}
+	if int(n) != len(b) {
+		return errf("read", ErrShortRead, "%s: offset %d: the file ends after %d of %d bytes", f.name, off, int(n), len(b))
+	}
+	return nil
+}
+
+// ReadAtAll compares with the file's size itself: ROMIO's collective read reports a full count behind the end.
+func (f *mpiFile) ReadAtAll(b []byte, off int64) error {
+	bad := f.checkRead(b, off)
+	if bad == nil {
+		size, err := f.Size()
+		if err == nil && off+int64(len(b)) > size {
+			err = errf("read", ErrShortRead, "%s: offset %d: the file ends at %d, before %d bytes", f.name, off, size, len(b))
+		}
+		bad = err
+	}
+	return f.all("read", b, bad, func(piece []byte, at int) error {
+		return f.read(piece, off+int64(at), 1)
+	}, f.c.l.stats.read)
+}
+
+func (f *mpiFile) Size() (int64, error) {
+	f.c.l.mu.Lock()
+	defer f.c.l.mu.Unlock()
+	var n C.int64_t
+	err := f.explain("size", f.c.l.failure("size", C.cop_file_size(f.h, &n)))
+	return int64(n), err
+}
+
+func (f *mpiFile) SetSize(n int64) error {
+	if n < 0 {
+		return errf("set size", ErrArg, "%s: size %d is negative", f.name, n)
+	}
+	if f.mode&ReadOnly != 0 {
+		return errf("set size", ErrReadOnly, "%s: opened for reading only", f.name)
+	}
+	return f.call("set size", func() C.int { return C.cop_file_set_size(f.h, C.int64_t(n)) })
+}
+
+func (f *mpiFile) Sync() error {
+	if f.mode&ReadOnly != 0 { // MPI_File_sync is an error on it
+		return f.together("sync", func() error { return nil })
+	}
+	return f.call("sync", func() C.int { return C.cop_file_sync(f.h) })
+}
+
+func (f *mpiFile) Close() error {
+	h := f.h
+	return f.call("close", func() C.int { return C.cop_file_close(&h) })
+}
+
+func (f *mpiFile) call(op string, act func() C.int) error {
+	return f.together(op, func() error { return f.explain(op, f.c.l.failure(op, act())) })
+}

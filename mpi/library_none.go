@@ -1,0 +1,17 @@
+//go:build !cgo || nompi
+
+package mpi
+
+// libRequest is the MPI part of a request; there is none in this build.
+type libRequest struct{}
+
+// Init returns the one rank of a binary without MPI. Under a launcher of several processes it fails with ErrLaunch.
+func Init() (*World, error) {
+	if err := checkLaunch(1); err != nil {
+		return nil, err
+	}
+	return &World{comm: Serial(), finish: func(code int) int { return code }}, nil
+}
+
+// LibraryVersion names the MPI library of this binary.
+func LibraryVersion() string { return "no MPI library (built without MPI)" }

@@ -1,0 +1,415 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include "glue.h"
+import "C"
+
+import (
+	"context"
+	"encoding/binary"
+	"runtime"
+	"slices"
+)
+
+// A message of at most headSize bytes is one MPI message. A longer one is a head and a body:
+//
+//	head   user's plane, user's tag    16 bytes (total length, body tag; little-endian uint64), first headSize bytes
+//	body   system plane, body tag      the remaining bytes, in pieces of at most chunk bytes
+//
+// The head is longer than any short message, which tells it apart. Wildcards and order are decided by heads alone. The
+// body's tag is unique among the long messages that a rank has under way, so that bodies cannot be confused even when
+// several goroutines receive at once; its pieces have known lengths and are received in place.
+const headBytes = 16 + headSize
+
+// libRequest is the MPI part of a request. It is guarded by the library's lock.
+type libRequest struct {
+	c         *mpiComm
+	plane     int
+	from, tag int             // what a receive accepts
+	matched   bool            // a receive has its message
+	handles   []C.MPI_Request // operations under way; nil entries do not occur
+	head      []byte          // a long message's head, or the whole of a short one
+	inBody    bool            // a receive's body pieces are under way
+	pin       runtime.Pinner
+	slot      int // place in library.open
+}
+
+// track starts the bookkeeping of a request: the library keeps it, and with it its memory, until it is complete.
+func (c *mpiComm) track(op string, plane int) *Request {
+	r := &Request{op: op, lib: &libRequest{c: c, plane: plane, slot: len(c.l.open)}}
+	c.l.open = append(c.l.open, r)
+	return r
+}
+
+// end completes a request.
+func (q *libRequest) end(r *Request, err error) {
+	if err != nil {
+		r.data, r.err = nil, err
+	}
+	q.pin.Unpin()
+	q.head, q.handles = nil, nil
+	r.done = true
+	l := q.c.l
+	last := l.open[len(l.open)-1]
+	l.open[q.slot], last.lib.slot = last, q.slot
+	l.open[len(l.open)-1] = nil
+	l.open = l.open[:len(l.open)-1]
+}
+
+// progress drives everything that was started, whoever waits for what: a rank that waits in one call must not keep a
+// posted receive or a half-sent message waiting. The lock is held.
+func (l *library) progress() {
+	l.waiting = slices.DeleteFunc(l.waiting, func(p *mpiPlane) bool {
+		p.match()
+		return len(p.pending) == 0
+	})
+	for i := len(l.open) - 1; i >= 0; i-- { // step removes at most the request at i, and fills its place from behind
+		l.open[i].lib.step(l.open[i])
+	}
+}
+
+// isend starts a send. The lock is held.
+func (c *mpiComm) isend(plane int, b []byte, to, tag int) *Request {
+	r := c.track("send", plane)
+	q := r.lib
+	r.st = Status{Source: to, Tag: tag, Len: len(b)}
+	rc := C.int(C.MPI_SUCCESS)
+	if len(b) <= headSize {
+		rc = q.post(b, to, tag, c.plane[plane].h)
+	} else {
+		id := c.l.nextBody()
+		q.head = make([]byte, headBytes)
+		binary.LittleEndian.PutUint64(q.head, uint64(len(b)))
+		binary.LittleEndian.PutUint64(q.head[8:], uint64(id))
+		copy(q.head[16:], b)
+		rc = q.post(q.head, to, tag, c.plane[plane].h)
+		for at := headSize; at < len(b) && rc == C.MPI_SUCCESS; {
+			n := min(c.l.chunk, len(b)-at)
+			rc = q.post(b[at:at+n], to, id, c.plane[systemPlane].h)
+			at += n
+		}
+	}
+	if rc != C.MPI_SUCCESS {
+		q.end(r, c.l.failure("send", rc))
+	} else if len(q.handles) == 0 {
+		q.end(r, nil)
+	}
+	return r
+}
+
+// post starts one MPI send.
+func (q *libRequest) post(b []byte, to, tag int, h C.MPI_Comm) C.int {
+	var req C.MPI_Request
+	var done C.int
+	rc := C.cop_isend(pin(&q.pin, b), C.int(len(b)), C.int(to), C.int(tag), h, &req, &done)
+	if rc == C.MPI_SUCCESS && done == 0 {
+		q.handles = append(q.handles, req)
+	}
+	return rc
+}
+
+// nextBody gives out the tags of bodies in turn. There are at least 31744 of them.
+func (l *library) nextBody() int {
+	id := l.nextID
+	l.nextID++
+	if l.nextID > l.ids {
+		l.nextID = firstID
+	}
+	return id
+}
+
+// irecv starts a receive: it waits in line until step finds its message. The lock is held.
+func (c *mpiComm) irecv(plane, from, tag int) *Request {
+	r := c.track("recv", plane)
+	r.lib.from, r.lib.tag = from, tag
+	p := &c.plane[plane]
+	p.pending = append(p.pending, r)
+	if len(p.pending) == 1 && !slices.Contains(c.l.waiting, p) {
+		c.l.waiting = append(c.l.waiting, p)
+	}
+	return r
+}
+
+// overlaps tells whether one message could match both.
+func overlaps(from, tag, from2, tag2 int) bool {
+	return (from == from2 || from == AnySource || from2 == AnySource) &&
+		(tag == tag2 || tag == AnyTag || tag2 == AnyTag)
+}
+
+// blocked tells whether a receive of the first n pending ones has the right to a message that (from, tag) would match.
+func (p *mpiPlane) blocked(n, from, tag int) bool {
+	return slices.ContainsFunc(p.pending[:n], func(r *Request) bool {
+		return overlaps(r.lib.from, r.lib.tag, from, tag)
+	})
+}
+
+// match gives arrived messages to the pending receives, in the order in which they were posted.
+func (p *mpiPlane) match() {
+	for i := 0; i < len(p.pending); {
+		r := p.pending[i]
+		if p.blocked(i, r.lib.from, r.lib.tag) || !r.lib.c.probe(r) {
+			i++
+			continue
+		}
+		p.pending = slices.Delete(p.pending, i, i+1)
+	}
+}
+
+// probe looks for a message for r and starts to receive it. It returns whether r has left the line, by a message or by
+// an error.
+func (c *mpiComm) probe(r *Request) bool {
+	q := r.lib
+	var found, src, tag, n C.int
+	var msg C.MPI_Message
+	rc := C.cop_improbe(C.int(q.from), C.int(q.tag), c.plane[q.plane].h, &msg, &found, &src, &tag, &n)
+	if rc != C.MPI_SUCCESS {
+		q.end(r, c.l.failure("recv", rc))
+		return true
+	}
+	if found == 0 {
+		return false
+	}
+	q.matched = true
+	q.head = make([]byte, int(n))
+	r.st = Status{Source: int(src), Tag: int(tag), Len: int(n)}
+	var req C.MPI_Request
+	var done C.int
+	rc = C.cop_imrecv(pin(&q.pin, q.head), n, &msg, &req, &done)
+	switch {
+	case rc != C.MPI_SUCCESS:
+		q.end(r, c.l.failure("recv", rc))
+	case done == 0:
+		q.handles = append(q.handles, req)
+	default:
+		c.gotHead(r)
+	}
+	return true
+}
+
+// gotHead goes on after the first MPI message of a receive is there.
+func (c *mpiComm) gotHead(r *Request) {
+	q := r.lib
+	if len(q.head) <= headSize {
+		r.data = q.head
+		q.end(r, nil)
+		return
+	}
+	total := binary.LittleEndian.Uint64(q.head)
+	id := binary.LittleEndian.Uint64(q.head[8:])
+	if len(q.head) != headBytes || total <= headSize || uint64(int(total)) != total || int(total) < 0 ||
+		id < firstID || id > uint64(c.l.ids) {
+		q.end(r, errf("recv", ErrInternal, "message of %d bytes from rank %d is not one of this package", len(q.head), r.st.Source))
+		return
+	}
+	r.data = make([]byte, int(total))
+	r.st.Len = int(total)
+	copy(r.data, q.head[16:])
+	q.inBody = true
+	for at := headSize; at < len(r.data); {
+		n := min(c.l.chunk, len(r.data)-at)
+		var req C.MPI_Request
+		rc := C.cop_irecv(pin(&q.pin, r.data[at:at+n]), C.int(n), C.int(r.st.Source), C.int(id), c.plane[systemPlane].h, &req)
+		if rc != C.MPI_SUCCESS {
+			q.end(r, c.l.failure("recv", rc))
+			return
+		}
+		q.handles = append(q.handles, req)
+		at += n
+	}
+}
+
+// step drives a request that has its message. The lock is held.
+func (q *libRequest) step(r *Request) {
+	if r.done || r.op == "recv" && !q.matched {
+		return
+	}
+	for len(q.handles) > 0 {
+		last := len(q.handles) - 1
+		var done C.int
+		if rc := C.cop_test(&q.handles[last], &done); rc != C.MPI_SUCCESS {
+			q.end(r, q.c.l.failure(r.op, rc))
+			return
+		}
+		if done == 0 {
+			return
+		}
+		q.handles = q.handles[:last]
+	}
+	if r.op == "recv" && !q.inBody {
+		q.c.gotHead(r)
+		return
+	}
+	q.end(r, nil)
+}
+
+func (c *mpiComm) Isend(b []byte, to, tag int) (*Request, error) {
+	if err := checkSend("send", to, tag, c.size); err != nil {
+		return nil, err
+	}
+	if err := c.usable("send"); err != nil {
+		return nil, err
+	}
+	c.l.stats.sent(len(b))
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.isend(userPlane, b, to, tag), nil
+}
+
+func (c *mpiComm) Send(b []byte, to, tag int) error {
+	r, err := c.Isend(b, to, tag)
+	if err != nil {
+		return err
+	}
+	return c.Wait(r)
+}
+
+func (c *mpiComm) Irecv(from, tag int) (*Request, error) {
+	if err := checkRecv("recv", from, tag, c.size); err != nil {
+		return nil, err
+	}
+	if err := c.usable("recv"); err != nil {
+		return nil, err
+	}
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.irecv(userPlane, from, tag), nil
+}
+
+func (c *mpiComm) Recv(from, tag int) ([]byte, Status, error) {
+	r, err := c.Irecv(from, tag)
+	if err == nil {
+		err = c.Wait(r)
+	}
+	if err != nil {
+		return nil, Status{}, err
+	}
+	return r.data, r.st, nil
+}
+
+func (c *mpiComm) TryRecv(from, tag int) ([]byte, Status, bool, error) {
+	if err := checkRecv("recv", from, tag, c.size); err != nil {
+		return nil, Status{}, false, err
+	}
+	if err := c.usable("recv"); err != nil {
+		return nil, Status{}, false, err
+	}
+	c.l.mu.Lock()
+	p := &c.plane[userPlane]
+	p.match()
+	var r *Request
+	if !p.blocked(len(p.pending), from, tag) {
+		r = c.track("recv", userPlane)
+		r.lib.from, r.lib.tag = from, tag
+		if !c.probe(r) {
+			r.lib.end(r, nil)
+			r = nil
+		}
+	}
+	c.l.mu.Unlock()
+	if r == nil {
+		return nil, Status{}, false, nil
+	}
+	if err := c.Wait(r); err != nil { // the message is here; only its transfer is waited for
+		return nil, Status{}, false, err
+	}
+	return r.data, r.st, true, nil
+}
+
+func (c *mpiComm) Wait(reqs ...*Request) error {
+	if err := c.checkRequests(reqs); err != nil {
+		return err
+	}
+	next := 0
+	err := c.l.poll(context.Background(), func() (bool, error) {
+		for next < len(reqs) && (reqs[next] == nil || reqs[next].done) {
+			next++
+		}
+		return next == len(reqs), nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.report(reqs)
+}
+
+func (c *mpiComm) WaitSome(reqs []*Request) ([]int, error) {
+	if err := c.checkRequests(reqs); err != nil {
+		return nil, err
+	}
+	var list []int
+	err := c.l.poll(context.Background(), func() (bool, error) {
+		open := 0
+		list = list[:0]
+		for i, r := range reqs {
+			if r == nil || r.reported {
+				continue
+			}
+			if r.done {
+				list = append(list, i)
+			} else {
+				open++
+			}
+		}
+		return len(list) > 0 || open == 0, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	ready := make([]*Request, len(list))
+	for i, k := range list {
+		ready[i] = reqs[k]
+	}
+	return list, c.report(ready)
+}
+
+// report marks complete requests as handed out and counts what was received.
+func (c *mpiComm) report(reqs []*Request) error {
+	var first error
+	for _, r := range reqs {
+		if r == nil {
+			continue
+		}
+		if !r.reported && r.op == "recv" && r.err == nil {
+			c.l.stats.received(len(r.data))
+		}
+		r.reported = true
+		if first == nil {
+			first = r.err
+		}
+	}
+	return first
+}
+
+// checkRequests refuses requests of another kind of communicator.
+func (c *mpiComm) checkRequests(reqs []*Request) error {
+	for i, r := range reqs {
+		if r != nil && (r.lib == nil || r.lib.c.l != c.l) {
+			return errf("wait", ErrRequest, "request %d belongs to another kind of communicator", i)
+		}
+	}
+	return nil
+}
+
+func (c *mpiComm) sysSend(b []byte, to, tag int) error { return c.sysWait(c.sysIsend(b, to, tag)) }
+
+func (c *mpiComm) sysRecv(from, tag int) ([]byte, error) {
+	r := c.sysIrecv(from, tag)
+	err := c.sysWait(r)
+	return r.data, err
+}
+
+func (c *mpiComm) sysWait(reqs ...*Request) error { return c.Wait(reqs...) }
+
+func (c *mpiComm) sysIsend(b []byte, to, tag int) *Request {
+	c.l.stats.sent(len(b))
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.isend(systemPlane, b, to, tag)
+}
+
+func (c *mpiComm) sysIrecv(from, tag int) *Request {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	return c.irecv(systemPlane, from, tag)
+}

@@ -1,0 +1,212 @@
+package mpi
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// localWorld is a set of goroutine ranks in this process.
+type localWorld struct {
+	procs  []localProc
+	exit   func(code int) // what Abort does; nil: fail the world and end the goroutine
+	failed chan struct{}  // closed when a rank failed
+	once   sync.Once
+	cause  error // set before failed is closed
+}
+
+// localProc is what one rank keeps: a lock, and the goroutines of the rank that wait for a message or a completion.
+type localProc struct {
+	mu      sync.Mutex
+	waiters []chan struct{}
+	stats   counters
+}
+
+// poke wakes the waiting goroutines of a rank, so that they look again. The lock is held.
+func (p *localProc) poke() {
+	for _, w := range p.waiters {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// newLocal makes n ranks and returns the communicator of each.
+func newLocal(n int, exit func(int)) (*localWorld, []*local) {
+	w := &localWorld{procs: make([]localProc, n), failed: make(chan struct{}), exit: exit}
+	members := make([]int, n)
+	for i := range members {
+		members[i] = i
+	}
+	return w, newGroup(w, members, true).comms()
+}
+
+// fail ends the world: every blocked call and every later one returns an error.
+func (w *localWorld) fail(err error) {
+	w.once.Do(func() {
+		w.cause = err
+		close(w.failed)
+	})
+}
+
+func (w *localWorld) cancelled(op string) error {
+	return errf(op, ErrCancelled, "cancelled, because of %v", w.cause)
+}
+
+// alive returns the error of a call in a world that has failed.
+func (w *localWorld) alive(op string) error {
+	select {
+	case <-w.failed:
+		return w.cancelled(op)
+	default:
+		return nil
+	}
+}
+
+// localGroup is the part of an in-process communicator that its ranks share.
+type localGroup struct {
+	world   *localWorld
+	members []int // world rank of each rank
+	root    bool  // the first communicator, which cannot be freed
+	boxes   [numPlanes][]localBox
+
+	mu   sync.Mutex
+	open []*round // the collective calls that some ranks have still to enter
+	base uint64   // number of the first of them
+}
+
+// The planes of a communicator: messages of one never match receives of another.
+const (
+	userPlane = iota
+	systemPlane
+	numPlanes
+)
+
+func newGroup(w *localWorld, members []int, root bool) *localGroup {
+	g := &localGroup{world: w, members: members, root: root}
+	for i := range g.boxes {
+		g.boxes[i] = make([]localBox, len(members))
+	}
+	return g
+}
+
+func (g *localGroup) comms() []*local {
+	list := make([]*local, len(g.members))
+	for i := range list {
+		list[i] = g.comm(i)
+	}
+	return list
+}
+
+func (g *localGroup) comm(rank int) *local {
+	return &local{g: g, w: g.world, rank: rank, proc: &g.world.procs[g.members[rank]]}
+}
+
+// local is the communicator of one goroutine rank.
+type local struct {
+	g    *localGroup
+	w    *localWorld
+	proc *localProc
+	rank int
+	seq  uint64 // collective calls entered; under the lock of the group
+
+	inside atomic.Bool // a goroutine is in a collective call
+	freed  atomic.Bool
+}
+
+var _ Comm = (*local)(nil)
+
+// Serial returns a communicator of one rank. It needs no MPI library. Abort exits the process.
+func Serial() Comm {
+	_, c := newLocal(1, os.Exit)
+	return c[0]
+}
+
+func (c *local) Rank() int        { return c.rank }
+func (c *local) Size() int        { return len(c.g.members) }
+func (c *local) Stats() Stats     { return c.proc.stats.snapshot() }
+func (c *local) system() plane    { return c }
+func (c *local) tally() *counters { return &c.proc.stats }
+
+func (c *local) Barrier() error { return c.BarrierContext(context.Background()) }
+
+func (c *local) BarrierContext(ctx context.Context) error {
+	_, err := c.meet(ctx, call{op: "barrier"}, nil, nil)
+	c.proc.stats.collective(0, 0)
+	return err
+}
+
+func (c *local) Agree(err error) error { return AgreeOn(c, err) }
+
+func (c *local) Dup() (Comm, error) { return c.split("dup", 0, c.rank) }
+
+func (c *local) SplitNode() (Comm, error) { return c.split("split node", 0, c.rank) }
+
+func (c *local) Split(color, key int) (Comm, error) { return c.split("split", color, key) }
+
+// split deposits colour and key; the last rank makes the groups, each rank takes its own.
+func (c *local) split(op string, color, key int) (Comm, error) {
+	r, err := c.meet(context.Background(), call{op: op},
+		func(r *round) {
+			r.alloc2(c.Size())
+			r.ints[2*c.rank], r.ints[2*c.rank+1] = int64(color), int64(key)
+		},
+		func(r *round) { r.comms = c.g.divide(r.ints) })
+	c.proc.stats.collective(0, 0)
+	if err != nil {
+		return nil, err
+	}
+	if mine := r.comms[c.rank]; mine != nil {
+		return mine, nil
+	}
+	return nil, nil
+}
+
+// divide sorts the ranks by colour, key and rank, and makes a group of every run of one colour. choice holds colour and
+// key of each rank.
+func (g *localGroup) divide(choice []int64) []*local {
+	order := make([]int, 0, len(g.members))
+	for r := range g.members {
+		if choice[2*r] >= 0 {
+			order = append(order, r)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		return slices.Compare(choice[2*a:2*a+2], choice[2*b:2*b+2])
+	})
+	out := make([]*local, len(g.members))
+	for i := 0; i < len(order); {
+		j := i
+		var members []int
+		for ; j < len(order) && choice[2*order[j]] == choice[2*order[i]]; j++ {
+			members = append(members, g.members[order[j]])
+		}
+		sub := newGroup(g.world, members, false)
+		for k := range members {
+			out[order[i+k]] = sub.comm(k)
+		}
+		i = j
+	}
+	return out
+}
+
+func (c *local) Free() error {
+	if c.g.root {
+		return errf("free", ErrComm, "the first communicator cannot be freed")
+	}
+	_, err := c.meet(context.Background(), call{op: "free"}, nil, nil)
+	c.freed.Store(true)
+	return err
+}
+
+func (c *local) Abort(code int) {
+	if c.w.exit != nil {
+		c.w.exit(code)
+	}
+	c.w.fail(&RankError{Rank: c.g.members[c.rank], Err: &AbortError{ExitCode: code}})
+	runtime.Goexit()
+}

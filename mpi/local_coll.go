@@ -1,0 +1,309 @@
+package mpi
+
+import (
+	"context"
+	"math"
+)
+
+// call is what all ranks of one collective call must have in common.
+type call struct {
+	op   string
+	root int
+	red  Op
+	n    int // length of a reduction
+}
+
+// round is one collective call of a group. Ranks put their part in under the lock of the group; the last one computes
+// the result and closes done, so that a call costs each rank one lock and one wake-up, whatever the number of ranks.
+type round struct {
+	call
+	arrived int
+	err     error
+	done    chan struct{}
+
+	bytes [][]byte   // one part per rank
+	total int        // bytes in them
+	parts [][][]byte // one list per rank
+	ints  []int64    // per rank, or the running result of a reduction
+	comms []*local
+	file  *sharedFile
+}
+
+func (r *round) alloc2(n int) {
+	if r.ints == nil {
+		r.ints = make([]int64, 2*n)
+	}
+}
+
+// meet is one collective call: deposit runs for every rank, finish once after the last, both under the group's lock.
+func (c *local) meet(ctx context.Context, what call, deposit, finish func(*round)) (*round, error) {
+	if err := c.usable(what.op); err != nil {
+		return nil, err
+	}
+	if !c.inside.CompareAndSwap(false, true) {
+		panic("mpi: " + what.op + ": two goroutines of a rank are in collective calls of one communicator")
+	}
+	defer c.inside.Store(false)
+	g := c.g
+	g.mu.Lock()
+	k := int(c.seq - g.base) // above 0 only after a barrier that was given up
+	c.seq++
+	for len(g.open) <= k {
+		g.open = append(g.open, &round{call: what, done: make(chan struct{})})
+	}
+	r := g.open[k]
+	if r.call != what {
+		r.err = errf(what.op, ErrMismatch, "rank %d calls %s while others call %s", c.rank, what, r.call)
+	} else if deposit != nil {
+		deposit(r)
+	}
+	r.arrived++
+	if r.arrived == len(g.members) {
+		g.open[0] = nil
+		g.open = g.open[1:] // rounds are completed in order
+		g.base++
+		if r.err == nil && finish != nil {
+			finish(r)
+		}
+		close(r.done)
+	}
+	g.mu.Unlock()
+	return r, c.waitRound(ctx, r)
+}
+
+func (c *local) waitRound(ctx context.Context, r *round) error {
+	var err error
+	select {
+	case <-r.done:
+		return r.err
+	case <-c.w.failed:
+		err = c.w.cancelled(r.op)
+	case <-ctx.Done():
+		err = &Error{Op: r.op, Class: ErrCancelled, Msg: "given up: " + ctx.Err().Error(), err: ctx.Err()}
+	}
+	select {
+	case <-r.done: // complete after all: every rank must see the same
+		return r.err
+	default:
+		return err
+	}
+}
+
+func (w call) String() string {
+	switch {
+	case w.n > 0:
+		return w.op + " " + w.red.String() + " of " + itoa(w.n) + " values"
+	case w.root > 0:
+		return w.op + " from root " + itoa(w.root)
+	}
+	return w.op
+}
+
+func (c *local) Bcast(b []byte, root int) ([]byte, error) {
+	if err := checkRoot("bcast", root, c.Size()); err != nil {
+		return nil, err
+	}
+	var shared [][]byte
+	if c.rank == root {
+		shared = [][]byte{copyOf(b)}
+	}
+	r, err := c.meet(context.Background(), call{op: "bcast", root: root}, func(r *round) {
+		if shared != nil {
+			r.bytes = shared
+		}
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.rank == root {
+		c.proc.stats.collective(len(b), 0)
+		return b, nil
+	}
+	c.proc.stats.collective(0, len(r.bytes[0]))
+	return r.bytes[0], nil
+}
+
+func (c *local) Gather(b []byte, root int) ([][]byte, error) {
+	if err := checkRoot("gather", root, c.Size()); err != nil {
+		return nil, err
+	}
+	return c.collect(call{op: "gather", root: root}, b, c.rank == root)
+}
+
+func (c *local) Allgather(b []byte) ([][]byte, error) {
+	return c.collect(call{op: "allgather"}, b, true)
+}
+
+// collect gathers every rank's bytes into one list, which those who want it share.
+func (c *local) collect(what call, b []byte, want bool) ([][]byte, error) {
+	own := copyOf(b)
+	r, err := c.meet(context.Background(), what, func(r *round) {
+		if r.bytes == nil {
+			r.bytes = make([][]byte, c.Size())
+		}
+		r.bytes[c.rank] = own
+		r.total += len(own)
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if !want {
+		c.proc.stats.collective(len(b), 0)
+		return nil, nil
+	}
+	c.proc.stats.collective(len(b), r.total)
+	return r.bytes, nil
+}
+
+func (c *local) Scatter(parts [][]byte, root int) ([]byte, error) {
+	if err := checkRoot("scatter", root, c.Size()); err != nil {
+		return nil, err
+	}
+	var own [][]byte
+	if c.rank == root {
+		own = copyParts(parts)
+	}
+	r, err := c.meet(context.Background(), call{op: "scatter", root: root}, func(r *round) {
+		if c.rank == root {
+			r.bytes = own
+		}
+	}, func(r *round) {
+		if len(r.bytes) != c.Size() {
+			r.err = errf("scatter", ErrCount, "root gives %d parts for %d ranks", len(r.bytes), c.Size())
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.proc.stats.collective(totalLen(own), len(r.bytes[c.rank]))
+	return r.bytes[c.rank], nil
+}
+
+func (c *local) Alltoall(parts [][]byte) ([][]byte, error) {
+	own := copyParts(parts)
+	r, err := c.meet(context.Background(), call{op: "alltoall"}, func(r *round) {
+		if r.parts == nil {
+			r.parts = make([][][]byte, c.Size())
+		}
+		r.parts[c.rank] = own
+		if len(own) != c.Size() && r.err == nil {
+			r.err = errf("alltoall", ErrCount, "rank %d gives %d parts for %d ranks", c.rank, len(own), c.Size())
+		}
+	}, nil)
+	if err != nil {
+		return nil, err
+	}
+	got := make([][]byte, c.Size())
+	for i := range got {
+		got[i] = r.parts[i][c.rank]
+	}
+	c.proc.stats.collective(totalLen(own), totalLen(got))
+	return got, nil
+}
+
+// copyParts copies small parts into one block and large ones each into its own, so that a part that is kept does not
+// keep much more memory alive than itself.
+func copyParts(parts [][]byte) [][]byte {
+	const small = 1 << 10
+	total := 0
+	for _, p := range parts {
+		if len(p) <= small {
+			total += len(p)
+		}
+	}
+	block := make([]byte, 0, total)
+	out := make([][]byte, len(parts))
+	for i, p := range parts {
+		if len(p) > small {
+			out[i] = copyOf(p)
+			continue
+		}
+		at := len(block)
+		block = append(block, p...)
+		out[i] = block[at:len(block):len(block)]
+	}
+	return out
+}
+
+func (c *local) Exscan(v int64) (int64, error) {
+	r, err := c.meet(context.Background(), call{op: "exscan"}, func(r *round) {
+		r.alloc2(c.Size())
+		copy(r.ints[2*c.rank:], splitSum([]int64{v}))
+	}, func(r *round) {
+		var acc [2]int64
+		for i := range c.Size() {
+			var sum [1]int64
+			if !joinSum(sum[:], acc[:]) {
+				r.err = errf("exscan", ErrOverflow, "the sum of the ranks below %d does not fit 64 bits", i)
+				return
+			}
+			acc[0] += r.ints[2*i]
+			acc[1] += r.ints[2*i+1]
+			r.ints[i] = sum[0] // slot i is read already
+		}
+	})
+	if err != nil {
+		return 0, err
+	}
+	c.proc.stats.collective(8, 8)
+	return r.ints[c.rank], nil
+}
+
+func (c *local) AllreduceInt64(v []int64, op Op) error {
+	return c.reduce(call{op: "allreduce", red: op, n: len(v)}, v, true)
+}
+
+func (c *local) ReduceInt64(v []int64, op Op, root int) error {
+	if err := checkRoot("reduce", root, c.Size()); err != nil {
+		return err
+	}
+	return c.reduce(call{op: "reduce", red: op, n: len(v), root: root}, v, root == c.rank)
+}
+
+func (c *local) reduce(what call, v []int64, want bool) error {
+	if what.red >= numOps {
+		return errf(what.op, ErrOp, "unknown reduction %d", what.red)
+	}
+	in := v
+	if what.red == Sum {
+		in = splitSum(v)
+	}
+	r, err := c.meet(context.Background(), what, func(r *round) {
+		if r.arrived == 0 {
+			r.ints = append(make([]int64, 0, len(in)), in...)
+			return
+		}
+		combine(r.ints, in, what.red)
+	}, func(r *round) {
+		if what.red != Sum {
+			return
+		}
+		out := make([]int64, what.n)
+		if !joinSum(out, r.ints) {
+			r.err = errf(what.op, ErrOverflow, "a sum does not fit 64 bits")
+		}
+		r.ints = out
+	})
+	if err != nil {
+		return err
+	}
+	c.proc.stats.collective(8*len(v), 0)
+	if want {
+		copy(v, r.ints)
+	}
+	return nil
+}
+
+func (c *local) reduceMin(v int64) (int64, error) {
+	r, err := c.meet(context.Background(), call{op: "agree"}, func(r *round) {
+		if r.ints == nil {
+			r.ints = []int64{math.MaxInt64}
+		}
+		r.ints[0] = min(r.ints[0], v)
+	}, nil)
+	if err != nil {
+		return 0, err
+	}
+	c.proc.stats.collective(8, 8)
+	return r.ints[0], nil
+}

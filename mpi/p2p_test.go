@@ -1,0 +1,307 @@
+package mpi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"runtime"
+	"sync"
+)
+
+func testBarrier(t *rankTest, c Comm) {
+	for range 5 {
+		t.ok("barrier", c.Barrier())
+		t.ok("barrier with context", c.BarrierContext(context.Background()))
+	}
+}
+
+// A barrier that one rank gives up must not hold up the others, nor shift the collectives behind it.
+func testBarrierGivenUp(t *rankTest, c Comm) {
+	for i := range 5 {
+		ctx, cancel := context.WithCancel(context.Background())
+		if c.Rank() == i%c.Size() {
+			cancel()
+		}
+		err := c.BarrierContext(ctx)
+		if err != nil && (c.Rank() != i%c.Size() || !errors.Is(err, ErrCancelled) || !errors.Is(err, context.Canceled)) {
+			t.fatalf("rank %d: %v", c.Rank(), err)
+		}
+		cancel()
+		v := []int64{int64(c.Rank() + i)}
+		t.ok("allreduce", c.AllreduceInt64(v, Max))
+		if v[0] != int64(c.Size()-1+i) {
+			t.fatalf("round %d: maximum %d", i, v[0])
+		}
+	}
+}
+
+func testRing(t *rankTest, c Comm) {
+	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	for k, n := range lengths {
+		if c.Size() > 16 && n > testChunk {
+			continue
+		}
+		r, err := c.Irecv(left, k)
+		t.ok("irecv", err)
+		t.ok("send", c.Send(pattern(n, c.Rank(), k), right, k))
+		t.ok("wait", c.Wait(r))
+		t.equal("ring", r.Data(), pattern(n, left, k))
+		if r.Status() != (Status{left, k, n}) {
+			t.fatalf("status %+v", r.Status())
+		}
+	}
+	// The blocking form: even ranks send first.
+	if c.Size()%2 == 0 {
+		for pass := range 2 {
+			if c.Rank()%2 == pass {
+				t.ok("send", c.Send(pattern(eagerLimit+9, c.Rank(), 3), right, 3))
+				continue
+			}
+			b, st, err := c.Recv(left, AnyTag)
+			t.ok("recv", err)
+			t.equal("blocking ring", b, pattern(eagerLimit+9, left, 3))
+			if st.Source != left || st.Tag != 3 || st.Len != len(b) {
+				t.fatalf("status %+v", st)
+			}
+		}
+	}
+}
+
+// Rank 0 receives messages of different lengths from everybody with wildcards: each must come whole, and those of one
+// sender in order.
+func testWildcards(t *rankTest, c Comm) {
+	const each = 3
+	length := func(rank, k int) int { return (rank*37 + k*1999) % 6000 }
+	if c.Rank() != 0 {
+		for k := range each {
+			t.ok("send", c.Send(pattern(length(c.Rank(), k), c.Rank(), k), 0, k+1))
+		}
+		return
+	}
+	next := make([]int, c.Size())
+	for range each * (c.Size() - 1) {
+		b, st, err := c.Recv(AnySource, AnyTag)
+		t.ok("recv", err)
+		k := next[st.Source]
+		next[st.Source]++
+		if st.Tag != k+1 {
+			t.fatalf("message %d of rank %d has tag %d", k, st.Source, st.Tag)
+		}
+		t.equal("message", b, pattern(length(st.Source, k), st.Source, k))
+	}
+}
+
+func testTags(t *rankTest, c Comm) {
+	switch c.Rank() {
+	case 0:
+		var reqs []*Request
+		for _, tag := range []int{1, 2, MaxTag, 0} {
+			r, err := c.Isend(pattern(5000+tag%7, 0, tag), 1, tag)
+			t.ok("isend", err)
+			reqs = append(reqs, r)
+		}
+		t.ok("wait", c.Wait(reqs...))
+	case 1:
+		for _, tag := range []int{MaxTag, 0, 2, 1} {
+			b, st, err := c.Recv(AnySource, tag)
+			t.ok("recv", err)
+			t.equal("tagged", b, pattern(5000+tag%7, 0, tag))
+			if st.Tag != tag {
+				t.fatalf("tag %d, want %d", st.Tag, tag)
+			}
+		}
+	}
+}
+
+func testRequests(t *rankTest, c Comm) {
+	n := c.Size()
+	var reqs []*Request
+	for i := range n {
+		r, err := c.Irecv(i, 9)
+		t.ok("irecv", err)
+		reqs = append(reqs, r)
+	}
+	for i := range n {
+		r, err := c.Isend(pattern(partLen(c.Rank(), i)*20, c.Rank(), i), i, 9)
+		t.ok("isend", err)
+		reqs = append(reqs, r, nil)
+	}
+	t.ok("wait", c.Wait(reqs...))
+	t.ok("wait again", c.Wait(reqs...))
+	for i := range n {
+		t.equal("request", reqs[i].Data(), pattern(partLen(i, c.Rank())*20, i, c.Rank()))
+		if reqs[i].Err() != nil || reqs[i].Status().Source != i {
+			t.fatalf("request %d: %v %+v", i, reqs[i].Err(), reqs[i].Status())
+		}
+	}
+}
+
+// Receives that could match the same message get messages in the order in which they were posted.
+func testPostedOrder(t *rankTest, c Comm) {
+	switch c.Rank() {
+	case 0:
+		r1, err := c.Irecv(AnySource, AnyTag)
+		t.ok("irecv", err)
+		r2, err := c.Irecv(1, 5)
+		t.ok("irecv", err)
+		r3, err := c.Irecv(AnySource, 5)
+		t.ok("irecv", err)
+		if _, _, ok, err := c.TryRecv(AnySource, AnyTag); ok || err != nil {
+			t.fatalf("a receive got past the posted ones: %v %v", ok, err)
+		}
+		t.ok("wait for the last", c.Wait(r3))
+		t.ok("wait", c.Wait(r2, r1))
+		for i, r := range []*Request{r1, r2, r3} {
+			t.equal(fmt.Sprint("posted ", i), r.Data(), pattern(3000*i, 1, i))
+		}
+	case 1:
+		for i := range 3 {
+			t.ok("send", c.Send(pattern(3000*i, 1, i), 0, 5))
+		}
+	}
+}
+
+func testWaitSome(t *rankTest, c Comm) {
+	if c.Rank() != 0 {
+		t.ok("send", c.Send(pattern(c.Rank()*100, c.Rank(), 1), 0, 4))
+		return
+	}
+	reqs := make([]*Request, c.Size())
+	for i := 1; i < c.Size(); i++ {
+		var err error
+		reqs[i], err = c.Irecv(i, 4)
+		t.ok("irecv", err)
+	}
+	seen := map[int]bool{}
+	for {
+		list, err := c.WaitSome(reqs)
+		t.ok("wait some", err)
+		if len(list) == 0 {
+			break
+		}
+		for _, i := range list {
+			if seen[i] {
+				t.fatalf("request %d reported twice", i)
+			}
+			seen[i] = true
+			t.equal("request", reqs[i].Data(), pattern(i*100, i, 1))
+		}
+	}
+	if len(seen) != c.Size()-1 {
+		t.fatalf("%d requests reported", len(seen))
+	}
+}
+
+func testTryRecv(t *rankTest, c Comm) {
+	if _, _, ok, err := c.TryRecv(AnySource, AnyTag); ok || err != nil {
+		t.fatalf("something arrived: %v %v", ok, err)
+	}
+	t.ok("barrier", c.Barrier())
+	switch c.Rank() {
+	case 1:
+		t.ok("send", c.Send(pattern(200000, 1, 0), 0, 8))
+	case 0:
+		for {
+			b, st, ok, err := c.TryRecv(1, AnyTag)
+			t.ok("try recv", err)
+			if ok {
+				t.equal("message", b, pattern(200000, 1, 0))
+				if st != (Status{1, 8, 200000}) {
+					t.fatalf("status %+v", st)
+				}
+				break
+			}
+			runtime.Gosched()
+		}
+	}
+	t.ok("barrier", c.Barrier())
+}
+
+// Every rank sends a random set of messages to random ranks; all ranks know the whole set from the same seed.
+func testRandomMessages(t *rankTest, c Comm) {
+	rng := rand.New(rand.NewSource(int64(c.Size())))
+	type message struct{ from, to, tag, n int }
+	var all []message
+	for range 20 * min(c.Size(), 16) {
+		n := rng.Intn(6000)
+		if rng.Intn(10) == 0 {
+			n = rng.Intn(150000)
+		}
+		all = append(all, message{rng.Intn(c.Size()), rng.Intn(c.Size()), rng.Intn(3), n})
+	}
+	var sends []*Request
+	expect := 0
+	for i, m := range all {
+		if m.to == c.Rank() {
+			expect++
+		}
+		if m.from == c.Rank() {
+			r, err := c.Isend(pattern(m.n, m.from, i), m.to, m.tag)
+			t.ok("isend", err)
+			sends = append(sends, r)
+		}
+	}
+	taken := make([]bool, len(all))
+	for range expect {
+		b, st, err := c.Recv(AnySource, AnyTag)
+		t.ok("recv", err)
+		for i, m := range all { // the first that is open, of this sender: order of one sender is kept
+			if !taken[i] && m.from == st.Source && m.to == c.Rank() {
+				taken[i] = true
+				t.equal("message", b, pattern(m.n, m.from, i))
+				if st.Tag != m.tag {
+					t.fatalf("tag %d, want %d", st.Tag, m.tag)
+				}
+				break
+			}
+		}
+	}
+	t.ok("wait", c.Wait(sends...))
+	t.ok("barrier", c.Barrier())
+}
+
+// Several goroutines of a rank send and receive while another is in collective calls.
+func testGoroutines(t *rankTest, c Comm) {
+	right, left := (c.Rank()+1)%c.Size(), (c.Rank()+c.Size()-1)%c.Size()
+	errs := make([]error, 3)
+	var wg sync.WaitGroup
+	for g := range errs {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			errs[g] = goroutineRing(c, left, right, 10+g)
+		}()
+	}
+	for i := range 3 {
+		v, err := c.Exscan(int64(i))
+		t.ok("exscan", err)
+		if v != int64(i*c.Rank()) {
+			t.fatalf("exscan %d", v)
+		}
+		t.ok("barrier", c.Barrier())
+	}
+	wg.Wait()
+	t.ok("goroutines", errors.Join(errs...))
+}
+
+func goroutineRing(c Comm, left, right, tag int) error {
+	for i := range 5 {
+		n := 40000 * i
+		r, err := c.Isend(pattern(n, c.Rank(), tag+i), right, tag)
+		if err != nil {
+			return err
+		}
+		b, _, err := c.Recv(left, tag)
+		if err != nil {
+			return err
+		}
+		if string(b) != string(pattern(n, left, tag+i)) {
+			return fmt.Errorf("tag %d message %d differs", tag, i)
+		}
+		if err := c.Wait(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,95 @@
+package mpi
+
+// TreeReduce merges the values of all ranks into one, returned on rank 0; the other ranks get the zero value.
+//
+// The tree is binomial over neighbours: at level k every rank whose number is an odd multiple of 2^k sends to the rank
+// 2^k below it and is done. So merge(a, b) is always called with a covering a contiguous range of ranks and b the range
+// right above it, and merge need be associative only, not commutative. Each rank sends at most once and receives at
+// most ceil(log2 P) times; it holds its own value, one received encoding and what merge returns.
+//
+// A failing enc, dec or merge stops the merging on its path and nothing else: every rank returns the same AgreedError.
+// Stats.Levels counts the messages and bytes of each level. Collective.
+func TreeReduce[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte) (T, error),
+	merge func(a, b T) (T, error),
+) (T, error) {
+	var zero T
+	v, err := treeClimb(c, v, enc, dec, merge)
+	if err := c.Agree(err); err != nil {
+		return zero, err
+	}
+	if c.Rank() != 0 {
+		return zero, nil
+	}
+	return v, nil
+}
+
+// treeClimb is TreeReduce without the agreement.
+func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte) (T, error),
+	merge func(a, b T) (T, error),
+) (T, error) {
+	var failed error
+	sys, rank := c.system(), c.Rank()
+	for level, bit := 0, 1; bit < c.Size(); level, bit = level+1, bit*2 {
+		if rank&bit != 0 {
+			var b []byte
+			if failed == nil {
+				b, failed = enc(v)
+			}
+			if err := treeSend(sys, b, rank-bit, level, failed == nil); failed == nil {
+				failed = err
+			}
+			break
+		}
+		if rank+bit >= c.Size() {
+			continue
+		}
+		b, ok, err := treeRecv(sys, rank+bit, level)
+		if err != nil {
+			return v, err
+		}
+		if failed != nil || !ok {
+			continue
+		}
+		w, err := dec(b)
+		if err == nil {
+			v, err = merge(v, w)
+		}
+		failed = err
+	}
+	return v, failed
+}
+
+// treeSend sends one encoding. Only behind an empty one follows a second message of one byte, which says whether the
+// encoding is empty (1) or missing because this rank failed (0).
+func treeSend(sys plane, b []byte, to, level int, ok bool) error {
+	if !ok {
+		b = nil
+	}
+	sys.tally().level(level, Level{SentMessages: 1, SentBytes: int64(len(b))})
+	if err := sys.sysSend(b, to, tagTree); err != nil || len(b) > 0 {
+		return err
+	}
+	mark := []byte{0}
+	if ok {
+		mark[0] = 1
+	}
+	sys.tally().level(level, Level{SentMessages: 1, SentBytes: 1})
+	return sys.sysSend(mark, to, tagTree)
+}
+
+func treeRecv(sys plane, from, level int) (b []byte, ok bool, err error) {
+	b, err = sys.sysRecv(from, tagTree)
+	if err != nil {
+		return nil, false, err
+	}
+	sys.tally().level(level, Level{ReceivedMessages: 1, ReceivedBytes: int64(len(b))})
+	if len(b) > 0 {
+		return b, true, nil
+	}
+	mark, err := sys.sysRecv(from, tagTree)
+	if err != nil {
+		return nil, false, err
+	}
+	sys.tally().level(level, Level{ReceivedMessages: 1, ReceivedBytes: 1})
+	return b, len(mark) == 1 && mark[0] == 1, nil
+}

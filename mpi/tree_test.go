@@ -1,0 +1,120 @@
+package mpi
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// span is a value that knows which ranks it covers, and refuses to be merged with anything but its right neighbour.
+type span struct {
+	from, to int
+	load     string
+}
+
+func encSpan(s span) ([]byte, error) { return fmt.Appendf(nil, "%d %d %s", s.from, s.to, s.load), nil }
+
+func decSpan(b []byte) (s span, err error) {
+	head, load, _ := strings.Cut(string(b), "/")
+	_, err = fmt.Sscanf(head, "%d %d", &s.from, &s.to)
+	if load != "" {
+		s.load = "/" + load
+	}
+	return s, err
+}
+
+func mergeSpan(a, b span) (span, error) {
+	if a.to != b.from {
+		return a, fmt.Errorf("%d..%d is no neighbour of %d..%d", a.from, a.to, b.from, b.to)
+	}
+	return span{a.from, b.to, a.load + b.load}, nil
+}
+
+func testTreeReduce(t *rankTest, c Comm) {
+	before := c.Stats().Levels
+	s, err := TreeReduce(c, span{c.Rank(), c.Rank() + 1, fmt.Sprintf("/%d", c.Rank())}, encSpan, decSpan, mergeSpan)
+	t.ok("tree reduce", err)
+	want := span{}
+	if c.Rank() == 0 {
+		want.to = c.Size()
+		for r := range c.Size() {
+			want.load += fmt.Sprintf("/%d", r)
+		}
+	}
+	if s != want {
+		t.fatalf("got %.60v, want %.60v", s, want)
+	}
+	checkLevels(t, c, before)
+	// Empty encodings are values like others.
+	n, err := TreeReduce(c, 1, func(int) ([]byte, error) { return nil, nil }, func(b []byte) (int, error) { return 1 + len(b), nil },
+		func(a, b int) (int, error) { return a + b, nil })
+	t.ok("tree reduce of empty values", err)
+	if kids := bits.Len(uint(c.Size() - 1)); c.Rank() == 0 && n != 1+kids {
+		t.fatalf("%d, want one for each of %d children and for itself", n, kids)
+	}
+}
+
+// checkLevels compares the counted messages of each level with the tree: at level k every odd multiple of 2^k sends.
+func checkLevels(t *rankTest, c Comm, before []Level) {
+	depth := bits.Len(uint(c.Size() - 1))
+	v := make([]int64, 4*depth)
+	for k, l := range c.Stats().Levels {
+		if k >= depth {
+			break
+		}
+		if k < len(before) {
+			l.SentMessages -= before[k].SentMessages
+			l.SentBytes -= before[k].SentBytes
+			l.ReceivedMessages -= before[k].ReceivedMessages
+			l.ReceivedBytes -= before[k].ReceivedBytes
+		}
+		v[4*k], v[4*k+1], v[4*k+2], v[4*k+3] = l.SentMessages, l.SentBytes, l.ReceivedMessages, l.ReceivedBytes
+	}
+	t.ok("allreduce", c.AllreduceInt64(v, Sum))
+	for k := range depth {
+		want := int64((c.Size() + 1<<k - 1) >> (k + 1))
+		if v[4*k] != want || v[4*k+2] != want || v[4*k+1] != v[4*k+3] || v[4*k+1] == 0 {
+			t.fatalf("level %d: sent %d messages %d bytes, received %d messages %d bytes, want %d messages",
+				k, v[4*k], v[4*k+1], v[4*k+2], v[4*k+3], want)
+		}
+	}
+}
+
+// Whatever fails wherever, every rank gets the same error, and the next reduction works.
+func testTreeReduceFailure(t *rankTest, c Comm) {
+	last := c.Size() - 1
+	fail := errors.New("cannot encode")
+	cases := []struct {
+		name, text string
+		enc        func(span) ([]byte, error)
+		dec        func([]byte) (span, error)
+		merge      func(a, b span) (span, error)
+	}{
+		{"encode", fmt.Sprintf("rank %d: cannot encode", last), func(s span) ([]byte, error) {
+			if c.Rank() == last {
+				return nil, fail
+			}
+			return encSpan(s)
+		}, decSpan, mergeSpan},
+		{"decode", "rank 0: bad bytes", encSpan, func(b []byte) (span, error) {
+			if c.Rank() == 0 {
+				return span{}, errors.New("bad bytes")
+			}
+			return decSpan(b)
+		}, mergeSpan},
+		{"merge", "rank 0: cannot merge", encSpan, decSpan, func(a, b span) (span, error) {
+			if c.Rank() == 0 {
+				return span{}, errors.New("cannot merge")
+			}
+			return mergeSpan(a, b)
+		}},
+	}
+	for _, k := range cases {
+		s, err := TreeReduce(c, span{from: c.Rank(), to: c.Rank() + 1}, k.enc, k.dec, k.merge)
+		if err == nil || err.Error() != k.text || s != (span{}) {
+			t.fatalf("%s: got %v, %v, want %q", k.name, s, err, k.text)
+		}
+	}
+	testTreeReduce(t, c)
+}

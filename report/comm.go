@@ -1,0 +1,202 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Comm is who sends how much to whom.
+type Comm struct {
+	Messages  *big.Int        `json:"messages"` // sent
+	Bytes     *big.Int        `json:"bytes"`
+	Pairs     []Pair          `json:"matrix"`        // by (from, to)
+	Unknown   Unknown         `json:"unknown"`       // messages whose partner the definitions do not name
+	Comms     []Communicator  `json:"communicators"` // used ones, in the order of their references
+	Operation []CollOperation `json:"collectives"`   // in the order of the definitions
+}
+
+// Pair is the messages from one process to another. Sent ones come from the
+// sender's rows, received ones from the receiver's; they differ where messages
+// were not matched.
+type Pair struct {
+	From          uint32 `json:"from"`
+	To            uint32 `json:"to"`
+	Messages      uint64 `json:"messages"`
+	Bytes         uint64 `json:"bytes"`
+	Received      uint64 `json:"received"`
+	ReceivedBytes uint64 `json:"received_bytes"`
+}
+
+// Unknown counts messages whose partner the definitions do not name.
+type Unknown struct {
+	Sent     uint64 `json:"sent"`
+	Received uint64 `json:"received"`
+}
+
+// Communicator is the use of one communicator.
+type Communicator struct {
+	Ref       uint32   `json:"communicator"`
+	Name      string   `json:"name"`
+	Size      int      `json:"size"` // 0: the definitions do not tell
+	Channels  uint64   `json:"channels"`
+	Messages  *big.Int `json:"messages"`
+	Bytes     *big.Int `json:"bytes"`
+	CollCalls *big.Int `json:"collective_calls"` // of all members
+	Instances uint64   `json:"collectives"`      // operations, one for all members together
+	CollBytes *big.Int `json:"collective_bytes"` // sent
+	counts    [4]wide  // messages, bytes, calls, sent
+	process   uint32   // the one in hand, and its calls
+	calls     uint64
+}
+
+// CollOperation is the use of one collective operation.
+type CollOperation struct {
+	Region uint32   `json:"region"`
+	Name   string   `json:"name"`
+	Calls  *big.Int `json:"calls"` // of all members
+	Time   *big.Int `json:"time"`  // in the calls
+	Bytes  *big.Int `json:"bytes"` // sent and received
+}
+
+// Comm adds up the channels of all locations.
+func (r *Run) Comm(s *Summary) (*Comm, []Lost, error) {
+	t := commTable{r: r, comms: map[uint32]*Communicator{}}
+	var lost []Lost
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if err := t.add(p); err != nil {
+			err = fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
+			if !partial(err) {
+				return nil, nil, err
+			}
+			lost = append(lost, r.lost(p, "comm", err))
+		}
+	}
+	c := &Comm{Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}
+	var messages, bytes wide
+	for i := range c.Pairs {
+		messages.add(c.Pairs[i].Messages)
+		bytes.add(c.Pairs[i].Bytes)
+	}
+	c.Messages, c.Bytes = messages.big(), bytes.big()
+	all, err := r.totals(s)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, x := range all.Regions {
+		if x.class&xtf.ClassColl != 0 {
+			c.Operation = append(c.Operation, CollOperation{x.Region, x.Name, x.Calls, x.Inclusive, x.Bytes})
+		}
+	}
+	return c, lost, nil
+}
+
+// commTable gathers the channels.
+type commTable struct {
+	r       *Run
+	pairs   []Pair
+	sorted  int // pairs that are in order and joined
+	unknown Unknown
+	comms   map[uint32]*Communicator
+}
+
+func (t *commTable) add(p trace.P) error {
+	process, _ := t.r.Defs.Process(p)
+	pairs, unknown := []Pair(nil), Unknown{}
+	type use struct {
+		comm uint32
+		x    xtf.Channel
+	}
+	var uses []use
+	err := t.r.rows(xtf.Proc(p), xtf.TypeChannel, func(row []byte) {
+		var x xtf.Channel
+		x.Load(row)
+		peer, comm := uint32(x.Key>>32), uint32(x.Key)
+		uses = append(uses, use{comm, x})
+		switch {
+		case x.Direction == xtf.ChannelColl:
+		case peer == trace.UnknownProcess && x.Direction == xtf.ChannelSend:
+			unknown.Sent += x.Count
+		case peer == trace.UnknownProcess:
+			unknown.Received += x.Count
+		case x.Direction == xtf.ChannelSend:
+			pairs = append(pairs, Pair{From: process, To: peer, Messages: x.Count, Bytes: x.Bytes})
+		default:
+			pairs = append(pairs, Pair{From: peer, To: process, Received: x.Count, ReceivedBytes: x.Bytes})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	t.unknown.Sent += unknown.Sent
+	t.unknown.Received += unknown.Received
+	for i := range uses {
+		t.use(uses[i].comm, process, &uses[i].x)
+	}
+	t.pairs = append(t.pairs, joinPairs(pairs)...)
+	if len(t.pairs) > 2*t.sorted+1<<16 { // the two sides of a pair come from different locations
+		t.pairs = joinPairs(t.pairs)
+		t.sorted = len(t.pairs)
+	}
+	return nil
+}
+
+// use adds a channel of a process to its communicator.
+func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
+	c := t.comms[ref]
+	if c == nil {
+		c = &Communicator{Ref: ref, Name: t.r.CommName(ref), Size: t.r.Defs.CommSize(ref)}
+		t.comms[ref] = c
+	}
+	switch x.Direction {
+	case xtf.ChannelSend:
+		c.Channels++
+		c.counts[0].add(x.Count)
+		c.counts[1].add(x.Bytes)
+	case xtf.ChannelColl:
+		c.counts[2].add(x.Count)
+		c.counts[3].add(x.Bytes)
+		if t.r.Defs.IsSelf(ref) {
+			c.Instances += x.Count
+			break
+		}
+		if c.process != process {
+			c.process, c.calls = process, 0
+		}
+		c.calls += x.Count
+		c.Instances = max(c.Instances, c.calls)
+	}
+}
+
+func (t *commTable) used() []Communicator {
+	list := []Communicator{}
+	for _, c := range t.comms {
+		c.Messages, c.Bytes, c.CollCalls, c.CollBytes = c.counts[0].big(), c.counts[1].big(), c.counts[2].big(), c.counts[3].big()
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b Communicator) int { return cmp.Compare(a.Ref, b.Ref) })
+	return list
+}
+
+// joinPairs sorts by (from, to) and adds up equal pairs, in place.
+func joinPairs(list []Pair) []Pair {
+	slices.SortFunc(list, func(a, b Pair) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.To, b.To)) })
+	n := 0
+	for i, x := range list {
+		if i > 0 && x.From == list[n-1].From && x.To == list[n-1].To {
+			y := &list[n-1]
+			y.Messages += x.Messages
+			y.Bytes += x.Bytes
+			y.Received += x.Received
+			y.ReceivedBytes += x.ReceivedBytes
+			continue
+		}
+		list[n] = x
+		n++
+	}
+	return slices.Clip(list[:n])
+}

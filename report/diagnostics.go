@@ -1,0 +1,173 @@
+package report
+
+import (
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// CodeTotal is what was found of one kind of problem in the whole input.
+type CodeTotal struct {
+	Code      trace.Code
+	Count     uint64
+	Worst     uint64 // largest magnitude, 0 where there is none
+	Locations uint64 // with the problem; 0: in the definitions
+	First     []Occurrence
+}
+
+var severityNames = [...]string{trace.Note: "note", trace.Warning: "warning", trace.Damage: "damage"}
+
+func severityName(s trace.Severity) string {
+	if int(s) < len(severityNames) {
+		return severityNames[s]
+	}
+	return "unknown"
+}
+
+func codeName(c trace.Code) string {
+	if n := c.String(); n != "" {
+		return n
+	}
+	return fmt.Sprintf("code-%d", uint32(c))
+}
+
+// MarshalJSON writes the code by name, with its meaning.
+func (c CodeTotal) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Code      string       `json:"code"`
+		Severity  string       `json:"severity"`
+		Text      string       `json:"text"`
+		Count     uint64       `json:"count"`
+		Worst     uint64       `json:"worst"`
+		Locations uint64       `json:"locations"`
+		First     []Occurrence `json:"first,omitempty"`
+	}{codeName(c.Code), severityName(c.Code.Severity()), c.Code.Text(), c.Count, c.Worst, c.Locations, c.First})
+}
+
+// Codes reads the totals of all diagnostics, by ascending code.
+func (r *Run) Codes() ([]CodeTotal, error) {
+	list := []CodeTotal{}
+	err := r.rows(xtf.WholeRun, xtf.TypeDiag, func(row []byte) {
+		var d xtf.Diag
+		d.Load(row)
+		list = append(list, CodeTotal{Code: trace.Code(d.Code), Count: d.Count, Worst: d.Worst, Locations: d.Event})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: totals of diagnostics: %w", r.Name, err)
+	}
+	return list, nil
+}
+
+// Occurrence is one problem and where it was found.
+type Occurrence struct {
+	Location uint64  `json:"location"`
+	Process  uint32  `json:"process"`
+	Thread   uint32  `json:"thread"`
+	Time     uint64  `json:"time"`  // ticks
+	Event    *uint64 `json:"event"` // number in the location's stream, nil if not known
+	Count    uint64  `json:"count"`
+	Worst    uint64  `json:"worst"`
+	Text     string  `json:"text"`
+	code     trace.Code
+	p        trace.P
+}
+
+// keptOccurrences bounds the occurrences of one code.
+const keptOccurrences = 16
+
+// addOccurrences reads the earliest problems of every code into codes.
+func (r *Run) addOccurrences(codes []CodeTotal) ([]Lost, error) {
+	var all []Occurrence
+	var lost []Lost
+	for p := range trace.P(r.Defs.NumLocations()) {
+		list, err := r.occurrences(p)
+		if err != nil {
+			if !partial(err) {
+				return nil, err
+			}
+			lost = append(lost, r.lost(p, "diagnostics", err))
+			continue
+		}
+		if len(list) > 0 {
+			all = keepFirst(append(all, list...))
+		}
+	}
+	for i := range codes {
+		for _, o := range all {
+			if o.code == codes[i].Code {
+				codes[i].First = append(codes[i].First, o)
+			}
+		}
+	}
+	return lost, nil
+}
+
+// keepFirst sorts the list and keeps the first of each code.
+func keepFirst(list []Occurrence) []Occurrence {
+	slices.SortStableFunc(list, func(a, b Occurrence) int {
+		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.Time, b.Time), cmp.Compare(a.p, b.p))
+	})
+	n, run := 0, 0
+	for i := range list {
+		if i == 0 || list[i].code != list[i-1].code {
+			run = 0
+		}
+		if run++; run <= keptOccurrences {
+			list[n] = list[i]
+			n++
+		}
+	}
+	return list[:n]
+}
+
+func (r *Run) occurrences(p trace.P) ([]Occurrence, error) {
+	var list []Occurrence
+	var details []uint32
+	process, thread := r.Defs.Process(p)
+	err := r.rows(xtf.Proc(p), xtf.TypeDiag, func(row []byte) {
+		var d xtf.Diag
+		d.Load(row)
+		if d.Detail == xtf.DiagTotal {
+			return
+		}
+		code := trace.Code(d.Code)
+		o := Occurrence{
+			Location: r.Defs.Location(p).Ref, Process: process, Thread: thread,
+			Time: d.T, Count: d.Count, Worst: d.Worst, code: code, p: p,
+		}
+		if d.Event != xtf.Never {
+			o.Event = &d.Event
+		}
+		list, details = append(list, o), append(details, d.Detail)
+	})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	texts, err := r.File.BlobBytes(xtf.Proc(p), xtf.KindDetails)
+	if err != nil && !errors.Is(err, xtf.ErrNoSection) {
+		return nil, err
+	}
+	for i, d := range details {
+		list[i].Text = detail(texts, d)
+	}
+	return list, nil
+}
+
+// detail returns the text that DIAG.detail stands for.
+func detail(texts []byte, at uint32) string {
+	if at == 0 || uint64(at) > uint64(len(texts)) {
+		return ""
+	}
+	b := texts[at-1:]
+	n, w := binary.Uvarint(b)
+	if w <= 0 || n > uint64(len(b)-w) {
+		return ""
+	}
+	return string(b[w : w+int(n)])
+}

@@ -1,0 +1,38 @@
+// Package report turns an analysed run, an open XTF file, into results: as
+// values, as JSON and as text.
+//
+// # Results
+//
+//	summary      characteristics of the whole program, POP efficiencies, MPI time by class, messages
+//	profile      calls, inclusive and exclusive time and bytes of every region
+//	comm         messages by pair of processes, communicators, collective operations
+//	ccg          how well the complete call graph compresses
+//	diagnostics  what was found wrong with the input: totals and first occurrences
+//
+// Every result is exact: it comes from integer sums that the analysis stored,
+// divisions happen here. Times are ticks in values and JSON, seconds in text
+// where the trace tells the resolution of its clock.
+//
+//	run, err := report.Open("run.xtf", xtf.Options{})
+//	doc, err := run.Document(report.Options{Sections: []report.Section{report.SectionProfile}})
+//	err = doc.WriteJSON(w)           // one document, coppice.report/1
+//	err = doc.WriteText(w, report.Style{Columns: 100})
+//
+// # Damage
+//
+// A location whose rows cannot be read is left out of sums over locations and
+// listed in Document.Lost; what the whole program needs and cannot be read is
+// an error.
+//
+// # Cost and memory
+//
+// summary reads a few rows, whatever the size of the run. profile reads one
+// row per region and location and holds 64 bytes per region; comm reads the
+// channels of all locations and holds 40 bytes per pair of processes that
+// communicate; ccg reads the shared graph and every location's columns, one
+// location at a time; diagnostics holds 16 occurrences per code.
+//
+// # Concurrency
+//
+// A Run is safe for concurrent use; a Document is a value of its caller.
+package report

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Schema names the form of JSON documents. Keys are only added within a version.
+const Schema = "coppice.report/1"
+
+// Section is a part of a report.
+type Section string
+
+// Sections, in the order in which a document has them.
+const (
+	SectionSummary     Section = "summary"
+	SectionProfile     Section = "profile"
+	SectionComm        Section = "comm"
+	SectionCCG         Section = "ccg"
+	SectionDiagnostics Section = "diagnostics"
+)
+
+// Sections lists the sections there are.
+func Sections() []Section {
+	return []Section{SectionSummary, SectionProfile, SectionComm, SectionCCG, SectionDiagnostics}
+}
+
+// Options choose the content of a document.
+type Options struct {
+	Sections []Section // none: the summary
+	Ranks    Ranks     // of the profile
+}
+
+// Envelope is the part that documents of every verb begin with.
+type Envelope struct {
+	Processes   int
+	Locations   int
+	Events      uint64
+	Diagnostics []CodeTotal
+}
+
+// Document is a report as a value. Sections that were not asked for are nil.
+type Document struct {
+	Envelope
+	Name    string
+	Summary *Summary
+	Profile *Profile
+	Comm    *Comm
+	CCG     *Graph
+	Lost    []Lost // what could not be read
+	text    []Section
+	run     *Run
+	hot     *hot // what the text of the summary says about regions
+}
+
+// Envelope reads the head of a document.
+func (r *Run) Envelope() (Envelope, error) {
+	e := Envelope{Processes: len(r.Defs.Processes()), Locations: r.Defs.NumLocations()}
+	whole, err := r.File.Dir(xtf.WholeRun)
+	if err != nil {
+		return e, fmt.Errorf("%s: directory: %w", r.Name, err)
+	}
+	e.Events = whole.Events
+	e.Diagnostics, err = r.Codes()
+	return e, err
+}
+
+// Document makes a report. The summary is always part of it.
+func (r *Run) Document(o Options) (*Document, error) {
+	d := &Document{Name: r.Name, text: o.Sections, run: r}
+	if len(d.text) == 0 {
+		d.text = []Section{SectionSummary}
+	}
+	var err error
+	if d.Envelope, err = r.Envelope(); err != nil {
+		return nil, err
+	}
+	if d.Summary, err = r.Summary(); err != nil {
+		return nil, err
+	}
+	if slices.Contains(d.text, SectionSummary) {
+		if d.hot, err = r.hot(d.Summary); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range Sections() {
+		if !slices.Contains(d.text, s) {
+			continue
+		}
+		var lost []Lost
+		switch s {
+		case SectionProfile:
+			d.Profile, lost, err = r.Profile(o.Ranks)
+		case SectionComm:
+			d.Comm, lost, err = r.Comm(d.Summary)
+		case SectionCCG:
+			d.CCG, lost, err = r.CCG()
+		case SectionDiagnostics:
+			lost, err = r.addOccurrences(d.Diagnostics)
+		}
+		if err != nil {
+			return nil, err
+		}
+		d.Lost = append(d.Lost, lost...)
+	}
+	return d, nil
+}
+
+// member is one key of a JSON document.
+type member struct {
+	key   string
+	value json.Marshaler
+}
+
+// value is a json.Marshaler around a plain value.
+type value[T any] struct{ v T }
+
+func (v value[T]) MarshalJSON() ([]byte, error) { return json.Marshal(v.v) }
+
+// Value makes a member of a document out of anything that has a JSON form.
+func Value[T any](v T) json.Marshaler { return value[T]{v} }
+
+// WriteJSON writes one document in the envelope of every verb: the keys of the
+// envelope, then what the document holds. Keys have a fixed order.
+func (d *Document) WriteJSON(w io.Writer) error {
+	list := []member{{"summary", Value(d.Summary)}}
+	if d.Profile != nil {
+		list = append(list, member{"profile", Value(d.Profile)})
+	}
+	if d.Comm != nil {
+		list = append(list, member{"comm", Value(d.Comm)})
+	}
+	if d.CCG != nil {
+		list = append(list, member{"ccg", Value(d.CCG)})
+	}
+	if len(d.Lost) > 0 {
+		list = append(list, member{"lost", Value(d.Lost)})
+	}
+	return d.Envelope.write(w, list)
+}
+
+// WriteJSON writes a document of another verb: the envelope, a summary, and one
+// key with the verb's result.
+func (e *Envelope) WriteJSON(w io.Writer, b *Brief, key string, v json.Marshaler) error {
+	return e.write(w, []member{{"summary", Value(b)}, {key, v}})
+}
+
+func (e *Envelope) write(w io.Writer, list []member) error {
+	diagnostics := e.Diagnostics
+	if diagnostics == nil {
+		diagnostics = []CodeTotal{}
+	}
+	head := []member{
+		{"schema", Value(Schema)},
+		{"processes", Value(e.Processes)},
+		{"locations", Value(e.Locations)},
+		{"events", Value(e.Events)},
+		{"diagnostics", Value(diagnostics)},
+	}
+	b := []byte{'{'}
+	for i, m := range append(head, list...) {
+		v, err := m.value.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("%s: %w", m.key, err)
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "%q:%s", m.key, v)
+	}
+	b = append(b, '}')
+	var out bytes.Buffer
+	if err := json.Indent(&out, b, "", " "); err != nil {
+		return err
+	}
+	out.WriteByte('\n')
+	_, err := w.Write(out.Bytes())
+	return err
+}

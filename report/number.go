@@ -1,0 +1,85 @@
+package report
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"strconv"
+)
+
+// Ratio is a quotient; undefined ones are null in JSON and n/a in text.
+type Ratio struct {
+	Value   float64
+	Defined bool
+}
+
+// MarshalJSON writes the number with all its digits, or null.
+func (r Ratio) MarshalJSON() ([]byte, error) {
+	if !r.Defined || math.IsNaN(r.Value) || math.IsInf(r.Value, 0) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(r.Value)
+}
+
+// text prints the ratio with the given digits.
+func (r Ratio) text(digits int) string {
+	if !r.Defined {
+		return "n/a"
+	}
+	return strconv.FormatFloat(r.Value, 'f', digits, 64)
+}
+
+// percent prints the ratio as a percentage.
+func (r Ratio) percent() string {
+	if !r.Defined {
+		return "n/a"
+	}
+	return strconv.FormatFloat(float64(r.Value*100), 'f', 1, 64) + " %"
+}
+
+// Fraction is an exact number of ticks; in JSON [numerator, denominator].
+type Fraction struct {
+	Num, Den *big.Int
+}
+
+// MarshalJSON writes the two numbers.
+func (f Fraction) MarshalJSON() ([]byte, error) { return json.Marshal([2]*big.Int{f.Num, f.Den}) }
+
+// over returns f / d.
+func (f Fraction) over(d *big.Int) Ratio { return ratio(f.Num, new(big.Int).Mul(f.Den, d)) }
+
+// ratio returns a / b, undefined for b = 0. Both are exact, so the quotient is
+// the nearest floating-point number on every machine.
+func ratio(a, b *big.Int) Ratio {
+	if b.Sign() == 0 {
+		return Ratio{}
+	}
+	v, _ := new(big.Rat).SetFrac(a, b).Float64()
+	return Ratio{v, true}
+}
+
+func ratio64(a, b uint64) Ratio { return ratio(integer(a), integer(b)) }
+
+func integer(v uint64) *big.Int { return new(big.Int).SetUint64(v) }
+
+// words makes a number of 64-bit words, low word first.
+func words(w ...uint64) *big.Int {
+	x := new(big.Int)
+	for i := len(w) - 1; i >= 0; i-- {
+		x.Lsh(x, 64)
+		x.Or(x, integer(w[i]))
+	}
+	return x
+}
+
+func add(list ...*big.Int) *big.Int {
+	x := new(big.Int)
+	for _, v := range list {
+		x.Add(x, v)
+	}
+	return x
+}
+
+func sub(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
+
+func times(a *big.Int, n uint64) *big.Int { return new(big.Int).Mul(a, integer(n)) }

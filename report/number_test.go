@@ -1,0 +1,136 @@
+package report
+
+import (
+	"errors"
+	"math/big"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+)
+
+func TestUnit(t *testing.T) {
+	for _, x := range []struct {
+		resolution uint64
+		num, den   int64
+		want       string
+	}{
+		{1_000_000_000, 1_234_567_891, 1, "1.234568"},
+		{1_000_000_000, 500, 1, "0.000001"}, // half away from zero
+		{1_000_000_000, 499, 1, "0.000000"},
+		{1_000_000_000, -500, 1, "-0.000001"},
+		{1_000_000, 8143794, 1, "8.143794"},
+		{3, 1, 1, "0.333333"},
+		{3, 2, 1, "0.666667"},
+		{1, 1_234_567, 1, "1 234 567.000000"},
+		{1_000_000, 81437945, 10, "8.143795"},
+		{0, 1_234_567, 1, "1 234 567"},
+		{0, 5, 2, "3"},
+	} {
+		if got := (unit{x.resolution}).fraction(Fraction{big.NewInt(x.num), big.NewInt(x.den)}); got != x.want {
+			t.Errorf("%d/%d ticks of 1/%d s: %q, want %q", x.num, x.den, x.resolution, got, x.want)
+		}
+	}
+}
+
+// TestWide compares 128-bit sums with big numbers.
+func TestWide(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	var w wide
+	want := new(big.Int)
+	for range 1000 {
+		v := rng.Uint64()
+		w.add(v)
+		want.Add(want, integer(v))
+	}
+	if w.big().Cmp(want) != 0 {
+		t.Errorf("%s, want %s", w.big(), want)
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for _, x := range []struct {
+		n    uint64
+		want string
+	}{{0, "0 B"}, {999, "999 B"}, {1000, "1 kB"}, {1234, "1.23 kB"}, {999_500, "1 MB"}, {5e12, "5 TB"}, {3e15, "3.0 PB"}} {
+		if got := Size(x.n); got != x.want {
+			t.Errorf("%d: %q, want %q", x.n, got, x.want)
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	if got := clean("a\x1b[31mb\tc\nd\u202ee", 20); strings.ContainsAny(got, "\x1b\t\n\u202e") || got != "a?[31mb?c?d?e" {
+		t.Errorf("%q", got)
+	}
+	if got := clean("abcdef", 4); got != "abc…" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestTable(t *testing.T) {
+	w := &writer{}
+	w.table(&table{head: []string{"<name", "n"}, rows: [][]string{{"a", "1"}, {"\x1b[1mlong\x1b[0m", "10"}}})
+	if got, want := w.String(), "name   n\na      1\n\x1b[1mlong\x1b[0m  10\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestRanks(t *testing.T) {
+	src, err := tracetest.New(tracetest.Options{Processes: 20, Iterations: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.Definitions()
+	for _, x := range []struct{ spec, want string }{
+		{"0", "0"},
+		{"0-3,8", "0-3,8"},
+		{"8,0-3,2", "0-3,8"},
+		{"0-19:4", "0,4,8,12,16"},
+		{"19", "19"},
+		{"comm:MPI_COMM_WORLD", "0-19"},
+	} {
+		r, err := ParseRanks(x.spec, d)
+		if err != nil || r.String() != x.want || r.All() {
+			t.Errorf("%s: %q, %v", x.spec, r, err)
+		}
+	}
+	for _, spec := range []string{"", "20", "3-1", "a", "0-3:0", "-1", "0-99999999999", "comm:none", "node:99", "node:x", "1,,2"} {
+		if r, err := ParseRanks(spec, d); !errors.Is(err, ErrRanks) {
+			t.Errorf("%q: %v, %v", spec, r, err)
+		}
+	}
+	if all := (Ranks{}); !all.All() || !all.contains(7) || all.String() != "all" {
+		t.Error("the zero set is not all")
+	}
+	first, err := ParseRanks("node:0", d)
+	if err != nil || !first.contains(0) {
+		t.Errorf("node:0: %v, %v", first, err)
+	}
+}
+
+func FuzzRanks(f *testing.F) {
+	src, err := tracetest.New(tracetest.Options{Processes: 20, Iterations: 1})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{"0-3,8,16-19:4", "comm:MPI_COMM_WORLD", "node:0", "4294967295-4294967295", "0-19:18446744073709551615"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, spec string) {
+		r, err := ParseRanks(spec, src.Definitions())
+		if err != nil {
+			return
+		}
+		again, err := ParseRanks(r.String(), src.Definitions())
+		if err != nil || again.String() != r.String() {
+			t.Errorf("%q gives %q, which gives %q, %v", spec, r, again, err)
+		}
+		for _, p := range r.list {
+			if p >= 20 {
+				t.Errorf("%q holds process %d", spec, p)
+			}
+		}
+	})
+}

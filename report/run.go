@@ -1,0 +1,158 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ErrNoResult says that the file was written without what a section needs.
+var ErrNoResult = errors.New("result is not in the file")
+
+// Run is an open file with its definitions.
+type Run struct {
+	File *xtf.File
+	Defs *trace.Definitions
+	Name string // of the file, for people
+	Path string // as it was given
+	Size int64  // of the file in bytes
+}
+
+// Open opens the run at path.
+func Open(path string, o xtf.Options) (*Run, error) {
+	f, err := xtf.OpenFile(path, o)
+	if err != nil {
+		return nil, err
+	}
+	r := &Run{File: f, Name: filepath.Base(path), Path: path}
+	if st, err := os.Stat(path); err == nil {
+		r.Size = st.Size()
+	}
+	b, err := f.Definitions()
+	if err == nil {
+		r.Defs, err = parseDefinitions(b)
+	}
+	if err == nil && uint64(r.Defs.NumLocations()) != uint64(f.Procs()) {
+		err = fmt.Errorf("%d regions for %d locations: %w", f.Procs(), r.Defs.NumLocations(), xtf.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: definitions: %w", path, err), f.Close())
+	}
+	return r, nil
+}
+
+func parseDefinitions(b []byte) (*trace.Definitions, error) {
+	d := &trace.Definitions{}
+	if err := d.UnmarshalBinary(b); err != nil {
+		return nil, errors.Join(err, xtf.ErrCorrupt)
+	}
+	return d, nil
+}
+
+// Close closes the file.
+func (r *Run) Close() error { return r.File.Close() }
+
+// Provenance returns the canonical JSON of what decided the result.
+func (r *Run) Provenance() (json.RawMessage, error) {
+	b, err := r.File.Provenance()
+	if err != nil {
+		return nil, fmt.Errorf("%s: provenance: %w", r.Name, err)
+	}
+	if !json.Valid(b) {
+		return nil, fmt.Errorf("%s: provenance: %w", r.Name, xtf.ErrCorrupt)
+	}
+	return b, nil
+}
+
+// rows calls f for every row of the array (t, p).
+func (r *Run) rows(p xtf.Proc, t xtf.TypeID, f func(row []byte)) error {
+	a, err := r.File.Array(p, t)
+	if err != nil {
+		return err
+	}
+	return eachRow(a, 0, a.Len(), f)
+}
+
+// eachRow calls f for the rows [first, end) of a.
+func eachRow(a *xtf.Array, first, end uint64, f func(row []byte)) error {
+	width := a.Type().RowBytes
+	c := a.Rows(first, end)
+	for {
+		b, _, ok := c.NextPage()
+		if !ok {
+			return c.Err()
+		}
+		for ; len(b) >= width; b = b[width:] {
+			f(b[:width])
+		}
+	}
+}
+
+// Lost is a location that was left out of a result.
+type Lost struct {
+	Location uint64 `json:"location"` // id in the trace
+	Process  uint32 `json:"process"`
+	Thread   uint32 `json:"thread"`
+	Section  string `json:"section"`
+	Error    string `json:"error"`
+}
+
+func (r *Run) lost(p trace.P, section string, err error) Lost {
+	process, thread := r.Defs.Process(p)
+	return Lost{Location: r.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
+}
+
+// partial reports whether err is damage of a part of the file, which leaves the
+// rest readable.
+func partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) }
+
+// RegionName returns the name of a region for people.
+func (r *Run) RegionName(ref uint32) string {
+	if x := r.Defs.Region(ref); x != nil {
+		if n := r.Defs.Text(x.Name); n != "" {
+			return n
+		}
+		return fmt.Sprintf("region %d", ref)
+	}
+	if ref == trace.Undefined {
+		return "(no region)"
+	}
+	return fmt.Sprintf("region %d (undefined)", ref)
+}
+
+// Where returns source file and line of a region, "" where the trace does not
+// tell.
+func (r *Run) Where(ref uint32) (file string, line uint32) {
+	x := r.Defs.Region(ref)
+	if x == nil {
+		return "", 0
+	}
+	return r.Defs.Text(x.SourceFile), x.BeginLine
+}
+
+// CommName returns the name of a communicator for people.
+func (r *Run) CommName(ref uint32) string {
+	for i := range r.Defs.Comms {
+		if r.Defs.Comms[i].Ref == ref {
+			return orNumber(r.Defs.Text(r.Defs.Comms[i].Name), ref)
+		}
+	}
+	for i := range r.Defs.InterComms {
+		if r.Defs.InterComms[i].Ref == ref {
+			return orNumber(r.Defs.Text(r.Defs.InterComms[i].Name), ref)
+		}
+	}
+	return fmt.Sprintf("communicator %d (undefined)", ref)
+}
+
+func orNumber(name string, ref uint32) string {
+	if name == "" {
+		return fmt.Sprintf("communicator %d", ref)
+	}
+	return name
+}

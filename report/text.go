@@ -1,0 +1,269 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Style is the look of a text report.
+type Style struct {
+	Color bool // escape codes for a terminal
+	Bars  bool // bars beside ratios
+	Limit int  // rows of long tables, 0 for the default
+}
+
+const defaultRows = 20
+
+func (s Style) rows() int {
+	if s.Limit > 0 {
+		return s.Limit
+	}
+	return defaultRows
+}
+
+// writer collects the lines of a report.
+type writer struct {
+	bytes.Buffer
+	style Style
+	unit  unit
+}
+
+func (w *writer) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.WriteString(strings.TrimRight(text, " "))
+	w.WriteByte('\n')
+}
+
+// title writes the heading of a section.
+func (w *writer) title(text string) {
+	if w.style.Color {
+		text = "\x1b[1m" + text + "\x1b[0m"
+	}
+	w.line("%s", text)
+}
+
+// flush writes everything to out.
+func (w *writer) flush(out io.Writer) error {
+	_, err := out.Write(w.Bytes())
+	return err
+}
+
+// bar draws a ratio in ten cells, "" without bars.
+func (w *writer) bar(r Ratio) string {
+	if !w.style.Bars || !r.Defined {
+		return ""
+	}
+	eighths := int(min(max(r.Value, 0), 1)*80 + 0.5)
+	b := strings.Repeat("█", eighths/8)
+	if eighths%8 > 0 {
+		b += string([]rune("▏▎▍▌▋▊▉")[eighths%8-1])
+	}
+	return b + strings.Repeat(" ", 10-utf8.RuneCountInString(b)) + " "
+}
+
+// grade colours a ratio: good from 0.8 on, as POP does, bad below 0.6.
+func (w *writer) grade(r Ratio, text string) string {
+	if !w.style.Color || !r.Defined {
+		return text
+	}
+	color := "31"
+	switch {
+	case r.Value >= 0.8:
+		color = "32"
+	case r.Value >= 0.6:
+		color = "33"
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// unit turns ticks into what people read.
+type unit struct {
+	resolution uint64 // ticks per second, 0: ticks stay
+}
+
+// name is "s" or "ticks".
+func (u unit) name() string {
+	if u.resolution == 0 {
+		return "ticks"
+	}
+	return "s"
+}
+
+// big prints ticks as seconds with 6 decimals, rounded half away from zero.
+func (u unit) big(ticks *big.Int) string { return u.fraction(Fraction{ticks, big.NewInt(1)}) }
+
+func (u unit) ticks(v uint64) string { return u.big(integer(v)) }
+
+// fraction prints an exact fraction of ticks.
+func (u unit) fraction(f Fraction) string {
+	if u.resolution == 0 {
+		return group(roundQuotient(f.Num, f.Den).String())
+	}
+	micro := roundQuotient(new(big.Int).Mul(f.Num, big.NewInt(1e6)), times(f.Den, u.resolution))
+	sign := ""
+	if micro.Sign() < 0 {
+		sign = "-"
+		micro.Neg(micro)
+	}
+	whole, rest := new(big.Int).QuoRem(micro, big.NewInt(1e6), new(big.Int))
+	return sign + group(whole.String()) + fmt.Sprintf(".%06d", rest.Int64())
+}
+
+// real prints a mean of ticks.
+func (u unit) real(r Ratio) string {
+	switch {
+	case !r.Defined:
+		return "n/a"
+	case u.resolution == 0:
+		return strconv.FormatFloat(r.Value, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(r.Value/float64(u.resolution), 'f', 6, 64)
+}
+
+// perCall prints the time of one of n calls, in microseconds.
+func (u unit) perCall(t, n *big.Int) string {
+	r := ratio(t, n)
+	switch {
+	case !r.Defined:
+		return "n/a"
+	case u.resolution == 0:
+		return strconv.FormatFloat(r.Value, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(float64(r.Value*1e6)/float64(u.resolution), 'f', 3, 64)
+}
+
+// perCallName is the heading of such a column.
+func (u unit) perCallName() string {
+	if u.resolution == 0 {
+		return "ticks/call"
+	}
+	return "µs/call"
+}
+
+// roundQuotient is a / b, half away from zero; b is positive.
+func roundQuotient(a, b *big.Int) *big.Int {
+	x := new(big.Int).Abs(a)
+	x.Lsh(x, 1)
+	x.Add(x, b)
+	x.Quo(x, new(big.Int).Lsh(b, 1))
+	if a.Sign() < 0 {
+		x.Neg(x)
+	}
+	return x
+}
+
+// group puts a space between groups of three digits.
+func group(digits string) string {
+	sign := ""
+	if strings.HasPrefix(digits, "-") {
+		sign, digits = "-", digits[1:]
+	}
+	var b strings.Builder
+	for i, c := range digits {
+		if i > 0 && (len(digits)-i)%3 == 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(c)
+	}
+	return sign + b.String()
+}
+
+func count(v uint64) string { return group(strconv.FormatUint(v, 10)) }
+
+func countBig(v *big.Int) string { return group(v.String()) }
+
+// Bytes prints a number of bytes in decimal units with three digits.
+func Bytes(n *big.Int) string {
+	v, _ := new(big.Float).SetInt(n).Float64()
+	if v < 1000 {
+		return n.String() + " B"
+	}
+	for _, u := range []string{"kB", "MB", "GB", "TB"} {
+		v /= 1000
+		if v < 999.5 {
+			return strconv.FormatFloat(v, 'g', 3, 64) + " " + u
+		}
+	}
+	return strconv.FormatFloat(v/1000, 'f', 1, 64) + " PB"
+}
+
+// clean makes a name from a file safe to print: no control characters, and not
+// longer than limit.
+func clean(name string, limit int) string {
+	name = strings.Map(func(c rune) rune {
+		if !unicode.IsPrint(c) {
+			return '?'
+		}
+		return c
+	}, name)
+	if utf8.RuneCountInString(name) > limit {
+		return string([]rune(name)[:limit-1]) + "…"
+	}
+	return name
+}
+
+// table is text in columns.
+type table struct {
+	head []string // a head that begins with < is aligned left
+	rows [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// table writes t, columns two spaces apart. Nothing is written without rows.
+func (w *writer) table(t *table) {
+	if len(t.rows) == 0 {
+		return
+	}
+	left := make([]bool, len(t.head))
+	width := make([]int, len(t.head))
+	head := make([]string, len(t.head))
+	for i, h := range t.head {
+		head[i], left[i] = strings.CutPrefix(h, "<")
+	}
+	for _, row := range append([][]string{head}, t.rows...) {
+		for i, c := range row {
+			width[i] = max(width[i], visible(c))
+		}
+	}
+	for k, row := range append([][]string{head}, t.rows...) {
+		var b strings.Builder
+		for i, c := range row {
+			pad := strings.Repeat(" ", width[i]-visible(c))
+			if i > 0 {
+				b.WriteString("  ")
+			}
+			if left[i] {
+				b.WriteString(c + pad)
+			} else {
+				b.WriteString(pad + c)
+			}
+		}
+		if k == 0 && strings.TrimSpace(b.String()) == "" {
+			continue
+		}
+		w.line("%s", b.String())
+	}
+}
+
+// visible is the number of characters that a terminal shows of s.
+func visible(s string) int {
+	n, escape := 0, false
+	for _, c := range s {
+		switch {
+		case c == '\x1b':
+			escape = true
+		case escape:
+			escape = c != 'm'
+		default:
+			n++
+		}
+	}
+	return n
+}

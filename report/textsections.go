@@ -1,0 +1,264 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+func (d *Document) writeProfile(w *writer) {
+	p := d.Profile
+	u := w.unit
+	w.title(fmt.Sprintf("profile of %s, %s %s", ofRanks(p), u.big(p.Time), u.name()))
+	tab := table{head: []string{
+		"<region", "calls", "exclusive " + u.name(), "share", "inclusive " + u.name(), u.perCallName(),
+		"mean", "max", "<rank", "max/mean", "ranks", "bytes", "<class",
+	}}
+	list := p.byTime()
+	for i := range list[:min(len(list), w.style.rows())] {
+		x := &list[i]
+		mean := x.mean(p.Processes)
+		uneven := "n/a"
+		if mean.Defined && mean.Value > 0 {
+			uneven = Ratio{float64(x.Max[0]) / mean.Value, true}.text(2)
+		}
+		size := ""
+		if x.Bytes.Sign() > 0 {
+			size = Bytes(x.Bytes)
+		}
+		tab.add(d.label(x, 48), countBig(x.Calls), u.big(x.Exclusive), x.Share.percent(), u.big(x.Inclusive), u.perCall(x.Exclusive, x.Calls),
+			u.real(mean), u.ticks(x.Max[0]), fmt.Sprintf("@%d", x.Max[1]), uneven, count(uint64(x.Processes)), size, class(x.Class))
+	}
+	addOutside(&tab, p, u)
+	w.table(&tab)
+	w.more(len(list), w.style.rows(), "region")
+}
+
+func ofRanks(p *Profile) string {
+	if p.Ranks == "all" {
+		return plural(p.Processes, "process")
+	}
+	return fmt.Sprintf("%s (ranks %s)", plural(p.Processes, "process"), p.Ranks)
+}
+
+// more tells how many rows were left out.
+func (w *writer) more(all, shown int, what string) {
+	if n := all - shown; n > 0 {
+		w.line("and %s more: --limit %d shows all", plural(n, what), all)
+	}
+}
+
+// matrixSize is the largest number of processes whose matrix is drawn whole.
+const matrixSize = 16
+
+func (d *Document) writeComm(w *writer) {
+	c := d.Comm
+	w.title(fmt.Sprintf("messages: %s of %s between %s", countBig(c.Messages), Bytes(c.Bytes), plural(len(c.Pairs), "pair")))
+	if c.Messages.Sign() == 0 && len(c.Pairs) == 0 {
+		w.line("none")
+	} else {
+		d.writePairs(w)
+		if d.Processes <= matrixSize {
+			d.writeMatrix(w)
+		}
+		d.writeEnds(w)
+	}
+	if c.Unknown.Sent+c.Unknown.Received > 0 {
+		w.line("with partners that the definitions do not name: %s sent, %s received", count(c.Unknown.Sent), count(c.Unknown.Received))
+	}
+	d.writeComms(w)
+	d.writeOperations(w)
+}
+
+func (d *Document) writePairs(w *writer) {
+	list := slices.Clone(d.Comm.Pairs)
+	slices.SortStableFunc(list, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
+	})
+	tab := table{head: []string{"from", "to", "messages", "bytes", "share", "each", "<"}}
+	for _, x := range list[:min(len(list), w.style.rows())] {
+		note := ""
+		if x.Messages != x.Received {
+			note = fmt.Sprintf("received: %s", count(x.Received))
+		}
+		each := ""
+		if x.Messages > 0 {
+			each = Bytes(integer(x.Bytes / x.Messages))
+		}
+		tab.add(fmt.Sprint(x.From), fmt.Sprint(x.To), count(x.Messages), Bytes(integer(x.Bytes)), ratio(integer(x.Bytes), d.Comm.Bytes).percent(), each, note)
+	}
+	w.table(&tab)
+	w.more(len(list), w.style.rows(), "pair")
+}
+
+// writeMatrix draws bytes from each process to each.
+func (d *Document) writeMatrix(w *writer) {
+	n := d.Processes
+	tab := table{head: []string{"bytes from \\ to"}}
+	cells := make([][]string, n)
+	for i := range n {
+		tab.head = append(tab.head, fmt.Sprint(i))
+		cells[i] = make([]string, n+1)
+		cells[i][0] = fmt.Sprint(i)
+		for k := range n {
+			cells[i][k+1] = "."
+		}
+	}
+	for _, x := range d.Comm.Pairs {
+		if int64(x.From) < int64(n) && int64(x.To) < int64(n) {
+			cells[x.From][x.To+1] = short(x.Bytes)
+		}
+	}
+	for _, row := range cells {
+		tab.add(row...)
+	}
+	w.line("")
+	w.table(&tab)
+}
+
+// short prints bytes in at most four characters.
+func short(n uint64) string {
+	v := float64(n)
+	for _, u := range []string{"", "k", "M", "G", "T", "P"} {
+		switch {
+		case v < 9.95 && u != "":
+			return fmt.Sprintf("%.1f%s", v, u)
+		case v < 999.5:
+			return fmt.Sprintf("%.0f%s", v, u)
+		}
+		v /= 1000
+	}
+	return "huge"
+}
+
+// writeEnds names the processes that send and receive most.
+func (d *Document) writeEnds(w *writer) {
+	type end struct{ sent, received, partners uint64 }
+	ends := map[uint32]*end{}
+	at := func(p uint32) *end {
+		if ends[p] == nil {
+			ends[p] = &end{}
+		}
+		return ends[p]
+	}
+	for _, x := range d.Comm.Pairs {
+		at(x.From).sent += x.Bytes
+		at(x.From).partners++
+		at(x.To).received += x.ReceivedBytes
+	}
+	tab := table{head: []string{"<per process", "mean", "min", "<rank", "max", "<rank"}}
+	for _, k := range []struct {
+		name string
+		of   func(e *end) uint64
+		text func(v *big.Int) string
+	}{
+		{"bytes sent", func(e *end) uint64 { return e.sent }, Bytes},
+		{"bytes received", func(e *end) uint64 { return e.received }, Bytes},
+		{"receivers", func(e *end) uint64 { return e.partners }, countBig},
+	} {
+		var sum wide
+		var low, high, lowP, highP uint64
+		for p := range uint64(d.Processes) {
+			v := k.of(at(uint32(p)))
+			sum.add(v)
+			if p == 0 || v < low {
+				low, lowP = v, p
+			}
+			if p == 0 || v > high {
+				high, highP = v, p
+			}
+		}
+		mean := "n/a"
+		if d.Processes > 0 {
+			mean = k.text(roundQuotient(sum.big(), integer(uint64(d.Processes))))
+		}
+		tab.add(k.name, mean, k.text(integer(low)), fmt.Sprintf("@%d", lowP), k.text(integer(high)), fmt.Sprintf("@%d", highP))
+	}
+	w.line("")
+	w.table(&tab)
+}
+
+func (d *Document) writeComms(w *writer) {
+	tab := table{head: []string{"<communicator", "size", "channels", "messages", "bytes", "collectives", "calls", "bytes sent"}}
+	list := d.Comm.Comms
+	for i := range list[:min(len(list), w.style.rows())] {
+		c := &list[i]
+		size := fmt.Sprint(c.Size)
+		if c.Size == 0 {
+			size = "?"
+		}
+		tab.add(fmt.Sprintf("%d %s", c.Ref, clean(c.Name, 32)), size, count(c.Channels), countBig(c.Messages), Bytes(c.Bytes),
+			count(c.Instances), countBig(c.CollCalls), Bytes(c.CollBytes))
+	}
+	if len(list) > 0 {
+		w.line("")
+	}
+	w.table(&tab)
+	w.more(len(list), w.style.rows(), "communicator")
+}
+
+func (d *Document) writeOperations(w *writer) {
+	u := w.unit
+	list := slices.Clone(d.Comm.Operation)
+	slices.SortStableFunc(list, func(a, b CollOperation) int { return b.Time.Cmp(a.Time) })
+	tab := table{head: []string{"<collective", "calls", u.name(), "of total", u.perCallName(), "bytes"}}
+	for _, x := range list {
+		tab.add(clean(x.Name, 40), countBig(x.Calls), u.big(x.Time), ratio(x.Time, d.Summary.Ticks.Total).percent(), u.perCall(x.Time, x.Calls), Bytes(x.Bytes))
+	}
+	if len(list) > 0 {
+		w.line("")
+	}
+	w.table(&tab)
+}
+
+func (d *Document) writeCCG(w *writer) {
+	g := d.CCG
+	w.title(fmt.Sprintf("call graph of %s: %s instances in %s nodes", plural(int(g.Locations), "location"), count(g.Instances), count(g.Nodes)))
+	tab := table{head: []string{"<", "", "<"}}
+	n := func(v uint64) string { return count(v) }
+	tab.add("instances per node, R_n", g.NodeRatio.text(2), "how often structure repeats")
+	tab.add("memory ratio, R_m", g.MemoryRatio.text(2), fmt.Sprintf("%s unshared, %s shared", Bytes(integer(g.RawBytes)), Bytes(integer(g.StoredBytes))))
+	tab.add("different structures", count(uint64(g.Structures)), fmt.Sprintf("of %s", plural(int(g.Locations), "location")))
+	tab.add("nodes used once", n(g.SingleUse), g.SingleShare.percent()+" of the nodes: what does not repeat")
+	tab.add("distinct records", n(g.Tuples), "")
+	tab.add("columns", n(g.Columns), "of times and values")
+	tab.add("bytes in the file", n(g.Bytes), fmt.Sprintf("%s structure, %s columns", n(g.SharedBytes), n(g.ColumnBytes)))
+	tab.add("bytes per event", g.BytesPerEvent.text(2), fmt.Sprintf("of %s events", n(g.Events)))
+	tab.add("bounds", fmt.Sprintf("%d", g.Fold), fmt.Sprintf("longest folded loop body; fan-out %d", g.Fan))
+	w.table(&tab)
+}
+
+func (d *Document) writeDiagnostics(w *writer) {
+	w.title("diagnostics")
+	if len(d.Diagnostics) == 0 {
+		w.line("nothing was found wrong with the input")
+	}
+	for i := range d.Diagnostics {
+		c := &d.Diagnostics[i]
+		w.line("%-8s %s  %s", severityName(c.Code.Severity()), codeName(c.Code), d.codeLine(c, w.unit))
+		tab := table{head: []string{"", "location", "process", "thread", w.unit.name(), "event", "worst", "<"}}
+		for k := range c.First[:min(len(c.First), w.style.rows())] {
+			o := &c.First[k]
+			event := "?"
+			if o.Event != nil {
+				event = fmt.Sprint(*o.Event)
+			}
+			worst := ""
+			if o.Worst > 0 {
+				worst = count(o.Worst)
+			}
+			process := fmt.Sprint(o.Process)
+			if o.Process == trace.Undefined {
+				process = "?"
+			}
+			tab.add("  ", fmt.Sprint(o.Location), process, fmt.Sprint(o.Thread), w.unit.ticks(o.Time), event, worst, clean(o.Text, 160))
+		}
+		w.table(&tab)
+		if n := c.Count - uint64(len(c.First)); n > 0 && len(c.First) > 0 && n < c.Count {
+			w.line("    the first %d of %s", min(len(c.First), w.style.rows()), count(c.Count))
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// WriteText writes the sections that were asked for.
+func (d *Document) WriteText(out io.Writer, style Style) error {
+	w := &writer{style: style, unit: unit{d.Summary.Resolution}}
+	d.writeHead(w)
+	for _, s := range d.text {
+		w.line("")
+		switch s {
+		case SectionSummary:
+			d.writeSummary(w)
+		case SectionProfile:
+			d.writeProfile(w)
+		case SectionComm:
+			d.writeComm(w)
+		case SectionCCG:
+			d.writeCCG(w)
+		case SectionDiagnostics:
+			d.writeDiagnostics(w)
+		}
+	}
+	for i := range d.Lost {
+		l := &d.Lost[i]
+		w.line("left out of %s: location %d (process %d, thread %d): %s", l.Section, l.Location, l.Process, l.Thread, clean(l.Error, 300))
+	}
+	return w.flush(out)
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	if strings.HasSuffix(what, "s") {
+		return count(uint64(n)) + " " + what + "es"
+	}
+	return count(uint64(n)) + " " + what + "s"
+}
+
+func (d *Document) writeHead(w *writer) {
+	s := d.Summary
+	head := fmt.Sprintf("%s  %s", d.Name, plural(d.Processes, "process"))
+	if d.Locations != d.Processes {
+		head += "  " + plural(d.Locations, "location")
+	}
+	head += fmt.Sprintf("  %s %s  %s events  file %s", w.unit.ticks(s.Ticks.Runtime), w.unit.name(), count(d.Events), Bytes(big.NewInt(s.File.Bytes)))
+	w.title(head)
+	if s.Partial {
+		w.line("partial: the input was damaged or incomplete; these numbers describe what could be read (section diagnostics)")
+	}
+}
+
+func (d *Document) writeSummary(w *writer) {
+	d.writeProgram(w)
+	d.writeMPI(w)
+	d.writePOP(w)
+	d.writeHot(w)
+	d.writeTraffic(w)
+	d.writeProblems(w)
+	w.line("")
+	for _, f := range d.findings(w.unit) {
+		w.line("> %s", f)
+	}
+	w.line("next: coppice report %s profile comm ccg diagnostics", d.run.Path)
+}
+
+// writeProgram writes the characteristics of section 4 of the interval model.
+func (d *Document) writeProgram(w *writer) {
+	s, t := d.Summary, &d.Summary.Ticks
+	share := func(f Fraction) string { return f.over(t.Total).percent() }
+	whole := func(n *big.Int) Fraction { return Fraction{n, big.NewInt(1)} }
+	tab := table{head: []string{"<whole program", "time " + w.unit.name(), "of total", "<"}}
+	longest := s.Item(xtf.ItemTime)
+	tab.add("execution", w.unit.ticks(t.Execution), "", fmt.Sprintf("longest process: rank %d", longest.MaxP))
+	tab.add(fmt.Sprintf("total, %s", plural(int(s.Processors), "process")), w.unit.big(t.Total), "100.0 %", "execution times processes")
+	row := func(name string, f Fraction, note string) {
+		if f.Num.Sign() != 0 {
+			tab.add(name, w.unit.fraction(f), share(f), note)
+		}
+	}
+	tab.add("productive", w.unit.fraction(t.Productive), share(t.Productive), "")
+	row("  CPU", whole(t.CPU), "")
+	row("  I/O", whole(t.IO), "")
+	row("  MPI of one processor", t.MPIProductive, "rule: the mean process")
+	tab.add("lost", w.unit.fraction(t.Lost), share(t.Lost), "")
+	row("  MPI", t.MPILost, "")
+	row("  idle", whole(t.Idle), "processes that began late or ended early")
+	row("  marker", whole(t.Marker), "")
+	w.table(&tab)
+	w.line("efficiency %s%s   speed-up %s of %d", w.bar(s.Efficiency), w.grade(s.Efficiency, s.Efficiency.text(6)), s.Speedup.text(2), s.Processors)
+}
+
+// writeMPI writes MPI time by class and what may be lost in it.
+func (d *Document) writeMPI(w *writer) {
+	s := d.Summary
+	u := w.unit
+	tab := table{head: []string{"<per process", "sum " + u.name(), "of total", "mean", "min", "<rank", "max", "<rank"}}
+	for _, x := range []struct {
+		name string
+		item xtf.Item
+	}{
+		{"time", xtf.ItemTime},
+		{"CPU", xtf.ItemCPU},
+		{"I/O", xtf.ItemIO},
+		{"MPI", xtf.ItemMPI},
+		{"  point to point", xtf.ItemP2P},
+		{"  collective", xtf.ItemColl},
+		{"    all to all", xtf.ItemNxN},
+		{"    barrier", xtf.ItemBarrier},
+		{"  file I/O", xtf.ItemFileIO},
+		{"  one-sided", xtf.ItemRMA},
+		{"  management, Init", xtf.ItemManagement},
+		{"  starting only", xtf.ItemStart},
+		{"potential sync", xtf.ItemPotentialSync},
+		{"time variation", xtf.ItemVariation},
+		{"message spans", xtf.ItemSendRecv},
+	} {
+		i := s.Item(x.item)
+		if i.Sum.Sign() == 0 {
+			continue
+		}
+		of := ratio(i.Sum, s.Ticks.Total).percent()
+		if x.item == xtf.ItemSendRecv {
+			of = "" // spans overlap and are no share of anything
+		}
+		tab.add(x.name, u.big(i.Sum), of, u.real(i.Mean), u.ticks(i.Min), fmt.Sprintf("@%d", i.MinP), u.ticks(i.Max), fmt.Sprintf("@%d", i.MaxP))
+	}
+	w.line("")
+	w.table(&tab)
+}
+
+func (d *Document) writePOP(w *writer) {
+	p := &d.Summary.POP
+	w.line("")
+	for _, x := range []struct {
+		name string
+		r    Ratio
+		note string
+	}{
+		{"parallel efficiency", p.Parallel, "useful time over all time"},
+		{"  load balance", p.LoadBalance, "mean useful time over the largest"},
+		{"  communication", p.Communication, "largest useful time over the runtime"},
+	} {
+		w.line("%-22s %s%s   %s", x.name, w.bar(x.r), w.grade(x.r, x.r.text(3)), x.note)
+	}
+}
+
+// hotRows is how many regions the summary names.
+const hotRows = 8
+
+func (d *Document) writeHot(w *writer) {
+	list := d.hot.profile.byTime()
+	tab := table{head: []string{"<regions by exclusive time", "calls", w.unit.name(), "share", w.unit.perCallName(), "<class"}}
+	for i := range list[:min(len(list), hotRows)] {
+		x := &list[i]
+		tab.add(d.label(x, 40), countBig(x.Calls), w.unit.big(x.Exclusive), x.Share.percent(), w.unit.perCall(x.Exclusive, x.Calls), class(x.Class))
+	}
+	addOutside(&tab, d.hot.profile, w.unit)
+	w.line("")
+	w.table(&tab)
+	if n := len(list) - hotRows; n > 0 {
+		w.line("and %s more: coppice report %s profile", plural(n, "region"), d.run.Path)
+	}
+}
+
+// addOutside adds the row of time in no recorded call to a table that begins
+// with name, calls, time and share.
+func addOutside(tab *table, p *Profile, u unit) {
+	if p.Outside.Sign() > 0 {
+		tab.add("(outside recorded calls)", "", u.big(p.Outside), ratio(p.Outside, p.Time).percent())
+	}
+}
+
+// label is a region's name with its place in the source, where known.
+func (d *Document) label(x *RegionTime, limit int) string {
+	name := clean(x.Name, limit)
+	file := clean(x.File[strings.LastIndexByte(x.File, '/')+1:], limit)
+	if x.class != 0 || !strings.Contains(file, ".") || strings.HasPrefix(file, "<") { // some writers name a paradigm there
+		return name
+	}
+	if x.Line == 0 || x.Line == trace.Undefined {
+		return name + "  " + file
+	}
+	return fmt.Sprintf("%s  %s:%d", name, file, x.Line)
+}
+
+// class is a class as text has it.
+func class(name string) string {
+	switch name {
+	case "p2p":
+		return "MPI point to point"
+	case "collective":
+		return "MPI collective"
+	case "mpi_io":
+		return "MPI file I/O"
+	case "rma":
+		return "MPI one-sided"
+	case "mgmt", "mpi":
+		return "MPI management"
+	case "io":
+		return "I/O"
+	}
+	return ""
+}
+
+func (d *Document) writeTraffic(w *writer) {
+	s := d.Summary
+	m, c := &s.Messages, &s.Collectives
+	if m.Sent.Sign()+m.Received.Sign()+c.Calls.Sign() > 0 {
+		w.line("")
+	}
+	if m.Sent.Sign() > 0 || m.Received.Sign() > 0 {
+		text := fmt.Sprintf("messages     %s of %s", countBig(m.Sent), Bytes(m.BytesOut))
+		if m.Sent.Sign() > 0 {
+			text += fmt.Sprintf(", %s each", Bytes(roundQuotient(m.BytesOut, m.Sent)))
+		}
+		if n := m.UnmatchedSends + m.UnmatchedRecvs; n > 0 {
+			text += fmt.Sprintf("; unmatched: %s, %s", plural(int(m.UnmatchedSends), "send"), plural(int(m.UnmatchedRecvs), "receive"))
+		}
+		w.line("%s", text)
+	}
+	if c.Calls.Sign() > 0 {
+		w.line("collectives  %s calls, %s sent, %s received", countBig(c.Calls), Bytes(c.BytesOut), Bytes(c.BytesIn))
+	}
+}
+
+// writeProblems writes the totals of diagnostics that matter.
+func (d *Document) writeProblems(w *writer) {
+	for i := range d.Diagnostics {
+		c := &d.Diagnostics[i]
+		if c.Code.Severity() != trace.Note {
+			w.line("%-12s %s", severityName(c.Code.Severity()), d.codeLine(c, w.unit))
+		}
+	}
+}
+
+func (d *Document) codeLine(c *CodeTotal, u unit) string {
+	text := fmt.Sprintf("%s: %s in %s", c.Code.Text(), count(c.Count), plural(int(c.Locations), "location"))
+	if c.Locations == 0 {
+		text = fmt.Sprintf("%s: %s in the definitions", c.Code.Text(), count(c.Count))
+	}
+	if c.Worst > 0 {
+		switch c.Code {
+		case trace.DiagClockViolation, trace.DiagTimeBackwards:
+			text += fmt.Sprintf(", worst %s %s", u.ticks(c.Worst), u.name())
+		default:
+			text += fmt.Sprintf(", worst %s", count(c.Worst))
+		}
+	}
+	return text
+}

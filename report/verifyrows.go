@@ -1,0 +1,284 @@
+package report
+
+import (
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// openCall is a call on the way from the root to the row in hand.
+type openCall struct {
+	end    uint64
+	n      uint64
+	inside uint64 // what its times leave for called regions
+	child  uint64 // what those took
+	index  int
+	io     bool
+}
+
+// callWalk replays the calls of a location, which are in order of their enters.
+type callWalk struct {
+	c     *locationCheck
+	stack []openCall
+	open  []uint32 // of each region, on the stack
+	io    int      // outermost I/O calls on the stack
+}
+
+func (c *locationCheck) calls() error {
+	w := callWalk{c: c, open: make([]uint32, len(c.profile))}
+	err := c.each(xtf.TypeCall, w.row)
+	if err == nil {
+		w.unwind(0)
+	}
+	return err
+}
+
+func (w *callWalk) row(n uint64, row []byte) {
+	var x xtf.Call
+	x.Load(row)
+	c := w.c
+	c.counts.calls++
+	if uint64(x.Depth) > uint64(len(w.stack)) {
+		c.at("CALL", n, "depth %d behind depth %d", x.Depth, int64(len(w.stack))-1)
+		x.Depth = uint32(len(w.stack))
+	}
+	w.unwind(int(x.Depth))
+	parent := xtf.Never
+	if k := len(w.stack); k > 0 {
+		parent = w.stack[k-1].n
+		if x.End > w.stack[k-1].end {
+			c.at("CALL", n, "ends at %d, behind its caller's end %d", x.End, w.stack[k-1].end)
+		}
+	}
+	if x.Parent != parent {
+		c.at("CALL", n, "parent %d, the open call is %d", int64(x.Parent), int64(parent))
+	}
+	if x.End < x.T {
+		c.at("CALL", n, "ends at %d, before it begins at %d", x.End, x.T)
+		x.End = x.T
+	}
+	span := x.End - x.T
+	if k := len(w.stack); k > 0 {
+		w.stack[k-1].child += span
+	}
+	i := c.index(x.Region)
+	s := &c.profile[i]
+	s.sums[0].add(1)
+	s.sums[2].add(x.Exclusive)
+	if w.open[i] == 0 {
+		s.sums[1].add(span)
+	}
+	w.open[i]++
+	w.times(&x, span)
+	io := x.Flags&xtf.FlagOutermostIO != 0
+	if io {
+		w.io++
+	}
+	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, io: io})
+	if x.Exclusive > span {
+		c.at("CALL", n, "exclusive time %d of a call of %d", x.Exclusive, span)
+	}
+}
+
+// times adds the call to the times by class.
+func (w *callWalk) times(x *xtf.Call, span uint64) {
+	v := &w.c.sums
+	v[xtf.ItemCalls]++
+	if x.Flags&xtf.FlagOutermostIO != 0 {
+		v[xtf.ItemIO] += span
+	}
+	if x.Flags&xtf.FlagOutermostMPI == 0 {
+		return
+	}
+	v[xtf.ItemMPI] += span
+	if w.io > 0 {
+		v[xtf.ItemIO] -= span // MPI inside an I/O call is MPI time
+	}
+	for _, k := range [...]struct {
+		class uint32
+		item  xtf.Item
+	}{
+		{xtf.ClassP2P, xtf.ItemP2P},
+		{xtf.ClassStart, xtf.ItemStart},
+		{xtf.ClassColl, xtf.ItemColl},
+		{xtf.ClassNxN, xtf.ItemNxN},
+		{xtf.ClassBarrier, xtf.ItemBarrier},
+		{xtf.ClassMPIIO, xtf.ItemFileIO},
+		{xtf.ClassRMA, xtf.ItemRMA},
+		{xtf.ClassMgmt, xtf.ItemManagement},
+	} {
+		if x.Class&k.class != 0 {
+			v[k.item] += span
+		}
+	}
+	v[xtf.ItemComm] = v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA]
+}
+
+// unwind ends the calls from depth on: what they spent in called regions must
+// be what their callees took.
+func (w *callWalk) unwind(depth int) {
+	for k := len(w.stack) - 1; k >= depth; k-- {
+		f := &w.stack[k]
+		if f.child != f.inside {
+			w.c.at("CALL", f.n, "calls inside take %d ticks, its times leave %d for them", f.child, f.inside)
+		}
+		w.open[f.index]--
+		if f.io {
+			w.io--
+		}
+	}
+	w.stack = w.stack[:min(depth, len(w.stack))]
+}
+
+func (c *locationCheck) messages() error {
+	var failed error
+	err := c.each(xtf.TypeP2P, func(n uint64, row []byte) {
+		if failed == nil {
+			var x xtf.P2P
+			x.Load(row)
+			failed = c.message(n, &x)
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
+	c.counts.messages++
+	direction := xtf.ChannelSend
+	v := &c.sums
+	if x.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+		direction = xtf.ChannelReceive
+		v[xtf.ItemReceives]++
+		v[xtf.ItemBytesIn] += x.Bytes
+	} else {
+		v[xtf.ItemSends]++
+		v[xtf.ItemBytesOut] += x.Bytes
+	}
+	if x.CallN != xtf.Never {
+		c.profile[c.index(x.Region)].sums[3].add(x.Bytes)
+	}
+	maybe := direction == xtf.ChannelSend && x.Kind&xtf.P2PIncomplete != 0 && x.MateN == xtf.Never
+	channel := c.channel(x.Peer, x.Comm, x.Tag, direction)
+	entry := spread(xtf.ChannelKey(x.Peer, x.Comm), uint64(x.Tag)<<2|uint64(direction), n)
+	switch {
+	case maybe: // cancelled sends stand in no channel, others that never completed do
+		c.maybe[n] = maybeEntry{entry, x.Bytes}
+	case channel == nil:
+		c.at("P2P", n, "no channel with process %d, communicator %d, tag %d", x.Peer, x.Comm, x.Tag)
+	default:
+		c.entries += entry
+		if direction == xtf.ChannelSend {
+			c.sent += x.Bytes
+		}
+	}
+	if (x.MateN == xtf.Never) != (x.Kind&xtf.P2PUnmatched != 0) {
+		c.at("P2P", n, "flagged %#x, mate %d", x.Kind, int64(x.MateN))
+	}
+	if x.MateN == xtf.Never {
+		return nil
+	}
+	if err := c.place(n, x, channel); err != nil {
+		return err
+	}
+	return c.pair(n, x, direction)
+}
+
+// place checks that the channel has the row where seq says.
+func (c *locationCheck) place(n uint64, x *xtf.P2P, channel *xtf.Channel) error {
+	if channel == nil || x.Kind&xtf.P2PBestEffort != 0 {
+		return nil
+	}
+	if x.Seq >= channel.Count {
+		c.at("P2P", n, "place %d in a channel of %d", x.Seq, channel.Count)
+		return nil
+	}
+	if channel.First+x.Seq >= c.chans.Len() {
+		return nil // told with the channel
+	}
+	at, err := c.chans.At(channel.First + x.Seq)
+	if err == nil && at != n {
+		c.at("P2P", n, "place %d of its channel is row %d", x.Seq, at)
+	}
+	return err
+}
+
+// pair checks that the mate points back and says the same of the message.
+func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
+	if uint64(x.MateP) >= uint64(c.r.Defs.NumLocations()) {
+		c.at("P2P", n, "mate in location %d of %d", x.MateP, c.r.Defs.NumLocations())
+		return nil
+	}
+	a := c.mates[x.MateP]
+	if a == nil {
+		var err error
+		if a, err = c.r.File.Array(xtf.Proc(x.MateP), xtf.TypeP2P); err != nil {
+			return err
+		}
+		c.mates[x.MateP] = a
+	}
+	if x.MateN >= a.Len() {
+		c.at("P2P", n, "mate in row %d of %d", x.MateN, a.Len())
+		return nil
+	}
+	var err error
+	if c.mate, err = a.Row(x.MateN, c.mate); err != nil {
+		return err
+	}
+	var m xtf.P2P
+	m.Load(c.mate)
+	process, _ := c.r.Defs.Process(trace.P(x.MateP))
+	send, receive := x, &m
+	if direction == xtf.ChannelReceive {
+		send, receive = &m, x
+	}
+	late := receive.End < send.T
+	switch {
+	case m.MateN != n || m.MateP != uint32(c.p):
+		c.at("P2P", n, "its mate, row %d of location %d, points to row %d of location %d", x.MateN, x.MateP, int64(m.MateN), m.MateP)
+	case m.Kind&xtf.P2PKindMask == x.Kind&xtf.P2PKindMask:
+		c.at("P2P", n, "its mate is on the same side")
+	case m.Comm != x.Comm || m.Tag != x.Tag || m.Peer != c.process || x.Peer != process:
+		c.at("P2P", n, "its mate has another channel: communicator %d, tag %d, process %d", m.Comm, m.Tag, m.Peer)
+	case m.T != x.MateT || m.Seq != x.Seq:
+		c.at("P2P", n, "mate at tick %d, place %d; the mate says %d, %d", x.MateT, x.Seq, m.T, m.Seq)
+	case late != (x.Kind&xtf.P2PClock != 0):
+		c.at("P2P", n, "sent at %d, received until %d, flagged %#x", send.T, receive.End, x.Kind)
+	default:
+		c.counts.mates++
+	}
+	if direction == xtf.ChannelReceive {
+		c.sums[xtf.ItemSendRecv] += x.End - min(x.End, m.T)
+		c.sums[xtf.ItemPotentialSync] += m.T - min(m.T, x.T)
+	}
+	return nil
+}
+
+func (c *locationCheck) collectives() error {
+	return c.each(xtf.TypeColl, func(n uint64, row []byte) {
+		var x xtf.Coll
+		x.Load(row)
+		c.counts.collectives++
+		v := &c.sums
+		v[xtf.ItemCollectives]++
+		v[xtf.ItemCollOut] += x.Sent
+		v[xtf.ItemCollIn] += x.Received
+		if x.CallN != xtf.Never {
+			c.profile[c.index(x.Region)].sums[3].add(x.Sent)
+			c.profile[c.index(x.Region)].sums[3].add(x.Received)
+		}
+		if c.channel(trace.Undefined, x.Comm, trace.Undefined, xtf.ChannelColl) == nil {
+			c.at("COLL", n, "no channel for communicator %d", x.Comm)
+		}
+		c.entries += spread(xtf.ChannelKey(trace.Undefined, x.Comm), uint64(trace.Undefined)<<2|uint64(xtf.ChannelColl), n)
+		if x.Ordinal == xtf.Never {
+			return
+		}
+		if x.LastEnter < x.Post || x.FirstLeave > x.End || x.LastLeave < x.End {
+			c.at("COLL", n, "posted at %d, left at %d, yet last enter %d, first leave %d, last leave %d", x.Post, x.End, x.LastEnter, x.FirstLeave, x.LastLeave)
+		}
+		v[xtf.ItemPotentialSync] += x.LastEnter - min(x.LastEnter, x.T)
+		v[xtf.ItemVariation] += x.LastLeave - min(x.LastLeave, x.End)
+	})
+}

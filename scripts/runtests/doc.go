@@ -1,0 +1,10 @@
+// Command runtests is the work of scripts/test: it runs a list of steps, goes on after a failure, and prints what
+// passed, failed and was skipped. The steps stand in one table, in steps.go.
+//
+// A step is either commands that must end with status 0, which counts as one check, or a run of go test, which counts
+// its tests: those without subtests, examples and fuzz seeds included. A package that does not build or dies outside
+// of a test counts as one failure. The last line is "N passed, N failed, N skipped"; the exit status is 0 only without
+// failures.
+//
+// The log of each step is out/test/STEP.log.
+package main

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+func main() {
+	list := flag.Bool("list", false, "print the steps and end")
+	fuzz := flag.Duration("fuzztime", 30*time.Second, "fuzzing per package")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "scripts/test [flags] [STEP...]: runs the named steps, or all.")
+		flag.PrintDefaults()
+	}
+	flag.Parse()
+	steps := table(*fuzz)
+	if *list {
+		for _, s := range steps {
+			fmt.Printf("%-12s %s\n", s.name, s.what)
+		}
+		return
+	}
+	if err := choose(&steps, flag.Args()); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	failed, err := runAll(os.Stdout, filepath.Join("out", "test"), steps)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	if failed {
+		os.Exit(1)
+	}
+}
+
+// choose keeps the named steps, in the table's order. No names keep all.
+func choose(steps *[]step, names []string) error {
+	for _, name := range names {
+		if !slices.ContainsFunc(*steps, func(s step) bool { return s.name == name }) {
+			return fmt.Errorf("scripts/test: there is no step %s; scripts/test --list shows them", name)
+		}
+	}
+	if len(names) > 0 {
+		*steps = slices.DeleteFunc(*steps, func(s step) bool { return !slices.Contains(names, s.name) })
+	}
+	return nil
+}
+
+// runAll runs the steps in order, writes each one's log under dir and the summary to out. It tells whether anything
+// failed.
+func runAll(out io.Writer, dir string, steps []step) (bool, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return true, err
+	}
+	begin := time.Now()
+	var done []stepResult
+	for _, s := range steps {
+		fmt.Fprintf(out, "\n== %s: %s\n", s.name, s.what)
+		r, err := runStep(out, dir, s)
+		if err != nil {
+			return true, err
+		}
+		fmt.Fprintf(out, "-- %s: %s, %s\n", s.name, r.verdict(), seconds(r.wall))
+		done = append(done, r)
+	}
+	return summary(out, done, time.Since(begin)), nil
+}
+
+// runStep runs one step with its log.
+func runStep(out io.Writer, dir string, s step) (stepResult, error) {
+	log, err := os.Create(filepath.Join(dir, s.name+".log"))
+	if err != nil {
+		return stepResult{}, err
+	}
+	defer log.Close()
+	begin := time.Now()
+	r := stepResult{name: s.name}
+	if reason := s.skipReason(); reason != "" {
+		r.skip("", reason)
+		fmt.Fprintf(out, "skipped: %s\n", reason)
+	} else {
+		s.run(&output{out: out, log: log}, &r.tally)
+	}
+	r.wall = time.Since(begin)
+	return r, nil
+}
+
+type stepResult struct {
+	tally
+	name string
+	wall time.Duration
+}
+
+func (r *stepResult) verdict() string {
+	switch {
+	case r.failed > 0:
+		return "FAILED"
+	case r.passed == 0 && len(r.skipped) > 0:
+		return "skipped"
+	}
+	return "ok"
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+// summary prints the table of steps, skips and failures, and the closing line. It tells whether anything failed.
+func summary(out io.Writer, done []stepResult, wall time.Duration) bool {
+	fmt.Fprintf(out, "\n%-12s %-8s %8s %8s %8s %10s %10s\n",
+		"step", "result", "passed", "failed", "skipped", "time", "cpu")
+	var all tally
+	for _, r := range done {
+		fmt.Fprintf(out, "%-12s %-8s %8d %8d %8d %10s %10s\n",
+			r.name, r.verdict(), r.passed, r.failed, len(r.skipped), seconds(r.wall), seconds(r.cpu))
+		all.cpu += r.cpu
+		all.passed += r.passed
+		all.failed += r.failed
+	}
+	all.skipped = printSkips(out, done)
+	if all.failed > 0 {
+		fmt.Fprintln(out, "\nfailed:")
+	}
+	for _, r := range done {
+		for _, name := range r.failures {
+			fmt.Fprintf(out, "  %s: %s\n", r.name, name)
+		}
+	}
+	fmt.Fprintf(out, "\nall steps: %s, %s of processor time on %d cores; logs in out/test\n",
+		seconds(wall), seconds(all.cpu), runtime.NumCPU())
+	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", all.passed, all.failed, len(all.skipped))
+	return all.failed > 0
+}
+
+// printSkips prints the skips by reason and returns them all. Tests that one step skips and another runs, as the short
+// steps do with long tests, are counted only.
+func printSkips(out io.Writer, done []stepResult) []skip {
+	var all []skip
+	var order []string
+	ran := map[string]bool{}
+	for _, r := range done {
+		maps.Copy(ran, r.ran)
+	}
+	elsewhere, by := 0, map[string][]string{}
+	for _, r := range done {
+		for _, s := range r.skipped {
+			all = append(all, s)
+			if ran[s.test] {
+				elsewhere++
+				continue
+			}
+			if by[s.reason] == nil {
+				order = append(order, s.reason)
+			}
+			name := s.test
+			if name == "" {
+				name = "step " + r.name
+			}
+			if !slices.Contains(by[s.reason], name) {
+				by[s.reason] = append(by[s.reason], name)
+			}
+		}
+	}
+	if len(all) > 0 {
+		fmt.Fprintln(out, "\nskipped:")
+	}
+	for _, reason := range order {
+		fmt.Fprintf(out, "  %s\n      %s\n", reason, strings.Join(by[reason], "\n      "))
+	}
+	if elsewhere > 0 {
+		fmt.Fprintf(out, "  and %d that another step ran, mostly long tests in short steps\n", elsewhere)
+	}
+	return all
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testdata/stream.json is what go test -json wrote for six small packages, without times and stacks; a seventh was
+// added that never ends.
+func TestReadTests(t *testing.T) {
+	in, err := os.Open("testdata/stream.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	var out bytes.Buffer
+	var got tally
+	if err := readTests(&out, "m.org/m", in, &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.ran) != 17 || !got.ran["good TestSubs/two/three"] || !got.ran["bad TestSubs/wrong"] || got.ran["good TestSubs"] {
+		t.Errorf("ran %v", got.ran)
+	}
+	got.ran = nil
+	want := tally{
+		passed: 11,
+		failed: 6,
+		failures: []string{
+			"bad TestSubs/wrong", "bad TestAfter", "broken (does not build)", "dies (outside of a test)",
+			"panics TestPanic", "stuck TestStuck",
+		},
+		skipped: []skip{
+			{"good TestSubs/absent", "the traces are absent"},
+			{"good TestSilentSkip", "no reason given"},
+		},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("counted\n%+v\nwant\n%+v", got, want)
+	}
+	text := out.String()
+	for _, part := range []string{
+		"ok   good", "FAIL bad", "FAIL broken", "got 2, want 3", "the sum is wrong", "cannot use \"no\"",
+		"panic: gone", "waiting", "did not end", "go: a line that is no event",
+	} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is missing in\n%s", part, text)
+		}
+	}
+	if strings.Contains(text, "unseen") || strings.Contains(text, "none") {
+		t.Errorf("prints what passed:\n%s", text)
+	}
+}
+
+func TestFuzzTargets(t *testing.T) {
+	in := `{"ImportPath":"m.org/m/broken","Action":"build-output","Output":"FuzzNot a target\n"}
+{"Action":"output","Package":"m.org/m/b","Output":"FuzzTwo\n"}
+{"Action":"output","Package":"m.org/m/a","Output":"FuzzOne\n"}
+{"Action":"output","Package":"m.org/m/b","Output":"FuzzThree\n"}
+{"Action":"output","Package":"m.org/m/b","Output":"ok  \tm.org/m/b\t0.003s\n"}
+`
+	got, err := fuzzTargets(strings.NewReader(in))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []fuzzPackage{{"m.org/m/a", []string{"FuzzOne"}}, {"m.org/m/b", []string{"FuzzTwo", "FuzzThree"}}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if _, err := fuzzTargets(strings.NewReader("no event")); err == nil {
+		t.Error("takes lines that are no events")
+	}
+}
+
+func TestFuzzVerdict(t *testing.T) {
+	const end = "fuzz: elapsed: 3s, execs: 40304 (13431/sec), new interesting: 104 (total: 108)\n" +
+		"fuzz: elapsed: 4s, execs: 40504 (0/sec), new interesting: 104 (total: 108)\n"
+	for _, c := range []struct {
+		name, out string
+		deadline  bool
+		note      string
+	}{
+		{"deadline", end + "--- FAIL: FuzzX (4.20s)\n    context deadline exceeded\nFAIL\n", true, "40504 executions in 4s"},
+		{
+			"crash", "--- FAIL: FuzzX (0.02s)\n    Failing input written to testdata/fuzz/FuzzX/c25\nFAIL\n", false,
+			"no executions reported",
+		},
+		{
+			"crash that speaks of a deadline",
+			"context deadline exceeded\n    Failing input written to testdata/fuzz/FuzzX/c25\n", false, "no executions reported",
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := deadlineOnly(c.out); got != c.deadline {
+				t.Errorf("deadline only: %v, want %v", got, c.deadline)
+			}
+			if got := fuzzNote(c.out); got != c.note {
+				t.Errorf("note %q, want %q", got, c.note)
+			}
+		})
+	}
+}
+
+// TestRunAll runs steps that pass, fail and are skipped: a failure must not end the run, and must show in the result.
+func TestRunAll(t *testing.T) {
+	sh := func(script string) cmdline { return command("sh", "-c", script) }
+	absent := func() string { return "no library" }
+	for _, c := range []struct {
+		name   string
+		steps  []step
+		failed bool
+		last   string
+		prints []string
+	}{
+		{"all pass", []step{
+			{"one", "", nil, commands(sh("echo quiet"), sh("true"))},
+			{"two", "", absent, commands(sh("false"))},
+		}, false, "2 passed, 0 failed, 1 skipped", []string{"  no library\n      step two\n"}},
+		{"one fails", []step{
+			{"one", "", nil, commands(sh("echo the reason >&2; exit 3"))},
+			{"two", "", nil, commands(sh("true"))},
+		}, true, "1 passed, 1 failed, 0 skipped", []string{"the reason", "exit status 3", "  one: sh -c"}},
+		{"speaks where it must be silent", []step{
+			{"one", "", nil, commands(silent("echo", "a.go"))},
+		}, true, "0 passed, 1 failed, 0 skipped", []string{"a.go"}},
+		{"no such command", []step{
+			{"one", "", nil, commands(command("./no-such-command"))},
+		}, true, "0 passed, 1 failed, 0 skipped", nil},
+		{"go test without packages", []step{
+			{"one", "", nil, goTest(nil, "./no/such/package")},
+		}, true, "0 passed, 1 failed, 0 skipped", []string{"no/such/package"}},
+		{"skipped in one step, run in another", []step{
+			{"one", "", nil, func(_ *output, t *tally) { t.skip("long", "short run"); t.skip("never", "no traces") }},
+			{"two", "", nil, func(_ *output, t *tally) { t.pass("long"); t.skip("never", "no traces") }},
+		}, false, "1 passed, 0 failed, 3 skipped", []string{
+			"skipped:\n  no traces\n      never\n  and 1 that another step ran",
+		}},
+		{"environment", []step{
+			{"one", "", nil, commands(sh(`test "$GOARCH" = 386`).with("GOARCH=386"))},
+		}, false, "1 passed, 0 failed, 0 skipped", nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out bytes.Buffer
+			failed, err := runAll(&out, t.TempDir(), c.steps)
+			if err != nil || failed != c.failed {
+				t.Errorf("failed %v, error %v; want %v", failed, err, c.failed)
+			}
+			text := out.String()
+			if !strings.HasSuffix(text, "\n"+c.last+"\n") {
+				t.Errorf("the last line is not %q:\n%s", c.last, text)
+			}
+			for _, part := range c.prints {
+				if !strings.Contains(text, part) {
+					t.Errorf("%q is missing in\n%s", part, text)
+				}
+			}
+		})
+	}
+}
+
+func TestChoose(t *testing.T) {
+	steps := table(time.Second)
+	n := len(steps)
+	if err := choose(&steps, []string{"no-such-step"}); err == nil {
+		t.Error("takes a name that is not in the table")
+	}
+	if err := choose(&steps, nil); err != nil || len(steps) != n {
+		t.Errorf("no names leave %d of %d steps, error %v", len(steps), n, err)
+	}
+	if err := choose(&steps, []string{"vet", "format"}); err != nil || len(steps) != 2 || steps[0].name != "format" {
+		t.Errorf("got %d steps, error %v", len(steps), err)
+	}
+	seen := map[string]bool{}
+	for _, s := range table(time.Second) {
+		if seen[s.name] || s.what == "" {
+			t.Errorf("step %q: a name given twice, or nothing said about it", s.name)
+		}
+		seen[s.name] = true
+	}
+}

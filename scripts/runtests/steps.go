@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+const module = "github.com/coppice-hpc/coppice"
+
+// step is one line of the table.
+type step struct {
+	name, what string
+	needs      func() string // says why the step cannot run here; nil: it always can
+	run        func(b *output, t *tally)
+}
+
+func (s *step) skipReason() string {
+	if s.needs == nil {
+		return ""
+	}
+	return s.needs()
+}
+
+// table lists the steps in the order they run: cheap ones first.
+func table(fuzz time.Duration) []step {
+	cross := func(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
+	return []step{
+		{"format", "gofumpt has nothing to change", nil, commands(silent("go", "tool", "gofumpt", "-l", "."))},
+		{"build", "all packages, and bin/coppice", nil, commands(
+			command("go", "build", "./..."), command("go", "build", "-o", "bin/coppice", "./cmd/coppice"))},
+		{"vet", "go vet, with and without MPI", nil, commands(
+			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./..."))},
+		{"staticcheck", "staticcheck", nil, commands(command("go", "tool", "staticcheck", "./..."))},
+		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
+		{"demo", "the demo of the README", nil, commands(command("./scripts/demo"))},
+		{"test", "all tests, long ones and those under mpirun too", nil, goTest(nil, "./...")},
+		{"race", "the short tests with the race detector", nil, goTest(nil, "-race", "-short", "./...")},
+		{"nompi", "without MPI: build, and the tests of package mpi", nil, all(
+			commands(command("go", "build", "-tags", "nompi", "./...")), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
+		{"386", "without cgo for 386, where int has 32 bits", nil, commands(
+			command("go", "build", "./...").with(cross("386")...), command("go", "vet", "./...").with(cross("386")...))},
+		{
+			"run386", "the short tests as a 386 program", needs386,
+			goTest(cross("386"), "-short", "./..."),
+		},
+		{"arm64", "without cgo for arm64", nil, commands(
+			command("go", "build", "./...").with(cross("arm64")...), command("go", "vet", "./...").with(cross("arm64")...))},
+		{
+			"v3", "the short tests with GOAMD64=v3: fused multiply-add must not change a byte", needsV3,
+			goTest([]string{"GOAMD64=v3"}, "-short", "./..."),
+		},
+		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", needsMPICH, all(
+			commands(command("go", "build", "-tags", "mpich", "./...")),
+			goTest(nil, "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
+		{
+			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), nil,
+			func(b *output, t *tally) { fuzzAll(b, t, fuzz) },
+		},
+	}
+}
+
+// output is where a step writes: out is for people, log takes everything.
+type output struct{ out, log io.Writer }
+
+// cmdline is a command of a step. A silent one fails when it prints anything.
+type cmdline struct {
+	args, env []string
+	silent    bool
+}
+
+func command(args ...string) cmdline { return cmdline{args: args} }
+func silent(args ...string) cmdline  { return cmdline{args: args, silent: true} }
+
+func (c cmdline) with(env ...string) cmdline {
+	c.env = env
+	return c
+}
+
+func (c cmdline) String() string {
+	return strings.Join(append(append([]string{}, c.env...), c.args...), " ")
+}
+
+// stepLimit ends a command that hangs; go test ends its own tests before.
+const (
+	stepLimit = 10 * time.Minute
+	testLimit = 3 * time.Minute
+)
+
+func (c cmdline) start(ctx context.Context) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
+	cmd.Env = append(os.Environ(), c.env...)
+	cmd.WaitDelay = 5 * time.Second
+	return cmd
+}
+
+// commands is a step of commands that must succeed. Each counts as one check.
+func commands(list ...cmdline) func(*output, *tally) {
+	return func(b *output, t *tally) {
+		for _, c := range list {
+			ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
+			cmd := c.start(ctx)
+			out, err := cmd.CombinedOutput()
+			cancel()
+			t.used(cmd.ProcessState)
+			fmt.Fprintf(b.log, "$ %s\n%s", c, out)
+			switch {
+			case err != nil:
+				fmt.Fprintf(b.out, "FAIL %s: %v\n%s", c, err, out)
+				t.fail(c.String())
+			case c.silent && len(out) > 0:
+				fmt.Fprintf(b.out, "FAIL %s printed\n%s", c, out)
+				t.fail(c.String())
+			default:
+				fmt.Fprintf(b.out, "ok   %s\n", c)
+				t.pass(c.String())
+			}
+		}
+	}
+}
+
+// goTest is a step of go test with the given flags and packages.
+func goTest(env []string, args ...string) func(*output, *tally) {
+	return func(b *output, t *tally) {
+		c := command(append([]string{"go", "test", "-json", "-count=1", "-timeout", testLimit.String()}, args...)...).with(env...)
+		ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
+		defer cancel()
+		cmd := c.start(ctx)
+		out, in := io.Pipe()
+		cmd.Stdout, cmd.Stderr = in, in
+		read := make(chan error)
+		before := t.failed
+		go func() { read <- readTests(b.out, module, io.TeeReader(out, b.log), t) }()
+		err := cmd.Run()
+		t.used(cmd.ProcessState)
+		_ = in.Close()
+		readErr := <-read
+		if readErr != nil || err != nil && t.failed == before {
+			fmt.Fprintf(b.out, "FAIL %s: %v %v\n", c, err, readErr)
+			t.fail(c.String())
+		}
+	}
+}
+
+// all runs parts of a step one after the other.
+func all(parts ...func(*output, *tally)) func(*output, *tally) {
+	return func(b *output, t *tally) {
+		for _, run := range parts {
+			run(b, t)
+		}
+	}
+}
+
+func needsV3() string {
+	if runtime.GOARCH != "amd64" {
+		return "the machine is no amd64"
+	}
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "the processor's abilities are unknown: " + err.Error()
+	}
+	_, flags, _ := strings.Cut(string(text), "\nflags")
+	flags, _, _ = strings.Cut(flags, "\n")
+	have := strings.Fields(flags)
+	for _, want := range []string{"avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe"} {
+		if !slices.Contains(have, want) {
+			return "the processor has no " + want
+		}
+	}
+	return ""
+}
+
+func needs386() string {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		return "the machine runs no 386 programs"
+	}
+	return ""
+}
+
+func needsMPICH() string {
+	if _, err := exec.LookPath("mpirun.mpich"); err != nil {
+		return "MPICH is not installed; scripts/setup --mpich installs it"
+	}
+	if err := exec.Command("pkg-config", "--exists", "mpich").Run(); err != nil {
+		return "MPICH is not installed for building; scripts/setup --mpich installs it"
+	}
+	return ""
+}

@@ -1,0 +1,339 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// roundInstances is the number of collective instances reduced at a time over
+// all ranks. Memory: 56 bytes each, three times.
+const roundInstances = 64 << 10
+
+// instance is what the members of one collective have in common so far.
+//
+//	last enter | first leave | last leave | least operation<<32|root | greatest | members | lowest P   u64 each, little-endian
+type instance struct {
+	lastEnter, firstLeave, lastLeave uint64
+	opMin, opMax                     uint64
+	members                          uint64
+	lowest                           uint64 // location of the lowest member
+}
+
+const instanceBytes = 56
+
+func (x *instance) add(y *instance) {
+	if x.members == 0 {
+		*x = *y
+		return
+	}
+	x.lastEnter = max(x.lastEnter, y.lastEnter)
+	x.firstLeave = min(x.firstLeave, y.firstLeave)
+	x.lastLeave = max(x.lastLeave, y.lastLeave)
+	x.opMin, x.opMax = min(x.opMin, y.opMin), max(x.opMax, y.opMax)
+	x.members += y.members
+	x.lowest = min(x.lowest, y.lowest)
+}
+
+func (x *instance) append(b []byte) []byte {
+	for _, v := range [...]uint64{x.lastEnter, x.firstLeave, x.lastLeave, x.opMin, x.opMax, x.members, x.lowest} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func (x *instance) load(b []byte) {
+	_ = b[instanceBytes-1]
+	x.lastEnter = binary.LittleEndian.Uint64(b[0:])
+	x.firstLeave = binary.LittleEndian.Uint64(b[8:])
+	x.lastLeave = binary.LittleEndian.Uint64(b[16:])
+	x.opMin = binary.LittleEndian.Uint64(b[24:])
+	x.opMax = binary.LittleEndian.Uint64(b[32:])
+	x.members = binary.LittleEndian.Uint64(b[40:])
+	x.lowest = binary.LittleEndian.Uint64(b[48:])
+}
+
+// commCount is the number of instances on one communicator.
+type commCount struct {
+	comm uint32
+	n    uint64
+}
+
+// member is the collectives of one local process on one communicator.
+type member struct {
+	src   *source
+	comm  uint32
+	first uint64 // entry
+	count uint64
+	base  uint64 // number of the communicator's first instance in the common numbering
+}
+
+// matchCollectives numbers the instances of all communicators one after the
+// other and reduces them in rounds. In a round each rank owns an equal share of
+// the instances, gets what the others know of them and sends back the whole.
+func (m *matcher) matchCollectives() {
+	members, local := m.localMembers()
+	table, err := mpi.TreeReduce(m.Comm, local, encodeCounts, decodeCounts, mergeCounts)
+	if m.fail(err); err != nil {
+		return
+	}
+	b, err := encodeCounts(table)
+	m.fail(err)
+	if b, err = m.Comm.Bcast(b, 0); err != nil {
+		m.fail(err)
+		return
+	}
+	if table, err = decodeCounts(b); err != nil {
+		m.fail(err)
+		return
+	}
+	var total uint64
+	base := make(map[uint32]uint64, len(table))
+	for _, c := range table {
+		base[c.comm] = total
+		total += c.n
+	}
+	for i := range members {
+		members[i].base = base[members[i].comm]
+	}
+	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.base, b.base) })
+	for lo := uint64(0); lo < total; lo += roundInstances {
+		m.report.Rounds++
+		if err := m.collectiveRound(members, lo, min(lo+roundInstances, total)); err != nil {
+			m.fail(err)
+			return
+		}
+	}
+}
+
+// localMembers lists the collectives of the processes at home here and settles
+// those on communicators of one process.
+func (m *matcher) localMembers() ([]member, []commCount) {
+	var members []member
+	most := make(map[uint32]uint64)
+	for i := range m.sources {
+		s := &m.sources[i]
+		for _, r := range s.tail() {
+			if !r.Coll {
+				continue
+			}
+			x := member{src: s, comm: r.Comm, first: r.First, count: r.Count}
+			if m.Tables.Defs.IsSelf(r.Comm) {
+				m.settleSelf(x)
+				continue
+			}
+			members = append(members, x)
+			most[r.Comm] = max(most[r.Comm], r.Count)
+		}
+	}
+	var list []commCount
+	for c, n := range most {
+		list = append(list, commCount{c, n})
+	}
+	slices.SortFunc(list, func(a, b commCount) int { return cmp.Compare(a.comm, b.comm) })
+	return members, list
+}
+
+func (m *matcher) settleSelf(x member) {
+	c := newCursor(x.src.data, x.first, x.count, make([]byte, cursorEntries*entryBytes))
+	for k := uint64(0); ; k++ {
+		row, err := c.peek()
+		if m.fail(err); row == nil {
+			return
+		}
+		var e entry
+		e.load(row)
+		m.deliver(&result{p: e.p, row: e.row, kind: resultColl, t: e.t, a: k, b: e.end, c: e.end})
+		c.take()
+	}
+}
+
+// collectiveRound reduces instances [lo, hi). An error is one of the communicator.
+func (m *matcher) collectiveRound(members []member, lo, hi uint64) error {
+	known := make([]instance, hi-lo)
+	m.eachInstance(members, lo, hi, func(_ *member, g uint64, e *entry) {
+		known[g-lo].add(&instance{e.t, e.end, e.end, e.post, e.post, 1, uint64(e.p)})
+	})
+	share := (hi - lo + uint64(m.size) - 1) / uint64(m.size)
+	parts := make([][]byte, m.size)
+	for i := range known {
+		if known[i].members > 0 {
+			o := uint64(i) / share
+			parts[o] = binary.LittleEndian.AppendUint32(parts[o], uint32(i))
+			parts[o] = known[i].append(parts[o])
+		}
+	}
+	got, err := m.exchangeParts(parts)
+	if err != nil {
+		return err
+	}
+	back, err := m.exchangeParts(m.reduceInstances(got, uint64(m.rank)*share, share))
+	if err != nil {
+		return err
+	}
+	for _, b := range back {
+		for ; len(b) >= 4+instanceBytes; b = b[4+instanceBytes:] {
+			if i := binary.LittleEndian.Uint32(b); uint64(i) < hi-lo {
+				known[i].load(b[4:])
+			}
+		}
+	}
+	m.eachInstance(members, lo, hi, func(mb *member, g uint64, e *entry) {
+		x := &known[g-lo]
+		m.deliver(&result{
+			p: e.p, row: e.row, kind: resultColl, t: x.lastEnter, a: g - mb.base, b: x.firstLeave, c: x.lastLeave,
+			flags: m.instanceFlags(e.comm, x), mateP: uint32(x.lowest),
+		})
+	})
+	return nil
+}
+
+func (m *matcher) exchangeParts(parts [][]byte) ([][]byte, error) {
+	for r, p := range parts {
+		if r != m.rank && len(p) > 0 {
+			m.count(p)
+		}
+	}
+	return m.Comm.Alltoall(parts)
+}
+
+// reduceInstances joins what all ranks know of the instances of this rank's
+// share, from first on, and answers each rank with those it took part in.
+func (m *matcher) reduceInstances(got [][]byte, first, share uint64) [][]byte {
+	whole := make([]instance, share)
+	for r, b := range got {
+		for ; len(b) >= 4+instanceBytes; b = b[4+instanceBytes:] {
+			i := uint64(binary.LittleEndian.Uint32(b)) - first
+			if i >= share {
+				m.fail(fmt.Errorf("a damaged message from rank %d", r))
+				break
+			}
+			var x instance
+			x.load(b[4:])
+			whole[i].add(&x)
+		}
+	}
+	for i := range whole {
+		if whole[i].members > 0 {
+			m.report.Collectives++
+		}
+	}
+	reply := make([][]byte, len(got))
+	for r, b := range got {
+		for ; len(b) >= 4+instanceBytes; b = b[4+instanceBytes:] {
+			if i := uint64(binary.LittleEndian.Uint32(b)) - first; i < share {
+				reply[r] = append(reply[r], b[:4]...)
+				reply[r] = whole[i].append(reply[r])
+			}
+		}
+	}
+	return reply
+}
+
+// eachInstance calls f for the local entries of instances [lo, hi), with the
+// instance's number.
+func (m *matcher) eachInstance(members []member, lo, hi uint64, f func(x *member, g uint64, e *entry)) {
+	store := make([]byte, cursorEntries*entryBytes)
+	for i := range members {
+		x := &members[i]
+		if x.base >= hi {
+			break
+		}
+		first, end := max(lo, x.base), min(hi, x.base+x.count)
+		if first >= end {
+			continue
+		}
+		c := newCursor(x.src.data, x.first+first-x.base, end-first, store)
+		for g := first; g < end; g++ {
+			row, err := c.peek()
+			if m.fail(err); row == nil {
+				break
+			}
+			var e entry
+			e.load(row)
+			f(x, g, &e)
+			c.take()
+		}
+	}
+}
+
+func (m *matcher) instanceFlags(comm uint32, x *instance) uint32 {
+	var flags uint32
+	if n := m.Tables.Defs.CommSize(comm); n > 0 && x.members < uint64(n) {
+		flags |= xtf.CollShort
+	}
+	if x.opMin != x.opMax {
+		flags |= xtf.CollMixed
+	}
+	return flags
+}
+
+func encodeCounts(list []commCount) ([]byte, error) {
+	var b []byte
+	for _, c := range list {
+		b = binary.LittleEndian.AppendUint32(b, c.comm)
+		b = binary.LittleEndian.AppendUint64(b, c.n)
+	}
+	return b, nil
+}
+
+func decodeCounts(b []byte) ([]commCount, error) {
+	if len(b)%12 != 0 {
+		return nil, fmt.Errorf("a damaged table of communicators")
+	}
+	list := make([]commCount, 0, len(b)/12)
+	for ; len(b) > 0; b = b[12:] {
+		list = append(list, commCount{binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint64(b[4:])})
+	}
+	return list, nil
+}
+
+func mergeCounts(a, b []commCount) ([]commCount, error) {
+	out := make([]commCount, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		switch {
+		case a[0].comm < b[0].comm:
+			out, a = append(out, a[0]), a[1:]
+		case a[0].comm > b[0].comm:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			out = append(out, commCount{a[0].comm, max(a[0].n, b[0].n)})
+			a, b = a[1:], b[1:]
+		}
+	}
+	return append(append(out, a...), b...), nil
+}
+
+// returnForeign gives results back to the ranks that hold the locations.
+func (m *matcher) returnForeign() {
+	if to, away := m.homes.away(); away {
+		for {
+			msg, _, err := m.Comm.Recv(to, tagForeign)
+			if m.fail(err); err != nil || len(msg) == 0 {
+				break
+			}
+			for ; len(msg) >= resultBytes; msg = msg[resultBytes:] {
+				m.fail(m.Results.Add(msg[:resultBytes]))
+			}
+		}
+	}
+	store := make([]byte, shipEntries*resultBytes)
+	for i := range m.foreign {
+		f := &m.foreign[i]
+		m.fail(f.flush())
+		for at := uint64(0); at < f.n; {
+			b := store[:min(f.n-at, shipEntries)*resultBytes]
+			if _, err := f.sink.ReadAt(b, int64(at)*resultBytes); err != nil {
+				m.fail(err)
+				break
+			}
+			m.fail(m.Comm.Send(b, f.rank, tagForeign))
+			at += uint64(len(b) / resultBytes)
+		}
+		m.fail(m.Comm.Send(nil, f.rank, tagForeign))
+	}
+}

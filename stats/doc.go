@@ -1,0 +1,40 @@
+// Package stats computes what a run's events mean: calls, messages and
+// collectives as rows, message matching, the exact profile of regions and
+// processes, and the characteristics of the whole program.
+//
+// # Stages
+//
+//	load    one location: events -> CALL, IO, RMA, METRIC rows, staged P2P and
+//	        COLL rows, channel entries, profile, diagnostics (Loader)
+//	match   all ranks: channel entries of both sides joined (Match)
+//	finish  one location: staged rows + partners -> P2P, COLL, CHANNEL, CHAN,
+//	        TIMEBIN, COMP, DIAG rows (Finisher)
+//	reduce  all ranks: tree sums of profiles and components (Reduce)
+//
+// A unit of load and finish is one location; what it leaves goes to the Storage
+// that the caller gives, so a location can be loaded by one rank and finished
+// by another.
+//
+// # Matching
+//
+// A channel is (communicator, source process, destination process, tag). The
+// k-th send posted on a channel matches the k-th receive posted (MPI 4.1, 3.5,
+// order), collectives are numbered per communicator in posting order. Sends
+// travel to the rank that holds the destination's process, in the order
+// (source, destination, communicator, tag, posting); that rank joins them with
+// its own receives and answers. Every result enters one row, so bytes do not
+// depend on the number of ranks.
+//
+// # Times
+//
+// All times are ticks from the trace's origin. A call of the MPI library counts
+// from the enter of its outermost region to that region's leave.
+//
+// # Memory
+//
+// Loader: 40 bytes per open call, 48 per open request, 48 per region, 96 per
+// operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes).
+// Match: 4 pieces of pieceEntries entries of 64 bytes, one sort run, and 16
+// bytes per pair of processes that communicate. Nothing grows with the number
+// of events but what goes to the Storage.
+package stats

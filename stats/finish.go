@@ -1,0 +1,325 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// FinishInput is a loaded and matched location.
+type FinishInput struct {
+	Loaded    *Loaded
+	P2P, Coll io.ReaderAt // what Outputs.P2P and Outputs.Coll got
+}
+
+// FinishOutputs is where the last rows of a location go. The caller finishes
+// the arrays.
+type FinishOutputs struct {
+	P2P, Coll, TimeBins, Components, Diagnostics *xtf.ArrayBuilder
+}
+
+// Finished is what a location leaves for the reduction over all.
+type Finished struct {
+	P           trace.P
+	Vector      Vector
+	Diagnostics trace.Diagnostics
+	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
+}
+
+// Finisher joins the staged rows of one location with their results.
+type Finisher struct {
+	t    *Tables
+	in   FinishInput
+	out  FinishOutputs
+	p2p  stagedReader
+	coll stagedReader
+	sums struct{ sendRecv, potentialSync, variation uint64 }
+	// the row in hand and what results said of it
+	message xtf.P2P
+	mate    struct{ end, bytes uint64 }
+	coll1   xtf.Coll
+	lowest  bool // this location reports what is wrong with the collective in hand
+	diags   trace.Diagnostics
+}
+
+// NewFinisher prepares the finish of one location.
+func NewFinisher(t *Tables, in FinishInput, out FinishOutputs) *Finisher {
+	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
+	f.p2p = stagedReader{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows}
+	f.coll = stagedReader{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows}
+	return f
+}
+
+// ResultP returns the location of an encoded result.
+func ResultP(row []byte) trace.P { return trace.P(binary.BigEndian.Uint32(row)) }
+
+// Add takes the next result of the location, in the order of the sorter.
+func (f *Finisher) Add(row []byte) error {
+	var r result
+	r.load(row)
+	if r.kind == resultColl {
+		if err := f.nextColl(r.row); err != nil {
+			return err
+		}
+		c := &f.coll1
+		c.Ordinal, c.LastEnter, c.FirstLeave, c.LastLeave = r.a, r.t, r.b, r.c
+		c.Flags |= r.flags
+		f.lowest = r.mateP == uint32(f.in.Loaded.P)
+		return nil
+	}
+	if err := f.nextMessage(r.row); err != nil {
+		return err
+	}
+	m := &f.message
+	switch r.kind {
+	case resultDone:
+		m.Done = r.t
+	case resultCancelled:
+		m.Kind |= xtf.P2PIncomplete
+	case resultMate:
+		m.MateN, m.MateP, m.MateT, m.Seq = r.mateN, r.mateP, r.t, r.a
+		f.mate.end, f.mate.bytes = r.b, r.c
+		if r.flags&entryShared != 0 {
+			m.Kind |= xtf.P2PBestEffort
+		}
+	}
+	return nil
+}
+
+// nextMessage writes the rows before row n and makes n the row in hand.
+func (f *Finisher) nextMessage(n uint64) error {
+	for f.p2p.next <= n {
+		if f.p2p.next > 0 {
+			f.endMessage()
+		}
+		row, err := f.p2p.read()
+		if err != nil || row == nil {
+			return fmt.Errorf("location %d: a result for message row %d of %d: %w", f.in.Loaded.P, n, f.p2p.rows, orUnexpected(err))
+		}
+		f.message.Load(row)
+		f.mate.end, f.mate.bytes = xtf.Never, f.message.Bytes
+	}
+	return nil
+}
+
+func (f *Finisher) nextColl(n uint64) error {
+	for f.coll.next <= n {
+		if f.coll.next > 0 {
+			f.endColl()
+		}
+		row, err := f.coll.read()
+		if err != nil || row == nil {
+			return fmt.Errorf("location %d: a result for collective row %d of %d: %w", f.in.Loaded.P, n, f.coll.rows, orUnexpected(err))
+		}
+		f.coll1.Load(row)
+	}
+	return nil
+}
+
+func orUnexpected(err error) error {
+	if err == nil {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// endMessage writes the message row in hand.
+func (f *Finisher) endMessage() {
+	m := &f.message
+	receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
+	if m.Done == xtf.Never {
+		m.Kind |= xtf.P2PIncomplete
+	}
+	switch {
+	case m.MateN == xtf.Never:
+		m.Kind |= xtf.P2PUnmatched
+		code := trace.DiagUnmatchedSend
+		if receive {
+			code = trace.DiagUnmatchedRecv
+		}
+		if m.Peer != trace.Undefined {
+			f.diags.Add(f.found(code, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+		}
+	case receive:
+		f.endReceive(m)
+	case f.mate.end < m.T:
+		m.Kind |= xtf.P2PClock
+	}
+	if m.Kind&xtf.P2PBestEffort != 0 {
+		f.diags.Add(f.found(trace.DiagSharedChannel, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+	}
+	row, _ := f.out.P2P.Append()
+	m.Put(row)
+}
+
+// endReceive adds the pair values of a matched receive (intervals 3, 3.1).
+func (f *Finisher) endReceive(m *xtf.P2P) {
+	sent := m.MateT
+	if m.End < sent {
+		m.Kind |= xtf.P2PClock
+		f.diags.Add(f.found(trace.DiagClockViolation, m.T, sent-m.End, "from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+	} else {
+		f.sums.sendRecv += m.End - sent
+	}
+	if m.T < sent {
+		f.sums.potentialSync += sent - m.T
+	}
+	if f.mate.bytes != m.Bytes {
+		f.diags.Add(f.found(trace.DiagBytesDiffer, m.T, max(m.Bytes, f.mate.bytes)-min(m.Bytes, f.mate.bytes),
+			"from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
+	}
+}
+
+// endColl writes the collective row in hand.
+func (f *Finisher) endColl() {
+	c := &f.coll1
+	if c.Ordinal != xtf.Never {
+		f.sums.potentialSync += c.LastEnter - min(c.LastEnter, c.T)
+		f.sums.variation += c.LastLeave - min(c.LastLeave, c.End)
+	}
+	if f.lowest && c.Flags&xtf.CollShort != 0 {
+		f.diags.Add(f.found(trace.DiagShortCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
+	}
+	if f.lowest && c.Flags&xtf.CollMixed != 0 {
+		f.diags.Add(f.found(trace.DiagMixedCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
+	}
+	row, _ := f.out.Coll.Append()
+	c.Put(row)
+}
+
+func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, c uint32) trace.Diagnostic {
+	d := trace.Diagnostic{Code: code, Time: trace.Time(t), Event: xtf.Never, Worst: worst}
+	if f.diags.Count(code) < diagKept {
+		d.Detail = fmt.Sprintf(format, a, b, c)
+	}
+	return d
+}
+
+// diagKept is how many diagnostics of one code keep their text.
+const diagKept = 16
+
+// Finish writes what is left and returns the location's sums. Bins of TIMEBIN
+// are 4^level ticks wide; level is the same for all locations.
+func (f *Finisher) Finish(level uint8) (*Finished, error) {
+	if err := f.drain(); err != nil {
+		return nil, err
+	}
+	f.writeProfile(level)
+	v := f.in.Loaded.Totals.vector()
+	v[xtf.ItemSendRecv], v[xtf.ItemPotentialSync], v[xtf.ItemVariation] = f.sums.sendRecv, f.sums.potentialSync, f.sums.variation
+	for i, x := range v.normal() {
+		if x != 0 {
+			row, _ := f.out.Components.Append()
+			c := xtf.Comp{Key: xtf.NodeKey(0, uint32(i)), Value: x}
+			c.Put(row)
+		}
+	}
+	return &Finished{P: f.in.Loaded.P, Vector: v, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
+}
+
+// drain writes the rows after the last result.
+func (f *Finisher) drain() error {
+	if n := f.p2p.rows; n > 0 {
+		if err := f.nextMessage(n - 1); err != nil {
+			return err
+		}
+		f.endMessage()
+	}
+	if n := f.coll.rows; n > 0 {
+		if err := f.nextColl(n - 1); err != nil {
+			return err
+		}
+		f.endColl()
+	}
+	return nil
+}
+
+func (f *Finisher) writeProfile(level uint8) {
+	for i := range f.in.Loaded.Profile {
+		if r, ok := binRow(f.t, i, &f.in.Loaded.Profile[i], level); ok {
+			row, _ := f.out.TimeBins.Append()
+			r.Put(row)
+		}
+	}
+}
+
+// binRow is the TIMEBIN row of a region over the whole run.
+func binRow(t *Tables, region int, p *RegionProfile, level uint8) (xtf.TimeBin, bool) {
+	r := xtf.TimeBin{
+		Key: xtf.BinKey(level, 0), Region: trace.Undefined, Class: uint32(t.class[region]),
+		Count: p.Calls, Inclusive: p.Inclusive, Exclusive: p.Exclusive, Bytes: p.Bytes,
+	}
+	if region < len(t.Defs.Regions) {
+		r.Region = t.Defs.Regions[region].Ref
+	}
+	return r, p.Calls > 0
+}
+
+// writeDiagnostics writes the DIAG rows: the first of each code, and a total
+// per code with event Never at the location's last event. It returns the texts.
+func (f *Finisher) writeDiagnostics() []byte {
+	rows, details := diagRows(&f.diags, f.in.Loaded.Totals.Last)
+	for i := range rows {
+		row, _ := f.out.Diagnostics.Append()
+		rows[i].Put(row)
+	}
+	return details
+}
+
+func diagRows(ds *trace.Diagnostics, last uint64) ([]xtf.Diag, []byte) {
+	var rows []xtf.Diag
+	var details []byte
+	for i := range ds.Codes {
+		c := &ds.Codes[i]
+		for _, d := range c.First {
+			r := xtf.Diag{T: min(uint64(d.Time), last), Event: d.Event, Count: d.Count, Worst: d.Worst, Code: uint32(d.Code), Severity: uint32(d.Code.Severity())}
+			if d.Detail != "" {
+				r.Detail = uint32(len(details)) + 1
+				details = binary.AppendUvarint(details, uint64(len(d.Detail)))
+				details = append(details, d.Detail...)
+			}
+			rows = append(rows, r)
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b xtf.Diag) int { return cmp.Compare(a.T, b.T) })
+	for i := range ds.Codes {
+		c := &ds.Codes[i]
+		rows = append(rows, xtf.Diag{T: last, Event: xtf.Never, Count: c.Count, Worst: c.Worst, Code: uint32(c.Code), Severity: uint32(c.Code.Severity()), Detail: xtf.DiagTotal})
+	}
+	return rows, details
+}
+
+// stagedReader reads staged rows in order.
+type stagedReader struct {
+	data  io.ReaderAt
+	width int
+	rows  uint64
+	next  uint64 // number of the row that read returns
+	buf   []byte
+	store []byte
+}
+
+func (s *stagedReader) read() ([]byte, error) {
+	if s.next >= s.rows {
+		return nil, nil
+	}
+	if len(s.buf) == 0 {
+		n := min(s.rows-s.next, stageBlock/4)
+		if s.store == nil {
+			s.store = make([]byte, int(n)*s.width)
+		}
+		s.buf = s.store[:int(n)*s.width]
+		if _, err := s.data.ReadAt(s.buf, int64(s.next)*int64(s.width)); err != nil && err != io.EOF {
+			return nil, fmt.Errorf("staged rows: %w", err)
+		}
+	}
+	row := s.buf[:s.width]
+	s.buf = s.buf[s.width:]
+	s.next++
+	return row, nil
+}

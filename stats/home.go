@@ -1,0 +1,352 @@
+package stats
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Message tags of Match. Messages between two ranks with one tag keep their order.
+const (
+	tagShip = 101 + iota
+	tagForeign
+	tagSends
+	tagReplies
+	tagVector
+)
+
+// shipEntries is the number of entries in a message of a split process.
+const shipEntries = 16 << 10
+
+// homes says which rank a process is at home on: the one that holds its first
+// location. A process whose locations are spread over ranks is matched there.
+type homes struct {
+	defs   *trace.Definitions
+	ranges []partition.Range
+	rank   int
+	first  []uint32 // first process at home on each rank; one element more than ranks
+}
+
+func newHomes(defs *trace.Definitions, ranges []partition.Range, rank int) homes {
+	total := uint32(len(defs.Processes()))
+	h := homes{defs, ranges, rank, make([]uint32, len(ranges)+1)}
+	for r := range ranges {
+		h.first[r] = total
+		if first := ranges[r].First; int(first) < defs.NumLocations() {
+			process, thread := defs.Process(first)
+			if thread != 0 {
+				process++
+			}
+			h.first[r] = process
+		}
+	}
+	h.first[len(ranges)] = total
+	return h
+}
+
+// here reports whether a process is at home on this rank, of which the rank
+// holds a location.
+func (h *homes) here(process uint32) bool { return process >= h.first[h.rank] }
+
+// away returns the home of the rank's first process where that is another rank.
+func (h *homes) away() (rank int, ok bool) {
+	own := h.ranges[h.rank]
+	if own.First >= own.End {
+		return h.rank, false
+	}
+	process, _ := h.defs.Process(own.First)
+	for rank = h.rank; h.first[rank] > process; {
+		rank--
+	}
+	return rank, rank != h.rank
+}
+
+// sharers returns the ranks above that hold more locations of this rank's last
+// process, if that is at home here.
+func (h *homes) sharers() []int {
+	own := h.ranges[h.rank]
+	if own.First >= own.End {
+		return nil
+	}
+	last, _ := h.defs.Process(own.End - 1)
+	if !h.here(last) {
+		return nil
+	}
+	pr := h.defs.Processes()[last]
+	var list []int
+	for r := h.rank + 1; r < len(h.ranges) && h.ranges[r].First < pr.First+trace.P(pr.Count); r++ {
+		if h.ranges[r].First < h.ranges[r].End {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// stream is the sorted channel entries of one location.
+type stream struct {
+	p     trace.P
+	data  io.ReaderAt
+	peers []PeerRange
+}
+
+func (s *stream) entries() (n uint64) {
+	for _, r := range s.peers {
+		n += r.Count
+	}
+	return n
+}
+
+// foreign collects results for the locations of another rank that belong to a
+// process at home here. Memory: one message.
+type foreign struct {
+	rank      int
+	locations partition.Range
+	sink      xtf.Sink
+	n         uint64
+	buf       []byte
+}
+
+func (f *foreign) add(row []byte) error {
+	f.buf = append(f.buf, row...)
+	f.n++
+	if len(f.buf) >= shipEntries*resultBytes {
+		return f.flush()
+	}
+	return nil
+}
+
+func (f *foreign) flush() error {
+	_, err := f.sink.Append(f.buf)
+	f.buf = f.buf[:0]
+	return err
+}
+
+// collectSources brings the entries of each process to its home rank and merges
+// those of processes with several locations.
+func (m *matcher) collectSources() error {
+	defs := m.Tables.Defs
+	var all []stream
+	for _, u := range m.Units {
+		if process, _ := defs.Process(u.P); !m.homes.here(process) {
+			m.shipAway(u)
+			continue
+		}
+		all = append(all, stream{u.P, u.Sorted, u.Peers})
+	}
+	if to, away := m.homes.away(); away {
+		m.fail(m.Comm.Send(nil, to, tagShip))
+	}
+	received, err := m.receiveShips()
+	if err != nil {
+		return err
+	}
+	all = append(all, received...)
+	for len(all) > 0 {
+		process, _ := defs.Process(all[0].p)
+		n := 1
+		for n < len(all) {
+			if next, _ := defs.Process(all[n].p); next != process {
+				break
+			}
+			n++
+		}
+		s, err := m.mergeStreams(process, all[:n])
+		if err != nil {
+			return err
+		}
+		m.sources = append(m.sources, s)
+		all = all[n:]
+	}
+	return nil
+}
+
+// shipAway sends the entries of a location to the home of its process.
+func (m *matcher) shipAway(u Unit) {
+	to, _ := m.homes.away()
+	s := stream{u.P, u.Sorted, u.Peers}
+	store := make([]byte, shipEntries*entryBytes)
+	for first, left := uint64(0), s.entries(); left > 0; {
+		n := min(left, shipEntries)
+		msg := binary.LittleEndian.AppendUint32(nil, uint32(u.P))
+		if _, err := u.Sorted.ReadAt(store[:n*entryBytes], int64(first)*entryBytes); err != nil && err != io.EOF {
+			m.fail(fmt.Errorf("channel entries of location %d: %w", u.P, err))
+			return
+		}
+		m.fail(m.Comm.Send(append(msg, store[:n*entryBytes]...), to, tagShip))
+		first, left = first+n, left-n
+	}
+}
+
+// receiveShips takes the entries of this rank's last process from the ranks
+// above that hold more of its locations.
+func (m *matcher) receiveShips() ([]stream, error) {
+	var all []stream
+	for _, r := range m.homes.sharers() {
+		got, err := m.receiveShip(r)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, got...)
+		sink, err := m.Scratch()
+		if err != nil {
+			return nil, err
+		}
+		m.foreign = append(m.foreign, foreign{rank: r, locations: m.Ranges[r], sink: sink})
+	}
+	return all, nil
+}
+
+func (m *matcher) receiveShip(from int) ([]stream, error) {
+	var all []stream
+	var failed error
+	for {
+		msg, _, err := m.Comm.Recv(from, tagShip)
+		if err != nil || len(msg) == 0 {
+			return all, cmp.Or(err, failed)
+		}
+		p := trace.P(binary.LittleEndian.Uint32(msg))
+		if n := len(all); n == 0 || all[n-1].p != p {
+			sink, err := m.Scratch()
+			failed = cmp.Or(failed, err)
+			all = append(all, stream{p: p, data: sink})
+		}
+		if failed != nil {
+			continue // take the rest, so that the sender is not held up
+		}
+		s := &all[len(all)-1]
+		_, err = s.data.(xtf.Sink).Append(msg[4:])
+		failed = cmp.Or(failed, err)
+		for b := msg[4:]; len(b) >= entryBytes; b = b[entryBytes:] {
+			s.peers = extendRanges(s.peers, b)
+		}
+	}
+}
+
+// extendRanges adds an encoded entry to a table of peer ranges.
+func extendRanges(peers []PeerRange, row []byte) []PeerRange {
+	var e entry
+	e.load(row)
+	peers = openRange(peers, &e)
+	last := &peers[len(peers)-1]
+	last.Count++
+	if e.direction == xtf.ChannelSend {
+		last.Sends++
+	}
+	return peers
+}
+
+// openRange makes sure that the last range is the one of e.
+func openRange(peers []PeerRange, e *entry) []PeerRange {
+	coll := e.direction == xtf.ChannelColl
+	n := len(peers)
+	if n > 0 && peers[n-1].Peer == e.peer && peers[n-1].Coll == coll && (!coll || peers[n-1].Comm == e.comm) {
+		return peers
+	}
+	r := PeerRange{Peer: e.peer, Coll: coll}
+	if n > 0 {
+		r.First = peers[n-1].First + peers[n-1].Count
+	}
+	if coll {
+		r.Comm = e.comm
+	}
+	return append(peers, r)
+}
+
+// mergeStreams makes one source of the locations of a process. One location is
+// taken as it is; several are merged by (channel, post time, location, posting).
+func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
+	all = slices.DeleteFunc(slices.Clone(all), func(s stream) bool { return len(s.peers) == 0 })
+	if len(all) == 0 {
+		return source{process: process}, nil
+	}
+	if len(all) == 1 {
+		return source{process, all[0].data, all[0].peers}, nil
+	}
+	sink, err := m.Scratch()
+	if err != nil {
+		return source{}, err
+	}
+	cursors := make([]cursor, len(all))
+	for i := range all {
+		cursors[i] = newCursor(all[i].data, 0, all[i].entries(), make([]byte, cursorEntries*entryBytes))
+	}
+	merged := channelMerger{sink: sink}
+	for {
+		least := -1
+		var row []byte
+		for i := range cursors {
+			b, err := cursors[i].peek()
+			if err != nil {
+				return source{}, err
+			}
+			if b != nil && (least < 0 || compareMerged(b, row) < 0) {
+				least, row = i, b
+			}
+		}
+		if least < 0 {
+			break
+		}
+		if err := merged.add(row); err != nil {
+			return source{}, err
+		}
+		cursors[least].take()
+	}
+	if err := merged.flush(); err != nil {
+		return source{}, err
+	}
+	return source{process, sink, merged.peers}, nil
+}
+
+func compareMerged(a, b []byte) int {
+	var x, y entry
+	x.load(a)
+	y.load(b)
+	if c := bytes.Compare(a[:channelKey], b[:channelKey]); c != 0 {
+		return c
+	}
+	if x.direction == xtf.ChannelColl {
+		return cmp.Or(cmp.Compare(x.t, y.t), cmp.Compare(x.p, y.p), cmp.Compare(x.posting, y.posting))
+	}
+	return cmp.Or(cmp.Compare(x.post, y.post), cmp.Compare(x.p, y.p), cmp.Compare(x.posting, y.posting))
+}
+
+// channelMerger writes merged entries. It marks those that come from another
+// location than the first entry of their channel.
+type channelMerger struct {
+	sink    xtf.Sink
+	peers   []PeerRange
+	channel channelID
+	first   uint32 // location of the channel's first entry
+	buf     []byte
+}
+
+func (w *channelMerger) add(row []byte) error {
+	var e entry
+	e.load(row)
+	if len(w.peers) == 0 || w.channel != channelOf(row) {
+		w.channel = channelOf(row)
+		w.first = e.p
+	}
+	w.peers = extendRanges(w.peers, row)
+	w.buf = append(w.buf, row...)
+	if e.p != w.first {
+		binary.LittleEndian.PutUint32(w.buf[len(w.buf)-entryBytes+68:], entryShared)
+	}
+	if len(w.buf) >= cursorEntries*entryBytes {
+		return w.flush()
+	}
+	return nil
+}
+
+func (w *channelMerger) flush() error {
+	_, err := w.sink.Append(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}

@@ -1,0 +1,316 @@
+package stats
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Outputs is where the load of one location puts its rows. Arrays are finished
+// by the caller after Loader.Finish.
+type Outputs struct {
+	Calls, IO, RMA, Metrics *xtf.ArrayBuilder
+	P2P, Coll               xtf.Sink // staged rows of xtf.P2PRowBytes and xtf.CollRowBytes
+	Channels, Chan          *xtf.ArrayBuilder
+	Entries                 Sorter   // empty, for rows of EntryBytes with EntryKey
+	Sorted                  xtf.Sink // the channel entries in order, for Match
+	Late                    Adder    // the rank's results, rows of ResultBytes with ResultKey
+}
+
+// Adder collects rows of one width, to be ordered by their leading key bytes,
+// compared as bytes. No two rows have equal keys.
+type Adder interface {
+	Add(row []byte) error
+}
+
+// Sorter is an Adder that gives the rows back here.
+type Sorter interface {
+	Adder
+	// Each passes the rows to f in order. It may be called once, after the last Add.
+	Each(f func(row []byte) error) error
+}
+
+// Widths of the rows that Sorters get, and of their leading keys.
+const (
+	EntryBytes  = entryBytes
+	EntryKey    = entryKey
+	ResultBytes = resultBytes
+	ResultKey   = resultKey
+)
+
+// Loader turns the events of one location into rows, in one pass.
+type Loader struct {
+	t       *Tables
+	p       trace.P
+	process uint32
+	out     Outputs
+
+	stack   []frame
+	profile []RegionProfile
+	totals  Totals
+	diags   trace.Diagnostics
+	now     uint64 // time of the newest event, ticks since the origin
+	event   uint64 // number of the event in hand
+
+	mpi      mpiCall
+	p2p      stage
+	coll     stage
+	requests requests
+	io       requests // open file operations: row is N in the IO array
+	rma      requests // open one-sided operations
+	posting  uint64   // number of the next posting
+	pending  []pendingOp
+	done     []uint64        // staged sends that complete in the current MPI call
+	begin    uint64          // time of the last MpiCollectiveBegin
+	begun    bool            // no end has used it yet
+	lastColl uint64          // T of the newest COLL row
+	canceled map[uint64]bool // postings that match nothing
+	scratch  [entryBytes]byte
+	err      error
+}
+
+// frame is an open call.
+type frame struct {
+	enter  uint64
+	child  uint64 // ticks in called regions
+	n      uint64 // row in CALL
+	region uint32 // reference
+	index  int32  // in Tables.class
+}
+
+// mpiCall is the outermost open MPI call.
+type mpiCall struct {
+	depth   int // open MPI regions
+	enter   uint64
+	n       uint64
+	region  uint32
+	index   int32
+	p2p     uint64 // first staged row of the call
+	coll    uint64
+	io      int // open IO regions outside MPI
+	ioEnter uint64
+	ioMPI   uint64 // time in MPI when the outermost of them was entered
+}
+
+// pendingOp is an operation of the current MPI call; its entry is written when
+// the call leaves and its End is known.
+type pendingOp struct {
+	posting uint64
+	row     uint64
+	coll    bool
+}
+
+// NewLoader prepares the load of location p.
+func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
+	process, _ := t.Defs.Process(p)
+	l := &Loader{t: t, p: p, process: process, out: out, profile: make([]RegionProfile, len(t.class))}
+	l.p2p = stage{sink: out.P2P, width: xtf.P2PRowBytes}
+	l.coll = stage{sink: out.Coll, width: xtf.CollRowBytes}
+	l.mpi.n = xtf.Never
+	l.mpi.region = trace.Undefined
+	return l
+}
+
+// Add processes a batch. Its times must not decrease and not lie before the
+// origin.
+func (l *Loader) Add(b *trace.Batch) error {
+	l.event = b.First
+	for i := range b.Events {
+		e := &b.Events[i]
+		l.now = uint64(e.Time - l.t.Origin)
+		if l.totals.Events == 0 {
+			l.totals.First = l.now
+		}
+		l.totals.Events++
+		switch e.Kind {
+		case trace.Enter:
+			l.enter(e.Ref)
+		case trace.Leave:
+			l.leave(e.Ref)
+		default:
+			l.record(b, e)
+		}
+		l.event++
+	}
+	l.totals.Last = l.now
+	if l.err == nil {
+		l.err = l.p2p.err
+	}
+	if l.err == nil {
+		l.err = l.coll.err
+	}
+	if l.err == nil {
+		l.err = l.out.Calls.Err()
+	}
+	return l.err
+}
+
+// regionIndex returns the index of a region in the tables.
+func (l *Loader) regionIndex(ref uint32) int {
+	if i, ok := l.t.Defs.RegionIndex(ref); ok {
+		return i
+	}
+	l.diag(trace.DiagBadReference, fmt.Sprintf("region %d", ref))
+	return l.t.unknownRegion()
+}
+
+func (l *Loader) enter(ref uint32) {
+	index := l.regionIndex(ref)
+	class := l.t.class[index]
+	row, n := l.out.Calls.Open()
+	parent, depth := xtf.Never, uint32(len(l.stack))
+	if depth > 0 {
+		parent = l.stack[depth-1].n
+	}
+	var flags uint32
+	if class&trace.ClassMPI != 0 {
+		if l.mpi.depth == 0 {
+			flags = xtf.FlagOutermostMPI
+			l.openMPI(n, ref, index)
+		}
+		l.mpi.depth++
+	} else if class&trace.ClassIO != 0 && l.mpi.depth == 0 {
+		if l.mpi.io == 0 {
+			flags = xtf.FlagOutermostIO
+			l.mpi.ioEnter, l.mpi.ioMPI = l.now, l.totals.Class[TimeMPI]
+		}
+		l.mpi.io++
+	}
+	c := xtf.Call{T: l.now, End: xtf.Never, Parent: parent, Region: ref, Depth: depth, Class: uint32(class), Flags: flags}
+	c.Put(row)
+	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index)})
+	l.profile[index].open++
+}
+
+func (l *Loader) openMPI(n uint64, ref uint32, index int) {
+	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
+	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()
+}
+
+func (l *Loader) leave(ref uint32) {
+	top := len(l.stack) - 1
+	if top < 0 || l.stack[top].region != ref {
+		l.diag(trace.DiagStrayLeave, fmt.Sprintf("region %d", ref))
+		return
+	}
+	l.close(0)
+}
+
+// close ends the innermost call now.
+func (l *Loader) close(flags uint32) {
+	top := len(l.stack) - 1
+	f := l.stack[top]
+	l.stack = l.stack[:top]
+	took := l.now - f.enter
+	exclusive := took - f.child
+	if top > 0 {
+		l.stack[top-1].child += took
+	}
+	pr := &l.profile[f.index]
+	pr.Calls++
+	pr.Exclusive += exclusive
+	if pr.open--; pr.open == 0 {
+		pr.Inclusive += took
+	}
+	row := l.out.Calls.Row(f.n)
+	xtf.SetU64(row, xtf.CallEnd, l.now)
+	xtf.SetU64(row, xtf.CallExclusive, exclusive)
+	if flags != 0 {
+		xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|flags)
+	}
+	l.out.Calls.Close(f.n)
+	l.totals.Calls++
+	switch class := l.t.class[f.index]; {
+	case class&trace.ClassMPI != 0:
+		if l.mpi.depth--; l.mpi.depth == 0 {
+			l.closeMPI(took, class, flags)
+		}
+	case class&trace.ClassIO != 0 && l.mpi.depth == 0 && l.mpi.io > 0:
+		if l.mpi.io--; l.mpi.io == 0 {
+			l.totals.Class[TimeIO] += l.now - l.mpi.ioEnter - (l.totals.Class[TimeMPI] - l.mpi.ioMPI)
+		}
+	}
+}
+
+// closeMPI ends the outermost MPI call: its operations get their End.
+func (l *Loader) closeMPI(took uint64, class trace.CallClass, flags uint32) {
+	l.totals.Class[TimeMPI] += took
+	for _, c := range classTimes {
+		if class&c.class != 0 {
+			l.totals.Class[c.index] += took
+		}
+	}
+	l.completeOps(flags)
+	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
+}
+
+var classTimes = [...]struct {
+	class trace.CallClass
+	index int
+}{
+	{trace.ClassP2P, TimeP2P},
+	{trace.ClassStart, TimeStart},
+	{trace.ClassColl, TimeColl},
+	{trace.ClassNxN, TimeNxN},
+	{trace.ClassBarrier, TimeBarrier},
+	{trace.ClassFileIO, TimeFileIO},
+	{trace.ClassRMA, TimeRMA},
+	{trace.ClassManagement, TimeManagement},
+}
+
+func (l *Loader) diag(c trace.Code, detail string) {
+	l.diags.Add(trace.Diagnostic{Code: c, Time: trace.Time(l.now), Event: l.event, Detail: detail})
+}
+
+// Loaded is what the load of a location leaves beside its rows.
+type Loaded struct {
+	P           trace.P
+	Totals      Totals
+	Profile     []RegionProfile // by region index; the last is unknown regions
+	Diagnostics trace.Diagnostics
+	P2PRows     uint64
+	CollRows    uint64
+	Peers       []PeerRange // of the sorted channel entries, ascending
+}
+
+// PeerRange is the run of a location's channel entries with one peer, or of its
+// collectives on one communicator. Memory: 32 bytes.
+type PeerRange struct {
+	Peer  uint32 // process; trace.Undefined for collectives and for unknown peers
+	Comm  uint32 // of collectives
+	Coll  bool
+	First uint64 // entry
+	Count uint64
+	Sends uint64
+}
+
+// Finish closes what is still open at the last event and returns the sums.
+func (l *Loader) Finish() (*Loaded, error) {
+	for len(l.stack) > 0 {
+		f := l.stack[len(l.stack)-1]
+		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
+		l.close(xtf.FlagCut)
+	}
+	l.completeOps(0)
+	l.requests.each(func(request) {
+		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
+	})
+	for _, open := range []struct {
+		q *requests
+		a *xtf.ArrayBuilder
+	}{{&l.io, l.out.IO}, {&l.rma, l.out.RMA}} {
+		open.q.each(func(r request) { open.a.Close(r.row) })
+	}
+	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
+	if err := l.p2p.finish(); err != nil {
+		return nil, err
+	}
+	if err := l.coll.finish(); err != nil {
+		return nil, err
+	}
+	if l.err == nil {
+		l.err = l.writeChannels(&rows)
+	}
+	return &rows, l.err
+}

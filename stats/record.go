@@ -1,0 +1,344 @@
+package stats
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// record handles every record but enter and leave.
+func (l *Loader) record(b *trace.Batch, e *trace.Event) {
+	w := b.Words(e)
+	switch e.Kind {
+	case trace.MpiSend:
+		l.send(uint32(w[0]), uint32(w[1]), uint32(w[2]), w[3], nil)
+	case trace.MpiIsend:
+		l.send(uint32(w[0]), uint32(w[1]), uint32(w[2]), w[3], &w[4])
+	case trace.MpiRecv:
+		l.receive(uint32(w[0]), uint32(w[1]), uint32(w[2]), w[3], nil)
+	case trace.MpiIrecv:
+		l.receive(uint32(w[0]), uint32(w[1]), uint32(w[2]), w[3], &w[4])
+	case trace.MpiIrecvRequest:
+		l.post(w[0], receiveRequest, 0)
+	case trace.NonBlockingCollectiveRequest:
+		l.post(w[0], collectiveRequest, 0)
+	case trace.MpiIsendComplete:
+		l.sendComplete(w[0])
+	case trace.MpiRequestCancelled:
+		l.cancel(w[0])
+	case trace.MpiCollectiveBegin:
+		l.begin, l.begun = l.now, true
+	case trace.MpiCollectiveEnd:
+		l.collective(w, nil)
+	case trace.NonBlockingCollectiveComplete:
+		l.collective(w, &w[5])
+	case trace.CallingContextEnter, trace.CallingContextLeave:
+		l.context(e.Kind, uint32(w[0]))
+	case trace.Metric:
+		l.metric(w)
+	default:
+		l.operation(e.Kind, w)
+	}
+	if l.mpi.depth == 0 && len(l.pending)+len(l.done) > 0 {
+		l.completeOps(0)
+	}
+}
+
+// instant is the time from which an operation in the current call counts.
+func (l *Loader) instant() uint64 {
+	if l.mpi.depth > 0 {
+		return l.mpi.enter
+	}
+	return l.now
+}
+
+// keepP2P and keepColl are the first staged rows whose End is still missing.
+func (l *Loader) keepP2P() uint64 {
+	if l.mpi.depth > 0 {
+		return l.mpi.p2p
+	}
+	return l.p2p.len()
+}
+
+func (l *Loader) keepColl() uint64 {
+	if l.mpi.depth > 0 {
+		return l.mpi.coll
+	}
+	return l.coll.len()
+}
+
+func (l *Loader) post(id uint64, k requestKind, row uint64) {
+	r := request{id: id, posting: l.posting, post: l.instant(), row: row, kind: k}
+	l.posting++
+	if l.requests.add(r) {
+		l.diag(trace.DiagOpenRequest, fmt.Sprintf("request %d posted again before it completed", id))
+	}
+}
+
+func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
+	t := l.instant()
+	r := xtf.P2P{T: t, Post: t, Done: t, Bytes: bytes, Comm: comm, Tag: tag, Kind: xtf.P2PSend}
+	posting := l.posting
+	if id != nil {
+		r.Kind |= xtf.P2PNonBlocking
+		r.Done = xtf.Never
+		l.post(*id, sendRequest, l.p2p.len())
+	} else {
+		l.posting++
+	}
+	l.totals.Sends++
+	l.totals.BytesOut += bytes
+	l.message(&r, rank, posting)
+}
+
+func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
+	t := l.instant()
+	r := xtf.P2P{T: t, Post: t, Done: t, Bytes: bytes, Comm: comm, Tag: tag, Kind: xtf.P2PRecv}
+	if id != nil {
+		r.Kind |= xtf.P2PNonBlocking
+	}
+	posting := l.posted(id, &r.Post, "receive")
+	l.totals.Receives++
+	l.totals.BytesIn += bytes
+	l.message(&r, rank, posting)
+}
+
+// posted returns the number of the posting that an operation completes, and sets
+// post to its instant. Without a request, or with one never posted, the
+// operation posts itself now.
+func (l *Loader) posted(id *uint64, post *uint64, what string) uint64 {
+	if id != nil {
+		if q, ok := l.requests.take(*id); ok {
+			*post = q.post
+			return q.posting
+		}
+		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("%s completes request %d", what, *id))
+	}
+	l.posting++
+	return l.posting - 1
+}
+
+// message stages the row of an operation in the current call.
+func (l *Loader) message(r *xtf.P2P, rank uint32, posting uint64) {
+	r.End, r.CallN, r.MateN, r.Seq, r.MateT = xtf.Never, l.mpi.n, xtf.Never, xtf.Never, xtf.Never
+	r.Region, r.MateP = l.mpi.region, trace.Undefined
+	r.Peer = l.t.Defs.Peer(r.Comm, rank, l.process)
+	if r.Peer == trace.UnknownProcess {
+		l.diag(trace.DiagUnknownPeer, fmt.Sprintf("rank %d of communicator %d", rank, r.Comm))
+	}
+	if l.mpi.depth > 0 {
+		l.profile[l.mpi.index].Bytes += r.Bytes
+	}
+	row, n := l.p2p.add(l.keepP2P())
+	r.Put(row)
+	l.pending = append(l.pending, pendingOp{posting: posting, row: n})
+}
+
+func (l *Loader) sendComplete(id uint64) {
+	r, ok := l.requests.take(id)
+	if !ok || r.kind != sendRequest {
+		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("send completion of request %d", id))
+		return
+	}
+	l.done = append(l.done, r.row)
+}
+
+// cancel ends a request without completing it. The row of a send stays and is
+// marked; it matches nothing.
+func (l *Loader) cancel(id uint64) {
+	r, ok := l.requests.take(id)
+	if !ok {
+		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("cancellation of request %d", id))
+		return
+	}
+	if r.kind != sendRequest {
+		return
+	}
+	if l.canceled == nil {
+		l.canceled = make(map[uint64]bool)
+	}
+	l.canceled[r.posting] = true
+	if row := l.p2p.row(r.row); row != nil {
+		xtf.SetU32(row, xtf.P2PKind, xtf.U32(row, xtf.P2PKind)|xtf.P2PIncomplete)
+	} else {
+		l.late(result{row: r.row, kind: resultCancelled})
+	}
+}
+
+func (l *Loader) collective(w []uint64, id *uint64) {
+	t := l.instant()
+	if l.mpi.depth == 0 && id == nil && l.begun {
+		t = max(l.begin, l.lastColl) // rows are in the order of T, whatever the records claim
+	}
+	l.begun, l.lastColl = false, t
+	r := xtf.Coll{
+		T: t, Post: t, Sent: w[3], Received: w[4], CallN: l.mpi.n, Region: l.mpi.region,
+		Comm: uint32(w[1]), Root: uint32(w[2]), Flags: uint32(w[0]) & xtf.CollOpMask,
+	}
+	if id != nil {
+		r.Flags |= xtf.CollNonBlocking
+	}
+	posting := l.posted(id, &r.Post, "collective")
+	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
+	l.totals.Collectives++
+	l.totals.CollOut += r.Sent
+	l.totals.CollIn += r.Received
+	if l.mpi.depth > 0 {
+		l.profile[l.mpi.index].Bytes += r.Sent + r.Received
+	}
+	row, n := l.coll.add(l.keepColl())
+	r.Put(row)
+	l.pending = append(l.pending, pendingOp{posting: posting, row: n, coll: true})
+}
+
+// completeOps ends the operations of the current call now: their rows get End,
+// their channel entries are written.
+func (l *Loader) completeOps(flags uint32) {
+	for _, op := range l.pending {
+		if op.coll {
+			l.completeColl(op)
+		} else {
+			l.completeP2P(op, flags)
+		}
+	}
+	for _, n := range l.done {
+		if row := l.p2p.row(n); row != nil {
+			xtf.SetU64(row, xtf.P2PDone, l.now)
+		} else {
+			l.late(result{row: n, kind: resultDone, t: l.now})
+		}
+	}
+	l.pending, l.done = l.pending[:0], l.done[:0]
+}
+
+func (l *Loader) completeP2P(op pendingOp, flags uint32) {
+	row := l.p2p.row(op.row)
+	kind := xtf.U32(row, xtf.P2PKind)
+	xtf.SetU64(row, xtf.P2PEnd, l.now)
+	receive := kind&xtf.P2PKindMask == xtf.P2PRecv
+	if flags&xtf.FlagCut != 0 && !receive {
+		xtf.SetU64(row, xtf.P2PDone, xtf.Never)
+	} else if receive || kind&xtf.P2PNonBlocking == 0 {
+		xtf.SetU64(row, xtf.P2PDone, l.now)
+	}
+	e := entry{
+		peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag),
+		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.P2PT), end: l.now,
+		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost),
+	}
+	if receive {
+		e.direction = xtf.ChannelReceive
+	}
+	l.writeEntry(&e)
+}
+
+func (l *Loader) completeColl(op pendingOp) {
+	row := l.coll.row(op.row)
+	xtf.SetU64(row, xtf.CollEnd, l.now)
+	l.writeEntry(&entry{
+		peer: trace.Undefined, comm: xtf.U32(row, xtf.CollComm), tag: trace.Undefined, direction: xtf.ChannelColl,
+		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.CollPost), end: l.now,
+		bytes: xtf.U64(row, xtf.CollSent), post: uint64(xtf.U32(row, xtf.CollFlags)&xtf.CollOpMask)<<32 | uint64(xtf.U32(row, xtf.CollRoot)),
+	})
+}
+
+func (l *Loader) writeEntry(e *entry) {
+	e.p = uint32(l.p)
+	e.put(l.scratch[:])
+	if err := l.out.Entries.Add(l.scratch[:]); err != nil && l.err == nil {
+		l.err = fmt.Errorf("channel entries: %w", err)
+	}
+}
+
+func (l *Loader) late(r result) {
+	r.p = uint32(l.p)
+	var b [resultBytes]byte
+	r.put(b[:])
+	if err := l.out.Late.Add(b[:]); err != nil && l.err == nil {
+		l.err = fmt.Errorf("late fields: %w", err)
+	}
+}
+
+func (l *Loader) context(k trace.Kind, ref uint32) {
+	region, _ := l.t.Defs.ContextRegion(ref) // an unknown context is a call of an unknown region, counted as such
+	if k == trace.CallingContextEnter {
+		l.enter(region)
+	} else {
+		l.leave(region)
+	}
+}
+
+func (l *Loader) metric(w []uint64) {
+	for i := 0; i < int(w[1]); i++ {
+		row, _ := l.out.Metrics.Append()
+		m := xtf.Metric{T: l.now, Value: w[3+2*i], Metric: uint32(w[0]), Flags: uint32(i)<<8 | uint32(w[2+2*i])&0xFF}
+		m.Put(row)
+	}
+}
+
+// operation handles file and one-sided operations; all other records carry no
+// row and stay in the call graph.
+func (l *Loader) operation(k trace.Kind, w []uint64) {
+	switch k {
+	case trace.IoOperationBegin:
+		op := xtf.IOOther
+		switch w[1] {
+		case 0:
+			op = xtf.IORead
+		case 1:
+			op = xtf.IOWrite
+		}
+		row, n := l.out.IO.Open()
+		r := xtf.IO{T: l.now, End: xtf.Never, CallN: l.innermost(), Asked: w[3], Handle: uint32(w[0]), Op: op}
+		r.Put(row)
+		l.openRow(&l.io, l.out.IO, w[4], n)
+	case trace.IoOperationComplete:
+		l.closeRow(&l.io, l.out.IO, w[2], xtf.IODone, w[1])
+	case trace.IoOperationCancelled:
+		l.closeRow(&l.io, l.out.IO, w[1], -1, 0)
+	case trace.RmaPut, trace.RmaGet:
+		l.oneSided(k, w[0], w[1], w[2], w[3])
+	case trace.RmaAtomic:
+		l.oneSided(k, w[0], w[1], w[3]+w[4], w[5])
+	case trace.RmaOpCompleteBlocking, trace.RmaOpCompleteNonBlocking, trace.RmaOpCompleteRemote:
+		l.closeRow(&l.rma, l.out.RMA, w[1], -1, 0)
+	}
+}
+
+func (l *Loader) oneSided(k trace.Kind, win, remote, bytes, id uint64) {
+	row, n := l.out.RMA.Open()
+	r := xtf.RMA{T: l.now, End: xtf.Never, CallN: l.innermost(), Bytes: bytes, Window: uint32(win), Target: uint32(remote), Op: uint32(k)}
+	r.Put(row)
+	l.openRow(&l.rma, l.out.RMA, id, n)
+}
+
+func (l *Loader) innermost() uint64 {
+	if len(l.stack) == 0 {
+		return xtf.Never
+	}
+	return l.stack[len(l.stack)-1].n
+}
+
+func (l *Loader) openRow(q *requests, a *xtf.ArrayBuilder, id, n uint64) {
+	if old, ok := q.take(id); ok {
+		a.Close(old.row)
+		l.diag(trace.DiagOpenRequest, fmt.Sprintf("operation %d begun again before it completed", id))
+	}
+	q.add(request{id: id, row: n})
+}
+
+// closeRow ends an operation; completions of unknown ones are left alone: an
+// RMA operation may complete locally and remotely.
+func (l *Loader) closeRow(q *requests, a *xtf.ArrayBuilder, id uint64, column int, v uint64) {
+	r, ok := q.take(id)
+	if !ok {
+		return
+	}
+	row := a.Row(r.row)
+	xtf.SetU64(row, xtf.IOEnd, l.now) // End has the same place in IO and RMA rows
+	if column >= 0 {
+		xtf.SetU64(row, column, v)
+	}
+	a.Close(r.row)
+}

@@ -1,0 +1,23 @@
+package stats
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// Tables is what every location of a trace shares: the class of each region
+// and the trace's origin. It is read-only and safe for concurrent use.
+type Tables struct {
+	Defs   *trace.Definitions
+	Origin trace.Time // times in rows are ticks since this instant
+	class  []trace.CallClass
+}
+
+// NewTables prepares the tables of a trace whose earliest time is origin.
+func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
+	t := &Tables{Defs: defs, Origin: origin, class: make([]trace.CallClass, len(defs.Regions)+1)}
+	for i := range defs.Regions {
+		t.class[i] = defs.Class(&defs.Regions[i])
+	}
+	return t
+}
+
+// unknownRegion is the index of the profile entry for regions without definition.
+func (t *Tables) unknownRegion() int { return len(t.class) - 1 }

@@ -1,0 +1,411 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// pieceEntries bounds the sends in one message of the exchange.
+const pieceEntries = 16 << 10
+
+// A piece is a sequence of groups, each the sends of one channel in order:
+//
+//	group  source u32 | destination u32 | communicator u32 | tag u32 | count u32 | zero u32
+//	send   T u64 | End u64 | bytes u64 | row u64 | P u32 | flags u32
+//	reply  mate's row u64 | its T u64 | its End u64 | its bytes u64 | its P u32 | flags u32
+//
+// with one reply for each send, in the same order. An empty piece ends a
+// stream. Integers are little-endian.
+const (
+	groupBytes = 24
+	sendBytes  = 40
+	replyBytes = 40
+)
+
+// pair is the channel entries of one process with one peer.
+type pair struct {
+	s, d uint32 // source and destination process
+	src  *source
+	r    PeerRange
+}
+
+// exchangeMessages sends every rank the sends to its processes and answers
+// those that come. In step k a rank sends to the k-th rank above and answers
+// the k-th below; both streams advance piece by piece, so that at most two
+// pieces are under way in each direction.
+func (m *matcher) exchangeMessages() {
+	counts := make([][]byte, m.size)
+	for r := range counts {
+		var sends uint64
+		m.eachRange(r, func(_ *source, p PeerRange) { sends += p.Sends })
+		counts[r] = binary.LittleEndian.AppendUint64(nil, sends)
+	}
+	incoming, err := m.Comm.Alltoall(counts)
+	if m.fail(err); err != nil {
+		return // the communicator is broken for all
+	}
+	for k := range m.size {
+		to, from := (m.rank+k)%m.size, (m.rank-k+m.size)%m.size
+		out := m.newSender(to)
+		in := m.newReceiver(from)
+		if k == 0 {
+			m.exchangeLocal(out, in)
+			continue
+		}
+		hasOut := binary.LittleEndian.Uint64(counts[to]) > 0
+		hasIn := binary.LittleEndian.Uint64(incoming[from]) > 0
+		if err := m.exchangeWith(out, in, hasOut, hasIn); err != nil {
+			m.fail(err)
+			return
+		}
+	}
+}
+
+// eachRange calls f for the peer ranges with the processes at home on rank r.
+func (m *matcher) eachRange(r int, f func(s *source, p PeerRange)) {
+	for i := range m.sources {
+		s := &m.sources[i]
+		for _, p := range s.ranges(m.homes.first[r], m.homes.first[r+1]) {
+			f(s, p)
+		}
+	}
+}
+
+// exchangeLocal joins sends and receives that are both at home here.
+func (m *matcher) exchangeLocal(out *sender, in *receiver) {
+	var seq sequence // of the sends of one pair
+	var from *source
+	var to uint32
+	var e, mate entry
+	for {
+		p, row := out.peek()
+		if row == nil {
+			break
+		}
+		e.load(row)
+		r := result{p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never, b: xtf.Never, c: e.bytes, flags: e.flags}
+		if other := in.seek(p.s, p.d, e.comm, e.tag); other != nil {
+			mate.load(other)
+			m.report.Messages++
+			m.deliver(&result{
+				p: mate.p, row: mate.row, kind: resultMate, mateP: e.p, mateN: e.row,
+				t: e.t, a: in.seq.next(other), b: e.end, c: e.bytes, flags: e.flags | mate.flags,
+			})
+			r.mateP, r.mateN, r.t, r.b, r.c = mate.p, mate.row, mate.t, mate.end, mate.bytes
+			r.flags |= mate.flags
+			in.cur.take()
+		}
+		if p.src != from || p.d != to {
+			seq, from, to = sequence{}, p.src, p.d
+		}
+		r.a = seq.next(row)
+		m.deliver(&r)
+		out.cur.take()
+	}
+	in.finish()
+}
+
+// exchangeWith runs one step with two other ranks. An error is one of the
+// communicator; others are kept in m.err while the exchange goes on.
+func (m *matcher) exchangeWith(out *sender, in *receiver, hasOut, hasIn bool) error {
+	for hasOut || hasIn {
+		var piece []byte
+		var sent, replied *mpi.Request
+		var err error
+		if hasOut {
+			piece = out.next()
+			if sent, err = m.Comm.Isend(piece, out.rank, tagSends); err != nil {
+				return err
+			}
+			m.count(piece)
+			hasOut = len(piece) > 0
+		}
+		if hasIn {
+			got, _, err := m.Comm.Recv(in.rank, tagSends)
+			if err != nil {
+				return err
+			}
+			if hasIn = len(got) > 0; hasIn {
+				reply := in.answer(got)
+				if replied, err = m.Comm.Isend(reply, in.rank, tagReplies); err != nil {
+					return err
+				}
+				m.count(reply)
+			}
+		}
+		if len(piece) > 0 {
+			reply, _, err := m.Comm.Recv(out.rank, tagReplies)
+			if err != nil {
+				return err
+			}
+			out.answer(piece, reply)
+		}
+		if err := m.Comm.Wait(sent, replied); err != nil {
+			return err
+		}
+	}
+	in.finish()
+	return nil
+}
+
+func (m *matcher) count(b []byte) {
+	m.report.Pieces++
+	m.report.BytesSent += uint64(len(b))
+}
+
+// sender makes the pieces for one rank and takes in the replies.
+type sender struct {
+	m     *matcher
+	rank  int
+	pairs []pair
+	cur   cursor
+	in    bool // cur reads pairs[0]
+	store []byte
+	piece []byte // reused: a piece is done with when the next is asked for
+	last  [groupBytes - 8]byte
+	n     uint64 // sends answered on the channel last
+}
+
+func (m *matcher) newSender(to int) *sender {
+	s := &sender{m: m, rank: to, store: make([]byte, cursorEntries*entryBytes)}
+	m.eachRange(to, func(src *source, r PeerRange) {
+		if r.Sends > 0 {
+			s.pairs = append(s.pairs, pair{src.process, r.Peer, src, r})
+		}
+	})
+	return s
+}
+
+// peek returns the next send, without taking it, and its pair; nil at the end.
+func (s *sender) peek() (*pair, []byte) {
+	for len(s.pairs) > 0 {
+		p := &s.pairs[0]
+		if !s.in {
+			s.cur, s.in = newCursor(p.src.data, p.r.First, p.r.Count, s.store), true
+		}
+		row, err := s.cur.peek()
+		s.m.fail(err)
+		switch {
+		case row == nil:
+			s.pairs, s.in = s.pairs[1:], false
+		case entryDirection(row) == xtf.ChannelSend:
+			return p, row
+		default:
+			s.cur.take()
+		}
+	}
+	return nil, nil
+}
+
+// next returns the next piece, empty at the end.
+func (s *sender) next() []byte {
+	piece := s.piece[:0]
+	group := -1 // offset of the open group in piece
+	for range pieceEntries {
+		p, row := s.peek()
+		if row == nil {
+			break
+		}
+		var e entry
+		e.load(row)
+		s.cur.take()
+		if group < 0 || !sameGroup(piece[group:], p, &e) {
+			group = len(piece)
+			piece = appendGroup(piece, p, &e)
+		}
+		count := binary.LittleEndian.Uint32(piece[group+16:])
+		binary.LittleEndian.PutUint32(piece[group+16:], count+1)
+		piece = appendSend(piece, &e)
+	}
+	s.piece = piece
+	return piece
+}
+
+func appendGroup(b []byte, p *pair, e *entry) []byte {
+	b = binary.LittleEndian.AppendUint32(b, p.s)
+	b = binary.LittleEndian.AppendUint32(b, p.d)
+	b = binary.LittleEndian.AppendUint32(b, e.comm)
+	b = binary.LittleEndian.AppendUint32(b, e.tag)
+	return binary.LittleEndian.AppendUint64(b, 0)
+}
+
+func sameGroup(g []byte, p *pair, e *entry) bool {
+	return binary.LittleEndian.Uint32(g) == p.s && binary.LittleEndian.Uint32(g[4:]) == p.d &&
+		binary.LittleEndian.Uint32(g[8:]) == e.comm && binary.LittleEndian.Uint32(g[12:]) == e.tag
+}
+
+func appendSend(b []byte, e *entry) []byte {
+	b = binary.LittleEndian.AppendUint64(b, e.t)
+	b = binary.LittleEndian.AppendUint64(b, e.end)
+	b = binary.LittleEndian.AppendUint64(b, e.bytes)
+	b = binary.LittleEndian.AppendUint64(b, e.row)
+	b = binary.LittleEndian.AppendUint32(b, e.p)
+	return binary.LittleEndian.AppendUint32(b, e.flags)
+}
+
+// answer delivers the replies to the sends of piece.
+func (s *sender) answer(piece, replies []byte) {
+	for len(piece) >= groupBytes {
+		if string(s.last[:]) != string(piece[:len(s.last)]) {
+			copy(s.last[:], piece)
+			s.n = 0
+		}
+		count := int(binary.LittleEndian.Uint32(piece[16:]))
+		piece = piece[groupBytes:]
+		for range count {
+			if len(replies) < replyBytes || len(piece) < sendBytes {
+				s.m.fail(fmt.Errorf("rank %d answered fewer sends than it got", s.rank))
+				return
+			}
+			r := result{
+				p: binary.LittleEndian.Uint32(piece[32:]), row: binary.LittleEndian.Uint64(piece[24:]), kind: resultMate,
+				mateN: binary.LittleEndian.Uint64(replies), t: binary.LittleEndian.Uint64(replies[8:]),
+				a: s.n, b: binary.LittleEndian.Uint64(replies[16:]), c: binary.LittleEndian.Uint64(replies[24:]),
+				mateP: binary.LittleEndian.Uint32(replies[32:]),
+				flags: binary.LittleEndian.Uint32(replies[36:]) | binary.LittleEndian.Uint32(piece[36:]),
+			}
+			s.m.deliver(&r)
+			s.n++
+			piece, replies = piece[sendBytes:], replies[replyBytes:]
+		}
+	}
+}
+
+// receiver joins the sends of one rank with the receives of this one.
+type receiver struct {
+	m     *matcher
+	rank  int
+	pairs []pair // with receives, by (source, destination)
+	cur   cursor
+	in    bool
+	store []byte
+	reply []byte   // reused like a sender's piece
+	seq   sequence // of the receives
+}
+
+func (m *matcher) newReceiver(from int) *receiver {
+	r := &receiver{m: m, rank: from, store: make([]byte, cursorEntries*entryBytes)}
+	m.eachRange(from, func(src *source, p PeerRange) {
+		if p.Count > p.Sends {
+			r.pairs = append(r.pairs, pair{p.Peer, src.process, src, p})
+		}
+	})
+	slices.SortFunc(r.pairs, func(a, b pair) int { return cmp.Or(cmp.Compare(a.s, b.s), cmp.Compare(a.d, b.d)) })
+	return r
+}
+
+// answer joins a piece and returns the replies.
+func (r *receiver) answer(piece []byte) []byte {
+	replies := r.reply[:0]
+	for len(piece) >= groupBytes {
+		g := piece[:groupBytes]
+		count := int(binary.LittleEndian.Uint32(piece[16:]))
+		piece = piece[groupBytes:]
+		if count > len(piece)/sendBytes {
+			r.m.fail(fmt.Errorf("a damaged message from rank %d", r.rank))
+			return replies
+		}
+		for range count {
+			replies = r.join(g, piece[:sendBytes], replies)
+			piece = piece[sendBytes:]
+		}
+	}
+	r.reply = replies
+	return replies
+}
+
+// join matches one send with the next receive of its channel.
+func (r *receiver) join(group, send, replies []byte) []byte {
+	row := r.seek(binary.LittleEndian.Uint32(group), binary.LittleEndian.Uint32(group[4:]),
+		binary.LittleEndian.Uint32(group[8:]), binary.LittleEndian.Uint32(group[12:]))
+	if row == nil {
+		replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
+		replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
+		replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
+		return binary.LittleEndian.AppendUint64(append(replies, send[16:24]...), unknown)
+	}
+	var e entry
+	e.load(row)
+	r.m.report.Messages++
+	r.m.deliver(&result{
+		p: e.p, row: e.row, kind: resultMate, a: r.seq.next(row),
+		t: binary.LittleEndian.Uint64(send), b: binary.LittleEndian.Uint64(send[8:]), c: binary.LittleEndian.Uint64(send[16:]),
+		mateN: binary.LittleEndian.Uint64(send[24:]), mateP: binary.LittleEndian.Uint32(send[32:]),
+		flags: e.flags | binary.LittleEndian.Uint32(send[36:]),
+	})
+	r.cur.take()
+	replies = binary.LittleEndian.AppendUint64(replies, e.row)
+	replies = binary.LittleEndian.AppendUint64(replies, e.t)
+	replies = binary.LittleEndian.AppendUint64(replies, e.end)
+	replies = binary.LittleEndian.AppendUint64(replies, e.bytes)
+	replies = binary.LittleEndian.AppendUint32(replies, e.p)
+	return binary.LittleEndian.AppendUint32(replies, e.flags)
+}
+
+// seek passes over the receives before the channel from process s to d, which
+// stay without partner, and returns the next receive of it, nil if there is none.
+func (r *receiver) seek(s, d, comm, tag uint32) []byte {
+	for len(r.pairs) > 0 {
+		p := &r.pairs[0]
+		order := cmp.Or(cmp.Compare(p.s, s), cmp.Compare(p.d, d))
+		if order > 0 {
+			return nil
+		}
+		row := r.peek()
+		if row == nil {
+			r.pairs, r.in = r.pairs[1:], false
+			continue
+		}
+		if order == 0 && entryDirection(row) == xtf.ChannelReceive {
+			c, t := entryChannel(row)
+			switch {
+			case c == comm && t == tag:
+				return row
+			case c > comm || c == comm && t > tag:
+				return nil
+			}
+		}
+		r.skip(row)
+	}
+	return nil
+}
+
+func (r *receiver) peek() []byte {
+	if p := &r.pairs[0]; !r.in {
+		r.cur, r.in = newCursor(p.src.data, p.r.First, p.r.Count, r.store), true
+		r.seq = sequence{}
+	}
+	row, err := r.cur.peek()
+	r.m.fail(err)
+	return row
+}
+
+// skip passes over an entry: a receive found no partner.
+func (r *receiver) skip(row []byte) {
+	if entryDirection(row) == xtf.ChannelReceive {
+		var e entry
+		e.load(row)
+		r.m.deliver(&result{
+			p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never,
+			a: r.seq.next(row), b: xtf.Never, c: e.bytes, flags: e.flags,
+		})
+	}
+	r.cur.take()
+}
+
+// finish passes over the receives that are left.
+func (r *receiver) finish() {
+	for len(r.pairs) > 0 {
+		row := r.peek()
+		if row == nil {
+			r.pairs, r.in = r.pairs[1:], false
+			continue
+		}
+		r.skip(row)
+	}
+}

@@ -1,0 +1,113 @@
+package trace
+
+import "strings"
+
+// CallClass groups calls for the analysis. The values are stored in files:
+// numbers are never reused.
+type CallClass uint32
+
+// Classes of calls. P2P, Coll, FileIO, RMA and Management are disjoint and cover
+// every MPI call; other bits mark subsets of them.
+const (
+	ClassMPI        CallClass = 1 << iota // any MPI call
+	ClassP2P                              // point-to-point, completion and probing included
+	ClassStart                            // subset of P2P and Coll: initiates non-blocking work only
+	ClassColl                             // collective, barrier included
+	ClassNxN                              // subset of Coll: everybody needs everybody's data
+	ClassBarrier                          // subset of Coll
+	ClassFileIO                           // MPI-IO
+	ClassRMA                              // one-sided
+	ClassManagement                       // initialisation, communicators, everything else
+	ClassOneToN                           // subset of Coll: broadcast, scatter
+	ClassNToOne                           // subset of Coll: reduce, gather
+	ClassPrefix                           // subset of Coll: scan, exscan
+	ClassIO                               // I/O outside MPI
+	ClassInit                             // subset of Management: MPI_Init and MPI_Finalize
+)
+
+// Class returns the class of a region, 0 for computation. MPI calls are told
+// by their names, which every writer records alike; roles serve for names that
+// the MPI standard does not have.
+func (d *Definitions) Class(r *Region) CallClass {
+	if !d.IsMPI(r) {
+		if r.Role == RoleFileIO || r.Role == RoleFileIOMetadata {
+			return ClassIO
+		}
+		return 0
+	}
+	name := strings.ToLower(d.Text(r.Name))
+	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "pmpi_"), "mpi_"), "_c")
+	if c, ok := classByName[name]; ok {
+		return ClassMPI | c
+	}
+	if c := classByPrefix(name); c != 0 {
+		return ClassMPI | c
+	}
+	return ClassMPI | classByRole(r.Role)
+}
+
+func classByRole(r RegionRole) CallClass {
+	switch r {
+	case RolePointToPoint:
+		return ClassP2P
+	case RoleBarrier:
+		return ClassColl | ClassBarrier
+	case RoleCollAllToAll:
+		return ClassColl | ClassNxN
+	case RoleCollOneToAll:
+		return ClassColl | ClassOneToN
+	case RoleCollAllToOne:
+		return ClassColl | ClassNToOne
+	case RoleCollOther:
+		return ClassColl
+	case RoleRMA:
+		return ClassRMA
+	case RoleFileIO, RoleFileIOMetadata:
+		return ClassFileIO
+	}
+	return ClassManagement
+}
+
+func classByPrefix(name string) CallClass {
+	switch {
+	case strings.HasPrefix(name, "file_"):
+		return ClassFileIO
+	case strings.HasPrefix(name, "win_"):
+		return ClassRMA
+	case strings.HasPrefix(name, "i"):
+		// MPI_I<collective>: initiation of a non-blocking collective
+		c, ok := classByName[strings.TrimSuffix(name[1:], "_init")]
+		if ok && c&ClassColl != 0 {
+			return c | ClassStart
+		}
+	}
+	return 0
+}
+
+// classByName holds the calls of MPI 4.1 by lower-case name without prefix.
+var classByName = newClassNames(map[CallClass]string{
+	ClassP2P: "send bsend ssend rsend recv mrecv sendrecv sendrecv_replace probe iprobe mprobe improbe " +
+		"wait waitall waitany waitsome test testall testany testsome cancel test_cancelled " +
+		"request_get_status request_get_status_all request_get_status_any request_get_status_some " +
+		"send_init bsend_init ssend_init rsend_init recv_init psend_init precv_init pready pready_range pready_list parrived",
+	ClassP2P | ClassStart:    "isend ibsend issend irsend irecv imrecv isendrecv isendrecv_replace start startall",
+	ClassColl | ClassBarrier: "barrier",
+	ClassColl | ClassOneToN:  "bcast scatter scatterv",
+	ClassColl | ClassNToOne:  "reduce gather gatherv",
+	ClassColl | ClassPrefix:  "scan exscan",
+	ClassColl | ClassNxN: "allreduce allgather allgatherv alltoall alltoallv alltoallw reduce_scatter reduce_scatter_block " +
+		"neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw",
+	ClassRMA:                    "put get accumulate get_accumulate fetch_and_op compare_and_swap rput rget raccumulate rget_accumulate",
+	ClassFileIO:                 "register_datarep",
+	ClassManagement | ClassInit: "init init_thread finalize",
+})
+
+func newClassNames(lists map[CallClass]string) map[string]CallClass {
+	m := make(map[string]CallClass)
+	for c, names := range lists {
+		for _, name := range strings.Fields(names) {
+			m[name] = c
+		}
+	}
+	return m
+}

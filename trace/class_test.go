@@ -1,0 +1,97 @@
+package trace
+
+import (
+	"math/bits"
+	"testing"
+)
+
+func TestClass(t *testing.T) {
+	const (
+		p2p  = ClassMPI | ClassP2P
+		coll = ClassMPI | ClassColl
+		mgmt = ClassMPI | ClassManagement
+		file = ClassMPI | ClassFileIO
+		rma  = ClassMPI | ClassRMA
+	)
+	for _, c := range []struct {
+		name     string
+		paradigm ParadigmID
+		role     RegionRole
+		want     CallClass
+	}{
+		{"MPI_Send", ParadigmMPI, 0, p2p},
+		{"MPI_Isend", ParadigmMPI, 0, p2p | ClassStart},
+		{"MPI_Isend_c", ParadigmMPI, 0, p2p | ClassStart},
+		{"PMPI_Recv", ParadigmMPI, 0, p2p},
+		{"mpi_waitall", ParadigmMPI, 0, p2p},
+		{"MPI_Startall", ParadigmMPI, 0, p2p | ClassStart},
+		{"MPI_Send_init", ParadigmMPI, 0, p2p},
+		{"MPI_Pready", ParadigmMPI, 0, p2p},
+		{"MPI_Mprobe", ParadigmMPI, 0, p2p},
+		{"MPI_Probe", ParadigmMPI, 0, p2p},
+		{"probe", ParadigmMPI, 0, p2p},
+		{"put", ParadigmMPI, 0, rma},
+		{"MPI_Improbe", ParadigmMPI, 0, p2p},
+		{"MPI_Barrier", ParadigmMPI, 0, coll | ClassBarrier},
+		{"MPI_Ibarrier", ParadigmMPI, 0, coll | ClassBarrier | ClassStart},
+		{"MPI_Bcast", ParadigmMPI, 0, coll | ClassOneToN},
+		{"MPI_Ibcast", ParadigmMPI, 0, coll | ClassOneToN | ClassStart},
+		{"MPI_Gatherv", ParadigmMPI, 0, coll | ClassNToOne},
+		{"MPI_Exscan", ParadigmMPI, 0, coll | ClassPrefix},
+		{"MPI_Reduce_scatter_block", ParadigmMPI, 0, coll | ClassNxN},
+		{"MPI_Ialltoallw", ParadigmMPI, 0, coll | ClassNxN | ClassStart},
+		{"MPI_Ineighbor_alltoall", ParadigmMPI, 0, coll | ClassNxN | ClassStart},
+		{"MPI_Init", ParadigmMPI, 0, mgmt | ClassInit},
+		{"MPI_Init_thread", ParadigmMPI, 0, mgmt | ClassInit},
+		{"MPI_Info_create", ParadigmMPI, 0, mgmt},
+		{"MPI_Comm_split", ParadigmMPI, 0, mgmt},
+		{"MPI_Pcontrol", ParadigmMPI, 0, mgmt},
+		{"MPI_File_write_at_all", ParadigmMPI, 0, file},
+		{"MPI_File_iread", ParadigmMPI, 0, file},
+		{"MPI_Put", ParadigmMPI, 0, rma},
+		{"MPI_Win_fence", ParadigmMPI, 0, rma},
+		{"MPI_Newsend", ParadigmMPI, RolePointToPoint, p2p},
+		{"MPI_Newcoll", ParadigmMPI, RoleCollAllToAll, coll | ClassNxN},
+		{"MPI_Newcoll", ParadigmMPI, RoleCollOther, coll},
+		{"MPI_Newgather", ParadigmMPI, RoleCollAllToOne, coll | ClassNToOne},
+		{"MPI_Newbcast", ParadigmMPI, RoleCollOneToAll, coll | ClassOneToN},
+		{"MPI_Newbarrier", ParadigmMPI, RoleBarrier, coll | ClassBarrier},
+		{"MPI_Newput", ParadigmMPI, RoleRMA, rma},
+		{"MPI_Newfile", ParadigmMPI, RoleFileIO, file},
+		{"MPI_New", ParadigmMPI, RoleFunction, mgmt},
+		{"MPI_Send", ParadigmUnknown, 0, p2p},
+		{"MPI_Send", ParadigmUser, 0, 0},
+		{"send", ParadigmUnknown, 0, 0},
+		{"write", ParadigmUnknown, RoleFileIO, ClassIO},
+		{"close", ParadigmUser, RoleFileIOMetadata, ClassIO},
+		{"!$omp barrier", ParadigmOpenMP, RoleBarrier, 0},
+		{"", ParadigmMPI, 0, mgmt},
+	} {
+		d := &Definitions{Strings: []String{{1, c.name}}, Regions: []Region{{Ref: 1, Name: 1, Role: c.role, Paradigm: c.paradigm}}}
+		d.Seal()
+		if got := d.Class(d.Region(1)); got != c.want {
+			t.Errorf("%q (paradigm %d, role %d): class %#x, want %#x", c.name, c.paradigm, c.role, got, c.want)
+		}
+	}
+}
+
+// TestClassesDisjoint checks that every MPI call is in one main class and that
+// subsets come with theirs.
+func TestClassesDisjoint(t *testing.T) {
+	names := []string{"zzz", "file_open", "win_lock"}
+	for n := range classByName {
+		names = append(names, n, "i"+n)
+	}
+	for _, n := range names {
+		d := &Definitions{Strings: []String{{0, "MPI_" + n}}, Regions: []Region{{Paradigm: ParadigmMPI}}}
+		d.Seal()
+		c := d.Class(d.Region(0))
+		if c&ClassMPI == 0 || bits.OnesCount32(uint32(c&(ClassP2P|ClassColl|ClassFileIO|ClassRMA|ClassManagement))) != 1 {
+			t.Errorf("MPI_%s: main classes of %#x", n, c)
+		}
+		if c&(ClassNxN|ClassBarrier|ClassOneToN|ClassNToOne|ClassPrefix) != 0 && c&ClassColl == 0 || c&ClassInit != 0 && c&ClassManagement == 0 ||
+			c&ClassStart != 0 && c&(ClassP2P|ClassColl) == 0 || c&ClassIO != 0 {
+			t.Errorf("MPI_%s: subsets of %#x", n, c)
+		}
+	}
+}

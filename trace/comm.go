@@ -1,0 +1,175 @@
+package trace
+
+// UnknownProcess is what Peer returns for a rank that the definitions do not have.
+const UnknownProcess = 0xFFFFFFFF
+
+// commRank translates the ranks of one communicator to processes.
+type commRank struct {
+	self   bool      // a communicator of one process only
+	ranks  []uint32  // rank -> process; shared by communicators of one group
+	remote *commRank // inter-communicator: group B; the rest is group A
+	back   map[uint32]uint32
+	same   bool // ranks[i] == i
+}
+
+func (d *Definitions) sealComms() {
+	groups := newIndex(len(d.Groups), func(i int) uint64 { return uint64(d.Groups[i].Ref) })
+	tables := make(map[uint32]commRank, len(d.Groups))
+	whole := make(map[ParadigmID]commRank)
+	table := func(ref uint32) commRank {
+		t, ok := tables[ref]
+		if !ok {
+			t = d.groupRanks(groups, ref, whole)
+			tables[ref] = t
+		}
+		return t
+	}
+	refs := make([]uint64, 0, len(d.Comms)+len(d.InterComms))
+	for i := range d.Comms {
+		d.ranks = append(d.ranks, table(d.Comms[i].Group))
+		refs = append(refs, uint64(d.Comms[i].Ref))
+	}
+	for i := range d.InterComms {
+		a, b := table(d.InterComms[i].GroupA), table(d.InterComms[i].GroupB)
+		a.self, b.self = false, false // a group of "whoever calls" has no ranks to others
+		a.remote = &b
+		d.ranks = append(d.ranks, a)
+		refs = append(refs, uint64(d.InterComms[i].Ref))
+	}
+	d.comms = newIndex(len(refs), func(i int) uint64 { return refs[i] })
+	if n := d.comms.duplicates; n > 0 {
+		d.problems.Add(Diagnostic{Code: DiagBadDefinition, Count: uint64(n), Detail: "communicator defined twice, the first is used"})
+	}
+}
+
+// groupRanks builds the rank table of a group (OTF2: members of a COMM_GROUP
+// index the COMM_LOCATIONS group of the same paradigm). Groups of all members
+// share the table in whole: they have no list that would pay for their own.
+func (d *Definitions) groupRanks(groups index, ref uint32, whole map[ParadigmID]commRank) commRank {
+	i, ok := groups.find(uint64(ref))
+	if !ok {
+		return commRank{}
+	}
+	g := &d.Groups[i]
+	if g.Type == GroupCommSelf {
+		return commRank{self: true}
+	}
+	locations := d.commLocations(g.Paradigm)
+	if locations == nil {
+		return commRank{}
+	}
+	if g.Flags&GlobalMembers == 0 && g.Type != GroupCommLocations {
+		return d.rankTable(locations, len(g.Members), func(r int) uint64 { return g.Members[r] })
+	}
+	t, ok := whole[g.Paradigm]
+	if !ok {
+		t = d.rankTable(locations, len(locations.Members), func(r int) uint64 { return uint64(r) })
+		whole[g.Paradigm] = t
+	}
+	return t
+}
+
+// rankTable translates n ranks, given by their indices in a location list.
+func (d *Definitions) rankTable(locations *Group, n int, member func(r int) uint64) commRank {
+	t := commRank{ranks: make([]uint32, n), same: true}
+	for r := range n {
+		t.ranks[r] = UnknownProcess
+		if m := member(r); m < uint64(len(locations.Members)) {
+			if p, ok := d.Ordinal(locations.Members[m]); ok {
+				t.ranks[r] = d.process[p]
+			}
+		}
+		t.same = t.same && t.ranks[r] == uint32(r)
+	}
+	if !t.same {
+		t.back = make(map[uint32]uint32, n)
+		for r, p := range t.ranks {
+			if _, ok := t.back[p]; !ok && p != UnknownProcess {
+				t.back[p] = uint32(r)
+			}
+		}
+	}
+	return t
+}
+
+// Peer returns the process that has the given rank in communicator comm, seen
+// from process self, or UnknownProcess. Ranks of an inter-communicator name
+// processes of the remote group.
+func (d *Definitions) Peer(comm, rank, self uint32) uint32 {
+	i, ok := d.comms.find(uint64(comm))
+	if !ok {
+		return UnknownProcess
+	}
+	t := &d.ranks[i]
+	if t.self {
+		if rank == 0 {
+			return self
+		}
+		return UnknownProcess
+	}
+	ranks := t.ranks
+	if t.remote != nil {
+		if _, local := t.rankOf(self); local {
+			ranks = t.remote.ranks
+		}
+	}
+	if uint64(rank) < uint64(len(ranks)) {
+		return ranks[rank]
+	}
+	return UnknownProcess
+}
+
+// RankIn returns the rank of a process in communicator comm, for an
+// inter-communicator its rank in the group it belongs to.
+func (d *Definitions) RankIn(comm, process uint32) (uint32, bool) {
+	i, ok := d.comms.find(uint64(comm))
+	if !ok {
+		return 0, false
+	}
+	t := &d.ranks[i]
+	if t.self {
+		return 0, true
+	}
+	r, ok := t.rankOf(process)
+	if !ok && t.remote != nil {
+		return t.remote.rankOf(process)
+	}
+	return r, ok
+}
+
+// CommSize returns the number of processes of a communicator, 0 if the
+// definitions do not tell; for an inter-communicator that of its local group A.
+func (d *Definitions) CommSize(comm uint32) int {
+	i, ok := d.comms.find(uint64(comm))
+	if !ok {
+		return 0
+	}
+	if d.ranks[i].self {
+		return 1
+	}
+	return len(d.ranks[i].ranks)
+}
+
+// CommMembers returns the processes of a communicator by rank, nil where the
+// definitions do not tell or where it holds the calling process alone.
+func (d *Definitions) CommMembers(comm uint32) []uint32 {
+	if i, ok := d.comms.find(uint64(comm)); ok {
+		return d.ranks[i].ranks
+	}
+	return nil
+}
+
+// IsSelf reports whether comm holds only the process that uses it, so that its
+// operations involve no other process.
+func (d *Definitions) IsSelf(comm uint32) bool {
+	i, ok := d.comms.find(uint64(comm))
+	return ok && d.ranks[i].self
+}
+
+func (t *commRank) rankOf(process uint32) (uint32, bool) {
+	if t.same {
+		return process, uint64(process) < uint64(len(t.ranks))
+	}
+	r, ok := t.back[process]
+	return r, ok
+}

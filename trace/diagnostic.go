@@ -1,0 +1,174 @@
+package trace
+
+import "cmp"
+
+// Code identifies a kind of problem found in a trace. Codes are stored in files:
+// numbers are never reused.
+type Code uint32
+
+// Problems that a source or an analysis counts and reports.
+const (
+	DiagMissingEvents   Code = 1  // the event file of a location is not there
+	DiagTruncated       Code = 2  // data end before the end mark; the events before are used
+	DiagCorrupt         Code = 3  // a record contradicts the format; the rest of the chunk is left out
+	DiagUnknownRecord   Code = 4  // a record kind of a later version: counted, kept as bytes
+	DiagEventCount      Code = 5  // the stream has another number of events than the definitions say
+	DiagTimeBackwards   Code = 6  // a time stamp before its predecessor; raised with --clamp-time, else refused
+	DiagMissingLocalDef Code = 7  // no local definitions: identity mapping and no clock correction
+	DiagBadLocalDef     Code = 8  // local definitions damaged; what could be read is used
+	DiagSingleOffset    Code = 9  // one clock offset gives no interval: clock not corrected
+	DiagBadReference    Code = 10 // a definition that an event refers to is not there
+	DiagBadDefinition   Code = 11 // a definition record that is damaged or defined twice
+	DiagSurplus         Code = 12 // a record with bytes of a later version: counted, kept as bytes
+	DiagStrayLeave      Code = 20 // a leave that does not close the innermost open call
+	DiagOpenCall        Code = 21 // a call still open at the end of the stream, closed there
+	DiagUnmatchedSend   Code = 22 // a send without receive
+	DiagUnmatchedRecv   Code = 23 // a receive without send
+	DiagUnknownPeer     Code = 24 // a rank or communicator that the definitions do not have
+	DiagUnknownRequest  Code = 25 // a completion whose request was never posted
+	DiagOpenRequest     Code = 26 // a request still open at the end of the stream
+	DiagClockViolation  Code = 27 // a message received before it was sent; worst: ticks
+	DiagShortCollective Code = 28 // a collective that not all members of its communicator entered
+	DiagMixedCollective Code = 29 // a collective whose members name different operations or roots
+	DiagSharedChannel   Code = 30 // several locations of one process use one channel: matching is best effort
+	DiagBytesDiffer     Code = 31 // a message received with another length than it was sent with
+)
+
+// Severity grades a diagnostic.
+type Severity uint32
+
+// Severities.
+const (
+	Note    Severity = iota // nothing is lost
+	Warning                 // numbers may be affected; the result says so
+	Damage                  // data are missing: results are partial
+)
+
+type codeInfo struct {
+	name     string
+	severity Severity
+	text     string
+}
+
+var codes = map[Code]codeInfo{
+	DiagMissingEvents:   {"missing-events", Damage, "event file missing"},
+	DiagTruncated:       {"truncated", Damage, "event data cut before the end mark"},
+	DiagCorrupt:         {"corrupt", Damage, "damaged event data left out"},
+	DiagUnknownRecord:   {"unknown-record", Note, "records of an unknown kind"},
+	DiagEventCount:      {"event-count", Note, "event count differs from the definitions"},
+	DiagTimeBackwards:   {"time-backwards", Warning, "time stamps before their predecessor"},
+	DiagMissingLocalDef: {"missing-local-definitions", Warning, "local definitions missing: clock not corrected"},
+	DiagBadLocalDef:     {"bad-local-definitions", Damage, "local definitions damaged"},
+	DiagSingleOffset:    {"single-clock-offset", Warning, "one clock offset only: clock not corrected"},
+	DiagBadReference:    {"bad-reference", Warning, "references to missing definitions"},
+	DiagBadDefinition:   {"bad-definition", Damage, "damaged or repeated definitions"},
+	DiagSurplus:         {"surplus", Note, "records with fields of a later version"},
+	DiagStrayLeave:      {"stray-leave", Warning, "leaves that close no open call"},
+	DiagOpenCall:        {"open-call", Note, "calls open at the end, closed there"},
+	DiagUnmatchedSend:   {"unmatched-send", Warning, "sends without receive"},
+	DiagUnmatchedRecv:   {"unmatched-receive", Warning, "receives without send"},
+	DiagUnknownPeer:     {"unknown-peer", Warning, "messages whose partner the definitions do not name"},
+	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests never posted"},
+	DiagOpenRequest:     {"open-request", Note, "requests open at the end"},
+	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
+	DiagShortCollective: {"short-collective", Warning, "collectives that not all members entered"},
+	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
+	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
+	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
+}
+
+// String returns the code's name in JSON output.
+func (c Code) String() string { return codes[c].name }
+
+// Text returns the code's meaning in words.
+func (c Code) Text() string { return codes[c].text }
+
+// Severity returns the code's grade.
+func (c Code) Severity() Severity { return codes[c].severity }
+
+// Diagnostic is one problem, or several of one kind, found in a location.
+type Diagnostic struct {
+	Code   Code
+	Time   Time   // where it was found, as far as known
+	Event  uint64 // number of the event in its stream, from 0
+	Count  uint64 // how often, at least 1
+	Worst  uint64 // largest magnitude, in the code's unit; 0 where there is none
+	Detail string // what exactly: file and offset, reference, request
+}
+
+// Diagnostics collects the problems of one location: per code the first 16 and
+// a total. Its memory does not grow with the number of problems.
+type Diagnostics struct {
+	Codes []CodeDiagnostics // by ascending code
+}
+
+// CodeDiagnostics are the problems of one code.
+type CodeDiagnostics struct {
+	Code  Code
+	Count uint64
+	Worst uint64
+	First []Diagnostic // the first ones, in the order found, 16 at most
+}
+
+const keptPerCode = 16
+
+// Add records d.
+func (ds *Diagnostics) Add(d Diagnostic) {
+	c := ds.find(d.Code)
+	d.Count = max(d.Count, 1)
+	c.Count += d.Count
+	c.Worst = max(c.Worst, d.Worst)
+	if len(c.First) < keptPerCode {
+		c.First = append(c.First, d)
+	}
+}
+
+// AddAll records every element of list.
+func (ds *Diagnostics) AddAll(list []Diagnostic) {
+	for _, d := range list {
+		ds.Add(d)
+	}
+}
+
+// Count returns how often c was found.
+func (ds *Diagnostics) Count(c Code) uint64 {
+	for i := range ds.Codes {
+		if ds.Codes[i].Code == c {
+			return ds.Codes[i].Count
+		}
+	}
+	return 0
+}
+
+// Severity returns the highest grade found, and false if there is nothing.
+func (ds *Diagnostics) Severity() (Severity, bool) {
+	var s Severity
+	for i := range ds.Codes {
+		s = max(s, ds.Codes[i].Code.Severity())
+	}
+	return s, len(ds.Codes) > 0
+}
+
+func (ds *Diagnostics) find(code Code) *CodeDiagnostics {
+	i := 0
+	for i < len(ds.Codes) && cmp.Less(ds.Codes[i].Code, code) {
+		i++
+	}
+	if i == len(ds.Codes) || ds.Codes[i].Code != code {
+		ds.Codes = append(ds.Codes, CodeDiagnostics{})
+		copy(ds.Codes[i+1:], ds.Codes[i:])
+		ds.Codes[i] = CodeDiagnostics{Code: code}
+	}
+	return &ds.Codes[i]
+}
+
+// Merge adds what o found, after what is there already.
+func (ds *Diagnostics) Merge(o *Diagnostics) {
+	for i := range o.Codes {
+		c := &o.Codes[i]
+		x := ds.find(c.Code)
+		x.Count += c.Count
+		x.Worst = max(x.Worst, c.Worst)
+		x.First = append(x.First, c.First[:min(len(c.First), keptPerCode-min(len(x.First), keptPerCode))]...)
+	}
+}

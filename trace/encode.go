@@ -1,0 +1,153 @@
+package trace
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// encodingVersion is the first byte of the canonical encoding.
+const encodingVersion = 1
+
+// AppendBinary appends the canonical encoding of all records: the version, then
+// for each record its kind, its length in bytes and its fields as
+// variable-length integers (strings: length and bytes), kinds ascending. Equal
+// records give equal bytes.
+func (d *Definitions) AppendBinary(dst []byte) ([]byte, error) {
+	dst = append(dst, encodingVersion)
+	var body encoder
+	d.Each(func(k DefKind, r Record) {
+		body.b = body.b[:0]
+		r.Visit(&body)
+		dst = append(dst, byte(k))
+		dst = binary.AppendUvarint(dst, uint64(len(body.b)))
+		dst = append(dst, body.b...)
+	})
+	return dst, nil
+}
+
+// UnmarshalBinary reads what AppendBinary wrote and seals the result. Records
+// of kinds that this version does not know are skipped.
+func (d *Definitions) UnmarshalBinary(src []byte) error {
+	if len(src) == 0 || src[0] != encodingVersion {
+		return fmt.Errorf("definitions: unknown encoding: %w", ErrCorrupt)
+	}
+	*d = Definitions{}
+	for b := src[1:]; len(b) > 0; {
+		k := DefKind(b[0])
+		n, w := binary.Uvarint(b[1:])
+		if w <= 0 || n > uint64(len(b)-1-w) {
+			return fmt.Errorf("definitions: record at byte %d is cut: %w", len(src)-len(b), ErrCorrupt)
+		}
+		body := decoder{b: b[1+w : 1+w+int(n)]}
+		if r := d.Add(k); r != nil {
+			r.Visit(&body)
+		}
+		if body.bad {
+			return fmt.Errorf("definitions: record at byte %d is damaged: %w", len(src)-len(b), ErrCorrupt)
+		}
+		b = b[1+w+int(n):]
+	}
+	d.Seal()
+	return nil
+}
+
+// encoder is the writing Visitor of the canonical encoding.
+type encoder struct{ b []byte }
+
+func (e *encoder) Reading() bool                      { return false }
+func (e *encoder) U8(_ string, v *uint8)              { e.b = append(e.b, *v) }
+func (e *encoder) U32(_ string, v *uint32, _ RefKind) { e.uvarint(uint64(*v)) }
+func (e *encoder) U64(_ string, v *uint64, _ RefKind) { e.uvarint(*v) }
+func (e *encoder) S64(_ string, v *int64)             { e.b = binary.AppendVarint(e.b, *v) }
+func (e *encoder) uvarint(v uint64)                   { e.b = binary.AppendUvarint(e.b, v) }
+
+func (e *encoder) String(_ string, v *string) {
+	e.uvarint(uint64(len(*v)))
+	e.b = append(e.b, *v...)
+}
+
+func (e *encoder) Value(_ string, v *Value) {
+	e.b = append(e.b, byte(v.Type))
+	e.uvarint(v.Bits)
+}
+
+func (e *encoder) Count(_ string, n int, _ Width) int {
+	e.uvarint(uint64(n))
+	return n
+}
+
+// decoder is the reading Visitor of the canonical encoding. A record that ends
+// before its fields leaves their defaults, as in OTF2: later versions append.
+type decoder struct {
+	b   []byte
+	bad bool
+}
+
+func (e *decoder) Reading() bool { return true }
+
+func (e *decoder) U8(_ string, v *uint8) {
+	if len(e.b) > 0 {
+		*v, e.b = e.b[0], e.b[1:]
+	}
+}
+
+func (e *decoder) U32(_ string, v *uint32, _ RefKind) {
+	var x uint64
+	if e.uvarint(&x) {
+		e.bad = e.bad || x > Undefined
+		*v = uint32(x)
+	}
+}
+
+func (e *decoder) U64(_ string, v *uint64, _ RefKind) { e.uvarint(v) }
+
+func (e *decoder) S64(_ string, v *int64) {
+	if len(e.b) == 0 {
+		return
+	}
+	x, w := binary.Varint(e.b)
+	if w <= 0 {
+		e.bad, e.b = true, nil
+		return
+	}
+	*v, e.b = x, e.b[w:]
+}
+
+func (e *decoder) String(_ string, v *string) {
+	var n uint64
+	if !e.uvarint(&n) {
+		return
+	}
+	if n > uint64(len(e.b)) {
+		e.bad, e.b = true, nil
+		return
+	}
+	*v, e.b = string(e.b[:n]), e.b[n:]
+}
+
+func (e *decoder) Value(_ string, v *Value) {
+	e.U8("", (*uint8)(&v.Type))
+	e.uvarint(&v.Bits)
+}
+
+func (e *decoder) Count(_ string, _ int, _ Width) int {
+	var n uint64
+	if e.uvarint(&n) && n > uint64(len(e.b)) {
+		e.bad, e.b = true, nil
+		return 0
+	}
+	return int(n)
+}
+
+func (e *decoder) uvarint(v *uint64) bool {
+	if len(e.b) == 0 {
+		return false
+	}
+	x, w := binary.Uvarint(e.b)
+	if w <= 0 {
+		e.bad, e.b = true, nil
+		return false
+	}
+	*v, e.b = x, e.b[w:]
+	return true
+}

@@ -1,0 +1,297 @@
+package trace
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Process is a location group with its locations.
+type Process struct {
+	Group uint32 // reference of the location group
+	First P      // the first location; the others follow
+	Count uint32
+}
+
+// layout is what Seal derives from the records.
+type layout struct {
+	order     []int32    // P -> index in Locations
+	process   []uint32   // P -> process
+	processes []Process  // process -> its locations
+	byID      index      // location id -> P
+	regions   index      // region reference -> index in Regions
+	strs      index      // string reference -> index in Strings
+	contexts  index      // calling context reference -> index in CallingContexts
+	comms     index      // communicator reference -> index in ranks
+	ranks     []commRank // ranks of communicators and inter-communicators
+	problems  Diagnostics
+}
+
+// Seal derives the process order and the look-up tables. Call it once, after
+// the last Add.
+//
+// Processes are ordered by their rank in the MPI location list; location groups
+// without an MPI rank follow in the order of their records. The groups of an
+// accelerator belong to the process that created them. Within a process CPU
+// threads come first, then accelerator streams, then metric locations, each by
+// ascending location id, and the location that called MPI before all.
+func (d *Definitions) Seal() {
+	d.layout = layout{}
+	d.strs = newIndex(len(d.Strings), func(i int) uint64 { return uint64(d.Strings[i].Ref) })
+	d.regions = newIndex(len(d.Regions), func(i int) uint64 { return uint64(d.Regions[i].Ref) })
+	d.contexts = newIndex(len(d.CallingContexts), func(i int) uint64 { return uint64(d.CallingContexts[i].Ref) })
+	for _, t := range []struct {
+		name string
+		dup  int
+	}{{"string", d.strs.duplicates}, {"region", d.regions.duplicates}} {
+		if t.dup > 0 {
+			d.problems.Add(Diagnostic{Code: DiagBadDefinition, Count: uint64(t.dup), Detail: t.name + " defined twice, the first is used"})
+		}
+	}
+	d.sealLocations()
+	d.sealComms()
+}
+
+// Problems returns what Seal and the reader of the definitions found.
+func (d *Definitions) Problems() *Diagnostics { return &d.problems }
+
+// NumLocations returns the number of locations, the end of the range of P.
+func (d *Definitions) NumLocations() int { return len(d.order) }
+
+// Location returns the record of location p.
+func (d *Definitions) Location(p P) *Location { return &d.Locations[d.order[p]] }
+
+// Processes returns the processes in order.
+func (d *Definitions) Processes() []Process { return d.processes }
+
+// Process returns the process of location p and p's ordinal in it.
+func (d *Definitions) Process(p P) (process, thread uint32) {
+	process = d.process[p]
+	return process, uint32(p - d.processes[process].First)
+}
+
+// Ordinal returns the P of a location id.
+func (d *Definitions) Ordinal(id uint64) (P, bool) {
+	i, ok := d.byID.find(id)
+	return P(i), ok
+}
+
+// Region returns the region with the given reference, nil if there is none.
+func (d *Definitions) Region(ref uint32) *Region {
+	if i, ok := d.regions.find(uint64(ref)); ok {
+		return &d.Regions[i]
+	}
+	return nil
+}
+
+// RegionIndex returns the index in Regions of a reference.
+func (d *Definitions) RegionIndex(ref uint32) (int, bool) {
+	return d.regions.find(uint64(ref))
+}
+
+// ContextRegion returns the region reference of a calling context.
+func (d *Definitions) ContextRegion(ref uint32) (uint32, bool) {
+	if i, ok := d.contexts.find(uint64(ref)); ok {
+		return d.CallingContexts[i].Region, true
+	}
+	return Undefined, false
+}
+
+// Text returns the string with the given reference, "" if there is none.
+func (d *Definitions) Text(ref uint32) string {
+	if i, ok := d.strs.find(uint64(ref)); ok {
+		return d.Strings[i].Value
+	}
+	return ""
+}
+
+// Clock returns the clock; resolution 0 means that the trace does not tell it
+// and times are ticks.
+func (d *Definitions) Clock() ClockProperties {
+	if len(d.Clocks) == 0 {
+		return ClockProperties{}
+	}
+	return d.Clocks[0]
+}
+
+// place is a location's sort key.
+type place struct {
+	location int32
+	process  uint64 // rank, or above all ranks the group's ordinal
+	master   bool
+}
+
+func (d *Definitions) sealLocations() {
+	groups := newIndex(len(d.LocationGroups), func(i int) uint64 { return uint64(d.LocationGroups[i].Ref) })
+	master := d.mpiRanks()
+	rankOfGroup := make(map[uint32]uint64, len(master))
+	for i := range d.Locations {
+		l := &d.Locations[i]
+		if r, ok := master[l.Ref]; ok {
+			g := d.owner(groups, l.Group)
+			if old, seen := rankOfGroup[g]; !seen || r < old {
+				rankOfGroup[g] = r
+			}
+		}
+	}
+	places := make([]place, len(d.Locations))
+	for i := range d.Locations {
+		l := &d.Locations[i]
+		g := d.owner(groups, l.Group)
+		r, ok := rankOfGroup[g]
+		if !ok {
+			r = 1<<40 + uint64(g)
+			if k, known := groups.find(uint64(g)); known {
+				r = 1<<32 + uint64(k)
+			}
+		}
+		_, m := master[l.Ref]
+		places[i] = place{int32(i), r, m}
+	}
+	slices.SortStableFunc(places, d.comparePlaces)
+	d.setOrder(places, groups)
+}
+
+func (d *Definitions) comparePlaces(a, b place) int {
+	la, lb := &d.Locations[a.location], &d.Locations[b.location]
+	typeOrder := func(l *Location) int {
+		if l.Type == UnknownLocation {
+			return int(CPUThread)
+		}
+		return int(l.Type)
+	}
+	masterOrder := func(m bool) int {
+		if m {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(
+		cmp.Compare(a.process, b.process),
+		cmp.Compare(masterOrder(a.master), masterOrder(b.master)),
+		cmp.Compare(typeOrder(la), typeOrder(lb)),
+		cmp.Compare(la.Ref, lb.Ref))
+}
+
+func (d *Definitions) setOrder(places []place, groups index) {
+	last := uint64(Undefined64)
+	for _, pl := range places {
+		if pl.process != last {
+			last = pl.process
+			d.processes = append(d.processes, Process{d.owner(groups, d.Locations[pl.location].Group), P(len(d.order)), 0})
+		}
+		d.processes[len(d.processes)-1].Count++
+		d.process = append(d.process, uint32(len(d.processes)-1))
+		d.order = append(d.order, pl.location)
+	}
+	d.byID = newIndex(len(d.order), func(p int) uint64 { return d.Location(P(p)).Ref })
+	if n := d.byID.duplicates; n > 0 {
+		d.problems.Add(Diagnostic{Code: DiagBadDefinition, Count: uint64(n), Detail: "location defined twice"})
+	}
+}
+
+// owner returns the process group that location group ref belongs to.
+func (d *Definitions) owner(groups index, ref uint32) uint32 {
+	for range 8 { // creators of creators; a cycle ends here
+		i, ok := groups.find(uint64(ref))
+		if !ok || d.LocationGroups[i].Type != AcceleratorGroup {
+			break
+		}
+		c := d.LocationGroups[i].Creator
+		if _, ok := groups.find(uint64(c)); !ok {
+			break
+		}
+		ref = c
+	}
+	return ref
+}
+
+// mpiRanks maps the location ids of the MPI location list to their ranks.
+func (d *Definitions) mpiRanks() map[uint64]uint64 {
+	g := d.commLocations(ParadigmMPI)
+	if g == nil {
+		return nil
+	}
+	m := make(map[uint64]uint64, len(g.Members))
+	for r, id := range g.Members {
+		if _, ok := m[id]; !ok {
+			m[id] = uint64(r)
+		}
+	}
+	return m
+}
+
+// commLocations returns the location list of a paradigm.
+func (d *Definitions) commLocations(p ParadigmID) *Group {
+	for i := range d.Groups {
+		if g := &d.Groups[i]; g.Type == GroupCommLocations && g.Paradigm == p {
+			return g
+		}
+	}
+	return nil
+}
+
+// IsMPI reports whether r is an MPI function: by its paradigm, or by its name
+// where the writer recorded none.
+func (d *Definitions) IsMPI(r *Region) bool {
+	return r.Paradigm == ParadigmMPI || r.Paradigm == ParadigmUnknown && strings.HasPrefix(d.Text(r.Name), "MPI_")
+}
+
+// index maps references to ordinals: a dense table where the references are
+// dense, else sorted pairs. Memory 4 bytes per reference, or 12 sparse.
+type index struct {
+	dense      []int32 // -1 where there is none
+	keys       []uint64
+	values     []int32
+	duplicates int
+}
+
+func newIndex(n int, key func(i int) uint64) index {
+	var x index
+	var top uint64
+	for i := range n {
+		top = max(top, key(i))
+	}
+	if top < uint64(4*n+1024) {
+		x.dense = make([]int32, top+1)
+		for i := range x.dense {
+			x.dense[i] = -1
+		}
+		for i := range n {
+			if k := key(i); x.dense[k] < 0 {
+				x.dense[k] = int32(i)
+			} else {
+				x.duplicates++
+			}
+		}
+		return x
+	}
+	all := make([]int32, n)
+	for i := range all {
+		all[i] = int32(i)
+	}
+	slices.SortStableFunc(all, func(a, b int32) int { return cmp.Compare(key(int(a)), key(int(b))) })
+	for _, i := range all {
+		k := key(int(i))
+		if len(x.keys) > 0 && x.keys[len(x.keys)-1] == k {
+			x.duplicates++
+			continue
+		}
+		x.keys, x.values = append(x.keys, k), append(x.values, i)
+	}
+	return x
+}
+
+func (x *index) find(key uint64) (int, bool) {
+	if x.keys == nil {
+		if key < uint64(len(x.dense)) && x.dense[key] >= 0 {
+			return int(x.dense[key]), true
+		}
+		return 0, false
+	}
+	i, ok := slices.BinarySearch(x.keys, key)
+	if !ok {
+		return 0, false
+	}
+	return int(x.values[i]), true
+}

@@ -1,0 +1,93 @@
+package otf2
+
+import (
+	"encoding/binary"
+	"fmt"
+	"os"
+)
+
+// chunkWriter cuts records into chunks of a file.
+type chunkWriter struct {
+	file  *os.File
+	buf   []byte // the open chunk, header included
+	size  int
+	big   bool
+	first uint64 // number of the first event in the open chunk, from 1
+	count uint64 // events so far
+}
+
+func newChunkWriter(name string, size int, big bool) (*chunkWriter, error) {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, fmt.Errorf("otf2: %w", err)
+	}
+	w := &chunkWriter{file: f, buf: make([]byte, 0, min(size, 64<<10)), size: size, big: big, first: 1}
+	w.begin()
+	return w, nil
+}
+
+func (w *chunkWriter) begin() {
+	mark := byte(littleEndian)
+	if w.big {
+		mark = bigEndian
+	}
+	w.buf = append(w.buf[:0], headerByte, mark, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	w.first = w.count + 1
+}
+
+// fits reports whether n more bytes leave room for the marks at the end.
+func (w *chunkWriter) fits(n int) bool { return len(w.buf)+n+2 <= w.size }
+
+// next closes the open chunk, padded, and begins another.
+func (w *chunkWriter) next() error {
+	n := len(w.buf)
+	if cap(w.buf) < w.size {
+		w.buf = append(make([]byte, 0, w.size), w.buf...)
+	}
+	w.buf = w.buf[:w.size]
+	clear(w.buf[n:])
+	if err := w.flush(); err != nil {
+		return err
+	}
+	w.begin()
+	return nil
+}
+
+func (w *chunkWriter) flush() error {
+	if w.big {
+		binary.BigEndian.PutUint64(w.buf[2:], w.first)
+		binary.BigEndian.PutUint64(w.buf[10:], w.count)
+	} else {
+		binary.LittleEndian.PutUint64(w.buf[2:], w.first)
+		binary.LittleEndian.PutUint64(w.buf[10:], w.count)
+	}
+	if _, err := w.file.Write(w.buf); err != nil {
+		return fmt.Errorf("otf2: %w", err)
+	}
+	return nil
+}
+
+// add appends a whole record of a definition file.
+func (w *chunkWriter) add(record []byte) error {
+	if !w.fits(len(record)) {
+		if err := w.next(); err != nil {
+			return err
+		}
+	}
+	if !w.fits(len(record)) {
+		return fmt.Errorf("otf2: %s: a record of %d bytes does not fit a chunk of %d; use larger chunks", w.file.Name(), len(record), w.size)
+	}
+	w.buf = append(w.buf, record...)
+	return nil
+}
+
+// close writes the end marks and the last chunk.
+func (w *chunkWriter) close() error {
+	w.buf = append(w.buf, endOfFile, endOfBuffer)
+	err := w.flush()
+	if e := w.file.Close(); err == nil && e != nil {
+		err = fmt.Errorf("otf2: %w", e)
+	}
+	w.buf = nil
+	return err
+}

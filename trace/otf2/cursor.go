@@ -1,0 +1,181 @@
+package otf2
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// state tells why a cursor stopped.
+type state uint8
+
+const (
+	fine  state = iota
+	short       // the bytes end before the value does
+	bad         // a value that the format does not allow
+)
+
+// cursor reads OTF2's primitive encodings from b, in the byte order of the
+// chunk. The first problem sticks: later reads return 0 and do not move.
+type cursor struct {
+	b     []byte
+	pos   int
+	big   bool
+	state state
+}
+
+func (c *cursor) left() int { return len(c.b) - c.pos }
+
+func (c *cursor) take(n int) []byte {
+	if c.state != fine {
+		return nil
+	}
+	if n > c.left() {
+		c.state = short
+		return nil
+	}
+	p := c.b[c.pos : c.pos+n]
+	c.pos += n
+	return p
+}
+
+func (c *cursor) u8() uint8 {
+	if p := c.take(1); p != nil {
+		return p[0]
+	}
+	return 0
+}
+
+// raw reads n bytes as one unsigned number.
+func (c *cursor) raw(n int) uint64 {
+	p := c.take(n)
+	var x uint64
+	if c.big {
+		for _, v := range p {
+			x = x<<8 | uint64(v)
+		}
+		return x
+	}
+	for i, v := range p {
+		x |= uint64(v) << (8 * i)
+	}
+	return x
+}
+
+func (c *cursor) raw16() uint16 { return uint16(c.raw(2)) }
+func (c *cursor) raw32() uint32 { return uint32(c.raw(4)) }
+
+func (c *cursor) raw64() uint64 {
+	p := c.take(8)
+	if p == nil {
+		return 0
+	}
+	if c.big {
+		return binary.BigEndian.Uint64(p)
+	}
+	return binary.LittleEndian.Uint64(p)
+}
+
+// v32 and v64 read compressed integers: a count byte and so many significant
+// bytes, 0xFF for all ones. Forms longer than needed are accepted.
+func (c *cursor) v32() uint32 {
+	n := c.u8()
+	switch {
+	case n == 0xFF:
+		return trace.Undefined
+	case n > 4:
+		c.fail()
+		return 0
+	}
+	return uint32(c.raw(int(n)))
+}
+
+func (c *cursor) v64() uint64 {
+	if c.state == fine && c.left() >= 9 {
+		n := c.b[c.pos]
+		if n <= 8 && !c.big {
+			x := binary.LittleEndian.Uint64(c.b[c.pos+1:]) & masks[n&15]
+			c.pos += 1 + int(n)
+			return x
+		}
+	}
+	n := c.u8()
+	switch {
+	case n == 0xFF:
+		return trace.Undefined64
+	case n > 8:
+		c.fail()
+		return 0
+	}
+	return c.raw(int(n))
+}
+
+func (c *cursor) fail() {
+	if c.state == fine {
+		c.state = bad
+	}
+}
+
+// str reads bytes up to a NUL.
+func (c *cursor) str() string {
+	if c.state != fine {
+		return ""
+	}
+	n := bytes.IndexByte(c.b[c.pos:], 0)
+	if n < 0 {
+		c.state = short
+		return ""
+	}
+	s := string(c.b[c.pos : c.pos+n])
+	c.pos += n + 1
+	return s
+}
+
+// length reads a record length: one byte, or 0xFF and eight. It is bounded by
+// the bytes left.
+func (c *cursor) length() int {
+	n := uint64(c.u8())
+	if n == 0xFF {
+		n = c.raw64()
+	}
+	if c.state != fine {
+		return 0
+	}
+	if n > uint64(c.left()) {
+		if n > math.MaxInt32 { // longer than any chunk
+			c.state = bad
+		} else {
+			c.state = short
+		}
+		return 0
+	}
+	return int(n)
+}
+
+// value reads an attribute or property value of type t as its bits.
+func (c *cursor) value(t trace.ValueType) uint64 {
+	switch t {
+	case trace.TypeUint8, trace.TypeInt8:
+		return uint64(c.u8())
+	case trace.TypeUint16, trace.TypeInt16:
+		return uint64(c.raw16())
+	case trace.TypeFloat:
+		return uint64(c.raw32())
+	case trace.TypeDouble:
+		return c.raw64()
+	case trace.TypeUint32, trace.TypeInt32:
+		return uint64(c.v32())
+	}
+	if t >= trace.TypeString && t <= trace.TypeLocationGroup && t != trace.TypeLocation {
+		return uint64(c.v32())
+	}
+	return c.v64()
+}
+
+// masks keep the low n bytes of a word.
+var masks = [16]uint64{
+	0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF,
+	0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF,
+}

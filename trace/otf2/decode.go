@@ -1,0 +1,66 @@
+package otf2
+
+import (
+	"math"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Limits of one batch. Events and words of a full batch stay in the second
+// level cache. A record longer than the words left is still delivered whole.
+const (
+	batchEvents = 2048
+	batchWords  = 4096
+	leastEvents = 16 // a batch with room for fewer gets its own memory
+	spareWords  = 16 // a batch with fewer words left is full
+)
+
+// Control items of event files besides records and end marks.
+const (
+	idTime       = 0x05
+	idAttributes = 0x06
+	firstRecord  = 0x0A // smaller ids are control items
+)
+
+// The fast path decodes records that with their time stamp take less than margin
+// bytes, and not in the last margin bytes of a window. It checks the count bytes
+// of integers after loading what they lead to, so that behind the data of a
+// window there is room for the loads of a damaged record.
+const (
+	margin = 64
+	room   = margin + 4*256
+)
+
+// decoder turns the bytes of a chunk into events. The window buf holds data up
+// to end and room more bytes behind; final tells that no data follow.
+type decoder struct {
+	buf   []byte
+	pos   int
+	end   int
+	final bool // the window reaches the end of the chunk
+	last  bool // the chunk is the file's last
+	big   bool
+	quick bool // the fast path can decode this chunk
+
+	loc   *local
+	iv    *interval  // clock interval of the current time
+	now   trace.Time // corrected, never below its predecessor
+	high  trace.Time // the next chunk starts here: times must not rise above
+	timed bool       // a time stamp was read
+	clamp bool       // bring times in order instead of ending the chunk
+
+	pending []uint64 // attribute list read for the next event: two words each
+	listed  bool
+	number  uint64 // events of the stream before the next one
+	report  report
+	mark    uint8 // end mark that was met, 0xFF for none
+}
+
+// bounds returns the latest time that the fast path may accept: later ones are
+// another clock interval's or lie behind the next chunk's start.
+func (d *decoder) bounds() trace.Time {
+	if d.iv.end == math.MaxUint64 {
+		return d.high
+	}
+	return min(d.high, d.iv.correct(d.iv.end))
+}

@@ -1,0 +1,69 @@
+// Package otf2 reads and writes OTF2 archives (Open Trace Format 2), the trace
+// format of Score-P. An [Archive] is a [trace.Source]; a [Writer] makes an
+// archive of any other one.
+//
+// # Files
+//
+//	NAME.otf2        anchor: versions, chunk sizes, properties
+//	NAME.def         global definitions
+//	NAME/<id>.def    of one location: mapping tables, clock offsets
+//	NAME/<id>.evt    of one location: events
+//
+// [Load] reads the first two, [Open] makes an Archive from their bytes: one
+// process may read them and hand them to all others. A location's own files
+// are opened by Stream and Measure only.
+//
+// All but the anchor are cut into chunks of a fixed size that decode
+// independently of each other:
+//
+//	chunk     03 | byte order 42 little, 23 big | first event 8 | last event 8 | items
+//	record    id 1 | length 1, or FF and 8 | payload
+//	time      05 | 8                      before a record whenever time changed
+//	list      06 | length | attributes    before the record it belongs to
+//	end       00 chunk, 02 file; 0 pads the rest of a chunk
+//	integer   count of bytes 1 | bytes    count FF: all ones
+//
+// Ten old event records have no length. A record may be longer than its fields
+// (a later version wrote it: the rest is kept as surplus) and a definition
+// shorter (an earlier one: defaults of package trace). Unknown event records
+// keep their payload. Events use local references and raw times; the reader
+// translates them through the mapping tables and corrects them by the clock
+// offsets: raw + o0 + rint(slope * (raw - t0)).
+//
+// # Damage
+//
+// What is no OTF2 archive, or one with container files (SION) or compression,
+// is refused with trace.ErrNotTrace or trace.ErrUnsupported. Whatever else is
+// wrong with a location leaves its undamaged part readable and is reported by
+// the Diagnostics of stream or chunk, by code with place and number. A chunk
+// ends at its first damaged record. The numbers in chunk headers are compared
+// with what was decoded, so no event is lost without a word. Counts in the
+// input never size memory before the bytes behind them are there.
+//
+// Times within a location never decrease: see [Archive.ClampTime]. The rule
+// needs only the first time stamp of each chunk, so it gives the same events
+// whichever chunks are read, in whatever order.
+//
+// # Memory and concurrency
+//
+// An Archive holds its definitions. An open stream holds its mapping tables: 4
+// bytes per local reference. A chunk reader holds a window of 128 KiB, more
+// where a record is longer; a batch has up to 2048 events (24 bytes) and 4096
+// words, or what the caller's has room for. A [Merger] holds a window and a
+// small batch per location. No event allocates.
+//
+// An Archive and its streams may be used by several goroutines; a chunk reader,
+// a Merger and a LocationWriter belong to one each.
+//
+//	a, err := otf2.OpenPath("scorep_run/traces.otf2")
+//	st, err := a.Stream(0)
+//	for i := range st.Chunks() {
+//		r, err := st.Chunk(i)
+//		for r.Next(&batch) == nil {
+//			...
+//		}
+//	}
+//
+// The inner loop of decoding uses package unsafe on 64-bit little-endian
+// machines (fast_unsafe.go); the build tag purego selects its plain twin.
+package otf2

@@ -1,0 +1,180 @@
+package otf2
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// encoder appends OTF2's primitive encodings to b. Old writers, trace format 1,
+// spell zero and all ones in full; all others use the shortest form.
+type encoder struct {
+	b   []byte
+	big bool
+	old bool
+}
+
+func (e *encoder) u8(v uint8) { e.b = append(e.b, v) }
+
+func (e *encoder) raw16(v uint16) {
+	if e.big {
+		e.b = binary.BigEndian.AppendUint16(e.b, v)
+	} else {
+		e.b = binary.LittleEndian.AppendUint16(e.b, v)
+	}
+}
+
+func (e *encoder) raw32(v uint32) {
+	if e.big {
+		e.b = binary.BigEndian.AppendUint32(e.b, v)
+	} else {
+		e.b = binary.LittleEndian.AppendUint32(e.b, v)
+	}
+}
+
+func (e *encoder) raw64(v uint64) {
+	if e.big {
+		e.b = binary.BigEndian.AppendUint64(e.b, v)
+	} else {
+		e.b = binary.LittleEndian.AppendUint64(e.b, v)
+	}
+}
+
+func (e *encoder) v32(v uint32) {
+	if v == trace.Undefined && !e.old {
+		e.b = append(e.b, 0xFF)
+		return
+	}
+	e.significant(uint64(v))
+}
+
+func (e *encoder) v64(v uint64) {
+	if v == trace.Undefined64 && !e.old {
+		e.b = append(e.b, 0xFF)
+		return
+	}
+	e.significant(v)
+}
+
+// significant appends a count byte and the significant bytes of v.
+func (e *encoder) significant(v uint64) {
+	n := (bits.Len64(v) + 7) / 8
+	if n == 0 && e.old {
+		n = 1
+	}
+	e.b = append(e.b, uint8(n))
+	if e.big {
+		for i := n - 1; i >= 0; i-- {
+			e.b = append(e.b, uint8(v>>(8*i)))
+		}
+		return
+	}
+	for range n {
+		e.b = append(e.b, uint8(v))
+		v >>= 8
+	}
+}
+
+func (e *encoder) str(s string) {
+	e.b = append(e.b, s...)
+	e.b = append(e.b, 0)
+}
+
+// value is the reverse of cursor.value.
+func (e *encoder) value(t trace.ValueType, v uint64) {
+	switch t {
+	case trace.TypeUint8, trace.TypeInt8:
+		e.u8(uint8(v))
+	case trace.TypeUint16, trace.TypeInt16:
+		e.raw16(uint16(v))
+	case trace.TypeFloat:
+		e.raw32(uint32(v))
+	case trace.TypeDouble:
+		e.raw64(v)
+	case trace.TypeUint32, trace.TypeInt32:
+		e.v32(uint32(v))
+	default:
+		if t >= trace.TypeString && t <= trace.TypeLocationGroup && t != trace.TypeLocation {
+			e.v32(uint32(v))
+			return
+		}
+		e.v64(v)
+	}
+}
+
+// record appends id, length and payload.
+func (e *encoder) record(id uint8, payload []byte) {
+	e.u8(id)
+	if len(payload) < 0xFF {
+		e.u8(uint8(len(payload)))
+	} else {
+		e.u8(0xFF)
+		e.raw64(uint64(len(payload)))
+	}
+	e.b = append(e.b, payload...)
+}
+
+// defWriter is the writing Visitor of definition records.
+type defWriter struct {
+	encoder
+	kind trace.DefKind
+	cut  bool // later fields are not written
+}
+
+// skips reports whether a field is left out: old writers end a record where
+// later versions added fields.
+func (w *defWriter) skips(name string) bool {
+	w.cut = w.cut || w.old && optional(w.kind, name)
+	return w.cut
+}
+
+func (w *defWriter) Reading() bool { return false }
+
+func (w *defWriter) U8(name string, v *uint8) {
+	if !w.skips(name) {
+		w.u8(*v)
+	}
+}
+
+func (w *defWriter) U32(name string, v *uint32, _ trace.RefKind) {
+	if !w.skips(name) {
+		w.v32(*v)
+	}
+}
+
+func (w *defWriter) U64(name string, v *uint64, _ trace.RefKind) {
+	if !w.skips(name) {
+		w.v64(*v)
+	}
+}
+
+func (w *defWriter) S64(name string, v *int64) {
+	if !w.skips(name) {
+		w.v64(uint64(*v))
+	}
+}
+
+func (w *defWriter) String(name string, v *string) {
+	if !w.skips(name) {
+		w.str(*v)
+	}
+}
+
+func (w *defWriter) Value(name string, v *trace.Value) {
+	if !w.skips(name) {
+		w.u8(uint8(v.Type))
+		w.value(v.Type, v.Bits)
+	}
+}
+
+func (w *defWriter) Count(name string, n int, width trace.Width) int {
+	switch {
+	case w.skips(name):
+	case width == trace.U8:
+		w.u8(uint8(n))
+	default:
+		w.v32(uint32(n))
+	}
+	return n
+}

@@ -1,0 +1,311 @@
+package otf2
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// LocationWriter writes the events of one location.
+type LocationWriter struct {
+	w       *Writer
+	p       trace.P
+	out     *chunkWriter
+	def     *Local
+	inverse [trace.NumRefKinds]*inverse // nil: references stay
+	clock   clock
+	last    uint64 // raw time of the last stamp
+	enc     encoder
+	body    encoder
+	inexact uint64
+}
+
+// inverse translates global references to local ones.
+type inverse struct {
+	local map[uint64]uint64
+	taken map[uint64]bool // local references that mean something else
+}
+
+// localize prepares the translation into local references and raw times.
+func (l *LocationWriter) localize(d *Local) error {
+	for _, m := range d.Mappings {
+		if m.Kind >= trace.NumRefKinds || l.inverse[m.Kind] != nil {
+			return fmt.Errorf("mapping table of kind %d is unknown or given twice", m.Kind)
+		}
+		v := &inverse{make(map[uint64]uint64, len(m.Pairs)), make(map[uint64]bool, len(m.Pairs))}
+		for i, p := range m.Pairs {
+			if !d.Sparse && p[0] != uint64(i) {
+				return fmt.Errorf("dense mapping table of kind %d: local reference %d at place %d", m.Kind, p[0], i)
+			}
+			if _, ok := v.local[p[1]]; !ok {
+				v.local[p[1]] = p[0]
+			}
+			v.taken[p[0]] = true
+		}
+		l.inverse[m.Kind] = v
+	}
+	list := make([]offset, len(d.Offsets))
+	for i, o := range d.Offsets {
+		list[i] = offset{o.Time, o.Offset}
+	}
+	var ok bool
+	if l.clock, ok = newClock(list); !ok {
+		return fmt.Errorf("times of clock offsets do not increase")
+	}
+	for i := range l.clock.intervals {
+		if s := l.clock.intervals[i].slope; s > 0.5 || s < -0.5 {
+			return fmt.Errorf("clock offsets drift by %g ticks a tick", s)
+		}
+	}
+	return nil
+}
+
+// writeLocal writes the location's definition file.
+func (l *LocationWriter) writeLocal(name string) error {
+	f, err := newChunkWriter(name, l.w.o.DefChunk, l.w.o.BigEndian)
+	if err != nil {
+		return err
+	}
+	if l.def != nil {
+		for _, m := range l.def.Mappings {
+			if err == nil {
+				err = f.add(l.table(m))
+			}
+		}
+		for _, o := range l.def.Offsets {
+			body, framed := l.w.encoder(), l.w.encoder()
+			body.raw64(o.Time)
+			body.v64(uint64(o.Offset))
+			body.raw64(math.Float64bits(o.Deviation))
+			framed.record(idClockOffset, body.b)
+			if err == nil {
+				err = f.add(framed.b)
+			}
+		}
+	}
+	if e := f.close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+func (l *LocationWriter) table(m Mapping) []byte {
+	body, framed := l.w.encoder(), l.w.encoder()
+	body.u8(uint8(m.Kind))
+	body.v64(uint64(len(m.Pairs)))
+	sparse := uint8(0)
+	if l.def.Sparse {
+		sparse = 1
+	}
+	body.u8(sparse)
+	for _, p := range m.Pairs {
+		if l.def.Sparse {
+			body.v64(p[0])
+		}
+		body.v64(p[1])
+	}
+	framed.record(idMappingTable, body.b)
+	return framed.b
+}
+
+// Events returns the number of events written so far.
+func (l *LocationWriter) Events() uint64 { return l.out.count }
+
+// Inexact returns the number of time stamps that no raw time corrects to; they
+// were written one tick or so early. Only offsets that grow cause them.
+func (l *LocationWriter) Inexact() uint64 { return l.inexact }
+
+// Add writes the events of b. Times must not decrease.
+func (l *LocationWriter) Add(b *trace.Batch) error {
+	for i := range b.Events {
+		e := &b.Events[i]
+		if err := l.add(b, e); err != nil {
+			return fmt.Errorf("otf2: location %d event %d (%v): %w", l.w.defs.Location(l.p).Ref, l.out.count, e.Kind, err)
+		}
+	}
+	return nil
+}
+
+func (l *LocationWriter) add(b *trace.Batch, e *trace.Event) error {
+	l.enc.b = l.enc.b[:0]
+	if err := l.encode(b, e); err != nil {
+		return err
+	}
+	raw := l.raw(e.Time)
+	if l.out.count > 0 && raw < l.last {
+		return fmt.Errorf("time %d before its predecessor", e.Time)
+	}
+	const stampSize = 9
+	if !l.out.fits(stampSize + len(l.enc.b)) {
+		if err := l.out.next(); err != nil {
+			return err
+		}
+		if !l.out.fits(stampSize + len(l.enc.b)) {
+			return fmt.Errorf("a record of %d bytes does not fit a chunk of %d", len(l.enc.b), l.out.size)
+		}
+	}
+	if len(l.out.buf) == headerSize || raw != l.last {
+		stamp := encoder{b: append(l.out.buf, idTime), big: l.enc.big}
+		stamp.raw64(raw)
+		l.out.buf = stamp.b
+		l.last = raw
+	}
+	l.out.buf = append(l.out.buf, l.enc.b...)
+	l.out.count++
+	return nil
+}
+
+// raw returns the raw time that the clock offsets correct to t.
+func (l *LocationWriter) raw(t trace.Time) uint64 {
+	if len(l.clock.intervals) == 0 {
+		return uint64(t)
+	}
+	raw := uint64(t) - uint64(l.clock.correct(uint64(t))-t)
+	for range 64 { // the correction changes slowly: a few steps suffice
+		d := int64(t - l.clock.correct(raw))
+		if d == 0 {
+			return raw
+		}
+		raw += uint64(d)
+	}
+	for l.clock.correct(raw) > t {
+		raw--
+	}
+	l.inexact++
+	return raw
+}
+
+// local translates a global reference.
+func (l *LocationWriter) local(k trace.RefKind, v uint64) (uint64, error) {
+	if k == trace.RefNone || l.inverse[k] == nil {
+		return v, nil
+	}
+	if x, ok := l.inverse[k].local[v]; ok {
+		return x, nil
+	}
+	if l.inverse[k].taken[v] {
+		return 0, fmt.Errorf("reference %d of kind %d is not in the mapping table and cannot stand for itself", v, k)
+	}
+	return v, nil
+}
+
+// encode appends attribute list and record of e to l.enc.
+func (l *LocationWriter) encode(b *trace.Batch, e *trace.Event) error {
+	info := e.Kind.Info()
+	if e.Kind == trace.Enter || e.Kind == trace.Leave {
+		if e.Flags == 0 {
+			ref, err := l.local(trace.RefRegion, uint64(e.Ref))
+			l.enc.u8(uint8(e.Kind))
+			l.enc.v32(uint32(ref))
+			return err
+		}
+	}
+	fields, list, attributes, surplus := b.Layout(e)
+	if e.Flags&trace.HasAttributes != 0 {
+		if err := l.attributes(attributes); err != nil {
+			return err
+		}
+	}
+	l.body.b = l.body.b[:0]
+	if err := l.fields(e, info, fields, list); err != nil {
+		return err
+	}
+	if len(surplus) > 0 {
+		l.bytes(surplus[0], surplus[1:])
+	}
+	if info.Singleton {
+		if len(surplus) > 0 {
+			return fmt.Errorf("this record has no length and takes no more bytes")
+		}
+		l.enc.u8(uint8(e.Kind))
+		l.enc.b = append(l.enc.b, l.body.b...)
+		return nil
+	}
+	l.enc.record(uint8(e.Kind), l.body.b)
+	return nil
+}
+
+func (l *LocationWriter) fields(e *trace.Event, info *trace.Info, fields, list []uint64) error {
+	if e.Kind == trace.Enter || e.Kind == trace.Leave {
+		fields = []uint64{uint64(e.Ref)}
+	}
+	if info.List == trace.PayloadList {
+		l.bytes(fields[0], list)
+		return nil
+	}
+	for i, f := range info.Fields {
+		v, err := l.local(f.Ref, fields[i])
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.Name, err)
+		}
+		switch f.Width {
+		case trace.U8:
+			l.body.u8(uint8(v))
+		case trace.U32:
+			l.body.v32(uint32(v))
+		case trace.Stamp:
+			l.body.raw64(l.raw(trace.Time(v)))
+		default:
+			l.body.v64(v)
+		}
+	}
+	switch info.List {
+	case trace.MetricList:
+		for pair := range slices.Chunk(list, 2) {
+			l.body.u8(uint8(pair[0]))
+			l.body.v64(pair[1])
+		}
+	case trace.StringList:
+		for _, v := range list {
+			ref, err := l.local(trace.RefString, v)
+			if err != nil {
+				return err
+			}
+			l.body.v32(uint32(ref))
+		}
+	}
+	return nil
+}
+
+// bytes appends n bytes packed 8 a word, first byte lowest.
+func (l *LocationWriter) bytes(n uint64, words []uint64) {
+	for i := range n {
+		l.body.u8(uint8(words[i/8] >> (8 * (i % 8))))
+	}
+}
+
+func (l *LocationWriter) attributes(words []uint64) error {
+	l.body.b = l.body.b[:0]
+	l.body.v32(uint32(len(words) / 2))
+	for pair := range slices.Chunk(words, 2) {
+		t := trace.ValueType(pair[0] >> 32)
+		ref, err := l.local(trace.RefAttribute, uint64(uint32(pair[0])))
+		if err != nil {
+			return err
+		}
+		v, err := l.local(t.Ref(), pair[1])
+		if err != nil {
+			return err
+		}
+		l.body.v32(uint32(ref))
+		l.body.u8(uint8(t))
+		l.body.value(t, v)
+	}
+	l.enc.record(idAttributes, l.body.b)
+	return nil
+}
+
+// Close writes the last chunk.
+func (l *LocationWriter) Close() error {
+	if l.out.buf == nil {
+		return nil
+	}
+	n := l.out.count
+	err := l.out.close()
+	l.w.mu.Lock()
+	l.w.counts[l.p] = n
+	l.w.mu.Unlock()
+	return err
+}

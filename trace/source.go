@@ -1,0 +1,62 @@
+package trace
+
+import "errors"
+
+// Errors of a Source that callers tell apart. They are wrapped with the file
+// and the place.
+var (
+	ErrNotTrace    = errors.New("not a trace")               // wrong kind of input
+	ErrUnsupported = errors.New("unsupported kind of trace") // a trace, but in a form that is refused by name
+	ErrCorrupt     = errors.New("corrupt trace")             // a trace whose contents contradict the format
+	ErrMissing     = errors.New("part of the trace missing") // a file that the definitions announce is not there
+)
+
+// Source is what every input of an analysis is: an archive, a generator or a
+// simulated run. All methods are safe for concurrent use.
+type Source interface {
+	// Definitions returns the sealed definitions.
+	Definitions() *Definitions
+	// Format names the format and version, for people.
+	Format() string
+	// Identity is a hash of the content of the definitions (for an archive:
+	// SHA-256 of anchor and definition file), independent of the path.
+	Identity() [32]byte
+	// Measure tells the size of location p without decoding it. A location
+	// whose data are missing has a zero Extent and a diagnostic in its Stream.
+	Measure(p P) (Extent, error)
+	// Stream opens location p. Damage that leaves something to read is no
+	// error: it is reported by Diagnostics while what is there is delivered.
+	Stream(p P) (Stream, error)
+	// Close releases the source.
+	Close() error
+}
+
+// Extent is the size of a location's data.
+type Extent struct {
+	Bytes    uint64 // bytes to read
+	Events   uint64 // events the data themselves announce, 0 where they do not
+	Chunks   int    // independently decodable chunks
+	First    Time   // time of the first event; valid if HasFirst
+	HasFirst bool
+}
+
+// Stream is the event stream of one location. Chunk may be called for several
+// chunks at once; each ChunkReader belongs to one goroutine.
+type Stream interface {
+	Chunks() int
+	Chunk(i int) (ChunkReader, error)
+	// Diagnostics returns what was found outside the chunks, for example a
+	// missing file or a bad clock table.
+	Diagnostics() []Diagnostic
+	Close() error
+}
+
+// ChunkReader delivers the events of one chunk in order.
+type ChunkReader interface {
+	// Next refills b with the next events and returns io.EOF after the last
+	// one. Damage inside the chunk ends it early with io.EOF and a diagnostic.
+	Next(b *Batch) error
+	// Diagnostics returns what was found in the part read so far.
+	Diagnostics() []Diagnostic
+	Close() error
+}

@@ -1,0 +1,163 @@
+package trace
+
+// LocationType is the kind of a location.
+type LocationType uint8
+
+// Location types.
+const (
+	UnknownLocation LocationType = iota
+	CPUThread
+	AcceleratorStream
+	MetricLocation
+)
+
+// LocationGroupType is the kind of a location group.
+type LocationGroupType uint8
+
+// Location group types.
+const (
+	UnknownLocationGroup LocationGroupType = iota
+	ProcessGroup
+	AcceleratorGroup
+)
+
+// ParadigmID identifies a parallelisation paradigm.
+type ParadigmID uint8
+
+// Paradigms that the analysis tells apart.
+const (
+	ParadigmUnknown     ParadigmID = 0
+	ParadigmUser        ParadigmID = 1
+	ParadigmCompiler    ParadigmID = 2
+	ParadigmOpenMP      ParadigmID = 3
+	ParadigmMPI         ParadigmID = 4
+	ParadigmMeasurement ParadigmID = 6
+)
+
+// GroupType is the kind of a group.
+type GroupType uint8
+
+// Group types.
+const (
+	GroupUnknown GroupType = iota
+	GroupLocations
+	GroupRegions
+	GroupMetric
+	GroupCommLocations
+	GroupCommGroup
+	GroupCommSelf
+)
+
+// GlobalMembers is the group flag that makes ranks of the group index the
+// paradigm's location list directly.
+const GlobalMembers = 1
+
+// RegionRole says what a region does.
+type RegionRole uint8
+
+// Region roles.
+const (
+	RoleUnknown         RegionRole = 0
+	RoleFunction        RegionRole = 1
+	RoleWrapper         RegionRole = 2
+	RoleLoop            RegionRole = 3
+	RoleCode            RegionRole = 4
+	RoleParallel        RegionRole = 5
+	RoleSections        RegionRole = 6
+	RoleSection         RegionRole = 7
+	RoleWorkshare       RegionRole = 8
+	RoleSingle          RegionRole = 9
+	RoleSingleSblock    RegionRole = 10
+	RoleMaster          RegionRole = 11
+	RoleCritical        RegionRole = 12
+	RoleCriticalSblock  RegionRole = 13
+	RoleAtomic          RegionRole = 14
+	RoleBarrier         RegionRole = 15
+	RoleImplicitBarrier RegionRole = 16
+	RoleFlush           RegionRole = 17
+	RoleOrdered         RegionRole = 18
+	RoleOrderedSblock   RegionRole = 19
+	RoleTask            RegionRole = 20
+	RoleTaskCreate      RegionRole = 21
+	RoleTaskWait        RegionRole = 22
+	RoleCollOneToAll    RegionRole = 23
+	RoleCollAllToOne    RegionRole = 24
+	RoleCollAllToAll    RegionRole = 25
+	RoleCollOther       RegionRole = 26
+	RoleFileIO          RegionRole = 27
+	RolePointToPoint    RegionRole = 28
+	RoleRMA             RegionRole = 29
+	RoleFileIOMetadata  RegionRole = 38
+	regionDynamic                  = 1
+	regionPhase                    = 2
+)
+
+// legacyRegion translates the region type that writers before OTF2 1.1 used.
+func legacyRegion(t uint8) (role RegionRole, paradigm ParadigmID, flags uint32) {
+	if int(t) < len(legacyRegions) {
+		l := legacyRegions[t]
+		return l.role, l.paradigm, l.flags
+	}
+	return RoleUnknown, ParadigmUnknown, 0
+}
+
+var legacyRegions = [...]struct {
+	role     RegionRole
+	paradigm ParadigmID
+	flags    uint32
+}{
+	1:  {RoleFunction, ParadigmUnknown, 0},
+	2:  {RoleLoop, ParadigmUser, 0},
+	3:  {RoleFunction, ParadigmUnknown, 0},
+	4:  {RoleFileIO, ParadigmUser, 0},
+	5:  {RoleParallel, ParadigmOpenMP, 0},
+	6:  {RoleLoop, ParadigmOpenMP, 0},
+	7:  {RoleSections, ParadigmOpenMP, 0},
+	8:  {RoleSection, ParadigmOpenMP, 0},
+	9:  {RoleWorkshare, ParadigmOpenMP, 0},
+	10: {RoleSingle, ParadigmOpenMP, 0},
+	11: {RoleMaster, ParadigmOpenMP, 0},
+	12: {RoleCritical, ParadigmOpenMP, 0},
+	13: {RoleAtomic, ParadigmOpenMP, 0},
+	14: {RoleBarrier, ParadigmOpenMP, 0},
+	15: {RoleImplicitBarrier, ParadigmOpenMP, 0},
+	16: {RoleFlush, ParadigmOpenMP, 0},
+	17: {RoleCriticalSblock, ParadigmOpenMP, 0},
+	18: {RoleSingleSblock, ParadigmOpenMP, 0},
+	19: {RoleWrapper, ParadigmOpenMP, 0},
+	20: {RoleTask, ParadigmOpenMP, 0},
+	21: {RoleTaskWait, ParadigmOpenMP, 0},
+	22: {RoleBarrier, ParadigmMPI, 0},
+	23: {RoleCollOneToAll, ParadigmMPI, 0},
+	24: {RoleCollAllToOne, ParadigmMPI, 0},
+	25: {RoleCollAllToAll, ParadigmMPI, 0},
+	26: {RoleCollOther, ParadigmMPI, 0},
+	27: {RoleCode, ParadigmUser, 0},
+	28: {RoleCode, ParadigmUser, regionDynamic},
+	29: {RoleCode, ParadigmUser, regionDynamic | regionPhase},
+	30: {RoleLoop, ParadigmUser, regionDynamic},
+	31: {RoleFunction, ParadigmUser, regionDynamic},
+	32: {RoleLoop, ParadigmUser, regionDynamic | regionPhase},
+	33: {RoleTaskCreate, ParadigmOpenMP, 0},
+	34: {RoleOrdered, ParadigmOpenMP, 0},
+	35: {RoleOrderedSblock, ParadigmOpenMP, 0},
+}
+
+// legacyGroup translates the group type that writers before OTF2 1.2 used.
+func legacyGroup(t uint8) (GroupType, ParadigmID) {
+	switch t {
+	case 1:
+		return GroupLocations, ParadigmUnknown
+	case 2:
+		return GroupRegions, ParadigmUnknown
+	case 3:
+		return GroupMetric, ParadigmUnknown
+	case 4:
+		return GroupCommGroup, ParadigmMPI
+	case 5:
+		return GroupCommSelf, ParadigmMPI
+	case 6:
+		return GroupCommLocations, ParadigmMPI
+	}
+	return GroupUnknown, ParadigmUnknown
+}

@@ -1,0 +1,491 @@
+package xtf
+
+import (
+	"fmt"
+	"hash/crc32"
+	"math"
+)
+
+// Pos is where a row stands.
+type Pos struct {
+	Page uint64 // ordinal of the data page
+	Slot int
+	N    uint64
+}
+
+// Mode says which row a search wants.
+type Mode uint8
+
+// Search modes. lo is the first row with key >= k, hi the first with key > k.
+const (
+	First Mode = iota // lo, if its key is k
+	Last              // hi-1, if its key is k
+	GE                // lo
+	GT                // hi
+	LE                // hi-1
+	LT                // lo-1
+)
+
+// Side says where a step left the array.
+type Side int8
+
+// Sides.
+const (
+	Before Side = -1
+	Inside Side = 0
+	After  Side = 1
+)
+
+// Array is a handle of one array (type, P).
+type Array struct {
+	f    *File
+	proc Proc
+	typ  *Type
+	desc *descriptor
+	base int64 // file offset that level starts count from
+	seed uint32
+	cost *Stats // Counted: added to without locks
+}
+
+// Counted returns the array with its cost also added to st; the result belongs
+// to one goroutine.
+func (a *Array) Counted(st *Stats) *Array {
+	c := *a
+	c.cost = st
+	return &c
+}
+
+// Type describes the rows.
+func (a *Array) Type() *Type { return a.typ }
+
+// Proc is the array's location.
+func (a *Array) Proc() Proc { return a.proc }
+
+// Len is the number of rows.
+func (a *Array) Len() uint64 { return a.desc.rows }
+
+// Flags are the flags given when the region was composed.
+func (a *Array) Flags() uint32 { return a.desc.flags }
+
+// Bounds returns the first and last key; ok is false without rows.
+func (a *Array) Bounds() (first, last uint64, ok bool) {
+	return a.desc.first, a.desc.last, a.desc.rows > 0
+}
+
+// MaxEnd is the largest End, 0 without an End column.
+func (a *Array) MaxEnd() uint64 { return a.desc.maxEnd }
+
+// Height is the number of levels, the data pages included.
+func (a *Array) Height() int { return len(a.desc.levels) }
+
+// LevelPages is the number of pages of a level; level 0 holds the rows.
+func (a *Array) LevelPages(level int) uint32 { return a.desc.levels[level].pages }
+
+// StoredBytes is what the array takes in the file.
+func (a *Array) StoredBytes() uint64 { return a.desc.bytes }
+
+// where wraps an error with the place it belongs to.
+func (a *Array) where(err error, what string, ord uint64) error {
+	return fmt.Errorf("xtf: proc %d array %s %s %d: %w", a.proc, a.typ.Name, what, ord, err)
+}
+
+func (a *Array) pos(n uint64) Pos {
+	z := uint64(a.typ.PageRows)
+	return Pos{n / z, int(n % z), n}
+}
+
+// Search finds a row by key. For arrays without an order it finds nothing.
+func (a *Array) Search(key uint64, m Mode) (Pos, bool, error) {
+	if a.desc.rows == 0 || a.typ.Role == RoleNone {
+		return Pos{}, false, nil
+	}
+	n, at, err := a.bound(key, m == GT || m == LE || m == Last)
+	if err != nil {
+		return Pos{}, false, err
+	}
+	ok := n < a.desc.rows
+	switch m {
+	case First:
+		ok = ok && at.next == key
+	case Last:
+		ok = n > 0 && at.before == key
+		n--
+	case LE, LT:
+		ok = n > 0
+		n--
+	case GE, GT:
+	default:
+		ok = false
+	}
+	if !ok {
+		return Pos{}, false, nil
+	}
+	return a.pos(n), true, nil
+}
+
+// SearchN finds a row by number.
+func (a *Array) SearchN(n uint64) (Pos, bool) {
+	if n >= a.desc.rows {
+		return Pos{}, false
+	}
+	return a.pos(n), true
+}
+
+// Rank is lo(key): the number of rows before the first with key >= key.
+func (a *Array) Rank(key uint64) (uint64, error) {
+	n, _, err := a.bound(key, false)
+	return n, err
+}
+
+// RankAfter is hi(key): the number of rows with keys up to and including key.
+func (a *Array) RankAfter(key uint64) (uint64, error) {
+	n, _, err := a.bound(key, true)
+	return n, err
+}
+
+// Size counts the rows with k1 <= key < k2, in two descents whatever the length.
+func (a *Array) Size(k1, k2 uint64) (uint64, error) { return a.size(k1, k2, false) }
+
+// SizeClosed counts the rows with k1 <= key <= k2.
+func (a *Array) SizeClosed(k1, k2 uint64) (uint64, error) { return a.size(k1, k2, true) }
+
+func (a *Array) size(k1, k2 uint64, closed bool) (uint64, error) {
+	if k1 > k2 {
+		return 0, nil
+	}
+	lo, err := a.Rank(k1)
+	if err != nil {
+		return 0, err
+	}
+	hi, _, err := a.bound(k2, closed)
+	if err != nil || hi < lo {
+		return 0, err
+	}
+	return hi - lo, nil
+}
+
+// SizeN counts the rows with n1 <= N < n2.
+func (a *Array) SizeN(n1, n2 uint64) uint64 {
+	n1, n2 = min(n1, a.desc.rows), min(n2, a.desc.rows)
+	if n2 < n1 {
+		return 0
+	}
+	return n2 - n1
+}
+
+// SizeProcs sums Size over the arrays of type t of the locations [p1, p2).
+func (f *File) SizeProcs(p1, p2 Proc, t TypeID, k1, k2 uint64) (uint64, error) {
+	var sum uint64
+	for p := uint64(p1); p < min(uint64(p2), uint64(f.Procs())); p++ {
+		a, err := f.Array(Proc(p), t)
+		if err != nil {
+			return 0, err
+		}
+		n, err := a.Size(k1, k2)
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}
+
+// NextN steps from row n. Outside 0..Len-1 it returns the side.
+func (a *Array) NextN(n uint64, step int64) (Pos, Side) {
+	rows := a.desc.rows
+	switch {
+	case n >= rows:
+		return Pos{}, After
+	case step >= 0 && uint64(step) >= rows-n:
+		return Pos{}, After
+	case step >= 0:
+		return a.pos(n + uint64(step)), Inside
+	}
+	back := uint64(-(step + 1)) + 1 // no overflow at the smallest int64
+	if back > n {
+		return Pos{}, Before
+	}
+	return a.pos(n - back), Inside
+}
+
+// Next steps from the first row with this key or, where no row has it, from the
+// gap it would stand in: step 1 is then the row behind the gap, -1 the one before
+// it, and 0 finds nothing. ok says whether a row was found; if not, side says
+// where the step ended (Inside for step 0 in a gap).
+func (a *Array) Next(key uint64, step int64) (pos Pos, side Side, ok bool, err error) {
+	if a.desc.rows == 0 || a.typ.Role == RoleNone {
+		return Pos{}, After, false, nil
+	}
+	n, at, err := a.bound(key, false)
+	if err != nil {
+		return Pos{}, Inside, false, err
+	}
+	if n < a.desc.rows && at.next == key {
+		pos, side = a.NextN(n, step)
+		return pos, side, side == Inside, nil
+	}
+	switch {
+	case step == 0:
+		return Pos{}, Inside, false, nil
+	case step > 0 && n == a.desc.rows:
+		return Pos{}, After, false, nil
+	case step > 0:
+		pos, side = a.NextN(n, step-1)
+	case n == 0:
+		return Pos{}, Before, false, nil
+	default:
+		pos, side = a.NextN(n-1, step+1)
+	}
+	return pos, side, side == Inside, nil
+}
+
+// around holds the keys on both sides of a bound: of row n-1 and of row n.
+type around struct{ before, next uint64 }
+
+// bound descends to lo(key), or hi(key) with upper. Beside the number it returns
+// the keys around it. Every page visited has a first key below the bound, since
+// keys outside (first, last] need no page; so slot 0 is never the answer there,
+// and where the answer is slot 0 of the following page its key is the right
+// separator that the descent carried.
+func (a *Array) bound(key uint64, upper bool) (uint64, around, error) {
+	d := a.desc
+	if d.rows == 0 || a.typ.Role == RoleNone {
+		return 0, around{}, nil
+	}
+	if key < d.first || (!upper && key == d.first) {
+		return 0, around{next: d.first}, nil
+	}
+	if key > d.last || (upper && key == d.last) {
+		return d.rows, around{before: d.last}, nil
+	}
+	var t tally
+	n, at, err := a.descend(key, upper, &t)
+	a.count(t)
+	return n, at, err
+}
+
+// tally is the cost of one call.
+type tally struct{ reads, hits, compares uint64 }
+
+func (a *Array) count(t tally) {
+	f := a.f
+	if t.hits > 0 {
+		f.hits.Add(t.hits)
+	}
+	f.compares.Add(t.compares)
+	if a.cost != nil {
+		a.cost.PageReads += t.reads
+		a.cost.Hits += t.hits
+		a.cost.Comparisons += t.compares
+	}
+}
+
+func (a *Array) descend(key uint64, upper bool, t *tally) (uint64, around, error) {
+	sep, ord := Never, uint64(0)
+	from := child{}
+	for lv := len(a.desc.levels) - 1; lv > 0; lv-- {
+		pg, err := a.index(lv, ord, from.crc, lv == len(a.desc.levels)-1, t)
+		if err != nil {
+			return 0, around{}, err
+		}
+		n := int(pg.count)
+		i := lastBelow(pg.bytes, n, key, upper, t)
+		if i+1 < n {
+			sep = le.Uint64(pg.bytes[8*(i+1):])
+		}
+		from = indexChild(pg.bytes, n, i)
+		ord = ord*uint64(a.typ.Fanout) + uint64(i)
+	}
+	pg, err := a.dataAt(ord, from, t)
+	if err != nil {
+		return 0, around{}, err
+	}
+	n := int(pg.count)
+	slot := a.slot(pg, n, key, upper, t)
+	at := around{before: a.key(pg, slot-1), next: sep}
+	if slot < n {
+		at.next = a.key(pg, slot)
+	}
+	return ord*uint64(a.typ.PageRows) + uint64(slot), at, nil
+}
+
+// lastBelow returns the last of n children whose first key is below the bound;
+// child 0 is known to be.
+func lastBelow(t0 []byte, n int, key uint64, upper bool, t *tally) int {
+	lo, hi := 0, n // t0[lo] is below, t0[hi] is not
+	limit := key
+	if upper && key != math.MaxUint64 {
+		limit = key + 1 // first key < key+1 is first key <= key
+	}
+	all := upper && key == math.MaxUint64
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		t.compares++
+		if all || le.Uint64(t0[8*mid:]) < limit {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// slot returns the first slot of a data page whose key is not below the bound;
+// slot 0 is known to be.
+func (a *Array) slot(pg *page, n int, key uint64, upper bool, t *tally) int {
+	lo, hi := 0, n
+	if upper {
+		if key == math.MaxUint64 {
+			return n
+		}
+		key++
+	}
+	if pg.codec == CodecPacked {
+		k := &pg.keys
+		for hi-lo > 1 {
+			mid := int(uint(lo+hi) >> 1)
+			t.compares++
+			if k.at(mid) < key {
+				lo = mid
+			} else {
+				hi = mid
+			}
+		}
+		return hi
+	}
+	for hi-lo > 1 {
+		mid := int(uint(lo+hi) >> 1)
+		t.compares++
+		if a.key(pg, mid) < key {
+			lo = mid
+		} else {
+			hi = mid
+		}
+	}
+	return hi
+}
+
+// key returns the key of a slot; pages of whole rows in a frame are decoded when
+// they are loaded.
+func (a *Array) key(pg *page, slot int) uint64 {
+	if slot < 0 {
+		return 0
+	}
+	if pg.codec == CodecPacked {
+		return pg.keys.at(slot)
+	}
+	c := a.typ.Columns[0]
+	return loadValue(pg.plain()[slot*a.typ.RowBytes+c.Offset:], c.Width)
+}
+
+// plain returns the rows of a page that needs no decoding any more.
+func (p *page) plain() []byte {
+	if p.codec == CodecRaw {
+		return p.bytes
+	}
+	return *p.rows.Load()
+}
+
+func indexChild(b []byte, n, i int) child {
+	return child{
+		t0: le.Uint64(b[8*i:]), off: le.Uint64(b[8*(n+i):]),
+		len: le.Uint32(b[16*n+4*i:]), crc: le.Uint32(b[20*n+4*i:]),
+	}
+}
+
+// At returns the key of row n (the first column, for arrays without order): at
+// most two pages, one without compression.
+func (a *Array) At(n uint64) (uint64, error) {
+	pg, slot, err := a.row(n)
+	if err != nil {
+		return 0, err
+	}
+	return a.key(pg, slot), nil
+}
+
+// Row copies row n into dst, grown if needed, and returns it.
+func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
+	pg, slot, err := a.row(n)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.decoded(pg)
+	if err != nil {
+		return nil, a.where(err, "page", n/uint64(a.typ.PageRows))
+	}
+	r := a.typ.RowBytes
+	return append(dst[:0], rows[slot*r:(slot+1)*r]...), nil
+}
+
+// row finds the page of row n.
+func (a *Array) row(n uint64) (*page, int, error) {
+	if n >= a.desc.rows {
+		return nil, 0, fmt.Errorf("xtf: proc %d array %s: row %d of %d does not exist", a.proc, a.typ.Name, n, a.desc.rows)
+	}
+	z := uint64(a.typ.PageRows)
+	var t tally
+	pg, err := a.data(n/z, &t)
+	a.count(t)
+	return pg, int(n % z), err
+}
+
+// data loads data page ord: through its level 1 entry, or at once where the
+// stride is fixed.
+func (a *Array) data(ord uint64, t *tally) (*page, error) {
+	var from child
+	if len(a.desc.levels) > 1 && a.desc.codec != CodecRaw {
+		s := uint64(a.typ.Fanout)
+		pg, err := a.index(1, ord/s, 0, true, t)
+		if err != nil {
+			return nil, err
+		}
+		from = indexChild(pg.bytes, int(pg.count), int(ord%s))
+	}
+	return a.dataAt(ord, from, t)
+}
+
+// decoded returns the rows of a data page, decoding them once.
+func (a *Array) decoded(pg *page) ([]byte, error) {
+	if pg.codec == CodecRaw {
+		return pg.bytes, nil
+	}
+	if rows := pg.rows.Load(); rows != nil {
+		return *rows, nil
+	}
+	pg.once.Lock()
+	defer pg.once.Unlock()
+	if rows := pg.rows.Load(); rows != nil {
+		return *rows, nil
+	}
+	rows := make([]byte, int(pg.count)*a.typ.RowBytes)
+	dec := a.f.decoder()
+	err := dec.rows(rows, a.typ, pg.codec, pg.bytes, int(pg.count), pg.firstN)
+	a.f.decoders.Put(dec)
+	if err != nil {
+		return nil, err
+	}
+	pg.rows.Store(&rows)
+	if pg.key0 > 0 {
+		a.f.cache.grow(pg.key0, pg, int64(len(rows)))
+	}
+	return rows, nil
+}
+
+// checkPage verifies header, checksum and position of a page that was read.
+func (a *Array) checkPage(b []byte, want header, size int) (header, error) {
+	var h header
+	if err := h.parse(b); err != nil {
+		return h, err
+	}
+	if uint64(h.stored) > uint64(len(b)-pageHeader) || (size >= 0 && int(h.stored) != size) {
+		return h, corrupt("payload of %d bytes in %d", h.stored, len(b))
+	}
+	if crc32.Update(a.seed, castagnoli, b[8:pageHeader+int(h.stored)]) != h.crc && !a.f.unchecked {
+		return h, corrupt("checksum mismatch")
+	}
+	if h.kind != want.kind || h.level != want.level || h.typ != a.desc.typ || h.proc != a.proc ||
+		h.ordinal != want.ordinal || h.count != want.count || h.firstN != want.firstN || h.raw != want.raw || h.codec != want.codec {
+		return h, corrupt("page of another place: level %d ordinal %d count %d", h.level, h.ordinal, h.count)
+	}
+	return h, nil
+}

@@ -1,0 +1,309 @@
+package xtf
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sort"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Sink keeps encoded pages: append-only storage that can be read back.
+type Sink interface {
+	// Append stores b, which the caller reuses, and returns the offset of its
+	// first byte.
+	Append(b []byte) (off int64, err error)
+	io.ReaderAt
+}
+
+// openPage is a page that still takes rows or has rows without their late fields.
+type openPage struct {
+	ordinal uint64
+	count   int
+	open    int      // rows not closed
+	bitmap  []uint64 // which rows those are, nil while there never were any
+	rows    []byte   // Z*R bytes
+}
+
+// ArrayBuilder makes one array. Rows are filled in place; a page is encoded when
+// it is full and its last row is closed, in any order. An error (of the sink, or
+// rows out of order) sticks: building goes on without effect, Finish returns it.
+//
+// Memory: (pinned + 1) * Z * R bytes, where pinned <= open rows counts full pages
+// with an open row, and for each page 32 bytes and 16 for each sum of the type.
+type ArrayBuilder struct {
+	enc  *Encoder
+	sink Sink
+	typ  *Type
+	sum  *ArraySummary
+
+	rows   []byte // the current page's rows
+	used   int    // bytes of rows in use
+	end    int    // Z*R
+	n      uint64 // rows before the current page
+	next   uint64 // number of the next row
+	cur    *openPage
+	pinned []*openPage // ascending ordinal
+	free   []*openPage
+	lastT  uint64 // last key of the page before the current one
+	sums   *sumBuilder
+	err    error
+	peak   int // most pages held at once
+	held   int
+}
+
+// NewArrayBuilder returns a builder of the array (t, p) that stores its pages in
+// sink. enc may be shared with other builders of the same goroutine.
+func NewArrayBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
+	b := &ArrayBuilder{enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes}
+	b.sum = &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec}
+	b.sums = newSumBuilder(t)
+	b.newPage(0)
+	return b
+}
+
+// Append adds a complete row: fill all of it before the next call on b.
+func (b *ArrayBuilder) Append() (row []byte, n uint64) {
+	if b.used == b.end {
+		b.turn()
+	}
+	at := b.used
+	b.used += b.typ.RowBytes
+	n = b.next
+	b.next++
+	return b.rows[at:b.used:b.used], n
+}
+
+// Open adds a row that stays open: its key must be filled before the next Append
+// or Open, the rest until Close(n).
+func (b *ArrayBuilder) Open() (row []byte, n uint64) {
+	row, n = b.Append()
+	b.cur.markOpen(int(n-b.n), b.typ.PageRows)
+	return row, n
+}
+
+// Row returns the bytes of an open row. It panics if row n is not open.
+func (b *ArrayBuilder) Row(n uint64) []byte {
+	pg, slot := b.locate(n)
+	r := b.typ.RowBytes
+	return pg.rows[slot*r : (slot+1)*r : (slot+1)*r]
+}
+
+// Close ends an open row. It panics if row n is not open.
+func (b *ArrayBuilder) Close(n uint64) {
+	pg, slot := b.locate(n)
+	pg.bitmap[slot>>6] &^= 1 << (slot & 63)
+	pg.open--
+	if pg.open == 0 && pg != b.cur {
+		b.encode(pg)
+		i := b.findPinned(pg.ordinal)
+		b.pinned = append(b.pinned[:i], b.pinned[i+1:]...)
+		b.recycle(pg)
+	}
+}
+
+// Len is the number of rows so far.
+func (b *ArrayBuilder) Len() uint64 { return b.next }
+
+// Err returns the first error so far.
+func (b *ArrayBuilder) Err() error { return b.err }
+
+// Pinned is the number of full pages held in memory by an open row.
+func (b *ArrayBuilder) Pinned() int { return len(b.pinned) }
+
+// MemoryBytes counts the memory of pages and page table.
+func (b *ArrayBuilder) MemoryBytes() int64 {
+	return int64(b.held)*int64(b.end) + b.sum.MemoryBytes() + b.sums.memoryBytes()
+}
+
+// Finish encodes what is left and returns the array's page table. The builder
+// must not be used afterwards.
+func (b *ArrayBuilder) Finish() (*ArraySummary, error) {
+	if b.err == nil && (len(b.pinned) > 0 || b.cur.open > 0) {
+		return nil, fmt.Errorf("xtf: proc %d array %s: %w: first is row %d",
+			b.sum.proc, b.typ.Name, ErrOpenRows, b.firstOpen())
+	}
+	if b.used > 0 {
+		b.seal()
+		b.encode(b.cur)
+	}
+	if b.err != nil {
+		return nil, fmt.Errorf("xtf: proc %d array %s: %w", b.sum.proc, b.typ.Name, b.err)
+	}
+	b.sum.rows = b.n
+	if len(b.sum.pages) > 0 {
+		b.sum.first, b.sum.last = b.sum.pages[0].t0, b.lastT
+	}
+	b.sums.finish(b.sum)
+	b.free, b.cur, b.rows = nil, nil, nil
+	return b.sum, nil
+}
+
+// turn closes the full current page for new rows and begins the next one.
+func (b *ArrayBuilder) turn() {
+	b.seal()
+	if b.cur.open > 0 {
+		b.pinned = append(b.pinned, b.cur)
+	} else {
+		b.encode(b.cur)
+		b.recycle(b.cur)
+	}
+	b.newPage(uint64(len(b.sum.pages)))
+}
+
+// seal enters the current page into the page table: its keys are final.
+func (b *ArrayBuilder) seal() {
+	pg := b.cur
+	pg.count = b.used / b.typ.RowBytes
+	b.n += uint64(pg.count)
+	ref := pageRef{}
+	if b.typ.Role != RoleNone {
+		c := b.typ.Columns[0]
+		ref.t0 = loadValue(pg.rows[c.Offset:], c.Width)
+		if len(b.sum.pages) > 0 && ref.t0 < b.lastT {
+			b.orderError(b.n - uint64(pg.count))
+		}
+		b.lastT = loadValue(pg.rows[(pg.count-1)*b.typ.RowBytes+c.Offset:], c.Width)
+	}
+	b.sum.pages = append(b.sum.pages, ref)
+	b.used = 0
+}
+
+// encode stores a sealed page without open rows.
+func (b *ArrayBuilder) encode(pg *openPage) {
+	t := b.typ
+	rows := pg.rows[:pg.count*t.RowBytes]
+	firstN := pg.ordinal * uint64(t.PageRows)
+	single := pg.ordinal == 0 && pg.count < t.PageRows
+	payload, codec := b.enc.encodePage(t, rows, firstN, single)
+	if t.Role != RoleNone {
+		if slot := unsorted(b.enc.keys); slot >= 0 {
+			b.orderError(firstN + uint64(slot))
+		}
+	}
+	if b.err != nil {
+		return
+	}
+	off, err := b.sink.Append(payload)
+	if err != nil {
+		b.err = err
+		return
+	}
+	ref := &b.sum.pages[pg.ordinal]
+	ref.off, ref.stored, ref.crc = off, uint32(len(payload)), crc32.Checksum(payload, castagnoli)
+	if t.End >= 0 {
+		for _, end := range b.enc.ends {
+			ref.maxEnd = max(ref.maxEnd, end)
+		}
+		b.sum.maxEnd = max(b.sum.maxEnd, ref.maxEnd)
+	}
+	b.sum.codec = codec
+	b.sums.page(pg.ordinal, rows, b.sum.pages)
+}
+
+// orderError records the smallest row number that runs backwards.
+func (b *ArrayBuilder) orderError(n uint64) {
+	if b.err == nil || (b.sum.badRow > n && b.sum.ordered) {
+		b.err = fmt.Errorf("%w: row %d lies before its predecessor", ErrOrder, n)
+		b.sum.badRow, b.sum.ordered = n, true
+	}
+}
+
+func (b *ArrayBuilder) newPage(ordinal uint64) {
+	if n := len(b.free); n > 0 {
+		b.cur, b.free = b.free[n-1], b.free[:n-1]
+	} else {
+		b.cur = &openPage{rows: make([]byte, b.end)}
+		b.held++
+		b.peak = max(b.peak, b.held)
+	}
+	b.cur.ordinal, b.cur.count, b.cur.open = ordinal, 0, 0
+	b.rows = b.cur.rows
+}
+
+// recycle keeps a few page buffers for reuse and drops the rest.
+func (b *ArrayBuilder) recycle(pg *openPage) {
+	if len(b.free) < 4 {
+		b.free = append(b.free, pg)
+		return
+	}
+	b.held--
+}
+
+func (pg *openPage) markOpen(slot, z int) {
+	if pg.bitmap == nil {
+		pg.bitmap = make([]uint64, (z+63)/64)
+	}
+	pg.bitmap[slot>>6] |= 1 << (slot & 63)
+	pg.open++
+}
+
+// locate finds the page and slot of an open row.
+func (b *ArrayBuilder) locate(n uint64) (*openPage, int) {
+	pg := b.cur
+	if n < b.n {
+		i := b.findPinned(n / uint64(b.typ.PageRows))
+		if i == len(b.pinned) {
+			panic(fmt.Sprintf("xtf: row %d of array %s is not open", n, b.typ.Name))
+		}
+		pg = b.pinned[i]
+	}
+	slot := n - pg.ordinal*uint64(b.typ.PageRows)
+	if slot >= uint64(b.typ.PageRows) || pg.bitmap == nil || pg.bitmap[slot>>6]>>(slot&63)&1 == 0 {
+		panic(fmt.Sprintf("xtf: row %d of array %s is not open", n, b.typ.Name))
+	}
+	return pg, int(slot)
+}
+
+// findPinned returns the index of the first pinned page at or after ordinal.
+func (b *ArrayBuilder) findPinned(ordinal uint64) int {
+	if k := len(b.pinned); k > 0 && b.pinned[k-1].ordinal == ordinal {
+		return k - 1
+	}
+	return sort.Search(len(b.pinned), func(i int) bool { return b.pinned[i].ordinal >= ordinal })
+}
+
+func (b *ArrayBuilder) firstOpen() uint64 {
+	pg := b.cur
+	if len(b.pinned) > 0 {
+		pg = b.pinned[0]
+	}
+	for slot := range b.typ.PageRows {
+		if pg.bitmap[slot>>6]>>(slot&63)&1 == 1 {
+			return pg.ordinal*uint64(b.typ.PageRows) + uint64(slot)
+		}
+	}
+	return Never
+}
+
+// unsorted returns the first slot whose key lies before its predecessor's, or -1.
+func unsorted(keys []uint64) int {
+	for i := 1; i < len(keys); i++ {
+		if keys[i] < keys[i-1] {
+			return i
+		}
+	}
+	return -1
+}
+
+// loadValue reads an unsigned number of 1, 2, 4 or 8 bytes.
+func loadValue(b []byte, width int) uint64 {
+	switch width {
+	case 8:
+		return le.Uint64(b)
+	case 4:
+		return uint64(le.Uint32(b))
+	case 2:
+		return uint64(le.Uint16(b))
+	}
+	return uint64(b[0])
+}
+
+func maxColumn(rows []byte, r int, c Column) uint64 {
+	var m uint64
+	for o := c.Offset; o < len(rows); o += r {
+		m = max(m, loadValue(rows[o:], c.Width))
+	}
+	return m
+}

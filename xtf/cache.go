@@ -1,0 +1,207 @@
+package xtf
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// page is a verified page in memory. Its bytes never change; rows are decoded
+// once, on first use.
+type page struct {
+	header
+	bytes  []byte   // payload
+	keys   keyBlock // packed data pages
+	key0   int64    // offset in the file, 0 outside the cache
+	region *region  // a region head kept in the cache instead of a page
+
+	once sync.Mutex
+	rows atomic.Pointer[[]byte] // decoded rows
+}
+
+// cacheEntry is a page in the cache or on its way there.
+type cacheEntry struct {
+	key        int64 // offset in the file
+	page       *page
+	err        error
+	ready      chan struct{} // closed when page or err is set
+	cost       int64
+	index      bool
+	prev, next *cacheEntry
+}
+
+// lru is a list of entries, most recently used first, around a root.
+type lru struct {
+	root cacheEntry
+	cost int64
+}
+
+func (l *lru) init() { l.root.prev, l.root.next = &l.root, &l.root }
+
+func (l *lru) unlink(e *cacheEntry) {
+	e.prev.next, e.next.prev = e.next, e.prev
+	e.prev, e.next = nil, nil
+}
+
+func (l *lru) pushFront(e *cacheEntry) {
+	e.prev, e.next = &l.root, l.root.next
+	e.prev.next, e.next.prev = e, e
+}
+
+// cacheShard holds part of the keys. Index pages and region heads have their own
+// list with half the budget, so that a scan of data pages cannot evict them.
+type cacheShard struct {
+	mu     sync.Mutex
+	items  map[int64]*cacheEntry
+	data   lru
+	index  lru
+	budget int64
+}
+
+// cache is a sharded LRU of verified pages with a budget in bytes and one load
+// at a time for each page.
+type cache struct {
+	shards []cacheShard
+}
+
+const (
+	defaultCache = 64 << 20
+	entryCost    = 256 // bytes of bookkeeping counted for each page
+)
+
+func newCache(budget int64) *cache {
+	if budget <= 0 {
+		budget = defaultCache
+	}
+	n := int64(1)
+	for n < 16 && budget/(2*n) >= 4<<20 {
+		n *= 2
+	}
+	c := &cache{shards: make([]cacheShard, n)}
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.items = make(map[int64]*cacheEntry)
+		s.data.init()
+		s.index.init()
+		s.budget = budget / n
+	}
+	return c
+}
+
+func (c *cache) shard(key int64) *cacheShard {
+	h := uint64(key) * 0x9e3779b97f4a7c15 >> 32
+	return &c.shards[h&uint64(len(c.shards)-1)]
+}
+
+// get returns the page at key, loading it with load if it is not there. hit says
+// that no read was needed by this call.
+func (c *cache) get(key int64, index bool, load func() (*page, error)) (p *page, hit bool, err error) {
+	s := c.shard(key)
+	s.mu.Lock()
+	if e := s.items[key]; e != nil {
+		if e.ready == nil {
+			s.touch(e)
+			s.mu.Unlock()
+			return e.page, true, nil
+		}
+		ready := e.ready
+		s.mu.Unlock()
+		<-ready
+		return e.page, true, e.err
+	}
+	e := &cacheEntry{key: key, index: index, ready: make(chan struct{})}
+	s.items[key] = e
+	s.mu.Unlock()
+	return c.fill(s, e, load)
+}
+
+// fill loads an entry that is already in the map; a failed or panicking load
+// leaves no trace.
+func (c *cache) fill(s *cacheShard, e *cacheEntry, load func() (*page, error)) (*page, bool, error) {
+	done := false
+	defer func() {
+		s.mu.Lock()
+		ready := e.ready
+		if done && e.err == nil {
+			e.ready = nil
+			e.cost = int64(len(e.page.bytes)) + entryCost
+			if rows := e.page.rows.Load(); rows != nil {
+				e.cost += int64(len(*rows))
+			}
+			s.insert(e)
+		} else {
+			delete(s.items, e.key)
+			if e.err == nil {
+				e.err = corrupt("page load did not finish")
+			}
+		}
+		s.mu.Unlock()
+		close(ready)
+	}()
+	e.page, e.err = load()
+	done = true
+	return e.page, false, e.err
+}
+
+func (s *cacheShard) list(e *cacheEntry) *lru {
+	if e.index {
+		return &s.index
+	}
+	return &s.data
+}
+
+func (s *cacheShard) touch(e *cacheEntry) {
+	l := s.list(e)
+	if l.root.next != e {
+		l.unlink(e)
+		l.pushFront(e)
+	}
+}
+
+func (s *cacheShard) insert(e *cacheEntry) {
+	l := s.list(e)
+	l.pushFront(e)
+	l.cost += e.cost
+	s.evict(e)
+}
+
+// evict makes room, never dropping keep. Each list may use what the other
+// leaves, and always half of the budget.
+func (s *cacheShard) evict(keep *cacheEntry) {
+	for s.data.cost+s.index.cost > s.budget {
+		l := &s.data
+		if s.data.cost <= s.budget/2 && s.index.cost > s.budget/2 {
+			l = &s.index
+		}
+		e := l.root.prev
+		if e == &l.root || e == keep {
+			return
+		}
+		l.unlink(e)
+		l.cost -= e.cost
+		delete(s.items, e.key)
+	}
+}
+
+// grow adds bytes to the cost of a page that was decoded.
+func (c *cache) grow(key int64, p *page, n int64) {
+	s := c.shard(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.items[key]; e != nil && e.ready == nil && e.page == p {
+		e.cost += n
+		s.list(e).cost += n
+		s.evict(e)
+	}
+}
+
+// bytes is what the cache holds now.
+func (c *cache) bytes() int64 {
+	var n int64
+	for i := range c.shards {
+		s := &c.shards[i]
+		s.mu.Lock()
+		n += s.data.cost + s.index.cost
+		s.mu.Unlock()
+	}
+	return n
+}

@@ -1,0 +1,385 @@
+package xtf
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Problem is one finding of Check.
+type Problem struct {
+	P     Proc   // location, WholeRun also for parts of the file as a whole
+	Type  TypeID // 0 outside arrays
+	First uint64 // rows that cannot be read because of it: [First, First+Rows)
+	Rows  uint64
+	Err   error
+}
+
+func (p Problem) String() string {
+	if p.Rows > 0 {
+		return fmt.Sprintf("%v (rows %d to %d are lost)", p.Err, p.First, p.First+p.Rows-1)
+	}
+	return p.Err.Error()
+}
+
+// CheckResult says what is sound in a file and what is not.
+type CheckResult struct {
+	Problems []Problem // the first MaxProblems
+	Found    uint64    // all of them
+	Regions  uint64    // regions whose head can be read
+	Lost     uint64    // regions whose head cannot
+	Arrays   uint64
+	Pages    uint64 // sound pages of all kinds
+	Rows     uint64 // rows that can be read
+	LostRows uint64
+	Bytes    uint64 // of sound pages and sections
+}
+
+// MaxProblems bounds the list of a CheckResult.
+const MaxProblems = 1000
+
+func (c *CheckResult) add(p Problem) {
+	c.Found++
+	c.LostRows += p.Rows
+	if len(c.Problems) < MaxProblems {
+		c.Problems = append(c.Problems, p)
+	}
+}
+
+// Check verifies a file to the last page: checksums, positions, chains, fill,
+// parents, order, sums, region bounds. Damage is in the result; the error is for
+// storage that cannot be read at all. Memory: one region head, a read-ahead
+// buffer, 64 bytes and 16 for each sum for each page of one array.
+func Check(f *File) (*CheckResult, error) {
+	c := &checker{f: f, res: &CheckResult{}}
+	for _, s := range f.parts {
+		if s.Kind != KindDirectory {
+			c.file(c.content(s, fmt.Sprintf("xtf: section of kind %d", s.Kind)))
+		}
+	}
+	c.array(f.dir)
+	at := uint64(FirstRegion(f.types))
+	for n := range f.dir.desc.rows {
+		p := Proc(n)
+		if n+1 == f.dir.desc.rows {
+			p = WholeRun
+		}
+		at = c.region(p, at)
+		if c.io != nil {
+			return c.res, c.io
+		}
+	}
+	return c.res, c.io
+}
+
+type checker struct {
+	f   *File
+	res *CheckResult
+	io  error // storage failed
+}
+
+// note records err as damage, or as a failure of the storage.
+func (c *checker) note(p Problem) {
+	if p.Err == nil {
+		return
+	}
+	if !errors.Is(p.Err, ErrCorrupt) && !errors.Is(p.Err, ErrNoProc) {
+		c.io = p.Err
+		return
+	}
+	c.res.add(p)
+}
+
+func (c *checker) file(err error) { c.note(Problem{P: WholeRun, Err: err}) }
+
+// content verifies a section or blob by reading all of it.
+func (c *checker) content(s SectionInfo, where string) error {
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(sum, io.NewSectionReader(c.f.r, s.Offset, s.Size))
+	if err != nil {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	if n != s.Size || sum.Sum32() != s.CRC {
+		return fmt.Errorf("%s: %w", where, corrupt("checksum mismatch in %d bytes at %d", s.Size, s.Offset))
+	}
+	c.res.Bytes += uint64(s.Size)
+	return nil
+}
+
+// region checks one region, which should begin at offset at, and returns where
+// the next one should.
+func (c *checker) region(p Proc, at uint64) uint64 {
+	d, err := c.f.Dir(p)
+	if err == nil && d.HeadOff != at {
+		err = fmt.Errorf("xtf: proc %d: %w", p, corrupt("region begins at %d, expected %d", d.HeadOff, at))
+	}
+	if err != nil {
+		c.res.Lost++
+		c.note(Problem{P: p, Err: err})
+	}
+	if d.RegionBytes > 0 && d.HeadOff >= at {
+		at = d.HeadOff + d.RegionBytes
+	}
+	reg, err := c.f.region(p)
+	if err != nil {
+		c.res.Lost++
+		c.note(Problem{P: p, Err: err})
+		return at
+	}
+	c.res.Regions++
+	for i := range reg.arrays {
+		c.array(reg.array(c.f, reg.arrays[i].typ))
+	}
+	for _, b := range reg.blobs {
+		c.note(Problem{P: p, Err: c.content(b, fmt.Sprintf("xtf: proc %d blob of kind %d", p, b.Kind))})
+	}
+	return at
+}
+
+// arrayCheck carries what the pages of a level say to the level above.
+type arrayCheck struct {
+	*checker
+	a    *Array
+	kids []child  // of the level just read; len 0: unreadable page
+	ends []uint64 // largest End below each of them
+	sums *sumBuilder
+	refs []pageRef     // first keys, for the sums
+	want *ArraySummary // sums recomputed from the rows, nil if that is impossible
+}
+
+func (c *checker) array(a *Array) {
+	c.res.Arrays++
+	k := &arrayCheck{checker: c, a: a}
+	if a.HasSums() {
+		k.sums = newSumBuilder(a.typ)
+	}
+	k.data()
+	k.totals()
+	for lv := 1; lv < len(a.desc.levels) && c.io == nil; lv++ {
+		k.aux(lv)
+		k.index(lv)
+	}
+	if a.typ.End >= 0 && len(k.ends) == 1 && len(k.kids) == 1 && k.kids[0].len > 0 && k.ends[0] != a.desc.maxEnd && c.res.LostRows == 0 {
+		k.bad("descriptor", 0, corrupt("largest end is %d, not %d", k.ends[0], a.desc.maxEnd))
+	}
+}
+
+func (k *arrayCheck) bad(what string, ord uint64, err error) {
+	k.note(Problem{P: k.a.proc, Type: k.a.typ.ID, Err: k.a.where(err, what, ord)})
+}
+
+// data reads all data pages in order.
+func (k *arrayCheck) data() {
+	a := k.a
+	pages := uint64(a.desc.levels[0].pages)
+	k.kids = make([]child, pages)
+	k.ends = make([]uint64, pages)
+	src := &fileSource{a: a}
+	dec := a.f.decoder()
+	defer a.f.decoders.Put(dec)
+	var rows []byte
+	st := dataState{end: int64(a.base)}
+	for ord := range pages {
+		pg, off, err := src.page(ord)
+		if err == nil {
+			n := int(pg.count)
+			rows = growBytes(rows[:0], n*a.typ.RowBytes)
+			err = dec.rows(rows, a.typ, pg.codec, pg.bytes, n, pg.firstN)
+		}
+		if err == nil {
+			err = k.page(pg, off, rows, &st)
+		}
+		if err != nil {
+			st.known = false
+			k.note(Problem{
+				P: a.proc, Type: a.typ.ID, Err: a.where(err, "page", ord),
+				First: ord * uint64(a.typ.PageRows), Rows: uint64(a.pageRows(ord)),
+			})
+			if k.io != nil {
+				return
+			}
+			continue
+		}
+		k.res.Pages++
+		k.res.Rows += uint64(pg.count)
+		k.res.Bytes += uint64(len(pg.bytes)) + pageHeader
+	}
+}
+
+// dataState is what the page before says about the next one.
+type dataState struct {
+	known bool   // the page before was sound
+	end   int64  // where this page should begin
+	prev  uint64 // offset of the page before, from the base
+	last  uint64 // its last key
+}
+
+// page checks the place, links and rows of a data page whose checksum is right.
+func (k *arrayCheck) page(pg *page, off int64, rows []byte, st *dataState) error {
+	a, ord := k.a, pg.ordinal
+	size := pageHeader + int64(len(pg.bytes))
+	next := alignUp(off+size, a.f.types.align)
+	if a.desc.codec == CodecRaw {
+		next = off + pageStride(a.typ, CodecRaw, 0, a.f.types.align)
+	}
+	wantPrev, wantNext := Never, Never
+	if ord > 0 {
+		wantPrev = st.prev
+	}
+	if ord+1 < uint64(a.desc.levels[0].pages) {
+		wantNext = uint64(next - a.base)
+	}
+	var err error
+	switch {
+	case (st.known || ord == 0) && off != st.end:
+		err = corrupt("page begins at %d, expected %d", off, st.end)
+	case (st.known || ord == 0) && pg.prev != wantPrev, pg.next != wantNext:
+		err = corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, wantPrev, wantNext)
+	case st.known && a.typ.Role != RoleNone && a.key(pg, 0) < st.last:
+		err = corrupt("first key lies before the last one of the page before")
+	}
+	if err != nil {
+		return err
+	}
+	*st = dataState{true, next, uint64(off - a.base), a.key(pg, int(pg.count)-1)}
+	t0 := uint64(0)
+	if a.typ.Role != RoleNone {
+		t0 = a.key(pg, 0)
+	}
+	k.refs = append(k.refs, pageRef{t0: t0})
+	if uint64(len(k.refs)) == ord+1 {
+		k.sums.page(ord, rows, k.refs)
+	}
+	k.kids[ord] = child{t0, uint64(off - a.base), uint32(size), pg.crc}
+	if a.typ.End >= 0 {
+		k.ends[ord] = maxColumn(rows, a.typ.RowBytes, a.typ.Columns[a.typ.End])
+	}
+	if err := k.parents(rows, pg.firstN); err != nil {
+		k.bad("page", ord, err)
+	}
+	return nil
+}
+
+// totals compares the array's totals with its rows, unless pages are lost.
+func (k *arrayCheck) totals() {
+	if k.sums == nil || len(k.refs) != len(k.kids) {
+		return
+	}
+	k.want = &ArraySummary{pages: k.refs}
+	k.sums.finish(k.want)
+	for i, v := range k.want.totals {
+		if k.a.desc.totals[i] != v {
+			k.bad("descriptor", 0, corrupt("total of sum %s is %d, not %d", k.a.typ.Sums[i].Name, v, k.a.desc.totals[i]))
+		}
+	}
+}
+
+// prefixSums compares the sums of a level 1 aux page with the rows.
+func (k *arrayCheck) prefixSums(pg *page) error {
+	if k.want == nil {
+		return nil
+	}
+	n, first := int(pg.count), int(pg.ordinal)*k.a.typ.Fanout
+	for s := range k.want.k {
+		for i := range n {
+			got, want := le.Uint64(pg.bytes[8*((1+s)*n+i):]), k.want.ps[(first+i)*k.want.k+s]
+			if got != want {
+				return corrupt("entry %d of sum %s is %d, not %d", i, k.a.typ.Sums[s].Name, got, want)
+			}
+		}
+	}
+	return nil
+}
+
+// parents checks that calls begin after their parents.
+func (k *arrayCheck) parents(rows []byte, n uint64) error {
+	if k.a.typ.ID != TypeCall || k.a.typ.RowBytes != CallRowBytes {
+		return nil
+	}
+	for o := 0; o < len(rows); o, n = o+CallRowBytes, n+1 {
+		if p := U64(rows[o:], CallParent); p != Never && p >= n {
+			return corrupt("row %d has row %d as parent", n, p)
+		}
+	}
+	return nil
+}
+
+// index checks the pages of a level against the pages below.
+func (k *arrayCheck) index(lv int) {
+	a, l := k.a, k.a.desc.levels[lv]
+	stride := pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
+	up := make([]child, l.pages)
+	for ord := range uint64(l.pages) {
+		off := a.base + int64(l.start) + int64(ord)*stride
+		pg, err := a.loadIndex(lv, ord, off)
+		if err == nil {
+			err = k.indexPage(pg, lv, ord, stride)
+		}
+		if err != nil {
+			k.bad(fmt.Sprintf("level %d index page", lv), ord, err)
+			continue
+		}
+		k.res.Pages++
+		k.res.Bytes += uint64(len(pg.bytes)) + pageHeader
+		up[ord] = child{le.Uint64(pg.bytes), uint64(off - a.base), uint32(len(pg.bytes) + pageHeader), pg.crc}
+	}
+	k.kids = up
+}
+
+func (k *arrayCheck) indexPage(pg *page, lv int, ord uint64, stride int64) error {
+	var want header
+	want.chain(k.a.desc.levels[lv].start, stride, ord, uint64(k.a.desc.levels[lv].pages))
+	if pg.prev != want.prev || pg.next != want.next {
+		return corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, want.prev, want.next)
+	}
+	first := ord * uint64(k.a.typ.Fanout)
+	for i := range int(pg.count) {
+		kid := k.kids[first+uint64(i)]
+		if got := indexChild(pg.bytes, int(pg.count), i); kid.len > 0 && got != kid {
+			return corrupt("entry %d says %+v, the page below is %+v", i, got, kid)
+		}
+	}
+	return nil
+}
+
+// aux checks the largest ends that stand beside the index pages of a level.
+func (k *arrayCheck) aux(lv int) {
+	a, l := k.a, k.a.desc.levels[lv]
+	if a.typ.End < 0 {
+		return
+	}
+	sums := len(a.desc.totals)
+	stride := auxStride(a.typ, sums, lv, a.f.types.align)
+	up := make([]uint64, l.pages)
+	for ord := range uint64(l.pages) {
+		pg, err := a.loadAux(lv, ord)
+		first := ord * uint64(a.typ.Fanout)
+		n := childCount(uint64(a.desc.levels[lv-1].pages), a.typ.Fanout, ord)
+		for i := range n {
+			up[ord] = max(up[ord], k.ends[first+uint64(i)])
+			if kid := k.kids[first+uint64(i)]; err == nil && kid.len > 0 && k.complete(lv) && le.Uint64(pg.bytes[8*i:]) != k.ends[first+uint64(i)] {
+				err = corrupt("entry %d says the largest end is %d, it is %d", i, le.Uint64(pg.bytes[8*i:]), k.ends[first+uint64(i)])
+			}
+		}
+		var want header
+		want.chain(l.auxStart, stride, ord, uint64(l.pages))
+		if err == nil && (pg.prev != want.prev || pg.next != want.next) {
+			err = corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, want.prev, want.next)
+		}
+		if err == nil && lv == 1 {
+			err = k.prefixSums(pg)
+		}
+		if err != nil {
+			k.bad(fmt.Sprintf("level %d aux page", lv), ord, err)
+			continue
+		}
+		k.res.Pages++
+		k.res.Bytes += uint64(len(pg.bytes)) + pageHeader
+	}
+	k.ends = up
+}
+
+// complete says whether ends of this level are complete: above unreadable pages they
+// are not, and cannot be compared.
+func (k *arrayCheck) complete(lv int) bool { return lv == 1 || k.res.LostRows == 0 }

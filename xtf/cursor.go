@@ -1,0 +1,210 @@
+package xtf
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"sync"
+)
+
+// readAhead is how much a cursor reads at once, so that a scan is not one system
+// call a page.
+const readAhead = 256 << 10
+
+// Cursor iterates over rows beside the page cache:
+//
+//	for c.Next() { use(c.Row()) }
+//	err := c.Err()
+//
+// It holds one decoded page and a read-ahead buffer, and belongs to one
+// goroutine.
+type Cursor struct {
+	src  pageSource
+	typ  *Type
+	n    uint64 // next row
+	end  uint64
+	rows []byte // decoded page
+	at   int    // byte offset of the current row's end in rows
+	dec  *decoder
+	pool *sync.Pool // where dec goes back to at the end
+	err  error
+}
+
+// pageSource gives the payload of data pages in ascending order; the bytes are
+// valid until the next call.
+type pageSource interface {
+	payload(ord uint64) (b []byte, codec Codec, count int, err error)
+	fail(err error, ord uint64) error
+}
+
+// Rows iterates over rows [n1, n2).
+func (a *Array) Rows(n1, n2 uint64) *Cursor {
+	n2 = min(n2, a.desc.rows)
+	return &Cursor{
+		src: &fileSource{a: a}, typ: a.typ, n: min(n1, n2), end: n2,
+		dec: a.f.decoder(), pool: &a.f.decoders,
+	}
+}
+
+// ScanArray iterates over the rows of a finished array that is in no file yet,
+// from row n on.
+func ScanArray(tt *TypeTable, a FinishedArray, n uint64) *Cursor {
+	t := tt.Lookup(a.Summary.typ)
+	c := &Cursor{src: &segmentSource{a: a}, typ: t, n: n, end: a.Summary.rows, dec: newDecoder()}
+	if t == nil || t.RowBytes != a.Summary.rowBytes || t.PageRows != a.Summary.pageRows {
+		c.err = fmt.Errorf("xtf: array of type %d does not belong to this type table", a.Summary.typ)
+	}
+	return c
+}
+
+// Next advances to the next row.
+func (c *Cursor) Next() bool {
+	if c.at < len(c.rows) {
+		c.at += c.typ.RowBytes
+		c.n++
+		return true
+	}
+	if !c.load() {
+		return false
+	}
+	c.at += c.typ.RowBytes
+	c.n++
+	return true
+}
+
+// Row is the current row, valid until the next call of Next or NextPage.
+func (c *Cursor) Row() []byte { return c.rows[c.at-c.typ.RowBytes : c.at : c.at] }
+
+// N is the number of the current row.
+func (c *Cursor) N() uint64 { return c.n - 1 }
+
+// Err is the error that ended the iteration, if any.
+func (c *Cursor) Err() error { return c.err }
+
+// NextPage gives the rows up to the end of a page at once; the first is row n.
+// They are valid until the next call.
+func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
+	if c.at >= len(c.rows) && !c.load() {
+		return nil, c.n, false
+	}
+	rows, n = c.rows[c.at:], c.n
+	c.at = len(c.rows)
+	c.n += uint64(len(rows) / c.typ.RowBytes)
+	return rows, n, true
+}
+
+// load decodes the page of row n; at stands before that row.
+func (c *Cursor) load() bool {
+	if c.err != nil || c.n >= c.end {
+		if c.pool != nil {
+			c.pool.Put(c.dec)
+			c.pool, c.dec, c.end = nil, nil, c.n
+		}
+		return false
+	}
+	z := uint64(c.typ.PageRows)
+	ord := c.n / z
+	b, codec, count, err := c.src.payload(ord)
+	if err == nil {
+		r := c.typ.RowBytes
+		c.rows = growBytes(c.rows[:0], count*r)
+		if err = c.dec.rows(c.rows, c.typ, codec, b, count, ord*z); err == nil {
+			c.at = int(c.n-ord*z) * r
+			c.rows = c.rows[:min(uint64(count), c.end-ord*z)*uint64(r)]
+			return true
+		}
+	}
+	c.err = c.src.fail(err, ord)
+	c.rows, c.at = nil, 0
+	return false
+}
+
+// fileSource reads the pages of an array of a file in large pieces.
+type fileSource struct {
+	a   *Array
+	buf []byte
+	off int64 // file offset of buf
+}
+
+func (s *fileSource) fail(err error, ord uint64) error { return s.a.where(err, "page", ord) }
+
+func (s *fileSource) payload(ord uint64) ([]byte, Codec, int, error) {
+	pg, _, err := s.page(ord)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	return pg.bytes, pg.codec, int(pg.count), nil
+}
+
+// page reads and verifies data page ord, and says where in the file it lies. Its
+// bytes are valid until the next call.
+func (s *fileSource) page(ord uint64) (*page, int64, error) {
+	a := s.a
+	var t tally
+	var from child
+	if len(a.desc.levels) > 1 {
+		span := uint64(a.typ.Fanout)
+		pg, err := a.index(1, ord/span, 0, true, &t)
+		if err != nil {
+			return nil, 0, err
+		}
+		from = indexChild(pg.bytes, int(pg.count), int(ord%span))
+	}
+	off, size, err := a.place(ord, from)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := s.fill(off, size); err != nil {
+		return nil, 0, err
+	}
+	t.reads++
+	a.count(t)
+	pg, err := a.openData(s.buf[off-s.off:][:size], ord)
+	if err == nil && from.len != 0 && (pg.crc != from.crc || (a.typ.Role != RoleNone && a.key(pg, 0) != from.t0)) {
+		err = corrupt("page differs from what its parent says")
+	}
+	return pg, off, err
+}
+
+// fill makes [off, off+size) part of the buffer.
+func (s *fileSource) fill(off, size int64) error {
+	if off >= s.off && off+size <= s.off+int64(len(s.buf)) {
+		return nil
+	}
+	n := max(size, min(readAhead, s.a.base+int64(s.a.desc.bytes)-off))
+	if off < 0 || n > s.a.f.size-off {
+		return corrupt("%d bytes at %d of a file of %d", n, off, s.a.f.size)
+	}
+	s.buf = growBytes(s.buf[:0], int(n))
+	s.off = off
+	s.a.f.reads.Add(1)
+	if k, err := s.a.f.r.ReadAt(s.buf, off); err != nil && (int64(k) != n || err != io.EOF) {
+		s.buf = s.buf[:0]
+		return fmt.Errorf("read of %d bytes at %d: %w", n, off, err)
+	}
+	return nil
+}
+
+// segmentSource reads the pages of a finished array from its storage.
+type segmentSource struct {
+	a   FinishedArray
+	buf []byte
+}
+
+func (s *segmentSource) fail(err error, ord uint64) error {
+	return fmt.Errorf("xtf: proc %d array of type %d page %d: %w", s.a.Summary.proc, s.a.Summary.typ, ord, err)
+}
+
+func (s *segmentSource) payload(ord uint64) ([]byte, Codec, int, error) {
+	sum := s.a.Summary
+	p := &sum.pages[ord]
+	s.buf = growBytes(s.buf[:0], int(p.stored))
+	if n, err := s.a.Data.ReadAt(s.buf, p.off); err != nil && (n != len(s.buf) || err != io.EOF) {
+		return nil, 0, 0, fmt.Errorf("%d bytes at %d of the segment: %w", p.stored, p.off, err)
+	}
+	if crc32.Checksum(s.buf, castagnoli) != p.crc {
+		return nil, 0, 0, corrupt("segment changed since it was stored")
+	}
+	count := int(min(uint64(sum.pageRows), sum.rows-ord*uint64(sum.pageRows)))
+	return s.buf, sum.codec, count, nil
+}

@@ -1,0 +1,350 @@
+package xtf
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"testing"
+)
+
+// smallFile holds several types, levels, codecs, blobs in few bytes.
+func smallFile(t testing.TB, p Profile) *memFile {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 4))
+	tt := tinyTypes(p, 4, 3)
+	bins := make([]byte, 3*TimeBinRowBytes)
+	for i := range 3 {
+		(&TimeBin{Key: BinKey(1, uint64(i)), Count: 5}).Put(bins[i*TimeBinRowBytes:])
+	}
+	return buildFile(t, tt, []testRegion{
+		{p: 0, arrays: []testArray{{TypeCall, callRows(r, 45)}, {TypeMetric, metricRows(sortedKeys(r, 7, 9))}}, blobs: []Blob{BytesBlob(KindCCGColumns, 1, 0, []byte("columns of 0"))}},
+		{p: 1},
+		{p: 2, arrays: []testArray{{TypeCall, callRows(r, 3)}}},
+		{p: WholeRun, arrays: []testArray{{TypeTimeBin, bins}}},
+	})
+}
+
+// contents reads everything a file holds through the public calls.
+func contents(f *File) ([]byte, error) {
+	var b bytes.Buffer
+	d, err := f.Digest()
+	if err != nil {
+		return nil, err
+	}
+	b.Write(d[:])
+	for _, s := range f.Sections() {
+		if s.Kind == KindDirectory || s.Kind == KindTypes {
+			continue
+		}
+		c, err := f.SectionBytes(s.Kind)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(c)
+	}
+	for p := range f.Procs() {
+		row, err := f.Dir(Proc(p))
+		if err != nil {
+			return nil, err
+		}
+		b.Write(le.AppendUint64(nil, row.Events))
+		blobs, err := f.Blobs(Proc(p))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range blobs {
+			c, err := f.BlobBytes(Proc(p), s.Kind)
+			if err != nil {
+				return nil, err
+			}
+			b.Write(c)
+		}
+	}
+	return b.Bytes(), nil
+}
+
+// named says whether an error is one a caller can decide on.
+func named(err error) bool {
+	for _, s := range []error{ErrNotXTF, ErrNotCommitted, ErrCorrupt, ErrVersion, ErrNoProc, ErrNoSection} {
+		if errors.Is(err, s) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestCheckSound(t *testing.T) {
+	for _, p := range []Profile{Packed, Raw4K} {
+		f := openMem(t, smallFile(t, p))
+		res, err := Check(f)
+		if err != nil || res.Found != 0 {
+			t.Fatalf("Check = %+v %v", res, err)
+		}
+		if res.Rows != 45+7+3+3+4 || res.Regions != 4 {
+			t.Errorf("%d rows in %d regions", res.Rows, res.Regions)
+		}
+	}
+}
+
+func TestDigestIndependentOfCodec(t *testing.T) {
+	a, err := openMem(t, smallFile(t, Packed)).Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range []Profile{Raw4K, Raw16K, Raw64K} {
+		if b, err := openMem(t, smallFile(t, p)).Digest(); err != nil || a != b {
+			t.Errorf("digest of profile %v: %x %v, want %x", p, b, err, a)
+		}
+	}
+}
+
+func TestEveryBitFlip(t *testing.T) {
+	for _, p := range []Profile{Packed, Raw4K} {
+		m := smallFile(t, p)
+		want, err := contents(openMem(t, m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		step := 11 // prime to 8: all positions of a byte come up
+		if testing.Short() {
+			step = 151
+		}
+		if p.PageSize > 0 {
+			step *= 17
+		}
+		for bit := 0; bit < 8*len(m.b); bit += step {
+			if m.b[bit/8] == 0 && bit%8 > 1 && blankAround(m.b, bit/8) {
+				continue // deep in padding: a few bits of each byte will do
+			}
+			m.b[bit/8] ^= 1 << (bit % 8)
+			checkDamaged(t, m, want, bit, m.b[bit/8]^1<<(bit%8))
+			m.b[bit/8] ^= 1 << (bit % 8)
+		}
+	}
+}
+
+func blankAround(b []byte, i int) bool { return blank(b[max(0, i-32):min(len(b), i+32)]) }
+
+// checkDamaged opens a file with one flipped bit in a byte that was old.
+func checkDamaged(t *testing.T, m *memFile, want []byte, bit int, old byte) {
+	t.Helper()
+	f, err := Open(m, int64(len(m.b)), Options{})
+	if err != nil {
+		if !named(err) {
+			t.Fatalf("bit %d: Open: %v", bit, err)
+		}
+		return
+	}
+	res, err := Check(f)
+	if err != nil {
+		t.Fatalf("bit %d: Check: %v", bit, err)
+	}
+	got, err := contents(f)
+	switch {
+	case err != nil && !named(err):
+		t.Fatalf("bit %d: unnamed error %v", bit, err)
+	case err == nil && !bytes.Equal(got, want):
+		t.Fatalf("bit %d: other contents without an error", bit)
+	case res.Found == 0 && (err != nil || old != 0):
+		t.Fatalf("bit %d of byte %#x: Check found nothing, reading says %v", bit, old, err)
+	}
+}
+
+// logWriter records writes in pieces.
+type logWriter struct {
+	off []int64
+	b   [][]byte
+}
+
+func (l *logWriter) WriteAt(p []byte, off int64) (int, error) {
+	for i := 0; i < len(p); i += 512 {
+		l.off = append(l.off, off+int64(i))
+		l.b = append(l.b, bytes.Clone(p[i:min(i+512, len(p))]))
+	}
+	return len(p), nil
+}
+
+func (l *logWriter) replay(keep func(i int) bool) *memFile {
+	m := &memFile{}
+	for i, off := range l.off {
+		if keep(i) {
+			m.WriteAt(l.b[i], off)
+		}
+	}
+	return m
+}
+
+func TestWriteLog(t *testing.T) {
+	whole := smallFile(t, Packed)
+	want, err := contents(openMem(t, whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The order of a commit: everything behind the superblock, then the superblock.
+	l := &logWriter{}
+	l.WriteAt(whole.b[SuperblockSize:], SuperblockSize)
+	super := len(l.b)
+	l.WriteAt(whole.b[:SuperblockSize], 0)
+	try := func(name string, n int, committed bool, m *memFile) {
+		f, err := Open(m, int64(len(m.b)), Options{})
+		if err == nil {
+			var got []byte
+			if got, err = contents(f); err == nil && !bytes.Equal(got, want) {
+				t.Fatalf("%s %d: wrong rows", name, n)
+			}
+		}
+		switch {
+		case err == nil && !committed:
+			t.Fatalf("%s %d: opens without its superblock", name, n)
+		case err != nil && !errors.Is(err, ErrNotCommitted) && !errors.Is(err, ErrCorrupt) && len(m.b) > 0:
+			t.Fatalf("%s %d: %v", name, n, err)
+		}
+	}
+	for n := range len(l.b) + 1 {
+		try("prefix", n, n > super, l.replay(func(i int) bool { return i < n }))
+		try("drop", n, n != super, l.replay(func(i int) bool { return i != n }))
+	}
+	r := rand.New(rand.NewPCG(9, 9))
+	subsets := 10000
+	if testing.Short() {
+		subsets = 200
+	}
+	for n := range subsets {
+		committed := false
+		odds := 1 + r.IntN(40)
+		m := l.replay(func(i int) bool {
+			k := r.IntN(odds) > 0
+			committed = committed || (k && i == super)
+			return k
+		})
+		try("subset", n, committed, m)
+	}
+}
+
+func TestTruncated(t *testing.T) {
+	m := smallFile(t, Packed)
+	for n := range m.b {
+		c := &memFile{b: m.b[:n]}
+		_, err := Open(c, int64(n), Options{})
+		if !errors.Is(err, ErrNotCommitted) && !errors.Is(err, ErrNotXTF) {
+			t.Fatalf("%d of %d bytes: %v", n, len(m.b), err)
+		}
+	}
+	for name, b := range map[string][]byte{"empty": nil, "json": []byte(`{"a":1}`), "text": bytes.Repeat([]byte("x"), 9000)} {
+		if _, err := Open(&memFile{b: b}, int64(len(b)), Options{}); !errors.Is(err, ErrNotXTF) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// exercise calls every primitive on everything a file claims to hold.
+func exercise(f *File) error {
+	var first error
+	note := func(err error) {
+		if first == nil {
+			first = err
+		}
+	}
+	_, err := Check(f)
+	note(err)
+	_, err = contents(f)
+	note(err)
+	for n := range min(f.Procs(), 4) + 1 {
+		p := Proc(n)
+		if n == f.Procs() {
+			p = WholeRun
+		}
+		ids, err := f.Arrays(p)
+		note(err)
+		for _, id := range ids {
+			a, err := f.Array(p, id)
+			if err != nil {
+				note(err)
+				continue
+			}
+			lo, hi, _ := a.Bounds()
+			for _, k := range []uint64{0, lo, lo + 1, (lo + hi) / 2, hi, Never} {
+				for m := First; m <= LT; m++ {
+					_, _, err = a.Search(k, m)
+					note(err)
+				}
+				_, _, _, err = a.Next(k, 3)
+				note(err)
+				_, err = a.Size(lo, k)
+				note(err)
+			}
+			_, err = a.SumsBetween(lo, (lo+hi)/2)
+			note(err)
+			_, err = a.SumsAbout(lo+1, hi)
+			note(err)
+			note(a.Overlapping((lo+hi)/2, hi, func(uint64, []byte) bool { return true }))
+			for _, n := range []uint64{0, a.Len() / 2, a.Len() - 1, a.Len()} {
+				_, err = a.At(n)
+				if n < a.Len() {
+					note(err)
+				}
+				_, err = a.Row(n, nil)
+				if n < a.Len() {
+					note(err)
+				}
+			}
+		}
+	}
+	return first
+}
+
+// patched applies a list of changes to a copy of b: 3 bytes of offset and one to
+// xor each, then a cut to a share of the length.
+func patched(b, patch []byte, cut byte) []byte {
+	b = bytes.Clone(b)
+	for ; len(patch) >= 4; patch = patch[4:] {
+		b[(int(patch[0])|int(patch[1])<<8|int(patch[2])<<16)%len(b)] ^= patch[3]
+	}
+	return b[:len(b)-len(b)*int(cut)/255]
+}
+
+func FuzzOpen(f *testing.F) {
+	packed, plain := smallFile(f, Packed).b, smallFile(f, Raw4K).b
+	f.Add([]byte{}, byte(0), byte(0))
+	f.Add([]byte{10, 0, 0, 1, 70, 16, 0, 255}, byte(0), byte(1))
+	f.Add([]byte(nil), byte(77), byte(2))
+	f.Add(packed[:128], byte(0), byte(3))
+	f.Fuzz(func(t *testing.T, b []byte, cut, base byte) {
+		switch base % 3 {
+		case 0:
+			b = patched(packed, b, cut)
+		case 1:
+			b = patched(plain, b, cut)
+		}
+		x, err := Open(bytes.NewReader(b), int64(len(b)), Options{CacheBytes: 1 << 16})
+		if err == nil {
+			err = exercise(x)
+		}
+		if err != nil && !named(err) {
+			t.Fatalf("unnamed error: %v", err)
+		}
+	})
+}
+
+// FuzzInside mutates a file and reads it without checksums, so that what lies
+// behind them is reached.
+func FuzzInside(f *testing.F) {
+	packed, plain := smallFile(f, Packed).b, smallFile(f, Raw4K).b
+	f.Add([]byte{8, 16, 0, 1, 70, 0, 0, 255}, false)
+	f.Add([]byte{80, 16, 0, 1, 64, 16, 0, 255}, true)
+	f.Fuzz(func(t *testing.T, patch []byte, raw bool) {
+		m := &memFile{b: patched(packed, patch, 0)}
+		if raw {
+			m.b = patched(plain, patch, 0)
+		}
+		lenient := &File{r: m, size: int64(len(m.b)), cache: newCache(1 << 16), unchecked: true}
+		lenient.decoders.New = func() any { return newDecoder() }
+		err := lenient.open()
+		if err == nil {
+			err = exercise(lenient)
+		}
+		if err != nil && !named(err) {
+			t.Fatalf("unnamed error: %v", err)
+		}
+	})
+}

@@ -1,0 +1,239 @@
+package xtf
+
+import (
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// decoder turns page payloads into rows. It belongs to one goroutine at a time.
+type decoder struct {
+	zstd *zstd.Decoder
+	cold []byte
+	vals []uint64
+	keys []uint64
+	ends []uint64
+}
+
+func newDecoder() *decoder {
+	z, err := zstd.NewReader(nil,
+		zstd.WithDecoderConcurrency(1),
+		zstd.WithDecoderMaxMemory(2*maxRaw),
+		zstd.WithDecoderMaxWindow(maxRaw),
+		zstd.WithDecodeAllCapLimit(true))
+	if err != nil {
+		panic(fmt.Sprintf("xtf: zstd options: %v", err)) // constants above
+	}
+	return &decoder{zstd: z}
+}
+
+// inflate expands a frame of at most limit bytes into dst's storage.
+func (d *decoder) inflate(dst, frame []byte, limit int) ([]byte, error) {
+	if cap(dst) < limit {
+		dst = make([]byte, 0, limit)
+	}
+	out, err := d.zstd.DecodeAll(frame, dst[:0:limit])
+	if err != nil {
+		return dst[:0], corrupt("frame of %d bytes: %v", len(frame), err)
+	}
+	return out, nil
+}
+
+// keyBlock is the addressable first column of a packed page.
+type keyBlock struct {
+	base uint64
+	w    uint
+	mask uint64
+	bits []byte // count*w bits and keyBlockSpare bytes
+}
+
+// parseKeyBlock checks the block in front of payload and returns its length.
+func parseKeyBlock(payload []byte, count int) (keyBlock, int, error) {
+	if len(payload) < keyBlockHead+keyBlockSpare {
+		return keyBlock{}, 0, corrupt("key block of %d bytes", len(payload))
+	}
+	w := int(payload[8])
+	if w > maxKeyBits && w != 64 {
+		return keyBlock{}, 0, corrupt("key width of %d bits", w)
+	}
+	size := keyBlockHead + keyBits(count, w) + keyBlockSpare
+	if size > len(payload) {
+		return keyBlock{}, 0, corrupt("key block of %d bytes in a payload of %d", size, len(payload))
+	}
+	return keyBlock{
+		base: le.Uint64(payload), w: uint(w), mask: 1<<uint(w) - 1,
+		bits: payload[keyBlockHead:size],
+	}, size, nil
+}
+
+// at returns key i; i must be below the count the block was parsed with.
+func (k *keyBlock) at(i int) uint64 {
+	if k.w == 64 {
+		return k.base + le.Uint64(k.bits[8*i:])
+	}
+	bit := uint(i) * k.w
+	return k.base + le.Uint64(k.bits[bit>>3:])>>(bit&7)&k.mask
+}
+
+// load fills dst with the first len(dst) keys.
+func (k *keyBlock) load(dst []uint64) {
+	if k.w == 64 {
+		for i := range dst {
+			dst[i] = k.base + le.Uint64(k.bits[8*i:])
+		}
+		return
+	}
+	bit := uint(0)
+	for i := range dst {
+		dst[i] = k.base + le.Uint64(k.bits[bit>>3:])>>(bit&7)&k.mask
+		bit += k.w
+	}
+}
+
+// rows decodes the payload of a page of count rows into dst, which has
+// count*R bytes.
+func (d *decoder) rows(dst []byte, t *Type, codec Codec, payload []byte, count int, firstN uint64) error {
+	switch codec {
+	case CodecRaw:
+		if len(payload) != len(dst) {
+			return corrupt("%d bytes of raw rows, expected %d", len(payload), len(dst))
+		}
+		copy(dst, payload)
+		return nil
+	case CodecRows:
+		out, err := d.inflate(dst, payload, len(dst))
+		if err == nil && len(out) != len(dst) {
+			err = corrupt("%d bytes of rows, expected %d", len(out), len(dst))
+		}
+		return err
+	case CodecPacked:
+		return d.packed(dst, t, payload, count, firstN)
+	}
+	return corrupt("codec %d", codec)
+}
+
+func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN uint64) error {
+	kb, size, err := parseKeyBlock(payload, count)
+	if err != nil {
+		return err
+	}
+	cold, err := d.coldBlock(t, payload[size:], count)
+	if err != nil {
+		return err
+	}
+	d.keys = grow64(d.keys, count)
+	kb.load(d.keys)
+	storeColumn(dst, d.keys, t.RowBytes, t.Columns[0])
+	d.vals = grow64(d.vals, count)
+	for i := 1; i < len(t.Columns); i++ {
+		c := t.Columns[i]
+		if cold, err = takePlanes(d.vals, cold, c.Width); err != nil {
+			return err
+		}
+		d.undo(c, firstN)
+		if i == t.End {
+			d.ends = append(d.ends[:0], d.vals...)
+		}
+		storeColumn(dst, d.vals, t.RowBytes, c)
+	}
+	if len(cold) != 0 {
+		return corrupt("%d bytes behind the last column", len(cold))
+	}
+	return nil
+}
+
+// coldBlock returns the byte planes of all columns but the first.
+func (d *decoder) coldBlock(t *Type, b []byte, count int) ([]byte, error) {
+	if len(b) < coldHead {
+		return nil, corrupt("cold block of %d bytes", len(b))
+	}
+	if b[0]&^coldPlain != 0 {
+		return nil, corrupt("cold block flags %#x", b[0])
+	}
+	if b[0] == coldPlain {
+		return b[coldHead:], nil
+	}
+	limit := 0
+	for _, c := range t.Columns[1:] {
+		limit += 1 + c.Width*count
+	}
+	var err error
+	d.cold, err = d.inflate(d.cold, b[coldHead:], limit)
+	return d.cold, err
+}
+
+// takePlanes reads the planes of one column from src and returns the rest.
+func takePlanes(dst []uint64, src []byte, width int) ([]byte, error) {
+	if len(src) == 0 {
+		return nil, corrupt("column missing from a cold block")
+	}
+	planes, n := int(src[0]), len(dst)
+	if src = src[1:]; planes > width || planes*n > len(src) {
+		return nil, corrupt("%d planes of %d bytes in %d bytes", planes, n, len(src))
+	}
+	if planes == 0 {
+		clear(dst)
+		return src, nil
+	}
+	for i, x := range src[:n] {
+		dst[i] = uint64(x)
+	}
+	for k := 1; k < planes; k++ {
+		shift := uint(8*k) & 63
+		p := src[k*n:][:n]
+		for i, x := range p {
+			dst[i] |= uint64(x) << shift
+		}
+	}
+	return src[planes*n:], nil
+}
+
+// undo reverses the column's transform on d.vals. Bits above the column's width
+// are dropped when the column is stored.
+func (d *decoder) undo(c Column, firstN uint64) {
+	v := d.vals
+	keys := d.keys[:len(v)]
+	switch c.Transform {
+	case TransformDelta:
+		var prev uint64
+		for i, x := range v {
+			prev += unzigzag(x)
+			v[i] = prev
+		}
+	case TransformMinusT:
+		for i, x := range v {
+			v[i] = keys[i] + unzigzag(x)
+		}
+	case TransformMinusN:
+		for i, x := range v {
+			v[i] = firstN + uint64(i) - x
+		}
+	case TransformMinusSpan:
+		ends := d.ends[:len(v)]
+		for i, x := range v {
+			v[i] = ends[i] - keys[i] - x
+		}
+	}
+}
+
+// storeColumn scatters v into one column of the rows.
+func storeColumn(rows []byte, v []uint64, r int, c Column) {
+	switch c.Width {
+	case 8:
+		for i, o := 0, c.Offset; i < len(v); i, o = i+1, o+r {
+			le.PutUint64(rows[o:], v[i])
+		}
+	case 4:
+		for i, o := 0, c.Offset; i < len(v); i, o = i+1, o+r {
+			le.PutUint32(rows[o:], uint32(v[i]))
+		}
+	case 2:
+		for i, o := 0, c.Offset; i < len(v); i, o = i+1, o+r {
+			le.PutUint16(rows[o:], uint16(v[i]))
+		}
+	default:
+		for i, o := 0, c.Offset; i < len(v); i, o = i+1, o+r {
+			rows[o] = byte(v[i])
+		}
+	}
+}

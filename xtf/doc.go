@@ -1,0 +1,66 @@
+// Package xtf is the container of an analysed run: typed arrays of fixed-width
+// rows, one region per location, each array a counted B+tree over time and row
+// number. It holds the format, the building of arrays, the composition of
+// regions, the reader with search, size and next, the checker and the digest.
+// It never imports mpi; package xtfwriter puts the regions of all ranks into
+// one shared file.
+//
+// # Model
+//
+// P is the ordinal of a location in (process, thread) order; WholeRun is the
+// region of results about all of them. An array is (type, P): rows ordered by T
+// (ticks from the trace origin), by another u64 key, or by position alone. N is
+// the row's number. Rows with equal T keep producer order, so (T, N) is strict.
+//
+//	0      superblock, in 4096 zeroed bytes, written last
+//	4096   region P = 0: head | arrays by ascending type | blobs
+//	...    regions in ascending P, then the whole-run region
+//	       definitions | types | provenance | CCG | directory | footer
+//
+// A region holds offsets relative to itself only, so it is composed and
+// check-summed before anyone knows where it lands; its bytes are a function of
+// its rows. The layout of every structure is in docs/format/xtf.md.
+//
+// # Invariants
+//
+//   - A logical page holds exactly Z rows, the last one of an array fewer:
+//     page = n/Z, slot = n%Z, whatever the stored size.
+//   - A file is immutable: committed once, superblock last. What opens is
+//     complete, or Open says ErrNotCommitted, ErrNotXTF, ErrVersion or ErrCorrupt.
+//   - Everything read is hostile: lengths are bounded before memory is taken.
+//
+// # Units and memory
+//
+// T and End are ticks, sizes are bytes, N counts rows. An ArrayBuilder holds
+// (pinned + 1) * Z * R bytes plus at most 64 + 32*sums bytes for each finished
+// page; an Encoder about 2 MiB. A File holds its cache budget plus one page
+// per goroutine that is reading. A Cursor holds two pages.
+//
+// # Concurrency
+//
+// Builders and encoders belong to one goroutine. A File and its Arrays are safe
+// for concurrent use, except an Array made by Counted, which adds to plain
+// counters. Rows handed out by Row are copies; a Cursor's row is valid until
+// its next step.
+//
+// # Example: build, compose, write, search
+//
+//	types := xtf.StandardTypes(xtf.Packed)
+//	enc := xtf.NewEncoder()
+//	b := xtf.NewArrayBuilder(enc, types.Lookup(xtf.TypeCall), 0, sink)
+//	row, n := b.Open()                  // at enter; n is known to callees as parentN
+//	(&xtf.Call{T: t, End: xtf.Never, Parent: parent, Region: r}).Put(row)
+//	...
+//	xtf.SetU64(b.Row(n), xtf.CallEnd, leave)   // at leave: late fields, then Close
+//	b.Close(n)
+//	sum, err := b.Finish()              // *ArraySummary, serialises
+//
+//	plan, err := xtf.PlanRegion(types, 0, []xtf.FinishedArray{{Summary: sum, Data: sink}}, nil)
+//	plan.Size()                         // exact, before any offset is known
+//	head, err := plan.WriteTo(w, fileID)       // streams the region's bytes
+//
+//	f, err := xtf.OpenFile("run.xtf", xtf.Options{})
+//	calls, err := f.Array(0, xtf.TypeCall)
+//	pos, ok, err := calls.Search(t, xtf.LE)    // the call entered last at or before t
+//	row, err := calls.Row(pos.N, nil)
+package xtf

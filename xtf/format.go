@@ -1,0 +1,237 @@
+package xtf
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+)
+
+// Version of the format written here. A reader refuses another major version
+// and reads a higher minor one.
+const (
+	Major = 1
+	Minor = 0
+)
+
+// Kinds of footer sections and region blobs; from KindUser on they are free.
+const (
+	KindDefinitions uint32 = 1
+	KindTypes       uint32 = 2
+	KindDirectory   uint32 = 3
+	KindProvenance  uint32 = 4
+	KindCCG         uint32 = 5 // structure and class tables, tuples, codebook
+	KindCCGColumns  uint32 = 6 // blob: timing columns of one location
+	KindUser        uint32 = 0x8000
+)
+
+// SectionCritical marks a section that a reader must understand.
+const SectionCritical uint32 = 1
+
+// SuperblockSize is the room at the start of the file; regions follow it.
+const (
+	SuperblockSize  = 4096
+	superblockBytes = 128
+	footerEntry     = 32
+	maxSections     = 1 << 16
+)
+
+var (
+	fileMagic   = []byte{0x89, 'X', 'T', 'F', '\r', '\n', 0x1a, '\n'}
+	regionMagic = []byte("XTFr")
+	pageMagic   = []byte("XTFp")
+)
+
+// Superblock is the first structure of a file, written last.
+type Superblock struct {
+	Major, Minor uint16
+	FileID       [16]byte
+	FooterOff    uint64
+	FooterLen    uint64
+	FooterCRC    uint32
+	FileEnd      uint64
+	Incompat     uint64
+	Compat       uint64
+}
+
+// Encode returns the SuperblockSize bytes at the start of the file.
+func (s *Superblock) Encode() []byte {
+	b := make([]byte, SuperblockSize)
+	copy(b, fileMagic)
+	le.PutUint16(b[8:], s.Major)
+	le.PutUint16(b[10:], s.Minor)
+	le.PutUint32(b[12:], superblockBytes)
+	copy(b[16:32], s.FileID[:])
+	le.PutUint64(b[32:], s.FooterOff)
+	le.PutUint64(b[40:], s.FooterLen)
+	le.PutUint32(b[48:], s.FooterCRC)
+	le.PutUint64(b[56:], s.FileEnd)
+	le.PutUint64(b[64:], s.Incompat)
+	le.PutUint64(b[72:], s.Compat)
+	le.PutUint32(b[124:], crc32.Checksum(b[:124], castagnoli))
+	return b
+}
+
+// errBlank marks bytes that could be the start of a file nobody committed.
+var errBlank = errors.New("superblock was never written")
+
+// parseSuperblock checks the first bytes of a file of the given size.
+func parseSuperblock(b []byte, size int64) (Superblock, error) {
+	var s Superblock
+	if len(b) < superblockBytes || !bytes.Equal(b[:8], fileMagic) {
+		if blank(b[:min(len(b), superblockBytes)]) && len(b) > 0 {
+			return s, errBlank
+		}
+		return s, ErrNotXTF
+	}
+	s.Major, s.Minor = le.Uint16(b[8:]), le.Uint16(b[10:])
+	if s.Major != Major {
+		return s, fmt.Errorf("%w: file has version %d.%d, this program reads %d.x", ErrVersion, s.Major, s.Minor, Major)
+	}
+	n := le.Uint32(b[12:])
+	if n < superblockBytes || int(n) > len(b) || crc32.Checksum(b[:124], castagnoli) != le.Uint32(b[124:]) {
+		return s, fmt.Errorf("%w: superblock is incomplete or changed", ErrNotCommitted)
+	}
+	copy(s.FileID[:], b[16:32])
+	s.FooterOff, s.FooterLen = le.Uint64(b[32:]), le.Uint64(b[40:])
+	s.FooterCRC, s.FileEnd = le.Uint32(b[48:]), le.Uint64(b[56:])
+	s.Incompat, s.Compat = le.Uint64(b[64:]), le.Uint64(b[72:])
+	if s.Incompat != 0 {
+		return s, fmt.Errorf("%w: incompatible feature bits %#x are unknown", ErrVersion, s.Incompat)
+	}
+	if s.FileEnd != uint64(size) {
+		return s, fmt.Errorf("%w: %d bytes of %d are there", ErrNotCommitted, size, s.FileEnd)
+	}
+	return s, nil
+}
+
+func blank(b []byte) bool {
+	for _, x := range b {
+		if x != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// SectionInfo describes a footer section or a region's blob.
+type SectionInfo struct {
+	Kind, Version, Flags uint32
+	Offset, Size         int64 // offset in the file
+	CRC                  uint32
+}
+
+func appendSection(dst []byte, kind, version uint32, off, size int64, crc, flags uint32) []byte {
+	dst = le.AppendUint32(dst, kind)
+	dst = le.AppendUint32(dst, version)
+	dst = le.AppendUint64(dst, uint64(off))
+	dst = le.AppendUint64(dst, uint64(size))
+	dst = le.AppendUint32(dst, crc)
+	return le.AppendUint32(dst, flags)
+}
+
+// parseSection reads an entry; base is added to its offset, and the section
+// must lie inside [0, limit).
+func parseSection(b []byte, base, limit int64) (SectionInfo, error) {
+	s := SectionInfo{
+		Kind: le.Uint32(b), Version: le.Uint32(b[4:]),
+		CRC: le.Uint32(b[24:]), Flags: le.Uint32(b[28:]),
+	}
+	off, size := le.Uint64(b[8:]), le.Uint64(b[16:])
+	if off > uint64(limit) || size > uint64(limit) || base+int64(off) > limit-int64(size) {
+		return s, corrupt("section of kind %d: %d bytes at %d of %d", s.Kind, size, off, limit)
+	}
+	s.Offset, s.Size = base+int64(off), int64(size)
+	return s, nil
+}
+
+func parseFooter(b []byte, fileEnd int64) ([]SectionInfo, error) {
+	if len(b) < 8 {
+		return nil, corrupt("footer of %d bytes", len(b))
+	}
+	count, stride := int64(le.Uint32(b)), int64(le.Uint32(b[4:]))
+	if stride < footerEntry || count > maxSections || 8+count*stride > int64(len(b)) {
+		return nil, corrupt("footer of %d entries of %d bytes in %d", count, stride, len(b))
+	}
+	out := make([]SectionInfo, 0, count)
+	for i := range count {
+		s, err := parseSection(b[8+i*stride:], 0, fileEnd)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Kinds of pages.
+const (
+	pageData  = 0
+	pageIndex = 1
+	pageAux   = 2
+)
+
+// header is the 64 bytes in front of every page.
+type header struct {
+	kind, level uint8
+	codec       Codec
+	typ         TypeID
+	proc        Proc
+	count       uint32
+	stored      uint32
+	raw         uint32
+	ordinal     uint64
+	firstN      uint64
+	prev, next  uint64
+	crc         uint32
+}
+
+// put writes everything but the CRC.
+func (h *header) put(b []byte) {
+	_ = b[pageHeader-1]
+	copy(b, pageMagic)
+	le.PutUint32(b[4:], 0)
+	b[8], b[9], b[10], b[11] = h.kind, h.level, byte(h.codec), 0
+	le.PutUint32(b[12:], uint32(h.typ))
+	le.PutUint32(b[16:], h.count)
+	le.PutUint32(b[20:], h.stored)
+	le.PutUint32(b[24:], h.raw)
+	le.PutUint32(b[28:], uint32(h.proc))
+	le.PutUint64(b[32:], h.ordinal)
+	le.PutUint64(b[40:], h.firstN)
+	le.PutUint64(b[48:], h.prev)
+	le.PutUint64(b[56:], h.next)
+}
+
+func (h *header) parse(b []byte) error {
+	if len(b) < pageHeader || !bytes.Equal(b[:4], pageMagic) {
+		return corrupt("no page header")
+	}
+	h.crc = le.Uint32(b[4:])
+	h.kind, h.level, h.codec = b[8], b[9], Codec(b[10])
+	h.typ, h.count = TypeID(le.Uint32(b[12:])), le.Uint32(b[16:])
+	h.stored, h.raw, h.proc = le.Uint32(b[20:]), le.Uint32(b[24:]), Proc(le.Uint32(b[28:]))
+	h.ordinal, h.firstN = le.Uint64(b[32:]), le.Uint64(b[40:])
+	h.prev, h.next = le.Uint64(b[48:]), le.Uint64(b[56:])
+	return nil
+}
+
+// seal computes and stores the CRC of a page made of head and payload.
+func sealPage(head, payload []byte, seed uint32) uint32 {
+	crc := crc32.Update(seed, castagnoli, head[8:pageHeader])
+	crc = crc32.Update(crc, castagnoli, payload)
+	le.PutUint32(head[4:], crc)
+	return crc
+}
+
+// pageSeed makes a checksum depend on file, location and type, so that a stale
+// or misplaced page fails.
+func pageSeed(id [16]byte, p Proc, t TypeID) uint32 {
+	var b [24]byte
+	copy(b[:], id[:])
+	le.PutUint32(b[16:], uint32(p))
+	le.PutUint32(b[20:], uint32(t))
+	return crc32.Checksum(b[:], castagnoli)
+}
+
+func alignUp(n, a int64) int64 { return (n + a - 1) / a * a }

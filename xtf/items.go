@@ -1,0 +1,99 @@
+package xtf
+
+import "fmt"
+
+// Item is one component of an interval on one process (COMP rows) and over all
+// processes (STAT rows). Numbers are stored in files and never reused.
+type Item uint32
+
+// Items of node 0, the whole program. Times are ticks, sizes bytes.
+const (
+	ItemTime          Item = 0 // first to last event
+	ItemMPI           Item = 1 // in outermost MPI calls
+	ItemMarker        Item = 2 // in interval markers
+	ItemIO            Item = 3 // in I/O outside MPI
+	ItemCPU           Item = 4 // time - MPI - marker - I/O
+	ItemP2P           Item = 5 // MPI by class
+	ItemColl          Item = 6
+	ItemNxN           Item = 7
+	ItemBarrier       Item = 8
+	ItemFileIO        Item = 9
+	ItemRMA           Item = 10
+	ItemManagement    Item = 11
+	ItemComm          Item = 12 // P2P + collective + RMA
+	ItemStart         Item = 13 // initiating non-blocking work
+	ItemSendRecv      Item = 14 // message spans: enter of the send to leave of the receive
+	ItemPotentialSync Item = 15 // potential synchronisation loss
+	ItemVariation     Item = 16 // time variation of collectives
+	ItemEvents        Item = 17
+	ItemCalls         Item = 18
+	ItemSends         Item = 19
+	ItemReceives      Item = 20
+	ItemBytesOut      Item = 21
+	ItemBytesIn       Item = 22
+	ItemCollectives   Item = 23
+	ItemCollOut       Item = 24
+	ItemCollIn        Item = 25
+	ItemFirst         Item = 26 // first event
+	ItemLast          Item = 27 // last event
+	NumItems          Item = 28
+)
+
+// itemNames are the names in reports and in the file's table of names.
+var itemNames = [NumItems]string{
+	"time", "mpi", "marker", "io", "cpu", "p2p", "collective_all", "all_to_all", "barrier", "mpi_io", "rma", "mgmt",
+	"comm", "t_start", "send_recv", "potent_sync", "time_variation", "events", "calls", "sends", "receives",
+	"bytes_out", "bytes_in", "collectives", "coll_bytes_out", "coll_bytes_in", "first_event", "last_event",
+}
+
+// String returns the item's name.
+func (i Item) String() string {
+	if i < NumItems {
+		return itemNames[i]
+	}
+	return "unknown"
+}
+
+// Kinds of file sections and region blobs beside rows.
+const (
+	KindDetails uint32 = 7 // blob: texts of the location's DIAG rows, each a length and its bytes
+	KindNames   uint32 = 8 // section: the names behind numbers in rows, one per line
+)
+
+// DiagTotal in DIAG.detail marks the row with a code's total; other values are
+// 0 for no text, or 1 + the offset of the text in the blob KindDetails.
+const DiagTotal uint32 = 0xFFFFFFFF
+
+// classNames are the names of the bits of CALL.class, lowest first.
+var classNames = [...]string{
+	"mpi", "p2p", "start", "collective", "all_to_all", "barrier", "mpi_io", "rma", "mgmt", "one_to_n", "n_to_one", "prefix", "io", "init",
+}
+
+// ClassName returns the name of the lowest bit of a class that is no subset of
+// another one, "" for the program's own code.
+func ClassName(class uint32) string {
+	for _, bit := range [...]uint32{ClassP2P, ClassColl, ClassMPIIO, ClassRMA, ClassMgmt, ClassMPI, ClassIO} {
+		if class&bit == 0 {
+			continue
+		}
+		for i, n := range classNames {
+			if bit == 1<<i {
+				return n
+			}
+		}
+	}
+	return ""
+}
+
+// Names returns the names of items and classes as lines "kind number name", so
+// that a file explains itself.
+func Names() []byte {
+	var b []byte
+	for i := range NumItems {
+		b = fmt.Appendf(b, "item %d %s\n", i, i)
+	}
+	for i, n := range classNames {
+		b = fmt.Appendf(b, "class %d %s\n", 1<<i, n)
+	}
+	return b
+}

@@ -1,0 +1,256 @@
+package xtf
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// child is what an index page says about a page below it.
+type child struct {
+	t0  uint64
+	off uint64
+	len uint32
+	crc uint32
+}
+
+// regionWriter streams one region and counts what it wrote.
+type regionWriter struct {
+	w    io.Writer
+	id   [16]byte
+	proc Proc
+	at   int64 // written so far, from the region's start
+	page []byte
+	zero []byte
+}
+
+// WriteTo writes the region's Size bytes to w, page after page; give it a w that
+// buffers. The bytes depend on the rows and on id alone. A segment that changed
+// since its array was finished is ErrCorrupt.
+func (r *RegionPlan) WriteTo(w io.Writer, id [16]byte) error {
+	rw := &regionWriter{w: w, id: id, proc: r.proc, zero: make([]byte, r.align)}
+	if err := rw.put(r.head); err != nil {
+		return err
+	}
+	body := rw.at
+	for i := range r.arrays {
+		a := &r.arrays[i]
+		if err := rw.padTo(body + int64(a.desc.base)); err != nil {
+			return err
+		}
+		if err := rw.array(a); err != nil {
+			return fmt.Errorf("xtf: proc %d array %s: %w", r.proc, a.typ.Name, err)
+		}
+	}
+	for i := range r.blobs {
+		b := &r.blobs[i]
+		if err := rw.padTo(alignUp(rw.at, smallAlign)); err != nil {
+			return err
+		}
+		if err := copyChecked(rw, b); err != nil {
+			return fmt.Errorf("xtf: proc %d blob %d: %w", r.proc, b.Kind, err)
+		}
+	}
+	return rw.padTo(r.size)
+}
+
+// Write lets blobs be copied through the counter.
+func (rw *regionWriter) Write(b []byte) (int, error) {
+	n, err := rw.w.Write(b)
+	rw.at += int64(n)
+	return n, err
+}
+
+func (rw *regionWriter) put(b []byte) error {
+	_, err := rw.Write(b)
+	return err
+}
+
+func (rw *regionWriter) padTo(at int64) error {
+	for rw.at < at {
+		if err := rw.put(rw.zero[:min(int64(len(rw.zero)), at-rw.at)]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyChecked copies a blob and compares its checksum.
+func copyChecked(w io.Writer, b *Blob) error {
+	sum := crc32.New(castagnoli)
+	n, err := io.CopyN(io.MultiWriter(w, sum), io.NewSectionReader(b.Data, 0, b.Size), b.Size)
+	if err != nil {
+		return fmt.Errorf("copied %d of %d bytes: %w", n, b.Size, err)
+	}
+	if sum.Sum32() != b.CRC {
+		return corrupt("checksum of %d bytes changed since they were stored", b.Size)
+	}
+	return nil
+}
+
+// array writes data pages, index levels, aux levels.
+func (rw *regionWriter) array(a *arrayPlan) error {
+	base := rw.at
+	seed := pageSeed(rw.id, rw.proc, a.typ.ID)
+	kids, err := rw.dataPages(a, base, seed)
+	if err != nil {
+		return err
+	}
+	for lv := 1; lv < len(a.desc.levels); lv++ {
+		if kids, err = rw.indexPages(a, base, lv, kids, seed); err != nil {
+			return err
+		}
+	}
+	if a.typ.End < 0 {
+		return nil
+	}
+	ends := make([]uint64, len(a.sum.pages))
+	for i := range ends {
+		ends[i] = a.sum.pages[i].maxEnd
+	}
+	for lv := 1; lv < len(a.desc.levels); lv++ {
+		if ends, err = rw.auxPages(a, base, lv, ends, seed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (rw *regionWriter) dataPages(a *arrayPlan, base int64, seed uint32) ([]child, error) {
+	s, t := a.sum, a.typ
+	kids := make([]child, len(s.pages))
+	align := int64(smallAlign)
+	if t.PageSize > 0 {
+		align = int64(t.PageSize)
+	}
+	prev, at := Never, int64(0)
+	for i := range s.pages {
+		p := &s.pages[i]
+		size := pageHeader + int(p.stored)
+		next := at + alignUp(int64(size), align)
+		rw.page = growBytes(rw.page[:0], size)
+		if n, err := a.data.ReadAt(rw.page[pageHeader:], p.off); err != nil && (n != int(p.stored) || err != io.EOF) {
+			return nil, fmt.Errorf("page %d: %d bytes at %d of the segment: %w", i, p.stored, p.off, err)
+		}
+		if crc32.Checksum(rw.page[pageHeader:], castagnoli) != p.crc {
+			return nil, fmt.Errorf("page %d: %w", i, corrupt("segment changed since it was stored"))
+		}
+		count := t.PageRows
+		if i == len(s.pages)-1 {
+			count = int(s.rows - uint64(i)*uint64(t.PageRows))
+		}
+		h := header{
+			kind: pageData, codec: s.codec, typ: t.ID, proc: rw.proc, count: uint32(count),
+			stored: p.stored, raw: uint32(count * t.RowBytes), ordinal: uint64(i),
+			firstN: uint64(i) * uint64(t.PageRows), prev: prev, next: uint64(next),
+		}
+		if i == len(s.pages)-1 {
+			h.next = Never
+		}
+		kids[i] = child{p.t0, uint64(at), uint32(size), rw.seal(&h, seed)}
+		if err := rw.putPadded(base + next); err != nil {
+			return nil, err
+		}
+		prev, at = uint64(at), next
+	}
+	return kids, nil
+}
+
+// seal completes the page in rw.page and returns its checksum.
+func (rw *regionWriter) seal(h *header, seed uint32) uint32 {
+	h.put(rw.page)
+	return sealPage(rw.page, rw.page[pageHeader:], seed)
+}
+
+// putPadded writes rw.page and zeros up to the next page.
+func (rw *regionWriter) putPadded(next int64) error {
+	if err := rw.put(rw.page); err != nil {
+		return err
+	}
+	return rw.padTo(next)
+}
+
+// chain fills the position and links of page ord of n pages with equal stride.
+func (h *header) chain(start uint64, stride int64, ord, n uint64) {
+	h.ordinal, h.prev, h.next = ord, Never, Never
+	if ord > 0 {
+		h.prev = start + (ord-1)*uint64(stride)
+	}
+	if ord+1 < n {
+		h.next = start + (ord+1)*uint64(stride)
+	}
+}
+
+func (rw *regionWriter) indexPages(a *arrayPlan, base int64, lv int, kids []child, seed uint32) ([]child, error) {
+	l := a.desc.levels[lv]
+	span := levelRows(a.typ, lv)
+	up := make([]child, l.pages)
+	for ord := range up {
+		c := kids[ord*a.typ.Fanout:][:a.entries(lv, uint64(ord))]
+		n := len(c)
+		rw.page = growBytes(rw.page[:0], pageHeader+n*indexEntry)
+		b := rw.page[pageHeader:]
+		for i := range c {
+			le.PutUint64(b[8*i:], c[i].t0)
+			le.PutUint64(b[8*(n+i):], c[i].off)
+			le.PutUint32(b[16*n+4*i:], c[i].len)
+			le.PutUint32(b[20*n+4*i:], c[i].crc)
+		}
+		h := header{
+			kind: pageIndex, level: uint8(lv), typ: a.typ.ID, proc: rw.proc, count: uint32(n),
+			stored: uint32(len(b)), raw: uint32(len(b)), firstN: uint64(ord) * span,
+		}
+		h.chain(l.start, a.stride[lv], uint64(ord), uint64(l.pages))
+		off := l.start + uint64(ord)*uint64(a.stride[lv])
+		up[ord] = child{c[0].t0, off, uint32(len(rw.page)), rw.seal(&h, seed)}
+		next := base + alignUp(int64(off)+int64(len(rw.page)), int64(len(rw.zero)))
+		if err := rw.putPadded(next); err != nil {
+			return nil, err
+		}
+	}
+	return up, nil
+}
+
+// levelRows is the number of rows below a full page of a level.
+func levelRows(t *Type, lv int) uint64 {
+	n := uint64(t.PageRows)
+	for range lv {
+		n *= uint64(t.Fanout)
+	}
+	return n
+}
+
+func (rw *regionWriter) auxPages(a *arrayPlan, base int64, lv int, ends []uint64, seed uint32) ([]uint64, error) {
+	l := a.desc.levels[lv]
+	span := levelRows(a.typ, lv)
+	up := make([]uint64, l.pages)
+	for ord := range up {
+		first := ord * a.typ.Fanout
+		e := ends[first:][:a.entries(lv, uint64(ord))]
+		n := len(e)
+		rw.page = growBytes(rw.page[:0], pageHeader+n*int(auxEntry(a.sum.k, lv)))
+		b := rw.page[pageHeader:]
+		for i, v := range e {
+			le.PutUint64(b[8*i:], v)
+			up[ord] = max(up[ord], v)
+		}
+		if lv == 1 {
+			for k := range a.sum.k {
+				for i := range n {
+					le.PutUint64(b[8*((1+k)*n+i):], a.sum.ps[(first+i)*a.sum.k+k])
+				}
+			}
+		}
+		h := header{
+			kind: pageAux, level: uint8(lv), typ: a.typ.ID, proc: rw.proc, count: uint32(n),
+			stored: uint32(len(b)), raw: uint32(len(b)), firstN: uint64(ord) * span,
+		}
+		h.chain(l.auxStart, a.aux[lv], uint64(ord), uint64(l.pages))
+		rw.seal(&h, seed)
+		off := int64(l.auxStart) + int64(ord)*a.aux[lv]
+		if err := rw.putPadded(base + alignUp(off+int64(len(rw.page)), int64(len(rw.zero)))); err != nil {
+			return nil, err
+		}
+	}
+	return up, nil
+}

@@ -1,0 +1,298 @@
+// The row types of version 1. Offsets, registry and the typed forms of rows agree;
+// a test compares them.
+
+package xtf
+
+// Ids of the row types of version 1. From TypeInterval on they live in the
+// whole-run region.
+const (
+	TypeCall      TypeID = 1  // a call: one execution of a region
+	TypeP2P       TypeID = 2  // one side of a point-to-point message
+	TypeColl      TypeID = 3  // one member of a collective operation
+	TypeIO        TypeID = 4  // a file operation
+	TypeRMA       TypeID = 5  // a one-sided operation
+	TypeMetric    TypeID = 6  // one value of a metric
+	TypeWait      TypeID = 7  // a wait state
+	TypeIval      TypeID = 8  // one execution of an interval
+	TypeCPath     TypeID = 9  // a piece of the critical path
+	TypeChannel   TypeID = 10 // the entries of one channel in the CHAN array
+	TypeChan      TypeID = 11 // a channel entry: the N of a P2P or COLL row
+	TypeTile      TypeID = 12 // one tile of the picture pyramid
+	TypeTimeBin   TypeID = 13 // calls of one region in one time bin
+	TypeComp      TypeID = 14 // one component of an interval
+	TypeDelay     TypeID = 15 // a delay cost
+	TypeDiag      TypeID = 16 // a diagnostic
+	TypeInterval  TypeID = 32 // a node of the interval tree
+	TypeStat      TypeID = 33 // a statistic of a component over processes
+	TypeClass     TypeID = 34 // a class of processes
+	TypeMember    TypeID = 35 // the class of a process
+	TypeMerge     TypeID = 36 // one merge of the dendrogram
+	TypeDirectory TypeID = 63 // a row of the directory: where one region lies
+)
+
+// rowSpec says how the columns of a type are named, placed and transformed.
+type rowSpec struct {
+	id      TypeID
+	name    string
+	role    Role
+	columns []Column
+	sums    []Sum
+}
+
+var rowSpecs = []rowSpec{
+	{id: TypeCall, name: "CALL", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"parentN", 16, 8, TransformMinusN},
+		{"exclusive", 24, 8, TransformMinusSpan},
+		{"region", 32, 4, TransformNone},
+		{"depth", 36, 4, TransformDelta},
+		{"class", 40, 4, TransformNone},
+		{"flags", 44, 4, TransformNone},
+	}, sums: []Sum{
+		{"calls", -1, -1, RuleAtT, nil},
+		{"mpiCalls", -1, -1, RuleAtT, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}}},
+		{"mpi", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}}},
+		{"p2p", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassP2P), uint64(ClassP2P)}}},
+		{"start", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassStart), uint64(ClassStart)}}},
+		{"coll", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassColl), uint64(ClassColl)}}},
+		{"nxn", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassNxN), uint64(ClassNxN)}}},
+		{"barrier", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassBarrier), uint64(ClassBarrier)}}},
+		{"mpiio", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassMPIIO), uint64(ClassMPIIO)}}},
+		{"rma", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassRMA), uint64(ClassRMA)}}},
+		{"mgmt", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassMgmt), uint64(ClassMgmt)}}},
+		{"io", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostIO), uint64(FlagOutermostIO)}}},
+		{"marker", -1, -1, RuleSpan, []Term{{7, uint64(FlagMarker), uint64(FlagMarker)}}},
+	}},
+	{id: TypeP2P, name: "P2P", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"post", 16, 8, TransformMinusT},
+		{"done", 24, 8, TransformMinusT},
+		{"callN", 32, 8, TransformDelta},
+		{"mateN", 40, 8, TransformDelta},
+		{"seq", 48, 8, TransformDelta},
+		{"bytes", 56, 8, TransformNone},
+		{"region", 64, 4, TransformNone},
+		{"peer", 68, 4, TransformNone},
+		{"comm", 72, 4, TransformNone},
+		{"tag", 76, 4, TransformNone},
+		{"kind", 80, 4, TransformNone},
+		{"mateP", 84, 4, TransformNone},
+		{"mateT", 88, 8, TransformMinusT},
+	}, sums: []Sum{
+		{"sends", -1, -1, RuleAtT, []Term{{12, uint64(P2PKindMask), uint64(P2PSend)}}},
+		{"bytesOut", 7, -1, RuleAtT, []Term{{12, uint64(P2PKindMask), uint64(P2PSend)}}},
+		{"unmatched", -1, -1, RuleAtT, []Term{{12, uint64(P2PUnmatched), uint64(P2PUnmatched)}}},
+		{"receives", -1, -1, RuleAtEnd, []Term{{12, uint64(P2PKindMask), uint64(P2PRecv)}}},
+		{"bytesIn", 7, -1, RuleAtEnd, []Term{{12, uint64(P2PKindMask), uint64(P2PRecv)}}},
+		{"sendRecv", 1, 14, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched), uint64(P2PRecv)}}},
+		{"potentSync", 14, 0, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched), uint64(P2PRecv)}}},
+	}},
+	{id: TypeColl, name: "COLL", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"post", 16, 8, TransformMinusT},
+		{"callN", 24, 8, TransformDelta},
+		{"sent", 32, 8, TransformNone},
+		{"received", 40, 8, TransformNone},
+		{"ordinal", 48, 8, TransformDelta},
+		{"lastEnter", 56, 8, TransformMinusT},
+		{"firstLeave", 64, 8, TransformMinusT},
+		{"lastLeave", 72, 8, TransformMinusT},
+		{"region", 80, 4, TransformNone},
+		{"comm", 84, 4, TransformNone},
+		{"root", 88, 4, TransformNone},
+		{"flags", 92, 4, TransformNone},
+	}, sums: []Sum{
+		{"calls", -1, -1, RuleAtT, nil},
+		{"bytesOut", 4, -1, RuleAtT, nil},
+		{"bytesIn", 5, -1, RuleAtT, nil},
+		{"potentSync", 7, 0, RuleAtT, nil},
+		{"timeVariation", 9, 1, RuleAtT, nil},
+	}},
+	{id: TypeIO, name: "IO", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"callN", 16, 8, TransformDelta},
+		{"asked", 24, 8, TransformNone},
+		{"done", 32, 8, TransformNone},
+		{"handle", 40, 4, TransformNone},
+		{"op", 44, 4, TransformNone},
+	}, sums: []Sum{
+		{"operations", -1, -1, RuleAtT, nil},
+		{"read", 4, -1, RuleAtT, []Term{{6, uint64(IOOpMask), uint64(IORead)}}},
+		{"written", 4, -1, RuleAtT, []Term{{6, uint64(IOOpMask), uint64(IOWrite)}}},
+		{"time", -1, -1, RuleSpan, nil},
+	}},
+	{id: TypeRMA, name: "RMA", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"callN", 16, 8, TransformDelta},
+		{"bytes", 24, 8, TransformNone},
+		{"window", 32, 4, TransformNone},
+		{"target", 36, 4, TransformNone},
+		{"op", 40, 4, TransformNone},
+		{"flags", 44, 4, TransformNone},
+	}, sums: []Sum{
+		{"operations", -1, -1, RuleAtT, nil},
+		{"bytes", 3, -1, RuleAtT, nil},
+	}},
+	{id: TypeMetric, name: "METRIC", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"value", 8, 8, TransformDelta},
+		{"metric", 16, 4, TransformNone},
+		{"flags", 20, 4, TransformNone},
+	}},
+	{id: TypeWait, name: "WAIT", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"recN", 16, 8, TransformDelta},
+		{"causeP", 24, 4, TransformNone},
+		{"pattern", 28, 4, TransformNone},
+		{"node", 32, 4, TransformNone},
+		{"region", 36, 4, TransformNone},
+	}, sums: []Sum{
+		{"lateSender", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateSender)}}},
+		{"lateReceiver", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateReceiver)}}},
+		{"barrier", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitBarrier)}}},
+		{"barrierCompletion", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitBarrierCompletion)}}},
+		{"nxn", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitNxN)}}},
+		{"nxnCompletion", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitNxNCompletion)}}},
+		{"lateBroadcast", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateBroadcast)}}},
+		{"earlyReduce", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitEarlyReduce)}}},
+		{"earlyScan", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitEarlyScan)}}},
+		{"waitAll", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitAll)}}},
+	}},
+	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"execution", 16, 8, TransformDelta},
+		{"node", 24, 4, TransformNone},
+		{"flags", 28, 4, TransformNone},
+	}},
+	{id: TypeCPath, name: "CPATH", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"End", 8, 8, TransformMinusT},
+		{"region", 16, 4, TransformNone},
+		{"activity", 20, 4, TransformNone},
+		{"node", 24, 4, TransformNone},
+		{"zero", 28, 4, TransformNone},
+	}},
+	{id: TypeChannel, name: "CHANNEL", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"tag", 8, 4, TransformNone},
+		{"direction", 12, 4, TransformNone},
+		{"first", 16, 8, TransformDelta},
+		{"count", 24, 8, TransformNone},
+		{"bytes", 32, 8, TransformNone},
+	}},
+	{id: TypeChan, name: "CHAN", role: RoleNone, columns: []Column{
+		{"N", 0, 8, TransformNone},
+	}},
+	{id: TypeTile, name: "TILE", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"share0", 8, 1, TransformNone},
+		{"share1", 9, 1, TransformNone},
+		{"share2", 10, 1, TransformNone},
+		{"share3", 11, 1, TransformNone},
+		{"share4", 12, 1, TransformNone},
+		{"share5", 13, 1, TransformNone},
+		{"share6", 14, 1, TransformNone},
+		{"share7", 15, 1, TransformNone},
+		{"region", 16, 4, TransformNone},
+		{"rows", 20, 4, TransformNone},
+		{"longest", 24, 8, TransformDelta},
+	}},
+	{id: TypeTimeBin, name: "TIMEBIN", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"region", 8, 4, TransformNone},
+		{"class", 12, 4, TransformNone},
+		{"count", 16, 8, TransformNone},
+		{"inclusive", 24, 8, TransformNone},
+		{"exclusive", 32, 8, TransformNone},
+		{"bytes", 40, 8, TransformNone},
+	}},
+	{id: TypeComp, name: "COMP", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"value", 8, 8, TransformNone},
+	}},
+	{id: TypeDelay, name: "DELAY", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"pattern", 8, 4, TransformNone},
+		{"activity", 12, 4, TransformNone},
+		{"short", 16, 8, TransformNone},
+		{"long", 24, 8, TransformNone},
+	}},
+	{id: TypeDiag, name: "DIAG", role: RoleT, columns: []Column{
+		{"T", 0, 8, TransformNone},
+		{"event", 8, 8, TransformDelta},
+		{"count", 16, 8, TransformNone},
+		{"worst", 24, 8, TransformNone},
+		{"code", 32, 4, TransformNone},
+		{"severity", 36, 4, TransformNone},
+		{"detail", 40, 4, TransformNone},
+		{"zero", 44, 4, TransformNone},
+	}},
+	{id: TypeInterval, name: "INTERVAL", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"parent", 8, 4, TransformNone},
+		{"level", 12, 4, TransformNone},
+		{"marker", 16, 8, TransformNone},
+		{"name", 24, 4, TransformNone},
+		{"file", 28, 4, TransformNone},
+		{"line", 32, 4, TransformNone},
+		{"form", 36, 4, TransformNone},
+		{"exeMax", 40, 8, TransformNone},
+		{"exeMin", 48, 8, TransformNone},
+		{"participants", 56, 4, TransformNone},
+		{"flags", 60, 4, TransformNone},
+		{"firstBegin", 64, 8, TransformNone},
+		{"lastEnd", 72, 8, TransformNone},
+		{"sumMax", 80, 8, TransformNone},
+	}},
+	{id: TypeStat, name: "STAT", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"sum0", 8, 8, TransformNone},
+		{"sum1", 16, 8, TransformNone},
+		{"square0", 24, 8, TransformNone},
+		{"square1", 32, 8, TransformNone},
+		{"square2", 40, 8, TransformNone},
+		{"min", 48, 8, TransformNone},
+		{"max", 56, 8, TransformNone},
+		{"minP", 64, 4, TransformNone},
+		{"maxP", 68, 4, TransformNone},
+	}},
+	{id: TypeClass, name: "CLASS", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"representative", 8, 4, TransformNone},
+		{"members", 12, 4, TransformNone},
+		{"group", 16, 4, TransformNone},
+		{"flags", 20, 4, TransformNone},
+		{"diameter", 24, 8, TransformNone},
+	}},
+	{id: TypeMember, name: "MEMBER", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"class", 8, 4, TransformNone},
+		{"group", 12, 4, TransformNone},
+	}},
+	{id: TypeMerge, name: "MERGE", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"first", 8, 4, TransformNone},
+		{"second", 12, 4, TransformNone},
+		{"height", 16, 8, TransformNone},
+	}},
+	{id: TypeDirectory, name: "DIRECTORY", role: RoleNone, columns: []Column{
+		{"P", 0, 4, TransformNone},
+		{"process", 4, 4, TransformNone},
+		{"thread", 8, 4, TransformNone},
+		{"zero", 12, 4, TransformNone},
+		{"headOff", 16, 8, TransformNone},
+		{"regionBytes", 24, 8, TransformNone},
+		{"headLen", 32, 4, TransformNone},
+		{"headCRC", 36, 4, TransformNone},
+		{"first", 40, 8, TransformNone},
+		{"last", 48, 8, TransformNone},
+		{"events", 56, 8, TransformNone},
+	}},
+}

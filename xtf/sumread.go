@@ -1,0 +1,351 @@
+package xtf
+
+import "math/bits"
+
+// Overlapping visits the rows with T < t2 and End > t1, ascending, until visit
+// returns false. Subtrees whose largest End is not above t1 are skipped, so it
+// costs O(log N + answer). The row is valid during the call. Arrays without an
+// End column have no such rows.
+func (a *Array) Overlapping(t1, t2 uint64, visit func(n uint64, row []byte) bool) error {
+	if a.typ.End < 0 || a.desc.rows == 0 || t1 >= a.desc.maxEnd {
+		return nil
+	}
+	n2, err := a.Rank(t2)
+	if err != nil {
+		return err
+	}
+	return a.reaching(n2, t1, visit)
+}
+
+// reaching visits the rows below n2 with End > t1.
+func (a *Array) reaching(n2, t1 uint64, visit func(n uint64, row []byte) bool) error {
+	if n2 == 0 || t1 >= a.desc.maxEnd {
+		return nil
+	}
+	w := walk{a: a, n2: n2, t1: t1, visit: visit}
+	_, err := w.level(len(a.desc.levels)-1, 0)
+	a.count(w.tally)
+	return err
+}
+
+type walk struct {
+	a      *Array
+	n2, t1 uint64
+	visit  func(n uint64, row []byte) bool
+	tally  tally
+}
+
+// level visits what lies below page ord of a level; more is false once visit
+// wants no more or n2 is reached.
+func (w *walk) level(lv int, ord uint64) (more bool, err error) {
+	if lv == 0 {
+		return w.rows(ord)
+	}
+	pg, err := w.a.auxPage(lv, ord, &w.tally)
+	if err != nil {
+		return false, err
+	}
+	span := levelRows(w.a.typ, lv-1)
+	for i := range int(pg.count) {
+		kid := ord*uint64(w.a.typ.Fanout) + uint64(i)
+		if kid*span >= w.n2 {
+			return false, nil
+		}
+		if le.Uint64(pg.bytes[8*i:]) <= w.t1 {
+			continue
+		}
+		if more, err = w.level(lv-1, kid); err != nil || !more {
+			return more, err
+		}
+	}
+	return true, nil
+}
+
+func (w *walk) rows(ord uint64) (bool, error) {
+	a := w.a
+	rows, err := a.pageData(ord, &w.tally)
+	if err != nil {
+		return false, err
+	}
+	n, r := ord*uint64(a.typ.PageRows), a.typ.RowBytes
+	end := a.typ.Columns[a.typ.End].Offset
+	for ; len(rows) > 0 && n < w.n2; rows, n = rows[r:], n+1 {
+		if le.Uint64(rows[end:]) > w.t1 && !w.visit(n, rows[:r:r]) {
+			return false, nil
+		}
+	}
+	return n < w.n2, nil
+}
+
+// pageData returns the decoded rows of a data page.
+func (a *Array) pageData(ord uint64, t *tally) ([]byte, error) {
+	pg, err := a.data(ord, t)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.decoded(pg)
+	if err != nil {
+		return nil, a.where(err, "page", ord)
+	}
+	return rows, nil
+}
+
+// auxPage loads an aux page through the cache.
+func (a *Array) auxPage(lv int, ord uint64, t *tally) (*page, error) {
+	off := a.base + int64(a.desc.levels[lv].auxStart) + int64(ord)*auxStride(a.typ, len(a.desc.totals), lv, a.f.types.align)
+	pg, hit, err := a.f.cache.get(off, true, func() (*page, error) { return a.loadAux(lv, ord) })
+	t.add(hit)
+	if err == nil && (pg.region != nil || pg.kind != pageAux || pg.typ != a.desc.typ || pg.proc != a.proc ||
+		int(pg.level) != lv || pg.ordinal != ord) {
+		err = corrupt("page of another place")
+	}
+	if err != nil {
+		return nil, a.where(err, "aux page", ord)
+	}
+	return pg, nil
+}
+
+// HasSums says whether the array holds the prefix sums of its type.
+func (a *Array) HasSums() bool { return len(a.desc.totals) > 0 }
+
+// Totals returns the sums over all rows, in the order of Type().Sums, or nil
+// where the array holds none.
+func (a *Array) Totals() []uint64 { return append([]uint64(nil), a.desc.totals...) }
+
+// prefix returns PS[j], for j up to the number of pages.
+func (a *Array) prefix(j uint64, t *tally) ([]uint64, error) {
+	ps := make([]uint64, len(a.desc.totals))
+	pages := uint64(a.desc.levels[0].pages)
+	switch {
+	case j >= pages:
+		copy(ps, a.desc.totals)
+	case pages > 1:
+		s := uint64(a.typ.Fanout)
+		pg, err := a.auxPage(1, j/s, t)
+		if err != nil {
+			return nil, err
+		}
+		n, i := int(pg.count), int(j%s)
+		for k := range ps {
+			ps[k] = le.Uint64(pg.bytes[8*((1+k)*n+i):])
+		}
+	}
+	return ps, nil
+}
+
+// SumsAt returns F(t) for every sum of the type, exactly: what the rows have
+// contributed by time t. It reads one descent, one aux page, the page around t
+// and the pages with rows that are open there, whatever t is.
+func (a *Array) SumsAt(t uint64) ([]uint64, error) {
+	f := make([]uint64, len(a.desc.totals))
+	if a.desc.rows == 0 || len(f) == 0 {
+		return f, nil
+	}
+	lo, err := a.Rank(t)
+	if err != nil {
+		return nil, err
+	}
+	hi, err := a.RankAfter(t)
+	if err != nil {
+		return nil, err
+	}
+	early, err := a.sumsUpTo(lo, t)
+	if err != nil {
+		return nil, err
+	}
+	late := early
+	if hi != lo {
+		if late, err = a.sumsUpTo(hi, t); err != nil {
+			return nil, err
+		}
+	}
+	for k := range f {
+		if a.typ.Sums[k].Rule == RuleAtEnd {
+			f[k] = late[k]
+		} else {
+			f[k] = early[k]
+		}
+	}
+	return f, nil
+}
+
+// sumsUpTo evaluates all sums over the rows below n at time t, where T < t, or
+// T <= t for RuleAtEnd, holds for exactly these rows.
+func (a *Array) sumsUpTo(n, t uint64) ([]uint64, error) {
+	if n == 0 {
+		return make([]uint64, len(a.desc.totals)), nil
+	}
+	var cost tally
+	defer func() { a.count(cost) }()
+	z := uint64(a.typ.PageRows)
+	j := (n - 1) / z
+	f, err := a.prefix(j, &cost)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := a.pageData(j, &cost)
+	if err != nil {
+		return nil, err
+	}
+	c := a.typ.Columns
+	t0 := le.Uint64(rows[c[0].Offset:])
+	end := c[a.typ.End].Offset
+	err = a.reaching(j*z, t0, func(_ uint64, row []byte) bool {
+		a.addSums(f, row, t, t0, le.Uint64(row), le.Uint64(row[end:]), false)
+		return true
+	})
+	r := uint64(a.typ.RowBytes)
+	for o := uint64(0); o < (n-j*z)*r; o += r {
+		row := rows[o : o+r]
+		a.addSums(f, row, t, 0, le.Uint64(row), le.Uint64(row[end:]), true)
+	}
+	return f, err
+}
+
+// addSums adds what a row has contributed by t: all of it for a row of the page
+// around t (own), else only what came after t0.
+func (a *Array) addSums(f []uint64, row []byte, t, t0, at, end uint64, own bool) {
+	for k := range f {
+		sum := &a.typ.Sums[k]
+		if (sum.Rule == RuleAtT && !own) || (sum.Rule == RuleAtEnd && end > t) || !sum.matches(a.typ, row) {
+			continue
+		}
+		switch {
+		case sum.Rule != RuleSpan:
+			f[k] += sum.value(a.typ, row)
+		case end == Never || end < at:
+		case own:
+			f[k] += min(end, t) - at
+		default:
+			f[k] += min(end, t) - t0
+		}
+	}
+}
+
+// SumsBetween returns F(t2) - F(t1): the statistics of [t1, t2), exactly, at a
+// cost that does not depend on its length.
+func (a *Array) SumsBetween(t1, t2 uint64) ([]uint64, error) {
+	f1, err := a.SumsAt(min(t1, t2))
+	if err != nil {
+		return nil, err
+	}
+	f2, err := a.SumsAt(t2)
+	if err != nil {
+		return nil, err
+	}
+	for k := range f2 {
+		f2[k] -= f1[k]
+	}
+	return f2, nil
+}
+
+// SumBounds returns limits of SumsBetween from index and aux pages alone: the
+// truth is not below lower and not above upper.
+func (a *Array) SumBounds(t1, t2 uint64) (lower, upper []uint64, err error) {
+	lower, upper = make([]uint64, len(a.desc.totals)), make([]uint64, len(a.desc.totals))
+	if t1 >= t2 || a.desc.rows == 0 || len(lower) == 0 {
+		return lower, upper, nil
+	}
+	a1, b1, err := a.around(t1)
+	if err != nil {
+		return nil, nil, err
+	}
+	a2, b2, err := a.around(t2)
+	if err != nil {
+		return nil, nil, err
+	}
+	for k := range lower {
+		if a2[k] > b1[k] {
+			lower[k] = a2[k] - b1[k]
+		}
+		if b2[k] > a1[k] {
+			upper[k] = b2[k] - a1[k]
+		}
+	}
+	return lower, upper, nil
+}
+
+// around returns the prefix sums on both sides of t: below <= F(t) <= above.
+func (a *Array) around(t uint64) (below, above []uint64, err error) {
+	lo, err := a.Rank(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	hi, err := a.RankAfter(t)
+	if err != nil {
+		return nil, nil, err
+	}
+	var cost tally
+	defer func() { a.count(cost) }()
+	z := uint64(a.typ.PageRows)
+	if below, err = a.prefix((max(lo, 1)-1)/z, &cost); err != nil {
+		return nil, nil, err
+	}
+	if hi == 0 {
+		return below, below, nil // before the first row: PS[0] = 0
+	}
+	above, err = a.prefix((hi-1)/z+1, &cost)
+	return below, above, err
+}
+
+// SumsAbout returns an estimate of SumsBetween that lies within SumBounds: linear
+// in time between the first keys of the pages around t1 and t2. It reads index
+// and aux pages only.
+func (a *Array) SumsAbout(t1, t2 uint64) ([]uint64, error) {
+	f := make([]uint64, len(a.desc.totals))
+	if t1 >= t2 || a.desc.rows == 0 || len(f) == 0 {
+		return f, nil
+	}
+	f1, err := a.about(t1)
+	if err != nil {
+		return nil, err
+	}
+	f2, err := a.about(t2)
+	if err != nil {
+		return nil, err
+	}
+	lower, upper, err := a.SumBounds(t1, t2)
+	if err != nil {
+		return nil, err
+	}
+	for k := range f {
+		if f2[k] > f1[k] {
+			f[k] = f2[k] - f1[k]
+		}
+		f[k] = min(max(f[k], lower[k]), upper[k])
+	}
+	return f, nil
+}
+
+// about interpolates F(t) between the prefix sums around t.
+func (a *Array) about(t uint64) ([]uint64, error) {
+	below, above, err := a.around(t)
+	if err != nil {
+		return nil, err
+	}
+	n, err := a.Rank(t)
+	if err != nil || n == 0 {
+		return below, err
+	}
+	z := uint64(a.typ.PageRows)
+	j := (n - 1) / z
+	t0, err := a.At(j * z)
+	if err != nil {
+		return nil, err
+	}
+	t1 := max(a.desc.maxEnd, a.desc.last)
+	if next := (j + 1) * z; next < a.desc.rows {
+		if t1, err = a.At(next); err != nil {
+			return nil, err
+		}
+	}
+	if t >= t1 || t < t0 {
+		return above, nil
+	}
+	for k := range below {
+		hi, lo := bits.Mul64(above[k]-below[k], t-t0)
+		q, _ := bits.Div64(hi, lo, t1-t0)
+		below[k] += q
+	}
+	return below, nil
+}

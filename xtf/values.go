@@ -1,0 +1,89 @@
+package xtf
+
+// Bits of CALL.class and TIMEBIN.class. Subsets have their own bit beside the
+// class they belong to (START beside P2P or COLL); 0 is the program's own code.
+const (
+	ClassMPI     uint32 = 1 << iota // any MPI call
+	ClassP2P                        // point-to-point, its waits, tests and probes
+	ClassStart                      // subset: initiates without waiting
+	ClassColl                       // collective, barrier included
+	ClassNxN                        // subset of ClassColl: all to all
+	ClassBarrier                    // subset of ClassColl
+	ClassMPIIO                      // MPI_File_*
+	ClassRMA                        // one-sided
+	ClassMgmt                       // Init, Finalize, groups, types, the rest
+	ClassOneToN                     // subset of ClassColl: Bcast, Scatter
+	ClassNToOne                     // subset of ClassColl: Reduce, Gather
+	ClassPrefix                     // subset of ClassColl: Scan, Exscan
+	ClassIO                         // file input and output outside MPI
+	ClassInit                       // subset of ClassMgmt: Init and Finalize
+)
+
+// Bits of CALL.flags.
+const (
+	FlagOutermostMPI uint32 = 1 << iota // an MPI call not inside another one
+	FlagMarker                          // part of an interval marker
+	FlagCut                             // the trace has no leave: End is the last event
+	FlagOutermostIO                     // ClassIO, outside MPI and other ClassIO calls
+)
+
+// P2P.kind: the low byte says which side, the bits above are flags.
+const (
+	P2PKindMask    uint32 = 0xff
+	P2PSend        uint32 = 0
+	P2PRecv        uint32 = 1
+	P2PUnmatched   uint32 = 1 << 8  // no mate: mateN is Never
+	P2PNonBlocking uint32 = 1 << 9  // posted by an initiating call
+	P2PClock       uint32 = 1 << 10 // the receive ends before the send begins
+	P2PMarker      uint32 = 1 << 11 // a marker's message to oneself
+	P2PBestEffort  uint32 = 1 << 12 // several locations share the channel
+	P2PIncomplete  uint32 = 1 << 13 // cancelled, or never completed in the trace
+)
+
+// COLL.flags: the low byte is the operation (OTF2 CollectiveOp), the bits above
+// are flags.
+const (
+	CollOpMask      uint32 = 0xff
+	CollNonBlocking uint32 = 1 << 8
+	CollShort       uint32 = 1 << 9  // not all members of the communicator took part
+	CollMixed       uint32 = 1 << 10 // members name different operations or roots
+)
+
+// IO.op: the low byte says which operation, the bits above are flags.
+const (
+	IOOpMask uint32 = 0xff
+	IORead   uint32 = 0
+	IOWrite  uint32 = 1
+	IOOther  uint32 = 2
+)
+
+// CHANNEL.direction.
+const (
+	ChannelSend    uint32 = 0
+	ChannelReceive uint32 = 1
+	ChannelColl    uint32 = 2 // peer and tag are all ones
+)
+
+// WAIT.pattern: the low byte is the pattern, the next one its sub-class.
+const (
+	WaitPatternMask       uint32 = 0xff
+	WaitLateSender        uint32 = 0
+	WaitLateReceiver      uint32 = 1
+	WaitBarrier           uint32 = 2
+	WaitBarrierCompletion uint32 = 3
+	WaitNxN               uint32 = 4
+	WaitNxNCompletion     uint32 = 5
+	WaitLateBroadcast     uint32 = 6
+	WaitEarlyReduce       uint32 = 7
+	WaitEarlyScan         uint32 = 8
+	WaitAll               uint32 = 9
+)
+
+// ChannelKey is the key of a CHANNEL row: peer and communicator.
+func ChannelKey(peer, comm uint32) uint64 { return uint64(peer)<<32 | uint64(comm) }
+
+// BinKey is the key of a TIMEBIN row; bin has 52 bits.
+func BinKey(level uint8, bin uint64) uint64 { return uint64(level)<<52 | bin&(1<<52-1) }
+
+// NodeKey is the key of COMP, DELAY and STAT rows.
+func NodeKey(node, item uint32) uint64 { return uint64(node)<<32 | uint64(item) }

@@ -1,0 +1,492 @@
+package xtfwriter
+
+import (
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Region is the region of one location, ready to be laid out.
+type Region struct {
+	P               xtf.Proc
+	Process, Thread uint32 // for the directory
+	Events          uint64 // input events of the location
+	Arrays          []xtf.FinishedArray
+	Blobs           []xtf.Blob
+}
+
+// Parts is what a rank contributes to the file.
+type Parts struct {
+	Types  *xtf.TypeTable // the same on all ranks
+	FileID [16]byte       // the same on all ranks
+
+	// Regions is the number of this rank's locations. The ranks hold contiguous
+	// ranges in ascending order: rank 0 begins with P 0.
+	Regions int
+	// Region returns the i-th of them. It is called twice for each i, in
+	// ascending order, once for the size and once for the bytes; both times it
+	// must describe the same rows.
+	Region func(i int) (Region, error)
+
+	// WholeRun returns the arrays and blobs of the whole run; rank 0 only, nil
+	// for none.
+	WholeRun func() (Region, error)
+	// Sections returns definitions, provenance, CCG and other sections; rank 0
+	// only.
+	Sections func() ([]xtf.Blob, error)
+
+	// Collective writes through collective calls, for file systems where that
+	// is faster. The bytes are the same.
+	Collective bool
+	// SkipVerify leaves out reading the file back before it is committed.
+	SkipVerify bool
+	// Hints go to the MPI library's I/O layer.
+	Hints map[string]string
+}
+
+// Result says what a commit wrote.
+type Result struct {
+	FileBytes    int64 // of the whole file
+	RankBytes    int64 // written by this rank
+	RegionBytes  int64 // of all regions
+	ArrayBytes   int64 // raw bytes of the rows this rank wrote
+	StoredArrays int64 // the same rows as stored pages
+}
+
+// FileID is the identity of a file: the first bytes of SHA-256 over its
+// provenance without event counts. The caller hashes; this takes the first 16.
+func FileID(sum [32]byte) (id [16]byte) {
+	copy(id[:], sum[:])
+	return id
+}
+
+// commit is one Commit under way on one rank.
+type commit struct {
+	w     *Workspace
+	p     *Parts
+	c     mpi.Comm
+	tmp   string
+	base  xtf.Proc // first P of this rank
+	start int64    // offset of this rank's first region
+	end   int64    // end of all regions
+	size  []int64  // of this rank's regions
+	file  mpi.File
+	rows  []byte // directory rows of this rank
+	out   []block
+	super xtf.Superblock
+	res   Result
+}
+
+// block remembers a write for verification: 16 bytes for 4 MiB.
+type block struct {
+	off int64
+	n   uint32
+	crc uint32
+}
+
+// TempPath is where a commit of this epoch writes before the rename: beside the
+// output, so that the rename stays in one file system.
+func (w *Workspace) TempPath() string {
+	return fmt.Sprintf("%s.out.%d", w.cfg.Output, w.lock.Epoch)
+}
+
+// Commit writes the file from all ranks and gives it its name. Every rank copies
+// its regions to the offset that an exclusive scan of the sizes gives it; rank 0
+// adds the whole run, sections, types, directory and footer; after everything is
+// synced and read back, rank 0 writes the superblock and renames. Collective: all
+// ranks return the same error, and then nothing stands under the output's name
+// that was not there before.
+//
+// Memory: 4 MiB for the write buffer, one region's page tables, 64 bytes for each
+// of the rank's locations; rank 0 one page of directory rows more.
+func (w *Workspace) Commit(p *Parts) (Result, error) {
+	m := &commit{w: w, p: p, c: w.comm, tmp: w.TempPath()}
+	err := m.run()
+	if err != nil && m.c.Rank() == 0 {
+		if rerr := os.Remove(m.tmp); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return m.res, err
+}
+
+func (m *commit) run() error {
+	for _, step := range []func() error{m.measure, m.place, m.write, m.directory, m.sync, m.verify, m.publish} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// measure computes the exact size of every region of this rank.
+func (m *commit) measure() error {
+	first, err := m.c.Exscan(int64(m.p.Regions))
+	if err == nil {
+		m.base = xtf.Proc(first)
+		m.size = make([]int64, m.p.Regions)
+		for i := range m.size {
+			plan, _, perr := m.plan(i)
+			if perr != nil {
+				err = perr
+				break
+			}
+			m.size[i] = plan.Size()
+		}
+	}
+	return agree(m.c, err)
+}
+
+// plan lays out region i.
+func (m *commit) plan(i int) (*xtf.RegionPlan, Region, error) {
+	r, err := m.p.Region(i)
+	if err != nil {
+		return nil, r, err
+	}
+	if want := m.base + xtf.Proc(i); r.P != want {
+		return nil, r, fmt.Errorf("xtfwriter: region %d of rank %d is of proc %d, expected %d", i, m.c.Rank(), r.P, want)
+	}
+	plan, err := xtf.PlanRegion(m.p.Types, r.P, r.Arrays, r.Blobs)
+	return plan, r, err
+}
+
+// place finds the offset of this rank and opens the file.
+func (m *commit) place() error {
+	var own int64
+	for _, n := range m.size {
+		own += n
+	}
+	at, err := m.c.Exscan(own)
+	if err != nil {
+		return agree(m.c, err)
+	}
+	total := []int64{own}
+	if err := m.c.AllreduceInt64(total, mpi.Sum); err != nil {
+		return agree(m.c, err)
+	}
+	first := xtf.FirstRegion(m.p.Types)
+	m.start, m.end = first+at, first+total[0]
+	m.res.RankBytes, m.res.RegionBytes = own, total[0]
+	m.file, err = m.c.OpenFile(m.tmp, mpi.ReadWrite|mpi.Create|mpi.Truncate, m.p.Hints)
+	if err != nil {
+		return agree(m.c, fmt.Errorf("xtfwriter: %w", named(err)))
+	}
+	return nil
+}
+
+// named adds the sentinel of this package to an error of package mpi.
+func named(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, mpi.ErrNoSpace):
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	case errors.Is(err, mpi.ErrPermission), errors.Is(err, mpi.ErrNotExist), errors.Is(err, mpi.ErrReadOnly), errors.Is(err, mpi.ErrBadFile):
+		return fmt.Errorf("%w: %w", ErrUnwritable, err)
+	case errors.Is(err, mpi.ErrShortWrite):
+		return fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	return err
+}
+
+// fileWriter makes an mpi.File an io.WriterAt.
+type fileWriter struct{ f mpi.File }
+
+func (w fileWriter) WriteAt(b []byte, off int64) (int, error) {
+	if err := w.f.WriteAt(b, off); err != nil {
+		return 0, named(err)
+	}
+	return len(b), nil
+}
+
+// writer starts a stream at off whose blocks are remembered.
+func (m *commit) writer(off int64) *xtf.BlockWriter {
+	out := xtf.NewBlockWriter(fileWriter{m.file}, off)
+	out.Block = func(off int64, b []byte) {
+		m.out = append(m.out, block{off, uint32(len(b)), crc32.Checksum(b, castagnoli)})
+	}
+	return out
+}
+
+// write streams this rank's regions to their place.
+func (m *commit) write() error {
+	var err error
+	if m.p.Collective {
+		err = m.writeCollective()
+	} else {
+		err = m.stream(m.writer(m.start))
+	}
+	return m.agreeOpen(err)
+}
+
+// agreeOpen agrees while the file is open, and closes it on error.
+func (m *commit) agreeOpen(err error) error {
+	if err = agree(m.c, err); err != nil {
+		err = errors.Join(err, m.file.Close())
+		m.file = nil
+	}
+	return err
+}
+
+func (m *commit) stream(out *xtf.BlockWriter) error {
+	at := m.start
+	m.rows = make([]byte, 0, len(m.size)*xtf.DirRowBytes)
+	for i, size := range m.size {
+		plan, r, err := m.plan(i)
+		if err != nil {
+			return err
+		}
+		if plan.Size() != size {
+			return fmt.Errorf("xtfwriter: region of proc %d has %d bytes, had %d when it was measured", r.P, plan.Size(), size)
+		}
+		if err := plan.WriteTo(out, m.p.FileID); err != nil {
+			return err
+		}
+		d := plan.DirRow(at, m.p.FileID)
+		d.Process, d.Thread, d.Events = r.Process, r.Thread, r.Events
+		m.rows = m.rows[:len(m.rows)+xtf.DirRowBytes]
+		d.Put(m.rows[len(m.rows)-xtf.DirRowBytes:])
+		at += size
+		m.tally(r)
+	}
+	return out.Flush()
+}
+
+func (m *commit) tally(r Region) {
+	for _, a := range r.Arrays {
+		if a.Summary == nil {
+			continue
+		}
+		if t := m.p.Types.Lookup(a.Summary.Type()); t != nil {
+			m.res.ArrayBytes += int64(a.Summary.Len()) * int64(t.RowBytes)
+			m.res.StoredArrays += a.Summary.StoredBytes()
+		}
+	}
+}
+
+const tagRows = 21 // directory rows to rank 0
+
+// directory gathers the rows in rank order on rank 0, which writes everything
+// behind the last region.
+func (m *commit) directory() error {
+	if m.c.Rank() != 0 {
+		var err error
+		for b := m.rows; len(b) > 0 && err == nil; {
+			n := min(len(b), 1024*xtf.DirRowBytes)
+			err = m.c.Send(b[:n], 0, tagRows)
+			b = b[n:]
+		}
+		if err == nil {
+			err = m.c.Send(nil, 0, tagRows)
+		}
+		m.rows = nil
+		return m.agreeOpen(err)
+	}
+	return m.agreeOpen(m.tail())
+}
+
+// tail does rank 0's part of directory. It receives all rows even after an error,
+// so that no sender waits for ever.
+func (m *commit) tail() error {
+	sink := m.w.Store.Scratch()
+	defer sink.Drop()
+	dir := xtf.NewArrayBuilder(xtf.NewEncoder(), m.p.Types.Lookup(xtf.TypeDirectory), xtf.WholeRun, sink)
+	add := func(b []byte) {
+		for ; len(b) >= xtf.DirRowBytes; b = b[xtf.DirRowBytes:] {
+			row, _ := dir.Append()
+			copy(row, b)
+		}
+	}
+	add(m.rows)
+	m.rows = nil
+	for r := 1; r < m.c.Size(); r++ {
+		for {
+			b, _, err := m.c.Recv(r, tagRows)
+			if err != nil {
+				return err
+			}
+			if len(b) == 0 {
+				break
+			}
+			add(b)
+		}
+	}
+	out := m.writer(m.end)
+	row, err := m.wholeRun(out)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, xtf.DirRowBytes)
+	row.Put(b)
+	add(b)
+	sum, err := dir.Finish()
+	if err != nil {
+		return err
+	}
+	t := xtf.Tail{Types: m.p.Types, FileID: m.p.FileID, Dir: xtf.FinishedArray{Summary: sum, Data: sink}}
+	if m.p.Sections != nil {
+		if t.Sections, err = m.p.Sections(); err != nil {
+			return err
+		}
+	}
+	if m.super, err = t.WriteTo(out, out.Offset()); err != nil {
+		return err
+	}
+	m.res.RankBytes += out.Offset() - m.end
+	return out.Flush()
+}
+
+// wholeRun writes the region about all locations.
+func (m *commit) wholeRun(out *xtf.BlockWriter) (xtf.DirRow, error) {
+	r := Region{P: xtf.WholeRun}
+	if m.p.WholeRun != nil {
+		var err error
+		if r, err = m.p.WholeRun(); err != nil {
+			return xtf.DirRow{}, err
+		}
+	}
+	plan, err := xtf.PlanRegion(m.p.Types, xtf.WholeRun, r.Arrays, r.Blobs)
+	if err != nil {
+		return xtf.DirRow{}, err
+	}
+	d := plan.DirRow(m.end, m.p.FileID)
+	d.Events = r.Events
+	m.tally(r)
+	return d, plan.WriteTo(out, m.p.FileID)
+}
+
+// sync brings the file to storage and closes it.
+func (m *commit) sync() error {
+	size := []int64{int64(m.super.FileEnd)}
+	err := m.c.AllreduceInt64(size, mpi.Max)
+	m.res.FileBytes = size[0]
+	if err == nil {
+		err = m.file.Sync()
+	}
+	if cerr := m.file.Close(); err == nil {
+		err = cerr
+	}
+	m.file = nil
+	if err != nil {
+		err = fmt.Errorf("xtfwriter: %s: %w", m.tmp, named(err))
+	}
+	return agree(m.c, err)
+}
+
+// verify reads back what this rank wrote: MPI libraries were seen to report
+// success for writes that a full disk lost.
+func (m *commit) verify() error {
+	if m.p.SkipVerify {
+		return nil
+	}
+	return agree(m.c, m.readBack())
+}
+
+func (m *commit) readBack() error {
+	f, err := os.Open(m.tmp)
+	if err != nil {
+		return fmt.Errorf("xtfwriter: %w", ioError("reading back", err))
+	}
+	var b []byte
+	for _, w := range m.out {
+		if cap(b) < int(w.n) {
+			b = make([]byte, w.n)
+		}
+		b = b[:w.n]
+		if _, err = f.ReadAt(b, w.off); err != nil || crc32.Checksum(b, castagnoli) != w.crc {
+			err = fmt.Errorf("xtfwriter: %w: %s: %d bytes at %d differ when read back: the disk may be full or the file system faulty",
+				ErrWrite, m.tmp, w.n, w.off)
+			break
+		}
+	}
+	return errors.Join(err, f.Close())
+}
+
+// publish writes the superblock and renames, on rank 0.
+func (m *commit) publish() error {
+	var err error
+	if m.c.Rank() == 0 {
+		err = m.seal()
+	}
+	return agree(m.c, err)
+}
+
+func (m *commit) seal() error {
+	if err := m.w.CheckEpoch(); err != nil {
+		return err
+	}
+	if err := m.writeSuper(); err != nil {
+		return fmt.Errorf("xtfwriter: %w", ioError("superblock of "+m.tmp, err))
+	}
+	f, err := xtf.OpenFile(m.tmp, xtf.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		return fmt.Errorf("xtfwriter: %w: written file does not open: %w", ErrWrite, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("xtfwriter: %w", err)
+	}
+	if err := m.w.CheckEpoch(); err != nil {
+		return err
+	}
+	out := m.w.cfg.Output
+	if err := rename(m.tmp, out, m.w.cfg.Force); err != nil {
+		return fmt.Errorf("xtfwriter: %w", err)
+	}
+	if err := syncDir(filepath.Dir(out)); err != nil {
+		return fmt.Errorf("xtfwriter: %w", err)
+	}
+	return removeOlder(out, m.w.lock.Epoch)
+}
+
+func (m *commit) writeSuper() error {
+	f, err := os.OpenFile(m.tmp, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(m.super.Encode(), 0)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// rename gives the file its name. Without force it never replaces a file: a hard
+// link fails where a rename would not; file systems without links get a check and
+// a rename.
+func rename(tmp, out string, force bool) error {
+	if !force {
+		err := os.Link(tmp, out)
+		if err == nil {
+			return ioError("output "+tmp, os.Remove(tmp))
+		}
+		if err := checkOutput(out, false); err != nil {
+			return err
+		}
+	}
+	return ioError("output "+out, os.Rename(tmp, out))
+}
+
+// removeOlder removes what older epochs left beside the output.
+func removeOlder(out string, epoch uint64) error {
+	old, err := filepath.Glob(globEscape(out) + ".out.*")
+	if err != nil {
+		return nil // a name that Glob cannot match: leave the files
+	}
+	for _, path := range old {
+		var n uint64
+		if _, err := fmt.Sscanf(strings.TrimPrefix(path, out), ".out.%d", &n); err == nil && n < epoch {
+			if err := os.Remove(path); err != nil {
+				return fmt.Errorf("xtfwriter: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// globEscape makes a path match itself.
+func globEscape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}

@@ -1,0 +1,52 @@
+// Package xtfwriter writes one XTF file from all ranks of a communicator: the
+// segment store that work units leave their output in, sorting in bounded memory,
+// the claim on an output (lock, epoch, work folder) and the atomic commit.
+//
+// # Model
+//
+// A work unit is one location in one stage. What it makes (pages of arrays, page
+// tables, blobs, staged rows) becomes immutable segments of its rank's Store: in
+// memory up to the budget, then in RUN.xtf.work/seg.<epoch>.<rank>. A checkpoint
+// is the list of finished units and their segments. Commit gives each rank the
+// offset of its regions by an exclusive scan of their sizes and copies them to
+// RUN.xtf.out.<epoch>; rank 0 adds the directory and the tables; once everything
+// is synced and was read back, the superblock is written and the file renamed.
+//
+//	RUN.xtf             the result, complete or absent
+//	RUN.xtf.lock        who works on it: input identity, owner, epoch
+//	RUN.xtf.work/       seg.<epoch>.<rank>, list.<epoch>.<rank>
+//	RUN.xtf.out.<epoch> the file before its rename
+//
+// # Invariants
+//
+//   - The bytes of the file depend on the rows, the types and the file id: not on
+//     the number of ranks, the budget, or who held what where.
+//   - Begin, Commit and Close are collective and return the same error everywhere.
+//   - An output is never replaced unless forced; a run that was taken over by a
+//     younger one sees its epoch gone and stops.
+//
+// # Concurrency and memory
+//
+// A Store may be used by many goroutines, a Segment by one writer and any
+// readers. Per rank: the store's budget plus 256 KiB, the buffers of the sorters
+// in use, and during the commit 4 MiB for writing, 16 bytes for each 4 MiB
+// written, the page tables of one region and 64 bytes a location.
+//
+// # Example
+//
+//	w, err := xtfwriter.Begin(comm, xtfwriter.Config{Output: "run.xtf", Identity: id, Budget: 512 << 20})
+//	calls, err := w.Store.NewArray(enc, types.Lookup(xtf.TypeCall), unit)
+//	row, n := calls.Open() // fill, later Close(n)
+//	err = calls.Save()
+//	w.Store.Finish(unit)
+//	...
+//	res, err := w.Commit(&xtfwriter.Parts{
+//		Types: types, FileID: fileID, Regions: hi - lo,
+//		Region: func(i int) (xtfwriter.Region, error) {
+//			a, ok, err := w.Store.LoadArray(unitOf(lo+i), xtf.TypeCall)
+//			...
+//		},
+//		Sections: func() ([]xtf.Blob, error) { return sections, nil },
+//	})
+//	err = w.Close()
+package xtfwriter

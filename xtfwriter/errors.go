@@ -1,0 +1,42 @@
+package xtfwriter
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// One sentinel per decision a caller can take.
+var (
+	// ErrExists says the output is there already and force was not given.
+	ErrExists = errors.New("output exists already")
+	// ErrNoSpace says the file system or quota is full.
+	ErrNoSpace = errors.New("no space left on the file system")
+	// ErrUnwritable says a directory does not exist or refuses files.
+	ErrUnwritable = errors.New("directory cannot be written")
+	// ErrLocked says another run holds the output.
+	ErrLocked = errors.New("output is locked by another run")
+	// ErrSuperseded says a younger run took the output over: stop and leave it alone.
+	ErrSuperseded = errors.New("a newer run took over this output")
+	// ErrOtherJob says a work folder belongs to another input or other options.
+	ErrOtherJob = errors.New("work folder belongs to another job")
+	// ErrWrite says storage lost or changed what was written.
+	ErrWrite = errors.New("written data did not reach the file")
+	// ErrNoSegment says the store has no such segment.
+	ErrNoSegment = errors.New("no such segment")
+)
+
+// ioError names the errors of the operating system that a user can act on.
+func ioError(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%s: %w: %w", what, ErrNoSpace, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EROFS),
+		errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%s: %w: %w", what, ErrUnwritable, err)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}

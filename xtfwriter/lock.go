@@ -1,0 +1,120 @@
+package xtfwriter
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Lock is the content of the lock file of a running analysis, RUN.xtf.lock. It
+// lies beside the output wherever the work folder is.
+type Lock struct {
+	Identity string `json:"identity"` // of input and options, as in provenance
+	Host     string `json:"host"`
+	PID      int    `json:"pid"`
+	Job      string `json:"job,omitempty"` // of a batch system
+	Epoch    uint64 `json:"epoch"`         // raised by every run that takes the output
+}
+
+func (l Lock) String() string {
+	s := fmt.Sprintf("process %d on %s", l.PID, l.Host)
+	if l.Job != "" {
+		s += ", job " + l.Job
+	}
+	return s
+}
+
+// LockPath is where the lock of an output lies.
+func LockPath(output string) string { return output + ".lock" }
+
+// readLock returns the lock at path; ok is false if there is none. A lock that
+// cannot be read as one is somebody's anyway.
+func readLock(path string) (l Lock, ok bool, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, false, nil
+	}
+	if err != nil {
+		return l, false, ioError("lock file "+path, err)
+	}
+	if len(b) > 64<<10 || json.Unmarshal(b, &l) != nil {
+		return Lock{}, true, nil
+	}
+	return l, true, nil
+}
+
+// acquire takes the lock at path for l. A lock that is there already is taken
+// over if its process is gone from this host or with takeover; else ErrLocked.
+// The epoch is one above the old lock's and at least above floor.
+func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
+	old, found, err := readLock(path)
+	if err != nil {
+		return l, err
+	}
+	if found && !takeover && !abandoned(old, l) {
+		return l, fmt.Errorf("%w: %s, lock file %s", ErrLocked, old, path)
+	}
+	l.Epoch = max(old.Epoch, floor) + 1
+	b, err := json.Marshal(l)
+	if err != nil {
+		return l, err
+	}
+	if found {
+		return l, replaceFile(path, append(b, '\n'))
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if errors.Is(err, fs.ErrExist) {
+		return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
+	}
+	if err != nil {
+		return l, ioError("lock file "+path, err)
+	}
+	_, err = f.Write(append(b, '\n'))
+	return l, ioError("lock file "+path, errors.Join(err, f.Sync(), f.Close()))
+}
+
+// abandoned says whether the owner ran on this host and is gone.
+func abandoned(old, l Lock) bool {
+	return old.PID > 0 && old.Host != "" && old.Host == l.Host && !alive(old.PID)
+}
+
+// stillOwns fails with ErrSuperseded if the lock at path is not l's any more.
+func stillOwns(path string, l Lock) error {
+	now, found, err := readLock(path)
+	if err != nil {
+		return err
+	}
+	if !found || now.Epoch != l.Epoch || now.Host != l.Host || now.PID != l.PID {
+		return fmt.Errorf("%w: %s, epoch %d is not %d", ErrSuperseded, path, now.Epoch, l.Epoch)
+	}
+	return nil
+}
+
+// replaceFile writes b beside path, syncs it and renames it to path.
+func replaceFile(path string, b []byte) error {
+	tmp := path + ".new"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return ioError("file "+tmp, err)
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return ioError("file "+path, errors.Join(err, os.Remove(tmp)))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// syncDir makes renames in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return ioError("directory "+dir, err)
+	}
+	return ioError("directory "+dir, errors.Join(d.Sync(), d.Close()))
+}

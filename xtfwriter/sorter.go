@@ -1,0 +1,467 @@
+package xtfwriter
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/bits"
+	"slices"
+)
+
+// mergeFan is the most runs merged at once; more are merged in several passes.
+const mergeFan = 64
+
+// Sorter sorts rows of fixed width by their leading key bytes in bounded memory:
+// full buffers are sorted and stored as runs, and Sort merges them as a stream.
+// Rows with equal keys keep the order they were added in, so the result does not
+// depend on the memory.
+//
+// Memory: what NewSorter got, for the buffer and 32 bytes a row for its order;
+// while merging the same again at most, for reading the runs.
+type Sorter struct {
+	st    *Store
+	width int
+	key   int
+	limit int      // rows of the buffer
+	buf   [][]byte // blocks of blockRows rows, so that growing moves nothing
+	n     int      // rows in buf
+	order []ranked
+	spare []ranked
+	runs  []*Segment
+	rows  uint64
+	rise  bool // rows in buf are in order so far
+	err   error
+}
+
+// ranked is a row of the buffer and the bits of its key that tell rows apart, as
+// far as 64 of them do.
+type ranked struct {
+	key uint64
+	row uint32
+}
+
+// blockRows is the number of rows of one block of the buffer.
+const blockRows = 1 << 12
+
+// row gives row i of the buffer.
+func (s *Sorter) row(i int) []byte {
+	at := i % blockRows * s.width
+	return s.buf[i/blockRows][at : at+s.width]
+}
+
+// NewSorter sorts rows of width bytes by their first key bytes, compared as
+// bytes, holding about memory bytes of them.
+func NewSorter(st *Store, width, key int, memory int64) *Sorter {
+	rows := max(16, int(min(memory, 1<<30))/(width+32))
+	return &Sorter{st: st, width: width, key: key, limit: rows, rise: true}
+}
+
+// Add adds a copy of row. An error of the store shows in Sort.
+func (s *Sorter) Add(row []byte) {
+	if s.n >= s.limit {
+		s.spill()
+	}
+	if s.rise && s.n > 0 {
+		s.rise = bytes.Compare(s.row(s.n - 1)[:s.key], row[:s.key]) <= 0
+	}
+	if s.n/blockRows == len(s.buf) {
+		s.buf = append(s.buf, make([]byte, min(blockRows, s.limit)*s.width))
+	}
+	s.n++
+	copy(s.row(s.n-1), row)
+	s.rows++
+}
+
+// Len is the number of rows added.
+func (s *Sorter) Len() uint64 { return s.rows }
+
+// sortBuffer fills s.order with the rows in buf in their order.
+func (s *Sorter) sortBuffer() {
+	s.order = slices.Grow(s.order[:0], s.n)[:s.n]
+	for i := range s.order {
+		s.order[i] = ranked{row: uint32(i)}
+	}
+	if s.rise {
+		return
+	}
+	digits, whole := s.telling()
+	n := 0
+	for _, d := range digits {
+		n += int(d.bits)
+	}
+	for i := range s.order {
+		row := s.row(i)
+		var k uint64
+		for _, d := range digits {
+			k = k<<d.bits | uint64(row[d.at]&d.mask)
+		}
+		s.order[i].key = k
+	}
+	s.radix(n)
+	if !whole {
+		s.sortTies()
+	}
+}
+
+// digit is the low bits of one key byte in which rows differ.
+type digit struct {
+	at   int
+	bits uint8
+	mask byte
+}
+
+// telling lists the bits of the key that decide the order: those in which rows
+// differ, without bytes that differ from the first row's just as an earlier one
+// does. At most 64 bits; whole tells whether that is all.
+func (s *Sorter) telling() (list []digit, whole bool) {
+	total := 0
+	differing := s.differing()
+	for i, d := range differing {
+		if d == 0 || slices.ContainsFunc(list, func(k digit) bool { return d == differing[k.at] && s.follows(i, k.at) }) {
+			continue
+		}
+		n := bits.Len8(d)
+		if total += n; total > 64 {
+			return list, false
+		}
+		list = append(list, digit{i, uint8(n), byte(1<<n - 1)})
+	}
+	return list, true
+}
+
+// differing returns for each byte of the key the bits in which any row differs
+// from the first.
+func (s *Sorter) differing() []byte {
+	words := make([]uint64, s.key/8)
+	rest := make([]byte, s.key%8)
+	first := s.row(0)
+	for r := 1; r < s.n; r++ {
+		row := s.row(r)
+		for i := range words {
+			words[i] |= binary.LittleEndian.Uint64(row[8*i:]) ^ binary.LittleEndian.Uint64(first[8*i:])
+		}
+		for i := range rest {
+			rest[i] |= row[8*len(words)+i] ^ first[8*len(words)+i]
+		}
+	}
+	var out []byte
+	for _, w := range words {
+		out = binary.LittleEndian.AppendUint64(out, w)
+	}
+	return append(out, rest...)
+}
+
+// follows reports whether byte i of every key differs from the first key's just
+// as byte k does, so that rows with equal bytes k have equal bytes i.
+func (s *Sorter) follows(i, k int) bool {
+	x := s.row(0)[i] ^ s.row(0)[k]
+	for r := 1; r < s.n; r++ {
+		if row := s.row(r); row[i]^row[k] != x {
+			return false
+		}
+	}
+	return true
+}
+
+// radixBits is the number of key bits that one pass of radix orders.
+const radixBits = 11
+
+// radix sorts s.order by its keys of n bits, lowest first; it is stable.
+func (s *Sorter) radix(n int) {
+	s.spare = slices.Grow(s.spare[:0], len(s.order))[:len(s.order)]
+	for shift := 0; shift < n; shift += radixBits {
+		var at [1<<radixBits + 1]uint32
+		for i := range s.order {
+			at[s.order[i].key>>shift&(1<<radixBits-1)+1]++
+		}
+		for i := 1; i < len(at); i++ {
+			at[i] += at[i-1]
+		}
+		for _, r := range s.order {
+			d := r.key >> shift & (1<<radixBits - 1)
+			s.spare[at[d]] = r
+			at[d]++
+		}
+		s.order, s.spare = s.spare, s.order
+	}
+}
+
+// sortTies orders rows whose keys agree in the telling bits by their whole key.
+func (s *Sorter) sortTies() {
+	for i := 0; i < len(s.order); {
+		j := i + 1
+		for j < len(s.order) && s.order[j].key == s.order[i].key {
+			j++
+		}
+		if j-i > 1 {
+			slices.SortStableFunc(s.order[i:j], func(a, b ranked) int {
+				return bytes.Compare(s.row(int(a.row))[:s.key], s.row(int(b.row))[:s.key])
+			})
+		}
+		i = j
+	}
+}
+
+// spill stores the buffer as a run.
+func (s *Sorter) spill() {
+	if s.err == nil {
+		s.sortBuffer()
+		s.err = s.store(&bufferRows{s: s})
+	}
+	s.n, s.rise = 0, true
+}
+
+// store writes rows as a new run.
+func (s *Sorter) store(r rowStream) error {
+	seg := s.st.Scratch()
+	block := make([]byte, 0, lastChunk/s.width*s.width+s.width)
+	for {
+		row, err := r.next()
+		if err != nil {
+			return err
+		}
+		if row != nil {
+			block = append(block, row...)
+		}
+		if row == nil || len(block)+s.width > cap(block) {
+			if _, err := seg.Append(block); err != nil {
+				return err
+			}
+			block = block[:0]
+		}
+		if row == nil {
+			break
+		}
+	}
+	seg.Seal()
+	s.runs = append(s.runs, seg)
+	return nil
+}
+
+// rowStream gives rows one after another, nil at the end.
+type rowStream interface {
+	next() ([]byte, error)
+}
+
+type bufferRows struct {
+	s *Sorter
+	i int
+}
+
+func (b *bufferRows) next() ([]byte, error) {
+	if b.i == len(b.s.order) {
+		return nil, nil
+	}
+	row := b.s.row(int(b.s.order[b.i].row))
+	b.i++
+	return row, nil
+}
+
+// runRows reads a run back and verifies it.
+type runRows struct {
+	r     io.Reader
+	width int
+	buf   []byte // rows read and not yet given out
+	store []byte
+}
+
+func newRunRows(seg *Segment, width, buffer int) *runRows {
+	return &runRows{r: seg.Reader(), width: width, store: make([]byte, max(buffer/width, 16)*width)}
+}
+
+func (r *runRows) next() ([]byte, error) {
+	if len(r.buf) == 0 {
+		n, err := io.ReadFull(r.r, r.store)
+		if err == io.EOF {
+			return nil, nil
+		}
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return nil, err
+		}
+		r.buf = r.store[:n/r.width*r.width]
+	}
+	row := r.buf[:r.width]
+	r.buf = r.buf[r.width:]
+	return row, nil
+}
+
+// Rows is the sorted result: for r.Next() { r.Row() }; r.Err(); r.Close().
+type Rows struct {
+	s   *Sorter
+	src rowStream
+	row []byte
+	err error
+}
+
+// Sort ends the adding of rows and begins the merge.
+func (s *Sorter) Sort() (*Rows, error) {
+	if len(s.runs) == 0 && s.err == nil {
+		s.sortBuffer()
+		return &Rows{s: s, src: &bufferRows{s: s}}, nil
+	}
+	if s.n > 0 {
+		s.spill()
+	}
+	s.buf, s.order, s.spare = nil, nil, nil
+	for s.err == nil && len(s.runs) > mergeFan {
+		s.err = s.pass()
+	}
+	var m *merge
+	err := s.err
+	if err == nil {
+		m, err = newMerge(s, s.runs)
+	}
+	if err != nil {
+		err = fmt.Errorf("xtfwriter: sort of %d rows: %w", s.rows, err)
+		s.drop()
+		return nil, err
+	}
+	return &Rows{s: s, src: m}, nil
+}
+
+// pass merges neighbouring runs in groups, keeping their order.
+func (s *Sorter) pass() error {
+	old := s.runs
+	s.runs = nil
+	for len(old) > 0 {
+		k := min(mergeFan, len(old))
+		m, err := newMerge(s, old[:k])
+		if err == nil {
+			err = s.store(m)
+		}
+		for _, seg := range old[:k] {
+			seg.Drop()
+		}
+		old = old[k:]
+		if err != nil {
+			s.runs = append(s.runs, old...)
+			return err
+		}
+	}
+	return nil
+}
+
+// drop empties the sorter; it can be used again.
+func (s *Sorter) drop() {
+	for _, seg := range s.runs {
+		seg.Drop()
+	}
+	s.runs, s.order = nil, s.order[:0]
+	s.n, s.rows, s.rise, s.err = 0, 0, true, nil
+}
+
+// Next advances to the next row.
+func (r *Rows) Next() bool {
+	if r.err != nil || r.src == nil {
+		return false
+	}
+	r.row, r.err = r.src.next()
+	return r.err == nil && r.row != nil
+}
+
+// Row is the current row, valid until the next call of Next.
+func (r *Rows) Row() []byte { return r.row }
+
+// Err is the error that ended the merge, if any.
+func (r *Rows) Err() error { return r.err }
+
+// Close gives the runs back. The sorter is empty then and can be used again.
+func (r *Rows) Close() {
+	r.s.drop()
+	r.src, r.row = nil, nil
+}
+
+// merge is a k-way merge: the runs ordered by their current row, then by age. A
+// run whose next row is still the least costs one comparison.
+type merge struct {
+	key  int
+	runs []mergeRun
+	took bool // the first run's row was given out
+}
+
+type mergeRun struct {
+	rows *runRows
+	row  []byte
+	age  int
+}
+
+func (m *merge) before(a, b *mergeRun) bool {
+	if c := bytes.Compare(a.row[:m.key], b.row[:m.key]); c != 0 {
+		return c < 0
+	}
+	return a.age < b.age
+}
+
+func newMerge(s *Sorter, runs []*Segment) (*merge, error) {
+	m := &merge{key: s.key}
+	buffer := min(s.limit*s.width/len(runs), lastChunk)
+	for i, seg := range runs {
+		r := newRunRows(seg, s.width, buffer)
+		row, err := r.next()
+		if err != nil {
+			return nil, err
+		}
+		if row != nil {
+			m.insert(mergeRun{r, row, i}, 0)
+		}
+	}
+	return m, nil
+}
+
+// insert puts r at its place among the runs from index first on.
+func (m *merge) insert(r mergeRun, first int) {
+	lo, hi := first, len(m.runs)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if m.before(&m.runs[mid], &r) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	m.runs = slices.Insert(m.runs, lo, r)
+}
+
+func (m *merge) next() ([]byte, error) {
+	if m.took {
+		if err := m.advance(); err != nil {
+			return nil, err
+		}
+	}
+	m.took = len(m.runs) > 0
+	if !m.took {
+		return nil, nil
+	}
+	return m.runs[0].row, nil
+}
+
+// advance moves the first run to its next row and to its new place.
+func (m *merge) advance() error {
+	r := &m.runs[0]
+	row, err := r.rows.next()
+	if err != nil {
+		return err
+	}
+	if row == nil {
+		m.runs = slices.Delete(m.runs, 0, 1)
+		return nil
+	}
+	r.row = row
+	if len(m.runs) == 1 || m.before(r, &m.runs[1]) {
+		return nil
+	}
+	moved := *r
+	lo, hi := 1, len(m.runs)
+	for lo < hi {
+		mid := (lo + hi) / 2
+		if m.before(&m.runs[mid], &moved) {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	copy(m.runs, m.runs[1:lo])
+	m.runs[lo-1] = moved
+	return nil
+}

@@ -1,0 +1,422 @@
+package xtfwriter
+
+import (
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"sort"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// Unit names a piece of work: one location, or one chunk group of a long one, in
+// one stage.
+type Unit struct {
+	P     xtf.Proc
+	Group uint32
+	Stage uint32
+}
+
+// Key names a segment: an output of a unit. Kind is the caller's: a type id for
+// the pages of an array, a blob kind, anything else from KindCaller on.
+type Key struct {
+	Unit
+	Kind uint32
+}
+
+// Kinds of segments beside type ids, which are small.
+const (
+	// KindSummary is added to a type id for the page table of its array.
+	KindSummary uint32 = 1 << 16
+	// KindBlob is added to a blob kind.
+	KindBlob uint32 = 1 << 17
+	// KindRun is used for runs of sorted rows.
+	KindRun uint32 = 1 << 18
+	// KindCaller is the first kind that callers may define.
+	KindCaller uint32 = 1 << 20
+)
+
+const (
+	firstChunk  = 4 << 10
+	lastChunk   = 256 << 10
+	spareChunks = 32
+)
+
+// Store keeps the segments of one rank: in memory up to a budget, then in one
+// append-only file. It may be used by many goroutines; a segment is written by
+// one at a time.
+//
+// Memory: at most the budget plus one chunk (256 KiB) of segment data, 8 MiB of
+// chunks kept for reuse, and about 100 bytes for each segment and 48 for each
+// piece of it in the file.
+type Store struct {
+	path   string // of the spill file
+	budget int64
+
+	mu       sync.Mutex
+	segments map[Key]*Segment
+	order    []*chunk // chunks in memory, oldest first; freed ones have no memory
+	file     *os.File
+	tail     int64 // end of the file
+	memory   int64
+	peak     int64
+	live     int64    // bytes of all segments
+	dead     int      // entries of order without memory
+	spare    [][]byte // memory of dropped chunks of the largest size, spareChunks at most
+	done     map[Unit]bool
+}
+
+// chunk is a piece of a segment, in memory or in the file.
+type chunk struct {
+	pos int64  // of its first byte in the segment
+	n   int64  // bytes
+	mem []byte // nil once in the file
+	off int64  // in the file
+	seg *Segment
+}
+
+// NewStore returns a store that spills to the file at path once more than budget
+// bytes of segments are held; with budget 0 everything goes to the file at once.
+// The file is made at the first spill; its directory must exist.
+func NewStore(path string, budget int64) *Store {
+	return &Store{path: path, budget: budget, segments: map[Key]*Segment{}, done: map[Unit]bool{}}
+}
+
+// SetBudget changes the budget, before the first segment.
+func (st *Store) SetBudget(budget int64) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.budget = budget
+}
+
+// Segment is an output of a unit: bytes that are appended, sealed and then never
+// change. It is an xtf.Sink.
+type Segment struct {
+	st     *Store
+	key    Key
+	size   int64
+	crc    uint32
+	chunks []*chunk
+	sealed bool
+	gone   bool
+}
+
+// Create begins the segment of a key. An unsealed older one (of an interrupted
+// unit) is dropped; a sealed one is an error: segments are immutable.
+func (st *Store) Create(k Key) (*Segment, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if old := st.segments[k]; old != nil {
+		if old.sealed {
+			return nil, fmt.Errorf("xtfwriter: segment %v exists already", k)
+		}
+		old.drop()
+	}
+	s := &Segment{st: st, key: k}
+	st.segments[k] = s
+	return s, nil
+}
+
+// Scratch begins a segment without a name: for runs and staging that no
+// checkpoint keeps. Drop gives it back.
+func (st *Store) Scratch() *Segment { return &Segment{st: st} }
+
+// Append adds b and returns the offset of its first byte in the segment.
+func (s *Segment) Append(b []byte) (int64, error) {
+	st := s.st
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s.sealed || s.gone {
+		return 0, fmt.Errorf("xtfwriter: segment %v takes no more data", s.key)
+	}
+	at := s.size
+	s.crc = crc32.Update(s.crc, castagnoli, b)
+	s.size += int64(len(b))
+	st.live += int64(len(b))
+	if st.budget <= 0 {
+		return at, s.spill(at, b)
+	}
+	for len(b) > 0 {
+		c := s.room(len(b))
+		k := min(len(b), cap(c.mem)-len(c.mem))
+		c.mem = append(c.mem, b[:k]...)
+		c.n += int64(k)
+		b = b[k:]
+	}
+	return at, st.shrink()
+}
+
+// room returns a chunk with free memory for up to n bytes.
+func (s *Segment) room(n int) *chunk {
+	size := firstChunk
+	if k := len(s.chunks); k > 0 {
+		c := s.chunks[k-1]
+		if c.mem != nil && len(c.mem) < cap(c.mem) {
+			return c
+		}
+		size = int(min(max(2*c.n, firstChunk), lastChunk))
+	}
+	c := &chunk{pos: s.size - int64(n), mem: s.st.take(min(max(size, n), lastChunk)), seg: s}
+	s.chunks = append(s.chunks, c)
+	s.st.order = append(s.st.order, c)
+	s.st.memory += int64(cap(c.mem))
+	s.st.peak = max(s.st.peak, s.st.memory)
+	return c
+}
+
+// take returns empty memory of the given size, used before where there is some.
+func (st *Store) take(size int) []byte {
+	if n := len(st.spare); n > 0 && size == lastChunk {
+		b := st.spare[n-1]
+		st.spare = st.spare[:n-1]
+		return b
+	}
+	return make([]byte, 0, size)
+}
+
+// give keeps the memory of a chunk for later.
+func (st *Store) give(b []byte) {
+	if cap(b) == lastChunk && len(st.spare) < spareChunks {
+		st.spare = append(st.spare, b[:0])
+	}
+}
+
+// shrink spills the oldest chunks until a quarter of the budget is free.
+func (st *Store) shrink() error {
+	if st.memory <= st.budget {
+		return nil
+	}
+	i := 0
+	for ; i < len(st.order) && st.memory > st.budget/4*3; i++ {
+		c := st.order[i]
+		if c.mem == nil {
+			continue
+		}
+		if err := st.move(c); err != nil {
+			st.order = st.order[i:]
+			return err
+		}
+	}
+	st.order = append(st.order[:0:0], st.order[i:]...)
+	st.dead = 0
+	return nil
+}
+
+// compact forgets chunks that dropped segments left in the order.
+func (st *Store) compact() {
+	if st.dead < 1024 || st.dead < len(st.order)/2 {
+		return
+	}
+	kept := st.order[:0]
+	for _, c := range st.order {
+		if c.mem != nil {
+			kept = append(kept, c)
+		}
+	}
+	clear(st.order[len(kept):])
+	st.order, st.dead = kept, 0
+}
+
+// move writes a chunk to the file and frees its memory.
+func (st *Store) move(c *chunk) error {
+	off, err := st.write(c.mem)
+	if err != nil {
+		return err
+	}
+	st.memory -= int64(cap(c.mem))
+	st.give(c.mem)
+	c.mem, c.off = nil, off
+	return nil
+}
+
+// spill appends b to the file directly.
+func (s *Segment) spill(pos int64, b []byte) error {
+	off, err := s.st.write(b)
+	if err != nil {
+		return err
+	}
+	if k := len(s.chunks); k > 0 {
+		if c := s.chunks[k-1]; c.mem == nil && c.off+c.n == off {
+			c.n += int64(len(b))
+			return nil
+		}
+	}
+	s.chunks = append(s.chunks, &chunk{pos: pos, n: int64(len(b)), off: off, seg: s})
+	return nil
+}
+
+func (st *Store) write(b []byte) (int64, error) {
+	if st.file == nil {
+		f, err := os.OpenFile(st.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		if err != nil {
+			return 0, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
+		}
+		st.file = f
+	}
+	if _, err := st.file.WriteAt(b, st.tail); err != nil {
+		return 0, fmt.Errorf("xtfwriter: %w", ioError(fmt.Sprintf("segment file %s at %d", st.path, st.tail), err))
+	}
+	off := st.tail
+	st.tail += int64(len(b))
+	return off, nil
+}
+
+// Size is the number of bytes appended so far.
+func (s *Segment) Size() int64 {
+	s.st.mu.Lock()
+	defer s.st.mu.Unlock()
+	return s.size
+}
+
+// CRC is the CRC-32C of all bytes appended so far.
+func (s *Segment) CRC() uint32 {
+	s.st.mu.Lock()
+	defer s.st.mu.Unlock()
+	return s.crc
+}
+
+// Seal makes the segment immutable.
+func (s *Segment) Seal() {
+	st := s.st
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s.sealed = true
+	if k := len(s.chunks); k > 0 {
+		if c := s.chunks[k-1]; c.mem != nil && cap(c.mem)-len(c.mem) > len(c.mem)/4 {
+			st.memory -= int64(cap(c.mem))
+			c.mem = append(make([]byte, 0, len(c.mem)), c.mem...)
+			st.memory += int64(cap(c.mem))
+		}
+	}
+}
+
+// ReadAt implements io.ReaderAt. It does not verify; pages carry their own
+// checksums, and Reader verifies the whole segment.
+func (s *Segment) ReadAt(p []byte, off int64) (int, error) {
+	st := s.st
+	done := 0
+	for done < len(p) {
+		st.mu.Lock()
+		if s.gone {
+			st.mu.Unlock()
+			return done, fmt.Errorf("xtfwriter: segment %v: %w", s.key, ErrNoSegment)
+		}
+		at := off + int64(done)
+		if at < 0 || at >= s.size {
+			st.mu.Unlock()
+			return done, io.EOF
+		}
+		i := sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].pos > at }) - 1
+		c := s.chunks[i]
+		from := at - c.pos
+		k := int(min(int64(len(p)-done), c.n-from))
+		if c.mem != nil {
+			copy(p[done:], c.mem[from:from+int64(k)])
+			st.mu.Unlock()
+			done += k
+			continue
+		}
+		f, fileOff := st.file, c.off+from
+		st.mu.Unlock()
+		if n, err := f.ReadAt(p[done:done+k], fileOff); n < k {
+			return done + n, fmt.Errorf("xtfwriter: segment file %s at %d: %w", st.path, fileOff, err)
+		}
+		done += k
+	}
+	return done, nil
+}
+
+// Drop forgets the segment and frees its memory; space in the file stays used
+// until the store is removed.
+func (s *Segment) Drop() {
+	s.st.mu.Lock()
+	defer s.st.mu.Unlock()
+	if s.st.segments[s.key] == s {
+		delete(s.st.segments, s.key)
+	}
+	s.drop()
+}
+
+func (s *Segment) drop() {
+	if s.gone {
+		return
+	}
+	for _, c := range s.chunks {
+		if c.mem != nil {
+			s.st.memory -= int64(cap(c.mem))
+			s.st.give(c.mem)
+			c.mem = nil
+			s.st.dead++
+		}
+	}
+	s.st.compact()
+	s.st.live -= s.size
+	s.gone, s.chunks = true, nil
+}
+
+// Segment returns the sealed segment of a key.
+func (st *Store) Segment(k Key) (*Segment, error) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s := st.segments[k]
+	if s == nil || !s.sealed {
+		return nil, fmt.Errorf("xtfwriter: segment of proc %d group %d stage %d kind %#x: %w", k.P, k.Group, k.Stage, k.Kind, ErrNoSegment)
+	}
+	return s, nil
+}
+
+// Usage says what a store holds, in bytes.
+type Usage struct {
+	Memory  int64 // held in memory now
+	Peak    int64 // most memory held
+	Spilled int64 // written to the file
+	Live    int64 // of all segments not dropped
+}
+
+// Usage returns the counters.
+func (st *Store) Usage() Usage {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return Usage{st.memory, st.peak, st.tail, st.live}
+}
+
+// Finish marks a unit as done: from now on its sealed segments belong to
+// checkpoints.
+func (st *Store) Finish(u Unit) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.done[u] = true
+}
+
+// Finished says whether a unit is done.
+func (st *Store) Finished(u Unit) bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	return st.done[u]
+}
+
+// Close closes the spill file and, with remove, deletes it.
+func (st *Store) Close(remove bool) error {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.file == nil {
+		return nil
+	}
+	err := st.file.Close()
+	if remove {
+		if rerr := os.Remove(st.path); err == nil {
+			err = rerr
+		}
+	}
+	st.file = nil
+	if err != nil {
+		return fmt.Errorf("xtfwriter: %w", err)
+	}
+	return nil
+}
+
+func updateCRC(crc uint32, b []byte) uint32 { return crc32.Update(crc, castagnoli, b) }

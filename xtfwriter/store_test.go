@@ -1,0 +1,251 @@
+package xtfwriter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestStore makes random appends, reads and drops, beside plain byte slices.
+func TestStore(t *testing.T) {
+	for _, budget := range []int64{0, 1, 1 << 14, 1 << 20, 1 << 40} {
+		t.Run(fmt.Sprint(budget), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(uint64(budget), 3))
+			st := NewStore(filepath.Join(t.TempDir(), "seg.1.0"), budget)
+			segs, want := make([]*Segment, 12), make([][]byte, 12)
+			junk := make([]byte, 1<<20)
+			for i := range junk {
+				junk[i] = byte(r.Uint32())
+			}
+			steps := 3000
+			if testing.Short() {
+				steps = 600
+			}
+			for step := range steps {
+				i := r.IntN(len(segs))
+				switch {
+				case segs[i] == nil:
+					var err error
+					if segs[i], err = st.Create(Key{Unit{P: xtf.Proc(i)}, uint32(step)}); err != nil {
+						t.Fatal(err)
+					}
+					want[i] = nil
+				case r.IntN(100) == 0:
+					segs[i].Drop()
+					if _, err := segs[i].ReadAt(make([]byte, 1), 0); err == nil {
+						t.Fatal("dropped segment can be read")
+					}
+					segs[i] = nil
+				case r.IntN(3) == 0:
+					checkSegment(t, r, segs[i], want[i])
+				default:
+					n := 1 << r.IntN(17)
+					b := junk[r.IntN(len(junk)-n):][:n]
+					off, err := segs[i].Append(b)
+					if err != nil || off != int64(len(want[i])) {
+						t.Fatalf("Append at %d: %d %v", len(want[i]), off, err)
+					}
+					want[i] = append(want[i], b...)
+				}
+				if u := st.Usage(); u.Memory > max(budget, 0)+lastChunk || (budget == 1<<40 && u.Spilled > 0) {
+					t.Fatalf("usage %+v with budget %d", u, budget)
+				}
+			}
+			checkClosed(t, st, segs, want)
+		})
+	}
+}
+
+// checkSegment reads a random part and the whole.
+func checkSegment(t *testing.T, r *rand.Rand, s *Segment, want []byte) {
+	t.Helper()
+	if s.Size() != int64(len(want)) || s.CRC() != crc32.Checksum(want, castagnoli) {
+		t.Fatalf("size %d, want %d", s.Size(), len(want))
+	}
+	off := r.IntN(len(want) + 1)
+	b := make([]byte, r.IntN(len(want)-off+1))
+	if n, err := s.ReadAt(b, int64(off)); n != len(b) || err != nil || !bytes.Equal(b, want[off:off+len(b)]) {
+		t.Fatalf("ReadAt(%d, %d): %d %v", len(b), off, n, err)
+	}
+	if n, err := s.ReadAt(make([]byte, len(want)+1), 0); n != len(want) || err != io.EOF {
+		t.Fatalf("read behind the end: %d %v", n, err)
+	}
+}
+
+func checkClosed(t *testing.T, st *Store, segs []*Segment, want [][]byte) {
+	t.Helper()
+	var live int64
+	for i, s := range segs {
+		if s == nil {
+			continue
+		}
+		s.Seal()
+		if _, err := s.Append([]byte("x")); err == nil {
+			t.Fatal("sealed segment grows")
+		}
+		if _, err := st.Create(s.key); err == nil {
+			t.Fatal("sealed segment can be created again")
+		}
+		got, err := st.Get(s.key)
+		if err != nil || !bytes.Equal(got, want[i]) {
+			t.Fatalf("Get: %v", err)
+		}
+		live += int64(len(want[i]))
+	}
+	if u := st.Usage(); u.Live != live {
+		t.Fatalf("live %d, want %d", u.Live, live)
+	}
+	if err := st.Close(true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(st.path); !errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%s stays: %v", st.path, err)
+	}
+}
+
+func TestStoreFileDamaged(t *testing.T) {
+	st := NewStore(filepath.Join(t.TempDir(), "seg.1.0"), 0)
+	k := Key{Unit{P: 3, Stage: 2}, 7}
+	if err := st.Put(k, bytes.Repeat([]byte("abc"), 1000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := flip(st.path, 1234); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Get(k); !errors.Is(err, xtf.ErrCorrupt) {
+		t.Fatalf("Get: %v", err)
+	}
+}
+
+func TestStoreErrors(t *testing.T) {
+	st := NewStore(filepath.Join(t.TempDir(), "none", "seg.1.0"), 0)
+	if err := st.Put(Key{}, []byte("x")); !errors.Is(err, ErrUnwritable) {
+		t.Errorf("missing directory: %v", err)
+	}
+	if _, err := st.Segment(Key{Kind: 5}); !errors.Is(err, ErrNoSegment) {
+		t.Errorf("missing segment: %v", err)
+	}
+	full, err := os.OpenFile("/dev/full", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip("no /dev/full here")
+	}
+	st = NewStore("/dev/full", 1<<14)
+	st.file = full
+	s := st.Scratch()
+	for i := 0; err == nil && i < 100; i++ {
+		_, err = s.Append(make([]byte, 1<<12))
+	}
+	if !errors.Is(err, ErrNoSpace) {
+		t.Errorf("full disk: %v", err)
+	}
+}
+
+func TestStoreConcurrent(t *testing.T) {
+	st := NewStore(filepath.Join(t.TempDir(), "seg.1.0"), 1<<16)
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for i := range 50 {
+				k := Key{Unit{P: xtf.Proc(g), Group: uint32(i)}, 1}
+				b := bytes.Repeat([]byte{byte(g*50 + i)}, 1+g*i*37)
+				if err := st.Put(k, b); err != nil {
+					t.Error(err)
+				}
+				if got, err := st.Get(k); err != nil || !bytes.Equal(got, b) {
+					t.Errorf("Get %v: %v", k, err)
+				}
+				st.Finish(k.Unit)
+			}
+		})
+	}
+	wg.Wait()
+	if err := st.Close(true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A list of finished units holds exactly their sealed segments, and finds them in
+// the file.
+func TestList(t *testing.T) {
+	dir := t.TempDir()
+	st := NewStore(filepath.Join(dir, "seg.2.0"), 1<<15)
+	r := rand.New(rand.NewPCG(2, 2))
+	want := map[Key][]byte{}
+	for p := range xtf.Proc(20) {
+		for kind := range uint32(3) {
+			k := Key{Unit{P: p, Stage: 1}, kind}
+			b := bytes.Repeat([]byte{byte(p), byte(kind)}, r.IntN(5000))
+			if err := st.Put(k, b); err != nil {
+				t.Fatal(err)
+			}
+			if p%2 == 0 {
+				st.Finish(k.Unit)
+				want[k] = b
+			}
+		}
+	}
+	path := filepath.Join(dir, "list.2.0")
+	if err := st.WriteList(path, "abcd", 2, 0); err != nil {
+		t.Fatal(err)
+	}
+	l, err := ReadList(path)
+	if err != nil || l.Identity != "abcd" || l.Epoch != 2 || len(l.Units) != 10 {
+		t.Fatalf("ReadList: %+v %v", l, err)
+	}
+	file := mustRead(t, st.path)
+	got := map[Key][]byte{}
+	for _, p := range l.Pieces {
+		got[p.Key] = append(got[p.Key], file[p.Offset:p.Offset+p.Length]...)
+	}
+	for k, b := range want {
+		if !bytes.Equal(got[k], b) {
+			t.Errorf("%v: %d bytes, want %d", k, len(got[k]), len(b))
+		}
+	}
+	for k := range got {
+		if want[k] == nil {
+			t.Errorf("%v is listed and not finished", k)
+		}
+	}
+	b := l.Encode()
+	for i := range b {
+		if _, err := ParseList(b[:i]); !errors.Is(err, xtf.ErrCorrupt) && i != len(b)-1 {
+			t.Fatalf("cut at %d of %d: %v", i, len(b), err)
+		}
+	}
+	again, err := ParseList(b)
+	if d := cmp.Diff(l, again); d != "" || err != nil {
+		t.Errorf("%v %s", err, d)
+	}
+}
+
+func FuzzParseList(f *testing.F) {
+	l := List{Identity: "ab", Epoch: 3, Units: []Unit{{1, 2, 3}}, Pieces: []Piece{{Key{Unit{1, 2, 3}, 4}, 5, 6, 7}}}
+	f.Add(l.Encode())
+	f.Fuzz(func(t *testing.T, b []byte) {
+		body := append(bytes.Clone(b), fmt.Sprintf("end %08x\n", crc32.Checksum(b, castagnoli))...)
+		for _, in := range [][]byte{b, body} {
+			l, err := ParseList(in)
+			if err != nil {
+				if !errors.Is(err, xtf.ErrCorrupt) {
+					t.Fatal(err)
+				}
+				continue
+			}
+			if _, err := ParseList(l.Encode()); err != nil {
+				t.Fatalf("what was read cannot be read again: %v", err)
+			}
+		}
+	})
+}
