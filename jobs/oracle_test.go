@@ -97,7 +97,7 @@ func TestRealAgainstReference(t *testing.T) {
 			if filepath.Base(path) == "all.otf2" {
 				t.Skip("its calling contexts are calls here, and no calls to the reference")
 			}
-			if testing.Short() && src.Definitions().NumLocations() > 8 {
+			if testing.Short() && src.Definitions().NumLocations() > 4 {
 				t.Skip("a large one, left out with -short")
 			}
 			checkAgainstReference(t, src)

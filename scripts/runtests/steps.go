@@ -89,8 +89,8 @@ func (c cmdline) String() string {
 
 // stepLimit ends a command that hangs; go test ends its own tests before.
 const (
-	stepLimit = 10 * time.Minute
-	testLimit = 3 * time.Minute
+	stepLimit = 12 * time.Minute
+	testLimit = 8 * time.Minute
 )
 
 func (c cmdline) start(ctx context.Context) *exec.Cmd {
