@@ -79,8 +79,9 @@
 // # Memory and concurrency
 //
 // An [Encoder] holds 48 KiB, a [Writer] up to 8 KiB of pending values plus what
-// it has written, a [Cursor] up to 8 KiB. All belong to one goroutine; a [Column]
-// is read-only. Nothing is allocated per block once buffers have grown.
+// it has written, a [Cursor] and a [Sums] up to 8 KiB, a Sums 16 bytes per block
+// besides. All belong to one goroutine; a [Column] is read-only. Nothing is
+// allocated per block once buffers have grown.
 //
 //	var w column.Writer
 //	w.Init(&enc)
@@ -89,6 +90,6 @@
 //	}
 //	data := w.AppendTo(nil)
 //
-//	c, rest, err := column.Parse(data)
+//	c, err := column.Parse(data)
 //	n, err := c.Decode(0, buf[:])
 package column

@@ -1,0 +1,103 @@
+package column
+
+import "fmt"
+
+// Cursor reads a column in either direction from any position. Use Init. It
+// keeps one decoded block, 8 KiB at most; Next and Prev decode a block when they
+// leave that one, Seek decodes nothing.
+type Cursor struct {
+	buf   []uint64 // the decoded block, or nothing
+	start uint64   // number of its first value; the position if there is none
+	at    int      // position in buf
+	col   *Column
+	err   error
+}
+
+// Init starts at the first value of col and keeps k's memory.
+func (k *Cursor) Init(col *Column) {
+	*k = Cursor{buf: k.buf[:0], col: col}
+}
+
+// Pos returns the number of values before the cursor.
+func (k *Cursor) Pos() uint64 { return k.start + uint64(k.at) }
+
+// Seek moves to before value i, or behind the last one for i = Len. Another i is
+// an error, see Err.
+func (k *Cursor) Seek(i uint64) {
+	switch {
+	case k.err != nil:
+	case i > k.col.Len():
+		k.err = fmt.Errorf("column: position %d of %d: %w", i, k.col.Len(), ErrCorrupt)
+	case i >= k.start && i-k.start <= uint64(len(k.buf)):
+		k.at = int(i - k.start)
+	default:
+		k.buf, k.start, k.at = k.buf[:0], i, 0
+	}
+}
+
+// Next returns the next value; 0 behind the end and after an error, see Err.
+func (k *Cursor) Next() uint64 {
+	if k.at == len(k.buf) && !k.forward() {
+		return 0
+	}
+	v := k.buf[k.at]
+	k.at++
+	return v
+}
+
+// Prev moves back by one and returns the value there, so that a Next would
+// return it again; 0 before the first value and after an error, see Err.
+func (k *Cursor) Prev() uint64 {
+	if k.at == 0 && !k.backward() {
+		return 0
+	}
+	k.at--
+	return k.buf[k.at]
+}
+
+// Err returns the error of the first block that could not be decoded, or that
+// the cursor was to leave the column.
+func (k *Cursor) Err() error { return k.err }
+
+// Done reports whether the cursor is behind the last value.
+func (k *Cursor) Done() bool { return k.Pos() == k.col.Len() }
+
+func (k *Cursor) forward() bool {
+	if pos := k.Pos(); pos < k.col.Len() {
+		return k.load(pos, pos/BlockSize)
+	}
+	return k.outside("behind")
+}
+
+func (k *Cursor) backward() bool {
+	if pos := k.Pos(); pos > 0 {
+		return k.load(pos, (pos-1)/BlockSize)
+	}
+	return k.outside("before")
+}
+
+func (k *Cursor) outside(where string) bool {
+	if k.err == nil {
+		k.err = fmt.Errorf("column: read %s its %d values: %w", where, k.col.Len(), ErrCorrupt)
+	}
+	return false
+}
+
+// load decodes a block, in which or behind which pos is.
+func (k *Cursor) load(pos, block uint64) bool {
+	if k.err != nil {
+		return false
+	}
+	if n := int(min(k.col.Len(), BlockSize)); cap(k.buf) < n {
+		k.buf = make([]uint64, n)
+	}
+	n, err := k.col.Decode(int(block), k.buf[:cap(k.buf)])
+	if err != nil {
+		k.err = err
+		k.buf, k.start, k.at = k.buf[:0], pos, 0
+		return false
+	}
+	k.buf, k.start = k.buf[:n], block*BlockSize
+	k.at = int(pos - k.start)
+	return true
+}

@@ -1,0 +1,149 @@
+package column
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// open encodes v and opens the column.
+func open(t testing.TB, e *Encoder, v []uint64) Column {
+	t.Helper()
+	c, err := Parse(e.Append(nil, v))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestCursorMoves compares random moves with an index into the values.
+func TestCursorMoves(t *testing.T) {
+	var e Encoder
+	var k Cursor
+	r := rand.New(rand.NewPCG(21, 22))
+	for _, n := range []int{0, 1, 2, 63, 64, 1023, 1024, 1025, 2048, 5000} {
+		v := make([]uint64, n)
+		for i := range v {
+			v[i] = r.Uint64() >> r.IntN(64)
+		}
+		c := open(t, &e, v)
+		k.Init(&c)
+		at := 0
+		for range 200 {
+			if k.Pos() != uint64(at) || k.Done() != (at == n) {
+				t.Fatalf("%d values: position %d, want %d; done %v", n, k.Pos(), at, k.Done())
+			}
+			switch r.IntN(3) {
+			case 0:
+				at = r.IntN(n + 1)
+				k.Seek(uint64(at))
+			case 1:
+				for range min(n-at, r.IntN(1500)) {
+					if got := k.Next(); got != v[at] {
+						t.Fatalf("%d values: next %d is %d, want %d", n, at, got, v[at])
+					}
+					at++
+				}
+			case 2:
+				for range min(at, r.IntN(1500)) {
+					at--
+					if got := k.Prev(); got != v[at] {
+						t.Fatalf("%d values: previous %d is %d, want %d", n, at, got, v[at])
+					}
+				}
+			}
+		}
+		if k.Err() != nil {
+			t.Fatal(k.Err())
+		}
+	}
+}
+
+func TestCursorLeavesColumn(t *testing.T) {
+	var e Encoder
+	c := open(t, &e, make([]uint64, 3000))
+	for name, leave := range map[string]func(k *Cursor){
+		"behind": func(k *Cursor) { k.Seek(3000); k.Next() },
+		"before": func(k *Cursor) { k.Seek(0); k.Prev() },
+		"seek":   func(k *Cursor) { k.Seek(3001) },
+		"far":    func(k *Cursor) { k.Seek(math.MaxUint64) },
+	} {
+		var k Cursor
+		k.Init(&c)
+		leave(&k)
+		if !errors.Is(k.Err(), ErrCorrupt) {
+			t.Errorf("%s: %v", name, k.Err())
+		}
+		if k.Seek(5); k.Next() != 0 || k.Prev() != 0 || !errors.Is(k.Err(), ErrCorrupt) {
+			t.Errorf("%s: the error does not last", name)
+		}
+	}
+}
+
+// TestSums compares with adding up, for sums within and above 64 bits.
+func TestSums(t *testing.T) {
+	var e Encoder
+	var s Sums
+	r := rand.New(rand.NewPCG(23, 24))
+	for _, n := range []int{0, 1, 2, 63, 64, 1023, 1024, 1025, 2048, 5000} {
+		for _, shift := range []int{0, 1, 9, 54, 60} {
+			v, want := make([]uint64, n), make([][2]uint64, n+1)
+			for i := range v {
+				v[i] = r.Uint64() >> shift
+				lo, carry := bits.Add64(want[i][1], v[i], 0)
+				want[i+1] = [2]uint64{want[i][0] + carry, lo}
+			}
+			c := open(t, &e, v)
+			s.Init(&c)
+			for range 100 {
+				i := r.IntN(n + 1)
+				if hi, lo := s.Before(uint64(i)); hi != want[i][0] || lo != want[i][1] || s.Err() != nil {
+					t.Fatalf("%d values: the first %d give %d:%d, want %d (%v)", n, i, hi, lo, want[i], s.Err())
+				}
+			}
+			if s.Before(uint64(n) + 1); !errors.Is(s.Err(), ErrCorrupt) {
+				t.Fatalf("behind the end: %v", s.Err())
+			}
+		}
+	}
+}
+
+// TestSumsOfFalseHead checks that a head that lies is found when its block is
+// decoded.
+func TestSumsOfFalseHead(t *testing.T) {
+	var e Encoder
+	c := open(t, &e, make([]uint64, 3000))
+	c.heads = slices.Clone(c.heads)
+	c.heads[1].SumLo = 7
+	var s Sums
+	s.Init(&c)
+	if s.Before(500); s.Err() != nil {
+		t.Fatal(s.Err())
+	}
+	if s.Before(1500); !errors.Is(s.Err(), ErrCorrupt) {
+		t.Fatalf("got %v", s.Err())
+	}
+}
+
+func TestReadersAllocateNothing(t *testing.T) {
+	var e Encoder
+	c := open(t, &e, gapColumn(5000))
+	var k Cursor
+	var s Sums
+	all := func() {
+		k.Init(&c)
+		s.Init(&c)
+		for i := uint64(250); i <= 5000; i += 250 {
+			k.Seek(i)
+			k.Prev()
+			s.Before(i)
+		}
+	}
+	all()
+	if n := testing.AllocsPerRun(10, all); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
