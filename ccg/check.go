@@ -115,8 +115,18 @@ func (l *Location) check() error {
 	x := l.Expand()
 	var b trace.Batch
 	n := uint64(0)
+	marks := l.markCursor()
+	mark := l.first
 	for {
 		err := x.Next(&b)
+		for i := (markEvery - n%markEvery) % markEvery; i < uint64(len(b.Events)); i += markEvery {
+			if n+i == 0 {
+				continue
+			}
+			if mark += trace.Time(marks.Next()); mark != b.Events[i].Time {
+				return fmt.Errorf("call graph: location %d, event %d: mark %d, time %d: %w", l.p, n+i, mark, b.Events[i].Time, ErrCorrupt)
+			}
+		}
 		n += uint64(len(b.Events))
 		if err == io.EOF {
 			break

@@ -144,6 +144,11 @@ func (d *Distributor) walk(v *view, l *Local) error {
 	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
 	var w walker
 	w.init(v)
+	var marks *column.Writer
+	if v.marks >= 0 {
+		marks = &d.writers[v.marks]
+	}
+	since, left := uint64(0), markEvery+1 // ticks since the last mark, events up to the next
 	for !in.bad {
 		st, id, slot := w.next()
 		switch st {
@@ -155,7 +160,13 @@ func (d *Distributor) walk(v *view, l *Local) error {
 		case stepCut:
 			continue
 		}
-		d.writers[v.column[slot]].Add(in.varint(&in.gaps))
+		gap := in.varint(&in.gaps)
+		d.writers[v.column[slot]].Add(gap)
+		since += gap
+		if left--; left == 0 {
+			marks.Add(since)
+			since, left = 0, markEvery
+		}
 		if st == stepClose && v.extra[id]&extraLeave != 0 || st != stepClose && v.extra[id]&extraFirst != 0 {
 			d.extra(v, id, st, &in)
 		}

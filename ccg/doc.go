@@ -79,7 +79,8 @@
 //
 // The columns follow from the structure: first the slots with at least 64
 // instances by (node id, slot), then shared columns for the others, by key, then
-// the bytes of unknown records. Nothing but their lengths is stored.
+// the bytes of unknown records, then marks: the ticks from event 1 024 (k-1) to
+// event 1 024 k. Nothing but their lengths is stored.
 //
 // # Memory
 //

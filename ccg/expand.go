@@ -96,7 +96,7 @@ func (x *Expander) columnError() error {
 // finish checks that nothing is left.
 func (x *Expander) finish() error {
 	for i := range x.cursors {
-		if !x.cursors[i].Done() {
+		if i != x.loc.view.marks && !x.cursors[i].Done() {
 			return fmt.Errorf("call graph: location %d, column %d: values left over: %w", x.loc.p, i, ErrCorrupt)
 		}
 	}

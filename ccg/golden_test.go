@@ -46,7 +46,7 @@ func TestGolden(t *testing.T) {
 		fmt.Fprintf(&text, "location %d\n%x\n", p, blob)
 	}
 	fmt.Fprintf(&text, "nodes\n%s", table(&s.graph))
-	path := filepath.Join("testdata", "golden-v1.txt")
+	path := filepath.Join("testdata", "golden-v2.txt")
 	if *update {
 		if err := os.MkdirAll("testdata", 0o755); err != nil {
 			t.Fatal(err)

@@ -126,6 +126,15 @@ func (s *Shared) cut(root uint32, size int) (*view, error) {
 	return newView(g, s.defs, uint32(len(ids)), order, slices.Insert(ids, 0, 0), limit)
 }
 
+// markCursor reads the marks; it must not be asked for more than there are.
+func (l *Location) markCursor() *column.Cursor {
+	k := &column.Cursor{}
+	if l.view.marks >= 0 {
+		k.Init(&l.cols[l.view.marks])
+	}
+	return k
+}
+
 // P returns the location.
 func (l *Location) P() trace.P { return l.p }
 

@@ -11,7 +11,7 @@ import (
 const (
 	sharedMagic   = "CCGs"
 	localMagic    = "CCGl"
-	formatVersion = 1
+	formatVersion = 2
 	modeLossless  = 0
 )
 

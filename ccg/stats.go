@@ -73,8 +73,10 @@ func (m *Summary) Add(l *Location) {
 			s.RawBytes += v.mult[id] * (nodeBytes + childBytes)
 		}
 	}
-	for _, c := range v.cols {
-		s.RawBytes += c.count * valueBytes
+	for i, c := range v.cols {
+		if i != v.marks {
+			s.RawBytes += c.count * valueBytes
+		}
 	}
 }
 

@@ -27,7 +27,13 @@ type view struct {
 	column []int32  // by slot: column, -1 if it has no values
 	cols   []columnInfo
 	bytes  int // the column of payload words, -1 if there are none
+	marks  int // the column of marks, -1 if there are none
 	events uint64
+
+	// of a lossy graph only, nil and -1 otherwise
+	class   []int32       // by slot: column of the class rows of the child there, -1 if there is none
+	tables  []*classTable // by node: its classes, nil in column mode
+	rootRow int           // row of the root, -1 in column mode
 }
 
 // columnInfo is what is known of a column before it is read.
@@ -74,7 +80,7 @@ func (v *view) item(id uint32) uint64 {
 // Every slot has a value, so a blob of few bytes cannot have many: limit bounds
 // the slots before memory is taken for them.
 func newView(g graph, defs *trace.Definitions, root uint32, order, ids []uint32, limit uint64) (*view, error) {
-	v := &view{graph: g, defs: defs, root: root, order: order, ids: ids, bytes: -1}
+	v := &view{graph: g, defs: defs, root: root, order: order, ids: ids, bytes: -1, marks: -1, rootRow: -1}
 	if err := v.multiply(); err != nil {
 		return nil, err
 	}
@@ -183,6 +189,10 @@ func (v *view) layout(limit uint64) error {
 	if payload > 0 {
 		v.bytes = len(v.cols)
 		v.cols = append(v.cols, columnInfo{count: payload})
+	}
+	if n := v.markCount(); n > 0 {
+		v.marks = len(v.cols)
+		v.cols = append(v.cols, columnInfo{count: n})
 	}
 	return nil
 }
