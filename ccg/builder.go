@@ -198,12 +198,14 @@ func appendVarint(dst []byte, v uint64) []byte {
 	return append(dst, byte(v))
 }
 
+// open begins a call; its fields are set one by one, see push.
 func (b *Builder) open(ref, region uint32, k trace.Kind, flags uint8) {
 	n := int32(len(b.list.entries))
-	b.frames = append(b.frames, frame{
-		ref: ref, region: region, kind: k, flags: flags, first: n, base: n,
-		carried: int32(len(b.carried)), words: int32(len(b.enters)), event: b.events,
-	})
+	b.frames = growOne(b.frames)
+	f := &b.frames[len(b.frames)-1]
+	f.ref, f.region, f.kind, f.flags, f.list = ref, region, k, flags, 0
+	f.first, f.base, f.levels = n, n, 0
+	f.carried, f.words, f.event = int32(len(b.carried)), int32(len(b.enters)), b.events
 }
 
 // enter opens a call that has more than a region.

@@ -35,23 +35,37 @@ func (s *entryStack) memory() uint64 {
 	return 24*uint64(cap(s.entries)) + 4*uint64(cap(s.last)) + 8*uint64(cap(s.bodies)) + 16*uint64(len(s.bodyOf))
 }
 
-// push adds an entry on top of a frame that begins at base.
-func (s *entryStack) push(base int32, e entry) {
-	n := int32(len(s.entries))
-	e.loop = -1
-	if n > base {
+// push adds an entry of a node on top of a frame that begins at base, and
+// returns it. Its fields are set one by one: a composite would be built
+// elsewhere and copied in wider words than it was written.
+func (s *entryStack) push(base int32, id, count uint32) *entry {
+	n := len(s.entries)
+	s.entries = growOne(s.entries)
+	loop := int32(-1)
+	if n > int(base) {
 		if t := &s.entries[n-1]; t.size != 0 {
-			e.loop = n - 1
+			loop = int32(n - 1)
 		} else {
-			e.loop = t.loop
+			loop = t.loop
 		}
 	}
-	for int64(len(s.last)) <= int64(e.id) {
+	for len(s.last) <= int(id) {
 		s.last = append(s.last, 0)
 	}
-	e.link = s.last[e.id]
-	s.last[e.id] = n + 1
-	s.entries = append(s.entries, e)
+	last := &s.last[id]
+	e := &s.entries[n]
+	e.id, e.count, e.link, e.loop, e.body, e.size = id, count, *last, loop, 0, 0
+	*last = int32(n + 1)
+	return e
+}
+
+// growOne lengthens a stack by an element with old contents.
+func growOne[T any](stack []T) []T {
+	if n := len(stack); n < cap(stack) {
+		return stack[:n+1]
+	}
+	var zero T
+	return append(stack, zero)
 }
 
 // pop removes the n newest entries.
@@ -71,7 +85,7 @@ func (b *Builder) appendNode(id uint32) error {
 	if n := len(s.entries); n > int(f.base) && s.entries[n-1].id == id && s.entries[n-1].count < math.MaxUint32 {
 		s.entries[n-1].count++
 	} else {
-		s.push(f.base, entry{id: id, count: 1})
+		s.push(f.base, id, 1)
 	}
 	if s.fold > 0 {
 		if err := b.settle(f); err != nil {
@@ -162,7 +176,8 @@ func (b *Builder) foldLoop(f *frame, d int) error {
 	if n := len(s.entries); n > int(f.base) && s.entries[n-1].id == id && s.entries[n-1].count <= math.MaxUint32-2 {
 		s.entries[n-1].count += 2
 	} else {
-		s.push(f.base, entry{id: id, count: 2, body: at, size: uint32(d)})
+		loop := s.push(f.base, id, 2)
+		loop.body, loop.size = at, uint32(d)
 	}
 	return nil
 }
