@@ -85,6 +85,7 @@ type Builder struct {
 	lists  []uint32 // by region: 1 + tuple of its Groups and Repeats
 	leaves []uint32 // by tuple: the node without children
 	single [singleSlots]singleCall
+	recent recentRecords
 	err    error
 }
 
@@ -117,7 +118,8 @@ func (b *Builder) Reset(p trace.P) {
 	b.first, b.last, b.events = 0, 0, 0
 	b.diags = trace.Diagnostics{}
 	b.calls, b.lists, b.leaves = b.calls[:0], b.lists[:0], b.leaves[:0]
-	b.single = [singleSlots]singleCall{}
+	clear(b.single[:])
+	clear(b.recent[:])
 	b.frames = append(b.frames[:0], frame{ref: trace.Undefined, region: trace.Undefined})
 }
 
@@ -135,26 +137,47 @@ func (b *Builder) Add(batch *trace.Batch) error {
 	if b.err != nil {
 		return b.err
 	}
+	if err := b.addGaps(batch.Events); err != nil {
+		return b.stop(err)
+	}
 	for i := range batch.Events {
-		e := &batch.Events[i]
-		if err := b.add(batch, e); err != nil {
-			b.err = fmt.Errorf("call graph: location %d, event %d: %w", b.p, b.events, err)
-			return b.err
+		if err := b.add(batch, &batch.Events[i]); err != nil {
+			return b.stop(err)
 		}
 		b.events++
 	}
 	return nil
 }
 
-func (b *Builder) add(batch *trace.Batch, e *trace.Event) error {
-	if e.Time < b.last {
-		return fmt.Errorf("%d after %d: %w", e.Time, b.last, ErrTime)
+// stop keeps the first error.
+func (b *Builder) stop(err error) error {
+	b.err = fmt.Errorf("call graph: location %d, event %d: %w", b.p, b.events, err)
+	return b.err
+}
+
+// addGaps appends the gaps of a batch.
+func (b *Builder) addGaps(events []trace.Event) error {
+	if len(events) == 0 {
+		return nil
 	}
 	if b.events == 0 {
-		b.first, b.last = e.Time, e.Time
+		b.first, b.last = events[0].Time, events[0].Time
 	}
-	b.gaps = appendVarint(b.gaps, uint64(e.Time-b.last))
-	b.last = e.Time
+	gaps, last := b.gaps, b.last
+	for i := range events {
+		t := events[i].Time
+		if t < last {
+			b.events += uint64(i)
+			return fmt.Errorf("%d after %d: %w", t, last, ErrTime)
+		}
+		gaps = appendVarint(gaps, uint64(t-last))
+		last = t
+	}
+	b.gaps, b.last = gaps, last
+	return nil
+}
+
+func (b *Builder) add(batch *trace.Batch, e *trace.Event) error {
 	switch e.Kind {
 	case trace.Enter:
 		if e.Len == 0 && e.Flags == 0 {
@@ -298,7 +321,11 @@ func (b *Builder) close(top *frame, tuple uint32) error {
 	switch n := len(b.list.entries) - int(top.first); {
 	case n == 0 && int(top.carried) == len(b.carried): // no children
 		b.frames = b.frames[:len(b.frames)-1]
-		return b.appendLeaf(kindCall, tuple)
+		id, err := b.leaf(kindCall, tuple)
+		if err != nil {
+			return err
+		}
+		return b.appendNode(id)
 	case n == 1 && top.levels == 0 && b.list.entries[top.first].count == 1:
 		return b.closeSingle(tuple, b.list.entries[top.first].id)
 	}
@@ -331,22 +358,20 @@ func (b *Builder) closeSingle(tuple, child uint32) error {
 	return b.appendNode(id)
 }
 
-// appendLeaf appends a node without children to the top frame.
-func (b *Builder) appendLeaf(k kind, tuple uint32) error {
-	if int64(tuple) < int64(len(b.leaves)) {
-		if id := b.leaves[tuple]; id != 0 {
-			return b.appendNode(id)
-		}
+// leaf returns the node of a tuple without children.
+func (b *Builder) leaf(k kind, tuple uint32) (uint32, error) {
+	if int64(tuple) < int64(len(b.leaves)) && b.leaves[tuple] != 0 {
+		return b.leaves[tuple], nil
 	}
 	id, err := b.store.intern(uint32(k)<<kindShift|tuple, nil)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for int64(len(b.leaves)) <= int64(tuple) {
 		b.leaves = append(b.leaves, 0)
 	}
 	b.leaves[tuple] = id
-	return b.appendNode(id)
+	return id, nil
 }
 
 // listTuple returns the tuple of Groups and Repeats in a frame.
@@ -376,7 +401,7 @@ func (b *Builder) Finish() (*Local, error) {
 	}
 	for len(b.frames) > 1 {
 		top := &b.frames[len(b.frames)-1]
-		b.problem(trace.DiagOpenCall, top.event, "never left: call of region", top.region)
+		b.problem(trace.DiagOpenCall, b.last, top.event, "never left: call of region", top.region)
 		b.beginCall(top, 0, wordCut)
 		if err := b.closeWords(top); err != nil {
 			return nil, b.fail(err)

@@ -14,16 +14,23 @@ const (
 
 // postings are the latest ids posted in one family (MPI requests, RMA, I/O).
 type postings struct {
-	ring []uint64 // id of posting n, at n % ringSize
-	prev []uint64 // 1 + number of the posting before with the same hash, 0 if none
-	head []uint64 // by hash: 1 + number of the newest posting
-	n    uint64   // postings so far
-	last uint64   // the id posted last
+	*latest        // nil before the first posting
+	n       uint64 // postings so far
+	last    uint64 // the id posted last
+}
+
+// latest are the postings remembered.
+type latest struct {
+	ring [ringSize]uint64 // id of posting n, at n % ringSize
+	prev [ringSize]uint64 // 1 + number of the posting before with the same hash, 0 if none
+	head [ringSize]uint64 // by hash: 1 + number of the newest posting
 }
 
 func (p *postings) reset() {
 	p.n, p.last = 0, 0
-	clear(p.head)
+	if p.latest != nil {
+		clear(p.head[:])
+	}
 }
 
 func hashID(id uint64) uint64 { return id * 0x9E3779B97F4A7C15 >> 52 }
@@ -39,8 +46,8 @@ func (p *postings) post(id uint64) (word uint64, far bool) {
 }
 
 func (p *postings) record(id uint64) {
-	if p.ring == nil {
-		p.ring, p.prev, p.head = make([]uint64, ringSize), make([]uint64, ringSize), make([]uint64, ringSize)
+	if p.latest == nil {
+		p.latest = new(latest)
 	}
 	h := hashID(id)
 	p.ring[p.n%ringSize], p.prev[p.n%ringSize] = id, p.head[h]
@@ -96,6 +103,16 @@ func (h *history) reset() {
 // family returns the family of an id field, and whether it posts.
 func family(p trace.Place) (f int, posts bool) {
 	return int(p-trace.PostMpi) / 2, (p-trace.PostMpi)%2 == 0
+}
+
+// identifier returns the tuple word of an id in flight; the id is a value if
+// far.
+func (h *history) identifier(p trace.Place, id uint64) (word uint64, far bool) {
+	if f, posts := family(p); posts {
+		return h.families[f].post(id)
+	} else {
+		return h.families[f].use(id)
+	}
 }
 
 // counters keep the last value of each metric of a location.

@@ -3,6 +3,8 @@ package ccg
 import (
 	"encoding/binary"
 	"fmt"
+	"math/bits"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/trace"
@@ -23,90 +25,118 @@ func (b *Builder) record(batch *trace.Batch, e *trace.Event) error {
 	if err != nil {
 		return err
 	}
-	top := &b.frames[len(b.frames)-1]
-	b.words = append(b.words[:0], classEvent|uint64(e.Kind)<<wordKind|uint64(e.Flags)<<wordFlags, uint64(top.region))
+	region := b.frames[len(b.frames)-1].region
+	words := append(b.words[:0], classEvent|uint64(e.Kind)<<wordKind|uint64(e.Flags)<<wordFlags, uint64(region))
 	if e.Kind == trace.Leave || e.Kind == trace.CallingContextLeave {
-		b.problem(trace.DiagStrayLeave, b.events, "the innermost open call is of region", top.region)
+		b.problem(trace.DiagStrayLeave, e.Time, b.events, "the innermost open call is of region", region)
 	}
 	if e.Kind == trace.Leave {
-		b.words = append(b.words, uint64(e.Ref)) // its only field, kept outside the words
-	} else if w, err = b.fields(w, e); err != nil {
+		words = append(words, uint64(e.Ref)) // its only field, kept outside the words
+	} else if words, w, err = b.fields(words, w, e); err != nil {
 		return err
 	}
-	if b.words, err = b.tail(b.words, w, e.Flags); err != nil {
-		return err
+	if e.Flags != 0 || len(w) != 0 {
+		if words, err = b.tail(words, w, e.Flags); err != nil {
+			return err
+		}
 	}
-	t, _, err := b.tuples.intern(b.words)
+	b.words = words
+	recent := b.recent.at(words)
+	if slices.Equal(recent.words[:recent.n], words) {
+		return b.appendNode(recent.id)
+	}
+	t, _, err := b.tuples.intern(words)
 	if err != nil {
 		return err
 	}
-	return b.appendLeaf(kindEvent, t)
+	id, err := b.leaf(kindEvent, t)
+	if err != nil {
+		return err
+	}
+	recent.set(words, id)
+	return b.appendNode(id)
 }
 
-// fields takes the fields and the list of a record apart; it returns the words
-// behind them.
-func (b *Builder) fields(w []uint64, e *trace.Event) ([]uint64, error) {
+// recentRecords find the node of a record that was met lately without the index
+// of tuples. What they hold decides the time, not the result.
+type recentRecords [128]recentRecord
+
+// recentRecord is a cache line: the words of a tuple and its node.
+type recentRecord struct {
+	id, n uint32 // node, number of words; both 0 if the place is free
+	words [7]uint64
+}
+
+// at returns the only place where a tuple may be.
+func (r *recentRecords) at(words []uint64) *recentRecord {
+	h := uint64(0)
+	for _, w := range words {
+		h = bits.RotateLeft64(h, 9) ^ w
+	}
+	return &r[h*factors[0]>>57]
+}
+
+func (r *recentRecord) set(words []uint64, id uint32) {
+	if len(words) <= len(r.words) {
+		r.id, r.n = id, uint32(copy(r.words[:], words))
+	}
+}
+
+// fields takes the fields and the list of a record apart: hard words go to dst,
+// values to the stream. It returns the words behind them.
+func (b *Builder) fields(dst, w []uint64, e *trace.Event) (words, rest []uint64, err error) {
 	r := &recipes[e.Kind]
 	n := len(r.places)
 	if len(w) < n {
-		return nil, fmt.Errorf("%s: %w", e.Kind, ErrBatch)
+		return dst, nil, fmt.Errorf("%s: %w", e.Kind, ErrBatch)
 	}
+	values := b.values
 	for i, p := range r.places {
 		v := w[i]
 		switch p {
 		case trace.Hard:
-			b.words = append(b.words, v)
+			dst = append(dst, v)
 		case trace.Rank:
 			if v > trace.Undefined || w[r.comm] > trace.Undefined {
-				return nil, fmt.Errorf("%s: rank %d in communicator %d: %w", e.Kind, v, w[r.comm], ErrBatch)
+				return dst, nil, fmt.Errorf("%s: rank %d in communicator %d: %w", e.Kind, v, w[r.comm], ErrBatch)
 			}
-			b.words = append(b.words, b.places.at(uint32(w[r.comm]), r.window).encode(relative, v))
+			dst = append(dst, b.places.at(uint32(w[r.comm]), r.window).encode(relative, v))
 		case trace.Number:
 			if r.signed[i] {
 				v = column.ZigZag(int64(v))
 			}
-			b.values = appendVarint(b.values, v)
+			values = appendVarint(values, v)
 		case trace.FromStamp:
-			b.values = appendVarint(b.values, column.ZigZag(int64(v-uint64(e.Time))))
+			values = appendVarint(values, column.ZigZag(int64(v-uint64(e.Time))))
 		default:
-			b.identifier(p, v)
+			word, far := b.history.identifier(p, v)
+			if far {
+				values = appendVarint(values, v)
+			}
+			dst = append(dst, word)
 		}
 	}
+	b.values = values
 	if r.list == trace.NoList {
-		return w[n:], nil
+		return dst, w[n:], nil
 	}
-	return b.listWords(r.list, w[:n], w[n:], e.Kind)
+	return b.listWords(dst, r.list, w[:n], w[n:], e.Kind)
 }
 
-// identifier appends the tuple word of an id in flight.
-func (b *Builder) identifier(p trace.Place, id uint64) {
-	f, posts := family(p)
-	var word uint64
-	var far bool
-	if posts {
-		word, far = b.history.families[f].post(id)
-	} else {
-		word, far = b.history.families[f].use(id)
-	}
-	b.words = append(b.words, word)
-	if far {
-		b.values = appendVarint(b.values, id)
-	}
-}
-
-// listWords appends the list behind the fields; it returns the words behind it.
-func (b *Builder) listWords(l trace.List, fields, w []uint64, k trace.Kind) ([]uint64, error) {
+// listWords takes the list behind the fields apart; it returns the words behind
+// it.
+func (b *Builder) listWords(dst []uint64, l trace.List, fields, w []uint64, k trace.Kind) (words, rest []uint64, err error) {
 	n := fields[len(fields)-1]
 	switch l {
 	case trace.MetricList:
 		if n > uint64(len(w))/2 {
-			return nil, fmt.Errorf("%s of %d values: %w", k, n, ErrBatch)
+			return dst, nil, fmt.Errorf("%s of %d values: %w", k, n, ErrBatch)
 		}
 		c := &b.history.counters
 		c.use(uint32(fields[0]), int(n))
 		for i := range int(n) {
 			t, v := w[2*i], w[2*i+1]
-			b.words = append(b.words, t)
+			dst = append(dst, t)
 			last := c.vals[i]
 			c.vals[i] = v
 			switch c.transform(i, trace.ValueType(t)) {
@@ -119,20 +149,20 @@ func (b *Builder) listWords(l trace.List, fields, w []uint64, k trace.Kind) ([]u
 			}
 			b.values = appendVarint(b.values, v)
 		}
-		return w[2*n:], nil
+		return dst, w[2*n:], nil
 	case trace.StringList:
 		if n > uint64(len(w)) {
-			return nil, fmt.Errorf("%s of %d strings: %w", k, n, ErrBatch)
+			return dst, nil, fmt.Errorf("%s of %d strings: %w", k, n, ErrBatch)
 		}
-		b.words = append(b.words, w[:n]...)
-		return w[n:], nil
+		dst = append(dst, w[:n]...)
+		return dst, w[n:], nil
 	}
 	if n > maxSurplus || (n+7)/8 > uint64(len(w)) {
-		return nil, fmt.Errorf("%s of %d bytes: %w", k, n, ErrBatch)
+		return dst, nil, fmt.Errorf("%s of %d bytes: %w", k, n, ErrBatch)
 	}
 	n = (n + 7) / 8
 	b.bytes(w[:n])
-	return w[n:], nil
+	return dst, w[n:], nil
 }
 
 func (b *Builder) bytes(w []uint64) {
@@ -178,8 +208,8 @@ func (b *Builder) tail(dst, w []uint64, flags uint8) ([]uint64, error) {
 
 // problem counts something odd about an event; the text is made for the first
 // few only.
-func (b *Builder) problem(code trace.Code, event uint64, what string, region uint32) {
-	d := trace.Diagnostic{Code: code, Time: b.last, Event: event}
+func (b *Builder) problem(code trace.Code, at trace.Time, event uint64, what string, region uint32) {
+	d := trace.Diagnostic{Code: code, Time: at, Event: event}
 	if b.diags.Count(code) < 16 {
 		d.Detail = fmt.Sprintf("location %d: %s %d", b.p, what, region)
 	}
