@@ -24,6 +24,7 @@ type AnalyzeOptions struct {
 	WorkDir    string       // of segments; "" is Output + ".work"
 	Force      bool         // replace an existing output
 	Profile    xtf.Profile
+	GraphOnly  bool  // no rows of calls, messages, ...: keep the call graph and sums
 	ClampTime  bool  // raise times that run backwards instead of ending the location there
 	Strict     bool  // damaged input is an error
 	MemBytes   int64 // heap and counted buffers per rank; 0: what the machine gives
@@ -181,7 +182,7 @@ func (a *analysis) setProvenance() {
 	input := a.src.Identity()
 	a.prov = Provenance{
 		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
-		Options: map[string]string{"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime)},
+		Options: map[string]string{"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime), "events": a.o.events()},
 		Tool:    "coppice " + a.o.Version,
 	}
 }
@@ -201,14 +202,26 @@ func (a *analysis) planMemory() error {
 		mem = DefaultMemory(here)
 	}
 	if a.o.StoreBytes < 0 {
-		a.o.StoreBytes, err = StoreBudget(mem, int64(a.res.DefsBytes), a.size.Longest)
+		a.o.StoreBytes, err = StoreBudget(mem, int64(a.res.DefsBytes), a.size.Longest, a.o.GraphOnly)
 	}
 	if mpi.Launched() {
 		here = 1
 	}
 	limitHeap(mem, here)
-	a.store.SetBudget(a.o.StoreBytes + sortBytes - resultBytes(a.o.StoreBytes))
+	budget := a.o.StoreBytes
+	if !a.o.GraphOnly {
+		budget += sortBytes - resultBytes(a.o.StoreBytes)
+	}
+	a.store.SetBudget(budget)
 	return agree(a.c, err)
+}
+
+// events names what is kept of the events, as the flag does.
+func (o *AnalyzeOptions) events() string {
+	if o.GraphOnly {
+		return "none"
+	}
+	return "all"
 }
 
 func pagesName(p xtf.Profile) string {
@@ -253,8 +266,10 @@ func (a *analysis) measure() error {
 	a.ranges = partition.Ranges(a.size.Weights, a.c.Size())
 	a.own = a.ranges[a.c.Rank()]
 	a.tables = stats.NewTables(a.defs, a.size.Origin)
-	a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
-	a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
+	if !a.o.GraphOnly {
+		a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
+		a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
+	}
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
 	return nil
@@ -268,7 +283,12 @@ func (a *analysis) ownBytes() (n uint64) {
 	return n
 }
 
+// match joins both sides of messages and the members of collectives. Without
+// rows there is nothing to join.
 func (a *analysis) match() error {
+	if a.o.GraphOnly {
+		return nil
+	}
 	a.meter.Stage("match", 0)
 	a.entries = nil
 	var err error

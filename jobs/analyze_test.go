@@ -58,33 +58,51 @@ func TestSameBytes(t *testing.T) {
 	for _, spec := range programs {
 		t.Run(spec, func(t *testing.T) {
 			src := generated(t, spec)
-			for _, profile := range []xtf.Profile{xtf.Packed, xtf.Raw4K} {
-				want := analyzed(t, 1, jobs.AnalyzeOptions{Source: src, ClampTime: true, Profile: profile, StoreBytes: 1 << 30})
-				same := func(what string, ranks int, o jobs.AnalyzeOptions) {
-					t.Helper()
-					o.ClampTime, o.Profile = true, profile
-					if o.Trace == "" {
-						o.Source = src
-					}
-					if got := analyzed(t, ranks, o); !bytes.Equal(got, want) {
-						t.Errorf("%s: %d bytes differ from the %d of one rank", what, len(got), len(want))
-					}
-				}
-				for _, ranks := range []int{2, 3, 5, 8, 16} {
-					same(fmt.Sprint(ranks, " ranks"), ranks, jobs.AnalyzeOptions{StoreBytes: 1 << 30})
-				}
-				same("no memory", 2, jobs.AnalyzeOptions{StoreBytes: 0})
-				same("little memory", 3, jobs.AnalyzeOptions{StoreBytes: 64 << 10})
-				for _, procs := range []int{1, 8} {
-					old := runtime.GOMAXPROCS(procs)
-					same(fmt.Sprint("GOMAXPROCS ", procs), 4, jobs.AnalyzeOptions{StoreBytes: 1 << 20})
-					runtime.GOMAXPROCS(old)
-				}
-				if testing.Short() {
+			for _, v := range []struct {
+				name  string
+				o     jobs.AnalyzeOptions
+				ranks []int
+			}{
+				{"graph", jobs.AnalyzeOptions{Profile: xtf.Packed, GraphOnly: true}, []int{2, 3}},
+				{"packed", jobs.AnalyzeOptions{Profile: xtf.Packed}, []int{2, 3, 5, 8, 16}},
+				{"raw", jobs.AnalyzeOptions{Profile: xtf.Raw4K}, []int{2, 3, 5, 8, 16}},
+			} {
+				if testing.Short() && v.name == "raw" {
 					break
 				}
+				v.o.Source, v.o.ClampTime = src, true
+				t.Run(v.name, func(t *testing.T) { sameBytes(t, v.o, v.ranks) })
 			}
 		})
+	}
+}
+
+// sameBytes compares the file of one rank with those of other ranks, budgets
+// and cores.
+func sameBytes(t *testing.T, o jobs.AnalyzeOptions, ranks []int) {
+	with := func(store int64) jobs.AnalyzeOptions {
+		o.StoreBytes = store
+		return o
+	}
+	want := analyzed(t, 1, with(1<<30))
+	same := func(what string, ranks int, o jobs.AnalyzeOptions) {
+		t.Helper()
+		if got := analyzed(t, ranks, o); !bytes.Equal(got, want) {
+			t.Errorf("%s: %d bytes differ from the %d of one rank", what, len(got), len(want))
+		}
+	}
+	for _, n := range ranks {
+		same(fmt.Sprint(n, " ranks"), n, with(1<<30))
+	}
+	same("no memory", 2, with(0))
+	if o.GraphOnly {
+		return
+	}
+	same("little memory", 3, with(64<<10))
+	for _, procs := range []int{1, 8} {
+		old := runtime.GOMAXPROCS(procs)
+		same(fmt.Sprint("GOMAXPROCS ", procs), 4, with(1<<20))
+		runtime.GOMAXPROCS(old)
 	}
 }
 

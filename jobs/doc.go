@@ -13,6 +13,9 @@
 //	reduce    all ranks: the whole run's rows
 //	commit    all ranks: one shared file, renamed when complete
 //
+// With GraphOnly there are no rows and no match: load makes the graph of a
+// location and its sums, which stay exact whatever the graph's deviation.
+//
 // A work unit is one location in one stage. Its output goes to the rank's
 // segment store at once; between stages a rank holds only handles and the
 // tables of peers. Locations are dealt out in contiguous ranges cut by bytes.

@@ -13,8 +13,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// finishArrays are the arrays that the finish of a location fills.
-var finishArrays = []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
+// finishTypes are the arrays that the finish of a location fills.
+func (a *analysis) finishTypes() []xtf.TypeID {
+	if a.o.GraphOnly {
+		return []xtf.TypeID{xtf.TypeComp, xtf.TypeDiag}
+	}
+	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
+}
 
 // finish joins rows and results of every location, then sums over all.
 func (a *analysis) finish() error {
@@ -55,82 +60,107 @@ func (a *analysis) finish() error {
 	return err
 }
 
+// finishLocations joins the sorted results of this rank with its locations.
 func (a *analysis) finishLocations(sum *stats.Summarizer) error {
+	if a.o.GraphOnly {
+		return a.eachFinish(sum, func(trace.P, *finishing) error { return nil })
+	}
 	rows, err := a.results.Sort()
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	more := rows.Next()
-	for p := a.own.First; p < a.own.End; p++ {
-		f, done, err := a.newFinisher(p)
-		if err != nil {
-			return err
-		}
+	err = a.eachFinish(sum, func(p trace.P, f *finishing) error {
 		for more && stats.ResultP(rows.Row()) == p {
 			if err := f.Add(rows.Row()); err != nil {
 				return err
 			}
 			more = rows.Next()
 		}
-		if err := rows.Err(); err != nil {
+		return rows.Err()
+	})
+	if err == nil && more {
+		err = fmt.Errorf("results for location %d, which this rank does not hold", stats.ResultP(rows.Row()))
+	}
+	if err == nil {
+		err = rows.Err() // of a rank without locations
+	}
+	return err
+}
+
+// eachFinish finishes every location of this rank; add passes its results.
+func (a *analysis) eachFinish(sum *stats.Summarizer, add func(trace.P, *finishing) error) error {
+	for p := a.own.First; p < a.own.End; p++ {
+		f, err := a.newFinisher(p)
+		if err != nil {
 			return err
 		}
-		if err := done(f, sum); err != nil {
+		if err := add(p, f); err != nil {
+			return err
+		}
+		if err := a.finishLocation(p, f, sum); err != nil {
 			return err
 		}
 		a.meter.Add(a.size.Weights[p])
 	}
-	if more {
-		return fmt.Errorf("results for location %d, which this rank does not hold", stats.ResultP(rows.Row()))
-	}
-	return rows.Err()
+	return nil
 }
 
-// newFinisher begins the finish of a location; done ends it.
-func (a *analysis) newFinisher(p trace.P) (*stats.Finisher, func(*stats.Finisher, *stats.Summarizer) error, error) {
+// finishing is the finish of one location under way.
+type finishing struct {
+	types  []xtf.TypeID
+	arrays map[xtf.TypeID]*xtfwriter.Array
+	loaded *stats.Loaded
+	*stats.Finisher
+}
+
+// newFinisher begins the finish of a location.
+func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	loaded, err := a.tables.Parse(b)
-	if err != nil {
-		return nil, nil, err
+	f := &finishing{types: a.finishTypes()}
+	if f.loaded, err = a.tables.Parse(b); err != nil {
+		return nil, err
 	}
-	p2p, err := a.store.Segment(a.key(p, stageLoad, kindStagedP2P))
-	if err != nil {
-		return nil, nil, err
+	if f.arrays, err = a.newArrays(unit(p, stageFinish), f.types); err != nil {
+		return nil, err
 	}
-	coll, err := a.store.Segment(a.key(p, stageLoad, kindStagedColl))
-	if err != nil {
-		return nil, nil, err
-	}
-	arrays, err := a.newArrays(unit(p, stageFinish), finishArrays)
-	if err != nil {
-		return nil, nil, err
-	}
-	f := stats.NewFinisher(a.tables, stats.FinishInput{Loaded: loaded, P2P: p2p, Coll: coll}, stats.FinishOutputs{
-		P2P: arrays[xtf.TypeP2P].ArrayBuilder, Coll: arrays[xtf.TypeColl].ArrayBuilder, TimeBins: arrays[xtf.TypeTimeBin].ArrayBuilder,
-		Components: arrays[xtf.TypeComp].ArrayBuilder, Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder,
-	})
-	return f, func(f *stats.Finisher, sum *stats.Summarizer) error {
-		done, err := f.Finish(stats.Level(a.last))
-		if err != nil {
-			return err
+	in := stats.FinishInput{Loaded: f.loaded}
+	out := stats.FinishOutputs{Components: f.arrays[xtf.TypeComp].ArrayBuilder, Diagnostics: f.arrays[xtf.TypeDiag].ArrayBuilder}
+	if !a.o.GraphOnly {
+		if in.P2P, err = a.store.Segment(a.key(p, stageLoad, kindStagedP2P)); err != nil {
+			return nil, err
 		}
-		sum.Add(done, loaded.Profile)
-		if err := saveArrays(arrays, finishArrays); err != nil {
-			return err
+		if in.Coll, err = a.store.Segment(a.key(p, stageLoad, kindStagedColl)); err != nil {
+			return nil, err
 		}
-		for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindLoaded} {
-			a.drop(p, stageLoad, kind)
-		}
-		a.store.Finish(unit(p, stageFinish))
-		if len(done.Details) == 0 {
-			return nil
-		}
-		return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
-	}, nil
+		out.P2P, out.Coll, out.TimeBins = f.arrays[xtf.TypeP2P].ArrayBuilder, f.arrays[xtf.TypeColl].ArrayBuilder, f.arrays[xtf.TypeTimeBin].ArrayBuilder
+	}
+	f.Finisher = stats.NewFinisher(a.tables, in, out)
+	return f, nil
+}
+
+// finishLocation ends the finish of a location.
+func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer) error {
+	done, err := f.Finish(stats.Level(a.last))
+	if err != nil {
+		return err
+	}
+	sum.Add(done, f.loaded.Profile)
+	if err := saveArrays(f.arrays, f.types); err != nil {
+		return err
+	}
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindLoaded} {
+		a.drop(p, stageLoad, kind)
+	}
+	a.store.Finish(unit(p, stageFinish))
+	if len(done.Details) == 0 {
+		return nil
+	}
+	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
 }
 
 // setEvents puts the hash over the decoded event counts of all locations, in
@@ -164,7 +194,7 @@ func (a *analysis) writeWhole() error {
 	}
 	a.summary.Write(a.tables, stats.Level(a.last), stats.SummaryOutputs{
 		Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder,
-		TimeBins: arrays[xtf.TypeTimeBin].ArrayBuilder, Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder,
+		TimeBins: arrays[xtf.TypeTimeBin].ArrayBuilder, Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder, Unmatched: a.o.GraphOnly,
 	})
 	return saveArrays(arrays, wholeArrays)
 }
@@ -186,7 +216,7 @@ func (a *analysis) region(i int) (xtfwriter.Region, error) {
 	r := xtfwriter.Region{P: xtf.Proc(p), Process: process, Thread: thread, Events: a.events[i]}
 	err := a.collect(&r, unit(p, stageLoad), loadArrays)
 	if err == nil {
-		err = a.collect(&r, unit(p, stageFinish), finishArrays)
+		err = a.collect(&r, unit(p, stageFinish), a.finishTypes())
 	}
 	for _, kind := range []uint32{xtf.KindCCGColumns, xtf.KindDetails} {
 		k := a.key(p, stageFinish, xtfwriter.KindBlob+kind)

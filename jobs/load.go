@@ -52,20 +52,25 @@ func (a *analysis) locationName(p trace.P) string {
 	return fmt.Sprintf("process %d thread %d, %s", process, thread, a.defs.Text(a.defs.Location(p).Name))
 }
 
-// loadArrays are the arrays that the load of a location fills.
+// loadArrays are the arrays that the load of a location fills, unless only its
+// graph is kept.
 var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan}
 
 // loading is the load of one location under way.
 type loading struct {
+	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
-	staged []*xtfwriter.Segment
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order
 	loader *stats.Loader
 }
 
 func (a *analysis) newLoading(p trace.P) (*loading, error) {
-	l := &loading{}
+	if a.o.GraphOnly {
+		return &loading{loader: stats.NewLoader(a.tables, p, stats.Outputs{})}, nil
+	}
+	l := &loading{types: loadArrays}
 	var err error
-	if l.arrays, err = a.newArrays(unit(p, stageLoad), loadArrays); err != nil {
+	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
 	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries} {
@@ -83,6 +88,24 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 		Late:    adder{a.results},
 	})
 	return l, nil
+}
+
+// finish ends the load; what Match needs of the location joins a.units.
+func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
+	loaded, err := l.loader.Finish()
+	if err != nil {
+		return nil, err
+	}
+	if err := saveArrays(l.arrays, l.types); err != nil {
+		return nil, err
+	}
+	for _, s := range l.staged {
+		s.Seal()
+	}
+	if !a.o.GraphOnly {
+		a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: l.staged[2]})
+	}
+	return loaded, nil
 }
 
 func (a *analysis) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.TypeID]*xtfwriter.Array, error) {
@@ -116,17 +139,11 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
-	loaded, err := l.loader.Finish()
+	loaded, err := l.finish(a, p)
 	if err != nil {
 		return err
 	}
 	a.addSourceDiagnostics(loaded, found)
-	if err := saveArrays(l.arrays, loadArrays); err != nil {
-		return err
-	}
-	for _, s := range l.staged {
-		s.Seal()
-	}
 	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
 		return err
 	}
@@ -141,7 +158,6 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err := a.store.Put(a.key(p, stageLoad, kindGraph), b); err != nil {
 		return err
 	}
-	a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: l.staged[2]})
 	a.events = append(a.events, loaded.Totals.Events)
 	a.last = max(a.last, loaded.Totals.Last)
 	a.store.Finish(unit(p, stageLoad))

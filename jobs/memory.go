@@ -12,35 +12,50 @@ import (
 const (
 	runtimeBytes  = 32 << 20 // Go runtime, buffers of exchange and commit, encoder
 	unitBytes     = 40 << 20 // builders, sorters and decoder of one location
+	graphBytes    = 16 << 20 // builder and decoder of one location whose graph alone is kept
 	perEventBytes = 24       // of the largest location: its graph's streams and page tables
+	perEventGraph = 16       // its graph's streams alone
 	leastStore    = 16 << 20
 )
 
 // FixedMemory returns what a rank needs beside its segments: a part that
 // depends on the size of the encoded definitions, and what each event of the
 // largest location adds.
-func FixedMemory(defs int64) (fixed, perEvent int64) {
-	return runtimeBytes + unitBytes + 4*defs, perEventBytes
+func FixedMemory(defs int64, graphOnly bool) (fixed, perEvent int64) {
+	m := planOf(defs, 1, graphOnly)
+	return m.runtime + m.unit + m.defs, m.events
 }
 
-// leastMemory is what a rank needs with the smallest store.
-func leastMemory(defs int64, largest uint64) int64 {
-	fixed, perEvent := FixedMemory(defs)
-	return fixed + perEvent*int64(min(largest, 1<<40)) + leastStore
+// memoryPlan is the least memory of a rank, in bytes, by what takes it.
+type memoryPlan struct{ runtime, unit, defs, events, store int64 }
+
+// planOf plans for definitions of defs bytes and a largest location of largest
+// events.
+func planOf(defs int64, largest uint64, graphOnly bool) memoryPlan {
+	m := memoryPlan{runtimeBytes, unitBytes, 4 * defs, perEventBytes, leastStore}
+	if graphOnly {
+		m.unit, m.events = graphBytes, perEventGraph
+	}
+	m.events *= int64(min(largest, 1<<40))
+	return m
 }
+
+func (m *memoryPlan) total() int64 { return m.runtime + m.unit + m.defs + m.events + m.store }
 
 // StoreBudget returns what is left for segments of mem bytes per rank. Too
 // little memory is an error.
-func StoreBudget(mem, defs int64, largest uint64) (int64, error) {
-	_, perEvent := FixedMemory(defs)
-	unit := perEvent * int64(min(largest, 1<<40))
-	least := leastMemory(defs, largest)
-	if mem >= least {
-		return mem - least + leastStore, nil
+func StoreBudget(mem, defs int64, largest uint64, graphOnly bool) (int64, error) {
+	m := planOf(defs, largest, graphOnly)
+	if mem >= m.total() {
+		return mem - m.total() + m.store, nil
+	}
+	advice := "Give --mem more, or run fewer ranks per node"
+	if !graphOnly {
+		advice += ", or keep the call graph alone with --events none"
 	}
 	return 0, Fail(ExitResource, fmt.Errorf(
-		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the definitions, %d for the %d events of the largest location, %d for segments. Give --mem more, or run fewer ranks per node",
-		mem>>20, least>>20+1, runtimeBytes>>20, unitBytes>>20, 4*defs>>20, unit>>20, largest, leastStore>>20))
+		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the definitions, %d for the %d events of the largest location, %d for segments. %s",
+		mem>>20, m.total()>>20+1, m.runtime>>20, m.unit>>20, m.defs>>20, m.events>>20, largest, m.store>>20, advice))
 }
 
 // DefaultMemory returns 0.8 of the memory that one of ranks ranks on this node

@@ -18,7 +18,8 @@ type FinishInput struct {
 }
 
 // FinishOutputs is where the last rows of a location go. The caller finishes
-// the arrays.
+// the arrays. A location that was loaded without rows needs Components and
+// Diagnostics only.
 type FinishOutputs struct {
 	P2P, Coll, TimeBins, Components, Diagnostics *xtf.ArrayBuilder
 }
@@ -209,7 +210,9 @@ func (f *Finisher) Finish(level uint8) (*Finished, error) {
 	if err := f.drain(); err != nil {
 		return nil, err
 	}
-	f.writeProfile(level)
+	if f.out.TimeBins != nil {
+		f.writeProfile(level)
+	}
 	v := f.in.Loaded.Totals.vector()
 	v[xtf.ItemSendRecv], v[xtf.ItemPotentialSync], v[xtf.ItemVariation] = f.sums.sendRecv, f.sums.potentialSync, f.sums.variation
 	for i, x := range v.normal() {

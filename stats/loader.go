@@ -8,7 +8,8 @@ import (
 )
 
 // Outputs is where the load of one location puts its rows. Arrays are finished
-// by the caller after Loader.Finish.
+// by the caller after Loader.Finish. With the zero Outputs there are no rows:
+// the Loader makes sums and diagnostics only.
 type Outputs struct {
 	Calls, IO, RMA, Metrics *xtf.ArrayBuilder
 	P2P, Coll               xtf.Sink // staged rows of xtf.P2PRowBytes and xtf.CollRowBytes
@@ -45,6 +46,7 @@ type Loader struct {
 	p       trace.P
 	process uint32
 	out     Outputs
+	rows    bool // make rows, else sums only
 
 	stack   []frame
 	profile []RegionProfile
@@ -104,7 +106,7 @@ type pendingOp struct {
 // NewLoader prepares the load of location p.
 func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
 	process, _ := t.Defs.Process(p)
-	l := &Loader{t: t, p: p, process: process, out: out, profile: make([]RegionProfile, len(t.class))}
+	l := &Loader{t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class))}
 	l.p2p = stage{sink: out.P2P, width: xtf.P2PRowBytes}
 	l.coll = stage{sink: out.Coll, width: xtf.CollRowBytes}
 	l.mpi.n = xtf.Never
@@ -140,7 +142,7 @@ func (l *Loader) Add(b *trace.Batch) error {
 	if l.err == nil {
 		l.err = l.coll.err
 	}
-	if l.err == nil {
+	if l.err == nil && l.rows {
 		l.err = l.out.Calls.Err()
 	}
 	return l.err
@@ -158,12 +160,12 @@ func (l *Loader) regionIndex(ref uint32) int {
 func (l *Loader) enter(ref uint32) {
 	index := l.regionIndex(ref)
 	class := l.t.class[index]
-	row, n := l.out.Calls.Open()
-	parent, depth := xtf.Never, uint32(len(l.stack))
-	if depth > 0 {
-		parent = l.stack[depth-1].n
-	}
+	var row []byte
 	var flags uint32
+	n := xtf.Never
+	if l.rows {
+		row, n = l.out.Calls.Open()
+	}
 	if class&trace.ClassMPI != 0 {
 		if l.mpi.depth == 0 {
 			flags = xtf.FlagOutermostMPI
@@ -177,8 +179,10 @@ func (l *Loader) enter(ref uint32) {
 		}
 		l.mpi.io++
 	}
-	c := xtf.Call{T: l.now, End: xtf.Never, Parent: parent, Region: ref, Depth: depth, Class: uint32(class), Flags: flags}
-	c.Put(row)
+	if l.rows {
+		c := xtf.Call{T: l.now, End: xtf.Never, Parent: l.innermost(), Region: ref, Depth: uint32(len(l.stack)), Class: uint32(class), Flags: flags}
+		c.Put(row)
+	}
 	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index)})
 	l.profile[index].open++
 }
@@ -213,14 +217,10 @@ func (l *Loader) close(flags uint32) {
 	if pr.open--; pr.open == 0 {
 		pr.Inclusive += took
 	}
-	row := l.out.Calls.Row(f.n)
-	xtf.SetU64(row, xtf.CallEnd, l.now)
-	xtf.SetU64(row, xtf.CallExclusive, exclusive)
-	if flags != 0 {
-		xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|flags)
-	}
-	l.out.Calls.Close(f.n)
 	l.totals.Calls++
+	if l.rows {
+		l.endRow(f.n, exclusive, flags)
+	}
 	switch class := l.t.class[f.index]; {
 	case class&trace.ClassMPI != 0:
 		if l.mpi.depth--; l.mpi.depth == 0 {
@@ -231,6 +231,17 @@ func (l *Loader) close(flags uint32) {
 			l.totals.Class[TimeIO] += l.now - l.mpi.ioEnter - (l.totals.Class[TimeMPI] - l.mpi.ioMPI)
 		}
 	}
+}
+
+// endRow completes the row of a call that ends now.
+func (l *Loader) endRow(n, exclusive uint64, flags uint32) {
+	row := l.out.Calls.Row(n)
+	xtf.SetU64(row, xtf.CallEnd, l.now)
+	xtf.SetU64(row, xtf.CallExclusive, exclusive)
+	if flags != 0 {
+		xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|flags)
+	}
+	l.out.Calls.Close(n)
 }
 
 // closeMPI ends the outermost MPI call: its operations get their End.
@@ -296,13 +307,12 @@ func (l *Loader) Finish() (*Loaded, error) {
 	l.requests.each(func(request) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
-	for _, open := range []struct {
-		q *requests
-		a *xtf.ArrayBuilder
-	}{{&l.io, l.out.IO}, {&l.rma, l.out.RMA}} {
-		open.q.each(func(r request) { open.a.Close(r.row) })
-	}
 	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
+	if !l.rows {
+		return &rows, l.err
+	}
+	l.io.each(func(r request) { l.out.IO.Close(r.row) })
+	l.rma.each(func(r request) { l.out.RMA.Close(r.row) })
 	if err := l.p2p.finish(); err != nil {
 		return nil, err
 	}

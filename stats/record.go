@@ -130,6 +130,9 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, posting uint64) {
 	if l.mpi.depth > 0 {
 		l.profile[l.mpi.index].Bytes += r.Bytes
 	}
+	if !l.rows {
+		return
+	}
 	row, n := l.p2p.add(l.keepP2P())
 	r.Put(row)
 	l.pending = append(l.pending, pendingOp{posting: posting, row: n})
@@ -141,7 +144,9 @@ func (l *Loader) sendComplete(id uint64) {
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("send completion of request %d", id))
 		return
 	}
-	l.done = append(l.done, r.row)
+	if l.rows {
+		l.done = append(l.done, r.row)
+	}
 }
 
 // cancel ends a request without completing it. The row of a send stays and is
@@ -152,7 +157,7 @@ func (l *Loader) cancel(id uint64) {
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("cancellation of request %d", id))
 		return
 	}
-	if r.kind != sendRequest {
+	if r.kind != sendRequest || !l.rows {
 		return
 	}
 	if l.canceled == nil {
@@ -186,6 +191,9 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	l.totals.CollIn += r.Received
 	if l.mpi.depth > 0 {
 		l.profile[l.mpi.index].Bytes += r.Sent + r.Received
+	}
+	if !l.rows {
+		return
 	}
 	row, n := l.coll.add(l.keepColl())
 	r.Put(row)
@@ -270,6 +278,9 @@ func (l *Loader) context(k trace.Kind, ref uint32) {
 }
 
 func (l *Loader) metric(w []uint64) {
+	if !l.rows {
+		return
+	}
 	for i := 0; i < int(w[1]); i++ {
 		row, _ := l.out.Metrics.Append()
 		m := xtf.Metric{T: l.now, Value: w[3+2*i], Metric: uint32(w[0]), Flags: uint32(i)<<8 | uint32(w[2+2*i])&0xFF}
@@ -282,17 +293,7 @@ func (l *Loader) metric(w []uint64) {
 func (l *Loader) operation(k trace.Kind, w []uint64) {
 	switch k {
 	case trace.IoOperationBegin:
-		op := xtf.IOOther
-		switch w[1] {
-		case 0:
-			op = xtf.IORead
-		case 1:
-			op = xtf.IOWrite
-		}
-		row, n := l.out.IO.Open()
-		r := xtf.IO{T: l.now, End: xtf.Never, CallN: l.innermost(), Asked: w[3], Handle: uint32(w[0]), Op: op}
-		r.Put(row)
-		l.openRow(&l.io, l.out.IO, w[4], n)
+		l.fileOperation(uint32(w[0]), w[1], w[3], w[4])
 	case trace.IoOperationComplete:
 		l.closeRow(&l.io, l.out.IO, w[2], xtf.IODone, w[1])
 	case trace.IoOperationCancelled:
@@ -306,10 +307,31 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 	}
 }
 
+func (l *Loader) fileOperation(handle uint32, mode, bytes, id uint64) {
+	op, n := xtf.IOOther, xtf.Never
+	switch mode {
+	case 0:
+		op = xtf.IORead
+	case 1:
+		op = xtf.IOWrite
+	}
+	if l.rows {
+		var row []byte
+		row, n = l.out.IO.Open()
+		r := xtf.IO{T: l.now, End: xtf.Never, CallN: l.innermost(), Asked: bytes, Handle: handle, Op: op}
+		r.Put(row)
+	}
+	l.openRow(&l.io, l.out.IO, id, n)
+}
+
 func (l *Loader) oneSided(k trace.Kind, win, remote, bytes, id uint64) {
-	row, n := l.out.RMA.Open()
-	r := xtf.RMA{T: l.now, End: xtf.Never, CallN: l.innermost(), Bytes: bytes, Window: uint32(win), Target: uint32(remote), Op: uint32(k)}
-	r.Put(row)
+	n := xtf.Never
+	if l.rows {
+		var row []byte
+		row, n = l.out.RMA.Open()
+		r := xtf.RMA{T: l.now, End: xtf.Never, CallN: l.innermost(), Bytes: bytes, Window: uint32(win), Target: uint32(remote), Op: uint32(k)}
+		r.Put(row)
+	}
 	l.openRow(&l.rma, l.out.RMA, id, n)
 }
 
@@ -322,7 +344,9 @@ func (l *Loader) innermost() uint64 {
 
 func (l *Loader) openRow(q *requests, a *xtf.ArrayBuilder, id, n uint64) {
 	if old, ok := q.take(id); ok {
-		a.Close(old.row)
+		if l.rows {
+			a.Close(old.row)
+		}
 		l.diag(trace.DiagOpenRequest, fmt.Sprintf("operation %d begun again before it completed", id))
 	}
 	q.add(request{id: id, row: n})
@@ -332,7 +356,7 @@ func (l *Loader) openRow(q *requests, a *xtf.ArrayBuilder, id, n uint64) {
 // RMA operation may complete locally and remotely.
 func (l *Loader) closeRow(q *requests, a *xtf.ArrayBuilder, id uint64, column int, v uint64) {
 	r, ok := q.take(id)
-	if !ok {
+	if !ok || !l.rows {
 		return
 	}
 	row := a.Row(r.row)

@@ -279,6 +279,8 @@ func (s *Summarizer) decode(b []byte) (*Summary, error) {
 // SummaryOutputs is where the whole-run rows go. The caller finishes the arrays.
 type SummaryOutputs struct {
 	Intervals, Stats, TimeBins, Diagnostics *xtf.ArrayBuilder
+
+	Unmatched bool // messages and collectives were not matched: what needs partners is left out
 }
 
 // AddProblems adds what was found outside the locations, for example in the
@@ -310,6 +312,9 @@ func (s *Summary) Write(t *Tables, level uint8, out SummaryOutputs) {
 	x.Put(row)
 	for i := range s.Items {
 		it := &s.Items[i]
+		if out.Unmatched && xtf.Item(i).NeedsPartners() {
+			continue
+		}
 		row, _ := out.Stats.Append()
 		st := xtf.Stat{
 			Key: xtf.NodeKey(0, uint32(i)), Sum0: it.Sum[0], Sum1: it.Sum[1], Square0: it.Squares[0], Square1: it.Squares[1], Square2: it.Squares[2],

@@ -54,6 +54,12 @@ func (i Item) String() string {
 	return "unknown"
 }
 
+// NeedsPartners reports whether the item compares the two sides of messages or
+// the members of collectives.
+func (i Item) NeedsPartners() bool {
+	return i == ItemSendRecv || i == ItemPotentialSync || i == ItemVariation
+}
+
 // Kinds of file sections and region blobs beside rows.
 const (
 	KindDetails uint32 = 7 // blob: texts of the location's DIAG rows, each a length and its bytes

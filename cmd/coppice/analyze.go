@@ -15,6 +15,7 @@ import (
 // analyzeFlags are the flags of analyze.
 type analyzeFlags struct {
 	output, work, pages  string
+	events               string
 	force, clamp, strict bool
 	mem, store           size
 	progress             string
@@ -35,6 +36,7 @@ func runAnalyze(args []string, s streams) error {
 	f.StringVarP(&o.output, "output", "o", "", "the XTF file to write (required)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output and take over its lock")
 	f.StringVar(&o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K")
+	f.StringVar(&o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory")
 	f.BoolVar(&o.clamp, "clamp-time", false, "raise times that run backwards instead of ending the location there")
 	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
 	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 0.8 of what the machine, cgroup or Slurm gives a rank)")
@@ -76,6 +78,10 @@ func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 		return job, usage("analyze: --pages %s: choose packed, raw, raw:16K or raw:64K", o.pages)
 	}
 	job.Profile = profile
+	if o.events != "all" && o.events != "none" {
+		return job, usage("analyze: --events %s: choose all or none", o.events)
+	}
+	job.GraphOnly = o.events == "none"
 	if !slices.Contains(progressForms, o.progress) {
 		return job, usage("analyze: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
 	}
