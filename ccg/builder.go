@@ -12,6 +12,8 @@ import (
 type Options struct {
 	Fold int // K, longest loop body that is folded, in list entries (256); below 0: none
 	Fan  int // B, most children of a node (16)
+
+	Deviation Deviation // of gaps; lossless by default
 }
 
 // Bounds and defaults of the options.
@@ -32,7 +34,7 @@ func (o Options) normal() Options {
 	if o.Fan == 0 {
 		o.Fan = DefaultFan
 	}
-	return Options{Fold: min(o.Fold, maxFold), Fan: min(max(o.Fan, 2), maxFan)}
+	return Options{Fold: min(o.Fold, maxFold), Fan: min(max(o.Fan, 2), maxFan), Deviation: o.Deviation.normal()}
 }
 
 // frame is an open call.

@@ -211,7 +211,7 @@ func (v *view) valueSlots(h *shape, id uint32, st step) (at, n uint32) {
 
 // blob puts a location together; see the package comment.
 func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
-	dst := append([]byte(localMagic), formatVersion, modeLossless)
+	dst := append([]byte(localMagic), formatVersion, d.shared.opt.Deviation.mode())
 	for _, x := range []uint64{uint64(l.p), uint64(v.ids[v.root]), uint64(l.first), l.events, uint64(len(v.cols))} {
 		dst = binary.AppendUvarint(dst, x)
 	}

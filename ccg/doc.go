@@ -61,7 +61,8 @@
 // All integers are little-endian or LEB128 varints (v); columns are those of
 // package column.
 //
-//	0  "CCGs"  4 version u8  5 mode u8 (0 lossless)  6 fan v | fold v
+//	0  "CCGs"  4 version u8  5 mode u8 (0 lossless, 1 lossy)  6 fan v | fold v
+//	   lossy: absolute bound v, numerator v, denominator v, time stamps u8
 //	   partner encodings: count v, then kind v, region v, communicator v, encoding v, ascending
 //	   tuples v, nodes v, then parts until all are there
 //	part: bytes v | stored v | stored bytes (zstd if shorter) | crc32c u32

@@ -4,10 +4,11 @@ import "errors"
 
 // Errors that callers tell apart.
 var (
-	ErrCorrupt = errors.New("corrupt call graph")                 // bytes contradict the format
-	ErrVersion = errors.New("call graph of another version")      // written by a later version or in another mode
-	ErrTime    = errors.New("time runs backwards")                // an event before its predecessor
-	ErrBatch   = errors.New("malformed event batch")              // words of an event do not fit its kind
-	ErrLimit   = errors.New("call graph too large")               // more nodes or tuples than ids
-	ErrForeign = errors.New("location is not part of this graph") // a node that the shared graph does not have
+	ErrCorrupt   = errors.New("corrupt call graph")                 // bytes contradict the format
+	ErrVersion   = errors.New("call graph of another version")      // written by a later version or in another mode
+	ErrTime      = errors.New("time runs backwards")                // an event before its predecessor
+	ErrBatch     = errors.New("malformed event batch")              // words of an event do not fit its kind
+	ErrLimit     = errors.New("call graph too large")               // more nodes or tuples than ids
+	ErrDeviation = errors.New("bad deviation")                      // bounds that contradict themselves or the text form
+	ErrForeign   = errors.New("location is not part of this graph") // a node that the shared graph does not have
 )

@@ -52,9 +52,8 @@ func (l *Local) Size() uint64 {
 // the CRC-32C of all.
 func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	start := len(dst)
-	dst = append(append(dst, segmentMagic...), formatVersion, modeLossless)
-	dst = binary.AppendUvarint(dst, uint64(l.opt.Fan))
-	dst = binary.AppendUvarint(dst, uint64(l.opt.Fold))
+	dst = append(append(dst, segmentMagic...), formatVersion, l.opt.Deviation.mode())
+	dst = l.opt.append(dst)
 	for _, v := range []uint64{
 		uint64(l.p), uint64(l.first), uint64(l.last - l.first), l.events,
 		uint64(l.graph.tuples.len()), uint64(l.graph.nodes.len()),
@@ -84,17 +83,17 @@ func openLocal(src []byte) (*Local, error) {
 		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
 	}
 	r := reader{b: src[:len(src)-4]}
-	if err := r.magic(segmentMagic); err != nil {
+	lossy, err := r.magic(segmentMagic)
+	if err != nil {
 		return nil, err
 	}
-	l := &Local{opt: r.options(), p: trace.P(r.uint32()), first: trace.Time(r.uvarint())}
+	l := &Local{opt: r.options(lossy), p: trace.P(r.uint32()), first: trace.Time(r.uvarint())}
 	l.last = l.first + trace.Time(r.uvarint())
 	l.events = r.uvarint()
 	nTuples, nNodes := r.uvarint(), r.uvarint()
 	if r.bad || l.last < l.first {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}
-	var err error
 	if l.graph, r.b, err = readParts(r.b, nTuples, nNodes, l.opt.Fan); err != nil {
 		return nil, err
 	}

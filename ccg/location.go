@@ -37,15 +37,18 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
 	}
 	r := reader{b: blob[:len(blob)-4]}
-	if err := r.magic(localMagic); err != nil {
+	lossy, err := r.magic(localMagic)
+	if err != nil {
 		return nil, err
+	}
+	if lossy == s.opt.Deviation.Lossless() {
+		return nil, fmt.Errorf("lossy %t, the shared section is not so: %w", lossy, ErrCorrupt)
 	}
 	l := &Location{shared: s, p: trace.P(r.uint32()), root: r.uint32(), first: trace.Time(r.uvarint()), size: len(blob)}
 	events, columns := r.uvarint(), r.uvarint()
 	if r.bad || l.root == 0 || int64(l.root) > int64(s.Nodes()) || s.graph.nodes.kind(l.root) != kindRoot {
 		return nil, fmt.Errorf("location %d: root %d: %w", l.p, l.root, ErrCorrupt)
 	}
-	var err error
 	if l.view, err = s.cut(l.root, len(blob)); err != nil {
 		return nil, fmt.Errorf("location %d: %w", l.p, err)
 	}

@@ -13,6 +13,7 @@ const (
 	localMagic    = "CCGl"
 	formatVersion = 2
 	modeLossless  = 0
+	modeLossy     = 1
 )
 
 // Shared is the structure that all locations share. It is read-only.
@@ -35,9 +36,8 @@ func (s *Shared) Options() Options { return s.opt }
 
 // Encode returns the shared section of the package comment.
 func (s *Shared) Encode() []byte {
-	dst := append([]byte(sharedMagic), formatVersion, modeLossless)
-	dst = binary.AppendUvarint(dst, uint64(s.opt.Fan))
-	dst = binary.AppendUvarint(dst, uint64(s.opt.Fold))
+	dst := append([]byte(sharedMagic), formatVersion, s.opt.Deviation.mode())
+	dst = s.opt.append(dst)
 	dst = s.encoding.append(dst)
 	dst = binary.AppendUvarint(dst, uint64(s.graph.tuples.len()))
 	dst = binary.AppendUvarint(dst, uint64(s.graph.nodes.len()))
@@ -110,17 +110,17 @@ func OpenShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 
 func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 	r := reader{b: src}
-	if err := r.magic(sharedMagic); err != nil {
+	lossy, err := r.magic(sharedMagic)
+	if err != nil {
 		return nil, err
 	}
-	s := &Shared{defs: defs, opt: r.options()}
+	s := &Shared{defs: defs, opt: r.options(lossy)}
 	s.encoding = r.encodings()
 	nTuples, nNodes := r.uvarint(), r.uvarint()
 	if r.bad {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}
 	var rest []byte
-	var err error
 	if s.graph, rest, err = readParts(r.b, nTuples, nNodes, s.opt.Fan); err != nil {
 		return nil, err
 	}
@@ -131,23 +131,31 @@ func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 }
 
 // magic takes the four letters, version and mode.
-func (r *reader) magic(want string) error {
+func (r *reader) magic(want string) (lossy bool, err error) {
 	if got := r.bytes(uint64(len(want))); string(got) != want {
-		return fmt.Errorf("not a call graph: %w", ErrCorrupt)
+		return false, fmt.Errorf("not a call graph: %w", ErrCorrupt)
 	}
 	version, mode := r.byte(), r.byte()
-	if version != formatVersion || mode != modeLossless || r.bad {
-		return fmt.Errorf("version %d, mode %d are not known here: %w", version, mode, ErrVersion)
+	if version != formatVersion || mode > modeLossy || r.bad {
+		return false, fmt.Errorf("version %d, mode %d are not known here: %w", version, mode, ErrVersion)
 	}
-	return nil
+	return mode == modeLossy, nil
 }
 
-// options takes fan and fold.
-func (r *reader) options() Options {
+// append appends fan, fold and the bounds of a lossy graph.
+func (o Options) append(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(o.Fan))
+	dst = binary.AppendUvarint(dst, uint64(o.Fold))
+	return o.Deviation.append(dst)
+}
+
+// options takes what append appended.
+func (r *reader) options(lossy bool) Options {
 	fan, fold := r.uvarint(), r.uvarint()
+	d := r.deviation(lossy)
 	if fan < 2 || fan > maxFan || fold > maxFold {
 		r.bad = true
 		return Options{Fan: DefaultFan, Fold: DefaultFold}
 	}
-	return Options{Fan: int(fan), Fold: int(fold)}
+	return Options{Fan: int(fan), Fold: int(fold), Deviation: d}
 }

@@ -1,0 +1,173 @@
+package ccg
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+// Deviation bounds how far stored gaps may be from the true ones. The zero value
+// is lossless.
+//
+// A gap of v ticks is stored as v' with |v - v'| <= A(v), where A(v) is the
+// larger of Abs and v*Num/Den, rounded down. With TimeStamps the times
+// themselves are bounded too: none is late, and none is early by Abs or more.
+// docs/deviation.md says what that means for sums of gaps.
+type Deviation struct {
+	Abs        uint64 // ticks
+	Num, Den   uint64 // relative part, Num < Den; 0, 0 if there is none
+	TimeStamps bool   // bound times too; needs Abs
+}
+
+// Lossless reports whether every gap is exact.
+func (d Deviation) Lossless() bool { return d.Abs == 0 && d.Num == 0 }
+
+// Check returns an error that wraps ErrDeviation if d makes no sense.
+func (d Deviation) Check() error {
+	switch {
+	case d.Num > 0 && d.Num >= d.Den:
+		return fmt.Errorf("relative bound %d/%d is not below 100%%: %w", d.Num, d.Den, ErrDeviation)
+	case d.TimeStamps && d.Abs == 0:
+		return fmt.Errorf("time stamps need an absolute bound of a tick at least, such as 10%%,1us,timestamps: %w", ErrDeviation)
+	}
+	return nil
+}
+
+// Bound returns A(v), ticks: how far the stored value of a gap of v ticks may be
+// from v.
+func (d Deviation) Bound(v uint64) uint64 { return max(d.Abs, d.share(v, d.Den)) }
+
+// share returns v*Num/den, rounded down, at most 2^64-1.
+func (d Deviation) share(v, den uint64) uint64 {
+	if d.Num == 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(d.Num, v)
+	if hi >= den {
+		return math.MaxUint64
+	}
+	q, _ := bits.Div64(hi, lo, den)
+	return q
+}
+
+// SumBound returns the guaranteed deviation, ticks, of the sum of n gaps that are
+// d ticks in truth: the relative part of d, and Abs for each gap. At most 2^64-1.
+func (d Deviation) SumBound(n, ticks uint64) uint64 {
+	return saturate(d.share(ticks, d.Den), n, d.Abs)
+}
+
+// StoredBound is SumBound for a reader, who knows the stored sum only: the sum of
+// n gaps that is stored as the given ticks is in truth at most so far from it.
+// From |v - v'| <= r*v follows |v - v'| <= v' * r/(1-r).
+func (d Deviation) StoredBound(n, ticks uint64) uint64 {
+	return saturate(d.share(ticks, d.Den-d.Num), n, d.Abs)
+}
+
+// TimeBound returns the guaranteed deviation, ticks, of a stored time that is n
+// gaps and the given stored ticks behind the first time of its location.
+func (d Deviation) TimeBound(n, ticks uint64) uint64 {
+	if d.TimeStamps {
+		return min(d.Abs-1, d.StoredBound(n, ticks))
+	}
+	return d.StoredBound(n, ticks)
+}
+
+// saturate returns a + n*b, at most 2^64-1.
+func saturate(a, n, b uint64) uint64 {
+	hi, lo := bits.Mul64(n, b)
+	sum, carry := bits.Add64(a, lo, 0)
+	if hi|carry != 0 {
+		return math.MaxUint64
+	}
+	return sum
+}
+
+// normal returns d with the fraction in lowest terms: equal bounds, equal bytes.
+func (d Deviation) normal() Deviation {
+	if d.Num == 0 {
+		d.Den = 0
+		return d
+	}
+	a, b := d.Den, d.Num
+	for b != 0 {
+		a, b = b, a%b
+	}
+	d.Num, d.Den = d.Num/a, d.Den/a
+	return d
+}
+
+// mode returns the mode byte of files.
+func (d Deviation) mode() byte {
+	if d.Lossless() {
+		return modeLossless
+	}
+	return modeLossy
+}
+
+// append appends the bounds of mode 1; nothing in mode 0.
+func (d Deviation) append(dst []byte) []byte {
+	if d.Lossless() {
+		return dst
+	}
+	for _, v := range []uint64{d.Abs, d.Num, d.Den} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	if d.TimeStamps {
+		return append(dst, 1)
+	}
+	return append(dst, 0)
+}
+
+// deviation takes what append appended.
+func (r *reader) deviation(lossy bool) Deviation {
+	if !lossy {
+		return Deviation{}
+	}
+	d := Deviation{Abs: r.uvarint(), Num: r.uvarint(), Den: r.uvarint()}
+	flag := r.byte()
+	d.TimeStamps = flag == 1
+	if flag > 1 || d.Lossless() || d.Check() != nil || d != d.normal() {
+		r.bad = true
+		return Deviation{}
+	}
+	return d
+}
+
+// String returns a form that ParseDeviation reads, with any clock.
+func (d Deviation) String() string {
+	d = d.normal()
+	var parts []string
+	if d.Num > 0 {
+		parts = append(parts, d.relative())
+	}
+	if d.Abs > 0 {
+		parts = append(parts, strconv.FormatUint(d.Abs, 10)+"ticks")
+	}
+	if len(parts) == 0 {
+		parts = append(parts, "0")
+	}
+	if d.TimeStamps {
+		parts = append(parts, "timestamps")
+	}
+	return strings.Join(parts, ",")
+}
+
+// relative returns the fraction as a percentage if that takes few digits.
+func (d Deviation) relative() string {
+	scale := uint64(100)
+	for digits := range maxDecimals + 1 {
+		if hi, lo := bits.Mul64(d.Num, scale); hi == 0 && lo%d.Den == 0 {
+			s := strconv.FormatUint(lo/d.Den, 10)
+			if digits > 0 {
+				s = strings.Repeat("0", max(0, digits+1-len(s))) + s
+				s = s[:len(s)-digits] + "." + s[len(s)-digits:]
+			}
+			return s + "%"
+		}
+		scale *= 10
+	}
+	return fmt.Sprintf("%d/%d", d.Num, d.Den)
+}
