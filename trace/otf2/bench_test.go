@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -216,24 +217,39 @@ func BenchmarkMerge(b *testing.B) {
 	}
 }
 
+// BenchmarkWrite writes one location of 800 000 events that are in memory.
 func BenchmarkWrite(b *testing.B) {
-	src := newRing(1, 12500)
-	b.ReportAllocs()
-	var bytes, events uint64
-	for b.Loop() {
-		w, err := Create(b.TempDir(), "x", src.defs, Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		var found trace.Diagnostics
-		if err := w.copyLocation(src, 0, &found); err != nil {
-			b.Fatal(err)
-		}
-		st, err := os.Stat(filepath.Join(w.dir, "x", "0.evt"))
-		if err != nil {
-			b.Fatal(err)
-		}
-		bytes, events = uint64(st.Size()), w.counts[0]
+	ring := &memory{newRing(1, 1).defs, [][]trace.Batch{nil}}
+	drain(b, newRing(1, 100_000), 0, func(x *trace.Batch) {
+		ring.chunks[0] = append(ring.chunks[0], trace.Batch{First: x.First, Events: slices.Clone(x.Events), Args: slices.Clone(x.Args)})
+	})
+	for _, c := range []struct {
+		name string
+		o    Options
+	}{
+		{"plain", Options{}},
+		{"big-endian", Options{BigEndian: true}},
+		{"clock", Options{Local: func(trace.P) *Local { return &Local{Offsets: []ClockOffset{{Time: 1}, {Time: 2}}} }}},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var bytes, events uint64
+			for b.Loop() {
+				w, err := Create(b.TempDir(), "x", ring.defs, c.o)
+				if err != nil {
+					b.Fatal(err)
+				}
+				var found trace.Diagnostics
+				if err := w.copyLocation(ring, 0, &found); err != nil {
+					b.Fatal(err)
+				}
+				st, err := os.Stat(filepath.Join(w.dir, "x", "0.evt"))
+				if err != nil {
+					b.Fatal(err)
+				}
+				bytes, events = uint64(st.Size()), w.counts[0]
+			}
+			perSecond(b, bytes, events)
+		})
 	}
-	perSecond(b, bytes, events)
 }

@@ -2,7 +2,9 @@ package otf2
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 )
 
@@ -12,18 +14,33 @@ type chunkWriter struct {
 	buf   []byte // the open chunk, header included
 	size  int
 	big   bool
+	sync  bool   // before the file is closed
 	first uint64 // number of the first event in the open chunk, from 1
 	count uint64 // events so far
 }
 
-func newChunkWriter(name string, size int, big bool) (*chunkWriter, error) {
+func (w *Writer) newChunkWriter(name string, size int) (*chunkWriter, error) {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return nil, fmt.Errorf("otf2: %w", err)
 	}
-	w := &chunkWriter{file: f, buf: make([]byte, 0, min(size, 64<<10)), size: size, big: big, first: 1}
+	c := &chunkWriter{file: f, buf: make([]byte, 0, min(size, 64<<10)), size: size, big: w.o.BigEndian, sync: w.o.Sync, first: 1}
+	c.begin()
+	return c, nil
+}
+
+// restart forgets everything written so far.
+func (w *chunkWriter) restart() error {
+	err := w.file.Truncate(0)
+	if err == nil {
+		_, err = w.file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return fmt.Errorf("otf2: %w", err)
+	}
+	w.count = 0
 	w.begin()
-	return w, nil
+	return nil
 }
 
 func (w *chunkWriter) begin() {
@@ -75,7 +92,7 @@ func (w *chunkWriter) add(record []byte) error {
 		}
 	}
 	if !w.fits(len(record)) {
-		return fmt.Errorf("otf2: %s: a record of %d bytes does not fit a chunk of %d; use larger chunks", w.file.Name(), len(record), w.size)
+		return fmt.Errorf("otf2: %s: a record of %d bytes, chunk of %d: %w", w.file.Name(), len(record), w.size, ErrTooLong)
 	}
 	w.buf = append(w.buf, record...)
 	return nil
@@ -85,9 +102,18 @@ func (w *chunkWriter) add(record []byte) error {
 func (w *chunkWriter) close() error {
 	w.buf = append(w.buf, endOfFile, endOfBuffer)
 	err := w.flush()
-	if e := w.file.Close(); err == nil && e != nil {
-		err = fmt.Errorf("otf2: %w", e)
-	}
 	w.buf = nil
-	return err
+	return errors.Join(err, closeFile(w.file, w.sync))
+}
+
+// closeFile closes a file that was written, with sync once it is on the disk.
+func closeFile(f *os.File, sync bool) error {
+	var err error
+	if sync {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("otf2: %w", err)
+	}
+	return nil
 }

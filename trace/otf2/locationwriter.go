@@ -20,6 +20,7 @@ type LocationWriter struct {
 	enc     encoder
 	body    encoder
 	inexact uint64
+	quick   bool // neither tables nor clock nor old spelling
 }
 
 // inverse translates global references to local ones.
@@ -64,7 +65,7 @@ func (l *LocationWriter) localize(d *Local) error {
 
 // writeLocal writes the location's definition file.
 func (l *LocationWriter) writeLocal(name string) error {
-	f, err := newChunkWriter(name, l.w.o.DefChunk, l.w.o.BigEndian)
+	f, err := l.w.newChunkWriter(name, l.w.o.DefChunk)
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,12 @@ func (l *LocationWriter) Inexact() uint64 { return l.inexact }
 
 // Add writes the events of b. Times must not decrease.
 func (l *LocationWriter) Add(b *trace.Batch) error {
-	for i := range b.Events {
+	for i := 0; i < len(b.Events); i++ {
+		if l.quick {
+			if i = l.addQuick(b, i); i == len(b.Events) {
+				break
+			}
+		}
 		e := &b.Events[i]
 		if err := l.add(b, e); err != nil {
 			return fmt.Errorf("otf2: location %d event %d (%v): %w", l.w.defs.Location(l.p).Ref, l.out.count, e.Kind, err)
@@ -143,7 +149,7 @@ func (l *LocationWriter) add(b *trace.Batch, e *trace.Event) error {
 			return err
 		}
 		if !l.out.fits(stampSize + len(l.enc.b)) {
-			return fmt.Errorf("a record of %d bytes does not fit a chunk of %d", len(l.enc.b), l.out.size)
+			return fmt.Errorf("%d bytes, chunk of %d: %w", len(l.enc.b), l.out.size, ErrTooLong)
 		}
 	}
 	if len(l.out.buf) == headerSize || raw != l.last {
@@ -295,6 +301,12 @@ func (l *LocationWriter) attributes(words []uint64) error {
 	}
 	l.enc.record(idAttributes, l.body.b)
 	return nil
+}
+
+// Discard forgets all events added so far, as if the location had none.
+func (l *LocationWriter) Discard() error {
+	l.inexact = 0
+	return l.out.restart()
 }
 
 // Close writes the last chunk.

@@ -1,9 +1,11 @@
 package otf2
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -175,6 +177,90 @@ func TestFastPath(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestQuickWriting compares what the writer stores directly with what it builds
+// field by field, which is all that clock offsets of zero leave.
+func TestQuickWriting(t *testing.T) {
+	none := func(trace.P) *Local { return &Local{Offsets: []ClockOffset{{Time: 1}, {Time: 2}}} }
+	for _, big := range []bool{false, true} {
+		for _, chunk := range []int{4096, 70_000, 1 << 20} {
+			for name, src := range map[string]*memory{"complete": completeSource(8, true), "ring": inMemory(t, newRing(4, 2000)), "long": longLists()} {
+				var files [2]string
+				for i, o := range []Options{{BigEndian: big, EventChunk: chunk}, {BigEndian: big, EventChunk: chunk, Local: none}} {
+					a := copies(t, src, o)
+					for p := range trace.P(a.Definitions().NumLocations()) {
+						b, err := os.ReadFile(a.file(p, ".evt"))
+						if err != nil {
+							t.Fatal(err)
+						}
+						files[i] += string(b)
+					}
+				}
+				if files[0] != files[1] {
+					t.Errorf("%s, big-endian %v, chunks of %d: %d bytes differ from %d", name, big, chunk, len(files[0]), len(files[1]))
+				}
+			}
+		}
+	}
+}
+
+// inMemory holds a source's events.
+func inMemory(t testing.TB, src trace.Source) *memory {
+	m := &memory{src.Definitions(), make([][]trace.Batch, src.Definitions().NumLocations())}
+	for p := range m.chunks {
+		drain(t, src, trace.P(p), func(b *trace.Batch) {
+			m.chunks[p] = append(m.chunks[p], trace.Batch{First: b.First, Events: slices.Clone(b.Events), Args: slices.Clone(b.Args)})
+		})
+	}
+	return m
+}
+
+// longLists has metric records of every length around the limits of the quick
+// path, with values of every width.
+func longLists() *memory {
+	var b trace.Batch
+	for n := range uint64(60) {
+		words := []uint64{n % 3, n}
+		for i := range n {
+			words = append(words, uint64(trace.TypeUint64), 1<<(i+n)-1-i%2)
+		}
+		b.Append(trace.Time(n/2), trace.Metric, 0, words...)
+		b.Append(trace.Time(n/2), trace.BufferFlush, 0, trace.Undefined64-n)
+		b.Append(trace.Time(n/2), trace.Enter, trace.Undefined-uint32(n&1))
+	}
+	return oneLocation(&b)
+}
+
+// TestDiscard writes a location again from the start.
+func TestDiscard(t *testing.T) {
+	src := inMemory(t, newRing(1, 20_000))
+	dir := t.TempDir()
+	w, err := Create(dir, "traces", src.defs, Options{EventChunk: 64 << 10, Sync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := w.Location(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range src.chunks[0] {
+		if err := l.Add(&src.chunks[0][i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src.chunks[0] = src.chunks[0][:1]
+	if err := l.Discard(); err != nil || l.Events() != 0 {
+		t.Fatal(err, l.Events())
+	}
+	if err := errors.Join(l.Add(&src.chunks[0][0]), l.Close(), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	a := mustOpen(t, dir)
+	if n := a.Definitions().Location(0).Events; n != uint64(len(src.chunks[0][0].Events)) {
+		t.Errorf("%d events announced", n)
+	}
+	equalSources(t, src, a)
 }
 
 // carefulRecords reads a location without the fast path.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ type Options struct {
 	Creator     string
 	Description string
 	Properties  []Property
+	Sync        bool // files are on the disk before they are closed
 	// Local gives the local definitions of a location, nil for none.
 	Local func(p trace.P) *Local
 }
@@ -37,7 +39,13 @@ type Local struct {
 	Offsets  []ClockOffset
 }
 
+// ErrTooLong says that a record does not fit a chunk: choose larger ones, up to
+// MaxChunk.
+var ErrTooLong = errors.New("record does not fit a chunk")
+
+// Sizes of chunks in bytes; the ones above MaxChunk are refused by readers.
 const (
+	MaxChunk          = maxChunk
 	defaultEventChunk = 1 << 20
 	defaultDefChunk   = 4 << 20
 )
@@ -106,7 +114,7 @@ func (w *Writer) encoder() encoder {
 // be closed before. Locations that were never opened keep the event count of
 // their definition: another process may have written them.
 func (w *Writer) Close() error {
-	f, err := newChunkWriter(w.path(".def"), w.o.DefChunk, w.o.BigEndian)
+	f, err := w.newChunkWriter(w.path(".def"), w.o.DefChunk)
 	if err != nil {
 		return err
 	}
@@ -237,10 +245,7 @@ func (w *Writer) anchor(count, id uint64) error {
 		return fmt.Errorf("otf2: %w", err)
 	}
 	_, err = f.Write(e.b)
-	if c := f.Close(); err == nil {
-		err = c
-	}
-	if err != nil {
+	if err = errors.Join(err, closeFile(f, w.o.Sync)); err != nil {
 		os.Remove(w.path(anchorSuffix))
 		return fmt.Errorf("otf2: %w", err)
 	}
@@ -262,11 +267,12 @@ func (w *Writer) Location(p trace.P) (*LocationWriter, error) {
 			l.def = def
 		}
 	}
+	l.quick = !l.enc.old && len(l.clock.intervals) == 0 && l.inverse == [trace.NumRefKinds]*inverse{}
 	if err := l.writeLocal(base + ".def"); err != nil {
 		return nil, err
 	}
 	var err error
-	l.out, err = newChunkWriter(base+".evt", w.o.EventChunk, w.o.BigEndian)
+	l.out, err = w.newChunkWriter(base+".evt", w.o.EventChunk)
 	return l, err
 }
 
