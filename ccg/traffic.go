@@ -1,0 +1,336 @@
+package ccg
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Direction is the side of a message that a location is on.
+type Direction uint8
+
+// Directions.
+const (
+	Sent       Direction = iota // from the location to the partner
+	Received                    // from the partner; MPI_Irecv counts when it completes
+	Collective                  // an operation of all members of a communicator
+)
+
+// Channel is what a location exchanged with one partner on one communicator
+// under one tag, or all its collective operations on a communicator.
+type Channel struct {
+	Direction Direction
+	Process   uint32 // partner; trace.UnknownProcess: a rank that the definitions do not have; trace.Undefined of collectives
+	Comm      uint32
+	Tag       uint32 // trace.Undefined of collectives
+	Count     uint64
+	Bytes     uint64 // of collectives: sent
+	BytesIn   uint64 // of collectives: received
+}
+
+// RegionBytes is what was sent and received in the outermost MPI calls of a
+// region; trace.Undefined: outside of MPI calls.
+type RegionBytes struct {
+	Region uint32
+	Bytes  uint64
+}
+
+// Traffic is the messages and collectives of one location.
+type Traffic struct {
+	Channels []Channel     // ascending by direction, process, communicator, tag
+	Regions  []RegionBytes // ascending by region
+}
+
+// Traffic returns the location's messages and collectives: rows of the message
+// matrix. Values are exact in lossy graphs too, and cancelled sends count.
+//
+// Counts come from multiplicities and bytes from the heads of columns, O(nodes),
+// wherever all values of a column belong to one channel and one region. The rest
+// is read in one walk that visits the nodes with such values only.
+func (l *Location) Traffic() (*Traffic, error) {
+	t := traffic{l: l, channels: map[channelKey]*Channel{}, regions: map[uint32]uint64{}, columns: make([]trafficColumn, len(l.cols))}
+	t.findOuter()
+	t.findChannels()
+	if err := t.sums(); err != nil {
+		return nil, err
+	}
+	if err := t.walk(); err != nil {
+		return nil, err
+	}
+	if t.over {
+		return nil, fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", l.p, ErrLimit)
+	}
+	return t.result(), nil
+}
+
+// channelKey tells channels apart.
+type channelKey struct {
+	direction          Direction
+	process, comm, tag uint32
+}
+
+func (k channelKey) compare(o channelKey) int {
+	return cmp.Or(cmp.Compare(k.direction, o.direction), cmp.Compare(k.process, o.process),
+		cmp.Compare(k.comm, o.comm), cmp.Compare(k.tag, o.tag))
+}
+
+// trafficColumn is what is known of a column of byte counts before it is read.
+type trafficColumn struct {
+	channel *Channel // nil: no byte counts
+	outer   uint32   // region of the outermost MPI call around its slots
+	in      bool     // bytes received in collectives
+	mixed   bool     // slots of several channels or regions
+}
+
+// traffic is a computation of Traffic under way.
+type traffic struct {
+	l        *Location
+	channels map[channelKey]*Channel
+	regions  map[uint32]uint64
+	outer    []uint32   // by node: region of the outermost MPI call around it
+	known    []outerIs  // by node: what outer says
+	mpi      []bool     // by node: Call of an MPI region
+	events   []*Channel // by node: channel of an Event that has one
+	columns  []trafficColumn
+	over     bool // a sum exceeds 64 bits
+}
+
+// outerIs says whether a node always lies in the same outermost MPI region.
+type outerIs uint8
+
+const (
+	outerUnseen outerIs = iota
+	outerOne
+	outerMixed
+)
+
+// findOuter finds the outermost MPI call around each node, from the root down.
+func (t *traffic) findOuter() {
+	v := t.l.view
+	n := v.nodes.len() + 1
+	t.outer, t.known, t.mpi = make([]uint32, n), make([]outerIs, n), make([]bool, n)
+	t.outer[v.root], t.known[v.root] = trace.Undefined, outerOne
+	for id := v.root; id > 0; id-- {
+		region, is := t.outer[id], t.known[id]
+		if v.nodes.kind(id) == kindCall {
+			own := v.shapeOf(id).region(v.defs)
+			x := v.defs.Region(own)
+			t.mpi[id] = x != nil && v.defs.Class(x)&trace.ClassMPI != 0
+			if t.mpi[id] && is == outerOne && region == trace.Undefined {
+				region = own
+			}
+		}
+		for _, c := range v.nodes.children(id) {
+			switch {
+			case is == outerMixed || t.known[c] == outerOne && t.outer[c] != region:
+				t.known[c] = outerMixed
+			case t.known[c] == outerUnseen:
+				t.outer[c], t.known[c] = region, outerOne
+			}
+		}
+	}
+}
+
+// findChannels finds the channel of each Event and what each column of byte
+// counts holds.
+func (t *traffic) findChannels() {
+	v := t.l.view
+	pls := newPlaces(v.defs)
+	pls.of(t.l.p)
+	t.events = make([]*Channel, v.nodes.len()+1)
+	for _, id := range v.order {
+		h := v.shapeOf(id)
+		if h.class != classEvent {
+			continue
+		}
+		key, ok := t.l.channelOf(pls, h, v.tuples.at(v.nodes.tuple(id)))
+		if !ok {
+			continue
+		}
+		c := t.channels[key]
+		if c == nil {
+			c = &Channel{Direction: key.direction, Process: key.process, Comm: key.comm, Tag: key.tag}
+			t.channels[key] = c
+		}
+		c.Count += v.mult[id]
+		t.events[id] = c
+		first, n := t.byteSlots(id)
+		for i := range n {
+			x := &t.columns[v.column[first+i]]
+			switch {
+			case x.channel == nil:
+				*x = trafficColumn{channel: c, outer: t.outer[id], in: i > 0, mixed: t.known[id] == outerMixed}
+			case x.channel != c || x.outer != t.outer[id] || t.known[id] == outerMixed:
+				x.mixed = true
+			}
+		}
+	}
+}
+
+// byteSlots returns the first slot of an Event's byte counts and their number:
+// they are the first values of all records with a channel.
+func (t *traffic) byteSlots(id uint32) (first, n uint32) {
+	v := t.l.view
+	first, _ = v.valueSlots(v.shapeOf(id), id, stepEvent)
+	if t.events[id].Direction == Collective {
+		return first, 2
+	}
+	return first, 1
+}
+
+// channelOf returns the channel of an Event, false if it has none.
+func (l *Location) channelOf(pls *places, h *shape, w []uint64) (channelKey, bool) {
+	k := channelKey{process: trace.Undefined, tag: trace.Undefined}
+	switch h.kind {
+	case trace.MpiSend, trace.MpiIsend:
+		k.direction = Sent
+	case trace.MpiRecv, trace.MpiIrecv:
+		k.direction = Received
+	case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
+		k.direction = Collective
+		k.comm = uint32(w[recipes[h.kind].hardAt(1)])
+		return k, true
+	default:
+		return k, false
+	}
+	k.process = l.partner(pls, h, w)
+	k.comm = uint32(w[recipes[h.kind].hardAt(1)])
+	k.tag = uint32(w[recipes[h.kind].hardAt(2)])
+	return k, true
+}
+
+// sums adds the columns that belong to one channel and region.
+func (t *traffic) sums() error {
+	for i := range t.columns {
+		x := &t.columns[i]
+		if x.channel == nil || x.mixed {
+			continue
+		}
+		hi, lo, err := t.l.cols[i].Sum()
+		if err != nil {
+			return t.corrupt(i, err)
+		}
+		t.over = t.over || hi != 0
+		t.add(x.channel, x.outer, lo, x.in)
+	}
+	return nil
+}
+
+func (t *traffic) add(c *Channel, outer uint32, bytes uint64, in bool) {
+	sum := &c.Bytes
+	if in {
+		sum = &c.BytesIn
+	}
+	var carry, more uint64
+	*sum, carry = bits.Add64(*sum, bytes, 0)
+	t.regions[outer], more = bits.Add64(t.regions[outer], bytes, 0)
+	t.over = t.over || carry|more != 0
+}
+
+func (t *traffic) corrupt(column int, err error) error {
+	return fmt.Errorf("call graph: location %d, column %d: %w: %w", t.l.p, column, ErrCorrupt, err)
+}
+
+// trafficFrame is a node under way in the walk.
+type trafficFrame struct {
+	id    uint32
+	next  int    // child
+	left  uint64 // iterations of a Repeat
+	outer uint32
+}
+
+// walk reads the columns of several channels or regions, in execution order.
+func (t *traffic) walk() error {
+	v := t.l.view
+	wanted := t.wanted()
+	if !wanted[v.root] {
+		return nil
+	}
+	cursors := make([]column.Cursor, len(t.l.cols))
+	for i := range t.columns {
+		if t.columns[i].mixed {
+			cursors[i].Init(&t.l.cols[i])
+		}
+	}
+	stack := []trafficFrame{{id: v.root, left: 1, outer: trace.Undefined}}
+	for len(stack) > 0 {
+		f := &stack[len(stack)-1]
+		children := v.nodes.children(f.id)
+		if f.next == len(children) {
+			if f.left--; f.left == 0 {
+				stack = stack[:len(stack)-1]
+			}
+			f.next = 0
+			continue
+		}
+		c := children[f.next]
+		f.next++
+		switch {
+		case !wanted[c]:
+		case t.events[c] != nil:
+			t.read(c, f.outer, cursors)
+		default:
+			n := trafficFrame{id: c, left: 1, outer: f.outer}
+			if v.nodes.kind(c) == kindRepeat {
+				n.left = v.nodes.count(c)
+			}
+			if t.mpi[c] && n.outer == trace.Undefined {
+				n.outer = v.shapeOf(c).region(v.defs)
+			}
+			stack = append(stack, n)
+		}
+	}
+	for i := range t.columns {
+		if t.columns[i].mixed && cursors[i].Err() != nil {
+			return t.corrupt(i, cursors[i].Err())
+		}
+	}
+	return nil
+}
+
+// wanted marks the Events with values to read, and all nodes above them.
+func (t *traffic) wanted() []bool {
+	v := t.l.view
+	wanted := make([]bool, v.nodes.len()+1)
+	for id := uint32(1); id <= v.root; id++ {
+		if t.events[id] == nil {
+			wanted[id] = slices.ContainsFunc(v.nodes.children(id), func(c uint32) bool { return wanted[c] })
+			continue
+		}
+		first, n := t.byteSlots(id)
+		for i := range n {
+			wanted[id] = wanted[id] || t.columns[v.column[first+i]].mixed
+		}
+	}
+	return wanted
+}
+
+// read takes the next values of an Event from the columns that are read.
+func (t *traffic) read(id, outer uint32, cursors []column.Cursor) {
+	first, n := t.byteSlots(id)
+	for i := range n {
+		if c := t.l.view.column[first+i]; t.columns[c].mixed {
+			t.add(t.events[id], outer, cursors[c].Next(), i > 0)
+		}
+	}
+}
+
+// result sorts what was found.
+func (t *traffic) result() *Traffic {
+	r := &Traffic{Channels: make([]Channel, 0, len(t.channels)), Regions: make([]RegionBytes, 0, len(t.regions))}
+	for _, c := range t.channels {
+		r.Channels = append(r.Channels, *c)
+	}
+	slices.SortFunc(r.Channels, func(a, b Channel) int {
+		return channelKey{a.Direction, a.Process, a.Comm, a.Tag}.compare(channelKey{b.Direction, b.Process, b.Comm, b.Tag})
+	})
+	for region, bytes := range t.regions {
+		r.Regions = append(r.Regions, RegionBytes{region, bytes})
+	}
+	slices.SortFunc(r.Regions, func(a, b RegionBytes) int { return cmp.Compare(a.Region, b.Region) })
+	return r
+}
