@@ -401,6 +401,7 @@ func (b *Builder) Finish() (*Local, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
+	b.countLoose()
 	for len(b.frames) > 1 {
 		top := &b.frames[len(b.frames)-1]
 		b.problem(trace.DiagOpenCall, b.last, top.event, "never left: call of region", top.region)

@@ -12,6 +12,28 @@ type entry struct {
 	size  uint32 // a loop: number of entries of its body; 0: no loop
 }
 
+// Work counts what a Builder did with the lists of open calls: the part of its
+// time that does not follow from the number of events alone.
+type Work struct {
+	Appends  uint64 // nodes appended
+	Compares uint64 // pairs of entries compared to fold loops
+	Carried  uint64 // entries carried into Groups while their call was open
+	Loose    uint64 // other entries of calls open at the end, and of the root
+}
+
+// Work returns what b did since it was made or Reset; Loose is counted by
+// Finish.
+func (b *Builder) Work() Work { return b.list.work }
+
+// countLoose counts the entries of all frames that were not carried.
+func (b *Builder) countLoose() {
+	end := int32(len(b.list.entries))
+	for i := len(b.frames) - 1; i >= 0; i-- {
+		b.list.work.Loose += uint64(end - b.frames[i].base)
+		end = b.frames[i].first
+	}
+}
+
 // entryStack holds the entries of all open frames, one above the other.
 type entryStack struct {
 	entries []entry
@@ -20,7 +42,7 @@ type entryStack struct {
 	bodyOf  map[uint32]uint32 // Group of a loop body -> where its entries begin
 	fold    int               // K
 	fan     int               // B
-	appends uint64
+	work    Work
 }
 
 func (s *entryStack) reset(o Options) {
@@ -28,7 +50,7 @@ func (s *entryStack) reset(o Options) {
 	clear(s.last)
 	s.last = s.last[:0]
 	s.bodyOf = make(map[uint32]uint32)
-	s.fold, s.fan, s.appends = o.Fold, o.Fan, 0
+	s.fold, s.fan, s.work = o.Fold, o.Fan, Work{}
 }
 
 func (s *entryStack) memory() uint64 {
@@ -81,7 +103,7 @@ func (s *entryStack) pop(n int) {
 // then it folds loops and bounds the list.
 func (b *Builder) appendNode(id uint32) error {
 	f, s := &b.frames[len(b.frames)-1], &b.list
-	s.appends++
+	s.work.Appends++
 	if n := len(s.entries); n > int(f.base) && s.entries[n-1].id == id && s.entries[n-1].count < math.MaxUint32 {
 		s.entries[n-1].count++
 	} else {
@@ -124,6 +146,7 @@ func (s *entryStack) isBody(l int32) bool {
 	loop := &s.entries[l]
 	body := s.bodies[loop.body : loop.body+loop.size]
 	for i := len(body) - 1; i >= 0; i-- {
+		s.work.Compares++
 		if e := &s.entries[int(l)+1+i]; uint64(e.id)<<32|uint64(e.count) != body[i] {
 			return false
 		}
@@ -134,6 +157,7 @@ func (s *entryStack) isBody(l int32) bool {
 // repeats reports whether the d entries up to t equal the d before them.
 func (s *entryStack) repeats(t, d int32) bool {
 	for i := t; i > t-d; i-- {
+		s.work.Compares++
 		if x, y := &s.entries[i], &s.entries[i-d]; x.id != y.id || x.count != y.count {
 			return false
 		}
@@ -278,6 +302,7 @@ func (b *Builder) carry(f *frame) error {
 		b.ids = ids
 		b.carried = b.carried[:n]
 	}
+	s.work.Carried += uint64(fan)
 	if f.base += int32(fan); f.base-f.first >= compactFrom {
 		s.compact(f)
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -61,6 +62,7 @@ func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	dst = appendParts(dst, &l.graph, false)
+	dst = slices.Grow(dst, len(l.gaps)+len(l.values)+len(l.payload)+3*binary.MaxVarintLen64+crc32.Size)
 	for _, b := range [][]byte{l.gaps, l.values, l.payload} {
 		dst = binary.AppendUvarint(dst, uint64(len(b)))
 		dst = append(dst, b...)
