@@ -18,7 +18,7 @@ var units = []struct {
 
 // ParseDeviation reads bounds: "0" (lossless), "10%", "1us", "500ticks",
 // "10%,1us", "10%,1us,timestamps". A relative bound may also be a fraction, as
-// "1/3". Times are rounded down to ticks of a clock of the given resolution.
+// "1/3". Times are rounded down to ticks of a clock of the given resolution, 0 if it is not known.
 // Errors wrap ErrDeviation.
 func ParseDeviation(s string, ticksPerSecond uint64) (Deviation, error) {
 	var d Deviation
@@ -88,6 +88,9 @@ func parseAbsolute(s string, ticksPerSecond uint64) (uint64, error) {
 		n, den, err := parseDecimal(number)
 		if err != nil {
 			return 0, err
+		}
+		if ticksPerSecond == 0 {
+			return 0, fmt.Errorf("the resolution of the clock is not known, so give ticks, as 500ticks: %w", ErrDeviation)
 		}
 		hi, lo := bits.Mul64(n, ticksPerSecond)
 		if den *= u.perSecond; hi >= den {

@@ -24,12 +24,13 @@ type AnalyzeOptions struct {
 	WorkDir    string       // of segments; "" is Output + ".work"
 	Force      bool         // replace an existing output
 	Profile    xtf.Profile
-	GraphOnly  bool  // no rows of calls, messages, ...: keep the call graph and sums
-	ClampTime  bool  // raise times that run backwards instead of ending the location there
-	Strict     bool  // damaged input is an error
-	MemBytes   int64 // heap and counted buffers per rank; 0: what the machine gives
-	StoreBytes int64 // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
-	Collective bool  // write the output by collective calls
+	GraphOnly  bool   // no rows of calls, messages, ...: keep the call graph and sums
+	Deviation  string // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
+	ClampTime  bool   // raise times that run backwards instead of ending the location there
+	Strict     bool   // damaged input is an error
+	MemBytes   int64  // heap and counted buffers per rank; 0: what the machine gives
+	StoreBytes int64  // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
+	Collective bool   // write the output by collective calls
 	Hints      map[string]string
 	Version    string // of the tool
 	Host, Job  string // for the lock file
@@ -95,6 +96,7 @@ type analysis struct {
 	tables  *stats.Tables
 	types   *xtf.TypeTable
 	enc     *xtf.Encoder
+	graphs  ccg.Options
 	ws      *xtfwriter.Workspace
 	store   *xtfwriter.Store
 	entries *xtfwriter.Sorter // of the location being loaded
@@ -159,6 +161,12 @@ func (a *analysis) open() error {
 		return err
 	}
 	a.res.DefsBytes = len(encoded)
+	if a.o.Deviation != "" {
+		a.graphs.Deviation, err = ccg.ParseDeviation(a.o.Deviation, a.defs.Clock().TimerResolution)
+		if err = agree(a.c, err); err != nil {
+			return err
+		}
+	}
 	a.types = xtf.StandardTypes(a.o.Profile)
 	a.enc = xtf.NewEncoder()
 	a.setProvenance()
@@ -182,8 +190,10 @@ func (a *analysis) setProvenance() {
 	input := a.src.Identity()
 	a.prov = Provenance{
 		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
-		Options: map[string]string{"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime), "events": a.o.events()},
-		Tool:    "coppice " + a.o.Version,
+		Options: map[string]string{
+			"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
+		},
+		Tool: "coppice " + a.o.Version,
 	}
 }
 
@@ -306,7 +316,7 @@ func (a *analysis) match() error {
 // graph makes the shared call graph and the columns of this rank's locations.
 func (a *analysis) graph() error {
 	a.meter.Stage("graph", a.ownBytes())
-	shared, report, err := ccgmerge.Reduce(a.c, a.defs, locals{a}, ccg.Options{}, ccgmerge.Config{})
+	shared, report, err := ccgmerge.Reduce(a.c, a.defs, locals{a}, a.graphs, ccgmerge.Config{})
 	a.res.Graph = report
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -98,6 +99,7 @@ var exitCodes = []struct {
 	{xtfwriter.ErrSuperseded, ExitUsage},
 	{xtfwriter.ErrUnwritable, ExitUsage},
 	{xtfwriter.ErrNoSpace, ExitResource},
+	{ccg.ErrDeviation, ExitUsage},
 	{mpi.ErrNoSpace, ExitResource},
 	{syscall.ENOSPC, ExitResource},
 	{trace.ErrNotTrace, ExitInput},

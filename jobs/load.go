@@ -20,7 +20,7 @@ func (a *analysis) load() error {
 	var graph *ccg.Builder
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
 		if graph == nil {
-			graph = ccg.NewBuilder(a.defs, p, ccg.Options{})
+			graph = ccg.NewBuilder(a.defs, p, a.graphs)
 		} else {
 			graph.Reset(p)
 		}

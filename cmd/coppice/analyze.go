@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -15,7 +16,7 @@ import (
 // analyzeFlags are the flags of analyze.
 type analyzeFlags struct {
 	output, work, pages  string
-	events               string
+	events, deviation    string
 	force, clamp, strict bool
 	mem, store           size
 	progress             string
@@ -37,6 +38,7 @@ func runAnalyze(args []string, s streams) error {
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output and take over its lock")
 	f.StringVar(&o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K")
 	f.StringVar(&o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory")
+	f.StringVar(&o.deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
 	f.BoolVar(&o.clamp, "clamp-time", false, "raise times that run backwards instead of ending the location there")
 	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
 	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 0.8 of what the machine, cgroup or Slurm gives a rank)")
@@ -82,6 +84,10 @@ func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 		return job, usage("analyze: --events %s: choose all or none", o.events)
 	}
 	job.GraphOnly = o.events == "none"
+	if _, err := ccg.ParseDeviation(o.deviation, 1e9); err != nil { // with the trace's own clock once it is known
+		return job, usage("analyze: --deviation: %w", err)
+	}
+	job.Deviation = o.deviation
 	if !slices.Contains(progressForms, o.progress) {
 		return job, usage("analyze: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
 	}
