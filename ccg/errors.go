@@ -10,5 +10,6 @@ var (
 	ErrBatch     = errors.New("malformed event batch")              // words of an event do not fit its kind
 	ErrLimit     = errors.New("call graph too large")               // more nodes or tuples than ids
 	ErrDeviation = errors.New("bad deviation")                      // bounds that contradict themselves or the text form
+	ErrRange     = errors.New("outside the location")               // no such event, call or interval
 	ErrForeign   = errors.New("location is not part of this graph") // a node that the shared graph does not have
 )

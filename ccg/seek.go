@@ -1,0 +1,294 @@
+package ccg
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// SeekEvent moves to before event k; k = Events is the end. It takes O(nodes)
+// and at most markEvery/2 steps; steps alone where the event is near.
+func (c *Cursor) SeekEvent(k uint64) error {
+	v := c.x.loc.view
+	switch {
+	case c.err != nil:
+		return c.err
+	case k > v.events:
+		return fmt.Errorf("call graph: location %d: event %d of %d: %w", c.x.loc.p, k, v.events, ErrRange)
+	case k > c.next && k-c.next > c.x.stride() || k < c.next && c.next-k > c.x.stride():
+		j := uint64(0)
+		if k > 0 {
+			j = (k - 1) / markEvery
+			if k-1-j*markEvery > markEvery/2 && j < v.markCount() {
+				j++
+			}
+		}
+		c.toMark(j)
+	}
+	for c.next < k && c.err == nil {
+		c.Next()
+	}
+	for c.next > k && c.err == nil {
+		c.Prev()
+	}
+	return c.err
+}
+
+// SeekTime moves to before the first event whose time is t or later, or to the
+// end. It takes O(nodes) and less than markEvery steps.
+func (c *Cursor) SeekTime(t trace.Time) error {
+	if c.err != nil {
+		return c.err
+	}
+	j, err := c.x.markBefore(t)
+	if err != nil {
+		return err
+	}
+	// the event lies behind event j*markEvery, and not behind the next mark's
+	if from := j * markEvery; c.next < from || c.next-from > markEvery+c.x.stride() {
+		c.toMark(j)
+	}
+	for c.err == nil && c.next > 0 && c.time >= t {
+		c.Prev()
+	}
+	for c.err == nil {
+		s, ok := c.Next()
+		if !ok {
+			break
+		}
+		if s.Time >= t {
+			c.Prev()
+			break
+		}
+	}
+	return c.err
+}
+
+// after moves to behind the last event whose time is t or earlier.
+func (c *Cursor) after(t trace.Time) error {
+	if t == math.MaxUint64 {
+		return c.SeekEvent(c.x.loc.view.events)
+	}
+	return c.SeekTime(t + 1)
+}
+
+// stride is the number of steps that cost as much as a new position.
+func (x *Index) stride() uint64 {
+	v := x.loc.view
+	return markEvery/2 + uint64(len(v.order)+len(v.column))/8
+}
+
+// toMark moves to behind the event of mark j; for j = 0 to the first event.
+func (c *Cursor) toMark(j uint64) {
+	t, err := c.x.markTime(j)
+	if err != nil {
+		c.fail(err)
+		return
+	}
+	c.time = t
+	if j == 0 {
+		c.enterAt(0)
+		return
+	}
+	c.enterAt(j*markEvery + 1)
+}
+
+// enterAt takes the way from the root to before event k, and computes the
+// positions of all columns there. Time is left to the caller.
+func (c *Cursor) enterAt(k uint64) {
+	c.rewind()
+	v := c.x.loc.view
+	for c.next < k {
+		top := &c.stack[len(c.stack)-1]
+		left := k - c.next
+		if top.kind == kindRepeat {
+			n := c.x.events[c.childAt(top, 0)]
+			c.visit(1)
+			top.at = left / n
+			c.next += top.at * n
+		} else {
+			for top.at < top.n {
+				n := c.x.events[c.childAt(top, top.at)]
+				c.visit(1)
+				if n > k-c.next {
+					break
+				}
+				c.next += n
+				top.at++
+			}
+		}
+		if c.next == k {
+			break
+		}
+		id := c.childAt(top, top.at)
+		top.at++
+		if c.push(id, c.next); v.nodes.kind(id) == kindCall {
+			c.next++ // its enter
+		}
+	}
+	c.sweep()
+	c.classes()
+	c.settle()
+}
+
+func (c *Cursor) visit(n int) { c.x.visits += uint64(n) }
+
+// classes finds the class rows of the nodes under way, when the positions of
+// their columns are known.
+func (c *Cursor) classes() {
+	v := c.x.loc.view
+	if v.tables == nil {
+		return
+	}
+	for i := 1; i < len(c.stack) && c.err == nil; i++ {
+		c.stack[i].row, c.stack[i].table = c.classOf(&c.stack[i-1], c.stack[i].id, true)
+	}
+}
+
+// sweep counts the instances that are complete before the cursor, top-down:
+// done(child) += done(parent), and with them the values before it in every
+// column.
+func (c *Cursor) sweep() {
+	v := c.x.loc.view
+	s := v.nodes
+	if c.done == nil {
+		c.done = make([]uint64, s.len()+1)
+	}
+	clear(c.done)
+	clear(c.pos)
+	for i := range c.stack {
+		c.sweepRung(&c.stack[i], i == len(c.stack)-1)
+	}
+	for i := len(v.order) - 1; i >= 0; i-- {
+		id := v.order[i]
+		m := c.done[id]
+		if m == 0 {
+			continue
+		}
+		list, times := s.words(id), m
+		if s.kind(id) == kindRepeat {
+			list, times = list[:1], m*s.count(id)
+		}
+		for _, k := range list {
+			c.done[k] += times
+		}
+		c.visit(len(list) + 1)
+		c.completed(id, m, times)
+	}
+	for i, k := range c.reads {
+		if k != nil && v.cols[i].gap {
+			k.Seek(c.pos[i])
+		}
+	}
+}
+
+// sweepRung counts what a node under way has behind it: its children, and for
+// all but the innermost node the one that is under way itself.
+func (c *Cursor) sweepRung(r *rung, innermost bool) {
+	entered, complete := r.at, r.at
+	if !innermost {
+		complete--
+	}
+	if r.kind == kindRepeat {
+		c.done[c.childAt(r, 0)] += complete
+		c.entered(r.slot, entered)
+	} else {
+		for i := range complete {
+			c.done[c.childAt(r, i)]++
+		}
+		for i := range entered {
+			c.entered(r.slot+uint32(i), 1)
+		}
+	}
+	c.visit(int(min(r.n, maxFan)) + 1)
+	if r.kind == kindCall {
+		c.values(r.id, stepOpen, 1)
+	}
+}
+
+// entered adds n to the columns of gaps and classes of a slot.
+func (c *Cursor) entered(slot uint32, n uint64) {
+	v := c.x.loc.view
+	if k := v.column[slot]; k >= 0 {
+		c.pos[k] += n
+	}
+	if v.class != nil && v.class[slot] >= 0 {
+		c.pos[v.class[slot]] += n
+	}
+}
+
+// completed adds the values of m instances of a node; times is that of each of
+// its children.
+func (c *Cursor) completed(id uint32, m, times uint64) {
+	v := c.x.loc.view
+	h := v.shapeOf(id)
+	at := v.slot[id]
+	gaps := uint32(len(v.nodes.children(id)))
+	for i := range gaps {
+		c.entered(at+i, times)
+	}
+	if h.class == classCall {
+		c.entered(at+gaps, m)
+		gaps++
+	}
+	for _, k := range v.column[at+gaps : at+gaps+h.values+h.leaveValues] {
+		c.pos[k] += m
+	}
+	if h.payload+h.leavePayload > 0 {
+		c.pos[v.bytes] += m * (h.payload + h.leavePayload)
+	}
+}
+
+// timeOf returns the time of event k, found by a cursor of its own.
+func (x *Index) timeOf(k uint64) (trace.Time, error) {
+	if x.scout == nil {
+		x.scout = x.Cursor()
+	}
+	if err := x.scout.SeekEvent(k + 1); err != nil {
+		return 0, err
+	}
+	return x.scout.time, nil
+}
+
+// OpenCall is a call that is under way.
+type OpenCall struct {
+	Region uint32
+	Ref    uint32 // region or calling context
+	Node   uint32 // id in the Shared
+	Event  uint64 // number of its enter
+	Begin  trace.Time
+}
+
+// Open appends the open calls to dst, outermost first. Begins that the cursor
+// has not passed are looked up: a seek each, once.
+func (c *Cursor) Open(dst []OpenCall) ([]OpenCall, error) {
+	v := c.x.loc.view
+	for i := range c.stack {
+		r := &c.stack[i]
+		if r.kind != kindCall {
+			continue
+		}
+		if !r.known {
+			t, err := c.x.timeOf(r.first)
+			if err != nil {
+				return dst, err
+			}
+			r.begin, r.known = t, true
+		}
+		h := v.shapeOf(r.id)
+		dst = append(dst, OpenCall{Region: h.region(v.defs), Ref: h.ref, Node: v.ids[r.id], Event: r.first, Begin: r.begin})
+	}
+	return dst, nil
+}
+
+// Path appends the regions of the open calls to dst, outermost first.
+func (c *Cursor) Path(dst []uint32) []uint32 {
+	v := c.x.loc.view
+	for i := range c.stack {
+		if c.stack[i].kind == kindCall {
+			dst = append(dst, v.shapeOf(c.stack[i].id).region(v.defs))
+		}
+	}
+	return dst
+}
