@@ -1,5 +1,6 @@
-// Package jobs holds what a launch runs: analyze, collectively over the ranks
-// of a communicator, from a trace to one XTF file. It composes the packages
+// Package jobs holds what a launch runs, collectively over the ranks of a
+// communicator: analyze, from a trace to one XTF file, and export, back to an
+// archive. It composes the packages
 // below it and has no flags and no output of its own but progress.
 //
 // # Analyze
@@ -19,6 +20,14 @@
 // A work unit is one location in one stage. Its output goes to the rank's
 // segment store at once; between stages a rank holds only handles and the
 // tables of peers. Locations are dealt out in contiguous ranges cut by bytes.
+//
+// # Export
+//
+// Export writes the event streams of a file's call graph as an OTF2 archive:
+//
+//	open    rank 0 reads definitions and graph, all get the bytes
+//	write   per location: columns -> events -> files of the archive
+//	commit  rank 0 writes definitions and anchor; all gets its name by rename
 //
 // # Errors
 //

@@ -119,6 +119,14 @@ func (r Ranks) contains(p uint32) bool {
 	return ok
 }
 
+// Locations returns which locations belong to processes of the set.
+func (r Ranks) Locations(d *trace.Definitions) func(p trace.P) bool {
+	return func(p trace.P) bool {
+		process, _ := d.Process(p)
+		return r.contains(process)
+	}
+}
+
 // String writes the set with as few spans as its order allows.
 func (r Ranks) String() string {
 	if r.list == nil {

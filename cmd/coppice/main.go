@@ -41,6 +41,7 @@ func verbs() []verb {
 		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
 		{"report", "RUN.xtf [SECTION]...", "print results: summary, profile, comm, ccg, diagnostics", runReport},
 		{"query", "RUN.xtf PRIMITIVE", "search, size, next, at, rows: look up rows by time, key or number", runQuery},
+		{"export", "RUN.xtf --to otf2", "write a result's events as an OTF2 archive, on all ranks", runExport},
 		{"check", "TRACE|RUN.xtf", "verify an archive or a result to the last page", runCheck},
 		{"demo", "", "write the trace of a generated program", runDemo},
 		{"version", "", "print versions", runVersion},

@@ -17,6 +17,7 @@ type chunkWriter struct {
 	sync  bool   // before the file is closed
 	first uint64 // number of the first event in the open chunk, from 1
 	count uint64 // events so far
+	bytes uint64 // written to the file
 }
 
 func (w *Writer) newChunkWriter(name string, size int) (*chunkWriter, error) {
@@ -38,7 +39,7 @@ func (w *chunkWriter) restart() error {
 	if err != nil {
 		return fmt.Errorf("otf2: %w", err)
 	}
-	w.count = 0
+	w.count, w.bytes = 0, 0
 	w.begin()
 	return nil
 }
@@ -81,6 +82,7 @@ func (w *chunkWriter) flush() error {
 	if _, err := w.file.Write(w.buf); err != nil {
 		return fmt.Errorf("otf2: %w", err)
 	}
+	w.bytes += uint64(len(w.buf))
 	return nil
 }
 

@@ -114,6 +114,9 @@ func (l *LocationWriter) table(m Mapping) []byte {
 // Events returns the number of events written so far.
 func (l *LocationWriter) Events() uint64 { return l.out.count }
 
+// Bytes returns the size of the event file so far; it is final after Close.
+func (l *LocationWriter) Bytes() uint64 { return l.out.bytes + uint64(len(l.out.buf)) }
+
 // Inexact returns the number of time stamps that no raw time corrects to; they
 // were written one tick or so early. Only offsets that grow cause them.
 func (l *LocationWriter) Inexact() uint64 { return l.inexact }

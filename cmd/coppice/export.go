@@ -1,0 +1,177 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// exportFlags are the flags of export.
+type exportFlags struct {
+	to, output, format string
+	ranks              string
+	force, strict      bool
+	progress, status   string
+	jobs               int
+	quiet              bool
+}
+
+func runExport(args []string, s streams) error {
+	var o exportFlags
+	f := flags("export", "RUN.xtf --to otf2 -o DIR[/NAME.otf2]", s,
+		"coppice export run.xtf --to otf2 -o again",
+		"mpirun -n 64 coppice export run.xtf --to otf2 -o again/traces.otf2 --force",
+		"coppice export run.xtf --to otf2 -o first --ranks 0-3 --format json")
+	f.StringVar(&o.to, "to", "", "form to write: otf2 (required)")
+	f.StringVarP(&o.output, "output", "o", "", "folder of the archive, or its anchor file NAME.otf2 (required)")
+	f.BoolVarP(&o.force, "force", "f", false, "replace an existing archive and take over its lock")
+	f.StringVar(&o.ranks, "ranks", "", "processes whose events are written: 0-3,8,16-31:4, comm:NAME or node:N (default all)")
+	f.BoolVar(&o.strict, "strict", false, "a damaged file, or one of a damaged trace, is an error")
+	f.StringVar(&o.format, "format", "text", "of the result: text on standard error, or json on standard output")
+	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "in-process ranks when no launcher started them")
+	f.StringVar(&o.progress, "progress", "auto", "auto, tty, plain, json or none")
+	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing lines")
+	operands, err := parse(f, args, 1, 1)
+	if err != nil {
+		return err
+	}
+	job, err := o.job(operands[0])
+	if err != nil {
+		return err
+	}
+	return launch(o.jobs, s, func(c mpi.Comm) error { return exportRank(c, job, &o, s) })
+}
+
+// job checks the flags and makes the options of the job.
+func (o *exportFlags) job(input string) (jobs.ExportOptions, error) {
+	job := jobs.ExportOptions{
+		Run: input, Output: o.output, Force: o.force, Strict: o.strict, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
+	}
+	switch {
+	case o.to == "":
+		return job, usage("export: --to is missing: give --to otf2")
+	case o.to != "otf2":
+		return job, usage("export: --to %s: otf2 is the one form that can be written", o.to)
+	case o.output == "":
+		return job, usage("export: -o DIR is missing: name the folder or the anchor file of the archive")
+	case o.jobs < 1:
+		return job, usage("export: -j %d: at least one rank is needed", o.jobs)
+	case o.format != "text" && o.format != "json":
+		return job, usage("export: --format %s: choose text or json", o.format)
+	case !slices.Contains(progressForms, o.progress):
+		return job, usage("export: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
+	}
+	if o.ranks != "" {
+		job.Select = func(d *trace.Definitions) (func(trace.P) bool, error) {
+			set, err := report.ParseRanks(o.ranks, d)
+			if err != nil {
+				return nil, usage("export: --ranks %w", err)
+			}
+			return set.Locations(d), nil
+		}
+	}
+	job.Host, _ = os.Hostname()
+	return job, nil
+}
+
+// exportRank runs the job on one rank and reports its end on rank 0.
+func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) error {
+	var d *display
+	if c.Rank() == 0 && !o.quiet {
+		d = newDisplay(s.err, o.progress, o.status)
+		job.Show = d.show
+	}
+	began := time.Now()
+	res, err := jobs.Export(c, job)
+	d.end(err)
+	if err != nil || c.Rank() > 0 {
+		return err
+	}
+	if !o.quiet {
+		printExported(s, res, c.Size(), time.Since(began))
+	}
+	if o.format == "json" {
+		if err := exportJSON(s, job.Run, res); err != nil {
+			return err
+		}
+	}
+	if n := len(res.Unreadable); n > 0 {
+		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: %d locations have no events because their part of %s is damaged: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound",
+			res.Anchor, n, job.Run, res.Unreadable[0].Error, job.Run))
+	}
+	return nil
+}
+
+// printExported prints the closing lines of an export.
+func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duration) {
+	for _, t := range r.Differs {
+		where := "the definitions"
+		if t.Locations > 0 {
+			where = report.Plural(int(t.Locations), "location")
+		}
+		what := "left out"
+		if t.Code == trace.DiagTimeBackwards && r.ClampTime {
+			what = "raised to them"
+		}
+		fmt.Fprintf(s.err, "coppice: not as in the analysed trace: %s: %d in %s, %s by the analysis\n", t.Code.Text(), t.Count, where, what)
+	}
+	if r.LeftOut > 0 {
+		fmt.Fprintf(s.err, "coppice: %s not chosen by --ranks: defined, without events\n", report.Plural(r.LeftOut, "location"))
+	}
+	times := "times exact"
+	if !r.Deviation.Lossless() {
+		times = "every gap between events within " + r.Deviation.String() + " of the true one"
+	}
+	fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, %s\n",
+		r.Anchor, r.Events, r.Locations, decimal(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
+}
+
+// exported is the result of an export in JSON.
+type exported struct {
+	To         string             `json:"to"`
+	Output     string             `json:"output"` // anchor file
+	Exact      bool               `json:"exact"`
+	Deviation  string             `json:"deviation"` // bound of every gap, 0: lossless
+	Events     uint64             `json:"events"`
+	Bytes      uint64             `json:"bytes"` // of events
+	LeftOut    int                `json:"locations_left_out"`
+	Differs    []report.CodeTotal `json:"differs"`
+	Unreadable []report.Lost      `json:"unreadable"`
+	EventChunk int                `json:"event_chunk"`
+}
+
+func exportJSON(s streams, path string, r *jobs.ExportResult) error {
+	x := exported{
+		To: "otf2", Output: r.Anchor, Exact: r.Exact(), Deviation: r.Deviation.String(), Events: r.Events, Bytes: r.Bytes, LeftOut: r.LeftOut,
+		Differs: []report.CodeTotal{}, Unreadable: []report.Lost{}, EventChunk: r.EventChunk,
+	}
+	for _, t := range r.Differs {
+		x.Differs = append(x.Differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: uint64(t.Locations)})
+	}
+	for _, l := range r.Unreadable {
+		x.Unreadable = append(x.Unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
+	}
+	run, err := openRun(path)
+	if err != nil {
+		return err
+	}
+	e, err := run.Envelope()
+	var brief *report.Brief
+	if err == nil {
+		brief, err = run.Brief()
+	}
+	if err = errors.Join(err, run.Close()); err != nil {
+		return readError(path, err)
+	}
+	return e.WriteJSON(s.out, brief, "export", report.Value(x))
+}

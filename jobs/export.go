@@ -1,0 +1,256 @@
+package jobs
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// ExportOptions says what to write where. It is the same on all ranks.
+type ExportOptions struct {
+	Run       string // the XTF file
+	Output    string // the anchor file, or the folder for one named traces.otf2
+	Force     bool   // replace an existing archive
+	Strict    bool   // a location that cannot be read is an error
+	Version   string // of the tool
+	Host, Job string // for the lock file
+	PID       int
+	Show      func(Progress) // on rank 0
+	// Select returns which locations to write; nil writes all.
+	Select func(d *trace.Definitions) (func(p trace.P) bool, error)
+}
+
+// ExportResult is what the ranks wrote together; it is complete on rank 0.
+type ExportResult struct {
+	Anchor     string // path
+	FileID     string // of the XTF file
+	Events     uint64
+	Bytes      uint64 // of the event files
+	Locations  int
+	LeftOut    int               // locations that were not selected: they have no events
+	Deviation  ccg.Deviation     // what the times may be away from the true ones
+	Differs    []stats.CodeTotal // what the analysis had to leave out or change, by ascending code
+	ClampTime  bool              // times that ran backwards were raised, not left out
+	Unreadable []ExportLost      // locations whose part of the file is damaged: they have no events
+	EventChunk int               // bytes
+}
+
+// ExportLost is a location that could not be read.
+type ExportLost struct {
+	Location        uint64 // id in the trace
+	Process, Thread uint32
+	Error           string
+}
+
+// Exact reports whether the archive has every event of the analysed trace as it
+// was, clocks corrected.
+func (r *ExportResult) Exact() bool {
+	return r.Deviation.Lossless() && len(r.Differs) == 0 && len(r.Unreadable) == 0 && r.LeftOut == 0
+}
+
+// export is one job on one rank.
+type export struct {
+	o        ExportOptions
+	c        mpi.Comm
+	file     *xtf.File
+	defs     *trace.Definitions
+	shared   *ccg.Shared
+	selected func(p trace.P) bool
+	ws       *xtfwriter.Workspace
+	place    *archivePlace
+	sizes    []graphSize
+	own      partition.Range
+	written  []uint64 // events, of each own location
+	last     trace.Time
+	lost     []ExportLost
+	meter    *Meter
+	res      ExportResult
+}
+
+// Export writes the event streams of the call graph as an OTF2 archive. It is
+// complete under its final name or not there: the anchor file comes last. Its
+// bytes do not depend on the number of ranks. Collective: all ranks return the
+// same error.
+//
+// Memory of a rank: 4 times the definitions; the shared graph, 20 to 40 bytes a
+// node, and its section once; 16 bytes per location; and of the one location
+// under way the blob, 24 bytes per node, 4 per slot, 56 for each 1 024 values
+// and 8 KiB per column, a batch of 4 096 events and a chunk of the archive.
+func Export(c mpi.Comm, o ExportOptions) (*ExportResult, error) {
+	x := &export{o: o, c: c, place: newArchivePlace(o.Output)}
+	side, err := c.Dup()
+	if err != nil {
+		return nil, err
+	}
+	x.meter = NewMeter(side, o.Show)
+	err = x.run()
+	x.meter.Close(err != nil)
+	if err != nil {
+		return &x.res, err
+	}
+	return &x.res, side.Free()
+}
+
+func (x *export) run() error {
+	x.meter.Stage("open", 0)
+	var err error
+	x.file, err = xtf.OpenFile(x.o.Run, xtf.Options{})
+	if err == nil {
+		defer x.file.Close()
+	}
+	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	if err := x.open(); err != nil {
+		return err
+	}
+	if err := x.claim(); err != nil {
+		return err
+	}
+	err = x.work()
+	if x.c.Rank() == 0 {
+		err = errors.Join(err, outputError(x.place.clean()))
+	}
+	if cerr := x.ws.Close(); err == nil {
+		err = coded(cerr)
+	}
+	if err != nil && x.c.Rank() == 0 {
+		x.place.leave()
+	}
+	return agree(x.c, err)
+}
+
+func (x *export) work() error {
+	if err := x.measure(); err != nil {
+		return err
+	}
+	if err := x.write(); err != nil {
+		return err
+	}
+	x.meter.Stage("commit", 0)
+	return x.commit()
+}
+
+// open reads definitions and graph on rank 0 and gives them to all ranks.
+func (x *export) open() error {
+	for _, part := range []struct {
+		read  func() ([]byte, error)
+		parse func(b []byte) error
+	}{
+		{x.file.Definitions, x.parseDefinitions},
+		{
+			func() ([]byte, error) { return x.file.SectionBytes(xtf.KindCCG) },
+			func(b []byte) (err error) {
+				x.shared, err = ccg.OpenShared(x.defs, b)
+				return err
+			},
+		},
+	} {
+		var b []byte
+		var err error
+		if x.c.Rank() == 0 {
+			b, err = part.read()
+		}
+		if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+			return err
+		}
+		if b, err = x.c.Bcast(b, 0); err != nil {
+			return err
+		}
+		if err := agree(x.c, inputError(x.o.Run, part.parse(b))); err != nil {
+			return err
+		}
+	}
+	id := x.file.FileID()
+	x.res.FileID = hex.EncodeToString(id[:])
+	x.res.Deviation = x.shared.Options().Deviation
+	x.res.Locations = x.defs.NumLocations()
+	var err error
+	x.selected = func(trace.P) bool { return true }
+	if x.o.Select != nil {
+		x.selected, err = x.o.Select(x.defs)
+	}
+	if x.c.Rank() == 0 && err == nil {
+		err = inputError(x.o.Run, x.readOptions())
+	}
+	return agree(x.c, err)
+}
+
+func (x *export) parseDefinitions(b []byte) error {
+	x.defs = &trace.Definitions{}
+	if err := x.defs.UnmarshalBinary(b); err != nil {
+		return err
+	}
+	if uint64(x.defs.NumLocations()) != uint64(x.file.Procs()) {
+		return fmt.Errorf("%d regions for %d locations: %w", x.file.Procs(), x.defs.NumLocations(), xtf.ErrCorrupt)
+	}
+	return nil
+}
+
+// readOptions reads from the provenance how the analysis treated the input.
+func (x *export) readOptions() error {
+	b, err := x.file.Provenance()
+	if err != nil {
+		return err
+	}
+	var p Provenance
+	if err := json.Unmarshal(b, &p); err != nil {
+		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
+	}
+	x.res.ClampTime = p.Options["clamp_time"] == "true"
+	return nil
+}
+
+// claim takes the output for this job.
+func (x *export) claim() error {
+	var err error
+	if x.c.Rank() == 0 {
+		err = x.place.prepare(x.o.Force)
+	}
+	if err := agree(x.c, err); err != nil {
+		return err
+	}
+	x.ws, err = xtfwriter.Begin(x.c, xtfwriter.Config{
+		Output: x.place.anchor(), Identity: "export " + x.res.FileID, Host: x.o.Host, PID: x.o.PID, Job: x.o.Job, Force: x.o.Force,
+	})
+	if err == nil {
+		x.place.work = fmt.Sprintf("%s.work/archive.%d", x.place.anchor(), x.ws.Epoch())
+		if x.c.Rank() == 0 {
+			err = outputError(x.place.begin())
+		}
+		err = agree(x.c, err)
+		if err != nil {
+			err = errors.Join(err, x.ws.Close())
+		}
+	}
+	if err != nil && x.c.Rank() == 0 {
+		x.place.leave()
+	}
+	return err
+}
+
+// inputError gives an error of reading the file at path the exit code of input.
+func inputError(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", path, err)
+	if unreadable(err) || errors.Is(err, ccg.ErrVersion) || errors.Is(err, xtf.ErrNoSection) {
+		return Fail(ExitInput, err)
+	}
+	return err
+}
+
+// unreadable reports whether err says that a part of the file is damaged.
+func unreadable(err error) bool {
+	return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, trace.ErrCorrupt)
+}

@@ -1,0 +1,138 @@
+package jobs
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// commit writes definitions and anchor on rank 0 and gives the archive its name.
+func (x *export) commit() error {
+	counts, err := x.c.Gather(appendCounts(nil, x.written), 0)
+	if err != nil {
+		return err
+	}
+	lost, err := json.Marshal(x.lost)
+	if err != nil {
+		return err
+	}
+	losts, err := x.c.Gather(lost, 0)
+	if err != nil {
+		return err
+	}
+	sums, last := []int64{int64(x.res.Bytes)}, []int64{int64(min(x.last, 1<<63-1))}
+	for _, n := range x.written {
+		x.res.Events += n
+	}
+	sums = append(sums, int64(x.res.Events))
+	if err := errors.Join(x.c.AllreduceInt64(sums, mpi.Sum), x.c.AllreduceInt64(last, mpi.Max)); err != nil {
+		return err
+	}
+	x.res.Bytes, x.res.Events = uint64(sums[0]), uint64(sums[1])
+	if x.c.Rank() == 0 {
+		if err = x.gathered(counts, losts, trace.Time(last[0])); err == nil {
+			err = x.publish()
+		}
+	}
+	x.res.Anchor = x.place.anchor()
+	return agree(x.c, err)
+}
+
+func appendCounts(dst []byte, list []uint64) []byte {
+	for _, n := range list {
+		dst = binary.LittleEndian.AppendUint64(dst, n)
+	}
+	return dst
+}
+
+// gathered puts what the ranks wrote into the definitions.
+func (x *export) gathered(counts, losts [][]byte, last trace.Time) error {
+	p := trace.P(0)
+	for _, b := range counts {
+		for ; len(b) >= 8; b = b[8:] {
+			x.defs.Location(p).Events = binary.LittleEndian.Uint64(b)
+			p++
+		}
+	}
+	for p := range trace.P(x.defs.NumLocations()) {
+		l := x.defs.Location(p)
+		if q, ok := x.defs.Ordinal(l.Ref); ok {
+			l.Events = x.defs.Location(q).Events
+		}
+	}
+	for _, b := range losts {
+		var list []ExportLost
+		if err := json.Unmarshal(b, &list); err != nil {
+			return err
+		}
+		x.res.Unreadable = append(x.res.Unreadable, list...)
+	}
+	if !x.res.Deviation.Lossless() && len(x.defs.Clocks) > 0 {
+		c := &x.defs.Clocks[0]
+		c.TraceLength = max(c.TraceLength, uint64(last)-min(uint64(last), c.GlobalOffset))
+	}
+	return nil
+}
+
+// publish completes the archive and moves it to its place.
+func (x *export) publish() error {
+	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{
+		EventChunk: x.res.EventChunk, Sync: true, Creator: "coppice " + x.o.Version, Description: x.res.describe(), Properties: x.res.properties(),
+	})
+	if err == nil {
+		err = w.Close()
+	}
+	if err != nil {
+		return outputError(err)
+	}
+	if err := x.ws.CheckEpoch(); err != nil {
+		return coded(err)
+	}
+	return outputError(x.place.publish(x.o.Force))
+}
+
+// describe tells people what the archive is.
+func (r *ExportResult) describe() string {
+	text := "events of the call graph of XTF file " + r.FileID + ", clocks corrected"
+	switch {
+	case r.Exact():
+		text += ", exact"
+	case r.Deviation.Lossless():
+		text += ", times exact"
+	default:
+		text += ", every gap between events within " + r.Deviation.String()
+	}
+	return text
+}
+
+// properties tell programs the same; the names begin with COPPICE.
+func (r *ExportResult) properties() []otf2.Property {
+	list := []otf2.Property{
+		{Name: "COPPICE::XTF_FILE", Value: r.FileID},
+		{Name: "COPPICE::CLOCKS", Value: "corrected"},
+		{Name: "COPPICE::DEVIATION", Value: r.Deviation.String()},
+		{Name: "COPPICE::EXACT", Value: fmt.Sprint(r.Exact())},
+	}
+	var parts []string
+	for _, t := range r.Differs {
+		parts = append(parts, fmt.Sprintf("%s=%d", t.Code, t.Count))
+	}
+	if len(parts) > 0 {
+		list = append(list, otf2.Property{Name: "COPPICE::DIFFERS", Value: strings.Join(parts, ",")})
+	}
+	for _, n := range []struct {
+		name  string
+		value int
+	}{{"COPPICE::LOCATIONS_LEFT_OUT", r.LeftOut}, {"COPPICE::LOCATIONS_UNREADABLE", len(r.Unreadable)}} {
+		if n.value > 0 {
+			list = append(list, otf2.Property{Name: n.name, Value: fmt.Sprint(n.value)})
+		}
+	}
+	return list
+}

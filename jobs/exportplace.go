@@ -1,0 +1,149 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// archivePlace is where an archive goes: first to work, then to dir.
+type archivePlace struct {
+	dir, name string
+	work      string // folder of this job
+	made      bool   // dir was made by this job
+}
+
+const anchorSuffix = ".otf2"
+
+func newArchivePlace(output string) *archivePlace {
+	if name, ok := strings.CutSuffix(filepath.Base(output), anchorSuffix); ok && name != "" {
+		return &archivePlace{dir: filepath.Dir(output), name: name}
+	}
+	return &archivePlace{dir: output, name: "traces"}
+}
+
+func (a *archivePlace) anchor() string { return filepath.Join(a.dir, a.name+anchorSuffix) }
+
+// parts are the names of an archive below a folder, the anchor last.
+func (a *archivePlace) parts() []string {
+	return []string{a.name, a.name + ".def", a.name + anchorSuffix}
+}
+
+// prepare makes the folder and looks whether the names are free.
+func (a *archivePlace) prepare(force bool) error {
+	err := os.Mkdir(a.dir, 0o777)
+	a.made = err == nil
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return outputError(err)
+	}
+	return a.free(force)
+}
+
+// free fails if a part of an archive is there that must not be replaced.
+func (a *archivePlace) free(force bool) error {
+	for _, part := range a.parts() {
+		path := filepath.Join(a.dir, part)
+		if _, err := os.Lstat(path); err == nil && !force {
+			return fmt.Errorf("%w: %s", xtfwriter.ErrExists, path)
+		}
+	}
+	return nil
+}
+
+// begin makes the folder of this job and removes those of jobs that were killed.
+func (a *archivePlace) begin() error {
+	entries, err := os.ReadDir(filepath.Dir(a.work))
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), "archive.") && err == nil {
+			err = os.RemoveAll(filepath.Join(filepath.Dir(a.work), e.Name()))
+		}
+	}
+	return errors.Join(err, os.Mkdir(a.work, 0o777))
+}
+
+// again empties the folder of this job.
+func (a *archivePlace) again() error {
+	return errors.Join(os.RemoveAll(a.work), os.Mkdir(a.work, 0o777))
+}
+
+// publish moves the parts to their place, the anchor last. On error they go back.
+func (a *archivePlace) publish(force bool) error {
+	err := a.free(force)
+	if err == nil && force {
+		err = a.removeOld()
+	}
+	for i, part := range a.parts() {
+		if err != nil {
+			break
+		}
+		if err = os.Rename(filepath.Join(a.work, part), filepath.Join(a.dir, part)); err != nil {
+			for _, back := range a.parts()[:i] {
+				err = errors.Join(err, os.Rename(filepath.Join(a.dir, back), filepath.Join(a.work, back)))
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	d, err := os.Open(a.dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// removeOld removes an archive of this name, the anchor first, and of its folder
+// what is a location's file.
+func (a *archivePlace) removeOld() error {
+	remove := func(path string) error {
+		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	folder := filepath.Join(a.dir, a.name)
+	err := errors.Join(remove(a.anchor()), remove(folder+".def"))
+	entries, rerr := os.ReadDir(folder)
+	if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	for _, e := range entries {
+		if ext := filepath.Ext(e.Name()); err == nil && (ext == ".evt" || ext == ".def") {
+			err = os.Remove(filepath.Join(folder, e.Name()))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return remove(folder)
+}
+
+// clean removes the folder of this job.
+func (a *archivePlace) clean() error { return os.RemoveAll(a.work) }
+
+// leave removes the folder of the archive after a failure, if this job made it
+// and nothing is in it.
+func (a *archivePlace) leave() {
+	if a.made {
+		_ = os.Remove(a.dir) // not empty: somebody uses it
+	}
+}
+
+// outputError names the errors of writing that a user can act on.
+func outputError(err error) error {
+	switch {
+	case err == nil || errors.Is(err, xtfwriter.ErrExists):
+		return err
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
+		return fmt.Errorf("%w: %w", xtfwriter.ErrNoSpace, err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
+		return fmt.Errorf("%w: %w", xtfwriter.ErrUnwritable, err)
+	}
+	return err
+}
