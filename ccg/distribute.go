@@ -82,6 +82,10 @@ func (d *Distributor) Distribute(l *Local) ([]byte, error) {
 }
 
 func (d *Distributor) distribute(l *Local) ([]byte, error) {
+	l, err := d.shared.Quantise(l)
+	if err != nil {
+		return nil, err
+	}
 	ids, err := d.locate(l)
 	if err != nil {
 		return nil, err
@@ -214,6 +218,9 @@ func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
 	dst := append([]byte(localMagic), formatVersion, d.shared.opt.Deviation.mode())
 	for _, x := range []uint64{uint64(l.p), uint64(v.ids[v.root]), uint64(l.first), l.events, uint64(len(v.cols))} {
 		dst = binary.AppendUvarint(dst, x)
+	}
+	if !d.shared.opt.Deviation.Lossless() {
+		dst = l.errors.append(dst)
 	}
 	var body []byte
 	for i, c := range v.cols {

@@ -76,7 +76,8 @@
 // # Layout of a location's blob
 //
 //	0  "CCGl"  4 version u8  5 mode u8  6 P v | root v | first time v | events v
-//	   | columns v | bytes of each column v ... | columns | crc32c u32
+//	   | columns v | lossy: errors of times: largest v, sum v v (upper, lower 64 bits)
+//	   | bytes of each column v ... | columns | crc32c u32
 //
 // The columns follow from the structure: first the slots with at least 64
 // instances by (node id, slot), then shared columns for the others, by key, then

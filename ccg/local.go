@@ -23,6 +23,9 @@ type Local struct {
 	values      []byte
 	payload     []byte
 	diags       trace.Diagnostics
+
+	quantised bool // gaps are stored ones, within opt.Deviation
+	errors    ErrorStats
 }
 
 // P returns the location.
@@ -61,6 +64,7 @@ func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	} {
 		dst = binary.AppendUvarint(dst, v)
 	}
+	dst = l.appendQuantised(dst)
 	dst = appendParts(dst, &l.graph, false)
 	dst = slices.Grow(dst, len(l.gaps)+len(l.values)+len(l.payload)+3*binary.MaxVarintLen64+crc32.Size)
 	for _, b := range [][]byte{l.gaps, l.values, l.payload} {
@@ -93,6 +97,7 @@ func openLocal(src []byte) (*Local, error) {
 	l.last = l.first + trace.Time(r.uvarint())
 	l.events = r.uvarint()
 	nTuples, nNodes := r.uvarint(), r.uvarint()
+	r.quantised(l)
 	if r.bad || l.last < l.first {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}

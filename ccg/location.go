@@ -20,6 +20,7 @@ type Location struct {
 	view   *view
 	cols   []column.Column
 	size   int
+	errors ErrorStats
 }
 
 // OpenLocation opens the blob of a location and validates it against the
@@ -46,6 +47,9 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 	}
 	l := &Location{shared: s, p: trace.P(r.uint32()), root: r.uint32(), first: trace.Time(r.uvarint()), size: len(blob)}
 	events, columns := r.uvarint(), r.uvarint()
+	if lossy {
+		l.errors = r.errorStats(events)
+	}
 	if r.bad || l.root == 0 || int64(l.root) > int64(s.Nodes()) || s.graph.nodes.kind(l.root) != kindRoot {
 		return nil, fmt.Errorf("location %d: root %d: %w", l.p, l.root, ErrCorrupt)
 	}
@@ -146,6 +150,13 @@ func (l *Location) Events() uint64 { return l.view.events }
 
 // First returns the time of the first event, 0 if there is none.
 func (l *Location) First() trace.Time { return l.first }
+
+// Deviation returns the bounds of the location's gaps.
+func (l *Location) Deviation() Deviation { return l.shared.opt.Deviation }
+
+// ErrorStats returns the errors of the stored times; all zero if the graph is
+// lossless.
+func (l *Location) ErrorStats() ErrorStats { return l.errors }
 
 // Root returns the id of the location's root: locations with equal roots have
 // equal structure.

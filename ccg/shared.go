@@ -21,6 +21,7 @@ type Shared struct {
 	defs     *trace.Definitions
 	opt      Options
 	encoding *Encodings
+	codebook *Codebook // of a lossy graph, where locations are to be distributed
 	graph    graph
 	indexed  sync.Once
 }

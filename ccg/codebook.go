@@ -1,0 +1,219 @@
+package ccg
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Codebook says by which value each gap is stored. It is chosen from the gaps of
+// all locations of a run, and needed to write their blobs only: these hold the
+// stored gaps. It is read-only and safe for concurrent use.
+type Codebook struct {
+	defs   *trace.Definitions
+	d      Deviation
+	grid   gapGrid
+	shifts cellShifts
+	number map[gapContext]uint32
+	keys   []gapContext // ascending
+	first  []uint32     // the bins of context n are bins[first[n]:first[n+1]]
+	bins   []gapBin     // ascending in each context
+}
+
+// gapBin is a range of gaps that are stored as one value. It is legal: the value
+// lies within the bound of low and of high, and so within the bound of every
+// value between them, since A(v) and v - A(v) do not decrease.
+type gapBin struct{ low, high, stored uint64 }
+
+// legal reports whether every gap from low to high may be stored as b.stored.
+func (b gapBin) legal(d Deviation) bool {
+	return b.low <= b.stored && b.stored <= b.high && b.stored-b.low <= d.Bound(b.low) && b.high-b.stored <= d.Bound(b.high)
+}
+
+// Deviation returns the bounds that the codebook keeps.
+func (c *Codebook) Deviation() Deviation { return c.d }
+
+// Bins returns the number of stored values, over all contexts.
+func (c *Codebook) Bins() int { return len(c.bins) }
+
+// Contexts returns the number of contexts.
+func (c *Codebook) Contexts() int { return len(c.keys) }
+
+// Choose returns the codebook of the counted gaps. Per context it cuts the cells
+// into legal bins so that
+//
+//	sum of n_b * log2(N/n_b) + 8 bits for each bin b
+//
+// is smallest, n_b the gaps of bin b, N of the context; of equal cuts it takes
+// those with the lower boundary. A bin is stored as the mean of its gaps, rounded;
+// only bins are legal whose mean is: so sums of many gaps keep their value.
+// Time: O(cells x 128).
+func (h *GapHistogram) Choose() *Codebook {
+	c := &Codebook{defs: h.defs, d: h.d, grid: h.grid, shifts: h.shifts, number: map[gapContext]uint32{}, first: []uint32{0}}
+	var p binning
+	eachContext(h.sorted(), func(n uint32, cells []*gapCell) {
+		c.number[h.keys[n]] = uint32(len(c.keys))
+		c.keys = append(c.keys, h.keys[n])
+		c.bins = p.choose(c.bins, h, cells)
+		c.first = append(c.first, uint32(len(c.bins)))
+	})
+	return c
+}
+
+// binCost is what a bin costs beside its gaps: 8 bits.
+const binCost = 8 << logBits
+
+// binning is the dynamic program of Choose, over the borders between cells.
+type binning struct {
+	count []uint64 // gaps below border i
+	sum   []total  // of their values
+	cost  []total  // of the best cut below border i, in units of 2^-logBits bits
+	from  []int32  // where its last bin begins
+}
+
+func (p *binning) reset(cells []*gapCell) {
+	p.count = append(p.count[:0], 0)
+	p.sum = append(p.sum[:0], total{})
+	for i, c := range cells {
+		p.count = append(p.count, p.count[i]+c.count)
+		p.sum = append(p.sum, p.sum[i].plus(c.sum))
+	}
+	p.cost = append(p.cost[:0], total{})
+	p.from = append(p.from[:0], 0)
+}
+
+// choose appends the best bins of a context.
+func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []*gapCell) []gapBin {
+	p.reset(cells)
+	all := log2Fixed(p.count[len(cells)])
+	for end := range cells {
+		best, from := total{}, int32(-1)
+		high := h.shifts.high(cells[end].low)
+		least := high - min(high, h.d.Bound(high)) // the least stored value
+		for i := end; i >= 0; i-- {
+			low := cells[i].low
+			bound := h.d.Bound(low)
+			if low < least && least-low > bound {
+				break // so would be all that begin lower
+			}
+			n, sum := p.count[end+1]-p.count[i], p.sum[end+1].minus(p.sum[i])
+			if mean := sum.mean(n); mean < least || mean-low > bound {
+				continue
+			}
+			cost := p.cost[i].plus(product(n, all-min(all, log2Fixed(n)))).plus(total{0, binCost})
+			if from < 0 || cost.compare(best) <= 0 {
+				best, from = cost, int32(i)
+			}
+		}
+		p.cost, p.from = append(p.cost, best), append(p.from, from)
+	}
+	start := len(dst)
+	for end := len(cells); end > 0; {
+		i := int(p.from[end])
+		n, sum := p.count[end]-p.count[i], p.sum[end].minus(p.sum[i])
+		dst = append(dst, gapBin{cells[i].low, h.shifts.high(cells[end-1].low), sum.mean(n)})
+		end = i
+	}
+	slices.Reverse(dst[start:])
+	return dst
+}
+
+// fixed returns the bin of v where nothing was counted: its cell.
+func (c *Codebook) fixed(v uint64) gapBin {
+	low := c.shifts.low(v)
+	high := c.shifts.high(low)
+	return gapBin{low, high, low + (high-low)/2}
+}
+
+// find returns the bin of v in a context; false if no such gap was counted.
+func (c *Codebook) find(context uint32, v uint64) (gapBin, bool) {
+	bins := c.bins[c.first[context]:c.first[context+1]]
+	lo, hi := 0, len(bins) // the first bin that ends at v or above
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if bins[mid].high < v {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo == len(bins) || v < bins[lo].low {
+		return gapBin{}, false
+	}
+	return bins[lo], true
+}
+
+// AppendBinary appends the codebook: bounds, grid, then contexts ascending, each
+// with its bins ascending: lowest value as the distance to the highest of the bin
+// before, width, and distance of the stored value to the lowest.
+func (c *Codebook) AppendBinary(dst []byte) ([]byte, error) {
+	dst = appendGrid(dst, c.d, c.grid)
+	dst = appendUvarints(dst, uint64(len(c.keys)))
+	for n, key := range c.keys {
+		dst = appendContext(dst, key)
+		bins := c.bins[c.first[n]:c.first[n+1]]
+		dst = appendUvarints(dst, uint64(len(bins)))
+		last := uint64(0)
+		for _, b := range bins {
+			dst = appendUvarints(dst, b.low-last, b.high-b.low, b.stored-b.low)
+			last = b.high
+		}
+	}
+	return dst, nil
+}
+
+// OpenCodebook reads what AppendBinary wrote for the same bounds. Every bin of
+// what it returns is legal.
+func OpenCodebook(defs *trace.Definitions, d Deviation, src []byte) (*Codebook, error) {
+	c := &Codebook{defs: defs, d: d.normal(), number: map[gapContext]uint32{}, first: []uint32{0}}
+	if err := c.open(src); err != nil {
+		return nil, fmt.Errorf("call graph: codebook: %w", err)
+	}
+	return c, nil
+}
+
+func (c *Codebook) open(src []byte) error {
+	r := reader{b: src}
+	var err error
+	if c.grid, err = r.grid(c.d); err != nil {
+		return err
+	}
+	c.shifts = c.grid.shifts(c.d)
+	n := r.uvarint()
+	if n > 0 && c.grid == gridFixed {
+		return fmt.Errorf("bins without a grid: %w", ErrCorrupt)
+	}
+	var key gapContext
+	for i := uint64(0); i < n && !r.bad; i++ {
+		key = r.context(c.grid, key, i == 0)
+		c.number[key] = uint32(len(c.keys))
+		c.keys = append(c.keys, key)
+		r.bins(c)
+		c.first = append(c.first, uint32(len(c.bins)))
+	}
+	if r.bad || len(r.b) != 0 {
+		return fmt.Errorf("bins: %w", ErrCorrupt)
+	}
+	return nil
+}
+
+// bins takes the bins of a context.
+func (r *reader) bins(c *Codebook) {
+	n := r.uvarint()
+	last := uint64(0)
+	for i := uint64(0); i < n && !r.bad; i++ {
+		step := r.uvarint()
+		low, carry := bits.Add64(last, step, 0)
+		high, carry2 := bits.Add64(low, r.uvarint(), 0)
+		stored, carry3 := bits.Add64(low, r.uvarint(), 0)
+		b := gapBin{low, high, stored}
+		if carry+carry2+carry3 != 0 || i > 0 && step == 0 || !b.legal(c.d) {
+			r.bad = true
+			return
+		}
+		c.bins = append(c.bins, b)
+		last = high
+	}
+}

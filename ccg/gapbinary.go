@@ -1,0 +1,168 @@
+package ccg
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// sorted returns the cells by context and lowest value.
+func (h *GapHistogram) sorted() []*gapCell {
+	all := make([]*gapCell, 0, h.cells.used)
+	for i := range h.cells.slots {
+		if c := &h.cells.slots[i]; c.count > 0 {
+			all = append(all, c)
+		}
+	}
+	order := make([]uint32, len(h.keys))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return h.keys[a].compare(h.keys[b]) })
+	rank := make([]uint32, len(order))
+	for i, n := range order {
+		rank[n] = uint32(i)
+	}
+	slices.SortFunc(all, func(a, b *gapCell) int {
+		return cmp.Or(cmp.Compare(rank[a.context], rank[b.context]), cmp.Compare(a.low, b.low))
+	})
+	return all
+}
+
+// eachContext calls f for each run of cells of one context.
+func eachContext(all []*gapCell, f func(context uint32, cells []*gapCell)) {
+	for len(all) > 0 {
+		n := 1
+		for n < len(all) && all[n].context == all[0].context {
+			n++
+		}
+		f(all[0].context, all[:n])
+		all = all[n:]
+	}
+}
+
+// AppendBinary appends the counts: bounds, grid, then contexts ascending, each
+// with its cells ascending: distance to the cell before, count, and the sum of
+// the values' offsets in the cell as quotient and remainder by the count.
+func (h *GapHistogram) AppendBinary(dst []byte) ([]byte, error) {
+	dst = appendGrid(dst, h.d, h.grid)
+	all := h.sorted()
+	contexts := 0
+	eachContext(all, func(uint32, []*gapCell) { contexts++ })
+	dst = appendUvarints(dst, uint64(contexts))
+	eachContext(all, func(n uint32, cells []*gapCell) {
+		dst = appendContext(dst, h.keys[n])
+		dst = appendUvarints(dst, uint64(len(cells)))
+		last := uint64(0)
+		for _, c := range cells {
+			over := c.sum.minus(product(c.low, c.count))
+			q, r := bits.Div64(over.hi, over.lo, c.count)
+			dst = appendUvarints(dst, c.low-last, c.count, q, r)
+			last = c.low
+		}
+	})
+	return dst, nil
+}
+
+func appendGrid(dst []byte, d Deviation, g gapGrid) []byte {
+	return append(d.append(append(dst, d.mode())), byte(g))
+}
+
+// grid takes what appendGrid appended, for the bounds d.
+func (r *reader) grid(d Deviation) (gapGrid, error) {
+	mode := r.byte()
+	got := r.deviation(mode == modeLossy)
+	g := gapGrid(r.byte())
+	switch {
+	case r.bad || mode > modeLossy || g > gridFixed:
+		return 0, fmt.Errorf("head: %w", ErrCorrupt)
+	case got != d.normal():
+		return 0, fmt.Errorf("for bounds of %s, not of %s: %w", got, d, ErrForeign)
+	case g != gridFixed && (d.TimeStamps || d.Lossless()):
+		return 0, fmt.Errorf("no gaps are to be counted for bounds of %s: %w", d, ErrCorrupt)
+	}
+	return g, nil
+}
+
+func appendContext(dst []byte, c gapContext) []byte {
+	return appendUvarints(dst, uint64(c.region), c.prev, c.next)
+}
+
+func appendUvarints(dst []byte, values ...uint64) []byte {
+	for _, v := range values {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	return dst
+}
+
+// context takes what appendContext appended; it must come behind last, unless it
+// is the first.
+func (r *reader) context(g gapGrid, last gapContext, first bool) gapContext {
+	c := gapContext{r.uint32(), r.uvarint(), r.uvarint()}
+	if c.prev > maxWord || c.next > maxWord || c != g.of(c) || !first && c.compare(last) <= 0 {
+		r.bad = true
+	}
+	return c
+}
+
+// OpenGapHistogram reads what AppendBinary wrote for the same bounds.
+func OpenGapHistogram(defs *trace.Definitions, d Deviation, src []byte) (*GapHistogram, error) {
+	h := NewGapHistogram(defs, d)
+	if err := h.open(src); err != nil {
+		return nil, fmt.Errorf("call graph: counts of gaps: %w", err)
+	}
+	return h, nil
+}
+
+func (h *GapHistogram) open(src []byte) error {
+	r := reader{b: src}
+	grid, err := r.grid(h.d)
+	if err != nil {
+		return err
+	}
+	h.grid, h.shifts = grid, grid.shifts(h.d)
+	n := r.uvarint()
+	if n > 0 && grid == gridFixed {
+		return fmt.Errorf("cells without a grid: %w", ErrCorrupt)
+	}
+	var c gapContext
+	for i := uint64(0); i < n && !r.bad; i++ {
+		c = r.context(grid, c, i == 0)
+		r.cells(h, h.context(c))
+	}
+	if r.bad || len(r.b) != 0 {
+		return fmt.Errorf("cells: %w", ErrCorrupt)
+	}
+	h.limit()
+	return nil
+}
+
+// maxGaps bounds the count of a cell, so that sums over ranks cannot overflow.
+const maxGaps = math.MaxUint64 >> 8
+
+// cells takes the cells of a context.
+func (r *reader) cells(h *GapHistogram, context uint32) {
+	low := uint64(0)
+	n := r.uvarint()
+	r.bad = r.bad || n == 0
+	for i := uint64(0); i < n && !r.bad; i++ {
+		step, count, q, rest := r.uvarint(), r.uvarint(), r.uvarint(), r.uvarint()
+		low += step
+		width := h.shifts.high(low) - low
+		if low < step || i > 0 && step == 0 || h.shifts.low(low) != low || count == 0 || count > maxGaps ||
+			q > width || rest >= count || q == width && rest > 0 {
+			r.bad = true
+		}
+		if r.bad {
+			return
+		}
+		c := h.cells.find(context, low)
+		c.count = count
+		c.sum = product(low, count).plus(product(q, count)).plus(total{0, rest})
+	}
+}
