@@ -1,8 +1,9 @@
 // Package ccgmerge reduces the call graphs of all ranks to one shared graph.
 //
 // Every rank holds the graphs of a contiguous range of locations, ranks in
-// order. Reduce counts partner encodings over all ranks, joins each rank's
-// structures, and merges them in a binomial tree over neighbours; rank 0
+// order. Reduce counts partner encodings over all ranks, and for a lossy graph
+// its gaps, of which rank 0 chooses the codebook that all get. It joins each
+// rank's structures, and merges them in a binomial tree over neighbours; rank 0
 // broadcasts the result. The shared graph is the same, byte for byte, for any
 // number of ranks.
 //
@@ -10,5 +11,6 @@
 //
 // Memory of a rank: one location's segment, its own structures, the union (both
 // 16 bytes per node and 4 per child, with an index of 8 to 16 bytes per node),
-// and two messages.
+// and two messages; while gaps are counted, up to three times the 21 MB of a
+// ccg.GapHistogram.
 package ccgmerge

@@ -9,7 +9,7 @@ import (
 )
 
 // Locals gives a rank's locations, in ascending P, one at a time: from memory
-// or from a segment store. Each is opened twice.
+// or from a segment store. Each is opened twice, of a lossy graph three times.
 type Locals interface {
 	Len() int
 	Open(i int) (*ccg.Local, error)
@@ -45,6 +45,8 @@ type Report struct {
 	LocalNodes     uint64 // sum over all locations
 	Nodes          uint64 // of the result
 	PartnerBytes   uint64 // partner counts, largest message of a rank
+	GapBytes       uint64 // gap counts of a lossy graph, likewise
+	CodebookBytes  uint64 // what each rank was given of them
 	Levels         []Level
 	BroadcastBytes uint64
 }
@@ -85,6 +87,13 @@ type reduction struct {
 }
 
 func (r *reduction) run() (*ccg.Shared, error) {
+	if err := r.opt.Deviation.Check(); err != nil {
+		return nil, err
+	}
+	book, err := r.codebook()
+	if err != nil {
+		return nil, err
+	}
 	encodings, err := r.partners()
 	if err != nil {
 		return nil, err
@@ -99,6 +108,9 @@ func (r *reduction) run() (*ccg.Shared, error) {
 		return nil, err
 	}
 	shared, err := r.broadcast(u)
+	if err == nil && book != nil {
+		err = shared.SetCodebook(book)
+	}
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
@@ -271,11 +283,11 @@ func (r *reduction) count(local uint64, shared *ccg.Shared) error {
 	if err := r.c.AllreduceInt64(sums, mpi.Sum); err != nil {
 		return err
 	}
-	most := []int64{int64(r.report.PartnerBytes)}
+	most := []int64{int64(r.report.PartnerBytes), int64(r.report.GapBytes)}
 	if err := r.c.AllreduceInt64(most, mpi.Max); err != nil {
 		return err
 	}
-	r.report.PartnerBytes = uint64(most[0])
+	r.report.PartnerBytes, r.report.GapBytes = uint64(most[0]), uint64(most[1])
 	r.report.LocalNodes, r.report.Nodes = uint64(sums[0]), uint64(shared.Nodes())
 	r.report.Levels = make([]Level, depth)
 	for i := range r.report.Levels {
