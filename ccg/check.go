@@ -17,6 +17,7 @@ func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
 		return fmt.Errorf("call graph: %w", err)
 	}
 	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.Tuples())}
+	r := newRowNumbering(s)
 	last, any := trace.P(0), false
 	for l, err := range locations {
 		if err != nil {
@@ -29,9 +30,12 @@ func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
 		if err := c.visit(l.root); err != nil {
 			return fmt.Errorf("call graph: location %d: %w", l.p, err)
 		}
-		if err := l.check(); err != nil {
+		if err := l.check(r); err != nil {
 			return err
 		}
+	}
+	if err := r.finish(); err != nil {
+		return fmt.Errorf("call graph: %w", err)
 	}
 	if int(c.nodes) != s.Nodes() || int(c.tuples) != s.Tuples() {
 		return fmt.Errorf("call graph: %d of %d nodes and %d of %d tuples are used: %w",
@@ -55,6 +59,48 @@ func (s *Shared) checkContent() error {
 		}
 		if n != id {
 			return fmt.Errorf("nodes %d and %d are equal: %w", n, id, ErrCorrupt)
+		}
+	}
+	if s.classes != nil {
+		c := classes{tables: s.classes.tables}
+		if r := c.reindex(); r.node != 0 {
+			return fmt.Errorf("class %d of node %d is there twice: %w", r.row, r.node, ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+// rowNumbering follows the order in which classes appear over all locations:
+// those of a node met for the first time must have the next number.
+type rowNumbering struct {
+	s    *Shared
+	next []uint32 // by node
+	err  error
+}
+
+func newRowNumbering(s *Shared) *rowNumbering {
+	r := &rowNumbering{s: s}
+	if s.classes != nil {
+		r.next = make([]uint32, s.Nodes()+1)
+	}
+	return r
+}
+
+// meet takes the class of the next instance of a node.
+func (r *rowNumbering) meet(id, row uint32) {
+	switch {
+	case row == r.next[id]:
+		r.next[id]++
+	case row > r.next[id] && r.err == nil:
+		r.err = fmt.Errorf("class %d of node %d comes as number %d: %w", row, id, r.next[id], ErrCorrupt)
+	}
+}
+
+// finish checks that every class was met.
+func (r *rowNumbering) finish() error {
+	for id, n := range r.next {
+		if t := r.s.classes.tables[id]; t != nil && int(n) != t.rows {
+			return fmt.Errorf("%d of %d classes of node %d are used: %w", n, t.rows, id, ErrCorrupt)
 		}
 	}
 	return nil
@@ -105,14 +151,19 @@ func (c *numbering) visit(root uint32) error {
 	return nil
 }
 
-// check decodes all columns and expands the location.
-func (l *Location) check() error {
+// check decodes all columns and expands the location; it compares the marks with
+// the times and numbers the classes that it meets.
+func (l *Location) check(r *rowNumbering) error {
 	for i := range l.cols {
 		if err := l.cols[i].Verify(); err != nil {
 			return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, i, ErrCorrupt, err)
 		}
 	}
 	x := l.Expand()
+	if r.next != nil {
+		x.walk.numbers = func(id, row uint32) { r.meet(l.view.ids[id], row) }
+		x.walk.init(l.view)
+	}
 	var b trace.Batch
 	n := uint64(0)
 	marks := l.markCursor()
@@ -134,6 +185,9 @@ func (l *Location) check() error {
 		if err != nil {
 			return err
 		}
+	}
+	if r.err != nil {
+		return fmt.Errorf("call graph: location %d: %w", l.p, r.err)
 	}
 	if n != l.Events() {
 		return fmt.Errorf("call graph: location %d: %d events, %d announced: %w", l.p, n, l.Events(), ErrCorrupt)

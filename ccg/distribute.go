@@ -20,20 +20,46 @@ func Distribute(s *Shared, l *Local) ([]byte, error) {
 // first use builds an index of the shared nodes, unless the Shared comes from a
 // Union of this process.
 type Distributor struct {
-	shared  *Shared
-	places  *places
+	locator
 	enc     column.Encoder
 	writers []column.Writer
-	words   []uint64
 }
 
 // NewDistributor returns a Distributor for s.
-func NewDistributor(s *Shared) *Distributor {
-	return &Distributor{shared: s, places: newPlaces(s.defs)}
+func NewDistributor(s *Shared) *Distributor { return &Distributor{locator: newLocator(s)} }
+
+// locator finds locations in a shared graph.
+type locator struct {
+	shared *Shared
+	places *places
+	words  []uint64
+}
+
+func newLocator(s *Shared) locator { return locator{shared: s, places: newPlaces(s.defs)} }
+
+// open returns the view of a location, with the given classes.
+func (d *locator) open(l *Local, c *classes) (*view, error) {
+	ids, err := d.locate(l)
+	if err != nil {
+		return nil, err
+	}
+	order := make([]uint32, l.Nodes())
+	for i := range order {
+		order[i] = uint32(i + 1)
+	}
+	slices.SortFunc(order, func(a, b uint32) int { return int(int64(ids[a]) - int64(ids[b])) })
+	v, err := newView(l.graph, d.shared.defs, c, uint32(l.Nodes()), order, ids, math.MaxUint64)
+	if err != nil {
+		return nil, err
+	}
+	if v.events != l.events {
+		return nil, fmt.Errorf("%d events in the structure, %d in the location: %w", v.events, l.events, ErrCorrupt)
+	}
+	return v, nil
 }
 
 // locate maps the nodes of a location to those of the shared graph.
-func (d *Distributor) locate(l *Local) ([]uint32, error) {
+func (d *locator) locate(l *Local) ([]uint32, error) {
 	s := d.shared
 	s.indexed.Do(s.buildIndex)
 	d.places.of(l.p)
@@ -65,10 +91,13 @@ func (d *Distributor) locate(l *Local) ([]uint32, error) {
 	return ids, nil
 }
 
-// buildIndex makes the nodes findable.
+// buildIndex makes nodes and classes findable.
 func (s *Shared) buildIndex() {
 	if s.graph.nodes.len() > 0 && s.graph.nodes.index.used == 0 {
 		s.graph.nodes.reindex()
+	}
+	if s.classes != nil && s.classes.index.used == 0 {
+		s.classes.reindex()
 	}
 }
 
@@ -86,21 +115,9 @@ func (d *Distributor) distribute(l *Local) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	ids, err := d.locate(l)
+	v, err := d.open(l, d.shared.classes)
 	if err != nil {
 		return nil, err
-	}
-	order := make([]uint32, l.Nodes())
-	for i := range order {
-		order[i] = uint32(i + 1)
-	}
-	slices.SortFunc(order, func(a, b uint32) int { return int(int64(ids[a]) - int64(ids[b])) })
-	v, err := newView(l.graph, d.shared.defs, uint32(l.Nodes()), order, ids, math.MaxUint64)
-	if err != nil {
-		return nil, err
-	}
-	if v.events != l.events {
-		return nil, fmt.Errorf("%d events in the structure, %d in the location: %w", v.events, l.events, ErrCorrupt)
 	}
 	for len(d.writers) < len(v.cols) {
 		d.writers = append(d.writers, column.Writer{})
@@ -109,7 +126,12 @@ func (d *Distributor) distribute(l *Local) ([]byte, error) {
 		d.writers[i].Init(&d.enc)
 		d.writers[i].Reserve(c.count)
 	}
-	if err := d.walk(v, l); err != nil {
+	if v.tables == nil {
+		err = d.walk(v, l)
+	} else {
+		err = d.walkRows(v, l)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return d.blob(v, l)
@@ -148,11 +170,7 @@ func (d *Distributor) walk(v *view, l *Local) error {
 	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
 	var w walker
 	w.init(v)
-	var marks *column.Writer
-	if v.marks >= 0 {
-		marks = &d.writers[v.marks]
-	}
-	since, left := uint64(0), markEvery+1 // ticks since the last mark, events up to the next
+	marks := d.marks(v)
 	for !in.bad {
 		st, id, slot := w.next()
 		switch st {
@@ -166,16 +184,59 @@ func (d *Distributor) walk(v *view, l *Local) error {
 		}
 		gap := in.varint(&in.gaps)
 		d.writers[v.column[slot]].Add(gap)
-		since += gap
-		if left--; left == 0 {
-			marks.Add(since)
-			since, left = 0, markEvery
-		}
+		marks.add(gap)
 		if st == stepClose && v.extra[id]&extraLeave != 0 || st != stepClose && v.extra[id]&extraFirst != 0 {
 			d.extra(v, id, st, &in)
 		}
 	}
 	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+}
+
+// walkRows is walk for a graph with classes.
+func (d *Distributor) walkRows(v *view, l *Local) error {
+	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
+	w := rowWalker{row: d.row}
+	w.init(v)
+	marks := d.marks(v)
+	for !in.bad {
+		st, id, slot := w.next()
+		switch st {
+		case stepEnd:
+			if len(in.gaps)+len(in.values)+len(in.payload) != 0 && w.err == nil {
+				return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
+			}
+			return w.err
+		case stepCut:
+			continue
+		case stepRow:
+			if id == v.root {
+				v.rootRow = int(w.last)
+			} else {
+				d.writers[v.class[slot]].Add(uint64(w.last))
+			}
+			continue
+		}
+		gap := in.varint(&in.gaps)
+		if c := v.column[slot]; c >= 0 {
+			d.writers[c].Add(gap)
+		} else {
+			w.put(gap)
+		}
+		marks.add(gap)
+		if st == stepClose && v.extra[id]&extraLeave != 0 || st != stepClose && v.extra[id]&extraFirst != 0 {
+			d.extra(v, id, st, &in)
+		}
+	}
+	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+}
+
+// row looks a class up.
+func (d *Distributor) row(id uint32, gaps []uint64, kids []uint32) (uint32, error) {
+	n, ok := d.shared.classes.find(id, gaps, kids)
+	if !ok {
+		return 0, fmt.Errorf("a class of node %d: %w", id, ErrForeign)
+	}
+	return n, nil
 }
 
 // extra deals out the values and bytes of one record, enter or leave.
@@ -220,7 +281,7 @@ func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
 		dst = binary.AppendUvarint(dst, x)
 	}
 	if !d.shared.opt.Deviation.Lossless() {
-		dst = l.errors.append(dst)
+		dst = l.errors.append(binary.AppendUvarint(dst, uint64(v.rootRow+1)))
 	}
 	var body []byte
 	for i, c := range v.cols {

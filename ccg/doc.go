@@ -22,6 +22,14 @@
 // child, or the tail of a call, so that a slot's gaps are exclusive time of one
 // region. Building is lossless: an expansion gives the events back exactly.
 //
+// # Timing
+//
+// The gaps of a lossless graph are columns of each location, all of them. A lossy
+// graph has a second layer: a node whose instances have few different gaps below
+// them has a class table, shared by all locations like the structure. Its rows
+// are the distinct lists of gaps and of classes of children; above it there are
+// row numbers in place of gaps. [GapCounts.Choose] says which nodes have one.
+//
 // # From events to a file
 //
 //	b := ccg.NewBuilder(defs, p, ccg.Options{})       // every location by itself
@@ -35,6 +43,12 @@
 //	union := ccg.NewUnion(defs, partners.Choose())
 //	err = union.Add(local)                            // locations in ascending P
 //	shared := union.Shared()
+//
+//	counts := ccg.NewGapCounts(shared)                // of a lossy graph only: class tables,
+//	err = counts.Add(local)                           // in two passes more
+//	classes := ccg.NewClassBuilder(shared, counts.Choose())
+//	err = classes.Add(local)                          // locations in ascending P
+//	shared = classes.Shared()
 //
 //	section := shared.Encode()                        // one XTF section for all
 //	d := ccg.NewDistributor(shared)
@@ -53,6 +67,8 @@
 //     than B children; every node is reached from a root.
 //   - Multiplicities times events per node add up to a location's events, and
 //     each column has as many values as its slots have instances.
+//   - Rows of a class table are distinct, and numbered by first appearance over
+//     the locations in ascending P.
 //
 // [Check] tests them all. No function here recurses.
 //
@@ -70,13 +86,14 @@
 //	   node part (65 536 nodes at most): u8 2, columns: tuple<<3 | kind,
 //	   children of Call, Root and Group, own id - child id, repeat count - 2
 //	   each column behind its length v
+//	   lossy, then the class tables: mode parts (u8 3), row parts (u8 4)
 //
 // The words of a tuple are described in shape.go and docs/format/ccg.md.
 //
 // # Layout of a location's blob
 //
 //	0  "CCGl"  4 version u8  5 mode u8  6 P v | root v | first time v | events v
-//	   | columns v | lossy: errors of times: largest v, sum v v (upper, lower 64 bits)
+//	   | columns v | lossy: root's row + 1 v, errors of times: largest v, sum v v (upper, lower 64 bits)
 //	   | bytes of each column v ... | columns | crc32c u32
 //
 // The columns follow from the structure: first the slots with at least 64

@@ -33,6 +33,7 @@ func (l *Location) Expand() *Expander {
 		x.cursors[i].Init(&l.cols[i])
 	}
 	x.places.of(l.p)
+	x.walk.cursors = x.cursors
 	x.walk.init(l.view)
 	return x
 }
@@ -59,7 +60,10 @@ func (x *Expander) Next(b *trace.Batch) error {
 		if st == stepCut {
 			continue
 		}
-		gap := x.cursors[x.loc.view.column[slot]].Next()
+		gap := x.walk.gap
+		if c := x.loc.view.column[slot]; c >= 0 {
+			gap = x.cursors[c].Next()
+		}
 		x.time += trace.Time(gap)
 		if x.time < trace.Time(gap) {
 			x.err = x.corrupt("time overflows")
@@ -85,6 +89,9 @@ func (x *Expander) Next(b *trace.Batch) error {
 
 // columnError returns the error of the first column that could not be read.
 func (x *Expander) columnError() error {
+	if x.walk.bad {
+		return x.corrupt("a class that does not exist")
+	}
 	for i := range x.cursors {
 		if err := x.cursors[i].Err(); err != nil {
 			return fmt.Errorf("call graph: location %d, column %d: %w: %w", x.loc.p, i, ErrCorrupt, err)

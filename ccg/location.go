@@ -47,7 +47,9 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 	}
 	l := &Location{shared: s, p: trace.P(r.uint32()), root: r.uint32(), first: trace.Time(r.uvarint()), size: len(blob)}
 	events, columns := r.uvarint(), r.uvarint()
+	row := uint64(0) // 1 + the root's row
 	if lossy {
+		row = r.uvarint()
 		l.errors = r.errorStats(events)
 	}
 	if r.bad || l.root == 0 || int64(l.root) > int64(s.Nodes()) || s.graph.nodes.kind(l.root) != kindRoot {
@@ -59,6 +61,9 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 	if l.view.events != events || uint64(len(l.view.cols)) != columns {
 		return nil, fmt.Errorf("location %d: %d events and %d columns, the structure has %d and %d: %w",
 			l.p, events, columns, l.view.events, len(l.view.cols), ErrCorrupt)
+	}
+	if err := l.view.setRoot(row); err != nil {
+		return nil, fmt.Errorf("location %d: %w", l.p, err)
 	}
 	if err := l.columns(&r); err != nil {
 		return nil, fmt.Errorf("location %d: %w", l.p, err)
@@ -128,9 +133,31 @@ func (s *Shared) cut(root uint32, size int) (*view, error) {
 			return nil, err
 		}
 	}
-	// 1 024 values take 7 bytes at least, artificial children have no gap
-	limit := 256*uint64(size) + uint64(len(g.nodes.pool))
-	return newView(g, s.defs, uint32(len(ids)), order, slices.Insert(ids, 0, 0), limit)
+	// 1 024 values take 7 bytes at least; artificial children have no gap, and
+	// the gaps of classes are not in the blob
+	limit := 256*uint64(size) + uint64(len(g.nodes.pool)+g.nodes.len())
+	return newView(g, s.defs, s.classes, uint32(len(ids)), order, slices.Insert(ids, 0, 0), limit)
+}
+
+// setRoot sets the class of the root, 0 for none, and checks that a node with
+// classes has one.
+func (v *view) setRoot(row uint64) error {
+	var rows int
+	if v.tables != nil {
+		for id, t := range v.tables {
+			if t != nil && t.rows == 0 {
+				return fmt.Errorf("node %d has no class: %w", v.ids[id], ErrCorrupt)
+			}
+		}
+		if t := v.tables[v.root]; t != nil {
+			rows = t.rows
+		}
+	}
+	if row > uint64(rows) || row == 0 && rows > 0 {
+		return fmt.Errorf("class %d of the root, which has %d: %w", row, rows, ErrCorrupt)
+	}
+	v.rootRow = int(row) - 1
+	return nil
 }
 
 // markCursor reads the marks; it must not be asked for more than there are.

@@ -137,18 +137,27 @@ func (p *partDecoder) column(r *reader, dst []uint64, limit uint64) ([]uint64, e
 	return dst, nil
 }
 
-// read decodes the part at the start of src and returns the bytes behind it.
-func (p *partDecoder) read(src []byte) (kind byte, rest []byte, err error) {
+// unit takes the frame off the part at the start of src: it returns the part's
+// kind, what follows that, and the bytes behind the part.
+func (p *partDecoder) unit(src []byte) (kind byte, r reader, rest []byte, err error) {
 	unit, rest, err := p.unsqueeze.Read(src)
 	if err != nil {
-		return 0, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return 0, r, nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	if len(rest) < 4 || crc32.Checksum(src[:len(src)-len(rest)], castagnoli) != binary.LittleEndian.Uint32(rest) {
-		return 0, nil, fmt.Errorf("check sum of a part: %w", ErrCorrupt)
+		return 0, r, nil, fmt.Errorf("check sum of a part: %w", ErrCorrupt)
 	}
-	rest = rest[4:]
-	r := reader{b: unit}
+	r.b = unit
 	kind = r.byte()
+	return kind, r, rest[4:], nil
+}
+
+// read decodes the part at the start of src and returns the bytes behind it.
+func (p *partDecoder) read(src []byte) (kind byte, rest []byte, err error) {
+	kind, r, rest, err := p.unit(src)
+	if err != nil {
+		return 0, nil, err
+	}
 	columns := 4
 	limits := [4]uint64{partSize, partSize, partSize * maxFan, partSize}
 	switch kind {

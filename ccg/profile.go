@@ -37,7 +37,8 @@ func (p *Profile) region(ref uint32) *RegionTotal {
 }
 
 // Add adds location l. Calls come from the multiplicities of nodes, times from
-// the sums in the columns' heads: O(nodes). Inclusive times, if wanted, come
+// the sums in the columns' heads: O(nodes), and of a lossy graph from its class
+// tables and columns: O(rows). Inclusive times, if wanted, come
 // from the same sums where every way to a column's slots has the same open
 // regions; else they read the location's gaps: O(events).
 func (p *Profile) Add(l *Location, inclusive bool) error {
@@ -61,13 +62,49 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 			return fmt.Errorf("call graph: location %d: %w", l.p, err)
 		}
 		if summed {
-			for n := open.column[i]; n > 1; n = open.list[n].parent {
-				p.region(open.list[n].region).Inclusive += lo
-			}
+			p.include(&open, open.column[i], lo)
 		}
+	}
+	if err := p.classes(l, &open, summed); err != nil {
+		return err
 	}
 	if inclusive && !summed {
 		return p.inclusive(l)
+	}
+	return nil
+}
+
+// include adds time to the regions that are open in context n.
+func (p *Profile) include(open *contexts, n int32, ticks uint64) {
+	for ; n > 1; n = open.list[n].parent {
+		p.region(open.list[n].region).Inclusive += ticks
+	}
+}
+
+// classes adds the times of nodes in class mode: O(rows).
+func (p *Profile) classes(l *Location, open *contexts, summed bool) error {
+	v := l.view
+	if v.tables == nil {
+		return nil
+	}
+	counts, err := l.rowCounts()
+	if err != nil {
+		return err
+	}
+	for _, id := range v.order {
+		if v.tables[id] == nil {
+			continue
+		}
+		hi, lo := v.tableTime(id, counts[id])
+		if hi|lo == 0 {
+			continue
+		}
+		if err := p.region(v.shapeOf(id).region(v.defs)).exclusive(hi, lo); err != nil {
+			return fmt.Errorf("call graph: location %d: %w", l.p, err)
+		}
+		if summed {
+			p.include(open, open.node[id], lo)
+		}
 	}
 	return nil
 }
@@ -86,6 +123,7 @@ type contexts struct {
 	list   []context
 	index  map[context]int32
 	column []int32 // by gap column
+	node   []int32 // by node: inside it
 }
 
 type context struct {
@@ -118,6 +156,7 @@ func (x *contexts) of(v *view) bool {
 	x.list = make([]context, 2) // 0 and 1 have no region
 	x.index = map[context]int32{}
 	x.column = make([]int32, len(v.cols))
+	x.node = make([]int32, v.nodes.len()+1)
 	node := make([]int32, v.nodes.len()+1) // context around a node
 	node[v.root] = 1
 	for id := v.root; id > 0; id-- {
@@ -129,6 +168,7 @@ func (x *contexts) of(v *view) bool {
 		if h.class == classCall {
 			n = x.enter(n, h.region(v.defs))
 		}
+		x.node[id] = n
 		children := v.nodes.children(id)
 		for _, c := range children {
 			if node[c] == 0 {
@@ -166,7 +206,7 @@ func (p *Profile) inclusive(l *Location) error {
 		}
 	}
 	cursors := l.gapCursors()
-	var w walker
+	w := walker{cursors: cursors}
 	w.init(v)
 	var calls []visit
 	now := l.first
@@ -176,7 +216,11 @@ func (p *Profile) inclusive(l *Location) error {
 			break
 		}
 		if st != stepCut {
-			now += trace.Time(cursors[v.column[slot]].Next())
+			gap := w.gap
+			if c := v.column[slot]; c >= 0 {
+				gap = cursors[c].Next()
+			}
+			now += trace.Time(gap)
 		}
 		switch st {
 		case stepOpen:
@@ -190,8 +234,11 @@ func (p *Profile) inclusive(l *Location) error {
 			}
 		}
 	}
+	if w.bad {
+		return fmt.Errorf("call graph: location %d: a class that does not exist: %w", l.p, ErrCorrupt)
+	}
 	for i := range cursors {
-		if v.cols[i].gap && cursors[i].Err() != nil {
+		if cursors[i].Err() != nil {
 			return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, i, ErrCorrupt, cursors[i].Err())
 		}
 	}

@@ -23,6 +23,7 @@ type Shared struct {
 	encoding *Encodings
 	codebook *Codebook // of a lossy graph, where locations are to be distributed
 	graph    graph
+	classes  *classes // of a lossy graph; nil: all nodes are in column mode
 	indexed  sync.Once
 }
 
@@ -42,7 +43,11 @@ func (s *Shared) Encode() []byte {
 	dst = s.encoding.append(dst)
 	dst = binary.AppendUvarint(dst, uint64(s.graph.tuples.len()))
 	dst = binary.AppendUvarint(dst, uint64(s.graph.nodes.len()))
-	return appendParts(dst, &s.graph, true)
+	dst = appendParts(dst, &s.graph, true)
+	if s.opt.Deviation.Lossless() {
+		return dst
+	}
+	return appendClasses(dst, &s.graph, s.classes, s.opt.Fan)
 }
 
 // appendParts appends all tuples and nodes of a graph.
@@ -124,6 +129,11 @@ func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 	var rest []byte
 	if s.graph, rest, err = readParts(r.b, nTuples, nNodes, s.opt.Fan); err != nil {
 		return nil, err
+	}
+	if lossy {
+		if s.classes, rest, err = readClasses(rest, &s.graph, s.opt.Fan); err != nil {
+			return nil, err
+		}
 	}
 	if len(rest) != 0 {
 		return nil, fmt.Errorf("%d bytes behind it: %w", len(rest), ErrCorrupt)

@@ -1,5 +1,7 @@
 package ccg
 
+import "math"
+
 // Bytes of a record in memory, by which graphs are compared: 16 per node or
 // instance, 4 per child, 8 per gap or value.
 const (
@@ -16,6 +18,7 @@ type Stats struct {
 	Nodes       uint64 // stored, Groups and Repeats too
 	Used        uint64 // of these, in the locations added
 	Tuples      uint64
+	Rows        uint64 // of class tables
 	Single      uint64 // nodes with one instance over all locations
 	Columns     uint64
 	SharedBytes uint64 // the shared section
@@ -54,7 +57,8 @@ type Summary struct {
 func NewSummary(s *Shared, section int) *Summary {
 	m := &Summary{shared: s, mult: make([]uint64, s.Nodes()+1)}
 	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.Tuples()), SharedBytes: uint64(section)}
-	m.stats.StoredBytes = nodeBytes*uint64(s.Nodes()) + childBytes*uint64(len(s.graph.nodes.pool)) + valueBytes*uint64(len(s.graph.tuples.pool))
+	m.stats.Rows, m.stats.StoredBytes = s.tableSizes()
+	m.stats.StoredBytes += nodeBytes*uint64(s.Nodes()) + childBytes*uint64(len(s.graph.nodes.pool)) + valueBytes*uint64(len(s.graph.tuples.pool))
 	return m
 }
 
@@ -67,17 +71,49 @@ func (m *Summary) Add(l *Location) {
 	s.ColumnBytes += uint64(l.size)
 	s.StoredBytes += uint64(l.size)
 	for _, id := range v.order {
+		s.RawBytes += v.mult[id] * v.values(id) * valueBytes
 		m.mult[v.ids[id]] += v.mult[id]
 		if k := v.nodes.kind(id); k <= kindRoot {
 			s.Instances += v.mult[id]
 			s.RawBytes += v.mult[id] * (nodeBytes + childBytes)
 		}
 	}
-	for i, c := range v.cols {
-		if i != v.marks {
-			s.RawBytes += c.count * valueBytes
+}
+
+// values returns the gaps and values of an instance of a node by itself.
+func (v *view) values(id uint32) uint64 {
+	h := v.shapeOf(id)
+	n := uint64(h.values) + uint64(h.leaveValues) + h.payload + h.leavePayload
+	for _, c := range v.nodes.children(id) {
+		if v.isReal(c) {
+			n++
 		}
 	}
+	if v.nodes.kind(id) == kindRepeat {
+		n *= v.nodes.count(id)
+	}
+	if h.class == classCall && !h.cut {
+		n++
+	}
+	return n
+}
+
+// tableSizes returns the number of rows in all class tables, and their bytes in
+// memory: a record per row with its gaps and children.
+func (s *Shared) tableSizes() (rows, size uint64) {
+	if s.classes == nil {
+		return 0, 0
+	}
+	var shape rowShape
+	for id, t := range s.classes.tables {
+		if t == nil {
+			continue
+		}
+		shape.of(&s.graph, s.opt.Fan, uint32(id), func(uint32) int { return math.MaxInt })
+		rows += uint64(t.rows)
+		size += uint64(t.rows) * uint64(nodeBytes+valueBytes*len(shape.gaps)+childBytes*len(shape.kids))
+	}
+	return rows, size
 }
 
 // Multiplicity returns how often each node occurs in the locations added, by

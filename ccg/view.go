@@ -41,6 +41,7 @@ type columnInfo struct {
 	count  uint64
 	gap    bool
 	region uint32 // of a gap column
+	child  uint32 // the node whose rows a class column holds, 0 in others
 }
 
 // ownColumn is the number of instances from which a slot has its own column.
@@ -54,7 +55,7 @@ const (
 
 // slotKey names a shared column.
 type slotKey struct {
-	class  uint8 // 0 gaps, 1 values
+	class  uint8 // 0 gaps, 1 values, 2 rows
 	region uint32
 	item   uint64
 }
@@ -79,8 +80,14 @@ func (v *view) item(id uint32) uint64 {
 //
 // Every slot has a value, so a blob of few bytes cannot have many: limit bounds
 // the slots before memory is taken for them.
-func newView(g graph, defs *trace.Definitions, root uint32, order, ids []uint32, limit uint64) (*view, error) {
+func newView(g graph, defs *trace.Definitions, c *classes, root uint32, order, ids []uint32, limit uint64) (*view, error) {
 	v := &view{graph: g, defs: defs, root: root, order: order, ids: ids, bytes: -1, marks: -1, rootRow: -1}
+	if c != nil {
+		v.tables = make([]*classTable, len(ids))
+		for id := range v.tables {
+			v.tables[id] = c.tables[ids[id]]
+		}
+	}
 	if err := v.multiply(); err != nil {
 		return nil, err
 	}
@@ -171,20 +178,28 @@ func (v *view) layout(limit uint64) error {
 		}
 	}
 	v.column = make([]int32, total)
-	var shared sharedColumns
-	shared.of = make(map[slotKey]int32)
+	if v.tables != nil {
+		v.class = make([]int32, total)
+		for i := range v.class {
+			v.class[i] = -1
+		}
+	}
+	shared := sharedColumns{of: make(map[slotKey]int32)}
 	for _, id := range v.order {
 		v.layoutNode(id, &shared)
 	}
 	own := int32(len(v.cols))
 	rank := shared.rank()
-	for i, c := range v.column {
-		if c < -1 { // -2 - number of the key
-			v.column[i] = own + rank[-2-c]
+	for _, list := range [][]int32{v.column, v.class} {
+		for i, c := range list {
+			if c < -1 { // -2 - number of the key
+				list[i] = own + rank[-2-c]
+			}
 		}
 	}
 	for _, k := range shared.sorted {
-		v.cols = append(v.cols, columnInfo{shared.count[shared.of[k]], k.class == 0, k.region})
+		n := shared.of[k]
+		v.cols = append(v.cols, columnInfo{shared.count[n], k.class == 0, k.region, shared.child[n]})
 	}
 	if payload > 0 {
 		v.bytes = len(v.cols)
@@ -201,6 +216,7 @@ func (v *view) layout(limit uint64) error {
 type sharedColumns struct {
 	of     map[slotKey]int32 // key -> number, in order of appearance
 	count  []uint64          // by number
+	child  []uint32          // likewise; of class columns
 	sorted []slotKey
 }
 
@@ -218,63 +234,71 @@ func (s *sharedColumns) rank() []int32 {
 	return rank
 }
 
+// add adds a slot to the column of key k and returns -2 - its number.
+func (s *sharedColumns) add(k slotKey, count uint64, child uint32) int32 {
+	n, ok := s.of[k]
+	if !ok {
+		n = int32(len(s.count))
+		s.of[k] = n
+		s.count = append(s.count, 0)
+		s.child = append(s.child, child)
+	}
+	s.count[n] += count
+	return -2 - n
+}
+
 // layoutNode assigns the slots of a node: a column number, or -2 - the number
 // of a shared column's key.
 func (v *view) layoutNode(id uint32, shared *sharedColumns) {
 	h, s := v.shapeOf(id), v.nodes
 	m := v.mult[id]
 	at := v.slot[id]
-	var region uint32
 	children := s.children(id)
-	if len(children) > 0 || h.class == classCall {
-		region = h.region(v.defs)
-	}
-	assign := func(count uint64, gap bool, item uint64) {
-		switch {
-		case count >= ownColumn:
-			v.column[at] = int32(len(v.cols))
-			info := columnInfo{count: count, gap: gap}
-			if gap {
-				info.region = region
-			}
-			v.cols = append(v.cols, info)
-		default:
-			k := slotKey{0, region, item}
-			if !gap {
-				k = slotKey{1, 0, item}
-			}
-			n, ok := shared.of[k]
-			if !ok {
-				n = int32(len(shared.count))
-				shared.of[k] = n
-				shared.count = append(shared.count, 0)
-			}
-			shared.count[n] += count
-			v.column[at] = -2 - n
+	assign := func(k slotKey, c columnInfo) int32 {
+		if c.count < ownColumn {
+			return shared.add(k, c.count, c.child)
 		}
-		at++
+		v.cols = append(v.cols, c)
+		return int32(len(v.cols) - 1)
 	}
-	for _, c := range children {
-		if !v.isReal(c) {
+	if v.tables != nil && v.tables[id] != nil {
+		for range len(children) {
 			v.column[at] = -1
 			at++
-			continue
+		}
+		if h.class == classCall {
+			v.column[at] = -1
+			at++
+		}
+	} else {
+		var region uint32
+		if len(children) > 0 || h.class == classCall {
+			region = h.region(v.defs)
 		}
 		n := m
 		if s.kind(id) == kindRepeat {
 			n *= s.count(id)
 		}
-		assign(n, true, v.item(c))
-	}
-	if h.class == classCall {
-		if h.cut {
+		for _, c := range children {
 			v.column[at] = -1
+			if v.isReal(c) {
+				v.column[at] = assign(slotKey{0, region, v.item(c)}, columnInfo{count: n, gap: true, region: region})
+			}
+			if v.tables != nil && v.tables[c] != nil {
+				v.class[at] = assign(slotKey{2, 0, uint64(v.ids[c])}, columnInfo{count: n, child: c})
+			}
 			at++
-		} else {
-			assign(m, true, tailItem)
+		}
+		if h.class == classCall {
+			v.column[at] = -1
+			if !h.cut {
+				v.column[at] = assign(slotKey{0, region, tailItem}, columnInfo{count: m, gap: true, region: region})
+			}
+			at++
 		}
 	}
 	for i := range h.values + h.leaveValues {
-		assign(m, false, uint64(h.kind)<<32|uint64(min(i, 255)))
+		v.column[at] = assign(slotKey{1, 0, uint64(h.kind)<<32 | uint64(min(i, 255))}, columnInfo{count: m})
+		at++
 	}
 }

@@ -1,0 +1,189 @@
+package ccg
+
+import (
+	"fmt"
+	"iter"
+)
+
+// AppendBinary appends the modes: a column of 0 and 1, one per node.
+func (m ClassModes) AppendBinary(dst []byte) ([]byte, error) {
+	bits := make([]uint64, len(m.table)-1)
+	for i, t := range m.table[1:] {
+		if t {
+			bits[i] = 1
+		}
+	}
+	p := newPartEncoder(false)
+	p.column(bits)
+	return append(dst, p.buf...), nil
+}
+
+// OpenClassModes reads what AppendBinary wrote for s.
+func OpenClassModes(s *Shared, src []byte) (ClassModes, error) {
+	m := ClassModes{make([]bool, s.Nodes()+1)}
+	r := reader{b: src}
+	p := newPartDecoder()
+	defer p.close()
+	bits, err := p.column(&r, nil, uint64(s.Nodes()))
+	if err != nil || len(bits) != s.Nodes() || len(r.b) != 0 {
+		return m, fmt.Errorf("call graph: modes of classes: %w", ErrCorrupt)
+	}
+	nodes := s.graph.nodes
+	for i, b := range bits {
+		id := uint32(i + 1)
+		m.table[id] = b == 1
+		bad := b > 1 || b == 1 && nodes.kind(id) == kindEvent
+		for _, c := range nodes.children(id) {
+			bad = bad || b == 1 && !m.table[c] && nodes.kind(c) != kindEvent
+		}
+		if bad {
+			return m, fmt.Errorf("call graph: mode of node %d: %w", id, ErrCorrupt)
+		}
+	}
+	return m, nil
+}
+
+// ClassBuilder collects the class tables of locations, in ascending P.
+//
+// A row that is known brings its children's rows with it, and those of a
+// newcomer are appended in its order, so the numbers are those of one walk over
+// all locations, however these were grouped before.
+//
+// Memory: 8 bytes per node, and per row 16, 8 per gap, 4 per child, with up to
+// 22 of index; in use at most one row for about 16 instances, see
+// [GapCounts.Choose].
+type ClassBuilder struct {
+	locator
+	modes   ClassModes
+	classes *classes
+	walk    rowWalker
+}
+
+// NewClassBuilder returns empty tables for the nodes of s that m names.
+func NewClassBuilder(s *Shared, m ClassModes) *ClassBuilder {
+	b := &ClassBuilder{locator: newLocator(s), modes: m, classes: newClasses(&s.graph, s.opt.Fan, m.table)}
+	b.walk.row = b.classes.intern
+	return b
+}
+
+// Rows returns the number of rows.
+func (b *ClassBuilder) Rows() int { return len(b.classes.rows) }
+
+// Memory returns the bytes that b holds.
+func (b *ClassBuilder) Memory() uint64 { return b.classes.memory() }
+
+// Add adds the classes of l's stored gaps: O(events).
+func (b *ClassBuilder) Add(l *Local) error {
+	if err := b.add(l); err != nil {
+		return fmt.Errorf("call graph: classes of location %d: %w", l.p, err)
+	}
+	return nil
+}
+
+func (b *ClassBuilder) add(l *Local) error {
+	l, err := b.shared.Quantise(l)
+	if err != nil {
+		return err
+	}
+	v, err := b.open(l, b.classes)
+	if err != nil {
+		return err
+	}
+	in := streams{gaps: l.gaps}
+	w := &b.walk
+	w.init(v)
+	for !in.bad {
+		switch st, _, slot := w.next(); st {
+		case stepEnd:
+			return w.err
+		case stepCut, stepRow:
+		default:
+			if gap := in.varint(&in.gaps); v.column[slot] < 0 {
+				w.put(gap)
+			}
+		}
+	}
+	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+}
+
+// Parts encodes the tables in messages of about limit bytes.
+func (b *ClassBuilder) Parts(limit int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var msg []byte
+		more := true
+		newClassEncoder(&b.shared.graph, b.classes, b.shared.opt.Fan, false).each(func(part []byte) bool {
+			if msg = append(msg, part...); len(msg) >= limit {
+				more = yield(msg)
+				msg = nil
+			}
+			return more
+		})
+		if more && len(msg) > 0 {
+			yield(msg)
+		}
+	}
+}
+
+// ClassReceiver joins the messages of another ClassBuilder, in order.
+type ClassReceiver struct {
+	b     *ClassBuilder
+	dec   *classDecoder
+	remap [][]uint32 // by node: its rows there -> here
+	kids  []uint32
+	rows  int
+	err   error
+}
+
+// Receive begins to join the tables of another ClassBuilder of the same graph
+// and modes, whose locations follow those of b.
+func (b *ClassBuilder) Receive() *ClassReceiver {
+	g := &b.shared.graph
+	return &ClassReceiver{b: b, dec: newClassDecoder(g, b.shared.opt.Fan), remap: make([][]uint32, g.nodes.len()+1)}
+}
+
+// Rows returns the number of rows received.
+func (r *ClassReceiver) Rows() int { return r.rows }
+
+// Add joins a message.
+func (r *ClassReceiver) Add(msg []byte) error {
+	for len(msg) > 0 && r.err == nil {
+		msg, r.err = r.dec.add(msg, r.row)
+	}
+	if r.err != nil {
+		return fmt.Errorf("call graph: joining another rank's classes: %w", r.err)
+	}
+	return nil
+}
+
+func (r *ClassReceiver) row(id uint32, gaps []uint64, kids []uint32) error {
+	if !r.b.modes.table[id] {
+		return fmt.Errorf("node %d has no classes here: %w", id, ErrCorrupt)
+	}
+	r.kids = append(r.kids[:0], kids...)
+	g := &r.b.shared.graph
+	children := g.nodes.children(id)
+	for i := range r.kids {
+		if c := children[min(i, len(children)-1)]; g.nodes.kind(c) != kindEvent {
+			r.kids[i] = r.remap[c][kids[i]]
+		}
+	}
+	n, err := r.b.classes.intern(id, gaps, r.kids)
+	r.remap[id] = append(r.remap[id], n)
+	r.rows++
+	return err
+}
+
+// Close ends the joining.
+func (r *ClassReceiver) Close() error {
+	r.dec.close()
+	if r.err == nil && !r.dec.done() {
+		r.err = fmt.Errorf("call graph: classes cut: %w", ErrCorrupt)
+	}
+	return r.err
+}
+
+// Shared returns the graph with its class tables; b must not be used afterwards.
+func (b *ClassBuilder) Shared() *Shared {
+	s := b.shared
+	return &Shared{defs: s.defs, opt: s.opt, encoding: s.encoding, codebook: s.codebook, graph: s.graph, classes: b.classes}
+}

@@ -1,0 +1,389 @@
+package ccg
+
+import "fmt"
+
+// Class tables travel and are stored as parts, for nodes in ascending id: a head
+// part for up to partSize nodes, then row parts until their rows are there. A
+// row part carries pieces, runs of rows of one node. Pieces of at least ownColumn
+// rows have a column per position, the rows of all others go to two columns.
+const (
+	partModes = 3
+	partRows  = 4
+)
+
+// rowShape says which positions of a node's rows are stored.
+type rowShape struct {
+	gaps []int    // positions with a gap
+	kids []int    // positions with a child that has several rows
+	node []uint32 // their children
+}
+
+// of finds the positions of node id; rows gives the number of rows of a child.
+func (r *rowShape) of(g *graph, fan int, id uint32, rows func(uint32) int) {
+	r.gaps, r.kids, r.node = r.gaps[:0], r.kids[:0], r.node[:0]
+	children := g.nodes.children(id)
+	n := g.nodes.positions(id, fan)
+	for i := range n {
+		c := children[min(i, len(children)-1)]
+		if k := g.nodes.kind(c); k <= kindEvent {
+			r.gaps = append(r.gaps, i)
+			if k == kindEvent {
+				continue
+			}
+		}
+		if rows(c) > 1 {
+			r.kids, r.node = append(r.kids, i), append(r.node, c)
+		}
+	}
+	if h := g.shapeOf(id); h.class == classCall && !h.cut {
+		r.gaps = append(r.gaps, n)
+	}
+}
+
+// words returns the values of a row.
+func (r *rowShape) words() int { return len(r.gaps) + len(r.kids) }
+
+// classEncoder writes the parts of class tables.
+type classEncoder struct {
+	*partEncoder
+	g     *graph
+	c     *classes
+	fan   int
+	shape rowShape
+
+	pieces, gaps, kids []uint64 // of the part under way
+	own                []byte   // its columns per position
+	words              int
+}
+
+func newClassEncoder(g *graph, c *classes, fan int, squeezed bool) *classEncoder {
+	return &classEncoder{partEncoder: newPartEncoder(squeezed), g: g, c: c, fan: fan}
+}
+
+// each calls yield for each part, until it returns false.
+func (e *classEncoder) each(yield func(part []byte) bool) {
+	n := uint32(e.g.nodes.len())
+	for first := uint32(1); first <= n; first += partSize {
+		end := min(first+partSize, n+1)
+		if !yield(e.modes(first, end)) {
+			return
+		}
+		for id := first; id < end; id++ {
+			t := e.c.tables[id]
+			if t == nil || t.rows == 0 {
+				continue
+			}
+			e.shape.of(e.g, e.fan, id, func(c uint32) int { return e.c.tables[c].rows })
+			for row := 0; row < t.rows; {
+				row = e.piece(t, row)
+				if e.words >= partSize && !yield(e.flush()) {
+					return
+				}
+			}
+		}
+		if len(e.pieces) > 0 && !yield(e.flush()) {
+			return
+		}
+	}
+}
+
+// modes returns the head part of the nodes from first to before end.
+func (e *classEncoder) modes(first, end uint32) []byte {
+	modes, rows := e.cols[0][:0], e.cols[1][:0]
+	for id := first; id < end; id++ {
+		if e.g.nodes.kind(id) == kindEvent {
+			continue
+		}
+		if t := e.c.tables[id]; t != nil {
+			modes, rows = append(modes, 1), append(rows, uint64(t.rows))
+		} else {
+			modes = append(modes, 0)
+		}
+	}
+	e.cols[0], e.cols[1] = modes, rows
+	e.buf = append(e.buf[:0], partModes)
+	e.column(modes)
+	e.column(rows)
+	return e.frame(nil)
+}
+
+// piece adds rows of t from row on and returns the row behind them.
+func (e *classEncoder) piece(t *classTable, row int) int {
+	n := min(t.rows-row, partSize/max(e.shape.words(), 1)+1)
+	e.pieces = append(e.pieces, uint64(n))
+	e.words += n*e.shape.words() + 1
+	end := row + n
+	if n < ownColumn {
+		for ; row < end; row++ {
+			gaps, kids := t.row(row)
+			for _, i := range e.shape.gaps {
+				e.gaps = append(e.gaps, gaps[i])
+			}
+			for _, i := range e.shape.kids {
+				e.kids = append(e.kids, uint64(kids[i]))
+			}
+		}
+		return end
+	}
+	e.buf = e.own
+	for _, i := range e.shape.gaps {
+		e.column(e.position(row, end, func(r int) uint64 { return t.gaps[r*t.gapsPerRow+i] }))
+	}
+	for _, i := range e.shape.kids {
+		e.column(e.position(row, end, func(r int) uint64 { return uint64(t.kids[r*t.kidsPerRow+i]) }))
+	}
+	e.own = e.buf
+	return end
+}
+
+// position collects one position of rows.
+func (e *classEncoder) position(row, end int, value func(row int) uint64) []uint64 {
+	v := e.cols[2][:0]
+	for ; row < end; row++ {
+		v = append(v, value(row))
+	}
+	e.cols[2] = v
+	return v
+}
+
+// flush returns the row part under way.
+func (e *classEncoder) flush() []byte {
+	e.buf = []byte{partRows} // not over own
+	e.column(e.pieces)
+	e.column(e.gaps)
+	e.column(e.kids)
+	e.buf = append(e.buf, e.own...)
+	e.pieces, e.gaps, e.kids, e.own, e.words = e.pieces[:0], e.gaps[:0], e.kids[:0], nil, 0
+	return e.frame(nil)
+}
+
+// classDecoder reads parts of class tables of graph g.
+type classDecoder struct {
+	*partDecoder
+	g     *graph
+	fan   int
+	mode  []bool   // by node, so far as known
+	rows  []uint32 // by node: its rows
+	known uint32   // nodes before this one have their mode
+	node  uint32   // nodes before this one have all their rows
+	got   uint32   // rows of node that are there
+	shape rowShape
+	gaps  []uint64 // of a row
+	kids  []uint32
+}
+
+func newClassDecoder(g *graph, fan int) *classDecoder {
+	n := g.nodes.len() + 1
+	return &classDecoder{partDecoder: newPartDecoder(), g: g, fan: fan, mode: make([]bool, n), rows: make([]uint32, n), known: 1, node: 1}
+}
+
+// done reports whether all is there.
+func (d *classDecoder) done() bool { return int(d.node) > d.g.nodes.len() }
+
+// add reads the part at the start of src, calls f for each of its rows, and
+// returns the bytes behind it. The rows' slices are used again.
+func (d *classDecoder) add(src []byte, f func(id uint32, gaps []uint64, kids []uint32) error) (rest []byte, err error) {
+	k, r, rest, err := d.unit(src)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case k == partModes && d.node == d.known && !d.done():
+		err = d.modes(&r)
+	case k == partRows && d.node < d.known:
+		err = d.pieces(&r, f)
+	default:
+		err = fmt.Errorf("part of kind %d among the classes: %w", k, ErrCorrupt)
+	}
+	if err == nil && (r.bad || len(r.b) != 0) {
+		err = fmt.Errorf("%d bytes behind a part: %w", len(r.b), ErrCorrupt)
+	}
+	return rest, err
+}
+
+// modes reads a head part.
+func (d *classDecoder) modes(r *reader) error {
+	var err error
+	for i := range 2 {
+		if d.cols[i], err = d.column(r, d.cols[i], partSize); err != nil {
+			return err
+		}
+	}
+	modes, rows := d.cols[0], d.cols[1]
+	end := min(d.known+partSize, uint32(d.g.nodes.len()+1))
+	for id := d.known; id < end; id++ {
+		if d.g.nodes.kind(id) == kindEvent {
+			continue
+		}
+		if len(modes) == 0 || modes[0] > 1 {
+			return fmt.Errorf("node %d: mode: %w", id, ErrCorrupt)
+		}
+		d.mode[id] = modes[0] == 1
+		if modes = modes[1:]; !d.mode[id] {
+			continue
+		}
+		if len(rows) == 0 || rows[0] > maxRows {
+			return fmt.Errorf("node %d: rows: %w", id, ErrCorrupt)
+		}
+		d.rows[id], rows = uint32(rows[0]), rows[1:]
+		for _, c := range d.g.nodes.children(id) {
+			if d.g.nodes.kind(c) != kindEvent && (!d.mode[c] || d.rows[id] > 0 && d.rows[c] == 0) {
+				return fmt.Errorf("node %d has classes, its child %d has none: %w", id, c, ErrCorrupt)
+			}
+		}
+	}
+	if len(modes)+len(rows) != 0 {
+		return fmt.Errorf("values behind the modes: %w", ErrCorrupt)
+	}
+	d.known = end
+	d.skip()
+	return nil
+}
+
+// skip goes on to the next node whose rows are not all there.
+func (d *classDecoder) skip() {
+	for ; d.node < d.known && d.got == d.rows[d.node]; d.node++ {
+		d.got = 0
+	}
+}
+
+// pieces reads a row part.
+func (d *classDecoder) pieces(r *reader, f func(id uint32, gaps []uint64, kids []uint32) error) error {
+	var err error
+	for i := range 3 {
+		if d.cols[i], err = d.column(r, d.cols[i], 2*partSize); err != nil {
+			return err
+		}
+	}
+	gaps, kids := d.cols[1], d.cols[2]
+	for _, n := range d.cols[0] {
+		if d.node == d.known || n == 0 || n > uint64(d.rows[d.node]-d.got) {
+			return fmt.Errorf("node %d: %d rows: %w", d.node, n, ErrCorrupt)
+		}
+		d.begin()
+		if n < ownColumn {
+			need := int(n) * len(d.shape.gaps)
+			needKids := int(n) * len(d.shape.kids)
+			if need > len(gaps) || needKids > len(kids) {
+				return fmt.Errorf("node %d: rows cut: %w", d.node, ErrCorrupt)
+			}
+			err = d.small(int(n), gaps, kids, f)
+			gaps, kids = gaps[need:], kids[needKids:]
+		} else {
+			err = d.large(r, int(n), f)
+		}
+		if err != nil {
+			return err
+		}
+		d.got += uint32(n)
+		d.skip()
+	}
+	if len(gaps)+len(kids) != 0 || len(d.cols[0]) == 0 {
+		return fmt.Errorf("values behind the rows: %w", ErrCorrupt)
+	}
+	return nil
+}
+
+// begin makes room for a row of the current node.
+func (d *classDecoder) begin() {
+	d.shape.of(d.g, d.fan, d.node, func(c uint32) int { return int(d.rows[c]) })
+	n := d.g.nodes.positions(d.node, d.fan)
+	d.kids = append(d.kids[:0], make([]uint32, n)...)
+	if d.g.nodes.kind(d.node) == kindCall {
+		n++
+	}
+	d.gaps = append(d.gaps[:0], make([]uint64, n)...)
+}
+
+// kid checks and sets the row of a child.
+func (d *classDecoder) kid(i int, row uint64) error {
+	if row >= uint64(d.rows[d.shape.node[i]]) {
+		return fmt.Errorf("node %d: row %d of child %d, which has %d: %w", d.node, row, d.shape.node[i], d.rows[d.shape.node[i]], ErrCorrupt)
+	}
+	d.kids[d.shape.kids[i]] = uint32(row)
+	return nil
+}
+
+func (d *classDecoder) small(n int, gaps, kids []uint64, f func(id uint32, gaps []uint64, kids []uint32) error) error {
+	for range n {
+		for j, at := range d.shape.gaps {
+			d.gaps[at] = gaps[j]
+		}
+		for j := range d.shape.kids {
+			if err := d.kid(j, kids[j]); err != nil {
+				return err
+			}
+		}
+		gaps, kids = gaps[len(d.shape.gaps):], kids[len(d.shape.kids):]
+		if err := f(d.node, d.gaps, d.kids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// large reads a piece with a column per position.
+func (d *classDecoder) large(r *reader, n int, f func(id uint32, gaps []uint64, kids []uint32) error) error {
+	words := d.shape.words()
+	if n > partSize/max(words, 1)+1 {
+		return fmt.Errorf("node %d: %d rows in a part: %w", d.node, n, ErrCorrupt)
+	}
+	var all []uint64 // column after column
+	var err error
+	for range words {
+		if d.cols[3], err = d.column(r, d.cols[3], uint64(n)); err != nil {
+			return err
+		}
+		if len(d.cols[3]) != n {
+			return fmt.Errorf("node %d: rows cut: %w", d.node, ErrCorrupt)
+		}
+		all = append(all, d.cols[3]...)
+	}
+	for row := range n {
+		for j, at := range d.shape.gaps {
+			d.gaps[at] = all[j*n+row]
+		}
+		for j := range d.shape.kids {
+			if err := d.kid(j, all[(len(d.shape.gaps)+j)*n+row]); err != nil {
+				return err
+			}
+		}
+		if err := f(d.node, d.gaps, d.kids); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// appendClasses appends all tables of a shared graph; all nodes are in column
+// mode if c is nil.
+func appendClasses(dst []byte, g *graph, c *classes, fan int) []byte {
+	if c == nil {
+		c = newClasses(g, fan, make([]bool, g.nodes.len()+1))
+	}
+	newClassEncoder(g, c, fan, true).each(func(part []byte) bool {
+		dst = append(dst, part...)
+		return true
+	})
+	return dst
+}
+
+// readClasses reads what appendClasses wrote; it returns the bytes behind it.
+func readClasses(src []byte, g *graph, fan int) (*classes, []byte, error) {
+	d := newClassDecoder(g, fan)
+	defer d.close()
+	c := newClasses(g, fan, d.mode)
+	for !d.done() {
+		known := d.known
+		var err error
+		src, err = d.add(src, func(id uint32, gaps []uint64, kids []uint32) error {
+			_, err := c.append(id, gaps, kids)
+			return err
+		})
+		if err != nil {
+			return nil, nil, fmt.Errorf("classes: %w", err)
+		}
+		c.make(g, fan, d.mode, known, d.known)
+	}
+	return c, src, nil
+}

@@ -1,0 +1,247 @@
+package ccg
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Bounds of GapCounts.
+const (
+	maxSlotValues = 256     // distinct values of a slot that are kept at most
+	minSlotValues = 4       // and at least, in graphs of many slots
+	maxGapValues  = 1 << 20 // of all slots together, above minSlotValues
+)
+
+// GapCounts counts how often each value occurs in each gap slot of a shared
+// graph, over any set of locations; class tables are chosen from it. It does not
+// depend on the order of locations.
+//
+// Memory: 8 bytes per node, 12 per gap slot, and per distinct value 24 and up to
+// 22 of index: of these there are max(2^20, 4 x slots) at most, and 256 per slot.
+type GapCounts struct {
+	locator
+	instances []uint64 // by node
+	first     []uint32 // by node: its first slot; one more at the end
+	limit     uint32   // distinct values of a slot
+	slots     []slotCounts
+	values    []gapCount
+	index     index // of values
+}
+
+type slotCounts struct {
+	distinct uint32 // limit + 1: more, none is kept
+	last     uint32 // the value met last, + 1
+}
+
+type gapCount struct {
+	gap, count uint64
+	slot       uint32
+}
+
+// NewGapCounts returns empty counts.
+func NewGapCounts(s *Shared) *GapCounts {
+	nodes := s.graph.nodes
+	c := &GapCounts{locator: newLocator(s), instances: make([]uint64, nodes.len()+1), first: make([]uint32, nodes.len()+2)}
+	n := uint32(0)
+	for id := uint32(1); int(id) <= nodes.len(); id++ {
+		c.first[id] = n
+		n += uint32(len(nodes.children(id)))
+		if nodes.kind(id) == kindCall {
+			n++
+		}
+	}
+	c.first[nodes.len()+1] = n
+	c.slots = make([]slotCounts, n)
+	c.limit = min(max(maxGapValues/max(n, 1), minSlotValues), maxSlotValues)
+	return c
+}
+
+// Add counts the stored gaps of l: O(events).
+func (c *GapCounts) Add(l *Local) error {
+	if err := c.addLocal(l); err != nil {
+		return fmt.Errorf("call graph: counting gaps of location %d: %w", l.p, err)
+	}
+	return nil
+}
+
+func (c *GapCounts) addLocal(l *Local) error {
+	l, err := c.shared.Quantise(l)
+	if err != nil {
+		return err
+	}
+	v, err := c.open(l, nil)
+	if err != nil {
+		return err
+	}
+	for _, id := range v.order {
+		c.instances[v.ids[id]] += v.mult[id]
+	}
+	slot := make([]uint32, len(v.column)) // of the view -> of the counts
+	for _, id := range v.order {
+		gaps, _ := v.slots(id)
+		for i := range gaps {
+			slot[v.slot[id]+i] = c.first[v.ids[id]] + i
+		}
+	}
+	in := streams{gaps: l.gaps}
+	var w walker
+	w.init(v)
+	for !in.bad {
+		st, _, at := w.next()
+		switch st {
+		case stepEnd:
+			return nil
+		case stepCut:
+			continue
+		}
+		c.add(slot[at], in.varint(&in.gaps), 1)
+	}
+	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+}
+
+func (c *GapCounts) add(slot uint32, gap, count uint64) {
+	s := &c.slots[slot]
+	if s.distinct > c.limit {
+		return
+	}
+	if s.last != 0 {
+		if v := &c.values[s.last-1]; v.gap == gap {
+			v.count += count
+			return
+		}
+	}
+	c.index.reserve()
+	h := mix(gap*factors[1] + uint64(slot)*factors[2])
+	i := c.index.start(h)
+	for ; c.index.slots[i] != 0; i = c.index.next(i) {
+		if x := c.index.slots[i]; uint32(x>>32) == uint32(h) {
+			if v := &c.values[uint32(x)-1]; v.gap == gap && v.slot == slot {
+				v.count += count
+				s.last = uint32(x)
+				return
+			}
+		}
+	}
+	if s.distinct++; s.distinct > c.limit {
+		return
+	}
+	c.values = append(c.values, gapCount{gap, count, slot})
+	s.last = uint32(len(c.values))
+	c.index.put(i, h, s.last)
+}
+
+// Merge adds the counts of o, which are of the same graph.
+func (c *GapCounts) Merge(o *GapCounts) {
+	for id, n := range o.instances {
+		c.instances[id] += n
+	}
+	for i, s := range o.slots {
+		if s.distinct > o.limit {
+			c.slots[i].distinct = c.limit + 1
+		}
+	}
+	for _, v := range o.values {
+		c.add(v.slot, v.gap, v.count)
+	}
+}
+
+// sorted returns the values that count, by slot and gap.
+func (c *GapCounts) sorted() []gapCount {
+	list := slices.DeleteFunc(slices.Clone(c.values), func(v gapCount) bool { return c.slots[v.slot].distinct > c.limit })
+	slices.SortFunc(list, func(a, b gapCount) int {
+		if a.slot != b.slot {
+			return int(int64(a.slot) - int64(b.slot))
+		}
+		if a.gap < b.gap {
+			return -1
+		}
+		return 1
+	})
+	return list
+}
+
+// AppendBinary appends the counts as four columns, each behind its length:
+// instances by node, distinct values by slot (limit + 1: more), and per value
+// its difference to the one before in its slot, and its count.
+func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
+	var cols [4][]uint64
+	cols[0] = c.instances[1:]
+	for _, s := range c.slots {
+		cols[1] = append(cols[1], uint64(s.distinct))
+	}
+	var last gapCount
+	for i, v := range c.sorted() {
+		if i > 0 && last.slot == v.slot {
+			cols[2] = append(cols[2], v.gap-last.gap)
+		} else {
+			cols[2] = append(cols[2], v.gap)
+		}
+		cols[3] = append(cols[3], v.count)
+		last = v
+	}
+	p := newPartEncoder(false)
+	for _, col := range cols {
+		p.column(col)
+	}
+	return append(dst, p.buf...), nil
+}
+
+// OpenGapCounts reads what AppendBinary wrote of the same graph.
+func OpenGapCounts(s *Shared, src []byte) (*GapCounts, error) {
+	c := NewGapCounts(s)
+	if err := c.read(src); err != nil {
+		return nil, fmt.Errorf("call graph: gap counts: %w", err)
+	}
+	return c, nil
+}
+
+func (c *GapCounts) read(src []byte) error {
+	var cols [4][]uint64
+	var err error
+	r := reader{b: src}
+	p := newPartDecoder()
+	defer p.close()
+	limits := [4]uint64{uint64(len(c.instances) - 1), uint64(len(c.slots)), 0, 0}
+	for i := range cols {
+		if cols[i], err = p.column(&r, nil, limits[i]); err != nil {
+			return err
+		}
+		if uint64(len(cols[i])) != limits[i] {
+			return fmt.Errorf("%d values, not %d: %w", len(cols[i]), limits[i], ErrCorrupt)
+		}
+		if i != 1 {
+			continue
+		}
+		for _, n := range cols[1] {
+			switch {
+			case n > uint64(c.limit)+1:
+				return fmt.Errorf("%d values in a slot: %w", n, ErrCorrupt)
+			case n <= uint64(c.limit):
+				limits[2] += n
+			}
+		}
+		limits[3] = limits[2]
+	}
+	copy(c.instances[1:], cols[0])
+	gaps, counts := cols[2], cols[3]
+	for slot, n := range cols[1] {
+		if n > uint64(c.limit) {
+			c.slots[slot].distinct = c.limit + 1
+			continue
+		}
+		gap, sum := uint64(0), uint64(0)
+		for i := range n {
+			gap += gaps[i]
+			sum += min(counts[i], maxEvents+1)
+			if i > 0 && gaps[i] == 0 || gap < gaps[i] || counts[i] == 0 || sum > maxEvents {
+				return fmt.Errorf("bad value of slot %d: %w", slot, ErrCorrupt)
+			}
+			c.add(uint32(slot), gap, counts[i])
+		}
+		gaps, counts = gaps[n:], counts[n:]
+	}
+	if len(r.b) != 0 {
+		return fmt.Errorf("%d bytes behind it: %w", len(r.b), ErrCorrupt)
+	}
+	return nil
+}
