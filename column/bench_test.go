@@ -2,6 +2,7 @@ package column
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -18,40 +19,100 @@ func gapColumn(n int) []uint64 {
 	return v
 }
 
+// noisyColumn looks like the gaps of a crowded machine: a clock of 10 ticks,
+// lengths of three orders of magnitude.
+func noisyColumn(n int) []uint64 {
+	r := rand.New(rand.NewPCG(13, 14))
+	v := make([]uint64, n)
+	for i := range v {
+		x := 7 + min(r.IntN(30), r.IntN(30))
+		if r.IntN(20) == 0 {
+			x <<= r.IntN(12)
+		}
+		v[i] = uint64(x) * 10015 / 1000
+	}
+	return v
+}
+
+func benchmarkAppend(b *testing.B, v []uint64, encode func(dst []byte, v []uint64) []byte) {
+	dst := make([]byte, 0, 16*BlockSize)
+	b.SetBytes(8 * BlockSize)
+	b.ReportAllocs()
+	i, size := 0, 0
+	for b.Loop() {
+		dst = encode(dst[:0], v[i*BlockSize:(i+1)*BlockSize])
+		size += len(dst)
+		i = (i + 1) % 64
+	}
+	b.ReportMetric(float64(size)/float64(b.N)/BlockSize, "B/value")
+}
+
+// BenchmarkAppendBlock is encoding with the choice among pipelines.
 func BenchmarkAppendBlock(b *testing.B) {
-	var e Encoder
-	v := gapColumn(64 * BlockSize)
-	dst := make([]byte, 0, 16*BlockSize)
-	b.SetBytes(8 * BlockSize)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		dst = e.AppendBlock(dst[:0], v[i*BlockSize:(i+1)*BlockSize])
-		i = (i + 1) % 64
+	for _, c := range []struct {
+		name string
+		v    []uint64
+		e    Encoder
+	}{
+		{"gaps", gapColumn(64 * BlockSize), Encoder{}},
+		{"gaps-entropy", gapColumn(64 * BlockSize), Encoder{Entropy: true}},
+		{"noisy", noisyColumn(64 * BlockSize), Encoder{}},
+		{"noisy-entropy", noisyColumn(64 * BlockSize), Encoder{Entropy: true}},
+	} {
+		b.Run(c.name, func(b *testing.B) { benchmarkAppend(b, c.v, c.e.AppendBlock) })
 	}
 }
 
-// BenchmarkAppendBlockByPfor is encoding without the choice among pipelines.
-func BenchmarkAppendBlockByPfor(b *testing.B) {
-	var e Encoder
-	v := gapColumn(64 * BlockSize)
-	dst := make([]byte, 0, 16*BlockSize)
-	b.SetBytes(8 * BlockSize)
-	b.ReportAllocs()
-	i := 0
-	for b.Loop() {
-		dst, _ = e.AppendBlockBy(dst[:0], v[i*BlockSize:(i+1)*BlockSize], Pfor)
-		i = (i + 1) % 64
+// BenchmarkAppendBlockBy is encoding by a given pipeline.
+func BenchmarkAppendBlockBy(b *testing.B) {
+	for _, p := range []Pipeline{For, Pfor, Dict, Varbyte, Huffman} {
+		b.Run(p.String(), func(b *testing.B) {
+			var e Encoder
+			v := gapColumn(64 * BlockSize)
+			if p == Dict {
+				v = noisyColumn(64 * BlockSize)
+			}
+			benchmarkAppend(b, v, func(dst []byte, v []uint64) []byte {
+				dst, _ = e.AppendBlockBy(dst, v, p)
+				return dst
+			})
+		})
 	}
 }
 
+func BenchmarkDecodeBlock(b *testing.B) {
+	v := noisyColumn(BlockSize)
+	sorted := noisyColumn(BlockSize)
+	slices.Sort(sorted)
+	for p := range numPipelines {
+		b.Run(p.String(), func(b *testing.B) {
+			var e Encoder
+			src, ok := e.AppendBlockBy(nil, v, p)
+			if p == Const {
+				src, ok = e.AppendBlockBy(nil, make([]uint64, BlockSize), p)
+			}
+			if !ok {
+				if src, ok = e.AppendBlockBy(nil, sorted, p); !ok {
+					b.Fatal("does not apply")
+				}
+			}
+			src = append(src, make([]byte, 16)...)
+			var dst [BlockSize]uint64
+			b.SetBytes(8 * BlockSize)
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := DecodeBlock(dst[:], src); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkDecode is PFOR through a column.
 func BenchmarkDecode(b *testing.B) {
 	var e Encoder
-	data := e.Append(nil, gapColumn(64*BlockSize))
-	c, err := Parse(data)
-	if err != nil {
-		b.Fatal(err)
-	}
+	c := open(b, &e, gapColumn(64*BlockSize))
 	var dst [BlockSize]uint64
 	b.SetBytes(8 * BlockSize)
 	b.ReportAllocs()
@@ -91,9 +152,9 @@ func BenchmarkWriter(b *testing.B) {
 }
 
 func FuzzParse(f *testing.F) {
-	var e Encoder
+	e := Encoder{Entropy: true}
 	r := rand.New(rand.NewPCG(11, 12))
-	for range 40 {
+	for range 60 {
 		f.Add(e.Append(nil, randomColumn(r, 1+r.IntN(2500))))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -21,10 +21,11 @@ const (
 	Varbyte
 	Stride
 	Raw
+	Huffman
 	numPipelines
 )
 
-var pipelineNames = [numPipelines]string{"const", "for", "pfor", "delta+for", "delta+pfor", "dict", "rle", "varbyte", "stride", "raw"}
+var pipelineNames = [numPipelines]string{"const", "for", "pfor", "delta+for", "delta+pfor", "dict", "rle", "varbyte", "stride", "raw", "huffman"}
 
 func (p Pipeline) String() string {
 	if p < numPipelines {
@@ -219,13 +220,53 @@ func (e *Encoder) choose(v []uint64) choice {
 		c.offer(RLE, e.rleSize(), 0, 0)
 	}
 	if len(v) > 3 {
-		// more distinct values than this cannot win
-		if d, ok := e.distinct(v, c.size); ok {
-			c.offer(Dict, dictSize(d, len(v)), uint(bits.Len(uint(len(d)-1))), 0)
-		}
+		e.chooseSymbols(v, &c)
 	}
 	return c
 }
+
+// noBound is a size that no block reaches.
+const noBound = never - 8*BlockSize
+
+// chooseSymbols offers the pipelines that need the distinct values.
+func (e *Encoder) chooseSymbols(v []uint64, c *choice) {
+	bound := c.size // more distinct values than this cannot win
+	if e.Entropy {
+		bound = noBound
+	}
+	d, ok := e.distinct(v, bound)
+	if ok {
+		c.offer(Dict, dictSize(d, len(v)), uint(bits.Len(uint(len(d)-1))), 0)
+	}
+	if !e.Entropy || !e.planHuffman(v, d, ok) {
+		return
+	}
+	if size := e.huffmanSize(); size*entropyGain <= c.size*(entropyGain-1) {
+		c.offer(Huffman, size, 0, 0)
+	}
+}
+
+// The Huffman pipeline has to save one part in entropyGain.
+const entropyGain = 16
+
+// planHuffman finds codes for v, whose distinct values are d if exact.
+func (e *Encoder) planHuffman(v, d []uint64, exact bool) bool {
+	if e.huffman == nil {
+		e.huffman = newHuffman()
+	}
+	h, base := e.huffman, e.stats.min
+	if !exact {
+		h.count(v, base)
+		return h.plan(len(v), false)
+	}
+	h.values = h.values[:0]
+	for _, x := range d {
+		h.values = append(h.values, symbol{start: x - base, count: uint32(e.seen[e.slot(x)].count)})
+	}
+	return h.plan(len(v), true)
+}
+
+func (e *Encoder) huffmanSize() int { return varLen(e.stats.min) + (e.huffman.bits+7)/8 }
 
 // difference computes the differences and reports whether they apply: they are,
 // all in all, below half of the values above the smallest. Noise is not.
@@ -338,25 +379,32 @@ func (e *Encoder) distinct(v []uint64, best int) ([]uint64, bool) {
 		e.generation = 1
 	}
 	d := e.values[:0]
-	last := ^v[0]
+	last, at := ^v[0], uint64(0)
 	for _, x := range v {
 		if x == last {
+			e.seen[at].count++
 			continue
 		}
 		last = x
-		i := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
-		for e.seen[i].generation == e.generation && e.seen[i].value != x {
-			i = (i + 1) % dictSlots
-		}
-		if e.seen[i].generation == e.generation {
+		if at = e.slot(x); e.seen[at].generation == e.generation {
+			e.seen[at].count++
 			continue
 		}
 		if len(d) == limit {
 			return nil, false
 		}
-		e.seen[i] = dictSlot{x, e.generation, 0}
+		e.seen[at] = dictSlot{value: x, generation: e.generation, count: 1}
 		d = append(d, x)
 	}
 	slices.Sort(d)
 	return d, true
+}
+
+// slot returns the slot of x, or the free one where it belongs.
+func (e *Encoder) slot(x uint64) uint64 {
+	i := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
+	for e.seen[i].generation == e.generation && e.seen[i].value != x {
+		i = (i + 1) % dictSlots
+	}
+	return i
 }

@@ -73,38 +73,51 @@ func TestBlockEveryPipelineWidthLength(t *testing.T) {
 
 // TestChoiceIsSmallest compares the choice with encoding by every pipeline.
 func TestChoiceIsSmallest(t *testing.T) {
-	var e Encoder
-	r := rand.New(rand.NewPCG(3, 4))
-	chosen := map[Pipeline]int{}
-	n := 6000
-	if testing.Short() {
-		n = 1500
-	}
-	for i := range n {
-		v := randomColumn(r, 1+r.IntN(BlockSize))
-		got := e.AppendBlock(nil, v)
-		best, size := numPipelines, math.MaxInt
-		if slices.Min(v) == slices.Max(v) { // equal values are const, whatever its size
-			best, size = Const, 1+varLen(v[0])
-		}
-		for p := range numPipelines {
-			if b, ok := e.AppendBlockBy(nil, v, p); ok && best != Const && len(b) < size {
-				best, size = p, len(b)
+	for _, entropy := range []bool{false, true} {
+		t.Run(fmt.Sprintf("entropy %v", entropy), func(t *testing.T) {
+			e := Encoder{Entropy: entropy}
+			r := rand.New(rand.NewPCG(3, 4))
+			var chosen [numPipelines]int
+			n := 4000
+			if testing.Short() {
+				n = 1000
 			}
-		}
-		chosen[Pipeline(got[0])]++
-		if len(got) != size || Pipeline(got[0]) != best {
-			t.Fatalf("case %d, %d values: chose %s with %d bytes, %s has %d", i, len(v), Pipeline(got[0]), len(got), best, size)
-		}
-		if len(got)-1 != e.choose(v).size {
-			t.Fatalf("case %d: %s: computed %d bytes, wrote %d", i, Pipeline(got[0]), e.choose(v).size, len(got)-1)
+			for i := range n {
+				v := randomColumn(r, 1+r.IntN(BlockSize))
+				got := e.AppendBlock(nil, v)
+				best, size := smallest(&e, v)
+				chosen[got[0]]++
+				if len(got) != size || Pipeline(got[0]) != best {
+					t.Fatalf("case %d, %d values: chose %s with %d bytes, %s has %d", i, len(v), Pipeline(got[0]), len(got), best, size)
+				}
+				if len(got)-1 != e.choose(v).size {
+					t.Fatalf("case %d: %s: computed %d bytes, wrote %d", i, Pipeline(got[0]), e.choose(v).size, len(got)-1)
+				}
+			}
+			for p, n := range chosen {
+				if p := Pipeline(p); n == 0 && p != Raw && (p != Huffman || entropy) {
+					t.Errorf("%s never chosen", p)
+				}
+			}
+		})
+	}
+}
+
+// smallest encodes v by every pipeline and applies the rules of the choice.
+func smallest(e *Encoder, v []uint64) (best Pipeline, size int) {
+	if slices.Min(v) == slices.Max(v) { // equal values are const, whatever its size
+		return Const, 1 + varLen(v[0])
+	}
+	best, size = numPipelines, math.MaxInt
+	for p := range Huffman {
+		if b, ok := e.AppendBlockBy(nil, v, p); ok && len(b) < size {
+			best, size = p, len(b)
 		}
 	}
-	for p := range numPipelines - 1 {
-		if chosen[p] == 0 {
-			t.Errorf("%s never chosen", p)
-		}
+	if b, ok := e.AppendBlockBy(nil, v, Huffman); ok && e.Entropy && 16*(size-len(b)) >= size-1 {
+		return Huffman, len(b)
 	}
+	return best, size
 }
 
 // randomColumn draws a column of one of several characters.
@@ -165,7 +178,7 @@ func randomColumn(r *rand.Rand, n int) []uint64 {
 }
 
 func TestColumnRoundTrip(t *testing.T) {
-	var e Encoder
+	e := Encoder{Entropy: true}
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, n := range []int{0, 1, 2, 63, 64, 65, 1023, 1024, 1025, 2048, 2049, 5000} {
 		for range 20 {
@@ -255,7 +268,8 @@ func TestSumsUpTo2To62(t *testing.T) {
 func TestDamage(t *testing.T) {
 	var e Encoder
 	r := rand.New(rand.NewPCG(7, 8))
-	for range 300 {
+	for i := range 500 {
+		e.Entropy = i%2 == 0
 		v := randomColumn(r, 1+r.IntN(3000))
 		data := e.Append(nil, v)
 		for range 20 {
@@ -294,6 +308,7 @@ func TestGoldenBytes(t *testing.T) {
 		{Varbyte, []uint64{1, 300, 2}, "0701ac0202"},
 		{Stride, []uint64{10, 20, 30, 41, 50}, "080a140100028000"},
 		{Raw, []uint64{258}, "090201000000000000"},
+		{Huffman, []uint64{70, 80, 70, 90, 70, 1000, 70, 80}, "0a46144017f67670b5267240"},
 	} {
 		got, ok := e.AppendBlockBy(nil, c.v, c.p)
 		if !ok {

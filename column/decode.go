@@ -34,6 +34,8 @@ func DecodeBlock(dst []uint64, src []byte) ([]byte, error) {
 		return decodeRuns(dst, src)
 	case Stride:
 		return decodeStride(dst, src)
+	case Huffman:
+		return decodeHuffman(dst, src)
 	case Raw:
 		if len(src) < 8*len(dst) {
 			return nil, corrupt(p, "cut")

@@ -18,6 +18,11 @@
 //	 7  varbyte     value         byte count             cut leading zeros  length bits inside
 //	 8  stride      block         first, slope           residual, zig-zag  header, inner 0, 1, 2 or 7
 //	 9  raw         block         none                   8 bytes            codes
+//	10  huffman     value         codes of the symbols   code, low bits     header, codes and low bits
+//
+// A symbol of 10 is the position of the leading bit of v - min and the s leading
+// bits: s, the precision, is a parameter too. Entropy coding of bit lengths is 10
+// with s = 1, a Huffman code over a dictionary of values is 10 with s = 64.
 //
 // Null suppression and varbyte are 7, frame of reference and plain bit packing
 // are 1 (min 0), delta coding is 3, PFOR is 2. Simple-8b would be a greedy
@@ -41,6 +46,16 @@
 //	7  each value v
 //	8  first v | slope z | block of zig-zag residuals
 //	9  8 bytes each
+//	10 min v | bits: s - 1 (6), order k (6), symbols - 2 (9), table, values
+//
+// The bits of 10 come with the most significant one of a byte first. A value x
+// below 2^s is symbol x; another one of n bits loses its e = n - s low bits and
+// is symbol e * 2^(s-1) + x / 2^e, the low bits follow the code. The table lists
+// the symbols in ascending order: the first is 0 and has no number, another one is
+// the difference to the one before, minus 1, in an exponential Golomb code of
+// order k; then the code's length as zig-zag difference to the length before
+// (first: 5), so many ones and a zero. Codes are canonical and complete, 1 to 11
+// bits; there are 2 to 512 symbols.
 //
 // An exception's index takes one byte in blocks of up to 256 values, two in
 // longer ones. Differences and offsets wrap modulo 2^64.
@@ -68,7 +83,11 @@
 //   - the pipelines on differences apply where these add up to less than half of
 //     the sum of value - min, and stride also needs a monotone block;
 //   - dict applies where at most half of the values are distinct;
-//   - rle applies where there are at most half as many runs as values.
+//   - rle applies where there are at most half as many runs as values;
+//   - huffman applies where the encoder permits it, and only where it is smaller
+//     than the best of the others by a sixteenth. Its precision is the one with the
+//     smallest estimate, the entropy in 256ths of a bit plus low bits and table,
+//     out of 64, 14, 12, 10, 9 to 1; above 8 only where dict applies.
 //
 // # Hostile input
 //
@@ -78,7 +97,7 @@
 //
 // # Memory and concurrency
 //
-// An [Encoder] holds 48 KiB, a [Writer] up to 8 KiB of pending values plus what
+// An [Encoder] holds 48 KiB, 120 KiB with entropy coding, a [Writer] up to 8 KiB of pending values plus what
 // it has written, a [Cursor] and a [Sums] up to 8 KiB, a Sums 16 bytes per block
 // besides. All belong to one goroutine; a [Column] is read-only. Nothing is
 // allocated per block once buffers have grown.

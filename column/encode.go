@@ -15,11 +15,16 @@ const (
 type dictSlot struct {
 	value      uint64
 	generation uint32
-	index      uint32
+	index      uint16
+	count      uint16
 }
 
 // Encoder encodes blocks. The zero value is ready; it belongs to one goroutine.
 type Encoder struct {
+	// Entropy permits the Huffman pipeline, where it saves a share worth its
+	// slower decoding.
+	Entropy bool
+
 	stats, inner numbers
 	deltas, aux  [BlockSize]uint64
 	runValues    [BlockSize / 2]uint64
@@ -29,6 +34,7 @@ type Encoder struct {
 	values       [BlockSize / 2]uint64
 	seen         [dictSlots]dictSlot
 	generation   uint32
+	huffman      *huffman // made when first needed
 }
 
 // AppendBlock appends v, 1 to BlockSize values, by the smallest pipeline.
@@ -56,13 +62,16 @@ func (e *Encoder) AppendBlockBy(dst []byte, v []uint64, p Pipeline) ([]byte, boo
 	case Dict:
 		var d []uint64
 		if ok = len(v) > 3; ok {
-			d, ok = e.distinct(v, never-BlockSize*8)
+			d, ok = e.distinct(v, noBound)
 			c.width = uint(bits.Len(uint(len(d) - 1)))
 		}
 	case RLE:
 		if ok = 2*s.runs <= len(v); ok {
 			e.tokenizeRuns(v)
 		}
+	case Huffman:
+		d, exact := e.distinct(v, noBound)
+		ok = e.planHuffman(v, d, exact)
 	}
 	if !ok {
 		return dst, false
@@ -109,6 +118,8 @@ func (e *Encoder) append(dst []byte, v []uint64, c *choice) []byte {
 		dst = binary.AppendUvarint(dst, uint64(e.runs))
 		dst = e.appendNested(dst, e.runValues[:e.runs])
 		return e.appendNested(dst, e.runLengths[:e.runs])
+	case Huffman:
+		return e.appendHuffman(dst, v, e.stats.min)
 	case Stride:
 		dst = binary.AppendUvarint(dst, v[0])
 		dst = binary.AppendUvarint(dst, ZigZag(c.slope))
@@ -170,24 +181,16 @@ func appendExceptions(dst []byte, v []uint64, base uint64, c *choice) []byte {
 // appendDict appends the distinct values that distinct left in e.values, and
 // the indices of v.
 func (e *Encoder) appendDict(dst []byte, v []uint64, w uint) []byte {
-	d, _ := e.distinct(v, never-BlockSize*8)
+	d, _ := e.distinct(v, noBound)
 	dst = binary.AppendUvarint(dst, uint64(len(d)))
 	last := uint64(0)
 	for i, x := range d {
 		dst = binary.AppendUvarint(dst, x-last)
 		last = x
-		h := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
-		for e.seen[h].value != x || e.seen[h].generation != e.generation {
-			h = (h + 1) % dictSlots
-		}
-		e.seen[h].index = uint32(i)
+		e.seen[e.slot(x)].index = uint16(i)
 	}
 	for i, x := range v {
-		h := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
-		for e.seen[h].value != x || e.seen[h].generation != e.generation {
-			h = (h + 1) % dictSlots
-		}
-		e.aux[i] = uint64(e.seen[h].index)
+		e.aux[i] = uint64(e.seen[e.slot(x)].index)
 	}
 	return pack(dst, e.aux[:len(v)], 0, w)
 }

@@ -1,0 +1,298 @@
+package column
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+const (
+	codeBits   = 11             // of the longest code
+	maxSymbols = 512            // in a block
+	startBits  = 5              // what the first code length is compared with
+	headBits   = 6 + 6 + 9      // precision, order, number of symbols
+	maxSpread  = 2*codeBits - 1 // zig-zag difference of two code lengths, at most
+
+	// tablePrecision is the precision up to which symbols are counted in a
+	// table: below 2^8 + 56 * 2^7.
+	tablePrecision = 8
+	tableSymbols   = 1<<tablePrecision + (64-tablePrecision)<<(tablePrecision-1)
+)
+
+// precisions are those tried, finest first. 64 is a dictionary of values, 1
+// codes bit lengths.
+var precisions = [...]uint{64, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+
+// symbolOf returns the symbol of x at precision s, its leading s bits and their
+// position, and how many low bits remain.
+func symbolOf(x uint64, s uint) (symbol uint64, low uint) {
+	if n := uint(bits.Len64(x)); n > s {
+		low = n - s
+	}
+	return uint64(low)<<(s-1) + x>>low, low
+}
+
+// symbolStart returns the smallest value of a symbol and its number of low bits;
+// false if no value has it.
+func symbolStart(symbol uint64, s uint) (start uint64, low uint, ok bool) {
+	if symbol>>(s-1) < 2 {
+		return symbol, 0, true
+	}
+	e := symbol>>(s-1) - 1
+	if e > 64-uint64(s) {
+		return 0, 0, false
+	}
+	return (symbol - e<<(s-1)) << e, uint(e), true
+}
+
+// symbol is a symbol of a block.
+type symbol struct {
+	start  uint64 // smallest value
+	number uint64
+	count  uint32
+	code   uint16
+	length uint8
+	low    uint8 // bits behind the code
+}
+
+// huffman is the scratch memory of the Huffman pipeline.
+type huffman struct {
+	weight    [BlockSize + 1]uint32 // c * log2(c), 256ths of a bit
+	counts    [tableSymbols]uint16  // by symbol, 0 between blocks; the index while encoding
+	used      [(tableSymbols + 63) / 64]uint64
+	values    []symbol // finest symbols of the block
+	symbols   []symbol // of the precision chosen
+	scratch   []symbol
+	order     []uint16 // symbols by count
+	depth     []uint32
+	precision uint
+	golomb    uint // order of the code for differences of symbols
+	bits      int  // head, table and codes
+}
+
+func newHuffman() *huffman {
+	h := &huffman{
+		values: make([]symbol, 0, BlockSize), symbols: make([]symbol, 0, BlockSize), scratch: make([]symbol, 0, BlockSize),
+		order: make([]uint16, maxSymbols), depth: make([]uint32, maxSymbols),
+	}
+	for c := uint32(1); c <= BlockSize; c++ {
+		h.weight[c] = c * log2(c)
+	}
+	return h
+}
+
+// log2 returns the logarithm of c in 256ths, by squaring the mantissa.
+func log2(c uint32) uint32 {
+	n := bits.Len32(c) - 1
+	x, l := uint64(c)<<(31-n), uint32(n)
+	for range 8 {
+		x = x * x >> 31
+		l = l<<1 | uint32(x>>32)
+		x >>= x >> 32
+	}
+	return l
+}
+
+// count fills values from a table of symbols of v - base.
+func (h *huffman) count(v []uint64, base uint64) {
+	for _, x := range v {
+		n, _ := symbolOf(x-base, tablePrecision)
+		h.counts[n]++
+		h.used[n/64] |= 1 << (n % 64)
+	}
+	h.values = h.values[:0]
+	for i, w := range h.used {
+		for ; w != 0; w &= w - 1 {
+			n := uint64(64*i + bits.TrailingZeros64(w))
+			start, _, _ := symbolStart(n, tablePrecision)
+			h.values = append(h.values, symbol{start: start, count: uint32(h.counts[n])})
+			h.counts[n] = 0
+		}
+		h.used[i] = 0
+	}
+}
+
+// coarsen appends to dst the symbols of precision s, from finer ones.
+func coarsen(dst, finer []symbol, s uint) []symbol {
+	for _, f := range finer {
+		n, low := symbolOf(f.start, s)
+		if k := len(dst); k > 0 && dst[k-1].number == n {
+			dst[k-1].count += f.count
+			continue
+		}
+		dst = append(dst, symbol{start: f.start >> low << low, number: n, count: f.count, low: uint8(low)})
+	}
+	return dst
+}
+
+// plan finds the precision with the smallest estimate, the entropy of the
+// symbols plus low bits and table, and the codes for it. It reports false if no
+// precision has 2 to maxSymbols symbols.
+func (h *huffman) plan(n int, exact bool) bool {
+	h.precision = 0
+	best := uint64(1) << 63
+	list := append(h.scratch[:0], h.values...)
+	for _, s := range precisions {
+		if s > tablePrecision && !exact {
+			continue
+		}
+		list = coarsen(list[:0], list, s)
+		if len(list) < 2 {
+			break
+		}
+		if len(list) > maxSymbols {
+			continue
+		}
+		if e := h.estimate(list, n); e <= best {
+			best, h.precision = e, s
+		}
+	}
+	if h.precision == 0 {
+		return false
+	}
+	h.symbols = coarsen(h.symbols[:0], h.values, h.precision)
+	h.golomb = golombOrder(h.symbols)
+	h.lengths()
+	h.codes()
+	h.bits = h.size()
+	return true
+}
+
+// golombOrder fits the code for differences to their mean.
+func golombOrder(list []symbol) uint {
+	mean := list[len(list)-1].number / uint64(len(list))
+	return uint(max(0, bits.Len64(mean)-2))
+}
+
+// estimate returns the bits of n values, in 256ths.
+func (h *huffman) estimate(list []symbol, n int) uint64 {
+	k := golombOrder(list)
+	weight, rest, last := uint64(h.weight[n]), 0, uint64(0)
+	for i := range list {
+		s := &list[i]
+		weight -= uint64(h.weight[s.count])
+		rest += int(s.count) * int(s.low)
+		if i > 0 {
+			rest += golombLen(s.number-last-1, k)
+		}
+		last = s.number
+	}
+	const perLength = 640 // a code length takes 2.5 bits about
+	return weight + uint64(rest)<<8 + uint64(len(list))*perLength
+}
+
+// lengths computes optimal code lengths, cut to codeBits.
+func (h *huffman) lengths() {
+	n := len(h.symbols)
+	order, a := h.order[:n], h.depth[:n]
+	for i := range order {
+		order[i] = uint16(i)
+	}
+	slices.SortFunc(order, func(i, j uint16) int {
+		return cmp.Or(cmp.Compare(h.symbols[i].count, h.symbols[j].count), cmp.Compare(i, j))
+	})
+	for i, k := range order {
+		a[i] = h.symbols[k].count
+	}
+	depths(a)
+	var of [codeBits + 1]int // number of codes by length
+	for _, d := range a {
+		of[min(d, codeBits)]++
+	}
+	limit(&of)
+	i := n
+	for l := range of {
+		for range of[l] {
+			i--
+			h.symbols[order[i]].length = uint8(l)
+		}
+	}
+}
+
+// depths replaces the weights a, ascending, by code lengths. Source: Moffat and
+// Katajainen, In-Place Calculation of Minimum-Redundancy Codes, 1995.
+func depths(a []uint32) {
+	n := len(a)
+	leaf, root := 0, 0
+	take := func(next int) uint32 { // the lighter one of leaves and trees
+		if leaf < n && (root >= next || a[leaf] <= a[root]) {
+			leaf++
+			return a[leaf-1]
+		}
+		w := a[root]
+		a[root] = uint32(next) // its parent
+		root++
+		return w
+	}
+	for next := range n - 1 {
+		w := take(next)
+		w += take(next)
+		a[next] = w
+	}
+	a[n-2] = 0
+	for i := n - 3; i >= 0; i-- { // parents to depths of inner nodes
+		a[i] = a[a[i]] + 1
+	}
+	next, free, inner := n-1, 1, n-2
+	for depth := uint32(0); next >= 0; depth++ {
+		trees := 0
+		for inner >= 0 && a[inner] == depth {
+			trees++
+			inner--
+		}
+		for ; free > trees; free-- {
+			a[next] = depth
+			next--
+		}
+		free = 2 * trees
+	}
+}
+
+// limit repairs the numbers of codes by length after long ones were cut: as long
+// as codes are missing, it lengthens the longest of the shorter ones.
+func limit(of *[codeBits + 1]int) {
+	total := 0
+	for l, k := range of {
+		total += k << (codeBits - l)
+	}
+	for ; total > 1<<codeBits; total-- {
+		l := codeBits - 1
+		for of[l] == 0 {
+			l--
+		}
+		of[l]--
+		of[l+1] += 2
+		of[codeBits]--
+	}
+}
+
+// codes numbers the codes: shorter ones first, then by symbol.
+func (h *huffman) codes() {
+	var next [codeBits + 2]uint16
+	for i := range h.symbols {
+		next[h.symbols[i].length+1]++
+	}
+	for l := 1; l < len(next); l++ {
+		next[l] = (next[l] + next[l-1]) << 1
+	}
+	for i := range h.symbols {
+		s := &h.symbols[i]
+		s.code = next[s.length]
+		next[s.length]++
+	}
+}
+
+// size returns the bits of head, table and codes.
+func (h *huffman) size() int {
+	n, last, length := headBits, uint64(0), startBits
+	for i := range h.symbols {
+		s := &h.symbols[i]
+		if i > 0 {
+			n += golombLen(s.number-last-1, h.golomb)
+		}
+		n += int(ZigZag(int64(s.length)-int64(length))) + 1
+		n += int(s.count) * int(s.length+s.low)
+		last, length = s.number, int(s.length)
+	}
+	return n
+}

@@ -1,0 +1,188 @@
+package column
+
+import "encoding/binary"
+
+// appendHuffman appends the block as planned; see [huffman.plan].
+func (e *Encoder) appendHuffman(dst []byte, v []uint64, base uint64) []byte {
+	h := e.huffman
+	dst = binary.AppendUvarint(dst, base)
+	w := bitWriter{dst: grow(dst, h.bits/8+1)[:len(dst)]}
+	h.appendTable(&w)
+	if h.precision <= tablePrecision {
+		h.appendByTable(&w, v, base)
+	} else {
+		e.appendByValue(&w, v, base)
+	}
+	return w.finish()
+}
+
+// appendTable appends what codes follow from.
+func (h *huffman) appendTable(w *bitWriter) {
+	w.put(uint64(h.precision-1), 6)
+	w.put(uint64(h.golomb), 6)
+	w.put(uint64(len(h.symbols)-2), 9)
+	last, length := uint64(0), startBits
+	for i := range h.symbols {
+		s := &h.symbols[i]
+		if i > 0 {
+			w.putGolomb(s.number-last-1, h.golomb)
+		}
+		w.putUnary(uint(ZigZag(int64(s.length) - int64(length))))
+		last, length = s.number, int(s.length)
+	}
+}
+
+// appendByTable finds the code of a value by its symbol.
+func (h *huffman) appendByTable(w *bitWriter, v []uint64, base uint64) {
+	for i := range h.symbols {
+		h.counts[h.symbols[i].number] = uint16(i)
+	}
+	for _, x := range v {
+		n, low := symbolOf(x-base, h.precision)
+		s := &h.symbols[h.counts[n]]
+		w.put(uint64(s.code), uint(s.length))
+		w.putLong((x-base)&mask(low), low)
+	}
+	for i := range h.symbols {
+		h.counts[h.symbols[i].number] = 0
+	}
+}
+
+// appendByValue finds the code of a value by its number among the distinct ones.
+func (e *Encoder) appendByValue(w *bitWriter, v []uint64, base uint64) {
+	h := e.huffman
+	at := 0
+	for _, x := range h.values { // symbols are ranges of values, both ascending
+		if n, _ := symbolOf(x.start, h.precision); h.symbols[at].number != n {
+			at++
+		}
+		e.seen[e.slot(x.start+base)].index = uint16(at)
+	}
+	for _, x := range v {
+		s := &h.symbols[e.seen[e.slot(x)].index]
+		w.put(uint64(s.code), uint(s.length))
+		w.putLong((x-base)&mask(uint(s.low)), uint(s.low))
+	}
+}
+
+// codeTable decodes: an entry holds the number of a symbol, its low bits and the
+// length of its code, and serves all bits that begin with that code.
+type codeTable struct {
+	entries [1 << codeBits]uint32
+	start   [maxSymbols]uint64 // smallest value of a symbol
+	lengths [maxSymbols]uint8
+	lows    [maxSymbols]uint8
+	symbols int
+	shift   uint // 64 - length of the longest code
+	widest  uint // most low bits
+}
+
+const (
+	entryLow    = 8
+	entrySymbol = 16
+)
+
+// read reads the table of a block of n values.
+func (t *codeTable) read(r *bitReader, n int) bool {
+	precision := uint(r.get(6)) + 1
+	k := uint(r.get(6))
+	t.symbols = int(r.get(9)) + 2
+	if t.symbols > min(n, maxSymbols) {
+		return false
+	}
+	var of [codeBits + 1]int // number of codes by length
+	number, length := uint64(0), startBits
+	for i := range t.symbols {
+		if i > 0 {
+			d, ok := r.golomb(k)
+			if !ok || number+d+1 <= number {
+				return false
+			}
+			number += d + 1
+		}
+		start, low, ok := symbolStart(number, precision)
+		u, short := r.unary(maxSpread)
+		length += int(UnZigZag(uint64(u)))
+		if !ok || !short || length < 1 || length > codeBits {
+			return false
+		}
+		t.start[i], t.lows[i], t.lengths[i] = start, uint8(low), uint8(length)
+		t.widest = max(t.widest, low)
+		of[length]++
+	}
+	return t.fill(&of)
+}
+
+// fill makes the entries; false if the lengths are not those of a complete code.
+func (t *codeTable) fill(of *[codeBits + 1]int) bool {
+	longest := codeBits
+	for of[longest] == 0 {
+		longest--
+	}
+	t.shift = uint(64 - longest)
+	var next [codeBits + 1]int // entry of the next code of a length
+	total := 0
+	for l := 1; l <= longest; l++ {
+		next[l] = total
+		total += of[l] << (longest - l)
+	}
+	if total != 1<<longest {
+		return false
+	}
+	for i := range t.symbols {
+		l := int(t.lengths[i])
+		span := 1 << (longest - l)
+		e := uint32(i)<<entrySymbol | uint32(t.lows[i])<<entryLow | uint32(l)
+		for j := range t.entries[next[l] : next[l]+span] {
+			t.entries[next[l]+j] = e
+		}
+		next[l] += span
+	}
+	return true
+}
+
+func decodeHuffman(dst []uint64, src []byte) ([]byte, error) {
+	base, src, ok := varint(src)
+	if !ok {
+		return nil, corrupt(Huffman, "cut")
+	}
+	var t codeTable
+	r := bitReader{src: src}
+	if !t.read(&r, len(dst)) {
+		return nil, corrupt(Huffman, "bad table of codes")
+	}
+	n := 0
+	if t.widest+codeBits <= 56 {
+		n = t.decode(dst, &r, base)
+	}
+	for i := n; i < len(dst); i++ {
+		r.refill()
+		e := t.entries[r.acc>>t.shift]
+		r.get(uint(e & 0xFF))
+		dst[i] = base + t.start[e>>entrySymbol] + r.getLong(uint(e>>entryLow&0xFF))
+	}
+	if src, ok = r.rest(); !ok {
+		return nil, corrupt(Huffman, "codes cut")
+	}
+	return src, nil
+}
+
+// decode decodes as long as 8 bytes can be loaded, and returns how many values.
+func (t *codeTable) decode(dst []uint64, r *bitReader, base uint64) int {
+	acc, have, next, src := r.acc, r.have, r.next, r.src
+	shift := t.shift & 63
+	i := 0
+	for ; i < len(dst) && next+8 <= len(src); i++ {
+		acc |= binary.BigEndian.Uint64(src[next:]) >> (have & 63)
+		next += int((63 - have) >> 3)
+		have |= 56
+		e := t.entries[acc>>shift&(1<<codeBits-1)]
+		length, low := uint(e&0xFF), uint(e>>entryLow&0xFF)
+		acc <<= length & 63
+		dst[i] = base + t.start[e>>entrySymbol&(maxSymbols-1)] + acc>>1>>(63-low&63)
+		acc <<= low & 63
+		have -= length + low
+	}
+	r.acc, r.have, r.next = acc, have, next
+	return i
+}
