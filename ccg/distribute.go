@@ -26,7 +26,9 @@ type Distributor struct {
 }
 
 // NewDistributor returns a Distributor for s.
-func NewDistributor(s *Shared) *Distributor { return &Distributor{locator: newLocator(s)} }
+func NewDistributor(s *Shared) *Distributor {
+	return &Distributor{locator: newLocator(s), enc: column.Encoder{Entropy: true}}
+}
 
 // locator finds locations in a shared graph.
 type locator struct {
