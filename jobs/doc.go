@@ -1,7 +1,7 @@
 // Package jobs holds what a launch runs, collectively over the ranks of a
 // communicator: analyze, from a trace to one XTF file, and export, back to an
-// archive. It composes the packages
-// below it and has no flags and no output of its own but progress.
+// archive. It composes the packages below it and has no flags and no output of
+// its own but progress.
 //
 // # Analyze
 //

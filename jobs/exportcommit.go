@@ -83,7 +83,7 @@ func (x *export) gathered(counts, losts [][]byte, last trace.Time) error {
 // publish completes the archive and moves it to its place.
 func (x *export) publish() error {
 	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{
-		EventChunk: x.res.EventChunk, Sync: true, Creator: "coppice " + x.o.Version, Description: x.res.describe(), Properties: x.res.properties(),
+		EventChunk: x.res.EventChunk, Creator: "coppice " + x.o.Version, Description: x.res.describe(), Properties: x.res.properties(),
 	})
 	if err == nil {
 		err = w.Close()

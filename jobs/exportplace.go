@@ -88,14 +88,7 @@ func (a *archivePlace) publish(force bool) error {
 			}
 		}
 	}
-	if err != nil {
-		return err
-	}
-	d, err := os.Open(a.dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return err
 }
 
 // removeOld removes an archive of this name, the anchor first, and of its folder

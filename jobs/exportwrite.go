@@ -184,7 +184,7 @@ func (x *export) write() error {
 
 func (x *export) writeLocations(chunk int) error {
 	x.written, x.lost, x.last, x.res.Bytes = x.written[:0], nil, 0, 0
-	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{EventChunk: chunk, Sync: true})
+	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{EventChunk: chunk})
 	if err != nil {
 		return outputError(err)
 	}

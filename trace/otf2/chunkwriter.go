@@ -2,7 +2,6 @@ package otf2
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,7 +13,6 @@ type chunkWriter struct {
 	buf   []byte // the open chunk, header included
 	size  int
 	big   bool
-	sync  bool   // before the file is closed
 	first uint64 // number of the first event in the open chunk, from 1
 	count uint64 // events so far
 	bytes uint64 // written to the file
@@ -25,7 +23,7 @@ func (w *Writer) newChunkWriter(name string, size int) (*chunkWriter, error) {
 	if err != nil {
 		return nil, fmt.Errorf("otf2: %w", err)
 	}
-	c := &chunkWriter{file: f, buf: make([]byte, 0, min(size, 64<<10)), size: size, big: w.o.BigEndian, sync: w.o.Sync, first: 1}
+	c := &chunkWriter{file: f, buf: make([]byte, 0, min(size, 64<<10)), size: size, big: w.o.BigEndian, first: 1}
 	c.begin()
 	return c, nil
 }
@@ -104,18 +102,9 @@ func (w *chunkWriter) add(record []byte) error {
 func (w *chunkWriter) close() error {
 	w.buf = append(w.buf, endOfFile, endOfBuffer)
 	err := w.flush()
+	if e := w.file.Close(); err == nil && e != nil {
+		err = fmt.Errorf("otf2: %w", e)
+	}
 	w.buf = nil
-	return errors.Join(err, closeFile(w.file, w.sync))
-}
-
-// closeFile closes a file that was written, with sync once it is on the disk.
-func closeFile(f *os.File, sync bool) error {
-	var err error
-	if sync {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("otf2: %w", err)
-	}
-	return nil
+	return err
 }

@@ -236,7 +236,7 @@ func longLists() *memory {
 func TestDiscard(t *testing.T) {
 	src := inMemory(t, newRing(1, 20_000))
 	dir := t.TempDir()
-	w, err := Create(dir, "traces", src.defs, Options{EventChunk: 64 << 10, Sync: true})
+	w, err := Create(dir, "traces", src.defs, Options{EventChunk: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}

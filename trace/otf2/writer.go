@@ -25,7 +25,6 @@ type Options struct {
 	Creator     string
 	Description string
 	Properties  []Property
-	Sync        bool // files are on the disk before they are closed
 	// Local gives the local definitions of a location, nil for none.
 	Local func(p trace.P) *Local
 }
@@ -245,7 +244,10 @@ func (w *Writer) anchor(count, id uint64) error {
 		return fmt.Errorf("otf2: %w", err)
 	}
 	_, err = f.Write(e.b)
-	if err = errors.Join(err, closeFile(f, w.o.Sync)); err != nil {
+	if c := f.Close(); err == nil {
+		err = c
+	}
+	if err != nil {
 		os.Remove(w.path(anchorSuffix))
 		return fmt.Errorf("otf2: %w", err)
 	}

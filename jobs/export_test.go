@@ -1,0 +1,352 @@
+package jobs_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/google/go-cmp/cmp"
+)
+
+// export runs the job on in-process ranks and returns rank 0's result.
+func export(ranks int, o jobs.ExportOptions) (*jobs.ExportResult, error) {
+	results := make([]*jobs.ExportResult, ranks)
+	o.Version = "test"
+	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
+		var err error
+		results[c.Rank()], err = jobs.Export(c, o)
+		return err
+	})
+	return results[0], err
+}
+
+// exported exports a run and opens the archive.
+func exported(t *testing.T, ranks int, run string) (*otf2.Archive, *jobs.ExportResult) {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "again")
+	res, err := export(ranks, jobs.ExportOptions{Run: run, Output: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := otf2.OpenPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) != 3 {
+		t.Errorf("in the folder: %v, %v", entries, err)
+	}
+	return a, res
+}
+
+// event is one record, comparable.
+type event struct {
+	Time  trace.Time
+	Kind  trace.Kind
+	Flags uint8
+	Ref   uint32
+	Words []uint64
+}
+
+// eachEvent reads a location to its end.
+func eachEvent(t *testing.T, src trace.Source, p trace.P, f func(b *trace.Batch, e *trace.Event)) {
+	t.Helper()
+	st, err := src.Stream(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	var b trace.Batch
+	for i := range st.Chunks() {
+		r, err := st.Chunk(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err == nil {
+			if err = r.Next(&b); err == nil {
+				for k := range b.Events {
+					f(&b, &b.Events[k])
+				}
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// digest is a hash over all that is in a location's stream, and its length.
+func digest(t *testing.T, src trace.Source, p trace.P) (sum [32]byte, n uint64) {
+	t.Helper()
+	h := sha256.New()
+	var w []byte
+	eachEvent(t, src, p, func(b *trace.Batch, e *trace.Event) {
+		n++
+		w = binary.LittleEndian.AppendUint64(w[:0], uint64(e.Time))
+		w = append(w, byte(e.Kind), e.Flags, byte(e.Len))
+		w = binary.LittleEndian.AppendUint32(w, e.Ref)
+		for _, v := range b.Words(e) {
+			w = binary.LittleEndian.AppendUint64(w, v)
+		}
+		h.Write(w)
+	})
+	h.Sum(sum[:0])
+	return sum, n
+}
+
+func events(t *testing.T, src trace.Source, p trace.P) (list []event) {
+	t.Helper()
+	eachEvent(t, src, p, func(b *trace.Batch, e *trace.Event) {
+		list = append(list, event{e.Time, e.Kind, e.Flags, e.Ref, slices.Clone(b.Words(e))})
+	})
+	return list
+}
+
+// sameTrace compares all streams and definitions of two sources.
+func sameTrace(t *testing.T, want, got trace.Source) {
+	t.Helper()
+	wd, gd := want.Definitions(), got.Definitions()
+	if wd.NumLocations() != gd.NumLocations() {
+		t.Fatalf("%d locations, want %d", gd.NumLocations(), wd.NumLocations())
+	}
+	for p := range trace.P(wd.NumLocations()) {
+		a, n := digest(t, want, p)
+		b, m := digest(t, got, p)
+		if a != b {
+			x, y := events(t, want, p), events(t, got, p)
+			for i := range min(len(x), len(y)) {
+				if d := cmp.Diff(x[i], y[i]); d != "" {
+					t.Fatalf("location %d, event %d (-want +got):\n%s", p, i, d)
+				}
+			}
+			t.Fatalf("location %d: %d events, want %d", p, m, n)
+		}
+		if gd.Location(p).Events != n {
+			t.Errorf("location %d: %d events announced, there are %d", p, gd.Location(p).Events, n)
+		}
+		wd.Location(p).Events = n
+	}
+	x, err := wd.AppendBinary(nil)
+	y, err2 := gd.AppendBinary(nil)
+	if err != nil || err2 != nil || !bytes.Equal(x, y) {
+		t.Error("definitions differ", err, err2)
+	}
+}
+
+// sameFiles compares two folders file by file.
+func sameFiles(t *testing.T, want, got string) {
+	t.Helper()
+	names := filesOf(t, want)
+	if d := cmp.Diff(names, filesOf(t, got)); d != "" {
+		t.Error(d)
+	}
+	for _, name := range names {
+		a, err := os.ReadFile(filepath.Join(want, name))
+		b, err2 := os.ReadFile(filepath.Join(got, name))
+		if err != nil || err2 != nil || !bytes.Equal(a, b) {
+			t.Errorf("%s differs: %v, %v", name, err, err2)
+		}
+	}
+}
+
+// runOf analyses an archive.
+func runOf(t *testing.T, src trace.Source) string {
+	t.Helper()
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := analyze(2, jobs.AnalyzeOptions{Source: src, Output: run, StoreBytes: 64 << 20}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// announced returns the events that the data of an archive announce.
+func announced(t *testing.T, src trace.Source) (n uint64) {
+	t.Helper()
+	for p := range trace.P(src.Definitions().NumLocations()) {
+		x, err := src.Measure(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += x.Events
+	}
+	return n
+}
+
+// TestExportReal analyses real archives and writes them back: streams,
+// definitions and the listing of OTF2's own tool are those of the original.
+func TestExportReal(t *testing.T) {
+	compared := 0
+	for _, path := range archives(t) {
+		name := filepath.Base(filepath.Dir(path))
+		src, err := otf2.OpenPath(path)
+		if errors.Is(err, trace.ErrMissing) {
+			continue // buffers without definitions: no trace
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := announced(t, src)
+		if testing.Short() && n > 12_000 {
+			continue
+		}
+		compared++
+		t.Run(name, func(t *testing.T) {
+			a, res := exported(t, 3, runOf(t, src))
+			if res.Exact() != (n > 0) || len(res.Differs) > 0 != (n == 0) { // of two only the definitions were collected
+				t.Errorf("%+v", res)
+			}
+			sameTrace(t, src, a)
+			if n > 0 {
+				sameListing(t, src, filepath.Dir(path), res.Anchor)
+			}
+		})
+	}
+	if compared < 6 {
+		t.Errorf("only %d archives", compared)
+	}
+}
+
+// sameListing compares otf2-print's listing of an export with the stored one of
+// the original or, without one, with our own, which package otf2 holds against
+// that tool.
+func sameListing(t *testing.T, src trace.Source, dir, anchor string) {
+	t.Helper()
+	tool, err := exec.LookPath("otf2-print")
+	if err != nil {
+		t.Skip("otf2-print is not installed (Debian: otf2-tools): listings are not compared")
+	}
+	got, err := exec.Command(tool, anchor).Output()
+	if err != nil {
+		t.Fatalf("otf2-print %s: %v", anchor, err)
+	}
+	var want []byte
+	if f, err := os.Open(filepath.Join(dir, "golden-events.txt.gz")); err == nil {
+		defer f.Close()
+		z, err := gzip.NewReader(f)
+		if err == nil {
+			want, err = io.ReadAll(z)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	} else {
+		var b bytes.Buffer
+		if err := otf2.Print(&b, src); err != nil {
+			t.Fatal(err)
+		}
+		want = b.Bytes()
+	}
+	a, b := eventLines(want), eventLines(got)
+	for i := range min(len(a), len(b)) {
+		if !bytes.Equal(a[i], b[i]) {
+			t.Fatalf("line %d:\nwant %s\ngot  %s", i+1, a[i], b[i])
+		}
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d lines, want %d", len(b), len(a))
+	}
+}
+
+// eventLines are the lines of a listing from the title of the events on.
+func eventLines(text []byte) [][]byte {
+	if i := bytes.Index(text, []byte("=== Events")); i >= 0 {
+		text = text[i:]
+	}
+	return bytes.Split(text, []byte("\n"))
+}
+
+// TestExportGenerated writes generated programs back: from one rank or many the
+// same bytes.
+func TestExportGenerated(t *testing.T) {
+	for _, spec := range programs {
+		t.Run(spec, func(t *testing.T) {
+			src := generated(t, spec)
+			out := filepath.Join(t.TempDir(), "run.xtf")
+			if _, err := analyze(2, jobs.AnalyzeOptions{Source: src, Output: out, ClampTime: true, StoreBytes: 64 << 20}); err != nil {
+				t.Fatal(err)
+			}
+			a, res := exported(t, 1, out)
+			if res.Exact() {
+				sameTrace(t, src, a)
+			} else if !res.ClampTime || len(res.Differs) != 1 || res.Differs[0].Code != trace.DiagTimeBackwards {
+				t.Errorf("%+v", res)
+			} else {
+				sameClamped(t, src, a, res.Differs[0].Count)
+			}
+			for _, ranks := range []int{2, 7} {
+				_, other := exported(t, ranks, out)
+				sameFiles(t, filepath.Dir(res.Anchor), filepath.Dir(other.Anchor))
+			}
+		})
+	}
+}
+
+// sameClamped compares with a source some of whose times run backwards: they
+// are raised to the one before, and as many as announced.
+func sameClamped(t *testing.T, want, got trace.Source, count uint64) {
+	t.Helper()
+	for p := range trace.P(want.Definitions().NumLocations()) {
+		x, y := events(t, want, p), events(t, got, p)
+		last := trace.Time(want.Definitions().Clock().GlobalOffset)
+		for i := range x {
+			if x[i].Time < last {
+				x[i].Time = last
+				count--
+			}
+			last = x[i].Time
+		}
+		if d := cmp.Diff(x, y); d != "" {
+			t.Errorf("location %d (-want +got):\n%s", p, d)
+		}
+	}
+	if count != 0 {
+		t.Errorf("count of raised times is off by %d", int64(count))
+	}
+}
+
+// TestExportWild does the same with records of every kind and form in no
+// sensible order.
+func TestExportWild(t *testing.T) {
+	for seed := range uint64(6) {
+		if testing.Short() && seed >= 3 {
+			break
+		}
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			dir := t.TempDir()
+			src := newWild(t, seed, 3000)
+			if _, err := otf2.Copy(dir, "x", src, otf2.Options{BigEndian: seed%2 == 1, EventChunk: 8 << 10, Local: wildLocal(seed)}); err != nil {
+				t.Fatal(err)
+			}
+			first, err := otf2.OpenPath(dir)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a, res := exported(t, 2, runOf(t, first))
+			if !res.Exact() {
+				t.Errorf("%+v", res)
+			}
+			sameTrace(t, first, a)
+			again, res2 := exported(t, 3, runOf(t, a))
+			if !res2.Exact() {
+				t.Errorf("%+v", res2)
+			}
+			sameTrace(t, a, again)
+		})
+	}
+}
