@@ -110,6 +110,9 @@ var exitCodes = []struct {
 	{xtf.ErrNotCommitted, ExitInput},
 	{xtf.ErrVersion, ExitInput},
 	{xtf.ErrCorrupt, ExitInput},
+	{ccg.ErrCorrupt, ExitInput},
+	{ccg.ErrVersion, ExitInput},
+	{ccg.ErrLimit, ExitResource},
 	{fs.ErrNotExist, ExitInput},
 	{fs.ErrPermission, ExitInput},
 }

@@ -102,6 +102,8 @@ type Content struct {
 	ID          string           `json:"id"`
 	Bytes       int64            `json:"bytes"`
 	PageBytes   int64            `json:"alignment"`
+	Rows        bool             `json:"rows"`  // of events; else the call graph and sums alone
+	Bound       *Bound           `json:"bound"` // of times in the call graph; nil: exact
 	Locations   LocationTypes    `json:"locations"`
 	Definitions DefinitionCounts `json:"definitions"`
 	Arrays      []ArrayTotal     `json:"arrays"`   // by type
@@ -130,6 +132,13 @@ func (r *Run) Content() (*Content, error) {
 	c := &Content{
 		Format: fmt.Sprintf("XTF %d", xtf.Major), ID: hex.EncodeToString(id[:]), Bytes: r.Size, PageBytes: r.File.Types().Align(),
 		Locations: CountLocations(r.Defs), Definitions: CountDefinitions(r.Defs),
+	}
+	var err error
+	if c.Rows, err = r.HasRows(); err != nil {
+		return nil, err
+	}
+	if c.Bound, err = r.keptBound(); err != nil {
+		return nil, err
 	}
 	arrays := make([]ArrayTotal, len(r.File.Types().All()))
 	columns, details := PartTotal{Name: "call graph columns"}, PartTotal{Name: "diagnostic texts"}

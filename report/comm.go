@@ -6,12 +6,14 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Comm is who sends how much to whom.
 type Comm struct {
+	Source    Source          `json:"source"`
 	Messages  *big.Int        `json:"messages"` // sent
 	Bytes     *big.Int        `json:"bytes"`
 	Pairs     []Pair          `json:"matrix"`        // by (from, to)
@@ -63,9 +65,17 @@ type CollOperation struct {
 	Bytes  *big.Int `json:"bytes"` // sent and received
 }
 
-// Comm adds up the channels of all locations.
-func (r *Run) Comm(s *Summary) (*Comm, []Lost, error) {
-	t := commTable{r: r, comms: map[uint32]*Communicator{}}
+// Comm adds up the channels of all locations, from rows or graphs. Counts and
+// bytes are exact in both; the graph counts sends that were cancelled, too.
+func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
+	from, err := r.source(want)
+	if err != nil {
+		return nil, nil, err
+	}
+	t := commTable{r: r, comms: map[uint32]*Communicator{}, channels: r.channelRows}
+	if from == SourceGraph {
+		t.channels = r.graphChannels
+	}
 	var lost []Lost
 	for p := range trace.P(r.Defs.NumLocations()) {
 		if err := t.add(p); err != nil {
@@ -76,7 +86,7 @@ func (r *Run) Comm(s *Summary) (*Comm, []Lost, error) {
 			lost = append(lost, r.lost(p, "comm", err))
 		}
 	}
-	c := &Comm{Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}
+	c := &Comm{Source: from, Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}
 	var messages, bytes wide
 	for i := range c.Pairs {
 		messages.add(c.Pairs[i].Messages)
@@ -102,6 +112,44 @@ type commTable struct {
 	sorted  int // pairs that are in order and joined
 	unknown Unknown
 	comms   map[uint32]*Communicator
+
+	channels func(p trace.P, f func(*xtf.Channel)) error // of a location
+}
+
+// channelRows passes the channels of a location's rows.
+func (r *Run) channelRows(p trace.P, f func(*xtf.Channel)) error {
+	return r.rows(xtf.Proc(p), xtf.TypeChannel, func(row []byte) {
+		var x xtf.Channel
+		x.Load(row)
+		f(&x)
+	})
+}
+
+// graphChannels passes the channels of a location's graph.
+func (r *Run) graphChannels(p trace.P, f func(*xtf.Channel)) error {
+	shared, err := r.Graph()
+	if err != nil {
+		return err
+	}
+	l, err := r.Location(shared, p)
+	if err != nil {
+		return err
+	}
+	traffic, err := l.Traffic()
+	if err != nil {
+		return err
+	}
+	for _, x := range traffic.Channels {
+		c := xtf.Channel{Key: xtf.ChannelKey(x.Process, x.Comm), Tag: x.Tag, Direction: xtf.ChannelSend, Count: x.Count, Bytes: x.Bytes}
+		switch x.Direction {
+		case ccg.Received:
+			c.Direction = xtf.ChannelReceive
+		case ccg.Collective:
+			c.Direction = xtf.ChannelColl
+		}
+		f(&c)
+	}
+	return nil
 }
 
 func (t *commTable) add(p trace.P) error {
@@ -112,11 +160,9 @@ func (t *commTable) add(p trace.P) error {
 		x    xtf.Channel
 	}
 	var uses []use
-	err := t.r.rows(xtf.Proc(p), xtf.TypeChannel, func(row []byte) {
-		var x xtf.Channel
-		x.Load(row)
+	err := t.channels(p, func(x *xtf.Channel) {
 		peer, comm := uint32(x.Key>>32), uint32(x.Key)
-		uses = append(uses, use{comm, x})
+		uses = append(uses, use{comm, *x})
 		switch {
 		case x.Direction == xtf.ChannelColl:
 		case peer == trace.UnknownProcess && x.Direction == xtf.ChannelSend:

@@ -34,6 +34,7 @@ func Sections() []Section {
 type Options struct {
 	Sections []Section // none: the summary
 	Ranks    Ranks     // of the profile
+	Source   Source    // of profile and comm
 }
 
 // Envelope is the part that documents of every verb begin with.
@@ -95,9 +96,9 @@ func (r *Run) Document(o Options) (*Document, error) {
 		var lost []Lost
 		switch s {
 		case SectionProfile:
-			d.Profile, lost, err = r.Profile(o.Ranks)
+			d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
 		case SectionComm:
-			d.Comm, lost, err = r.Comm(d.Summary)
+			d.Comm, lost, err = r.Comm(d.Summary, o.Source)
 		case SectionCCG:
 			d.CCG, lost, err = r.CCG()
 		case SectionDiagnostics:

@@ -29,9 +29,9 @@ func (d *Document) findings(u unit) []string {
 	}
 	add(d.findIdle(u))
 	add(d.findSizes())
-	if m := s.Messages.ClockViolation; m > 0 {
+	if m := s.Messages.ClockViolation; m != nil && *m > 0 {
 		add(fmt.Sprintf("%s of %s messages arrive before they were sent: the clocks disagree, and times between processes are wrong by at least that much",
-			count(m), countBig(s.Messages.Received)))
+			count(*m), countBig(s.Messages.Received)))
 	}
 	if len(list) == 0 {
 		list = append(list, fmt.Sprintf("no efficiency below %.1f", threshold))
@@ -81,6 +81,9 @@ func (d *Document) findCommunication(u unit) string {
 	if x := d.largest(xtf.ClassP2P | xtf.ClassColl | xtf.ClassRMA | xtf.ClassMPIIO); x != nil {
 		text += fmt.Sprintf(", %s alone %s (%s calls of %s %s each)", clean(x.Name, 40), ratio(x.Exclusive, t.Total).percent(),
 			countBig(x.Calls), u.perCall(x.Exclusive, x.Calls), strings.TrimSuffix(u.perCallName(), "/call"))
+	}
+	if t.PotentialSync == nil {
+		return text
 	}
 	if r := ratio(t.PotentialSync, t.Comm); r.Defined && r.Value > 0 {
 		text += fmt.Sprintf("; partners that come late explain up to %s %s of it", u.big(least(t.PotentialSync, t.Comm)), u.name())

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -35,14 +34,11 @@ type Graph struct {
 
 // CCG reads the graph and all its locations.
 func (r *Run) CCG() (*Graph, []Lost, error) {
-	section, err := r.File.SectionBytes(xtf.KindCCG)
-	if errors.Is(err, xtf.ErrNoSection) {
-		err = errors.Join(ErrNoResult, err)
-	}
+	shared, err := r.Graph()
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: call graph: %w", r.Name, err)
+		return nil, nil, err
 	}
-	shared, err := ccg.OpenShared(r.Defs, section)
+	section, err := r.File.SectionBytes(xtf.KindCCG)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: call graph: %w", r.Name, err)
 	}
@@ -55,26 +51,13 @@ func (r *Run) CCG() (*Graph, []Lost, error) {
 		case err == nil:
 			sum.Add(l)
 			roots[l.Root()] = true
-		case partial(err) || errors.Is(err, ccg.ErrCorrupt):
+		case partial(err):
 			lost = append(lost, r.lost(p, "ccg", err))
 		default:
 			return nil, nil, err
 		}
 	}
 	return newGraph(sum.Stats(), len(roots), shared.Options()), lost, nil
-}
-
-// Location opens the graph of location p.
-func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
-	b, err := r.File.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
-	var l *ccg.Location
-	if err == nil {
-		l, err = ccg.OpenLocation(shared, b)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: location %d: call graph: %w", r.Name, r.Defs.Location(p).Ref, err)
-	}
-	return l, nil
 }
 
 func newGraph(s ccg.Stats, structures int, o ccg.Options) *Graph {

@@ -6,12 +6,15 @@ import (
 	"math/big"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Profile is the flat profile: what every region took, over the chosen processes.
 type Profile struct {
+	Source    Source       `json:"source"`
+	Bound     *Bound       `json:"bound"`     // of times from a lossy graph; nil: exact
 	Ranks     string       `json:"ranks"`     // "all", or the chosen ones
 	Processes int          `json:"processes"` // chosen
 	Time      *big.Int     `json:"time"`      // of all their threads and streams, first to last event
@@ -23,15 +26,20 @@ type Profile struct {
 // RegionTime is a region's line of a profile. Times are ticks; inclusive time
 // counts the outermost of recursive calls only.
 type RegionTime struct {
-	Region    uint32    `json:"region"` // reference in the trace
-	Name      string    `json:"name"`
-	File      string    `json:"file"`
-	Line      uint32    `json:"line"`
-	Class     string    `json:"class"` // of MPI and I/O calls, "" for the program's own code
-	Calls     *big.Int  `json:"calls"`
-	Inclusive *big.Int  `json:"inclusive"`
-	Exclusive *big.Int  `json:"exclusive"`
-	Share     Ratio     `json:"share"` // of the locations' time
+	Region    uint32   `json:"region"` // reference in the trace
+	Name      string   `json:"name"`
+	File      string   `json:"file"`
+	Line      uint32   `json:"line"`
+	Class     string   `json:"class"` // of MPI and I/O calls, "" for the program's own code
+	Calls     *big.Int `json:"calls"`
+	Inclusive *big.Int `json:"inclusive"`
+	Exclusive *big.Int `json:"exclusive"`
+	Share     Ratio    `json:"share"` // of the locations' time
+
+	// How far times from a lossy graph may be off; nil: exact.
+	InclusiveOff *big.Int `json:"inclusive_deviation,omitempty"`
+	ExclusiveOff *big.Int `json:"exclusive_deviation,omitempty"`
+
 	Bytes     *big.Int  `json:"bytes"` // sent and received
 	Processes int       `json:"processes"`
 	Min       [2]uint64 `json:"min_exclusive"` // over the chosen processes: ticks, the lowest process that has them
@@ -39,9 +47,12 @@ type RegionTime struct {
 	class     uint32
 }
 
-// Profile adds up the rows of the chosen processes' locations.
-func (r *Run) Profile(ranks Ranks) (*Profile, []Lost, error) {
-	t := newProfileTable(r)
+// Profile adds up the rows or the graphs of the chosen processes' locations.
+func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []Lost, error) {
+	t, err := r.profileTable(from)
+	if err != nil {
+		return nil, nil, err
+	}
 	var lost []Lost
 	chosen := 0
 	for i, x := range r.Defs.Processes() {
@@ -59,9 +70,12 @@ func (r *Run) Profile(ranks Ranks) (*Profile, []Lost, error) {
 		}
 		t.endProcess(uint64(i), chosen == 1)
 	}
-	out := &Profile{Ranks: ranks.String(), Processes: chosen, Time: t.time.big(), Regions: t.lines()}
+	out := &Profile{Source: t.from, Ranks: ranks.String(), Processes: chosen, Time: t.time.big(), Regions: t.lines()}
 	out.finish()
-	return out, lost, nil
+	if t.from == SourceGraph {
+		out.Bound, err = r.Bound()
+	}
+	return out, lost, err
 }
 
 // totals is the profile of the whole run from its own rows: no spread over
@@ -72,7 +86,7 @@ func (r *Run) totals(s *Summary) (*Profile, error) {
 	if err := t.add(xtf.WholeRun); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
-	out := &Profile{Ranks: "all", Processes: len(r.Defs.Processes()), Time: new(big.Int), Regions: t.lines()}
+	out := &Profile{Source: SourceRows, Ranks: "all", Processes: len(r.Defs.Processes()), Time: new(big.Int), Regions: t.lines()}
 	if r.Defs.NumLocations() == out.Processes {
 		out.Time = s.Item(xtf.ItemTime).Sum
 	} else {
@@ -118,6 +132,7 @@ func (p *Profile) byTime() []RegionTime {
 // regionSum is a region's sums; own is that of the process in hand.
 type regionSum struct {
 	sums      [4]wide // calls, inclusive, exclusive, bytes
+	off       [2]wide // how far inclusive and exclusive time from a lossy graph may be off
 	class     uint32
 	own       uint64
 	ownCalls  uint64
@@ -136,22 +151,46 @@ func (w *wide) add(v uint64) {
 	}
 }
 
-func (w *wide) big() *big.Int { return words(w.lo, w.hi) }
-
-// profileTable adds TIMEBIN rows by region: those of the definitions in their
-// order, one more for all others.
-type profileTable struct {
-	r    *Run
-	sums []regionSum
-	time wide // of the locations
+func (w *wide) addWide(o wide) {
+	w.add(o.lo)
+	w.hi += o.hi
 }
 
+func (w *wide) big() *big.Int { return words(w.lo, w.hi) }
+
+// profileTable adds TIMEBIN rows, or graphs, by region: those of the definitions
+// in their order, one more for all others.
+type profileTable struct {
+	r      *Run
+	from   Source
+	shared *ccg.Shared // of SourceGraph
+	sums   []regionSum
+	time   wide // of the locations
+}
+
+// newProfileTable returns a table of rows.
 func newProfileTable(r *Run) *profileTable {
-	return &profileTable{r: r, sums: make([]regionSum, len(r.Defs.Regions)+1)}
+	return &profileTable{r: r, from: SourceRows, sums: make([]regionSum, len(r.Defs.Regions)+1)}
+}
+
+// profileTable returns a table of rows or graphs.
+func (r *Run) profileTable(want Source) (*profileTable, error) {
+	t := newProfileTable(r)
+	var err error
+	if t.from, err = r.source(want); err == nil && t.from == SourceGraph {
+		t.shared, err = r.Graph()
+	}
+	return t, err
 }
 
 func (t *profileTable) addLocation(p trace.P) error {
-	if err := t.add(xtf.Proc(p)); err != nil {
+	var err error
+	if t.from == SourceGraph {
+		err = t.addGraph(p)
+	} else {
+		err = t.add(xtf.Proc(p))
+	}
+	if err != nil {
 		return fmt.Errorf("%s: location %d: profile: %w", t.r.Name, t.r.Defs.Location(p).Ref, err)
 	}
 	if t.r.Defs.Location(p).Type == trace.MetricLocation {
@@ -180,18 +219,91 @@ func (t *profileTable) add(p xtf.Proc) error {
 	return eachRow(a, first, a.Len(), func(row []byte) {
 		var x xtf.TimeBin
 		x.Load(row)
-		i, ok := t.r.Defs.RegionIndex(x.Region)
-		if !ok {
-			i = len(t.sums) - 1
-		}
-		s := &t.sums[i]
-		s.seen, s.class = true, x.Class
-		s.own += x.Exclusive
-		s.ownCalls += x.Count
-		for k, v := range [...]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes} {
-			s.sums[k].add(v)
-		}
+		t.put(x.Region, x.Class, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
 	})
+}
+
+// put adds calls, inclusive and exclusive time and bytes of a region.
+func (t *profileTable) put(ref, class uint32, values [4]uint64) {
+	i, ok := t.r.Defs.RegionIndex(ref)
+	if !ok {
+		i = len(t.sums) - 1
+	}
+	s := &t.sums[i]
+	s.seen, s.class = true, class
+	s.ownCalls += values[0]
+	s.own += values[2]
+	for k, v := range values {
+		s.sums[k].add(v)
+	}
+}
+
+// graphSums is what is known of a location's graph beside its profile.
+type graphSums struct {
+	time    uint64 // first to last event
+	traffic *ccg.Traffic
+}
+
+// addGraph adds what the graph of a location says.
+func (t *profileTable) addGraph(p trace.P) error {
+	l, err := t.r.Location(t.shared, p)
+	if err != nil {
+		return err
+	}
+	_, err = t.putGraph(l)
+	return err
+}
+
+// putGraph adds the regions of a location's graph. Time outside of all calls
+// belongs to no region.
+func (t *profileTable) putGraph(l *ccg.Location) (*graphSums, error) {
+	var prof ccg.Profile
+	if err := prof.Add(l, true); err != nil {
+		return nil, err
+	}
+	traffic, err := l.Traffic()
+	if err != nil {
+		return nil, err
+	}
+	bytes := map[uint32]uint64{}
+	for _, x := range traffic.Regions {
+		bytes[x.Region] = x.Bytes
+	}
+	sums := &graphSums{traffic: traffic}
+	for _, x := range prof.Regions() {
+		sums.time += x.Exclusive
+		if x.Calls == 0 {
+			continue
+		}
+		if x.Region == trace.Undefined {
+			x.Exclusive = 0
+		}
+		var class trace.CallClass
+		if def := t.r.Defs.Region(x.Region); def != nil {
+			class = t.r.Defs.Class(def)
+		}
+		t.put(x.Region, uint32(class), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]})
+	}
+	t.putBounds(l, prof.Regions())
+	return sums, nil
+}
+
+// putBounds adds how far the times of a lossy graph may be off.
+func (t *profileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
+	d := t.shared.Options().Deviation
+	if d.Lossless() {
+		return
+	}
+	gaps := map[uint32]ccg.RegionGaps{}
+	for _, g := range l.RegionGaps() {
+		gaps[g.Region] = g
+	}
+	for _, x := range regions {
+		if i, ok := t.r.Defs.RegionIndex(x.Region); ok {
+			t.sums[i].off[0].add(d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive))
+			t.sums[i].off[1].add(d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive))
+		}
+	}
 }
 
 // endProcess puts the process in hand into the spread of every region.
@@ -222,6 +334,9 @@ func (t *profileTable) lines() []RegionTime {
 			Region: trace.Undefined, Name: "(undefined region)", class: s.class, Class: xtf.ClassName(s.class),
 			Calls: s.sums[0].big(), Inclusive: s.sums[1].big(), Exclusive: s.sums[2].big(), Bytes: s.sums[3].big(),
 			Processes: s.processes, Min: s.min, Max: s.max,
+		}
+		if t.shared != nil && !t.shared.Options().Deviation.Lossless() {
+			x.InclusiveOff, x.ExclusiveOff = s.off[0].big(), s.off[1].big()
 		}
 		if i < len(t.r.Defs.Regions) {
 			x.Region = t.r.Defs.Regions[i].Ref
@@ -256,7 +371,10 @@ func (r *Run) hot(s *Summary) (*hot, error) {
 	if uint64(rank) >= uint64(len(r.Defs.Processes())) {
 		return h, nil
 	}
-	t := newProfileTable(r)
+	t, err := r.profileTable(SourceAuto)
+	if err != nil {
+		return nil, err
+	}
 	x := r.Defs.Processes()[rank]
 	for p := x.First; p < x.First+trace.P(x.Count); p++ {
 		if err := t.addLocation(p); err != nil && !partial(err) {

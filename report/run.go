@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -21,6 +23,8 @@ type Run struct {
 	Name string // of the file, for people
 	Path string // as it was given
 	Size int64  // of the file in bytes
+
+	shared func() (*ccg.Shared, error) // read once
 }
 
 // Open opens the run at path.
@@ -30,6 +34,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 		return nil, err
 	}
 	r := &Run{File: f, Name: filepath.Base(path), Path: path}
+	r.shared = sync.OnceValues(r.openShared)
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()
 	}
@@ -109,7 +114,7 @@ func (r *Run) lost(p trace.P, section string, err error) Lost {
 
 // partial reports whether err is damage of a part of the file, which leaves the
 // rest readable.
-func partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) }
+func partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
 
 // RegionName returns the name of a region for people.
 func (r *Run) RegionName(ref uint32) string {

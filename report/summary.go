@@ -18,6 +18,7 @@ type Summary struct {
 	First       uint64          `json:"first_event"`
 	Last        uint64          `json:"last_event"`
 	Partial     bool            `json:"partial"`
+	Rows        bool            `json:"rows"` // of events; without them what needs partners is null
 	Processors  uint64          `json:"processors"`
 	Rule        string          `json:"mpi_productive_rule"`
 	Ticks       Ticks           `json:"ticks"`
@@ -77,9 +78,9 @@ type Messages struct {
 	Received       *big.Int `json:"received"`
 	BytesOut       *big.Int `json:"bytes_out"`
 	BytesIn        *big.Int `json:"bytes_in"`
-	UnmatchedSends uint64   `json:"unmatched_sends"`
-	UnmatchedRecvs uint64   `json:"unmatched_receives"`
-	ClockViolation uint64   `json:"clock_violations"`
+	UnmatchedSends *uint64  `json:"unmatched_sends"` // this and the next: nil if messages were not matched
+	UnmatchedRecvs *uint64  `json:"unmatched_receives"`
+	ClockViolation *uint64  `json:"clock_violations"`
 }
 
 // Collectives are the counts of calls of collective operations, one for each
@@ -169,6 +170,9 @@ func (r *Run) Summary() (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Rows, err = r.HasRows(); err != nil {
+		return nil, err
+	}
 	s.setTicks()
 	s.setCounts(codes)
 	most := s.Item(xtf.ItemCPU).Max
@@ -213,6 +217,9 @@ func (s *Summary) setTicks() {
 	t.P2P, t.CollectiveAll, t.AllToAll, t.Barrier = sum(xtf.ItemP2P), sum(xtf.ItemColl), sum(xtf.ItemNxN), sum(xtf.ItemBarrier)
 	t.FileIO, t.RMA, t.Management, t.Comm = sum(xtf.ItemFileIO), sum(xtf.ItemRMA), sum(xtf.ItemManagement), sum(xtf.ItemComm)
 	t.Start, t.SendRecv, t.PotentialSync, t.Variation = sum(xtf.ItemStart), sum(xtf.ItemSendRecv), sum(xtf.ItemPotentialSync), sum(xtf.ItemVariation)
+	if !s.Rows {
+		t.SendRecv, t.PotentialSync, t.Variation = nil, nil, nil
+	}
 	t.Idle = sub(t.Total, sum(xtf.ItemTime))
 	t.LoadImbalance = sub(times(integer(s.Item(xtf.ItemCPU).Max), p), t.CPU)
 	// MPI_productive = MPI / P: every process keeps 1/P of its own MPI time
@@ -245,14 +252,16 @@ func (s *Summary) setCounts(codes []CodeTotal) {
 		Sent: sum(xtf.ItemSends), Received: sum(xtf.ItemReceives), BytesOut: sum(xtf.ItemBytesOut), BytesIn: sum(xtf.ItemBytesIn),
 	}
 	s.Collectives = Collectives{Calls: sum(xtf.ItemCollectives), BytesOut: sum(xtf.ItemCollOut), BytesIn: sum(xtf.ItemCollIn)}
+	if s.Rows {
+		m := &s.Messages
+		m.UnmatchedSends, m.UnmatchedRecvs, m.ClockViolation = new(uint64), new(uint64), new(uint64)
+	}
 	for _, c := range codes {
-		switch c.Code {
-		case trace.DiagUnmatchedSend:
-			s.Messages.UnmatchedSends = c.Count
-		case trace.DiagUnmatchedRecv:
-			s.Messages.UnmatchedRecvs = c.Count
-		case trace.DiagClockViolation:
-			s.Messages.ClockViolation = c.Count
+		n := map[trace.Code]*uint64{
+			trace.DiagUnmatchedSend: s.Messages.UnmatchedSends, trace.DiagUnmatchedRecv: s.Messages.UnmatchedRecvs, trace.DiagClockViolation: s.Messages.ClockViolation,
+		}[c.Code]
+		if n != nil {
+			*n = c.Count
 		}
 		s.Partial = s.Partial || c.Code.Severity() == trace.Damage
 	}

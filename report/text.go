@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -144,6 +145,23 @@ func (u unit) perCallName() string {
 		return "ticks/call"
 	}
 	return "µs/call"
+}
+
+// span prints a short time in the unit that suits it, with four digits.
+func (u unit) span(ticks uint64) string {
+	if u.resolution == 0 {
+		return plural(int(min(ticks, math.MaxInt64)), "tick")
+	}
+	v := float64(ticks) / float64(u.resolution)
+	for _, x := range []struct {
+		scale float64
+		name  string
+	}{{1, "s"}, {1e3, "ms"}, {1e6, "µs"}} {
+		if v := float64(v * x.scale); v >= 0.9995 {
+			return strconv.FormatFloat(v, 'g', 4, 64) + " " + x.name
+		}
+	}
+	return strconv.FormatFloat(float64(v*1e9), 'g', 4, 64) + " ns"
 }
 
 // roundQuotient is a / b, half away from zero; b is positive.

@@ -13,10 +13,14 @@ func (d *Document) writeProfile(w *writer) {
 	p := d.Profile
 	u := w.unit
 	w.title(fmt.Sprintf("profile of %s, %s %s", ofRanks(p), u.big(p.Time), u.name()))
+	w.noteGraph(p.Source, p.Bound)
 	tab := table{head: []string{
 		"<region", "calls", "exclusive " + u.name(), "share", "inclusive " + u.name(), u.perCallName(),
 		"mean", "max", "<rank", "max/mean", "ranks", "bytes", "<class",
 	}}
+	if p.Bound != nil {
+		tab.head = append(tab.head, "exclusive ±", "inclusive ±")
+	}
 	list := p.byTime()
 	for i := range list[:min(len(list), w.style.rows())] {
 		x := &list[i]
@@ -29,8 +33,14 @@ func (d *Document) writeProfile(w *writer) {
 		if x.Bytes.Sign() > 0 {
 			size = Bytes(x.Bytes)
 		}
-		tab.add(d.label(x, 48), countBig(x.Calls), u.big(x.Exclusive), x.Share.percent(), u.big(x.Inclusive), u.perCall(x.Exclusive, x.Calls),
-			u.real(mean), u.ticks(x.Max[0]), fmt.Sprintf("@%d", x.Max[1]), uneven, count(uint64(x.Processes)), size, class(x.Class))
+		cells := []string{
+			d.label(x, 48), countBig(x.Calls), u.big(x.Exclusive), x.Share.percent(), u.big(x.Inclusive), u.perCall(x.Exclusive, x.Calls),
+			u.real(mean), u.ticks(x.Max[0]), fmt.Sprintf("@%d", x.Max[1]), uneven, count(uint64(x.Processes)), size, class(x.Class),
+		}
+		if p.Bound != nil {
+			cells = append(cells, u.big(x.ExclusiveOff), u.big(x.InclusiveOff))
+		}
+		tab.add(cells...)
 	}
 	addOutside(&tab, p, u)
 	w.table(&tab)
@@ -57,6 +67,7 @@ const matrixSize = 16
 func (d *Document) writeComm(w *writer) {
 	c := d.Comm
 	w.title(fmt.Sprintf("messages: %s of %s between %s", countBig(c.Messages), Bytes(c.Bytes), plural(len(c.Pairs), "pair")))
+	w.noteGraph(c.Source, nil)
 	if c.Messages.Sign() == 0 && len(c.Pairs) == 0 {
 		w.line("none")
 	} else {

@@ -223,13 +223,16 @@ func (d *Document) writeTraffic(w *writer) {
 		if m.Sent.Sign() > 0 {
 			text += fmt.Sprintf(", %s each", Bytes(roundQuotient(m.BytesOut, m.Sent)))
 		}
-		if n := m.UnmatchedSends + m.UnmatchedRecvs; n > 0 {
-			text += fmt.Sprintf("; unmatched: %s, %s", plural(int(m.UnmatchedSends), "send"), plural(int(m.UnmatchedRecvs), "receive"))
+		if s.Rows && *m.UnmatchedSends+*m.UnmatchedRecvs > 0 {
+			text += fmt.Sprintf("; unmatched: %s, %s", plural(int(*m.UnmatchedSends), "send"), plural(int(*m.UnmatchedRecvs), "receive"))
 		}
 		w.line("%s", text)
 	}
 	if c.Calls.Sign() > 0 {
 		w.line("collectives  %s calls, %s sent, %s received", countBig(c.Calls), Bytes(c.BytesOut), Bytes(c.BytesIn))
+	}
+	if !s.Rows {
+		w.line("kept         the call graph alone (--events none): messages and collectives were not matched, so waits and clock violations are not known")
 	}
 }
 

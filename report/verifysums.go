@@ -7,7 +7,6 @@ import (
 	"math/big"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -92,52 +91,6 @@ func (c *locationCheck) regionAt(i int) string {
 	return "undefined regions"
 }
 
-// graph compares the location's call graph with its rows.
-func (c *locationCheck) graph(shared *ccg.Shared) error {
-	if shared == nil {
-		return nil
-	}
-	l, err := c.r.Location(shared, c.p)
-	if err != nil {
-		return err
-	}
-	c.counts.graphs++
-	if l.Events() != c.stored[xtf.ItemEvents] {
-		c.add("call graph", nil, "%d events, the location has %d", l.Events(), c.stored[xtf.ItemEvents])
-	}
-	var prof ccg.Profile
-	if err := prof.Add(l, true); err != nil {
-		return err
-	}
-	sums := make([]regionSum, len(c.profile))
-	for _, x := range prof.Regions() {
-		s := &sums[c.index(x.Region)]
-		s.sums[0].add(x.Calls)
-		if x.Region == trace.Undefined { // its times are also those outside of all calls
-			continue
-		}
-		s.sums[1].add(x.Inclusive)
-		s.sums[2].add(x.Exclusive)
-	}
-	last := len(sums) - 1
-	for i := range sums {
-		for k, what := range [...]string{"calls", "inclusive", "exclusive"} {
-			if sums[i].sums[k] != c.profile[i].sums[k] && (i != last || k == 0) {
-				c.add("call graph", nil, "%s of %s: %s, the calls add up to %s", what, c.regionAt(i), sums[i].sums[k].big(), c.profile[i].sums[k].big())
-			}
-		}
-	}
-	var sent, received uint64
-	for _, m := range l.Messages() {
-		sent += m.Sent
-		received += m.Received
-	}
-	if sent != c.sums[xtf.ItemSends] || received != c.sums[xtf.ItemReceives] {
-		c.add("call graph", nil, "%d sends and %d receives, the rows are %d and %d", sent, received, c.sums[xtf.ItemSends], c.sums[xtf.ItemReceives])
-	}
-	return nil
-}
-
 // instance is a collective operation, from its members' rows.
 type instance struct {
 	lastEnter, firstLeave, lastLeave uint64    // of the members
@@ -204,31 +157,32 @@ func join(list []instance, x *xtf.Coll) []instance {
 	return list
 }
 
-// whole compares the whole run's rows with those of the locations.
-func (v *Verified) whole(r *Run) error {
+// whole compares the whole run's rows with those of the locations, or with
+// their graphs where there are no rows.
+func (v *Verified) whole(r *Run, all *profileTable) error {
 	if err := v.spreads(r); err != nil {
 		return err
 	}
 	if err := v.codes(r); err != nil {
 		return err
 	}
-	t, all := newProfileTable(r), newProfileTable(r)
+	t := newProfileTable(r)
 	if err := t.add(xtf.WholeRun); err != nil {
 		return err
 	}
 	var events uint64
-	for p := range xtf.Proc(r.File.Procs()) {
-		if err := all.add(p); err != nil {
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if err := all.addLocation(p); err != nil {
 			return err
 		}
-		dir, err := r.File.Dir(p)
+		dir, err := r.File.Dir(xtf.Proc(p))
 		if err != nil {
 			return err
 		}
 		events += dir.Events
 	}
 	for i := range t.sums {
-		if t.sums[i].sums != all.sums[i].sums {
+		if !all.sums[i].within(&t.sums[i], i == len(t.sums)-1) {
 			name := "undefined regions"
 			if i < len(r.Defs.Regions) {
 				name = clean(r.RegionName(r.Defs.Regions[i].Ref), 60)

@@ -103,6 +103,7 @@ type traceInfo struct {
 	Largest      uint64                  `json:"largest_location"`
 	LargestBytes uint64                  `json:"largest_location_bytes"`
 	LeastMemory  int64                   `json:"least_memory_per_rank"`
+	GraphMemory  int64                   `json:"least_memory_per_rank_events_none"`
 	Ranks        int                     `json:"useful_ranks"`
 	Disk         uint64                  `json:"disk"`
 }
@@ -162,7 +163,7 @@ func measure(src *otf2.Archive) (*traceInfo, error) {
 		}
 	}
 	need := jobs.NeedOf(x.Bytes, x.LargestBytes, longest, d.NumLocations(), int64(x.DefBytes))
-	x.LeastMemory, x.Ranks, x.Disk = need.LeastMemory, need.Ranks, need.Disk
+	x.LeastMemory, x.GraphMemory, x.Ranks, x.Disk = need.LeastMemory, need.GraphMemory, need.Ranks, need.Disk
 	return x, nil
 }
 
@@ -192,7 +193,7 @@ func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report
 	}
 	rows = append(
 		rows,
-		[]string{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s; disk: about %s", x.Ranks, binary(x.LeastMemory), report.Size(x.Disk))},
+		[]string{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: about %s", x.Ranks, binary(x.LeastMemory), binary(x.GraphMemory), report.Size(x.Disk))},
 	)
 	for _, c := range e.Diagnostics {
 		rows = append(rows, []string{"problem", fmt.Sprintf("%s: %d", c.Code.Text(), c.Count)})
@@ -296,6 +297,7 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 		{"locations", locationText(c.Locations, e.Locations)},
 		{"events", report.Count(e.Events)},
 		{"bytes", report.Size(uint64(c.Bytes))},
+		{"kept", keptText(c)},
 		{"definitions", definitionText(c.Definitions)},
 	}
 	if b.Last != nil {
@@ -314,6 +316,21 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 	}
 	fmt.Fprintln(w)
 	return c.WriteText(w)
+}
+
+// keptText says what of the events is in the file, and how exact.
+func keptText(c *report.Content) string {
+	text := "call graph and rows of events"
+	if !c.Rows {
+		text = "call graph alone (--events none)"
+	}
+	if c.Bound == nil {
+		return text + ", exact"
+	}
+	if c.Rows {
+		return text + "; rows exact, graph: " + c.Bound.Text
+	}
+	return text + ": " + c.Bound.Text
 }
 
 // tool is the program that the provenance names.

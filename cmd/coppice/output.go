@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -140,6 +141,8 @@ func advised(path string, err error) string {
 		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " tells what this one is"},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the archive again"},
 		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the archive again"},
+		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the archive again"},
+		{ccg.ErrCorrupt, "It changed after it was written: copy the file again or analyze the archive again; coppice check " + path + " tells what is still sound"},
 		{xtf.ErrCorrupt, "It changed after it was written: copy the file again or analyze the archive again; coppice check " + path + " tells what is still sound"},
 		{report.ErrNoResult, "Analyze the archive again with the options that keep it"},
 	} {

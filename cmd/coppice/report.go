@@ -13,7 +13,7 @@ import (
 
 func runReport(args []string, s streams) error {
 	var o output
-	var ranks string
+	var ranks, source string
 	var strict bool
 	f := flags("report", "RUN.xtf [SECTION]...", s,
 		"coppice report run.xtf",
@@ -21,6 +21,7 @@ func runReport(args []string, s streams) error {
 		"coppice report run.xtf summary profile comm -o run.json")
 	o.add(f)
 	f.StringVar(&ranks, "ranks", "", "processes of the profile: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.StringVar(&source, "source", "auto", "of profile and comm: rows, graph, or auto, which takes rows where the file has them")
 	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
 	f.BoolVar(&strict, "strict", false, "partial results are an error")
 	operands, err := parse(f, args, 1, 1+len(report.Sections()))
@@ -37,12 +38,16 @@ func runReport(args []string, s streams) error {
 	if ranks != "" && !slices.Contains(sections, report.SectionProfile) {
 		return usage("report: --ranks chooses the processes of section profile: add it, coppice report %s profile --ranks %s", operands[0], ranks)
 	}
+	from, ok := map[string]report.Source{"auto": report.SourceAuto, "rows": report.SourceRows, "graph": report.SourceGraph}[source]
+	if !ok {
+		return usage("report: --source %s: choose auto, rows or graph", source)
+	}
 	run, err := openRun(operands[0])
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	opts := report.Options{Sections: sections}
+	opts := report.Options{Sections: sections, Source: from}
 	if ranks != "" {
 		if opts.Ranks, err = report.ParseRanks(ranks, run.Defs); err != nil {
 			return usage("report: --ranks %w", err)
@@ -85,7 +90,11 @@ func parseSections(names []string) ([]report.Section, error) {
 
 // readError gives an error of reading a run its exit code and advice.
 func readError(path string, err error) error {
-	return jobs.Fail(jobs.ExitCode(err), errors.New(advised(path, err)))
+	code := jobs.ExitCode(err)
+	if errors.Is(err, report.ErrNoResult) {
+		code = jobs.ExitInput
+	}
+	return jobs.Fail(code, errors.New(advised(path, err)))
 }
 
 // partialResult is the outcome of a report that was printed.

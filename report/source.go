@@ -1,0 +1,182 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Source is what numbers of a section come from.
+type Source string
+
+// Sources. Rows are exact; the graph is exact or within its bound.
+const (
+	SourceAuto  Source = ""      // rows where the file has them, else the graph
+	SourceRows  Source = "rows"  // calls, messages, collectives, and sums of them
+	SourceGraph Source = "graph" // the complete call graph
+)
+
+// kept is what the provenance says of the events in the file.
+type kept struct {
+	Events    string // "none": the call graph and sums alone
+	Deviation string // of the call graph, as ccg.ParseDeviation reads it
+}
+
+func (r *Run) kept() (kept, error) {
+	b, err := r.Provenance()
+	if err != nil {
+		return kept{}, err
+	}
+	var p struct{ Options kept }
+	if err := json.Unmarshal(b, &p); err != nil {
+		return kept{}, fmt.Errorf("%s: provenance: %w: %w", r.Name, xtf.ErrCorrupt, err)
+	}
+	return p.Options, nil
+}
+
+// HasRows reports whether the analysis kept rows of calls, messages and
+// collectives; without them there is the call graph and sums.
+func (r *Run) HasRows() (bool, error) {
+	k, err := r.kept()
+	return k.Events != "none", err
+}
+
+// source decides what a section is computed from.
+func (r *Run) source(want Source) (Source, error) {
+	rows, err := r.HasRows()
+	switch {
+	case err != nil:
+		return "", err
+	case want == SourceRows && !rows:
+		return "", fmt.Errorf("%s: rows: %w: it was analyzed with --events none", r.Name, ErrNoResult)
+	case want == SourceGraph || !rows:
+		return SourceGraph, nil
+	}
+	return SourceRows, nil
+}
+
+// Graph returns the part of the call graph that all locations share. It is read
+// once.
+func (r *Run) Graph() (*ccg.Shared, error) {
+	s, err := r.shared()
+	if err != nil {
+		return nil, fmt.Errorf("%s: call graph: %w", r.Name, err)
+	}
+	return s, nil
+}
+
+func (r *Run) openShared() (*ccg.Shared, error) {
+	b, err := r.File.SectionBytes(xtf.KindCCG)
+	if errors.Is(err, xtf.ErrNoSection) {
+		err = errors.Join(ErrNoResult, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return ccg.OpenShared(r.Defs, b)
+}
+
+// Location opens the graph of location p.
+func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
+	b, err := r.File.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
+	var l *ccg.Location
+	if err == nil {
+		l, err = ccg.OpenLocation(shared, b)
+	}
+	if errors.Is(err, xtf.ErrNoSection) {
+		err = fmt.Errorf("%w: %w", ccg.ErrCorrupt, err)
+	}
+	if err == nil && l.P() != p {
+		err = fmt.Errorf("it is of location number %d: %w", l.P(), ccg.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: location %d: call graph: %w", r.Name, r.Defs.Location(p).Ref, err)
+	}
+	return l, nil
+}
+
+// Bound is how far times from a lossy graph may be from the truth.
+type Bound struct {
+	Text       string  `json:"text"`
+	Absolute   uint64  `json:"absolute"` // ticks
+	Relative   float64 `json:"relative"`
+	TimeStamps bool    `json:"time_stamps"` // bounded too
+	deviation  ccg.Deviation
+}
+
+// Bound returns the bound of the file's call graph, nil if it is lossless.
+func (r *Run) Bound() (*Bound, error) {
+	s, err := r.Graph()
+	if err != nil {
+		return nil, err
+	}
+	return r.boundOf(s.Options().Deviation), nil
+}
+
+func (r *Run) boundOf(d ccg.Deviation) *Bound {
+	if d.Lossless() {
+		return nil
+	}
+	b := &Bound{Text: boundText(d, unit{r.Defs.Clock().TimerResolution}), Absolute: d.Abs, TimeStamps: d.TimeStamps, deviation: d}
+	if d.Num > 0 {
+		b.Relative = float64(d.Num) / float64(d.Den)
+	}
+	return b
+}
+
+// keptBound is Bound from the provenance, without a look at the graph.
+func (r *Run) keptBound() (*Bound, error) {
+	k, err := r.kept()
+	if err != nil || k.Deviation == "" {
+		return nil, err
+	}
+	d, err := ccg.ParseDeviation(k.Deviation, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: provenance: %w: %w", r.Name, xtf.ErrCorrupt, err)
+	}
+	return r.boundOf(d), nil
+}
+
+// boundText says what a deviation guarantees.
+func boundText(d ccg.Deviation, u unit) string {
+	text := ""
+	if d.Num > 0 {
+		text = percentText(d)
+	}
+	if d.Abs > 0 {
+		if text != "" {
+			text += " or "
+		}
+		text += u.span(d.Abs)
+	}
+	text = "every gap within " + text
+	if d.TimeStamps {
+		text += fmt.Sprintf(", no time stamp late or early by %s or more", u.span(d.Abs))
+	}
+	return text
+}
+
+// percentText writes the relative part of a deviation.
+func percentText(d ccg.Deviation) string {
+	d.Abs, d.TimeStamps = 0, false
+	text := d.String()
+	if n := len(text) - 1; text[n] == '%' {
+		return text[:n] + " %"
+	}
+	return text + " of it"
+}
+
+// noteGraph says that numbers come from the graph, and how exact they are.
+func (w *writer) noteGraph(s Source, b *Bound) {
+	switch {
+	case s != SourceGraph:
+	case b == nil:
+		w.line("from the call graph, exact")
+	default:
+		w.line("from the call graph: %s", b.Text)
+	}
+}
