@@ -66,10 +66,10 @@ func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
 }
 
 // buildAll makes the graphs of all locations of a source.
-func buildAll(src trace.Source) ([]*ccg.Local, error) {
+func buildAll(src trace.Source, o ccg.Options) ([]*ccg.Local, error) {
 	d := src.Definitions()
 	var locals []*ccg.Local
-	b := ccg.NewBuilder(d, 0, ccg.Options{})
+	b := ccg.NewBuilder(d, 0, o)
 	for p := range d.NumLocations() {
 		b.Reset(trace.P(p))
 		if err := each(src, trace.P(p), b.Add); err != nil {
@@ -97,7 +97,7 @@ func pass(src trace.Source) (sizes, error) {
 	var s sizes
 	d := src.Definitions()
 	start := time.Now()
-	locals, err := buildAll(src)
+	locals, err := buildAll(src, ccg.Options{})
 	if err != nil {
 		return s, err
 	}

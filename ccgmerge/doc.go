@@ -4,13 +4,15 @@
 // order. Reduce counts partner encodings over all ranks, and for a lossy graph
 // its gaps, of which rank 0 chooses the codebook that all get. It joins each
 // rank's structures, and merges them in a binomial tree over neighbours; rank 0
-// broadcasts the result. The shared graph is the same, byte for byte, for any
-// number of ranks.
+// broadcasts the result. Class tables of a lossy graph go the same way, after
+// gaps were counted per slot of the structure. The shared graph is the same, byte
+// for byte, for any number of ranks.
 //
 //	shared, report, err := ccgmerge.Reduce(c, defs, locals, ccg.Options{}, ccgmerge.Config{})
 //
 // Memory of a rank: one location's segment, its own structures, the union (both
 // 16 bytes per node and 4 per child, with an index of 8 to 16 bytes per node),
 // and two messages; while gaps are counted, up to three times the 21 MB of a
-// ccg.GapHistogram.
+// ccg.GapHistogram, or of a ccg.GapCounts and the message it came in, then of a
+// ccg.ClassBuilder: their comments have the formulas.
 package ccgmerge

@@ -9,7 +9,7 @@ import (
 )
 
 // Locals gives a rank's locations, in ascending P, one at a time: from memory
-// or from a segment store. Each is opened twice, of a lossy graph three times.
+// or from a segment store. Each is opened twice, of a lossy graph five times.
 type Locals interface {
 	Len() int
 	Open(i int) (*ccg.Local, error)
@@ -35,8 +35,8 @@ const defaultMessage = 8 << 20
 type Level struct {
 	Messages uint64
 	Bytes    uint64
-	Nodes    uint64 // nodes received
-	New      uint64 // of these, nodes that the receiver did not have
+	Nodes    uint64 // nodes, or rows of class tables, received
+	New      uint64 // of these, those that the receiver did not have
 }
 
 // Report says what the reduction moved; it is for the log, the same on every
@@ -48,6 +48,9 @@ type Report struct {
 	GapBytes       uint64 // gap counts of a lossy graph, likewise
 	CodebookBytes  uint64 // what each rank was given of them
 	Levels         []Level
+	SlotBytes      uint64  // gap counts by slot of a lossy graph, largest message of a rank
+	ClassLevels    []Level // of its class tables
+	Rows           uint64  // of the class tables
 	BroadcastBytes uint64
 }
 
@@ -84,6 +87,8 @@ type reduction struct {
 	cfg    Config
 	report Report
 	levels []Level // of this rank
+
+	classLevels []Level // likewise
 }
 
 func (r *reduction) run() (*ccg.Shared, error) {
@@ -103,7 +108,7 @@ func (r *reduction) run() (*ccg.Shared, error) {
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
-	err = r.climb(u)
+	r.levels, err = r.climb(structure{u})
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
 	}
@@ -113,6 +118,11 @@ func (r *reduction) run() (*ccg.Shared, error) {
 	}
 	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
 		return nil, err
+	}
+	if book != nil {
+		if shared, err = r.classes(shared); err != nil {
+			return nil, err
+		}
 	}
 	return shared, r.count(local, shared)
 }
@@ -172,84 +182,6 @@ func (r *reduction) join(u *ccg.Union) (uint64, error) {
 	return nodes, nil
 }
 
-// tag of all messages: the communicator is our own.
-const tag = 0
-
-// A message is the parts of a union behind one byte: more follow, the last one,
-// or the sender failed.
-const (
-	messageMore = iota
-	messageLast
-	messageFailed
-)
-
-// climb merges the unions of all ranks into rank 0's: at level k a rank whose
-// number is an odd multiple of 2^k sends to the rank 2^k below and is done. A
-// rank that fails goes on receiving, so that nobody waits for ever.
-func (r *reduction) climb(u *ccg.Union) error {
-	var failed error
-	rank, size := r.c.Rank(), r.c.Size()
-	for bit := 1; bit < size; bit *= 2 {
-		var l Level
-		switch {
-		case rank&bit != 0:
-			failed = r.send(u, rank-bit, failed)
-			r.levels = append(r.levels, l)
-			return failed
-		case rank+bit < size:
-			l, failed = r.receive(u, rank+bit, failed)
-		}
-		r.levels = append(r.levels, l)
-	}
-	return failed
-}
-
-// send passes u on in messages.
-func (r *reduction) send(u *ccg.Union, to int, failed error) error {
-	if failed != nil {
-		if err := r.c.Send([]byte{messageFailed}, to, tag); err != nil {
-			return err
-		}
-		return failed
-	}
-	for part := range u.Parts(r.cfg.Message) {
-		if err := r.c.Send(append(part, messageMore), to, tag); err != nil {
-			return err
-		}
-	}
-	return r.c.Send([]byte{messageLast}, to, tag)
-}
-
-// receive joins the union of a rank above.
-func (r *reduction) receive(u *ccg.Union, from int, failed error) (Level, error) {
-	var l Level
-	before := u.Nodes()
-	in := u.Receive()
-	for {
-		b, _, err := r.c.Recv(from, tag)
-		if err != nil {
-			return l, err
-		}
-		l.Messages++
-		l.Bytes += uint64(len(b))
-		if len(b) == 0 {
-			return l, fmt.Errorf("empty message from rank %d: %w", from, ccg.ErrCorrupt)
-		}
-		if b[len(b)-1] != messageMore {
-			break // a failed sender reports by itself
-		}
-		if failed == nil {
-			failed = in.Add(b[:len(b)-1])
-		}
-	}
-	l.Nodes = uint64(in.Nodes())
-	l.New = uint64(u.Nodes() - before)
-	if err := in.Close(); failed == nil {
-		failed = err
-	}
-	return l, failed
-}
-
 // broadcast gives the finished graph to every rank.
 func (r *reduction) broadcast(u *ccg.Union) (*ccg.Shared, error) {
 	var shared *ccg.Shared
@@ -275,24 +207,30 @@ func (r *reduction) count(local uint64, shared *ccg.Shared) error {
 	for bit := 1; bit < r.c.Size(); bit *= 2 {
 		depth++
 	}
-	sums := make([]int64, 1+4*depth)
+	sums := make([]int64, 1+8*depth)
 	sums[0] = int64(local)
-	for i, l := range r.levels {
-		copy(sums[1+4*i:], []int64{int64(l.Messages), int64(l.Bytes), int64(l.Nodes), int64(l.New)})
+	for k, levels := range [][]Level{r.levels, r.classLevels} {
+		for i, l := range levels {
+			copy(sums[1+4*(i+k*depth):], []int64{int64(l.Messages), int64(l.Bytes), int64(l.Nodes), int64(l.New)})
+		}
 	}
 	if err := r.c.AllreduceInt64(sums, mpi.Sum); err != nil {
 		return err
 	}
-	most := []int64{int64(r.report.PartnerBytes), int64(r.report.GapBytes)}
+	most := []int64{int64(r.report.PartnerBytes), int64(r.report.GapBytes), int64(r.report.SlotBytes)}
 	if err := r.c.AllreduceInt64(most, mpi.Max); err != nil {
 		return err
 	}
-	r.report.PartnerBytes, r.report.GapBytes = uint64(most[0]), uint64(most[1])
+	r.report.PartnerBytes, r.report.GapBytes, r.report.SlotBytes = uint64(most[0]), uint64(most[1]), uint64(most[2])
 	r.report.LocalNodes, r.report.Nodes = uint64(sums[0]), uint64(shared.Nodes())
-	r.report.Levels = make([]Level, depth)
-	for i := range r.report.Levels {
+	levels := make([]Level, 2*depth)
+	for i := range levels {
 		v := sums[1+4*i:]
-		r.report.Levels[i] = Level{uint64(v[0]), uint64(v[1]), uint64(v[2]), uint64(v[3])}
+		levels[i] = Level{uint64(v[0]), uint64(v[1]), uint64(v[2]), uint64(v[3])}
+	}
+	r.report.Levels = levels[:depth:depth]
+	if !r.opt.Deviation.Lossless() {
+		r.report.ClassLevels = levels[depth:]
 	}
 	return nil
 }

@@ -184,18 +184,25 @@ func (b *broken) Open(i int) (*ccg.Local, error) {
 // TestErrorsAreCollective lets one rank fail at each of its openings.
 func TestErrorsAreCollective(t *testing.T) {
 	d, locals := input()
+	errorsAreCollective(t, d, locals, ccg.Options{}, 2)
+	d, locals = locate(t, "ring:procs=6,events=2k", lossyOptions)
+	errorsAreCollective(t, d, locals, lossyOptions, 5)
+}
+
+func errorsAreCollective(t *testing.T, d *trace.Definitions, locals []*ccg.Local, o ccg.Options, openings int) {
 	const n = 5
+	bounds := func(r int) int { return r * len(locals) / n }
 	for rank := range n {
-		lo, hi := bounds(rank, n), bounds(rank+1, n)
-		for at := range 2 * (hi - lo) {
+		lo, hi := bounds(rank), bounds(rank+1)
+		for at := range openings * (hi - lo) {
 			errs := make([]error, n)
 			err := mpi.RunInProcess(n, func(c mpi.Comm) error {
-				own := Slice(locals[bounds(c.Rank(), n):bounds(c.Rank()+1, n)])
+				own := Slice(locals[bounds(c.Rank()):bounds(c.Rank()+1)])
 				var in Locals = own
 				if c.Rank() == rank {
 					in = &broken{Slice: own, at: at}
 				}
-				_, _, errs[c.Rank()] = Reduce(c, d, in, ccg.Options{}, Config{})
+				_, _, errs[c.Rank()] = Reduce(c, d, in, o, Config{})
 				return nil
 			})
 			if err != nil {
