@@ -40,7 +40,7 @@ type Cursor struct {
 	depth int
 	pos   []uint64         // by column: values before the cursor, where reads has none
 	reads []*column.Cursor // by column of gaps: its position counts
-	done  []uint64         // by node, while a position is computed
+	met   []uint64         // by node: Calls and Events before the cursor; nil if not wanted
 	next  uint64           // number of the event behind the cursor
 	time  trace.Time       // of the event before it
 	err   error
@@ -183,41 +183,56 @@ func (c *Cursor) climb(id uint32) {
 // Next passes the event behind the cursor; false at the end and after an error,
 // see Err.
 func (c *Cursor) Next() (Step, bool) {
-	v := c.x.loc.view
-	if c.err != nil || c.next == v.events {
+	depth := c.depth
+	id, move, _, ok := c.forward()
+	if !ok {
 		return Step{}, false
 	}
+	s := Step{Event: c.next - 1, Time: c.time}
+	s.describe(c.x.loc.view, id, depth)
+	if move == Leaves {
+		s.left(c.x.loc.view, id)
+		s.Depth--
+	}
+	return s, true
+}
+
+// forward passes the event behind the cursor: one of node id, with the given gap
+// before it.
+func (c *Cursor) forward() (id uint32, move Move, gap uint64, ok bool) {
+	v := c.x.loc.view
+	if c.err != nil || c.next == v.events {
+		return 0, 0, 0, false
+	}
 	top := &c.stack[len(c.stack)-1]
-	s := Step{Event: c.next}
-	var gap uint64
-	if top.at < top.n {
-		id := c.childAt(top, top.at)
+	if top.at == top.n {
+		id, move = top.id, Leaves
+		gap = c.gap(top, top.n, false)
+		c.pop()
+		c.values(id, stepClose, 1)
+	} else {
+		id = c.childAt(top, top.at)
 		gap = c.gap(top, top.at, false)
-		s.describe(v, id, c.depth)
-		if s.Move == Enters {
-			c.descend(id, c.next)
-		} else {
-			top.at++
+		if c.met != nil {
+			c.met[id]++
 		}
 		c.values(id, stepOpen, 1)
-	} else {
-		gap = c.gap(top, top.n, false)
-		r := c.pop()
-		s.describe(v, r.id, c.depth)
-		s.left(v, r.id)
-		c.values(r.id, stepClose, 1)
+		if v.nodes.kind(id) == kindCall {
+			move = Enters
+			c.descend(id, c.next)
+			top = &c.stack[len(c.stack)-1]
+			top.begin, top.known = c.time+trace.Time(gap), true
+		} else {
+			move = Records
+			top.at++
+		}
 	}
 	c.next++
 	if c.time += trace.Time(gap); c.time < trace.Time(gap) {
 		c.fail(c.x.damaged("time overflows"))
 	}
-	s.Time = c.time
-	if s.Move == Enters && c.err == nil {
-		top = &c.stack[len(c.stack)-1]
-		top.begin, top.known = s.Time, true
-	}
 	c.settle()
-	return s, c.err == nil
+	return id, move, gap, c.err == nil
 }
 
 // Prev passes the event before the cursor; false at the start and after an
@@ -270,6 +285,9 @@ func (c *Cursor) back(id uint32, gap uint64, st step) (Step, bool) {
 		s.left(v, id)
 	}
 	c.values(id, st, ^uint64(0))
+	if c.met != nil && st != stepClose {
+		c.met[id]--
+	}
 	if c.time < trace.Time(gap) {
 		c.fail(c.x.damaged("time before 0"))
 	}

@@ -20,7 +20,14 @@ type Index struct {
 	events []uint64    // by node: events of one instance
 	marks  column.Sums // of the marks
 	scout  *Cursor     // finds times of events for others
-	visits uint64      // nodes and slots that positions were computed from
+	left   *Cursor     // begin and end of the interval asked for last
+	right  *Cursor
+	flat   *ledger // by region
+	open   *ledger // by the set of open regions
+	roster *roster
+	blocks blockCache
+	done   []uint64 // by node, see sweep
+	visits uint64   // nodes and slots that positions were computed from
 }
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
@@ -40,7 +47,17 @@ func (x *Index) Location() *Location { return x.loc }
 
 // Drop gives up all memory that can be filled again.
 func (x *Index) Drop() {
-	x.scout = nil
+	x.scout, x.left, x.right, x.done = nil, nil, nil, nil
+	x.flat, x.open, x.roster = nil, nil, nil
+	x.blocks = blockCache{}
+}
+
+// scratch returns a number per node.
+func (x *Index) scratch() []uint64 {
+	if x.done == nil {
+		x.done = make([]uint64, x.loc.view.nodes.len()+1)
+	}
+	return x.done
 }
 
 // count adds up, per node, what own says of each node in one instance of it:

@@ -152,17 +152,18 @@ func (c *Cursor) classes() {
 func (c *Cursor) sweep() {
 	v := c.x.loc.view
 	s := v.nodes
-	if c.done == nil {
-		c.done = make([]uint64, s.len()+1)
+	done := c.met
+	if done == nil {
+		done = c.x.scratch()
 	}
-	clear(c.done)
+	clear(done)
 	clear(c.pos)
 	for i := range c.stack {
-		c.sweepRung(&c.stack[i], i == len(c.stack)-1)
+		c.sweepRung(&c.stack[i], i == len(c.stack)-1, done)
 	}
 	for i := len(v.order) - 1; i >= 0; i-- {
 		id := v.order[i]
-		m := c.done[id]
+		m := done[id]
 		if m == 0 {
 			continue
 		}
@@ -171,7 +172,7 @@ func (c *Cursor) sweep() {
 			list, times = list[:1], m*s.count(id)
 		}
 		for _, k := range list {
-			c.done[k] += times
+			done[k] += times
 		}
 		c.visit(len(list) + 1)
 		c.completed(id, m, times)
@@ -181,21 +182,26 @@ func (c *Cursor) sweep() {
 			k.Seek(c.pos[i])
 		}
 	}
+	for i := range c.stack {
+		if r := &c.stack[i]; r.kind == kindCall {
+			done[r.id]++ // begun, if not complete
+		}
+	}
 }
 
 // sweepRung counts what a node under way has behind it: its children, and for
 // all but the innermost node the one that is under way itself.
-func (c *Cursor) sweepRung(r *rung, innermost bool) {
+func (c *Cursor) sweepRung(r *rung, innermost bool, done []uint64) {
 	entered, complete := r.at, r.at
 	if !innermost {
 		complete--
 	}
 	if r.kind == kindRepeat {
-		c.done[c.childAt(r, 0)] += complete
+		done[c.childAt(r, 0)] += complete
 		c.entered(r.slot, entered)
 	} else {
 		for i := range complete {
-			c.done[c.childAt(r, i)]++
+			done[c.childAt(r, i)]++
 		}
 		for i := range entered {
 			c.entered(r.slot+uint32(i), 1)
@@ -240,15 +246,21 @@ func (c *Cursor) completed(id uint32, m, times uint64) {
 	}
 }
 
-// timeOf returns the time of event k, found by a cursor of its own.
-func (x *Index) timeOf(k uint64) (trace.Time, error) {
+// scouting returns a cursor for questions about other places.
+func (x *Index) scouting() *Cursor {
 	if x.scout == nil {
 		x.scout = x.Cursor()
 	}
-	if err := x.scout.SeekEvent(k + 1); err != nil {
+	return x.scout
+}
+
+// timeOf returns the time of event k, found by a cursor of its own.
+func (x *Index) timeOf(k uint64) (trace.Time, error) {
+	c := x.scouting()
+	if err := c.SeekEvent(k + 1); err != nil {
 		return 0, err
 	}
-	return x.scout.time, nil
+	return c.time, nil
 }
 
 // OpenCall is a call that is under way.

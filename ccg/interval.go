@@ -1,0 +1,314 @@
+package ccg
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// RegionInterval is what a region did in an interval. Of a call that reaches
+// over a border the part inside counts.
+type RegionInterval struct {
+	Region    uint32 // reference; trace.Undefined: outside all calls
+	Calls     uint64 // begun in the interval
+	Touching  uint64 // begun in it, or open across its begin
+	Exclusive uint64 // ticks
+	Inclusive uint64 // ticks in which a call of the region was open, however many were
+}
+
+// Interval is what a set of locations did in [Begin, End).
+type Interval struct {
+	Begin, End    trace.Time
+	Events        uint64 // with Begin <= time < End, as all counts
+	Sent          uint64 // messages
+	SentBytes     uint64
+	Received      uint64 // messages; those of MPI_Irecv as they complete
+	ReceivedBytes uint64
+	Regions       []RegionInterval // ascending; those with anything
+	// Bound is how far any of the times may be off, ticks: 0 if lossless. Counts
+	// and bytes are exact, but for events whose stored times lie on the other
+	// side of a border, at most Bound ticks from it.
+	Bound uint64
+}
+
+// roster is what an Index knows of the nodes that intervals count.
+type roster struct {
+	regions  []uint32   // ascending
+	calls    []numbered // Calls, with the place of their region
+	messages []numbered // Events, with sent or received
+	bytes    []numbered // columns, likewise
+}
+
+type numbered struct {
+	id uint32
+	n  int32
+}
+
+// list returns the roster, made on first use.
+func (x *Index) list() *roster {
+	if x.roster != nil {
+		return x.roster
+	}
+	v := x.loc.view
+	r := &roster{regions: []uint32{trace.Undefined}}
+	region := func(id uint32) uint32 { return v.shapeOf(id).region(v.defs) }
+	for _, id := range v.order {
+		if v.nodes.kind(id) == kindCall {
+			r.regions = append(r.regions, region(id))
+		}
+	}
+	slices.Sort(r.regions)
+	r.regions = slices.Compact(r.regions)
+	seen := map[numbered]bool{}
+	for _, id := range v.order {
+		h := v.shapeOf(id)
+		switch {
+		case v.nodes.kind(id) == kindCall:
+			r.calls = append(r.calls, numbered{id, r.place(region(id))})
+		case h.class == classEvent && isMessage(h.kind):
+			n := numbered{id, int32(Sent)}
+			if h.kind == trace.MpiRecv || h.kind == trace.MpiIrecv {
+				n.n = int32(Received)
+			}
+			r.messages = append(r.messages, n)
+			slot, _ := v.valueSlots(h, id, stepEvent) // the length is the first value of all of them
+			if k := (numbered{uint32(v.column[slot]), n.n}); !seen[k] {
+				seen[k] = true
+				r.bytes = append(r.bytes, k)
+			}
+		}
+	}
+	x.roster = r
+	return r
+}
+
+func isMessage(k trace.Kind) bool {
+	switch k {
+	case trace.MpiSend, trace.MpiIsend, trace.MpiRecv, trace.MpiIrecv:
+		return true
+	}
+	return false
+}
+
+func (r *roster) place(region uint32) int32 {
+	i, _ := slices.BinarySearch(r.regions, region)
+	return int32(i)
+}
+
+// Interval returns what the location did in [begin, end): two seeks, and
+// differences of sums at both ends, O(nodes + columns). Its first use, and that
+// after Drop, finds out which calls each column's gaps lie in; where some lie in
+// several, that reads the location once.
+func (x *Index) Interval(begin, end trace.Time) (Interval, error) {
+	iv := Interval{Begin: begin, End: end}
+	if begin > end {
+		return iv, fmt.Errorf("call graph: interval from %d to %d: %w", begin, end, ErrRange)
+	}
+	if err := x.openBorders(); err != nil {
+		return iv, err
+	}
+	r := x.list()
+	rows := make([]RegionInterval, len(r.regions))
+	for i := range rows {
+		rows[i].Region = r.regions[i]
+	}
+	for i, g := range []*ledger{x.flat, x.open} {
+		before, err := g.until(x.left, begin, nil)
+		if err != nil {
+			return iv, err
+		}
+		after, err := g.until(x.right, end, nil)
+		if err != nil {
+			return iv, err
+		}
+		for s := range after {
+			ticks := after[s]
+			if s < len(before) {
+				ticks -= before[s]
+			}
+			if i == 0 {
+				rows[r.place(g.states.region[s])].Exclusive += ticks
+				continue
+			}
+			for n := int32(s); n > 0; n = g.states.parent[n] {
+				rows[r.place(g.states.region[n])].Inclusive += ticks
+			}
+		}
+	}
+	if err := x.counts(&iv, rows); err != nil {
+		return iv, err
+	}
+	for _, row := range rows {
+		if row != (RegionInterval{Region: row.Region}) {
+			iv.Regions = append(iv.Regions, row)
+		}
+	}
+	iv.Bound = x.intervalBound()
+	return iv, nil
+}
+
+// openBorders makes what intervals need.
+func (x *Index) openBorders() error {
+	if x.left == nil {
+		x.left, x.right = x.Cursor(), x.Cursor()
+		x.left.met, x.right.met = make([]uint64, x.loc.view.nodes.len()+1), make([]uint64, x.loc.view.nodes.len()+1)
+	}
+	var err error
+	if x.flat == nil {
+		if x.flat, err = x.newLedger(byRegion); err != nil {
+			x.flat = nil
+			return err
+		}
+	}
+	if x.open == nil {
+		if x.open, err = x.newLedger(byContext); err != nil {
+			x.open = nil
+		}
+	}
+	return err
+}
+
+// counts fills in what is counted between the two borders.
+func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
+	r, left, right := x.list(), x.left, x.right
+	iv.Events = right.next - left.next
+	for _, c := range r.calls {
+		n := right.met[c.id] - left.met[c.id]
+		rows[c.n].Calls += n
+		rows[c.n].Touching += n
+	}
+	for _, m := range r.messages {
+		n := right.met[m.id] - left.met[m.id]
+		if m.n == int32(Sent) {
+			iv.Sent += n
+		} else {
+			iv.Received += n
+		}
+	}
+	for _, k := range r.bytes {
+		to, err := x.sumBefore(int32(k.id), right.pos[k.id])
+		if err != nil {
+			return err
+		}
+		from, err := x.sumBefore(int32(k.id), left.pos[k.id])
+		if err != nil {
+			return err
+		}
+		sum := &iv.SentBytes
+		if k.n == int32(Received) {
+			sum = &iv.ReceivedBytes
+		}
+		var carry uint64
+		if *sum, carry = bits.Add64(*sum, to-from, 0); carry != 0 {
+			return fmt.Errorf("call graph: location %d: bytes of messages exceed 64 bits: %w", x.loc.p, ErrLimit)
+		}
+	}
+	depth, err := left.across(iv.Begin)
+	if err != nil {
+		return err
+	}
+	v := x.loc.view
+	for i := range left.stack {
+		if q := &left.stack[i]; q.kind == kindCall && depth > 0 {
+			rows[r.place(v.shapeOf(q.id).region(v.defs))].Touching++
+			depth--
+		}
+	}
+	return nil
+}
+
+// nearSteps is how far across looks before it seeks.
+const nearSteps = 64
+
+// across returns how many of the calls that are open before the cursor, which
+// stands where SeekTime(t) left it, are still open behind t.
+func (c *Cursor) across(t trace.Time) (int, error) {
+	at, depth := c.next, c.depth
+	for range nearSteps {
+		if depth == 0 {
+			break
+		}
+		s, ok := c.Next()
+		if !ok || s.Time > t {
+			if !ok {
+				depth = 0
+			}
+			return depth, c.SeekEvent(at)
+		}
+		depth = min(depth, c.depth)
+	}
+	if err := c.SeekEvent(at); err != nil || depth == 0 {
+		return 0, err
+	}
+	o := c.x.scouting()
+	if err := o.after(t); err != nil {
+		return 0, err
+	}
+	depth = 0
+	for i := range min(len(c.stack), len(o.stack)) { // the same instances
+		if c.stack[i].id != o.stack[i].id || c.stack[i].first != o.stack[i].first {
+			break
+		}
+		if c.stack[i].kind == kindCall {
+			depth++
+		}
+	}
+	return depth, nil
+}
+
+// intervalBound returns how far times between the two borders may be off: the
+// gaps between them, and the borders.
+func (x *Index) intervalBound() uint64 {
+	d := x.loc.Deviation()
+	if d.Lossless() {
+		return 0
+	}
+	first := x.loc.first
+	bound := d.StoredBound(x.right.next-x.left.next+1, uint64(x.right.time-x.left.time))
+	for _, c := range []*Cursor{x.left, x.right} {
+		var carry uint64
+		if bound, carry = bits.Add64(bound, d.TimeBound(c.next, uint64(c.time-first)), 0); carry != 0 {
+			return math.MaxUint64
+		}
+	}
+	return bound
+}
+
+// Add adds what other locations did in the same interval, in any order. Sums
+// above 64 bits are an error.
+func (iv *Interval) Add(o *Interval) error {
+	if iv.Begin != o.Begin || iv.End != o.End {
+		return fmt.Errorf("call graph: intervals [%d, %d) and [%d, %d) do not add up: %w", iv.Begin, iv.End, o.Begin, o.End, ErrRange)
+	}
+	var over bool
+	add := func(sum *uint64, n uint64) {
+		var carry uint64
+		*sum, carry = bits.Add64(*sum, n, 0)
+		over = over || carry != 0
+	}
+	add(&iv.Events, o.Events)
+	add(&iv.Sent, o.Sent)
+	add(&iv.SentBytes, o.SentBytes)
+	add(&iv.Received, o.Received)
+	add(&iv.ReceivedBytes, o.ReceivedBytes)
+	for _, r := range o.Regions {
+		i, ok := slices.BinarySearchFunc(iv.Regions, r.Region, func(a RegionInterval, region uint32) int { return cmp.Compare(a.Region, region) })
+		if !ok {
+			iv.Regions = slices.Insert(iv.Regions, i, RegionInterval{Region: r.Region})
+		}
+		q := &iv.Regions[i]
+		add(&q.Calls, r.Calls)
+		add(&q.Touching, r.Touching)
+		add(&q.Exclusive, r.Exclusive)
+		add(&q.Inclusive, r.Inclusive)
+	}
+	iv.Bound = saturate(iv.Bound, 1, o.Bound)
+	if over {
+		return fmt.Errorf("call graph: a sum over locations exceeds 64 bits: %w", ErrLimit)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package ccg
+
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// ledger tells how many ticks of each state lie before an event.
+//
+// Where each column of gaps, and each node with classes, is in one state
+// throughout, that is a matter of prefix sums: O(columns). Else, as for
+// inclusive times of a function that is called from several places, the ledger
+// goes through the location once and writes the ticks down every few thousand
+// events; a question then walks on from there.
+type ledger struct {
+	x       *Index
+	states  *states
+	node    []int32 // by node: state of its gaps
+	column  []int32 // by column of gaps
+	pure    bool
+	rows    []*rowTicks    // by node with classes
+	classes []*classColumn // by column of classes
+	samples [][]uint64     // if not pure: ticks by state before every so many marks
+	every   uint64         // marks between two samples
+	walk    *Cursor        // from a sample on
+	stack   []int32        // states of the open calls there, 0 first
+}
+
+// maxSampleWords bounds the samples of a ledger: 16 MiB.
+const maxSampleWords = 1 << 21
+
+func (x *Index) newLedger(next func(*states, int32, uint32) int32) (*ledger, error) {
+	v := x.loc.view
+	g := &ledger{x: x, states: newStates(v, next)}
+	g.pure = g.assign()
+	if !g.pure {
+		return g, g.sample()
+	}
+	return g, g.sumRows()
+}
+
+// assign finds the state of each node and column; false if one has several.
+func (g *ledger) assign() bool {
+	v := g.x.loc.view
+	g.node, g.column = make([]int32, v.nodes.len()+1), make([]int32, len(v.cols))
+	const unknown = -2
+	for i := range g.node {
+		g.node[i] = unknown
+	}
+	for i := range g.column {
+		g.column[i] = unknown
+	}
+	set := func(at *int32, n int32) bool {
+		if *at != unknown && *at != n {
+			*at = mixedState
+			return false
+		}
+		*at = n
+		return n != mixedState
+	}
+	pure := true
+	g.node[v.root] = 0
+	for i := len(v.order) - 1; i >= 0; i-- {
+		id := v.order[i]
+		if v.nodes.kind(id) == kindEvent {
+			continue
+		}
+		if v.nodes.kind(id) == kindCall {
+			g.node[id] = g.states.enter(v, g.node[id], id)
+		}
+		n := g.node[id]
+		for _, c := range v.nodes.children(id) {
+			set(&g.node[c], n)
+		}
+		gaps, _ := v.slots(id)
+		for _, c := range v.column[v.slot[id] : v.slot[id]+gaps] {
+			if c >= 0 && !set(&g.column[c], n) {
+				pure = false
+			}
+		}
+		if v.tables != nil && v.tables[id] != nil && n == mixedState {
+			pure = false
+		}
+	}
+	return pure
+}
+
+// before writes the ticks of each state before the cursor into dst, which it
+// returns with the state in which the cursor stands.
+func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
+	if !g.pure {
+		return g.fromSample(c, dst)
+	}
+	dst = append(dst[:0], make([]uint64, g.states.len())...)
+	v := g.x.loc.view
+	for k := range v.cols {
+		if !v.cols[k].gap {
+			continue
+		}
+		sum, err := g.x.sumBefore(int32(k), c.position(int32(k)))
+		if err != nil {
+			return dst, 0, err
+		}
+		dst[g.column[k]] += sum
+	}
+	if v.tables != nil {
+		if err := g.addClasses(c, dst); err != nil {
+			return dst, 0, err
+		}
+	}
+	return dst, g.node[c.stack[len(c.stack)-1].id], nil
+}
+
+// until is before at time t: with the part of the gap in which t lies. The
+// cursor goes there.
+func (g *ledger) until(c *Cursor, t trace.Time, dst []uint64) ([]uint64, error) {
+	if err := c.SeekTime(t); err != nil {
+		return dst, err
+	}
+	dst, s, err := g.before(c, dst)
+	if err == nil && c.next > 0 && c.next < g.x.loc.view.events {
+		dst[s] += uint64(t - c.time)
+	}
+	return dst, err
+}
+
+// position returns the number of values of a column before the cursor.
+func (c *Cursor) position(k int32) uint64 {
+	if r := c.reads[k]; r != nil && c.x.loc.view.cols[k].gap {
+		return r.Pos()
+	}
+	return c.pos[k]
+}
+
+// enterStates sets the stack of states to that of a cursor.
+func (g *ledger) enterStates(c *Cursor) {
+	v := g.x.loc.view
+	g.stack = append(g.stack[:0], 0)
+	for i := range c.stack {
+		if r := &c.stack[i]; r.kind == kindCall {
+			g.stack = append(g.stack, g.states.enter(v, g.stack[len(g.stack)-1], r.id))
+		}
+	}
+}
+
+// top returns the state that the stack of states ends in.
+func (g *ledger) top() int32 { return g.stack[len(g.stack)-1] }
+
+// pass moves a cursor, whose states are on the stack, over an event and adds the
+// gap before it to its state; false if there is none.
+func (g *ledger) pass(c *Cursor, dst []uint64) ([]uint64, bool) {
+	id, move, gap, ok := c.forward()
+	if !ok {
+		return dst, false
+	}
+	dst[g.top()] += gap
+	if move == Enters {
+		g.stack = append(g.stack, g.states.enter(g.x.loc.view, g.top(), id))
+		for len(dst) < g.states.len() {
+			dst = append(dst, 0)
+		}
+	}
+	g.stack = g.stack[:c.depth+1] // without calls that ended, by a leave or not
+	return dst, true
+}
+
+// sample goes through the location and keeps what lies before every so many
+// marks: twice as many whenever there are too many samples.
+func (g *ledger) sample() error {
+	c := g.x.Cursor()
+	g.walk, g.every = c, 1
+	g.enterStates(c)
+	now := make([]uint64, g.states.len())
+	g.samples = append(g.samples, slices.Clone(now))
+	words := 0
+	for {
+		var ok bool
+		if now, ok = g.pass(c, now); !ok {
+			return c.err
+		}
+		if (c.next-1)%(markEvery*g.every) != 0 || c.next == 1 {
+			continue
+		}
+		g.samples = append(g.samples, slices.Clone(now))
+		if words += len(now); words > maxSampleWords {
+			g.every *= 2
+			words = 0
+			for i := range (len(g.samples) + 1) / 2 {
+				g.samples[i] = g.samples[2*i]
+				words += len(g.samples[i])
+			}
+			clear(g.samples[(len(g.samples)+1)/2:])
+			g.samples = g.samples[:(len(g.samples)+1)/2]
+		}
+	}
+}
+
+// fromSample is before from the last sample and a walk.
+func (g *ledger) fromSample(c *Cursor, dst []uint64) ([]uint64, int32, error) {
+	i := uint64(0)
+	if c.next > 0 {
+		i = (c.next - 1) / (markEvery * g.every)
+	}
+	dst = append(dst[:0], g.samples[i]...)
+	dst = append(dst, make([]uint64, g.states.len()-len(dst))...)
+	g.walk.toMark(i * g.every)
+	g.enterStates(g.walk)
+	for g.walk.next < c.next {
+		var ok bool
+		if dst, ok = g.pass(g.walk, dst); !ok {
+			break
+		}
+	}
+	return dst, g.top(), g.walk.err
+}

@@ -1,0 +1,254 @@
+package ccg
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/column"
+)
+
+// rowTicks are the ticks by state of one instance of a node with classes, all
+// that is inside included.
+type rowTicks struct {
+	states []int32  // those inside, ascending
+	ticks  []uint64 // by row, then by state
+}
+
+// classColumn are the sums of a column of classes.
+type classColumn struct {
+	rows   *rowTicks
+	before [][]uint64 // by block, and at the end: ticks by state of rows
+	block  int        // decoded in values, -1: none
+	values []uint64
+}
+
+// sumRows adds up the rows of all nodes with classes, children first: O(rows *
+// (children + states inside)).
+func (g *ledger) sumRows() error {
+	v := g.x.loc.view
+	if v.tables == nil {
+		return nil
+	}
+	g.rows, g.classes = make([]*rowTicks, v.nodes.len()+1), make([]*classColumn, len(v.cols))
+	for _, id := range v.order {
+		if t := v.tables[id]; t != nil && v.nodes.kind(id) != kindEvent {
+			if err := g.sumTable(id, t); err != nil {
+				return err
+			}
+		}
+	}
+	for k := range v.cols {
+		if child := v.cols[k].child; child != 0 {
+			if err := g.sumClasses(int32(k), child); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// sumTable adds up the rows of one node.
+func (g *ledger) sumTable(id uint32, t *classTable) error {
+	v := g.x.loc.view
+	r := &rowTicks{states: []int32{g.node[id]}}
+	for _, c := range v.nodes.children(id) {
+		if g.rows[c] != nil {
+			r.states = append(r.states, g.rows[c].states...)
+		}
+	}
+	slices.Sort(r.states)
+	r.states = slices.Compact(r.states)
+	r.ticks = make([]uint64, t.rows*len(r.states))
+	g.rows[id] = r
+	times := v.iterations(id, t)
+	for row := range t.rows {
+		dst := r.ticks[row*len(r.states) : (row+1)*len(r.states)]
+		gaps, kids := t.row(row)
+		own := g.own(r, id)
+		over := false
+		for _, gap := range gaps {
+			over = !addTimes(&dst[own], gap, times) || over
+		}
+		for i, kid := range kids {
+			inside := g.rows[v.childOf(id, i)]
+			if inside == nil {
+				continue
+			}
+			if int64(kid+1)*int64(len(inside.states)) > int64(len(inside.ticks)) {
+				return g.x.damaged("a class that does not exist")
+			}
+			for j, n := range inside.states {
+				at, _ := slices.BinarySearch(r.states, n)
+				over = !addTimes(&dst[at], inside.of(kid)[j], times) || over
+			}
+		}
+		if over {
+			return fmt.Errorf("call graph: location %d, node %d: time exceeds 64 bits: %w", g.x.loc.p, v.ids[id], ErrLimit)
+		}
+	}
+	return nil
+}
+
+// own returns where the state of a node's own gaps is.
+func (g *ledger) own(r *rowTicks, id uint32) int {
+	at, _ := slices.BinarySearch(r.states, g.node[id])
+	return at
+}
+
+// childOf returns the child at a position of a node's rows.
+func (v *view) childOf(id uint32, position int) uint32 {
+	list := v.nodes.children(id)
+	return list[min(position, len(list)-1)]
+}
+
+// of returns the ticks of a row by state.
+func (r *rowTicks) of(row uint32) []uint64 {
+	n := len(r.states)
+	return r.ticks[int(row)*n : (int(row)+1)*n]
+}
+
+// addTimes adds ticks*times to a sum, false if it exceeds 64 bits.
+func addTimes(sum *uint64, ticks, times uint64) bool {
+	hi, lo := bits.Mul64(ticks, times)
+	var carry uint64
+	*sum, carry = bits.Add64(*sum, lo, 0)
+	return hi|carry == 0
+}
+
+// sumClasses reads a column of classes once: O(values * states).
+func (g *ledger) sumClasses(k int32, child uint32) error {
+	r := g.rows[child]
+	c := &classColumn{rows: r, block: -1}
+	g.classes[k] = c
+	sum := make([]uint64, len(r.states))
+	for b := range g.x.loc.cols[k].Blocks() {
+		c.before = append(c.before, slices.Clone(sum))
+		if err := g.decode(c, k, b); err != nil {
+			return err
+		}
+		if !r.add(sum, c.values) {
+			return g.x.damaged("a class that does not exist, or time overflows")
+		}
+	}
+	c.before = append(c.before, sum)
+	return nil
+}
+
+func (g *ledger) decode(c *classColumn, k int32, b int) error {
+	col := &g.x.loc.cols[k]
+	if c.block == b {
+		return nil
+	}
+	c.block = -1
+	c.values = append(c.values[:0], make([]uint64, min(col.Len()-uint64(b)*column.BlockSize, column.BlockSize))...)
+	if _, err := col.Decode(b, c.values); err != nil {
+		return g.x.columnError(k, err)
+	}
+	c.block = b
+	return nil
+}
+
+// add adds rows to sums by state; false if a row does not exist or a sum exceeds
+// 64 bits.
+func (r *rowTicks) add(sum, rows []uint64) bool {
+	n := uint64(len(r.states))
+	last := uint64(len(r.ticks)) / n
+	var over uint64
+	for _, row := range rows {
+		if row >= last {
+			return false
+		}
+		for j, ticks := range r.ticks[row*n : (row+1)*n] {
+			var carry uint64
+			sum[j], carry = bits.Add64(sum[j], ticks, 0)
+			over |= carry
+		}
+	}
+	return over == 0
+}
+
+// addClasses adds what nodes with classes have before the cursor.
+func (g *ledger) addClasses(c *Cursor, dst []uint64) error {
+	v := g.x.loc.view
+	for k := range v.cols {
+		if child := v.cols[k].child; child != 0 {
+			if err := g.addColumn(int32(k), c.position(int32(k))-c.inside(child), dst); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range c.stack {
+		r := &c.stack[i]
+		if r.table == nil {
+			continue
+		}
+		g.addRung(r, i == len(c.stack)-1, dst)
+	}
+	return nil
+}
+
+// inside returns 1 if the cursor is in an instance of a node, which it then is
+// in one of at most.
+func (c *Cursor) inside(id uint32) uint64 {
+	for i := range c.stack {
+		if c.stack[i].id == id {
+			return 1
+		}
+	}
+	return 0
+}
+
+// addColumn adds the first n rows of a column of classes.
+func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
+	c := g.classes[k]
+	b := int(n / column.BlockSize)
+	for j, s := range c.rows.states {
+		dst[s] += c.before[b][j]
+	}
+	rest := n % column.BlockSize
+	if rest == 0 {
+		return nil
+	}
+	if err := g.decode(c, k, b); err != nil {
+		return err
+	}
+	sum := make([]uint64, len(c.rows.states))
+	c.rows.add(sum, c.values[:rest])
+	for j, s := range c.rows.states {
+		dst[s] += sum[j]
+	}
+	return nil
+}
+
+// addRung adds what a node with classes has behind it while it is under way.
+func (g *ledger) addRung(r *rung, innermost bool, dst []uint64) {
+	v := g.x.loc.view
+	complete := r.at
+	if !innermost {
+		complete--
+	}
+	t := r.table
+	gaps, kids := t.row(int(r.row))
+	add := func(position int, entered, complete uint64) {
+		dst[g.node[r.id]] += gaps[position] * entered
+		inside := g.rows[v.childOf(r.id, position)]
+		if inside == nil {
+			return
+		}
+		for j, ticks := range inside.of(kids[position]) {
+			dst[inside.states[j]] += ticks * complete
+		}
+	}
+	if v.iterations(r.id, t) > 1 {
+		add(0, r.at, complete)
+		return
+	}
+	for i := range r.at {
+		n := uint64(0)
+		if i < complete {
+			n = 1
+		}
+		add(int(i), 1, n)
+	}
+}

@@ -1,0 +1,74 @@
+package ccg
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// states numbers what a query wants to know of the calls that are open around a
+// gap: 0, 1, 2, ... as they are met. State 0 is outside of all calls. The state
+// inside a call depends on the one around it and the call's region alone, so a
+// location is cut into stretches of one state in whatever order it is read.
+type states struct {
+	parent []int32  // by state; what it means is up to next
+	region []uint32 // by state
+	next   func(s *states, around int32, region uint32) int32
+	known  map[stateKey]int32
+	// the last answer for each Call, which is nearly always the next one
+	around, inside []int32
+}
+
+type stateKey struct {
+	parent int32
+	region uint32
+}
+
+// mixed is the state of what has several.
+const mixedState = -1
+
+func newStates(v *view, next func(*states, int32, uint32) int32) *states {
+	s := &states{parent: []int32{mixedState}, region: []uint32{trace.Undefined}, next: next, known: map[stateKey]int32{}}
+	s.around, s.inside = make([]int32, v.nodes.len()+1), make([]int32, v.nodes.len()+1)
+	for i := range s.around {
+		s.around[i] = mixedState
+	}
+	return s
+}
+
+// len returns the number of states so far.
+func (s *states) len() int { return len(s.region) }
+
+// enter returns the state inside Call id.
+func (s *states) enter(v *view, around int32, id uint32) int32 {
+	if around == s.around[id] && around != mixedState {
+		return s.inside[id]
+	}
+	in := s.next(s, around, v.shapeOf(id).region(v.defs))
+	s.around[id], s.inside[id] = around, in
+	return in
+}
+
+// number returns the state of a pair, a new one if it is met for the first time.
+func (s *states) number(parent int32, region uint32) int32 {
+	k := stateKey{parent, region}
+	n, ok := s.known[k]
+	if !ok {
+		n = int32(len(s.region))
+		s.known[k] = n
+		s.parent, s.region = append(s.parent, parent), append(s.region, region)
+	}
+	return n
+}
+
+// byRegion tells the innermost region.
+func byRegion(s *states, _ int32, region uint32) int32 { return s.number(0, region) }
+
+// byContext tells the set of open regions, as a path without repetitions.
+func byContext(s *states, around int32, region uint32) int32 {
+	for n := around; n > 0; n = s.parent[n] {
+		if s.region[n] == region {
+			return around
+		}
+	}
+	if around == mixedState {
+		return mixedState
+	}
+	return s.number(around, region)
+}

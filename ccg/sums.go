@@ -1,0 +1,107 @@
+package ccg
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/column"
+)
+
+// blockCache keeps decoded blocks of columns as running sums, up to cacheBytes.
+type blockCache struct {
+	columns map[int32]*runningSums
+	bytes   int
+}
+
+// runningSums are the sums of a column's prefixes.
+type runningSums struct {
+	before []uint64   // of all values before a block, and of all
+	prefix [][]uint64 // by block: of its first 1, 2, ... values; nil if not decoded
+}
+
+// cacheBytes is what decoded blocks take before all are dropped: 2*10^6 values.
+const cacheBytes = 16 << 20
+
+// sumBefore returns the sum of the first i values of column c: from the heads,
+// and for a part of a block from that block. Columns that add up to more than
+// 64 bits are refused.
+func (x *Index) sumBefore(c int32, i uint64) (uint64, error) {
+	if i == 0 {
+		return 0, nil
+	}
+	k := x.blocks.columns[c]
+	if k == nil {
+		var err error
+		if k, err = x.openSums(c); err != nil {
+			return 0, err
+		}
+	}
+	b, r := i/column.BlockSize, i%column.BlockSize
+	if i > x.loc.cols[c].Len() {
+		return 0, x.damaged("position behind a column")
+	}
+	if r == 0 {
+		return k.before[b], nil
+	}
+	p := k.prefix[b]
+	if p == nil {
+		var err error
+		if p, err = x.decodeSums(c, k, int(b)); err != nil {
+			return 0, err
+		}
+	}
+	return k.before[b] + p[r-1], nil
+}
+
+// openSums adds up the heads of a column.
+func (x *Index) openSums(c int32) (*runningSums, error) {
+	col := &x.loc.cols[c]
+	k := &runningSums{before: make([]uint64, 1, len(col.Heads())+1), prefix: make([][]uint64, col.Blocks())}
+	sum := uint64(0)
+	for _, h := range col.Heads() {
+		var carry uint64
+		if sum, carry = bits.Add64(sum, h.SumLo, 0); carry != 0 || h.SumHi != 0 {
+			return nil, x.tooLarge(c)
+		}
+		k.before = append(k.before, sum)
+	}
+	if x.blocks.columns == nil {
+		x.blocks.columns = map[int32]*runningSums{}
+	}
+	x.blocks.columns[c] = k
+	return k, nil
+}
+
+func (x *Index) tooLarge(c int32) error {
+	return fmt.Errorf("call graph: location %d, column %d: a sum of more than 64 bits: %w", x.loc.p, c, ErrLimit)
+}
+
+// decodeSums decodes a block and compares it with its head, which the sums of
+// whole blocks come from.
+func (x *Index) decodeSums(c int32, k *runningSums, b int) ([]uint64, error) {
+	if x.blocks.bytes > cacheBytes {
+		for _, o := range x.blocks.columns {
+			clear(o.prefix)
+		}
+		x.blocks.bytes = 0
+	}
+	col := &x.loc.cols[c]
+	v := make([]uint64, min(col.Len()-uint64(b)*column.BlockSize, column.BlockSize))
+	if _, err := col.Decode(b, v); err != nil {
+		return nil, x.columnError(c, err)
+	}
+	sum := uint64(0)
+	for i, w := range v {
+		var carry uint64
+		if sum, carry = bits.Add64(sum, w, 0); carry != 0 {
+			return nil, x.tooLarge(c)
+		}
+		v[i] = sum
+	}
+	if h := col.Heads(); h != nil && h[b].SumLo != sum {
+		return nil, x.damaged("a block's head does not fit its values")
+	}
+	k.prefix[b] = v
+	x.blocks.bytes += 8 * len(v)
+	return v, nil
+}
