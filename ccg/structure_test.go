@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -69,6 +68,16 @@ func TestNodeTables(t *testing.T) {
 			"1 call 1 []\n2 repeat 0 [1]x2\n3 call 2 []\n4 group 0 [2 3]\n5 repeat 0 [4]x2\n6 call 0 [5]\n7 root -1 [6]\n",
 		},
 		{"stray and cut", "ab?", "1 event 1 Leave []\n2 call 1 cut [1]\n3 call 0 cut [2]\n4 root -1 [3]\n"},
+		{
+			"cut around loops", "ab.b.cd.d.",
+			"1 call 1 []\n2 repeat 0 [1]x2\n3 call 3 []\n4 repeat 2 [3]x2\n5 call 2 cut [4]\n6 call 0 cut [2 5]\n7 root -1 [6]\n",
+		},
+		{
+			"one child too many", "ab.c.d.e.f.g.h.i.j.k.l.m.n.o.p.q.r..",
+			"1 call 1 []\n2 call 2 []\n3 call 3 []\n4 call 4 []\n5 call 5 []\n6 call 6 []\n7 call 7 []\n8 call 8 []\n" +
+				"9 call 9 []\n10 call 10 []\n11 call 11 []\n12 call 12 []\n13 call 13 []\n14 call 14 []\n15 call 15 []\n16 call 16 []\n" +
+				"17 group 0 [1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16]\n18 call 17 []\n19 call 0 [17 18]\n20 root -1 [19]\n",
+		},
 		{"recursion", "aaa...", "1 call 0 []\n2 call 0 [1]\n3 call 0 [2]\n4 root -1 [3]\n"},
 	} {
 		l := build(t, testDefs(2), 0, player(c.program), Options{}, 3)
@@ -189,63 +198,6 @@ func TestReusedBuilder(t *testing.T) {
 		}
 		if again, _ := l.AppendBinary(nil); !bytes.Equal(fresh, again) {
 			t.Errorf("location %d differs", p)
-		}
-	}
-}
-
-// TestMergeTrees joins shards in random ordered trees: same bytes, and the
-// numbering is that of a walk over the union.
-func TestMergeTrees(t *testing.T) {
-	const size = 9
-	m := makeGraph(t, size, 700, true, Options{})
-	want := m.shared.Encode()
-	partners := NewPartners(m.defs)
-	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(size) {
-		one := NewPartners(m.defs)
-		one.Add(m.locals[i])
-		b, _ := one.AppendBinary(nil)
-		one, err := OpenPartners(m.defs, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		partners.Merge(one)
-	}
-	e := partners.Choose()
-	b, _ := e.AppendBinary(nil)
-	e, err := OpenEncodings(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	trees := uint64(40)
-	if testing.Short() {
-		trees = 10
-	}
-	for seed := range trees {
-		r := rand.New(rand.NewPCG(seed, 3))
-		var forest []*Union
-		for _, l := range m.locals {
-			if len(forest) == 0 || r.IntN(3) > 0 {
-				forest = append(forest, NewUnion(m.defs, e, Options{}))
-			}
-			if err := forest[len(forest)-1].Add(l); err != nil {
-				t.Fatal(err)
-			}
-		}
-		for len(forest) > 1 {
-			i := r.IntN(len(forest) - 1)
-			in := forest[i].Receive()
-			for part := range forest[i+1].Parts(1 + r.IntN(5000)) {
-				if err := in.Add(part); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := in.Close(); err != nil {
-				t.Fatal(err)
-			}
-			forest = slices.Delete(forest, i+1, i+2)
-		}
-		if !bytes.Equal(forest[0].Shared().Encode(), want) {
-			t.Fatalf("tree %d gives other bytes", seed)
 		}
 	}
 }
