@@ -93,9 +93,9 @@ func TestRequestIds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			some := whole(t, exchange(50, c.id, c.done), Options{})
-			many := whole(t, exchange(3000, c.id, c.done), Options{})
+			many := whole(t, exchange(1000, c.id, c.done), Options{})
 			if some.Nodes() != c.nodes || many.Nodes() != c.nodes {
-				t.Errorf("%d nodes of 50 iterations, %d of 3000, want %d\n%s", some.Nodes(), many.Nodes(), c.nodes, table(&some.graph))
+				t.Errorf("%d nodes of 50 iterations, %d of 1000, want %d\n%s", some.Nodes(), many.Nodes(), c.nodes, table(&some.graph))
 			}
 		})
 	}
@@ -146,6 +146,9 @@ func TestRandomTrips(t *testing.T) {
 		call bool
 	}{{"in calls of their own", true}, {"side by side", false}} {
 		for _, n := range []int{300, 6000} {
+			if n > 300 && testing.Short() {
+				continue
+			}
 			r := rand.New(rand.NewPCG(uint64(n), 8))
 			b := &trace.Batch{}
 			var clk clock
@@ -226,6 +229,9 @@ func TestManyLoops(t *testing.T) {
 		{"five times, in reach", 5, Options{Fold: loops}, own + 2*groups + 2},
 		{"once, without folding", 1, Options{Fold: -1}, 2*loops + 2 + trips*2*loops/(DefaultFan-1) + 4},
 	} {
+		if c.rounds > 1 && testing.Short() {
+			continue
+		}
 		l := whole(t, play(c.rounds), c.o)
 		t.Logf("%s: %d events, %d nodes, %d at most", c.name, l.Events(), l.Nodes(), c.most)
 		if l.Nodes() > c.most || c.o.Fold >= 0 && l.Nodes() < own {

@@ -35,7 +35,10 @@ var lists = []struct {
 // costs depends on what the list is like and on K, not on its length; and so does
 // what waits in memory.
 func TestAppendCost(t *testing.T) {
-	const few, many = 20_000, 160_000
+	few, many := 20_000, 160_000
+	if testing.Short() {
+		few, many = 6_000, 24_000
+	}
 	run := func(child func(r *rand.Rand, i int) uint32, n int) (*Builder, float64) {
 		b := NewBuilder(testDefs(2), 0, Options{})
 		b.open(0, 0, trace.Enter, 0)
@@ -75,6 +78,9 @@ func TestAccessCost(t *testing.T) {
 	for _, c := range []struct{ n, fan, levels int }{
 		{16, 16, 0}, {17, 16, 1}, {400, 16, 2}, {4000, 16, 4}, {64_000, 16, 5}, {30_000, 2, 23}, {60_000, 2, 24}, {60_000, 128, 3},
 	} {
+		if c.n > 5000 && testing.Short() {
+			continue
+		}
 		b := &trace.Batch{}
 		for i := range c.n {
 			b.Append(0, trace.ParameterString, 0, 1, uint64(i))
