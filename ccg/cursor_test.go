@@ -109,19 +109,23 @@ func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
 		n    int
 		odd  bool
 		o    Options
+		step uint64 // gaps are rounded down to multiples
 	}{
-		{"one", 1, false, Options{}},
-		{"small", 150, true, Options{}},
-		{"small groups", 300, true, Options{Fan: 2}},
-		{"unfolded", 900, true, Options{Fold: -1, Fan: 3}},
-		{"large", 12000, true, Options{}},
+		{"one", 1, false, Options{}, 1},
+		{"small", 150, true, Options{}, 1},
+		{"small groups", 300, true, Options{Fan: 2}, 1},
+		{"unfolded", 900, true, Options{Fold: -1, Fan: 3}, 1},
+		{"large", 12000, true, Options{}, 1},
+		{"few classes", 12000, true, Options{Deviation: testBound}, 64},
+		{"small classes", 3000, true, Options{Fan: 3, Deviation: testBound}, 200},
+		{"one class", 3000, true, Options{Deviation: testBound}, 1 << 41},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := &made{defs: testDefs(3)}
 			for p := range uint32(3) {
 				m.streams = append(m.streams, boundLengths(newScript(uint64(c.n), p, 3, c.odd).stream(c.n)))
 			}
-			m.finish(t, c.o)
+			m.finish(t, c.o, c.step)
 			f(t, m)
 		})
 	}
@@ -137,14 +141,22 @@ func boundLengths(all *trace.Batch) *trace.Batch {
 	return all
 }
 
-// finish makes the graph of m's streams.
-func (m *made) finish(t testing.TB, o Options) {
+// finish makes the graph of m's streams; if o is lossy, of streams with rounded
+// gaps, which become m's.
+func (m *made) finish(t testing.TB, o Options, step uint64) {
 	t.Helper()
-	m.locals, m.blobs, m.locs = nil, nil, nil
 	for p, all := range m.streams {
-		m.locals = append(m.locals, build(t, m.defs, trace.P(p), all, o, 1000))
+		l := build(t, m.defs, trace.P(p), all, o, 1000)
+		if !o.Deviation.Lossless() {
+			l, m.streams[p] = rounded(l, all, func(gap uint64) uint64 { return gap - gap%step })
+		}
+		m.locals = append(m.locals, l)
 	}
-	m.shared = join(t, m.defs, m.locals, o)
+	if o.Deviation.Lossless() {
+		m.shared = join(t, m.defs, m.locals, o)
+	} else {
+		m.shared = classed(t, m.defs, m.locals, o)
+	}
 	for _, l := range m.locals {
 		blob, err := Distribute(m.shared, l)
 		if err != nil {

@@ -14,17 +14,18 @@ import (
 // goes through the location once and writes the ticks down every few thousand
 // events; a question then walks on from there.
 type ledger struct {
-	x       *Index
-	states  *states
-	node    []int32 // by node: state of its gaps
-	column  []int32 // by column of gaps
-	pure    bool
-	rows    []*rowTicks    // by node with classes
-	classes []*classColumn // by column of classes
-	samples [][]uint64     // if not pure: ticks by state before every so many marks
-	every   uint64         // marks between two samples
-	walk    *Cursor        // from a sample on
-	stack   []int32        // states of the open calls there, 0 first
+	x        *Index
+	states   *states
+	node     []int32 // by node: state of its gaps
+	column   []int32 // by column of gaps
+	pure     bool
+	rows     []*rowTicks    // by node with classes
+	classes  []*classColumn // by column of classes
+	underWay []uint64       // by column of classes: 1 if its last row is that of an instance under way
+	samples  [][]uint64     // if not pure: ticks by state before every so many marks
+	every    uint64         // marks between two samples
+	walk     *Cursor        // from a sample on
+	stack    []int32        // states of the open calls there, 0 first
 }
 
 // maxSampleWords bounds the samples of a ledger: 16 MiB.

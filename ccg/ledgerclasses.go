@@ -30,7 +30,7 @@ func (g *ledger) sumRows() error {
 	if v.tables == nil {
 		return nil
 	}
-	g.rows, g.classes = make([]*rowTicks, v.nodes.len()+1), make([]*classColumn, len(v.cols))
+	g.rows, g.classes, g.underWay = make([]*rowTicks, v.nodes.len()+1), make([]*classColumn, len(v.cols)), make([]uint64, len(v.cols))
 	for _, id := range v.order {
 		if t := v.tables[id]; t != nil && v.nodes.kind(id) != kindEvent {
 			if err := g.sumTable(id, t); err != nil {
@@ -171,32 +171,25 @@ func (r *rowTicks) add(sum, rows []uint64) bool {
 // addClasses adds what nodes with classes have before the cursor.
 func (g *ledger) addClasses(c *Cursor, dst []uint64) error {
 	v := g.x.loc.view
+	clear(g.underWay)
+	for i := range c.stack {
+		r := &c.stack[i]
+		innermost := i == len(c.stack)-1
+		switch {
+		case r.table != nil:
+			g.addRung(r, innermost, dst)
+		case !innermost && c.stack[i+1].table != nil: // its row is in the column, but it is not complete
+			g.underWay[v.class[uint64(r.slot)+r.place(r.at-1)]] = 1
+		}
+	}
 	for k := range v.cols {
-		if child := v.cols[k].child; child != 0 {
-			if err := g.addColumn(int32(k), c.position(int32(k))-c.inside(child), dst); err != nil {
+		if v.cols[k].child != 0 {
+			if err := g.addColumn(int32(k), c.position(int32(k))-g.underWay[k], dst); err != nil {
 				return err
 			}
 		}
 	}
-	for i := range c.stack {
-		r := &c.stack[i]
-		if r.table == nil {
-			continue
-		}
-		g.addRung(r, i == len(c.stack)-1, dst)
-	}
 	return nil
-}
-
-// inside returns 1 if the cursor is in an instance of a node, which it then is
-// in one of at most.
-func (c *Cursor) inside(id uint32) uint64 {
-	for i := range c.stack {
-		if c.stack[i].id == id {
-			return 1
-		}
-	}
-	return 0
 }
 
 // addColumn adds the first n rows of a column of classes.
