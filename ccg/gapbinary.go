@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -142,9 +141,6 @@ func (h *GapHistogram) open(src []byte) error {
 	return nil
 }
 
-// maxGaps bounds the count of a cell, so that sums over ranks cannot overflow.
-const maxGaps = math.MaxUint64 >> 8
-
 // cells takes the cells of a context.
 func (r *reader) cells(h *GapHistogram, context uint32) {
 	low := uint64(0)
@@ -154,11 +150,12 @@ func (r *reader) cells(h *GapHistogram, context uint32) {
 		step, count, q, rest := r.uvarint(), r.uvarint(), r.uvarint(), r.uvarint()
 		low += step
 		width := h.shifts.high(low) - low
-		if low < step || i > 0 && step == 0 || h.shifts.low(low) != low || count == 0 || count > maxGaps ||
+		if low < step || i > 0 && step == 0 || h.shifts.low(low) != low || count == 0 || count > maxEvents ||
 			q > width || rest >= count || q == width && rest > 0 {
 			r.bad = true
 		}
-		if r.bad {
+		if h.gaps += count; r.bad || h.gaps > maxEvents {
+			r.bad = true
 			return
 		}
 		c := h.cells.find(context, low)

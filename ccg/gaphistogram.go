@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -94,7 +93,9 @@ type GapHistogram struct {
 	number map[gapContext]uint32
 	keys   []gapContext
 	cells  cellTable
-	finder contextFinder
+	gaps   uint64 // counted, at most maxEvents
+	walk   gapWalk
+	known  contextTable // of the location under way
 
 	contextLimit, cellLimit int
 }
@@ -111,29 +112,52 @@ func NewGapHistogram(defs *trace.Definitions, d Deviation) *GapHistogram {
 	return h
 }
 
-// contextFinder gives slots the numbers of their contexts: a slot mostly has one
-// and the same class before it.
-type contextFinder struct {
-	walk  gapWalk
-	words []uint64
-	known []slotContext // by slot
+// contextTable gives the places of a location the numbers of their contexts:
+// open addressing, at most half full.
+type contextTable struct {
+	slots []contextSlot
+	used  int
 }
 
-type slotContext struct{ prev, number uint32 } // prev+1; 0 if the slot is new
-
-func (f *contextFinder) init(l *Local, defs *trace.Definitions) {
-	class, words := siblingClasses(&l.graph, defs)
-	f.words = words
-	f.walk.init(&l.graph, class)
-	n := f.walk.slots()
-	f.known = slices.Grow(f.known[:0], n)[:n]
-	clear(f.known)
+type contextSlot struct {
+	key    uint64 // gapWalk.key, 0 if not used
+	number uint32
 }
 
-// context returns the full context of the last step.
-func (f *contextFinder) context(defs *trace.Definitions) gapContext {
-	w := &f.walk
-	return gapContext{w.g.shapeOf(w.parent).region(defs), f.words[w.prev], f.words[w.item]}
+func (t *contextTable) reset() {
+	if t.used > 0 {
+		clear(t.slots)
+		t.used = 0
+	}
+}
+
+// find returns the slot of a key, a new one with key 0 if there is none: the
+// caller must then set it. It is valid until the next call.
+func (t *contextTable) find(key uint64) *contextSlot {
+	if 2*t.used >= len(t.slots) {
+		t.grow()
+	}
+	mask := uint64(len(t.slots) - 1)
+	for i := key * 0x9E3779B97F4A7C15 >> 40 & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		if s.key == key {
+			return s
+		}
+		if s.key == 0 {
+			t.used++
+			return s
+		}
+	}
+}
+
+func (t *contextTable) grow() {
+	old := t.slots
+	t.slots, t.used = make([]contextSlot, max(64, 2*len(old))), 0
+	for _, s := range old {
+		if s.key != 0 {
+			*t.find(s.key) = s
+		}
+	}
 }
 
 // Add counts the gaps of l, but the first, which is always exact.
@@ -148,12 +172,16 @@ func (h *GapHistogram) Add(l *Local) error {
 }
 
 func (h *GapHistogram) add(l *Local) error {
+	if h.gaps += l.events; l.events > maxEvents || h.gaps > maxEvents {
+		return fmt.Errorf("more than %d gaps: %w", uint64(maxEvents), ErrCorrupt)
+	}
 	in := streams{gaps: l.gaps}
-	f := &h.finder
-	f.init(l, h.defs)
+	h.known.reset()
+	if err := h.walk.init(&l.graph, h.defs); err != nil {
+		return err
+	}
 	for first := true; h.grid != gridFixed; first = false {
-		st, slot := f.walk.advance()
-		switch st {
+		switch h.walk.advance() {
 		case stepEnd:
 			if len(in.gaps) != 0 {
 				return fmt.Errorf("more gaps than events: %w", ErrCorrupt)
@@ -169,9 +197,10 @@ func (h *GapHistogram) add(l *Local) error {
 		if first {
 			continue
 		}
-		known := &f.known[slot]
-		if known.prev != f.walk.prev+1 {
-			*known = slotContext{f.walk.prev + 1, h.context(h.grid.of(f.context(h.defs)))}
+		key := h.walk.key()
+		known := h.known.find(key)
+		if known.key == 0 {
+			*known = contextSlot{key, h.context(h.grid.of(h.walk.context()))}
 		}
 		c := h.cells.find(known.number, h.shifts.low(v))
 		c.count++
@@ -179,7 +208,7 @@ func (h *GapHistogram) add(l *Local) error {
 		c.sum.lo, carry = bits.Add64(c.sum.lo, v, 0)
 		c.sum.hi += carry
 		if c.count == 1 && h.limit() {
-			clear(f.known) // contexts have new numbers
+			h.known.reset() // contexts have new numbers
 		}
 	}
 	return nil
@@ -232,6 +261,9 @@ func (h *GapHistogram) count(key gapContext, from *gapCell) {
 func (h *GapHistogram) Merge(o *GapHistogram) error {
 	if h.d != o.d {
 		return fmt.Errorf("call graph: gaps counted for bounds of %s and of %s: %w", h.d, o.d, ErrForeign)
+	}
+	if h.gaps += o.gaps; h.gaps > maxEvents {
+		return fmt.Errorf("call graph: more than %d gaps: %w", uint64(maxEvents), ErrCorrupt)
 	}
 	if o.grid > h.grid {
 		h.coarsen(o.grid)

@@ -1,18 +1,25 @@
 package ccg
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // gapWalk goes through a location as a Builder made it, event by event, and
 // tells what stands around each gap. Groups and Repeats are invisible: the
 // sibling before the first child of a Group is the one before the Group.
 // Memory: the open nodes, 4 bytes per tuple.
 type gapWalk struct {
-	g      *graph
-	class  []uint32 // by tuple: number of a node's sibling class
-	stack  []gapLevel
-	parent uint32 // of the last step: the node that has the gap's slot
-	prev   uint32 // of the last step: sibling class before it
-	item   uint32 // of the last step: its own class
+	g     *graph
+	class []uint32 // by tuple: number of a node's class
+	words []uint64 // by class
+	stack []gapLevel
+
+	// of the last step, as numbers of classes
+	parent uint32 // the call whose exclusive time its gap is
+	prev   uint32 // the sibling before it
+	item   uint32 // itself, or the tail
 }
 
 // gapLevel is a node under way.
@@ -20,19 +27,22 @@ type gapLevel struct {
 	id        uint32
 	next, end uint32 // next child in the pool, and the end
 	kind      kind
+	class     uint32
 	frame     int32  // where the Call or Root around the children is in the stack
 	prev      uint32 // class of the last child, of a Call or Root
 	left      uint64 // iterations after this one, of a Repeat
 }
 
-// Numbers of sibling classes that every location has.
+// Numbers of classes that every location has.
 const (
 	classNone = iota // before the first child
 	classTail        // after the last
-	classesBefore
 )
 
-// Sibling classes are words: calls by region, records by kind.
+// maxClasses is more than a location has: three of them fit one word.
+const maxClasses = 1 << 21
+
+// Classes are words: calls, and what is in them, by region, records by kind.
 const (
 	wordTail   = 1 << 32
 	wordCall   = 2 << 32
@@ -40,46 +50,54 @@ const (
 	maxWord    = 4<<32 - 1
 )
 
-// siblingClasses numbers the classes of a location's tuples: class by tuple, and
-// the word of each class.
-func siblingClasses(g *graph, defs *trace.Definitions) (class []uint32, words []uint64) {
-	words = []uint64{classNone: 0, classTail: wordTail}
-	class = make([]uint32, len(g.shapes))
+// classify numbers the classes of a location's tuples.
+func (w *gapWalk) classify(g *graph, defs *trace.Definitions) error {
+	w.words = append(w.words[:0], classNone, wordTail)
+	w.class = w.class[:0]
 	number := map[uint64]uint32{}
 	for t := range g.shapes {
 		h := &g.shapes[t]
-		var word uint64
-		switch h.class {
-		case classCall:
-			word = wordCall | uint64(h.region(defs))
-		case classEvent:
+		word := wordCall | uint64(h.region(defs))
+		if h.class == classEvent {
 			word = wordRecord | uint64(h.kind)
-		default:
-			continue
 		}
 		n, ok := number[word]
 		if !ok {
-			n = uint32(len(words))
+			n = uint32(len(w.words))
 			number[word] = n
-			words = append(words, word)
+			w.words = append(w.words, word)
 		}
-		class[t] = n
+		w.class = append(w.class, n)
 	}
-	return class, words
+	if len(w.words) > maxClasses {
+		return fmt.Errorf("%d regions in one location: %w", len(w.words), ErrLimit)
+	}
+	return nil
 }
 
-// slots returns the number of slots that advance tells.
-func (w *gapWalk) slots() int { return len(w.g.nodes.pool) + w.g.nodes.len() + 1 }
-
 // init begins at the last node, the root.
-func (w *gapWalk) init(g *graph, class []uint32) {
-	w.g, w.class, w.stack = g, class, w.stack[:0]
+func (w *gapWalk) init(g *graph, defs *trace.Definitions) error {
+	if err := w.classify(g, defs); err != nil {
+		return err
+	}
+	w.g, w.stack = g, w.stack[:0]
 	w.push(uint32(g.nodes.len()), 0)
+	return nil
+}
+
+// context returns what stands around the gap of the last step.
+func (w *gapWalk) context() gapContext {
+	return gapContext{uint32(w.words[w.parent]), w.words[w.prev], w.words[w.item]}
+}
+
+// key returns the same as one word, not 0, that holds for this location.
+func (w *gapWalk) key() uint64 {
+	return uint64(w.parent)<<42 | uint64(w.prev)<<21 | uint64(w.item)
 }
 
 func (w *gapWalk) push(id uint32, frame int32) {
 	s := w.g.nodes
-	l := gapLevel{id: id, next: s.off[id], end: s.off[id+1], kind: s.kind(id), frame: frame}
+	l := gapLevel{id: id, next: s.off[id], end: s.off[id+1], kind: s.kind(id), class: w.class[s.tuple(id)], frame: frame}
 	if l.kind == kindRepeat {
 		l.left = s.count(id) - 1
 		l.end = l.next + 1
@@ -87,15 +105,14 @@ func (w *gapWalk) push(id uint32, frame int32) {
 	w.stack = append(w.stack, l)
 }
 
-// advance returns what comes next and the number of its gap's slot. After stepClose
-// and stepCut the call is off the stack; stepCut and stepEnd have no gap.
-func (w *gapWalk) advance() (st step, slot int) {
+// advance returns what comes next. After stepClose and stepCut the call is off
+// the stack; stepCut and stepEnd have no gap.
+func (w *gapWalk) advance() step {
 	s := w.g.nodes
 	for {
 		top := &w.stack[len(w.stack)-1]
 		if top.next < top.end {
 			c := s.pool[top.next]
-			slot = int(top.next) + int(top.id) // a tail lies between two nodes' children
 			top.next++
 			k := s.kind(c)
 			if k > kindEvent {
@@ -103,13 +120,13 @@ func (w *gapWalk) advance() (st step, slot int) {
 				continue
 			}
 			frame := &w.stack[top.frame]
-			w.parent, w.prev, w.item = top.id, frame.prev, w.class[s.tuple(c)]
+			w.parent, w.prev, w.item = top.class, frame.prev, w.class[s.tuple(c)]
 			frame.prev = w.item
 			if k == kindEvent {
-				return stepEvent, slot
+				return stepEvent
 			}
 			w.push(c, int32(len(w.stack)))
-			return stepOpen, slot
+			return stepOpen
 		}
 		switch top.kind {
 		case kindRepeat:
@@ -119,15 +136,14 @@ func (w *gapWalk) advance() (st step, slot int) {
 				continue
 			}
 		case kindCall:
-			w.parent, w.prev, w.item = top.id, top.prev, classTail
-			slot = int(top.end) + int(top.id)
+			w.parent, w.prev, w.item = top.class, top.prev, classTail
 			w.stack = w.stack[:len(w.stack)-1]
-			if w.g.shapeOf(w.parent).cut {
-				return stepCut, slot
+			if w.g.shapeOf(top.id).cut {
+				return stepCut
 			}
-			return stepClose, slot
+			return stepClose
 		case kindRoot:
-			return stepEnd, 0
+			return stepEnd
 		}
 		w.stack = w.stack[:len(w.stack)-1]
 	}

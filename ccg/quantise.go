@@ -133,7 +133,8 @@ func (c *Codebook) quantise(l *Local) (*Local, error) {
 // quantiser is a Quantise under way.
 type quantiser struct {
 	c         *Codebook
-	finder    contextFinder
+	walk      gapWalk
+	known     contextTable
 	positions positions
 	truth     uint64 // ticks since the first event
 	time      uint64 // the same, as stored
@@ -143,11 +144,12 @@ type quantiser struct {
 
 func (q *quantiser) run(l *Local) error {
 	in := streams{gaps: l.gaps}
-	walk := &q.finder.walk
-	q.finder.init(l, q.c.defs)
+	if err := q.walk.init(&l.graph, q.c.defs); err != nil {
+		return err
+	}
 	q.positions.init(l, q.c.d)
 	for n := uint64(0); ; n++ {
-		st, slot := walk.advance()
+		st := q.walk.advance()
 		switch st {
 		case stepEnd:
 			if len(in.gaps) != 0 || n != l.events {
@@ -166,7 +168,7 @@ func (q *quantiser) run(l *Local) error {
 		stored := v
 		if n > 0 {
 			var err error
-			if stored, err = q.gap(v, slot); err != nil {
+			if stored, err = q.gap(v); err != nil {
 				return fmt.Errorf("event %d: %w", n, err)
 			}
 		}
@@ -175,7 +177,7 @@ func (q *quantiser) run(l *Local) error {
 		}
 		switch st {
 		case stepOpen:
-			q.positions.enter(walk.stack[len(walk.stack)-1].id, q.truth-q.time)
+			q.positions.enter(q.walk.stack[len(q.walk.stack)-1].id, q.truth-q.time)
 		case stepClose:
 			q.positions.leave()
 		}
@@ -183,7 +185,7 @@ func (q *quantiser) run(l *Local) error {
 }
 
 // gap returns the stored value of a gap of v ticks.
-func (q *quantiser) gap(v uint64, slot int) (uint64, error) {
+func (q *quantiser) gap(v uint64) (uint64, error) {
 	c := q.c
 	switch {
 	case c.d.TimeStamps:
@@ -191,13 +193,14 @@ func (q *quantiser) gap(v uint64, slot int) (uint64, error) {
 	case c.grid == gridFixed:
 		return c.fixed(v).stored, nil
 	}
-	known := &q.finder.known[slot]
-	if walk := &q.finder.walk; known.prev != walk.prev+1 {
-		n, ok := c.number[c.grid.of(q.finder.context(c.defs))]
+	key := q.walk.key()
+	known := q.known.find(key)
+	if known.key == 0 {
+		n, ok := c.number[c.grid.of(q.walk.context())]
 		if !ok {
 			return 0, fmt.Errorf("a gap in a place that was not counted: %w", ErrForeign)
 		}
-		*known = slotContext{walk.prev + 1, n}
+		*known = contextSlot{key, n}
 	}
 	b, ok := c.find(known.number, v)
 	if !ok {

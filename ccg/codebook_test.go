@@ -1,0 +1,143 @@
+package ccg
+
+import (
+	"bytes"
+	"math/bits"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// checkBook tests what every codebook keeps: bins are legal, and ascend.
+func checkBook(t *testing.T, c *Codebook) {
+	t.Helper()
+	for n := range c.keys {
+		bins := c.bins[c.first[n]:c.first[n+1]]
+		for i, b := range bins {
+			if !b.legal(c.d) || i > 0 && b.low <= bins[i-1].high {
+				t.Fatalf("bounds of %s: bin %+v", c.d, b)
+			}
+		}
+	}
+}
+
+func reopenedBook(t *testing.T, c *Codebook) *Codebook {
+	t.Helper()
+	b, err := c.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenCodebook(c.defs, c.d, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, _ := r.AppendBinary(nil); !bytes.Equal(b, again) || !slices.Equal(c.bins, r.bins) {
+		t.Fatal("codebook differs after reading")
+	}
+	return r
+}
+
+// exhaustive tries all cuts of cells into bins and returns the cost of the best.
+func exhaustive(h *GapHistogram, cells []*gapCell) total {
+	n := uint64(0)
+	for _, c := range cells {
+		n += c.count
+	}
+	var best total
+	for cut := range 1 << (len(cells) - 1) {
+		cut |= 1 << (len(cells) - 1) // bit i: a bin ends with cell i
+		cost, legal := total{}, true
+		for i := 0; i < len(cells); {
+			end := i + bits.TrailingZeros(uint(cut>>i))
+			count, sum := uint64(0), total{}
+			for _, c := range cells[i : end+1] {
+				count, sum = count+c.count, sum.plus(c.sum)
+			}
+			legal = legal && gapBin{cells[i].low, h.shifts.high(cells[end].low), sum.mean(count)}.legal(h.d)
+			cost = cost.plus(product(count, log2Fixed(n)-log2Fixed(count))).plus(total{0, binCost})
+			i = end + 1
+		}
+		if legal && (best == total{} || cost.compare(best) < 0) {
+			best = cost
+		}
+	}
+	return best
+}
+
+// TestChooseIsBest compares the dynamic program with all cuts.
+func TestChooseIsBest(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 2))
+	defs := testDefs(1)
+	for range 300 {
+		d := Deviation{Abs: r.Uint64N(100), Num: r.Uint64N(40), Den: 100}.normal()
+		if d.Lossless() {
+			continue
+		}
+		h := NewGapHistogram(defs, d)
+		h.coarsen(gridRegion)
+		n := h.context(gapContext{region: 5})
+		at := r.Uint64N(1000)
+		for range 1 + r.IntN(10) {
+			at += 1 + r.Uint64N(max(2, d.Bound(at)))
+			c := h.cells.find(n, h.shifts.low(at))
+			count := 1 + r.Uint64()>>(32+r.IntN(32))
+			c.count += count
+			c.sum = c.sum.plus(product(at, count))
+		}
+		cells := h.sorted()
+		book := reopenedBook(t, h.Choose())
+		checkBook(t, book)
+		cost, counted, want := total{}, uint64(0), uint64(0)
+		for _, c := range cells {
+			want += c.count
+		}
+		for _, b := range book.bins {
+			count, sum := uint64(0), total{}
+			for _, c := range cells {
+				if b.low <= c.low && c.low <= b.high {
+					count, sum = count+c.count, sum.plus(c.sum)
+				}
+			}
+			if sum.mean(count) != b.stored {
+				t.Fatalf("%s: bin %+v is not stored as the mean of its gaps, %d", d, b, sum.mean(count))
+			}
+			counted += count
+			cost = cost.plus(product(count, log2Fixed(want)-log2Fixed(count))).plus(total{0, binCost})
+		}
+		if best := exhaustive(h, cells); counted != want || cost != best {
+			t.Fatalf("%s, %d cells: cost %v, best %v; %d gaps of %d", d, len(cells), cost, best, counted, want)
+		}
+	}
+}
+
+// TestChooseTies: of equal cuts the one with the lower boundary.
+func TestChooseTies(t *testing.T) {
+	d := Deviation{Abs: 1}
+	h := NewGapHistogram(testDefs(1), d)
+	h.coarsen(gridRegion)
+	n := h.context(gapContext{})
+	// four equal cells, three of which fit together: the first one is left alone
+	for v := range uint64(4) {
+		c := h.cells.find(n, 10+v)
+		c.count, c.sum = 5, total{0, 5 * (10 + v)}
+	}
+	want := []gapBin{{10, 10, 10}, {11, 13, 12}}
+	if got := h.Choose().bins; !slices.Equal(got, want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func BenchmarkChoose(b *testing.B) {
+	defs := testDefs(8)
+	d := Deviation{Abs: 10, Num: 1, Den: 100}
+	h := NewGapHistogram(defs, d)
+	if err := h.Add(build(b, defs, 0, irregularEvents(1<<18), Options{Deviation: d}, 4096)); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		h.Choose()
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(h.cells.used), "ns/cell")
+	b.ReportMetric(float64(h.cells.used), "cells")
+}

@@ -1,0 +1,309 @@
+package ccg
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// cellKey and cellSum are a cell of a histogram by content.
+type cellKey struct {
+	gapContext
+	low uint64
+}
+
+type cellSum struct {
+	count uint64
+	sum   total
+}
+
+func (h *GapHistogram) content() map[cellKey]cellSum {
+	m := map[cellKey]cellSum{}
+	for _, c := range h.cells.slots {
+		if c.count > 0 {
+			m[cellKey{h.keys[c.context], c.low}] = cellSum{c.count, c.sum}
+		}
+	}
+	return m
+}
+
+// slowGaps counts the gaps of an event stream from the events alone, in cells of
+// the given grid.
+func slowGaps(m map[cellKey]cellSum, defs *trace.Definitions, all *trace.Batch, d Deviation, g gapGrid) {
+	type frame struct {
+		region uint32
+		kind   trace.Kind
+		ref    uint64
+		prev   uint64
+	}
+	stack := []frame{{region: trace.Undefined}}
+	shifts := g.shifts(d)
+	for i := range all.Events {
+		e := &all.Events[i]
+		top := &stack[len(stack)-1]
+		c := gapContext{region: top.region, prev: top.prev}
+		switch words := all.Words(e); {
+		case e.Kind == trace.Enter || e.Kind == trace.CallingContextEnter:
+			f := frame{e.Ref, e.Kind, uint64(e.Ref), 0}
+			if e.Kind == trace.CallingContextEnter {
+				f.ref = words[0]
+				f.region, _ = defs.ContextRegion(uint32(f.ref))
+			}
+			c.next = wordCall | uint64(f.region)
+			top.prev = c.next
+			stack = append(stack, f)
+		case e.Kind == trace.Leave && top.kind == trace.Enter && top.ref == uint64(e.Ref),
+			e.Kind == trace.CallingContextLeave && top.kind == trace.CallingContextEnter && top.ref == words[0]:
+			c.next = wordTail
+			stack = stack[:len(stack)-1]
+		default:
+			c.next = wordRecord | uint64(e.Kind)
+			top.prev = c.next
+		}
+		if i > 0 {
+			v := uint64(e.Time - all.Events[i-1].Time)
+			k := cellKey{g.of(c), shifts.low(v)}
+			m[k] = cellSum{m[k].count + 1, m[k].sum.plus(total{0, v})}
+		}
+	}
+}
+
+// TestGapHistogram compares counts with those of the events: groups and loops
+// must not show.
+func TestGapHistogram(t *testing.T) {
+	defs := testDefs(4)
+	d := Deviation{Abs: 20, Num: 1, Den: 10}
+	for _, o := range []Options{{}, {Fold: -1, Fan: 2}, {Fold: 3, Fan: 3}} {
+		o.Deviation = d
+		h := NewGapHistogram(defs, d)
+		want := map[cellKey]cellSum{}
+		for p := range uint32(4) {
+			all := newScript(uint64(p), p, 4, p > 1).stream(1500)
+			slowGaps(want, defs, all, d, gridSiblings)
+			if err := h.Add(build(t, defs, trace.P(p), all, o, 100)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := h.content(); h.grid != gridSiblings || !maps.Equal(got, want) {
+			t.Errorf("%+v: %d cells in grid %d, want %d in %d", o, len(got), h.grid, len(want), gridSiblings)
+		}
+	}
+}
+
+// reopened returns h read from its bytes, with the same limits.
+func reopened(t *testing.T, h *GapHistogram) *GapHistogram {
+	t.Helper()
+	b, err := h.AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := OpenGapHistogram(h.defs, h.d, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.contextLimit, r.cellLimit = h.contextLimit, h.cellLimit
+	again, err := r.AppendBinary([]byte{})
+	if err != nil || !bytes.Equal(b, again) {
+		t.Fatalf("bytes differ after reading (%v)", err)
+	}
+	return r
+}
+
+// TestMergeOrder merges the counts of nine locations in random trees, with limits
+// that are passed at different moments: all give the bytes of one histogram of
+// all, and its grid is the first that keeps the limits.
+func TestMergeOrder(t *testing.T) {
+	const locations = 9
+	defs := testDefs(locations)
+	d := Deviation{Abs: 30, Num: 1, Den: 20}
+	var locals []*Local
+	var byGrid [gridFixed + 1]map[cellKey]cellSum
+	for p := range uint32(locations) {
+		all := newScript(uint64(p), p, locations, p%2 == 0).stream(400)
+		locals = append(locals, build(t, defs, trace.P(p), all, Options{Deviation: d}, 100))
+		for g := range byGrid {
+			if p == 0 {
+				byGrid[g] = map[cellKey]cellSum{}
+			}
+			slowGaps(byGrid[g], defs, all, d, gapGrid(g))
+		}
+	}
+	fresh := func(contexts, cells int) *GapHistogram {
+		h := NewGapHistogram(defs, d)
+		h.contextLimit, h.cellLimit = contexts, cells
+		return h
+	}
+	r := rand.New(rand.NewPCG(4, 4))
+	grids := map[gapGrid]bool{}
+	for _, limit := range [][2]int{{4096, 1 << 18}, {200, 1 << 18}, {30, 1 << 18}, {4096, 900}, {4096, 200}, {4096, 120}, {4096, 80}, {4096, 60}, {4096, 10}} {
+		all := fresh(limit[0], limit[1])
+		for _, l := range locals {
+			if err := all.Add(l); err != nil {
+				t.Fatal(err)
+			}
+		}
+		grids[all.grid] = true
+		if err := checkGrid(all, byGrid[:]); err != nil {
+			t.Errorf("limits %v: %v", limit, err)
+		}
+		want, err := all.AppendBinary(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 4 {
+			var parts []*GapHistogram
+			for _, i := range r.Perm(locations) {
+				h := fresh(limit[0], limit[1])
+				if err := h.Add(locals[i]); err != nil {
+					t.Fatal(err)
+				}
+				parts = append(parts, h)
+			}
+			for len(parts) > 1 {
+				i := r.IntN(len(parts) - 1)
+				if err := parts[i].Merge(reopened(t, parts[i+1])); err != nil {
+					t.Fatal(err)
+				}
+				parts = slices.Delete(parts, i+1, i+2)
+			}
+			if got, _ := parts[0].AppendBinary(nil); !bytes.Equal(got, want) {
+				t.Fatalf("limits %v: bytes depend on the order of merging", limit)
+			}
+		}
+	}
+	if len(grids) < 5 || !grids[gridSiblings] || !grids[gridFixed] {
+		t.Errorf("grids used: %v: choose other limits", grids)
+	}
+}
+
+// checkGrid reports whether the grid of h is the first that keeps its limits.
+func checkGrid(h *GapHistogram, byGrid []map[cellKey]cellSum) error {
+	for g := gridSiblings; g <= gridFixed; g++ {
+		m := byGrid[g]
+		contexts := map[gapContext]bool{}
+		for k := range m {
+			contexts[k.gapContext] = true
+		}
+		if g < gridFixed && (g < gridRegion && len(contexts) > h.contextLimit || len(m) > h.cellLimit) {
+			continue
+		}
+		if h.grid != g {
+			return fmt.Errorf("grid %d, want %d", h.grid, g)
+		}
+		if g < gridFixed && !maps.Equal(m, h.content()) {
+			return errors.New("counts differ")
+		}
+		return nil
+	}
+	return nil
+}
+
+// TestCells looks at cells of all bounds and grids: legal for each of their
+// values, without gaps between them, those of a coarser grid made of finer ones.
+func TestCells(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	for range 3000 {
+		d := randomDeviation(r)
+		var finer cellShifts
+		for g := gridRegion; g <= gridFixed; g++ {
+			s := g.shifts(d)
+			book := &Codebook{d: d, grid: g, shifts: s}
+			for range 10 {
+				v := r.Uint64() >> r.IntN(65)
+				low := s.low(v)
+				high := s.high(low)
+				if v < low || v > high || s.low(low) != low || s.low(high) != low {
+					t.Fatalf("%+v, grid %d: %d lies in [%d, %d]", d, g, v, low, high)
+				}
+				if high < math.MaxUint64 && s.low(high+1) != high+1 {
+					t.Fatalf("%+v, grid %d: behind %d comes a cell from %d", d, g, high, s.low(high+1))
+				}
+				if g < gridFixed && high-low > d.Bound(low) {
+					t.Fatalf("%+v, grid %d: [%d, %d] is wider than %d", d, g, low, high, d.Bound(low))
+				}
+				if b := book.fixed(v); g == gridFixed && (!b.legal(d) || b.low != low || b.high != high) {
+					t.Fatalf("%+v: fixed bin %+v of %d", d, b, v)
+				}
+				if g > gridRegion && s.low(finer.low(v)) != low {
+					t.Fatalf("%+v, grid %d: the cell of %d does not contain the finer one", d, g, v)
+				}
+			}
+			finer = s
+		}
+	}
+}
+
+// TestCountedTooOften refuses counts that would overflow.
+func TestCountedTooOften(t *testing.T) {
+	defs := testDefs(1)
+	d := Deviation{Abs: 1}
+	b := appendContext(appendUvarints(appendGrid(nil, d, gridRegion), 1), gapContext{region: 1})
+	b = appendUvarints(b, 2, 0, maxEvents, 0, 0)
+	if _, err := OpenGapHistogram(defs, d, appendUvarints(b, 1, 1, 0, 0)); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := OpenGapHistogram(defs, Deviation{Abs: 2}, b); !errors.Is(err, ErrForeign) {
+		t.Errorf("other bounds: got %v", err)
+	}
+	if err := NewGapHistogram(defs, d).Merge(NewGapHistogram(defs, Deviation{Abs: 2})); !errors.Is(err, ErrForeign) {
+		t.Errorf("other bounds: got %v", err)
+	}
+}
+
+func FuzzGapHistogram(f *testing.F) {
+	defs := testDefs(3)
+	d := Deviation{Abs: 30, Num: 1, Den: 20}
+	for p := range uint32(3) {
+		h := NewGapHistogram(defs, d)
+		all := newScript(uint64(p), p, 3, true).stream(100)
+		if err := h.Add(build(f, defs, trace.P(p), all, Options{Deviation: d}, 100)); err != nil {
+			f.Fatal(err)
+		}
+		b, _ := h.AppendBinary(nil)
+		f.Add(b)
+		b, _ = h.Choose().AppendBinary(nil)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if h, err := OpenGapHistogram(defs, d, data); err == nil {
+			reopened(t, h)
+			checkBook(t, reopenedBook(t, h.Choose()))
+		} else if !errors.Is(err, ErrForeign) {
+			acceptable(t, err)
+		}
+		if c, err := OpenCodebook(defs, d, data); err == nil {
+			checkBook(t, reopenedBook(t, c))
+		} else if !errors.Is(err, ErrForeign) {
+			acceptable(t, err)
+		}
+	})
+}
+
+func BenchmarkGapHistogram(b *testing.B) {
+	defs := testDefs(8)
+	for _, c := range []struct {
+		name string
+		all  *trace.Batch
+	}{{"stencil", stencilEvents(1<<20, true)}, {"irregular", irregularEvents(1 << 20)}} {
+		b.Run(c.name, func(b *testing.B) {
+			d := Deviation{Abs: 1000, Num: 1, Den: 10}
+			l := build(b, defs, 0, c.all, Options{Deviation: d}, 4096)
+			h := NewGapHistogram(defs, d)
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := h.Add(l); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(len(c.all.Events)), "ns/event")
+			b.ReportMetric(float64(h.cells.used), "cells")
+		})
+	}
+}
