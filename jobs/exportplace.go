@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -45,15 +46,40 @@ func (a *archivePlace) prepare(force bool) error {
 	return a.free(force)
 }
 
-// free fails if a part of an archive is there that must not be replaced.
+// free fails if something is there that must not be replaced: without force a
+// part of an archive, with it whatever is none.
 func (a *archivePlace) free(force bool) error {
 	for _, part := range a.parts() {
 		path := filepath.Join(a.dir, part)
-		if _, err := os.Lstat(path); err == nil && !force {
+		st, err := os.Lstat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			continue
+		case err != nil:
+			return outputError(err)
+		case !force:
 			return fmt.Errorf("%w: %s", xtfwriter.ErrExists, path)
+		case st.IsDir() != (part == a.name):
+			return Fail(ExitUsage, fmt.Errorf("%s is no part of an archive and is not replaced. Choose another name with -o", path))
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(a.dir, a.name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return outputError(err)
+	}
+	for _, e := range entries {
+		if !isLocationFile(e) {
+			return Fail(ExitUsage, fmt.Errorf("%s is no part of an archive and is not replaced. Choose another name with -o", filepath.Join(a.dir, a.name, e.Name())))
 		}
 	}
 	return nil
+}
+
+// isLocationFile tells events and definitions of a location by the name.
+func isLocationFile(e fs.DirEntry) bool {
+	ext := filepath.Ext(e.Name())
+	_, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ext), 10, 64)
+	return err == nil && (ext == ".evt" || ext == ".def") && !e.IsDir()
 }
 
 // begin makes the folder of this job and removes those of jobs that were killed.
@@ -91,30 +117,23 @@ func (a *archivePlace) publish(force bool) error {
 	return err
 }
 
-// removeOld removes an archive of this name, the anchor first, and of its folder
-// what is a location's file.
+// removeOld removes an archive of this name, the anchor first.
 func (a *archivePlace) removeOld() error {
-	remove := func(path string) error {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		return nil
-	}
 	folder := filepath.Join(a.dir, a.name)
-	err := errors.Join(remove(a.anchor()), remove(folder+".def"))
-	entries, rerr := os.ReadDir(folder)
-	if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
-		err = errors.Join(err, rerr)
-	}
-	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); err == nil && (ext == ".evt" || ext == ".def") {
-			err = os.Remove(filepath.Join(folder, e.Name()))
-		}
-	}
-	if err != nil {
+	paths := []string{a.anchor(), folder + ".def"}
+	entries, err := os.ReadDir(folder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return remove(folder)
+	for _, e := range entries {
+		paths = append(paths, filepath.Join(folder, e.Name()))
+	}
+	for _, path := range append(paths, folder) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // clean removes the folder of this job.
@@ -130,8 +149,9 @@ func (a *archivePlace) leave() {
 
 // outputError names the errors of writing that a user can act on.
 func outputError(err error) error {
+	var own *Error
 	switch {
-	case err == nil || errors.Is(err, xtfwriter.ErrExists):
+	case err == nil || errors.Is(err, xtfwriter.ErrExists) || errors.As(err, &own):
 		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
 		return fmt.Errorf("%w: %w", xtfwriter.ErrNoSpace, err)

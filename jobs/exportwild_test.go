@@ -17,6 +17,7 @@ type wild struct {
 	trace.Source
 	seed uint64
 	n    int
+	long int // bytes of one more record
 }
 
 func newWild(t *testing.T, seed uint64, n int) *wild {
@@ -25,7 +26,7 @@ func newWild(t *testing.T, seed uint64, n int) *wild {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &wild{base, seed, n}
+	return &wild{Source: base, seed: seed, n: n}
 }
 
 // wildLocal gives some of the archives mapping tables and clock offsets.
@@ -47,13 +48,14 @@ func (s *wild) Measure(trace.P) (trace.Extent, error) {
 }
 
 func (s *wild) Stream(p trace.P) (trace.Stream, error) {
-	return &wildStream{rng: rand.New(rand.NewPCG(s.seed, uint64(p))), left: s.n, now: 1000}, nil
+	return &wildStream{rng: rand.New(rand.NewPCG(s.seed, uint64(p))), left: s.n, now: 1000, long: s.long}, nil
 }
 
 type wildStream struct {
 	rng  *rand.Rand
 	left int
 	now  trace.Time
+	long int
 }
 
 func (s *wildStream) Chunks() int                          { return 1 }
@@ -66,6 +68,10 @@ func (s *wildStream) Next(b *trace.Batch) error {
 	for ; s.left > 0 && len(b.Events) < 100; s.left-- {
 		s.now += trace.Time(s.rng.IntN(3) * s.rng.IntN(1<<s.rng.IntN(20)))
 		s.event(b)
+	}
+	if s.long > 0 {
+		b.Append(s.now, 200, 0, append([]uint64{uint64(s.long)}, s.bytes(s.long)...)...)
+		s.long = 0
 	}
 	if len(b.Events) == 0 {
 		return io.EOF
