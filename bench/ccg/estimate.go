@@ -1,0 +1,83 @@
+package main
+
+import (
+	"encoding/binary"
+	"io"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// An estimate of the least size of a trace, which cannot be queried: the gaps of
+// all locations in columns by the two records before, as varbyte, behind one
+// another; and the numbers of each location's records. Both go through xz.
+type estimate struct {
+	gaps, structure uint64 // bytes
+}
+
+// context of a gap: the record before and the record after.
+type context struct{ before, after uint32 }
+
+func estimated(src trace.Source, z compressor) (estimate, error) {
+	numbers := map[string]uint32{}
+	columns := map[context]int{}
+	var gaps [][]byte
+	var structure, key []byte
+	for p := range trace.P(src.Definitions().NumLocations()) {
+		last, before := trace.Time(0), uint32(trace.Undefined)
+		err := each(src, p, func(b *trace.Batch) error {
+			for i := range b.Events {
+				e := &b.Events[i]
+				key = recordKey(key[:0], b, e)
+				n, ok := numbers[string(key)]
+				if !ok {
+					n = uint32(len(numbers))
+					numbers[string(key)] = n
+				}
+				structure = binary.AppendUvarint(structure, uint64(n))
+				if before == trace.Undefined {
+					last = e.Time
+				}
+				c := context{before, n}
+				k, ok := columns[c]
+				if !ok {
+					k = len(gaps)
+					columns[c] = k
+					gaps = append(gaps, nil)
+				}
+				gaps[k] = binary.AppendUvarint(gaps[k], uint64(e.Time-last))
+				last, before = e.Time, n
+			}
+			return nil
+		})
+		if err != nil {
+			return estimate{}, err
+		}
+	}
+	var r estimate
+	var err error
+	if r.gaps, err = z.size(writeAll(gaps...)); err == nil {
+		r.structure, err = z.size(writeAll(structure))
+	}
+	return r, err
+}
+
+// recordKey appends everything of an event but its time.
+func recordKey(dst []byte, b *trace.Batch, e *trace.Event) []byte {
+	dst = append(dst, byte(e.Kind), e.Flags)
+	dst = binary.LittleEndian.AppendUint32(dst, e.Ref)
+	for _, w := range b.Words(e) {
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+	}
+	return dst
+}
+
+func writeAll(parts ...[]byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		for _, p := range parts {
+			if _, err := w.Write(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}

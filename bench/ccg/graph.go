@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// deviations are the bounds that are compared, as --deviation takes them: none,
+// far below, about and above the jitter, and with a floor for short gaps.
+var deviations = []string{lossless, "1%", "10%", "50%", moderate, moderate + ",timestamps"}
+
+const (
+	lossless = "0"
+	moderate = "10%,1us"
+)
+
+// figure is what is measured of one program at one deviation.
+type figure struct {
+	ccg.Stats
+	roots   int    // distinct structures of locations
+	largest uint64 // ticks between a time stamp and the original
+	mean    float64
+}
+
+// each calls f for every batch of a location.
+func each(src trace.Source, p trace.P, f func(*trace.Batch) error) error {
+	st, err := src.Stream(p)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	var b trace.Batch
+	for i := range st.Chunks() {
+		r, err := st.Chunk(i)
+		if err != nil {
+			return err
+		}
+		for err = r.Next(&b); err == nil; err = r.Next(&b) {
+			if err = f(&b); err != nil {
+				break
+			}
+		}
+		r.Close()
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+	}
+	return nil
+}
+
+// build makes the graphs of all locations.
+func build(src trace.Source, o ccg.Options) ([]*ccg.Local, error) {
+	d := src.Definitions()
+	locals := make([]*ccg.Local, d.NumLocations())
+	b := ccg.NewBuilder(d, 0, o)
+	for p := range locals {
+		b.Reset(trace.P(p))
+		err := each(src, trace.P(p), b.Add)
+		if err == nil {
+			locals[p], err = b.Finish()
+		}
+		if err != nil {
+			return nil, fmt.Errorf("location %d: %w", p, err)
+		}
+	}
+	return locals, nil
+}
+
+// encode makes the shared section and the locations' blobs, on one rank: the
+// bytes are those of any number.
+func encode(d *trace.Definitions, locals []*ccg.Local, o ccg.Options) (section []byte, blobs [][]byte, err error) {
+	err = mpi.RunInProcess(1, func(c mpi.Comm) error {
+		shared, _, err := ccgmerge.Reduce(c, d, ccgmerge.Slice(locals), o, ccgmerge.Config{})
+		if err != nil {
+			return err
+		}
+		section = shared.Encode()
+		dist := ccg.NewDistributor(shared)
+		for _, l := range locals {
+			b, err := dist.Distribute(l)
+			if err != nil {
+				return err
+			}
+			blobs = append(blobs, b)
+		}
+		return nil
+	})
+	return section, blobs, err
+}
+
+// measure reads an encoded graph back, as a reader of the file would, and
+// compares its times with those of the source.
+func measure(src trace.Source, section []byte, blobs [][]byte) (figure, error) {
+	var f figure
+	shared, err := ccg.OpenShared(src.Definitions(), section)
+	if err != nil {
+		return f, err
+	}
+	sum := ccg.NewSummary(shared, len(section))
+	roots := map[uint32]bool{}
+	var d drift
+	for p, b := range blobs {
+		l, err := ccg.OpenLocation(shared, b)
+		if err != nil {
+			return f, fmt.Errorf("location %d: %w", p, err)
+		}
+		sum.Add(l)
+		roots[l.Root()] = true
+		if err := d.add(src, l); err != nil {
+			return f, fmt.Errorf("location %d: %w", p, err)
+		}
+	}
+	f.Stats, f.roots = sum.Stats(), len(roots)
+	f.largest, f.mean = d.largest, d.mean()
+	return f, nil
+}
+
+// graph measures a source at one deviation.
+func graph(src trace.Source, deviation string) (f figure, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("deviation %s: %w", deviation, err)
+		}
+	}()
+	d := src.Definitions()
+	var o ccg.Options
+	if o.Deviation, err = ccg.ParseDeviation(deviation, d.Clock().TimerResolution); err != nil {
+		return f, err
+	}
+	locals, err := build(src, o)
+	if err != nil {
+		return f, err
+	}
+	section, blobs, err := encode(d, locals, o)
+	if err != nil {
+		return f, err
+	}
+	return measure(src, section, blobs)
+}
