@@ -22,9 +22,11 @@ type Stats struct {
 	Single      uint64 // nodes with one instance over all locations
 	Columns     uint64
 	SharedBytes uint64 // the shared section
+	ClassBytes  uint64 // of it, class tables
 	ColumnBytes uint64 // the blobs
 	RawBytes    uint64 // the unshared graph: a record per instance, plain values
 	StoredBytes uint64 // the shared graph: a record per node, columns as they are
+	Errors      ErrorStats
 }
 
 // NodeRatio is R_n, instances per stored node.
@@ -57,6 +59,9 @@ type Summary struct {
 func NewSummary(s *Shared, section int) *Summary {
 	m := &Summary{shared: s, mult: make([]uint64, s.Nodes()+1)}
 	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.Tuples()), SharedBytes: uint64(section)}
+	if !s.opt.Deviation.Lossless() {
+		m.stats.ClassBytes = uint64(len(appendClasses(nil, &s.graph, s.classes, s.opt.Fan)))
+	}
 	m.stats.Rows, m.stats.StoredBytes = s.tableSizes()
 	m.stats.StoredBytes += nodeBytes*uint64(s.Nodes()) + childBytes*uint64(len(s.graph.nodes.pool)) + valueBytes*uint64(len(s.graph.tuples.pool))
 	return m
@@ -70,6 +75,7 @@ func (m *Summary) Add(l *Location) {
 	s.Columns += uint64(len(l.cols))
 	s.ColumnBytes += uint64(l.size)
 	s.StoredBytes += uint64(l.size)
+	s.Errors.Add(l.errors)
 	for _, id := range v.order {
 		s.RawBytes += v.mult[id] * v.values(id) * valueBytes
 		m.mult[v.ids[id]] += v.mult[id]

@@ -10,26 +10,48 @@ import (
 
 // Graph is how well the complete call graph compresses.
 type Graph struct {
-	Locations     uint64 `json:"locations"`
-	Structures    int    `json:"structures"` // locations with equal structure counted once
-	Events        uint64 `json:"events"`
-	Instances     uint64 `json:"instances"` // calls, records and roots in the unfolded trees
-	Nodes         uint64 `json:"nodes"`     // stored
-	Used          uint64 `json:"used"`      // of these, in the locations that could be read
-	Tuples        uint64 `json:"tuples"`
-	Columns       uint64 `json:"columns"`
-	SingleUse     uint64 `json:"single_use"` // nodes with one instance
-	SingleShare   Ratio  `json:"single_use_share"`
-	NodeRatio     Ratio  `json:"r_n"` // instances per node
-	MemoryRatio   Ratio  `json:"r_m"` // bytes of the unshared graph per byte of the shared one
-	RawBytes      uint64 `json:"raw_bytes"`
-	StoredBytes   uint64 `json:"stored_bytes"`
-	SharedBytes   uint64 `json:"shared_bytes"` // in the file: structure
-	ColumnBytes   uint64 `json:"column_bytes"` // in the file: times and values
-	Bytes         uint64 `json:"bytes"`        // both
-	BytesPerEvent Ratio  `json:"bytes_per_event"`
-	Fold          int    `json:"fold"`
-	Fan           int    `json:"fan"`
+	Locations      uint64      `json:"locations"`
+	Structures     int         `json:"structures"` // locations with equal structure counted once
+	Events         uint64      `json:"events"`
+	Instances      uint64      `json:"instances"` // calls, records and roots in the unfolded trees
+	Nodes          uint64      `json:"nodes"`     // stored
+	Used           uint64      `json:"used"`      // of these, in the locations that could be read
+	Tuples         uint64      `json:"tuples"`
+	ClassRows      uint64      `json:"class_rows"` // of a lossy graph: different timings of nodes, shared by all their instances
+	Columns        uint64      `json:"columns"`
+	SingleUse      uint64      `json:"single_use"` // nodes with one instance
+	SingleShare    Ratio       `json:"single_share"`
+	NodeRatio      Ratio       `json:"r_n"` // instances per node
+	MemoryRatio    Ratio       `json:"r_m"` // bytes of the unshared graph per byte of the shared one
+	RawBytes       uint64      `json:"raw_bytes"`
+	StoredBytes    uint64      `json:"stored_bytes"`
+	StructureBytes uint64      `json:"structure_bytes"` // in the file
+	ClassBytes     uint64      `json:"class_bytes"`     // in the file
+	ColumnBytes    uint64      `json:"column_bytes"`    // in the file: times and values
+	Bytes          uint64      `json:"bytes"`           // all three
+	BytesPerEvent  Ratio       `json:"bytes_per_event"`
+	Fold           int         `json:"fold"`
+	Fan            int         `json:"fan"`
+	Bound          *Bound      `json:"bound"`      // of times; nil: exact
+	TimeError      *TimeError  `json:"time_error"` // of a lossy graph
+	Groups         []RootGroup `json:"groups"`     // locations with equal structure, by their first
+	Finding        string      `json:"finding"`    // what the figures mean, in a sentence
+}
+
+// TimeError is how far the time stamps of a lossy graph are from the true ones,
+// over all events, in ticks.
+type TimeError struct {
+	Largest uint64 `json:"largest"`
+	Mean    Ratio  `json:"mean"`
+	sum     [2]uint64
+}
+
+// RootGroup is locations with equal structure.
+type RootGroup struct {
+	Root      uint32 `json:"root"` // node
+	Count     int    `json:"count"`
+	Locations string `json:"locations"` // in the order of the definitions, from 0
+	list      []uint32
 }
 
 // CCG reads the graph and all its locations.
@@ -43,32 +65,75 @@ func (r *Run) CCG() (*Graph, []Lost, error) {
 		return nil, nil, fmt.Errorf("%s: call graph: %w", r.Name, err)
 	}
 	sum := ccg.NewSummary(shared, len(section))
-	roots := map[uint32]bool{}
+	groups := []RootGroup{}
+	at := map[uint32]int{}
 	var lost []Lost
 	for p := range trace.P(r.Defs.NumLocations()) {
 		l, err := r.Location(shared, p)
-		switch {
-		case err == nil:
-			sum.Add(l)
-			roots[l.Root()] = true
-		case partial(err):
+		if err != nil {
+			if !partial(err) {
+				return nil, nil, err
+			}
 			lost = append(lost, r.lost(p, "ccg", err))
-		default:
-			return nil, nil, err
+			continue
 		}
+		sum.Add(l)
+		i, ok := at[l.Root()]
+		if !ok {
+			i = len(groups)
+			at[l.Root()] = i
+			groups = append(groups, RootGroup{Root: l.Root()})
+		}
+		groups[i].list = append(groups[i].list, uint32(p))
 	}
-	return newGraph(sum.Stats(), len(roots), shared.Options()), lost, nil
+	for i := range groups {
+		g := &groups[i]
+		g.Count, g.Locations = len(g.list), Ranks{g.list}.String()
+	}
+	g := newGraph(sum.Stats(), shared.Options())
+	g.Groups, g.Structures, g.Bound = groups, len(groups), r.boundOf(shared.Options().Deviation)
+	g.Finding = g.finding()
+	return g, lost, nil
 }
 
-func newGraph(s ccg.Stats, structures int, o ccg.Options) *Graph {
+func newGraph(s ccg.Stats, o ccg.Options) *Graph {
 	g := &Graph{
-		Locations: s.Locations, Structures: structures, Events: s.Events, Instances: s.Instances, Nodes: s.Nodes, Used: s.Used,
-		Tuples: s.Tuples, Columns: s.Columns, SingleUse: s.Single, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
-		SharedBytes: s.SharedBytes, ColumnBytes: s.ColumnBytes, Bytes: s.SharedBytes + s.ColumnBytes, Fold: o.Fold, Fan: o.Fan,
+		Locations: s.Locations, Events: s.Events, Instances: s.Instances, Nodes: s.Nodes, Used: s.Used,
+		Tuples: s.Tuples, ClassRows: s.Rows, Columns: s.Columns, SingleUse: s.Single, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
+		StructureBytes: s.SharedBytes - s.ClassBytes, ClassBytes: s.ClassBytes, ColumnBytes: s.ColumnBytes,
+		Bytes: s.SharedBytes + s.ColumnBytes, Fold: o.Fold, Fan: o.Fan,
 	}
 	g.SingleShare = ratio64(s.Single, s.Nodes)
 	g.NodeRatio = ratio64(s.Instances, s.Nodes)
 	g.MemoryRatio = ratio64(s.RawBytes, s.StoredBytes)
 	g.BytesPerEvent = ratio64(g.Bytes, s.Events)
+	if !o.Deviation.Lossless() {
+		g.TimeError = &TimeError{s.Errors.Largest, ratio(words(s.Errors.SumLo, s.Errors.SumHi), integer(s.Errors.Count)), [2]uint64{s.Errors.SumLo, s.Errors.SumHi}}
+	}
 	return g
+}
+
+// Figures from which a graph is called irregular: a memory ratio no better than
+// what packing alone gives, and many nodes that occur once.
+const (
+	smallRatio = 3
+	manySingle = 0.3
+)
+
+// finding says what the figures mean for the user.
+func (g *Graph) finding() string {
+	times := ratio64(g.ColumnBytes, g.Bytes)
+	switch {
+	case g.Events == 0:
+		return "no events"
+	case g.MemoryRatio.Value < smallRatio && g.SingleShare.Value >= manySingle:
+		return fmt.Sprintf("irregular: the graph is %s times smaller than the calls and records written out, and %s of its nodes occur once. The program hardly repeats itself, so neither a longer run nor a looser --deviation makes the graph much smaller, and queries cost as much as reading events",
+			g.MemoryRatio.text(1), g.SingleShare.percent())
+	case g.Bound == nil && g.NodeRatio.Value >= 100 && times.Value >= 0.9:
+		return fmt.Sprintf("regular: every node stands for %s calls and records, so %s of the bytes are times and values; analyze --deviation 10%%,1us keeps times within bounds in less",
+			g.NodeRatio.text(0), times.percent())
+	case g.NodeRatio.Value >= 100:
+		return fmt.Sprintf("regular: every node stands for %s calls and records", g.NodeRatio.text(0))
+	}
+	return fmt.Sprintf("in between: every node stands for %s calls and records, %s of the nodes occur once", g.NodeRatio.text(1), g.SingleShare.percent())
 }

@@ -71,10 +71,10 @@ func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []Lost, error) {
 		t.endProcess(uint64(i), chosen == 1)
 	}
 	out := &Profile{Source: t.from, Ranks: ranks.String(), Processes: chosen, Time: t.time.big(), Regions: t.lines()}
-	out.finish()
 	if t.from == SourceGraph {
 		out.Bound, err = r.Bound()
 	}
+	out.finish()
 	return out, lost, err
 }
 
@@ -113,10 +113,14 @@ func (p *Profile) finish() {
 	for i := range p.Regions {
 		p.Exclusive.Add(p.Exclusive, p.Regions[i].Exclusive)
 	}
-	if p.Time.Cmp(p.Exclusive) < 0 {
-		p.Time = p.Exclusive
+	switch {
+	case p.Time.Cmp(p.Exclusive) >= 0:
+		p.Outside = sub(p.Time, p.Exclusive)
+	case p.Bound != nil: // the time is exact
+		p.Outside = new(big.Int)
+	default:
+		p.Time, p.Outside = p.Exclusive, new(big.Int)
 	}
-	p.Outside = sub(p.Time, p.Exclusive)
 	for i := range p.Regions {
 		p.Regions[i].Share = ratio(p.Regions[i].Exclusive, p.Time)
 	}
@@ -270,19 +274,25 @@ func (t *profileTable) putGraph(l *ccg.Location) (*graphSums, error) {
 		bytes[x.Region] = x.Bytes
 	}
 	sums := &graphSums{traffic: traffic}
+	undefined := false
 	for _, x := range prof.Regions() {
 		sums.time += x.Exclusive
 		if x.Calls == 0 {
 			continue
 		}
-		if x.Region == trace.Undefined {
-			x.Exclusive = 0
+		def := t.r.Defs.Region(x.Region)
+		if def == nil {
+			undefined = true
+			continue
 		}
-		var class trace.CallClass
-		if def := t.r.Defs.Region(x.Region); def != nil {
-			class = t.r.Defs.Class(def)
+		t.put(x.Region, uint32(t.r.Defs.Class(def)), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]})
+	}
+	if undefined {
+		calls, inclusive, exclusive, err := t.r.undefinedCalls(l)
+		if err != nil {
+			return nil, err
 		}
-		t.put(x.Region, uint32(class), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]})
+		t.put(trace.Undefined, 0, [4]uint64{calls, inclusive, exclusive, 0})
 	}
 	t.putBounds(l, prof.Regions())
 	return sums, nil
@@ -299,7 +309,11 @@ func (t *profileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 		gaps[g.Region] = g
 	}
 	for _, x := range regions {
-		if i, ok := t.r.Defs.RegionIndex(x.Region); ok {
+		i, ok := t.r.Defs.RegionIndex(x.Region)
+		if !ok {
+			i = len(t.sums) - 1
+		}
+		if x.Calls > 0 {
 			t.sums[i].off[0].add(d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive))
 			t.sums[i].off[1].add(d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive))
 		}

@@ -225,23 +225,6 @@ func (d *Document) writeOperations(w *writer) {
 	w.table(&tab)
 }
 
-func (d *Document) writeCCG(w *writer) {
-	g := d.CCG
-	w.title(fmt.Sprintf("call graph of %s: %s instances in %s nodes", plural(int(g.Locations), "location"), count(g.Instances), count(g.Nodes)))
-	tab := table{head: []string{"<", "", "<"}}
-	n := func(v uint64) string { return count(v) }
-	tab.add("instances per node, R_n", g.NodeRatio.text(2), "how often structure repeats")
-	tab.add("memory ratio, R_m", g.MemoryRatio.text(2), fmt.Sprintf("%s unshared, %s shared", Bytes(integer(g.RawBytes)), Bytes(integer(g.StoredBytes))))
-	tab.add("different structures", count(uint64(g.Structures)), fmt.Sprintf("of %s", plural(int(g.Locations), "location")))
-	tab.add("nodes used once", n(g.SingleUse), g.SingleShare.percent()+" of the nodes: what does not repeat")
-	tab.add("distinct records", n(g.Tuples), "")
-	tab.add("columns", n(g.Columns), "of times and values")
-	tab.add("bytes in the file", n(g.Bytes), fmt.Sprintf("%s structure, %s columns", n(g.SharedBytes), n(g.ColumnBytes)))
-	tab.add("bytes per event", g.BytesPerEvent.text(2), fmt.Sprintf("of %s events", n(g.Events)))
-	tab.add("bounds", fmt.Sprintf("%d", g.Fold), fmt.Sprintf("longest folded loop body; fan-out %d", g.Fan))
-	w.table(&tab)
-}
-
 func (d *Document) writeDiagnostics(w *writer) {
 	w.title("diagnostics")
 	if len(d.Diagnostics) == 0 {

@@ -182,7 +182,7 @@ func (v *Verified) whole(r *Run, all *profileTable) error {
 		events += dir.Events
 	}
 	for i := range t.sums {
-		if !all.sums[i].within(&t.sums[i], i == len(t.sums)-1) {
+		if !all.sums[i].within(&t.sums[i]) {
 			name := "undefined regions"
 			if i < len(r.Defs.Regions) {
 				name = clean(r.RegionName(r.Defs.Regions[i].Ref), 60)
