@@ -86,37 +86,42 @@ func TestExportRefuses(t *testing.T) {
 			t.Run(fmt.Sprintf("%s %v", c.name, force), func(t *testing.T) {
 				dir := t.TempDir()
 				c.before(dir)
-				before := tree(t, dir)
 				o := c.o
-				o.Force, o.Output = force, filepath.Join(dir, cmp.Or(o.Output, "x.otf2"))
-				if o.Run == "" {
-					o.Run = run
-				}
-				want := c.code
+				o.Run, o.Force, o.Output = cmp.Or(o.Run, run), force, filepath.Join(dir, cmp.Or(o.Output, "x.otf2"))
 				if force {
-					want = c.forced
-				}
-				res, err := export(3, o)
-				if jobs.ExitCode(err) != want || !force && c.is != nil && !errors.Is(err, c.is) {
-					t.Fatalf("exit code %d, want %d: %v", jobs.ExitCode(err), want, err)
-				}
-				if err != nil {
-					if d := gocmp.Diff(before, tree(t, dir)); d != "" {
-						t.Error("the refused job changed files:", d)
-					}
-					return
-				}
-				if !res.Exact() || slices.ContainsFunc(tree(t, dir), func(s string) bool { return strings.Contains(s, ".work") || strings.Contains(s, ".lock") }) {
-					t.Error(res, tree(t, dir))
-				}
-				if a, err := otf2.OpenPath(o.Output); err != nil {
-					t.Error(err)
+					refused(t, dir, o, c.forced, nil)
 				} else {
-					sameTrace(t, generated(t, "ring:procs=3,events=300"), a)
+					refused(t, dir, o, c.code, c.is)
 				}
 			})
 		}
 	}
+}
+
+// refused exports to dir: the exit code is as expected, and after an error dir
+// is as it was.
+func refused(t *testing.T, dir string, o jobs.ExportOptions, code int, is error) {
+	t.Helper()
+	before := tree(t, dir)
+	res, err := export(3, o)
+	if jobs.ExitCode(err) != code || is != nil && !errors.Is(err, is) {
+		t.Fatalf("exit code %d, want %d: %v", jobs.ExitCode(err), code, err)
+	}
+	after := tree(t, dir)
+	if err != nil {
+		if d := gocmp.Diff(before, after); d != "" {
+			t.Error("the refused job changed files:", d)
+		}
+		return
+	}
+	if !res.Exact() || slices.ContainsFunc(after, func(s string) bool { return strings.Contains(s, ".work") || strings.Contains(s, ".lock") }) {
+		t.Error(res, after)
+	}
+	a, err := otf2.OpenPath(o.Output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameTrace(t, generated(t, "ring:procs=3,events=300"), a)
 }
 
 // TestExportPart writes some locations: the others are there without events.
