@@ -14,6 +14,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -348,5 +349,77 @@ func TestExportWild(t *testing.T) {
 			}
 			sameTrace(t, a, again)
 		})
+	}
+}
+
+// TestExportLossy writes back graphs with bounded gaps: every gap is within the
+// bound, and with time stamps every time; all else is exact.
+func TestExportLossy(t *testing.T) {
+	sources := map[string]trace.Source{"wild": newWild(t, 4, 2000)}
+	for _, spec := range programs[:6] {
+		sources[spec] = generated(t, spec)
+	}
+	for _, bound := range []string{"10%", "25%,1us", "3us,timestamps", "10%,1us,timestamps"} {
+		for name, src := range sources {
+			if testing.Short() && name != programs[4] {
+				continue
+			}
+			t.Run(bound+" "+name, func(t *testing.T) {
+				run := filepath.Join(t.TempDir(), "run.xtf")
+				if _, err := analyze(2, jobs.AnalyzeOptions{Source: src, Output: run, Deviation: bound, StoreBytes: 64 << 20}); err != nil {
+					t.Fatal(err)
+				}
+				a, res := exported(t, 2, run)
+				want, err := ccg.ParseDeviation(bound, src.Definitions().Clock().TimerResolution)
+				if err != nil || res.Exact() || res.Deviation != want {
+					t.Errorf("%v, want %v, %v", res, want, err)
+				}
+				if !slices.Contains(a.Anchor().Properties, otf2.Property{Name: "COPPICE::DEVIATION", Value: want.String()}) {
+					t.Error(a.Anchor().Properties)
+				}
+				within(t, src, a, want)
+				_, other := exported(t, 5, run)
+				sameFiles(t, filepath.Dir(res.Anchor), filepath.Dir(other.Anchor))
+			})
+		}
+	}
+}
+
+// within compares streams whose times differ by d.
+func within(t *testing.T, want, got trace.Source, d ccg.Deviation) {
+	t.Helper()
+	var last trace.Time
+	for p := range trace.P(want.Definitions().NumLocations()) {
+		x, y := events(t, want, p), events(t, got, p)
+		if len(x) != len(y) {
+			t.Fatalf("location %d: %d events, want %d", p, len(y), len(x))
+		}
+		for i := range x {
+			gap, stored := uint64(0), uint64(0)
+			if i > 0 {
+				gap, stored = uint64(x[i].Time-x[i-1].Time), uint64(y[i].Time-y[i-1].Time)
+			}
+			if off := max(gap, stored) - min(gap, stored); off > d.Bound(gap) || i == 0 && x[0].Time != y[0].Time {
+				t.Fatalf("location %d, event %d: gap of %d ticks stored as %d, bound %d", p, i, gap, stored, d.Bound(gap))
+			}
+			if late := y[i].Time > x[i].Time; d.TimeStamps && (late || uint64(x[i].Time-y[i].Time) >= d.Abs) {
+				t.Fatalf("location %d, event %d: time %d stored as %d, bound %d", p, i, x[i].Time, y[i].Time, d.Abs)
+			}
+			last = max(last, y[i].Time)
+		}
+		for i := range x {
+			for k, f := range x[i].Kind.Info().Fields { // such a time moves with its event
+				if f.Width == trace.Stamp {
+					x[i].Words[k] += uint64(y[i].Time - x[i].Time)
+				}
+			}
+			x[i].Time = y[i].Time
+			if diff := cmp.Diff(x[i], y[i]); diff != "" {
+				t.Fatalf("location %d, event %d (-want +got):\n%s", p, i, diff)
+			}
+		}
+	}
+	if c := got.Definitions().Clock(); trace.Time(c.GlobalOffset+c.TraceLength) < last || c.TraceLength < want.Definitions().Clock().TraceLength {
+		t.Errorf("trace length %d from %d, last event at %d", c.TraceLength, c.GlobalOffset, last)
 	}
 }
