@@ -64,6 +64,7 @@ func TestSameBytes(t *testing.T) {
 				ranks []int
 			}{
 				{"graph", jobs.AnalyzeOptions{Profile: xtf.Packed, GraphOnly: true}, []int{2, 3}},
+				{"lossy", jobs.AnalyzeOptions{Profile: xtf.Packed, GraphOnly: true, Deviation: "10%,1us"}, []int{3}},
 				{"packed", jobs.AnalyzeOptions{Profile: xtf.Packed}, []int{2, 3, 5, 8, 16}},
 				{"raw", jobs.AnalyzeOptions{Profile: xtf.Raw4K}, []int{2, 3, 5, 8, 16}},
 			} {

@@ -15,24 +15,28 @@ const (
 	graphBytes    = 16 << 20 // builder and decoder of one location whose graph alone is kept
 	perEventBytes = 24       // of the largest location: its graph's streams and page tables
 	perEventGraph = 16       // its graph's streams alone
+	lossyBytes    = 64 << 20 // gap counts of a lossy graph: of a rank, of another one, encoded
 	leastStore    = 16 << 20
 )
 
 // FixedMemory returns what a rank needs beside its segments: a part that
 // depends on the size of the encoded definitions, and what each event of the
 // largest location adds.
-func FixedMemory(defs int64, graphOnly bool) (fixed, perEvent int64) {
-	m := planOf(defs, 1, graphOnly)
-	return m.runtime + m.unit + m.defs, m.events
+func FixedMemory(defs int64, graphOnly, lossy bool) (fixed, perEvent int64) {
+	m := planOf(defs, 1, graphOnly, lossy)
+	return m.runtime + m.unit + m.lossy + m.defs, m.events
 }
 
 // memoryPlan is the least memory of a rank, in bytes, by what takes it.
-type memoryPlan struct{ runtime, unit, defs, events, store int64 }
+type memoryPlan struct{ runtime, unit, lossy, defs, events, store int64 }
 
 // planOf plans for definitions of defs bytes and a largest location of largest
 // events.
-func planOf(defs int64, largest uint64, graphOnly bool) memoryPlan {
-	m := memoryPlan{runtimeBytes, unitBytes, 4 * defs, perEventBytes, leastStore}
+func planOf(defs int64, largest uint64, graphOnly, lossy bool) memoryPlan {
+	m := memoryPlan{runtime: runtimeBytes, unit: unitBytes, defs: 4 * defs, events: perEventBytes, store: leastStore}
+	if lossy {
+		m.lossy = lossyBytes
+	}
 	if graphOnly {
 		m.unit, m.events = graphBytes, perEventGraph
 	}
@@ -40,12 +44,12 @@ func planOf(defs int64, largest uint64, graphOnly bool) memoryPlan {
 	return m
 }
 
-func (m *memoryPlan) total() int64 { return m.runtime + m.unit + m.defs + m.events + m.store }
+func (m *memoryPlan) total() int64 { return m.runtime + m.unit + m.lossy + m.defs + m.events + m.store }
 
 // StoreBudget returns what is left for segments of mem bytes per rank. Too
 // little memory is an error.
-func StoreBudget(mem, defs int64, largest uint64, graphOnly bool) (int64, error) {
-	m := planOf(defs, largest, graphOnly)
+func StoreBudget(mem, defs int64, largest uint64, graphOnly, lossy bool) (int64, error) {
+	m := planOf(defs, largest, graphOnly, lossy)
 	if mem >= m.total() {
 		return mem - m.total() + m.store, nil
 	}
@@ -54,8 +58,8 @@ func StoreBudget(mem, defs int64, largest uint64, graphOnly bool) (int64, error)
 		advice += ", or keep the call graph alone with --events none"
 	}
 	return 0, Fail(ExitResource, fmt.Errorf(
-		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the definitions, %d for the %d events of the largest location, %d for segments. %s",
-		mem>>20, m.total()>>20+1, m.runtime>>20, m.unit>>20, m.defs>>20, m.events>>20, largest, m.store>>20, advice))
+		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the bounds of --deviation, %d for the definitions, %d for the %d events of the largest location, %d for segments. %s",
+		mem>>20, m.total()>>20+1, m.runtime>>20, m.unit>>20, m.lossy>>20, m.defs>>20, m.events>>20, largest, m.store>>20, advice))
 }
 
 // DefaultMemory returns 0.8 of the memory that one of ranks ranks on this node

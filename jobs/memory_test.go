@@ -51,29 +51,30 @@ func TestMemory(t *testing.T) {
 		t.Skip("measures the heap over several seconds")
 	}
 	const store = 8 << 20
-	run := func(spec string, graphOnly bool) (peak int64, perLocation int64) {
+	run := func(spec string, graphOnly bool, deviation string) (peak int64, perLocation int64) {
 		src := generated(t, spec)
 		out := filepath.Join(t.TempDir(), "run.xtf")
 		var res *jobs.AnalyzeResult
 		peak = peakHeap(func() {
 			var err error
-			if res, err = analyze(1, jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: store, GraphOnly: graphOnly, Version: "test"}); err != nil {
+			if res, err = analyze(1, jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: store, GraphOnly: graphOnly, Deviation: deviation, Version: "test"}); err != nil {
 				t.Fatal(err)
 			}
 		})
-		fixed, perEvent := jobs.FixedMemory(int64(res.DefsBytes), graphOnly)
+		fixed, perEvent := jobs.FixedMemory(int64(res.DefsBytes), graphOnly, deviation != "")
 		perLocation = int64(res.Events) / int64(res.Locations)
 		if limit := fixed + perEvent*perLocation + store; peak > limit {
 			t.Errorf("%s: peak %d KiB, the formula allows %d KiB", spec, peak>>10, limit>>10)
 		}
-		t.Logf("%s, graph only %t: peak %d KiB, %d events per location, segments %d KiB in memory, %d KiB in files", spec, graphOnly, peak>>10, perLocation, res.Store.Peak>>10, res.Store.Spilled>>10)
+		t.Logf("%s, graph only %t, deviation %q: peak %d KiB, %d events per location, segments %d KiB in memory, %d KiB in files", spec, graphOnly, deviation, peak>>10, perLocation, res.Store.Peak>>10, res.Store.Spilled>>10)
 		return peak, perLocation
 	}
-	base, baseEvents := run("stencil:procs=48,events=1200k,jitter=10", false)
-	long, longEvents := run("stencil:procs=6,events=3M,jitter=10", false)
-	run("stencil:procs=6,events=3M,jitter=10", true)
-	many, _ := run("stencil:procs=160,events=4M,jitter=10", false)
-	_, perEvent := jobs.FixedMemory(0, false)
+	base, baseEvents := run("stencil:procs=48,events=1200k,jitter=10", false, "")
+	long, longEvents := run("stencil:procs=6,events=3M,jitter=10", false, "")
+	run("stencil:procs=6,events=3M,jitter=10", true, "")
+	run("stencil:procs=6,events=600k,jitter=10", true, "1%,10ns")
+	many, _ := run("stencil:procs=160,events=4M,jitter=10", false, "")
+	_, perEvent := jobs.FixedMemory(0, false, false)
 	const noise = 6 << 20 // garbage between two collections
 	if grown, allowed := long-base, perEvent*(longEvents-baseEvents)+noise; grown > allowed {
 		t.Errorf("locations with 20 times the events take %d KiB more, the formula allows %d KiB", grown>>10, allowed>>10)

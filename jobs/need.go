@@ -12,7 +12,7 @@ type Need struct {
 // location has largest bytes and longest events, and whose definitions take
 // defs bytes encoded.
 func NeedOf(bytes, largest, longest uint64, locations int, defs int64) Need {
-	all, graph := planOf(defs, longest, false), planOf(defs, longest, true)
+	all, graph := planOf(defs, longest, false, false), planOf(defs, longest, true, false)
 	n := Need{LeastMemory: all.total(), GraphMemory: graph.total(), Ranks: 1, Disk: 2 * bytes}
 	if largest > 0 {
 		// a quarter more ranks than even shares fill the gaps that uneven locations leave

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -39,8 +40,24 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s; matched %d messages, %d collectives in %d rounds\n",
 		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)),
 		r.Match.Messages, r.Match.Collectives, r.Match.Rounds)
-	for i, l := range r.Graph.Levels {
-		fmt.Fprintf(s.err, "coppice: call graph level %d: %d messages, %s, %d nodes, %d new\n", i, l.Messages, decimal(l.Bytes), l.Nodes, l.New)
+	printGraph(s, &r.Graph)
+}
+
+// printGraph prints what the reduction of the call graph moved.
+func printGraph(s streams, g *ccgmerge.Report) {
+	fmt.Fprintf(s.err, "coppice: call graph: %d nodes of locations, %d of all; partner counts %s, broadcast %s\n",
+		g.LocalNodes, g.Nodes, decimal(g.PartnerBytes), decimal(g.BroadcastBytes))
+	if g.CodebookBytes > 0 {
+		fmt.Fprintf(s.err, "coppice: call graph: gap counts %s, codebook %s, slot counts %s, %d classes\n",
+			decimal(g.GapBytes), decimal(g.CodebookBytes), decimal(g.SlotBytes), g.Rows)
+	}
+	for _, x := range []struct {
+		what   string
+		levels []ccgmerge.Level
+	}{{"nodes", g.Levels}, {"classes", g.ClassLevels}} {
+		for i, l := range x.levels {
+			fmt.Fprintf(s.err, "coppice: call graph level %d: %d messages, %s, %d %s, %d new\n", i, l.Messages, decimal(l.Bytes), l.Nodes, x.what, l.New)
+		}
 	}
 }
 
