@@ -7,9 +7,13 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// stencilEvents is a step of an iterative program: kernels, sends and receives
+// stencilEvents is an iterative program of four kernels a step; 36 % of its
+// events are records of MPI.
+func stencilEvents(n int, jitter bool) *trace.Batch { return programEvents(n, 4, jitter) }
+
+// programEvents is an iterative program: in a step kernels, sends and receives
 // with their requests, a wait; jittered times.
-func stencilEvents(n int, jitter bool) *trace.Batch {
+func programEvents(n, kernels int, jitter bool) *trace.Batch {
 	r := rand.New(rand.NewPCG(1, 1))
 	b := &trace.Batch{}
 	t := trace.Time(0)
@@ -28,7 +32,7 @@ func stencilEvents(n int, jitter bool) *trace.Batch {
 	b.Append(at(1), trace.Enter, 0)
 	for len(b.Events) < n {
 		b.Append(at(10), trace.Enter, 1)
-		for k := range 4 {
+		for k := range kernels {
 			call(uint32(2+k), 1000*(k+1))
 		}
 		for k := range uint64(4) {
@@ -120,6 +124,8 @@ func benchmarkBuild(b *testing.B, all *trace.Batch) {
 	b.ReportMetric(float64(n), "nodes")
 }
 
+// BenchmarkBuildMessages has two kernels a step: 40 % records of MPI.
+func BenchmarkBuildMessages(b *testing.B)  { benchmarkBuild(b, programEvents(1<<20, 2, true)) }
 func BenchmarkBuildStencil(b *testing.B)   { benchmarkBuild(b, stencilEvents(1<<20, true)) }
 func BenchmarkBuildCalls(b *testing.B)     { benchmarkBuild(b, callEvents(1<<20)) }
 func BenchmarkBuildIrregular(b *testing.B) { benchmarkBuild(b, irregularEvents(1<<20)) }
@@ -194,6 +200,7 @@ func BenchmarkMerge(b *testing.B) {
 	}{{"new", false}, {"known", true}} {
 		b.Run(c.name, func(b *testing.B) {
 			into := NewUnion(defs, e, Options{})
+			b.ReportAllocs()
 			if c.known {
 				if err := into.Add(one); err != nil {
 					b.Fatal(err)
@@ -215,6 +222,70 @@ func BenchmarkMerge(b *testing.B) {
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(from.Nodes()), "ns/node")
 			b.ReportMetric(float64(from.Nodes()), "nodes")
+		})
+	}
+}
+
+// BenchmarkUnion joins a location of an irregular program with an empty union, and
+// with one that has its nodes.
+func BenchmarkUnion(b *testing.B) {
+	defs := testDefs(8)
+	one := build(b, defs, 0, irregularEvents(1<<20), Options{}, 4096)
+	e := NewPartners(defs).Choose()
+	for _, known := range []bool{false, true} {
+		b.Run(map[bool]string{false: "new", true: "known"}[known], func(b *testing.B) {
+			u := NewUnion(defs, e, Options{})
+			b.ReportAllocs()
+			for b.Loop() {
+				if !known {
+					u = NewUnion(defs, e, Options{})
+				}
+				if err := u.Add(one); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(one.Nodes()), "ns/node")
+		})
+	}
+}
+
+// BenchmarkPartners counts the partners of a location that sends to 200 others from
+// each of 10 regions, adds such counts, receives them, and chooses.
+func BenchmarkPartners(b *testing.B) {
+	const size = 200
+	defs := testDefs(size)
+	all := &trace.Batch{}
+	for region := range uint32(10) {
+		all.Append(0, trace.Enter, region)
+		for i := range uint64(size) {
+			all.Append(0, trace.MpiSend, 0, i*7%size, 0, 1, 64)
+		}
+		all.Append(0, trace.Leave, region)
+	}
+	l := build(b, defs, size/2, all, Options{}, 4096)
+	counts := NewPartners(defs)
+	counts.Add(l)
+	packed, err := counts.AppendBinary(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		run  func() error
+	}{
+		{"add", func() error { NewPartners(defs).Add(l); return nil }},
+		{"merge", func() error { NewPartners(defs).Merge(counts); return nil }},
+		{"open", func() error { _, err := OpenPartners(defs, packed); return err }},
+		{"choose", func() error { counts.Choose(); return nil }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(l.Nodes()), "ns/node")
 		})
 	}
 }
