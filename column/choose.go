@@ -3,7 +3,6 @@ package column
 import (
 	"math"
 	"math/bits"
-	"slices"
 )
 
 // Pipeline names a method; the values are stored in files.
@@ -234,36 +233,35 @@ func (e *Encoder) chooseSymbols(v []uint64, c *choice) {
 	if e.Entropy {
 		bound = noBound
 	}
-	d, ok := e.distinct(v, bound)
+	ok := e.findDistinct(v, bound)
 	if ok {
+		d := e.distinct.list()
 		c.offer(Dict, dictSize(d, len(v)), uint(bits.Len(uint(len(d)-1))), 0)
 	}
-	if !e.Entropy || !e.planHuffman(v, d, ok) {
+	if !e.Entropy {
 		return
 	}
-	if size := e.huffmanSize(); size*entropyGain <= c.size*(entropyGain-1) {
-		c.offer(Huffman, size, 0, 0)
+	most := c.size * (entropyGain - 1) / entropyGain
+	if e.planHuffman(v, ok, 8*(most-varLen(e.stats.min))) {
+		c.offer(Huffman, e.huffmanSize(), 0, 0)
 	}
 }
 
 // The Huffman pipeline has to save one part in entropyGain.
 const entropyGain = 16
 
-// planHuffman finds codes for v, whose distinct values are d if exact.
-func (e *Encoder) planHuffman(v, d []uint64, exact bool) bool {
+// planHuffman finds codes for v, whose distinct values are known if exact, of
+// limit bits at most.
+func (e *Encoder) planHuffman(v []uint64, exact bool, limit int) bool {
 	if e.huffman == nil {
 		e.huffman = newHuffman()
 	}
-	h, base := e.huffman, e.stats.min
-	if !exact {
-		h.count(v, base)
-		return h.plan(len(v), false)
+	if exact {
+		e.huffman.load(&e.distinct)
+	} else {
+		e.huffman.count(&e.distinct.tally, v, e.stats.min)
 	}
-	h.values = h.values[:0]
-	for _, x := range d {
-		h.values = append(h.values, symbol{start: x - base, count: uint32(e.seen[e.slot(x)].count)})
-	}
-	return h.plan(len(v), true)
+	return e.huffman.plan(len(v), exact, limit)
 }
 
 func (e *Encoder) huffmanSize() int { return varLen(e.stats.min) + (e.huffman.bits+7)/8 }
@@ -358,10 +356,10 @@ func dictSize(d []uint64, n int) int {
 	return size + packedLen(n, uint(bits.Len(uint(len(d)-1))))
 }
 
-// distinct returns the sorted distinct values of v, false if they are more than
-// half of v or cannot pay: a dictionary of d values takes d bytes at least, and
-// the indices.
-func (e *Encoder) distinct(v []uint64, best int) ([]uint64, bool) {
+// findDistinct finds the distinct values of v; false if they are more than half
+// of v or cannot pay: a dictionary of d values takes d bytes at least, and the
+// indices.
+func (e *Encoder) findDistinct(v []uint64, best int) bool {
 	limit := 0
 	for d := 2; d <= len(v)/2; d <<= 1 {
 		// all of d+1..2d distinct values need as many index bits as 2d
@@ -370,41 +368,5 @@ func (e *Encoder) distinct(v []uint64, best int) ([]uint64, bool) {
 		}
 		limit = min(2*d, len(v)/2)
 	}
-	if limit < 2 {
-		return nil, false
-	}
-	e.generation++
-	if e.generation == 0 {
-		e.seen = [dictSlots]dictSlot{}
-		e.generation = 1
-	}
-	d := e.values[:0]
-	last, at := ^v[0], uint64(0)
-	for _, x := range v {
-		if x == last {
-			e.seen[at].count++
-			continue
-		}
-		last = x
-		if at = e.slot(x); e.seen[at].generation == e.generation {
-			e.seen[at].count++
-			continue
-		}
-		if len(d) == limit {
-			return nil, false
-		}
-		e.seen[at] = dictSlot{value: x, generation: e.generation, count: 1}
-		d = append(d, x)
-	}
-	slices.Sort(d)
-	return d, true
-}
-
-// slot returns the slot of x, or the free one where it belongs.
-func (e *Encoder) slot(x uint64) uint64 {
-	i := x * 0x9E3779B97F4A7C15 >> (64 - dictBits)
-	for e.seen[i].generation == e.generation && e.seen[i].value != x {
-		i = (i + 1) % dictSlots
-	}
-	return i
+	return limit >= 2 && e.distinct.find(v, e.stats.min, e.stats.max-e.stats.min, limit)
 }

@@ -5,20 +5,6 @@ import (
 	"math/bits"
 )
 
-const (
-	dictBits  = 10
-	dictSlots = 1 << dictBits // twice the most distinct values that pay
-)
-
-// dictSlot is a slot of the open-addressing table of distinct values; it is
-// free unless its generation is the current one.
-type dictSlot struct {
-	value      uint64
-	generation uint32
-	index      uint16
-	count      uint16
-}
-
 // Encoder encodes blocks. The zero value is ready; it belongs to one goroutine.
 type Encoder struct {
 	// Entropy permits the Huffman pipeline, where it saves a share worth its
@@ -31,9 +17,7 @@ type Encoder struct {
 	runLengths   [BlockSize / 2]uint64
 	runs         int
 	least, most  int64 // of deltas
-	values       [BlockSize / 2]uint64
-	seen         [dictSlots]dictSlot
-	generation   uint32
+	distinct     distinctValues
 	huffman      *huffman // made when first needed
 }
 
@@ -60,18 +44,15 @@ func (e *Encoder) AppendBlockBy(dst []byte, v []uint64, p Pipeline) ([]byte, boo
 	case DeltaFor, DeltaPfor, Stride:
 		ok = e.difference(v) && e.forceDelta(v, &c)
 	case Dict:
-		var d []uint64
-		if ok = len(v) > 3; ok {
-			d, ok = e.distinct(v, noBound)
-			c.width = uint(bits.Len(uint(len(d) - 1)))
+		if ok = len(v) > 3 && e.findDistinct(v, noBound); ok {
+			c.width = uint(bits.Len(uint(e.distinct.n - 1)))
 		}
 	case RLE:
 		if ok = 2*s.runs <= len(v); ok {
 			e.tokenizeRuns(v)
 		}
 	case Huffman:
-		d, exact := e.distinct(v, noBound)
-		ok = e.planHuffman(v, d, exact)
+		ok = e.planHuffman(v, e.findDistinct(v, noBound), noLimit)
 	}
 	if !ok {
 		return dst, false
@@ -178,19 +159,15 @@ func appendExceptions(dst []byte, v []uint64, base uint64, c *choice) []byte {
 	return dst
 }
 
-// appendDict appends the distinct values that distinct left in e.values, and
-// the indices of v.
+// appendDict appends the distinct values, as chosen, and the indices of v.
 func (e *Encoder) appendDict(dst []byte, v []uint64, w uint) []byte {
-	d, _ := e.distinct(v, noBound)
+	d := e.distinct.list()
 	dst = binary.AppendUvarint(dst, uint64(len(d)))
 	last := uint64(0)
-	for i, x := range d {
+	for _, x := range d {
 		dst = binary.AppendUvarint(dst, x-last)
 		last = x
-		e.seen[e.slot(x)].index = uint16(i)
 	}
-	for i, x := range v {
-		e.aux[i] = uint64(e.seen[e.slot(x)].index)
-	}
+	e.distinct.numbers(e.aux[:len(v)], v)
 	return pack(dst, e.aux[:len(v)], 0, w)
 }

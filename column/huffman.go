@@ -1,9 +1,7 @@
 package column
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 )
 
 const (
@@ -13,10 +11,7 @@ const (
 	headBits   = 6 + 6 + 9      // precision, order, number of symbols
 	maxSpread  = 2*codeBits - 1 // zig-zag difference of two code lengths, at most
 
-	// tablePrecision is the precision up to which symbols are counted in a
-	// table: below 2^8 + 56 * 2^7.
-	tablePrecision = 8
-	tableSymbols   = 1<<tablePrecision + (64-tablePrecision)<<(tablePrecision-1)
+	tablePrecision = 8 // its symbols fit a tally: 2^8 + 56 * 2^7 = tallySize
 )
 
 // precisions are those tried, finest first. 64 is a dictionary of values, 1
@@ -58,13 +53,13 @@ type symbol struct {
 // huffman is the scratch memory of the Huffman pipeline.
 type huffman struct {
 	weight    [BlockSize + 1]uint32 // c * log2(c), 256ths of a bit
-	counts    [tableSymbols]uint16  // by symbol, 0 between blocks; the index while encoding
-	used      [(tableSymbols + 63) / 64]uint64
-	values    []symbol // finest symbols of the block
-	symbols   []symbol // of the precision chosen
+	values    []symbol              // finest symbols of the block
+	symbols   []symbol              // of the precision chosen
 	scratch   []symbol
 	order     []uint16 // symbols by count
+	aux       []uint16
 	depth     []uint32
+	numbers   [tallySize]uint16 // while encoding: positions in symbols
 	precision uint
 	golomb    uint // order of the code for differences of symbols
 	bits      int  // head, table and codes
@@ -73,7 +68,7 @@ type huffman struct {
 func newHuffman() *huffman {
 	h := &huffman{
 		values: make([]symbol, 0, BlockSize), symbols: make([]symbol, 0, BlockSize), scratch: make([]symbol, 0, BlockSize),
-		order: make([]uint16, maxSymbols), depth: make([]uint32, maxSymbols),
+		order: make([]uint16, maxSymbols), aux: make([]uint16, maxSymbols), depth: make([]uint32, maxSymbols),
 	}
 	for c := uint32(1); c <= BlockSize; c++ {
 		h.weight[c] = c * log2(c)
@@ -93,50 +88,61 @@ func log2(c uint32) uint32 {
 	return l
 }
 
-// count fills values from a table of symbols of v - base.
-func (h *huffman) count(v []uint64, base uint64) {
-	for _, x := range v {
-		n, _ := symbolOf(x-base, tablePrecision)
-		h.counts[n]++
-		h.used[n/64] |= 1 << (n % 64)
-	}
-	h.values = h.values[:0]
-	for i, w := range h.used {
-		for ; w != 0; w &= w - 1 {
-			n := uint64(64*i + bits.TrailingZeros64(w))
-			start, _, _ := symbolStart(n, tablePrecision)
-			h.values = append(h.values, symbol{start: start, count: uint32(h.counts[n])})
-			h.counts[n] = 0
-		}
-		h.used[i] = 0
+// load fills values from the distinct ones.
+func (h *huffman) load(d *distinctValues) {
+	h.values = h.values[:d.n]
+	for i, x := range d.list() {
+		h.values[i] = symbol{start: x - d.base, count: uint32(d.counts[i])}
 	}
 }
 
-// coarsen appends to dst the symbols of precision s, from finer ones.
-func coarsen(dst, finer []symbol, s uint) []symbol {
-	for _, f := range finer {
-		n, low := symbolOf(f.start, s)
-		if k := len(dst); k > 0 && dst[k-1].number == n {
-			dst[k-1].count += f.count
-			continue
-		}
-		dst = append(dst, symbol{start: f.start >> low << low, number: n, count: f.count, low: uint8(low)})
+// count fills values with the symbols of v - base at tablePrecision.
+func (h *huffman) count(t *tally, v []uint64, base uint64) {
+	for _, x := range v {
+		n, _ := symbolOf(x-base, tablePrecision)
+		t.add(n)
 	}
-	return dst
+	h.values = h.values[:0]
+	t.drain(func(n uint64, count uint16) {
+		start, _, _ := symbolStart(n, tablePrecision)
+		h.values = append(h.values, symbol{start: start, count: uint32(count)})
+	})
+}
+
+// coarsen fills dst, which may be finer itself, with the symbols of precision s.
+// It takes no branch that the values decide.
+func coarsen(dst, finer []symbol, s uint) []symbol {
+	dst = dst[:len(finer)]
+	k, last := -1, ^uint64(0)
+	for i := range finer {
+		f := &finer[i]
+		start, count := f.start, f.count
+		n, low := symbolOf(start, s)
+		differs := n ^ last
+		fresh := uint32((differs | -differs) >> 63)
+		last = n
+		k += int(fresh)
+		d := &dst[k]
+		d.start, d.number, d.low = start>>low<<low, n, uint8(low)
+		d.count = d.count&(fresh-1) + count
+	}
+	return dst[:k+1]
 }
 
 // plan finds the precision with the smallest estimate, the entropy of the
 // symbols plus low bits and table, and the codes for it. It reports false if no
-// precision has 2 to maxSymbols symbols.
-func (h *huffman) plan(n int, exact bool) bool {
+// precision has 2 to maxSymbols symbols, or the result has more bits than limit
+// for sure.
+func (h *huffman) plan(n int, exact bool, limit int) bool {
 	h.precision = 0
-	best := uint64(1) << 63
+	best, lower := uint64(1)<<63, uint64(0)
+	top := uint(bits.Len64(h.values[len(h.values)-1].start))
 	list := append(h.scratch[:0], h.values...)
-	for _, s := range precisions {
-		if s > tablePrecision && !exact {
-			continue
+	for i, s := range precisions {
+		if !exact && s > tablePrecision || i+1 < len(precisions) && precisions[i+1] >= top {
+			continue // the next one has the same symbols
 		}
-		list = coarsen(list[:0], list, s)
+		list = coarsen(list, list, s)
 		if len(list) < 2 {
 			break
 		}
@@ -145,18 +151,25 @@ func (h *huffman) plan(n int, exact bool) bool {
 		}
 		if e := h.estimate(list, n); e <= best {
 			best, h.precision = e, s
+			lower = e - uint64(len(list))*(perLength-256)
 		}
 	}
-	if h.precision == 0 {
+	if h.precision == 0 || lower > uint64(limit+estimateError)<<8 {
 		return false
 	}
-	h.symbols = coarsen(h.symbols[:0], h.values, h.precision)
+	h.symbols = coarsen(h.symbols, h.values, h.precision)
 	h.golomb = golombOrder(h.symbols)
 	h.lengths()
 	h.codes()
 	h.bits = h.size()
-	return true
+	return h.bits <= limit
 }
+
+const (
+	perLength     = 640                       // estimate for a code length, 2.5 bits; it takes 1 at least
+	estimateError = BlockSize/256 + 1         // bits by which rounded logarithms may be too high
+	noLimit       = 64 * codeBits * BlockSize // bits that no block has
+)
 
 // golombOrder fits the code for differences to their mean.
 func golombOrder(list []symbol) uint {
@@ -177,7 +190,6 @@ func (h *huffman) estimate(list []symbol, n int) uint64 {
 		}
 		last = s.number
 	}
-	const perLength = 640 // a code length takes 2.5 bits about
 	return weight + uint64(rest)<<8 + uint64(len(list))*perLength
 }
 
@@ -185,12 +197,7 @@ func (h *huffman) estimate(list []symbol, n int) uint64 {
 func (h *huffman) lengths() {
 	n := len(h.symbols)
 	order, a := h.order[:n], h.depth[:n]
-	for i := range order {
-		order[i] = uint16(i)
-	}
-	slices.SortFunc(order, func(i, j uint16) int {
-		return cmp.Or(cmp.Compare(h.symbols[i].count, h.symbols[j].count), cmp.Compare(i, j))
-	})
+	h.sort(order)
 	for i, k := range order {
 		a[i] = h.symbols[k].count
 	}
@@ -207,6 +214,32 @@ func (h *huffman) lengths() {
 			h.symbols[order[i]].length = uint8(l)
 		}
 	}
+}
+
+// sort fills order with the numbers of the symbols, by count and then by number:
+// two passes of six bits, counts are below 2^12.
+func (h *huffman) sort(order []uint16) {
+	from := h.aux[:len(order)]
+	for i := range from {
+		from[i] = uint16(i)
+	}
+	to := order
+	for shift := 0; shift < 12; shift += 6 {
+		var next [65]int
+		for i := range h.symbols {
+			next[h.symbols[i].count>>shift&63+1]++
+		}
+		for i := 1; i < len(next); i++ {
+			next[i] += next[i-1]
+		}
+		for _, k := range from {
+			class := h.symbols[k].count >> shift & 63
+			to[next[class]] = k
+			next[class]++
+		}
+		from, to = to, from
+	}
+	copy(order, from)
 }
 
 // depths replaces the weights a, ascending, by code lengths. Source: Moffat and

@@ -8,12 +8,50 @@ func (e *Encoder) appendHuffman(dst []byte, v []uint64, base uint64) []byte {
 	dst = binary.AppendUvarint(dst, base)
 	w := bitWriter{dst: grow(dst, h.bits/8+1)[:len(dst)]}
 	h.appendTable(&w)
+	numbers := e.aux[:len(v)]
 	if h.precision <= tablePrecision {
-		h.appendByTable(&w, v, base)
+		h.numberBySymbol(numbers, v, base)
 	} else {
-		e.appendByValue(&w, v, base)
+		e.distinct.numbers(numbers, v)
+		h.numberByValue(numbers)
+	}
+	for i, x := range v {
+		s := &h.symbols[numbers[i]]
+		low := uint(s.low)
+		if n := uint(s.length) + low; n <= 32 {
+			w.put(uint64(s.code)<<low|(x-base)&mask(low), n)
+			continue
+		}
+		w.put(uint64(s.code), uint(s.length))
+		w.putLong((x-base)&mask(low), low)
 	}
 	return w.finish()
+}
+
+// numberBySymbol fills numbers with the positions of v's symbols in the table.
+func (h *huffman) numberBySymbol(numbers, v []uint64, base uint64) {
+	for i := range h.symbols {
+		h.numbers[h.symbols[i].number] = uint16(i)
+	}
+	for i, x := range v {
+		n, _ := symbolOf(x-base, h.precision)
+		numbers[i] = uint64(h.numbers[n])
+	}
+}
+
+// numberByValue replaces the numbers of distinct values by those of their
+// symbols, which are ranges of values.
+func (h *huffman) numberByValue(numbers []uint64) {
+	at := 0
+	for i := range h.values {
+		if n, _ := symbolOf(h.values[i].start, h.precision); h.symbols[at].number != n {
+			at++
+		}
+		h.numbers[i] = uint16(at)
+	}
+	for i, n := range numbers {
+		numbers[i] = uint64(h.numbers[n])
+	}
 }
 
 // appendTable appends what codes follow from.
@@ -29,39 +67,6 @@ func (h *huffman) appendTable(w *bitWriter) {
 		}
 		w.putUnary(uint(ZigZag(int64(s.length) - int64(length))))
 		last, length = s.number, int(s.length)
-	}
-}
-
-// appendByTable finds the code of a value by its symbol.
-func (h *huffman) appendByTable(w *bitWriter, v []uint64, base uint64) {
-	for i := range h.symbols {
-		h.counts[h.symbols[i].number] = uint16(i)
-	}
-	for _, x := range v {
-		n, low := symbolOf(x-base, h.precision)
-		s := &h.symbols[h.counts[n]]
-		w.put(uint64(s.code), uint(s.length))
-		w.putLong((x-base)&mask(low), low)
-	}
-	for i := range h.symbols {
-		h.counts[h.symbols[i].number] = 0
-	}
-}
-
-// appendByValue finds the code of a value by its number among the distinct ones.
-func (e *Encoder) appendByValue(w *bitWriter, v []uint64, base uint64) {
-	h := e.huffman
-	at := 0
-	for _, x := range h.values { // symbols are ranges of values, both ascending
-		if n, _ := symbolOf(x.start, h.precision); h.symbols[at].number != n {
-			at++
-		}
-		e.seen[e.slot(x.start+base)].index = uint16(at)
-	}
-	for _, x := range v {
-		s := &h.symbols[e.seen[e.slot(x)].index]
-		w.put(uint64(s.code), uint(s.length))
-		w.putLong((x-base)&mask(uint(s.low)), uint(s.low))
 	}
 }
 
