@@ -1,6 +1,7 @@
 package ccg
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -47,9 +48,10 @@ func (c *Codebook) Contexts() int { return len(c.keys) }
 //	sum of n_b * log2(N/n_b) + 8 bits for each bin b
 //
 // is smallest, n_b the gaps of bin b, N of the context; of equal cuts it takes
-// those with the lower boundary. A bin is stored as the mean of its gaps, rounded;
-// only bins are legal whose mean is: so sums of many gaps keep their value.
-// Time: O(cells x 128).
+// those with the lower boundary. A bin is stored as the mean of its gaps; only
+// bins are legal whose mean is: so sums of many gaps keep their value. Means are
+// rounded up or down so that the rounding errors of all gaps cancel. Time: O(cells
+// x 128).
 func (h *GapHistogram) Choose() *Codebook {
 	c := &Codebook{defs: h.defs, d: h.d, grid: h.grid, shifts: h.shifts, number: map[gapContext]uint32{}, first: []uint32{0}}
 	var p binning
@@ -59,6 +61,7 @@ func (h *GapHistogram) Choose() *Codebook {
 		c.bins = p.choose(c.bins, h, cells)
 		c.first = append(c.first, uint32(len(c.bins)))
 	})
+	p.round(c.bins, c.d)
 	return c
 }
 
@@ -71,6 +74,33 @@ type binning struct {
 	sum   []total  // of their values
 	cost  []total  // of the best cut below border i, in units of 2^-logBits bits
 	from  []int32  // where its last bin begins
+	ends  []int    // of the best cut, last first
+	means []binMean
+}
+
+// binMean is the mean of a bin's gaps: the whole ticks that the bin has for its
+// stored value, and rest/count.
+type binMean struct {
+	bin         int
+	count, rest uint64
+}
+
+// round rounds the means of all bins, those of many gaps first, each so that the
+// sum of the errors, weighted with the gaps, stays as small as it can. Bins of one
+// loop have equal numbers of gaps, so that their errors cancel in each iteration.
+func (p *binning) round(bins []gapBin, d Deviation) {
+	slices.SortStableFunc(p.means, func(a, b binMean) int { return cmp.Compare(b.count, a.count) })
+	excess := int64(0) // of the stored ticks; at most the number of gaps
+	for _, m := range p.means {
+		b := &bins[m.bin]
+		up := gapBin{b.low, b.high, b.stored + 1}
+		high, low := excess+int64(m.count-m.rest), excess-int64(m.rest)
+		if up.legal(d) && (!b.legal(d) || high < -low) {
+			*b, excess = up, high
+		} else {
+			excess = low
+		}
+	}
 }
 
 func (p *binning) reset(cells []*gapCell) {
@@ -109,14 +139,20 @@ func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []*gapCell) []gapB
 		}
 		p.cost, p.from = append(p.cost, best), append(p.from, from)
 	}
-	start := len(dst)
-	for end := len(cells); end > 0; {
-		i := int(p.from[end])
-		n, sum := p.count[end]-p.count[i], p.sum[end].minus(p.sum[i])
-		dst = append(dst, gapBin{cells[i].low, h.shifts.high(cells[end-1].low), sum.mean(n)})
-		end = i
+	p.ends = p.ends[:0]
+	for end := len(cells); end > 0; end = int(p.from[end]) {
+		p.ends = append(p.ends, end)
 	}
-	slices.Reverse(dst[start:])
+	i := 0
+	for _, end := range slices.Backward(p.ends) {
+		n := p.count[end] - p.count[i]
+		mean, rest := p.sum[end].minus(p.sum[i]).divide(n)
+		if rest > 0 {
+			p.means = append(p.means, binMean{len(dst), n, rest})
+		}
+		dst = append(dst, gapBin{cells[i].low, h.shifts.high(cells[end-1].low), mean})
+		i = end
+	}
 	return dst
 }
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -59,8 +58,7 @@ func (h *GapHistogram) AppendBinary(dst []byte) ([]byte, error) {
 		dst = appendUvarints(dst, uint64(len(cells)))
 		last := uint64(0)
 		for _, c := range cells {
-			over := c.sum.minus(product(c.low, c.count))
-			q, r := bits.Div64(over.hi, over.lo, c.count)
+			q, r := c.sum.minus(product(c.low, c.count)).divide(c.count)
 			dst = appendUvarints(dst, c.low-last, c.count, q, r)
 			last = c.low
 		}

@@ -31,6 +31,9 @@ func product(a, b uint64) total {
 	return total{hi, lo}
 }
 
+// divide returns t/n and the remainder; t must be the sum of n > 0 values.
+func (t total) divide(n uint64) (quotient, rest uint64) { return bits.Div64(t.hi, t.lo, n) }
+
 // mean returns t/n, n > 0, rounded to the nearest integer; 2^64-1 if t is more
 // than n values can be.
 func (t total) mean(n uint64) uint64 {
