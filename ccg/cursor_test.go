@@ -100,6 +100,9 @@ func (o *told) prev(t *testing.T, c *Cursor) {
 	}
 }
 
+// madeCases keeps the graphs of eachCase, which nothing changes.
+var madeCases = map[string]*made{}
+
 // eachCase calls f for locations with records of every kind, with and without
 // folding.
 func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
@@ -121,11 +124,15 @@ func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
 		{"one class", 3000, true, Options{Deviation: testBound}, 1 << 41},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := &made{defs: testDefs(3)}
-			for p := range uint32(3) {
-				m.streams = append(m.streams, boundLengths(newScript(uint64(c.n), p, 3, c.odd).stream(c.n)))
+			m := madeCases[c.name]
+			if m == nil {
+				m = &made{defs: testDefs(3)}
+				for p := range uint32(3) {
+					m.streams = append(m.streams, boundLengths(newScript(uint64(c.n), p, 3, c.odd).stream(c.n)))
+				}
+				m.finish(t, c.o, c.step)
+				madeCases[c.name] = m
 			}
-			m.finish(t, c.o, c.step)
 			f(t, m)
 		})
 	}

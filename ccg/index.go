@@ -16,18 +16,22 @@ import (
 // An Index and the Cursors of it belong to one goroutine; any number of them may
 // read one Location.
 type Index struct {
-	loc    *Location
-	events []uint64    // by node: events of one instance
-	marks  column.Sums // of the marks
-	scout  *Cursor     // finds times of events for others
-	left   *Cursor     // begin and end of the interval asked for last
-	right  *Cursor
-	flat   *ledger // by region
-	open   *ledger // by the set of open regions
-	roster *roster
-	blocks blockCache
-	done   []uint64 // by node, see sweep
-	visits uint64   // nodes and slots that positions were computed from
+	loc        *Location
+	events     []uint64    // by node: events of one instance
+	marks      column.Sums // of the marks
+	scout      *Cursor     // finds times of events for others
+	left       *Cursor     // begin and end of the interval asked for last
+	right      *Cursor
+	flat       *ledger // by region
+	open       *ledger // by the set of open regions
+	level      *ledger // by the call at levelDepth
+	roster     *roster
+	counted    map[uint32]*instances // by region
+	blocks     blockCache
+	levelDepth int
+	done       []uint64 // by node, see sweep
+	near       uint64   // steps that cost as much as finding a position
+	visits     uint64   // nodes and slots that positions were computed from
 }
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
@@ -38,7 +42,7 @@ func (l *Location) Index() *Index {
 		x.marks.Init(&l.cols[v.marks])
 	}
 	x.events = v.count(func(id uint32) uint64 { return v.shapeOf(id).events() })
-	x.Drop()
+	x.near = markEvery/2 + uint64(len(v.order)+len(v.column))/8 + 4*uint64(len(v.cols))
 	return x
 }
 
@@ -48,8 +52,8 @@ func (x *Index) Location() *Location { return x.loc }
 // Drop gives up all memory that can be filled again.
 func (x *Index) Drop() {
 	x.scout, x.left, x.right, x.done = nil, nil, nil, nil
-	x.flat, x.open, x.roster = nil, nil, nil
-	x.blocks = blockCache{}
+	x.flat, x.open, x.level, x.roster = nil, nil, nil, nil
+	x.blocks, x.counted = blockCache{}, nil
 }
 
 // scratch returns a number per node.
@@ -83,9 +87,7 @@ func (x *Index) damaged(what string) error {
 	return fmt.Errorf("call graph: location %d: %s: %w", x.loc.p, what, ErrCorrupt)
 }
 
-func (x *Index) columnError(c int32, err error) error {
-	return fmt.Errorf("call graph: location %d, column %d: %w: %w", x.loc.p, c, ErrCorrupt, err)
-}
+func (x *Index) columnError(c int32, err error) error { return x.loc.columnError(int(c), err) }
 
 // markTime returns the time of mark j: of event j*markEvery, or the first one.
 func (x *Index) markTime(j uint64) (trace.Time, error) {

@@ -148,22 +148,29 @@ func (g *ledger) enterStates(c *Cursor) {
 // top returns the state that the stack of states ends in.
 func (g *ledger) top() int32 { return g.stack[len(g.stack)-1] }
 
-// pass moves a cursor, whose states are on the stack, over an event and adds the
-// gap before it to its state; false if there is none.
-func (g *ledger) pass(c *Cursor, dst []uint64) ([]uint64, bool) {
+// move moves a cursor, whose states are on the stack, over an event, and returns
+// the gap before it; false if there is none.
+func (g *ledger) move(c *Cursor) (uint64, bool) {
 	id, move, gap, ok := c.forward()
 	if !ok {
-		return dst, false
+		return 0, false
 	}
-	dst[g.top()] += gap
 	if move == Enters {
 		g.stack = append(g.stack, g.states.enter(g.x.loc.view, g.top(), id))
-		for len(dst) < g.states.len() {
-			dst = append(dst, 0)
-		}
 	}
 	g.stack = g.stack[:c.depth+1] // without calls that ended, by a leave or not
-	return dst, true
+	return gap, true
+}
+
+// pass is move, and adds the gap to its state.
+func (g *ledger) pass(c *Cursor, dst []uint64) ([]uint64, bool) {
+	s := g.top()
+	gap, ok := g.move(c)
+	for len(dst) < g.states.len() {
+		dst = append(dst, 0)
+	}
+	dst[s] += gap
+	return dst, ok
 }
 
 // sample goes through the location and keeps what lies before every so many

@@ -16,7 +16,7 @@ func (c *Cursor) SeekEvent(k uint64) error {
 		return c.err
 	case k > v.events:
 		return fmt.Errorf("call graph: location %d: event %d of %d: %w", c.x.loc.p, k, v.events, ErrRange)
-	case k > c.next && k-c.next > c.x.stride() || k < c.next && c.next-k > c.x.stride():
+	case k > c.next && k-c.next > c.x.near || k < c.next && c.next-k > c.x.near:
 		j := uint64(0)
 		if k > 0 {
 			j = (k - 1) / markEvery
@@ -46,7 +46,7 @@ func (c *Cursor) SeekTime(t trace.Time) error {
 		return err
 	}
 	// the event lies behind event j*markEvery, and not behind the next mark's
-	if from := j * markEvery; c.next < from || c.next-from > markEvery+c.x.stride() {
+	if from := j * markEvery; c.next < from || c.next-from > markEvery+c.x.near {
 		c.toMark(j)
 	}
 	for c.err == nil && c.next > 0 && c.time >= t {
@@ -71,12 +71,6 @@ func (c *Cursor) after(t trace.Time) error {
 		return c.SeekEvent(c.x.loc.view.events)
 	}
 	return c.SeekTime(t + 1)
-}
-
-// stride is the number of steps that cost as much as a new position.
-func (x *Index) stride() uint64 {
-	v := x.loc.view
-	return markEvery/2 + uint64(len(v.order)+len(v.column))/8
 }
 
 // toMark moves to behind the event of mark j; for j = 0 to the first event.

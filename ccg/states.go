@@ -72,3 +72,27 @@ func byContext(s *states, around int32, region uint32) int32 {
 	}
 	return s.number(around, region)
 }
+
+// byNothing does not tell calls apart.
+func byNothing(*states, int32, uint32) int32 { return 0 }
+
+// byDepth tells the region of the call that has the given number of calls
+// around it; outside of it the states are a chain of that length.
+func byDepth(depth int32) func(*states, int32, uint32) int32 {
+	return func(s *states, around int32, region uint32) int32 {
+		if around == mixedState {
+			return mixedState
+		}
+		level := int32(0) // calls open around the new one
+		for n := around; n > 0; n = s.parent[n] {
+			level++
+		}
+		switch {
+		case level < depth:
+			return s.number(around, trace.Undefined)
+		case level == depth:
+			return s.number(around, region)
+		}
+		return around
+	}
+}

@@ -1,0 +1,336 @@
+package ccg
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/column"
+)
+
+// DurationBins is the number of bins of a histogram of durations.
+const DurationBins = 252
+
+// DurationBin returns the bin of a duration of v ticks: 0 to 3 have one each, and
+// each power of two above has four of equal width.
+func DurationBin(v uint64) int {
+	if v < 4 {
+		return int(v)
+	}
+	e := bits.Len64(v) - 1
+	return 4*(e-1) + int(v>>(e-2)&3)
+}
+
+// DurationRange returns the least and the largest duration of a bin, ticks.
+func DurationRange(bin int) (least, most uint64) {
+	if bin < 4 {
+		return uint64(bin), uint64(bin)
+	}
+	e := bin/4 + 1
+	least = uint64(4+bin%4) << (e - 2)
+	return least, least + (1<<(e-2) - 1)
+}
+
+// Durations is a histogram of ticks. Count, Min, Max and Sum are exact.
+type Durations struct {
+	Count    uint64
+	Min, Max uint64 // 0 if Count is
+	Sum      uint64
+	Bins     [DurationBins]uint64
+	Bound    uint64 // how far each duration may be off, ticks: 0 if lossless
+	SumBound uint64 // how far Sum may be off
+}
+
+// add counts n durations of v ticks; false if the sum exceeds 64 bits.
+func (d *Durations) add(v, n uint64) bool {
+	if n == 0 {
+		return true
+	}
+	if d.Count == 0 || v < d.Min {
+		d.Min = v
+	}
+	d.Max = max(d.Max, v)
+	d.Count += n
+	d.Bins[DurationBin(v)] += n
+	return addTimes(&d.Sum, v, n)
+}
+
+// Add adds the durations of other locations, in any order.
+func (d *Durations) Add(o *Durations) error {
+	if o.Count == 0 {
+		return nil
+	}
+	if d.Count == 0 || o.Min < d.Min {
+		d.Min = o.Min
+	}
+	d.Max = max(d.Max, o.Max)
+	d.Count += o.Count
+	for i, n := range o.Bins {
+		d.Bins[i] += n
+	}
+	d.Bound, d.SumBound = max(d.Bound, o.Bound), saturate(d.SumBound, 1, o.SumBound)
+	if !addTimes(&d.Sum, o.Sum, 1) {
+		return fmt.Errorf("call graph: a sum of durations exceeds 64 bits: %w", ErrLimit)
+	}
+	return nil
+}
+
+// GapDurations returns the gaps that are exclusive time of a region: stretches
+// between two events in which it is the innermost one. It reads the region's
+// columns and nothing else: O(values + rows of classes).
+func (l *Location) GapDurations(region uint32) (*Durations, error) {
+	d, ok := &Durations{}, true
+	var buf [column.BlockSize]uint64
+	for i := range l.cols {
+		if c := &l.view.cols[i]; !c.gap || c.region != region {
+			continue
+		}
+		for b := range l.cols[i].Blocks() {
+			n, err := l.cols[i].Decode(b, buf[:])
+			if err != nil {
+				return nil, l.columnError(i, err)
+			}
+			for _, v := range buf[:n] {
+				ok = d.add(v, 1) && ok
+			}
+		}
+	}
+	if l.view.tables != nil {
+		counts, err := l.rowCounts()
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range l.view.order {
+			if t := l.view.tables[id]; t != nil && l.view.shapeOf(id).region(l.view.defs) == region {
+				ok = l.view.addGaps(d, id, t, counts[id]) && ok
+			}
+		}
+	}
+	d.Bound, d.SumBound = l.durationBounds(1, d.Max, d.Count, d.Sum)
+	return d, l.durationError(ok)
+}
+
+// addGaps adds the gaps in the rows of a node with classes.
+func (v *view) addGaps(d *Durations, id uint32, t *classTable, counts []uint64) bool {
+	ok := true
+	times := v.iterations(id, t)
+	children := v.nodes.children(id)
+	for row, m := range counts {
+		gaps, _ := t.row(row)
+		for i, gap := range gaps {
+			tail := i == t.kidsPerRow
+			if tail && v.shapeOf(id).cut || !tail && !v.isReal(children[min(i, len(children)-1)]) {
+				continue // no gap there
+			}
+			ok = d.add(gap, m*times) && ok
+		}
+	}
+	return ok
+}
+
+// durationBounds returns how far a duration of so many gaps, and a sum of n such
+// ones, may be off.
+func (l *Location) durationBounds(gaps, longest, n, sum uint64) (one, all uint64) {
+	d := l.Deviation()
+	hi, total := bits.Mul64(gaps, n)
+	if hi != 0 {
+		total = math.MaxUint64
+	}
+	return d.StoredBound(gaps, longest), d.StoredBound(total, sum)
+}
+
+func (l *Location) durationError(ok bool) error {
+	if ok {
+		return nil
+	}
+	return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, ErrLimit)
+}
+
+func (l *Location) columnError(column int, err error) error {
+	return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, column, ErrCorrupt, err)
+}
+
+// CallDurations returns how long the calls of a region took, calls inside them
+// included. A call that never left ends with the last event.
+//
+// Calls without children are the values of columns, and calls in nodes with
+// classes are counted by row: O(values + rows). The others, if there are any,
+// take a walk past the location's gaps, in which nodes with classes are one step.
+func (x *Index) CallDurations(region uint32) (*Durations, error) {
+	l, v := x.loc, x.loc.view
+	d, ok := &Durations{}, true
+	todo, err := x.leafDurations(d, &ok, region)
+	if err != nil {
+		return nil, err
+	}
+	longest := uint64(0) // gaps in a call
+	for id := range x.calledNodes(region) {
+		longest = max(longest, x.events[id]-1)
+	}
+	var lengths *ledger
+	if v.tables != nil {
+		if lengths, err = x.newLedger(byNothing); err != nil {
+			return nil, err
+		}
+		counts, err := l.rowCounts()
+		if err != nil {
+			return nil, err
+		}
+		for id := range x.calledNodes(region) {
+			for row, m := range counts[id] {
+				ok = d.add(lengths.rows[id].of(uint32(row))[0], m) && ok
+			}
+		}
+	}
+	if todo != nil {
+		w := lengthWalk{x: x, todo: todo, lengths: lengths, d: d, ok: true}
+		if err := w.run(); err != nil {
+			return nil, err
+		}
+		ok = ok && w.ok
+	}
+	d.Bound, d.SumBound = l.durationBounds(longest, d.Max, d.Count, d.Sum)
+	return d, l.durationError(ok)
+}
+
+// calledNodes yields the Calls of a region.
+func (x *Index) calledNodes(region uint32) func(func(uint32) bool) {
+	v := x.loc.view
+	return func(yield func(uint32) bool) {
+		for _, id := range v.order {
+			if v.nodes.kind(id) == kindCall && v.shapeOf(id).region(v.defs) == region && !yield(id) {
+				return
+			}
+		}
+	}
+}
+
+// leafDurations adds the tails of calls without children, whose columns hold
+// nothing else, and returns the Calls in column mode that are left; nil if there
+// are none.
+func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, error) {
+	v := x.loc.view
+	inner := map[int32]bool{} // column of tails -> calls with children there
+	tail := func(id uint32) int32 { return v.column[v.slot[id]+uint32(len(v.nodes.children(id)))] }
+	for id := range x.calledNodes(region) {
+		if k := tail(id); k >= 0 {
+			inner[k] = inner[k] || len(v.nodes.children(id)) > 0
+		}
+	}
+	read := map[int32]bool{}
+	var todo []bool
+	var buf [column.BlockSize]uint64
+	for id := range x.calledNodes(region) {
+		k := tail(id)
+		switch {
+		case v.tables != nil && v.tables[id] != nil:
+		case k < 0 && len(v.nodes.children(id)) == 0: // cut at its enter
+			*ok = d.add(0, v.mult[id]) && *ok
+		case k < 0 || inner[k]:
+			if todo == nil {
+				todo = make([]bool, v.nodes.len()+1)
+			}
+			todo[id] = true
+		case !read[k]:
+			read[k] = true
+			for b := range x.loc.cols[k].Blocks() {
+				n, err := x.loc.cols[k].Decode(b, buf[:])
+				if err != nil {
+					return nil, x.columnError(k, err)
+				}
+				for _, t := range buf[:n] {
+					*ok = d.add(t, 1) && *ok
+				}
+			}
+		}
+	}
+	return todo, nil
+}
+
+// lengthWalk measures calls on the way through a location in column mode.
+type lengthWalk struct {
+	x       *Index
+	todo    []bool  // by node: wanted
+	lengths *ledger // of nodes with classes
+	d       *Durations
+	ok      bool
+	reads   []column.Cursor
+	stack   []lengthRung
+	now     uint64
+	over    bool // now has overflown
+}
+
+type lengthRung struct {
+	id    uint32
+	at, n uint64 // children
+	begin uint64
+}
+
+func (w *lengthWalk) run() error {
+	v := w.x.loc.view
+	w.reads = w.x.loc.gapCursors()
+	w.push(v.root)
+	if v.rootRow >= 0 {
+		return nil
+	}
+	for len(w.stack) > 0 {
+		r := &w.stack[len(w.stack)-1]
+		slot := v.slot[r.id]
+		if r.at == r.n {
+			if v.nodes.kind(r.id) == kindCall {
+				if k := v.column[slot+uint32(r.n)]; k >= 0 {
+					w.pass(w.reads[k].Next())
+				}
+				if w.todo[r.id] {
+					w.ok = w.d.add(w.now-r.begin, 1) && w.ok
+				}
+			}
+			w.stack = w.stack[:len(w.stack)-1]
+			continue
+		}
+		child := uint64(0)
+		if v.nodes.kind(r.id) != kindRepeat {
+			child = r.at
+		}
+		r.at++
+		slot += uint32(child)
+		if k := v.column[slot]; k >= 0 {
+			w.pass(w.reads[k].Next())
+		}
+		id := v.nodes.children(r.id)[child]
+		switch {
+		case v.nodes.kind(id) == kindEvent:
+		case v.tables != nil && v.tables[id] != nil:
+			row := w.reads[v.class[slot]].Next()
+			if row >= uint64(v.tables[id].rows) {
+				return w.x.damaged("a class that does not exist")
+			}
+			w.pass(w.lengths.rows[id].of(uint32(row))[0])
+		default:
+			w.push(id)
+		}
+	}
+	for i := range w.reads {
+		if err := w.reads[i].Err(); err != nil {
+			return w.x.columnError(int32(i), err)
+		}
+	}
+	if w.over {
+		return w.x.damaged("time overflows")
+	}
+	return nil
+}
+
+func (w *lengthWalk) pass(ticks uint64) {
+	w.now += ticks
+	w.over = w.over || w.now < ticks
+}
+
+func (w *lengthWalk) push(id uint32) {
+	s := w.x.loc.view.nodes
+	n := uint64(len(s.children(id)))
+	if s.kind(id) == kindRepeat {
+		n = s.count(id)
+	}
+	w.stack = append(w.stack, lengthRung{id: id, n: n, begin: w.now})
+}

@@ -1,0 +1,222 @@
+package ccg
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Pixel is the region that took most of a pixel's time, the one with the lowest
+// reference of several.
+type Pixel struct {
+	Region uint32 // trace.Undefined: no call, or nothing recorded then
+	Ticks  uint64 // its time in the pixel
+}
+
+// Timeline is a row of pixels; number i of w begins at Begin + i*(End-Begin)/w,
+// rounded down.
+type Timeline struct {
+	Begin, End trace.Time
+	Pixels     []Pixel
+	Bound      uint64 // how far the times between two pixels may be off, ticks: 0 if lossless
+}
+
+// maxPixels bounds a timeline.
+const maxPixels = 1 << 24
+
+// Timeline returns the regions with most exclusive time in each of w pixels.
+// Pixels of many events are differences of sums as in Interval, narrow ones are
+// read: O(w * (nodes + columns)), and less for few events.
+func (x *Index) Timeline(begin, end trace.Time, w int) (Timeline, error) {
+	var err error
+	if x.flat == nil {
+		if x.flat, err = x.newLedger(byRegion); err != nil {
+			x.flat = nil
+			return Timeline{}, err
+		}
+	}
+	return x.timeline(x.flat, begin, end, w)
+}
+
+// TimelineAt is Timeline for the calls with the given number of calls around
+// them: the whole time of a call counts, and that of shallower stacks for none.
+func (x *Index) TimelineAt(begin, end trace.Time, w, depth int) (Timeline, error) {
+	if depth < 0 || depth > maxDepth {
+		return Timeline{}, fmt.Errorf("call graph: timeline at depth %d: %w", depth, ErrRange)
+	}
+	if x.level == nil || x.levelDepth != depth {
+		g, err := x.newLedger(byDepth(int32(depth)))
+		if err != nil {
+			return Timeline{}, err
+		}
+		x.level, x.levelDepth = g, depth
+	}
+	return x.timeline(x.level, begin, end, w)
+}
+
+// maxDepth is the largest depth of a timeline.
+const maxDepth = 1 << 16
+
+// painter fills the pixels from left to right.
+type painter struct {
+	g      *ledger
+	c      *Cursor
+	out    Timeline
+	w      uint64
+	i      uint64     // pixel under way
+	now    trace.Time // all before is painted
+	end    trace.Time // of the pixel
+	ticks  []uint64   // by state, of the pixel
+	before []uint64   // by state, before now; if known
+	known  bool
+}
+
+func (x *Index) timeline(g *ledger, begin, end trace.Time, w int) (Timeline, error) {
+	if begin > end || w < 1 || w > maxPixels {
+		return Timeline{}, fmt.Errorf("call graph: timeline of %d pixels from %d to %d: %w", w, begin, end, ErrRange)
+	}
+	p := painter{g: g, c: x.scouting(), w: uint64(w), now: begin, ticks: make([]uint64, g.states.len())}
+	p.out = Timeline{Begin: begin, End: end, Pixels: make([]Pixel, 0, w)}
+	p.end = p.border(1)
+	if err := p.c.SeekTime(begin); err != nil {
+		return Timeline{}, err
+	}
+	g.enterStates(p.c)
+	for p.i < p.w {
+		j, err := x.markBefore(p.end)
+		if err == nil && j*markEvery > p.c.next+2*x.near {
+			err = p.jump()
+		} else if err == nil {
+			err = p.walk()
+		}
+		if err != nil {
+			return Timeline{}, err
+		}
+	}
+	p.out.Bound = x.timelineBound(end)
+	return p.out, nil
+}
+
+// border returns the begin of pixel i.
+func (p *painter) border(i uint64) trace.Time {
+	hi, lo := bits.Mul64(i, uint64(p.out.End-p.out.Begin))
+	q, _ := bits.Div64(hi, lo, p.w)
+	return p.out.Begin + trace.Time(q)
+}
+
+// finish ends the pixel under way.
+func (p *painter) finish() {
+	best, none := Pixel{Region: trace.Undefined}, uint64(0)
+	for s, ticks := range p.ticks {
+		region := p.g.states.region[s]
+		switch {
+		case region == trace.Undefined:
+			none += ticks
+		case ticks > best.Ticks, ticks == best.Ticks && ticks > 0 && region < best.Region:
+			best = Pixel{region, ticks}
+		}
+	}
+	if none > best.Ticks {
+		best = Pixel{trace.Undefined, none}
+	}
+	p.out.Pixels = append(p.out.Pixels, best)
+	clear(p.ticks)
+	p.i++
+	p.now = p.end
+	if p.i < p.w {
+		p.end = p.border(p.i + 1)
+	}
+}
+
+// walk paints to the end of the pixel under way, from event to event.
+func (p *painter) walk() error {
+	p.known = false
+	for i := p.i; p.i == i; {
+		s := p.g.top()
+		recorded := p.c.next > 0
+		if _, ok := p.g.move(p.c); !ok {
+			for p.i < p.w { // behind the last event
+				p.finish()
+			}
+			return p.c.err
+		}
+		for len(p.ticks) < p.g.states.len() {
+			p.ticks = append(p.ticks, 0)
+		}
+		p.paint(s, p.c.time, recorded)
+	}
+	return nil
+}
+
+// paint gives the time up to t to a state, in as many pixels as it lies in.
+func (p *painter) paint(s int32, t trace.Time, recorded bool) {
+	for p.i < p.w && t >= p.end {
+		if recorded {
+			p.ticks[s] += uint64(p.end - p.now)
+		}
+		p.finish()
+	}
+	if p.i < p.w && t > p.now {
+		if recorded {
+			p.ticks[s] += uint64(t - p.now)
+		}
+		p.now = t
+	}
+}
+
+// jump paints to the end of the pixel under way by sums. The cursor stands
+// behind the last event before now, or just behind now.
+func (p *painter) jump() error {
+	var err error
+	if !p.known {
+		if p.before, err = p.at(p.before); err != nil {
+			return err
+		}
+	}
+	if err := p.c.SeekTime(p.end); err != nil {
+		return err
+	}
+	p.now = p.end
+	after, err := p.at(nil)
+	if err != nil {
+		return err
+	}
+	for len(p.ticks) < len(after) {
+		p.ticks = append(p.ticks, 0)
+	}
+	for s := range after {
+		p.ticks[s] += after[s]
+		if s < len(p.before) {
+			p.ticks[s] -= p.before[s]
+		}
+	}
+	p.finish()
+	p.before, p.known = after, true
+	p.g.enterStates(p.c)
+	return nil
+}
+
+// at returns what lies before now, of which the cursor's last event is not
+// behind.
+func (p *painter) at(dst []uint64) ([]uint64, error) {
+	dst, s, err := p.g.before(p.c, dst)
+	if err == nil && p.c.next > 0 && p.c.next < p.g.x.loc.view.events && p.now > p.c.time {
+		dst[s] += uint64(p.now - p.c.time)
+	}
+	return dst, err
+}
+
+// timelineBound returns how far times up to t may be off in total.
+func (x *Index) timelineBound(t trace.Time) uint64 {
+	d := x.loc.Deviation()
+	if d.Lossless() {
+		return 0
+	}
+	ticks := uint64(0)
+	if t > x.loc.first {
+		ticks = uint64(t - x.loc.first)
+	}
+	n := x.loc.view.events
+	return saturate(d.StoredBound(n, ticks), 2, d.TimeBound(n, ticks))
+}
