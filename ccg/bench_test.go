@@ -150,6 +150,27 @@ func benchmarkWalk(b *testing.B, all *trace.Batch) {
 func BenchmarkDistributeStencil(b *testing.B)   { benchmarkWalk(b, stencilEvents(1<<20, true)) }
 func BenchmarkDistributeIrregular(b *testing.B) { benchmarkWalk(b, irregularEvents(1<<20)) }
 
+// BenchmarkWalkStencil goes through the events of a location in order and does
+// nothing with them.
+func BenchmarkWalkStencil(b *testing.B) {
+	loc := openOne(b, stencilEvents(1<<20, true))
+	var w walker
+	n := uint64(0)
+	b.ReportAllocs()
+	for b.Loop() {
+		w.init(loc.view)
+		for n = 0; ; n++ {
+			if st, _, _ := w.next(); st == stepEnd {
+				break
+			}
+		}
+	}
+	if n != loc.Events() {
+		b.Fatalf("%d events, want %d", n, loc.Events())
+	}
+	b.ReportMetric(b.Elapsed().Seconds()*1e9/float64(b.N)/float64(n), "ns/event")
+}
+
 func BenchmarkExpandStencil(b *testing.B) {
 	all := stencilEvents(1<<20, true)
 	loc := openOne(b, all)

@@ -45,14 +45,17 @@ func (w *walker) init(v *view) {
 	}
 }
 
+// push sets the fields of a level one by one, see entryStack.push.
 func (w *walker) push(id uint32) {
 	s := w.v.nodes
-	l := level{id: id, next: s.off[id], end: s.off[id+1], slot: w.v.slot[id], kind: s.kind(id)}
+	w.stack = growOne(w.stack)
+	l := &w.stack[len(w.stack)-1]
+	l.id, l.next, l.end, l.slot, l.kind = id, s.off[id], s.off[id+1], w.v.slot[id], s.kind(id)
+	l.table, l.row, l.at = nil, 0, 0
 	if l.kind == kindRepeat {
 		w.repeats = append(w.repeats, s.count(id))
 		l.end = l.next + 1
 	}
-	w.stack = append(w.stack, l)
 }
 
 // enter sets the row of a level.
