@@ -1,6 +1,10 @@
 package ccg
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/column"
+)
 
 // ClassModes says for each node of a shared graph whether it has a class table.
 type ClassModes struct {
@@ -14,16 +18,44 @@ const classMargin = 4 << logBits
 // unbounded is an entropy above all others.
 const unbounded = 1 << 40
 
-// Choose picks the nodes that get class tables: those below which the gaps have
-// an entropy H of at most log2(N) - 4 bits per instance, of N instances in all
-// locations, so that there is a row for about 16 instances or more. Slots are
-// taken as independent, so 2^H is what the rows would be at most, typically. A
-// node with a child in column mode is in column mode, and so is a Repeat of more
-// than Fan iterations that could differ.
+// Choose picks the nodes that get class tables.
+//
+// A node can have one if the gaps below it have an entropy H of at most
+// log2(N) - 4 bits per instance, of N instances in all locations, so that there
+// is a row for about 16 instances or more. Slots are taken as independent, so
+// 2^H is what the rows would be at most, typically. A node with a child in column
+// mode is in column mode, and so is a Repeat of more than Fan iterations that
+// could differ.
+//
+// Classes hold no fewer bits than the gaps they stand for, what they save is the
+// number of columns. So, from the roots down, a node keeps its table only if a
+// node around it does, or if its class columns take less than the columns that
+// would be there instead.
 func (c *GapCounts) Choose() ClassModes {
 	s := c.shared.graph.nodes
+	m := c.eligible()
+	inside := make([]bool, s.len()+1)   // a node around it has a table
+	around := make([]uint64, s.len()+1) // bytes of its class columns
+	for id := uint32(s.len()); id > 0; id-- {
+		if m.table[id] && !inside[id] && around[id]+c.classBytes(id) >= c.columnBytes(id) {
+			m.table[id] = false
+		}
+		for _, child := range s.children(id) {
+			if m.table[id] {
+				inside[child] = true
+			} else {
+				around[child] += c.columnSize(id)
+			}
+		}
+	}
+	return m
+}
+
+// eligible returns the nodes that can have tables.
+func (c *GapCounts) eligible() ClassModes {
+	s := c.shared.graph.nodes
 	own := c.entropies()
-	total := make([]uint64, s.len()+1) // by node, bits per instance
+	total := make([]uint64, s.len()+1) // entropy of the gaps below a node, bits per instance
 	m := ClassModes{make([]bool, s.len()+1)}
 	for id := uint32(1); int(id) <= s.len(); id++ {
 		if s.kind(id) == kindEvent {
@@ -37,12 +69,9 @@ func (c *GapCounts) Choose() ClassModes {
 			h = min(h+total[child], unbounded)
 			ok = ok && (m.table[child] || s.kind(child) == kindEvent)
 		}
-		if s.kind(id) == kindRepeat {
-			if n := s.count(id); n > uint64(c.shared.opt.Fan) && h > 0 {
-				ok = false
-			} else if h > 0 {
-				h = min(h*n, unbounded)
-			}
+		if n := s.kind(id); n == kindRepeat && h > 0 {
+			ok = ok && s.count(id) <= uint64(c.shared.opt.Fan)
+			h = min(h*min(s.count(id), unbounded>>20), unbounded)
 		}
 		total[id] = h
 		m.table[id] = ok && h+classMargin <= log2Fixed(c.instances[id])
@@ -77,4 +106,47 @@ func (c *GapCounts) entropies() []uint64 {
 		}
 	}
 	return h
+}
+
+// columnSize estimates the bytes that a column of a node takes in all locations,
+// beside the entropy of its values: its heads, or a byte per value if other slots
+// share it.
+func (c *GapCounts) columnSize(id uint32) uint64 {
+	const head = 9 // of a block of equal values
+	n, locations := c.instances[id], c.locations[id]
+	if c.shared.graph.nodes.kind(id) == kindRepeat {
+		n *= c.shared.graph.nodes.count(id)
+	}
+	if n < ownColumn*locations || locations == 0 {
+		return n
+	}
+	return locations * (1 + head*(1+n/locations/column.BlockSize))
+}
+
+// columnBytes estimates the columns that a node has without a table.
+func (c *GapCounts) columnBytes(id uint32) uint64 {
+	n := uint64(0)
+	for _, child := range c.shared.graph.nodes.children(id) {
+		k := c.shared.graph.nodes.kind(child)
+		if k <= kindEvent {
+			n++
+		}
+		if k != kindEvent {
+			n++
+		}
+	}
+	if h := c.shared.graph.shapeOf(id); h.class == classCall && !h.cut {
+		n++
+	}
+	return n * c.columnSize(id)
+}
+
+// classBytes is what class columns of a node that has few instances take beside
+// columnSize, as no other slots share them.
+func (c *GapCounts) classBytes(id uint32) uint64 {
+	const column = 3
+	if c.instances[id] < ownColumn*c.locations[id] {
+		return column * c.locations[id]
+	}
+	return 0
 }

@@ -16,11 +16,12 @@ const (
 // graph, over any set of locations; class tables are chosen from it. It does not
 // depend on the order of locations.
 //
-// Memory: 8 bytes per node, 12 per gap slot, and per distinct value 24 and up to
+// Memory: 20 bytes per node, 8 per gap slot, and per distinct value 24 and up to
 // 22 of index: of these there are max(2^20, 4 x slots) at most, and 256 per slot.
 type GapCounts struct {
 	locator
 	instances []uint64 // by node
+	locations []uint64 // by node: locations that have it
 	first     []uint32 // by node: its first slot; one more at the end
 	limit     uint32   // distinct values of a slot
 	slots     []slotCounts
@@ -41,7 +42,10 @@ type gapCount struct {
 // NewGapCounts returns empty counts.
 func NewGapCounts(s *Shared) *GapCounts {
 	nodes := s.graph.nodes
-	c := &GapCounts{locator: newLocator(s), instances: make([]uint64, nodes.len()+1), first: make([]uint32, nodes.len()+2)}
+	c := &GapCounts{
+		locator: newLocator(s), instances: make([]uint64, nodes.len()+1), locations: make([]uint64, nodes.len()+1),
+		first: make([]uint32, nodes.len()+2),
+	}
 	n := uint32(0)
 	for id := uint32(1); int(id) <= nodes.len(); id++ {
 		c.first[id] = n
@@ -75,6 +79,7 @@ func (c *GapCounts) addLocal(l *Local) error {
 	}
 	for _, id := range v.order {
 		c.instances[v.ids[id]] += v.mult[id]
+		c.locations[v.ids[id]]++
 	}
 	slot := make([]uint32, len(v.column)) // of the view -> of the counts
 	for _, id := range v.order {
@@ -134,6 +139,7 @@ func (c *GapCounts) add(slot uint32, gap, count uint64) {
 func (c *GapCounts) Merge(o *GapCounts) {
 	for id, n := range o.instances {
 		c.instances[id] += n
+		c.locations[id] += o.locations[id]
 	}
 	for i, s := range o.slots {
 		if s.distinct > o.limit {
@@ -160,23 +166,23 @@ func (c *GapCounts) sorted() []gapCount {
 	return list
 }
 
-// AppendBinary appends the counts as four columns, each behind its length:
-// instances by node, distinct values by slot (limit + 1: more), and per value
+// AppendBinary appends the counts as five columns, each behind its length:
+// instances and locations by node, distinct values by slot (limit + 1: more), and per value
 // its difference to the one before in its slot, and its count.
 func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {
-	var cols [4][]uint64
-	cols[0] = c.instances[1:]
+	var cols [5][]uint64
+	cols[0], cols[1] = c.instances[1:], c.locations[1:]
 	for _, s := range c.slots {
-		cols[1] = append(cols[1], uint64(s.distinct))
+		cols[2] = append(cols[2], uint64(s.distinct))
 	}
 	var last gapCount
 	for i, v := range c.sorted() {
 		if i > 0 && last.slot == v.slot {
-			cols[2] = append(cols[2], v.gap-last.gap)
+			cols[3] = append(cols[3], v.gap-last.gap)
 		} else {
-			cols[2] = append(cols[2], v.gap)
+			cols[3] = append(cols[3], v.gap)
 		}
-		cols[3] = append(cols[3], v.count)
+		cols[4] = append(cols[4], v.count)
 		last = v
 	}
 	p := newPartEncoder(false)
@@ -196,12 +202,13 @@ func OpenGapCounts(s *Shared, src []byte) (*GapCounts, error) {
 }
 
 func (c *GapCounts) read(src []byte) error {
-	var cols [4][]uint64
+	var cols [5][]uint64
 	var err error
 	r := reader{b: src}
 	p := newPartDecoder()
 	defer p.close()
-	limits := [4]uint64{uint64(len(c.instances) - 1), uint64(len(c.slots)), 0, 0}
+	nodes := uint64(c.shared.Nodes())
+	limits := [5]uint64{nodes, nodes, uint64(len(c.slots)), 0, 0}
 	for i := range cols {
 		if cols[i], err = p.column(&r, nil, limits[i]); err != nil {
 			return err
@@ -209,22 +216,34 @@ func (c *GapCounts) read(src []byte) error {
 		if uint64(len(cols[i])) != limits[i] {
 			return fmt.Errorf("%d values, not %d: %w", len(cols[i]), limits[i], ErrCorrupt)
 		}
-		if i != 1 {
-			continue
-		}
-		for _, n := range cols[1] {
-			switch {
-			case n > uint64(c.limit)+1:
-				return fmt.Errorf("%d values in a slot: %w", n, ErrCorrupt)
-			case n <= uint64(c.limit):
-				limits[2] += n
+		if i == 2 {
+			for _, n := range cols[2] {
+				if n <= uint64(c.limit) {
+					limits[3] += n
+				}
 			}
+			limits[4] = limits[3]
 		}
-		limits[3] = limits[2]
+	}
+	if len(r.b) != 0 {
+		return fmt.Errorf("%d bytes behind it: %w", len(r.b), ErrCorrupt)
+	}
+	for id, n := range cols[0] {
+		if n > maxEvents || cols[1][id] > n {
+			return fmt.Errorf("node %d: %d instances in %d locations: %w", id+1, n, cols[1][id], ErrCorrupt)
+		}
 	}
 	copy(c.instances[1:], cols[0])
-	gaps, counts := cols[2], cols[3]
-	for slot, n := range cols[1] {
+	copy(c.locations[1:], cols[1])
+	return c.readValues(cols[2], cols[3], cols[4])
+}
+
+// readValues adds the values of each slot.
+func (c *GapCounts) readValues(distinct, gaps, counts []uint64) error {
+	for slot, n := range distinct {
+		if n > uint64(c.limit)+1 {
+			return fmt.Errorf("%d values in slot %d: %w", n, slot, ErrCorrupt)
+		}
 		if n > uint64(c.limit) {
 			c.slots[slot].distinct = c.limit + 1
 			continue
@@ -239,9 +258,6 @@ func (c *GapCounts) read(src []byte) error {
 			c.add(uint32(slot), gap, counts[i])
 		}
 		gaps, counts = gaps[n:], counts[n:]
-	}
-	if len(r.b) != 0 {
-		return fmt.Errorf("%d bytes behind it: %w", len(r.b), ErrCorrupt)
 	}
 	return nil
 }
