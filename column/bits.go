@@ -38,17 +38,32 @@ func pack(dst []byte, v []uint64, base uint64, w uint) []byte {
 		packWide(out, v, base, w)
 		return dst[:start+n]
 	}
-	// every value is stored with what is below it: no branch, up to 7 bits stay
+	// every word is stored with what is below it: no branch, up to 7 bits stay
 	var acc uint64
 	var have uint
 	o := 0
-	for _, x := range v {
-		acc |= ((x - base) & m) << (have & 7)
+	put := func(x uint64, w uint) {
+		acc |= x << (have & 7)
 		binary.LittleEndian.PutUint64(out[o:], acc)
 		have += w
 		o += int(have >> 3)
 		acc >>= have &^ 7 & 63
 		have &= 7
+	}
+	switch i := 0; {
+	case w <= 14: // four codes at once
+		for ; i+4 <= len(v); i += 4 {
+			put((v[i]-base)&m|(v[i+1]-base)&m<<w|(v[i+2]-base)&m<<(2*w)|(v[i+3]-base)&m<<(3*w), 4*w)
+		}
+		v = v[i:]
+	case w <= 28:
+		for ; i+2 <= len(v); i += 2 {
+			put((v[i]-base)&m|(v[i+1]-base)&m<<w, 2*w)
+		}
+		v = v[i:]
+	}
+	for _, x := range v {
+		put((x-base)&m, w)
 	}
 	return dst[:start+n]
 }

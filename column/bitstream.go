@@ -102,6 +102,19 @@ func (r *bitReader) getLong(n uint) uint64 {
 
 // golomb reads an exponential Golomb code of order k.
 func (r *bitReader) golomb(k uint) (uint64, bool) {
+	r.refill()
+	if z := uint(bits.LeadingZeros64(r.acc)); 2*z+1+k <= 56 {
+		q := r.acc << z >> (63 - z)
+		low := r.acc << (2*z + 1) >> 1 >> (63 - k)
+		r.acc <<= 2*z + 1 + k
+		r.have -= 2*z + 1 + k
+		return (q-1)<<k | low, true
+	}
+	return r.longGolomb(k)
+}
+
+// longGolomb is golomb for a code of any length.
+func (r *bitReader) longGolomb(k uint) (uint64, bool) {
 	zeros := uint(0)
 	for {
 		r.refill()

@@ -54,8 +54,11 @@ type numbers struct {
 // measure fills s.
 func (s *numbers) measure(v []uint64) {
 	last, least, most, runs := v[0], v[0], v[0], 1
+	var hi, lo, carry uint64
 	for _, x := range v {
 		least, most = min(least, x), max(most, x)
+		lo, carry = bits.Add64(lo, x, 0)
+		hi, _ = bits.Add64(hi, 0, carry)
 		if x != last {
 			runs++
 		}
@@ -66,24 +69,9 @@ func (s *numbers) measure(v []uint64) {
 		return
 	}
 	s.offset.count(v, s.min)
-	s.sum(v)
-}
-
-// sum adds up the values minus the smallest.
-func (s *numbers) sum(v []uint64) {
-	if s.max-s.min < 1<<54 { // 1 024 of these cannot overflow
-		lo := uint64(0)
-		for _, x := range v {
-			lo += x - s.min
-		}
-		s.lo = lo
-		return
-	}
-	for _, x := range v {
-		var c uint64
-		s.lo, c = bits.Add64(s.lo, x-s.min, 0)
-		s.hi += c
-	}
+	baseHi, baseLo := bits.Mul64(s.min, uint64(s.n))
+	s.lo, carry = bits.Sub64(lo, baseLo, 0)
+	s.hi, _ = bits.Sub64(hi, baseHi, carry)
 }
 
 // count adds the values minus base. Neighbours are often equally long: two
@@ -251,12 +239,12 @@ func (e *Encoder) chooseSymbols(v []uint64, c *choice) {
 const entropyGain = 16
 
 // planHuffman finds codes for v, whose distinct values are known if exact, of
-// limit bits at most.
+// limit bits at most. A table of very many symbols would not pay.
 func (e *Encoder) planHuffman(v []uint64, exact bool, limit int) bool {
 	if e.huffman == nil {
 		e.huffman = newHuffman()
 	}
-	if exact {
+	if exact = exact && 4*e.distinct.n <= len(v); exact {
 		e.huffman.load(&e.distinct)
 	} else {
 		e.huffman.count(&e.distinct.tally, v, e.stats.min)
@@ -273,18 +261,26 @@ func (e *Encoder) difference(v []uint64) bool {
 		return false
 	}
 	const cap53 = 1 << 53 // 1 024 of these cannot overflow
+	const part = 128
 	d := e.deltas[:len(v)-1]
 	least, most := int64(math.MaxInt64), int64(math.MinInt64)
 	last, total := v[0], uint64(0)
-	for i, x := range v[1:] {
-		diff := int64(x - last)
-		last = x
-		d[i] = uint64(diff)
-		least, most = min(least, diff), max(most, diff)
-		total += min(uint64((diff^diff>>63)-diff>>63), cap53)
+	for first := 0; first < len(d); first += part {
+		end := min(first+part, len(d))
+		of, to := v[first+1:end+1], d[first:end]
+		for i, x := range of {
+			diff := int64(x - last)
+			last = x
+			to[i] = uint64(diff)
+			least, most = min(least, diff), max(most, diff)
+			total += min(uint64((diff^diff>>63)-diff>>63), cap53)
+		}
+		if total >= e.stats.lo/2 && e.stats.hi == 0 {
+			return false
+		}
 	}
 	e.least, e.most = least, most
-	return e.stats.hi != 0 || total < e.stats.lo/2
+	return true
 }
 
 // chooseDelta offers the pipelines on differences, and stride where the block

@@ -54,7 +54,7 @@
 // the symbols in ascending order: the first is 0 and has no number, another one is
 // the difference to the one before, minus 1, in an exponential Golomb code of
 // order k; then the code's length as zig-zag difference to the length before
-// (first: 5), so many ones and a zero. Codes are canonical and complete, 1 to 11
+// (first: 5), so many ones and a zero. Codes are canonical and complete, 1 to 10
 // bits; there are 2 to 512 symbols.
 //
 // An exception's index takes one byte in blocks of up to 256 values, two in
@@ -87,7 +87,8 @@
 //   - huffman applies where the encoder permits it, and only where it is smaller
 //     than the best of the others by a sixteenth. Its precision is the one with the
 //     smallest estimate, the entropy in 256ths of a bit plus low bits and table,
-//     out of 64, 14, 12, 10, 9 to 1; above 8 only where dict applies.
+//     out of 64, 12, 10, 8 to 4, 2 and 1; above 8 only where at most a quarter of
+//     the values are distinct.
 //
 // # Hostile input
 //
@@ -97,7 +98,7 @@
 //
 // # Memory and concurrency
 //
-// An [Encoder] holds 48 KiB, 120 KiB with entropy coding, a [Writer] up to 8 KiB of pending values plus what
+// An [Encoder] holds 66 KiB, 160 KiB with entropy coding, a [Writer] up to 8 KiB of pending values plus what
 // it has written, a [Cursor] and a [Sums] up to 8 KiB, a Sums 16 bytes per block
 // besides. All belong to one goroutine; a [Column] is read-only. Nothing is
 // allocated per block once buffers have grown.

@@ -5,7 +5,7 @@ import (
 )
 
 const (
-	codeBits   = 11             // of the longest code
+	codeBits   = 10             // of the longest code
 	maxSymbols = 512            // in a block
 	startBits  = 5              // what the first code length is compared with
 	headBits   = 6 + 6 + 9      // precision, order, number of symbols
@@ -16,7 +16,7 @@ const (
 
 // precisions are those tried, finest first. 64 is a dictionary of values, 1
 // codes bit lengths.
-var precisions = [...]uint{64, 14, 12, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+var precisions = [...]uint{64, 12, 10, 8, 7, 6, 5, 4, 2, 1}
 
 // symbolOf returns the symbol of x at precision s, its leading s bits and their
 // position, and how many low bits remain.
@@ -217,14 +217,15 @@ func (h *huffman) lengths() {
 }
 
 // sort fills order with the numbers of the symbols, by count and then by number:
-// two passes of six bits, counts are below 2^12.
+// six bits of the counts at a time.
 func (h *huffman) sort(order []uint16) {
-	from := h.aux[:len(order)]
+	from, to := h.aux[:len(order)], order
+	most := uint32(0)
 	for i := range from {
 		from[i] = uint16(i)
+		most = max(most, h.symbols[i].count)
 	}
-	to := order
-	for shift := 0; shift < 12; shift += 6 {
+	for shift := 0; most>>shift != 0; shift += 6 {
 		var next [65]int
 		for i := range h.symbols {
 			next[h.symbols[i].count>>shift&63+1]++

@@ -143,7 +143,7 @@ func TestTableRefusals(t *testing.T) {
 		{"incomplete", 1, 0, []entry{{0, 5}, {0, 0}}, false},
 		{"too many codes", 1, 0, []entry{{0, 7}, {0, 0}, {0, 0}}, false},
 		{"length 0", 1, 0, []entry{{0, 9}, {0, 0}}, false},
-		{"length 12", 1, 0, []entry{{0, 14}, {0, 0}}, false},
+		{"length 11", 1, 0, []entry{{0, 12}, {0, 0}}, false},
 		{"symbol behind the last", 1, 0, []entry{{0, 7}, {64, 0}}, false},
 		{"symbol beyond 64 bits", 64, 0, []entry{{0, 6}, {1<<64 - 2, 3}, {1, 0}}, false},
 		{"order 63", 64, 63, []entry{{0, 7}, {1<<64 - 2, 0}}, true},
@@ -189,7 +189,7 @@ func TestBitStream(t *testing.T) {
 				w.putGolomb(x.v, x.n)
 				total += golombLen(x.v, x.n)
 			case 2:
-				x.n %= 22
+				x.n %= maxSpread + 1
 				w.putUnary(x.n)
 				total += int(x.n) + 1
 			}

@@ -82,9 +82,12 @@ type codeTable struct {
 	widest  uint // most low bits
 }
 
+// An entry: number of the symbol, 9 bits | low bits, 7 | bits of the code, 4 |
+// both together modulo 64, 6.
 const (
-	entryLow    = 8
-	entrySymbol = 16
+	entryCode   = 6
+	entryLow    = 10
+	entrySymbol = 17
 )
 
 // read reads the table of a block of n values.
@@ -137,9 +140,11 @@ func (t *codeTable) fill(of *[codeBits + 1]int) bool {
 	for i := range t.symbols {
 		l := int(t.lengths[i])
 		span := 1 << (longest - l)
-		e := uint32(i)<<entrySymbol | uint32(t.lows[i])<<entryLow | uint32(l)
-		for j := range t.entries[next[l] : next[l]+span] {
-			t.entries[next[l]+j] = e
+		low := int(t.lows[i])
+		e := uint32(i)<<entrySymbol | uint32(low)<<entryLow | uint32(l)<<entryCode | uint32(l+low)&63
+		of := t.entries[next[l] : next[l]+span]
+		for j := range of {
+			of[j] = e
 		}
 		next[l] += span
 	}
@@ -163,8 +168,8 @@ func decodeHuffman(dst []uint64, src []byte) ([]byte, error) {
 	for i := n; i < len(dst); i++ {
 		r.refill()
 		e := t.entries[r.acc>>t.shift]
-		r.get(uint(e & 0xFF))
-		dst[i] = base + t.start[e>>entrySymbol] + r.getLong(uint(e>>entryLow&0xFF))
+		r.get(uint(e >> entryCode & 15))
+		dst[i] = base + t.start[e>>entrySymbol&(maxSymbols-1)] + r.getLong(uint(e>>entryLow&127))
 	}
 	if src, ok = r.rest(); !ok {
 		return nil, corrupt(Huffman, "codes cut")
@@ -176,17 +181,29 @@ func decodeHuffman(dst []uint64, src []byte) ([]byte, error) {
 func (t *codeTable) decode(dst []uint64, r *bitReader, base uint64) int {
 	acc, have, next, src := r.acc, r.have, r.next, r.src
 	shift := t.shift & 63
-	i := 0
-	for ; i < len(dst) && next+8 <= len(src); i++ {
+	refill := func() {
 		acc |= binary.BigEndian.Uint64(src[next:]) >> (have & 63)
 		next += int((63 - have) >> 3)
 		have |= 56
+	}
+	value := func() uint64 {
 		e := t.entries[acc>>shift&(1<<codeBits-1)]
-		length, low := uint(e&0xFF), uint(e>>entryLow&0xFF)
-		acc <<= length & 63
-		dst[i] = base + t.start[e>>entrySymbol&(maxSymbols-1)] + acc>>1>>(63-low&63)
-		acc <<= low & 63
-		have -= length + low
+		low := acc << (e >> entryCode & 15) >> 1 >> (^(e >> entryLow) & 63)
+		acc <<= e & 63
+		have -= uint(e & 63)
+		return base + t.start[e>>entrySymbol&(maxSymbols-1)] + low
+	}
+	i := 0
+	if t.widest+codeBits <= 28 {
+		for ; i+2 <= len(dst) && next+8 <= len(src); i += 2 {
+			refill()
+			dst[i] = value()
+			dst[i+1] = value()
+		}
+	}
+	for ; i < len(dst) && next+8 <= len(src); i++ {
+		refill()
+		dst[i] = value()
 	}
 	r.acc, r.have, r.next = acc, have, next
 	return i
