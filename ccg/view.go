@@ -218,6 +218,10 @@ type sharedColumns struct {
 	count  []uint64          // by number
 	child  []uint32          // likewise; of class columns
 	sorted []slotKey
+	recent [1024]struct { // keys met lately, by a hash: most slots need no more
+		key slotKey
+		n   int32 // 1 + number, 0 if the place is free
+	}
 }
 
 // rank sorts the keys and returns their positions by number.
@@ -236,6 +240,11 @@ func (s *sharedColumns) rank() []int32 {
 
 // add adds a slot to the column of key k and returns -2 - its number.
 func (s *sharedColumns) add(k slotKey, count uint64, child uint32) int32 {
+	recent := &s.recent[((k.item+1)*factors[1]+uint64(k.region)*factors[2])>>54]
+	if recent.n != 0 && recent.key == k {
+		s.count[recent.n-1] += count
+		return -1 - recent.n
+	}
 	n, ok := s.of[k]
 	if !ok {
 		n = int32(len(s.count))
@@ -244,6 +253,7 @@ func (s *sharedColumns) add(k slotKey, count uint64, child uint32) int32 {
 		s.child = append(s.child, child)
 	}
 	s.count[n] += count
+	recent.key, recent.n = k, n+1
 	return -2 - n
 }
 
