@@ -3,6 +3,7 @@ package ccg
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -45,17 +46,21 @@ func (c *Codebook) Contexts() int { return len(c.keys) }
 // Choose returns the codebook of the counted gaps. Per context it cuts the cells
 // into legal bins so that
 //
-//	sum of n_b * log2(N/n_b) + 8 bits for each bin b
+//	sum of n_b * log2(N/n_b) + 8 bits + n_b*s_b/T * 32 Kibit for each bin b
 //
-// is smallest, n_b the gaps of bin b, N of the context; of equal cuts it takes
-// those with the lower boundary. A bin is stored as the mean of its gaps; only
+// is smallest: n_b the gaps of bin b, N those of the context, s_b the distance of
+// the bin's outermost cells, T the ticks of all gaps. The last term keeps apart
+// the few gaps that are a large part of a run, such as the start of MPI: storing
+// these as one value would save some bytes and shift all that follows. Of equal
+// cuts it takes those with the lower boundary. A bin is stored as the mean of its gaps; only
 // bins are legal whose mean is: so sums of many gaps keep their value. Means are
 // rounded up or down so that the rounding errors of all gaps cancel. Time: O(cells
 // x 128).
 func (h *GapHistogram) Choose() *Codebook {
 	c := &Codebook{defs: h.defs, d: h.d, grid: h.grid, shifts: h.shifts, number: map[gapContext]uint32{}, first: []uint32{0}}
-	var p binning
-	eachContext(h.sorted(), func(n uint32, cells []*gapCell) {
+	all := h.sorted()
+	p := binning{tick: tickCost(all)}
+	eachContext(all, func(n uint32, cells []*gapCell) {
 		c.number[h.keys[n]] = uint32(len(c.keys))
 		c.keys = append(c.keys, h.keys[n])
 		c.bins = p.choose(c.bins, h, cells)
@@ -68,8 +73,24 @@ func (h *GapHistogram) Choose() *Codebook {
 // binCost is what a bin costs beside its gaps: 8 bits.
 const binCost = 8 << logBits
 
+// tickCost returns what a tick of n_b*s_b costs, in units of 2^-(logBits+64)
+// bits: 2^(15+logBits+64)/T.
+func tickCost(cells []*gapCell) uint64 {
+	var t total
+	for _, c := range cells {
+		t = t.plus(c.sum)
+	}
+	if t.hi > 0 {
+		t = total{0, math.MaxUint64}
+	}
+	cost, _ := bits.Div64(1<<(15+logBits), 0, max(t.lo, 1<<(16+logBits)))
+	return cost
+}
+
 // binning is the dynamic program of Choose, over the borders between cells.
 type binning struct {
+	tick  uint64   // tickCost
+	mean  []uint64 // by cell
 	count []uint64 // gaps below border i
 	sum   []total  // of their values
 	cost  []total  // of the best cut below border i, in units of 2^-logBits bits
@@ -106,12 +127,21 @@ func (p *binning) round(bins []gapBin, d Deviation) {
 func (p *binning) reset(cells []*gapCell) {
 	p.count = append(p.count[:0], 0)
 	p.sum = append(p.sum[:0], total{})
+	p.mean = p.mean[:0]
 	for i, c := range cells {
+		p.mean = append(p.mean, c.sum.mean(c.count))
 		p.count = append(p.count, p.count[i]+c.count)
 		p.sum = append(p.sum, p.sum[i].plus(c.sum))
 	}
 	p.cost = append(p.cost[:0], total{})
 	p.from = append(p.from[:0], 0)
+}
+
+// spread returns what it costs that n gaps from cell i to cell end are stored as
+// one value.
+func (p *binning) spread(n uint64, i, end int) uint64 {
+	cost, _ := bits.Mul64(saturate(0, n, p.mean[end]-p.mean[i]), p.tick)
+	return cost
 }
 
 // choose appends the best bins of a context.
@@ -132,7 +162,7 @@ func (p *binning) choose(dst []gapBin, h *GapHistogram, cells []*gapCell) []gapB
 			if mean := sum.mean(n); mean < least || mean-low > bound {
 				continue
 			}
-			cost := p.cost[i].plus(product(n, all-min(all, log2Fixed(n)))).plus(total{0, binCost})
+			cost := p.cost[i].plus(product(n, all-min(all, log2Fixed(n)))).plus(total{0, binCost + p.spread(n, i, end)})
 			if from < 0 || cost.compare(best) <= 0 {
 				best, from = cost, int32(i)
 			}

@@ -2,6 +2,7 @@ package ccg
 
 import (
 	"bytes"
+	"math/big"
 	"math/bits"
 	"math/rand/v2"
 	"slices"
@@ -37,6 +38,23 @@ func reopenedBook(t *testing.T, c *Codebook) *Codebook {
 	return r
 }
 
+// spreadCost is the last term of the cost of a bin.
+func spreadCost(h *GapHistogram, cells []*gapCell, count uint64) uint64 {
+	all := new(big.Int)
+	for _, c := range h.cells.slots {
+		all.Add(all, new(big.Int).Lsh(new(big.Int).SetUint64(c.sum.hi), 64))
+		all.Add(all, new(big.Int).SetUint64(c.sum.lo))
+	}
+	if least := big.NewInt(1 << 32); all.Cmp(least) < 0 {
+		all = least
+	}
+	tick := new(big.Int).Div(new(big.Int).Lsh(big.NewInt(1), 31+64), all)
+	last := cells[len(cells)-1]
+	x := new(big.Int).SetUint64(last.sum.mean(last.count) - cells[0].sum.mean(cells[0].count))
+	x.Mul(x, new(big.Int).SetUint64(count)).Mul(x, tick)
+	return x.Rsh(x, 64).Uint64()
+}
+
 // exhaustive tries all cuts of cells into bins and returns the cost of the best.
 func exhaustive(h *GapHistogram, cells []*gapCell) total {
 	n := uint64(0)
@@ -53,6 +71,7 @@ func exhaustive(h *GapHistogram, cells []*gapCell) total {
 			for _, c := range cells[i : end+1] {
 				count, sum = count+c.count, sum.plus(c.sum)
 			}
+			cost = cost.plus(total{0, spreadCost(h, cells[i:end+1], count)})
 			legal = legal && gapBin{cells[i].low, h.shifts.high(cells[end].low), sum.mean(count)}.legal(h.d)
 			cost = cost.plus(product(count, log2Fixed(n)-log2Fixed(count))).plus(total{0, binCost})
 			i = end + 1
@@ -68,7 +87,7 @@ func exhaustive(h *GapHistogram, cells []*gapCell) total {
 func TestChooseIsBest(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 2))
 	defs := testDefs(1)
-	for range 300 {
+	for range 150 {
 		d := Deviation{Abs: r.Uint64N(100), Num: r.Uint64N(40), Den: 100}.normal()
 		if d.Lossless() {
 			continue
@@ -93,11 +112,14 @@ func TestChooseIsBest(t *testing.T) {
 		}
 		for _, b := range book.bins {
 			count, sum := uint64(0), total{}
+			var in []*gapCell
 			for _, c := range cells {
 				if b.low <= c.low && c.low <= b.high {
 					count, sum = count+c.count, sum.plus(c.sum)
+					in = append(in, c)
 				}
 			}
+			cost = cost.plus(total{0, spreadCost(h, in, count)})
 			if mean, rest := sum.divide(count); b.stored != mean && (b.stored != mean+1 || rest == 0) {
 				t.Fatalf("%s: bin %+v is not stored as the mean of its gaps, %d + %d/%d", d, b, mean, rest, count)
 			}

@@ -54,7 +54,8 @@ func (d Deviation) share(v, den uint64) uint64 {
 }
 
 // SumBound returns the guaranteed deviation, ticks, of the sum of n gaps that are
-// d ticks in truth: the relative part of d, and Abs for each gap. At most 2^64-1.
+// the given ticks in truth: their relative part, and Abs for each gap. At most
+// 2^64-1.
 func (d Deviation) SumBound(n, ticks uint64) uint64 {
 	return saturate(d.share(ticks, d.Den), n, d.Abs)
 }
@@ -66,8 +67,9 @@ func (d Deviation) StoredBound(n, ticks uint64) uint64 {
 	return saturate(d.share(ticks, d.Den-d.Num), n, d.Abs)
 }
 
-// TimeBound returns the guaranteed deviation, ticks, of a stored time that is n
-// gaps and the given stored ticks behind the first time of its location.
+// TimeBound returns the guaranteed deviation, ticks, of a span of n consecutive
+// gaps that is stored as the given ticks: of a call's duration, of the time between
+// two events of a location, or of a time, if the span begins with the location.
 func (d Deviation) TimeBound(n, ticks uint64) uint64 {
 	if d.TimeStamps {
 		return min(d.Abs-1, d.StoredBound(n, ticks))

@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
-// stencil builds the locations of a generated stencil whose computations jitter
-// by 2 %.
+// stencil builds the locations of a generated program.
 func stencil(t testing.TB, spec string, o ccg.Options) (*tracetest.Source, []*ccg.Local) {
 	t.Helper()
 	opt, err := tracetest.ParseOptions(spec)
@@ -25,18 +26,9 @@ func stencil(t testing.TB, spec string, o ccg.Options) (*tracetest.Source, []*cc
 	if err != nil {
 		t.Fatal(err)
 	}
-	var locals []*ccg.Local
-	b := ccg.NewBuilder(src.Definitions(), 0, o)
-	for p := range src.Definitions().NumLocations() {
-		b.Reset(trace.P(p))
-		if err := each(src, trace.P(p), b.Add); err != nil {
-			t.Fatal(err)
-		}
-		l, err := b.Finish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		locals = append(locals, l)
+	locals, err := buildAll(src, o)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return src, locals
 }
@@ -143,8 +135,8 @@ func size(run lossyRun) int {
 	return n
 }
 
-// driftOf opens the blobs, compares their times with the source's, and returns
-// the errors and the time that the longest location takes.
+// driftOf opens the blobs, compares their gaps and times with the source's, and
+// returns the errors and the time that the longest location takes.
 func driftOf(t *testing.T, src trace.Source, run lossyRun) (all ccg.ErrorStats, length trace.Time, events uint64) {
 	t.Helper()
 	shared, err := ccg.OpenShared(src.Definitions(), run.section)
@@ -163,29 +155,86 @@ func driftOf(t *testing.T, src trace.Source, run lossyRun) (all ccg.ErrorStats, 
 			}
 			return nil
 		})
+		if err == nil {
+			err = withinBounds(loc, truth)
+		}
+		if err != nil {
+			t.Fatalf("location %d: %v", p, err)
+		}
+		all.Add(loc.ErrorStats())
+		if n := len(truth); n > 0 {
+			length = max(length, truth[n-1]-truth[0])
+		}
+		events += uint64(len(truth))
+	}
+	return all, length, events
+}
+
+// withinBounds compares the times of a location with the true ones.
+func withinBounds(loc *ccg.Location, truth []trace.Time) error {
+	d := loc.Deviation()
+	var was, is trace.Time // times of the event before
+	var stats ccg.ErrorStats
+	x := loc.Expand()
+	var b trace.Batch
+	n, err := 0, error(nil)
+	for err = x.Next(&b); err == nil; err = x.Next(&b) {
+		for _, e := range b.Events {
+			want := truth[n]
+			off := uint64(max(e.Time, want) - min(e.Time, want))
+			stats.Largest = max(stats.Largest, off)
+			v, got := uint64(want-was), uint64(e.Time-is)
+			switch {
+			case n == 0 && off != 0:
+				return fmt.Errorf("begins at %d, want %d", e.Time, want)
+			case n > 0 && max(v, got)-min(v, got) > d.Bound(v):
+				return fmt.Errorf("event %d: a gap of %d is stored as %d", n, v, got)
+			case d.TimeStamps && (e.Time > want || off >= d.Abs):
+				return fmt.Errorf("event %d at %d is stored at %d", n, want, e.Time)
+			}
+			was, is = want, e.Time
+			n++
+		}
+	}
+	if err != io.EOF || n != len(truth) || stats.Largest != loc.ErrorStats().Largest {
+		return fmt.Errorf("%d events of %d, largest error %d, announced %+v (%v)", n, len(truth), stats.Largest, loc.ErrorStats(), err)
+	}
+	return nil
+}
+
+// TestLossyArchives keeps the bounds on real traces.
+func TestLossyArchives(t *testing.T) {
+	root := traces(t)
+	names := []string{"npb-lu.S-16", "lammps-melt-8", "npb-lu.S-func-4"}
+	if testing.Short() {
+		names = []string{"npb-cg.S-4"}
+	}
+	for _, name := range names {
+		src, err := otf2.OpenPath(filepath.Join(root, name, "traces.otf2"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		largest, n := uint64(0), 0
-		x := loc.Expand()
-		var b trace.Batch
-		for err = x.Next(&b); err == nil; err = x.Next(&b) {
-			for _, e := range b.Events {
-				if shared.Options().Deviation.TimeStamps && e.Time > truth[n] {
-					t.Fatalf("location %d, event %d: stored at %d, after %d", p, n, e.Time, truth[n])
-				}
-				largest = max(largest, uint64(max(e.Time, truth[n])-min(e.Time, truth[n])))
-				n++
+		defer src.Close()
+		for _, text := range []string{"1%", "10%,1us", "10us,timestamps"} {
+			d, err := ccg.ParseDeviation(text, src.Definitions().Clock().TimerResolution)
+			if err != nil {
+				t.Fatal(err)
 			}
+			o := ccg.Options{Deviation: d}
+			locals, err := buildAll(src, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			run, err := reduceLossy(src.Definitions(), locals, 3, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			stats, length, events := driftOf(t, src, run)
+			t.Logf("%s, %s: %.3f bytes per event, section %d; gaps %d and codebook %d bytes; times off by %d at most, %d on average, of %d ticks",
+				name, text, float64(size(run))/float64(events), len(run.section), run.report.GapBytes, run.report.CodebookBytes,
+				stats.Largest, stats.Mean(), length)
 		}
-		if err != io.EOF || n != len(truth) || largest != loc.ErrorStats().Largest {
-			t.Fatalf("location %d: %d events of %d, largest error %d, announced %+v (%v)", p, n, len(truth), largest, loc.ErrorStats(), err)
-		}
-		all.Add(loc.ErrorStats())
-		length = max(length, truth[n-1]-truth[0])
-		events += uint64(n)
 	}
-	return all, length, events
 }
 
 // TestLossyErrorsAreCollective lets one rank fail at each of its openings.
