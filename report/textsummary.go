@@ -29,10 +29,7 @@ func (d *Document) WriteText(out io.Writer, style Style) error {
 			d.writeDiagnostics(w)
 		}
 	}
-	for i := range d.Lost {
-		l := &d.Lost[i]
-		w.line("left out of %s: location %d (process %d, thread %d): %s", l.Section, l.Location, l.Process, l.Thread, clean(l.Error, 300))
-	}
+	w.lost(d.Lost)
 	return w.flush(out)
 }
 

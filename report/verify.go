@@ -45,15 +45,15 @@ const keptFindings = 100
 // bytes per region; for collectives 48 bytes per instance.
 func (r *Run) Verify(parallel int) (*Verified, error) {
 	v := &Verified{Findings: []Finding{}, Skipped: []string{}}
-	all, err := r.profileTable(SourceAuto)
-	if err != nil {
+	all := newProfileTable(r)
+	var err error
+	if all.from, err = r.source(SourceAuto); err != nil {
 		return nil, err
 	}
 	if all.from == SourceGraph {
 		v.skip("calls, messages and collectives: the file was analyzed with --events none and has no rows of them")
 	}
-	shared, err := r.Graph()
-	if err != nil {
+	if all.shared, err = r.Graph(); err != nil {
 		v.skip("%v", err)
 	}
 	checks := make([]*locationCheck, r.Defs.NumLocations())
@@ -63,7 +63,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		g.Go(func() error {
 			c := newLocationCheck(r, p)
 			c.rows = all.from == SourceRows
-			err := c.run(shared)
+			err := c.run(all.shared)
 			c.drop()
 			checks[p] = c
 			return err

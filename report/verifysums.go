@@ -166,6 +166,9 @@ func (v *Verified) whole(r *Run, all *profileTable) error {
 	if err := v.codes(r); err != nil {
 		return err
 	}
+	if all.from == SourceGraph && all.shared == nil {
+		return nil // told with the graph
+	}
 	t := newProfileTable(r)
 	if err := t.add(xtf.WholeRun); err != nil {
 		return err

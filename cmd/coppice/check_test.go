@@ -72,6 +72,12 @@ func TestCheckClean(t *testing.T) {
 // copy are sound.
 func alter(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte)) {
 	t.Helper()
+	alterAll(t, from, to, change, func(_ xtf.Proc, _ uint32, b []byte) []byte { return b })
+}
+
+// alterAll lets part change sections and blobs, too.
+func alterAll(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte), part func(p xtf.Proc, kind uint32, b []byte) []byte) {
+	t.Helper()
 	f, err := xtf.OpenFile(from, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -87,7 +93,7 @@ func alter(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID,
 		if p == xtf.Proc(f.Procs()) {
 			p = xtf.WholeRun
 		}
-		alterRegion(t, f, w, p, change)
+		alterRegion(t, f, w, p, change, part)
 	}
 	var sections []xtf.Blob
 	for _, kind := range []uint32{xtf.KindDefinitions, xtf.KindProvenance, xtf.KindCCG, xtf.KindNames} {
@@ -95,14 +101,14 @@ func alter(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID,
 		if err != nil {
 			t.Fatal(err)
 		}
-		sections = append(sections, xtf.BytesBlob(kind, 1, 0, b))
+		sections = append(sections, xtf.BytesBlob(kind, 1, 0, part(xtf.WholeRun, kind, b)))
 	}
 	if err := w.Commit(sections); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte)) {
+func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte), part func(p xtf.Proc, kind uint32, b []byte) []byte) {
 	t.Helper()
 	types, err := f.Arrays(p)
 	if err != nil {
@@ -143,7 +149,7 @@ func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, chang
 		if err != nil {
 			t.Fatal(err)
 		}
-		blobs = append(blobs, xtf.BytesBlob(i.Kind, i.Version, i.Flags, b))
+		blobs = append(blobs, xtf.BytesBlob(i.Kind, i.Version, i.Flags, part(p, i.Kind, b)))
 	}
 	plan, err := xtf.PlanRegion(f.Types(), p, arrays, blobs)
 	if err != nil {

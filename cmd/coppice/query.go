@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
@@ -26,6 +27,10 @@ type query struct {
 	key, n    string
 	mode      string
 	step      int64
+	region    string // of the call graph's queries, as the rest
+	ranks     string
+	width     int
+	backwards bool
 	flags     *pflag.FlagSet
 	run       *report.Run
 	array     *xtf.Array
@@ -51,10 +56,17 @@ var searchModes = []struct {
 func runQuery(args []string, s streams) error {
 	var o output
 	q := query{}
-	f := flags("query", "RUN.xtf search|size|next|at|rows", s,
+	f := flags("query", "RUN.xtf PRIMITIVE", s,
 		"coppice query run.xtf search --rank 3 --type call --time 1.25s --mode le",
-		"coppice query run.xtf size --rank 0 --type p2p --time 40% --to 60%",
-		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json")
+		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json",
+		"coppice query run.xtf stack --rank 3 --time 1.25s",
+		"coppice query run.xtf interval --time 40%..60% --ranks 0-3",
+		"coppice query run.xtf walk --rank 0 --time 1.25s --limit 50 --backwards")
+	about := f.Usage
+	f.Usage = func() {
+		about()
+		fmt.Fprint(s.out, primitiveHelp)
+	}
 	o.add(f)
 	f.StringVar(&q.typ, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
 	f.Int64Var(&q.process, "process", 0, "process, its rank in MPI_COMM_WORLD")
@@ -62,21 +74,26 @@ func runQuery(args []string, s streams) error {
 	f.Int64Var(&q.thread, "thread", 0, "location of the process")
 	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
 	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
-	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS")
+	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; interval and timeline: A..B")
 	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
-	f.StringVar(&q.n, "n", "", "row number")
+	f.StringVarP(&q.n, "n", "n", "", "row number; instance: number of the call, from 0; walk: number of the event")
 	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
 	f.StringVar(&q.mode, "mode", "exact", "search: exact, last, ge, gt, le or lt")
 	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
-	f.IntVar(&o.limit, "limit", 0, "rows: how many (default 20)")
+	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
+	f.StringVar(&q.ranks, "ranks", "", "interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
+	f.IntVar(&q.width, "width", 80, "timeline: pixels of a line")
+	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
+	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
 	q.flags = f
 	operands, err := parse(f, args, 2, 2)
 	if err != nil {
 		return err
 	}
 	q.primitive = operands[1]
-	if !slices.Contains(primitives, q.primitive) {
-		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(primitives, ", "))
+	fromGraph := slices.Contains(graphPrimitives, q.primitive)
+	if !fromGraph && !slices.Contains(primitives, q.primitive) {
+		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(append(slices.Clone(primitives), graphPrimitives...), ", "))
 	}
 	if err := o.check(); err != nil {
 		return err
@@ -85,6 +102,13 @@ func runQuery(args []string, s streams) error {
 		return err
 	}
 	defer q.run.Close()
+	if fromGraph {
+		a, err := q.graph(o.limit)
+		if err != nil {
+			return err
+		}
+		return q.print(s, &o, report.Value(a), a.text)
+	}
 	if err := q.open(); err != nil {
 		return err
 	}
@@ -92,19 +116,41 @@ func runQuery(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
+	return q.print(s, &o, report.Value(a), func(w io.Writer) error { return a.text(w, q.run) })
+}
+
+// primitiveHelp is what the help tells of the primitives.
+const primitiveHelp = `
+Primitives on rows:
+  search    a row by time or key
+  size      number of rows in a window
+  next      a row so many steps further
+  at        the key of a row
+  rows      rows one after another
+
+Primitives on the call graph, of files analyzed with --events none too:
+  stack     calls open at a time
+  instance  call number --n of a region
+  interval  what processes did in a time
+  timeline  which region took most of each pixel's time
+  walk      events from a time or event on, forwards or backwards
+`
+
+// print writes an answer in its envelope.
+func (q *query) print(s streams, o *output, v json.Marshaler, text func(io.Writer) error) error {
 	e, err := q.run.Envelope()
 	var brief *report.Brief
 	if err == nil {
 		brief, err = q.run.Brief()
 	}
 	if err != nil {
-		return readError(operands[0], err)
+		return readError(q.run.Path, err)
 	}
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
-			return e.WriteJSON(w, brief, "query", report.Value(a))
+			return e.WriteJSON(w, brief, "query", v)
 		}
-		return a.text(w, q.run)
+		return text(w)
 	})
 }
 
@@ -113,6 +159,13 @@ func (q *query) open() error {
 	typ, err := q.findType()
 	if err != nil {
 		return err
+	}
+	rows, err := q.run.HasRows()
+	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) {
+		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, report.ErrNoResult, strings.Join(graphPrimitives, ", "))
+	}
+	if err != nil {
+		return readError(q.run.Name, err)
 	}
 	p := xtf.WholeRun
 	if !q.whole && typ.ID < xtf.TypeInterval {
@@ -128,6 +181,11 @@ func (q *query) open() error {
 	}
 	q.array = a
 	return nil
+}
+
+// eventTypes are the rows that analyze --events none leaves out.
+var eventTypes = []xtf.TypeID{
+	xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan, xtf.TypeTimeBin,
 }
 
 func (q *query) findType() (*xtf.Type, error) {
@@ -407,11 +465,16 @@ func (q *query) from() (uint64, error) {
 	return 0, usage("query: %s needs --time, --key or --n", q.primitive)
 }
 
-// instant reads 12.5s, 40%, #TICKS, or, for rows ordered by another key, a number.
+// instant reads a time or, for rows ordered by another key, a number.
 func (q *query) instant(flag, text string) (uint64, error) {
 	if q.array.Type().Role != xtf.RoleT {
 		return parseNumber(flag, strings.TrimPrefix(text, "#"))
 	}
+	return q.tick(flag, text)
+}
+
+// tick reads 12.5s, 40% or #TICKS.
+func (q *query) tick(flag, text string) (uint64, error) {
 	if ticks, ok := strings.CutPrefix(text, "#"); ok {
 		return parseNumber(flag, ticks)
 	}

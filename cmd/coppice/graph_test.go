@@ -1,0 +1,384 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/google/go-cmp/cmp"
+)
+
+// analysedAs makes another result of the archive in dir.
+func analysedAs(t testing.TB, dir, name string, args ...string) string {
+	t.Helper()
+	out := filepath.Join(dir, name)
+	args = append([]string{"analyze", filepath.Join(dir, "traces.otf2"), "-o", out, "-q"}, args...)
+	if code, _, errs := call(args...); code != jobs.ExitDone && code != jobs.ExitPartial {
+		t.Fatalf("analyze: exit code %d: %s", code, errs)
+	}
+	return out
+}
+
+// section returns one section of a report, as a tree without its source.
+func section(t testing.TB, run, name string, args ...string) map[string]any {
+	t.Helper()
+	doc := jsonOf[map[string]any](t, append([]string{"report", run, name}, args...)...)
+	s := doc[name].(map[string]any)
+	delete(s, "source")
+	return s
+}
+
+// TestEventsNone compares the reports of rows, of the graph beside them and of a
+// file that has the graph alone.
+func TestEventsNone(t *testing.T) {
+	for _, spec := range []string{
+		"stencil:procs=4,events=4k,jitter=20,seed=1",
+		"masterworker:procs=4,events=3k,seed=2",
+		"irregular:procs=3,threads=2,events=4k,io,metrics,parameters,seed=4",
+		"ring:procs=4,events=2k,broken=stray-leave+open-call+unmatched-send",
+	} {
+		dir := t.TempDir()
+		must(t, "demo", "--archive", dir, "--spec", spec)
+		all := analysedAs(t, dir, "all.xtf", "-j", "2")
+		none := analysedAs(t, dir, "none.xtf", "-j", "3", "--events", "none")
+		for _, args := range [][]string{{"profile"}, {"profile", "--ranks", "1-2"}, {"comm"}} {
+			want := section(t, all, args[0], args[1:]...)
+			if d := cmp.Diff(want, section(t, all, args[0], append(args[1:], "--source", "graph")...)); d != "" {
+				t.Errorf("%s: %v of rows and graph differ (-rows +graph):\n%s", spec, args, d)
+			}
+			if d := cmp.Diff(want, section(t, none, args[0], args[1:]...)); d != "" {
+				t.Errorf("%s: %v with and without rows differ (-with +without):\n%s", spec, args, d)
+			}
+		}
+		if code, got := checkOf(t, none); code != jobs.ExitDone || got.Check.Compared.Graphs == 0 {
+			t.Errorf("%s: check: exit code %d: %+v", spec, code, got.Check)
+		}
+	}
+}
+
+// TestEventsNoneText holds what people are told of such a file.
+func TestEventsNoneText(t *testing.T) {
+	dir := analysed(t, "stencil:procs=2,events=2k,seed=1")
+	none := analysedAs(t, dir, "none.xtf", "--events", "none")
+	for _, x := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"info", none}, "call graph alone (--events none), exact"},
+		{[]string{"report", none}, "messages and collectives were not matched"},
+		{[]string{"report", none, "profile"}, "from the call graph, exact"},
+		{[]string{"check", none}, "has no rows of them"},
+	} {
+		if out := must(t, x.args...); !strings.Contains(out, x.want) {
+			t.Errorf("%v does not say %q:\n%s", x.args, x.want, out)
+		}
+	}
+	var doc struct {
+		Summary struct {
+			Rows     bool
+			Ticks    map[string]any
+			Messages map[string]any
+			Stats    map[string]any
+		}
+	}
+	decode(t, must(t, "report", none, "--format", "json"), &doc)
+	s := doc.Summary
+	if s.Rows || s.Ticks["potent_sync"] != nil || s.Messages["unmatched_sends"] != nil || s.Stats["send_recv"] != nil || s.Stats["mpi"] == nil {
+		t.Errorf("what was not computed is not null: %+v", s)
+	}
+	for _, args := range [][]string{{"query", none, "search"}, {"report", none, "profile", "--source", "rows"}} {
+		if code, _, errs := call(args...); code != jobs.ExitInput || !strings.Contains(errs, "--events none") || !strings.Contains(errs, "Analyze the archive again") {
+			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+}
+
+// callRow is a call as its row tells.
+type callRow struct{ T, End, Region, Depth uint64 }
+
+func callRows(t *testing.T, path string, p xtf.Proc) []callRow {
+	t.Helper()
+	f, err := xtf.OpenFile(path, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	a, err := f.Array(p, xtf.TypeCall)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []callRow
+	rows := a.Rows(0, a.Len())
+	for rows.Next() {
+		var c xtf.Call
+		c.Load(rows.Row())
+		list = append(list, callRow{c.T, c.End, uint64(c.Region), uint64(c.Depth)})
+	}
+	return list
+}
+
+// graphQuery runs a query on the call graph.
+func graphQuery[T any](t *testing.T, run string, args ...string) T {
+	t.Helper()
+	var doc struct {
+		Query struct {
+			Primitive string
+			Answer    json.RawMessage
+		}
+	}
+	decode(t, must(t, append([]string{"query", run, "--format", "json"}, args...)...), &doc)
+	if doc.Query.Primitive != args[0] {
+		t.Fatalf("%v: an answer to %q", args, doc.Query.Primitive)
+	}
+	var v T
+	decode(t, string(doc.Query.Answer), &v)
+	return v
+}
+
+type stackJSON struct {
+	Events uint64
+	Calls  []struct{ Depth, Region, Begin, Event uint64 }
+}
+
+// TestGraphStack compares open calls with the rows.
+func TestGraphStack(t *testing.T) {
+	dir := analysed(t, "irregular:procs=2,events=6k,seed=3")
+	none := analysedAs(t, dir, "none.xtf", "--events", "none")
+	rows := callRows(t, filepath.Join(dir, "run.xtf"), 1)
+	last := rows[0].End
+	for k := range uint64(12) {
+		at := last * k / 11
+		var want []callRow
+		for _, r := range rows {
+			if r.T <= at && r.End > at {
+				want = append(want, r)
+			}
+		}
+		got := graphQuery[stackJSON](t, none, "stack", "--rank", "1", "--time", fmt.Sprintf("#%d", at))
+		if len(got.Calls) != len(want) {
+			t.Errorf("tick %d: %d calls are open, the rows have %d", at, len(got.Calls), len(want))
+			continue
+		}
+		for i, c := range got.Calls {
+			if w := want[i]; c.Depth != w.Depth || c.Region != w.Region || c.Begin != w.T {
+				t.Errorf("tick %d: %+v, want %+v", at, c, w)
+			}
+		}
+	}
+}
+
+// TestGraphInstance compares calls of each region with the rows.
+func TestGraphInstance(t *testing.T) {
+	dir := analysed(t, "irregular:procs=2,events=6k,seed=3")
+	none := analysedAs(t, dir, "none.xtf", "--events", "none")
+	byRegion := map[uint64][]callRow{}
+	for _, r := range callRows(t, filepath.Join(dir, "run.xtf"), 0) {
+		byRegion[r.Region] = append(byRegion[r.Region], r)
+	}
+	type instance struct {
+		Found                            bool
+		Calls, Begin, End, Depth, Region uint64
+	}
+	for region, rows := range byRegion {
+		for _, k := range []int{0, len(rows) / 2, len(rows) - 1} {
+			got := graphQuery[instance](t, none, "instance", "--region", fmt.Sprint(region), "-n", fmt.Sprint(k))
+			if w := rows[k]; got != (instance{true, uint64(len(rows)), w.T, w.End, w.Depth, region}) {
+				t.Errorf("region %d, call %d: %+v, want %+v of %d", region, k, got, w, len(rows))
+			}
+		}
+		if got := graphQuery[instance](t, none, "instance", "--region", fmt.Sprint(region), "-n", fmt.Sprint(len(rows))); got.Found {
+			t.Errorf("region %d: call %d of %d is found", region, len(rows), len(rows))
+		}
+	}
+	if code, _, errs := call("query", none, "instance", "--region", "no such"); code != jobs.ExitUsage || !strings.Contains(errs, "profile lists them") {
+		t.Errorf("an unknown region: exit code %d: %s", code, errs)
+	}
+}
+
+type windowJSON struct {
+	Events  uint64
+	Regions []struct{ Region, Calls, Exclusive, Inclusive uint64 }
+}
+
+// TestGraphInterval compares calls and their parts inside with the rows, and a
+// picture of one pixel with the interval.
+func TestGraphInterval(t *testing.T) {
+	dir := analysed(t, "stencil:procs=3,events=6k,jitter=20,seed=5")
+	none := analysedAs(t, dir, "none.xtf", "--events", "none")
+	rows := append(callRows(t, filepath.Join(dir, "run.xtf"), 0), callRows(t, filepath.Join(dir, "run.xtf"), 2)...)
+	last := rows[0].End
+	for _, w := range [][2]uint64{{0, last + 1}, {last / 3, last / 2}, {last / 2, last/2 + 1}, {last, last + 1000}} {
+		span := fmt.Sprintf("#%d..#%d", w[0], w[1])
+		got := graphQuery[windowJSON](t, none, "interval", "--ranks", "0,2", "--time", span)
+		calls, inside := map[uint64]uint64{}, map[uint64]uint64{}
+		for _, r := range rows { // no recursion there
+			if r.T >= w[0] && r.T < w[1] {
+				calls[r.Region]++
+			}
+			if a, b := max(r.T, w[0]), min(r.End, w[1]); a < b {
+				inside[r.Region] += b - a
+			}
+		}
+		for _, r := range got.Regions {
+			if r.Calls != calls[r.Region] || r.Inclusive != inside[r.Region] {
+				t.Errorf("%s: region %d: %d calls, %d ticks, the rows have %d, %d", span, r.Region, r.Calls, r.Inclusive, calls[r.Region], inside[r.Region])
+			}
+			delete(inside, r.Region)
+		}
+		if len(inside) > 0 {
+			t.Errorf("%s: regions %v are missing", span, inside)
+		}
+	}
+	type picture struct {
+		Regions []struct{ Region uint64 }
+		Rows    []struct{ Pixels []int }
+	}
+	p := graphQuery[picture](t, none, "timeline", "--ranks", "1", "--time", "20%..80%", "--width", "1")
+	w := graphQuery[windowJSON](t, none, "interval", "--ranks", "1", "--time", "20%", "--to", "80%")
+	if len(p.Rows) != 1 || len(p.Rows[0].Pixels) != 1 || p.Regions[0].Region != w.Regions[0].Region {
+		t.Errorf("a picture of one pixel: %+v, the interval has mostly %d", p, w.Regions[0].Region)
+	}
+	if text := must(t, "query", none, "timeline", "--width", "40"); strings.Count(text, "\n") < 5 || !strings.Contains(text, "A  ") {
+		t.Errorf("timeline:\n%s", text)
+	}
+}
+
+type walkJSON struct {
+	Events []struct {
+		Event, Time uint64
+		Kind        string
+	}
+}
+
+// TestGraphWalk goes over all events in both directions.
+func TestGraphWalk(t *testing.T) {
+	dir := analysed(t, "ring:procs=2,events=3k,seed=1")
+	none := analysedAs(t, dir, "none.xtf", "--events", "none")
+	there := graphQuery[walkJSON](t, none, "walk", "--rank", "1", "--limit", "100000").Events
+	back := graphQuery[walkJSON](t, none, "walk", "--rank", "1", "--limit", "100000", "--backwards").Events
+	n := len(there)
+	if n < 1000 || len(back) != n {
+		t.Fatalf("%d events, %d backwards", n, len(back))
+	}
+	for i, e := range there {
+		if back[n-1-i] != e || e.Event != uint64(i) {
+			t.Fatalf("event %d: %+v, backwards %+v", i, e, back[n-1-i])
+		}
+	}
+	k := n / 2
+	for _, x := range []struct {
+		args []string
+		want int
+	}{
+		{[]string{"-n", fmt.Sprint(k)}, k},
+		{[]string{"-n", fmt.Sprint(k), "--backwards"}, k - 1},
+		{[]string{"--time", fmt.Sprintf("#%d", there[n-1].Time)}, n - 1},
+	} {
+		got := graphQuery[walkJSON](t, none, append([]string{"walk", "--rank", "1", "--limit", "1"}, x.args...)...).Events
+		if len(got) != 1 || got[0].Time != there[x.want].Time {
+			t.Errorf("%v: %+v, want %+v", x.args, got, there[x.want])
+		}
+	}
+}
+
+// TestDeviation compares a lossy graph with the exact one: counts and bytes are
+// equal, times differ by no more than the report says.
+func TestDeviation(t *testing.T) {
+	dir := analysed(t, "stencil:procs=4,events=40k,jitter=5,seed=1")
+	exact := filepath.Join(dir, "run.xtf")
+	lossy := analysedAs(t, dir, "lossy.xtf", "--deviation", "10%,1us")
+	none := analysedAs(t, dir, "none.xtf", "--deviation", "10%,1us", "--events", "none", "-j", "3")
+	if d := cmp.Diff(section(t, exact, "profile"), section(t, lossy, "profile")); d != "" {
+		t.Errorf("rows beside a lossy graph (-exact +lossy):\n%s", d)
+	}
+	if d := cmp.Diff(section(t, exact, "comm"), section(t, none, "comm")); d != "" {
+		t.Errorf("messages of a lossy graph (-exact +lossy):\n%s", d)
+	}
+	type profile struct {
+		Profile struct {
+			Bound   *struct{ Text string }
+			Regions []struct {
+				Name                        string
+				Calls, Exclusive, Inclusive int64
+				ExclusiveOff                *big.Int `json:"exclusive_deviation"`
+				InclusiveOff                *big.Int `json:"inclusive_deviation"`
+			}
+		}
+	}
+	want, got := jsonOf[profile](t, "report", exact, "profile").Profile, jsonOf[profile](t, "report", none, "profile").Profile
+	if got.Bound == nil || got.Bound.Text != "every gap within 10 % or 1 µs" || len(got.Regions) != len(want.Regions) {
+		t.Fatalf("%+v", got)
+	}
+	for i, g := range got.Regions {
+		w := want.Regions[i]
+		far := func(a, b int64, off *big.Int) bool { return new(big.Int).Abs(big.NewInt(a-b)).Cmp(off) > 0 }
+		if g.Name != w.Name || g.Calls != w.Calls || far(g.Exclusive, w.Exclusive, g.ExclusiveOff) || far(g.Inclusive, w.Inclusive, g.InclusiveOff) {
+			t.Errorf("%+v, exactly %+v", g, w)
+		}
+	}
+	for _, run := range []string{lossy, none} {
+		if code, c := checkOf(t, run); code != jobs.ExitDone {
+			t.Errorf("check %s: %+v", run, c.Check.Problems)
+		}
+		if out := must(t, "info", run); !strings.Contains(out, "every gap within 10 % or 1 µs") {
+			t.Errorf("info does not tell the bound:\n%s", out)
+		}
+	}
+	type graph struct {
+		CCG struct {
+			MemoryRatio float64 `json:"r_m"`
+			TimeError   *struct{ Largest uint64 }
+			ClassRows   uint64 `json:"class_rows"`
+		}
+	}
+	a, b := jsonOf[graph](t, "report", exact, "ccg").CCG, jsonOf[graph](t, "report", none, "ccg").CCG
+	if a.ClassRows != 0 || b.ClassRows == 0 || b.MemoryRatio < 1.5*a.MemoryRatio {
+		t.Errorf("lossless %+v, lossy %+v", a, b)
+	}
+}
+
+// TestDamagedGraph breaks the call graph of files whose pages are sound.
+func TestDamagedGraph(t *testing.T) {
+	dir := analysed(t, "stencil:procs=3,events=3k,seed=1")
+	for _, args := range [][]string{{"--events", "all"}, {"--events", "none"}, {"--events", "none", "--deviation", "10%,1us"}} {
+		from, to := analysedAs(t, dir, "from.xtf", append(args, "-f")...), filepath.Join(dir, "to.xtf")
+		broken := func(what string, part func(p xtf.Proc, kind uint32, b []byte) []byte) {
+			t.Helper()
+			alterAll(t, from, to, func(xtf.Proc, xtf.TypeID, uint64, []byte) {}, part)
+			code, c := checkOf(t, to)
+			if code != jobs.ExitFound || len(c.Check.Problems) == 0 || c.Check.Problems[0].Kind != "call graph" {
+				t.Errorf("%v, %s: check: exit code %d: %+v", args, what, code, c.Check.Problems)
+			}
+		}
+		broken("a byte of the section", func(_ xtf.Proc, kind uint32, b []byte) []byte {
+			if kind == xtf.KindCCG {
+				b[len(b)/2] ^= 4
+			}
+			return b
+		})
+		for _, verb := range [][]string{{"report", to, "ccg"}, {"query", to, "stack", "--time", "50%"}} {
+			code, _, errs := call(verb...)
+			if code != jobs.ExitInput || !strings.Contains(errs, "to.xtf: call graph") || !strings.Contains(errs, "coppice check") {
+				t.Errorf("%v: %v: exit code %d: %s", args, verb[0], code, errs)
+			}
+		}
+		broken("a byte of a location", func(p xtf.Proc, kind uint32, b []byte) []byte {
+			if kind == xtf.KindCCGColumns && p == 1 {
+				b[len(b)/2] ^= 4
+			}
+			return b
+		})
+		if code, _, errs := call("report", to, "ccg"); code != jobs.ExitPartial || !strings.Contains(errs, "location 1: call graph") {
+			t.Errorf("%v: report: exit code %d: %s", args, code, errs)
+		}
+		if code, _, errs := call("query", to, "walk", "--rank", "1"); code != jobs.ExitInput || !strings.Contains(errs, "location 1: call graph") {
+			t.Errorf("%v: query: exit code %d: %s", args, code, errs)
+		}
+		must(t, "query", to, "walk", "--rank", "0")
+	}
+}

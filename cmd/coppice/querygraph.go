@@ -1,0 +1,162 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report"
+)
+
+// graphPrimitives are the queries that the call graph answers, with or without
+// rows in the file.
+var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "walk"}
+
+// graphAnswer is an answer from the call graph.
+type graphAnswer struct {
+	Primitive string         `json:"primitive"`
+	Answer    json.Marshaler `json:"answer"`
+	text      func(io.Writer) error
+}
+
+// answered makes an answer of a result; errors get their exit code.
+func answered[T any](q *query, v T, err error, text func(T, io.Writer, report.Units) error) (*graphAnswer, error) {
+	if err != nil {
+		return nil, readError(q.run.Name, err)
+	}
+	u := report.UnitsOf(q.run.Defs.Clock().TimerResolution)
+	return &graphAnswer{q.primitive, report.Value(v), func(w io.Writer) error { return text(v, w, u) }}, nil
+}
+
+// graph answers a query from the call graph.
+func (q *query) graph(limit int) (*graphAnswer, error) {
+	switch q.primitive {
+	case "interval":
+		begin, end, ranks, err := q.span()
+		if err != nil {
+			return nil, err
+		}
+		x, err := q.run.Window(ranks, begin, end)
+		return answered(q, x, err, func(x *report.Window, w io.Writer, u report.Units) error { return x.WriteText(w, u, limit) })
+	case "timeline":
+		begin, end, ranks, err := q.span()
+		if err != nil {
+			return nil, err
+		}
+		if q.width < 1 {
+			return nil, usage("query: --width %d: give the number of pixels of a line", q.width)
+		}
+		x, err := q.run.Picture(ranks, begin, end, q.width)
+		return answered(q, x, err, (*report.Picture).WriteText)
+	}
+	loc, err := q.findLocation()
+	if err != nil {
+		return nil, err
+	}
+	g, err := q.run.Reader(loc)
+	if err != nil {
+		return nil, readError(q.run.Name, err)
+	}
+	switch q.primitive {
+	case "stack":
+		if q.time == "" {
+			return nil, usage("query: stack needs --time T")
+		}
+		at, err := q.tick("--time", q.time)
+		if err != nil {
+			return nil, err
+		}
+		x, err := g.Stack(at)
+		return answered(q, x, err, (*report.Stack).WriteText)
+	case "instance":
+		return q.instance(g)
+	}
+	return q.walk(g, limit)
+}
+
+func (q *query) instance(g *report.GraphReader) (*graphAnswer, error) {
+	if q.region == "" {
+		return nil, usage("query: instance needs --region NAME")
+	}
+	refs := q.run.RegionRefs(q.region)
+	if len(refs) != 1 {
+		names := make([]string, len(refs))
+		for i, r := range refs {
+			names[i] = fmt.Sprint(r)
+		}
+		if len(refs) == 0 {
+			return nil, usage("query: --region %s: the trace has no region of this name or number; coppice report %s profile lists them", q.region, q.run.Path)
+		}
+		return nil, usage("query: --region %s: several regions have this name: choose one by its number, of %s", q.region, strings.Join(names, ", "))
+	}
+	k, err := uint64(0), error(nil)
+	if q.flags.Changed("n") {
+		if k, err = q.number(); err != nil {
+			return nil, err
+		}
+	}
+	x, err := g.Instance(refs[0], k)
+	return answered(q, x, err, (*report.Instance).WriteText)
+}
+
+func (q *query) walk(g *report.GraphReader, limit int) (*graphAnswer, error) {
+	from := report.From{ByTime: q.time != "", Reverse: q.backwards}
+	var err error
+	switch {
+	case q.time != "" && q.flags.Changed("n"):
+		return nil, usage("query: --time and --n exclude each other")
+	case q.time != "":
+		from.Time, err = q.tick("--time", q.time)
+	case q.flags.Changed("n"):
+		from.Event, err = q.number()
+	case q.backwards:
+		from.Event = ^uint64(0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if limit == 0 {
+		limit = 20
+	}
+	x, err := g.Walk(from, limit)
+	return answered(q, x, err, (*report.Walk).WriteText)
+}
+
+// span is what --time A..B, or --time and --to, and --ranks choose; all of the
+// run without them.
+func (q *query) span() (begin, end uint64, ranks report.Ranks, err error) {
+	b, err := q.run.Brief()
+	if err != nil {
+		return 0, 0, ranks, readError(q.run.Name, err)
+	}
+	if b.First != nil && b.Last != nil {
+		begin, end = *b.First, *b.Last+1 // the last event is inside
+	}
+	first, last := q.time, q.to
+	if a, z, ok := strings.Cut(q.time, ".."); ok {
+		if q.to != "" {
+			return 0, 0, ranks, usage("query: --time %s has an end already, leave --to away", q.time)
+		}
+		first, last = a, z
+	}
+	if first != "" {
+		if begin, err = q.tick("--time", first); err != nil {
+			return 0, 0, ranks, err
+		}
+	}
+	if last != "" {
+		if end, err = q.tick("--time", last); err != nil {
+			return 0, 0, ranks, err
+		}
+	}
+	if begin > end {
+		return 0, 0, ranks, usage("query: --time %s: it ends before it begins", q.time)
+	}
+	if q.ranks != "" {
+		if ranks, err = report.ParseRanks(q.ranks, q.run.Defs); err != nil {
+			return 0, 0, ranks, usage("query: --ranks %w", err)
+		}
+	}
+	return begin, end, ranks, nil
+}

@@ -1,0 +1,198 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// GraphReader answers questions about one location from its call graph, without
+// unfolding it. Times are ticks since the run's origin, as in rows. It belongs to
+// one goroutine.
+type GraphReader struct {
+	run    *Run
+	p      trace.P
+	loc    *ccg.Location
+	index  *ccg.Index
+	origin trace.Time
+	dev    ccg.Deviation
+}
+
+// Reader opens the call graph of location p.
+func (r *Run) Reader(p trace.P) (*GraphReader, error) {
+	shared, err := r.Graph()
+	if err != nil {
+		return nil, err
+	}
+	l, err := r.Location(shared, p)
+	if err != nil {
+		return nil, err
+	}
+	v, err := r.components(p)
+	if err != nil {
+		return nil, err
+	}
+	g := &GraphReader{run: r, p: p, loc: l, index: l.Index(), dev: l.Deviation()}
+	if l.Events() > 0 {
+		if v[xtf.ItemFirst] > uint64(l.First()) {
+			return nil, fmt.Errorf("%s: location %d: call graph: first event at tick %d of its clock, at %d of the run: %w",
+				r.Name, r.Defs.Location(p).Ref, l.First(), v[xtf.ItemFirst], ccg.ErrCorrupt)
+		}
+		g.origin = l.First() - trace.Time(v[xtf.ItemFirst])
+	}
+	return g, nil
+}
+
+// clock turns ticks since the origin into the graph's times; what no clock shows
+// becomes its last tick.
+func (g *GraphReader) clock(ticks uint64) trace.Time {
+	if t := g.origin + trace.Time(ticks); t >= g.origin {
+		return t
+	}
+	return ^trace.Time(0)
+}
+
+// ticks is the other way round.
+func (g *GraphReader) ticks(t trace.Time) uint64 { return uint64(t - min(g.origin, t)) }
+
+// Place is where an answer is about.
+type Place struct {
+	Location uint64 `json:"location"` // id in the trace
+	Process  uint32 `json:"process"`
+	Thread   uint32 `json:"thread"`
+}
+
+func (r *Run) place(p trace.P) Place {
+	process, thread := r.Defs.Process(p)
+	return Place{r.Defs.Location(p).Ref, process, thread}
+}
+
+func (p Place) text() string {
+	return fmt.Sprintf("process %d, thread %d (location %d)", p.Process, p.Thread, p.Location)
+}
+
+// StackCall is a call that is open at an instant.
+type StackCall struct {
+	Depth  int    `json:"depth"`
+	Region uint32 `json:"region"`
+	Name   string `json:"name"`
+	Event  uint64 `json:"event"` // number of its enter
+	Begin  uint64 `json:"begin"` // ticks
+}
+
+// Stack is what is open on a location at an instant.
+type Stack struct {
+	Place
+	Time  uint64      `json:"time"`   // ticks
+	Event uint64      `json:"events"` // until then
+	Calls []StackCall `json:"calls"`  // outermost first
+	Bound *Bound      `json:"bound"`
+	Off   *uint64     `json:"deviation,omitempty"` // how far stored times there may be off; absent: exact
+}
+
+// Stack returns the calls that are open behind all events at or before an
+// instant.
+func (g *GraphReader) Stack(ticks uint64) (*Stack, error) {
+	s := &Stack{Place: g.run.place(g.p), Time: ticks, Calls: []StackCall{}, Bound: g.run.boundOf(g.dev)}
+	c := g.index.Cursor()
+	if err := seekBehind(c, g.loc, g.clock(ticks)); err != nil {
+		return nil, g.failed(err)
+	}
+	s.Event = c.Event()
+	s.Off = g.off(c)
+	open, err := c.Open(nil)
+	if err != nil {
+		return nil, g.failed(err)
+	}
+	for i, x := range open {
+		s.Calls = append(s.Calls, StackCall{i, x.Region, g.run.RegionName(x.Region), x.Event, g.ticks(x.Begin)})
+	}
+	return s, nil
+}
+
+// seekBehind moves to behind the last event at or before t.
+func seekBehind(c *ccg.Cursor, l *ccg.Location, t trace.Time) error {
+	if t+1 == 0 {
+		return c.SeekEvent(l.Events())
+	}
+	return c.SeekTime(t + 1)
+}
+
+// off returns how far the time at a cursor may be off, nil if the graph is exact:
+// what the bound of gaps guarantees, or the largest error of the location, which
+// the analysis counted, if that is less.
+func (g *GraphReader) off(c *ccg.Cursor) *uint64 {
+	if g.dev.Lossless() {
+		return nil
+	}
+	n := min(g.dev.TimeBound(c.Event(), uint64(c.Time()-g.loc.First())), g.loc.ErrorStats().Largest)
+	return &n
+}
+
+func (g *GraphReader) failed(err error) error {
+	return fmt.Errorf("%s: location %d: %w", g.run.Name, g.run.Defs.Location(g.p).Ref, err)
+}
+
+// EventAt is one event of a walk.
+type EventAt struct {
+	Event  uint64  `json:"event"` // number in the location's stream
+	Time   uint64  `json:"time"`  // ticks
+	Kind   string  `json:"kind"`
+	Region uint32  `json:"region"` // entered, left, or around the record
+	Name   string  `json:"name"`
+	Depth  int     `json:"depth"` // calls open around it
+	Off    *uint64 `json:"deviation,omitempty"`
+}
+
+// Walk is a run of events of a location.
+type Walk struct {
+	Place
+	Backwards bool      `json:"backwards"`
+	Events    []EventAt `json:"events"`
+	Bound     *Bound    `json:"bound"`
+}
+
+// From is where a walk begins.
+type From struct {
+	Event   uint64 // number; forwards the first one, backwards the one behind the first
+	Time    uint64 // ticks, if ByTime: the first event then or later, backwards the last one before
+	ByTime  bool
+	Reverse bool // from the end
+}
+
+// Walk returns up to n events from a place on, in the order in which they are
+// passed.
+func (g *GraphReader) Walk(from From, n int) (*Walk, error) {
+	w := &Walk{Place: g.run.place(g.p), Backwards: from.Reverse, Events: []EventAt{}, Bound: g.run.boundOf(g.dev)}
+	c := g.index.Cursor()
+	var err error
+	if from.ByTime {
+		err = c.SeekTime(g.clock(from.Time))
+	} else {
+		err = c.SeekEvent(min(from.Event, g.loc.Events()))
+	}
+	if err != nil {
+		return nil, g.failed(err)
+	}
+	step := c.Next
+	if from.Reverse {
+		step = c.Prev
+	}
+	for len(w.Events) < n {
+		off := g.off(c)
+		s, ok := step()
+		if !ok {
+			break
+		}
+		if !from.Reverse {
+			off = g.off(c)
+		}
+		w.Events = append(w.Events, EventAt{s.Event, g.ticks(s.Time), s.Kind.Info().Name, s.Region, g.run.RegionName(s.Region), s.Depth, off})
+	}
+	if err := c.Err(); err != nil {
+		return nil, g.failed(err)
+	}
+	return w, nil
+}
