@@ -76,6 +76,9 @@ func byContext(s *states, around int32, region uint32) int32 {
 // byNothing does not tell calls apart.
 func byNothing(*states, int32, uint32) int32 { return 0 }
 
+// byPath tells the whole path.
+func byPath(s *states, around int32, region uint32) int32 { return s.number(around, region) }
+
 // byDepth tells the region of the call that has the given number of calls
 // around it; outside of it the states are a chain of that length.
 func byDepth(depth int32) func(*states, int32, uint32) int32 {

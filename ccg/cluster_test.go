@@ -1,0 +1,65 @@
+package ccg
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+func TestClusters(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		o    Options
+		want [][]trace.P
+	}{
+		{"lossless", Options{}, [][]trace.P{{0, 1, 3}, {2}}},
+		{"classes", Options{Deviation: testBound}, [][]trace.P{{0, 1, 3}, {2}}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := &made{defs: testDefs(4)}
+			for p := range 4 {
+				n := 600
+				if p == 2 {
+					n = 500
+				}
+				m.streams = append(m.streams, callEvents(n))
+			}
+			m.finish(t, c.o, 1)
+			list, err := Clusters(m.each())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(list) != len(c.want) {
+				t.Fatalf("%+v", list)
+			}
+			for i, k := range list {
+				if !slices.Equal(k.Locations, c.want[i]) || k.Root != m.locs[k.Locations[0]].Root() {
+					t.Errorf("%+v, want %v", k, c.want[i])
+				}
+			}
+		})
+	}
+	failed := errors.New("cannot be read")
+	if _, err := Clusters(func(yield func(*Location, error) bool) { yield(nil, failed) }); !errors.Is(err, failed) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestComparableTimes(t *testing.T) {
+	for _, c := range []struct {
+		d    Deviation
+		want bool
+	}{
+		{Deviation{}, true},
+		{Deviation{Num: 1, Den: 10}, false},
+		{Deviation{Abs: 5}, false},
+		{Deviation{Abs: 5, TimeStamps: true}, true},
+	} {
+		l := Location{shared: &Shared{opt: Options{Deviation: c.d}}}
+		if l.ComparableTimes() != c.want {
+			t.Errorf("%v: %v", c.d, !c.want)
+		}
+	}
+}
