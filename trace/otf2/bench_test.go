@@ -103,16 +103,36 @@ func (c *ringChunk) Next(b *trace.Batch) error {
 	return nil
 }
 
-// benchArchive writes a ring and opens it.
-func benchArchive(b *testing.B, n, steps int, o Options) (*Archive, uint64, uint64) {
+// newMeasured is a ring with a metric record of three values at every call.
+func newMeasured(b *testing.B, n, steps int) trace.Source {
+	m := inMemory(b, newRing(n, steps))
+	for _, chunks := range m.chunks {
+		for i := range chunks {
+			old := chunks[i]
+			chunks[i] = trace.Batch{}
+			for k := range old.Events {
+				e := &old.Events[k]
+				chunks[i].Append(e.Time, e.Kind, e.Ref, old.Words(e)...)
+				if e.Kind == trace.Enter || e.Kind == trace.Leave {
+					t := uint64(e.Time)
+					chunks[i].Append(e.Time, trace.Metric, 0, 0, 3, uint64(trace.TypeUint64), t, uint64(trace.TypeUint64), t*3, uint64(trace.TypeUint64), t>>12)
+				}
+			}
+		}
+	}
+	return m
+}
+
+// benchArchive writes an archive and opens it.
+func benchArchive(b *testing.B, src trace.Source, o Options) (*Archive, uint64, uint64) {
 	b.Helper()
 	dir := b.TempDir()
-	if _, err := Copy(dir, "ring", newRing(n, steps), o); err != nil {
+	if _, err := Copy(dir, "ring", src, o); err != nil {
 		b.Fatal(err)
 	}
 	a := mustOpen(b, dir)
 	var bytes, events uint64
-	for p := range trace.P(n) {
+	for p := range trace.P(a.Definitions().NumLocations()) {
 		x, err := a.Measure(p)
 		if err != nil {
 			b.Fatal(err)
@@ -134,15 +154,17 @@ func BenchmarkLocal(b *testing.B) {
 	for _, c := range []struct {
 		name  string
 		touch bool
+		src   trace.Source
 		o     Options
 	}{
-		{"decode", false, Options{}},
-		{"touch", true, Options{}},
-		{"clock", false, Options{Local: slope}},
-		{"big-endian", false, Options{BigEndian: true}},
+		{"decode", false, newRing(16, 12500), Options{}},
+		{"touch", true, newRing(16, 12500), Options{}},
+		{"clock", false, newRing(16, 12500), Options{Local: slope}},
+		{"big-endian", false, newRing(16, 12500), Options{BigEndian: true}},
+		{"metrics", false, newMeasured(b, 16, 12500), Options{}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			a, bytes, events := benchArchive(b, 16, 12500, c.o)
+			a, bytes, events := benchArchive(b, c.src, c.o)
 			var batch trace.Batch
 			b.ReportAllocs()
 			for b.Loop() {
@@ -190,7 +212,7 @@ func touch(b *trace.Batch) (sum uint64) {
 func BenchmarkMerge(b *testing.B) {
 	for _, n := range []int{16, 64} {
 		b.Run([]string{16: "16", 64: "64"}[n], func(b *testing.B) {
-			a, bytes, events := benchArchive(b, n, 200000/n, Options{})
+			a, bytes, events := benchArchive(b, newRing(n, 200000/n), Options{})
 			b.ReportAllocs()
 			for b.Loop() {
 				m, err := Merge(a)

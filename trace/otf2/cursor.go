@@ -42,10 +42,16 @@ func (c *cursor) take(n int) []byte {
 }
 
 func (c *cursor) u8() uint8 {
-	if p := c.take(1); p != nil {
-		return p[0]
+	if c.state != fine {
+		return 0
 	}
-	return 0
+	if c.pos >= len(c.b) {
+		c.state = short
+		return 0
+	}
+	v := c.b[c.pos]
+	c.pos++
+	return v
 }
 
 // raw reads n bytes as one unsigned number.
@@ -81,6 +87,9 @@ func (c *cursor) raw64() uint64 {
 // v32 and v64 read compressed integers: a count byte and so many significant
 // bytes, 0xFF for all ones. Forms longer than needed are accepted.
 func (c *cursor) v32() uint32 {
+	if x, ok := c.word(4); ok {
+		return uint32(x)
+	}
 	n := c.u8()
 	switch {
 	case n == 0xFF:
@@ -93,13 +102,8 @@ func (c *cursor) v32() uint32 {
 }
 
 func (c *cursor) v64() uint64 {
-	if c.state == fine && c.left() >= 9 {
-		n := c.b[c.pos]
-		if n <= 8 && !c.big {
-			x := binary.LittleEndian.Uint64(c.b[c.pos+1:]) & masks[n&15]
-			c.pos += 1 + int(n)
-			return x
-		}
+	if x, ok := c.word(8); ok {
+		return x
 	}
 	n := c.u8()
 	switch {
@@ -110,6 +114,25 @@ func (c *cursor) v64() uint64 {
 		return 0
 	}
 	return c.raw(int(n))
+}
+
+// word reads a compressed integer of at most so many bytes by one load, which
+// may reach behind the record into what follows it in memory.
+func (c *cursor) word(most int) (uint64, bool) {
+	at := c.pos + 1
+	if c.state != fine || at > len(c.b) || at+8 > cap(c.b) {
+		return 0, false
+	}
+	n := int(c.b[c.pos])
+	if n > most || at+n > len(c.b) {
+		return 0, false
+	}
+	c.pos = at + n
+	p := c.b[at : at+8]
+	if c.big {
+		return binary.BigEndian.Uint64(p) >> (64 - 8*n), true
+	}
+	return binary.LittleEndian.Uint64(p) & masks[n&15], true
 }
 
 func (c *cursor) fail() {

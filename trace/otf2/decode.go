@@ -22,8 +22,8 @@ const (
 	firstRecord  = 0x0A // smaller ids are control items
 )
 
-// The fast path decodes records that with their time stamp take less than margin
-// bytes, and not in the last margin bytes of a window. It checks the count bytes
+// The fast paths decode records that with their time stamp take less than margin
+// bytes, and not in the last margin bytes of a window. One checks the count bytes
 // of integers after loading what they lead to, so that behind the data of a
 // window there is room for the loads of a damaged record.
 const (
@@ -40,7 +40,7 @@ type decoder struct {
 	final bool // the window reaches the end of the chunk
 	last  bool // the chunk is the file's last
 	big   bool
-	quick bool // the fast path can decode this chunk
+	quick bool // the fast paths can decode this chunk
 
 	loc   *local
 	iv    *interval  // clock interval of the current time

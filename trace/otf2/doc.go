@@ -64,6 +64,7 @@
 //		}
 //	}
 //
-// The inner loop of decoding uses package unsafe on 64-bit little-endian
-// machines (fast_unsafe.go); the build tag purego selects its plain twin.
+// The inner loop of decoding little-endian chunks uses package unsafe on 64-bit
+// little-endian machines (fast_unsafe.go). Big-endian chunks, and what that loop
+// does not know, take the plain one (plain.go); with the build tag purego all do.
 package otf2

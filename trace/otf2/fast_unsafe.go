@@ -10,7 +10,7 @@ import (
 )
 
 // This file is the one place of the package that uses unsafe: the inner loop of
-// decoding on little-endian machines. Its plain twin is fast.go.
+// decoding little-endian chunks. Its twin without unsafe is plain.go.
 //
 // A window has room bytes behind its data. The loop runs while margin bytes are
 // left, more than a record of the fast path and its time stamp take. A damaged

@@ -162,18 +162,24 @@ func TestFirstFormat(t *testing.T) {
 	}
 }
 
-// TestFastPath compares the fast path with the careful one, which is all that a
-// sparse table or a big-endian chunk leaves.
+// TestFastPath compares the fast paths with the careful one, which is all that a
+// sparse table leaves.
 func TestFastPath(t *testing.T) {
-	sources := map[string]trace.Source{"ring": newRing(2, 3000), "complete": completeSource(4, true)}
+	sources := map[string]trace.Source{"ring": newRing(2, 3000), "complete": completeSource(4, true), "metrics": longLists()}
 	names := slices.Sorted(maps.Keys(sources))
 	for _, name := range names {
-		for _, offsets := range [][]ClockOffset{nil, {{Time: 1000, Offset: 500}, {Time: 2000000, Offset: -900}}, {{Time: 1000, Offset: 500}, {Time: 1300, Offset: 500}, {Time: 3000000, Offset: 10}}} {
-			a := copies(t, sources[name], Options{EventChunk: 32 << 10, Local: func(trace.P) *Local {
-				return &Local{Offsets: offsets, Mappings: []Mapping{{trace.RefComm, [][2]uint64{{0, 1}, {1, 0}}}}}
-			}})
-			for p := range trace.P(a.Definitions().NumLocations()) {
-				sameEvents(t, carefulRecords(t, a, p), allRecords(t, a, p))
+		for i, offsets := range [][]ClockOffset{nil, {{Time: 1000, Offset: 500}, {Time: 2000000, Offset: -900}}, {{Time: 1000, Offset: 500}, {Time: 1300, Offset: 500}, {Time: 3000000, Offset: 10}}} {
+			for _, big := range []bool{false, true} {
+				a := copies(t, sources[name], Options{BigEndian: big, EventChunk: 32 << 10, Local: func(trace.P) *Local {
+					l := &Local{Offsets: offsets, Mappings: []Mapping{{trace.RefComm, [][2]uint64{{0, 1}, {1, 0}}}}}
+					if i > 0 {
+						l.Mappings = append(l.Mappings, Mapping{trace.RefMetric, [][2]uint64{{0, 2}, {1, 0}, {2, 1}}})
+					}
+					return l
+				}})
+				for p := range trace.P(a.Definitions().NumLocations()) {
+					sameEvents(t, carefulRecords(t, a, p), allRecords(t, a, p))
+				}
 			}
 		}
 	}

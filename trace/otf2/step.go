@@ -18,10 +18,10 @@ const (
 const noMark = 0xFF
 
 // step decodes any record: items up to and including one event. It is the
-// careful twin of fast and the only one for big-endian chunks.
+// careful twin of fast and plain.
 func (d *decoder) step(b *trace.Batch) progress {
+	c := cursor{b: d.buf[:d.end], pos: d.pos, big: d.big}
 	for {
-		c := cursor{b: d.buf[:d.end], pos: d.pos, big: d.big}
 		id := c.u8()
 		switch {
 		case c.state != fine:

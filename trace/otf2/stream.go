@@ -136,7 +136,7 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	r.limit = min(r.off+chunk, s.size)
 	r.decoder = decoder{
 		loc: s.loc, iv: &uncorrected, now: b.start, high: high, clamp: s.a.clamp,
-		big: b.big, quick: !b.big && s.loc.dense(), last: i == s.chunks-1, number: b.base, mark: noMark, buf: *r.pool,
+		big: b.big, quick: s.loc.dense(), last: i == s.chunks-1, number: b.base, mark: noMark, buf: *r.pool,
 	}
 	if err := r.open(); err != nil {
 		r.Close()
@@ -212,6 +212,10 @@ func (r *chunkReader) fill() error {
 	return nil
 }
 
+// plainRun is how many records behind one that fast does not know are decoded
+// before it tries again.
+const plainRun = 16
+
 // Next fills b: with as many events as it has room for, up to a few thousand,
 // and no more than its words allow. An empty batch gets memory.
 func (r *chunkReader) Next(b *trace.Batch) error {
@@ -226,9 +230,14 @@ func (r *chunkReader) Next(b *trace.Batch) error {
 	events, words := min(cap(b.Events), batchEvents), min(cap(b.Args), batchWords)-spareWords
 	for !r.done && len(b.Events) < events && len(b.Args) <= words {
 		if r.quick && r.timed && !r.listed {
-			r.fast(b, events)
-			if len(b.Events) == events {
-				break
+			limit := events
+			if !r.big {
+				r.fast(b, events)
+				limit = min(events, len(b.Events)+plainRun)
+			}
+			r.plain(b, limit)
+			if len(b.Events) >= limit {
+				continue
 			}
 		}
 		switch r.step(b) {
