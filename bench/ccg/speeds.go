@@ -18,11 +18,15 @@ type goal struct {
 
 var goals = []goal{
 	{"construction, tables in cache", "ccg", "BuildStencil", "Mevents/s", 20, 0},
+	{"construction, 40 % records of MPI", "ccg", "BuildMessages", "Mevents/s", 20, 0},
 	{"construction, calls alone", "ccg", "BuildCalls", "Mevents/s", 20, 0},
 	{"construction, nearly all nodes new", "ccg", "BuildIrregular", "Mevents/s", 8, 0},
-	{"distributing walk", "ccg", "DistributeStencil", "ns/event", 0, 15},
+	{"walk alone", "ccg", "WalkStencil", "ns/event", 0, 15},
+	{"distributing walk with encoding of columns", "ccg", "DistributeStencil", "ns/event", 0, 0},
 	{"merge, new nodes", "ccg", "Merge/new", "ns/node", 0, 500},
 	{"merge, known nodes", "ccg", "Merge/known", "ns/node", 0, 500},
+	{"joining a location, new nodes", "ccg", "Union/new", "ns/node", 0, 500},
+	{"counting partners", "ccg", "Partners/add", "ns/node", 0, 500},
 	{"column, decoding", "column", "Decode", "MB/s", 2000, 0},
 	{"column, encoding", "column", "AppendBlock", "MB/s", 0, 0},
 }
