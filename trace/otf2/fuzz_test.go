@@ -3,6 +3,7 @@ package otf2
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -115,6 +116,12 @@ func FuzzEvents(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(load(f, dir)["traces/7.evt"], false)
+	for i, big := range []bool{false, true} {
+		if _, err := Copy(dir, fmt.Sprint(i), longLists(), Options{BigEndian: big, EventChunk: 4096}); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(load(f, dir)[fmt.Sprint(i, "/7.evt")], false)
+	}
 	files := smallArchive(f, Options{EventChunk: 4096, Local: localExample})
 	f.Fuzz(func(t *testing.T, b []byte, clamp bool) {
 		a, err := Open("traces.otf2", files["traces.otf2"], files["traces.def"])
@@ -142,6 +149,7 @@ func FuzzEvents(f *testing.F) {
 		if s.events == 0 && len(b) > 100 && len(s.diags.Codes) == 0 && !bytes.Contains(b, []byte{endOfFile}) {
 			t.Error("no events, no end mark and no complaint")
 		}
+		sameEvents(t, carefulRecords(t, a, 0), allRecords(t, a, 0))
 		var text bytes.Buffer
 		if err := Print(&text, a); err != nil {
 			t.Error(err)
