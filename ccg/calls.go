@@ -16,16 +16,11 @@ type Call struct {
 	Cut    bool       // it never left
 }
 
-// instances counts calls of one region.
-type instances struct {
-	inside []uint64 // by node: in one instance of it, itself included
-}
-
 // maxCounted is the number of regions whose counts an Index keeps.
 const maxCounted = 16
 
 // callsOf returns the counts of a region: O(edges) the first time.
-func (x *Index) callsOf(region uint32) *instances {
+func (x *Index) callsOf(region uint32) tally {
 	if k := x.counted[region]; k != nil {
 		return k
 	}
@@ -33,99 +28,39 @@ func (x *Index) callsOf(region uint32) *instances {
 		clear(x.counted)
 	}
 	v := x.loc.view
-	k := &instances{inside: v.count(func(id uint32) uint64 {
+	k := tally(v.count(func(id uint32) uint64 {
 		if v.nodes.kind(id) == kindCall && v.shapeOf(id).region(v.defs) == region {
 			return 1
 		}
 		return 0
-	})}
+	}))
 	if x.counted == nil {
-		x.counted = map[uint32]*instances{}
+		x.counted = map[uint32]tally{}
 	}
 	x.counted[region] = k
 	return k
 }
 
 // Calls returns the number of calls of a region.
-func (x *Index) Calls(region uint32) uint64 { return x.callsOf(region).inside[x.loc.view.root] }
+func (x *Index) Calls(region uint32) uint64 { return x.callsOf(region)[x.loc.view.root] }
 
 // CallsBefore returns the number of calls of a region that begin before event k.
 func (x *Index) CallsBefore(region uint32, k uint64) uint64 {
-	v := x.loc.view
-	inside := x.callsOf(region).inside
-	n, left, id := uint64(0), k, v.root
-	for left > 0 {
-		list := v.nodes.children(id)
-		if v.nodes.kind(id) == kindCall {
-			left-- // its enter
-			if v.shapeOf(id).region(v.defs) == region {
-				n++
-			}
-		}
-		if v.nodes.kind(id) == kindRepeat {
-			times := min(left/x.events[list[0]], v.nodes.count(id))
-			n += times * inside[list[0]]
-			left -= times * x.events[list[0]]
-		}
-		next := uint32(0)
-		for _, c := range list {
-			if x.events[c] > left {
-				next = c
-				break
-			}
-			if v.nodes.kind(id) == kindRepeat { // all iterations are done
-				break
-			}
-			n += inside[c]
-			left -= x.events[c]
-		}
-		if next == 0 { // before a leave, or the end
-			return n
-		}
-		id = next
-	}
-	return n
+	return x.callsOf(region).before(x, min(k, x.loc.view.events))
 }
 
 // Call returns call number k of a region, from 0 by enter: O(depth * fan) and two
 // times to look up.
 func (x *Index) Call(region uint32, k uint64) (Call, error) {
 	v := x.loc.view
-	inside := x.callsOf(region).inside
-	if k >= inside[v.root] {
-		return Call{}, fmt.Errorf("call graph: location %d: call %d of %d of region %d: %w", x.loc.p, k, inside[v.root], region, ErrRange)
+	calls := x.callsOf(region)
+	if k >= calls[v.root] {
+		return Call{}, fmt.Errorf("call graph: location %d: call %d of %d of region %d: %w", x.loc.p, k, calls[v.root], region, ErrRange)
 	}
-	call := Call{Number: k}
-	id := v.root
-	for left := k; ; {
-		if v.nodes.kind(id) == kindCall {
-			if v.shapeOf(id).region(v.defs) == region {
-				if left == 0 {
-					break
-				}
-				left--
-			}
-			call.Event++
-			call.Depth++
-		}
-		list := v.nodes.children(id)
-		if v.nodes.kind(id) == kindRepeat {
-			times := left / inside[list[0]]
-			left -= times * inside[list[0]]
-			call.Event += times * x.events[list[0]]
-		}
-		for _, c := range list {
-			if inside[c] > left {
-				id = c
-				break
-			}
-			left -= inside[c]
-			call.Event += x.events[c]
-		}
-	}
+	id, event, depth := calls.find(x, k)
 	h := v.shapeOf(id)
-	call.Region, call.Ref, call.Node, call.Cut = region, h.ref, v.ids[id], h.cut
-	call.Last = call.Event + x.events[id] - 1
+	call := Call{Number: k, Last: event + x.events[id] - 1, Depth: depth, Cut: h.cut}
+	call.OpenCall = OpenCall{Region: region, Ref: h.ref, Node: v.ids[id], Event: event}
 	return call, x.times(&call)
 }
 

@@ -35,15 +35,16 @@ type Step struct {
 // Memory: 80 bytes per open call, Group and Repeat, 16 per column of the
 // location, and 8 KiB per column with values among the events passed.
 type Cursor struct {
-	x     *Index
-	stack []rung
-	depth int
-	pos   []uint64         // by column: values before the cursor, where reads has none
-	reads []*column.Cursor // by column of gaps: its position counts
-	met   []uint64         // by node: Calls and Events before the cursor; nil if not wanted
-	next  uint64           // number of the event behind the cursor
-	time  trace.Time       // of the event before it
-	err   error
+	x      *Index
+	stack  []rung
+	depth  int
+	pos    []uint64         // by column: values before the cursor, where reads has none
+	reads  []*column.Cursor // by column of gaps: its position counts
+	met    []uint64         // by node: Calls and Events before the cursor; nil if not wanted
+	next   uint64           // number of the event behind the cursor
+	time   trace.Time       // of the event before it
+	record *Expander        // reads full records
+	err    error
 }
 
 // rung is a node under way in a Cursor.

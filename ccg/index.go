@@ -26,12 +26,13 @@ type Index struct {
 	open       *ledger // by the set of open regions
 	level      *ledger // by the call at levelDepth
 	roster     *roster
-	counted    map[uint32]*instances // by region
+	counted    map[uint32]tally // calls by region
 	blocks     blockCache
 	levelDepth int
-	done       []uint64 // by node, see sweep
-	near       uint64   // steps that cost as much as finding a position
-	visits     uint64   // nodes and slots that positions were computed from
+	posts      [3]postCounts // by family of ids
+	done       []uint64      // by node, see sweep
+	near       uint64        // steps that cost as much as finding a position
+	visits     uint64        // nodes and slots that positions were computed from
 }
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
@@ -54,6 +55,7 @@ func (x *Index) Drop() {
 	x.scout, x.left, x.right, x.done = nil, nil, nil, nil
 	x.flat, x.open, x.level, x.roster = nil, nil, nil, nil
 	x.blocks, x.counted = blockCache{}, nil
+	clear(x.posts[:])
 }
 
 // scratch returns a number per node.
