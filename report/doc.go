@@ -5,13 +5,24 @@
 //
 //	summary      characteristics of the whole program, POP efficiencies, MPI time by class, messages
 //	profile      calls, inclusive and exclusive time and bytes of every region
+//	paths        the same for every chain of open regions
+//	histogram    how long the calls of a region take
 //	comm         messages by pair of processes, communicators, collective operations
-//	ccg          how well the complete call graph compresses
+//	ccg          what the complete call graph takes, how well it compresses and how exact it is
 //	diagnostics  what was found wrong with the input: totals and first occurrences
 //
-// Every result is exact: it comes from integer sums that the analysis stored,
-// divisions happen here. Times are ticks in values and JSON, seconds in text
-// where the trace tells the resolution of its clock.
+// Results come from integer sums that the analysis stored; divisions happen
+// here. Times are ticks in values and JSON, seconds in text where the trace tells
+// the resolution of its clock.
+//
+// # Rows and graph
+//
+// A file has the call graph, and rows of events unless it was analyzed with
+// --events none. profile and comm come from rows where there are some (or from
+// the graph, if Options.Source says so), paths, histogram, ccg and the answers of
+// a GraphReader always from the graph. Rows and sums are exact. So are counts and
+// bytes of every graph; times of a lossy one carry their bound, and each number
+// how far it may be off.
 //
 //	run, err := report.Open("run.xtf", xtf.Options{})
 //	doc, err := run.Document(report.Options{Sections: []report.Section{report.SectionProfile}})
@@ -29,8 +40,9 @@
 // summary reads a few rows, whatever the size of the run. profile reads one
 // row per region and location and holds 64 bytes per region; comm reads the
 // channels of all locations and holds 40 bytes per pair of processes that
-// communicate; ccg reads the shared graph and every location's columns, one
-// location at a time; diagnostics holds 16 occurrences per code.
+// communicate; diagnostics holds 16 occurrences per code. What comes from the
+// graph reads the shared part, which stays, and every location's columns, one
+// location at a time.
 //
 // # Concurrency
 //

@@ -20,6 +20,8 @@ type Section string
 const (
 	SectionSummary     Section = "summary"
 	SectionProfile     Section = "profile"
+	SectionPaths       Section = "paths"
+	SectionHistogram   Section = "histogram"
 	SectionComm        Section = "comm"
 	SectionCCG         Section = "ccg"
 	SectionDiagnostics Section = "diagnostics"
@@ -27,14 +29,16 @@ const (
 
 // Sections lists the sections there are.
 func Sections() []Section {
-	return []Section{SectionSummary, SectionProfile, SectionComm, SectionCCG, SectionDiagnostics}
+	return []Section{SectionSummary, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionCCG, SectionDiagnostics}
 }
 
 // Options choose the content of a document.
 type Options struct {
 	Sections []Section // none: the summary
-	Ranks    Ranks     // of the profile
+	Ranks    Ranks     // of profile, paths and histogram
 	Source   Source    // of profile and comm
+	Region   uint32    // of the histogram
+	Gaps     bool      // histogram of gaps, not of calls
 }
 
 // Envelope is the part that documents of every verb begin with.
@@ -51,12 +55,16 @@ type Document struct {
 	Name    string
 	Summary *Summary
 	Profile *Profile
+	Paths   *Paths
 	Comm    *Comm
 	CCG     *Graph
 	Lost    []Lost // what could not be read
 	text    []Section
 	run     *Run
-	hot     *hot // what the text of the summary says about regions
+
+	Histogram *Histogram
+
+	hot *hot // what the text of the summary says about regions
 }
 
 // Envelope reads the head of a document.
@@ -97,6 +105,10 @@ func (r *Run) Document(o Options) (*Document, error) {
 		switch s {
 		case SectionProfile:
 			d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
+		case SectionPaths:
+			d.Paths, lost, err = r.Paths(o.Ranks)
+		case SectionHistogram:
+			d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
 		case SectionComm:
 			d.Comm, lost, err = r.Comm(d.Summary, o.Source)
 		case SectionCCG:
@@ -132,6 +144,12 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	list := []member{{"summary", Value(d.Summary)}}
 	if d.Profile != nil {
 		list = append(list, member{"profile", Value(d.Profile)})
+	}
+	if d.Paths != nil {
+		list = append(list, member{"paths", Value(d.Paths)})
+	}
+	if d.Histogram != nil {
+		list = append(list, member{"histogram", Value(d.Histogram)})
 	}
 	if d.Comm != nil {
 		list = append(list, member{"comm", Value(d.Comm)})

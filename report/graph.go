@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -10,32 +11,32 @@ import (
 
 // Graph is how well the complete call graph compresses.
 type Graph struct {
-	Locations      uint64      `json:"locations"`
-	Structures     int         `json:"structures"` // locations with equal structure counted once
-	Events         uint64      `json:"events"`
-	Instances      uint64      `json:"instances"` // calls, records and roots in the unfolded trees
-	Nodes          uint64      `json:"nodes"`     // stored
-	Used           uint64      `json:"used"`      // of these, in the locations that could be read
-	Tuples         uint64      `json:"tuples"`
-	ClassRows      uint64      `json:"class_rows"` // of a lossy graph: different timings of nodes, shared by all their instances
-	Columns        uint64      `json:"columns"`
-	SingleUse      uint64      `json:"single_use"` // nodes with one instance
-	SingleShare    Ratio       `json:"single_share"`
-	NodeRatio      Ratio       `json:"r_n"` // instances per node
-	MemoryRatio    Ratio       `json:"r_m"` // bytes of the unshared graph per byte of the shared one
-	RawBytes       uint64      `json:"raw_bytes"`
-	StoredBytes    uint64      `json:"stored_bytes"`
-	StructureBytes uint64      `json:"structure_bytes"` // in the file
-	ClassBytes     uint64      `json:"class_bytes"`     // in the file
-	ColumnBytes    uint64      `json:"column_bytes"`    // in the file: times and values
-	Bytes          uint64      `json:"bytes"`           // all three
-	BytesPerEvent  Ratio       `json:"bytes_per_event"`
-	Fold           int         `json:"fold"`
-	Fan            int         `json:"fan"`
-	Bound          *Bound      `json:"bound"`      // of times; nil: exact
-	TimeError      *TimeError  `json:"time_error"` // of a lossy graph
-	Groups         []RootGroup `json:"groups"`     // locations with equal structure, by their first
-	Finding        string      `json:"finding"`    // what the figures mean, in a sentence
+	Locations      uint64     `json:"locations"`
+	Structures     int        `json:"structures"` // locations with equal structure counted once
+	Events         uint64     `json:"events"`
+	Instances      uint64     `json:"instances"` // calls, records and roots in the unfolded trees
+	Nodes          uint64     `json:"nodes"`     // stored
+	Used           uint64     `json:"used"`      // of these, in the locations that could be read
+	Tuples         uint64     `json:"tuples"`
+	ClassRows      uint64     `json:"class_rows"` // of a lossy graph: different timings of nodes, shared by all their instances
+	Columns        uint64     `json:"columns"`
+	SingleUse      uint64     `json:"single_use"` // nodes with one instance
+	SingleShare    Ratio      `json:"single_share"`
+	NodeRatio      Ratio      `json:"r_n"` // instances per node
+	MemoryRatio    Ratio      `json:"r_m"` // bytes of the unshared graph per byte of the shared one
+	RawBytes       uint64     `json:"raw_bytes"`
+	StoredBytes    uint64     `json:"stored_bytes"`
+	StructureBytes uint64     `json:"structure_bytes"` // in the file
+	ClassBytes     uint64     `json:"class_bytes"`     // in the file
+	ColumnBytes    uint64     `json:"column_bytes"`    // in the file: times and values
+	Bytes          uint64     `json:"bytes"`           // all three
+	BytesPerEvent  Ratio      `json:"bytes_per_event"`
+	Fold           int        `json:"fold"`
+	Fan            int        `json:"fan"`
+	Bound          *Bound     `json:"bound"`      // of times; nil: exact
+	TimeError      *TimeError `json:"time_error"` // of a lossy graph
+	Groups         []Group    `json:"groups"`     // of equal locations, by their first
+	Finding        string     `json:"finding"`    // what the figures mean, in a sentence
 }
 
 // TimeError is how far the time stamps of a lossy graph are from the true ones,
@@ -46,12 +47,12 @@ type TimeError struct {
 	sum     [2]uint64
 }
 
-// RootGroup is locations with equal structure.
-type RootGroup struct {
-	Root      uint32 `json:"root"` // node
-	Count     int    `json:"count"`
-	Locations string `json:"locations"` // in the order of the definitions, from 0
-	list      []uint32
+// Group is locations that are equal as far as the graph shares them.
+type Group struct {
+	Root       uint32 `json:"root"`        // node: equal ones, equal structure
+	EqualTimes bool   `json:"equal_times"` // the same stored times, too
+	Count      int    `json:"count"`
+	Locations  string `json:"locations"` // in the order of the definitions, from 0
 }
 
 // CCG reads the graph and all its locations.
@@ -65,35 +66,48 @@ func (r *Run) CCG() (*Graph, []Lost, error) {
 		return nil, nil, fmt.Errorf("%s: call graph: %w", r.Name, err)
 	}
 	sum := ccg.NewSummary(shared, len(section))
-	groups := []RootGroup{}
-	at := map[uint32]int{}
 	var lost []Lost
-	for p := range trace.P(r.Defs.NumLocations()) {
-		l, err := r.Location(shared, p)
-		if err != nil {
-			if !partial(err) {
-				return nil, nil, err
+	var failed error
+	clusters, err := ccg.Clusters(func(yield func(*ccg.Location, error) bool) {
+		for p := range trace.P(r.Defs.NumLocations()) {
+			l, err := r.Location(shared, p)
+			switch {
+			case err == nil:
+				sum.Add(l)
+				if !yield(l, nil) {
+					return
+				}
+			case partial(err):
+				lost = append(lost, r.lost(p, "ccg", err))
+			default:
+				failed = err
+				return
 			}
-			lost = append(lost, r.lost(p, "ccg", err))
-			continue
 		}
-		sum.Add(l)
-		i, ok := at[l.Root()]
-		if !ok {
-			i = len(groups)
-			at[l.Root()] = i
-			groups = append(groups, RootGroup{Root: l.Root()})
-		}
-		groups[i].list = append(groups[i].list, uint32(p))
-	}
-	for i := range groups {
-		g := &groups[i]
-		g.Count, g.Locations = len(g.list), Ranks{g.list}.String()
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return nil, nil, err
 	}
 	g := newGraph(sum.Stats(), shared.Options())
-	g.Groups, g.Structures, g.Bound = groups, len(groups), r.boundOf(shared.Options().Deviation)
+	g.setGroups(clusters)
+	g.Bound = r.boundOf(shared.Options().Deviation)
 	g.Finding = g.finding()
 	return g, lost, nil
+}
+
+// setGroups lists the clusters.
+func (g *Graph) setGroups(clusters []ccg.Cluster) {
+	g.Groups = make([]Group, len(clusters))
+	roots := map[uint32]bool{}
+	for i, c := range clusters {
+		list := make([]uint32, len(c.Locations))
+		for k, p := range c.Locations {
+			list[k] = uint32(p)
+		}
+		g.Groups[i] = Group{Root: c.Root, EqualTimes: c.Row >= 0, Count: len(list), Locations: Ranks{list}.String()}
+		roots[c.Root] = true
+	}
+	g.Structures = len(roots)
 }
 
 func newGraph(s ccg.Stats, o ccg.Options) *Graph {

@@ -34,15 +34,19 @@ func (d *Document) writeCCG(w *writer) {
 	w.line("> %s", g.Finding)
 }
 
-// writeGroups lists locations with equal structure.
+// writeGroups lists equal locations.
 func (d *Document) writeGroups(w *writer) {
 	list := d.CCG.Groups
 	if len(list) < 2 {
 		return
 	}
-	tab := table{head: []string{"<equal structure", "locations", "<"}}
+	tab := table{head: []string{"<equal locations", "", "<", "<"}}
 	for i, g := range list[:min(len(list), w.style.rows())] {
-		tab.add(fmt.Sprintf("group %d", i), count(uint64(g.Count)), clean(g.Locations, 60))
+		equal := "structure"
+		if g.EqualTimes {
+			equal = "structure and times"
+		}
+		tab.add(fmt.Sprintf("group %d", i), count(uint64(g.Count)), clean(g.Locations, 60), equal)
 	}
 	w.line("")
 	w.table(&tab)

@@ -21,6 +21,10 @@ func (d *Document) WriteText(out io.Writer, style Style) error {
 			d.writeSummary(w)
 		case SectionProfile:
 			d.writeProfile(w)
+		case SectionPaths:
+			d.writePaths(w)
+		case SectionHistogram:
+			d.writeHistogram(w)
 		case SectionComm:
 			d.writeComm(w)
 		case SectionCCG:

@@ -382,3 +382,73 @@ func TestDamagedGraph(t *testing.T) {
 		must(t, "query", to, "walk", "--rank", "0")
 	}
 }
+
+// TestPathsAndHistogram compares sums over call paths, and durations of calls,
+// with rows.
+func TestPathsAndHistogram(t *testing.T) {
+	dir := analysed(t, "irregular:procs=3,events=6k,seed=3")
+	exact := filepath.Join(dir, "run.xtf")
+	none := analysedAs(t, dir, "none.xtf", "--events", "none")
+	if d := cmp.Diff(section(t, exact, "paths"), section(t, none, "paths")); d != "" {
+		t.Errorf("paths with and without rows:\n%s", d)
+	}
+	type total struct{ Calls, Exclusive uint64 }
+	type region struct {
+		Region uint32
+		Parent int
+		total
+		Inclusive uint64
+	}
+	var doc struct {
+		Paths   struct{ Paths []region }
+		Profile struct{ Regions []region }
+	}
+	decode(t, must(t, "report", none, "profile", "paths", "--format", "json"), &doc)
+	sums := map[uint32]total{}
+	inside := make([]uint64, len(doc.Paths.Paths))
+	for i := len(inside) - 1; i >= 0; i-- {
+		p := doc.Paths.Paths[i]
+		if inside[i] += p.Exclusive; inside[i] != p.Inclusive {
+			t.Errorf("path %d: inclusive %d, with all below %d", i, p.Inclusive, inside[i])
+		}
+		if p.Parent >= 0 {
+			inside[p.Parent] += inside[i]
+			s := sums[p.Region]
+			sums[p.Region] = total{s.Calls + p.Calls, s.Exclusive + p.Exclusive}
+		}
+	}
+	for _, r := range doc.Profile.Regions {
+		if sums[r.Region] != r.total {
+			t.Errorf("region %d: %+v over paths, %+v in the profile", r.Region, sums[r.Region], r.total)
+		}
+	}
+	rows := callRows(t, exact, 1)
+	for _, r := range doc.Profile.Regions {
+		type histogram struct {
+			Count, Min, Max, Sum uint64
+			Bins                 []struct{ Least, Most, Count uint64 }
+		}
+		var want histogram
+		for _, c := range rows {
+			if d := c.End - c.T; c.Region == uint64(r.Region) {
+				if want.Count == 0 || d < want.Min {
+					want.Min = d
+				}
+				want.Count, want.Max, want.Sum = want.Count+1, max(want.Max, d), want.Sum+d
+			}
+		}
+		var got struct{ Histogram histogram }
+		decode(t, must(t, "report", none, "histogram", "--region", fmt.Sprint(r.Region), "--ranks", "1", "--format", "json"), &got)
+		n := uint64(0)
+		for _, b := range got.Histogram.Bins {
+			n += b.Count
+		}
+		got.Histogram.Bins = nil
+		if d := cmp.Diff(want, got.Histogram); d != "" || n != want.Count {
+			t.Errorf("region %d, %d in bins (-want +got):\n%s", r.Region, n, d)
+		}
+	}
+	if code, _, errs := call("report", none, "histogram"); code != jobs.ExitUsage || !strings.Contains(errs, "--region NAME") {
+		t.Errorf("no region: exit code %d: %s", code, errs)
+	}
+}

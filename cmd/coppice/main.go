@@ -39,7 +39,7 @@ func verbs() []verb {
 	return []verb{
 		{"info", "TRACE|RUN.xtf|STATUS", "what is in a trace, a result or a status file", runInfo},
 		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
-		{"report", "RUN.xtf [SECTION]...", "print results: summary, profile, comm, ccg, diagnostics", runReport},
+		{"report", "RUN.xtf [SECTION]...", "print results: summary, profile, paths, histogram, comm, ccg, diagnostics", runReport},
 		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery},
 		{"export", "RUN.xtf --to otf2", "write a result's events as an OTF2 archive, on all ranks", runExport},
 		{"check", "TRACE|RUN.xtf", "verify an archive or a result to the last page", runCheck},

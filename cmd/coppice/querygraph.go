@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
@@ -79,24 +78,17 @@ func (q *query) instance(g *report.GraphReader) (*graphAnswer, error) {
 	if q.region == "" {
 		return nil, usage("query: instance needs --region NAME")
 	}
-	refs := q.run.RegionRefs(q.region)
-	if len(refs) != 1 {
-		names := make([]string, len(refs))
-		for i, r := range refs {
-			names[i] = fmt.Sprint(r)
-		}
-		if len(refs) == 0 {
-			return nil, usage("query: --region %s: the trace has no region of this name or number; coppice report %s profile lists them", q.region, q.run.Path)
-		}
-		return nil, usage("query: --region %s: several regions have this name: choose one by its number, of %s", q.region, strings.Join(names, ", "))
+	region, err := findRegion("query", q.run, q.region)
+	if err != nil {
+		return nil, err
 	}
-	k, err := uint64(0), error(nil)
+	k := uint64(0)
 	if q.flags.Changed("n") {
 		if k, err = q.number(); err != nil {
 			return nil, err
 		}
 	}
-	x, err := g.Instance(refs[0], k)
+	x, err := g.Instance(region, k)
 	return answered(q, x, err, (*report.Instance).WriteText)
 }
 

@@ -13,14 +13,17 @@ import (
 
 func runReport(args []string, s streams) error {
 	var o output
-	var ranks, source string
+	var ranks, source, region, of string
 	var strict bool
 	f := flags("report", "RUN.xtf [SECTION]...", s,
 		"coppice report run.xtf",
 		"coppice report run.xtf profile --ranks 0-3 --limit 50",
-		"coppice report run.xtf summary profile comm -o run.json")
+		"coppice report run.xtf summary profile comm -o run.json",
+		"coppice report run.xtf paths histogram --region MPI_Recv")
 	o.add(f)
-	f.StringVar(&ranks, "ranks", "", "processes of the profile: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.StringVar(&ranks, "ranks", "", "processes of profile, paths and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.StringVar(&region, "region", "", "of the histogram: name or number")
+	f.StringVar(&of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself")
 	f.StringVar(&source, "source", "auto", "of profile and comm: rows, graph, or auto, which takes rows where the file has them")
 	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
 	f.BoolVar(&strict, "strict", false, "partial results are an error")
@@ -35,8 +38,14 @@ func runReport(args []string, s streams) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if ranks != "" && !slices.Contains(sections, report.SectionProfile) {
-		return usage("report: --ranks chooses the processes of section profile: add it, coppice report %s profile --ranks %s", operands[0], ranks)
+	chosen := func(s report.Section) bool { return slices.Contains(sections, s) }
+	switch {
+	case ranks != "" && !chosen(report.SectionProfile) && !chosen(report.SectionPaths) && !chosen(report.SectionHistogram):
+		return usage("report: --ranks chooses the processes of sections profile, paths and histogram: add one, coppice report %s profile --ranks %s", operands[0], ranks)
+	case chosen(report.SectionHistogram) && region == "":
+		return usage("report: section histogram needs --region NAME")
+	case of != "calls" && of != "gaps":
+		return usage("report: --of %s: choose calls or gaps", of)
 	}
 	from, ok := map[string]report.Source{"auto": report.SourceAuto, "rows": report.SourceRows, "graph": report.SourceGraph}[source]
 	if !ok {
@@ -47,7 +56,12 @@ func runReport(args []string, s streams) error {
 		return err
 	}
 	defer run.Close()
-	opts := report.Options{Sections: sections, Source: from}
+	opts := report.Options{Sections: sections, Source: from, Gaps: of == "gaps"}
+	if chosen(report.SectionHistogram) {
+		if opts.Region, err = findRegion("report", run, region); err != nil {
+			return err
+		}
+	}
 	if ranks != "" {
 		if opts.Ranks, err = report.ParseRanks(ranks, run.Defs); err != nil {
 			return usage("report: --ranks %w", err)
@@ -86,6 +100,22 @@ func parseSections(names []string) ([]report.Section, error) {
 		}
 	}
 	return list, nil
+}
+
+// findRegion returns the reference of the region with a name or number.
+func findRegion(verb string, run *report.Run, name string) (uint32, error) {
+	refs := run.RegionRefs(name)
+	switch len(refs) {
+	case 1:
+		return refs[0], nil
+	case 0:
+		return 0, usage("%s: --region %s: the trace has no region of this name or number; coppice report %s profile lists them", verb, name, run.Path)
+	}
+	numbers := make([]string, len(refs))
+	for i, r := range refs {
+		numbers[i] = fmt.Sprint(r)
+	}
+	return 0, usage("%s: --region %s: several regions have this name: choose one by its number, of %s", verb, name, strings.Join(numbers, ", "))
 }
 
 // readError gives an error of reading a run its exit code and advice.

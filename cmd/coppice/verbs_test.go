@@ -196,7 +196,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown colour", 2, []string{"report", run, "--color", "red"}, "always or never"},
 		{"negative limit", 2, []string{"report", run, "--limit", "-1"}, "--limit"},
 		{"bad ranks", 2, []string{"report", run, "profile", "--ranks", "0-9"}, "processes 0 to 2"},
-		{"ranks without profile", 2, []string{"report", run, "--ranks", "0"}, "section profile"},
+		{"ranks without profile", 2, []string{"report", run, "--ranks", "0"}, "sections profile"},
 		{"output exists", 2, []string{"report", run, "-o", anchor}, "-f replaces it"},
 		{"no such folder", 2, []string{"report", run, "-o", filepath.Join(dir, "x", "y")}, "no such file"},
 		{"unknown primitive", 2, []string{"query", run, "find"}, "choose from search"},

@@ -1,0 +1,134 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/ccg"
+)
+
+// Histogram is the distribution of the durations of a region's calls, or of the
+// stretches between two events inside of them.
+type Histogram struct {
+	Ranks  string         `json:"ranks"`
+	Region uint32         `json:"region"`
+	Name   string         `json:"name"`
+	Of     string         `json:"of"` // calls, or gaps
+	Count  uint64         `json:"count"`
+	Min    uint64         `json:"min"` // ticks, as all that follow
+	Max    uint64         `json:"max"`
+	Sum    uint64         `json:"sum"`
+	Mean   Ratio          `json:"mean"`
+	Median Between        `json:"median"`
+	P90    Between        `json:"p90"`
+	P99    Between        `json:"p99"`
+	Bins   []HistogramBin `json:"bins"` // those with any, ascending
+	Bound  *Bound         `json:"bound"`
+	Off    *uint64        `json:"deviation,omitempty"` // how far each duration may be off
+	SumOff *uint64        `json:"sum_deviation,omitempty"`
+}
+
+// Between is a number that is known to lie between two others.
+type Between struct {
+	Lower uint64 `json:"lower"`
+	Upper uint64 `json:"upper"`
+}
+
+// HistogramBin counts the durations from Least to Most ticks.
+type HistogramBin struct {
+	Least uint64 `json:"least"`
+	Most  uint64 `json:"most"`
+	Count uint64 `json:"count"`
+}
+
+// Histogram counts durations of a region over the chosen processes; gaps: of the
+// stretches that are exclusive time of the region, instead of whole calls.
+func (r *Run) Histogram(ranks Ranks, region uint32, gaps bool) (*Histogram, []Lost, error) {
+	h := &Histogram{Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
+	if gaps {
+		h.Of = "gaps"
+	}
+	var sum ccg.Durations
+	lost, err := r.eachReader(ranks, "histogram", func(g *GraphReader) error {
+		h.Bound = r.boundOf(g.dev)
+		var d *ccg.Durations
+		var err error
+		if gaps {
+			d, err = g.loc.GapDurations(region)
+		} else {
+			d, err = g.index.CallDurations(region)
+		}
+		if err != nil {
+			return g.failed(err)
+		}
+		return sum.Add(d)
+	})
+	if err != nil {
+		return nil, lost, err
+	}
+	h.fill(&sum)
+	return h, lost, nil
+}
+
+func (h *Histogram) fill(d *ccg.Durations) {
+	h.Count, h.Min, h.Max, h.Sum, h.Mean = d.Count, d.Min, d.Max, d.Sum, ratio64(d.Sum, d.Count)
+	if h.Bound != nil {
+		h.Off, h.SumOff = &d.Bound, &d.SumBound
+	}
+	for i, n := range d.Bins {
+		if n > 0 {
+			least, most := ccg.DurationRange(i)
+			h.Bins = append(h.Bins, HistogramBin{least, most, n})
+		}
+	}
+	h.Median, h.P90, h.P99 = h.quantile(50), h.quantile(90), h.quantile(99)
+}
+
+// quantile returns where the least duration lies that is not exceeded by percent
+// per cent of them.
+func (h *Histogram) quantile(percent uint64) Between {
+	// the number of durations up to it, rounded up; the product of both parts fits
+	want := h.Count/100*percent + (h.Count%100*percent+99)/100
+	seen := uint64(0)
+	for _, b := range h.Bins {
+		if seen += b.Count; seen >= want {
+			return Between{max(b.Least, h.Min), min(b.Most, h.Max)}
+		}
+	}
+	return Between{h.Min, h.Max}
+}
+
+func (d *Document) writeHistogram(w *writer) {
+	h := d.Histogram
+	u := w.unit
+	what := "calls"
+	if h.Of == "gaps" {
+		what = "stretches between two events, exclusive time"
+	}
+	w.title(fmt.Sprintf("durations of %s %s of %s", count(h.Count), what, clean(h.Name, 60)))
+	w.noteBound(h.Bound, h.Off)
+	if h.Count == 0 {
+		return
+	}
+	between := func(b Between) string {
+		if b.Lower == b.Upper {
+			return u.span(b.Lower)
+		}
+		return u.span(b.Lower) + " to " + u.span(b.Upper)
+	}
+	w.line("least %s, mean %s, largest %s, sum %s %s", u.span(h.Min), u.span(roundQuotient(integer(h.Sum), integer(h.Count)).Uint64()), u.span(h.Max), u.ticks(h.Sum), u.name())
+	w.line("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
+	tab := table{head: []string{"from", "to", "count", "share", "<"}}
+	most := uint64(0)
+	for _, b := range h.Bins {
+		most = max(most, b.Count)
+	}
+	for _, b := range h.Bins {
+		bar := strings.Repeat("#", int((b.Count*barCells+most-1)/most))
+		tab.add(u.span(b.Least), u.span(b.Most), count(b.Count), ratio64(b.Count, h.Count).percent(), bar)
+	}
+	w.table(&tab)
+}
+
+// barCells is the length of the longest bar of a histogram.
+const barCells = 40

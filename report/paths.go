@@ -1,0 +1,132 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/ccg"
+)
+
+// Paths is the call-path profile: what every chain of open regions took, over
+// the chosen processes, from the call graph.
+type Paths struct {
+	Ranks string   `json:"ranks"`
+	Paths []Path   `json:"paths"` // depth first; the first is outside all calls
+	Time  *big.Int `json:"time"`  // of all locations, first to last event
+	Bound *Bound   `json:"bound"`
+}
+
+// Path is one chain of regions. Times are ticks.
+type Path struct {
+	Parent    int    `json:"parent"` // number of the path without its last region, -1 of the first
+	Depth     int    `json:"depth"`
+	Region    uint32 `json:"region"`
+	Name      string `json:"name"`
+	Calls     uint64 `json:"calls"`
+	Inclusive uint64 `json:"inclusive"`
+	Exclusive uint64 `json:"exclusive"`
+	Share     Ratio  `json:"share"` // inclusive, of the time of all locations
+
+	// How far times from a lossy graph may be off; nil: exact.
+	InclusiveOff *uint64 `json:"inclusive_deviation,omitempty"`
+	ExclusiveOff *uint64 `json:"exclusive_deviation,omitempty"`
+}
+
+// Paths adds up the call paths of the chosen processes.
+func (r *Run) Paths(ranks Ranks) (*Paths, []Lost, error) {
+	p := &Paths{Ranks: ranks.String(), Paths: []Path{}}
+	var sum ccg.PathProfile
+	var dev ccg.Deviation
+	lost, err := r.eachReader(ranks, "paths", func(g *GraphReader) error {
+		dev = g.dev
+		return sum.Add(g.loc)
+	})
+	if err != nil {
+		return nil, lost, err
+	}
+	list, err := sum.Paths()
+	if err != nil {
+		return nil, lost, fmt.Errorf("%s: %w", r.Name, err)
+	}
+	p.Bound = r.boundOf(dev)
+	var time wide
+	for _, x := range list {
+		time.add(x.Exclusive)
+	}
+	p.Time = time.big()
+	for i, x := range list {
+		y := Path{
+			Parent: x.Parent, Depth: x.Depth, Region: x.Region, Name: r.RegionName(x.Region),
+			Calls: x.Calls, Inclusive: x.Inclusive, Exclusive: x.Exclusive, Share: ratio(integer(x.Inclusive), p.Time),
+		}
+		if i == 0 {
+			y.Name = "(outside recorded calls)"
+		}
+		if p.Bound != nil {
+			inclusive, exclusive := dev.StoredBound(x.GapsIn, x.Inclusive), dev.StoredBound(x.Gaps, x.Exclusive)
+			y.InclusiveOff, y.ExclusiveOff = &inclusive, &exclusive
+		}
+		p.Paths = append(p.Paths, y)
+	}
+	return p, lost, nil
+}
+
+// largest returns the numbers of the n paths with most inclusive time as a tree:
+// depth first, siblings by falling time. A path is never without its parent.
+func (p *Paths) largest(n int) []int {
+	order := make([]int, len(p.Paths))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p.Paths[b].Inclusive, p.Paths[a].Inclusive) })
+	children := make([][]int, len(p.Paths))
+	for _, i := range order[:min(n, len(order))] {
+		if x := p.Paths[i].Parent; x >= 0 {
+			children[x] = append(children[x], i)
+		}
+	}
+	var list []int
+	todo := []int{0}
+	for len(todo) > 0 && len(order) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		list = append(list, i)
+		for k := range children[i] {
+			todo = append(todo, children[i][len(children[i])-1-k])
+		}
+	}
+	return list
+}
+
+func (d *Document) writePaths(w *writer) {
+	p := d.Paths
+	u := w.unit
+	w.title(fmt.Sprintf("call paths, %s %s in %s", u.big(p.Time), u.name(), plural(max(len(p.Paths)-1, 0), "path")))
+	w.noteGraph(SourceGraph, p.Bound)
+	tab := table{head: []string{"<path", "calls", "inclusive " + u.name(), "share", "exclusive " + u.name()}}
+	if p.Bound != nil {
+		tab.head = append(tab.head, "inclusive ±", "exclusive ±")
+	}
+	shown := p.largest(w.style.rows() + 1)
+	for _, i := range shown {
+		x := &p.Paths[i]
+		if i == 0 && x.Exclusive == 0 {
+			continue
+		}
+		cells := []string{
+			strings.Repeat("  ", min(max(x.Depth-1, 0), 30)) + clean(x.Name, 60), count(x.Calls), u.ticks(x.Inclusive), x.Share.percent(), u.ticks(x.Exclusive),
+		}
+		if i == 0 { // not a call: what is inside lies below
+			cells[1], cells[2], cells[3] = "", "", ""
+		}
+		if p.Bound != nil {
+			cells = append(cells, u.ticks(*x.InclusiveOff), u.ticks(*x.ExclusiveOff))
+		}
+		tab.add(cells...)
+	}
+	w.table(&tab)
+	w.more(len(p.Paths)-1, len(shown)-1, "path")
+}
