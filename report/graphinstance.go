@@ -44,6 +44,9 @@ func (g *GraphReader) Instance(region uint32, k uint64) (*Instance, error) {
 	x.Begin, x.End, x.Duration = g.ticks(c.Begin), g.ticks(c.End), uint64(c.End-c.Begin)
 	if !g.dev.Lossless() {
 		off := g.dev.StoredBound(c.Last-c.Event, x.Duration)
+		if g.dev.TimeStamps { // a span is off by less than the absolute bound
+			off = min(off, g.dev.Abs-1)
+		}
 		if most := g.loc.ErrorStats().Largest; most < off/2 { // of both ends
 			off = 2 * most
 		}
