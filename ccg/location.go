@@ -133,7 +133,7 @@ func (s *Shared) cut(root uint32, size int) (*view, error) {
 			return nil, err
 		}
 	}
-	// 1 024 values take 7 bytes at least; artificial children have no gap, and
+	// 1 024 values take 4 bytes at least; artificial children have no gap, and
 	// the gaps of classes are not in the blob
 	limit := 256*uint64(size) + uint64(len(g.nodes.pool)+g.nodes.len())
 	return newView(g, s.defs, s.classes, uint32(len(ids)), order, slices.Insert(ids, 0, 0), limit)

@@ -102,9 +102,7 @@ func grow(dst []byte, n int) []byte {
 func unpack(dst []uint64, src []byte, base uint64, w uint) {
 	switch {
 	case w == 0:
-		for i := range dst {
-			dst[i] = base
-		}
+		fill(dst, base)
 	case w <= 56:
 		n := unpackFast(dst, src, base, w)
 		unpackTail(dst[n:], src, base, w, n)

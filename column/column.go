@@ -58,6 +58,9 @@ func (w *Writer) flush(several bool) {
 	start := len(w.blocks)
 	w.blocks = w.enc.AppendBlock(w.blocks, v)
 	s := &w.enc.stats
+	if s.min == s.max {
+		w.blocks = w.blocks[:start] // the head says it all
+	}
 	if several {
 		w.heads = binary.AppendUvarint(w.heads, uint64(len(w.blocks)-start))
 		w.heads = binary.AppendUvarint(w.heads, v[0]-s.min)
@@ -262,14 +265,19 @@ func (c *Column) Decode(i int, dst []uint64) (int, error) {
 		return 0, fmt.Errorf("column: block %d of %d: %w", i, c.Blocks(), ErrCorrupt)
 	}
 	n := int(min(c.count-uint64(i)*BlockSize, BlockSize))
-	data, end := c.data, len(c.data)
+	rest, end := c.data, len(c.data)
+	var err error
 	if c.heads != nil {
-		data = data[c.heads[i].offset:]
+		rest = rest[c.heads[i].offset:]
 		if i+1 < len(c.heads) {
 			end = c.heads[i+1].offset
 		}
 	}
-	rest, err := DecodeBlock(dst[:n], data)
+	if c.heads != nil && c.heads[i].Min == c.heads[i].Max {
+		fill(dst[:n], c.heads[i].Min)
+	} else {
+		rest, err = DecodeBlock(dst[:n], rest)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("column: block %d: %w", i, err)
 	}

@@ -63,9 +63,7 @@ func decodeInner(dst []uint64, src []byte, p Pipeline) ([]byte, error) {
 		if !ok {
 			return nil, corrupt(p, "cut")
 		}
-		for i := range dst {
-			dst[i] = v
-		}
+		fill(dst, v)
 		return src, nil
 	case For, Pfor:
 		base, src, ok := varint(src)
@@ -77,6 +75,12 @@ func decodeInner(dst []uint64, src []byte, p Pipeline) ([]byte, error) {
 		return decodeVarbyte(dst, src)
 	}
 	return nil, fmt.Errorf("block: pipeline %d does not exist here: %w", p, ErrCorrupt)
+}
+
+func fill(dst []uint64, v uint64) {
+	for i := range dst {
+		dst[i] = v
+	}
 }
 
 func decodeVarbyte(dst []uint64, src []byte) ([]byte, error) {

@@ -67,7 +67,8 @@
 //	if there are several blocks) | min v | max - min v | sum of (value - min),
 //	128-bit v
 //
-// A bare column leaves the count out, where its reader knows it.
+// A bare column leaves the count out, where its reader knows it. A block of equal
+// values has no bytes if it has a head.
 //
 // Blocks are cut by value number only, so a column written in parts has the
 // bytes of one written whole. Readers take sums, extremes and positions from
