@@ -29,7 +29,8 @@ type ExportOptions struct {
 	Select func(d *trace.Definitions) (func(p trace.P) bool, error)
 }
 
-// ExportResult is what the ranks wrote together; it is complete on rank 0.
+// ExportResult is what the ranks wrote together. Differs, ClampTime and
+// Unreadable are there on rank 0 only.
 type ExportResult struct {
 	Anchor     string // path
 	FileID     string // of the XTF file
@@ -40,7 +41,8 @@ type ExportResult struct {
 	Deviation  ccg.Deviation     // what the times may be away from the true ones
 	Differs    []stats.CodeTotal // what the analysis had to leave out or change, by ascending code
 	ClampTime  bool              // times that ran backwards were raised, not left out
-	Unreadable []ExportLost      // locations whose part of the file is damaged: they have no events
+	Lost       int               // locations whose part of the file is damaged: they have no events
+	Unreadable []ExportLost      // the same, one by one
 	EventChunk int               // bytes
 }
 
@@ -54,7 +56,7 @@ type ExportLost struct {
 // Exact reports whether the archive has every event of the analysed trace as it
 // was, clocks corrected.
 func (r *ExportResult) Exact() bool {
-	return r.Deviation.Lossless() && len(r.Differs) == 0 && len(r.Unreadable) == 0 && r.LeftOut == 0
+	return r.Deviation.Lossless() && len(r.Differs) == 0 && r.Lost == 0 && r.LeftOut == 0
 }
 
 // export is one job on one rank.
@@ -117,16 +119,19 @@ func (x *export) run() error {
 		return err
 	}
 	err = x.work()
+	var cleaned error
 	if x.c.Rank() == 0 {
-		err = errors.Join(err, outputError(x.place.clean()))
+		cleaned = outputError(x.place.clean())
 	}
-	if cerr := x.ws.Close(); err == nil {
-		err = coded(cerr)
+	for _, e := range []error{agree(x.c, cleaned), x.ws.Close()} {
+		if err == nil {
+			err = coded(e)
+		}
 	}
 	if err != nil && x.c.Rank() == 0 {
 		x.place.leave()
 	}
-	return agree(x.c, err)
+	return err
 }
 
 func (x *export) work() error {

@@ -26,15 +26,14 @@ func (x *export) commit() error {
 	if err != nil {
 		return err
 	}
-	sums, last := []int64{int64(x.res.Bytes)}, []int64{int64(min(x.last, 1<<63-1))}
 	for _, n := range x.written {
 		x.res.Events += n
 	}
-	sums = append(sums, int64(x.res.Events))
+	sums, last := []int64{int64(x.res.Bytes), int64(x.res.Events), int64(len(x.lost))}, []int64{int64(min(x.last, 1<<63-1))}
 	if err := errors.Join(x.c.AllreduceInt64(sums, mpi.Sum), x.c.AllreduceInt64(last, mpi.Max)); err != nil {
 		return err
 	}
-	x.res.Bytes, x.res.Events = uint64(sums[0]), uint64(sums[1])
+	x.res.Bytes, x.res.Events, x.res.Lost = uint64(sums[0]), uint64(sums[1]), int(sums[2])
 	if x.c.Rank() == 0 {
 		if err = x.gathered(counts, losts, trace.Time(last[0])); err == nil {
 			err = x.publish()
@@ -129,7 +128,7 @@ func (r *ExportResult) properties() []otf2.Property {
 	for _, n := range []struct {
 		name  string
 		value int
-	}{{"COPPICE::LOCATIONS_LEFT_OUT", r.LeftOut}, {"COPPICE::LOCATIONS_UNREADABLE", len(r.Unreadable)}} {
+	}{{"COPPICE::LOCATIONS_LEFT_OUT", r.LeftOut}, {"COPPICE::LOCATIONS_UNREADABLE", r.Lost}} {
 		if n.value > 0 {
 			list = append(list, otf2.Property{Name: n.name, Value: fmt.Sprint(n.value)})
 		}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -49,7 +50,7 @@ func (a *archivePlace) prepare(force bool) error {
 // free fails if something is there that must not be replaced: without force a
 // part of an archive, with it whatever is none.
 func (a *archivePlace) free(force bool) error {
-	for _, part := range a.parts() {
+	for _, part := range slices.Backward(a.parts()) {
 		path := filepath.Join(a.dir, part)
 		st, err := os.Lstat(path)
 		switch {

@@ -23,6 +23,9 @@ func advice(err error) string {
 		{trace.ErrNotTrace, "Name the .otf2 file of an OTF2 archive, or the directory that holds it."},
 		{trace.ErrMissing, "Copy the whole archive again: the .otf2 file, the .def file and the folder beside them."},
 		{fs.ErrNotExist, "Check the path."},
+		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote."},
+		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the trace again."},
+		{xtf.ErrCorrupt, "It changed after it was written: copy it again or analyze the trace again; coppice check tells what is still sound."},
 		{xtf.ErrNotCommitted, "It was never finished: analyze the trace again."},
 	} {
 		if errors.Is(err, a.is) {

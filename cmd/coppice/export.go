@@ -94,22 +94,25 @@ func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) e
 	began := time.Now()
 	res, err := jobs.Export(c, job)
 	d.end(err)
-	if err != nil || c.Rank() > 0 {
+	if err != nil {
 		return err
 	}
-	if !o.quiet {
+	if c.Rank() == 0 && !o.quiet {
 		printExported(s, res, c.Size(), time.Since(began))
 	}
-	if o.format == "json" {
+	if c.Rank() == 0 && o.format == "json" {
 		if err := exportJSON(s, job.Run, res); err != nil {
 			return err
 		}
 	}
-	if n := len(res.Unreadable); n > 0 {
-		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: %d locations have no events because their part of %s is damaged: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound",
-			res.Anchor, n, job.Run, res.Unreadable[0].Error, job.Run))
+	if res.Lost == 0 {
+		return nil
 	}
-	return nil
+	if c.Rank() == 0 {
+		fmt.Fprintf(s.err, "coppice: %s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound.\n",
+			res.Anchor, report.Plural(res.Lost, "location"), job.Run, res.Unreadable[0].Error, job.Run)
+	}
+	return jobs.Fail(jobs.ExitPartial, errSilent)
 }
 
 // printExported prints the closing lines of an export.
