@@ -44,6 +44,9 @@
 //	err = union.Add(local)                            // locations in ascending P
 //	shared := union.Shared()
 //
+//	gaps := ccg.NewGapHistogram(defs, o.Deviation)    // of a lossy graph only: codebook
+//	err = gaps.Add(local)
+//	err = shared.SetCodebook(gaps.Choose())
 //	counts := ccg.NewGapCounts(shared)                // of a lossy graph only: class tables,
 //	err = counts.Add(local)                           // in two passes more
 //	classes := ccg.NewClassBuilder(shared, counts.Choose())
@@ -112,6 +115,7 @@
 // slot of that location; a Location 24 bytes per node, 4 per slot and 56 per
 // block of 1 024 values; an Expander 8 KiB per column. What is read from a file
 // takes at most about 1 KiB per byte of a location's blob, and 256 MiB per part.
+// A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
 //
 // # Concurrency
 //

@@ -77,12 +77,13 @@ func (s *cellShifts) high(low uint64) uint64 {
 // bytes each, before cells grow.
 const (
 	maxContexts = 4096
-	maxCells    = 1 << 18
+	maxCells    = 1 << 16
 )
 
 // GapHistogram counts gaps by context and in fine cells, for the codebook of a
-// lossy graph. Merging is commutative and associative. Memory: 80 bytes per
-// cell, of which there are 2^18 at most, and 60 per context.
+// lossy graph. Merging is commutative and associative. Memory: 60 to 120 bytes per
+// cell, of which there are 2^16 at most, 60 per context, and 32 per context and 4
+// per tuple of the location under way.
 //
 // It stays empty if the bounds need no codebook: lossless and time-stamp mode.
 type GapHistogram struct {

@@ -260,10 +260,9 @@ func TestCountedTooOften(t *testing.T) {
 func FuzzGapHistogram(f *testing.F) {
 	defs := testDefs(3)
 	d := Deviation{Abs: 30, Num: 1, Den: 20}
-	for p := range uint32(3) {
+	for _, text := range []string{"a.a.b", "ab.c.b.c.!?d.d"} {
 		h := NewGapHistogram(defs, d)
-		all := newScript(uint64(p), p, 3, true).stream(100)
-		if err := h.Add(build(f, defs, trace.P(p), all, Options{Deviation: d}, 100)); err != nil {
+		if err := h.Add(build(f, defs, 0, player(text), Options{Deviation: d}, 100)); err != nil {
 			f.Fatal(err)
 		}
 		b, _ := h.AppendBinary(nil)

@@ -12,7 +12,7 @@
 //
 // Memory of a rank: one location's segment, its own structures, the union (both
 // 16 bytes per node and 4 per child, with an index of 8 to 16 bytes per node),
-// and two messages; while gaps are counted, up to three times the 21 MB of a
-// ccg.GapHistogram, or of a ccg.GapCounts and the message it came in, then of a
+// and two messages. Of a lossy graph, one after the other: 20 MB at most for two
+// ccg.GapHistogram and a message; a ccg.GapCounts and the message it came in; a
 // ccg.ClassBuilder: their comments have the formulas.
 package ccgmerge
