@@ -79,7 +79,11 @@ func TestRandomEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(60) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	for seed := range seeds {
 		src := &randomSource{base, seed, 300}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			for _, ranks := range []int{1, 4} {
