@@ -2,6 +2,7 @@ package ccg
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -139,6 +140,9 @@ func (b *Builder) Add(batch *trace.Batch) error {
 	if b.err != nil {
 		return b.err
 	}
+	if !fits(len(b.list.entries)+len(b.carried), len(batch.Events)) || !fits(len(b.enters), len(batch.Args)) {
+		return b.stop(ErrLimit)
+	}
 	if err := b.addGaps(batch.Events); err != nil {
 		return b.stop(err)
 	}
@@ -150,6 +154,10 @@ func (b *Builder) Add(batch *trace.Batch) error {
 	}
 	return nil
 }
+
+// fits reports whether a frame can still point to the end of a stack of n
+// elements when more have come.
+func fits(n, more int) bool { return n <= math.MaxInt32-min(more, math.MaxInt32) }
 
 // stop keeps the first error.
 func (b *Builder) stop(err error) error {

@@ -104,12 +104,14 @@ func (s *entryStack) pop(n int) {
 func (b *Builder) appendNode(id uint32) error {
 	f, s := &b.frames[len(b.frames)-1], &b.list
 	s.work.Appends++
+	var e *entry
 	if n := len(s.entries); n > int(f.base) && s.entries[n-1].id == id && s.entries[n-1].count < math.MaxUint32 {
-		s.entries[n-1].count++
+		e = &s.entries[n-1]
+		e.count++
 	} else {
-		s.push(f.base, id, 1)
+		e = s.push(f.base, id, 1)
 	}
-	if s.fold > 0 {
+	if s.fold > 0 && (e.link > f.base || e.loop >= f.base) { // else there is nothing to compare with
 		if err := b.settle(f); err != nil {
 			return err
 		}

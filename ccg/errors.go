@@ -8,7 +8,7 @@ var (
 	ErrVersion    = errors.New("call graph of another version")           // written by a later version or in another mode
 	ErrTime       = errors.New("time runs backwards")                     // an event before its predecessor
 	ErrBatch      = errors.New("malformed event batch")                   // words of an event do not fit its kind
-	ErrLimit      = errors.New("call graph too large")                    // more nodes or tuples than ids
+	ErrLimit      = errors.New("call graph too large")                    // more nodes, tuples or entries of open calls than there are numbers
 	ErrDeviation  = errors.New("bad deviation")                           // bounds that contradict themselves or the text form
 	ErrRange      = errors.New("outside the location")                    // no such event, call or interval
 	ErrNoCodebook = errors.New("a lossy call graph without its codebook") // distributing needs the one of the run

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -232,6 +233,39 @@ func TestRefusedInput(t *testing.T) {
 		}
 		if _, again := b.Finish(); !errors.Is(again, c.want) {
 			t.Errorf("%s: Finish: %v", c.name, again)
+		}
+	}
+}
+
+// TestTimeBackwards finds the event that is too early in whatever batch it is.
+func TestTimeBackwards(t *testing.T) {
+	for _, at := range []int{1, 99, 100, 137} { // batches of 100
+		b := &trace.Batch{}
+		for i := range 200 {
+			b.Append(trace.Time(1000+i), trace.OmpJoin, 0)
+		}
+		b.Events[at].Time = 5
+		builder := NewBuilder(testDefs(2), 1, Options{})
+		err := builder.Add(&trace.Batch{Events: b.Events[:100]})
+		if at >= 100 {
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = builder.Add(&trace.Batch{Events: b.Events[100:]})
+		}
+		if want := fmt.Sprintf("call graph: location 1, event %d: 5 after %d", at, 999+at); !errors.Is(err, ErrTime) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestFits(t *testing.T) {
+	for _, c := range []struct {
+		n, more int
+		want    bool
+	}{{0, 0, true}, {0, math.MaxInt32, true}, {1, math.MaxInt32, false}, {math.MaxInt32, 0, true}, {math.MaxInt32 - 5, 6, false}, {1, math.MaxInt, false}} {
+		if fits(c.n, c.more) != c.want {
+			t.Errorf("%d and %d more", c.n, c.more)
 		}
 	}
 }
