@@ -38,8 +38,9 @@ type Cursor struct {
 	x      *Index
 	stack  []rung
 	depth  int
-	pos    []uint64         // by column: values before the cursor, where reads has none
-	reads  []*column.Cursor // by column of gaps: its position counts
+	pos    []uint64         // by column: values before the cursor
+	reads  []*column.Cursor // by column: nil if not read
+	cached bool             // reads the blocks of the index instead
 	met    []uint64         // by node: Calls and Events before the cursor; nil if not wanted
 	next   uint64           // number of the event behind the cursor
 	time   trace.Time       // of the event before it
@@ -239,6 +240,22 @@ func (c *Cursor) forward() (id uint32, move Move, gap uint64, ok bool) {
 // Prev passes the event before the cursor; false at the start and after an
 // error, see Err.
 func (c *Cursor) Prev() (Step, bool) {
+	at := c.time
+	id, move, ok := c.backward()
+	if !ok {
+		return Step{}, false
+	}
+	s := Step{Event: c.next, Time: at}
+	s.describe(c.x.loc.view, id, c.depth)
+	if move == Leaves {
+		s.left(c.x.loc.view, id)
+		s.Depth--
+	}
+	return s, true
+}
+
+// backward passes the event before the cursor: one of node id.
+func (c *Cursor) backward() (id uint32, move Move, ok bool) {
 	v := c.x.loc.view
 	for c.err == nil && c.next > 0 {
 		top := &c.stack[len(c.stack)-1]
@@ -250,41 +267,32 @@ func (c *Cursor) Prev() (Step, bool) {
 				c.pos[v.class[uint64(top.slot)+top.place(top.at)]]--
 			}
 			if r.kind == kindCall {
-				return c.back(r.id, c.gap(top, top.at, true), stepOpen)
+				return r.id, Enters, c.back(r.id, c.gap(top, top.at, true), stepOpen)
 			}
 			continue
 		}
-		id := c.childAt(top, top.at-1)
+		id = c.childAt(top, top.at-1)
 		switch v.nodes.kind(id) {
 		case kindEvent:
 			top.at--
-			return c.back(id, c.gap(top, top.at, true), stepEvent)
+			return id, Records, c.back(id, c.gap(top, top.at, true), stepEvent)
 		case kindCall:
-			depth := c.depth
 			c.climb(id)
 			if v.shapeOf(id).cut || c.err != nil {
 				continue
 			}
 			top = &c.stack[len(c.stack)-1]
-			s, ok := c.back(id, c.gap(top, top.n, true), stepClose)
-			s.Depth = depth
-			return s, ok
+			return id, Leaves, c.back(id, c.gap(top, top.n, true), stepClose)
 		default:
 			c.climb(id)
 		}
 	}
-	return Step{}, false
+	return 0, 0, false
 }
 
 // back finishes a step backwards over an event with the given gap before it.
-func (c *Cursor) back(id uint32, gap uint64, st step) (Step, bool) {
-	v := c.x.loc.view
+func (c *Cursor) back(id uint32, gap uint64, st step) bool {
 	c.next--
-	s := Step{Event: c.next, Time: c.time}
-	s.describe(v, id, c.depth)
-	if st == stepClose {
-		s.left(v, id)
-	}
 	c.values(id, st, ^uint64(0))
 	if c.met != nil && st != stepClose {
 		c.met[id]--
@@ -293,7 +301,7 @@ func (c *Cursor) back(id uint32, gap uint64, st step) (Step, bool) {
 		c.fail(c.x.damaged("time before 0"))
 	}
 	c.time -= trace.Time(gap)
-	return s, c.err == nil
+	return c.err == nil
 }
 
 func (c *Cursor) fail(err error) {
@@ -329,23 +337,12 @@ func (c *Cursor) gap(r *rung, i uint64, back bool) uint64 {
 		return t.gaps[int(r.row)*t.gapsPerRow+t.column(i, t.gapsPerRow)]
 	}
 	at := c.x.loc.view.column[uint64(r.slot)+r.place(i)]
-	k := c.reads[at]
-	if k == nil {
-		k = &column.Cursor{}
-		k.Init(&c.x.loc.cols[at])
-		k.Seek(c.pos[at])
-		c.reads[at] = k
-	}
-	var v uint64
 	if back {
-		v = k.Prev()
-	} else {
-		v = k.Next()
+		c.pos[at]--
+		return c.valueAt(at, c.pos[at])
 	}
-	if err := k.Err(); err != nil {
-		c.fail(c.x.columnError(at, err))
-	}
-	return v
+	c.pos[at]++
+	return c.valueAt(at, c.pos[at]-1)
 }
 
 // classOf returns the class row of the child of r that is about to be entered,
@@ -377,8 +374,15 @@ func (c *Cursor) classOf(r *rung, id uint32, back bool) (uint32, *classTable) {
 	return uint32(row), t
 }
 
-// valueAt reads a value of a column whose position is in pos.
+// valueAt reads value i of a column.
 func (c *Cursor) valueAt(at int32, i uint64) uint64 {
+	if c.cached {
+		v, err := c.x.value(at, i)
+		if err != nil {
+			c.fail(err)
+		}
+		return v
+	}
 	k := c.reads[at]
 	if k == nil {
 		k = &column.Cursor{}

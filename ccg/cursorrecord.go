@@ -192,8 +192,15 @@ func (x *Index) postedID(f int, n uint64) (uint64, error) {
 		return 0, err
 	}
 	slot, _ := v.valueSlots(v.shapeOf(id), id, stepEvent)
-	column := v.column[slot+valuesBefore(v.shapeOf(id))]
-	return c.valueAt(column, c.pos[column]) + sum - k.step.before(x, event), c.err
+	at := v.column[slot+valuesBefore(v.shapeOf(id))]
+	var read column.Cursor
+	read.Init(&x.loc.cols[at])
+	read.Seek(c.pos[at])
+	value := read.Next()
+	if err := read.Err(); err != nil {
+		return 0, x.columnError(at, err)
+	}
+	return value + sum - k.step.before(x, event), nil
 }
 
 // valuesBefore returns the number of values in front of a record's id.

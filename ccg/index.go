@@ -91,6 +91,13 @@ func (x *Index) damaged(what string) error {
 
 func (x *Index) columnError(c int32, err error) error { return x.loc.columnError(int(c), err) }
 
+// ownCursor returns a cursor for the index itself, which reads its blocks.
+func (x *Index) ownCursor() *Cursor {
+	c := x.Cursor()
+	c.cached = true
+	return c
+}
+
 // markTime returns the time of mark j: of event j*markEvery, or the first one.
 func (x *Index) markTime(j uint64) (trace.Time, error) {
 	if j == 0 {

@@ -154,7 +154,7 @@ func (x *Index) Interval(begin, end trace.Time) (Interval, error) {
 // openBorders makes what intervals need.
 func (x *Index) openBorders() error {
 	if x.left == nil {
-		x.left, x.right = x.Cursor(), x.Cursor()
+		x.left, x.right = x.ownCursor(), x.ownCursor()
 		x.left.met, x.right.met = make([]uint64, x.loc.view.nodes.len()+1), make([]uint64, x.loc.view.nodes.len()+1)
 	}
 	var err error

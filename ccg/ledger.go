@@ -99,7 +99,7 @@ func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 		if !v.cols[k].gap {
 			continue
 		}
-		sum, err := g.x.sumBefore(int32(k), c.position(int32(k)))
+		sum, err := g.x.sumBefore(int32(k), c.pos[k])
 		if err != nil {
 			return dst, 0, err
 		}
@@ -124,14 +124,6 @@ func (g *ledger) until(c *Cursor, t trace.Time, dst []uint64) ([]uint64, error) 
 		dst[s] += uint64(t - c.time)
 	}
 	return dst, err
-}
-
-// position returns the number of values of a column before the cursor.
-func (c *Cursor) position(k int32) uint64 {
-	if r := c.reads[k]; r != nil && c.x.loc.view.cols[k].gap {
-		return r.Pos()
-	}
-	return c.pos[k]
 }
 
 // enterStates sets the stack of states to that of a cursor.
@@ -176,8 +168,8 @@ func (g *ledger) pass(c *Cursor, dst []uint64) ([]uint64, bool) {
 // sample goes through the location and keeps what lies before every so many
 // marks: twice as many whenever there are too many samples.
 func (g *ledger) sample() error {
-	c := g.x.Cursor()
-	g.walk, g.every = c, 1
+	c := g.x.Cursor() // its blocks are read once
+	g.every = 1
 	g.enterStates(c)
 	now := make([]uint64, g.states.len())
 	g.samples = append(g.samples, slices.Clone(now))
@@ -212,6 +204,9 @@ func (g *ledger) fromSample(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	}
 	dst = append(dst[:0], g.samples[i]...)
 	dst = append(dst, make([]uint64, g.states.len()-len(dst))...)
+	if g.walk == nil {
+		g.walk = g.x.ownCursor()
+	}
 	g.walk.toMark(i * g.every)
 	g.enterStates(g.walk)
 	for g.walk.next < c.next {

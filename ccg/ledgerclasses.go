@@ -184,7 +184,7 @@ func (g *ledger) addClasses(c *Cursor, dst []uint64) error {
 	}
 	for k := range v.cols {
 		if v.cols[k].child != 0 {
-			if err := g.addColumn(int32(k), c.position(int32(k))-g.underWay[k], dst); err != nil {
+			if err := g.addColumn(int32(k), c.pos[k]-g.underWay[k], dst); err != nil {
 				return err
 			}
 		}

@@ -27,10 +27,10 @@ func (c *Cursor) SeekEvent(k uint64) error {
 		c.toMark(j)
 	}
 	for c.next < k && c.err == nil {
-		c.Next()
+		c.forward()
 	}
 	for c.next > k && c.err == nil {
-		c.Prev()
+		c.backward()
 	}
 	return c.err
 }
@@ -45,24 +45,42 @@ func (c *Cursor) SeekTime(t trace.Time) error {
 	if err != nil {
 		return err
 	}
-	// the event lies behind event j*markEvery, and not behind the next mark's
+	// the event lies behind that of mark j, and not behind that of the next one
 	if from := j * markEvery; c.next < from || c.next-from > markEvery+c.x.near {
+		if j, err = c.x.nearer(j, t); err != nil {
+			return err
+		}
 		c.toMark(j)
 	}
 	for c.err == nil && c.next > 0 && c.time >= t {
-		c.Prev()
+		c.backward()
 	}
 	for c.err == nil {
-		s, ok := c.Next()
-		if !ok {
+		if _, _, _, ok := c.forward(); !ok {
 			break
 		}
-		if s.Time >= t {
-			c.Prev()
+		if c.time >= t {
+			c.backward()
 			break
 		}
 	}
 	return c.err
+}
+
+// nearer returns j or j + 1, the mark whose time is closer to t.
+func (x *Index) nearer(j uint64, t trace.Time) (uint64, error) {
+	if j == x.loc.view.markCount() {
+		return j, nil
+	}
+	before, err := x.markTime(j)
+	if err != nil {
+		return 0, err
+	}
+	behind, err := x.markTime(j + 1)
+	if err == nil && t > before && behind-t < t-before {
+		j++
+	}
+	return j, err
 }
 
 // after moves to behind the last event whose time is t or earlier.
@@ -171,11 +189,6 @@ func (c *Cursor) sweep() {
 		c.visit(len(list) + 1)
 		c.completed(id, m, times)
 	}
-	for i, k := range c.reads {
-		if k != nil && v.cols[i].gap {
-			k.Seek(c.pos[i])
-		}
-	}
 	for i := range c.stack {
 		if r := &c.stack[i]; r.kind == kindCall {
 			done[r.id]++ // begun, if not complete
@@ -193,7 +206,9 @@ func (c *Cursor) sweepRung(r *rung, innermost bool, done []uint64) {
 	if r.kind == kindRepeat {
 		done[c.childAt(r, 0)] += complete
 		c.entered(r.slot, entered)
+		c.visit(2)
 	} else {
+		c.visit(int(entered) + 1)
 		for i := range complete {
 			done[c.childAt(r, i)]++
 		}
@@ -201,7 +216,6 @@ func (c *Cursor) sweepRung(r *rung, innermost bool, done []uint64) {
 			c.entered(r.slot+uint32(i), 1)
 		}
 	}
-	c.visit(int(min(r.n, maxFan)) + 1)
 	if r.kind == kindCall {
 		c.values(r.id, stepOpen, 1)
 	}
@@ -243,7 +257,7 @@ func (c *Cursor) completed(id uint32, m, times uint64) {
 // scouting returns a cursor for questions about other places.
 func (x *Index) scouting() *Cursor {
 	if x.scout == nil {
-		x.scout = x.Cursor()
+		x.scout = x.ownCursor()
 	}
 	return x.scout
 }

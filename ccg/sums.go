@@ -9,7 +9,7 @@ import (
 
 // blockCache keeps decoded blocks of columns as running sums, up to cacheBytes.
 type blockCache struct {
-	columns map[int32]*runningSums
+	columns []*runningSums // by column, nil if not asked for
 	bytes   int
 }
 
@@ -29,32 +29,60 @@ func (x *Index) sumBefore(c int32, i uint64) (uint64, error) {
 	if i == 0 {
 		return 0, nil
 	}
-	k := x.blocks.columns[c]
-	if k == nil {
-		var err error
-		if k, err = x.openSums(c); err != nil {
-			return 0, err
-		}
-	}
-	b, r := i/column.BlockSize, i%column.BlockSize
 	if i > x.loc.cols[c].Len() {
 		return 0, x.damaged("position behind a column")
 	}
+	k, err := x.openSums(c)
+	if err != nil {
+		return 0, err
+	}
+	b, r := i/column.BlockSize, i%column.BlockSize
 	if r == 0 {
 		return k.before[b], nil
 	}
-	p := k.prefix[b]
-	if p == nil {
-		var err error
-		if p, err = x.decodeSums(c, k, int(b)); err != nil {
-			return 0, err
-		}
+	p, err := x.block(c, k, b)
+	if err != nil {
+		return 0, err
 	}
 	return k.before[b] + p[r-1], nil
 }
 
-// openSums adds up the heads of a column.
+// value returns value i of column c.
+func (x *Index) value(c int32, i uint64) (uint64, error) {
+	if i >= x.loc.cols[c].Len() {
+		return 0, x.damaged("position behind a column")
+	}
+	k, err := x.openSums(c)
+	if err != nil {
+		return 0, err
+	}
+	p, err := x.block(c, k, i/column.BlockSize)
+	if err != nil {
+		return 0, err
+	}
+	r := i % column.BlockSize
+	if r == 0 {
+		return p[0], nil
+	}
+	return p[r] - p[r-1], nil
+}
+
+// block returns the running sums of a block.
+func (x *Index) block(c int32, k *runningSums, b uint64) ([]uint64, error) {
+	if p := k.prefix[b]; p != nil {
+		return p, nil
+	}
+	return x.decodeSums(c, k, int(b))
+}
+
+// openSums adds up the heads of a column, once.
 func (x *Index) openSums(c int32) (*runningSums, error) {
+	if x.blocks.columns == nil {
+		x.blocks.columns = make([]*runningSums, len(x.loc.cols))
+	}
+	if k := x.blocks.columns[c]; k != nil {
+		return k, nil
+	}
 	col := &x.loc.cols[c]
 	k := &runningSums{before: make([]uint64, 1, len(col.Heads())+1), prefix: make([][]uint64, col.Blocks())}
 	sum := uint64(0)
@@ -64,9 +92,6 @@ func (x *Index) openSums(c int32) (*runningSums, error) {
 			return nil, x.tooLarge(c)
 		}
 		k.before = append(k.before, sum)
-	}
-	if x.blocks.columns == nil {
-		x.blocks.columns = map[int32]*runningSums{}
 	}
 	x.blocks.columns[c] = k
 	return k, nil
@@ -81,7 +106,9 @@ func (x *Index) tooLarge(c int32) error {
 func (x *Index) decodeSums(c int32, k *runningSums, b int) ([]uint64, error) {
 	if x.blocks.bytes > cacheBytes {
 		for _, o := range x.blocks.columns {
-			clear(o.prefix)
+			if o != nil {
+				clear(o.prefix)
+			}
 		}
 		x.blocks.bytes = 0
 	}
