@@ -122,7 +122,7 @@ func TestBounds(t *testing.T) {
 	}
 	rounds := 60
 	if testing.Short() {
-		rounds = 20
+		rounds = 10
 	}
 	for i := range rounds {
 		d := randomDeviation(r)
@@ -152,7 +152,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestDeepTimes bounds times under a stack of 2 000 calls, with random records.
+// TestDeepTimes bounds times under a stack of 800 calls, with random records.
 func TestDeepTimes(t *testing.T) {
 	defs := testDefs(1)
 	r := rand.New(rand.NewPCG(5, 2))
@@ -163,12 +163,12 @@ func TestDeepTimes(t *testing.T) {
 		return at
 	}
 	depth := 0
-	for i := range 30000 {
+	for i := range 10000 {
 		switch {
-		case depth < 2000 && i < 15000 && r.IntN(3) > 0:
+		case depth < 800 && i < 5000 && r.IntN(3) > 0:
 			b.Append(tick(), trace.Enter, uint32(depth%7))
 			depth++
-		case depth > 0 && (i > 20000 || r.IntN(2) == 0):
+		case depth > 0 && (i > 7000 || r.IntN(2) == 0):
 			depth--
 			b.Append(tick(), trace.Leave, uint32(depth%7))
 		default:
@@ -197,7 +197,7 @@ func TestLossyFile(t *testing.T) {
 		o := Options{Deviation: d}
 		var streams []*trace.Batch
 		for p := range uint32(locations) {
-			streams = append(streams, newScript(8, p, locations, true).stream(2000))
+			streams = append(streams, newScript(8, p, locations, true).stream(400))
 		}
 		locals, book := lossy(t, defs, streams, o)
 		shared := join(t, defs, locals, o)
