@@ -342,6 +342,43 @@ func TestDeviation(t *testing.T) {
 	}
 }
 
+// TestDeviationOfQueries compares answers of a lossy graph with exact ones.
+func TestDeviationOfQueries(t *testing.T) {
+	dir := analysed(t, "stencil:procs=3,events=10k,jitter=10,seed=1")
+	exact := filepath.Join(dir, "run.xtf")
+	for _, spec := range []string{"10%,1us", "1%", "10%,1us,timestamps"} {
+		lossy := analysedAs(t, dir, "lossy.xtf", "-f", "--deviation", spec, "--events", "none")
+		far := func(a, b, off uint64) bool { return max(a, b)-min(a, b) > off }
+		type instance struct {
+			Event, Duration uint64
+			Deviation       uint64
+		}
+		for _, k := range []string{"0", "17", "99"} {
+			args := []string{"instance", "--rank", "1", "--region", "compute", "-n", k}
+			want, got := graphQuery[instance](t, exact, args...), graphQuery[instance](t, lossy, args...)
+			if got.Event != want.Event || far(got.Duration, want.Duration, got.Deviation) {
+				t.Errorf("%s: call %s: %+v, exactly %+v", spec, k, got, want)
+			}
+		}
+		type walk struct {
+			Events []struct {
+				Event, Time, Deviation uint64
+				Kind                   string
+			}
+		}
+		args := []string{"walk", "--rank", "2", "--limit", "100000"}
+		want, got := graphQuery[walk](t, exact, args...).Events, graphQuery[walk](t, lossy, args...).Events
+		if len(got) != len(want) {
+			t.Fatalf("%s: %d events, exactly %d", spec, len(got), len(want))
+		}
+		for i, w := range want {
+			if g := got[i]; g.Kind != w.Kind || far(g.Time, w.Time, g.Deviation) {
+				t.Errorf("%s: event %d: %+v, exactly %+v", spec, i, g, w)
+			}
+		}
+	}
+}
+
 // TestDamagedGraph breaks the call graph of files whose pages are sound.
 func TestDamagedGraph(t *testing.T) {
 	dir := analysed(t, "stencil:procs=3,events=3k,seed=1")

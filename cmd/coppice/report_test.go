@@ -279,6 +279,8 @@ func TestReportGolden(t *testing.T) {
 		doc := must(t, append(sections, "--format", "json")...)
 		doc = sizeInJSON.ReplaceAllString(doc, `${1}0${2}"ID"`)
 		golden(t, "report-"+x.name+".json", hashInJSON.ReplaceAllString(doc, `"HASH"`))
+		text = must(t, "report", run, "paths", "histogram", "--region", "MPI_Allreduce", "--limit", "12")
+		golden(t, "paths-"+x.name+".txt", sizeInText.ReplaceAllString(text, "  file SIZE"))
 	}
 }
 
@@ -286,7 +288,7 @@ func TestReportGolden(t *testing.T) {
 // asked, no tabs, no trailing space.
 func TestReportText(t *testing.T) {
 	run := filepath.Join(analysed(t, programs[0]), "run.xtf")
-	all := []string{"report", run, "summary", "profile", "comm", "ccg", "diagnostics"}
+	all := []string{"report", run, "summary", "profile", "paths", "histogram", "comm", "ccg", "diagnostics", "--region", "MPI_Allreduce"}
 	plain := must(t, all...)
 	if strings.ContainsAny(plain, "\x1b\t") {
 		t.Error("escape codes or tabs through a pipe")
