@@ -100,21 +100,27 @@ func (r *bitReader) getLong(n uint) uint64 {
 	return r.get(n)
 }
 
-// golomb reads an exponential Golomb code of order k.
-func (r *bitReader) golomb(k uint) (uint64, bool) {
+// entry reads an exponential Golomb code of order k and a unary code, as golomb
+// and unary do: by one refill, unless they are long.
+func (r *bitReader) entry(k, limit uint) (v uint64, n uint, ok bool) {
 	r.refill()
-	if z := uint(bits.LeadingZeros64(r.acc)); 2*z+1+k <= 56 {
-		q := r.acc << z >> (63 - z)
-		low := r.acc << (2*z + 1) >> 1 >> (63 - k)
-		r.acc <<= 2*z + 1 + k
-		r.have -= 2*z + 1 + k
-		return (q-1)<<k | low, true
+	z := uint(bits.LeadingZeros64(r.acc))
+	size := 2*z + 1 + k
+	n = uint(bits.LeadingZeros64(^(r.acc << size)))
+	if size+n+1 > 56 {
+		if v, ok = r.golomb(k); ok {
+			n, ok = r.unary(limit)
+		}
+		return v, n, ok
 	}
-	return r.longGolomb(k)
+	v = (r.acc<<z>>(63-z)-1)<<k | r.acc<<(2*z+1)>>1>>(63-k)
+	r.acc <<= size + n + 1
+	r.have -= size + n + 1
+	return v, n, n <= limit
 }
 
-// longGolomb is golomb for a code of any length.
-func (r *bitReader) longGolomb(k uint) (uint64, bool) {
+// golomb reads an exponential Golomb code of order k.
+func (r *bitReader) golomb(k uint) (uint64, bool) {
 	zeros := uint(0)
 	for {
 		r.refill()

@@ -178,7 +178,7 @@ func TestBitStream(t *testing.T) {
 		var w bitWriter
 		total := 0
 		for i := range items {
-			x := item{r.Uint64() >> r.IntN(64), uint(r.IntN(64)), r.IntN(3)}
+			x := item{r.Uint64() >> r.IntN(64), uint(r.IntN(64)), r.IntN(4)}
 			switch x.kind {
 			case 0:
 				x.v &= mask(x.n)
@@ -192,6 +192,11 @@ func TestBitStream(t *testing.T) {
 				x.n %= maxSpread + 1
 				w.putUnary(x.n)
 				total += int(x.n) + 1
+			case 3: // both, with the same number for order and length
+				x.v, x.n = min(x.v, 1<<64-2), x.n%(maxSpread+1)
+				w.putGolomb(x.v, x.n)
+				w.putUnary(x.n)
+				total += golombLen(x.v, x.n) + int(x.n) + 1
 			}
 			items[i] = x
 		}
@@ -211,6 +216,10 @@ func TestBitStream(t *testing.T) {
 				var n uint
 				n, ok = rd.unary(maxSpread)
 				v, x.v = uint64(n), uint64(x.n)
+			case 3:
+				var n uint
+				v, n, ok = rd.entry(x.n, maxSpread)
+				ok = ok && n == x.n
 			}
 			if !ok || v != x.v {
 				t.Fatalf("item %d, %+v: got %d, %v", i, x, v, ok)

@@ -101,17 +101,18 @@ func (t *codeTable) read(r *bitReader, n int) bool {
 	var of [codeBits + 1]int // number of codes by length
 	number, length := uint64(0), startBits
 	for i := range t.symbols {
-		if i > 0 {
-			d, ok := r.golomb(k)
-			if !ok || number+d+1 <= number {
-				return false
-			}
+		var d uint64
+		u, ok := uint(0), true
+		if i == 0 {
+			u, ok = r.unary(maxSpread)
+		} else if d, u, ok = r.entry(k, maxSpread); number+d+1 > number {
 			number += d + 1
+		} else {
+			return false
 		}
-		start, low, ok := symbolStart(number, precision)
-		u, short := r.unary(maxSpread)
+		start, low, exists := symbolStart(number, precision)
 		length += int(UnZigZag(uint64(u)))
-		if !ok || !short || length < 1 || length > codeBits {
+		if !ok || !exists || length < 1 || length > codeBits {
 			return false
 		}
 		t.start[i], t.lows[i], t.lengths[i] = start, uint8(low), uint8(length)
