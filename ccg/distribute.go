@@ -23,6 +23,8 @@ type Distributor struct {
 	locator
 	enc     column.Encoder
 	writers []column.Writer
+	program program
+	stack   []codeFrame
 }
 
 // NewDistributor returns a Distributor for s.
@@ -167,34 +169,15 @@ func (s *streams) varint(b *[]byte) uint64 {
 	return v
 }
 
-// walk deals out the streams: the k-th event takes the k-th gap and its values.
-func (d *Distributor) walk(v *view, l *Local) error {
-	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
-	var w walker
-	w.init(v)
-	marks := d.marks(v)
-	for !in.bad {
-		st, id, slot := w.next()
-		switch st {
-		case stepEnd:
-			if len(in.gaps)+len(in.values)+len(in.payload) != 0 {
-				return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
-			}
-			return nil
-		case stepCut:
-			continue
-		}
-		gap := in.varint(&in.gaps)
-		d.writers[v.column[slot]].Add(gap)
-		marks.add(gap)
-		if st == stepClose && v.extra[id]&extraLeave != 0 || st != stepClose && v.extra[id]&extraFirst != 0 {
-			d.extra(v, id, st, &in)
-		}
+// finished returns an error if anything is left.
+func (s *streams) finished() error {
+	if len(s.gaps)+len(s.values)+len(s.payload) != 0 {
+		return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
 	}
-	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+	return nil
 }
 
-// walkRows is walk for a graph with classes.
+// walkRows is walk for a graph with classes: it follows the nodes.
 func (d *Distributor) walkRows(v *view, l *Local) error {
 	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
 	w := rowWalker{row: d.row}
@@ -204,10 +187,10 @@ func (d *Distributor) walkRows(v *view, l *Local) error {
 		st, id, slot := w.next()
 		switch st {
 		case stepEnd:
-			if len(in.gaps)+len(in.values)+len(in.payload) != 0 && w.err == nil {
-				return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
+			if w.err != nil {
+				return w.err
 			}
-			return w.err
+			return in.finished()
 		case stepCut:
 			continue
 		case stepRow:
@@ -252,7 +235,12 @@ func (d *Distributor) extra(v *view, id uint32, st step, in *streams) {
 	if st == stepClose {
 		words = h.leavePayload
 	}
-	for range words {
+	d.words(v, words, in)
+}
+
+// words deals out bytes of unknown records and surplus.
+func (d *Distributor) words(v *view, n uint64, in *streams) {
+	for range n {
 		if len(in.payload) < 8 {
 			in.bad = true
 			return

@@ -184,7 +184,7 @@ func (v *view) layout(limit uint64) error {
 			v.class[i] = -1
 		}
 	}
-	shared := sharedColumns{of: make(map[slotKey]int32)}
+	var shared sharedColumns
 	for _, id := range v.order {
 		v.layoutNode(id, &shared)
 	}
@@ -197,8 +197,8 @@ func (v *view) layout(limit uint64) error {
 			}
 		}
 	}
-	for _, k := range shared.sorted {
-		n := shared.of[k]
+	for _, n := range shared.sorted {
+		k := shared.keys[n]
 		v.cols = append(v.cols, columnInfo{shared.count[n], k.class == 0, k.region, shared.child[n]})
 	}
 	if payload > 0 {
@@ -214,47 +214,41 @@ func (v *view) layout(limit uint64) error {
 
 // sharedColumns collects the slots with few instances.
 type sharedColumns struct {
-	of     map[slotKey]int32 // key -> number, in order of appearance
-	count  []uint64          // by number
-	child  []uint32          // likewise; of class columns
-	sorted []slotKey
-	recent [1024]struct { // keys met lately, by a hash: most slots need no more
-		key slotKey
-		n   int32 // 1 + number, 0 if the place is free
-	}
+	index  index     // of numbers, + 1
+	keys   []slotKey // by number, in order of appearance
+	count  []uint64  // likewise
+	child  []uint32  // likewise; of class columns
+	sorted []uint32  // numbers by key
 }
 
 // rank sorts the keys and returns their positions by number.
 func (s *sharedColumns) rank() []int32 {
-	s.sorted = make([]slotKey, 0, len(s.of))
-	for k := range s.of {
-		s.sorted = append(s.sorted, k)
+	s.sorted = make([]uint32, len(s.keys))
+	for i := range s.sorted {
+		s.sorted[i] = uint32(i)
 	}
-	slices.SortFunc(s.sorted, slotKey.compare)
-	rank := make([]int32, len(s.sorted))
-	for i, k := range s.sorted {
-		rank[s.of[k]] = int32(i)
+	slices.SortFunc(s.sorted, func(a, b uint32) int { return s.keys[a].compare(s.keys[b]) })
+	rank := make([]int32, len(s.keys))
+	for i, n := range s.sorted {
+		rank[n] = int32(i)
 	}
 	return rank
 }
 
 // add adds a slot to the column of key k and returns -2 - its number.
 func (s *sharedColumns) add(k slotKey, count uint64, child uint32) int32 {
-	recent := &s.recent[((k.item+1)*factors[1]+uint64(k.region)*factors[2])>>54]
-	if recent.n != 0 && recent.key == k {
-		s.count[recent.n-1] += count
-		return -1 - recent.n
+	s.index.reserve()
+	h := mix(k.item*factors[0] + (uint64(k.region)<<8|uint64(k.class))*factors[1])
+	i := s.index.start(h)
+	for ; s.index.slots[i] != 0; i = s.index.next(i) {
+		if n := uint32(s.index.slots[i]) - 1; s.keys[n] == k {
+			s.count[n] += count
+			return -2 - int32(n)
+		}
 	}
-	n, ok := s.of[k]
-	if !ok {
-		n = int32(len(s.count))
-		s.of[k] = n
-		s.count = append(s.count, 0)
-		s.child = append(s.child, child)
-	}
-	s.count[n] += count
-	recent.key, recent.n = k, n+1
-	return -2 - n
+	s.keys, s.count, s.child = append(s.keys, k), append(s.count, count), append(s.child, child)
+	s.index.put(i, h, uint32(len(s.keys)))
+	return -1 - int32(len(s.keys))
 }
 
 // layoutNode assigns the slots of a node: a column number, or -2 - the number
