@@ -30,12 +30,13 @@ func acceptable(t *testing.T, err error) {
 // exercise runs everything that reads a location, for a bounded time.
 func exercise(t *testing.T, l *Location) {
 	t.Helper()
-	l.Messages()
 	if l.Events() > 1<<16 {
 		return
 	}
 	var p Profile
 	acceptable(t, p.Add(l, true))
+	_, err := l.Traffic()
+	acceptable(t, err)
 	x := l.Expand()
 	var b trace.Batch
 	n := uint64(0)

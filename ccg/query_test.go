@@ -1,7 +1,6 @@
 package ccg
 
 import (
-	"cmp"
 	"iter"
 	"slices"
 	"testing"
@@ -137,45 +136,6 @@ func TestProfileEqualsEvents(t *testing.T) {
 				t.Errorf("%d events: missing %+v", n, *w)
 			}
 		}
-	}
-}
-
-func TestMessagesEqualEvents(t *testing.T) {
-	m := makeGraph(t, 6, 8000, true, Options{})
-	total := uint64(0)
-	for p, l := range m.locs {
-		want := map[uint32]Partner{}
-		for i := range m.streams[p].Events {
-			e := &m.streams[p].Events[i]
-			w := m.streams[p].Words(e)
-			switch e.Kind {
-			case trace.MpiSend, trace.MpiIsend, trace.MpiRecv, trace.MpiIrecv:
-			default:
-				continue
-			}
-			peer := m.defs.Peer(uint32(w[1]), uint32(w[0]), uint32(p))
-			x := want[peer]
-			x.Process = peer
-			if e.Kind == trace.MpiSend || e.Kind == trace.MpiIsend {
-				x.Sent++
-			} else {
-				x.Received++
-			}
-			want[peer] = x
-		}
-		got := l.Messages()
-		for _, x := range got {
-			total += x.Sent + x.Received
-			if want[x.Process] != x {
-				t.Errorf("location %d: %+v, want %+v", p, x, want[x.Process])
-			}
-		}
-		if len(got) != len(want) || !slices.IsSortedFunc(got, func(a, b Partner) int { return cmp.Compare(a.Process, b.Process) }) {
-			t.Errorf("location %d: %d partners, want %d, ascending", p, len(got), len(want))
-		}
-	}
-	if total == 0 {
-		t.Error("no messages in the streams")
 	}
 }
 

@@ -203,6 +203,17 @@ func (l *Location) channelOf(pls *places, h *shape, w []uint64) (channelKey, boo
 	return k, true
 }
 
+// partner returns the process that a message tuple names.
+func (l *Location) partner(pls *places, h *shape, w []uint64) uint32 {
+	r := &recipes[h.kind]
+	comm := uint32(w[r.hardAt(r.comm)])
+	rank, ok := pls.at(comm, r.window).decode(l.shared.encoding.of(h, comm), w[r.hardAt(r.rank)])
+	if !ok || rank > trace.Undefined {
+		return trace.UnknownProcess
+	}
+	return l.view.defs.Peer(comm, uint32(rank), pls.process)
+}
+
 // sums adds the columns that belong to one channel and region.
 func (t *traffic) sums() error {
 	for i := range t.columns {
