@@ -110,8 +110,12 @@ func TestQuantile(t *testing.T) {
 func TestLargestPaths(t *testing.T) {
 	p := Paths{Paths: []Path{
 		{Parent: -1, Inclusive: 100},
-		{Parent: 0, Inclusive: 30}, {Parent: 1, Inclusive: 30}, {Parent: 2, Inclusive: 5},
-		{Parent: 0, Inclusive: 60}, {Parent: 4, Inclusive: 10}, {Parent: 4, Inclusive: 40},
+		{Parent: 0, Inclusive: 30},
+		{Parent: 1, Inclusive: 30},
+		{Parent: 2, Inclusive: 5},
+		{Parent: 0, Inclusive: 60},
+		{Parent: 4, Inclusive: 10},
+		{Parent: 4, Inclusive: 40},
 	}}
 	for n, want := range [][]int{{0}, {0}, {0, 4}, {0, 4, 6}, {0, 4, 6, 1}, {0, 4, 6, 1, 2}, {0, 4, 6, 5, 1, 2}, {0, 4, 6, 5, 1, 2, 3}} {
 		if d := cmp.Diff(want, p.largest(n)); d != "" {
