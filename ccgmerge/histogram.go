@@ -45,5 +45,9 @@ func (r *reduction) codebook() (*ccg.Codebook, error) {
 	}
 	r.report.CodebookBytes = uint64(len(b))
 	book, err := ccg.OpenCodebook(r.defs, d, b)
-	return book, mpi.AgreeOn(r.c, err, sentinels...)
+	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
+		return nil, err
+	}
+	r.report.GapContexts, r.report.GapValues = uint64(book.Contexts()), uint64(book.Bins())
+	return book, nil
 }

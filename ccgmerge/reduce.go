@@ -47,6 +47,8 @@ type Report struct {
 	PartnerBytes   uint64 // partner counts, largest message of a rank
 	GapBytes       uint64 // gap counts of a lossy graph, likewise
 	CodebookBytes  uint64 // what each rank was given of them
+	GapContexts    uint64 // contexts of the codebook
+	GapValues      uint64 // values that gaps are stored as, over all contexts
 	Levels         []Level
 	SlotBytes      uint64  // gap counts by slot of a lossy graph, largest message of a rank
 	ClassLevels    []Level // of its class tables
