@@ -44,20 +44,30 @@ func analyze(n int, o jobs.AnalyzeOptions) (res *jobs.AnalyzeResult, err error) 
 
 func BenchmarkAnalyze(b *testing.B) {
 	for _, spec := range []string{"stencil:procs=8,events=2M,seed=1", "wavefront:procs=8,events=1M,seed=1", "irregular:procs=8,events=1M,seed=1"} {
-		b.Run(spec, func(b *testing.B) {
-			in := makeArchive(b, spec)
-			out := filepath.Join(b.TempDir(), "run.xtf")
-			b.ReportAllocs()
-			var events uint64
-			for b.Loop() {
-				r, err := analyze(1, jobs.AnalyzeOptions{Trace: in, Output: out, Force: true, StoreBytes: 1 << 30, Version: "bench"})
-				if err != nil {
-					b.Fatal(err)
+		in := makeArchive(b, spec)
+		for _, v := range []struct {
+			name string
+			o    jobs.AnalyzeOptions
+		}{
+			{"events=all", jobs.AnalyzeOptions{}},
+			{"events=none", jobs.AnalyzeOptions{GraphOnly: true}},
+			{"events=none,deviation=10%", jobs.AnalyzeOptions{GraphOnly: true, Deviation: "10%"}},
+		} {
+			b.Run(spec+"/"+v.name, func(b *testing.B) {
+				o := v.o
+				o.Trace, o.Output, o.Force, o.StoreBytes, o.Version = in, filepath.Join(b.TempDir(), "run.xtf"), true, 1<<30, "bench"
+				b.ReportAllocs()
+				var events uint64
+				for b.Loop() {
+					r, err := analyze(1, o)
+					if err != nil {
+						b.Fatal(err)
+					}
+					events += r.Events
 				}
-				events += r.Events
-			}
-			b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
-		})
+				b.ReportMetric(float64(events)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+			})
+		}
 	}
 }
 
