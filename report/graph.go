@@ -127,11 +127,11 @@ func newGraph(s ccg.Stats, o ccg.Options) *Graph {
 	return g
 }
 
-// Figures from which a graph is called irregular: a memory ratio no better than
-// what packing alone gives, and many nodes that occur once.
+// Figures from which a graph is called irregular: nodes that stand for few
+// instances, and many that occur once. A graph that stands for many is regular.
 const (
-	smallRatio = 3
-	manySingle = 0.3
+	manyInstances = 100
+	manySingle    = 0.5
 )
 
 // finding says what the figures mean for the user.
@@ -140,13 +140,13 @@ func (g *Graph) finding() string {
 	switch {
 	case g.Events == 0:
 		return "no events"
-	case g.MemoryRatio.Value < smallRatio && g.SingleShare.Value >= manySingle:
-		return fmt.Sprintf("irregular: the graph is %s times smaller than the calls and records written out, and %s of its nodes occur once. The program hardly repeats itself, so neither a longer run nor a looser --deviation makes the graph much smaller, and queries cost as much as reading events",
-			g.MemoryRatio.text(1), g.SingleShare.percent())
-	case g.Bound == nil && g.NodeRatio.Value >= 100 && times.Value >= 0.9:
+	case g.NodeRatio.Value < manyInstances && g.SingleShare.Value >= manySingle:
+		return fmt.Sprintf("irregular: %s of the nodes occur once, and a node stands for %s calls and records (memory ratio %s). The program changes what it does all the time, so a longer run makes the graph larger by as much, a looser --deviation shrinks its times only, and queries visit many nodes",
+			g.SingleShare.percent(), g.NodeRatio.text(1), g.MemoryRatio.text(1))
+	case g.Bound == nil && g.NodeRatio.Value >= manyInstances && times.Value >= 0.9:
 		return fmt.Sprintf("regular: every node stands for %s calls and records, so %s of the bytes are times and values; analyze --deviation 10%%,1us keeps times within bounds in less",
 			g.NodeRatio.text(0), times.percent())
-	case g.NodeRatio.Value >= 100:
+	case g.NodeRatio.Value >= manyInstances:
 		return fmt.Sprintf("regular: every node stands for %s calls and records", g.NodeRatio.text(0))
 	}
 	return fmt.Sprintf("in between: every node stands for %s calls and records, %s of the nodes occur once", g.NodeRatio.text(1), g.SingleShare.percent())

@@ -61,7 +61,7 @@ func TestFinding(t *testing.T) {
 		want string
 	}{
 		{"empty", Graph{}, "no events"},
-		{"irregular", Graph{Events: 9, MemoryRatio: r(1.9), SingleShare: r(0.6), NodeRatio: r(3)}, "irregular: the graph is 1.9 times smaller"},
+		{"irregular", Graph{Events: 9, MemoryRatio: r(1.9), SingleShare: r(0.6), NodeRatio: r(3)}, "irregular: 60.0 % of the nodes occur once, and a node stands for 3.0 calls"},
 		{"few single nodes", Graph{Events: 9, MemoryRatio: r(1.9), SingleShare: r(0.1), NodeRatio: r(3)}, "in between"},
 		{"times take the space", Graph{Events: 9, MemoryRatio: r(50), NodeRatio: r(500), ColumnBytes: 95, Bytes: 100}, "95.0 % of the bytes are times"},
 		{"lossy", Graph{Events: 9, MemoryRatio: r(50), NodeRatio: r(500), ColumnBytes: 95, Bytes: 100, Bound: bound}, "regular: every node stands for 500 calls and records"},
