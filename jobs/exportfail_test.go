@@ -161,7 +161,7 @@ func TestExportPart(t *testing.T) {
 // TestExportLongRecord has a record that needs a larger chunk.
 func TestExportLongRecord(t *testing.T) {
 	src := newWild(t, 5, 40)
-	src.long = 1_500_000
+	src.long = 1_100_000
 	dir := t.TempDir()
 	if _, err := otf2.Copy(dir, "x", src, otf2.Options{EventChunk: 2 << 20}); err != nil {
 		t.Fatal(err)
