@@ -103,6 +103,17 @@ func (p opened) otf2Bytes() (uint64, error) {
 	return otf2Bytes(p.Source)
 }
 
+// matrix is a table with a row per program and a column per deviation.
+type matrix struct {
+	*table
+	title string
+	cell  func(f *figure) any
+}
+
+func newMatrix(title string, deviations []string, cell func(f *figure) any) matrix {
+	return matrix{newTable(append([]string{"program"}, deviations...)...), title, cell}
+}
+
 // figures prints ratios and sizes of all programs at all deviations, and what
 // others need for the same events.
 func figures(w io.Writer, c config) error {
@@ -111,47 +122,63 @@ func figures(w io.Writer, c config) error {
 		return err
 	}
 	z := zstd19()
-	sizes := newTable("program", "deviation", "events", "nodes", "class rows", "R_n", "R_m", "B/event", "shared", "per location",
-		"largest time error", "mean time error")
-	peers := newTable("program", "events", "CCG lossless", "OTF2 event files", "24-byte records, "+z.name, "single-use nodes")
+	structure := newTable("program", "events", "nodes", "tuples", "distinct roots", "R_n", "single-use nodes", "shared", "per location")
+	peers := newTable("program", "CCG", "OTF2 event files", "24-byte records, "+z.name)
+	all := []matrix{
+		newMatrix("Memory ratio R_m", deviations, func(f *figure) any { return f.MemoryRatio() }),
+		newMatrix("Bytes per event", deviations, func(f *figure) any { return f.BytesPerEvent() }),
+		newMatrix("Time stamps: largest and mean error", deviations[1:], func(f *figure) any {
+			return fmt.Sprintf("%v, %v", ticks(f.largest), ticks(f.mean+0.5))
+		}),
+		newMatrix("Rows of class tables", deviations[1:], func(f *figure) any { return f.Rows }),
+	}
 	for _, p := range append(programs(c.events), list...) {
 		src, err := p.open()
 		if err == nil {
-			err = opened{p, src}.figures(sizes, peers, z)
+			err = opened{p, src}.figures(structure, peers, all, z)
 			src.Close()
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	fmt.Fprintf(w, "## Ratios and sizes\n\nOne tick is 1 ns. Sizes are bytes per event, definitions apart.\n\n")
-	sizes.print(w)
-	fmt.Fprintf(w, "## Beside other encodings, bytes per event\n\n")
+	fmt.Fprintf(w, "## Structure, and lossless sizes\n\nBytes per event, definitions apart: the shared graph, and the columns of the locations.\n\n")
+	structure.print(w)
+	fmt.Fprintf(w, "## Beside other encodings, lossless, bytes per event\n\n")
 	peers.print(w)
+	for _, m := range all {
+		fmt.Fprintf(w, "## %s, by deviation\n\n", m.title)
+		m.print(w)
+	}
 	return nil
 }
 
-func (p opened) figures(sizes, peers *table, z compressor) error {
+func (p opened) figures(structure, peers *table, all []matrix, z compressor) error {
+	var measured []figure
 	for _, d := range deviations {
 		f, err := graph(p, d)
 		if err != nil {
 			return err
 		}
-		n := float64(f.Events)
-		sizes.row(p.name, d, f.Events, f.Nodes, f.Rows, f.NodeRatio(), f.MemoryRatio(), f.BytesPerEvent(),
-			float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n, ticks(f.largest), ticks(uint64(f.mean+0.5)))
-		if d != lossless {
-			continue
+		measured = append(measured, f)
+	}
+	f, n := &measured[0], float64(measured[0].Events)
+	structure.row(p.name, f.Events, f.Nodes, f.Tuples, f.roots, f.NodeRatio(), f.SingleShare(), float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n)
+	archive, err := p.otf2Bytes()
+	if err != nil {
+		return err
+	}
+	raw, err := rawZstd(p.Source, z)
+	if err != nil {
+		return err
+	}
+	peers.row(p.name, f.BytesPerEvent(), float64(archive)/n, raw)
+	for _, m := range all {
+		row := []any{p.name}
+		for i := len(deviations) - len(m.cells[0]) + 1; i < len(deviations); i++ {
+			row = append(row, m.cell(&measured[i]))
 		}
-		archive, err := p.otf2Bytes()
-		if err != nil {
-			return err
-		}
-		raw, err := rawZstd(p.Source, z)
-		if err != nil {
-			return err
-		}
-		peers.row(p.name, f.Events, f.BytesPerEvent(), float64(archive)/n, raw, f.SingleShare())
+		m.row(row...)
 	}
 	return nil
 }
