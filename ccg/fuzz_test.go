@@ -134,6 +134,17 @@ func FuzzLocal(f *testing.F) {
 		}
 		f.Add(b[:len(b)-4])
 	}
+	for _, d := range []Deviation{{Abs: 2, Num: 1, Den: 10}, {Abs: 9, TimeStamps: true}} {
+		locals, book := lossy(f, m.defs, []*trace.Batch{player("ab.c.b.c.!?d.d")}, Options{Deviation: d})
+		q, err := book.Quantise(locals[0])
+		if err != nil {
+			f.Fatal(err)
+		}
+		for _, l := range []*Local{locals[0], q} {
+			b, _ := l.AppendBinary(nil)
+			f.Add(b[:len(b)-4])
+		}
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		l, err := OpenLocal(sealed(body))
 		acceptable(t, err)
@@ -148,7 +159,18 @@ func FuzzLocal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		_, err = Distribute(u.Shared(), l)
+		s := u.Shared()
+		h := NewGapHistogram(m.defs, l.opt.Deviation)
+		if err := h.Add(l); err != nil {
+			acceptable(t, err)
+			return
+		}
+		if !l.opt.Deviation.Lossless() {
+			if err := s.SetCodebook(h.Choose()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err = Distribute(s, l)
 		acceptable(t, err)
 	})
 }
