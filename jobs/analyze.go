@@ -315,7 +315,11 @@ func (a *analysis) match() error {
 
 // graph makes the shared call graph and the columns of this rank's locations.
 func (a *analysis) graph() error {
-	a.meter.Stage("graph", a.ownBytes())
+	passes := uint64(3) // ccgmerge.Locals are opened twice, and once for their columns
+	if !a.graphs.Deviation.Lossless() {
+		passes = 6
+	}
+	a.meter.Stage("graph", passes*a.ownBytes())
 	shared, report, err := ccgmerge.Reduce(a.c, a.defs, locals{a}, a.graphs, ccgmerge.Config{})
 	a.res.Graph = report
 	if err != nil {
@@ -324,7 +328,6 @@ func (a *analysis) graph() error {
 	d := ccg.NewDistributor(shared)
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
 		err = a.distribute(d, p)
-		a.meter.Add(a.size.Weights[p])
 	}
 	if a.c.Rank() == 0 {
 		a.section = shared.Encode()
@@ -353,6 +356,7 @@ func (l locals) Len() int { return l.a.own.Len() }
 func (l locals) Open(i int) (*ccg.Local, error) { return l.a.local(l.a.own.First + trace.P(i)) }
 
 func (a *analysis) local(p trace.P) (*ccg.Local, error) {
+	a.meter.Add(a.size.Weights[p])
 	b, err := a.store.Get(a.key(p, stageLoad, kindGraph))
 	if err != nil {
 		return nil, err

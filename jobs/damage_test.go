@@ -49,9 +49,10 @@ func TestDamagedInput(t *testing.T) {
 	if _, err := otf2.Copy(whole, "traces", src, otf2.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	good := runDamaged(t, whole)
-	if good.err != nil {
-		t.Fatal(good.err)
+	all, graph := jobs.AnalyzeOptions{}, jobs.AnalyzeOptions{GraphOnly: true, Deviation: "10%"}
+	good, goodGraph := runDamaged(t, whole, all), runDamaged(t, whole, graph)
+	if good.err != nil || goodGraph.err != nil {
+		t.Fatal(good.err, goodGraph.err)
 	}
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, name := range filesOf(t, whole) {
@@ -66,18 +67,22 @@ func TestDamagedInput(t *testing.T) {
 			if testing.Short() {
 				step = max(1, len(b)/10)
 			}
-			for at := 0; at < len(b); at += step {
+			for i, at := 0, 0; at < len(b); i, at = i+1, at+step {
+				good, o := good, all
+				if i%2 == 1 {
+					good, o = goodGraph, graph
+				}
 				write(t, file, b[:at])
-				checkDamaged(t, fmt.Sprintf("cut at %d", at), good, runDamaged(t, dir))
+				checkDamaged(t, fmt.Sprintf("cut at %d", at), good, runDamaged(t, dir, o))
 				flipped := append([]byte(nil), b...)
 				flipped[rng.IntN(len(b))] ^= 1 << rng.IntN(8)
 				write(t, file, flipped)
-				checkDamaged(t, fmt.Sprintf("flip %d", at), good, runDamaged(t, dir))
+				checkDamaged(t, fmt.Sprintf("flip %d", at), good, runDamaged(t, dir, o))
 			}
 			if err := os.Remove(file); err != nil {
 				t.Fatal(err)
 			}
-			checkDamaged(t, "removed", good, runDamaged(t, dir))
+			checkDamaged(t, "removed", good, runDamaged(t, dir, all))
 		})
 	}
 }
@@ -96,10 +101,11 @@ type outcome struct {
 	codes   int
 }
 
-func runDamaged(t *testing.T, dir string) outcome {
+func runDamaged(t *testing.T, dir string, o jobs.AnalyzeOptions) outcome {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "run.xtf")
-	r, err := analyze(2, jobs.AnalyzeOptions{Trace: filepath.Join(dir, "traces.otf2"), Output: out, StoreBytes: 1 << 20})
+	o.Trace, o.Output, o.StoreBytes = filepath.Join(dir, "traces.otf2"), out, 1<<20
+	r, err := analyze(2, o)
 	if err != nil {
 		if _, err := os.Stat(out); err == nil {
 			t.Error("a failed run left a file under the final name")

@@ -88,7 +88,14 @@ func TestRandomEvents(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			for _, ranks := range []int{1, 4} {
 				out := filepath.Join(t.TempDir(), "run.xtf")
-				if _, err := analyze(ranks, jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: 1 << 20}); err != nil {
+				o := jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: 1 << 20}
+				switch seed % 4 {
+				case 2:
+					o.GraphOnly = true
+				case 3:
+					o.GraphOnly, o.Deviation = true, "10%,1ticks"
+				}
+				if _, err := analyze(ranks, o); err != nil {
 					t.Fatal(err)
 				}
 				f, err := xtf.OpenFile(out, xtf.Options{})

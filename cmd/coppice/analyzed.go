@@ -48,8 +48,8 @@ func printGraph(s streams, g *ccgmerge.Report) {
 	fmt.Fprintf(s.err, "coppice: call graph: %d nodes of locations, %d of all; partner counts %s, broadcast %s\n",
 		g.LocalNodes, g.Nodes, decimal(g.PartnerBytes), decimal(g.BroadcastBytes))
 	if g.CodebookBytes > 0 {
-		fmt.Fprintf(s.err, "coppice: call graph: gap counts %s, codebook %s, slot counts %s, %d classes\n",
-			decimal(g.GapBytes), decimal(g.CodebookBytes), decimal(g.SlotBytes), g.Rows)
+		fmt.Fprintf(s.err, "coppice: call graph: gap counts %s, codebook %s (%d values in %d contexts), slot counts %s, %d classes\n",
+			decimal(g.GapBytes), decimal(g.CodebookBytes), g.GapValues, g.GapContexts, decimal(g.SlotBytes), g.Rows)
 	}
 	for _, x := range []struct {
 		what   string
