@@ -76,7 +76,7 @@ func (x *Index) times(call *Call) error {
 // CallsAt returns the calls that are open at time t, outermost first: those with
 // Begin <= t < End. It takes a seek, and one for each begin and end.
 func (x *Index) CallsAt(t trace.Time) ([]Call, error) {
-	c := x.Cursor()
+	c := x.ownCursor()
 	if err := c.after(t); err != nil {
 		return nil, err
 	}

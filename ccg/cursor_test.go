@@ -124,6 +124,9 @@ func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
 		{"one class", 3000, true, Options{Deviation: testBound}, 1 << 41},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			if testing.Short() && c.n > 3000 {
+				t.Skip("runs without -short")
+			}
 			m := madeCases[c.name]
 			if m == nil {
 				m = &made{defs: testDefs(3)}

@@ -37,6 +37,7 @@ func exercise(t *testing.T, l *Location) {
 	acceptable(t, p.Add(l, true))
 	_, err := l.Traffic()
 	acceptable(t, err)
+	exerciseQueries(t, l)
 	x := l.Expand()
 	var b trace.Batch
 	n := uint64(0)

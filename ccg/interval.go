@@ -175,6 +175,9 @@ func (x *Index) openBorders() error {
 // counts fills in what is counted between the two borders.
 func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 	r, left, right := x.list(), x.left, x.right
+	if left.next > right.next {
+		return x.damaged("marks contradict the gaps")
+	}
 	iv.Events = right.next - left.next
 	for _, c := range r.calls {
 		n := right.met[c.id] - left.met[c.id]

@@ -9,6 +9,7 @@ import "github.com/coppice-hpc/coppice/trace"
 type states struct {
 	parent []int32  // by state; what it means is up to next
 	region []uint32 // by state
+	depth  []int32  // by state: parents up to state 0
 	next   func(s *states, around int32, region uint32) int32
 	known  map[stateKey]int32
 	// the last answer for each Call, which is nearly always the next one
@@ -24,7 +25,7 @@ type stateKey struct {
 const mixedState = -1
 
 func newStates(v *view, next func(*states, int32, uint32) int32) *states {
-	s := &states{parent: []int32{mixedState}, region: []uint32{trace.Undefined}, next: next, known: map[stateKey]int32{}}
+	s := &states{parent: []int32{mixedState}, region: []uint32{trace.Undefined}, depth: []int32{0}, next: next, known: map[stateKey]int32{}}
 	s.around, s.inside = make([]int32, v.nodes.len()+1), make([]int32, v.nodes.len()+1)
 	for i := range s.around {
 		s.around[i] = mixedState
@@ -53,6 +54,7 @@ func (s *states) number(parent int32, region uint32) int32 {
 		n = int32(len(s.region))
 		s.known[k] = n
 		s.parent, s.region = append(s.parent, parent), append(s.region, region)
+		s.depth = append(s.depth, s.depth[parent]+1)
 	}
 	return n
 }
@@ -86,11 +88,7 @@ func byDepth(depth int32) func(*states, int32, uint32) int32 {
 		if around == mixedState {
 			return mixedState
 		}
-		level := int32(0) // calls open around the new one
-		for n := around; n > 0; n = s.parent[n] {
-			level++
-		}
-		switch {
+		switch level := s.depth[around]; { // calls open around the new one
 		case level < depth:
 			return s.number(around, trace.Undefined)
 		case level == depth:
