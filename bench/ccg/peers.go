@@ -65,8 +65,8 @@ func record(b *trace.Batch, e *trace.Event) [24]byte {
 	return r
 }
 
-// most records are compressed of a program: level 19 takes a second for 100 000.
-const most = 500_000
+// most records are compressed of a program: level 19 takes a second for 50 000.
+const most = 250_000
 
 // rawZstd returns bytes per event of all locations' records, one after the
 // other, in one stream of compressor z; of a long trace those of its first
