@@ -147,3 +147,23 @@ func TestReadersAllocateNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+func TestEncodingAllocatesNothing(t *testing.T) {
+	e := Encoder{Entropy: true}
+	dst := make([]byte, 0, 16*BlockSize)
+	var columns [][]uint64
+	r := rand.New(rand.NewPCG(25, 26))
+	for range 40 {
+		columns = append(columns, randomColumn(r, BlockSize))
+	}
+	columns = append(columns, gapColumn(BlockSize), noisyColumn(BlockSize))
+	all := func() {
+		for _, v := range columns {
+			dst = e.AppendBlock(dst[:0], v)
+		}
+	}
+	all()
+	if n := testing.AllocsPerRun(10, all); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -52,7 +52,11 @@ func twin(counts []uint32) (total uint32) {
 func TestCodeLengths(t *testing.T) {
 	r := rand.New(rand.NewPCG(33, 34))
 	h := newHuffman()
-	for i := range 2000 {
+	rounds := 2000
+	if testing.Short() {
+		rounds = 300
+	}
+	for i := range rounds {
 		counts := make([]uint32, 2+r.IntN(1+r.IntN(maxSymbols-1)))
 		for i := range counts {
 			counts[i] = 1 + uint32(r.IntN(1+r.IntN(40)))
@@ -91,7 +95,11 @@ func TestPrecisions(t *testing.T) {
 	r := rand.New(rand.NewPCG(35, 36))
 	var got [BlockSize]uint64
 	chosen := map[uint]int{}
-	for i := range 3000 {
+	rounds := 3000
+	if testing.Short() {
+		rounds = 400
+	}
+	for i := range rounds {
 		v := make([]uint64, 2+r.IntN(BlockSize-1))
 		step, spread := 1+r.Uint64N(40), 1+r.IntN(300)
 		shift := r.IntN(64)
@@ -126,7 +134,7 @@ func TestPrecisions(t *testing.T) {
 		}
 	}
 	for _, s := range precisions {
-		if chosen[s] == 0 {
+		if chosen[s] == 0 && !testing.Short() {
 			t.Errorf("precision %d never chosen", s)
 		}
 	}
