@@ -33,29 +33,30 @@ const unbounded = 1 << 40
 // would be there instead.
 func (c *GapCounts) Choose() ClassModes {
 	s := c.shared.graph.nodes
-	m := c.eligible()
+	m, total := c.eligible()
 	inside := make([]bool, s.len()+1)   // a node around it has a table
 	around := make([]uint64, s.len()+1) // bytes of its class columns
 	for id := uint32(s.len()); id > 0; id-- {
-		if m.table[id] && !inside[id] && around[id]+c.classBytes(id) >= c.columnBytes(id) {
+		if m.table[id] && !inside[id] && around[id]+c.fewBytes(id) >= c.columnBytes(id) {
 			m.table[id] = false
 		}
 		for _, child := range s.children(id) {
 			if m.table[id] {
 				inside[child] = true
 			} else {
-				around[child] += c.columnSize(id)
+				around[child] += c.classBytes(id, total[child])
 			}
 		}
 	}
 	return m
 }
 
-// eligible returns the nodes that can have tables.
-func (c *GapCounts) eligible() ClassModes {
+// eligible returns the nodes that can have tables, and the entropy of the gaps
+// below each node: bits per instance, logBits of them fractional.
+func (c *GapCounts) eligible() (ClassModes, []uint64) {
 	s := c.shared.graph.nodes
 	own := c.entropies()
-	total := make([]uint64, s.len()+1) // entropy of the gaps below a node, bits per instance
+	total := make([]uint64, s.len()+1)
 	m := ClassModes{make([]bool, s.len()+1)}
 	for id := uint32(1); int(id) <= s.len(); id++ {
 		if s.kind(id) == kindEvent {
@@ -76,7 +77,7 @@ func (c *GapCounts) eligible() ClassModes {
 		total[id] = h
 		m.table[id] = ok && h+classMargin <= log2Fixed(c.instances[id])
 	}
-	return m
+	return m, total
 }
 
 // entropies returns the entropy of each slot: bits per value, logBits of them
@@ -111,16 +112,16 @@ func (c *GapCounts) entropies() []uint64 {
 // columnSize estimates the bytes that a column of a node takes in all locations,
 // beside the entropy of its values: its heads, or a byte per value if other slots
 // share it.
-func (c *GapCounts) columnSize(id uint32) uint64 {
+func (c *GapCounts) columnSize(id uint32) (size uint64, shared bool) {
 	const head = 9 // of a block of equal values
 	n, locations := c.instances[id], c.locations[id]
 	if c.shared.graph.nodes.kind(id) == kindRepeat {
 		n *= c.shared.graph.nodes.count(id)
 	}
 	if n < ownColumn*locations || locations == 0 {
-		return n
+		return n, true
 	}
-	return locations * (1 + head*(1+n/locations/column.BlockSize))
+	return locations * (1 + head*(1+n/locations/column.BlockSize)), false
 }
 
 // columnBytes estimates the columns that a node has without a table.
@@ -138,12 +139,23 @@ func (c *GapCounts) columnBytes(id uint32) uint64 {
 	if h := c.shared.graph.shapeOf(id); h.class == classCall && !h.cut {
 		n++
 	}
-	return n * c.columnSize(id)
+	size, _ := c.columnSize(id)
+	return n * size
 }
 
-// classBytes is what class columns of a node that has few instances take beside
-// columnSize, as no other slots share them.
-func (c *GapCounts) classBytes(id uint32) uint64 {
+// classBytes estimates the class column below a node of a child with the given
+// entropy. Only slots of the same child share it: if there are several classes, it
+// takes two bytes per value.
+func (c *GapCounts) classBytes(id uint32, entropy uint64) uint64 {
+	size, shared := c.columnSize(id)
+	if shared && entropy > 0 {
+		return 2 * size
+	}
+	return size
+}
+
+// fewBytes is what such a column takes for a node of few instances in any case.
+func (c *GapCounts) fewBytes(id uint32) uint64 {
 	const column = 3
 	if c.instances[id] < ownColumn*c.locations[id] {
 		return column * c.locations[id]

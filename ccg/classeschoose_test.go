@@ -100,7 +100,7 @@ func TestChoiceEqualsSlowTwin(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got := c.eligible()
+		got, _ := c.eligible()
 		want, close := slowChoice(c, locals)
 		compared, tables := 0, 0
 		for id := 1; id < len(want); id++ {
