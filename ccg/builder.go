@@ -146,11 +146,8 @@ func (b *Builder) Add(batch *trace.Batch) error {
 	if err := b.addGaps(batch.Events); err != nil {
 		return b.stop(err)
 	}
-	for i := range batch.Events {
-		if err := b.add(batch, &batch.Events[i]); err != nil {
-			return b.stop(err)
-		}
-		b.events++
+	if err := b.addEvents(batch); err != nil {
+		return b.stop(err)
 	}
 	return nil
 }
@@ -187,30 +184,43 @@ func (b *Builder) addGaps(events []trace.Event) error {
 	return nil
 }
 
-func (b *Builder) add(batch *trace.Batch, e *trace.Event) error {
-	switch e.Kind {
-	case trace.Enter:
-		if e.Len == 0 && e.Flags == 0 {
-			b.open(e.Ref, e.Ref, trace.Enter, 0)
-			return nil
-		}
-		return b.enter(batch, e)
-	case trace.Leave:
-		if top := &b.frames[len(b.frames)-1]; top.ref == e.Ref && top.kind == trace.Enter {
-			if e.Len == 0 && e.Flags == 0 && top.flags == 0 {
-				return b.closePlain(top)
+// addEvents appends all but the gaps of a batch.
+func (b *Builder) addEvents(batch *trace.Batch) (err error) {
+	for i := range batch.Events {
+		switch e := &batch.Events[i]; e.Kind {
+		case trace.Enter:
+			if e.Len == 0 && e.Flags == 0 {
+				b.open(e.Ref, e.Ref, trace.Enter, 0)
+			} else {
+				err = b.enter(batch, e)
 			}
-			return b.leave(batch, e)
+		case trace.Leave:
+			switch top := &b.frames[len(b.frames)-1]; {
+			case top.ref != e.Ref || top.kind != trace.Enter:
+				err = b.record(batch, e)
+			case e.Len == 0 && e.Flags == 0 && top.flags == 0:
+				err = b.closePlain(top)
+			default:
+				err = b.leave(batch, e)
+			}
+		case trace.CallingContextEnter:
+			err = b.enter(batch, e)
+		case trace.CallingContextLeave:
+			top := &b.frames[len(b.frames)-1]
+			if e.Len > 0 && uint64(e.Arg) < uint64(len(batch.Args)) && top.kind == trace.CallingContextEnter && uint64(top.ref) == batch.Args[e.Arg] {
+				err = b.leave(batch, e)
+			} else {
+				err = b.record(batch, e)
+			}
+		default:
+			err = b.record(batch, e)
 		}
-	case trace.CallingContextEnter:
-		return b.enter(batch, e)
-	case trace.CallingContextLeave:
-		top := &b.frames[len(b.frames)-1]
-		if e.Len > 0 && uint64(e.Arg) < uint64(len(batch.Args)) && top.kind == trace.CallingContextEnter && uint64(top.ref) == batch.Args[e.Arg] {
-			return b.leave(batch, e)
+		if err != nil {
+			return err
 		}
+		b.events++
 	}
-	return b.record(batch, e)
+	return nil
 }
 
 // appendVarint is binary.AppendUvarint with the short cases first.

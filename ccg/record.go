@@ -13,10 +13,12 @@ import (
 // eventWords returns the words of e after checking that they are in the batch.
 func eventWords(batch *trace.Batch, e *trace.Event) ([]uint64, error) {
 	if uint64(e.Arg)+uint64(e.Len) > uint64(len(batch.Args)) || e.Flags&^eventFlags != 0 {
-		return nil, fmt.Errorf("%s: %w", e.Kind, ErrBatch)
+		return nil, malformed(e.Kind)
 	}
 	return batch.Args[e.Arg : e.Arg+e.Len], nil
 }
+
+func malformed(k trace.Kind) error { return fmt.Errorf("%s: %w", k, ErrBatch) }
 
 // record appends an Event leaf: any record but an enter, or the leave of the top
 // frame.
@@ -88,12 +90,11 @@ func (b *Builder) fields(dst, w []uint64, e *trace.Event) (words, rest []uint64,
 	r := &recipes[e.Kind]
 	n := len(r.places)
 	if len(w) < n {
-		return dst, nil, fmt.Errorf("%s: %w", e.Kind, ErrBatch)
+		return dst, nil, malformed(e.Kind)
 	}
 	values := b.values
-	for i, p := range r.places {
-		v := w[i]
-		switch p {
+	for i, v := range w[:n] {
+		switch p := r.places[i]; p {
 		case trace.Hard:
 			dst = append(dst, v)
 		case trace.Rank:
