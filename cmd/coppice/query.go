@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -68,23 +66,7 @@ func runQuery(args []string, s streams) error {
 		fmt.Fprint(s.out, primitiveHelp)
 	}
 	o.add(f)
-	f.StringVar(&q.typ, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
-	f.Int64Var(&q.process, "process", 0, "process, its rank in MPI_COMM_WORLD")
-	f.Int64Var(&q.process, "rank", 0, "the same as --process")
-	f.Int64Var(&q.thread, "thread", 0, "location of the process")
-	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
-	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
-	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; interval and timeline: A..B")
-	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
-	f.StringVarP(&q.n, "n", "n", "", "row number; instance: number of the call, from 0; walk: number of the event")
-	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
-	f.StringVar(&q.mode, "mode", "exact", "search: exact, last, ge, gt, le or lt")
-	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
-	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
-	f.StringVar(&q.ranks, "ranks", "", "interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
-	f.IntVar(&q.width, "width", 80, "timeline: pixels of a line")
-	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
-	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
+	q.define(f, &o)
 	q.flags = f
 	operands, err := parse(f, args, 2, 2)
 	if err != nil {
@@ -152,6 +134,27 @@ func (q *query) print(s streams, o *output, v json.Marshaler, text func(io.Write
 		}
 		return text(w)
 	})
+}
+
+// define defines the flags.
+func (q *query) define(f *pflag.FlagSet, o *output) {
+	f.StringVar(&q.typ, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
+	f.Int64Var(&q.process, "process", 0, "process, its rank in MPI_COMM_WORLD")
+	f.Int64Var(&q.process, "rank", 0, "the same as --process")
+	f.Int64Var(&q.thread, "thread", 0, "location of the process")
+	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
+	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
+	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; interval and timeline: A..B")
+	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
+	f.StringVarP(&q.n, "n", "n", "", "row number; instance: number of the call, from 0; walk: number of the event")
+	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
+	f.StringVar(&q.mode, "mode", "exact", "search: exact, last, ge, gt, le or lt")
+	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
+	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
+	f.StringVar(&q.ranks, "ranks", "", "interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
+	f.IntVar(&q.width, "width", 80, "timeline: pixels of a line")
+	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
+	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
 }
 
 // open finds the array that the flags name.
@@ -436,73 +439,3 @@ func sideName(s xtf.Side) string {
 	}
 	return ""
 }
-
-func (q *query) number() (uint64, error) {
-	if q.n == "" {
-		return 0, usage("query: %s needs a row number: --n N", q.primitive)
-	}
-	return parseNumber("--n", q.n)
-}
-
-func parseNumber(flag, text string) (uint64, error) {
-	n, err := strconv.ParseUint(text, 0, 64)
-	if err != nil {
-		return 0, usage("query: %s %s: not a number", flag, text)
-	}
-	return n, nil
-}
-
-// from is the key that --time or --key give.
-func (q *query) from() (uint64, error) {
-	switch {
-	case q.time != "" && q.key != "":
-		return 0, usage("query: --time and --key exclude each other")
-	case q.time != "":
-		return q.instant("--time", q.time)
-	case q.key != "":
-		return parseNumber("--key", q.key)
-	}
-	return 0, usage("query: %s needs --time, --key or --n", q.primitive)
-}
-
-// instant reads a time or, for rows ordered by another key, a number.
-func (q *query) instant(flag, text string) (uint64, error) {
-	if q.array.Type().Role != xtf.RoleT {
-		return parseNumber(flag, strings.TrimPrefix(text, "#"))
-	}
-	return q.tick(flag, text)
-}
-
-// tick reads 12.5s, 40% or #TICKS.
-func (q *query) tick(flag, text string) (uint64, error) {
-	if ticks, ok := strings.CutPrefix(text, "#"); ok {
-		return parseNumber(flag, ticks)
-	}
-	b, err := q.run.Brief()
-	if err != nil {
-		return 0, readError(q.run.Name, err)
-	}
-	share, percent := strings.CutSuffix(text, "%")
-	v, ok := new(big.Rat).SetString(strings.TrimSuffix(share, "s"))
-	switch {
-	case !ok || len(text) > 40 || strings.ContainsAny(text, "/eE"):
-		return 0, usage("query: %s %s: write for example 12.5s, 40%% or #1000", flag, text)
-	case percent && (b.First == nil || b.Last == nil):
-		return 0, usage("query: %s %s: the run has no span", flag, text)
-	case percent:
-		v.Mul(v, big.NewRat(1, 100))
-		v.Mul(v, ratOf(*b.Last-min(*b.First, *b.Last)))
-		v.Add(v, ratOf(*b.First))
-	case b.Resolution == 0:
-		return 0, usage("query: %s %s: the trace does not tell its clock's resolution, give #TICKS", flag, text)
-	default:
-		v.Mul(v, ratOf(b.Resolution))
-	}
-	ticks := new(big.Int).Quo(v.Num(), v.Denom())
-	if v.Sign() < 0 || !ticks.IsUint64() {
-		return 0, usage("query: %s %s: outside of what a clock can show", flag, text)
-	}
-	return ticks.Uint64(), nil
-}
-
-func ratOf(v uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(v)) }

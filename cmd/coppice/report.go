@@ -11,9 +11,15 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 )
 
+// choice is what the flags of report choose.
+type choice struct {
+	sections                  []report.Section
+	ranks, source, region, of string
+}
+
 func runReport(args []string, s streams) error {
 	var o output
-	var ranks, source, region, of string
+	var x choice
 	var strict bool
 	f := flags("report", "RUN.xtf [SECTION]...", s,
 		"coppice report run.xtf",
@@ -21,51 +27,33 @@ func runReport(args []string, s streams) error {
 		"coppice report run.xtf summary profile comm -o run.json",
 		"coppice report run.xtf paths histogram --region MPI_Recv")
 	o.add(f)
-	f.StringVar(&ranks, "ranks", "", "processes of profile, paths and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
-	f.StringVar(&region, "region", "", "of the histogram: name or number")
-	f.StringVar(&of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself")
-	f.StringVar(&source, "source", "auto", "of profile and comm: rows, graph, or auto, which takes rows where the file has them")
+	f.StringVar(&x.ranks, "ranks", "", "processes of profile, paths and histogram: 0-3,8,16-31:4, comm:NAME or node:N")
+	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
+	f.StringVar(&x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself")
+	f.StringVar(&x.source, "source", "auto", "of profile and comm: rows, graph, or auto, which takes rows where the file has them")
 	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
 	f.BoolVar(&strict, "strict", false, "partial results are an error")
 	operands, err := parse(f, args, 1, 1+len(report.Sections()))
 	if err != nil {
 		return err
 	}
-	sections, err := parseSections(operands[1:])
-	if err != nil {
+	if x.sections, err = parseSections(operands[1:]); err != nil {
 		return err
 	}
 	if err := o.check(); err != nil {
 		return err
 	}
-	chosen := func(s report.Section) bool { return slices.Contains(sections, s) }
-	switch {
-	case ranks != "" && !chosen(report.SectionProfile) && !chosen(report.SectionPaths) && !chosen(report.SectionHistogram):
-		return usage("report: --ranks chooses the processes of sections profile, paths and histogram: add one, coppice report %s profile --ranks %s", operands[0], ranks)
-	case chosen(report.SectionHistogram) && region == "":
-		return usage("report: section histogram needs --region NAME")
-	case of != "calls" && of != "gaps":
-		return usage("report: --of %s: choose calls or gaps", of)
-	}
-	from, ok := map[string]report.Source{"auto": report.SourceAuto, "rows": report.SourceRows, "graph": report.SourceGraph}[source]
-	if !ok {
-		return usage("report: --source %s: choose auto, rows or graph", source)
+	if err := x.check(operands[0]); err != nil {
+		return err
 	}
 	run, err := openRun(operands[0])
 	if err != nil {
 		return err
 	}
 	defer run.Close()
-	opts := report.Options{Sections: sections, Source: from, Gaps: of == "gaps"}
-	if chosen(report.SectionHistogram) {
-		if opts.Region, err = findRegion("report", run, region); err != nil {
-			return err
-		}
-	}
-	if ranks != "" {
-		if opts.Ranks, err = report.ParseRanks(ranks, run.Defs); err != nil {
-			return usage("report: --ranks %w", err)
-		}
+	opts, err := x.options(run)
+	if err != nil {
+		return err
 	}
 	d, err := run.Document(opts)
 	if err != nil {
@@ -81,6 +69,46 @@ func runReport(args []string, s streams) error {
 		return err
 	}
 	return partialResult(operands[0], d, strict)
+}
+
+func (x *choice) has(s report.Section) bool { return slices.Contains(x.sections, s) }
+
+// sources are the values of --source.
+var sources = map[string]report.Source{"auto": report.SourceAuto, "rows": report.SourceRows, "graph": report.SourceGraph}
+
+// check looks at the flags before the file is opened.
+func (x *choice) check(path string) error {
+	_, known := sources[x.source]
+	switch {
+	case x.ranks != "" && !x.has(report.SectionProfile) && !x.has(report.SectionPaths) && !x.has(report.SectionHistogram):
+		return usage("report: --ranks chooses the processes of sections profile, paths and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
+	case x.has(report.SectionHistogram) && x.region == "":
+		return usage("report: section histogram needs --region NAME")
+	case x.region != "" && !x.has(report.SectionHistogram):
+		return usage("report: --region chooses the region of section histogram: add it, coppice report %s histogram --region %s", path, x.region)
+	case x.of != "calls" && x.of != "gaps":
+		return usage("report: --of %s: choose calls or gaps", x.of)
+	case !known:
+		return usage("report: --source %s: choose auto, rows or graph", x.source)
+	}
+	return nil
+}
+
+// options reads what needs the file's definitions.
+func (x *choice) options(run *report.Run) (report.Options, error) {
+	o := report.Options{Sections: x.sections, Source: sources[x.source], Gaps: x.of == "gaps"}
+	var err error
+	if x.region != "" {
+		if o.Region, err = findRegion("report", run, x.region); err != nil {
+			return o, err
+		}
+	}
+	if x.ranks != "" {
+		if o.Ranks, err = report.ParseRanks(x.ranks, run.Defs); err != nil {
+			return o, usage("report: --ranks %w", err)
+		}
+	}
+	return o, nil
 }
 
 // parseSections reads the names of sections.
