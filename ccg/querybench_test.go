@@ -20,7 +20,7 @@ func columnsEvents(n int) *trace.Batch {
 	b.Append(tick(1), trace.Enter, 0)
 	for len(b.Events) < n {
 		b.Append(tick(10), trace.Enter, 1)
-		for k := range uint32(16) {
+		for k := range uint32(24) {
 			b.Append(tick(20+int(k)), trace.Enter, 2+k%10)
 			b.Append(tick(100), trace.MpiSend, 0, uint64(k%4), 0, uint64(k), uint64(1000+r.IntN(50)))
 			b.Append(tick(1000), trace.Leave, 2+k%10)

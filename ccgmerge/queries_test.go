@@ -376,3 +376,97 @@ func TestQueriesOfArchives(t *testing.T) {
 		}
 	}
 }
+
+// openAll opens the locations of a graph.
+func openAll(t *testing.T, g *graphOf) []*ccg.Location {
+	t.Helper()
+	shared, err := ccg.OpenShared(g.defs, g.section)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []*ccg.Location
+	for _, blob := range g.blobs {
+		l, err := ccg.OpenLocation(shared, blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
+
+// TestAnswersWithinBounds compares lossy answers with the true ones.
+func TestAnswersWithinBounds(t *testing.T) {
+	for _, spec := range []string{"stencil:procs=3,events=9k,jitter=5", "irregular:procs=2,events=6k"} {
+		for _, text := range []string{"10%", "10%,1us", "50%,1us", "1us,timestamps"} {
+			t.Run(spec+" "+text, func(t *testing.T) {
+				d, exact := locate(t, spec, ccg.Options{})
+				truth, err := reduceOn(1, d, exact, ccg.Options{}, Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := ccg.Options{Deviation: deviation(t, text)}
+				_, locals := locate(t, spec, o)
+				lossy, err := reduceOn(1, d, locals, o, Config{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				stored := openAll(t, lossy)
+				for p, l := range openAll(t, truth) {
+					if l.Events() > 0 {
+						withinBoundsOf(t, play(t, d, l), stored[p])
+					}
+				}
+			})
+		}
+	}
+}
+
+// withinBoundsOf compares intervals and calls of a lossy location with the truth.
+func withinBoundsOf(t *testing.T, r *replay, l *ccg.Location) {
+	t.Helper()
+	x := l.Index()
+	random := rand.New(rand.NewPCG(uint64(l.P()), 2))
+	for range 10 {
+		b, e := r.events[random.IntN(len(r.events))].Time, r.events[random.IntN(len(r.events))].Time
+		b, e = min(b, e), max(b, e)
+		got, err := x.Interval(b, e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[uint32]ccg.RegionInterval{}
+		for _, q := range got.Regions {
+			rows[q.Region] = q
+		}
+		for _, want := range r.interval(b, e).Regions {
+			q := rows[want.Region]
+			if far := max(apart(q.Exclusive, want.Exclusive), apart(q.Inclusive, want.Inclusive)); far > got.Bound {
+				t.Errorf("[%d, %d): %+v, want %+v, %d apart, bound %d", b, e, q, want, far, got.Bound)
+			}
+		}
+	}
+	for _, region := range slices.Sorted(maps.Keys(r.called)) {
+		calls := r.called[region]
+		d, err := x.CallDurations(region)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := uint64(0)
+		for _, c := range calls {
+			sum += uint64(c.end - c.begin)
+		}
+		if apart(d.Sum, sum) > d.SumBound {
+			t.Errorf("region %d: calls take %d, want %d, bound %d", region, d.Sum, sum, d.SumBound)
+		}
+		k := random.IntN(len(calls))
+		call, err := x.Call(region, uint64(k))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if far := apart(uint64(call.End-call.Begin), uint64(calls[k].end-calls[k].begin)); far > d.Bound {
+			t.Errorf("region %d, call %d: %d ticks off, bound %d", region, k, far, d.Bound)
+		}
+	}
+}
