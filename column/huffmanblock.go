@@ -143,9 +143,9 @@ func (t *codeTable) fill(of *[codeBits + 1]int) bool {
 		span := 1 << (longest - l)
 		low := int(t.lows[i])
 		e := uint32(i)<<entrySymbol | uint32(low)<<entryLow | uint32(l)<<entryCode | uint32(l+low)&63
-		of := t.entries[next[l] : next[l]+span]
-		for j := range of {
-			of[j] = e
+		same := t.entries[next[l] : next[l]+span]
+		for j := range same {
+			same[j] = e
 		}
 		next[l] += span
 	}
