@@ -149,8 +149,11 @@ func findRegion(verb string, run *report.Run, name string) (uint32, error) {
 // readError gives an error of reading a run its exit code and advice.
 func readError(path string, err error) error {
 	code := jobs.ExitCode(err)
-	if errors.Is(err, report.ErrNoResult) {
+	switch {
+	case errors.Is(err, report.ErrNoResult):
 		code = jobs.ExitInput
+	case errors.Is(err, report.ErrSpan):
+		code = jobs.ExitUsage
 	}
 	return jobs.Fail(code, errors.New(advised(path, err)))
 }
