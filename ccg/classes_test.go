@@ -90,6 +90,20 @@ func TestClassesRoundTrip(t *testing.T) {
 	}
 }
 
+// addPlain adds a location to the figures of the graph without class tables.
+func addPlain(t *testing.T, sum *Summary, l *Local) {
+	t.Helper()
+	blob, err := Distribute(sum.shared, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loc, err := OpenLocation(sum.shared, blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum.Add(loc)
+}
+
 // checkClassed makes a graph of lossy locations and compares everything that
 // reads it with the events.
 func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, streams []*trace.Batch, o Options) (nodes, rows int) {
@@ -104,6 +118,7 @@ func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, stream
 		t.Fatal("section differs after reading")
 	}
 	m := &made{defs: defs, shared: read}
+	sum, plain := NewSummary(read, len(section)), NewSummary(join(t, defs, locals, o), 0)
 	want := map[uint32]*RegionTotal{}
 	var prof, times Profile
 	for p, l := range locals {
@@ -123,6 +138,8 @@ func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, stream
 			t.Fatalf("location %d: event %d differs", p, i)
 		}
 		m.locs = append(m.locs, loc)
+		sum.Add(loc)
+		addPlain(t, plain, l)
 		slowProfile(defs, streams[p], want)
 		if err := prof.Add(loc, true); err != nil {
 			t.Fatal(err)
@@ -133,6 +150,9 @@ func checkClassed(t *testing.T, defs *trace.Definitions, locals []*Local, stream
 	}
 	if err := Check(read, m.each()); err != nil {
 		t.Fatal(err)
+	}
+	if a, b := sum.Stats(), plain.Stats(); a.RawBytes != b.RawBytes || a.Instances != b.Instances || b.Rows != 0 {
+		t.Errorf("with classes %+v, without %+v", a, b)
 	}
 	for _, r := range prof.Regions() {
 		if w := want[r.Region]; w == nil && r != (RegionTotal{Region: r.Region}) || w != nil && r != *w {

@@ -260,7 +260,9 @@ func (d *classDecoder) pieces(r *reader, f func(id uint32, gaps []uint64, kids [
 		if d.node == d.known || n == 0 || n > uint64(d.rows[d.node]-d.got) {
 			return fmt.Errorf("node %d: %d rows: %w", d.node, n, ErrCorrupt)
 		}
-		d.begin()
+		if d.begin(); d.shape.words() == 0 && d.rows[d.node] > 1 {
+			return fmt.Errorf("node %d: %d rows of nothing: %w", d.node, d.rows[d.node], ErrCorrupt)
+		}
 		if n < ownColumn {
 			need := int(n) * len(d.shape.gaps)
 			needKids := int(n) * len(d.shape.kids)

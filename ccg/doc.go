@@ -113,9 +113,9 @@
 // holds the same per node, without streams. A Distributor holds 8 KiB per column
 // of one location at most, its finished columns, and of that location 24 bytes
 // per node, 4 per slot and up to 70 per child for its program; a Location 24
-// bytes per node, 4 per slot, 12 of a lossy graph, and 56 per
-// block of 1 024 values; an Expander 8 KiB per column. What is read from a file
-// takes at most about 1 KiB per byte of a location's blob, and 256 MiB per part.
+// bytes per node and 4 per slot (32 and 8 if lossy) and 56 per block of 1 024
+// values; an Expander 8 KiB per column. What is read from a file takes at most
+// about 1 KiB per byte of a location's blob, and 256 MiB per part.
 // A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
 //
 // # Concurrency
