@@ -67,9 +67,13 @@ func tables(s *Shared) (nodes, rows int) {
 func TestClassesRoundTrip(t *testing.T) {
 	const size = 5
 	defs := testDefs(size)
+	long := 5000
+	if testing.Short() {
+		long = 1200
+	}
 	for _, o := range []Options{{}, {Fan: 3, Fold: 16}} {
 		o.Deviation = testBound
-		for _, n := range []int{0, 1, 30, 5000} {
+		for _, n := range []int{0, 1, 30, long} {
 			for _, step := range []uint64{1 << 41, 64, 8, 1} {
 				t.Run(fmt.Sprintf("B%d/%d/%d", o.Fan, n, step), func(t *testing.T) {
 					var locals []*Local

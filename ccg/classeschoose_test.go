@@ -150,8 +150,12 @@ func TestClassesOfShards(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	o := Options{Deviation: testBound}
 	defs := testDefs(9)
+	events := 3000
+	if testing.Short() {
+		events = 1200
+	}
 	for _, step := range []uint64{1 << 41, 64, 1} {
-		locals := lossyLocals(t, defs, 4, 3000, o, step)
+		locals := lossyLocals(t, defs, 4, events, o, step)
 		s := join(t, defs, locals, o)
 		var counts, section []byte
 		for _, n := range []int{1, 2, 3, 5, 9, 9} {
