@@ -16,28 +16,29 @@ import (
 // An Index and the Cursors of it belong to one goroutine; any number of them may
 // read one Location.
 type Index struct {
-	loc        *Location
-	events     []uint64    // by node: events of one instance
-	marks      column.Sums // of the marks
-	scout      *Cursor     // finds times of events for others
-	left       *Cursor     // begin and end of the interval asked for last
-	right      *Cursor
-	flat       *ledger // by region
-	open       *ledger // by the set of open regions
-	level      *ledger // by the call at levelDepth
-	roster     *roster
-	counted    map[uint32]tally // calls by region
-	blocks     blockCache
-	levelDepth int
-	posts      [3]postCounts // by family of ids
-	done       []uint64      // by node, see sweep
-	near       uint64        // steps that cost as much as finding a position
-	visits     uint64        // nodes and slots that positions were computed from
+	loc         *Location
+	events      []uint64    // by node: events of one instance
+	marks       column.Sums // of the marks
+	scout       *Cursor     // finds times of events for others
+	left        *Cursor     // begin and end of the interval asked for last
+	right       *Cursor
+	flat        *ledger // by region
+	open        *ledger // by the set of open regions
+	level       *ledger // by the call at levelDepth
+	roster      *roster
+	counted     map[uint32]tally // calls by region
+	blocks      blockCache
+	levelDepth  int
+	posts       [3]postCounts // by family of ids
+	done        []uint64      // by node, see sweep
+	near        uint64        // steps that cost as much as finding a position
+	sampleWords int           // of one ledger
+	visits      uint64        // nodes and slots that positions were computed from
 }
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
 func (l *Location) Index() *Index {
-	x := &Index{loc: l}
+	x := &Index{loc: l, sampleWords: maxSampleWords}
 	v := l.view
 	if v.marks >= 0 {
 		x.marks.Init(&l.cols[v.marks])

@@ -28,7 +28,7 @@ type ledger struct {
 	stack    []int32        // states of the open calls there, 0 first
 }
 
-// maxSampleWords bounds the samples of a ledger: 16 MiB.
+// maxSampleWords bounds the samples of a ledger: 16 MiB, but for the last ones.
 const maxSampleWords = 1 << 21
 
 func (x *Index) newLedger(next func(*states, int32, uint32) int32) (*ledger, error) {
@@ -183,7 +183,7 @@ func (g *ledger) sample() error {
 			continue
 		}
 		g.samples = append(g.samples, slices.Clone(now))
-		if words += len(now); words > maxSampleWords {
+		if words += len(now); words > g.x.sampleWords {
 			g.every *= 2
 			words = 0
 			for i := range (len(g.samples) + 1) / 2 {

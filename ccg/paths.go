@@ -95,15 +95,18 @@ func (p *PathProfile) add(n int32, t pathTotal) error {
 	return nil
 }
 
-// Merge adds another profile.
-func (p *PathProfile) Merge(o *PathProfile) error {
-	number := make([]int32, len(o.paths))
+// AddPaths adds what Paths of another profile returned, as from another rank.
+func (p *PathProfile) AddPaths(list []PathTotal) error {
+	number := make([]int32, len(list))
 	p.outside()
-	for n, t := range o.paths {
-		if n > 0 {
-			number[n] = p.path(number[t.parent], t.region)
+	for i, t := range list {
+		if i > 0 {
+			if t.Parent < 0 || t.Parent >= i {
+				return fmt.Errorf("call graph: path %d comes before its parent: %w", i, ErrCorrupt)
+			}
+			number[i] = p.path(number[t.Parent], t.Region)
 		}
-		if err := p.add(number[n], t); err != nil {
+		if err := p.add(number[i], pathTotal{calls: t.Calls, time: t.Exclusive, gap: t.Gaps}); err != nil {
 			return err
 		}
 	}

@@ -66,7 +66,11 @@ func TestPathsEqualEvents(t *testing.T) {
 			if err := one.Add(l); err != nil {
 				t.Fatal(err)
 			}
-			if err := merged.Merge(&one); err != nil {
+			part, err := one.Paths()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := merged.AddPaths(part); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -135,6 +139,13 @@ func twoWays(t *testing.T, depth int) *Location {
 		t.Fatal(err)
 	}
 	return &Location{shared: &Shared{defs: defs, graph: g}, view: v, cols: make([]column.Column, len(v.cols))}
+}
+
+func TestPathsOutOfOrder(t *testing.T) {
+	var p PathProfile
+	if err := p.AddPaths([]PathTotal{{Parent: -1}, {Parent: 1}}); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestPathsLimit(t *testing.T) {
