@@ -11,6 +11,10 @@ import (
 // TestEveryKind takes each kind of record, known or not, through the file and
 // back: by itself, in loops, with attributes and surplus.
 func TestEveryKind(t *testing.T) {
+	records := 90
+	if testing.Short() {
+		records = 30
+	}
 	for k := range 256 {
 		k := trace.Kind(k)
 		switch k {
@@ -23,8 +27,8 @@ func TestEveryKind(t *testing.T) {
 			}
 			s := newScript(uint64(k), 1, 4, odd)
 			s.record(k, 0) // outside of any call
-			for i := range 90 {
-				if i%30 == 0 {
+			for i := range records {
+				if i%10 == 0 {
 					s.event(trace.Enter, uint32(i/30))
 				}
 				s.record(k, i%3)
@@ -33,7 +37,7 @@ func TestEveryKind(t *testing.T) {
 					s.attributes(s.r)
 					s.surplus()
 				}
-				if i%30 == 29 {
+				if i%10 == 9 {
 					s.event(trace.Leave, uint32(i/30))
 				}
 			}
