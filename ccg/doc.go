@@ -61,6 +61,36 @@
 //	loc, err := ccg.OpenLocation(shared, blob)
 //	x := loc.Expand()                                 // a trace.ChunkReader
 //
+//	c := loc.Cursor()                                 // to and fro from anywhere
+//	err = c.SeekTime(t)
+//	q := loc.Index()                                  // everything below
+//	iv, err := q.Interval(t1, t2)
+//
+// # Queries
+//
+// All read the graph as it is stored, and equal the same question to the expanded
+// events: exactly if the graph is lossless, else within the bound they return.
+//
+//	Profile, Traffic       by region, by partner: multiplicities and column heads, O(nodes)
+//	PathProfile            by call path: likewise; columns of several paths in one walk
+//	Cursor                 events in both directions; a seek takes O(nodes) and 512 steps
+//	Index.Interval         what happened in [t1, t2): two seeks and sums of column prefixes
+//	Index.Timeline         the region with most time in each pixel: intervals, or a walk if narrow
+//	Index.Call, CallsAt    a region's n-th call, the calls open at a time
+//	Index.CallDurations    histograms: values of columns, rows of classes by how often they occur;
+//	Location.GapDurations  a walk for calls that contain others
+//	Clusters               locations of equal structure, or all equal
+//
+// A position is the way from the root to an event. How many values of each column
+// lie before it follows from the structure: instances that are complete are
+// counted top-down in one sweep. Times come from the marks, one every 1 024
+// events, and a walk from the nearest one. Where a column's gaps lie in several
+// states of the stack, as inclusive times of a function with several callers
+// need them told apart, the first question walks through the location once.
+//
+// Results of several locations add up, in any order. Times of different locations
+// must not be subtracted unless [Location.ComparableTimes] says so.
+//
 // # Invariants
 //
 //   - Node ids are 1..N in post-order of first visit, locations in ascending P:
@@ -116,10 +146,15 @@
 // bytes per node and 4 per slot (32 and 8 if lossy) and 56 per block of 1 024
 // values; an Expander 8 KiB per column. What is read from a file takes at most
 // about 1 KiB per byte of a location's blob, and 256 MiB per part.
+// A Cursor holds 80 bytes per node under way, 16 per column, and 8 KiB per column
+// that it reads. An Index holds 8 bytes per node, and until Drop three cursors,
+// 16 MiB of decoded blocks, 16 MiB of samples for each of three ledgers, and 8
+// bytes per node for each of 16 regions asked for.
 // A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
 //
 // # Concurrency
 //
-// A Builder, Union, Distributor and Expander belong to one goroutine. A Local, a
-// Shared and a Location are read-only and safe for concurrent use.
+// A Builder, Union, Distributor and Expander belong to one goroutine, and so do an
+// Index and its Cursors. A Local, a Shared and a Location are read-only and safe
+// for concurrent use.
 package ccg
