@@ -217,14 +217,19 @@ func TestSeekEqualsEvents(t *testing.T) {
 			n := uint64(len(o.steps))
 			r := rand.New(rand.NewPCG(n, 2))
 			walked, placed := l.Cursor(), l.Cursor()
-			for i := range min(n+1, 200) {
+			many := n >= 500
+			for i := range min(n+1, 500) {
 				k := i
-				if n >= 200 {
+				if many {
 					k = r.Uint64N(n + 1)
 				}
-				placed.enterAt(k)
-				if k > 0 {
+				if many && i == 100 {
+					break
+				}
+				if placed.enterAt(k); k > 0 {
 					placed.time = o.steps[k-1].Time
+				} else {
+					placed.time = l.First()
 				}
 				if err := walked.SeekEvent(k); err != nil {
 					t.Fatal(err)
