@@ -190,6 +190,9 @@ func (r *reduction) broadcast(u *ccg.Union) (*ccg.Shared, error) {
 	var b []byte
 	if r.c.Rank() == 0 {
 		shared = u.Shared()
+		if r.c.Size() == 1 {
+			return shared, nil
+		}
 		b = shared.Encode()
 	}
 	b, err := r.c.Bcast(b, 0)
