@@ -212,16 +212,16 @@ func (e *Encoder) choose(v []uint64) choice {
 	return c
 }
 
+// exactShare: one part in it of the values may be distinct for symbols finer than
+// those of tablePrecision; a table of more would not pay.
+const exactShare = 4
+
 // noBound is a size that no block reaches.
 const noBound = never - 8*BlockSize
 
 // chooseSymbols offers the pipelines that need the distinct values.
 func (e *Encoder) chooseSymbols(v []uint64, c *choice) {
-	bound := c.size // more distinct values than this cannot win
-	if e.Entropy {
-		bound = noBound
-	}
-	ok := e.findDistinct(v, bound)
+	ok := e.findDistinct(v, c.size)
 	if ok {
 		d := e.distinct.list()
 		c.offer(Dict, dictSize(d, len(v)), uint(bits.Len(uint(len(d)-1))), 0)
@@ -239,12 +239,12 @@ func (e *Encoder) chooseSymbols(v []uint64, c *choice) {
 const entropyGain = 16
 
 // planHuffman finds codes for v, whose distinct values are known if exact, of
-// limit bits at most. A table of very many symbols would not pay.
+// limit bits at most.
 func (e *Encoder) planHuffman(v []uint64, exact bool, limit int) bool {
 	if e.huffman == nil {
 		e.huffman = newHuffman()
 	}
-	if exact = exact && 4*e.distinct.n <= len(v); exact {
+	if exact = exact && e.distinct.n <= len(v)/exactShare; exact {
 		e.huffman.load(&e.distinct)
 	} else {
 		e.huffman.count(&e.distinct.tally, v, e.stats.min)
@@ -363,6 +363,9 @@ func (e *Encoder) findDistinct(v []uint64, best int) bool {
 			break
 		}
 		limit = min(2*d, len(v)/2)
+	}
+	if e.Entropy {
+		limit = max(limit, len(v)/exactShare)
 	}
 	return limit >= 2 && e.distinct.find(v, e.stats.min, e.stats.max-e.stats.min, limit)
 }
