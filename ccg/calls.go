@@ -14,6 +14,7 @@ type Call struct {
 	End    trace.Time // of that event
 	Depth  int        // calls around it
 	Cut    bool       // it never left
+	Bound  uint64     // how far End - Begin may be off, ticks: 0 if lossless
 }
 
 // maxCounted is the number of regions whose counts an Index keeps.
@@ -68,7 +69,16 @@ func (x *Index) Call(region uint32, k uint64) (Call, error) {
 func (x *Index) times(call *Call) error {
 	var err error
 	if call.Begin, err = x.timeOf(call.Event); err == nil {
-		call.End, err = x.timeOf(call.Last)
+		err = x.finish(call)
+	}
+	return err
+}
+
+// finish looks up the end of a call.
+func (x *Index) finish(call *Call) error {
+	var err error
+	if call.End, err = x.timeOf(call.Last); err == nil {
+		call.Bound = x.loc.Deviation().TimeBound(call.Last-call.Event, uint64(call.End-call.Begin))
 	}
 	return err
 }
@@ -94,7 +104,7 @@ func (x *Index) CallsAt(t trace.Time) ([]Call, error) {
 		n := len(calls)
 		call := Call{OpenCall: open[n], Depth: n, Last: r.first + x.events[r.id] - 1, Cut: v.shapeOf(r.id).cut}
 		call.Number = x.CallsBefore(call.Region, call.Event)
-		if call.End, err = x.timeOf(call.Last); err != nil {
+		if err := x.finish(&call); err != nil {
 			return nil, err
 		}
 		calls = append(calls, call)

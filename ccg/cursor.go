@@ -32,7 +32,7 @@ type Step struct {
 // It reads what it passes and nothing else: a seek takes O(nodes), a step O(1)
 // amortised over Groups and Repeats.
 //
-// Memory: 80 bytes per open call, Group and Repeat, 16 per column of the
+// Memory: 64 bytes per open call, Group and Repeat, 16 per column of the
 // location, and 8 KiB per column with values among the events passed.
 type Cursor struct {
 	x      *Index
@@ -139,6 +139,11 @@ func (c *Cursor) Event() uint64 { return c.next }
 // Time returns the time of the event before the cursor; before the first event,
 // the location's first time.
 func (c *Cursor) Time() trace.Time { return c.time }
+
+// Bound returns how far Time may be off, ticks: 0 if the graph is lossless.
+func (c *Cursor) Bound() uint64 {
+	return c.x.loc.Deviation().TimeBound(c.next, uint64(c.time-c.x.loc.first))
+}
 
 // Depth returns the number of open calls.
 func (c *Cursor) Depth() int { return c.depth }

@@ -146,7 +146,7 @@
 // bytes per node and 4 per slot (32 and 8 if lossy) and 56 per block of 1 024
 // values; an Expander 8 KiB per column. What is read from a file takes at most
 // about 1 KiB per byte of a location's blob, and 256 MiB per part.
-// A Cursor holds 80 bytes per node under way, 16 per column, and 8 KiB per column
+// A Cursor holds 64 bytes per node under way, 16 per column, and 8 KiB per column
 // that it reads. An Index holds 8 bytes per node, and until Drop three cursors,
 // 16 MiB of decoded blocks, 16 MiB of samples for each of three ledgers, and 8
 // bytes per node for each of 16 regions asked for.

@@ -136,7 +136,8 @@ func (l *Location) durationBounds(gaps, longest, n, sum uint64) (one, all uint64
 	if hi != 0 {
 		total = math.MaxUint64
 	}
-	return d.StoredBound(gaps, longest), d.StoredBound(total, sum)
+	one = d.TimeBound(gaps, longest)
+	return one, min(d.StoredBound(total, sum), saturate(0, n, one))
 }
 
 func (l *Location) durationError(ok bool) error {
