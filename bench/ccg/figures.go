@@ -89,20 +89,6 @@ func found(w io.Writer, c config) ([]program, error) {
 	return list, nil
 }
 
-// opened is a program with its source.
-type opened struct {
-	program
-	trace.Source
-}
-
-// otf2Bytes returns the size of the program's event files.
-func (p opened) otf2Bytes() (uint64, error) {
-	if p.dir != "" {
-		return archiveBytes(p.dir)
-	}
-	return otf2Bytes(p.Source)
-}
-
 // matrix is a table with a row per program and a column per deviation.
 type matrix struct {
 	*table
@@ -114,16 +100,13 @@ func newMatrix(title string, deviations []string, cell func(f *figure) any) matr
 	return matrix{newTable(append([]string{"program"}, deviations...)...), title, cell}
 }
 
-// figures prints ratios and sizes of all programs at all deviations, and what
-// others need for the same events.
+// figures prints ratios, sizes and errors of all programs at all deviations.
 func figures(w io.Writer, c config) error {
 	list, err := found(w, c)
 	if err != nil {
 		return err
 	}
-	z := zstd19()
 	structure := newTable("program", "events", "nodes", "tuples", "distinct roots", "R_n", "single-use nodes", "shared", "per location")
-	peers := newTable("program", "CCG", "OTF2 event files", "24-byte records, "+z.name)
 	all := []matrix{
 		newMatrix("Memory ratio R_m", deviations, func(f *figure) any { return f.MemoryRatio() }),
 		newMatrix("Bytes per event", deviations, func(f *figure) any { return f.BytesPerEvent() }),
@@ -133,19 +116,22 @@ func figures(w io.Writer, c config) error {
 		newMatrix("Rows of class tables", deviations[1:], func(f *figure) any { return f.Rows }),
 	}
 	for _, p := range append(programs(c.events), list...) {
-		src, err := p.open()
-		if err == nil {
-			err = opened{p, src}.figures(structure, peers, all, z)
-			src.Close()
-		}
+		measured, err := p.measure()
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		f, n := &measured[0], float64(measured[0].Events)
+		structure.row(p.name, f.Events, f.Nodes, f.Tuples, f.roots, f.NodeRatio(), f.SingleShare(), float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n)
+		for _, m := range all {
+			row := []any{p.name}
+			for i := len(deviations) - len(m.cells[0]) + 1; i < len(deviations); i++ {
+				row = append(row, m.cell(&measured[i]))
+			}
+			m.row(row...)
 		}
 	}
 	fmt.Fprintf(w, "## Structure, and lossless sizes\n\nBytes per event, definitions apart: the shared graph, and the columns of the locations.\n\n")
 	structure.print(w)
-	fmt.Fprintf(w, "## Beside other encodings, lossless, bytes per event\n\n")
-	peers.print(w)
 	for _, m := range all {
 		fmt.Fprintf(w, "## %s, by deviation\n\n", m.title)
 		m.print(w)
@@ -153,32 +139,20 @@ func figures(w io.Writer, c config) error {
 	return nil
 }
 
-func (p opened) figures(structure, peers *table, all []matrix, z compressor) error {
-	var measured []figure
+// measure returns the figures of p at all deviations.
+func (p program) measure() ([]figure, error) {
+	src, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	var list []figure
 	for _, d := range deviations {
-		f, err := graph(p, d)
+		f, err := graph(src, d)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		measured = append(measured, f)
+		list = append(list, f)
 	}
-	f, n := &measured[0], float64(measured[0].Events)
-	structure.row(p.name, f.Events, f.Nodes, f.Tuples, f.roots, f.NodeRatio(), f.SingleShare(), float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n)
-	archive, err := p.otf2Bytes()
-	if err != nil {
-		return err
-	}
-	raw, err := rawZstd(p.Source, z)
-	if err != nil {
-		return err
-	}
-	peers.row(p.name, f.BytesPerEvent(), float64(archive)/n, raw)
-	for _, m := range all {
-		row := []any{p.name}
-		for i := len(deviations) - len(m.cells[0]) + 1; i < len(deviations); i++ {
-			row = append(row, m.cell(&measured[i]))
-		}
-		m.row(row...)
-	}
-	return nil
+	return list, nil
 }

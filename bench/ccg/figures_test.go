@@ -111,7 +111,7 @@ func TestScaling(t *testing.T) {
 // TestSections prints small tables and looks for their rows.
 func TestSections(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, []string{"-events", "5k", "-traces", t.TempDir(), "figures"}); err != nil {
+	if err := run(&out, []string{"-events", "5k", "-traces", t.TempDir(), "figures", "peers"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range programs("5k") {

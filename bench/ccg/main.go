@@ -5,7 +5,7 @@
 //
 //	ccg [-events N] [-traces DIR] [SECTION...]
 //
-// Sections: figures, scaling, archives, speeds; all without an argument.
+// Sections: figures, peers, scaling, archives, speeds; all without an argument.
 package main
 
 import (
@@ -23,6 +23,7 @@ var sections = []struct {
 	run  func(io.Writer, config) error
 }{
 	{"figures", figures},
+	{"peers", peers},
 	{"scaling", scaling},
 	{"archives", archives},
 	{"speeds", speeds},
@@ -60,7 +61,7 @@ func run(w io.Writer, args []string) error {
 			known = known || s.name == name
 		}
 		if !known {
-			return fmt.Errorf("unknown section %q; there are figures, scaling, archives, speeds", name)
+			return fmt.Errorf("unknown section %q; there are figures, peers, scaling, archives, speeds", name)
 		}
 	}
 	for _, s := range sections {

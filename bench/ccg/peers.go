@@ -17,6 +17,65 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
+// peers prints what others need for the same events.
+func peers(w io.Writer, c config) error {
+	list, err := found(w, c)
+	if err != nil {
+		return err
+	}
+	z := zstd19()
+	t := newTable("program", "OTF2 event files", "24-byte records, "+z.name)
+	for _, p := range append(programs(c.events), list...) {
+		archive, raw, err := p.others(z)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		t.row(p.name, archive, raw)
+	}
+	fmt.Fprintf(w, "## Other encodings, lossless, bytes per event\n\n")
+	t.print(w)
+	return nil
+}
+
+// others returns the bytes per event of p as an archive, and as raw records
+// compressed by z.
+func (p program) others(z compressor) (archive, raw float64, err error) {
+	src, err := p.open()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer src.Close()
+	bytes := uint64(0)
+	if p.dir != "" {
+		bytes, err = archiveBytes(p.dir)
+	} else {
+		bytes, err = otf2Bytes(src)
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	events, err := countEvents(src)
+	if err != nil {
+		return 0, 0, err
+	}
+	raw, err = rawZstd(src, z)
+	return float64(bytes) / float64(max(events, 1)), raw, err
+}
+
+// countEvents reads all locations.
+func countEvents(src trace.Source) (n uint64, err error) {
+	for p := range trace.P(src.Definitions().NumLocations()) {
+		err := each(src, p, func(b *trace.Batch) error {
+			n += uint64(len(b.Events))
+			return nil
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
 // archiveBytes returns the size of the event files below dir.
 func archiveBytes(dir string) (uint64, error) {
 	n := uint64(0)
@@ -65,8 +124,8 @@ func record(b *trace.Batch, e *trace.Event) [24]byte {
 	return r
 }
 
-// most records are compressed of a program: level 19 takes a second for 50 000.
-const most = 250_000
+// most records are compressed of a program: level 19 takes some seconds for so many.
+const most = 100_000
 
 // rawZstd returns bytes per event of all locations' records, one after the
 // other, in one stream of compressor z; of a long trace those of its first
