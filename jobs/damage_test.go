@@ -49,7 +49,7 @@ func TestDamagedInput(t *testing.T) {
 	if _, err := otf2.Copy(whole, "traces", src, otf2.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	all, graph := jobs.AnalyzeOptions{}, jobs.AnalyzeOptions{GraphOnly: true, Deviation: "10%"}
+	all, graph := jobs.AnalyzeOptions{}, jobs.AnalyzeOptions{GraphOnly: true}
 	good, goodGraph := runDamaged(t, whole, all), runDamaged(t, whole, graph)
 	if good.err != nil || goodGraph.err != nil {
 		t.Fatal(good.err, goodGraph.err)

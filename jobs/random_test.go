@@ -93,7 +93,7 @@ func TestRandomEvents(t *testing.T) {
 				case 2:
 					o.GraphOnly = true
 				case 3:
-					o.GraphOnly, o.Deviation = true, "10%,1ticks"
+					o.GraphOnly, o.Deviation = ranks == 1, "10%,1ticks"
 				}
 				if _, err := analyze(ranks, o); err != nil {
 					t.Fatal(err)
