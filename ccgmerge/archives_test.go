@@ -193,6 +193,13 @@ var nodes = map[string]int{
 	"lammps-pppm-8": 2201, "npb-cg.S-16": 110, "npb-lu.S-func-4": 177, "npb-mg.S-func-16": 271, "synthetic-all-events": 170,
 }
 
+// estimates are bytes per event of an archiver that nobody can query: gaps by the
+// two events before, as varbyte, and the sequences of events, both by LZMA.
+var estimates = map[string]float64{
+	"npb-lu.S-16": 0.96, "npb-cg.S-16": 1.28, "npb-cg.S-8": 1.08, "npb-lu.S-func-4": 0.56, "npb-mg.S-func-16": 0.98, "npb-sp.S-9": 1.41,
+	"npb-bt.S-9": 1.44, "lammps-melt-16": 1.53, "lammps-pppm-8": 1.56, "sweep3d-16": 1.63, "lulesh-s4-27": 1.43,
+}
+
 // short are the archives of a run with -short.
 var short = []string{"lulesh-8", "npb-cg.S-4", "synthetic-all-events", "pingpong-papi-scorep71", "stencil4d-32", "btmz-8x4-K-bigendian-defs"}
 
@@ -226,6 +233,9 @@ func TestArchives(t *testing.T) {
 			st := &s.stats
 			if want := nodes[name]; want != 0 && s.nodes != want {
 				t.Errorf("%d nodes, want %d", s.nodes, want)
+			}
+			if e, ok := estimates[name]; ok && st.BytesPerEvent() > 1.3*e {
+				t.Errorf("%.3f bytes per event, more than 1.3 times %.2f", st.BytesPerEvent(), e)
 			}
 			if st.Events > 0 {
 				n := float64(st.Events)
