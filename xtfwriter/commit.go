@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -270,52 +268,21 @@ func (m *commit) tally(r Region) {
 	}
 }
 
-const tagRows = 21 // directory rows to rank 0
-
-// directory gathers the rows in rank order on rank 0, which writes everything
-// behind the last region.
-func (m *commit) directory() error {
-	if m.c.Rank() != 0 {
-		var err error
-		for b := m.rows; len(b) > 0 && err == nil; {
-			n := min(len(b), 1024*xtf.DirRowBytes)
-			err = m.c.Send(b[:n], 0, tagRows)
-			b = b[n:]
-		}
-		if err == nil {
-			err = m.c.Send(nil, 0, tagRows)
-		}
-		m.rows = nil
-		return m.agreeOpen(err)
-	}
-	return m.agreeOpen(m.tail())
-}
-
-// tail does rank 0's part of directory. It receives all rows even after an error,
-// so that no sender waits for ever.
+// tail does rank 0's part of directory. It takes all rows even after an error, so
+// that no sender waits for ever.
 func (m *commit) tail() error {
 	sink := m.w.Store.Scratch()
 	defer sink.Drop()
 	dir := xtf.NewArrayBuilder(xtf.NewEncoder(), m.p.Types.Lookup(xtf.TypeDirectory), xtf.WholeRun, sink)
-	add := func(b []byte) {
+	add := func(b []byte) error {
 		for ; len(b) >= xtf.DirRowBytes; b = b[xtf.DirRowBytes:] {
 			row, _ := dir.Append()
 			copy(row, b)
 		}
+		return nil
 	}
-	add(m.rows)
-	m.rows = nil
-	for r := 1; r < m.c.Size(); r++ {
-		for {
-			b, _, err := m.c.Recv(r, tagRows)
-			if err != nil {
-				return err
-			}
-			if len(b) == 0 {
-				break
-			}
-			add(b)
-		}
+	if err := m.gather(add); err != nil {
+		return err
 	}
 	out := m.writer(m.end)
 	row, err := m.wholeRun(out)
@@ -324,7 +291,9 @@ func (m *commit) tail() error {
 	}
 	b := make([]byte, xtf.DirRowBytes)
 	row.Put(b)
-	add(b)
+	if err := add(b); err != nil {
+		return err
+	}
 	sum, err := dir.Finish()
 	if err != nil {
 		return err
@@ -406,87 +375,4 @@ func (m *commit) readBack() error {
 		}
 	}
 	return errors.Join(err, f.Close())
-}
-
-// publish writes the superblock and renames, on rank 0.
-func (m *commit) publish() error {
-	var err error
-	if m.c.Rank() == 0 {
-		err = m.seal()
-	}
-	return agree(m.c, err)
-}
-
-func (m *commit) seal() error {
-	if err := m.w.CheckEpoch(); err != nil {
-		return err
-	}
-	if err := m.writeSuper(); err != nil {
-		return fmt.Errorf("xtfwriter: %w", ioError("superblock of "+m.tmp, err))
-	}
-	f, err := xtf.OpenFile(m.tmp, xtf.Options{CacheBytes: 1 << 20})
-	if err != nil {
-		return fmt.Errorf("xtfwriter: %w: written file does not open: %w", ErrWrite, err)
-	}
-	if err := f.Close(); err != nil {
-		return fmt.Errorf("xtfwriter: %w", err)
-	}
-	if err := m.w.CheckEpoch(); err != nil {
-		return err
-	}
-	out := m.w.cfg.Output
-	if err := rename(m.tmp, out, m.w.cfg.Force); err != nil {
-		return fmt.Errorf("xtfwriter: %w", err)
-	}
-	if err := syncDir(filepath.Dir(out)); err != nil {
-		return fmt.Errorf("xtfwriter: %w", err)
-	}
-	return removeOlder(out, m.w.lock.Epoch)
-}
-
-func (m *commit) writeSuper() error {
-	f, err := os.OpenFile(m.tmp, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(m.super.Encode(), 0)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-// rename gives the file its name. Without force it never replaces a file: a hard
-// link fails where a rename would not; file systems without links get a check and
-// a rename.
-func rename(tmp, out string, force bool) error {
-	if !force {
-		err := os.Link(tmp, out)
-		if err == nil {
-			return ioError("output "+tmp, os.Remove(tmp))
-		}
-		if err := checkOutput(out, false); err != nil {
-			return err
-		}
-	}
-	return ioError("output "+out, os.Rename(tmp, out))
-}
-
-// removeOlder removes what older epochs left beside the output.
-func removeOlder(out string, epoch uint64) error {
-	old, err := filepath.Glob(globEscape(out) + ".out.*")
-	if err != nil {
-		return nil // a name that Glob cannot match: leave the files
-	}
-	for _, path := range old {
-		var n uint64
-		if _, err := fmt.Sscanf(strings.TrimPrefix(path, out), ".out.%d", &n); err == nil && n < epoch {
-			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("xtfwriter: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
-// globEscape makes a path match itself.
-func globEscape(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -23,12 +23,15 @@ type Config struct {
 	Job      string
 	Budget   int64 // bytes of segments in memory per rank; 0: all to files at once
 	Force    bool  // replace the output, a lock and a work folder that are there
+
+	disk disk // nil: the operating system's
 }
 
 // Workspace is a run's claim on its output: lock, epoch, work folder and the
 // segment store of this rank.
 type Workspace struct {
 	Store *Store
+	disk  disk
 	comm  mpi.Comm
 	cfg   Config
 	lock  Lock
@@ -52,7 +55,10 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	if cfg.WorkDir == "" {
 		cfg.WorkDir = cfg.Output + ".work"
 	}
-	w := &Workspace{comm: c, cfg: cfg}
+	if cfg.disk == nil {
+		cfg.disk = systemDisk{}
+	}
+	w := &Workspace{disk: cfg.disk, comm: c, cfg: cfg}
 	var err error
 	if c.Rank() == 0 {
 		err = w.claim()
@@ -85,6 +91,9 @@ func (w *Workspace) claim() error {
 	}
 	if units && !cfg.Force {
 		return fmt.Errorf("xtfwriter: %w: %s holds finished units of an interrupted run", ErrOtherJob, cfg.WorkDir)
+	}
+	for _, old := range outFiles(cfg.Output) {
+		epoch = max(epoch, old.epoch) // it may be another name of the output: never write into it
 	}
 	own := Lock{Identity: cfg.Identity, Host: cfg.Host, PID: cfg.PID, Job: cfg.Job}
 	if w.lock, err = acquire(LockPath(cfg.Output), own, epoch, cfg.Force); err != nil {

@@ -1,0 +1,133 @@
+package xtfwriter
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// disk is what rank 0 asks of the file system once the shared file is closed.
+// Tests record these calls beside the writes, and fail them.
+type disk interface {
+	// writeSync writes into a file that is there, and returns once it is stored.
+	writeSync(path string, b []byte, off int64) error
+	link(old, name string) error // fails where the name is taken
+	rename(old, name string) error
+	remove(path string) error
+	syncDir(dir string) error // makes names durable
+}
+
+// systemDisk is the operating system's.
+type systemDisk struct{}
+
+func (systemDisk) writeSync(path string, b []byte, off int64) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b, off)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (systemDisk) link(old, name string) error   { return os.Link(old, name) }
+func (systemDisk) rename(old, name string) error { return os.Rename(old, name) }
+func (systemDisk) remove(path string) error      { return os.Remove(path) }
+func (systemDisk) syncDir(dir string) error      { return syncDir(dir) }
+
+// publish writes the superblock and gives the file its name, on rank 0.
+func (m *commit) publish() error {
+	var err error
+	if m.c.Rank() == 0 {
+		err = m.seal()
+	}
+	return agree(m.c, err)
+}
+
+// seal commits. The order is what a crash at any moment relies on: everything
+// else is stored before the superblock is written, and the superblock is stored
+// before the name appears.
+func (m *commit) seal() error {
+	if err := m.w.CheckEpoch(); err != nil {
+		return err
+	}
+	if err := m.w.disk.writeSync(m.tmp, m.super.Encode(), 0); err != nil {
+		return fmt.Errorf("xtfwriter: %w", ioError("superblock of "+m.tmp, err))
+	}
+	f, err := xtf.OpenFile(m.tmp, xtf.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		return fmt.Errorf("xtfwriter: %w: written file does not open: %w", ErrWrite, err)
+	}
+	if err := f.Close(); err != nil {
+		return fmt.Errorf("xtfwriter: %w", err)
+	}
+	if err := m.w.CheckEpoch(); err != nil {
+		return err
+	}
+	out := m.w.cfg.Output
+	if err := m.name(out); err != nil {
+		return fmt.Errorf("xtfwriter: %w", err)
+	}
+	if err := m.w.disk.syncDir(filepath.Dir(out)); err != nil {
+		return fmt.Errorf("xtfwriter: %w", errors.Join(ioError("output "+out, err), m.w.disk.remove(out)))
+	}
+	m.tidy(out)
+	return nil
+}
+
+// name gives the file its name. Without force it never replaces a file: a hard
+// link fails where a rename would not; file systems without links get a check and
+// a rename.
+func (m *commit) name(out string) error {
+	if !m.w.cfg.Force {
+		if m.w.disk.link(m.tmp, out) == nil {
+			return nil
+		}
+		if err := checkOutput(out, false); err != nil {
+			return err
+		}
+	}
+	return ioError("output "+out, m.w.disk.rename(m.tmp, out))
+}
+
+// tidy removes the second name of the file, and what older epochs left beside it.
+// The file is committed: a name that cannot be removed is harmless, since no
+// later run takes an epoch that stands beside the output.
+func (m *commit) tidy(out string) {
+	for _, old := range outFiles(out) {
+		if old.epoch <= m.w.lock.Epoch {
+			_ = m.w.disk.remove(old.path)
+		}
+	}
+}
+
+// outFile is a file before its rename.
+type outFile struct {
+	path  string
+	epoch uint64
+}
+
+// outFiles lists the files of all epochs beside an output. A name that cannot be
+// matched has none.
+func outFiles(out string) (list []outFile) {
+	paths, err := filepath.Glob(globEscape(out) + ".out.*")
+	if err != nil {
+		return nil
+	}
+	for _, path := range paths {
+		n, err := strconv.ParseUint(strings.TrimPrefix(path, out+".out."), 10, 64)
+		if err == nil {
+			list = append(list, outFile{path, n})
+		}
+	}
+	return list
+}
+
+// globEscape makes a path match itself.
+func globEscape(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}
