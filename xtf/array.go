@@ -267,16 +267,21 @@ func (a *Array) bound(key uint64, upper bool) (uint64, around, error) {
 // tally is the cost of one call.
 type tally struct{ reads, hits, compares uint64 }
 
-func (a *Array) count(t tally) {
-	f := a.f
+func (a *Array) count(t tally) { a.f.count(t, a.cost) }
+
+// count adds the cost of a call to the file's counters and to st, unless it is
+// nil. Reads from the file are counted where they happen.
+func (f *File) count(t tally, st *Stats) {
 	if t.hits > 0 {
 		f.hits.Add(t.hits)
 	}
-	f.compares.Add(t.compares)
-	if a.cost != nil {
-		a.cost.PageReads += t.reads
-		a.cost.Hits += t.hits
-		a.cost.Comparisons += t.compares
+	if t.compares > 0 {
+		f.compares.Add(t.compares)
+	}
+	if st != nil {
+		st.PageReads += t.reads
+		st.Hits += t.hits
+		st.Comparisons += t.compares
 	}
 }
 

@@ -175,14 +175,16 @@ func (f *File) Stats() Stats {
 }
 
 // Dir returns the directory row of p.
-func (f *File) Dir(p Proc) (DirRow, error) {
+func (f *File) Dir(p Proc) (DirRow, error) { return f.dirRow(p, nil) }
+
+func (f *File) dirRow(p Proc, st *Stats) (DirRow, error) {
 	n := uint64(p)
 	if p == WholeRun {
 		n = f.dir.desc.rows - 1
 	} else if n >= f.dir.desc.rows-1 {
 		return DirRow{}, fmt.Errorf("xtf: proc %d of %d: %w", p, f.Procs(), ErrNoProc)
 	}
-	b, err := f.dir.Row(n, nil)
+	b, err := f.dir.Counted(st).Row(n, nil)
 	if err != nil {
 		return DirRow{}, err
 	}

@@ -17,8 +17,11 @@ type region struct {
 }
 
 // region returns the head of p's region from the cache.
-func (f *File) region(p Proc) (*region, error) {
-	d, err := f.Dir(p)
+func (f *File) region(p Proc) (*region, error) { return f.regionOf(p, nil) }
+
+// regionOf is region with its cost added to st unless it is nil.
+func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
+	d, err := f.dirRow(p, st)
 	if err != nil {
 		return nil, err
 	}
@@ -39,9 +42,9 @@ func (f *File) region(p Proc) (*region, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xtf: proc %d region head at %d: %w", p, d.HeadOff, err)
 	}
-	if hit {
-		f.hits.Add(1)
-	}
+	var t tally
+	t.add(hit)
+	f.count(t, st)
 	return pg.region, nil
 }
 
@@ -239,19 +242,24 @@ func (r *region) array(f *File, t TypeID) *Array {
 
 // Array returns the array (t, p). An array without rows has Len 0 and is no
 // error; a type the file does not know is ErrNoSection.
-func (f *File) Array(p Proc, t TypeID) (*Array, error) {
-	reg, err := f.region(p)
+func (f *File) Array(p Proc, t TypeID) (*Array, error) { return f.array(p, t, nil) }
+
+// array is Array with its cost, and the one of the handle, added to st unless it
+// is nil.
+func (f *File) array(p Proc, t TypeID, st *Stats) (*Array, error) {
+	reg, err := f.regionOf(p, st)
 	if err != nil {
 		return nil, err
 	}
 	if a := reg.array(f, t); a != nil {
+		a.cost = st
 		return a, nil
 	}
 	typ := f.types.Lookup(t)
 	if typ == nil {
 		return nil, fmt.Errorf("xtf: type %d: %w", t, ErrNoSection)
 	}
-	return &Array{f: f, proc: p, typ: typ, desc: &descriptor{typ: t, codec: typ.Codec}}, nil
+	return &Array{f: f, proc: p, typ: typ, desc: &descriptor{typ: t, codec: typ.Codec}, cost: st}, nil
 }
 
 // Arrays lists the types that have rows in the region of p, ascending.

@@ -1,0 +1,179 @@
+package xtf
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+)
+
+// ErrSharedChannel says that several locations of a process used a channel, so
+// that a position in it belongs to none of them: only the stored partner tells.
+var ErrSharedChannel = errors.New("several locations share the channel")
+
+// Partner is where the other side of a message stands: row N of the P2P array of
+// location P.
+type Partner struct {
+	P Proc
+	N uint64
+}
+
+// Partner returns the stored other side of message n of location p; ok is false
+// for a message without one. It reads one row. Costs are added to st unless it is
+// nil.
+func (f *File) Partner(p Proc, n uint64, st *Stats) (to Partner, ok bool, err error) {
+	m, err := f.message(p, n, st)
+	if err != nil || m.MateN == Never {
+		return Partner{}, false, err
+	}
+	return Partner{Proc(m.MateP), m.MateN}, true, nil
+}
+
+// PartnerByChannel finds the same without the stored one: the channel of the
+// other direction at the peer, and in it the entry at the message's own place. It
+// costs O(log N) and O(log locations). A channel that several locations of
+// either process use is ErrSharedChannel.
+func (f *File) PartnerByChannel(p Proc, n uint64, st *Stats) (to Partner, ok bool, err error) {
+	m, err := f.message(p, n, st)
+	if err != nil || m.Seq == Never || m.Peer == undefined {
+		return Partner{}, false, err
+	}
+	d, err := f.dirRow(p, st)
+	if err != nil {
+		return Partner{}, false, err
+	}
+	here, there := ChannelSend, ChannelReceive
+	if m.Kind&P2PKindMask == P2PRecv {
+		here, there = there, here
+	}
+	if _, _, _, err = f.onlyChannel(d.Process, &Channel{Key: ChannelKey(m.Peer, m.Comm), Tag: m.Tag, Direction: here}, st); err != nil {
+		return Partner{}, false, err
+	}
+	q, c, ok, err := f.onlyChannel(m.Peer, &Channel{Key: ChannelKey(d.Process, m.Comm), Tag: m.Tag, Direction: there}, st)
+	if err != nil || !ok || m.Seq >= c.Count {
+		return Partner{}, false, err
+	}
+	row, err := f.entry(q, &c, m.Seq, st)
+	return Partner{q, row}, err == nil, err
+}
+
+// message reads row n of the P2P array of p.
+func (f *File) message(p Proc, n uint64, st *Stats) (m P2P, err error) {
+	a, err := f.arrayOf(p, TypeP2P, P2PRowBytes, st)
+	if err != nil {
+		return m, err
+	}
+	row, err := a.Row(n, nil)
+	if err == nil {
+		m.Load(row)
+	}
+	return m, err
+}
+
+// arrayOf returns the array (t, p) with its cost counted; rows have at least
+// size bytes.
+func (f *File) arrayOf(p Proc, t TypeID, size int, st *Stats) (*Array, error) {
+	a, err := f.array(p, t, st)
+	if err != nil {
+		return nil, err
+	}
+	if a.typ.RowBytes < size {
+		return nil, fmt.Errorf("xtf: proc %d array %s: %w", p, a.typ.Name, corrupt("rows of %d bytes", a.typ.RowBytes))
+	}
+	return a, nil
+}
+
+// Locations returns the locations [p1, p2) of a process: two binary searches in
+// the directory, which is in (process, thread) order.
+func (f *File) Locations(process uint32, st *Stats) (p1, p2 Proc, err error) {
+	first := func(limit uint64) (Proc, error) {
+		lo, hi := uint64(0), uint64(f.Procs())
+		for lo < hi {
+			mid := (lo + hi) / 2
+			d, err := f.dirRow(Proc(mid), st)
+			if err != nil {
+				return 0, err
+			}
+			if f.compared(1, st); uint64(d.Process) < limit {
+				lo = mid + 1
+			} else {
+				hi = mid
+			}
+		}
+		return Proc(lo), nil
+	}
+	if p1, err = first(uint64(process)); err == nil {
+		p2, err = first(uint64(process) + 1)
+	}
+	return p1, p2, err
+}
+
+// compared counts key comparisons made outside of arrays.
+func (f *File) compared(n uint64, st *Stats) {
+	f.compares.Add(n)
+	if st != nil {
+		st.Comparisons += n
+	}
+}
+
+// onlyChannel finds a channel in the one location of a process that has it.
+func (f *File) onlyChannel(process uint32, want *Channel, st *Stats) (p Proc, c Channel, ok bool, err error) {
+	p1, p2, err := f.Locations(process, st)
+	for q := p1; err == nil && q < p2; q++ {
+		var x Channel
+		var here bool
+		if x, here, err = f.Channel(q, want, st); here {
+			if ok {
+				return 0, c, false, fmt.Errorf("xtf: procs %d and %d: %w", p, q, ErrSharedChannel)
+			}
+			p, c, ok = q, x, true
+		}
+	}
+	return p, c, ok, err
+}
+
+// Channel returns the channel of location p with the key, tag and direction of
+// want: two descents for the key, then a binary search among its rows.
+func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, err error) {
+	a, err := f.arrayOf(p, TypeChannel, ChannelRowBytes, st)
+	if err != nil {
+		return c, false, err
+	}
+	lo, err := a.Rank(want.Key)
+	if err != nil {
+		return c, false, err
+	}
+	hi, err := a.RankAfter(want.Key)
+	if err != nil {
+		return c, false, err
+	}
+	var row []byte
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		if row, err = a.Row(mid, row); err != nil {
+			return c, false, err
+		}
+		c.Load(row)
+		f.compared(1, st)
+		switch order := cmp.Or(cmp.Compare(c.Tag, want.Tag), cmp.Compare(c.Direction, want.Direction)); {
+		case order == 0:
+			return c, true, nil
+		case order < 0:
+			lo = mid + 1
+		default:
+			hi = mid
+		}
+	}
+	return Channel{}, false, nil
+}
+
+// entry returns the row that entry i of a channel of p names.
+func (f *File) entry(p Proc, c *Channel, i uint64, st *Stats) (uint64, error) {
+	a, err := f.arrayOf(p, TypeChan, ChanRowBytes, st)
+	if err != nil {
+		return 0, err
+	}
+	if i >= c.Count || c.First > a.Len() || i >= a.Len()-c.First {
+		return 0, fmt.Errorf("xtf: proc %d array %s: %w", p, a.typ.Name, corrupt("entry %d of a channel of %d from row %d on, of %d", i, c.Count, c.First, a.Len()))
+	}
+	return a.At(c.First + i)
+}
