@@ -98,22 +98,47 @@ func TestDigestIndependentOfCodec(t *testing.T) {
 	}
 }
 
+// fewTypes holds one array of two levels in the fewest bytes: most of a small file
+// is its type table.
+func fewTypes(t testing.TB) *memFile {
+	t.Helper()
+	tt := tinyTypes(Packed, 4, 3)
+	kept := tt.types[:0]
+	for _, typ := range tt.types {
+		if typ.ID == TypeCall || typ.ID == TypeDirectory {
+			typ.Sums = typ.Sums[:min(len(typ.Sums), 2)]
+			kept = append(kept, typ)
+		}
+	}
+	tt.types = kept
+	return buildFile(t, tt, []testRegion{
+		{p: 0, arrays: []testArray{{TypeCall, callRows(rand.New(rand.NewPCG(3, 4)), 9)}}, blobs: []Blob{BytesBlob(KindCCGColumns, 1, 0, []byte("columns"))}},
+		{p: WholeRun},
+	})
+}
+
+// TestEveryBitFlip flips every bit of a small file, and bits all over files with
+// all types and profiles.
 func TestEveryBitFlip(t *testing.T) {
-	for _, p := range []Profile{Packed, Raw4K} {
-		m := smallFile(t, p)
+	for _, x := range []struct {
+		m           *memFile
+		step, short int // primes, so that all positions of a byte come up
+	}{
+		{fewTypes(t), 1, 23},
+		{smallFile(t, Packed), 37, 151},
+		{smallFile(t, Raw4K), 37 * 17, 151 * 17},
+	} {
+		m := x.m
 		want, err := contents(openMem(t, m))
 		if err != nil {
 			t.Fatal(err)
 		}
-		step := 11 // prime to 8: all positions of a byte come up
+		step := x.step
 		if testing.Short() {
-			step = 151
-		}
-		if p.PageSize > 0 {
-			step *= 17
+			step = x.short
 		}
 		for bit := 0; bit < 8*len(m.b); bit += step {
-			if m.b[bit/8] == 0 && bit%8 > 1 && blankAround(m.b, bit/8) {
+			if step > 1 && m.b[bit/8] == 0 && bit%8 > 1 && blankAround(m.b, bit/8) {
 				continue // deep in padding: a few bits of each byte will do
 			}
 			m.b[bit/8] ^= 1 << (bit % 8)
@@ -147,77 +172,6 @@ func checkDamaged(t *testing.T, m *memFile, want []byte, bit int, old byte) {
 		t.Fatalf("bit %d: other contents without an error", bit)
 	case res.Found == 0 && (err != nil || old != 0):
 		t.Fatalf("bit %d of byte %#x: Check found nothing, reading says %v", bit, old, err)
-	}
-}
-
-// logWriter records writes in pieces.
-type logWriter struct {
-	off []int64
-	b   [][]byte
-}
-
-func (l *logWriter) WriteAt(p []byte, off int64) (int, error) {
-	for i := 0; i < len(p); i += 512 {
-		l.off = append(l.off, off+int64(i))
-		l.b = append(l.b, bytes.Clone(p[i:min(i+512, len(p))]))
-	}
-	return len(p), nil
-}
-
-func (l *logWriter) replay(keep func(i int) bool) *memFile {
-	m := &memFile{}
-	for i, off := range l.off {
-		if keep(i) {
-			m.WriteAt(l.b[i], off)
-		}
-	}
-	return m
-}
-
-func TestWriteLog(t *testing.T) {
-	whole := smallFile(t, Packed)
-	want, err := contents(openMem(t, whole))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The order of a commit: everything behind the superblock, then the superblock.
-	l := &logWriter{}
-	l.WriteAt(whole.b[SuperblockSize:], SuperblockSize)
-	super := len(l.b)
-	l.WriteAt(whole.b[:SuperblockSize], 0)
-	try := func(name string, n int, committed bool, m *memFile) {
-		f, err := Open(m, int64(len(m.b)), Options{})
-		if err == nil {
-			var got []byte
-			if got, err = contents(f); err == nil && !bytes.Equal(got, want) {
-				t.Fatalf("%s %d: wrong rows", name, n)
-			}
-		}
-		switch {
-		case err == nil && !committed:
-			t.Fatalf("%s %d: opens without its superblock", name, n)
-		case err != nil && !errors.Is(err, ErrNotCommitted) && !errors.Is(err, ErrCorrupt) && len(m.b) > 0:
-			t.Fatalf("%s %d: %v", name, n, err)
-		}
-	}
-	for n := range len(l.b) + 1 {
-		try("prefix", n, n > super, l.replay(func(i int) bool { return i < n }))
-		try("drop", n, n != super, l.replay(func(i int) bool { return i != n }))
-	}
-	r := rand.New(rand.NewPCG(9, 9))
-	subsets := 10000
-	if testing.Short() {
-		subsets = 200
-	}
-	for n := range subsets {
-		committed := false
-		odds := 1 + r.IntN(40)
-		m := l.replay(func(i int) bool {
-			k := r.IntN(odds) > 0
-			committed = committed || (k && i == super)
-			return k
-		})
-		try("subset", n, committed, m)
 	}
 }
 

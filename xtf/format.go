@@ -85,6 +85,9 @@ func parseSuperblock(b []byte, size int64) (Superblock, error) {
 		return s, ErrNotXTF
 	}
 	s.Major, s.Minor = le.Uint16(b[8:]), le.Uint16(b[10:])
+	if s.Major == 0 { // no version is
+		return s, fmt.Errorf("%w: superblock is incomplete", ErrNotCommitted)
+	}
 	if s.Major != Major {
 		return s, fmt.Errorf("%w: file has version %d.%d, this program reads %d.x", ErrVersion, s.Major, s.Minor, Major)
 	}
