@@ -1,9 +1,11 @@
 package report
 
 import (
+	"errors"
 	"math/big"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -33,6 +35,12 @@ func (c *locationCheck) graph(shared *ccg.Shared) error {
 	if !c.rows {
 		return nil
 	}
+	c.graphProfile(t)
+	return c.graphCalls(l)
+}
+
+// graphProfile compares the profile with the sums of the rows.
+func (c *locationCheck) graphProfile(t *profileTable) {
 	for i := range t.sums {
 		if t.sums[i].within(&c.profile[i]) {
 			continue
@@ -43,7 +51,49 @@ func (c *locationCheck) graph(shared *ccg.Shared) error {
 			}
 		}
 	}
-	return nil
+}
+
+// graphCalls compares every call of the graph with its row: both are in the order
+// of their enters. Times of a lossy graph are off by no more than the largest
+// error that the analysis counted.
+func (c *locationCheck) graphCalls(l *ccg.Location) error {
+	a, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	origin := l.First() - trace.Time(c.stored[xtf.ItemFirst])
+	off := l.ErrorStats().Largest
+	far := func(t trace.Time, row uint64) bool {
+		return max(uint64(t-origin), row)-min(uint64(t-origin), row) > off
+	}
+	var ends []uint64 // of open calls
+	var x xtf.Call
+	rows, walk := a.Rows(0, a.Len()), l.Cursor()
+	for {
+		s, ok := walk.Next()
+		switch {
+		case !ok:
+			if walk.Err() == nil && rows.Next() {
+				c.at("CALL", rows.N(), "not in the call graph")
+			}
+			return errors.Join(walk.Err(), rows.Err())
+		case s.Move == ccg.Enters:
+			if !rows.Next() {
+				c.add("call graph", nil, "event %d enters a call without a row", s.Event)
+				return rows.Err()
+			}
+			x.Load(rows.Row())
+			if x.Region != s.Region || far(s.Time, x.T) {
+				c.at("CALL", rows.N(), "region %d at tick %d; event %d of the call graph is region %d at %d", x.Region, x.T, s.Event, s.Region, s.Time-origin)
+			}
+			ends = append(ends, x.End)
+		case s.Move == ccg.Leaves:
+			if end := ends[len(ends)-1]; far(s.Time, end) {
+				c.add("call graph", nil, "event %d leaves region %d at tick %d, the row of the call ends at %d", s.Event, s.Region, s.Time-origin, end)
+			}
+			ends = ends[:len(ends)-1]
+		}
+	}
 }
 
 // graphTime compares the sum of all gaps with the location's time.
