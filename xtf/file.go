@@ -14,6 +14,12 @@ import (
 // Options of reading.
 type Options struct {
 	CacheBytes int64 // budget of the page cache, 0 for 64 MiB
+	// Mmap makes OpenFile map the file instead of reading it by its descriptor:
+	// no system call for a page, for files on local disks. Where it cannot be
+	// mapped (systems other than Linux, or more bytes than addresses) it is read
+	// as without; Mapped tells. A mapped file must not be cut while it is open:
+	// reads then fail with ErrCorrupt, as they do without Mmap.
+	Mmap bool
 }
 
 // Stats counts what reading cost: pages read from the file, pages found in the
@@ -54,12 +60,30 @@ func OpenFile(path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("xtf: %w", err), f.Close())
 	}
-	x, err := Open(f, st.Size(), o)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	var r interface {
+		io.ReaderAt
+		io.Closer
+	} = f
+	if o.Mmap {
+		if m, err := openMapping(f, st.Size()); err == nil {
+			r = m
+			if err := f.Close(); err != nil {
+				return nil, errors.Join(fmt.Errorf("xtf: %w", err), m.Close())
+			}
+		}
 	}
-	x.closer = f
+	x, err := Open(r, st.Size(), o)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), r.Close())
+	}
+	x.closer = r
 	return x, nil
+}
+
+// Mapped says whether the file is read through a mapping.
+func (f *File) Mapped() bool {
+	_, ok := f.r.(*mapping)
+	return ok
 }
 
 // Open reads superblock, footer, types and the directory's head: four reads.
@@ -152,7 +176,8 @@ func (f *File) openDirectory() error {
 	return nil
 }
 
-// Close releases the file.
+// Close releases the file, after reads under way. Pages in the cache can still be
+// asked for; what has to be read fails with os.ErrClosed.
 func (f *File) Close() error {
 	if f.closer == nil {
 		return nil
