@@ -10,6 +10,7 @@ import (
 // Histogram is the distribution of the durations of a region's calls, or of the
 // stretches between two events inside of them.
 type Histogram struct {
+	Source Source         `json:"source"` // the graph
 	Ranks  string         `json:"ranks"`
 	Region uint32         `json:"region"`
 	Name   string         `json:"name"`
@@ -44,7 +45,7 @@ type HistogramBin struct {
 // Histogram counts durations of a region over the chosen processes; gaps: of the
 // stretches that are exclusive time of the region, instead of whole calls.
 func (r *Run) Histogram(ranks Ranks, region uint32, gaps bool) (*Histogram, []Lost, error) {
-	h := &Histogram{Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
+	h := &Histogram{Source: SourceGraph, Ranks: ranks.String(), Region: region, Name: r.RegionName(region), Of: "calls", Bins: []HistogramBin{}}
 	if gaps {
 		h.Of = "gaps"
 	}

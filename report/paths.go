@@ -13,10 +13,11 @@ import (
 // Paths is the call-path profile: what every chain of open regions took, over
 // the chosen processes, from the call graph.
 type Paths struct {
-	Ranks string   `json:"ranks"`
-	Paths []Path   `json:"paths"` // depth first; the first is outside all calls
-	Time  *big.Int `json:"time"`  // of all locations, first to last event
-	Bound *Bound   `json:"bound"`
+	Source Source   `json:"source"` // the graph
+	Ranks  string   `json:"ranks"`
+	Paths  []Path   `json:"paths"` // depth first; the first is outside all calls
+	Time   *big.Int `json:"time"`  // of all locations, first to last event
+	Bound  *Bound   `json:"bound"`
 }
 
 // Path is one chain of regions. Times are ticks.
@@ -37,7 +38,7 @@ type Path struct {
 
 // Paths adds up the call paths of the chosen processes.
 func (r *Run) Paths(ranks Ranks) (*Paths, []Lost, error) {
-	p := &Paths{Ranks: ranks.String(), Paths: []Path{}}
+	p := &Paths{Source: SourceGraph, Ranks: ranks.String(), Paths: []Path{}}
 	var sum ccg.PathProfile
 	var dev ccg.Deviation
 	lost, err := r.eachReader(ranks, "paths", func(g *GraphReader) error {
