@@ -6,6 +6,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
@@ -115,11 +118,24 @@ func figures(w io.Writer, c config) error {
 		}),
 		newMatrix("Rows of class tables", deviations[1:], func(f *figure) any { return f.Rows }),
 	}
-	for _, p := range append(programs(c.events), list...) {
-		measured, err := p.measure()
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
+	list = append(programs(c.events), list...)
+	results := make([][]figure, len(list))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range list {
+		g.Go(func() error {
+			var err error
+			if results[i], err = p.measure(); err != nil {
+				err = fmt.Errorf("%s: %w", p.name, err)
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, p := range list {
+		measured := results[i]
 		f, n := &measured[0], float64(measured[0].Events)
 		structure.row(p.name, f.Events, f.Nodes, f.Tuples, f.roots, f.NodeRatio(), f.SingleShare(), float64(f.SharedBytes)/n, float64(f.ColumnBytes)/n)
 		for _, m := range all {
