@@ -129,8 +129,12 @@ func graph(src trace.Source, deviation string) (f figure, err error) {
 		}
 	}()
 	d := src.Definitions()
+	second := d.Clock().TimerResolution
+	if second == 0 {
+		second = 1e9 // of a trace without clock a tick is taken for 1 ns
+	}
 	var o ccg.Options
-	if o.Deviation, err = ccg.ParseDeviation(deviation, d.Clock().TimerResolution); err != nil {
+	if o.Deviation, err = ccg.ParseDeviation(deviation, second); err != nil {
 		return f, err
 	}
 	locals, err := build(src, o)
