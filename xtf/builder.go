@@ -23,7 +23,8 @@ type openPage struct {
 	count   int
 	open    int      // rows not closed
 	bitmap  []uint64 // which rows those are, nil while there never were any
-	rows    []byte   // Z*R bytes
+	rows    []byte   // Z*R bytes, nil while they lie in the scratch space
+	off     int64    // where they lie there
 }
 
 // ArrayBuilder makes one array. Rows are filled in place; a page is encoded when
@@ -32,6 +33,8 @@ type openPage struct {
 //
 // Memory: (pinned + 1) * Z * R bytes, where pinned <= open rows counts full pages
 // with an open row, and for each page 32 bytes and 16 for each sum of the type.
+// SpillPinned bounds the pages that are held; a page beyond that costs its bitmap
+// of open rows, Z/8 bytes.
 type ArrayBuilder struct {
 	enc  *Encoder
 	sink Sink
@@ -44,7 +47,8 @@ type ArrayBuilder struct {
 	n      uint64 // rows before the current page
 	next   uint64 // number of the next row
 	cur    *openPage
-	pinned []*openPage // ascending ordinal
+	pinned []*openPage // ascending ordinal; the first ones may lie in the scratch space
+	spill  spill
 	free   []*openPage
 	lastT  uint64 // last key of the page before the current one
 	sums   *sumBuilder
@@ -83,9 +87,13 @@ func (b *ArrayBuilder) Open() (row []byte, n uint64) {
 	return row, n
 }
 
-// Row returns the bytes of an open row. It panics if row n is not open.
+// Row returns the bytes of an open row, valid until the next call on b. It panics
+// if row n is not open.
 func (b *ArrayBuilder) Row(n uint64) []byte {
 	pg, slot := b.locate(n)
+	if pg.rows == nil {
+		return b.spilledRow(pg, n, slot)
+	}
 	r := b.typ.RowBytes
 	return pg.rows[slot*r : (slot+1)*r : (slot+1)*r]
 }
@@ -93,14 +101,23 @@ func (b *ArrayBuilder) Row(n uint64) []byte {
 // Close ends an open row. It panics if row n is not open.
 func (b *ArrayBuilder) Close(n uint64) {
 	pg, slot := b.locate(n)
+	b.storeRow()
 	pg.bitmap[slot>>6] &^= 1 << (slot & 63)
 	pg.open--
 	if pg.open == 0 && pg != b.cur {
-		b.encode(pg)
-		i := b.findPinned(pg.ordinal)
-		b.pinned = append(b.pinned[:i], b.pinned[i+1:]...)
-		b.recycle(pg)
+		b.unpin(pg)
 	}
+}
+
+// unpin encodes a full page whose last row was closed.
+func (b *ArrayBuilder) unpin(pg *openPage) {
+	if pg.rows == nil {
+		b.load(pg)
+	}
+	b.encode(pg)
+	i := b.findPinned(pg.ordinal)
+	b.pinned = append(b.pinned[:i], b.pinned[i+1:]...)
+	b.recycle(pg)
 }
 
 // Len is the number of rows so far.
@@ -109,12 +126,12 @@ func (b *ArrayBuilder) Len() uint64 { return b.next }
 // Err returns the first error so far.
 func (b *ArrayBuilder) Err() error { return b.err }
 
-// Pinned is the number of full pages held in memory by an open row.
+// Pinned is the number of full pages held back by an open row.
 func (b *ArrayBuilder) Pinned() int { return len(b.pinned) }
 
 // MemoryBytes counts the memory of pages and page table.
 func (b *ArrayBuilder) MemoryBytes() int64 {
-	return int64(b.held)*int64(b.end) + b.sum.MemoryBytes() + b.sums.memoryBytes()
+	return int64(b.held)*int64(b.end) + int64(b.spill.count*b.typ.PageRows/8) + b.sum.MemoryBytes() + b.sums.memoryBytes()
 }
 
 // Finish encodes what is left and returns the array's page table. The builder
@@ -145,6 +162,7 @@ func (b *ArrayBuilder) turn() {
 	b.seal()
 	if b.cur.open > 0 {
 		b.pinned = append(b.pinned, b.cur)
+		b.spillOldest()
 	} else {
 		b.encode(b.cur)
 		b.recycle(b.cur)
@@ -211,20 +229,26 @@ func (b *ArrayBuilder) orderError(n uint64) {
 }
 
 func (b *ArrayBuilder) newPage(ordinal uint64) {
-	if n := len(b.free); n > 0 {
-		b.cur, b.free = b.free[n-1], b.free[:n-1]
-	} else {
-		b.cur = &openPage{rows: make([]byte, b.end)}
-		b.held++
-		b.peak = max(b.peak, b.held)
-	}
+	b.cur = b.blankPage()
 	b.cur.ordinal, b.cur.count, b.cur.open = ordinal, 0, 0
 	b.rows = b.cur.rows
 }
 
+// blankPage returns a page with room for rows.
+func (b *ArrayBuilder) blankPage() *openPage {
+	if n := len(b.free); n > 0 {
+		pg := b.free[n-1]
+		b.free = b.free[:n-1]
+		return pg
+	}
+	b.held++
+	b.peak = max(b.peak, b.held)
+	return &openPage{rows: make([]byte, b.end)}
+}
+
 // recycle keeps a few page buffers for reuse and drops the rest.
 func (b *ArrayBuilder) recycle(pg *openPage) {
-	if len(b.free) < 4 {
+	if len(b.free) < b.spill.spares() {
 		b.free = append(b.free, pg)
 		return
 	}

@@ -178,7 +178,7 @@ func (f *FileWriter) Commit(sections []Blob) error {
 	return err
 }
 
-// MemorySink is a Sink in memory, for small arrays and tests.
+// MemorySink is a Scratch in memory, for small arrays and tests.
 type MemorySink struct{ b []byte }
 
 // Append implements Sink.
@@ -186,6 +186,14 @@ func (m *MemorySink) Append(b []byte) (int64, error) {
 	off := len(m.b)
 	m.b = append(m.b, b...)
 	return int64(off), nil
+}
+
+// WriteAt implements io.WriterAt over bytes that were appended.
+func (m *MemorySink) WriteAt(b []byte, off int64) (int, error) {
+	if off < 0 || off > int64(len(m.b))-int64(len(b)) {
+		return 0, io.ErrShortWrite
+	}
+	return copy(m.b[off:], b), nil
 }
 
 // ReadAt implements io.ReaderAt.

@@ -3,6 +3,7 @@ package xtfwriter
 import (
 	"fmt"
 	"io"
+	"sort"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -10,10 +11,16 @@ import (
 // Array is an array being built into the store.
 type Array struct {
 	*xtf.ArrayBuilder
-	st  *Store
-	key Key
-	seg *Segment
+	st      *Store
+	key     Key
+	seg     *Segment
+	scratch *Segment // pinned pages beyond heldPages
 }
+
+// heldPages is how many pages an array holds in memory: enough for the open calls
+// of a stack that is not extraordinarily deep, and 1 MiB at most with the pages of
+// the standard types.
+const heldPages = 16
 
 // NewArray begins array t of the unit; its pages go to the store.
 func (st *Store) NewArray(enc *xtf.Encoder, t *xtf.Type, u Unit) (*Array, error) {
@@ -22,13 +29,16 @@ func (st *Store) NewArray(enc *xtf.Encoder, t *xtf.Type, u Unit) (*Array, error)
 	if err != nil {
 		return nil, err
 	}
-	return &Array{xtf.NewArrayBuilder(enc, t, u.P, seg), st, k, seg}, nil
+	a := &Array{xtf.NewArrayBuilder(enc, t, u.P, seg), st, k, seg, st.Scratch()}
+	a.SpillPinned(a.scratch, heldPages)
+	return a, nil
 }
 
 // Save finishes the array: pages and page table are sealed segments from now on,
 // found by LoadArray. An array without rows leaves nothing.
 func (a *Array) Save() error {
 	sum, err := a.Finish()
+	a.scratch.Drop()
 	if err != nil {
 		return err
 	}
@@ -114,6 +124,29 @@ func (st *Store) Blob(k Key, kind, version, flags uint32) (xtf.Blob, error) {
 		return xtf.Blob{}, err
 	}
 	return xtf.Blob{Kind: kind, Version: version, Flags: flags, Size: s.size, CRC: s.crc, Data: s}, nil
+}
+
+// WriteAt changes bytes of a segment without a name that were appended before. Its
+// checksum stays that of the bytes as they were appended.
+func (s *Segment) WriteAt(p []byte, off int64) (int, error) {
+	st := s.st
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if s.sealed || s.gone || st.segments[s.key] == s || off < 0 || off > s.size-int64(len(p)) {
+		return 0, fmt.Errorf("xtfwriter: segment %v of %d bytes: %d at %d cannot be changed", s.key, s.size, len(p), off)
+	}
+	for done := 0; done < len(p); {
+		at := off + int64(done)
+		c := s.chunks[sort.Search(len(s.chunks), func(i int) bool { return s.chunks[i].pos > at })-1]
+		k := int(min(int64(len(p)-done), c.pos+c.n-at))
+		if c.mem != nil {
+			copy(c.mem[at-c.pos:], p[done:done+k])
+		} else if _, err := st.file.WriteAt(p[done:done+k], c.off+at-c.pos); err != nil {
+			return done, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
+		}
+		done += k
+	}
+	return len(p), nil
 }
 
 // Reader reads a segment from its start and fails at the end if the bytes are not

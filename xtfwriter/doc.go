@@ -28,8 +28,9 @@
 // # Concurrency and memory
 //
 // A Store may be used by many goroutines, a Segment by one writer and any
-// readers. Per rank: the store's budget plus 256 KiB, the buffers of the sorters
-// in use, and during the commit 4 MiB for writing, 16 bytes for each 4 MiB
+// readers. Per rank: the store's budget plus 256 KiB, 16 pages of each array being
+// built (pages that wait longer for the ends of their rows wait in the store), the
+// buffers of the sorters in use, and during the commit 4 MiB for writing, 16 bytes for each 4 MiB
 // written, the page tables of one region and 64 bytes a location.
 //
 // # Example

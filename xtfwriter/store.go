@@ -122,7 +122,7 @@ func (st *Store) Create(k Key) (*Segment, error) {
 }
 
 // Scratch begins a segment without a name: for runs and staging that no
-// checkpoint keeps. Drop gives it back.
+// checkpoint keeps, and for bytes that change. Drop gives it back.
 func (st *Store) Scratch() *Segment { return &Segment{st: st} }
 
 // Append adds b and returns the offset of its first byte in the segment.

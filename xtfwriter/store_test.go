@@ -249,3 +249,54 @@ func FuzzParseList(f *testing.F) {
 		}
 	})
 }
+
+// TestScratchChanges changes bytes of a scratch segment that lies in memory, in
+// the file, or in both.
+func TestScratchChanges(t *testing.T) {
+	for _, budget := range []int64{0, 10 << 10, 1 << 30} {
+		st := NewStore(filepath.Join(t.TempDir(), "seg"), budget)
+		s := st.Scratch()
+		r := rand.New(rand.NewPCG(5, uint64(budget)))
+		var want []byte
+		for range 200 {
+			b := make([]byte, r.IntN(3000))
+			for i := range b {
+				b[i] = byte(r.Uint32())
+			}
+			if len(want) > len(b) && r.IntN(3) > 0 {
+				off := r.IntN(len(want) - len(b))
+				if _, err := s.WriteAt(b, int64(off)); err != nil {
+					t.Fatal(err)
+				}
+				copy(want[off:], b)
+				continue
+			}
+			if _, err := s.Append(b); err != nil {
+				t.Fatal(err)
+			}
+			want = append(want, b...)
+		}
+		got := make([]byte, len(want))
+		if _, err := s.ReadAt(got, 0); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("budget %d: other bytes: %v", budget, err)
+		}
+		if _, err := s.WriteAt(got, 1); err == nil {
+			t.Errorf("budget %d: written beyond the end", budget)
+		}
+		s.Drop()
+		if err := st.Close(true); err != nil {
+			t.Error(err)
+		}
+	}
+	st := NewStore("", 1<<20)
+	s, err := st.Create(Key{Unit: Unit{P: 1}})
+	if err == nil {
+		_, err = s.Append(make([]byte, 10))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.WriteAt(make([]byte, 2), 0); err == nil {
+		t.Error("a named segment was changed")
+	}
+}
