@@ -15,7 +15,7 @@ const (
 	graphBytes    = 16 << 20 // builder and decoder of one location whose graph alone is kept
 	perEventBytes = 24       // of the largest location: its graph's streams and page tables
 	perEventGraph = 16       // its graph's streams alone
-	lossyBytes    = 64 << 20 // gap counts of a lossy graph: of a rank, of another one, encoded
+	lossyBytes    = 32 << 20 // of a lossy graph: gap counts of a rank, of another one and encoded; gap counts by slot; classes
 	leastStore    = 16 << 20
 )
 
