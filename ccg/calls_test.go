@@ -31,7 +31,7 @@ func TestCallsEqualEvents(t *testing.T) {
 				if x.Calls(region) != uint64(len(calls)) {
 					t.Fatalf("region %d: %d calls, want %d", region, x.Calls(region), len(calls))
 				}
-				for range min(4, 3*len(calls)) {
+				for range min(rounds(4), 3*len(calls)) {
 					want := calls[r.IntN(len(calls))]
 					got, err := x.Call(region, want.Number)
 					if err != nil {
@@ -51,7 +51,7 @@ func TestCallsEqualEvents(t *testing.T) {
 					t.Error("a call behind the last one")
 				}
 			}
-			for _, at := range o.borders(r, 3) {
+			for _, at := range o.borders(r, rounds(3)) {
 				o.checkOpen(t, x, byRegion, at)
 			}
 		}

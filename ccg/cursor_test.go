@@ -100,6 +100,14 @@ func (o *told) prev(t *testing.T, c *Cursor) {
 	}
 }
 
+// rounds is a number of repetitions, a tenth of n with -short.
+func rounds(n int) int {
+	if testing.Short() {
+		return 1 + n/10
+	}
+	return n
+}
+
 // madeCases keeps the graphs of eachCase, which nothing changes.
 var madeCases = map[string]*made{}
 
@@ -123,10 +131,10 @@ func eachCase(t *testing.T, f func(t *testing.T, m *made)) {
 		{"small classes", 3000, true, Options{Fan: 3, Deviation: testBound}, 200},
 		{"one class", 3000, true, Options{Deviation: testBound}, 1 << 41},
 	} {
+		if testing.Short() && c.n != 150 && c.name != "small classes" {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
-			if testing.Short() && c.n > 3000 {
-				t.Skip("runs without -short")
-			}
 			m := madeCases[c.name]
 			if m == nil {
 				m = &made{defs: testDefs(3)}
@@ -195,7 +203,7 @@ func TestCursorEqualsEvents(t *testing.T) {
 			}
 			o.at(t, c, 0)
 			r := rand.New(rand.NewPCG(n, 1))
-			for range 200 { // to and fro
+			for range rounds(200) { // to and fro
 				back := r.IntN(2) == 0
 				for range r.IntN(60) {
 					if back {
@@ -217,13 +225,13 @@ func TestSeekEqualsEvents(t *testing.T) {
 			n := uint64(len(o.steps))
 			r := rand.New(rand.NewPCG(n, 2))
 			walked, placed := l.Cursor(), l.Cursor()
-			many := n >= 500
-			for i := range min(n+1, 500) {
+			many := n >= uint64(rounds(500))
+			for i := range min(n+1, uint64(rounds(500))) {
 				k := i
 				if many {
 					k = r.Uint64N(n + 1)
 				}
-				if many && i == 100 {
+				if many && i == uint64(rounds(100)) {
 					break
 				}
 				if placed.enterAt(k); k > 0 {
@@ -256,7 +264,7 @@ func TestSeekTimeEqualsEvents(t *testing.T) {
 			n := uint64(len(o.steps))
 			c := l.Cursor()
 			times := []trace.Time{0, l.First(), l.First() + 1, o.steps[n-1].Time, o.steps[n-1].Time + 1, 1<<64 - 1}
-			for range 100 {
+			for range rounds(100) {
 				at := o.steps[r.Uint64N(n)].Time
 				times = append(times, at, at+trace.Time(r.IntN(200))-100)
 			}

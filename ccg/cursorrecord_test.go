@@ -18,8 +18,8 @@ func TestRecordEqualsEvents(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(p), 7))
 			c := l.Cursor()
 			ids, unknown := 0, 0
-			for i := range min(len(all.Events), 300) {
-				if len(all.Events) > 300 {
+			for i := range min(len(all.Events), rounds(300)) {
+				if len(all.Events) > rounds(300) {
 					i = r.IntN(len(all.Events))
 				}
 				if err := c.SeekEvent(uint64(i)); err != nil {
@@ -46,7 +46,7 @@ func TestRecordEqualsEvents(t *testing.T) {
 					ids++
 				}
 			}
-			if ids == 0 && len(all.Events) > 1000 {
+			if ids == 0 && len(all.Events) > 1000 && !testing.Short() {
 				t.Error("no ids among the events read")
 			}
 			if err := c.SeekEvent(l.Events()); err != nil {

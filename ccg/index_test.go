@@ -11,10 +11,10 @@ import (
 // very few.
 func TestFewSamples(t *testing.T) {
 	m := &made{defs: testDefs(1)}
-	m.streams = append(m.streams, boundLengths(newScript(3, 0, 1, true).stream(40_000)))
+	m.streams = append(m.streams, boundLengths(newScript(3, 0, 1, true).stream(20_000)))
 	m.finish(t, Options{}, 1)
 	all, few := m.locs[0].Index(), m.locs[0].Index()
-	few.sampleWords = 500
+	few.sampleWords = 250
 	if err := few.openBorders(); err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +23,7 @@ func TestFewSamples(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 8))
 	events := m.streams[0].Events
-	for range 20 {
+	for range rounds(20) {
 		b, e := events[r.IntN(len(events))].Time, events[r.IntN(len(events))].Time
 		x, err := all.Interval(min(b, e), max(b, e))
 		if err != nil {

@@ -132,7 +132,7 @@ func TestIntervalEqualsEvents(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(p), 4))
 			list := o.borders(r, 10)
 			x := l.Index()
-			for i := range min(60, 2+40000/len(o.steps)) {
+			for i := range rounds(min(60, 2+40000/len(o.steps))) {
 				b, e := list[r.IntN(len(list))], list[r.IntN(len(list))]
 				if b > e {
 					b, e = e, b

@@ -149,6 +149,9 @@ func TestPathsOutOfOrder(t *testing.T) {
 }
 
 func TestPathsLimit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs without -short")
+	}
 	var p PathProfile
 	if err := p.Add(twoWays(t, 40)); !errors.Is(err, ErrLimit) {
 		t.Errorf("2^40 paths: %v", err)

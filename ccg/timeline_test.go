@@ -53,7 +53,7 @@ func TestTimelineEqualsEvents(t *testing.T) {
 			list := o.borders(r, 10)
 			list = append(list[:4], list[5:]...)
 			x := l.Index()
-			for i := range min(20, 4+2000/len(o.steps)) {
+			for i := range rounds(min(20, 4+2000/len(o.steps))) {
 				b, e := list[r.IntN(len(list))], list[r.IntN(len(list))]
 				if i == 0 {
 					b, e = 0, l.First()+3*(o.steps[len(o.steps)-1].Time-l.First())

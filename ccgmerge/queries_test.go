@@ -338,6 +338,9 @@ func TestQueriesOfPrograms(t *testing.T) {
 		"masterworker:procs=4,events=9k,jitter=20", "irregular:procs=3,events=9k",
 	} {
 		for _, o := range []ccg.Options{{}, lossyOptions} {
+			if testing.Short() && o == (ccg.Options{}) {
+				continue
+			}
 			t.Run(fmt.Sprintf("%s %v", spec, o.Deviation), func(t *testing.T) {
 				d, locals := locate(t, spec, o)
 				g, err := reduceOn(2, d, locals, o, Config{})
@@ -401,6 +404,9 @@ func apart(a, b uint64) uint64 { return max(a, b) - min(a, b) }
 func TestAnswersWithinBounds(t *testing.T) {
 	for _, spec := range []string{"stencil:procs=3,events=9k,jitter=5", "irregular:procs=2,events=6k"} {
 		for _, text := range []string{"10%", "10%,1us", "50%,1us", "1us,timestamps"} {
+			if testing.Short() && text[0] == '1' && text != "10%,1us" {
+				continue
+			}
 			t.Run(spec+" "+text, func(t *testing.T) {
 				d, exact := locate(t, spec, ccg.Options{})
 				truth, err := reduceOn(1, d, exact, ccg.Options{}, Config{})
