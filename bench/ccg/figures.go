@@ -92,6 +92,22 @@ func found(w io.Writer, c config) ([]program, error) {
 	return list, nil
 }
 
+// together calls f for the number of each program, as many at a time as there
+// are cores.
+func together(list []program, f func(i int) error) error {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, p := range list {
+		g.Go(func() error {
+			if err := f(i); err != nil {
+				return fmt.Errorf("%s: %w", p.name, err)
+			}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
 // matrix is a table with a row per program and a column per deviation.
 type matrix struct {
 	*table
@@ -120,18 +136,11 @@ func figures(w io.Writer, c config) error {
 	}
 	list = append(programs(c.events), list...)
 	results := make([][]figure, len(list))
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, p := range list {
-		g.Go(func() error {
-			var err error
-			if results[i], err = p.measure(); err != nil {
-				err = fmt.Errorf("%s: %w", p.name, err)
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
+	err = together(list, func(i int) (err error) {
+		results[i], err = list[i].measure()
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	for i, p := range list {

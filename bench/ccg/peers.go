@@ -25,12 +25,17 @@ func peers(w io.Writer, c config) error {
 	}
 	z := zstd19()
 	t := newTable("program", "OTF2 event files", "24-byte records, "+z.name)
-	for _, p := range append(programs(c.events), list...) {
-		archive, raw, err := p.others(z)
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.name, err)
-		}
-		t.row(p.name, archive, raw)
+	list = append(programs(c.events), list...)
+	sizes := make([]struct{ archive, raw float64 }, len(list))
+	err = together(list, func(i int) (err error) {
+		sizes[i].archive, sizes[i].raw, err = list[i].others(z)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i, p := range list {
+		t.row(p.name, sizes[i].archive, sizes[i].raw)
 	}
 	fmt.Fprintf(w, "## Other encodings, lossless, bytes per event\n\n")
 	t.print(w)
