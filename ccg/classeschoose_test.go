@@ -92,7 +92,7 @@ func TestChoiceEqualsSlowTwin(t *testing.T) {
 	o := Options{Deviation: testBound}
 	defs := testDefs(5)
 	for _, step := range []uint64{1 << 41, 256, 16, 4, 1} {
-		locals := lossyLocals(t, defs, 5, 5000, o, step)
+		locals := lossyLocals(t, defs, 5, 4000, o, step)
 		s := join(t, defs, locals, o)
 		c := NewGapCounts(s)
 		for _, l := range locals {
@@ -154,11 +154,11 @@ func TestClassesOfShards(t *testing.T) {
 	if testing.Short() {
 		events = 1200
 	}
-	for _, step := range []uint64{1 << 41, 64, 1} {
+	for _, step := range []uint64{64, 1} {
 		locals := lossyLocals(t, defs, 4, events, o, step)
 		s := join(t, defs, locals, o)
 		var counts, section []byte
-		for _, n := range []int{1, 2, 3, 5, 9, 9} {
+		for _, n := range []int{1, 2, 3, 5, 9} {
 			c := shards(r, locals, n, func(part []*Local) *GapCounts {
 				c := NewGapCounts(s)
 				for _, l := range part {
