@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"math"
+	"sync/atomic"
 )
 
 // Pos is where a row stands.
@@ -45,6 +46,8 @@ type Array struct {
 	base int64 // file offset that level starts count from
 	seed uint32
 	cost *Stats // Counted: added to without locks
+
+	slots *atomic.Pointer[slots] // of the region head, shared by its handles
 }
 
 // Counted returns the array with its cost also added to st; the result belongs
@@ -286,27 +289,32 @@ func (f *File) count(t tally, st *Stats) {
 }
 
 func (a *Array) descend(key uint64, upper bool, t *tally) (uint64, around, error) {
-	sep, ord := Never, uint64(0)
-	from := child{}
-	for lv := len(a.desc.levels) - 1; lv > 0; lv-- {
-		pg, err := a.index(lv, ord, from.crc, lv == len(a.desc.levels)-1, t)
-		if err != nil {
+	sep, ord, i := Never, uint64(0), 0
+	crc, top := uint32(0), len(a.desc.levels)-1
+	var pg *page
+	var err error
+	for lv := top; lv > 0; lv-- {
+		if pg, err = a.index(lv, ord, crc, lv == top, t); err != nil {
 			return 0, around{}, err
 		}
 		n := int(pg.count)
-		i := lastBelow(pg.bytes, n, key, upper, t)
+		i = lastBelow(pg.bytes, n, key, upper, t)
 		if i+1 < n {
 			sep = le.Uint64(pg.bytes[8*(i+1):])
 		}
-		from = indexChild(pg.bytes, n, i)
+		crc = le.Uint32(pg.bytes[20*n+4*i:])
 		ord = ord*uint64(a.typ.Fanout) + uint64(i)
 	}
-	pg, err := a.dataAt(ord, from, t)
+	if pg == nil {
+		pg, err = a.only(t)
+	} else {
+		pg, err = a.below(pg, i, ord, t)
+	}
 	if err != nil {
 		return 0, around{}, err
 	}
 	n := int(pg.count)
-	slot := a.slot(pg, n, key, upper, t)
+	slot := a.slotOf(pg, n, key, upper, t)
 	at := around{before: a.key(pg, slot-1), next: sep}
 	if slot < n {
 		at.next = a.key(pg, slot)
@@ -335,9 +343,9 @@ func lastBelow(t0 []byte, n int, key uint64, upper bool, t *tally) int {
 	return lo
 }
 
-// slot returns the first slot of a data page whose key is not below the bound;
+// slotOf returns the first slot of a data page whose key is not below the bound;
 // slot 0 is known to be.
-func (a *Array) slot(pg *page, n int, key uint64, upper bool, t *tally) int {
+func (a *Array) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 	lo, hi := 0, n
 	if upper {
 		if key == math.MaxUint64 {
@@ -428,25 +436,11 @@ func (a *Array) row(n uint64) (*page, int, error) {
 		return nil, 0, fmt.Errorf("xtf: proc %d array %s: row %d of %d does not exist", a.proc, a.typ.Name, n, a.desc.rows)
 	}
 	z := uint64(a.typ.PageRows)
+	ord := n / z
 	var t tally
-	pg, err := a.data(n/z, &t)
+	pg, err := a.data(ord, &t)
 	a.count(t)
-	return pg, int(n % z), err
-}
-
-// data loads data page ord: through its level 1 entry, or at once where the
-// stride is fixed.
-func (a *Array) data(ord uint64, t *tally) (*page, error) {
-	var from child
-	if len(a.desc.levels) > 1 && a.desc.codec != CodecRaw {
-		s := uint64(a.typ.Fanout)
-		pg, err := a.index(1, ord/s, 0, true, t)
-		if err != nil {
-			return nil, err
-		}
-		from = indexChild(pg.bytes, int(pg.count), int(ord%s))
-	}
-	return a.dataAt(ord, from, t)
+	return pg, int(n - ord*z), err
 }
 
 // decoded returns the rows of a data page, decoding them once.

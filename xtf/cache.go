@@ -16,12 +16,43 @@ type page struct {
 
 	once sync.Mutex
 	rows atomic.Pointer[[]byte] // decoded rows
+
+	used atomic.Bool            // read through its slot since the cache last looked
+	kids []atomic.Pointer[page] // slots of the data pages below an index page of level 1
+}
+
+// place is what a page must be, and where it is found again.
+type place struct {
+	header                        // identity: kind, level, typ, proc, ordinal
+	vouched bool                  // crc is the checksum that the parent holds
+	slot    *atomic.Pointer[page] // nil for none
+}
+
+// fits says whether the page is the one of this place: offsets in a damaged file
+// may lead to another.
+func (p *page) fits(w *place) bool {
+	return p.region == nil && p.kind == w.kind && p.level == w.level && p.typ == w.typ && p.proc == w.proc &&
+		p.ordinal == w.ordinal && (!w.vouched || p.crc == w.crc)
+}
+
+// resident returns the page in a slot without any lock, nil if it is not there.
+// Only pages that fit their place get into a slot.
+func resident(slot *atomic.Pointer[page]) *page {
+	if slot == nil {
+		return nil
+	}
+	p := slot.Load()
+	if p != nil && !p.used.Load() {
+		p.used.Store(true)
+	}
+	return p
 }
 
 // cacheEntry is a page in the cache or on its way there.
 type cacheEntry struct {
 	key        int64 // offset in the file
 	page       *page
+	slot       *atomic.Pointer[page] // holds page while it is in the cache
 	err        error
 	ready      chan struct{} // closed when page or err is set
 	cost       int64
@@ -58,7 +89,9 @@ type cacheShard struct {
 }
 
 // cache is a sharded LRU of verified pages with a budget in bytes and one load
-// at a time for each page.
+// at a time for each page. A page that was found once also stands in the slot of
+// its place, where lookups find it without the lock of the shard; such a read
+// leaves a mark, and a marked page is passed over once when room is made.
 type cache struct {
 	shards []cacheShard
 }
@@ -93,13 +126,15 @@ func (c *cache) shard(key int64) *cacheShard {
 }
 
 // get returns the page at key, loading it with load if it is not there. hit says
-// that no read was needed by this call.
-func (c *cache) get(key int64, index bool, load func() (*page, error)) (p *page, hit bool, err error) {
+// that no read was needed by this call. The page may be one that does not fit
+// its place.
+func (c *cache) get(key int64, at place, load func() (*page, error)) (p *page, hit bool, err error) {
 	s := c.shard(key)
 	s.mu.Lock()
 	if e := s.items[key]; e != nil {
 		if e.ready == nil {
 			s.touch(e)
+			e.stand(&at)
 			s.mu.Unlock()
 			return e.page, true, nil
 		}
@@ -108,25 +143,44 @@ func (c *cache) get(key int64, index bool, load func() (*page, error)) (p *page,
 		<-ready
 		return e.page, true, e.err
 	}
-	e := &cacheEntry{key: key, index: index, ready: make(chan struct{})}
+	e := &cacheEntry{key: key, index: at.kind != pageData, ready: make(chan struct{})}
 	s.items[key] = e
 	s.mu.Unlock()
-	return c.fill(s, e, load)
+	return c.fill(s, e, &at, load)
+}
+
+// stand puts the page into the slot of a place that it fits. The lock is held.
+func (e *cacheEntry) stand(at *place) {
+	if at.slot == nil || e.slot == at.slot || !e.page.fits(at) {
+		return
+	}
+	e.leave()
+	e.slot = at.slot
+	e.slot.Store(e.page)
+}
+
+// leave empties the entry's slot. The lock is held.
+func (e *cacheEntry) leave() {
+	if e.slot != nil {
+		e.slot.Store(nil)
+		e.slot = nil
+	}
 }
 
 // fill loads an entry that is already in the map; a failed or panicking load
 // leaves no trace.
-func (c *cache) fill(s *cacheShard, e *cacheEntry, load func() (*page, error)) (*page, bool, error) {
+func (c *cache) fill(s *cacheShard, e *cacheEntry, at *place, load func() (*page, error)) (*page, bool, error) {
 	done := false
 	defer func() {
 		s.mu.Lock()
 		ready := e.ready
 		if done && e.err == nil {
 			e.ready = nil
-			e.cost = int64(len(e.page.bytes)) + entryCost
+			e.cost = int64(len(e.page.bytes)) + 8*int64(len(e.page.kids)) + entryCost
 			if rows := e.page.rows.Load(); rows != nil {
 				e.cost += int64(len(*rows))
 			}
+			e.stand(at)
 			s.insert(e)
 		} else {
 			delete(s.items, e.key)
@@ -167,16 +221,23 @@ func (s *cacheShard) insert(e *cacheEntry) {
 // evict makes room, never dropping keep. Each list may use what the other
 // leaves, and always half of the budget.
 func (s *cacheShard) evict(keep *cacheEntry) {
+	spared := 0 // marked pages: each once, though readers may mark them again
 	for s.data.cost+s.index.cost > s.budget {
 		l := &s.data
 		if s.data.cost <= s.budget/2 && s.index.cost > s.budget/2 {
 			l = &s.index
 		}
 		e := l.root.prev
-		if e == &l.root || e == keep {
+		if e == &l.root || (e == keep && l.root.next == e) {
 			return
 		}
 		l.unlink(e)
+		if e == keep || (spared < len(s.items) && e.page.used.CompareAndSwap(true, false)) {
+			l.pushFront(e)
+			spared++
+			continue
+		}
+		e.leave()
 		l.cost -= e.cost
 		delete(s.items, e.key)
 	}

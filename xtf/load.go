@@ -1,19 +1,73 @@
 package xtf
 
+import "sync/atomic"
+
+// slots are the places of an array's index pages, or of its only page, where
+// lookups find what is in the cache. Data pages below an index stand in the kids
+// of their parent.
+type slots struct {
+	first [maxLevels]uint64 // index of the first page of a level in pages
+	pages []atomic.Pointer[page]
+}
+
+// maxSlots bounds the slots of an array: 512 KiB. An index with more pages is
+// found by the keys of the cache alone.
+const maxSlots = 1 << 16
+
+// newSlots makes the slots of an array with this descriptor.
+func newSlots(d *descriptor) *slots {
+	s := &slots{}
+	n := uint64(0)
+	for lv := range d.levels {
+		if lv > 0 || len(d.levels) == 1 {
+			s.first[lv] = n
+			n += uint64(d.levels[lv].pages)
+		}
+	}
+	if n <= maxSlots {
+		s.pages = make([]atomic.Pointer[page], n)
+	}
+	return s
+}
+
+// slot is the place of page ord of a level, nil if it has none.
+func (a *Array) slot(lv int, ord uint64) *atomic.Pointer[page] {
+	s := a.slots.Load()
+	if s == nil {
+		s = newSlots(a.desc)
+		a.slots.Store(s) // two at once: one of them starts empty, and that is all
+	}
+	if i := s.first[lv] + ord; i < uint64(len(s.pages)) {
+		return &s.pages[i]
+	}
+	return nil
+}
+
 // index loads index page ord of a level. crc is the checksum its parent holds,
 // ignored with root (no parent was visited).
 func (a *Array) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*page, error) {
+	slot := a.slot(lv, ord)
+	if pg := resident(slot); pg != nil && (root || pg.crc == crc) {
+		t.hits++
+		return pg, nil
+	}
 	off := a.base + int64(a.desc.levels[lv].start) + int64(ord)*pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
-	pg, hit, err := a.f.cache.get(off, true, func() (*page, error) { return a.loadIndex(lv, ord, off) })
+	at := place{header: a.identity(pageIndex, lv, ord), vouched: !root, slot: slot}
+	at.crc = crc
+	pg, hit, err := a.f.cache.get(off, at, func() (*page, error) { return a.loadIndex(lv, ord, off) })
 	t.add(hit)
-	if err == nil && (pg.region != nil || pg.kind != pageIndex || pg.typ != a.desc.typ || pg.proc != a.proc ||
-		int(pg.level) != lv || pg.ordinal != ord || (!root && pg.crc != crc)) {
+	if err == nil && !pg.fits(&at) {
 		err = corrupt("page differs from what its parent says")
 	}
 	if err != nil {
 		return nil, a.where(err, "index page", ord)
 	}
 	return pg, nil
+}
+
+// identity is what the header of a page of the array says of where it belongs.
+func (a *Array) identity(kind uint8, lv int, ord uint64) header {
+	return header{kind: kind, level: uint8(lv), typ: a.desc.typ, proc: a.proc, ordinal: ord}
 }
 
 func (t *tally) add(hit bool) {
@@ -43,7 +97,11 @@ func (a *Array) loadIndex(lv int, ord uint64, off int64) (*page, error) {
 			return nil, corrupt("key of entry %d lies before its predecessor", i)
 		}
 	}
-	return &page{header: h, bytes: body}, nil
+	pg := &page{header: h, bytes: body}
+	if lv == 1 {
+		pg.kids = make([]atomic.Pointer[page], n)
+	}
+	return pg, nil
 }
 
 // pageRows is the number of rows of data page ord.
@@ -70,13 +128,15 @@ func (a *Array) place(ord uint64, from child) (off, size int64, err error) {
 	return a.base + int64(from.off), int64(from.len), nil
 }
 
-// dataAt loads data page ord, which its index entry describes.
-func (a *Array) dataAt(ord uint64, from child, t *tally) (*page, error) {
+// dataAt loads data page ord, which its index entry describes; slot is its place.
+func (a *Array) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *tally) (*page, error) {
 	off, size, err := a.place(ord, from)
 	if err != nil {
 		return nil, a.where(err, "page", ord)
 	}
-	pg, hit, err := a.f.cache.get(off, false, func() (*page, error) {
+	at := place{header: a.identity(pageData, 0, ord), vouched: from.len != 0, slot: slot}
+	at.crc = from.crc
+	pg, hit, err := a.f.cache.get(off, at, func() (*page, error) {
 		b, err := a.f.read(off, size)
 		if err != nil {
 			return nil, err
@@ -88,14 +148,53 @@ func (a *Array) dataAt(ord uint64, from child, t *tally) (*page, error) {
 		return pg, err
 	})
 	t.add(hit)
-	if err == nil && (pg.region != nil || pg.kind != pageData || pg.typ != a.desc.typ || pg.proc != a.proc ||
-		pg.ordinal != ord || (from.len != 0 && pg.crc != from.crc)) {
+	if err == nil && !pg.fits(&at) {
 		err = corrupt("page differs from what its parent says")
 	}
 	if err != nil {
 		return nil, a.where(err, "page", ord)
 	}
 	return pg, nil
+}
+
+// below loads the data page that entry i of a level 1 page describes.
+func (a *Array) below(pg *page, i int, ord uint64, t *tally) (*page, error) {
+	slot := &pg.kids[i]
+	if kid := resident(slot); kid != nil {
+		t.hits++
+		return kid, nil
+	}
+	return a.dataAt(ord, indexChild(pg.bytes, int(pg.count), i), slot, t)
+}
+
+// data loads data page ord: through its level 1 entry, or at once where the
+// stride is fixed.
+func (a *Array) data(ord uint64, t *tally) (*page, error) {
+	if len(a.desc.levels) == 1 {
+		return a.only(t)
+	}
+	s := uint64(a.typ.Fanout)
+	if a.desc.codec == CodecRaw {
+		if up := resident(a.slot(1, ord/s)); up != nil {
+			return a.below(up, int(ord%s), ord, t)
+		}
+		return a.dataAt(ord, child{}, nil, t)
+	}
+	pg, err := a.index(1, ord/s, 0, true, t)
+	if err != nil {
+		return nil, err
+	}
+	return a.below(pg, int(ord%s), ord, t)
+}
+
+// only loads the page of an array that has no other.
+func (a *Array) only(t *tally) (*page, error) {
+	slot := a.slot(0, 0)
+	if pg := resident(slot); pg != nil {
+		t.hits++
+		return pg, nil
+	}
+	return a.dataAt(0, child{}, slot, t)
 }
 
 // openData verifies the bytes of data page ord and makes its keys addressable.

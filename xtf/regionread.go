@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"sort"
+	"sync/atomic"
 )
 
 // region is a parsed region head.
@@ -13,6 +14,7 @@ type region struct {
 	proc   Proc
 	body   int64 // file offset that descriptors count from
 	arrays []descriptor
+	slots  []atomic.Pointer[slots] // of each array
 	blobs  []SectionInfo
 }
 
@@ -25,7 +27,7 @@ func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
 	if err != nil {
 		return nil, err
 	}
-	pg, hit, err := f.cache.get(int64(d.HeadOff), true, func() (*page, error) {
+	pg, hit, err := f.cache.get(int64(d.HeadOff), place{header: header{kind: pageIndex}}, func() (*page, error) {
 		b, err := f.read(int64(d.HeadOff), int64(d.HeadLen))
 		if err != nil {
 			return nil, err
@@ -83,6 +85,7 @@ func (f *File) parseRegion(b []byte, d DirRow) (*region, error) {
 	if err := f.parseDescriptors(reg, &r, arrays, uint64(limit-reg.body)); err != nil {
 		return nil, err
 	}
+	reg.slots = make([]atomic.Pointer[slots], len(reg.arrays))
 	for range blobs {
 		e := r.take(footerEntry)
 		if r.bad {
@@ -219,23 +222,15 @@ func (d *descriptor) validateAux(t *Type, geo []uint64, align int64, at uint64, 
 	return nil
 }
 
-// find returns the descriptor of a type, or nil.
-func (r *region) find(t TypeID) *descriptor {
-	i := sort.Search(len(r.arrays), func(i int) bool { return r.arrays[i].typ >= t })
-	if i < len(r.arrays) && r.arrays[i].typ == t {
-		return &r.arrays[i]
-	}
-	return nil
-}
-
 // array makes a handle, nil if the region has no rows of the type.
 func (r *region) array(f *File, t TypeID) *Array {
-	d := r.find(t)
-	if d == nil {
+	i := sort.Search(len(r.arrays), func(i int) bool { return r.arrays[i].typ >= t })
+	if i == len(r.arrays) || r.arrays[i].typ != t {
 		return nil
 	}
+	d := &r.arrays[i]
 	return &Array{
-		f: f, proc: r.proc, typ: f.types.Lookup(t), desc: d,
+		f: f, proc: r.proc, typ: f.types.Lookup(t), desc: d, slots: &r.slots[i],
 		base: r.body + int64(d.base), seed: pageSeed(f.super.FileID, r.proc, t),
 	}
 }
