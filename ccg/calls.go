@@ -84,7 +84,8 @@ func (x *Index) finish(call *Call) error {
 }
 
 // CallsAt returns the calls that are open at time t, outermost first: those with
-// Begin <= t < End. It takes a seek, and one for each begin and end.
+// Begin <= t < End. It takes a seek, one for each begin and end, and O(depth *
+// fan) for each region among them.
 func (x *Index) CallsAt(t trace.Time) ([]Call, error) {
 	c := x.ownCursor()
 	if err := c.after(t); err != nil {
@@ -96,6 +97,7 @@ func (x *Index) CallsAt(t trace.Time) ([]Call, error) {
 	}
 	v := x.loc.view
 	calls := make([]Call, 0, len(open))
+	byRegion := map[uint32][]int{}
 	for i := range c.stack {
 		r := &c.stack[i]
 		if r.kind != kindCall {
@@ -103,11 +105,17 @@ func (x *Index) CallsAt(t trace.Time) ([]Call, error) {
 		}
 		n := len(calls)
 		call := Call{OpenCall: open[n], Depth: n, Last: r.first + x.events[r.id] - 1, Cut: v.shapeOf(r.id).cut}
-		call.Number = x.CallsBefore(call.Region, call.Event)
 		if err := x.finish(&call); err != nil {
 			return nil, err
 		}
 		calls = append(calls, call)
+		byRegion[call.Region] = append(byRegion[call.Region], n)
+	}
+	for region, places := range byRegion {
+		before := x.callsOf(region).along(c)
+		for _, n := range places {
+			calls[n].Number = before[n]
+		}
 	}
 	return calls, nil
 }

@@ -68,3 +68,47 @@ func TestEmptyLocation(t *testing.T) {
 		t.Errorf("%+v (%v)", list, err)
 	}
 }
+
+// TestDeepQueries asks 10^5 calls inside each other; nothing may take time by the
+// square of the depth.
+func TestDeepQueries(t *testing.T) {
+	const n = 100_000
+	var b trace.Batch
+	for i := range uint32(n) {
+		b.Append(trace.Time(2*i), trace.Enter, i%7)
+	}
+	for i := range uint32(n) {
+		b.Append(trace.Time(2*n+3*i), trace.Leave, (n-1-i)%7)
+	}
+	x := openOne(t, &b).Index()
+	c := x.Cursor()
+	if err := c.SeekEvent(n); err != nil {
+		t.Fatal(err)
+	}
+	open, err := c.Open(nil)
+	if err != nil || len(open) != n || open[n-1].Begin != 2*n-2 || open[5].Begin != 10 {
+		t.Errorf("%d open calls (%v)", len(open), err)
+	}
+	iv, err := x.Interval(n, 3*n)
+	if err != nil || len(iv.Regions) != 7 || iv.Regions[0].Inclusive != 2*n {
+		t.Errorf("%+v (%v)", iv, err)
+	}
+	line, err := x.TimelineAt(0, 5*n, 100, n/2)
+	if err != nil || line.Pixels[50] != (Pixel{n / 2 % 7, 5 * n / 100}) {
+		t.Errorf("%v (%v)", line.Pixels, err)
+	}
+	calls, err := x.CallsAt(2 * n)
+	if err != nil || len(calls) != n-1 || calls[n-2].Number != (n-2)/7 || calls[1].End != 2*n+3*(n-2) {
+		t.Errorf("%d calls (%v)", len(calls), err)
+	}
+	if d, err := x.CallDurations(3); err != nil || d.Count != x.Calls(3) {
+		t.Errorf("%+v (%v)", d, err)
+	}
+	var p PathProfile
+	if err := p.Add(x.Location()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := p.Paths(); err != nil || len(list) != n+1 || list[n].Depth != n {
+		t.Errorf("%d paths (%v)", len(list), err)
+	}
+}

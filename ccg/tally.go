@@ -82,3 +82,29 @@ func (n tally) find(x *Index, k uint64) (id uint32, event uint64, depth int) {
 		}
 	}
 }
+
+// along returns, for each call that is open before a cursor, what lies before its
+// enter: O(depth * fan).
+func (n tally) along(c *Cursor) []uint64 {
+	v := c.x.loc.view
+	var list []uint64
+	sum := uint64(0)
+	for i := range c.stack {
+		r := &c.stack[i]
+		if r.kind == kindCall {
+			list = append(list, sum)
+			sum += n.own(v, r.id)
+		}
+		if i == len(c.stack)-1 {
+			break
+		}
+		if r.kind == kindRepeat {
+			sum += (r.at - 1) * n[c.childAt(r, 0)]
+			continue
+		}
+		for j := range r.at - 1 {
+			sum += n[c.childAt(r, j)]
+		}
+	}
+	return list
+}
