@@ -147,9 +147,9 @@
 // values; an Expander 8 KiB per column. What is read from a file takes at most
 // about 1 KiB per byte of a location's blob, and 256 MiB per part.
 // A Cursor holds 64 bytes per node under way, 16 per column, and 8 KiB per column
-// that it reads. An Index holds 8 bytes per node, and until Drop three cursors,
-// 16 MiB of decoded blocks, 16 MiB of samples for each of three ledgers, and 8
-// bytes per node for each of 16 regions asked for.
+// that it reads. An Index holds 8 bytes per node, and until Drop three cursors, 60
+// bytes more per node, 8 for each of up to 16 regions asked for, 16 MiB of decoded
+// blocks and 16 MiB of samples for each of three ledgers.
 // A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
 //
 // # Concurrency
