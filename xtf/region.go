@@ -5,6 +5,7 @@ import (
 	"hash/crc32"
 	"io"
 	"sort"
+	"sync"
 )
 
 // FinishedArray is a finished array and where its pages are stored.
@@ -197,6 +198,10 @@ func auxEntry(k, lv int) int64 {
 	return 8
 }
 
+// headCoder compresses heads: making a coder takes longer than all else of a small
+// region. Its EncodeAll serves any number of goroutines and keeps no state.
+var headCoder = sync.OnceValue(NewEncoder)
+
 // place assigns array bases and blob offsets and builds the head.
 func (r *RegionPlan) place() error {
 	at := int64(0)
@@ -219,7 +224,7 @@ func (r *RegionPlan) place() error {
 		return fmt.Errorf("xtf: proc %d: %w: head of %d bytes", r.proc, ErrTooLarge, len(body))
 	}
 	stored := body
-	if z := NewEncoder().zstd.EncodeAll(body, nil); len(z) < len(body) {
+	if z := headCoder().zstd.EncodeAll(body, nil); len(z) < len(body) {
 		stored = z
 	}
 	r.used = regionHead + len(stored)
