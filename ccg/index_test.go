@@ -72,6 +72,9 @@ func TestEmptyLocation(t *testing.T) {
 // TestDeepQueries asks 10^5 calls inside each other; nothing may take time by the
 // square of the depth.
 func TestDeepQueries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs without -short")
+	}
 	const n = 100_000
 	var b trace.Batch
 	for i := range uint32(n) {
