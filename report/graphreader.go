@@ -73,45 +73,6 @@ func (p Place) text() string {
 	return fmt.Sprintf("process %d, thread %d (location %d)", p.Process, p.Thread, p.Location)
 }
 
-// StackCall is a call that is open at an instant.
-type StackCall struct {
-	Depth  int    `json:"depth"`
-	Region uint32 `json:"region"`
-	Name   string `json:"name"`
-	Event  uint64 `json:"event"` // number of its enter
-	Begin  uint64 `json:"begin"` // ticks
-}
-
-// Stack is what is open on a location at an instant.
-type Stack struct {
-	Place
-	Time  uint64      `json:"time"`   // ticks
-	Event uint64      `json:"events"` // until then
-	Calls []StackCall `json:"calls"`  // outermost first
-	Bound *Bound      `json:"bound"`
-	Off   *uint64     `json:"deviation,omitempty"` // how far stored times there may be off; absent: exact
-}
-
-// Stack returns the calls that are open behind all events at or before an
-// instant.
-func (g *GraphReader) Stack(ticks uint64) (*Stack, error) {
-	s := &Stack{Place: g.run.place(g.p), Time: ticks, Calls: []StackCall{}, Bound: g.run.boundOf(g.dev)}
-	c := g.index.Cursor()
-	if err := seekBehind(c, g.loc, g.clock(ticks)); err != nil {
-		return nil, g.failed(err)
-	}
-	s.Event = c.Event()
-	s.Off = g.off(c)
-	open, err := c.Open(nil)
-	if err != nil {
-		return nil, g.failed(err)
-	}
-	for i, x := range open {
-		s.Calls = append(s.Calls, StackCall{i, x.Region, g.run.RegionName(x.Region), x.Event, g.ticks(x.Begin)})
-	}
-	return s, nil
-}
-
 // seekBehind moves to behind the last event at or before t.
 func seekBehind(c *ccg.Cursor, l *ccg.Location, t trace.Time) error {
 	if t+1 == 0 {

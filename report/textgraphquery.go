@@ -19,19 +19,6 @@ func (w *writer) noteBound(b *Bound, off *uint64) {
 
 func (u Units) writer() *writer { return &writer{unit: u.u} }
 
-// WriteText prints the stack, outermost call first.
-func (s *Stack) WriteText(out io.Writer, u Units) error {
-	w := u.writer()
-	w.line("%s at %s: %s open, behind event %s", s.Place.text(), u.Time(s.Time), plural(len(s.Calls), "call"), count(s.Event))
-	w.noteBound(s.Bound, s.Off)
-	tab := table{head: []string{"depth", "<region", "entered " + w.unit.name(), "open for", "event"}}
-	for _, c := range s.Calls {
-		tab.add(fmt.Sprint(c.Depth), strings.Repeat("  ", min(c.Depth, 20))+clean(c.Name, 60), w.unit.ticks(c.Begin), w.unit.ticks(s.Time-min(c.Begin, s.Time)), count(c.Event))
-	}
-	w.table(&tab)
-	return w.flush(out)
-}
-
 // WriteText prints the events in the order in which they were passed.
 func (x *Walk) WriteText(out io.Writer, u Units) error {
 	w := u.writer()

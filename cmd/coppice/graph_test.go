@@ -141,6 +141,7 @@ func graphQuery[T any](t *testing.T, run string, args ...string) T {
 }
 
 type stackJSON struct {
+	Source string
 	Events uint64
 	Calls  []struct{ Depth, Region, Begin, Event uint64 }
 }

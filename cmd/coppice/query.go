@@ -29,14 +29,16 @@ type query struct {
 	ranks     string
 	width     int
 	backwards bool
+	source    string // of stack
 	flags     *pflag.FlagSet
 	run       *report.Run
 	array     *xtf.Array
 	cost      xtf.Stats // of the primitive
 	rowCost   xtf.Stats // of reading the rows found
+	before    xtf.Stats // what was read before the question was asked
 }
 
-var primitives = []string{"search", "size", "next", "at", "rows"}
+var primitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members"}
 
 var searchModes = []struct {
 	name string
@@ -57,6 +59,8 @@ func runQuery(args []string, s streams) error {
 	f := flags("query", "RUN.xtf PRIMITIVE", s,
 		"coppice query run.xtf search --rank 3 --type call --time 1.25s --mode le",
 		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json",
+		"coppice query run.xtf stats --rank 3 --time 40%..60%",
+		"coppice query run.xtf partner --rank 3 --n 17",
 		"coppice query run.xtf stack --rank 3 --time 1.25s",
 		"coppice query run.xtf interval --time 40%..60% --ranks 0-3",
 		"coppice query run.xtf walk --rank 0 --time 1.25s --limit 50 --backwards")
@@ -77,6 +81,9 @@ func runQuery(args []string, s streams) error {
 	if !fromGraph && !slices.Contains(primitives, q.primitive) {
 		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(append(slices.Clone(primitives), graphPrimitives...), ", "))
 	}
+	if q.primitive != "stack" && f.Changed("source") {
+		return usage("query: --source is for stack alone")
+	}
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -89,7 +96,7 @@ func runQuery(args []string, s streams) error {
 		if err != nil {
 			return err
 		}
-		return q.print(s, &o, report.Value(a), a.text)
+		return q.print(s, &o, report.Value(a), a.write)
 	}
 	if err := q.open(); err != nil {
 		return err
@@ -109,9 +116,13 @@ Primitives on rows:
   next      a row so many steps further
   at        the key of a row
   rows      rows one after another
+  visible   rows that begin or are open in a span of time
+  stats     sums over a span of time: bounded, interpolated and exact
+  partner   the other side of a message, as stored and by its channel
+  members   all rows of a collective
 
 Primitives on the call graph, of files analyzed with --events none too:
-  stack     calls open at a time
+  stack     calls open at a time; from the rows where there are any, see --source
   instance  call number --n of a region
   interval  what processes did in a time
   timeline  which region took most of each pixel's time
@@ -144,21 +155,28 @@ func (q *query) define(f *pflag.FlagSet, o *output) {
 	f.Int64Var(&q.thread, "thread", 0, "location of the process")
 	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
 	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
-	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; interval and timeline: A..B")
+	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, interval and timeline: A..B")
 	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
-	f.StringVarP(&q.n, "n", "n", "", "row number; instance: number of the call, from 0; walk: number of the event")
+	f.StringVarP(&q.n, "n", "n", "", "row number, of a message or collective for partner and members; instance: number of the call, from 0; walk: number of the event")
 	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
-	f.StringVar(&q.mode, "mode", "exact", "search: exact, last, ge, gt, le or lt")
+	f.StringVar(&q.mode, "mode", "exact", "search, and --time of partner and members: exact, last, ge, gt, le or lt")
 	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
 	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
 	f.StringVar(&q.ranks, "ranks", "", "interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
 	f.IntVar(&q.width, "width", 80, "timeline: pixels of a line")
 	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
+	f.StringVar(&q.source, "source", "auto", "stack: rows, graph, or auto, which takes rows where the file has them")
 	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
 }
 
 // open finds the array that the flags name.
 func (q *query) open() error {
+	if fixed, ok := typeOf[q.primitive]; ok {
+		if q.flags.Changed("type") && !strings.EqualFold(q.typ, fixed) {
+			return usage("query: %s is about rows of type %s: leave --type away", q.primitive, fixed)
+		}
+		q.typ = fixed
+	}
 	typ, err := q.findType()
 	if err != nil {
 		return err
@@ -185,6 +203,9 @@ func (q *query) open() error {
 	q.array = a
 	return nil
 }
+
+// typeOf is the type of primitives that are about one.
+var typeOf = map[string]string{"partner": "p2p", "members": "coll"}
 
 // eventTypes are the rows that analyze --events none leaves out.
 var eventTypes = []xtf.TypeID{
@@ -233,13 +254,25 @@ type answer struct {
 	Height    int        `json:"height"` // of the index, data pages included
 	Found     bool       `json:"found"`
 	Side      string     `json:"side"`     // of a step that left the array: before or after
-	Size      *uint64    `json:"size"`     // of size
+	Size      *uint64    `json:"size"`     // of size and members
 	KeyAt     *uint64    `json:"key"`      // of at
-	Position  *position  `json:"position"` // of search and next
+	Position  *position  `json:"position"` // of search and next; of partner and members: the row asked about
 	Rows      []foundRow `json:"rows"`
 	Cost      cost       `json:"cost"`
 	RowCost   cost       `json:"row_cost"`
+	Begin     *uint64    `json:"begin,omitempty"` // of visible and stats, ticks
+	End       *uint64    `json:"end,omitempty"`
+	More      bool       `json:"more,omitempty"`       // there are more rows than the limit
+	Sums      []sumOver  `json:"sums,omitempty"`       // of stats
+	ByChannel string     `json:"by_channel,omitempty"` // of partner: same, none, shared, or another
+	Costs     []costPart `json:"costs,omitempty"`      // parts of cost
 	typ       *xtf.Type
+}
+
+// costPart is the cost of one of the answers.
+type costPart struct {
+	Of string `json:"of"`
+	cost
 }
 
 type position struct {
@@ -291,6 +324,12 @@ func (q *query) primitives(a *answer, x *xtf.Array, limit int) (first, rows uint
 		return q.rows(a, x, limit)
 	case "size":
 		return 0, 0, q.size(a, x, byNumber)
+	case "visible":
+		return 0, 0, q.visible(a, x, limit)
+	case "stats":
+		return 0, 0, q.stats(a)
+	case "partner", "members":
+		return 0, 0, q.paired(a, x, limit)
 	}
 	var pos xtf.Pos
 	switch {

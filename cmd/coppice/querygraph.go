@@ -2,10 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // graphPrimitives are the queries that the call graph answers, with or without
@@ -16,7 +18,17 @@ var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "wal
 type graphAnswer struct {
 	Primitive string         `json:"primitive"`
 	Answer    json.Marshaler `json:"answer"`
+	Cost      cost           `json:"cost"`
 	text      func(io.Writer) error
+}
+
+// write prints the answer and what it cost.
+func (a *graphAnswer) write(w io.Writer) error {
+	if err := a.text(w); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "cost: %d reads, %d in the cache, %d comparisons\n", a.Cost.PageReads, a.Cost.Hits, a.Cost.Comparisons)
+	return err
 }
 
 // answered makes an answer of a result; errors get their exit code.
@@ -25,11 +37,18 @@ func answered[T any](q *query, v T, err error, text func(T, io.Writer, report.Un
 		return nil, readError(q.run.Name, err)
 	}
 	u := report.UnitsOf(q.run.Defs.Clock().TimerResolution)
-	return &graphAnswer{q.primitive, report.Value(v), func(w io.Writer) error { return text(v, w, u) }}, nil
+	return &graphAnswer{q.primitive, report.Value(v), q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
+}
+
+// spent is what was read and compared since the question was asked.
+func (q *query) spent() cost {
+	s := q.run.File.Stats()
+	return cost{s.PageReads - q.before.PageReads, s.Hits - q.before.Hits, s.Comparisons - q.before.Comparisons}
 }
 
 // graph answers a query from the call graph.
 func (q *query) graph(limit int) (*graphAnswer, error) {
+	q.before = q.run.File.Stats()
 	switch q.primitive {
 	case "interval":
 		begin, end, ranks, err := q.span()
@@ -53,25 +72,37 @@ func (q *query) graph(limit int) (*graphAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if q.primitive == "stack" {
+		return q.stack(loc)
+	}
 	g, err := q.run.Reader(loc)
 	if err != nil {
 		return nil, readError(q.run.Name, err)
 	}
-	switch q.primitive {
-	case "stack":
-		if q.time == "" {
-			return nil, usage("query: stack needs --time T")
-		}
-		at, err := q.tick("--time", q.time)
-		if err != nil {
-			return nil, err
-		}
-		x, err := g.Stack(at)
-		return answered(q, x, err, (*report.Stack).WriteText)
-	case "instance":
+	if q.primitive == "instance" {
 		return q.instance(g)
 	}
 	return q.walk(g, limit)
+}
+
+func (q *query) stack(loc trace.P) (*graphAnswer, error) {
+	from, known := sources[q.source]
+	switch {
+	case !known:
+		return nil, usage("query: --source %s: choose auto, rows or graph", q.source)
+	case q.time == "":
+		return nil, usage("query: stack needs --time T")
+	}
+	at, err := q.tick("--time", q.time)
+	if err != nil {
+		return nil, err
+	}
+	x, err := q.run.Stack(loc, at, from, &q.cost)
+	a, err := answered(q, x, err, (*report.Stack).WriteText)
+	if err == nil && x.Source == report.SourceRows {
+		a.Cost = costOf(q.cost) // without the provenance, which tells that there are rows
+	}
+	return a, err
 }
 
 func (q *query) instance(g *report.GraphReader) (*graphAnswer, error) {

@@ -16,6 +16,7 @@ type foundRow struct {
 	n       uint64
 	typ     *xtf.Type
 	columns []uint64
+	where   *report.Place // of answers with rows of several locations
 }
 
 func makeRow(t *xtf.Type, n uint64, row []byte) foundRow {
@@ -34,10 +35,15 @@ func load(row []byte, c *xtf.Column) (v uint64) {
 	return v
 }
 
-// MarshalJSON writes the row as an object: n, then the columns in their order,
-// as the numbers that the file holds (all ones stand for none).
+// MarshalJSON writes the row as an object: where it is, if that is not told once
+// for all, n, then the columns in their order, as the numbers that the file holds
+// (all ones stand for none).
 func (r foundRow) MarshalJSON() ([]byte, error) {
-	b := fmt.Appendf(nil, `{"n":%d`, r.n)
+	b := []byte{'{'}
+	if p := r.where; p != nil {
+		b = fmt.Appendf(b, `"location":%d,"process":%d,"thread":%d,`, p.Location, p.Process, p.Thread)
+	}
+	b = fmt.Appendf(b, `"n":%d`, r.n)
 	for i, v := range r.columns {
 		b = append(b, ',')
 		b = strconv.AppendQuoteToASCII(b, report.Clean(r.typ.Columns[i].Name, 100))
@@ -55,6 +61,12 @@ func (a *answer) text(w io.Writer, run *report.Run) error {
 	}
 	fmt.Fprintf(w, "%s in %s of %s: %s, index of height %d\n", a.Primitive, a.Type, where, plural(a.ArrayRows, "row"), a.Height)
 	switch {
+	case a.Position != nil && typeOf[a.Primitive] != "":
+		fmt.Fprintln(w, a.paired())
+	case a.Begin != nil:
+		if err := a.window(w, run); err != nil {
+			return err
+		}
 	case a.Size != nil:
 		fmt.Fprintf(w, "size %s\n", report.Count(*a.Size))
 	case !a.Found && a.Side != "":
@@ -71,6 +83,12 @@ func (a *answer) text(w io.Writer, run *report.Run) error {
 			return err
 		}
 	}
+	if a.More {
+		fmt.Fprintln(w, "there are more: --limit N")
+	}
+	for _, c := range a.Costs {
+		fmt.Fprintf(w, "%s: %d pages read, %d in the cache, %d comparisons\n", c.Of, c.PageReads, c.Hits, c.Comparisons)
+	}
 	_, err := fmt.Fprintf(w, "cost: %d pages read, %d in the cache, %d comparisons; rows: %d pages read, %d in the cache\n",
 		a.Cost.PageReads, a.Cost.Hits, a.Cost.Comparisons, a.RowCost.PageReads, a.RowCost.Hits)
 	return err
@@ -80,7 +98,11 @@ func plural(n uint64, what string) string { return report.Plural(int(n), what) }
 
 // table prints the rows with their columns; references get their names.
 func (a *answer) table(w io.Writer, run *report.Run) error {
-	head := []string{"n"}
+	var head []string
+	if a.Rows[0].where != nil {
+		head = append(head, "process", "thread")
+	}
+	head = append(head, "n")
 	for i := range a.typ.Columns {
 		name := a.typ.Columns[i].Name
 		if _, named := columnName(name, 0, run); named {
@@ -90,7 +112,11 @@ func (a *answer) table(w io.Writer, run *report.Run) error {
 	}
 	var rows [][]string
 	for _, r := range a.Rows {
-		cells := []string{fmt.Sprint(r.n)}
+		var cells []string
+		if r.where != nil {
+			cells = append(cells, fmt.Sprint(r.where.Process), fmt.Sprint(r.where.Thread))
+		}
+		cells = append(cells, fmt.Sprint(r.n))
 		for i, v := range r.columns {
 			cells = append(cells, cell(&a.typ.Columns[i], v, run))
 		}
