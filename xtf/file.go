@@ -34,6 +34,7 @@ type File struct {
 	size   int64
 	closer io.Closer
 	super  Superblock
+	idSum  uint32 // CRC-32C of the file's identity, for the seeds of pages
 	types  *TypeTable
 	parts  []SectionInfo
 	dir    *Array
@@ -111,6 +112,7 @@ func (f *File) open() error {
 	if err != nil {
 		return err
 	}
+	f.idSum = crc32.Checksum(f.super.FileID[:], castagnoli)
 	s := &f.super
 	if s.FooterLen > maxRaw || s.FooterOff > s.FileEnd || s.FooterLen != s.FileEnd-s.FooterOff {
 		return corrupt("footer of %d bytes at %d", s.FooterLen, s.FooterOff)

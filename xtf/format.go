@@ -230,11 +230,19 @@ func sealPage(head, payload []byte, seed uint32) uint32 {
 // pageSeed makes a checksum depend on file, location and type, so that a stale
 // or misplaced page fails.
 func pageSeed(id [16]byte, p Proc, t TypeID) uint32 {
-	var b [24]byte
-	copy(b[:], id[:])
-	le.PutUint32(b[16:], uint32(p))
-	le.PutUint32(b[20:], uint32(t))
-	return crc32.Checksum(b[:], castagnoli)
+	return seedOf(crc32.Checksum(id[:], castagnoli), p, t)
+}
+
+// seedOf is pageSeed from the checksum of the file's identity.
+func seedOf(idSum uint32, p Proc, t TypeID) uint32 {
+	b := placeBytes(p, t)
+	return crc32.Update(idSum, castagnoli, b[:])
+}
+
+func placeBytes(p Proc, t TypeID) (b [8]byte) {
+	le.PutUint32(b[:], uint32(p))
+	le.PutUint32(b[4:], uint32(t))
+	return b
 }
 
 func alignUp(n, a int64) int64 { return (n + a - 1) / a * a }

@@ -55,7 +55,7 @@ func (f *File) parseRegion(b []byte, d DirRow) (*region, error) {
 	if len(b) < regionHead || !bytes.Equal(b[:4], regionMagic) || Proc(le.Uint32(b[4:])) != d.P {
 		return nil, corrupt("no region head of proc %d", d.P)
 	}
-	if crc32.Update(pageSeed(f.super.FileID, d.P, 0), castagnoli, b) != d.HeadCRC && !f.unchecked {
+	if crc32.Update(seedOf(f.idSum, d.P, 0), castagnoli, b) != d.HeadCRC && !f.unchecked {
 		return nil, corrupt("checksum mismatch")
 	}
 	arrays, blobs := int(le.Uint16(b[8:])), int(le.Uint16(b[10:]))
@@ -231,7 +231,7 @@ func (r *region) array(f *File, t TypeID) *Array {
 	d := &r.arrays[i]
 	return &Array{
 		f: f, proc: r.proc, typ: f.types.Lookup(t), desc: d, slots: &r.slots[i],
-		base: r.body + int64(d.base), seed: pageSeed(f.super.FileID, r.proc, t),
+		base: r.body + int64(d.base), seed: seedOf(f.idSum, r.proc, t),
 	}
 }
 
