@@ -104,6 +104,8 @@ type analysis struct {
 	units   []stats.Unit
 	events  []uint64 // decoded, of each own location
 	last    uint64   // last event of the run, ticks since the origin
+	counts  stats.LevelCounts
+	levels  stats.Levels // of time bins
 	prov    Provenance
 	id      [16]byte
 	section []byte // shared call graph

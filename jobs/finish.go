@@ -24,7 +24,7 @@ func (a *analysis) finishTypes() []xtf.TypeID {
 // finish joins rows and results of every location, then sums over all.
 func (a *analysis) finish() error {
 	a.meter.Stage("finish", a.ownBytes())
-	sum := stats.NewSummarizer(a.tables, a.ranges, a.c.Rank())
+	sum := stats.NewSummarizer(a.tables, a.ranges, a.c.Rank(), a.levels)
 	err := a.finishLocations(sum)
 	a.results = nil
 	if err := agree(a.c, err); err != nil {
@@ -145,11 +145,11 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 
 // finishLocation ends the finish of a location.
 func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer) error {
-	done, err := f.Finish(stats.Level(a.last))
+	done, err := f.Finish(a.levels)
 	if err != nil {
 		return err
 	}
-	sum.Add(done, f.loaded.Profile)
+	sum.Add(done, f.loaded)
 	if err := saveArrays(f.arrays, f.types); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (a *analysis) writeWhole() error {
 	if err != nil {
 		return err
 	}
-	a.summary.Write(a.tables, stats.Level(a.last), stats.SummaryOutputs{
+	a.summary.Write(a.tables, a.levels.Top, stats.SummaryOutputs{
 		Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder,
 		TimeBins: arrays[xtf.TypeTimeBin].ArrayBuilder, Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder, Unmatched: a.o.GraphOnly,
 	})

@@ -44,7 +44,9 @@ func (a *analysis) load() error {
 		return err
 	}
 	a.last = uint64(last[0])
-	return nil
+	err = a.counts.Reduce(a.c)
+	a.levels = a.counts.Levels(a.last, a.res.Events)
+	return err
 }
 
 func (a *analysis) locationName(p trace.P) string {
@@ -158,6 +160,7 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err := a.store.Put(a.key(p, stageLoad, kindGraph), b); err != nil {
 		return err
 	}
+	a.counts.Add(a.tables, &loaded.Bins)
 	a.events = append(a.events, loaded.Totals.Events)
 	a.last = max(a.last, loaded.Totals.Last)
 	a.store.Finish(unit(p, stageLoad))

@@ -151,9 +151,12 @@ func readFound(t *testing.T, f *xtf.File, d *trace.Definitions) found {
 		}
 		got.Events = append(got.Events, dir.Events)
 		var profiles []tracetest.Profile
+		top := uint64(0)
 		rowsOf(t, f, p, xtf.TypeTimeBin, func(_ uint64, row []byte) {
 			var r xtf.TimeBin
-			r.Load(row)
+			if r.Load(row); r.Key>>52 > top {
+				top, profiles = r.Key>>52, nil // the top level, which comes last, is the profile
+			}
 			profiles = append(profiles, tracetest.Profile{P: trace.P(p), Region: r.Region, Calls: r.Count, Inclusive: r.Inclusive, Exclusive: r.Exclusive})
 		})
 		slices.SortFunc(profiles, func(a, b tracetest.Profile) int { return cmp.Compare(a.Region, b.Region) })

@@ -9,7 +9,7 @@
 //	match   all ranks: channel entries of both sides joined (Match)
 //	finish  one location: staged rows + partners -> P2P, COLL, CHANNEL, CHAN,
 //	        TIMEBIN, COMP, DIAG rows (Finisher)
-//	reduce  all ranks: tree sums of profiles and components (Reduce)
+//	reduce  all ranks: tree sums of profiles, bins and components (Reduce)
 //
 // A unit of load and finish is one location; what it leaves goes to the Storage
 // that the caller gives, so a location can be loaded by one rank and finished
@@ -25,6 +25,13 @@
 // its own receives and answers. Every result enters one row, so bytes do not
 // depend on the number of ranks.
 //
+// # Time bins
+//
+// While the events of a location pass, its profile is cut at the borders of bins
+// (Bins), which become four times as wide whenever there are too many. When all
+// locations are loaded, LevelCounts chooses the finest level they all have, which
+// their sum may have to leave for a coarser one.
+//
 // # Times
 //
 // All times are ticks from the trace's origin. A call of the MPI library counts
@@ -32,9 +39,11 @@
 //
 // # Memory
 //
-// Loader: 40 bytes per open call, 48 per open request, 48 per region, 96 per
-// operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes).
+// Loader: 40 bytes per open call, 48 per open request, 136 per region, 96 per
+// operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
+// 48 for each row of leastBins and one more every eventsPerBin events.
+// Summarizer: three times wholeRows rows of 48 bytes.
 // Match: 4 pieces of pieceEntries entries of 64 bytes, one sort run, and 16
-// bytes per pair of processes that communicate. Nothing grows with the number
-// of events but what goes to the Storage.
+// bytes per pair of processes that communicate. Nothing else grows with the
+// number of events but what goes to the Storage.
 package stats

@@ -204,16 +204,18 @@ func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, 
 // diagKept is how many diagnostics of one code keep their text.
 const diagKept = 16
 
-// Finish writes what is left and returns the location's sums. Bins of TIMEBIN
-// are 4^level ticks wide; level is the same for all locations.
-func (f *Finisher) Finish(level uint8) (*Finished, error) {
+// Finish writes what is left and returns the location's sums. Its bins are of the
+// finest level afterwards. Levels are the same for all locations.
+func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if err := f.drain(); err != nil {
 		return nil, err
 	}
+	l := f.in.Loaded
+	l.Bins.raise(levels.Finest, make([]int32, len(f.t.class)))
 	if f.out.TimeBins != nil {
-		f.writeProfile(level)
+		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)
 	}
-	v := f.in.Loaded.Totals.vector()
+	v := l.Totals.vector()
 	v[xtf.ItemSendRecv], v[xtf.ItemPotentialSync], v[xtf.ItemVariation] = f.sums.sendRecv, f.sums.potentialSync, f.sums.variation
 	for i, x := range v.normal() {
 		if x != 0 {
@@ -222,7 +224,7 @@ func (f *Finisher) Finish(level uint8) (*Finished, error) {
 			c.Put(row)
 		}
 	}
-	return &Finished{P: f.in.Loaded.P, Vector: v, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
+	return &Finished{P: l.P, Vector: v, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
 }
 
 // drain writes the rows after the last result.
@@ -240,27 +242,6 @@ func (f *Finisher) drain() error {
 		f.endColl()
 	}
 	return nil
-}
-
-func (f *Finisher) writeProfile(level uint8) {
-	for i := range f.in.Loaded.Profile {
-		if r, ok := binRow(f.t, i, &f.in.Loaded.Profile[i], level); ok {
-			row, _ := f.out.TimeBins.Append()
-			r.Put(row)
-		}
-	}
-}
-
-// binRow is the TIMEBIN row of a region over the whole run.
-func binRow(t *Tables, region int, p *RegionProfile, level uint8) (xtf.TimeBin, bool) {
-	r := xtf.TimeBin{
-		Key: xtf.BinKey(level, 0), Region: trace.Undefined, Class: uint32(t.class[region]),
-		Count: p.Calls, Inclusive: p.Inclusive, Exclusive: p.Exclusive, Bytes: p.Bytes,
-	}
-	if region < len(t.Defs.Regions) {
-		r.Region = t.Defs.Regions[region].Ref
-	}
-	return r, p.Calls > 0
 }
 
 // writeDiagnostics writes the DIAG rows: the first of each code, and a total

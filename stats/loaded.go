@@ -8,7 +8,7 @@ import (
 )
 
 // AppendBinary appends l, without its peers, as variable-length integers: the
-// totals, the regions that were called, the diagnostics.
+// totals, the regions that were called, their bins, the diagnostics.
 func (l *Loaded) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(l.P))
 	b = binary.AppendUvarint(b, l.P2PRows)
@@ -31,7 +31,7 @@ func (l *Loaded) AppendBinary(b []byte) []byte {
 			}
 		}
 	}
-	return appendDiagnostics(b, &l.Diagnostics)
+	return appendDiagnostics(l.Bins.AppendBinary(b), &l.Diagnostics)
 }
 
 func appendDiagnostics(b []byte, ds *trace.Diagnostics) []byte {
@@ -82,6 +82,10 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 			break
 		}
 		l.Profile[i] = p
+	}
+	var err error
+	if l.Bins, err = r.bins(len(t.class)); err != nil {
+		return nil, fmt.Errorf("load result of location %d: %w", l.P, err)
 	}
 	r.diagnostics(&l.Diagnostics)
 	if r.bad {

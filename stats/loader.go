@@ -50,8 +50,10 @@ type Loader struct {
 
 	stack   []frame
 	profile []RegionProfile
+	bins    binner
 	totals  Totals
 	diags   trace.Diagnostics
+	spent   uint64 // exclusive times in the profile are complete up to here
 	now     uint64 // time of the newest event, ticks since the origin
 	event   uint64 // number of the event in hand
 
@@ -106,7 +108,7 @@ type pendingOp struct {
 // NewLoader prepares the load of location p.
 func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
 	process, _ := t.Defs.Process(p)
-	l := &Loader{t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class))}
+	l := &Loader{t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class)), bins: newBinner(len(t.class))}
 	l.p2p = stage{sink: out.P2P, width: xtf.P2PRowBytes}
 	l.coll = stage{sink: out.Coll, width: xtf.CollRowBytes}
 	l.mpi.n = xtf.Never
@@ -123,6 +125,9 @@ func (l *Loader) Add(b *trace.Batch) error {
 		l.now = uint64(e.Time - l.t.Origin)
 		if l.totals.Events == 0 {
 			l.totals.First = l.now
+		}
+		if l.now > l.bins.last {
+			l.nextBin()
 		}
 		l.totals.Events++
 		switch e.Kind {
@@ -183,8 +188,11 @@ func (l *Loader) enter(ref uint32) {
 		c := xtf.Call{T: l.now, End: xtf.Never, Parent: l.innermost(), Region: ref, Depth: uint32(len(l.stack)), Class: uint32(class), Flags: flags}
 		c.Put(row)
 	}
+	l.spend(l.now)
 	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index)})
-	l.profile[index].open++
+	if l.profile[index].open++; l.profile[index].open == 1 {
+		l.bins.opened(int32(index), l.now)
+	}
 }
 
 func (l *Loader) openMPI(n uint64, ref uint32, index int) {
@@ -205,6 +213,7 @@ func (l *Loader) leave(ref uint32) {
 func (l *Loader) close(flags uint32) {
 	top := len(l.stack) - 1
 	f := l.stack[top]
+	l.spend(l.now)
 	l.stack = l.stack[:top]
 	took := l.now - f.enter
 	exclusive := took - f.child
@@ -213,9 +222,9 @@ func (l *Loader) close(flags uint32) {
 	}
 	pr := &l.profile[f.index]
 	pr.Calls++
-	pr.Exclusive += exclusive
 	if pr.open--; pr.open == 0 {
 		pr.Inclusive += took
+		l.bins.closed(f.index)
 	}
 	l.totals.Calls++
 	if l.rows {
@@ -279,6 +288,7 @@ type Loaded struct {
 	P           trace.P
 	Totals      Totals
 	Profile     []RegionProfile // by region index; the last is unknown regions
+	Bins        Bins            // of the finest level that is not too much
 	Diagnostics trace.Diagnostics
 	P2PRows     uint64
 	CollRows    uint64
@@ -303,11 +313,12 @@ func (l *Loader) Finish() (*Loaded, error) {
 		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
 		l.close(xtf.FlagCut)
 	}
+	l.endBin(l.now)
 	l.completeOps(0)
 	l.requests.each(func(request) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
-	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
+	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 	if !l.rows {
 		return &rows, l.err
 	}

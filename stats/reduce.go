@@ -13,10 +13,11 @@ import (
 )
 
 // Summary is the results about all locations. Its size grows with the number of
-// regions, not with locations or events.
+// regions, not with locations or events: bins are at most wholeRows rows.
 type Summary struct {
 	Processes uint64          // that have events
 	Profile   []RegionProfile // by region index, summed over locations
+	Bins      Bins            // the same, at a level with at most wholeRows rows
 	Items     [xtf.NumItems]Spread
 	Codes     []CodeTotal // by ascending code
 }
@@ -77,24 +78,26 @@ type Summarizer struct {
 	t       *Tables
 	homes   homes
 	sum     Summary
+	bins    *binSum
 	away    *Vector // of the rank's first process, if another rank is its home
 	open    *Vector // of the newest process at home here
 	process uint32  // the one of open
 }
 
 // NewSummarizer prepares the sums of one rank.
-func NewSummarizer(t *Tables, ranges []partition.Range, rank int) *Summarizer {
+func NewSummarizer(t *Tables, ranges []partition.Range, rank int, levels Levels) *Summarizer {
 	return &Summarizer{
-		t: t, homes: newHomes(t.Defs, ranges, rank),
+		t: t, homes: newHomes(t.Defs, ranges, rank), bins: newBinSum(t, levels),
 		sum: Summary{Profile: make([]RegionProfile, len(t.class))},
 	}
 }
 
 // Add takes a finished location. Metric recorders add events, but no times.
-func (s *Summarizer) Add(f *Finished, profile []RegionProfile) {
-	for i := range profile {
-		s.sum.Profile[i].add(&profile[i])
+func (s *Summarizer) Add(f *Finished, l *Loaded) {
+	for i := range l.Profile {
+		s.sum.Profile[i].add(&l.Profile[i])
 	}
+	s.bins.add(&l.Bins)
 	for i := range f.Diagnostics.Codes {
 		c := &f.Diagnostics.Codes[i]
 		s.sum.Codes = mergeCodes(s.sum.Codes, []CodeTotal{{c.Code, c.Count, c.Worst, 1}})
@@ -149,6 +152,13 @@ func (s *Summarizer) Reduce(c mpi.Comm) (*Summary, error) {
 	sum, err := mpi.TreeReduce(c, &s.sum, (*Summary).encode, s.decode, mergeSummaries)
 	if err != nil {
 		return nil, fmt.Errorf("reduce: %w", err)
+	}
+	bins, err := s.bins.reduce(c)
+	if err != nil {
+		return nil, fmt.Errorf("reduce: bins of time: %w", err)
+	}
+	if sum != nil {
+		sum.Bins = bins
 	}
 	return sum, nil
 }
@@ -303,7 +313,7 @@ func (s *Summary) Partial() bool {
 }
 
 // Write writes the rows of the whole-run region.
-func (s *Summary) Write(t *Tables, level uint8, out SummaryOutputs) {
+func (s *Summary) Write(t *Tables, top uint8, out SummaryOutputs) {
 	row, _ := out.Intervals.Append()
 	x := xtf.Interval{
 		Key: 0, Parent: trace.Undefined, Name: trace.Undefined, File: trace.Undefined, ExeMax: 1, ExeMin: 1,
@@ -322,12 +332,7 @@ func (s *Summary) Write(t *Tables, level uint8, out SummaryOutputs) {
 		}
 		st.Put(row)
 	}
-	for i := range s.Profile {
-		if r, ok := binRow(t, i, &s.Profile[i], level); ok {
-			row, _ := out.TimeBins.Append()
-			r.Put(row)
-		}
-	}
+	writePyramid(t, &s.Bins, s.Profile, top, out.TimeBins)
 	for _, c := range s.Codes {
 		row, _ := out.Diagnostics.Append()
 		d := xtf.Diag{
@@ -337,7 +342,3 @@ func (s *Summary) Write(t *Tables, level uint8, out SummaryOutputs) {
 		d.Put(row)
 	}
 }
-
-// Level returns the level of the bin that holds ticks 0 to last: bins are
-// 4^level ticks wide.
-func Level(last uint64) uint8 { return uint8((bits.Len64(last) + 1) / 2) }

@@ -1,0 +1,151 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Bins is what the regions of one location, or of several, did in each bin of
+// time. Bin b of level l is the ticks [b * 4^l, (b+1) * 4^l). A region without
+// a row in a bin did nothing there.
+type Bins struct {
+	Level uint8
+	Rows  []BinRow // ascending (Bin, Region)
+}
+
+// BinRow is one region in one bin. Memory: 48 bytes.
+type BinRow struct {
+	Bin    uint64
+	Region int32 // index in Tables
+	BinSums
+}
+
+// BinSums are the values of a row. They add up to those of RegionProfile over
+// the bins of a level.
+type BinSums struct {
+	Calls     uint64 // entered in the bin
+	Inclusive uint64 // ticks of the bin in the region or below it
+	Exclusive uint64 // ticks of the bin in the region itself
+	Bytes     uint64 // of operations whose record lies in the bin
+}
+
+func (s *BinSums) add(o *BinSums) {
+	s.Calls += o.Calls
+	s.Inclusive += o.Inclusive
+	s.Exclusive += o.Exclusive
+	s.Bytes += o.Bytes
+}
+
+func (s *BinSums) sub(o *BinSums) {
+	s.Calls -= o.Calls
+	s.Inclusive -= o.Inclusive
+	s.Exclusive -= o.Exclusive
+	s.Bytes -= o.Bytes
+}
+
+// BinLevels is one more than the coarsest level that times of 64 bits need.
+const BinLevels = 33
+
+// binBits is the number of bits that a key of TIMEBIN has for the bin.
+const binBits = 52
+
+// Level returns the level of the bin that holds ticks 0 to last: bins are
+// 4^level ticks wide.
+func Level(last uint64) uint8 { return uint8((bits.Len64(last) + 1) / 2) }
+
+// coarsened appends to dst, which is empty, the rows of the level above that of
+// rows; dst may be rows[:0]. place is scratch with an element for each region,
+// whatever its content. O(rows), and a sort within each bin.
+func coarsened(dst, rows []BinRow, place []int32) []BinRow {
+	first := 0 // first row of the bin under way
+	for i := range rows {
+		r := rows[i]
+		r.Bin >>= 2
+		if len(dst) > first && dst[first].Bin != r.Bin {
+			sortRegions(dst[first:])
+			first = len(dst)
+		}
+		if k := int(place[r.Region]); k >= first && k < len(dst) && dst[k].Region == r.Region {
+			dst[k].add(&r.BinSums)
+			continue
+		}
+		place[r.Region] = int32(len(dst))
+		dst = append(dst, r)
+	}
+	sortRegions(dst[first:])
+	return dst
+}
+
+func sortRegions(rows []BinRow) {
+	slices.SortFunc(rows, func(a, b BinRow) int { return cmp.Compare(a.Region, b.Region) })
+}
+
+func compareBins(a, b BinRow) int {
+	return cmp.Or(cmp.Compare(a.Bin, b.Bin), cmp.Compare(a.Region, b.Region))
+}
+
+// raise brings b to a level that is not below its own, in place.
+func (b *Bins) raise(level uint8, place []int32) {
+	for ; b.Level < level; b.Level++ {
+		b.Rows = coarsened(b.Rows[:0], b.Rows, place)
+	}
+}
+
+// merged appends the sum of a and b, of one level, to dst, which is apart from both.
+func merged(dst, a, b []BinRow) []BinRow {
+	for len(a) > 0 && len(b) > 0 {
+		switch c := compareBins(a[0], b[0]); {
+		case c < 0:
+			dst, a = append(dst, a[0]), a[1:]
+		case c > 0:
+			dst, b = append(dst, b[0]), b[1:]
+		default:
+			r := a[0]
+			r.add(&b[0].BinSums)
+			dst, a, b = append(dst, r), a[1:], b[1:]
+		}
+	}
+	return append(append(dst, a...), b...)
+}
+
+// AppendBinary appends the bins as variable-length integers: the level, the
+// number of rows, and the rows with their bins as differences.
+func (b *Bins) AppendBinary(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(b.Level))
+	dst = binary.AppendUvarint(dst, uint64(len(b.Rows)))
+	last := uint64(0)
+	for i := range b.Rows {
+		r := &b.Rows[i]
+		for _, v := range [...]uint64{r.Bin - last, uint64(r.Region), r.Calls, r.Inclusive, r.Exclusive, r.Bytes} {
+			dst = binary.AppendUvarint(dst, v)
+		}
+		last = r.Bin
+	}
+	return dst
+}
+
+// leastBinRow is the least number of bytes of an encoded row.
+const leastBinRow = 6
+
+// bins reads what AppendBinary of Bins wrote about regions regions.
+func (r *uvarints) bins(regions int) (Bins, error) {
+	level, n := r.next(), r.next()
+	if level >= BinLevels || n > uint64(len(r.b))/leastBinRow {
+		return Bins{}, fmt.Errorf("bins of time: %w", errSummary)
+	}
+	b := Bins{Level: uint8(level), Rows: make([]BinRow, n)}
+	last := uint64(0)
+	for i := range b.Rows {
+		bin, region := last+r.next(), r.next()
+		b.Rows[i] = BinRow{bin, int32(region), BinSums{r.next(), r.next(), r.next(), r.next()}}
+		ordered := i == 0 || bin > last || bin == last && int32(region) > b.Rows[i-1].Region
+		if region >= uint64(regions) || bin < last || !ordered {
+			return Bins{}, fmt.Errorf("bins of time: %w", errSummary)
+		}
+		last = bin
+	}
+	return b, nil
+}

@@ -1,0 +1,153 @@
+package stats
+
+import (
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// eventsPerRow is how many events there are at least for each row of TIMEBIN
+// below the top level, over all locations.
+const eventsPerRow = 64
+
+// wholeRows is the most rows of the finest level of the sum over all locations,
+// so the most that a rank holds of it. 48 bytes each.
+const wholeRows = 1 << 16
+
+// Levels are the levels of bins that all locations have. Top has a single bin,
+// the profile.
+type Levels struct{ Finest, Top uint8 }
+
+// LevelCounts counts the rows that locations would have at each level.
+type LevelCounts struct {
+	Rows  [BinLevels]int64
+	Least int64 // the coarsest of the locations' finest levels
+	place []int32
+}
+
+// Add counts the rows of a location. Its bins are used up.
+func (c *LevelCounts) Add(t *Tables, b *Bins) {
+	if c.place == nil {
+		c.place = make([]int32, len(t.class))
+	}
+	c.Least = max(c.Least, int64(b.Level))
+	for level := b.Level; level < BinLevels; level++ {
+		c.Rows[level] += int64(len(b.Rows))
+		if n := len(b.Rows); n > 0 && b.Rows[n-1].Bin > 0 {
+			b.raise(level+1, c.place)
+		}
+	}
+}
+
+// Levels chooses the finest level that has at most one row for eventsPerRow
+// events of all locations, together with the levels above it. Ticks end at last.
+func (c *LevelCounts) Levels(last, events uint64) Levels {
+	l := Levels{Top: Level(last)}
+	l.Finest = l.Top
+	rows := uint64(0)
+	for l.Finest > 0 && int64(l.Finest) > c.Least {
+		rows += uint64(c.Rows[l.Finest-1])
+		if rows > events/eventsPerRow {
+			break
+		}
+		l.Finest--
+	}
+	return l
+}
+
+// Reduce adds up the counts of all ranks. Collective.
+func (c *LevelCounts) Reduce(comm mpi.Comm) error {
+	least := []int64{c.Least}
+	if err := comm.AllreduceInt64(c.Rows[:], mpi.Sum); err != nil {
+		return err
+	}
+	err := comm.AllreduceInt64(least, mpi.Max)
+	c.Least = least[0]
+	return err
+}
+
+// writePyramid writes the rows of the levels below the top, finest first, and
+// then the profile as the top. b stays as it is.
+func writePyramid(t *Tables, b *Bins, profile []RegionProfile, top uint8, out *xtf.ArrayBuilder) {
+	var buf []BinRow
+	place := make([]int32, len(t.class))
+	rows := b.Rows
+	for level := b.Level; level < top; level++ {
+		for i := range rows {
+			r := &rows[i]
+			row, _ := out.Append()
+			x := t.timeBin(int(r.Region), xtf.BinKey(level, r.Bin), &r.BinSums)
+			x.Put(row)
+		}
+		buf = coarsened(buf[:0], rows, place)
+		rows = buf
+	}
+	for i := range profile {
+		if p := &profile[i]; p.Calls > 0 {
+			row, _ := out.Append()
+			x := t.timeBin(i, xtf.BinKey(top, 0), &BinSums{p.Calls, p.Inclusive, p.Exclusive, p.Bytes})
+			x.Put(row)
+		}
+	}
+}
+
+// timeBin is the TIMEBIN row of a region.
+func (t *Tables) timeBin(region int, key uint64, s *BinSums) xtf.TimeBin {
+	r := xtf.TimeBin{
+		Key: key, Region: trace.Undefined, Class: uint32(t.class[region]),
+		Count: s.Calls, Inclusive: s.Inclusive, Exclusive: s.Exclusive, Bytes: s.Bytes,
+	}
+	if region < len(t.Defs.Regions) {
+		r.Region = t.Defs.Regions[region].Ref
+	}
+	return r
+}
+
+// binSum adds up the bins of locations, at the finest level with at most
+// wholeRows rows. A part of the locations never has more rows than all, so the
+// level of the whole sum does not depend on the order they come in, nor on how
+// they are dealt out to ranks.
+type binSum struct {
+	bins  Bins
+	top   uint8
+	spare []BinRow
+	own   []BinRow
+	place []int32
+}
+
+func newBinSum(t *Tables, levels Levels) *binSum {
+	return &binSum{bins: Bins{Level: levels.Finest}, top: levels.Top, place: make([]int32, len(t.class))}
+}
+
+// add takes the bins of a location, of at least the finest level; b stays as it is.
+func (s *binSum) add(b *Bins) {
+	s.bins.raise(b.Level, s.place)
+	rows := b.Rows
+	for level := b.Level; level < s.bins.Level; level++ {
+		s.own = coarsened(s.own[:0], rows, s.place)
+		rows = s.own
+	}
+	sum := merged(s.spare[:0], s.bins.Rows, rows)
+	s.spare, s.bins.Rows = s.bins.Rows, sum
+	for len(s.bins.Rows) > wholeRows && s.bins.Level < s.top {
+		s.bins.raise(s.bins.Level+1, s.place)
+	}
+}
+
+// reduce joins the sums of all ranks; the result is on rank 0. Collective.
+func (s *binSum) reduce(c mpi.Comm) (Bins, error) {
+	_, err := mpi.TreeReduce(c, &s.bins, func(b *Bins) ([]byte, error) { return b.AppendBinary(nil), nil },
+		func(b []byte) (*Bins, error) {
+			r := uvarints{b: b}
+			got, err := r.bins(len(s.place))
+			if err == nil && (r.bad || got.Level > s.top) {
+				err = errSummary
+			}
+			return &got, err
+		},
+		func(_, b *Bins) (*Bins, error) {
+			s.add(b)
+			return &s.bins, nil
+		})
+	return s.bins, err
+}
