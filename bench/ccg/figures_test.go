@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -109,6 +110,18 @@ func TestScaling(t *testing.T) {
 				same("30 times the iterations", of(16, 30*fewIterations))
 			}
 		})
+	}
+}
+
+// TestErrors compares the errors of times that the blobs state with those of the
+// expanded events.
+func TestErrors(t *testing.T) {
+	for _, deviation := range deviations {
+		f := graphOf(t, open(t, "stencil:procs=9,events=50k,seed=2", 10), deviation)
+		if f.Errors.Largest != f.largest || f.Errors.Mean() != uint64(math.Round(f.mean)) {
+			t.Errorf("deviation %s: at most %d ticks off, mean %d, by the file; by the events %d, %.1f",
+				deviation, f.Errors.Largest, f.Errors.Mean(), f.largest, f.mean)
+		}
 	}
 }
 
