@@ -56,6 +56,9 @@ func bigArray(t testing.TB, n int, o Options) (*File, *Array, []uint64) {
 	return f, a, keys
 }
 
+// limits are the most that a primitive may cost.
+type limits struct{ pages, compares uint64 }
+
 // TestCostContract counts pages and comparisons of every primitive: none may
 // depend on the length of an interval or of a step.
 func TestCostContract(t *testing.T) {
@@ -67,52 +70,74 @@ func TestCostContract(t *testing.T) {
 	if f.Stats().PageReads > 7 { // four to open, directory row, region head
 		t.Errorf("open and first array took %d reads", f.Stats().PageReads)
 	}
-	h := uint64(a.Height())
+	h, w := uint64(a.Height()), worst(a)
 	if h != 3 {
 		t.Errorf("height %d", h)
 	}
 	var st Stats
 	c := a.Counted(&st)
-	pages := func() uint64 {
-		p := st.PageReads + st.Hits
-		if st.Comparisons > 2*worst(a) {
-			t.Fatalf("%d comparisons, at most %d are allowed", st.Comparisons, worst(a))
+	within := func(what string, most limits) {
+		t.Helper()
+		if pages := st.PageReads + st.Hits; pages > most.pages || st.Comparisons > most.compares {
+			t.Fatalf("%s visits %d pages and compares %d times, at most %d and %d are allowed", what, pages, st.Comparisons, most.pages, most.compares)
 		}
 		st = Stats{}
-		return p
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 3000 {
 		i := r.IntN(n)
 		for _, k := range []uint64{keys[i], keys[i] + 1} {
 			pos, ok, err := c.Search(k, First)
-			if p := pages(); err != nil || p > h || (ok && keys[pos.N] != k) || (ok != (k == keys[i] || i+1 < n && k == keys[i+1])) {
-				t.Fatalf("Search(%d): %v %v %v, %d pages", k, pos, ok, err, p)
+			if err != nil || (ok && keys[pos.N] != k) || (ok != (k == keys[i] || i+1 < n && k == keys[i+1])) {
+				t.Fatalf("Search(%d): %v %v %v", k, pos, ok, err)
 			}
-			_, _, _, err = c.Next(k, int64(r.IntN(n))-int64(n)/2)
-			if p := pages(); err != nil || p > h+2 {
-				t.Fatalf("Next: %v, %d pages", err, p)
+			within("search", limits{h, w})
+			if pos, ok, err = c.Search(k, LE); !ok || err != nil || keys[pos.N] > k {
+				t.Fatalf("Search(%d, LE): %v %v %v", k, pos, ok, err)
 			}
+			within("search le", limits{h, w})
+			if _, _, _, err = c.Next(k, int64(r.IntN(n))-int64(n)/2); err != nil {
+				t.Fatal(err)
+			}
+			within("next", limits{h + 2, w})
 		}
+		if pos, ok := c.SearchN(uint64(i)); !ok || pos.N != uint64(i) {
+			t.Fatalf("SearchN(%d): %v %v", i, pos, ok)
+		}
+		within("search by number", limits{0, 0})
 		j := min(n-1, i+1<<r.IntN(24))
-		got, err := c.Size(keys[i], keys[j])
-		if p := pages(); err != nil || got != uint64(j-i) || p > 2*h {
-			t.Fatalf("Size: %d %v, want %d, %d pages", got, err, j-i, p)
+		if got, err := c.Size(keys[i], keys[j]); err != nil || got != uint64(j-i) {
+			t.Fatalf("Size: %d %v, want %d", got, err, j-i)
 		}
-		k, err := c.At(uint64(i))
-		if p := pages(); err != nil || k != keys[i] || p > 2 {
-			t.Fatalf("At: %d %v, %d pages", k, err, p)
+		within("size", limits{2 * h, 2 * w})
+		if k, err := c.At(uint64(i)); err != nil || k != keys[i] {
+			t.Fatalf("At: %d %v", k, err)
 		}
+		within("at", limits{2, 0})
 	}
+	checkIntervals(t, f, a, keys)
+}
+
+// checkIntervals asks for the size of ten rows and of nearly all of them, both
+// with nothing in the cache: the pages read are as many.
+func checkIntervals(t *testing.T, f *File, a *Array, keys []uint64) {
+	t.Helper()
+	h := uint64(a.Height())
 	cold := func(k1, k2 uint64) uint64 {
 		f.cache = newCache(1 << 20)
-		if _, err := c.Size(k1, k2); err != nil {
+		a.slots.Store(nil)
+		var st Stats
+		if _, err := a.Counted(&st).Size(k1, k2); err != nil {
 			t.Fatal(err)
 		}
-		return pages()
+		if st.PageReads+st.Hits > 2*h {
+			t.Errorf("size(%d, %d) visits %d pages", k1, k2, st.PageReads+st.Hits)
+		}
+		return st.PageReads
 	}
-	if few, all := cold(keys[10], keys[20]), cold(keys[1], keys[n-1]); all > few+2 || all > 2*h {
-		t.Errorf("size of ten rows visits %d pages, of all rows %d", few, all)
+	near, far := len(keys)/2, len(keys)-1
+	if few, all := cold(keys[near], keys[near+10]), cold(keys[1], keys[far]); few < h || all > 2*h-1 {
+		t.Errorf("size of ten rows reads %d pages, of all rows %d, height %d", few, all, h)
 	}
 }
 
@@ -227,81 +252,4 @@ func TestConcurrentReads(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-const benchRows = 2_000_000
-
-func BenchmarkSearch(b *testing.B) {
-	_, a, keys := bigArray(b, benchRows, Options{CacheBytes: 256 << 20})
-	r := rand.New(rand.NewPCG(1, 1))
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, ok, err := a.Search(keys[r.IntN(len(keys))], First); !ok || err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkSize(b *testing.B) {
-	_, a, keys := bigArray(b, benchRows, Options{CacheBytes: 256 << 20})
-	r := rand.New(rand.NewPCG(1, 1))
-	b.ReportAllocs()
-	for b.Loop() {
-		i := r.IntN(len(keys) / 2)
-		if n, err := a.Size(keys[i], keys[i+1_000_000-1]); n != 999_999 || err != nil {
-			b.Fatal(n, err)
-		}
-	}
-}
-
-func BenchmarkAt(b *testing.B) {
-	_, a, keys := bigArray(b, benchRows, Options{CacheBytes: 256 << 20})
-	r := rand.New(rand.NewPCG(1, 1))
-	b.ReportAllocs()
-	for b.Loop() {
-		i := r.IntN(len(keys))
-		if k, err := a.At(uint64(i)); k != keys[i] || err != nil {
-			b.Fatal(k, err)
-		}
-	}
-}
-
-// BenchmarkRowCold reads a row of a page that is not in the cache.
-func BenchmarkRowCold(b *testing.B) {
-	_, a, keys := bigArray(b, benchRows, Options{CacheBytes: 64 << 10})
-	r := rand.New(rand.NewPCG(1, 1))
-	var row []byte
-	var err error
-	b.ReportAllocs()
-	for b.Loop() {
-		if row, err = a.Row(uint64(r.IntN(len(keys))), row); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-func BenchmarkScan(b *testing.B) {
-	for _, id := range []TypeID{TypeCall, TypeP2P} {
-		tt := StandardTypes(Packed)
-		b.Run(tt.Lookup(id).Name, func(b *testing.B) {
-			rows := loopRows(id, 1<<18)
-			f := openMem(b, buildFile(b, tt, []testRegion{{p: 0, arrays: []testArray{{id, rows}}}, {p: WholeRun}}))
-			a, err := f.Array(0, id)
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.SetBytes(int64(len(rows)))
-			b.ReportAllocs()
-			for b.Loop() {
-				c := a.Rows(0, Never)
-				n := 0
-				for c.Next() {
-					n++
-				}
-				if n != 1<<18 || c.Err() != nil {
-					b.Fatal(n, c.Err())
-				}
-			}
-		})
-	}
 }
