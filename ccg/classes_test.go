@@ -69,7 +69,7 @@ func TestClassesRoundTrip(t *testing.T) {
 	defs := testDefs(size)
 	long := 5000
 	if testing.Short() {
-		long = 1200
+		long = 300
 	}
 	for _, o := range []Options{{}, {Fan: 3, Fold: 16}} {
 		o.Deviation = testBound

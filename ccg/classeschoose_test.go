@@ -152,7 +152,7 @@ func TestClassesOfShards(t *testing.T) {
 	defs := testDefs(9)
 	events := 3000
 	if testing.Short() {
-		events = 1200
+		events = 400
 	}
 	for _, step := range []uint64{64, 1} {
 		locals := lossyLocals(t, defs, 4, events, o, step)

@@ -95,11 +95,15 @@ func (g *graphOf) open(t testing.TB) ccg.Stats {
 
 // TestClassesOnAnyNumberOfRanks compares every byte of lossy graphs.
 func TestClassesOnAnyNumberOfRanks(t *testing.T) {
+	ranks, messages := []int{1, 2, 3, 5, 9}, []int{0, 200}
+	if testing.Short() {
+		ranks, messages = []int{1, 5}, []int{200}
+	}
 	for _, spec := range []string{"stencil:procs=9,events=30k,jitter=5", "irregular:procs=9,events=20k", "masterworker:procs=9,events=20k,jitter=20"} {
 		d, locals := locate(t, spec, lossyOptions)
 		var one *graphOf
-		for _, n := range []int{1, 2, 3, 5, 9} {
-			for _, message := range []int{0, 200} {
+		for _, n := range ranks {
+			for _, message := range messages {
 				g, err := reduceOn(n, d, locals, lossyOptions, Config{Message: message})
 				if err != nil {
 					t.Fatal(err)
