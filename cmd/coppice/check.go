@@ -49,19 +49,29 @@ func runCheck(args []string, s streams) error {
 		e, brief, err = c.checkTrace(operands[0], parallel)
 	}
 	if err != nil {
+		if kind == kindXTF && c.salvage(operands[0]) {
+			if werr := c.show(s, &o, operands[0], e, &report.Brief{Partial: true}); werr != nil {
+				return werr
+			}
+		}
 		return err
 	}
-	c.Clean = c.Found == 0
-	err = o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			return e.WriteJSON(w, brief, "check", report.Value(&c))
-		}
-		return c.text(w, operands[0], o.style(s).Limit)
-	})
+	err = c.show(s, &o, operands[0], e, brief)
 	if err == nil && !c.Clean {
 		err = jobs.Fail(jobs.ExitFound, errSilent)
 	}
 	return err
+}
+
+// show writes the result.
+func (c *checked) show(s streams, o *output, path string, e report.Envelope, brief *report.Brief) error {
+	c.Clean = c.Found == 0
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return e.WriteJSON(w, brief, "check", report.Value(c))
+		}
+		return c.text(w, path, o.style(s).Limit)
+	})
 }
 
 // checked is the result of a check.
@@ -79,6 +89,7 @@ type checked struct {
 	LostRows  *uint64   `json:"lost_rows"`      // of a run
 	Regions   *uint64   `json:"lost_locations"` // whose region's head cannot be read
 	Compared  *compared `json:"compared"`       // of a run
+	Readable  []part    `json:"readable"`       // of a run that does not open
 }
 
 // compared counts what the cross checks of a run looked at.
@@ -246,6 +257,7 @@ func (c *checked) text(w io.Writer, path string, limit int) error {
 		fmt.Fprintf(w, "compared: %s calls, %s messages (%s with their partner), %s collective calls, %s channels, %s call graphs\n",
 			report.Count(x.Calls), report.Count(x.Messages), report.Count(x.Mates), report.Count(x.Collectives), report.Count(x.Channels), report.Count(x.Graphs))
 	}
+	c.partsText(w, limit)
 	for _, n := range c.Notes {
 		fmt.Fprintf(w, "note: %s\n", report.Clean(n, 400))
 	}

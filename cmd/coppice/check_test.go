@@ -23,6 +23,7 @@ type checkJSON struct {
 	Check struct {
 		Clean    bool   `json:"clean"`
 		Found    uint64 `json:"found"`
+		Rows     uint64 `json:"rows"`
 		LostRows uint64 `json:"lost_rows"`
 		Problems []struct {
 			Kind     string  `json:"kind"`
@@ -287,6 +288,60 @@ func TestCheckDamage(t *testing.T) {
 	}
 	if found < 20/(step*60/len(whole)+1) {
 		t.Errorf("%d of the flips were found", found)
+	}
+}
+
+// TestCheckIncomplete checks results that do not open: what is readable of them is
+// told, and the exit code says that they cannot be read.
+func TestCheckIncomplete(t *testing.T) {
+	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
+	whole, err := os.ReadFile(filepath.Join(dir, "run.xtf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sound := checkOf(t, filepath.Join(dir, "run.xtf"))
+	for _, x := range []struct {
+		name   string
+		damage func(b []byte) []byte
+		all    bool   // every row is readable
+		says   string // on standard error
+	}{
+		{"run.xtf.out.1", func(b []byte) []byte { clear(b[:xtf.SuperblockSize]); return b }, true, "not committed"},
+		{"torn.xtf", func(b []byte) []byte { b[100] ^= 1; return b }, true, "not committed"},
+		{"cut.xtf", func(b []byte) []byte { return b[:len(b)/2] }, false, "not committed"},
+		{"footer.xtf", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true, "corrupt"},
+	} {
+		bad := filepath.Join(dir, x.name)
+		if err := os.WriteFile(bad, x.damage(slices.Clone(whole)), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code, out, errs := call("check", bad)
+		if code != jobs.ExitInput || !strings.Contains(errs, x.says) || !strings.Contains(out, "readable: location with ordinal 0") {
+			t.Errorf("%s: exit code %d: %s%s", x.name, code, out, errs)
+		}
+		code, out, _ = call("check", bad, "--format", "json")
+		var v struct {
+			Check struct {
+				Clean    bool   `json:"clean"`
+				Found    uint64 `json:"found"`
+				Rows     uint64 `json:"rows"`
+				LostRows uint64 `json:"lost_rows"`
+				Readable []struct {
+					Ordinal *uint32 `json:"ordinal"`
+					Arrays  []struct {
+						Name           string
+						Rows, Readable uint64
+					} `json:"arrays"`
+				} `json:"readable"`
+			} `json:"check"`
+		}
+		decode(t, out, &v)
+		if code != jobs.ExitInput || v.Check.Clean || v.Check.Found == 0 || len(v.Check.Readable) == 0 {
+			t.Errorf("%s: exit code %d: %+v", x.name, code, v.Check)
+		}
+		if all := v.Check.Rows == sound.Check.Rows && v.Check.LostRows == 0; all != x.all || v.Check.Rows == 0 {
+			t.Errorf("%s: %d rows of %d are readable, %d lost", x.name, v.Check.Rows, sound.Check.Rows, v.Check.LostRows)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 func runInfo(args []string, s streams) error {
@@ -69,14 +70,14 @@ func recognise(path string) (kind, []byte, error) {
 		return 0, nil, err
 	}
 	defer f.Close()
-	head := make([]byte, 4096)
+	head := make([]byte, xtf.SuperblockSize)
 	n, err := io.ReadFull(f, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return 0, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	head = head[:n]
 	switch {
-	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"):
+	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"), neverCommitted(head):
 		return kindXTF, head, nil
 	case bytes.Contains(head, []byte(`"`+statusSchema+`"`)):
 		return kindStatus, head, nil
@@ -84,6 +85,12 @@ func recognise(path string) (kind, []byte, error) {
 		return 0, nil, fmt.Errorf("%s: a Paraver trace: %w: only OTF2 archives are read", path, trace.ErrUnsupported)
 	}
 	return kindTrace, head, nil
+}
+
+// neverCommitted says whether head is that of a result before its superblock is
+// written.
+func neverCommitted(head []byte) bool {
+	return len(head) == xtf.SuperblockSize && len(bytes.Trim(head, "\x00")) == 0
 }
 
 // traceInfo is what info tells of an archive.
