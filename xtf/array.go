@@ -416,18 +416,30 @@ func (a *Array) At(n uint64) (uint64, error) {
 	return a.key(pg, slot), nil
 }
 
-// Row copies row n into dst, grown if needed, and returns it.
+// Row copies row n into dst, grown if needed, and returns it. The first row of a
+// page that is asked for is decoded alone; with the second the whole page is, and
+// stays so in the cache.
 func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
 	pg, slot, err := a.row(n)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := a.decoded(pg)
+	r := a.typ.RowBytes
+	if pg.codec == CodecPacked && pg.rows.Load() == nil && !pg.asked.Swap(true) {
+		dst = growBytes(dst[:0], r)
+		dec := a.f.decoder()
+		err = dec.row(dst, a.typ, pg.bytes, int(pg.count), slot, pg.firstN)
+		a.f.decoders.Put(dec)
+	} else {
+		var rows []byte
+		if rows, err = a.decoded(pg); err == nil {
+			dst = append(dst[:0], rows[slot*r:(slot+1)*r]...)
+		}
+	}
 	if err != nil {
 		return nil, a.where(err, "page", n/uint64(a.typ.PageRows))
 	}
-	r := a.typ.RowBytes
-	return append(dst[:0], rows[slot*r:(slot+1)*r]...), nil
+	return dst, nil
 }
 
 // row finds the page of row n.
