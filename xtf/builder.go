@@ -153,8 +153,16 @@ func (b *ArrayBuilder) Finish() (*ArraySummary, error) {
 		b.sum.first, b.sum.last = b.sum.pages[0].t0, b.lastT
 	}
 	b.sums.finish(b.sum)
-	b.free, b.cur, b.rows = nil, nil, nil
+	b.release()
 	return b.sum, nil
+}
+
+// release leaves the pages of a finished array to the next builder.
+func (b *ArrayBuilder) release() {
+	for _, pg := range append(b.free, b.cur) {
+		b.enc.keep(pg.rows)
+	}
+	b.free, b.cur, b.rows, b.held = nil, nil, nil, 0
 }
 
 // turn closes the full current page for new rows and begins the next one.
@@ -243,7 +251,7 @@ func (b *ArrayBuilder) blankPage() *openPage {
 	}
 	b.held++
 	b.peak = max(b.peak, b.held)
-	return &openPage{rows: make([]byte, b.end)}
+	return &openPage{rows: b.enc.page(b.end)}
 }
 
 // recycle keeps a few page buffers for reuse and drops the rest.
@@ -252,6 +260,7 @@ func (b *ArrayBuilder) recycle(pg *openPage) {
 		b.free = append(b.free, pg)
 		return
 	}
+	b.enc.keep(pg.rows)
 	b.held--
 }
 

@@ -33,8 +33,10 @@
 //
 // T and End are ticks, sizes are bytes, N counts rows. An ArrayBuilder holds
 // (pinned + 1) * Z * R bytes, or a limited number of pages once it may spill
-// pinned ones, plus at most 64 + 32*sums bytes for each finished page; an Encoder about 2 MiB. A File holds its cache budget plus one page
-// per goroutine that is reading. A Cursor holds two pages.
+// pinned ones, plus at most 64 + 32*sums bytes for each finished page; an
+// Encoder about 2 MiB and up to 16 pages of builders that finished. A File holds
+// its cache budget plus one page per goroutine that is reading. A Cursor holds
+// two pages.
 //
 // # Concurrency
 //

@@ -17,7 +17,8 @@ const (
 )
 
 // Encoder turns rows into page payloads. It keeps a zstd coder and scratch
-// space of about 2 MiB, to be shared by all builders of one goroutine.
+// space of about 2 MiB, to be shared by all builders of one goroutine, and up to
+// sparePages pages that builders have done with: small arrays need no new ones.
 type Encoder struct {
 	zstd *zstd.Encoder
 	vals []uint64 // transformed values of one column
@@ -26,6 +27,32 @@ type Encoder struct {
 	cold []byte   // byte planes before compression
 	out  []byte   // payload being made
 	alt  []byte   // the same page in the other codec
+
+	spare [][]byte // rows of pages for the next builder
+}
+
+// sparePages is as many as the arrays that one location fills at a time.
+const sparePages = 16
+
+// page returns n bytes of any content.
+func (e *Encoder) page(n int) []byte {
+	for i := len(e.spare) - 1; i >= 0; i-- {
+		if b := e.spare[i]; len(b) == n {
+			last := len(e.spare) - 1
+			e.spare[i] = e.spare[last]
+			e.spare[last] = nil
+			e.spare = e.spare[:last]
+			return b
+		}
+	}
+	return make([]byte, n)
+}
+
+// keep takes a page back that nobody uses any more.
+func (e *Encoder) keep(rows []byte) {
+	if rows != nil && len(e.spare) < sparePages {
+		e.spare = append(e.spare, rows)
+	}
 }
 
 // NewEncoder returns an encoder. Its output depends on the rows alone: level 1,

@@ -3,6 +3,8 @@
 // same rows, keys and queries for the same number of records.
 package records
 
+import "encoding/binary"
+
 // Bytes is the size of a record: the key, then Payload bytes.
 const (
 	Bytes   = 64
@@ -36,31 +38,17 @@ func (g *Generator) Next(payload []byte) (key uint64) {
 	n := g.n
 	g.n++
 	_ = payload[Payload-1]
-	put8(payload[0:], g.key+150+r>>10&4095) // end
-	put8(payload[8:], 2*n+7)                // number of the call
-	put8(payload[16:], n+r>>32&3)           // number of the mate
-	put8(payload[24:], 4096<<(n%3))         // bytes
-	put4(payload[32:], 31+uint32(n&1))      // region
-	put4(payload[36:], uint32(r>>40&7))     // peer
-	put4(payload[40:], 0)                   // communicator
-	put4(payload[44:], uint32(r>>48&7))     // tag
-	put4(payload[48:], uint32(n&1))         // kind
-	put4(payload[52:], uint32(r>>24&63))    // queue length
+	binary.LittleEndian.PutUint64(payload[0:], g.key+150+r>>10&4095) // end
+	binary.LittleEndian.PutUint64(payload[8:], 2*n+7)                // number of the call
+	binary.LittleEndian.PutUint64(payload[16:], n+r>>32&3)           // number of the mate
+	binary.LittleEndian.PutUint64(payload[24:], 4096<<(n%3))         // bytes
+	binary.LittleEndian.PutUint32(payload[32:], 31+uint32(n&1))      // region
+	binary.LittleEndian.PutUint32(payload[36:], uint32(r>>40&7))     // peer
+	binary.LittleEndian.PutUint32(payload[40:], 0)                   // communicator
+	binary.LittleEndian.PutUint32(payload[44:], uint32(r>>48&7))     // tag
+	binary.LittleEndian.PutUint32(payload[48:], uint32(n&1))         // kind
+	binary.LittleEndian.PutUint32(payload[52:], uint32(r>>24&63))    // queue length
 	return g.key
-}
-
-func put8(b []byte, v uint64) {
-	_ = b[7]
-	for i := range 8 {
-		b[i] = byte(v >> (8 * i))
-	}
-}
-
-func put4(b []byte, v uint32) {
-	_ = b[3]
-	for i := range 4 {
-		b[i] = byte(v >> (8 * i))
-	}
 }
 
 // Queries are the keys that are looked up: half of them in the file, half one
