@@ -49,7 +49,7 @@ func runCheck(args []string, s streams) error {
 		e, brief, err = c.checkTrace(operands[0], parallel)
 	}
 	if err != nil {
-		if kind == kindXTF && c.salvage(operands[0]) {
+		if kind == kindXTF && c.salvage(operands[0], err) {
 			if werr := c.show(s, &o, operands[0], e, &report.Brief{Partial: true}); werr != nil {
 				return werr
 			}

@@ -24,9 +24,9 @@ type partArray struct {
 	Readable uint64 `json:"readable"`
 }
 
-// salvage looks for what is readable in a file that does not open, and says
-// whether there is something.
-func (c *checked) salvage(path string) bool {
+// salvage looks for what is readable in a file that does not open because of why,
+// and says whether there is something.
+func (c *checked) salvage(path string, why error) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -41,7 +41,8 @@ func (c *checked) salvage(path string) bool {
 		return false
 	}
 	c.Kind = "incomplete run"
-	c.Found = res.Found + 1 // that it does not open
+	c.add(problem{Kind: "file", Severity: "damage", Count: 1, Text: why.Error()})
+	c.Found += res.Found
 	c.Bytes, c.Pages, c.Rows, c.LostRows, c.Regions = res.Bytes, &res.Pages, &res.Rows, &res.LostRows, &res.Lost
 	c.Readable = []part{}
 	for _, x := range res.Parts {
