@@ -39,8 +39,9 @@ const keptFindings = 100
 
 // Verify compares what the file says twice, to the last row: sums of
 // components, profiles and channels with the rows they stand for, messages with
-// their partners, collectives with all their members, the whole run's rows with
-// the locations', and the call graph with the rows. parallel locations are
+// their partners, collectives with all their members, time bins of each level
+// with those of the one below, the whole run's rows with the locations', and the
+// call graph with the rows. parallel locations are
 // looked at at once. Memory per location: its channels, its open calls and 64
 // bytes per region; for collectives 48 bytes per instance.
 func (r *Run) Verify(parallel int) (*Verified, error) {
@@ -85,6 +86,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 	for _, check := range []func() error{
 		func() error { return v.collectives(r) },
 		func() error { return v.whole(r, all) },
+		func() error { return v.pyramids(r, all.from == SourceRows) },
 	} {
 		if err := check(); err != nil {
 			if !partial(err) {
@@ -199,6 +201,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		{"CHAN", c.compareChannels},
 		{"COMP", c.compareSums},
 		{"TIMEBIN", c.compareProfile},
+		{"TIMEBIN", c.comparePyramid},
 		{"call graph", func() error { return c.graph(shared) }},
 	}
 	for i, s := range steps {

@@ -38,7 +38,7 @@ type query struct {
 	before    xtf.Stats // what was read before the question was asked
 }
 
-var primitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members"}
+var primitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
 
 var searchModes = []struct {
 	name string
@@ -120,6 +120,7 @@ Primitives on rows:
   stats     sums over a span of time: bounded, interpolated and exact
   partner   the other side of a message, as stored and by its channel
   members   all rows of a collective
+  bins      what regions did in the time bins of a span, for a picture --width pixels wide
 
 Primitives on the call graph, of files analyzed with --events none too:
   stack     calls open at a time; from the rows where there are any, see --source
@@ -155,7 +156,7 @@ func (q *query) define(f *pflag.FlagSet, o *output) {
 	f.Int64Var(&q.thread, "thread", 0, "location of the process")
 	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
 	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
-	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, interval and timeline: A..B")
+	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, bins, interval and timeline: A..B")
 	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
 	f.StringVarP(&q.n, "n", "n", "", "row number, of a message or collective for partner and members; instance: number of the call, from 0; walk: number of the event")
 	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
@@ -163,7 +164,7 @@ func (q *query) define(f *pflag.FlagSet, o *output) {
 	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
 	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
 	f.StringVar(&q.ranks, "ranks", "", "interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
-	f.IntVar(&q.width, "width", 80, "timeline: pixels of a line")
+	f.IntVar(&q.width, "width", 80, "timeline, bins: pixels of a line")
 	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
 	f.StringVar(&q.source, "source", "auto", "stack: rows, graph, or auto, which takes rows where the file has them")
 	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
@@ -182,7 +183,7 @@ func (q *query) open() error {
 		return err
 	}
 	rows, err := q.run.HasRows()
-	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) {
+	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) && !(q.whole && typ.ID == xtf.TypeTimeBin) {
 		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, report.ErrNoResult, strings.Join(graphPrimitives, ", "))
 	}
 	if err != nil {
@@ -205,7 +206,7 @@ func (q *query) open() error {
 }
 
 // typeOf is the type of primitives that are about one.
-var typeOf = map[string]string{"partner": "p2p", "members": "coll"}
+var typeOf = map[string]string{"partner": "p2p", "members": "coll", "bins": "timebin"}
 
 // eventTypes are the rows that analyze --events none leaves out.
 var eventTypes = []xtf.TypeID{
@@ -254,16 +255,17 @@ type answer struct {
 	Height    int        `json:"height"` // of the index, data pages included
 	Found     bool       `json:"found"`
 	Side      string     `json:"side"`     // of a step that left the array: before or after
-	Size      *uint64    `json:"size"`     // of size and members
+	Size      *uint64    `json:"size"`     // of size, members and bins
 	KeyAt     *uint64    `json:"key"`      // of at
 	Position  *position  `json:"position"` // of search and next; of partner and members: the row asked about
 	Rows      []foundRow `json:"rows"`
 	Cost      cost       `json:"cost"`
 	RowCost   cost       `json:"row_cost"`
-	Begin     *uint64    `json:"begin,omitempty"` // of visible and stats, ticks
+	Begin     *uint64    `json:"begin,omitempty"` // of visible, stats and bins, ticks
 	End       *uint64    `json:"end,omitempty"`
 	More      bool       `json:"more,omitempty"`       // there are more rows than the limit
 	Sums      []sumOver  `json:"sums,omitempty"`       // of stats
+	Bins      *binsAt    `json:"bins,omitempty"`       // of bins
 	ByChannel string     `json:"by_channel,omitempty"` // of partner: same, none, shared, or another
 	Costs     []costPart `json:"costs,omitempty"`      // parts of cost
 	typ       *xtf.Type
@@ -326,6 +328,8 @@ func (q *query) primitives(a *answer, x *xtf.Array, limit int) (first, rows uint
 		return 0, 0, q.size(a, x, byNumber)
 	case "visible":
 		return 0, 0, q.visible(a, x, limit)
+	case "bins":
+		return q.bins(a, x, limit)
 	case "stats":
 		return 0, 0, q.stats(a)
 	case "partner", "members":

@@ -61,6 +61,10 @@ func (a *answer) text(w io.Writer, run *report.Run) error {
 	}
 	fmt.Fprintf(w, "%s in %s of %s: %s, index of height %d\n", a.Primitive, a.Type, where, plural(a.ArrayRows, "row"), a.Height)
 	switch {
+	case a.Bins != nil:
+		if err := a.Bins.text(w, a, run); err != nil {
+			return err
+		}
 	case a.Position != nil && typeOf[a.Primitive] != "":
 		fmt.Fprintln(w, a.paired())
 	case a.Begin != nil:
