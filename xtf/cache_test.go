@@ -116,3 +116,26 @@ func TestSlotOfAnotherPage(t *testing.T) {
 		t.Error("page 0 lost its slot")
 	}
 }
+
+// TestShards: pages at any stride spread over the shards, and a small budget is
+// not cut to pieces.
+func TestShards(t *testing.T) {
+	if n := len(newCache(256 << 10).shards); n != 1 {
+		t.Errorf("256 KiB in %d shards", n)
+	}
+	c := newCache(0)
+	if len(c.shards) < 4 {
+		t.Fatalf("%d shards", len(c.shards))
+	}
+	for _, stride := range []int64{64, 4096, 16 << 10, 1 << 20} {
+		pages := map[*cacheShard]int{}
+		for i := range int64(8000) {
+			pages[c.shard(i*stride)]++
+		}
+		for _, n := range pages {
+			if mean := 8000 / len(c.shards); len(pages) != len(c.shards) || n < mean/2 || n > 2*mean {
+				t.Errorf("stride %d: %d shards of %d, %d pages in one", stride, len(pages), len(c.shards), n)
+			}
+		}
+	}
+}

@@ -39,15 +39,66 @@ func TestGeometry(t *testing.T) {
 	}
 }
 
+// TestSeedGeometry holds the arithmetic of 100 GiB of records of 64 bytes: the
+// height, the pages of the index and the comparisons of the longest search.
+func TestSeedGeometry(t *testing.T) {
+	const n = 100 << 30 / 64
+	for _, x := range []struct {
+		name            string
+		z, s            int
+		height          int
+		index, compares uint64
+		share           float64 // index pages per leaf page, %, in thousandths
+	}{
+		{"as printed", 64, 170, 5, 155118, 33, 592},
+		{"with a page header", 63, 168, 5, 159466, 33, 599},
+		{"fan-out of a power of two", 64, 128, 5, 206414, 31, 787},
+		{"default", 1024, 680, 4, 2415, 32, 147},
+	} {
+		geo := Geometry(n, x.z, x.s)
+		index, compares := uint64(0), log2(uint64(x.z))
+		for lv := 1; lv < len(geo); lv++ {
+			index += geo[lv]
+			compares += log2(min(uint64(x.s), geo[lv-1]))
+		}
+		share := math.Round(float64(index) / float64(geo[0]) * 1e5)
+		if len(geo) != x.height || index != x.index || compares != x.compares || share != x.share {
+			t.Errorf("%s: height %d, %d index pages (%v), %d comparisons, want %+v", x.name, len(geo), index, share, compares, x)
+		}
+	}
+}
+
+// Where pages and fan-out are powers of two a search needs ceil(log2 N) comparisons
+// and no more: as many as without pages.
+func TestExactComparisons(t *testing.T) {
+	var keys []uint64
+	for i := range uint64(256) {
+		keys = append(keys, 2*i)
+	}
+	f := openMem(t, buildFile(t, tinyTypes(Packed, 4, 4), []testRegion{{p: 0, arrays: []testArray{{TypeMetric, metricRows(keys)}}}, {p: WholeRun}}))
+	a, err := f.Array(0, TypeMetric)
+	if err != nil || a.Height() != 4 {
+		t.Fatal(a.Height(), err)
+	}
+	for _, k := range keys[1:] {
+		var st Stats
+		if _, ok, err := a.Counted(&st).Search(k, First); !ok || err != nil || st.Comparisons != 8 || st.PageReads+st.Hits != 4 {
+			t.Fatalf("search of %d: %v %v, %+v", k, ok, err, st)
+		}
+	}
+}
+
+// log2 is the logarithm, rounded up.
+func log2(n uint64) uint64 {
+	k := uint64(0)
+	for 1<<k < n {
+		k++
+	}
+	return k
+}
+
 // worst is the bound of key comparisons of one search.
 func worst(a *Array) uint64 {
-	log2 := func(n uint64) uint64 {
-		k := uint64(0)
-		for 1<<k < n {
-			k++
-		}
-		return k
-	}
 	c := log2(min(uint64(a.typ.PageRows), a.Len()))
 	for lv := 1; lv < a.Height(); lv++ {
 		c += log2(min(uint64(a.typ.Fanout), uint64(a.LevelPages(lv-1))))

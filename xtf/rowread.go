@@ -1,0 +1,79 @@
+package xtf
+
+import "fmt"
+
+// At returns the key of row n (the first column, for arrays without order): at
+// most two pages, one without compression.
+func (a *Array) At(n uint64) (uint64, error) {
+	pg, slot, err := a.row(n)
+	if err != nil {
+		return 0, err
+	}
+	return a.key(pg, slot), nil
+}
+
+// Row copies row n into dst, grown if needed, and returns it. The first row of a
+// page that is asked for is decoded alone; with the second the whole page is, and
+// stays so in the cache.
+func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
+	pg, slot, err := a.row(n)
+	if err != nil {
+		return nil, err
+	}
+	r := a.typ.RowBytes
+	if pg.codec == CodecPacked && pg.rows.Load() == nil && !pg.asked.Swap(true) {
+		dst = growBytes(dst[:0], r)
+		dec := a.f.decoder()
+		err = dec.row(dst, a.typ, pg.bytes, int(pg.count), slot, pg.firstN)
+		a.f.decoders.Put(dec)
+	} else {
+		var rows []byte
+		if rows, err = a.decoded(pg); err == nil {
+			dst = append(dst[:0], rows[slot*r:(slot+1)*r]...)
+		}
+	}
+	if err != nil {
+		return nil, a.where(err, "page", n/uint64(a.typ.PageRows))
+	}
+	return dst, nil
+}
+
+// row finds the page of row n.
+func (a *Array) row(n uint64) (*page, int, error) {
+	if n >= a.desc.rows {
+		return nil, 0, fmt.Errorf("xtf: proc %d array %s: row %d of %d does not exist", a.proc, a.typ.Name, n, a.desc.rows)
+	}
+	z := uint64(a.typ.PageRows)
+	ord := n / z
+	var t tally
+	pg, err := a.data(ord, &t)
+	a.count(t)
+	return pg, int(n - ord*z), err
+}
+
+// decoded returns the rows of a data page, decoding them once.
+func (a *Array) decoded(pg *page) ([]byte, error) {
+	if pg.codec == CodecRaw {
+		return pg.bytes, nil
+	}
+	if rows := pg.rows.Load(); rows != nil {
+		return *rows, nil
+	}
+	pg.once.Lock()
+	defer pg.once.Unlock()
+	if rows := pg.rows.Load(); rows != nil {
+		return *rows, nil
+	}
+	rows := make([]byte, int(pg.count)*a.typ.RowBytes)
+	dec := a.f.decoder()
+	err := dec.rows(rows, a.typ, pg.codec, pg.bytes, int(pg.count), pg.firstN)
+	a.f.decoders.Put(dec)
+	if err != nil {
+		return nil, err
+	}
+	pg.rows.Store(&rows)
+	if pg.key0 > 0 {
+		a.f.cache.grow(pg.key0, pg, int64(len(rows)))
+	}
+	return rows, nil
+}
