@@ -5,7 +5,7 @@ import "slices"
 // A binner holds at most leastBins rows, and one for each eventsPerBin events so
 // far, of the finest level it can.
 const (
-	leastBins    = 4096
+	leastBins    = 512
 	eventsPerBin = 32
 )
 
