@@ -124,7 +124,7 @@ func TestEveryBitFlip(t *testing.T) {
 		m           *memFile
 		step, short int // primes, so that all positions of a byte come up
 	}{
-		{fewTypes(t), 1, 23},
+		{fewTypes(t), 1, 61},
 		{smallFile(t, Packed), 37, 151},
 		{smallFile(t, Raw4K), 37 * 17, 151 * 17},
 	} {
@@ -232,6 +232,7 @@ func exercise(f *File) error {
 			_, err = a.SumsAbout(lo+1, hi)
 			note(err)
 			note(a.Overlapping((lo+hi)/2, hi, func(uint64, []byte) bool { return true }))
+			note(a.Stack((lo+hi)/2, func(uint64, []byte) bool { return true }))
 			for _, n := range []uint64{0, a.Len() / 2, a.Len() - 1, a.Len()} {
 				_, err = a.At(n)
 				if n < a.Len() {

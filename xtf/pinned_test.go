@@ -25,7 +25,11 @@ func built(t *testing.T, b *ArrayBuilder, sink *MemorySink) []byte {
 // a limit on pages in memory.
 func TestPinnedInAnyOrder(t *testing.T) {
 	types := tinyTypes(Packed, 4, 3)
-	for seed := range uint64(40) {
+	seeds := uint64(40)
+	if testing.Short() {
+		seeds = 9
+	}
+	for seed := range seeds {
 		var want []byte
 		for _, limit := range []int{0, 1, 2, 3, 4, 9} {
 			r := rand.New(rand.NewPCG(seed, 8))
@@ -105,7 +109,11 @@ func deepCalls(b *ArrayBuilder, depth int) {
 
 // TestDeepStack builds a stack of 10^5 calls with four pages in memory.
 func TestDeepStack(t *testing.T) {
-	const depth, limit = 100_000, 4
+	const limit = 4
+	depth := 100_000
+	if testing.Short() {
+		depth /= 5
+	}
 	typ := StandardTypes(Packed).Lookup(TypeCall)
 	plain, sink, scratch := &MemorySink{}, &MemorySink{}, &MemorySink{}
 	free := NewArrayBuilder(NewEncoder(), typ, 0, plain)
