@@ -1,13 +1,30 @@
 package stats
 
-import "slices"
+import (
+	"slices"
 
-// A binner holds at most leastBins rows, and one for each eventsPerBin events so
-// far, of the finest level it can.
-const (
-	leastBins    = 512
-	eventsPerBin = 32
+	"github.com/coppice-hpc/coppice/trace"
 )
+
+// A binner holds as many rows as Tables.leastBins says, and one for each
+// eventsPerBin events so far, of the finest level it can. The former are for
+// locations with few events, whose bins all others share: one for each
+// announcedPerBin events that the definitions announce for a location on average.
+const (
+	fewestBins      = 64
+	mostLeastBins   = 4096
+	announcedPerBin = 16
+	eventsPerBin    = 32
+)
+
+// leastBins returns how many rows a location may have whatever its events.
+func leastBins(d *trace.Definitions) uint64 {
+	announced, n := uint64(0), uint64(max(d.NumLocations(), 1))
+	for p := range trace.P(d.NumLocations()) {
+		announced += min(d.Location(p).Events, 1<<40)
+	}
+	return min(max(announced/n/announcedPerBin, fewestBins), mostLeastBins)
+}
 
 // binner cuts the profile of a location at the borders of time bins, while its
 // events pass. At a border it writes what the profile has gained since the one
@@ -68,7 +85,7 @@ func (l *Loader) nextBin() {
 		if len(b.open) == 0 {
 			b.bin = l.now >> (2 * b.bins.Level)
 		}
-		for b.bin >= 1<<binBits || b.bin > 0 && uint64(len(b.bins.Rows)) > leastBins+l.totals.Events/eventsPerBin {
+		for b.bin >= 1<<binBits || b.bin > 0 && uint64(len(b.bins.Rows)) > l.t.leastBins+l.totals.Events/eventsPerBin {
 			b.widen()
 		}
 		b.setLast()

@@ -22,7 +22,7 @@ type channelWriter struct {
 
 // writeChannels orders the channel entries of the location.
 func (l *Loader) writeChannels(rows *Loaded) error {
-	w := channelWriter{out: &l.out}
+	w := channelWriter{out: &l.out, buffer: l.entries}
 	err := l.out.Entries.Each(func(row []byte) error {
 		if l.canceled != nil && entryDirection(row) == xtf.ChannelSend {
 			var e entry
@@ -36,7 +36,7 @@ func (l *Loader) writeChannels(rows *Loaded) error {
 		err = w.flush()
 	}
 	w.endChannel()
-	rows.Peers = w.peers
+	rows.Peers, l.entries = w.peers, w.buffer
 	if err != nil {
 		return fmt.Errorf("channels of location %d: %w", l.p, err)
 	}

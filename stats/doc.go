@@ -41,7 +41,7 @@
 //
 // Loader: 40 bytes per open call, 48 per open request, 136 per region, 96 per
 // operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
-// 48 for each row of leastBins and one more every eventsPerBin events.
+// 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events.
 // Summarizer: three times wholeRows rows of 48 bytes.
 // Match: 4 pieces of pieceEntries entries of 64 bytes, one sort run, and 16
 // bytes per pair of processes that communicate. Nothing else grows with the

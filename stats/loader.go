@@ -71,6 +71,7 @@ type Loader struct {
 	lastColl uint64          // T of the newest COLL row
 	canceled map[uint64]bool // postings that match nothing
 	scratch  [entryBytes]byte
+	entries  []byte // sorted ones, not yet written
 	err      error
 }
 
@@ -107,13 +108,26 @@ type pendingOp struct {
 
 // NewLoader prepares the load of location p.
 func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
+	l := &Loader{t: t}
+	l.Reset(p, out)
+	return l
+}
+
+// Reset prepares the load of another location in the memory of the one before,
+// whose Loaded must not be used any more, its Peers excepted.
+func (l *Loader) Reset(p trace.P, out Outputs) {
+	t := l.t
 	process, _ := t.Defs.Process(p)
-	l := &Loader{t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class)), bins: newBinner(len(t.class))}
-	l.p2p = stage{sink: out.P2P, width: xtf.P2PRowBytes}
-	l.coll = stage{sink: out.Coll, width: xtf.CollRowBytes}
+	bins := newBinner(len(t.class))
+	bins.bins.Rows = l.bins.bins.Rows[:0]
+	*l = Loader{
+		t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class)), bins: bins,
+		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
+		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
+		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
+	}
 	l.mpi.n = xtf.Never
 	l.mpi.region = trace.Undefined
-	return l
 }
 
 // Add processes a batch. Its times must not decrease and not lie before the

@@ -21,6 +21,7 @@ type stage struct {
 	blocks [][]byte // of stageBlock rows each, the last one filling
 	base   uint64   // number of the first row in blocks
 	n      uint64   // number of rows
+	spare  []byte   // an empty block, for the next location in the end
 	err    error
 }
 
@@ -54,7 +55,12 @@ func (s *stage) grow(keep uint64) {
 		s.blocks = append(slices.Delete(s.blocks, 0, 1), oldest[:0])
 		return
 	}
-	s.blocks = append(s.blocks, make([]byte, 0, stageBlock/64*s.width))
+	b := s.spare
+	s.spare = nil
+	if b == nil {
+		b = make([]byte, 0, stageBlock/64*s.width)
+	}
+	s.blocks = append(s.blocks, b)
 }
 
 // row gives a row that is still in memory, else nil.
@@ -81,6 +87,7 @@ func (s *stage) write(b []byte) {
 func (s *stage) finish() error {
 	for _, b := range s.blocks {
 		s.write(b)
+		s.spare = b[:0]
 	}
 	s.blocks, s.base = nil, s.n
 	return s.err
