@@ -54,13 +54,14 @@ var Table = []Package{
 
 	// Beside the tool: nobody imports these.
 	{Path: "bench", Layer: 6},
+	{Path: "bench/xtf", Layer: 6},
 	{Path: "internal/layers", Layer: 6, Only: nothing},
 	{Path: "scripts/runtests", Layer: 6, Only: nothing},
 }
 
 // Families are packages whose parts, the packages below them, belong to them: a part has the layer of its family, the
-// head may import its parts, and the parts do not import each other.
-var Families = []string{"predict", "bench"}
+// head may import its parts, and the parts do not import each other. A family in a family comes before it.
+var Families = []string{"predict", "bench/xtf", "bench"}
 
 // Dependency is a module from outside, and who may use it.
 type Dependency struct {
