@@ -102,6 +102,8 @@ type analysis struct {
 	entries *xtfwriter.Sorter // of the location being loaded
 	results *xtfwriter.Sorter // of all own locations
 	units   []stats.Unit
+	loader  *stats.Loader // while locations are loaded, and batch
+	batch   trace.Batch
 	events  []uint64 // decoded, of each own location
 	last    uint64   // last event of the run, ticks since the origin
 	counts  stats.LevelCounts

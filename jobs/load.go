@@ -28,6 +28,7 @@ func (a *analysis) load() error {
 			err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
 		}
 	}
+	a.loader, a.batch = nil, trace.Batch{}
 	if err := agree(a.c, err); err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ type loading struct {
 
 func (a *analysis) newLoading(p trace.P) (*loading, error) {
 	if a.o.GraphOnly {
-		return &loading{loader: stats.NewLoader(a.tables, p, stats.Outputs{})}, nil
+		return &loading{loader: a.newLoader(p, stats.Outputs{})}, nil
 	}
 	l := &loading{types: loadArrays}
 	var err error
@@ -82,7 +83,7 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 		}
 		l.staged = append(l.staged, s)
 	}
-	l.loader = stats.NewLoader(a.tables, p, stats.Outputs{
+	l.loader = a.newLoader(p, stats.Outputs{
 		Calls: l.arrays[xtf.TypeCall].ArrayBuilder, IO: l.arrays[xtf.TypeIO].ArrayBuilder, RMA: l.arrays[xtf.TypeRMA].ArrayBuilder,
 		Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
 		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2],
@@ -90,6 +91,16 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 		Late:    adder{a.results},
 	})
 	return l, nil
+}
+
+// newLoader reuses the memory of the location before.
+func (a *analysis) newLoader(p trace.P, out stats.Outputs) *stats.Loader {
+	if a.loader == nil {
+		a.loader = stats.NewLoader(a.tables, p, out)
+	} else {
+		a.loader.Reset(p, out)
+	}
+	return a.loader
 }
 
 // finish ends the load; what Match needs of the location joins a.units.
@@ -178,7 +189,7 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 	defer stream.Close()
 	found.AddAll(stream.Diagnostics())
 	g := guard{clamp: a.o.ClampTime, last: a.size.Origin}
-	var batch trace.Batch
+	batch := &a.batch
 	var first uint64
 	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
 	for i := range stream.Chunks() {
@@ -187,7 +198,7 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 			return nil, err
 		}
 		for {
-			err := r.Next(&batch)
+			err := r.Next(batch)
 			if errors.Is(err, io.EOF) {
 				break
 			}
@@ -195,12 +206,12 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 				return nil, errors.Join(err, r.Close())
 			}
 			batch.First = first
-			g.check(&batch)
+			g.check(batch)
 			first += uint64(len(batch.Events))
-			if err := loader.Add(&batch); err != nil {
+			if err := loader.Add(batch); err != nil {
 				return nil, errors.Join(err, r.Close())
 			}
-			if err := graph.Add(&batch); err != nil {
+			if err := graph.Add(batch); err != nil {
 				return nil, errors.Join(err, r.Close())
 			}
 		}
