@@ -60,7 +60,11 @@ func TestRatios(t *testing.T) {
 // TestLossless holds the size of exact graphs of iterative programs: at most
 // 1.2 bytes an event, no time changed.
 func TestLossless(t *testing.T) {
-	for _, p := range programs("200k") {
+	events := "200k"
+	if testing.Short() {
+		events = "40k"
+	}
+	for _, p := range programs(events) {
 		if p.name == "irregular" {
 			continue // it does not repeat itself
 		}
@@ -103,11 +107,13 @@ func TestScaling(t *testing.T) {
 					t.Errorf("%s: %d class rows, and %d before", what, f.Rows, few.Rows)
 				}
 			}
-			same("10 times the iterations", of(16, 10*fewIterations))
 			same("64 processes", of(64, fewIterations))
 			if !testing.Short() {
+				same("10 times the iterations", of(16, 10*fewIterations))
 				same("256 processes", of(256, fewIterations))
 				same("30 times the iterations", of(16, 30*fewIterations))
+			} else {
+				same("3 times the iterations", of(16, 3*fewIterations))
 			}
 		})
 	}
