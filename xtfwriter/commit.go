@@ -106,12 +106,26 @@ func (w *Workspace) TempPath() string {
 func (w *Workspace) Commit(p *Parts) (Result, error) {
 	m := &commit{w: w, p: p, c: w.comm, tmp: w.TempPath()}
 	err := m.run()
-	if err != nil && m.c.Rank() == 0 {
+	if err != nil {
+		err = m.failed(err)
+	}
+	return m.res, err
+}
+
+// failed cleans up after an error that all ranks agreed on. A run that was taken
+// over finds its files gone: then that is the error.
+func (m *commit) failed(err error) error {
+	var epoch error
+	if m.c.Rank() == 0 {
+		epoch = m.w.CheckEpoch()
 		if rerr := os.Remove(m.tmp); rerr != nil && !errors.Is(rerr, os.ErrNotExist) {
 			err = errors.Join(err, rerr)
 		}
 	}
-	return m.res, err
+	if epoch = agree(m.c, epoch); errors.Is(epoch, ErrSuperseded) {
+		return epoch
+	}
+	return err
 }
 
 func (m *commit) run() error {

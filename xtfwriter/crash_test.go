@@ -429,3 +429,108 @@ func TestEpochBesideOutput(t *testing.T) {
 		t.Errorf("a failed run changed the output: %v", err)
 	}
 }
+
+// TestSurvivor lets a run be taken over while it writes: by one that finishes
+// before it goes on, at several points of its way. It stops, says why, and leaves
+// the other's file and folder alone.
+func TestSurvivor(t *testing.T) {
+	_, whole := record(t, false, false)
+	for _, at := range []string{"before the regions", "before the end", "before the read back", "before the name"} {
+		t.Run(at, func(t *testing.T) {
+			s := newCrashRun()
+			dir := t.TempDir()
+			out := filepath.Join(dir, "run.xtf")
+			cfg := config(out, 0) // segments in files
+			r := &overtaken{after: at, other: func() error {
+				younger := cfg
+				younger.Force, younger.disk = true, nil
+				return mpi.RunInProcess(2, func(c mpi.Comm) error {
+					_, err := s.job(c, younger, nil)
+					return err
+				})
+			}}
+			r.recorder.failAt = -1
+			cfg.disk = r
+			errs := make([]error, 3)
+			_ = mpi.RunInProcess(3, func(c mpi.Comm) error {
+				_, errs[c.Rank()] = s.job(overtakenComm{recComm{c, &r.recorder}, r}, cfg, func(p *Parts) {
+					if c.Rank() > 0 {
+						return
+					}
+					region, sections, calls := p.Region, p.Sections, 0
+					p.Region = func(i int) (Region, error) {
+						if calls++; calls == p.Regions+1 {
+							r.reach("before the regions")
+						}
+						return region(i)
+					}
+					p.Sections = func() ([]xtf.Blob, error) {
+						r.reach("before the end")
+						return sections()
+					}
+				})
+				return nil
+			})
+			if r.err != nil || r.after != "" {
+				t.Fatalf("the younger run: %v", r.err)
+			}
+			for rank, err := range errs {
+				if !errors.Is(err, ErrSuperseded) {
+					t.Errorf("rank %d: %v", rank, err)
+				}
+			}
+			if !bytes.Equal(mustRead(t, out), whole) {
+				t.Error("the younger run's file changed")
+			}
+			if left, _ := filepath.Glob(filepath.Join(dir, "*")); len(left) != 1 {
+				t.Errorf("left behind: %v", left)
+			}
+		})
+	}
+}
+
+// overtaken runs another job once, when the first one reaches a point.
+type overtaken struct {
+	recorder
+	after string
+	other func() error
+	err   error
+}
+
+func (o *overtaken) reach(point string) {
+	if o.after == point {
+		o.after = ""
+		o.err = o.other()
+	}
+}
+
+func (o *overtaken) writeSync(path string, b []byte, off int64) error {
+	o.reach("before the name")
+	return o.recorder.writeSync(path, b, off)
+}
+
+// overtakenComm reaches a point when the shared file is closed.
+type overtakenComm struct {
+	recComm
+	o *overtaken
+}
+
+func (c overtakenComm) OpenFile(name string, mode mpi.Mode, hints map[string]string) (mpi.File, error) {
+	f, err := c.recComm.OpenFile(name, mode, hints)
+	if err != nil {
+		return nil, err
+	}
+	return overtakenFile{f, c}, nil
+}
+
+type overtakenFile struct {
+	mpi.File
+	c overtakenComm
+}
+
+func (f overtakenFile) Close() error {
+	if f.c.Rank() == 0 {
+		f.c.o.reach("before the read back")
+	}
+	return f.File.Close()
+}
