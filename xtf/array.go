@@ -289,37 +289,65 @@ func (f *File) count(t tally, st *Stats) {
 }
 
 func (a *Array) descend(key uint64, upper bool, t *tally) (uint64, around, error) {
-	sep, ord, i := Never, uint64(0), 0
-	crc, top := uint32(0), len(a.desc.levels)-1
-	var pg *page
-	var err error
-	for lv := top; lv > 0; lv-- {
-		if pg, err = a.index(lv, ord, crc, lv == top, t); err != nil {
-			return 0, around{}, err
-		}
-		n := int(pg.count)
-		i = lastBelow(pg.bytes, n, key, upper, t)
-		if i+1 < n {
-			sep = le.Uint64(pg.bytes[8*(i+1):])
-		}
-		crc = le.Uint32(pg.bytes[20*n+4*i:])
-		ord = ord*uint64(a.typ.Fanout) + uint64(i)
+	l, err := a.leaf(key, upper, t)
+	if err != nil {
+		return 0, around{}, err
 	}
-	if pg == nil {
+	var pg *page
+	if l.parent == nil {
 		pg, err = a.only(t)
 	} else {
-		pg, err = a.below(pg, i, ord, t)
+		pg, err = a.below(l.parent, l.entry, l.ord, t)
 	}
 	if err != nil {
 		return 0, around{}, err
 	}
 	n := int(pg.count)
 	slot := a.slotOf(pg, n, key, upper, t)
-	at := around{before: a.key(pg, slot-1), next: sep}
+	at := around{before: a.key(pg, slot-1), next: l.sep}
 	if slot < n {
 		at.next = a.key(pg, slot)
 	}
-	return ord*uint64(a.typ.PageRows) + uint64(slot), at, nil
+	return l.ord*uint64(a.typ.PageRows) + uint64(slot), at, nil
+}
+
+// leaf is a data page as the index describes it.
+type leaf struct {
+	ord    uint64
+	parent *page // of level 1, nil if the page has no index above it
+	entry  int   // in parent
+	sep    uint64
+}
+
+// leaf descends to the last data page whose first key is below the bound, the
+// first page if none is, without reading it. sep is the first key of the page
+// behind, Never if there is none.
+func (a *Array) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
+	l.sep = Never
+	crc, top := uint32(0), len(a.desc.levels)-1
+	for lv := top; lv > 0; lv-- {
+		pg, err := a.index(lv, l.ord, crc, lv == top, t)
+		if err != nil {
+			return l, err
+		}
+		n := int(pg.count)
+		i := lastBelow(pg.bytes, n, key, upper, t)
+		if i+1 < n {
+			l.sep = le.Uint64(pg.bytes[8*(i+1):])
+		}
+		crc = le.Uint32(pg.bytes[20*n+4*i:])
+		l.ord = l.ord*uint64(a.typ.Fanout) + uint64(i)
+		l.parent, l.entry = pg, i
+	}
+	return l, nil
+}
+
+// first is the first key of the page.
+func (l *leaf) first(a *Array) uint64 {
+	if l.parent == nil {
+		return a.desc.first
+	}
+	return le.Uint64(l.parent.bytes[8*l.entry:])
 }
 
 // lastBelow returns the last of n children whose first key is below the bound;

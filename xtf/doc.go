@@ -35,14 +35,15 @@
 // (pinned + 1) * Z * R bytes, or a limited number of pages once it may spill
 // pinned ones, plus at most 64 + 32*sums bytes for each finished page; an
 // Encoder about 2 MiB and up to 16 pages of builders that finished. A File holds
-// its cache budget plus one page per goroutine that is reading. A Cursor holds
-// two pages.
+// its cache budget plus one page per goroutine that is reading, and 8 bytes for
+// each index page of arrays asked (at most 512 KiB an array). A Cursor holds two
+// pages.
 //
 // # Concurrency
 //
 // Builders and encoders belong to one goroutine. A File and its Arrays are safe
-// for concurrent use, except an Array made by Counted, which adds to plain
-// counters. Rows handed out by Row are copies; a Cursor's row is valid until
+// for concurrent use, Close too, except an Array made by Counted, which adds to
+// plain counters. Rows handed out by Row are copies; a Cursor's row is valid until
 // its next step.
 //
 // # Example: build, compose, write, search

@@ -246,46 +246,62 @@ func (a *Array) SumBounds(t1, t2 uint64) (lower, upper []uint64, err error) {
 	if t1 >= t2 || a.desc.rows == 0 || len(lower) == 0 {
 		return lower, upper, nil
 	}
-	a1, b1, err := a.around(t1)
+	e1, err := a.around(t1)
 	if err != nil {
 		return nil, nil, err
 	}
-	a2, b2, err := a.around(t2)
+	e2, err := a.around(t2)
 	if err != nil {
 		return nil, nil, err
 	}
-	for k := range lower {
-		if a2[k] > b1[k] {
-			lower[k] = a2[k] - b1[k]
-		}
-		if b2[k] > a1[k] {
-			upper[k] = b2[k] - a1[k]
-		}
-	}
+	e1.bound(e2, lower, upper)
 	return lower, upper, nil
 }
 
-// around returns the prefix sums on both sides of t: below <= F(t) <= above.
-func (a *Array) around(t uint64) (below, above []uint64, err error) {
-	lo, err := a.Rank(t)
-	if err != nil {
-		return nil, nil, err
+// edge is what index and aux pages know of F at an instant: below <= F <= above.
+type edge struct {
+	t0, t1       uint64 // first keys of the page around the instant and of the next
+	below, above []uint64
+}
+
+// bound fills in limits of F at to minus F at e.
+func (e *edge) bound(to *edge, lower, upper []uint64) {
+	for k := range lower {
+		if to.below[k] > e.above[k] {
+			lower[k] = to.below[k] - e.above[k]
+		}
+		if to.above[k] > e.below[k] {
+			upper[k] = to.above[k] - e.below[k]
+		}
 	}
-	hi, err := a.RankAfter(t)
-	if err != nil {
-		return nil, nil, err
-	}
+}
+
+// around returns the prefix sums on both sides of t: those of the pages with the
+// rows before lo(t) and before hi(t), which the index names.
+func (a *Array) around(t uint64) (*edge, error) {
 	var cost tally
 	defer func() { a.count(cost) }()
-	z := uint64(a.typ.PageRows)
-	if below, err = a.prefix((max(lo, 1)-1)/z, &cost); err != nil {
-		return nil, nil, err
+	e := &edge{t0: a.desc.first, t1: a.desc.first}
+	lo, hi := leaf{}, leaf{}
+	var err error
+	if t > a.desc.first {
+		if lo, err = a.leaf(t, false, &cost); err != nil {
+			return nil, err
+		}
+		if e.t0, e.t1 = lo.first(a), lo.sep; lo.ord+1 == uint64(a.desc.levels[0].pages) {
+			e.t1 = max(a.desc.maxEnd, a.desc.last)
+		}
 	}
-	if hi == 0 {
-		return below, below, nil // before the first row: PS[0] = 0
+	if e.below, err = a.prefix(lo.ord, &cost); err != nil {
+		return nil, err
 	}
-	above, err = a.prefix((hi-1)/z+1, &cost)
-	return below, above, err
+	e.above = e.below // before the first row PS[0] = 0 is both
+	if t >= a.desc.first {
+		if hi, err = a.leaf(t, true, &cost); err == nil {
+			e.above, err = a.prefix(hi.ord+1, &cost)
+		}
+	}
+	return e, err
 }
 
 // SumsAbout returns an estimate of SumsBetween that lies within SumBounds: linear
@@ -296,18 +312,17 @@ func (a *Array) SumsAbout(t1, t2 uint64) ([]uint64, error) {
 	if t1 >= t2 || a.desc.rows == 0 || len(f) == 0 {
 		return f, nil
 	}
-	f1, err := a.about(t1)
+	e1, err := a.around(t1)
 	if err != nil {
 		return nil, err
 	}
-	f2, err := a.about(t2)
+	e2, err := a.around(t2)
 	if err != nil {
 		return nil, err
 	}
-	lower, upper, err := a.SumBounds(t1, t2)
-	if err != nil {
-		return nil, err
-	}
+	f1, f2 := e1.about(t1), e2.about(t2)
+	lower, upper := make([]uint64, len(f)), make([]uint64, len(f))
+	e1.bound(e2, lower, upper)
 	for k := range f {
 		if f2[k] > f1[k] {
 			f[k] = f2[k] - f1[k]
@@ -318,34 +333,18 @@ func (a *Array) SumsAbout(t1, t2 uint64) ([]uint64, error) {
 }
 
 // about interpolates F(t) between the prefix sums around t.
-func (a *Array) about(t uint64) ([]uint64, error) {
-	below, above, err := a.around(t)
-	if err != nil {
-		return nil, err
+func (e *edge) about(t uint64) []uint64 {
+	if t <= e.t0 {
+		return e.below
 	}
-	n, err := a.Rank(t)
-	if err != nil || n == 0 {
-		return below, err
+	if t >= e.t1 {
+		return e.above
 	}
-	z := uint64(a.typ.PageRows)
-	j := (n - 1) / z
-	t0, err := a.At(j * z)
-	if err != nil {
-		return nil, err
+	f := make([]uint64, len(e.below))
+	for k := range f {
+		hi, lo := bits.Mul64(e.above[k]-e.below[k], t-e.t0)
+		q, _ := bits.Div64(hi, lo, e.t1-e.t0)
+		f[k] = e.below[k] + q
 	}
-	t1 := max(a.desc.maxEnd, a.desc.last)
-	if next := (j + 1) * z; next < a.desc.rows {
-		if t1, err = a.At(next); err != nil {
-			return nil, err
-		}
-	}
-	if t >= t1 || t < t0 {
-		return above, nil
-	}
-	for k := range below {
-		hi, lo := bits.Mul64(above[k]-below[k], t-t0)
-		q, _ := bits.Div64(hi, lo, t1-t0)
-		below[k] += q
-	}
-	return below, nil
+	return f
 }
