@@ -18,7 +18,7 @@ func (a *analysis) finishTypes() []xtf.TypeID {
 	if a.o.GraphOnly {
 		return []xtf.TypeID{xtf.TypeComp, xtf.TypeDiag}
 	}
-	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
+	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTile, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
 }
 
 // finish joins rows and results of every location, then sums over all.
@@ -138,6 +138,7 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 			return nil, err
 		}
 		out.P2P, out.Coll, out.TimeBins = f.arrays[xtf.TypeP2P].ArrayBuilder, f.arrays[xtf.TypeColl].ArrayBuilder, f.arrays[xtf.TypeTimeBin].ArrayBuilder
+		out.Tiles = f.arrays[xtf.TypeTile].ArrayBuilder
 	}
 	f.Finisher = stats.NewFinisher(a.tables, in, out)
 	return f, nil

@@ -40,7 +40,7 @@ const keptFindings = 100
 // Verify compares what the file says twice, to the last row: sums of
 // components, profiles and channels with the rows they stand for, messages with
 // their partners, collectives with all their members, time bins of each level
-// with those of the one below, the whole run's rows with the locations', and the
+// with those of the one below and with tiles, the whole run's rows with the locations', and the
 // call graph with the rows. parallel locations are
 // looked at at once. Memory per location: its channels, its open calls and 64
 // bytes per region; for collectives 48 bytes per instance.
@@ -202,6 +202,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		{"COMP", c.compareSums},
 		{"TIMEBIN", c.compareProfile},
 		{"TIMEBIN", c.comparePyramid},
+		{"TILE", c.compareTiles},
 		{"call graph", func() error { return c.graph(shared) }},
 	}
 	for i, s := range steps {

@@ -31,8 +31,8 @@ func leastBins(d *trace.Definitions) uint64 {
 // before, for the regions that were open in between. Where the rows become too
 // many, four bins become one, and so on.
 //
-// Cost: O(rows) at a border, none between. Memory: 48 bytes for each row, 80 for
-// each region.
+// Cost: O(rows) at a border, none between but for the longest call of the bin.
+// Memory: 48 bytes for each row, 24 for each bin, 80 for each region.
 type binner struct {
 	bins    Bins
 	bin     uint64 // under way
@@ -41,6 +41,7 @@ type binner struct {
 	open    []int32 // regions with an open call, outermost first
 	left    []int32 // regions that were closed in the bin, or written for it before
 	order   []int32
+	long    []LongCall // by ascending bin; of locations with rows
 	place   []int32
 }
 
@@ -125,6 +126,7 @@ func (l *Loader) endBin(border uint64) {
 // to be written again at its end.
 func (b *binner) widen() {
 	b.bins.raise(b.bins.Level+1, b.place)
+	b.long = widened(b.long)
 	b.bin >>= 2
 	n := len(b.bins.Rows)
 	for ; n > 0 && b.bins.Rows[n-1].Bin == b.bin; n-- {

@@ -261,7 +261,7 @@ func TestBinSum(t *testing.T) {
 			slices.SortFunc(locations[i].Rows, compareBins)
 			locations[i].raise(uint8(rng.IntN(2)), place)
 		}
-		levels := Levels{1, 12}
+		levels := Levels{1, 1, 12}
 		want := Bins{Level: levels.Finest}
 		for i := range locations {
 			locations[i].raise(levels.Finest, place)
@@ -300,11 +300,11 @@ func TestLevels(t *testing.T) {
 		events uint64
 		want   Levels
 	}{
-		{0, 0, Levels{10, 10}},
-		{0, 64 * (1 << 12), Levels{9, 10}},
-		{0, 64 * (1<<12 + 1<<14), Levels{8, 10}},
-		{9, 64 * (1<<12 + 1<<14), Levels{9, 10}},
-		{0, 1 << 60, Levels{0, 10}},
+		{0, 0, Levels{10, 10, 10}},
+		{0, 64 * (1 << 12), Levels{9, 10, 10}},
+		{0, 64 * (1<<12 + 1<<14), Levels{8, 10, 10}},
+		{9, 64 * (1<<12 + 1<<14), Levels{9, 10, 10}},
+		{0, 1 << 60, Levels{0, 10, 10}},
 	} {
 		c.Least = test.least
 		if got := c.Levels(1<<20-1, test.events); got != test.want {

@@ -8,7 +8,7 @@
 //	        COLL rows, channel entries, profile, diagnostics (Loader)
 //	match   all ranks: channel entries of both sides joined (Match)
 //	finish  one location: staged rows + partners -> P2P, COLL, CHANNEL, CHAN,
-//	        TIMEBIN, COMP, DIAG rows (Finisher)
+//	        TIMEBIN, TILE, COMP, DIAG rows (Finisher)
 //	reduce  all ranks: tree sums of profiles, bins and components (Reduce)
 //
 // A unit of load and finish is one location; what it leaves goes to the Storage

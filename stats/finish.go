@@ -21,7 +21,7 @@ type FinishInput struct {
 // the arrays. A location that was loaded without rows needs Components and
 // Diagnostics only.
 type FinishOutputs struct {
-	P2P, Coll, TimeBins, Components, Diagnostics *xtf.ArrayBuilder
+	P2P, Coll, Tiles, TimeBins, Components, Diagnostics *xtf.ArrayBuilder
 }
 
 // Finished is what a location leaves for the reduction over all.
@@ -211,6 +211,9 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 		return nil, err
 	}
 	l := f.in.Loaded
+	if f.out.Tiles != nil {
+		writeTiles(f.t, &l.Bins, l.Long, levels, f.out.Tiles)
+	}
 	l.Bins.raise(levels.Finest, make([]int32, len(f.t.class)))
 	if f.out.TimeBins != nil {
 		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)

@@ -8,7 +8,8 @@ import (
 )
 
 // AppendBinary appends l, without its peers, as variable-length integers: the
-// totals, the regions that were called, their bins, the diagnostics.
+// totals, the regions that were called, their bins,
+// the longest calls, the diagnostics.
 func (l *Loaded) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(l.P))
 	b = binary.AppendUvarint(b, l.P2PRows)
@@ -31,7 +32,7 @@ func (l *Loaded) AppendBinary(b []byte) []byte {
 			}
 		}
 	}
-	return appendDiagnostics(l.Bins.AppendBinary(b), &l.Diagnostics)
+	return appendDiagnostics(appendLong(l.Bins.AppendBinary(b), l.Long), &l.Diagnostics)
 }
 
 func appendDiagnostics(b []byte, ds *trace.Diagnostics) []byte {
@@ -85,6 +86,9 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	}
 	var err error
 	if l.Bins, err = r.bins(len(t.class)); err != nil {
+		return nil, fmt.Errorf("load result of location %d: %w", l.P, err)
+	}
+	if l.Long, err = r.long(); err != nil {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, err)
 	}
 	r.diagnostics(&l.Diagnostics)

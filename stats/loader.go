@@ -201,6 +201,7 @@ func (l *Loader) enter(ref uint32) {
 	if l.rows {
 		c := xtf.Call{T: l.now, End: xtf.Never, Parent: l.innermost(), Region: ref, Depth: uint32(len(l.stack)), Class: uint32(class), Flags: flags}
 		c.Put(row)
+		l.bins.began()
 	}
 	l.spend(l.now)
 	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index)})
@@ -243,6 +244,7 @@ func (l *Loader) close(flags uint32) {
 	l.totals.Calls++
 	if l.rows {
 		l.endRow(f.n, exclusive, flags)
+		l.bins.ended(f.enter, took, f.n)
 	}
 	switch class := l.t.class[f.index]; {
 	case class&trace.ClassMPI != 0:
@@ -303,6 +305,7 @@ type Loaded struct {
 	Totals      Totals
 	Profile     []RegionProfile // by region index; the last is unknown regions
 	Bins        Bins            // of the finest level that is not too much
+	Long        []LongCall      // of the same level; empty without rows
 	Diagnostics trace.Diagnostics
 	P2PRows     uint64
 	CollRows    uint64
@@ -332,7 +335,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 	l.requests.each(func(request) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
-	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
+	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 	if !l.rows {
 		return &rows, l.err
 	}

@@ -14,14 +14,15 @@ const eventsPerRow = 64
 // so the most that a rank holds of it. 48 bytes each.
 const wholeRows = 1 << 16
 
-// Levels are the levels of bins that all locations have. Top has a single bin,
-// the profile.
-type Levels struct{ Finest, Top uint8 }
+// Levels are the levels of bins that all locations have: of TIMEBIN from Finest
+// on, of TILE from Tile. Top has a single bin, the profile.
+type Levels struct{ Finest, Tile, Top uint8 }
 
 // LevelCounts counts the rows that locations would have at each level.
 type LevelCounts struct {
 	Rows  [BinLevels]int64
 	Least int64 // the coarsest of the locations' finest levels
+	Calls int64 // of the location with most of them
 	place []int32
 }
 
@@ -31,6 +32,11 @@ func (c *LevelCounts) Add(t *Tables, b *Bins) {
 		c.place = make([]int32, len(t.class))
 	}
 	c.Least = max(c.Least, int64(b.Level))
+	calls := uint64(0)
+	for i := range b.Rows {
+		calls += b.Rows[i].Calls
+	}
+	c.Calls = max(c.Calls, int64(calls))
 	for level := b.Level; level < BinLevels; level++ {
 		c.Rows[level] += int64(len(b.Rows))
 		if n := len(b.Rows); n > 0 && b.Rows[n-1].Bin > 0 {
@@ -40,10 +46,14 @@ func (c *LevelCounts) Add(t *Tables, b *Bins) {
 }
 
 // Levels chooses the finest level that has at most one row for eventsPerRow
-// events of all locations, together with the levels above it. Ticks end at last.
+// events of all locations, together with the levels above it, and for tiles the
+// finest with callsPerTile calls in a bin. Ticks end at last.
 func (c *LevelCounts) Levels(last, events uint64) Levels {
 	l := Levels{Top: Level(last)}
-	l.Finest = l.Top
+	l.Finest, l.Tile = l.Top, l.Top
+	for l.Tile > 0 && int64(l.Tile) > c.Least && uint64(c.Calls)/callsPerTile > last>>(2*(l.Tile-1)) {
+		l.Tile--
+	}
 	rows := uint64(0)
 	for l.Finest > 0 && int64(l.Finest) > c.Least {
 		rows += uint64(c.Rows[l.Finest-1])
@@ -57,12 +67,12 @@ func (c *LevelCounts) Levels(last, events uint64) Levels {
 
 // Reduce adds up the counts of all ranks. Collective.
 func (c *LevelCounts) Reduce(comm mpi.Comm) error {
-	least := []int64{c.Least}
+	most := []int64{c.Least, c.Calls}
 	if err := comm.AllreduceInt64(c.Rows[:], mpi.Sum); err != nil {
 		return err
 	}
-	err := comm.AllreduceInt64(least, mpi.Max)
-	c.Least = least[0]
+	err := comm.AllreduceInt64(most, mpi.Max)
+	c.Least, c.Calls = most[0], most[1]
 	return err
 }
 

@@ -163,6 +163,7 @@ func loadedSample() *Loaded {
 	l.Profile[2] = RegionProfile{Calls: 1, Inclusive: 2, Exclusive: 3, Bytes: 4}
 	l.Totals = Totals{First: 1, Last: 99, Events: 7, Sends: 8}
 	l.Totals.Class[TimeMPI] = 55
+	l.Long = []LongCall{{0, 9, 4}, {5, 0, 7}}
 	l.Bins = Bins{Level: 2, Rows: []BinRow{{0, 2, BinSums{1, 2, 3, 0}}, {5, 0, BinSums{0, 1, 0, 0}}, {5, 2, BinSums{0, 0, 0, 4}}}}
 	for i := range 20 {
 		l.Diagnostics.Add(trace.Diagnostic{Code: trace.DiagStrayLeave, Event: uint64(i), Detail: "text"})

@@ -1,0 +1,123 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// callsPerTile is how many calls of the busiest location there are at least, on
+// average, in a bin of the finest level of tiles.
+const callsPerTile = 256
+
+// LongCall is the longest call that begins in a bin. Memory: 24 bytes.
+type LongCall struct {
+	Bin   uint64
+	Ticks uint64
+	N     uint64 // row in CALL, the lowest of equally long ones
+}
+
+func (c *LongCall) add(ticks, n uint64) {
+	if ticks > c.Ticks || ticks == c.Ticks && n < c.N {
+		c.Ticks, c.N = ticks, n
+	}
+}
+
+// began makes room for the calls that begin in the bin under way.
+func (b *binner) began() {
+	if n := len(b.long); n == 0 || b.long[n-1].Bin != b.bin {
+		b.long = append(b.long, LongCall{Bin: b.bin, N: xtf.Never})
+	}
+}
+
+// ended takes a call that began at enter.
+func (b *binner) ended(enter, ticks, n uint64) {
+	bin := enter >> (2 * b.bins.Level)
+	i := len(b.long) - 1
+	if b.long[i].Bin != bin {
+		i, _ = slices.BinarySearchFunc(b.long, bin, func(c LongCall, bin uint64) int { return cmp.Compare(c.Bin, bin) })
+	}
+	b.long[i].add(ticks, n)
+}
+
+// widened returns the calls of the level above, in place.
+func widened(list []LongCall) []LongCall {
+	out := list[:0]
+	for _, c := range list {
+		c.Bin >>= 2
+		if n := len(out); n > 0 && out[n-1].Bin == c.Bin {
+			out[n-1].add(c.Ticks, c.N)
+		} else {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func appendLong(dst []byte, list []LongCall) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	last := uint64(0)
+	for _, c := range list {
+		for _, v := range [...]uint64{c.Bin - last, c.Ticks, c.N} {
+			dst = binary.AppendUvarint(dst, v)
+		}
+		last = c.Bin
+	}
+	return dst
+}
+
+// long reads what appendLong wrote.
+func (r *uvarints) long() ([]LongCall, error) {
+	n := r.next()
+	if n > uint64(len(r.b))/3 {
+		return nil, fmt.Errorf("longest calls: %w", errSummary)
+	}
+	var list []LongCall
+	last := uint64(0)
+	for range n {
+		c := LongCall{last + r.next(), r.next(), r.next()}
+		if len(list) > 0 && c.Bin <= last {
+			return nil, fmt.Errorf("longest calls: %w", errSummary)
+		}
+		last = c.Bin
+		list = append(list, c)
+	}
+	return list, nil
+}
+
+// writeTiles writes the tiles of a location from the level tile up to the top.
+// The bins are of a level that is not above; long is used up.
+func writeTiles(t *Tables, b *Bins, long []LongCall, levels Levels, out *xtf.ArrayBuilder) {
+	var buf []BinRow
+	place := make([]int32, len(t.class))
+	rows := b.Rows
+	for level := b.Level; level <= levels.Top; level++ {
+		if level >= levels.Tile {
+			writeTileLevel(t, level, rows, long, out)
+		}
+		buf = coarsened(buf[:0], rows, place)
+		rows, long = buf, widened(long)
+	}
+}
+
+func writeTileLevel(t *Tables, level uint8, rows []BinRow, long []LongCall, out *xtf.ArrayBuilder) {
+	for len(rows) > 0 {
+		var sums xtf.TileSums
+		bin := rows[0].Bin
+		for len(rows) > 0 && rows[0].Bin == bin {
+			r := t.timeBin(int(rows[0].Region), 0, &rows[0].BinSums)
+			sums.Add(&r)
+			rows = rows[1:]
+		}
+		longest := xtf.Never
+		if len(long) > 0 && long[0].Bin == bin {
+			longest, long = long[0].N, long[1:]
+		}
+		row, _ := out.Append()
+		x := sums.Tile(level, bin, longest)
+		x.Put(row)
+	}
+}

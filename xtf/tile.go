@@ -1,0 +1,71 @@
+package xtf
+
+import (
+	"math"
+	"math/bits"
+)
+
+// Indices of TILE.share.
+const (
+	ShareOwn     = iota // the program's own code
+	ShareP2P            // point-to-point calls that may wait
+	ShareColl           // collectives without barriers
+	ShareBarrier        // barriers
+	ShareRMA            // one-sided
+	ShareOther          // the rest of MPI
+	ShareIO             // file input and output, of MPI too
+	ShareStart          // point-to-point calls that do not wait
+)
+
+// shareOf is the index of a class of regions. A subset stands before its set.
+func shareOf(class uint32) int {
+	for _, c := range [...]struct {
+		class uint32
+		share int
+	}{
+		{ClassMPIIO, ShareIO},
+		{ClassIO, ShareIO},
+		{ClassBarrier, ShareBarrier},
+		{ClassColl, ShareColl},
+		{ClassStart, ShareStart},
+		{ClassP2P, ShareP2P},
+		{ClassRMA, ShareRMA},
+		{ClassMPI, ShareOther},
+	} {
+		if class&c.class != 0 {
+			return c.share
+		}
+	}
+	return ShareOwn
+}
+
+// TileSums makes a tile of the TIMEBIN rows of its bin, added in their order.
+// The zero value is an empty bin.
+type TileSums struct {
+	ticks  [8]uint64
+	calls  uint64
+	most   uint64 // exclusive ticks of region
+	region uint32
+	any    bool
+}
+
+// Add adds a row of the bin. The region with most exclusive ticks is the tile's,
+// of equal ones the first.
+func (s *TileSums) Add(r *TimeBin) {
+	s.ticks[shareOf(r.Class)] += r.Exclusive
+	s.calls += r.Count
+	if !s.any || r.Exclusive > s.most {
+		s.any, s.most, s.region = true, r.Exclusive, r.Region
+	}
+}
+
+// Tile returns the tile of the bin: shares are of the bin's width, rounded down,
+// and rows stays at the largest number that it holds.
+func (s *TileSums) Tile(level uint8, bin, longest uint64) Tile {
+	t := Tile{Key: BinKey(level, bin), Region: s.region, Rows: uint32(min(s.calls, math.MaxUint32)), Longest: longest}
+	for i, ticks := range s.ticks {
+		hi, lo := bits.Mul64(ticks, 255)
+		t.Share[i] = uint8(hi<<(64-2*level) | lo>>(2*level))
+	}
+	return t
+}
