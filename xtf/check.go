@@ -74,9 +74,10 @@ func Check(f *File) (*CheckResult, error) {
 }
 
 type checker struct {
-	f   *File
-	res *CheckResult
-	io  error // storage failed
+	f    *File
+	res  *CheckResult
+	last *DirRow // of the location before
+	io   error   // storage failed
 }
 
 // note records err as damage, or as a failure of the storage.
@@ -128,6 +129,7 @@ func (c *checker) region(p Proc, at uint64) uint64 {
 		return at
 	}
 	c.res.Regions++
+	c.row(&d, reg)
 	for i := range reg.arrays {
 		c.array(reg.array(c.f, reg.arrays[i].typ))
 	}
@@ -135,6 +137,29 @@ func (c *checker) region(p Proc, at uint64) uint64 {
 		c.note(Problem{P: p, Err: c.content(b, fmt.Sprintf("xtf: proc %d blob of kind %d", p, b.Kind))})
 	}
 	return at
+}
+
+// row compares a directory row with its region and with the row before.
+func (c *checker) row(d *DirRow, reg *region) {
+	first, last := Never, uint64(0)
+	for i := range reg.arrays {
+		if a := &reg.arrays[i]; c.f.types.Lookup(a.typ).Role == RoleT {
+			first, last = min(first, a.first), max(last, a.last, endOrZero(a.maxEnd))
+		}
+	}
+	if first == Never {
+		first = 0
+	}
+	if d.First != first || d.Last != last {
+		c.note(Problem{P: d.P, Err: fmt.Errorf("xtf: directory row of proc %d: %w", d.P, corrupt("times %d to %d, its region has %d to %d", d.First, d.Last, first, last))})
+	}
+	if d.P == WholeRun {
+		return
+	}
+	if p := c.last; p != nil && (d.Process < p.Process || (d.Process == p.Process && d.Thread <= p.Thread)) {
+		c.note(Problem{P: d.P, Err: fmt.Errorf("xtf: directory row of proc %d: %w", d.P, corrupt("process %d thread %d after process %d thread %d", d.Process, d.Thread, p.Process, p.Thread))})
+	}
+	c.last = d
 }
 
 // arrayCheck carries what the pages of a level say to the level above.

@@ -86,6 +86,46 @@ func TestCheckSound(t *testing.T) {
 	}
 }
 
+// TestCheckDirectory writes rows of the directory that contradict their regions,
+// with sound checksums.
+func TestCheckDirectory(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	tt := tinyTypes(Packed, 4, 3)
+	for name, order := range map[string][][2]uint32{
+		"sound":           {{0, 0}, {0, 1}, {2, 0}},
+		"equal places":    {{0, 0}, {0, 0}, {2, 0}},
+		"threads fall":    {{0, 0}, {1, 5}, {1, 2}},
+		"processes fall":  {{0, 0}, {3, 0}, {2, 0}},
+		"times of others": {{0, 0}, {0, 1}, {2, 0}},
+	} {
+		m := &memFile{}
+		w := NewFileWriter(m, tt, testID, &MemorySink{})
+		for p := range Proc(4) {
+			if p == 3 {
+				p = WholeRun
+			}
+			plan, err := PlanRegion(tt, p, []FinishedArray{buildArray(t, tt, p, testArray{TypeMetric, metricRows(sortedKeys(r, 5, 9))})}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if name == "times of others" && p == 1 {
+				plan.last++
+			}
+			place := order[min(p, 2)]
+			if err := w.Region(plan, place[0], place[1], 7); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Commit(nil); err != nil {
+			t.Fatal(err)
+		}
+		res, err := Check(openMem(t, m))
+		if err != nil || (res.Found == 0) != (name == "sound") {
+			t.Errorf("%s: %v %v", name, res.Problems, err)
+		}
+	}
+}
+
 func TestDigestIndependentOfCodec(t *testing.T) {
 	a, err := openMem(t, smallFile(t, Packed)).Digest()
 	if err != nil {

@@ -242,7 +242,6 @@ func TestExitCodes(t *testing.T) {
 		{"info of a cut file", 3, []string{"info", cut}, "nalyze the archive again"},
 		{"check of nothing", 3, []string{"check", missing}, "no such file"},
 		{"check of JSON", 3, []string{"check", text}, "Give the anchor file"},
-		{"check of a cut file", 3, []string{"check", cut}, "nalyze the archive again"},
 	} {
 		code, out, errs := call(x.args...)
 		if code != x.code || !strings.Contains(errs, x.want) {
