@@ -62,9 +62,9 @@ type limits struct{ pages, compares uint64 }
 // TestCostContract counts pages and comparisons of every primitive: none may
 // depend on the length of an interval or of a step.
 func TestCostContract(t *testing.T) {
-	n := 10_000_000
+	n, rounds := 10_000_000, 3000
 	if testing.Short() {
-		n = 1_500_000
+		n, rounds = 1_500_000, 300
 	}
 	f, a, keys := bigArray(t, n, Options{CacheBytes: 1 << 20})
 	if f.Stats().PageReads > 7 { // four to open, directory row, region head
@@ -84,7 +84,7 @@ func TestCostContract(t *testing.T) {
 		st = Stats{}
 	}
 	r := rand.New(rand.NewPCG(1, 1))
-	for range 3000 {
+	for range rounds {
 		i := r.IntN(n)
 		for _, k := range []uint64{keys[i], keys[i] + 1} {
 			pos, ok, err := c.Search(k, First)
