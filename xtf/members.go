@@ -43,7 +43,7 @@ func (f *File) member(p Proc, c *Channel, ordinal uint64, row []byte, st *Stats)
 	}
 	lo, hi := uint64(0), min(c.Count, Never-1)
 	for mid := min(ordinal, max(hi, 1)-1); lo < hi; mid = lo + (hi-lo)/2 {
-		if n, err = f.entry(p, c, mid, st); err == nil {
+		if n, err = f.entry(p, c, mid, a, st); err == nil {
 			row, err = a.Row(n, row)
 		}
 		if err != nil {

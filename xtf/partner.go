@@ -18,12 +18,15 @@ type Partner struct {
 }
 
 // Partner returns the stored other side of message n of location p; ok is false
-// for a message without one. It reads one row. Costs are added to st unless it is
-// nil.
+// for a message without one. It reads one row, and none at the other side. Costs
+// are added to st unless it is nil.
 func (f *File) Partner(p Proc, n uint64, st *Stats) (to Partner, ok bool, err error) {
 	m, err := f.message(p, n, st)
 	if err != nil || m.MateN == Never {
 		return Partner{}, false, err
+	}
+	if m.MateP >= f.Procs() {
+		return Partner{}, false, fmt.Errorf("xtf: proc %d message %d: %w", p, n, corrupt("partner in proc %d of %d", m.MateP, f.Procs()))
 	}
 	return Partner{Proc(m.MateP), m.MateN}, true, nil
 }
@@ -52,8 +55,12 @@ func (f *File) PartnerByChannel(p Proc, n uint64, st *Stats) (to Partner, ok boo
 	if err != nil || !ok || m.Seq >= c.Count {
 		return Partner{}, false, err
 	}
-	row, err := f.entry(q, &c, m.Seq, st)
-	return Partner{q, row}, err == nil, err
+	to.P = q
+	a, err := f.arrayOf(q, TypeP2P, P2PRowBytes, st)
+	if err == nil {
+		to.N, err = f.entry(q, &c, m.Seq, a, st)
+	}
+	return to, err == nil, err
 }
 
 // message reads row n of the P2P array of p.
@@ -166,8 +173,8 @@ func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, er
 	return Channel{}, false, nil
 }
 
-// entry returns the row that entry i of a channel of p names.
-func (f *File) entry(p Proc, c *Channel, i uint64, st *Stats) (uint64, error) {
+// entry returns the row of an array of p that entry i of a channel names.
+func (f *File) entry(p Proc, c *Channel, i uint64, of *Array, st *Stats) (uint64, error) {
 	a, err := f.arrayOf(p, TypeChan, ChanRowBytes, st)
 	if err != nil {
 		return 0, err
@@ -175,5 +182,9 @@ func (f *File) entry(p Proc, c *Channel, i uint64, st *Stats) (uint64, error) {
 	if i >= c.Count || c.First > a.Len() || i >= a.Len()-c.First {
 		return 0, fmt.Errorf("xtf: proc %d array %s: %w", p, a.typ.Name, corrupt("entry %d of a channel of %d from row %d on, of %d", i, c.Count, c.First, a.Len()))
 	}
-	return a.At(c.First + i)
+	n, err := a.At(c.First + i)
+	if err == nil && n >= of.Len() {
+		err = a.where(corrupt("row %d names row %d of %d", c.First+i, n, of.Len()), "page", (c.First+i)/uint64(a.typ.PageRows))
+	}
+	return n, err
 }

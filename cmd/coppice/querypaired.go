@@ -87,11 +87,11 @@ func (q *query) partner(a *answer, n uint64) error {
 	if a.Found = has; !has {
 		return nil
 	}
-	if uint64(stored.P) >= uint64(f.Procs()) {
-		return readError(q.run.Name, fmt.Errorf("message %d: partner in location %d of %d: %w", n, stored.P, f.Procs(), xtf.ErrCorrupt))
-	}
 	at, err := f.Array(stored.P, xtf.TypeP2P)
 	var row []byte
+	if err == nil && stored.N >= at.Len() {
+		err = fmt.Errorf("message %d: partner in row %d of %d: %w", n, stored.N, at.Len(), xtf.ErrCorrupt)
+	}
 	if err == nil {
 		row, err = at.Counted(&q.rowCost).Row(stored.N, nil)
 	}
