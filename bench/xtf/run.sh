@@ -5,7 +5,7 @@
 #
 #   bench/xtf/run.sh [-n RECORDS] [-r ROUNDS] [-q QUERIES] [-c COLD] [-d DIR]
 #
-# Defaults: 20 000 000 records, 3 rounds, 1 000 000 lookups in memory, 100 with a
+# Defaults: 20 000 000 records, 3 rounds, 1 000 000 lookups in memory, 300 with a
 # cold page cache; files go to a new folder in DIR (default: the temporary one),
 # which should lie on a real disk for the cold lookups.
 #
@@ -13,7 +13,7 @@
 # once, the Go module of bbolt. What is missing is left out and said.
 set -eu
 
-records=20000000 rounds=3 queries=1000000 cold=100 dir=${TMPDIR:-/tmp}
+records=20000000 rounds=3 queries=1000000 cold=300 dir=${TMPDIR:-/tmp}
 while getopts n:r:q:c:d: o; do
 	case $o in
 	n) records=$OPTARG ;;
@@ -48,6 +48,8 @@ else
 fi
 stores="$stores array"
 
+load() { cut -d' ' -f1 /proc/loadavg 2>/dev/null || echo unknown; }
+before=$(load)
 i=0
 while [ "$i" -lt "$rounds" ]; do
 	i=$((i + 1))
@@ -63,4 +65,4 @@ while [ "$i" -lt "$rounds" ]; do
 		rm -f "$work/data"*
 	done
 done
-awk -v records="$records" -v stores="$stores" -f "$here/table.awk" "$work/results"
+awk -v before="$before" -v after="$(load)" -v records="$records" -v stores="$stores" -f "$here/table.awk" "$work/results"

@@ -31,6 +31,8 @@ function ratio(title, metric,    i, own, m) {
 	printf "%-34s", title
 	for (i = 1; i <= k; i++) {
 		m = median(name[i], metric)
+		if (name[i] != "array" && i > 1 && m >= 0 && m < own)
+			behind = behind sprintf("\n  %s: %s needs %.2f of what XTF needs", title, name[i], m / own)
 		if (own <= 0 || m < 0 || (name[i] == "array" && metric !~ /^(search|count)/))
 			printf "%12s", "-"
 		else
@@ -53,7 +55,7 @@ function ratio(title, metric,    i, own, m) {
 END {
 	k = split(stores, name, " ")
 	rows = seen["check_count"]
-	printf "%d records of 64 bytes (%.0f MB), %d rounds, medians\n\n", records, records * 64 / 1e6, count[name[1], "bytes"]
+	printf "%d records of 64 bytes (%.0f MB), %d rounds, medians; load average before %s, after %s\n\n", records, records * 64 / 1e6, count[name[1], "bytes"], before, after
 	printf "%-34s", ""
 	for (i = 1; i <= k; i++)
 		printf "%12s", name[i]
@@ -64,6 +66,12 @@ END {
 	for (i = 1; i <= k; i++) {
 		m = median(name[i], "build_s")
 		printf "%12s", name[i] == "array" || m <= 0 ? "-" : sprintf("%.2f", records / m / 1e6)
+	}
+	printf "\n"
+	printf "%-34s", "build, MB of records per CPU s"
+	for (i = 1; i <= k; i++) {
+		m = median(name[i], "build_cpu_s")
+		printf "%12s", name[i] == "array" || m <= 0 ? "-" : sprintf("%.0f", records * 64 / m / 1e6)
 	}
 	printf "\n"
 	row("size on disk, MB", "bytes", "%.1f", 1e-6)
@@ -81,6 +89,8 @@ END {
 	ratio("search in memory", "search_ns")
 	ratio("search and record", "record_ns")
 	ratio("search cold", "cold_us")
+	ratio("  pages read", "cold_reads")
 	ratio("count of " rows " records", "count_us")
+	printf "\n%s\n", behind == "" ? "XTF is ahead of every store in every row" : "XTF is behind in:" behind
 	exit failed
 }
