@@ -87,13 +87,34 @@ func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) (
 		return rows, CodecRaw
 	}
 	e.packed(t, rows, firstN)
-	if single {
+	if single && plainMayWin(t, len(rows)) {
 		e.alt = e.zstd.EncodeAll(rows, e.alt[:0])
 		if len(e.alt) < len(e.out) {
 			return e.alt, CodecRows
 		}
 	}
 	return e.out, CodecPacked
+}
+
+// plainAlways is the size in bytes up to which a page is tried as plain rows
+// whatever its columns.
+const plainAlways = 4096
+
+// plainMayWin says whether rows in one frame can be smaller than packed columns.
+// They are where hardly a column is transformed, and where the head of a packed
+// page weighs; of thousands of other pages of traces none was, and the attempt
+// takes longer than the packing.
+func plainMayWin(t *Type, raw int) bool {
+	if raw <= plainAlways {
+		return true
+	}
+	transformed := 0
+	for i := range t.Columns {
+		if t.Columns[i].Transform != TransformNone {
+			transformed++
+		}
+	}
+	return transformed <= 1
 }
 
 // packed fills e.out with key block and cold block.

@@ -260,6 +260,30 @@ func TestAppendDoesNotAllocate(t *testing.T) {
 	}
 }
 
+// Small arrays, and those with hardly a transformed column, are stored in the
+// smaller form.
+func TestPlainRowsTried(t *testing.T) {
+	for _, c := range []struct {
+		id   TypeID
+		raw  int
+		want bool
+	}{
+		{TypeCall, plainAlways, true},
+		{TypeCall, plainAlways + 1, false},
+		{TypeP2P, 40 << 10, false},
+		{TypeColl, 40 << 10, false},
+		{TypeMetric, 40 << 10, true},
+		{TypeChannel, 40 << 10, true},
+		{TypeChan, 60 << 10, true},
+		{TypeTimeBin, 40 << 10, true},
+	} {
+		typ := StandardTypes(Packed).Lookup(c.id)
+		if got := plainMayWin(typ, c.raw); got != c.want {
+			t.Errorf("%s, %d bytes: %v", typ.Name, c.raw, got)
+		}
+	}
+}
+
 // discard is a sink that keeps nothing.
 type discard struct{}
 
