@@ -67,6 +67,7 @@ const (
 	stageLoad uint32 = 1 + iota
 	stageFinish
 	stageWhole
+	stageTiles
 )
 
 // Kinds of segments beside arrays and blobs.
@@ -108,6 +109,7 @@ type analysis struct {
 	last    uint64   // last event of the run, ticks since the origin
 	counts  stats.LevelCounts
 	levels  stats.Levels // of time bins
+	tiles   tiling
 	prov    Provenance
 	id      [16]byte
 	section []byte // shared call graph

@@ -18,16 +18,20 @@ func (a *analysis) finishTypes() []xtf.TypeID {
 	if a.o.GraphOnly {
 		return []xtf.TypeID{xtf.TypeComp, xtf.TypeDiag}
 	}
-	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTile, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
+	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
 }
 
 // finish joins rows and results of every location, then sums over all.
 func (a *analysis) finish() error {
 	a.meter.Stage("finish", a.ownBytes())
+	a.tiles.begin(a)
 	sum := stats.NewSummarizer(a.tables, a.ranges, a.c.Rank(), a.levels)
 	err := a.finishLocations(sum)
 	a.results = nil
 	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	if err := agree(a.c, a.tiles.finish(a)); err != nil {
 		return err
 	}
 	whole, err := sum.Reduce(a.c)
@@ -112,6 +116,7 @@ type finishing struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
 	loaded *stats.Loaded
+	tiles  *xtfwriter.Array
 	*stats.Finisher
 }
 
@@ -138,7 +143,10 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 			return nil, err
 		}
 		out.P2P, out.Coll, out.TimeBins = f.arrays[xtf.TypeP2P].ArrayBuilder, f.arrays[xtf.TypeColl].ArrayBuilder, f.arrays[xtf.TypeTimeBin].ArrayBuilder
-		out.Tiles = f.arrays[xtf.TypeTile].ArrayBuilder
+		if f.tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
+			return nil, err
+		}
+		out.Tiles = f.tiles.ArrayBuilder
 	}
 	f.Finisher = stats.NewFinisher(a.tables, in, out)
 	return f, nil
@@ -151,6 +159,11 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 		return err
 	}
 	sum.Add(done, f.loaded)
+	if f.tiles != nil {
+		if err := a.tiles.add(p, f); err != nil {
+			return err
+		}
+	}
 	if err := saveArrays(f.arrays, f.types); err != nil {
 		return err
 	}
@@ -218,6 +231,9 @@ func (a *analysis) region(i int) (xtfwriter.Region, error) {
 	err := a.collect(&r, unit(p, stageLoad), loadArrays)
 	if err == nil {
 		err = a.collect(&r, unit(p, stageFinish), a.finishTypes())
+	}
+	if err == nil {
+		err = a.collect(&r, unit(p, stageTiles), tileArrays)
 	}
 	for _, kind := range []uint32{xtf.KindCCGColumns, xtf.KindDetails} {
 		k := a.key(p, stageFinish, xtfwriter.KindBlob+kind)

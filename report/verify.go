@@ -87,6 +87,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		func() error { return v.collectives(r) },
 		func() error { return v.whole(r, all) },
 		func() error { return v.pyramids(r, all.from == SourceRows) },
+		func() error { return v.tileGroups(r) },
 	} {
 		if err := check(); err != nil {
 			if !partial(err) {

@@ -272,7 +272,7 @@ func TestBinSum(t *testing.T) {
 		}
 		for _, ranks := range []int{1, 2, 3, 5} {
 			err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-				s := newBinSum(tables, levels)
+				s := newBinSum(tables, levels, wholeRows)
 				for i := len(locations) * c.Rank() / ranks; i < len(locations)*(c.Rank()+1)/ranks; i++ {
 					s.add(&locations[i])
 				}

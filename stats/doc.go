@@ -30,7 +30,8 @@
 // While the events of a location pass, its profile is cut at the borders of bins
 // (Bins), which become four times as wide whenever there are too many. When all
 // locations are loaded, LevelCounts chooses the finest level they all have, which
-// their sum may have to leave for a coarser one.
+// their sum may have to leave for a coarser one. Tiles are made of bins, also of
+// neighbouring locations together (TileGroups).
 //
 // # Times
 //
@@ -42,7 +43,8 @@
 // Loader: 40 bytes per open call, 48 per open request, 136 per region, 96 per
 // operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events.
-// Summarizer: three times wholeRows rows of 48 bytes.
+// Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
+// groupRows of them for each power of 16 locations.
 // Match: 4 pieces of pieceEntries entries of 64 bytes, one sort run, and 16
 // bytes per pair of processes that communicate. Nothing else grows with the
 // number of events but what goes to the Storage.

@@ -212,7 +212,11 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	}
 	l := f.in.Loaded
 	if f.out.Tiles != nil {
-		writeTiles(f.t, &l.Bins, l.Long, levels, f.out.Tiles)
+		w := tileWriter{t: f.t, locations: 1, out: f.out.Tiles}
+		w.write(&l.Bins, l.Long, levels.Tile, levels.Top)
+	}
+	for level := l.Bins.Level; level < levels.Finest; level++ {
+		l.Long = widened(l.Long)
 	}
 	l.Bins.raise(levels.Finest, make([]int32, len(f.t.class)))
 	if f.out.TimeBins != nil {

@@ -20,6 +20,7 @@ const (
 	tagSends
 	tagReplies
 	tagVector
+	tagTiles // and one for each size of groups above
 )
 
 // shipEntries is the number of entries in a message of a split process.

@@ -113,23 +113,24 @@ func (t *Tables) timeBin(region int, key uint64, s *BinSums) xtf.TimeBin {
 	return r
 }
 
-// binSum adds up the bins of locations, at the finest level with at most
-// wholeRows rows. A part of the locations never has more rows than all, so the
+// binSum adds up the bins of locations, at the finest level with at most most
+// rows. A part of the locations never has more rows than all, so the
 // level of the whole sum does not depend on the order they come in, nor on how
 // they are dealt out to ranks.
 type binSum struct {
 	bins  Bins
 	top   uint8
+	most  int // rows
 	spare []BinRow
 	own   []BinRow
 	place []int32
 }
 
-func newBinSum(t *Tables, levels Levels) *binSum {
-	return &binSum{bins: Bins{Level: levels.Finest}, top: levels.Top, place: make([]int32, len(t.class))}
+func newBinSum(t *Tables, levels Levels, most int) *binSum {
+	return &binSum{bins: Bins{Level: levels.Finest}, top: levels.Top, most: most, place: make([]int32, len(t.class))}
 }
 
-// add takes the bins of a location, of at least the finest level; b stays as it is.
+// add takes bins of any level up to the top; they stay as they are.
 func (s *binSum) add(b *Bins) {
 	s.bins.raise(b.Level, s.place)
 	rows := b.Rows
@@ -139,7 +140,7 @@ func (s *binSum) add(b *Bins) {
 	}
 	sum := merged(s.spare[:0], s.bins.Rows, rows)
 	s.spare, s.bins.Rows = s.bins.Rows, sum
-	for len(s.bins.Rows) > wholeRows && s.bins.Level < s.top {
+	for len(s.bins.Rows) > s.most && s.bins.Level < s.top {
 		s.bins.raise(s.bins.Level+1, s.place)
 	}
 }

@@ -87,7 +87,7 @@ type Summarizer struct {
 // NewSummarizer prepares the sums of one rank.
 func NewSummarizer(t *Tables, ranges []partition.Range, rank int, levels Levels) *Summarizer {
 	return &Summarizer{
-		t: t, homes: newHomes(t.Defs, ranges, rank), bins: newBinSum(t, levels),
+		t: t, homes: newHomes(t.Defs, ranges, rank), bins: newBinSum(t, levels, wholeRows),
 		sum: Summary{Profile: make([]RegionProfile, len(t.class))},
 	}
 }

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -57,18 +56,6 @@ func widened(list []LongCall) []LongCall {
 	return out
 }
 
-func appendLong(dst []byte, list []LongCall) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(list)))
-	last := uint64(0)
-	for _, c := range list {
-		for _, v := range [...]uint64{c.Bin - last, c.Ticks, c.N} {
-			dst = binary.AppendUvarint(dst, v)
-		}
-		last = c.Bin
-	}
-	return dst
-}
-
 // long reads what appendLong wrote.
 func (r *uvarints) long() ([]LongCall, error) {
 	n := r.next()
@@ -88,27 +75,36 @@ func (r *uvarints) long() ([]LongCall, error) {
 	return list, nil
 }
 
-// writeTiles writes the tiles of a location from the level tile up to the top.
-// The bins are of a level that is not above; long is used up.
-func writeTiles(t *Tables, b *Bins, long []LongCall, levels Levels, out *xtf.ArrayBuilder) {
+// tileWriter writes the tiles of a location, or of a group of them.
+type tileWriter struct {
+	t         *Tables
+	f         uint8
+	locations uint64
+	out       *xtf.ArrayBuilder
+}
+
+// write writes the tiles from level first up to top. The bins are of a level that
+// is not above; they and long stay as they are.
+func (w *tileWriter) write(b *Bins, long []LongCall, first, top uint8) {
 	var buf []BinRow
-	place := make([]int32, len(t.class))
+	place := make([]int32, len(w.t.class))
 	rows := b.Rows
-	for level := b.Level; level <= levels.Top; level++ {
-		if level >= levels.Tile {
-			writeTileLevel(t, level, rows, long, out)
+	long = slices.Clone(long)
+	for level := b.Level; level <= top; level++ {
+		if level >= first {
+			w.writeLevel(level, rows, long)
 		}
 		buf = coarsened(buf[:0], rows, place)
 		rows, long = buf, widened(long)
 	}
 }
 
-func writeTileLevel(t *Tables, level uint8, rows []BinRow, long []LongCall, out *xtf.ArrayBuilder) {
+func (w *tileWriter) writeLevel(level uint8, rows []BinRow, long []LongCall) {
 	for len(rows) > 0 {
 		var sums xtf.TileSums
 		bin := rows[0].Bin
 		for len(rows) > 0 && rows[0].Bin == bin {
-			r := t.timeBin(int(rows[0].Region), 0, &rows[0].BinSums)
+			r := w.t.timeBin(int(rows[0].Region), 0, &rows[0].BinSums)
 			sums.Add(&r)
 			rows = rows[1:]
 		}
@@ -116,8 +112,8 @@ func writeTileLevel(t *Tables, level uint8, rows []BinRow, long []LongCall, out 
 		if len(long) > 0 && long[0].Bin == bin {
 			longest, long = long[0].N, long[1:]
 		}
-		row, _ := out.Append()
-		x := sums.Tile(level, bin, longest)
+		row, _ := w.out.Append()
+		x := sums.Tile(xtf.TileKey(w.f, level, bin), w.locations, longest)
 		x.Put(row)
 	}
 }

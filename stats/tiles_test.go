@@ -34,7 +34,8 @@ func TestTiles(t *testing.T) {
 		rows := rowsOf(t, types, calls, sink)
 		out, sink := array(xtf.TypeTile)
 		levels := Levels{Tile: loaded.Bins.Level + 1, Top: Level(loaded.Totals.Last)}
-		writeTiles(tables, &loaded.Bins, slices.Clone(loaded.Long), levels, out)
+		w := tileWriter{t: tables, locations: 1, out: out}
+		w.write(&loaded.Bins, loaded.Long, levels.Tile, levels.Top)
 		level := levels.Tile - 1
 		for _, row := range rowsOf(t, types, out, sink) {
 			var x xtf.Tile

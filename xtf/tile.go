@@ -39,6 +39,9 @@ func shareOf(class uint32) int {
 	return ShareOwn
 }
 
+// TileKey is the key of a TILE row of 16^f locations.
+func TileKey(f, level uint8, bin uint64) uint64 { return uint64(f)<<groupBits | BinKey(level, bin) }
+
 // TileSums makes a tile of the TIMEBIN rows of its bin, added in their order.
 // The zero value is an empty bin.
 type TileSums struct {
@@ -59,13 +62,16 @@ func (s *TileSums) Add(r *TimeBin) {
 	}
 }
 
-// Tile returns the tile of the bin: shares are of the bin's width, rounded down,
-// and rows stays at the largest number that it holds.
-func (s *TileSums) Tile(level uint8, bin, longest uint64) Tile {
-	t := Tile{Key: BinKey(level, bin), Region: s.region, Rows: uint32(min(s.calls, math.MaxUint32)), Longest: longest}
+// Tile returns the tile of a key that locations have together, at least one: shares
+// are of the bin's width for all of them, rounded down, and rows stays at the
+// largest number that it holds.
+func (s *TileSums) Tile(key, locations, longest uint64) Tile {
+	shift := 2 * min(BinLevel(key), topLevel)
+	t := Tile{Key: key, Region: s.region, Rows: uint32(min(s.calls, math.MaxUint32)), Longest: longest}
 	for i, ticks := range s.ticks {
 		hi, lo := bits.Mul64(ticks, 255)
-		t.Share[i] = uint8(hi<<(64-2*level) | lo>>(2*level))
+		lo, _ = bits.Div64(hi%locations, lo, locations)
+		t.Share[i] = uint8(hi/locations<<(64-shift) | lo>>shift)
 	}
 	return t
 }

@@ -16,6 +16,7 @@ func TestTileShares(t *testing.T) {
 		if rng.IntN(3) > 0 {
 			left = rng.Uint64() % max(left, 1)
 		}
+		locations := 1 + rng.Uint64N(3)*rng.Uint64N(1000)
 		var s TileSums
 		var want [8]uint8
 		most, region := uint64(0), uint32(0)
@@ -27,13 +28,14 @@ func TestTileShares(t *testing.T) {
 			left -= ticks
 			s.Add(&TimeBin{Region: uint32(share), Class: class, Count: 1 << 30, Exclusive: ticks})
 			x := new(big.Int).Mul(new(big.Int).SetUint64(ticks), big.NewInt(255))
-			want[share] = uint8(x.Rsh(x, uint(2*level)).Uint64())
+			x.Rsh(x.Div(x, new(big.Int).SetUint64(locations)), uint(2*level))
+			want[share] = uint8(x.Uint64())
 			if ticks > most {
 				most, region = ticks, uint32(share)
 			}
 		}
-		got := s.Tile(level, 5, 7)
-		if got.Share != want || got.Region != region || got.Rows != 1<<32-1 || got.Key != BinKey(level, 5) || got.Longest != 7 {
+		got := s.Tile(TileKey(2, level, 5), locations, 7)
+		if got.Share != want || got.Region != region || got.Rows != 1<<32-1 || got.Key != 2<<60|BinKey(level, 5) || got.Longest != 7 {
 			t.Fatalf("level %d: %+v, want shares %v of region %d", level, got, want, region)
 		}
 	}

@@ -1,0 +1,217 @@
+package stats
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// groupFactor is how many groups of locations, or locations, make one of the
+// next size.
+const groupFactor = 16
+
+// groupRows is the most rows of bins of a group, at its finest level. 48 bytes each.
+const groupRows = 1 << 12
+
+// TileGroups makes the tiles of groups of neighbouring locations: 16, 256, and so
+// on, up to all. A group is written by the rank that holds its first location;
+// others send it their part.
+//
+// Memory: for each size three times groupRows rows, and a part encoded.
+type TileGroups struct {
+	t      *Tables
+	levels Levels
+	ranges []partition.Range
+	rank   int
+	total  int      // locations of the run
+	open   []group  // the newest of each size, smallest first
+	away   [][]byte // encoded parts of groups that begin on a lower rank
+}
+
+// group is a group of locations under way.
+type group struct {
+	head trace.P
+	sum  *binSum
+	long []LongCall // N is the location
+}
+
+// NewTileGroups prepares the groups of one rank, which adds its locations in
+// ascending order.
+func NewTileGroups(t *Tables, ranges []partition.Range, rank int, levels Levels) *TileGroups {
+	g := &TileGroups{t: t, levels: levels, ranges: ranges, rank: rank, total: t.Defs.NumLocations()}
+	g.levels.Finest = max(levels.Finest, levels.Tile)
+	for size := 1; size < g.total; size *= groupFactor {
+		g.open = append(g.open, group{})
+	}
+	g.away = make([][]byte, len(g.open))
+	return g
+}
+
+// groupSize is the number of locations of a group of 16^f.
+func groupSize(f int) trace.P { return 1 << (4 * f) }
+
+// span returns the locations [head, end) of the group of 16^f that holds p.
+func (g *TileGroups) span(f int, p trace.P) (head, end trace.P) {
+	head = p / groupSize(f) * groupSize(f)
+	return head, min(head+groupSize(f), trace.P(g.total))
+}
+
+// Groups returns how many groups begin with location p.
+func (g *TileGroups) Groups(p trace.P) (n int) {
+	for n < len(g.open) && p%groupSize(n+1) == 0 {
+		n++
+	}
+	return n
+}
+
+// Add takes a finished location. Groups that are complete with it are written to
+// the array of tiles of their first location.
+func (g *TileGroups) Add(l *Loaded, tiles func(head trace.P) *xtf.ArrayBuilder) {
+	for i := range g.open {
+		o := &g.open[i]
+		head, end := g.span(i+1, l.P)
+		if o.sum == nil || o.head != head {
+			g.setAway(i)
+			*o = group{head: head, sum: newBinSum(g.t, g.levels, groupRows)}
+		}
+		long := make([]LongCall, len(l.Long))
+		for k, c := range l.Long {
+			long[k] = LongCall{c.Bin, c.Ticks, uint64(l.P)}
+		}
+		o.add(&l.Bins, long)
+		if l.P+1 == end && head >= g.ranges[g.rank].First {
+			g.write(i, tiles(head))
+		}
+	}
+}
+
+// setAway encodes the newest group of a size, if it begins on a lower rank.
+func (g *TileGroups) setAway(i int) {
+	if o := &g.open[i]; o.sum != nil && o.head < g.ranges[g.rank].First {
+		g.away[i] = appendLong(o.sum.bins.AppendBinary(nil), o.long)
+		o.sum = nil
+	}
+}
+
+// add takes bins and the longest calls in them.
+func (o *group) add(b *Bins, long []LongCall) {
+	level := o.sum.bins.Level
+	o.sum.add(b)
+	for ; level < o.sum.bins.Level; level++ {
+		o.long = widened(o.long)
+	}
+	for level := b.Level; level < o.sum.bins.Level; level++ {
+		long = widened(long)
+	}
+	o.long = mergedLong(o.long, long)
+}
+
+// mergedLong joins two lists of one level.
+func mergedLong(a, b []LongCall) []LongCall {
+	out := make([]LongCall, 0, max(len(a), len(b)))
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && a[0].Bin < b[0].Bin:
+			out, a = append(out, a[0]), a[1:]
+		case len(a) == 0 || b[0].Bin < a[0].Bin:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			c := a[0]
+			c.add(b[0].Ticks, b[0].N)
+			out, a, b = append(out, c), a[1:], b[1:]
+		}
+	}
+	return out
+}
+
+// write writes a complete group.
+func (g *TileGroups) write(i int, out *xtf.ArrayBuilder) {
+	o := &g.open[i]
+	_, end := g.span(i+1, o.head)
+	w := tileWriter{t: g.t, f: uint8(i + 1), locations: uint64(end - o.head), out: out}
+	w.write(&o.sum.bins, o.long, o.sum.bins.Level, g.levels.Top)
+	o.sum = nil
+}
+
+// Join brings the parts of groups that ranks share to the ranks they begin on,
+// which write them. Collective, when all ranks have added all their locations.
+func (g *TileGroups) Join(c mpi.Comm, tiles func(head trace.P) *xtf.ArrayBuilder) error {
+	own := g.ranges[g.rank]
+	if own.First >= own.End {
+		return nil
+	}
+	var sent []*mpi.Request
+	for i := range g.open {
+		head, _ := g.span(i+1, own.First)
+		if g.setAway(i); head >= own.First {
+			continue
+		}
+		home := g.rank - 1
+		for g.ranges[home].First > head || g.ranges[home].End <= head {
+			home--
+		}
+		r, err := c.Isend(g.away[i], home, tagTiles+i)
+		if err != nil {
+			return err
+		}
+		sent = append(sent, r)
+	}
+	var failed error
+	for i := range g.open {
+		head, end := g.span(i+1, own.End-1)
+		if head < own.First || end <= own.End {
+			continue
+		}
+		for r := g.rank + 1; r < len(g.ranges) && g.ranges[r].First < end; r++ {
+			if g.ranges[r].First >= g.ranges[r].End {
+				continue
+			}
+			b, _, err := c.Recv(r, tagTiles+i)
+			if err != nil {
+				return err
+			}
+			if failed == nil {
+				failed = g.receive(i, b)
+			}
+		}
+		if failed == nil {
+			g.write(i, tiles(head))
+		}
+	}
+	if err := c.Wait(sent...); err != nil {
+		return err
+	}
+	return failed
+}
+
+// receive adds the part of another rank.
+func (g *TileGroups) receive(i int, part []byte) error {
+	r := uvarints{b: part}
+	b, err := r.bins(len(g.t.class))
+	if err != nil {
+		return err
+	}
+	long, err := r.long()
+	if err != nil || r.bad || b.Level > g.levels.Top || g.open[i].sum == nil {
+		return fmt.Errorf("tiles of groups: %w", errSummary)
+	}
+	g.open[i].add(&b, long)
+	return nil
+}
+
+// appendLong appends the longest calls as variable-length integers.
+func appendLong(dst []byte, list []LongCall) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	last := uint64(0)
+	for _, c := range list {
+		for _, v := range [...]uint64{c.Bin - last, c.Ticks, c.N} {
+			dst = binary.AppendUvarint(dst, v)
+		}
+		last = c.Bin
+	}
+	return dst
+}
