@@ -28,7 +28,7 @@ func TestDamagedGraph(t *testing.T) {
 			}
 			return b
 		})
-		for _, verb := range [][]string{{"report", to, "ccg"}, {"query", to, "stack", "--time", "50%"}} {
+		for _, verb := range [][]string{{"report", to, "ccg"}, {"query", to, "stack", "--time", "50%", "--source", "graph"}} {
 			code, _, errs := call(verb...)
 			if code != jobs.ExitInput || !strings.Contains(errs, "to.xtf: call graph") || !strings.Contains(errs, "coppice check") {
 				t.Errorf("%v: %v: exit code %d: %s", args, verb[0], code, errs)
