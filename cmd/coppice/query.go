@@ -210,7 +210,7 @@ var typeOf = map[string]string{"partner": "p2p", "members": "coll", "bins": "tim
 
 // eventTypes are the rows that analyze --events none leaves out.
 var eventTypes = []xtf.TypeID{
-	xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan, xtf.TypeTimeBin,
+	xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan, xtf.TypeTile, xtf.TypeTimeBin,
 }
 
 func (q *query) findType() (*xtf.Type, error) {
