@@ -12,6 +12,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/bench/xtf/records"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 func main() {
@@ -66,25 +67,28 @@ func (s *file) Build(path string, n uint64) error {
 	if err != nil {
 		return err
 	}
-	pages, err := newSegments(path + ".pages")
-	if err != nil {
-		return errors.Join(err, out.Close())
-	}
-	err = write(out, types, pages, n)
+	store := xtfwriter.NewStore(path+".segments", 256<<20)
+	err = write(out, types, store, n)
 	if err == nil {
 		err = out.Sync()
 	}
-	return errors.Join(err, pages.Close(), out.Close())
+	return errors.Join(err, store.Close(true), out.Close())
 }
 
-func write(out *os.File, types *xtf.TypeTable, pages *segments, n uint64) error {
-	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(record.ID), 0, pages)
+func write(out *os.File, types *xtf.TypeTable, store *xtfwriter.Store, n uint64) error {
+	b, err := store.NewArray(xtf.NewEncoder(), types.Lookup(record.ID), xtfwriter.Unit{})
+	if err != nil {
+		return err
+	}
 	g := records.NewGenerator()
 	for range n {
 		row, _ := b.Append()
 		xtf.SetU64(row, 0, g.Next(row[8:]))
 	}
-	sum, err := b.Finish()
+	if err := b.Save(); err != nil {
+		return err
+	}
+	finished, _, err := store.LoadArray(xtfwriter.Unit{}, record.ID)
 	if err != nil {
 		return err
 	}
@@ -92,7 +96,7 @@ func write(out *os.File, types *xtf.TypeTable, pages *segments, n uint64) error 
 	for _, p := range []xtf.Proc{0, xtf.WholeRun} {
 		var arrays []xtf.FinishedArray
 		if p == 0 {
-			arrays = []xtf.FinishedArray{{Summary: sum, Data: pages}}
+			arrays = []xtf.FinishedArray{finished}
 		}
 		plan, err := xtf.PlanRegion(types, p, arrays, nil)
 		if err != nil {

@@ -28,7 +28,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "$dir/coppice-xtf.XXXXXX")
 trap 'rm -rf "$work"' EXIT INT TERM
 
-(cd "$here" && go build -o "$work/xtf" .)
+(cd "$here" && go build -tags nompi -o "$work/xtf" .)
 stores="xtf xtf-raw4k"
 peer() { # name, library, package
 	if ! ${CC:-cc} -O3 -march=native -o "$work/$1" "$here/peer/$1.c" "-l$2" 2>"$work/log"; then
