@@ -31,7 +31,7 @@ function ratio(title, metric,    i, own, m) {
 	printf "%-34s", title
 	for (i = 1; i <= k; i++) {
 		m = median(name[i], metric)
-		if (name[i] != "array" && i > 1 && m >= 0 && m < own)
+		if (name[i] !~ /^(array|xtf)/ && m >= 0 && m < own)
 			behind = behind sprintf("\n  %s: %s needs %.2f of what XTF needs", title, name[i], m / own)
 		if (own <= 0 || m < 0 || (name[i] == "array" && metric !~ /^(search|count)/))
 			printf "%12s", "-"
