@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command xtf measures the file format of this repository, and a sorted array of
 // keys in memory as the limit of any search, beside other stores; run.sh does.
 //

@@ -1,3 +1,5 @@
+//go:build linux
+
 package records
 
 import (
@@ -215,7 +217,7 @@ func MajorFaults() int64 {
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0
 	}
-	return u.Majflt
+	return int64(u.Majflt)
 }
 
 func cpuSeconds() float64 {

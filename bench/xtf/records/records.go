@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package records makes the rows that stores of time-stamped records are compared
 // with, and measures one store; peer/harness.h does the same for stores in C, with the
 // same rows, keys and queries for the same number of records.
