@@ -325,6 +325,9 @@ type leaf struct {
 func (a *Array) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
 	l.sep = Never
 	crc, top := uint32(0), len(a.desc.levels)-1
+	if top > 1 && resident(a.slot(top, 0)) == nil {
+		a.expect(top-1, key)
+	}
 	for lv := top; lv > 0; lv-- {
 		pg, err := a.index(lv, l.ord, crc, lv == top, t)
 		if err != nil {

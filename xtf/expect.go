@@ -1,0 +1,46 @@
+package xtf
+
+import (
+	"math/bits"
+	"os"
+)
+
+// expect tells the system which page of a level a lookup of key will most likely
+// read, before the level above has been read to say so: the two are then fetched
+// together. Rows are taken to be spread evenly between the first and the last key.
+// A wrong guess costs a page that nobody looks at.
+func (a *Array) expect(lv int, key uint64) {
+	d := a.desc
+	if key <= d.first || key >= d.last {
+		return
+	}
+	ord := guess(key-d.first, d.last-d.first, uint64(d.levels[lv].pages))
+	n := pageStride(a.typ, d.codec, lv, a.f.types.align)
+	off := a.base + int64(d.levels[lv].start) + int64(ord)*n
+	if off < 0 || off > a.f.size-n {
+		return
+	}
+	switch r := a.f.r.(type) {
+	case *os.File:
+		willRead(r, off, n)
+	case *mapping:
+		r.willRead(int(off), int(n))
+	}
+}
+
+// guess returns pages * distance / span, which is below pages as distance is
+// below span.
+func guess(distance, span, pages uint64) uint64 {
+	hi, lo := bits.Mul64(distance, pages)
+	ord, _ := bits.Div64(hi, lo, span)
+	return ord
+}
+
+// willRead announces a read that lies inside the mapping.
+func (m *mapping) willRead(off, n int) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if n <= len(m.data)-off {
+		announce(m.data, off, n)
+	}
+}
