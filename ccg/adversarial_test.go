@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -342,8 +341,8 @@ func TestGaps(t *testing.T) {
 }
 
 // TestHundredMillionChildren appends 10^8 equal children to an open call: one
-// entry, no memory, two nodes in the end. With COPPICE_LONG set they come as
-// events and go through the file and back in count.
+// entry, no memory, two nodes in the end. Then they come as events, and go
+// through the file and back in count.
 func TestHundredMillionChildren(t *testing.T) {
 	const n = 100_000_000
 	t.Run("nodes", func(t *testing.T) {
@@ -377,8 +376,8 @@ func TestHundredMillionChildren(t *testing.T) {
 		}
 	})
 	t.Run("events", func(t *testing.T) {
-		if os.Getenv("COPPICE_LONG") == "" {
-			t.Skip("takes ten seconds and 1 GB: runs with COPPICE_LONG=1")
+		if testing.Short() {
+			t.Skip("takes eight seconds: runs without -short")
 		}
 		b := NewBuilder(testDefs(2), 0, Options{})
 		batch := &trace.Batch{}

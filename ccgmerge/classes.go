@@ -32,50 +32,19 @@ func (r *reduction) classes(s *ccg.Shared) (*ccg.Shared, error) {
 	return all.Shared(), nil
 }
 
-// each opens this rank's locations, one at a time.
-func (r *reduction) each(f func(*ccg.Local) error) error {
-	for i := range r.locals.Len() {
-		l, err := r.locals.Open(i)
-		if err != nil {
-			return err
-		}
-		if err := f(l); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // modes counts gaps by slot over all ranks and returns the choice.
 func (r *reduction) modes(s *ccg.Shared) (ccg.ClassModes, error) {
-	var none ccg.ClassModes
 	own := ccg.NewGapCounts(s)
-	err := r.each(own.Add)
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
-		return none, err
+	slots := choice[*ccg.GapCounts]{
+		add:     own.Add,
+		open:    func(b []byte) (*ccg.GapCounts, error) { return ccg.OpenGapCounts(s, b) },
+		merge:   func(a, b *ccg.GapCounts) error { a.Merge(b); return nil },
+		decide:  func(all *ccg.GapCounts) ([]byte, error) { return all.Choose().AppendBinary(nil) },
+		largest: &r.report.SlotBytes,
 	}
-	encode := func(c *ccg.GapCounts) ([]byte, error) {
-		b, err := c.AppendBinary(nil)
-		r.report.SlotBytes = max(r.report.SlotBytes, uint64(len(b)))
-		return b, err
-	}
-	decode := func(b []byte) (*ccg.GapCounts, error) { return ccg.OpenGapCounts(s, b) }
-	merge := func(a, b *ccg.GapCounts) (*ccg.GapCounts, error) {
-		a.Merge(b)
-		return a, nil
-	}
-	all, err := mpi.TreeReduce(r.c, own, encode, decode, merge)
+	b, err := slots.of(r, own)
 	if err != nil {
-		return none, err
-	}
-	var b []byte
-	if r.c.Rank() == 0 {
-		if b, err = all.Choose().AppendBinary(nil); err != nil {
-			return none, err
-		}
-	}
-	if b, err = r.c.Bcast(b, 0); err != nil {
-		return none, err
+		return ccg.ClassModes{}, err
 	}
 	m, err := ccg.OpenClassModes(s, b)
 	return m, mpi.AgreeOn(r.c, err, sentinels...)

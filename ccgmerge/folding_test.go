@@ -1,7 +1,6 @@
 package ccgmerge
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -71,9 +70,6 @@ func TestFoldingTable(t *testing.T) {
 	for _, c := range foldings {
 		t.Run(c.name, func(t *testing.T) {
 			src, err := otf2.OpenPath(filepath.Join(root, c.name, "traces.otf2"))
-			if errors.Is(err, trace.ErrMissing) {
-				t.Skip(err)
-			}
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -363,7 +363,7 @@ func TestQueriesOfArchives(t *testing.T) {
 				}
 				src, err := otf2.OpenPath(filepath.Join(root, name, "traces.otf2"))
 				if err != nil {
-					t.Skip(err)
+					t.Fatal(err)
 				}
 				defer src.Close()
 				locals, err := buildAll(src, o)

@@ -132,37 +132,15 @@ func (r *reduction) run() (*ccg.Shared, error) {
 // partners counts partner encodings over all ranks and returns the choice.
 func (r *reduction) partners() (*ccg.Encodings, error) {
 	own := ccg.NewPartners(r.defs)
-	var err error
-	for i := 0; i < r.locals.Len() && err == nil; i++ {
-		var l *ccg.Local
-		if l, err = r.locals.Open(i); err == nil {
-			own.Add(l)
-		}
+	partners := choice[*ccg.Partners]{
+		add:     func(l *ccg.Local) error { own.Add(l); return nil },
+		open:    func(b []byte) (*ccg.Partners, error) { return ccg.OpenPartners(r.defs, b) },
+		merge:   func(a, b *ccg.Partners) error { a.Merge(b); return nil },
+		decide:  func(all *ccg.Partners) ([]byte, error) { return all.Choose().AppendBinary(nil) },
+		largest: &r.report.PartnerBytes,
 	}
-	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil {
-		return nil, err
-	}
-	encode := func(p *ccg.Partners) ([]byte, error) {
-		b, err := p.AppendBinary(nil)
-		r.report.PartnerBytes = max(r.report.PartnerBytes, uint64(len(b)))
-		return b, err
-	}
-	decode := func(b []byte) (*ccg.Partners, error) { return ccg.OpenPartners(r.defs, b) }
-	merge := func(a, b *ccg.Partners) (*ccg.Partners, error) {
-		a.Merge(b)
-		return a, nil
-	}
-	all, err := mpi.TreeReduce(r.c, own, encode, decode, merge)
+	b, err := partners.of(r, own)
 	if err != nil {
-		return nil, err
-	}
-	var b []byte
-	if r.c.Rank() == 0 {
-		if b, err = all.Choose().AppendBinary(nil); err != nil {
-			return nil, err
-		}
-	}
-	if b, err = r.c.Bcast(b, 0); err != nil {
 		return nil, err
 	}
 	return ccg.OpenEncodings(b)
@@ -171,17 +149,11 @@ func (r *reduction) partners() (*ccg.Encodings, error) {
 // join adds this rank's locations to u and returns the sum of their nodes.
 func (r *reduction) join(u *ccg.Union) (uint64, error) {
 	nodes := uint64(0)
-	for i := range r.locals.Len() {
-		l, err := r.locals.Open(i)
-		if err != nil {
-			return nodes, err
-		}
+	err := r.each(func(l *ccg.Local) error {
 		nodes += uint64(l.Nodes())
-		if err := u.Add(l); err != nil {
-			return nodes, err
-		}
-	}
-	return nodes, nil
+		return u.Add(l)
+	})
+	return nodes, err
 }
 
 // broadcast gives the finished graph to every rank.

@@ -1,0 +1,59 @@
+package ccgmerge
+
+import (
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+)
+
+// choice is a decision that all ranks need alike and that depends on all
+// locations: they are counted, the counts travel up a tree, rank 0 decides, and
+// the decision comes back.
+type choice[T interface {
+	AppendBinary(dst []byte) ([]byte, error)
+}] struct {
+	add     func(*ccg.Local) error // counts a location
+	open    func([]byte) (T, error)
+	merge   func(a, b T) error // adds the counts of the ranks above to a
+	decide  func(T) ([]byte, error)
+	largest *uint64 // becomes the bytes of this rank's largest message
+}
+
+// of returns the decision, encoded, to which own is this rank's counts. The
+// error is the same on every rank. Collective.
+func (c *choice[T]) of(r *reduction, own T) ([]byte, error) {
+	if err := mpi.AgreeOn(r.c, r.each(c.add), sentinels...); err != nil {
+		return nil, err
+	}
+	encode := func(v T) ([]byte, error) {
+		b, err := v.AppendBinary(nil)
+		*c.largest = max(*c.largest, uint64(len(b)))
+		return b, err
+	}
+	merge := func(a, b T) (T, error) { return a, c.merge(a, b) }
+	all, err := mpi.TreeReduce(r.c, own, encode, c.open, merge)
+	if err != nil {
+		return nil, err
+	}
+	var b []byte
+	if r.c.Rank() == 0 {
+		b, err = c.decide(all)
+	}
+	if err := mpi.AgreeOn(r.c, err, sentinels...); err != nil { // or the others would wait for the broadcast
+		return nil, err
+	}
+	return r.c.Bcast(b, 0)
+}
+
+// each opens this rank's locations, one at a time.
+func (r *reduction) each(f func(*ccg.Local) error) error {
+	for i := range r.locals.Len() {
+		l, err := r.locals.Open(i)
+		if err != nil {
+			return err
+		}
+		if err := f(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
