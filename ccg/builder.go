@@ -25,17 +25,15 @@ const (
 	maxFan      = 128
 )
 
+// normal replaces what is not set or out of bounds. What it returns stays as it is when it is taken for options again.
 func (o Options) normal() Options {
-	switch {
-	case o.Fold == 0:
+	if o.Fold == 0 {
 		o.Fold = DefaultFold
-	case o.Fold < 0:
-		o.Fold = 0
 	}
 	if o.Fan == 0 {
 		o.Fan = DefaultFan
 	}
-	return Options{Fold: min(o.Fold, maxFold), Fan: min(max(o.Fan, 2), maxFan), Deviation: o.Deviation.normal()}
+	return Options{Fold: min(max(o.Fold, -1), maxFold), Fan: min(max(o.Fan, 2), maxFan), Deviation: o.Deviation.normal()}
 }
 
 // frame is an open call.

@@ -50,7 +50,7 @@ func (s *entryStack) reset(o Options) {
 	clear(s.last)
 	s.last = s.last[:0]
 	s.bodyOf = make(map[uint32]uint32)
-	s.fold, s.fan, s.work = o.Fold, o.Fan, Work{}
+	s.fold, s.fan, s.work = max(o.Fold, 0), o.Fan, Work{}
 }
 
 func (s *entryStack) memory() uint64 {

@@ -79,12 +79,18 @@ func TestAnyOptions(t *testing.T) {
 func TestOptionLimits(t *testing.T) {
 	for _, c := range []struct{ o, want Options }{
 		{Options{}, Options{Fold: DefaultFold, Fan: DefaultFan}},
-		{Options{Fold: -7, Fan: -7}, Options{Fan: 2}},
+		{Options{Fold: -7, Fan: -7}, Options{Fold: -1, Fan: 2}},
 		{Options{Fold: 1 << 30, Fan: 1 << 30}, Options{Fold: maxFold, Fan: maxFan}},
 		{Options{Fold: 3, Fan: 1}, Options{Fold: 3, Fan: 2}},
 	} {
 		if got := c.o.normal(); got != c.want {
 			t.Errorf("%+v is %+v, want %+v", c.o, got, c.want)
+		} else if again := got.normal(); again != got {
+			t.Errorf("%+v is %+v, and that again %+v", c.o, got, again)
+		}
+		r := reader{b: c.want.append(nil)}
+		if got := r.options(false); got != c.want || r.bad {
+			t.Errorf("%+v came back as %+v", c.want, got)
 		}
 	}
 }

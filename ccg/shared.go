@@ -156,7 +156,7 @@ func (r *reader) magic(want string) (lossy bool, err error) {
 // append appends fan, fold and the bounds of a lossy graph.
 func (o Options) append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(o.Fan))
-	dst = binary.AppendUvarint(dst, uint64(o.Fold))
+	dst = binary.AppendUvarint(dst, uint64(max(o.Fold, 0)))
 	return o.Deviation.append(dst)
 }
 
@@ -167,6 +167,9 @@ func (r *reader) options(lossy bool) Options {
 	if fan < 2 || fan > maxFan || fold > maxFold {
 		r.bad = true
 		return Options{Fan: DefaultFan, Fold: DefaultFold}
+	}
+	if fold == 0 {
+		return Options{Fan: int(fan), Fold: -1, Deviation: d}
 	}
 	return Options{Fan: int(fan), Fold: int(fold), Deviation: d}
 }

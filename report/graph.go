@@ -115,7 +115,7 @@ func newGraph(s ccg.Stats, o ccg.Options) *Graph {
 		Locations: s.Locations, Events: s.Events, Instances: s.Instances, Nodes: s.Nodes, Used: s.Used,
 		Tuples: s.Tuples, ClassRows: s.Rows, Columns: s.Columns, SingleUse: s.Single, RawBytes: s.RawBytes, StoredBytes: s.StoredBytes,
 		StructureBytes: s.SharedBytes - s.ClassBytes, ClassBytes: s.ClassBytes, ColumnBytes: s.ColumnBytes,
-		Bytes: s.SharedBytes + s.ColumnBytes, Fold: o.Fold, Fan: o.Fan,
+		Bytes: s.SharedBytes + s.ColumnBytes, Fold: max(o.Fold, 0), Fan: o.Fan,
 	}
 	g.SingleShare = ratio64(s.Single, s.Nodes)
 	g.NodeRatio = ratio64(s.Instances, s.Nodes)
