@@ -35,8 +35,7 @@ func (d *Definitions) Class(r *Region) CallClass {
 		}
 		return 0
 	}
-	name := strings.ToLower(d.Text(r.Name))
-	name = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "pmpi_"), "mpi_"), "_c")
+	name := d.callName(r)
 	if c, ok := classByName[name]; ok {
 		return ClassMPI | c
 	}
@@ -44,6 +43,22 @@ func (d *Definitions) Class(r *Region) CallClass {
 		return ClassMPI | c
 	}
 	return ClassMPI | classByRole(r.Role)
+}
+
+// callName returns the name of an MPI call in lower case, without prefix.
+func (d *Definitions) callName(r *Region) string {
+	name := strings.ToLower(d.Text(r.Name))
+	return strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(name, "pmpi_"), "mpi_"), "_c")
+}
+
+// IsProbe reports whether a region is a call that blocks until a message can be
+// received, and does not receive it.
+func (d *Definitions) IsProbe(r *Region) bool {
+	if !d.IsMPI(r) {
+		return false
+	}
+	name := d.callName(r)
+	return name == "probe" || name == "mprobe"
 }
 
 func classByRole(r RegionRole) CallClass {
@@ -101,6 +116,25 @@ var classByName = newClassNames(map[CallClass]string{
 	ClassFileIO:                 "register_datarep",
 	ClassManagement | ClassInit: "init init_thread finalize",
 })
+
+// CollectiveClass returns the class of a collective operation, a value of the
+// OTF2 enumeration CollectiveOp. Operations on communicators, files and windows
+// belong to no subset of the collectives: who waits for whom there is not defined.
+func CollectiveClass(op uint32) CallClass {
+	switch op {
+	case 0: // barrier
+		return ClassColl | ClassBarrier
+	case 1, 4, 5: // bcast, scatter, scatterv
+		return ClassColl | ClassOneToN
+	case 2, 3, 12: // gather, gatherv, reduce
+		return ClassColl | ClassNToOne
+	case 6, 7, 8, 9, 10, 11, 13, 16: // allgather, allgatherv, alltoall, alltoallv, alltoallw, allreduce, reduce_scatter, reduce_scatter_block
+		return ClassColl | ClassNxN
+	case 14, 15: // scan, exscan
+		return ClassColl | ClassPrefix
+	}
+	return ClassColl
+}
 
 func newClassNames(lists map[CallClass]string) map[string]CallClass {
 	m := make(map[string]CallClass)

@@ -2,6 +2,7 @@ package trace
 
 import (
 	"math/bits"
+	"strings"
 	"testing"
 )
 
@@ -71,6 +72,44 @@ func TestClass(t *testing.T) {
 		d.Seal()
 		if got := d.Class(d.Region(1)); got != c.want {
 			t.Errorf("%q (paradigm %d, role %d): class %#x, want %#x", c.name, c.paradigm, c.role, got, c.want)
+		}
+	}
+}
+
+// TestCollectiveClass compares the classes of operations with those of the calls
+// of the same names.
+func TestCollectiveClass(t *testing.T) {
+	for _, op := range EnumCollectiveOp.Names() {
+		want := ClassColl
+		if c, ok := classByName[strings.ToLower(op.Name)]; ok {
+			want = c
+		}
+		if got := CollectiveClass(op.Value); got != want {
+			t.Errorf("%s: class %#x, want %#x", op.Name, got, want)
+		}
+	}
+	if got := CollectiveClass(200); got != ClassColl {
+		t.Errorf("an unknown operation: class %#x", got)
+	}
+}
+
+func TestIsProbe(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		paradigm ParadigmID
+		want     bool
+	}{
+		{"MPI_Probe", ParadigmMPI, true},
+		{"PMPI_Mprobe", ParadigmMPI, true},
+		{"mpi_probe", ParadigmMPI, true},
+		{"MPI_Iprobe", ParadigmMPI, false},
+		{"MPI_Recv", ParadigmMPI, false},
+		{"MPI_Probe", ParadigmUser, false},
+	} {
+		d := &Definitions{Strings: []String{{1, c.name}}, Regions: []Region{{Ref: 1, Name: 1, Paradigm: c.paradigm}}}
+		d.Seal()
+		if got := d.IsProbe(d.Region(1)); got != c.want {
+			t.Errorf("%q, paradigm %d: %v", c.name, c.paradigm, got)
 		}
 	}
 }

@@ -3,6 +3,10 @@ package trace
 // UnknownProcess is what Peer returns for a rank that the definitions do not have.
 const UnknownProcess = 0xFFFFFFFF
 
+// RootSelf is the root that the root itself names on an inter-communicator
+// (OTF2: COLLECTIVE_ROOT_SELF).
+const RootSelf = 0xFFFFFFFE
+
 // commRank translates the ranks of one communicator to processes.
 type commRank struct {
 	self   bool      // a communicator of one process only
@@ -135,6 +139,20 @@ func (d *Definitions) RankIn(comm, process uint32) (uint32, bool) {
 		return t.remote.rankOf(process)
 	}
 	return r, ok
+}
+
+// IsRoot reports whether a process is the root that it names in a collective
+// operation. On an inter-communicator a rank names a process of the other group.
+func (d *Definitions) IsRoot(comm, root, process uint32) bool {
+	if root == RootSelf {
+		return true
+	}
+	i, ok := d.comms.find(uint64(comm))
+	if !ok || d.ranks[i].remote != nil {
+		return false
+	}
+	r, ok := d.RankIn(comm, process)
+	return ok && r == root
 }
 
 // CommSize returns the number of processes of a communicator, 0 if the

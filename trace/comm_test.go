@@ -71,6 +71,29 @@ func TestRankIn(t *testing.T) {
 	}
 }
 
+func TestIsRoot(t *testing.T) {
+	d := mixedDefinitions()
+	for _, c := range []struct {
+		name                string
+		comm, root, process uint32
+		want                bool
+	}{
+		{"global members", 0, 2, 2, true},
+		{"another one", 0, 2, 1, false},
+		{"out of order", 1 << 25, 0, 2, true},
+		{"not a member", 1 << 25, 0, 1, false},
+		{"self", 1, 0, 3, true},
+		{"no root", 0, Undefined, 0, false},
+		{"no such communicator", 99, 0, 0, false},
+		{"a rank of the other group", 8, 0, 2, false},
+		{"root of an inter-communicator", 8, RootSelf, 2, true},
+	} {
+		if got := d.IsRoot(c.comm, c.root, c.process); got != c.want {
+			t.Errorf("%s: IsRoot(%d, %d, %d) = %v", c.name, c.comm, c.root, c.process, got)
+		}
+	}
+}
+
 func TestCommMembers(t *testing.T) {
 	d := mixedDefinitions()
 	for _, c := range []struct {

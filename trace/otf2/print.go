@@ -192,7 +192,7 @@ func (p *printer) rank(comm, rank uint32, location uint64, root bool) {
 	p.text(")")
 }
 
-var specialRanks = map[uint32]string{trace.Undefined: "NONE", 0xFFFFFFFE: "SELF", 0xFFFFFFFD: "THIS_GROUP"}
+var specialRanks = map[uint32]string{trace.Undefined: "NONE", trace.RootSelf: "SELF", 0xFFFFFFFD: "THIS_GROUP"}
 
 func (p *printer) strings(list []uint64) {
 	for i, v := range list {
