@@ -322,7 +322,7 @@ func (s *Summary) Write(t *Tables, top uint8, out SummaryOutputs) {
 	x.Put(row)
 	for i := range s.Items {
 		it := &s.Items[i]
-		if out.Unmatched && xtf.Item(i).NeedsPartners() {
+		if out.Unmatched && xtf.Item(i).NeedsPartners() || xtf.Item(i) > xtf.ItemLast && it.Max == 0 {
 			continue
 		}
 		row, _ := out.Stats.Append()

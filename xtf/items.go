@@ -6,7 +6,8 @@ import "fmt"
 // processes (STAT rows). Numbers are stored in files and never reused.
 type Item uint32
 
-// Items of node 0, the whole program. Times are ticks, sizes bytes.
+// Items of a node; node 0 is the whole program. Times are ticks, sizes bytes. ItemEvents, ItemFirst and
+// ItemLast are of node 0 only.
 const (
 	ItemTime          Item = 0 // first to last event
 	ItemMPI           Item = 1 // in outermost MPI calls
@@ -36,7 +37,29 @@ const (
 	ItemCollIn        Item = 25
 	ItemFirst         Item = 26 // first event
 	ItemLast          Item = 27 // last event
-	NumItems          Item = 28
+
+	ItemExecutions        Item = 28 // of the interval
+	ItemLateSender        Item = 29 // waits by pattern
+	ItemLateSenderSame    Item = 30 // subset of late sender: wrong order, same source
+	ItemLateSenderOther   Item = 31 // subset of late sender: wrong order, different source
+	ItemLateReceiver      Item = 32
+	ItemWaitBarrier       Item = 33
+	ItemBarrierCompletion Item = 34
+	ItemWaitNxN           Item = 35
+	ItemNxNCompletion     Item = 36
+	ItemLateBroadcast     Item = 37
+	ItemEarlyReduce       Item = 38
+	ItemEarlyScan         Item = 39
+	ItemWaitCount         Item = 40 // WAIT rows
+	ItemOverlap           Item = 41 // CPU time while a request is open
+	ItemIdeal             Item = 42 // executions replayed on the ideal network
+	ItemIdealFirst        Item = 43 // first begin in that replay
+	ItemIdealLast         Item = 44 // last end in that replay
+	ItemCriticalCPU       Item = 45 // critical path by activity
+	ItemCriticalMPI       Item = 46
+	ItemCriticalIO        Item = 47
+	ItemCriticalMarker    Item = 48
+	NumItems              Item = 49
 )
 
 // itemNames are the names in reports and in the file's table of names.
@@ -44,6 +67,10 @@ var itemNames = [NumItems]string{
 	"time", "mpi", "marker", "io", "cpu", "p2p", "collective_all", "all_to_all", "barrier", "mpi_io", "rma", "mgmt",
 	"comm", "t_start", "send_recv", "potent_sync", "time_variation", "events", "calls", "sends", "receives",
 	"bytes_out", "bytes_in", "collectives", "coll_bytes_out", "coll_bytes_in", "first_event", "last_event",
+	"executions", "late_sender", "late_sender_wrong_order_same", "late_sender_wrong_order_different", "late_receiver",
+	"wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan",
+	"wait_count", "overlap", "ideal", "ideal_first", "ideal_last",
+	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
 }
 
 // String returns the item's name.
@@ -55,15 +82,17 @@ func (i Item) String() string {
 }
 
 // NeedsPartners reports whether the item compares the two sides of messages or
-// the members of collectives.
+// the members of collectives, or is known only where rows are kept.
 func (i Item) NeedsPartners() bool {
-	return i == ItemSendRecv || i == ItemPotentialSync || i == ItemVariation
+	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i < NumItems
 }
 
 // Kinds of file sections and region blobs beside rows.
 const (
 	KindDetails uint32 = 7 // blob: texts of the location's DIAG rows, each a length and its bytes
 	KindNames   uint32 = 8 // section: the names behind numbers in rows, one per line
+
+	KindNodeNames uint32 = 9 // section: names and files of intervals, each a length and its bytes
 )
 
 // DiagTotal in DIAG.detail marks the row with a code's total; other values are

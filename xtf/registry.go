@@ -6,28 +6,33 @@ package xtf
 // Ids of the row types of version 1. From TypeInterval on they live in the
 // whole-run region.
 const (
-	TypeCall      TypeID = 1  // a call: one execution of a region
-	TypeP2P       TypeID = 2  // one side of a point-to-point message
-	TypeColl      TypeID = 3  // one member of a collective operation
-	TypeIO        TypeID = 4  // a file operation
-	TypeRMA       TypeID = 5  // a one-sided operation
-	TypeMetric    TypeID = 6  // one value of a metric
-	TypeWait      TypeID = 7  // a wait state
-	TypeIval      TypeID = 8  // one execution of an interval
-	TypeCPath     TypeID = 9  // a piece of the critical path
-	TypeChannel   TypeID = 10 // the entries of one channel in the CHAN array
-	TypeChan      TypeID = 11 // a channel entry: the N of a P2P or COLL row
-	TypeTile      TypeID = 12 // one tile of the picture pyramid
-	TypeTimeBin   TypeID = 13 // calls of one region in one time bin
-	TypeComp      TypeID = 14 // one component of an interval
-	TypeDelay     TypeID = 15 // a delay cost
-	TypeDiag      TypeID = 16 // a diagnostic
-	TypeInterval  TypeID = 32 // a node of the interval tree
-	TypeStat      TypeID = 33 // a statistic of a component over processes
-	TypeClass     TypeID = 34 // a class of processes
-	TypeMember    TypeID = 35 // the class of a process
-	TypeMerge     TypeID = 36 // one merge of the dendrogram
-	TypeDirectory TypeID = 63 // a row of the directory: where one region lies
+	TypeCall       TypeID = 1  // a call: one execution of a region
+	TypeP2P        TypeID = 2  // one side of a point-to-point message
+	TypeColl       TypeID = 3  // one member of a collective operation
+	TypeIO         TypeID = 4  // a file operation
+	TypeRMA        TypeID = 5  // a one-sided operation
+	TypeMetric     TypeID = 6  // one value of a metric
+	TypeWait       TypeID = 7  // a wait state
+	TypeIval       TypeID = 8  // one execution of an interval
+	TypeCPath      TypeID = 9  // a piece of the critical path
+	TypeChannel    TypeID = 10 // the entries of one channel in the CHAN array
+	TypeChan       TypeID = 11 // a channel entry: the N of a P2P or COLL row
+	TypeTile       TypeID = 12 // one tile of the picture pyramid
+	TypeTimeBin    TypeID = 13 // calls of one region in one time bin
+	TypeComp       TypeID = 14 // one component of an interval
+	TypeDelay      TypeID = 15 // a delay cost
+	TypeDiag       TypeID = 16 // a diagnostic
+	TypeWaitSum    TypeID = 17 // waits of one pattern on one call path of an interval
+	TypeInterval   TypeID = 32 // a node of the interval tree
+	TypeStat       TypeID = 33 // a statistic of a component over processes
+	TypeClass      TypeID = 34 // a class of processes
+	TypeMember     TypeID = 35 // the class of a process
+	TypeMerge      TypeID = 36 // one merge of the dendrogram
+	TypePath       TypeID = 37 // a call path
+	TypeWaitTotal  TypeID = 38 // waits of all locations
+	TypeDelayTotal TypeID = 39 // delay costs of all locations
+	TypePathTotal  TypeID = 40 // critical path on one call path of an interval
+	TypeDirectory  TypeID = 63 // a row of the directory: where one region lies
 )
 
 // rowSpec says how the columns of a type are named, placed and transformed.
@@ -52,15 +57,15 @@ var rowSpecs = []rowSpec{
 	}, sums: []Sum{
 		{"calls", -1, -1, RuleAtT, nil},
 		{"mpiCalls", -1, -1, RuleAtT, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}}},
-		{"mpi", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}}},
-		{"p2p", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassP2P), uint64(ClassP2P)}}},
-		{"start", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassStart), uint64(ClassStart)}}},
-		{"coll", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassColl), uint64(ClassColl)}}},
-		{"nxn", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassNxN), uint64(ClassNxN)}}},
-		{"barrier", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassBarrier), uint64(ClassBarrier)}}},
-		{"mpiio", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassMPIIO), uint64(ClassMPIIO)}}},
-		{"rma", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassRMA), uint64(ClassRMA)}}},
-		{"mgmt", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}, {6, uint64(ClassMgmt), uint64(ClassMgmt)}}},
+		{"mpi", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}}},
+		{"p2p", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassP2P), uint64(ClassP2P)}}},
+		{"start", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassStart), uint64(ClassStart)}}},
+		{"coll", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassColl), uint64(ClassColl)}}},
+		{"nxn", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassNxN), uint64(ClassNxN)}}},
+		{"barrier", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassBarrier), uint64(ClassBarrier)}}},
+		{"mpiio", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassMPIIO), uint64(ClassMPIIO)}}},
+		{"rma", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassRMA), uint64(ClassRMA)}}},
+		{"mgmt", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassMgmt), uint64(ClassMgmt)}}},
 		{"io", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostIO), uint64(FlagOutermostIO)}}},
 		{"marker", -1, -1, RuleSpan, []Term{{7, uint64(FlagMarker), uint64(FlagMarker)}}},
 	}},
@@ -86,8 +91,8 @@ var rowSpecs = []rowSpec{
 		{"unmatched", -1, -1, RuleAtT, []Term{{12, uint64(P2PUnmatched), uint64(P2PUnmatched)}}},
 		{"receives", -1, -1, RuleAtEnd, []Term{{12, uint64(P2PKindMask), uint64(P2PRecv)}}},
 		{"bytesIn", 7, -1, RuleAtEnd, []Term{{12, uint64(P2PKindMask), uint64(P2PRecv)}}},
-		{"sendRecv", 1, 14, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched), uint64(P2PRecv)}}},
-		{"potentSync", 14, 0, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched), uint64(P2PRecv)}}},
+		{"sendRecv", 1, 14, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched | P2PMarker), uint64(P2PRecv)}}},
+		{"potentSync", 14, 0, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched | P2PMarker), uint64(P2PRecv)}}},
 	}},
 	{id: TypeColl, name: "COLL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -151,7 +156,7 @@ var rowSpecs = []rowSpec{
 		{"causeP", 24, 4, TransformNone},
 		{"pattern", 28, 4, TransformNone},
 		{"node", 32, 4, TransformNone},
-		{"region", 36, 4, TransformNone},
+		{"path", 36, 4, TransformNone},
 	}, sums: []Sum{
 		{"lateSender", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateSender)}}},
 		{"lateReceiver", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateReceiver)}}},
@@ -162,7 +167,6 @@ var rowSpecs = []rowSpec{
 		{"lateBroadcast", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateBroadcast)}}},
 		{"earlyReduce", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitEarlyReduce)}}},
 		{"earlyScan", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitEarlyScan)}}},
-		{"waitAll", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitAll)}}},
 	}},
 	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -177,7 +181,7 @@ var rowSpecs = []rowSpec{
 		{"region", 16, 4, TransformNone},
 		{"activity", 20, 4, TransformNone},
 		{"node", 24, 4, TransformNone},
-		{"zero", 28, 4, TransformNone},
+		{"path", 28, 4, TransformNone},
 	}},
 	{id: TypeChannel, name: "CHANNEL", role: RoleKey, columns: []Column{
 		{"key", 0, 8, TransformNone},
@@ -234,6 +238,13 @@ var rowSpecs = []rowSpec{
 		{"detail", 40, 4, TransformNone},
 		{"zero", 44, 4, TransformNone},
 	}},
+	{id: TypeWaitSum, name: "WAITSUM", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"pattern", 8, 4, TransformNone},
+		{"zero", 12, 4, TransformNone},
+		{"count", 16, 8, TransformNone},
+		{"ticks", 24, 8, TransformNone},
+	}},
 	{id: TypeInterval, name: "INTERVAL", role: RoleKey, columns: []Column{
 		{"key", 0, 8, TransformNone},
 		{"parent", 8, 4, TransformNone},
@@ -281,6 +292,38 @@ var rowSpecs = []rowSpec{
 		{"first", 8, 4, TransformNone},
 		{"second", 12, 4, TransformNone},
 		{"height", 16, 8, TransformNone},
+	}},
+	{id: TypePath, name: "PATH", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"parent", 8, 4, TransformNone},
+		{"region", 12, 4, TransformNone},
+		{"level", 16, 4, TransformNone},
+		{"zero", 20, 4, TransformNone},
+	}},
+	{id: TypeWaitTotal, name: "WAITTOTAL", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"pattern", 8, 4, TransformNone},
+		{"worstP", 12, 4, TransformNone},
+		{"count", 16, 8, TransformNone},
+		{"ticks", 24, 8, TransformNone},
+		{"worst", 32, 8, TransformNone},
+	}},
+	{id: TypeDelayTotal, name: "DELAYTOTAL", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"pattern", 8, 4, TransformNone},
+		{"activity", 12, 4, TransformNone},
+		{"short", 16, 8, TransformNone},
+		{"long", 24, 8, TransformNone},
+		{"worst", 32, 8, TransformNone},
+		{"worstP", 40, 4, TransformNone},
+		{"zero", 44, 4, TransformNone},
+	}},
+	{id: TypePathTotal, name: "PATHTOTAL", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"activity", 8, 4, TransformNone},
+		{"worstP", 12, 4, TransformNone},
+		{"ticks", 16, 8, TransformNone},
+		{"worst", 24, 8, TransformNone},
 	}},
 	{id: TypeDirectory, name: "DIRECTORY", role: RoleNone, columns: []Column{
 		{"P", 0, 4, TransformNone},

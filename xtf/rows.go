@@ -287,7 +287,7 @@ type Wait struct {
 	CauseP  uint32
 	Pattern uint32
 	Node    uint32
-	Region  uint32
+	Path    uint32
 }
 
 // Put writes the row into dst, which has WaitRowBytes bytes.
@@ -299,7 +299,7 @@ func (r *Wait) Put(dst []byte) {
 	le.PutUint32(dst[24:], r.CauseP)
 	le.PutUint32(dst[28:], r.Pattern)
 	le.PutUint32(dst[32:], r.Node)
-	le.PutUint32(dst[36:], r.Region)
+	le.PutUint32(dst[36:], r.Path)
 }
 
 // Load reads the row from src, which has WaitRowBytes bytes.
@@ -311,7 +311,7 @@ func (r *Wait) Load(src []byte) {
 	r.CauseP = le.Uint32(src[24:])
 	r.Pattern = le.Uint32(src[28:])
 	r.Node = le.Uint32(src[32:])
-	r.Region = le.Uint32(src[36:])
+	r.Path = le.Uint32(src[36:])
 }
 
 // IvalRowBytes is the size of a row of type IVAL.
@@ -356,7 +356,7 @@ type CPath struct {
 	Region   uint32
 	Activity uint32
 	Node     uint32
-	Zero     uint32
+	Path     uint32
 }
 
 // Put writes the row into dst, which has CPathRowBytes bytes.
@@ -367,7 +367,7 @@ func (r *CPath) Put(dst []byte) {
 	le.PutUint32(dst[16:], r.Region)
 	le.PutUint32(dst[20:], r.Activity)
 	le.PutUint32(dst[24:], r.Node)
-	le.PutUint32(dst[28:], r.Zero)
+	le.PutUint32(dst[28:], r.Path)
 }
 
 // Load reads the row from src, which has CPathRowBytes bytes.
@@ -378,5 +378,5 @@ func (r *CPath) Load(src []byte) {
 	r.Region = le.Uint32(src[16:])
 	r.Activity = le.Uint32(src[20:])
 	r.Node = le.Uint32(src[24:])
-	r.Zero = le.Uint32(src[28:])
+	r.Path = le.Uint32(src[28:])
 }

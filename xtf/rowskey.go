@@ -220,3 +220,35 @@ func (r *Diag) Load(src []byte) {
 	r.Detail = le.Uint32(src[40:])
 	r.Zero = le.Uint32(src[44:])
 }
+
+// WaitSumRowBytes is the size of a row of type WAITSUM.
+const WaitSumRowBytes = 32
+
+// WaitSum is waits of one pattern on one call path of an interval.
+type WaitSum struct {
+	Key     uint64
+	Pattern uint32
+	Zero    uint32
+	Count   uint64
+	Ticks   uint64
+}
+
+// Put writes the row into dst, which has WaitSumRowBytes bytes.
+func (r *WaitSum) Put(dst []byte) {
+	_ = dst[31]
+	le.PutUint64(dst[0:], r.Key)
+	le.PutUint32(dst[8:], r.Pattern)
+	le.PutUint32(dst[12:], r.Zero)
+	le.PutUint64(dst[16:], r.Count)
+	le.PutUint64(dst[24:], r.Ticks)
+}
+
+// Load reads the row from src, which has WaitSumRowBytes bytes.
+func (r *WaitSum) Load(src []byte) {
+	_ = src[31]
+	r.Key = le.Uint64(src[0:])
+	r.Pattern = le.Uint32(src[8:])
+	r.Zero = le.Uint32(src[12:])
+	r.Count = le.Uint64(src[16:])
+	r.Ticks = le.Uint64(src[24:])
+}

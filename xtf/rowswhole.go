@@ -198,3 +198,143 @@ func (r *Merge) Load(src []byte) {
 	r.Second = le.Uint32(src[12:])
 	r.Height = le.Uint64(src[16:])
 }
+
+// PathRowBytes is the size of a row of type PATH.
+const PathRowBytes = 24
+
+// Path is a call path.
+type Path struct {
+	Key    uint64
+	Parent uint32
+	Region uint32
+	Level  uint32
+	Zero   uint32
+}
+
+// Put writes the row into dst, which has PathRowBytes bytes.
+func (r *Path) Put(dst []byte) {
+	_ = dst[23]
+	le.PutUint64(dst[0:], r.Key)
+	le.PutUint32(dst[8:], r.Parent)
+	le.PutUint32(dst[12:], r.Region)
+	le.PutUint32(dst[16:], r.Level)
+	le.PutUint32(dst[20:], r.Zero)
+}
+
+// Load reads the row from src, which has PathRowBytes bytes.
+func (r *Path) Load(src []byte) {
+	_ = src[23]
+	r.Key = le.Uint64(src[0:])
+	r.Parent = le.Uint32(src[8:])
+	r.Region = le.Uint32(src[12:])
+	r.Level = le.Uint32(src[16:])
+	r.Zero = le.Uint32(src[20:])
+}
+
+// WaitTotalRowBytes is the size of a row of type WAITTOTAL.
+const WaitTotalRowBytes = 40
+
+// WaitTotal is waits of one pattern on one call path of an interval, of all locations.
+type WaitTotal struct {
+	Key     uint64
+	Pattern uint32
+	WorstP  uint32
+	Count   uint64
+	Ticks   uint64
+	Worst   uint64
+}
+
+// Put writes the row into dst, which has WaitTotalRowBytes bytes.
+func (r *WaitTotal) Put(dst []byte) {
+	_ = dst[39]
+	le.PutUint64(dst[0:], r.Key)
+	le.PutUint32(dst[8:], r.Pattern)
+	le.PutUint32(dst[12:], r.WorstP)
+	le.PutUint64(dst[16:], r.Count)
+	le.PutUint64(dst[24:], r.Ticks)
+	le.PutUint64(dst[32:], r.Worst)
+}
+
+// Load reads the row from src, which has WaitTotalRowBytes bytes.
+func (r *WaitTotal) Load(src []byte) {
+	_ = src[39]
+	r.Key = le.Uint64(src[0:])
+	r.Pattern = le.Uint32(src[8:])
+	r.WorstP = le.Uint32(src[12:])
+	r.Count = le.Uint64(src[16:])
+	r.Ticks = le.Uint64(src[24:])
+	r.Worst = le.Uint64(src[32:])
+}
+
+// DelayTotalRowBytes is the size of a row of type DELAYTOTAL.
+const DelayTotalRowBytes = 48
+
+// DelayTotal is delay costs on one call path of an interval, of all locations.
+type DelayTotal struct {
+	Key      uint64
+	Pattern  uint32
+	Activity uint32
+	Short    uint64
+	Long     uint64
+	Worst    uint64
+	WorstP   uint32
+	Zero     uint32
+}
+
+// Put writes the row into dst, which has DelayTotalRowBytes bytes.
+func (r *DelayTotal) Put(dst []byte) {
+	_ = dst[47]
+	le.PutUint64(dst[0:], r.Key)
+	le.PutUint32(dst[8:], r.Pattern)
+	le.PutUint32(dst[12:], r.Activity)
+	le.PutUint64(dst[16:], r.Short)
+	le.PutUint64(dst[24:], r.Long)
+	le.PutUint64(dst[32:], r.Worst)
+	le.PutUint32(dst[40:], r.WorstP)
+	le.PutUint32(dst[44:], r.Zero)
+}
+
+// Load reads the row from src, which has DelayTotalRowBytes bytes.
+func (r *DelayTotal) Load(src []byte) {
+	_ = src[47]
+	r.Key = le.Uint64(src[0:])
+	r.Pattern = le.Uint32(src[8:])
+	r.Activity = le.Uint32(src[12:])
+	r.Short = le.Uint64(src[16:])
+	r.Long = le.Uint64(src[24:])
+	r.Worst = le.Uint64(src[32:])
+	r.WorstP = le.Uint32(src[40:])
+	r.Zero = le.Uint32(src[44:])
+}
+
+// PathTotalRowBytes is the size of a row of type PATHTOTAL.
+const PathTotalRowBytes = 32
+
+// PathTotal is the critical path on one call path of an interval.
+type PathTotal struct {
+	Key      uint64
+	Activity uint32
+	WorstP   uint32
+	Ticks    uint64
+	Worst    uint64
+}
+
+// Put writes the row into dst, which has PathTotalRowBytes bytes.
+func (r *PathTotal) Put(dst []byte) {
+	_ = dst[31]
+	le.PutUint64(dst[0:], r.Key)
+	le.PutUint32(dst[8:], r.Activity)
+	le.PutUint32(dst[12:], r.WorstP)
+	le.PutUint64(dst[16:], r.Ticks)
+	le.PutUint64(dst[24:], r.Worst)
+}
+
+// Load reads the row from src, which has PathTotalRowBytes bytes.
+func (r *PathTotal) Load(src []byte) {
+	_ = src[31]
+	r.Key = le.Uint64(src[0:])
+	r.Activity = le.Uint32(src[8:])
+	r.WorstP = le.Uint32(src[12:])
+	r.Ticks = le.Uint64(src[16:])
+	r.Worst = le.Uint64(src[24:])
+}

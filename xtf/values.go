@@ -76,8 +76,38 @@ const (
 	WaitLateBroadcast     uint32 = 6
 	WaitEarlyReduce       uint32 = 7
 	WaitEarlyScan         uint32 = 8
-	WaitAll               uint32 = 9
+
+	WaitOrderMask      uint32 = 0xff << 8 // of a late sender
+	WaitOrderSame      uint32 = 1 << 8    // a message of the same source was there first
+	WaitOrderDifferent uint32 = 2 << 8    // one of another source only
 )
+
+// Activities of a location in CPATH, DELAY and their totals.
+const (
+	ActivityCPU uint32 = iota
+	ActivityMPI        // MPI calls without their waits
+	ActivityIO
+	ActivityMarker
+	ActivityWait
+	NumActivities
+)
+
+// INTERVAL.flags.
+const (
+	IntervalUneven   uint32 = 1 << iota // processes disagree about the number of executions
+	IntervalOverflow                    // a sum of a process does not fit 64 bits
+
+)
+
+// IVAL.flags.
+const (
+	IvalCut     uint32 = 1 << iota // no end in the trace: End is the last event
+	IvalCrossed                    // ended by the end of an interval around it
+)
+
+// Overflowed is the value of a COMP row, and of all words of a STAT row, whose sum
+// does not fit.
+const Overflowed uint64 = Never
 
 // ChannelKey is the key of a CHANNEL row: peer and communicator.
 func ChannelKey(peer, comm uint32) uint64 { return uint64(peer)<<32 | uint64(comm) }
@@ -85,5 +115,6 @@ func ChannelKey(peer, comm uint32) uint64 { return uint64(peer)<<32 | uint64(com
 // BinKey is the key of a TIMEBIN row; bin has 52 bits.
 func BinKey(level uint8, bin uint64) uint64 { return uint64(level)<<52 | bin&(1<<52-1) }
 
-// NodeKey is the key of COMP, DELAY and STAT rows.
+// NodeKey is the key of rows about an interval node: with an item for COMP and
+// STAT, with a call path for DELAY, WAITSUM and the totals.
 func NodeKey(node, item uint32) uint64 { return uint64(node)<<32 | uint64(item) }

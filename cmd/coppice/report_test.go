@@ -348,7 +348,7 @@ func TestStatItems(t *testing.T) {
 	doc := must(t, "report", filepath.Join(analysed(t, programs[1]), "run.xtf"), "--format", "json")
 	doc = doc[strings.Index(doc, `"stats"`):]
 	at := 0
-	for i := range xtf.NumItems {
+	for i := range xtf.ItemLast + 1 {
 		k := strings.Index(doc[at:], fmt.Sprintf("%q:", i))
 		if k < 0 {
 			t.Fatalf("%s is missing or out of order", i)
