@@ -35,28 +35,36 @@ var Table = []Package{
 	{Path: "xtf", Layer: 1, NoMPI: true},
 	{Path: "ccg", Layer: 1},
 	{Path: "partition", Layer: 1},
+	// A slow second computation of what intervals say, for tests.
+	{Path: "internal/oracle", Layer: 1, Only: []string{"trace"}, Importers: nothing},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
 	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench"}},
 
-	{Path: "ccgmerge", Layer: 2},
-	{Path: "xtfwriter", Layer: 2},
-	{Path: "stats", Layer: 2},
-	{Path: "predict", Layer: 2},
+	{Path: "interval", Layer: 2, NoMPI: true},
+	{Path: "callpath", Layer: 2, NoMPI: true},
+	{Path: "dataflow", Layer: 2},
 
-	{Path: "jobs", Layer: 3},
-	{Path: "report", Layer: 3, NoMPI: true},
-	{Path: "view", Layer: 3, NoMPI: true},
+	{Path: "ccgmerge", Layer: 3},
+	{Path: "xtfwriter", Layer: 3},
+	{Path: "stats", Layer: 3},
+	{Path: "waits", Layer: 3},
+	{Path: "causes", Layer: 3},
+	{Path: "predict", Layer: 3},
 
-	{Path: "slurm", Layer: 4},
-	{Path: "record", Layer: 4, Cgo: true},
+	{Path: "jobs", Layer: 4},
+	{Path: "report", Layer: 4, NoMPI: true},
+	{Path: "view", Layer: 4, NoMPI: true},
 
-	{Path: "cmd/coppice", Layer: 5},
+	{Path: "slurm", Layer: 5},
+	{Path: "record", Layer: 5, Cgo: true},
+
+	{Path: "cmd/coppice", Layer: 6},
 
 	// Beside the tool: nobody imports these.
-	{Path: "bench", Layer: 6},
-	{Path: "bench/xtf", Layer: 6},
-	{Path: "internal/layers", Layer: 6, Only: nothing},
-	{Path: "scripts/runtests", Layer: 6, Only: nothing},
+	{Path: "bench", Layer: 7},
+	{Path: "bench/xtf", Layer: 7},
+	{Path: "internal/layers", Layer: 7, Only: nothing},
+	{Path: "scripts/runtests", Layer: 7, Only: nothing},
 }
 
 // Families are packages whose parts, the packages below them, belong to them: a part has the layer of its family, the
