@@ -77,6 +77,7 @@ const (
 	kindEntries
 	kindLoaded
 	kindGraph
+	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
 )
 
 // sortBytes bounds the memory of one sorter; the one of all results may take a

@@ -117,6 +117,7 @@ type finishing struct {
 	arrays map[xtf.TypeID]*xtfwriter.Array
 	loaded *stats.Loaded
 	tiles  *xtfwriter.Array
+	causes *xtfwriter.Segment // of collectives, nil without rows
 	*stats.Finisher
 }
 
@@ -147,6 +148,10 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 			return nil, err
 		}
 		out.Tiles = f.tiles.ArrayBuilder
+		if f.causes, err = a.store.Create(a.key(p, stageFinish, kindCollCauses)); err != nil {
+			return nil, err
+		}
+		out.Causes = f.causes
 	}
 	f.Finisher = stats.NewFinisher(a.tables, in, out)
 	return f, nil
@@ -159,6 +164,9 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 		return err
 	}
 	sum.Add(done, f.loaded)
+	if f.causes != nil {
+		f.causes.Seal()
+	}
 	if f.tiles != nil {
 		if err := a.tiles.add(p, f); err != nil {
 			return err

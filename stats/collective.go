@@ -7,55 +7,13 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // roundInstances is the number of collective instances reduced at a time over
-// all ranks. Memory: 56 bytes each, three times.
-const roundInstances = 64 << 10
-
-// instance is what the members of one collective have in common so far.
-//
-//	last enter | first leave | last leave | least operation<<32|root | greatest | members | lowest P   u64 each, little-endian
-type instance struct {
-	lastEnter, firstLeave, lastLeave uint64
-	opMin, opMax                     uint64
-	members                          uint64
-	lowest                           uint64 // location of the lowest member
-}
-
-const instanceBytes = 56
-
-func (x *instance) add(y *instance) {
-	if x.members == 0 {
-		*x = *y
-		return
-	}
-	x.lastEnter = max(x.lastEnter, y.lastEnter)
-	x.firstLeave = min(x.firstLeave, y.firstLeave)
-	x.lastLeave = max(x.lastLeave, y.lastLeave)
-	x.opMin, x.opMax = min(x.opMin, y.opMin), max(x.opMax, y.opMax)
-	x.members += y.members
-	x.lowest = min(x.lowest, y.lowest)
-}
-
-func (x *instance) append(b []byte) []byte {
-	for _, v := range [...]uint64{x.lastEnter, x.firstLeave, x.lastLeave, x.opMin, x.opMax, x.members, x.lowest} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	return b
-}
-
-func (x *instance) load(b []byte) {
-	_ = b[instanceBytes-1]
-	x.lastEnter = binary.LittleEndian.Uint64(b[0:])
-	x.firstLeave = binary.LittleEndian.Uint64(b[8:])
-	x.lastLeave = binary.LittleEndian.Uint64(b[16:])
-	x.opMin = binary.LittleEndian.Uint64(b[24:])
-	x.opMax = binary.LittleEndian.Uint64(b[32:])
-	x.members = binary.LittleEndian.Uint64(b[40:])
-	x.lowest = binary.LittleEndian.Uint64(b[48:])
-}
+// all ranks. Memory: 120 bytes each, twice, and as many encoded.
+const roundInstances = 32 << 10
 
 // commCount is the number of instances on one communicator.
 type commCount struct {
@@ -147,7 +105,8 @@ func (m *matcher) settleSelf(x member) {
 		}
 		var e entry
 		e.load(row)
-		m.deliver(&result{p: e.p, row: e.row, kind: resultColl, t: e.t, a: k, b: e.end, c: e.end})
+		own := m.memberInstance(&x, &e)
+		m.deliverColl(&own, &x, k, &e)
 		c.take()
 	}
 }
@@ -155,16 +114,21 @@ func (m *matcher) settleSelf(x member) {
 // collectiveRound reduces instances [lo, hi). An error is one of the communicator.
 func (m *matcher) collectiveRound(members []member, lo, hi uint64) error {
 	known := make([]instance, hi-lo)
-	m.eachInstance(members, lo, hi, func(_ *member, g uint64, e *entry) {
-		known[g-lo].add(&instance{e.t, e.end, e.end, e.post, e.post, 1, uint64(e.p)})
+	piece := m.prefixPiece()
+	prefixes := make(pieceSet, (hi-lo)/piece/64+1)
+	m.eachInstance(members, lo, hi, func(mb *member, g uint64, e *entry) {
+		x := m.memberInstance(mb, e)
+		known[g-lo].add(&x)
+		if collClass(e)&trace.ClassPrefix != 0 {
+			prefixes.add((g - lo) / piece)
+		}
 	})
 	share := (hi - lo + uint64(m.size) - 1) / uint64(m.size)
 	parts := make([][]byte, m.size)
 	for i := range known {
 		if known[i].members > 0 {
 			o := uint64(i) / share
-			parts[o] = binary.LittleEndian.AppendUint32(parts[o], uint32(i))
-			parts[o] = known[i].append(parts[o])
+			parts[o] = known[i].append(parts[o], uint32(i))
 		}
 	}
 	got, err := m.exchangeParts(parts)
@@ -176,20 +140,32 @@ func (m *matcher) collectiveRound(members []member, lo, hi uint64) error {
 		return err
 	}
 	for _, b := range back {
-		for ; len(b) >= 4+instanceBytes; b = b[4+instanceBytes:] {
-			if i := binary.LittleEndian.Uint32(b); uint64(i) < hi-lo {
-				known[i].load(b[4:])
+		var x instance
+		for i, b, ok := x.take(b); ok; i, b, ok = x.take(b) {
+			if uint64(i) < hi-lo {
+				known[i] = x
 			}
 		}
 	}
-	m.eachInstance(members, lo, hi, func(mb *member, g uint64, e *entry) {
-		x := &known[g-lo]
-		m.deliver(&result{
-			p: e.p, row: e.row, kind: resultColl, t: x.lastEnter, a: g - mb.base, b: x.firstLeave, c: x.lastLeave,
-			flags: m.instanceFlags(e.comm, x), mateP: uint32(x.lowest),
-		})
-	})
-	return nil
+	m.eachInstance(members, lo, hi, func(mb *member, g uint64, e *entry) { m.deliverColl(&known[g-lo], mb, g-mb.base, e) })
+	return m.matchPrefixes(members, lo, hi, prefixes)
+}
+
+// deliverColl tells a member what is known of the whole instance. The enter it
+// waited for fits in the same result, unless there are two.
+func (m *matcher) deliverColl(x *instance, mb *member, ordinal uint64, e *entry) {
+	first, last := m.cause(x, mb, e)
+	r := result{
+		p: e.p, row: e.row, kind: resultColl, t: x.last.t, a: ordinal, b: x.firstLeave, c: x.lastLeave,
+		flags: m.instanceFlags(e.comm, x), mateP: first.p, mateN: first.t,
+	}
+	if e.p == x.lowest {
+		r.flags |= resultLowest
+	}
+	m.deliver(&r)
+	if last != first {
+		m.deliver(&result{p: e.p, row: e.row, kind: resultCause, mateP: first.p, t: first.t, a: last.t, b: uint64(last.p)})
+	}
 }
 
 func (m *matcher) exchangeParts(parts [][]byte) ([][]byte, error) {
@@ -206,15 +182,17 @@ func (m *matcher) exchangeParts(parts [][]byte) ([][]byte, error) {
 func (m *matcher) reduceInstances(got [][]byte, first, share uint64) [][]byte {
 	whole := make([]instance, share)
 	for r, b := range got {
-		for ; len(b) >= 4+instanceBytes; b = b[4+instanceBytes:] {
-			i := uint64(binary.LittleEndian.Uint32(b)) - first
-			if i >= share {
-				m.fail(fmt.Errorf("a damaged message from rank %d", r))
+		var x instance
+		rest := b
+		for i, more, ok := x.take(rest); ok; i, more, ok = x.take(rest) {
+			if uint64(i)-first >= share {
 				break
 			}
-			var x instance
-			x.load(b[4:])
-			whole[i].add(&x)
+			whole[uint64(i)-first].add(&x)
+			rest = more
+		}
+		if len(rest) > 0 {
+			m.fail(fmt.Errorf("a damaged message from rank %d", r))
 		}
 	}
 	for i := range whole {
@@ -224,11 +202,9 @@ func (m *matcher) reduceInstances(got [][]byte, first, share uint64) [][]byte {
 	}
 	reply := make([][]byte, len(got))
 	for r, b := range got {
-		for ; len(b) >= 4+instanceBytes; b = b[4+instanceBytes:] {
-			if i := uint64(binary.LittleEndian.Uint32(b)) - first; i < share {
-				reply[r] = append(reply[r], b[:4]...)
-				reply[r] = whole[i].append(reply[r])
-			}
+		var x instance
+		for i, b, ok := x.take(b); ok && uint64(i)-first < share; i, b, ok = x.take(b) {
+			reply[r] = whole[uint64(i)-first].append(reply[r], i)
 		}
 	}
 	return reply
@@ -263,7 +239,7 @@ func (m *matcher) eachInstance(members []member, lo, hi uint64, f func(x *member
 
 func (m *matcher) instanceFlags(comm uint32, x *instance) uint32 {
 	var flags uint32
-	if n := m.Tables.Defs.CommSize(comm); n > 0 && x.members < uint64(n) {
+	if n := m.Tables.Defs.CommSize(comm); n > 0 && uint64(x.members) < uint64(n) {
 		flags |= xtf.CollShort
 	}
 	if x.opMin != x.opMax {

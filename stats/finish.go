@@ -22,6 +22,7 @@ type FinishInput struct {
 // Diagnostics only.
 type FinishOutputs struct {
 	P2P, Coll, Tiles, TimeBins, Components, Diagnostics *xtf.ArrayBuilder
+	Causes                                              xtf.Sink // an xtf.CollCause for each row of Coll
 }
 
 // Finished is what a location leaves for the reduction over all.
@@ -44,7 +45,9 @@ type Finisher struct {
 	message xtf.P2P
 	mate    struct{ end, bytes uint64 }
 	coll1   xtf.Coll
-	lowest  bool // this location reports what is wrong with the collective in hand
+	cause   xtf.CollCause
+	causes  []byte // encoded, not yet in out.Causes
+	lowest  bool   // this location reports what is wrong with the collective in hand
 	diags   trace.Diagnostics
 }
 
@@ -63,15 +66,8 @@ func ResultP(row []byte) trace.P { return trace.P(binary.BigEndian.Uint32(row)) 
 func (f *Finisher) Add(row []byte) error {
 	var r result
 	r.load(row)
-	if r.kind == resultColl {
-		if err := f.nextColl(r.row); err != nil {
-			return err
-		}
-		c := &f.coll1
-		c.Ordinal, c.LastEnter, c.FirstLeave, c.LastLeave = r.a, r.t, r.b, r.c
-		c.Flags |= r.flags
-		f.lowest = r.mateP == uint32(f.in.Loaded.P)
-		return nil
+	if r.kind >= resultColl {
+		return f.addColl(&r)
 	}
 	if err := f.nextMessage(r.row); err != nil {
 		return err
@@ -89,6 +85,22 @@ func (f *Finisher) Add(row []byte) error {
 			m.Kind |= xtf.P2PBestEffort
 		}
 	}
+	return nil
+}
+
+func (f *Finisher) addColl(r *result) error {
+	if err := f.nextColl(r.row); err != nil {
+		return err
+	}
+	if r.kind == resultCause {
+		f.cause = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}
+		return nil
+	}
+	c := &f.coll1
+	c.Ordinal, c.LastEnter, c.FirstLeave, c.LastLeave = r.a, r.t, r.b, r.c
+	c.Flags |= r.flags &^ resultLowest
+	f.lowest = r.flags&resultLowest != 0
+	f.cause = xtf.CollCause{CauseT: r.mateN, LastT: r.mateN, CauseP: r.mateP, LastP: r.mateP}
 	return nil
 }
 
@@ -111,13 +123,16 @@ func (f *Finisher) nextMessage(n uint64) error {
 func (f *Finisher) nextColl(n uint64) error {
 	for f.coll.next <= n {
 		if f.coll.next > 0 {
-			f.endColl()
+			if err := f.endColl(); err != nil {
+				return err
+			}
 		}
 		row, err := f.coll.read()
 		if err != nil || row == nil {
 			return fmt.Errorf("location %d: a result for collective row %d of %d: %w", f.in.Loaded.P, n, f.coll.rows, orUnexpected(err))
 		}
 		f.coll1.Load(row)
+		f.cause, f.lowest = xtf.NoCollCause(), false
 	}
 	return nil
 }
@@ -176,8 +191,8 @@ func (f *Finisher) endReceive(m *xtf.P2P) {
 	}
 }
 
-// endColl writes the collective row in hand.
-func (f *Finisher) endColl() {
+// endColl writes the collective row in hand, and its cause.
+func (f *Finisher) endColl() error {
 	c := &f.coll1
 	if c.Ordinal != xtf.Never {
 		f.sums.potentialSync += c.LastEnter - min(c.LastEnter, c.T)
@@ -191,6 +206,22 @@ func (f *Finisher) endColl() {
 	}
 	row, _ := f.out.Coll.Append()
 	c.Put(row)
+	f.causes = f.cause.Append(f.causes)
+	if len(f.causes) < causeBlock*xtf.CollCauseBytes {
+		return nil
+	}
+	return f.flushCauses()
+}
+
+// causeBlock is the number of causes that are stored at once.
+const causeBlock = 4096
+
+func (f *Finisher) flushCauses() error {
+	if _, err := f.out.Causes.Append(f.causes); err != nil {
+		return fmt.Errorf("causes of collectives of location %d: %w", f.in.Loaded.P, err)
+	}
+	f.causes = f.causes[:0]
+	return nil
 }
 
 func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, c uint32) trace.Diagnostic {
@@ -246,7 +277,10 @@ func (f *Finisher) drain() error {
 		if err := f.nextColl(n - 1); err != nil {
 			return err
 		}
-		f.endColl()
+		if err := f.endColl(); err != nil {
+			return err
+		}
+		return f.flushCauses()
 	}
 	return nil
 }

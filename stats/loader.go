@@ -93,7 +93,8 @@ type mpiCall struct {
 	index   int32
 	p2p     uint64 // first staged row of the call
 	coll    uint64
-	io      int // open IO regions outside MPI
+	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
+	io      int    // open IO regions outside MPI
 	ioEnter uint64
 	ioMPI   uint64 // time in MPI when the outermost of them was entered
 }
@@ -126,7 +127,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
 	}
-	l.mpi.n = xtf.Never
+	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
 }
 
@@ -278,6 +279,10 @@ func (l *Loader) closeMPI(took uint64, class trace.CallClass, flags uint32) {
 		}
 	}
 	l.completeOps(flags)
+	l.mpi.probed = xtf.Never
+	if l.t.probe[l.mpi.index] {
+		l.mpi.probed = l.mpi.enter
+	}
 	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
 }
 

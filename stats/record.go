@@ -99,6 +99,10 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 		r.Kind |= xtf.P2PNonBlocking
 	}
 	posting := l.posted(id, &r.Post, "receive")
+	if id == nil && l.mpi.depth > 0 && l.mpi.probed != xtf.Never {
+		r.Post, l.mpi.probed = l.mpi.probed, xtf.Never
+		r.Kind |= xtf.P2PProbed
+	}
 	l.totals.Receives++
 	l.totals.BytesIn += bytes
 	l.message(&r, rank, posting)
@@ -237,6 +241,9 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	}
 	if receive {
 		e.direction = xtf.ChannelReceive
+	}
+	if kind&xtf.P2PProbed != 0 {
+		e.post = e.t // a probe posts nothing
 	}
 	l.writeEntry(&e)
 }

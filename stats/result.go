@@ -19,8 +19,12 @@ const (
 	resultDone      uint32 = iota // late completion of a send; t is the instant
 	resultCancelled               // the send was cancelled
 	resultMate                    // P2P: mateP, mateN, t = the mate's T, a = place in the channel, b = the mate's End, c = its bytes
-	resultColl                    // COLL: t = last enter, a = ordinal, b = first leave, c = last leave, mateP = lowest member; flags of the row
+	resultColl                    // COLL: t = last enter, a = ordinal, b = first leave, c = last leave; flags of the row and resultLowest; mateN, mateP = the enter waited for
+	resultCause                   // COLL: t, mateP = the enter waited for; a, b = the last one needed
 )
+
+// resultLowest marks the member that reports what is wrong with an instance.
+const resultLowest uint32 = 1 << 31
 
 type result struct {
 	p       uint32
@@ -37,7 +41,7 @@ func (r *result) put(dst []byte) {
 	_ = dst[resultBytes-1]
 	binary.BigEndian.PutUint32(dst[0:], r.p)
 	row := r.row
-	if r.kind == resultColl {
+	if r.kind >= resultColl {
 		row |= collRow
 	}
 	binary.BigEndian.PutUint64(dst[4:], row)

@@ -8,15 +8,17 @@ type Tables struct {
 	Defs   *trace.Definitions
 	Origin trace.Time // times in rows are ticks since this instant
 	class  []trace.CallClass
+	probe  []bool // Definitions.IsProbe
 
 	leastBins uint64
 }
 
 // NewTables prepares the tables of a trace whose earliest time is origin.
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
-	t := &Tables{Defs: defs, Origin: origin, class: make([]trace.CallClass, len(defs.Regions)+1), leastBins: leastBins(defs)}
+	t := &Tables{Defs: defs, Origin: origin, class: make([]trace.CallClass, len(defs.Regions)+1), probe: make([]bool, len(defs.Regions)+1), leastBins: leastBins(defs)}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
+		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 	}
 	return t
 }

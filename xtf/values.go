@@ -38,6 +38,7 @@ const (
 	P2PMarker      uint32 = 1 << 11 // a marker's message to oneself
 	P2PBestEffort  uint32 = 1 << 12 // several locations share the channel
 	P2PIncomplete  uint32 = 1 << 13 // cancelled, or never completed in the trace
+	P2PProbed      uint32 = 1 << 14 // a blocking receive right behind a blocking probe, with whose enter post is
 )
 
 // COLL.flags: the low byte is the operation (OTF2 CollectiveOp), the bits above

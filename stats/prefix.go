@@ -1,0 +1,150 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// A member of a prefix operation waits for those of lower rank in the
+// communicator, each for others. So the enters of all members meet at the rank
+// that owns the instance, for a few instances at a time:
+//
+//	member  number u32 | rank in the communicator u32 | P u32 | enter u64
+//	reply   latest enter of lower ranks u64 | its P u32
+//
+// with one reply for each member, in the same order.
+const (
+	prefixBytes = 20
+	prefixReply = 12
+)
+
+// prefixMembers is about the number of members that a rank gets at a time.
+const prefixMembers = 256 << 10
+
+// prefixPiece returns the number of instances that are reduced at a time.
+func (m *matcher) prefixPiece() uint64 {
+	processes := uint64(max(len(m.Tables.Defs.Processes()), 1))
+	return min(max(prefixMembers*uint64(m.size)/processes, 1), roundInstances)
+}
+
+// pieceSet marks the pieces of a round that have prefix operations.
+type pieceSet []int64
+
+func (s pieceSet) add(i uint64)      { s[i/64] |= 1 << (i % 64) }
+func (s pieceSet) has(i uint64) bool { return s[i/64]>>(i%64)&1 != 0 }
+
+// matchPrefixes delivers the causes of the prefix operations among instances
+// [lo, hi); pieces marks where this rank has some. An error is one of the
+// communicator.
+func (m *matcher) matchPrefixes(members []member, lo, hi uint64, pieces pieceSet) error {
+	if err := m.Comm.AllreduceInt64(pieces, mpi.BitOr); err != nil {
+		return err
+	}
+	size := m.prefixPiece()
+	for i := uint64(0); lo+i*size < hi; i++ {
+		if !pieces.has(i) {
+			continue
+		}
+		m.report.Rounds++
+		if err := m.prefixRound(members, lo+i*size, min(lo+(i+1)*size, hi)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefixRound settles the prefix operations among instances [lo, hi).
+func (m *matcher) prefixRound(members []member, lo, hi uint64) error {
+	share := (hi - lo + uint64(m.size) - 1) / uint64(m.size)
+	parts := make([][]byte, m.size)
+	m.eachPrefix(members, lo, hi, func(g uint64, rank uint32, e *entry) {
+		o := (g - lo) / share
+		b := binary.LittleEndian.AppendUint32(parts[o], uint32(g-lo))
+		b = binary.LittleEndian.AppendUint32(b, rank)
+		b = binary.LittleEndian.AppendUint32(b, e.p)
+		parts[o] = binary.LittleEndian.AppendUint64(b, e.t)
+	})
+	got, err := m.exchangeParts(parts)
+	if err != nil {
+		return err
+	}
+	back, err := m.exchangeParts(reducePrefixes(got))
+	if err != nil {
+		return err
+	}
+	m.eachPrefix(members, lo, hi, func(g uint64, _ uint32, e *entry) {
+		o := (g - lo) / share
+		if len(back[o]) < prefixReply {
+			m.fail(fmt.Errorf("rank %d answered fewer members than it got", o))
+			return
+		}
+		t, p := binary.LittleEndian.Uint64(back[o]), binary.LittleEndian.Uint32(back[o][8:])
+		back[o] = back[o][prefixReply:]
+		if t != xtf.Never {
+			m.deliver(&result{p: e.p, row: e.row, kind: resultCause, mateP: p, t: t, a: t, b: uint64(p)})
+		}
+	})
+	return nil
+}
+
+// eachPrefix calls f for the local members of prefix operations whose rank in the
+// communicator is known.
+func (m *matcher) eachPrefix(members []member, lo, hi uint64, f func(g uint64, rank uint32, e *entry)) {
+	m.eachInstance(members, lo, hi, func(mb *member, g uint64, e *entry) {
+		if collClass(e)&trace.ClassPrefix == 0 {
+			return
+		}
+		if rank, ok := m.Tables.Defs.RankIn(mb.comm, mb.src.process); ok {
+			f(g, rank, e)
+		}
+	})
+}
+
+// prefixMember is a member at the rank that owns its instance.
+type prefixMember struct {
+	number, rank uint32
+	enter        moment
+	from, at     int // where its reply goes
+}
+
+// reducePrefixes finds for every member the latest enter of those of lower rank.
+func reducePrefixes(got [][]byte) [][]byte {
+	reply := make([][]byte, len(got))
+	n := 0
+	for r, b := range got {
+		n += len(b) / prefixBytes
+		reply[r] = make([]byte, len(b)/prefixBytes*prefixReply)
+	}
+	list := make([]prefixMember, 0, n)
+	for r, b := range got {
+		for at := 0; len(b) >= prefixBytes; at, b = at+prefixReply, b[prefixBytes:] {
+			list = append(list, prefixMember{
+				number: binary.LittleEndian.Uint32(b), rank: binary.LittleEndian.Uint32(b[4:]),
+				enter: moment{binary.LittleEndian.Uint64(b[12:]), binary.LittleEndian.Uint32(b[8:])}, from: r, at: at,
+			})
+		}
+	}
+	slices.SortFunc(list, func(a, b prefixMember) int {
+		return cmp.Or(cmp.Compare(a.number, b.number), cmp.Compare(a.rank, b.rank), cmp.Compare(a.enter.p, b.enter.p))
+	})
+	below, upTo := noMoment, noMoment // of lower ranks, and of this one too
+	for i := range list {
+		x := &list[i]
+		switch {
+		case i == 0 || x.number != list[i-1].number:
+			below, upTo = noMoment, noMoment
+		case x.rank != list[i-1].rank:
+			below = upTo
+		}
+		upTo.latest(x.enter)
+		binary.LittleEndian.PutUint64(reply[x.from][x.at:], below.t)
+		binary.LittleEndian.PutUint32(reply[x.from][x.at+8:], below.p)
+	}
+	return reply
+}
