@@ -59,9 +59,9 @@ func (m *matcher) matchCollectives() {
 		members[i].base = base[members[i].comm]
 	}
 	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(a.base, b.base) })
-	for lo := uint64(0); lo < total; lo += roundInstances {
+	for lo := uint64(0); lo < total; lo += m.roundInstances {
 		m.report.Rounds++
-		if err := m.collectiveRound(members, lo, min(lo+roundInstances, total)); err != nil {
+		if err := m.collectiveRound(members, lo, min(lo+m.roundInstances, total)); err != nil {
 			m.fail(err)
 			return
 		}

@@ -25,6 +25,11 @@
 // its own receives and answers. Every result enters one row, so bytes do not
 // depend on the number of ranks.
 //
+// The members of a collective operation learn, from the rank that owns it, the
+// instants all have in common and the enter that each of them waited for
+// (xtf.CollCause). For prefix operations all enters travel there, some instances
+// at a time.
+//
 // # Time bins
 //
 // While the events of a location pass, its profile is cut at the borders of bins
@@ -46,6 +51,8 @@
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
 // groupRows of them for each power of 16 locations.
 // Match: 4 pieces of pieceEntries entries of 64 bytes, one sort run, and 16
-// bytes per pair of processes that communicate. Nothing else grows with the
+// bytes per pair of processes that communicate; for collectives 360 bytes for each
+// of roundInstances, or 64 for each of prefixMembers and of the largest communicator's
+// members. Nothing else grows with the
 // number of events but what goes to the Storage.
 package stats

@@ -26,6 +26,8 @@ type MatchOptions struct {
 	Units   []Unit                   // this rank's, ascending P
 	Results Adder                    // the rank's results, see Outputs.Late
 	Scratch func() (xtf.Sink, error) // storage for entries of processes with several locations
+
+	roundInstances, prefixMembers uint64 // of tests; else the constants of these names
 }
 
 // MatchReport counts what matching cost on this rank. It goes to logs, never
@@ -59,6 +61,9 @@ const unknown = trace.Undefined
 // rank returns the same error, or nil.
 func Match(o MatchOptions) (MatchReport, error) {
 	m := matcher{MatchOptions: o, rank: o.Comm.Rank(), size: o.Comm.Size()}
+	if m.roundInstances == 0 {
+		m.roundInstances, m.prefixMembers = roundInstances, prefixMembers
+	}
 	m.own = o.Ranges[m.rank]
 	m.homes = newHomes(o.Tables.Defs, o.Ranges, m.rank)
 	m.fail(m.collectSources())

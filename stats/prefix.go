@@ -30,7 +30,7 @@ const prefixMembers = 256 << 10
 // prefixPiece returns the number of instances that are reduced at a time.
 func (m *matcher) prefixPiece() uint64 {
 	processes := uint64(max(len(m.Tables.Defs.Processes()), 1))
-	return min(max(prefixMembers*uint64(m.size)/processes, 1), roundInstances)
+	return min(max(m.prefixMembers*uint64(m.size)/processes, 1), m.roundInstances)
 }
 
 // pieceSet marks the pieces of a round that have prefix operations.

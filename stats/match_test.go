@@ -1,0 +1,381 @@
+package stats
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// heap is a Sorter in memory.
+type heap struct {
+	rows [][]byte
+	key  int
+}
+
+func (h *heap) Add(row []byte) error {
+	h.rows = append(h.rows, slices.Clone(row))
+	return nil
+}
+
+func (h *heap) Each(f func([]byte) error) error {
+	slices.SortFunc(h.rows, func(a, b []byte) int { return bytes.Compare(a[:h.key], b[:h.key]) })
+	for _, r := range h.rows {
+		if err := f(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// staging is a location under way in a test: what its load left.
+type staging struct {
+	loaded            *Loaded
+	p2p, coll         memory
+	sorted, causes    memory
+	p2pRows, collRows [][]byte
+}
+
+// staged loads a location into memory.
+func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P, late Adder) *staging {
+	tb.Helper()
+	types := xtf.StandardTypes(xtf.Packed)
+	array := func(id xtf.TypeID) *xtf.ArrayBuilder {
+		return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), xtf.Proc(p), &memory{})
+	}
+	s := &staging{}
+	l := NewLoader(t, p, Outputs{
+		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
+		P2P: &s.p2p, Coll: &s.coll, Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
+		Entries: &heap{key: EntryKey}, Sorted: &s.sorted, Late: late,
+	})
+	st, err := src.Stream(p)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var b trace.Batch
+	for i := range st.Chunks() {
+		r, err := st.Chunk(i)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for err = r.Next(&b); err == nil; err = r.Next(&b) {
+			if err := l.Add(&b); err != nil {
+				tb.Fatal(err)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			tb.Fatal(err)
+		}
+	}
+	if s.loaded, err = l.Finish(); err != nil {
+		tb.Fatal(err)
+	}
+	return s
+}
+
+// matched loads, matches and finishes all locations of src on some ranks, with at
+// most round collectives at a time.
+func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*staging {
+	tb.Helper()
+	defs := src.Definitions()
+	tables := NewTables(defs, 0)
+	weights := make([]uint64, defs.NumLocations())
+	for i := range weights {
+		weights[i] = 1
+	}
+	ranges := partition.Ranges(weights, ranks)
+	all := make([]*staging, len(weights))
+	var mu sync.Mutex
+	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
+		results := &heap{key: ResultKey}
+		o := MatchOptions{
+			Comm: c, Tables: tables, Ranges: ranges, Results: results,
+			Scratch: func() (xtf.Sink, error) { return &memory{}, nil },
+
+			roundInstances: round, prefixMembers: round / 2,
+		}
+		own := ranges[c.Rank()]
+		for p := own.First; p < own.End; p++ {
+			mu.Lock() // tb is not for many goroutines, and this is no test of speed
+			all[p] = staged(tb, tables, src, p, results)
+			mu.Unlock()
+			o.Units = append(o.Units, Unit{P: p, Peers: all[p].loaded.Peers, Sorted: &all[p].sorted})
+		}
+		if _, err := Match(o); err != nil {
+			return err
+		}
+		for p := own.First; p < own.End; p++ {
+			if err := finished(tables, all[p], results, p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}
+
+// finished joins the rows of a location with its results.
+func finished(t *Tables, s *staging, results *heap, p trace.P) error {
+	types := xtf.StandardTypes(xtf.Packed)
+	sinks := map[xtf.TypeID]*memory{xtf.TypeP2P: {}, xtf.TypeColl: {}}
+	array := func(id xtf.TypeID) *xtf.ArrayBuilder {
+		if sinks[id] == nil {
+			sinks[id] = &memory{}
+		}
+		return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), xtf.Proc(p), sinks[id])
+	}
+	out := FinishOutputs{
+		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag), Components: array(xtf.TypeComp), Causes: &s.causes,
+	}
+	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll}, out)
+	err := results.Each(func(row []byte) error {
+		if ResultP(row) != p {
+			return nil
+		}
+		return f.Add(row)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := f.Finish(Levels{}); err != nil {
+		return err
+	}
+	for _, x := range []struct {
+		b    *xtf.ArrayBuilder
+		sink *memory
+		rows *[][]byte
+	}{{out.P2P, sinks[xtf.TypeP2P], &s.p2pRows}, {out.Coll, sinks[xtf.TypeColl], &s.collRows}} {
+		sum, err := x.b.Finish()
+		if err != nil {
+			return err
+		}
+		c := xtf.ScanArray(types, xtf.FinishedArray{Summary: sum, Data: x.sink}, 0)
+		for c.Next() {
+			*x.rows = append(*x.rows, slices.Clone(c.Row()))
+		}
+		if c.Err() != nil {
+			return c.Err()
+		}
+	}
+	return nil
+}
+
+// collProgram is a random program of collectives, and who waits for whom in it.
+type collProgram struct {
+	text strings.Builder
+	want [][]xtf.CollCause // of each process, in the order its operations complete
+}
+
+// collMember is a process in an operation.
+type collMember struct {
+	process uint32
+	enter   uint64
+}
+
+var collOps = []struct{ region, op string }{
+	{"MPI_Barrier", "BARRIER"},
+	{"MPI_Allreduce", "ALLREDUCE"},
+	{"MPI_Bcast", "BCAST"},
+	{"MPI_Scatterv", "SCATTERV"},
+	{"MPI_Reduce", "REDUCE"},
+	{"MPI_Gather", "GATHER"},
+	{"MPI_Scan", "SCAN"},
+	{"MPI_Exscan", "EXSCAN"},
+	{"MPI_Comm_dup", "CREATE_HANDLE"},
+}
+
+// newCollProgram makes n operations of some processes on some communicators,
+// with times that are often equal.
+func newCollProgram(rng *rand.Rand, processes, n int) *collProgram {
+	p := &collProgram{want: make([][]xtf.CollCause, processes)}
+	fmt.Fprintf(&p.text, "-- program --\nprocesses %d\n", processes)
+	comms := [][]int{rng.Perm(processes), {rng.IntN(processes)}, rng.Perm(processes)[:processes/2+1]}
+	for i, c := range comms {
+		fmt.Fprintf(&p.text, "comm own%d %s\n", i, strings.Trim(fmt.Sprint(c), "[]"))
+	}
+	p.text.WriteString("-- events --\n")
+	now := make([]uint64, processes)
+	for range n {
+		k := rng.IntN(len(comms))
+		p.operation(rng, fmt.Sprintf("own%d", k), comms[k], now)
+	}
+	return p
+}
+
+func (p *collProgram) operation(rng *rand.Rand, comm string, ranks []int, now []uint64) {
+	o := collOps[rng.IntN(len(collOps))]
+	rootRank := rng.IntN(len(ranks))
+	root := "none"
+	switch o.op {
+	case "BCAST", "SCATTERV", "REDUCE", "GATHER":
+		root = fmt.Sprint(rootRank)
+	}
+	split := rng.IntN(3) == 0
+	members := make([]collMember, len(ranks))
+	for r, process := range ranks {
+		now[process] += uint64(rng.IntN(4))
+		enter := now[process]
+		members[r] = collMember{uint32(process), enter}
+		line := func(format string, a ...any) {
+			fmt.Fprintf(&p.text, "%d %d %s\n", process, now[process], fmt.Sprintf(format, a...))
+		}
+		line("ENTER %s", o.region)
+		if split {
+			line("NON_BLOCKING_COLLECTIVE_REQUEST 5")
+			line("LEAVE %s", o.region)
+			now[process] += uint64(rng.IntN(4))
+			line("ENTER MPI_Wait")
+			line("NON_BLOCKING_COLLECTIVE_COMPLETE %s %s %s 0 0 5", o.op, comm, root)
+			line("LEAVE MPI_Wait")
+		} else {
+			line("MPI_COLLECTIVE_BEGIN")
+			now[process] += uint64(rng.IntN(4))
+			line("MPI_COLLECTIVE_END %s %s %s 0 0", o.op, comm, root)
+			line("LEAVE %s", o.region)
+		}
+	}
+	for r, m := range members {
+		p.want[m.process] = append(p.want[m.process], slowCause(o.op, members, r, rootRank))
+	}
+}
+
+// slowCause asks every member whether rank needs it.
+func slowCause(op string, members []collMember, rank, root int) xtf.CollCause {
+	needs := func(other int) bool {
+		switch op {
+		case "BARRIER", "ALLREDUCE":
+			return true
+		case "BCAST", "SCATTERV":
+			return rank != root && other == root
+		case "REDUCE", "GATHER":
+			return rank == root && other != root
+		case "SCAN", "EXSCAN":
+			return other < rank
+		}
+		return false
+	}
+	var needed []collMember
+	for other, m := range members {
+		if needs(other) {
+			needed = append(needed, m)
+		}
+	}
+	if len(needed) == 0 {
+		return xtf.NoCollCause()
+	}
+	slices.SortFunc(needed, func(a, b collMember) int { return int(a.process) - int(b.process) })
+	first, last := needed[0], needed[0]
+	for _, m := range needed[1:] {
+		if m.enter < first.enter {
+			first = m
+		}
+		if m.enter > last.enter {
+			last = m
+		}
+	}
+	if op != "REDUCE" && op != "GATHER" {
+		first = last
+	}
+	return xtf.CollCause{CauseT: first.enter, LastT: last.enter, CauseP: first.process, LastP: last.process}
+}
+
+// TestCollCauses compares the causes of random programs with asking every member.
+func TestCollCauses(t *testing.T) {
+	for seed := range uint64(12) {
+		rng := rand.New(rand.NewPCG(seed, 8))
+		program := newCollProgram(rng, 2+rng.IntN(7), 60)
+		src, err := tracetest.Parse(program.text.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, ranks := range []int{1, 2, 3, 7} {
+			for p, s := range matched(t, src, ranks, []uint64{0, 1, 7, 130}[(seed+uint64(ranks))%4]) {
+				var got []xtf.CollCause
+				for b := s.causes.b; len(b) > 0; b = b[xtf.CollCauseBytes:] {
+					var c xtf.CollCause
+					c.Load(b)
+					got = append(got, c)
+				}
+				if d := cmp.Diff(program.want[p], got); d != "" {
+					t.Fatalf("seed %d, %d ranks, process %d: %s\n%s", seed, ranks, p, d, program.text.String())
+				}
+			}
+		}
+	}
+}
+
+// TestProbeMovesReceivePoint: post of a blocking receive is the enter of the
+// blocking probe right before it.
+func TestProbeMovesReceivePoint(t *testing.T) {
+	src, err := tracetest.Parse(`
+-- program --
+processes 2
+-- events --
+0 10 ENTER MPI_Send
+0 10 MPI_SEND 1 MPI_COMM_WORLD 1 8
+0 11 LEAVE MPI_Send
+0 20 ENTER MPI_Send
+0 20 MPI_SEND 1 MPI_COMM_WORLD 1 8
+0 21 LEAVE MPI_Send
+0 30 ENTER MPI_Send
+0 30 MPI_SEND 1 MPI_COMM_WORLD 1 8
+0 31 LEAVE MPI_Send
+0 40 ENTER MPI_Send
+0 40 MPI_SEND 1 MPI_COMM_WORLD 1 8
+0 41 LEAVE MPI_Send
+1 5 ENTER MPI_Probe
+1 11 LEAVE MPI_Probe
+1 12 ENTER MPI_Recv
+1 12 MPI_RECV 0 MPI_COMM_WORLD 1 8
+1 13 LEAVE MPI_Recv
+1 14 ENTER MPI_Recv
+1 22 MPI_RECV 0 MPI_COMM_WORLD 1 8
+1 22 LEAVE MPI_Recv
+1 23 ENTER MPI_Mprobe
+1 31 LEAVE MPI_Mprobe
+1 31 ENTER MPI_Comm_rank
+1 31 LEAVE MPI_Comm_rank
+1 32 ENTER MPI_Mrecv
+1 32 MPI_RECV 0 MPI_COMM_WORLD 1 8
+1 33 LEAVE MPI_Mrecv
+1 34 ENTER MPI_Iprobe
+1 34 LEAVE MPI_Iprobe
+1 35 ENTER MPI_Recv
+1 42 MPI_RECV 0 MPI_COMM_WORLD 1 8
+1 42 LEAVE MPI_Recv
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type receive struct {
+		T, Post uint64
+		Probed  bool
+	}
+	var got []receive
+	for _, row := range matched(t, src, 2, 0)[1].p2pRows {
+		var r xtf.P2P
+		r.Load(row)
+		got = append(got, receive{r.T, r.Post, r.Kind&xtf.P2PProbed != 0})
+	}
+	want := []receive{{12, 5, true}, {14, 14, false}, {32, 32, false}, {35, 35, false}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
