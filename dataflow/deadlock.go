@@ -1,0 +1,194 @@
+package dataflow
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Deadlock is why a pass did not come to its end.
+type Deadlock struct {
+	Stuck uint64 // locations that wait
+	// Chain begins with a location that waits, each next one is who it waits for. Cycle is the place in Chain that the
+	// last one waits for; it is len(Chain) where the last one waits for a location that has ended, or for nobody known.
+	Chain []Stuck
+	Cycle int
+}
+
+// mostChain bounds Deadlock.Chain.
+const mostChain = 64
+
+// Stuck is a location that waits.
+type Stuck struct {
+	P       trace.P
+	At      uint64 // position of its operation
+	Comm    uint32 // of the collective whose result it waits for, else trace.Undefined
+	Key     uint64 // of the value, or the ordinal of the collective
+	For     trace.P
+	waiting bool // known to wait
+}
+
+const stuckBytes = 28
+
+// String names the chain for diagnostics.
+func (d *Deadlock) String() string {
+	s := fmt.Sprintf("%d locations wait:", d.Stuck)
+	for i, x := range d.Chain {
+		if i == d.Cycle {
+			s += " ["
+		}
+		s += fmt.Sprintf(" %d at %d", x.P, x.At)
+		if x.Comm != trace.Undefined {
+			s += fmt.Sprintf(" in collective %d of communicator %d", x.Key, x.Comm)
+		}
+		if x.For != trace.Undefined {
+			s += fmt.Sprintf(" for %d;", x.For)
+		}
+	}
+	if d.Cycle < len(d.Chain) {
+		s += " ] in a cycle"
+	}
+	return s
+}
+
+// deadlock collects who waits for whom on rank 0, 28 bytes each, and gives all
+// ranks the same finding, nil if nobody waits. Collective.
+func (e *engine) deadlock() (*Deadlock, error) {
+	var own []byte
+	for n := range e.places {
+		if s := &e.places[n]; s.state != ended {
+			own = appendStuck(own, e.own+trace.P(n), s)
+		}
+	}
+	parts, err := e.c.Gather(own, 0)
+	if err != nil {
+		return nil, err
+	}
+	var found []byte
+	if e.rank == 0 {
+		all := make([]Stuck, e.o.Defs.NumLocations())
+		var n uint64
+		for _, b := range parts {
+			n += loadStuck(all, b)
+		}
+		if n > 0 {
+			found = e.chain(all, n)
+		}
+	}
+	if found, err = e.c.Bcast(found, 0); err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return parseDeadlock(found)
+}
+
+func appendStuck(b []byte, p trace.P, s *place) []byte {
+	comm := uint32(trace.Undefined)
+	if s.box.space >= collSpace {
+		comm = uint32(s.box.space)
+	}
+	b = binary.LittleEndian.AppendUint32(b, uint32(p))
+	b = binary.LittleEndian.AppendUint32(b, comm)
+	b = binary.LittleEndian.AppendUint32(b, uint32(s.from))
+	b = binary.LittleEndian.AppendUint64(b, s.at)
+	return binary.LittleEndian.AppendUint64(b, s.box.key)
+}
+
+func (s *Stuck) load(b []byte) {
+	*s = Stuck{
+		P: trace.P(binary.LittleEndian.Uint32(b)), Comm: binary.LittleEndian.Uint32(b[4:]), For: trace.P(binary.LittleEndian.Uint32(b[8:])),
+		At: binary.LittleEndian.Uint64(b[12:]), Key: binary.LittleEndian.Uint64(b[20:]), waiting: true,
+	}
+}
+
+func loadStuck(all []Stuck, b []byte) (n uint64) {
+	for ; len(b) >= stuckBytes; b = b[stuckBytes:] {
+		var s Stuck
+		s.load(b)
+		if int(s.P) < len(all) {
+			all[s.P] = s
+			n++
+		}
+	}
+	return n
+}
+
+// chain follows who waits for whom from the lowest location that waits.
+func (e *engine) chain(all []Stuck, n uint64) []byte {
+	p := trace.P(slices.IndexFunc(all, func(s Stuck) bool { return s.waiting }))
+	var list []Stuck
+	seen := make(map[trace.P]int)
+	cycle := -1
+	for cycle < 0 {
+		s := all[p]
+		if s.Comm != trace.Undefined {
+			s.For = e.missing(all, &s)
+		}
+		seen[p] = len(list)
+		list = append(list, s)
+		if int(s.For) >= len(all) || !all[s.For].waiting {
+			cycle = len(list)
+		} else if at, ok := seen[s.For]; ok {
+			cycle = at
+		}
+		p = s.For
+	}
+	if over := len(list) - mostChain; over > 0 && cycle < len(list) {
+		list = list[min(over, cycle):] // the cycle, as far as it fits
+		cycle -= min(over, cycle)
+	}
+	if len(list) > mostChain {
+		list, cycle = list[:mostChain], mostChain
+	}
+	b := binary.LittleEndian.AppendUint64(nil, n)
+	b = binary.LittleEndian.AppendUint64(b, uint64(cycle))
+	for i := range list {
+		s := &list[i]
+		b = binary.LittleEndian.AppendUint32(b, uint32(s.P))
+		b = binary.LittleEndian.AppendUint32(b, s.Comm)
+		b = binary.LittleEndian.AppendUint32(b, uint32(s.For))
+		b = binary.LittleEndian.AppendUint64(b, s.At)
+		b = binary.LittleEndian.AppendUint64(b, s.Key)
+	}
+	return b
+}
+
+// missing is a location that has not come to a collective: of the lowest member
+// none of whose locations waits in it.
+func (e *engine) missing(all []Stuck, x *Stuck) trace.P {
+	list := e.o.Defs.Processes()
+	for _, process := range e.o.Defs.CommMembers(x.Comm) {
+		if uint64(process) >= uint64(len(list)) {
+			continue
+		}
+		absent, inside := trace.P(trace.Undefined), false
+		for p := list[process].First; int(p) < len(all); p++ {
+			if q, _ := e.o.Defs.Process(p); q != process {
+				break
+			}
+			s := &all[p]
+			inside = inside || s.waiting && s.Comm == x.Comm && s.Key == x.Key
+			if absent == trace.Undefined || s.waiting && !all[absent].waiting {
+				absent = p
+			}
+		}
+		if !inside && absent != trace.Undefined {
+			return absent
+		}
+	}
+	return trace.Undefined
+}
+
+func parseDeadlock(b []byte) (*Deadlock, error) {
+	if len(b) < 16 || (len(b)-16)%stuckBytes != 0 {
+		return nil, fmt.Errorf("dataflow: a damaged finding of %d bytes", len(b))
+	}
+	d := &Deadlock{Stuck: binary.LittleEndian.Uint64(b), Cycle: int(binary.LittleEndian.Uint64(b[8:]))}
+	for b = b[16:]; len(b) > 0; b = b[stuckBytes:] {
+		var s Stuck
+		s.load(b)
+		d.Chain = append(d.Chain, s)
+	}
+	return d, nil
+}

@@ -1,0 +1,60 @@
+// Package dataflow runs passes over all locations of a trace in which a location
+// waits for values of others: the replay in an ideal network, costs of delays,
+// the repair of clocks.
+//
+// # Model
+//
+// A location is a Walker. Walk goes through the operations of its location, in
+// the order of time or backwards, until the end or until the first value that is
+// not there; it is called again, at the same operation, when the value has come.
+// Walkers talk through their Port only:
+//
+//	Send, Receive    one value for a receiving location under a key of its own, such as the row of the receive
+//	Post, Collect    any number of values with bytes under one key; the receiver knows how many
+//	Enter, Result    a collective operation: maximum or sum over its members, the root's value, maximum over lower ranks
+//	Reach            the position of the next operation, so that no location runs far ahead
+//
+// Results depend on what walkers compute, never on ranks or the order of arrival:
+// a key has one value, several values of one key come ordered by sender, and a
+// location sees nothing but what it asked for (a Kahn network: G. Kahn, The
+// semantics of a simple language for parallel programming, 1974).
+//
+//	type adder struct{ next trace.P }
+//	func (a *adder) Walk(x *dataflow.Port) (bool, error) {
+//		v, ok := uint64(0), true
+//		if x.P() > 0 {
+//			v, ok = x.Receive(0, x.P()-1)
+//		}
+//		if ok && int(a.next) < n {
+//			x.Send(a.next, 0, v+1)
+//		}
+//		return ok, nil
+//	}
+//
+// # Exchange
+//
+// Values for locations of other ranks are gathered into messages of at most
+// batchBytes and sent when full, or when all locations of the rank have had their
+// turn. A rank whose locations all wait sleeps in a receive. Collective values go
+// up and down a binomial tree over the ranks that hold members: depth
+// ceil(log2 ranks) in each direction, one message part per edge and instance.
+// The tree turns with the root of the operation, or with the instance.
+//
+// That nobody can go on is found with waves of counts over a binomial tree of
+// all ranks (F. Mattern, Algorithms for distributed termination detection, 1987,
+// the four-counter method). Rank 0 then opens the next window, ends the pass, or
+// collects who waits for whom: Report.Deadlock is a value, not an error.
+//
+// # Memory
+//
+// A window is a range of positions. No location enters it before all locations
+// have done what they can in the one before, so a rank holds
+//
+//	40 bytes x (values under way at the border of the window + values that its locations get in the window)
+//	+ 96 bytes x collective instances under way + batchBytes x ranks it sends to + its walkers
+//
+// The first window is cut so that the values of the rank with most rows fill an
+// eighth of Options.Budget; it is halved when a rank holds more than a quarter
+// and doubled when all hold less than a sixteenth. Above Options.Budget the pass
+// ends with ErrBudget on all ranks.
+package dataflow

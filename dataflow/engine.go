@@ -1,0 +1,293 @@
+package dataflow
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// ErrBudget says that values which wait to be taken need more memory than
+// Options.Budget.
+var ErrBudget = errors.New("dataflow: values under way exceed their budget")
+
+// Options is what Run works with. All but Walkers and Rows of a rank are the
+// same on all ranks.
+type Options struct {
+	Comm    mpi.Comm
+	Defs    *trace.Definitions
+	Ranges  []partition.Range // the locations of each rank
+	Walkers []Walker          // of this rank's locations, in order
+	Span    uint64            // the greatest position, see Port.Reach
+	Rows    uint64            // about how many values the locations of this rank get
+	Budget  int64             // bytes for values that wait, per rank; 0: defaultBudget
+}
+
+const defaultBudget = 64 << 20
+
+// Report says what a pass did. Counts of a rank are for logs; Deadlock is the
+// same on all ranks.
+type Report struct {
+	Deadlock *Deadlock // nil if every location came to its end
+	Walks    uint64    // calls of Walk
+	Values   uint64    // values for locations of other ranks
+	Parts    uint64    // parts of collectives to other ranks
+	Messages uint64    // sent
+	Bytes    uint64    // sent
+	Windows  uint64
+	Waves    uint64 // of counts, to find that nobody can go on
+	Peak     int64  // bytes of waiting values at most
+}
+
+type state uint8
+
+const (
+	runnable state = iota
+	waiting
+	throttled // by the window
+	ended
+)
+
+// place is a location of this rank.
+type place struct {
+	walker Walker
+	at     uint64 // position of its operation
+	box    box    // what it waits for
+	need   int    // values of the box that are missing
+	from   trace.P
+	state  state
+}
+
+func (s *place) wait(b box, need int, from trace.P) {
+	s.state, s.box, s.need, s.from = waiting, b, need, from
+}
+
+type parcelKey struct {
+	place uint32
+	key   uint64
+}
+
+// engine is a pass on one rank. It belongs to one goroutine.
+type engine struct {
+	o       Options
+	c       mpi.Comm
+	rank    int
+	own     trace.P // first location here
+	places  []place
+	queue   []int // places that can go on
+	mail    mailbox
+	parcels map[parcelKey][]Value
+	bytes   int64 // of parcels and instances
+	comms   map[uint32]*members
+	active  map[instanceKey]*instance
+	out     exchange
+	wave    wave
+	end     uint64 // last position of the window
+	window  uint64 // agreed width of a window, on rank 0
+	report  Report
+	err     error
+}
+
+// Run runs the walkers of all ranks to their end, or to where none can go on.
+// Collective: all ranks return the same error.
+func Run(o Options) (*Report, error) {
+	c, err := o.Comm.Dup()
+	if err != nil {
+		return nil, err
+	}
+	e := newEngine(o, c)
+	fatal := e.run()
+	if fatal != nil {
+		return &e.report, fatal
+	}
+	if err := mpi.AgreeOn(c, e.err, ErrBudget); err != nil {
+		return &e.report, errors.Join(err, c.Free())
+	}
+	if e.report.Deadlock, err = e.deadlock(); err != nil {
+		return &e.report, err
+	}
+	return &e.report, c.Free()
+}
+
+func newEngine(o Options, c mpi.Comm) *engine {
+	if o.Budget <= 0 {
+		o.Budget = defaultBudget
+	}
+	e := &engine{
+		o: o, c: c, rank: c.Rank(), parcels: make(map[parcelKey][]Value),
+		comms: make(map[uint32]*members), active: make(map[instanceKey]*instance),
+	}
+	e.out = newExchange(c)
+	e.wave = newWave(c.Rank(), c.Size())
+	if len(o.Ranges) != c.Size() || len(o.Walkers) != o.Ranges[e.rank].Len() {
+		e.err = fmt.Errorf("dataflow: %d walkers for rank %d of %d ranges", len(o.Walkers), e.rank, len(o.Ranges))
+		return e
+	}
+	e.own = o.Ranges[e.rank].First
+	e.places = make([]place, len(o.Walkers))
+	for i, w := range o.Walkers {
+		e.places[i].walker = w
+		e.queue = append(e.queue, i)
+	}
+	return e
+}
+
+// run works until the pass is over everywhere. Its error is one of the
+// communicator; others are kept in e.err while the rank takes part.
+func (e *engine) run() error {
+	if err := e.begin(); err != nil {
+		return err
+	}
+	for !e.wave.over {
+		if err := e.turn(); err != nil {
+			return err
+		}
+		if got, err := e.receive(false); got || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := e.passive(); err != nil {
+			return err
+		}
+	}
+	return e.out.finish()
+}
+
+// begin agrees on the first window: an eighth of the budget of the rank with most
+// rows, if rows were spread evenly.
+func (e *engine) begin() error {
+	rows := []int64{int64(min(e.o.Rows, math.MaxInt64))}
+	if err := e.c.AllreduceInt64(rows, mpi.Max); err != nil {
+		return err
+	}
+	parts := uint64(rows[0])/max(1, uint64(e.o.Budget)/(8*slotBytes)) + 1
+	e.window = e.o.Span/parts + 1
+	e.end = e.window
+	e.report.Windows = 1
+	return nil
+}
+
+// turn lets every location that can go on do so, until none can.
+func (e *engine) turn() error {
+	for len(e.queue) > 0 && e.err == nil {
+		batch := e.queue
+		e.queue = nil
+		for _, n := range batch {
+			e.walk(n)
+		}
+		if e.queue == nil {
+			e.queue = batch[:0]
+		}
+		if err := e.out.flushAll(); err != nil {
+			return err
+		}
+		for {
+			got, err := e.receive(false)
+			if err != nil {
+				return err
+			}
+			if !got {
+				break
+			}
+		}
+	}
+	return e.out.flushAll()
+}
+
+// walk lets a location go on.
+func (e *engine) walk(n int) {
+	s := &e.places[n]
+	if e.err != nil || s.state != runnable {
+		return
+	}
+	e.report.Walks++
+	x := Port{e, e.own + trace.P(n), n}
+	end, err := s.walker.Walk(&x)
+	switch {
+	case err != nil:
+		e.fail(err)
+	case end:
+		s.state = ended
+	case s.state == runnable:
+		e.fail(fmt.Errorf("dataflow: location %d stopped without waiting for anything", x.p))
+	case s.state == waiting && s.need <= 0:
+		e.fail(fmt.Errorf("dataflow: location %d waits for nothing", x.p))
+	}
+	e.weigh()
+}
+
+func (e *engine) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}
+
+// weigh compares what waits here with the budget.
+func (e *engine) weigh() {
+	held := int64(len(e.mail.slots))*slotBytes + e.bytes
+	e.report.Peak = max(e.report.Peak, held)
+	used := int64(e.mail.n)*slotBytes + e.bytes
+	e.wave.peak = max(e.wave.peak, used)
+	if used > e.o.Budget {
+		e.fail(fmt.Errorf("%w of %d bytes", ErrBudget, e.o.Budget))
+	}
+}
+
+// local says whether a location is held here, and its place.
+func (e *engine) local(p trace.P) (int, bool) {
+	n := int(p) - int(e.own)
+	return n, n >= 0 && n < len(e.places)
+}
+
+// holder is the rank of a location.
+func (e *engine) holder(p trace.P) int {
+	return sort.Search(len(e.o.Ranges)-1, func(r int) bool { return e.o.Ranges[r].End > p })
+}
+
+// put brings a value to a place.
+func (e *engine) put(n int, b box, v uint64) {
+	if !e.mail.put(slotKey{uint32(n), b.space, b.key}, v) {
+		e.fail(fmt.Errorf("dataflow: location %d gets two values for key %d", e.own+trace.P(n), b.key))
+	}
+	e.wake(n, b)
+}
+
+// putData brings one of several values to a place.
+func (e *engine) putData(n int, key uint64, v Value) {
+	k := parcelKey{uint32(n), key}
+	e.parcels[k] = append(e.parcels[k], v)
+	e.bytes += parcelBytes + int64(len(v.Data))
+	e.wake(n, box{parcelSpace, key})
+}
+
+// parcelBytes is about what a posted value takes beside its data.
+const parcelBytes = 96
+
+// takeData gives the values of a key to their location.
+func (e *engine) takeData(n int, key uint64, have []Value) []Value {
+	delete(e.parcels, parcelKey{uint32(n), key})
+	for i := range have {
+		e.bytes -= parcelBytes + int64(len(have[i].Data))
+	}
+	slices.SortStableFunc(have, func(a, b Value) int { return int(a.From) - int(b.From) })
+	return have
+}
+
+// wake makes a place runnable if this was the last value it waited for.
+func (e *engine) wake(n int, b box) {
+	s := &e.places[n]
+	if s.state != waiting || s.box != b {
+		return
+	}
+	if s.need--; s.need == 0 {
+		s.state = runnable
+		e.queue = append(e.queue, n)
+	}
+}

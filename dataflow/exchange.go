@@ -1,0 +1,299 @@
+package dataflow
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// batchBytes is the length at which a message is sent: with its head it is one
+// message of the MPI library.
+const batchBytes = 3840
+
+// mostOpen bounds the sends that are under way.
+const mostOpen = 256
+
+// Tags of messages.
+const (
+	tagValues = iota
+	tagCounts
+	tagOrder
+)
+
+// Parts of a message of values. Integers are little-endian.
+//
+//	partValue    to u32 | from u32 | key u64 | v u64
+//	partData     to u32 | from u32 | key u64 | v u64 | length u32 | bytes
+//	partEnter    collective | location u32 | member u32 | v u64                to the home of the process
+//	partUp       collective | number u32 | (member u32 | v u64) ...            to the parent
+//	partDown     collective | number u32 | (member u32 | v u64) ...            to a child
+//	partResult   location u32 | communicator u32 | ordinal u64 | v u64         to the rank of the location
+//	collective:  communicator u32 | ordinal u64 | kind u8 | root u32
+const (
+	partValue uint8 = iota
+	partData
+	partEnter
+	partUp
+	partDown
+	partResult
+)
+
+// exchange gathers what goes to each rank and sends it. It counts messages, for
+// waves and the report.
+type exchange struct {
+	c        mpi.Comm
+	buf      [][]byte // per rank
+	touched  []int    // ranks with something in buf
+	open     []*mpi.Request
+	posted   *mpi.Request // a receive that was begun while sends did not end
+	sent     uint64       // messages of values
+	received uint64
+	bytes    uint64
+}
+
+func newExchange(c mpi.Comm) exchange { return exchange{c: c, buf: make([][]byte, c.Size())} }
+
+// to gives the buffer for a rank; the caller appends a part and calls add.
+func (x *exchange) to(rank int) []byte {
+	if len(x.buf[rank]) == 0 {
+		x.touched = append(x.touched, rank)
+	}
+	return x.buf[rank]
+}
+
+// add stores the buffer and sends it when full.
+func (x *exchange) add(rank int, b []byte) error {
+	x.buf[rank] = b
+	if len(b) < batchBytes {
+		return nil
+	}
+	return x.flush(rank)
+}
+
+func (x *exchange) flush(rank int) error {
+	b := x.buf[rank]
+	if len(b) == 0 {
+		return nil
+	}
+	x.buf[rank] = nil
+	x.sent++
+	return x.send(b, rank, tagValues)
+}
+
+func (x *exchange) send(b []byte, rank, tag int) error {
+	x.bytes += uint64(len(b))
+	req, err := x.c.Isend(b, rank, tag)
+	if err != nil {
+		return err
+	}
+	if x.open = append(x.open, req); len(x.open) < mostOpen {
+		return nil
+	}
+	return x.reap()
+}
+
+// reap waits until some sends have ended. A receive is begun beside them, so that
+// two ranks which send to each other cannot wait for ever.
+func (x *exchange) reap() error {
+	if x.posted == nil {
+		var err error
+		if x.posted, err = x.c.Irecv(mpi.AnySource, mpi.AnyTag); err != nil {
+			return err
+		}
+	}
+	done, err := x.c.WaitSome(append(x.open, x.posted))
+	if err != nil {
+		return err
+	}
+	kept, next := x.open[:0], 0
+	for i, r := range x.open {
+		if next < len(done) && done[next] == i {
+			next++
+			continue
+		}
+		kept = append(kept, r)
+	}
+	clear(x.open[len(kept):])
+	x.open = kept
+	return nil
+}
+
+// flushAll sends what there is.
+func (x *exchange) flushAll() error {
+	for _, r := range x.touched {
+		if err := x.flush(r); err != nil {
+			return err
+		}
+	}
+	x.touched = x.touched[:0]
+	return nil
+}
+
+// next receives a message; without block only if there is one.
+func (x *exchange) next(block bool) ([]byte, mpi.Status, bool, error) {
+	if x.posted != nil {
+		if !block {
+			return nil, mpi.Status{}, false, nil
+		}
+		r := x.posted
+		x.posted = nil
+		err := x.c.Wait(r)
+		return r.Data(), r.Status(), err == nil, err
+	}
+	if !block {
+		return x.c.TryRecv(mpi.AnySource, mpi.AnyTag)
+	}
+	b, st, err := x.c.Recv(mpi.AnySource, mpi.AnyTag)
+	return b, st, err == nil, err
+}
+
+// finish waits for the last sends.
+func (x *exchange) finish() error { return x.c.Wait(x.open...) }
+
+// receive takes in one message; without block only if there is one.
+func (e *engine) receive(block bool) (bool, error) {
+	if e.c.Size() == 1 {
+		return false, nil
+	}
+	b, st, ok, err := e.out.next(block)
+	if !ok || err != nil {
+		return false, err
+	}
+	switch st.Tag {
+	case tagCounts:
+		return true, e.wave.child(b)
+	case tagOrder:
+		return true, e.obey(b)
+	}
+	e.out.received++
+	if e.err == nil {
+		e.fail(e.takeParts(b))
+	}
+	return true, nil
+}
+
+func (e *engine) sendValue(from, to trace.P, key, v uint64) {
+	r := e.holder(to)
+	b := append(e.out.to(r), partValue)
+	b = binary.LittleEndian.AppendUint32(b, uint32(to))
+	b = binary.LittleEndian.AppendUint32(b, uint32(from))
+	b = binary.LittleEndian.AppendUint64(b, key)
+	b = binary.LittleEndian.AppendUint64(b, v)
+	e.report.Values++
+	e.fail(e.out.add(r, b))
+}
+
+func (e *engine) sendData(from, to trace.P, key, v uint64, data []byte) {
+	r := e.holder(to)
+	b := append(e.out.to(r), partData)
+	b = binary.LittleEndian.AppendUint32(b, uint32(to))
+	b = binary.LittleEndian.AppendUint32(b, uint32(from))
+	b = binary.LittleEndian.AppendUint64(b, key)
+	b = binary.LittleEndian.AppendUint64(b, v)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
+	b = append(b, data...)
+	e.report.Values++
+	e.fail(e.out.add(r, b))
+}
+
+func appendCollective(b []byte, c Collective) []byte {
+	b = binary.LittleEndian.AppendUint32(b, c.Comm)
+	b = binary.LittleEndian.AppendUint64(b, c.Ordinal)
+	b = append(b, byte(c.Kind))
+	return binary.LittleEndian.AppendUint32(b, c.Root)
+}
+
+// reader takes integers from a message; bad is set where it is too short.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n int) []byte {
+	if n < 0 || n > len(r.b) {
+		r.bad, r.b = true, nil
+		return make([]byte, min(max(n, 0), 8))
+	}
+	b := r.b[:n:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) u8() uint8   { return r.take(1)[0] }
+func (r *reader) u32() uint32 { return binary.LittleEndian.Uint32(r.take(4)) }
+func (r *reader) u64() uint64 { return binary.LittleEndian.Uint64(r.take(8)) }
+
+func (r *reader) collective() Collective {
+	return Collective{Comm: r.u32(), Ordinal: r.u64(), Kind: Kind(r.u8()), Root: r.u32()}
+}
+
+// steps reads a list of steps.
+func (r *reader) steps() steps {
+	n := int(r.u32())
+	if n > len(r.b)/12 {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	s := make(steps, n)
+	for i := range s {
+		s[i] = step{r.u32(), r.u64()}
+	}
+	return s
+}
+
+// takeParts takes in a message of values.
+func (e *engine) takeParts(b []byte) error {
+	r := reader{b: b}
+	for len(r.b) > 0 && e.err == nil {
+		e.takePart(&r)
+		e.weigh()
+	}
+	if r.bad {
+		return fmt.Errorf("dataflow: a damaged message of %d bytes", len(b))
+	}
+	return nil
+}
+
+func (e *engine) takePart(r *reader) {
+	switch kind := r.u8(); kind {
+	case partValue, partData:
+		to, from, key, v := trace.P(r.u32()), trace.P(r.u32()), r.u64(), r.u64()
+		var data []byte
+		if kind == partData {
+			data = append(data, r.take(int(r.u32()))...)
+		}
+		n, ok := e.local(to)
+		switch {
+		case !ok || r.bad:
+			r.bad = true
+		case kind == partValue:
+			e.put(n, box{0, key}, v)
+		default:
+			e.putData(n, key, Value{from, v, data})
+		}
+	case partEnter:
+		c, p, member, v := r.collective(), trace.P(r.u32()), r.u32(), r.u64()
+		if !r.bad {
+			e.arrive(c, arrival{p, member}, v)
+		}
+	case partUp:
+		c, s := r.collective(), r.steps()
+		if !r.bad {
+			e.fromChild(c, s)
+		}
+	case partDown:
+		c, s := r.collective(), r.steps()
+		if !r.bad {
+			e.fromParent(c, s)
+		}
+	case partResult:
+		p, comm, ordinal, v := trace.P(r.u32()), r.u32(), r.u64(), r.u64()
+		if n, ok := e.local(p); ok && !r.bad {
+			e.put(n, box{collSpace | uint64(comm), ordinal}, v)
+		}
+	default:
+		r.bad = true
+	}
+}

@@ -1,0 +1,135 @@
+package dataflow
+
+import (
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Walker is the program of one location.
+type Walker interface {
+	// Walk goes on with the operation where it stood. It returns false after a method of x said that something is not
+	// there yet, and true at the end. It is called from one goroutine of the rank. An error ends the pass everywhere.
+	Walk(x *Port) (end bool, err error)
+}
+
+// Value is one value of a key that may have several.
+type Value struct {
+	From trace.P
+	V    uint64
+	Data []byte // belongs to the receiver
+}
+
+// Kind is what a collective operation computes, and who gets it.
+type Kind uint8
+
+// Kinds of collectives. The root is a member like the others.
+const (
+	MaxToAll   Kind = iota // the greatest value of all members, to all
+	RootToAll              // the root's value, to all others; their own values do not count
+	MaxToRoot              // the greatest value of all members, to the root alone
+	PrefixMax              // the greatest value of the members up to the own communicator rank, to each
+	SumToAll               // the sum modulo 2^64, to all
+	SumToRoot              // the sum modulo 2^64, to the root alone
+	countKinds             // not a kind
+)
+
+// Collective names one instance of a collective operation. All members give the
+// same.
+type Collective struct {
+	Comm    uint32
+	Ordinal uint64 // number of the instance on the communicator
+	Kind    Kind
+	Root    uint32 // communicator rank, where the kind has a root
+}
+
+func (k Kind) rooted() bool { return k == RootToAll || k == MaxToRoot || k == SumToRoot }
+
+// Port is the side of a location towards the others. Its methods are for Walk
+// alone. A method that says false has noted what the location waits for, and
+// Walk is to return then.
+type Port struct {
+	e *engine
+	p trace.P
+	n int // place in e.places
+}
+
+// P is the location.
+func (x *Port) P() trace.P { return x.p }
+
+// Reach says that the next operation is at this position, which must not
+// decrease; passes that go backwards count from the end. It is false while the
+// window does not contain it.
+func (x *Port) Reach(at uint64) bool {
+	s := &x.e.places[x.n]
+	s.at = min(at, noNext-1)
+	if s.at > x.e.end {
+		s.state = throttled
+		return false
+	}
+	return true
+}
+
+// Send gives location to the value of a key. A key of a location gets one value
+// only.
+func (x *Port) Send(to trace.P, key, v uint64) {
+	e := x.e
+	if e.err != nil {
+		return
+	}
+	if n, ok := e.local(to); ok {
+		e.put(n, box{0, key}, v)
+		return
+	}
+	e.sendValue(x.p, to, key, v)
+}
+
+// Receive takes the value of a key that location from gives.
+func (x *Port) Receive(key uint64, from trace.P) (uint64, bool) {
+	v, ok := x.e.mail.take(slotKey{uint32(x.n), 0, key})
+	if !ok {
+		x.e.places[x.n].wait(box{0, key}, 1, from)
+	}
+	return v, ok
+}
+
+// Post gives location to one of the values of a key. The data may be reused.
+func (x *Port) Post(to trace.P, key, v uint64, data []byte) {
+	e := x.e
+	if e.err != nil {
+		return
+	}
+	if n, ok := e.local(to); ok {
+		e.putData(n, key, Value{x.p, v, append([]byte(nil), data...)})
+		return
+	}
+	e.sendData(x.p, to, key, v, data)
+}
+
+// Collect takes the n values of a key, ordered by sender and for one sender as
+// it posted them. from is one of the senders, for the report of a deadlock.
+func (x *Port) Collect(key uint64, n int, from trace.P) ([]Value, bool) {
+	if n <= 0 {
+		return nil, true
+	}
+	have := x.e.parcels[parcelKey{uint32(x.n), key}]
+	if len(have) < n {
+		x.e.places[x.n].wait(box{parcelSpace, key}, n-len(have), from)
+		return nil, false
+	}
+	return x.e.takeData(x.n, key, have), true
+}
+
+// Enter takes part in a collective with this value. It is false, and nothing
+// happens, where the location's process is not a member, or the definitions do
+// not tell the members; the operation then has no result.
+func (x *Port) Enter(c Collective, v uint64) bool { return x.e.enter(x.p, c, v) }
+
+// Result is the result of a collective for this location, which has entered it
+// and gets one (see Kind). It can be taken once.
+func (x *Port) Result(c Collective) (uint64, bool) {
+	b := box{collSpace | uint64(c.Comm), c.Ordinal}
+	v, ok := x.e.mail.take(slotKey{uint32(x.n), b.space, b.key})
+	if !ok {
+		x.e.places[x.n].wait(b, 1, trace.Undefined)
+	}
+	return v, ok
+}
