@@ -32,6 +32,11 @@ const (
 	DiagMixedCollective Code = 29 // a collective whose members name different operations or roots
 	DiagSharedChannel   Code = 30 // several locations of one process use one channel: matching is best effort
 	DiagBytesDiffer     Code = 31 // a message received with another length than it was sent with
+	DiagCrossed         Code = 40 // an interval that was still open when one around it ended, ended there
+	DiagStrayEnd        Code = 41 // an end marker without its begin, left out
+	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
+	DiagDangling        Code = 43 // the first half of a marker without the second: an ordinary message
+	DiagIntervalLimit   Code = 44 // an interval that is not counted: too many different ones, or too deep
 )
 
 // Severity grades a diagnostic.
@@ -75,6 +80,11 @@ var codes = map[Code]codeInfo{
 	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
+	DiagCrossed:         {"crossed", Warning, "intervals ended by the end of one around them"},
+	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
+	DiagUnclosed:        {"unclosed", Warning, "intervals open at the last event, ended there"},
+	DiagDangling:        {"dangling-marker", Note, "first halves of markers without the second, taken for messages"},
+	DiagIntervalLimit:   {"interval-limit", Warning, "intervals left out: too many different ones, or too deep"},
 }
 
 // String returns the code's name in JSON output.

@@ -88,8 +88,12 @@ const (
 	RolePointToPoint    RegionRole = 28
 	RoleRMA             RegionRole = 29
 	RoleFileIOMetadata  RegionRole = 38
-	regionDynamic                  = 1
-	regionPhase                    = 2
+)
+
+// Region flags.
+const (
+	RegionDynamic = 1 // each execution is told apart from the others
+	RegionPhase   = 2 // a phase of the program
 )
 
 // legacyRegion translates the region type that writers before OTF2 1.1 used.
@@ -133,11 +137,11 @@ var legacyRegions = [...]struct {
 	25: {RoleCollAllToAll, ParadigmMPI, 0},
 	26: {RoleCollOther, ParadigmMPI, 0},
 	27: {RoleCode, ParadigmUser, 0},
-	28: {RoleCode, ParadigmUser, regionDynamic},
-	29: {RoleCode, ParadigmUser, regionDynamic | regionPhase},
-	30: {RoleLoop, ParadigmUser, regionDynamic},
-	31: {RoleFunction, ParadigmUser, regionDynamic},
-	32: {RoleLoop, ParadigmUser, regionDynamic | regionPhase},
+	28: {RoleCode, ParadigmUser, RegionDynamic},
+	29: {RoleCode, ParadigmUser, RegionDynamic | RegionPhase},
+	30: {RoleLoop, ParadigmUser, RegionDynamic},
+	31: {RoleFunction, ParadigmUser, RegionDynamic},
+	32: {RoleLoop, ParadigmUser, RegionDynamic | RegionPhase},
 	33: {RoleTaskCreate, ParadigmOpenMP, 0},
 	34: {RoleOrdered, ParadigmOpenMP, 0},
 	35: {RoleOrderedSblock, ParadigmOpenMP, 0},

@@ -1,0 +1,263 @@
+package interval
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/bits"
+	"path"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// ErrOption is what every refused option wraps.
+var ErrOption = errors.New("interval options")
+
+// MaxSlices is the most slices of a run.
+const MaxSlices = 1 << 14
+
+// Flags are the options of intervals as a user writes them. The zero value is the
+// default.
+type Flags struct {
+	Markers    string   // auto (""), none, or forms: f1,f2,...
+	Intervals  []string // region:GLOB or prv:TYPE
+	Sidecar    []byte   // contents of the sidecar file, nil: none
+	Slice      string   // length of a slice: 100ms, 5000ticks
+	SliceCount int      // number of slices of the run
+	Between    string   // coll:NAME
+	Fold       bool     // recursion counts once
+	MarkerCost string   // overhead ("") or mpi
+	RecvPoint  string   // wait ("") or post
+	Init       string   // include ("") or exclude
+}
+
+// Options are checked flags.
+type Options struct {
+	Forms        FormSet
+	Regions      []string // globs over names of regions
+	Paraver      []uint64 // event types
+	Given        []Given  // intervals of the sidecar file, by process, then begin
+	Slice        Length   // 0: none
+	SliceCount   uint32   // 0: none
+	Between      Operation
+	Fold         bool
+	MarkerCalls  bool // marker calls are ordinary MPI calls
+	PostPoint    bool // receives count from their posting, else from the call that can block
+	WithoutInit  bool // the program begins behind MPI_Init and ends before MPI_Finalize
+	givenDigest  [sha256.Size]byte
+	givenPresent bool
+}
+
+// Length is a length of time: nanoseconds, or ticks of the trace.
+type Length struct {
+	N     uint64
+	Ticks bool
+}
+
+// Operation is 1 + a collective operation, 0 for none.
+type Operation uint32
+
+// Parse checks the flags. Every error wraps ErrOption and names the flag.
+func (f *Flags) Parse() (Options, error) {
+	o := Options{Fold: f.Fold}
+	for _, step := range []func(*Options) error{f.parseMarkers, f.parseIntervals, f.parseSidecar, f.parseSlices, f.parseChoices} {
+		if err := step(&o); err != nil {
+			return Options{}, fmt.Errorf("%w: %w", ErrOption, err)
+		}
+	}
+	return o, nil
+}
+
+func (f *Flags) parseMarkers(o *Options) error {
+	switch f.Markers {
+	case "", "auto":
+		o.Forms = AutoForms
+		return nil
+	case "none":
+		return nil
+	}
+	for name := range strings.SplitSeq(f.Markers, ",") {
+		form := Form(0)
+		for k := FormRaw; k <= FormParameter; k++ {
+			if strings.EqualFold(name, formNames[k]) {
+				form = k
+			}
+		}
+		if form == 0 {
+			return fmt.Errorf("--markers %q: choose auto, none, or some of f1 to f7", f.Markers)
+		}
+		o.Forms |= 1 << form
+	}
+	return nil
+}
+
+func (f *Flags) parseIntervals(o *Options) error {
+	for _, s := range f.Intervals {
+		kind, rest, _ := strings.Cut(s, ":")
+		switch {
+		case kind == "region" && rest != "":
+			if _, err := path.Match(rest, ""); err != nil {
+				return fmt.Errorf("--interval %q: the pattern is malformed", s)
+			}
+			o.Regions = append(o.Regions, rest)
+		case kind == "prv":
+			t, err := strconv.ParseUint(rest, 10, 64)
+			if err != nil {
+				return fmt.Errorf("--interval %q: %q is no Paraver event type, which is a number", s, rest)
+			}
+			o.Paraver = append(o.Paraver, t)
+		default:
+			return fmt.Errorf("--interval %q: write region:GLOB or prv:TYPE", s)
+		}
+	}
+	return nil
+}
+
+func (f *Flags) parseSidecar(o *Options) (err error) {
+	if f.Sidecar == nil {
+		return nil
+	}
+	o.givenPresent, o.givenDigest = true, sha256.Sum256(f.Sidecar)
+	o.Given, err = ParseSidecar(f.Sidecar)
+	return err
+}
+
+func (f *Flags) parseSlices(o *Options) (err error) {
+	if f.Slice != "" && f.SliceCount != 0 {
+		return errors.New("--slice and --slice-count exclude each other")
+	}
+	if f.Slice != "" {
+		if o.Slice, err = ParseLength(f.Slice); err != nil || o.Slice.N == 0 {
+			return fmt.Errorf("--slice %q: write a length greater than 0, such as 100ms, 20us or 5000ticks", f.Slice)
+		}
+	}
+	if f.SliceCount < 0 || f.SliceCount > MaxSlices {
+		return fmt.Errorf("--slice-count %d: 1 to %d slices are possible", f.SliceCount, MaxSlices)
+	}
+	o.SliceCount = uint32(f.SliceCount)
+	if f.Between == "" {
+		return nil
+	}
+	kind, name, _ := strings.Cut(f.Between, ":")
+	for _, n := range trace.EnumCollectiveOp.Names() {
+		if kind == "coll" && strings.EqualFold(n.Name, name) {
+			o.Between = Operation(n.Value + 1)
+		}
+	}
+	if o.Between == 0 {
+		return fmt.Errorf("--between %q: write coll: and a collective operation, such as coll:Allreduce", f.Between)
+	}
+	return nil
+}
+
+func (f *Flags) parseChoices(o *Options) error {
+	for _, c := range []struct {
+		flag, value, first, second string
+		set                        *bool
+	}{
+		{"marker-cost", f.MarkerCost, "overhead", "mpi", &o.MarkerCalls},
+		{"recv-point", f.RecvPoint, "wait", "post", &o.PostPoint},
+		{"init", f.Init, "include", "exclude", &o.WithoutInit},
+	} {
+		switch c.value {
+		case "", c.first:
+		case c.second:
+			*c.set = true
+		default:
+			return fmt.Errorf("--%s %q: choose %s or %s", c.flag, c.value, c.first, c.second)
+		}
+	}
+	return nil
+}
+
+// units of ParseLength, in nanoseconds; longer names first.
+var units = []struct {
+	name string
+	ns   uint64
+}{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}}
+
+// ParseLength reads a number with the unit ns, us, ms, s or ticks. A number with a
+// fraction is exact to the nanosecond.
+func ParseLength(s string) (Length, error) {
+	if n, ok := strings.CutSuffix(s, "ticks"); ok {
+		v, err := strconv.ParseUint(n, 10, 64)
+		return Length{v, true}, err
+	}
+	for _, u := range units {
+		n, ok := strings.CutSuffix(s, u.name)
+		if !ok || n == "" || n[len(n)-1] < '0' || n[len(n)-1] > '9' {
+			continue
+		}
+		whole, part, _ := strings.Cut(n, ".")
+		v, err := strconv.ParseUint(whole, 10, 64)
+		if err != nil {
+			return Length{}, err
+		}
+		hi, ns := bits.Mul64(v, u.ns)
+		scale := u.ns
+		for _, c := range part {
+			scale /= 10
+			if c < '0' || c > '9' || scale == 0 {
+				return Length{}, fmt.Errorf("%q is no time of whole nanoseconds", s)
+			}
+			ns += uint64(c-'0') * scale
+		}
+		if hi != 0 || ns > 1<<62 {
+			return Length{}, fmt.Errorf("%q is too long", s)
+		}
+		return Length{N: ns}, nil
+	}
+	return Length{}, fmt.Errorf("%q is no length of time", s)
+}
+
+// InTicks returns the length in ticks of a clock with the given resolution,
+// rounded down; with resolution 0 ticks are nanoseconds. ok is false if it does
+// not fit.
+func (l Length) InTicks(resolution uint64) (ticks uint64, ok bool) {
+	if l.Ticks || resolution == 0 {
+		return l.N, true
+	}
+	hi, lo := bits.Mul64(l.N, resolution)
+	if hi >= 1e9 {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, 1e9)
+	return q, true
+}
+
+func (l Length) String() string {
+	if l.Ticks {
+		return fmt.Sprintf("%dticks", l.N)
+	}
+	return fmt.Sprintf("%dns", l.N)
+}
+
+// Canonical returns the options that differ from the defaults in one order, as
+// the provenance of a file names them; "" is the default. A sidecar file is named
+// by the digest of its contents.
+func (o *Options) Canonical() string {
+	var b []string
+	add := func(on bool, format string, args ...any) {
+		if on {
+			b = append(b, fmt.Sprintf(format, args...))
+		}
+	}
+	add(o.Forms != AutoForms, "markers=%v", o.Forms)
+	for _, g := range o.Regions {
+		add(true, "interval=region:%q", g)
+	}
+	for _, t := range o.Paraver {
+		add(true, "interval=prv:%d", t)
+	}
+	add(o.givenPresent, "intervals-file=%x", o.givenDigest)
+	add(o.Slice.N != 0, "slice=%v", o.Slice)
+	add(o.SliceCount != 0, "slice-count=%d", o.SliceCount)
+	add(o.Between != 0, "between=coll:%s", trace.EnumCollectiveOp.Text(uint64(o.Between-1)))
+	add(o.Fold, "fold-recursion")
+	add(o.MarkerCalls, "marker-cost=mpi")
+	add(o.PostPoint, "recv-point=post")
+	add(o.WithoutInit, "init=exclude")
+	return strings.Join(b, " ")
+}

@@ -1,0 +1,141 @@
+package interval
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Limits of a sidecar file.
+const (
+	MaxSidecarBytes = 64 << 20
+	maxSidecarLine  = 4096
+)
+
+// AnyProcess is Given.Process of an interval of every process.
+const AnyProcess = math.MaxUint32
+
+// Given is one execution of an interval that the sidecar file names. Its times
+// count from the origin of the trace.
+type Given struct {
+	Process    uint32
+	Begin, End Length
+	Key        Key
+}
+
+// ParseSidecar reads a sidecar file (F9): lines
+//
+//	rank,begin,end,id,name[,file,line]
+//
+// rank is a process or *. Times count from the first event of the run, in ticks,
+// or with a unit as ParseLength has it: 1.5ms. A field may stand in double quotes.
+// Empty lines, lines that begin with #, and a first line that begins with "rank"
+// are skipped. Errors name the line.
+func ParseSidecar(b []byte) ([]Given, error) {
+	if len(b) > MaxSidecarBytes {
+		return nil, fmt.Errorf("intervals file of %d bytes, at most %d are read", len(b), MaxSidecarBytes)
+	}
+	var list []Given
+	for n := 1; len(b) > 0; n++ {
+		line, rest, _ := bytes.Cut(b, []byte{'\n'})
+		b = rest
+		line = bytes.TrimSuffix(line, []byte{'\r'})
+		if len(line) == 0 || line[0] == '#' || n == 1 && bytes.HasPrefix(line, []byte("rank")) {
+			continue
+		}
+		g, err := parseGiven(line)
+		if err != nil {
+			return nil, fmt.Errorf("intervals file, line %d: %w", n, err)
+		}
+		list = append(list, g)
+	}
+	return list, nil
+}
+
+func parseGiven(line []byte) (g Given, err error) {
+	if len(line) > maxSidecarLine {
+		return g, fmt.Errorf("%d bytes, at most %d are read", len(line), maxSidecarLine)
+	}
+	f, err := fields(string(line))
+	if err != nil {
+		return g, err
+	}
+	if len(f) != 5 && len(f) != 7 {
+		return g, fmt.Errorf("%d fields; rank,begin,end,id,name or rank,begin,end,id,name,file,line are expected", len(f))
+	}
+	g.Process = AnyProcess
+	if f[0] != "*" {
+		p, err := strconv.ParseUint(f[0], 10, 31)
+		if err != nil {
+			return g, fmt.Errorf("rank %q: a number or * is expected", f[0])
+		}
+		g.Process = uint32(p)
+	}
+	if g.Begin, err = parseInstant(f[1]); err != nil {
+		return g, fmt.Errorf("begin %q: ticks, or a time with a unit such as 1.5ms, are expected", f[1])
+	}
+	if g.End, err = parseInstant(f[2]); err != nil {
+		return g, fmt.Errorf("end %q: ticks, or a time with a unit such as 1.5ms, are expected", f[2])
+	}
+	if g.Key.ID, err = strconv.ParseUint(f[3], 10, 64); err != nil {
+		return g, fmt.Errorf("id %q: a number is expected", f[3])
+	}
+	g.Key.Name, g.Key.Form = f[4], FormSidecar
+	if len(f) == 7 {
+		line, err := strconv.ParseUint(f[6], 10, 32)
+		if err != nil {
+			return g, fmt.Errorf("line %q: a number is expected", f[6])
+		}
+		g.Key.File, g.Key.Line = f[5], uint32(line)
+	}
+	if g.Begin.Ticks == g.End.Ticks && g.Begin.N > g.End.N {
+		return g, fmt.Errorf("end %s before begin %s", f[2], f[1])
+	}
+	return g, nil
+}
+
+func parseInstant(s string) (Length, error) {
+	if v, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return Length{v, true}, nil
+	}
+	return ParseLength(s)
+}
+
+var errQuote = errors.New("a field in quotes has no end, or text behind it")
+
+// fields splits a line at commas outside of double quotes; two of them in a field
+// in quotes are one.
+func fields(line string) ([]string, error) {
+	var list []string
+	for {
+		field, rest, more := strings.Cut(line, ",")
+		if quoted, ok := strings.CutPrefix(line, `"`); ok {
+			var b strings.Builder
+			for {
+				part, behind, ok := strings.Cut(quoted, `"`)
+				if !ok {
+					return nil, errQuote
+				}
+				b.WriteString(part)
+				quoted = behind
+				if !strings.HasPrefix(behind, `"`) {
+					break
+				}
+				b.WriteByte('"')
+				quoted = behind[1:]
+			}
+			field = b.String()
+			if rest, more = strings.CutPrefix(quoted, ","); !more && quoted != "" {
+				return nil, errQuote
+			}
+		}
+		list = append(list, field)
+		if !more {
+			return list, nil
+		}
+		line = rest
+	}
+}

@@ -1,0 +1,124 @@
+package interval
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// Stack is the open executions of one location that markers delimit, and the tree
+// they make.
+//
+// Time: O(1) for a begin, amortised O(1) for an end.
+type Stack struct {
+	Tree *Tree
+	fold bool
+	open []opened
+	ids  map[match]int // how many of open
+	prv  int           // how many of open are of FormParaver
+}
+
+type opened struct {
+	match
+	Node uint32 // None: not counted
+	top  uint32 // innermost counted node
+	form Form
+}
+
+// match is what an end names.
+type match struct {
+	id   uint64
+	name string
+}
+
+// NewStack returns the empty stack of a location.
+func NewStack(p *Plan) Stack { return Stack{Tree: NewTree(), fold: p.Fold, ids: map[match]int{}} }
+
+// Len is the number of open executions, counted or not.
+func (s *Stack) Len() int { return len(s.open) }
+
+// Begin opens an execution. The node is None where it does not count: recursion
+// that is folded, or a tree at its limits, for which code tells the reason.
+func (s *Stack) Begin(k Key) (node uint32, code trace.Code) {
+	m, parent := match{k.ID, k.Name}, uint32(0)
+	if n := len(s.open); n > 0 {
+		parent = s.open[n-1].top
+	}
+	node = None
+	if !s.fold || !s.isOpen(m, k) {
+		if node = s.Tree.Child(parent, k); node == None {
+			code = trace.DiagIntervalLimit
+		}
+	}
+	top := node
+	if node == None {
+		top = parent
+	}
+	s.open = append(s.open, opened{m, node, top, k.Form})
+	s.ids[m]++
+	if k.Form == FormParaver {
+		s.prv++
+	}
+	return node, code
+}
+
+// isOpen reports whether an execution with this key is open.
+func (s *Stack) isOpen(m match, k Key) bool {
+	if s.ids[m] == 0 {
+		return false
+	}
+	for n := s.Top(); n != 0; n = s.Tree.Node(n).Parent {
+		if s.Tree.Node(n).identity() == k.identity() {
+			return true
+		}
+	}
+	return false
+}
+
+// Top is the innermost counted node, 0 where there is none.
+func (s *Stack) Top() uint32 {
+	if n := len(s.open); n > 0 {
+		return s.open[n-1].top
+	}
+	return 0
+}
+
+// Find returns the height to which an end pops: executions from there on end. It
+// is false if none has this id and name.
+func (s *Stack) Find(k Key) (height int, ok bool) {
+	m := match{k.ID, k.Name}
+	if s.ids[m] == 0 {
+		return 0, false
+	}
+	height = len(s.open) - 1
+	for s.open[height].match != m {
+		height--
+	}
+	return height, true
+}
+
+// NewestEvent returns what an end of the innermost execution that a Paraver event
+// of this name began would name.
+func (s *Stack) NewestEvent(name string) (Key, bool) {
+	for i, left := len(s.open)-1, s.prv; left > 0; i-- {
+		o := &s.open[i]
+		if o.form != FormParaver {
+			continue
+		}
+		if left--; o.name == name {
+			return Key{ID: o.id, Name: name}, true
+		}
+	}
+	return Key{}, false
+}
+
+// Pop ends the innermost execution and returns its node, None if it did not count,
+// and what an end of it would name.
+func (s *Stack) Pop() (node uint32, k Key) {
+	n := len(s.open) - 1
+	o := s.open[n]
+	s.open = s.open[:n]
+	if s.ids[o.match]--; s.ids[o.match] == 0 {
+		delete(s.ids, o.match)
+	}
+	if o.form == FormParaver {
+		s.prv--
+	}
+	return o.Node, Key{ID: o.id, Name: o.name}
+}
