@@ -1,0 +1,156 @@
+package interval
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Items are the values of one node.
+type Items [xtf.NumItems]uint64
+
+// Components are the values of a location, or process, by node and item. What was
+// never added is 0. The zero Components are empty.
+type Components struct {
+	nodes []*Items // nil for nodes without values
+}
+
+// Len is one more than the highest node with values.
+func (c *Components) Len() int { return len(c.nodes) }
+
+// Node returns the values of a node; the caller may change them. It must be less
+// than MaxNodes.
+func (c *Components) Node(node uint32) *Items {
+	if int(node) >= len(c.nodes) {
+		c.nodes = append(c.nodes, make([]*Items, int(node)+1-len(c.nodes))...)
+	}
+	if c.nodes[node] == nil {
+		c.nodes[node] = new(Items)
+	}
+	return c.nodes[node]
+}
+
+// Has reports whether the node has values.
+func (c *Components) Has(node uint32) bool {
+	return int(node) < len(c.nodes) && c.nodes[node] != nil
+}
+
+// Value returns the value of a node's item.
+func (c *Components) Value(node uint32, item xtf.Item) uint64 {
+	if !c.Has(node) {
+		return 0
+	}
+	return c.nodes[node][item]
+}
+
+// Add adds v to the item of a node. A sum that does not fit is xtf.Overflowed from
+// then on.
+func (c *Components) Add(node uint32, item xtf.Item, v uint64) {
+	if v == 0 {
+		return
+	}
+	x := c.Node(node)
+	x[item] = Checked(x[item], v)
+}
+
+// Checked is a + b, or xtf.Overflowed if that does not fit or one of them did not.
+func Checked(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry != 0 || a == xtf.Overflowed || b == xtf.Overflowed {
+		return xtf.Overflowed
+	}
+	return sum
+}
+
+// Each calls f for the values that are not 0, by ascending node, then item.
+func (c *Components) Each(f func(node uint32, item xtf.Item, v uint64)) {
+	for n, x := range c.nodes {
+		if x == nil {
+			continue
+		}
+		for i, v := range x {
+			if v != 0 {
+				f(uint32(n), xtf.Item(i), v)
+			}
+		}
+	}
+}
+
+// Renumber gives node n the number table[n], which no two nodes share; nodes with
+// the number None are dropped.
+func (c *Components) Renumber(table []uint32) error {
+	var out Components
+	for n, x := range c.nodes {
+		if x == nil {
+			continue
+		}
+		if n >= len(table) {
+			return errDamaged
+		}
+		if table[n] != None {
+			*out.Node(table[n]) = *x
+		}
+	}
+	*c = out
+	return nil
+}
+
+// AppendBinary appends c: the number of nodes with values, then of each the
+// distance to the one before, a bit per item that is not 0, and their values, all
+// as variable-length integers.
+func (c *Components) AppendBinary(b []byte) []byte {
+	count, last := uint64(0), 0
+	for _, x := range c.nodes {
+		if x != nil && *x != (Items{}) {
+			count++
+		}
+	}
+	b = binary.AppendUvarint(b, count)
+	for n, x := range c.nodes {
+		if x == nil || *x == (Items{}) {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(n-last))
+		last = n
+		mask := uint64(0)
+		for i, v := range x {
+			if v != 0 {
+				mask |= 1 << i
+			}
+		}
+		b = binary.AppendUvarint(b, mask)
+		for _, v := range x {
+			if v != 0 {
+				b = binary.AppendUvarint(b, v)
+			}
+		}
+	}
+	return b
+}
+
+// ParseComponents reads components that take all of b.
+func ParseComponents(b []byte) (*Components, error) {
+	r := reader{b: b}
+	c := &Components{}
+	node := uint64(0)
+	for i := r.next(MaxNodes); i > 0 && !r.bad; i-- {
+		back := r.next(MaxNodes)
+		node += back
+		mask := r.next(1<<xtf.NumItems - 1)
+		if r.bad || node >= MaxNodes || mask == 0 || back == 0 && len(c.nodes) > 0 {
+			return nil, errDamaged
+		}
+		x := c.Node(uint32(node))
+		for m := mask; m != 0; m &= m - 1 {
+			item := bits.TrailingZeros64(m)
+			if x[item] = r.next(xtf.Never); x[item] == 0 {
+				return nil, errDamaged
+			}
+		}
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, errDamaged
+	}
+	return c, nil
+}

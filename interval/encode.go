@@ -1,0 +1,98 @@
+package interval
+
+import (
+	"encoding/binary"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// AppendBinary appends t: the number of nodes, then of each node the distance to
+// its parent, form, id, line, executions, first + 1 (0 for none), last, name and
+// file, all as variable-length integers and counted bytes.
+func (t *Tree) AppendBinary(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(t.nodes)))
+	for i := range t.nodes {
+		x := &t.nodes[i]
+		back := uint64(0)
+		if i > 0 {
+			back = uint64(i) - uint64(x.Parent)
+		}
+		for _, v := range [...]uint64{back, uint64(x.Form), x.ID, uint64(x.Line), x.Executions, x.First + 1, x.Last} {
+			b = binary.AppendUvarint(b, v)
+		}
+		for _, s := range [...]string{x.Name, x.File} {
+			b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+		}
+	}
+	return b
+}
+
+// nodeBytes is the least that a node takes.
+const nodeBytes = 9
+
+// ParseTree reads a tree that takes all of b.
+func ParseTree(b []byte) (*Tree, error) {
+	r := reader{b: b}
+	count := r.next(MaxNodes)
+	if r.bad || count == 0 || count > uint64(len(r.b))/nodeBytes {
+		return nil, errDamaged
+	}
+	t := &Tree{nodes: make([]Node, 0, count), children: make(map[child]uint32, count)}
+	for i := range count {
+		back := r.next(i)
+		x := Node{Parent: uint32(i - back), First: xtf.Never}
+		x.Form = Form(r.next(uint64(NumForms) - 1))
+		x.ID, x.Line = r.next(xtf.Never), uint32(r.next(1<<32-1))
+		x.Executions, x.First, x.Last = r.next(xtf.Never), r.next(xtf.Never)-1, r.next(xtf.Never)
+		x.Name, x.File = r.text(), r.text()
+		if i == 0 {
+			x.Parent = None
+		} else if r.bad || back == 0 || !t.link(uint32(i), &x) {
+			return nil, errDamaged
+		}
+		t.nodes = append(t.nodes, x)
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, errDamaged
+	}
+	return t, nil
+}
+
+// link enters node n below its parent, unless that is too deep or has such a child.
+func (t *Tree) link(n uint32, x *Node) bool {
+	at := child{x.Parent, x.identity()}
+	if _, twice := t.children[at]; twice || t.nodes[x.Parent].Level >= MaxLevel {
+		return false
+	}
+	x.Level = t.nodes[x.Parent].Level + 1
+	t.children[at] = n
+	return true
+}
+
+// reader reads variable-length integers; bad is set at the first damage.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+// next reads an integer of at most most.
+func (r *reader) next(most uint64) uint64 {
+	v, n := binary.Uvarint(r.b)
+	if n <= 0 || v > most {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[n:]
+	return v
+}
+
+func (r *reader) text() string {
+	n := r.next(uint64(len(r.b)))
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return ""
+	}
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}

@@ -1,0 +1,208 @@
+package interval
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Executions are the rows of an IVAL array, in order; *xtf.Cursor has them.
+type Executions interface {
+	Next() bool
+	Row() []byte
+	Err() error
+}
+
+// Sums adds what happens on one location to the components of the executions that
+// contain it. One Sums is for one of the rules Point, Completion and Span, and
+// time does not run backwards. The root also has what happens at its first and
+// last instant.
+type Sums struct {
+	comps  *Components
+	items  []xtf.Item
+	slot   [xtf.NumItems]int // in items
+	totals []wide            // of what has passed, by slot
+	spans  running
+	open   map[uint32][]wide // totals when the execution of a node began
+	spare  [][]wide
+	due    uint64 // time of the next border, xtf.Never for none
+	rows   *reading
+	told   telling // borders of live sums
+	err    error
+}
+
+// wide is a sum of 128 bits.
+type wide struct{ hi, lo uint64 }
+
+func (w *wide) add(hi, lo uint64) {
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, lo, 0)
+	w.hi += hi + carry
+}
+
+// NewSums prepares sums of the given items over the executions of ivals.
+func NewSums(ivals Executions, comps *Components, items ...xtf.Item) *Sums {
+	s := newSums(comps, items)
+	s.rows = &reading{rows: ivals}
+	s.err = s.rows.read()
+	s.due = s.rows.due()
+	return s
+}
+
+// NewLiveSums prepares sums over executions that Open and Close tell.
+func NewLiveSums(comps *Components, items ...xtf.Item) *Sums {
+	return newSums(comps, items)
+}
+
+func newSums(comps *Components, items []xtf.Item) *Sums {
+	s := &Sums{comps: comps, items: items, totals: make([]wide, len(items)), open: map[uint32][]wide{}, due: xtf.Never}
+	s.spans.active = make([]uint64, len(items))
+	for i := range s.slot {
+		s.slot[i] = -1
+	}
+	for i, x := range items {
+		s.slot[x] = i
+	}
+	return s
+}
+
+// Point adds v at t to the executions with begin <= t < end.
+func (s *Sums) Point(t uint64, item xtf.Item, v uint64) {
+	if t >= s.due {
+		s.pass(func(b *border) bool { return b.t < t || b.t == t && (b.node != 0 || !b.end) })
+	}
+	s.totals[s.slot[item]].add(0, v)
+}
+
+// Completion adds v at t to the executions with begin < t <= end.
+func (s *Sums) Completion(t uint64, item xtf.Item, v uint64) {
+	if t >= s.due {
+		s.pass(func(b *border) bool { return b.t < t || b.t == t && b.node == 0 && !b.end })
+	}
+	s.totals[s.slot[item]].add(0, v)
+}
+
+// Span adds the part of [x, y) inside of each execution. Spans may overlap.
+func (s *Sums) Span(x, y uint64, item xtf.Item) {
+	if y <= x {
+		return
+	}
+	if x >= s.due {
+		s.pass(func(b *border) bool { return b.t <= x })
+	}
+	slot := s.slot[item]
+	if y <= s.due {
+		s.totals[slot].add(0, y-x)
+		return
+	}
+	s.spans.begin(s.totals, x, y, slot)
+}
+
+// Open tells that an execution of a node begins. Borders are told in the order of
+// their time, before what happens later; those before y before Span(x, y).
+func (s *Sums) Open(node uint32, t uint64) { s.tell(border{t: t, node: node}) }
+
+// Close tells that the open execution of a node ends.
+func (s *Sums) Close(node uint32, t uint64) { s.tell(border{t: t, node: node, end: true}) }
+
+func (s *Sums) tell(b border) {
+	s.told.add(b)
+	s.due = s.told.due()
+}
+
+// Advance says that nothing before t will come any more, so that borders before t
+// need not be kept.
+func (s *Sums) Advance(t uint64) {
+	if t > s.due {
+		s.pass(func(b *border) bool { return b.t < t })
+	}
+}
+
+// Flush ends all executions. It fails if the rows could not be read, or are not
+// executions.
+func (s *Sums) Flush() error {
+	s.pass(func(*border) bool { return true })
+	if s.err == nil && len(s.open) > 0 {
+		s.err = fmt.Errorf("interval: %d executions did not end", len(s.open))
+	}
+	return s.err
+}
+
+// border is the begin or end of an execution.
+type border struct {
+	t    uint64
+	node uint32
+	end  bool
+}
+
+var errBorders = errors.New("interval: an execution of a node begins before the one before has ended, or ends twice")
+
+// pass passes the next borders as long as they are due.
+func (s *Sums) pass(due func(*border) bool) {
+	for s.err == nil && s.due != xtf.Never {
+		b := s.next()
+		if !due(&b) {
+			return
+		}
+		s.spans.advance(s.totals, b.t)
+		if b.end {
+			s.close(b.node)
+		} else {
+			s.begin(b.node)
+		}
+		s.take()
+	}
+}
+
+func (s *Sums) next() border {
+	if s.rows != nil {
+		return s.rows.next()
+	}
+	return s.told.queue[s.told.head]
+}
+
+func (s *Sums) take() {
+	if s.rows != nil {
+		if err := s.rows.take(); s.err == nil {
+			s.err = err
+		}
+		s.due = s.rows.due()
+		return
+	}
+	s.told.head++
+	s.due = s.told.due()
+}
+
+func (s *Sums) begin(node uint32) {
+	if _, twice := s.open[node]; twice || node >= MaxNodes {
+		s.err = errBorders
+		return
+	}
+	var snap []wide
+	if n := len(s.spare); n > 0 {
+		snap, s.spare = s.spare[n-1], s.spare[:n-1]
+	} else {
+		snap = make([]wide, len(s.items))
+	}
+	copy(snap, s.totals)
+	s.open[node] = snap
+}
+
+func (s *Sums) close(node uint32) {
+	snap, ok := s.open[node]
+	if !ok {
+		s.err = errBorders
+		return
+	}
+	delete(s.open, node)
+	s.spare = append(s.spare, snap)
+	for i, w := range s.totals {
+		lo, borrow := bits.Sub64(w.lo, snap[i].lo, 0)
+		if w.hi-snap[i].hi-borrow != 0 {
+			lo = xtf.Overflowed
+		}
+		s.comps.Add(node, s.items[i], lo)
+	}
+}
