@@ -27,11 +27,15 @@ type entry struct {
 	bytes                      uint64
 	post                       uint64 // instant of posting; collectives: operation<<32 | root
 	p                          uint32
-	flags                      uint32 // entryShared
+	flags                      uint32 // see below
 }
 
-// entryShared marks the operations of a channel that several locations use.
-const entryShared uint32 = 1
+// Flags of entries. A result has those of both sides.
+const (
+	entryShared      uint32 = 1 << iota // of a channel that several locations use
+	entryBlocking                       // a blocking send
+	entrySynchronous                    // a send that the call makes synchronous
+)
 
 func (e *entry) put(b []byte) {
 	_ = b[entryBytes-1]

@@ -43,12 +43,15 @@ type Finisher struct {
 	sums struct{ sendRecv, potentialSync, variation uint64 }
 	// the row in hand and what results said of it
 	message xtf.P2P
-	mate    struct{ end, bytes uint64 }
-	coll1   xtf.Coll
-	cause   xtf.CollCause
-	causes  []byte // encoded, not yet in out.Causes
-	lowest  bool   // this location reports what is wrong with the collective in hand
-	diags   trace.Diagnostics
+	mate    struct { // of the message in hand
+		end, bytes uint64
+		flags      uint32 // entry flags of both sides
+	}
+	coll1  xtf.Coll
+	cause  xtf.CollCause
+	causes []byte // encoded, not yet in out.Causes
+	lowest bool   // this location reports what is wrong with the collective in hand
+	diags  trace.Diagnostics
 }
 
 // NewFinisher prepares the finish of one location.
@@ -80,7 +83,7 @@ func (f *Finisher) Add(row []byte) error {
 		m.Kind |= xtf.P2PIncomplete
 	case resultMate:
 		m.MateN, m.MateP, m.MateT, m.Seq = r.mateN, r.mateP, r.t, r.a
-		f.mate.end, f.mate.bytes = r.b, r.c
+		f.mate.end, f.mate.bytes, f.mate.flags = r.b, r.c, r.flags
 		if r.flags&entryShared != 0 {
 			m.Kind |= xtf.P2PBestEffort
 		}
@@ -115,7 +118,7 @@ func (f *Finisher) nextMessage(n uint64) error {
 			return fmt.Errorf("location %d: a result for message row %d of %d: %w", f.in.Loaded.P, n, f.p2p.rows, orUnexpected(err))
 		}
 		f.message.Load(row)
-		f.mate.end, f.mate.bytes = xtf.Never, f.message.Bytes
+		f.mate.end, f.mate.bytes, f.mate.flags = xtf.Never, f.message.Bytes, 0
 	}
 	return nil
 }
@@ -162,15 +165,33 @@ func (f *Finisher) endMessage() {
 			f.diags.Add(f.found(code, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 		}
 	case receive:
+		m.Kind |= awaited(f.mate.flags, m.MateT, f.mate.end, m.T)
 		f.endReceive(m)
-	case f.mate.end < m.T:
-		m.Kind |= xtf.P2PClock
+	default:
+		m.Kind |= awaited(f.mate.flags, m.T, m.End, m.MateT)
+		if f.mate.end < m.T {
+			m.Kind |= xtf.P2PClock
+		}
 	}
 	if m.Kind&xtf.P2PBestEffort != 0 {
 		f.diags.Add(f.found(trace.DiagSharedChannel, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 	}
 	row, _ := f.out.P2P.Append()
 	m.Put(row)
+}
+
+// awaited says for both sides of a message alike whether the send, which begins at
+// sent and leaves at left, waits for the receive, which completes in a call entered
+// at received: it is synchronous, or it was blocked until the receiver came.
+func awaited(flags uint32, sent, left, received uint64) uint32 {
+	blocked := flags&entryBlocking != 0 && left > received
+	switch {
+	case blocked && (received > sent || flags&entrySynchronous != 0):
+		return xtf.P2PAwaited
+	case flags&entrySynchronous != 0:
+		return xtf.P2PAwaitedPost
+	}
+	return 0
 }
 
 // endReceive adds the pair values of a matched receive (intervals 3, 3.1).

@@ -338,7 +338,7 @@ func (w *channelMerger) add(row []byte) error {
 	w.peers = extendRanges(w.peers, row)
 	w.buf = append(w.buf, row...)
 	if e.p != w.first {
-		binary.LittleEndian.PutUint32(w.buf[len(w.buf)-entryBytes+68:], entryShared)
+		binary.LittleEndian.PutUint32(w.buf[len(w.buf)-entryBytes+68:], e.flags|entryShared)
 	}
 	if len(w.buf) >= cursorEntries*entryBytes {
 		return w.flush()

@@ -241,11 +241,28 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	}
 	if receive {
 		e.direction = xtf.ChannelReceive
+	} else {
+		e.flags = l.sendFlags(kind)
 	}
 	if kind&xtf.P2PProbed != 0 {
 		e.post = e.t // a probe posts nothing
 	}
 	l.writeEntry(&e)
+}
+
+// sendFlags tells what a send of the current call waits for. Outside of calls
+// nobody waits.
+func (l *Loader) sendFlags(kind uint32) (flags uint32) {
+	if l.mpi.region == trace.Undefined {
+		return 0
+	}
+	if kind&xtf.P2PNonBlocking == 0 {
+		flags = entryBlocking
+	}
+	if l.t.synchronous[l.mpi.index] {
+		flags |= entrySynchronous
+	}
+	return flags
 }
 
 func (l *Loader) completeColl(op pendingOp) {

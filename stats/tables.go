@@ -10,15 +10,22 @@ type Tables struct {
 	class  []trace.CallClass
 	probe  []bool // Definitions.IsProbe
 
+	synchronous []bool // Definitions.IsSynchronous
+
 	leastBins uint64
 }
 
 // NewTables prepares the tables of a trace whose earliest time is origin.
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
-	t := &Tables{Defs: defs, Origin: origin, class: make([]trace.CallClass, len(defs.Regions)+1), probe: make([]bool, len(defs.Regions)+1), leastBins: leastBins(defs)}
+	n := len(defs.Regions) + 1
+	t := &Tables{
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), probe: make([]bool, n), synchronous: make([]bool, n),
+		leastBins: leastBins(defs),
+	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
+		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
 	}
 	return t
 }

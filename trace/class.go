@@ -61,6 +61,16 @@ func (d *Definitions) IsProbe(r *Region) bool {
 	return name == "probe" || name == "mprobe"
 }
 
+// IsSynchronous reports whether a region is a call whose send ends only when the
+// receive has begun.
+func (d *Definitions) IsSynchronous(r *Region) bool {
+	if !d.IsMPI(r) {
+		return false
+	}
+	name := d.callName(r)
+	return name == "ssend" || name == "issend"
+}
+
 func classByRole(r RegionRole) CallClass {
 	switch r {
 	case RolePointToPoint:

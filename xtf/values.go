@@ -39,6 +39,8 @@ const (
 	P2PBestEffort  uint32 = 1 << 12 // several locations share the channel
 	P2PIncomplete  uint32 = 1 << 13 // cancelled, or never completed in the trace
 	P2PProbed      uint32 = 1 << 14 // a blocking receive right behind a blocking probe, with whose enter post is
+	P2PAwaited     uint32 = 1 << 15 // the send ends when the receive is at T: synchronous, or seen to have waited
+	P2PAwaitedPost uint32 = 1 << 16 // the send is synchronous, and ends when the receive is posted
 )
 
 // COLL.flags: the low byte is the operation (OTF2 CollectiveOp), the bits above
