@@ -1,0 +1,238 @@
+package causes
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// cost1 names a cost of a location.
+type cost1 struct {
+	p        trace.P
+	key      uint64 // node and path
+	pattern  uint32
+	activity uint32
+}
+
+// costKinds is what a cost is made of: of a wait itself, and of what it passes on.
+const (
+	shortTerm = iota
+	longTerm
+	costKinds
+)
+
+// costs sums the costs of the locations of this rank: those that come often in
+// memory, all in a sorter. Memory: 64 bytes for each of mostCosts.
+type costs struct {
+	sums     map[cost1]*[costKinds]uint64
+	sorter   Sorter
+	overflow uint64
+}
+
+const mostCosts = 1 << 16
+
+// A stored cost is, big-endian, p u32, key u64, pattern, activity u32, by which it
+// is sorted, then short, long u64.
+const (
+	costBytes = 36
+	costKey   = 20
+)
+
+func newCosts(s *Storage) costs {
+	return costs{sums: map[cost1]*[costKinds]uint64{}, sorter: s.Sorter(costBytes, costKey)}
+}
+
+func (c *costs) add(x *cost1, ticks uint64, long bool) error {
+	sum := c.sums[*x]
+	if sum == nil {
+		if len(c.sums) == mostCosts {
+			if err := c.spill(); err != nil {
+				return err
+			}
+		}
+		sum = new([costKinds]uint64)
+		c.sums[*x] = sum
+	}
+	kind := shortTerm
+	if long {
+		kind = longTerm
+	}
+	c.overflow += addChecked(&sum[kind], ticks)
+	return nil
+}
+
+// addChecked adds to a sum, which stays at the greatest value when it overflows;
+// it returns how often that happened.
+func addChecked(sum *uint64, v uint64) uint64 {
+	s := *sum + v
+	if s < v {
+		*sum = math.MaxUint64
+		return 1
+	}
+	*sum = s
+	return 0
+}
+
+// spill moves the sums to the sorter, in which order does not matter.
+func (c *costs) spill() error {
+	var row [costBytes]byte
+	for x, sum := range c.sums {
+		binary.BigEndian.PutUint32(row[0:], uint32(x.p))
+		binary.BigEndian.PutUint64(row[4:], x.key)
+		binary.BigEndian.PutUint32(row[12:], x.pattern)
+		binary.BigEndian.PutUint32(row[16:], x.activity)
+		binary.BigEndian.PutUint64(row[20:], sum[shortTerm])
+		binary.BigEndian.PutUint64(row[28:], sum[longTerm])
+		if err := c.sorter.Add(row[:]); err != nil {
+			return err
+		}
+	}
+	clear(c.sums)
+	return nil
+}
+
+// each passes the sums in the order of their names.
+func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
+	if err := c.spill(); err != nil {
+		return err
+	}
+	rows, err := c.sorter.Sort()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var at cost1
+	var sum [costKinds]uint64
+	any := false
+	for rows.Next() {
+		row := rows.Row()
+		be := binary.BigEndian
+		x := cost1{trace.P(be.Uint32(row)), be.Uint64(row[4:]), be.Uint32(row[12:]), be.Uint32(row[16:])}
+		if any && x != at {
+			if err := f(&at, sum); err != nil {
+				return err
+			}
+			sum = [costKinds]uint64{}
+		}
+		at, any = x, true
+		for k := range sum {
+			c.overflow += addChecked(&sum[k], be.Uint64(row[costKey+8*k:]))
+		}
+	}
+	if err := rows.Err(); err != nil || !any {
+		return err
+	}
+	return f(&at, sum)
+}
+
+// Totals are sums over all locations by what their rows name, in that order; the
+// name of a path of the critical path has no pattern.
+type Totals []Total
+
+// Total is one of them.
+type Total struct {
+	Key      uint64 // node and path
+	Pattern  uint32
+	Activity uint32
+	Short    uint64 // ticks
+	Long     uint64
+	Worst    uint64 // largest sum of one location
+	WorstP   uint32 // the first location that has it
+}
+
+func compareTotals(a, b Total) int {
+	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Activity, b.Activity))
+}
+
+// totalling sums over the locations of a rank.
+type totalling struct {
+	index    map[cost1]int // p is 0
+	list     Totals
+	overflow uint64
+}
+
+func newTotalling() *totalling { return &totalling{index: map[cost1]int{}} }
+
+// add adds the sums of a location; locations ascend.
+func (t *totalling) add(x *cost1, short, long uint64) {
+	name := *x
+	name.p = 0
+	i, ok := t.index[name]
+	if !ok {
+		i = len(t.list)
+		t.index[name] = i
+		t.list = append(t.list, Total{Key: x.key, Pattern: x.pattern, Activity: x.activity})
+	}
+	one := short
+	t.overflow += addChecked(&one, long)
+	t.overflow += t.list[i].add(&Total{Short: short, Long: long, Worst: one, WorstP: uint32(x.p)})
+}
+
+// add adds the sums of higher locations.
+func (t *Total) add(o *Total) (overflow uint64) {
+	if o.Worst > t.Worst {
+		t.Worst, t.WorstP = o.Worst, o.WorstP
+	}
+	return addChecked(&t.Short, o.Short) + addChecked(&t.Long, o.Long)
+}
+
+// reduce sums over all ranks; rank 0 gets the result. Memory there: 48 bytes per
+// total. Collective.
+func (t *totalling) reduce(c mpi.Comm) (Totals, error) {
+	slices.SortFunc(t.list, compareTotals)
+	return mpi.TreeReduce(c, t.list, encodeTotals, decodeTotals, func(a, b Totals) (Totals, error) {
+		return mergeTotals(a, b, &t.overflow), nil
+	})
+}
+
+// mergeTotals merges sums of lower locations with those of higher ones.
+func mergeTotals(a, b Totals, overflow *uint64) Totals {
+	out := make(Totals, 0, max(len(a), len(b)))
+	for len(a) > 0 || len(b) > 0 {
+		switch {
+		case len(b) == 0 || len(a) > 0 && compareTotals(a[0], b[0]) < 0:
+			out, a = append(out, a[0]), a[1:]
+		case len(a) == 0 || compareTotals(a[0], b[0]) > 0:
+			out, b = append(out, b[0]), b[1:]
+		default:
+			x := a[0]
+			*overflow += x.add(&b[0])
+			out, a, b = append(out, x), a[1:], b[1:]
+		}
+	}
+	return out
+}
+
+const totalBytes = 48
+
+func encodeTotals(t Totals) ([]byte, error) {
+	b := make([]byte, 0, len(t)*totalBytes)
+	for i := range t {
+		x := &t[i]
+		b = binary.LittleEndian.AppendUint64(b, x.Key)
+		b = binary.LittleEndian.AppendUint32(b, x.Pattern)
+		b = binary.LittleEndian.AppendUint32(b, x.Activity)
+		b = binary.LittleEndian.AppendUint64(b, x.Short)
+		b = binary.LittleEndian.AppendUint64(b, x.Long)
+		b = binary.LittleEndian.AppendUint64(b, x.Worst)
+		b = binary.LittleEndian.AppendUint32(b, x.WorstP)
+		b = binary.LittleEndian.AppendUint32(b, 0)
+	}
+	return b, nil
+}
+
+func decodeTotals(b []byte) (Totals, error) {
+	t := make(Totals, 0, len(b)/totalBytes)
+	le := binary.LittleEndian
+	for ; len(b) >= totalBytes; b = b[totalBytes:] {
+		t = append(t, Total{le.Uint64(b), le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint32(b[40:])})
+	}
+	if len(b) > 0 {
+		return nil, errDamaged
+	}
+	return t, nil
+}

@@ -1,0 +1,180 @@
+package causes
+
+import (
+	"cmp"
+	"slices"
+)
+
+// term is time of a location in one activity on one call path of an interval.
+type term struct {
+	key   uint64 // path<<3 | activity
+	node  uint32
+	ticks uint64
+}
+
+func termKey(path, activity uint32) uint64 { return uint64(path)<<3 | uint64(activity) }
+
+func (t *term) activity() uint32 { return uint32(t.key & 7) }
+
+func compareTerms(a, b term) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.node, b.node))
+}
+
+// history holds the running totals of a location, and what they were at instants
+// that are still needed: those of the last synchronisation with each partner
+// that will synchronise again.
+//
+// A total keeps a version for an instant only when it changes after it, and only
+// one for all needed instants between two changes. Memory: 56 bytes per total,
+// and 16 for each pair of a total and a needed instant after which it changed, at
+// most; versions that no instant needs are dropped when they are half of all.
+type history struct {
+	index  map[slotKey]int32
+	slots  []slot
+	newest int32 // the slot that changed last, then those that changed before it
+	held   map[uint64]int
+	last   uint64 // the newest instant that was held
+	kept   int    // versions
+	limit  int    // versions at which those not needed are dropped
+	sorted []uint64
+}
+
+type slotKey struct {
+	key  uint64
+	node uint32
+}
+
+type slot struct {
+	slotKey
+	total      uint64
+	changed    uint64 // instant of the last change
+	versions   []version
+	next, prev int32
+}
+
+// version is the total at an instant.
+type version struct{ at, total uint64 }
+
+const noSlot int32 = -1
+
+func newHistory() *history {
+	return &history{index: map[slotKey]int32{}, held: map[uint64]int{}, newest: noSlot, limit: 1 << 10}
+}
+
+func (h *history) reset() {
+	clear(h.index)
+	clear(h.held)
+	h.slots, h.newest, h.last, h.kept, h.limit = h.slots[:0], noSlot, 0, 0, 1<<10
+}
+
+// slot returns the number of a total.
+func (h *history) slot(key uint64, node uint32) int32 {
+	k := slotKey{key, node}
+	i, ok := h.index[k]
+	if !ok {
+		i = int32(len(h.slots))
+		h.index[k] = i
+		h.slots = append(h.slots, slot{slotKey: k, next: noSlot, prev: noSlot})
+	}
+	return i
+}
+
+// add adds ticks up to the instant now to a total. Instants do not decrease.
+func (h *history) add(i int32, ticks, now uint64) {
+	s := &h.slots[i]
+	if n := len(s.versions); h.last > 0 && (n == 0 || s.versions[n-1].at < h.last) && len(h.held) > 0 {
+		s.versions = append(s.versions, version{h.last, s.total})
+		if h.kept++; h.kept > h.limit {
+			h.compact()
+		}
+	}
+	s.total += ticks
+	s.changed = now
+	h.front(i)
+}
+
+// front makes slot i the one that changed last.
+func (h *history) front(i int32) {
+	if h.newest == i {
+		return
+	}
+	s := &h.slots[i]
+	if s.prev != noSlot {
+		h.slots[s.prev].next = s.next
+	}
+	if s.next != noSlot {
+		h.slots[s.next].prev = s.prev
+	}
+	s.prev, s.next = noSlot, h.newest
+	if h.newest != noSlot {
+		h.slots[h.newest].prev = i
+	}
+	h.newest = i
+}
+
+// hold keeps the totals as they are at the instant now until release.
+func (h *history) hold(now uint64) {
+	h.held[now]++
+	h.last = now
+}
+
+// release ends one hold of an instant.
+func (h *history) release(at uint64) {
+	if h.held[at]--; h.held[at] <= 0 {
+		delete(h.held, at)
+	}
+}
+
+// since appends what was added after the instant at, which is held or 0, in the
+// order of the keys.
+func (h *history) since(dst []term, at uint64) []term {
+	first := len(dst)
+	for i := h.newest; i != noSlot && h.slots[i].changed > at; i = h.slots[i].next {
+		s := &h.slots[i]
+		if v := s.total - s.at(at); v > 0 {
+			dst = append(dst, term{s.key, s.node, v})
+		}
+	}
+	slices.SortFunc(dst[first:], compareTerms)
+	return dst
+}
+
+// of returns what was added to one total after the instant at.
+func (h *history) of(i int32, at uint64) uint64 { return h.slots[i].total - h.slots[i].at(at) }
+
+// at returns the total at a held instant; at the start it was 0.
+func (s *slot) at(t uint64) uint64 {
+	if t == 0 {
+		return 0
+	}
+	i, _ := slices.BinarySearchFunc(s.versions, t, func(v version, t uint64) int { return cmp.Compare(v.at, t) })
+	if i < len(s.versions) {
+		return s.versions[i].total
+	}
+	return s.total
+}
+
+// compact drops versions that no held instant needs: one is needed by the held
+// instants after the version before it.
+func (h *history) compact() {
+	h.sorted = h.sorted[:0]
+	for t := range h.held {
+		h.sorted = append(h.sorted, t)
+	}
+	slices.Sort(h.sorted)
+	h.kept = 0
+	for i := range h.slots {
+		s := &h.slots[i]
+		kept, before := s.versions[:0], uint64(0)
+		for _, v := range s.versions {
+			k, _ := slices.BinarySearch(h.sorted, before+1)
+			if k < len(h.sorted) && h.sorted[k] <= v.at {
+				kept = append(kept, v)
+			}
+			before = v.at
+		}
+		s.versions = kept
+		h.kept += len(kept)
+	}
+	h.limit = max(1<<10, 2*h.kept)
+}

@@ -1,0 +1,96 @@
+package causes
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// splitter divides amounts of ticks into whole parts by the largest remainder:
+// each part is the floor of its exact share, what is left goes in single ticks to
+// the largest remainders, of equal ones to the first. It reuses its memory.
+type splitter struct {
+	parts []uint64
+	rest  []remainder
+}
+
+type remainder struct {
+	r uint64
+	i int
+}
+
+// split divides amount in proportion to weights, whose sum fits 64 bits and is
+// not 0. The parts are valid until the next call. O(n log n).
+func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
+	total := uint64(0)
+	for _, w := range weights {
+		total += w
+	}
+	s.parts, s.rest = s.parts[:0], s.rest[:0]
+	left := amount
+	for i, w := range weights {
+		q, r := share(amount, w, total)
+		left -= q
+		s.parts = append(s.parts, q)
+		if r > 0 {
+			s.rest = append(s.rest, remainder{r, i})
+		}
+	}
+	if left > 0 {
+		slices.SortFunc(s.rest, func(a, b remainder) int { return cmp.Or(cmp.Compare(b.r, a.r), cmp.Compare(a.i, b.i)) })
+		for _, x := range s.rest[:left] {
+			s.parts[x.i]++
+		}
+	}
+	return s.parts
+}
+
+// share returns amount * w / total and its remainder; w is at most total.
+func share(amount, w, total uint64) (q, r uint64) {
+	hi, lo := bits.Mul64(amount, w)
+	return bits.Div64(hi, lo, total)
+}
+
+// cut finds which of very many remainders get one tick more without keeping
+// them: those above Above, and the first Equal of those that equal it.
+type cut struct {
+	above uint64
+	equal uint64
+}
+
+// newCut chooses the left largest of the remainders that each gives, which is
+// called once for each byte of a remainder. There are at least left that are not
+// 0. Memory: 2 KiB.
+func newCut(left uint64, each func(yield func(r uint64))) cut {
+	if left == 0 {
+		return cut{above: 1<<64 - 1}
+	}
+	var prefix, mask uint64
+	for shift := 56; shift >= 0; shift -= 8 {
+		var count [256]uint64
+		each(func(r uint64) {
+			if r&mask == prefix {
+				count[r>>shift&0xff]++
+			}
+		})
+		d := 255
+		for ; d > 0 && count[d] < left; d-- {
+			left -= count[d]
+		}
+		prefix |= uint64(d) << shift
+		mask |= 0xff << shift
+	}
+	return cut{prefix, left}
+}
+
+// extra returns the tick that a remainder gets; remainders come in their order.
+func (c *cut) extra(r uint64) uint64 {
+	if r > c.above {
+		return 1
+	}
+	if r == c.above && c.equal > 0 {
+		c.equal--
+		return 1
+	}
+	return 0
+}

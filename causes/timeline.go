@@ -1,0 +1,206 @@
+package causes
+
+import (
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Paths is the call paths of one location, numbered as they appear.
+type Paths interface {
+	// Child returns the path of a call of region from path parent; 0 is outside all calls.
+	Child(parent, region uint32) uint32
+}
+
+// Location is what a pass reads of a location. Cursors are nil where there are no
+// rows.
+type Location struct {
+	First, Last uint64      // first and last event, ticks
+	Calls       *xtf.Cursor // CALL
+	Intervals   *xtf.Cursor // IVAL
+	Paths       Paths       // empty; calls are added in their order
+	Global      []uint32    // of each of these paths, its number in the whole run
+}
+
+// state is what a location does for a while.
+type state struct {
+	activity, path, node uint32
+}
+
+// timeline says what a location does at each instant: its activity is that of the
+// outermost MPI call, marker or file operation, its path that of the innermost
+// call, its node the innermost interval made by markers. Outside its events a
+// location computes, outside all calls and in the root. Memory: 24 bytes per open
+// call, 16 per open interval.
+type timeline struct {
+	state
+	at        uint64 // the state holds from here ...
+	until     uint64 // ... to here, where something changes
+	location  *Location
+	derived   []bool
+	calls     rowReader[xtf.Call, *xtf.Call]
+	intervals rowReader[xtf.Ival, *xtf.Ival]
+	stack     []openCall
+	nodes     []openNode
+}
+
+type openCall struct {
+	end         uint64
+	local, path uint32
+	activity    uint32
+}
+
+type openNode struct {
+	end  uint64
+	node uint32
+}
+
+// newTimeline begins at tick 0. Intervals whose node is derived have no part in
+// the state.
+func newTimeline(l *Location, derived []bool) *timeline {
+	x := &timeline{location: l, derived: derived}
+	x.calls.cursor, x.intervals.cursor = l.Calls, l.Intervals
+	x.calls.advance()
+	x.intervals.advance()
+	x.enter(0)
+	return x
+}
+
+// enter makes the state that of instant t, at which something changes.
+func (x *timeline) enter(t uint64) {
+	x.at = t
+	x.enterCalls(t)
+	x.enterIntervals(t)
+	x.until = xtf.Never
+	x.state = state{}
+	if x.calls.more {
+		x.until = min(x.until, x.calls.row.T)
+	}
+	if n := len(x.stack); n > 0 {
+		top := &x.stack[n-1]
+		x.until, x.activity, x.path = min(x.until, top.end), top.activity, top.path
+	}
+	if x.intervals.more {
+		x.until = min(x.until, x.intervals.row.T)
+	}
+	if n := len(x.nodes); n > 0 {
+		x.until, x.node = min(x.until, x.nodes[n-1].end), x.nodes[n-1].node
+	}
+}
+
+// enterCalls opens and closes calls up to instant t. Calls are nested and come in
+// the order of their enters, so those opened at t decide before those that end.
+func (x *timeline) enterCalls(t uint64) {
+	for x.calls.more && x.calls.row.T <= t {
+		c := &x.calls.row
+		x.stack = x.stack[:min(int(c.Depth), len(x.stack))]
+		o := openCall{end: c.End}
+		if n := len(x.stack); n > 0 {
+			o.local, o.activity = x.stack[n-1].local, x.stack[n-1].activity
+			o.end = min(o.end, x.stack[n-1].end)
+		}
+		o.local = x.location.Paths.Child(o.local, c.Region)
+		if int(o.local) < len(x.location.Global) {
+			o.path = x.location.Global[o.local]
+		}
+		switch {
+		case c.Flags&xtf.FlagMarker != 0:
+			o.activity = xtf.ActivityMarker
+		case c.Flags&xtf.FlagOutermostMPI != 0:
+			o.activity = xtf.ActivityMPI
+		case c.Flags&xtf.FlagOutermostIO != 0:
+			o.activity = xtf.ActivityIO
+		}
+		x.stack = append(x.stack, o)
+		x.calls.advance()
+	}
+	for n := len(x.stack); n > 0 && x.stack[n-1].end <= t; n = len(x.stack) {
+		x.stack = x.stack[:n-1]
+	}
+}
+
+// enterIntervals opens and closes intervals up to instant t. The root is not
+// among the open ones.
+func (x *timeline) enterIntervals(t uint64) {
+	for x.intervals.more && x.intervals.row.T <= t {
+		i := &x.intervals.row
+		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
+			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
+				x.nodes = x.nodes[:n-1]
+			}
+			x.nodes = append(x.nodes, openNode{i.End, i.Node})
+		}
+		x.intervals.advance()
+	}
+	for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= t; n = len(x.nodes) {
+		x.nodes = x.nodes[:n-1]
+	}
+}
+
+// next returns the next piece of a constant state that ends at instant to at the
+// latest, which lies after x.at. The state afterwards is that at the piece's end.
+func (x *timeline) next(to uint64) (s state, from, end uint64) {
+	s, from, end = x.state, x.at, min(to, x.until)
+	if end == x.until {
+		x.enter(end)
+	} else {
+		x.at = end
+	}
+	return s, from, end
+}
+
+func (x *timeline) err() error {
+	if err := x.calls.err(); err != nil {
+		return err
+	}
+	return x.intervals.err()
+}
+
+// rowReader reads typed rows.
+type rowReader[R any, P interface {
+	*R
+	Load(b []byte)
+}] struct {
+	cursor *xtf.Cursor
+	row    R
+	more   bool
+}
+
+// advance loads the next row into r.row, if there is one.
+func (r *rowReader[R, P]) advance() {
+	if r.more = r.cursor != nil && r.cursor.Next(); r.more {
+		P(&r.row).Load(r.cursor.Row())
+	}
+}
+
+func (r *rowReader[R, P]) err() error {
+	if r.cursor == nil {
+		return nil
+	}
+	return r.cursor.Err()
+}
+
+// causeRows reads the waits of a location that another one is the cause of, and
+// numbers them.
+type causeRows struct {
+	rowReader[xtf.Wait, *xtf.Wait]
+	p         trace.P
+	locations int
+	n         uint64 // number of the current row among them
+}
+
+func newCauseRows(c *xtf.Cursor, p trace.P, locations int) *causeRows {
+	r := &causeRows{p: p, locations: locations, n: 1<<64 - 1}
+	r.cursor = c
+	r.next()
+	return r
+}
+
+func (r *causeRows) next() {
+	for r.advance(); r.more; r.advance() {
+		w := &r.row
+		if w.T < w.End && w.End != xtf.Never && uint64(w.CauseP) < uint64(r.locations) && trace.P(w.CauseP) != r.p {
+			r.n++
+			return
+		}
+	}
+}
