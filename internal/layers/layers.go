@@ -36,7 +36,7 @@ var Table = []Package{
 	{Path: "ccg", Layer: 1},
 	{Path: "partition", Layer: 1},
 	// A slow second computation of what intervals say, for tests.
-	{Path: "internal/oracle", Layer: 1, Only: []string{"trace"}, Importers: nothing},
+	{Path: "internal/oracle", Layer: 1, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
 	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench"}},
 

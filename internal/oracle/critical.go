@@ -1,0 +1,136 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Piece is a stretch of the critical path on one location.
+type Piece struct {
+	From, To uint64
+	Activity Activity
+	Path     int
+	Node     int // innermost execution of markers
+}
+
+// jump is a wait that the critical path leaves, at its end, for another location.
+type jump struct {
+	from, to uint64
+	cause    trace.P
+	row      int
+}
+
+// criticalPath walks back from the last event of all (intervals 6.2) and
+// returns the pieces by location, in time.
+func (a *analysis) criticalPath() [][]Piece {
+	pieces := make([][]Piece, len(a.locs))
+	jumps := make([][]jump, len(a.locs))
+	var at *location
+	for i, l := range a.locs {
+		jumps[i] = a.jumps(l)
+		if len(l.records) > 0 && len(l.visits) > 0 && (at == nil || l.last > at.last) {
+			at = l
+		}
+	}
+	if at == nil {
+		return pieces
+	}
+	t := at.last
+	seen := map[trace.P]bool{at.p: true} // locations visited at t
+	for {
+		j, ok := before(jumps[at.p], t, seen)
+		from := at.first
+		if ok {
+			from = j.to
+		}
+		if from < t {
+			pieces[at.p] = append(pieces[at.p], a.pieces(at, from, t)...)
+			clear(seen)
+			seen[at.p] = true
+		}
+		if !ok {
+			break
+		}
+		at, t = a.locs[j.cause], from
+		seen[at.p] = true
+	}
+	for _, list := range pieces {
+		slices.SortFunc(list, func(x, y Piece) int { return cmp.Compare(x.From, y.From) })
+	}
+	return pieces
+}
+
+// before returns the jump that ends last, at t or before. At t itself it must
+// not lead back to a location that has been seen at that instant.
+func before(list []jump, t uint64, seen map[trace.P]bool) (jump, bool) {
+	i, _ := slices.BinarySearchFunc(list, t, func(j jump, t uint64) int { return cmp.Compare(j.to, t+1) })
+	for i--; i >= 0; i-- {
+		if list[i].to < t || !seen[list[i].cause] {
+			return list[i], true
+		}
+	}
+	return jump{}, false
+}
+
+// jumps lists the waits of a location by their ends. The root of an N-to-1
+// operation goes on to the last sender.
+func (a *analysis) jumps(l *location) []jump {
+	var list []jump
+	for _, w := range a.r.Locations[l.p].Waits {
+		if w.Cause != NoCause && w.Pattern != EarlyReduce {
+			list = append(list, jump{w.From, w.To, w.Cause, w.Row})
+		}
+	}
+	for _, m := range l.colls {
+		v := &l.visits[m.visit]
+		if m.all == nil || trace.CollectiveClass(m.op)&trace.ClassNToOne == 0 || !a.d.IsRoot(m.comm, m.root, l.process) || v.marker || v.class&trace.ClassInit != 0 {
+			continue
+		}
+		if q := last(m.others()); q != nil {
+			if end := min(q.started(), v.leave); end > v.enter {
+				list = append(list, jump{v.enter, end, q.at.p, m.row})
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y jump) int { return cmp.Or(cmp.Compare(x.to, y.to), cmp.Compare(y.row, x.row)) })
+	return list
+}
+
+// pieces cuts a stretch by activity, path and node, in time.
+func (a *analysis) pieces(l *location, from, to uint64) []Piece {
+	var out []Piece
+	i, _ := slices.BinarySearchFunc(l.slices, from, func(s slice, t uint64) int { return cmp.Compare(s.to, t+1) })
+	for ; i < len(l.slices) && l.slices[i].from < to; i++ {
+		s := l.slices[i]
+		out = append(out, a.byNode(l, Piece{max(s.from, from), min(s.to, to), s.what, s.path, 0})...)
+	}
+	return out
+}
+
+// byNode cuts a piece at the borders of intervals.
+func (a *analysis) byNode(l *location, p Piece) []Piece {
+	cuts := []uint64{p.From, p.To}
+	for _, e := range l.execs {
+		for _, t := range []uint64{e.from, e.to} {
+			if p.From < t && t < p.To {
+				cuts = append(cuts, t)
+			}
+		}
+	}
+	slices.Sort(cuts)
+	var out []Piece
+	for i := range cuts[1:] {
+		if cuts[i] == cuts[i+1] {
+			continue
+		}
+		q := Piece{cuts[i], cuts[i+1], p.Activity, p.Path, a.nodeAt(l, cuts[i])}
+		if n := len(out); n > 0 && out[n-1].Node == q.Node {
+			out[n-1].To = q.To
+		} else {
+			out = append(out, q)
+		}
+	}
+	return out
+}

@@ -1,0 +1,172 @@
+package oracle
+
+import (
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// replay is a location in the replay on the ideal network.
+type replay struct {
+	enter, leave []uint64 // of visits, as far as known
+	entered      int      // visits whose enter is known
+	left         int      // visits whose leave is known
+}
+
+// dependency is an enter that a visit waits for on the ideal network.
+type dependency struct {
+	at    *location
+	visit int
+}
+
+// replayAll replays all locations on a network without latency and with
+// infinite bandwidth (intervals 5.4). It returns nil if some wait for each other
+// forever.
+func (a *analysis) replayAll() []*replay {
+	needs := a.dependencies()
+	runs := make([]*replay, len(a.locs))
+	for i, l := range a.locs {
+		runs[i] = &replay{enter: make([]uint64, len(l.visits)), leave: make([]uint64, len(l.visits))}
+	}
+	for moved := true; moved; {
+		moved = false
+		for i, l := range a.locs {
+			for runs[i].step(l, needs[i], runs) {
+				moved = true
+			}
+		}
+	}
+	for i, l := range a.locs {
+		if runs[i].left < len(l.visits) {
+			return nil
+		}
+	}
+	return runs
+}
+
+// step enters the next visit or leaves the one entered; it returns false if that
+// has to wait, or if there is nothing left.
+func (r *replay) step(l *location, needs [][]dependency, runs []*replay) bool {
+	v := r.left
+	if v == len(l.visits) {
+		return false
+	}
+	if r.entered == v {
+		before, left := l.first, l.first
+		if v > 0 {
+			before, left = l.visits[v-1].leave, r.leave[v-1]
+		}
+		r.enter[v] = left + l.visits[v].enter - before
+		r.entered++
+	}
+	t := r.enter[v]
+	if l.visits[v].marker {
+		t += l.visits[v].leave - l.visits[v].enter
+	}
+	for _, n := range needs[v] {
+		o := runs[n.at.p]
+		if o.entered <= n.visit {
+			return false
+		}
+		t = max(t, o.enter[n.visit])
+	}
+	r.leave[v] = t
+	r.left++
+	return true
+}
+
+// dependencies lists what each visit of each location waits for.
+func (a *analysis) dependencies() [][][]dependency {
+	needs := make([][][]dependency, len(a.locs))
+	for i, l := range a.locs {
+		needs[i] = make([][]dependency, len(l.visits))
+		need := func(v int, d dependency) {
+			if !l.visits[v].marker {
+				needs[i][v] = append(needs[i][v], d)
+			}
+		}
+		for _, m := range l.ops {
+			switch {
+			case m.mate == nil || m.marker:
+			case !m.send:
+				need(m.visit, dependency{m.mate.at, m.mate.visit})
+			case m.done >= 0:
+				if d, ok := a.release(m); ok {
+					need(m.done, d)
+				}
+			}
+		}
+		for _, m := range l.colls {
+			for _, q := range m.needed(a) {
+				need(m.visit, dependency{q.at, q.start})
+			}
+		}
+	}
+	return needs
+}
+
+// release tells what a synchronous send waits for: the receive point, or the
+// posting where the send was complete before that.
+func (a *analysis) release(m *message) (dependency, bool) {
+	l := m.at
+	ready, left := m.mate.point(a), l.visits[m.done].leave
+	name := strings.TrimSuffix(strings.ToLower(a.regionName(l.visits[m.visit].region)), "_c")
+	synchronous := name == "mpi_ssend" || name == "mpi_issend"
+	observed := !m.nonBlocking && ready > m.enter() && left > ready
+	switch {
+	case !synchronous && !observed:
+		return dependency{}, false
+	case left > ready:
+		return dependency{m.mate.at, m.mate.pointVisit(a)}, true
+	}
+	return dependency{m.mate.at, m.mate.post}, true
+}
+
+// needed returns the members that m waits for.
+func (m *member) needed(a *analysis) []*member {
+	root := a.d.IsRoot(m.comm, m.root, m.at.process)
+	switch class := trace.CollectiveClass(m.op); {
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, class&trace.ClassNToOne != 0 && root:
+		return m.all
+	case class&trace.ClassOneToN != 0 && !root:
+		if q := m.rootOf(a); q != nil {
+			return []*member{q}
+		}
+	case class&trace.ClassPrefix != 0:
+		return m.lower(a)
+	}
+	return nil
+}
+
+// ideal returns when location l reaches instant t in the replay. Inside a call
+// it goes on until the call ends there.
+func (r *replay) ideal(l *location, t uint64) uint64 {
+	before, left := l.first, l.first
+	for i, v := range l.visits {
+		switch {
+		case v.leave <= t:
+			before, left = v.leave, r.leave[i]
+		case v.enter < t:
+			return min(r.enter[i]+t-v.enter, r.leave[i])
+		}
+	}
+	return left + t - min(before, t)
+}
+
+// idealComponents adds the executions of each node in the replay.
+func (a *analysis) idealComponents(l *location, list []Components) {
+	if a.replays == nil {
+		return
+	}
+	seen := make([]bool, len(list))
+	for _, e := range l.execs {
+		from, to := a.replays[l.p].ideal(l, e.from), a.replays[l.p].ideal(l, e.to)
+		c := list[e.node]
+		if !seen[e.node] {
+			seen[e.node] = true
+			c[IdealFirst] = from
+		}
+		c[Ideal] += to - from
+		c[IdealFirst], c[IdealLast] = min(c[IdealFirst], from), max(c[IdealLast], to)
+	}
+}

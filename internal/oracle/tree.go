@@ -1,0 +1,203 @@
+package oracle
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// execution is one execution of a node on a location.
+type execution struct {
+	node     int
+	from, to uint64
+	cut      bool // no end marker
+}
+
+// Node is an interval: a path of keys from the root.
+type Node struct {
+	Parent  int
+	Level   int
+	Key     Key
+	Derived bool // of the second family, beside the markers
+}
+
+type nodeTree struct {
+	list     []Node
+	children map[int][]int
+}
+
+// child returns the node of a key below parent.
+func (t *nodeTree) child(parent int, k Key, derived bool) int {
+	if t.list == nil {
+		t.list, t.children = []Node{{Parent: -1}}, map[int][]int{}
+	}
+	if parent < 0 {
+		return 0
+	}
+	for _, c := range t.children[parent] {
+		n := &t.list[c]
+		if n.Derived == derived && n.Key.File == k.File && n.Key.Line == k.Line && n.Key.ID == k.ID && n.Key.Name == k.Name {
+			return c
+		}
+	}
+	t.list = append(t.list, Node{parent, t.list[parent].Level + 1, k, derived})
+	t.children[parent] = append(t.children[parent], len(t.list)-1)
+	return len(t.list) - 1
+}
+
+type openInterval struct {
+	node int
+	from uint64
+	key  Key
+	deep int // executions that were folded into this one
+}
+
+// execute turns the marks of a location into executions (intervals 2.4).
+func (a *analysis) execute(l *location) {
+	if len(l.records) == 0 {
+		return
+	}
+	root := execution{0, l.first, l.last, false}
+	if a.o.ExcludeInit {
+		root.from, root.to = a.betweenInit(l)
+	}
+	l.execs = append(l.execs, root)
+	var stack []openInterval
+	shut := func(at uint64, cut bool) {
+		o := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		l.execs = append(l.execs, execution{o.node, o.from, at, cut})
+	}
+	for _, m := range l.marks {
+		if !m.end {
+			stack = a.begin(stack, m)
+			continue
+		}
+		i := len(stack) - 1
+		for i >= 0 && (stack[i].key.ID != m.key.ID || stack[i].key.Name != m.key.Name) {
+			i--
+		}
+		if i < 0 {
+			a.problem(EndWithoutBegin, l, m.at, m.key)
+			continue
+		}
+		if i < len(stack)-1 {
+			a.problem(Crossed, l, m.at, m.key)
+		}
+		for len(stack)-1 > i {
+			shut(m.at, true)
+		}
+		if stack[i].deep > 0 {
+			stack[i].deep--
+		} else {
+			shut(m.at, false)
+		}
+	}
+	for len(stack) > 0 {
+		a.problem(Unclosed, l, l.last, stack[len(stack)-1].key)
+		shut(l.last, true)
+	}
+	a.derive(l)
+	for i := range l.execs {
+		e := &l.execs[i]
+		e.from, e.to = min(max(e.from, root.from), root.to), max(min(e.to, root.to), root.from)
+	}
+}
+
+func (a *analysis) begin(stack []openInterval, m mark) []openInterval {
+	for i := range stack {
+		if a.o.FoldRecursed && sameKey(stack[i].key, m.key) {
+			stack[i].deep++
+			return stack
+		}
+	}
+	parent := 0
+	if len(stack) > 0 {
+		parent = stack[len(stack)-1].node
+	}
+	return append(stack, openInterval{a.nodes.child(parent, m.key, false), m.at, m.key, 0})
+}
+
+func sameKey(x, y Key) bool {
+	return x.ID == y.ID && x.Name == y.Name && x.File == y.File && x.Line == y.Line
+}
+
+// derive adds the executions of slices and of the time between collectives.
+func (a *analysis) derive(l *location) {
+	for _, s := range a.o.Slices {
+		if from, to := max(s.Begin, l.first), min(s.End, l.last); from < to {
+			l.execs = append(l.execs, execution{a.nodes.child(0, s.Key, true), from, to, false})
+		}
+	}
+	if a.o.Between == "" {
+		return
+	}
+	k, from := uint64(0), uint64(0)
+	for _, v := range l.visits {
+		if v.call < 0 || a.regionName(v.region) != a.o.Between {
+			continue
+		}
+		if k > 0 {
+			key := Key{ID: k - 1, Form: FormDerived, Name: a.o.Between}
+			l.execs = append(l.execs, execution{a.nodes.child(0, key, true), from, v.enter, false})
+		}
+		k, from = k+1, v.leave
+	}
+}
+
+// betweenInit returns the time between MPI_Init and MPI_Finalize.
+func (a *analysis) betweenInit(l *location) (from, to uint64) {
+	from, to = l.first, l.last
+	for i := range l.calls {
+		c := &l.calls[i]
+		switch a.regionName(c.region) {
+		case "MPI_Init", "MPI_Init_thread":
+			from = c.leave
+		case "MPI_Finalize":
+			to = c.enter
+		}
+	}
+	return from, max(from, to)
+}
+
+// numberNodes brings the nodes into their order: depth first, children by
+// their earliest begin, then file, line, id, name. It returns new by old number.
+func (a *analysis) numberNodes() []int {
+	a.nodes.child(-1, Key{}, false)
+	first := make([]uint64, len(a.nodes.list))
+	for i := range first {
+		first[i] = math.MaxUint64
+	}
+	for _, l := range a.locs {
+		for _, e := range l.execs {
+			first[e.node] = min(first[e.node], e.from)
+		}
+	}
+	number := make([]int, len(a.nodes.list))
+	var list []Node
+	stack := []int{0}
+	for len(stack) > 0 {
+		n := stack[len(stack)-1]
+		stack = stack[:len(stack)-1]
+		number[n] = len(list)
+		node := a.nodes.list[n]
+		if node.Parent >= 0 {
+			node.Parent = number[node.Parent]
+		}
+		list = append(list, node)
+		c := slices.Clone(a.nodes.children[n])
+		slices.SortStableFunc(c, func(x, y int) int {
+			k, m := a.nodes.list[x].Key, a.nodes.list[y].Key
+			return cmp.Or(cmp.Compare(first[x], first[y]), cmp.Compare(k.File, m.File), cmp.Compare(k.Line, m.Line), cmp.Compare(k.ID, m.ID), cmp.Compare(k.Name, m.Name))
+		})
+		slices.Reverse(c)
+		stack = append(stack, c...)
+	}
+	a.nodes.list = list
+	for _, l := range a.locs {
+		for i := range l.execs {
+			l.execs[i].node = number[l.execs[i].node]
+		}
+	}
+	return number
+}

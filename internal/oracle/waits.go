@@ -1,0 +1,215 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Order says which message could have been received before a late one.
+type Order int
+
+// Orders of a late sender.
+const (
+	InOrder Order = iota
+	SameSource
+	DifferentSource
+)
+
+// NoCause is the location that a completion blames.
+const NoCause = trace.P(trace.Undefined)
+
+// WaitSpan is a wait state of one location.
+type WaitSpan struct {
+	From, To uint64
+	Pattern  Item
+	Order    Order
+	Row      int // of the message or collective
+	Cause    trace.P
+	Path     int
+	Node     int // innermost execution of markers at From
+	enter    uint64
+	instant  uint64 // when the cause comes: its enter
+	visit    int
+}
+
+func (w *WaitSpan) contributions() []contribution {
+	list := []contribution{{w.Pattern, clipped, w.From, w.To, 0}, {WaitCount, pointed, w.From, w.From, 1}}
+	switch w.Order {
+	case SameSource:
+		list = append(list, contribution{LateSenderSame, clipped, w.From, w.To, 0})
+	case DifferentSource:
+		list = append(list, contribution{LateSenderOther, clipped, w.From, w.To, 0})
+	}
+	return list
+}
+
+// waits lists the wait states of a location (intervals 6).
+func (a *analysis) waits(l *location) []WaitSpan {
+	var list []WaitSpan
+	add := func(w WaitSpan) {
+		if v := &l.visits[w.visit]; w.From < w.To && !v.marker && v.class&trace.ClassInit == 0 {
+			w.Path, w.Node = v.path, a.nodeAt(l, w.From)
+			list = append(list, w)
+		}
+	}
+	byVisit := map[int][]*message{}
+	for _, m := range l.ops {
+		if m.mate != nil && !m.marker {
+			byVisit[m.visit] = append(byVisit[m.visit], m)
+		}
+	}
+	for v, messages := range byVisit {
+		add(a.messageWait(l, v, messages))
+	}
+	for _, m := range l.colls {
+		for _, w := range m.waits(a) {
+			w.Row, w.visit = m.row, m.visit
+			add(w)
+		}
+	}
+	slices.SortFunc(list, func(x, y WaitSpan) int {
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(x.Row, y.Row), cmp.Compare(x.Pattern, y.Pattern))
+	})
+	return list
+}
+
+// messageWait is the one wait for messages of a visit: for the latest sender of
+// all that it completes, or for the latest receiver, whichever is longer.
+func (a *analysis) messageWait(l *location, v int, messages []*message) WaitSpan {
+	var latest *message
+	var late, blocked WaitSpan
+	for _, m := range messages {
+		switch {
+		case !m.send:
+			if latest == nil || m.mate.enter() > latest.mate.enter() {
+				latest = m
+			}
+		case !m.nonBlocking:
+			if ready := m.mate.point(a); ready > m.enter() && m.leave() > ready && ready-m.enter() > blocked.To-blocked.From {
+				blocked = WaitSpan{From: m.enter(), To: ready, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, enter: m.enter(), instant: ready, visit: v}
+			}
+		}
+	}
+	if latest != nil {
+		sent, ready := latest.mate.enter(), latest.point(a)
+		if sent > ready {
+			late = WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, enter: ready, instant: sent, visit: v}
+			late.Order = a.order(l, latest)
+		}
+	}
+	if blocked.To-blocked.From > late.To-late.From {
+		return blocked
+	}
+	late.visit = v
+	return late
+}
+
+// order looks for a message that was sent before m and is received after it.
+func (a *analysis) order(l *location, m *message) Order {
+	found := InOrder
+	for _, x := range l.ops[m.row:] {
+		if x.send || x.mate == nil || x.marker || x.visit <= m.visit || x.mate.enter() >= m.mate.enter() {
+			continue
+		}
+		if x.peer == m.peer {
+			return SameSource
+		}
+		found = DifferentSource
+	}
+	return found
+}
+
+// waits of a member of a collective operation.
+func (m *member) waits(a *analysis) []WaitSpan {
+	if m.all == nil {
+		return nil
+	}
+	at, end := m.enter(), m.leave()
+	wait := func(pattern Item, cause *member) WaitSpan {
+		if cause == nil {
+			return WaitSpan{}
+		}
+		s := cause.started()
+		return WaitSpan{From: at, To: max(at, min(s, end)), Pattern: pattern, Cause: cause.at.p, enter: at, instant: s}
+	}
+	done := func(pattern Item) WaitSpan {
+		first := uint64(noTime)
+		for _, q := range m.all {
+			first = min(first, q.leave())
+		}
+		return WaitSpan{From: max(at, first), To: end, Pattern: pattern, Cause: NoCause}
+	}
+	root := a.d.IsRoot(m.comm, m.root, m.at.process)
+	switch class := trace.CollectiveClass(m.op); {
+	case class&trace.ClassBarrier != 0:
+		return []WaitSpan{wait(WaitBarrier, last(m.all)), done(BarrierDone)}
+	case class&trace.ClassNxN != 0:
+		return []WaitSpan{wait(WaitNxN, last(m.all)), done(NxNDone)}
+	case class&trace.ClassOneToN != 0 && !root:
+		return []WaitSpan{wait(LateBroadcast, m.rootOf(a))}
+	case class&trace.ClassNToOne != 0 && root:
+		return []WaitSpan{wait(EarlyReduce, first(m.others()))}
+	case class&trace.ClassPrefix != 0:
+		return []WaitSpan{wait(EarlyScan, last(m.lower(a)))}
+	}
+	return nil
+}
+
+// last returns the member that starts last, the first of those at one instant.
+func last(list []*member) *member {
+	var out *member
+	for _, m := range list {
+		if out == nil || m.started() > out.started() {
+			out = m
+		}
+	}
+	return out
+}
+
+// first returns the member that starts first.
+func first(list []*member) *member {
+	var out *member
+	for _, m := range list {
+		if out == nil || m.started() < out.started() {
+			out = m
+		}
+	}
+	return out
+}
+
+func (m *member) others() []*member {
+	return slices.DeleteFunc(slices.Clone(m.all), func(q *member) bool { return q == m })
+}
+
+// rootOf returns the member that is the root.
+func (m *member) rootOf(a *analysis) *member {
+	for _, q := range m.all {
+		if q != m && a.d.IsRoot(m.comm, q.root, q.at.process) {
+			return q
+		}
+	}
+	return nil
+}
+
+// lower returns the members of lower rank in the communicator.
+func (m *member) lower(a *analysis) []*member {
+	own, _ := a.d.RankIn(m.comm, m.at.process)
+	return slices.DeleteFunc(slices.Clone(m.all), func(q *member) bool {
+		r, ok := a.d.RankIn(m.comm, q.at.process)
+		return !ok || r >= own
+	})
+}
+
+// nodeAt returns the innermost interval of markers that holds an instant.
+func (a *analysis) nodeAt(l *location, t uint64) int {
+	node := 0
+	for _, e := range l.execs {
+		n := &a.nodes.list[e.node]
+		if !n.Derived && e.from <= t && t < e.to && n.Level > a.nodes.list[node].Level {
+			node = e.node
+		}
+	}
+	return node
+}
