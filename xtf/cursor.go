@@ -72,6 +72,12 @@ func (c *Cursor) Next() bool {
 	return true
 }
 
+// Seek makes row n the next one. A page that is left is decoded again when the
+// cursor comes back. It has no effect behind the last row of a file's array.
+func (c *Cursor) Seek(n uint64) {
+	c.n, c.rows, c.at = min(n, c.end), c.rows[:0], 0
+}
+
 // Row is the current row, valid until the next call of Next or NextPage.
 func (c *Cursor) Row() []byte { return c.rows[c.at-c.typ.RowBytes : c.at : c.at] }
 

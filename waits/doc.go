@@ -1,0 +1,43 @@
+// Package waits finds the wait states of a run: the time in MPI calls in which a location could not go on before another
+// one did something.
+//
+// # Patterns
+//
+// E and L are enter and leave of the call, E* the last enter of a collective operation's members, L° the first leave;
+// a message was sent by a call that began at σ, and its receiver could block from ρ on: the enter of the call that
+// completes the receive, or of the blocking probe directly before it.
+//
+//	late sender         receiver        [ρ, min(σ, L))         of all that one call completes the one sent last
+//	late receiver       blocking send   [σ, min(ρ, L))         if the sender left after ρ
+//	barrier, all to all each member     [E, min(E*, L))
+//	their completion    each member     [max(E, L°), L)
+//	late broadcast      not the root    [E, min(E of root, L))
+//	early reduce        root            [E, min(first E of the others, L))
+//	early scan          member          [E, min(last E of lower ranks, L))
+//
+// A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. A
+// call that sends and receives has the longer of late sender and late receiver. Init and Finalize have no waits,
+// messages of markers neither. A message received late is in the wrong order if another one that was sent before it is
+// received by a later call; the same source if one such message has its source.
+//
+// A location waits for one thing at a time: where spans overlap, the one that begins first, of these the one that ends
+// first, has the common part. So waits are never longer than their calls, and WAIT rows neither overlap nor run
+// backwards. (Spans of different operations overlap when one call completes several, those of one operation when a
+// member leaves before another enters.)
+//
+// # What a location leaves
+//
+// Locate walks one location: WAIT rows in the order of time, WAITSUM rows, and in its components the waits by pattern,
+// message spans, potential synchronisation and time variation of every execution of an interval. Totals adds up WAITSUM
+// rows over all locations.
+//
+// The receive point of potential synchronisation may be the posting of the receive instead (Options.PostPoint); a wait
+// is real time of a call and stays where it is.
+//
+// # Memory
+//
+// Locate: six cursors, 16 bytes per process that the location receives from, 64 bytes per operation of one call, 80 per
+// (node, path, pattern) with waits, and what interval.Sums take. Totals: 64 bytes per (node, path, pattern) of the run.
+//
+// Nothing here is safe for concurrent use.
+package waits

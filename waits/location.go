@@ -1,0 +1,301 @@
+package waits
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Options choose among definitions.
+type Options struct {
+	PostPoint bool // potential synchronisation of receives counts from their posting
+}
+
+// Run is what all locations share. It is read-only.
+type Run struct {
+	Options
+	Defs    *trace.Definitions
+	Derived []bool // by interval node: slices and the like, which are not innermost
+	init    []bool // by index of the region
+}
+
+// NewRun prepares the pass over the locations of a trace.
+func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
+	r := &Run{Options: o, Defs: defs, Derived: derived, init: make([]bool, len(defs.Regions))}
+	for i := range defs.Regions {
+		r.init[i] = defs.Class(&defs.Regions[i])&trace.ClassInit != 0
+	}
+	return r
+}
+
+// outside reports whether calls of a region have no waits.
+func (r *Run) outside(region uint32) bool {
+	i, ok := r.Defs.RegionIndex(region)
+	return ok && r.init[i]
+}
+
+// Location is what Locate reads of a location.
+type Location struct {
+	// Scan begins to read an array of finished rows; an array without rows is the
+	// zero cursor.
+	Scan      func(xtf.TypeID) *xtf.Cursor
+	P2PRows   uint64
+	CollRows  uint64
+	PageRows  uint64      // of a page of P2P
+	P2PPaths  io.ReaderAt // of each P2P row the local call path of its call, u32 little-endian
+	CollPaths io.ReaderAt // of each COLL row
+	Causes    io.ReaderAt // of each COLL row an xtf.CollCause
+	Paths     []uint32    // the call path of the run for each of the location
+	P         trace.P
+}
+
+// Outputs is where Locate puts what it finds. The caller finishes the arrays.
+type Outputs struct {
+	Waits, Sums *xtf.ArrayBuilder    // rows of WAIT and WAITSUM
+	Components  *interval.Components // of the location, which has more already
+	Scratch     xtf.Sink             // empty
+}
+
+// walk is the pass over one location.
+type walk struct {
+	run  *Run
+	in   *Location
+	out  *Outputs
+	p2p  *xtf.Cursor
+	coll *xtf.Cursor
+
+	p2pPaths, collPaths, causes column
+
+	orders orders
+	nodes  innermost
+	past   uint64 // end of the newest wait
+
+	receives   *interval.Sums // what messages add
+	operations *interval.Sums // what collectives add
+	counts     *interval.Sums // of waits
+	spans      *interval.Sums
+	sums       summing
+
+	// the call in hand
+	call     uint64
+	excluded bool
+	path     uint32
+	messages messageWaits
+	found    []wait
+	err      error
+}
+
+// Locate finds the waits of one location.
+func (r *Run) Locate(in Location, out Outputs) error {
+	w := newWalk(r, &in, &out)
+	found, err := findOrders(in.Scan(xtf.TypeP2P), in.P2PRows, in.PageRows, out.Scratch)
+	if err != nil {
+		return fmt.Errorf("location %d: %w", in.P, err)
+	}
+	w.orders = orders{data: out.Scratch, left: found}
+	w.rows()
+	w.endCall()
+	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
+		w.fail(s.Flush())
+	}
+	w.fail(w.p2p.Err())
+	w.fail(w.coll.Err())
+	w.fail(w.nodes.rows.Err())
+	if w.err != nil {
+		return fmt.Errorf("location %d: %w", in.P, w.err)
+	}
+	w.sums.write(out.Sums)
+	return nil
+}
+
+func newWalk(r *Run, in *Location, out *Outputs) *walk {
+	w := &walk{
+		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P), coll: in.Scan(xtf.TypeColl), call: xtf.Never,
+		p2pPaths:  column{data: in.P2PPaths, width: 4, rows: in.P2PRows},
+		collPaths: column{data: in.CollPaths, width: 4, rows: in.CollRows},
+		causes:    column{data: in.Causes, width: xtf.CollCauseBytes, rows: in.CollRows},
+		nodes:     innermost{rows: in.Scan(xtf.TypeIval), derived: r.Derived},
+		sums:      summing{},
+	}
+	sums := func(items ...xtf.Item) *interval.Sums {
+		return interval.NewSums(in.Scan(xtf.TypeIval), out.Components, items...)
+	}
+	w.receives = sums(xtf.ItemSendRecv, xtf.ItemPotentialSync)
+	w.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
+	w.counts = sums(xtf.ItemWaitCount)
+	w.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, itemOf[:]...)...)
+	return w
+}
+
+func (w *walk) fail(err error) {
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// rows merges messages and collectives by their calls, in the order of time.
+func (w *walk) rows() {
+	message, coll := w.p2p.Next(), w.coll.Next()
+	for w.err == nil && (message || coll) {
+		if message && (!coll || w.messageFirst()) {
+			w.message()
+			message = w.p2p.Next()
+		} else {
+			w.collective()
+			coll = w.coll.Next()
+		}
+	}
+}
+
+// messageFirst reports whether the next message comes before the next collective:
+// at one instant what belongs to the call in hand is first.
+func (w *walk) messageFirst() bool {
+	m, c := w.p2p.Row(), w.coll.Row()
+	if a, b := xtf.U64(m, xtf.P2PT), xtf.U64(c, xtf.CollT); a != b {
+		return a < b
+	}
+	return w.call == xtf.Never || xtf.U64(c, xtf.CollCallN) != w.call
+}
+
+// enter makes the call of the next row the one in hand. An operation outside of
+// all MPI calls is its own.
+func (w *walk) enter(call uint64, region uint32, paths *column, n uint64) {
+	if call == w.call && call != xtf.Never {
+		return
+	}
+	w.endCall()
+	w.call, w.excluded = call, w.run.outside(region)
+	b, err := paths.at(n)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	local := xtf.U32(b, 0)
+	if uint64(local) >= uint64(len(w.in.Paths)) {
+		w.fail(fmt.Errorf("waits: row %d names call path %d of %d", n, local, len(w.in.Paths)))
+		return
+	}
+	w.path = w.in.Paths[local]
+}
+
+// message takes the next P2P row.
+func (w *walk) message() {
+	row, n := w.p2p.Row(), w.p2p.N()
+	w.enter(xtf.U64(row, xtf.P2PCallN), xtf.U32(row, xtf.P2PRegion), &w.p2pPaths, n)
+	w.messages.add(n, row)
+	if kind := xtf.U32(row, xtf.P2PKind); received(kind) {
+		end, sent, ready := xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), readyAt(row)
+		if w.run.PostPoint {
+			ready = xtf.U64(row, xtf.P2PPost)
+		}
+		w.receives.Completion(end, xtf.ItemSendRecv, end-min(sent, end))
+		w.receives.Completion(end, xtf.ItemPotentialSync, sent-min(sent, ready))
+	}
+}
+
+// collective takes the next COLL row.
+func (w *walk) collective() {
+	n := w.coll.N()
+	var c xtf.Coll
+	c.Load(w.coll.Row())
+	w.enter(c.CallN, c.Region, &w.collPaths, n)
+	b, err := w.causes.at(n)
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	var cause xtf.CollCause
+	cause.Load(b)
+	w.found = collWaits(w.found, n, &c, &cause)
+	if c.Ordinal != xtf.Never {
+		w.operations.Point(c.T, xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T))
+		w.operations.Point(c.T, xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End))
+	}
+}
+
+// endCall writes the waits of the call in hand.
+func (w *walk) endCall() {
+	if m := w.messages.longer(); m.length() > 0 && !w.excluded {
+		if m.pattern == xtf.WaitLateSender {
+			order, err := w.orders.of(m.row)
+			w.fail(err)
+			m.pattern |= order
+		}
+		w.found = append(w.found, *m)
+	}
+	if !w.excluded {
+		for _, x := range apart(w.found, w.past) {
+			w.write(&x)
+		}
+	}
+	w.messages, w.found = messageWaits{}, w.found[:0]
+}
+
+// write puts a wait into the rows and sums.
+func (w *walk) write(x *wait) {
+	w.past = x.to
+	node := w.nodes.at(x.from)
+	row, _ := w.out.Waits.Append()
+	r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: w.path}
+	r.Put(row)
+	w.spans.Span(x.from, x.to, itemOf[x.pattern&xtf.WaitPatternMask])
+	switch x.pattern & xtf.WaitOrderMask {
+	case xtf.WaitOrderSame:
+		w.spans.Span(x.from, x.to, xtf.ItemLateSenderSame)
+	case xtf.WaitOrderDifferent:
+		w.spans.Span(x.from, x.to, xtf.ItemLateSenderOther)
+	}
+	w.counts.Point(x.from, xtf.ItemWaitCount, 1)
+	w.sums.add(xtf.NodeKey(node, w.path), x.pattern, x.length())
+}
+
+// innermost finds the innermost execution at an instant, executions of derived
+// nodes apart. Memory: 16 bytes per open execution.
+type innermost struct {
+	rows    *xtf.Cursor
+	derived []bool
+	open    []execution
+	next    xtf.Ival
+	state   int8 // 0: next is to be read, 1: it is there, 2: no more
+}
+
+type execution struct {
+	end  uint64
+	node uint32
+}
+
+// at returns the node at t, which does not decrease.
+func (x *innermost) at(t uint64) uint32 {
+	for {
+		if x.state == 0 {
+			x.state = 2
+			if x.rows.Next() {
+				x.next.Load(x.rows.Row())
+				x.state = 1
+			}
+		}
+		if x.state == 2 || x.next.T > t {
+			break
+		}
+		x.close(x.next.T)
+		if n := x.next.Node; uint64(n) >= uint64(len(x.derived)) || !x.derived[n] {
+			x.open = append(x.open, execution{x.next.End, n})
+		}
+		x.state = 0
+	}
+	x.close(t)
+	if len(x.open) == 0 {
+		return 0
+	}
+	return x.open[len(x.open)-1].node
+}
+
+// close forgets the executions that end at t or before.
+func (x *innermost) close(t uint64) {
+	for n := len(x.open); n > 0 && x.open[n-1].end <= t; n-- {
+		x.open = x.open[:n-1]
+	}
+}

@@ -1,0 +1,129 @@
+package waits
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// wait is a wait state of the location in hand.
+type wait struct {
+	from, to uint64
+	row      uint64 // in P2P or COLL
+	pattern  uint32 // with its order
+	cause    uint32 // location, trace.Undefined for none
+}
+
+func (w *wait) length() uint64 { return w.to - min(w.from, w.to) }
+
+// itemOf is the item of each pattern.
+var itemOf = [...]xtf.Item{
+	xtf.WaitLateSender:        xtf.ItemLateSender,
+	xtf.WaitLateReceiver:      xtf.ItemLateReceiver,
+	xtf.WaitBarrier:           xtf.ItemWaitBarrier,
+	xtf.WaitBarrierCompletion: xtf.ItemBarrierCompletion,
+	xtf.WaitNxN:               xtf.ItemWaitNxN,
+	xtf.WaitNxNCompletion:     xtf.ItemNxNCompletion,
+	xtf.WaitLateBroadcast:     xtf.ItemLateBroadcast,
+	xtf.WaitEarlyReduce:       xtf.ItemEarlyReduce,
+	xtf.WaitEarlyScan:         xtf.ItemEarlyScan,
+}
+
+// received reports whether a message row is a receive with a partner, and no marker's.
+func received(kind uint32) bool {
+	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PRecv
+}
+
+// blockingSend reports whether it is a blocking send with a partner, and no marker's.
+func blockingSend(kind uint32) bool {
+	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker|xtf.P2PNonBlocking) == xtf.P2PSend
+}
+
+// readyAt is the enter of the call in which the receiver of a message row can block.
+func readyAt(row []byte) uint64 {
+	if xtf.U32(row, xtf.P2PKind)&xtf.P2PProbed != 0 {
+		return xtf.U64(row, xtf.P2PPost)
+	}
+	return xtf.U64(row, xtf.P2PT)
+}
+
+// messageWaits are the waits for messages of one call.
+type messageWaits struct {
+	any     bool // a message was received
+	sent    uint64
+	late    wait
+	blocked wait
+}
+
+// add takes message row n of the call.
+func (m *messageWaits) add(n uint64, row []byte) {
+	kind := xtf.U32(row, xtf.P2PKind)
+	t, end, mate, p := xtf.U64(row, xtf.P2PT), xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), xtf.U32(row, xtf.P2PMateP)
+	switch {
+	case received(kind):
+		if !m.any || mate > m.sent {
+			m.any, m.sent = true, mate
+			m.late = wait{readyAt(row), min(mate, end), n, xtf.WaitLateSender, p}
+		}
+	case blockingSend(kind) && mate > t && end > mate:
+		if w := (wait{t, mate, n, xtf.WaitLateReceiver, p}); w.length() > m.blocked.length() {
+			m.blocked = w
+		}
+	}
+}
+
+// longer is the wait that counts; it may be empty.
+func (m *messageWaits) longer() *wait {
+	if m.blocked.length() > m.late.length() {
+		return &m.blocked
+	}
+	return &m.late
+}
+
+// collWaits appends the waits of a member of a collective operation, row n.
+func collWaits(list []wait, n uint64, c *xtf.Coll, cause *xtf.CollCause) []wait {
+	if c.Ordinal == xtf.Never {
+		return list
+	}
+	entry := func(pattern uint32) wait {
+		return wait{c.T, min(cause.CauseT, c.End), n, pattern, cause.CauseP}
+	}
+	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
+	if class&(trace.ClassBarrier|trace.ClassNxN) != 0 {
+		first, done := xtf.WaitBarrier, xtf.WaitBarrierCompletion
+		if class&trace.ClassNxN != 0 {
+			first, done = xtf.WaitNxN, xtf.WaitNxNCompletion
+		}
+		return append(list, entry(first), wait{max(c.T, c.FirstLeave), c.End, n, done, trace.Undefined})
+	}
+	if cause.CauseT == xtf.Never {
+		return list
+	}
+	switch {
+	case class&trace.ClassOneToN != 0:
+		return append(list, entry(xtf.WaitLateBroadcast))
+	case class&trace.ClassNToOne != 0:
+		return append(list, entry(xtf.WaitEarlyReduce))
+	case class&trace.ClassPrefix != 0:
+		return append(list, entry(xtf.WaitEarlyScan))
+	}
+	return list
+}
+
+// apart brings waits into order and leaves each instant to one of them, those
+// before past to none. It returns what is left.
+func apart(list []wait, past uint64) []wait {
+	slices.SortFunc(list, func(a, b wait) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.row, b.row), cmp.Compare(a.pattern, b.pattern))
+	})
+	kept := list[:0]
+	for _, w := range list {
+		if w.from = max(w.from, past); w.from < w.to {
+			kept = append(kept, w)
+			past = w.to
+		}
+	}
+	return kept
+}
