@@ -149,17 +149,35 @@ type instance struct {
 // instanceBytes is about what an instance takes beside its lists.
 const instanceBytes = 160
 
-// enter brings a location's value to the home of its process.
-func (e *engine) enter(p trace.P, c Collective, v uint64) bool {
+// member is the communicator rank of a location's process, false where the
+// collective is none of known members.
+func (e *engine) member(p trace.P, c *Collective) (uint32, bool) {
 	process, _ := e.o.Defs.Process(p)
 	member, ok := e.o.Defs.RankIn(c.Comm, process)
-	m := e.membersOf(c.Comm)
-	if !ok || m.ranks == nil || c.Kind >= countKinds || !e.hasRoot(&c) {
+	return member, ok && c.Kind < countKinds && e.membersOf(c.Comm).ranks != nil && e.hasRoot(c)
+}
+
+// gets says whether a location gets the result of a collective.
+func (e *engine) gets(p trace.P, c *Collective) bool {
+	member, ok := e.member(p, c)
+	return ok && c.gives(member)
+}
+
+// gives says whether a member gets the result.
+func (c *Collective) gives(member uint32) bool {
+	return !c.Kind.rooted() || (member == c.Root) == (c.Kind != RootToAll)
+}
+
+// enter brings a location's value to the home of its process.
+func (e *engine) enter(p trace.P, c Collective, v uint64) bool {
+	member, ok := e.member(p, &c)
+	if !ok {
 		return false
 	}
 	if !c.Kind.rooted() {
 		c.Root = 0
 	}
+	process, _ := e.o.Defs.Process(p)
 	if r := e.home(process); r != e.rank {
 		b := appendCollective(append(e.out.to(r), partEnter), c)
 		b = binary.LittleEndian.AppendUint32(b, uint32(p))
@@ -208,9 +226,8 @@ func (e *engine) arrive(c Collective, a arrival, v uint64) {
 		return
 	}
 	x.entered++
-	root := c.Kind.rooted() && a.member == c.Root
 	switch {
-	case c.Kind == RootToAll && root:
+	case c.Kind == RootToAll && a.member == c.Root:
 		x.sum, x.known = steps{{0, v}}, true
 		e.down(x)
 	case c.Kind == RootToAll:
@@ -219,7 +236,7 @@ func (e *engine) arrive(c Collective, a arrival, v uint64) {
 	default:
 		x.sum = c.Kind.join(x.sum, steps{{0, v}})
 	}
-	if root == (c.Kind == MaxToRoot || c.Kind == SumToRoot) { // members that get the result
+	if c.gives(a.member) {
 		if x.known {
 			e.deliver(x, a)
 		} else {

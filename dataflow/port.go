@@ -120,15 +120,19 @@ func (x *Port) Collect(key uint64, n int, from trace.P) ([]Value, bool) {
 
 // Enter takes part in a collective with this value. It is false, and nothing
 // happens, where the location's process is not a member, or the definitions do
-// not tell the members; the operation then has no result.
+// not tell the members: of inter-communicators, and of those with one process.
 func (x *Port) Enter(c Collective, v uint64) bool { return x.e.enter(x.p, c, v) }
 
-// Result is the result of a collective for this location, which has entered it
-// and gets one (see Kind). It can be taken once.
+// Result is the result of a collective for this location, which has entered it;
+// it can be taken once. It is 0 at once for a location that gets none: by the
+// kind of the operation, or because Enter was false.
 func (x *Port) Result(c Collective) (uint64, bool) {
 	b := box{collSpace | uint64(c.Comm), c.Ordinal}
 	v, ok := x.e.mail.take(slotKey{uint32(x.n), b.space, b.key})
 	if !ok {
+		if !x.e.gets(x.p, &c) {
+			return 0, true
+		}
 		x.e.places[x.n].wait(b, 1, trace.Undefined)
 	}
 	return v, ok
