@@ -19,6 +19,9 @@ type Section string
 // Sections, in the order in which a document has them.
 const (
 	SectionSummary     Section = "summary"
+	SectionIntervals   Section = "intervals"
+	SectionWaits       Section = "waits"
+	SectionPOP         Section = "pop"
 	SectionProfile     Section = "profile"
 	SectionPaths       Section = "paths"
 	SectionHistogram   Section = "histogram"
@@ -29,16 +32,20 @@ const (
 
 // Sections lists the sections there are.
 func Sections() []Section {
-	return []Section{SectionSummary, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionCCG, SectionDiagnostics}
+	return []Section{
+		SectionSummary, SectionIntervals, SectionWaits, SectionPOP, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionCCG, SectionDiagnostics,
+	}
 }
 
 // Options choose the content of a document.
 type Options struct {
-	Sections []Section // none: the summary
-	Ranks    Ranks     // of profile, paths and histogram
-	Source   Source    // of profile and comm
-	Region   uint32    // of the histogram
-	Gaps     bool      // histogram of gaps, not of calls
+	Sections  []Section       // none: the summary
+	Ranks     Ranks           // of profile, paths, histogram, intervals, waits and pop
+	Source    Source          // of profile and comm
+	Region    uint32          // of the histogram
+	Gaps      bool            // histogram of gaps, not of calls
+	Span      *Span           // of intervals, waits and pop; nil: the whole run
+	Intervals IntervalOptions // of intervals, and its rules of the summary; ranks and span are those above
 }
 
 // Envelope is the part that documents of every verb begin with.
@@ -63,8 +70,12 @@ type Document struct {
 	run     *Run
 
 	Histogram *Histogram
+	Intervals *Intervals
+	Waits     *Waits
+	POPs      *POPs
 
-	hot *hot // what the text of the summary says about regions
+	hot    *hot         // what the text of the summary says about regions
+	screen *firstScreen // and about intervals
 }
 
 // Envelope reads the head of a document.
@@ -96,32 +107,49 @@ func (r *Run) Document(o Options) (*Document, error) {
 		if d.hot, err = r.hot(d.Summary); err != nil {
 			return nil, err
 		}
+		if d.screen, err = r.firstScreen(o.Intervals.Rules); err != nil {
+			return nil, err
+		}
 	}
 	for _, s := range Sections() {
 		if !slices.Contains(d.text, s) {
 			continue
 		}
-		var lost []Lost
-		switch s {
-		case SectionProfile:
-			d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
-		case SectionPaths:
-			d.Paths, lost, err = r.Paths(o.Ranks)
-		case SectionHistogram:
-			d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
-		case SectionComm:
-			d.Comm, lost, err = r.Comm(d.Summary, o.Source)
-		case SectionCCG:
-			d.CCG, lost, err = r.CCG()
-		case SectionDiagnostics:
-			lost, err = r.addOccurrences(d.Diagnostics)
-		}
+		lost, err := d.fill(s, &o)
 		if err != nil {
 			return nil, err
 		}
 		d.Lost = append(d.Lost, lost...)
 	}
 	return d, nil
+}
+
+// fill makes a section.
+func (d *Document) fill(s Section, o *Options) (lost []Lost, err error) {
+	r := d.run
+	switch s {
+	case SectionIntervals:
+		x := o.Intervals
+		x.Ranks, x.Span = o.Ranks, o.Span
+		d.Intervals, lost, err = r.Intervals(x)
+	case SectionWaits:
+		d.Waits, lost, err = r.Waits(o.Ranks, o.Span)
+	case SectionPOP:
+		d.POPs, lost, err = r.POP(o.Ranks, o.Span)
+	case SectionProfile:
+		d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
+	case SectionPaths:
+		d.Paths, lost, err = r.Paths(o.Ranks)
+	case SectionHistogram:
+		d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
+	case SectionComm:
+		d.Comm, lost, err = r.Comm(d.Summary, o.Source)
+	case SectionCCG:
+		d.CCG, lost, err = r.CCG()
+	case SectionDiagnostics:
+		lost, err = r.addOccurrences(d.Diagnostics)
+	}
+	return lost, err
 }
 
 // member is one key of a JSON document.
@@ -142,6 +170,15 @@ func Value[T any](v T) json.Marshaler { return value[T]{v} }
 // envelope, then what the document holds. Keys have a fixed order.
 func (d *Document) WriteJSON(w io.Writer) error {
 	list := []member{{"summary", Value(d.Summary)}}
+	if d.Intervals != nil {
+		list = append(list, member{"intervals", Value(d.Intervals)})
+	}
+	if d.Waits != nil {
+		list = append(list, member{"waits", Value(d.Waits)})
+	}
+	if d.POPs != nil {
+		list = append(list, member{"pop", Value(d.POPs)})
+	}
 	if d.Profile != nil {
 		list = append(list, member{"profile", Value(d.Profile)})
 	}

@@ -112,7 +112,7 @@ func (d *Document) findIdle(u unit) string {
 func (d *Document) findSizes() string {
 	m := &d.Summary.Messages
 	share := ratio(d.Summary.Ticks.P2P, d.Summary.Ticks.Total)
-	if m.Sent.Sign() == 0 || !share.Defined || share.Value < 0.1 {
+	if !positive(m.Sent) || m.BytesOut == nil || !share.Defined || share.Value < 0.1 {
 		return ""
 	}
 	mean := roundQuotient(m.BytesOut, m.Sent)

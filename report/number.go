@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"strconv"
@@ -48,10 +49,30 @@ func (f Fraction) MarshalJSON() ([]byte, error) { return json.Marshal([2]*big.In
 // over returns f / d.
 func (f Fraction) over(d *big.Int) Ratio { return ratio(f.Num, new(big.Int).Mul(f.Den, d)) }
 
-// ratio returns a / b, undefined for b = 0. Both are exact, so the quotient is
+// fixed prints the fraction with a number of decimals, half away from zero; n/a
+// for a denominator of 0.
+func (f Fraction) fixed(digits int) string {
+	if f.Den.Sign() == 0 {
+		return "n/a"
+	}
+	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
+	v := roundQuotient(new(big.Int).Mul(f.Num, scale), f.Den)
+	sign := ""
+	if v.Sign() < 0 {
+		sign = "-"
+		v.Neg(v)
+	}
+	if digits == 0 {
+		return sign + v.String()
+	}
+	whole, rest := new(big.Int).QuoRem(v, scale, new(big.Int))
+	return fmt.Sprintf("%s%s.%0*s", sign, whole, digits, rest)
+}
+
+// ratio returns a / b, undefined for b = 0 and for sums that are not known. Both are exact, so the quotient is
 // the nearest floating-point number on every machine.
 func ratio(a, b *big.Int) Ratio {
-	if b.Sign() == 0 {
+	if a == nil || b == nil || b.Sign() == 0 {
 		return Ratio{}
 	}
 	v, _ := new(big.Rat).SetFrac(a, b).Float64()
@@ -71,6 +92,9 @@ func words(w ...uint64) *big.Int {
 	}
 	return x
 }
+
+// positive reports whether a sum is known and above 0.
+func positive(v *big.Int) bool { return v != nil && v.Sign() > 0 }
 
 func add(list ...*big.Int) *big.Int {
 	x := new(big.Int)

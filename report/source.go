@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
@@ -24,6 +26,15 @@ const (
 type kept struct {
 	Events    string // "none": the call graph and sums alone
 	Deviation string // of the call graph, as ccg.ParseDeviation reads it
+	Intervals string // interval.Options.Canonical
+}
+
+// markerCost is what calls of markers count as.
+func (k *kept) markerCost() string {
+	if slices.Contains(strings.Fields(k.Intervals), "marker-cost=mpi") {
+		return "mpi"
+	}
+	return "overhead"
 }
 
 func (r *Run) kept() (kept, error) {

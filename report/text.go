@@ -97,7 +97,13 @@ func (u unit) name() string {
 }
 
 // big prints ticks as seconds with 6 decimals, rounded half away from zero.
-func (u unit) big(ticks *big.Int) string { return u.fraction(Fraction{ticks, big.NewInt(1)}) }
+// n/a for a sum that does not fit.
+func (u unit) big(ticks *big.Int) string {
+	if ticks == nil {
+		return "n/a"
+	}
+	return u.fraction(Fraction{ticks, big.NewInt(1)})
+}
 
 func (u unit) ticks(v uint64) string { return u.big(integer(v)) }
 
@@ -194,10 +200,18 @@ func group(digits string) string {
 
 func count(v uint64) string { return group(strconv.FormatUint(v, 10)) }
 
-func countBig(v *big.Int) string { return group(v.String()) }
+func countBig(v *big.Int) string {
+	if v == nil {
+		return "n/a"
+	}
+	return group(v.String())
+}
 
 // Bytes prints a number of bytes in decimal units with three digits.
 func Bytes(n *big.Int) string {
+	if n == nil {
+		return "n/a bytes"
+	}
 	v, _ := new(big.Float).SetInt(n).Float64()
 	if v < 1000 {
 		return n.String() + " B"

@@ -19,6 +19,12 @@ func (d *Document) WriteText(out io.Writer, style Style) error {
 		switch s {
 		case SectionSummary:
 			d.writeSummary(w)
+		case SectionIntervals:
+			d.writeIntervals(w)
+		case SectionWaits:
+			d.writeWaits(w)
+		case SectionPOP:
+			d.writePOPs(w)
 		case SectionProfile:
 			d.writeProfile(w)
 		case SectionPaths:
@@ -61,6 +67,9 @@ func (d *Document) writeHead(w *writer) {
 }
 
 func (d *Document) writeSummary(w *writer) {
+	if d.screen != nil {
+		d.writeScreen(w)
+	}
 	d.writeProgram(w)
 	d.writeMPI(w)
 	d.writePOP(w)
@@ -71,7 +80,19 @@ func (d *Document) writeSummary(w *writer) {
 	for _, f := range d.findings(w.unit) {
 		w.line("> %s", f)
 	}
-	w.line("next: coppice report %s profile comm ccg diagnostics", d.run.Path)
+	w.line("next: coppice report %s %s", d.run.Path, d.next())
+}
+
+// next is the section to read next: waits of the interval that lost most, where
+// there are intervals.
+func (d *Document) next() string {
+	if d.screen != nil && d.screen.next > 0 {
+		return fmt.Sprintf("waits --time interval:#%d", d.screen.next)
+	}
+	if d.Summary.Rows && d.Summary.Spreads.has(xtf.ItemWaitCount) {
+		return "waits pop profile"
+	}
+	return "profile comm ccg diagnostics"
 }
 
 // writeProgram writes the characteristics of section 4 of the interval model.
@@ -126,7 +147,7 @@ func (d *Document) writeMPI(w *writer) {
 		{"message spans", xtf.ItemSendRecv},
 	} {
 		i := s.Item(x.item)
-		if i.Sum.Sign() == 0 {
+		if i.Sum != nil && i.Sum.Sign() == 0 {
 			continue
 		}
 		of := ratio(i.Sum, s.Ticks.Total).percent()
@@ -150,7 +171,12 @@ func (d *Document) writePOP(w *writer) {
 		{"parallel efficiency", p.Parallel, "useful time over all time"},
 		{"  load balance", p.LoadBalance, "mean useful time over the largest"},
 		{"  communication", p.Communication, "largest useful time over the runtime"},
+		{"    serialisation", p.Serialisation, "largest useful time over the runtime on an ideal network"},
+		{"    transfer", p.Transfer, "that over the runtime"},
 	} {
+		if !x.r.Defined && strings.HasPrefix(x.name, "    ") {
+			continue
+		}
 		w.line("%-22s %s%s   %s", x.name, w.bar(x.r), w.grade(x.r, x.r.text(3)), x.note)
 	}
 }
@@ -216,12 +242,12 @@ func class(name string) string {
 func (d *Document) writeTraffic(w *writer) {
 	s := d.Summary
 	m, c := &s.Messages, &s.Collectives
-	if m.Sent.Sign()+m.Received.Sign()+c.Calls.Sign() > 0 {
+	if positive(m.Sent) || positive(m.Received) || positive(c.Calls) {
 		w.line("")
 	}
-	if m.Sent.Sign() > 0 || m.Received.Sign() > 0 {
+	if positive(m.Sent) || positive(m.Received) {
 		text := fmt.Sprintf("messages     %s of %s", countBig(m.Sent), Bytes(m.BytesOut))
-		if m.Sent.Sign() > 0 {
+		if positive(m.Sent) && m.BytesOut != nil {
 			text += fmt.Sprintf(", %s each", Bytes(roundQuotient(m.BytesOut, m.Sent)))
 		}
 		if s.Rows && *m.UnmatchedSends+*m.UnmatchedRecvs > 0 {
@@ -229,7 +255,7 @@ func (d *Document) writeTraffic(w *writer) {
 		}
 		w.line("%s", text)
 	}
-	if c.Calls.Sign() > 0 {
+	if positive(c.Calls) {
 		w.line("collectives  %s calls, %s sent, %s received", countBig(c.Calls), Bytes(c.BytesOut), Bytes(c.BytesIn))
 	}
 	if !s.Rows {

@@ -57,7 +57,7 @@ func (c *locationCheck) compareSums() error {
 	v[xtf.ItemFirst], v[xtf.ItemLast] = c.stored[xtf.ItemFirst], c.stored[xtf.ItemLast] // no row has them
 	v[xtf.ItemTime] = v[xtf.ItemLast] - min(v[xtf.ItemFirst], v[xtf.ItemLast])
 	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO])
-	for i := range xtf.NumItems {
+	for i := range xtf.ItemLast + 1 {
 		if v[i] != c.stored[i] {
 			c.add("COMP", nil, "%s is %d, the rows add up to %d", i, c.stored[i], v[i])
 		}
@@ -216,16 +216,16 @@ func (v *Verified) spreads(r *Run) error {
 	}
 	participants := uint64(0) // processes with events
 	for rank, x := range r.Defs.Processes() {
-		items, err := r.process(x)
+		items, err := r.processItems(uint32(rank), x)
 		if err != nil {
 			return err
 		}
-		if items[xtf.ItemEvents] == 0 {
+		if items.at(0, xtf.ItemEvents) == 0 {
 			continue
 		}
 		participants++
-		for i, n := range items {
-			w := &want[i]
+		for i := range want {
+			w, n := &want[i], items.at(0, xtf.Item(i))
 			w.Sum.Add(w.Sum, integer(n))
 			if n < w.Min || participants == 1 {
 				w.Min, w.MinP = n, uint32(rank)
@@ -243,7 +243,7 @@ func (v *Verified) spreads(r *Run) error {
 	}
 	for i := range want {
 		got, w := s.Item(xtf.Item(i)), &want[i]
-		if got.Sum.Cmp(w.Sum) != 0 || got.Min != w.Min || got.Max != w.Max || got.MinP != w.MinP || got.MaxP != w.MaxP {
+		if got.Sum == nil || got.Sum.Cmp(w.Sum) != 0 || got.Min != w.Min || got.Max != w.Max || got.MinP != w.MinP || got.MaxP != w.MaxP {
 			v.add("STAT", "%s: sum %s, min %d@%d, max %d@%d; the processes have %s, %d@%d, %d@%d", w.Item,
 				got.Sum, got.Min, got.MinP, got.Max, got.MaxP, w.Sum, w.Min, w.MinP, w.Max, w.MaxP)
 		}

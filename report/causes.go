@@ -1,0 +1,319 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Cause is waiting time that one activity on one call path of a process caused by
+// being late: short directly, long by what others had to wait for in turn.
+type Cause struct {
+	Node     uint32   `json:"node"`
+	Path     []string `json:"path"` // of the one who was late
+	Pattern  string   `json:"pattern"`
+	Activity string   `json:"activity"`
+	Short    *big.Int `json:"short"`
+	Long     *big.Int `json:"long"`
+	Share    Ratio    `json:"share"` // of all costs here
+	Worst    uint64   `json:"worst"` // of one location
+	Rank     uint32   `json:"worst_rank"`
+	region   uint32
+	all      *big.Int
+}
+
+// Critical is the critical path: the chain of work that the run's length depends
+// on. It partitions the runtime.
+type Critical struct {
+	Length     *big.Int      `json:"length"`
+	Activities []CriticalSum `json:"activities"`
+	Regions    []CriticalSum `json:"regions"` // by falling time on the path
+}
+
+// CriticalSum is what a part of the program takes on the critical path. Imbalance
+// is that minus the mean over processes of its time without waits: above 0, the
+// path is held up by processes that do more of it than others. Impact is that
+// surplus for all processes.
+type CriticalSum struct {
+	Name      string   `json:"name"`
+	Activity  string   `json:"activity"`
+	Ticks     *big.Int `json:"ticks"`
+	Share     Ratio    `json:"share"` // of the path
+	Mean      Fraction `json:"mean"`  // of a process
+	Imbalance Fraction `json:"imbalance"`
+	Impact    *big.Int `json:"performance_impact"` // ticks
+	Rank      uint32   `json:"worst_rank"`         // whose part of the path is largest
+	region    uint32
+}
+
+// activityNames are the activities of locations.
+var activityNames = [xtf.NumActivities]string{"cpu", "mpi", "io", "marker", "wait"}
+
+func activityName(a uint32) string {
+	if a < xtf.NumActivities {
+		return activityNames[a]
+	}
+	return fmt.Sprintf("activity %d", a)
+}
+
+// causeKey orders rows about waits and causes as the file does.
+type causeKey struct {
+	key               uint64 // node and path
+	pattern, activity uint32
+}
+
+func (a causeKey) compare(b causeKey) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.activity, b.activity))
+}
+
+// causeSum adds up rows of one key.
+type causeSum struct {
+	count       uint64
+	ticks, long wide
+	worst       uint64
+	worstP      uint32
+}
+
+// causes gathers WAIT, DELAY and CPATH rows, or their totals.
+type causes struct {
+	r      *Run
+	ranks  Ranks
+	span   *Span
+	paths  *callPaths
+	waits  map[causeKey]*causeSum
+	delays map[causeKey]*causeSum
+	path   map[causeKey]*causeSum
+	lost   []Lost
+}
+
+func (c *causes) read() error {
+	var err error
+	if c.paths, err = c.r.callPaths(); err != nil {
+		return err
+	}
+	c.waits, c.delays, c.path = map[causeKey]*causeSum{}, map[causeKey]*causeSum{}, map[causeKey]*causeSum{}
+	if c.ranks.All() && c.span == nil {
+		return c.readTotals()
+	}
+	of := c.ranks.Locations(c.r.Defs)
+	for p := range trace.P(c.r.Defs.NumLocations()) {
+		if !of(p) {
+			continue
+		}
+		switch err := c.readLocation(p); {
+		case err == nil:
+		case partial(err):
+			c.lost = append(c.lost, c.r.lost(p, "waits", err))
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// readTotals takes the sums over all locations.
+func (c *causes) readTotals() error {
+	err := c.r.rows(xtf.WholeRun, xtf.TypeWaitTotal, func(row []byte) {
+		var x xtf.WaitTotal
+		x.Load(row)
+		c.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: wide{lo: x.Ticks}, worst: x.Worst, worstP: x.WorstP}
+	})
+	if err == nil {
+		err = c.r.rows(xtf.WholeRun, xtf.TypeDelayTotal, func(row []byte) {
+			var x xtf.DelayTotal
+			x.Load(row)
+			c.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: wide{lo: x.Short}, long: wide{lo: x.Long}, worst: x.Worst, worstP: x.WorstP}
+		})
+	}
+	if err == nil {
+		err = c.r.rows(xtf.WholeRun, xtf.TypePathTotal, func(row []byte) {
+			var x xtf.PathTotal
+			x.Load(row)
+			c.path[causeKey{x.Key, 0, x.Activity}] = &causeSum{ticks: wide{lo: x.Ticks}, worst: x.Worst, worstP: x.WorstP}
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: waits and causes: %w", c.r.Name, err)
+	}
+	return nil
+}
+
+// readLocation adds the rows of one location: its sums, or for a span of time
+// the waits themselves, cut at its borders.
+func (c *causes) readLocation(p trace.P) error {
+	own := causes{waits: map[causeKey]*causeSum{}, delays: map[causeKey]*causeSum{}, path: map[causeKey]*causeSum{}}
+	begin, end := uint64(0), xtf.Never
+	var err error
+	if c.span != nil {
+		if begin, end, err = c.borders(p); err == nil {
+			err = own.readWaits(c.r, p, begin, end)
+		}
+	} else {
+		err = c.r.rows(xtf.Proc(p), xtf.TypeWaitSum, func(row []byte) {
+			var x xtf.WaitSum
+			x.Load(row)
+			own.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: wide{lo: x.Ticks}}
+		})
+		if err == nil {
+			err = c.r.rows(xtf.Proc(p), xtf.TypeDelay, func(row []byte) {
+				var x xtf.Delay
+				x.Load(row)
+				own.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: wide{lo: x.Short}, long: wide{lo: x.Long}}
+			})
+		}
+	}
+	if err == nil {
+		err = own.readPath(c.r, p, begin, end)
+	}
+	if err != nil {
+		return err
+	}
+	merge(c.waits, own.waits, p)
+	merge(c.delays, own.delays, p)
+	merge(c.path, own.path, p)
+	return nil
+}
+
+// borders are the span's on one location.
+func (c *causes) borders(p trace.P) (begin, end uint64, err error) {
+	if c.span.Of == nil {
+		return c.span.Begin, c.span.End, nil
+	}
+	x, err := c.r.running(p, &xtf.Stats{})
+	if err != nil {
+		return 0, 0, err
+	}
+	begin, end, _, err = x.execution(c.span.Of)
+	return begin, end, err
+}
+
+func (c *causes) readWaits(r *Run, p trace.P, begin, end uint64) error {
+	a, err := r.File.Array(xtf.Proc(p), xtf.TypeWait)
+	if err != nil {
+		return err
+	}
+	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
+		var x xtf.Wait
+		x.Load(row)
+		s := at(c.waits, causeKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0})
+		s.count++
+		s.ticks.add(min(x.End, end) - max(x.T, begin))
+		return true
+	})
+}
+
+func (c *causes) readPath(r *Run, p trace.P, begin, end uint64) error {
+	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCPath)
+	if err != nil {
+		return err
+	}
+	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
+		var x xtf.CPath
+		x.Load(row)
+		at(c.path, causeKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).ticks.add(min(x.End, end) - max(x.T, begin))
+		return true
+	})
+}
+
+func at(m map[causeKey]*causeSum, k causeKey) *causeSum {
+	s := m[k]
+	if s == nil {
+		s = &causeSum{}
+		m[k] = s
+	}
+	return s
+}
+
+// merge adds the sums of location p; the order of the map does not matter.
+func merge(to, own map[causeKey]*causeSum, p trace.P) {
+	for k, x := range own {
+		s := at(to, k)
+		s.count += x.count
+		s.ticks.addWide(x.ticks)
+		s.long.addWide(x.long)
+		both := saturating(x.ticks.lo, x.long.lo)
+		if both > s.worst || both == s.worst && uint32(p) < s.worstP {
+			s.worst, s.worstP = both, uint32(p)
+		}
+	}
+}
+
+// sortedKeys are the keys of a map in the order of the file.
+func sortedKeys(m map[causeKey]*causeSum) []causeKey {
+	return slices.SortedFunc(maps.Keys(m), causeKey.compare)
+}
+
+// rank is the process of a location.
+func (c *causes) rank(p uint32) uint32 {
+	if uint64(p) >= uint64(c.r.Defs.NumLocations()) {
+		return p
+	}
+	rank, _ := c.r.Defs.Process(trace.P(p))
+	return rank
+}
+
+// waitPaths lists the waits by call path, and adds their counts to the patterns.
+func (c *causes) waitPaths(patterns []PatternSum) []WaitPath {
+	list := []WaitPath{}
+	all := new(big.Int)
+	counts := map[xtf.Item]*big.Int{}
+	addCount := func(i xtf.Item, n uint64) {
+		if counts[i] == nil {
+			counts[i] = new(big.Int)
+		}
+		counts[i].Add(counts[i], integer(n))
+	}
+	for _, k := range sortedKeys(c.waits) {
+		s := c.waits[k]
+		x := WaitPath{
+			Node: uint32(k.key >> 32), Path: c.paths.names(uint32(k.key)), Pattern: patternName(k.pattern), Order: orderName(k.pattern),
+			Count: s.count, Ticks: s.ticks.big(), Worst: s.worst, Rank: c.rank(s.worstP),
+		}
+		list = append(list, x)
+		all.Add(all, x.Ticks)
+		addCount(patternItems[k.pattern&xtf.WaitPatternMask], s.count)
+		switch x.Order {
+		case "same":
+			addCount(xtf.ItemLateSenderSame, s.count)
+		case "different":
+			addCount(xtf.ItemLateSenderOther, s.count)
+		}
+	}
+	for i := range list {
+		list[i].Share = ratio(list[i].Ticks, all)
+	}
+	for i := range patterns {
+		patterns[i].Count = counts[patterns[i].item]
+	}
+	slices.SortStableFunc(list, func(a, b WaitPath) int { return b.Ticks.Cmp(a.Ticks) })
+	return list
+}
+
+// causeLines lists the delay costs by falling cost; nil where they are not known.
+func (c *causes) causeLines(whole bool) []Cause {
+	if !whole && c.span != nil {
+		return nil
+	}
+	list := []Cause{}
+	all := new(big.Int)
+	for _, k := range sortedKeys(c.delays) {
+		s := c.delays[k]
+		x := Cause{
+			Node: uint32(k.key >> 32), Path: c.paths.names(uint32(k.key)), Pattern: patternName(k.pattern), Activity: activityName(k.activity),
+			Short: s.ticks.big(), Long: s.long.big(), Worst: s.worst, Rank: c.rank(s.worstP), region: c.paths.region(uint32(k.key)),
+		}
+		x.all = add(x.Short, x.Long)
+		all.Add(all, x.all)
+		list = append(list, x)
+	}
+	for i := range list {
+		list[i].Share = ratio(list[i].all, all)
+	}
+	slices.SortStableFunc(list, func(a, b Cause) int { return b.all.Cmp(a.all) })
+	return list
+}

@@ -1,0 +1,91 @@
+package report
+
+import (
+	"math/big"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// POP are the efficiencies of POP. With useful time U (CPU and I/O outside MPI),
+// its mean u and largest value U*, runtime R and runtime on an ideal network I:
+//
+//	multiplicative   load balance u/U*, serialisation U*/I, transfer I/R,
+//	                 communication U*/R = serialisation * transfer, parallel u/R = load balance * communication
+//	additive         1 - loss/R, with the losses U*-u, I-U* and R-I; parallel = 1 - all three
+type POP struct {
+	LoadBalance   Ratio  `json:"load_balance"`
+	Communication Ratio  `json:"communication"`
+	Parallel      Ratio  `json:"parallel"`
+	Serialisation Ratio  `json:"serialisation"`
+	Transfer      Ratio  `json:"transfer"`
+	Additive      Losses `json:"additive"`
+	Approximate   bool   `json:"approximate,omitempty"` // the ideal runtime is estimated from waits, not replayed
+
+	Runtime *big.Int `json:"runtime"` // R in ticks
+	Ideal   *big.Int `json:"ideal"`   // nil: not known
+	Largest uint64   `json:"largest_useful"`
+	Useful  *big.Int `json:"useful"` // sum
+}
+
+// Losses are the additive efficiencies.
+type Losses struct {
+	LoadBalance   Ratio `json:"load_balance"`
+	Serialisation Ratio `json:"serialisation"`
+	Transfer      Ratio `json:"transfer"`
+	Communication Ratio `json:"communication"`
+}
+
+// pop computes the efficiencies.
+func (m *measured) pop() POP {
+	p, r := integer(m.participants), m.runtime()
+	x := POP{Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful}
+	x.Useful = add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO))
+	most := integer(m.useful)
+	all := new(big.Int).Mul(p, r)
+	x.Parallel = ratio(x.Useful, all)
+	x.LoadBalance = ratio(x.Useful, times(p, m.useful))
+	x.Communication = ratio(most, r)
+	// 1 - (U* - u)/R = (P (R - U*) + sum U) / (P R)
+	x.Additive.LoadBalance = ratio(add(new(big.Int).Mul(p, sub(r, most)), x.Useful), all)
+	x.Additive.Communication = x.Communication
+	if m.ideal == nil {
+		return x
+	}
+	x.Serialisation = ratio(most, m.ideal)
+	x.Transfer = ratio(m.ideal, r)
+	x.Additive.Serialisation = ratio(add(sub(r, m.ideal), most), r)
+	x.Additive.Transfer = x.Transfer
+	return x
+}
+
+// setIdeal takes the runtime of the replay on an ideal network, of a run that
+// has one.
+func (m *measured) setIdeal() {
+	first, last := m.spreads.item(xtf.ItemIdealFirst), m.spreads.item(xtf.ItemIdealLast)
+	if !m.single {
+		m.ideal = integer(m.spreads.item(xtf.ItemIdeal).Max)
+		return
+	}
+	m.ideal = integer(last.Max - min(first.Min, last.Max))
+}
+
+// waitItems are the waits for a partner. Spans of completion are no waits for
+// anybody and stand apart.
+var waitItems = []xtf.Item{
+	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemWaitNxN,
+	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+}
+
+// completionItems are spans at the end of collectives.
+var completionItems = []xtf.Item{xtf.ItemBarrierCompletion, xtf.ItemNxNCompletion}
+
+// estimate is the ideal time of a process where no replay was made: what remains
+// without the MPI time that is no waiting.
+func (x *processItems) estimate(n uint32) uint64 {
+	wait := uint64(0)
+	for _, i := range waitItems {
+		wait = saturating(wait, x.at(n, i))
+	}
+	mpi := x.at(n, xtf.ItemMPI)
+	return x.at(n, xtf.ItemTime) - min(x.at(n, xtf.ItemTime), mpi-min(mpi, wait))
+}

@@ -1,0 +1,152 @@
+package report
+
+import (
+	"math/big"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// OneRun is the k-th execution of an interval on all processes that had one:
+// sums over them but the time, of which the longest counts.
+type OneRun struct {
+	K          uint64   `json:"k"`
+	Processors uint64   `json:"processors"`
+	First      uint64   `json:"first_begin"`
+	Last       uint64   `json:"last_end"`
+	Execution  uint64   `json:"execution"`
+	Longest    uint32   `json:"longest_rank"`
+	CPU        *big.Int `json:"cpu"`
+	MPI        *big.Int `json:"mpi"`
+	Idle       *big.Int `json:"idle"`
+	Lost       Fraction `json:"lost"`
+	Waits      *big.Int `json:"waits"`
+	Efficiency Ratio    `json:"efficiency"`
+	LoadBal    Ratio    `json:"load_balance"`
+}
+
+// Bounds of the executions that are looked at, and so of the memory: half a KiB
+// each.
+const (
+	maxRuns    = 4096 // of one node
+	maxAllRuns = 1 << 17
+)
+
+// runItems are the components of an execution; its waits for partners come last.
+var runItems = [...]xtf.Item{xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU}
+
+// executionSums gathers the executions of the nodes that a report shows.
+type executionSums struct {
+	runs  [][]runSum // by node
+	count int        // of all
+	rules Rules
+}
+
+// runSum is one execution over the processes so far.
+type runSum struct {
+	items       [len(runItems)]xtf.Stat
+	waits       wide
+	count       uint64
+	first, last uint64
+	rank0       uint64
+}
+
+// perExecution adds a line for every execution to the nodes: executions are
+// aligned by their number on each process. Every execution costs two reads of
+// the running totals.
+func (s *survey) perExecution(nodes []*Interval, o *IntervalOptions) ([]Lost, error) {
+	sums := &executionSums{runs: make([][]runSum, len(s.nodes)), rules: o.Rules}
+	var lost []Lost
+	for rank, p := range s.run.Defs.Processes() {
+		if !o.Ranks.contains(uint32(rank)) || p.Count == 0 || s.run.Defs.Location(p.First).Type == trace.MetricLocation {
+			continue
+		}
+		err := s.executionsOf(uint32(rank), p.First, o.Span, sums)
+		switch {
+		case err == nil:
+		case partial(err):
+			lost = append(lost, s.run.lost(p.First, "intervals", err))
+		default:
+			return nil, err
+		}
+	}
+	for _, x := range nodes {
+		x.Each = sums.lines(x.index, s.rows)
+		if n := uint64(len(x.Each)); o.Span == nil && x.Executions > n {
+			x.MoreRuns = x.Executions - n
+		}
+	}
+	return lost, nil
+}
+
+// executionsOf adds the executions of one location, the process's first.
+func (s *survey) executionsOf(rank uint32, p trace.P, span *Span, sums *executionSums) error {
+	x, err := s.run.running(p, &s.cost)
+	if err != nil {
+		return err
+	}
+	c := x.ival.Rows(0, x.ival.Len())
+	for c.Next() {
+		var iv xtf.Ival
+		iv.Load(c.Row())
+		if uint64(iv.Node) >= uint64(len(s.nodes)) || iv.Execution >= maxRuns || span != nil && (iv.End <= span.Begin || iv.T >= span.End) {
+			continue
+		}
+		v, err := x.between(iv.T, iv.End)
+		if err != nil {
+			return err
+		}
+		sums.add(rank, &iv, &v)
+	}
+	return c.Err()
+}
+
+func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
+	list := e.runs[iv.Node]
+	for uint64(len(list)) <= iv.Execution {
+		if e.count == maxAllRuns {
+			return
+		}
+		list = append(list, runSum{first: xtf.Never})
+		e.count++
+	}
+	e.runs[iv.Node] = list
+	r := &list[iv.Execution]
+	for i, item := range runItems {
+		addStat(&r.items[i], v[item], rank, r.count == 0)
+	}
+	for _, item := range waitItems {
+		r.waits.add(v[item])
+	}
+	r.count++
+	r.first, r.last = min(r.first, iv.T), max(r.last, iv.End)
+	if rank == 0 {
+		r.rank0 = v[xtf.ItemMPI]
+	}
+}
+
+// lines computes the characteristics of each execution of a node.
+func (e *executionSums) lines(n int, rows bool) []OneRun {
+	list := []OneRun{}
+	for k := range e.runs[n] {
+		r := &e.runs[n][k]
+		if r.count == 0 {
+			continue
+		}
+		m := measured{participants: r.count, processes: r.count, rank0: r.rank0, rows: rows, single: true, span: r.last - r.first, sumMax: xtf.Never}
+		for i, item := range runItems {
+			r.items[i].Key = uint64(item)
+			m.spreads = append(m.spreads, spreadOf(&r.items[i], r.count))
+		}
+		m.useful = m.spreads.item(xtf.ItemCPU).Max
+		t := m.ticks(e.rules)
+		x := OneRun{K: uint64(k), Processors: r.count, First: r.first, Last: r.last, Execution: t.Execution, Longest: m.spreads.item(xtf.ItemTime).MaxP, CPU: t.CPU, MPI: t.MPI, Idle: t.Idle, Lost: t.Lost}
+		x.Efficiency, _ = t.efficiency()
+		x.LoadBal = ratio(t.CPU, times(integer(r.count), m.useful))
+		if rows {
+			x.Waits = r.waits.big()
+		}
+		list = append(list, x)
+	}
+	return list
+}

@@ -1,0 +1,140 @@
+package report
+
+import (
+	"fmt"
+	"math/big"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// firstScreen are the intervals of the summary.
+type firstScreen struct {
+	nodes []*Interval
+	worst string // a sentence about the worst wait, "" without waits
+	next  int    // the interval that lost most, 0: none but the whole program
+}
+
+// screenRows bounds the intervals of the first screen; the deepest go first.
+const screenRows = 24
+
+// firstScreen reads the tree for the summary; nil for a run without intervals.
+func (r *Run) firstScreen(rules Rules) (*firstScreen, error) {
+	s, err := r.survey(surveyOptions{section: "summary"})
+	if err != nil || len(s.nodes) < 2 {
+		return nil, err
+	}
+	x := &firstScreen{}
+	for _, n := range s.order() {
+		x.nodes = append(x.nodes, s.interval(n, rules))
+	}
+	most := new(big.Rat)
+	for _, n := range x.nodes[1:] {
+		if lost := n.Ticks.Lost; lost.Den.Sign() > 0 {
+			if v := new(big.Rat).SetFrac(lost.Num, lost.Den); v.Cmp(most) > 0 {
+				most, x.next = v, n.index
+			}
+		}
+	}
+	x.worst, err = r.worstWait()
+	return x, err
+}
+
+// shown are the intervals with levels low enough to fit the first screen.
+func (x *firstScreen) shown() []*Interval {
+	deepest := uint32(0)
+	for level := uint32(0); ; level++ {
+		n, more := 0, false
+		for _, i := range x.nodes {
+			if i.Level <= level {
+				n++
+			} else {
+				more = true
+			}
+		}
+		if n > screenRows && level > 0 {
+			break
+		}
+		if deepest = level; !more {
+			break
+		}
+	}
+	var list []*Interval
+	for _, i := range x.nodes {
+		if i.Level <= deepest {
+			list = append(list, i)
+		}
+	}
+	return list[:min(len(list), 2*screenRows)]
+}
+
+// writeScreen writes the tree: a line for each interval.
+func (d *Document) writeScreen(w *writer) {
+	x := d.screen
+	tab := table{head: []string{"<interval", "executions", "time " + w.unit.name(), "<efficiency", "lost " + w.unit.name(), "<mostly"}}
+	list := x.shown()
+	for _, n := range list {
+		indent := ""
+		if n.Level > 0 {
+			indent = strings.Repeat("  ", int(n.Level)-1) + "└ "
+		}
+		tab.add(indent+n.label, count(n.Executions), w.unit.short(Fraction{integer(n.Ticks.Execution), big.NewInt(1)}),
+			w.bar(n.Efficiency)+w.grade(n.Efficiency, n.Efficiency.text(2)), w.unit.short(n.Ticks.Lost), n.mostly(w.unit))
+	}
+	w.table(&tab)
+	if n := len(x.nodes) - len(list); n > 0 {
+		w.line("and %s more: coppice report %s intervals", plural(n, "interval"), d.run.Path)
+	}
+	w.line("")
+	if x.worst != "" {
+		w.line("worst wait: %s", x.worst)
+	}
+}
+
+// short prints ticks as seconds with 3 decimals.
+func (u unit) short(f Fraction) string {
+	if u.resolution == 0 {
+		return u.fraction(f)
+	}
+	return Fraction{f.Num, times(f.Den, u.resolution)}.fixed(3)
+}
+
+// mostly names the largest part of the lost time, and the waits in it.
+func (n *Interval) mostly(u unit) string {
+	t := &n.Ticks
+	if t.Lost.Num.Sign() == 0 {
+		return ""
+	}
+	den := t.Lost.Den
+	parts := []struct {
+		name string
+		num  *big.Int
+	}{{"MPI", t.MPILost.Num}, {"idle", new(big.Int).Mul(t.Idle, den)}, {"marker", new(big.Int).Mul(t.Marker, den)}}
+	best := 0
+	for i := range parts {
+		if parts[i].num.Cmp(parts[best].num) > 0 {
+			best = i
+		}
+	}
+	text := fmt.Sprintf("%s %s (%s)", parts[best].name, u.short(Fraction{parts[best].num, den}), percentOf(parts[best].num, t.Lost.Num))
+	if best > 0 || n.Waits == nil {
+		return text
+	}
+	var worst *Spread
+	label := ""
+	for _, x := range waitLabels {
+		s := n.Stats.item(x.item)
+		subset := x.item == xtf.ItemLateSenderSame || x.item == xtf.ItemLateSenderOther
+		if !subset && positive(s.Sum) && (worst == nil || s.Sum.Cmp(worst.Sum) > 0) {
+			worst, label = s, strings.ToLower(x.label)
+		}
+	}
+	if worst != nil && ratio(worst.Sum, t.MPI).Value >= 0.1 {
+		text += fmt.Sprintf(", of it %s %s", label, u.short(Fraction{worst.Sum, big.NewInt(1)}))
+	}
+	return text
+}
+
+func percentOf(a, b *big.Int) string {
+	return Fraction{new(big.Int).Mul(a, big.NewInt(100)), b}.fixed(0) + " %"
+}

@@ -1,0 +1,79 @@
+package report
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// russian are the labels of the interval report in Russian, the words of the
+// analyzers of the DVM school where they have one.
+var russian = map[string]string{
+	"Main Characteristics":       "Основные характеристики",
+	"Parallelization Efficiency": "Коэффициент эффективности",
+	"Execution Time":             "Время выполнения",
+	"Processors":                 "Число процессоров",
+	"Total Time":                 "Общее время",
+	"Productive Time":            "Полезное время",
+	"Lost Time":                  "Потерянное время",
+	"---MPI Time":                "---Время MPI",
+	"---Idle Time":               "---Простои",
+	"---Marker Time":             "---Время меток",
+	"Communication":              "Коммуникации",
+	"Point to Point":             "Операции точка-точка",
+	"Collective":                 "Коллективные операции",
+	"---All to All":              "---Все со всеми",
+	"---Barrier":                 "---Барьеры",
+	"One-sided":                  "Односторонние операции",
+	"File I/O":                   "Файловый ввод-вывод MPI",
+	"Management":                 "Управление",
+	"Starting Operations":        "Запуск операций",
+	"Message Spans":              "Пересылка сообщений",
+	"Potential Losses":           "Потенциальные потери",
+	"Synchronization":            "Синхронизация",
+	"Time Variation":             "Разброс времен",
+	"Load Imbalance":             "Разбалансировка",
+	"Dephasing":                  "Рассогласование",
+	"Overlap":                    "Перекрытие",
+	"Wait States":                "Ожидания",
+	"Late Sender":                "Поздняя отправка",
+	"---Wrong Order Same":        "---порядок, тот же",
+	"---Wrong Order Other":       "---порядок, другой",
+	"Late Receiver":              "Поздний прием",
+	"Wait at Barrier":            "Ожидание барьера",
+	"Barrier Completion":         "Завершение барьера",
+	"Wait at NxN":                "Ожидание NxN",
+	"NxN Completion":             "Завершение NxN",
+	"Late Broadcast":             "Поздняя рассылка",
+	"Early Reduce":               "Ранняя редукция",
+	"Early Scan":                 "Ранний Scan",
+	"All Waits":                  "Все ожидания",
+	"POP":                        "POP",
+	"Parallel Efficiency":        "Параллельная эфф.",
+	"Load Balance":               "Балансировка",
+	"Communication Efficiency":   "Эфф. коммуникаций",
+	"Serialisation Efficiency":   "Эфф. сериализации",
+	"Transfer Efficiency":        "Эфф. передачи",
+	"Characteristics":            "Характеристики",
+
+	"rule: MPI time of one processor (%s) counts as productive": "правило: время MPI одного процессора (%s) считается полезным",
+	"rule: no MPI time counts as productive":                    "правило: время MPI не считается полезным",
+}
+
+// wording translates labels.
+type wording struct{ russian bool }
+
+func (l wording) of(text string) string {
+	if t, ok := russian[text]; ok && l.russian {
+		return t
+	}
+	return text
+}
+
+// valueColumn is where values of the interval layout begin, from 0.
+const valueColumn = 29
+
+// entry is a line of the interval layout: label left, value from column 30.
+func (l wording) entry(label, value string) string {
+	label = l.of(label)
+	return label + strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + value
+}

@@ -1,0 +1,192 @@
+package report
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ErrInterval says that a specification names no interval, or several.
+var ErrInterval = errors.New("not an interval of the run")
+
+// node is a row of INTERVAL with its names.
+type node struct {
+	xtf.Interval
+	name, file string
+	path       []int // positions among the siblings, from the root on
+}
+
+// nodes reads the interval tree; node 0, the whole program, is always there and
+// parents come before their children.
+func (r *Run) nodes() ([]node, error) {
+	names, err := r.nodeNames()
+	if err != nil {
+		return nil, err
+	}
+	var list []node
+	var children []int // of each node, so far
+	err = r.rows(xtf.WholeRun, xtf.TypeInterval, func(row []byte) {
+		var x node
+		x.Load(row)
+		x.name, x.file = nameAt(names, x.Name), nameAt(names, x.File)
+		list = append(list, x)
+	})
+	if err == nil && len(list) == 0 {
+		err = ErrNoResult
+	}
+	for i := range list {
+		x := &list[i]
+		if err != nil {
+			break
+		}
+		children = append(children, 0)
+		switch {
+		case x.Key != uint64(i) || i > 0 && uint64(x.Parent) >= x.Key || i == 0 && x.Level != 0:
+			err = fmt.Errorf("row %d of node %d: %w", i, x.Key, xtf.ErrCorrupt)
+		case i == 0:
+			x.path = []int{0}
+		case x.Level != list[x.Parent].Level+1 || x.Level > maxLevel:
+			err = fmt.Errorf("node %d on level %d: %w", i, x.Level, xtf.ErrCorrupt)
+		default:
+			parent := &list[x.Parent]
+			x.path = append(parent.path[:len(parent.path):len(parent.path)], children[x.Parent])
+			children[x.Parent]++
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: intervals: %w", r.Name, err)
+	}
+	return list, nil
+}
+
+// maxLevel bounds the depth of the interval tree, and so the memory of paths.
+const maxLevel = 4096
+
+// nodeNames reads the names that INTERVAL rows point to.
+func (r *Run) nodeNames() ([]string, error) {
+	b, err := r.File.SectionBytes(xtf.KindNodeNames)
+	if errors.Is(err, xtf.ErrNoSection) {
+		return nil, nil
+	}
+	var list []string
+	for err == nil && len(b) > 0 {
+		n, w := binary.Uvarint(b)
+		if w <= 0 || n > uint64(len(b)-w) {
+			err = xtf.ErrCorrupt
+			break
+		}
+		list = append(list, string(b[w:w+int(n)]))
+		b = b[w+int(n):]
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: names of intervals: %w", r.Name, err)
+	}
+	return list, nil
+}
+
+// nameAt is the name with number 1 + i, "" for 0 and for what does not exist.
+func nameAt(names []string, i uint32) string {
+	if i == 0 || uint64(i) > uint64(len(names)) {
+		return ""
+	}
+	return names[i-1]
+}
+
+// label is a node's name for people.
+func (x *node) label() string {
+	place := ""
+	if x.file != "" {
+		place = x.file[strings.LastIndexByte(x.file, '/')+1:]
+		if x.Line > 0 {
+			place += fmt.Sprintf(":%d", x.Line)
+		}
+	}
+	text := x.name
+	switch {
+	case x.Key == 0:
+		return "whole program"
+	case text == "" && place != "":
+		return clean(place, 60)
+	case text == "":
+		return fmt.Sprintf("interval %d", x.Marker)
+	case place != "":
+		return clean(text, 40) + "  " + clean(place, 40)
+	}
+	return clean(text, 60)
+}
+
+// keys are the texts by which a specification may name a node.
+func (x *node) keys() []string {
+	if x.Key == 0 {
+		return []string{"root"}
+	}
+	list := []string{strconv.FormatUint(x.Marker, 10)}
+	if x.name != "" {
+		list = append(list, x.name)
+	}
+	if x.file != "" {
+		base := x.file[strings.LastIndexByte(x.file, '/')+1:]
+		list = append(list, fmt.Sprintf("%s:%d", x.file, x.Line), fmt.Sprintf("%s:%d", base, x.Line))
+	}
+	return list
+}
+
+// fullPath names a node by the names of its ancestors and its own, the same in
+// every run of a program.
+func fullPath(list []node, i int) string {
+	var parts []string
+	for ; i > 0; i = int(list[i].Parent) {
+		x := &list[i]
+		parts = append(parts, fmt.Sprintf("%q %q %d %d", x.name, x.file, x.Line, x.Marker))
+	}
+	return strings.Join(parts, " < ")
+}
+
+// findNode returns the one node that spec names: "root", an id, a name,
+// FILE:LINE, or #NUMBER. Several nodes of one name are an error that lists their
+// numbers.
+func findNode(list []node, spec string) (int, error) {
+	var found []int
+	for i := range list {
+		for _, k := range list[i].keys() {
+			if k == spec {
+				found = append(found, i)
+				break
+			}
+		}
+	}
+	if text, ok := strings.CutPrefix(spec, "#"); ok {
+		if n, err := strconv.ParseUint(text, 10, 32); err == nil && n < uint64(len(list)) {
+			found = []int{int(n)}
+		}
+	}
+	switch len(found) {
+	case 1:
+		return found[0], nil
+	case 0:
+		return 0, fmt.Errorf("%q: %w: it has %s", spec, ErrInterval, nodeList(list))
+	}
+	var numbers []string
+	for _, i := range found[:min(len(found), 20)] {
+		numbers = append(numbers, fmt.Sprintf("#%d", i))
+	}
+	return 0, fmt.Errorf("%q: %w: %d have this name, choose one of %s", spec, ErrInterval, len(found), strings.Join(numbers, ", "))
+}
+
+// nodeList names the first nodes for a message.
+func nodeList(list []node) string {
+	const most = 12
+	names := []string{"root"}
+	for i := 1; i < min(len(list), most); i++ {
+		keys := list[i].keys()
+		names = append(names, clean(keys[min(1, len(keys)-1)], 40))
+	}
+	if len(list) > most {
+		names = append(names, fmt.Sprintf("and %d more", len(list)-most))
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,176 @@
+package report
+
+import (
+	"encoding/csv"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// POPs are POP's efficiencies of every interval.
+type POPs struct {
+	Resolution uint64    `json:"resolution"`
+	Ranks      string    `json:"ranks"`
+	Span       *Span     `json:"time,omitempty"`
+	Replayed   bool      `json:"replayed"` // serialisation and transfer come from a replay on an ideal network
+	Hosts      int       `json:"hosts"`    // that the trace tells
+	Nodes      []NodePOP `json:"nodes"`
+}
+
+// NodePOP is the efficiencies of an interval. Balance within the nodes of the
+// machine times balance between them is the load balance.
+type NodePOP struct {
+	Path       []int  `json:"path"`
+	Label      string `json:"label"`
+	Processors uint64 `json:"processors"`
+	POP
+	Inside  Ratio `json:"load_balance_in"`  // largest mean useful time of a host over the largest of a process
+	Between Ratio `json:"load_balance_out"` // mean useful time over the largest mean of a host
+	level   uint32
+}
+
+// POP reports the efficiencies.
+func (r *Run) POP(ranks Ranks, span *Span) (*POPs, []Lost, error) {
+	x := &POPs{Resolution: r.Defs.Clock().TimerResolution, Ranks: ranks.String(), Span: span}
+	of, n := hosts(r.Defs)
+	x.Hosts = n
+	useful := map[uint64]*hostSum{} // by interval and host
+	s, err := r.survey(surveyOptions{ranks: ranks, span: span, section: "pop", deep: true, each: func(p *processItems) {
+		for _, k := range p.keys() {
+			if node := uint32(k >> 32); xtf.Item(uint32(k)) == xtf.ItemTime && p.took(node) {
+				h := useful[xtf.NodeKey(node, uint32(of[p.rank]))]
+				if h == nil {
+					h = &hostSum{}
+					useful[xtf.NodeKey(node, uint32(of[p.rank]))] = h
+				}
+				h.useful.add(p.useful(node))
+				h.processes++
+			}
+		}
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	x.Replayed = s.replayed
+	for _, i := range s.order() {
+		m := &s.measured[i]
+		if m.participants == 0 && i > 0 {
+			continue
+		}
+		p := NodePOP{Path: s.nodes[i].path, Label: s.nodes[i].label(), Processors: m.participants, POP: m.pop(), level: s.nodes[i].Level}
+		p.setHosts(m, uint32(i), n, useful)
+		x.Nodes = append(x.Nodes, p)
+	}
+	return x, s.lost, nil
+}
+
+// hostSum is the useful time of the processes of a host.
+type hostSum struct {
+	useful    wide
+	processes uint64
+}
+
+// setHosts splits the load balance by hosts, where there are several.
+func (p *NodePOP) setHosts(m *measured, n uint32, hosts int, useful map[uint64]*hostSum) {
+	if hosts < 2 {
+		return
+	}
+	best := Fraction{}
+	for h := range hosts {
+		x := useful[xtf.NodeKey(n, uint32(h))]
+		if x == nil {
+			continue
+		}
+		f := Fraction{x.useful.big(), integer(x.processes)}
+		// a/b > c/d
+		if best.Num == nil || times(f.Num, best.Den.Uint64()).Cmp(times(best.Num, x.processes)) > 0 {
+			best = f
+		}
+	}
+	if best.Num == nil {
+		return
+	}
+	p.Inside = best.over(integer(m.useful))
+	p.Between = ratio(times(p.Useful, best.Den.Uint64()), times(best.Num, m.participants))
+}
+
+// writePOP writes a column block per interval.
+func (d *Document) writePOPs(w *writer) {
+	x := d.POPs
+	head := "POP efficiencies of " + ranksText(x.Ranks)
+	if x.Span != nil {
+		head += ", " + x.Span.text(w.unit)
+	}
+	w.title(head)
+	tab := table{head: []string{"<interval", "processors", "runtime " + w.unit.name(), "parallel", "balance", "comm", "serial", "transfer", "<"}}
+	for i := range x.Nodes {
+		n := &x.Nodes[i]
+		note := ""
+		if n.Approximate {
+			note = "approx"
+		}
+		tab.add(strings.Repeat("  ", int(n.level))+n.Label, count(n.Processors), w.unit.big(n.Runtime), w.grade(n.Parallel, n.Parallel.text(3)),
+			w.grade(n.LoadBalance, n.LoadBalance.text(3)), w.grade(n.Communication, n.Communication.text(3)),
+			w.grade(n.Serialisation, n.Serialisation.text(3)), w.grade(n.Transfer, n.Transfer.text(3)), note)
+	}
+	w.table(&tab)
+	w.line("parallel = balance x communication, communication = serialisation x transfer")
+	w.line("")
+	tab = table{head: []string{"<additive", "parallel", "balance", "serial", "transfer", "comm"}}
+	for i := range x.Nodes {
+		n := &x.Nodes[i]
+		a := &n.Additive
+		tab.add(strings.Repeat("  ", int(n.level))+n.Label, n.Parallel.text(3), a.LoadBalance.text(3), a.Serialisation.text(3), a.Transfer.text(3), a.Communication.text(3))
+	}
+	w.table(&tab)
+	w.line("each is 1 - loss / runtime; parallel = balance + serialisation + transfer - 2")
+	if x.Hosts > 1 {
+		w.line("")
+		tab = table{head: []string{"<load balance", "within hosts", "between hosts"}}
+		for i := range x.Nodes {
+			n := &x.Nodes[i]
+			tab.add(strings.Repeat("  ", int(n.level))+n.Label, n.Inside.text(3), n.Between.text(3))
+		}
+		w.table(&tab)
+		w.line("%d hosts; within x between = load balance", x.Hosts)
+	}
+	for i := range x.Nodes {
+		if x.Nodes[i].Approximate {
+			w.line("approx: without a replay on an ideal network, its runtime is estimated as the longest time without MPI calls that do not wait")
+			break
+		}
+	}
+}
+
+// writeCSV writes a row for every interval.
+func (x *POPs) writeCSV(w *csv.Writer) error {
+	head := []string{"path", "interval", "processors", "runtime", "ideal", "parallel", "load_balance", "communication", "serialisation", "transfer"}
+	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "approximate")
+	if err := w.Write(head); err != nil {
+		return err
+	}
+	for i := range x.Nodes {
+		n := &x.Nodes[i]
+		row := []string{pathText(n.Path), n.Label, strconv.FormatUint(n.Processors, 10), jsonBig(n.Runtime), jsonBig(n.Ideal)}
+		for _, r := range []Ratio{
+			n.Parallel, n.LoadBalance, n.Communication, n.Serialisation, n.Transfer,
+			n.Additive.LoadBalance, n.Additive.Serialisation, n.Additive.Transfer, n.Additive.Communication, n.Inside, n.Between,
+		} {
+			row = append(row, r.csv())
+		}
+		if err := w.Write(append(row, fmt.Sprint(n.Approximate))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// csv is the number with all its digits, empty where it is not defined.
+func (r Ratio) csv() string {
+	if !r.Defined {
+		return ""
+	}
+	return strconv.FormatFloat(r.Value, 'g', -1, 64)
+}

@@ -1,0 +1,154 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// processItems are the components of one process, of all interval nodes.
+type processItems struct {
+	rank   uint32
+	values map[uint64]uint64 // by node and item, as xtf.NodeKey has them; 0 is absent
+}
+
+func (x *processItems) at(n uint32, i xtf.Item) uint64 { return x.values[xtf.NodeKey(n, uint32(i))] }
+
+// took reports whether the process executed the node.
+func (x *processItems) took(n uint32) bool {
+	if n == 0 {
+		return x.at(0, xtf.ItemEvents) > 0 || x.at(0, xtf.ItemTime) > 0
+	}
+	return x.at(n, xtf.ItemExecutions) > 0
+}
+
+// useful is the process's time outside MPI and markers.
+func (x *processItems) useful(n uint32) uint64 {
+	return saturating(x.at(n, xtf.ItemCPU), x.at(n, xtf.ItemIO))
+}
+
+// keys are those of all values, ascending.
+func (x *processItems) keys() []uint64 {
+	list := make([]uint64, 0, len(x.values))
+	for k := range x.values {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// saturating adds without wrapping: what does not fit stays marked.
+func saturating(a, b uint64) uint64 {
+	if s := a + b; s >= a {
+		return s
+	}
+	return xtf.Overflowed
+}
+
+// eachProcess calls f with the components of every chosen process, one after
+// another. A process that cannot be read is returned as lost.
+func (r *Run) eachProcess(ranks Ranks, section string, f func(x *processItems)) ([]Lost, error) {
+	var lost []Lost
+	for rank, p := range r.Defs.Processes() {
+		if !ranks.contains(uint32(rank)) {
+			continue
+		}
+		x, err := r.processItems(uint32(rank), p)
+		switch {
+		case err == nil:
+			f(x)
+		case partial(err):
+			lost = append(lost, r.lost(p.First, section, err))
+		default:
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// processItems reads the components of a process, its locations joined.
+func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) {
+	x := &processItems{rank: rank, values: map[uint64]uint64{}}
+	begun := map[uint64]bool{} // nodes that an earlier location executed
+	for i := range trace.P(p.Count) {
+		at := p.First + i
+		metric := r.Defs.Location(at).Type == trace.MetricLocation
+		var own []xtf.Comp
+		err := r.rows(xtf.Proc(at), xtf.TypeComp, func(row []byte) {
+			var c xtf.Comp
+			c.Load(row)
+			if uint32(c.Key) < uint32(xtf.NumItems) && (!metric || c.Key == uint64(xtf.ItemEvents)) {
+				own = append(own, c)
+			}
+		})
+		if err != nil {
+			return nil, fmt.Errorf("%s: location %d: components: %w", r.Name, r.Defs.Location(at).Ref, err)
+		}
+		if !metric {
+			own = withZeros(own)
+		}
+		for _, c := range own {
+			x.join(c, i == 0, begun[c.Key>>32])
+		}
+		for _, c := range own {
+			begun[c.Key>>32] = true
+		}
+	}
+	if p.Count > 1 {
+		x.spanTime()
+	}
+	return x, nil
+}
+
+// withZeros adds the rows of first instants that are 0, which the file leaves
+// out, to the ascending rows of a location.
+func withZeros(own []xtf.Comp) []xtf.Comp {
+	var zeros []xtf.Comp
+	for i := 0; i < len(own); {
+		n := uint32(own[i].Key >> 32)
+		missing := []xtf.Item{xtf.ItemFirst, xtf.ItemIdealFirst}
+		for ; i < len(own) && uint32(own[i].Key>>32) == n; i++ {
+			missing = slices.DeleteFunc(missing, func(x xtf.Item) bool { return x == xtf.Item(uint32(own[i].Key)) })
+		}
+		for _, x := range missing {
+			zeros = append(zeros, xtf.Comp{Key: xtf.NodeKey(n, uint32(x))})
+		}
+	}
+	return append(own, zeros...)
+}
+
+// join adds a value of one location of the process. Times by class and what is
+// derived from them are those of the first location, the one that calls MPI;
+// counts, messages and waits add up.
+func (x *processItems) join(c xtf.Comp, first, begun bool) {
+	old := x.values[c.Key]
+	switch i := xtf.Item(uint32(c.Key)); i {
+	case xtf.ItemFirst, xtf.ItemIdealFirst:
+		if begun {
+			c.Value = min(c.Value, old)
+		}
+	case xtf.ItemLast, xtf.ItemIdealLast, xtf.ItemIdeal, xtf.ItemExecutions:
+		c.Value = max(c.Value, old)
+	default:
+		if i < xtf.ItemSendRecv && !first {
+			return
+		}
+		c.Value = saturating(c.Value, old)
+	}
+	x.values[c.Key] = c.Value
+}
+
+// spanTime takes the whole program's time from the first to the last event of
+// all locations.
+func (x *processItems) spanTime() {
+	first, last := x.at(0, xtf.ItemFirst), x.at(0, xtf.ItemLast)
+	if x.at(0, xtf.ItemEvents) == 0 || last < first {
+		return
+	}
+	all := last - first
+	less := saturating(saturating(x.at(0, xtf.ItemMPI), x.at(0, xtf.ItemMarker)), x.at(0, xtf.ItemIO))
+	x.values[uint64(xtf.ItemTime)] = all
+	x.values[uint64(xtf.ItemCPU)] = all - min(all, less)
+}

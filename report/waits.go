@@ -1,0 +1,229 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Waits is where processes waited for others, who made them wait, and what the
+// run's length depends on.
+type Waits struct {
+	Resolution uint64        `json:"resolution"`
+	Ranks      string        `json:"ranks"`
+	Span       *Span         `json:"time,omitempty"`
+	Time       *big.Int      `json:"time_sum"`   // of the chosen processes
+	Total      *big.Int      `json:"total"`      // waits for partners
+	Completion *big.Int      `json:"completion"` // spans at the end of collectives
+	Share      Ratio         `json:"share"`      // total, of the time
+	Patterns   []PatternSum  `json:"patterns"`   // by falling time
+	Intervals  []WaitNode    `json:"intervals"`  // depth-first
+	Paths      []WaitPath    `json:"paths"`      // by falling time
+	Processes  []WaitProcess `json:"processes"`  // by rank
+	Causes     []Cause       `json:"causes"`     // by falling cost; nil for a span of time
+	Critical   *Critical     `json:"critical_path"`
+}
+
+// PatternSum is the waits of one pattern.
+type PatternSum struct {
+	Pattern string   `json:"pattern"`
+	Count   *big.Int `json:"count"` // nil: not known
+	Ticks   *big.Int `json:"ticks"`
+	Share   Ratio    `json:"share"` // of the time
+	Worst   uint64   `json:"worst"` // of one process
+	Rank    uint32   `json:"worst_rank"`
+	item    xtf.Item
+}
+
+// WaitNode is the waits in an interval.
+type WaitNode struct {
+	Path  []int      `json:"path"`
+	Label string     `json:"label"`
+	Time  *big.Int   `json:"time_sum"`
+	Share Ratio      `json:"share"`
+	Waits *WaitTimes `json:"waits"`
+}
+
+// WaitPath is the waits of one pattern on one call path of an interval.
+type WaitPath struct {
+	Node    uint32   `json:"node"`
+	Path    []string `json:"path"` // names of regions, outermost first
+	Pattern string   `json:"pattern"`
+	Order   string   `json:"wrong_order,omitempty"` // same or different source
+	Count   uint64   `json:"count"`
+	Ticks   *big.Int `json:"ticks"`
+	Share   Ratio    `json:"share"` // of all waits here
+	Worst   uint64   `json:"worst"` // of one location
+	Rank    uint32   `json:"worst_rank"`
+}
+
+// WaitProcess is the waits of one process.
+type WaitProcess struct {
+	Rank  uint32   `json:"rank"`
+	Total uint64   `json:"total"`
+	Share Ratio    `json:"share"` // of its time
+	items []uint64 // by waitLabels
+}
+
+// patternItems are the items of the patterns of WAIT rows.
+var patternItems = map[uint32]xtf.Item{
+	xtf.WaitLateSender: xtf.ItemLateSender, xtf.WaitLateReceiver: xtf.ItemLateReceiver, xtf.WaitBarrier: xtf.ItemWaitBarrier,
+	xtf.WaitBarrierCompletion: xtf.ItemBarrierCompletion, xtf.WaitNxN: xtf.ItemWaitNxN, xtf.WaitNxNCompletion: xtf.ItemNxNCompletion,
+	xtf.WaitLateBroadcast: xtf.ItemLateBroadcast, xtf.WaitEarlyReduce: xtf.ItemEarlyReduce, xtf.WaitEarlyScan: xtf.ItemEarlyScan,
+}
+
+// patternName is a pattern's name in reports.
+func patternName(pattern uint32) string {
+	if i, ok := patternItems[pattern&xtf.WaitPatternMask]; ok {
+		return i.String()
+	}
+	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
+}
+
+// orderName says which kind of wrong order a late sender is, "" for none.
+func orderName(pattern uint32) string {
+	switch pattern & xtf.WaitOrderMask {
+	case xtf.WaitOrderSame:
+		return "same"
+	case xtf.WaitOrderDifferent:
+		return "different"
+	}
+	return ""
+}
+
+// completion reports whether a pattern is a span at the end of a collective.
+func completion(pattern uint32) bool {
+	p := pattern & xtf.WaitPatternMask
+	return p == xtf.WaitBarrierCompletion || p == xtf.WaitNxNCompletion
+}
+
+// Waits reports wait states, their causes and the critical path.
+func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
+	if rows, err := r.HasRows(); err != nil || !rows {
+		return nil, nil, cmp.Or(err, fmt.Errorf("%s: wait states: %w: it was analyzed with --events none", r.Name, ErrNoResult))
+	}
+	x := &Waits{Resolution: r.Defs.Clock().TimerResolution, Ranks: ranks.String(), Span: span}
+	s, err := r.survey(surveyOptions{ranks: ranks, span: span, section: "waits", deep: true, each: func(p *processItems) {
+		x.Processes = append(x.Processes, waitProcess(p))
+	}})
+	if err != nil {
+		return nil, nil, err
+	}
+	root := &s.measured[0]
+	x.Time = root.sum(xtf.ItemTime)
+	x.Total, x.Completion = root.waits()
+	x.Share = ratio(x.Total, x.Time)
+	for _, l := range waitLabels {
+		p := root.spreads.item(l.item)
+		if p.Sum == nil || p.Sum.Sign() > 0 {
+			x.Patterns = append(x.Patterns, PatternSum{l.item.String(), nil, p.Sum, ratio(p.Sum, x.Time), p.Max, p.MaxP, l.item})
+		}
+	}
+	slices.SortStableFunc(x.Patterns, func(a, b PatternSum) int { return compareBig(b.Ticks, a.Ticks) })
+	for _, n := range s.order() {
+		i := s.interval(n, Rules{})
+		t := s.measured[n].sum(xtf.ItemTime)
+		if i.Waits != nil && (n == 0 || positive(i.Waits.Total)) {
+			x.Intervals = append(x.Intervals, WaitNode{i.Path, i.label, t, ratio(i.Waits.Total, t), i.Waits})
+		}
+	}
+	lost := s.lost
+	c := causes{r: r, ranks: ranks, span: span}
+	if err := c.read(); err != nil {
+		return nil, nil, err
+	}
+	x.Paths, x.Causes = c.waitPaths(x.Patterns), c.causeLines(ranks.All() && span == nil)
+	x.Critical, err = c.critical(root)
+	return x, append(lost, c.lost...), err
+}
+
+// compareBig compares sums; what is not known comes first.
+func compareBig(a, b *big.Int) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return -1
+	case b == nil:
+		return 1
+	}
+	return a.Cmp(b)
+}
+
+func waitProcess(p *processItems) WaitProcess {
+	x := WaitProcess{Rank: p.rank}
+	for _, i := range waitItems {
+		x.Total = saturating(x.Total, p.at(0, i))
+	}
+	for _, l := range waitLabels {
+		x.items = append(x.items, p.at(0, l.item))
+	}
+	x.Share = ratio64(x.Total, p.at(0, xtf.ItemTime))
+	return x
+}
+
+// MarshalJSON writes the sums, then the patterns that occur.
+func (x WaitProcess) MarshalJSON() ([]byte, error) {
+	share, err := x.Share.MarshalJSON()
+	b := fmt.Appendf(nil, `{"rank":%d,"total":%d,"share":%s`, x.Rank, x.Total, share)
+	for i, v := range x.items {
+		if v > 0 {
+			b = fmt.Appendf(b, ",%q:%d", waitLabels[i].item, v)
+		}
+	}
+	return append(b, '}'), err
+}
+
+// callPaths are the rows of PATH.
+type callPaths struct {
+	r       *Run
+	parents []uint32
+	regions []uint32
+}
+
+// maxPathDepth bounds what is shown of a call path.
+const maxPathDepth = 512
+
+// callPaths reads the call paths that waits and causes refer to.
+func (r *Run) callPaths() (*callPaths, error) {
+	p := &callPaths{r: r}
+	var bad error
+	err := r.rows(xtf.WholeRun, xtf.TypePath, func(row []byte) {
+		var x xtf.Path
+		x.Load(row)
+		if n := uint64(len(p.parents)); x.Key != n || n > 0 && uint64(x.Parent) >= n {
+			bad = fmt.Errorf("row %d of path %d: %w", n, x.Key, xtf.ErrCorrupt)
+		}
+		p.parents, p.regions = append(p.parents, x.Parent), append(p.regions, x.Region)
+	})
+	if err == nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: call paths: %w", r.Name, err)
+	}
+	return p, nil
+}
+
+// region is the innermost region of a path, Undefined outside of all calls.
+func (p *callPaths) region(id uint32) uint32 {
+	if id == 0 || uint64(id) >= uint64(len(p.regions)) {
+		return trace.Undefined
+	}
+	return p.regions[id]
+}
+
+// names are the names of the path's regions, outermost first.
+func (p *callPaths) names(id uint32) []string {
+	list := []string{}
+	for n := 0; id > 0 && uint64(id) < uint64(len(p.parents)) && n < maxPathDepth; n++ {
+		list = append(list, p.r.RegionName(p.regions[id]))
+		id = p.parents[id]
+	}
+	slices.Reverse(list)
+	return list
+}

@@ -1,0 +1,250 @@
+package report
+
+import (
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"math/big"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// patternAdvice says what a pattern means and where to look.
+var patternAdvice = map[string]string{
+	"late_sender":                       "receivers wait for messages that were sent too late",
+	"late_sender_wrong_order_same":      "messages of one source are received in another order than they were sent: receive in the order of sending",
+	"late_sender_wrong_order_different": "another source's message was already there: receive from any source, or in the order of arrival",
+	"late_receiver":                     "blocking senders wait for the receive to be posted: post receives earlier, or send without blocking",
+	"wait_barrier":                      "processes come to barriers at different times: balance the work before, or drop the barrier",
+	"barrier_completion":                "leaving barriers takes this long after the first process has left",
+	"wait_nxn":                          "processes come to all-to-all operations at different times: balance the work before",
+	"nxn_completion":                    "leaving all-to-all operations takes this long after the first process has left",
+	"late_broadcast":                    "the root comes late to a broadcast: move the broadcast up, or the root's work away",
+	"early_reduce":                      "the root of a reduction waits for the first contribution: give the root more work before",
+	"early_scan":                        "processes wait in prefix operations for those below them",
+}
+
+// pathShown is how many regions of a call path text shows.
+const pathShown = 4
+
+// pathLabel is a call path for people: its innermost regions.
+func pathLabel(names []string) string {
+	if len(names) == 0 {
+		return "(outside recorded calls)"
+	}
+	shown := names[max(0, len(names)-pathShown):]
+	parts := make([]string, len(shown))
+	for i, n := range shown {
+		parts[i] = clean(n, 40)
+	}
+	text := strings.Join(parts, " > ")
+	if len(shown) < len(names) {
+		text = "... > " + text
+	}
+	return text
+}
+
+// writeWaits writes wait states, causes and the critical path.
+func (d *Document) writeWaits(w *writer) {
+	x := d.Waits
+	u := w.unit
+	head := fmt.Sprintf("waits of %s: %s %s, %s of the processes' time", ranksText(x.Ranks), u.big(x.Total), u.name(), x.Share.percent())
+	if x.Span != nil {
+		head += ", " + x.Span.text(u)
+	}
+	w.title(head)
+	if len(x.Patterns) == 0 {
+		w.line("none")
+	}
+	tab := table{head: []string{"<pattern", "waits", u.name(), "of time", "most", "<rank", "<"}}
+	for i := range x.Patterns {
+		p := &x.Patterns[i]
+		tab.add(p.Pattern, countBig(p.Count), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternAdvice[p.Pattern])
+	}
+	w.table(&tab)
+	x.writeNodes(w)
+	x.writePaths(w)
+	x.writeProcesses(w)
+	x.writeCauses(w, d.run)
+	x.writeCritical(w)
+}
+
+func ranksText(ranks string) string {
+	if ranks == "all" {
+		return "all processes"
+	}
+	return "ranks " + ranks
+}
+
+func (x *Waits) writeNodes(w *writer) {
+	if len(x.Intervals) < 2 {
+		return
+	}
+	u := w.unit
+	w.line("")
+	tab := table{head: []string{"<by interval", "waits " + u.name(), "of its time", "<mostly"}}
+	shown := x.Intervals[:min(len(x.Intervals), w.style.rows())]
+	for i := range shown {
+		n := &shown[i]
+		most := ""
+		var largest *big.Int
+		for k := range n.Waits.patterns {
+			if p := &n.Waits.patterns[k]; positive(p.Sum) && (largest == nil || p.Sum.Cmp(largest) > 0) {
+				largest, most = p.Sum, p.Item.String()
+			}
+		}
+		if largest != nil {
+			most += " " + u.big(largest)
+		}
+		tab.add(strings.Repeat("  ", max(0, len(n.Path)-1))+n.Label, u.big(n.Waits.Total), n.Share.percent(), most)
+	}
+	w.table(&tab)
+	w.more(len(x.Intervals), len(shown), "interval")
+}
+
+func (x *Waits) writePaths(w *writer) {
+	if len(x.Paths) == 0 {
+		return
+	}
+	u := w.unit
+	w.line("")
+	tab := table{head: []string{"<by call path", "<pattern", "waits", u.name(), "share", "<most on"}}
+	shown := x.Paths[:min(len(x.Paths), w.style.rows())]
+	for i := range shown {
+		p := &shown[i]
+		name := p.Pattern
+		if p.Order != "" {
+			name += ", wrong order (" + p.Order + " source)"
+		}
+		tab.add(pathLabel(p.Path), name, count(p.Count), u.big(p.Ticks), p.Share.percent(), fmt.Sprintf("rank %d: %s", p.Rank, u.ticks(p.Worst)))
+	}
+	w.table(&tab)
+	w.more(len(x.Paths), len(shown), "row")
+}
+
+// writeProcesses writes the processes that wait most.
+func (x *Waits) writeProcesses(w *writer) {
+	if len(x.Processes) < 2 {
+		return
+	}
+	list := slices.Clone(x.Processes)
+	slices.SortStableFunc(list, func(a, b WaitProcess) int { return cmp.Compare(b.Total, a.Total) })
+	if list[0].Total == 0 {
+		return
+	}
+	u := w.unit
+	w.line("")
+	tab := table{head: []string{"<by process", "waits " + u.name(), "of its time", "<mostly"}}
+	shown := list[:min(len(list), w.style.rows())]
+	for i := range shown {
+		p := &shown[i]
+		most, v := "", uint64(0)
+		for k, ticks := range p.items {
+			if ticks > v {
+				most, v = waitLabels[k].item.String(), ticks
+			}
+		}
+		if v > 0 {
+			most += " " + u.ticks(v)
+		}
+		tab.add(fmt.Sprintf("rank %d", p.Rank), u.ticks(p.Total), p.Share.percent(), most)
+	}
+	w.table(&tab)
+	w.more(len(list), len(shown), "process")
+}
+
+func (x *Waits) writeCauses(w *writer, r *Run) {
+	if len(x.Causes) == 0 {
+		return
+	}
+	u := w.unit
+	w.line("")
+	tab := table{head: []string{"<caused by", "<activity", "<waits of", "short " + u.name(), "long " + u.name(), "share", "<most by"}}
+	shown := x.Causes[:min(len(x.Causes), w.style.rows())]
+	for i := range shown {
+		c := &shown[i]
+		tab.add(pathLabel(c.Path), c.Activity, c.Pattern, u.big(c.Short), u.big(c.Long), c.Share.percent(), fmt.Sprintf("rank %d: %s", c.Rank, u.ticks(c.Worst)))
+	}
+	w.table(&tab)
+	w.more(len(x.Causes), len(shown), "row")
+	top := &x.Causes[0]
+	w.line("> %s cause %s of all waiting: shorten them, or let others have some of them", top.who(r), top.Share.percent())
+}
+
+func (x *Waits) writeCritical(w *writer) {
+	if x.Critical == nil {
+		return
+	}
+	u := w.unit
+	w.line("")
+	w.line("critical path: %s %s", u.big(x.Critical.Length), u.name())
+	tab := table{head: []string{"<on the path", "<activity", u.name(), "share", "mean of a process", "imbalance", "impact " + u.name(), "<most on"}}
+	row := func(c *CriticalSum) {
+		tab.add(clean(c.Name, 60), c.Activity, u.big(c.Ticks), c.Share.percent(), u.maybe(c.Mean), u.maybe(c.Imbalance), u.big(c.Impact), fmt.Sprintf("rank %d", c.Rank))
+	}
+	for i := range x.Critical.Activities {
+		row(&x.Critical.Activities[i])
+	}
+	list := x.Critical.Regions
+	shown := list[:min(len(list), w.style.rows())]
+	for i := range shown {
+		row(&shown[i])
+	}
+	w.table(&tab)
+	w.more(len(list), len(shown), "region")
+	x.adviseCritical(w)
+}
+
+// adviseCritical names the region whose imbalance costs the run most.
+func (x *Waits) adviseCritical(w *writer) {
+	var top *CriticalSum
+	for i := range x.Critical.Regions {
+		if c := &x.Critical.Regions[i]; c.Activity == "cpu" && positive(c.Impact) && (top == nil || c.Impact.Cmp(top.Impact) > 0) {
+			top = c
+		}
+	}
+	if top != nil {
+		u := w.unit
+		w.line("> %s takes %s %s of the path and %s of a process on average: balanced, the run could be %s shorter", clean(top.Name, 60), u.big(top.Ticks), u.name(), u.maybe(top.Mean), u.maybe(top.Imbalance))
+	}
+}
+
+// maybe prints a fraction that may not be known.
+func (u unit) maybe(f Fraction) string {
+	if f.Num == nil {
+		return "n/a"
+	}
+	return u.fraction(f)
+}
+
+// writeCSV writes waits by call path, and causes; times are ticks.
+func (x *Waits) writeCSV(w *csv.Writer) error {
+	if err := w.Write([]string{"kind", "node", "path", "pattern", "order_or_activity", "count", "ticks", "long", "worst", "worst_rank"}); err != nil {
+		return err
+	}
+	for i := range x.Paths {
+		p := &x.Paths[i]
+		row := []string{"wait", fmt.Sprint(p.Node), strings.Join(p.Path, " > "), p.Pattern, p.Order, strconv.FormatUint(p.Count, 10), p.Ticks.String(), "", strconv.FormatUint(p.Worst, 10), fmt.Sprint(p.Rank)}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	for i := range x.Causes {
+		c := &x.Causes[i]
+		row := []string{"delay", fmt.Sprint(c.Node), strings.Join(c.Path, " > "), c.Pattern, c.Activity, "", c.Short.String(), c.Long.String(), strconv.FormatUint(c.Worst, 10), fmt.Sprint(c.Rank)}
+		if err := w.Write(row); err != nil {
+			return err
+		}
+	}
+	if x.Critical == nil {
+		return nil
+	}
+	for i := range x.Critical.Regions {
+		c := &x.Critical.Regions[i]
+		if err := w.Write([]string{"critical", "", c.Name, "", c.Activity, "", c.Ticks.String(), "", "", fmt.Sprint(c.Rank)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,234 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Span is the part [Begin, End) of a run, in ticks.
+type Span struct {
+	Begin uint64 `json:"begin"`
+	End   uint64 `json:"end"`
+	// Of limits the span to one execution of an interval, on each process its own.
+	Of *Execution `json:"of,omitempty"`
+}
+
+// Execution is the K-th execution of a node, from 0, on every process.
+type Execution struct {
+	Node uint32 `json:"node"`
+	K    uint64 `json:"k"`
+}
+
+// sumItems says which item a running total of a type adds to.
+var sumItems = map[xtf.TypeID]map[string]xtf.Item{
+	xtf.TypeCall: {
+		"calls": xtf.ItemCalls, "mpi": xtf.ItemMPI, "p2p": xtf.ItemP2P, "start": xtf.ItemStart, "coll": xtf.ItemColl,
+		"nxn": xtf.ItemNxN, "barrier": xtf.ItemBarrier, "mpiio": xtf.ItemFileIO, "rma": xtf.ItemRMA, "mgmt": xtf.ItemManagement,
+		"io": xtf.ItemIO, "marker": xtf.ItemMarker,
+	},
+	xtf.TypeP2P: {
+		"sends": xtf.ItemSends, "bytesOut": xtf.ItemBytesOut, "receives": xtf.ItemReceives, "bytesIn": xtf.ItemBytesIn,
+		"sendRecv": xtf.ItemSendRecv, "potentSync": xtf.ItemPotentialSync,
+	},
+	xtf.TypeColl: {
+		"calls": xtf.ItemCollectives, "bytesOut": xtf.ItemCollOut, "bytesIn": xtf.ItemCollIn,
+		"potentSync": xtf.ItemPotentialSync, "timeVariation": xtf.ItemVariation,
+	},
+	xtf.TypeWait: {
+		"lateSender": xtf.ItemLateSender, "lateReceiver": xtf.ItemLateReceiver, "barrier": xtf.ItemWaitBarrier,
+		"barrierCompletion": xtf.ItemBarrierCompletion, "nxn": xtf.ItemWaitNxN, "nxnCompletion": xtf.ItemNxNCompletion,
+		"lateBroadcast": xtf.ItemLateBroadcast, "earlyReduce": xtf.ItemEarlyReduce, "earlyScan": xtf.ItemEarlyScan,
+	},
+}
+
+// summedTypes are the arrays with running totals that a window reads.
+var summedTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
+
+// running reads running totals of a location: what its rows have added up to at
+// an instant. Every read costs a descent and an aux page of each array, and the
+// pages with rows open at that instant, whatever the number of rows.
+type running struct {
+	arrays []*xtf.Array
+	items  [][]xtf.Item // of each array's sums; NumItems: of none
+	first  uint64       // of the location's time
+	last   uint64
+	ival   *xtf.Array
+}
+
+// running opens the arrays of location p; what they read is counted in st.
+func (r *Run) running(p trace.P, st *xtf.Stats) (*running, error) {
+	x := &running{}
+	v, err := r.components(p)
+	if err != nil {
+		return nil, err
+	}
+	x.first, x.last = v[xtf.ItemFirst], v[xtf.ItemLast]
+	for _, t := range append(summedTypes[:len(summedTypes):len(summedTypes)], xtf.TypeIval) {
+		a, err := r.File.Array(xtf.Proc(p), t)
+		if err != nil {
+			return nil, fmt.Errorf("%s: location %d: %w", r.Name, r.Defs.Location(p).Ref, err)
+		}
+		if t == xtf.TypeIval {
+			x.ival = a.Counted(st)
+			continue
+		}
+		var items []xtf.Item
+		for _, s := range a.Type().Sums {
+			item, ok := sumItems[t][s.Name]
+			if !ok {
+				item = xtf.NumItems
+			}
+			items = append(items, item)
+		}
+		x.arrays, x.items = append(x.arrays, a.Counted(st)), append(x.items, items)
+	}
+	return x, nil
+}
+
+// between returns the items of [begin, end), which is cut to the location's time
+// where its own span is. Times are clipped at the borders, counts and bytes are
+// of what begins in there, receives and their values of what completes in there
+// or at its end.
+func (x *running) between(begin, end uint64) (vector, error) {
+	var v vector
+	for i, a := range x.arrays {
+		if !a.HasSums() {
+			continue
+		}
+		sums, err := a.SumsBetween(begin, end)
+		if err != nil {
+			return v, err
+		}
+		for k, n := range sums {
+			if item := x.items[i][k]; item < xtf.NumItems {
+				v[item] += n
+			}
+		}
+	}
+	from, to := max(begin, x.first), min(end, x.last)
+	if from >= to {
+		from, to = 0, 0
+	}
+	v[xtf.ItemTime] = to - from
+	v[xtf.ItemFirst], v[xtf.ItemLast] = from, to
+	v[xtf.ItemComm] = v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA]
+	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO])
+	return v, nil
+}
+
+// eachWindow calls f with what every chosen process did in the span, of the
+// whole program and of every interval with executions in there.
+func (s *survey) eachWindow(o *surveyOptions, f func(x *processItems)) ([]Lost, error) {
+	if !s.rows {
+		return nil, fmt.Errorf("%s: statistics of a span of time: %w: it was analyzed with --events none", s.run.Name, ErrNoResult)
+	}
+	var lost []Lost
+	for rank, p := range s.run.Defs.Processes() {
+		if !o.ranks.contains(uint32(rank)) {
+			continue
+		}
+		x, err := s.window(uint32(rank), p, o.span)
+		switch {
+		case err == nil:
+			f(x)
+		case partial(err):
+			lost = append(lost, s.run.lost(p.First, o.section, err))
+		default:
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// window is what one process did in a span: times of its first location, the one
+// that calls MPI, and the counts of all.
+func (s *survey) window(rank uint32, p trace.Process, span *Span) (*processItems, error) {
+	x := &processItems{rank: rank, values: map[uint64]uint64{}}
+	for i := range trace.P(p.Count) {
+		at := p.First + i
+		if s.run.Defs.Location(at).Type == trace.MetricLocation {
+			continue
+		}
+		loc, err := s.run.running(at, &s.cost)
+		if err != nil {
+			return nil, err
+		}
+		begin, end, ok := span.Begin, span.End, true
+		if span.Of != nil {
+			if begin, end, ok, err = loc.execution(span.Of); err != nil {
+				return nil, err
+			}
+		}
+		if !ok {
+			continue
+		}
+		if err := loc.addTo(x, len(s.nodes), i == 0, begin, end); err != nil {
+			return nil, fmt.Errorf("%s: location %d: %w", s.run.Name, s.run.Defs.Location(at).Ref, err)
+		}
+	}
+	return x, nil
+}
+
+// addTo adds the items of the location in [begin, end) to the process: of the
+// whole program, and of the executions of intervals in there, cut at its borders.
+func (x *running) addTo(to *processItems, nodes int, first bool, begin, end uint64) error {
+	if err := x.addNode(to, 0, first, begin, end); err != nil {
+		return err
+	}
+	var list []xtf.Ival
+	err := x.ival.Overlapping(begin, end, func(_ uint64, row []byte) bool {
+		var iv xtf.Ival
+		iv.Load(row)
+		if iv.Node > 0 && uint64(iv.Node) < uint64(nodes) {
+			list = append(list, iv)
+		}
+		return true
+	})
+	for i := 0; err == nil && i < len(list); i++ {
+		err = x.addNode(to, list[i].Node, first, max(begin, list[i].T), min(end, list[i].End))
+	}
+	return err
+}
+
+func (x *running) addNode(to *processItems, n uint32, first bool, begin, end uint64) error {
+	v, err := x.between(begin, end)
+	if err != nil {
+		return err
+	}
+	if first {
+		to.values[xtf.NodeKey(n, uint32(xtf.ItemExecutions))]++
+	}
+	for i := range xtf.NumItems {
+		c := xtf.Comp{Key: xtf.NodeKey(n, uint32(i)), Value: v[i]}
+		switch {
+		case v[i] == 0 && i != xtf.ItemFirst:
+		case i == xtf.ItemFirst || i == xtf.ItemLast:
+			if n == 0 && v[xtf.ItemTime] > 0 {
+				to.join(c, first, !first)
+			}
+		case i < xtf.ItemSendRecv && first: // several executions add up
+			to.values[c.Key] = saturating(to.values[c.Key], c.Value)
+		default:
+			to.join(c, first, true)
+		}
+	}
+	return nil
+}
+
+// execution finds the borders of an execution on the location: a descent for
+// each of its rows in the way.
+func (x *running) execution(e *Execution) (begin, end uint64, ok bool, err error) {
+	if e.Node == 0 {
+		return x.first, x.last, e.K == 0 && x.last > x.first, nil
+	}
+	c := x.ival.Rows(0, x.ival.Len())
+	for c.Next() {
+		var iv xtf.Ival
+		if iv.Load(c.Row()); iv.Node == e.Node && iv.Execution == e.K {
+			return iv.T, iv.End, true, nil
+		}
+	}
+	return 0, 0, false, c.Err()
+}
