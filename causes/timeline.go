@@ -23,13 +23,13 @@ type Location struct {
 
 // state is what a location does for a while.
 type state struct {
-	activity, path, node uint32
+	region, activity, path, node uint32
 }
 
 // timeline says what a location does at each instant: its activity is that of the
 // outermost MPI call, marker or file operation, its path that of the innermost
 // call, its node the innermost interval made by markers. Outside its events a
-// location computes, outside all calls and in the root. Memory: 24 bytes per open
+// location computes, outside all calls and in the root. Memory: 32 bytes per open
 // call, 16 per open interval.
 type timeline struct {
 	state
@@ -44,9 +44,9 @@ type timeline struct {
 }
 
 type openCall struct {
-	end         uint64
-	local, path uint32
-	activity    uint32
+	end   uint64
+	local uint32
+	state state // without its node
 }
 
 type openNode struct {
@@ -71,13 +71,12 @@ func (x *timeline) enter(t uint64) {
 	x.enterCalls(t)
 	x.enterIntervals(t)
 	x.until = xtf.Never
-	x.state = state{}
+	x.state = state{region: trace.Undefined}
 	if x.calls.more {
 		x.until = min(x.until, x.calls.row.T)
 	}
 	if n := len(x.stack); n > 0 {
-		top := &x.stack[n-1]
-		x.until, x.activity, x.path = min(x.until, top.end), top.activity, top.path
+		x.until, x.state = min(x.until, x.stack[n-1].end), x.stack[n-1].state
 	}
 	if x.intervals.more {
 		x.until = min(x.until, x.intervals.row.T)
@@ -95,20 +94,21 @@ func (x *timeline) enterCalls(t uint64) {
 		x.stack = x.stack[:min(int(c.Depth), len(x.stack))]
 		o := openCall{end: c.End}
 		if n := len(x.stack); n > 0 {
-			o.local, o.activity = x.stack[n-1].local, x.stack[n-1].activity
+			o.local, o.state = x.stack[n-1].local, x.stack[n-1].state
 			o.end = min(o.end, x.stack[n-1].end)
 		}
 		o.local = x.location.Paths.Child(o.local, c.Region)
 		if int(o.local) < len(x.location.Global) {
-			o.path = x.location.Global[o.local]
+			o.state.path = x.location.Global[o.local]
 		}
+		o.state.region = c.Region
 		switch {
 		case c.Flags&xtf.FlagMarker != 0:
-			o.activity = xtf.ActivityMarker
+			o.state.activity = xtf.ActivityMarker
 		case c.Flags&xtf.FlagOutermostMPI != 0:
-			o.activity = xtf.ActivityMPI
+			o.state.activity = xtf.ActivityMPI
 		case c.Flags&xtf.FlagOutermostIO != 0:
-			o.activity = xtf.ActivityIO
+			o.state.activity = xtf.ActivityIO
 		}
 		x.stack = append(x.stack, o)
 		x.calls.advance()

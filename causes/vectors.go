@@ -112,7 +112,7 @@ func (w *walker) advance(to uint64) error {
 
 func (w *walker) slot(s state) int32 {
 	r := &w.recent[(s.path*5+s.activity)%recentSlots]
-	if !r.set || r.state != s {
+	if s.region = 0; !r.set || r.state != s { // slots know the path alone
 		*r = recentSlot{s, w.history.slot(termKey(s.path, s.activity), s.node), true}
 	}
 	return r.slot

@@ -1,0 +1,421 @@
+package causes
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// PathInput is what the critical path needs beside Run.
+type PathInput struct {
+	// Extent says what is known of a location of this rank.
+	Extent func(p trace.P) (Extent, error)
+	// Collectives returns the COLL rows of a location, nil if there are none, and an xtf.CollCause for each.
+	Collectives func(p trace.P) (*xtf.Cursor, io.ReaderAt, error)
+}
+
+// Extent is where the path can begin on a location.
+type Extent struct {
+	Events bool   // it has any
+	Last   uint64 // of them
+	MPI    bool   // it calls MPI
+}
+
+// PathReport counts what the critical path was made of.
+type PathReport struct {
+	Jumps    uint64 // from location to location, of the part found on this rank
+	Messages uint64 // that carried the path to another rank, from this one
+	Length   uint64 // ticks, of all locations, on rank 0
+}
+
+// tagPath is the tag of the messages that carry the path: instant u64 and location
+// u32, little-endian, or nothing when it is complete.
+const tagPath = 12
+
+// path is the search on one rank.
+type path struct {
+	run    *Run
+	in     *PathInput
+	own    partition.Range
+	report PathReport
+	jumps  journal  // of all locations of this rank, each in the order of time
+	first  []uint64 // number of the first one of each location
+	left   []uint64 // number behind the last one that was not passed
+	buf    []byte
+	spans  Sorter
+}
+
+// A jump is the end of a wait, u64, and its cause, u32, little-endian. Sorted they
+// are p u32, end u64, all ones minus cause u32, big-endian: of waits that end at one
+// instant the path takes the lowest cause first.
+const (
+	jumpBytes = 12
+	jumpBlock = 256 // jumps read at once
+	jumpKey   = 16
+)
+
+// A span of the path is p u32, begin, end u64, big-endian.
+const (
+	spanRowBytes = 20
+	spanRowKey   = 12
+)
+
+// CriticalPath finds the critical path (package comment). Its pieces, in order,
+// go to write on the rank of their location. Rank 0 gets the totals, as short-term
+// costs, without patterns. Collective.
+func CriticalPath(r *Run, in *PathInput, write func(p trace.P, row *xtf.CPath) error) (Totals, *PathReport, error) {
+	c := &path{run: r, in: in, own: r.Ranges[r.Comm.Rank()], spans: r.Storage.Sorter(spanRowBytes, spanRowKey)}
+	c.jumps.scratch = r.Storage.Scratch()
+	defer c.jumps.scratch.Drop()
+	start, ok, err := c.start()
+	if err != nil || !ok {
+		return nil, &c.report, err
+	}
+	if err := r.Comm.Agree(c.collect()); err != nil {
+		return nil, &c.report, err
+	}
+	failed, fatal := c.follow(start)
+	if fatal != nil {
+		return nil, &c.report, fatal
+	}
+	if err := r.Comm.Agree(failed); err != nil {
+		return nil, &c.report, err
+	}
+	t := newTotalling()
+	if err := r.Comm.Agree(c.pieces(t, write)); err != nil {
+		return nil, &c.report, err
+	}
+	totals, err := t.reduce(r.Comm)
+	for i := range totals {
+		c.report.Length += totals[i].Short
+	}
+	return totals, &c.report, err
+}
+
+// candidate is where the path may begin.
+type candidate struct {
+	Extent
+	p trace.P
+}
+
+func (c *candidate) better(o *candidate) bool {
+	switch {
+	case c.Events != o.Events:
+		return c.Events
+	case c.MPI != o.MPI:
+		return c.MPI
+	case c.Last != o.Last:
+		return c.Last > o.Last
+	}
+	return c.p < o.p
+}
+
+// start chooses the location on which the path ends; false without any event.
+// Collective.
+func (c *path) start() (trace.P, bool, error) {
+	var best candidate
+	var err error
+	for p := c.own.First; p < c.own.End && err == nil; p++ {
+		x := candidate{p: p}
+		if x.Extent, err = c.in.Extent(p); x.better(&best) {
+			best = x
+		}
+	}
+	if err := c.run.Comm.Agree(err); err != nil {
+		return 0, false, err
+	}
+	b := binary.LittleEndian.AppendUint64(nil, best.Last)
+	b = binary.LittleEndian.AppendUint32(b, uint32(best.p))
+	b = append(b, flag(best.Events), flag(best.MPI))
+	parts, err := c.run.Comm.Allgather(b)
+	if err != nil {
+		return 0, false, err
+	}
+	best = candidate{}
+	for _, b := range parts {
+		x := candidate{Extent{b[12] != 0, binary.LittleEndian.Uint64(b), b[13] != 0}, trace.P(binary.LittleEndian.Uint32(b[8:]))}
+		if x.better(&best) {
+			best = x
+		}
+	}
+	return best.p, best.Events, nil
+}
+
+func flag(set bool) byte {
+	if set {
+		return 1
+	}
+	return 0
+}
+
+// collect gathers the jumps of this rank's locations.
+func (c *path) collect() error {
+	sorter := c.run.Storage.Sorter(jumpKey, jumpKey)
+	for p := c.own.First; p < c.own.End; p++ {
+		if err := c.collectWaits(p, sorter); err != nil {
+			return err
+		}
+		if err := c.collectRoots(p, sorter); err != nil {
+			return err
+		}
+	}
+	rows, err := sorter.Sort()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	more := rows.Next()
+	var b [jumpBytes]byte
+	for p := c.own.First; p < c.own.End; p++ {
+		c.first = append(c.first, uint64(c.jumps.size/jumpBytes))
+		for ; more && trace.P(binary.BigEndian.Uint32(rows.Row())) == p; more = rows.Next() {
+			binary.LittleEndian.PutUint64(b[:], binary.BigEndian.Uint64(rows.Row()[4:]))
+			binary.LittleEndian.PutUint32(b[8:], ^binary.BigEndian.Uint32(rows.Row()[12:]))
+			if _, err := c.jumps.append(b[:]); err != nil {
+				return err
+			}
+		}
+		c.left = append(c.left, uint64(c.jumps.size/jumpBytes))
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return c.jumps.flush()
+}
+
+func addJump(s Sorter, p trace.P, end uint64, cause uint32) error {
+	var b [jumpKey]byte
+	binary.BigEndian.PutUint32(b[0:], uint32(p))
+	binary.BigEndian.PutUint64(b[4:], end)
+	binary.BigEndian.PutUint32(b[12:], ^cause)
+	return s.Add(b[:])
+}
+
+// collectWaits takes the waits of a location but those of roots for the first
+// sender.
+func (c *path) collectWaits(p trace.P, s Sorter) error {
+	cursor, err := c.run.Waits(p)
+	if err != nil {
+		return err
+	}
+	rows := newCauseRows(cursor, p, c.run.Defs.NumLocations())
+	for ; rows.more; rows.next() {
+		w := &rows.row
+		if w.Pattern&xtf.WaitPatternMask == xtf.WaitEarlyReduce {
+			continue
+		}
+		if err := addJump(s, p, w.End, w.CauseP); err != nil {
+			return err
+		}
+	}
+	return rows.err()
+}
+
+// collectRoots takes the waits of a location for the last sender of an operation
+// of which it is the root.
+func (c *path) collectRoots(p trace.P, s Sorter) error {
+	cursor, causes, err := c.in.Collectives(p)
+	if err != nil || cursor == nil {
+		return err
+	}
+	var row xtf.Coll
+	var cause xtf.CollCause
+	var b [xtf.CollCauseBytes]byte
+	for cursor.Next() {
+		row.Load(cursor.Row())
+		if trace.CollectiveClass(row.Flags&xtf.CollOpMask)&trace.ClassNToOne == 0 || row.Ordinal == xtf.Never || c.outside(row.Region) {
+			continue
+		}
+		if err := readFull(causes, b[:], int64(cursor.N())*xtf.CollCauseBytes); err != nil {
+			return err
+		}
+		cause.Load(b[:])
+		end := min(cause.LastT, row.End)
+		if cause.LastT == xtf.Never || end <= row.T || uint64(cause.LastP) >= uint64(c.run.Defs.NumLocations()) || trace.P(cause.LastP) == p {
+			continue
+		}
+		if err := addJump(s, p, end, cause.LastP); err != nil {
+			return err
+		}
+	}
+	return cursor.Err()
+}
+
+// outside reports whether a call counts as no wait.
+func (c *path) outside(region uint32) bool {
+	r := c.run.Defs.Region(region)
+	return r != nil && c.run.Defs.Class(r)&trace.ClassInit != 0
+}
+
+// follow carries the path back over all ranks. An error of this rank ends the
+// search; fatal ones are of the communicator. Collective.
+func (c *path) follow(start trace.P) (failed, fatal error) {
+	p, at := start, c.run.Last
+	comm := c.run.Comm
+	if rankOf(c.run.Ranges, p) != comm.Rank() {
+		var more bool
+		var err error
+		if p, at, more, err = c.await(); err != nil || !more {
+			return nil, err
+		}
+	}
+	for {
+		var more bool
+		p, at, more, failed = c.back(p, at)
+		if !more || failed != nil {
+			return failed, c.announce()
+		}
+		b := binary.LittleEndian.AppendUint64(nil, at)
+		b = binary.LittleEndian.AppendUint32(b, uint32(p))
+		c.report.Messages++
+		if err := comm.Send(b, rankOf(c.run.Ranges, p), tagPath); err != nil {
+			return nil, err
+		}
+		var err error
+		if p, at, more, err = c.await(); err != nil || !more {
+			return nil, err
+		}
+	}
+}
+
+// await waits for the path to come back, or for its end.
+func (c *path) await() (p trace.P, at uint64, more bool, err error) {
+	b, _, err := c.run.Comm.Recv(mpi.AnySource, tagPath)
+	if err != nil || len(b) == 0 {
+		return 0, 0, false, err
+	}
+	return trace.P(binary.LittleEndian.Uint32(b[8:])), binary.LittleEndian.Uint64(b), true, nil
+}
+
+// announce tells the others that the path is complete.
+func (c *path) announce() error {
+	for r := range c.run.Comm.Size() {
+		if r == c.run.Comm.Rank() {
+			continue
+		}
+		if err := c.run.Comm.Send(nil, r, tagPath); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// back follows the path from location p at an instant as far as it stays on this
+// rank; it is complete if there is no more. A wait is passed once, so that waits
+// that wait for each other at one instant do not hold it.
+func (c *path) back(p trace.P, at uint64) (trace.P, uint64, bool, error) {
+	for c.own.Contains(p) {
+		end, cause, ok, err := c.jump(p, at)
+		if err != nil {
+			return p, at, false, err
+		}
+		if !ok {
+			end = min(c.run.First, at)
+		}
+		if end < at {
+			var b [spanRowBytes]byte
+			binary.BigEndian.PutUint32(b[0:], uint32(p))
+			binary.BigEndian.PutUint64(b[4:], end)
+			binary.BigEndian.PutUint64(b[12:], at)
+			if err := c.spans.Add(b[:]); err != nil {
+				return p, at, false, err
+			}
+		}
+		if !ok {
+			return p, at, false, nil
+		}
+		c.report.Jumps++
+		p, at = cause, end
+	}
+	return p, at, true, nil
+}
+
+// jump returns the last wait of a location that ends by an instant and was not
+// passed, and passes it.
+func (c *path) jump(p trace.P, at uint64) (end uint64, cause trace.P, ok bool, err error) {
+	i := p - c.own.First
+	for c.left[i] > c.first[i] {
+		n := min(c.left[i]-c.first[i], jumpBlock)
+		if c.buf == nil {
+			c.buf = make([]byte, jumpBlock*jumpBytes)
+		}
+		b := c.buf[:n*jumpBytes]
+		if err := readFull(c.jumps.scratch, b, int64(c.left[i]-n)*jumpBytes); err != nil {
+			return 0, 0, false, err
+		}
+		for ; len(b) > 0; b = b[:len(b)-jumpBytes] {
+			c.left[i]--
+			x := b[len(b)-jumpBytes:]
+			if end := binary.LittleEndian.Uint64(x); end <= at {
+				return end, trace.P(binary.LittleEndian.Uint32(x[8:])), end >= c.run.First, nil
+			}
+		}
+	}
+	return 0, 0, false, nil
+}
+
+// pieces decomposes the spans of the path on this rank's locations.
+func (c *path) pieces(t *totalling, write func(p trace.P, row *xtf.CPath) error) error {
+	rows, err := c.spans.Sort()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	more := rows.Next()
+	for more {
+		p := trace.P(binary.BigEndian.Uint32(rows.Row()))
+		l, err := c.run.Open(p)
+		if err != nil {
+			return err
+		}
+		line := newTimeline(l, c.run.Derived)
+		sums := map[cost1]uint64{}
+		for ; more && trace.P(binary.BigEndian.Uint32(rows.Row())) == p; more = rows.Next() {
+			begin, end := binary.BigEndian.Uint64(rows.Row()[4:]), binary.BigEndian.Uint64(rows.Row()[12:])
+			for line.at < begin {
+				line.next(begin)
+			}
+			err := line.rows(end, func(x *xtf.CPath) error {
+				sums[cost1{p: p, key: xtf.NodeKey(x.Node, x.Path), activity: x.Activity}] += x.End - x.T
+				return write(p, x)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if err := line.err(); err != nil {
+			return fmt.Errorf("location %d: %w", p, err)
+		}
+		for name, ticks := range sums { // the totals are sorted later
+			t.add(&name, ticks, 0)
+		}
+	}
+	return rows.Err()
+}
+
+// rows walks to an instant and passes the pieces of constant state on the way.
+func (x *timeline) rows(to uint64, f func(row *xtf.CPath) error) error {
+	var row xtf.CPath
+	for x.at < to {
+		s, from, end := x.next(to)
+		if row.End == from && row.T < row.End && (state{row.Region, row.Activity, row.Path, row.Node}) == s {
+			row.End = end
+			continue
+		}
+		if row.T < row.End {
+			if err := f(&row); err != nil {
+				return err
+			}
+		}
+		row = xtf.CPath{T: from, End: end, Region: s.region, Activity: s.activity, Node: s.node, Path: s.path}
+	}
+	if row.T < row.End {
+		return f(&row)
+	}
+	return nil
+}

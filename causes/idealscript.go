@@ -1,0 +1,390 @@
+package causes
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/dataflow"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// idealKind is what an idealOp does.
+type idealKind uint8
+
+const (
+	idealCall   idealKind = iota // an outermost MPI call begins at t, key is its End
+	idealLeave                   // ... and may leave
+	idealSend                    // peer's row key gets the instant t
+	idealNeed                    // the call does not leave before the instant that row key gets from peer
+	idealDrop                    // the same, but nothing depends on it any more
+	idealEnter                   // take part in a collective with instant t
+	idealResult                  // the call does not leave before the collective is complete
+	idealBegin                   // an execution of node peer begins at t
+	idealEnd                     // ... ends
+)
+
+// idealOp is one step of a location in the replay. Memory: 32 bytes.
+type idealOp struct {
+	kind idealKind
+	coll dataflow.Kind
+	peer uint32 // location, communicator or node
+	root uint32
+	t    uint64
+	key  uint64 // End, row or ordinal
+}
+
+func (o *idealOp) collective() dataflow.Collective {
+	return dataflow.Collective{Comm: o.peer, Ordinal: o.key, Kind: o.coll, Root: o.root}
+}
+
+// earlyBytes is the size of an operation that takes effect at an instant before
+// its row: an early posted receive that releases its sender, or the initiation of
+// a collective.
+//
+//	at u64 | order u64                     big-endian, the key
+//	peer u32 | root u32 | kind u8, collective kind u8, zero u16 | zero u32 | key u64     little-endian
+const (
+	earlyBytes = 40
+	earlyKey   = 16
+)
+
+func (o *idealOp) putEarly(b []byte, order uint64) {
+	_ = b[earlyBytes-1]
+	binary.BigEndian.PutUint64(b, o.t)
+	binary.BigEndian.PutUint64(b[8:], order)
+	binary.LittleEndian.PutUint32(b[16:], o.peer)
+	binary.LittleEndian.PutUint32(b[20:], o.root)
+	binary.LittleEndian.PutUint64(b[24:], uint64(o.kind)|uint64(o.coll)<<8)
+	binary.LittleEndian.PutUint64(b[32:], o.key)
+}
+
+func (o *idealOp) loadEarly(b []byte) {
+	_ = b[earlyBytes-1]
+	*o = idealOp{
+		t: binary.BigEndian.Uint64(b), peer: binary.LittleEndian.Uint32(b[16:]), root: binary.LittleEndian.Uint32(b[20:]),
+		kind: idealKind(b[24]), coll: dataflow.Kind(b[25]), key: binary.LittleEndian.Uint64(b[32:]),
+	}
+}
+
+// idealScript makes the steps of one location from its rows, a piece at a time,
+// so that no page stays open while the location waits. Memory between two pieces:
+// 24 bytes per open execution and per synchronous send that is open.
+type idealScript struct {
+	r     *Ideal
+	p     trace.P
+	at    [4]uint64 // next row of each array
+	early struct {  // in Ideal.early, by instant
+		off  int64
+		n    uint64 // left
+		next idealOp
+		more bool
+		buf  []byte
+	}
+	open  []dueOp // executions by End
+	syncs []dueOp // non-blocking synchronous sends by Done
+	calls rowReader[xtf.Call, *xtf.Call]
+	p2p   rowReader[xtf.P2P, *xtf.P2P]
+	coll  rowReader[xtf.Coll, *xtf.Coll]
+	ivals rowReader[xtf.Ival, *xtf.Ival]
+	ops   []idealOp
+	needs []idealOp // of the call in hand
+	ended bool
+}
+
+// dueOp is a step that becomes due at an instant.
+type dueOp struct {
+	due uint64
+	row uint64
+	who uint32 // node or location
+}
+
+var idealArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
+
+// openRows opens the arrays where the last piece ended.
+func (s *idealScript) openRows() error {
+	for i, t := range idealArrays {
+		a, ok, err := s.r.Array(s.p, t)
+		if err != nil {
+			return err
+		}
+		var c *xtf.Cursor
+		if ok {
+			c = xtf.ScanArray(s.r.Types, a, s.at[i])
+		}
+		switch t {
+		case xtf.TypeCall:
+			s.calls.cursor = c
+		case xtf.TypeP2P:
+			s.p2p.cursor = c
+		case xtf.TypeColl:
+			s.coll.cursor = c
+		default:
+			s.ivals.cursor = c
+		}
+	}
+	s.calls.advance()
+	s.p2p.advance()
+	s.coll.advance()
+	s.ivals.advance()
+	return nil
+}
+
+// closeRows notes where the arrays stand and lets go of them.
+func (s *idealScript) closeRows() error {
+	for _, err := range [...]error{s.calls.err(), s.p2p.err(), s.coll.err(), s.ivals.err()} {
+		if err != nil {
+			return err
+		}
+	}
+	for i, c := range [...]struct {
+		cursor *xtf.Cursor
+		more   bool
+	}{{s.calls.cursor, s.calls.more}, {s.p2p.cursor, s.p2p.more}, {s.coll.cursor, s.coll.more}, {s.ivals.cursor, s.ivals.more}} {
+		switch {
+		case c.more:
+			s.at[i] = c.cursor.N()
+		case c.cursor != nil:
+			s.at[i] = xtf.Never
+		}
+	}
+	s.calls.cursor, s.p2p.cursor, s.coll.cursor, s.ivals.cursor = nil, nil, nil, nil
+	return nil
+}
+
+// fill makes the next piece: whole calls, up to about Ideal.piece steps. It is
+// empty at the end.
+func (s *idealScript) fill() error {
+	s.ops = s.ops[:0]
+	if s.ended {
+		return nil
+	}
+	if err := s.openRows(); err != nil {
+		return err
+	}
+	for len(s.ops) < s.r.piece && !s.ended {
+		if err := s.nextCall(); err != nil {
+			return err
+		}
+	}
+	if err := s.closeRows(); err != nil {
+		return fmt.Errorf("location %d: %w", s.p, err)
+	}
+	return nil
+}
+
+// nextCall adds the next MPI call, or rows outside of calls as a call of no
+// length, and what lies before it.
+func (s *idealScript) nextCall() error {
+	for s.calls.more && s.calls.row.Flags&(xtf.FlagOutermostMPI|xtf.FlagMarker) != xtf.FlagOutermostMPI {
+		s.calls.advance()
+	}
+	enter, leave, n := xtf.Never, xtf.Never, xtf.Never
+	if s.calls.more {
+		enter, leave, n = s.calls.row.T, s.calls.row.End, s.calls.cursor.N()
+	}
+	if s.p2p.more && (s.p2p.row.T < enter || s.p2p.row.T == enter && s.p2p.row.CallN != n) {
+		enter, leave, n = s.p2p.row.T, s.p2p.row.T, s.p2p.row.CallN
+	}
+	if s.coll.more && (s.coll.row.T < enter || s.coll.row.T == enter && s.coll.row.CallN != n) {
+		enter, leave, n = s.coll.row.T, s.coll.row.T, s.coll.row.CallN
+	}
+	if err := s.before(enter); err != nil {
+		return err
+	}
+	if enter == xtf.Never {
+		s.ended = true
+		return nil
+	}
+	s.ops = append(s.ops, idealOp{kind: idealCall, t: enter, key: max(leave, enter)})
+	s.needs = s.needs[:0]
+	for s.p2p.more && s.p2p.row.T == enter && s.p2p.row.CallN == n {
+		s.message(&s.p2p.row, s.p2p.cursor.N())
+		s.p2p.advance()
+	}
+	for s.coll.more && s.coll.row.T == enter && s.coll.row.CallN == n {
+		s.collective(&s.coll.row)
+		s.coll.advance()
+	}
+	for len(s.syncs) > 0 && s.syncs[0].due <= max(leave, enter) {
+		d := popDue(&s.syncs)
+		s.needs = append(s.needs, idealOp{kind: idealNeed, peer: d.who, key: d.row})
+	}
+	s.ops = append(append(s.ops, s.needs...), idealOp{kind: idealLeave})
+	if s.calls.more && s.calls.cursor.N() == n {
+		s.calls.advance()
+	}
+	return nil
+}
+
+// before adds what takes effect up to instant t: borders of executions, and
+// operations that have their row later. At the end it takes what nobody waits
+// for.
+func (s *idealScript) before(t uint64) error {
+	for {
+		begin, end := xtf.Never, xtf.Never
+		if s.ivals.more {
+			begin = s.ivals.row.T
+		}
+		if len(s.open) > 0 {
+			end = s.open[0].due
+		}
+		switch {
+		case s.ivals.more && begin <= min(t, end):
+			row := &s.ivals.row
+			s.ops = append(s.ops, idealOp{kind: idealBegin, peer: row.Node, t: row.T})
+			pushDue(&s.open, dueOp{due: max(row.End, row.T), row: s.ivals.cursor.N(), who: row.Node})
+			s.ivals.advance()
+			continue
+		case len(s.open) > 0 && end <= t:
+			d := popDue(&s.open)
+			s.ops = append(s.ops, idealOp{kind: idealEnd, peer: d.who, t: d.due})
+			continue
+		}
+		break
+	}
+	for {
+		if err := s.peekEarly(); err != nil {
+			return err
+		}
+		if !s.early.more || s.early.next.t > t {
+			break
+		}
+		s.ops = append(s.ops, s.early.next)
+		s.early.more = false
+	}
+	for t == xtf.Never && len(s.syncs) > 0 {
+		d := popDue(&s.syncs)
+		s.ops = append(s.ops, idealOp{kind: idealDrop, peer: d.who, key: d.row})
+	}
+	return nil
+}
+
+// peekEarly reads the next early operation.
+func (s *idealScript) peekEarly() error {
+	e := &s.early
+	if e.more || len(e.buf) == 0 && e.n == 0 {
+		return nil
+	}
+	if len(e.buf) == 0 {
+		e.buf = make([]byte, min(e.n, uint64(s.r.piece))*earlyBytes)
+		if _, err := s.r.early.ReadAt(e.buf, e.off); err != nil {
+			return fmt.Errorf("operations of location %d by their posting: %w", s.p, err)
+		}
+		e.off += int64(len(e.buf))
+		e.n -= uint64(len(e.buf) / earlyBytes)
+	}
+	e.next.loadEarly(e.buf)
+	e.buf, e.more = e.buf[earlyBytes:], true
+	return nil
+}
+
+// message adds one side of a message to the call in hand. Without partner it
+// depends on nothing.
+func (s *idealScript) message(m *xtf.P2P, n uint64) {
+	if m.MateN == xtf.Never || m.Kind&xtf.P2PMarker != 0 || uint64(m.MateP) >= uint64(s.r.Defs.NumLocations()) {
+		return
+	}
+	awaited := m.Kind & (xtf.P2PAwaited | xtf.P2PAwaitedPost)
+	give := idealOp{kind: idealSend, peer: m.MateP, t: m.T, key: m.MateN}
+	need := idealOp{kind: idealNeed, peer: m.MateP, key: n}
+	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+		s.needs = append(s.needs, need)
+		if awaited == xtf.P2PAwaited || awaited != 0 && m.Kind&xtf.P2PNonBlocking == 0 {
+			s.ops = append(s.ops, give)
+		}
+		return
+	}
+	s.ops = append(s.ops, give)
+	switch {
+	case awaited == 0:
+	case m.Kind&xtf.P2PNonBlocking == 0:
+		s.needs = append(s.needs, need)
+	default:
+		pushDue(&s.syncs, dueOp{due: m.Done, row: n, who: m.MateP})
+	}
+}
+
+// earlyMessage is what a receive row gives at its posting, if anything.
+func earlyMessage(m *xtf.P2P, locations int) (idealOp, bool) {
+	const kind = xtf.P2PRecv | xtf.P2PNonBlocking | xtf.P2PAwaitedPost
+	o := idealOp{kind: idealSend, peer: m.MateP, t: m.Post, key: m.MateN}
+	return o, m.Kind&(xtf.P2PKindMask|xtf.P2PNonBlocking|xtf.P2PAwaitedPost|xtf.P2PMarker) == kind &&
+		m.MateN != xtf.Never && uint64(m.MateP) < uint64(locations)
+}
+
+// collective adds a member of a collective to the call in hand.
+func (s *idealScript) collective(c *xtf.Coll) {
+	o, ok := idealCollective(c)
+	if !ok {
+		return
+	}
+	if c.Flags&xtf.CollNonBlocking == 0 {
+		o.kind = idealEnter
+		s.ops = append(s.ops, o)
+	}
+	o.kind = idealResult
+	s.needs = append(s.needs, o)
+}
+
+// idealCollective says what a collective computes. It is false for operations
+// without members that wait for each other, and where some are missing or do not
+// agree on the operation.
+func idealCollective(c *xtf.Coll) (idealOp, bool) {
+	o := idealOp{peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
+	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
+	switch {
+	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
+		return o, false
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0:
+		o.coll = dataflow.MaxToAll
+	case class&trace.ClassOneToN != 0:
+		o.coll = dataflow.RootToAll
+	case class&trace.ClassNToOne != 0:
+		o.coll = dataflow.MaxToRoot
+	case class&trace.ClassPrefix != 0:
+		o.coll = dataflow.PrefixMax
+	default:
+		return o, false
+	}
+	return o, true
+}
+
+// pushDue adds to a heap by due, then row.
+func pushDue(h *[]dueOp, d dueOp) {
+	*h = append(*h, d)
+	list := *h
+	for i := len(list) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !list[i].before(&list[up]) {
+			return
+		}
+		list[i], list[up] = list[up], list[i]
+		i = up
+	}
+}
+
+func (d *dueOp) before(o *dueOp) bool { return d.due < o.due || d.due == o.due && d.row < o.row }
+
+func popDue(h *[]dueOp) dueOp {
+	list := *h
+	top, last := list[0], len(list)-1
+	list[0] = list[last]
+	list = list[:last]
+	for i := 0; ; {
+		k := 2*i + 1
+		if k >= last {
+			break
+		}
+		if k+1 < last && list[k+1].before(&list[k]) {
+			k++
+		}
+		if !list[k].before(&list[i]) {
+			break
+		}
+		list[i], list[k] = list[k], list[i]
+		i = k
+	}
+	*h = list
+	return top
+}
