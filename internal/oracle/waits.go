@@ -50,7 +50,7 @@ func (a *analysis) waits(l *location) []WaitSpan {
 	var list []WaitSpan
 	add := func(w WaitSpan) {
 		if v := &l.visits[w.visit]; w.From < w.To && !v.marker && v.class&trace.ClassInit == 0 {
-			w.Path, w.Node = v.path, a.nodeAt(l, w.From)
+			w.Path = v.path
 			list = append(list, w)
 		}
 	}
@@ -72,11 +72,29 @@ func (a *analysis) waits(l *location) []WaitSpan {
 	slices.SortFunc(list, func(x, y WaitSpan) int {
 		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(x.Row, y.Row), cmp.Compare(x.Pattern, y.Pattern))
 	})
-	return list
+	return a.apart(l, list)
+}
+
+// apart lets a location wait for one thing at a time: what two spans share belongs
+// to the first.
+func (a *analysis) apart(l *location, list []WaitSpan) []WaitSpan {
+	var out []WaitSpan
+	past := uint64(0)
+	for _, w := range list {
+		w.From = max(w.From, past)
+		if w.enter = w.From; w.From < w.To {
+			w.Node = a.nodeAt(l, w.From)
+			out = append(out, w)
+			past = w.To
+		}
+	}
+	return out
 }
 
 // messageWait is the one wait for messages of a visit: for the latest sender of
-// all that it completes, or for the latest receiver, whichever is longer.
+// all that it completes, or for the latest receiver, whichever is longer. Waits
+// are in calls, wherever potential synchronisation counts from; a probe does not
+// receive what a sender waits to get rid of.
 func (a *analysis) messageWait(l *location, v int, messages []*message) WaitSpan {
 	var latest *message
 	var late, blocked WaitSpan
@@ -87,13 +105,16 @@ func (a *analysis) messageWait(l *location, v int, messages []*message) WaitSpan
 				latest = m
 			}
 		case !m.nonBlocking:
-			if ready := m.mate.point(a); ready > m.enter() && m.leave() > ready && ready-m.enter() > blocked.To-blocked.From {
+			if ready := m.mate.enter(); ready > m.enter() && m.leave() > ready && ready-m.enter() > blocked.To-blocked.From {
 				blocked = WaitSpan{From: m.enter(), To: ready, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, enter: m.enter(), instant: ready, visit: v}
 			}
 		}
 	}
 	if latest != nil {
-		sent, ready := latest.mate.enter(), latest.point(a)
+		sent, ready := latest.mate.enter(), latest.enter()
+		if latest.probe >= 0 {
+			ready = l.visits[latest.probe].enter
+		}
 		if sent > ready {
 			late = WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, enter: ready, instant: sent, visit: v}
 			late.Order = a.order(l, latest)
