@@ -28,12 +28,13 @@ type Plan struct {
 	Options
 	Uses   []Use // by index of the region; the last one is for unknown regions
 	defs   *trace.Definitions
-	comms  map[uint32]bool // named CommName
-	values map[uint32]Form // parameters that mark intervals: FormParameter or FormParaver
-	world  uint32          // communicator of --between
-	width  uint64          // of a slice, ticks; 0: none
-	clock  uint64          // ticks per second
-	forms  []Form          // of regions with UseInterval
+	comms  map[uint32]bool   // named CommName
+	values map[uint32]Form   // parameters that mark intervals: FormParameter or FormParaver
+	events map[uint32]string // names of those that are Paraver events
+	world  uint32            // communicator of --between
+	width  uint64            // of a slice, ticks; 0: none
+	clock  uint64            // ticks per second
+	forms  []Form            // of regions with UseInterval
 }
 
 // NewPlan applies options to a trace. An option that matches nothing there is an
@@ -42,7 +43,7 @@ func NewPlan(defs *trace.Definitions, o Options) (*Plan, error) {
 	n := len(defs.Regions) + 1
 	p := &Plan{
 		Options: o, defs: defs, Uses: make([]Use, n), forms: make([]Form, n), clock: defs.Clock().TimerResolution,
-		comms: map[uint32]bool{}, values: map[uint32]Form{},
+		comms: map[uint32]bool{}, values: map[uint32]Form{}, events: map[uint32]string{},
 	}
 	if o.Forms.Has(FormCommunicator) {
 		for i := range defs.Comms {
@@ -132,7 +133,7 @@ func (p *Plan) planParaver() error {
 		}
 		for i := range p.defs.Parameters {
 			if r := &p.defs.Parameters[i]; match(r.Name) {
-				p.values[r.Ref] = FormParaver
+				p.values[r.Ref], p.events[r.Ref] = FormParaver, p.defs.Text(r.Name)
 			}
 		}
 		for i := range p.defs.Regions {
@@ -225,3 +226,8 @@ func (p *Plan) IsBetween(op, comm uint32) bool {
 
 // BetweenKey is the key of what lies between occurrences k and k+1.
 func (p *Plan) BetweenKey(k uint64) Key { return Key{ID: k, Name: "between", Form: FormDerived} }
+
+// EventKey is the key of a Paraver event type, without the value.
+func (p *Plan) EventKey(parameter uint32) Key {
+	return Key{Name: p.events[parameter], Form: FormParaver}
+}

@@ -156,3 +156,6 @@ func (r *Recognizer) named() bool {
 	r.mark = Mark{Key{Name: r.name, Form: FormName}, r.level < 0}
 	return true
 }
+
+// Recognised reports whether the marker under way is recognised.
+func (r *Recognizer) Recognised() bool { return r.state == whole }

@@ -15,10 +15,9 @@ type Stack struct {
 }
 
 type opened struct {
-	match
-	Node uint32 // None: not counted
+	key  Key
+	node uint32 // None: not counted
 	top  uint32 // innermost counted node
-	form Form
 }
 
 // match is what an end names.
@@ -26,6 +25,8 @@ type match struct {
 	id   uint64
 	name string
 }
+
+func (k *Key) end() match { return match{k.ID, k.Name} }
 
 // NewStack returns the empty stack of a location.
 func NewStack(p *Plan) Stack { return Stack{Tree: NewTree(), fold: p.Fold, ids: map[match]int{}} }
@@ -36,7 +37,7 @@ func (s *Stack) Len() int { return len(s.open) }
 // Begin opens an execution. The node is None where it does not count: recursion
 // that is folded, or a tree at its limits, for which code tells the reason.
 func (s *Stack) Begin(k Key) (node uint32, code trace.Code) {
-	m, parent := match{k.ID, k.Name}, uint32(0)
+	m, parent := k.end(), uint32(0)
 	if n := len(s.open); n > 0 {
 		parent = s.open[n-1].top
 	}
@@ -50,7 +51,7 @@ func (s *Stack) Begin(k Key) (node uint32, code trace.Code) {
 	if node == None {
 		top = parent
 	}
-	s.open = append(s.open, opened{m, node, top, k.Form})
+	s.open = append(s.open, opened{k, node, top})
 	s.ids[m]++
 	if k.Form == FormParaver {
 		s.prv++
@@ -82,12 +83,12 @@ func (s *Stack) Top() uint32 {
 // Find returns the height to which an end pops: executions from there on end. It
 // is false if none has this id and name.
 func (s *Stack) Find(k Key) (height int, ok bool) {
-	m := match{k.ID, k.Name}
+	m := k.end()
 	if s.ids[m] == 0 {
 		return 0, false
 	}
 	height = len(s.open) - 1
-	for s.open[height].match != m {
+	for s.open[height].key.end() != m {
 		height--
 	}
 	return height, true
@@ -98,27 +99,48 @@ func (s *Stack) Find(k Key) (height int, ok bool) {
 func (s *Stack) NewestEvent(name string) (Key, bool) {
 	for i, left := len(s.open)-1, s.prv; left > 0; i-- {
 		o := &s.open[i]
-		if o.form != FormParaver {
+		if o.key.Form != FormParaver {
 			continue
 		}
-		if left--; o.name == name {
-			return Key{ID: o.id, Name: name}, true
+		if left--; o.key.Name == name {
+			return o.key, true
 		}
 	}
 	return Key{}, false
 }
 
 // Pop ends the innermost execution and returns its node, None if it did not count,
-// and what an end of it would name.
+// and its key.
 func (s *Stack) Pop() (node uint32, k Key) {
 	n := len(s.open) - 1
 	o := s.open[n]
 	s.open = s.open[:n]
-	if s.ids[o.match]--; s.ids[o.match] == 0 {
-		delete(s.ids, o.match)
+	m := o.key.end()
+	if s.ids[m]--; s.ids[m] == 0 {
+		delete(s.ids, m)
 	}
-	if o.form == FormParaver {
+	if o.key.Form == FormParaver {
 		s.prv--
 	}
-	return o.Node, Key{ID: o.id, Name: o.name}
+	return o.node, o.key
+}
+
+// Marked reports whether the innermost execution should have been ended by a
+// marker, not by the end of a call or by a table beside the trace.
+func (s *Stack) Marked() bool {
+	switch s.open[len(s.open)-1].key.Form {
+	case FormRegion, FormParameter, FormSidecar:
+		return false
+	}
+	return true
+}
+
+// Restart forgets everything and returns the keys of what was open, outermost first.
+func (s *Stack) Restart() []Key {
+	keys := make([]Key, len(s.open))
+	for i := range s.open {
+		keys[i] = s.open[i].key
+	}
+	*s = Stack{Tree: NewTree(), fold: s.fold, ids: map[match]int{}}
+	return keys
 }

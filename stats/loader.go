@@ -3,6 +3,8 @@ package stats
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -17,6 +19,8 @@ type Outputs struct {
 	Entries                 Sorter   // empty, for rows of EntryBytes with EntryKey
 	Sorted                  xtf.Sink // the channel entries in order, for Match
 	Late                    Adder    // the rank's results, rows of ResultBytes with ResultKey
+	Borders                 xtf.Sink // of executions, as interval.Border, in order
+	P2PPaths, CollPaths     xtf.Sink // call path of the outermost MPI call of each staged row, u32, little-endian
 }
 
 // Adder collects rows of one width, to be ordered by their leading key bytes,
@@ -73,6 +77,14 @@ type Loader struct {
 	scratch  [entryBytes]byte
 	entries  []byte // sorted ones, not yet written
 	err      error
+
+	ledger     ledger
+	executions executions
+	markers    markers
+	wake       uint64 // time of the next event that attend must see before
+	paths      *callpath.Tree
+	p2pPaths   pathStream
+	collPaths  pathStream
 }
 
 // frame is an open call.
@@ -82,6 +94,7 @@ type frame struct {
 	n      uint64 // row in CALL
 	region uint32 // reference
 	index  int32  // in Tables.class
+	path   uint32
 }
 
 // mpiCall is the outermost open MPI call.
@@ -95,8 +108,13 @@ type mpiCall struct {
 	coll    uint64
 	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
 	io      int    // open IO regions outside MPI
-	ioEnter uint64
-	ioMPI   uint64 // time in MPI when the outermost of them was entered
+	path    uint32
+	calls   uint64 // before enter
+	ops     operations
+	marker  bool // a marker call
+	half    bool // with the first half of what may be a marker
+	part    bool // with a message of a marker or half of one
+	between bool // with a collective of --between
 }
 
 // pendingOp is an operation of the current MPI call; its entry is written when
@@ -125,10 +143,16 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class)), bins: bins,
 		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
+		paths: callpath.New(), p2pPaths: pathStream{sink: out.P2PPaths, rows: l.p2pPaths.rows[:0]}, collPaths: pathStream{sink: out.CollPaths, rows: l.collPaths.rows[:0]},
+		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
 	}
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
+	l.markers.reset(t.plan, process)
+	l.executions.report = func(t uint64, code trace.Code, detail string) {
+		l.diags.Add(trace.Diagnostic{Code: code, Time: trace.Time(t), Event: l.event, Detail: detail})
+	}
 }
 
 // Add processes a batch. Its times must not decrease and not lie before the
@@ -141,8 +165,8 @@ func (l *Loader) Add(b *trace.Batch) error {
 		if l.totals.Events == 0 {
 			l.totals.First = l.now
 		}
-		if l.now > l.bins.last {
-			l.nextBin()
+		if l.now >= l.wake {
+			l.attend(e.Kind, e.Ref)
 		}
 		l.totals.Events++
 		switch e.Kind {
@@ -186,16 +210,22 @@ func (l *Loader) enter(ref uint32) {
 	if l.rows {
 		row, n = l.out.Calls.Open()
 	}
+	path := uint32(0)
+	if l.rows {
+		path = l.path(ref)
+	}
+	l.ledger.enter(l.now)
 	if class&trace.ClassMPI != 0 {
 		if l.mpi.depth == 0 {
 			flags = xtf.FlagOutermostMPI
 			l.openMPI(n, ref, index)
+			l.mpi.path = path
 		}
 		l.mpi.depth++
 	} else if class&trace.ClassIO != 0 && l.mpi.depth == 0 {
 		if l.mpi.io == 0 {
 			flags = xtf.FlagOutermostIO
-			l.mpi.ioEnter, l.mpi.ioMPI = l.now, l.totals.Class[TimeMPI]
+			l.cut()
 		}
 		l.mpi.io++
 	}
@@ -205,13 +235,20 @@ func (l *Loader) enter(ref uint32) {
 		l.bins.began()
 	}
 	l.spend(l.now)
-	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index)})
+	l.markers.entered = len(l.stack)
+	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index), path: path})
 	if l.profile[index].open++; l.profile[index].open == 1 {
 		l.bins.opened(int32(index), l.now)
+	}
+	if u := l.t.plan.Uses[index]; u != 0 {
+		l.used(u, index)
 	}
 }
 
 func (l *Loader) openMPI(n uint64, ref uint32, index int) {
+	l.cut()
+	l.mpi.calls, l.mpi.ops = l.ledger.callsBefore(l.now), operations{}
+	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between = false, false, false, false
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
 	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()
 }
@@ -242,24 +279,37 @@ func (l *Loader) close(flags uint32) {
 		pr.Inclusive += took
 		l.bins.closed(f.index)
 	}
-	l.totals.Calls++
+	class := l.t.class[f.index]
+	outer := class&trace.ClassMPI != 0 && l.mpi.depth == 1
 	if l.rows {
-		l.endRow(f.n, exclusive, flags)
+		rowFlags := flags
+		if outer && l.mpi.marker {
+			rowFlags |= xtf.FlagMarker
+		}
+		l.endRow(f.n, exclusive, rowFlags)
+		if !outer || !l.mpi.half {
+			l.out.Calls.Close(f.n)
+		}
 		l.bins.ended(f.enter, took, f.n)
 	}
-	switch class := l.t.class[f.index]; {
+	switch {
+	case outer:
+		l.mpi.depth--
+		l.closeMPI(f.n, class, flags)
 	case class&trace.ClassMPI != 0:
-		if l.mpi.depth--; l.mpi.depth == 0 {
-			l.closeMPI(took, class, flags)
-		}
+		l.mpi.depth--
 	case class&trace.ClassIO != 0 && l.mpi.depth == 0 && l.mpi.io > 0:
-		if l.mpi.io--; l.mpi.io == 0 {
-			l.totals.Class[TimeIO] += l.now - l.mpi.ioEnter - (l.totals.Class[TimeMPI] - l.mpi.ioMPI)
+		if l.mpi.io == 1 {
+			l.cut()
 		}
+		l.mpi.io--
+	}
+	if top == l.markers.depth {
+		l.endWatched(flags)
 	}
 }
 
-// endRow completes the row of a call that ends now.
+// endRow fills the row of a call that ends now.
 func (l *Loader) endRow(n, exclusive uint64, flags uint32) {
 	row := l.out.Calls.Row(n)
 	xtf.SetU64(row, xtf.CallEnd, l.now)
@@ -267,23 +317,30 @@ func (l *Loader) endRow(n, exclusive uint64, flags uint32) {
 	if flags != 0 {
 		xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|flags)
 	}
-	l.out.Calls.Close(n)
 }
 
-// closeMPI ends the outermost MPI call: its operations get their End.
-func (l *Loader) closeMPI(took uint64, class trace.CallClass, flags uint32) {
-	l.totals.Class[TimeMPI] += took
-	for _, c := range classTimes {
-		if class&c.class != 0 {
-			l.totals.Class[c.index] += took
-		}
+// closeMPI ends the outermost MPI call, row n: its operations get their End.
+func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
+	if !l.markers.recognizer.Idle() && !l.mpi.part {
+		l.breakMarker()
 	}
+	c := outermost{enter: l.mpi.enter, leave: l.now, class: class, marker: l.mpi.marker, ops: l.mpi.ops, n: xtf.Never}
+	if l.mpi.half {
+		if l.rows {
+			c.n = n
+		}
+		l.ledger.waiting = append(l.ledger.waiting, c)
+	} else {
+		l.ledger.settle(&c)
+	}
+	l.ledger.since = l.now
 	l.completeOps(flags)
 	l.mpi.probed = xtf.Never
 	if l.t.probe[l.mpi.index] {
 		l.mpi.probed = l.mpi.enter
 	}
 	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
+	l.closedMPI()
 }
 
 var classTimes = [...]struct {
@@ -315,6 +372,10 @@ type Loaded struct {
 	P2PRows     uint64
 	CollRows    uint64
 	Peers       []PeerRange // of the sorted channel entries, ascending
+
+	Tree       *interval.Tree       // of the location's intervals
+	Paths      *callpath.Tree       // of its call paths; path 0 alone without rows
+	Components *interval.Components // of its executions: what needs no partner
 }
 
 // PeerRange is the run of a location's channel entries with one peer, or of its
@@ -330,6 +391,9 @@ type PeerRange struct {
 
 // Finish closes what is still open at the last event and returns the sums.
 func (l *Loader) Finish() (*Loaded, error) {
+	if !l.markers.recognizer.Idle() {
+		l.breakMarker()
+	}
 	for len(l.stack) > 0 {
 		f := l.stack[len(l.stack)-1]
 		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
@@ -340,7 +404,11 @@ func (l *Loader) Finish() (*Loaded, error) {
 	l.requests.each(func(request) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
+	l.ledger.total(&l.totals)
 	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
+	if err := l.endIntervals(&rows); l.err == nil {
+		l.err = err
+	}
 	if !l.rows {
 		return &rows, l.err
 	}

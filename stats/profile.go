@@ -14,7 +14,7 @@ type Totals struct {
 	First, Last uint64 // first and last event, ticks since the origin
 	Events      uint64
 	Calls       uint64
-	Class       [NumClassTimes]uint64 // ticks in outermost calls by class
+	Class       [NumClassTimes]uint64 // ticks by class of the outermost call
 	Sends       uint64
 	Receives    uint64
 	BytesOut    uint64
@@ -36,5 +36,7 @@ const (
 	TimeRMA
 	TimeManagement
 	TimeIO
+	TimeMarker
+	TimeOverlap // computation while a request is open
 	NumClassTimes
 )

@@ -37,6 +37,8 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.context(e.Kind, uint32(w[0]))
 	case trace.Metric:
 		l.metric(w)
+	case trace.ParameterString, trace.ParameterInt, trace.ParameterUnsignedInt:
+		l.parameter(e.Kind, uint32(w[0]), w[1])
 	default:
 		l.operation(e.Kind, w)
 	}
@@ -69,6 +71,7 @@ func (l *Loader) keepColl() uint64 {
 }
 
 func (l *Loader) post(id uint64, k requestKind, row uint64) {
+	l.cut()
 	r := request{id: id, posting: l.posting, post: l.instant(), row: row, kind: k}
 	l.posting++
 	if l.requests.add(r) {
@@ -87,8 +90,7 @@ func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	} else {
 		l.posting++
 	}
-	l.totals.Sends++
-	l.totals.BytesOut += bytes
+	l.tally(amountSends, 1, bytes)
 	l.message(&r, rank, posting)
 }
 
@@ -103,8 +105,7 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 		r.Post, l.mpi.probed = l.mpi.probed, xtf.Never
 		r.Kind |= xtf.P2PProbed
 	}
-	l.totals.Receives++
-	l.totals.BytesIn += bytes
+	l.tally(amountReceives, 1, bytes)
 	l.message(&r, rank, posting)
 }
 
@@ -113,6 +114,7 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 // operation posts itself now.
 func (l *Loader) posted(id *uint64, post *uint64, what string) uint64 {
 	if id != nil {
+		l.cut()
 		if q, ok := l.requests.take(*id); ok {
 			*post = q.post
 			return q.posting
@@ -134,15 +136,22 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, posting uint64) {
 	if l.mpi.depth > 0 {
 		l.profile[l.mpi.index].Bytes += r.Bytes
 	}
+	if self := r.Peer == l.process; r.Kind&xtf.P2PKindMask == xtf.P2PSend {
+		r.Kind |= l.sent(self, r.Comm, r.Tag, l.p2p.len())
+	} else {
+		r.Kind |= l.received(self, r.Comm, r.Tag, l.p2p.len())
+	}
 	if !l.rows {
 		return
 	}
 	row, n := l.p2p.add(l.keepP2P())
 	r.Put(row)
+	l.p2pPaths.add(l.innermostPath())
 	l.pending = append(l.pending, pendingOp{posting: posting, row: n})
 }
 
 func (l *Loader) sendComplete(id uint64) {
+	l.cut()
 	r, ok := l.requests.take(id)
 	if !ok || r.kind != sendRequest {
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("send completion of request %d", id))
@@ -156,6 +165,7 @@ func (l *Loader) sendComplete(id uint64) {
 // cancel ends a request without completing it. The row of a send stays and is
 // marked; it matches nothing.
 func (l *Loader) cancel(id uint64) {
+	l.cut()
 	r, ok := l.requests.take(id)
 	if !ok {
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("cancellation of request %d", id))
@@ -190,9 +200,10 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	}
 	posting := l.posted(id, &r.Post, "collective")
 	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
-	l.totals.Collectives++
-	l.totals.CollOut += r.Sent
-	l.totals.CollIn += r.Received
+	l.tally(amountCollectives, 1, r.Sent, r.Received)
+	if id == nil && l.mpi.depth > 0 && l.t.plan.IsBetween(uint32(w[0]), r.Comm) {
+		l.mpi.between = true
+	}
 	if l.mpi.depth > 0 {
 		l.profile[l.mpi.index].Bytes += r.Sent + r.Received
 	}
@@ -201,6 +212,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	}
 	row, n := l.coll.add(l.keepColl())
 	r.Put(row)
+	l.collPaths.add(l.innermostPath())
 	l.pending = append(l.pending, pendingOp{posting: posting, row: n, coll: true})
 }
 

@@ -1,6 +1,9 @@
 package stats
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // Tables is what every location of a trace shares: the class of each region
 // and the trace's origin. It is read-only and safe for concurrent use.
@@ -13,6 +16,7 @@ type Tables struct {
 	synchronous []bool // Definitions.IsSynchronous
 
 	leastBins uint64
+	plan      *interval.Plan
 }
 
 // NewTables prepares the tables of a trace whose earliest time is origin.
@@ -20,7 +24,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
 		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), probe: make([]bool, n), synchronous: make([]bool, n),
-		leastBins: leastBins(defs),
+		leastBins: leastBins(defs), plan: interval.Default(defs),
 	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
@@ -29,6 +33,10 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	}
 	return t
 }
+
+// SetIntervals says what marks intervals; without it that is interval.Default. It
+// is for the time before t is used.
+func (t *Tables) SetIntervals(p *interval.Plan) { t.plan = p }
 
 // unknownRegion is the index of the profile entry for regions without definition.
 func (t *Tables) unknownRegion() int { return len(t.class) - 1 }

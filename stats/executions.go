@@ -1,0 +1,239 @@
+package stats
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// borderKind says what happens at a border.
+type borderKind uint8
+
+const (
+	beginMarked borderKind = iota
+	endMarked
+	endEvent     // of the newest interval of a Paraver event type
+	turnSlice    // one slice ends, the next begins
+	turnBetween  // a collective of --between is over
+	programBegin // behind MPI_Init
+	programEnd   // before MPI_Finalize
+)
+
+// execution is one that is open.
+type execution struct {
+	node uint32 // None: there is none
+	t    uint64
+	row  uint64
+	at   amounts
+}
+
+// executions makes the tree of intervals of a location, the executions of its
+// nodes, and the sums over them that need no partner. Markers make one family,
+// slices and between-collectives two more, each beside the others below the root.
+type executions struct {
+	plan    *interval.Plan
+	stack   interval.Stack
+	comps   *interval.Components
+	root    execution
+	open    []execution // of the stack, those that count
+	slice   execution
+	number  uint64 // of the slice
+	between execution
+	count   uint64 // of executions between collectives
+	ended   bool   // behind the program
+
+	rows   uint64 // executions so far
+	log    []byte // borders not yet written
+	sink   xtf.Sink
+	begun  bool // the program's begin is final, so that borders may be written
+	err    error
+	report func(t uint64, code trace.Code, detail string)
+}
+
+const logBytes = 1 << 16
+
+func newExecutions(p *interval.Plan, sink xtf.Sink) executions {
+	none := execution{node: interval.None}
+	return executions{
+		plan: p, stack: interval.NewStack(p), comps: &interval.Components{}, sink: sink, begun: !p.WithoutInit,
+		root: none, slice: none, between: none,
+	}
+}
+
+// start begins the program at the first event.
+func (x *executions) start(t uint64) {
+	x.root = x.begin(0, t, amounts{})
+	x.startSlice(t, amounts{})
+}
+
+func (x *executions) startSlice(t uint64, at amounts) {
+	if k, _, ok := x.plan.SliceAt(t); ok {
+		x.number = k
+		x.slice = x.begin(x.stack.Tree.Child(0, interval.SliceKey(k)), t, at)
+	}
+}
+
+func (x *executions) begin(node uint32, t uint64, at amounts) execution {
+	if node == interval.None {
+		return execution{node: node}
+	}
+	x.write(interval.Border{T: t, Row: xtf.Never, Node: node})
+	x.rows++
+	return execution{node, t, x.rows - 1, at}
+}
+
+// end ends an execution and adds what happened in it to its node.
+func (x *executions) end(e *execution, t uint64, at *amounts, flags uint32) {
+	if e.node == interval.None {
+		return
+	}
+	x.write(interval.Border{T: t, Row: e.row, Node: e.node, Flags: flags})
+	x.stack.Tree.Executed(e.node, e.t, t)
+	var v [numAmounts]uint64
+	for i := range v {
+		if v[i] = xtf.Overflowed; at[i] != xtf.Overflowed {
+			v[i] = at[i] - e.at[i]
+		}
+		x.comps.Add(e.node, amountItems[i], v[i])
+	}
+	took := t - e.t
+	x.comps.Add(e.node, xtf.ItemTime, took)
+	x.comps.Add(e.node, xtf.ItemCPU, took-v[TimeMPI]-v[TimeMarker]-v[TimeIO])
+	x.comps.Add(e.node, xtf.ItemComm, v[TimeP2P]+v[TimeColl]+v[TimeRMA])
+	x.comps.Add(e.node, xtf.ItemExecutions, 1)
+	e.node = interval.None
+}
+
+func (x *executions) write(b interval.Border) {
+	if x.sink == nil || x.err != nil {
+		return
+	}
+	n := len(x.log)
+	x.log = append(x.log, make([]byte, interval.BorderBytes)...)
+	b.Put(x.log[n:])
+	if x.begun && len(x.log) >= logBytes {
+		x.flush()
+	}
+}
+
+func (x *executions) flush() {
+	if x.sink == nil || len(x.log) == 0 {
+		return
+	}
+	if _, err := x.sink.Append(x.log); err != nil && x.err == nil {
+		x.err = fmt.Errorf("borders of intervals: %w", err)
+	}
+	x.log = x.log[:0]
+}
+
+// take applies a border. Borders come in the order of time.
+func (x *executions) take(b *border) {
+	if x.ended {
+		return
+	}
+	switch b.kind {
+	case beginMarked:
+		node, code := x.stack.Begin(b.key)
+		if code != 0 {
+			x.report(b.t, code, describe(b.key))
+		}
+		if node != interval.None {
+			x.open = append(x.open, x.begin(node, b.t, b.at))
+		}
+	case endMarked:
+		x.endMarked(b, b.key)
+	case endEvent:
+		k, ok := x.stack.NewestEvent(b.key.Name)
+		if !ok {
+			x.report(b.t, trace.DiagStrayEnd, b.key.Name)
+			return
+		}
+		x.endMarked(b, k)
+	case turnSlice:
+		x.end(&x.slice, b.t, &b.at, 0)
+		x.startSlice(b.t, b.at)
+	case turnBetween:
+		x.end(&x.between, b.t, &b.at, 0)
+		x.count++
+		node := x.stack.Tree.Child(0, x.plan.BetweenKey(x.count))
+		if node == interval.None {
+			x.report(b.t, trace.DiagIntervalLimit, fmt.Sprintf("between, id %d", x.count))
+		}
+		x.between = x.begin(node, b.t, b.at)
+	case programBegin:
+		x.restart(b)
+	case programEnd:
+		x.finish(b.t, &b.at, &b.at, 0)
+	}
+}
+
+func (x *executions) endMarked(b *border, k interval.Key) {
+	height, ok := x.stack.Find(k)
+	if !ok {
+		x.report(b.t, trace.DiagStrayEnd, describe(k))
+		return
+	}
+	for x.stack.Len() > height+1 {
+		x.report(b.t, trace.DiagCrossed, describe(x.pop(b.t, &b.at, xtf.IvalCrossed)))
+	}
+	x.pop(b.t, &b.at, 0)
+}
+
+// pop ends the innermost marked execution and returns its key.
+func (x *executions) pop(t uint64, at *amounts, flags uint32) interval.Key {
+	node, k := x.stack.Pop()
+	if node != interval.None {
+		top := len(x.open) - 1
+		x.end(&x.open[top], t, at, flags)
+		x.open = x.open[:top]
+	}
+	return k
+}
+
+// restart begins the program anew: what is open begins at b, what was before is
+// forgotten.
+func (x *executions) restart(b *border) {
+	if x.begun {
+		return
+	}
+	x.begun, x.log, x.rows, x.comps = true, x.log[:0], 0, &interval.Components{}
+	keys := x.stack.Restart()
+	x.open = x.open[:0]
+	x.root = x.begin(0, b.t, b.at)
+	for _, k := range keys {
+		if node, _ := x.stack.Begin(k); node != interval.None {
+			x.open = append(x.open, x.begin(node, b.t, b.at))
+		}
+	}
+	x.startSlice(b.t, b.at)
+	x.between, x.count = execution{node: interval.None}, 0
+}
+
+// finish ends what is open at t: the root with the amounts whole, the others with
+// those before t.
+func (x *executions) finish(t uint64, at, whole *amounts, flags uint32) {
+	for x.stack.Len() > 0 {
+		marked := x.stack.Marked()
+		k := x.pop(t, at, flags)
+		if flags != 0 && marked {
+			x.report(t, trace.DiagUnclosed, describe(k))
+		}
+	}
+	x.end(&x.slice, t, at, 0)
+	x.end(&x.between, t, at, flags)
+	x.end(&x.root, t, whole, 0)
+	x.ended = true
+}
+
+// describe names an interval in a diagnostic.
+func describe(k interval.Key) string {
+	switch {
+	case k.Name == "":
+		return fmt.Sprintf("id %d", k.ID)
+	case k.ID == 0:
+		return k.Name
+	}
+	return fmt.Sprintf("%s, id %d", k.Name, k.ID)
+}

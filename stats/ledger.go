@@ -1,0 +1,216 @@
+package stats
+
+import (
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// amounts are what has happened on a location up to an instant: ticks by class,
+// then points, which count from their begin, then what counts from its completion.
+type amounts [numAmounts]uint64
+
+// Indices of amounts behind those of times, which are those of Totals.Class.
+const (
+	amountCalls = NumClassTimes + iota
+	amountSends
+	amountBytesOut
+	amountCollectives
+	amountCollOut
+	amountCollIn
+	amountReceives
+	amountBytesIn
+	numAmounts
+
+	firstPoint      = amountSends // of those that calls of MPI leave
+	firstCompletion = amountReceives
+)
+
+// amountItems are the components that amounts make.
+var amountItems = [numAmounts]xtf.Item{
+	TimeMPI: xtf.ItemMPI, TimeP2P: xtf.ItemP2P, TimeStart: xtf.ItemStart, TimeColl: xtf.ItemColl, TimeNxN: xtf.ItemNxN,
+	TimeBarrier: xtf.ItemBarrier, TimeFileIO: xtf.ItemFileIO, TimeRMA: xtf.ItemRMA, TimeManagement: xtf.ItemManagement,
+	TimeIO: xtf.ItemIO, TimeMarker: xtf.ItemMarker, TimeOverlap: xtf.ItemOverlap,
+	amountCalls: xtf.ItemCalls, amountSends: xtf.ItemSends, amountBytesOut: xtf.ItemBytesOut,
+	amountCollectives: xtf.ItemCollectives, amountCollOut: xtf.ItemCollOut, amountCollIn: xtf.ItemCollIn,
+	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,
+}
+
+// operations are the amounts that the records of one MPI call add.
+type operations [numAmounts - firstPoint]uint64
+
+func (o *operations) add(amount int, v uint64) {
+	x := &o[amount-firstPoint]
+	*x = interval.Checked(*x, v)
+}
+
+// outermost is an outermost MPI call that is over.
+type outermost struct {
+	enter, leave uint64
+	class        trace.CallClass
+	marker       bool
+	ops          operations
+	n            uint64 // row in CALL that is still open; Never
+}
+
+// ledger keeps the amounts of one location, and gives them at the borders of
+// executions: exactly, also inside of calls.
+//
+// An MPI call is added when it is over and known to be a marker or none. A border
+// that lies behind the begin of a call that is not added yet waits in the queue,
+// and so does a border of the newest tick, at which more may happen. Memory: 200
+// bytes for each border that waits, and for each open execution.
+type ledger struct {
+	sum     amounts
+	since   uint64 // begin of the time outside MPI under way, or of its part that was not added
+	enterT  uint64 // time of the newest enter, and the calls before that time
+	calls   uint64
+	opsT    uint64 // begin of the newest MPI call with operations, and these amounts before that time
+	ops     operations
+	queue   []border
+	waiting []outermost // over, but not known to be markers
+}
+
+// border is a begin or an end on its way to the executions.
+type border struct {
+	t    uint64
+	at   amounts // before t
+	kind borderKind
+	key  interval.Key
+}
+
+// spans adds the ticks of c before t.
+func (a *amounts) spans(c *outermost, t uint64) {
+	took := min(c.leave, t) - c.enter
+	if c.marker {
+		a[TimeMarker] += took
+		return
+	}
+	a[TimeMPI] += took
+	for _, k := range classTimes {
+		if c.class&k.class != 0 {
+			a[k.index] += took
+		}
+	}
+}
+
+// counts adds the operations of c from amount first to before end.
+func (a *amounts) counts(c *outermost, first, end int) {
+	for i := first; i < end; i++ {
+		a[i] = interval.Checked(a[i], c.ops[i-firstPoint])
+	}
+}
+
+// enter adds a call that begins at now.
+func (g *ledger) enter(now uint64) {
+	if now != g.enterT {
+		g.enterT, g.calls = now, g.sum[amountCalls]
+	}
+	g.sum[amountCalls]++
+}
+
+// settle adds an MPI call. Calls are added in the order of their begin.
+func (g *ledger) settle(c *outermost) {
+	if c.ops != (operations{}) {
+		if c.enter != g.opsT {
+			g.opsT = c.enter
+			copy(g.ops[:], g.sum[firstPoint:])
+		}
+		g.sum.counts(c, firstPoint, numAmounts)
+	}
+	g.sum.spans(c, c.leave)
+	for i := range g.queue {
+		b := &g.queue[i]
+		if c.enter < b.t {
+			b.at.spans(c, b.t)
+			b.at.counts(c, firstPoint, firstCompletion)
+		}
+		if c.leave <= b.t {
+			b.at.counts(c, firstCompletion, numAmounts)
+		}
+	}
+}
+
+// at returns the amounts before t, without the calls that are not added yet. From
+// t on there were at most events of that tick. calls is the number of calls before t.
+func (g *ledger) at(t, calls uint64) amounts {
+	a := g.sum
+	a[amountCalls] = calls
+	if t == g.opsT {
+		copy(a[firstPoint:firstCompletion], g.ops[:])
+	}
+	return a
+}
+
+// callsBefore is the number of calls before t, which is not before the newest enter.
+func (g *ledger) callsBefore(t uint64) uint64 {
+	if t == g.enterT {
+		return g.calls
+	}
+	return g.sum[amountCalls]
+}
+
+// total puts all that was added into t.
+func (g *ledger) total(t *Totals) {
+	copy(t.Class[:], g.sum[:])
+	for i, w := range [...]*uint64{&t.Calls, &t.Sends, &t.BytesOut, &t.Collectives, &t.CollOut, &t.CollIn, &t.Receives, &t.BytesIn} {
+		*w = g.sum[NumClassTimes+i]
+	}
+}
+
+// add puts a border into the queue, behind those of its time.
+func (g *ledger) add(b border) {
+	i := len(g.queue)
+	g.queue = append(g.queue, b)
+	for ; i > 0 && g.queue[i-1].t > b.t; i-- {
+		g.queue[i] = g.queue[i-1]
+	}
+	g.queue[i] = b
+}
+
+// cut adds the time outside MPI since the last cut: to I/O, or to the overlap of
+// computation and requests.
+func (l *Loader) cut() {
+	if l.mpi.depth > 0 {
+		return
+	}
+	l.piece(&l.ledger.sum, l.now)
+	l.ledger.since = l.now
+}
+
+func (l *Loader) piece(a *amounts, t uint64) {
+	switch {
+	case l.mpi.io > 0:
+		a[TimeIO] += t - l.ledger.since
+	case l.requests.n > 0:
+		a[TimeOverlap] += t - l.ledger.since
+	}
+}
+
+// amountsAt returns the amounts before t, which is not before the newest event but
+// those of its tick.
+func (l *Loader) amountsAt(t uint64) amounts {
+	a := l.ledger.at(t, l.ledger.callsBefore(t))
+	if l.mpi.depth == 0 {
+		l.piece(&a, t)
+	}
+	return a
+}
+
+// amountsAtCall returns the amounts before the open MPI call.
+func (l *Loader) amountsAtCall() amounts { return l.ledger.at(l.mpi.enter, l.mpi.calls) }
+
+// tally adds to amounts from first on: in the open MPI call, or at once.
+func (l *Loader) tally(first int, values ...uint64) {
+	if l.mpi.depth > 0 {
+		for i, v := range values {
+			l.mpi.ops.add(first+i, v)
+		}
+		return
+	}
+	c := outermost{enter: l.now, leave: l.now, marker: true}
+	for i, v := range values {
+		c.ops.add(first+i, v)
+	}
+	l.ledger.settle(&c)
+}
