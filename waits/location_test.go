@@ -1,0 +1,451 @@
+package waits
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// world is a location made of rows, and what Locate finds in it.
+type world struct {
+	types     *xtf.TypeTable
+	messages  []xtf.P2P
+	colls     []xtf.Coll
+	ivals     []xtf.Ival
+	causes    []xtf.CollCause
+	mPaths    []uint32
+	cPaths    []uint32
+	defs      *trace.Definitions
+	derived   []bool
+	postPoint bool
+}
+
+const (
+	regionCall uint32 = 7
+	regionInit uint32 = 9
+)
+
+func newWorld() *world {
+	d := &trace.Definitions{
+		Strings: []trace.String{{Ref: 0, Value: "MPI_Sendrecv"}, {Ref: 1, Value: "MPI_Init"}},
+		Regions: []trace.Region{{Ref: regionCall, Name: 0, Paradigm: trace.ParadigmMPI}, {Ref: regionInit, Name: 1, Paradigm: trace.ParadigmMPI}},
+	}
+	d.Seal()
+	return &world{types: xtf.StandardTypes(xtf.Packed), defs: d, derived: []bool{false, false, false, true}}
+}
+
+// found is what a location leaves.
+type found struct {
+	Waits []xtf.Wait
+	Sums  []xtf.WaitSum
+	Items map[uint64]uint64 // by xtf.NodeKey
+}
+
+// putter is a row.
+type putter interface{ Put([]byte) }
+
+// array makes an array of rows in memory.
+func array[T any, P interface {
+	*T
+	putter
+}](tb testing.TB, types *xtf.TypeTable, id xtf.TypeID, rows []T,
+) xtf.FinishedArray {
+	tb.Helper()
+	sink := &xtf.MemorySink{}
+	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, sink)
+	for i := range rows {
+		row, _ := b.Append()
+		P(&rows[i]).Put(row)
+	}
+	sum, err := b.Finish()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return xtf.FinishedArray{Summary: sum, Data: sink}
+}
+
+// location gives Locate the rows.
+func (w *world) location(tb testing.TB) Location {
+	tb.Helper()
+	arrays := map[xtf.TypeID]xtf.FinishedArray{
+		xtf.TypeP2P: array(tb, w.types, xtf.TypeP2P, w.messages), xtf.TypeColl: array(tb, w.types, xtf.TypeColl, w.colls),
+		xtf.TypeIval: array(tb, w.types, xtf.TypeIval, w.ivals),
+	}
+	var causes []byte
+	for i := range w.causes {
+		causes = w.causes[i].Append(causes)
+	}
+	u32s := func(list []uint32) *bytes.Reader {
+		var b []byte
+		for _, v := range list {
+			b = binary.LittleEndian.AppendUint32(b, v)
+		}
+		return bytes.NewReader(b)
+	}
+	return Location{
+		Scan:    func(id xtf.TypeID) *xtf.Cursor { return xtf.ScanArray(w.types, arrays[id], 0) },
+		P2PRows: uint64(len(w.messages)), CollRows: uint64(len(w.colls)), PageRows: uint64(w.types.Lookup(xtf.TypeP2P).PageRows),
+		P2PPaths: u32s(w.mPaths), CollPaths: u32s(w.cPaths), Causes: bytes.NewReader(causes), Paths: []uint32{0, 20, 10, 30},
+	}
+}
+
+// locate runs Locate.
+func (w *world) locate(tb testing.TB) found {
+	tb.Helper()
+	types := w.types
+	sinks := [2]*xtf.MemorySink{{}, {}}
+	out := Outputs{
+		Waits:      xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWait), 0, sinks[0]),
+		Sums:       xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWaitSum), 0, sinks[1]),
+		Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
+	}
+	if err := NewRun(w.defs, w.derived, Options{PostPoint: w.postPoint}).Locate(w.location(tb), out); err != nil {
+		tb.Fatal(err)
+	}
+	f := found{Items: map[uint64]uint64{}}
+	for i, b := range []*xtf.ArrayBuilder{out.Waits, out.Sums} {
+		sum, err := b.Finish()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c := xtf.ScanArray(types, xtf.FinishedArray{Summary: sum, Data: sinks[i]}, 0)
+		for c.Next() {
+			if i == 0 {
+				var r xtf.Wait
+				r.Load(c.Row())
+				f.Waits = append(f.Waits, r)
+			} else {
+				var r xtf.WaitSum
+				r.Load(c.Row())
+				f.Sums = append(f.Sums, r)
+			}
+		}
+		if c.Err() != nil {
+			tb.Fatal(c.Err())
+		}
+	}
+	out.Components.Each(func(node uint32, item xtf.Item, v uint64) { f.Items[xtf.NodeKey(node, uint32(item))] = v })
+	return f
+}
+
+// randomWorld makes calls one after the other with any operations in them, and
+// intervals of two families. Times are small, so that many are equal.
+func randomWorld(rng *rand.Rand, calls int) *world {
+	w := newWorld()
+	w.postPoint = rng.IntN(3) == 0
+	now := uint64(10)
+	for n := range calls {
+		c := randomCall{rng: rng, n: uint64(2 * n), t: now + uint64(rng.IntN(6)), region: regionCall, path: uint32(rng.IntN(4))}
+		c.end = c.t + uint64(rng.IntN(12))
+		switch rng.IntN(15) {
+		case 0:
+			c.region = regionInit
+		case 1:
+			c.n, c.end, c.region = xtf.Never, c.t, trace.Undefined
+		}
+		now = c.end
+		c.probe = c.t - uint64(rng.IntN(int(c.t-max(c.t-4, w.last())+1)))
+		c.fill(w)
+	}
+	w.addIvals(rng, now+5)
+	return w
+}
+
+// last is the end of the newest call.
+func (w *world) last() (t uint64) {
+	if n := len(w.messages); n > 0 {
+		t = w.messages[n-1].End
+	}
+	if n := len(w.colls); n > 0 {
+		t = max(t, w.colls[n-1].End)
+	}
+	return t
+}
+
+type randomCall struct {
+	rng       *rand.Rand
+	n, t, end uint64
+	probe     uint64
+	region    uint32
+	path      uint32
+}
+
+func (c *randomCall) fill(w *world) {
+	rng := c.rng
+	messages, colls := rng.IntN(4), 0
+	if rng.IntN(3) == 0 {
+		colls = rng.IntN(3)
+	}
+	if c.n == xtf.Never {
+		messages, colls = 1, 0
+	}
+	near := func() uint64 { return max(c.t, 9) - 9 + uint64(rng.IntN(24)) }
+	for i := range messages {
+		m := xtf.P2P{
+			T: c.t, End: c.end, Post: max(c.t-uint64(rng.IntN(5)), 1), Done: c.end, CallN: c.n, Region: c.region, Peer: uint32(rng.IntN(3)),
+			MateN: 1, MateP: uint32(rng.IntN(9)), MateT: near(), Kind: uint32(rng.IntN(2)),
+		}
+		switch rng.IntN(8) {
+		case 0:
+			m.MateN, m.MateT, m.MateP = xtf.Never, xtf.Never, trace.Undefined
+			m.Kind |= xtf.P2PUnmatched
+		case 1:
+			m.Kind |= xtf.P2PMarker
+		case 2, 3, 4:
+			m.Kind |= xtf.P2PNonBlocking
+		case 5:
+			if i == 0 && m.Kind == xtf.P2PRecv && c.n != xtf.Never {
+				m.Kind |= xtf.P2PProbed
+				m.Post = c.probe
+			}
+		}
+		if m.Kind&(xtf.P2PNonBlocking|xtf.P2PProbed) == 0 {
+			m.Post = m.T
+		}
+		w.messages, w.mPaths = append(w.messages, m), append(w.mPaths, c.path)
+	}
+	for range colls {
+		op := []uint32{0, 1, 11, 12, 14, 17}[rng.IntN(6)]
+		x := xtf.Coll{
+			T: c.t, End: c.end, Post: c.t, CallN: c.n, Ordinal: 3, LastEnter: near(), FirstLeave: near(), LastLeave: near() + 9, Region: c.region, Flags: op,
+		}
+		cause := xtf.NoCollCause()
+		if op != 17 && rng.IntN(4) > 0 {
+			cause = xtf.CollCause{CauseT: x.LastEnter, LastT: x.LastEnter, CauseP: uint32(rng.IntN(9)), LastP: 1}
+		}
+		if op == 0 || op == 11 {
+			cause.CauseT, cause.CauseP = x.LastEnter, 4
+		}
+		w.colls, w.cPaths, w.causes = append(w.colls, x), append(w.cPaths, c.path), append(w.causes, cause)
+	}
+}
+
+// addIvals adds the root, a child with children one after the other, and slices.
+func (w *world) addIvals(rng *rand.Rand, end uint64) {
+	w.ivals = []xtf.Ival{{T: 0, End: end}}
+	for at := uint64(rng.IntN(20)); at < end; {
+		stop := min(at+uint64(rng.IntN(30)), end)
+		w.ivals = append(w.ivals, xtf.Ival{T: at, End: stop, Node: 1})
+		for inner := at; inner < stop; {
+			e := min(inner+uint64(rng.IntN(9)), stop)
+			w.ivals = append(w.ivals, xtf.Ival{T: inner, End: e, Node: 2})
+			inner = e + uint64(1+rng.IntN(5))
+		}
+		at = stop + uint64(1+rng.IntN(7))
+	}
+	for at := uint64(0); at < end; at += 13 {
+		w.ivals = append(w.ivals, xtf.Ival{T: at, End: min(at+13, end), Node: 3})
+	}
+	slices.SortStableFunc(w.ivals, func(a, b xtf.Ival) int { return int(a.T) - int(b.T) })
+}
+
+// slowly is found with all rows in hand.
+func (w *world) slowly() found {
+	f := found{Items: map[uint64]uint64{}}
+	var list []wait
+	done := map[uint64]bool{}
+	for i := range w.messages {
+		if n := w.messages[i].CallN; n == xtf.Never || !done[n] {
+			done[n] = n != xtf.Never
+			if x := w.slowMessage(i); x.from < x.to {
+				list = append(list, x)
+			}
+		}
+	}
+	for i := range w.colls {
+		if w.colls[i].Region != regionInit {
+			list = append(list, w.slowColl(i)...)
+		}
+	}
+	for i := range w.messages {
+		m := &w.messages[i]
+		if m.Kind&0xff == xtf.P2PRecv && m.MateN != xtf.Never && m.Kind&xtf.P2PMarker == 0 {
+			ready := m.T
+			if w.postPoint || m.Kind&xtf.P2PProbed != 0 {
+				ready = m.Post
+			}
+			f.each(w, func(v xtf.Ival) bool { return v.T < m.End && m.End <= v.End || v.Node == 0 }, xtf.ItemSendRecv, m.End-min(m.End, m.MateT))
+			f.each(w, func(v xtf.Ival) bool { return v.T < m.End && m.End <= v.End || v.Node == 0 }, xtf.ItemPotentialSync, m.MateT-min(m.MateT, ready))
+		}
+	}
+	for i := range w.colls {
+		c := &w.colls[i]
+		f.each(w, func(v xtf.Ival) bool { return v.T <= c.T && c.T < v.End || v.Node == 0 }, xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T))
+		f.each(w, func(v xtf.Ival) bool { return v.T <= c.T && c.T < v.End || v.Node == 0 }, xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End))
+	}
+	w.slowWaits(&f, list)
+	return f
+}
+
+// slowWaits gives every tick to the first of the spans that have it.
+func (w *world) slowWaits(f *found, list []wait) {
+	slices.SortStableFunc(list, func(a, b wait) int {
+		for _, d := range [][2]uint64{{a.from, b.from}, {a.to, b.to}, {a.row, b.row}, {uint64(a.pattern), uint64(b.pattern)}} {
+			if d[0] != d[1] {
+				return int(d[0]) - int(d[1])
+			}
+		}
+		return 0
+	})
+	taken := map[uint64]bool{}
+	sums := map[place]amount{}
+	for _, x := range list {
+		for x.from < x.to && taken[x.from] {
+			x.from++
+		}
+		if x.from >= x.to {
+			continue
+		}
+		for t := x.from; t < x.to; t++ {
+			taken[t] = true
+		}
+		node := uint32(0)
+		for _, v := range w.ivals {
+			if v.T <= x.from && x.from < v.End && v.Node < 3 {
+				node = max(node, v.Node)
+			}
+		}
+		path := w.slowPath(&x)
+		f.Waits = append(f.Waits, xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: path})
+		at := place{xtf.NodeKey(node, path), x.pattern}
+		sums[at] = amount{sums[at].count + 1, sums[at].ticks + x.to - x.from}
+		items := []xtf.Item{itemOf[x.pattern&0xff]}
+		if x.pattern&xtf.WaitOrderSame != 0 {
+			items = append(items, xtf.ItemLateSenderSame)
+		}
+		if x.pattern&xtf.WaitOrderDifferent != 0 {
+			items = append(items, xtf.ItemLateSenderOther)
+		}
+		for t := x.from; t < x.to; t++ {
+			for _, item := range items {
+				f.each(w, func(v xtf.Ival) bool { return v.T <= t && t < v.End }, item, 1)
+			}
+		}
+		f.each(w, func(v xtf.Ival) bool { return v.T <= x.from && x.from < v.End || v.Node == 0 }, xtf.ItemWaitCount, 1)
+	}
+	for at, x := range sums {
+		f.Sums = append(f.Sums, xtf.WaitSum{Key: at.key, Pattern: at.pattern, Count: x.count, Ticks: x.ticks})
+	}
+	slices.SortFunc(f.Sums, func(a, b xtf.WaitSum) int { return place{a.Key, a.Pattern}.compare(place{b.Key, b.Pattern}) })
+}
+
+func (f *found) each(w *world, in func(xtf.Ival) bool, item xtf.Item, v uint64) {
+	for _, x := range w.ivals {
+		if v > 0 && in(x) {
+			f.Items[xtf.NodeKey(x.Node, uint32(item))] += v
+		}
+	}
+}
+
+func (w *world) slowPath(x *wait) uint32 {
+	local := uint32(0)
+	if p := x.pattern & 0xff; p == xtf.WaitLateSender || p == xtf.WaitLateReceiver {
+		local = w.mPaths[x.row]
+	} else {
+		local = w.cPaths[x.row]
+	}
+	return []uint32{0, 20, 10, 30}[local]
+}
+
+// slowMessage is the wait for messages of the call of row i, its first.
+func (w *world) slowMessage(i int) wait {
+	var late, blocked *xtf.P2P
+	var lateRow, blockedRow int
+	if w.messages[i].Region == regionInit {
+		return wait{}
+	}
+	for k := i; k < len(w.messages) && (k == i || w.messages[k].CallN == w.messages[i].CallN && w.messages[i].CallN != xtf.Never); k++ {
+		m := &w.messages[k]
+		switch {
+		case m.MateN == xtf.Never || m.Kind&xtf.P2PMarker != 0:
+		case m.Kind&0xff == xtf.P2PRecv:
+			if late == nil || m.MateT > late.MateT {
+				late, lateRow = m, k
+			}
+		case m.Kind&xtf.P2PNonBlocking == 0 && m.MateT > m.T && m.End > m.MateT:
+			if blocked == nil || m.MateT > blocked.MateT {
+				blocked, blockedRow = m, k
+			}
+		}
+	}
+	var x wait
+	if late != nil {
+		from := late.T
+		if late.Kind&xtf.P2PProbed != 0 {
+			from = late.Post
+		}
+		if to := min(late.MateT, late.End); from < to {
+			x = wait{from, to, uint64(lateRow), xtf.WaitLateSender | w.slowOrder(lateRow), late.MateP}
+		}
+	}
+	if blocked != nil && blocked.MateT-blocked.T > x.to-x.from {
+		x = wait{blocked.T, blocked.MateT, uint64(blockedRow), xtf.WaitLateReceiver, blocked.MateP}
+	}
+	return x
+}
+
+func (w *world) slowOrder(row int) uint32 {
+	m, order := &w.messages[row], uint32(0)
+	for i := row + 1; i < len(w.messages); i++ {
+		x := &w.messages[i]
+		if x.CallN == m.CallN && m.CallN != xtf.Never || x.MateN == xtf.Never || x.Kind&(0xff|xtf.P2PMarker) != xtf.P2PRecv || x.MateT >= m.MateT {
+			continue
+		}
+		if x.Peer == m.Peer {
+			return xtf.WaitOrderSame
+		}
+		order = xtf.WaitOrderDifferent
+	}
+	return order
+}
+
+func (w *world) slowColl(i int) []wait {
+	c, cause := &w.colls[i], &w.causes[i]
+	n := uint64(i)
+	until := min(cause.CauseT, c.End)
+	switch op := c.Flags & xtf.CollOpMask; {
+	case op == 0:
+		return []wait{{c.T, until, n, xtf.WaitBarrier, cause.CauseP}, {max(c.T, c.FirstLeave), c.End, n, xtf.WaitBarrierCompletion, trace.Undefined}}
+	case op == 11:
+		return []wait{{c.T, until, n, xtf.WaitNxN, cause.CauseP}, {max(c.T, c.FirstLeave), c.End, n, xtf.WaitNxNCompletion, trace.Undefined}}
+	case cause.CauseT == xtf.Never || op == 17:
+		return nil
+	case op == 1:
+		return []wait{{c.T, until, n, xtf.WaitLateBroadcast, cause.CauseP}}
+	case op == 12:
+		return []wait{{c.T, until, n, xtf.WaitEarlyReduce, cause.CauseP}}
+	}
+	return []wait{{c.T, until, n, xtf.WaitEarlyScan, cause.CauseP}}
+}
+
+// TestLocate compares random locations with the slow walk over all rows.
+func TestLocate(t *testing.T) {
+	waits := map[uint32]int{}
+	for seed := range uint64(150) {
+		rng := rand.New(rand.NewPCG(seed, 17))
+		w := randomWorld(rng, 4+int(seed))
+		got, want := w.locate(t), w.slowly()
+		if d := cmp.Diff(want, got); d != "" {
+			t.Fatalf("seed %d: %s", seed, d)
+		}
+		for _, x := range got.Waits {
+			waits[x.Pattern]++
+		}
+	}
+	for _, p := range []uint32{
+		xtf.WaitLateSender, xtf.WaitLateSender | xtf.WaitOrderSame, xtf.WaitLateSender | xtf.WaitOrderDifferent, xtf.WaitLateReceiver,
+		xtf.WaitBarrier, xtf.WaitBarrierCompletion, xtf.WaitNxN, xtf.WaitNxNCompletion, xtf.WaitLateBroadcast, xtf.WaitEarlyReduce, xtf.WaitEarlyScan,
+	} {
+		if waits[p] < 50 {
+			t.Errorf("only %d waits of pattern %#x: the locations do not exercise it", waits[p], p)
+		}
+	}
+}
