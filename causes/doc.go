@@ -32,8 +32,8 @@
 // to the waits (after D. Böhme et al., Identifying the root causes of wait states
 // in large-scale parallel applications, 2010).
 //
-// A wait that is not over at s counts as time of d in MPI, so that costs only go
-// back in time. Where clocks differ w may have begun to wait before s0; a_w is 0
+// A wait that is not over at s counts as time of d in MPI, on the path and node
+// that d is on then, so that costs only go back in time. Where clocks differ w may have begun to wait before s0; a_w is 0
 // then and the wait is conserved all the same (DelayReport.Reversed). Waits that
 // end at one instant and wait for each other in a cycle exist in broken traces
 // only: the costs are then computed again with waits that end at s as time in MPI

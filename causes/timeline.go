@@ -14,11 +14,10 @@ type Paths interface {
 // Location is what a pass reads of a location. Cursors are nil where there are no
 // rows.
 type Location struct {
-	First, Last uint64      // first and last event, ticks
-	Calls       *xtf.Cursor // CALL
-	Intervals   *xtf.Cursor // IVAL
-	Paths       Paths       // empty; calls are added in their order
-	Global      []uint32    // of each of these paths, its number in the whole run
+	Calls     *xtf.Cursor // CALL
+	Intervals *xtf.Cursor // IVAL
+	Paths     Paths       // empty; calls are added in their order
+	Global    []uint32    // of each of these paths, its number in the whole run
 }
 
 // state is what a location does for a while.

@@ -1,0 +1,216 @@
+package causes
+
+import (
+	"bytes"
+	"cmp"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// program is the rows of all locations.
+type program struct {
+	locations []rows
+	derived   []bool
+	last      uint64
+}
+
+type rows struct {
+	calls  []xtf.Call
+	ivals  []xtf.Ival
+	waits  []xtf.Wait
+	colls  []xtf.Coll
+	causes []xtf.CollCause
+	last   uint64
+	mpi    bool
+}
+
+// randomProgram makes locations that call, wait and have intervals at random. The
+// causes of their waits need not make sense: waits may go round in circles.
+func randomProgram(r *rand.Rand, locations int, length uint64) *program {
+	p := &program{locations: make([]rows, locations), derived: make([]bool, 6)}
+	p.derived[5] = true
+	for i := range p.locations {
+		l := &p.locations[i]
+		randomCalls(r, l, uint32(i), locations, length)
+		for t := r.Uint64N(9); t < length; {
+			end := t + r.Uint64N(length/2)
+			l.ivals = append(l.ivals, xtf.Ival{T: t, End: end, Node: 1 + r.Uint32N(3)})
+			if in := (end - t) / 3; in > 1 {
+				l.ivals = append(l.ivals, xtf.Ival{T: t + in, End: t + 2*in, Node: 4})
+				l.ivals = append(l.ivals, xtf.Ival{T: t + in, End: end + 3, Node: 5})
+			}
+			t = end + r.Uint64N(20)
+		}
+		l.ivals = slices.Insert(l.ivals, 0, xtf.Ival{End: l.last})
+		slices.SortStableFunc(l.ivals, func(a, b xtf.Ival) int { return cmp.Compare(a.T, b.T) })
+		p.last = max(p.last, l.last)
+	}
+	return p
+}
+
+// randomCalls fills the time of a location with nested calls.
+func randomCalls(r *rand.Rand, l *rows, own uint32, locations int, length uint64) {
+	t := r.Uint64N(10)
+	var open []int
+	for l.last = t; t < length; t += r.Uint64N(6) {
+		switch k := r.IntN(10); {
+		case k < 3 && len(open) < 4:
+			open = append(open, len(l.calls))
+			c := xtf.Call{T: t, End: xtf.Never, Region: r.Uint32N(3), Depth: uint32(len(open) - 1)}
+			if r.IntN(8) == 0 {
+				c.Flags = xtf.FlagOutermostIO
+			}
+			l.calls = append(l.calls, c)
+		case k < 5 && len(open) > 0:
+			l.calls[open[len(open)-1]].End = t
+			open = open[:len(open)-1]
+		case k < 9:
+			c := xtf.Call{T: t, End: t + r.Uint64N(12), Region: 3 + r.Uint32N(2), Depth: uint32(len(open)), Flags: xtf.FlagOutermostMPI}
+			if r.IntN(8) == 0 {
+				c.Flags |= xtf.FlagMarker
+			}
+			l.mpi = true
+			l.calls = append(l.calls, c)
+			if r.IntN(5) == 0 && c.End > c.T+2 {
+				l.calls = append(l.calls, xtf.Call{T: c.T + 1, End: c.End - 1, Region: 7, Depth: c.Depth + 1})
+			}
+			randomWait(r, l, own, locations, &c)
+			t = c.End
+		}
+		l.last = t
+	}
+	for _, i := range open {
+		l.calls[i].End = l.last
+	}
+}
+
+func randomWait(r *rand.Rand, l *rows, own uint32, locations int, c *xtf.Call) {
+	if c.Flags&xtf.FlagMarker != 0 || c.End-c.T < 2 {
+		return
+	}
+	w := xtf.Wait{T: c.T, End: c.T + 1 + r.Uint64N(c.End-c.T), CauseP: r.Uint32N(uint32(locations)), Pattern: r.Uint32N(9)}
+	if w.CauseP == own || r.IntN(10) == 0 {
+		w.CauseP = trace.Undefined
+	}
+	switch r.IntN(6) {
+	case 0: // none
+	case 1: // a root of a reduction
+		x := xtf.Coll{T: c.T, End: c.End, Ordinal: 1, Flags: 12}
+		last := w
+		last.End = min(c.End, w.End+r.Uint64N(3))
+		if w.CauseP == trace.Undefined {
+			l.causes = append(l.causes, xtf.NoCollCause())
+		} else {
+			l.causes = append(l.causes, xtf.CollCause{CauseT: w.End, CauseP: w.CauseP, LastT: last.End, LastP: r.Uint32N(uint32(locations))})
+		}
+		l.colls = append(l.colls, x)
+		w.Pattern = xtf.WaitEarlyReduce
+		l.waits = append(l.waits, w)
+	default:
+		if w.Pattern == xtf.WaitEarlyReduce {
+			w.Pattern = xtf.WaitLateSender
+		}
+		l.waits = append(l.waits, w)
+	}
+}
+
+// paths are the call paths of all locations, as they are numbered in the run.
+func (p *program) paths() (*callpath.Tree, []*callpath.Tree) {
+	union := callpath.New()
+	var own []*callpath.Tree
+	for i := range p.locations {
+		t := callpath.New()
+		var stack []uint32
+		for _, c := range p.locations[i].calls {
+			stack = stack[:c.Depth]
+			parent := uint32(0)
+			if len(stack) > 0 {
+				parent = stack[len(stack)-1]
+			}
+			stack = append(stack, t.Child(parent, c.Region))
+		}
+		own = append(own, t)
+		union.Merge(t)
+	}
+	union.Number()
+	return union, own
+}
+
+// definitions has the locations of the program.
+func (p *program) definitions() *trace.Definitions {
+	d := &trace.Definitions{Groups: nil}
+	for i := range p.locations {
+		d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: uint32(i)})
+		d.Locations = append(d.Locations, trace.Location{Ref: uint64(i), Group: uint32(i)})
+	}
+	d.Seal()
+	return d
+}
+
+// packed is a finished array of rows.
+func packed[R any, P interface {
+	*R
+	Put([]byte)
+}](tb testing.TB, id xtf.TypeID, list []R) *xtf.Cursor {
+	tb.Helper()
+	types := xtf.StandardTypes(xtf.Packed)
+	seg := &heapSegment{}
+	b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, seg)
+	for i := range list {
+		row, _ := b.Append()
+		P(&list[i]).Put(row)
+	}
+	sum, err := b.Finish()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if sum.Len() == 0 {
+		return nil
+	}
+	return xtf.ScanArray(types, xtf.FinishedArray{Summary: sum, Data: seg}, 0)
+}
+
+type heapSegment struct{ heapScratch }
+
+// run returns what the passes get of the program on a rank.
+func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union *callpath.Tree, own []*callpath.Tree) (*Run, *PathInput) {
+	weights := make([]uint64, len(p.locations))
+	for i := range weights {
+		weights[i] = uint64(len(p.locations[i].calls))
+	}
+	r := &Run{
+		Comm: c, Defs: defs, Ranges: partition.Ranges(weights, c.Size()), Storage: heapStorage(),
+		Last: p.last, Derived: p.derived,
+		Open: func(i trace.P) (*Location, error) {
+			l := &p.locations[i]
+			return &Location{
+				Calls: packed(tb, xtf.TypeCall, l.calls), Intervals: packed(tb, xtf.TypeIval, l.ivals),
+				Paths: own[i], Global: union.Locate(own[i]),
+			}, nil
+		},
+		Waits: func(i trace.P) (*xtf.Cursor, error) { return packed(tb, xtf.TypeWait, p.locations[i].waits), nil },
+	}
+	in := &PathInput{
+		Extent: func(i trace.P) (Extent, error) {
+			l := &p.locations[i]
+			return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
+		},
+		Collectives: func(i trace.P) (*xtf.Cursor, io.ReaderAt, error) {
+			l := &p.locations[i]
+			var b []byte
+			for _, c := range l.causes {
+				b = c.Append(b)
+			}
+			return packed(tb, xtf.TypeColl, l.colls), bytes.NewReader(b), nil
+		},
+	}
+	return r, in
+}
