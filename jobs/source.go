@@ -3,22 +3,23 @@ package jobs
 import (
 	"encoding/binary"
 	"errors"
+	"io"
+	"os"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/trace/paraver"
 )
 
-// OpenTrace opens a trace on all ranks: rank 0 reads the anchor and the global
-// definitions, the others get the bytes. Collective.
+// OpenTrace opens a trace on all ranks: rank 0 reads what describes it as a
+// whole, the others get the bytes. Of an archive that is the anchor and the
+// global definitions; of a Paraver trace rank 0 reads the file once. Collective.
 func OpenTrace(c mpi.Comm, path string, clampTime bool) (trace.Source, error) {
 	var b []byte
 	var err error
 	if c.Rank() == 0 {
-		var f *otf2.Files
-		if f, err = otf2.Load(path); err == nil {
-			b = packFiles(f)
-		}
+		b, err = loadInput(path)
 	}
 	if err := agree(c, err); err != nil {
 		return nil, err
@@ -26,37 +27,118 @@ func OpenTrace(c mpi.Comm, path string, clampTime bool) (trace.Source, error) {
 	if b, err = c.Bcast(b, 0); err != nil {
 		return nil, err
 	}
-	f, err := unpackFiles(b)
-	var a *otf2.Archive
-	if err == nil {
-		a, err = otf2.Open(f.Path, f.Anchor, f.Defs)
-	}
+	src, err := openInput(b)
 	if err := agree(c, err); err != nil {
 		return nil, err
 	}
-	a.ClampTime(clampTime)
-	return a, nil
+	if a, ok := src.(*otf2.Archive); ok {
+		a.ClampTime(clampTime)
+	}
+	return src, nil
 }
 
-func packFiles(f *otf2.Files) []byte {
-	var b []byte
-	for _, part := range [][]byte{[]byte(f.Path), f.Anchor, f.Defs} {
-		b = binary.AppendUvarint(b, uint64(len(part)))
+// OpenPath opens a trace for one process.
+func OpenPath(path string) (trace.Source, error) {
+	b, err := loadInput(path)
+	if err != nil {
+		return nil, err
+	}
+	return openInput(b)
+}
+
+// Formats of an input, the first byte of what loadInput returns.
+const (
+	otf2Input byte = iota
+	paraverInput
+)
+
+// loadInput reads what describes a trace as a whole.
+func loadInput(path string) ([]byte, error) {
+	is, err := isParaver(path)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		f, err := paraver.Load(path)
+		if err != nil {
+			return nil, err
+		}
+		return packParts(paraverInput, []byte(f.Path), f.Head, f.Names, f.Rows, f.Index), nil
+	}
+	f, err := otf2.Load(path)
+	if err != nil {
+		return nil, err
+	}
+	return packParts(otf2Input, []byte(f.Path), f.Anchor, f.Defs), nil
+}
+
+// openInput makes a source of what loadInput read.
+func openInput(b []byte) (trace.Source, error) {
+	format, parts, err := unpackParts(b)
+	switch {
+	case err != nil:
+		return nil, err
+	case format == otf2Input && len(parts) == 3:
+		return otf2.Open(string(parts[0]), parts[1], parts[2])
+	case format == paraverInput && len(parts) == 5:
+		return paraver.Open(&paraver.Files{Path: string(parts[0]), Head: parts[1], Names: parts[2], Rows: parts[3], Index: parts[4]})
+	}
+	return nil, errPacked
+}
+
+// isParaver looks at the first bytes of a file. What is no regular file is left
+// to the reader of archives to judge.
+func isParaver(path string) (bool, error) {
+	st, err := os.Stat(path)
+	if err != nil || !st.Mode().IsRegular() {
+		return false, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	head := make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return false, err
+	}
+	return paraver.Recognise(head[:n]), nil
+}
+
+// packParts joins byte strings: each with its length and one, 0 for nil.
+func packParts(format byte, parts ...[]byte) []byte {
+	b := []byte{format}
+	for _, part := range parts {
+		if part == nil {
+			b = append(b, 0)
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(len(part))+1)
 		b = append(b, part...)
 	}
 	return b
 }
 
-func unpackFiles(b []byte) (*otf2.Files, error) {
-	var parts [3][]byte
-	for i := range parts {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
-			return nil, errors.New("the definitions arrived damaged from rank 0")
-		}
-		parts[i], b = b[w:w+int(n):w+int(n)], b[w+int(n):]
+var errPacked = errors.New("the definitions arrived damaged from rank 0")
+
+func unpackParts(b []byte) (format byte, parts [][]byte, err error) {
+	if len(b) == 0 {
+		return 0, nil, errPacked
 	}
-	return &otf2.Files{Path: string(parts[0]), Anchor: parts[1], Defs: parts[2]}, nil
+	for format, b = b[0], b[1:]; len(b) > 0; {
+		n, w := binary.Uvarint(b)
+		if w <= 0 || n > uint64(len(b)-w)+1 {
+			return 0, nil, errPacked
+		}
+		b = b[w:]
+		if n == 0 {
+			parts = append(parts, nil)
+			continue
+		}
+		parts, b = append(parts, b[:n-1:n-1]), b[n-1:]
+	}
+	return format, parts, nil
 }
 
 // Size is what the ranks found out about the trace together.

@@ -37,6 +37,8 @@ const (
 	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
 	DiagDangling        Code = 43 // the first half of a marker without the second: an ordinary message
 	DiagIntervalLimit   Code = 44 // an interval that is not counted: too many different ones, or too deep
+	DiagOverflow        Code = 45 // a sum of a process that does not fit 64 bits: not known
+	DiagNoNames         Code = 50 // no file that names event types and values: numbers stand for them
 )
 
 // Severity grades a diagnostic.
@@ -79,12 +81,14 @@ var codes = map[Code]codeInfo{
 	DiagShortCollective: {"short-collective", Warning, "collectives that not all members entered"},
 	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
+	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
 	DiagCrossed:         {"crossed", Warning, "intervals ended by the end of one around them"},
 	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
 	DiagUnclosed:        {"unclosed", Warning, "intervals open at the last event, ended there"},
 	DiagDangling:        {"dangling-marker", Note, "first halves of markers without the second, taken for messages"},
 	DiagIntervalLimit:   {"interval-limit", Warning, "intervals left out: too many different ones, or too deep"},
+	DiagOverflow:        {"overflow", Warning, "sums too large to be stored, left unknown"},
 }
 
 // String returns the code's name in JSON output.
@@ -170,6 +174,25 @@ func (ds *Diagnostics) find(code Code) *CodeDiagnostics {
 		ds.Codes[i] = CodeDiagnostics{Code: code}
 	}
 	return &ds.Codes[i]
+}
+
+// List returns the problems one by one; the last one of each code counts those
+// too that are not kept.
+func (ds *Diagnostics) List() []Diagnostic {
+	var all []Diagnostic
+	for i := range ds.Codes {
+		c := &ds.Codes[i]
+		rest := c.Count
+		for _, d := range c.First {
+			rest -= d.Count
+			all = append(all, d)
+		}
+		if len(c.First) == 0 {
+			all = append(all, Diagnostic{Code: c.Code})
+		}
+		all[len(all)-1].Count += rest
+	}
+	return all
 }
 
 // Merge adds what o found, after what is there already.

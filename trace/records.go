@@ -109,7 +109,8 @@ type LocationGroup struct {
 	Creator uint32
 }
 
-// Location is a thread, accelerator stream or metric recorder. Events is only a hint.
+// Location is a thread, accelerator stream or metric recorder. Events is only a
+// hint, and Undefined64 where nobody counted them.
 type Location struct {
 	Ref    uint64
 	Name   uint32

@@ -31,6 +31,16 @@ type Source interface {
 	Close() error
 }
 
+// Interleaved is a Source whose file holds the events of all locations mixed.
+// Reading a location alone costs as much as reading all.
+type Interleaved interface {
+	Source
+	// Gather reads locations first to end-1 at once, so that their streams need
+	// not pass over the file again. What memory does not hold goes to temporary
+	// files in folder dir, gone after Close. Other locations can still be streamed.
+	Gather(first, end P, dir string) error
+}
+
 // Extent is the size of a location's data.
 type Extent struct {
 	Bytes    uint64 // bytes to read

@@ -172,6 +172,9 @@ func cleanFolder(dir string) error {
 // Epoch is the number of this run among those that took the output.
 func (w *Workspace) Epoch() uint64 { return w.lock.Epoch }
 
+// Dir is the folder of the workspace, for temporary files of the same job.
+func (w *Workspace) Dir() string { return w.cfg.WorkDir }
+
 // CheckEpoch fails with ErrSuperseded if a younger run took the output over.
 func (w *Workspace) CheckEpoch() error {
 	if err := stillOwns(LockPath(w.cfg.Output), w.lock); err != nil {

@@ -142,7 +142,7 @@ func definitions(file string, a *Anchor, data []byte) (*trace.Definitions, error
 		})
 	}
 	l.defs.Seal()
-	l.defs.Problems().AddAll(list(&l.problems))
+	l.defs.Problems().AddAll(l.problems.List())
 	return l.defs, nil
 }
 
@@ -182,19 +182,4 @@ func (l *globalReader) record(id uint8, at int64, c *cursor) {
 
 func (l *globalReader) add(code trace.Code, at int64, what string) {
 	l.problems.Add(trace.Diagnostic{Code: code, Count: 1, Detail: fmt.Sprintf("%s: byte %d: %s", l.file, at, what)})
-}
-
-// list returns the problems kept in ds; the last one of each code stands for
-// all that were not.
-func list(ds *trace.Diagnostics) []trace.Diagnostic {
-	var all []trace.Diagnostic
-	for _, c := range ds.Codes {
-		rest := c.Count
-		for _, d := range c.First {
-			rest -= d.Count
-			all = append(all, d)
-		}
-		all[len(all)-1].Count += rest
-	}
-	return all
 }

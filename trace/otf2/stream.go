@@ -54,7 +54,7 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 	}
 	chunk := int64(a.anchor.EventChunk)
 	s.chunks = max(1, int((s.size+chunk-1)/chunk))
-	s.diags = append(s.diags, list(&s.loc.diags)...)
+	s.diags = append(s.diags, s.loc.diags.List()...)
 	last, err := readBorder(s.file, int64(s.chunks-1)*chunk)
 	if err != nil {
 		s.file.Close()

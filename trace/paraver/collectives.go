@@ -1,0 +1,42 @@
+package paraver
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// beginCollective looks for the arguments of the collective that the record in
+// hand opens. Without them, or with a communicator that no line defines, the
+// call is one without a collective operation; the index counted that.
+func (d *decoder) beginCollective(b *trace.Batch, line uint64) (c collective, ordinal uint64, ok bool) {
+	t := d.t.tables
+	c, ok, _ = d.t.head.collectiveOf(d.app, d.pairs, func(p pair) behaviour { return t.behaviours[t.regions[p]] })
+	if !ok {
+		return c, 0, false
+	}
+	ordinal = d.calls[c.comm]
+	d.calls[c.comm]++
+	if c.role&starts != 0 {
+		b.Append(d.now, trace.NonBlockingCollectiveRequest, 0, line)
+	} else {
+		b.Append(d.now, trace.MpiCollectiveBegin, 0)
+	}
+	return c, ordinal, true
+}
+
+// endCollective delivers the operation of a call that ends. The root of the
+// n-th operation on a communicator comes from the index: other members do not
+// record it. A trace does not tell when an operation that does not wait is
+// complete: it counts as complete when it has begun.
+func (d *decoder) endCollective(b *trace.Batch, f *frame) {
+	c := &f.coll
+	root := uint64(trace.Undefined)
+	if c.rooted {
+		if r, ok := rootOf(d.t.index.roots[c.comm], f.ordinal); ok {
+			root = uint64(r)
+		}
+	}
+	words := []uint64{uint64(c.collective), uint64(c.comm), root, c.sent, c.received, f.id}
+	if c.role&starts != 0 {
+		b.Append(d.now, trace.NonBlockingCollectiveComplete, 0, words...)
+		return
+	}
+	b.Append(d.now, trace.MpiCollectiveEnd, 0, words[:5]...)
+}

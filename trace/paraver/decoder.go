@@ -1,0 +1,304 @@
+package paraver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// decoder turns the records of one thread into events. Messages lie beside the
+// calls in a trace: the decoder finds the call that each one belongs to.
+//
+// Memory: 80 bytes per open call, 24 per receive under way, 48 per message of
+// one instant (mostWaiting of them at most), 8 per communicator in use.
+type decoder struct {
+	t       *Trace
+	p       trace.P
+	app     uint32
+	merge   *merger
+	now     trace.Time
+	open    []frame
+	serial  uint64 // of calls
+	waiting []waiting
+	state   map[uint64]receiveState // of receives that have begun, by id
+	calls   map[int]uint64          // collectives so far, by communicator
+	pairs   []pair                  // of the event record in hand
+	more    []pair
+	line    uint64 // of that record
+	count   uint64 // events so far
+	diags   trace.Diagnostics
+	ended   bool
+
+	words   []uint64
+	callers []trace.EventAttribute
+}
+
+// frame is an open region.
+type frame struct {
+	opener  pair
+	region  uint32
+	serial  uint64
+	role    role
+	sent    bool // a message begins here already
+	posted  bool
+	ordinal uint64 // of the collective on its communicator
+	id      uint64 // request of a collective that does not wait
+
+	collective bool // its arguments are known
+	coll       collective
+}
+
+// receiveState says in which way a receive is under way.
+type receiveState struct {
+	request bool
+	serial  uint64 // without request: the call that receives
+}
+
+// waiting is a message of this instant whose call is not found yet.
+type waiting struct {
+	kind     itemKind
+	id       uint64
+	peer     uint32 // task
+	tag      uint32
+	size     uint64
+	received uint64 // of a post: when the message will be there
+}
+
+// mostWaiting bounds the messages of one instant; more are delivered at once.
+const mostWaiting = 1024
+
+// fullBatch is how many events a batch gets before it is delivered.
+const fullBatch = 2048
+
+func newDecoder(t *Trace, p trace.P, m *merger) *decoder {
+	task := t.head.taskAt(uint32(p))
+	return &decoder{
+		t: t, p: p, app: t.head.tasks[task].app, merge: m, state: make(map[uint64]receiveState), calls: make(map[int]uint64),
+	}
+}
+
+func (d *decoder) Diagnostics() []trace.Diagnostic { return d.diags.List() }
+
+func (d *decoder) Close() error { return nil }
+
+// Next fills b with the events of the next records.
+func (d *decoder) Next(b *trace.Batch) error {
+	b.Reset()
+	b.First = d.count
+	for !d.ended && len(b.Events) < fullBatch {
+		e, err := d.merge.next()
+		if errors.Is(err, io.EOF) {
+			d.flush(b)
+			d.settle(b)
+			d.ended = true
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.t.path, err)
+		}
+		if trace.Time(e.time) != d.now {
+			d.flush(b)
+			d.settle(b)
+			d.now = trace.Time(e.time)
+		}
+		d.entry(b, &e)
+	}
+	if len(b.Events) == 0 {
+		return io.EOF
+	}
+	d.count += uint64(len(b.Events))
+	return nil
+}
+
+// entry handles one item. Its fields were written by the split.
+func (d *decoder) entry(b *trace.Batch, e *entry) {
+	f := e.fields
+	next := func() uint64 {
+		v, w := binary.Uvarint(f)
+		f = f[max(w, 0):]
+		return v
+	}
+	if e.kind == eventItem {
+		d.more = d.more[:0]
+		for range next() {
+			d.more = append(d.more, pair{next(), next()})
+		}
+		if len(d.pairs) == 0 || len(d.pairs) > mostWaiting || !addsTo(d.more) {
+			d.flush(b)
+			d.line = e.number
+		}
+		d.pairs = append(d.pairs, d.more...)
+		return
+	}
+	w := waiting{kind: e.kind, id: e.number, peer: uint32(next()), tag: uint32(next()), size: next()}
+	if e.kind == postItem {
+		w.received = next()
+	}
+	if len(d.waiting) >= mostWaiting {
+		d.settle(b)
+	}
+	d.waiting = append(d.waiting, w)
+}
+
+// flush handles the event record in hand, when nothing can be added to it any more.
+func (d *decoder) flush(b *trace.Batch) {
+	if len(d.pairs) > 0 {
+		d.event(b, d.line)
+	}
+	d.pairs = d.pairs[:0]
+}
+
+// event handles an event record: counters first, then calls and markers in
+// their order. Arguments of no call are markers too.
+func (d *decoder) event(b *trace.Batch, line uint64) {
+	d.counters(b)
+	d.callers = d.callers[:0]
+	for _, p := range d.pairs {
+		if a, ok := d.t.tables.attributes[p.t]; ok && p.v != 0 {
+			d.callers = append(d.callers, trace.EventAttribute{Ref: a, Type: trace.TypeString, Value: uint64(d.t.tables.values[p])})
+		}
+	}
+	called, collective := len(d.callers) > 0, false
+	for _, p := range d.pairs {
+		e := typeOf(p.t)
+		switch {
+		case e.isRegion():
+			collective = d.region(b, p, &e, line) || collective
+		case e.use == marker:
+			d.marker(b, p)
+		}
+	}
+	called = called && len(d.callers) == 0
+	for _, p := range d.pairs {
+		switch e := typeOf(p.t); e.use {
+		case sendBytes, recvBytes, rootFlag, commArg:
+			if !collective {
+				d.marker(b, p)
+			}
+		case calledFrom:
+			if !called && p.v != 0 {
+				d.marker(b, p)
+			}
+		case sourceLine:
+			if !slices.ContainsFunc(d.pairs, func(o pair) bool { return o.t == e.of }) {
+				d.marker(b, p)
+			}
+		}
+	}
+}
+
+func (d *decoder) marker(b *trace.Batch, p pair) {
+	b.Append(d.now, trace.ParameterUnsignedInt, 0, uint64(d.t.tables.parameters[p.t]), p.v)
+}
+
+// counters records what the pairs count: as one record if the set is known.
+func (d *decoder) counters(b *trace.Batch) {
+	t := d.t.tables
+	d.words = append(d.words[:0], 0, 0)
+	for _, p := range d.pairs {
+		e := typeOf(p.t)
+		if e.use == counter {
+			d.words = append(d.words, uint64(trace.TypeUint64), p.v)
+		}
+	}
+	n := len(d.words)/2 - 1
+	if n == 0 {
+		return
+	}
+	for i, set := range t.sets {
+		if len(set) == n && d.counts(set) {
+			d.words[0], d.words[1] = uint64(i), uint64(n)
+			b.Append(d.now, trace.Metric, 0, d.words...)
+			return
+		}
+	}
+	for _, p := range d.pairs {
+		if e := typeOf(p.t); e.use == counter {
+			b.Append(d.now, trace.Metric, 0, uint64(len(t.sets))+uint64(t.counters[p.t]), 1, uint64(trace.TypeUint64), p.v)
+		}
+	}
+}
+
+// counts says whether the counters of the pairs are those of a set.
+func (d *decoder) counts(set []uint64) bool {
+	i := 0
+	for _, p := range d.pairs {
+		if e := typeOf(p.t); e.use == counter {
+			if set[i] != p.t {
+				return false
+			}
+			i++
+		}
+	}
+	return true
+}
+
+// region opens or closes a call; it says whether that is a collective whose
+// arguments are known.
+func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool {
+	if p.v == 0 || e.use == lock && p.v == lockHeld {
+		d.close(b, p.t, line)
+		return false
+	}
+	if top := len(d.open) - 1; e.use != nested && top >= 0 && d.open[top].opener.t == p.t {
+		d.leave(b) // the value of a type holds until its next one
+	}
+	ref, ok := d.t.tables.regions[p]
+	if !ok {
+		d.marker(b, p) // a value that locks do not have
+		return false
+	}
+	return d.enter(b, p, ref, line)
+}
+
+// close ends the innermost call of a type, and calls in it that are still open.
+func (d *decoder) close(b *trace.Batch, t uint64, line uint64) {
+	i := len(d.open) - 1
+	for i >= 0 && d.open[i].opener.t != t {
+		i--
+	}
+	if i < 0 {
+		d.diag(b, trace.DiagStrayLeave, fmt.Sprintf("line %d: the end of a call of type %d that is not open", line, t))
+		return
+	}
+	if n := len(d.open) - 1 - i; n > 0 {
+		d.diag(b, trace.DiagStrayLeave, fmt.Sprintf("line %d: a call of type %d ends before %d calls in it, which end here too", line, t, n))
+	}
+	for len(d.open) > i {
+		d.leave(b)
+	}
+}
+
+func (d *decoder) diag(b *trace.Batch, code trace.Code, detail string) {
+	d.diags.Add(trace.Diagnostic{Code: code, Time: d.now, Event: d.count + uint64(len(b.Events)), Detail: detail})
+}
+
+// enter opens a call; messages of this instant that it starts follow.
+func (d *decoder) enter(b *trace.Batch, p pair, ref uint32, line uint64) (collective bool) {
+	d.serial++
+	f := frame{opener: p, region: ref, serial: d.serial, role: d.t.tables.behaviours[ref].role, id: line}
+	b.Append(d.now, trace.Enter, ref)
+	b.AppendAttributes(d.callers...)
+	d.callers = d.callers[:0]
+	if p.t == typeColl {
+		f.coll, f.ordinal, f.collective = d.beginCollective(b, line)
+	}
+	d.open = append(d.open, f)
+	d.attach(b, &d.open[len(d.open)-1], false)
+	return f.collective
+}
+
+// leave ends the innermost call; messages that end with it come before.
+func (d *decoder) leave(b *trace.Batch) {
+	f := &d.open[len(d.open)-1]
+	d.attach(b, f, true)
+	if f.collective {
+		d.endCollective(b, f)
+	}
+	b.Append(d.now, trace.Leave, f.region)
+	d.open = d.open[:len(d.open)-1]
+}

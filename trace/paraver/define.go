@@ -1,0 +1,299 @@
+package paraver
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// mostMembers is how many counters one record of OTF2 can have.
+const mostMembers = 255
+
+// relativeLast is OTF2's mode of counters that were counted since the record before.
+const relativeLast = 2 | 2<<4
+
+// parameterUint64 is OTF2's type of parameters with unsigned values.
+const parameterUint64 = 2
+
+// tables translate what records say to references of definitions.
+type tables struct {
+	regions    map[pair]uint32
+	behaviours []behaviour       // by region
+	parameters map[uint64]uint32 // by type
+	attributes map[uint64]uint32 // by type
+	values     map[pair]uint32   // strings of attributes
+	counters   map[uint64]uint32 // by type
+	sets       [][]uint64        // as in index; the reference is the place
+	messages   []uint32          // communicator of messages, by application
+	universe   uint32            // communicator of messages between applications
+}
+
+// definer makes definitions.
+type definer struct {
+	*trace.Definitions
+	*tables
+	head    *head
+	names   *names
+	rows    map[string][]string
+	index   *index
+	strings map[string]uint32
+}
+
+// define makes the definitions of a trace. Processes are the tasks in the
+// order of the header, and so are their ranks; locations are numbered like that too.
+func define(h *head, n *names, rows map[string][]string, x *index) (*trace.Definitions, *tables) {
+	d := &definer{
+		Definitions: &trace.Definitions{}, head: h, names: n, rows: rows, index: x, strings: make(map[string]uint32),
+		tables: &tables{
+			regions: make(map[pair]uint32), parameters: make(map[uint64]uint32), attributes: make(map[uint64]uint32),
+			values: make(map[pair]uint32), counters: make(map[uint64]uint32), sets: x.sets,
+		},
+	}
+	d.text("")
+	d.Clocks = []trace.ClockProperties{{TimerResolution: h.resolution, TraceLength: h.length, RealtimeTimestamp: trace.Undefined64}}
+	d.machine()
+	d.communicators()
+	for _, p := range x.named {
+		e := typeOf(p.t)
+		switch {
+		case e.isRegion():
+			d.region(p, &e)
+		case e.use == calledFrom:
+			d.caller(p)
+		}
+	}
+	for _, p := range x.positions {
+		d.locate(p)
+	}
+	d.metrics()
+	for i, t := range x.types {
+		d.parameters[t] = uint32(i)
+		d.Parameters = append(d.Parameters, trace.Parameter{Ref: uint32(i), Name: d.text(n.typed(t)), Type: parameterUint64})
+	}
+	d.Seal()
+	d.Problems().Merge(&h.problems)
+	d.Problems().Merge(&x.problems)
+	return d.Definitions, d.tables
+}
+
+// text returns the reference of a string.
+func (d *definer) text(s string) uint32 {
+	ref, ok := d.strings[s]
+	if !ok {
+		ref = uint32(len(d.Strings))
+		d.strings[s] = ref
+		d.Strings = append(d.Strings, trace.String{Ref: ref, Value: s})
+	}
+	return ref
+}
+
+// row returns the name of an object of a level of the .row file.
+func (d *definer) row(level string, i int, format string, v ...any) uint32 {
+	if names := d.rows[level]; i < len(names) && names[i] != "" {
+		return d.text(names[i])
+	}
+	return d.text(fmt.Sprintf(format, v...))
+}
+
+// machine defines nodes, processes and threads.
+func (d *definer) machine() {
+	d.SystemTreeNodes = []trace.SystemTreeNode{{Name: d.text("machine"), Class: d.text("machine"), Parent: trace.Undefined}}
+	for i := range d.head.nodes {
+		d.SystemTreeNodes = append(d.SystemTreeNodes, trace.SystemTreeNode{
+			Ref: uint32(i + 1), Name: d.row("NODE", i, "node %d", i+1), Class: d.text("node"),
+		})
+	}
+	for i, t := range d.head.tasks {
+		parent := uint32(0)
+		if uint64(t.node) <= uint64(len(d.head.nodes)) {
+			parent = t.node
+		}
+		d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{
+			Ref: uint32(i), Name: d.row("TASK", i, "TASK %d.%d", t.app+1, t.number+1), Type: trace.ProcessGroup,
+			Parent: parent, Creator: trace.Undefined,
+		})
+		for k := range t.threads {
+			at := t.first + k
+			d.Locations = append(d.Locations, trace.Location{
+				Ref: uint64(at), Name: d.row("THREAD", int(at), "THREAD %d.%d.%d", t.app+1, t.number+1, k+1), Type: trace.CPUThread,
+				Events: trace.Undefined64, Group: uint32(i),
+			})
+		}
+	}
+}
+
+// communicators defines the lines of the head, in their order, and behind them
+// those of messages where no line is the world.
+func (d *definer) communicators() {
+	h := d.head
+	all := trace.Group{Name: d.text("tasks"), Type: trace.GroupCommLocations, Paradigm: trace.ParadigmMPI}
+	for _, t := range h.tasks {
+		all.Members = append(all.Members, uint64(t.first))
+	}
+	d.Groups = append(d.Groups, all)
+	worlds := make(map[int]bool, len(h.apps))
+	for app := range h.apps {
+		i, ok := h.world(app)
+		if !ok {
+			i = -1
+		}
+		worlds[i] = true
+		d.messages = append(d.messages, uint32(i))
+	}
+	groups := make([]uint32, len(h.comms))
+	for i := range h.comms {
+		c := &h.comms[i]
+		if c.inter {
+			d.InterComms = append(d.InterComms, trace.InterComm{
+				Ref: uint32(i), Name: d.text(fmt.Sprintf("communicator %d", c.id)), GroupA: groups[c.a], GroupB: groups[c.b],
+				CommonComm: trace.Undefined,
+			})
+			continue
+		}
+		name := fmt.Sprintf("communicator %d", c.id)
+		if worlds[i] {
+			name = "MPI_COMM_WORLD"
+		}
+		groups[i] = d.communicator(uint32(i), name, c.members)
+	}
+	next := uint32(len(h.comms))
+	for app, a := range h.apps {
+		if d.messages[app] == 1<<32-1 {
+			d.communicator(next, "MPI_COMM_WORLD", from(a.first, a.tasks))
+			d.messages[app] = next
+			next++
+		}
+	}
+	if d.universe = next; d.index.foreign {
+		d.communicator(next, "all applications", from(0, uint32(len(h.tasks))))
+	}
+}
+
+func from(first, n uint32) []uint32 {
+	list := make([]uint32, n)
+	for i := range list {
+		list[i] = first + uint32(i)
+	}
+	return list
+}
+
+// communicator defines a communicator and returns its group.
+func (d *definer) communicator(ref uint32, name string, members []uint32) uint32 {
+	g := trace.Group{Ref: uint32(len(d.Groups)), Type: trace.GroupCommGroup, Paradigm: trace.ParadigmMPI, Members: make([]uint64, len(members))}
+	for i, m := range members {
+		g.Members[i] = uint64(m)
+	}
+	d.Groups = append(d.Groups, g)
+	d.Comms = append(d.Comms, trace.Comm{Ref: ref, Name: d.text(name), Group: g.Ref, Parent: trace.Undefined})
+	return g.Ref
+}
+
+// region defines the region that a value of a type opens.
+func (d *definer) region(p pair, e *eventType) {
+	if e.use == lock && p.v != lockAsked && p.v != lockGiven {
+		return
+	}
+	ref := uint32(len(d.Regions))
+	name := d.names.region(p.t, p.v)
+	r := trace.Region{
+		Ref: ref, Name: d.text(name), CanonicalName: d.text(name), Description: d.text(d.names.typed(p.t)), SourceFile: d.text(""),
+		Role: e.role, Paradigm: e.paradigm,
+	}
+	b := behaviour{collective: noCollective}
+	if e.paradigm == trace.ParadigmMPI {
+		b = behaviourOf(name)
+		r.Role = collectiveRole(b.collective, r.Role)
+	}
+	if e.use == lock {
+		r.Role = trace.RoleCritical
+	}
+	d.regions[p] = ref
+	d.behaviours = append(d.behaviours, b)
+	d.Regions = append(d.Regions, r)
+}
+
+// collectiveRole returns the role of a collective operation.
+func collectiveRole(op uint8, other trace.RegionRole) trace.RegionRole {
+	switch c := trace.CollectiveClass(uint32(op)); {
+	case op == noCollective:
+		return other
+	case c&trace.ClassBarrier != 0:
+		return trace.RoleBarrier
+	case c&trace.ClassNxN != 0:
+		return trace.RoleCollAllToAll
+	case c&trace.ClassOneToN != 0:
+		return trace.RoleCollOneToAll
+	case c&trace.ClassNToOne != 0:
+		return trace.RoleCollAllToOne
+	}
+	return trace.RoleCollOther
+}
+
+// caller defines the attribute of a caller and its value.
+func (d *definer) caller(p pair) {
+	if _, ok := d.attributes[p.t]; !ok {
+		ref := uint32(len(d.Attributes))
+		d.attributes[p.t] = ref
+		d.Attributes = append(d.Attributes, trace.Attribute{
+			Ref: ref, Name: d.text(d.names.typed(p.t)), Type: trace.TypeString, Description: d.text(""),
+		})
+	}
+	label, ok := d.names.value(p.t, p.v)
+	if !ok {
+		label = strconv.FormatUint(p.v, 10)
+	}
+	d.values[p] = d.text(label)
+}
+
+// locate sets the position of a region from a label "line (file, module)".
+func (d *definer) locate(p position) {
+	ref, ok := d.regions[p.region]
+	label, known := d.names.value(p.at.t, p.at.v)
+	if !ok || !known {
+		return
+	}
+	first, rest, _ := strings.Cut(label, " (")
+	line, err := strconv.ParseUint(first, 10, 32)
+	if err != nil || line == 0 {
+		return
+	}
+	file, _, _ := strings.Cut(strings.TrimSuffix(rest, ")"), ",")
+	d.Regions[ref].SourceFile, d.Regions[ref].BeginLine = d.text(file), uint32(line)
+}
+
+// metrics defines the counters, their sets, and behind these a set for each
+// counter alone.
+func (d *definer) metrics() {
+	for i, t := range d.index.counters {
+		d.counters[t] = uint32(i)
+		name, description, _ := strings.Cut(strings.TrimSuffix(d.names.types[t].label, "]"), " [")
+		if name == "" {
+			name = d.names.typed(t)
+		}
+		m := trace.MetricMember{
+			Ref: uint32(i), Name: d.text(name), Description: d.text(description), Mode: relativeLast, ValueType: trace.TypeUint64,
+			Base: 1, Unit: d.text("#"),
+		}
+		if strings.HasPrefix(name, "PAPI_") {
+			m.Type = 1
+		}
+		d.MetricMembers = append(d.MetricMembers, m)
+	}
+	class := func(members ...uint32) {
+		d.MetricClasss = append(d.MetricClasss, trace.MetricClass{
+			Ref: uint32(len(d.MetricClasss)), Members: members, Occurrence: 1, RecorderKind: 2,
+		})
+	}
+	for _, s := range d.index.sets {
+		members := make([]uint32, len(s))
+		for i, t := range s {
+			members[i] = d.counters[t]
+		}
+		class(members...)
+	}
+	for i := range d.index.counters {
+		class(uint32(i))
+	}
+}

@@ -1,0 +1,190 @@
+package paraver
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// head is what stands before the first record: the header and the communicators.
+type head struct {
+	*header
+	comms    []communicator
+	byID     map[commID]int // index in comms
+	problems trace.Diagnostics
+}
+
+// commID names a communicator in records; ids count within an application.
+type commID struct {
+	app uint32
+	id  uint64
+}
+
+// communicator is a list of tasks by rank, or joins two of them.
+type communicator struct {
+	commID
+	members []uint32 // tasks, indices in header.tasks
+	a, b    int      // of an inter-communicator: indices of its halves
+	inter   bool
+}
+
+// parseHead reads the lines before the first record.
+func parseHead(text []byte, size uint64) (*head, error) {
+	h := &head{byID: make(map[commID]int)}
+	number := uint64(0)
+	for line := range bytes.Lines(text) {
+		line = bytes.TrimRight(line, "\r\n")
+		number++
+		if number == 1 {
+			var err error
+			if h.header, err = parseHeader(line, size); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if !bytes.HasPrefix(line, []byte("c:")) && !bytes.HasPrefix(line, []byte("i:")) {
+			continue // a comment
+		}
+		c, wrong := h.parseComm(line)
+		if _, known := h.byID[c.commID]; wrong == "" && known {
+			wrong = "a communicator that is there already"
+		}
+		if wrong != "" {
+			h.problems.Add(trace.Diagnostic{Code: trace.DiagBadDefinition, Detail: fmt.Sprintf("line %d: %s", number, wrong)})
+			continue
+		}
+		h.byID[c.commID] = len(h.comms)
+		h.comms = append(h.comms, c)
+	}
+	if h.header == nil {
+		return nil, fmt.Errorf("paraver: an empty file: %w", trace.ErrNotTrace)
+	}
+	return h, nil
+}
+
+// parseComm reads a communicator:
+//
+//	c:application:id:tasks:task:...
+//	i:application:id:communicator:leader:communicator:leader
+func (h *head) parseComm(line []byte) (c communicator, wrong string) {
+	f := fields{b: line[2:]}
+	app := f.unsigned()
+	c.id = f.unsigned()
+	if f.wrong == "" && app-1 >= uint64(len(h.apps)) {
+		return c, badObject
+	}
+	c.app = uint32(app - 1)
+	if line[0] == 'i' {
+		return h.parseInter(c, &f)
+	}
+	n := f.unsigned()
+	for f.wrong == "" && !f.done {
+		t, ok := h.taskOf(app, f.unsigned())
+		if !ok && f.wrong == "" {
+			f.wrong = "a task that the header does not have"
+		}
+		c.members = append(c.members, t)
+	}
+	if f.wrong == "" && uint64(len(c.members)) != n {
+		f.wrong = badFields
+	}
+	return c, f.wrong
+}
+
+func (h *head) parseInter(c communicator, f *fields) (communicator, string) {
+	first := f.unsigned()
+	f.unsigned()
+	second := f.unsigned()
+	f.unsigned()
+	if f.wrong != "" {
+		return c, f.wrong
+	}
+	a, known := h.byID[commID{c.app, first}]
+	b, too := h.byID[commID{c.app, second}]
+	if !known || !too || h.comms[a].inter || h.comms[b].inter {
+		return c, "a half that no line before it defines"
+	}
+	c.inter, c.a, c.b = true, a, b
+	return c, ""
+}
+
+// rank returns the rank of a task in communicator i, for an inter-communicator
+// in the half it belongs to.
+func (h *head) rank(i int, task uint32) (uint32, bool) {
+	c := &h.comms[i]
+	if c.inter {
+		if r, ok := h.comms[c.a].rank(task); ok {
+			return r, true
+		}
+		return h.comms[c.b].rank(task)
+	}
+	return c.rank(task)
+}
+
+func (c *communicator) rank(task uint32) (uint32, bool) {
+	if uint64(task) < uint64(len(c.members)) && c.members[task] == task {
+		return task, true
+	}
+	for r, m := range c.members {
+		if m == task {
+			return uint32(r), true
+		}
+	}
+	return 0, false
+}
+
+// world returns the communicator of all tasks of an application in their order,
+// the first one that is; false if no line defines one.
+func (h *head) world(app int) (int, bool) {
+	a := &h.apps[app]
+next:
+	for i := range h.comms {
+		c := &h.comms[i]
+		if c.inter || c.app != uint32(app) || len(c.members) != int(a.tasks) {
+			continue
+		}
+		for r, m := range c.members {
+			if m != a.first+uint32(r) {
+				continue next
+			}
+		}
+		return i, true
+	}
+	return 0, false
+}
+
+// collective is a collective call as the record of its begin tells it.
+type collective struct {
+	behaviour
+	comm           int // index in comms
+	sent, received uint64
+	root           bool // this process is
+}
+
+// collectiveOf looks for a collective call in a record. Unknown says that its
+// communicator has no line.
+func (h *head) collectiveOf(app uint32, pairs []pair, behaviourOf func(p pair) behaviour) (c collective, ok, unknown bool) {
+	c.collective = noCollective
+	id, given := uint64(0), false
+	for _, p := range pairs {
+		switch {
+		case p.t == typeColl && p.v != 0:
+			c.behaviour = behaviourOf(p)
+		case p.t < 50100001 || p.t > 50100004:
+		case typeOf(p.t).use == sendBytes:
+			c.sent = p.v
+		case typeOf(p.t).use == recvBytes:
+			c.received = p.v
+		case typeOf(p.t).use == rootFlag:
+			c.root = p.v != 0
+		case typeOf(p.t).use == commArg:
+			id, given = p.v, true
+		}
+	}
+	if c.collective == noCollective || !given {
+		return c, false, false
+	}
+	c.comm, ok = h.byID[commID{app, id}]
+	return c, ok, !ok
+}

@@ -1,0 +1,236 @@
+package paraver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// mostNames bounds how many event types, values that have names, counters and
+// sets of counters a trace may have. Real ones have some thousands.
+const mostNames = 1 << 18
+
+// index is what one pass over the records finds: what definitions are needed,
+// and what of the records only all of them tell together. Memory: 32 bytes per
+// thread, 40 per named value, 16 per change of roots.
+type index struct {
+	identity  [32]byte
+	states    uint64 // records
+	events    uint64
+	comms     uint64
+	locations []locationIndex
+	types     []uint64    // of markers, ascending
+	named     []pair      // values of types that have names, ascending
+	positions []position  // of regions
+	counters  []uint64    // types, ascending
+	sets      [][]uint64  // of counters, in the order they appear
+	roots     [][]rootRun // by communicator
+	foreign   bool        // messages between applications
+	problems  trace.Diagnostics
+}
+
+// locationIndex is what the records of one thread take.
+type locationIndex struct {
+	bytes   uint64 // of its lines
+	records uint64 // events and messages that its stream will have, about
+	first   uint64 // time of the earliest
+}
+
+// position tells where a region lies: the value of its file and line.
+type position struct {
+	region pair
+	at     pair
+}
+
+// appendBinary appends the index as variable-length integers.
+func (x *index) appendBinary(b []byte) []byte {
+	put := func(v ...uint64) {
+		for _, v := range v {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	b = append(b, x.identity[:]...)
+	put(x.states, x.events, x.comms, uint64(len(x.locations)))
+	for _, l := range x.locations {
+		put(l.bytes, l.records, l.first)
+	}
+	list := func(v []uint64) {
+		put(uint64(len(v)))
+		put(v...)
+	}
+	list(x.types)
+	put(uint64(len(x.named)))
+	for _, p := range x.named {
+		put(p.t, p.v)
+	}
+	put(uint64(len(x.positions)))
+	for _, p := range x.positions {
+		put(p.region.t, p.region.v, p.at.t, p.at.v)
+	}
+	list(x.counters)
+	put(uint64(len(x.sets)))
+	for _, s := range x.sets {
+		list(s)
+	}
+	put(uint64(len(x.roots)))
+	for _, runs := range x.roots {
+		put(uint64(len(runs)))
+		for _, r := range runs {
+			put(r.first, uint64(r.root))
+		}
+	}
+	foreign := uint64(0)
+	if x.foreign {
+		foreign = 1
+	}
+	put(foreign, uint64(len(x.problems.Codes)))
+	for i := range x.problems.Codes {
+		b = appendProblem(b, &x.problems.Codes[i])
+	}
+	return b
+}
+
+func appendProblem(b []byte, c *trace.CodeDiagnostics) []byte {
+	b = binary.AppendUvarint(b, uint64(c.Code))
+	b = binary.AppendUvarint(b, c.Count)
+	b = binary.AppendUvarint(b, uint64(len(c.First)))
+	for _, d := range c.First {
+		b = binary.AppendUvarint(b, d.Count)
+		b = binary.AppendUvarint(b, uint64(len(d.Detail)))
+		b = append(b, d.Detail...)
+	}
+	return b
+}
+
+// parseIndex reads what appendBinary wrote.
+func parseIndex(b []byte) (*index, error) {
+	x := &index{}
+	if len(b) < len(x.identity) {
+		return nil, errIndex
+	}
+	copy(x.identity[:], b)
+	r := varints{b: b[len(x.identity):]}
+	x.states, x.events, x.comms = r.next(), r.next(), r.next()
+	x.locations = make([]locationIndex, r.count(3))
+	for i := range x.locations {
+		x.locations[i] = locationIndex{r.next(), r.next(), r.next()}
+	}
+	x.types = r.list()
+	x.named = make([]pair, r.count(2))
+	for i := range x.named {
+		x.named[i] = pair{r.next(), r.next()}
+	}
+	x.positions = make([]position, r.count(4))
+	for i := range x.positions {
+		x.positions[i] = position{pair{r.next(), r.next()}, pair{r.next(), r.next()}}
+	}
+	x.counters = r.list()
+	x.sets = make([][]uint64, r.count(1))
+	for i := range x.sets {
+		x.sets[i] = r.list()
+	}
+	x.roots = make([][]rootRun, r.count(1))
+	for i := range x.roots {
+		x.roots[i] = make([]rootRun, r.count(2))
+		for k := range x.roots[i] {
+			x.roots[i][k] = rootRun{r.next(), uint32(r.next())}
+		}
+	}
+	x.foreign = r.next() != 0
+	for range r.count(3) {
+		x.parseProblem(&r)
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, errIndex
+	}
+	return x, nil
+}
+
+func (x *index) parseProblem(r *varints) {
+	c := trace.CodeDiagnostics{Code: trace.Code(r.next()), Count: r.next()}
+	for range r.count(2) {
+		d := trace.Diagnostic{Code: c.Code, Count: r.next()}
+		d.Detail = r.text()
+		c.First = append(c.First, d)
+	}
+	x.problems.Merge(&trace.Diagnostics{Codes: []trace.CodeDiagnostics{c}})
+}
+
+var errIndex = errors.New("paraver: the index of the trace is damaged")
+
+// varints reads variable-length integers; the first fault stays.
+type varints struct {
+	b   []byte
+	bad bool
+}
+
+func (r *varints) next() uint64 {
+	v, w := binary.Uvarint(r.b)
+	if w <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[w:]
+	return v
+}
+
+// count returns the length of a list whose elements take so many bytes at least.
+func (r *varints) count(least uint64) uint64 {
+	n := r.next()
+	if n > uint64(len(r.b))/least {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	return n
+}
+
+func (r *varints) list() []uint64 {
+	l := make([]uint64, r.count(1))
+	for i := range l {
+		l[i] = r.next()
+	}
+	return l
+}
+
+func (r *varints) text() string {
+	n := r.count(1)
+	s := string(r.b[:n])
+	r.b = r.b[n:]
+	return s
+}
+
+// comparePairs orders by type and value.
+func comparePairs(a, b pair) int {
+	if a.t != b.t {
+		return compare(a.t, b.t)
+	}
+	return compare(a.v, b.v)
+}
+
+func compare(a, b uint64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// tooMany is the error of a trace with an absurd number of something.
+func tooMany(what string) error {
+	return fmt.Errorf("paraver: more than %d different %s: %w", mostNames, what, trace.ErrUnsupported)
+}
+
+// ordered returns the keys of a set in ascending order.
+func ordered[K comparable, V any](set map[K]V, order func(a, b K) int) []K {
+	list := make([]K, 0, len(set))
+	for k := range set {
+		list = append(list, k)
+	}
+	slices.SortFunc(list, order)
+	return list
+}

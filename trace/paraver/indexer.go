@@ -1,0 +1,279 @@
+package paraver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// mostSets is how many sets of counters get a definition of their own; counters
+// of other sets are recorded one by one.
+const mostSets = 64
+
+// indexer makes the index of a trace in one pass.
+type indexer struct {
+	*head
+	out        index
+	records    *records
+	names      *names
+	record     record
+	last       []uint64 // per thread: time of its newest event line
+	types      map[uint64]eventType
+	named      map[pair]struct{}
+	places     map[pair]pair         // first position of each region
+	calls      map[threadComm]uint64 // collectives so far
+	behaviours map[pair]behaviour
+	halves     map[uint32]half // collectives that wait for arguments, by thread
+	logs       []rootLog       // by communicator
+	set        []uint64        // counters of the record in hand
+}
+
+type threadComm struct {
+	location uint32
+	comm     int
+}
+
+// half is the begin of a collective without its arguments.
+type half struct {
+	time  uint64
+	pairs []pair
+}
+
+// newIndexer reads the head. Size is that of the file, in bytes.
+func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
+	x := &indexer{
+		names: n, types: make(map[uint64]eventType), named: make(map[pair]struct{}), places: make(map[pair]pair),
+		calls: make(map[threadComm]uint64), behaviours: make(map[pair]behaviour), halves: make(map[uint32]half),
+	}
+	var err error
+	if x.records, err = newRecords(r); err != nil {
+		return nil, err
+	}
+	if x.head, err = parseHead(x.records.head, size); err != nil {
+		return nil, err
+	}
+	x.out.locations = make([]locationIndex, x.threads)
+	for i := range x.out.locations {
+		x.out.locations[i].first = trace.Undefined64
+	}
+	x.last = make([]uint64, x.threads)
+	x.logs = make([]rootLog, len(x.comms))
+	return x, nil
+}
+
+// run passes over all records.
+func (x *indexer) run() error {
+	for {
+		line, long, err := x.records.next()
+		if err != nil {
+			if err := x.ended(err); err != nil {
+				return err
+			}
+			return x.finish()
+		}
+		if long {
+			x.problem(trace.DiagCorrupt, fmt.Sprintf("more than %d bytes", longestRecord))
+			continue
+		}
+		if wrong := x.record.parse(x.header, line); wrong != "" {
+			x.wrong(wrong)
+			continue
+		}
+		x.add(uint64(len(line)) + 1)
+		if max(len(x.types), len(x.named)) > mostNames {
+			return tooMany("event types or values")
+		}
+	}
+}
+
+// ended notes how the file ends; a fault of the system is an error.
+func (x *indexer) ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	code := readFault(err)
+	if code == 0 {
+		return fmt.Errorf("paraver: line %d: %w", x.records.number, err)
+	}
+	x.problem(code, "the compressed data end here: "+err.Error())
+	return nil
+}
+
+// wrong notes a line that is no record. The last line without an end was cut.
+func (x *indexer) wrong(why string) {
+	code := trace.DiagCorrupt
+	switch {
+	case !x.records.whole:
+		code = trace.DiagTruncated
+	case why == badUnknown:
+		code = trace.DiagUnknownRecord
+	}
+	x.problem(code, why)
+}
+
+func (x *indexer) problem(code trace.Code, what string) {
+	x.out.problems.Add(trace.Diagnostic{Code: code, Detail: fmt.Sprintf("line %d: %s", x.records.number, what)})
+}
+
+// add counts a record of so many bytes.
+func (x *indexer) add(bytes uint64) {
+	r := &x.record
+	l := &x.out.locations[r.location]
+	l.bytes += bytes
+	switch r.kind {
+	case stateRecord:
+		x.out.states++
+	case eventRecord:
+		x.out.events++
+		l.records += uint64(len(r.pairs))
+		l.first = min(l.first, r.time)
+		if r.time < x.last[r.location] {
+			x.problem(trace.DiagTimeBackwards, "an event before its predecessor; brought in order")
+		}
+		x.last[r.location] = max(x.last[r.location], r.time)
+		x.event()
+	case commRecord:
+		x.out.comms++
+		m := &r.message
+		l.records += 2
+		l.first = min(l.first, r.time)
+		to := &x.out.locations[m.receiver]
+		to.records += 2
+		to.first = min(to.first, m.posted)
+		if x.tasks[m.from].app != x.tasks[m.to].app {
+			x.out.foreign = true
+		}
+	}
+}
+
+// event notes what definitions the pairs of an event need.
+func (x *indexer) event() {
+	x.set = x.set[:0]
+	collective := false
+	for _, p := range x.record.pairs {
+		e, known := x.types[p.t]
+		if !known {
+			e = typeOf(p.t)
+			x.types[p.t] = e
+		}
+		switch {
+		case e.use == counter:
+			x.set = append(x.set, p.t)
+		case e.use == commArg:
+			collective = true
+		case e.hasNames() && p.v != 0:
+			x.named[p] = struct{}{}
+		}
+		if e.use == sourceLine && p.v != 0 {
+			x.place(e.of, p)
+		}
+	}
+	if len(x.set) > 0 && len(x.out.sets) < mostSets && len(x.set) <= mostMembers {
+		same := func(s []uint64) bool { return slices.Equal(s, x.set) }
+		if !slices.ContainsFunc(x.out.sets, same) {
+			x.out.sets = append(x.out.sets, slices.Clone(x.set))
+		}
+	}
+	x.collect(collective)
+}
+
+// place notes the position of the region that the record opens.
+func (x *indexer) place(of uint64, at pair) {
+	for _, p := range x.record.pairs {
+		if p.t == of && p.v != 0 {
+			if _, known := x.places[p]; !known {
+				x.places[p] = at
+			}
+			return
+		}
+	}
+}
+
+// collect counts a collective call when its arguments are there, in this record
+// or in the next one. Given says that this one has some.
+func (x *indexer) collect(given bool) {
+	r := &x.record
+	h, waits := x.halves[r.location]
+	delete(x.halves, r.location)
+	switch {
+	case waits && h.time == r.time && given && addsTo(r.pairs):
+		x.collective(append(h.pairs, r.pairs...))
+	case given:
+		x.collective(r.pairs)
+	case slices.ContainsFunc(r.pairs, func(p pair) bool { return p.t == typeColl && p.v != 0 }):
+		x.halves[r.location] = half{r.time, slices.Clone(r.pairs)}
+	}
+}
+
+// collective counts a collective call and notes its root.
+func (x *indexer) collective(pairs []pair) {
+	task := x.taskAt(x.record.location)
+	c, ok, unknown := x.collectiveOf(x.tasks[task].app, pairs, x.behaviour)
+	if unknown {
+		x.problem(trace.DiagUnknownPeer, "a collective on a communicator that no line defines")
+	}
+	if !ok {
+		return
+	}
+	k := threadComm{x.record.location, c.comm}
+	n := x.calls[k]
+	x.calls[k] = n + 1
+	if !c.rooted || !c.root {
+		return
+	}
+	if r, ok := x.rank(c.comm, task); ok {
+		x.logs[c.comm].add(n, r)
+	}
+}
+
+// behaviour returns that of the call which a value of a type opens.
+func (x *indexer) behaviour(p pair) behaviour {
+	b, known := x.behaviours[p]
+	if !known {
+		b = behaviourOf(x.names.region(p.t, p.v))
+		x.behaviours[p] = b
+	}
+	return b
+}
+
+// finish orders what was collected.
+func (x *indexer) finish() error {
+	for _, t := range ordered(x.types, compare) {
+		switch e := x.types[t]; e.use {
+		case counter:
+			x.out.counters = append(x.out.counters, t)
+		case call, nested:
+		default:
+			x.out.types = append(x.out.types, t)
+		}
+	}
+	x.out.named = ordered(x.named, comparePairs)
+	for _, p := range ordered(x.places, comparePairs) {
+		x.out.positions = append(x.out.positions, position{p, x.places[p]})
+	}
+	for i := range x.logs {
+		l := &x.logs[i]
+		l.flush(len(l.waiting))
+		x.out.roots = append(x.out.roots, l.runs)
+		if l.late > 0 || len(l.runs) == mostRoots {
+			x.out.problems.Add(trace.Diagnostic{
+				Code: trace.DiagMixedCollective, Count: max(l.late, 1),
+				Detail: fmt.Sprintf("communicator %d: roots out of order or too many changes of them: some are not known", x.comms[i].id),
+			})
+		}
+	}
+	return nil
+}
+
+// taskAt returns the task of a thread.
+func (h *header) taskAt(location uint32) uint32 {
+	i, found := slices.BinarySearchFunc(h.tasks, location, func(t task, l uint32) int { return cmp.Compare(t.first, l) })
+	if !found {
+		i--
+	}
+	return uint32(i)
+}

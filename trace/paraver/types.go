@@ -1,0 +1,127 @@
+package paraver
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// use says what becomes of the events of one type.
+type use uint8
+
+const (
+	marker     use = iota // a value at an instant: ParameterUnsignedInt
+	call                  // a value opens a region, 0 or another value closes it
+	nested                // a value opens a region, 0 closes the innermost
+	lock                  // 3 asks for a lock, 6 has it, 5 gives it back, 0 is done
+	counter               // what was counted since the event before: Metric
+	sendBytes             // arguments of a collective call
+	recvBytes             //
+	rootFlag              //
+	commArg               //
+	calledFrom            // attribute of the enter: function or line that called
+	sourceLine            // file and line of the region in the same record
+)
+
+// eventType is what is known of an event type of Extrae.
+type eventType struct {
+	use      use
+	paradigm trace.ParadigmID
+	role     trace.RegionRole
+	of       uint64 // position: the type of the region
+}
+
+// Paradigms that package trace does not name.
+const (
+	paradigmCUDA    trace.ParadigmID = 5
+	paradigmPthread trace.ParadigmID = 7
+)
+
+// Event types that the code asks for.
+const (
+	typeP2P      = 50000001
+	typeColl     = 50000002
+	typeParallel = 60000001
+)
+
+// eventTypes are the types with a meaning of their own. Numbers and meaning are
+// those of the Extrae user guide, appendix "Extrae event types".
+var eventTypes = map[uint64]eventType{
+	40000001: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleFunction}, // the application
+	40000002: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleCode},     // start of the tracer
+	40000003: {use: call, paradigm: trace.ParadigmMeasurement, role: trace.RoleCode},     // buffer flush
+	40000004: {use: call, paradigm: trace.ParadigmUser, role: trace.RoleFileIO},          // input and output
+
+	typeP2P:  {use: call, paradigm: trace.ParadigmMPI, role: trace.RolePointToPoint},
+	typeColl: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleCollOther},
+	50000003: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleFunction},
+	50000004: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleRMA},
+	50000005: {use: call, paradigm: trace.ParadigmMPI, role: trace.RoleFileIO},
+	50100001: {use: sendBytes},
+	50100002: {use: recvBytes},
+	50100003: {use: rootFlag},
+	50100004: {use: commArg},
+
+	typeParallel: {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleParallel},
+	60000002:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleWorkshare},
+	60000005:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleBarrier},
+	60000006:     {use: lock, paradigm: trace.ParadigmOpenMP},
+	60000007:     {use: lock, paradigm: trace.ParadigmOpenMP},
+	60000008:     {use: lock, paradigm: trace.ParadigmOpenMP},
+	60000009:     {use: lock, paradigm: trace.ParadigmOpenMP},
+	60000010:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleCode}, // overhead
+	60000011:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleCode}, // distribution of work
+	60000016:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleImplicitBarrier},
+	60000018:     {use: nested, paradigm: trace.ParadigmOpenMP, role: trace.RoleFunction}, // body of a parallel region
+	60000019:     {use: nested, paradigm: trace.ParadigmUser, role: trace.RoleFunction},
+	60000020:     {use: nested, paradigm: paradigmPthread, role: trace.RoleFunction},
+	60000021:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleTaskCreate},
+	60000022:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleTaskWait},
+	60000023:     {use: nested, paradigm: trace.ParadigmOpenMP, role: trace.RoleTask},
+	60000024:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleTaskCreate},
+	60000030:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleFunction},
+	60000031:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleFunction},
+	60000033:     {use: lock, paradigm: trace.ParadigmOpenMP},
+	60000035:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleFunction}, // taskyield
+	60000118:     {use: sourceLine, of: 60000018},
+	60000119:     {use: sourceLine, of: 60000019},
+	60000120:     {use: sourceLine, of: 60000020},
+	60000123:     {use: sourceLine, of: 60000023},
+	60000124:     {use: sourceLine, of: 60000024},
+	61000000:     {use: call, paradigm: paradigmPthread, role: trace.RoleFunction},
+	63000001:     {use: call, paradigm: paradigmCUDA, role: trace.RoleFunction},
+}
+
+// Values of the types of locks.
+const (
+	lockFree  = 0
+	lockAsked = 3
+	lockGiven = 5
+	lockHeld  = 6
+)
+
+// typeOf returns what is known of type t; others are markers.
+func typeOf(t uint64) eventType {
+	switch {
+	case t >= 42000000 && t < 43000000:
+		return eventType{use: counter}
+	case t > 70000000 && t <= 70000100, t > 80000000 && t <= 80000100:
+		return eventType{use: calledFrom}
+	}
+	return eventTypes[t]
+}
+
+// isRegion says whether values of the type open regions.
+func (e *eventType) isRegion() bool { return e.use == call || e.use == nested || e.use == lock }
+
+// hasNames says whether values of the type are looked up in the table of names.
+func (e *eventType) hasNames() bool {
+	return e.isRegion() || e.use == calledFrom || e.use == sourceLine
+}
+
+// addsTo says whether a record only adds counters and arguments to the one
+// before it: tools write a message of the same instant in between.
+func addsTo(pairs []pair) bool {
+	for _, p := range pairs {
+		if e := typeOf(p.t); e.isRegion() || e.use == marker {
+			return false
+		}
+	}
+	return true
+}
