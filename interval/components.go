@@ -10,6 +10,17 @@ import (
 // Items are the values of one node.
 type Items [xtf.NumItems]uint64
 
+// Derive sets what follows from other times of a node: communication, and the
+// processor's own time.
+func (x *Items) Derive() {
+	x[xtf.ItemComm] = Checked(Checked(x[xtf.ItemP2P], x[xtf.ItemColl]), x[xtf.ItemRMA])
+	away := Checked(Checked(x[xtf.ItemMPI], x[xtf.ItemMarker]), x[xtf.ItemIO])
+	x[xtf.ItemCPU] = x[xtf.ItemTime] - min(x[xtf.ItemTime], away)
+	if x[xtf.ItemTime] == xtf.Overflowed {
+		x[xtf.ItemCPU] = xtf.Overflowed
+	}
+}
+
 // Components are the values of a location, or process, by node and item. What was
 // never added is 0. The zero Components are empty.
 type Components struct {

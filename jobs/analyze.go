@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/stats"
@@ -18,24 +20,26 @@ import (
 
 // AnalyzeOptions says what to analyze and how. It is the same on all ranks.
 type AnalyzeOptions struct {
-	Trace      string       // archive: anchor file or directory
-	Source     trace.Source // read this instead of Trace; every rank its own or a shared one
-	Output     string       // the XTF file
-	WorkDir    string       // of segments; "" is Output + ".work"
-	Force      bool         // replace an existing output
-	Profile    xtf.Profile
-	GraphOnly  bool   // no rows of calls, messages, ...: keep the call graph and sums
-	Deviation  string // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
-	ClampTime  bool   // raise times that run backwards instead of ending the location there
-	Strict     bool   // damaged input is an error
-	MemBytes   int64  // heap and counted buffers per rank; 0: what the machine gives
-	StoreBytes int64  // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
-	Collective bool   // write the output by collective calls
-	Hints      map[string]string
-	Version    string // of the tool
-	Host, Job  string // for the lock file
-	PID        int
-	Show       func(Progress) // on rank 0
+	Trace         string       // archive: anchor file or directory
+	Source        trace.Source // read this instead of Trace; every rank its own or a shared one
+	Output        string       // the XTF file
+	WorkDir       string       // of segments; "" is Output + ".work"
+	Force         bool         // replace an existing output
+	Profile       xtf.Profile
+	GraphOnly     bool // no rows of calls, messages, ...: keep the call graph and sums
+	Intervals     interval.Flags
+	IntervalsFile string // sidecar file of intervals, which becomes Intervals.Sidecar; "" is none
+	Deviation     string // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
+	ClampTime     bool   // raise times that run backwards instead of ending the location there
+	Strict        bool   // damaged input is an error
+	MemBytes      int64  // heap and counted buffers per rank; 0: what the machine gives
+	StoreBytes    int64  // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
+	Collective    bool   // write the output by collective calls
+	Hints         map[string]string
+	Version       string // of the tool
+	Host, Job     string // for the lock file
+	PID           int
+	Show          func(Progress) // on rank 0
 }
 
 // AnalyzeResult is what a rank knows after the job; it is for the log and the
@@ -68,6 +72,10 @@ const (
 	stageFinish
 	stageWhole
 	stageTiles
+	stageNumber
+	stageWaits
+	stageCauses
+	stageReduce
 )
 
 // Kinds of segments beside arrays and blobs.
@@ -77,6 +85,12 @@ const (
 	kindEntries
 	kindLoaded
 	kindGraph
+	kindForest     // trees of intervals and call paths of the location
+	kindBorders    // of its executions, until they are rows
+	kindP2PPaths   // call path of each staged row
+	kindCollPaths  // the same
+	kindPaths      // of stageNumber: the run's number of each call path of the location
+	kindComponents // of its executions; every stage adds to them
 	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
 )
 
@@ -88,35 +102,40 @@ func resultBytes(store int64) int64 { return max(sortBytes, store/4) }
 
 // analysis is one job on one rank.
 type analysis struct {
-	o       AnalyzeOptions
-	c       mpi.Comm
-	src     trace.Source
-	defs    *trace.Definitions
-	size    *Size
-	ranges  []partition.Range
-	own     partition.Range
-	tables  *stats.Tables
-	types   *xtf.TypeTable
-	enc     *xtf.Encoder
-	graphs  ccg.Options
-	ws      *xtfwriter.Workspace
-	store   *xtfwriter.Store
-	entries *xtfwriter.Sorter // of the location being loaded
-	results *xtfwriter.Sorter // of all own locations
-	units   []stats.Unit
-	loader  *stats.Loader // while locations are loaded, and batch
-	batch   trace.Batch
-	events  []uint64 // decoded, of each own location
-	last    uint64   // last event of the run, ticks since the origin
-	counts  stats.LevelCounts
-	levels  stats.Levels // of time bins
-	tiles   tiling
-	prov    Provenance
-	id      [16]byte
-	section []byte // shared call graph
-	summary *stats.Summary
-	meter   *Meter
-	res     AnalyzeResult
+	o         AnalyzeOptions
+	c         mpi.Comm
+	src       trace.Source
+	defs      *trace.Definitions
+	size      *Size
+	ranges    []partition.Range
+	own       partition.Range
+	tables    *stats.Tables
+	intervals *interval.Plan
+	types     *xtf.TypeTable
+	enc       *xtf.Encoder
+	graphs    ccg.Options
+	ws        *xtfwriter.Workspace
+	store     *xtfwriter.Store
+	entries   *xtfwriter.Sorter // of the location being loaded
+	results   *xtfwriter.Sorter // of all own locations
+	units     []stats.Unit
+	loader    *stats.Loader // while locations are loaded, and batch
+	batch     trace.Batch
+	events    []uint64 // decoded, of each own location
+	last      uint64   // last event of the run, ticks since the origin
+	counts    stats.LevelCounts
+	levels    stats.Levels // of time bins
+	tiles     tiling
+	prov      Provenance
+	id        [16]byte
+	section   []byte         // shared call graph
+	nodes     *interval.Tree // of all locations, from number on
+	paths     *callpath.Tree // the same
+	summary   *stats.Summary // on rank 0, from finish on
+	// what was found that concerns no single location, on rank 0
+	problems trace.Diagnostics
+	meter    *Meter
+	res      AnalyzeResult
 }
 
 // Analyze runs the main job. Collective: all ranks return the same error.
@@ -174,6 +193,9 @@ func (a *analysis) open() error {
 			return err
 		}
 	}
+	if err := a.planIntervals(); err != nil {
+		return err
+	}
 	a.types = xtf.StandardTypes(a.o.Profile)
 	a.enc = xtf.NewEncoder()
 	a.setProvenance()
@@ -199,6 +221,7 @@ func (a *analysis) setProvenance() {
 		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
 		Options: map[string]string{
 			"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
+			"intervals": a.intervals.Canonical(),
 		},
 		Tool: "coppice " + a.o.Version,
 	}
@@ -256,9 +279,13 @@ func (a *analysis) work() error {
 	}{
 		{"measure", a.measure},
 		{"load", a.load},
+		{"number", a.number},
 		{"match", a.match},
 		{"graph", a.graph},
 		{"finish", a.finish},
+		{"waits", a.waits},
+		{"causes", a.causes},
+		{"reduce", a.reduce},
 		{"commit", a.commit},
 	}
 	for _, s := range stages {
@@ -282,7 +309,11 @@ func (a *analysis) measure() error {
 	}
 	a.ranges = partition.Ranges(a.size.Weights, a.c.Size())
 	a.own = a.ranges[a.c.Rank()]
+	if err = a.gather(); err != nil {
+		return err
+	}
 	a.tables = stats.NewTables(a.defs, a.size.Origin)
+	a.tables.SetIntervals(a.intervals)
 	if !a.o.GraphOnly {
 		a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
 		a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
@@ -290,6 +321,16 @@ func (a *analysis) measure() error {
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
 	return nil
+}
+
+// gather reads the events of this rank's locations at once where the source has
+// those of all locations mixed.
+func (a *analysis) gather() error {
+	mixed, ok := a.src.(trace.Interleaved)
+	if !ok {
+		return nil
+	}
+	return agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir()))
 }
 
 // ownBytes is the input of this rank.

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -16,16 +15,16 @@ import (
 // finishTypes are the arrays that the finish of a location fills.
 func (a *analysis) finishTypes() []xtf.TypeID {
 	if a.o.GraphOnly {
-		return []xtf.TypeID{xtf.TypeComp, xtf.TypeDiag}
+		return []xtf.TypeID{xtf.TypeDiag}
 	}
-	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeComp, xtf.TypeDiag}
+	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeDiag}
 }
 
 // finish joins rows and results of every location, then sums over all.
 func (a *analysis) finish() error {
 	a.meter.Stage("finish", a.ownBytes())
 	a.tiles.begin(a)
-	sum := stats.NewSummarizer(a.tables, a.ranges, a.c.Rank(), a.levels)
+	sum := stats.NewSummarizer(a.tables, a.levels)
 	err := a.finishLocations(sum)
 	a.results = nil
 	if err := agree(a.c, err); err != nil {
@@ -34,34 +33,10 @@ func (a *analysis) finish() error {
 	if err := agree(a.c, a.tiles.finish(a)); err != nil {
 		return err
 	}
-	whole, err := sum.Reduce(a.c)
-	if err != nil {
+	if a.summary, err = sum.Reduce(a.c); err != nil {
 		return err
 	}
-	if err := a.setEvents(); err != nil {
-		return err
-	}
-	if a.c.Rank() == 0 {
-		whole.AddProblems(a.defs.Problems())
-		a.summary = whole
-		a.res.Codes = whole.Codes
-		a.res.Partial = whole.Partial()
-		if a.o.Strict && a.res.Partial {
-			err = Fail(ExitPartial, errDamaged)
-		} else {
-			err = a.writeWhole()
-		}
-	}
-	if err := agree(a.c, err); err != nil {
-		return err
-	}
-	partial := []int64{0}
-	if a.res.Partial {
-		partial[0] = 1
-	}
-	err = a.c.AllreduceInt64(partial, mpi.Max)
-	a.res.Partial = partial[0] != 0
-	return err
+	return a.setEvents()
 }
 
 // finishLocations joins the sorted results of this rank with its locations.
@@ -135,7 +110,7 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 		return nil, err
 	}
 	in := stats.FinishInput{Loaded: f.loaded}
-	out := stats.FinishOutputs{Components: f.arrays[xtf.TypeComp].ArrayBuilder, Diagnostics: f.arrays[xtf.TypeDiag].ArrayBuilder}
+	out := stats.FinishOutputs{Diagnostics: f.arrays[xtf.TypeDiag].ArrayBuilder}
 	if !a.o.GraphOnly {
 		if in.P2P, err = a.store.Segment(a.key(p, stageLoad, kindStagedP2P)); err != nil {
 			return nil, err
@@ -164,6 +139,9 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 		return err
 	}
 	sum.Add(done, f.loaded)
+	if err := a.addPairs(p, done); err != nil {
+		return err
+	}
 	if f.causes != nil {
 		f.causes.Seal()
 	}
@@ -204,23 +182,6 @@ func (a *analysis) setEvents() error {
 	return nil
 }
 
-// wholeArrays are the arrays about all locations.
-var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}
-
-// writeWhole makes the arrays of the whole-run region on rank 0.
-func (a *analysis) writeWhole() error {
-	u := xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWhole}
-	arrays, err := a.newArrays(u, wholeArrays)
-	if err != nil {
-		return err
-	}
-	a.summary.Write(a.tables, a.levels.Top, stats.SummaryOutputs{
-		Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder,
-		TimeBins: arrays[xtf.TypeTimeBin].ArrayBuilder, Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder, Unmatched: a.o.GraphOnly,
-	})
-	return saveArrays(arrays, wholeArrays)
-}
-
 // commit writes the shared file.
 func (a *analysis) commit() error {
 	a.meter.Stage("commit", 0)
@@ -232,16 +193,43 @@ func (a *analysis) commit() error {
 	return coded(err)
 }
 
+// stageArrays are the arrays that a stage leaves.
+type stageArrays struct {
+	stage uint32
+	types []xtf.TypeID
+}
+
+// locationArrays are the arrays of a location in the file; those without rows are
+// not there.
+func (a *analysis) locationArrays() []stageArrays {
+	return []stageArrays{
+		{stageLoad, loadArrays},
+		{stageNumber, []xtf.TypeID{xtf.TypeIval}},
+		{stageFinish, a.finishTypes()},
+		{stageTiles, tileArrays},
+		{stageWaits, waitArrays},
+		{stageCauses, causeArrays},
+		{stageReduce, compArrays},
+	}
+}
+
+// wholeStages are the arrays of the whole run.
+var wholeStages = []stageArrays{
+	{stageNumber, pathArrays},
+	{stageWaits, waitTotals},
+	{stageCauses, causeTotals},
+	{stageWhole, wholeArrays},
+}
+
 func (a *analysis) region(i int) (xtfwriter.Region, error) {
 	p := a.own.First + trace.P(i)
 	process, thread := a.defs.Process(p)
 	r := xtfwriter.Region{P: xtf.Proc(p), Process: process, Thread: thread, Events: a.events[i]}
-	err := a.collect(&r, unit(p, stageLoad), loadArrays)
-	if err == nil {
-		err = a.collect(&r, unit(p, stageFinish), a.finishTypes())
-	}
-	if err == nil {
-		err = a.collect(&r, unit(p, stageTiles), tileArrays)
+	var err error
+	for _, x := range a.locationArrays() {
+		if err == nil {
+			err = a.collect(&r, unit(p, x.stage), x.types)
+		}
 	}
 	for _, kind := range []uint32{xtf.KindCCGColumns, xtf.KindDetails} {
 		k := a.key(p, stageFinish, xtfwriter.KindBlob+kind)
@@ -270,8 +258,12 @@ func (a *analysis) collect(r *xtfwriter.Region, u xtfwriter.Unit, types []xtf.Ty
 
 func (a *analysis) wholeRegion() (xtfwriter.Region, error) {
 	r := xtfwriter.Region{P: xtf.WholeRun, Events: a.res.Events}
-	err := a.collect(&r, xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWhole}, wholeArrays)
-	return r, err
+	for _, x := range wholeStages {
+		if err := a.collect(&r, xtfwriter.Unit{P: xtf.WholeRun, Stage: x.stage}, x.types); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
 }
 
 func (a *analysis) sections() ([]xtf.Blob, error) {
@@ -288,5 +280,6 @@ func (a *analysis) sections() ([]xtf.Blob, error) {
 		xtf.BytesBlob(xtf.KindProvenance, 1, 0, prov),
 		xtf.BytesBlob(xtf.KindCCG, 1, 0, a.section),
 		xtf.BytesBlob(xtf.KindNames, 1, 0, xtf.Names()),
+		xtf.BytesBlob(xtf.KindNodeNames, 1, 0, stats.NodeNames(a.nodes)),
 	}, nil
 }

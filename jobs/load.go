@@ -63,7 +63,7 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
-	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL
 	loader *stats.Loader
 }
 
@@ -76,7 +76,7 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries} {
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths} {
 		s, err := a.store.Create(a.key(p, stageLoad, kind))
 		if err != nil {
 			return nil, err
@@ -86,7 +86,7 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 	l.loader = a.newLoader(p, stats.Outputs{
 		Calls: l.arrays[xtf.TypeCall].ArrayBuilder, IO: l.arrays[xtf.TypeIO].ArrayBuilder, RMA: l.arrays[xtf.TypeRMA].ArrayBuilder,
 		Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
-		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2],
+		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2], Borders: l.staged[3], P2PPaths: l.staged[4], CollPaths: l.staged[5],
 		Entries: sorter{adder{a.entries}},
 		Late:    adder{a.results},
 	})
@@ -160,6 +160,13 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
 		return err
 	}
+	f := forest{loaded.Tree, loaded.Paths}
+	if err := a.store.Put(a.key(p, stageLoad, kindForest), f.encode()); err != nil {
+		return err
+	}
+	if err := a.putComponents(p, loaded.Components); err != nil {
+		return err
+	}
 	local, err := graph.Finish()
 	if err != nil {
 		return err
@@ -230,7 +237,7 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 
 // checkCount compares the number of events with what the definitions announce.
 func (a *analysis) checkCount(p trace.P, events uint64, found *trace.Diagnostics) {
-	if want := a.defs.Location(p).Events; want != events {
+	if want := a.defs.Location(p).Events; want != events && want != trace.Undefined64 {
 		found.Add(trace.Diagnostic{
 			Code: trace.DiagEventCount, Event: events, Worst: max(want, events) - min(want, events),
 			Detail: fmt.Sprintf("%d events, the definitions announce %d", events, want),

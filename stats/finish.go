@@ -18,19 +18,20 @@ type FinishInput struct {
 }
 
 // FinishOutputs is where the last rows of a location go. The caller finishes
-// the arrays. A location that was loaded without rows needs Components and
+// the arrays. A location that was loaded without rows needs
 // Diagnostics only.
 type FinishOutputs struct {
-	P2P, Coll, Tiles, TimeBins, Components, Diagnostics *xtf.ArrayBuilder
-	Causes                                              xtf.Sink // an xtf.CollCause for each row of Coll
+	P2P, Coll, Tiles, TimeBins, Diagnostics *xtf.ArrayBuilder
+	Causes                                  xtf.Sink // an xtf.CollCause for each row of Coll
 }
 
 // Finished is what a location leaves for the reduction over all.
 type Finished struct {
 	P           trace.P
-	Vector      Vector
 	Diagnostics trace.Diagnostics
 	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
+
+	SendRecv, PotentialSync, Variation uint64 // pair values of the whole location, ticks
 }
 
 // Finisher joins the staged rows of one location with their results.
@@ -274,16 +275,9 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if f.out.TimeBins != nil {
 		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)
 	}
-	v := l.Totals.vector()
-	v[xtf.ItemSendRecv], v[xtf.ItemPotentialSync], v[xtf.ItemVariation] = f.sums.sendRecv, f.sums.potentialSync, f.sums.variation
-	for i, x := range v.normal() {
-		if x != 0 {
-			row, _ := f.out.Components.Append()
-			c := xtf.Comp{Key: xtf.NodeKey(0, uint32(i)), Value: x}
-			c.Put(row)
-		}
-	}
-	return &Finished{P: l.P, Vector: v, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
+	done := &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics()}
+	done.SendRecv, done.PotentialSync, done.Variation = f.sums.sendRecv, f.sums.potentialSync, f.sums.variation
+	return done, nil
 }
 
 // drain writes the rows after the last result.

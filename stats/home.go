@@ -19,7 +19,8 @@ const (
 	tagForeign
 	tagSends
 	tagReplies
-	tagVector
+	tagPart
+	tagClaimed
 	tagTiles // and one for each size of groups above
 )
 

@@ -142,7 +142,7 @@ func finished(t *Tables, s *staging, results *heap, p trace.P) error {
 		return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), xtf.Proc(p), sinks[id])
 	}
 	out := FinishOutputs{
-		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag), Components: array(xtf.TypeComp), Causes: &s.causes,
+		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag), Causes: &s.causes,
 	}
 	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll}, out)
 	err := results.Each(func(row []byte) error {

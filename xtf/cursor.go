@@ -47,8 +47,11 @@ func (a *Array) Rows(n1, n2 uint64) *Cursor {
 }
 
 // ScanArray iterates over the rows of a finished array that is in no file yet,
-// from row n on.
+// from row n on. The zero FinishedArray has no rows.
 func ScanArray(tt *TypeTable, a FinishedArray, n uint64) *Cursor {
+	if a.Summary == nil {
+		return &Cursor{}
+	}
 	t := tt.Lookup(a.Summary.typ)
 	c := &Cursor{src: &segmentSource{a: a}, typ: t, n: n, end: a.Summary.rows, dec: newDecoder()}
 	if t == nil || t.RowBytes != a.Summary.rowBytes || t.PageRows != a.Summary.pageRows {

@@ -87,6 +87,14 @@ func (i Item) NeedsPartners() bool {
 	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i < NumItems
 }
 
+// Adds reports whether the item of a process is the sum over its locations: counts
+// and what concerns single messages, waits and the critical path. Other items are
+// those of the first location that executed the node.
+func (i Item) Adds() bool {
+	return i >= ItemSendRecv && i <= ItemCollIn || i >= ItemLateSender && i <= ItemWaitCount ||
+		i >= ItemCriticalCPU && i <= ItemCriticalMarker
+}
+
 // Kinds of file sections and region blobs beside rows.
 const (
 	KindDetails uint32 = 7 // blob: texts of the location's DIAG rows, each a length and its bytes

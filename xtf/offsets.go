@@ -45,7 +45,9 @@ const (
 	RMAEnd         = 8
 	RMACallN       = 16
 	IvalEnd        = 8
+	IvalExecution  = 16
 	IvalNode       = 24
+	IvalFlags      = 28
 )
 
 // SetU64 stores v at byte off of a row.

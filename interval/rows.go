@@ -1,0 +1,75 @@
+package interval
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// RowWriter makes IVAL rows of a location's borders, in the order in which the
+// executions began. Memory: 16 bytes per node.
+type RowWriter struct {
+	out    *xtf.ArrayBuilder
+	table  []uint32
+	counts []uint64 // executions begun, by node of the location
+	open   []uint64 // 1 + the row of the open execution of each node
+	err    error
+}
+
+// NewRowWriter prepares the rows of a location; table gives the number that a node
+// of the location has in the run. The caller finishes the array.
+func NewRowWriter(out *xtf.ArrayBuilder, table []uint32) *RowWriter {
+	return &RowWriter{out: out, table: table, counts: make([]uint64, len(table)), open: make([]uint64, len(table))}
+}
+
+// Add takes the next borders, as Border.Put wrote them.
+func (w *RowWriter) Add(borders []byte) error {
+	for ; len(borders) >= BorderBytes && w.err == nil; borders = borders[BorderBytes:] {
+		var b Border
+		b.Load(borders)
+		switch {
+		case b.Row == xtf.Never:
+			w.begin(&b)
+		default:
+			w.end(&b)
+		}
+	}
+	if w.err == nil && len(borders) > 0 {
+		w.err = errDamaged
+	}
+	return w.err
+}
+
+func (w *RowWriter) begin(b *Border) {
+	if int(b.Node) >= len(w.table) || w.table[b.Node] == None || w.open[b.Node] != 0 {
+		w.err = fmt.Errorf("%w: an execution of node %d begins", errDamaged, b.Node)
+		return
+	}
+	row, n := w.out.Open()
+	x := xtf.Ival{T: b.T, End: xtf.Never, Execution: w.counts[b.Node], Node: w.table[b.Node]}
+	x.Put(row)
+	w.counts[b.Node]++
+	w.open[b.Node] = n + 1
+}
+
+func (w *RowWriter) end(b *Border) {
+	if int(b.Node) >= len(w.open) || w.open[b.Node] != b.Row+1 {
+		w.err = fmt.Errorf("%w: the end of execution %d, which is not open", errDamaged, b.Row)
+		return
+	}
+	w.open[b.Node] = 0
+	row := w.out.Row(b.Row)
+	xtf.SetU64(row, xtf.IvalEnd, b.T)
+	xtf.SetU32(row, xtf.IvalFlags, b.Flags)
+	w.out.Close(b.Row)
+}
+
+// Finish fails if an execution is still open.
+func (w *RowWriter) Finish() error {
+	for n, row := range w.open {
+		if w.err == nil && row > 0 {
+			w.err = fmt.Errorf("%w: an execution of node %d without end", errDamaged, n)
+		}
+	}
+	return w.err
+}

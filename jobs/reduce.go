@@ -1,0 +1,208 @@
+package jobs
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// compArrays are the arrays that the reduction fills for each location.
+var compArrays = []xtf.TypeID{xtf.TypeComp}
+
+// reduce writes the components of every location and their distributions over the
+// processes, and ends the analysis: what was found is complete. Memory of a rank:
+// nodes x items.
+func (a *analysis) reduce() error {
+	a.meter.Stage("reduce", a.ownBytes())
+	r := stats.NewReducer(a.tables, a.ranges, a.c.Rank(), a.nodes.Len())
+	var err error
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		if err = a.reduceLocation(p, r); err != nil {
+			err = fmt.Errorf("components of location %d: %w", p, err)
+		}
+	}
+	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	spreads, err := r.Reduce(a.c)
+	if err != nil {
+		return err
+	}
+	sumMax, err := a.sumOfLongest(spreads, r.Claimed())
+	if err != nil {
+		return err
+	}
+	if a.c.Rank() == 0 {
+		err = a.end(spreads, sumMax)
+	}
+	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	partial := []int64{0}
+	if a.res.Partial {
+		partial[0] = 1
+	}
+	err = a.c.AllreduceInt64(partial, mpi.Max)
+	a.res.Partial = partial[0] != 0
+	return err
+}
+
+// reduceLocation writes COMP and passes the components on.
+func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) error {
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	arrays, err := a.newArrays(unit(p, stageReduce), compArrays)
+	if err != nil {
+		return err
+	}
+	out := arrays[xtf.TypeComp]
+	c.Each(func(node uint32, item xtf.Item, v uint64) {
+		row, _ := out.Append()
+		x := xtf.Comp{Key: xtf.NodeKey(node, uint32(item)), Value: v}
+		x.Put(row)
+	})
+	if err := saveArrays(arrays, compArrays); err != nil {
+		return err
+	}
+	r.Add(p, c)
+	for _, kind := range []uint32{kindComponents, kindP2PPaths, kindCollPaths} {
+		a.drop(p, stageLoad, kind)
+	}
+	a.store.Finish(unit(p, stageReduce))
+	a.meter.Add(a.size.Weights[p])
+	return nil
+}
+
+// sumOfLongest compares the executions of all processes. Without rows they are not
+// known: nodes that no process executed twice have their only one, others
+// xtf.Overflowed. spreads are on rank 0. Collective.
+func (a *analysis) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64, error) {
+	var b []byte
+	for i := range spreads {
+		x, _ := spreads[i].Item(xtf.ItemExecutions)
+		b = binary.LittleEndian.AppendUint64(b, x.Max)
+	}
+	b, err := a.c.Bcast(b, 0)
+	if err != nil {
+		return nil, err
+	}
+	counts := make([]uint64, len(b)/8)
+	for n := range counts {
+		counts[n] = binary.LittleEndian.Uint64(b[8*n:])
+	}
+	sums := make([]uint64, len(counts))
+	if !a.o.GraphOnly {
+		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(claimed)); err != nil {
+			return nil, err
+		}
+	}
+	for n := range spreads {
+		if counts[n] < 2 {
+			x, _ := spreads[n].Item(xtf.ItemTime)
+			sums[n] = x.Max
+		} else if a.o.GraphOnly {
+			sums[n] = xtf.Overflowed
+		}
+	}
+	return sums, nil
+}
+
+// firstExecutions passes the executions of this rank's processes: of the locations
+// of a process those of the first one that executed a node. Of the rank's first
+// process lower ranks may have locations: claimed.
+func (a *analysis) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) error {
+	return func(visit func(*xtf.Ival)) error {
+		owner := make([]ownership, a.nodes.Len())
+		if claimed != nil {
+			process, _ := a.defs.Process(a.own.First)
+			for n := range claimed {
+				if claimed[n] {
+					owner[n] = ownership{process + 1, trace.P(trace.Undefined)}
+				}
+			}
+		}
+		for p := a.own.First; p < a.own.End; p++ {
+			rows, err := a.rows(p, stageNumber, xtf.TypeIval)
+			if err != nil {
+				return err
+			}
+			process, _ := a.defs.Process(p)
+			var x xtf.Ival
+			for rows.Next() {
+				x.Load(rows.Row())
+				o := &owner[x.Node]
+				if o.process != process+1 {
+					*o = ownership{process + 1, p}
+				}
+				if o.location == p {
+					visit(&x)
+				}
+			}
+			if err := rows.Err(); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// ownership says which location of a process has executed a node first.
+type ownership struct {
+	process  uint32 // 1 + its number
+	location trace.P
+}
+
+// end closes the books on rank 0 and writes what is about all locations.
+func (a *analysis) end(spreads stats.Spreads, sumMax []uint64) error {
+	a.summary.AddProblems(a.defs.Problems())
+	if n := spreads.Overflows(); n > 0 {
+		a.problems.Add(trace.Diagnostic{Code: trace.DiagOverflow, Count: n})
+	}
+	a.summary.AddProblems(&a.problems)
+	a.res.Codes = a.summary.Codes
+	a.res.Partial = a.summary.Partial()
+	if a.o.Strict && a.res.Partial {
+		return Fail(ExitPartial, errDamaged)
+	}
+	return a.writeWhole(spreads, sumMax)
+}
+
+// wholeArrays are the arrays about all locations.
+var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}
+
+// writeWhole makes the arrays of the whole-run region on rank 0.
+func (a *analysis) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
+	u := xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWhole}
+	arrays, err := a.newArrays(u, wholeArrays)
+	if err != nil {
+		return err
+	}
+	last, _ := spreads[0].Item(xtf.ItemLast)
+	a.summary.Write(a.tables, a.levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
+	spreads.Write(a.nodes, sumMax, stats.NodeOutputs{
+		Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder, Unmatched: a.o.GraphOnly,
+	})
+	return saveArrays(arrays, wholeArrays)
+}
+
+// addPairs adds to a location's components what the finish found out about pairs.
+func (a *analysis) addPairs(p trace.P, done *stats.Finished) error {
+	if done.SendRecv|done.PotentialSync|done.Variation == 0 {
+		return nil
+	}
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	c.Add(0, xtf.ItemSendRecv, done.SendRecv)
+	c.Add(0, xtf.ItemPotentialSync, done.PotentialSync)
+	c.Add(0, xtf.ItemVariation, done.Variation)
+	return a.putComponents(p, c)
+}

@@ -1,0 +1,69 @@
+package stats
+
+import (
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// pieceExecutions is how many executions are compared at once: 8 bytes each.
+const pieceExecutions = 1 << 20
+
+// SumOfLongest returns for each node the sum over k of the longest k-th execution
+// of a process, xtf.Overflowed where that does not fit. counts are the executions
+// of the process with most, by node, the same on all ranks. Each call of each
+// passes this rank's executions to visit, those of the root and of nodes with fewer
+// than two executions may be left out; their sums are 0 here. Collective. Memory:
+// 8 bytes per node and per execution of a piece. Executions are read again for
+// each piece.
+func SumOfLongest(c mpi.Comm, counts []uint64, each func(visit func(*xtf.Ival)) error) ([]uint64, error) {
+	return sumOfLongest(c, counts, pieceExecutions, each)
+}
+
+func sumOfLongest(c mpi.Comm, counts []uint64, piece uint64, each func(visit func(*xtf.Ival)) error) ([]uint64, error) {
+	sums := make([]uint64, len(counts))
+	first := make([]uint64, len(counts)+1) // number of the first execution of each node
+	for n, k := range counts {
+		first[n+1] = first[n]
+		if n > 0 && k > 1 {
+			first[n+1] += k
+		}
+	}
+	total := first[len(counts)]
+	longest := make([]int64, min(total, piece))
+	for lo := uint64(0); lo < total; lo += piece {
+		hi := min(lo+piece, total)
+		part := longest[:hi-lo]
+		for i := range part {
+			part[i] = ordered(0)
+		}
+		err := each(func(x *xtf.Ival) {
+			if int(x.Node) >= len(counts) {
+				return
+			}
+			at := first[x.Node] + x.Execution
+			if x.Execution < counts[x.Node] && at >= lo && at < hi && first[x.Node] < first[x.Node+1] {
+				part[at-lo] = max(part[at-lo], ordered(x.End-x.T))
+			}
+		})
+		if err = c.Agree(err); err != nil {
+			return nil, err
+		}
+		if err := c.AllreduceInt64(part, mpi.Max); err != nil {
+			return nil, err
+		}
+		n := 0
+		for i, v := range part {
+			for first[n+1] <= lo+uint64(i) {
+				n++
+			}
+			sums[n] = interval.Checked(sums[n], unordered(v))
+		}
+	}
+	return sums, nil
+}
+
+// ordered maps ticks to integers with sign, in the same order.
+func ordered(v uint64) int64 { return int64(v ^ 1<<63) }
+
+func unordered(v int64) uint64 { return uint64(v) ^ 1<<63 }

@@ -1,0 +1,113 @@
+package stats
+
+import (
+	"encoding/binary"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// NodeOutputs is where the rows about nodes go. The caller finishes the arrays.
+type NodeOutputs struct {
+	Intervals, Stats *xtf.ArrayBuilder
+
+	Unmatched bool // what needs partners is not known: it is left out
+}
+
+// Write writes the rows of all nodes. sumMax is what INTERVAL.sumMax says of each
+// node but the root.
+func (s Spreads) Write(tree *interval.Tree, sumMax []uint64, out NodeOutputs) {
+	names := nameTable{}
+	for n := range s {
+		s[n].writeInterval(uint32(n), tree.Node(uint32(n)), sumMax[n], &names, out.Intervals)
+		s[n].writeStats(uint32(n), &out)
+	}
+}
+
+// Overflows is the number of items, over all nodes, that do not fit.
+func (s Spreads) Overflows() (count uint64) {
+	for n := range s {
+		for i := range xtf.NumItems {
+			if x, _ := s[n].Item(i); x.Min == xtf.Overflowed {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+func (n *NodeSpread) writeInterval(key uint32, node interval.Node, sumMax uint64, names *nameTable, out *xtf.ArrayBuilder) {
+	time, _ := n.Item(xtf.ItemTime)
+	executions, _ := n.Item(xtf.ItemExecutions)
+	x := xtf.Interval{
+		Key: uint64(key), Parent: node.Parent, Level: node.Level, Marker: node.ID, Name: names.number(node.Name), File: names.number(node.File),
+		Line: node.Line, Form: uint32(node.Form), ExeMax: executions.Max, ExeMin: executions.Min,
+		Participants: uint32(n.Processes), FirstBegin: node.First, LastEnd: node.Last, SumMax: sumMax,
+	}
+	if key == 0 {
+		first, _ := n.Item(xtf.ItemFirst)
+		last, _ := n.Item(xtf.ItemLast)
+		x.Parent, x.ExeMax, x.ExeMin = trace.Undefined, 1, 1
+		x.FirstBegin, x.LastEnd, x.SumMax = first.Min, last.Max, time.Max
+	}
+	if x.ExeMax != x.ExeMin {
+		x.Flags |= xtf.IntervalUneven
+	}
+	for i := range xtf.NumItems {
+		if s, _ := n.Item(i); s.Min == xtf.Overflowed {
+			x.Flags |= xtf.IntervalOverflow
+		}
+	}
+	row, _ := out.Append()
+	x.Put(row)
+}
+
+func (n *NodeSpread) writeStats(key uint32, out *NodeOutputs) {
+	for i := range xtf.NumItems {
+		it, present := n.Item(i)
+		always := i == xtf.ItemTime || key == 0 && i <= xtf.ItemLast
+		if !present && !always || out.Unmatched && i.NeedsPartners() {
+			continue
+		}
+		row, _ := out.Stats.Append()
+		st := xtf.Stat{
+			Key: xtf.NodeKey(key, uint32(i)), Sum0: it.Sum[0], Sum1: it.Sum[1], Square0: it.Squares[0], Square1: it.Squares[1], Square2: it.Squares[2],
+			Min: it.Min, Max: it.Max, MinP: it.MinP, MaxP: it.MaxP,
+		}
+		st.Put(row)
+	}
+}
+
+// nameTable numbers texts in the order of their first use, from 1; "" is 0.
+type nameTable struct {
+	numbers map[string]uint32
+	texts   []byte // each a length and its bytes
+}
+
+func (t *nameTable) number(s string) uint32 {
+	if s == "" {
+		return 0
+	}
+	if n, ok := t.numbers[s]; ok {
+		return n
+	}
+	if t.numbers == nil {
+		t.numbers = map[string]uint32{}
+	}
+	n := uint32(len(t.numbers)) + 1
+	t.numbers[s] = n
+	t.texts = append(binary.AppendUvarint(t.texts, uint64(len(s))), s...)
+	return n
+}
+
+// NodeNames is the section of names and files that Write numbers for this tree.
+func NodeNames(tree *interval.Tree) []byte {
+	var t nameTable
+	for n := range uint32(tree.Len()) {
+		x := tree.Node(n)
+		t.number(x.Name)
+		t.number(x.File)
+	}
+	return t.texts
+}

@@ -1,0 +1,193 @@
+package stats
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Spread is the distribution of one item over the processes that executed a node.
+// All words are ones where the item of a process does not fit.
+type Spread struct {
+	Sum        [2]uint64 // 128 bits, low word first
+	Squares    [3]uint64 // 192 bits
+	Min, Max   uint64
+	MinP, MaxP uint32 // the lowest process that attains it
+}
+
+var overflowed = Spread{
+	Sum: [2]uint64{xtf.Overflowed, xtf.Overflowed}, Squares: [3]uint64{xtf.Overflowed, xtf.Overflowed, xtf.Overflowed},
+	Min: xtf.Overflowed, Max: xtf.Overflowed, MinP: 1<<32 - 1, MaxP: 1<<32 - 1,
+}
+
+// add puts the value of a process into s; processes come in ascending order.
+func (s *Spread) add(v uint64, process uint32, first bool) {
+	if v == xtf.Overflowed || s.Min == xtf.Overflowed {
+		*s = overflowed
+		return
+	}
+	var c uint64
+	s.Sum[0], c = bits.Add64(s.Sum[0], v, 0)
+	s.Sum[1] += c
+	hi, lo := bits.Mul64(v, v)
+	s.Squares[0], c = bits.Add64(s.Squares[0], lo, 0)
+	s.Squares[1], c = bits.Add64(s.Squares[1], hi, c)
+	s.Squares[2] += c
+	if first || v < s.Min {
+		s.Min, s.MinP = v, process
+	}
+	if first || v > s.Max {
+		s.Max, s.MaxP = v, process
+	}
+}
+
+// merge joins the distribution over higher processes into s.
+func (s *Spread) merge(o *Spread) {
+	if s.Min == xtf.Overflowed || o.Min == xtf.Overflowed {
+		*s = overflowed
+		return
+	}
+	var c uint64
+	s.Sum[0], c = bits.Add64(s.Sum[0], o.Sum[0], 0)
+	s.Sum[1], _ = bits.Add64(s.Sum[1], o.Sum[1], c)
+	s.Squares[0], c = bits.Add64(s.Squares[0], o.Squares[0], 0)
+	s.Squares[1], c = bits.Add64(s.Squares[1], o.Squares[1], c)
+	s.Squares[2] += o.Squares[2] + c
+	if o.Min < s.Min {
+		s.Min, s.MinP = o.Min, o.MinP
+	}
+	if o.Max > s.Max {
+		s.Max, s.MaxP = o.Max, o.MaxP
+	}
+}
+
+func (s *Spread) words() [9]uint64 {
+	return [9]uint64{s.Sum[0], s.Sum[1], s.Squares[0], s.Squares[1], s.Squares[2], s.Min, s.Max, uint64(s.MinP), uint64(s.MaxP)}
+}
+
+// NodeSpread is the distribution of all items of one node. An item that is 0 on
+// all processes has none.
+type NodeSpread struct {
+	Processes uint64 // that executed the node
+	lowest    uint32 // of them
+	items     [xtf.NumItems]*Spread
+}
+
+// Item returns the distribution of an item; present is false if it is 0 on all
+// processes.
+func (n *NodeSpread) Item(i xtf.Item) (s Spread, present bool) {
+	if n.items[i] == nil {
+		return Spread{MinP: n.lowest, MaxP: n.lowest}, false
+	}
+	return *n.items[i], true
+}
+
+// spread returns the distribution of an item, which was 0 on all processes so far
+// if there is none.
+func (n *NodeSpread) spread(i int) *Spread {
+	if n.items[i] == nil {
+		n.items[i] = &Spread{MinP: n.lowest, MaxP: n.lowest}
+	}
+	return n.items[i]
+}
+
+// add puts a process that executed the node into n; processes come in ascending
+// order.
+func (n *NodeSpread) add(v *interval.Items, process uint32) {
+	first := n.Processes == 0
+	if first {
+		n.lowest = process
+	}
+	for i, x := range v {
+		if x != 0 || n.items[i] != nil {
+			n.spread(i).add(x, process, first)
+		}
+	}
+	n.Processes++
+}
+
+// merge joins the distribution over higher processes into n.
+func (n *NodeSpread) merge(o *NodeSpread) {
+	if n.Processes == 0 {
+		*n = *o
+		return
+	}
+	if o.Processes == 0 {
+		return
+	}
+	for i := range n.items {
+		if n.items[i] != nil || o.items[i] != nil {
+			n.spread(i).merge(o.spread(i))
+		}
+	}
+	n.Processes += o.Processes
+}
+
+// Spreads are the distributions over the processes, by node.
+type Spreads []NodeSpread
+
+// encode appends nothing but variable-length integers: of each node the number of
+// processes, and if there are any the lowest, a bit per item that is there, and the
+// words of those.
+func (s Spreads) encode() ([]byte, error) {
+	var b []byte
+	for i := range s {
+		n := &s[i]
+		if b = binary.AppendUvarint(b, n.Processes); n.Processes == 0 {
+			continue
+		}
+		b = binary.AppendUvarint(b, uint64(n.lowest))
+		mask := uint64(0)
+		for k, x := range n.items {
+			if x != nil {
+				mask |= 1 << k
+			}
+		}
+		b = binary.AppendUvarint(b, mask)
+		for _, x := range n.items {
+			if x == nil {
+				continue
+			}
+			for _, w := range x.words() {
+				b = binary.AppendUvarint(b, w)
+			}
+		}
+	}
+	return b, nil
+}
+
+// decodeSpreads reads the distributions of a number of nodes.
+func decodeSpreads(nodes int, b []byte) (Spreads, error) {
+	s := make(Spreads, nodes)
+	r := uvarints{b: b}
+	for i := range s {
+		n := &s[i]
+		if n.Processes = r.next(); n.Processes == 0 {
+			continue
+		}
+		n.lowest = uint32(r.next())
+		mask := r.next()
+		for k := range n.items {
+			if mask>>k&1 == 0 || r.bad {
+				continue
+			}
+			n.items[k] = &Spread{
+				Sum: [2]uint64{r.next(), r.next()}, Squares: [3]uint64{r.next(), r.next(), r.next()},
+				Min: r.next(), Max: r.next(), MinP: uint32(r.next()), MaxP: uint32(r.next()),
+			}
+		}
+	}
+	if r.bad || len(r.b) > 0 {
+		return nil, errSummary
+	}
+	return s, nil
+}
+
+func mergeSpreads(a, b Spreads) (Spreads, error) {
+	for i := range a {
+		a[i].merge(&b[i])
+	}
+	return a, nil
+}
