@@ -312,6 +312,9 @@ func (a *analysis) measure() error {
 	if err = a.gather(); err != nil {
 		return err
 	}
+	if err = a.gather(); err != nil {
+		return err
+	}
 	a.tables = stats.NewTables(a.defs, a.size.Origin)
 	a.tables.SetIntervals(a.intervals)
 	if !a.o.GraphOnly {

@@ -201,6 +201,16 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 	return s, nil
 }
 
+// gather reads the events of this rank's locations at once where the source has
+// those of all locations mixed.
+func (a *analysis) gather() error {
+	mixed, ok := a.src.(trace.Interleaved)
+	if !ok {
+		return nil
+	}
+	return agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir()))
+}
+
 // origin is the instant that becomes tick 0: the clock's global offset, unless
 // an event lies before it or the trace has no clock.
 func origin(clock trace.ClockProperties, first trace.Time, known bool) trace.Time {
