@@ -20,16 +20,16 @@ const (
 	activities
 )
 
-// slice is a stretch of time with one activity on one call path.
+// slice is a stretch of time with one activity on one call path in one node.
 type slice struct {
 	from, to uint64
 	what     Activity
-	path     int
+	path     int    // of the innermost call
+	node     int    // innermost interval of markers
+	over     uint64 // end of the wait
 }
 
-// timeline cuts the time of a location from its first to its last event. Time in
-// an outermost MPI call is on that call's path; all other time on the path of
-// the innermost call.
+// timeline cuts the time of a location from its first to its last event.
 func (a *analysis) timeline(l *location) {
 	for i := 0; i+1 < len(l.records); i++ {
 		from, to := l.records[i].at, l.records[i+1].at
@@ -45,8 +45,30 @@ func (a *analysis) timeline(l *location) {
 		}
 	}
 	if !a.o.MarkerAsMPI {
-		l.slices = overlay(l.slices, l.spans, Marker)
+		l.slices = overlay(l.slices, union(l.spans), func(s *slice, _ markerSpan) { s.what = Marker })
 	}
+	borders := []uint64{l.first, l.last}
+	for _, e := range l.execs {
+		borders = append(borders, e.from, e.to)
+	}
+	slices.Sort(borders)
+	for i, to := range borders[1:] {
+		if node := a.nodeAt(l, borders[i]); node > 0 {
+			l.slices = overlay(l.slices, []markerSpan{{borders[i], to}}, func(s *slice, _ markerSpan) { s.node = node })
+		}
+	}
+}
+
+// nodeAt returns the innermost interval of markers that holds an instant.
+func (a *analysis) nodeAt(l *location, t uint64) int {
+	node := 0
+	for _, e := range l.execs {
+		n := &a.nodes.list[e.node]
+		if !n.Derived && e.from <= t && t < e.to && n.Level > a.nodes.list[node].Level {
+			node = e.node
+		}
+	}
+	return node
 }
 
 // after tells what a location does after record i.
@@ -59,8 +81,9 @@ func (a *analysis) after(l *location, i int) slice {
 		return slice{}
 	}
 	s := slice{path: l.calls[c].path}
-	if v := l.calls[c].visit; v >= 0 {
-		return slice{what: MPI, path: l.visits[v].path}
+	if l.calls[c].visit >= 0 {
+		s.what = MPI
+		return s
 	}
 	for ; c >= 0; c = l.calls[c].parent {
 		if l.calls[c].class&trace.ClassIO != 0 {
@@ -70,29 +93,31 @@ func (a *analysis) after(l *location, i int) slice {
 	return s
 }
 
-// overlay sets the activity within spans, which may overlap.
-func overlay(slices_ []slice, spans []markerSpan, what Activity) []slice {
-	spans = union(spans)
+// overlay changes what happens within spans, which are in order and apart.
+func overlay(list []slice, spans []markerSpan, change func(*slice, markerSpan)) []slice {
 	var out []slice
+	add := func(s slice, from, to uint64, in *markerSpan) {
+		s.from, s.to = from, to
+		if in != nil {
+			change(&s, *in)
+		}
+		if from < to {
+			out = append(out, s)
+		}
+	}
 	k := 0
-	for _, s := range slices_ {
+	for _, s := range list {
 		for k < len(spans) && spans[k].to <= s.from {
 			k++
 		}
 		at := s.from
 		for j := k; j < len(spans) && spans[j].from < s.to; j++ {
-			x, y := max(spans[j].from, at), min(spans[j].to, s.to)
-			if at < x {
-				out = append(out, slice{at, x, s.what, s.path})
-			}
-			if x < y {
-				out = append(out, slice{x, y, what, s.path})
-			}
-			at = max(at, y)
+			from, to := max(spans[j].from, at), min(spans[j].to, s.to)
+			add(s, at, from, nil)
+			add(s, from, to, &spans[j])
+			at = to
 		}
-		if at < s.to {
-			out = append(out, slice{at, s.to, s.what, s.path})
-		}
+		add(s, at, s.to, nil)
 	}
 	return out
 }

@@ -59,10 +59,10 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 		if a.o.MarkerAsMPI {
 			l.unmark()
 		}
-		a.timeline(l)
 	}
 	a.numberNodes()
 	for i, l := range a.locs {
+		a.timeline(l)
 		r := &a.r.Locations[i]
 		r.P, r.Process = l.p, l.process
 		r.Waits = a.waits(l)

@@ -189,23 +189,28 @@ func (m *message) contributions(a *analysis) []contribution {
 	if m.mate == nil || m.marker {
 		return list
 	}
-	sent, ready := m.mate.enter(), m.point(a)
+	sent, ready := m.mate.enter(), m.ready(a)
 	return append(list,
 		contribution{SendRecv, completing, end, end, end - min(sent, end)},
 		contribution{PotentialSync, completing, end, end, sent - min(sent, ready)})
 }
 
 // point is the enter of the call in which a receiver can block for a message.
-func (m *message) point(a *analysis) uint64 { return m.at.visits[m.pointVisit(a)].enter }
+func (m *message) point() uint64 { return m.at.visits[m.pointVisit()].enter }
 
-func (m *message) pointVisit(a *analysis) int {
-	switch {
-	case m.probe >= 0:
+func (m *message) pointVisit() int {
+	if m.probe >= 0 {
 		return m.probe
-	case a.o.PostedPoint:
-		return m.post
 	}
 	return m.visit
+}
+
+// ready is the instant from which potential synchronisation counts.
+func (m *message) ready(a *analysis) uint64 {
+	if a.o.PostedPoint {
+		return min(m.postedAt(), m.point())
+	}
+	return m.point()
 }
 
 func (m *member) contributions() []contribution {

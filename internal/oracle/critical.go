@@ -25,7 +25,7 @@ type jump struct {
 // criticalPath walks back from the last event of all (intervals 6.2) and
 // returns the pieces by location, in time.
 func (a *analysis) criticalPath() [][]Piece {
-	pieces := make([][]Piece, len(a.locs))
+	path := make([][]Piece, len(a.locs))
 	jumps := make([][]jump, len(a.locs))
 	var at *location
 	for i, l := range a.locs {
@@ -35,7 +35,7 @@ func (a *analysis) criticalPath() [][]Piece {
 		}
 	}
 	if at == nil {
-		return pieces
+		return path
 	}
 	t := at.last
 	seen := map[trace.P]bool{at.p: true} // locations visited at t
@@ -46,7 +46,7 @@ func (a *analysis) criticalPath() [][]Piece {
 			from = j.to
 		}
 		if from < t {
-			pieces[at.p] = append(pieces[at.p], a.pieces(at, from, t)...)
+			path[at.p] = append(path[at.p], pieces(at, from, t)...)
 			clear(seen)
 			seen[at.p] = true
 		}
@@ -56,10 +56,10 @@ func (a *analysis) criticalPath() [][]Piece {
 		at, t = a.locs[j.cause], from
 		seen[at.p] = true
 	}
-	for _, list := range pieces {
+	for _, list := range path {
 		slices.SortFunc(list, func(x, y Piece) int { return cmp.Compare(x.From, y.From) })
 	}
-	return pieces
+	return path
 }
 
 // before returns the jump that ends last, at t or before. At t itself it must
@@ -99,37 +99,16 @@ func (a *analysis) jumps(l *location) []jump {
 }
 
 // pieces cuts a stretch by activity, path and node, in time.
-func (a *analysis) pieces(l *location, from, to uint64) []Piece {
+func pieces(l *location, from, to uint64) []Piece {
 	var out []Piece
 	i, _ := slices.BinarySearchFunc(l.slices, from, func(s slice, t uint64) int { return cmp.Compare(s.to, t+1) })
 	for ; i < len(l.slices) && l.slices[i].from < to; i++ {
 		s := l.slices[i]
-		out = append(out, a.byNode(l, Piece{max(s.from, from), min(s.to, to), s.what, s.path, 0})...)
-	}
-	return out
-}
-
-// byNode cuts a piece at the borders of intervals.
-func (a *analysis) byNode(l *location, p Piece) []Piece {
-	cuts := []uint64{p.From, p.To}
-	for _, e := range l.execs {
-		for _, t := range []uint64{e.from, e.to} {
-			if p.From < t && t < p.To {
-				cuts = append(cuts, t)
-			}
-		}
-	}
-	slices.Sort(cuts)
-	var out []Piece
-	for i := range cuts[1:] {
-		if cuts[i] == cuts[i+1] {
-			continue
-		}
-		q := Piece{cuts[i], cuts[i+1], p.Activity, p.Path, a.nodeAt(l, cuts[i])}
-		if n := len(out); n > 0 && out[n-1].Node == q.Node {
-			out[n-1].To = q.To
+		p := Piece{max(s.from, from), min(s.to, to), s.what, s.path, s.node}
+		if n := len(out); n > 0 && out[n-1].Activity == p.Activity && out[n-1].Path == p.Path && out[n-1].Node == p.Node {
+			out[n-1].To = p.To
 		} else {
-			out = append(out, q)
+			out = append(out, p)
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ import (
 // DelayKey says who delayed others, doing what.
 type DelayKey struct {
 	P        trace.P // of the delaying location
+	Node     int
 	Path     int
 	Pattern  Item // of the wait that it causes
 	Activity Activity
@@ -25,10 +26,11 @@ type Cost struct{ Short, Long uint64 }
 type wait struct {
 	span    *WaitSpan
 	p       trace.P
-	since   uint64 // the previous synchronisation point of the pair
+	since   uint64 // the synchronisation point of the pair before, or 0
 	weights [activities]uint64
-	paths   [activities]map[int]uint64
-	upon    []*wait // waits of the delaying location since then
+	paths   [activities]map[int]uint64    // the surplus by path
+	nodes   [activities]map[[2]int]uint64 // time of the delaying location by path and node
+	upon    []*wait                       // waits of the delaying location since then
 	lengths []uint64
 	waiting int    // waits that may still pass costs on to this one
 	long    uint64 // received from those
@@ -45,82 +47,116 @@ func (a *analysis) causes() []*wait {
 			}
 		}
 	}
-	slices.SortStableFunc(list, func(x, y *wait) int {
-		return cmp.Or(cmp.Compare(x.span.instant, y.span.instant), cmp.Compare(x.p, y.p), cmp.Compare(x.span.Row, y.span.Row))
-	})
+	slices.SortStableFunc(list, func(x, y *wait) int { return cmp.Or(cmp.Compare(x.span.To, y.span.To), cmp.Compare(x.p, y.p)) })
+	last, now := map[[2]trace.P]uint64{}, map[[2]trace.P]uint64{}
+	for i, w := range list {
+		if i > 0 && list[i-1].span.To < w.span.To {
+			maps.Copy(last, now)
+			clear(now)
+		}
+		pair := [2]trace.P{min(w.p, w.span.Cause), max(w.p, w.span.Cause)}
+		w.since, now[pair] = last[pair], w.span.To
+	}
 	return list
 }
 
-// delays computes the delay costs (intervals 6.1).
+// delays computes the delay costs (intervals 6.1). Waits that end at one instant
+// and depend on each other in a circle occur where clocks are wrong; waits that
+// end when the delay does are then ordinary time in MPI.
 func (a *analysis) delays() map[DelayKey]*Cost {
-	list := a.causes()
-	byLocation := map[trace.P][]*wait{}
-	for _, w := range list {
-		byLocation[w.p] = append(byLocation[w.p], w)
-	}
-	busy := a.busy(byLocation)
-	last := map[[2]trace.P]uint64{}
-	for _, w := range list {
-		pair := [2]trace.P{min(w.p, w.span.Cause), max(w.p, w.span.Cause)}
-		w.since = last[pair]
-		w.weigh(busy)
-		for _, u := range byLocation[w.span.Cause] {
-			if length := clip(u.span.From, u.span.To, w.since, w.span.instant); length > 0 && u != w {
-				w.upon, w.lengths = append(w.upon, u), append(w.lengths, length)
-			}
+	for _, strict := range []bool{false, true} {
+		list := a.causes()
+		byLocation := map[trace.P][]*wait{}
+		for _, w := range list {
+			byLocation[w.p] = append(byLocation[w.p], w)
 		}
-		last[pair] = max(w.span.instant, w.since)
+		busy := a.busy(byLocation)
+		for _, w := range list {
+			w.weigh(busy, byLocation[w.span.Cause], strict)
+		}
+		if costs, done := passOn(list); done {
+			return costs
+		}
 	}
-	return passOn(list)
+	return nil
 }
 
-// busy gives each location its activities with the waits among them; time
-// before its first event is the program's.
+// busy gives each location its activities with the waits among them; time before
+// its first and after its last event is computation.
 func (a *analysis) busy(waits map[trace.P][]*wait) [][]slice {
 	out := make([][]slice, len(a.locs))
 	for i, l := range a.locs {
-		var spans []markerSpan
+		var spans []markerSpan // in order: the waits of a location do not overlap
 		for _, w := range waits[l.p] {
 			spans = append(spans, markerSpan{w.span.From, w.span.To})
 		}
-		out[i] = overlay(append([]slice{{0, l.first, CPU, 0}}, l.slices...), spans, Wait)
+		all := append([]slice{{to: l.first}}, l.slices...)
+		all = append(all, slice{from: l.last, to: noTime})
+		out[i] = overlay(all, spans, func(s *slice, w markerSpan) { s.what, s.over = Wait, w.to })
 	}
 	return out
 }
 
 // weigh finds what the delaying location did more than the waiting one since
-// their last synchronisation point, by activity and within it by path.
-func (w *wait) weigh(busy [][]slice) {
-	own, ownPaths := spent(busy[w.p], w.since, w.span.enter)
-	other, otherPaths := spent(busy[w.span.Cause], w.since, w.span.instant)
+// their last synchronisation point, by activity and within it by path. A wait of
+// the delaying location that is not over at the end is time in MPI.
+func (w *wait) weigh(busy [][]slice, theirs []*wait, strict bool) {
+	s := w.span.To
+	own, other := spent(busy[w.p], w.since, w.span.From, noTime), spent(busy[w.span.Cause], w.since, s, s)
+	if strict {
+		other = spent(busy[w.span.Cause], w.since, s, s-1)
+	}
 	for x := range activities {
-		w.weights[x] = other[x] - min(other[x], own[x])
-		w.paths[x] = map[int]uint64{}
-		for y, t := range otherPaths[x] {
-			if more := t - min(t, ownPaths[x][y]); more > 0 {
+		w.weights[x] = other.sums[x] - min(other.sums[x], own.sums[x])
+		w.paths[x], w.nodes[x] = map[int]uint64{}, other.nodes[x]
+		for y, t := range other.paths[x] {
+			if more := t - min(t, own.paths[x][y]); more > 0 {
 				w.paths[x][y] = more
 			}
 		}
 	}
+	i, _ := slices.BinarySearchFunc(theirs, w.since, func(u *wait, t uint64) int { return cmp.Compare(u.span.To, t) })
+	for ; i < len(theirs) && (theirs[i].span.To < s || theirs[i].span.To == s && !strict); i++ {
+		u := theirs[i]
+		if length := clip(u.span.From, u.span.To, w.since, s); length > 0 {
+			w.upon, w.lengths = append(w.upon, u), append(w.lengths, length)
+		}
+	}
 }
 
-func spent(list []slice, from, to uint64) (sums [activities]uint64, paths [activities]map[int]uint64) {
-	for x := range paths {
-		paths[x] = map[int]uint64{}
+// account is what a location did in a stretch of time.
+type account struct {
+	sums  [activities]uint64
+	paths [activities]map[int]uint64
+	nodes [activities]map[[2]int]uint64 // by path and node
+}
+
+// spent sums up a location's time in [from, to). Waits that end after the given
+// instant are time in MPI.
+func spent(list []slice, from, to, over uint64) account {
+	var a account
+	for x := range activities {
+		a.paths[x], a.nodes[x] = map[int]uint64{}, map[[2]int]uint64{}
 	}
 	i, _ := slices.BinarySearchFunc(list, from, func(s slice, t uint64) int { return cmp.Compare(s.to, t) })
 	for ; i < len(list) && list[i].from < to; i++ {
 		s := list[i]
-		t := clip(s.from, s.to, from, max(from, to))
-		sums[s.what] += t
-		paths[s.what][s.path] += t
+		if t := clip(s.from, s.to, from, max(from, to)); t > 0 {
+			if s.what == Wait && s.over > over {
+				s.what = MPI
+			}
+			a.sums[s.what] += t
+			a.paths[s.what][s.path] += t
+			a.nodes[s.what][[2]int{s.path, s.node}] += t
+		}
 	}
-	return sums, paths
+	return a
 }
 
 // passOn distributes all waits, each after those that pass costs on to it.
-func passOn(list []*wait) map[DelayKey]*Cost {
-	costs := map[DelayKey]*Cost{}
+func passOn(list []*wait) (costs map[DelayKey]*Cost, done bool) {
+	costs = map[DelayKey]*Cost{}
+	left := len(list)
 	for _, w := range list {
 		for _, u := range w.upon {
 			u.waiting++
@@ -136,13 +172,14 @@ func passOn(list []*wait) map[DelayKey]*Cost {
 		w := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
 		w.distribute(costs)
+		left--
 		for _, u := range w.upon {
 			if u.waiting--; u.waiting == 0 {
 				ready = append(ready, u)
 			}
 		}
 	}
-	return costs
+	return costs, left == 0
 }
 
 // distribute splits a wait's own time and what it received for others.
@@ -162,19 +199,38 @@ func (w *wait) split(amount uint64, add func(*Cost, uint64), costs map[DelayKey]
 			}
 			continue
 		}
-		paths := slices.Sorted(maps.Keys(w.paths[x]))
-		weights := make([]uint64, len(paths))
-		for i, y := range paths {
-			weights[i] = w.paths[x][y]
-		}
-		for i, t := range largestRemainder(part, weights) {
-			k := DelayKey{w.span.Cause, paths[i], w.span.Pattern, Activity(x)}
-			if costs[k] == nil {
-				costs[k] = &Cost{}
+		for y, t := range shares(part, w.paths[x]) {
+			nodes := map[int]uint64{}
+			for k, v := range w.nodes[x] {
+				if k[0] == y {
+					nodes[k[1]] = v
+				}
 			}
-			add(costs[k], t)
+			for node, t := range shares(t, nodes) {
+				k := DelayKey{w.span.Cause, node, y, w.span.Pattern, Activity(x)}
+				if costs[k] == nil {
+					costs[k] = &Cost{}
+				}
+				add(costs[k], t)
+			}
 		}
 	}
+}
+
+// shares splits amount by the weights of numbered things, which are in order.
+func shares(amount uint64, weights map[int]uint64) map[int]uint64 {
+	keys := slices.Sorted(maps.Keys(weights))
+	list := make([]uint64, len(keys))
+	for i, k := range keys {
+		list[i] = weights[k]
+	}
+	out := map[int]uint64{}
+	for i, t := range largestRemainder(amount, list) {
+		if t > 0 {
+			out[keys[i]] = t
+		}
+	}
+	return out
 }
 
 // largestRemainder splits amount by weights into whole ticks: the floor of each

@@ -105,21 +105,22 @@ func (a *analysis) dependencies() [][][]dependency {
 	return needs
 }
 
-// release tells what a synchronous send waits for: the receive point, or the
-// posting where the send was complete before that.
+// release tells what a synchronous send waits for. A blocking one that was seen to
+// end after the receiver came waits for the call that receives, any other for the
+// posting of the receive.
 func (a *analysis) release(m *message) (dependency, bool) {
 	l := m.at
-	ready, left := m.mate.point(a), l.visits[m.done].leave
+	came, left := m.mate.enter(), m.leave()
 	name := strings.TrimSuffix(strings.ToLower(a.regionName(l.visits[m.visit].region)), "_c")
 	synchronous := name == "mpi_ssend" || name == "mpi_issend"
-	observed := !m.nonBlocking && ready > m.enter() && left > ready
+	blocked := !m.nonBlocking && left > came
 	switch {
-	case !synchronous && !observed:
-		return dependency{}, false
-	case left > ready:
-		return dependency{m.mate.at, m.mate.pointVisit(a)}, true
+	case blocked && (synchronous || came > m.enter()):
+		return dependency{m.mate.at, m.mate.visit}, true
+	case synchronous:
+		return dependency{m.mate.at, m.mate.post}, true
 	}
-	return dependency{m.mate.at, m.mate.post}, true
+	return dependency{}, false
 }
 
 // needed returns the members that m waits for.

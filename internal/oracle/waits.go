@@ -20,6 +20,11 @@ const (
 // NoCause is the location that a completion blames.
 const NoCause = trace.P(trace.Undefined)
 
+// patternOrder is the order of patterns at one instant.
+var patternOrder = map[Item]int{
+	LateSender: 0, LateReceiver: 1, WaitBarrier: 2, BarrierDone: 3, WaitNxN: 4, NxNDone: 5, LateBroadcast: 6, EarlyReduce: 7, EarlyScan: 8,
+}
+
 // WaitSpan is a wait state of one location.
 type WaitSpan struct {
 	From, To uint64
@@ -29,8 +34,6 @@ type WaitSpan struct {
 	Cause    trace.P
 	Path     int
 	Node     int // innermost execution of markers at From
-	enter    uint64
-	instant  uint64 // when the cause comes: its enter
 	visit    int
 }
 
@@ -45,7 +48,9 @@ func (w *WaitSpan) contributions() []contribution {
 	return list
 }
 
-// waits lists the wait states of a location (intervals 6).
+// waits lists the wait states of a location (intervals 6). A location waits for
+// one thing at a time: of spans that overlap the one that begins first, of these
+// the one that ends first, has the common part.
 func (a *analysis) waits(l *location) []WaitSpan {
 	var list []WaitSpan
 	add := func(w WaitSpan) {
@@ -70,7 +75,7 @@ func (a *analysis) waits(l *location) []WaitSpan {
 		}
 	}
 	slices.SortFunc(list, func(x, y WaitSpan) int {
-		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(x.Row, y.Row), cmp.Compare(x.Pattern, y.Pattern))
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(patternOrder[x.Pattern], patternOrder[y.Pattern]), cmp.Compare(x.Row, y.Row))
 	})
 	return a.apart(l, list)
 }
@@ -81,8 +86,7 @@ func (a *analysis) apart(l *location, list []WaitSpan) []WaitSpan {
 	var out []WaitSpan
 	past := uint64(0)
 	for _, w := range list {
-		w.From = max(w.From, past)
-		if w.enter = w.From; w.From < w.To {
+		if w.From = max(w.From, past); w.From < w.To {
 			w.Node = a.nodeAt(l, w.From)
 			out = append(out, w)
 			past = w.To
@@ -106,17 +110,13 @@ func (a *analysis) messageWait(l *location, v int, messages []*message) WaitSpan
 			}
 		case !m.nonBlocking:
 			if ready := m.mate.enter(); ready > m.enter() && m.leave() > ready && ready-m.enter() > blocked.To-blocked.From {
-				blocked = WaitSpan{From: m.enter(), To: ready, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, enter: m.enter(), instant: ready, visit: v}
+				blocked = WaitSpan{From: m.enter(), To: ready, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, visit: v}
 			}
 		}
 	}
 	if latest != nil {
-		sent, ready := latest.mate.enter(), latest.enter()
-		if latest.probe >= 0 {
-			ready = l.visits[latest.probe].enter
-		}
-		if sent > ready {
-			late = WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, enter: ready, instant: sent, visit: v}
+		if sent, ready := latest.mate.enter(), latest.point(); sent > ready {
+			late = WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, visit: v}
 			late.Order = a.order(l, latest)
 		}
 	}
@@ -153,7 +153,7 @@ func (m *member) waits(a *analysis) []WaitSpan {
 			return WaitSpan{}
 		}
 		s := cause.started()
-		return WaitSpan{From: at, To: max(at, min(s, end)), Pattern: pattern, Cause: cause.at.p, enter: at, instant: s}
+		return WaitSpan{From: at, To: max(at, min(s, end)), Pattern: pattern, Cause: cause.at.p}
 	}
 	done := func(pattern Item) WaitSpan {
 		first := uint64(noTime)
@@ -221,16 +221,4 @@ func (m *member) lower(a *analysis) []*member {
 		r, ok := a.d.RankIn(m.comm, q.at.process)
 		return !ok || r >= own
 	})
-}
-
-// nodeAt returns the innermost interval of markers that holds an instant.
-func (a *analysis) nodeAt(l *location, t uint64) int {
-	node := 0
-	for _, e := range l.execs {
-		n := &a.nodes.list[e.node]
-		if !n.Derived && e.from <= t && t < e.to && n.Level > a.nodes.list[node].Level {
-			node = e.node
-		}
-	}
-	return node
 }
