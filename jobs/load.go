@@ -1,0 +1,257 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// load turns every location of this rank into segments.
+func (a *analysis) load() error {
+	a.meter.Stage("load", a.ownBytes())
+	var err error
+	var graph *ccg.Builder
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		if graph == nil {
+			graph = ccg.NewBuilder(a.defs, p, a.graphs)
+		} else {
+			graph.Reset(p)
+		}
+		if err = a.loadLocation(p, graph); err != nil {
+			err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
+		}
+	}
+	a.loader, a.batch = nil, trace.Batch{}
+	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	sums := []int64{0}
+	for _, n := range a.events {
+		sums[0] += int64(n)
+	}
+	last := []int64{int64(min(a.last, 1<<63-1))}
+	if err := a.c.AllreduceInt64(sums, mpi.Sum); err != nil {
+		return err
+	}
+	a.res.Events = uint64(sums[0])
+	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
+		return err
+	}
+	a.last = uint64(last[0])
+	err = a.counts.Reduce(a.c)
+	a.levels = a.counts.Levels(a.last, a.res.Events)
+	return err
+}
+
+func (a *analysis) locationName(p trace.P) string {
+	process, thread := a.defs.Process(p)
+	return fmt.Sprintf("process %d thread %d, %s", process, thread, a.defs.Text(a.defs.Location(p).Name))
+}
+
+// loadArrays are the arrays that the load of a location fills, unless only its
+// graph is kept.
+var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan}
+
+// loading is the load of one location under way.
+type loading struct {
+	types  []xtf.TypeID
+	arrays map[xtf.TypeID]*xtfwriter.Array
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL
+	loader *stats.Loader
+}
+
+func (a *analysis) newLoading(p trace.P) (*loading, error) {
+	if a.o.GraphOnly {
+		return &loading{loader: a.newLoader(p, stats.Outputs{})}, nil
+	}
+	l := &loading{types: loadArrays}
+	var err error
+	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
+		return nil, err
+	}
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths} {
+		s, err := a.store.Create(a.key(p, stageLoad, kind))
+		if err != nil {
+			return nil, err
+		}
+		l.staged = append(l.staged, s)
+	}
+	l.loader = a.newLoader(p, stats.Outputs{
+		Calls: l.arrays[xtf.TypeCall].ArrayBuilder, IO: l.arrays[xtf.TypeIO].ArrayBuilder, RMA: l.arrays[xtf.TypeRMA].ArrayBuilder,
+		Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
+		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2], Borders: l.staged[3], P2PPaths: l.staged[4], CollPaths: l.staged[5],
+		Entries: sorter{adder{a.entries}},
+		Late:    adder{a.results},
+	})
+	return l, nil
+}
+
+// newLoader reuses the memory of the location before.
+func (a *analysis) newLoader(p trace.P, out stats.Outputs) *stats.Loader {
+	if a.loader == nil {
+		a.loader = stats.NewLoader(a.tables, p, out)
+	} else {
+		a.loader.Reset(p, out)
+	}
+	return a.loader
+}
+
+// finish ends the load; what Match needs of the location joins a.units.
+func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
+	loaded, err := l.loader.Finish()
+	if err != nil {
+		return nil, err
+	}
+	if err := saveArrays(l.arrays, l.types); err != nil {
+		return nil, err
+	}
+	for _, s := range l.staged {
+		s.Seal()
+	}
+	if !a.o.GraphOnly {
+		a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: l.staged[2]})
+	}
+	return loaded, nil
+}
+
+func (a *analysis) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.TypeID]*xtfwriter.Array, error) {
+	m := make(map[xtf.TypeID]*xtfwriter.Array, len(types))
+	for _, t := range types {
+		x, err := a.store.NewArray(a.enc, a.types.Lookup(t), u)
+		if err != nil {
+			return nil, err
+		}
+		m[t] = x
+	}
+	return m, nil
+}
+
+func saveArrays(m map[xtf.TypeID]*xtfwriter.Array, types []xtf.TypeID) error {
+	for _, t := range types {
+		if err := m[t].Save(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// loadLocation runs the unit of one location.
+func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
+	l, err := a.newLoading(p)
+	if err != nil {
+		return err
+	}
+	found, err := a.decode(p, l.loader, graph)
+	if err != nil {
+		return err
+	}
+	loaded, err := l.finish(a, p)
+	if err != nil {
+		return err
+	}
+	a.addSourceDiagnostics(loaded, found)
+	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
+		return err
+	}
+	f := forest{loaded.Tree, loaded.Paths}
+	if err := a.store.Put(a.key(p, stageLoad, kindForest), f.encode()); err != nil {
+		return err
+	}
+	if err := a.putComponents(p, loaded.Components); err != nil {
+		return err
+	}
+	local, err := graph.Finish()
+	if err != nil {
+		return err
+	}
+	b, err := local.AppendBinary(nil)
+	if err != nil {
+		return err
+	}
+	if err := a.store.Put(a.key(p, stageLoad, kindGraph), b); err != nil {
+		return err
+	}
+	a.counts.Add(a.tables, &loaded.Bins)
+	a.events = append(a.events, loaded.Totals.Events)
+	a.last = max(a.last, loaded.Totals.Last)
+	a.store.Finish(unit(p, stageLoad))
+	return nil
+}
+
+// decode passes the events of location p through the loader and the graph. It
+// returns what was found wrong with the data.
+func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (*trace.Diagnostics, error) {
+	found := &trace.Diagnostics{}
+	stream, err := a.src.Stream(p)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	found.AddAll(stream.Diagnostics())
+	g := guard{clamp: a.o.ClampTime, last: a.size.Origin}
+	batch := &a.batch
+	var first uint64
+	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
+	for i := range stream.Chunks() {
+		r, err := stream.Chunk(i)
+		if err != nil {
+			return nil, err
+		}
+		for {
+			err := r.Next(batch)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				return nil, errors.Join(err, r.Close())
+			}
+			batch.First = first
+			g.check(batch)
+			first += uint64(len(batch.Events))
+			if err := loader.Add(batch); err != nil {
+				return nil, errors.Join(err, r.Close())
+			}
+			if err := graph.Add(batch); err != nil {
+				return nil, errors.Join(err, r.Close())
+			}
+		}
+		found.AddAll(r.Diagnostics())
+		if err := r.Close(); err != nil {
+			return nil, err
+		}
+		a.meter.Add(min(share, left))
+		left -= min(share, left)
+	}
+	a.meter.Add(left)
+	found.Merge(&g.diags)
+	a.checkCount(p, first, found)
+	return found, nil
+}
+
+// checkCount compares the number of events with what the definitions announce.
+func (a *analysis) checkCount(p trace.P, events uint64, found *trace.Diagnostics) {
+	if want := a.defs.Location(p).Events; want != events && want != trace.Undefined64 {
+		found.Add(trace.Diagnostic{
+			Code: trace.DiagEventCount, Event: events, Worst: max(want, events) - min(want, events),
+			Detail: fmt.Sprintf("%d events, the definitions announce %d", events, want),
+		})
+	}
+}
+
+// addSourceDiagnostics adds the source's findings, with times from the origin.
+func (a *analysis) addSourceDiagnostics(l *stats.Loaded, found *trace.Diagnostics) {
+	for i := range found.Codes {
+		first := found.Codes[i].First
+		for k := range first {
+			first[k].Time -= min(first[k].Time, a.size.Origin)
+		}
+	}
+	l.Diagnostics.Merge(found)
+}
