@@ -83,6 +83,7 @@ type idealScript struct {
 	}
 	open  []dueOp // executions by End
 	syncs []dueOp // non-blocking synchronous sends by Done
+	begun []dueOp // ... of the call in hand
 	calls rowReader[xtf.Call, *xtf.Call]
 	p2p   rowReader[xtf.P2P, *xtf.P2P]
 	coll  rowReader[xtf.Coll, *xtf.Coll]
@@ -183,11 +184,11 @@ func (s *idealScript) nextCall() error {
 	if s.calls.more {
 		enter, leave, n = s.calls.row.T, s.calls.row.End, s.calls.cursor.N()
 	}
-	if s.p2p.more && (s.p2p.row.T < enter || s.p2p.row.T == enter && s.p2p.row.CallN != n) {
-		enter, leave, n = s.p2p.row.T, s.p2p.row.T, s.p2p.row.CallN
+	if m := &s.p2p.row; s.p2p.more && sooner(m.T, m.CallN, enter, n) {
+		enter, leave, n = m.T, m.T, m.CallN
 	}
-	if s.coll.more && (s.coll.row.T < enter || s.coll.row.T == enter && s.coll.row.CallN != n) {
-		enter, leave, n = s.coll.row.T, s.coll.row.T, s.coll.row.CallN
+	if m := &s.coll.row; s.coll.more && sooner(m.T, m.CallN, enter, n) {
+		enter, leave, n = m.T, m.T, m.CallN
 	}
 	if err := s.before(enter); err != nil {
 		return err
@@ -210,12 +211,20 @@ func (s *idealScript) nextCall() error {
 		d := popDue(&s.syncs)
 		s.needs = append(s.needs, idealOp{kind: idealNeed, peer: d.who, key: d.row})
 	}
+	for _, d := range s.begun { // not completed by the call that begins them, whatever its length
+		pushDue(&s.syncs, d)
+	}
+	s.begun = s.begun[:0]
 	s.ops = append(append(s.ops, s.needs...), idealOp{kind: idealLeave})
 	if s.calls.more && s.calls.cursor.N() == n {
 		s.calls.advance()
 	}
 	return nil
 }
+
+// sooner orders calls by their enter, then row; operations outside of calls come
+// first.
+func sooner(t, call, enter, n uint64) bool { return t < enter || t == enter && call+1 < n+1 }
 
 // before adds what takes effect up to instant t: borders of executions, and
 // operations that have their row later. At the end it takes what nobody waits
@@ -301,7 +310,7 @@ func (s *idealScript) message(m *xtf.P2P, n uint64) {
 	case m.Kind&xtf.P2PNonBlocking == 0:
 		s.needs = append(s.needs, need)
 	default:
-		pushDue(&s.syncs, dueOp{due: m.Done, row: n, who: m.MateP})
+		s.begun = append(s.begun, dueOp{due: m.Done, row: n, who: m.MateP})
 	}
 }
 
