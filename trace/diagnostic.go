@@ -38,6 +38,9 @@ const (
 	DiagDangling        Code = 43 // the first half of a marker without the second: an ordinary message
 	DiagIntervalLimit   Code = 44 // an interval that is not counted: too many different ones, or too deep
 	DiagOverflow        Code = 45 // a sum of a process that does not fit 64 bits: not known
+	DiagReplayStuck     Code = 46 // locations that wait for each other in a circle: no replay in an ideal network
+	DiagWaitCircle      Code = 47 // waits that end at one instant and wait for each other: their ends count as time in MPI
+	DiagReversedWait    Code = 48 // a wait that begins before its two locations synchronised last: clocks differ
 	DiagNoNames         Code = 50 // no file that names event types and values: numbers stand for them
 )
 
@@ -89,6 +92,9 @@ var codes = map[Code]codeInfo{
 	DiagDangling:        {"dangling-marker", Note, "first halves of markers without the second, taken for messages"},
 	DiagIntervalLimit:   {"interval-limit", Warning, "intervals left out: too many different ones, or too deep"},
 	DiagOverflow:        {"overflow", Warning, "sums too large to be stored, left unknown"},
+	DiagReplayStuck:     {"replay-stuck", Warning, "locations that wait for each other in a circle: not replayed in an ideal network"},
+	DiagWaitCircle:      {"wait-circle", Warning, "waits that end at one instant in a circle: delay costs take them for time in MPI"},
+	DiagReversedWait:    {"reversed-wait", Note, "waits that begin before the locations synchronised last: clocks differ"},
 }
 
 // String returns the code's name in JSON output.
