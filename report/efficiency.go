@@ -25,6 +25,8 @@ type POP struct {
 	Ideal   *big.Int `json:"ideal"`   // nil: not known
 	Largest uint64   `json:"largest_useful"`
 	Useful  *big.Int `json:"useful"` // sum
+
+	participants uint64
 }
 
 // Losses are the additive efficiencies.
@@ -38,7 +40,7 @@ type Losses struct {
 // pop computes the efficiencies.
 func (m *measured) pop() POP {
 	p, r := integer(m.participants), m.runtime()
-	x := POP{Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful}
+	x := POP{Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful, participants: m.participants}
 	x.Useful = add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO))
 	most := integer(m.useful)
 	all := new(big.Int).Mul(p, r)

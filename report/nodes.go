@@ -146,6 +146,37 @@ func fullPath(list []node, i int) string {
 	return strings.Join(parts, " < ")
 }
 
+// IntervalSpan returns the time of an interval: from its first begin to its last
+// end, or with NAME[K] of its K-th execution, counted from 0, on each process.
+func (r *Run) IntervalSpan(spec string) (*Span, error) {
+	list, err := r.nodes()
+	if err != nil {
+		return nil, err
+	}
+	k, counted := uint64(0), false
+	if name, number, ok := strings.Cut(spec, "["); ok && strings.HasSuffix(number, "]") {
+		if k, err = strconv.ParseUint(strings.TrimSuffix(number, "]"), 10, 64); err == nil {
+			spec, counted = name, true
+		}
+	}
+	i, err := findNode(list, spec)
+	if err != nil {
+		return nil, err
+	}
+	x := &list[i]
+	s := &Span{Begin: x.FirstBegin, End: x.LastEnd}
+	if s.Begin > s.End {
+		s.Begin, s.End = 0, 0
+	}
+	if counted {
+		if k >= max(x.ExeMax, 1) {
+			return nil, fmt.Errorf("%s[%d]: %w: it has executions 0 to %d", spec, k, ErrInterval, max(x.ExeMax, 1)-1)
+		}
+		s.Of = &Execution{uint32(i), k}
+	}
+	return s, nil
+}
+
 // findNode returns the one node that spec names: "root", an id, a name,
 // FILE:LINE, or #NUMBER. Several nodes of one name are an error that lists their
 // numbers.

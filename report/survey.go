@@ -223,17 +223,6 @@ func hosts(d *trace.Definitions) (of []int, count int) {
 	return of, len(seen)
 }
 
-// children returns the numbers of a node's direct children.
-func (s *survey) children(n int) []int {
-	var list []int
-	for i := n + 1; i < len(s.nodes) && s.nodes[i].Level > s.nodes[n].Level; i++ {
-		if int(s.nodes[i].Parent) == n {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
 // order lists the nodes depth-first, as they are numbered.
 func (s *survey) order() []int {
 	list := make([]int, len(s.nodes))

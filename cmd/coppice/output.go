@@ -22,31 +22,42 @@ import (
 type output struct {
 	verb   string
 	path   string // "" or "-": standard output
-	format string // "text" or "json"
+	format string // "text", "json" or "csv"
 	color  string
 	force  bool
 	limit  int
+	tables bool // csv can be chosen
 }
 
 // add defines the flags that all printing verbs share.
 func (o *output) add(f *pflag.FlagSet) {
 	o.verb = f.Name()
-	f.StringVar(&o.format, "format", "", "text or json (default from the suffix of -o, else text)")
+	f.StringVar(&o.format, "format", "", o.formats()+" (default from the suffix of -o, else text)")
 	f.StringVarP(&o.path, "output", "o", "-", "file to write, - for standard output")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never")
+}
+
+// formats names the formats to choose from.
+func (o *output) formats() string {
+	if o.tables {
+		return "text, json or csv"
+	}
+	return "text or json"
 }
 
 // check completes the flags.
 func (o *output) check() error {
 	if o.format == "" {
 		o.format = "text"
-		if strings.EqualFold(filepath.Ext(o.path), ".json") {
-			o.format = "json"
+		for _, known := range []string{"json", "csv"} {
+			if strings.EqualFold(filepath.Ext(o.path), "."+known) && (known != "csv" || o.tables) {
+				o.format = known
+			}
 		}
 	}
-	if !slices.Contains([]string{"text", "json"}, o.format) {
-		return usage("%s: --format %s: choose text or json", o.verb, o.format)
+	if !slices.Contains([]string{"text", "json"}, o.format) && (o.format != "csv" || !o.tables) {
+		return usage("%s: --format %s: choose %s", o.verb, o.format, o.formats())
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
 		return usage("%s: --color %s: choose auto, always or never", o.verb, o.color)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -45,35 +44,4 @@ func (q *query) instant(flag, text string) (uint64, error) {
 }
 
 // tick reads 12.5s, 40% or #TICKS.
-func (q *query) tick(flag, text string) (uint64, error) {
-	if ticks, ok := strings.CutPrefix(text, "#"); ok {
-		return parseNumber(flag, ticks)
-	}
-	b, err := q.run.Brief()
-	if err != nil {
-		return 0, readError(q.run.Name, err)
-	}
-	share, percent := strings.CutSuffix(text, "%")
-	v, ok := new(big.Rat).SetString(strings.TrimSuffix(share, "s"))
-	switch {
-	case !ok || len(text) > 40 || strings.ContainsAny(text, "/eE"):
-		return 0, usage("query: %s %s: write for example 12.5s, 40%% or #1000", flag, text)
-	case percent && (b.First == nil || b.Last == nil):
-		return 0, usage("query: %s %s: the run has no span", flag, text)
-	case percent:
-		v.Mul(v, big.NewRat(1, 100))
-		v.Mul(v, ratOf(*b.Last-min(*b.First, *b.Last)))
-		v.Add(v, ratOf(*b.First))
-	case b.Resolution == 0:
-		return 0, usage("query: %s %s: the trace does not tell its clock's resolution, give #TICKS", flag, text)
-	default:
-		v.Mul(v, ratOf(b.Resolution))
-	}
-	ticks := new(big.Int).Quo(v.Num(), v.Denom())
-	if v.Sign() < 0 || !ticks.IsUint64() {
-		return 0, usage("query: %s %s: outside of what a clock can show", flag, text)
-	}
-	return ticks.Uint64(), nil
-}
-
-func ratOf(v uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(v)) }
+func (q *query) tick(flag, text string) (uint64, error) { return tickAt(q.run, "query", flag, text) }

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"errors"
+	"io"
+
+	"github.com/coppice-hpc/coppice/report"
+)
+
+// runScaling is the report about several runs of one program.
+func runScaling(args []string, s streams) error {
+	o := output{tables: true}
+	x := report.ScalingOptions{}
+	mode := ""
+	f := flags("report scaling", "RUN.xtf RUN.xtf...", s,
+		"coppice report scaling run-2.xtf run-4.xtf run-8.xtf run-16.xtf",
+		"coppice report scaling run-*.xtf --at 1024",
+		"coppice report scaling run-*.xtf --mode weak -o scaling.csv")
+	o.add(f)
+	f.StringVar(&mode, "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto tells by the useful time")
+	f.Uint64Var(&x.At, "at", 0, "number of processes to predict for")
+	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
+	operands, err := parse(f, args, 2, 1<<16)
+	if err != nil {
+		return err
+	}
+	switch x.Mode = report.Mode(mode); x.Mode {
+	case report.ModeAuto, report.ModeStrong, report.ModeWeak:
+	default:
+		return usage("report scaling: --mode %s: choose auto, strong or weak", mode)
+	}
+	if err := o.check(); err != nil {
+		return err
+	}
+	var runs []*report.Run
+	defer func() {
+		for _, r := range runs {
+			r.Close()
+		}
+	}()
+	for _, path := range operands {
+		r, err := openRun(path)
+		if err != nil {
+			return err
+		}
+		runs = append(runs, r)
+	}
+	sc, err := report.NewScaling(runs, x)
+	if errors.Is(err, report.ErrScaling) {
+		return usage("report scaling: %w", err)
+	}
+	if err != nil {
+		return readError(operands[0], err)
+	}
+	return o.write(s, func(w io.Writer) error {
+		switch o.format {
+		case "json":
+			return sc.WriteJSON(w)
+		case "csv":
+			return sc.WriteCSV(w)
+		}
+		return sc.WriteText(w, o.style(s))
+	})
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report"
+)
+
+// tickAt reads 12.5s, 40% of the run, or #TICKS; verb and flag are for messages.
+func tickAt(run *report.Run, verb, flag, text string) (uint64, error) {
+	if ticks, ok := strings.CutPrefix(text, "#"); ok {
+		n, err := strconv.ParseUint(ticks, 0, 64)
+		if err != nil {
+			return 0, usage("%s: %s %s: not a number", verb, flag, ticks)
+		}
+		return n, nil
+	}
+	b, err := run.Brief()
+	if err != nil {
+		return 0, readError(run.Name, err)
+	}
+	share, percent := strings.CutSuffix(text, "%")
+	v, ok := new(big.Rat).SetString(strings.TrimSuffix(share, "s"))
+	switch {
+	case !ok || len(text) > 40 || strings.ContainsAny(text, "/eE"):
+		return 0, usage("%s: %s %s: write for example 12.5s, 40%% or #1000", verb, flag, text)
+	case percent && (b.First == nil || b.Last == nil):
+		return 0, usage("%s: %s %s: the run has no span", verb, flag, text)
+	case percent:
+		v.Mul(v, big.NewRat(1, 100))
+		v.Mul(v, ratOf(*b.Last-min(*b.First, *b.Last)))
+		v.Add(v, ratOf(*b.First))
+	case b.Resolution == 0:
+		return 0, usage("%s: %s %s: the trace does not tell its clock's resolution, give #TICKS", verb, flag, text)
+	default:
+		v.Mul(v, ratOf(b.Resolution))
+	}
+	ticks := new(big.Int).Quo(v.Num(), v.Denom())
+	if v.Sign() < 0 || !ticks.IsUint64() {
+		return 0, usage("%s: %s %s: outside of what a clock can show", verb, flag, text)
+	}
+	return ticks.Uint64(), nil
+}
+
+func ratOf(v uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(v)) }
+
+// spanOf reads --time: A..B with either side left out, or interval:NAME for the
+// time from its first begin to its last end, or interval:NAME[K] for its K-th
+// execution on each process. Without --time it is nil.
+func spanOf(run *report.Run, verb, text string) (*report.Span, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if name, ok := strings.CutPrefix(text, "interval:"); ok {
+		s, err := run.IntervalSpan(name)
+		if err != nil {
+			return nil, intervalError(verb+": --time "+text, run, err)
+		}
+		return s, nil
+	}
+	first, last, ok := strings.Cut(text, "..")
+	if !ok {
+		return nil, usage("%s: --time %s: give a span A..B, or interval:NAME", verb, text)
+	}
+	b, err := run.Brief()
+	if err != nil {
+		return nil, readError(run.Name, err)
+	}
+	s := &report.Span{}
+	if b.First != nil && b.Last != nil {
+		s.Begin, s.End = *b.First, *b.Last+1 // the last event is inside
+	}
+	if first != "" {
+		if s.Begin, err = tickAt(run, verb, "--time", first); err != nil {
+			return nil, err
+		}
+	}
+	if last != "" {
+		if s.End, err = tickAt(run, verb, "--time", last); err != nil {
+			return nil, err
+		}
+	}
+	if s.Begin > s.End {
+		return nil, usage("%s: --time %s: it ends before it begins", verb, text)
+	}
+	return s, nil
+}

@@ -1,0 +1,312 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ErrScaling says that runs cannot be compared.
+var ErrScaling = fmt.Errorf("no series of runs")
+
+// Mode says what grows with the number of processes.
+type Mode string
+
+// Modes of a series of runs.
+const (
+	ModeAuto   Mode = "auto"   // from the useful time of all processes: more than p^(1/2) of growth is weak
+	ModeStrong Mode = "strong" // the problem stays, each process has less of it
+	ModeWeak   Mode = "weak"   // the problem grows with the processes
+)
+
+// ScalingOptions choose what a report about scaling says.
+type ScalingOptions struct {
+	Mode Mode
+	At   uint64 // number of processes to predict for, 0: none
+}
+
+// Scaling is how a program scales over several runs with different numbers of
+// processes. The first run by processes is the reference.
+type Scaling struct {
+	Schema    string          `json:"schema"`
+	Mode      Mode            `json:"mode"`
+	Guessed   bool            `json:"mode_guessed"` // from the useful time
+	Runs      []ScalingRun    `json:"runs"`         // by processes
+	Intervals []ScalingNode   `json:"intervals"`    // that all runs have, depth-first
+	Regions   []ScalingRegion `json:"regions"`      // by falling time, at --at or in the largest run
+	At        uint64          `json:"at,omitempty"`
+	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
+}
+
+// ScalingRun is one run.
+type ScalingRun struct {
+	Name       string `json:"name"`
+	Processes  uint64 `json:"processes"`
+	Resolution uint64 `json:"resolution"`
+}
+
+// ScalingNode is an interval over the runs.
+type ScalingNode struct {
+	Label  string          `json:"label"`
+	Points []ScalingFactor `json:"points"`     // by run
+	Growth *Growth         `json:"growth"`     // of the runtime; nil: too few points
+	At     Ratio           `json:"at_seconds"` // predicted runtime
+	level  int
+}
+
+// ScalingFactor is the efficiencies of an interval in one run.
+type ScalingFactor struct {
+	Processes     uint64 `json:"processes"`
+	Runtime       Ratio  `json:"runtime_seconds"` // or ticks
+	Speedup       Ratio  `json:"speedup"`         // against the reference
+	Global        Ratio  `json:"global"`          // parallel * computation
+	Parallel      Ratio  `json:"parallel"`
+	LoadBalance   Ratio  `json:"load_balance"`
+	Communication Ratio  `json:"communication"`
+	Serialisation Ratio  `json:"serialisation"`
+	Transfer      Ratio  `json:"transfer"`
+	Computation   Ratio  `json:"computation"` // useful time of the reference over that here
+	Approximate   bool   `json:"approximate,omitempty"`
+}
+
+// ScalingRegion is the growth of a region: exclusive time of a process on
+// average.
+type ScalingRegion struct {
+	Name    string  `json:"name"`
+	Class   string  `json:"class"`
+	Seconds []Ratio `json:"seconds"` // by run, or ticks
+	Growth  *Growth `json:"growth"`
+	At      Ratio   `json:"at_seconds"`
+	Share   Ratio   `json:"share"` // of all regions, there or in the largest run
+}
+
+// sample is what a run contributes.
+type sample struct {
+	run     *Run
+	u       unit
+	p       uint64
+	survey  *survey
+	nodes   map[string]int // by path of names
+	regions map[string]*regionSample
+	time    *big.Int
+}
+
+type regionSample struct {
+	class uint32
+	ticks *big.Int
+}
+
+// NewScaling compares runs.
+func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
+	if len(runs) < 2 {
+		return nil, fmt.Errorf("%d run: %w: give runs of one program with different numbers of processes", len(runs), ErrScaling)
+	}
+	var list []*sample
+	for _, r := range runs {
+		x, err := newSample(r)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, x)
+	}
+	slices.SortStableFunc(list, func(a, b *sample) int { return cmp.Compare(a.p, b.p) })
+	if list[0].p == list[len(list)-1].p {
+		return nil, fmt.Errorf("all runs have %d processes: %w: give runs with different numbers of them", list[0].p, ErrScaling)
+	}
+	for _, x := range list {
+		if (x.u.resolution == 0) != (list[0].u.resolution == 0) {
+			return nil, fmt.Errorf("%s: %w: it does not tell the resolution of its clock, others do", x.run.Name, ErrScaling)
+		}
+	}
+	s := &Scaling{Schema: "coppice.scaling/1", Mode: o.Mode, At: o.At}
+	if s.Mode == ModeAuto || s.Mode == "" {
+		s.Mode, s.Guessed = guessMode(list), true
+	}
+	for _, x := range list {
+		s.Runs = append(s.Runs, ScalingRun{x.run.Name, x.p, x.u.resolution})
+	}
+	s.addNodes(list)
+	s.addRegions(list)
+	return s, nil
+}
+
+// newSample reads one run.
+func newSample(r *Run) (*sample, error) {
+	s, err := r.survey(surveyOptions{section: "scaling", deep: true})
+	if err != nil {
+		return nil, err
+	}
+	x := &sample{run: r, u: unit{r.Defs.Clock().TimerResolution}, survey: s, p: s.measured[0].participants, nodes: map[string]int{}, regions: map[string]*regionSample{}}
+	if x.p == 0 {
+		return nil, fmt.Errorf("%s: %w: it has no processes with events", r.Name, ErrScaling)
+	}
+	for i := range s.nodes {
+		x.nodes[fullPath(s.nodes, i)] = i
+	}
+	t := newProfileTable(r)
+	if err := t.add(xtf.WholeRun); err != nil {
+		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
+	}
+	x.time = new(big.Int).Set(s.measured[0].sum(xtf.ItemTime))
+	inside := new(big.Int)
+	for _, l := range t.lines() {
+		inside.Add(inside, l.Exclusive)
+		x.addRegion(l.Name, l.class, l.Exclusive)
+	}
+	if rest := sub(x.time, inside); rest.Sign() > 0 {
+		x.addRegion("(outside recorded calls)", 0, rest)
+	}
+	return x, nil
+}
+
+// addRegion adds a region's time; regions of one name count together.
+func (x *sample) addRegion(name string, class uint32, ticks *big.Int) {
+	if y := x.regions[name]; y != nil {
+		y.ticks = add(y.ticks, ticks)
+		return
+	}
+	x.regions[name] = &regionSample{class, ticks}
+}
+
+// seconds turns ticks into seconds, or leaves ticks of unknown length.
+func (x *sample) seconds(v *big.Int, parts uint64) Ratio {
+	den := integer(parts)
+	if x.u.resolution > 0 {
+		den = times(den, x.u.resolution)
+	}
+	return ratio(v, den)
+}
+
+// guessMode tells strong from weak scaling by the growth of useful time.
+func guessMode(list []*sample) Mode {
+	first, last := list[0], list[len(list)-1]
+	useful := func(x *sample) float64 {
+		m := x.survey.measured[0]
+		return x.seconds(add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO)), 1).Value
+	}
+	a, b := useful(first), useful(last)
+	if a <= 0 || b/a < math.Sqrt(float64(last.p)/float64(first.p)) {
+		return ModeStrong
+	}
+	return ModeWeak
+}
+
+// addNodes adds the intervals of the reference that all runs have.
+func (s *Scaling) addNodes(list []*sample) {
+	ref := list[0]
+	for _, n := range ref.survey.order() {
+		key := fullPath(ref.survey.nodes, n)
+		node := ScalingNode{Label: ref.survey.nodes[n].label(), level: int(ref.survey.nodes[n].Level)}
+		var points []point
+		for _, x := range list {
+			i, ok := x.nodes[key]
+			if !ok || x.survey.measured[i].participants == 0 {
+				continue
+			}
+			f := s.factors(ref, n, x, i)
+			node.Points = append(node.Points, f)
+			points = append(points, point{x.p, f.Runtime.Value})
+		}
+		if len(node.Points) < len(list) {
+			s.Missing = append(s.Missing, node.Label)
+			continue
+		}
+		if g, ok := fit(joinPoints(points)); ok {
+			node.Growth = &g
+			if s.At > 0 {
+				node.At = Ratio{g.At(s.At), true}
+			}
+		}
+		s.Intervals = append(s.Intervals, node)
+	}
+	for _, x := range list[1:] {
+		for i := range x.survey.nodes {
+			if _, ok := ref.nodes[fullPath(x.survey.nodes, i)]; !ok {
+				s.Missing = append(s.Missing, x.survey.nodes[i].label())
+			}
+		}
+	}
+	slices.Sort(s.Missing)
+	s.Missing = slices.Compact(s.Missing)
+}
+
+// factors splits the efficiency of node i of run x against node n of the
+// reference.
+func (s *Scaling) factors(ref *sample, n int, x *sample, i int) ScalingFactor {
+	m, r := &x.survey.measured[i], &ref.survey.measured[n]
+	pop, base := m.pop(), r.pop()
+	f := ScalingFactor{
+		Processes: x.p, Runtime: x.seconds(pop.Runtime, 1), Parallel: pop.Parallel, LoadBalance: pop.LoadBalance,
+		Communication: pop.Communication, Serialisation: pop.Serialisation, Transfer: pop.Transfer, Approximate: pop.Approximate,
+	}
+	// useful time per process for weak scaling, of all for strong
+	here, there := uint64(1), uint64(1)
+	if s.Mode == ModeWeak {
+		here, there = m.participants, r.participants
+	}
+	u, v := x.seconds(pop.Useful, here), ref.seconds(base.Useful, there)
+	if u.Defined && v.Defined && u.Value > 0 {
+		f.Computation = Ratio{v.Value / u.Value, true}
+	}
+	if f.Computation.Defined && f.Parallel.Defined {
+		f.Global = Ratio{f.Parallel.Value * f.Computation.Value, true}
+	}
+	if t := ref.seconds(base.Runtime, 1); t.Defined && f.Runtime.Value > 0 {
+		f.Speedup = Ratio{t.Value / f.Runtime.Value, true}
+		if s.Mode == ModeWeak { // of a problem that has grown
+			f.Speedup.Value = float64(f.Speedup.Value*float64(m.participants)) / float64(max(r.participants, 1))
+		}
+	}
+	return f
+}
+
+// keptRegions bounds the regions of the report.
+const keptRegions = 1000
+
+// addRegions fits the growth of every region that all runs have, and ranks them
+// by what they take at the larger number of processes.
+func (s *Scaling) addRegions(list []*sample) {
+	var names []string
+	for name := range list[0].regions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	total := 0.0
+	for _, name := range names {
+		x := ScalingRegion{Name: name}
+		var points []point
+		for _, run := range list {
+			y := run.regions[name]
+			if y == nil {
+				break
+			}
+			x.Class = xtf.ClassName(y.class)
+			v := run.seconds(y.ticks, run.p)
+			x.Seconds = append(x.Seconds, v)
+			points = append(points, point{run.p, v.Value})
+		}
+		if len(points) < len(list) {
+			continue
+		}
+		x.At = x.Seconds[len(list)-1]
+		if g, ok := fit(joinPoints(points)); ok {
+			x.Growth = &g
+			if s.At > 0 {
+				x.At = Ratio{max(g.At(s.At), 0), true}
+			}
+		}
+		total += x.At.Value
+		s.Regions = append(s.Regions, x)
+	}
+	for i := range s.Regions {
+		if total > 0 {
+			s.Regions[i].Share = Ratio{s.Regions[i].At.Value / total, true}
+		}
+	}
+	slices.SortStableFunc(s.Regions, func(a, b ScalingRegion) int { return cmp.Compare(b.At.Value, a.At.Value) })
+	s.Regions = s.Regions[:min(len(s.Regions), keptRegions)]
+}
