@@ -312,9 +312,6 @@ func (a *analysis) measure() error {
 	if err = a.gather(); err != nil {
 		return err
 	}
-	if err = a.gather(); err != nil {
-		return err
-	}
 	a.tables = stats.NewTables(a.defs, a.size.Origin)
 	a.tables.SetIntervals(a.intervals)
 	if !a.o.GraphOnly {
@@ -324,16 +321,6 @@ func (a *analysis) measure() error {
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
 	return nil
-}
-
-// gather reads the events of this rank's locations at once where the source has
-// those of all locations mixed.
-func (a *analysis) gather() error {
-	mixed, ok := a.src.(trace.Interleaved)
-	if !ok {
-		return nil
-	}
-	return agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir()))
 }
 
 // ownBytes is the input of this rank.
