@@ -139,9 +139,6 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 		return err
 	}
 	sum.Add(done, f.loaded)
-	if err := a.addPairs(p, done); err != nil {
-		return err
-	}
 	if f.causes != nil {
 		f.causes.Seal()
 	}

@@ -191,18 +191,3 @@ func (a *analysis) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
 	})
 	return saveArrays(arrays, wholeArrays)
 }
-
-// addPairs adds to a location's components what the finish found out about pairs.
-func (a *analysis) addPairs(p trace.P, done *stats.Finished) error {
-	if done.SendRecv|done.PotentialSync|done.Variation == 0 {
-		return nil
-	}
-	c, err := a.components(p)
-	if err != nil {
-		return err
-	}
-	c.Add(0, xtf.ItemSendRecv, done.SendRecv)
-	c.Add(0, xtf.ItemPotentialSync, done.PotentialSync)
-	c.Add(0, xtf.ItemVariation, done.Variation)
-	return a.putComponents(p, c)
-}

@@ -30,8 +30,6 @@ type Finished struct {
 	P           trace.P
 	Diagnostics trace.Diagnostics
 	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
-
-	SendRecv, PotentialSync, Variation uint64 // pair values of the whole location, ticks
 }
 
 // Finisher joins the staged rows of one location with their results.
@@ -41,7 +39,6 @@ type Finisher struct {
 	out  FinishOutputs
 	p2p  stagedReader
 	coll stagedReader
-	sums struct{ sendRecv, potentialSync, variation uint64 }
 	// the row in hand and what results said of it
 	message xtf.P2P
 	mate    struct { // of the message in hand
@@ -195,17 +192,12 @@ func awaited(flags uint32, sent, left, received uint64) uint32 {
 	return 0
 }
 
-// endReceive adds the pair values of a matched receive (intervals 3, 3.1).
+// endReceive looks for what is wrong with a matched receive.
 func (f *Finisher) endReceive(m *xtf.P2P) {
 	sent := m.MateT
 	if m.End < sent {
 		m.Kind |= xtf.P2PClock
 		f.diags.Add(f.found(trace.DiagClockViolation, m.T, sent-m.End, "from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
-	} else {
-		f.sums.sendRecv += m.End - sent
-	}
-	if m.T < sent {
-		f.sums.potentialSync += sent - m.T
 	}
 	if f.mate.bytes != m.Bytes {
 		f.diags.Add(f.found(trace.DiagBytesDiffer, m.T, max(m.Bytes, f.mate.bytes)-min(m.Bytes, f.mate.bytes),
@@ -216,10 +208,6 @@ func (f *Finisher) endReceive(m *xtf.P2P) {
 // endColl writes the collective row in hand, and its cause.
 func (f *Finisher) endColl() error {
 	c := &f.coll1
-	if c.Ordinal != xtf.Never {
-		f.sums.potentialSync += c.LastEnter - min(c.LastEnter, c.T)
-		f.sums.variation += c.LastLeave - min(c.LastLeave, c.End)
-	}
 	if f.lowest && c.Flags&xtf.CollShort != 0 {
 		f.diags.Add(f.found(trace.DiagShortCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
@@ -257,7 +245,7 @@ func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, 
 // diagKept is how many diagnostics of one code keep their text.
 const diagKept = 16
 
-// Finish writes what is left and returns the location's sums. Its bins are of the
+// Finish writes what is left. The location's bins are of the
 // finest level afterwards. Levels are the same for all locations.
 func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if err := f.drain(); err != nil {
@@ -275,9 +263,7 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if f.out.TimeBins != nil {
 		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)
 	}
-	done := &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics()}
-	done.SendRecv, done.PotentialSync, done.Variation = f.sums.sendRecv, f.sums.potentialSync, f.sums.variation
-	return done, nil
+	return &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
 }
 
 // drain writes the rows after the last result.
