@@ -135,7 +135,11 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 // TestTotals compares sums over ranks with adding up everything at once, with and
 // without a cut of the call paths.
 func TestTotals(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		paths := randomPaths(rng, 2+rng.IntN(40))
 		all := sumsOf(rng, 1+rng.IntN(20), paths.Len())
