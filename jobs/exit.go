@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -100,6 +101,7 @@ var exitCodes = []struct {
 	{xtfwriter.ErrUnwritable, ExitUsage},
 	{xtfwriter.ErrNoSpace, ExitResource},
 	{ccg.ErrDeviation, ExitUsage},
+	{interval.ErrOption, ExitUsage},
 	{mpi.ErrNoSpace, ExitResource},
 	{syscall.ENOSPC, ExitResource},
 	{trace.ErrNotTrace, ExitInput},

@@ -7,7 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -26,6 +29,8 @@ type analyzeFlags struct {
 	quiet                bool
 	verbose              int
 	hints                map[string]string
+	intervals            interval.Flags
+	sidecar              string
 }
 
 func runAnalyze(args []string, s streams) error {
@@ -52,6 +57,7 @@ func runAnalyze(args []string, s streams) error {
 	f.StringToStringVar(&o.hints, "hint", nil, "MPI-IO hint NAME=VALUE")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing line")
 	f.CountVarP(&o.verbose, "verbose", "v", "stage times, memory and traffic")
+	o.intervalFlags(f)
 	operands, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
@@ -61,6 +67,21 @@ func runAnalyze(args []string, s streams) error {
 		return err
 	}
 	return launch(o.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
+}
+
+// intervalFlags are the flags about intervals; docs/markers.md explains them.
+func (o *analyzeFlags) intervalFlags(f *pflag.FlagSet) {
+	i := &o.intervals
+	f.StringVar(&i.Markers, "markers", "auto", "markers to look for: auto, none, or some of f1 to f7, such as f2,f6")
+	f.StringArrayVar(&i.Intervals, "interval", nil, "an interval for each call of matching regions, region:GLOB, or for a Paraver event type, prv:TYPE; repeatable")
+	f.StringVar(&o.sidecar, "intervals-file", "", "intervals from lines rank,begin,end,id,name[,file,line]; rank * is all")
+	f.StringVar(&i.Slice, "slice", "", "intervals of this length, such as 100ms or 5000ticks")
+	f.IntVar(&i.SliceCount, "slice-count", 0, "this many intervals of equal length")
+	f.StringVar(&i.Between, "between", "", "intervals from one collective of the world communicator to the next, such as coll:Allreduce")
+	f.BoolVar(&i.Fold, "fold-recursion", false, "an interval inside one of the same key counts once")
+	f.StringVar(&i.MarkerCost, "marker-cost", "overhead", "overhead: time in marker calls is neither computation nor MPI; mpi: they are ordinary MPI calls")
+	f.StringVar(&i.RecvPoint, "recv-point", "wait", "a non-blocking receive counts from the call that can block, wait, or from its posting, post")
+	f.StringVar(&i.Init, "init", "include", "include, or exclude: the program begins behind MPI_Init and ends before MPI_Finalize")
 }
 
 // job checks the flags and makes the options of the job.
@@ -88,6 +109,10 @@ func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 		return job, usage("analyze: --deviation: %w", err)
 	}
 	job.Deviation = o.deviation
+	if _, err := o.intervals.Parse(); err != nil {
+		return job, usage("analyze: %w", err)
+	}
+	job.Intervals, job.IntervalsFile = o.intervals, o.sidecar
 	if !slices.Contains(progressForms, o.progress) {
 		return job, usage("analyze: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
 	}

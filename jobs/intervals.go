@@ -1,0 +1,50 @@
+package jobs
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/coppice-hpc/coppice/interval"
+)
+
+// planIntervals checks the options of intervals and applies them to the trace.
+// Rank 0 reads the sidecar file, the others get its bytes. Collective.
+func (a *analysis) planIntervals() error {
+	flags := a.o.Intervals
+	if a.o.IntervalsFile != "" {
+		var b []byte
+		var err error
+		if a.c.Rank() == 0 {
+			b, err = readSidecar(a.o.IntervalsFile)
+		}
+		if err = agree(a.c, err); err != nil {
+			return err
+		}
+		if flags.Sidecar, err = a.c.Bcast(b, 0); err != nil {
+			return err
+		}
+		if flags.Sidecar == nil {
+			flags.Sidecar = []byte{} // an empty file is one
+		}
+	}
+	o, err := flags.Parse()
+	if err == nil {
+		a.intervals, err = interval.NewPlan(a.defs, o)
+	}
+	return agree(a.c, err)
+}
+
+// readSidecar reads the sidecar file up to the size that is accepted.
+func readSidecar(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("intervals file: %w", err)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, interval.MaxSidecarBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("intervals file: %w", err)
+	}
+	return b, nil
+}
