@@ -21,9 +21,9 @@ type PathInput struct {
 
 // Extent is where the path can begin on a location.
 type Extent struct {
-	Events bool   // it has any
-	Last   uint64 // of them
-	MPI    bool   // it calls MPI
+	Events      bool // it has any
+	MPI         bool // it calls MPI
+	First, Last uint64
 }
 
 // PathReport counts what the critical path was made of.
@@ -42,6 +42,8 @@ type path struct {
 	run    *Run
 	in     *PathInput
 	own    partition.Range
+	begin  uint64 // first and last event of the run
+	end    uint64
 	report PathReport
 	jumps  journal  // of all locations of this rank, each in the order of time
 	first  []uint64 // number of the first one of each location
@@ -120,9 +122,14 @@ func (c *candidate) better(o *candidate) bool {
 func (c *path) start() (trace.P, bool, error) {
 	var best candidate
 	var err error
+	c.begin = xtf.Never
 	for p := c.own.First; p < c.own.End && err == nil; p++ {
 		x := candidate{p: p}
-		if x.Extent, err = c.in.Extent(p); x.better(&best) {
+		if x.Extent, err = c.in.Extent(p); !x.Events {
+			continue
+		}
+		c.begin, c.end = min(c.begin, x.First), max(c.end, x.Last)
+		if x.better(&best) {
 			best = x
 		}
 	}
@@ -131,17 +138,21 @@ func (c *path) start() (trace.P, bool, error) {
 	}
 	b := binary.LittleEndian.AppendUint64(nil, best.Last)
 	b = binary.LittleEndian.AppendUint32(b, uint32(best.p))
-	b = append(b, flag(best.Events), flag(best.MPI))
+	b = append(b, flag(best.Events), flag(best.MPI), 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, c.begin)
+	b = binary.LittleEndian.AppendUint64(b, c.end)
 	parts, err := c.run.Comm.Allgather(b)
 	if err != nil {
 		return 0, false, err
 	}
 	best = candidate{}
 	for _, b := range parts {
-		x := candidate{Extent{b[12] != 0, binary.LittleEndian.Uint64(b), b[13] != 0}, trace.P(binary.LittleEndian.Uint32(b[8:]))}
+		x := candidate{p: trace.P(binary.LittleEndian.Uint32(b[8:]))}
+		x.Last, x.Events, x.MPI = binary.LittleEndian.Uint64(b), b[12] != 0, b[13] != 0
 		if x.better(&best) {
 			best = x
 		}
+		c.begin, c.end = min(c.begin, binary.LittleEndian.Uint64(b[16:])), max(c.end, binary.LittleEndian.Uint64(b[24:]))
 	}
 	return best.p, best.Events, nil
 }
@@ -255,7 +266,7 @@ func (c *path) outside(region uint32) bool {
 // follow carries the path back over all ranks. An error of this rank ends the
 // search; fatal ones are of the communicator. Collective.
 func (c *path) follow(start trace.P) (failed, fatal error) {
-	p, at := start, c.run.Last
+	p, at := start, c.end
 	comm := c.run.Comm
 	if rankOf(c.run.Ranges, p) != comm.Rank() {
 		var more bool
@@ -315,7 +326,7 @@ func (c *path) back(p trace.P, at uint64) (trace.P, uint64, bool, error) {
 			return p, at, false, err
 		}
 		if !ok {
-			end = min(c.run.First, at)
+			end = min(c.begin, at)
 		}
 		if end < at {
 			var b [spanRowBytes]byte
@@ -352,7 +363,7 @@ func (c *path) jump(p trace.P, at uint64) (end uint64, cause trace.P, ok bool, e
 			c.left[i]--
 			x := b[len(b)-jumpBytes:]
 			if end := binary.LittleEndian.Uint64(x); end <= at {
-				return end, trace.P(binary.LittleEndian.Uint32(x[8:])), end >= c.run.First, nil
+				return end, trace.P(binary.LittleEndian.Uint32(x[8:])), end >= c.begin, nil
 			}
 		}
 	}

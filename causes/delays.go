@@ -18,8 +18,6 @@ type Run struct {
 	Defs    *trace.Definitions
 	Ranges  []partition.Range // the locations of each rank
 	Storage Storage
-	First   uint64 // first and last event of the run, ticks
-	Last    uint64
 	Budget  int64 // bytes for values under way, as dataflow.Options has it
 
 	// Open returns the rows of a location of this rank from the first on, Waits its WAIT rows, nil if there are none.

@@ -188,7 +188,7 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 	}
 	r := &Run{
 		Comm: c, Defs: defs, Ranges: partition.Ranges(weights, c.Size()), Storage: heapStorage(),
-		Last: p.last, Derived: p.derived,
+		Derived: p.derived,
 		Open: func(i trace.P) (*Location, error) {
 			l := &p.locations[i]
 			return &Location{

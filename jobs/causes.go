@@ -1,6 +1,17 @@
 package jobs
 
-import "github.com/coppice-hpc/coppice/xtf"
+import (
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
 
 // causeArrays are the arrays of stageCauses in the region of a location.
 var causeArrays = []xtf.TypeID{xtf.TypeCPath, xtf.TypeDelay}
@@ -8,5 +19,284 @@ var causeArrays = []xtf.TypeID{xtf.TypeCPath, xtf.TypeDelay}
 // causeTotals are those of the whole run.
 var causeTotals = []xtf.TypeID{xtf.TypeDelayTotal, xtf.TypePathTotal}
 
-// causes finds what the wait states come from.
-func (a *analysis) causes() error { return nil }
+// causes finds what the wait states come from: the replay in an ideal network,
+// the costs of delays, the critical path. Without rows there is nothing to read.
+func (a *analysis) causes() error {
+	if a.o.GraphOnly {
+		return nil
+	}
+	a.meter.Stage("causes", 0)
+	if err := a.replay(); err != nil {
+		return err
+	}
+	run := a.causesRun()
+	delays, err := a.delays(run)
+	if err != nil {
+		return err
+	}
+	path, err := a.criticalPath(run)
+	if err != nil {
+		return err
+	}
+	for p := a.own.First; p < a.own.End; p++ {
+		a.drop(p, stageFinish, kindCollCauses)
+		a.store.Finish(unit(p, stageCauses))
+	}
+	if a.c.Rank() == 0 {
+		err = a.writeCauses(delays, path)
+	}
+	return agree(a.c, err)
+}
+
+// storage lets package causes sort and keep what does not fit in memory.
+func (a *analysis) storage() causes.Storage {
+	return causes.Storage{
+		Sorter: func(width, key int) causes.Sorter {
+			return causeSorter{adder{xtfwriter.NewSorter(a.store, width, key, causeSortBytes)}}
+		},
+		Scratch: func() causes.Scratch { return a.store.Scratch() },
+	}
+}
+
+// causeSortBytes bounds the memory of one sorter of the stage.
+const causeSortBytes = 8 << 20
+
+type causeSorter struct{ adder }
+
+func (s causeSorter) Sort() (causes.Rows, error) { return s.s.Sort() }
+
+// replay adds the items of the ideal network to the components. Without a result
+// there are none.
+func (a *analysis) replay() error {
+	r := &causes.Ideal{
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Storage: a.storage(), Last: a.last,
+		Array: func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
+			return a.store.LoadArray(unit(p, stageOf[t]), t)
+		},
+	}
+	rep, err := r.Run()
+	if err != nil {
+		return fmt.Errorf("replay in an ideal network: %w", err)
+	}
+	if rep.Deadlock != nil {
+		a.problem(trace.Diagnostic{Code: trace.DiagReplayStuck, Count: rep.Deadlock.Stuck, Detail: rep.Deadlock.String()})
+		return nil
+	}
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		err = a.addIdeal(p, r.Nodes(int(p-a.own.First)))
+	}
+	return agree(a.c, err)
+}
+
+// stageOf is the stage that leaves an array that others read.
+var stageOf = map[xtf.TypeID]uint32{
+	xtf.TypeCall: stageLoad, xtf.TypeP2P: stageFinish, xtf.TypeColl: stageFinish, xtf.TypeIval: stageNumber, xtf.TypeWait: stageWaits,
+}
+
+func (a *analysis) addIdeal(p trace.P, nodes []causes.NodeIdeal) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		c.Add(n.Node, xtf.ItemIdeal, n.Sum)
+		c.Add(n.Node, xtf.ItemIdealFirst, n.First)
+		c.Add(n.Node, xtf.ItemIdealLast, n.Last)
+	}
+	return a.putComponents(p, c)
+}
+
+// problem keeps what was found out about the whole run.
+func (a *analysis) problem(d trace.Diagnostic) {
+	if a.c.Rank() == 0 {
+		a.problems.Add(d)
+	}
+}
+
+// causesRun is what the passes over waits work with.
+func (a *analysis) causesRun() *causes.Run {
+	return &causes.Run{
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(),
+		Open: func(p trace.P) (*causes.Location, error) {
+			l := &causes.Location{Paths: callpath.New()}
+			var err error
+			if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
+				return nil, err
+			}
+			if l.Intervals, err = a.rows(p, stageNumber, xtf.TypeIval); err != nil {
+				return nil, err
+			}
+			l.Global, err = a.pathTable(p)
+			return l, err
+		},
+		Waits: func(p trace.P) (*xtf.Cursor, error) { return a.rows(p, stageWaits, xtf.TypeWait) },
+	}
+}
+
+// delays writes the costs of delays.
+func (a *analysis) delays(run *causes.Run) (causes.Totals, error) {
+	w := causeWriter{a: a, t: xtf.TypeDelay}
+	totals, rep, err := causes.Delays(run, func(p trace.P, row *xtf.Delay) error {
+		b, err := w.row(p)
+		if err == nil {
+			row.Put(b)
+		}
+		return err
+	})
+	if err == nil {
+		err = agree(a.c, w.end())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("delay costs: %w", err)
+	}
+	if rep.Strict {
+		a.problem(trace.Diagnostic{Code: trace.DiagWaitCircle})
+	}
+	counts := []int64{int64(rep.Reversed), int64(rep.Overflows)}
+	if err := a.c.AllreduceInt64(counts, mpi.Sum); err != nil {
+		return nil, err
+	}
+	if counts[0] > 0 {
+		a.problem(trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
+	}
+	if counts[1] > 0 {
+		a.problem(trace.Diagnostic{Code: trace.DiagOverflow, Count: uint64(counts[1]), Detail: "delay costs"})
+	}
+	return totals, nil
+}
+
+// criticalPath writes the critical path and adds it to the components.
+func (a *analysis) criticalPath(run *causes.Run) (causes.Totals, error) {
+	w := causeWriter{a: a, t: xtf.TypeCPath}
+	in := &causes.PathInput{Extent: a.extent, Collectives: a.collectives}
+	totals, _, err := causes.CriticalPath(run, in, func(p trace.P, row *xtf.CPath) error {
+		b, err := w.row(p)
+		if err == nil {
+			row.Put(b)
+		}
+		return err
+	})
+	if err == nil {
+		err = w.end()
+	}
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		err = a.addCritical(p)
+	}
+	if err = agree(a.c, err); err != nil {
+		return nil, fmt.Errorf("critical path: %w", err)
+	}
+	return totals, nil
+}
+
+// extent says where the critical path may begin on a location.
+func (a *analysis) extent(p trace.P) (causes.Extent, error) {
+	c, err := a.components(p)
+	if err != nil {
+		return causes.Extent{}, err
+	}
+	return causes.Extent{
+		Events: c.Value(0, xtf.ItemEvents) > 0, MPI: c.Value(0, xtf.ItemMPI) > 0,
+		First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast),
+	}, nil
+}
+
+func (a *analysis) collectives(p trace.P) (*xtf.Cursor, io.ReaderAt, error) {
+	rows, err := a.rows(p, stageFinish, xtf.TypeColl)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := a.store.Segment(a.key(p, stageFinish, kindCollCauses))
+	return rows, found, err
+}
+
+// criticalItems are the items of the critical path by activity.
+var criticalItems = map[uint32]xtf.Item{
+	xtf.ActivityCPU: xtf.ItemCriticalCPU, xtf.ActivityMPI: xtf.ItemCriticalMPI, xtf.ActivityIO: xtf.ItemCriticalIO, xtf.ActivityMarker: xtf.ItemCriticalMarker,
+}
+
+// addCritical adds the pieces of the critical path to the executions of a
+// location.
+func (a *analysis) addCritical(p trace.P) error {
+	pieces, err := a.rows(p, stageCauses, xtf.TypeCPath)
+	if err != nil || !pieces.Next() {
+		return err
+	}
+	executions, err := a.rows(p, stageNumber, xtf.TypeIval)
+	if err != nil {
+		return err
+	}
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	s := interval.NewSums(executions, c, xtf.ItemCriticalCPU, xtf.ItemCriticalMPI, xtf.ItemCriticalIO, xtf.ItemCriticalMarker)
+	var row xtf.CPath
+	for more := true; more; more = pieces.Next() {
+		row.Load(pieces.Row())
+		s.Span(row.T, row.End, criticalItems[row.Activity])
+	}
+	if err := pieces.Err(); err != nil {
+		return err
+	}
+	if err := s.Flush(); err != nil {
+		return err
+	}
+	return a.putComponents(p, c)
+}
+
+// causeWriter fills an array of one location after another.
+type causeWriter struct {
+	a    *analysis
+	t    xtf.TypeID
+	p    trace.P
+	rows *xtfwriter.Array
+}
+
+// row appends a row to the array of a location; locations ascend.
+func (w *causeWriter) row(p trace.P) ([]byte, error) {
+	if w.rows == nil || w.p != p {
+		err := w.end()
+		if err == nil {
+			w.p = p
+			w.rows, err = w.a.store.NewArray(w.a.enc, w.a.types.Lookup(w.t), unit(p, stageCauses))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	b, _ := w.rows.Append()
+	return b, nil
+}
+
+func (w *causeWriter) end() error {
+	if w.rows == nil {
+		return nil
+	}
+	rows := w.rows
+	w.rows = nil
+	return rows.Save()
+}
+
+// writeCauses writes the totals over all locations.
+func (a *analysis) writeCauses(delays, path causes.Totals) error {
+	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageCauses}, causeTotals)
+	if err != nil {
+		return err
+	}
+	for i := range delays {
+		x := &delays[i]
+		row, _ := arrays[xtf.TypeDelayTotal].Append()
+		r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Short, Long: x.Long, Worst: x.Worst, WorstP: x.WorstP}
+		r.Put(row)
+	}
+	for i := range path {
+		x := &path[i]
+		row, _ := arrays[xtf.TypePathTotal].Append()
+		r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Short, Worst: x.Worst}
+		r.Put(row)
+	}
+	return saveArrays(arrays, causeTotals)
+}
