@@ -20,7 +20,7 @@ func advice(err error) string {
 		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o; nothing was left behind."},
 		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
 		{xtfwriter.ErrOtherJob, "Give -f to start afresh, or another folder with --checkpoint."},
-		{trace.ErrNotTrace, "Name the .otf2 file of an OTF2 archive, or the directory that holds it."},
+		{trace.ErrNotTrace, "Name the .otf2 file of an OTF2 archive, the directory that holds it, or a .prv file of Paraver."},
 		{trace.ErrMissing, "Copy the whole archive again: the .otf2 file, the .def file and the folder beside them."},
 		{fs.ErrNotExist, "Check the path."},
 		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote."},

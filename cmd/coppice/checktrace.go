@@ -3,20 +3,24 @@ package main
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"golang.org/x/sync/errgroup"
 )
 
-// checkTrace decodes every location of an archive to its end.
+// checkTrace decodes every location of a trace to its end.
 func (c *checked) checkTrace(path string, parallel int) (report.Envelope, *report.Brief, error) {
 	c.Kind = "archive"
-	src, err := otf2.OpenPath(path)
+	src, err := jobs.OpenPath(path)
 	if err != nil {
 		return report.Envelope{}, nil, traceError(path, err)
 	}
 	defer src.Close()
+	if _, ok := src.(*otf2.Archive); !ok {
+		c.Kind = "trace"
+	}
 	d := src.Definitions()
 	c.Locations = d.NumLocations()
 	scans := make([]scan, d.NumLocations())
@@ -132,7 +136,7 @@ func (s *scan) run(src trace.Source, p trace.P) error {
 	for _, region := range s.stack {
 		s.add(trace.DiagOpenCall, s.events, fmt.Sprintf("region %d", region))
 	}
-	if want := s.defs.Location(p).Events; want != s.events {
+	if want := s.defs.Location(p).Events; want != s.events && want != trace.Undefined64 {
 		s.add(trace.DiagEventCount, s.events, fmt.Sprintf("%d events, the definitions announce %d", s.events, want))
 	}
 	s.stack = nil

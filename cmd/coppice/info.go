@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/trace/paraver"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -20,6 +21,7 @@ func runInfo(args []string, s streams) error {
 	var o output
 	f := flags("info", "TRACE|RUN.xtf|STATUS", s,
 		"coppice info scorep-run/traces.otf2",
+		"coppice info epoch.prv.gz",
 		"coppice info run.xtf --format json",
 		"coppice info coppice-1234.status")
 	o.add(f)
@@ -81,8 +83,6 @@ func recognise(path string) (kind, []byte, error) {
 		return kindXTF, head, nil
 	case bytes.Contains(head, []byte(`"`+statusSchema+`"`)):
 		return kindStatus, head, nil
-	case bytes.HasPrefix(head, []byte("#Paraver")):
-		return 0, nil, fmt.Errorf("%s: a Paraver trace: %w: only OTF2 archives are read", path, trace.ErrUnsupported)
 	}
 	return kindTrace, head, nil
 }
@@ -93,7 +93,7 @@ func neverCommitted(head []byte) bool {
 	return len(head) == xtf.SuperblockSize && len(bytes.Trim(head, "\x00")) == 0
 }
 
-// traceInfo is what info tells of an archive.
+// traceInfo is what info tells of a trace.
 type traceInfo struct {
 	Kind         string                  `json:"kind"`
 	Format       string                  `json:"format"`
@@ -106,6 +106,7 @@ type traceInfo struct {
 	DefBytes     int                     `json:"definition_bytes"` // in memory, encoded
 	Bytes        uint64                  `json:"bytes"`            // of events
 	Announced    uint64                  `json:"announced_events"` // by the definitions
+	Records      *recordCounts           `json:"records,omitempty"` // of a Paraver trace
 	Missing      int                     `json:"locations_without_data"`
 	Largest      uint64                  `json:"largest_location"`
 	LargestBytes uint64                  `json:"largest_location_bytes"`
@@ -115,8 +116,15 @@ type traceInfo struct {
 	Disk         uint64                  `json:"disk"`
 }
 
+// recordCounts are the lines of a Paraver trace.
+type recordCounts struct {
+	States         uint64 `json:"states"`
+	Events         uint64 `json:"events"`
+	Communications uint64 `json:"communications"`
+}
+
 func infoTrace(path string, o *output, s streams) error {
-	src, err := otf2.OpenPath(path)
+	src, err := jobs.OpenPath(path)
 	if err != nil {
 		return traceError(path, err)
 	}
@@ -141,11 +149,17 @@ func infoTrace(path string, o *output, s streams) error {
 	})
 }
 
-func measure(src *otf2.Archive) (*traceInfo, error) {
-	d, a := src.Definitions(), src.Anchor()
-	x := &traceInfo{
-		Kind: "trace", Format: src.Format(), Creator: a.Creator, Machine: a.Machine, Description: a.Description, BigEndian: a.BigEndian,
-		Locations: report.CountLocations(d), Definitions: report.CountDefinitions(d),
+func measure(src trace.Source) (*traceInfo, error) {
+	d := src.Definitions()
+	x := &traceInfo{Kind: "trace", Format: src.Format(), Locations: report.CountLocations(d), Definitions: report.CountDefinitions(d)}
+	switch src := src.(type) {
+	case *otf2.Archive:
+		a := src.Anchor()
+		x.Creator, x.Machine, x.Description, x.BigEndian = a.Creator, a.Machine, a.Description, a.BigEndian
+	case *paraver.Trace:
+		x.Records = &recordCounts{}
+		x.Records.States, x.Records.Events, x.Records.Communications = src.Records()
+		x.Description = src.Date()
 	}
 	encoded, err := d.AppendBinary(nil)
 	if err != nil {
@@ -160,9 +174,11 @@ func measure(src *otf2.Archive) (*traceInfo, error) {
 		}
 		longest = max(longest, size.Events)
 		l := d.Location(p)
-		x.Announced += l.Events
+		if l.Events != trace.Undefined64 {
+			x.Announced += l.Events
+		}
 		x.Bytes += size.Bytes
-		if size.Bytes == 0 && l.Events > 0 {
+		if size.Bytes == 0 && l.Events > 0 && x.Records == nil {
 			x.Missing++
 		}
 		if size.Bytes > x.LargestBytes {
@@ -184,7 +200,7 @@ func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report
 		{"format", x.Format + order + by(x.Creator)},
 		{"processes", report.Count(uint64(e.Processes))},
 		{"locations", locationText(x.Locations, e.Locations)},
-		{"events", report.Count(x.Announced) + " announced by the definitions"},
+		{"events", x.eventText()},
 		{"bytes", report.Size(x.Bytes) + " of events, " + report.Size(uint64(x.DefBytes)) + " of definitions"},
 		{"definitions", definitionText(x.Definitions)},
 	}
@@ -210,6 +226,14 @@ func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report
 	}
 	fmt.Fprintf(w, "%s\n", path)
 	return report.Table(w, []string{"<", "<"}, rows)
+}
+
+// eventText tells how many events there are, as far as that is known.
+func (x *traceInfo) eventText() string {
+	if r := x.Records; r != nil {
+		return fmt.Sprintf("%s, %s, %s", report.Plural(int(r.Events), "event record"), report.Plural(int(r.Communications), "message"), report.Plural(int(r.States), "state"))
+	}
+	return report.Count(x.Announced) + " announced by the definitions"
 }
 
 func by(creator string) string {
@@ -368,7 +392,7 @@ func traceError(path string, err error) error {
 		err    error
 		advice string
 	}{
-		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory"},
+		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)"},
 		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive"},
 		{trace.ErrMissing, "Copy the whole archive: NAME.otf2, NAME.def and the directory NAME"},
 		{trace.ErrCorrupt, "Copy the archive again"},

@@ -42,7 +42,7 @@ func verbs() []verb {
 		{"report", "RUN.xtf [SECTION]...", "print results: summary, profile, paths, histogram, comm, ccg, diagnostics", runReport},
 		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery},
 		{"export", "RUN.xtf --to otf2", "write a result's events as an OTF2 archive, on all ranks", runExport},
-		{"check", "TRACE|RUN.xtf", "verify an archive or a result to the last page", runCheck},
+		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck},
 		{"demo", "", "write the trace of a generated program", runDemo},
 		{"version", "", "print versions", runVersion},
 	}
