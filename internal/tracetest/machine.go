@@ -1,0 +1,334 @@
+package tracetest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// machine simulates a Script: every process does its steps until it has to wait
+// for what another one has not done yet.
+type machine struct {
+	s         *Script
+	processes []*actor
+	sends     map[route][]uint64 // enters, in the order of posting
+	posts     map[route][]uint64 // of receives
+	members   map[string][]int   // of communicators
+	entered   map[string][][]int64
+}
+
+type route struct {
+	comm     string
+	from, to int
+	tag      uint32
+}
+
+// actor is a process of a script.
+type actor struct {
+	p       int
+	now     uint64
+	pc      int
+	in      bool // in the call of the current step
+	enter   uint64
+	out     strings.Builder
+	pending map[int]pendingStep
+	counts  map[string]int // collectives begun, by communicator
+	turn    turn           // of the current call
+}
+
+// pendingStep is a request that is open.
+type pendingStep struct {
+	step Step
+	turn turn
+}
+
+// turn is the place of an operation among those of its channel or communicator.
+type turn struct{ send, receive, collective int }
+
+func newMachine(s *Script) *machine {
+	m := &machine{
+		s: s, sends: map[route][]uint64{}, posts: map[route][]uint64{}, entered: map[string][][]int64{},
+		members: map[string][]int{"": nil},
+	}
+	for p := range s.Steps {
+		a := &actor{p: p, pending: map[int]pendingStep{}, counts: map[string]int{}}
+		if p < len(s.Start) {
+			a.now = s.Start[p]
+		}
+		m.processes = append(m.processes, a)
+		m.members[""] = append(m.members[""], p)
+	}
+	for i, c := range s.Comms {
+		m.members[c.Name] = c.Members
+		m.members[fmt.Sprint(int(commOwn)+i)] = c.Members
+	}
+	return m
+}
+
+func (a *actor) write(format string, args ...any) {
+	fmt.Fprintf(&a.out, "%d %d "+format+"\n", append([]any{a.p, a.now}, args...)...)
+}
+
+// step does the next step of a process, or its first half; false if it has to wait.
+func (m *machine) step(a *actor) bool {
+	if a.pc == len(m.s.Steps[a.p]) {
+		return false
+	}
+	st := &m.s.Steps[a.p][a.pc]
+	switch {
+	case st.Enter != "":
+		a.write("ENTER %s", st.Enter)
+		a.parameter(st)
+	case st.Leave != "":
+		a.write("LEAVE %s", st.Leave)
+	case st.Call == "":
+		a.now += st.Ticks
+	case !a.in:
+		a.in, a.enter = true, a.now
+		a.write("ENTER MPI_%s", st.Call)
+		a.parameter(st)
+		m.post(a, st)
+		return true
+	default:
+		at, ok := m.ready(a, st)
+		if !ok {
+			return false
+		}
+		a.in, a.now = false, max(at, a.now)+st.Ticks
+		m.complete(a, st)
+		a.write("LEAVE MPI_%s", st.Call)
+	}
+	a.pc++
+	return true
+}
+
+func (a *actor) parameter(st *Step) {
+	if st.Parameter == "" {
+		return
+	}
+	ref := slices.Index(scriptParameters, st.Parameter)
+	a.write("PARAMETER_INT64 %d %d", ref, st.Level)
+	if st.Text != "" {
+		a.write("PARAMETER_STRING %d %q", 1, st.Text)
+	}
+}
+
+func commOf(st *Step) string {
+	if st.Comm == "" {
+		return "MPI_COMM_WORLD"
+	}
+	return st.Comm
+}
+
+// peer translates a process to its rank in the communicator of a step.
+func (m *machine) peer(st *Step, p int) int {
+	if st.Comm == "MPI_COMM_SELF" {
+		return 0
+	}
+	return slices.Index(m.members[st.Comm], p)
+}
+
+// post makes known what a call starts.
+func (m *machine) post(a *actor, st *Step) {
+	out, in := route{st.Comm, a.p, st.Peer, st.Tag}, route{st.Comm, st.Peer, a.p, st.Tag}
+	a.turn = turn{}
+	switch st.Call {
+	case "Send", "Ssend", "Sendrecv":
+		a.turn.send = m.addSend(out, a.now)
+		a.write("MPI_SEND %d %s %d 8", m.peer(st, st.Peer), commOf(st), st.Tag)
+		if st.Call == "Sendrecv" {
+			a.turn.receive = m.addPost(route{st.Comm, st.Source, a.p, st.Tag}, a.now)
+		}
+	case "Isend", "Issend":
+		a.turn.send = m.addSend(out, a.now)
+		a.write("MPI_ISEND %d %s %d 8 %d", m.peer(st, st.Peer), commOf(st), st.Tag, st.Requests[0])
+		a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+	case "Recv":
+		a.turn.receive = m.addPost(in, a.now)
+	case "Probe":
+		a.turn.receive = len(m.posts[in])
+	case "Irecv":
+		a.turn.receive = m.addPost(in, a.now)
+		a.write("MPI_IRECV_REQUEST %d", st.Requests[0])
+		a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+	case "Wait", "Waitall", "Pcontrol":
+	default:
+		a.turn.collective = m.addMember(a, st)
+		if st.starts() {
+			a.write("NON_BLOCKING_COLLECTIVE_REQUEST %d", st.Requests[0])
+			a.pending[st.Requests[0]] = pendingStep{*st, a.turn}
+		} else if collectiveOf(st) != "" {
+			a.write("MPI_COLLECTIVE_BEGIN")
+		}
+	}
+}
+
+func (m *machine) addSend(r route, at uint64) int {
+	m.sends[r] = append(m.sends[r], at)
+	return len(m.sends[r]) - 1
+}
+
+func (m *machine) addPost(r route, at uint64) int {
+	m.posts[r] = append(m.posts[r], at)
+	return len(m.posts[r]) - 1
+}
+
+func (m *machine) addMember(a *actor, st *Step) int {
+	if collectiveOf(st) == "" {
+		return 0
+	}
+	n := a.counts[st.Comm]
+	a.counts[st.Comm]++
+	for len(m.entered[st.Comm]) <= n {
+		row := make([]int64, len(m.s.Steps))
+		for i := range row {
+			row[i] = -1
+		}
+		m.entered[st.Comm] = append(m.entered[st.Comm], row)
+	}
+	m.entered[st.Comm][n][a.p] = int64(a.now)
+	return n
+}
+
+// ready returns when the current call can end, without its own ticks.
+func (m *machine) ready(a *actor, st *Step) (uint64, bool) {
+	switch st.Call {
+	case "Wait", "Waitall":
+		at := a.enter
+		for _, q := range st.Requests {
+			p := a.pending[q]
+			t, ok := m.fulfilled(a, &p.step, p.turn)
+			if !ok {
+				return 0, false
+			}
+			at = max(at, t)
+		}
+		return at, true
+	case "Isend", "Issend", "Irecv", "Pcontrol":
+		return a.enter, true
+	}
+	if st.starts() {
+		return a.enter, true
+	}
+	return m.fulfilled(a, st, a.turn)
+}
+
+// fulfilled returns when what an operation waits for has happened.
+func (m *machine) fulfilled(a *actor, st *Step, t turn) (uint64, bool) {
+	arrived := func(from int) (uint64, bool) {
+		list := m.sends[route{st.Comm, from, a.p, st.Tag}]
+		if t.receive >= len(list) {
+			return 0, false
+		}
+		return list[t.receive] + m.s.Latency, true
+	}
+	switch st.Call {
+	case "Send", "Ssend", "Isend", "Issend":
+		if st.Call == "Isend" || st.Call == "Send" && !st.Blocks {
+			return 0, true
+		}
+		list := m.posts[route{st.Comm, a.p, st.Peer, st.Tag}]
+		if t.send >= len(list) {
+			return 0, false
+		}
+		return list[t.send], true
+	case "Recv", "Irecv", "Probe":
+		return arrived(st.Peer)
+	case "Sendrecv":
+		return arrived(st.Source)
+	}
+	return m.gathered(a, st, t.collective)
+}
+
+// gathered returns when the members that a collective waits for have entered.
+func (m *machine) gathered(a *actor, st *Step, n int) (uint64, bool) {
+	if collectiveOf(st) == "" {
+		return 0, true
+	}
+	var needs []int
+	own, root := a.p, m.members[st.Comm][st.Root]
+	switch collectiveOf(st) {
+	case "BARRIER", "ALLREDUCE", "ALLTOALL":
+		needs = m.members[st.Comm]
+	case "BCAST":
+		if own != root {
+			needs = []int{root}
+		}
+	case "REDUCE":
+		if own == root {
+			needs = m.members[st.Comm]
+		}
+	case "SCAN":
+		needs = m.members[st.Comm][:slices.Index(m.members[st.Comm], own)]
+	}
+	at := uint64(0)
+	for _, q := range needs {
+		e := m.entered[st.Comm][n][q]
+		if e < 0 {
+			return 0, false
+		}
+		at = max(at, uint64(e))
+		if q != own {
+			at = max(at, uint64(e)+m.s.Latency)
+		}
+	}
+	return at, true
+}
+
+// collectiveOf names the collective of a step as OTF2 does, "" for other calls.
+func collectiveOf(st *Step) string {
+	name := st.Call
+	if st.Init != "" {
+		name = st.Init
+	} else if st.Call == "Init" || st.Call == "Finalize" {
+		return ""
+	}
+	if name[0] == 'I' {
+		name = name[1:]
+	}
+	return strings.ToUpper(name)
+}
+
+// starts reports whether a step starts a collective that another one completes.
+func (st *Step) starts() bool {
+	return st.Call[0] == 'I' && st.Init == "" && collectiveOf(st) != ""
+}
+
+// complete writes what a call completes.
+func (m *machine) complete(a *actor, st *Step) {
+	switch st.Call {
+	case "Send", "Ssend", "Isend", "Issend", "Irecv", "Probe", "Pcontrol":
+	case "Recv":
+		a.write("MPI_RECV %d %s %d 8", m.peer(st, st.Peer), commOf(st), st.Tag)
+	case "Sendrecv":
+		a.write("MPI_RECV %d %s %d 8", m.peer(st, st.Source), commOf(st), st.Tag)
+	case "Wait", "Waitall":
+		for _, q := range st.Requests {
+			m.completeRequest(a, q)
+		}
+	default:
+		if collectiveOf(st) != "" && !st.starts() {
+			a.write("MPI_COLLECTIVE_END %s %s %s 8 8", collectiveOf(st), commOf(st), rootOf(st))
+		}
+	}
+}
+
+func (m *machine) completeRequest(a *actor, q int) {
+	st := a.pending[q].step
+	delete(a.pending, q)
+	switch st.Call {
+	case "Isend", "Issend":
+		a.write("MPI_ISEND_COMPLETE %d", q)
+	case "Irecv":
+		a.write("MPI_IRECV %d %s %d 8 %d", m.peer(&st, st.Peer), commOf(&st), st.Tag, q)
+	default:
+		a.write("NON_BLOCKING_COLLECTIVE_COMPLETE %s %s %s 8 8 %d", collectiveOf(&st), commOf(&st), rootOf(&st), q)
+	}
+}
+
+func rootOf(st *Step) string {
+	if op := collectiveOf(st); op == "BCAST" || op == "REDUCE" {
+		return fmt.Sprint(st.Root)
+	}
+	return "none"
+}

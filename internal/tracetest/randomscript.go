@@ -1,0 +1,299 @@
+package tracetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// RandomScript makes a small program of everything that scripts can do, without
+// deadlock. Markers may be broken: closed twice, crossed, or never.
+func RandomScript(seed uint64) *Script {
+	r := &scriptWriter{Rand: rand.New(rand.NewPCG(seed, 77))}
+	n := 2 + r.IntN(4)
+	s := &Script{Steps: make([][]Step, n), Latency: uint64(r.IntN(4))}
+	s.Regions = []ScriptRegion{
+		{"main", "main.c", 1, 0},
+		{"solve", "solve.c", 20 + uint32(r.IntN(2)), 0},
+		{"phase", "solve.c", 40, regionDynamicFlag},
+		{"kernel", "kernel.c", 7, 0},
+	}
+	odd := ScriptComm{Name: "odd"}
+	for p := range n {
+		s.Comms = append(s.Comms, ScriptComm{"coppice.intervals", []int{p}})
+		if q := n - 1 - p; q == 0 || r.IntN(2) == 0 {
+			odd.Members = append(odd.Members, q)
+		}
+	}
+	r.odd = odd.Members
+	s.Comms = append(s.Comms, odd)
+	r.s, r.cost = s, uint64(1+r.IntN(3))
+	if r.IntN(4) == 0 {
+		r.cost = 0 // calls of no length
+	}
+	r.write(3 + r.IntN(14))
+	return s
+}
+
+// regionDynamicFlag marks regions whose executions a user tells apart.
+const regionDynamicFlag = 1
+
+type scriptWriter struct {
+	*rand.Rand
+	s    *Script
+	cost uint64
+	next int // request
+	tag  uint32
+	odd  []int      // members of the smaller communicator
+	open [][]string // user regions of each process
+}
+
+// all adds steps to every process.
+func (r *scriptWriter) all(f func(p int) []Step) {
+	for p := range r.s.Steps {
+		r.add(p, f(p)...)
+	}
+}
+
+func (r *scriptWriter) add(p int, steps ...Step) {
+	for _, st := range steps {
+		if st.Call != "" {
+			st.Ticks = r.cost
+			if st.Ticks > 0 {
+				st.Ticks += uint64(r.IntN(2))
+			}
+		}
+		r.s.Steps[p] = append(r.s.Steps[p], st)
+	}
+	if r.IntN(3) > 0 {
+		r.s.Steps[p] = append(r.s.Steps[p], Step{Ticks: uint64(r.IntN(12))})
+	}
+}
+
+func (r *scriptWriter) request() int {
+	r.next++
+	return r.next
+}
+
+func (r *scriptWriter) write(rounds int) {
+	n := len(r.s.Steps)
+	r.open = make([][]string, n)
+	for p := range n {
+		if r.IntN(3) == 0 {
+			r.s.Start = append(r.s.Start, uint64(r.IntN(9)))
+		} else {
+			r.s.Start = append(r.s.Start, 0)
+		}
+		r.enter(p, "main")
+	}
+	ends := r.IntN(2) == 0
+	if ends {
+		r.all(func(int) []Step { return []Step{{Call: "Init", Init: "Barrier"}} })
+	}
+	rounds0 := []func(){r.message, r.message, r.reversed, r.ring, r.collective, r.collective, r.started, r.markers, r.markers, r.regions, r.shift}
+	for range rounds {
+		rounds0[r.IntN(len(rounds0))]()
+	}
+	if ends {
+		r.all(func(int) []Step { return []Step{{Call: "Finalize"}} })
+	}
+	for p := range n {
+		for len(r.open[p]) > 0 && r.IntN(8) > 0 {
+			r.leave(p)
+		}
+	}
+}
+
+func (r *scriptWriter) enter(p int, name string) {
+	r.open[p] = append(r.open[p], name)
+	r.add(p, Step{Enter: name})
+}
+
+func (r *scriptWriter) leave(p int) {
+	n := len(r.open[p]) - 1
+	r.add(p, Step{Leave: r.open[p][n]})
+	r.open[p] = r.open[p][:n]
+}
+
+// pair chooses two processes and a new tag.
+func (r *scriptWriter) pair() (from, to int, tag uint32) {
+	n := len(r.s.Steps)
+	from = r.IntN(n)
+	to = (from + 1 + r.IntN(n-1)) % n
+	r.tag++
+	return from, to, r.tag
+}
+
+// message is one message, sent and received in some way.
+func (r *scriptWriter) message() {
+	from, to, tag := r.pair()
+	q := r.request()
+	receive := []Step{{Call: "Recv", Peer: from, Tag: tag}}
+	switch r.IntN(4) {
+	case 0:
+		receive = []Step{{Call: "Probe", Peer: from, Tag: tag}, {Call: "Recv", Peer: from, Tag: tag}}
+	case 1:
+		receive = []Step{{Call: "Wait", Requests: []int{q}}}
+		r.add(to, Step{Call: "Irecv", Peer: from, Tag: tag, Requests: []int{q}})
+	}
+	s := r.request()
+	switch r.IntN(5) {
+	case 0:
+		r.add(from, Step{Call: "Ssend", Peer: to, Tag: tag})
+	case 1:
+		r.add(from, Step{Call: "Isend", Peer: to, Tag: tag, Requests: []int{s}})
+		r.add(from, Step{Call: "Wait", Requests: []int{s}})
+	case 2:
+		r.add(from, Step{Call: "Issend", Peer: to, Tag: tag, Requests: []int{s}})
+		r.add(to, receive...)
+		r.add(from, Step{Call: "Wait", Requests: []int{s}})
+		return
+	default:
+		r.add(from, Step{Call: "Send", Peer: to, Tag: tag, Blocks: r.IntN(2) == 0})
+	}
+	r.add(to, receive...)
+}
+
+// reversed is two messages that are received in the other order, from one
+// sender or from two.
+func (r *scriptWriter) reversed() {
+	from, to, first := r.pair()
+	other := from
+	if n := len(r.s.Steps); n > 2 && r.IntN(2) == 0 {
+		for other == from || other == to {
+			other = r.IntN(n)
+		}
+	}
+	r.tag++
+	second := r.tag
+	r.add(from, Step{Call: "Send", Peer: to, Tag: first})
+	r.add(other, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Send", Peer: to, Tag: second})
+	r.add(to, Step{Call: "Recv", Peer: other, Tag: second})
+	r.add(to, Step{Call: "Recv", Peer: from, Tag: first})
+}
+
+// ring exchanges messages with both neighbours and waits for all.
+func (r *scriptWriter) ring() {
+	n := len(r.s.Steps)
+	r.tag += 2
+	up, down := r.tag-1, r.tag
+	r.all(func(p int) []Step {
+		left, right := (p+n-1)%n, (p+1)%n
+		q := []int{r.request(), r.request(), r.request(), r.request()}
+		steps := []Step{
+			{Call: "Irecv", Peer: left, Tag: up, Requests: q[:1]},
+			{Call: "Irecv", Peer: right, Tag: down, Requests: q[1:2]},
+			{Ticks: uint64(r.IntN(10))},
+			{Call: "Isend", Peer: right, Tag: up, Requests: q[2:3]},
+			{Call: "Isend", Peer: left, Tag: down, Requests: q[3:]},
+			{Ticks: uint64(r.IntN(30))},
+		}
+		if r.IntN(3) == 0 {
+			return append(steps, Step{Call: "Waitall", Requests: q[1:]}, Step{Call: "Wait", Requests: q[:1]})
+		}
+		return append(steps, Step{Call: "Waitall", Requests: q})
+	})
+}
+
+// shift sends to the right and receives from the left in one call.
+func (r *scriptWriter) shift() {
+	n := len(r.s.Steps)
+	r.tag++
+	r.all(func(p int) []Step {
+		return []Step{{Ticks: uint64(r.IntN(25))}, {Call: "Sendrecv", Peer: (p + 1) % n, Source: (p + n - 1) % n, Tag: r.tag}}
+	})
+}
+
+// members calls f for the processes of a communicator.
+func (r *scriptWriter) members(f func(p int, comm string) []Step) {
+	if r.IntN(3) == 0 {
+		for _, p := range r.odd {
+			r.add(p, f(p, "odd")...)
+		}
+		return
+	}
+	r.all(func(p int) []Step { return f(p, "") })
+}
+
+func (r *scriptWriter) collective() {
+	name := []string{"Barrier", "Allreduce", "Bcast", "Reduce", "Scan", "Alltoall"}[r.IntN(6)]
+	root := r.IntN(len(r.odd))
+	r.members(func(_ int, comm string) []Step {
+		return []Step{{Ticks: uint64(r.IntN(30))}, {Call: name, Comm: comm, Root: root}}
+	})
+}
+
+// started is one or two non-blocking collectives, completed together.
+func (r *scriptWriter) started() {
+	name := []string{"Ibarrier", "Iallreduce", "Ibcast", "Ireduce", "Iscan"}[r.IntN(5)]
+	both := r.IntN(3) == 0
+	root := r.IntN(len(r.odd))
+	r.members(func(_ int, comm string) []Step {
+		q := []int{r.request()}
+		steps := []Step{{Ticks: uint64(r.IntN(20))}, {Call: name, Comm: comm, Root: root, Requests: q}}
+		if both {
+			x := r.request()
+			steps = append(steps, Step{Call: "Ibarrier", Comm: comm, Requests: []int{x}})
+			q = []int{q[0], x}
+		}
+		return append(steps, Step{Ticks: uint64(r.IntN(20))}, Step{Call: "Waitall", Requests: q})
+	})
+}
+
+// regions opens or closes a region of the user's.
+func (r *scriptWriter) regions() {
+	name := r.s.Regions[1+r.IntN(len(r.s.Regions)-1)].Name
+	closing := r.IntN(2) == 0
+	for p := range r.s.Steps {
+		switch {
+		case r.IntN(6) == 0:
+		case closing && len(r.open[p]) > 1:
+			r.leave(p)
+		default:
+			r.enter(p, name)
+		}
+	}
+	if r.IntN(4) == 0 {
+		v := int64(r.IntN(3))
+		for p := range r.s.Steps {
+			r.open[p] = append(r.open[p], "kernel")
+			r.add(p, Step{Enter: "kernel", Parameter: "interval", Level: v})
+		}
+	}
+}
+
+// markers writes the same marker on all processes, or on some.
+func (r *scriptWriter) markers() {
+	form, id, end := r.IntN(5), 5+r.IntN(3), r.IntN(2) == 0
+	for p := range r.s.Steps {
+		if r.IntN(7) > 0 {
+			r.add(p, Mark(p, form+1, id, end)...)
+		}
+	}
+}
+
+// OwnComm is the reference of process p's own communicator, if these are the first
+// ones of a script.
+func OwnComm(p int) string { return fmt.Sprint(int(commOwn) + p) }
+
+// Mark returns the steps of a marker of forms F1 to F5 on process p. F3 takes the
+// process's own communicator of the name coppice.intervals.
+func Mark(p, form, id int, end bool) []Step {
+	self := func(comm string, tag uint32) Step {
+		return Step{Call: "Sendrecv", Peer: p, Source: p, Tag: tag, Comm: comm}
+	}
+	bit, sign := uint32(0), int64(1)
+	if end {
+		bit, sign = 1, -1
+	}
+	switch form {
+	case 1:
+		return []Step{self("", 0xAA0000AA|uint32(id)<<8+0x11*bit)}
+	case 2:
+		return []Step{self("MPI_COMM_SELF", 0x2AAA+0x11*bit), self("MPI_COMM_SELF", uint32(id))}
+	case 3:
+		return []Step{self(OwnComm(p), 2*uint32(id)+bit)}
+	case 4:
+		return []Step{{Call: "Pcontrol", Parameter: "level", Level: sign * int64(id)}}
+	}
+	return []Step{{Call: "Pcontrol", Parameter: "level", Level: sign, Text: fmt.Sprint("part", id)}}
+}
