@@ -1,0 +1,354 @@
+package jobs_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/oracle"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// waitRow is a WAIT row without its place in the run.
+type waitRow struct {
+	From, To uint64
+	Pattern  uint32
+	Cause    int // location, -1 for none
+	Node     uint32
+}
+
+// waitCase is a small program whose waits were worked out by hand.
+type waitCase struct {
+	name  string
+	calls []smallCall
+	last  []uint64 // of each process
+	waits [][]waitRow
+	items []nodeItem
+}
+
+// smallCall is a call: what happens at its begin and at its end.
+type smallCall struct {
+	p            int
+	enter, leave uint64
+	region       string
+	begin, end   string
+}
+
+// nodeItem is a component of a node on each process.
+type nodeItem struct {
+	node   uint32
+	item   xtf.Item
+	values []uint64
+}
+
+func (c *waitCase) source(t *testing.T) trace.Source {
+	t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "-- program --\nprocesses %d\n-- events --\n", len(c.last))
+	for p := range c.last {
+		fmt.Fprintf(&b, "%d 0 ENTER main\n", p)
+	}
+	for _, x := range c.calls {
+		fmt.Fprintf(&b, "%d %d ENTER %s\n", x.p, x.enter, x.region)
+		if x.begin != "" {
+			fmt.Fprintf(&b, "%d %d %s\n", x.p, x.enter, x.begin)
+		}
+		if x.end != "" {
+			fmt.Fprintf(&b, "%d %d %s\n", x.p, x.leave, x.end)
+		}
+		fmt.Fprintf(&b, "%d %d LEAVE %s\n", x.p, x.leave, x.region)
+	}
+	for p, at := range c.last {
+		fmt.Fprintf(&b, "%d %d LEAVE main\n", p, at)
+	}
+	src, err := tracetest.Parse(b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// collective makes a blocking call of all processes, [from, to) of each.
+func collective(region, op, root string, times ...[2]uint64) (list []smallCall) {
+	for p, x := range times {
+		list = append(list, smallCall{p, x[0], x[1], region, "MPI_COLLECTIVE_BEGIN", fmt.Sprintf("MPI_COLLECTIVE_END %s MPI_COMM_WORLD %s 8 8", op, root)})
+	}
+	return list
+}
+
+// mark makes a marker of form F1 of process p.
+func mark(p int, at uint64, tag uint32) smallCall {
+	return smallCall{
+		p, at, at + 1, "MPI_Sendrecv",
+		fmt.Sprintf("MPI_SEND %d MPI_COMM_WORLD %d 0", p, tag), fmt.Sprintf("MPI_RECV %d MPI_COMM_WORLD %d 0", p, tag),
+	}
+}
+
+const (
+	beginOuter, endOuter uint32 = 0xAA0001AA, 0xAA0001BB
+	beginBody, endBody   uint32 = 0xAA0002AA, 0xAA0002BB
+)
+
+func goldenWaits() []waitCase {
+	const none = -1
+	irecv := func(from, to uint64, id int) smallCall {
+		return smallCall{0, from, to, "MPI_Irecv", fmt.Sprint("MPI_IRECV_REQUEST ", id), ""}
+	}
+	wait := func(from, to uint64, id int) smallCall {
+		return smallCall{0, from, to, "MPI_Wait", "", fmt.Sprint("MPI_IRECV 1 MPI_COMM_WORLD 7 8 ", id)}
+	}
+	send := func(p int, from, to uint64, region string, peer, tag int) smallCall {
+		return smallCall{p, from, to, region, fmt.Sprintf("MPI_SEND %d MPI_COMM_WORLD %d 8", peer, tag), ""}
+	}
+	recv := func(p int, from, to uint64, peer, tag int) smallCall {
+		return smallCall{p, from, to, "MPI_Recv", "", fmt.Sprintf("MPI_RECV %d MPI_COMM_WORLD %d 8", peer, tag)}
+	}
+	list := []waitCase{{
+		name: "point to point", last: []uint64{100, 90},
+		calls: []smallCall{send(0, 20, 30, "MPI_Send", 1, 1), send(0, 40, 72, "MPI_Ssend", 1, 2), recv(1, 10, 34, 0, 1), recv(1, 60, 75, 0, 2)},
+		waits: [][]waitRow{{{40, 60, xtf.WaitLateReceiver, 1, 0}}, {{10, 20, xtf.WaitLateSender, 0, 0}}},
+		items: []nodeItem{
+			{0, xtf.ItemSendRecv, []uint64{0, 49}},
+			{0, xtf.ItemPotentialSync, []uint64{0, 10}},
+			{0, xtf.ItemLateSender, []uint64{0, 10}},
+			{0, xtf.ItemLateReceiver, []uint64{20, 0}},
+			{0, xtf.ItemWaitCount, []uint64{1, 1}},
+		},
+	}, {
+		name: "collectives", last: []uint64{100, 100, 100, 96},
+		calls: slices.Concat(
+			collective("MPI_Bcast", "BCAST", "0", [2]uint64{10, 13}, [2]uint64{6, 16}, [2]uint64{12, 15}, [2]uint64{4, 17}),
+			collective("MPI_Allreduce", "ALLREDUCE", "none", [2]uint64{40, 50}, [2]uint64{30, 49}, [2]uint64{36, 50}, [2]uint64{44, 51}),
+			collective("MPI_Reduce", "REDUCE", "2", [2]uint64{70, 71}, [2]uint64{66, 67}, [2]uint64{60, 75}, [2]uint64{72, 74}),
+			collective("MPI_Barrier", "BARRIER", "none", [2]uint64{90, 93}, [2]uint64{84, 94}, [2]uint64{92, 93}, [2]uint64{80, 93}),
+		),
+		waits: [][]waitRow{
+			{{40, 44, xtf.WaitNxN, 3, 0}, {49, 50, xtf.WaitNxNCompletion, none, 0}, {90, 92, xtf.WaitBarrier, 2, 0}},
+			{{6, 10, xtf.WaitLateBroadcast, 0, 0}, {30, 44, xtf.WaitNxN, 3, 0}, {84, 92, xtf.WaitBarrier, 2, 0}, {93, 94, xtf.WaitBarrierCompletion, none, 0}},
+			{{36, 44, xtf.WaitNxN, 3, 0}, {49, 50, xtf.WaitNxNCompletion, none, 0}, {60, 66, xtf.WaitEarlyReduce, 1, 0}},
+			{{4, 10, xtf.WaitLateBroadcast, 0, 0}, {49, 51, xtf.WaitNxNCompletion, none, 0}, {80, 92, xtf.WaitBarrier, 2, 0}},
+		},
+		items: []nodeItem{
+			{0, xtf.ItemPotentialSync, []uint64{10, 34, 20, 20}},
+			{0, xtf.ItemVariation, []uint64{10, 11, 4, 2}},
+			{0, xtf.ItemLateBroadcast, []uint64{0, 4, 0, 6}},
+			{0, xtf.ItemWaitNxN, []uint64{4, 14, 8, 0}},
+			{0, xtf.ItemNxNCompletion, []uint64{1, 0, 1, 2}},
+			{0, xtf.ItemEarlyReduce, []uint64{0, 0, 6, 0}},
+			{0, xtf.ItemWaitBarrier, []uint64{2, 8, 0, 12}},
+			{0, xtf.ItemBarrierCompletion, []uint64{0, 1, 0, 0}},
+			{0, xtf.ItemWaitCount, []uint64{3, 4, 3, 3}},
+		},
+	}}
+	return append(list, waitCase{
+		name: "intervals and requests over their borders", last: []uint64{100, 98},
+		calls: append([]smallCall{
+			mark(0, 4, beginOuter), mark(0, 9, beginBody), irecv(16, 17, 1), wait(20, 26, 1), mark(0, 26, endBody),
+			mark(0, 27, beginBody), irecv(34, 35, 2), wait(38, 39, 2), mark(0, 39, endBody),
+			mark(0, 40, beginBody), irecv(47, 48, 3), mark(0, 50, endBody), wait(53, 60, 3), mark(0, 60, endOuter),
+			mark(1, 5, beginOuter), mark(1, 8, beginBody), send(1, 22, 24, "MPI_Send", 0, 7), mark(1, 24, endBody),
+			mark(1, 25, beginBody), send(1, 36, 37, "MPI_Send", 0, 7), mark(1, 37, endBody),
+			mark(1, 38, beginBody), send(1, 55, 57, "MPI_Send", 0, 7), mark(1, 57, endBody), mark(1, 59, endOuter),
+		}, collective("MPI_Allreduce", "ALLREDUCE", "none", [2]uint64{90, 95}, [2]uint64{92, 96})...),
+		waits: [][]waitRow{
+			{{20, 22, xtf.WaitLateSender, 1, 2}, {53, 55, xtf.WaitLateSender, 1, 1}, {90, 92, xtf.WaitNxN, 1, 0}},
+			{{95, 96, xtf.WaitNxNCompletion, none, 0}},
+		},
+		items: []nodeItem{
+			{0, xtf.ItemSendRecv, []uint64{12, 0}},
+			{1, xtf.ItemSendRecv, []uint64{12, 0}},
+			{2, xtf.ItemSendRecv, []uint64{7, 0}},
+			{0, xtf.ItemPotentialSync, []uint64{6, 0}},
+			{1, xtf.ItemPotentialSync, []uint64{4, 0}},
+			{2, xtf.ItemPotentialSync, []uint64{2, 0}},
+			{0, xtf.ItemVariation, []uint64{1, 0}},
+			{0, xtf.ItemLateSender, []uint64{4, 0}},
+			{1, xtf.ItemLateSender, []uint64{4, 0}},
+			{2, xtf.ItemLateSender, []uint64{2, 0}},
+			{0, xtf.ItemWaitNxN, []uint64{2, 0}},
+			{1, xtf.ItemWaitNxN, []uint64{0, 0}},
+			{0, xtf.ItemNxNCompletion, []uint64{0, 1}},
+			{0, xtf.ItemWaitCount, []uint64{3, 1}},
+			{1, xtf.ItemWaitCount, []uint64{2, 0}},
+			{2, xtf.ItemWaitCount, []uint64{1, 0}},
+		},
+	})
+}
+
+// openBytes opens a file in memory.
+func openBytes(t *testing.T, b []byte) *xtf.File {
+	t.Helper()
+	f, err := xtf.Open(bytes.NewReader(b), int64(len(b)), xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// readWaits reads the WAIT rows of a location.
+func readWaits(t *testing.T, f *xtf.File, p xtf.Proc) (list []xtf.Wait) {
+	t.Helper()
+	rowsOf(t, f, p, xtf.TypeWait, func(_ uint64, row []byte) {
+		var r xtf.Wait
+		r.Load(row)
+		list = append(list, r)
+	})
+	return list
+}
+
+// readComponents reads the COMP rows of a location.
+func readComponents(t *testing.T, f *xtf.File, p xtf.Proc) map[uint64]uint64 {
+	t.Helper()
+	comps := map[uint64]uint64{}
+	rowsOf(t, f, p, xtf.TypeComp, func(_ uint64, row []byte) {
+		var r xtf.Comp
+		r.Load(row)
+		comps[r.Key] = r.Value
+	})
+	return comps
+}
+
+// TestGoldenWaits compares waits and values of pairs with tables made by hand, on
+// several numbers of ranks.
+func TestGoldenWaits(t *testing.T) {
+	for _, c := range goldenWaits() {
+		t.Run(c.name, func(t *testing.T) {
+			src := c.source(t)
+			var first []byte
+			for _, ranks := range []int{1, 2, 3, 7} {
+				b := analyzed(t, ranks, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20})
+				if first == nil {
+					first = b
+				}
+				if !bytes.Equal(b, first) {
+					t.Fatalf("%d ranks make another file", ranks)
+				}
+			}
+			f := openBytes(t, first)
+			for p, want := range c.waits {
+				var got []waitRow
+				for _, r := range readWaits(t, f, xtf.Proc(p)) {
+					got = append(got, waitRow{r.T, r.End, r.Pattern, int(int32(r.CauseP)), r.Node})
+				}
+				if d := cmp.Diff(want, got); d != "" {
+					t.Errorf("process %d: %s", p, d)
+				}
+				comps := readComponents(t, f, xtf.Proc(p))
+				for _, x := range c.items {
+					if v := comps[xtf.NodeKey(x.node, uint32(x.item))]; v != x.values[p] {
+						t.Errorf("process %d, node %d: %s is %d, want %d", p, x.node, x.item, v, x.values[p])
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestPostedReceivePoint counts potential synchronisation from the posting of
+// receives; waits stay what they are.
+func TestPostedReceivePoint(t *testing.T) {
+	c := goldenWaits()[2]
+	o := jobs.AnalyzeOptions{Source: c.source(t), StoreBytes: 1 << 20}
+	o.Intervals.RecvPoint = "post"
+	comps := readComponents(t, openBytes(t, analyzed(t, 2, o)), 0)
+	for item, want := range map[xtf.Item]uint64{xtf.ItemPotentialSync: 6 + 2 + 8 + 2, xtf.ItemLateSender: 4} {
+		if v := comps[xtf.NodeKey(0, uint32(item))]; v != want {
+			t.Errorf("%s is %d, want %d", item, v, want)
+		}
+	}
+}
+
+// waitItems are the items of the waits stage.
+var waitItems = []xtf.Item{
+	xtf.ItemSendRecv, xtf.ItemPotentialSync, xtf.ItemVariation, xtf.ItemLateSender, xtf.ItemLateSenderSame, xtf.ItemLateSenderOther,
+	xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion, xtf.ItemLateBroadcast,
+	xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemWaitCount,
+}
+
+// TestWaitsAgainstOracle compares the waits of generated programs with the slow
+// computation, and checks that they are no longer than what they are part of.
+func TestWaitsAgainstOracle(t *testing.T) {
+	for _, spec := range []string{
+		"stencil:procs=5,events=2k,jitter=20,seed=1",
+		"ring:procs=4,events=2k,jitter=5,offset=5000,skew=3000",
+		"wavefront:procs=6,events=2k,jitter=30,imbalance=40",
+		"masterworker:procs=5,events=2k,jitter=50",
+		"irregular:procs=7,events=4k,jitter=20,seed=3",
+		"irregular:procs=3,threads=2,events=2k,seed=4",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			o, err := tracetest.ParseOptions(spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			src, err := tracetest.New(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := oracle.Analyze(src, oracle.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := openBytes(t, analyzed(t, 3, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20}))
+			for i := range want.Locations {
+				compareWaits(t, f, &want.Locations[i])
+				checkLimits(t, readComponents(t, f, xtf.Proc(i)), i)
+			}
+		})
+	}
+}
+
+// orders are the sub-classes of a late sender.
+var orders = map[oracle.Order]uint32{oracle.SameSource: xtf.WaitOrderSame, oracle.DifferentSource: xtf.WaitOrderDifferent}
+
+var patterns = map[oracle.Item]uint32{
+	oracle.LateSender: xtf.WaitLateSender, oracle.LateReceiver: xtf.WaitLateReceiver, oracle.WaitBarrier: xtf.WaitBarrier,
+	oracle.BarrierDone: xtf.WaitBarrierCompletion, oracle.WaitNxN: xtf.WaitNxN, oracle.NxNDone: xtf.WaitNxNCompletion,
+	oracle.LateBroadcast: xtf.WaitLateBroadcast, oracle.EarlyReduce: xtf.WaitEarlyReduce, oracle.EarlyScan: xtf.WaitEarlyScan,
+}
+
+func compareWaits(t *testing.T, f *xtf.File, l *oracle.Location) {
+	t.Helper()
+	var want []xtf.Wait
+	for _, w := range l.Waits {
+		want = append(want, xtf.Wait{
+			T: w.From, End: w.To, RecN: uint64(w.Row), CauseP: uint32(w.Cause), Pattern: patterns[w.Pattern] | orders[w.Order], Node: uint32(w.Node), Path: uint32(w.Path),
+		})
+	}
+	if d := cmp.Diff(want, readWaits(t, f, xtf.Proc(l.P))); d != "" {
+		t.Fatalf("location %d: %s", l.P, d)
+	}
+	comps := readComponents(t, f, xtf.Proc(l.P))
+	for node, c := range l.Components {
+		for _, item := range waitItems {
+			if v := comps[xtf.NodeKey(uint32(node), uint32(item))]; v != c[oracle.Item(item.String())] {
+				t.Errorf("location %d, node %d: %s is %d, want %d", l.P, node, item, v, c[oracle.Item(item.String())])
+			}
+		}
+	}
+}
+
+// checkLimits: waits are no longer than the MPI time they lie in, those of an
+// entry no longer than the potential synchronisation.
+func checkLimits(t *testing.T, comps map[uint64]uint64, p int) {
+	t.Helper()
+	for node := range uint32(8) {
+		item := func(x xtf.Item) uint64 { return comps[xtf.NodeKey(node, uint32(x))] }
+		entry := item(xtf.ItemLateSender) + item(xtf.ItemWaitBarrier) + item(xtf.ItemWaitNxN) + item(xtf.ItemLateBroadcast) +
+			item(xtf.ItemEarlyReduce) + item(xtf.ItemEarlyScan)
+		all := entry + item(xtf.ItemLateReceiver) + item(xtf.ItemBarrierCompletion) + item(xtf.ItemNxNCompletion)
+		if all > item(xtf.ItemMPI) {
+			t.Errorf("location %d, node %d: waits of %d ticks in MPI time of %d", p, node, all, item(xtf.ItemMPI))
+		}
+		if entry > item(xtf.ItemPotentialSync) {
+			t.Errorf("location %d, node %d: waits of %d ticks, at most %d expected", p, node, entry, item(xtf.ItemPotentialSync))
+		}
+	}
+}
