@@ -40,28 +40,6 @@ func (b *Border) Load(src []byte) {
 	b.Flags = binary.LittleEndian.Uint32(src[20:])
 }
 
-// telling is a queue of borders. Memory: those that were not passed.
-type telling struct {
-	queue []border
-	head  int
-}
-
-func (q *telling) add(b border) {
-	if q.head == len(q.queue) {
-		q.queue, q.head = q.queue[:0], 0
-	} else if q.head > 1024 && q.head > len(q.queue)/2 {
-		q.queue, q.head = append(q.queue[:0], q.queue[q.head:]...), 0
-	}
-	q.queue = append(q.queue, b)
-}
-
-func (q *telling) due() uint64 {
-	if q.head == len(q.queue) {
-		return xtf.Never
-	}
-	return q.queue[q.head].t
-}
-
 // reading makes borders of rows: the next begin, or the end of what is open.
 type reading struct {
 	rows Executions

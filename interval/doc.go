@@ -23,18 +23,14 @@
 //	Completion(t, item, v)  b < t <= e     what is complete at t
 //	Span(x, y, item)        clipped        times
 //
-// Either the executions are there already:
-//
 //	s := interval.NewSums(rows, comps, xtf.ItemSendRecv)  // rows: a cursor over IVAL
 //	for each receive { s.Completion(end, xtf.ItemSendRecv, v) }
 //	err := s.Flush()
 //
-// or they are told while events pass, before what happens behind them (NewLiveSums, Open, Close).
-//
 // A value that does not fit 64 bits is xtf.Overflowed from then on, never wrapped.
 //
 // Memory: Tree 100 bytes per node and its names; Components 8 bytes per item of the format and node; Sums 16 bytes per
-// item of it and open execution, 16 per span in progress, 24 per border that was told and not passed.
+// item of it and open execution, 16 per span in progress.
 //
 // Nothing here is safe for concurrent use.
 package interval

@@ -2,7 +2,6 @@ package interval
 
 import (
 	"errors"
-	"fmt"
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -28,8 +27,7 @@ type Sums struct {
 	open   map[uint32][]wide // totals when the execution of a node began
 	spare  [][]wide
 	due    uint64 // time of the next border, xtf.Never for none
-	rows   *reading
-	told   telling // borders of live sums
+	rows   reading
 	err    error
 }
 
@@ -44,20 +42,7 @@ func (w *wide) add(hi, lo uint64) {
 
 // NewSums prepares sums of the given items over the executions of ivals.
 func NewSums(ivals Executions, comps *Components, items ...xtf.Item) *Sums {
-	s := newSums(comps, items)
-	s.rows = &reading{rows: ivals}
-	s.err = s.rows.read()
-	s.due = s.rows.due()
-	return s
-}
-
-// NewLiveSums prepares sums over executions that Open and Close tell.
-func NewLiveSums(comps *Components, items ...xtf.Item) *Sums {
-	return newSums(comps, items)
-}
-
-func newSums(comps *Components, items []xtf.Item) *Sums {
-	s := &Sums{comps: comps, items: items, totals: make([]wide, len(items)), open: map[uint32][]wide{}, due: xtf.Never}
+	s := &Sums{comps: comps, items: items, totals: make([]wide, len(items)), open: map[uint32][]wide{}, rows: reading{rows: ivals}}
 	s.spans.active = make([]uint64, len(items))
 	for i := range s.slot {
 		s.slot[i] = -1
@@ -65,6 +50,8 @@ func newSums(comps *Components, items []xtf.Item) *Sums {
 	for i, x := range items {
 		s.slot[x] = i
 	}
+	s.err = s.rows.read()
+	s.due = s.rows.due()
 	return s
 }
 
@@ -100,33 +87,10 @@ func (s *Sums) Span(x, y uint64, item xtf.Item) {
 	s.spans.begin(s.totals, x, y, slot)
 }
 
-// Open tells that an execution of a node begins. Borders are told in the order of
-// their time, before what happens later; those before y before Span(x, y).
-func (s *Sums) Open(node uint32, t uint64) { s.tell(border{t: t, node: node}) }
-
-// Close tells that the open execution of a node ends.
-func (s *Sums) Close(node uint32, t uint64) { s.tell(border{t: t, node: node, end: true}) }
-
-func (s *Sums) tell(b border) {
-	s.told.add(b)
-	s.due = s.told.due()
-}
-
-// Advance says that nothing before t will come any more, so that borders before t
-// need not be kept.
-func (s *Sums) Advance(t uint64) {
-	if t > s.due {
-		s.pass(func(b *border) bool { return b.t < t })
-	}
-}
-
 // Flush ends all executions. It fails if the rows could not be read, or are not
 // executions.
 func (s *Sums) Flush() error {
 	s.pass(func(*border) bool { return true })
-	if s.err == nil && len(s.open) > 0 {
-		s.err = fmt.Errorf("interval: %d executions did not end", len(s.open))
-	}
 	return s.err
 }
 
@@ -142,7 +106,7 @@ var errBorders = errors.New("interval: an execution of a node begins before the 
 // pass passes the next borders as long as they are due.
 func (s *Sums) pass(due func(*border) bool) {
 	for s.err == nil && s.due != xtf.Never {
-		b := s.next()
+		b := s.rows.next()
 		if !due(&b) {
 			return
 		}
@@ -152,27 +116,11 @@ func (s *Sums) pass(due func(*border) bool) {
 		} else {
 			s.begin(b.node)
 		}
-		s.take()
-	}
-}
-
-func (s *Sums) next() border {
-	if s.rows != nil {
-		return s.rows.next()
-	}
-	return s.told.queue[s.told.head]
-}
-
-func (s *Sums) take() {
-	if s.rows != nil {
 		if err := s.rows.take(); s.err == nil {
 			s.err = err
 		}
 		s.due = s.rows.due()
-		return
 	}
-	s.told.head++
-	s.due = s.told.due()
 }
 
 func (s *Sums) begin(node uint32) {

@@ -105,7 +105,7 @@ func text(c *Components) (s string) {
 	return s
 }
 
-// TestSums compares with the definitions, over rows and live.
+// TestSums compares with the definitions.
 func TestSums(t *testing.T) {
 	for seed := range uint64(2000) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -129,51 +129,7 @@ func TestSums(t *testing.T) {
 			if err := s.Flush(); err != nil || text(&got) != want {
 				t.Fatalf("seed %d rule %d: %v\nrows %v\nevents %v\n got %s\nwant %s", seed, rule, err, rows, events, text(&got), want)
 			}
-			if live := liveSums(t, r, rows, events, rule); live != want {
-				t.Fatalf("seed %d rule %d live\n got %s\nwant %s", seed, rule, live, want)
-			}
 		}
-	}
-}
-
-// liveSums tells borders in order, some time ahead of the events.
-func liveSums(t *testing.T, r *rand.Rand, rows []xtf.Ival, events []event, rule int) string {
-	t.Helper()
-	var c Components
-	s := NewLiveSums(&c, 0, 1, 2)
-	walk := reading{rows: &rowList{rows: rows}}
-	if err := walk.read(); err != nil {
-		t.Fatal(err)
-	}
-	for _, e := range events {
-		ahead := e.x + r.Uint64N(5)
-		if rule == bySpan {
-			ahead = max(ahead, e.y)
-		}
-		for walk.due() <= ahead {
-			tellNext(t, s, &walk)
-		}
-		s.Advance(e.x)
-		feed(s, e, rule)
-	}
-	for walk.due() != xtf.Never {
-		tellNext(t, s, &walk)
-	}
-	if err := s.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	return text(&c)
-}
-
-func tellNext(t *testing.T, s *Sums, walk *reading) {
-	t.Helper()
-	if b := walk.next(); b.end {
-		s.Close(b.node, b.t)
-	} else {
-		s.Open(b.node, b.t)
-	}
-	if err := walk.take(); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -202,12 +158,6 @@ func TestSumsRefuse(t *testing.T) {
 		if err := s.Flush(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
-	}
-	var c Components
-	s := NewLiveSums(&c, xtf.ItemMPI)
-	s.Open(3, 4)
-	if err := s.Flush(); err == nil {
-		t.Error("left open: no error")
 	}
 }
 
