@@ -1,0 +1,353 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Statistics is what chosen processes did in a span of time, from the indexes of
+// their rows: the cost depends neither on the length of the span nor, but for the
+// height of the index, on the number of rows.
+type Statistics struct {
+	Ranks     string     `json:"ranks"`
+	Begin     uint64     `json:"begin"` // ticks
+	End       uint64     `json:"end"`
+	Processes uint64     `json:"processes"` // that lived in there
+	Items     Spreads    `json:"items"`     // exact: running totals at the end less those at the beginning
+	Functions []Function `json:"functions"` // by falling upper bound of exclusive time
+	Exact     bool       `json:"exact"`     // functions too
+	PageReads uint64     `json:"page_reads"`
+	Lost      []Lost     `json:"lost,omitempty"`
+}
+
+// Function is what a region did in the span. Whole time bins are the lower
+// bounds; the two bins that the borders cut may add up to the upper ones.
+type Function struct {
+	Region    uint32 `json:"region"`
+	Name      string `json:"name"`
+	Calls     Limits `json:"calls"` // that begin in the span
+	Inclusive Limits `json:"inclusive"`
+	Exclusive Limits `json:"exclusive"`
+	Bytes     Limits `json:"bytes"`
+	order     int
+}
+
+// Limits are a number that lies between two others; equal ones are exact, and a
+// plain number in JSON.
+type Limits struct{ Lower, Upper *big.Int }
+
+// MarshalJSON writes a number, or an object with the bounds.
+func (l Limits) MarshalJSON() ([]byte, error) {
+	if l.Lower.Cmp(l.Upper) == 0 {
+		return l.Lower.MarshalJSON()
+	}
+	return fmt.Appendf(nil, `{"lower":%s,"upper":%s}`, l.Lower, l.Upper), nil
+}
+
+// Statistics reads the statistics of a span; exact also reads the rows of calls
+// in the time bins that the borders cut.
+func (r *Run) Statistics(ranks Ranks, begin, end uint64, exact bool) (*Statistics, error) {
+	if begin > end {
+		return nil, fmt.Errorf("from tick %d to %d: %w", begin, end, ErrSpan)
+	}
+	x := &Statistics{Ranks: ranks.String(), Begin: begin, End: end, Exact: exact}
+	rows, err := r.HasRows()
+	if err == nil && !rows {
+		err = fmt.Errorf("%s: statistics of a span of time: %w: it was analyzed with --events none", r.Name, ErrNoResult)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &survey{run: r, rows: true, nodes: make([]node, 1)}
+	var sum gathered
+	x.Lost, err = s.eachWindow(&surveyOptions{ranks: ranks, span: &Span{Begin: begin, End: end}, section: "window"}, func(p *processItems) {
+		if p.took(0) {
+			delete(p.values, xtf.NodeKey(0, uint32(xtf.ItemExecutions)))
+			sum.add(p, 0)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	x.Processes, x.Items = sum.count, sum.spreads()
+	f := newFunctions(r, begin, end)
+	of := ranks.Locations(r.Defs)
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if !of(p) {
+			continue
+		}
+		switch err := f.add(p, exact, &s.cost); {
+		case err == nil:
+		case partial(err):
+			x.Lost = append(x.Lost, r.lost(p, "window", err))
+		default:
+			return nil, err
+		}
+	}
+	x.Functions, x.PageReads = f.lines(), s.cost.PageReads
+	return x, nil
+}
+
+// functions gathers bounds by region, in the order of the definitions; the last
+// is of all regions that they do not have.
+type functions struct {
+	r          *Run
+	begin, end uint64
+	lower      [][4]wide // calls, inclusive, exclusive, bytes
+	upper      [][4]wide
+}
+
+func newFunctions(r *Run, begin, end uint64) *functions {
+	n := len(r.Defs.Regions) + 1
+	return &functions{r: r, begin: begin, end: end, lower: make([][4]wide, n), upper: make([][4]wide, n)}
+}
+
+func (f *functions) index(region uint32) int {
+	if i, ok := f.r.Defs.RegionIndex(region); ok {
+		return i
+	}
+	return len(f.r.Defs.Regions)
+}
+
+// add adds the time bins of location p: whole bins, of each level at most three
+// on either side, and the two that are cut.
+func (f *functions) add(p trace.P, exact bool, st *xtf.Stats) error {
+	a, err := f.r.File.Array(xtf.Proc(p), xtf.TypeTimeBin)
+	if err != nil {
+		return err
+	}
+	a = a.Counted(st)
+	bins, err := a.Pyramid(0)
+	if err != nil || a.Len() == 0 || f.begin >= f.end {
+		return err
+	}
+	first, last := f.begin>>(2*bins.Finest), (f.end-1)>>(2*bins.Finest)
+	if f.begin&(1<<(2*bins.Finest)-1) != 0 || first == last && !f.fills(bins.Finest, first) {
+		if err := f.cut(a, bins, p, first, exact, st); err != nil {
+			return err
+		}
+		first++
+	}
+	if first <= last && !f.fills(bins.Finest, last) {
+		if err := f.cut(a, bins, p, last, exact, st); err != nil {
+			return err
+		}
+		if last == 0 {
+			return nil
+		}
+		last--
+	}
+	return f.whole(a, bins, first, last)
+}
+
+// fills reports whether a bin lies in the span as a whole.
+func (f *functions) fills(level uint8, bin uint64) bool {
+	first, last := xtf.BinSpan(xtf.BinKey(level, bin))
+	return f.begin <= first && last < f.end
+}
+
+// whole adds the bins from first to last of the finest level, in as few wider
+// ones as hold them.
+func (f *functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) error {
+	for level := bins.Finest; first <= last; level++ {
+		from, to := first, last
+		if level < bins.Top { // what the next level cannot take
+			from, to = min((first+3)&^3, last+1), (last+1)&^3
+		}
+		if level == bins.Top || from >= to {
+			return f.takeBins(a, bins, level, first, last)
+		}
+		if from > first {
+			if err := f.takeBins(a, bins, level, first, from-1); err != nil {
+				return err
+			}
+		}
+		if to <= last {
+			if err := f.takeBins(a, bins, level, to, last); err != nil {
+				return err
+			}
+		}
+		first, last = from/4, to/4-1
+	}
+	return nil
+}
+
+// takeBins adds the rows of some bins to both bounds.
+func (f *functions) takeBins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64) error {
+	return f.bins(a, bins, level, first, last, func(i int, v [4]uint64) {
+		for k := range v {
+			f.lower[i][k].add(v[k])
+			f.upper[i][k].add(v[k])
+		}
+	})
+}
+
+func (f *functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64, take func(i int, v [4]uint64)) error {
+	t1, _ := xtf.BinSpan(xtf.BinKey(level, first))
+	_, t2 := xtf.BinSpan(xtf.BinKey(level, last))
+	n1, n2, err := bins.Find(level, t1, max(t2, t2+1))
+	if err != nil {
+		return err
+	}
+	return eachRow(a, n1, n2, func(row []byte) {
+		var x xtf.TimeBin
+		x.Load(row)
+		take(f.index(x.Region), [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
+	})
+}
+
+// cut adds a bin that a border of the span cuts: to the upper bounds as much as
+// fits the part inside, or exactly from the calls there.
+func (f *functions) cut(a *xtf.Array, bins *xtf.Pyramid, p trace.P, bin uint64, exact bool, st *xtf.Stats) error {
+	t1, t2 := xtf.BinSpan(xtf.BinKey(bins.Finest, bin))
+	begin, end := max(t1, f.begin), min(max(t2, t2+1), f.end)
+	err := f.bins(a, bins, bins.Finest, bin, bin, func(i int, v [4]uint64) {
+		if exact {
+			f.upper[i][3].add(v[3])
+			return
+		}
+		v[1], v[2] = min(v[1], end-begin), min(v[2], end-begin)
+		for k := range v {
+			f.upper[i][k].add(v[k])
+		}
+	})
+	if err != nil || !exact {
+		return err
+	}
+	return f.calls(p, begin, end, st)
+}
+
+// calls adds what the calls of location p did in [begin, end), from their rows.
+func (f *functions) calls(p trace.P, begin, end uint64, st *xtf.Stats) error {
+	a, err := f.r.File.Array(xtf.Proc(p), xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	own := map[uint64]uint64{}  // exclusive ticks of calls by row
+	regions := map[uint64]int{} // of the same
+	covered := map[int]uint64{} // by region: up to when its calls were counted
+	var order []uint64
+	err = a.Counted(st).Overlapping(begin, end, func(n uint64, row []byte) bool {
+		var x xtf.Call
+		x.Load(row)
+		i := f.index(x.Region)
+		from, to := max(x.T, begin), min(x.End, end)
+		span := to - min(from, to)
+		own[n], regions[n] = span, i
+		order = append(order, n)
+		if x.Parent < n {
+			own[x.Parent] -= min(span, own[x.Parent])
+		}
+		if x.T >= begin && x.T < end {
+			f.both(i, 0, 1)
+		}
+		// calls come in the order of their begin: of nested ones of a region the outermost counts
+		if at := max(from, covered[i]); to > at {
+			f.both(i, 1, to-at)
+			covered[i] = to
+		}
+		return true
+	})
+	for _, n := range order {
+		f.both(regions[n], 2, own[n])
+	}
+	if err != nil {
+		return err
+	}
+	return f.instants(a.Counted(st), begin)
+}
+
+// instants counts the calls that begin and end at the first tick: they do not
+// reach into the span.
+func (f *functions) instants(a *xtf.Array, begin uint64) error {
+	n1, err := a.Rank(begin)
+	if err != nil {
+		return err
+	}
+	n2, err := a.RankAfter(begin)
+	if err != nil {
+		return err
+	}
+	return eachRow(a, n1, n2, func(row []byte) {
+		var x xtf.Call
+		if x.Load(row); x.End <= begin {
+			f.both(f.index(x.Region), 0, 1)
+		}
+	})
+}
+
+func (f *functions) both(i, k int, v uint64) {
+	f.lower[i][k].add(v)
+	f.upper[i][k].add(v)
+}
+
+// lines are the regions that did something.
+func (f *functions) lines() []Function {
+	list := []Function{}
+	for i := range f.upper {
+		if f.upper[i] == [4]wide{} {
+			continue
+		}
+		x := Function{Region: trace.Undefined, Name: "(undefined region)", order: i}
+		if i < len(f.r.Defs.Regions) {
+			x.Region = f.r.Defs.Regions[i].Ref
+			x.Name = f.r.RegionName(x.Region)
+		}
+		for k, l := range []*Limits{&x.Calls, &x.Inclusive, &x.Exclusive, &x.Bytes} {
+			*l = Limits{f.lower[i][k].big(), f.upper[i][k].big()}
+		}
+		list = append(list, x)
+	}
+	slices.SortFunc(list, func(a, b Function) int {
+		return cmp.Or(b.Exclusive.Upper.Cmp(a.Exclusive.Upper), cmp.Compare(a.order, b.order))
+	})
+	return list
+}
+
+// WriteText prints the items, then the functions.
+func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
+	w := u.writer()
+	w.style.Limit = limit
+	w.line("%s to %s, %s", u.Time(x.Begin), u.Time(x.End), plural(int(x.Processes), "process"))
+	tab := table{head: []string{"<", "sum", "mean", "min", "<rank", "max", "<rank"}}
+	for i := range x.Items {
+		s := &x.Items[i]
+		if s.Item == xtf.ItemFirst || s.Item == xtf.ItemLast {
+			continue
+		}
+		if isCount(s.Item) || s.Sum == nil {
+			tab.add(s.Item.String(), countBig(s.Sum), s.Mean.text(1), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
+			continue
+		}
+		tab.add(s.Item.String(), w.unit.big(s.Sum), w.unit.real(s.Mean), w.unit.ticks(s.Min), fmt.Sprintf("@%d", s.MinP), w.unit.ticks(s.Max), fmt.Sprintf("@%d", s.MaxP))
+	}
+	w.table(&tab)
+	tab = table{head: []string{"<region", "calls", "exclusive " + w.unit.name(), "inclusive " + w.unit.name(), "bytes"}}
+	shown := x.Functions[:min(len(x.Functions), w.style.rows())]
+	for i := range shown {
+		f := &shown[i]
+		tab.add(clean(f.Name, 48), f.Calls.text(countBig), f.Exclusive.text(w.unit.big), f.Inclusive.text(w.unit.big), f.Bytes.text(countBig))
+	}
+	w.line("")
+	w.table(&tab)
+	w.more(len(x.Functions), len(shown), "region")
+	if !x.Exact {
+		w.line("regions: at least .. at most; --exact reads the calls at the borders")
+	}
+	w.lost(x.Lost)
+	return w.flush(out)
+}
+
+// text prints the bounds, or the one number.
+func (l Limits) text(number func(*big.Int) string) string {
+	if l.Lower.Cmp(l.Upper) == 0 {
+		return number(l.Lower)
+	}
+	return number(l.Lower) + " .. " + number(l.Upper)
+}
