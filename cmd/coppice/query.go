@@ -30,6 +30,7 @@ type query struct {
 	width     int
 	backwards bool
 	source    string // of stack
+	exact     bool   // of window
 	flags     *pflag.FlagSet
 	run       *report.Run
 	array     *xtf.Array
@@ -60,6 +61,7 @@ func runQuery(args []string, s streams) error {
 		"coppice query run.xtf search --rank 3 --type call --time 1.25s --mode le",
 		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json",
 		"coppice query run.xtf stats --rank 3 --time 40%..60%",
+		"coppice query run.xtf window --time 40%..60% --ranks 0-3",
 		"coppice query run.xtf partner --rank 3 --n 17",
 		"coppice query run.xtf stack --rank 3 --time 1.25s",
 		"coppice query run.xtf interval --time 40%..60% --ranks 0-3",
@@ -77,12 +79,15 @@ func runQuery(args []string, s streams) error {
 		return err
 	}
 	q.primitive = operands[1]
-	fromGraph := slices.Contains(graphPrimitives, q.primitive)
+	fromGraph := slices.Contains(graphPrimitives, q.primitive) || q.primitive == "window"
 	if !fromGraph && !slices.Contains(primitives, q.primitive) {
-		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(append(slices.Clone(primitives), graphPrimitives...), ", "))
+		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(slices.Concat(primitives, []string{"window"}, graphPrimitives), ", "))
 	}
 	if q.primitive != "stack" && f.Changed("source") {
 		return usage("query: --source is for stack alone")
+	}
+	if q.primitive != "window" && q.exact {
+		return usage("query: --exact is for window alone")
 	}
 	if err := o.check(); err != nil {
 		return err
@@ -121,6 +126,7 @@ Primitives on rows:
   partner   the other side of a message, as stored and by its channel
   members   all rows of a collective
   bins      what regions did in the time bins of a span, for a picture --width pixels wide
+  window    all characteristics of processes in a span of time, at a cost that does not depend on its length
 
 Primitives on the call graph, of files analyzed with --events none too:
   stack     calls open at a time; from the rows where there are any, see --source
@@ -156,17 +162,18 @@ func (q *query) define(f *pflag.FlagSet, o *output) {
 	f.Int64Var(&q.thread, "thread", 0, "location of the process")
 	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
 	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
-	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, bins, interval and timeline: A..B")
+	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, bins, window, interval and timeline: A..B")
 	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
 	f.StringVarP(&q.n, "n", "n", "", "row number, of a message or collective for partner and members; instance: number of the call, from 0; walk: number of the event")
 	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
 	f.StringVar(&q.mode, "mode", "exact", "search, and --time of partner and members: exact, last, ge, gt, le or lt")
 	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
 	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
-	f.StringVar(&q.ranks, "ranks", "", "interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
+	f.StringVar(&q.ranks, "ranks", "", "window, interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
 	f.IntVar(&q.width, "width", 80, "timeline, bins: pixels of a line")
 	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
 	f.StringVar(&q.source, "source", "auto", "stack: rows, graph, or auto, which takes rows where the file has them")
+	f.BoolVar(&q.exact, "exact", false, "window: also of functions, from the calls at the borders")
 	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
 }
 

@@ -50,6 +50,14 @@ func (q *query) spent() cost {
 func (q *query) graph(limit int) (*graphAnswer, error) {
 	q.before = q.run.File.Stats()
 	switch q.primitive {
+	case "window":
+		begin, end, ranks, err := q.span()
+		if err != nil {
+			return nil, err
+		}
+		q.before = q.run.File.Stats()
+		x, err := q.run.Statistics(ranks, begin, end, q.exact)
+		return answered(q, x, err, func(x *report.Statistics, w io.Writer, u report.Units) error { return x.WriteText(w, u, limit) })
 	case "interval":
 		begin, end, ranks, err := q.span()
 		if err != nil {
