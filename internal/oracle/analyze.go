@@ -34,7 +34,7 @@ type Location struct {
 type Execution struct {
 	Node     int
 	From, To uint64
-	Cut      bool // closed by another end, or at the last event
+	Flags    uint32 // 1: closed at the last event, 2: by the end of another one
 }
 
 // Analyze computes everything.
@@ -77,7 +77,7 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 		r := &a.r.Locations[i]
 		r.Components = a.components(l)
 		for _, e := range l.execs {
-			r.Executions = append(r.Executions, Execution{e.node, e.from, e.to, e.cut})
+			r.Executions = append(r.Executions, Execution{e.node, e.from, e.to, e.flags})
 		}
 		slices.SortStableFunc(r.Executions, func(x, y Execution) int {
 			return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.Node, y.Node))

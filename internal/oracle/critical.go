@@ -19,17 +19,20 @@ type Piece struct {
 type jump struct {
 	from, to uint64
 	cause    trace.P
-	row      int
 }
 
-// criticalPath walks back from the last event of all (intervals 6.2) and
-// returns the pieces by location, in time.
+// criticalPath walks back from the last event of a location with MPI calls to the
+// first event of all (intervals 6.2) and returns the pieces by location, in time.
 func (a *analysis) criticalPath() [][]Piece {
 	path := make([][]Piece, len(a.locs))
 	jumps := make([][]jump, len(a.locs))
 	var at *location
+	begin := uint64(noTime)
 	for i, l := range a.locs {
 		jumps[i] = a.jumps(l)
+		if len(l.records) > 0 {
+			begin = min(begin, l.first)
+		}
 		if len(l.records) > 0 && len(l.visits) > 0 && (at == nil || l.last > at.last) {
 			at = l
 		}
@@ -41,9 +44,12 @@ func (a *analysis) criticalPath() [][]Piece {
 	seen := map[trace.P]bool{at.p: true} // locations visited at t
 	for {
 		j, ok := before(jumps[at.p], t, seen)
-		from := at.first
+		from := begin
 		if ok {
 			from = j.to
+		}
+		if from < at.first { // what the location does before its first event is not known
+			path[at.p] = append(path[at.p], Piece{From: from, To: min(t, at.first)})
 		}
 		if from < t {
 			path[at.p] = append(path[at.p], pieces(at, from, t)...)
@@ -80,7 +86,7 @@ func (a *analysis) jumps(l *location) []jump {
 	var list []jump
 	for _, w := range a.r.Locations[l.p].Waits {
 		if w.Cause != NoCause && w.Pattern != EarlyReduce {
-			list = append(list, jump{w.From, w.To, w.Cause, w.Row})
+			list = append(list, jump{w.From, w.To, w.Cause})
 		}
 	}
 	for _, m := range l.colls {
@@ -90,11 +96,11 @@ func (a *analysis) jumps(l *location) []jump {
 		}
 		if q := last(m.others()); q != nil {
 			if end := min(q.started(), v.leave); end > v.enter {
-				list = append(list, jump{v.enter, end, q.at.p, m.row})
+				list = append(list, jump{v.enter, end, q.at.p})
 			}
 		}
 	}
-	slices.SortFunc(list, func(x, y jump) int { return cmp.Or(cmp.Compare(x.to, y.to), cmp.Compare(y.row, x.row)) })
+	slices.SortFunc(list, func(x, y jump) int { return cmp.Or(cmp.Compare(x.to, y.to), cmp.Compare(y.cause, x.cause)) })
 	return list
 }
 

@@ -393,7 +393,7 @@ func TestCrossed(t *testing.T) {
 	if len(r.Problems) != 2 || r.Problems[0].Code != oracle.Crossed || r.Problems[1].Code != oracle.EndWithoutBegin {
 		t.Errorf("problems %+v", r.Problems)
 	}
-	want := []oracle.Execution{{Node: 0, From: 0, To: 9}, {Node: 1, From: 1, To: 5}, {Node: 2, From: 2, To: 5, Cut: true}}
+	want := []oracle.Execution{{Node: 0, From: 0, To: 9}, {Node: 1, From: 1, To: 5}, {Node: 2, From: 2, To: 5, Flags: 2}}
 	if d := cmp.Diff(want, r.Locations[0].Executions); d != "" {
 		t.Errorf("executions (-want +got):\n%s", d)
 	}

@@ -10,8 +10,14 @@ import (
 type execution struct {
 	node     int
 	from, to uint64
-	cut      bool // no end marker
+	flags    uint32
 }
+
+// Flags of executions.
+const (
+	unclosed uint32 = 1
+	crossed  uint32 = 2
+)
 
 // Node is an interval: a path of keys from the root.
 type Node struct {
@@ -57,16 +63,16 @@ func (a *analysis) execute(l *location) {
 	if len(l.records) == 0 {
 		return
 	}
-	root := execution{0, l.first, l.last, false}
+	root := execution{0, l.first, l.last, 0}
 	if a.o.ExcludeInit {
 		root.from, root.to = a.betweenInit(l)
 	}
 	l.execs = append(l.execs, root)
 	var stack []openInterval
-	shut := func(at uint64, cut bool) {
+	shut := func(at uint64, flags uint32) {
 		o := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		l.execs = append(l.execs, execution{o.node, o.from, at, cut})
+		l.execs = append(l.execs, execution{o.node, o.from, at, flags})
 	}
 	for _, m := range l.marks {
 		if !m.end {
@@ -85,17 +91,17 @@ func (a *analysis) execute(l *location) {
 			a.problem(Crossed, l, m.at, m.key)
 		}
 		for len(stack)-1 > i {
-			shut(m.at, true)
+			shut(m.at, crossed)
 		}
 		if stack[i].deep > 0 {
 			stack[i].deep--
 		} else {
-			shut(m.at, false)
+			shut(m.at, 0)
 		}
 	}
 	for len(stack) > 0 {
 		a.problem(Unclosed, l, l.last, stack[len(stack)-1].key)
-		shut(l.last, true)
+		shut(l.last, unclosed)
 	}
 	a.derive(l)
 	for i := range l.execs {
@@ -126,7 +132,7 @@ func sameKey(x, y Key) bool {
 func (a *analysis) derive(l *location) {
 	for _, s := range a.o.Slices {
 		if from, to := max(s.Begin, l.first), min(s.End, l.last); from < to {
-			l.execs = append(l.execs, execution{a.nodes.child(0, s.Key, true), from, to, false})
+			l.execs = append(l.execs, execution{a.nodes.child(0, s.Key, true), from, to, 0})
 		}
 	}
 	if a.o.Between == "" {
@@ -139,7 +145,7 @@ func (a *analysis) derive(l *location) {
 		}
 		if k > 0 {
 			key := Key{ID: k - 1, Form: FormDerived, Name: a.o.Between}
-			l.execs = append(l.execs, execution{a.nodes.child(0, key, true), from, v.enter, false})
+			l.execs = append(l.execs, execution{a.nodes.child(0, key, true), from, v.enter, 0})
 		}
 		k, from = k+1, v.leave
 	}
