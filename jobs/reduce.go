@@ -129,6 +129,9 @@ func (a *analysis) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) e
 			}
 		}
 		for p := a.own.First; p < a.own.End; p++ {
+			if a.defs.Location(p).Type == trace.MetricLocation {
+				continue
+			}
 			rows, err := a.rows(p, stageNumber, xtf.TypeIval)
 			if err != nil {
 				return err
