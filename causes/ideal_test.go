@@ -238,10 +238,10 @@ func (pl *plan) replay(t testing.TB, ranks int) ([][]NodeIdeal, *dataflow.Deadlo
 	var stuck *dataflow.Deadlock
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		r := &Ideal{
+		r := &Ideal{Replay: Replay{
 			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: idealStorage(), Last: pl.last,
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
-		}
+		}}
 		report, err := r.Run()
 		if err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -55,6 +56,7 @@ type AnalyzeResult struct {
 	Seconds   []StageTime
 	File      xtfwriter.Result
 	Match     stats.MatchReport
+	Replay    dataflow.Report
 	Graph     ccgmerge.Report
 	Store     xtfwriter.Usage
 	Traffic   mpi.Stats

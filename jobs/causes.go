@@ -65,48 +65,9 @@ type causeSorter struct{ adder }
 
 func (s causeSorter) Sort() (causes.Rows, error) { return s.s.Sort() }
 
-// replay adds the items of the ideal network to the components. Without a result
-// there are none.
-func (a *analysis) replay() error {
-	r := &causes.Ideal{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Storage: a.storage(), Last: a.last,
-		Array: func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
-			return a.store.LoadArray(unit(p, stageOf[t]), t)
-		},
-	}
-	rep, err := r.Run()
-	if err != nil {
-		return fmt.Errorf("replay in an ideal network: %w", err)
-	}
-	if rep.Deadlock != nil {
-		a.problem(trace.Diagnostic{Code: trace.DiagReplayStuck, Count: rep.Deadlock.Stuck, Detail: rep.Deadlock.String()})
-		return nil
-	}
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		err = a.addIdeal(p, r.Nodes(int(p-a.own.First)))
-	}
-	return agree(a.c, err)
-}
-
 // stageOf is the stage that leaves an array that others read.
 var stageOf = map[xtf.TypeID]uint32{
 	xtf.TypeCall: stageLoad, xtf.TypeP2P: stageFinish, xtf.TypeColl: stageFinish, xtf.TypeIval: stageNumber, xtf.TypeWait: stageWaits,
-}
-
-func (a *analysis) addIdeal(p trace.P, nodes []causes.NodeIdeal) error {
-	if len(nodes) == 0 {
-		return nil
-	}
-	c, err := a.components(p)
-	if err != nil {
-		return err
-	}
-	for _, n := range nodes {
-		c.Add(n.Node, xtf.ItemIdeal, n.Sum)
-		c.Add(n.Node, xtf.ItemIdealFirst, n.First)
-		c.Add(n.Node, xtf.ItemIdealLast, n.Last)
-	}
-	return a.putComponents(p, c)
 }
 
 // problem keeps what was found out about the whole run.

@@ -9,24 +9,24 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// idealKind is what an idealOp does.
-type idealKind uint8
+// replayKind is what an replayOp does.
+type replayKind uint8
 
 const (
-	idealCall   idealKind = iota // an outermost MPI call begins at t, key is its End
-	idealLeave                   // ... and may leave
-	idealSend                    // peer's row key gets the instant t
-	idealNeed                    // the call does not leave before the instant that row key gets from peer
-	idealDrop                    // the same, but nothing depends on it any more
-	idealEnter                   // take part in a collective with instant t
-	idealResult                  // the call does not leave before the collective is complete
-	idealBegin                   // an execution of node peer begins at t
-	idealEnd                     // ... ends
+	stepCall   replayKind = iota // an outermost MPI call begins at t, key is its End
+	stepLeave                    // ... and may leave
+	stepSend                     // peer's row key gets the instant t
+	stepNeed                     // the call does not leave before the instant that row key gets from peer
+	stepDrop                     // the same, but nothing depends on it any more
+	stepEnter                    // take part in a collective with instant t
+	stepResult                   // the call does not leave before the collective is complete
+	stepBegin                    // an execution of node peer begins at t
+	stepEnd                      // ... ends
 )
 
-// idealOp is one step of a location in the replay. Memory: 32 bytes.
-type idealOp struct {
-	kind idealKind
+// replayOp is one step of a location in the replay. Memory: 32 bytes.
+type replayOp struct {
+	kind replayKind
 	coll dataflow.Kind
 	peer uint32 // location, communicator or node
 	root uint32
@@ -34,7 +34,7 @@ type idealOp struct {
 	key  uint64 // End, row or ordinal
 }
 
-func (o *idealOp) collective() dataflow.Collective {
+func (o *replayOp) collective() dataflow.Collective {
 	return dataflow.Collective{Comm: o.peer, Ordinal: o.key, Kind: o.coll, Root: o.root}
 }
 
@@ -49,7 +49,7 @@ const (
 	earlyKey   = 16
 )
 
-func (o *idealOp) putEarly(b []byte, order uint64) {
+func (o *replayOp) putEarly(b []byte, order uint64) {
 	_ = b[earlyBytes-1]
 	binary.BigEndian.PutUint64(b, o.t)
 	binary.BigEndian.PutUint64(b[8:], order)
@@ -59,25 +59,29 @@ func (o *idealOp) putEarly(b []byte, order uint64) {
 	binary.LittleEndian.PutUint64(b[32:], o.key)
 }
 
-func (o *idealOp) loadEarly(b []byte) {
+func (o *replayOp) loadEarly(b []byte) {
 	_ = b[earlyBytes-1]
-	*o = idealOp{
+	*o = replayOp{
 		t: binary.BigEndian.Uint64(b), peer: binary.LittleEndian.Uint32(b[16:]), root: binary.LittleEndian.Uint32(b[20:]),
-		kind: idealKind(b[24]), coll: dataflow.Kind(b[25]), key: binary.LittleEndian.Uint64(b[32:]),
+		kind: replayKind(b[24]), coll: dataflow.Kind(b[25]), key: binary.LittleEndian.Uint64(b[32:]),
 	}
 }
 
-// idealScript makes the steps of one location from its rows, a piece at a time,
+// replayScript makes the steps of one location from its rows, a piece at a time,
 // so that no page stays open while the location waits. Memory between two pieces:
 // 24 bytes per open execution and per synchronous send that is open.
-type idealScript struct {
-	r     *Ideal
+//
+// For the repair of clocks it leaves calls and executions aside: operations that
+// end together are a call, with the number of the event where they end as the key
+// of its stepLeave, and no send waits.
+type replayScript struct {
+	r     *Replay
 	p     trace.P
 	at    [4]uint64 // next row of each array
-	early struct {  // in Ideal.early, by instant
+	early struct {  // in Replay.early, by instant
 		off  int64
 		n    uint64 // left
-		next idealOp
+		next replayOp
 		more bool
 		buf  []byte
 	}
@@ -88,8 +92,8 @@ type idealScript struct {
 	p2p   rowReader[xtf.P2P, *xtf.P2P]
 	coll  rowReader[xtf.Coll, *xtf.Coll]
 	ivals rowReader[xtf.Ival, *xtf.Ival]
-	ops   []idealOp
-	needs []idealOp // of the call in hand
+	ops   []replayOp
+	needs []replayOp // of the call in hand
 	ended bool
 }
 
@@ -100,11 +104,14 @@ type dueOp struct {
 	who uint32 // node or location
 }
 
-var idealArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
+var replayArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
 
 // openRows opens the arrays where the last piece ended.
-func (s *idealScript) openRows() error {
-	for i, t := range idealArrays {
+func (s *replayScript) openRows() error {
+	for i, t := range replayArrays {
+		if s.r.clocks && t != xtf.TypeP2P && t != xtf.TypeColl {
+			continue
+		}
 		a, ok, err := s.r.Array(s.p, t)
 		if err != nil {
 			return err
@@ -132,7 +139,7 @@ func (s *idealScript) openRows() error {
 }
 
 // closeRows notes where the arrays stand and lets go of them.
-func (s *idealScript) closeRows() error {
+func (s *replayScript) closeRows() error {
 	for _, err := range [...]error{s.calls.err(), s.p2p.err(), s.coll.err(), s.ivals.err()} {
 		if err != nil {
 			return err
@@ -153,9 +160,9 @@ func (s *idealScript) closeRows() error {
 	return nil
 }
 
-// fill makes the next piece: whole calls, up to about Ideal.piece steps. It is
+// fill makes the next piece: whole calls, up to about Replay.piece steps. It is
 // empty at the end.
-func (s *idealScript) fill() error {
+func (s *replayScript) fill() error {
 	s.ops = s.ops[:0]
 	if s.ended {
 		return nil
@@ -176,7 +183,7 @@ func (s *idealScript) fill() error {
 
 // nextCall adds the next MPI call, or rows outside of calls as a call of no
 // length, and what lies before it.
-func (s *idealScript) nextCall() error {
+func (s *replayScript) nextCall() error {
 	for s.calls.more && s.calls.row.Flags&(xtf.FlagOutermostMPI|xtf.FlagMarker) != xtf.FlagOutermostMPI {
 		s.calls.advance()
 	}
@@ -185,10 +192,10 @@ func (s *idealScript) nextCall() error {
 		enter, leave, n = s.calls.row.T, s.calls.row.End, s.calls.cursor.N()
 	}
 	if m := &s.p2p.row; s.p2p.more && sooner(m.T, m.CallN, enter, n) {
-		enter, leave, n = m.T, m.T, m.CallN
+		enter, leave, n = m.T, s.outside(m.T, m.End), m.CallN
 	}
 	if m := &s.coll.row; s.coll.more && sooner(m.T, m.CallN, enter, n) {
-		enter, leave, n = m.T, m.T, m.CallN
+		enter, leave, n = m.T, s.outside(m.T, m.End), m.CallN
 	}
 	if err := s.before(enter); err != nil {
 		return err
@@ -197,7 +204,7 @@ func (s *idealScript) nextCall() error {
 		s.ended = true
 		return nil
 	}
-	s.ops = append(s.ops, idealOp{kind: idealCall, t: enter, key: max(leave, enter)})
+	s.ops = append(s.ops, replayOp{kind: stepCall, t: enter, key: max(leave, enter)})
 	s.needs = s.needs[:0]
 	for s.p2p.more && s.p2p.row.T == enter && s.p2p.row.CallN == n {
 		s.message(&s.p2p.row, s.p2p.cursor.N())
@@ -209,17 +216,25 @@ func (s *idealScript) nextCall() error {
 	}
 	for len(s.syncs) > 0 && s.syncs[0].due <= max(leave, enter) {
 		d := popDue(&s.syncs)
-		s.needs = append(s.needs, idealOp{kind: idealNeed, peer: d.who, key: d.row})
+		s.needs = append(s.needs, replayOp{kind: stepNeed, peer: d.who, key: d.row})
 	}
 	for _, d := range s.begun { // not completed by the call that begins them, whatever its length
 		pushDue(&s.syncs, d)
 	}
 	s.begun = s.begun[:0]
-	s.ops = append(append(s.ops, s.needs...), idealOp{kind: idealLeave})
+	s.ops = append(append(s.ops, s.needs...), replayOp{kind: stepLeave, key: n})
 	if s.calls.more && s.calls.cursor.N() == n {
 		s.calls.advance()
 	}
 	return nil
+}
+
+// outside is the end of operations without a CALL row.
+func (s *replayScript) outside(t, end uint64) uint64 {
+	if s.r.clocks {
+		return end
+	}
+	return t
 }
 
 // sooner orders calls by their enter, then row; operations outside of calls come
@@ -229,7 +244,7 @@ func sooner(t, call, enter, n uint64) bool { return t < enter || t == enter && c
 // before adds what takes effect up to instant t: borders of executions, and
 // operations that have their row later. At the end it takes what nobody waits
 // for.
-func (s *idealScript) before(t uint64) error {
+func (s *replayScript) before(t uint64) error {
 	for {
 		begin, end := xtf.Never, xtf.Never
 		if s.ivals.more {
@@ -241,13 +256,13 @@ func (s *idealScript) before(t uint64) error {
 		switch {
 		case s.ivals.more && begin <= min(t, end):
 			row := &s.ivals.row
-			s.ops = append(s.ops, idealOp{kind: idealBegin, peer: row.Node, t: row.T})
+			s.ops = append(s.ops, replayOp{kind: stepBegin, peer: row.Node, t: row.T})
 			pushDue(&s.open, dueOp{due: max(row.End, row.T), row: s.ivals.cursor.N(), who: row.Node})
 			s.ivals.advance()
 			continue
 		case len(s.open) > 0 && end <= t:
 			d := popDue(&s.open)
-			s.ops = append(s.ops, idealOp{kind: idealEnd, peer: d.who, t: d.due})
+			s.ops = append(s.ops, replayOp{kind: stepEnd, peer: d.who, t: d.due})
 			continue
 		}
 		break
@@ -264,13 +279,13 @@ func (s *idealScript) before(t uint64) error {
 	}
 	for t == xtf.Never && len(s.syncs) > 0 {
 		d := popDue(&s.syncs)
-		s.ops = append(s.ops, idealOp{kind: idealDrop, peer: d.who, key: d.row})
+		s.ops = append(s.ops, replayOp{kind: stepDrop, peer: d.who, key: d.row})
 	}
 	return nil
 }
 
 // peekEarly reads the next early operation.
-func (s *idealScript) peekEarly() error {
+func (s *replayScript) peekEarly() error {
 	e := &s.early
 	if e.more || len(e.buf) == 0 && e.n == 0 {
 		return nil
@@ -290,13 +305,16 @@ func (s *idealScript) peekEarly() error {
 
 // message adds one side of a message to the call in hand. Without partner it
 // depends on nothing.
-func (s *idealScript) message(m *xtf.P2P, n uint64) {
+func (s *replayScript) message(m *xtf.P2P, n uint64) {
 	if m.MateN == xtf.Never || m.Kind&xtf.P2PMarker != 0 || uint64(m.MateP) >= uint64(s.r.Defs.NumLocations()) {
 		return
 	}
 	awaited := m.Kind & (xtf.P2PAwaited | xtf.P2PAwaitedPost)
-	give := idealOp{kind: idealSend, peer: m.MateP, t: m.T, key: m.MateN}
-	need := idealOp{kind: idealNeed, peer: m.MateP, key: n}
+	if s.r.clocks {
+		awaited = 0
+	}
+	give := replayOp{kind: stepSend, peer: m.MateP, t: m.T, key: m.MateN}
+	need := replayOp{kind: stepNeed, peer: m.MateP, key: n}
 	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 		s.needs = append(s.needs, need)
 		if awaited == xtf.P2PAwaited || awaited != 0 && m.Kind&xtf.P2PNonBlocking == 0 {
@@ -315,32 +333,32 @@ func (s *idealScript) message(m *xtf.P2P, n uint64) {
 }
 
 // earlyMessage is what a receive row gives at its posting, if anything.
-func earlyMessage(m *xtf.P2P, locations int) (idealOp, bool) {
+func earlyMessage(m *xtf.P2P, locations int) (replayOp, bool) {
 	const kind = xtf.P2PRecv | xtf.P2PNonBlocking | xtf.P2PAwaitedPost
-	o := idealOp{kind: idealSend, peer: m.MateP, t: m.Post, key: m.MateN}
+	o := replayOp{kind: stepSend, peer: m.MateP, t: m.Post, key: m.MateN}
 	return o, m.Kind&(xtf.P2PKindMask|xtf.P2PNonBlocking|xtf.P2PAwaitedPost|xtf.P2PMarker) == kind &&
 		m.MateN != xtf.Never && uint64(m.MateP) < uint64(locations)
 }
 
 // collective adds a member of a collective to the call in hand.
-func (s *idealScript) collective(c *xtf.Coll) {
-	o, ok := idealCollective(c)
+func (s *replayScript) collective(c *xtf.Coll) {
+	o, ok := collectiveStep(c)
 	if !ok {
 		return
 	}
 	if c.Flags&xtf.CollNonBlocking == 0 {
-		o.kind = idealEnter
+		o.kind = stepEnter
 		s.ops = append(s.ops, o)
 	}
-	o.kind = idealResult
+	o.kind = stepResult
 	s.needs = append(s.needs, o)
 }
 
-// idealCollective says what a collective computes. It is false for operations
+// collectiveStep says what a collective computes. It is false for operations
 // without members that wait for each other, and where some are missing or do not
 // agree on the operation.
-func idealCollective(c *xtf.Coll) (idealOp, bool) {
-	o := idealOp{peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
+func collectiveStep(c *xtf.Coll) (replayOp, bool) {
+	o := replayOp{peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
 	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
 	switch {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:

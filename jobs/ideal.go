@@ -1,0 +1,74 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/dataflow"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// replayBytes bounds, together with the memory that the sorter of results no
+// longer takes, the values under way in a replay.
+const replayBytes = 8 << 20
+
+// replayOver is what a replay over the rows of all locations works with.
+func (a *analysis) replayOver(array func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error)) causes.Replay {
+	return causes.Replay{
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Array: array, Storage: a.storage(), Last: a.last,
+		Budget: replayBytes + resultBytes(a.o.StoreBytes),
+	}
+}
+
+// replayed is the error of a replay: too many values under way are a matter of
+// memory.
+func replayed(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	err = fmt.Errorf("%s: %w", what, err)
+	if errors.Is(err, dataflow.ErrBudget) {
+		return Fail(ExitResource, fmt.Errorf("%w. Give --mem more, or run fewer ranks per node", err))
+	}
+	return err
+}
+
+// replay adds the times in an ideal network to the components. Where locations
+// wait for each other in a circle there are none.
+func (a *analysis) replay() error {
+	r := &causes.Ideal{Replay: a.replayOver(func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
+		return a.store.LoadArray(unit(p, stageOf[t]), t)
+	})}
+	report, err := r.Run()
+	if err != nil {
+		return replayed("replay in an ideal network", err)
+	}
+	a.res.Replay = *report
+	if d := report.Deadlock; d != nil {
+		a.problem(trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})
+		return nil
+	}
+	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		err = a.addIdeal(p, r.Nodes(int(p-a.own.First)))
+	}
+	return agree(a.c, err)
+}
+
+// addIdeal adds the times of the replay to the components of a location.
+func (a *analysis) addIdeal(p trace.P, nodes []causes.NodeIdeal) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	c, err := a.components(p)
+	if err != nil {
+		return err
+	}
+	for _, n := range nodes {
+		c.Add(n.Node, xtf.ItemIdeal, n.Sum)
+		c.Add(n.Node, xtf.ItemIdealFirst, n.First)
+		c.Add(n.Node, xtf.ItemIdealLast, n.Last)
+	}
+	return a.putComponents(p, c)
+}
