@@ -210,6 +210,8 @@ func sectionName(kind uint32) string {
 		return "call graph"
 	case xtf.KindNames:
 		return "names"
+	case xtf.KindNodeNames:
+		return "names of intervals"
 	}
 	return fmt.Sprintf("section %d", kind)
 }

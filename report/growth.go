@@ -85,8 +85,8 @@ func fit(points []point) (best Growth, ok bool) {
 	return best, best.set
 }
 
-// hypothesis fits c0 and c1 by least squares. A function that is negative at a
-// point, or falls without end, is refused.
+// hypothesis fits c0 and c1 by least squares. A function that falls below 0 for
+// many processes is refused.
 func hypothesis(points []point, power Power, logs int) (Growth, bool) {
 	g := Growth{Power: power, Logs: logs}
 	n := float64(len(points))
@@ -115,15 +115,7 @@ func hypothesis(points []point, power Power, logs int) (Growth, bool) {
 	}
 	g.C1 = sxy / sxx
 	g.C0 = my - float64(g.C1*mx)
-	if g.C1 < 0 && power >= 0 || power < 0 && g.C0 < float64(-1e-9*my) {
-		return g, false
-	}
-	for _, q := range points {
-		if g.At(q.p) < float64(-1e-9*my) {
-			return g, false
-		}
-	}
-	return g, true
+	return g, (g.C1 >= 0 || power < 0) && (power >= 0 || g.C0 >= float64(-1e-9*my))
 }
 
 // At is the function's value at p processes.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -96,6 +97,10 @@ func nameAt(names []string, i uint32) string {
 	return names[i-1]
 }
 
+// derivedForm is the form of intervals that were cut from the time, which are
+// numbered: slices, and what lies between collectives.
+const derivedForm = uint32(interval.FormDerived)
+
 // label is a node's name for people.
 func (x *node) label() string {
 	place := ""
@@ -113,6 +118,8 @@ func (x *node) label() string {
 		return clean(place, 60)
 	case text == "":
 		return fmt.Sprintf("interval %d", x.Marker)
+	case x.Form == derivedForm:
+		return fmt.Sprintf("%s %d", clean(text, 40), x.Marker)
 	case place != "":
 		return clean(text, 40) + "  " + clean(place, 40)
 	}

@@ -57,13 +57,17 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 	if all.shared, err = r.Graph(); err != nil {
 		v.skip("%v", err)
 	}
+	kept, err := r.kept()
+	if err != nil {
+		return nil, err
+	}
 	checks := make([]*locationCheck, r.Defs.NumLocations())
 	var g errgroup.Group
 	g.SetLimit(max(parallel, 1))
 	for p := range trace.P(r.Defs.NumLocations()) {
 		g.Go(func() error {
 			c := newLocationCheck(r, p)
-			c.rows = all.from == SourceRows
+			c.rows, c.kept = all.from == SourceRows, kept
 			err := c.run(all.shared)
 			c.drop()
 			checks[p] = c
@@ -86,6 +90,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 	for _, check := range []func() error{
 		func() error { return v.collectives(r) },
 		func() error { return v.whole(r, all) },
+		func() error { return v.waitTotals(r) },
 		func() error { return v.pyramids(r, all.from == SourceRows) },
 		func() error { return v.tileGroups(r) },
 	} {
@@ -144,6 +149,7 @@ type locationCheck struct {
 	p        trace.P
 	process  uint32
 	rows     bool // there are rows of events
+	kept     kept
 	findings []Finding
 	found    uint64
 	counts   struct{ calls, messages, mates, collectives, channels, graphs uint64 }
@@ -199,6 +205,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		{"CALL", c.calls},
 		{"P2P", c.messages},
 		{"COLL", c.collectives},
+		{"WAIT", c.waits},
 		{"CHAN", c.compareChannels},
 		{"COMP", c.compareSums},
 		{"TIMEBIN", c.compareProfile},

@@ -248,9 +248,9 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 	default:
 		c.counts.mates++
 	}
-	if direction == xtf.ChannelReceive {
+	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 {
 		c.sums[xtf.ItemSendRecv] += x.End - min(x.End, m.T)
-		c.sums[xtf.ItemPotentialSync] += m.T - min(m.T, x.T)
+		c.sums[xtf.ItemPotentialSync] += m.T - min(m.T, c.kept.readyAt(x))
 	}
 	return nil
 }

@@ -57,8 +57,8 @@ func (c *locationCheck) compareSums() error {
 	v[xtf.ItemFirst], v[xtf.ItemLast] = c.stored[xtf.ItemFirst], c.stored[xtf.ItemLast] // no row has them
 	v[xtf.ItemTime] = v[xtf.ItemLast] - min(v[xtf.ItemFirst], v[xtf.ItemLast])
 	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO])
-	for i := range xtf.ItemLast + 1 {
-		if v[i] != c.stored[i] {
+	for i := range xtf.NumItems {
+		if (i <= xtf.ItemLast || i >= xtf.ItemLateSender && i <= xtf.ItemWaitCount) && v[i] != c.stored[i] {
 			c.add("COMP", nil, "%s is %d, the rows add up to %d", i, c.stored[i], v[i])
 		}
 	}

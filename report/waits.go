@@ -123,7 +123,7 @@ func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
 			x.Patterns = append(x.Patterns, PatternSum{l.item.String(), nil, p.Sum, ratio(p.Sum, x.Time), p.Max, p.MaxP, l.item})
 		}
 	}
-	slices.SortStableFunc(x.Patterns, func(a, b PatternSum) int { return compareBig(b.Ticks, a.Ticks) })
+	x.sortPatterns()
 	for _, n := range s.order() {
 		i := s.interval(n, Rules{})
 		t := s.measured[n].sum(xtf.ItemTime)
@@ -139,6 +139,27 @@ func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
 	x.Paths, x.Causes = c.waitPaths(x.Patterns), c.causeLines(ranks.All() && span == nil)
 	x.Critical, err = c.critical(root)
 	return x, append(lost, c.lost...), err
+}
+
+// sortPatterns puts the patterns in the order of falling time, parts of late
+// sender behind it.
+func (x *Waits) sortPatterns() {
+	of := map[xtf.Item]*big.Int{}
+	for _, p := range x.Patterns {
+		of[p.item] = p.Ticks
+	}
+	key := func(p PatternSum) *big.Int {
+		if late, ok := of[xtf.ItemLateSender]; ok && p.part() {
+			return late
+		}
+		return p.Ticks
+	}
+	slices.SortStableFunc(x.Patterns, func(a, b PatternSum) int { return compareBig(key(b), key(a)) })
+}
+
+// part reports whether the pattern is a part of late sender.
+func (p *PatternSum) part() bool {
+	return p.item == xtf.ItemLateSenderSame || p.item == xtf.ItemLateSenderOther
 }
 
 // compareBig compares sums; what is not known comes first.

@@ -60,7 +60,11 @@ func (d *Document) writeWaits(w *writer) {
 	tab := table{head: []string{"<pattern", "waits", u.name(), "of time", "most", "<rank", "<"}}
 	for i := range x.Patterns {
 		p := &x.Patterns[i]
-		tab.add(p.Pattern, countBig(p.Count), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternAdvice[p.Pattern])
+		name := p.Pattern
+		if p.part() {
+			name = "  of it " + strings.TrimPrefix(name, "late_sender_")
+		}
+		tab.add(name, countBig(p.Count), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternAdvice[p.Pattern])
 	}
 	w.table(&tab)
 	x.writeNodes(w)
@@ -169,7 +173,15 @@ func (x *Waits) writeCauses(w *writer, r *Run) {
 	w.table(&tab)
 	w.more(len(x.Causes), len(shown), "row")
 	top := &x.Causes[0]
-	w.line("> %s cause %s of all waiting: shorten them, or let others have some of them", top.who(r), top.Share.percent())
+	w.line("> %s: %s of all waiting; %s", top.who(r), top.Share.percent(), activityAdvice[top.Activity])
+}
+
+// activityAdvice says what to do about an activity that makes others wait.
+var activityAdvice = map[string]string{
+	"cpu":    "do less of it before others need the result, or give others some of it",
+	"mpi":    "transfers take long there: fewer messages, or operations that do not block, started earlier",
+	"io":     "write or read less, later, or on all processes together",
+	"marker": "the intervals are too fine: mark fewer",
 }
 
 func (x *Waits) writeCritical(w *writer) {

@@ -31,6 +31,8 @@ type analyzeFlags struct {
 	hints                map[string]string
 	intervals            interval.Flags
 	sidecar              string
+	failIf               []string
+	rules                choice // of the numbers that conditions compare
 }
 
 func runAnalyze(args []string, s streams) error {
@@ -58,6 +60,8 @@ func runAnalyze(args []string, s streams) error {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing line")
 	f.CountVarP(&o.verbose, "verbose", "v", "stage times, memory and traffic")
 	o.intervalFlags(f)
+	f.StringArrayVar(&o.failIf, "fail-if", nil, "exit with status 1 if this holds of the result, as report --fail-if has it (repeatable)")
+	o.rules.defineRules(f)
 	operands, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
@@ -117,6 +121,13 @@ func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 		return job, usage("analyze: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
 	}
 	job.Host, _ = os.Hostname()
+	var err error
+	if o.rules.conditions, err = parseConditions("analyze", o.failIf); err != nil {
+		return job, err
+	}
+	if _, err := o.rules.rules(); err != nil {
+		return job, err
+	}
 	job.MemBytes = int64(o.mem)
 	job.StoreBytes = int64(o.store)
 	return job, nil
@@ -137,10 +148,26 @@ func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams
 	if c.Rank() == 0 && !o.quiet {
 		printAnalyzed(s, &job, res, c.Size(), o.verbose)
 	}
-	if res.Partial {
+	err = o.judge(c, s)
+	if res.Partial && (err == nil || errors.Is(err, errSilent)) {
 		return jobs.Fail(jobs.ExitPartial, errSilent)
 	}
-	return nil
+	return err
+}
+
+// judge decides the conditions on rank 0; all ranks return the same. Collective.
+func (o *analyzeFlags) judge(c mpi.Comm, s streams) error {
+	if len(o.rules.conditions) == 0 {
+		return nil
+	}
+	var err error
+	if c.Rank() == 0 {
+		err = judgeFile(o.output, &o.rules, s)
+	}
+	if err = mpi.AgreeOn(c, err, errSilent); errors.Is(err, errSilent) {
+		return jobs.Fail(jobs.ExitFound, errSilent)
+	}
+	return err
 }
 
 // errSilent is an outcome that was told already.

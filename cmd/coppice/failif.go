@@ -38,6 +38,20 @@ func judge(run *report.Run, list []*report.Condition, rules report.Rules, s stre
 	return failed
 }
 
+// judgeFile decides the conditions about a file.
+func judgeFile(path string, x *choice, s streams) error {
+	run, err := openRun(path)
+	if err != nil {
+		return err
+	}
+	defer run.Close()
+	rules, err := x.rules()
+	if err != nil {
+		return err
+	}
+	return judge(run, x.conditions, rules, s)
+}
+
 // intervalError is the outcome of naming an interval: of a wrong name, or of
 // reading the file.
 func intervalError(what string, run *report.Run, err error) error {

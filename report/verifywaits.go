@@ -1,0 +1,230 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// waitPlace is where waits add up.
+type waitPlace struct {
+	key     uint64
+	pattern uint32
+}
+
+func (a waitPlace) compare(b waitPlace) int {
+	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.pattern, b.pattern))
+}
+
+type waitAmount struct{ count, ticks uint64 }
+
+// waitSums are waits by place.
+type waitSums map[waitPlace]waitAmount
+
+func (s waitSums) add(at waitPlace, count, ticks uint64) {
+	x := s[at]
+	s[at] = waitAmount{interval.Checked(x.count, count), interval.Checked(x.ticks, ticks)}
+}
+
+// differ calls f for the places at which s and o differ, in order.
+func (s waitSums) differ(o waitSums, f func(at waitPlace, here, there waitAmount)) {
+	var list []waitPlace
+	for at := range s {
+		list = append(list, at)
+	}
+	for at := range o {
+		if _, ok := s[at]; !ok {
+			list = append(list, at)
+		}
+	}
+	slices.SortFunc(list, waitPlace.compare)
+	for _, at := range list {
+		if s[at] != o[at] {
+			f(at, s[at], o[at])
+		}
+	}
+}
+
+// readyAt is the instant from which a receive counts as potential synchronisation.
+func (k *kept) readyAt(x *xtf.P2P) uint64 {
+	if x.Kind&xtf.P2PProbed != 0 || slices.Contains(strings.Fields(k.Intervals), "recv-point=post") {
+		return x.Post
+	}
+	return x.T
+}
+
+// waits compares the WAIT rows with the messages and collectives they are of, with
+// each other and with WAITSUM. Their ticks within the whole program join the sums.
+func (c *locationCheck) waits() error {
+	var arrays [2]*xtf.Array
+	for i, id := range []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl} {
+		var err error
+		if arrays[i], err = c.r.File.Array(xtf.Proc(c.p), id); err != nil {
+			return err
+		}
+	}
+	from, to, err := c.program()
+	if err != nil {
+		return err
+	}
+	rows, sums := waitSums{}, waitSums{}
+	past := uint64(0)
+	var failed error
+	var buf []byte
+	err = c.each(xtf.TypeWait, func(n uint64, row []byte) {
+		var x xtf.Wait
+		x.Load(row)
+		pattern := x.Pattern & xtf.WaitPatternMask
+		item, known := patternItems[pattern]
+		switch {
+		case failed != nil:
+			return
+		case !known:
+			c.at("WAIT", n, "unknown pattern %#x", x.Pattern)
+			return
+		case x.T < past || x.End <= x.T:
+			c.at("WAIT", n, "from %d to %d, the one before ends at %d", x.T, x.End, past)
+			return
+		}
+		past = x.End
+		if pattern <= xtf.WaitLateReceiver {
+			buf, failed = c.messageWait(arrays[0], n, &x, buf)
+		} else {
+			buf, failed = c.collectiveWait(arrays[1], n, &x, buf)
+		}
+		rows.add(waitPlace{xtf.NodeKey(x.Node, x.Path), x.Pattern}, 1, x.End-x.T)
+		c.addWait(&x, item, from, to)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return err
+	}
+	err = c.each(xtf.TypeWaitSum, func(_ uint64, row []byte) {
+		var x xtf.WaitSum
+		x.Load(row)
+		sums.add(waitPlace{x.Key, x.Pattern}, x.Count, x.Ticks)
+	})
+	rows.differ(sums, func(at waitPlace, here, there waitAmount) {
+		c.add("WAITSUM", nil, "node %d, call path %d, pattern %#x: %d of %d ticks, the rows are %d of %d",
+			at.key>>32, uint32(at.key), at.pattern, there.count, there.ticks, here.count, here.ticks)
+	})
+	return err
+}
+
+// program is the execution of the whole program.
+func (c *locationCheck) program() (from, to uint64, err error) {
+	to = xtf.Never
+	err = c.each(xtf.TypeIval, func(_ uint64, row []byte) {
+		var x xtf.Ival
+		if x.Load(row); x.Node == 0 {
+			from, to = x.T, x.End
+		}
+	})
+	return from, to, err
+}
+
+// addWait adds what lies in the program to the sums.
+func (c *locationCheck) addWait(x *xtf.Wait, item xtf.Item, from, to uint64) {
+	ticks := min(x.End, to) - min(max(x.T, from), min(x.End, to))
+	c.sums[item] += ticks
+	switch x.Pattern & xtf.WaitOrderMask {
+	case xtf.WaitOrderSame:
+		c.sums[xtf.ItemLateSenderSame] += ticks
+	case xtf.WaitOrderDifferent:
+		c.sums[xtf.ItemLateSenderOther] += ticks
+	}
+	if from <= x.T && x.T <= to {
+		c.sums[xtf.ItemWaitCount]++
+	}
+}
+
+// messageWait compares a wait with its message. It returns the buffer.
+func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait, buf []byte) ([]byte, error) {
+	if x.RecN >= a.Len() {
+		c.at("WAIT", n, "names message %d of %d", x.RecN, a.Len())
+		return buf, nil
+	}
+	buf, err := a.Row(x.RecN, buf)
+	if err != nil {
+		return buf, err
+	}
+	var m xtf.P2P
+	m.Load(buf)
+	side, begin, end := xtf.P2PSend, m.T, m.MateT
+	if x.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
+		side, end = xtf.P2PRecv, min(m.MateT, m.End)
+		if m.Kind&xtf.P2PProbed != 0 {
+			begin = m.Post
+		}
+	}
+	if m.Kind&xtf.P2PKindMask != side || m.Kind&(xtf.P2PUnmatched|xtf.P2PMarker) != 0 || x.CauseP != m.MateP || x.T < begin || x.End != end || end > m.End {
+		c.at("WAIT", n, "from %d to %d for location %d, by message %d: kind %#x, from %d to %d, its mate at %d of location %d",
+			x.T, x.End, x.CauseP, x.RecN, m.Kind, m.T, m.End, m.MateT, m.MateP)
+	}
+	return buf, nil
+}
+
+// collectiveWait compares a wait with its collective.
+func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait, buf []byte) ([]byte, error) {
+	if x.RecN >= a.Len() {
+		c.at("WAIT", n, "names collective %d of %d", x.RecN, a.Len())
+		return buf, nil
+	}
+	buf, err := a.Row(x.RecN, buf)
+	if err != nil {
+		return buf, err
+	}
+	var m xtf.Coll
+	m.Load(buf)
+	class := trace.CollectiveClass(m.Flags & xtf.CollOpMask)
+	pattern := x.Pattern & xtf.WaitPatternMask
+	want := [...]trace.CallClass{
+		xtf.WaitBarrier: trace.ClassBarrier, xtf.WaitBarrierCompletion: trace.ClassBarrier, xtf.WaitNxN: trace.ClassNxN,
+		xtf.WaitNxNCompletion: trace.ClassNxN, xtf.WaitLateBroadcast: trace.ClassOneToN, xtf.WaitEarlyReduce: trace.ClassNToOne, xtf.WaitEarlyScan: trace.ClassPrefix,
+	}[pattern]
+	wrong := class&want == 0 || x.T < m.T || x.End > m.End
+	switch pattern {
+	case xtf.WaitBarrierCompletion, xtf.WaitNxNCompletion:
+		wrong = wrong || x.T < m.FirstLeave || x.End != m.End || x.CauseP != trace.Undefined
+	case xtf.WaitBarrier, xtf.WaitNxN:
+		wrong = wrong || x.End != min(m.LastEnter, m.End)
+	}
+	if wrong {
+		c.at("WAIT", n, "pattern %d from %d to %d, by collective %d: operation %d, from %d to %d, last enter %d, first leave %d",
+			pattern, x.T, x.End, x.RecN, m.Flags&xtf.CollOpMask, m.T, m.End, m.LastEnter, m.FirstLeave)
+	}
+	return buf, nil
+}
+
+// waitTotals compares WAITTOTAL with the sums of the locations, by node and
+// pattern: call paths may have been cut.
+func (v *Verified) waitTotals(r *Run) error {
+	all, whole := waitSums{}, waitSums{}
+	for p := range trace.P(r.Defs.NumLocations()) {
+		err := r.rows(xtf.Proc(p), xtf.TypeWaitSum, func(row []byte) {
+			var x xtf.WaitSum
+			x.Load(row)
+			all.add(waitPlace{x.Key >> 32, x.Pattern}, x.Count, x.Ticks)
+		})
+		if err != nil {
+			return fmt.Errorf("location %d: %w", p, err)
+		}
+	}
+	err := r.rows(xtf.WholeRun, xtf.TypeWaitTotal, func(row []byte) {
+		var x xtf.WaitTotal
+		x.Load(row)
+		whole.add(waitPlace{x.Key >> 32, x.Pattern}, x.Count, x.Ticks)
+		if x.Worst > x.Ticks || uint64(x.WorstP) >= uint64(r.Defs.NumLocations()) {
+			v.add("WAITTOTAL", "node %d, call path %d, pattern %#x: %d ticks, of location %d alone %d", x.Key>>32, uint32(x.Key), x.Pattern, x.Ticks, x.WorstP, x.Worst)
+		}
+	})
+	all.differ(whole, func(at waitPlace, here, there waitAmount) {
+		v.add("WAITTOTAL", "node %d, pattern %#x: %d of %d ticks, the locations have %d of %d", at.key, at.pattern, there.count, there.ticks, here.count, here.ticks)
+	})
+	return err
+}
