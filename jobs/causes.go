@@ -158,8 +158,12 @@ func (a *analysis) extent(p trace.P) (causes.Extent, error) {
 	if err != nil {
 		return causes.Extent{}, err
 	}
+	mpi := false // calls may take less than a tick
+	for _, item := range [...]xtf.Item{xtf.ItemMPI, xtf.ItemMarker, xtf.ItemSends, xtf.ItemReceives, xtf.ItemCollectives} {
+		mpi = mpi || c.Value(0, item) > 0
+	}
 	return causes.Extent{
-		Events: c.Value(0, xtf.ItemEvents) > 0, MPI: c.Value(0, xtf.ItemMPI) > 0,
+		Events: c.Value(0, xtf.ItemEvents) > 0, MPI: mpi,
 		First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast),
 	}, nil
 }

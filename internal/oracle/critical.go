@@ -30,10 +30,11 @@ func (a *analysis) criticalPath() [][]Piece {
 	begin := uint64(noTime)
 	for i, l := range a.locs {
 		jumps[i] = a.jumps(l)
-		if len(l.records) > 0 {
-			begin = min(begin, l.first)
+		if len(l.records) == 0 {
+			continue
 		}
-		if len(l.records) > 0 && len(l.visits) > 0 && (at == nil || l.last > at.last) {
+		begin = min(begin, l.first)
+		if at == nil || !at.communicates() && l.communicates() || at.communicates() == l.communicates() && l.last > at.last {
 			at = l
 		}
 	}
@@ -66,6 +67,11 @@ func (a *analysis) criticalPath() [][]Piece {
 		slices.SortFunc(list, func(x, y Piece) int { return cmp.Compare(x.From, y.From) })
 	}
 	return path
+}
+
+// communicates reports whether a location uses MPI; a process may have others.
+func (l *location) communicates() bool {
+	return len(l.ops)+len(l.colls) > 0 || slices.ContainsFunc(l.slices, func(s slice) bool { return s.what == MPI })
 }
 
 // before returns the jump that ends last, at t or before. At t itself it must

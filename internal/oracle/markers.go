@@ -173,7 +173,10 @@ func (a *analysis) parameterMarks(l *location) {
 				if r := a.d.Region(c.region); r != nil {
 					k.File, k.Line, k.Name = a.d.Text(r.SourceFile), r.BeginLine, a.d.Text(r.Name)
 				}
-				l.marks = append(l.marks, mark{at: e.at, order: i, key: k}, mark{at: c.leave, order: c.last, end: true, key: k})
+				l.marks = append(l.marks, mark{at: e.at, order: i, key: k})
+				if c.last < len(l.records) {
+					l.marks = append(l.marks, mark{at: c.leave, order: c.last, end: true, key: k})
+				}
 			}
 			continue
 		default:
