@@ -1,0 +1,42 @@
+package jobs_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// TestSameBytesOfIntervals: numbers of nodes and call paths, and all that hangs on
+// them, do not depend on the ranks, also where a process is spread over ranks.
+func TestSameBytesOfIntervals(t *testing.T) {
+	for _, v := range []struct {
+		spec  string
+		flags interval.Flags
+	}{
+		{"stencil:procs=6,events=10k,jitter=10,seed=1", interval.Flags{SliceCount: 7, Between: "coll:Allreduce"}},
+		{"irregular:procs=7,events=15k,jitter=20,seed=3", interval.Flags{Intervals: []string{"region:*"}}},
+		{"irregular:procs=3,threads=3,events=12k,io,metrics,parameters,seed=4", interval.Flags{Intervals: []string{"region:[a-s]*"}, SliceCount: 3, Init: "exclude"}},
+		{"stencil:procs=4,events=8k,broken=all", interval.Flags{Intervals: []string{"region:*"}, SliceCount: 100}},
+	} {
+		t.Run(v.spec, func(t *testing.T) {
+			for _, graphOnly := range []bool{false, true} {
+				o := jobs.AnalyzeOptions{Source: generated(t, v.spec), ClampTime: true, Intervals: v.flags, GraphOnly: graphOnly, StoreBytes: 1 << 30}
+				want := analyzed(t, 1, o)
+				for _, ranks := range []int{2, 3, 5, 7} {
+					if testing.Short() && ranks < 7 {
+						continue
+					}
+					if got := analyzed(t, ranks, o); !bytes.Equal(got, want) {
+						t.Errorf("graph only %t, %d ranks: %d bytes differ from the %d of one rank", graphOnly, ranks, len(got), len(want))
+					}
+				}
+				o.StoreBytes = 0
+				if got := analyzed(t, 2, o); !bytes.Equal(got, want) {
+					t.Errorf("graph only %t, without memory: other bytes", graphOnly)
+				}
+			}
+		})
+	}
+}
