@@ -36,7 +36,7 @@ type task struct {
 
 // leastThreads is how many threads a header may always announce; more need a
 // file that has a byte for each.
-const leastThreads = 1 << 16
+const leastThreads = 1 << 12
 
 // parseHeader reads the first line. Size is that of the file, in bytes; a
 // header that announces more threads than that is none.

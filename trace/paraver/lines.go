@@ -17,6 +17,7 @@ const (
 	longestHead   = 64 << 20
 	longestRecord = 1 << 20
 	readAtOnce    = 128 << 10
+	shown         = 64 // of a line that is too long
 )
 
 // lines cuts a stream into lines. Memory: 128 KiB, or twice the longest line
@@ -43,24 +44,32 @@ func (l *lines) next() (line []byte, long bool, err error) {
 	seen := 0
 	for {
 		if i := bytes.IndexByte(l.buf[l.at+seen:l.end], '\n'); i >= 0 {
-			line = l.buf[l.at : l.at+seen+i]
+			line, long = l.bounded(l.buf[l.at : l.at+seen+i])
 			l.at += seen + i + 1
-			return l.line(line, true), false, nil
+			return l.line(line, true), long, nil
 		}
 		seen = l.end - l.at
 		if l.err != nil {
 			if seen == 0 {
 				return nil, false, l.err
 			}
-			line = l.buf[l.at:l.end]
+			line, long = l.bounded(l.buf[l.at:l.end])
 			l.at = l.end
-			return l.line(line, false), false, nil
+			return l.line(line, false), long, nil
 		}
 		if seen > l.limit {
 			return l.cut(seen)
 		}
 		l.fill()
 	}
+}
+
+// bounded returns a line, or the start of one that is too long.
+func (l *lines) bounded(line []byte) ([]byte, bool) {
+	if len(line) > l.limit {
+		return line[:shown], true
+	}
+	return line, false
 }
 
 func (l *lines) line(b []byte, whole bool) []byte {
@@ -71,7 +80,7 @@ func (l *lines) line(b []byte, whole bool) []byte {
 
 // cut steps over the rest of a line that is too long.
 func (l *lines) cut(seen int) ([]byte, bool, error) {
-	start := bytes.Clone(l.buf[l.at : l.at+min(seen, 64)])
+	start := bytes.Clone(l.buf[l.at : l.at+shown])
 	for {
 		l.at = l.end
 		if l.err != nil {

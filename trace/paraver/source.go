@@ -19,6 +19,7 @@ type Trace struct {
 	defs   *trace.Definitions
 	tables *tables
 	text   func() (io.ReadCloser, error)
+	limits limits
 
 	mu     sync.Mutex
 	splits []*split
@@ -41,7 +42,7 @@ func OpenPath(path string) (*Trace, error) {
 // Open makes a trace of what Load read, of which nothing is read again. The
 // records are, when a stream is opened.
 func Open(f *Files) (*Trace, error) {
-	t := &Trace{path: f.Path, names: parseNames(f.Names), text: func() (io.ReadCloser, error) { return openText(f.Path) }}
+	t := &Trace{path: f.Path, names: parseNames(f.Names), limits: usualLimits, text: func() (io.ReadCloser, error) { return openText(f.Path) }}
 	var err error
 	if t.head, err = parseHead(f.Head, trace.Undefined64); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
@@ -120,7 +121,7 @@ func (t *Trace) gather(first, end uint32, dir string) (*split, error) {
 		return nil, err
 	}
 	defer r.Close()
-	s, err := newSplit(t.head, r, first, end, dir)
+	s, err := newSplit(t.head, r, first, end, dir, t.limits)
 	if err != nil {
 		return nil, err
 	}

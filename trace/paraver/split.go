@@ -12,11 +12,13 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Bounds of what a split holds at once: bytes of records, and records.
-const (
-	arenaBytes   = 8 << 20
-	arenaRecords = 1 << 18
-)
+// limits bound what a split holds at once.
+type limits struct {
+	bytes   int // of records
+	records int
+}
+
+var usualLimits = limits{8 << 20, 1 << 18}
 
 // itemKind is what a record means to one thread.
 type itemKind uint8
@@ -48,6 +50,7 @@ type run struct {
 // does not fit goes to a file without a name, as runs that a reader merges.
 type split struct {
 	first, end uint32 // threads
+	limits     limits
 	arena      []byte
 	items      []item
 	runs       [][]run // by thread
@@ -58,8 +61,8 @@ type split struct {
 }
 
 // newSplit makes one pass over a trace.
-func newSplit(h *head, r io.Reader, first, end uint32, dir string) (*split, error) {
-	s := &split{first: first, end: end, runs: make([][]run, end-first), dir: dir}
+func newSplit(h *head, r io.Reader, first, end uint32, dir string, l limits) (*split, error) {
+	s := &split{first: first, end: end, limits: l, runs: make([][]run, end-first), dir: dir}
 	x, err := newRecords(r)
 	if err != nil {
 		return nil, err
@@ -110,7 +113,7 @@ func (s *split) add(r *record, number uint64) error {
 			s.put(uint64(m.from), uint64(m.tag), m.size)
 		}
 	}
-	if len(s.arena) < arenaBytes && len(s.items) < arenaRecords {
+	if len(s.arena) < s.limits.bytes && len(s.items) < s.limits.records {
 		return nil
 	}
 	return s.flush(true)

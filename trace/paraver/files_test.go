@@ -1,0 +1,170 @@
+package paraver
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+const small = two + "1:1:1:1:1:0:10:1\n2:1:1:1:1:10:50000001:1\n3:1:1:1:1:10:20:2:1:2:1:5:25:64:7\n2:1:1:1:1:20:50000001:0\n"
+
+// TestFiles opens traces with and without names and compression.
+func TestFiles(t *testing.T) {
+	plain := store(t, map[string][]byte{"a.prv": []byte(small), "a.pcf": []byte(pcf), "a.row": []byte("LEVEL THREAD SIZE 2\nfirst\nsecond\n")}, "a.prv")
+	packed := store(t, map[string][]byte{"b.prv.gz": compress(t, small), "b.pcf": []byte(pcf), "b.row": []byte("LEVEL THREAD SIZE 2\nfirst\nsecond\n")}, "b.prv.gz")
+	bare := store(t, map[string][]byte{"c.prv": []byte(small)}, "c.prv")
+	var all []*Trace
+	for _, path := range []string{plain, packed, bare} {
+		head, err := os.ReadFile(path)
+		if err != nil || !Recognise(head[:min(len(head), 512)]) {
+			t.Errorf("%s is not recognised: %v", path, err)
+		}
+		x, err := OpenPath(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer x.Close()
+		all = append(all, x)
+		if s, e, c := x.Records(); s != 1 || e != 2 || c != 1 {
+			t.Errorf("%s: %d states, %d events, %d messages", path, s, e, c)
+		}
+	}
+	if all[0].Identity() != all[1].Identity() || listing(t, all[0]) != listing(t, all[1]) {
+		t.Error("a compressed trace is another one")
+	}
+	if all[0].Identity() == all[2].Identity() {
+		t.Error("the names do not count")
+	}
+	if d := all[0].Definitions(); d.Text(d.Location(1).Name) != "second" {
+		t.Errorf("thread named %q", d.Text(d.Location(1).Name))
+	}
+	d := all[2].Definitions()
+	if d.Problems().Count(trace.DiagNoNames) != 1 || d.Text(d.Regions[0].Name) != "MPI_Send" || d.Text(d.Location(1).Name) != "THREAD 1.2.1" {
+		t.Errorf("without names: %v, region %q, thread %q", d.Problems().List(), d.Text(d.Regions[0].Name), d.Text(d.Location(1).Name))
+	}
+	if x, err := all[0].Measure(1); err != nil || !x.HasFirst || x.First != 5 || x.Chunks != 1 {
+		t.Errorf("extent of the receiver: %+v, %v", x, err)
+	}
+	if _, err := all[0].Measure(2); err == nil {
+		t.Error("a location that is not there has an extent")
+	}
+}
+
+// TestRefused tells by what error a file is refused.
+func TestRefused(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want error
+	}{
+		{"", trace.ErrNotTrace},
+		{"\n", trace.ErrNotTrace},
+		{"hello\n", trace.ErrNotTrace},
+		{"#Paraver", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):1:1(1:1", trace.ErrCorrupt},
+		{"#Paraver (x):10_fs:1(1):1:1(1:1)\n", trace.ErrUnsupported},
+		{"#Paraver (x):10_ns:1(1):1:2(1:1)\n", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):1:1(4000000000:1)\n", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):1:1(0:1)\n", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):0\n", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):99999999999999999999:1(1:1)\n", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):4000000000:1(1:1)\n", trace.ErrCorrupt},
+	} {
+		if _, err := inMemory([]byte(c.text), nil); !errors.Is(err, c.want) {
+			t.Errorf("%q: %v, want %v", c.text, err, c.want)
+		}
+	}
+	if _, err := OpenPath(filepath.Join(t.TempDir(), "none.prv")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
+	}
+}
+
+// TestHeader reads units and nodes.
+func TestHeader(t *testing.T) {
+	h, err := parseHeader([]byte("#Paraver (04/11/2019 at 16:35):77:2(4,8):2:2(1:1,3:2),7:1(1:9)"), 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if h.date != "04/11/2019 at 16:35" || h.length != 77 || h.resolution != 1_000_000 || len(h.nodes) != 2 || h.threads != 5 || len(h.apps) != 2 {
+		t.Errorf("%+v", h)
+	}
+	for _, c := range []struct {
+		app, task, thread uint64
+		want              uint32
+		ok                bool
+	}{{1, 1, 1, 0, true}, {1, 2, 3, 3, true}, {2, 1, 1, 4, true}, {1, 2, 4, 0, false}, {1, 3, 1, 0, false}, {3, 1, 1, 0, false}, {0, 1, 1, 0, false}, {1, 0, 1, 0, false}, {1, 1, 0, 0, false}} {
+		if got, ok := h.locate(c.app, c.task, c.thread); ok != c.ok || ok && got != c.want {
+			t.Errorf("thread %d.%d.%d: %d, %v", c.app, c.task, c.thread, got, ok)
+		}
+	}
+}
+
+// TestCut cuts a trace at every byte, plain and compressed: what is left is
+// read, and a cut is reported unless it falls between two lines.
+func TestCut(t *testing.T) {
+	start := len(two)
+	for n := start; n < len(small); n++ {
+		x, err := inMemory([]byte(small[:n]), []byte(pcf))
+		if err != nil {
+			t.Fatalf("cut at %d: %v", n, err)
+		}
+		listing(t, x)
+		if d := x.Definitions().Problems(); d.Count(trace.DiagCorrupt) > 0 {
+			t.Errorf("cut at %d: %v", n, d.List())
+		}
+	}
+	long := small + strings.Repeat("2:1:1:1:1:30:1000:1\n2:1:1:1:1:30:1000:2\n", 5000)
+	packed := compress(t, long)
+	for n := 0; n < len(packed); n += 7 {
+		path := store(t, map[string][]byte{"a.prv.gz": packed[:n], "a.pcf": []byte(pcf)}, "a.prv.gz")
+		x, err := OpenPath(path)
+		if err != nil {
+			if !errors.Is(err, trace.ErrNotTrace) && !errors.Is(err, trace.ErrCorrupt) {
+				t.Errorf("cut at %d: %v", n, err)
+			}
+			continue
+		}
+		listing(t, x)
+		if x.Definitions().Problems().Count(trace.DiagTruncated) == 0 {
+			t.Errorf("cut at %d: not reported", n)
+		}
+	}
+}
+
+// TestLongLines steps over lines without end and keeps their neighbours.
+func TestLongLines(t *testing.T) {
+	text := two + "2:1:1:1:1:10:1000:1\n2:1:1:1:1:11" + strings.Repeat(":1000:1", longestRecord/6) + "\n2:1:1:1:1:12:1000:2\n"
+	x := trial(t, text)
+	got := listing(t, x)
+	if !strings.HasPrefix(got, "0 10 ParameterUnsignedInt prv:1000 Phase = 1\n0 12 ParameterUnsignedInt prv:1000 Phase = 2\n") ||
+		x.Definitions().Problems().Count(trace.DiagCorrupt) != 1 {
+		t.Error(got)
+	}
+}
+
+// TestRoots finds roots that come out of order, and none where there are none.
+func TestRoots(t *testing.T) {
+	var l rootLog
+	for n := uint64(0); n < 3*rootWindow; n++ {
+		l.add(n^1, uint32(n^1)/100) // neighbours change places
+	}
+	l.flush(len(l.waiting))
+	if len(l.runs) != 3*rootWindow/100+1 || l.late != 0 {
+		t.Errorf("%d runs, %d late", len(l.runs), l.late)
+	}
+	for n := uint64(0); n < 3*rootWindow; n++ {
+		if r, ok := rootOf(l.runs, n); !ok || r != uint32(n)/100 {
+			t.Fatalf("root of %d: %d, %v", n, r, ok)
+		}
+	}
+	l.add(5, 1)
+	if l.late != 1 {
+		t.Error("a late root is not counted")
+	}
+	if _, ok := rootOf(nil, 0); ok {
+		t.Error("a root of nothing")
+	}
+}
