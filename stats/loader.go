@@ -21,6 +21,9 @@ type Outputs struct {
 	Late                    Adder    // the rank's results, rows of ResultBytes with ResultKey
 	Borders                 xtf.Sink // of executions, as interval.Border, in order
 	P2PPaths, CollPaths     xtf.Sink // call path of the outermost MPI call of each staged row, u32, little-endian
+	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
+	// which knows events only.
+	Ends bool
 }
 
 // Adder collects rows of one width, to be ordered by their leading key bytes,

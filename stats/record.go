@@ -246,6 +246,9 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	} else if receive || kind&xtf.P2PNonBlocking == 0 {
 		xtf.SetU64(row, xtf.P2PDone, l.now)
 	}
+	if l.out.Ends {
+		xtf.SetU64(row, xtf.P2PCallN, l.totals.Events-1)
+	}
 	e := entry{
 		peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag),
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.P2PT), end: l.now,
@@ -280,6 +283,9 @@ func (l *Loader) sendFlags(kind uint32) (flags uint32) {
 func (l *Loader) completeColl(op pendingOp) {
 	row := l.coll.row(op.row)
 	xtf.SetU64(row, xtf.CollEnd, l.now)
+	if l.out.Ends {
+		xtf.SetU64(row, xtf.CollCallN, l.totals.Events-1)
+	}
 	l.writeEntry(&entry{
 		peer: trace.Undefined, comm: xtf.U32(row, xtf.CollComm), tag: trace.Undefined, direction: xtf.ChannelColl,
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.CollPost), end: l.now,
