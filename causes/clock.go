@@ -1,0 +1,237 @@
+package causes
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/coppice-hpc/coppice/dataflow"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Clocks repairs clocks that run apart, with a controlled logical clock: R.
+// Rabenseifner, The controlled logical clock, PDP 1997; for collectives as logical
+// messages D. Becker, R. Rabenseifner, F. Wolf, J. Linford, Scalable timestamp
+// synchronization for event traces of message-passing applications, Parallel
+// Computing 35 (2009).
+//
+// A message must not end, in the call that completes the receive, before the call
+// of its send is entered; a member of a collective must not leave before those it
+// depends on (see Ideal) have entered. Where that is violated, the leave is raised
+// to the enter it needs, at least to what the correction before makes of it. After
+// that the location's clock is ahead and is slowed down to 127/128 until it agrees
+// with the trace again (the forward amortisation): an instant t after a correction
+// from t0 to t0' becomes max(t, t0' + floor((t - t0) * 127 / 128)). Nothing is
+// moved back, and the order of the events of a location stays. Afterwards no
+// violation is left.
+//
+// Rows are those of Replay, but callN is the number of the event at which the
+// operation ends. Memory: that of Replay, 3 KiB per location, and the storage of
+// 24 bytes for each correction.
+type Clocks struct {
+	Replay
+	place []*clockWalker
+}
+
+// ClockReport says what the repair did to the locations of a rank.
+type ClockReport struct {
+	Corrections uint64
+	Greatest    uint64 // ticks by which an event was raised at most
+}
+
+// Run finds the corrections of all locations. With Report.Deadlock there are none:
+// no clock can be right where locations wait for each other in a circle.
+// Collective.
+func (r *Clocks) Run() (*dataflow.Report, error) {
+	r.clocks, r.place = true, nil
+	return r.run(func(s replayScript) dataflow.Walker {
+		w := &clockWalker{script: s}
+		r.place = append(r.place, w)
+		return w
+	})
+}
+
+// Map gives the clock of this rank's i-th location, for its events in order.
+func (r *Clocks) Map(i int) (*ClockMap, ClockReport) {
+	w := r.place[i]
+	return &ClockMap{scratch: w.stored, left: w.report.Corrections}, w.report
+}
+
+// Drop gives the storage of the i-th location back.
+func (r *Clocks) Drop(i int) {
+	if s := r.place[i].stored; s != nil {
+		s.Drop()
+	}
+	r.place[i] = nil
+}
+
+// correction raises event and those after it, from t to raised.
+//
+//	event u64 | t u64 | raised u64     little-endian
+type correction struct{ event, t, raised uint64 }
+
+const (
+	correctionBytes = 24
+	correctionBlock = 128 // that are stored at once
+)
+
+func (c *correction) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint64(b, c.event)
+	b = binary.LittleEndian.AppendUint64(b, c.t)
+	return binary.LittleEndian.AppendUint64(b, c.raised)
+}
+
+func (c *correction) load(b []byte) {
+	_ = b[correctionBytes-1]
+	c.event, c.t, c.raised = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:]), binary.LittleEndian.Uint64(b[16:])
+}
+
+// at is what an instant after the correction becomes. The zero correction changes
+// nothing.
+func (c *correction) at(t uint64) uint64 {
+	if t < c.t {
+		return max(t, c.raised)
+	}
+	d := t - c.t
+	slow := d - d/128
+	if d%128 != 0 {
+		slow--
+	}
+	if slow > math.MaxUint64-c.raised {
+		return math.MaxUint64
+	}
+	return max(t, c.raised+slow)
+}
+
+// clockWalker finds the corrections of one location.
+type clockWalker struct {
+	script replayScript
+	i      int
+	end    uint64 // of the call in hand
+	need   uint64 // the latest enter that it depends on
+	last   correction
+	report ClockReport
+	buf    []byte
+	stored Scratch
+}
+
+// Walk implements dataflow.Walker.
+func (w *clockWalker) Walk(x *dataflow.Port) (bool, error) {
+	for {
+		for ; w.i < len(w.script.ops); w.i++ {
+			ok, err := w.step(x, &w.script.ops[w.i])
+			if !ok || err != nil {
+				return false, err
+			}
+		}
+		w.i = 0
+		if err := w.script.fill(); err != nil {
+			return false, err
+		}
+		if len(w.script.ops) == 0 {
+			w.script.ops = nil
+			return true, w.flush()
+		}
+	}
+}
+
+// step does one step, false if it has to wait.
+func (w *clockWalker) step(x *dataflow.Port, o *replayOp) (bool, error) {
+	switch o.kind {
+	case stepCall:
+		if !x.Reach(o.t) {
+			return false, nil
+		}
+		w.end, w.need = o.key, 0
+	case stepSend:
+		x.Send(trace.P(o.peer), o.key, w.last.at(o.t))
+	case stepEnter:
+		x.Enter(o.collective(), w.last.at(o.t))
+	case stepNeed:
+		v, ok := x.Receive(o.key, trace.P(o.peer))
+		if !ok {
+			return false, nil
+		}
+		w.need = max(w.need, v)
+	case stepResult:
+		v, ok := x.Result(o.collective())
+		if !ok {
+			return false, nil
+		}
+		w.need = max(w.need, v)
+	case stepLeave:
+		if w.need > w.last.at(w.end) {
+			return true, w.correct(o.key)
+		}
+	}
+	return true, nil
+}
+
+// correct raises the end of the call in hand, which is that event.
+func (w *clockWalker) correct(event uint64) error {
+	w.last = correction{event, w.end, w.need}
+	w.report.Corrections++
+	w.report.Greatest = max(w.report.Greatest, w.need-w.end)
+	w.buf = w.last.append(w.buf)
+	if len(w.buf) < correctionBlock*correctionBytes {
+		return nil
+	}
+	return w.flush()
+}
+
+func (w *clockWalker) flush() error {
+	if len(w.buf) == 0 {
+		return nil
+	}
+	if w.stored == nil {
+		w.stored = w.script.r.Storage.Scratch()
+	}
+	_, err := w.stored.Append(w.buf)
+	w.buf = w.buf[:0]
+	return err
+}
+
+// ClockMap maps the times of a location's events, in their order.
+type ClockMap struct {
+	scratch   Scratch
+	off       int64
+	left      uint64 // corrections not in buf
+	buf       []byte
+	now, next correction
+	more      bool // next is valid
+}
+
+// At returns the repaired time of an event, ticks since the origin. Numbers of
+// events and times must not decrease.
+func (m *ClockMap) At(event, t uint64) (uint64, error) {
+	for {
+		if !m.more {
+			if err := m.read(); err != nil {
+				return 0, err
+			}
+		}
+		if !m.more || m.next.event > event {
+			return m.now.at(t), nil
+		}
+		m.now, m.more = m.next, false
+	}
+}
+
+// read loads the next correction, if there is one.
+func (m *ClockMap) read() error {
+	if len(m.buf) == 0 {
+		if m.left == 0 {
+			return nil
+		}
+		m.buf = make([]byte, min(m.left, correctionBlock)*correctionBytes)
+		if _, err := m.scratch.ReadAt(m.buf, m.off); err != nil && err != io.EOF {
+			return fmt.Errorf("corrections of a clock: %w", err)
+		}
+		m.off += int64(len(m.buf))
+		m.left -= uint64(len(m.buf) / correctionBytes)
+	}
+	m.next.load(m.buf)
+	m.buf, m.more = m.buf[correctionBytes:], true
+	return nil
+}
