@@ -28,7 +28,7 @@ type mark struct {
 	key   Key
 }
 
-// markerSpan is the time that a marker of messages takes.
+// markerSpan is the time that a call of a marker of messages takes; time between the calls of one marker is CPU time.
 type markerSpan struct{ from, to uint64 }
 
 func (a *analysis) takes(f Form) bool {
@@ -109,10 +109,10 @@ func (a *analysis) adjacent(l *location, x, y *message) bool {
 
 func (a *analysis) messageMark(l *location, first, last *message, f Form, id uint64, end bool) {
 	from, to := first.enter(), last.mate.leave()
-	l.spans = append(l.spans, markerSpan{from, to})
 	for _, m := range []*message{first, first.mate, last, last.mate} {
 		m.marker = true
 		l.visits[m.visit].marker = true
+		l.spans = append(l.spans, markerSpan{m.enter(), m.leave()})
 	}
 	k := mark{at: to, order: l.visits[last.mate.visit].last, end: end, key: Key{ID: id, Form: f}}
 	if end {

@@ -20,9 +20,9 @@ const (
 // NoCause is the location that a completion blames.
 const NoCause = trace.P(trace.Undefined)
 
-// patternOrder is the order of patterns at one instant.
-var patternOrder = map[Item]int{
-	LateSender: 0, LateReceiver: 1, WaitBarrier: 2, BarrierDone: 3, WaitNxN: 4, NxNDone: 5, LateBroadcast: 6, EarlyReduce: 7, EarlyScan: 8,
+// kindOrder puts waits for messages before those for collectives.
+var kindOrder = map[Item]int{
+	LateSender: 0, LateReceiver: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, BarrierDone: 1, NxNDone: 1,
 }
 
 // WaitSpan is a wait state of one location.
@@ -74,8 +74,8 @@ func (a *analysis) waits(l *location) []WaitSpan {
 			add(w)
 		}
 	}
-	slices.SortFunc(list, func(x, y WaitSpan) int {
-		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(patternOrder[x.Pattern], patternOrder[y.Pattern]), cmp.Compare(x.Row, y.Row))
+	slices.SortStableFunc(list, func(x, y WaitSpan) int {
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To), cmp.Compare(kindOrder[x.Pattern], kindOrder[y.Pattern]), cmp.Compare(x.Row, y.Row))
 	})
 	return a.apart(l, list)
 }
