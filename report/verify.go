@@ -91,6 +91,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		func() error { return v.collectives(r) },
 		func() error { return v.whole(r, all) },
 		func() error { return v.waitTotals(r) },
+		func() error { return v.causes(r, all.from == SourceRows) },
 		func() error { return v.pyramids(r, all.from == SourceRows) },
 		func() error { return v.tileGroups(r) },
 	} {
@@ -159,7 +160,8 @@ type locationCheck struct {
 	channels []xtf.Channel
 	chans    *xtf.Array
 	entries  uint64                // order-free sum over rows that stand in a channel
-	sent     uint64                // bytes of the sends among them
+	carried  [3]uint64             // bytes of them by direction: sent, received, given to collectives
+	program  program               // its only execution here
 	maybe    map[uint64]maybeEntry // rows that may stand in one, with what they would add
 	mates    map[uint32]*xtf.Array
 	mate     []byte
@@ -201,6 +203,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		run   func() error
 	}{
 		{"COMP", func() (err error) { c.stored, err = c.r.components(c.p); return err }},
+		{"IVAL", c.readProgram},
 		{"CHANNEL", c.readChannels},
 		{"CALL", c.calls},
 		{"P2P", c.messages},
