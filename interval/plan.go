@@ -31,6 +31,7 @@ type Plan struct {
 	comms  map[uint32]bool   // named CommName
 	values map[uint32]Form   // parameters that mark intervals: FormParameter or FormParaver
 	events map[uint32]string // names of those that are Paraver events
+	sites  map[uint32]int    // of source code locations
 	world  uint32            // communicator of --between
 	width  uint64            // of a slice, ticks; 0: none
 	clock  uint64            // ticks per second
@@ -49,6 +50,14 @@ func NewPlan(defs *trace.Definitions, o Options) (*Plan, error) {
 		for i := range defs.Comms {
 			if c := &defs.Comms[i]; defs.Text(c.Name) == CommName {
 				p.comms[c.Ref] = true
+			}
+		}
+	}
+	if len(defs.CallingContexts) > 0 {
+		p.sites = make(map[uint32]int, len(defs.SourceCodeLocations))
+		for i := range defs.SourceCodeLocations {
+			if _, twice := p.sites[defs.SourceCodeLocations[i].Ref]; !twice {
+				p.sites[defs.SourceCodeLocations[i].Ref] = i
 			}
 		}
 	}
@@ -196,19 +205,34 @@ func (p *Plan) RegionKey(index int) Key {
 	if index < len(p.defs.Regions) {
 		k.Name = p.defs.Text(p.defs.Regions[index].Name)
 	}
-	return p.At(k, index)
+	k, _ = p.At(k, index)
+	return k
 }
 
-// At returns k with the place where a region is declared.
-func (p *Plan) At(k Key, index int) Key {
+// At returns k with the place where a region is declared, and whether the region
+// is known.
+func (p *Plan) At(k Key, index int) (Key, bool) {
 	if index < 0 || index >= len(p.defs.Regions) {
-		return k
+		return k, false
 	}
 	r := &p.defs.Regions[index]
-	if file := p.defs.Text(r.SourceFile); file != "" {
-		k.File, k.Line = file, r.BeginLine
+	k.File, k.Line = p.defs.Text(r.SourceFile), r.BeginLine
+	return k, true
+}
+
+// AtSite returns k with the call site of a calling context, and whether the
+// trace tells it.
+func (p *Plan) AtSite(k Key, context uint32) (Key, bool) {
+	c := p.defs.Context(context)
+	if c == nil {
+		return k, false
 	}
-	return k
+	i, ok := p.sites[c.SourceCodeLocation]
+	if ok {
+		s := &p.defs.SourceCodeLocations[i]
+		k.File, k.Line = p.defs.Text(s.File), s.LineNumber
+	}
+	return k, ok
 }
 
 // Value says what an integer parameter marks: FormParameter, FormParaver, or
@@ -224,8 +248,11 @@ func (p *Plan) IsBetween(op, comm uint32) bool {
 	return p.Between != 0 && uint32(p.Between-1) == op && comm == p.world
 }
 
-// BetweenKey is the key of what lies between occurrences k and k+1.
-func (p *Plan) BetweenKey(k uint64) Key { return Key{ID: k, Name: "between", Form: FormDerived} }
+// BetweenKey is the key of what lies between occurrences k and k+1, from 0.
+func (p *Plan) BetweenKey(k uint64) Key {
+	name := strings.ToLower(trace.EnumCollectiveOp.Text(uint64(p.Between - 1)))
+	return Key{ID: k, Name: "MPI_" + strings.ToUpper(name[:1]) + name[1:], Form: FormDerived}
+}
 
 // EventKey is the key of a Paraver event type, without the value.
 func (p *Plan) EventKey(parameter uint32) Key {

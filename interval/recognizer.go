@@ -131,7 +131,7 @@ func (r *Recognizer) Control() { r.hasLevel, r.hasName = false, false }
 // marker.
 func (r *Recognizer) Level(v int64) bool {
 	r.level, r.hasLevel = v, true
-	if r.plan.Forms.Has(FormLevel) && (v >= 5 || v <= -5) {
+	if r.plan.Forms.Has(FormLevel) && !r.hasName && (v >= 5 || v <= -5) {
 		id := uint64(v)
 		if v < 0 {
 			id = -id

@@ -11,6 +11,7 @@ type Fixed struct {
 	T   uint64 // ticks since the origin
 	End bool
 	Key Key
+	Of  int // the interval's place in Options.Given
 }
 
 // SliceKey is the key of slice k.
@@ -59,13 +60,13 @@ func (p *Plan) Borders(process uint32) []Fixed {
 	var open []given // by end, the earliest last
 	until := func(t uint64) {
 		for n := len(open); n > 0 && open[n-1].end <= t; n = len(open) {
-			out = append(out, Fixed{T: open[n-1].end, End: true, Key: p.Given[open[n-1].index].Key})
+			out = append(out, Fixed{T: open[n-1].end, End: true, Key: p.Given[open[n-1].index].Key, Of: open[n-1].index})
 			open = open[:n-1]
 		}
 	}
 	for _, g := range list {
 		until(g.begin)
-		out = append(out, Fixed{T: g.begin, Key: p.Given[g.index].Key})
+		out = append(out, Fixed{T: g.begin, Key: p.Given[g.index].Key, Of: g.index})
 		at, _ := slices.BinarySearchFunc(open, g, func(x, y given) int { // behind those that end later or with g
 			if x.end >= y.end {
 				return -1

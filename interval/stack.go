@@ -125,16 +125,6 @@ func (s *Stack) Pop() (node uint32, k Key) {
 	return o.node, o.key
 }
 
-// Marked reports whether the innermost execution should have been ended by a
-// marker, not by the end of a call or by a table beside the trace.
-func (s *Stack) Marked() bool {
-	switch s.open[len(s.open)-1].key.Form {
-	case FormRegion, FormParameter, FormSidecar:
-		return false
-	}
-	return true
-}
-
 // Restart forgets everything and returns the keys of what was open, outermost first.
 func (s *Stack) Restart() []Key {
 	keys := make([]Key, len(s.open))

@@ -16,7 +16,8 @@ const (
 	endMarked
 	endEvent     // of the newest interval of a Paraver event type
 	turnSlice    // one slice ends, the next begins
-	turnBetween  // a collective of --between is over
+	beginBetween // a collective of --between is over
+	endBetween   // the next one begins
 	programBegin // behind MPI_Init
 	programEnd   // before MPI_Finalize
 )
@@ -41,6 +42,8 @@ type executions struct {
 	slice   execution
 	number  uint64 // of the slice
 	between execution
+	waiting bool   // for the collective that ends between
+	mark    int    // where in log that begins
 	count   uint64 // of executions between collectives
 	ended   bool   // behind the program
 
@@ -113,7 +116,7 @@ func (x *executions) write(b interval.Border) {
 	n := len(x.log)
 	x.log = append(x.log, make([]byte, interval.BorderBytes)...)
 	b.Put(x.log[n:])
-	if x.begun && len(x.log) >= logBytes {
+	if x.begun && !x.waiting && len(x.log) >= logBytes {
 		x.flush()
 	}
 }
@@ -154,14 +157,10 @@ func (x *executions) take(b *border) {
 	case turnSlice:
 		x.end(&x.slice, b.t, &b.at, 0)
 		x.startSlice(b.t, b.at)
-	case turnBetween:
-		x.end(&x.between, b.t, &b.at, 0)
-		x.count++
-		node := x.stack.Tree.Child(0, x.plan.BetweenKey(x.count))
-		if node == interval.None {
-			x.report(b.t, trace.DiagIntervalLimit, fmt.Sprintf("between, id %d", x.count))
-		}
-		x.between = x.begin(node, b.t, b.at)
+	case beginBetween:
+		x.beginBetween(b)
+	case endBetween:
+		x.endBetween(b)
 	case programBegin:
 		x.restart(b)
 	case programEnd:
@@ -175,8 +174,11 @@ func (x *executions) endMarked(b *border, k interval.Key) {
 		x.report(b.t, trace.DiagStrayEnd, describe(k))
 		return
 	}
+	if x.stack.Len() > height+1 {
+		x.report(b.t, trace.DiagCrossed, describe(k))
+	}
 	for x.stack.Len() > height+1 {
-		x.report(b.t, trace.DiagCrossed, describe(x.pop(b.t, &b.at, xtf.IvalCrossed)))
+		x.pop(b.t, &b.at, xtf.IvalCrossed)
 	}
 	x.pop(b.t, &b.at, 0)
 }
@@ -208,21 +210,76 @@ func (x *executions) restart(b *border) {
 		}
 	}
 	x.startSlice(b.t, b.at)
-	x.between, x.count = execution{node: interval.None}, 0
+	x.waiting, x.count = false, 0
+}
+
+// beginBetween begins an execution that counts only if another collective follows.
+func (x *executions) beginBetween(b *border) {
+	x.waiting, x.mark = true, len(x.log)
+	x.between = x.begin(0, b.t, b.at)
+}
+
+// endBetween ends it: now its node is known.
+func (x *executions) endBetween(b *border) {
+	if !x.waiting {
+		return
+	}
+	x.between.node = x.stack.Tree.Child(0, x.plan.BetweenKey(x.count))
+	if x.between.node == interval.None {
+		x.report(b.t, trace.DiagIntervalLimit, describe(x.plan.BetweenKey(x.count)))
+		x.dropBetween()
+		return
+	}
+	if x.sink != nil {
+		begin := interval.Border{T: x.between.t, Row: xtf.Never, Node: x.between.node}
+		begin.Put(x.log[x.mark:])
+	}
+	x.count++
+	x.waiting = false
+	x.end(&x.between, b.t, &b.at, 0)
+}
+
+// dropBetween takes back the begin of the execution after the last collective.
+func (x *executions) dropBetween() {
+	if !x.waiting {
+		return
+	}
+	x.waiting = false
+	row := x.between.row
+	x.between.node = interval.None
+	x.rows--
+	lower := func(r *uint64) {
+		if *r != xtf.Never && *r > row {
+			*r--
+		}
+	}
+	lower(&x.root.row)
+	lower(&x.slice.row)
+	for i := range x.open {
+		lower(&x.open[i].row)
+	}
+	if x.sink == nil {
+		return
+	}
+	x.log = append(x.log[:x.mark], x.log[x.mark+interval.BorderBytes:]...)
+	for at := x.mark; at < len(x.log); at += interval.BorderBytes {
+		var b interval.Border
+		b.Load(x.log[at:])
+		lower(&b.Row)
+		b.Put(x.log[at:])
+	}
 }
 
 // finish ends what is open at t: the root with the amounts whole, the others with
 // those before t.
 func (x *executions) finish(t uint64, at, whole *amounts, flags uint32) {
 	for x.stack.Len() > 0 {
-		marked := x.stack.Marked()
-		k := x.pop(t, at, flags)
-		if flags != 0 && marked {
+		if k := x.pop(t, at, flags); flags != 0 {
 			x.report(t, trace.DiagUnclosed, describe(k))
 		}
 	}
+	x.dropBetween()
 	x.end(&x.slice, t, at, 0)
-	x.end(&x.between, t, at, flags)
 	x.end(&x.root, t, whole, 0)
 	x.ended = true
 }

@@ -84,6 +84,7 @@ type Loader struct {
 	ledger     ledger
 	executions executions
 	markers    markers
+	site       uint32 // calling context that is entered, Undefined for none
 	wake       uint64 // time of the next event that attend must see before
 	paths      *callpath.Tree
 	p2pPaths   pathStream
@@ -112,6 +113,7 @@ type mpiCall struct {
 	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
 	io      int    // open IO regions outside MPI
 	path    uint32
+	site    uint32 // calling context
 	calls   uint64 // before enter
 	ops     operations
 	marker  bool // a marker call
@@ -139,7 +141,7 @@ func NewLoader(t *Tables, p trace.P, out Outputs) *Loader {
 // whose Loaded must not be used any more, its Peers excepted.
 func (l *Loader) Reset(p trace.P, out Outputs) {
 	t := l.t
-	process, _ := t.Defs.Process(p)
+	process, thread := t.Defs.Process(p)
 	bins := newBinner(len(t.class))
 	bins.bins.Rows = l.bins.bins.Rows[:0]
 	*l = Loader{
@@ -152,7 +154,11 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 	}
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
-	l.markers.reset(t.plan, process)
+	l.site = trace.Undefined
+	l.markers.reset(t.plan)
+	if thread == 0 {
+		l.markers.fixed = t.plan.Borders(process)
+	}
 	l.executions.report = func(t uint64, code trace.Code, detail string) {
 		l.diags.Add(trace.Diagnostic{Code: code, Time: trace.Time(t), Event: l.event, Detail: detail})
 	}
@@ -250,6 +256,7 @@ func (l *Loader) enter(ref uint32) {
 
 func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	l.cut()
+	l.mpi.site = l.site
 	l.mpi.calls, l.mpi.ops = l.ledger.callsBefore(l.now), operations{}
 	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between = false, false, false, false
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
@@ -408,10 +415,11 @@ func (l *Loader) Finish() (*Loaded, error) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
 	l.ledger.total(&l.totals)
-	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, Diagnostics: l.diags, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
+	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 	if err := l.endIntervals(&rows); l.err == nil {
 		l.err = err
 	}
+	rows.Diagnostics = l.diags
 	if !l.rows {
 		return &rows, l.err
 	}

@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -14,6 +15,7 @@ type markers struct {
 	recognizer interval.Recognizer
 	before     amounts // before the begin of the marker under way
 	beforeT    uint64
+	site       uint32  // calling context of its first call
 	behind     amounts // at the leave of its newest call, while its receive may still come
 	behindT    uint64
 	left       bool     // behind is set
@@ -31,10 +33,10 @@ type watched struct {
 	key   interval.Key
 }
 
-func (m *markers) reset(p *interval.Plan, process uint32) {
+func (m *markers) reset(p *interval.Plan) {
 	*m = markers{
 		recognizer: interval.NewRecognizer(p), rows: m.rows[:0], watched: m.watched[:0], depth: -1,
-		fixed: p.Borders(process), slice: xtf.Never,
+		slice: xtf.Never,
 	}
 }
 
@@ -111,15 +113,19 @@ func (l *Loader) passFixed() {
 // an MPI call that is not added yet.
 func (l *Loader) applyBorders(now uint64) {
 	g := &l.ledger
-	limit := uint64(xtf.Never)
+	end := now // of the borders that are passed on
 	if len(g.waiting) > 0 {
-		limit = g.waiting[0].enter
+		c := &g.waiting[0]
+		if end = min(end, c.enter); c.enter < c.leave {
+			end = min(now, c.enter+1)
+		}
 	} else if l.mpi.depth > 0 {
-		limit = l.mpi.enter
+		end = min(now, l.mpi.enter+1)
 	}
 	n := 0
-	for ; n < len(g.queue) && g.queue[n].t < now && g.queue[n].t <= limit; n++ {
+	for n < len(g.queue) && g.queue[n].t < end {
 		l.executions.take(&g.queue[n])
+		n++
 	}
 	g.queue = append(g.queue[:0], g.queue[n:]...)
 }
@@ -161,16 +167,17 @@ func (l *Loader) over(o interval.Outcome) {
 // beginMarked registers the begin of the interval whose marker ends at t.
 func (l *Loader) beginMarked(t uint64, at amounts) {
 	if k := l.markers.recognizer.Mark(); !k.End {
-		l.border(beginMarked, t, at, l.placed(k.Key))
+		l.border(beginMarked, t, at, l.placed(k.Key, l.markers.site))
 	}
 }
 
-// placed adds to the key of a marker where it stands: the declaration of the
-// innermost region of the program that is open.
-func (l *Loader) placed(k interval.Key) interval.Key {
-	for i := len(l.stack) - 1; i >= 0; i-- {
+// placed adds to the key of a marker where it stands: its call site where the
+// trace has one, else the declaration of the innermost region of the program.
+func (l *Loader) placed(k interval.Key, site uint32) interval.Key {
+	k, ok := l.t.plan.AtSite(k, site)
+	for i := len(l.stack) - 1; i >= 0 && !ok; i-- {
 		if index := int(l.stack[i].index); l.t.class[index]&trace.ClassMPI == 0 {
-			return l.t.plan.At(k, index)
+			k, ok = l.t.plan.At(k, index)
 		}
 	}
 	return k
@@ -207,7 +214,7 @@ func (l *Loader) sent(self bool, comm, tag uint32, n uint64) (flags uint32) {
 	switch {
 	case o&interval.Half != 0:
 		l.beforeMarker()
-		l.mpi.half = true
+		l.mpi.half, l.mpi.part = true, true
 		l.markers.rows = append(l.markers.rows[:0], n)
 	case o&interval.Whole != 0:
 		if r.Mark().Key.Form != interval.FormPortable {
@@ -224,9 +231,9 @@ func (l *Loader) sent(self bool, comm, tag uint32, n uint64) (flags uint32) {
 func (l *Loader) beforeMarker() {
 	m := &l.markers
 	if m.beforeT = l.instant(); l.mpi.depth > 0 {
-		m.before = l.amountsAtCall()
+		m.before, m.site = l.amountsAtCall(), l.mpi.site
 	} else {
-		m.before = l.amountsAt(l.now)
+		m.before, m.site = l.amountsAt(l.now), trace.Undefined
 	}
 }
 
@@ -315,7 +322,7 @@ func (l *Loader) parameter(k trace.Kind, ref uint32, v uint64) {
 	}
 	switch l.t.plan.Value(ref) {
 	case interval.FormParameter:
-		if top < 0 || l.markers.entered != top || l.markers.depth == top {
+		if top < 0 || l.markers.entered != top {
 			return
 		}
 		key := l.t.plan.RegionKey(int(l.stack[top].index))
@@ -327,7 +334,7 @@ func (l *Loader) parameter(k trace.Kind, ref uint32, v uint64) {
 			l.border(endEvent, l.now, l.amountsAt(l.now), key)
 			return
 		}
-		l.border(beginMarked, l.now, l.amountsAt(l.now), l.placed(key))
+		l.border(beginMarked, l.now, l.amountsAt(l.now), l.placed(key, trace.Undefined))
 	}
 }
 
@@ -337,7 +344,7 @@ func (l *Loader) point(m interval.Mark) {
 		l.border(endMarked, l.now, l.amountsAt(l.now), m.Key)
 		return
 	}
-	l.border(beginMarked, l.now, l.amountsAt(l.now), l.placed(m.Key))
+	l.border(beginMarked, l.now, l.amountsAt(l.now), l.placed(m.Key, l.mpi.site))
 }
 
 // watch begins an interval that ends with the open call at a height of the stack.
@@ -361,17 +368,19 @@ func (l *Loader) used(u interval.Use, index int) {
 	}
 }
 
-// endWatched ends the interval of the call at height top, which ends now. A call
-// that is cut off leaves it open.
+// endWatched ends the intervals of the innermost watched call, which ends now. An
+// interval that is a call stays open if the call is cut off.
 func (l *Loader) endWatched(flags uint32) {
 	m := &l.markers
-	last := len(m.watched) - 1
-	if flags&xtf.FlagCut == 0 {
-		l.border(endMarked, l.now, l.amountsAt(l.now), m.watched[last].key)
-	}
-	m.watched = m.watched[:last]
-	if m.depth = -1; last > 0 {
-		m.depth = m.watched[last-1].depth
+	for top := m.depth; m.depth == top; {
+		last := len(m.watched) - 1
+		if flags&xtf.FlagCut == 0 || m.watched[last].key.Form == interval.FormParameter {
+			l.border(endMarked, l.now, l.amountsAt(l.now), m.watched[last].key)
+		}
+		m.watched = m.watched[:last]
+		if m.depth = -1; last > 0 {
+			m.depth = m.watched[last-1].depth
+		}
 	}
 }
 
@@ -381,7 +390,7 @@ func (l *Loader) closedMPI() {
 		l.endMarker()
 	}
 	if l.mpi.between {
-		l.border(turnBetween, l.now, l.amountsAt(l.now), interval.Key{})
+		l.border(beginBetween, l.now, l.amountsAt(l.now), interval.Key{})
 	}
 	if l.t.plan.Uses[l.mpi.index]&interval.UseInit != 0 {
 		l.border(programBegin, l.now, l.amountsAt(l.now), interval.Key{})
@@ -389,6 +398,18 @@ func (l *Loader) closedMPI() {
 	if len(l.ledger.queue) > 0 {
 		l.applyBorders(l.now)
 		l.setWake()
+	}
+}
+
+// endFixed ends the intervals of the sidecar file that reach behind the last event.
+func (l *Loader) endFixed(at amounts) {
+	later := map[int]bool{} // they begin behind it
+	for _, f := range l.markers.fixed {
+		if !f.End {
+			later[f.Of] = true
+		} else if !later[f.Of] {
+			l.border(endMarked, l.now, at, f.Key)
+		}
 	}
 }
 
@@ -400,6 +421,8 @@ func (l *Loader) endIntervals(rows *Loaded) error {
 		return nil
 	}
 	at := l.amountsAt(l.now)
+	l.endFixed(at)
+	l.ledger.queue = slices.DeleteFunc(l.ledger.queue, func(b border) bool { return b.kind == turnSlice && b.t == l.now }) // nothing follows
 	l.applyBorders(xtf.Never)
 	if l.t.plan.TooManySlices(l.now) {
 		x.report(l.now, trace.DiagIntervalLimit, fmt.Sprintf("slices: the last of %d is longer", interval.MaxSlices))

@@ -3,6 +3,7 @@ package stats
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -201,8 +202,9 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	posting := l.posted(id, &r.Post, "collective")
 	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
 	l.tally(amountCollectives, 1, r.Sent, r.Received)
-	if id == nil && l.mpi.depth > 0 && l.t.plan.IsBetween(uint32(w[0]), r.Comm) {
+	if id == nil && l.mpi.depth > 0 && !l.mpi.between && l.t.plan.IsBetween(uint32(w[0]), r.Comm) {
 		l.mpi.between = true
+		l.border(endBetween, l.mpi.enter, l.amountsAtCall(), interval.Key{})
 	}
 	if l.mpi.depth > 0 {
 		l.profile[l.mpi.index].Bytes += r.Sent + r.Received
@@ -313,7 +315,9 @@ func (l *Loader) late(r result) {
 func (l *Loader) context(k trace.Kind, ref uint32) {
 	region, _ := l.t.Defs.ContextRegion(ref) // an unknown context is a call of an unknown region, counted as such
 	if k == trace.CallingContextEnter {
+		l.site = ref
 		l.enter(region)
+		l.site = trace.Undefined
 	} else {
 		l.leave(region)
 	}

@@ -32,7 +32,7 @@ const (
 	DiagMixedCollective Code = 29 // a collective whose members name different operations or roots
 	DiagSharedChannel   Code = 30 // several locations of one process use one channel: matching is best effort
 	DiagBytesDiffer     Code = 31 // a message received with another length than it was sent with
-	DiagCrossed         Code = 40 // an interval that was still open when one around it ended, ended there
+	DiagCrossed         Code = 40 // an end marker of an interval that has others open inside, which end with it
 	DiagStrayEnd        Code = 41 // an end marker without its begin, left out
 	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
 	DiagDangling        Code = 43 // the first half of a marker without the second: an ordinary message
@@ -86,7 +86,7 @@ var codes = map[Code]codeInfo{
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
 	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
-	DiagCrossed:         {"crossed", Warning, "intervals ended by the end of one around them"},
+	DiagCrossed:         {"crossed", Warning, "ends of intervals that end others inside"},
 	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
 	DiagUnclosed:        {"unclosed", Warning, "intervals open at the last event, ended there"},
 	DiagDangling:        {"dangling-marker", Note, "first halves of markers without the second, taken for messages"},

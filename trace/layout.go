@@ -89,6 +89,14 @@ func (d *Definitions) RegionIndex(ref uint32) (int, bool) {
 	return d.regions.find(uint64(ref))
 }
 
+// Context returns the calling context with the given reference, nil if there is none.
+func (d *Definitions) Context(ref uint32) *CallingContext {
+	if i, ok := d.contexts.find(uint64(ref)); ok {
+		return &d.CallingContexts[i]
+	}
+	return nil
+}
+
 // ContextRegion returns the region reference of a calling context.
 func (d *Definitions) ContextRegion(ref uint32) (uint32, bool) {
 	if i, ok := d.contexts.find(uint64(ref)); ok {
