@@ -159,7 +159,7 @@ func measure(src trace.Source) (*traceInfo, error) {
 	case *paraver.Trace:
 		x.Records = &recordCounts{}
 		x.Records.States, x.Records.Events, x.Records.Communications = src.Records()
-		x.Description = src.Date()
+		x.Description = "written " + src.Date()
 	}
 	encoded, err := d.AppendBinary(nil)
 	if err != nil {

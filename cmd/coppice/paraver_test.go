@@ -1,0 +1,133 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// pingPong is a small Paraver trace: two processes, a message each way, a
+// broadcast, a phase.
+const pingPong = `#Paraver (01/02/2026 at 10:11):100_ns:1(2):1:2(1:1,1:1),1
+c:1:1:2:1:2
+2:1:1:1:1:0:1000:1
+2:2:1:2:1:5:50000001:2
+2:1:1:1:1:10:50000001:1
+3:1:1:1:1:10:20:2:1:2:1:5:25:64:7
+2:1:1:1:1:20:50000001:0
+2:2:1:2:1:25:50000001:0
+2:1:1:1:1:30:50000001:2
+2:2:1:2:1:32:50000001:1
+3:2:1:2:1:32:36:1:1:1:1:30:40:64:8
+2:2:1:2:1:36:50000001:0
+2:1:1:1:1:40:50000001:0
+2:2:1:2:1:50:50000002:7:50100001:0:50100002:4:50100004:1
+2:1:1:1:1:52:50000002:7:50100001:4:50100002:0:50100004:1:50100003:1
+2:1:1:1:1:60:50000002:0
+2:2:1:2:1:61:50000002:0
+2:1:1:1:1:99:1000:0
+2:2:1:2:1:99:1000:0
+`
+
+type briefInfo struct {
+	Processes, Locations int
+	Events               uint64
+	Diagnostics          []struct {
+		Code     string
+		Severity string
+	}
+}
+
+// TestParaver runs the verbs on a Paraver trace: the result does not depend on
+// the number of ranks, and exported to OTF2 it is the same program.
+func TestParaver(t *testing.T) {
+	dir := t.TempDir()
+	trace, run, again := filepath.Join(dir, "a.prv"), filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again.xtf")
+	if err := os.WriteFile(trace, []byte(pingPong), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out := must(t, "info", trace); !strings.Contains(out, "Paraver") || !strings.Contains(out, "15 event records, 2 messages, 0 states") {
+		t.Errorf("info: %s", out)
+	}
+	if out := must(t, "check", trace); !strings.Contains(out, "clean") {
+		t.Errorf("check: %s", out)
+	}
+	roundTrip(t, trace, run, again, dir)
+	bad := filepath.Join(dir, "bad.prv")
+	if err := os.WriteFile(bad, []byte(pingPong+"2:1:1:9:1:99:1000:0\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	code, _, errs := call("analyze", bad, "-o", run, "-f", "-q", "-j", "1")
+	if code != jobs.ExitPartial {
+		t.Errorf("a damaged line: exit code %d, %s", code, errs)
+	}
+	if out := must(t, "report", run, "diagnostics"); !strings.Contains(out, "damaged event data left out: 1") {
+		t.Errorf("a damaged line: %s", out)
+	}
+	code, out, _ := call("check", bad)
+	if code == jobs.ExitDone || !strings.Contains(out, "line 20: a thread that the header does not have") {
+		t.Errorf("check of a damaged line: exit code %d, %s", code, out)
+	}
+}
+
+// roundTrip analyses a trace on one and on three ranks, exports the result, and
+// analyses that: both runs have the same messages, times and collectives.
+func roundTrip(t *testing.T, trace, run, again, dir string) {
+	t.Helper()
+	must(t, "analyze", trace, "-o", run, "-f", "-q", "-j", "1")
+	must(t, "analyze", trace, "-o", again, "-f", "-q", "-j", "3")
+	a, err := os.ReadFile(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(again)
+	if err != nil || !bytes.Equal(a, b) {
+		t.Errorf("one and three ranks differ: %v", err)
+	}
+	x := jsonOf[briefInfo](t, "info", run)
+	for _, d := range x.Diagnostics {
+		if d.Severity == "damage" {
+			t.Errorf("%s: %+v", trace, d)
+		}
+	}
+	must(t, "check", run)
+	archive := filepath.Join(dir, "archive")
+	must(t, "export", run, "--to", "otf2", "-o", archive, "-f", "-q")
+	must(t, "check", archive)
+	must(t, "analyze", archive, "-o", again, "-f", "-q", "-j", "2")
+	y := jsonOf[briefInfo](t, "info", again)
+	if x.Events != y.Events || x.Locations != y.Locations || x.Processes != y.Processes || x.Events == 0 {
+		t.Errorf("exported: %+v, was %+v", y, x)
+	}
+	if p, q := tail(must(t, "report", run, "profile", "comm")), tail(must(t, "report", again, "profile", "comm")); p != q {
+		t.Errorf("exported, it is another program:\n%s\nwas:\n%s", q, p)
+	}
+}
+
+// tail is a report without its first line, which names the file.
+func tail(report string) string {
+	_, rest, _ := strings.Cut(report, "\n")
+	return rest
+}
+
+// TestSharedParaver analyses the collected Paraver traces.
+func TestSharedParaver(t *testing.T) {
+	traces := filepath.Join(sharedTraces(t), "..", "paraver")
+	for _, name := range []string{"epoch/epoch_1proc", "epoch/epoch_2proc", "epoch/epoch_4proc", "omp2"} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(traces, name+".prv.gz")
+			if _, err := os.Stat(path); err != nil {
+				t.Skip("no " + path)
+			}
+			roundTrip(t, path, filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again.xtf"), dir)
+			if x := jsonOf[briefInfo](t, "info", filepath.Join(dir, "run.xtf")); len(x.Diagnostics) > 0 {
+				t.Errorf("%+v", x.Diagnostics)
+			}
+		})
+	}
+}
