@@ -139,17 +139,18 @@ func (m *member) needed(a *analysis) []*member {
 	return nil
 }
 
-// ideal returns when location l reaches instant t in the replay. Inside a call
-// it goes on until the call ends there.
+// ideal returns when location l reaches instant t in the replay, before calls of
+// no length at t. Inside a call it goes on until the call ends there.
 func (r *replay) ideal(l *location, t uint64) uint64 {
 	before, left := l.first, l.first
 	for i, v := range l.visits {
-		switch {
-		case v.leave <= t:
-			before, left = v.leave, r.leave[i]
-		case v.enter < t:
+		if v.enter >= t {
+			break
+		}
+		if t < v.leave {
 			return min(r.enter[i]+t-v.enter, r.leave[i])
 		}
+		before, left = v.leave, r.leave[i]
 	}
 	return left + t - min(before, t)
 }
