@@ -1,0 +1,128 @@
+package report
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestParseCondition(t *testing.T) {
+	for _, x := range []struct{ text, interval, metric, op, value, unit string }{
+		{"efficiency<0.8", "root", "efficiency", "<", "4/5", ""},
+		{" parallel_efficiency <= 80 % ", "root", "parallel_efficiency", "<=", "80/1", "%"},
+		{"interval:solve.efficiency<0.7", "solve", "efficiency", "<", "7/10", ""},
+		{"interval:exch.c:160.lost>1.5s", "exch.c:160", "lost", ">", "3/2", "s"},
+		{`interval:"a<b.c".wait>=10ms`, "a<b.c", "wait", ">=", "10/1", "ms"},
+		{"interval:2.late_sender!=0", "2", "late_sender", "!=", "0/1", ""},
+		{"calls==12", "root", "calls", "==", "12/1", ""},
+		{"idle>-1ticks", "root", "idle", ">", "-1/1", "ticks"},
+	} {
+		c, err := ParseCondition(x.text)
+		if err != nil {
+			t.Errorf("%q: %v", x.text, err)
+			continue
+		}
+		if c.interval != x.interval || c.metric.name != x.metric || c.op != x.op || c.value.String() != x.value || c.unit != x.unit {
+			t.Errorf("%q: %q %q %q %s %q", x.text, c.interval, c.metric.name, c.op, c.value, c.unit)
+		}
+	}
+}
+
+func TestBadConditions(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                "character 1: not a condition: a comparison is missing",
+		"efficiency":                      "character 11: not a condition: a comparison is missing",
+		"efficency<1":                     `character 1: not a condition: no metric "efficency": choose from efficiency, `,
+		"efficiency=1":                    "character 11: not a condition: no comparison",
+		"efficiency<":                     `character 12: not a condition: "" is no number`,
+		"efficiency<1e5":                  "character 13: not a condition: no unit of efficiency: choose from %",
+		"efficiency<1/3":                  "character 13: not a condition: no unit",
+		"calls<1s":                        "character 8: not a condition: calls has no unit",
+		"lost<1h":                         "character 7: not a condition: no unit of lost: choose from s, ms, us, ns, ticks",
+		"interval:x<1":                    "character 10: not a condition: write interval:NAME.METRIC",
+		`interval:"x.efficiency<1`:        "character 10: not a condition: the quoted name does not end",
+		`interval:"x"efficiency<1`:        "character 13: not a condition: a point and a metric have to follow",
+		"lost<1.2.3":                      `"1.2.3" is no number`,
+		strings.Repeat("x", 1001):         "longer than 1000 bytes",
+		"lost<" + strings.Repeat("9", 41): "is no number",
+	} {
+		_, err := ParseCondition(text)
+		if !errors.Is(err, ErrCondition) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v", text, err)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	r := goldenG3(t) // ticks are microseconds
+	for _, x := range []struct {
+		text  string
+		holds bool
+		says  string
+	}{
+		{"efficiency<0.8325", false, "efficiency of whole program is 0.832500"},
+		{"efficiency<=0.8325", true, ""},
+		{"efficiency==83.25%", true, ""},
+		{"interval:body.efficiency<0.83", true, "efficiency of body  exch.c:160 is 0.823864"},
+		{"interval:1.late_sender>=4us", true, ""},
+		{"interval:1.late_sender>0.004ms", false, "is 0.000004 s"},
+		{"interval:exch.c:160.wait==2ticks", true, ""},
+		{"interval:#2.dephasing==1ticks", true, ""},
+		{"serialisation_efficiency<0.9", true, ""},
+		{"executions!=2", false, "executions of whole program is 2"},
+		{"interval:body.communication_efficiency>88%", true, ""},
+	} {
+		c, err := ParseCondition(x.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := r.Judge([]*Condition{c}, Rules{})
+		if err != nil || v[0].Holds != x.holds || !strings.Contains(v[0].Text, x.says) {
+			t.Errorf("%s: %+v, %v", x.text, v, err)
+		}
+	}
+	c, err := ParseCondition("interval:nowhere.efficiency<1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Judge([]*Condition{c}, Rules{}); !errors.Is(err, ErrInterval) || !strings.Contains(err.Error(), "it has root, 1, body") {
+		t.Error(err)
+	}
+}
+
+// TestUnknownFails checks that what is not defined counts as failing.
+func TestUnknownFails(t *testing.T) {
+	r := (&written{nodes: []writtenNode{rootNode(items{})}}).write(t, 1)
+	c, err := ParseCondition("parallel_efficiency<0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v, err := r.Judge([]*Condition{c}, Rules{}); err != nil || !v[0].Holds || !strings.Contains(v[0].Text, "not known") {
+		t.Errorf("%+v, %v", v, err)
+	}
+}
+
+// FuzzCondition checks that any text is a condition or an error that says where.
+func FuzzCondition(f *testing.F) {
+	for _, seed := range []string{"efficiency<0.8", `interval:"a.b".lost>=1.5ms`, "interval:x.y.z==1", "wait!=3%", "interval:", "\x00<", "lost<-+1"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseCondition(text)
+		if err != nil {
+			if !errors.Is(err, ErrCondition) || !strings.Contains(err.Error(), "character") {
+				t.Fatal(err)
+			}
+			return
+		}
+		if c.op == "" || c.value == nil || c.metric.value == nil {
+			t.Fatalf("%q: %+v", text, c)
+		}
+		if _, err := c.limit(1_000_000_000); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.limit(0); err != nil && !errors.Is(err, ErrCondition) {
+			t.Fatal(err)
+		}
+	})
+}
