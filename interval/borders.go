@@ -67,9 +67,9 @@ func (r *reading) read() error {
 // but those without length end after their own begin.
 func (r *reading) next() border {
 	if len(r.ends) > 0 && r.ends[0].end <= r.row.T {
-		return border{r.ends[0].end, r.ends[0].node, true}
+		return border{t: r.ends[0].end, node: r.ends[0].node, end: true, whole: r.ends[0].whole}
 	}
-	return border{t: r.row.T, node: r.row.Node}
+	return border{t: r.row.T, node: r.row.Node, whole: r.row.Flags&xtf.IvalWhole != 0}
 }
 
 func (r *reading) take() error {
@@ -77,7 +77,7 @@ func (r *reading) take() error {
 		heap.Pop(&r.ends)
 		return nil
 	}
-	heap.Push(&r.ends, end{r.row.End, r.n, r.row.Node})
+	heap.Push(&r.ends, end{r.row.End, r.n, r.row.Node, r.row.Flags&xtf.IvalWhole != 0})
 	return r.read()
 }
 
@@ -90,9 +90,10 @@ func (r *reading) due() uint64 {
 
 // end is the end of an open execution.
 type end struct {
-	end  uint64
-	row  uint64
-	node uint32
+	end   uint64
+	row   uint64
+	node  uint32
+	whole bool
 }
 
 // ends is a heap of open executions: earliest end first, of equal ones the one that

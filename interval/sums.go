@@ -16,8 +16,8 @@ type Executions interface {
 
 // Sums adds what happens on one location to the components of the executions that
 // contain it. One Sums is for one of the rules Point, Completion and Span, and
-// time does not run backwards. The root also has what happens at its first and
-// last instant.
+// time does not run backwards. An execution of all
+// events (xtf.IvalWhole) also has what happens at its first and last instant.
 type Sums struct {
 	comps  *Components
 	items  []xtf.Item
@@ -58,7 +58,7 @@ func NewSums(ivals Executions, comps *Components, items ...xtf.Item) *Sums {
 // Point adds v at t to the executions with begin <= t < end.
 func (s *Sums) Point(t uint64, item xtf.Item, v uint64) {
 	if t >= s.due {
-		s.pass(func(b *border) bool { return b.t < t || b.t == t && (b.node != 0 || !b.end) })
+		s.pass(func(b *border) bool { return b.t < t || b.t == t && !(b.whole && b.end) })
 	}
 	s.totals[s.slot[item]].add(0, v)
 }
@@ -66,7 +66,7 @@ func (s *Sums) Point(t uint64, item xtf.Item, v uint64) {
 // Completion adds v at t to the executions with begin < t <= end.
 func (s *Sums) Completion(t uint64, item xtf.Item, v uint64) {
 	if t >= s.due {
-		s.pass(func(b *border) bool { return b.t < t || b.t == t && b.node == 0 && !b.end })
+		s.pass(func(b *border) bool { return b.t < t || b.t == t && b.whole && !b.end })
 	}
 	s.totals[s.slot[item]].add(0, v)
 }
@@ -96,9 +96,10 @@ func (s *Sums) Flush() error {
 
 // border is the begin or end of an execution.
 type border struct {
-	t    uint64
-	node uint32
-	end  bool
+	t     uint64
+	node  uint32
+	end   bool
+	whole bool // IvalWhole
 }
 
 var errBorders = errors.New("interval: an execution of a node begins before the one before has ended, or ends twice")

@@ -30,7 +30,7 @@ func (l *rowList) Err() error  { return nil }
 
 // randomRows makes executions of two families below a root of [from, to].
 func randomRows(r *rand.Rand, from, to uint64) []xtf.Ival {
-	rows := []xtf.Ival{{T: from, End: to}}
+	rows := []xtf.Ival{{T: from, End: to, Flags: r.Uint32N(2) * xtf.IvalWhole}}
 	node := uint32(1)
 	nest := func(family uint32) {
 		for open := []uint64{to}; ; { // ends of what is open around
@@ -74,9 +74,9 @@ func slowly(rows []xtf.Ival, events []event, rule int) (c Components) {
 			v := e.v
 			switch rule {
 			case byPoint:
-				in = row.T <= e.x && (e.x < row.End || row.Node == 0 && e.x == row.End)
+				in = row.T <= e.x && (e.x < row.End || row.Flags != 0 && e.x == row.End)
 			case byCompletion:
-				in = e.x <= row.End && (row.T < e.x || row.Node == 0 && e.x == row.T)
+				in = e.x <= row.End && (row.T < e.x || row.Flags != 0 && e.x == row.T)
 			default:
 				lo, hi := max(e.x, row.T), min(e.y, row.End)
 				in, v = hi > lo, hi-lo

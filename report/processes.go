@@ -71,7 +71,7 @@ func (r *Run) eachProcess(ranks Ranks, section string, f func(x *processItems)) 
 // processItems reads the components of a process, its locations joined.
 func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) {
 	x := &processItems{rank: rank, values: map[uint64]uint64{}}
-	begun := map[uint64]bool{} // nodes that an earlier location executed
+	begun := map[uint64]bool{} // nodes that an earlier location executed, or has events of
 	for i := range trace.P(p.Count) {
 		at := p.First + i
 		metric := r.Defs.Location(at).Type == trace.MetricLocation
@@ -93,11 +93,19 @@ func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) 
 			x.join(c, i == 0, begun[c.Key>>32])
 		}
 		for _, c := range own {
-			begun[c.Key>>32] = true
+			if item := xtf.Item(uint32(c.Key)); !metric && (item == xtf.ItemExecutions || item == xtf.ItemEvents) {
+				begun[c.Key>>32] = true
+			}
 		}
 	}
 	if p.Count > 1 {
-		x.spanTime()
+		k, err := r.kept()
+		if err != nil {
+			return nil, err
+		}
+		if !k.has("init=exclude") {
+			x.spanTime()
+		}
 	}
 	return x, nil
 }
@@ -119,23 +127,24 @@ func withZeros(own []xtf.Comp) []xtf.Comp {
 	return append(own, zeros...)
 }
 
-// join adds a value of one location of the process. Times by class and what is
-// derived from them are those of the first location, the one that calls MPI;
-// counts, messages and waits add up.
+// join adds a value of one location of the process, the first one or not; begun
+// says whether an earlier one executed the node. Counts, messages and waits add up.
+// Other items are those of the first location that executed the node; those of the
+// whole program are of the first location, the one that calls MPI.
 func (x *processItems) join(c xtf.Comp, first, begun bool) {
 	old := x.values[c.Key]
-	switch i := xtf.Item(uint32(c.Key)); i {
-	case xtf.ItemFirst, xtf.ItemIdealFirst:
+	whole := c.Key>>32 == 0
+	switch i := xtf.Item(uint32(c.Key)); {
+	case whole && i == xtf.ItemFirst:
 		if begun {
 			c.Value = min(c.Value, old)
 		}
-	case xtf.ItemLast, xtf.ItemIdealLast, xtf.ItemIdeal, xtf.ItemExecutions:
+	case whole && (i == xtf.ItemLast || i == xtf.ItemExecutions):
 		c.Value = max(c.Value, old)
-	default:
-		if i < xtf.ItemSendRecv && !first {
-			return
-		}
+	case i.Adds():
 		c.Value = saturating(c.Value, old)
+	case whole && !first || !whole && begun:
+		return
 	}
 	x.values[c.Key] = c.Value
 }

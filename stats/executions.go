@@ -280,7 +280,12 @@ func (x *executions) finish(t uint64, at, whole *amounts, flags uint32) {
 	}
 	x.dropBetween()
 	x.end(&x.slice, t, at, 0)
-	x.end(&x.root, t, whole, 0)
+	if flags != 0 && (!x.plan.WithoutInit || !x.begun) {
+		flags = xtf.IvalWhole
+	} else {
+		flags = 0
+	}
+	x.end(&x.root, t, whole, flags)
 	x.ended = true
 }
 

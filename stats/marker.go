@@ -432,8 +432,8 @@ func (l *Loader) endIntervals(rows *Loaded) error {
 	}
 	x.flush()
 	rows.Tree, rows.Components = x.stack.Tree, x.comps
-	root, node := rows.Components.Node(0), rows.Tree.Node(0)
-	root[xtf.ItemEvents], root[xtf.ItemFirst], root[xtf.ItemLast] = l.totals.Events, node.First, node.Last
+	root := rows.Components.Node(0)
+	root[xtf.ItemEvents], root[xtf.ItemFirst], root[xtf.ItemLast] = l.totals.Events, l.totals.First, l.now
 	if err := l.p2pPaths.flush(); err != nil {
 		return err
 	}

@@ -49,7 +49,11 @@ func (n *NodeSpread) writeInterval(key uint32, node interval.Node, sumMax uint64
 		first, _ := n.Item(xtf.ItemFirst)
 		last, _ := n.Item(xtf.ItemLast)
 		x.Parent, x.ExeMax, x.ExeMin = trace.Undefined, 1, 1
-		x.FirstBegin, x.LastEnd, x.SumMax = first.Min, last.Max, time.Max
+		// of locations that record metrics the tree has events too, and a program without MPI_Init begins later
+		if n.Processes == 0 {
+			node.First = 0
+		}
+		x.FirstBegin, x.LastEnd, x.SumMax = max(first.Min, node.First), min(last.Max, node.Last), time.Max
 	}
 	if x.ExeMax != x.ExeMin {
 		x.Flags |= xtf.IntervalUneven

@@ -20,6 +20,7 @@ type Reducer struct {
 	away    *process // of the rank's first process, if another rank is its home
 	open    *process // the newest one at home here
 	number  uint32   // of open
+	part    bool     // the program is a part of the events
 	claimed []bool   // nodes that a location of the first process on a lower rank executed
 }
 
@@ -31,7 +32,7 @@ type process struct {
 
 // NewReducer prepares the reduction on one rank, over the nodes of the run.
 func NewReducer(t *Tables, ranges []partition.Range, rank, nodes int) *Reducer {
-	return &Reducer{t: t, homes: newHomes(t.Defs, ranges, rank), spreads: make(Spreads, nodes)}
+	return &Reducer{t: t, homes: newHomes(t.Defs, ranges, rank), spreads: make(Spreads, nodes), part: t.plan.WithoutInit}
 }
 
 // Add takes the components of the next location, which belong to the Reducer
@@ -51,10 +52,10 @@ func (r *Reducer) Add(p trace.P, c *interval.Components) {
 		if r.away == nil {
 			r.away = next
 		} else {
-			r.away.join(next)
+			r.away.join(next, r.part)
 		}
 	case r.open != nil && r.number == number:
-		r.open.join(next)
+		r.open.join(next, r.part)
 	default:
 		r.close()
 		r.open, r.number = next, number
@@ -64,8 +65,9 @@ func (r *Reducer) Add(p trace.P, c *interval.Components) {
 // join adds locations that come after those of x: items that add up are added, the
 // others stay those of the first location that executed the node; of the whole
 // program they stay those of the first location, the one that calls MPI, but that
-// its time spans all locations.
-func (x *process) join(o *process) {
+// its time spans the events of all locations unless the program is only a part of
+// them.
+func (x *process) join(o *process, part bool) {
 	for n := range uint32(o.Len()) {
 		if !o.Has(n) {
 			continue
@@ -88,8 +90,10 @@ func (x *process) join(o *process) {
 		}
 		a[xtf.ItemExecutions] = 1
 		a[xtf.ItemFirst], a[xtf.ItemLast] = min(a[xtf.ItemFirst], b[xtf.ItemFirst]), max(a[xtf.ItemLast], b[xtf.ItemLast])
-		a[xtf.ItemTime] = a[xtf.ItemLast] - a[xtf.ItemFirst]
-		a.Derive()
+		if !part {
+			a[xtf.ItemTime] = a[xtf.ItemLast] - a[xtf.ItemFirst]
+			a.Derive()
+		}
 		x.begun = true
 	}
 }
@@ -198,6 +202,6 @@ func (r *Reducer) joinPart(b []byte) error {
 	if err != nil {
 		return err
 	}
-	r.open.join(&process{begun: b[0] != 0, Components: *c})
+	r.open.join(&process{begun: b[0] != 0, Components: *c}, r.part)
 	return nil
 }

@@ -106,6 +106,7 @@ const (
 const (
 	IvalCut     uint32 = 1 << iota // no end in the trace: End is the last event
 	IvalCrossed                    // ended by the end of an interval around it
+	IvalWhole                      // all events of the location: what happens at its first and last instant too
 )
 
 // Overflowed is the value of a COMP row, and of all words of a STAT row, whose sum
