@@ -1,0 +1,53 @@
+/* Flags that the C examples share: --size, --steps, --imbalance, --compute. */
+#ifndef EXAMPLE_OPTIONS_H
+#define EXAMPLE_OPTIONS_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct options {
+	int size, steps, sleep;
+	double imbalance; /* per cent */
+};
+
+/* value returns what follows the name of a flag, as --name=value or in the next argument, NULL for another flag. */
+static const char *value(const char *name, int argc, char **argv, int *i)
+{
+	size_t n = strlen(name);
+	if (strncmp(argv[*i], name, n) != 0)
+		return NULL;
+	if (argv[*i][n] == '=')
+		return argv[*i] + n + 1;
+	return argv[*i][n] == 0 && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
+static int read_options(struct options *o, int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		const char *v;
+		if ((v = value("--size", argc, argv, &i)))
+			o->size = atoi(v);
+		else if ((v = value("--steps", argc, argv, &i)))
+			o->steps = atoi(v);
+		else if ((v = value("--imbalance", argc, argv, &i)))
+			o->imbalance = atof(v);
+		else if ((v = value("--compute", argc, argv, &i)) && (!strcmp(v, "busy") || !strcmp(v, "sleep")))
+			o->sleep = v[0] == 's';
+		else {
+			fprintf(stderr, "%s: %s: not one of --size N, --steps N, --imbalance PERCENT, --compute busy|sleep\n", argv[0], argv[i]);
+			return 0;
+		}
+	}
+	return o->size >= 3 && o->steps >= 0 && o->imbalance >= 0;
+}
+
+/* sleep_for sleeps for some microseconds. */
+static inline void sleep_for(double us)
+{
+	struct timespec t = {(time_t)(us / 1e6), (long)(us * 1e3) % 1000000000L};
+	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+#endif

@@ -1,0 +1,276 @@
+package record
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// generate returns the C source of the wrappers of all functions that mpi.h declares.
+func generate(header string) (string, error) {
+	all, err := parsePrototypes(header)
+	if err != nil {
+		return "", err
+	}
+	g := &generator{}
+	g.line("/* Made from mpi.h: a wrapper for every function, for C and for Fortran. */")
+	g.line("#include \"recorder.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n")
+	var names []string
+	for i := range all {
+		if wrapped(&all[i]) {
+			names = append(names, all[i].name)
+		}
+	}
+	g.line("HIDDEN const char cr_functions[] = \"MPI_%s\";\n", strings.Join(names, "\\n\"\n\t\"MPI_"))
+	for i := range all {
+		p := &all[i]
+		if id := slices.Index(names, p.name); id >= 0 {
+			g.wrapC(p, id)
+			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
+				g.wrapFortran(p, id)
+			}
+		}
+	}
+	return g.String(), nil
+}
+
+// wrapped tells the functions that are recorded. Left out is what programs call to look at the clock or to convert handles,
+// and what is special in C.
+func wrapped(p *prototype) bool {
+	if p.returns != "int" || specialC[p.name] {
+		return false
+	}
+	return !strings.Contains(p.name, "c2f") && !strings.Contains(p.name, "f2c") && !strings.Contains(p.name, "f08") &&
+		!strings.HasPrefix(p.name, "Aint_") && !slices.ContainsFunc(p.params, func(q param) bool { return q.ctype == "..." })
+}
+
+// specialC are the functions whose wrappers are written by hand.
+var specialC = map[string]bool{
+	"Init": true, "Init_thread": true, "Finalize": true, "Abort": true, "Pcontrol": true, "Initialized": true, "Finalized": true,
+	"Query_thread": true, "Is_thread_main": true,
+}
+
+type generator struct{ strings.Builder }
+
+func (g *generator) line(format string, args ...any) {
+	fmt.Fprintf(&g.Builder, format, args...)
+	g.WriteByte('\n')
+}
+
+var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
+
+// needs tells the parameters that a hook names.
+func (h hook) needs(p *prototype) map[string]bool {
+	m := make(map[string]bool)
+	words := word.FindAllString(h.before+" "+h.after, -1)
+	for _, q := range p.params {
+		if slices.Contains(words, q.name) {
+			m[q.name] = true
+		}
+	}
+	if slices.Contains(words, "saved") {
+		m["saved"] = true
+	}
+	return m
+}
+
+// request returns the parameter whose handles a hook wants saved, and the name of its length, "" for one.
+func (p *prototype) request() (q param, length string) {
+	for _, q := range p.params {
+		if !strings.HasPrefix(q.ctype, "MPI_Request") {
+			continue
+		}
+		if !q.array {
+			return q, ""
+		}
+		if p.has("incount") {
+			return q, "incount"
+		}
+		return q, "count"
+	}
+	return param{}, ""
+}
+
+func (g *generator) wrapC(p *prototype, id int) {
+	h := hookOf(p)
+	needs := h.needs(p)
+	var decl, args []string
+	for _, q := range p.params {
+		decl, args = append(decl, q.text), append(args, q.name)
+	}
+	call := fmt.Sprintf("PMPI_%s(%s)", p.name, strings.Join(args, ", "))
+	g.line("int MPI_%s(%s)\n{", p.name, orVoid(decl))
+	g.line("\tif (!cr_enter(%d))\n\t\treturn %s;", id, call)
+	q, length := p.request()
+	release := ""
+	if strings.Contains(h.after, "- from]") {
+		g.line("\tconst int from = 0;")
+	}
+	if needs["saved"] {
+		if length == "" {
+			g.line("\tMPI_Request saved[1] = {*%s};", q.name)
+		} else {
+			g.line("\tMPI_Request few[FEW], *saved = cr_saved(few, %s, %s);", q.name, length)
+			release += "\tif (saved != few)\n\t\tfree(saved);\n"
+		}
+	}
+	for _, q := range p.params {
+		switch {
+		case !needs[q.name]:
+		case q.ctype == "MPI_Status*":
+			g.line("\tMPI_Status own;\n\tif (%s == MPI_STATUS_IGNORE)\n\t\t%s = &own;", q.name, q.name)
+		case q.ctype == "MPI_Status" && q.array:
+			g.line("\tMPI_Status own[FEW], *ours = %s == MPI_STATUSES_IGNORE ? cr_statuses(own, %s) : NULL;\n\tif (ours)\n\t\t%s = ours;", q.name, length, q.name)
+			release += "\tif (ours && ours != own)\n\t\tfree(ours);\n"
+		}
+	}
+	if h.before != "" {
+		g.line("\t%s", h.before)
+	}
+	g.line("\tint rc = %s;\n\tcr_returned();", call)
+	if h.after != "" {
+		g.line("\tif (rc == MPI_SUCCESS) {\n\t\t%s\n\t}", h.after)
+	}
+	g.WriteString(release)
+	g.line("\tcr_leave(%d);\n\treturn rc;\n}\n", id)
+}
+
+func orVoid(list []string) string {
+	if len(list) == 0 {
+		return "void"
+	}
+	return strings.Join(list, ", ")
+}
+
+// wrapFortran makes the wrappers of the Fortran bindings: all arguments are addresses, and characters have their length
+// behind the last argument. What the hook names is converted from the Fortran form.
+func (g *generator) wrapFortran(p *prototype, id int) {
+	var decl, pass, types []string
+	hidden := 0
+	for i, q := range p.params {
+		decl, pass = append(decl, fmt.Sprintf("void *a%d", i)), append(pass, fmt.Sprintf("a%d", i))
+		if strings.HasPrefix(q.ctype, "char") {
+			hidden++
+		}
+	}
+	decl, pass = append(decl, "void *ierror"), append(pass, "ierror")
+	for i := range hidden {
+		decl, pass = append(decl, fmt.Sprintf("void *l%d", i)), append(pass, fmt.Sprintf("l%d", i))
+	}
+	for range decl {
+		types = append(types, "void *")
+	}
+	sig := strings.Join(types, ", ")
+	lower := strings.ToLower(p.name)
+	g.line("typedef void f_%s(%s);", lower, sig)
+	g.line("static void fortran_%s(f_%s *real, %s)\n{", lower, lower, strings.Join(decl, ", "))
+	call := fmt.Sprintf("real(%s);", strings.Join(pass, ", "))
+	g.line("\tif (!cr_enter(%d)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
+	g.fortranBody(p, call)
+	g.line("\tcr_leave(%d);\n}\n", id)
+	args := strings.Join(decl, ", ")
+	define := func(symbol string) {
+		g.line("void %s(%s)\n{\n\tstatic f_%s *real;\n\tif (!real)\n\t\treal = (f_%s *)cr_library(\"%s\");\n\tfortran_%s(real, %s);\n}",
+			symbol, args, lower, lower, symbol, lower, strings.Join(pass, ", "))
+	}
+	define("mpi_" + lower + "_")
+	for _, symbol := range [...]string{"mpi_" + lower, "mpi_" + lower + "__", "MPI_" + strings.ToUpper(p.name)} {
+		if symbol != "MPI_"+p.name {
+			g.line("void %s(%s) __attribute__((alias(\"mpi_%s_\")));", symbol, args, lower)
+		}
+	}
+	define("mpi_" + lower + "_f08_")
+	g.line("")
+}
+
+// fortranBody writes the call with its hook. Handles are converted before the call for the hook's first part and for saved,
+// and what the call returns after it.
+func (g *generator) fortranBody(p *prototype, call string) {
+	h := hookOf(p)
+	h.after = strings.ReplaceAll(h.after, "cr_types(", "cr_fortran_types(")
+	needs := h.needs(p)
+	var release string
+	if strings.Contains(h.after, "- from]") {
+		g.line("\tconst int from = 1; /* Fortran counts from 1 */")
+	}
+	_, length := p.request()
+	for i, q := range p.params {
+		if !needs[q.name] && !(needs["saved"] && (q.name == length || strings.HasPrefix(q.ctype, "MPI_Request"))) {
+			continue
+		}
+		g.fortranParam(q, i, length, &release)
+	}
+	if needs["saved"] {
+		q, _ := p.request()
+		if length == "" {
+			g.line("\tMPI_Request saved[1] = {*%s};", q.name)
+		} else {
+			g.line("\tMPI_Request few[FEW], *saved = cr_saved(few, %s, %s);", q.name, length)
+			release += "\tif (saved != few)\n\t\tfree(saved);\n"
+		}
+	}
+	if h.before != "" {
+		g.line("\t%s", h.before)
+	}
+	g.line("\t%s\n\tcr_returned();", call)
+	for i, q := range p.params {
+		if needs[q.name] {
+			g.fortranResult(q, i, length)
+		}
+	}
+	if h.after != "" {
+		g.line("\tif (!ierror || *(MPI_Fint *)ierror == MPI_SUCCESS) {\n\t\t%s\n\t}", h.after)
+	}
+	g.WriteString(release)
+}
+
+// convert names the function that makes a C handle of a Fortran one.
+var convert = map[string]string{
+	"MPI_Comm": "PMPI_Comm_f2c", "MPI_Datatype": "PMPI_Type_f2c", "MPI_Request": "PMPI_Request_f2c", "MPI_Message": "PMPI_Message_f2c",
+}
+
+func (g *generator) fortranParam(q param, i int, length string, release *string) {
+	base := strings.TrimSuffix(q.ctype, "*")
+	switch {
+	case q.ctype == "MPI_Status*":
+		g.line("\tMPI_Fint own_f[STATUS_INTS];\n\tMPI_Status own, *status = &own;\n\tif (cr_status_ignored(a%d))\n\t\ta%d = own_f;", i, i)
+	case q.ctype == "MPI_Status":
+		g.line("\tMPI_Status own[FEW], *%s = cr_statuses(own, %s);", q.name, length)
+		g.line("\tMPI_Fint few_f[FEW * STATUS_INTS], *ours_f = cr_fortran_statuses(a%d, few_f, %s);\n\tif (ours_f)\n\t\ta%d = ours_f;", i, length, i)
+		*release += fmt.Sprintf("\tif (%s != own)\n\t\tfree(%s);\n\tif (ours_f && ours_f != few_f)\n\t\tfree(ours_f);\n", q.name, q.name)
+	case q.ctype == "MPI_Request" && q.array:
+		g.line("\tMPI_Request some_c[FEW], *%s = cr_requests(some_c, a%d, %s);", q.name, i, length)
+		*release += fmt.Sprintf("\tif (%s != some_c)\n\t\tfree(%s);\n", q.name, q.name)
+	case q.ctype == "MPI_Datatype" && q.array:
+		g.line("\tconst MPI_Fint *%s = a%d;", q.name, i)
+	case convert[base] != "" && strings.HasSuffix(q.ctype, "*"):
+		g.line("\t%s %s_v = %s(*(MPI_Fint *)a%d), *%s = &%s_v;", base, q.name, convert[base], i, q.name, q.name)
+	case convert[q.ctype] != "":
+		g.line("\t%s %s = %s(*(MPI_Fint *)a%d);", q.ctype, q.name, convert[q.ctype], i)
+	case q.ctype == "int*" && q.name == "index":
+		g.line("\tint index_v = 0, *index = &index_v;")
+	case q.ctype == "int" && q.array, q.ctype == "int*", q.ctype == "MPI_Count" && q.array:
+		g.line("\t%s *%s = a%d;", base, q.name, i)
+	case q.ctype == "int", q.ctype == "MPI_Count", q.ctype == "MPI_Aint":
+		g.line("\t%s %s = *(%s *)a%d;", q.ctype, q.name, q.ctype, i)
+	default:
+		g.line("\tconst void *%s = a%d;", q.name, i)
+	}
+}
+
+func (g *generator) fortranResult(q param, i int, length string) {
+	base := strings.TrimSuffix(q.ctype, "*")
+	switch {
+	case q.ctype == "MPI_Status*":
+		g.line("\tPMPI_Status_f2c(a%d, &own);", i)
+	case q.ctype == "MPI_Status":
+		g.line("\tfor (int i = 0; i < %s; i++)\n\t\tPMPI_Status_f2c((MPI_Fint *)a%d + i * STATUS_INTS, &%s[i]);", length, i, q.name)
+	case q.ctype == "MPI_Request" && q.array:
+		g.line("\tfor (int i = 0; i < %s; i++)\n\t\t%s[i] = PMPI_Request_f2c(((MPI_Fint *)a%d)[i]);", length, q.name, i)
+	case convert[base] != "" && strings.HasSuffix(q.ctype, "*"):
+		g.line("\t%s_v = %s(*(MPI_Fint *)a%d);", q.name, convert[base], i)
+	case q.ctype == "int*" && q.name == "index":
+		g.line("\tindex_v = *(MPI_Fint *)a%d - 1; /* from 1 in Fortran; MPI_UNDEFINED stays negative */", i)
+	}
+}

@@ -1,0 +1,112 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+)
+
+// hook is what a wrapper does besides marking the call: C statements before and after the call of the library, in terms of
+// the parameters' names in the MPI standard. Requests and statuses are real ones in them: a status that the program ignores
+// is replaced, and "saved" holds a request's handle, or those of an array, from before the call.
+type hook struct{ before, after string }
+
+// hookOf returns the hook of a function; most have none.
+func hookOf(p *prototype) hook {
+	name := strings.TrimSuffix(p.name, "_c")
+	if h, ok := pointToPoint[name]; ok {
+		return h
+	}
+	if c, ok := collectives[strings.TrimPrefix(name, "I")]; ok && strings.HasPrefix(name, "I") && p.has("request") {
+		return hook{after: fmt.Sprintf("cr_icoll(*request, %s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received)}
+	}
+	if c, ok := collectives[name]; ok {
+		return hook{
+			before: "cr_coll_begin();",
+			after:  fmt.Sprintf("cr_coll_end(%s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received),
+		}
+	}
+	switch name {
+	case "Comm_free", "Comm_disconnect":
+		return hook{before: "MPI_Comm old = *comm;", after: "cr_comm_gone(old);"}
+	case "Comm_set_name":
+		return hook{after: "cr_comm_named(comm);"}
+	case "Comm_idup", "Comm_idup_with_info", "Comm_get_parent":
+		return hook{} // the one is not there yet, the other is not new
+	}
+	for _, q := range p.params {
+		if q.ctype == "MPI_Comm*" && !q.array {
+			return hook{after: "cr_comm_made(*" + q.name + ");"}
+		}
+	}
+	return hook{}
+}
+
+const sendBefore = "cr_send(dest, tag, comm, count, datatype);"
+
+var pointToPoint = map[string]hook{
+	"Send": {before: sendBefore}, "Bsend": {before: sendBefore}, "Ssend": {before: sendBefore}, "Rsend": {before: sendBefore},
+	"Recv":             {after: "cr_recv(comm, status);"},
+	"Sendrecv":         {"cr_send(dest, sendtag, comm, sendcount, sendtype);", "cr_recv(comm, status);"},
+	"Sendrecv_replace": {"cr_send(dest, sendtag, comm, count, datatype);", "cr_recv(comm, status);"},
+	"Mprobe":           {after: "cr_message(*message, comm);"},
+	"Improbe":          {after: "if (*flag) cr_message(*message, comm);"},
+	"Mrecv":            {"MPI_Comm comm = cr_message_comm(*message);", "if (comm != MPI_COMM_NULL) cr_recv(comm, status);"},
+	"Imrecv":           {"MPI_Comm comm = cr_message_comm(*message);", "if (comm != MPI_COMM_NULL) cr_irecv(*request, 0, comm);"},
+	"Isend":            immediate, "Ibsend": immediate, "Issend": immediate, "Irsend": immediate,
+	"Irecv":     {after: "cr_irecv(*request, source, comm);"},
+	"Send_init": persistent, "Bsend_init": persistent, "Ssend_init": persistent, "Rsend_init": persistent,
+	"Recv_init":    {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, count, datatype);"},
+	"Start":        {after: "cr_started(*request);"},
+	"Startall":     {after: "for (int i = 0; i < count; i++) cr_started(array_of_requests[i]);"},
+	"Wait":         {after: "cr_completed(*saved, status);"},
+	"Test":         {after: "if (*flag) cr_completed(*saved, status);"},
+	"Waitall":      {after: "for (int i = 0; i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
+	"Testall":      {after: "for (int i = 0; *flag && i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
+	"Waitany":      {after: "if (*index >= 0 && *index < count) cr_completed(saved[*index], status);"},
+	"Testany":      {after: "if (*flag && *index >= 0 && *index < count) cr_completed(saved[*index], status);"},
+	"Waitsome":     some,
+	"Testsome":     some,
+	"Request_free": {after: "cr_request_gone(*saved);"},
+	"Cancel":       {before: "cr_cancel(*request);"},
+}
+
+var (
+	immediate  = hook{after: "cr_isend(*request, dest, tag, comm, count, datatype);"}
+	persistent = hook{after: "cr_persistent(*request, RQ_SEND, dest, tag, comm, count, datatype);"}
+	some       = hook{after: "for (int i = 0; i < *outcount && i < incount; i++) cr_completed(saved[array_of_indices[i] - from], &array_of_statuses[i]);"}
+)
+
+// collective is an operation with the bytes that a member sends and receives: what the library would move if everybody sent
+// to everybody concerned, itself included, as Score-P counts them.
+type collective struct {
+	operation      string // number in OTF2
+	root           bool
+	sent, received string
+}
+
+func (c collective) rootText() string {
+	if c.root {
+		return "root"
+	}
+	return "-1"
+}
+
+var collectives = map[string]collective{
+	"Barrier":              {"0", false, "0", "0"},
+	"Bcast":                {"1", true, "cr_at_root(comm, root) * cr_peers(comm) * cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
+	"Gather":               {"2", true, "cr_own(sendbuf, sendcount, sendtype)", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(recvcount, recvtype) : 0"},
+	"Gatherv":              {"3", true, "cr_own(sendbuf, sendcount, sendtype)", "cr_at_root(comm, root) ? cr_vector(comm, recvcounts, recvtype) : 0"},
+	"Scatter":              {"4", true, "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(sendcount, sendtype) : 0", "cr_own(recvbuf, recvcount, recvtype)"},
+	"Scatterv":             {"5", true, "cr_at_root(comm, root) ? cr_vector(comm, sendcounts, sendtype) : 0", "cr_own(recvbuf, recvcount, recvtype)"},
+	"Allgather":            {"6", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
+	"Allgatherv":           {"7", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
+	"Alltoall":             {"8", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
+	"Alltoallv":            {"9", false, "cr_in_place(sendbuf) ? 0 : cr_vector(comm, sendcounts, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
+	"Alltoallw":            {"10", false, "cr_in_place(sendbuf) ? 0 : cr_types(comm, sendcounts, sendtypes)", "cr_types(comm, recvcounts, recvtypes)"},
+	"Allreduce":            {"11", false, "cr_peers(comm) * cr_bytes(count, datatype)", "cr_peers(comm) * cr_bytes(count, datatype)"},
+	"Reduce":               {"12", true, "cr_bytes(count, datatype)", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(count, datatype) : 0"},
+	"Reduce_scatter":       {"13", false, "cr_vector(comm, recvcounts, datatype)", "cr_vector(comm, recvcounts, datatype)"},
+	"Scan":                 {"14", false, "cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
+	"Exscan":               {"15", false, "cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
+	"Reduce_scatter_block": {"16", false, "cr_peers(comm) * cr_bytes(recvcount, datatype)", "cr_peers(comm) * cr_bytes(recvcount, datatype)"},
+}

@@ -1,0 +1,96 @@
+package record
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed runtime/*.c runtime/*.h
+var runtime embed.FS
+
+// ErrCompiler says that the MPI library's C compiler wrapper cannot be used.
+var ErrCompiler = errors.New("the recorder is made with the compiler of the program's MPI library, and that does not work")
+
+// Library returns the path of the recorder for the MPI library that the compiler wrapper cc (mpicc) belongs to. It is
+// compiled once and kept in folder, under a name that depends on sources, header and compiler.
+func Library(ctx context.Context, cc, folder string) (string, error) {
+	header, err := output(ctx, cc, "-E", "-P", "-include", "mpi.h", "-x", "c", os.DevNull)
+	if err != nil {
+		return "", err
+	}
+	wrappers, err := generate(header)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", cc, err)
+	}
+	version, err := output(ctx, cc, "--version")
+	if err != nil {
+		return "", err
+	}
+	sources := map[string]string{"wrappers.c": wrappers}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%s\n%s\n", cc, version, header)
+	err = fs.WalkDir(runtime, "runtime", func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		b, err := runtime.ReadFile(path)
+		sources[filepath.Base(path)] = string(b)
+		fmt.Fprintf(h, "%s %x\n", path, sha256.Sum256(b))
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, "coppice-record-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	return path, compile(ctx, cc, folder, path, sources)
+}
+
+// compile makes the shared library; it appears under its name complete or not at all.
+func compile(ctx context.Context, cc, folder, path string, sources map[string]string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	work, err := os.MkdirTemp(folder, "build-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	args := []string{"-std=gnu11", "-O1", "-fPIC", "-shared", "-Wno-deprecated-declarations", "-o", filepath.Join(work, "record.so")}
+	for name, text := range sources {
+		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(work, "*.c"))
+	if err != nil {
+		return err
+	}
+	if _, err := output(ctx, cc, append(append(args, files...), "-lpthread", "-ldl")...); err != nil {
+		return err
+	}
+	return os.Rename(filepath.Join(work, "record.so"), path)
+}
+
+// output runs a compiler and returns what it prints.
+func output(ctx context.Context, cc string, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, cc, args...)
+	var errs strings.Builder
+	c.Stderr = &errs
+	b, err := c.Output()
+	if err != nil {
+		return "", fmt.Errorf("%w: %s: %w\n%s", ErrCompiler, cc, err, strings.TrimSpace(errs.String()))
+	}
+	return string(b), nil
+}

@@ -1,0 +1,85 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// prototype is a function of the MPI library, as its mpi.h declares it.
+type prototype struct {
+	name    string // without MPI_
+	returns string
+	params  []param
+}
+
+// param is a parameter by the name of the MPI standard.
+type param struct {
+	ctype string // without const and without the name; arrays as pointers
+	name  string
+	text  string // the whole declaration
+	array bool   // declared as name[]
+}
+
+var (
+	declaration = regexp.MustCompile(`(?s)\b(int|double|MPI_[A-Za-z0-9_]+)\s+(MPI_[A-Z][A-Za-z0-9_]*)\s*\(([^;{}()]*)\)\s*(?:__attribute__[^;]*)?;`)
+	parameter   = regexp.MustCompile(`^(.*?)([A-Za-z_][A-Za-z0-9_]*)?((?:\s*\[[^\]]*\])*)$`)
+	spaces      = regexp.MustCompile(`\s+`)
+)
+
+// errHeader says that the MPI library's header is not one that wrappers can be made for.
+var errHeader = errors.New("no MPI functions in the preprocessed mpi.h")
+
+// parsePrototypes finds the functions of a preprocessed mpi.h, sorted by name. Those of the tools interface are
+// left out.
+func parsePrototypes(header string) ([]prototype, error) {
+	found := make(map[string]prototype)
+	for _, m := range declaration.FindAllStringSubmatch(header, -1) {
+		name := strings.TrimPrefix(m[2], "MPI_")
+		if strings.HasPrefix(name, "T_") {
+			continue
+		}
+		p := prototype{name: name, returns: m[1]}
+		for _, text := range strings.Split(m[3], ",") {
+			if text = strings.TrimSpace(spaces.ReplaceAllString(text, " ")); text != "" && text != "void" {
+				p.params = append(p.params, parseParam(text))
+			}
+		}
+		found[name] = p
+	}
+	for _, must := range [...]string{"Init", "Finalize", "Send", "Waitall"} {
+		if _, ok := found[must]; !ok {
+			return nil, fmt.Errorf("%w: MPI_%s is missing", errHeader, must)
+		}
+	}
+	list := make([]prototype, 0, len(found))
+	for _, p := range found {
+		list = append(list, p)
+	}
+	slices.SortFunc(list, func(a, b prototype) int { return strings.Compare(a.name, b.name) })
+	return list, nil
+}
+
+func parseParam(text string) param {
+	if text == "..." {
+		return param{ctype: text, text: text}
+	}
+	m := parameter.FindStringSubmatch(text)
+	p := param{ctype: strings.TrimSpace(m[1]), name: m[2], text: text, array: m[3] != ""}
+	p.ctype = strings.TrimSpace(strings.TrimPrefix(p.ctype, "const "))
+	p.ctype = strings.ReplaceAll(p.ctype, " *", "*")
+	if strings.HasPrefix(p.name, "array_of_") && !p.array { // Open MPI declares some of them as pointers
+		p.ctype, p.array = strings.TrimSuffix(p.ctype, "*"), true
+	}
+	if p.name == "indx" { // MPICH's name
+		p.name, p.text = "index", strings.Replace(p.text, "indx", "index", 1)
+	}
+	return p
+}
+
+// has reports whether p has a parameter of that name.
+func (p *prototype) has(name string) bool {
+	return slices.ContainsFunc(p.params, func(q param) bool { return q.name == name })
+}

@@ -1,0 +1,149 @@
+#define _GNU_SOURCE
+#include "fortran.h"
+#include "recorder.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* Beginning and end of MPI, and MPI_Pcontrol: wrappers that are not like the others. Their numbers follow the others'. */
+
+enum { F_INIT = 1 << 12, F_INIT_THREAD, F_FINALIZE, F_ABORT, F_PCONTROL };
+
+int MPI_Init(int *argc, char ***argv)
+{
+	uint64_t t = cr_now();
+	int rc = PMPI_Init(argc, argv);
+	if (rc == MPI_SUCCESS)
+		cr_start(t, F_INIT);
+	return rc;
+}
+
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+	uint64_t t = cr_now();
+	int rc = PMPI_Init_thread(argc, argv, required, provided);
+	if (rc == MPI_SUCCESS)
+		cr_start(t, F_INIT_THREAD);
+	return rc;
+}
+
+int MPI_Finalize(void)
+{
+	int outermost = cr_enter(F_FINALIZE);
+	if (outermost)
+		cr_clock();
+	int rc = PMPI_Finalize();
+	if (outermost) {
+		cr_returned();
+		cr_leave(F_FINALIZE);
+		cr_stop(END_FINALIZE);
+	}
+	return rc;
+}
+
+int MPI_Abort(MPI_Comm comm, int code)
+{
+	if (cr_enter(F_ABORT))
+		cr_stop(END_ABORT);
+	return PMPI_Abort(comm, code);
+}
+
+/* readable copies the text at p, if there is memory and a text in it: whether a second argument was passed at all cannot
+ * be told. */
+static int readable(const void *p, char *text, size_t size)
+{
+	struct iovec to = {text, size - 1}, from = {(void *)(uintptr_t)p, size - 1};
+	ssize_t n = -1;
+	while (p && from.iov_len > 8 && (n = process_vm_readv(getpid(), &to, 1, &from, 1, 0)) < 0) /* the end of the memory may be near */
+		from.iov_len /= 2;
+	if (n <= 0)
+		return 0;
+	text[n] = 0;
+	size_t length = strlen(text);
+	for (size_t i = 0; i < length; i++)
+		if (!isprint((unsigned char)text[i]))
+			return 0;
+	return length > 0 && length < size - 1;
+}
+
+static void control(int level, const char *name)
+{
+	if (!cr_enter(F_PCONTROL))
+		return;
+	uint64_t a[2] = {(uint64_t)((int64_t)level << 1 ^ (int64_t)level >> 63), name ? cr_name(name) + 1 : 0};
+	cr_event(EV_PCONTROL, 2, a);
+	cr_returned();
+	cr_leave(F_PCONTROL);
+}
+
+int MPI_Pcontrol(const int level, ...)
+{
+	char text[128];
+	const char *name = NULL;
+	if (level == 1 || level == -1) {
+		va_list list;
+		va_start(list, level);
+		if (readable(va_arg(list, const void *), text, sizeof text))
+			name = text;
+		va_end(list);
+	}
+	control(level, name);
+	return PMPI_Pcontrol(level);
+}
+
+/* Fortran. The library's own functions go on to the profiling interface, which does not come back here. */
+
+typedef void fortran_1(void *);
+typedef void fortran_3(void *, void *, void *);
+static void *real(void **f, const char *symbol) { return *f ? *f : (*f = cr_library(symbol)); }
+
+static void f_init(void *f, void *ierror)
+{
+	uint64_t t = cr_now();
+	((fortran_1 *)f)(ierror);
+	cr_start(t, F_INIT);
+}
+
+static void f_init_thread(void *f, void *required, void *provided, void *ierror)
+{
+	uint64_t t = cr_now();
+	((fortran_3 *)f)(required, provided, ierror);
+	cr_start(t, F_INIT_THREAD);
+}
+
+static void f_finalize(void *f, void *ierror)
+{
+	int outermost = cr_enter(F_FINALIZE);
+	if (outermost)
+		cr_clock();
+	((fortran_1 *)f)(ierror);
+	if (outermost) {
+		cr_returned();
+		cr_leave(F_FINALIZE);
+		cr_stop(END_FINALIZE);
+	}
+}
+
+static void f_abort(void *f, void *comm, void *code, void *ierror)
+{
+	if (cr_enter(F_ABORT))
+		cr_stop(END_ABORT);
+	((fortran_3 *)f)(comm, code, ierror);
+}
+
+#define FORTRAN(symbol_init, symbol_thread, symbol_finalize, symbol_abort, symbol_pcontrol) \
+	void symbol_init(void *ierror) { static void *f; f_init(real(&f, #symbol_init), ierror); } \
+	void symbol_thread(void *a, void *b, void *ierror) { static void *f; f_init_thread(real(&f, #symbol_thread), a, b, ierror); } \
+	void symbol_finalize(void *ierror) { static void *f; f_finalize(real(&f, #symbol_finalize), ierror); } \
+	void symbol_abort(void *a, void *b, void *ierror) { static void *f; f_abort(real(&f, #symbol_abort), a, b, ierror); } \
+	void symbol_pcontrol(void *level) { static void *f; control(*(MPI_Fint *)level, NULL); ((fortran_1 *)real(&f, #symbol_pcontrol))(level); }
+
+FORTRAN(mpi_init_, mpi_init_thread_, mpi_finalize_, mpi_abort_, mpi_pcontrol_)
+FORTRAN(mpi_init, mpi_init_thread, mpi_finalize, mpi_abort, mpi_pcontrol)
+FORTRAN(mpi_init__, mpi_init_thread__, mpi_finalize__, mpi_abort__, mpi_pcontrol__)
+FORTRAN(MPI_INIT, MPI_INIT_THREAD, MPI_FINALIZE, MPI_ABORT, MPI_PCONTROL)
+FORTRAN(mpi_init_f08_, mpi_init_thread_f08_, mpi_finalize_f08_, mpi_abort_f08_, mpi_pcontrol_f08_)

@@ -1,0 +1,106 @@
+/*
+ * Recorder of one MPI process: the part that every wrapper calls.
+ *
+ * A process writes two files into the folder of the recording, named by its world rank:
+ *
+ *   R.def   definitions: communicators, names, clock readings; few, appended as they come
+ *   R.evt   events, in windows of WINDOW bytes
+ *
+ * The event file is written through a shared mapping, a window at a time: what a process recorded is in the file
+ * even when it is killed. A window that is full, or the last one of an orderly end, gets its length and checksum;
+ * one without them is read up to its first zero byte.
+ *
+ * Cost of an event: one clock reading and some 10 bytes. The next window is allocated and touched by a thread of
+ * its own before it is needed. Memory: 3 windows.
+ */
+#ifndef COPPICE_RECORDER_H
+#define COPPICE_RECORDER_H
+
+#include <mpi.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HIDDEN __attribute__((visibility("hidden")))
+
+/* Kinds of events. Every event is a byte, the ticks since the event before, and its numbers, as varints. */
+enum {
+	EV_END = 0, /* no event: the rest of the window is empty */
+	EV_ENTER,   /* function */
+	EV_LEAVE,   /* function */
+	EV_SEND,    /* destination, communicator, tag, bytes */
+	EV_ISEND,   /* the same, request */
+	EV_ISEND_DONE,
+	EV_RECV,     /* source, communicator, tag, bytes */
+	EV_IRECV_REQ,
+	EV_IRECV, /* source, communicator, tag, bytes, request */
+	EV_CANCELLED,
+	EV_COLL_BEGIN,
+	EV_COLL_END, /* operation, communicator, root + 1 or 0, bytes sent, bytes received */
+	EV_NBC_REQ,
+	EV_NBC_END, /* the same, request */
+	EV_REGION_ENTER, /* name */
+	EV_REGION_LEAVE,
+	EV_PCONTROL,     /* level, zigzag; name + 1 or 0 */
+	EV_STOPPED       /* reason: nothing follows */
+};
+
+/* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
+enum {
+	DEF_PROCESS = 1, /* rank, size, pid, start; host, boot id, command */
+	DEF_COMM,        /* local number, global number, size; name; world ranks where this process is its first */
+	DEF_NAME,        /* number, text: of regions and Pcontrol */
+	DEF_CLOCK,       /* own time, offset to rank 0, round trip */
+	DEF_COMM_NAME,
+	DEF_FUNCTIONS,   /* names of the wrapped functions, a line each, numbered from 0 */
+	DEF_END          /* reason, events, time stalled */
+};
+
+/* Reasons of an end. */
+enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK };
+
+/* Events. All are no-ops while nothing is recorded. cr_enter tells whether the call is an outermost one that is
+ * recorded: then cr_returned and cr_leave must follow, and only then may the other functions be called. */
+HIDDEN int cr_enter(unsigned function);
+HIDDEN void cr_returned(void); /* the library's function is done: what follows until cr_leave is the recorder's */
+HIDDEN void cr_leave(unsigned function);
+HIDDEN void cr_event(int kind, int n, const uint64_t *args);
+
+/* Life of the recorder, called by the wrappers of initialisation and end. */
+HIDDEN uint64_t cr_now(void);
+HIDDEN void cr_start(uint64_t entered, unsigned function);
+HIDDEN void cr_clock(void); /* reads the clock of rank 0; collective */
+HIDDEN void cr_quiet(int on); /* the calls in between are the recorder's own */
+HIDDEN void cr_stop(int reason);
+
+/* Definitions. */
+HIDDEN void cr_define(int kind, const void *body, size_t bytes);
+HIDDEN uint64_t cr_name(const char *text);
+
+/* Communicators: the number of a communicator in events; made known by all its members together. */
+HIDDEN uint64_t cr_comm(MPI_Comm comm);
+HIDDEN void cr_comm_made(MPI_Comm comm);
+HIDDEN void cr_comm_named(MPI_Comm comm);
+HIDDEN void cr_comm_gone(MPI_Comm comm);
+HIDDEN void cr_comm_start(void);
+
+/* Point to point. */
+HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type);
+HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
+HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status);
+
+/* Requests, known by the value of their handle. */
+enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_PERSISTENT = 8 };
+HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
+HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
+HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
+HIDDEN void cr_started(MPI_Request request);
+HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status);
+HIDDEN void cr_cancel(MPI_Request request);
+HIDDEN void cr_request_gone(MPI_Request request);
+HIDDEN void cr_icoll(MPI_Request request, int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
+
+/* Collectives: bytes of one call that cover one or all members, by the meaning of the argument. */
+HIDDEN void cr_coll_begin(void);
+HIDDEN void cr_coll_end(int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
+
+#endif

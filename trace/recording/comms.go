@@ -1,0 +1,100 @@
+package recording
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// communicators defines the groups and communicators of all processes. A communicator has a number that all its members
+// know, and its list of members from the first of them; without that list its members are unknown.
+func (b *definer) communicators(s *Source) {
+	masters, world := make([]uint64, len(s.processes)), make([]uint64, len(s.processes))
+	for i, p := range s.processes {
+		masters[i], world[i] = locationID(p.rank, 0), uint64(i)
+	}
+	b.d.Groups = append(b.d.Groups, trace.Group{Type: trace.GroupCommLocations, LegacyType: 6, Paradigm: trace.ParadigmMPI, Members: masters})
+	b.group(world)
+	self := b.newGroup(trace.Group{Type: trace.GroupCommSelf, LegacyType: 5, Paradigm: trace.ParadigmMPI, Members: []uint64{}})
+	members := membersOf(s.processes)
+	var alone []uint32
+	for _, p := range s.processes {
+		n := 0
+		for i := range p.comms {
+			c := &p.comms[i]
+			if !c.inter && c.size == 1 { // the n-th one of a process alone stands for that of all processes
+				if n == len(alone) {
+					alone = append(alone, b.comm(c, self))
+				}
+				p.commRefs = append(p.commRefs, alone[n])
+				n++
+				continue
+			}
+			ref, ok := b.comms[c.global]
+			if !ok {
+				ref = b.define(c, members[c.global])
+			}
+			p.commRefs = append(p.commRefs, ref)
+		}
+	}
+}
+
+// membersOf returns the lists of members by the communicators' common numbers.
+func membersOf(processes []*process) map[uint64]*comm {
+	lists := make(map[uint64]*comm)
+	for _, p := range processes {
+		for i := range p.comms {
+			c := &p.comms[i]
+			if old := lists[c.global]; len(c.members) > 0 && (old == nil || c.name != "" && old.name == "") {
+				lists[c.global] = c
+			}
+		}
+	}
+	return lists
+}
+
+func (b *definer) newGroup(g trace.Group) uint32 {
+	g.Ref, g.Name = uint32(len(b.d.Groups)), b.str("")
+	b.d.Groups = append(b.d.Groups, g)
+	return g.Ref
+}
+
+// group returns the group of a list of world ranks.
+func (b *definer) group(members []uint64) uint32 {
+	var key []byte
+	for _, m := range members {
+		key = binary.AppendUvarint(key, m)
+	}
+	ref, ok := b.groups[string(key)]
+	if !ok {
+		ref = b.newGroup(trace.Group{Type: trace.GroupCommGroup, LegacyType: 4, Paradigm: trace.ParadigmMPI, Members: slices.Clone(members)})
+		b.groups[string(key)] = ref
+	}
+	return ref
+}
+
+func (b *definer) next() uint32 { return uint32(len(b.d.Comms) + len(b.d.InterComms)) }
+
+func (b *definer) comm(c *comm, group uint32) uint32 {
+	ref := b.next()
+	b.d.Comms = append(b.d.Comms, trace.Comm{Ref: ref, Name: b.str(c.name), Group: group, Parent: trace.Undefined})
+	b.comms[c.global] = ref
+	return ref
+}
+
+// define adds a communicator with the given list, nil where nobody wrote one.
+func (b *definer) define(c, list *comm) uint32 {
+	if list == nil {
+		list = &comm{global: c.global, name: c.name, inter: c.inter}
+	}
+	if !c.inter {
+		return b.comm(&comm{global: c.global, name: list.name}, b.group(list.members))
+	}
+	ref, near := b.next(), min(list.size, uint64(len(list.members)))
+	b.d.InterComms = append(b.d.InterComms, trace.InterComm{
+		Ref: ref, Name: b.str(list.name), GroupA: b.group(list.members[:near]), GroupB: b.group(list.members[near:]), CommonComm: 0,
+	})
+	b.comms[c.global] = ref
+	return ref
+}

@@ -1,0 +1,143 @@
+package recording
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// References of the first regions.
+const (
+	regionProgram uint32 = iota
+	regionLife           // lifeFunctions
+	regionNext    = regionLife + uint32(len(lifeFunctions))
+)
+
+// definer makes definitions as Score-P writes them.
+type definer struct {
+	d       *trace.Definitions
+	strings map[string]uint32
+	regions map[string]uint32
+	groups  map[string]uint32
+	comms   map[uint64]uint32
+}
+
+// definitions joins what the processes say. Processes come by rank.
+func (s *Source) definitions() {
+	b := definer{&trace.Definitions{}, map[string]uint32{}, map[string]uint32{}, map[string]uint32{}, map[uint64]uint32{}}
+	b.str("")
+	b.d.Paradigms = []trace.Paradigm{{Paradigm: trace.ParadigmMPI, Name: b.str("MPI")}}
+	b.d.Parameters = []trace.Parameter{{Ref: paramLevel, Name: b.str("level"), Type: 1}, {Ref: paramName, Name: b.str("name"), Type: 0}}
+	b.system(s)
+	b.allRegions(s)
+	b.communicators(s)
+	b.d.Clocks = []trace.ClockProperties{s.clock()}
+	b.d.Seal()
+	s.defs = b.d
+}
+
+func (b *definer) str(text string) uint32 {
+	r, ok := b.strings[text]
+	if !ok {
+		r = uint32(len(b.d.Strings))
+		b.strings[text] = r
+		b.d.Strings = append(b.d.Strings, trace.String{Ref: r, Value: text})
+	}
+	return r
+}
+
+// system defines machine, nodes, processes and their threads.
+func (b *definer) system(s *Source) {
+	b.d.SystemTreeNodes = []trace.SystemTreeNode{{Name: b.str("machine"), Class: b.str("machine"), Parent: trace.Undefined}}
+	b.d.SystemTreeNodeDomains = []trace.SystemTreeNodeDomain{{}}
+	nodes := make(map[string]uint32)
+	for _, p := range s.processes {
+		node, ok := nodes[p.host]
+		if !ok {
+			node = uint32(len(b.d.SystemTreeNodes))
+			nodes[p.host] = node
+			b.d.SystemTreeNodes = append(b.d.SystemTreeNodes, trace.SystemTreeNode{Ref: node, Name: b.str(p.host), Class: b.str("node")})
+			b.d.SystemTreeNodeDomains = append(b.d.SystemTreeNodeDomains, trace.SystemTreeNodeDomain{Node: node, Domain: 1})
+		}
+		b.d.LocationGroups = append(b.d.LocationGroups, trace.LocationGroup{
+			Ref: uint32(p.rank), Name: b.str(fmt.Sprintf("MPI Rank %d", p.rank)), Type: trace.ProcessGroup, Parent: node, Creator: trace.Undefined,
+		})
+		for t := range p.files {
+			name := "Master thread"
+			if t > 0 {
+				name = fmt.Sprintf("Thread %d", t)
+			}
+			b.d.Locations = append(b.d.Locations, trace.Location{
+				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
+			})
+		}
+	}
+}
+
+// locationID numbers locations as Score-P does: the thread above, the rank below.
+func locationID(rank, thread int) uint64 { return uint64(thread)<<32 | uint64(rank) }
+
+func (b *definer) region(name string, r trace.Region) uint32 {
+	if ref, ok := b.regions[name]; ok {
+		return ref
+	}
+	r.Ref, r.Name, r.CanonicalName, r.SourceFile = uint32(len(b.d.Regions)), b.str(name), b.str(name), trace.Undefined
+	r.Description = b.str("")
+	b.regions[name] = r.Ref
+	b.d.Regions = append(b.d.Regions, r)
+	return r.Ref
+}
+
+// allRegions defines the program, the MPI functions and the program's own regions, and tells every process its references.
+func (b *definer) allRegions(s *Source) {
+	program := "program"
+	if fields := strings.Fields(s.processes[0].command); len(fields) > 0 {
+		program = filepath.Base(fields[0])
+	}
+	b.region(program, trace.Region{Role: trace.RoleFunction, Paradigm: trace.ParadigmUser})
+	mpi := func(name string) uint32 {
+		return b.region(name, trace.Region{Role: roleOf(name), Paradigm: trace.ParadigmMPI})
+	}
+	for _, f := range lifeFunctions {
+		mpi(f)
+	}
+	for _, p := range s.processes {
+		for _, f := range p.functions {
+			p.functionRefs = append(p.functionRefs, mpi(f))
+		}
+	}
+	for _, p := range s.processes {
+		for _, name := range p.names {
+			p.textRefs = append(p.textRefs, b.str(name))
+			p.nameRefs = append(p.nameRefs, b.region(name, trace.Region{Role: trace.RoleCode, Paradigm: trace.ParadigmUser}))
+		}
+	}
+}
+
+// roleOf is the role of an MPI function, told by its name as everywhere.
+func roleOf(name string) trace.RegionRole {
+	var d trace.Definitions
+	d.Strings = []trace.String{{Ref: 0, Value: name}}
+	d.Seal()
+	class := d.Class(&trace.Region{Name: 0, Paradigm: trace.ParadigmMPI})
+	for _, r := range [...]struct {
+		class trace.CallClass
+		role  trace.RegionRole
+	}{
+		{trace.ClassBarrier, trace.RoleBarrier},
+		{trace.ClassOneToN, trace.RoleCollOneToAll},
+		{trace.ClassNToOne, trace.RoleCollAllToOne},
+		{trace.ClassNxN, trace.RoleCollAllToAll},
+		{trace.ClassColl, trace.RoleCollOther},
+		{trace.ClassFileIO, trace.RoleFileIO},
+		{trace.ClassRMA, trace.RoleRMA},
+		{trace.ClassP2P, trace.RolePointToPoint},
+	} {
+		if class&r.class != 0 {
+			return r.role
+		}
+	}
+	return trace.RoleFunction
+}

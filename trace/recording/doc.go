@@ -1,0 +1,39 @@
+// Package recording reads what coppice record wrote while an MPI program ran: the recording of each process, as the
+// recorder left it, is a trace.Source. Nothing is lost when a process is killed: what it recorded until then is in its
+// file, and the rest is reported.
+//
+// # Files
+//
+// A folder holds for the process of world rank R
+//
+//	R.def     definitions, in the order in which they became known
+//	R.evt     events of the thread that called MPI_Init, R.T.evt of others
+//
+// A definition is a byte for its kind, the length of its body as u32, and the body. Integers are little-endian.
+//
+//	1 process        lines name=value: rank, size, pid, begin, now, real (ns), host, boot, command
+//	2 communicator   number here, number everywhere, size, remote size, rank here, inter, members: u64 each; the world
+//	                 ranks of all members (of the first member's process only); the name
+//	3 name           number u64, text: user regions and texts of MPI_Pcontrol
+//	4 clock          own time, ticks that rank 0 is ahead, round trip: i64
+//	5 name of a communicator   number here u64, text
+//	6 functions      names of MPI functions, a line each, numbered from 0
+//	7 end            reason, events, ns stalled, threads: u64
+//
+// An event file is a sequence of windows of 1 MiB, each decodable alone:
+//
+//	"CPREVT1\0" | length u32 | CRC-32C of the events u32 | number u64 | first time u64 | thread u64 | 0 u64 | events
+//
+// Length and CRC are 0 in a window that was not closed: its events end at the first zero byte. An event is a byte for
+// its kind, the ticks since the event before it (of the first: since the window's first time), and its numbers, as
+// varints; see the table in event.go. Times are ns of the process's monotonic clock.
+//
+// # Clocks
+//
+// Times are corrected to those of rank 0 by the clock readings of a process, after MPI_Init and before MPI_Finalize,
+// linearly between and beyond them. With one reading the offset is constant.
+//
+// # Memory
+//
+// The definitions; per stream one window.
+package recording

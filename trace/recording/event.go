@@ -1,0 +1,124 @@
+package recording
+
+import (
+	"encoding/binary"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Kinds of events, as the recorder numbers them.
+const (
+	evEnd = iota
+	evEnter
+	evLeave
+	evSend
+	evIsend
+	evIsendDone
+	evRecv
+	evIrecvRequest
+	evIrecv
+	evCancelled
+	evCollBegin
+	evCollEnd
+	evNBCRequest
+	evNBCEnd
+	evRegionEnter
+	evRegionLeave
+	evPcontrol
+	evStopped
+	numEvents
+)
+
+// numbers is how many numbers follow the time of an event.
+var numbers = [numEvents]int{
+	evEnter: 1, evLeave: 1, evSend: 4, evIsend: 5, evIsendDone: 1, evRecv: 4, evIrecvRequest: 1, evIrecv: 5, evCancelled: 1,
+	evCollEnd: 5, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1,
+}
+
+// raw is a decoded event.
+type raw struct {
+	kind byte
+	t    uint64 // of the process's clock
+	n    [6]uint64
+}
+
+// decode reads the event at the start of b and returns its length, 0 where there is none or no whole one.
+func (e *raw) decode(b []byte, last uint64) int {
+	if len(b) == 0 || b[0] == evEnd || b[0] >= numEvents {
+		return 0
+	}
+	e.kind = b[0]
+	at := 1
+	dt, k := binary.Uvarint(b[at:])
+	if k <= 0 {
+		return 0
+	}
+	at += k
+	e.t = last + dt
+	for i := range numbers[e.kind] {
+		v, k := binary.Uvarint(b[at:])
+		if k <= 0 {
+			return 0
+		}
+		e.n[i] = v
+		at += k
+	}
+	return at
+}
+
+// emit appends e to the batch in the form of package trace. Communicators and names have numbers of their process.
+func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
+	comm := func(n uint64) uint64 { return uint64(r.p.commRef(n)) }
+	root := func(n uint64) uint64 {
+		if n == 0 {
+			return uint64(trace.Undefined)
+		}
+		return n - 1
+	}
+	n := &e.n
+	switch e.kind {
+	case evEnter:
+		b.Append(t, trace.Enter, r.p.functionRef(n[0]))
+	case evLeave:
+		b.Append(t, trace.Leave, r.p.functionRef(n[0]))
+	case evRegionEnter:
+		b.Append(t, trace.Enter, r.p.nameRef(n[0]))
+	case evRegionLeave:
+		b.Append(t, trace.Leave, r.p.nameRef(n[0]))
+	case evSend:
+		b.Append(t, trace.MpiSend, 0, n[0]&mask, comm(n[1]), n[2]&mask, n[3])
+	case evRecv:
+		b.Append(t, trace.MpiRecv, 0, n[0]&mask, comm(n[1]), n[2]&mask, n[3])
+	case evIsend:
+		b.Append(t, trace.MpiIsend, 0, n[0]&mask, comm(n[1]), n[2]&mask, n[3], n[4])
+	case evIrecv:
+		b.Append(t, trace.MpiIrecv, 0, n[0]&mask, comm(n[1]), n[2]&mask, n[3], n[4])
+	case evIsendDone:
+		b.Append(t, trace.MpiIsendComplete, 0, n[0])
+	case evIrecvRequest:
+		b.Append(t, trace.MpiIrecvRequest, 0, n[0])
+	case evCancelled:
+		b.Append(t, trace.MpiRequestCancelled, 0, n[0])
+	case evCollBegin:
+		b.Append(t, trace.MpiCollectiveBegin, 0)
+	case evCollEnd:
+		b.Append(t, trace.MpiCollectiveEnd, 0, n[0]&0xff, comm(n[1]), root(n[2]), n[3], n[4])
+	case evNBCRequest:
+		b.Append(t, trace.NonBlockingCollectiveRequest, 0, n[0])
+	case evNBCEnd:
+		b.Append(t, trace.NonBlockingCollectiveComplete, 0, n[0]&0xff, comm(n[1]), root(n[2]), n[3], n[4], n[5])
+	case evPcontrol:
+		b.Append(t, trace.ParameterInt, 0, paramLevel, uint64(int64(n[0]>>1)^-int64(n[0]&1)))
+		if n[1] > 0 {
+			b.Append(t, trace.ParameterString, 0, paramName, uint64(r.p.textRef(n[1]-1)))
+		}
+	}
+}
+
+const mask = 0xffffffff
+
+// Parameters of the definitions.
+const (
+	paramLevel = iota
+	paramName
+)

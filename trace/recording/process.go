@@ -1,0 +1,216 @@
+package recording
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Kinds of definitions.
+const (
+	defProcess   = 1
+	defComm      = 2
+	defName      = 3
+	defClock     = 4
+	defCommName  = 5
+	defFunctions = 6
+	defEnd       = 7
+)
+
+// process is what one definition file says.
+type process struct {
+	rank, size int
+	host       string
+	command    string
+	begin      uint64 // ns of the process's clock
+	real       int64  // ns between the process's clock and the time of day
+	comms      []comm // by number here, from 1
+	names      []string
+	functions  []string
+	clocks     []clockReading
+	ended      uint64 // reason, 0 where the process did not end its recording
+	events     uint64
+	damaged    string // what is wrong with the file, "" if nothing is
+	files      []file // event files, the first thread's first
+
+	// references of the definitions, by number here
+	functionRefs []uint32 // regions; from 0
+	commRefs     []uint32
+	nameRefs     []uint32 // regions
+	textRefs     []uint32 // strings
+}
+
+type comm struct {
+	global       uint64
+	size, remote uint64
+	rank         uint64
+	inter        bool
+	members      []uint64 // of the first member's process
+	name         string
+}
+
+// clockReading says how far rank 0 was ahead at a time of the process.
+type clockReading struct{ at, ahead int64 }
+
+// maxMembers bounds the processes of a communicator, and of a run.
+const maxMembers = 1 << 24
+
+// parseProcess reads a definition file. What is damaged ends it; what stands before is used.
+func parseProcess(b []byte) *process {
+	p := &process{rank: -1}
+	for len(b) > 0 {
+		if len(b) < 5 {
+			p.damaged = "it ends inside a definition"
+			return p
+		}
+		kind, n := b[0], binary.LittleEndian.Uint32(b[1:])
+		if uint64(n) > uint64(len(b)-5) {
+			p.damaged = "it ends inside a definition"
+			return p
+		}
+		if !p.define(kind, b[5:5+n]) {
+			p.damaged = fmt.Sprintf("a definition of kind %d is not one", kind)
+			return p
+		}
+		b = b[5+n:]
+	}
+	return p
+}
+
+// define takes one definition; unknown kinds are left out.
+func (p *process) define(kind byte, b []byte) bool {
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	switch kind {
+	case defProcess:
+		return p.describe(string(b))
+	case defComm:
+		return p.addComm(b)
+	case defName:
+		if len(b) < 8 || word(0) != uint64(len(p.names)+1) {
+			return false
+		}
+		p.names = append(p.names, clean(b[8:]))
+	case defCommName:
+		if len(b) < 8 || word(0) == 0 || word(0) > uint64(len(p.comms)) {
+			return false
+		}
+		p.comms[word(0)-1].name = clean(b[8:])
+	case defClock:
+		if len(b) < 24 {
+			return false
+		}
+		p.clocks = append(p.clocks, clockReading{int64(word(0)), int64(word(1))})
+	case defFunctions:
+		p.functions = strings.Split(clean(b), "\n")
+	case defEnd:
+		if len(b) < 16 {
+			return false
+		}
+		p.ended, p.events = word(0), word(1)
+	}
+	return true
+}
+
+// clean makes a text valid UTF-8.
+func clean(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
+
+func (p *process) addComm(b []byte) bool {
+	const head = 7 * 8
+	if len(b) < head {
+		return false
+	}
+	word := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	members := word(6)
+	if word(0) != uint64(len(p.comms)+1) || word(2) > maxMembers || word(3) > maxMembers || members > uint64(len(b)-head)/8 {
+		return false
+	}
+	c := comm{global: word(1), size: word(2), remote: word(3), rank: word(4), inter: word(5) != 0}
+	if members != 0 && members != c.size+c.remote {
+		return false
+	}
+	for i := range members {
+		c.members = append(c.members, word(7+int(i)))
+	}
+	c.name = clean(b[head+8*members:])
+	p.comms = append(p.comms, c)
+	return true
+}
+
+func (p *process) describe(text string) bool {
+	values := make(map[string]string)
+	for line := range strings.SplitSeq(text, "\n") {
+		if name, value, ok := strings.Cut(line, "="); ok {
+			values[name] = value
+		}
+	}
+	rank, err := strconv.Atoi(values["rank"])
+	if err != nil || rank < 0 {
+		return false
+	}
+	if p.size, err = strconv.Atoi(values["size"]); err != nil || p.size <= rank || p.size > maxMembers {
+		return false
+	}
+	begin, err := strconv.ParseInt(values["begin"], 10, 64)
+	if err != nil || begin < 0 {
+		return false
+	}
+	now, err1 := strconv.ParseInt(values["now"], 10, 64)
+	real, err2 := strconv.ParseInt(values["real"], 10, 64)
+	if err1 == nil && err2 == nil {
+		p.real = real - now
+	}
+	p.rank, p.begin = rank, uint64(begin)
+	p.host, p.command = clean([]byte(values["host"])), clean([]byte(values["command"]))
+	return true
+}
+
+// correct turns a time of the process into one of rank 0. Two readings make a line, exactly in integers.
+func (p *process) correct(t uint64) trace.Time {
+	switch len(p.clocks) {
+	case 0:
+		return trace.Time(t)
+	case 1:
+		return trace.Time(int64(t) + p.clocks[0].ahead)
+	}
+	a, b := p.clocks[0], p.clocks[len(p.clocks)-1]
+	if b.at <= a.at {
+		return trace.Time(int64(t) + a.ahead)
+	}
+	return trace.Time(int64(t) + a.ahead + mulDiv(int64(t)-a.at, b.ahead-a.ahead, b.at-a.at))
+}
+
+func ref(list []uint32, n uint64) uint32 {
+	if n == 0 || n > uint64(len(list)) {
+		return trace.Undefined
+	}
+	return list[n-1]
+}
+
+// lifeFunctions are the functions whose wrappers are not made from mpi.h; their numbers begin at lifeFirst.
+var lifeFunctions = [...]string{"MPI_Init", "MPI_Init_thread", "MPI_Finalize", "MPI_Abort", "MPI_Pcontrol"}
+
+const lifeFirst = 1 << 12
+
+func (p *process) functionRef(n uint64) uint32 {
+	switch {
+	case n < uint64(len(p.functionRefs)):
+		return p.functionRefs[n]
+	case n >= lifeFirst && n < lifeFirst+uint64(len(lifeFunctions)):
+		return regionLife + uint32(n-lifeFirst)
+	}
+	return trace.Undefined
+}
+
+func (p *process) commRef(n uint64) uint32 { return ref(p.commRefs, n) }
+func (p *process) textRef(n uint64) uint32 { return ref(p.textRefs, n) }
+
+// nameRef returns the region of a name; 0 is the program.
+func (p *process) nameRef(n uint64) uint32 {
+	if n == 0 {
+		return regionProgram
+	}
+	return ref(p.nameRefs, n)
+}

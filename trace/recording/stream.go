@@ -1,0 +1,120 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// stream is the events of a thread; its chunks are windows.
+type stream struct {
+	p     *process
+	file  *file
+	h     *os.File
+	diags trace.Diagnostics
+}
+
+func (s *stream) Chunks() int {
+	if s.h == nil {
+		return 0
+	}
+	return windows(s.file.size)
+}
+
+func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
+	b := make([]byte, min(windowBytes, s.file.size-int64(i)*windowBytes))
+	if _, err := s.h.ReadAt(b, int64(i)*windowBytes); err != nil && err != io.EOF {
+		return nil, err
+	}
+	r := &reader{p: s.p}
+	r.open(b, uint64(i), i == s.Chunks()-1)
+	return r, nil
+}
+
+func (s *stream) Diagnostics() []trace.Diagnostic { return s.diags.List() }
+
+func (s *stream) Close() error {
+	if s.h == nil {
+		return nil
+	}
+	return s.h.Close()
+}
+
+// reader decodes one window.
+type reader struct {
+	p      *process
+	b      []byte
+	last   uint64
+	closed bool // the window's end was written: nothing may be missing
+	diags  trace.Diagnostics
+	ended  bool
+}
+
+func (r *reader) open(b []byte, number uint64, newest bool) {
+	if len(b) < windowHead || !bytes.HasPrefix(b, magic) || binary.LittleEndian.Uint64(b[16:]) != number {
+		r.damage("window %d has no head", number)
+		return
+	}
+	length, crc := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
+	r.last = binary.LittleEndian.Uint64(b[24:])
+	r.b = b[windowHead:]
+	switch {
+	case length == 0 && newest:
+		return // the process did not come to close it
+	case length == 0:
+		return // killed between two windows: the events are whole up to the first zero
+	case length < windowHead || uint64(length) > uint64(len(b)):
+		r.damage("window %d ends after %d bytes of %d", number, len(b), length)
+		return
+	}
+	r.b, r.closed = b[windowHead:length], true
+	if crc32.Checksum(r.b, castagnoli) != crc {
+		r.b = nil
+		r.damage("window %d: checksum mismatch, it was changed after it was written", number)
+	}
+}
+
+func (r *reader) damage(format string, args ...any) {
+	r.diags.Add(trace.Diagnostic{Code: trace.DiagCorrupt, Detail: fmt.Sprintf(format, args...)})
+	r.b = nil
+}
+
+// batchEvents bounds the events of a batch.
+const batchEvents = 4096
+
+func (r *reader) Next(b *trace.Batch) error {
+	b.Reset()
+	var e raw
+	for len(b.Events) < batchEvents {
+		n := e.decode(r.b, r.last)
+		if n == 0 {
+			r.end()
+			break
+		}
+		r.b, r.last = r.b[n:], e.t
+		r.emit(b, &e, r.p.correct(e.t))
+	}
+	if len(b.Events) == 0 {
+		return io.EOF
+	}
+	return nil
+}
+
+// end looks at what is left of the window: zeros, or an event that is none.
+func (r *reader) end() {
+	if !r.ended && len(r.b) > 0 && (r.closed || r.b[0] != evEnd) {
+		r.diags.Add(trace.Diagnostic{Code: trace.DiagCorrupt, Detail: fmt.Sprintf("%d bytes at the end of a window are no events", len(r.b))})
+	}
+	r.ended, r.b = true, nil
+}
+
+func (r *reader) Diagnostics() []trace.Diagnostic { return r.diags.List() }
+
+func (r *reader) Close() error { return nil }
