@@ -90,6 +90,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 	for _, check := range []func() error{
 		func() error { return v.collectives(r) },
 		func() error { return v.whole(r, all) },
+		func() error { return v.intervals(r, all.from == SourceRows) },
 		func() error { return v.waitTotals(r) },
 		func() error { return v.causes(r, all.from == SourceRows) },
 		func() error { return v.pyramids(r, all.from == SourceRows) },

@@ -84,7 +84,7 @@ func (i Item) String() string {
 // NeedsPartners reports whether the item compares the two sides of messages or
 // the members of collectives, or is known only where rows are kept.
 func (i Item) NeedsPartners() bool {
-	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i < NumItems
+	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i < NumItems && i != ItemOverlap
 }
 
 // Adds reports whether the item of a process is the sum over its locations: counts
