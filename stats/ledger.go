@@ -39,18 +39,13 @@ var amountItems = [numAmounts]xtf.Item{
 // operations are the amounts that the records of one MPI call add.
 type operations [numAmounts - firstPoint]uint64
 
-func (o *operations) add(amount int, v uint64) {
-	x := &o[amount-firstPoint]
-	*x = interval.Checked(*x, v)
-}
-
 // outermost is an outermost MPI call that is over.
 type outermost struct {
 	enter, leave uint64
 	class        trace.CallClass
 	marker       bool
+	counted      bool // there are operations
 	ops          operations
-	n            uint64 // row in CALL that is still open; Never
 }
 
 // ledger keeps the amounts of one location, and gives them at the borders of
@@ -68,7 +63,13 @@ type ledger struct {
 	opsT    uint64 // begin of the newest MPI call with operations, and these amounts before that time
 	ops     operations
 	queue   []border
-	waiting []outermost // over, but not known to be markers
+	waiting []waiting
+}
+
+// waiting is an MPI call that is over, but not known to be a marker or none.
+type waiting struct {
+	outermost
+	n uint64 // row in CALL that is still open; Never
 }
 
 // border is a begin or an end on its way to the executions.
@@ -111,7 +112,7 @@ func (g *ledger) enter(now uint64) {
 
 // settle adds an MPI call. Calls are added in the order of their begin.
 func (g *ledger) settle(c *outermost) {
-	if c.ops != (operations{}) {
+	if c.counted {
 		if c.enter != g.opsT {
 			g.opsT = c.enter
 			copy(g.ops[:], g.sum[firstPoint:])
@@ -119,6 +120,13 @@ func (g *ledger) settle(c *outermost) {
 		g.sum.counts(c, firstPoint, numAmounts)
 	}
 	g.sum.spans(c, c.leave)
+	if len(g.queue) > 0 {
+		g.distribute(c)
+	}
+}
+
+// distribute adds an MPI call to the borders behind its begin.
+func (g *ledger) distribute(c *outermost) {
 	for i := range g.queue {
 		b := &g.queue[i]
 		if c.enter < b.t {
@@ -200,17 +208,20 @@ func (l *Loader) amountsAt(t uint64) amounts {
 // amountsAtCall returns the amounts before the open MPI call.
 func (l *Loader) amountsAtCall() amounts { return l.ledger.at(l.mpi.enter, l.mpi.calls) }
 
-// tally adds to amounts from first on: in the open MPI call, or at once.
-func (l *Loader) tally(first int, values ...uint64) {
-	if l.mpi.depth > 0 {
-		for i, v := range values {
-			l.mpi.ops.add(first+i, v)
-		}
-		return
+// tally counts an operation and what it moves: in the open MPI call, or at once.
+func (l *Loader) tally(operation int, bytes, received uint64) {
+	c := &l.mpi.outermost
+	if l.mpi.depth == 0 {
+		c = &outermost{enter: l.now, leave: l.now, marker: true}
 	}
-	c := outermost{enter: l.now, leave: l.now, marker: true}
-	for i, v := range values {
-		c.ops.add(first+i, v)
+	c.counted = true
+	o := c.ops[operation-firstPoint:]
+	o[0]++
+	o[1] = interval.Checked(o[1], bytes)
+	if received > 0 {
+		o[2] = interval.Checked(o[2], received)
 	}
-	l.ledger.settle(&c)
+	if l.mpi.depth == 0 {
+		l.ledger.settle(c)
+	}
 }

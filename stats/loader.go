@@ -103,8 +103,8 @@ type frame struct {
 
 // mpiCall is the outermost open MPI call.
 type mpiCall struct {
+	outermost
 	depth   int // open MPI regions
-	enter   uint64
 	n       uint64
 	region  uint32
 	index   int32
@@ -115,11 +115,9 @@ type mpiCall struct {
 	path    uint32
 	site    uint32 // calling context
 	calls   uint64 // before enter
-	ops     operations
-	marker  bool // a marker call
-	half    bool // with the first half of what may be a marker
-	part    bool // with a message of a marker or half of one
-	between bool // with a collective of --between
+	half    bool   // with the first half of what may be a marker
+	part    bool   // with a message of a marker or half of one
+	between bool   // with a collective of --between
 }
 
 // pendingOp is an operation of the current MPI call; its entry is written when
@@ -257,8 +255,11 @@ func (l *Loader) enter(ref uint32) {
 func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	l.cut()
 	l.mpi.site = l.site
-	l.mpi.calls, l.mpi.ops = l.ledger.callsBefore(l.now), operations{}
+	l.mpi.calls = l.ledger.callsBefore(l.now)
 	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between = false, false, false, false
+	if l.mpi.counted {
+		l.mpi.counted, l.mpi.ops = false, operations{}
+	}
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
 	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()
 }
@@ -334,14 +335,12 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 	if !l.markers.recognizer.Idle() && !l.mpi.part {
 		l.breakMarker()
 	}
-	c := outermost{enter: l.mpi.enter, leave: l.now, class: class, marker: l.mpi.marker, ops: l.mpi.ops, n: xtf.Never}
+	c := &l.mpi.outermost
+	c.leave, c.class = l.now, class
 	if l.mpi.half {
-		if l.rows {
-			c.n = n
-		}
-		l.ledger.waiting = append(l.ledger.waiting, c)
+		l.ledger.waiting = append(l.ledger.waiting, waiting{*c, n})
 	} else {
-		l.ledger.settle(&c)
+		l.ledger.settle(c)
 	}
 	l.ledger.since = l.now
 	l.completeOps(flags)

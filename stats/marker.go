@@ -189,7 +189,7 @@ func (l *Loader) settleWaiting(marker bool) {
 	for i := range g.waiting {
 		c := &g.waiting[i]
 		c.marker = marker && !l.t.plan.MarkerCalls
-		g.settle(c)
+		g.settle(&c.outermost)
 		if c.n != xtf.Never {
 			if c.marker {
 				row := l.out.Calls.Row(c.n)
@@ -374,7 +374,7 @@ func (l *Loader) endWatched(flags uint32) {
 	m := &l.markers
 	for top := m.depth; m.depth == top; {
 		last := len(m.watched) - 1
-		if flags&xtf.FlagCut == 0 || m.watched[last].key.Form == interval.FormParameter {
+		if flags&xtf.FlagCut == 0 {
 			l.border(endMarked, l.now, l.amountsAt(l.now), m.watched[last].key)
 		}
 		m.watched = m.watched[:last]

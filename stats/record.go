@@ -91,7 +91,7 @@ func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	} else {
 		l.posting++
 	}
-	l.tally(amountSends, 1, bytes)
+	l.tally(amountSends, bytes, 0)
 	l.message(&r, rank, posting)
 }
 
@@ -106,7 +106,7 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 		r.Post, l.mpi.probed = l.mpi.probed, xtf.Never
 		r.Kind |= xtf.P2PProbed
 	}
-	l.tally(amountReceives, 1, bytes)
+	l.tally(amountReceives, bytes, 0)
 	l.message(&r, rank, posting)
 }
 
@@ -201,7 +201,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	}
 	posting := l.posted(id, &r.Post, "collective")
 	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
-	l.tally(amountCollectives, 1, r.Sent, r.Received)
+	l.tally(amountCollectives, r.Sent, r.Received)
 	if id == nil && l.mpi.depth > 0 && !l.mpi.between && l.t.plan.IsBetween(uint32(w[0]), r.Comm) {
 		l.mpi.between = true
 		l.border(endBetween, l.mpi.enter, l.amountsAtCall(), interval.Key{})
