@@ -29,9 +29,12 @@ type kept struct {
 	Intervals string // interval.Options.Canonical
 }
 
+// has reports whether an option of intervals was given.
+func (k *kept) has(option string) bool { return slices.Contains(strings.Fields(k.Intervals), option) }
+
 // markerCost is what calls of markers count as.
 func (k *kept) markerCost() string {
-	if slices.Contains(strings.Fields(k.Intervals), "marker-cost=mpi") {
+	if k.has("marker-cost=mpi") {
 		return "mpi"
 	}
 	return "overhead"

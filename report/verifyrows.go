@@ -68,7 +68,7 @@ func (w *callWalk) row(n uint64, row []byte) {
 		s.sums[1].add(span)
 	}
 	w.open[i]++
-	w.times(&x, span)
+	w.times(&x)
 	io := x.Flags&xtf.FlagOutermostIO != 0
 	if io {
 		w.io++
@@ -79,20 +79,26 @@ func (w *callWalk) row(n uint64, row []byte) {
 	}
 }
 
-// times adds the call to the times by class.
-func (w *callWalk) times(x *xtf.Call, span uint64) {
-	v := &w.c.sums
-	v[xtf.ItemCalls]++
+// times adds the call to the times by class. Calls of markers are in no class.
+func (w *callWalk) times(x *xtf.Call) {
+	v, span := &w.c.sums, w.c.program.clip(x.T, x.End)
+	if w.c.program.point(x.T) {
+		v[xtf.ItemCalls]++
+	}
 	if x.Flags&xtf.FlagOutermostIO != 0 {
 		v[xtf.ItemIO] += span
 	}
 	if x.Flags&xtf.FlagOutermostMPI == 0 {
 		return
 	}
-	v[xtf.ItemMPI] += span
 	if w.io > 0 {
 		v[xtf.ItemIO] -= span // MPI inside an I/O call is MPI time
 	}
+	if x.Flags&xtf.FlagMarker != 0 {
+		v[xtf.ItemMarker] += span
+		return
+	}
+	v[xtf.ItemMPI] += span
 	for _, k := range [...]struct {
 		class uint32
 		item  xtf.Item
@@ -150,9 +156,12 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 	v := &c.sums
 	if x.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 		direction = xtf.ChannelReceive
-		v[xtf.ItemReceives]++
-		v[xtf.ItemBytesIn] += x.Bytes
-	} else {
+		c.carried[xtf.ChannelReceive] += x.Bytes
+		if c.program.completion(x.End) {
+			v[xtf.ItemReceives]++
+			v[xtf.ItemBytesIn] += x.Bytes
+		}
+	} else if c.program.point(x.T) {
 		v[xtf.ItemSends]++
 		v[xtf.ItemBytesOut] += x.Bytes
 	}
@@ -170,7 +179,7 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 	default:
 		c.entries += entry
 		if direction == xtf.ChannelSend {
-			c.sent += x.Bytes
+			c.carried[xtf.ChannelSend] += x.Bytes
 		}
 	}
 	if (x.MateN == xtf.Never) != (x.Kind&xtf.P2PUnmatched != 0) {
@@ -248,7 +257,7 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 	default:
 		c.counts.mates++
 	}
-	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 {
+	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 && c.program.completion(x.End) {
 		c.sums[xtf.ItemSendRecv] += x.End - min(x.End, m.T)
 		c.sums[xtf.ItemPotentialSync] += m.T - min(m.T, c.kept.readyAt(x))
 	}
@@ -260,10 +269,13 @@ func (c *locationCheck) collectives() error {
 		var x xtf.Coll
 		x.Load(row)
 		c.counts.collectives++
-		v := &c.sums
-		v[xtf.ItemCollectives]++
-		v[xtf.ItemCollOut] += x.Sent
-		v[xtf.ItemCollIn] += x.Received
+		c.carried[xtf.ChannelColl] += x.Sent
+		v, counts := &c.sums, c.program.point(x.T)
+		if counts {
+			v[xtf.ItemCollectives]++
+			v[xtf.ItemCollOut] += x.Sent
+			v[xtf.ItemCollIn] += x.Received
+		}
 		if x.CallN != xtf.Never {
 			c.profile[c.index(x.Region)].sums[3].add(x.Sent)
 			c.profile[c.index(x.Region)].sums[3].add(x.Received)
@@ -278,7 +290,9 @@ func (c *locationCheck) collectives() error {
 		if x.LastEnter < x.Post || x.FirstLeave > x.End || x.LastLeave < x.End {
 			c.at("COLL", n, "posted at %d, left at %d, yet last enter %d, first leave %d, last leave %d", x.Post, x.End, x.LastEnter, x.FirstLeave, x.LastLeave)
 		}
-		v[xtf.ItemPotentialSync] += x.LastEnter - min(x.LastEnter, x.T)
-		v[xtf.ItemVariation] += x.LastLeave - min(x.LastLeave, x.End)
+		if counts {
+			v[xtf.ItemPotentialSync] += x.LastEnter - min(x.LastEnter, x.T)
+			v[xtf.ItemVariation] += x.LastLeave - min(x.LastLeave, x.End)
+		}
 	})
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -53,7 +52,7 @@ func (s waitSums) differ(o waitSums, f func(at waitPlace, here, there waitAmount
 
 // readyAt is the instant from which a receive counts as potential synchronisation.
 func (k *kept) readyAt(x *xtf.P2P) uint64 {
-	if x.Kind&xtf.P2PProbed != 0 || slices.Contains(strings.Fields(k.Intervals), "recv-point=post") {
+	if x.Kind&xtf.P2PProbed != 0 || k.has("recv-point=post") {
 		return x.Post
 	}
 	return x.T
@@ -69,15 +68,11 @@ func (c *locationCheck) waits() error {
 			return err
 		}
 	}
-	from, to, err := c.program()
-	if err != nil {
-		return err
-	}
 	rows, sums := waitSums{}, waitSums{}
 	past := uint64(0)
 	var failed error
 	var buf []byte
-	err = c.each(xtf.TypeWait, func(n uint64, row []byte) {
+	err := c.each(xtf.TypeWait, func(n uint64, row []byte) {
 		var x xtf.Wait
 		x.Load(row)
 		pattern := x.Pattern & xtf.WaitPatternMask
@@ -99,7 +94,7 @@ func (c *locationCheck) waits() error {
 			buf, failed = c.collectiveWait(arrays[1], n, &x, buf)
 		}
 		rows.add(waitPlace{xtf.NodeKey(x.Node, x.Path), x.Pattern}, 1, x.End-x.T)
-		c.addWait(&x, item, from, to)
+		c.addWait(&x, item)
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return err
@@ -116,21 +111,9 @@ func (c *locationCheck) waits() error {
 	return err
 }
 
-// program is the execution of the whole program.
-func (c *locationCheck) program() (from, to uint64, err error) {
-	to = xtf.Never
-	err = c.each(xtf.TypeIval, func(_ uint64, row []byte) {
-		var x xtf.Ival
-		if x.Load(row); x.Node == 0 {
-			from, to = x.T, x.End
-		}
-	})
-	return from, to, err
-}
-
 // addWait adds what lies in the program to the sums.
-func (c *locationCheck) addWait(x *xtf.Wait, item xtf.Item, from, to uint64) {
-	ticks := min(x.End, to) - min(max(x.T, from), min(x.End, to))
+func (c *locationCheck) addWait(x *xtf.Wait, item xtf.Item) {
+	ticks := c.program.clip(x.T, x.End)
 	c.sums[item] += ticks
 	switch x.Pattern & xtf.WaitOrderMask {
 	case xtf.WaitOrderSame:
@@ -138,7 +121,7 @@ func (c *locationCheck) addWait(x *xtf.Wait, item xtf.Item, from, to uint64) {
 	case xtf.WaitOrderDifferent:
 		c.sums[xtf.ItemLateSenderOther] += ticks
 	}
-	if from <= x.T && x.T <= to {
+	if c.program.point(x.T) {
 		c.sums[xtf.ItemWaitCount]++
 	}
 }
