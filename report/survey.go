@@ -17,6 +17,7 @@ type survey struct {
 	measured []measured // by node
 	rows     bool       // of events
 	replayed bool       // on an ideal network
+	cut      bool       // Init and Finalize are left out: first and last events are not the program's
 	lost     []Lost
 	cost     xtf.Stats // of index statistics over a span of time
 }
@@ -41,6 +42,11 @@ func (r *Run) survey(o surveyOptions) (*survey, error) {
 	if s.rows, err = r.HasRows(); err != nil {
 		return nil, err
 	}
+	k, err := r.kept()
+	if err != nil {
+		return nil, err
+	}
+	s.cut = k.has("init=exclude")
 	s.measured = make([]measured, len(s.nodes))
 	whole := o.ranks.All() && o.span == nil
 	if whole {
@@ -159,7 +165,7 @@ func (s *survey) setGathered(o *surveyOptions, sums []gathered) {
 		m := &s.measured[n]
 		m.spreads, m.participants, m.processes, m.rows, m.sumMax = sums[n].spreads(), sums[n].count, chosen, s.rows, xtf.Never
 		if first, last := m.spreads.item(xtf.ItemFirst), m.spreads.item(xtf.ItemLast); n == 0 && last.Sum != nil {
-			m.single, m.span = true, last.Max-min(first.Min, last.Max)
+			m.single, m.span = !s.cut || o.span != nil, last.Max-min(first.Min, last.Max)
 		}
 	}
 }

@@ -54,17 +54,24 @@ type running struct {
 	items  [][]xtf.Item // of each array's sums; NumItems: of none
 	first  uint64       // of the location's time
 	last   uint64
+	cut    bool // what lies outside of that time counts for nothing
 	ival   *xtf.Array
 }
 
 // running opens the arrays of location p; what they read is counted in st.
 func (r *Run) running(p trace.P, st *xtf.Stats) (*running, error) {
-	x := &running{}
+	k, err := r.kept()
+	if err != nil {
+		return nil, err
+	}
 	v, err := r.components(p)
 	if err != nil {
 		return nil, err
 	}
-	x.first, x.last = v[xtf.ItemFirst], v[xtf.ItemLast]
+	x := &running{first: v[xtf.ItemFirst], last: v[xtf.ItemLast], cut: k.has("init=exclude")}
+	if x.cut {
+		x.first, x.last = 0, 0
+	}
 	for _, t := range append(summedTypes[:len(summedTypes):len(summedTypes)], xtf.TypeIval) {
 		a, err := r.File.Array(xtf.Proc(p), t)
 		if err != nil {
@@ -72,6 +79,9 @@ func (r *Run) running(p trace.P, st *xtf.Stats) (*running, error) {
 		}
 		if t == xtf.TypeIval {
 			x.ival = a.Counted(st)
+			if err := x.setCut(); err != nil {
+				return nil, fmt.Errorf("%s: location %d: %w", r.Name, r.Defs.Location(p).Ref, err)
+			}
 			continue
 		}
 		var items []xtf.Item
@@ -87,12 +97,33 @@ func (r *Run) running(p trace.P, st *xtf.Stats) (*running, error) {
 	return x, nil
 }
 
-// between returns the items of [begin, end), which is cut to the location's time
-// where its own span is. Times are clipped at the borders, counts and bytes are
+// setCut takes the time without Init and Finalize from the execution of the whole
+// program, one of the first rows.
+func (x *running) setCut() error {
+	if !x.cut {
+		return nil
+	}
+	c := x.ival.Rows(0, x.ival.Len())
+	for c.Next() {
+		var iv xtf.Ival
+		if iv.Load(c.Row()); iv.Node == 0 {
+			x.first, x.last = iv.T, iv.End
+			return nil
+		}
+	}
+	return c.Err()
+}
+
+// between returns the items of [begin, end). The time is that of the location in
+// there; without Init and Finalize (--init=exclude) all else is too. Times are clipped at the borders, counts and bytes are
 // of what begins in there, receives and their values of what completes in there
 // or at its end.
 func (x *running) between(begin, end uint64) (vector, error) {
 	var v vector
+	if x.cut {
+		begin, end = max(begin, x.first), min(end, x.last)
+		end = max(begin, end)
+	}
 	for i, a := range x.arrays {
 		if !a.HasSums() {
 			continue
