@@ -15,6 +15,7 @@ type dealer struct {
 	weights                  []uint64
 	waits                    splitter
 	spans                    []byte
+	passing                  blame // by passers, one at a time
 }
 
 // deal deals out ticks over what the late location did too long: by activity,
@@ -24,7 +25,11 @@ func (d *delays) deal(b *blame, amount uint64, long bool) error {
 	if amount == 0 {
 		return nil
 	}
-	for x, cost := range d.dealer.activities.split(amount, b.excess[:]) {
+	parts := d.dealer.activities.split(amount, b.excess[:])
+	if parts == nil {
+		return errDamaged
+	}
+	for x, cost := range parts {
 		if cost == 0 {
 			continue
 		}
@@ -50,6 +55,9 @@ func (d *delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) 
 		}
 	}
 	parts := q.paths.split(amount, q.weights)
+	if parts == nil {
+		return errDamaged
+	}
 	spots := b.spots
 	for i := range b.places {
 		own := spots[:b.places[i].spots]
@@ -64,7 +72,11 @@ func (d *delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) 
 			q.weights = append(q.weights, s.ticks)
 		}
 		path := uint32(b.places[i].key >> 3)
-		for k, c := range q.nodes.split(cost, q.weights) {
+		nodes := q.nodes.split(cost, q.weights)
+		if nodes == nil {
+			return errDamaged
+		}
+		for k, c := range nodes {
 			if c == 0 {
 				continue
 			}
@@ -102,18 +114,15 @@ func (d *delays) passOn(b *blame, amount uint64) error {
 	if b.ended > spanBlock {
 		return d.passOnMany(&r, amount)
 	}
-	weights, total := d.dealer.weights[:0], uint64(0)
-	err := r.each(false, func(_ []byte, w uint64) {
-		weights = append(weights, w)
-		total += w
-	})
+	weights := d.dealer.weights[:0]
+	err := r.each(false, func(_ []byte, w uint64) { weights = append(weights, w) })
 	if d.dealer.weights = weights; err != nil {
 		return err
 	}
-	if total == 0 {
+	parts := d.dealer.waits.split(amount, weights)
+	if parts == nil {
 		return errDamaged
 	}
-	parts := d.dealer.waits.split(amount, weights)
 	return r.each(true, func(s []byte, _ uint64) {
 		d.addPassed(s, parts[0])
 		parts = parts[1:]

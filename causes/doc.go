@@ -33,11 +33,11 @@
 // in large-scale parallel applications, 2010).
 //
 // A wait that is not over at s counts as time of d in MPI, on the path and node
-// that d is on then, so that costs only go back in time. Where clocks differ w may have begun to wait before s0; a_w is 0
-// then and the wait is conserved all the same (DelayReport.Reversed). Waits that
-// end at one instant and wait for each other in a cycle exist in broken traces
-// only: the costs are then computed again with waits that end at s as time in MPI
-// (DelayReport.Strict).
+// that d is on then, so that costs only go back in time. Where clocks differ w may
+// have begun to wait before s0; a_w is 0 then and the wait is conserved all the
+// same (DelayReport.Reversed). Waits that end at one instant and wait for each
+// other in a cycle exist in broken traces only: the costs are then computed again
+// with waits that end at s as time in MPI (DelayReport.Strict).
 //
 // # Critical path
 //
@@ -50,10 +50,11 @@
 // # Memory
 //
 // One location is walked at a time: its open calls and intervals, 56 bytes for
-// each (activity, path, node) that it comes to, and 16 bytes for each pair of those
-// and of a partner's synchronisation point that is still needed after which it
-// changed. Beside that the sorters, mostCosts x 64 bytes of sums, outboxBytes, and
-// 40 bytes and a read buffer of 4 KiB per location of the rank. Waits, vectors and
-// costs are in the storage: about 100 bytes and 6 per entry of both vectors for
-// each wait. On rank 0: 48 bytes for each row of the totals.
+// each (activity, path, node) that it comes to, and 16 bytes for each pair of
+// those and of a partner's synchronisation point that is still needed after which
+// it changed. Beside that the sorters, mostCosts x 64 bytes of sums, outboxBytes,
+// readersBytes or leastReader for each location, 200 bytes per location of the
+// rank, and the values under way of package dataflow. Waits, vectors and costs are
+// in the storage: about 200 bytes and 6 per entry of both vectors for each wait.
+// On rank 0: 48 bytes for each row of the totals.
 package causes

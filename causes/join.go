@@ -99,15 +99,14 @@ func (b *blame) append(dst []byte) []byte {
 // parse reads what append wrote.
 func (b *blame) parse(src []byte) error {
 	r := numbers{b: src}
-	b.waiter, b.index, b.pattern = trace.P(r.next()), r.next(), uint32(r.next())
-	b.end, b.since, b.over, b.ended = r.next(), r.next(), r.next(), r.next()
+	b.parseHead(&r)
 	for x := range b.excess {
 		b.excess[x] = r.next()
 	}
 	b.places, b.spots = b.places[:0], b.spots[:0]
 	for len(r.b) > 0 {
 		x := place{key: r.next(), weight: r.next(), spots: int(r.next())}
-		if x.spots > len(r.b) || x.key&7 >= uint64(xtf.NumActivities) {
+		if x.spots < 0 || x.spots > len(r.b) || x.key&7 >= uint64(xtf.NumActivities) {
 			return errDamaged
 		}
 		for range x.spots {
@@ -116,6 +115,11 @@ func (b *blame) parse(src []byte) error {
 		b.places = append(b.places, x)
 	}
 	return r.err()
+}
+
+func (b *blame) parseHead(r *numbers) {
+	b.waiter, b.index, b.pattern = trace.P(r.next()), r.next(), uint32(r.next())
+	b.end, b.since, b.over, b.ended = r.next(), r.next(), r.next(), r.next()
 }
 
 // join compares the vectors of both sides of every wait that a location of this

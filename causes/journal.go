@@ -49,6 +49,7 @@ func (j *journal) appendEnded(record []byte) error {
 type backwards struct {
 	src        io.ReaderAt
 	first, end int64 // of what is not yet read
+	most       int64 // bytes read at once, but for larger records
 	buf        []byte
 	off        int64 // of buf
 }
@@ -82,9 +83,9 @@ func (r *backwards) bytes(n int64) ([]byte, error) {
 		return nil, errDamaged
 	}
 	if from < r.off || r.end > r.off+int64(len(r.buf)) {
-		r.off = max(r.first, min(from, r.end-backwardsBuffer))
+		r.off = max(r.first, min(from, r.end-r.most))
 		size := int(r.end - r.off)
-		if cap(r.buf) < size {
+		if cap(r.buf) < size || cap(r.buf) > int(r.most) {
 			r.buf = make([]byte, size)
 		}
 		r.buf = r.buf[:size]
@@ -94,9 +95,6 @@ func (r *backwards) bytes(n int64) ([]byte, error) {
 	}
 	return r.buf[from-r.off : r.end-r.off], nil
 }
-
-// backwardsBuffer is small: every location of a rank has a reader at once.
-const backwardsBuffer = 4 << 10
 
 // forwards reads records with known lengths in order.
 type forwards struct {

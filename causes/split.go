@@ -19,12 +19,15 @@ type remainder struct {
 	i int
 }
 
-// split divides amount in proportion to weights, whose sum fits 64 bits and is
-// not 0. The parts are valid until the next call. O(n log n).
+// split divides amount in proportion to weights, whose sum fits 64 bits. It
+// returns nil if that is 0; the parts are valid until the next call. O(n log n).
 func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	total := uint64(0)
 	for _, w := range weights {
 		total += w
+	}
+	if total == 0 {
+		return nil
 	}
 	s.parts, s.rest = s.parts[:0], s.rest[:0]
 	left := amount

@@ -190,7 +190,9 @@ func parseTerms(dst []term, b []byte, nodes bool) ([]term, error) {
 		if nodes {
 			t.node = uint32(r.next())
 		}
-		t.ticks = r.next()
+		if t.ticks = r.next(); t.activity() >= xtf.NumActivities {
+			return nil, errDamaged
+		}
 		dst = append(dst, t)
 	}
 	return dst, r.err()

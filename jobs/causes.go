@@ -81,6 +81,7 @@ func (a *analysis) problem(d trace.Diagnostic) {
 func (a *analysis) causesRun() *causes.Run {
 	return &causes.Run{
 		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(),
+		Budget: replayBytes + resultBytes(a.o.StoreBytes),
 		Open: func(p trace.P) (*causes.Location, error) {
 			l := &causes.Location{Paths: callpath.New()}
 			var err error
@@ -111,7 +112,7 @@ func (a *analysis) delays(run *causes.Run) (causes.Totals, error) {
 		err = agree(a.c, w.end())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("delay costs: %w", err)
+		return nil, replayed("delay costs", err)
 	}
 	if rep.Strict {
 		a.problem(trace.Diagnostic{Code: trace.DiagWaitCircle})
