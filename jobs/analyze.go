@@ -33,6 +33,7 @@ type AnalyzeOptions struct {
 	Deviation     string // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
 	ClampTime     bool   // raise times that run backwards instead of ending the location there
 	Strict        bool   // damaged input is an error
+	ClockRepair   bool   // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
 	MemBytes      int64  // heap and counted buffers per rank; 0: what the machine gives
 	StoreBytes    int64  // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
 	Collective    bool   // write the output by collective calls
@@ -57,6 +58,7 @@ type AnalyzeResult struct {
 	File      xtfwriter.Result
 	Match     stats.MatchReport
 	Replay    dataflow.Report
+	Clocks    ClockReport
 	Graph     ccgmerge.Report
 	Store     xtfwriter.Usage
 	Traffic   mpi.Stats
@@ -121,6 +123,7 @@ type analysis struct {
 	entries   *xtfwriter.Sorter // of the location being loaded
 	results   *xtfwriter.Sorter // of all own locations
 	units     []stats.Unit
+	clocks    *clockRepair  // nil: times are those of the source
 	loader    *stats.Loader // while locations are loaded, and batch
 	batch     trace.Batch
 	events    []uint64 // decoded, of each own location
@@ -223,7 +226,7 @@ func (a *analysis) setProvenance() {
 		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
 		Options: map[string]string{
 			"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
-			"intervals": a.intervals.Canonical(),
+			"intervals": a.intervals.Canonical(), "clock_repair": fmt.Sprint(a.o.ClockRepair),
 		},
 		Tool: "coppice " + a.o.Version,
 	}
@@ -280,6 +283,7 @@ func (a *analysis) work() error {
 		run  func() error
 	}{
 		{"measure", a.measure},
+		{"clocks", a.repairClocks},
 		{"load", a.load},
 		{"number", a.number},
 		{"match", a.match},

@@ -185,8 +185,9 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	return nil
 }
 
-// decode passes the events of location p through the loader and the graph. It
-// returns what was found wrong with the data.
+// decode passes the events of location p, with repaired times where they are
+// known, through the loader and the graph, which may be nil. It returns what was
+// found wrong with the data.
 func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (*trace.Diagnostics, error) {
 	found := &trace.Diagnostics{}
 	stream, err := a.src.Stream(p)
@@ -196,6 +197,7 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 	defer stream.Close()
 	found.AddAll(stream.Diagnostics())
 	g := guard{clamp: a.o.ClampTime, last: a.size.Origin}
+	clock := a.clock(p)
 	batch := &a.batch
 	var first uint64
 	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
@@ -215,10 +217,13 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 			batch.First = first
 			g.check(batch)
 			first += uint64(len(batch.Events))
-			if err := loader.Add(batch); err != nil {
-				return nil, errors.Join(err, r.Close())
+			if err = clock.set(batch); err == nil {
+				err = loader.Add(batch)
 			}
-			if err := graph.Add(batch); err != nil {
+			if err == nil && graph != nil {
+				err = graph.Add(batch)
+			}
+			if err != nil {
 				return nil, errors.Join(err, r.Close())
 			}
 		}
@@ -231,6 +236,7 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 	}
 	a.meter.Add(left)
 	found.Merge(&g.diags)
+	clock.end(found)
 	a.checkCount(p, first, found)
 	return found, nil
 }

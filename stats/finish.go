@@ -266,6 +266,13 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	return &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
 }
 
+// Pairs ends the rows of messages and collectives, for who needs nothing else of
+// the location, and says what is wrong with them.
+func (f *Finisher) Pairs() (*trace.Diagnostics, error) {
+	err := f.drain()
+	return &f.diags, err
+}
+
 // drain writes the rows after the last result.
 func (f *Finisher) drain() error {
 	if n := f.p2p.rows; n > 0 {

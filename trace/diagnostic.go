@@ -32,6 +32,8 @@ const (
 	DiagMixedCollective Code = 29 // a collective whose members name different operations or roots
 	DiagSharedChannel   Code = 30 // several locations of one process use one channel: matching is best effort
 	DiagBytesDiffer     Code = 31 // a message received with another length than it was sent with
+	DiagClockRepaired   Code = 32 // an end of a call that the repair of clocks raised; worst: ticks
+	DiagClockStuck      Code = 33 // locations that wait for each other in a circle: clocks are not repaired
 	DiagCrossed         Code = 40 // an end marker of an interval that has others open inside, which end with it
 	DiagStrayEnd        Code = 41 // an end marker without its begin, left out
 	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
@@ -81,6 +83,8 @@ var codes = map[Code]codeInfo{
 	DiagUnknownRequest:  {"unknown-request", Warning, "completions of requests never posted"},
 	DiagOpenRequest:     {"open-request", Note, "requests open at the end"},
 	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
+	DiagClockRepaired:   {"clock-repaired", Note, "ends of calls raised by the repair of clocks"},
+	DiagClockStuck:      {"clock-stuck", Warning, "locations that wait for each other in a circle: clocks not repaired"},
 	DiagShortCollective: {"short-collective", Warning, "collectives that not all members entered"},
 	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},

@@ -21,6 +21,7 @@ type analyzeFlags struct {
 	output, work, pages  string
 	events, deviation    string
 	force, clamp, strict bool
+	repair               bool // of clocks
 	mem, store           size
 	progress             string
 	status               string
@@ -47,6 +48,7 @@ func runAnalyze(args []string, s streams) error {
 	f.StringVar(&o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory")
 	f.StringVar(&o.deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
 	f.BoolVar(&o.clamp, "clamp-time", false, "raise times that run backwards instead of ending the location there")
+	f.BoolVar(&o.repair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
 	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
 	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 0.8 of what the machine, cgroup or Slurm gives a rank)")
 	o.store = -1
@@ -91,7 +93,7 @@ func (o *analyzeFlags) intervalFlags(f *pflag.FlagSet) {
 // job checks the flags and makes the options of the job.
 func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 	job := jobs.AnalyzeOptions{
-		Trace: input, Output: o.output, WorkDir: o.work, Force: o.force, ClampTime: o.clamp, Strict: o.strict,
+		Trace: input, Output: o.output, WorkDir: o.work, Force: o.force, ClampTime: o.clamp, ClockRepair: o.repair, Strict: o.strict,
 		Collective: o.collective, Hints: o.hints, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
 	if o.output == "" {
@@ -109,6 +111,9 @@ func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 		return job, usage("analyze: --events %s: choose all or none", o.events)
 	}
 	job.GraphOnly = o.events == "none"
+	if job.GraphOnly && o.repair {
+		return job, usage("analyze: --clock-repair needs messages, which --events none leaves out")
+	}
 	if _, err := ccg.ParseDeviation(o.deviation, 1e9); err != nil { // with the trace's own clock once it is known
 		return job, usage("analyze: --deviation: %w", err)
 	}

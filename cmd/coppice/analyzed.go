@@ -21,6 +21,9 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 		}
 		fmt.Fprintln(s.err)
 	}
+	if job.ClockRepair {
+		printClocks(s, &r.Clocks)
+	}
 	var total time.Duration
 	for _, t := range r.Seconds {
 		total += t.Elapsed
@@ -40,7 +43,20 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s; matched %d messages, %d collectives in %d rounds\n",
 		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)),
 		r.Match.Messages, r.Match.Collectives, r.Match.Rounds)
+	fmt.Fprintf(s.err, "coppice: rank 0 ideal network: locations went on %d times in %d windows and %d waves; sent %d values, %d parts of collectives in %d messages of %s; held %s\n",
+		r.Replay.Walks, r.Replay.Windows, r.Replay.Waves, r.Replay.Values, r.Replay.Parts, r.Replay.Messages, decimal(r.Replay.Bytes), binary(r.Replay.Peak))
 	printGraph(s, &r.Graph)
+}
+
+// printClocks prints what the repair of clocks did.
+func printClocks(s streams, r *jobs.ClockReport) {
+	fmt.Fprintf(s.err, "coppice: clocks: %d messages were received before they were sent (worst %d ticks), %d members of collectives left too early; ",
+		r.Violations, r.Worst, r.Collectives)
+	if r.Stuck {
+		fmt.Fprintln(s.err, "not repaired: locations wait for each other in a circle")
+		return
+	}
+	fmt.Fprintf(s.err, "%d ends of calls raised in %d locations, by %d ticks at most\n", r.Corrections, r.Locations, r.Greatest)
 }
 
 // printGraph prints what the reduction of the call graph moved.

@@ -1,0 +1,293 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// ClockReport says what the repair of clocks found and did, in all locations.
+// Times are ticks.
+type ClockReport struct {
+	Violations  uint64 // messages received before they were sent
+	Worst       uint64
+	Collectives uint64 // members that left a collective before one they needed had entered
+	Corrections uint64 // ends of calls that were raised
+	Greatest    uint64 // by which an event was raised
+	Locations   uint64 // with corrections
+	Stuck       bool   // locations wait for each other in a circle: nothing was repaired
+}
+
+// clockRepair is the repair under way, and then the clocks of this rank's
+// locations.
+type clockRepair struct {
+	a      *analysis
+	types  *xtf.TypeTable // of arrays that nobody reads
+	arrays []map[xtf.TypeID]xtf.FinishedArray
+	pairs  []stats.Loaded // how many rows each location has
+	staged [][]*xtfwriter.Segment
+	clocks *causes.Clocks
+	report ClockReport
+}
+
+// repairClocks reads the run once for its messages and collectives alone, and
+// finds out by how much each clock has to be raised. Memory of a rank: that of
+// load and match, and the page tables of its messages and collectives.
+func (a *analysis) repairClocks() error {
+	if !a.o.ClockRepair {
+		return nil
+	}
+	a.meter.Stage("clocks", a.ownBytes())
+	r := &clockRepair{a: a, types: xtf.StandardTypes(xtf.Raw16K)}
+	err := a.eachOwn(func(p trace.P) error {
+		if err := r.load(p); err != nil {
+			return fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
+		}
+		return nil
+	})
+	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	last := []int64{int64(min(a.last, math.MaxInt64))}
+	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
+		return err
+	}
+	_, err = stats.Match(stats.MatchOptions{
+		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Results: adder{a.results},
+		Scratch: func() (xtf.Sink, error) { return a.store.Scratch(), nil },
+	})
+	if err == nil {
+		err = agree(a.c, r.join())
+	}
+	if err == nil {
+		err = r.run(uint64(last[0]))
+	}
+	a.units, a.last, a.loader, a.batch = nil, 0, nil, trace.Batch{}
+	a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
+	return err
+}
+
+// nowhere takes rows that nobody reads.
+type nowhere struct{}
+
+func (nowhere) Append([]byte) (int64, error)       { return 0, nil }
+func (nowhere) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
+
+// load stages the messages and collectives of a location.
+func (r *clockRepair) load(p trace.P) error {
+	a := r.a
+	pinned := a.store.Scratch()
+	defer pinned.Drop()
+	array := func(t xtf.TypeID) *xtf.ArrayBuilder {
+		b := xtf.NewArrayBuilder(a.enc, r.types.Lookup(t), xtf.Proc(p), nowhere{})
+		b.SpillPinned(pinned, 1)
+		return b
+	}
+	s := []*xtfwriter.Segment{a.store.Scratch(), a.store.Scratch(), a.store.Scratch()}
+	r.staged = append(r.staged, s)
+	loader := a.newLoader(p, stats.Outputs{
+		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
+		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), P2P: s[0], Coll: s[1], Sorted: s[2],
+		Borders: nowhere{}, P2PPaths: nowhere{}, CollPaths: nowhere{}, Ends: true,
+		Entries: sorter{adder{a.entries}}, Late: adder{a.results},
+	})
+	if _, err := a.decode(p, loader, nil); err != nil {
+		return err
+	}
+	loaded, err := loader.Finish()
+	if err != nil {
+		return err
+	}
+	r.pairs = append(r.pairs, stats.Loaded{P: p, P2PRows: loaded.P2PRows, CollRows: loaded.CollRows})
+	a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: s[2]})
+	a.last = max(a.last, loaded.Totals.Last)
+	return nil
+}
+
+// join makes the rows of messages and collectives with their partners.
+func (r *clockRepair) join() error {
+	rows, err := r.a.results.Sort()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	more := rows.Next()
+	for i := range r.pairs {
+		l := &r.pairs[i]
+		sinks := [3]*xtfwriter.Segment{r.a.store.Scratch(), r.a.store.Scratch(), r.a.store.Scratch()}
+		p2p := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeP2P), xtf.Proc(l.P), sinks[0])
+		coll := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeColl), xtf.Proc(l.P), sinks[1])
+		f := stats.NewFinisher(r.a.tables, stats.FinishInput{Loaded: l, P2P: r.staged[i][0], Coll: r.staged[i][1]},
+			stats.FinishOutputs{P2P: p2p, Coll: coll, Causes: sinks[2]})
+		for ; more && stats.ResultP(rows.Row()) == l.P; more = rows.Next() {
+			if err := f.Add(rows.Row()); err != nil {
+				return err
+			}
+		}
+		found, err := f.Pairs()
+		if err == nil {
+			err = r.keep([2]*xtf.ArrayBuilder{p2p, coll}, sinks)
+		}
+		if err != nil {
+			return err
+		}
+		for _, c := range found.Codes {
+			if c.Code == trace.DiagClockViolation {
+				r.report.Violations += c.Count
+				r.report.Worst = max(r.report.Worst, c.Worst)
+			}
+		}
+		for _, s := range append(r.staged[i], sinks[2]) {
+			s.Drop()
+		}
+	}
+	r.staged, r.pairs = nil, nil
+	return rows.Err()
+}
+
+// keep finishes the rows of a location and counts the collectives whose members
+// left too early.
+func (r *clockRepair) keep(rows [2]*xtf.ArrayBuilder, sinks [3]*xtfwriter.Segment) error {
+	arrays := make(map[xtf.TypeID]xtf.FinishedArray, 2)
+	for k, b := range rows {
+		sum, err := b.Finish()
+		if err != nil {
+			return err
+		}
+		if sum.Len() > 0 {
+			arrays[[2]xtf.TypeID{xtf.TypeP2P, xtf.TypeColl}[k]] = xtf.FinishedArray{Summary: sum, Data: sinks[k]}
+		} else {
+			sinks[k].Drop()
+		}
+	}
+	r.arrays = append(r.arrays, arrays)
+	members, ok := arrays[xtf.TypeColl]
+	if !ok {
+		return nil
+	}
+	c := xtf.ScanArray(r.a.types, members, 0)
+	var b [xtf.CollCauseBytes]byte
+	for c.Next() {
+		if _, err := sinks[2].ReadAt(b[:], int64(c.N())*xtf.CollCauseBytes); err != nil {
+			return err
+		}
+		var cause xtf.CollCause
+		cause.Load(b[:])
+		if cause.LastT != xtf.Never && cause.LastT > xtf.U64(c.Row(), xtf.CollEnd) {
+			r.report.Collectives++
+		}
+	}
+	return c.Err()
+}
+
+// run finds the corrections, and sums up over all ranks what they are.
+func (r *clockRepair) run(last uint64) error {
+	a := r.a
+	over := a.replayOver(func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
+		x, ok := r.arrays[p-a.own.First][t]
+		return x, ok, nil
+	})
+	over.Last = last
+	r.clocks = &causes.Clocks{Replay: over}
+	report, err := r.clocks.Run()
+	if err != nil {
+		return replayed("repair of clocks", err)
+	}
+	for _, arrays := range r.arrays {
+		for _, x := range arrays {
+			x.Data.(*xtfwriter.Segment).Drop()
+		}
+	}
+	r.arrays = nil
+	if d := report.Deadlock; d != nil {
+		r.report.Stuck = true
+		a.problem(trace.Diagnostic{Code: trace.DiagClockStuck, Count: d.Stuck, Detail: d.String()})
+	} else {
+		for i := range a.own.Len() {
+			_, one := r.clocks.Map(i)
+			r.report.Corrections += one.Corrections
+			r.report.Greatest = max(r.report.Greatest, one.Greatest)
+			if one.Corrections > 0 {
+				r.report.Locations++
+			}
+		}
+		a.clocks = r
+	}
+	return r.reduce()
+}
+
+// reduce sums the report up.
+func (r *clockRepair) reduce() error {
+	x := &r.report
+	sums := []int64{int64(x.Violations), int64(x.Collectives), int64(x.Corrections), int64(x.Locations)}
+	worst := []int64{int64(min(x.Worst, math.MaxInt64)), int64(min(x.Greatest, math.MaxInt64))}
+	if err := r.a.c.AllreduceInt64(sums, mpi.Sum); err != nil {
+		return err
+	}
+	if err := r.a.c.AllreduceInt64(worst, mpi.Max); err != nil {
+		return err
+	}
+	x.Violations, x.Collectives, x.Corrections, x.Locations = uint64(sums[0]), uint64(sums[1]), uint64(sums[2]), uint64(sums[3])
+	x.Worst, x.Greatest = uint64(worst[0]), uint64(worst[1])
+	r.a.res.Clocks = *x
+	return nil
+}
+
+// clock gives events of a location their repaired times.
+type clock struct {
+	a      *analysis
+	p      trace.P
+	of     *causes.ClockMap
+	report causes.ClockReport
+}
+
+// clock is the clock of a location, nil if it is not repaired.
+func (a *analysis) clock(p trace.P) *clock {
+	if a.clocks == nil {
+		return nil
+	}
+	m, report := a.clocks.clocks.Map(int(p - a.own.First))
+	return &clock{a, p, m, report}
+}
+
+// set gives a batch its times.
+func (c *clock) set(b *trace.Batch) error {
+	if c == nil {
+		return nil
+	}
+	origin := c.a.size.Origin
+	for i := range b.Events {
+		e := &b.Events[i]
+		t, err := c.of.At(b.First+uint64(i), uint64(e.Time-origin))
+		if err != nil {
+			return err
+		}
+		if t > math.MaxUint64-uint64(origin) {
+			return errors.New("a repaired time beyond the range of 64 bits")
+		}
+		e.Time = origin + trace.Time(t)
+	}
+	return nil
+}
+
+// end adds what was done to the diagnostics of the location, whose clock is not
+// needed any more.
+func (c *clock) end(found *trace.Diagnostics) {
+	if c == nil {
+		return
+	}
+	if c.report.Corrections > 0 {
+		found.Add(trace.Diagnostic{
+			Code: trace.DiagClockRepaired, Time: c.a.size.Origin, Event: xtf.Never, Count: c.report.Corrections, Worst: c.report.Greatest,
+		})
+	}
+	c.a.clocks.clocks.Drop(int(c.p - c.a.own.First))
+}
