@@ -59,7 +59,13 @@ const (
 	ItemCriticalMPI       Item = 46
 	ItemCriticalIO        Item = 47
 	ItemCriticalMarker    Item = 48
-	NumItems              Item = 49
+
+	// Of processes with several threads and parallel regions: ticks of all threads together.
+	ItemThreadTime       Item = 49 // outside of MPI calls of the first thread, and in parallel regions
+	ItemThreadSerial     Item = 50 // other threads idle outside of parallel regions
+	ItemThreadImbalance  Item = 51 // threads idle longer than the busiest one of a parallel region
+	ItemThreadScheduling Item = 52 // what even the busiest one idles, for all threads
+	NumItems             Item = 53
 )
 
 // itemNames are the names in reports and in the file's table of names.
@@ -71,6 +77,7 @@ var itemNames = [NumItems]string{
 	"wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan",
 	"wait_count", "overlap", "ideal", "ideal_first", "ideal_last",
 	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
+	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling",
 }
 
 // String returns the item's name.
@@ -92,7 +99,7 @@ func (i Item) NeedsPartners() bool {
 // those of the first location that executed the node.
 func (i Item) Adds() bool {
 	return i >= ItemSendRecv && i <= ItemCollIn || i >= ItemLateSender && i <= ItemWaitCount ||
-		i >= ItemCriticalCPU && i <= ItemCriticalMarker
+		i >= ItemCriticalCPU && i <= ItemThreadScheduling
 }
 
 // Kinds of file sections and region blobs beside rows.

@@ -48,6 +48,7 @@ var Table = []Package{
 	{Path: "ccgmerge", Layer: 3},
 	{Path: "xtfwriter", Layer: 3},
 	{Path: "stats", Layer: 3},
+	{Path: "threads", Layer: 3},
 	{Path: "waits", Layer: 3},
 	{Path: "causes", Layer: 3},
 	{Path: "predict", Layer: 3},

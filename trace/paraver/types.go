@@ -65,10 +65,10 @@ var eventTypes = map[uint64]eventType{
 	60000007:     {use: lock, paradigm: trace.ParadigmOpenMP},
 	60000008:     {use: lock, paradigm: trace.ParadigmOpenMP},
 	60000009:     {use: lock, paradigm: trace.ParadigmOpenMP},
-	60000010:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleCode}, // overhead
-	60000011:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleCode}, // distribution of work
+	60000010:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleWrapper}, // overhead
+	60000011:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleWrapper}, // distribution of work
 	60000016:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleImplicitBarrier},
-	60000018:     {use: nested, paradigm: trace.ParadigmOpenMP, role: trace.RoleFunction}, // body of a parallel region
+	60000018:     {use: nested, paradigm: trace.ParadigmOpenMP, role: trace.RoleCode}, // body of a parallel region
 	60000019:     {use: nested, paradigm: trace.ParadigmUser, role: trace.RoleFunction},
 	60000020:     {use: nested, paradigm: paradigmPthread, role: trace.RoleFunction},
 	60000021:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleTaskCreate},

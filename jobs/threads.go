@@ -1,0 +1,234 @@
+package jobs
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/threads"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// threading finds what the threads of processes lose. The rank that has the
+// first thread of a process accounts for it; where other threads are on other
+// ranks, these get the regions and send back the work of their threads. Only the
+// last process of a rank can begin there and go on elsewhere.
+type threading struct {
+	*analysis
+	roles   *threads.Roles
+	tail    int // process that goes on on other ranks, -1 if none
+	regions []threads.Span
+}
+
+// threads adds the losses of threads to the components of first threads. Memory:
+// 32 bytes for each parallel region of a process, twice for one that several
+// ranks share.
+func (a *analysis) threads() error {
+	roles := threads.NewRoles(a.defs)
+	if a.o.GraphOnly || !roles.Any() {
+		return nil
+	}
+	a.meter.Stage("threads", a.ownBytes())
+	t := &threading{analysis: a, roles: roles, tail: -1}
+	parts, err := t.outlines()
+	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	if parts, err = a.c.Alltoall(parts); err != nil {
+		return err
+	}
+	parts, err = t.help(parts)
+	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	if parts, err = a.c.Alltoall(parts); err != nil {
+		return err
+	}
+	return agree(a.c, t.account(parts))
+}
+
+// outlines finds the regions of the process that other ranks share, for them.
+func (t *threading) outlines() ([][]byte, error) {
+	parts := make([][]byte, t.c.Size())
+	if t.own.First >= t.own.End {
+		return parts, nil
+	}
+	process, _ := t.defs.Process(t.own.End - 1)
+	team := threads.TeamOf(t.defs, int(process))
+	if team.First < t.own.First || !meets(t.own, team) || team.First+trace.P(team.Count) <= t.own.End {
+		return parts, nil
+	}
+	var err error
+	t.tail = int(process)
+	if t.regions, err = t.outline(team.First); err != nil || len(t.regions) == 0 {
+		return parts, err
+	}
+	b := appendSpans(nil, t.regions)
+	for rank, r := range t.ranges {
+		if rank != t.c.Rank() && meets(r, team) {
+			parts[rank] = b
+		}
+	}
+	return parts, nil
+}
+
+// meets says whether threads of a team are in a range.
+func meets(r partition.Range, team threads.Team) bool {
+	return max(r.First, team.First) < min(r.End, team.First+trace.P(team.Count))
+}
+
+// outline returns the parallel regions of a location.
+func (t *threading) outline(p trace.P) (list []threads.Span, err error) {
+	calls, err := t.rows(p, stageLoad, xtf.TypeCall)
+	if err != nil {
+		return nil, err
+	}
+	err = t.roles.Outline(calls, func(s threads.Span) { list = append(list, s) }, nil)
+	return list, err
+}
+
+// help sums up the work of own threads in the regions of another rank's process.
+func (t *threading) help(got [][]byte) ([][]byte, error) {
+	parts := make([][]byte, len(got))
+	for rank, b := range got {
+		if len(b) == 0 {
+			continue
+		}
+		regions, err := parseSpans(b)
+		if err != nil {
+			return parts, err
+		}
+		process, _ := t.defs.Process(t.own.First)
+		work := threads.NewWork(len(regions))
+		if err := t.work(threads.TeamOf(t.defs, int(process)), regions, work); err != nil {
+			return parts, err
+		}
+		parts[rank] = appendWork(nil, work)
+	}
+	return parts, nil
+}
+
+// work adds up what the threads of a team do that are on this rank.
+func (t *threading) work(team threads.Team, regions []threads.Span, w *threads.Work) error {
+	first, end := max(t.own.First, team.First), min(t.own.End, team.First+trace.P(team.Count))
+	for p := first; p < end; p++ {
+		calls, err := t.rows(p, stageLoad, xtf.TypeCall)
+		if err != nil {
+			return err
+		}
+		spent, err := t.roles.Busy(calls, regions)
+		if err != nil {
+			return fmt.Errorf("threads: location %d: %w", p, err)
+		}
+		w.Add(spent)
+		t.meter.Add(t.size.Weights[p])
+	}
+	return nil
+}
+
+// account closes the books of the processes whose first thread is here.
+func (t *threading) account(got [][]byte) error {
+	for process, x := range t.defs.Processes() {
+		team := threads.TeamOf(t.defs, process)
+		if x.First < t.own.First || x.First >= t.own.End || team.Count < 2 {
+			continue
+		}
+		regions := t.regions
+		if process != t.tail {
+			var err error
+			if regions, err = t.outline(team.First); err != nil {
+				return err
+			}
+		}
+		if len(regions) == 0 {
+			continue
+		}
+		work := threads.NewWork(len(regions))
+		if err := t.work(team, regions, work); err != nil {
+			return err
+		}
+		for _, b := range got {
+			if process != t.tail || len(b) == 0 {
+				continue
+			}
+			other, err := parseWork(b, len(regions))
+			if err != nil {
+				return err
+			}
+			work.Merge(other)
+		}
+		if err := t.add(team, regions, work); err != nil {
+			return fmt.Errorf("threads: location %d: %w", team.First, err)
+		}
+	}
+	return nil
+}
+
+// add adds to the components of the first thread.
+func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Work) error {
+	calls, err := t.rows(team.First, stageLoad, xtf.TypeCall)
+	if err != nil {
+		return err
+	}
+	c, err := t.components(team.First)
+	if err != nil {
+		return err
+	}
+	executions := func() (interval.Executions, error) { return t.rows(team.First, stageNumber, xtf.TypeIval) }
+	if err := t.roles.Account(team.Count, calls, executions, regions, w, c); err != nil {
+		return err
+	}
+	return t.putComponents(team.First, c)
+}
+
+// appendSpans writes spans that lie behind each other: the gap before each, and
+// its length.
+func appendSpans(b []byte, list []threads.Span) []byte {
+	at := uint64(0)
+	for _, s := range list {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, s.Begin-at), s.End-s.Begin)
+		at = s.End
+	}
+	return b
+}
+
+var errThreads = errors.New("the work of threads arrived damaged from another rank")
+
+func parseSpans(b []byte) (list []threads.Span, err error) {
+	at := uint64(0)
+	for len(b) > 0 {
+		gap, n := binary.Uvarint(b)
+		length, m := binary.Uvarint(b[max(n, 0):])
+		if n <= 0 || m <= 0 {
+			return nil, errThreads
+		}
+		list = append(list, threads.Span{Begin: at + gap, End: at + gap + length})
+		at, b = at+gap+length, b[n+m:]
+	}
+	return list, nil
+}
+
+func appendWork(b []byte, w *threads.Work) []byte {
+	for i := range w.Sum {
+		b = binary.AppendUvarint(binary.AppendUvarint(b, w.Sum[i]), w.Max[i])
+	}
+	return b
+}
+
+func parseWork(b []byte, n int) (*threads.Work, error) {
+	w := threads.NewWork(n)
+	for i := range n {
+		var k, m int
+		if w.Sum[i], k = binary.Uvarint(b); k <= 0 {
+			return nil, errThreads
+		}
+		if w.Max[i], m = binary.Uvarint(b[k:]); m <= 0 {
+			return nil, errThreads
+		}
+		b = b[k+m:]
+	}
+	return w, nil
+}
