@@ -291,6 +291,7 @@ func (a *analysis) work() error {
 		{"finish", a.finish},
 		{"waits", a.waits},
 		{"causes", a.causes},
+		{"threads", a.threads},
 		{"reduce", a.reduce},
 		{"commit", a.commit},
 	}
