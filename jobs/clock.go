@@ -78,7 +78,7 @@ func (a *analysis) repairClocks() error {
 // nowhere takes rows that nobody reads.
 type nowhere struct{}
 
-func (nowhere) Append([]byte) (int64, error)       { return 0, nil }
+func (nowhere) Append([]byte) (int64, error)      { return 0, nil }
 func (nowhere) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
 // load stages the messages and collectives of a location.
