@@ -48,6 +48,7 @@ type matcher struct {
 	homes      homes
 	foreign    []foreign // results for locations of other ranks
 	own        partition.Range
+	zip        zipBuffers
 	report     MatchReport
 	err        error
 	row        [resultBytes]byte

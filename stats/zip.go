@@ -39,6 +39,8 @@ type pair struct {
 // the k-th below; both streams advance piece by piece, so that at most two
 // pieces are under way in each direction.
 func (m *matcher) exchangeMessages() {
+	m.zip = newZipBuffers()
+	defer func() { m.zip = zipBuffers{} }()
 	counts := make([][]byte, m.size)
 	for r := range counts {
 		var sends uint64
@@ -165,14 +167,23 @@ type sender struct {
 	pairs []pair
 	cur   cursor
 	in    bool // cur reads pairs[0]
-	store []byte
-	piece []byte // reused: a piece is done with when the next is asked for
 	last  [groupBytes - 8]byte
 	n     uint64 // sends answered on the channel last
 }
 
+// zipBuffers is the memory of one step, used again by the next. A piece and its
+// reply are done with when the next ones are made.
+type zipBuffers struct {
+	sends, receives []byte // entries that are read
+	piece, reply    []byte
+}
+
+func newZipBuffers() zipBuffers {
+	return zipBuffers{sends: make([]byte, cursorEntries*entryBytes), receives: make([]byte, cursorEntries*entryBytes)}
+}
+
 func (m *matcher) newSender(to int) *sender {
-	s := &sender{m: m, rank: to, store: make([]byte, cursorEntries*entryBytes)}
+	s := &sender{m: m, rank: to}
 	m.eachRange(to, func(src *source, r PeerRange) {
 		if r.Sends > 0 {
 			s.pairs = append(s.pairs, pair{src.process, r.Peer, src, r})
@@ -186,7 +197,7 @@ func (s *sender) peek() (*pair, []byte) {
 	for len(s.pairs) > 0 {
 		p := &s.pairs[0]
 		if !s.in {
-			s.cur, s.in = newCursor(p.src.data, p.r.First, p.r.Count, s.store), true
+			s.cur, s.in = newCursor(p.src.data, p.r.First, p.r.Count, s.m.zip.sends), true
 		}
 		row, err := s.cur.peek()
 		s.m.fail(err)
@@ -204,7 +215,7 @@ func (s *sender) peek() (*pair, []byte) {
 
 // next returns the next piece, empty at the end.
 func (s *sender) next() []byte {
-	piece := s.piece[:0]
+	piece := s.m.zip.piece[:0]
 	group := -1 // offset of the open group in piece
 	for range pieceEntries {
 		p, row := s.peek()
@@ -222,7 +233,7 @@ func (s *sender) next() []byte {
 		binary.LittleEndian.PutUint32(piece[group+16:], count+1)
 		piece = appendSend(piece, &e)
 	}
-	s.piece = piece
+	s.m.zip.piece = piece
 	return piece
 }
 
@@ -283,13 +294,11 @@ type receiver struct {
 	pairs []pair // with receives, by (source, destination)
 	cur   cursor
 	in    bool
-	store []byte
-	reply []byte   // reused like a sender's piece
 	seq   sequence // of the receives
 }
 
 func (m *matcher) newReceiver(from int) *receiver {
-	r := &receiver{m: m, rank: from, store: make([]byte, cursorEntries*entryBytes)}
+	r := &receiver{m: m, rank: from}
 	m.eachRange(from, func(src *source, p PeerRange) {
 		if p.Count > p.Sends {
 			r.pairs = append(r.pairs, pair{p.Peer, src.process, src, p})
@@ -301,7 +310,7 @@ func (m *matcher) newReceiver(from int) *receiver {
 
 // answer joins a piece and returns the replies.
 func (r *receiver) answer(piece []byte) []byte {
-	replies := r.reply[:0]
+	replies := r.m.zip.reply[:0]
 	for len(piece) >= groupBytes {
 		g := piece[:groupBytes]
 		count := int(binary.LittleEndian.Uint32(piece[16:]))
@@ -315,7 +324,7 @@ func (r *receiver) answer(piece []byte) []byte {
 			piece = piece[sendBytes:]
 		}
 	}
-	r.reply = replies
+	r.m.zip.reply = replies
 	return replies
 }
 
@@ -377,7 +386,7 @@ func (r *receiver) seek(s, d, comm, tag uint32) []byte {
 
 func (r *receiver) peek() []byte {
 	if p := &r.pairs[0]; !r.in {
-		r.cur, r.in = newCursor(p.src.data, p.r.First, p.r.Count, r.store), true
+		r.cur, r.in = newCursor(p.src.data, p.r.First, p.r.Count, r.m.zip.receives), true
 		r.seq = sequence{}
 	}
 	row, err := r.cur.peek()
