@@ -163,10 +163,25 @@ func (a *analysis) extent(p trace.P) (causes.Extent, error) {
 	for _, item := range [...]xtf.Item{xtf.ItemMPI, xtf.ItemMarker, xtf.ItemSends, xtf.ItemReceives, xtf.ItemCollectives} {
 		mpi = mpi || c.Value(0, item) > 0
 	}
-	return causes.Extent{
+	x := causes.Extent{
 		Events: c.Value(0, xtf.ItemEvents) > 0, MPI: mpi,
 		First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast),
-	}, nil
+	}
+	if !a.intervals.WithoutInit || !x.Events {
+		return x, nil
+	}
+	rows, err := a.rows(p, stageNumber, xtf.TypeIval)
+	if err != nil {
+		return x, err
+	}
+	var program xtf.Ival
+	for rows.Next() {
+		if program.Load(rows.Row()); program.Node == 0 {
+			x.First, x.Last = program.T, program.End
+			break
+		}
+	}
+	return x, rows.Err()
 }
 
 func (a *analysis) collectives(p trace.P) (*xtf.Cursor, io.ReaderAt, error) {
