@@ -2,6 +2,8 @@ package report
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -125,4 +127,17 @@ func FuzzCondition(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestMetricsAreDocumented looks for every name in the document of metrics.
+func TestMetricsAreDocumented(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range MetricNames() {
+		if !strings.Contains(string(b), "`"+name+"`") {
+			t.Errorf("docs/metrics.md does not explain %s", name)
+		}
+	}
 }

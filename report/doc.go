@@ -4,12 +4,19 @@
 // # Results
 //
 //	summary      characteristics of the whole program, POP efficiencies, MPI time by class, messages
+//	intervals    the same for every interval, each of its executions, or a part of the run
+//	waits        wait states by pattern, interval, call path and process; who causes them; the critical path
+//	pop          efficiencies of POP, multiplicative and additive, of every interval
 //	profile      calls, inclusive and exclusive time and bytes of every region
 //	paths        the same for every chain of open regions
 //	histogram    how long the calls of a region take
 //	comm         messages by pair of processes, communicators, collective operations
 //	ccg          what the complete call graph takes, how well it compresses and how exact it is
 //	diagnostics  what was found wrong with the input: totals and first occurrences
+//
+// NewScaling compares several runs of one program; Judge decides conditions about
+// metrics; Statistics tells what processes did in a span of time from indexes.
+// docs/metrics.md defines every number.
 //
 // Results come from integer sums that the analysis stored; divisions happen
 // here. Times are ticks in values and JSON, seconds in text where the trace tells
@@ -40,9 +47,13 @@
 // summary reads a few rows, whatever the size of the run. profile reads one
 // row per region and location and holds 64 bytes per region; comm reads the
 // channels of all locations and holds 40 bytes per pair of processes that
-// communicate; diagnostics holds 16 occurrences per code. What comes from the
-// graph reads the shared part, which stays, and every location's columns, one
-// location at a time.
+// communicate; diagnostics holds 16 occurrences per code. intervals holds 100 bytes
+// an interval and item, of the whole run's rows alone or with --ranks, details and
+// pop from each process in turn; executions take half a KiB each, 131072 of them at
+// most. Of a span of time it reads a few index pages of each process. waits holds
+// 100 bytes for each call path with waits, causes or a part of the critical path.
+// What comes from the graph reads the shared part, which stays, and every location's
+// columns, one location at a time.
 //
 // # Concurrency
 //

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/csv"
 	"fmt"
+	"math/big"
 	"strconv"
 	"strings"
 
@@ -26,9 +27,35 @@ type NodePOP struct {
 	Label      string `json:"label"`
 	Processors uint64 `json:"processors"`
 	POP
-	Inside  Ratio `json:"load_balance_in"`  // largest mean useful time of a host over the largest of a process
-	Between Ratio `json:"load_balance_out"` // mean useful time over the largest mean of a host
+	Inside  Ratio      `json:"load_balance_in"`  // largest mean useful time of a host over the largest of a process
+	Between Ratio      `json:"load_balance_out"` // mean useful time over the largest mean of a host
+	Threads *ThreadPOP `json:"threads,omitempty"`
 	level   uint32
+}
+
+// ThreadPOP is the efficiencies of threads of processes that have several, over
+// the time of all threads outside MPI. OpenMP is the product of the other three.
+type ThreadPOP struct {
+	OpenMP     Ratio `json:"openmp"`
+	Serial     Ratio `json:"serial"`       // what is left without idling outside of parallel regions
+	Balance    Ratio `json:"load_balance"` // of that, without waiting for the busiest thread of parallel regions
+	Scheduling Ratio `json:"scheduling"`   // of that, without what even the busiest thread idles
+}
+
+// threads computes the efficiencies of threads; nil without any.
+func (m *measured) threads() *ThreadPOP {
+	all := m.sum(xtf.ItemThreadTime)
+	if !positive(all) {
+		return nil
+	}
+	left := []*big.Int{all}
+	for _, i := range []xtf.Item{xtf.ItemThreadSerial, xtf.ItemThreadImbalance, xtf.ItemThreadScheduling} {
+		if m.sum(i) == nil {
+			return nil
+		}
+		left = append(left, sub(left[len(left)-1], m.sum(i)))
+	}
+	return &ThreadPOP{ratio(left[3], left[0]), ratio(left[1], left[0]), ratio(left[2], left[1]), ratio(left[3], left[2])}
 }
 
 // POP reports the efficiencies.
@@ -61,6 +88,7 @@ func (r *Run) POP(ranks Ranks, span *Span) (*POPs, []Lost, error) {
 		}
 		p := NodePOP{Path: s.nodes[i].path, Label: s.nodes[i].label(), Processors: m.participants, POP: m.pop(), level: s.nodes[i].Level}
 		p.setHosts(m, uint32(i), n, useful)
+		p.Threads = m.threads()
 		x.Nodes = append(x.Nodes, p)
 	}
 	return x, s.lost, nil
@@ -96,7 +124,7 @@ func (p *NodePOP) setHosts(m *measured, n uint32, hosts int, useful map[uint64]*
 	p.Between = ratio(times(p.Useful, best.Den.Uint64()), times(best.Num, m.participants))
 }
 
-// writePOP writes a column block per interval.
+// writePOPs writes the multiplicative, then the additive efficiencies.
 func (d *Document) writePOPs(w *writer) {
 	x := d.POPs
 	head := "POP efficiencies of " + ranksText(x.Ranks)
@@ -136,6 +164,7 @@ func (d *Document) writePOPs(w *writer) {
 		w.table(&tab)
 		w.line("%d hosts; within x between = load balance", x.Hosts)
 	}
+	x.writeThreads(w)
 	for i := range x.Nodes {
 		if x.Nodes[i].Approximate {
 			w.line("approx: without a replay on an ideal network, its runtime is estimated as the longest time without MPI calls that do not wait")
@@ -144,19 +173,40 @@ func (d *Document) writePOPs(w *writer) {
 	}
 }
 
+// writeThreads writes the efficiencies of threads, where there are any.
+func (x *POPs) writeThreads(w *writer) {
+	tab := table{head: []string{"<threads", "openmp", "serial", "balance", "scheduling"}}
+	for i := range x.Nodes {
+		n := &x.Nodes[i]
+		if t := n.Threads; t != nil {
+			tab.add(strings.Repeat("  ", int(n.level))+n.Label, w.grade(t.OpenMP, t.OpenMP.text(3)), t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3))
+		}
+	}
+	if len(tab.rows) > 0 {
+		w.line("")
+		w.table(&tab)
+		w.line("openmp = serial x balance x scheduling, of the threads' time outside MPI")
+	}
+}
+
 // writeCSV writes a row for every interval.
 func (x *POPs) writeCSV(w *csv.Writer) error {
 	head := []string{"path", "interval", "processors", "runtime", "ideal", "parallel", "load_balance", "communication", "serialisation", "transfer"}
-	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "approximate")
+	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "openmp", "openmp_serial", "openmp_load_balance", "openmp_scheduling", "approximate")
 	if err := w.Write(head); err != nil {
 		return err
 	}
 	for i := range x.Nodes {
 		n := &x.Nodes[i]
+		var threads ThreadPOP
+		if n.Threads != nil {
+			threads = *n.Threads
+		}
 		row := []string{pathText(n.Path), n.Label, strconv.FormatUint(n.Processors, 10), jsonBig(n.Runtime), jsonBig(n.Ideal)}
 		for _, r := range []Ratio{
 			n.Parallel, n.LoadBalance, n.Communication, n.Serialisation, n.Transfer,
 			n.Additive.LoadBalance, n.Additive.Serialisation, n.Additive.Transfer, n.Additive.Communication, n.Inside, n.Between,
+			threads.OpenMP, threads.Serial, threads.Balance, threads.Scheduling,
 		} {
 			row = append(row, r.csv())
 		}

@@ -202,6 +202,23 @@ func TestPOP(t *testing.T) {
 	}
 }
 
+// TestThreads checks the efficiencies of threads against the definition.
+func TestThreads(t *testing.T) {
+	x := process(100, 80, 20, 0)
+	x[xtf.ItemEvents], x[xtf.ItemThreadTime], x[xtf.ItemThreadSerial], x[xtf.ItemThreadImbalance], x[xtf.ItemThreadScheduling] = 2, 400, 100, 60, 24
+	r := (&written{nodes: []writtenNode{rootNode(x)}}).write(t, 1)
+	p, _, err := r.POP(Ranks{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(&ThreadPOP{Ratio{0.54, true}, Ratio{0.75, true}, Ratio{0.8, true}, Ratio{0.9, true}}, p.Nodes[0].Threads); diff != "" {
+		t.Error(diff)
+	}
+	if text := sectionText(t, r, Options{Sections: []Section{SectionPOP}}); !strings.Contains(text, "whole program   0.540   0.750    0.800       0.900\n") {
+		t.Error(text)
+	}
+}
+
 // TestApproximate checks the estimate of the ideal runtime where there is no
 // replay.
 func TestApproximate(t *testing.T) {
