@@ -453,3 +453,29 @@ func TestLocate(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkLocate walks a location of many calls; rows are those of P2P and COLL.
+func BenchmarkLocate(b *testing.B) {
+	const calls, executions = 100_000, 1000
+	w := randomWorld(rand.New(rand.NewPCG(1, 1)), calls)
+	w.ivals = w.ivals[:1]
+	for at, step := uint64(0), w.last()/executions; at+step <= w.last(); at += step {
+		w.ivals = append(w.ivals, xtf.Ival{T: at, End: at + step, Node: 1})
+	}
+	in := w.location(b)
+	rows := uint64(len(w.messages) + len(w.colls))
+	run := NewRun(w.defs, w.derived, Options{})
+	b.ReportAllocs()
+	for b.Loop() {
+		enc := xtf.NewEncoder()
+		out := Outputs{
+			Waits:      xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWait), 0, &xtf.MemorySink{}),
+			Sums:       xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWaitSum), 0, &xtf.MemorySink{}),
+			Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
+		}
+		if err := run.Locate(in, out); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(uint64(b.N)*rows), "ns/row")
+}
