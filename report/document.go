@@ -100,7 +100,7 @@ func (r *Run) Document(o Options) (*Document, error) {
 	if d.Envelope, err = r.Envelope(); err != nil {
 		return nil, err
 	}
-	if d.Summary, err = r.Summary(); err != nil {
+	if d.Summary, err = r.summary(o.Intervals.Rules); err != nil {
 		return nil, err
 	}
 	if slices.Contains(d.text, SectionSummary) {

@@ -451,3 +451,17 @@ func TestFirstScreen(t *testing.T) {
 		}
 	}
 }
+
+// TestSummaryRules checks that the rules reach the summary.
+func TestSummaryRules(t *testing.T) {
+	r := (&written{nodes: []writtenNode{rootNode(process(100, 70, 30, 0), process(100, 90, 10, 0))}}).write(t, 2)
+	for rule, want := range map[Productive]string{ProductiveMean: "180.0", ProductiveMin: "170.0", ProductiveRank0: "190.0", ProductiveNone: "160.0"} {
+		d, err := r.Document(Options{Intervals: IntervalOptions{Rules: Rules{Productive: rule}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := d.Summary.Ticks.Productive.fixed(1); got != want || d.Summary.Rule != string(rule) {
+			t.Errorf("%s: %s, want %s", rule, got, want)
+		}
+	}
+}

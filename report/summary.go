@@ -94,8 +94,10 @@ type FileInfo struct {
 func (s *Summary) Item(i xtf.Item) *Spread { return s.Spreads.item(i) }
 
 // Summary reads the characteristics of the whole program.
-func (r *Run) Summary() (*Summary, error) {
-	s := &Summary{Resolution: r.Defs.Clock().TimerResolution, Rule: "mean"}
+func (r *Run) Summary() (*Summary, error) { return r.summary(Rules{}) }
+
+func (r *Run) summary(rules Rules) (*Summary, error) {
+	s := &Summary{Resolution: r.Defs.Clock().TimerResolution, Rule: string(rules.rule())}
 	var root xtf.Interval
 	found := false
 	err := r.rows(xtf.WholeRun, xtf.TypeInterval, func(row []byte) {
@@ -121,19 +123,12 @@ func (r *Run) Summary() (*Summary, error) {
 	if s.Rows, err = r.HasRows(); err != nil {
 		return nil, err
 	}
-	n := measured{spreads: s.Spreads, participants: s.Processors, processes: s.Processors, rows: s.Rows, single: true, sumMax: s.Item(xtf.ItemTime).Max, span: s.Last - min(s.First, s.Last)}
-	if n.useful = s.Item(xtf.ItemCPU).Max; s.Item(xtf.ItemIO).Max > 0 {
-		if n.useful, err = r.mostUseful(); err != nil {
-			return nil, err
-		}
-	}
-	if err := n.check(); err != nil {
+	n, err := r.wholeProgram(s, &root, rules)
+	if err != nil {
 		return nil, fmt.Errorf("%s: the whole program's interval: %w", r.Name, err)
 	}
-	if n.spreads.has(xtf.ItemIdeal) {
-		n.setIdeal()
-	}
-	s.Ticks = n.ticks(Rules{})
+	s.Ticks = n.ticks(rules)
+	s.Processors = n.count(rules)
 	s.Efficiency, s.Speedup = s.Ticks.efficiency()
 	s.POP = n.pop()
 	s.setCounts(codes)
@@ -141,6 +136,34 @@ func (r *Run) Summary() (*Summary, error) {
 	s.File = FileInfo{Bytes: r.Size, ID: hex.EncodeToString(id[:])}
 	s.Provenance, err = r.Provenance()
 	return s, err
+}
+
+// wholeProgram is what the characteristics of node 0 are computed from.
+func (r *Run) wholeProgram(s *Summary, root *xtf.Interval, rules Rules) (*measured, error) {
+	n := &measured{
+		spreads: s.Spreads, participants: s.Processors, processes: uint64(len(r.Defs.Processes())), rows: s.Rows, single: true,
+		sumMax: s.Item(xtf.ItemTime).Max, span: root.LastEnd - min(root.FirstBegin, root.LastEnd), useful: s.Item(xtf.ItemCPU).Max,
+	}
+	if err := n.check(); err != nil {
+		return nil, err
+	}
+	if n.spreads.has(xtf.ItemIdeal) {
+		n.setIdeal()
+	}
+	var err error
+	if s.Item(xtf.ItemIO).Max > 0 {
+		if n.useful, err = r.mostUseful(); err != nil {
+			return nil, err
+		}
+	}
+	if list := r.Defs.Processes(); rules.rule() == ProductiveRank0 && len(list) > 0 {
+		x, err := r.processItems(0, list[0])
+		if err != nil {
+			return nil, err
+		}
+		n.rank0 = x.at(0, xtf.ItemMPI)
+	}
+	return n, nil
 }
 
 func (s *Summary) setCounts(codes []CodeTotal) {

@@ -112,7 +112,7 @@ func (d *Document) writeProgram(w *writer) {
 	tab.add("productive", w.unit.fraction(t.Productive), share(t.Productive), "")
 	row("  CPU", whole(t.CPU), "")
 	row("  I/O", whole(t.IO), "")
-	row("  MPI of one processor", t.MPIProductive, "rule: the mean process")
+	row("  MPI of one processor", t.MPIProductive, "rule: "+map[string]string{"mean": "the mean process", "min": "the process with least", "max": "the process with most", "rank0": "process 0"}[s.Rule])
 	tab.add("lost", w.unit.fraction(t.Lost), share(t.Lost), "")
 	row("  MPI", t.MPILost, "")
 	row("  idle", whole(t.Idle), "processes that began late or ended early")

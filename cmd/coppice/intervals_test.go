@@ -206,3 +206,18 @@ func TestScalingOfArchives(t *testing.T) {
 		t.Errorf("the same run twice: %d %s", code, errs)
 	}
 }
+
+// TestHelpTopics checks that every topic is found, and what no topic is told.
+func TestHelpTopics(t *testing.T) {
+	for _, x := range topics() {
+		if out := must(t, "help", x.name); !strings.Contains(out, x.text) {
+			t.Errorf("%s: %s", x.name, out)
+		}
+	}
+	if out := must(t, "help", "report"); !strings.Contains(out, "--fail-if") {
+		t.Error(out)
+	}
+	if code, _, errs := call("help", "wait"); code != jobs.ExitUsage || !strings.Contains(errs, "intervals, waits, pop, conditions, exit-codes") {
+		t.Errorf("%d %s", code, errs)
+	}
+}

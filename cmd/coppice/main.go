@@ -39,10 +39,11 @@ func verbs() []verb {
 	return []verb{
 		{"info", "TRACE|RUN.xtf|STATUS", "what is in a trace, a result or a status file", runInfo},
 		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
-		{"report", "RUN.xtf [SECTION]...", "print results: summary, profile, paths, histogram, comm, ccg, diagnostics", runReport},
+		{"report", "RUN.xtf [SECTION]...", "print results: summary, intervals, waits, pop, profile, paths, histogram, comm, ccg, diagnostics; scaling of several runs", runReport},
 		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery},
 		{"export", "RUN.xtf --to otf2", "write a result's events as an OTF2 archive, on all ranks", runExport},
 		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck},
+		{"record", "-o DIR -- mpirun ...", "trace a program that uses MPI into an OTF2 archive", runRecord},
 		{"demo", "", "write the trace of a generated program", runDemo},
 		{"version", "", "print versions", runVersion},
 	}
@@ -57,8 +58,7 @@ func run(args []string, out, errs io.Writer) int {
 	}
 	switch args[0] {
 	case "help", "-h", "--help":
-		printHelp(out)
-		return jobs.ExitDone
+		return conclude(help(args[1:], s), s)
 	case "--version":
 		args[0] = "version"
 	}
@@ -95,6 +95,7 @@ func printHelp(w io.Writer) {
 		fmt.Fprintf(w, "  %-8s %-22s %s\n", v.name, v.usage, v.short)
 	}
 	fmt.Fprintln(w, "\ncoppice VERB --help shows the flags of a verb.")
+	printTopics(w)
 }
 
 // usage is an error of the command line.
