@@ -52,14 +52,15 @@ func (a *analysis) causes() error {
 func (a *analysis) storage() causes.Storage {
 	return causes.Storage{
 		Sorter: func(width, key int) causes.Sorter {
-			return causeSorter{adder{xtfwriter.NewSorter(a.store, width, key, causeSortBytes)}}
+			return causeSorter{adder{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.o.StoreBytes))}}
 		},
 		Scratch: func() causes.Scratch { return a.store.Scratch() },
 	}
 }
 
-// causeSortBytes bounds the memory of one sorter of the stage.
-const causeSortBytes = 8 << 20
+// causeSortBytes bounds the memory of one sorter of the stage, of which up to four
+// are in use: together less than the sorter of results took.
+func causeSortBytes(store int64) int64 { return max(2<<20, store/32) }
 
 type causeSorter struct{ adder }
 
