@@ -14,6 +14,19 @@
 // count the rows, a closing one names the row that it ends. A node is open at most once at a time, but two families of
 // nodes may be open without being nested: markers, and those derived from time or from operations.
 //
+// # Markers
+//
+// Flags are what a user asks for, Options the same checked, a Plan the same for the definitions of one trace: which
+// regions, parameters and communicators mark intervals, which borders are known beforehand. The Recognizer of a
+// location finds markers among its records, the Stack turns begins and ends into nodes:
+//
+//	o, err := flags.Parse()
+//	p, err := interval.NewPlan(defs, o)
+//	r, s := interval.NewRecognizer(p), interval.NewStack(p)
+//	if r.Send(self, comm, tag)&interval.Whole != 0 && !r.Mark().End { node, _ := s.Begin(r.Mark().Key) }
+//
+// Instants are the caller's, for they need the calls around the records. docs/markers.md has the forms.
+//
 // # Components and sums
 //
 // Components hold a value per node and item. Sums attributes what happens on a location to the executions that contain

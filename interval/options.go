@@ -38,7 +38,7 @@ type Options struct {
 	Forms        FormSet
 	Regions      []string // globs over names of regions
 	Paraver      []uint64 // event types
-	Given        []Given  // intervals of the sidecar file, by process, then begin
+	Given        []Given  // intervals of the sidecar file, by process
 	Slice        Length   // 0: none
 	SliceCount   uint32   // 0: none
 	Between      Operation

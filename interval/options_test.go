@@ -74,8 +74,8 @@ func TestSidecar(t *testing.T) {
 	tick := func(n uint64) interval.Length { return interval.Length{N: n, Ticks: true} }
 	want := []interval.Given{
 		{Process: 0, Begin: tick(5), End: tick(19), Key: interval.Key{ID: 7, Form: interval.FormSidecar}},
-		{Process: interval.AnyProcess, Begin: interval.Length{N: 1500}, End: interval.Length{N: 2000000}, Key: interval.Key{ID: 8, Name: "solve", Form: interval.FormSidecar}},
 		{Process: 3, Begin: tick(1), End: tick(1), Key: interval.Key{ID: 9, Name: `a,"b"`, File: "exch.c", Line: 160, Form: interval.FormSidecar}},
+		{Process: interval.AnyProcess, Begin: interval.Length{N: 1500}, End: interval.Length{N: 2000000}, Key: interval.Key{ID: 8, Name: "solve", Form: interval.FormSidecar}},
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("intervals (-want +got):\n%s", d)
@@ -135,7 +135,7 @@ func TestBorders(t *testing.T) {
 				if i > 0 {
 					b.WriteByte(' ')
 				}
-				b.WriteString(shown(f))
+				b.WriteString(shown(f, p.Given[f.Of].Key.ID))
 			}
 			if b.String() != c.want {
 				t.Errorf("%s, want %s", b.String(), c.want)
@@ -144,12 +144,12 @@ func TestBorders(t *testing.T) {
 	}
 }
 
-func shown(f interval.Fixed) string {
+func shown(f interval.Fixed, id uint64) string {
 	side := "("
 	if f.End {
 		side = ")"
 	}
-	return strings.Join([]string{itoa(f.T), side, itoa(f.Key.ID)}, "")
+	return strings.Join([]string{itoa(f.T), side, itoa(id)}, "")
 }
 
 func itoa(v uint64) string {

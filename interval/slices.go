@@ -9,9 +9,8 @@ import (
 // interval of the sidecar file.
 type Fixed struct {
 	T   uint64 // ticks since the origin
+	Of  int    // the interval's place in Options.Given
 	End bool
-	Key Key
-	Of  int // the interval's place in Options.Given
 }
 
 // SliceKey is the key of slice k.
@@ -42,15 +41,18 @@ func (p *Plan) TooManySlices(t uint64) bool {
 
 // Borders returns the borders that the sidecar file has for a process, in the order
 // of time. At one instant executions end before others begin, but those of no
-// length; the outer one of two begins first and ends last.
+// length; the outer one of two begins first and ends last. 24 bytes each.
 func (p *Plan) Borders(process uint32) []Fixed {
 	var list []given
-	for i := range p.Given {
-		g := &p.Given[i]
-		b, ok := g.Begin.InTicks(p.clock)
-		e, ok2 := g.End.InTicks(p.clock)
-		if (g.Process == process || g.Process == AnyProcess) && ok && ok2 && b <= e {
-			list = append(list, given{b, e, i})
+	for _, q := range [...]uint32{process, AnyProcess} {
+		first, _ := slices.BinarySearchFunc(p.Given, q, func(g Given, q uint32) int { return cmp.Compare(g.Process, q) })
+		for i := first; i < len(p.Given) && p.Given[i].Process == q; i++ {
+			g := &p.Given[i]
+			b, ok := g.Begin.InTicks(p.clock)
+			e, ok2 := g.End.InTicks(p.clock)
+			if ok && ok2 && b <= e {
+				list = append(list, given{b, e, i})
+			}
 		}
 	}
 	slices.SortStableFunc(list, func(x, y given) int {
@@ -60,13 +62,13 @@ func (p *Plan) Borders(process uint32) []Fixed {
 	var open []given // by end, the earliest last
 	until := func(t uint64) {
 		for n := len(open); n > 0 && open[n-1].end <= t; n = len(open) {
-			out = append(out, Fixed{T: open[n-1].end, End: true, Key: p.Given[open[n-1].index].Key, Of: open[n-1].index})
+			out = append(out, Fixed{T: open[n-1].end, Of: open[n-1].index, End: true})
 			open = open[:n-1]
 		}
 	}
 	for _, g := range list {
 		until(g.begin)
-		out = append(out, Fixed{T: g.begin, Key: p.Given[g.index].Key, Of: g.index})
+		out = append(out, Fixed{T: g.begin, Of: g.index})
 		at, _ := slices.BinarySearchFunc(open, g, func(x, y given) int { // behind those that end later or with g
 			if x.end >= y.end {
 				return -1

@@ -5,7 +5,8 @@
 // # Stages
 //
 //	load    one location: events -> CALL, IO, RMA, METRIC rows, staged P2P and
-//	        COLL rows, channel entries, profile, diagnostics (Loader)
+//	        COLL rows, channel entries, profile, executions of intervals and
+//	        their sums, call paths, diagnostics (Loader)
 //	match   all ranks: channel entries of both sides joined (Match)
 //	finish  one location: staged rows + partners -> P2P, COLL, CHANNEL, CHAN,
 //	        TIMEBIN, TILE, COMP, DIAG rows (Finisher)
@@ -14,6 +15,15 @@
 // A unit of load and finish is one location; what it leaves goes to the Storage
 // that the caller gives, so a location can be loaded by one rank and finished
 // by another.
+//
+// # Intervals
+//
+// Markers are recognised while the events pass. The first message of a marker of
+// two is known only at the second: its call waits, and with it every border of an
+// execution that lies behind its begin. Sums are differences of running totals
+// at the borders, cut exactly where a border lies inside of a call. Instants are
+// those of the rows: a point counts for begin <= t < end, what completes for
+// begin < t <= end, also where many events share a tick.
 //
 // # Matching
 //
@@ -47,7 +57,10 @@
 //
 // Loader: 40 bytes per open call, 48 per open request, 136 per region, 96 per
 // operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
-// 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events.
+// 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
+// 200 for each open execution of an interval and each border that waits for a call,
+// 24 for each border of the sidecar file, and 24 for each border since the last
+// collective of --between, or while MPI_Init is awaited.
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
 // groupRows of them for each power of 16 locations.
 // Match: 4 pieces of pieceEntries entries of 64 bytes, one sort run, and 16

@@ -99,7 +99,7 @@ func (l *Loader) passFixed() {
 		if f.End {
 			kind = endMarked
 		}
-		l.border(kind, t, l.amountsAt(t), f.Key)
+		l.border(kind, t, l.amountsAt(t), l.t.plan.Given[f.Of].Key)
 		m.fixed = m.fixed[1:]
 	}
 	for m.slice <= l.now {
@@ -408,7 +408,7 @@ func (l *Loader) endFixed(at amounts) {
 		if !f.End {
 			later[f.Of] = true
 		} else if !later[f.Of] {
-			l.border(endMarked, l.now, at, f.Key)
+			l.border(endMarked, l.now, at, l.t.plan.Given[f.Of].Key)
 		}
 	}
 }
