@@ -50,8 +50,11 @@
 // A window is a range of positions. No location enters it before all locations
 // have done what they can in the one before, so a rank holds
 //
-//	40 bytes x (values under way at the border of the window + values that its locations get in the window)
-//	+ 96 bytes x collective instances under way + batchBytes x ranks it sends to + its walkers
+//	40 bytes x (values under way at the border of the window + values that its locations get in the window), in a
+//	table that is at least three eighths full at its largest, + 96 bytes and the data for each value of Post
+//	+ 160 bytes x collective instances under way, and 8 for each member that waits, 12 for each step of a prefix
+//	+ 4 bytes x ranks with members, for each communicator in use
+//	+ batchBytes x (ranks it sends to + mostOpen) + its walkers
 //
 // The first window is cut so that the values of the rank with most rows fill an
 // eighth of Options.Budget; it is halved when a rank holds more than a quarter

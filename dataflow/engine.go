@@ -102,6 +102,7 @@ func Run(o Options) (*Report, error) {
 	}
 	e := newEngine(o, c)
 	fatal := e.run()
+	e.report.Messages, e.report.Bytes = e.out.messages, e.out.bytes
 	if fatal != nil {
 		return &e.report, fatal
 	}
@@ -233,9 +234,8 @@ func (e *engine) fail(err error) {
 func (e *engine) weigh() {
 	held := int64(len(e.mail.slots))*slotBytes + e.bytes
 	e.report.Peak = max(e.report.Peak, held)
-	used := int64(e.mail.n)*slotBytes + e.bytes
-	e.wave.peak = max(e.wave.peak, used)
-	if used > e.o.Budget {
+	e.wave.peak = max(e.wave.peak, int64(e.mail.n)*slotBytes+e.bytes)
+	if held > e.o.Budget {
 		e.fail(fmt.Errorf("%w of %d bytes", ErrBudget, e.o.Budget))
 	}
 }

@@ -50,6 +50,7 @@ type exchange struct {
 	posted   *mpi.Request // a receive that was begun while sends did not end
 	sent     uint64       // messages of values
 	received uint64
+	messages uint64 // sent, those of waves too
 	bytes    uint64
 }
 
@@ -83,6 +84,7 @@ func (x *exchange) flush(rank int) error {
 }
 
 func (x *exchange) send(b []byte, rank, tag int) error {
+	x.messages++
 	x.bytes += uint64(len(b))
 	req, err := x.c.Isend(b, rank, tag)
 	if err != nil {
@@ -275,7 +277,7 @@ func (e *engine) takePart(r *reader) {
 		}
 	case partEnter:
 		c, p, member, v := r.collective(), trace.P(r.u32()), r.u32(), r.u64()
-		if !r.bad {
+		if r.bad = r.bad || int(p) >= e.o.Defs.NumLocations(); !r.bad {
 			e.arrive(c, arrival{p, member}, v)
 		}
 	case partUp:
