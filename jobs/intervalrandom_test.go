@@ -1,12 +1,59 @@
 package jobs_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 )
+
+// variant is a set of options as both sides have it.
+type variant struct {
+	name  string
+	flags interval.Flags
+	with  oracle.Options
+}
+
+// variants are the choices among definitions. Programs are shorter than 600 ticks.
+func variants() []variant {
+	given := ""
+	for p := range 6 {
+		given += fmt.Sprintf("%d,%dticks,%dticks,3,extra,file.c,%d\n%d,20ticks,30ticks,4,inner\n", p, 10+p, 90, 7, p)
+	}
+	with := oracle.Options{}
+	for p := range uint32(6) {
+		with.Sidecar = append(with.Sidecar,
+			oracle.SidecarInterval{Process: p, Begin: 10 + uint64(p), End: 90, Key: oracle.Key{ID: 3, Name: "extra", File: "file.c", Line: 7}},
+			oracle.SidecarInterval{Process: p, Begin: 20, End: 30, Key: oracle.Key{ID: 4, Name: "inner"}})
+	}
+	list := []variant{
+		{name: "default"},
+		{"marker cost", interval.Flags{MarkerCost: "mpi"}, oracle.Options{MarkerAsMPI: true}},
+		{"receive point", interval.Flags{RecvPoint: "post"}, oracle.Options{PostedPoint: true}},
+		{"init", interval.Flags{Init: "exclude"}, oracle.Options{ExcludeInit: true}},
+		{"no markers", interval.Flags{Markers: "none"}, oracle.Options{Forms: map[oracle.Form]bool{}}},
+		{"some markers", interval.Flags{Markers: "f2,f4,f7"}, oracle.Options{Forms: map[oracle.Form]bool{oracle.FormPortable: true, oracle.FormPcontrolNumber: true, oracle.FormParameter: true}}},
+		{"regions", interval.Flags{Intervals: []string{"region:s*", "region:kernel"}}, oracle.Options{Regions: []string{"s*", "kernel"}}},
+		{"fold", interval.Flags{Fold: true, Intervals: []string{"region:*"}}, oracle.Options{FoldRecursed: true, Regions: []string{"*"}}},
+		{"slices", interval.Flags{Slice: "37ticks"}, oracle.Options{Slices: slicesOf(37)}},
+		{"between", interval.Flags{Between: "coll:Allreduce"}, oracle.Options{Between: "ALLREDUCE"}},
+		{"sidecar", interval.Flags{Sidecar: []byte(given)}, with},
+		{"slices and sidecar", interval.Flags{Slice: "100ticks", Sidecar: []byte(given), MarkerCost: "mpi"}, oracle.Options{Slices: slicesOf(100), Sidecar: with.Sidecar, MarkerAsMPI: true}},
+	}
+	return list
+}
+
+// slicesOf are the first slices of a width.
+func slicesOf(width uint64) []oracle.Slice {
+	var list []oracle.Slice
+	for k := range uint64(100) {
+		list = append(list, oracle.Slice{Key: oracle.Key{ID: k, Name: "slice", Form: oracle.FormDerived}, Begin: k * width, End: (k + 1) * width})
+	}
+	return list
+}
 
 // TestRandomIntervals compares small random programs with the oracle.
 func TestRandomIntervals(t *testing.T) {
@@ -14,6 +61,7 @@ func TestRandomIntervals(t *testing.T) {
 	if testing.Short() {
 		seeds = 60
 	}
+	all := variants()
 	for seed := range seeds {
 		text, err := tracetest.RandomScript(seed).Text()
 		if err != nil {
@@ -27,9 +75,13 @@ func TestRandomIntervals(t *testing.T) {
 		if seed%10 == 0 {
 			ranks = []int{2, 1, 3, 7}
 		}
-		checkAgainstOracle(t, src, jobs.AnalyzeOptions{}, oracle.Options{}, ranks...)
+		v := all[0]
+		if seed%2 == 1 {
+			v = all[seed/2%uint64(len(all))]
+		}
+		checkAgainstOracle(t, src, jobs.AnalyzeOptions{Intervals: v.flags}, v.with, ranks...)
 		if t.Failed() {
-			t.Fatalf("program %d:\n%s", seed, shown(text))
+			t.Fatalf("program %d, %s:\n%s", seed, v.name, shown(text))
 		}
 	}
 }

@@ -215,7 +215,7 @@ func (l lines) location(t *testing.T, f *xtf.File, p xtf.Proc) {
 	rowsOf(t, f, p, xtf.TypeIval, func(_ uint64, row []byte) {
 		var x xtf.Ival
 		x.Load(row)
-		l.add("executions", ivalLine, p, x.T, x.End, x.Node, x.Execution, x.Flags)
+		l.add("executions", ivalLine, p, x.T, x.End, x.Node, x.Execution, x.Flags&(xtf.IvalCut|xtf.IvalCrossed))
 	})
 	rowsOf(t, f, p, xtf.TypeComp, func(_ uint64, row []byte) {
 		var x xtf.Comp

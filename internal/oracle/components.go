@@ -113,7 +113,7 @@ func (a *analysis) components(l *location) []Components {
 		c[Executions]++
 		c[Time] += e.to - e.from
 		for i := range all {
-			c[all[i].item] += all[i].in(e, e.node == 0 && !a.o.ExcludeInit)
+			c[all[i].item] += all[i].in(e, e.node == 0 && l.whole)
 		}
 	}
 	list[0][Events] = uint64(len(l.records))

@@ -21,8 +21,8 @@ type jump struct {
 	cause    trace.P
 }
 
-// criticalPath walks back from the last event of a location with MPI calls to the
-// first event of all (intervals 6.2) and returns the pieces by location, in time.
+// criticalPath walks back from the end of a location with MPI calls to the begin of
+// all (intervals 6.2) and returns the pieces by location, in time.
 func (a *analysis) criticalPath() [][]Piece {
 	path := make([][]Piece, len(a.locs))
 	jumps := make([][]jump, len(a.locs))
@@ -33,20 +33,20 @@ func (a *analysis) criticalPath() [][]Piece {
 		if len(l.records) == 0 {
 			continue
 		}
-		begin = min(begin, l.first)
-		if at == nil || !at.communicates() && l.communicates() || at.communicates() == l.communicates() && l.last > at.last {
+		begin = min(begin, l.execs[0].from)
+		if at == nil || !at.communicates() && l.communicates() || at.communicates() == l.communicates() && l.execs[0].to > at.execs[0].to {
 			at = l
 		}
 	}
 	if at == nil {
 		return path
 	}
-	t := at.last
+	t := at.execs[0].to                  // of the root
 	seen := map[trace.P]bool{at.p: true} // locations visited at t
 	for {
 		j, ok := before(jumps[at.p], t, seen)
 		from := begin
-		if ok {
+		if ok = ok && j.to > begin; ok {
 			from = j.to
 		}
 		if from < at.first { // what the location does before its first event is not known

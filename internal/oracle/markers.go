@@ -237,7 +237,7 @@ func (a *analysis) regionMarks(l *location) {
 	for i := range l.calls {
 		c := &l.calls[i]
 		r := a.d.Region(c.region)
-		if r == nil {
+		if r == nil || a.d.IsMPI(r) {
 			continue
 		}
 		name := a.d.Text(r.Name)

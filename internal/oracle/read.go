@@ -59,6 +59,7 @@ type location struct {
 	marks   []mark
 	slices  []slice // activity over time
 	execs   []execution
+	whole   bool // the root has all events
 }
 
 // analysis is the state of Analyze.

@@ -64,8 +64,9 @@ func (a *analysis) execute(l *location) {
 		return
 	}
 	root := execution{0, l.first, l.last, 0}
+	l.whole = true
 	if a.o.ExcludeInit {
-		root.from, root.to = a.betweenInit(l)
+		root.from, root.to, l.whole = a.betweenInit(l)
 	}
 	l.execs = append(l.execs, root)
 	var stack []openInterval
@@ -106,6 +107,9 @@ func (a *analysis) execute(l *location) {
 	a.derive(l)
 	for i := range l.execs {
 		e := &l.execs[i]
+		if e.to > root.to || e.to == root.to && !l.whole {
+			e.flags = 0 // it ends with the program
+		}
 		e.from, e.to = min(max(e.from, root.from), root.to), max(min(e.to, root.to), root.from)
 	}
 }
@@ -151,19 +155,20 @@ func (a *analysis) derive(l *location) {
 	}
 }
 
-// betweenInit returns the time between MPI_Init and MPI_Finalize.
-func (a *analysis) betweenInit(l *location) (from, to uint64) {
-	from, to = l.first, l.last
+// betweenInit returns the time between MPI_Init and MPI_Finalize, and whether
+// there is neither of them.
+func (a *analysis) betweenInit(l *location) (from, to uint64, neither bool) {
+	from, to, neither = l.first, l.last, true
 	for i := range l.calls {
 		c := &l.calls[i]
 		switch a.regionName(c.region) {
 		case "MPI_Init", "MPI_Init_thread":
-			from = c.leave
+			from, neither = c.leave, false
 		case "MPI_Finalize":
-			to = c.enter
+			to, neither = c.enter, false
 		}
 	}
-	return from, max(from, to)
+	return from, max(from, to), neither
 }
 
 // numberNodes brings the nodes into their order: depth first, children by
