@@ -57,6 +57,7 @@ type AnalyzeResult struct {
 	Seconds   []StageTime
 	File      xtfwriter.Result
 	Match     stats.MatchReport
+	Matched   MatchTotals
 	Replay    dataflow.Report
 	Clocks    ClockReport
 	Graph     ccgmerge.Report
@@ -355,6 +356,10 @@ func (a *analysis) match() error {
 		a.drop(p.P, stageLoad, kindEntries)
 	}
 	a.units = nil
+	if err != nil {
+		return err
+	}
+	a.res.Matched, err = sumMatch(a.c, &a.res.Match)
 	return err
 }
 

@@ -171,7 +171,7 @@ func (m *matcher) deliverColl(x *instance, mb *member, ordinal uint64, e *entry)
 func (m *matcher) exchangeParts(parts [][]byte) ([][]byte, error) {
 	for r, p := range parts {
 		if r != m.rank && len(p) > 0 {
-			m.count(p)
+			m.report.Members.add(p)
 		}
 	}
 	return m.Comm.Alltoall(parts)

@@ -33,11 +33,23 @@ type MatchOptions struct {
 // MatchReport counts what matching cost on this rank. It goes to logs, never
 // into files.
 type MatchReport struct {
-	Messages    uint64 // pairs found by this rank
+	Messages    uint64 // pairs found by this rank, which holds the receiver
+	Remote      uint64 // of them, whose sender is on another rank
 	Collectives uint64 // instances reduced by this rank
-	Pieces      uint64 // messages sent
-	BytesSent   uint64
 	Rounds      uint64 // of collectives
+	Pairs       Traffic
+	Members     Traffic // of collectives
+}
+
+// Traffic is what a rank sent to others: messages, a collective call counting one
+// for each rank that gets something, and their bytes.
+type Traffic struct {
+	Messages, Bytes uint64
+}
+
+func (t *Traffic) add(b []byte) {
+	t.Messages++
+	t.Bytes += uint64(len(b))
 }
 
 // matcher is the state of one rank.

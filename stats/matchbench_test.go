@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"runtime"
 	"slices"
 	"syscall"
 	"testing"
@@ -21,8 +22,8 @@ type channels struct {
 }
 
 // ringChannels makes messages sends and as many receives of process p of n, to and
-// from two neighbours each.
-func ringChannels(p, n uint32, messages int) *channels {
+// from two neighbours each, and barriers of all.
+func ringChannels(p, n uint32, messages, barriers int) *channels {
 	c := &channels{}
 	var e entry
 	add := func(peer, direction, tag uint32, count int) {
@@ -50,6 +51,14 @@ func ringChannels(p, n uint32, messages int) *channels {
 			}
 		}
 	}
+	for k := range barriers {
+		t := uint64(1000 * k)
+		e = entry{peer: trace.Undefined, tag: trace.Undefined, direction: xtf.ChannelColl, posting: t, row: uint64(k), t: t + uint64(p), end: t + 500, post: uint64(trace.Undefined), p: p}
+		var row [entryBytes]byte
+		e.put(row[:])
+		c.sorted.b = append(c.sorted.b, row[:]...)
+		c.peers = extendRanges(c.peers, row[:])
+	}
 	return c
 }
 
@@ -66,6 +75,76 @@ func (k *kept) Add(row []byte) error {
 	k.b = append(k.b, row...)
 	k.n++
 	return nil
+}
+
+// matchRing matches all on some ranks.
+func matchRing(tb testing.TB, tables *Tables, all []*channels, ranks int) []MatchReport {
+	tb.Helper()
+	ranges := partition.Ranges(slices.Repeat([]uint64{1}, len(all)), ranks)
+	reports := make([]MatchReport, ranks)
+	err := mpi.RunInProcess(ranks, func(comm mpi.Comm) (err error) {
+		o := MatchOptions{
+			Comm: comm, Tables: tables, Ranges: ranges, Results: &kept{b: make([]byte, 0, 64<<10)},
+			Scratch: func() (xtf.Sink, error) { return &memory{}, nil },
+		}
+		for p := ranges[comm.Rank()].First; p < ranges[comm.Rank()].End; p++ {
+			o.Units = append(o.Units, Unit{P: trace.P(p), Peers: all[p].peers, Sorted: &all[p].sorted})
+		}
+		reports[comm.Rank()], err = Match(o)
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return reports
+}
+
+// TestMatchScale gives each of more and more ranks the same work: what a rank sends
+// and takes of memory stays the same, but for a word per rank.
+func TestMatchScale(t *testing.T) {
+	const messages, barriers = 2000, 50
+	var most MatchReport // of a rank, of few ranks
+	var least uint64     // bytes taken by a rank
+	for _, ranks := range []int{1, 2, 4, 8, 16, 32, 64} {
+		src, err := tracetest.New(tracetest.Options{Program: "ring", Processes: ranks, Iterations: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables := NewTables(src.Definitions(), 0)
+		all := make([]*channels, ranks)
+		for p := range all {
+			all[p] = ringChannels(uint32(p), uint32(ranks), messages, barriers)
+		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		reports := matchRing(t, tables, all, ranks)
+		runtime.ReadMemStats(&after)
+		taken := (after.TotalAlloc - before.TotalAlloc) / uint64(ranks)
+		if ranks == 4 {
+			most, least = reports[0], taken
+		}
+		for r, x := range reports {
+			if want := uint64(messages); x.Messages != want || ranks > 1 && x.Remote != want || x.Rounds != 1 {
+				t.Errorf("rank %d of %d: %d messages, %d with others, %d rounds", r, ranks, x.Messages, x.Remote, x.Rounds)
+			}
+			if ranks <= 4 {
+				continue
+			}
+			if x.Pairs.Messages > most.Pairs.Messages+2 || x.Pairs.Bytes > most.Pairs.Bytes+1000 {
+				t.Errorf("rank %d of %d: pairs sent %+v, of 4 ranks %+v", r, ranks, x.Pairs, most.Pairs)
+			}
+			if per := float64(x.Pairs.Bytes) / float64(x.Remote); per > 81 {
+				t.Errorf("rank %d of %d: %.1f bytes for a message", r, ranks, per)
+			}
+			// to the owner of each barrier and, as its owner, back to every member
+			if limit := uint64(2 * barriers * instanceBytes); x.Members.Bytes > limit+uint64(ranks*instanceBytes) {
+				t.Errorf("rank %d of %d: %d bytes for collectives, at most %d expected", r, ranks, x.Members.Bytes, limit)
+			}
+		}
+		if ranks > 4 && taken > 2*least {
+			t.Errorf("%d ranks: a rank takes %d bytes, of 4 ranks %d", ranks, taken, least)
+		}
+	}
 }
 
 // cpuTime is the processor time that the process has taken: others may use the
@@ -90,37 +169,19 @@ func BenchmarkMatch(b *testing.B) {
 	tables := NewTables(src.Definitions(), 0)
 	all := make([]*channels, processes)
 	for p := range all {
-		all[p] = ringChannels(uint32(p), processes, messages)
+		all[p] = ringChannels(uint32(p), processes, messages, 0)
 	}
-	weights := slices.Repeat([]uint64{1}, processes)
 	for _, c := range []struct {
 		name  string
 		ranks int
 	}{{"local", 1}, {"exchange", processes}} {
 		b.Run(c.name, func(b *testing.B) {
-			ranges := partition.Ranges(weights, c.ranks)
 			var pairs uint64
 			b.ReportAllocs()
 			began := cpuTime(b)
 			for b.Loop() {
-				counts := make([]uint64, c.ranks)
-				err := mpi.RunInProcess(c.ranks, func(comm mpi.Comm) error {
-					o := MatchOptions{
-						Comm: comm, Tables: tables, Ranges: ranges, Results: &kept{b: make([]byte, 0, 1<<20)},
-						Scratch: func() (xtf.Sink, error) { return &memory{}, nil },
-					}
-					for p := ranges[comm.Rank()].First; p < ranges[comm.Rank()].End; p++ {
-						o.Units = append(o.Units, Unit{P: trace.P(p), Peers: all[p].peers, Sorted: &all[p].sorted})
-					}
-					r, err := Match(o)
-					counts[comm.Rank()] = r.Messages
-					return err
-				})
-				if err != nil {
-					b.Fatal(err)
-				}
-				for _, n := range counts {
-					pairs += n
+				for _, r := range matchRing(b, tables, all, c.ranks) {
+					pairs += r.Messages
 				}
 			}
 			if want := uint64(b.N) * processes * messages; pairs != want {

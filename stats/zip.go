@@ -124,7 +124,7 @@ func (m *matcher) exchangeWith(out *sender, in *receiver, hasOut, hasIn bool) er
 			if sent, err = m.Comm.Isend(piece, out.rank, tagSends); err != nil {
 				return err
 			}
-			m.count(piece)
+			m.report.Pairs.add(piece)
 			hasOut = len(piece) > 0
 		}
 		if hasIn {
@@ -137,7 +137,7 @@ func (m *matcher) exchangeWith(out *sender, in *receiver, hasOut, hasIn bool) er
 				if replied, err = m.Comm.Isend(reply, in.rank, tagReplies); err != nil {
 					return err
 				}
-				m.count(reply)
+				m.report.Pairs.add(reply)
 			}
 		}
 		if len(piece) > 0 {
@@ -153,11 +153,6 @@ func (m *matcher) exchangeWith(out *sender, in *receiver, hasOut, hasIn bool) er
 	}
 	in.finish()
 	return nil
-}
-
-func (m *matcher) count(b []byte) {
-	m.report.Pieces++
-	m.report.BytesSent += uint64(len(b))
 }
 
 // sender makes the pieces for one rank and takes in the replies.
@@ -341,6 +336,7 @@ func (r *receiver) join(group, send, replies []byte) []byte {
 	var e entry
 	e.load(row)
 	r.m.report.Messages++
+	r.m.report.Remote++
 	r.m.deliver(&result{
 		p: e.p, row: e.row, kind: resultMate, a: r.seq.next(row),
 		t: binary.LittleEndian.Uint64(send), b: binary.LittleEndian.Uint64(send[8:]), c: binary.LittleEndian.Uint64(send[16:]),

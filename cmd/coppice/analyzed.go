@@ -40,9 +40,13 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 		fmt.Fprintf(s.err, "coppice: rank 0 %-8s %8.3f s\n", t.Stage, t.Elapsed.Seconds())
 	}
 	fmt.Fprintf(s.err, "coppice: rank 0 segments: peak %s in memory, %s in files\n", binary(r.Store.Peak), binary(r.Store.Spilled))
-	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s; matched %d messages, %d collectives in %d rounds\n",
-		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)),
-		r.Match.Messages, r.Match.Collectives, r.Match.Rounds)
+	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s\n",
+		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)))
+	if m := &r.Matched; !job.GraphOnly {
+		fmt.Fprintf(s.err, "coppice: matched %d messages, %d between ranks (%.1f bytes each, in %d messages), %d collectives (%s in %d messages, %d rounds); a rank sent %d messages of %s at most\n",
+			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, decimal(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
+			m.Most.Messages, decimal(m.Most.Bytes))
+	}
 	fmt.Fprintf(s.err, "coppice: rank 0 ideal network: locations went on %d times in %d windows and %d waves; sent %d values, %d parts of collectives in %d messages of %s; held %s\n",
 		r.Replay.Walks, r.Replay.Windows, r.Replay.Waves, r.Replay.Values, r.Replay.Parts, r.Replay.Messages, decimal(r.Replay.Bytes), binary(r.Replay.Peak))
 	printGraph(s, &r.Graph)
