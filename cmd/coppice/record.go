@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/record"
+	"github.com/coppice-hpc/coppice/report"
+)
+
+func runRecord(args []string, s streams) error {
+	o := record.Options{Out: s.out, Err: s.err}
+	var bytes size
+	var finish string
+	f := flags("record", "-o DIR -- LAUNCHER PROGRAM", s,
+		"coppice record -o run1 -- mpirun -n 8 ./program",
+		"coppice record -o run2 --cc mpicc.mpich -- mpiexec.hydra -n 8 ./script.sh",
+		"coppice record --finish run1")
+	f.StringVarP(&o.Output, "output", "o", "", "folder of the archive (required)")
+	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
+	f.Var(&bytes, "max-bytes", "most bytes of events a process may write, as 500M; then it goes on unrecorded")
+	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, beside the archive made of it")
+	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
+	f.SetInterspersed(false)
+	operands, err := parse(f, args, 0, 1<<20)
+	if err != nil {
+		return err
+	}
+	if finish != "" {
+		r, err := record.Finish(finish, o.Keep)
+		return concludeRecord(r, err, s)
+	}
+	switch {
+	case o.Output == "":
+		return usage("record: -o DIR is missing: name the folder of the archive")
+	case len(operands) == 0:
+		return usage("record: no command: write it after --, as in coppice record -o run1 -- mpirun -n 8 ./program")
+	}
+	o.Bytes = int64(bytes)
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	o.Command, o.Cache = operands, filepath.Join(cache, "coppice")
+	r, err := record.Run(context.Background(), o)
+	return concludeRecord(r, err, s)
+}
+
+func concludeRecord(r *record.Result, err error, s streams) error {
+	switch {
+	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
+		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("record: %w", err))
+	case err != nil:
+		return fmt.Errorf("record: %w", err)
+	}
+	for _, d := range r.Found {
+		fmt.Fprintf(s.err, "coppice: %s: %d times; first: %s\n", d.Code.Text(), max(d.Count, 1), d.Detail)
+	}
+	fmt.Fprintf(s.err, "coppice: %s: %s recorded. Next: coppice analyze %s -o run.xtf\n", r.Archive, report.Plural(r.Processes, "process"), r.Archive)
+	if r.Exit != 0 {
+		fmt.Fprintf(s.err, "coppice: the command ended with status %d\n", r.Exit)
+		return jobs.Fail(r.Exit, errSilent)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// kind is an MPI library.
+type kind int
+
+const (
+	unknownMPI kind = iota
+	openMPI
+	mpich
+)
+
+func (k kind) String() string { return [...]string{"an unknown MPI library", "Open MPI", "MPICH"}[k] }
+
+// ErrProgram says that the program cannot be recorded.
+var ErrProgram = errors.New("no program that can be recorded")
+
+// findProgram returns the argument of a command that is a program with a dynamic MPI library, and which library that is. The
+// dynamic linker is asked, because the library may be one of a library's.
+func findProgram(ctx context.Context, command []string) (name string, k kind, err error) {
+	for i, arg := range command {
+		path, err := exec.LookPath(arg)
+		if err != nil || i == 0 && launcherOf(ctx, command) != noLauncher {
+			continue
+		}
+		b, err := exec.CommandContext(ctx, "ldd", path).CombinedOutput()
+		if err != nil {
+			continue
+		}
+		if k := libraryOf(string(b)); k != unknownMPI {
+			return arg, k, nil
+		}
+	}
+	return "", unknownMPI, fmt.Errorf("%w: none of the words of %q is a program that is linked dynamically with Open MPI or MPICH (see ldd PROGRAM). "+
+		"A statically linked program cannot be recorded; for a script that starts one, give --cc", ErrProgram, strings.Join(command, " "))
+}
+
+// libraryOf tells the MPI library in the output of ldd.
+func libraryOf(ldd string) kind {
+	for line := range strings.Lines(ldd) {
+		name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		switch {
+		case strings.HasPrefix(name, "libmpich"), strings.HasPrefix(name, "libmpi.so.12"):
+			return mpich
+		case strings.HasPrefix(name, "libmpi.so"), strings.HasPrefix(name, "libmpi_cxx.so"), strings.HasPrefix(name, "libmpi_mpifh.so"):
+			return openMPI
+		}
+	}
+	return unknownMPI
+}
+
+// launcher is how ranks are started, which decides how they get their environment.
+type launcher int
+
+const (
+	noLauncher launcher = iota
+	openMPILauncher
+	hydra
+	srun
+)
+
+func launcherOf(ctx context.Context, command []string) launcher {
+	base := filepath.Base(command[0])
+	switch {
+	case base == "srun":
+		return srun
+	case !strings.HasPrefix(base, "mpirun") && !strings.HasPrefix(base, "mpiexec") && base != "orterun" && base != "prterun":
+		return noLauncher
+	}
+	b, err := exec.CommandContext(ctx, command[0], "--version").CombinedOutput()
+	if err == nil && (strings.Contains(string(b), "HYDRA") || strings.Contains(string(b), "hydra")) {
+		return hydra
+	}
+	return openMPILauncher
+}
+
+// withEnvironment returns the command with what gives the ranks, and only them, the variables.
+func withEnvironment(l launcher, command []string, vars [][2]string) (args, env []string) {
+	var extra []string
+	for _, v := range vars {
+		switch l {
+		case openMPILauncher:
+			extra = append(extra, "-x", v[0]+"="+v[1])
+		case hydra:
+			extra = append(extra, "-genv", v[0], v[1])
+		case srun:
+			extra = append(extra, v[0]+"="+v[1])
+		case noLauncher:
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	if l == srun {
+		extra = []string{"--export=ALL," + strings.Join(extra, ",")}
+	}
+	return slices.Concat(command[:1], extra, command[1:]), env
+}
+
+// findCompiler returns the compiler wrapper of an MPI library.
+func findCompiler(ctx context.Context, k kind) (string, error) {
+	names := []string{"mpicc", "mpicc.openmpi", "mpicc.mpich"}
+	if k == mpich {
+		names = []string{"mpicc", "mpicc.mpich"}
+	}
+	for _, cc := range names {
+		if _, err := exec.LookPath(cc); err != nil {
+			continue
+		}
+		b, err := output(ctx, cc, "-dM", "-E", "-include", "mpi.h", "-x", "c", os.DevNull)
+		if err != nil {
+			continue
+		}
+		if k == openMPI && strings.Contains(b, "#define OPEN_MPI ") || k == mpich && strings.Contains(b, "#define MPICH_VERSION ") {
+			return cc, nil
+		}
+	}
+	return "", fmt.Errorf("%w: the program uses %s, and none of %s belongs to it; load its module, install its development package, or give --cc",
+		ErrCompiler, k, strings.Join(names, ", "))
+}
