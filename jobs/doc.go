@@ -10,7 +10,9 @@
 //	load      per location: events -> rows, graph, channel entries
 //	match     all ranks: messages and collectives find their partners
 //	graph     all ranks: one shared call graph; per location its columns
-//	finish    per location: messages and collectives with partners, components
+//	finish    per location: messages and collectives with partners
+//	waits     per location: wait states, values of messages and collectives by
+//	          interval; all ranks: waits of the run
 //	reduce    all ranks: the whole run's rows
 //	commit    all ranks: one shared file, renamed when complete
 //
