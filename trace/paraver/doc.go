@@ -54,7 +54,7 @@
 // A Trace has its definitions, names and index: 32 bytes a thread, some 200 a
 // name, 16 for each change of the root of a communicator's collectives. Load
 // adds 8 bytes a thread and 16 for each pair of thread and communicator; Gather
-// 20 MiB while it runs and up to 9 MiB of records after it; a stream 40 bytes for
+// 32 MiB while it runs and up to 10 MiB of records after it; a stream 40 bytes for
 // each run, 8 KiB for those under way, and what is open (see decoder).
 //
 //	t, err := paraver.OpenPath("epoch.prv.gz")

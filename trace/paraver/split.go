@@ -46,8 +46,8 @@ type run struct {
 
 // split holds the records of a range of threads, each thread's by time: the
 // file has them all in one order, and messages at the time of the send. It is
-// made in one pass. Memory: 8 MiB of records and 6 MiB of their places; what
-// does not fit goes to a file without a name, as runs that a reader merges.
+// made in one pass. Memory: 8 MiB of records, 8 MiB of their places, and once more
+// the records in order; what does not fit goes to a file without a name, as runs that a reader merges.
 type split struct {
 	first, end uint32 // threads
 	limits     limits
@@ -76,7 +76,7 @@ func newSplit(h *head, r io.Reader, first, end uint32, dir string, l limits) (*s
 			}
 			break
 		}
-		if long || rec.parse(h.header, line) != "" {
+		if long || line[0] == byte(stateRecord) || rec.parse(h.header, line) != "" {
 			continue // the index counted it
 		}
 		if err := s.add(&rec, x.number); err != nil {
