@@ -248,7 +248,7 @@ func (a *analysis) planMemory() error {
 		mem = DefaultMemory(here)
 	}
 	if a.o.StoreBytes < 0 {
-		a.o.StoreBytes, err = StoreBudget(mem, int64(a.res.DefsBytes), a.size.Longest, a.o.GraphOnly, !a.graphs.Deviation.Lossless())
+		a.o.StoreBytes, err = StoreBudget(mem-a.intervals.MemoryBytes(), int64(a.res.DefsBytes), a.size.Longest, a.o.GraphOnly, !a.graphs.Deviation.Lossless())
 	}
 	if mpi.Launched() {
 		here = 1
