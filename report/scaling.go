@@ -71,6 +71,13 @@ type ScalingFactor struct {
 	Transfer      Ratio  `json:"transfer"`
 	Computation   Ratio  `json:"computation"` // useful time of the reference over that here
 	Approximate   bool   `json:"approximate,omitempty"`
+
+	// Of the whole program, where hardware counters were recorded: instructions of the
+	// reference over those here, and instructions per cycle and cycles per useful
+	// second here over those of the reference. Together they are computation.
+	Instructions Ratio `json:"instruction_scaling"`
+	IPC          Ratio `json:"ipc_scaling"`
+	Frequency    Ratio `json:"frequency_scaling"`
 }
 
 // ScalingRegion is the growth of a region: exclusive time of a process on
@@ -92,7 +99,7 @@ type sample struct {
 	survey  *survey
 	nodes   map[string]int // by path of names
 	regions map[string]*regionSample
-	time    *big.Int
+	counted *useful
 }
 
 type regionSample struct {
@@ -151,13 +158,15 @@ func newSample(r *Run) (*sample, error) {
 	if err := t.add(xtf.WholeRun); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
-	x.time = new(big.Int).Set(s.measured[0].sum(xtf.ItemTime))
+	if x.counted, err = r.usefulCounters(); err != nil {
+		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
+	}
 	inside := new(big.Int)
 	for _, l := range t.lines() {
 		inside.Add(inside, l.Exclusive)
 		x.addRegion(l.Name, l.class, l.Exclusive)
 	}
-	if rest := sub(x.time, inside); rest.Sign() > 0 {
+	if rest := sub(s.measured[0].sum(xtf.ItemTime), inside); rest.Sign() > 0 {
 		x.addRegion("(outside recorded calls)", 0, rest)
 	}
 	return x, nil
@@ -255,6 +264,9 @@ func (s *Scaling) factors(ref *sample, n int, x *sample, i int) ScalingFactor {
 	if f.Computation.Defined && f.Parallel.Defined {
 		f.Global = Ratio{f.Parallel.Value * f.Computation.Value, true}
 	}
+	if i == 0 && n == 0 {
+		f.setCounters(ref, x, here, there)
+	}
 	if t := ref.seconds(base.Runtime, 1); t.Defined && f.Runtime.Value > 0 {
 		f.Speedup = Ratio{t.Value / f.Runtime.Value, true}
 		if s.Mode == ModeWeak { // of a problem that has grown
@@ -262,6 +274,28 @@ func (s *Scaling) factors(ref *sample, n int, x *sample, i int) ScalingFactor {
 		}
 	}
 	return f
+}
+
+// setCounters splits computation by what the counters saw; here and there are the
+// numbers of processes that useful time is divided by.
+func (f *ScalingFactor) setCounters(ref, x *sample, here, there uint64) {
+	a, b := x.counted, ref.counted
+	per := func(v wide, n uint64) float64 { return ratio(v.big(), integer(n)).Value }
+	quotient := func(a, b float64) Ratio { return Ratio{a / max(b, math.SmallestNonzeroFloat64), b > 0} }
+	if a.hasInstructions && b.hasInstructions {
+		f.Instructions = quotient(per(b.instructions, there), per(a.instructions, here))
+	}
+	if !a.hasCycles || !b.hasCycles {
+		return
+	}
+	if f.Instructions.Defined {
+		f.IPC = quotient(ratio(a.instructions.big(), a.cycles.big()).Value, ratio(b.instructions.big(), b.cycles.big()).Value)
+	}
+	rate := func(s *sample) float64 {
+		m := &s.survey.measured[0]
+		return quotient(per(s.counted.cycles, 1), s.seconds(add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO)), 1).Value).Value
+	}
+	f.Frequency = quotient(rate(x), rate(ref))
 }
 
 // keptRegions bounds the regions of the report.

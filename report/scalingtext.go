@@ -78,6 +78,7 @@ func (s *Scaling) writeNodes(w *writer) {
 	}
 	w.table(&tab)
 	w.line("global = parallel x computation, parallel = balance x serialisation x transfer; computation: useful time of the reference over that here")
+	s.writeCounters(w)
 	tab = table{head: []string{"<growth of the runtime", "<" + s.seconds() + ", p processes", "<", "R2", "SMAPE", s.atName()}}
 	for i := range s.Intervals {
 		if n := &s.Intervals[i]; n.Growth != nil {
@@ -88,6 +89,26 @@ func (s *Scaling) writeNodes(w *writer) {
 	if len(tab.rows) > 0 {
 		w.line("")
 		w.table(&tab)
+	}
+}
+
+// writeCounters splits computation where there are hardware counters.
+func (s *Scaling) writeCounters(w *writer) {
+	if len(s.Intervals) == 0 {
+		return
+	}
+	tab := table{head: []string{"<computation", "processes", "computation", "instructions", "IPC", "frequency"}}
+	name := s.Intervals[0].Label
+	for _, f := range s.Intervals[0].Points {
+		if f.Instructions.Defined || f.Frequency.Defined {
+			tab.add(name, strconv.FormatUint(f.Processes, 10), f.Computation.text(3), f.Instructions.text(3), f.IPC.text(3), f.Frequency.text(3))
+			name = ""
+		}
+	}
+	if len(tab.rows) > 0 {
+		w.line("")
+		w.table(&tab)
+		w.line("computation = instructions x IPC x frequency, from hardware counters outside MPI")
 	}
 }
 
@@ -143,12 +164,12 @@ func significant(r Ratio) string {
 // WriteCSV writes a row for every interval and run, then one for every region.
 func (s *Scaling) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
-	rows := [][]string{{"kind", "name", "run", "processes", "runtime", "speedup", "global", "parallel", "load_balance", "communication", "serialisation", "transfer", "computation", "c0", "c1", "power", "log_power", "r2", "smape", "at"}}
+	rows := [][]string{{"kind", "name", "run", "processes", "runtime", "speedup", "global", "parallel", "load_balance", "communication", "serialisation", "transfer", "computation", "instruction_scaling", "ipc_scaling", "frequency_scaling", "c0", "c1", "power", "log_power", "r2", "smape", "at"}}
 	for i := range s.Intervals {
 		n := &s.Intervals[i]
 		for k, f := range n.Points {
 			row := []string{"interval", n.Label, s.Runs[k].Name, strconv.FormatUint(f.Processes, 10)}
-			for _, r := range []Ratio{f.Runtime, f.Speedup, f.Global, f.Parallel, f.LoadBalance, f.Communication, f.Serialisation, f.Transfer, f.Computation} {
+			for _, r := range []Ratio{f.Runtime, f.Speedup, f.Global, f.Parallel, f.LoadBalance, f.Communication, f.Serialisation, f.Transfer, f.Computation, f.Instructions, f.IPC, f.Frequency} {
 				row = append(row, r.csv())
 			}
 			rows = append(rows, append(row, n.Growth.csv(n.At)...))
@@ -157,7 +178,7 @@ func (s *Scaling) WriteCSV(out io.Writer) error {
 	for i := range s.Regions {
 		r := &s.Regions[i]
 		for k, v := range r.Seconds {
-			row := []string{"region", r.Name, s.Runs[k].Name, strconv.FormatUint(s.Runs[k].Processes, 10), v.csv(), "", "", "", "", "", "", "", ""}
+			row := []string{"region", r.Name, s.Runs[k].Name, strconv.FormatUint(s.Runs[k].Processes, 10), v.csv(), "", "", "", "", "", "", "", "", "", "", ""}
 			rows = append(rows, append(row, r.Growth.csv(r.At)...))
 		}
 	}
