@@ -7,17 +7,25 @@
 //
 //	open      rank 0 reads anchor and definitions, all get the bytes
 //	measure   every rank looks at its share of the locations: sizes, first times
-//	load      per location: events -> rows, graph, channel entries
+//	clocks    all ranks: with ClockRepair, times that no message contradicts
+//	load      per location: events -> rows, graph, channel entries, tree of
+//	          intervals, tree of call paths, components of intervals
+//	number    all ranks: the union of the trees, numbered; per location: rows of
+//	          executions, components by number
 //	match     all ranks: messages and collectives find their partners
 //	graph     all ranks: one shared call graph; per location its columns
 //	finish    per location: messages and collectives with partners
 //	waits     per location: wait states, values of messages and collectives by
 //	          interval; all ranks: waits of the run
-//	reduce    all ranks: the whole run's rows
+//	causes    all ranks: ideal network, costs of delays, critical path
+//	threads   per process: losses of threads
+//	reduce    per location: rows of components; all ranks: distributions over
+//	          processes, the whole run's rows
 //	commit    all ranks: one shared file, renamed when complete
 //
 // With GraphOnly there are no rows and no match: load makes the graph of a
-// location and its sums, which stay exact whatever the graph's deviation.
+// location and its sums, which stay exact whatever the graph's deviation; number
+// and reduce do the same with them.
 //
 // A work unit is one location in one stage. Its output goes to the rank's
 // segment store at once; between stages a rank holds only handles and the

@@ -9,8 +9,10 @@
 //	        their sums, call paths, diagnostics (Loader)
 //	match   all ranks: channel entries of both sides joined (Match)
 //	finish  one location: staged rows + partners -> P2P, COLL, CHANNEL, CHAN,
-//	        TIMEBIN, TILE, COMP, DIAG rows (Finisher)
-//	reduce  all ranks: tree sums of profiles, bins and components (Reduce)
+//	        TIMEBIN, TILE, DIAG rows (Finisher); all ranks: profile, bins and
+//	        diagnostics of the run (Summarizer)
+//	reduce  all ranks: components of locations -> processes -> distributions by
+//	        node: STAT, INTERVAL rows (Reducer, SumOfLongest)
 //
 // A unit of load and finish is one location; what it leaves goes to the Storage
 // that the caller gives, so a location can be loaded by one rank and finished
