@@ -110,20 +110,16 @@ func (v *Verified) pathTotals(r *Run) error {
 		for at, x := range parts {
 			all.add(at, uint32(p), x.short, 0)
 		}
-		var items [xtf.NumItems]uint64
 		if err == nil {
-			err = r.rows(xtf.Proc(p), xtf.TypeComp, func(row []byte) {
-				var x xtf.Comp
-				if x.Load(row); x.Key < uint64(xtf.NumItems) {
-					items[x.Key] = x.Value
+			err = r.rows(xtf.Proc(p), xtf.TypeIval, func(row []byte) {
+				var x xtf.Ival
+				if x.Load(row); x.Node == 0 { // the program
+					first, last = min(first, x.T), max(last, x.End)
 				}
 			})
 		}
 		if err != nil {
 			return fmt.Errorf("location %d: %w", p, err)
-		}
-		if items[xtf.ItemEvents] > 0 {
-			first, last = min(first, items[xtf.ItemFirst]), max(last, items[xtf.ItemLast])
 		}
 	}
 	err := r.rows(xtf.WholeRun, xtf.TypePathTotal, func(row []byte) {

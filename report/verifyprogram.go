@@ -15,6 +15,9 @@ type program struct {
 // readProgram finds the row of the whole program.
 func (c *locationCheck) readProgram() error {
 	c.program = program{to: xtf.Never, cut: c.kept.has(withoutInit)}
+	if c.program.cut {
+		c.program.to = 0 // where there is none
+	}
 	return c.each(xtf.TypeIval, func(_ uint64, row []byte) {
 		var x xtf.Ival
 		if x.Load(row); x.Node == 0 {
