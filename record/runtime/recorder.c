@@ -327,8 +327,9 @@ static void define_process(void)
 /* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
 HIDDEN void cr_start(uint64_t entered, unsigned function)
 {
+	static atomic_int begun; /* Fortran's initialisation may call that of C, whose wrapper comes first */
 	const char *folder = getenv("COPPICE_RECORD_DIR");
-	if (!folder || !*folder || strlen(folder) >= sizeof cr.folder)
+	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder)
 		return;
 	strcpy(cr.folder, folder);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &cr.rank);
