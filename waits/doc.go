@@ -36,8 +36,9 @@
 //
 // # Memory
 //
-// Locate: six cursors, 16 bytes per process that the location receives from, 64 bytes per operation of one call, 80 per
-// (node, path, pattern) with waits, and what interval.Sums take. Totals: 64 bytes per (node, path, pattern) of the run.
+// Locate: seven cursors, or two and 64 KiB where there are few executions, 16 bytes per process that the location
+// receives from, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
+// take. Totals: 64 bytes per (node, path, pattern) of the run.
 //
 // Nothing here is safe for concurrent use.
 package waits

@@ -90,12 +90,17 @@ type walk struct {
 
 // Locate finds the waits of one location.
 func (r *Run) Locate(in Location, out Outputs) error {
-	w := newWalk(r, &in, &out)
-	found, err := findOrders(in.Scan(xtf.TypeP2P), in.P2PRows, in.PageRows, out.Scratch)
+	intervals, err := openExecutions(&in)
+	if err != nil {
+		return fmt.Errorf("location %d: %w", in.P, err)
+	}
+	w := newWalk(r, &in, &out, intervals)
+	found, err := findOrders(w.p2p, in.P2PRows, in.PageRows, out.Scratch)
 	if err != nil {
 		return fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w.orders = orders{data: out.Scratch, left: found}
+	w.p2p.Seek(0)
 	w.rows()
 	w.endCall()
 	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
@@ -111,17 +116,17 @@ func (r *Run) Locate(in Location, out Outputs) error {
 	return nil
 }
 
-func newWalk(r *Run, in *Location, out *Outputs) *walk {
+func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
 	w := &walk{
 		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P), coll: in.Scan(xtf.TypeColl), call: xtf.Never,
 		p2pPaths:  column{data: in.P2PPaths, width: 4, rows: in.P2PRows},
 		collPaths: column{data: in.CollPaths, width: 4, rows: in.CollRows},
 		causes:    column{data: in.Causes, width: xtf.CollCauseBytes, rows: in.CollRows},
-		nodes:     innermost{rows: in.Scan(xtf.TypeIval), derived: r.Derived},
+		nodes:     innermost{rows: intervals(), derived: r.Derived},
 		sums:      summing{},
 	}
 	sums := func(items ...xtf.Item) *interval.Sums {
-		return interval.NewSums(in.Scan(xtf.TypeIval), out.Components, items...)
+		return interval.NewSums(intervals(), out.Components, items...)
 	}
 	w.receives = sums(xtf.ItemSendRecv, xtf.ItemPotentialSync)
 	w.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
@@ -250,52 +255,4 @@ func (w *walk) write(x *wait) {
 	}
 	w.counts.Point(x.from, xtf.ItemWaitCount, 1)
 	w.sums.add(xtf.NodeKey(node, w.path), x.pattern, x.length())
-}
-
-// innermost finds the innermost execution at an instant, executions of derived
-// nodes apart. Memory: 16 bytes per open execution.
-type innermost struct {
-	rows    *xtf.Cursor
-	derived []bool
-	open    []execution
-	next    xtf.Ival
-	state   int8 // 0: next is to be read, 1: it is there, 2: no more
-}
-
-type execution struct {
-	end  uint64
-	node uint32
-}
-
-// at returns the node at t, which does not decrease.
-func (x *innermost) at(t uint64) uint32 {
-	for {
-		if x.state == 0 {
-			x.state = 2
-			if x.rows.Next() {
-				x.next.Load(x.rows.Row())
-				x.state = 1
-			}
-		}
-		if x.state == 2 || x.next.T > t {
-			break
-		}
-		x.close(x.next.T)
-		if n := x.next.Node; uint64(n) >= uint64(len(x.derived)) || !x.derived[n] {
-			x.open = append(x.open, execution{x.next.End, n})
-		}
-		x.state = 0
-	}
-	x.close(t)
-	if len(x.open) == 0 {
-		return 0
-	}
-	return x.open[len(x.open)-1].node
-}
-
-// close forgets the executions that end at t or before.
-func (x *innermost) close(t uint64) {
-	for n := len(x.open); n > 0 && x.open[n-1].end <= t; n-- {
-		x.open = x.open[:n-1]
-	}
 }

@@ -454,6 +454,17 @@ func TestLocate(t *testing.T) {
 	}
 }
 
+// TestLocateManyExecutions walks over more executions than are held in memory.
+func TestLocateManyExecutions(t *testing.T) {
+	w := randomWorld(rand.New(rand.NewPCG(5, 5)), 1200)
+	if len(w.ivals) <= heldExecutions {
+		t.Fatalf("only %d executions", len(w.ivals))
+	}
+	if d := cmp.Diff(w.slowly(), w.locate(t)); d != "" {
+		t.Error(d)
+	}
+}
+
 // BenchmarkLocate walks a location of many calls; rows are those of P2P and COLL.
 func BenchmarkLocate(b *testing.B) {
 	const calls, executions = 100_000, 1000
