@@ -2,6 +2,9 @@ package jobs_test
 
 import (
 	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/interval"
@@ -38,5 +41,30 @@ func TestSameBytesOfIntervals(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestTooManyIntervals: more different intervals than a run may have are refused
+// on all ranks, however the locations are dealt out.
+func TestTooManyIntervals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes tens of thousands of intervals")
+	}
+	src := generated(t, "ring:procs=4,events=4k")
+	var lines bytes.Buffer
+	for rank := range 4 {
+		for k := range interval.MaxNodes / 3 {
+			fmt.Fprintf(&lines, "%d,%d,%d,%d,x\n", rank, k, k+1, rank<<20|k)
+		}
+	}
+	for ranks, graphOnly := range map[int]bool{1: false, 3: true} {
+		o := jobs.AnalyzeOptions{
+			Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 24, GraphOnly: graphOnly,
+			Intervals: interval.Flags{Sidecar: lines.Bytes()},
+		}
+		_, err := analyze(ranks, o)
+		if jobs.ExitCode(err) != jobs.ExitResource || !strings.Contains(err.Error(), interval.ErrTooMany.Error()) {
+			t.Errorf("%d ranks, graph only %t: exit %d, %v", ranks, graphOnly, jobs.ExitCode(err), err)
+		}
 	}
 }
