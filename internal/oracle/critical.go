@@ -27,13 +27,13 @@ func (a *analysis) criticalPath() [][]Piece {
 	path := make([][]Piece, len(a.locs))
 	jumps := make([][]jump, len(a.locs))
 	var at *location
-	begin := uint64(noTime)
+	begin, end := uint64(noTime), uint64(0) // of the run
 	for i, l := range a.locs {
 		jumps[i] = a.jumps(l)
 		if len(l.records) == 0 {
 			continue
 		}
-		begin = min(begin, l.execs[0].from)
+		begin, end = min(begin, l.execs[0].from), max(end, l.execs[0].to)
 		if at == nil || !at.communicates() && l.communicates() || at.communicates() == l.communicates() && l.execs[0].to > at.execs[0].to {
 			at = l
 		}
@@ -41,7 +41,10 @@ func (a *analysis) criticalPath() [][]Piece {
 	if at == nil {
 		return path
 	}
-	t := at.execs[0].to                  // of the root
+	t := at.execs[0].to
+	if t < end { // the others have nothing to do with MPI
+		path[at.p] = append(path[at.p], Piece{From: t, To: end})
+	}
 	seen := map[trace.P]bool{at.p: true} // locations visited at t
 	for {
 		j, ok := before(jumps[at.p], t, seen)

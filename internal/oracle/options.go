@@ -27,7 +27,7 @@ type Options struct {
 	Regions      []string      // patterns of region names; without any, dynamic and phase regions count
 	Sidecar      []SidecarInterval
 	Slices       []Slice // derived intervals, the same on every location
-	Between      string  // region of a collective on the world communicator: the time from one to the next
+	Between      string  // blocking operation on the world communicator: the time from one to the next
 	MarkerAsMPI  bool    // markers are ordinary MPI calls
 	PostedPoint  bool    // a receive can block from its posting on
 	ExcludeInit  bool

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // execution is one execution of a node on a location.
@@ -52,10 +54,10 @@ func (t *nodeTree) child(parent int, k Key, derived bool) int {
 }
 
 type openInterval struct {
-	node int
-	from uint64
-	key  Key
-	deep int // executions that were folded into this one
+	node   int
+	from   uint64
+	key    Key
+	folded bool // into an execution of the same key around it: it is none itself
 }
 
 // execute turns the marks of a location into executions (intervals 2.4).
@@ -73,7 +75,9 @@ func (a *analysis) execute(l *location) {
 	shut := func(at uint64, flags uint32) {
 		o := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		l.execs = append(l.execs, execution{o.node, o.from, at, flags})
+		if !o.folded {
+			l.execs = append(l.execs, execution{o.node, o.from, at, flags})
+		}
 	}
 	for _, m := range l.marks {
 		if !m.end {
@@ -94,11 +98,7 @@ func (a *analysis) execute(l *location) {
 		for len(stack)-1 > i {
 			shut(m.at, crossed)
 		}
-		if stack[i].deep > 0 {
-			stack[i].deep--
-		} else {
-			shut(m.at, 0)
-		}
+		shut(m.at, 0)
 	}
 	for len(stack) > 0 {
 		a.problem(Unclosed, l, l.last, stack[len(stack)-1].key)
@@ -107,7 +107,7 @@ func (a *analysis) execute(l *location) {
 	a.derive(l)
 	for i := range l.execs {
 		e := &l.execs[i]
-		if e.to > root.to || e.to == root.to && !l.whole {
+		if e.to >= root.to && !l.whole {
 			e.flags = 0 // it ends with the program
 		}
 		e.from, e.to = min(max(e.from, root.from), root.to), max(min(e.to, root.to), root.from)
@@ -115,17 +115,16 @@ func (a *analysis) execute(l *location) {
 }
 
 func (a *analysis) begin(stack []openInterval, m mark) []openInterval {
-	for i := range stack {
-		if a.o.FoldRecursed && sameKey(stack[i].key, m.key) {
-			stack[i].deep++
-			return stack
-		}
-	}
 	parent := 0
 	if len(stack) > 0 {
 		parent = stack[len(stack)-1].node
 	}
-	return append(stack, openInterval{a.nodes.child(parent, m.key, false), m.at, m.key, 0})
+	for i := range stack {
+		if a.o.FoldRecursed && sameKey(stack[i].key, m.key) {
+			return append(stack, openInterval{parent, m.at, m.key, true})
+		}
+	}
+	return append(stack, openInterval{a.nodes.child(parent, m.key, false), m.at, m.key, false})
 }
 
 func sameKey(x, y Key) bool {
@@ -143,16 +142,27 @@ func (a *analysis) derive(l *location) {
 		return
 	}
 	k, from := uint64(0), uint64(0)
-	for _, v := range l.visits {
-		if v.call < 0 || a.regionName(v.region) != a.o.Between {
+	for _, m := range l.colls {
+		if m.comm != a.world() || trace.EnumCollectiveOp.Text(uint64(m.op)) != a.o.Between || m.visit != m.start {
 			continue
 		}
 		if k > 0 {
-			key := Key{ID: k - 1, Form: FormDerived, Name: a.o.Between}
-			l.execs = append(l.execs, execution{a.nodes.child(0, key, true), from, v.enter, 0})
+			key := Key{ID: k - 1, Form: FormDerived, Name: a.regionName(l.visits[m.visit].region)}
+			l.execs = append(l.execs, execution{a.nodes.child(0, key, true), from, m.enter(), 0})
 		}
-		k, from = k+1, v.leave
+		k, from = k+1, m.leave()
 	}
+}
+
+// world is the communicator of most processes.
+func (a *analysis) world() uint32 {
+	world, most := uint32(trace.Undefined), 0
+	for _, c := range a.d.Comms {
+		if n := a.d.CommSize(c.Ref); n > most {
+			world, most = c.Ref, n
+		}
+	}
+	return world
 }
 
 // betweenInit returns the time between MPI_Init and MPI_Finalize, and whether

@@ -84,6 +84,7 @@ func (r *scriptWriter) write(rounds int) {
 			r.s.Start = append(r.s.Start, 0)
 		}
 		r.enter(p, "main")
+		r.add(p, Step{Ticks: 1}) // nothing happens at the first instant
 	}
 	ends := r.IntN(2) == 0
 	if ends {
