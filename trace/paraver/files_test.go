@@ -116,7 +116,7 @@ func TestCut(t *testing.T) {
 			t.Errorf("cut at %d: %v", n, d.List())
 		}
 	}
-	long := small + strings.Repeat("2:1:1:1:1:30:1000:1\n2:1:1:1:1:30:1000:2\n", 5000)
+	long := small + strings.Repeat("2:1:1:1:1:30:1000:1\n2:1:1:1:1:30:1000:2\n", 300)
 	packed := compress(t, long)
 	for n := 0; n < len(packed); n += 7 {
 		path := store(t, map[string][]byte{"a.prv.gz": packed[:n], "a.pcf": []byte(pcf)}, "a.prv.gz")

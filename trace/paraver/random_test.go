@@ -150,11 +150,15 @@ func calls(listing string) string {
 // TestRandomPrograms finds every message in its call, whatever calls touch, and
 // however little of the file a split holds at once.
 func TestRandomPrograms(t *testing.T) {
-	for seed := range uint64(60) {
+	runs := uint64(30)
+	if testing.Short() {
+		runs = 10
+	}
+	for seed := range runs {
 		g := &program{random: rand.New(rand.NewPCG(seed, 0))}
 		g.clock = make([]uint64, 2+seed%3)
 		g.calls = make([][]called, len(g.clock))
-		for range 5 + 10*seed {
+		for range 5 + 8*seed {
 			g.step()
 		}
 		text := g.text()
