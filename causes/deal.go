@@ -145,7 +145,7 @@ func (d *delays) passOnMany(r *spanRange, amount uint64) error {
 		return err
 	}
 	var failed error
-	c := newCut(left, func(yield func(uint64)) {
+	c := newCut(left, total, func(yield func(uint64)) {
 		if err := r.each(false, func(_ []byte, w uint64) {
 			_, rest := share(amount, w, total)
 			yield(rest)

@@ -49,7 +49,7 @@
 //
 // # Memory
 //
-// One location is walked at a time: its open calls and intervals, 56 bytes for
+// One location is walked at a time: its open calls and intervals, 60 bytes for
 // each (activity, path, node) that it comes to, and 16 bytes for each pair of
 // those and of a partner's synchronisation point that is still needed after which
 // it changed. Beside that the sorters, mostCosts x 64 bytes of sums, outboxBytes,

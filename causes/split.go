@@ -30,16 +30,28 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 		return nil
 	}
 	s.parts, s.rest = s.parts[:0], s.rest[:0]
-	left := amount
+	left, most := amount, uint64(0)
 	for i, w := range weights {
 		q, r := share(amount, w, total)
 		left -= q
 		s.parts = append(s.parts, q)
 		if r > 0 {
 			s.rest = append(s.rest, remainder{r, i})
+			most = max(most, r)
 		}
 	}
-	if left > 0 {
+	switch {
+	case left == 0:
+	case len(s.rest) > sortedRest:
+		c := newCut(left, most, func(yield func(r uint64)) {
+			for _, x := range s.rest {
+				yield(x.r)
+			}
+		})
+		for _, x := range s.rest {
+			s.parts[x.i] += c.extra(x.r)
+		}
+	default:
 		slices.SortFunc(s.rest, func(a, b remainder) int { return cmp.Or(cmp.Compare(b.r, a.r), cmp.Compare(a.i, b.i)) })
 		for _, x := range s.rest[:left] {
 			s.parts[x.i]++
@@ -47,6 +59,9 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	}
 	return s.parts
 }
+
+// sortedRest is how many remainders are sorted; of more the largest are chosen.
+const sortedRest = 40
 
 // share returns amount * w / total and its remainder; w is at most total.
 func share(amount, w, total uint64) (q, r uint64) {
@@ -61,15 +76,15 @@ type cut struct {
 	equal uint64
 }
 
-// newCut chooses the left largest of the remainders that each gives, which is
-// called once for each byte of a remainder. There are at least left that are not
-// 0. Memory: 2 KiB.
-func newCut(left uint64, each func(yield func(r uint64))) cut {
+// newCut chooses the left largest of the remainders that each gives, none of them
+// above most; each is called once for each byte of most. There are at least left
+// remainders that are not 0. Memory: 2 KiB.
+func newCut(left, most uint64, each func(yield func(r uint64))) cut {
 	if left == 0 {
 		return cut{above: 1<<64 - 1}
 	}
 	var prefix, mask uint64
-	for shift := 56; shift >= 0; shift -= 8 {
+	for shift := (bits.Len64(most|1) - 1) / 8 * 8; shift >= 0; shift -= 8 {
 		var count [256]uint64
 		each(func(r uint64) {
 			if r&mask == prefix {
