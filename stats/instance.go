@@ -110,7 +110,7 @@ func (m *matcher) cause(x *instance, mb *member, e *entry) (first, last moment) 
 
 // append appends the instance with its number.
 func (x *instance) append(b []byte, number uint32) []byte {
-	rooted := x.root != noMoment || x.firstOther != noMoment
+	rooted := x.root != noMoment || x.firstOther != noMoment || x.lastOther != noMoment
 	if rooted {
 		number |= instanceRooted
 	}
