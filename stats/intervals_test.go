@@ -289,7 +289,7 @@ func found(l *stats.Loaded) map[string]map[string]uint64 {
 // TestComponentsTwin compares trees and sums of random markers with the second
 // computation.
 func TestComponentsTwin(t *testing.T) {
-	rounds := uint64(200)
+	rounds := uint64(150)
 	if testing.Short() {
 		rounds = 60
 	}
@@ -308,7 +308,8 @@ func TestComponentsTwin(t *testing.T) {
 			{"plain", interval.Flags{}, oracle.Options{}},
 			{"calls", interval.Flags{MarkerCost: "mpi"}, oracle.Options{MarkerAsMPI: true}},
 			{"regions", interval.Flags{Intervals: []string{"region:f"}}, oracle.Options{Regions: []string{"f"}}},
-			{"between", interval.Flags{Between: "coll:allreduce", Markers: "f1"}, oracle.Options{Between: "MPI_Allreduce", Forms: map[oracle.Form]bool{oracle.FormRaw: true}}},
+			{"folded", interval.Flags{Fold: true}, oracle.Options{FoldRecursed: true}},
+			{"between", interval.Flags{Between: "coll:allreduce", Markers: "f1"}, oracle.Options{Between: "ALLREDUCE", Forms: map[oracle.Form]bool{oracle.FormRaw: true}}},
 			{"slices", interval.Flags{Slice: fmt.Sprintf("%dticks", 4*most)}, oracle.Options{Slices: slicesOf(uint64(4 * most))}},
 			{"file", interval.Flags{Sidecar: []byte("0,5,19,5,\n0,8,12,6,x\n1,2,3,4,\n")}, oracle.Options{Sidecar: []oracle.SidecarInterval{
 				{Begin: 5, End: 19, Key: oracle.Key{ID: 5}}, {Begin: 8, End: 12, Key: oracle.Key{ID: 6, Name: "x"}},

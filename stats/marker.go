@@ -13,7 +13,8 @@ import (
 // markers is what the loader remembers of markers under way.
 type markers struct {
 	recognizer interval.Recognizer
-	before     amounts // before the begin of the marker under way
+	mark       interval.Mark // recognised last
+	before     amounts       // before the begin of the marker under way
 	beforeT    uint64
 	site       uint32  // calling context of its first call
 	behind     amounts // at the leave of its newest call, while its receive may still come
@@ -166,7 +167,7 @@ func (l *Loader) over(o interval.Outcome) {
 
 // beginMarked registers the begin of the interval whose marker ends at t.
 func (l *Loader) beginMarked(t uint64, at amounts) {
-	if k := l.markers.recognizer.Mark(); !k.End {
+	if k := &l.markers.mark; !k.End {
 		l.border(beginMarked, t, at, l.placed(k.Key, l.markers.site))
 	}
 }
@@ -241,8 +242,8 @@ func (l *Loader) beforeMarker() {
 // marker calls. It returns the flags of its messages' rows.
 func (l *Loader) recognised() (flags uint32) {
 	m := &l.markers
-	if k := m.recognizer.Mark(); k.End {
-		l.border(endMarked, m.beforeT, m.before, k.Key)
+	if m.mark = m.recognizer.Mark(); m.mark.End {
+		l.border(endMarked, m.beforeT, m.before, m.mark.Key)
 	}
 	if !l.t.plan.MarkerCalls {
 		flags = xtf.P2PMarker
