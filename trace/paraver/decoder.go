@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -22,7 +21,8 @@ type decoder struct {
 	merge   *merger
 	now     trace.Time
 	open    []frame
-	serial  uint64 // of calls
+	depths  map[uint64]int // open calls by type
+	serial  uint64         // of calls
 	waiting []waiting
 	state   map[uint64]receiveState // of receives that have begun, by id
 	calls   map[int]uint64          // collectives so far, by communicator
@@ -77,7 +77,7 @@ const fullBatch = 2048
 func newDecoder(t *Trace, p trace.P, m *merger) *decoder {
 	task := t.head.taskAt(uint32(p))
 	return &decoder{
-		t: t, p: p, app: t.head.tasks[task].app, merge: m, state: make(map[uint64]receiveState), calls: make(map[int]uint64),
+		t: t, p: p, app: t.head.tasks[task].app, merge: m, depths: make(map[uint64]int), state: make(map[uint64]receiveState), calls: make(map[int]uint64),
 	}
 }
 
@@ -163,10 +163,12 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 		}
 	}
 	called, collective := len(d.callers) > 0, false
+	var placed [places + 1]bool
 	for _, p := range d.pairs {
 		e := typeOf(p.t)
 		switch {
 		case e.isRegion():
+			placed[placeOf(p.t)] = true
 			collective = d.region(b, p, &e, line) || collective
 		case e.use == marker:
 			d.marker(b, p)
@@ -184,7 +186,7 @@ func (d *decoder) event(b *trace.Batch, line uint64) {
 				d.marker(b, p)
 			}
 		case sourceLine:
-			if !slices.ContainsFunc(d.pairs, func(o pair) bool { return o.t == e.of }) {
+			if !placed[placeOf(e.of)] {
 				d.marker(b, p)
 			}
 		}
@@ -257,13 +259,13 @@ func (d *decoder) region(b *trace.Batch, p pair, e *eventType, line uint64) bool
 
 // close ends the innermost call of a type, and calls in it that are still open.
 func (d *decoder) close(b *trace.Batch, t uint64, line uint64) {
-	i := len(d.open) - 1
-	for i >= 0 && d.open[i].opener.t != t {
-		i--
-	}
-	if i < 0 {
+	if d.depths[t] == 0 {
 		d.diag(b, trace.DiagStrayLeave, fmt.Sprintf("line %d: the end of a call of type %d that is not open", line, t))
 		return
+	}
+	i := len(d.open) - 1
+	for d.open[i].opener.t != t {
+		i--
 	}
 	if n := len(d.open) - 1 - i; n > 0 {
 		d.diag(b, trace.DiagStrayLeave, fmt.Sprintf("line %d: a call of type %d ends before %d calls in it, which end here too", line, t, n))
@@ -288,6 +290,7 @@ func (d *decoder) enter(b *trace.Batch, p pair, ref uint32, line uint64) (collec
 		f.coll, f.ordinal, f.collective = d.beginCollective(b, line)
 	}
 	d.open = append(d.open, f)
+	d.depths[p.t]++
 	d.attach(b, &d.open[len(d.open)-1], false)
 	return f.collective
 }
@@ -300,5 +303,6 @@ func (d *decoder) leave(b *trace.Batch) {
 		d.endCollective(b, f)
 	}
 	b.Append(d.now, trace.Leave, f.region)
+	d.depths[f.opener.t]--
 	d.open = d.open[:len(d.open)-1]
 }

@@ -133,13 +133,8 @@ func (d *definer) communicators() {
 		all.Members = append(all.Members, uint64(t.first))
 	}
 	d.Groups = append(d.Groups, all)
-	worlds := make(map[int]bool, len(h.apps))
-	for app := range h.apps {
-		i, ok := h.world(app)
-		if !ok {
-			i = -1
-		}
-		worlds[i] = true
+	worlds := h.worlds()
+	for _, i := range worlds {
 		d.messages = append(d.messages, uint32(i))
 	}
 	groups := make([]uint32, len(h.comms))
@@ -153,14 +148,14 @@ func (d *definer) communicators() {
 			continue
 		}
 		name := fmt.Sprintf("communicator %d", c.id)
-		if worlds[i] {
+		if worlds[c.app] == i {
 			name = "MPI_COMM_WORLD"
 		}
 		groups[i] = d.communicator(uint32(i), name, c.members)
 	}
 	next := uint32(len(h.comms))
 	for app, a := range h.apps {
-		if d.messages[app] == 1<<32-1 {
+		if worlds[app] < 0 {
 			d.communicator(next, "MPI_COMM_WORLD", from(a.first, a.tasks))
 			d.messages[app] = next
 			next++

@@ -2,6 +2,7 @@ package paraver
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,5 +167,30 @@ func TestRoots(t *testing.T) {
 	}
 	if _, ok := rootOf(nil, 0); ok {
 		t.Error("a root of nothing")
+	}
+}
+
+// TestMany reads traces with a lot of everything that is looked up: what took
+// quadratic time would not come back.
+func TestMany(t *testing.T) {
+	const n = 20000
+	var head strings.Builder
+	head.WriteString("#Paraver (x):9:1(2):20000" + strings.Repeat(":1(1:1)", n) + "\n")
+	for i := range n {
+		fmt.Fprintf(&head, "c:%d:1:1:1\n", i+1)
+	}
+	x := trial(t, head.String())
+	if d := x.Definitions(); len(d.Comms) != n {
+		t.Errorf("%d communicators", len(d.Comms))
+	}
+	deep := two + strings.Repeat("2:1:1:1:1:10:60000019:1\n", n) + strings.Repeat("2:1:1:1:1:20:60000018:0\n", n)
+	found, err := each(trial(t, deep), 0, func(*trace.Batch, *trace.Event) {})
+	if err != nil || found.Count(trace.DiagStrayLeave) != n {
+		t.Errorf("%v, %v", found.List(), err)
+	}
+	line := two + "2:1:1:1:1:10" + strings.Repeat(":60000118:5", 2*n) + "\n"
+	events := 0
+	if _, err := each(trial(t, line), 0, func(*trace.Batch, *trace.Event) { events++ }); err != nil || events != 2*n {
+		t.Errorf("%d events, %v", events, err)
 	}
 }

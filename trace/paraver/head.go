@@ -3,6 +3,7 @@ package paraver
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -109,49 +110,56 @@ func (h *head) parseInter(c communicator, f *fields) (communicator, string) {
 	return c, ""
 }
 
-// rank returns the rank of a task in communicator i, for an inter-communicator
-// in the half it belongs to.
-func (h *head) rank(i int, task uint32) (uint32, bool) {
-	c := &h.comms[i]
-	if c.inter {
-		if r, ok := h.comms[c.a].rank(task); ok {
-			return r, true
-		}
-		return h.comms[c.b].rank(task)
-	}
-	return c.rank(task)
+// ranks looks up ranks in communicators. Memory: 16 bytes for each member of
+// those that were asked for.
+type ranks struct {
+	*head
+	tables map[int]map[uint32]uint32
 }
 
-func (c *communicator) rank(task uint32) (uint32, bool) {
-	if uint64(task) < uint64(len(c.members)) && c.members[task] == task {
-		return task, true
+// of returns the rank of a task in communicator i, for an inter-communicator in
+// the half it belongs to.
+func (x *ranks) of(i int, task uint32) (rank uint32, ok bool) {
+	c := &x.comms[i]
+	if !c.inter {
+		rank, ok = x.table(i)[task]
+		return rank, ok
 	}
-	for r, m := range c.members {
-		if m == task {
-			return uint32(r), true
-		}
+	if rank, ok = x.table(c.a)[task]; !ok {
+		rank, ok = x.table(c.b)[task]
 	}
-	return 0, false
+	return rank, ok
 }
 
-// world returns the communicator of all tasks of an application in their order,
-// the first one that is; false if no line defines one.
-func (h *head) world(app int) (int, bool) {
-	a := &h.apps[app]
-next:
-	for i := range h.comms {
-		c := &h.comms[i]
-		if c.inter || c.app != uint32(app) || len(c.members) != int(a.tasks) {
-			continue
-		}
-		for r, m := range c.members {
-			if m != a.first+uint32(r) {
-				continue next
+func (x *ranks) table(i int) map[uint32]uint32 {
+	t, ok := x.tables[i]
+	if !ok {
+		t = make(map[uint32]uint32, len(x.comms[i].members))
+		for r, m := range x.comms[i].members {
+			if _, twice := t[m]; !twice {
+				t[m] = uint32(r)
 			}
 		}
-		return i, true
+		x.tables[i] = t
 	}
-	return 0, false
+	return t
+}
+
+// worlds returns for each application the first communicator of all its tasks in
+// their order, -1 if no line defines one.
+func (h *head) worlds() []int {
+	list := make([]int, len(h.apps))
+	for i := range list {
+		list[i] = -1
+	}
+	for i := range h.comms {
+		c := &h.comms[i]
+		a := &h.apps[c.app]
+		if !c.inter && list[c.app] < 0 && len(c.members) == int(a.tasks) && slices.Equal(c.members, from(a.first, a.tasks)) {
+			list[c.app] = i
+		}
+	}
+	return list
 }
 
 // collective is a collective call as the record of its begin tells it.

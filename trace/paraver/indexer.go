@@ -28,8 +28,9 @@ type indexer struct {
 	calls      map[threadComm]uint64 // collectives so far
 	behaviours map[pair]behaviour
 	halves     map[uint32]half // collectives that wait for arguments, by thread
-	logs       []rootLog       // by communicator
-	set        []uint64        // counters of the record in hand
+	ranks      ranks
+	logs       []rootLog // by communicator
+	set        []uint64  // counters of the record in hand
 }
 
 type threadComm struct {
@@ -60,6 +61,7 @@ func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
 	for i := range x.out.locations {
 		x.out.locations[i].first = trace.Undefined64
 	}
+	x.ranks = ranks{x.head, make(map[int]map[uint32]uint32)}
 	x.last = make([]uint64, x.threads)
 	x.logs = make([]rootLog, len(x.comms))
 	return x, nil
@@ -154,6 +156,7 @@ func (x *indexer) add(bytes uint64) {
 func (x *indexer) event() {
 	x.set = x.set[:0]
 	collective := false
+	var opened, lines [places]pair
 	for _, p := range x.record.pairs {
 		e, known := x.types[p.t]
 		if !known {
@@ -168,8 +171,17 @@ func (x *indexer) event() {
 		case e.hasNames() && p.v != 0:
 			x.named[p] = struct{}{}
 		}
-		if e.use == sourceLine && p.v != 0 {
-			x.place(e.of, p)
+		switch {
+		case p.v == 0:
+		case e.use == sourceLine:
+			lines[placeOf(e.of)] = p
+		case e.isRegion() && placeOf(p.t) < places:
+			opened[placeOf(p.t)] = p
+		}
+	}
+	for i, at := range lines {
+		if _, known := x.places[opened[i]]; at.v != 0 && opened[i].v != 0 && !known {
+			x.places[opened[i]] = at
 		}
 	}
 	if len(x.set) > 0 && len(x.out.sets) < mostSets && len(x.set) <= mostMembers {
@@ -179,18 +191,6 @@ func (x *indexer) event() {
 		}
 	}
 	x.collect(collective)
-}
-
-// place notes the position of the region that the record opens.
-func (x *indexer) place(of uint64, at pair) {
-	for _, p := range x.record.pairs {
-		if p.t == of && p.v != 0 {
-			if _, known := x.places[p]; !known {
-				x.places[p] = at
-			}
-			return
-		}
-	}
 }
 
 // collect counts a collective call when its arguments are there, in this record
@@ -225,7 +225,7 @@ func (x *indexer) collective(pairs []pair) {
 	if !c.rooted || !c.root {
 		return
 	}
-	if r, ok := x.rank(c.comm, task); ok {
+	if r, ok := x.ranks.of(c.comm, task); ok {
 		x.logs[c.comm].add(n, r)
 	}
 }

@@ -88,6 +88,12 @@ var eventTypes = map[uint64]eventType{
 	63000001:     {use: call, paradigm: paradigmCUDA, role: trace.RoleFunction},
 }
 
+// Types of regions with positions follow each other: placeOf numbers them, and
+// other types with places and above.
+const places = 60000024 - 60000018 + 1
+
+func placeOf(t uint64) uint64 { return min(t-60000018, places) }
+
 // Values of the types of locks.
 const (
 	lockFree  = 0
