@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/dataflow"
@@ -59,6 +60,8 @@ type AnalyzeResult struct {
 	Match     stats.MatchReport
 	Matched   MatchTotals
 	Replay    dataflow.Report
+	Delays    causes.DelayReport
+	Path      causes.PathReport
 	Clocks    ClockReport
 	Graph     ccgmerge.Report
 	Store     xtfwriter.Usage

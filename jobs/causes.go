@@ -115,6 +115,7 @@ func (a *analysis) delays(run *causes.Run) (causes.Totals, error) {
 	if err != nil {
 		return nil, replayed("delay costs", err)
 	}
+	a.res.Delays = *rep
 	if rep.Strict {
 		a.problem(trace.Diagnostic{Code: trace.DiagWaitCircle})
 	}
@@ -135,7 +136,7 @@ func (a *analysis) delays(run *causes.Run) (causes.Totals, error) {
 func (a *analysis) criticalPath(run *causes.Run) (causes.Totals, error) {
 	w := causeWriter{a: a, t: xtf.TypeCPath}
 	in := &causes.PathInput{Extent: a.extent, Collectives: a.collectives}
-	totals, _, err := causes.CriticalPath(run, in, func(p trace.P, row *xtf.CPath) error {
+	totals, rep, err := causes.CriticalPath(run, in, func(p trace.P, row *xtf.CPath) error {
 		b, err := w.row(p)
 		if err == nil {
 			row.Put(b)
@@ -143,6 +144,7 @@ func (a *analysis) criticalPath(run *causes.Run) (causes.Totals, error) {
 		return err
 	})
 	if err == nil {
+		a.res.Path = *rep
 		err = w.end()
 	}
 	for p := a.own.First; p < a.own.End && err == nil; p++ {

@@ -49,6 +49,8 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	}
 	fmt.Fprintf(s.err, "coppice: rank 0 ideal network: locations went on %d times in %d windows and %d waves; sent %d values, %d parts of collectives in %d messages of %s; held %s\n",
 		r.Replay.Walks, r.Replay.Windows, r.Replay.Waves, r.Replay.Values, r.Replay.Parts, r.Replay.Messages, decimal(r.Replay.Bytes), binary(r.Replay.Peak))
+	fmt.Fprintf(s.err, "coppice: rank 0 delays: %d waits, sent %s of vectors, %d values in %d messages, held %s; critical path: %d jumps, %d messages\n",
+		r.Delays.Waits, decimal(r.Delays.Bytes), r.Delays.Flow.Values, r.Delays.Flow.Messages, binary(r.Delays.Flow.Peak), r.Path.Jumps, r.Path.Messages)
 	printGraph(s, &r.Graph)
 }
 
