@@ -90,6 +90,9 @@ func oracleLines(r *oracle.Result) lines {
 	l := lines{}
 	for i, n := range r.Nodes {
 		x := nodeRow(r, i)
+		if x.Participants == 0 {
+			continue // an empty run
+		}
 		k := n.Key
 		l.add("nodes", nodeLine, i, uint32(n.Parent), n.Level, k.ID, k.Name, k.File, k.Line, x.ExeMax, x.ExeMin, x.Participants, x.Flags, x.FirstBegin, x.LastEnd, x.SumMax)
 	}
@@ -188,8 +191,9 @@ func fileLines(t *testing.T, f *xtf.File) lines {
 	names := nodeNames(t, f)
 	rowsOf(t, f, xtf.WholeRun, xtf.TypeInterval, func(_ uint64, row []byte) {
 		var x xtf.Interval
-		x.Load(row)
-		l.add("nodes", nodeLine, x.Key, x.Parent, x.Level, x.Marker, names[x.Name], names[x.File], x.Line, x.ExeMax, x.ExeMin, x.Participants, x.Flags, x.FirstBegin, x.LastEnd, x.SumMax)
+		if x.Load(row); x.Participants > 0 {
+			l.add("nodes", nodeLine, x.Key, x.Parent, x.Level, x.Marker, names[x.Name], names[x.File], x.Line, x.ExeMax, x.ExeMin, x.Participants, x.Flags, x.FirstBegin, x.LastEnd, x.SumMax)
+		}
 	})
 	rowsOf(t, f, xtf.WholeRun, xtf.TypePath, func(_ uint64, row []byte) {
 		var x xtf.Path

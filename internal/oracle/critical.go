@@ -66,8 +66,9 @@ func (a *analysis) criticalPath() [][]Piece {
 		at, t = a.locs[j.cause], from
 		seen[at.p] = true
 	}
-	for _, list := range path {
+	for i, list := range path {
 		slices.SortFunc(list, func(x, y Piece) int { return cmp.Compare(x.From, y.From) })
+		path[i] = joined(list)
 	}
 	return path
 }
@@ -119,8 +120,16 @@ func pieces(l *location, from, to uint64) []Piece {
 	i, _ := slices.BinarySearchFunc(l.slices, from, func(s slice, t uint64) int { return cmp.Compare(s.to, t+1) })
 	for ; i < len(l.slices) && l.slices[i].from < to; i++ {
 		s := l.slices[i]
-		p := Piece{max(s.from, from), min(s.to, to), s.what, s.path, s.node}
-		if n := len(out); n > 0 && out[n-1].Activity == p.Activity && out[n-1].Path == p.Path && out[n-1].Node == p.Node {
+		out = append(out, Piece{max(s.from, from), min(s.to, to), s.what, s.path, s.node})
+	}
+	return out
+}
+
+// joined puts pieces together that differ in time only and touch.
+func joined(list []Piece) []Piece {
+	var out []Piece
+	for _, p := range list {
+		if n := len(out); n > 0 && out[n-1].To == p.From && out[n-1].Activity == p.Activity && out[n-1].Path == p.Path && out[n-1].Node == p.Node {
 			out[n-1].To = p.To
 		} else {
 			out = append(out, p)

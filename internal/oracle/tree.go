@@ -105,6 +105,9 @@ func (a *analysis) execute(l *location) {
 		shut(l.last, unclosed)
 	}
 	a.derive(l)
+	l.execs = slices.DeleteFunc(l.execs, func(e execution) bool { // not a part of the program
+		return e.node > 0 && !l.whole && (e.to <= root.from || e.from >= root.to)
+	})
 	for i := range l.execs {
 		e := &l.execs[i]
 		if e.to >= root.to && !l.whole {
