@@ -50,14 +50,18 @@
 // A window is a range of positions. No location enters it before all locations
 // have done what they can in the one before, so a rank holds
 //
-//	40 bytes x (values under way at the border of the window + values that its locations get in the window), in a
-//	table that is at least three eighths full at its largest, + 96 bytes and the data for each value of Post
+//	80 bytes x (values under way at the border of the window + values that its locations get in the window),
+//	+ 96 bytes and the data for each value of Post
 //	+ 160 bytes x collective instances under way, and 8 for each member that waits, 12 for each step of a prefix
 //	+ 4 bytes x ranks with members, for each communicator in use
-//	+ batchBytes x (ranks it sends to + mostOpen) + its walkers
+//	+ batchBytes x (ranks it sends to + mostOpen) + messages that it has not taken yet: what fills an eighth of
+//	Options.Budget, but leastAhead of each rank, + its walkers
 //
 // The first window is cut so that the values of the rank with most rows fill an
-// eighth of Options.Budget; it is halved when a rank holds more than a quarter
-// and doubled when all hold less than a sixteenth. Above Options.Budget the pass
-// ends with ErrBudget on all ranks.
+// eighth of Options.Budget; the next one is half as wide when a rank held more than
+// a quarter, and twice as wide when all held less than a sixteenth. A rank that
+// holds more than half of the budget, or another sixteenth of it, halves what is
+// left of the window on all ranks: those that give stop, those that take go on.
+// What is under way at one position has to fit. Above Options.Budget the pass ends
+// with ErrBudget on all ranks.
 package dataflow

@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -40,6 +41,7 @@ type Report struct {
 	Messages uint64    // sent
 	Bytes    uint64    // sent
 	Windows  uint64
+	Cuts     uint64 // of a window, because too much waited on this rank
 	Waves    uint64 // of counts, to find that nobody can go on
 	Peak     int64  // bytes of waiting values at most
 }
@@ -88,6 +90,8 @@ type engine struct {
 	out     exchange
 	wave    wave
 	end     uint64 // last position of the window
+	steps   uint64 // calls of Reach
+	hold    int64  // bytes that wait at which the window is cut, see cut
 	window  uint64 // agreed width of a window, on rank 0
 	report  Report
 	err     error
@@ -123,7 +127,7 @@ func newEngine(o Options, c mpi.Comm) *engine {
 		o: o, c: c, rank: c.Rank(), parcels: make(map[parcelKey][]Value),
 		comms: make(map[uint32]*members), active: make(map[instanceKey]*instance),
 	}
-	e.out = newExchange(c)
+	e.out = newExchange(c, o.Budget)
 	e.wave = newWave(c.Rank(), c.Size())
 	if len(o.Ranges) != c.Size() || len(o.Walkers) != o.Ranges[e.rank].Len() {
 		e.err = fmt.Errorf("dataflow: %d walkers for rank %d of %d ranges", len(o.Walkers), e.rank, len(o.Ranges))
@@ -168,9 +172,10 @@ func (e *engine) begin() error {
 	if err := e.c.AllreduceInt64(rows, mpi.Max); err != nil {
 		return err
 	}
-	parts := uint64(rows[0])/max(1, uint64(e.o.Budget)/(8*slotBytes)) + 1
+	parts := uint64(rows[0])/max(1, uint64(e.o.Budget)/(8*waitBytes)) + 1
 	e.window = e.o.Span/parts + 1
 	e.end = e.window
+	e.hold = e.o.Budget / 2
 	e.report.Windows = 1
 	return nil
 }
@@ -209,6 +214,7 @@ func (e *engine) walk(n int) {
 		return
 	}
 	e.report.Walks++
+	e.pace()
 	x := Port{e, e.own + trace.P(n), n}
 	end, err := s.walker.Walk(&x)
 	switch {
@@ -230,14 +236,57 @@ func (e *engine) fail(err error) {
 	}
 }
 
+// paceSteps is how many operations locations do between two looks at what waits
+// and what has arrived.
+const paceSteps = 256
+
+// pace is called before every operation, so that a location which only gives does
+// not run until the end of the window while others cannot follow.
+func (e *engine) pace() {
+	if e.steps++; e.steps%paceSteps > 0 {
+		return
+	}
+	e.weigh()
+	for e.err == nil {
+		got, err := e.receive(e.out.tooFar())
+		if e.fail(err); !got {
+			return
+		}
+	}
+}
+
 // weigh compares what waits here with the budget.
 func (e *engine) weigh() {
-	held := int64(len(e.mail.slots))*slotBytes + e.bytes
+	held := int64(e.mail.n)*waitBytes + e.bytes
 	e.report.Peak = max(e.report.Peak, held)
-	e.wave.peak = max(e.wave.peak, int64(e.mail.n)*slotBytes+e.bytes)
+	e.wave.peak = max(e.wave.peak, held)
+	if held > e.hold {
+		e.cut()
+	}
 	if held > e.o.Budget {
 		e.fail(fmt.Errorf("%w of %d bytes", ErrBudget, e.o.Budget))
 	}
+}
+
+// cut halves what is left of the window, on all ranks, because too much waits here;
+// once more when a sixteenth of the budget more waits.
+func (e *engine) cut() {
+	e.hold += e.o.Budget / 16
+	least := e.end
+	for i := range e.places {
+		if s := &e.places[i]; s.state != ended {
+			least = min(least, s.at)
+		}
+	}
+	e.end = least + (e.end-least)/2
+	e.report.Cuts++
+	for r := range e.c.Size() {
+		if r != e.rank {
+			b := append(e.out.to(r), partCut)
+			e.fail(e.out.add(r, binary.LittleEndian.AppendUint64(b, e.end)))
+		}
+	}
+	e.fail(e.out.flushAll())
 }
 
 // local says whether a location is held here, and its place.

@@ -220,13 +220,16 @@ func flood(n uint64, take bool) func(p trace.P) Walker {
 }
 
 func TestWindowsBoundWhatWaits(t *testing.T) {
-	const n = 200_000
-	for _, ranks := range []int{1, 2} {
-		o := Options{Span: n, Rows: n, Budget: 1 << 20}
-		reports := runWalkers(t, testDefs(2, 1), ranks, o, flood(n, true))
-		r := reports[ranks-1]
-		if r.Peak > o.Budget || r.Windows < 10 {
-			t.Errorf("%d ranks: %d bytes waited, %d windows", ranks, r.Peak, r.Windows)
+	const n = 60_000
+	for _, rows := range []uint64{n, 0} { // 0: all is one window, until too much waits
+		for _, ranks := range []int{1, 2} {
+			o := Options{Span: n, Rows: rows, Budget: 1 << 18}
+			reports := runWalkers(t, testDefs(2, 1), ranks, o, flood(n, true))
+			r := reports[ranks-1]
+			few := rows > 0 && r.Windows < 5 || rows == 0 && ranks == 1 && r.Cuts == 0
+			if r.Peak > o.Budget || few || r.Deadlock != nil {
+				t.Errorf("%d ranks, %d rows: %d bytes waited, %d windows cut %d times, %v", ranks, rows, r.Peak, r.Windows, r.Cuts, r.Deadlock)
+			}
 		}
 	}
 }

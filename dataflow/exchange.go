@@ -20,6 +20,15 @@ const (
 	tagValues = iota
 	tagCounts
 	tagOrder
+	tagTaken // of values: nothing, but half of exchange.ahead was taken
+)
+
+// A rank sends at most ahead messages of values to another one before that has
+// taken half of them; all ranks together send a rank what fills an eighth of the
+// budget, but leastAhead each.
+const (
+	leastAhead = 4
+	mostAhead  = 64
 )
 
 // Parts of a message of values. Integers are little-endian.
@@ -30,6 +39,7 @@ const (
 //	partUp       collective | number u32 | (member u32 | v u64) ...            to the parent
 //	partDown     collective | number u32 | (member u32 | v u64) ...            to a child
 //	partResult   location u32 | communicator u32 | ordinal u64 | v u64         to the rank of the location
+//	partCut      position u64                                                  to all: the last one of the window
 //	collective:  communicator u32 | ordinal u64 | kind u8 | root u32
 const (
 	partValue uint8 = iota
@@ -38,6 +48,7 @@ const (
 	partUp
 	partDown
 	partResult
+	partCut
 )
 
 // exchange gathers what goes to each rank and sends it. It counts messages, for
@@ -50,11 +61,44 @@ type exchange struct {
 	posted   *mpi.Request // a receive that was begun while sends did not end
 	sent     uint64       // messages of values
 	received uint64
+	ahead    int    // see leastAhead
+	untaken  []int  // messages to each rank that it has not told to have taken
+	taken    []int  // messages of each rank that it was not told of
 	messages uint64 // sent, those of waves too
 	bytes    uint64
 }
 
-func newExchange(c mpi.Comm) exchange { return exchange{c: c, buf: make([][]byte, c.Size())} }
+func newExchange(c mpi.Comm, budget int64) exchange {
+	n := c.Size()
+	filled := int64(n) * (batchBytes / valueBytes * waitBytes)
+	return exchange{
+		c: c, buf: make([][]byte, n), untaken: make([]int, n), taken: make([]int, n),
+		ahead: int(min(max(budget/8/filled, leastAhead), mostAhead)),
+	}
+}
+
+// valueBytes is the size of a partValue.
+const valueBytes = 25
+
+// tooFar says that some rank has to take messages before this one goes on.
+func (x *exchange) tooFar() bool {
+	for _, n := range x.untaken {
+		if n > x.ahead {
+			return true
+		}
+	}
+	return false
+}
+
+// took notes a message of values from a rank, and tells it now and then.
+func (x *exchange) took(rank int) error {
+	if x.taken[rank]++; x.taken[rank] < x.ahead/2 {
+		return nil
+	}
+	x.taken[rank] = 0
+	x.sent++
+	return x.send(nil, rank, tagTaken)
+}
 
 // to gives the buffer for a rank; the caller appends a part and calls add.
 func (x *exchange) to(rank int) []byte {
@@ -80,6 +124,7 @@ func (x *exchange) flush(rank int) error {
 	}
 	x.buf[rank] = nil
 	x.sent++
+	x.untaken[rank]++
 	return x.send(b, rank, tagValues)
 }
 
@@ -170,10 +215,14 @@ func (e *engine) receive(block bool) (bool, error) {
 		return true, e.obey(b)
 	}
 	e.out.received++
+	if st.Tag == tagTaken {
+		e.out.untaken[st.Source] -= e.out.ahead / 2
+		return true, nil
+	}
 	if e.err == nil {
 		e.fail(e.takeParts(b))
 	}
-	return true, nil
+	return true, e.out.took(st.Source)
 }
 
 func (e *engine) sendValue(from, to trace.P, key, v uint64) {
@@ -294,6 +343,10 @@ func (e *engine) takePart(r *reader) {
 		p, comm, ordinal, v := trace.P(r.u32()), r.u32(), r.u64(), r.u64()
 		if n, ok := e.local(p); ok && !r.bad {
 			e.put(n, box{collSpace | uint64(comm), ordinal}, v)
+		}
+	case partCut:
+		if end := r.u64(); !r.bad {
+			e.end = min(e.end, end)
 		}
 	default:
 		r.bad = true

@@ -22,8 +22,8 @@ type slotKey struct {
 }
 
 // mailbox keeps values until they are taken: a hash table with linear probing
-// and deletion by shifting back. Memory: 40 bytes per slot, at least half full
-// once it has grown.
+// and deletion by shifting back. Memory: slotBytes per slot, so at most waitBytes for
+// each value of the time when most waited.
 type mailbox struct {
 	slots []slot
 	n     int
@@ -36,6 +36,10 @@ type slot struct {
 }
 
 const slotBytes = 40
+
+// waitBytes is what a value that waits takes at most: the table grows by half when
+// three quarters are in use.
+const waitBytes = slotBytes * 2
 
 func (m *mailbox) home(k slotKey) int {
 	h := k.key*0x9E3779B97F4A7C15 ^ (k.space^uint64(k.place)<<17)*0xC2B2AE3D27D4EB4F
@@ -103,7 +107,7 @@ func (m *mailbox) shift(i int) {
 
 func (m *mailbox) grow() {
 	old := m.slots
-	m.slots, m.n = make([]slot, max(64, 2*len(old))), 0
+	m.slots, m.n = make([]slot, max(64, len(old)+len(old)/2)), 0
 	for i := range old {
 		if old[i].used {
 			m.put(old[i].slotKey, old[i].v)

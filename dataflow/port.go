@@ -59,6 +59,7 @@ func (x *Port) P() trace.P { return x.p }
 // decrease; passes that go backwards count from the end. It is false while the
 // window does not contain it.
 func (x *Port) Reach(at uint64) bool {
+	x.e.pace()
 	s := &x.e.places[x.n]
 	s.at = min(at, noNext-1)
 	if s.at > x.e.end {

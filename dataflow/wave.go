@@ -190,6 +190,7 @@ func (e *engine) obey(order []byte) error {
 func (e *engine) open(end uint64) {
 	e.end = end
 	e.wave.peak = 0
+	e.hold = e.o.Budget / 2
 	e.report.Windows++
 	for i := range e.places {
 		if s := &e.places[i]; s.state == throttled && s.at <= end {
