@@ -60,7 +60,8 @@
 // Loader: 40 bytes per open call, 48 per open request, 136 per region, 96 per
 // operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
-// 200 for each open execution of an interval and each border that waits for a call,
+// 200 for each open execution of an interval and each of at most 2 * mostWaiting
+// borders of markers that wait for a call,
 // 24 for each border of the sidecar file, and 24 for each border since the last
 // collective of --between, or while MPI_Init is awaited.
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times

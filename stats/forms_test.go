@@ -52,6 +52,30 @@ func reduced(at int) string {
 	return fmt.Sprintf("0 %d ENTER MPI_Allreduce\n0 %d MPI_COLLECTIVE_BEGIN\n0 %d MPI_COLLECTIVE_END ALLREDUCE MPI_COMM_WORLD none 8 8\n0 %d LEAVE MPI_Allreduce\n", at, at, at+2, at+2)
 }
 
+// TestManyInOneCall has more intervals inside of one MPI call than may wait for its
+// end: some are left out, and that is told.
+func TestManyInOneCall(t *testing.T) {
+	var b strings.Builder
+	b.WriteString(markerDefinitions + "0 0 ENTER MPI_Barrier\n")
+	const many = 40000
+	for i := range many {
+		fmt.Fprintf(&b, "0 %d ENTER phase\n0 %d LEAVE phase\n", 2*i, 2*i+1)
+	}
+	fmt.Fprintf(&b, "0 %d LEAVE MPI_Barrier\n1 0 ENTER main\n1 1 LEAVE main\n", 2*many)
+	src, err := tracetest.Parse(b.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, borders := loadFirst(t, src, interval.Flags{})
+	checkBorders(t, l, borders)
+	if n, left := l.Tree.Node(1).Executions, l.Diagnostics.Count(trace.DiagIntervalLimit); n == 0 || left == 0 || n+left != many {
+		t.Errorf("%d executions and %d left out, of %d", n, left, many)
+	}
+	if v := l.Components.Value(1, xtf.ItemMPI); v != l.Tree.Node(1).Executions {
+		t.Errorf("%d ticks of MPI in %d executions of one tick", v, l.Tree.Node(1).Executions)
+	}
+}
+
 // TestForms lists executions and diagnostics of markers of every form.
 func TestForms(t *testing.T) {
 	raw := func(at int, id, end uint32) string { return self(at, 0xAA0000AA+id<<8+0x11*end) }

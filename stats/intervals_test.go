@@ -323,9 +323,32 @@ func TestComponentsTwin(t *testing.T) {
 			if d := cmp.Diff(wanted(r), found(loaded)); d != "" {
 				t.Fatalf("seed %d, %s (-want +got):\n%s\n%s", seed, c.name, d, text)
 			}
+			if c.name == "slices" {
+				checkSlices(t, loaded)
+			}
 			checkBorders(t, loaded, borders)
 			checkProblems(t, r, loaded, c.name+"\n"+text)
 		}
+	}
+}
+
+// checkSlices compares the sum over all slices with the whole.
+func checkSlices(t *testing.T, l *stats.Loaded) {
+	t.Helper()
+	var sum, whole interval.Items
+	for n := range uint32(l.Tree.Len()) {
+		if l.Tree.Node(n).Form == interval.FormDerived {
+			for i, v := range l.Components.Node(n) {
+				sum[i] += v
+			}
+		}
+	}
+	whole = *l.Components.Node(0)
+	for _, i := range []xtf.Item{xtf.ItemEvents, xtf.ItemFirst, xtf.ItemLast, xtf.ItemExecutions} { // of the root alone, or not additive
+		sum[i], whole[i] = 0, 0
+	}
+	if d := cmp.Diff(whole, sum); d != "" {
+		t.Fatalf("sum over slices (-whole +sum):\n%s", d)
 	}
 }
 

@@ -41,10 +41,21 @@ func (m *markers) reset(p *interval.Plan) {
 	}
 }
 
-// plan registers a border of executions at t, with the amounts before it.
-func (l *Loader) border(kind borderKind, t uint64, at amounts, key interval.Key) {
+// mostWaiting is how many borders may wait for an MPI call when a marker begins an
+// interval in it; for ends it is twice that. Only a call that never ends has many.
+const mostWaiting = 1 << 14
+
+// border registers a border of executions at t, with the amounts before it. It is
+// false for one of a marker where too many wait: that one is left out.
+func (l *Loader) border(kind borderKind, t uint64, at amounts, key interval.Key) bool {
+	n := len(l.ledger.queue)
+	if kind == beginMarked && n >= mostWaiting || (kind == endMarked || kind == endEvent) && n >= 2*mostWaiting {
+		l.executions.report(t, trace.DiagIntervalLimit, describe(key))
+		return false
+	}
 	l.ledger.add(border{t, at, kind, key})
 	l.wake = min(l.wake, t+1)
+	return true
 }
 
 // attend does what is due before an event at now: the end of a bin of time, borders
@@ -128,7 +139,9 @@ func (l *Loader) applyBorders(now uint64) {
 		l.executions.take(&g.queue[n])
 		n++
 	}
-	g.queue = append(g.queue[:0], g.queue[n:]...)
+	if n > 0 {
+		g.queue = append(g.queue[:0], g.queue[n:]...)
+	}
 }
 
 // partOfMarker reports whether an event may lie within a marker.
@@ -350,7 +363,9 @@ func (l *Loader) point(m interval.Mark) {
 
 // watch begins an interval that ends with the open call at a height of the stack.
 func (l *Loader) watch(depth int, k interval.Key) {
-	l.border(beginMarked, l.now, l.amountsAt(l.now), k)
+	if !l.border(beginMarked, l.now, l.amountsAt(l.now), k) {
+		return
+	}
 	l.markers.watched = append(l.markers.watched, watched{depth, k})
 	l.markers.depth = depth
 }
