@@ -85,3 +85,25 @@ func TestRandomIntervals(t *testing.T) {
 		}
 	}
 }
+
+// TestProgramIntervals compares generated programs with the oracle, on numbers of
+// ranks that divide the locations in all ways.
+func TestProgramIntervals(t *testing.T) {
+	for _, spec := range programs {
+		t.Run(spec, func(t *testing.T) {
+			ranks := []int{1, 2, 3, 7}
+			if testing.Short() {
+				ranks = ranks[2:3]
+			}
+			checkAgainstOracle(t, generated(t, spec), jobs.AnalyzeOptions{}, oracle.Options{}, ranks...)
+			v := interval.Flags{Slice: "1ms", Intervals: []string{"region:timestep"}, Init: "exclude"}
+			with := oracle.Options{Regions: []string{"timestep"}, ExcludeInit: true}
+			for k := range uint64(2000) {
+				with.Slices = append(with.Slices, oracle.Slice{Key: oracle.Key{ID: k, Name: "slice"}, Begin: k * 1e6, End: (k + 1) * 1e6})
+			}
+			if !testing.Short() {
+				checkAgainstOracle(t, generated(t, spec), jobs.AnalyzeOptions{Intervals: v}, with, 3)
+			}
+		})
+	}
+}

@@ -203,7 +203,7 @@ func fileLines(t *testing.T, f *xtf.File) lines {
 	rowsOf(t, f, xtf.WholeRun, xtf.TypeStat, func(_ uint64, row []byte) {
 		var x xtf.Stat
 		x.Load(row)
-		if x.Max > 0 {
+		if x.Max > 0 && covered(xtf.Item(x.Key)) {
 			l.add("spreads", statLine, x.Key>>32, xtf.Item(x.Key), x.Sum0, x.Min, x.MinP, x.Max, x.MaxP)
 		}
 	})
@@ -223,8 +223,9 @@ func (l lines) location(t *testing.T, f *xtf.File, p xtf.Proc) {
 	})
 	rowsOf(t, f, p, xtf.TypeComp, func(_ uint64, row []byte) {
 		var x xtf.Comp
-		x.Load(row)
-		l.add("components", compLine, p, x.Key>>32, xtf.Item(x.Key), x.Value)
+		if x.Load(row); covered(xtf.Item(x.Key)) {
+			l.add("components", compLine, p, x.Key>>32, xtf.Item(x.Key), x.Value)
+		}
 	})
 	rowsOf(t, f, p, xtf.TypeWait, func(_ uint64, row []byte) {
 		var x xtf.Wait
@@ -242,6 +243,9 @@ func (l lines) location(t *testing.T, f *xtf.File, p xtf.Proc) {
 		l.add("critical path", pieceLine, p, x.T, x.End, x.Activity, x.Node, x.Path)
 	})
 }
+
+// covered reports whether the oracle knows an item; it leaves out those of threads.
+func covered(item xtf.Item) bool { return item <= xtf.ItemCriticalMarker }
 
 // nodeNames reads the names of nodes; 0 is none.
 func nodeNames(t *testing.T, f *xtf.File) []string {

@@ -3,6 +3,7 @@ package oracle
 import (
 	"maps"
 	"math/big"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -17,24 +18,40 @@ type Process struct {
 // are those of its first location, the one that calls MPI.
 var summed = []Item{
 	SendRecv, PotentialSync, Variation, Events, Calls, Sends, Receives, BytesOut, BytesIn, Collectives, CollOut, CollIn,
+	LateSender, LateSenderSame, LateSenderOther, LateReceiver, WaitBarrier, BarrierDone, WaitNxN, NxNDone, LateBroadcast, EarlyReduce, EarlyScan, WaitCount,
+	CriticalCPU, CriticalMPI, CriticalIO, CriticalMarker,
+}
+
+// of returns the executions of a node.
+func (l *Location) of(node int) []Execution {
+	return slices.DeleteFunc(slices.Clone(l.Executions), func(e Execution) bool { return e.Node != node })
 }
 
 // processes joins locations. A process runs from the first to the last event of
-// all; metric recorders add events only.
+// all; its other intervals are those of the first location that has them. Metric
+// recorders add events only.
 func (a *analysis) processes() []Process {
 	out := make([]Process, len(a.d.Processes()))
 	for i, pr := range a.d.Processes() {
 		own := &a.r.Locations[pr.First]
 		out[i].Executions = make([][]Execution, len(a.nodes.list))
-		for _, e := range own.Executions {
-			out[i].Executions[e.Node] = append(out[i].Executions[e.Node], e)
+		for n := range a.nodes.list {
+			out[i].Executions[n] = own.of(n)
 		}
 		for n := range a.nodes.list {
 			c := maps.Clone(own.Components[n])
 			for p := pr.First + 1; p < pr.First+trace.P(pr.Count); p++ {
-				a.join(c, &a.r.Locations[p], n)
+				if l := &a.r.Locations[p]; n > 0 && c[Executions] == 0 && a.d.Location(p).Type != trace.MetricLocation {
+					c = maps.Clone(l.Components[n])
+					out[i].Executions[n] = l.of(n)
+				} else {
+					a.join(c, l, n)
+				}
 			}
 			out[i].Components = append(out[i].Components, c)
+		}
+		if c := out[i].Components[0]; pr.Count > 1 && c[Events] > 0 {
+			out[i].Executions[0] = []Execution{{From: c[FirstEvent], To: c[LastEvent]}}
 		}
 	}
 	return out

@@ -233,7 +233,11 @@ func overlaps(l *location) []contribution {
 		if w.send != nil && w.send.marker {
 			continue
 		}
-		if from, to := l.visits[w.post].leave, l.visits[w.done].enter; from < to {
+		from, to := l.visits[w.post].leave, l.last
+		if w.done >= 0 {
+			to = l.visits[w.done].enter
+		}
+		if from < to {
 			spans = append(spans, markerSpan{from, to})
 		}
 	}

@@ -41,9 +41,10 @@ type member struct {
 }
 
 // window is the time in which a request is open: from the leave of the call
-// that posts it to the enter of the one that completes it.
+// that posts it to the enter of the one that completes or cancels it. One that
+// never ends is open to the end.
 type window struct {
-	post, done int // visits
+	post, done int // visits; -1 for none
 	send       *message
 }
 
@@ -61,6 +62,9 @@ func (a *analysis) communication(l *location) {
 		if e := &l.records[i]; e.visit >= 0 && communicates(e.kind) {
 			w.record(e)
 		}
+	}
+	for _, r := range w.open {
+		l.windows = append(l.windows, window{r.visit, -1, r.send})
 	}
 }
 
@@ -105,10 +109,12 @@ func (w *requests) record(e *record) {
 		}
 		w.complete(f[0], e.visit, nil)
 	case trace.MpiRequestCancelled:
-		if r, ok := w.open[f[0]]; ok && r.send != nil {
-			r.send.cancelled = true
+		if r, ok := w.open[f[0]]; ok {
+			if r.send != nil {
+				r.send.cancelled = true
+			}
+			w.complete(f[0], e.visit, nil)
 		}
-		delete(w.open, f[0])
 	case trace.MpiCollectiveEnd:
 		w.collective(e, &member{start: e.visit, seq: w.next()})
 	case trace.NonBlockingCollectiveComplete:
