@@ -202,9 +202,15 @@ func (c *causes) readWaits(r *Run, p trace.P, begin, end uint64) error {
 		x.Load(row)
 		s := at(c.waits, causeKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0})
 		s.count++
-		s.ticks.add(min(x.End, end) - max(x.T, begin))
+		s.ticks.add(inside(x.T, x.End, begin, end))
 		return true
 	})
+}
+
+// inside is how much of [t, e) lies in [begin, end).
+func inside(t, e, begin, end uint64) uint64 {
+	from, to := max(t, begin), min(e, end)
+	return to - min(from, to)
 }
 
 func (c *causes) readPath(r *Run, p trace.P, begin, end uint64) error {
@@ -215,7 +221,7 @@ func (c *causes) readPath(r *Run, p trace.P, begin, end uint64) error {
 	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
 		var x xtf.CPath
 		x.Load(row)
-		at(c.path, causeKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).ticks.add(min(x.End, end) - max(x.T, begin))
+		at(c.path, causeKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).ticks.add(inside(x.T, x.End, begin, end))
 		return true
 	})
 }

@@ -133,7 +133,7 @@ func (e *executionSums) lines(n int, rows bool) []OneRun {
 		if r.count == 0 {
 			continue
 		}
-		m := measured{participants: r.count, processes: r.count, rank0: r.rank0, rows: rows, single: true, span: r.last - r.first, sumMax: xtf.Never}
+		m := measured{participants: r.count, processes: r.count, rank0: r.rank0, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never}
 		for i, item := range runItems {
 			r.items[i].Key = uint64(item)
 			m.spreads = append(m.spreads, spreadOf(&r.items[i], r.count))

@@ -114,7 +114,7 @@ func (r *Run) Intervals(o IntervalOptions) (*Intervals, []Lost, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, n := range s.order() {
+	for n := range s.nodes {
 		if s.measured[n].participants == 0 && n > 0 && (o.Span != nil || !o.Ranks.All()) {
 			continue
 		}
@@ -140,7 +140,7 @@ func (r *Run) Intervals(o IntervalOptions) (*Intervals, []Lost, error) {
 func (s *survey) interval(n int, rules Rules) *Interval {
 	x, m := &s.nodes[n], &s.measured[n]
 	i := &Interval{
-		Path: x.path, Level: x.Level, ID: x.Marker, Name: x.name, File: x.file, Line: x.Line,
+		Path: pathOf(s.nodes, n), Level: x.Level, ID: x.Marker, Name: x.name, File: x.file, Line: x.Line,
 		Executions: x.ExeMax, Least: x.ExeMin, Uneven: x.Flags&xtf.IntervalUneven != 0 || x.ExeMin != x.ExeMax,
 		Processors: m.count(rules), Ticks: m.ticks(rules), Stats: m.spreads, POP: m.pop(), label: x.label(), index: n,
 	}

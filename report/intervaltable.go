@@ -25,7 +25,7 @@ func (r *Run) firstScreen(rules Rules) (*firstScreen, error) {
 		return nil, err
 	}
 	x := &firstScreen{}
-	for _, n := range s.order() {
+	for n := range s.nodes {
 		x.nodes = append(x.nodes, s.interval(n, rules))
 	}
 	most := new(big.Rat)

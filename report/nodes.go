@@ -18,7 +18,7 @@ var ErrInterval = errors.New("not an interval of the run")
 type node struct {
 	xtf.Interval
 	name, file string
-	path       []int // positions among the siblings, from the root on
+	place      int // among the siblings
 }
 
 // nodes reads the interval tree; node 0, the whole program, is always there and
@@ -49,12 +49,10 @@ func (r *Run) nodes() ([]node, error) {
 		case x.Key != uint64(i) || i > 0 && uint64(x.Parent) >= x.Key || i == 0 && x.Level != 0:
 			err = fmt.Errorf("row %d of node %d: %w", i, x.Key, xtf.ErrCorrupt)
 		case i == 0:
-			x.path = []int{0}
 		case x.Level != list[x.Parent].Level+1 || x.Level > maxLevel:
 			err = fmt.Errorf("node %d on level %d: %w", i, x.Level, xtf.ErrCorrupt)
 		default:
-			parent := &list[x.Parent]
-			x.path = append(parent.path[:len(parent.path):len(parent.path)], children[x.Parent])
+			x.place = children[x.Parent]
 			children[x.Parent]++
 		}
 	}
@@ -64,8 +62,17 @@ func (r *Run) nodes() ([]node, error) {
 	return list, nil
 }
 
-// maxLevel bounds the depth of the interval tree, and so the memory of paths.
+// maxLevel bounds the depth of the interval tree, and so the length of paths.
 const maxLevel = 4096
+
+// pathOf is where a node stands: positions among the siblings, from the root on.
+func pathOf(list []node, i int) []int {
+	path := make([]int, list[i].Level+1)
+	for ; i > 0; i = int(list[i].Parent) {
+		path[list[i].Level] = list[i].place
+	}
+	return path
+}
 
 // nodeNames reads the names that INTERVAL rows point to.
 func (r *Run) nodeNames() ([]string, error) {
@@ -142,15 +149,32 @@ func (x *node) keys() []string {
 	return list
 }
 
-// fullPath names a node by the names of its ancestors and its own, the same in
-// every run of a program.
-func fullPath(list []node, i int) string {
-	var parts []string
-	for ; i > 0; i = int(list[i].Parent) {
+// nodeKey is what a node is known by among the children of its parent.
+type nodeKey struct {
+	parent     int
+	name, file string
+	line       uint32
+	marker     uint64
+}
+
+// nodeNumbers number nodes by the names on their path, the same for several runs
+// of a program.
+type nodeNumbers map[nodeKey]int
+
+// of returns the number of each node of a tree.
+func (m nodeNumbers) of(list []node) []int {
+	numbers := make([]int, len(list)) // the root's is 0
+	for i := 1; i < len(list); i++ {
 		x := &list[i]
-		parts = append(parts, fmt.Sprintf("%q %q %d %d", x.name, x.file, x.Line, x.Marker))
+		k := nodeKey{numbers[x.Parent], x.name, x.file, x.Line, x.Marker}
+		n, ok := m[k]
+		if !ok {
+			n = len(m) + 1
+			m[k] = n
+		}
+		numbers[i] = n
 	}
-	return strings.Join(parts, " < ")
+	return numbers
 }
 
 // IntervalSpan returns the time of an interval: from its first begin to its last

@@ -81,12 +81,12 @@ func (r *Run) POP(ranks Ranks, span *Span) (*POPs, []Lost, error) {
 		return nil, nil, err
 	}
 	x.Replayed = s.replayed
-	for _, i := range s.order() {
+	for i := range s.nodes {
 		m := &s.measured[i]
 		if m.participants == 0 && i > 0 {
 			continue
 		}
-		p := NodePOP{Path: s.nodes[i].path, Label: s.nodes[i].label(), Processors: m.participants, POP: m.pop(), level: s.nodes[i].Level}
+		p := NodePOP{Path: pathOf(s.nodes, i), Label: s.nodes[i].label(), Processors: m.participants, POP: m.pop(), level: s.nodes[i].Level}
 		p.setHosts(m, uint32(i), n, useful)
 		p.Threads = m.threads()
 		x.Nodes = append(x.Nodes, p)

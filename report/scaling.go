@@ -97,7 +97,8 @@ type sample struct {
 	u       unit
 	p       uint64
 	survey  *survey
-	nodes   map[string]int // by path of names
+	nodes   map[int]int // by the number of their names, the same in all runs
+	numbers []int
 	regions map[string]*regionSample
 	counted *useful
 }
@@ -113,8 +114,9 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 		return nil, fmt.Errorf("%d run: %w: give runs of one program with different numbers of processes", len(runs), ErrScaling)
 	}
 	var list []*sample
+	numbers := nodeNumbers{}
 	for _, r := range runs {
-		x, err := newSample(r)
+		x, err := newSample(r, numbers)
 		if err != nil {
 			return nil, err
 		}
@@ -142,17 +144,18 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 }
 
 // newSample reads one run.
-func newSample(r *Run) (*sample, error) {
+func newSample(r *Run, numbers nodeNumbers) (*sample, error) {
 	s, err := r.survey(surveyOptions{section: "scaling", deep: true})
 	if err != nil {
 		return nil, err
 	}
-	x := &sample{run: r, u: unit{r.Defs.Clock().TimerResolution}, survey: s, p: s.measured[0].participants, nodes: map[string]int{}, regions: map[string]*regionSample{}}
+	x := &sample{run: r, u: unit{r.Defs.Clock().TimerResolution}, survey: s, p: s.measured[0].participants, nodes: map[int]int{}, regions: map[string]*regionSample{}}
 	if x.p == 0 {
 		return nil, fmt.Errorf("%s: %w: it has no processes with events", r.Name, ErrScaling)
 	}
-	for i := range s.nodes {
-		x.nodes[fullPath(s.nodes, i)] = i
+	x.numbers = numbers.of(s.nodes)
+	for i, n := range x.numbers {
+		x.nodes[n] = i
 	}
 	t := newProfileTable(r)
 	if err := t.add(xtf.WholeRun); err != nil {
@@ -207,8 +210,7 @@ func guessMode(list []*sample) Mode {
 // addNodes adds the intervals of the reference that all runs have.
 func (s *Scaling) addNodes(list []*sample) {
 	ref := list[0]
-	for _, n := range ref.survey.order() {
-		key := fullPath(ref.survey.nodes, n)
+	for n, key := range ref.numbers {
 		node := ScalingNode{Label: ref.survey.nodes[n].label(), level: int(ref.survey.nodes[n].Level)}
 		var points []point
 		for _, x := range list {
@@ -234,7 +236,7 @@ func (s *Scaling) addNodes(list []*sample) {
 	}
 	for _, x := range list[1:] {
 		for i := range x.survey.nodes {
-			if _, ok := ref.nodes[fullPath(x.survey.nodes, i)]; !ok {
+			if _, ok := ref.nodes[x.numbers[i]]; !ok {
 				s.Missing = append(s.Missing, x.survey.nodes[i].label())
 			}
 		}

@@ -238,7 +238,7 @@ func (f *functions) calls(p trace.P, begin, end uint64, st *xtf.Stats) error {
 		x.Load(row)
 		i := f.index(x.Region)
 		from, to := max(x.T, begin), min(x.End, end)
-		span := to - min(from, to)
+		span := inside(x.T, x.End, begin, end)
 		own[n], regions[n] = span, i
 		order = append(order, n)
 		if x.Parent < n {

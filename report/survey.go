@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math/big"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -107,10 +106,7 @@ func (s *survey) readStats() error {
 // readProcesses takes what the whole run's rows do not tell from every chosen
 // process: all of it for a part of the processes or of the time.
 func (s *survey) readProcesses(o *surveyOptions, whole bool) error {
-	sums := make([]gathered, 0)
-	if !whole {
-		sums = make([]gathered, len(s.nodes))
-	}
+	sums := make([]*gathered, len(s.nodes))
 	for n := range s.measured {
 		s.measured[n].useful = 0
 	}
@@ -122,6 +118,9 @@ func (s *survey) readProcesses(o *surveyOptions, whole bool) error {
 				continue
 			}
 			if !whole {
+				if sums[n] == nil {
+					sums[n] = &gathered{}
+				}
 				sums[n].add(x, n)
 			}
 			if x.rank == 0 {
@@ -154,15 +153,19 @@ func (s *survey) readProcesses(o *surveyOptions, whole bool) error {
 }
 
 // setGathered completes nodes of chosen processes, or of a span of time.
-func (s *survey) setGathered(o *surveyOptions, sums []gathered) {
+func (s *survey) setGathered(o *surveyOptions, sums []*gathered) {
 	chosen := uint64(0)
 	for rank := range s.run.Defs.Processes() {
 		if o.ranks.contains(uint32(rank)) {
 			chosen++
 		}
 	}
+	none := &gathered{}
 	for n := range s.measured {
 		m := &s.measured[n]
+		if sums[n] == nil {
+			sums[n] = none
+		}
 		m.spreads, m.participants, m.processes, m.rows, m.sumMax = sums[n].spreads(), sums[n].count, chosen, s.rows, xtf.Never
 		if first, last := m.spreads.item(xtf.ItemFirst), m.spreads.item(xtf.ItemLast); n == 0 && last.Sum != nil {
 			m.single, m.span = !s.cut || o.span != nil, last.Max-min(first.Min, last.Max)
@@ -227,14 +230,4 @@ func hosts(d *trace.Definitions) (of []int, count int) {
 		of = append(of, i)
 	}
 	return of, len(seen)
-}
-
-// order lists the nodes depth-first, as they are numbered.
-func (s *survey) order() []int {
-	list := make([]int, len(s.nodes))
-	for i := range list {
-		list[i] = i
-	}
-	slices.SortStableFunc(list, func(a, b int) int { return slices.Compare(s.nodes[a].path, s.nodes[b].path) })
-	return list
 }

@@ -124,7 +124,7 @@ func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
 		}
 	}
 	x.sortPatterns()
-	for _, n := range s.order() {
+	for n := range s.nodes {
 		i := s.interval(n, Rules{})
 		t := s.measured[n].sum(xtf.ItemTime)
 		if i.Waits != nil && (n == 0 || positive(i.Waits.Total)) {
