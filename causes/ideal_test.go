@@ -615,3 +615,26 @@ func TestIdealReportsWhoWaits(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkIdeal replays a random run; an operation is a side of a message or a
+// member of a collective.
+func BenchmarkIdeal(b *testing.B) {
+	pl := randomPlan(rand.New(rand.NewPCG(1, 54)), 8, 20_000)
+	types := xtf.StandardTypes(xtf.Packed)
+	arrays := make([]map[xtf.TypeID]xtf.FinishedArray, len(pl.calls))
+	for p := range arrays {
+		arrays[p] = pl.rows(b, types, p)
+	}
+	operations := len(pl.sides) + len(pl.members)
+	b.ReportAllocs()
+	for b.Loop() {
+		r := &Ideal{Replay: Replay{
+			Comm: mpi.Serial(), Defs: pl.defs, Ranges: []partition.Range{{End: 8}}, Types: types, Storage: idealStorage(), Last: pl.last,
+			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
+		}}
+		if report, err := r.Run(); err != nil || report.Deadlock != nil {
+			b.Fatal(report, err)
+		}
+	}
+	b.ReportMetric(float64(operations)*float64(b.N)/b.Elapsed().Seconds(), "operations/s")
+}

@@ -20,6 +20,9 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 			fmt.Fprintf(s.err, ", worst %d", c.Worst)
 		}
 		fmt.Fprintln(s.err)
+		if c.Code == trace.DiagReplayStuck && !job.ClockRepair {
+			fmt.Fprintln(s.err, "coppice: clocks that differ can make such circles: try --clock-repair")
+		}
 	}
 	if job.ClockRepair {
 		printClocks(s, &r.Clocks)
