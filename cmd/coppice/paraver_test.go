@@ -57,6 +57,12 @@ func TestParaver(t *testing.T) {
 		t.Errorf("check: %s", out)
 	}
 	roundTrip(t, trace, run, again, dir)
+	for of, name := range map[string]string{"prv:1000": "Id=1 Name=prv:1000", "prv:50000001": "Name=MPI_Recv"} {
+		must(t, "analyze", trace, "-o", run, "-f", "-q", "--interval", of)
+		if out := must(t, "report", run, "intervals"); !strings.Contains(out, name) {
+			t.Errorf("--interval %s: %s", of, out)
+		}
+	}
 	bad := filepath.Join(dir, "bad.prv")
 	if err := os.WriteFile(bad, []byte(pingPong+"2:1:1:9:1:99:1000:0\n"), 0o644); err != nil {
 		t.Fatal(err)
