@@ -103,7 +103,7 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	}
 	posting := l.posted(id, &r.Post, "receive")
 	if id == nil && l.mpi.depth > 0 && l.mpi.probed != xtf.Never {
-		r.Post, l.mpi.probed = l.mpi.probed, xtf.Never
+		r.Post = l.mpi.probed
 		r.Kind |= xtf.P2PProbed
 	}
 	l.tally(amountReceives, bytes, 0)
