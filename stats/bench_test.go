@@ -58,7 +58,7 @@ func BenchmarkLoader(b *testing.B) {
 	}
 }
 
-func batchesOf(b *testing.B, src trace.Source) (list []trace.Batch, events int) {
+func batchesOf(b testing.TB, src trace.Source) (list []trace.Batch, events int) {
 	stream, err := src.Stream(0)
 	if err != nil {
 		b.Fatal(err)
