@@ -265,3 +265,45 @@ func TestIntervalsOfTime(t *testing.T) {
 		t.Error("no text")
 	}
 }
+
+// TestSlicesAreWindows compares what the analysis stored for slices of time with
+// what running totals tell of the same spans.
+func TestSlicesAreWindows(t *testing.T) {
+	run, err := report.Open(sliced(t), xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	stored, _, err := run.Intervals(report.IntervalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for k, n := range stored.Nodes[1:] {
+		span, err := run.IntervalSpan(fmt.Sprintf("#%d[0]", k+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, _, err := run.Intervals(report.IntervalOptions{Span: span})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told := map[xtf.Item]report.Spread{}
+		for _, s := range x.Nodes[0].Stats {
+			told[s.Item] = s
+		}
+		for _, want := range n.Stats {
+			got, ok := told[want.Item]
+			if !ok && (want.Item >= xtf.ItemOverlap || want.Item == xtf.ItemWaitCount || want.Item == xtf.ItemExecutions) {
+				continue // has no running total
+			}
+			compared++
+			if want.Item != xtf.ItemExecutions && (got.Sum == nil || got.Sum.Cmp(want.Sum) != 0 || got.Min != want.Min || got.Max != want.Max || got.MaxP != want.MaxP) {
+				t.Errorf("slice %d: %s is %+v, running totals tell %+v", k, want.Item, want, got)
+			}
+		}
+	}
+	if compared < 30 {
+		t.Errorf("%d values were compared", compared)
+	}
+}
