@@ -122,7 +122,7 @@ func (d *decoder) entry(b *trace.Batch, e *entry) {
 		f = f[max(w, 0):]
 		return v
 	}
-	if e.kind == eventItem {
+	if e.kind == eventItem || e.kind == stateEndItem {
 		d.more = d.more[:0]
 		for range next() {
 			d.more = append(d.more, pair{next(), next()})

@@ -178,6 +178,22 @@ func TestEvents(t *testing.T) {
 			0 10 MpiSend 1 2 7 64
 			1 10 MpiIrecvRequest 2
 			1 20 MpiIrecv 0 2 7 64 2`},
+		{"states of a trace without calls", two + `
+			1:1:1:1:1:0:10:1
+			1:1:1:1:1:20:30:13
+			1:1:1:1:1:10:20:3
+			3:1:1:1:1:12:12:2:1:2:1:10:20:64:7
+			1:1:1:1:1:30:30:4
+			1:1:1:1:1:30:40:0
+			2:1:1:1:1:15:1000:1`, `
+			0 10 Enter state 3
+			0 12 MpiSend 1 0 7 64
+			0 15 ParameterUnsignedInt prv:1000 Phase = 1
+			0 20 Leave state 3
+			0 20 Enter state 13
+			0 30 Leave state 13
+			1 10 MpiIrecvRequest 7
+			1 20 MpiIrecv 0 0 7 64 7`},
 		{"damaged lines", two + `
 			2:1:1:1:1:10:1000:1
 			2:1:1:1:1:11:1000

@@ -190,6 +190,9 @@ func (d *definer) region(p pair, e *eventType) {
 	if e.use == lock && p.v != lockAsked && p.v != lockGiven {
 		return
 	}
+	if p.t == typeState {
+		*e = stateType(p.v)
+	}
 	ref := uint32(len(d.Regions))
 	name := d.names.region(p.t, p.v)
 	r := trace.Region{
@@ -197,7 +200,7 @@ func (d *definer) region(p pair, e *eventType) {
 		Role: e.role, Paradigm: e.paradigm,
 	}
 	b := behaviour{collective: noCollective}
-	if e.paradigm == trace.ParadigmMPI {
+	if e.paradigm == trace.ParadigmMPI && p.t != typeState {
 		b = behaviourOf(name)
 		r.Role = collectiveRole(b.collective, r.Role)
 	}

@@ -32,7 +32,8 @@
 // A region has the name of the value and the description "prv:TYPE LABEL"; a
 // parameter has that as its name. So an event type can be asked for by its
 // number in either form, as a marker of intervals for example. States repeat
-// what events say: they are counted and not kept. docs/paraver.md has the rules.
+// what events say: they are counted and not kept, except in traces without any
+// call, where states become calls. docs/paraver.md has the rules.
 //
 // # Reading
 //

@@ -29,6 +29,7 @@ type index struct {
 	sets      [][]uint64  // of counters, in the order they appear
 	roots     [][]rootRun // by communicator
 	foreign   bool        // messages between applications
+	stateful  bool        // no calls: states become calls
 	problems  trace.Diagnostics
 }
 
@@ -82,11 +83,14 @@ func (x *index) appendBinary(b []byte) []byte {
 			put(r.first, uint64(r.root))
 		}
 	}
-	foreign := uint64(0)
+	flags := uint64(0)
 	if x.foreign {
-		foreign = 1
+		flags |= 1
 	}
-	put(foreign, uint64(len(x.problems.Codes)))
+	if x.stateful {
+		flags |= 2
+	}
+	put(flags, uint64(len(x.problems.Codes)))
 	for i := range x.problems.Codes {
 		b = appendProblem(b, &x.problems.Codes[i])
 	}
@@ -139,7 +143,8 @@ func parseIndex(b []byte) (*index, error) {
 			x.roots[i][k] = rootRun{r.next(), uint32(r.next())}
 		}
 	}
-	x.foreign = r.next() != 0
+	flags := r.next()
+	x.foreign, x.stateful = flags&1 != 0, flags&2 != 0
 	for range r.count(3) {
 		x.parseProblem(&r)
 	}

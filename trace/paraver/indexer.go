@@ -29,8 +29,10 @@ type indexer struct {
 	behaviours map[pair]behaviour
 	halves     map[uint32]half // collectives that wait for arguments, by thread
 	ranks      ranks
-	logs       []rootLog // by communicator
-	set        []uint64  // counters of the record in hand
+	used       map[uint64]struct{} // states that are like calls
+	began      []locationIndex     // what they would add
+	logs       []rootLog           // by communicator
+	set        []uint64            // counters of the record in hand
 }
 
 type threadComm struct {
@@ -48,7 +50,7 @@ type half struct {
 func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
 	x := &indexer{
 		names: n, types: make(map[uint64]eventType), named: make(map[pair]struct{}), places: make(map[pair]pair),
-		calls: make(map[threadComm]uint64), behaviours: make(map[pair]behaviour), halves: make(map[uint32]half),
+		calls: make(map[threadComm]uint64), behaviours: make(map[pair]behaviour), halves: make(map[uint32]half), used: make(map[uint64]struct{}),
 	}
 	var err error
 	if x.records, err = newRecords(r); err != nil {
@@ -62,6 +64,7 @@ func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
 		x.out.locations[i].first = trace.Undefined64
 	}
 	x.ranks = ranks{x.head, make(map[int]map[uint32]uint32)}
+	x.began = slices.Clone(x.out.locations)
 	x.last = make([]uint64, x.threads)
 	x.logs = make([]rootLog, len(x.comms))
 	return x, nil
@@ -86,7 +89,7 @@ func (x *indexer) run() error {
 			continue
 		}
 		x.add(uint64(len(line)) + 1)
-		if max(len(x.types), len(x.named)) > mostNames {
+		if max(len(x.types), len(x.named), len(x.used)) > mostNames {
 			return tooMany("event types or values")
 		}
 	}
@@ -129,6 +132,7 @@ func (x *indexer) add(bytes uint64) {
 	switch r.kind {
 	case stateRecord:
 		x.out.states++
+		x.state()
 	case eventRecord:
 		x.out.events++
 		l.records += uint64(len(r.pairs))
@@ -150,6 +154,18 @@ func (x *indexer) add(bytes uint64) {
 			x.out.foreign = true
 		}
 	}
+}
+
+// state notes what would become of a state in a trace without calls.
+func (x *indexer) state() {
+	r := &x.record
+	if !isCall(r.state) || r.time == r.end {
+		return
+	}
+	x.used[r.state] = struct{}{}
+	l := &x.began[r.location]
+	l.records += 2
+	l.first = min(l.first, r.time)
 }
 
 // event notes what definitions the pairs of an event need.
@@ -240,16 +256,35 @@ func (x *indexer) behaviour(p pair) behaviour {
 	return b
 }
 
+// statesAsCalls makes calls of states.
+func (x *indexer) statesAsCalls() {
+	x.out.stateful = true
+	for v := range x.used {
+		x.named[pair{typeState, v}] = struct{}{}
+	}
+	for i := range x.began {
+		l := &x.out.locations[i]
+		l.records += x.began[i].records
+		l.first = min(l.first, x.began[i].first)
+	}
+}
+
 // finish orders what was collected.
 func (x *indexer) finish() error {
+	calls := false
 	for _, t := range ordered(x.types, compare) {
-		switch e := x.types[t]; e.use {
+		e := x.types[t]
+		calls = calls || e.isRegion()
+		switch e.use {
 		case counter:
 			x.out.counters = append(x.out.counters, t)
 		case call, nested:
 		default:
 			x.out.types = append(x.out.types, t)
 		}
+	}
+	if !calls && len(x.used) > 0 {
+		x.statesAsCalls()
 	}
 	x.out.named = ordered(x.named, comparePairs)
 	for _, p := range ordered(x.places, comparePairs) {

@@ -94,8 +94,8 @@ func (r *runReader) before(o *runReader) bool {
 	switch {
 	case r.head.time != o.head.time:
 		return r.head.time < o.head.time
-	case (r.head.kind == eventItem) != (o.head.kind == eventItem):
-		return o.head.kind == eventItem
+	case r.head.kind.class() != o.head.kind.class():
+		return r.head.kind.class() < o.head.kind.class()
 	}
 	return r.rank < o.rank
 }

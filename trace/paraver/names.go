@@ -100,6 +100,9 @@ func (n *names) value(t, v uint64) (string, bool) {
 // typed returns the name of an event type by which it can be asked for, with
 // its label.
 func (n *names) typed(t uint64) string {
+	if t == typeState {
+		return "prv:state"
+	}
 	s := "prv:" + strconv.FormatUint(t, 10)
 	if l := n.types[t].label; l != "" {
 		s += " " + l
@@ -110,6 +113,12 @@ func (n *names) typed(t uint64) string {
 // region returns the name of the region that a value of a type opens. MPI calls
 // and functions have the label of the value, others that of the type too.
 func (n *names) region(t, v uint64) string {
+	if t == typeState {
+		if label, ok := n.states[v]; ok {
+			return label
+		}
+		return "state " + strconv.FormatUint(v, 10)
+	}
 	e := typeOf(t)
 	label, ok := n.value(t, v)
 	if e.use == nested || e.paradigm == trace.ParadigmMPI {

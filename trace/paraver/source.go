@@ -121,7 +121,7 @@ func (t *Trace) gather(first, end uint32, dir string) (*split, error) {
 		return nil, err
 	}
 	defer r.Close()
-	s, err := newSplit(t.head, r, first, end, dir, t.limits)
+	s, err := newSplit(t.head, r, first, end, dir, t.index.stateful, t.limits)
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,12 @@ const (
 	sendItem     itemKind = iota // logical send
 	postItem                     // logical receive
 	receivedItem                 // physical receive
+	stateEndItem
 	eventItem
 )
+
+// class orders the items of an instant: messages, ends of states, events.
+func (k itemKind) class() uint64 { return uint64(max(k, receivedItem)) }
 
 // item is a record in the arena.
 type item struct {
@@ -50,6 +54,7 @@ type run struct {
 // the records in order; what does not fit goes to a file without a name, as runs that a reader merges.
 type split struct {
 	first, end uint32 // threads
+	states     bool   // become calls
 	limits     limits
 	arena      []byte
 	items      []item
@@ -61,8 +66,8 @@ type split struct {
 }
 
 // newSplit makes one pass over a trace.
-func newSplit(h *head, r io.Reader, first, end uint32, dir string, l limits) (*split, error) {
-	s := &split{first: first, end: end, limits: l, runs: make([][]run, end-first), dir: dir}
+func newSplit(h *head, r io.Reader, first, end uint32, dir string, states bool, l limits) (*split, error) {
+	s := &split{first: first, end: end, states: states, limits: l, runs: make([][]run, end-first), dir: dir}
 	x, err := newRecords(r)
 	if err != nil {
 		return nil, err
@@ -76,7 +81,7 @@ func newSplit(h *head, r io.Reader, first, end uint32, dir string, l limits) (*s
 			}
 			break
 		}
-		if long || line[0] == byte(stateRecord) || rec.parse(h.header, line) != "" {
+		if long || line[0] == byte(stateRecord) && !s.states || rec.parse(h.header, line) != "" {
 			continue // the index counted it
 		}
 		if err := s.add(&rec, x.number); err != nil {
@@ -94,6 +99,12 @@ func newSplit(h *head, r io.Reader, first, end uint32, dir string, l limits) (*s
 // number of the file.
 func (s *split) add(r *record, number uint64) error {
 	switch r.kind {
+	case stateRecord:
+		if isCall(r.state) && r.time < r.end && s.begin(r.location, r.time, eventItem, number) {
+			s.put(1, typeState, r.state)
+			s.begin(r.location, r.end, stateEndItem, number)
+			s.put(1, typeState, 0)
+		}
 	case eventRecord:
 		if s.begin(r.location, r.time, eventItem, number) {
 			s.put(uint64(len(r.pairs)))
@@ -143,8 +154,9 @@ func compareItems(a, b item) int {
 		return compare(uint64(a.location), uint64(b.location))
 	case a.time != b.time:
 		return compare(a.time, b.time)
-	case (a.kind == eventItem) != (b.kind == eventItem):
-		return compare(uint64(a.kind), uint64(b.kind))
+	}
+	if c := compare(a.kind.class(), b.kind.class()); c != 0 {
+		return c
 	}
 	return compare(uint64(a.off), uint64(b.off))
 }

@@ -102,6 +102,30 @@ const (
 	lockHeld  = 6
 )
 
+// typeState stands for states in traces that have no calls: those become calls.
+const typeState = 1<<64 - 1
+
+// isCall says whether a state becomes a call: all but idle, running and not created.
+func isCall(state uint64) bool { return state > 2 }
+
+// stateType returns what is known of a state, as Paraver numbers them.
+func stateType(state uint64) eventType {
+	e := eventType{use: call, paradigm: trace.ParadigmMPI}
+	switch state {
+	case 3, 4, 6, 8, 10, 11, 16: // waiting, send, probe, wait, immediate send and receive, both
+		e.role = trace.RolePointToPoint
+	case 13: // group communication
+		e.role = trace.RoleCollOther
+	case 25: // one-sided
+		e.role = trace.RoleRMA
+	case 12:
+		e.paradigm, e.role = trace.ParadigmUser, trace.RoleFileIO
+	default:
+		e.paradigm, e.role = trace.ParadigmUser, trace.RoleCode
+	}
+	return e
+}
+
 // typeOf returns what is known of type t; others are markers.
 func typeOf(t uint64) eventType {
 	switch {
@@ -109,6 +133,8 @@ func typeOf(t uint64) eventType {
 		return eventType{use: counter}
 	case t > 70000000 && t <= 70000100, t > 80000000 && t <= 80000100:
 		return eventType{use: calledFrom}
+	case t == typeState:
+		return eventType{use: call}
 	}
 	return eventTypes[t]
 }
