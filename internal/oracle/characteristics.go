@@ -50,7 +50,7 @@ func (a *analysis) processes() []Process {
 			}
 			out[i].Components = append(out[i].Components, c)
 		}
-		if c := out[i].Components[0]; pr.Count > 1 && c[Events] > 0 {
+		if c := out[i].Components[0]; pr.Count > 1 && c[Events] > 0 && !a.o.ExcludeInit {
 			out[i].Executions[0] = []Execution{{From: c[FirstEvent], To: c[LastEvent]}}
 		}
 	}
@@ -73,6 +73,9 @@ func (a *analysis) join(c Components, l *Location, node int) {
 	}
 	if node == 0 && o[Events] > 0 {
 		c[FirstEvent], c[LastEvent] = min(c[FirstEvent], o[FirstEvent]), max(c[LastEvent], o[LastEvent])
+		if a.o.ExcludeInit {
+			return // the program is a part of the events, and that of the first location
+		}
 		c[Time] = c[LastEvent] - c[FirstEvent]
 		c[CPUTime] = c[Time] - min(c[Time], c[MPITime]+c[MarkerTime]+c[IOTime])
 	}

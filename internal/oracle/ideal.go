@@ -123,8 +123,14 @@ func (a *analysis) release(m *message) (dependency, bool) {
 	return dependency{}, false
 }
 
-// needed returns the members that m waits for.
+// needed returns the members that m waits for: of an operation that all take part
+// in and call alike.
 func (m *member) needed(a *analysis) []*member {
+	for _, q := range m.all {
+		if len(m.all) < a.d.CommSize(m.comm) || q.op != m.op || q.root != m.root {
+			return nil
+		}
+	}
 	root := a.d.IsRoot(m.comm, m.root, m.at.process)
 	switch class := trace.CollectiveClass(m.op); {
 	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, class&trace.ClassNToOne != 0 && root:
