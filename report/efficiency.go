@@ -26,6 +26,8 @@ type POP struct {
 	Largest uint64   `json:"largest_useful"`
 	Useful  *big.Int `json:"useful"` // sum
 
+	Threads *ThreadPOP `json:"threads,omitempty"` // of processes with several
+
 	participants uint64
 }
 
@@ -40,7 +42,7 @@ type Losses struct {
 // pop computes the efficiencies.
 func (m *measured) pop() POP {
 	p, r := integer(m.participants), m.runtime()
-	x := POP{Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful, participants: m.participants}
+	x := POP{Threads: m.threads(), Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful, participants: m.participants}
 	x.Useful = add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO))
 	most := integer(m.useful)
 	all := new(big.Int).Mul(p, r)

@@ -27,9 +27,8 @@ type NodePOP struct {
 	Label      string `json:"label"`
 	Processors uint64 `json:"processors"`
 	POP
-	Inside  Ratio      `json:"load_balance_in"`  // largest mean useful time of a host over the largest of a process
-	Between Ratio      `json:"load_balance_out"` // mean useful time over the largest mean of a host
-	Threads *ThreadPOP `json:"threads,omitempty"`
+	Inside  Ratio `json:"load_balance_in"`  // largest mean useful time of a host over the largest of a process
+	Between Ratio `json:"load_balance_out"` // mean useful time over the largest mean of a host
 	level   uint32
 }
 
@@ -88,7 +87,6 @@ func (r *Run) POP(ranks Ranks, span *Span) (*POPs, []Lost, error) {
 		}
 		p := NodePOP{Path: pathOf(s.nodes, i), Label: s.nodes[i].label(), Processors: m.participants, POP: m.pop(), level: s.nodes[i].Level}
 		p.setHosts(m, uint32(i), n, useful)
-		p.Threads = m.threads()
 		x.Nodes = append(x.Nodes, p)
 	}
 	return x, s.lost, nil

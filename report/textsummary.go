@@ -179,6 +179,10 @@ func (d *Document) writePOP(w *writer) {
 		}
 		w.line("%-22s %s%s   %s", x.name, w.bar(x.r), w.grade(x.r, x.r.text(3)), x.note)
 	}
+	if t := p.Threads; t != nil {
+		w.line("%-22s %s%s   %s", "threads", w.bar(t.OpenMP), w.grade(t.OpenMP, t.OpenMP.text(3)),
+			fmt.Sprintf("serial %s x balance %s x scheduling %s, of the threads' time outside MPI", t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3)))
+	}
 }
 
 // hotRows is how many regions the summary names.
