@@ -275,6 +275,7 @@ func referenceFound(r *tracetest.Result, src trace.Source, got found) found {
 var sourceFinds = map[trace.Code]bool{
 	trace.DiagEventCount: true, trace.DiagMissingEvents: true, trace.DiagMissingLocalDef: true, trace.DiagUnknownRecord: true,
 	trace.DiagSurplus: true, trace.DiagSingleOffset: true, trace.DiagBadDefinition: true,
+	trace.DiagReplayStuck: true, trace.DiagWaitCircle: true, trace.DiagReversedWait: true, // where clocks differ
 }
 
 // earliest is the trace's origin as the job defines it.
