@@ -58,14 +58,22 @@ func TestBrokenStreams(t *testing.T) {
 		rounds = 500
 	}
 	rng := rand.New(rand.NewPCG(6, 6))
-	for round := range rounds {
-		text := brokenProgram(rng)
+	var round int
+	var text string
+	defer func() {
+		if t.Failed() {
+			t.Logf("round %d:\n%s", round, text)
+		}
+	}()
+	for round = range rounds {
+		text = brokenProgram(rng)
 		src, err := tracetest.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		f := []interval.Flags{
-			{}, {MarkerCost: "mpi", Fold: true},
+			{},
+			{MarkerCost: "mpi", Fold: true},
 			{Slice: "5ticks", Between: "coll:allreduce", Sidecar: []byte("0,3,9,5,\n0,4,30,6,a\n")},
 			{Init: "exclude", Intervals: []string{"region:f", "prv:77"}},
 		}[round%4]
@@ -73,7 +81,7 @@ func TestBrokenStreams(t *testing.T) {
 		checkBorders(t, l, borders)
 		checkLaws(t, l)
 		if t.Failed() {
-			t.Fatalf("round %d, %+v:\n%s", round, f, text)
+			return
 		}
 		if round%10 == 0 {
 			checkRows(t, src, f, l)

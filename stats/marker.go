@@ -134,6 +134,12 @@ func (l *Loader) applyBorders(now uint64) {
 	} else if l.mpi.depth > 0 {
 		end = min(now, l.mpi.enter+1)
 	}
+	switch m := &l.markers; {
+	case m.left: // its interval may have begun there
+		end = min(end, m.behindT+1)
+	case !m.recognizer.Idle() && !m.recognizer.Recognised(): // and this one may end one there
+		end = min(end, m.beforeT+1)
+	}
 	n := 0
 	for n < len(g.queue) && g.queue[n].t < end {
 		l.executions.take(&g.queue[n])
