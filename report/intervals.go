@@ -46,18 +46,19 @@ type Interval struct {
 	Name       string     `json:"name"`
 	File       string     `json:"file"`
 	Line       uint32     `json:"line"`
-	Executions uint64     `json:"exe_count"`                 // largest number of a process
-	Least      uint64     `json:"exe_count_min"`             // least number of a participant
-	Uneven     bool       `json:"exe_uneven"`                // processes disagree
-	Processors uint64     `json:"processors"`                // by the rule
-	First      *uint64    `json:"first_begin"`               // ticks; nil for a part of the run
-	Last       *uint64    `json:"last_end"`                  //
-	Ticks      Ticks      `json:"ticks"`                     // sums over processes but execution and runtime
-	Efficiency Ratio      `json:"efficiency"`                //
-	Speedup    Ratio      `json:"speedup_estimate"`          //
-	Stats      Spreads    `json:"stats"`                     // over the participants
-	Waits      *WaitTimes `json:"waits"`                     // nil: not known
-	POP        POP        `json:"pop"`                       //
+	Executions uint64     `json:"exe_count"`        // largest number of a process
+	Least      uint64     `json:"exe_count_min"`    // least number of a participant
+	Uneven     bool       `json:"exe_uneven"`       // processes disagree
+	Processors uint64     `json:"processors"`       // by the rule
+	First      *uint64    `json:"first_begin"`      // ticks; nil for a part of the run
+	Last       *uint64    `json:"last_end"`         //
+	Ticks      Ticks      `json:"ticks"`            // sums over processes but execution and runtime
+	Efficiency Ratio      `json:"efficiency"`       //
+	Speedup    Ratio      `json:"speedup_estimate"` //
+	Stats      Spreads    `json:"stats"`            // over the participants
+	Waits      *WaitTimes `json:"waits"`            // nil: not known
+	POP        POP        `json:"pop"`              //
+	Exclusive  *Exclusive `json:"exclusive"`
 	Ordered    []Ordered  `json:"ordered,omitempty"`         //
 	Each       []OneRun   `json:"executions,omitempty"`      // with --per-execution
 	MoreRuns   uint64     `json:"executions_more,omitempty"` // that were not looked at
@@ -114,12 +115,13 @@ func (r *Run) Intervals(o IntervalOptions) (*Intervals, []Lost, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	exclusive := s.exclusive()
 	for n := range s.nodes {
 		if s.measured[n].participants == 0 && n > 0 && (o.Span != nil || !o.Ranks.All()) {
 			continue
 		}
 		node := s.interval(n, o.Rules)
-		node.Ordered = lists.of(n)
+		node.Ordered, node.Exclusive = lists.of(n), exclusive[n]
 		x.Nodes = append(x.Nodes, node)
 	}
 	lost := s.lost
@@ -162,6 +164,47 @@ func (s *survey) interval(n int, rules Rules) *Interval {
 		i.Waits = w
 	}
 	return i
+}
+
+// Exclusive is what an interval has without the intervals in it, in ticks, summed
+// over processes.
+type Exclusive struct {
+	Time  *big.Int `json:"time"`
+	CPU   *big.Int `json:"cpu"`
+	MPI   *big.Int `json:"mpi"`
+	Waits *big.Int `json:"waits"` // for partners; nil: not known
+}
+
+// exclusive takes from each node what its children have. The whole program has
+// none where slices of time overlap with other intervals.
+func (s *survey) exclusive() []*Exclusive {
+	list := make([]*Exclusive, len(s.nodes))
+	derived, marked := false, false
+	for n := range s.nodes {
+		m := &s.measured[n]
+		waits, _ := m.waits()
+		own := [...]*big.Int{m.sum(xtf.ItemTime), m.sum(xtf.ItemCPU), m.sum(xtf.ItemMPI), waits}
+		list[n] = &Exclusive{own[0], own[1], own[2], own[3]}
+		if n == 0 {
+			continue
+		}
+		x := list[s.nodes[n].Parent]
+		for k, to := range []**big.Int{&x.Time, &x.CPU, &x.MPI, &x.Waits} {
+			if *to == nil || own[k] == nil {
+				*to = nil
+				continue
+			}
+			*to = sub(*to, own[k])
+		}
+		if s.nodes[n].Parent == 0 {
+			derived = derived || s.nodes[n].Form == derivedForm
+			marked = marked || s.nodes[n].Form != derivedForm
+		}
+	}
+	if derived && marked {
+		list[0] = nil
+	}
+	return list
 }
 
 // orderedLists collect values of every process.

@@ -263,6 +263,12 @@ func TestGoldenG3(t *testing.T) {
 			}
 		}
 	}
+	for n, want := range []string{"90 77 9 0", "28 9 7 2", "80 65 15 2"} {
+		e := x.Nodes[n].Exclusive
+		if got := fmt.Sprintf("%s %s %s %s", e.Time, e.CPU, e.MPI, e.Waits); got != want {
+			t.Errorf("node %d without the nodes in it: %s, want %s", n, got, want)
+		}
+	}
 	root := x.Nodes[0].POP
 	if math.Abs(root.Serialisation.Value-81.0/92) > 1e-15 || root.Transfer.Value != 0.92 || root.Approximate {
 		t.Errorf("%+v", root)

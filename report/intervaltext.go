@@ -139,6 +139,12 @@ func (x *Intervals) details(w *writer, n *Interval, l wording) {
 		}},
 		{"Wait States", n.waitLines()},
 	}
+	if e := n.Exclusive; e != nil {
+		blocks = append(blocks, struct {
+			title string
+			lines []timeLine
+		}{"Without Inner Intervals", []timeLine{{"Time", e.Time}, {"CPU Time", e.CPU}, {"MPI Time", e.MPI}, {"All Waits", e.Waits}}})
+	}
 	for _, b := range blocks {
 		w.line(" ---%s---", l.of(b.title))
 		for _, e := range b.lines {

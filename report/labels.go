@@ -54,6 +54,10 @@ var russian = map[string]string{
 	"Serialisation Efficiency":   "Эфф. сериализации",
 	"Transfer Efficiency":        "Эфф. передачи",
 	"Characteristics":            "Характеристики",
+	"Without Inner Intervals":    "Без вложенных интервалов",
+	"Time":                       "Время",
+	"CPU Time":                   "Время процессора",
+	"MPI Time":                   "Время MPI",
 
 	"rule: MPI time of one processor (%s) counts as productive": "правило: время MPI одного процессора (%s) считается полезным",
 	"rule: no MPI time counts as productive":                    "правило: время MPI не считается полезным",
