@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/trace/paraver"
+	"github.com/coppice-hpc/coppice/trace/recording"
 )
 
 // OpenTrace opens a trace on all ranks: rank 0 reads what describes it as a
@@ -50,10 +51,15 @@ func OpenPath(path string) (trace.Source, error) {
 const (
 	otf2Input byte = iota
 	paraverInput
+	recordingInput
 )
 
 // loadInput reads what describes a trace as a whole.
 func loadInput(path string) ([]byte, error) {
+	if recording.Is(path) {
+		b, err := recording.Load(path)
+		return packParts(recordingInput, []byte(path), b), err
+	}
 	is, err := isParaver(path)
 	if err != nil {
 		return nil, err
@@ -80,6 +86,8 @@ func openInput(b []byte) (trace.Source, error) {
 		return nil, err
 	case format == otf2Input && len(parts) == 3:
 		return otf2.Open(string(parts[0]), parts[1], parts[2])
+	case format == recordingInput && len(parts) == 2:
+		return recording.Open(string(parts[0]), parts[1])
 	case format == paraverInput && len(parts) == 5:
 		return paraver.Open(&paraver.Files{Path: string(parts[0]), Head: parts[1], Names: parts[2], Rows: parts[3], Index: parts[4]})
 	}

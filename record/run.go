@@ -120,7 +120,7 @@ func start(args, env []string, o Options) (exit int, err error) {
 // Finish makes the archive of a recording whose processes have ended.
 func Finish(output string, keep bool) (*Result, error) {
 	raw := filepath.Join(output, rawFolder)
-	src, err := recording.Open(raw)
+	src, err := recording.OpenPath(raw)
 	if err != nil {
 		return nil, err
 	}

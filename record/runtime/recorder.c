@@ -355,7 +355,8 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	mine->stamp = entered;
 	mine->depth = 1;
 	atomic_store(&cr.active, 1);
-	cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
+	if (cr.rank == 0)
+		cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
 	cr_comm_start();
 	cr_clock();
 	cr_returned();
@@ -383,7 +384,7 @@ HIDDEN void cr_stop(int reason)
 	pthread_mutex_unlock(&cr.lock);
 	if (!pthread_equal(pthread_self(), cr.helper))
 		pthread_join(cr.helper, NULL);
-	uint64_t end[4] = {(uint64_t)reason};
+	uint64_t end[5] = {(uint64_t)reason};
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
 		uint8_t *full = atomic_load(&s->full), *next = atomic_load(&s->next);
 		size_t used = (size_t)(s->at - s->window);
@@ -399,6 +400,8 @@ HIDDEN void cr_stop(int reason)
 		end[1] += s->events;
 		end[2] += s->stalled;
 		end[3]++;
+		if (s->last > end[4])
+			end[4] = s->last;
 	}
 	cr_define(DEF_END, end, sizeof end);
 	close(cr.def);

@@ -51,8 +51,8 @@ enum {
 	DEF_NAME,        /* number, text: of regions and Pcontrol */
 	DEF_CLOCK,       /* own time, offset to rank 0, round trip */
 	DEF_COMM_NAME,
-	DEF_FUNCTIONS,   /* names of the wrapped functions, a line each, numbered from 0 */
-	DEF_END          /* reason, events, time stalled */
+	DEF_FUNCTIONS,   /* of rank 0: names of the wrapped functions, a line each, numbered from 0 */
+	DEF_END          /* reason, events, time stalled, threads, newest time */
 };
 
 /* Reasons of an end. */

@@ -17,8 +17,8 @@
 //	3 name           number u64, text: user regions and texts of MPI_Pcontrol
 //	4 clock          own time, ticks that rank 0 is ahead, round trip: i64
 //	5 name of a communicator   number here u64, text
-//	6 functions      names of MPI functions, a line each, numbered from 0
-//	7 end            reason, events, ns stalled, threads: u64
+//	6 functions      of rank 0: names of MPI functions, a line each, numbered from 0
+//	7 end            reason, events, ns stalled, threads, newest time: u64
 //
 // An event file is a sequence of windows of 1 MiB, each decodable alone:
 //

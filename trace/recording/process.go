@@ -32,7 +32,7 @@ type process struct {
 	functions  []string
 	clocks     []clockReading
 	ended      uint64 // reason, 0 where the process did not end its recording
-	events     uint64
+	newest     uint64 // time of the last event, where it did
 	damaged    string // what is wrong with the file, "" if nothing is
 	files      []file // event files, the first thread's first
 
@@ -106,10 +106,10 @@ func (p *process) define(kind byte, b []byte) bool {
 	case defFunctions:
 		p.functions = strings.Split(clean(b), "\n")
 	case defEnd:
-		if len(b) < 16 {
+		if len(b) < 40 {
 			return false
 		}
-		p.ended, p.events = word(0), word(1)
+		p.ended, p.newest = word(0), word(4)
 	}
 	return true
 }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -43,17 +42,15 @@ func Is(dir string) bool {
 	return err == nil
 }
 
-// Open reads the definitions of a recording.
-func Open(dir string) (*Source, error) {
+// Load reads the definition files of a recording into one string of bytes, for Open here or on other ranks.
+func Load(dir string) ([]byte, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	s := &Source{dir: dir}
-	h := sha256.New()
-	byRank := make(map[int]*process)
+	var all []byte
 	for _, e := range entries { // in the order of their names
-		rank, err := strconv.Atoi(strings.TrimSuffix(e.Name(), ".def"))
+		rank, err := strconv.ParseUint(strings.TrimSuffix(e.Name(), ".def"), 10, 24)
 		if err != nil || !strings.HasSuffix(e.Name(), ".def") {
 			continue
 		}
@@ -61,18 +58,33 @@ func Open(dir string) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := parseProcess(b)
-		if p.rank != rank {
-			return nil, fmt.Errorf("%s: %w: it does not say that it is of process %d", filepath.Join(dir, e.Name()), trace.ErrCorrupt, rank)
-		}
-		sum := sha256.Sum256(b)
-		fmt.Fprintf(h, "%d %x\n", rank, sum)
-		byRank[rank] = p
+		all = binary.AppendUvarint(all, rank)
+		all = binary.AppendUvarint(all, uint64(len(b)))
+		all = append(all, b...)
 	}
-	if len(byRank) == 0 {
+	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w: no process has written here", dir, trace.ErrNotTrace)
 	}
-	h.Sum(s.identity[:0])
+	return all, nil
+}
+
+// Open makes the source of a recording from what Load read.
+func Open(dir string, loaded []byte) (*Source, error) {
+	s := &Source{dir: dir, identity: sha256.Sum256(loaded)}
+	byRank := make(map[int]*process)
+	for b := loaded; len(b) > 0; {
+		rank, n := binary.Uvarint(b)
+		size, m := binary.Uvarint(b[max(n, 0):])
+		if n <= 0 || m <= 0 || size > uint64(len(b)-n-m) {
+			return nil, fmt.Errorf("%s: %w: the definitions arrived damaged", dir, trace.ErrCorrupt)
+		}
+		b = b[n+m:]
+		p := parseProcess(b[:size])
+		if b = b[size:]; p.rank < 0 || uint64(p.rank) != rank {
+			return nil, fmt.Errorf("%s: %w: it does not say that it is of process %d", filepath.Join(dir, fmt.Sprintf("%d.def", rank)), trace.ErrCorrupt, rank)
+		}
+		byRank[p.rank] = p
+	}
 	if err := s.fill(byRank); err != nil {
 		return nil, err
 	}
@@ -81,6 +93,15 @@ func Open(dir string) (*Source, error) {
 	}
 	s.definitions()
 	return s, nil
+}
+
+// OpenPath reads and opens a recording.
+func OpenPath(dir string) (*Source, error) {
+	b, err := Load(dir)
+	if err != nil {
+		return nil, err
+	}
+	return Open(dir, b)
 }
 
 func readDefinitions(path string) ([]byte, error) {
@@ -99,7 +120,11 @@ func readDefinitions(path string) ([]byte, error) {
 // fill makes the list of processes; one whose files are not there has no events.
 func (s *Source) fill(byRank map[int]*process) error {
 	size := 0
+	var functions []string // of the process that wrote them for all
 	for _, p := range byRank {
+		if len(p.functions) > len(functions) {
+			functions = p.functions
+		}
 		size = max(size, p.size)
 	}
 	if size > 4*len(byRank)+64 {
@@ -112,6 +137,9 @@ func (s *Source) fill(byRank map[int]*process) error {
 			p = &process{rank: r, size: size, damaged: "its definition file is not there"}
 		} else if first == nil {
 			first = p
+		}
+		if len(p.functions) == 0 {
+			p.functions = functions
 		}
 		s.processes = append(s.processes, p)
 	}
@@ -135,13 +163,10 @@ func (p *process) findFiles(dir string) {
 			f.size = st.Size()
 		}
 		p.files = append(p.files, f)
-		if t == 0 {
-			continue
-		}
 	}
 }
 
-// clock returns the clock of the recording: ns, from the first process's start to the last reading or event.
+// clock returns the clock of the recording: ns, from the first to the last event.
 func (s *Source) clock() trace.ClockProperties {
 	c := trace.ClockProperties{TimerResolution: 1_000_000_000, RealtimeTimestamp: trace.Undefined64}
 	first, last, found := trace.Time(0), trace.Time(0), false
@@ -249,27 +274,31 @@ var magic = []byte("CPREVT1\x00")
 
 func windows(size int64) int { return int((size + windowBytes - 1) / windowBytes) }
 
-// span returns the first time of the first window and of the last one, corrected.
+// span returns the corrected times of the first event of a file and, about, of the last: of a process that was killed, of the
+// last window's first event.
 func (p *process) span(f *file) (first, last trace.Time, ok bool) {
-	h, err := os.Open(f.path)
-	if err != nil {
+	n := windows(f.size)
+	from, ok := windowTime(f.path, 0)
+	if n == 0 || !ok {
 		return 0, 0, false
 	}
-	defer h.Close()
-	n := windows(f.size)
-	for _, i := range slices.Compact([]int{0, n - 1}) {
-		var b [windowHead]byte
-		if i < 0 {
-			return 0, 0, false
-		}
-		if _, err := h.ReadAt(b[:], int64(i)*windowBytes); err != nil || !bytes.HasPrefix(b[:], magic) {
-			return first, last, ok
-		}
-		t := p.correct(binary.LittleEndian.Uint64(b[24:]))
-		if i == 0 {
-			first = t
-		}
-		last, ok = max(last, t), true
+	to := max(from, p.newest)
+	if t, ok := windowTime(f.path, n-1); ok {
+		to = max(to, t)
 	}
-	return first, last, ok
+	return p.correct(from), p.correct(to), true
+}
+
+// windowTime reads the first time of a window.
+func windowTime(path string, i int) (uint64, bool) {
+	h, err := os.Open(path)
+	if err != nil {
+		return 0, false
+	}
+	defer h.Close()
+	var b [windowHead]byte
+	if _, err := h.ReadAt(b[:], int64(i)*windowBytes); err != nil || !bytes.HasPrefix(b[:], magic) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b[24:]), true
 }

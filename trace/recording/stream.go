@@ -34,7 +34,7 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 		return nil, err
 	}
 	r := &reader{p: s.p}
-	r.open(b, uint64(i), i == s.Chunks()-1)
+	r.open(b, uint64(i))
 	return r, nil
 }
 
@@ -57,7 +57,8 @@ type reader struct {
 	ended  bool
 }
 
-func (r *reader) open(b []byte, number uint64, newest bool) {
+// open looks at the head of a window. One that the process did not come to close has whole events up to the first zero.
+func (r *reader) open(b []byte, number uint64) {
 	if len(b) < windowHead || !bytes.HasPrefix(b, magic) || binary.LittleEndian.Uint64(b[16:]) != number {
 		r.damage("window %d has no head", number)
 		return
@@ -66,10 +67,8 @@ func (r *reader) open(b []byte, number uint64, newest bool) {
 	r.last = binary.LittleEndian.Uint64(b[24:])
 	r.b = b[windowHead:]
 	switch {
-	case length == 0 && newest:
-		return // the process did not come to close it
 	case length == 0:
-		return // killed between two windows: the events are whole up to the first zero
+		return
 	case length < windowHead || uint64(length) > uint64(len(b)):
 		r.damage("window %d ends after %d bytes of %d", number, len(b), length)
 		return

@@ -1,0 +1,268 @@
+package recording
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// event is an event as the recorder writes it.
+type event struct {
+	kind byte
+	dt   uint64
+	n    []uint64
+}
+
+func (e event) append(b []byte) []byte {
+	b = binary.AppendUvarint(append(b, e.kind), e.dt)
+	for _, v := range e.n {
+		b = binary.AppendUvarint(b, v)
+	}
+	return b
+}
+
+// window makes a window; an open one has neither length nor checksum and is filled with zeros.
+func window(number, first uint64, open bool, events ...event) []byte {
+	b := make([]byte, windowHead)
+	copy(b, magic)
+	binary.LittleEndian.PutUint64(b[16:], number)
+	binary.LittleEndian.PutUint64(b[24:], first)
+	for _, e := range events {
+		b = e.append(b)
+	}
+	if open {
+		return append(b, make([]byte, windowBytes-len(b))...)
+	}
+	binary.LittleEndian.PutUint32(b[8:], uint32(len(b)))
+	binary.LittleEndian.PutUint32(b[12:], crc32.Checksum(b[windowHead:], castagnoli))
+	return b
+}
+
+func definition(kind byte, body []byte) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte{kind}, uint32(len(body)))
+	return append(b, body...)
+}
+
+func words(list ...uint64) (b []byte) {
+	for _, v := range list {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+// definitions are those of one of two processes: the world, and the name of a region.
+func definitions(rank int, ended uint64) []byte {
+	text := fmt.Sprintf("rank=%d\nsize=2\npid=7\nbegin=1000\nnow=2000\nreal=5000\nhost=n1\nboot=x\ncommand=./heat -n 3\n", rank)
+	b := definition(defProcess, []byte(text))
+	world := words(1, 99, 2, 0, uint64(rank), 0, 0)
+	if rank == 0 {
+		b = append(b, definition(defFunctions, []byte("MPI_Send\nMPI_Recv"))...)
+		world = words(1, 99, 2, 0, 0, 0, 2, 0, 1)
+	}
+	b = append(b, definition(defComm, append(world, "MPI_COMM_WORLD"...))...)
+	b = append(b, definition(defName, append(words(1), "solve"...))...)
+	b = append(b, definition(defClock, words(1000, uint64(10*rank), 50))...)
+	b = append(b, definition(defClock, words(2000, uint64(20*rank), 50))...)
+	if ended != 0 {
+		b = append(b, definition(defEnd, words(ended, 9, 0, 1, 1900))...)
+	}
+	return b
+}
+
+// write makes the folder of a recording of two processes.
+func write(t *testing.T, files map[string][]byte) string {
+	dir := t.TempDir()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+var sender = []event{
+	{evRegionEnter, 0, []uint64{0}},
+	{evRegionEnter, 5, []uint64{1}},
+	{evEnter, 10, []uint64{0}},
+	{evSend, 0, []uint64{1, 1, 7, 64}},
+	{evLeave, 20, []uint64{0}},
+	{evPcontrol, 1, []uint64{9, 2}},
+	{evRegionLeave, 5, []uint64{1}},
+	{evRegionLeave, 1, []uint64{0}},
+}
+
+var receiver = []event{
+	{evRegionEnter, 0, []uint64{0}},
+	{evEnter, 10, []uint64{1}},
+	{evRecv, 30, []uint64{0, 1, 7, 64}},
+	{evLeave, 0, []uint64{1}},
+}
+
+// list prints the events of a location and its diagnostics.
+func list(t *testing.T, s *Source, p trace.P) (string, []trace.Diagnostic) {
+	t.Helper()
+	st, err := s.Stream(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	found := st.Diagnostics()
+	var out strings.Builder
+	var b trace.Batch
+	for i := range st.Chunks() {
+		r, err := st.Chunk(i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for err = r.Next(&b); err == nil; err = r.Next(&b) {
+			for k := range b.Events {
+				e := &b.Events[k]
+				fmt.Fprintf(&out, "%d %v %d %v\n", e.Time, e.Kind, e.Ref, b.Words(e))
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		found = append(found, r.Diagnostics()...)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.String(), found
+}
+
+func TestRecording(t *testing.T) {
+	dir := write(t, map[string][]byte{
+		"0.def": definitions(0, endFinalize), "1.def": definitions(1, 0), Marker: nil,
+		"0.evt": window(0, 1500, false, sender...), "1.evt": window(0, 1500, true, receiver...),
+	})
+	if !Is(dir) || Is(t.TempDir()) {
+		t.Error("a recording is not told by its marker")
+	}
+	s, err := OpenPath(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	region := make(map[string]uint32)
+	for i := range s.defs.Regions {
+		region[s.defs.Text(s.defs.Regions[i].Name)] = s.defs.Regions[i].Ref
+	}
+	text := s.processes[0].textRefs[0]
+	got, found := list(t, s, 0)
+	want := fmt.Sprintf(`1500 Enter %[1]d []
+1505 Enter %[2]d []
+1515 Enter %[3]d []
+1515 MpiSend 0 [1 0 7 64]
+1535 Leave %[3]d []
+1536 ParameterInt 0 [0 %[4]d]
+1536 ParameterString 0 [1 %[5]d]
+1541 Leave %[2]d []
+1542 Leave %[1]d []
+`, region["heat"], region["solve"], region["MPI_Send"], uint64(1<<64-5), text)
+	if got != want || len(found) != 0 {
+		t.Errorf("process 0: %v\n%swant\n%s", found, got, want)
+	}
+	got, found = list(t, s, 1) // 15 ns behind at 1500, as far as the readings tell
+	want = fmt.Sprintf("1515 Enter %d []\n1525 Enter %d []\n1555 MpiRecv 0 [0 0 7 64]\n1555 Leave %[2]d []\n", region["heat"], region["MPI_Recv"])
+	if got != want || len(found) != 1 || found[0].Code != trace.DiagTruncated {
+		t.Errorf("process 1: %v\n%swant\n%s", found, got, want)
+	}
+	if c := s.defs.Clock(); c.GlobalOffset != 1500 || c.TraceLength != 400 || c.RealtimeTimestamp != 4500 {
+		t.Errorf("clock %+v", c)
+	}
+}
+
+// TestDamage has files that are not as they were written: what is left is read, and what is not is said.
+func TestDamage(t *testing.T) {
+	whole := window(0, 1500, false, sender...)
+	flipped := append([]byte(nil), whole...)
+	flipped[windowHead+3] ^= 1
+	for _, c := range []struct {
+		name   string
+		events []byte
+		lines  int
+		code   trace.Code
+	}{
+		{"no file", nil, 0, trace.DiagMissingEvents},
+		{"empty", []byte{}, 0, 0},
+		{"flipped", flipped, 0, trace.DiagCorrupt},
+		{"cut", whole[:len(whole)-3], 0, trace.DiagCorrupt},
+		{"no head", make([]byte, 100), 0, trace.DiagCorrupt},
+		{"unknown kind", window(0, 1500, false, sender[0], event{kind: 200}), 1, trace.DiagCorrupt},
+		{"killed in an event", window(0, 1500, true, sender[0])[:windowHead+4], 1, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			files := map[string][]byte{"0.def": definitions(0, endFinalize), "1.def": definitions(1, endFinalize), "0.evt": c.events}
+			if c.events == nil {
+				delete(files, "0.evt")
+			}
+			s, err := OpenPath(write(t, files))
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, found := list(t, s, 0)
+			if n := strings.Count(got, "\n"); n != c.lines {
+				t.Errorf("%d events, want %d", n, c.lines)
+			}
+			if c.code == 0 && len(found) > 0 || c.code != 0 && (len(found) != 1 || found[0].Code != c.code) {
+				t.Errorf("found %v, want %v", found, c.code)
+			}
+		})
+	}
+}
+
+// TestMissingProcess has no files of one process of two.
+func TestMissingProcess(t *testing.T) {
+	s, err := OpenPath(write(t, map[string][]byte{"1.def": definitions(1, endFinalize), "1.evt": window(0, 1500, false, receiver...)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.defs.NumLocations(); n != 2 {
+		t.Errorf("%d locations", n)
+	}
+	if _, found := list(t, s, 0); len(found) != 2 {
+		t.Errorf("found %v", found)
+	}
+	if _, err := OpenPath(t.TempDir()); !errors.Is(err, trace.ErrNotTrace) {
+		t.Errorf("an empty folder: %v", err)
+	}
+}
+
+func TestMulDiv(t *testing.T) {
+	for _, c := range []struct{ x, y, z, want int64 }{
+		{7, 3, 2, 10}, {-7, 3, 2, -11}, {7, -3, 2, -11}, {-7, -3, 2, 10}, {0, 5, 1, 0},
+		{1 << 62, 1 << 62, 1 << 62, 1 << 62}, {1 << 62, 8, 1, 1<<63 - 1}, {-1 << 62, 8, 1, -1<<63 + 1},
+	} {
+		if got := mulDiv(c.x, c.y, c.z); got != c.want {
+			t.Errorf("%d*%d/%d is %d, want %d", c.x, c.y, c.z, got, c.want)
+		}
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	f.Add(definitions(0, endFinalize), window(0, 1500, false, sender...))
+	f.Add(definitions(0, 0), window(0, 1500, true, sender...)[:200])
+	f.Fuzz(func(t *testing.T, def, events []byte) {
+		dir := t.TempDir()
+		loaded := append(binary.AppendUvarint(binary.AppendUvarint(nil, 0), uint64(len(def))), def...)
+		if os.WriteFile(filepath.Join(dir, "0.evt"), events, 0o644) != nil {
+			t.Skip()
+		}
+		s, err := Open(dir, loaded)
+		if err != nil {
+			return
+		}
+		list(t, s, 0)
+		if _, err := s.Measure(0); err != nil {
+			t.Error(err)
+		}
+	})
+}
