@@ -67,7 +67,7 @@ func TestTreeChild(t *testing.T) {
 // TestTreeMerge: the union and its numbers do not depend on the order, and follow
 // the definition.
 func TestTreeMerge(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 2))
 		trees := make([]*Tree, 1+r.IntN(5))
 		for i := range trees {
