@@ -55,6 +55,25 @@ func slicesOf(width uint64) []oracle.Slice {
 	return list
 }
 
+// TestGoldenIntervals compares the golden traces with the oracle, which its tests
+// hold against their numbers.
+func TestGoldenIntervals(t *testing.T) {
+	for i, table := range []string{tracetest.GoldenG1, tracetest.GoldenG2, tracetest.GoldenG3, tracetest.GoldenG4} {
+		src, err := tracetest.ParseCalls(table)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range variants() {
+			if len(v.with.Regions) > 0 || v.with.Between != "" && i != 1 {
+				continue // they have none
+			}
+			t.Run(fmt.Sprintf("G%d %s", i+1, v.name), func(t *testing.T) {
+				checkAgainstOracle(t, src, jobs.AnalyzeOptions{Intervals: v.flags}, v.with, 1, 2, 3, 7)
+			})
+		}
+	}
+}
+
 // TestRandomIntervals compares small random programs with the oracle.
 func TestRandomIntervals(t *testing.T) {
 	seeds := uint64(1000)

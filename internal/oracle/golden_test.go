@@ -13,158 +13,14 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// The golden traces. Every line is a call: process, enter, leave, operation and
-// what it needs; "run" is the time of a process. Gaps are CPU time. Numbers were
-// worked by hand from the definitions.
-const (
-	traceG1 = `
-run 0 0 100
-0 20 30 Send 1 1
-0 40 72 Ssend 1 2
-run 1 0 90
-1 10 34 Recv 0 1
-1 60 75 Recv 0 2
-`
-	traceG2 = `
-run 0 0 100
-0 10 13 Bcast 0
-0 40 50 Allreduce
-0 70 71 Reduce 2
-0 90 93 Barrier
-run 1 0 100
-1 6 16 Bcast 0
-1 30 49 Allreduce
-1 66 67 Reduce 2
-1 84 94 Barrier
-run 2 0 100
-2 12 15 Bcast 0
-2 36 50 Allreduce
-2 60 75 Reduce 2
-2 92 93 Barrier
-run 3 0 96
-3 4 17 Bcast 0
-3 44 51 Allreduce
-3 72 74 Reduce 2
-3 80 93 Barrier
-`
-	traceG3 = `
-run 0 0 100
-0 4 5 Begin 1
-0 9 10 Begin 2
-0 16 17 Irecv 1
-0 20 26 Wait 1 1
-0 26 27 End 2
-0 27 28 Begin 2
-0 34 35 Irecv 2
-0 38 39 Wait 1 2
-0 39 40 End 2
-0 40 41 Begin 2
-0 47 48 Irecv 3
-0 50 51 End 2
-0 53 60 Wait 1 3
-0 60 61 End 1
-0 90 95 Allreduce
-run 1 0 98
-1 5 6 Begin 1
-1 8 9 Begin 2
-1 22 24 Send 0 7
-1 24 25 End 2
-1 25 26 Begin 2
-1 36 37 Send 0 7
-1 37 38 End 2
-1 38 39 Begin 2
-1 55 57 Send 0 7
-1 57 58 End 2
-1 59 60 End 1
-1 92 96 Allreduce
-`
-	traceG4 = `
-run 0 0 50
-0 10 10 Level 7
-run 1 0 50
-1 20 20 Level -7
-1 30 30 Level 7
-1 40 40 Level -7
-run 2 0 50
-`
-)
-
-var collectiveNames = map[string]string{"Bcast": "BCAST", "Allreduce": "ALLREDUCE", "Reduce": "REDUCE", "Barrier": "BARRIER", "Scan": "SCAN"}
-
-// parse makes a trace of the lines of calls.
+// parse makes a trace of a table of calls.
 func parse(tb testing.TB, table string) trace.Source {
 	tb.Helper()
-	var b strings.Builder
-	processes := 0
-	end := ""
-	for line := range strings.Lines(table) {
-		f := strings.Fields(line)
-		switch {
-		case len(f) == 0:
-		case f[0] == "run":
-			b.WriteString(end)
-			fmt.Fprintf(&b, "%s %s ENTER main\n", f[1], f[2])
-			end = fmt.Sprintf("%s %s LEAVE main\n", f[1], f[3])
-			processes++
-		default:
-			event(tb, &b, f)
-		}
-	}
-	src, err := tracetest.Parse(fmt.Sprintf("-- definitions --\nSTRING self=0 string=\"level\"\nPARAMETER self=0 name=0 parameter_type=1\n"+
-		"-- program --\nprocesses %d\nresolution 1000000\n-- events --\n%s%s", processes, b.String(), end))
+	src, err := tracetest.ParseCalls(table)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return src
-}
-
-// event writes one call.
-func event(tb testing.TB, b *strings.Builder, f []string) {
-	p, enter, leave, op, rest := f[0], f[1], f[2], f[3], f[4:]
-	region := "MPI_" + op
-	var at, then string
-	switch op {
-	case "Send", "Ssend":
-		at = fmt.Sprintf("MPI_SEND %s MPI_COMM_WORLD %s 8", rest[0], rest[1])
-	case "Recv":
-		then = fmt.Sprintf("MPI_RECV %s MPI_COMM_WORLD %s 8", rest[0], rest[1])
-	case "Irecv":
-		at = "MPI_IRECV_REQUEST " + rest[0]
-	case "Wait":
-		then = fmt.Sprintf("MPI_IRECV %s MPI_COMM_WORLD 7 8 %s", rest[0], rest[1])
-	case "Begin", "End":
-		var id uint32
-		fmt.Sscan(rest[0], &id)
-		tag := 0xAA0000AA | id<<8
-		if op == "End" {
-			tag += 0x11
-		}
-		region = "MPI_Sendrecv"
-		at = fmt.Sprintf("MPI_SEND %s MPI_COMM_WORLD %d 0", p, tag)
-		then = fmt.Sprintf("MPI_RECV %s MPI_COMM_WORLD %d 0", p, tag)
-	case "Level":
-		region = "MPI_Pcontrol"
-		at = "PARAMETER_INT64 0 " + rest[0]
-	default:
-		name, ok := collectiveNames[op]
-		if !ok {
-			tb.Fatalf("unknown call %q", op)
-		}
-		root := "none"
-		if len(rest) > 0 {
-			root = rest[0]
-		}
-		at = "MPI_COLLECTIVE_BEGIN"
-		then = fmt.Sprintf("MPI_COLLECTIVE_END %s MPI_COMM_WORLD %s 8 8", name, root)
-	}
-	fmt.Fprintf(b, "%s %s ENTER %s\n", p, enter, region)
-	if at != "" {
-		fmt.Fprintf(b, "%s %s %s\n", p, enter, at)
-	}
-	if then != "" {
-		fmt.Fprintf(b, "%s %s %s\n", p, leave, then)
-	}
-	fmt.Fprintf(b, "%s %s LEAVE %s\n", p, leave, region)
 }
 
 func analyze(tb testing.TB, src trace.Source, o oracle.Options) *oracle.Result {
@@ -223,7 +79,7 @@ func scalars(c oracle.Characteristics) map[string]string {
 }
 
 func TestG1(t *testing.T) {
-	r := analyze(t, parse(t, traceG1), oracle.Options{})
+	r := analyze(t, parse(t, tracetest.GoldenG1), oracle.Options{})
 	table{map[oracle.Item][]uint64{
 		oracle.Time: {100, 90}, oracle.MPITime: {42, 39}, oracle.P2PTime: {42, 39}, oracle.CommTime: {42, 39}, oracle.CPUTime: {58, 51},
 		oracle.SendRecv: {0, 49}, oracle.PotentialSync: {0, 10}, oracle.LateSender: {0, 10}, oracle.LateReceiver: {20, 0},
@@ -268,7 +124,7 @@ func compareDelays(t *testing.T, r *oracle.Result, want map[string]oracle.Cost) 
 }
 
 func TestG2(t *testing.T) {
-	r := analyze(t, parse(t, traceG2), oracle.Options{})
+	r := analyze(t, parse(t, tracetest.GoldenG2), oracle.Options{})
 	table{map[oracle.Item][]uint64{
 		oracle.Time: {100, 100, 100, 96}, oracle.MPITime: {17, 40, 33, 35}, oracle.CollTime: {17, 40, 33, 35}, oracle.NxNTime: {10, 19, 14, 7},
 		oracle.BarrierTime: {3, 10, 1, 13}, oracle.CPUTime: {83, 60, 67, 61}, oracle.PotentialSync: {10, 34, 20, 20},
@@ -289,7 +145,7 @@ func TestG2(t *testing.T) {
 }
 
 func TestG3(t *testing.T) {
-	r := analyze(t, parse(t, traceG3), oracle.Options{})
+	r := analyze(t, parse(t, tracetest.GoldenG3), oracle.Options{})
 	if len(r.Nodes) != 3 || r.Nodes[1].Key.ID != 1 || r.Nodes[2].Key.ID != 2 || r.Nodes[2].Parent != 1 || r.Nodes[2].Level != 2 {
 		t.Fatalf("nodes %+v", r.Nodes)
 	}
@@ -328,7 +184,7 @@ func TestG3(t *testing.T) {
 
 // TestG3Options takes the golden trace with other definitions.
 func TestG3Options(t *testing.T) {
-	r := analyze(t, parse(t, traceG3), oracle.Options{MarkerAsMPI: true})
+	r := analyze(t, parse(t, tracetest.GoldenG3), oracle.Options{MarkerAsMPI: true})
 	table{map[oracle.Item][]uint64{oracle.MPITime: {30, 17}, oracle.MarkerTime: {0, 0}}, map[string]string{
 		"productive": "174.5", "efficiency": "0.872500",
 	}}.check(t, r, 0, oracle.Rules{})
@@ -338,7 +194,7 @@ func TestG3Options(t *testing.T) {
 	table{map[oracle.Item][]uint64{oracle.CPUTime: {26, 39}, oracle.MPITime: {10, 5}, oracle.SendRecv: {7, 0}}, map[string]string{
 		"productive": "72.5", "lost": "15.5", "efficiency": "0.823864",
 	}}.check(t, r, 2, oracle.Rules{})
-	r = analyze(t, parse(t, traceG3), oracle.Options{PostedPoint: true})
+	r = analyze(t, parse(t, tracetest.GoldenG3), oracle.Options{PostedPoint: true})
 	table{items: map[oracle.Item][]uint64{oracle.PotentialSync: {6 + 2 + 8 + 2, 0}}}.check(t, r, 0, oracle.Rules{})
 }
 
@@ -355,7 +211,7 @@ func TestG3Slices(t *testing.T) {
 		{21, 23, []uint64{0, 1}, []uint64{2, 1}, []uint64{0, 0}, map[oracle.Item]uint64{oracle.LateSender: 1}, "0.625000"},
 	} {
 		o := oracle.Options{Slices: []oracle.Slice{{Key: oracle.Key{ID: 9}, Begin: c.from, End: c.to}}}
-		r := analyze(t, parse(t, traceG3), o)
+		r := analyze(t, parse(t, tracetest.GoldenG3), o)
 		node := -1
 		for i, n := range r.Nodes {
 			if n.Derived {
@@ -373,7 +229,7 @@ func TestG3Slices(t *testing.T) {
 }
 
 func TestG4(t *testing.T) {
-	r := analyze(t, parse(t, traceG4), oracle.Options{})
+	r := analyze(t, parse(t, tracetest.GoldenG4), oracle.Options{})
 	want := []oracle.Problem{{Code: oracle.Unclosed, P: 0, Time: 50, ID: 7}, {Code: oracle.EndWithoutBegin, P: 1, Time: 20, ID: 7}}
 	if d := cmp.Diff(want, r.Problems); d != "" {
 		t.Errorf("problems (-want +got):\n%s", d)
