@@ -55,7 +55,7 @@ func brokenProgram(rng *rand.Rand) string {
 func TestBrokenStreams(t *testing.T) {
 	rounds := 3000
 	if testing.Short() {
-		rounds = 500
+		rounds = 200
 	}
 	rng := rand.New(rand.NewPCG(6, 6))
 	var round int

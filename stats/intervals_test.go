@@ -291,7 +291,7 @@ func found(l *stats.Loaded) map[string]map[string]uint64 {
 func TestComponentsTwin(t *testing.T) {
 	rounds := uint64(150)
 	if testing.Short() {
-		rounds = 60
+		rounds = 30
 	}
 	for seed := range rounds {
 		most := []int{1, 3, 50}[seed%3]
