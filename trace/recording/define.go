@@ -98,15 +98,27 @@ func (b *definer) allRegions(s *Source) {
 	}
 	b.region(program, trace.Region{Role: trace.RoleFunction, Paradigm: trace.ParadigmUser})
 	mpi := func(name string) uint32 {
+		if ref, ok := b.regions[name]; ok {
+			return ref
+		}
 		return b.region(name, trace.Region{Role: roleOf(name), Paradigm: trace.ParadigmMPI})
 	}
 	for _, f := range lifeFunctions {
 		mpi(f)
 	}
+	refs := make(map[*string][]uint32) // lists that processes share
 	for _, p := range s.processes {
-		for _, f := range p.functions {
-			p.functionRefs = append(p.functionRefs, mpi(f))
+		if len(p.functions) == 0 {
+			continue
 		}
+		list, ok := refs[&p.functions[0]]
+		if !ok {
+			for _, f := range p.functions {
+				list = append(list, mpi(f))
+			}
+			refs[&p.functions[0]] = list
+		}
+		p.functionRefs = list
 	}
 	for _, p := range s.processes {
 		for _, name := range p.names {

@@ -104,7 +104,9 @@ func (p *process) define(kind byte, b []byte) bool {
 		}
 		p.clocks = append(p.clocks, clockReading{int64(word(0)), int64(word(1))})
 	case defFunctions:
-		p.functions = strings.Split(clean(b), "\n")
+		if p.functions = strings.Split(clean(b), "\n"); len(p.functions) > lifeFirst {
+			return false
+		}
 	case defEnd:
 		if len(b) < 40 {
 			return false
