@@ -252,8 +252,13 @@ func TestIntervalsOfTime(t *testing.T) {
 		t.Errorf("%+v\n%+v", x.Ticks, y.Ticks)
 	}
 	for _, k := range []struct{ a, b fmt.Stringer }{
-		{x.Ticks.CPU, y.Ticks.CPU}, {x.Ticks.MPI, y.Ticks.MPI}, {x.Ticks.PotentialSync, y.Ticks.PotentialSync},
-		{x.Ticks.SendRecv, y.Ticks.SendRecv}, {x.Ticks.Variation, y.Ticks.Variation}, {x.Waits.Total, y.Waits.Total}, {x.Waits.Completion, y.Waits.Completion},
+		{x.Ticks.CPU, y.Ticks.CPU},
+		{x.Ticks.MPI, y.Ticks.MPI},
+		{x.Ticks.PotentialSync, y.Ticks.PotentialSync},
+		{x.Ticks.SendRecv, y.Ticks.SendRecv},
+		{x.Ticks.Variation, y.Ticks.Variation},
+		{x.Waits.Total, y.Waits.Total},
+		{x.Waits.Completion, y.Waits.Completion},
 	} {
 		if k.a.String() != k.b.String() {
 			t.Errorf("whole run %s, all of the time %s", k.a, k.b)
