@@ -103,9 +103,9 @@ type traceInfo struct {
 	BigEndian    bool                    `json:"big_endian"`
 	Locations    report.LocationTypes    `json:"locations"`
 	Definitions  report.DefinitionCounts `json:"definitions"`
-	DefBytes     int                     `json:"definition_bytes"` // in memory, encoded
-	Bytes        uint64                  `json:"bytes"`            // of events
-	Announced    uint64                  `json:"announced_events"` // by the definitions
+	DefBytes     int                     `json:"definition_bytes"`  // in memory, encoded
+	Bytes        uint64                  `json:"bytes"`             // of events
+	Announced    uint64                  `json:"announced_events"`  // by the definitions
 	Records      *recordCounts           `json:"records,omitempty"` // of a Paraver trace
 	Missing      int                     `json:"locations_without_data"`
 	Largest      uint64                  `json:"largest_location"`
