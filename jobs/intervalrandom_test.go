@@ -126,3 +126,23 @@ func TestProgramIntervals(t *testing.T) {
 		})
 	}
 }
+
+// TestPlantedIntervals compares programs with known results with the oracle, which
+// finds them.
+func TestPlantedIntervals(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
+		for _, p := range tracetest.Planted(seed) {
+			t.Run(fmt.Sprint(p.Name, " ", seed), func(t *testing.T) {
+				src, err := p.Script.Source()
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkAgainstOracle(t, src, jobs.AnalyzeOptions{}, oracle.Options{}, 3, 1, 7)
+			})
+		}
+	}
+}
