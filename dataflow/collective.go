@@ -99,9 +99,6 @@ func (k Kind) join(a, b steps) steps {
 		return b
 	case len(b) == 0:
 		return a
-	case k == SumToAll || k == SumToRoot:
-		a[0].v += b[0].v
-		return a
 	case k != PrefixMax:
 		a[0].v = max(a[0].v, b[0].v)
 		return a

@@ -10,14 +10,13 @@
 // Walkers talk through their Port only:
 //
 //	Send, Receive    one value for a receiving location under a key of its own, such as the row of the receive
-//	Post, Collect    any number of values with bytes under one key; the receiver knows how many
-//	Enter, Result    a collective operation: maximum or sum over its members, the root's value, maximum over lower ranks
+//	Enter, Result    a collective operation: maximum over its members, the root's value, maximum over lower ranks
 //	Reach            the position of the next operation, so that no location runs far ahead
 //
 // Results depend on what walkers compute, never on ranks or the order of arrival:
-// a key has one value, several values of one key come ordered by sender, and a
-// location sees nothing but what it asked for (a Kahn network: G. Kahn, The
-// semantics of a simple language for parallel programming, 1974).
+// a key has one value, and a location sees nothing but what it asked for (a Kahn
+// network: G. Kahn, The semantics of a simple language for parallel programming,
+// 1974).
 //
 //	type adder struct{ next trace.P }
 //	func (a *adder) Walk(x *dataflow.Port) (bool, error) {
@@ -51,17 +50,17 @@
 // have done what they can in the one before, so a rank holds
 //
 //	80 bytes x (values under way at the border of the window + values that its locations get in the window),
-//	+ 96 bytes and the data for each value of Post
 //	+ 160 bytes x collective instances under way, and 8 for each member that waits, 12 for each step of a prefix
 //	+ 4 bytes x ranks with members, for each communicator in use
-//	+ batchBytes x (ranks it sends to + mostOpen) + messages that it has not taken yet: what fills an eighth of
+//	+ batchBytes x ranks it sends to + messages that it has not taken yet: what fills an eighth of
 //	Options.Budget, but leastAhead of each rank, + its walkers
 //
-// The first window is cut so that the values of the rank with most rows fill an
-// eighth of Options.Budget; the next one is half as wide when a rank held more than
-// a quarter, and twice as wide when all held less than a sixteenth. A rank that
-// holds more than half of the budget, or another sixteenth of it, halves what is
-// left of the window on all ranks: those that give stop, those that take go on.
-// What is under way at one position has to fit. Above Options.Budget the pass ends
-// with ErrBudget on all ranks.
+// The first window is such that the values of the rank with most rows fill an
+// eighth of Options.Budget, if they were spread evenly. The next one is half as wide
+// when what a rank holds has grown by more than a quarter of the budget, and twice as
+// wide when it has grown by less than a sixteenth on all ranks. A rank that holds
+// more than a quarter, or another sixteenth, cuts the rest of the window to an
+// eighth on all ranks, and the next window is no wider: those that give stop, those
+// that take go on. What is under way at one position has to fit: above the budget the
+// pass ends with ErrBudget on all ranks.
 package dataflow

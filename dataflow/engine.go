@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sort"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -60,41 +59,35 @@ type place struct {
 	walker Walker
 	at     uint64 // position of its operation
 	box    box    // what it waits for
-	need   int    // values of the box that are missing
 	from   trace.P
 	state  state
 }
 
-func (s *place) wait(b box, need int, from trace.P) {
-	s.state, s.box, s.need, s.from = waiting, b, need, from
-}
-
-type parcelKey struct {
-	place uint32
-	key   uint64
-}
+func (s *place) wait(b box, from trace.P) { s.state, s.box, s.from = waiting, b, from }
 
 // engine is a pass on one rank. It belongs to one goroutine.
 type engine struct {
-	o       Options
-	c       mpi.Comm
-	rank    int
-	own     trace.P // first location here
-	places  []place
-	queue   []int // places that can go on
-	mail    mailbox
-	parcels map[parcelKey][]Value
-	bytes   int64 // of parcels and instances
-	comms   map[uint32]*members
-	active  map[instanceKey]*instance
-	out     exchange
-	wave    wave
-	end     uint64 // last position of the window
-	steps   uint64 // calls of Reach
-	hold    int64  // bytes that wait at which the window is cut, see cut
-	window  uint64 // agreed width of a window, on rank 0
-	report  Report
-	err     error
+	o      Options
+	c      mpi.Comm
+	rank   int
+	own    trace.P // first location here
+	places []place
+	queue  []int // places that can go on
+	mail   mailbox
+	bytes  int64 // of instances
+	comms  map[uint32]*members
+	active map[instanceKey]*instance
+	out    exchange
+	wave   wave
+	end    uint64 // last position of the window
+	opened uint64 // on rank 0: what end was when the window was opened
+	start  uint64 // on rank 0: its first position
+	steps  uint64 // calls of Reach
+	hold   int64  // bytes that wait at which the window is cut, see cut
+	base   int64  // bytes that waited when the window was opened
+	window uint64 // agreed width of a window, on rank 0
+	report Report
+	err    error
 }
 
 // Run runs the walkers of all ranks to their end, or to where none can go on.
@@ -124,7 +117,7 @@ func newEngine(o Options, c mpi.Comm) *engine {
 		o.Budget = defaultBudget
 	}
 	e := &engine{
-		o: o, c: c, rank: c.Rank(), parcels: make(map[parcelKey][]Value),
+		o: o, c: c, rank: c.Rank(),
 		comms: make(map[uint32]*members), active: make(map[instanceKey]*instance),
 	}
 	e.out = newExchange(c, o.Budget)
@@ -174,8 +167,8 @@ func (e *engine) begin() error {
 	}
 	parts := uint64(rows[0])/max(1, uint64(e.o.Budget)/(8*waitBytes)) + 1
 	e.window = e.o.Span/parts + 1
-	e.end = e.window
-	e.hold = e.o.Budget / 2
+	e.end, e.opened = e.window, e.window
+	e.hold = e.o.Budget / 4
 	e.report.Windows = 1
 	return nil
 }
@@ -224,8 +217,6 @@ func (e *engine) walk(n int) {
 		s.state = ended
 	case s.state == runnable:
 		e.fail(fmt.Errorf("dataflow: location %d stopped without waiting for anything", x.p))
-	case s.state == waiting && s.need <= 0:
-		e.fail(fmt.Errorf("dataflow: location %d waits for nothing", x.p))
 	}
 	e.weigh()
 }
@@ -255,11 +246,14 @@ func (e *engine) pace() {
 	}
 }
 
+// held is what waits here, in bytes.
+func (e *engine) held() int64 { return int64(e.mail.n)*waitBytes + e.bytes }
+
 // weigh compares what waits here with the budget.
 func (e *engine) weigh() {
-	held := int64(e.mail.n)*waitBytes + e.bytes
+	held := e.held()
 	e.report.Peak = max(e.report.Peak, held)
-	e.wave.peak = max(e.wave.peak, held)
+	e.wave.peak = max(e.wave.peak, held-e.base)
 	if held > e.hold {
 		e.cut()
 	}
@@ -268,8 +262,8 @@ func (e *engine) weigh() {
 	}
 }
 
-// cut halves what is left of the window, on all ranks, because too much waits here;
-// once more when a sixteenth of the budget more waits.
+// cut leaves an eighth of the rest of the window, on all ranks, because too much
+// waits here; once more when a sixteenth of the budget more waits.
 func (e *engine) cut() {
 	e.hold += e.o.Budget / 16
 	least := e.end
@@ -278,7 +272,7 @@ func (e *engine) cut() {
 			least = min(least, s.at)
 		}
 	}
-	e.end = least + (e.end-least)/2
+	e.end = least + (e.end-least)/8
 	e.report.Cuts++
 	for r := range e.c.Size() {
 		if r != e.rank {
@@ -308,34 +302,10 @@ func (e *engine) put(n int, b box, v uint64) {
 	e.wake(n, b)
 }
 
-// putData brings one of several values to a place.
-func (e *engine) putData(n int, key uint64, v Value) {
-	k := parcelKey{uint32(n), key}
-	e.parcels[k] = append(e.parcels[k], v)
-	e.bytes += parcelBytes + int64(len(v.Data))
-	e.wake(n, box{parcelSpace, key})
-}
-
-// parcelBytes is about what a posted value takes beside its data.
-const parcelBytes = 96
-
-// takeData gives the values of a key to their location.
-func (e *engine) takeData(n int, key uint64, have []Value) []Value {
-	delete(e.parcels, parcelKey{uint32(n), key})
-	for i := range have {
-		e.bytes -= parcelBytes + int64(len(have[i].Data))
-	}
-	slices.SortStableFunc(have, func(a, b Value) int { return int(a.From) - int(b.From) })
-	return have
-}
-
-// wake makes a place runnable if this was the last value it waited for.
+// wake makes a place runnable if it waited for this value.
 func (e *engine) wake(n int, b box) {
 	s := &e.places[n]
-	if s.state != waiting || s.box != b {
-		return
-	}
-	if s.need--; s.need == 0 {
+	if s.state == waiting && s.box == b {
 		s.state = runnable
 		e.queue = append(e.queue, n)
 	}

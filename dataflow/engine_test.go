@@ -167,7 +167,7 @@ func TestBinomialTree(t *testing.T) {
 // in each direction that the kind needs.
 func TestCollectiveParts(t *testing.T) {
 	const ranks, locations, instances = 16, 48, 5
-	for kind, want := range map[Kind]uint64{MaxToAll: 2, SumToAll: 2, PrefixMax: 2, RootToAll: 1, MaxToRoot: 1, SumToRoot: 1} {
+	for kind, want := range map[Kind]uint64{MaxToAll: 2, PrefixMax: 2, RootToAll: 1, MaxToRoot: 1} {
 		reports := runWalkers(t, testDefs(locations, 1), ranks, Options{}, func(p trace.P) Walker {
 			i, entered := uint64(0), false
 			return walkFunc(func(x *Port) (bool, error) {
@@ -381,16 +381,16 @@ func TestMailboxAgainstMap(t *testing.T) {
 func FuzzParts(f *testing.F) {
 	d := testDefs(3, 2, []uint64{2, 0})
 	c := Collective{Comm: 2, Ordinal: 1, Kind: PrefixMax}
-	f.Add([]byte{partValue, 1, 0, 0, 0, 2, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8})
+	f.Add([]byte{partValue, 1, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 1, 2, 3, 4, 5, 6, 7, 8})
 	f.Add(append(appendCollective([]byte{partEnter}, c), 1, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0))
 	f.Add(append(appendCollective([]byte{partUp}, c), 1, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0))
 	f.Add(append(appendCollective([]byte{partDown}, c), 0, 0, 0, 0))
-	f.Add(bytes.Repeat([]byte{partData}, 40))
+	f.Add(bytes.Repeat([]byte{partCut}, 40))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		o := Options{Comm: mpi.Serial(), Defs: d, Ranges: []partition.Range{{End: 6}}, Walkers: make([]Walker, 6), Budget: 1 << 20}
 		e := newEngine(o, o.Comm)
 		for i := range e.places {
-			e.places[i].wait(box{collSpace | 2, 1}, 1, 0)
+			e.places[i].wait(box{collSpace | 2, 1}, 0)
 		}
 		e.fail(e.takeParts(b))
 	})

@@ -3,6 +3,7 @@ package dataflow
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -12,7 +13,8 @@ import (
 // message of the MPI library.
 const batchBytes = 3840
 
-// mostOpen bounds the sends that are under way.
+// mostOpen bounds the sends of counts, orders and acknowledgements whose end was not
+// looked for. They are so short that no MPI library waits for the receiver.
 const mostOpen = 256
 
 // Tags of messages.
@@ -33,8 +35,7 @@ const (
 
 // Parts of a message of values. Integers are little-endian.
 //
-//	partValue    to u32 | from u32 | key u64 | v u64
-//	partData     to u32 | from u32 | key u64 | v u64 | length u32 | bytes
+//	partValue    to u32 | key u64 | v u64
 //	partEnter    collective | location u32 | member u32 | v u64                to the home of the process
 //	partUp       collective | number u32 | (member u32 | v u64) ...            to the parent
 //	partDown     collective | number u32 | (member u32 | v u64) ...            to a child
@@ -43,7 +44,6 @@ const (
 //	collective:  communicator u32 | ordinal u64 | kind u8 | root u32
 const (
 	partValue uint8 = iota
-	partData
 	partEnter
 	partUp
 	partDown
@@ -55,14 +55,13 @@ const (
 // waves and the report.
 type exchange struct {
 	c        mpi.Comm
-	buf      [][]byte // per rank
-	touched  []int    // ranks with something in buf
-	open     []*mpi.Request
-	posted   *mpi.Request // a receive that was begun while sends did not end
-	sent     uint64       // messages of values
+	buf      [][]byte         // per rank
+	touched  []int            // ranks with something in buf
+	flying   [][]*mpi.Request // messages of values to each rank that it has not told to have taken
+	open     []*mpi.Request   // other sends
+	sent     uint64           // messages of values
 	received uint64
 	ahead    int    // see leastAhead
-	untaken  []int  // messages to each rank that it has not told to have taken
 	taken    []int  // messages of each rank that it was not told of
 	messages uint64 // sent, those of waves too
 	bytes    uint64
@@ -72,22 +71,26 @@ func newExchange(c mpi.Comm, budget int64) exchange {
 	n := c.Size()
 	filled := int64(n) * (batchBytes / valueBytes * waitBytes)
 	return exchange{
-		c: c, buf: make([][]byte, n), untaken: make([]int, n), taken: make([]int, n),
+		c: c, buf: make([][]byte, n), flying: make([][]*mpi.Request, n), taken: make([]int, n),
 		ahead: int(min(max(budget/8/filled, leastAhead), mostAhead)),
 	}
 }
 
 // valueBytes is the size of a partValue.
-const valueBytes = 25
+const valueBytes = 21
 
 // tooFar says that some rank has to take messages before this one goes on.
 func (x *exchange) tooFar() bool {
-	for _, n := range x.untaken {
-		if n > x.ahead {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(x.flying, func(f []*mpi.Request) bool { return len(f) > x.ahead })
+}
+
+// told notes that a rank has taken half of what it may be sent ahead.
+func (x *exchange) told(rank int) error {
+	f := x.flying[rank]
+	n := min(x.ahead/2, len(f))
+	err := x.c.Wait(f[:n]...) // has ended: it was received
+	x.flying[rank] = append(f[:0], f[n:]...)
+	return err
 }
 
 // took notes a message of values from a rank, and tells it now and then.
@@ -124,47 +127,29 @@ func (x *exchange) flush(rank int) error {
 	}
 	x.buf[rank] = nil
 	x.sent++
-	x.untaken[rank]++
-	return x.send(b, rank, tagValues)
+	req, err := x.isend(b, rank, tagValues)
+	x.flying[rank] = append(x.flying[rank], req)
+	return err
 }
 
-func (x *exchange) send(b []byte, rank, tag int) error {
+func (x *exchange) isend(b []byte, rank, tag int) (*mpi.Request, error) {
 	x.messages++
 	x.bytes += uint64(len(b))
-	req, err := x.c.Isend(b, rank, tag)
+	return x.c.Isend(b, rank, tag)
+}
+
+// send sends a short message beside the values.
+func (x *exchange) send(b []byte, rank, tag int) error {
+	req, err := x.isend(b, rank, tag)
 	if err != nil {
 		return err
 	}
 	if x.open = append(x.open, req); len(x.open) < mostOpen {
 		return nil
 	}
-	return x.reap()
-}
-
-// reap waits until some sends have ended. A receive is begun beside them, so that
-// two ranks which send to each other cannot wait for ever.
-func (x *exchange) reap() error {
-	if x.posted == nil {
-		var err error
-		if x.posted, err = x.c.Irecv(mpi.AnySource, mpi.AnyTag); err != nil {
-			return err
-		}
-	}
-	done, err := x.c.WaitSome(append(x.open, x.posted))
-	if err != nil {
-		return err
-	}
-	kept, next := x.open[:0], 0
-	for i, r := range x.open {
-		if next < len(done) && done[next] == i {
-			next++
-			continue
-		}
-		kept = append(kept, r)
-	}
-	clear(x.open[len(kept):])
-	x.open = kept
-	return nil
+	err = x.c.Wait(x.open...)
+	x.open = x.open[:0]
+	return err
 }
 
 // flushAll sends what there is.
@@ -180,15 +165,6 @@ func (x *exchange) flushAll() error {
 
 // next receives a message; without block only if there is one.
 func (x *exchange) next(block bool) ([]byte, mpi.Status, bool, error) {
-	if x.posted != nil {
-		if !block {
-			return nil, mpi.Status{}, false, nil
-		}
-		r := x.posted
-		x.posted = nil
-		err := x.c.Wait(r)
-		return r.Data(), r.Status(), err == nil, err
-	}
 	if !block {
 		return x.c.TryRecv(mpi.AnySource, mpi.AnyTag)
 	}
@@ -197,7 +173,15 @@ func (x *exchange) next(block bool) ([]byte, mpi.Status, bool, error) {
 }
 
 // finish waits for the last sends.
-func (x *exchange) finish() error { return x.c.Wait(x.open...) }
+func (x *exchange) finish() error {
+	err := x.c.Wait(x.open...)
+	for _, f := range x.flying {
+		if err == nil {
+			err = x.c.Wait(f...)
+		}
+	}
+	return err
+}
 
 // receive takes in one message; without block only if there is one.
 func (e *engine) receive(block bool) (bool, error) {
@@ -216,8 +200,7 @@ func (e *engine) receive(block bool) (bool, error) {
 	}
 	e.out.received++
 	if st.Tag == tagTaken {
-		e.out.untaken[st.Source] -= e.out.ahead / 2
-		return true, nil
+		return true, e.out.told(st.Source)
 	}
 	if e.err == nil {
 		e.fail(e.takeParts(b))
@@ -225,26 +208,12 @@ func (e *engine) receive(block bool) (bool, error) {
 	return true, e.out.took(st.Source)
 }
 
-func (e *engine) sendValue(from, to trace.P, key, v uint64) {
+func (e *engine) sendValue(to trace.P, key, v uint64) {
 	r := e.holder(to)
 	b := append(e.out.to(r), partValue)
 	b = binary.LittleEndian.AppendUint32(b, uint32(to))
-	b = binary.LittleEndian.AppendUint32(b, uint32(from))
 	b = binary.LittleEndian.AppendUint64(b, key)
 	b = binary.LittleEndian.AppendUint64(b, v)
-	e.report.Values++
-	e.fail(e.out.add(r, b))
-}
-
-func (e *engine) sendData(from, to trace.P, key, v uint64, data []byte) {
-	r := e.holder(to)
-	b := append(e.out.to(r), partData)
-	b = binary.LittleEndian.AppendUint32(b, uint32(to))
-	b = binary.LittleEndian.AppendUint32(b, uint32(from))
-	b = binary.LittleEndian.AppendUint64(b, key)
-	b = binary.LittleEndian.AppendUint64(b, v)
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(data)))
-	b = append(b, data...)
 	e.report.Values++
 	e.fail(e.out.add(r, b))
 }
@@ -308,21 +277,13 @@ func (e *engine) takeParts(b []byte) error {
 }
 
 func (e *engine) takePart(r *reader) {
-	switch kind := r.u8(); kind {
-	case partValue, partData:
-		to, from, key, v := trace.P(r.u32()), trace.P(r.u32()), r.u64(), r.u64()
-		var data []byte
-		if kind == partData {
-			data = append(data, r.take(int(r.u32()))...)
-		}
-		n, ok := e.local(to)
-		switch {
-		case !ok || r.bad:
+	switch r.u8() {
+	case partValue:
+		to, key, v := trace.P(r.u32()), r.u64(), r.u64()
+		if n, ok := e.local(to); ok && !r.bad {
+			e.put(n, box{valueSpace, key}, v)
+		} else {
 			r.bad = true
-		case kind == partValue:
-			e.put(n, box{0, key}, v)
-		default:
-			e.putData(n, key, Value{from, v, data})
 		}
 	case partEnter:
 		c, p, member, v := r.collective(), trace.P(r.u32()), r.u32(), r.u64()

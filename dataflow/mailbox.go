@@ -8,11 +8,10 @@ type box struct {
 	key   uint64
 }
 
-// Spaces of keys: 0 for Send, one for Post, one for the results on each
-// communicator.
+// Spaces of keys: one for Send, one for the results on each communicator.
 const (
-	parcelSpace uint64 = 1
-	collSpace   uint64 = 1 << 32
+	valueSpace uint64 = 0
+	collSpace  uint64 = 1 << 32
 )
 
 type slotKey struct {

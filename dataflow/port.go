@@ -11,13 +11,6 @@ type Walker interface {
 	Walk(x *Port) (end bool, err error)
 }
 
-// Value is one value of a key that may have several.
-type Value struct {
-	From trace.P
-	V    uint64
-	Data []byte // belongs to the receiver
-}
-
 // Kind is what a collective operation computes, and who gets it.
 type Kind uint8
 
@@ -27,8 +20,6 @@ const (
 	RootToAll              // the root's value, to all others; their own values do not count
 	MaxToRoot              // the greatest value of all members, to the root alone
 	PrefixMax              // the greatest value of the members up to the own communicator rank, to each
-	SumToAll               // the sum modulo 2^64, to all
-	SumToRoot              // the sum modulo 2^64, to the root alone
 	countKinds             // not a kind
 )
 
@@ -41,7 +32,7 @@ type Collective struct {
 	Root    uint32 // communicator rank, where the kind has a root
 }
 
-func (k Kind) rooted() bool { return k == RootToAll || k == MaxToRoot || k == SumToRoot }
+func (k Kind) rooted() bool { return k == RootToAll || k == MaxToRoot }
 
 // Port is the side of a location towards the others. Its methods are for Walk
 // alone. A method that says false has noted what the location waits for, and
@@ -77,46 +68,19 @@ func (x *Port) Send(to trace.P, key, v uint64) {
 		return
 	}
 	if n, ok := e.local(to); ok {
-		e.put(n, box{0, key}, v)
+		e.put(n, box{valueSpace, key}, v)
 		return
 	}
-	e.sendValue(x.p, to, key, v)
+	e.sendValue(to, key, v)
 }
 
 // Receive takes the value of a key that location from gives.
 func (x *Port) Receive(key uint64, from trace.P) (uint64, bool) {
-	v, ok := x.e.mail.take(slotKey{uint32(x.n), 0, key})
+	v, ok := x.e.mail.take(slotKey{uint32(x.n), valueSpace, key})
 	if !ok {
-		x.e.places[x.n].wait(box{0, key}, 1, from)
+		x.e.places[x.n].wait(box{valueSpace, key}, from)
 	}
 	return v, ok
-}
-
-// Post gives location to one of the values of a key. The data may be reused.
-func (x *Port) Post(to trace.P, key, v uint64, data []byte) {
-	e := x.e
-	if e.err != nil {
-		return
-	}
-	if n, ok := e.local(to); ok {
-		e.putData(n, key, Value{x.p, v, append([]byte(nil), data...)})
-		return
-	}
-	e.sendData(x.p, to, key, v, data)
-}
-
-// Collect takes the n values of a key, ordered by sender and for one sender as
-// it posted them. from is one of the senders, for the report of a deadlock.
-func (x *Port) Collect(key uint64, n int, from trace.P) ([]Value, bool) {
-	if n <= 0 {
-		return nil, true
-	}
-	have := x.e.parcels[parcelKey{uint32(x.n), key}]
-	if len(have) < n {
-		x.e.places[x.n].wait(box{parcelSpace, key}, n-len(have), from)
-		return nil, false
-	}
-	return x.e.takeData(x.n, key, have), true
 }
 
 // Enter takes part in a collective with this value. It is false, and nothing
@@ -134,7 +98,7 @@ func (x *Port) Result(c Collective) (uint64, bool) {
 		if !x.e.gets(x.p, &c) {
 			return 0, true
 		}
-		x.e.places[x.n].wait(b, 1, trace.Undefined)
+		x.e.places[x.n].wait(b, trace.Undefined)
 	}
 	return v, ok
 }

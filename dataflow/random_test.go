@@ -1,7 +1,6 @@
 package dataflow
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -13,11 +12,10 @@ import (
 
 // op is an operation of a random program.
 type op struct {
-	do   string // send, receive, post, collect, enter, result
+	do   string // send, receive, enter, result
 	at   uint64
 	p    trace.P // the other side
 	key  uint64
-	n    int
 	coll Collective
 }
 
@@ -48,19 +46,11 @@ func randomProgram(r *rand.Rand, processes, threads, steps int) *program {
 	location := func() trace.P { return trace.P(r.IntN(len(pr.ops))) }
 	for key := range uint64(steps) {
 		at += uint64(r.IntN(10))
-		switch r.IntN(4) {
+		switch r.IntN(3) {
 		case 0, 1:
 			a, b := location(), location()
 			add(a, op{do: "send", p: b, key: key})
 			add(b, op{do: "receive", p: a, key: key})
-		case 2:
-			to, n := location(), 1+r.IntN(4)
-			var from trace.P
-			for range n {
-				from = location()
-				add(from, op{do: "post", p: to, key: key})
-			}
-			add(to, op{do: "collect", p: from, key: key, n: n})
 		default:
 			comm := 1 + r.IntN(len(comms)+1)
 			members := pr.defs.CommMembers(uint32(comm))
@@ -73,7 +63,7 @@ func randomProgram(r *rand.Rand, processes, threads, steps int) *program {
 				in = append(in, p)
 			}
 			for rank, p := range in {
-				if c.Kind == RootToAll && uint32(rank) == c.Root || (c.Kind == MaxToRoot || c.Kind == SumToRoot) && uint32(rank) != c.Root {
+				if c.Kind == RootToAll && uint32(rank) == c.Root || c.Kind == MaxToRoot && uint32(rank) != c.Root {
 					continue
 				}
 				add(p, op{do: "result", coll: c})
@@ -95,8 +85,6 @@ type transport interface {
 	Reach(at uint64) bool
 	Send(to trace.P, key, v uint64)
 	Receive(key uint64, from trace.P) (uint64, bool)
-	Post(to trace.P, key, v uint64, data []byte)
-	Collect(key uint64, n int, from trace.P) ([]Value, bool)
 	Enter(c Collective, v uint64) bool
 	Result(c Collective) (uint64, bool)
 }
@@ -110,8 +98,6 @@ func (w *walk) run(x transport) bool {
 		switch o.do {
 		case "send":
 			x.Send(o.p, o.key, w.x)
-		case "post":
-			x.Post(o.p, o.key, w.x, fmt.Append(nil, w.x))
 		case "enter":
 			x.Enter(o.coll, w.x)
 		case "receive":
@@ -126,14 +112,6 @@ func (w *walk) run(x transport) bool {
 				return false
 			}
 			w.take(v)
-		case "collect":
-			list, ok := x.Collect(o.key, o.n, o.p)
-			if !ok {
-				return false
-			}
-			for _, v := range list {
-				w.take(v.V + uint64(v.From) + uint64(len(v.Data)))
-			}
 		}
 		w.i++
 		w.x = w.x*3 + uint64(w.i)
@@ -156,11 +134,13 @@ type twin struct {
 }
 
 type twinState struct {
-	values []Value
-	tos    []trace.P
-	keys   []uint64
-	posted []bool
+	sent   []twinValue
 	enters []twinEnter
+}
+
+type twinValue struct {
+	to     trace.P
+	key, v uint64
 }
 
 type twinEnter struct {
@@ -172,37 +152,17 @@ type twinEnter struct {
 
 func (t *twin) Reach(uint64) bool { return true }
 
-func (t *twin) add(to trace.P, key uint64, v Value, posted bool) {
-	t.all.values, t.all.tos = append(t.all.values, v), append(t.all.tos, to)
-	t.all.keys, t.all.posted = append(t.all.keys, key), append(t.all.posted, posted)
-}
-
-func (t *twin) Send(to trace.P, key, v uint64) { t.add(to, key, Value{From: t.p, V: v}, false) }
-
-func (t *twin) Post(to trace.P, key, v uint64, data []byte) {
-	t.add(to, key, Value{t.p, v, slices.Clone(data)}, true)
-}
-
-func (t *twin) find(key uint64, posted bool) (list []Value) {
-	for i, v := range t.all.values {
-		if t.all.tos[i] == t.p && t.all.keys[i] == key && t.all.posted[i] == posted {
-			list = append(list, v)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b Value) int { return int(a.From) - int(b.From) })
-	return list
+func (t *twin) Send(to trace.P, key, v uint64) {
+	t.all.sent = append(t.all.sent, twinValue{to, key, v})
 }
 
 func (t *twin) Receive(key uint64, _ trace.P) (uint64, bool) {
-	if list := t.find(key, false); len(list) > 0 {
-		return list[0].V, true
+	for _, x := range t.all.sent {
+		if x.to == t.p && x.key == key {
+			return x.v, true
+		}
 	}
 	return 0, false
-}
-
-func (t *twin) Collect(key uint64, n int, _ trace.P) ([]Value, bool) {
-	list := t.find(key, true)
-	return list, len(list) == n
 }
 
 func (t *twin) member(c Collective) uint32 {
@@ -217,7 +177,7 @@ func (t *twin) Enter(c Collective, v uint64) bool {
 }
 
 func (t *twin) Result(c Collective) (uint64, bool) {
-	var high, sum uint64
+	var high uint64
 	n, own := 0, t.member(c)
 	if !slices.ContainsFunc(t.all.enters, func(e twinEnter) bool { return e.c == c && e.p == t.p }) {
 		return 0, false
@@ -227,16 +187,12 @@ func (t *twin) Result(c Collective) (uint64, bool) {
 			continue
 		}
 		n++
-		sum += e.v
 		if c.Kind == RootToAll && e.member == c.Root {
 			return e.v, true
 		}
 		if c.Kind != PrefixMax || e.member <= own {
 			high = max(high, e.v)
 		}
-	}
-	if c.Kind == SumToAll || c.Kind == SumToRoot {
-		high = sum
 	}
 	return high, c.Kind != RootToAll && n == len(t.pr.defs.CommMembers(c.Comm))
 }

@@ -15,7 +15,7 @@ import (
 type counts struct {
 	sent, received uint64 // messages of values since the begin
 	next           uint64 // least position of a location before the window's end, noNext if there is none
-	peak           uint64 // bytes of waiting values in this window, of the rank with most
+	peak           uint64 // bytes by which waiting values grew in this window, of the rank with most
 	failed         uint64 // ranks with an error
 }
 
@@ -154,6 +154,8 @@ func (e *engine) decide() error {
 	w.second = false
 	budget := uint64(e.o.Budget)
 	switch {
+	case e.end < e.opened: // it was cut
+		e.window = max(e.end-min(e.end, e.start), 1)
 	case s.peak > budget/4:
 		e.window = max(e.window/2, 1)
 	case s.peak < budget/16 && e.window < 1<<62:
@@ -163,6 +165,7 @@ func (e *engine) decide() error {
 	if end < s.next {
 		end = math.MaxUint64
 	}
+	e.start, e.opened = s.next, end
 	return e.obey(binary.LittleEndian.AppendUint64([]byte{orderWindow}, end))
 }
 
@@ -190,7 +193,8 @@ func (e *engine) obey(order []byte) error {
 func (e *engine) open(end uint64) {
 	e.end = end
 	e.wave.peak = 0
-	e.hold = e.o.Budget / 2
+	e.base = e.held()
+	e.hold = max(e.o.Budget/4, e.base+e.o.Budget/16)
 	e.report.Windows++
 	for i := range e.places {
 		if s := &e.places[i]; s.state == throttled && s.at <= end {
