@@ -413,6 +413,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 	l.requests.each(func(request) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
+	l.cut()
 	l.ledger.total(&l.totals)
 	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 	if err := l.endIntervals(&rows); l.err == nil {
