@@ -48,6 +48,7 @@ type measured struct {
 	useful       uint64 // largest time outside MPI and markers of a process
 	rank0        uint64 // MPI time of process 0
 	rows         bool   // messages and collectives were matched
+	part         bool   // of a span of time: what has no running totals is not known
 	single       bool   // every process executed it at most once
 	span         uint64 // first begin to last end
 	sumMax       uint64 // xtf.Never: not known
@@ -87,6 +88,8 @@ func (m *measured) ticks(rules Rules) Ticks {
 	t.Start = m.sum(xtf.ItemStart)
 	if m.rows {
 		t.SendRecv, t.PotentialSync, t.Variation = m.sum(xtf.ItemSendRecv), m.sum(xtf.ItemPotentialSync), m.sum(xtf.ItemVariation)
+	}
+	if m.rows && !m.part {
 		t.Overlap = m.sum(xtf.ItemOverlap)
 	}
 	if m.sumMax != xtf.Never && m.sumMax >= t.Execution {

@@ -46,20 +46,20 @@ type Interval struct {
 	Name       string     `json:"name"`
 	File       string     `json:"file"`
 	Line       uint32     `json:"line"`
-	Executions uint64     `json:"exe_count"`        // largest number of a process
-	Least      uint64     `json:"exe_count_min"`    // least number of a participant
-	Uneven     bool       `json:"exe_uneven"`       // processes disagree
-	Processors uint64     `json:"processors"`       // by the rule
-	First      *uint64    `json:"first_begin"`      // ticks; nil for a part of the run
-	Last       *uint64    `json:"last_end"`         //
-	Ticks      Ticks      `json:"ticks"`            // sums over processes but execution and runtime
-	Efficiency Ratio      `json:"efficiency"`       //
-	Speedup    Ratio      `json:"speedup_estimate"` //
-	Stats      Spreads    `json:"stats"`            // over the participants
-	Waits      *WaitTimes `json:"waits"`            // nil: not known
-	POP        POP        `json:"pop"`              //
+	Executions uint64     `json:"exe_count"`     // largest number of a process
+	Least      uint64     `json:"exe_count_min"` // least number of a participant
+	Uneven     bool       `json:"exe_uneven"`    // processes disagree
+	Processors uint64     `json:"processors"`    // by the rule
+	First      *uint64    `json:"first_begin"`   // ticks; nil for a part of the run
+	Last       *uint64    `json:"last_end"`
+	Ticks      Ticks      `json:"ticks"` // sums over processes but execution and runtime
+	Efficiency Ratio      `json:"efficiency"`
+	Speedup    Ratio      `json:"speedup_estimate"`
+	Stats      Spreads    `json:"stats"` // over the participants
+	Waits      *WaitTimes `json:"waits"` // nil: not known
+	POP        POP        `json:"pop"`
 	Exclusive  *Exclusive `json:"exclusive"`
-	Ordered    []Ordered  `json:"ordered,omitempty"`         //
+	Ordered    []Ordered  `json:"ordered,omitempty"`
 	Each       []OneRun   `json:"executions,omitempty"`      // with --per-execution
 	MoreRuns   uint64     `json:"executions_more,omitempty"` // that were not looked at
 	label      string
@@ -70,7 +70,7 @@ type Interval struct {
 type WaitTimes struct {
 	Total      *big.Int // for partners
 	Completion *big.Int // at the end of collectives
-	Count      *big.Int // of wait states
+	Count      *big.Int // of wait states; nil: not known
 	patterns   []Spread
 }
 
@@ -154,7 +154,10 @@ func (s *survey) interval(n int, rules Rules) *Interval {
 	}
 	i.Efficiency, i.Speedup = i.Ticks.efficiency()
 	if m.rows {
-		w := &WaitTimes{Count: m.sum(xtf.ItemWaitCount)}
+		w := &WaitTimes{}
+		if !m.part {
+			w.Count = m.sum(xtf.ItemWaitCount)
+		}
 		w.Total, w.Completion = m.waits()
 		for item := xtf.ItemLateSender; item <= xtf.ItemEarlyScan; item++ {
 			if p := m.spreads.item(item); p.Sum == nil || p.Sum.Sign() > 0 {

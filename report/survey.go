@@ -167,6 +167,7 @@ func (s *survey) setGathered(o *surveyOptions, sums []*gathered) {
 			sums[n] = none
 		}
 		m.spreads, m.participants, m.processes, m.rows, m.sumMax = sums[n].spreads(), sums[n].count, chosen, s.rows, xtf.Never
+		m.part = o.span != nil
 		if first, last := m.spreads.item(xtf.ItemFirst), m.spreads.item(xtf.ItemLast); n == 0 && last.Sum != nil {
 			m.single, m.span = !s.cut || o.span != nil, last.Max-min(first.Min, last.Max)
 		}
