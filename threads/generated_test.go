@@ -84,7 +84,7 @@ func meaning(d *trace.Definitions, r *trace.Region) uint32 {
 
 // TestGenerated compares with a count of every tick of generated programs.
 func TestGenerated(t *testing.T) {
-	o, err := tracetest.ParseOptions("irregular:procs=2,threads=3,events=600,seed=2")
+	o, err := tracetest.ParseOptions("irregular:procs=1,threads=3,events=400,seed=2")
 	if err != nil {
 		t.Fatal(err)
 	}
