@@ -44,7 +44,7 @@ func (d *Document) writeIntervals(w *writer) {
 // text says which part of the run it is.
 func (s *Span) text(u unit) string {
 	if s.Of != nil {
-		return fmt.Sprintf("execution %d of interval %d, on each process its own time", s.Of.K, s.Of.Node)
+		return fmt.Sprintf("execution %d of interval #%d, on each process its own time", s.Of.K, s.Of.Node)
 	}
 	return fmt.Sprintf("%s to %s %s", u.ticks(s.Begin), u.ticks(s.End), u.name())
 }
