@@ -44,8 +44,8 @@ func (a *analysis) findMarks(l *location) {
 	a.parameterMarks(l)
 	a.regionMarks(l)
 	for _, s := range a.o.Sidecar {
-		if s.Process == l.process && a.d.Processes()[l.process].First == l.p && a.takes(FormSidecar) {
-			l.marks = append(l.marks, mark{at: s.Begin, order: -1, key: s.Key}, mark{at: s.End, order: -1, end: true, key: s.Key})
+		if s.Process == l.process && a.d.Processes()[l.process].First == l.p && s.Begin <= l.last {
+			l.marks = append(l.marks, mark{at: max(s.Begin, l.first), order: -1, key: s.Key}, mark{at: max(s.End, l.first), order: -1, end: true, key: s.Key})
 		}
 	}
 	slices.SortStableFunc(l.marks, func(x, y mark) int { return cmp.Or(cmp.Compare(x.at, y.at), cmp.Compare(x.order, y.order)) })

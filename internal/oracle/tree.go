@@ -60,26 +60,51 @@ type openInterval struct {
 	folded bool // into an execution of the same key around it: it is none itself
 }
 
+// program is what of a location belongs to the program: the time, and the records
+// strictly between two.
+type program struct {
+	from, to      uint64
+	after, before int
+	whole         bool // it has all records
+}
+
+// place tells whether a mark lies before the program (-1), in it or behind it (1).
+func (p *program) place(m mark) int {
+	switch {
+	case p.whole:
+		return 0
+	case m.order < 0 && m.at > p.to, m.order >= p.before:
+		return 1
+	case m.order < 0 && m.at <= p.from, m.order >= 0 && m.order <= p.after:
+		return -1
+	}
+	return 0
+}
+
 // execute turns the marks of a location into executions (intervals 2.4).
 func (a *analysis) execute(l *location) {
 	if len(l.records) == 0 {
 		return
 	}
-	root := execution{0, l.first, l.last, 0}
-	l.whole = true
+	pr := program{l.first, l.last, -1, len(l.records), true}
 	if a.o.ExcludeInit {
-		root.from, root.to, l.whole = a.betweenInit(l)
+		pr = a.betweenInit(l)
 	}
-	l.execs = append(l.execs, root)
+	l.whole = pr.whole
+	l.execs = append(l.execs, execution{0, pr.from, pr.to, 0})
 	var stack []openInterval
-	shut := func(at uint64, flags uint32) {
+	shut := func(at uint64, flags uint32, place int) {
 		o := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
-		if !o.folded {
-			l.execs = append(l.execs, execution{o.node, o.from, at, flags})
+		if !o.folded && place == 0 {
+			l.execs = append(l.execs, execution{o.node, max(o.from, pr.from), min(at, pr.to), flags})
 		}
 	}
 	for _, m := range l.marks {
+		place := pr.place(m)
+		if place > 0 {
+			break
+		}
 		if !m.end {
 			stack = a.begin(stack, m)
 			continue
@@ -96,25 +121,19 @@ func (a *analysis) execute(l *location) {
 			a.problem(Crossed, l, m.at, m.key)
 		}
 		for len(stack)-1 > i {
-			shut(m.at, crossed)
+			shut(m.at, crossed, place)
 		}
-		shut(m.at, 0)
+		shut(m.at, 0, place)
 	}
 	for len(stack) > 0 {
-		a.problem(Unclosed, l, l.last, stack[len(stack)-1].key)
-		shut(l.last, unclosed)
-	}
-	a.derive(l)
-	l.execs = slices.DeleteFunc(l.execs, func(e execution) bool { // not a part of the program
-		return e.node > 0 && !l.whole && (e.to <= root.from || e.from >= root.to)
-	})
-	for i := range l.execs {
-		e := &l.execs[i]
-		if e.to >= root.to && !l.whole {
-			e.flags = 0 // it ends with the program
+		if pr.before < len(l.records) {
+			shut(pr.to, 0, 0) // it ends with the program
+			continue
 		}
-		e.from, e.to = min(max(e.from, root.from), root.to), max(min(e.to, root.to), root.from)
+		a.problem(Unclosed, l, l.last, stack[len(stack)-1].key)
+		shut(l.last, unclosed, 0)
 	}
+	a.derive(l, pr)
 }
 
 func (a *analysis) begin(stack []openInterval, m mark) []openInterval {
@@ -135,9 +154,9 @@ func sameKey(x, y Key) bool {
 }
 
 // derive adds the executions of slices and of the time between collectives.
-func (a *analysis) derive(l *location) {
+func (a *analysis) derive(l *location, pr program) {
 	for _, s := range a.o.Slices {
-		if from, to := max(s.Begin, l.first), min(s.End, l.last); from < to {
+		if from, to := max(s.Begin, pr.from), min(s.End, pr.to); from < to {
 			l.execs = append(l.execs, execution{a.nodes.child(0, s.Key, true), from, to, 0})
 		}
 	}
@@ -168,20 +187,20 @@ func (a *analysis) world() uint32 {
 	return world
 }
 
-// betweenInit returns the time between MPI_Init and MPI_Finalize, and whether
-// there is neither of them.
-func (a *analysis) betweenInit(l *location) (from, to uint64, neither bool) {
-	from, to, neither = l.first, l.last, true
+// betweenInit returns the part between MPI_Init and MPI_Finalize.
+func (a *analysis) betweenInit(l *location) program {
+	pr := program{l.first, l.last, -1, len(l.records), true}
 	for i := range l.calls {
 		c := &l.calls[i]
 		switch a.regionName(c.region) {
 		case "MPI_Init", "MPI_Init_thread":
-			from, neither = c.leave, false
+			pr.from, pr.after, pr.whole = c.leave, c.last, false
 		case "MPI_Finalize":
-			to, neither = c.enter, false
+			pr.to, pr.before, pr.whole = c.enter, c.first, false
 		}
 	}
-	return from, max(from, to), neither
+	pr.to = max(pr.from, pr.to)
+	return pr
 }
 
 // numberNodes brings the nodes into their order: depth first, children by
