@@ -104,9 +104,7 @@ func (g *generator) wrapC(p *prototype, id int) {
 	g.line("\tif (!cr_enter(%d))\n\t\treturn %s;", id, call)
 	q, length := p.request()
 	release := ""
-	if strings.Contains(h.after, "- from]") {
-		g.line("\tconst int from = 0;")
-	}
+	g.form(p, h, "0", func(i int) string { return p.params[i].name })
 	if needs["saved"] {
 		if length == "" {
 			g.line("\tMPI_Request saved[1] = {*%s};", q.name)
@@ -134,6 +132,18 @@ func (g *generator) wrapC(p *prototype, id int) {
 	}
 	g.WriteString(release)
 	g.line("\tcr_leave(%d);\n\treturn rc;\n}\n", id)
+}
+
+// form writes what tells a hook the language: from is the number of an array's first element, and newcomm_at where the
+// program wants a handle later.
+func (g *generator) form(p *prototype, h hook, from string, argument func(i int) string) {
+	words := word.FindAllString(h.after, -1)
+	if slices.Contains(words, "from") {
+		g.line("\tconst int from = %s;", from)
+	}
+	if i := slices.IndexFunc(p.params, func(q param) bool { return q.name == "newcomm" }); slices.Contains(words, "newcomm_at") {
+		g.line("\tconst void *newcomm_at = %s;", argument(i))
+	}
 }
 
 func orVoid(list []string) string {
@@ -191,9 +201,7 @@ func (g *generator) fortranBody(p *prototype, call string) {
 	h.after = strings.ReplaceAll(h.after, "cr_types(", "cr_fortran_types(")
 	needs := h.needs(p)
 	var release string
-	if strings.Contains(h.after, "- from]") {
-		g.line("\tconst int from = 1; /* Fortran counts from 1 */")
-	}
+	g.form(p, h, "1", func(i int) string { return fmt.Sprintf("a%d", i) })
 	_, length := p.request()
 	for i, q := range p.params {
 		if !needs[q.name] && !(needs["saved"] && (q.name == length || strings.HasPrefix(q.ctype, "MPI_Request"))) {

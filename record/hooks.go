@@ -14,10 +14,16 @@ type hook struct{ before, after string }
 func hookOf(p *prototype) hook {
 	name := strings.TrimSuffix(p.name, "_c")
 	if h, ok := pointToPoint[name]; ok {
+		if name == "Precv_init" && !p.has("source") { // MPICH's name
+			h.after = strings.Replace(h.after, "source", "dest", 1)
+		}
 		return h
 	}
 	if c, ok := collectives[strings.TrimPrefix(name, "I")]; ok && strings.HasPrefix(name, "I") && p.has("request") {
 		return hook{after: fmt.Sprintf("cr_icoll(*request, %s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received)}
+	}
+	if c, ok := collectives[strings.TrimSuffix(name, "_init")]; ok && p.has("request") {
+		return hook{after: fmt.Sprintf("cr_persistent_coll(*request, %s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received)}
 	}
 	if c, ok := collectives[name]; ok {
 		return hook{
@@ -30,8 +36,10 @@ func hookOf(p *prototype) hook {
 		return hook{before: "MPI_Comm old = *comm;", after: "cr_comm_gone(old);"}
 	case "Comm_set_name":
 		return hook{after: "cr_comm_named(comm);"}
-	case "Comm_idup", "Comm_idup_with_info", "Comm_get_parent":
-		return hook{} // the one is not there yet, the other is not new
+	case "Comm_idup", "Comm_idup_with_info":
+		return hook{after: "cr_comm_later(*request, comm, newcomm_at, from);"}
+	case "Comm_get_parent":
+		return hook{} // not a new one
 	}
 	for _, q := range p.params {
 		if q.ctype == "MPI_Comm*" && !q.array {
@@ -55,19 +63,23 @@ var pointToPoint = map[string]hook{
 	"Isend":            immediate, "Ibsend": immediate, "Issend": immediate, "Irsend": immediate,
 	"Irecv":     {after: "cr_irecv(*request, source, comm);"},
 	"Send_init": persistent, "Bsend_init": persistent, "Ssend_init": persistent, "Rsend_init": persistent,
-	"Recv_init":    {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, count, datatype);"},
-	"Start":        {after: "cr_started(*request);"},
-	"Startall":     {after: "for (int i = 0; i < count; i++) cr_started(array_of_requests[i]);"},
-	"Wait":         {after: "cr_completed(*saved, status);"},
-	"Test":         {after: "if (*flag) cr_completed(*saved, status);"},
-	"Waitall":      {after: "for (int i = 0; i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
-	"Testall":      {after: "for (int i = 0; *flag && i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
-	"Waitany":      {after: "if (*index >= 0 && *index < count) cr_completed(saved[*index], status);"},
-	"Testany":      {after: "if (*flag && *index >= 0 && *index < count) cr_completed(saved[*index], status);"},
-	"Waitsome":     some,
-	"Testsome":     some,
-	"Request_free": {after: "cr_request_gone(*saved);"},
-	"Cancel":       {before: "cr_cancel(*request);"},
+	"Recv_init":         {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, count, datatype);"},
+	"Start":             {after: "cr_started(*request);"},
+	"Psend_init":        {after: "cr_persistent(*request, RQ_SEND, dest, tag, comm, partitions * count, datatype);"},
+	"Precv_init":        {after: "cr_persistent(*request, RQ_RECV, source, tag, comm, partitions * count, datatype);"},
+	"Isendrecv":         {after: "cr_isendrecv(*request, dest, sendtag, comm, cr_bytes(sendcount, sendtype), source);"},
+	"Isendrecv_replace": {after: "cr_isendrecv(*request, dest, sendtag, comm, cr_bytes(count, datatype), source);"},
+	"Startall":          {after: "for (int i = 0; i < count; i++) cr_started(array_of_requests[i]);"},
+	"Wait":              {after: "cr_completed(*saved, status);"},
+	"Test":              {after: "if (*flag) cr_completed(*saved, status);"},
+	"Waitall":           {after: "for (int i = 0; i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
+	"Testall":           {after: "for (int i = 0; *flag && i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
+	"Waitany":           {after: "if (*index >= 0 && *index < count) cr_completed(saved[*index], status);"},
+	"Testany":           {after: "if (*flag && *index >= 0 && *index < count) cr_completed(saved[*index], status);"},
+	"Waitsome":          some,
+	"Testsome":          some,
+	"Request_free":      {after: "cr_request_gone(*saved);"},
+	"Cancel":            {before: "cr_cancel(*request);"},
 }
 
 var (
@@ -93,18 +105,18 @@ func (c collective) rootText() string {
 
 var collectives = map[string]collective{
 	"Barrier":              {"0", false, "0", "0"},
-	"Bcast":                {"1", true, "cr_at_root(comm, root) * cr_peers(comm) * cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
-	"Gather":               {"2", true, "cr_own(sendbuf, sendcount, sendtype)", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(recvcount, recvtype) : 0"},
-	"Gatherv":              {"3", true, "cr_own(sendbuf, sendcount, sendtype)", "cr_at_root(comm, root) ? cr_vector(comm, recvcounts, recvtype) : 0"},
-	"Scatter":              {"4", true, "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(sendcount, sendtype) : 0", "cr_own(recvbuf, recvcount, recvtype)"},
-	"Scatterv":             {"5", true, "cr_at_root(comm, root) ? cr_vector(comm, sendcounts, sendtype) : 0", "cr_own(recvbuf, recvcount, recvtype)"},
+	"Bcast":                {"1", true, "cr_at_root(comm, root) * cr_peers(comm) * cr_bytes(count, datatype)", "root >= 0 ? cr_bytes(count, datatype) : 0"},
+	"Gather":               {"2", true, "root >= 0 ? cr_own(sendbuf, sendcount, sendtype) : 0", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(recvcount, recvtype) : 0"},
+	"Gatherv":              {"3", true, "root >= 0 ? cr_own(sendbuf, sendcount, sendtype) : 0", "cr_at_root(comm, root) ? cr_vector(comm, recvcounts, recvtype) : 0"},
+	"Scatter":              {"4", true, "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(sendcount, sendtype) : 0", "root >= 0 ? cr_own(recvbuf, recvcount, recvtype) : 0"},
+	"Scatterv":             {"5", true, "cr_at_root(comm, root) ? cr_vector(comm, sendcounts, sendtype) : 0", "root >= 0 ? cr_own(recvbuf, recvcount, recvtype) : 0"},
 	"Allgather":            {"6", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
 	"Allgatherv":           {"7", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
 	"Alltoall":             {"8", false, "cr_peers(comm) * cr_own(sendbuf, sendcount, sendtype)", "cr_peers(comm) * cr_bytes(recvcount, recvtype)"},
 	"Alltoallv":            {"9", false, "cr_in_place(sendbuf) ? 0 : cr_vector(comm, sendcounts, sendtype)", "cr_vector(comm, recvcounts, recvtype)"},
 	"Alltoallw":            {"10", false, "cr_in_place(sendbuf) ? 0 : cr_types(comm, sendcounts, sendtypes)", "cr_types(comm, recvcounts, recvtypes)"},
 	"Allreduce":            {"11", false, "cr_peers(comm) * cr_bytes(count, datatype)", "cr_peers(comm) * cr_bytes(count, datatype)"},
-	"Reduce":               {"12", true, "cr_bytes(count, datatype)", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(count, datatype) : 0"},
+	"Reduce":               {"12", true, "root >= 0 ? cr_bytes(count, datatype) : 0", "cr_at_root(comm, root) ? cr_peers(comm) * cr_bytes(count, datatype) : 0"},
 	"Reduce_scatter":       {"13", false, "cr_vector(comm, recvcounts, datatype)", "cr_vector(comm, recvcounts, datatype)"},
 	"Scan":                 {"14", false, "cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},
 	"Exscan":               {"15", false, "cr_bytes(count, datatype)", "cr_bytes(count, datatype)"},

@@ -38,7 +38,7 @@ static int *members(MPI_Group group, int *n)
  * many communicators of just these members there were before: all members create those in the same order, so they agree
  * without a message. The first member writes the list.
  */
-static uint64_t define_comm(struct slot *s, MPI_Comm comm)
+static uint64_t define_comm(MPI_Comm comm, int copy)
 {
 	int inter = 0, n = 0, far = 0, me = 0, named = 0;
 	char name[MPI_MAX_OBJECT_NAME] = "";
@@ -46,7 +46,8 @@ static uint64_t define_comm(struct slot *s, MPI_Comm comm)
 	PMPI_Comm_test_inter(comm, &inter);
 	PMPI_Comm_group(comm, &group);
 	PMPI_Comm_rank(comm, &me);
-	PMPI_Comm_get_name(comm, name, &named);
+	if (!copy)
+		PMPI_Comm_get_name(comm, name, &named);
 	int *ranks = members(group, &n), *remote = NULL;
 	if (inter) {
 		PMPI_Comm_remote_group(comm, &other);
@@ -66,7 +67,6 @@ static uint64_t define_comm(struct slot *s, MPI_Comm comm)
 		m->number = 1;
 	uint64_t ordinal = m ? m->number++ : 0;
 	uint64_t number = ++comm_count;
-	s->number = number;
 	size_t words = 7 + (me == 0 ? (size_t)n + (size_t)far : 0), length = strlen(name);
 	unsigned char *b = malloc(words * 8 + length);
 	if (b) {
@@ -90,9 +90,27 @@ static uint64_t comm_number(MPI_Comm comm)
 	struct slot *s = find(&comms, HANDLE(comm));
 	if (s)
 		return s->number;
-	if (!(s = insert(&comms, HANDLE(comm))))
-		return 0;
-	return define_comm(s, comm);
+	uint64_t number = define_comm(comm, 0);
+	if ((s = insert(&comms, HANDLE(comm))))
+		s->number = number;
+	return number;
+}
+
+HIDDEN uint64_t cr_comm_like(MPI_Comm comm)
+{
+	pthread_mutex_lock(&lock);
+	uint64_t n = define_comm(comm, 1);
+	pthread_mutex_unlock(&lock);
+	return n;
+}
+
+HIDDEN void cr_comm_is(MPI_Comm comm, uint64_t number)
+{
+	pthread_mutex_lock(&lock);
+	struct slot *s = comm == MPI_COMM_NULL ? NULL : insert(&comms, HANDLE(comm));
+	if (s)
+		s->number = number;
+	pthread_mutex_unlock(&lock);
 }
 
 HIDDEN uint64_t cr_comm(MPI_Comm comm)

@@ -82,6 +82,8 @@ HIDDEN void cr_comm_made(MPI_Comm comm);
 HIDDEN void cr_comm_named(MPI_Comm comm);
 HIDDEN void cr_comm_gone(MPI_Comm comm);
 HIDDEN void cr_comm_start(void);
+HIDDEN uint64_t cr_comm_like(MPI_Comm comm); /* number of a coming duplicate */
+HIDDEN void cr_comm_is(MPI_Comm comm, uint64_t number);
 
 /* Point to point. */
 HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type);
@@ -89,8 +91,9 @@ HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datat
 HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status);
 
 /* Requests, known by the value of their handle. */
-enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_PERSISTENT = 8 };
+enum { RQ_SEND = 1, RQ_RECV, RQ_COLL, RQ_COMM, RQ_NOTHING, RQ_BOTH, RQ_PERSISTENT = 8 };
 HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
+HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source);
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm);
 HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type);
 HIDDEN void cr_started(MPI_Request request);
@@ -98,6 +101,8 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status);
 HIDDEN void cr_cancel(MPI_Request request);
 HIDDEN void cr_request_gone(MPI_Request request);
 HIDDEN void cr_icoll(MPI_Request request, int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
+HIDDEN void cr_persistent_coll(MPI_Request request, int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
+HIDDEN void cr_comm_later(MPI_Request request, MPI_Comm old, const void *handle, int fortran);
 
 /* Collectives: bytes of one call that cover one or all members, by the meaning of the argument. */
 HIDDEN void cr_coll_begin(void);

@@ -3,25 +3,34 @@
 #include "hashtable.h"
 #include <pthread.h>
 
-/* Requests under way by the value of their handles; persistent ones stay until they are freed. */
+/*
+ * Requests under way by the value of their handles; persistent ones stay until they are freed. Libraries return one and
+ * the same handle for all requests that are complete when they are made, so a handle may stand for several requests,
+ * which complete in the order in which they were made.
+ */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table requests;
 static uint64_t newest;
+static struct slot *spare; /* of queues */
 
 HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type)
 {
-	int size = 0;
+	MPI_Count size = 0;
 	if (type != MPI_DATATYPE_NULL)
-		PMPI_Type_size(type, &size);
+		PMPI_Type_size_x(type, &size);
 	return count > 0 && size > 0 ? (uint64_t)count * (uint64_t)size : 0;
 }
 
 static uint64_t received(const MPI_Status *status)
 {
 	int n = 0;
+	MPI_Count many = 0;
 	PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &n);
-	return n == MPI_UNDEFINED || n < 0 ? 0 : (uint64_t)n;
+	if (n != MPI_UNDEFINED)
+		return n < 0 ? 0 : (uint64_t)n;
+	PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &many); /* more than an int holds */
+	return many < 0 ? 0 : (uint64_t)many;
 }
 
 HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type)
@@ -40,9 +49,46 @@ HIDDEN void cr_recv(MPI_Comm comm, const MPI_Status *status)
 	cr_event(EV_RECV, 4, a);
 }
 
+/* queue appends a request to those that have the handle of s. */
+static struct slot *queue(struct slot *s)
+{
+	struct slot *q = spare ? spare : malloc(sizeof *q);
+	if (!q)
+		return NULL;
+	if (spare)
+		spare = spare->later;
+	memset(q, 0, sizeof *q);
+	q->handle = s->handle;
+	if (s->latest)
+		s->latest->later = q;
+	else
+		s->later = q;
+	s->latest = q;
+	return q;
+}
+
+/* done removes the oldest request of a handle. */
+static void done(struct slot *s)
+{
+	struct slot *q = s->later;
+	if (!q) {
+		discard(&requests, s);
+		return;
+	}
+	struct slot *latest = q == s->latest ? NULL : s->latest;
+	*s = *q;
+	s->latest = latest;
+	q->later = spare;
+	spare = q;
+}
+
+/* shared tells the requests that can be complete when they are made. */
+static int shared(int kind) { return kind != RQ_RECV && kind != RQ_BOTH && !(kind & RQ_PERSISTENT); }
+
 static struct slot *add(MPI_Request request, int kind)
 {
-	struct slot *s = insert(&requests, HANDLE(request));
+	struct slot *s = find(&requests, HANDLE(request));
+	s = s && shared((int)s->kind) && shared(kind) ? queue(s) : insert(&requests, HANDLE(request));
 	if (s) {
 		s->number = ++newest;
 		s->kind = (uint64_t)kind;
@@ -50,10 +96,22 @@ static struct slot *add(MPI_Request request, int kind)
 	return s;
 }
 
+/* nothing notes a request that has no events, so that its end is not taken for that of another with its handle. */
+static void nothing(MPI_Request request)
+{
+	pthread_mutex_lock(&lock);
+	add(request, RQ_NOTHING);
+	pthread_mutex_unlock(&lock);
+}
+
 HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type)
 {
-	if (dest == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
+	if (request == MPI_REQUEST_NULL)
 		return;
+	if (dest == MPI_PROC_NULL) {
+		nothing(request);
+		return;
+	}
 	pthread_mutex_lock(&lock);
 	struct slot *s = add(request, RQ_SEND);
 	uint64_t a[5] = {(uint64_t)dest, cr_comm(comm), (uint64_t)(uint32_t)tag, cr_bytes(count, type), s ? s->number : 0};
@@ -63,8 +121,12 @@ HIDDEN void cr_isend(MPI_Request request, int dest, int tag, MPI_Comm comm, MPI_
 
 HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm)
 {
-	if (source == MPI_PROC_NULL || request == MPI_REQUEST_NULL)
+	if (request == MPI_REQUEST_NULL)
 		return;
+	if (source == MPI_PROC_NULL) {
+		nothing(request);
+		return;
+	}
 	pthread_mutex_lock(&lock);
 	struct slot *s = add(request, RQ_RECV);
 	uint64_t n = 0;
@@ -74,6 +136,26 @@ HIDDEN void cr_irecv(MPI_Request request, int source, MPI_Comm comm)
 	}
 	pthread_mutex_unlock(&lock);
 	cr_event(EV_IRECV_REQ, 1, &n);
+}
+
+/* cr_isendrecv notes one request for a message each way: number is the one's, active the other's. */
+HIDDEN void cr_isendrecv(MPI_Request request, int dest, int tag, MPI_Comm comm, uint64_t bytes, int source)
+{
+	if (request == MPI_REQUEST_NULL)
+		return;
+	pthread_mutex_lock(&lock);
+	struct slot *s = add(request, RQ_BOTH);
+	uint64_t a[5] = {(uint64_t)dest, cr_comm(comm), (uint64_t)(uint32_t)tag, bytes, s ? s->number : 0}, n = 0;
+	if (s) {
+		s->comm = a[1];
+		s->peer = (uint64_t)(int64_t)dest;
+		s->active = n = source == MPI_PROC_NULL ? 0 : ++newest;
+	}
+	pthread_mutex_unlock(&lock);
+	if (dest != MPI_PROC_NULL)
+		cr_event(EV_ISEND, 5, a);
+	if (n)
+		cr_event(EV_IRECV_REQ, 1, &n);
 }
 
 HIDDEN void cr_icoll(MPI_Request request, int op, MPI_Comm comm, int root, uint64_t sent, uint64_t got)
@@ -91,6 +173,41 @@ HIDDEN void cr_icoll(MPI_Request request, int op, MPI_Comm comm, int root, uint6
 	}
 	pthread_mutex_unlock(&lock);
 	cr_event(EV_NBC_REQ, 1, &n);
+}
+
+/* cr_comm_later notes a communicator that is made when its request completes: it has the members of the old one, and is
+ * numbered now, in an order that all members share. handle is where it will be, one of Fortran's if so. */
+HIDDEN void cr_comm_later(MPI_Request request, MPI_Comm old, const void *handle, int fortran)
+{
+	uint64_t number = cr_comm_like(old);
+	pthread_mutex_lock(&lock);
+	struct slot *s = request == MPI_REQUEST_NULL ? NULL : add(request, RQ_COMM);
+	if (s) {
+		s->comm = number;
+		s->root = (uint64_t)(uintptr_t)handle;
+		s->op = (uint64_t)fortran;
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+static void comm_there(const struct slot *s)
+{
+	const void *p = (const void *)(uintptr_t)s->root;
+	cr_comm_is(s->op ? PMPI_Comm_f2c(*(const MPI_Fint *)p) : *(const MPI_Comm *)p, s->comm);
+}
+
+HIDDEN void cr_persistent_coll(MPI_Request request, int op, MPI_Comm comm, int root, uint64_t sent, uint64_t got)
+{
+	pthread_mutex_lock(&lock);
+	struct slot *s = add(request, RQ_COLL | RQ_PERSISTENT);
+	if (s) {
+		s->comm = cr_comm(comm);
+		s->op = (uint64_t)op;
+		s->root = root >= 0 ? (uint64_t)root + 1 : 0;
+		s->bytes = sent;
+		s->received = got;
+	}
+	pthread_mutex_unlock(&lock);
 }
 
 HIDDEN void cr_persistent(MPI_Request request, int kind, int peer, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type)
@@ -123,6 +240,8 @@ HIDDEN void cr_started(MPI_Request request)
 		cr_event(EV_ISEND, 5, a);
 	else if (kind == RQ_RECV)
 		cr_event(EV_IRECV_REQ, 1, &a[4]);
+	else if (kind == RQ_COLL)
+		cr_event(EV_NBC_REQ, 1, &a[4]);
 }
 
 /* cr_completed ends a request that had the given handle before the call. */
@@ -141,7 +260,7 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		r.number = r.active;
 		s->active = 0;
 	} else
-		discard(&requests, s);
+		done(s);
 	pthread_mutex_unlock(&lock);
 	if (!r.number) /* an inactive persistent request */
 		return;
@@ -153,18 +272,30 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		return;
 	}
 	switch (r.kind & ~(uint64_t)RQ_PERSISTENT) {
-	case RQ_SEND:
-		cr_event(EV_ISEND_DONE, 1, &r.number);
-		break;
+	case RQ_BOTH:
+		if (r.peer != (uint64_t)(int64_t)MPI_PROC_NULL)
+			cr_event(EV_ISEND_DONE, 1, &r.number);
+		r.number = r.active;
+		if (!r.number)
+			break;
+		/* fall through */
 	case RQ_RECV: {
+		if (status->MPI_SOURCE < 0)
+			break;
 		uint64_t a[5] = {(uint64_t)(uint32_t)status->MPI_SOURCE, r.comm, (uint64_t)(uint32_t)status->MPI_TAG, received(status), r.number};
 		cr_event(EV_IRECV, 5, a);
 		break;
 	}
+	case RQ_SEND:
+		cr_event(EV_ISEND_DONE, 1, &r.number);
+		break;
 	case RQ_COLL: {
 		uint64_t a[6] = {r.op, r.comm, r.root, r.bytes, r.received, r.number};
 		cr_event(EV_NBC_END, 6, a);
+		break;
 	}
+	case RQ_COMM:
+		comm_there(&r);
 	}
 }
 
@@ -183,7 +314,7 @@ HIDDEN void cr_request_gone(MPI_Request request)
 	pthread_mutex_lock(&lock);
 	struct slot *s = find(&requests, HANDLE(request));
 	if (s)
-		discard(&requests, s);
+		done(s);
 	pthread_mutex_unlock(&lock);
 }
 
