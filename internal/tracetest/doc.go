@@ -33,6 +33,11 @@
 // [Reference] reads events, knows nothing about programs, and is the oracle for
 // traces from elsewhere. Tests hold the two against each other.
 //
+// [Planted] makes small programs whose wait states, delays and intervals were worked
+// out by hand; they are [Script]s, lists of steps whose processes wait for each other
+// as long as it takes. [RandomScript] makes those of everything scripts can do.
+// [ParseCalls] reads tables of calls, as the golden traces of intervals are.
+//
 // # Text
 //
 // [Parse] and [Format] turn small traces into readable tables and back.
