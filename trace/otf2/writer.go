@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -25,7 +27,7 @@ type Options struct {
 	Creator     string
 	Description string
 	Properties  []Property
-	// Local gives the local definitions of a location, nil for none.
+	// Local gives the local definitions of a location, nil for none. Several goroutines call it.
 	Local func(p trace.P) *Local
 }
 
@@ -278,17 +280,33 @@ func (w *Writer) Location(p trace.P) (*LocationWriter, error) {
 	return l, err
 }
 
-// Copy writes src as the archive dir/name.otf2. Problems that src meets are
-// returned.
+// Copy writes src as the archive dir/name.otf2, several locations at once. Problems that src meets are returned, in the
+// order of locations. Memory: for each processor a chunk of src and one of the archive.
 func Copy(dir, name string, src trace.Source, o Options) (*trace.Diagnostics, error) {
 	w, err := Create(dir, name, src.Definitions(), o)
 	if err != nil {
 		return nil, err
 	}
+	n := src.Definitions().NumLocations()
+	problems, errs := make([]trace.Diagnostics, n), make([]error, n)
+	var next atomic.Int64
+	var failed atomic.Bool
+	var workers sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		workers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(n) && !failed.Load(); i = next.Add(1) - 1 {
+				if errs[i] = w.copyLocation(src, trace.P(i), &problems[i]); errs[i] != nil {
+					failed.Store(true)
+				}
+			}
+		})
+	}
+	workers.Wait()
 	var found trace.Diagnostics
-	for p := range trace.P(src.Definitions().NumLocations()) {
-		if err := w.copyLocation(src, p, &found); err != nil {
-			return &found, err
+	for i := range problems {
+		found.AddAll(problems[i].List())
+		if errs[i] != nil {
+			return &found, errs[i]
 		}
 	}
 	return &found, w.Close()
