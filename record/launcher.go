@@ -78,8 +78,10 @@ func launcherOf(ctx context.Context, command []string) launcher {
 		return noLauncher
 	}
 	b, err := exec.CommandContext(ctx, command[0], "--version").CombinedOutput()
-	if err == nil && (strings.Contains(string(b), "HYDRA") || strings.Contains(string(b), "hydra")) {
-		return hydra
+	for _, name := range [...]string{"HYDRA", "hydra", "Intel(R) MPI"} { // they take the same options
+		if err == nil && strings.Contains(string(b), name) {
+			return hydra
+		}
 	}
 	return openMPILauncher
 }
@@ -100,9 +102,30 @@ func withEnvironment(l launcher, command []string, vars [][2]string) (args, env 
 		}
 	}
 	if l == srun {
-		extra = []string{"--export=ALL," + strings.Join(extra, ",")}
+		return exporting(command, strings.Join(extra, ",")), nil
 	}
 	return slices.Concat(command[:1], extra, command[1:]), env
+}
+
+// exporting gives srun the variables. Its option may be there already: what that says stays.
+func exporting(command []string, vars string) []string {
+	const option = "--export"
+	at, end, value := 1, 1, "ALL"
+	for i := 1; i < len(command) && at == end; i++ {
+		if v, joined := strings.CutPrefix(command[i], option+"="); joined {
+			at, end, value = i, i+1, v
+		} else if command[i] == option && i+1 < len(command) {
+			at, end, value = i, i+2, command[i+1]
+		} else if _, err := exec.LookPath(command[i]); err == nil { // the program: what follows is its own
+			break
+		}
+	}
+	if value == "NONE" {
+		value = vars
+	} else {
+		value += "," + vars
+	}
+	return slices.Concat(command[:at], []string{option + "=" + value}, command[end:])
 }
 
 // findCompiler returns the compiler wrapper of an MPI library.

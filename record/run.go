@@ -10,6 +10,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
+	"syscall"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -41,7 +43,11 @@ const rawFolder = "recording"
 // ErrExists says that the output is there already.
 var ErrExists = errors.New("exists already")
 
+// ErrNothing says that the command ended before anything was recorded.
+var ErrNothing = errors.New("nothing was recorded")
+
 // Run starts the command with the recorder in every rank, waits for it and makes the archive, also of a run that failed.
+// Once the command ran, the result has its status, also beside an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	lib, err := o.library(ctx)
 	if err != nil {
@@ -54,21 +60,35 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if raw, err = filepath.Abs(raw); err != nil {
 		return nil, err
 	}
+	if before := os.Getenv("LD_PRELOAD"); before != "" {
+		lib = before + ":" + lib
+	}
 	vars := [][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
 	if o.Bytes > 0 {
 		vars = append(vars, [2]string{"COPPICE_RECORD_BYTES", strconv.FormatInt(o.Bytes, 10)})
 	}
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	exit, err := start(args, env, o)
+	if err == nil && !began(raw) {
+		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init", ErrNothing, strings.Join(o.Command, " "))
+	}
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(raw))
+		err = errors.Join(err, os.RemoveAll(raw))
+		_ = os.Remove(o.Output) // unless something else is in it
+		return &Result{Exit: exit}, err
 	}
 	r, err := Finish(o.Output, o.Keep)
-	if err != nil {
-		return nil, fmt.Errorf("the command ended with status %d: %w", exit, err)
+	if r == nil {
+		r = &Result{}
 	}
 	r.Exit = exit
-	return r, nil
+	return r, err
+}
+
+// began reports whether a process wrote to a recording.
+func began(raw string) bool {
+	list, err := filepath.Glob(filepath.Join(raw, "*.def"))
+	return err == nil && len(list) > 0
 }
 
 func (o *Options) library(ctx context.Context) (string, error) {
@@ -87,7 +107,7 @@ func (o *Options) library(ctx context.Context) (string, error) {
 
 // prepare makes the folder for the processes. An older archive or recording is never touched.
 func prepare(output, raw string) error {
-	for _, name := range [...]string{"traces.otf2", rawFolder} {
+	for _, name := range [...]string{"traces.otf2", "traces.def", "traces", rawFolder} {
 		if _, err := os.Lstat(filepath.Join(output, name)); err == nil {
 			return fmt.Errorf("%s: %w; choose another folder or remove it", filepath.Join(output, name), ErrExists)
 		}
@@ -98,37 +118,68 @@ func prepare(output, raw string) error {
 	return os.WriteFile(filepath.Join(raw, recording.Marker), nil, 0o644)
 }
 
-// start runs the command to its end. Interrupts go to the command, which is in the foreground too; what it wrote is kept.
+// start runs the command to its end. An interrupt from the terminal reaches the command too, which is in the foreground; a
+// request to end is passed on. What was recorded until then is kept.
 func start(args, env []string, o Options) (exit int, err error) {
 	c := exec.Command(args[0], args[1:]...)
 	c.Stdin, c.Stdout, c.Stderr = os.Stdin, o.Out, o.Err
 	c.Env = append(os.Environ(), env...)
-	interrupts := make(chan os.Signal, 8)
-	signal.Notify(interrupts, os.Interrupt)
-	defer signal.Stop(interrupts)
-	err = c.Run()
-	var ended *exec.ExitError
-	switch {
-	case errors.As(err, &ended) && ended.ExitCode() >= 0:
-		return ended.ExitCode(), nil
-	case errors.As(err, &ended): // by a signal
-		return 128, nil
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if err := c.Start(); err != nil {
+		signal.Stop(signals)
+		return 0, err
 	}
-	return 0, err
+	passed := make(chan struct{})
+	go func() {
+		defer close(passed)
+		for s := range signals {
+			if s == syscall.SIGTERM {
+				_ = c.Process.Signal(s) // it may have ended by now
+			}
+		}
+	}()
+	err = c.Wait()
+	signal.Stop(signals)
+	close(signals)
+	<-passed
+	return status(err)
 }
 
-// Finish makes the archive of a recording whose processes have ended.
+// status returns the exit status of a command as a shell has it: 128 and the number of the signal that ended it.
+func status(err error) (exit int, _ error) {
+	var ended *exec.ExitError
+	if !errors.As(err, &ended) {
+		return 0, err
+	}
+	if w, ok := ended.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return 128 + int(w.Signal()), nil
+	}
+	return ended.ExitCode(), nil
+}
+
+// Finish makes the archive of a recording whose processes have ended. What an earlier attempt left unfinished is made again.
 func Finish(output string, keep bool) (*Result, error) {
-	raw := filepath.Join(output, rawFolder)
+	raw, anchor := filepath.Join(output, rawFolder), filepath.Join(output, "traces.otf2")
+	if !recording.Is(raw) {
+		return nil, fmt.Errorf("%s: %w: there is no recording in this folder", output, ErrNothing)
+	}
 	src, err := recording.OpenPath(raw)
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Lstat(anchor); err == nil {
+		return nil, fmt.Errorf("%s: %w: the recording beside it was made an archive before", anchor, ErrExists)
+	}
+	// Without the anchor, which is written last, the rest is no archive.
+	if err := errors.Join(os.RemoveAll(filepath.Join(output, "traces")), os.RemoveAll(filepath.Join(output, "traces.def"))); err != nil {
+		return nil, err
+	}
 	found, err := otf2.Copy(output, "traces", src, otf2.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept", raw, err)
+		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept, coppice record --finish %s tries again", raw, err, output)
 	}
-	r := &Result{Archive: filepath.Join(output, "traces.otf2"), Processes: len(src.Definitions().Processes()), Found: found.List()}
+	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Found: found.List()}
 	if !keep {
 		err = os.RemoveAll(raw)
 	}

@@ -80,9 +80,10 @@ func conclude(err error, s streams) int {
 		return jobs.ExitDone
 	}
 	code := jobs.ExitCode(err)
-	if !errors.Is(err, errSilent) {
-		fmt.Fprintf(s.err, "coppice: %v.%s\n", err, advice(err))
+	if errors.Is(err, errSilent) {
+		return code // the status of a recorded program, maybe
 	}
+	fmt.Fprintf(s.err, "coppice: %v.%s\n", err, advice(err))
 	if code == jobs.ExitInternal {
 		fmt.Fprintln(s.err, "coppice: this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
 	}

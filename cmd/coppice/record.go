@@ -31,6 +31,9 @@ func runRecord(args []string, s streams) error {
 		return err
 	}
 	if finish != "" {
+		if len(operands) > 0 || o.Output != "" {
+			return usage("record: --finish DIR takes no command and no -o: the archive goes beside the recording")
+		}
 		r, err := record.Finish(finish, o.Keep)
 		return concludeRecord(r, err, s)
 	}
@@ -50,12 +53,10 @@ func runRecord(args []string, s streams) error {
 	return concludeRecord(r, err, s)
 }
 
+// concludeRecord says what was recorded. The exit status is that of the command, unless that is 0 and there is no archive.
 func concludeRecord(r *record.Result, err error, s streams) error {
-	switch {
-	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
-		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("record: %w", err))
-	case err != nil:
-		return fmt.Errorf("record: %w", err)
+	if err != nil {
+		return failedRecord(r, err, s)
 	}
 	for _, d := range r.Found {
 		fmt.Fprintf(s.err, "coppice: %s: %d times; first: %s\n", d.Code.Text(), max(d.Count, 1), d.Detail)
@@ -66,4 +67,18 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 		return jobs.Fail(r.Exit, errSilent)
 	}
 	return nil
+}
+
+func failedRecord(r *record.Result, err error, s streams) error {
+	err = fmt.Errorf("record: %w", err)
+	switch {
+	case r != nil && r.Exit != 0:
+		fmt.Fprintf(s.err, "coppice: %v\ncoppice: the command ended with status %d\n", err, r.Exit)
+		return jobs.Fail(r.Exit, errSilent)
+	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
+		return jobs.Fail(jobs.ExitUsage, err)
+	case errors.Is(err, record.ErrNothing):
+		return jobs.Fail(jobs.ExitInput, err)
+	}
+	return err
 }
