@@ -243,6 +243,10 @@ type LocationGroupProperty struct {
 	Value         Value
 }
 
+// PropertyCut is the name of the location property that says why a location's recording ended before the program did. Its
+// value is a string.
+const PropertyCut = "coppice: cut"
+
 // LocationProperty is a property of a location.
 type LocationProperty struct {
 	Location    uint64

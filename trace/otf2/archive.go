@@ -26,6 +26,7 @@ type Archive struct {
 	window   int    // bytes read at once
 	open     opener // of the locations' files
 	windows  sync.Pool
+	cut      map[uint64]string // of locations whose recording was cut: why
 }
 
 var _ trace.Source = (*Archive)(nil)
@@ -55,12 +56,25 @@ func Open(path string, anchor, defs []byte) (*Archive, error) {
 	if a.defs, err = definitions(a.dir+".def", a.anchor, defs); err != nil {
 		return nil, err
 	}
+	a.cut = cut(a.defs)
 	h := sha256.New()
 	fmt.Fprintf(h, "otf2 %d\n", len(anchor))
 	h.Write(anchor)
 	h.Write(defs)
 	h.Sum(a.identity[:0])
 	return a, nil
+}
+
+// cut finds the locations whose recording ended early, by their property.
+func cut(defs *trace.Definitions) map[uint64]string {
+	m := make(map[uint64]string)
+	for i := range defs.LocationProperties {
+		q := &defs.LocationProperties[i]
+		if defs.Text(q.Name) == trace.PropertyCut && q.Value.Type == trace.TypeString {
+			m[q.Location] = defs.Text(uint32(q.Value.Bits))
+		}
+	}
+	return m
 }
 
 // ClampTime decides what becomes of a time stamp before its predecessor, which

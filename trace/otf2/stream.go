@@ -34,6 +34,9 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 	}
 	s := &stream{a: a, p: p, path: a.file(p, ".evt")}
 	s.name = filepath.Base(s.path)
+	if why, ok := a.cut[a.defs.Location(p).Ref]; ok {
+		s.diags = append(s.diags, trace.Diagnostic{Code: trace.DiagTruncated, Count: 1, Detail: why})
+	}
 	var err error
 	if s.file, s.size, err = a.open(s.path); err != nil {
 		return nil, err

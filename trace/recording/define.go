@@ -73,6 +73,13 @@ func (b *definer) system(s *Source) {
 				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
 			})
 		}
+		if why := p.cut(); why != "" {
+			text := b.str(why)
+			b.d.LocationProperties = append(b.d.LocationProperties, trace.LocationProperty{
+				Location: locationID(p.rank, 0), Name: b.str(trace.PropertyCut), StringValue: text,
+				Value: trace.Value{Type: trace.TypeString, Bits: uint64(text)},
+			})
+		}
 	}
 }
 

@@ -234,8 +234,8 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 		return nil, err
 	}
 	st.h = h
-	if q.ended != endFinalize && f == &q.files[0] {
-		st.diags.Add(trace.Diagnostic{Code: trace.DiagTruncated, Detail: "the recording ends before MPI_Finalize: " + endText(q.ended)})
+	if why := q.cut(); why != "" && f == &q.files[0] {
+		st.diags.Add(trace.Diagnostic{Code: trace.DiagTruncated, Detail: why})
 	}
 	return st, nil
 }
@@ -248,6 +248,14 @@ const (
 	endBudget
 	endDisk
 )
+
+// cut says why the recording of a process ended before MPI_Finalize, "" where it did not.
+func (p *process) cut() string {
+	if p.ended == endFinalize {
+		return ""
+	}
+	return "the recording ends before MPI_Finalize: " + endText(p.ended)
+}
 
 func endText(reason uint64) string {
 	switch reason {
