@@ -15,13 +15,20 @@ func generate(header string) (string, error) {
 	}
 	g := &generator{}
 	g.line("/* Made from mpi.h: a wrapper for every function, for C and for Fortran. */")
-	g.line("#include \"recorder.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n")
+	g.line("#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n")
 	var names []string
 	for i := range all {
 		if wrapped(&all[i]) {
 			names = append(names, all[i].name)
 		}
 	}
+	var classes strings.Builder
+	for i := range all {
+		if wrapped(&all[i]) {
+			classes.WriteByte(logOf(&all[i]).class)
+		}
+	}
+	g.line("HIDDEN const char cr_classes[] = \"%s\";", classes.String())
 	g.line("HIDDEN const char cr_functions[] = \"MPI_%s\";\n", strings.Join(names, "\\n\"\n\t\"MPI_"))
 	for i := range all {
 		p := &all[i]
@@ -63,7 +70,7 @@ var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 // needs tells the parameters that a hook names.
 func (h hook) needs(p *prototype) map[string]bool {
 	m := make(map[string]bool)
-	words := word.FindAllString(h.before+" "+h.after, -1)
+	words := word.FindAllString(h.before+" "+h.after+" "+h.logged, -1)
 	for _, q := range p.params {
 		if slices.Contains(words, q.name) {
 			m[q.name] = true
@@ -93,7 +100,7 @@ func (p *prototype) request() (q param, length string) {
 }
 
 func (g *generator) wrapC(p *prototype, id int) {
-	h := hookOf(p)
+	h := hookOf(p).withLog(p, id)
 	needs := h.needs(p)
 	var decl, args []string
 	for _, q := range p.params {
@@ -130,6 +137,9 @@ func (g *generator) wrapC(p *prototype, id int) {
 	if h.after != "" {
 		g.line("\tif (rc == MPI_SUCCESS) {\n\t\t%s\n\t}", h.after)
 	}
+	if h.logged != "" {
+		g.line("\t%s", h.logged)
+	}
 	g.WriteString(release)
 	g.line("\tcr_leave(%d);\n\treturn rc;\n}\n", id)
 }
@@ -137,7 +147,7 @@ func (g *generator) wrapC(p *prototype, id int) {
 // form writes what tells a hook the language: from is the number of an array's first element, and newcomm_at where the
 // program wants a handle later.
 func (g *generator) form(p *prototype, h hook, from string, argument func(i int) string) {
-	words := word.FindAllString(h.after, -1)
+	words := word.FindAllString(h.after+" "+h.logged, -1)
 	if slices.Contains(words, "from") {
 		g.line("\tconst int from = %s;", from)
 	}
@@ -177,7 +187,7 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 	g.line("static void fortran_%s(f_%s *real, %s)\n{", lower, lower, strings.Join(decl, ", "))
 	call := fmt.Sprintf("real(%s);", strings.Join(pass, ", "))
 	g.line("\tif (!cr_enter(%d)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
-	g.fortranBody(p, call)
+	g.fortranBody(p, id, call)
 	g.line("\tcr_leave(%d);\n}\n", id)
 	args := strings.Join(decl, ", ")
 	define := func(symbol string) {
@@ -196,9 +206,10 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 
 // fortranBody writes the call with its hook. Handles are converted before the call for the hook's first part and for saved,
 // and what the call returns after it.
-func (g *generator) fortranBody(p *prototype, call string) {
-	h := hookOf(p)
+func (g *generator) fortranBody(p *prototype, id int, call string) {
+	h := hookOf(p).withLog(p, id)
 	h.after = strings.ReplaceAll(h.after, "cr_types(", "cr_fortran_types(")
+	h.logged = fortranTypes.Replace(h.logged)
 	needs := h.needs(p)
 	var release string
 	g.form(p, h, "1", func(i int) string { return fmt.Sprintf("a%d", i) })
@@ -230,12 +241,19 @@ func (g *generator) fortranBody(p *prototype, call string) {
 	if h.after != "" {
 		g.line("\tif (!ierror || *(MPI_Fint *)ierror == MPI_SUCCESS) {\n\t\t%s\n\t}", h.after)
 	}
+	if h.logged != "" {
+		g.line("\tconst int rc = ierror ? *(MPI_Fint *)ierror : MPI_SUCCESS;\n\t%s", h.logged)
+	}
 	g.WriteString(release)
 }
+
+// fortranTypes puts the functions for arrays of Fortran's datatypes in their place.
+var fortranTypes = strings.NewReplacer("lg_types(", "lg_fortran_types(", "lg_sum_types(", "lg_sum_fortran_types(")
 
 // convert names the function that makes a C handle of a Fortran one.
 var convert = map[string]string{
 	"MPI_Comm": "PMPI_Comm_f2c", "MPI_Datatype": "PMPI_Type_f2c", "MPI_Request": "PMPI_Request_f2c", "MPI_Message": "PMPI_Message_f2c",
+	"MPI_Group": "PMPI_Group_f2c",
 }
 
 func (g *generator) fortranParam(q param, i int, length string, release *string) {
@@ -258,7 +276,7 @@ func (g *generator) fortranParam(q param, i int, length string, release *string)
 		g.line("\t%s %s = %s(*(MPI_Fint *)a%d);", q.ctype, q.name, convert[q.ctype], i)
 	case q.ctype == "int*" && q.name == "index":
 		g.line("\tint index_v = 0, *index = &index_v;")
-	case q.ctype == "int" && q.array, q.ctype == "int*", q.ctype == "MPI_Count" && q.array:
+	case (q.ctype == "int" || q.ctype == "MPI_Count" || q.ctype == "MPI_Aint") && q.array, q.ctype == "int*", q.ctype == "MPI_Count*", q.ctype == "MPI_Aint*":
 		g.line("\t%s *%s = a%d;", base, q.name, i)
 	case q.ctype == "int", q.ctype == "MPI_Count", q.ctype == "MPI_Aint":
 		g.line("\t%s %s = *(%s *)a%d;", q.ctype, q.name, q.ctype, i)

@@ -8,7 +8,14 @@ import (
 // hook is what a wrapper does besides marking the call: C statements before and after the call of the library, in terms of
 // the parameters' names in the MPI standard. Requests and statuses are real ones in them: a status that the program ignores
 // is replaced, and "saved" holds a request's handle, or those of an array, from before the call.
-type hook struct{ before, after string }
+type hook struct{ before, after, logged string }
+
+// withLog adds what the receive log does.
+func (h hook) withLog(p *prototype, id int) hook {
+	before, logged := logHook(p, id)
+	h.before, h.logged = strings.TrimSpace(before+" "+h.before), logged
+	return h
+}
 
 // hookOf returns the hook of a function; most have none.
 func hookOf(p *prototype) hook {
@@ -54,12 +61,12 @@ const sendBefore = "cr_send(dest, tag, comm, count, datatype);"
 var pointToPoint = map[string]hook{
 	"Send": {before: sendBefore}, "Bsend": {before: sendBefore}, "Ssend": {before: sendBefore}, "Rsend": {before: sendBefore},
 	"Recv":             {after: "cr_recv(comm, status);"},
-	"Sendrecv":         {"cr_send(dest, sendtag, comm, sendcount, sendtype);", "cr_recv(comm, status);"},
-	"Sendrecv_replace": {"cr_send(dest, sendtag, comm, count, datatype);", "cr_recv(comm, status);"},
+	"Sendrecv":         {before: "cr_send(dest, sendtag, comm, sendcount, sendtype);", after: "cr_recv(comm, status);"},
+	"Sendrecv_replace": {before: "cr_send(dest, sendtag, comm, count, datatype);", after: "cr_recv(comm, status);"},
 	"Mprobe":           {after: "cr_message(*message, comm);"},
 	"Improbe":          {after: "if (*flag) cr_message(*message, comm);"},
-	"Mrecv":            {"MPI_Comm comm = cr_message_comm(*message);", "if (comm != MPI_COMM_NULL) cr_recv(comm, status);"},
-	"Imrecv":           {"MPI_Comm comm = cr_message_comm(*message);", "if (comm != MPI_COMM_NULL) cr_irecv(*request, 0, comm);"},
+	"Mrecv":            {before: "MPI_Comm comm = cr_message_comm(*message);", after: "if (comm != MPI_COMM_NULL) cr_recv(comm, status);"},
+	"Imrecv":           {before: "MPI_Comm comm = cr_message_comm(*message);", after: "if (comm != MPI_COMM_NULL) cr_irecv(*request, 0, comm);"},
 	"Isend":            immediate, "Ibsend": immediate, "Issend": immediate, "Irsend": immediate,
 	"Irecv":     {after: "cr_irecv(*request, source, comm);"},
 	"Send_init": persistent, "Bsend_init": persistent, "Ssend_init": persistent, "Rsend_init": persistent,

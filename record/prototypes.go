@@ -76,6 +76,9 @@ func parseParam(text string) param {
 	if p.name == "indx" { // MPICH's name
 		p.name, p.text = "index", strings.Replace(p.text, "indx", "index", 1)
 	}
+	if p.name == "type" && p.ctype == "MPI_Datatype" { // Open MPI's name in MPI_Mrecv
+		p.name, p.text = "datatype", "MPI_Datatype datatype"
+	}
 	return p
 }
 

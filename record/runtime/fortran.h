@@ -10,6 +10,7 @@
 #define HIDDEN __attribute__((visibility("hidden")))
 
 extern const char cr_functions[]; /* names of the wrapped functions, a line each */
+extern const char cr_classes[];   /* and what the receive log has of them, a letter each */
 
 /* cr_library finds the function that the wrapper of the same name stands before. */
 HIDDEN void *cr_library(const char *symbol);

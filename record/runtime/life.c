@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "fortran.h"
-#include "recorder.h"
+#include "log.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -9,16 +9,16 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Beginning and end of MPI, and MPI_Pcontrol: wrappers that are not like the others. Their numbers follow the others'. */
-
-enum { F_INIT = 1 << 12, F_INIT_THREAD, F_FINALIZE, F_ABORT, F_PCONTROL };
+/* Beginning and end of MPI, and MPI_Pcontrol: wrappers that are not like the others. Their numbers are in log.h. */
 
 int MPI_Init(int *argc, char ***argv)
 {
 	uint64_t t = cr_now();
 	int rc = PMPI_Init(argc, argv);
-	if (rc == MPI_SUCCESS)
+	if (rc == MPI_SUCCESS) {
 		cr_start(t, F_INIT);
+		lg_begin(F_INIT, 0);
+	}
 	return rc;
 }
 
@@ -26,8 +26,10 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
 	uint64_t t = cr_now();
 	int rc = PMPI_Init_thread(argc, argv, required, provided);
-	if (rc == MPI_SUCCESS)
+	if (rc == MPI_SUCCESS) {
 		cr_start(t, F_INIT_THREAD);
+		lg_begin(F_INIT_THREAD, *provided);
+	}
 	return rc;
 }
 
@@ -41,6 +43,7 @@ int MPI_Finalize(void)
 		cr_returned();
 		cr_leave(F_FINALIZE);
 		cr_stop(END_FINALIZE);
+		lg_finalize(rc);
 	}
 	return rc;
 }
@@ -49,6 +52,7 @@ int MPI_Abort(MPI_Comm comm, int code)
 {
 	if (cr_enter(F_ABORT))
 		cr_stop(END_ABORT);
+	lg_stop(LG_ABORT);
 	return PMPI_Abort(comm, code);
 }
 
@@ -106,6 +110,7 @@ static void f_init(void *f, void *ierror)
 	uint64_t t = cr_now();
 	((fortran_1 *)f)(ierror);
 	cr_start(t, F_INIT);
+	lg_begin(F_INIT, 0);
 }
 
 static void f_init_thread(void *f, void *required, void *provided, void *ierror)
@@ -113,6 +118,7 @@ static void f_init_thread(void *f, void *required, void *provided, void *ierror)
 	uint64_t t = cr_now();
 	((fortran_3 *)f)(required, provided, ierror);
 	cr_start(t, F_INIT_THREAD);
+	lg_begin(F_INIT_THREAD, *(MPI_Fint *)provided);
 }
 
 static void f_finalize(void *f, void *ierror)
@@ -125,6 +131,7 @@ static void f_finalize(void *f, void *ierror)
 		cr_returned();
 		cr_leave(F_FINALIZE);
 		cr_stop(END_FINALIZE);
+		lg_finalize(ierror ? *(MPI_Fint *)ierror : MPI_SUCCESS);
 	}
 }
 
@@ -132,6 +139,7 @@ static void f_abort(void *f, void *comm, void *code, void *ierror)
 {
 	if (cr_enter(F_ABORT))
 		cr_stop(END_ABORT);
+	lg_stop(LG_ABORT);
 	((fortran_3 *)f)(comm, code, ierror);
 }
 

@@ -1,6 +1,6 @@
 #define _GNU_SOURCE
 #include "fortran.h"
-#include "recorder.h"
+#include "log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -247,19 +247,26 @@ static struct stream *open_stream(uint64_t first)
 
 HIDDEN int cr_enter(unsigned function)
 {
-	if (!atomic_load_explicit(&cr.active, memory_order_relaxed))
+	int active = atomic_load_explicit(&cr.active, memory_order_relaxed);
+	if (!active && !lg_on) /* the receive log may be there for longer */
 		return 0;
-	if (!mine && !(mine = open_stream(now())))
+	if (!mine && !active)
+		lg_second_thread();
+	if (!mine && (!active || !(mine = open_stream(now()))))
 		return 0;
 	if (mine->depth++ > 0 || mine->quiet) {
 		mine->depth--;
 		return 0;
 	}
+	if (!active)
+		return 1;
 	uint64_t f = function;
 	mine->stamp = now();
 	put(mine, mine->stamp, EV_ENTER, 1, &f);
 	return 1;
 }
+
+HIDDEN int cr_outermost(void) { return mine && mine->depth == 0 && !mine->quiet; }
 
 HIDDEN void cr_returned(void) { mine->stamp = now(); }
 
@@ -362,6 +369,8 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	cr_returned();
 	cr_leave(function);
 }
+
+HIDDEN uint64_t cr_thread(void) { return mine->thread; }
 
 HIDDEN void cr_quiet(int on)
 {

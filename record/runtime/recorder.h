@@ -63,12 +63,14 @@ enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK };
 HIDDEN int cr_enter(unsigned function);
 HIDDEN void cr_returned(void); /* the library's function is done: what follows until cr_leave is the recorder's */
 HIDDEN void cr_leave(unsigned function);
+HIDDEN int cr_outermost(void); /* no call is in hand */
 HIDDEN void cr_event(int kind, int n, const uint64_t *args);
 
 /* Life of the recorder, called by the wrappers of initialisation and end. */
 HIDDEN uint64_t cr_now(void);
 HIDDEN void cr_start(uint64_t entered, unsigned function);
 HIDDEN void cr_clock(void); /* reads the clock of rank 0; collective */
+HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */
 HIDDEN void cr_quiet(int on); /* the calls in between are the recorder's own */
 HIDDEN void cr_stop(int reason);
 
