@@ -14,8 +14,22 @@ import (
 	"strings"
 )
 
-//go:embed runtime/*.c runtime/*.h
+//go:embed runtime/*.c runtime/*.h replayer/*.c replayer/*.h
 var runtime embed.FS
+
+// product is a library that is made: from which sources, beside the wrappers.
+type product struct {
+	name     string
+	generate func(header string) (string, error)
+	sources  []string
+}
+
+var (
+	recorder = product{"record", generate, []string{"runtime/*"}}
+	replayer = product{"replay", generateReplay, []string{
+		"replayer/*", "runtime/arguments.c", "runtime/vector.[ch]", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
+	}}
+)
 
 // ErrCompiler says that the MPI library's C compiler wrapper cannot be used.
 var ErrCompiler = errors.New("the recorder is made with the compiler of the program's MPI library, and that does not work")
@@ -23,11 +37,20 @@ var ErrCompiler = errors.New("the recorder is made with the compiler of the prog
 // Library returns the path of the recorder for the MPI library that the compiler wrapper cc (mpicc) belongs to. It is
 // compiled once and kept in folder, under a name that depends on sources, header and compiler.
 func Library(ctx context.Context, cc, folder string) (string, error) {
+	return recorder.library(ctx, cc, folder)
+}
+
+// ReplayLibrary returns the path of the library that answers a program's MPI calls from a receive log.
+func ReplayLibrary(ctx context.Context, cc, folder string) (string, error) {
+	return replayer.library(ctx, cc, folder)
+}
+
+func (m *product) library(ctx context.Context, cc, folder string) (string, error) {
 	header, err := output(ctx, cc, "-E", "-P", "-include", "mpi.h", "-x", "c", os.DevNull)
 	if err != nil {
 		return "", err
 	}
-	wrappers, err := generate(header)
+	wrappers, err := m.generate(header)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", cc, err)
 	}
@@ -38,19 +61,21 @@ func Library(ctx context.Context, cc, folder string) (string, error) {
 	sources := map[string]string{"wrappers.c": wrappers}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\n%s\n%s\n", cc, version, header)
-	err = fs.WalkDir(runtime, "runtime", func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
+	for _, pattern := range m.sources {
+		paths, err := fs.Glob(runtime, pattern)
+		if err != nil {
+			return "", err
 		}
-		b, err := runtime.ReadFile(path)
-		sources[filepath.Base(path)] = string(b)
-		fmt.Fprintf(h, "%s %x\n", path, sha256.Sum256(b))
-		return err
-	})
-	if err != nil {
-		return "", err
+		for _, path := range paths {
+			b, err := runtime.ReadFile(path)
+			if err != nil {
+				return "", err
+			}
+			sources[filepath.Base(path)] = string(b)
+			fmt.Fprintf(h, "%s %x\n", path, sha256.Sum256(b))
+		}
 	}
-	path := filepath.Join(folder, "coppice-record-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
+	path := filepath.Join(folder, "coppice-"+m.name+"-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}

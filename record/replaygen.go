@@ -1,0 +1,217 @@
+package record
+
+import (
+	"fmt"
+	"strings"
+)
+
+// generateReplay returns the C source of the wrappers of all functions that mpi.h declares, for a replay.
+func generateReplay(header string) (string, error) {
+	all, err := parsePrototypes(header)
+	if err != nil {
+		return "", err
+	}
+	g := &generator{}
+	g.line("/* Made from mpi.h: every function, answered from a receive log. */")
+	g.line("#include \"replayer.h\"\n#include <stdint.h>\n")
+	var names []string
+	for i := range all {
+		if wrapped(&all[i]) {
+			names = append(names, all[i].name)
+		}
+	}
+	g.line("HIDDEN const char rp_functions[] = \"%s\";", strings.Join(names, "\\n\"\n\t\""))
+	g.line("HIDDEN const unsigned rp_function_count = %d; /* and six that are written by hand */\n", len(names)+6)
+	id := 0
+	for i := range all {
+		if p := &all[i]; wrapped(p) {
+			g.replayC(p, id)
+			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") {
+				g.replayFortran(p, id)
+			}
+			id++
+		}
+	}
+	return g.String(), nil
+}
+
+// replayC makes the function under its two names.
+func (g *generator) replayC(p *prototype, id int) {
+	var decl, args []string
+	for _, q := range p.params {
+		decl, args = append(decl, q.text), append(args, q.name)
+	}
+	l := logOf(p)
+	g.line("int PMPI_%s(%s)\n{", p.name, orVoid(decl))
+	g.line("\tstatic __typeof__(&PMPI_%s) real;\n\tint how = rp_enter(%d), rc;", p.name, id)
+	switch p.name {
+	case "Comm_size":
+		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = (int)lg_size(%s);\n\t\treturn MPI_SUCCESS;\n\t}", args[1], args[0])
+	case "Cartdim_get":
+		g.line("\tif (how == RP_HELPER) {\n\t\t*%s = rp_comm_of(%s)->dims;\n\t\treturn MPI_SUCCESS;\n\t}", args[1], args[0])
+	}
+	g.line("\tif (how != RP_ANSWER) {\n\t\tif (!real)\n\t\t\treal = (__typeof__(real))cr_library(\"PMPI_%s\");", p.name)
+	g.line("\t\trc = real(%s);\n\t\treturn how == RP_LOCAL ? rp_leave(rc) : rc;\n\t}", strings.Join(args, ", "))
+	g.line("\trp_begin(%d);", id)
+	if l.class == classCall {
+		g.replayAnswer(p, l, id)
+	} else { // rp_begin has refused it
+		g.line("\trc = MPI_ERR_UNSUPPORTED_OPERATION;")
+	}
+	g.line("\treturn rp_leave(rc);\n}\nint MPI_%s(%s) __attribute__((alias(\"PMPI_%s\")));\n", p.name, orVoid(decl), p.name)
+}
+
+// replayAnswer makes the body of a function that is answered: the checks, the memory for data, the outputs.
+func (g *generator) replayAnswer(p *prototype, l logged, id int) {
+	var at, forms []string
+	for _, q := range p.params {
+		if q.pointer() {
+			at = append(at, "(void *)(uintptr_t)"+q.name)
+		} else {
+			at = append(at, "(void *)&"+q.name)
+		}
+		forms = append(forms, q.form())
+	}
+	at, forms = append(at, "NULL"), append(forms, "FORM_NONE")
+	g.line("\tvoid *at[] = {%s};\n\tstatic const unsigned char forms[] = {%s};\n\tstruct data d = {0};", strings.Join(at, ", "), strings.Join(forms, ", "))
+	g.line("\tstruct arguments a = {.function = %d, .n = %d, .at = at, .forms = forms, .data = &d, .later = MPI_COMM_NULL};", id, len(p.params))
+	name := strings.TrimSuffix(p.name, "_c")
+	before, after := replaySpecial(p, name)
+	for _, s := range before {
+		g.line("\t%s", s)
+	}
+	for _, c := range [...]struct{ bit, value string }{
+		{"PEER", l.peer}, {"TAG", l.tag}, {"BYTES", l.bytes}, {"COMM", l.comm}, {"PEER2", l.peer2}, {"TAG2", l.tag2}, {"REQUEST", l.request},
+	} {
+		if c.value != "" {
+			g.line("\tif (rp_wants(CHECK_%s))\n\t\trp_check(CHECK_%s, (int64_t)(%s));", c.bit, c.bit, c.value)
+		}
+	}
+	if l.data != "" {
+		g.line("\t%s", l.data)
+	}
+	if l.makes && strings.HasSuffix(name, "_init") {
+		g.line("\ta.persistent = 1;")
+	}
+	if l.completes {
+		g.replayCompletes(p, name)
+	}
+	g.line("\trc = rp_answer(&a);")
+	if len(after) > 0 {
+		g.line("\tif (rc == MPI_SUCCESS) {")
+		for _, s := range after {
+			g.line("\t\t%s", s)
+		}
+		g.line("\t}")
+	}
+}
+
+// replayCompletes tells the answer the requests and statuses of a call that completes some.
+func (g *generator) replayCompletes(p *prototype, name string) {
+	q, length := p.request()
+	if q.array {
+		g.line("\ta.requests = %s;\n\ta.count = %s;", q.name, length)
+	} else if strings.HasSuffix(q.ctype, "*") {
+		g.line("\ta.requests = %s;", q.name)
+	} else {
+		g.line("\ta.requests = &%s;\n\ta.only_looks = 1;", q.name)
+	}
+	for _, q := range p.params {
+		switch {
+		case q.ctype == "MPI_Status" && q.array && !strings.HasSuffix(name, "some"):
+			g.line("\ta.statuses = %s;\n\ta.status_count = %s;", q.name, length)
+		case q.ctype == "MPI_Status*":
+			g.line("\ta.statuses = %s;\n\ta.status_count = 1;", q.name)
+		}
+	}
+}
+
+// replaySpecial returns what few functions do besides: handles that end, and what new communicators are like.
+func replaySpecial(p *prototype, name string) (before, after []string) {
+	last := ""
+	if len(p.params) > 0 {
+		last = p.params[len(p.params)-1].name
+	}
+	first := func(i int) string { return p.params[i].name }
+	switch name {
+	case "Comm_free", "Comm_disconnect":
+		return []string{"MPI_Comm old = *comm;", "uint64_t old_comm = cr_comm(old);"}, []string{"rp_comm_free(&old);", "*comm = MPI_COMM_NULL;"}
+	case "Request_free":
+		return []string{"MPI_Request saved[1] = {*request};"}, []string{"rp_request_free(saved);", "*request = MPI_REQUEST_NULL;"}
+	case "Mrecv", "Imrecv":
+		return []string{"rp_message_free(message);"}, nil
+	case "Comm_dup", "Comm_dup_with_info":
+		return []string{"a.later = " + first(0) + ";"}, []string{fmt.Sprintf("rp_topology(%s, %s, 0, 0, 0);", last, first(0))}
+	case "Comm_idup", "Comm_idup_with_info":
+		return []string{"*newcomm = a.later = rp_comm_new(" + first(0) + ");"}, nil
+	case "Cart_create":
+		return nil, []string{fmt.Sprintf("rp_topology(%s, MPI_COMM_NULL, ndims, 2 * ndims, 2 * ndims);", last)}
+	case "Cart_sub":
+		return []string{fmt.Sprintf("int kept = rp_kept(rp_comm_of(comm)->dims, %s);", first(1))},
+			[]string{fmt.Sprintf("rp_topology(%s, MPI_COMM_NULL, kept, 2 * kept, 2 * kept);", last)}
+	case "Dist_graph_create_adjacent":
+		return nil, []string{fmt.Sprintf("rp_topology(%s, MPI_COMM_NULL, 0, indegree, outdegree);", last)}
+	case "Graph_create":
+		return nil, []string{
+			fmt.Sprintf("int here = lg_rank(*%s), n = *%s == MPI_COMM_NULL ? 0 : %s[here] - (here ? %s[here - 1] : 0);", last, last, first(2), first(2)),
+			fmt.Sprintf("rp_topology(%s, MPI_COMM_NULL, 0, n, n);", last),
+		}
+	}
+	return nil, nil
+}
+
+func (q param) pointer() bool { return q.array || strings.HasSuffix(q.ctype, "*") }
+
+// form returns how an output of a parameter is stored.
+func (q param) form() string {
+	if !q.pointer() || q.constant() {
+		return "FORM_NONE"
+	}
+	switch strings.TrimSuffix(q.ctype, "*") {
+	case "int":
+		return "FORM_INT"
+	case "MPI_Count", "MPI_Aint", "MPI_Offset":
+		return "FORM_LONG"
+	case "MPI_Comm":
+		return "FORM_COMM"
+	case "MPI_Group":
+		return "FORM_GROUP"
+	case "MPI_Message":
+		return "FORM_MESSAGE"
+	case "MPI_Request":
+		return "FORM_REQUEST"
+	case "MPI_Status":
+		return "FORM_STATUS"
+	case "char":
+		return "FORM_TEXT"
+	}
+	return "FORM_NONE"
+}
+
+// replayFortran marks the bindings of Fortran, which go on to the profiling interface of C: what they call besides is not
+// the program's.
+func (g *generator) replayFortran(p *prototype, id int) {
+	var decl, pass []string
+	add := func(name string) { decl, pass = append(decl, "void *"+name), append(pass, name) }
+	hidden := 0
+	for i, q := range p.params {
+		add(fmt.Sprintf("a%d", i))
+		if strings.HasPrefix(q.ctype, "char") {
+			hidden++
+		}
+	}
+	add("ierror")
+	for i := range hidden {
+		add(fmt.Sprintf("l%d", i))
+	}
+	lower, args := strings.ToLower(p.name), strings.Join(decl, ", ")
+	for _, symbol := range [...]string{"mpi_" + lower + "_", "mpi_" + lower + "_f08_", "mpi_" + lower + "_f08ts_"} {
+		g.line("void %s(%s)\n{\n\tstatic void (*real)(%s);\n\tif (!real)\n\t\treal = (void (*)(%s))cr_library(\"%s\");", symbol, args, args, args, symbol)
+		g.line("\tunsigned before = rp_fortran(%d);\n\treal(%s);\n\trp_fortran_done(before);\n}", id, strings.Join(pass, ", "))
+	}
+	for _, symbol := range [...]string{"mpi_" + lower, "mpi_" + lower + "__", "MPI_" + strings.ToUpper(p.name)} {
+		if symbol != "MPI_"+p.name {
+			g.line("void %s(%s) __attribute__((alias(\"mpi_%s_\")));", symbol, args, lower)
+		}
+	}
+}
