@@ -179,12 +179,30 @@ func (s *slot) at(t uint64) uint64 {
 	if t == 0 {
 		return 0
 	}
-	i, _ := slices.BinarySearchFunc(s.versions, t, func(v version, t uint64) int { return cmp.Compare(v.at, t) })
-	if i < len(s.versions) {
-		return s.versions[i].total
+	total, n := s.total, len(s.versions)
+	for near := max(n-nearVersions, 0); n > near; n-- { // what is asked for is mostly recent
+		v := &s.versions[n-1]
+		if v.at < t {
+			return total
+		}
+		total = v.total
 	}
-	return s.total
+	lo, hi := 0, n
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); s.versions[mid].at < t {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	if lo < n {
+		return s.versions[lo].total
+	}
+	return total
 }
+
+// nearVersions are looked through one by one.
+const nearVersions = 8
 
 // compact drops versions that no held instant needs: one is needed by the held
 // instants after the version before it.

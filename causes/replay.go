@@ -86,7 +86,7 @@ func (s *replayScript) sortEarly(rows *uint64) error {
 		if !s.r.mayBeEarly(t) {
 			continue
 		}
-		c := xtf.ScanArray(s.r.Types, a, 0)
+		c := xtf.ScanArray(s.r.Types, a, 0).Only(earlyColumns[i]...)
 		for c.Next() {
 			o, ok := earlyOf(t, c.Row(), s.r.Defs.NumLocations())
 			if !ok {

@@ -106,6 +106,20 @@ type dueOp struct {
 
 var replayArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
 
+// replayColumns are the columns of each of them that are read.
+var replayColumns = [4][]int{
+	{xtf.CallEnd, xtf.CallFlags},
+	{xtf.P2PEnd, xtf.P2PDone, xtf.P2PCallN, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
+	{xtf.CollEnd, xtf.CollCallN, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+	{xtf.IvalEnd, xtf.IvalNode},
+}
+
+// earlyColumns are those that earlyOf reads of P2P and COLL.
+var earlyColumns = [2][]int{
+	{xtf.P2PPost, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
+	{xtf.CollPost, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+}
+
 // openRows opens the arrays where the last piece ended.
 func (s *replayScript) openRows() error {
 	for i, t := range replayArrays {
@@ -118,7 +132,7 @@ func (s *replayScript) openRows() error {
 		}
 		var c *xtf.Cursor
 		if ok {
-			c = xtf.ScanArray(s.r.Types, a, s.at[i])
+			c = xtf.ScanArray(s.r.Types, a, s.at[i]).Only(replayColumns[i]...)
 		}
 		switch t {
 		case xtf.TypeCall:

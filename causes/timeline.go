@@ -58,6 +58,8 @@ type openNode struct {
 func newTimeline(l *Location, derived []bool) *timeline {
 	x := &timeline{location: l, derived: derived}
 	x.calls.cursor, x.intervals.cursor = l.Calls, l.Intervals
+	x.calls.only(xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags)
+	x.intervals.only(xtf.IvalEnd, xtf.IvalNode)
 	x.calls.advance()
 	x.intervals.advance()
 	x.enter(0)
@@ -162,6 +164,13 @@ type rowReader[R any, P interface {
 	cursor *xtf.Cursor
 	row    R
 	more   bool
+}
+
+// only restricts the columns, see xtf.Cursor.
+func (r *rowReader[R, P]) only(offsets ...int) {
+	if r.cursor != nil {
+		r.cursor.Only(offsets...)
+	}
 }
 
 // advance loads the next row into r.row, if there is one.

@@ -88,6 +88,13 @@ type walk struct {
 	err      error
 }
 
+// orderColumns and messageColumns are the columns of P2P that the two walks over it
+// read.
+var (
+	orderColumns   = []int{xtf.P2PPost, xtf.P2PCallN, xtf.P2PPeer, xtf.P2PKind, xtf.P2PMateT}
+	messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
+)
+
 // Locate finds the waits of one location.
 func (r *Run) Locate(in Location, out Outputs) error {
 	intervals, err := openExecutions(&in)
@@ -95,12 +102,12 @@ func (r *Run) Locate(in Location, out Outputs) error {
 		return fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w := newWalk(r, &in, &out, intervals)
-	found, err := findOrders(w.p2p, in.P2PRows, in.PageRows, out.Scratch)
+	found, err := findOrders(w.p2p.Only(orderColumns...), in.P2PRows, in.PageRows, out.Scratch)
 	if err != nil {
 		return fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w.orders = orders{data: out.Scratch, left: found}
-	w.p2p.Seek(0)
+	w.p2p.Only(messageColumns...).Seek(0)
 	w.rows()
 	w.endCall()
 	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {

@@ -27,8 +27,12 @@ type Cursor struct {
 	at   int    // byte offset of the current row's end in rows
 	dec  *decoder
 	pool *sync.Pool // where dec goes back to at the end
+	want columnSet
 	err  error
 }
+
+// segmentDecoders are those of cursors over finished arrays.
+var segmentDecoders = sync.Pool{New: func() any { return newDecoder() }}
 
 // pageSource gives the payload of data pages in ascending order; the bytes are
 // valid until the next call.
@@ -42,7 +46,7 @@ func (a *Array) Rows(n1, n2 uint64) *Cursor {
 	n2 = min(n2, a.desc.rows)
 	return &Cursor{
 		src: &fileSource{a: a}, typ: a.typ, n: min(n1, n2), end: n2,
-		dec: a.f.decoder(), pool: &a.f.decoders,
+		dec: a.f.decoder(), pool: &a.f.decoders, want: allColumns,
 	}
 }
 
@@ -53,9 +57,19 @@ func ScanArray(tt *TypeTable, a FinishedArray, n uint64) *Cursor {
 		return &Cursor{}
 	}
 	t := tt.Lookup(a.Summary.typ)
-	c := &Cursor{src: &segmentSource{a: a}, typ: t, n: n, end: a.Summary.rows, dec: newDecoder()}
+	c := &Cursor{src: &segmentSource{a: a}, typ: t, n: n, end: a.Summary.rows, want: allColumns}
 	if t == nil || t.RowBytes != a.Summary.rowBytes || t.PageRows != a.Summary.pageRows {
 		c.err = fmt.Errorf("xtf: array of type %d does not belong to this type table", a.Summary.typ)
+	}
+	return c
+}
+
+// Only says that nothing but the key and the columns with these offsets is read of
+// rows that are not decoded yet, which is faster; what the others hold is undefined.
+// It returns c.
+func (c *Cursor) Only(offsets ...int) *Cursor {
+	if c.typ != nil {
+		c.want = c.typ.columnsAt(offsets)
 	}
 	return c
 }
@@ -105,11 +119,11 @@ func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
 // load decodes the page of row n; at stands before that row.
 func (c *Cursor) load() bool {
 	if c.err != nil || c.n >= c.end {
-		if c.pool != nil {
-			c.pool.Put(c.dec)
-			c.pool, c.dec, c.end = nil, nil, c.n
-		}
+		c.release()
 		return false
+	}
+	if c.dec == nil {
+		c.dec = segmentDecoders.Get().(*decoder)
 	}
 	z := uint64(c.typ.PageRows)
 	ord := c.n / z
@@ -117,7 +131,7 @@ func (c *Cursor) load() bool {
 	if err == nil {
 		r := c.typ.RowBytes
 		c.rows = growBytes(c.rows[:0], count*r)
-		if err = c.dec.rows(c.rows, c.typ, codec, b, count, ord*z); err == nil {
+		if err = c.dec.columns(c.rows, c.typ, codec, b, count, ord*z, c.want); err == nil {
 			c.at = int(c.n-ord*z) * r
 			c.rows = c.rows[:min(uint64(count), c.end-ord*z)*uint64(r)]
 			return true
@@ -126,6 +140,19 @@ func (c *Cursor) load() bool {
 	c.err = c.src.fail(err, ord)
 	c.rows, c.at = nil, 0
 	return false
+}
+
+// release gives the decoder back at the end. One of a file's array may be gone then,
+// so the cursor stays there.
+func (c *Cursor) release() {
+	switch {
+	case c.pool != nil:
+		c.pool.Put(c.dec)
+		c.pool, c.dec, c.end = nil, nil, c.n
+	case c.dec != nil:
+		segmentDecoders.Put(c.dec)
+		c.dec = nil
+	}
 }
 
 // fileSource reads the pages of an array of a file in large pieces.

@@ -2,6 +2,7 @@ package xtf
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/klauspost/compress/zstd"
 )
@@ -93,6 +94,33 @@ func (k *keyBlock) load(dst []uint64) {
 // rows decodes the payload of a page of count rows into dst, which has
 // count*R bytes.
 func (d *decoder) rows(dst []byte, t *Type, codec Codec, payload []byte, count int, firstN uint64) error {
+	return d.columns(dst, t, codec, payload, count, firstN, allColumns)
+}
+
+// columnSet is the columns of a type, by number, that are to be decoded.
+type columnSet uint64
+
+const allColumns = ^columnSet(0)
+
+func (s columnSet) has(i int) bool { return i >= 64 || s>>i&1 != 0 }
+
+// columnsAt is the columns with these offsets, and the one that others of them are
+// relative to.
+func (t *Type) columnsAt(offsets []int) columnSet {
+	set := columnSet(1)
+	for i, c := range t.Columns {
+		if i < 64 && slices.Contains(offsets, c.Offset) {
+			set |= 1 << i
+			if c.Transform == TransformMinusSpan {
+				set |= 1 << t.End
+			}
+		}
+	}
+	return set
+}
+
+// columns is rows, but bytes of columns that are not wanted may be undefined.
+func (d *decoder) columns(dst []byte, t *Type, codec Codec, payload []byte, count int, firstN uint64, want columnSet) error {
 	switch codec {
 	case CodecRaw:
 		if len(payload) != len(dst) {
@@ -107,12 +135,12 @@ func (d *decoder) rows(dst []byte, t *Type, codec Codec, payload []byte, count i
 		}
 		return err
 	case CodecPacked:
-		return d.packed(dst, t, payload, count, firstN)
+		return d.packed(dst, t, payload, count, firstN, want)
 	}
 	return corrupt("codec %d", codec)
 }
 
-func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN uint64) error {
+func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN uint64, want columnSet) error {
 	kb, size, err := parseKeyBlock(payload, count)
 	if err != nil {
 		return err
@@ -127,6 +155,14 @@ func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN 
 	d.vals = grow64(d.vals, count)
 	for i := 1; i < len(t.Columns); i++ {
 		c := t.Columns[i]
+		if !want.has(i) {
+			var planes int
+			if planes, cold, err = countPlanes(cold, c.Width, count); err != nil {
+				return err
+			}
+			cold = cold[planes*count:]
+			continue
+		}
 		if cold, err = takePlanes(d.vals, cold, c.Width, count); err != nil {
 			return err
 		}
