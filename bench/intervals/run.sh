@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# What intervals, wait states and their causes add to reading and writing: user
+# time of each stage of an analysis on one rank and one core, the least of several
+# analyses, and the ratio of the added stages to the others; the part of the load
+# that recognises intervals comes from a profile of the same analyses. Compare only
+# figures of the same run.
+#
+# usage: bench/intervals/run.sh [-n REPEATS] [SPEC | ARCHIVE.otf2 ...]
+#   SPEC as of coppice demo --spec
+set -eu
+cd "$(dirname "$0")/../.."
+repeats=3
+if [ "${1:-}" = "-n" ]; then repeats=$2; shift 2; fi
+if [ $# -eq 0 ]; then
+	set -- stencil:procs=8,events=2M,jitter=5 stencil:procs=16,events=2M,jitter=5 irregular:procs=8,events=1M masterworker:procs=8,events=1M
+	for name in lulesh-s4-27 npb-lu.S-16 npb-mg.S-func-16; do
+		archive=../shared/traces/otf2/$name/traces.otf2
+		if [ -f "$archive" ]; then set -- "$@" "$archive"; else echo "no $archive" >&2; fi
+	done
+fi
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+go build -o "$work/intervals" ./bench/intervals
+for what; do
+	GOMAXPROCS=1 "$work/intervals" -n "$repeats" -cpuprofile "$work/profile" "$what"
+	# cumulative samples of the load, and of what it does for intervals
+	samples() { go tool pprof -unit ms -top -cum -nodecount 100000 -nodefraction 0 "$@" "$work/intervals" "$work/profile" 2>/dev/null; }
+	load=$(samples | awk '$NF ~ /jobs.\(\*analysis\).load$/ { print $4 + 0 }')
+	hooks=$(samples -focus 'coppice/(interval|callpath)\.|stats\.\(\*(ledger|executions|pathStream)\)|stats\.\(\*Loader\)\.(attend|used|piece|amountsAt|path|innermostPath|sent|received|tally|endIntervals|closedMPI)$' |
+		awk '$NF ~ /jobs.\(\*analysis\).load$/ { print $4 + 0 }')
+	awk -v l="${load:-0}" -v h="${hooks:-0}" 'BEGIN { if (l > 0) printf "  intervals in load: %.0f %% of it\n", 100*h/l }'
+done
