@@ -258,6 +258,8 @@ HIDDEN int cr_enter(unsigned function)
 		mine->depth--;
 		return 0;
 	}
+	if (cr_vector_on)
+		cr_vector_enter(function);
 	if (!active)
 		return 1;
 	uint64_t f = function;
@@ -276,6 +278,8 @@ HIDDEN void cr_leave(unsigned function)
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
 		put(mine, mine->stamp, EV_LEAVE, 1, &f);
 	mine->depth--;
+	if (cr_vector_on)
+		cr_vector_leave();
 }
 
 /* cr_event writes an event of the call in hand, at the time of its enter or, after cr_returned, of its leave. */
@@ -343,6 +347,9 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	PMPI_Comm_size(MPI_COMM_WORLD, &cr.size);
 	cr.budget = budget();
 	char name[sizeof cr.folder + 64];
+	const char *vectors = getenv("COPPICE_RECORD_VECTORS");
+	if (vectors && snprintf(name, sizeof name, "%s/%d.vec", vectors, cr.rank) < (int)sizeof name && !cr_vector_open(name))
+		complain(name);
 	snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank);
 	cr.def = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	if (cr.def < 0) {

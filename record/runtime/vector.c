@@ -77,3 +77,5 @@ HIDDEN void cr_vector_close(void)
 	v.fd = -1;
 	cr_vector_on = 0;
 }
+
+__attribute__((destructor)) static void unloaded(void) { cr_vector_close(); }
