@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "fortran.h"
 #include "log.h"
+#include "vector.h"
 
 #include <errno.h>
 #include <fcntl.h>
