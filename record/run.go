@@ -26,6 +26,7 @@ type Options struct {
 	Cache    string   // folder of compiled recorders
 	Bytes    int64    // most bytes of events a process writes; 0: no limit
 	Keep     bool     // keep the recording beside the archive
+	Log      LogOptions
 	Out, Err io.Writer
 }
 
@@ -34,6 +35,8 @@ type Result struct {
 	Archive   string // anchor file
 	Exit      int    // status of the command
 	Processes int
+	Logs      []string           // receive logs that were written
+	Unlogged  []int              // ranks that a log was asked for and that have none
 	Found     []trace.Diagnostic // what is missing or was cut
 }
 
@@ -67,6 +70,11 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.Bytes > 0 {
 		vars = append(vars, [2]string{"COPPICE_RECORD_BYTES", strconv.FormatInt(o.Bytes, 10)})
 	}
+	logs, err := o.Log.prepare(o.Output)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(raw))
+	}
+	vars = append(vars, logs...)
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	exit, err := start(args, env, o)
 	if err == nil && !began(raw) {
@@ -74,6 +82,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(raw))
+		_ = os.Remove(filepath.Join(o.Output, logFolder))
 		_ = os.Remove(o.Output) // unless something else is in it
 		return &Result{Exit: exit}, err
 	}
@@ -82,6 +91,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		r = &Result{}
 	}
 	r.Exit = exit
+	r.Logs, r.Unlogged = o.Log.paths(o.Output)
 	return r, err
 }
 

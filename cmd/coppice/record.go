@@ -14,7 +14,7 @@ import (
 
 func runRecord(args []string, s streams) error {
 	o := record.Options{Out: s.out, Err: s.err}
-	var bytes size
+	var bytes, logBytes size
 	var finish string
 	f := flags("record", "-o DIR -- LAUNCHER PROGRAM", s,
 		"coppice record -o run1 -- mpirun -n 8 ./program",
@@ -24,6 +24,9 @@ func runRecord(args []string, s streams) error {
 	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
 	f.Var(&bytes, "max-bytes", "most bytes of events a process may write, as 500M; then it goes on unrecorded")
 	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, beside the archive made of it")
+	f.IntSliceVar(&o.Log.Ranks, "log-ranks", nil, "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay")
+	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, as 2G; then the process goes on without it")
+	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	operands, err := parse(f, args, 0, 1<<20)
@@ -43,7 +46,7 @@ func runRecord(args []string, s streams) error {
 	case len(operands) == 0:
 		return usage("record: no command: write it after --, as in coppice record -o run1 -- mpirun -n 8 ./program")
 	}
-	o.Bytes = int64(bytes)
+	o.Bytes, o.Log.Bytes = int64(bytes), int64(logBytes)
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		cache = os.TempDir()
@@ -62,6 +65,12 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 		fmt.Fprintf(s.err, "coppice: %s: %d times; first: %s\n", d.Code.Text(), max(d.Count, 1), d.Detail)
 	}
 	fmt.Fprintf(s.err, "coppice: %s: %s recorded. Next: coppice analyze %s -o run.xtf\n", r.Archive, report.Plural(r.Processes, "process"), r.Archive)
+	for _, name := range r.Logs {
+		fmt.Fprintf(s.err, "coppice: %s: receive log. Next: coppice info %s\n", name, name)
+	}
+	for _, rank := range r.Unlogged {
+		fmt.Fprintf(s.err, "coppice: rank %d has no receive log: no such process came to the end of MPI_Init\n", rank)
+	}
 	if r.Exit != 0 {
 		fmt.Fprintf(s.err, "coppice: the command ended with status %d\n", r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
@@ -75,7 +84,7 @@ func failedRecord(r *record.Result, err error, s streams) error {
 	case r != nil && r.Exit != 0:
 		fmt.Fprintf(s.err, "coppice: %v\ncoppice: the command ended with status %d\n", err, r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
-	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
+	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler), errors.Is(err, record.ErrRank):
 		return jobs.Fail(jobs.ExitUsage, err)
 	case errors.Is(err, record.ErrNothing):
 		return jobs.Fail(jobs.ExitInput, err)

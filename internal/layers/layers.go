@@ -33,6 +33,7 @@ var Table = []Package{
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},
 	{Path: "trace/paraver", Layer: 1, NoMPI: true},
 	{Path: "trace/recording", Layer: 1, NoMPI: true},
+	{Path: "trace/receivelog", Layer: 1, NoMPI: true},
 	{Path: "xtf", Layer: 1, NoMPI: true},
 	{Path: "ccg", Layer: 1},
 	{Path: "partition", Layer: 1},

@@ -1,0 +1,65 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// LogOptions say which processes write a receive log: R.log in folder logs of the output, see docs/format/log.md.
+type LogOptions struct {
+	Ranks []int
+	Bytes int64 // most bytes of a log; 0: no limit
+	Wtime bool  // with the results of MPI_Wtime
+}
+
+const logFolder = "logs"
+
+// ErrRank says that a receive log was asked for of a process that cannot be.
+var ErrRank = errors.New("no world rank")
+
+// prepare makes the folder of the logs and returns the variables for the processes.
+func (l *LogOptions) prepare(output string) ([][2]string, error) {
+	if len(l.Ranks) == 0 {
+		return nil, nil
+	}
+	folder, err := filepath.Abs(filepath.Join(output, logFolder))
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Lstat(folder); err == nil {
+		return nil, fmt.Errorf("%s: %w; choose another folder or remove it", folder, ErrExists)
+	}
+	var ranks []string
+	for _, r := range l.Ranks {
+		if r < 0 {
+			return nil, fmt.Errorf("%w: %d", ErrRank, r)
+		}
+		ranks = append(ranks, strconv.Itoa(r))
+	}
+	vars := [][2]string{{"COPPICE_LOG_DIR", folder}, {"COPPICE_LOG_RANKS", strings.Join(ranks, ",")}}
+	if l.Bytes > 0 {
+		vars = append(vars, [2]string{"COPPICE_LOG_BYTES", strconv.FormatInt(l.Bytes, 10)})
+	}
+	if l.Wtime {
+		vars = append(vars, [2]string{"COPPICE_LOG_WTIME", "1"})
+	}
+	return vars, os.MkdirAll(folder, 0o755)
+}
+
+// paths returns the logs that were written, and which are missing: the program has no such rank, or did not come to the
+// end of MPI_Init.
+func (l *LogOptions) paths(output string) (written []string, missing []int) {
+	for _, r := range l.Ranks {
+		name := filepath.Join(output, logFolder, strconv.Itoa(r)+".log")
+		if _, err := os.Stat(name); err != nil {
+			missing = append(missing, r)
+			continue
+		}
+		written = append(written, name)
+	}
+	return written, missing
+}

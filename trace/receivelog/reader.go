@@ -1,0 +1,235 @@
+package receivelog
+
+import (
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Kinds of records.
+const (
+	recHeader = 1
+	recCall   = 2
+	recRepeat = 3
+	recEnd    = 4
+)
+
+// Kind is that of an output.
+type Kind byte
+
+// Kinds of outputs. What stands in Values is in docs/format/log.md.
+const (
+	Int     Kind = 1
+	Ints    Kind = 2
+	Comm    Kind = 3 // number, size, rank, remote size
+	Object  Kind = 4
+	Request Kind = 5
+	Status  Kind = 6 // index, source, tag, error, bytes, flags
+	Data    Kind = 7
+	Text    Kind = 8
+	Done    Kind = 9 // index, request
+	Real    Kind = 10
+)
+
+// Output is what a call gave through a parameter.
+type Output struct {
+	Kind      Kind
+	Parameter uint64
+	Values    []int64
+	Payload   Payload
+	Text      string
+	Real      float64
+}
+
+// Payload is a place in the stream.
+type Payload struct {
+	Bytes, Where uint64
+	Again        bool // stored with an earlier call
+}
+
+// Bits of the inputs that a call has.
+const (
+	Peer = 1 << iota
+	Tag
+	Bytes
+	Communicator
+	Peer2
+	Tag2
+	Requests
+)
+
+// Call is a call, or several that were the same.
+type Call struct {
+	Number   uint64 // of the first one, from 0
+	Times    uint64
+	Function Function
+	Code     int64
+	Checked  byte // bits of what is in Inputs
+	Inputs   [7]int64
+	Outputs  []Output
+}
+
+// Reason says how a log ended.
+type Reason uint64
+
+var reasons = [...]string{
+	"unknown", "MPI_Finalize", "exit without MPI_Finalize", "MPI_Abort", "the most bytes were reached", "unknown",
+	"a second thread called MPI", "no memory",
+}
+
+func (r Reason) String() string {
+	if r < Reason(len(reasons)) {
+		return reasons[r]
+	}
+	return reasons[0]
+}
+
+// Whole reports whether the log goes to the end of the program.
+func (r Reason) Whole() bool { return r >= 1 && r <= 3 }
+
+// End is the last record.
+type End struct {
+	Reason                   Reason
+	Calls                    uint64
+	Payload, Again, Unlogged uint64 // bytes of payloads; of these stored earlier; receives whose request was freed
+}
+
+// Reader reads a log once.
+type Reader struct {
+	Header  *Header
+	s       stream
+	call    Call
+	calls   uint64
+	started bool
+	end     *End
+	err     error
+}
+
+// Open reads the header of a log of size bytes.
+func Open(file io.ReaderAt, size int64) (*Reader, error) {
+	r := &Reader{s: stream{file: file, size: size}}
+	kind, b, err := r.record()
+	if errors.Is(err, io.EOF) && size == 0 {
+		return nil, ErrNotLog
+	}
+	if err == nil && kind != recHeader {
+		err = corrupt("the first record is of kind %d", kind)
+	}
+	if err == nil {
+		r.Header, err = b.header()
+	}
+	if errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w in its header", ErrCut)
+	}
+	return r, err
+}
+
+// record begins the next record: io.EOF at the end of the file.
+func (r *Reader) record() (byte, *body, error) {
+	kind, err := r.s.byte()
+	if err != nil {
+		return 0, nil, err
+	}
+	b := &body{&r.s, ^uint64(0)}
+	n, err := b.varint()
+	if err != nil {
+		return 0, nil, ended(err)
+	}
+	if n > r.s.left() {
+		if n > 1<<62 {
+			return 0, nil, corrupt("a record of %d bytes", n)
+		}
+		return 0, nil, fmt.Errorf("%w in a record of %d bytes", ErrCut, n)
+	}
+	b.end = r.s.offset + n
+	return kind, b, nil
+}
+
+// ended makes of the end of the file within a record what it is.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w within a record", ErrCut)
+	}
+	return err
+}
+
+// Next returns the next call, which is valid until the one after it. It returns io.EOF after the end record and ErrCut where
+// that is missing.
+func (r *Reader) Next() (*Call, error) {
+	if r.err == nil {
+		r.err = r.next()
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	return &r.call, nil
+}
+
+func (r *Reader) next() error {
+	kind, b, err := r.record()
+	if errors.Is(err, io.EOF) {
+		return fmt.Errorf("%w after %d calls", ErrCut, r.calls)
+	}
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case recCall:
+		err = r.readCall(b)
+	case recRepeat:
+		err = r.readRepeat(b)
+	case recEnd:
+		if err := r.readEnd(b); err != nil {
+			return ended(err)
+		}
+		return io.EOF
+	default:
+		return corrupt("a record of kind %d", kind)
+	}
+	if err == nil && b.more() {
+		err = corrupt("call %d: bytes after the contents", r.call.Number)
+	}
+	return ended(err)
+}
+
+func (r *Reader) readRepeat(b *body) error {
+	n, err := b.varint()
+	if err != nil {
+		return err
+	}
+	if !r.started || n == 0 || r.calls+n < n {
+		return corrupt("a call is repeated %d times", n)
+	}
+	r.call.Number, r.call.Times = r.calls, n
+	r.calls += n
+	return nil
+}
+
+func (r *Reader) readEnd(b *body) error {
+	var v [5]uint64
+	for i := range v {
+		var err error
+		if v[i], err = b.varint(); err != nil {
+			return err
+		}
+	}
+	if b.more() || v[1] != r.calls {
+		return corrupt("the end says %d calls after %d", v[1], r.calls)
+	}
+	r.end = &End{Reason(v[0]), v[1], v[2], v[3], v[4]}
+	if _, err := r.s.byte(); !errors.Is(err, io.EOF) {
+		if err == nil {
+			err = corrupt("bytes after the end")
+		}
+		return err
+	}
+	return nil
+}
+
+// End returns the end, once Next came to it.
+func (r *Reader) End() (End, bool) {
+	if r.end == nil {
+		return End{}, false
+	}
+	return *r.end, true
+}
