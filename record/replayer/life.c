@@ -138,6 +138,7 @@ static void start(unsigned function, int *provided)
 	const char *log = getenv("COPPICE_REPLAY_LOG"), *vector = getenv("COPPICE_REPLAY_VECTOR");
 	if (!log)
 		return;
+	unsetenv("LD_PRELOAD"); /* programs that this one starts are not replayed */
 	program = pthread_self();
 	depth = 1;
 	const char *wrong = rp_log_open(log);
@@ -245,9 +246,6 @@ int MPI_Finalize(void) __attribute__((alias("PMPI_Finalize")));
 int MPI_Abort(MPI_Comm comm, int code) __attribute__((alias("PMPI_Abort")));
 int MPI_Pcontrol(const int level, ...) __attribute__((alias("PMPI_Pcontrol")));
 double MPI_Wtime(void) __attribute__((alias("PMPI_Wtime")));
-
-/* Programs that the replayed one starts are not replayed. */
-__attribute__((constructor)) static void loaded(void) { unsetenv("LD_PRELOAD"); }
 
 __attribute__((destructor)) static void unloaded(void)
 {

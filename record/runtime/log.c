@@ -60,16 +60,16 @@ static void complain(const char *what)
 static uint32_t crc32c(const uint8_t *p, size_t n)
 {
 	static uint32_t t[8][256];
-	if (!t[0][1])
+	if (!t[7][255]) {
 		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t c = i;
+			t[0][i] = i;
 			for (int k = 0; k < 8; k++)
-				c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
-			t[0][i] = c;
+				t[0][i] = t[0][i] & 1 ? t[0][i] >> 1 ^ 0x82f63b78u : t[0][i] >> 1;
 		}
-	for (uint32_t i = 0; !t[7][1] && i < 256; i++)
 		for (int k = 1; k < 8; k++)
-			t[k][i] = t[k - 1][i] >> 8 ^ t[0][t[k - 1][i] & 0xff];
+			for (uint32_t i = 0; i < 256; i++)
+				t[k][i] = t[k - 1][i] >> 8 ^ t[0][t[k - 1][i] & 0xff];
+	}
 	uint32_t c = ~0u;
 	for (; n >= 8; n -= 8, p += 8) {
 		uint32_t a, b;
