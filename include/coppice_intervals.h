@@ -16,6 +16,7 @@
 #define COPPICE_INTERVALS_H
 
 #include <mpi.h>
+#include <stddef.h>
 
 static inline void coppice_message_(int tag)
 {

@@ -19,6 +19,7 @@
 #define WINDOW (1u << 20)
 #define HEAD 48  /* bytes of a window's head */
 #define ROOM 128 /* more than any event takes */
+#define E_BUDGET 4000 /* no error of the system: a limit of file sizes is EFBIG */
 
 /* The head of a window. length and crc are 0 until the window is closed. */
 struct head {
@@ -92,7 +93,7 @@ static uint8_t *new_window(struct stream *s)
 	off_t off = (off_t)(s->sequence * WINDOW);
 	if (atomic_fetch_add(&cr.bytes, WINDOW) + WINDOW > cr.budget) {
 		atomic_fetch_sub(&cr.bytes, WINDOW);
-		errno = EFBIG;
+		errno = E_BUDGET;
 		return NULL;
 	}
 	/* Without room on the disk a store into the mapping would end the program: take the room first. */
@@ -178,7 +179,7 @@ static int turn(struct stream *s)
 		s->stalled += now() - since;
 	if (failed(w)) {
 		errno = (int)-(intptr_t)w;
-		int reason = errno == EFBIG ? END_BUDGET : END_DISK;
+		int reason = errno == E_BUDGET ? END_BUDGET : END_DISK;
 		if (reason == END_DISK)
 			complain("no more room for events");
 		s->end += ROOM / 2; /* the last event finds room */
