@@ -83,8 +83,13 @@ func logHook(p *prototype, id int) (before, after string) {
 func (l logged) checks() string {
 	var bits, values []string
 	for _, c := range [...]struct{ bit, value string }{
-		{"LG_PEER", l.peer}, {"LG_TAG", l.tag},
-		{"LG_BYTES", l.bytes}, {"LG_COMM", l.comm}, {"LG_PEER2", l.peer2}, {"LG_TAG2", l.tag2}, {"LG_REQUEST", l.request},
+		{"LG_PEER", l.peer},
+		{"LG_TAG", l.tag},
+		{"LG_BYTES", l.bytes},
+		{"LG_COMM", l.comm},
+		{"LG_PEER2", l.peer2},
+		{"LG_TAG2", l.tag2},
+		{"LG_REQUEST", l.request},
 	} {
 		if c.value != "" {
 			bits, values = append(bits, c.bit), append(values, "(int64_t)("+c.value+")")

@@ -43,6 +43,8 @@ func runCheck(args []string, s streams) error {
 	switch kind {
 	case kindStatus:
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file: nothing to check. Give an archive or a result", operands[0]))
+	case kindLog:
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a receive log: coppice info reads all of it and says what is damaged", operands[0]))
 	case kindXTF:
 		e, brief, err = c.checkRun(operands[0], parallel)
 	default:

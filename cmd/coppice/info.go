@@ -14,15 +14,17 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/trace/paraver"
+	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 func runInfo(args []string, s streams) error {
 	var o output
-	f := flags("info", "TRACE|RUN.xtf|STATUS", s,
+	f := flags("info", "TRACE|RUN.xtf|LOG|STATUS", s,
 		"coppice info scorep-run/traces.otf2",
 		"coppice info epoch.prv.gz",
 		"coppice info run.xtf --format json",
+		"coppice info run1/logs/0.log",
 		"coppice info coppice-1234.status")
 	o.add(f)
 	operands, err := parse(f, args, 1, 1)
@@ -39,6 +41,8 @@ func runInfo(args []string, s streams) error {
 	switch kind {
 	case kindXTF:
 		return infoRun(operands[0], &o, s)
+	case kindLog:
+		return infoLog(operands[0], &o, s)
 	case kindStatus:
 		return infoStatus(operands[0], head, &o, s)
 	}
@@ -52,6 +56,7 @@ const (
 	kindTrace kind = iota
 	kindXTF
 	kindStatus
+	kindLog // receive log
 )
 
 // recognise looks at the content of a file; directories are archives. It
@@ -81,6 +86,8 @@ func recognise(path string) (kind, []byte, error) {
 	switch {
 	case bytes.HasPrefix(head, []byte("\x89XTF")), strings.HasSuffix(path, ".xtf"), neverCommitted(head):
 		return kindXTF, head, nil
+	case receivelog.Recognise(head):
+		return kindLog, head, nil
 	case bytes.Contains(head, []byte(`"`+statusSchema+`"`)):
 		return kindStatus, head, nil
 	}

@@ -37,7 +37,7 @@ type verb struct {
 // verbs are the commands, in the order of the help text.
 func verbs() []verb {
 	return []verb{
-		{"info", "TRACE|RUN.xtf|STATUS", "what is in a trace, a result or a status file", runInfo},
+		{"info", "TRACE|RUN.xtf|LOG|STATUS", "what is in a trace, a result, a receive log or a status file", runInfo},
 		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
 		{"report", "RUN.xtf [SECTION]...", "print results: summary, intervals, waits, pop, profile, paths, histogram, comm, ccg, diagnostics; scaling of several runs", runReport},
 		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery},

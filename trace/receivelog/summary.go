@@ -1,0 +1,75 @@
+package receivelog
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+)
+
+// Summary says what is in a log.
+type Summary struct {
+	Header    *Header
+	Calls     uint64
+	Payload   uint64 // bytes received
+	Stored    uint64 // of these in the log; the others came before
+	Functions []FunctionCount
+	End       *End // nil in a log that is cut
+	Refused   []string
+}
+
+// FunctionCount counts the calls of a function.
+type FunctionCount struct {
+	Function
+	Calls, Payload uint64
+}
+
+// Summarise reads a log to its end; one that is cut has no End. Refused are the functions in it that no replay answers.
+// Functions are in the order of their payload, then of their calls.
+func Summarise(r *Reader) (*Summary, error) {
+	s := &Summary{Header: r.Header}
+	counts := make(map[string]*FunctionCount)
+	for {
+		c, err := r.Next()
+		if errors.Is(err, io.EOF) || errors.Is(err, ErrCut) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		f := counts[c.Function.Name]
+		if f == nil {
+			f = &FunctionCount{Function: c.Function}
+			counts[c.Function.Name] = f
+		}
+		f.Calls += c.Times
+		s.Calls += c.Times
+		for _, o := range c.Outputs {
+			f.Payload += o.Payload.Bytes * c.Times
+			if !o.Payload.Again {
+				s.Stored += o.Payload.Bytes
+			}
+		}
+	}
+	if e, ok := r.End(); ok {
+		s.End = &e
+	}
+	for _, f := range counts {
+		s.Functions = append(s.Functions, *f)
+		s.Payload += f.Payload
+		if f.Class == Refused {
+			s.Refused = append(s.Refused, f.Name)
+		}
+	}
+	slices.Sort(s.Refused)
+	slices.SortFunc(s.Functions, func(a, b FunctionCount) int {
+		switch {
+		case a.Payload != b.Payload && a.Payload > b.Payload, a.Payload == b.Payload && a.Calls > b.Calls:
+			return -1
+		case a.Payload != b.Payload || a.Calls != b.Calls:
+			return 1
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return s, nil
+}
