@@ -61,7 +61,7 @@ func NewPlan(defs *trace.Definitions, o Options) (*Plan, error) {
 			}
 		}
 	}
-	for _, step := range []func() error{p.planRegions, p.planParaver, p.planSlices, p.planBetween} {
+	for _, step := range []func() error{p.planRegions, p.planParaver, p.planGiven, p.planSlices, p.planBetween} {
 		if err := step(); err != nil {
 			return nil, fmt.Errorf("%w: %w", ErrOption, err)
 		}
@@ -99,7 +99,7 @@ func (p *Plan) planRegions() error {
 	}
 	for k, ok := range found {
 		if !ok {
-			return fmt.Errorf("--interval region:%s matches no region of the trace", p.Regions[k])
+			return fmt.Errorf("--interval region:%s matches no region of the trace outside of MPI", p.Regions[k])
 		}
 	}
 	for i := range p.defs.Parameters {
@@ -156,6 +156,29 @@ func (p *Plan) planParaver() error {
 		}
 	}
 	return nil
+}
+
+// planGiven refuses intervals of the sidecar file that could not be placed: what a
+// user wrote is not left out in silence.
+func (p *Plan) planGiven() error {
+	for i := range p.Given {
+		g := &p.Given[i]
+		if g.Process != AnyProcess && int(g.Process) >= len(p.defs.Processes()) {
+			return fmt.Errorf("intervals file: rank %d: the trace has %d processes", g.Process, len(p.defs.Processes()))
+		}
+		if b, e, ok := p.ticks(g); !ok || b > e {
+			return fmt.Errorf("intervals file: %v to %v: ends before it begins, or too late for the clock of %d ticks a second", g.Begin, g.End, p.clock)
+		}
+	}
+	return nil
+}
+
+// ticks returns when an interval of the sidecar file begins and ends; ok is false
+// if that does not fit.
+func (p *Plan) ticks(g *Given) (begin, end uint64, ok bool) {
+	begin, ok = g.Begin.InTicks(p.clock)
+	end, ok2 := g.End.InTicks(p.clock)
+	return begin, end, ok && ok2
 }
 
 func (p *Plan) planSlices() error {

@@ -174,6 +174,8 @@ func TestPlan(t *testing.T) {
 		{"event type of regions", interval.Flags{Markers: "none", Intervals: []string{"prv:60000019"}}, "010", ""},
 		{"event type", interval.Flags{Markers: "none", Intervals: []string{"prv:6"}}, "000", ""},
 		{"event type that is not there", interval.Flags{Intervals: []string{"prv:60"}}, "", "no such event type"},
+		{"rank that is not there", interval.Flags{Sidecar: []byte("*,1,2,3,\n0,1,2,3,\n")}, "", "rank 0: the trace has 0 processes"},
+		{"given interval that ends too early", interval.Flags{Sidecar: []byte("*,9,2ns,3,\n")}, "", "ends before it begins"},
 		{"slices of an unknown length", interval.Flags{SliceCount: 3}, "", "use --slice"},
 		{"slices below a tick", interval.Flags{Slice: "0ticks"}, "", "greater than 0"},
 		{"between without communicator", interval.Flags{Between: "coll:Bcast"}, "", "no communicator"},

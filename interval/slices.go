@@ -47,12 +47,8 @@ func (p *Plan) Borders(process uint32) []Fixed {
 	for _, q := range [...]uint32{process, AnyProcess} {
 		first, _ := slices.BinarySearchFunc(p.Given, q, func(g Given, q uint32) int { return cmp.Compare(g.Process, q) })
 		for i := first; i < len(p.Given) && p.Given[i].Process == q; i++ {
-			g := &p.Given[i]
-			b, ok := g.Begin.InTicks(p.clock)
-			e, ok2 := g.End.InTicks(p.clock)
-			if ok && ok2 && b <= e {
-				list = append(list, given{b, e, i})
-			}
+			b, e, _ := p.ticks(&p.Given[i])
+			list = append(list, given{b, e, i})
 		}
 	}
 	slices.SortStableFunc(list, func(x, y given) int {
