@@ -26,6 +26,7 @@ type Options struct {
 	Cache    string   // folder of compiled recorders
 	Bytes    int64    // most bytes of events a process writes; 0: no limit
 	Keep     bool     // keep the recording beside the archive
+	CPUTime  bool     // write the processor time between calls: vectors/R.csv
 	Log      LogOptions
 	Out, Err io.Writer
 }
@@ -75,6 +76,13 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 		return nil, errors.Join(err, os.RemoveAll(raw))
 	}
 	vars = append(vars, logs...)
+	if o.CPUTime {
+		folder := filepath.Join(filepath.Dir(raw), vectorFolder)
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return nil, err
+		}
+		vars = append(vars, [2]string{"COPPICE_RECORD_VECTORS", folder})
+	}
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	exit, err := start(args, env, o)
 	if err == nil && !began(raw) {
@@ -92,7 +100,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	}
 	r.Exit = exit
 	r.Logs, r.Unlogged = o.Log.paths(o.Output)
-	return r, err
+	return r, errors.Join(err, finishVectors(o.Output))
 }
 
 // began reports whether a process wrote to a recording.

@@ -44,6 +44,7 @@ func verbs() []verb {
 		{"export", "RUN.xtf --to otf2", "write a result's events as an OTF2 archive, on all ranks", runExport},
 		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck},
 		{"record", "-o DIR -- mpirun ...", "trace a program that uses MPI into an OTF2 archive", runRecord},
+		{"replay", "LOG -- ./program ...", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay},
 		{"demo", "", "write the trace of a generated program", runDemo},
 		{"version", "", "print versions", runVersion},
 	}

@@ -27,6 +27,7 @@ func runRecord(args []string, s streams) error {
 	f.IntSliceVar(&o.Log.Ranks, "log-ranks", nil, "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay")
 	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, as 2G; then the process goes on without it")
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
+	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	operands, err := parse(f, args, 0, 1<<20)

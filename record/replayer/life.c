@@ -152,7 +152,7 @@ static void start(unsigned function, int *provided)
 	struct data d = {0};
 	struct arguments a = {.function = FIRST + function, .n = provided ? 4 : 2, .at = at, .forms = forms, .data = &d, .later = MPI_COMM_NULL};
 	rp_answer(&a);
-	if (vector && !cr_vector_open(vector))
+	if (vector && !cr_vector_open(vector, rp_functions))
 		rp_stop(STOP_BROKEN, "%s cannot be written", vector);
 	rp_leave(MPI_SUCCESS);
 }

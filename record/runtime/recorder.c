@@ -350,7 +350,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	cr.budget = budget();
 	char name[sizeof cr.folder + 64];
 	const char *vectors = getenv("COPPICE_RECORD_VECTORS");
-	if (vectors && snprintf(name, sizeof name, "%s/%d.vec", vectors, cr.rank) < (int)sizeof name && !cr_vector_open(name))
+	if (vectors && snprintf(name, sizeof name, "%s/%d.vec", vectors, cr.rank) < (int)sizeof name && !cr_vector_open(name, cr_functions))
 		complain(name);
 	snprintf(name, sizeof name, "%s/%d.def", folder, cr.rank);
 	cr.def = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);

@@ -30,10 +30,11 @@ static uint64_t read_clock(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-HIDDEN int cr_vector_open(const char *path)
+HIDDEN int cr_vector_open(const char *path, const char *names)
 {
 	v.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (v.fd < 0 || write(v.fd, "CPRVEC1", 8) != 8)
+	uint32_t n = (uint32_t)strlen(names);
+	if (v.fd < 0 || write(v.fd, "CPRVEC1", 8) != 8 || write(v.fd, &n, sizeof n) != sizeof n || write(v.fd, names, n) != (ssize_t)n)
 		return 0;
 	memset(v.rows, 0, sizeof v.rows); /* in memory before it is needed */
 	mine = cr_vector_on = 1;

@@ -1,0 +1,241 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/trace/receivelog"
+)
+
+// ReplayOptions say what to replay, how often and where to.
+type ReplayOptions struct {
+	Logs     []string // receive logs: a process each, all at once
+	Command  []string // the program, without a launcher
+	Output   string   // folder of the vectors and of replay.json
+	Compiler string   // wrapper of the program's MPI library; "" to find it
+	Cache    string   // folder of compiled libraries
+	Repeat   int      // times; the one with the least processor time counts
+	PerNode  int      // replays of each log at once
+	Original []string // vectors of the recorded process to compare with, as CSV
+	Out, Err io.Writer
+}
+
+// Replay is the outcome of the replays of one log, as in replay.json.
+type Replay struct {
+	Log      string       `json:"log"`
+	Rank     int          `json:"rank"`
+	Size     int          `json:"size"`
+	End      string       `json:"end"`               // finalize, exit, abort; or differs, refused, damaged, cut, broken, killed
+	Message  string       `json:"message,omitempty"` // of the latter ones
+	Calls    int64        `json:"calls"`             // calls answered, MPI_Init included
+	Exit     int          `json:"exit"`
+	Vector   string       `json:"vector"` // CSV file
+	Segments int          `json:"segments"`
+	CPU      int64        `json:"cpuNs"`
+	Wall     int64        `json:"wallNs"`
+	AllCPU   []int64      `json:"allCpuNs"` // sums of all replays, in the order of repetitions and copies
+	Original []Comparison `json:"original,omitempty"`
+}
+
+// Comparison is the vector of a normal run beside that of the replay.
+type Comparison struct {
+	Vector   string  `json:"vector"`
+	Segments int     `json:"segments"`
+	Same     int     `json:"same"` // segments from the begin on that end with the same function
+	CPU      int64   `json:"cpuNs"`
+	Percent  float64 `json:"percent"` // how much more processor time the replay took
+}
+
+// Whole reports whether the replay went to the end of the recorded process.
+func (r *Replay) Whole() bool { return r.End == "finalize" || r.End == "exit" || r.End == "abort" }
+
+// RunReplay replays processes: each is the program, alone, with all of its MPI calls answered from a receive log.
+func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
+	lib, err := o.library(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(o.Output, 0o755); err != nil {
+		return nil, err
+	}
+	list := make([]Replay, len(o.Logs))
+	heads := make([]*receivelog.Header, len(o.Logs))
+	for i, path := range o.Logs {
+		if heads[i], err = readHeader(path); err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		list[i] = Replay{Log: path, Rank: heads[i].Rank, Size: heads[i].Size}
+	}
+	for range max(o.Repeat, 1) {
+		if err := o.once(ctx, lib, list); err != nil {
+			return nil, err
+		}
+	}
+	for i := range list {
+		if err := list[i].compare(o.Original); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+func readHeader(path string) (*receivelog.Header, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	r, err := receivelog.Open(f, st.Size())
+	if err != nil {
+		return nil, err
+	}
+	return r.Header, nil
+}
+
+func (o *ReplayOptions) library(ctx context.Context) (string, error) {
+	cc := o.Compiler
+	if cc == "" {
+		_, k, err := findProgram(ctx, o.Command)
+		if err != nil {
+			return "", err
+		}
+		if cc, err = findCompiler(ctx, k); err != nil {
+			return "", err
+		}
+	}
+	return ReplayLibrary(ctx, cc, o.Cache)
+}
+
+// once replays every log PerNode times, all at once.
+func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) error {
+	copies := max(o.PerNode, 1)
+	errs := make([]error, len(list)*copies)
+	vectors := make([]Vector, len(errs))
+	ends := make([]Replay, len(errs))
+	var wg sync.WaitGroup
+	for k := range errs {
+		wg.Go(func() {
+			ends[k] = list[k/copies]
+			vectors[k], errs[k] = o.process(ctx, lib, &ends[k], k)
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for k, v := range vectors {
+		r, e := &list[k/copies], &ends[k]
+		r.AllCPU = append(r.AllCPU, v.CPU())
+		if r.End != "" && !r.Whole() {
+			continue // the first one that failed is told
+		}
+		if best := r.Vector == "" || v.CPU() < r.CPU; best || !e.Whole() {
+			r.End, r.Message, r.Calls, r.Exit = e.End, e.Message, e.Calls, e.Exit
+			r.Segments, r.CPU, r.Wall = len(v), v.CPU(), v.Wall()
+			r.Vector = filepath.Join(o.Output, strconv.Itoa(r.Rank)+".csv")
+			if err := writeVector(r.Vector, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// process runs the program once.
+func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k int) (Vector, error) {
+	base, err := filepath.Abs(filepath.Join(o.Output, fmt.Sprintf("%d-%d", r.Rank, k)))
+	if err != nil {
+		return nil, err
+	}
+	log, err := filepath.Abs(r.Log)
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
+	c.Stdout, c.Stderr = o.Out, o.Err
+	if before := os.Getenv("LD_PRELOAD"); before != "" {
+		lib = before + ":" + lib
+	}
+	c.Env = append(os.Environ(), "LD_PRELOAD="+lib, "COPPICE_REPLAY_LOG="+log, "COPPICE_REPLAY_VECTOR="+base+".vec", "COPPICE_REPLAY_END="+base+".end",
+		"OMPI_MCA_ess_singleton_isolated=1", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self") // Open MPI alone: no daemon, no network
+	err = c.Run()
+	var ended *exec.ExitError
+	switch {
+	case errors.As(err, &ended):
+		r.Exit = ended.ExitCode()
+	case err != nil:
+		return nil, err
+	}
+	if err := r.readEnd(base + ".end"); err != nil {
+		return nil, err
+	}
+	v, err := readRows(base + ".vec")
+	if err != nil && !r.Whole() { // it did not begin
+		err = nil
+	}
+	_ = os.Remove(base + ".vec")
+	_ = os.Remove(base + ".end")
+	return v, err
+}
+
+// readEnd reads how the library in the program says that the replay ended.
+func (r *Replay) readEnd(path string) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		r.End, r.Message = "killed", fmt.Sprintf("the program ended with status %d before the recorded one did, or does not call MPI_Init", r.Exit)
+		return nil
+	}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		switch name {
+		case "end":
+			r.End = value
+		case "calls":
+			r.Calls, err = strconv.ParseInt(value, 10, 64)
+		case "message":
+			r.Message = value
+		}
+	}
+	return err
+}
+
+// compare puts vectors of normal runs of the same process beside that of the replay. A folder stands for the file of the rank in it.
+func (r *Replay) compare(paths []string) error {
+	if len(paths) == 0 || r.Vector == "" {
+		return nil
+	}
+	mine, err := ReadVector(r.Vector)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		if st, err := os.Stat(path); err == nil && st.IsDir() {
+			path = filepath.Join(path, strconv.Itoa(r.Rank)+".csv")
+		}
+		v, err := ReadVector(path)
+		if err != nil {
+			return err
+		}
+		c := Comparison{Vector: path, Segments: len(v), CPU: v.CPU()}
+		for c.Same < min(len(v), len(mine)) && v[c.Same].Function == mine[c.Same].Function {
+			c.Same++
+		}
+		if c.CPU > 0 {
+			c.Percent = 100 * (float64(r.CPU)/float64(c.CPU) - 1)
+		}
+		r.Original = append(r.Original, c)
+	}
+	return nil
+}
