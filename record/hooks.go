@@ -40,7 +40,7 @@ func hookOf(p *prototype) hook {
 	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
-		return hook{before: "MPI_Comm old = *comm;", after: "cr_comm_gone(old);"}
+		return hook{before: "cr_comm_gone(*comm);"} // behind the call another thread may have its handle
 	case "Comm_set_name":
 		return hook{after: "cr_comm_named(comm);"}
 	case "Comm_idup", "Comm_idup_with_info":
@@ -107,7 +107,7 @@ func (c collective) rootText() string {
 	if c.root {
 		return "root"
 	}
-	return "-1"
+	return "CR_NO_ROOT"
 }
 
 var collectives = map[string]collective{

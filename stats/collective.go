@@ -242,7 +242,7 @@ func (m *matcher) instanceFlags(comm uint32, x *instance) uint32 {
 	if n := m.Tables.Defs.CommSize(comm); n > 0 && uint64(x.members) < uint64(n) {
 		flags |= xtf.CollShort
 	}
-	if x.opMin != x.opMax {
+	if x.opMin>>32 != x.opMax>>32 || x.opMin != x.opMax && !m.Tables.Defs.IsInter(comm) {
 		flags |= xtf.CollMixed
 	}
 	return flags

@@ -155,6 +155,12 @@ func (d *Definitions) IsRoot(comm, root, process uint32) bool {
 	return ok && r == root
 }
 
+// IsInter reports whether a communicator has two groups. Their members name the root of an operation differently.
+func (d *Definitions) IsInter(comm uint32) bool {
+	i, ok := d.comms.find(uint64(comm))
+	return ok && d.ranks[i].remote != nil
+}
+
 // CommSize returns the number of processes of a communicator, 0 if the
 // definitions do not tell; for an inter-communicator that of its local group A.
 func (d *Definitions) CommSize(comm uint32) int {

@@ -11,7 +11,7 @@ struct slot {
 	uint64_t handle, number;
 	uint64_t kind, active, cancelled; /* of requests */
 	uint64_t comm, bytes, op, root, received;
-	uint64_t peer, tag;
+	uint64_t peer, tag, thread;
 	struct slot *later, *latest; /* of requests: others under way that have this handle too, in their order */
 };
 

@@ -33,7 +33,8 @@ struct stream {
 	int fd;
 	uint32_t thread;
 	unsigned depth, quiet;
-	uint8_t *at, *end, *window;
+	_Atomic(uint8_t *) at; /* others read it at the end of the run */
+	uint8_t *end, *window;
 	uint64_t last, stamp, sequence, events, stalled, closed; /* stamp: time of the events of the call in hand */
 	_Atomic(uint8_t *) next, full;
 	struct stream *following;
@@ -48,7 +49,7 @@ static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	pthread_t helper;
-	int leaving;
+	int leaving, stopped;
 	_Atomic(struct stream *) streams;
 	_Atomic(uint32_t) threads;
 } cr = {.def = -1, .lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
@@ -110,11 +111,16 @@ static uint8_t *new_window(struct stream *s)
 	return w;
 }
 
-static void close_window(uint8_t *w, size_t used)
+static void seal(uint8_t *w, size_t used)
 {
 	struct head *h = (struct head *)w;
 	h->length = (uint32_t)used;
 	h->crc = crc32c(w + HEAD, used - HEAD);
+}
+
+static void close_window(uint8_t *w, size_t used)
+{
+	seal(w, used);
 	munmap(w, WINDOW);
 }
 
@@ -170,6 +176,8 @@ static int turn(struct stream *s)
 	uint8_t *w;
 	uint64_t since = 0;
 	while (!(w = atomic_load(&s->next)) || atomic_load(&s->full)) {
+		if (!atomic_load(&cr.active)) /* another thread ended the recording */
+			return 0;
 		if (!since)
 			since = now();
 		wake();
@@ -188,12 +196,17 @@ static int turn(struct stream *s)
 		cr_stop(reason);
 		return 0;
 	}
-	s->closed = (uint64_t)(s->at - s->window);
-	atomic_store(&s->full, s->window);
-	atomic_store(&s->next, NULL);
-	enter_window(s, w);
-	wake();
-	return 1;
+	pthread_mutex_lock(&cr.lock);
+	int stopped = cr.stopped;
+	if (!stopped) {
+		s->closed = (uint64_t)(s->at - s->window);
+		atomic_store(&s->full, s->window);
+		atomic_store(&s->next, NULL);
+		enter_window(s, w);
+		pthread_cond_signal(&cr.work);
+	}
+	pthread_mutex_unlock(&cr.lock);
+	return !stopped;
 }
 
 static inline uint8_t *varint(uint8_t *p, uint64_t v)
@@ -209,13 +222,17 @@ static inline uint8_t *varint(uint8_t *p, uint64_t v)
 /* put writes an event: its kind last, so that a process that is killed leaves whole events. */
 static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args)
 {
-	if (s->at >= s->end && !turn(s))
-		return;
-	uint8_t *p = varint(s->at + 1, t - s->last);
+	uint8_t *at = atomic_load_explicit(&s->at, memory_order_relaxed);
+	if (at >= s->end) {
+		if (!turn(s))
+			return;
+		at = atomic_load_explicit(&s->at, memory_order_relaxed);
+	}
+	uint8_t *p = varint(at + 1, t - s->last);
 	for (int i = 0; i < n; i++)
 		p = varint(p, args[i]);
-	atomic_store_explicit((_Atomic(uint8_t) *)s->at, (uint8_t)kind, memory_order_release);
-	s->at = p;
+	atomic_store_explicit((_Atomic(uint8_t) *)at, (uint8_t)kind, memory_order_release);
+	atomic_store_explicit(&s->at, p, memory_order_release);
 	s->last = t;
 	s->events++;
 }
@@ -337,6 +354,9 @@ static void define_process(void)
 	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 
+/* A child that the program forks records nothing: the files are its parent's. */
+static void forked(void) { atomic_store(&cr.active, 0); }
+
 /* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
 HIDDEN void cr_start(uint64_t entered, unsigned function)
 {
@@ -370,6 +390,7 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	put(mine, entered, EV_ENTER, 1, &f);
 	mine->stamp = entered;
 	mine->depth = 1;
+	pthread_atfork(NULL, NULL, forked);
 	atomic_store(&cr.active, 1);
 	if (cr.rank == 0)
 		cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
@@ -385,6 +406,33 @@ HIDDEN void cr_quiet(int on)
 {
 	if (mine)
 		mine->quiet = on;
+}
+
+/*
+ * end_stream closes the last window of a stream and adds the stream to the sums of the end. Other threads may be about to
+ * write: their windows stay mapped and in their files, where nobody reads what comes behind the length.
+ */
+static void end_stream(struct stream *s, uint64_t *end)
+{
+	uint8_t *full = atomic_load(&s->full), *next = atomic_load(&s->next);
+	struct head *h = (struct head *)s->window;
+	size_t used = (size_t)(atomic_load(&s->at) - s->window);
+	off_t start = (off_t)(h->sequence * WINDOW);
+	if (full)
+		close_window(full, s->closed);
+	seal(s->window, used);
+	if (next && !failed(next))
+		munmap(next, WINDOW);
+	if (s == mine)
+		munmap(s->window, WINDOW);
+	if (ftruncate(s->fd, start + (off_t)(s == mine ? used : WINDOW)) != 0)
+		complain("the end of the event file");
+	close(s->fd);
+	end[1] += s->events;
+	end[2] += s->stalled;
+	end[3]++;
+	if (s->last > end[4])
+		end[4] = s->last;
 }
 
 /* cr_stop ends the recording of this process: windows get their checksums, files their true length. */
@@ -403,24 +451,11 @@ HIDDEN void cr_stop(int reason)
 	if (!pthread_equal(pthread_self(), cr.helper))
 		pthread_join(cr.helper, NULL);
 	uint64_t end[5] = {(uint64_t)reason};
-	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
-		uint8_t *full = atomic_load(&s->full), *next = atomic_load(&s->next);
-		size_t used = (size_t)(s->at - s->window);
-		off_t length = (off_t)(((struct head *)s->window)->sequence * WINDOW + used);
-		if (full)
-			close_window(full, s->closed);
-		close_window(s->window, used);
-		if (next && !failed(next))
-			munmap(next, WINDOW);
-		if (ftruncate(s->fd, length) != 0)
-			complain("the end of the event file");
-		close(s->fd);
-		end[1] += s->events;
-		end[2] += s->stalled;
-		end[3]++;
-		if (s->last > end[4])
-			end[4] = s->last;
-	}
+	pthread_mutex_lock(&cr.lock); /* no thread turns to another window now */
+	cr.stopped = 1;
+	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)
+		end_stream(s, end);
+	pthread_mutex_unlock(&cr.lock);
 	cr_define(DEF_END, end, sizeof end);
 	close(cr.def);
 	cr.def = -1;

@@ -107,6 +107,7 @@ HIDDEN void cr_persistent_coll(MPI_Request request, int op, MPI_Comm comm, int r
 HIDDEN void cr_comm_later(MPI_Request request, MPI_Comm old, const void *handle, int fortran);
 
 /* Collectives: bytes of one call that cover one or all members, by the meaning of the argument. */
+#define CR_NO_ROOT INT32_MIN
 HIDDEN void cr_coll_begin(void);
 HIDDEN void cr_coll_end(int op, MPI_Comm comm, int root, uint64_t sent, uint64_t received);
 

@@ -22,6 +22,14 @@ HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type)
 	return count > 0 && size > 0 ? (uint64_t)count * (uint64_t)size : 0;
 }
 
+/* cr_root is OTF2's number of a root, and one more: none, a rank, this process of an intercommunicator, or one of its group. */
+static uint64_t cr_root(int root)
+{
+	if (root >= 0)
+		return (uint64_t)root + 1;
+	return root == MPI_ROOT ? UINT32_MAX : root == MPI_PROC_NULL ? UINT32_MAX - 1 : 0;
+}
+
 static uint64_t received(const MPI_Status *status)
 {
 	int n = 0;
@@ -67,31 +75,55 @@ static struct slot *queue(struct slot *s)
 	return q;
 }
 
-/* done removes the oldest request of a handle. */
-static void done(struct slot *s)
+/*
+ * take removes a request of a handle into r: the oldest one that this thread made, or else the oldest. Threads get the
+ * same handle for requests that are complete at once, and events of a request belong into one stream.
+ */
+static void take(struct slot *s, struct slot *r)
 {
-	struct slot *q = s->later;
-	if (!q) {
-		discard(&requests, s);
-		return;
+	uint64_t thread = cr_thread();
+	struct slot *q = s->later, *before = NULL;
+	while (q && s->thread != thread && q->thread != thread) {
+		before = q;
+		q = q->later;
 	}
-	struct slot *latest = q == s->latest ? NULL : s->latest;
-	*s = *q;
-	s->latest = latest;
+	if (q && s->thread != thread) { /* one of the queue */
+		*r = *q;
+		if (before)
+			before->later = q->later;
+		else
+			s->later = q->later;
+		if (s->latest == q)
+			s->latest = before;
+	} else {
+		*r = *s;
+		if (!(q = s->later)) {
+			discard(&requests, s);
+			return;
+		}
+		struct slot *latest = q == s->latest ? NULL : s->latest;
+		*s = *q;
+		s->latest = latest;
+	}
 	q->later = spare;
 	spare = q;
 }
 
-/* shared tells the requests that can be complete when they are made. */
-static int shared(int kind) { return kind != RQ_RECV && kind != RQ_BOTH && !(kind & RQ_PERSISTENT); }
+/* shared tells the requests that can be complete when they are made. The handle of others is a new one, or one that another
+ * thread's call has just given back but not yet come to tell. */
+static int shared(int kind) { return kind != RQ_RECV && kind != RQ_BOTH; }
 
 static struct slot *add(MPI_Request request, int kind)
 {
 	struct slot *s = find(&requests, HANDLE(request));
-	s = s && shared((int)s->kind) && shared(kind) ? queue(s) : insert(&requests, HANDLE(request));
+	if (s && !((s->kind | (uint64_t)kind) & RQ_PERSISTENT) && (s->thread != cr_thread() || (shared((int)s->kind) && shared(kind))))
+		s = queue(s);
+	else
+		s = insert(&requests, HANDLE(request));
 	if (s) {
 		s->number = ++newest;
 		s->kind = (uint64_t)kind;
+		s->thread = cr_thread();
 	}
 	return s;
 }
@@ -167,7 +199,7 @@ HIDDEN void cr_icoll(MPI_Request request, int op, MPI_Comm comm, int root, uint6
 		n = s->number;
 		s->comm = cr_comm(comm);
 		s->op = (uint64_t)op;
-		s->root = root >= 0 ? (uint64_t)root + 1 : 0;
+		s->root = cr_root(root);
 		s->bytes = sent;
 		s->received = got;
 	}
@@ -203,7 +235,7 @@ HIDDEN void cr_persistent_coll(MPI_Request request, int op, MPI_Comm comm, int r
 	if (s) {
 		s->comm = cr_comm(comm);
 		s->op = (uint64_t)op;
-		s->root = root >= 0 ? (uint64_t)root + 1 : 0;
+		s->root = cr_root(root);
 		s->bytes = sent;
 		s->received = got;
 	}
@@ -255,12 +287,12 @@ HIDDEN void cr_completed(MPI_Request before, const MPI_Status *status)
 		pthread_mutex_unlock(&lock);
 		return;
 	}
-	r = *s;
-	if (r.kind & RQ_PERSISTENT) {
+	if (s->kind & RQ_PERSISTENT) {
+		r = *s;
 		r.number = r.active;
 		s->active = 0;
 	} else
-		done(s);
+		take(s, &r);
 	pthread_mutex_unlock(&lock);
 	if (!r.number) /* an inactive persistent request */
 		return;
@@ -308,20 +340,29 @@ HIDDEN void cr_cancel(MPI_Request request)
 	pthread_mutex_unlock(&lock);
 }
 
-/* cr_request_gone forgets a request that was freed: nobody sees its completion. */
+/* cr_request_gone forgets a request that was freed. Nobody sees its completion: one under way ends here. */
 HIDDEN void cr_request_gone(MPI_Request request)
 {
 	pthread_mutex_lock(&lock);
-	struct slot *s = find(&requests, HANDLE(request));
-	if (s)
-		done(s);
+	struct slot *s = find(&requests, HANDLE(request)), r = {0};
+	if (s && s->kind & RQ_PERSISTENT) {
+		r = *s;
+		r.number = r.active;
+		discard(&requests, s);
+	} else if (s)
+		take(s, &r);
 	pthread_mutex_unlock(&lock);
+	uint64_t kind = r.number ? r.kind & ~(uint64_t)RQ_PERSISTENT : 0;
+	if (kind == RQ_SEND)
+		cr_event(EV_ISEND_DONE, 1, &r.number);
+	else if (kind == RQ_RECV)
+		cr_event(EV_CANCELLED, 1, &r.number);
 }
 
 HIDDEN void cr_coll_begin(void) { cr_event(EV_COLL_BEGIN, 0, NULL); }
 
 HIDDEN void cr_coll_end(int op, MPI_Comm comm, int root, uint64_t sent, uint64_t got)
 {
-	uint64_t a[5] = {(uint64_t)op, cr_comm(comm), root >= 0 ? (uint64_t)root + 1 : 0, sent, got};
+	uint64_t a[5] = {(uint64_t)op, cr_comm(comm), cr_root(root), sent, got};
 	cr_event(EV_COLL_END, 5, a);
 }

@@ -1,0 +1,325 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/trace/recording"
+)
+
+// library is an MPI library that is installed, with its tools.
+type library struct {
+	cc, fc, run string
+	args        []string // of the launcher
+	launcher    launcher
+	header      string
+}
+
+// libraries returns the MPI libraries that are installed.
+func libraries(t *testing.T) []library {
+	var found []library
+	for _, l := range []library{
+		{"mpicc", "mpif90", "mpirun", []string{"--oversubscribe", "--bind-to", "none"}, openMPILauncher, ""},
+		{"mpicc.mpich", "mpif90.mpich", "mpirun.mpich", nil, hydra, ""},
+	} {
+		if _, err := exec.LookPath(l.cc); err != nil {
+			continue
+		}
+		if _, err := exec.LookPath(l.run); err != nil {
+			continue
+		}
+		header, err := output(t.Context(), l.cc, "-E", "-P", "-include", "mpi.h", "-x", "c", os.DevNull)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.header = header
+		if strings.Contains(header, "OMPI_") || l.cc != "mpicc" {
+			found = append(found, l)
+		}
+	}
+	if len(found) == 0 {
+		t.Skip("no MPI library with compiler and launcher")
+	}
+	return found
+}
+
+// compileProgram compiles a program of testdata.
+func (l *library) compileProgram(t *testing.T, name string, more ...string) string {
+	t.Helper()
+	cc := l.cc
+	if strings.HasSuffix(name, ".f90") {
+		if cc = l.fc; exec.Command(cc, "--version").Run() != nil {
+			t.Skipf("no %s", cc)
+		}
+		more = append(more, "-w", "-fallow-argument-mismatch")
+	}
+	program := filepath.Join(t.TempDir(), strings.TrimSuffix(name, filepath.Ext(name)))
+	args := append([]string{"-o", program, filepath.Join("testdata", name)}, more...)
+	if b, err := exec.Command(cc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", cc, err, b)
+	}
+	return program
+}
+
+// counter compiles the independent counter for the symbols of C, or those of Fortran.
+func (l *library) counter(t *testing.T, fortran bool) string {
+	all, err := parsePrototypes(l.header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	for i := range all {
+		p := &all[i]
+		lower := "mpi_" + strings.ToLower(p.name)
+		switch {
+		case !wrapped(p) && !strings.Contains("Init Init_thread Finalize Pcontrol", p.name):
+		case fortran:
+			fmt.Fprintf(&b, "CALL(%s_)\nCALL(%s_f08_)\nCALL(%s_f08ts_)\n", lower, lower, lower)
+		case p.name != "Send" && p.name != "Ssend" && p.name != "Isend":
+			fmt.Fprintf(&b, "CALL(MPI_%s)\n", p.name)
+		}
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "calls.h"), []byte(b.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	so := filepath.Join(dir, "counter.so")
+	args := []string{"-shared", "-fPIC", "-O1", "-Wl,-Bsymbolic", "-I", dir, "-o", so, "testdata/counter.c", "-ldl"}
+	if !fortran {
+		args = append(args, "-DBYTES")
+	}
+	if b, err := exec.Command(l.cc, args...).CombinedOutput(); err != nil {
+		t.Fatalf("counter: %v\n%s", err, b)
+	}
+	return so
+}
+
+// record runs a command under the recorder, with libraries loaded in front of it, and returns the recording's folder. The
+// command succeeds and prints nothing.
+func (l *library) record(t *testing.T, ranks int, front string, vars [][2]string, command ...string) string {
+	t.Helper()
+	raw, printed, err := l.attempt(t, ranks, front, vars, command...)
+	if err != nil || printed != "" {
+		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, printed)
+	}
+	return raw
+}
+
+// attempt is record for commands that may fail.
+func (l *library) attempt(t *testing.T, ranks int, front string, vars [][2]string, command ...string) (raw, printed string, err error) {
+	t.Helper()
+	lib, err := Library(t.Context(), l.cc, cacheFolder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw = t.TempDir()
+	if err := os.WriteFile(filepath.Join(raw, recording.Marker), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if front != "" {
+		lib = front + ":" + lib
+	}
+	vars = append([][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}, vars...)
+	args := append(append([]string{l.run}, l.args...), "-n", strconv.Itoa(ranks))
+	args, env := withEnvironment(l.launcher, append(args, command...), vars)
+	c := exec.CommandContext(t.Context(), args[0], args[1:]...)
+	c.Dir = t.TempDir()
+	c.Env = append(append(os.Environ(), env...), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
+	b, err := c.CombinedOutput()
+	return raw, string(b), err
+}
+
+// cacheFolder keeps recorders for the tests of the package.
+var cacheFolder string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "coppice-record-test-")
+	if err != nil {
+		panic(err)
+	}
+	cacheFolder = dir
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// calls counts the outermost MPI calls of each process by name, and the bytes of the sends the counter looks at.
+func calls(t *testing.T, raw string, known ...trace.Code) []map[string]uint64 {
+	t.Helper()
+	src, err := recording.OpenPath(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	d := src.Definitions()
+	texts := make(map[uint32]string)
+	for _, s := range d.Strings {
+		texts[s.Ref] = s.Value
+	}
+	names := make(map[uint32]string)
+	for _, r := range d.Regions {
+		names[r.Ref] = texts[r.Name]
+	}
+	counts := make([]map[string]uint64, len(d.LocationGroups))
+	for i := range counts {
+		counts[i] = map[string]uint64{}
+	}
+	for p := range trace.P(d.NumLocations()) {
+		s, err := src.Stream(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := counts[d.Location(p).Group]
+		for i := range s.Chunks() {
+			r, err := s.Chunk(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			countChunk(r, names, count)
+			if list := r.Diagnostics(); len(list) > 0 {
+				t.Errorf("location %d: %v", p, list)
+			}
+		}
+		for _, d := range s.Diagnostics() {
+			if !slices.Contains(known, d.Code) {
+				t.Errorf("location %d: %v", p, d)
+			}
+		}
+		s.Close()
+	}
+	return counts
+}
+
+func countChunk(r trace.ChunkReader, names map[uint32]string, count map[string]uint64) {
+	var b trace.Batch
+	var name string
+	for r.Next(&b) == nil {
+		for j := range b.Events {
+			switch e := &b.Events[j]; e.Kind {
+			case trace.Enter:
+				if name = names[e.Ref]; strings.HasPrefix(name, "MPI_") {
+					count[name]++
+				}
+			case trace.MpiSend, trace.MpiIsend:
+				if name == "MPI_Send" || name == "MPI_Ssend" || name == "MPI_Isend" {
+					count["bytes"] += b.Words(e)[3]
+				}
+			}
+		}
+	}
+}
+
+// counted reads the counts of a process that the counter wrote. Names of Fortran become those of C.
+func counted(t *testing.T, folder string, rank int, have map[string]uint64) map[string]uint64 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(folder, strconv.Itoa(rank)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := make(map[string]string)
+	for name := range have {
+		c[strings.ToLower(name)] = name
+	}
+	counts := make(map[string]uint64)
+	for line := range strings.Lines(string(b)) {
+		var name string
+		var n uint64
+		if _, err := fmt.Sscan(line, &name, &n); err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(name, "mpi_") {
+			name = strings.TrimRight(strings.TrimSuffix(strings.TrimSuffix(name, "_f08_"), "_f08ts_"), "_")
+			if known, ok := c[name]; ok {
+				name = known
+			}
+		}
+		if n > 0 {
+			counts[name] += n
+		}
+	}
+	return counts
+}
+
+// analyzed fails where the recording, or the archive made of it, is not analysed without a word.
+func analyzed(t *testing.T, raw string) {
+	t.Helper()
+	src, err := recording.OpenPath(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	out := t.TempDir()
+	found, err := otf2.Copy(out, "traces", src, otf2.Options{})
+	if err != nil || len(found.List()) > 0 {
+		t.Errorf("copy: %v, %v", err, found.List())
+	}
+	archive := filepath.Join(out, "traces.otf2")
+	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
+		r, err := jobs.Analyze(c, jobs.AnalyzeOptions{Trace: archive, Output: filepath.Join(out, "run.xtf"), MemBytes: 512 << 20, StoreBytes: 64 << 20})
+		if err == nil && c.Rank() == 0 && (r.Partial || len(r.Codes) > 0) {
+			t.Errorf("partial %v, %v; coppice check or info on the archive tells where", r.Partial, r.Codes)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if tool, err := exec.LookPath("otf2-print"); err == nil {
+		if b, err := exec.Command(tool, "-Werror", "--silent", archive).CombinedOutput(); err != nil {
+			t.Errorf("otf2-print: %v\n%.2000s", err, b)
+		}
+	}
+}
+
+// TestHooks records programs that use all kinds of calls. The calls and bytes are those that an independent counter
+// found in the same run.
+func TestHooks(t *testing.T) {
+	for _, l := range libraries(t) {
+		for _, name := range [...]string{"hooks.c", "bindings.f90", "threads.c"} {
+			t.Run(l.cc+"/"+name, func(t *testing.T) {
+				if testing.Short() && name != "hooks.c" {
+					t.Skip("short")
+				}
+				fortran := strings.HasSuffix(name, ".f90")
+				program := l.compileProgram(t, name)
+				counts := t.TempDir()
+				raw := l.record(t, 4, l.counter(t, fortran), [][2]string{{"COPPICE_COUNTS", counts}}, program)
+				for rank, have := range calls(t, raw) {
+					want := counted(t, counts, rank, have)
+					if fortran {
+						delete(have, "bytes")
+					}
+					if fmt.Sprint(have) != fmt.Sprint(want) {
+						t.Errorf("process %d: recorded\n%v, called\n%v", rank, have, want)
+					}
+				}
+				analyzed(t, raw)
+			})
+		}
+	}
+}
+
+// TestThreadsAtExit records a program that ends while threads are in MPI: all that stands in the files is whole.
+func TestThreadsAtExit(t *testing.T) {
+	for _, l := range libraries(t) {
+		t.Run(l.cc, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("short")
+			}
+			raw, _, _ := l.attempt(t, 1, "", nil, l.compileProgram(t, "threads.c"), "end") // Open MPI's launcher calls it a failure
+			if n := calls(t, raw, trace.DiagTruncated)[0]["MPI_Barrier"]; n != 1 {
+				t.Errorf("%d barriers", n)
+			}
+		})
+	}
+}

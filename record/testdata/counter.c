@@ -1,0 +1,70 @@
+/*
+ * Counts the calls of MPI functions, independently of the recorder: it is loaded before it and jumps to what comes behind.
+ * calls.h lists the symbols, CALL(name) each. The counts of a process go to COPPICE_COUNTS/RANK when it ends.
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define CALL(name) \
+	unsigned long count_##name; \
+	void *real_##name; \
+	__asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" \
+		"\tlock incq count_" #name "(%rip)\n\tjmp *real_" #name "(%rip)\n");
+#include "calls.h"
+#undef CALL
+
+#ifdef BYTES /* sends of C count their bytes too */
+static unsigned long bytes;
+static int size_of(int count, MPI_Datatype type, int dest)
+{
+	int size = 0;
+	if (dest != MPI_PROC_NULL)
+		PMPI_Type_size(type, &size);
+	return count * size;
+}
+#define SEND(name, more, pass) \
+	static unsigned long calls_##name; \
+	int name(const void *b, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm more) \
+	{ \
+		int (*real)(const void *, int, MPI_Datatype, int, int, MPI_Comm more) = dlsym(RTLD_NEXT, #name); \
+		calls_##name++; \
+		bytes += (unsigned long)size_of(count, type, dest); \
+		return real(b, count, type, dest, tag, comm pass); \
+	}
+#define COMMA ,
+SEND(MPI_Send, , )
+SEND(MPI_Ssend, , )
+SEND(MPI_Isend, COMMA MPI_Request *request, COMMA request)
+#endif
+
+__attribute__((constructor)) static void loaded(void)
+{
+#define CALL(name) real_##name = dlsym(RTLD_NEXT, #name);
+#include "calls.h"
+#undef CALL
+}
+
+__attribute__((destructor)) static void unloaded(void)
+{
+	char path[4096];
+	const char *folder = getenv("COPPICE_COUNTS"), *rank = getenv("OMPI_COMM_WORLD_RANK");
+	if (!rank)
+		rank = getenv("PMI_RANK");
+	if (!folder || !rank)
+		return;
+	snprintf(path, sizeof path, "%s/%s", folder, rank);
+	FILE *f = fopen(path, "w");
+	if (!f)
+		return;
+#define CALL(name) \
+	if (count_##name) \
+		fprintf(f, "%s %lu\n", #name, count_##name);
+#include "calls.h"
+#ifdef BYTES
+	fprintf(f, "MPI_Send %lu\nMPI_Ssend %lu\nMPI_Isend %lu\nbytes %lu\n", calls_MPI_Send, calls_MPI_Ssend, calls_MPI_Isend, bytes);
+#endif
+	fclose(f);
+}
