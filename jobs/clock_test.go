@@ -123,6 +123,7 @@ func regionBytes(t *testing.T, file []byte) (list []uint64) {
 func TestClockRepairOfRealTraces(t *testing.T) {
 	for _, path := range archives(t) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			t.Parallel()
 			src, err := otf2.OpenPath(path)
 			if errors.Is(err, trace.ErrMissing) {
 				t.Skip(err) // buffers without definitions: no trace

@@ -208,6 +208,7 @@ func TestExportReal(t *testing.T) {
 		}
 		compared++
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			a, res := exported(t, 3, runOf(t, src))
 			if res.Exact() != (n > 0) || len(res.Differs) > 0 != (n == 0) { // of two only the definitions were collected
 				t.Errorf("%+v", res)
@@ -369,6 +370,7 @@ func TestExportLossy(t *testing.T) {
 				continue
 			}
 			t.Run(bound+" "+name, func(t *testing.T) {
+				t.Parallel()
 				run := filepath.Join(t.TempDir(), "run.xtf")
 				if _, err := analyze(2, jobs.AnalyzeOptions{Source: src, Output: run, Deviation: bound, StoreBytes: 64 << 20}); err != nil {
 					t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 func TestRealIntervals(t *testing.T) {
 	for i, path := range archives(t) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			t.Parallel()
 			src, err := otf2.OpenPath(path)
 			if errors.Is(err, trace.ErrMissing) {
 				t.Skip(err) // buffers without definitions: no trace

@@ -17,14 +17,15 @@ type variant struct {
 	with  oracle.Options
 }
 
-// variants are the choices among definitions. Programs are shorter than 600 ticks.
-func variants() []variant {
+// variants are the choices among definitions for a program of some processes.
+// Programs are shorter than 600 ticks.
+func variants(processes int) []variant {
 	given := ""
-	for p := range 6 {
+	for p := range processes {
 		given += fmt.Sprintf("%d,%dticks,%dticks,3,extra,file.c,%d\n%d,20ticks,30ticks,4,inner\n", p, 10+p, 90, 7, p)
 	}
 	with := oracle.Options{}
-	for p := range uint32(6) {
+	for p := range uint32(processes) {
 		with.Sidecar = append(with.Sidecar,
 			oracle.SidecarInterval{Process: p, Begin: 10 + uint64(p), End: 90, Key: oracle.Key{ID: 3, Name: "extra", File: "file.c", Line: 7}},
 			oracle.SidecarInterval{Process: p, Begin: 20, End: 30, Key: oracle.Key{ID: 4, Name: "inner"}})
@@ -63,11 +64,12 @@ func TestGoldenIntervals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range variants() {
+		for _, v := range variants(len(src.Definitions().Processes())) {
 			if len(v.with.Regions) > 0 || v.with.Between != "" && i != 1 {
 				continue // they have none
 			}
 			t.Run(fmt.Sprintf("G%d %s", i+1, v.name), func(t *testing.T) {
+				t.Parallel()
 				checkAgainstOracle(t, src, jobs.AnalyzeOptions{Intervals: v.flags}, v.with, 1, 2, 3, 7)
 			})
 		}
@@ -80,8 +82,18 @@ func TestRandomIntervals(t *testing.T) {
 	if testing.Short() {
 		seeds = 60
 	}
-	all := variants()
-	for seed := range seeds {
+	const groups = 10
+	for group := range uint64(groups) {
+		t.Run(fmt.Sprint("group ", group), func(t *testing.T) {
+			t.Parallel()
+			randomIntervals(t, group, seeds, groups)
+		})
+	}
+}
+
+// randomIntervals compares the programs of every step-th seed from first on.
+func randomIntervals(t *testing.T, first, seeds, step uint64) {
+	for seed := first; seed < seeds; seed += step {
 		text, err := tracetest.RandomScript(seed).Text()
 		if err != nil {
 			t.Fatalf("program %d: %v", seed, err)
@@ -91,9 +103,10 @@ func TestRandomIntervals(t *testing.T) {
 			t.Fatalf("program %d: %v", seed, err)
 		}
 		ranks := []int{1 + int(seed%4)}
-		if seed%10 == 0 {
+		if seed%11 == 0 {
 			ranks = []int{2, 1, 3, 7}
 		}
+		all := variants(len(src.Definitions().Processes()))
 		v := all[0]
 		if seed%2 == 1 {
 			v = all[seed/2%uint64(len(all))]
@@ -110,6 +123,7 @@ func TestRandomIntervals(t *testing.T) {
 func TestProgramIntervals(t *testing.T) {
 	for _, spec := range programs {
 		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
 			ranks := []int{1, 2, 3, 7}
 			if testing.Short() {
 				ranks = ranks[2:3]
@@ -137,6 +151,7 @@ func TestPlantedIntervals(t *testing.T) {
 	for seed := range seeds {
 		for _, p := range tracetest.Planted(seed) {
 			t.Run(fmt.Sprint(p.Name, " ", seed), func(t *testing.T) {
+				t.Parallel()
 				src, err := p.Script.Source()
 				if err != nil {
 					t.Fatal(err)

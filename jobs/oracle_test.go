@@ -72,6 +72,7 @@ type found struct {
 func TestAgainstReference(t *testing.T) {
 	for _, spec := range programs {
 		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
 			o, err := tracetest.ParseOptions(spec)
 			if err != nil {
 				t.Fatal(err)
@@ -89,6 +90,7 @@ func TestAgainstReference(t *testing.T) {
 func TestRealAgainstReference(t *testing.T) {
 	for _, path := range archives(t) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+			t.Parallel()
 			src, err := otf2.OpenPath(path)
 			if errors.Is(err, trace.ErrMissing) {
 				t.Skip(err) // buffers without definitions: no trace

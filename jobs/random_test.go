@@ -86,6 +86,7 @@ func TestRandomEvents(t *testing.T) {
 	for seed := range seeds {
 		src := &randomSource{base, seed, 300}
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
 			for _, ranks := range []int{1, 4} {
 				out := filepath.Join(t.TempDir(), "run.xtf")
 				o := jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: 1 << 20}
