@@ -297,7 +297,11 @@ func (m *matcher) returnForeign() {
 			}
 		}
 	}
-	store := make([]byte, shipEntries*resultBytes)
+	most := uint64(0)
+	for i := range m.foreign {
+		most = max(most, m.foreign[i].n)
+	}
+	store := make([]byte, min(most, shipEntries)*resultBytes)
 	for i := range m.foreign {
 		f := &m.foreign[i]
 		m.fail(f.flush())

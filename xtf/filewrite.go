@@ -20,9 +20,14 @@ type BlockWriter struct {
 	Block func(off int64, b []byte)
 }
 
-// NewBlockWriter writes to w from off on. It holds BlockBytes.
+// smallBytes hold what most parts of small files write; a whole block is made
+// only for more.
+const smallBytes = 64 << 10
+
+// NewBlockWriter writes to w from off on. It holds BlockBytes once that much is
+// written.
 func NewBlockWriter(w io.WriterAt, off int64) *BlockWriter {
-	return &BlockWriter{w: w, off: off, buf: make([]byte, 0, BlockBytes)}
+	return &BlockWriter{w: w, off: off, buf: make([]byte, 0, smallBytes)}
 }
 
 // Write implements io.Writer.
@@ -32,10 +37,13 @@ func (b *BlockWriter) Write(p []byte) (int, error) {
 		k := copy(b.buf[len(b.buf):cap(b.buf)], p[n:])
 		b.buf = b.buf[:len(b.buf)+k]
 		n += k
-		if len(b.buf) == cap(b.buf) {
-			if err := b.Flush(); err != nil {
-				return n, err
-			}
+		if len(b.buf) < cap(b.buf) {
+			continue
+		}
+		if cap(b.buf) < BlockBytes {
+			b.buf = append(make([]byte, 0, BlockBytes), b.buf...)
+		} else if err := b.Flush(); err != nil {
+			return n, err
 		}
 	}
 	return n, nil
