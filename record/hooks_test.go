@@ -207,9 +207,8 @@ func countChunk(r trace.ChunkReader, names map[uint32]string, count map[string]u
 		for j := range b.Events {
 			switch e := &b.Events[j]; e.Kind {
 			case trace.Enter:
-				if name = names[e.Ref]; strings.HasPrefix(name, "MPI_") {
-					count[name]++
-				}
+				name = names[e.Ref]
+				count[name]++
 			case trace.MpiSend, trace.MpiIsend:
 				if name == "MPI_Send" || name == "MPI_Ssend" || name == "MPI_Isend" {
 					count["bytes"] += b.Words(e)[3]
@@ -296,6 +295,7 @@ func TestHooks(t *testing.T) {
 				raw := l.record(t, 4, l.counter(t, fortran), [][2]string{{"COPPICE_COUNTS", counts}}, program)
 				for rank, have := range calls(t, raw) {
 					want := counted(t, counts, rank, have)
+					delete(have, strings.TrimSuffix(name, filepath.Ext(name))) // the program
 					if fortran {
 						delete(have, "bytes")
 					}
@@ -321,5 +321,18 @@ func TestThreadsAtExit(t *testing.T) {
 				t.Errorf("%d barriers", n)
 			}
 		})
+	}
+}
+
+// TestRegions records regions that a program marks, and its functions.
+func TestRegions(t *testing.T) {
+	for _, l := range libraries(t)[:1] {
+		raw := l.record(t, 2, "", nil, l.compileProgram(t, "regions.c", "-finstrument-functions", "-rdynamic"))
+		for rank, n := range calls(t, raw) {
+			if n["outer"] != 3 || n["inner"] != 3 || n["open"] != 1 || n["before"] != 0 || n["counted_function"] != 4 {
+				t.Errorf("process %d: %v", rank, n)
+			}
+		}
+		analyzed(t, raw)
 	}
 }

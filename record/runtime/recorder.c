@@ -308,6 +308,31 @@ HIDDEN void cr_event(int kind, int n, const uint64_t *args)
 		put(mine, mine->stamp, kind, n, args);
 }
 
+/* Names of the regions that this thread is in, 0 for those left out. Regions beyond REGIONS are left out too. */
+#define REGIONS 1024
+static _Thread_local uint32_t regions[REGIONS];
+static _Thread_local unsigned region_depth;
+
+HIDDEN int cr_recording(void) { return atomic_load_explicit(&cr.active, memory_order_relaxed); }
+
+HIDDEN void cr_region_begin(uint64_t name)
+{
+	int use = name && region_depth < REGIONS && cr_recording() && (mine || (mine = open_stream(now()))) && !mine->depth && !mine->quiet;
+	if (region_depth < REGIONS)
+		regions[region_depth] = use ? (uint32_t)name : 0;
+	region_depth++;
+	if (use)
+		put(mine, now(), EV_REGION_ENTER, 1, &name);
+}
+
+HIDDEN void cr_region_end(void)
+{
+	if (!region_depth || --region_depth >= REGIONS || !regions[region_depth] || !cr_recording())
+		return;
+	uint64_t name = regions[region_depth];
+	put(mine, now(), EV_REGION_LEAVE, 1, &name);
+}
+
 HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 {
 	uint8_t head[5] = {(uint8_t)kind};
@@ -442,6 +467,11 @@ HIDDEN void cr_stop(int reason)
 		return;
 	if (mine && reason != END_BUDGET && reason != END_DISK && mine->at < mine->end) {
 		uint64_t none = 0;
+		while (region_depth > 0 && mine->at < mine->end)
+			if (--region_depth < REGIONS && regions[region_depth]) {
+				uint64_t name = regions[region_depth];
+				put(mine, now(), EV_REGION_LEAVE, 1, &name);
+			}
 		put(mine, now(), EV_REGION_LEAVE, 1, &none);
 	}
 	pthread_mutex_lock(&cr.lock);

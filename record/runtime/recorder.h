@@ -66,6 +66,11 @@ HIDDEN void cr_leave(unsigned function);
 HIDDEN int cr_outermost(void); /* no call is in hand */
 HIDDEN void cr_event(int kind, int n, const uint64_t *args);
 
+/* Regions of the program. A region that begins where nothing is recorded, or inside of an MPI call, is left out. */
+HIDDEN int cr_recording(void);
+HIDDEN void cr_region_begin(uint64_t name);
+HIDDEN void cr_region_end(void);
+
 /* Life of the recorder, called by the wrappers of initialisation and end. */
 HIDDEN uint64_t cr_now(void);
 HIDDEN void cr_start(uint64_t entered, unsigned function);

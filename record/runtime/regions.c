@@ -1,0 +1,56 @@
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include "hashtable.h"
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Regions of the program: those it marks with coppice.h, and functions compiled with -finstrument-functions. */
+
+void coppice_region_begin(const char *name) { cr_region_begin(cr_recording() ? cr_name(name) : 0); }
+
+void coppice_region_end(void) { cr_region_end(); }
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct table functions;
+
+/* named returns the number of a function's name: that of its symbol if the dynamic linker knows it, else file and offset. */
+static uint64_t named(void *function)
+{
+	Dl_info info;
+	char text[256];
+	if (!dladdr(function, &info) || !info.dli_fname)
+		snprintf(text, sizeof text, "%p", function);
+	else if (info.dli_sname && info.dli_saddr == function)
+		snprintf(text, sizeof text, "%s", info.dli_sname);
+	else {
+		const char *file = strrchr(info.dli_fname, '/');
+		snprintf(text, sizeof text, "%s+0x%lx", file ? file + 1 : info.dli_fname,
+			(unsigned long)((char *)function - (char *)info.dli_fbase));
+	}
+	return cr_name(text);
+}
+
+void __cyg_profile_func_enter(void *function, void *site)
+{
+	(void)site;
+	if (!cr_recording()) {
+		cr_region_begin(0);
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	struct slot *s = find(&functions, HANDLE(function));
+	uint64_t name = s ? s->number : named(function);
+	if (!s && name && (s = insert(&functions, HANDLE(function))))
+		s->number = name;
+	pthread_mutex_unlock(&lock);
+	cr_region_begin(name);
+}
+
+void __cyg_profile_func_exit(void *function, void *site)
+{
+	(void)function, (void)site;
+	cr_region_end();
+}

@@ -1,0 +1,31 @@
+/* Regions of a program, before, inside of and after MPI; prints nothing. */
+#include "../../include/coppice.h"
+#include <mpi.h>
+
+void counted_function(int n);
+
+int main(int argc, char **argv)
+{
+	COPPICE_BEGIN("before");
+	MPI_Init(&argc, &argv);
+	COPPICE_END("before");
+	for (int i = 0; i < 3; i++) {
+		COPPICE_BEGIN("outer");
+		COPPICE_BEGIN("inner");
+		MPI_Barrier(MPI_COMM_WORLD);
+		COPPICE_END("inner");
+		COPPICE_END("outer");
+	}
+	COPPICE_END("nothing");
+	counted_function(3);
+	COPPICE_BEGIN("open");
+	MPI_Finalize();
+	COPPICE_END("open");
+	return 0;
+}
+
+void __attribute__((noinline)) counted_function(int n)
+{
+	if (n > 0)
+		counted_function(n - 1);
+}
