@@ -23,6 +23,7 @@ type ReplayOptions struct {
 	Compiler string   // wrapper of the program's MPI library; "" to find it
 	Cache    string   // folder of compiled libraries
 	Repeat   int      // times; the one with the least processor time counts
+	Yield    bool     // calls that wait give the processor away, as in a run with more processes than cores
 	PerNode  int      // replays of each log at once
 	Original []string // vectors of the recorded process to compare with, as CSV
 	Out, Err io.Writer
@@ -170,6 +171,9 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 	}
 	c.Env = append(os.Environ(), "LD_PRELOAD="+lib, "COPPICE_REPLAY_LOG="+log, "COPPICE_REPLAY_VECTOR="+base+".vec", "COPPICE_REPLAY_END="+base+".end",
 		"OMPI_MCA_ess_singleton_isolated=1", "OMPI_MCA_pml=ob1", "OMPI_MCA_btl=self") // Open MPI alone: no daemon, no network
+	if o.Yield {
+		c.Env = append(c.Env, "COPPICE_REPLAY_YIELD=1")
+	}
 	err = c.Run()
 	var ended *exec.ExitError
 	switch {

@@ -93,6 +93,9 @@ func (g *generator) replayAnswer(p *prototype, l logged, id int) {
 	if l.makes && strings.HasSuffix(name, "_init") {
 		g.line("\ta.persistent = 1;")
 	}
+	if l.completes || l.data != "" && !l.makes || name == "Barrier" || name == "Probe" || name == "Mprobe" {
+		g.line("\ta.waits = 1;")
+	}
 	if l.completes {
 		g.replayCompletes(p, name)
 	}

@@ -24,6 +24,7 @@ func runReplay(args []string, s streams) error {
 	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
 	f.IntVar(&o.Repeat, "repeat", 1, "replay so many times; the one with the least processor time counts")
 	f.IntVar(&o.PerNode, "ranks-per-node", 1, "replay each log so many times at once, as neighbours on a node")
+	f.BoolVar(&o.Yield, "yield", false, "calls that wait give the processor to others: for replays of a run that had more processes than cores")
 	f.StringArrayVar(&o.Original, "compare", nil, "vector of a normal run, or the folder of vectors of one, to compare with; more than one shows their noise")
 	operands, err := parse(f, args, 1, 1<<20)
 	if err != nil {

@@ -1,5 +1,6 @@
 #include "replayer.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,10 +259,14 @@ static void take(struct arguments *a, struct request **r, uint64_t *index)
 	}
 }
 
+HIDDEN int rp_yields;
+
 HIDDEN int rp_answer(struct arguments *a)
 {
 	struct request *r = NULL;
 	uint64_t index = 0;
+	if (rp_yields && a->waits)
+		sched_yield();
 	if (a->statuses && !ignored(a->statuses) && rec.code == MPI_SUCCESS)
 		for (int i = 0; i < a->status_count; i++) {
 			rp_status(&a->statuses[i], MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 0);

@@ -141,6 +141,7 @@ static void start(unsigned function, int *provided)
 	unsetenv("LD_PRELOAD"); /* programs that this one starts are not replayed */
 	program = pthread_self();
 	depth = 1;
+	rp_yields = getenv("COPPICE_REPLAY_YIELD") != NULL;
 	const char *wrong = rp_log_open(log);
 	if (wrong)
 		rp_stop(STOP_DAMAGED, "%s: %s", log, wrong);

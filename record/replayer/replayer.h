@@ -90,9 +90,11 @@ struct arguments {
 	MPI_Status *statuses;       /* to be emptied */
 	int status_count;
 	int persistent, only_looks; /* makes a request that stays; leaves requests as they are */
+	int waits;                  /* for other processes */
 	MPI_Comm later;             /* Comm_idup: the communicator that comes later */
 };
 HIDDEN int rp_answer(struct arguments *a);
+HIDDEN extern int rp_yields; /* calls that wait give the processor to others, as those of the MPI library do */
 
 /* Objects. */
 struct comm {
