@@ -48,13 +48,18 @@ func BenchmarkCauses(b *testing.B) {
 	defs := p.definitions()
 	union, own := p.paths()
 	for _, ranks := range []int{1, 2} {
-		b.Run(fmt.Sprint("delays/ranks=", ranks), func(b *testing.B) {
+		b.Run(fmt.Sprint("ranks=", ranks), func(b *testing.B) {
 			b.ReportAllocs()
-			var sent atomic.Uint64
+			var sent, messages atomic.Uint64
 			for b.Loop() {
 				err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-					run, _ := p.run(b, c, defs, union, own)
-					_, rep, err := Delays(run, func(trace.P, *xtf.Delay) error { return nil })
+					run, in := p.run(b, c, defs, union, own)
+					way, err := FindPath(run, in, func(trace.P, *xtf.CPath) error { return nil })
+					if err != nil {
+						return err
+					}
+					_, rep, err := Delays(run, way, func(trace.P, *xtf.Delay) error { return nil })
+					messages.Add(way.report.Messages)
 					sent.Add(rep.Bytes + rep.Flow.Bytes)
 					if rep.Strict {
 						b.Error("a circle of waits")
@@ -67,21 +72,6 @@ func BenchmarkCauses(b *testing.B) {
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/(locations*iterations), "ns/wait")
 			b.ReportMetric(float64(sent.Load())/float64(b.N)/(locations*iterations), "sentB/wait")
-		})
-		b.Run(fmt.Sprint("path/ranks=", ranks), func(b *testing.B) {
-			b.ReportAllocs()
-			var messages atomic.Uint64
-			for b.Loop() {
-				err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-					run, in := p.run(b, c, defs, union, own)
-					_, rep, err := CriticalPath(run, in, func(trace.P, *xtf.CPath) error { return nil })
-					messages.Add(rep.Messages)
-					return err
-				})
-				if err != nil {
-					b.Fatal(err)
-				}
-			}
 			b.ReportMetric(float64(messages.Load())/float64(b.N), "messages")
 		})
 	}

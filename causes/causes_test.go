@@ -33,8 +33,17 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		union, own := p.paths()
 		run, in := p.run(t, c, defs, union, own)
+		way, err := FindPath(run, in, func(at trace.P, row *xtf.CPath) error {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			f.paths[at] = append(f.paths[at], *row)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
 		var before cost1
-		totals, rep, err := Delays(run, func(at trace.P, row *xtf.Delay) error {
+		totals, rep, err := Delays(run, way, func(at trace.P, row *xtf.Delay) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			name := cost1{at, row.Key, row.Pattern, row.Activity}
@@ -48,12 +57,7 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 		if err != nil {
 			return err
 		}
-		lengths, path, err := CriticalPath(run, in, func(at trace.P, row *xtf.CPath) error {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			f.paths[at] = append(f.paths[at], *row)
-			return nil
-		})
+		lengths, path, err := way.Totals()
 		if err != nil {
 			return err
 		}

@@ -36,8 +36,8 @@ type PathReport struct {
 // u32, little-endian, or nothing when it is complete.
 const tagPath = 12
 
-// path is the search on one rank.
-type path struct {
+// Path is the critical path, as far as one rank knows it.
+type Path struct {
 	run    *Run
 	in     *PathInput
 	own    partition.Range
@@ -49,6 +49,7 @@ type path struct {
 	left   []uint64 // number behind the last one that was not passed
 	buf    []byte
 	spans  Sorter
+	trail  trail
 }
 
 // A span of the path is p u32, begin, end u64, big-endian.
@@ -57,32 +58,32 @@ const (
 	spanRowKey   = 12
 )
 
-// CriticalPath finds the critical path (package comment). Its pieces, in order,
-// go to write on the rank of their location. Rank 0 gets the totals, as short-term
-// costs, without patterns. Collective.
-func CriticalPath(r *Run, in *PathInput, write func(p trace.P, row *xtf.CPath) error) (Totals, *PathReport, error) {
-	c := &path{run: r, in: in, own: r.Ranges[r.Comm.Rank()], spans: r.Storage.Sorter(spanRowBytes, spanRowKey)}
+// FindPath finds where the critical path is (package comment). What it consists of
+// shows when Delays goes along the time lines: its pieces, in order, go to write on
+// the rank of their location. Collective.
+func FindPath(r *Run, in *PathInput, write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
+	c := &Path{run: r, in: in, own: r.Ranges[r.Comm.Rank()], spans: r.Storage.Sorter(spanRowBytes, spanRowKey)}
+	c.trail = trail{write: write, totals: newTotalling(), sums: map[cost1]uint64{}}
 	c.jumps.scratch = r.Storage.Scratch()
 	defer c.jumps.scratch.Drop()
 	start, ok, err := c.start()
 	if err != nil || !ok {
-		return nil, &c.report, err
+		return c, err
 	}
 	if err := r.Comm.Agree(c.collect()); err != nil {
-		return nil, &c.report, err
+		return nil, err
 	}
 	failed, fatal := c.follow(start)
 	if fatal != nil {
-		return nil, &c.report, fatal
+		return nil, fatal
 	}
-	if err := r.Comm.Agree(failed); err != nil {
-		return nil, &c.report, err
-	}
-	t := newTotalling()
-	if err := r.Comm.Agree(c.pieces(t, write)); err != nil {
-		return nil, &c.report, err
-	}
-	totals, err := t.reduce(r.Comm)
+	return c, r.Comm.Agree(failed)
+}
+
+// Totals sums over all locations, on rank 0, as short-term costs, without patterns.
+// It comes after Delays. Collective.
+func (c *Path) Totals() (Totals, *PathReport, error) {
+	totals, err := c.trail.totals.reduce(c.run.Comm)
 	for i := range totals {
 		c.report.Length += totals[i].Short
 	}
@@ -109,7 +110,7 @@ func (c *candidate) better(o *candidate) bool {
 
 // start chooses the location on which the path ends; false without any event.
 // Collective.
-func (c *path) start() (trace.P, bool, error) {
+func (c *Path) start() (trace.P, bool, error) {
 	var best candidate
 	var err error
 	c.begin = xtf.Never
@@ -156,7 +157,7 @@ func flag(set bool) byte {
 
 // follow carries the path back over all ranks. An error of this rank ends the
 // search; fatal ones are of the communicator. Collective.
-func (c *path) follow(start trace.P) (failed, fatal error) {
+func (c *Path) follow(start trace.P) (failed, fatal error) {
 	p, at := start, c.end
 	comm := c.run.Comm
 	if rankOf(c.run.Ranges, p) != comm.Rank() {
@@ -186,7 +187,7 @@ func (c *path) follow(start trace.P) (failed, fatal error) {
 }
 
 // await waits for the path to come back, or for its end.
-func (c *path) await() (p trace.P, at uint64, more bool, err error) {
+func (c *Path) await() (p trace.P, at uint64, more bool, err error) {
 	b, _, err := c.run.Comm.Recv(mpi.AnySource, tagPath)
 	if err != nil || len(b) == 0 {
 		return 0, 0, false, err
@@ -195,7 +196,7 @@ func (c *path) await() (p trace.P, at uint64, more bool, err error) {
 }
 
 // announce tells the others that the path is complete.
-func (c *path) announce() error {
+func (c *Path) announce() error {
 	for r := range c.run.Comm.Size() {
 		if r == c.run.Comm.Rank() {
 			continue
@@ -210,7 +211,7 @@ func (c *path) announce() error {
 // back follows the path from location p at an instant as far as it stays on this
 // rank; it is complete if there is no more. A wait is passed once, so that waits
 // that wait for each other at one instant do not hold it.
-func (c *path) back(p trace.P, at uint64) (trace.P, uint64, bool, error) {
+func (c *Path) back(p trace.P, at uint64) (trace.P, uint64, bool, error) {
 	for c.own.Contains(p) {
 		end, cause, ok, err := c.jump(p, at)
 		if err != nil {

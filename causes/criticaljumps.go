@@ -17,7 +17,7 @@ const (
 )
 
 // collect gathers the jumps of this rank's locations.
-func (c *path) collect() error {
+func (c *Path) collect() error {
 	sorter := c.run.Storage.Sorter(jumpKey, jumpKey)
 	for p := c.own.First; p < c.own.End; p++ {
 		if err := c.collectWaits(p, sorter); err != nil {
@@ -61,7 +61,7 @@ func addJump(s Sorter, p trace.P, end uint64, cause uint32) error {
 
 // collectWaits takes the waits of a location but those of roots for the first
 // sender.
-func (c *path) collectWaits(p trace.P, s Sorter) error {
+func (c *Path) collectWaits(p trace.P, s Sorter) error {
 	cursor, err := c.run.Waits(p)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func (c *path) collectWaits(p trace.P, s Sorter) error {
 
 // collectRoots takes the waits of a location for the last sender of an operation
 // of which it is the root.
-func (c *path) collectRoots(p trace.P, s Sorter) error {
+func (c *Path) collectRoots(p trace.P, s Sorter) error {
 	cursor, causes, err := c.in.Collectives(p)
 	if err != nil || cursor == nil {
 		return err
@@ -110,14 +110,14 @@ func (c *path) collectRoots(p trace.P, s Sorter) error {
 }
 
 // outside reports whether a call counts as no wait.
-func (c *path) outside(region uint32) bool {
+func (c *Path) outside(region uint32) bool {
 	r := c.run.Defs.Region(region)
 	return r != nil && c.run.Defs.Class(r)&trace.ClassInit != 0
 }
 
 // jump returns the last wait of a location that ends by an instant and was not
 // passed, and passes it.
-func (c *path) jump(p trace.P, at uint64) (end uint64, cause trace.P, ok bool, err error) {
+func (c *Path) jump(p trace.P, at uint64) (end uint64, cause trace.P, ok bool, err error) {
 	i := p - c.own.First
 	for c.left[i] > c.first[i] {
 		n := min(c.left[i]-c.first[i], jumpBlock)

@@ -2,69 +2,111 @@ package causes
 
 import (
 	"encoding/binary"
-	"fmt"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// pieces decomposes the spans of the path on this rank's locations.
-func (c *path) pieces(t *totalling, write func(p trace.P, row *xtf.CPath) error) error {
-	rows, err := c.spans.Sort()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	more := rows.Next()
-	for more {
-		p := trace.P(binary.BigEndian.Uint32(rows.Row()))
-		l, err := c.run.Open(p)
-		if err != nil {
-			return err
-		}
-		line := newTimeline(l, c.run.Derived)
-		sums := map[cost1]uint64{}
-		for ; more && trace.P(binary.BigEndian.Uint32(rows.Row())) == p; more = rows.Next() {
-			begin, end := binary.BigEndian.Uint64(rows.Row()[4:]), binary.BigEndian.Uint64(rows.Row()[12:])
-			for line.at < begin {
-				line.next(begin)
-			}
-			err := line.rows(end, func(x *xtf.CPath) error {
-				sums[cost1{p: p, key: xtf.NodeKey(x.Node, x.Path), activity: x.Activity}] += x.End - x.T
-				return write(p, x)
-			})
-			if err != nil {
-				return err
-			}
-		}
-		if err := line.err(); err != nil {
-			return fmt.Errorf("location %d: %w", p, err)
-		}
-		for name, ticks := range sums { // the totals are sorted later
-			t.add(&name, ticks, 0)
-		}
-	}
-	return rows.Err()
+// trail decomposes the spans of the path on this rank's locations, while these are
+// walked: locations ascend, and instants on each. Memory: 48 bytes per (activity,
+// path, node) of the path on a location.
+type trail struct {
+	write  func(p trace.P, row *xtf.CPath) error
+	totals *totalling
+	rows   Rows // nil: there is nothing to decompose
+	p      trace.P
+	begin  uint64 // the span in hand
+	end    uint64
+	more   bool      // it is there
+	row    xtf.CPath // the piece in hand
+	sums   map[cost1]uint64
 }
 
-// rows walks to an instant and passes the pieces of constant state on the way.
-func (x *timeline) rows(to uint64, f func(row *xtf.CPath) error) error {
-	var row xtf.CPath
-	for x.at < to {
-		s, from, end := x.next(to)
-		if row.End == from && row.T < row.End && (state{row.Region, row.Activity, row.Path, row.Node}) == s {
-			row.End = end
-			continue
-		}
-		if row.T < row.End {
-			if err := f(&row); err != nil {
+// open begins the decomposition.
+func (c *Path) open() (*trail, error) {
+	x := &c.trail
+	var err error
+	if x.rows, err = c.spans.Sort(); err != nil {
+		return nil, err
+	}
+	x.next()
+	return x, nil
+}
+
+// next takes the next span.
+func (x *trail) next() {
+	if x.more = x.rows.Next(); x.more {
+		b := x.rows.Row()
+		x.p = trace.P(binary.BigEndian.Uint32(b))
+		x.begin, x.end = binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint64(b[12:])
+	}
+}
+
+// wants reports whether more of a location belongs to the path.
+func (x *trail) wants(p trace.P) bool { return x != nil && x.more && x.p == p }
+
+// add takes what location p does from one instant to another; it begins where the
+// last call ended.
+func (x *trail) add(p trace.P, s *state, from, to uint64) error {
+	for x.wants(p) && x.begin < to {
+		begin, end := max(from, x.begin), min(to, x.end)
+		if r := &x.row; r.T < r.End && r.End == begin && r.Region == s.region && r.Activity == s.activity && r.Path == s.path && r.Node == s.node {
+			r.End = end
+		} else {
+			if err := x.flush(p); err != nil {
 				return err
 			}
+			*r = xtf.CPath{T: begin, End: end, Region: s.region, Activity: s.activity, Node: s.node, Path: s.path}
 		}
-		row = xtf.CPath{T: from, End: end, Region: s.region, Activity: s.activity, Node: s.node, Path: s.path}
-	}
-	if row.T < row.End {
-		return f(&row)
+		if x.end > to {
+			return nil
+		}
+		if err := x.flush(p); err != nil {
+			return err
+		}
+		x.next()
 	}
 	return nil
+}
+
+// flush ends the piece in hand.
+func (x *trail) flush(p trace.P) error {
+	r := &x.row
+	if r.T >= r.End {
+		return nil
+	}
+	x.sums[cost1{p: p, key: xtf.NodeKey(r.Node, r.Path), activity: r.Activity}] += r.End - r.T
+	err := x.write(p, r)
+	*r = xtf.CPath{}
+	return err
+}
+
+// endLocation walks the rest of the path on location p.
+func (x *trail) endLocation(p trace.P, line *timeline) error {
+	if x == nil {
+		return nil
+	}
+	for x.wants(p) {
+		s, from, to := line.next(x.end)
+		if err := x.add(p, &s, from, to); err != nil {
+			return err
+		}
+	}
+	for name, ticks := range x.sums { // the totals are sorted later
+		x.totals.add(&name, ticks, 0)
+	}
+	clear(x.sums)
+	return line.err()
+}
+
+// close ends the decomposition.
+func (x *trail) close() error {
+	if x == nil {
+		return nil
+	}
+	defer x.rows.Close()
+	if x.more {
+		return errDamaged
+	}
+	return x.rows.Err()
 }

@@ -57,6 +57,8 @@ type delays struct {
 	report DelayReport
 	latest uint64 // the last end of a wait of the run
 	row    []byte
+	path   *Path  // nil: its pieces were passed before
+	trail  *trail // the same
 
 	late      journal // vectors of the late sides, in the order of the walks
 	vectors   journal // vectors of the waiting sides, as they came
@@ -74,12 +76,15 @@ func (d *delays) locations() int { return d.run.Defs.NumLocations() }
 // position is where in time the passing back of costs is, counted from the end.
 func (d *delays) position(end uint64) uint64 { return d.latest - min(end, d.latest) }
 
-// Delays computes the costs of delays (package comment) of all locations. Each
-// row, in order, goes to write on the rank of its location. Rank 0 gets the
-// totals. Collective.
-func Delays(r *Run, write func(p trace.P, row *xtf.Delay) error) (Totals, *DelayReport, error) {
+// Delays computes the costs of delays (package comment) of all locations, and
+// passes the pieces of the critical path on the way. Each row, in order, goes to
+// write on the rank of its location. Rank 0 gets the totals. Collective.
+func Delays(r *Run, path *Path, write func(p trace.P, row *xtf.Delay) error) (Totals, *DelayReport, error) {
 	for strict := false; ; strict = true {
 		d := newDelays(r, strict)
+		if !strict {
+			d.path = path
+		}
 		stuck, err := d.attempt()
 		if err == nil && stuck != nil && strict {
 			err = fmt.Errorf("causes: waits in strict order: %v", stuck)
@@ -146,6 +151,11 @@ func (d *delays) walk(steps Sorter, box *outbox) error {
 		return err
 	}
 	defer rows.Close()
+	if d.path != nil {
+		if d.trail, err = d.path.open(); err != nil {
+			return err
+		}
+	}
 	h := newHistory()
 	more := rows.Next()
 	for p := d.own.First; p < d.own.End; p++ {
@@ -163,6 +173,9 @@ func (d *delays) walk(steps Sorter, box *outbox) error {
 	if err := d.late.flush(); err != nil {
 		return err
 	}
+	if err := d.trail.close(); err != nil {
+		return err
+	}
 	return rows.Err()
 }
 
@@ -172,7 +185,7 @@ func (d *delays) walkLocation(p trace.P, h *history, rows Rows, more bool, box *
 	if more {
 		s.load(rows.Row())
 	}
-	if !more || s.p != p {
+	if (!more || s.p != p) && !d.trail.wants(p) {
 		return more, nil
 	}
 	w, err := d.newWalker(p, h)
@@ -189,6 +202,9 @@ func (d *delays) walkLocation(p trace.P, h *history, rows Rows, more bool, box *
 		if more = rows.Next(); more {
 			s.load(rows.Row())
 		}
+	}
+	if err := d.trail.endLocation(p, w.line); err != nil {
+		return false, err
 	}
 	if err := w.line.err(); err != nil {
 		return false, err

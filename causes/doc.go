@@ -1,7 +1,7 @@
 // Package causes finds out why the ranks of a program waited, from the WAIT, CALL
 // and IVAL rows of its locations: who and what the waits are to be blamed on
 // (Delays), and which calls the runtime of the whole program consists of
-// (CriticalPath).
+// (FindPath).
 //
 // # Time lines
 //

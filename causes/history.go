@@ -32,11 +32,11 @@ type history struct {
 	index  map[slotKey]int32
 	slots  []slot
 	newest int32 // the slot that changed last, then those that changed before it
-	held   map[uint64]int
+	held   []heldInstant // ascending; those without holds are dropped when they are half of all
+	live   int           // of held, with holds
 	last   uint64 // the newest instant that was held
 	kept   int    // versions
 	limit  int    // versions at which those not needed are dropped
-	sorted []uint64
 	byKey  []int32 // slots in the order of their keys, but for newer ones
 }
 
@@ -53,18 +53,24 @@ type slot struct {
 	next, prev int32
 }
 
+// heldInstant is an instant and how often it is held.
+type heldInstant struct {
+	at    uint64
+	holds int
+}
+
 // version is the total at an instant.
 type version struct{ at, total uint64 }
 
 const noSlot int32 = -1
 
 func newHistory() *history {
-	return &history{index: map[slotKey]int32{}, held: map[uint64]int{}, newest: noSlot, limit: 1 << 10}
+	return &history{index: map[slotKey]int32{}, newest: noSlot, limit: 1 << 10}
 }
 
 func (h *history) reset() {
 	clear(h.index)
-	clear(h.held)
+	h.held, h.live = h.held[:0], 0
 	h.slots, h.byKey, h.newest, h.last, h.kept, h.limit = h.slots[:0], h.byKey[:0], noSlot, 0, 0, 1<<10
 }
 
@@ -83,7 +89,7 @@ func (h *history) slot(key uint64, node uint32) int32 {
 // add adds ticks up to the instant now to a total. Instants do not decrease.
 func (h *history) add(i int32, ticks, now uint64) {
 	s := &h.slots[i]
-	if n := len(s.versions); h.last > 0 && (n == 0 || s.versions[n-1].at < h.last) && len(h.held) > 0 {
+	if n := len(s.versions); h.last > 0 && (n == 0 || s.versions[n-1].at < h.last) && h.live > 0 {
 		s.versions = append(s.versions, version{h.last, s.total})
 		if h.kept++; h.kept > h.limit {
 			h.compact()
@@ -115,14 +121,28 @@ func (h *history) front(i int32) {
 
 // hold keeps the totals as they are at the instant now until release.
 func (h *history) hold(now uint64) {
-	h.held[now]++
+	n := len(h.held)
+	if n == 0 || h.held[n-1].at != now {
+		h.held = append(h.held, heldInstant{at: now})
+		n++
+	}
+	if h.held[n-1].holds++; h.held[n-1].holds == 1 {
+		h.live++
+	}
 	h.last = now
 }
 
 // release ends one hold of an instant.
 func (h *history) release(at uint64) {
-	if h.held[at]--; h.held[at] <= 0 {
-		delete(h.held, at)
+	i, ok := slices.BinarySearchFunc(h.held, at, func(x heldInstant, at uint64) int { return cmp.Compare(x.at, at) })
+	if !ok || h.held[i].holds == 0 {
+		return
+	}
+	if h.held[i].holds--; h.held[i].holds > 0 {
+		return
+	}
+	if h.live--; len(h.held) > 2*h.live+64 {
+		h.held = slices.DeleteFunc(h.held, func(x heldInstant) bool { return x.holds == 0 })
 	}
 }
 
@@ -207,18 +227,14 @@ const nearVersions = 8
 // compact drops versions that no held instant needs: one is needed by the held
 // instants after the version before it.
 func (h *history) compact() {
-	h.sorted = h.sorted[:0]
-	for t := range h.held {
-		h.sorted = append(h.sorted, t)
-	}
-	slices.Sort(h.sorted)
+	h.held = slices.DeleteFunc(h.held, func(x heldInstant) bool { return x.holds == 0 })
 	h.kept = 0
 	for i := range h.slots {
 		s := &h.slots[i]
 		kept, before := s.versions[:0], uint64(0)
 		for _, v := range s.versions {
-			k, _ := slices.BinarySearch(h.sorted, before+1)
-			if k < len(h.sorted) && h.sorted[k] <= v.at {
+			k, _ := slices.BinarySearchFunc(h.held, before+1, func(x heldInstant, at uint64) int { return cmp.Compare(x.at, at) })
+			if k < len(h.held) && h.held[k].at <= v.at {
 				kept = append(kept, v)
 			}
 			before = v.at

@@ -139,6 +139,15 @@ type numbers struct {
 }
 
 func (r *numbers) next() uint64 {
+	if len(r.b) > 0 && r.b[0] < 0x80 {
+		v := r.b[0]
+		r.b = r.b[1:]
+		return uint64(v)
+	}
+	return r.long()
+}
+
+func (r *numbers) long() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
 		r.bad, r.b = true, nil

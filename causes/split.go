@@ -29,6 +29,10 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	if total == 0 {
 		return nil
 	}
+	if len(weights) == 1 {
+		s.parts = append(s.parts[:0], amount)
+		return s.parts
+	}
 	s.parts, s.rest = s.parts[:0], s.rest[:0]
 	left, most := amount, uint64(0)
 	for i, w := range weights {

@@ -97,6 +97,11 @@ func (w *walker) advance(to uint64) error {
 			}
 		}
 		s, from, end := w.line.next(limit)
+		if w.d.trail != nil {
+			if err := w.d.trail.add(w.p, &s, from, end); err != nil {
+				return err
+			}
+		}
 		w.latest = s
 		i := w.waiting
 		if !w.inside {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 
@@ -29,12 +30,7 @@ func (a *analysis) causes() error {
 	if err := a.replay(); err != nil {
 		return err
 	}
-	run := a.causesRun()
-	delays, err := a.delays(run)
-	if err != nil {
-		return err
-	}
-	path, err := a.criticalPath(run)
+	delays, path, err := a.delays()
 	if err != nil {
 		return err
 	}
@@ -99,29 +95,51 @@ func (a *analysis) causesRun() *causes.Run {
 	}
 }
 
-// delays writes the costs of delays.
-func (a *analysis) delays(run *causes.Run) (causes.Totals, error) {
-	w := causeWriter{a: a, t: xtf.TypeDelay}
-	totals, rep, err := causes.Delays(run, func(p trace.P, row *xtf.Delay) error {
-		b, err := w.row(p)
+// delays writes the costs of delays and the critical path, which the same walk
+// along the time lines finds.
+func (a *analysis) delays() (delays, path causes.Totals, err error) {
+	run := a.causesRun()
+	pieces, rows := causeWriter{a: a, t: xtf.TypeCPath}, causeWriter{a: a, t: xtf.TypeDelay}
+	in := &causes.PathInput{Extent: a.extent, Collectives: a.collectives}
+	found, err := causes.FindPath(run, in, func(p trace.P, row *xtf.CPath) error {
+		b, err := pieces.row(p)
+		if err == nil {
+			row.Put(b)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("critical path: %w", err)
+	}
+	delays, rep, err := causes.Delays(run, found, func(p trace.P, row *xtf.Delay) error {
+		b, err := rows.row(p)
 		if err == nil {
 			row.Put(b)
 		}
 		return err
 	})
 	if err == nil {
-		err = agree(a.c, w.end())
+		err = agree(a.c, errors.Join(rows.end(), pieces.end()))
 	}
 	if err != nil {
-		return nil, replayed("delay costs", err)
+		return nil, nil, replayed("delay costs", err)
 	}
+	if err := a.reportDelays(rep); err != nil {
+		return nil, nil, err
+	}
+	path, err = a.criticalPath(found)
+	return delays, path, err
+}
+
+// reportDelays keeps what is to be told of delays. Collective.
+func (a *analysis) reportDelays(rep *causes.DelayReport) error {
 	a.res.Delays = *rep
 	if rep.Strict {
 		a.problem(trace.Diagnostic{Code: trace.DiagWaitCircle})
 	}
 	counts := []int64{int64(rep.Reversed), int64(rep.Overflows)}
 	if err := a.c.AllreduceInt64(counts, mpi.Sum); err != nil {
-		return nil, err
+		return err
 	}
 	if counts[0] > 0 {
 		a.problem(trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
@@ -129,23 +147,14 @@ func (a *analysis) delays(run *causes.Run) (causes.Totals, error) {
 	if counts[1] > 0 {
 		a.problem(trace.Diagnostic{Code: trace.DiagOverflow, Detail: "delay costs"}) // how often depends on the ranks
 	}
-	return totals, nil
+	return nil
 }
 
-// criticalPath writes the critical path and adds it to the components.
-func (a *analysis) criticalPath(run *causes.Run) (causes.Totals, error) {
-	w := causeWriter{a: a, t: xtf.TypeCPath}
-	in := &causes.PathInput{Extent: a.extent, Collectives: a.collectives}
-	totals, rep, err := causes.CriticalPath(run, in, func(p trace.P, row *xtf.CPath) error {
-		b, err := w.row(p)
-		if err == nil {
-			row.Put(b)
-		}
-		return err
-	})
+// criticalPath adds the critical path to the components and returns its totals.
+func (a *analysis) criticalPath(found *causes.Path) (causes.Totals, error) {
+	totals, rep, err := found.Totals()
 	if err == nil {
 		a.res.Path = *rep
-		err = w.end()
 	}
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
 		err = a.addCritical(p)
