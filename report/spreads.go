@@ -8,6 +8,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -121,7 +122,7 @@ type gathered struct {
 	items [xtf.NumItems]xtf.Stat
 }
 
-// add takes what a process has of the node; processes come in ascending order.
+// add takes what a process has of the node.
 func (g *gathered) add(x *processItems, n uint32) {
 	for i := range xtf.NumItems {
 		addStat(&g.items[i], x.at(n, i), x.rank, g.count == 0)
@@ -129,15 +130,24 @@ func (g *gathered) add(x *processItems, n uint32) {
 	g.count++
 }
 
-// addStat adds the value of a process.
+// addStat adds the value of a process; processes come in ascending order. One that
+// does not fit makes all unknown.
 func addStat(s *xtf.Stat, v uint64, rank uint32, first bool) {
-	var c uint64
-	s.Sum0, c = bits.Add64(s.Sum0, v, 0)
-	s.Sum1 += c
-	hi, lo := bits.Mul64(v, v)
-	s.Square0, c = bits.Add64(s.Square0, lo, 0)
-	s.Square1, c = bits.Add64(s.Square1, hi, c)
-	s.Square2 += c
+	if v == xtf.Overflowed || s.Min == xtf.Overflowed {
+		const all = xtf.Overflowed
+		*s = xtf.Stat{
+			Key: s.Key, Sum0: all, Sum1: all, Square0: all, Square1: all, Square2: all, Min: all, Max: all,
+			MinP: trace.Undefined, MaxP: trace.Undefined,
+		}
+		return
+	}
+	var carry uint64
+	s.Sum0, carry = bits.Add64(s.Sum0, v, 0)
+	s.Sum1 += carry
+	high, low := bits.Mul64(v, v)
+	s.Square0, carry = bits.Add64(s.Square0, low, 0)
+	s.Square1, carry = bits.Add64(s.Square1, high, carry)
+	s.Square2 += carry
 	if first || v < s.Min {
 		s.Min, s.MinP = v, rank
 	}

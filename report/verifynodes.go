@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -117,34 +116,9 @@ func (c *nodeCheck) process(x *processItems) {
 				s = &xtf.Stat{Key: key}
 				c.stats[key] = s
 			}
-			addToStat(s, x.values[key], x.rank, c.took[n] == 0)
+			addStat(s, x.values[key], x.rank, c.took[n] == 0)
 		}
 		c.took[n]++
-	}
-}
-
-// addToStat adds the value of a process; processes come in ascending order.
-func addToStat(s *xtf.Stat, v uint64, rank uint32, first bool) {
-	if v == xtf.Overflowed || s.Min == xtf.Overflowed {
-		const all = xtf.Overflowed
-		*s = xtf.Stat{
-			Key: s.Key, Sum0: all, Sum1: all, Square0: all, Square1: all, Square2: all, Min: all, Max: all,
-			MinP: trace.Undefined, MaxP: trace.Undefined,
-		}
-		return
-	}
-	var carry uint64
-	s.Sum0, carry = bits.Add64(s.Sum0, v, 0)
-	s.Sum1 += carry
-	high, low := bits.Mul64(v, v)
-	s.Square0, carry = bits.Add64(s.Square0, low, 0)
-	s.Square1, carry = bits.Add64(s.Square1, high, carry)
-	s.Square2 += carry
-	if first || v < s.Min {
-		s.Min, s.MinP = v, rank
-	}
-	if first || v > s.Max {
-		s.Max, s.MaxP = v, rank
 	}
 }
 
