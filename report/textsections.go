@@ -242,7 +242,7 @@ func (d *Document) writeDiagnostics(w *writer) {
 			}
 			worst := ""
 			if o.Worst > 0 {
-				worst = count(o.Worst)
+				worst = w.unit.magnitude(c.Code, o.Worst)
 			}
 			process := fmt.Sprint(o.Process)
 			if o.Process == trace.Undefined {

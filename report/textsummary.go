@@ -283,12 +283,19 @@ func (d *Document) codeLine(c *CodeTotal, u unit) string {
 		text = fmt.Sprintf("%s: %s in the definitions", c.Code.Text(), count(c.Count))
 	}
 	if c.Worst > 0 {
-		switch c.Code {
-		case trace.DiagClockViolation, trace.DiagTimeBackwards:
-			text += fmt.Sprintf(", worst %s %s", u.ticks(c.Worst), u.name())
-		default:
-			text += fmt.Sprintf(", worst %s", count(c.Worst))
-		}
+		text += ", worst " + u.magnitude(c.Code, c.Worst)
 	}
 	return text
+}
+
+// magnitude prints how bad a problem is: clocks differ by less than a microsecond
+// too, so times have 9 decimals.
+func (u unit) magnitude(code trace.Code, v uint64) string {
+	switch {
+	case !code.InTicks():
+		return count(v)
+	case u.resolution == 0:
+		return count(v) + " ticks"
+	}
+	return Fraction{integer(v), integer(u.resolution)}.fixed(9) + " s"
 }

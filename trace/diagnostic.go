@@ -13,7 +13,7 @@ const (
 	DiagCorrupt         Code = 3  // a record contradicts the format; the rest of the chunk is left out
 	DiagUnknownRecord   Code = 4  // a record kind of a later version: counted, kept as bytes
 	DiagEventCount      Code = 5  // the stream has another number of events than the definitions say
-	DiagTimeBackwards   Code = 6  // a time stamp before its predecessor; raised with --clamp-time, else refused
+	DiagTimeBackwards   Code = 6  // a time stamp before its predecessor; raised with --clamp-time, else refused; worst: ticks
 	DiagMissingLocalDef Code = 7  // no local definitions: identity mapping and no clock correction
 	DiagBadLocalDef     Code = 8  // local definitions damaged; what could be read is used
 	DiagSingleOffset    Code = 9  // one clock offset gives no interval: clock not corrected
@@ -106,6 +106,11 @@ func (c Code) String() string { return codes[c].name }
 
 // Text returns the code's meaning in words.
 func (c Code) Text() string { return codes[c].text }
+
+// InTicks reports whether the magnitudes of the code are ticks.
+func (c Code) InTicks() bool {
+	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockRepaired
+}
 
 // Severity returns the code's grade.
 func (c Code) Severity() Severity { return codes[c].severity }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -15,8 +16,11 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 		if c.Code.Severity() == trace.Note && verbose == 0 {
 			continue
 		}
-		fmt.Fprintf(s.err, "coppice: %s: %d in %d locations", c.Code.Text(), c.Count, c.Locations)
-		if c.Worst > 0 {
+		fmt.Fprintf(s.err, "coppice: %s: %d in %s", c.Code.Text(), c.Count, report.Plural(int(c.Locations), "location"))
+		switch {
+		case c.Worst > 0 && c.Code.InTicks():
+			fmt.Fprintf(s.err, ", worst %d ticks", c.Worst)
+		case c.Worst > 0:
 			fmt.Fprintf(s.err, ", worst %d", c.Worst)
 		}
 		fmt.Fprintln(s.err)
