@@ -387,6 +387,12 @@ func TestPartialReport(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s\n%s", section, code, out, errs)
 		}
 	}
+	for _, primitive := range []string{"window", "interval", "timeline"} {
+		code, out, errs := call("query", bad, primitive)
+		if code != jobs.ExitPartial || !strings.Contains(out, "left out of "+primitive+": location 1 (process 1, thread 0)") || !strings.Contains(errs, "leaves") {
+			t.Errorf("%s: exit code %d\n%s\n%s", primitive, code, out, errs)
+		}
+	}
 	if code, _, errs := call("report", bad); code != jobs.ExitDone {
 		t.Errorf("the summary needs no location: exit code %d: %s", code, errs)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -34,9 +35,10 @@ type query struct {
 	flags     *pflag.FlagSet
 	run       *report.Run
 	array     *xtf.Array
-	cost      xtf.Stats // of the primitive
-	rowCost   xtf.Stats // of reading the rows found
-	before    xtf.Stats // what was read before the question was asked
+	cost      xtf.Stats     // of the primitive
+	rowCost   xtf.Stats     // of reading the rows found
+	before    xtf.Stats     // what was read before the question was asked
+	lost      []report.Lost // locations that the answer leaves out
 }
 
 var primitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
@@ -101,7 +103,7 @@ func runQuery(args []string, s streams) error {
 		if err != nil {
 			return err
 		}
-		return q.print(s, &o, report.Value(a), a.write)
+		return cmp.Or(q.print(s, &o, report.Value(a), a.write), leftOut(q.run.Path, q.lost))
 	}
 	if err := q.open(); err != nil {
 		return err

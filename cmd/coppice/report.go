@@ -242,11 +242,20 @@ func readError(path string, err error) error {
 	return jobs.Fail(code, errors.New(advised(path, err)))
 }
 
+// leftOut is the error of a result that was printed without these locations, nil
+// if there are none.
+func leftOut(path string, lost []report.Lost) error {
+	if len(lost) == 0 {
+		return nil
+	}
+	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the result leaves %s out: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound",
+		path, report.Plural(len(lost), "location"), lost[0].Error, path))
+}
+
 // partialResult is the outcome of a report that was printed.
 func partialResult(path string, d *report.Document, strict bool) error {
-	if n := len(d.Lost); n > 0 {
-		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: %d locations are left out of a section: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound",
-			path, n, d.Lost[0].Error, path))
+	if err := leftOut(path, d.Lost); err != nil {
+		return err
 	}
 	if strict && d.Summary.Partial {
 		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics tells what is missing", path, path))
