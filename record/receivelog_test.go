@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"hash"
@@ -124,6 +125,41 @@ func TestReceiveLogBudget(t *testing.T) {
 	}
 }
 
+// TestReceiveLogEnds has programs that end badly: the log says how, or is cut where the process was killed.
+func TestReceiveLogEnds(t *testing.T) {
+	if testing.Short() {
+		t.Skip("records once more")
+	}
+	l := libraries(t)[0]
+	program := l.compileProgram(t, "survive.c")
+	for _, x := range [...]struct {
+		how    string
+		rank   int
+		reason receivelog.Reason // 0: the log is cut
+	}{{"exit", 0, 2}, {"abort", 0, 3}, {"kill", 1, 0}} {
+		t.Run(x.how, func(t *testing.T) {
+			r, _, _ := l.runRecorded(t, Options{
+				Command: l.launch(t, 2, program, x.how), Compiler: l.cc, Log: LogOptions{Ranks: []int{x.rank}},
+			})
+			b, err := os.ReadFile(r.Logs[0])
+			if err != nil {
+				t.Fatal(err)
+			}
+			log, err := receivelog.Open(bytes.NewReader(b), int64(len(b)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := receivelog.Summarise(log)
+			if err != nil || log.Header.Rank != x.rank {
+				t.Fatal(log.Header, err)
+			}
+			if (s.End == nil) != (x.reason == 0) || s.End != nil && (s.End.Reason != x.reason || s.Calls < 102) {
+				t.Errorf("%d calls, end %+v", s.Calls, s.End)
+			}
+		})
+	}
+}
+
 // TestReceiveLogFortran logs the example in Fortran, whose arguments are converted; the calls are those of the program.
 func TestReceiveLogFortran(t *testing.T) {
 	if testing.Short() {
@@ -131,13 +167,14 @@ func TestReceiveLogFortran(t *testing.T) {
 	}
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
-			program := l.compileExample(t, "wavefront.f90")
-			r, _, _ := l.runRecorded(t, Options{
-				Command: l.launch(t, 4, program, "--size=100", "--steps=3"), Compiler: l.cc, Log: LogOptions{Ranks: []int{2}},
-			})
-			_, log := hashLog(t, r.Logs[0])
-			if end, ok := log.End(); !ok || !end.Reason.Whole() || end.Payload == 0 {
-				t.Errorf("end %+v, %v", end, ok)
+			for _, program := range [...]string{l.compileExample(t, "wavefront.f90"), l.compileProgram(t, "bindings.f90")} {
+				r, _, _ := l.runRecorded(t, Options{
+					Command: l.launch(t, 4, program, "--size=100", "--steps=3"), Compiler: l.cc, Log: LogOptions{Ranks: []int{2}},
+				})
+				_, log := hashLog(t, r.Logs[0])
+				if end, ok := log.End(); !ok || !end.Reason.Whole() || end.Payload == 0 {
+					t.Errorf("%s: end %+v, %v", program, end, ok)
+				}
 			}
 		})
 	}

@@ -93,7 +93,8 @@ static void close_log(void)
 	lg.fd = -1;
 }
 
-static void write_block(void)
+/* flush writes the block in hand as it is; it goes on. */
+static void flush(void)
 {
 	struct {
 		char magic[8];
@@ -117,6 +118,11 @@ static void write_block(void)
 		}
 		done += (size_t)n;
 	}
+}
+
+static void write_block(void)
+{
+	flush();
 	lg.sequence++;
 	lg.used = HEAD;
 	lg.before = lg.calls;
@@ -370,6 +376,8 @@ HIDDEN int lg_open(const char *name, uint64_t budget, int times)
 HIDDEN void lg_opened(void)
 {
 	record(REC_HEADER, lg.now.p, lg.now.n);
+	if (lg.fd >= 0 && lg.used > HEAD)
+		flush(); /* whoever finds the log of a killed process sees whose it was */
 	lg_on = lg.fd >= 0;
 }
 
