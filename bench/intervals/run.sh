@@ -21,12 +21,22 @@ fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 go build -o "$work/intervals" ./bench/intervals
+# cumulative samples of the load of locations, and of those of them that match
+samples() {
+	go tool pprof -unit ms -top -cum -nodecount 100000 -nodefraction 0 "$@" "$work/intervals" "$work/profile" 2>/dev/null |
+		awk '$NF ~ /jobs.\(\*analysis\).load$/ { print $4 + 0 }'
+}
 for what; do
-	GOMAXPROCS=1 "$work/intervals" -n "$repeats" -cpuprofile "$work/profile" "$what"
-	# cumulative samples of the load, and of what it does for intervals
-	samples() { go tool pprof -unit ms -top -cum -nodecount 100000 -nodefraction 0 "$@" "$work/intervals" "$work/profile" 2>/dev/null; }
-	load=$(samples | awk '$NF ~ /jobs.\(\*analysis\).load$/ { print $4 + 0 }')
-	hooks=$(samples -focus 'coppice/(interval|callpath)\.|stats\.\(\*(ledger|executions|pathStream)\)|stats\.\(\*Loader\)\.(attend|used|piece|amountsAt|path|innermostPath|sent|received|tally|endIntervals|closedMPI)$' |
-		awk '$NF ~ /jobs.\(\*analysis\).load$/ { print $4 + 0 }')
-	awk -v l="${load:-0}" -v h="${hooks:-0}" 'BEGIN { if (l > 0) printf "  intervals in load: %.0f %% of it\n", 100*h/l }'
+	GOMAXPROCS=1 "$work/intervals" -n "$repeats" -cpuprofile "$work/profile" "$what" >"$work/stages"
+	cat "$work/stages"
+	load=$(samples)
+	hooks=$(samples -focus 'coppice/(interval|callpath)\.|stats\.\(\*(ledger|executions|pathStream)\)|stats\.\(\*Loader\)\.(attend|used|piece|amountsAt|path|innermostPath|sent|received|tally|endIntervals|closedMPI)$')
+	awk -v l="${load:-0}" -v h="${hooks:-0}" '
+		$1 == "load" { load = $2 }
+		/stages added/ { added = $5; others = $7 }
+		END {
+			if (l == 0) exit
+			k = load * h / l
+			printf "  with intervals in load (%.0f %% of it): %.1f / %.1f ms = %.2f\n", 100 * h / l, added + k, others - k, (added + k) / (others - k)
+		}' "$work/stages"
 done
