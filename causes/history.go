@@ -31,13 +31,13 @@ func compareTerms(a, b term) int {
 type history struct {
 	index  map[slotKey]int32
 	slots  []slot
-	newest int32 // the slot that changed last, then those that changed before it
+	newest int32         // the slot that changed last, then those that changed before it
 	held   []heldInstant // ascending; those without holds are dropped when they are half of all
 	live   int           // of held, with holds
-	last   uint64 // the newest instant that was held
-	kept   int    // versions
-	limit  int    // versions at which those not needed are dropped
-	byKey  []int32 // slots in the order of their keys, but for newer ones
+	last   uint64        // the newest instant that was held
+	kept   int           // versions
+	limit  int           // versions at which those not needed are dropped
+	byKey  []int32       // slots in the order of their keys, but for newer ones
 }
 
 type slotKey struct {
