@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "fortran.h"
 #include "log.h"
+#include "vector.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -18,6 +19,7 @@ int MPI_Init(int *argc, char ***argv)
 	if (rc == MPI_SUCCESS) {
 		cr_start(t, F_INIT);
 		lg_begin(F_INIT, 0);
+		cr_vector_leave();
 	}
 	return rc;
 }
@@ -29,6 +31,7 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 	if (rc == MPI_SUCCESS) {
 		cr_start(t, F_INIT_THREAD);
 		lg_begin(F_INIT_THREAD, *provided);
+		cr_vector_leave();
 	}
 	return rc;
 }
@@ -111,6 +114,7 @@ static void f_init(void *f, void *ierror)
 	((fortran_1 *)f)(ierror);
 	cr_start(t, F_INIT);
 	lg_begin(F_INIT, 0);
+	cr_vector_leave();
 }
 
 static void f_init_thread(void *f, void *required, void *provided, void *ierror)
@@ -119,6 +123,7 @@ static void f_init_thread(void *f, void *required, void *provided, void *ierror)
 	((fortran_3 *)f)(required, provided, ierror);
 	cr_start(t, F_INIT_THREAD);
 	lg_begin(F_INIT_THREAD, *(MPI_Fint *)provided);
+	cr_vector_leave();
 }
 
 static void f_finalize(void *f, void *ierror)
