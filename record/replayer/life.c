@@ -108,7 +108,10 @@ HIDDEN void rp_stop(int why, const char *format, ...)
 	va_end(list);
 	active = 0;
 	fflush(NULL);
-	fprintf(stderr, "coppice replay: call %llu: %s\n", (unsigned long long)rp_log_call(), text);
+	if (rp_log_call() == UINT64_MAX) /* none yet */
+		fprintf(stderr, "coppice replay: %s\n", text);
+	else
+		fprintf(stderr, "coppice replay: call %llu: %s\n", (unsigned long long)rp_log_call(), text);
 	finished(ends[why], text);
 	_exit(1);
 }
