@@ -24,12 +24,11 @@ func compilers(t *testing.T) []string {
 func TestLibrary(t *testing.T) {
 	for _, cc := range compilers(t) {
 		t.Run(cc, func(t *testing.T) {
-			folder := t.TempDir()
-			path, err := Library(t.Context(), cc, folder)
+			path, err := Library(t.Context(), cc, cacheFolder)
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := Library(t.Context(), cc, folder)
+			again, err := Library(t.Context(), cc, cacheFolder)
 			if err != nil || again != path {
 				t.Errorf("%s and then %s, %v", path, again, err)
 			}
