@@ -26,11 +26,26 @@ const (
 )
 
 // costs sums the costs of the locations of this rank: those that come often in
-// memory, all in a sorter. Memory: 64 bytes for each of mostCosts.
+// memory, all in a sorter. Memory: 64 bytes for each of mostCosts, and 32 KiB.
 type costs struct {
 	sums     map[cost1]*[costKinds]uint64
 	sorter   Sorter
 	overflow uint64
+	recent   [recentCosts]recentCost
+}
+
+// recentCosts are the costs that were added to last, by a hash of their names:
+// most additions are to few of them.
+const recentCosts = 1 << 10
+
+type recentCost struct {
+	cost1
+	sum *[costKinds]uint64
+}
+
+func (x *cost1) place() uint64 {
+	h := (x.key^uint64(x.p)<<40)*0x9E3779B97F4A7C15 + uint64(x.pattern*7+x.activity)*0xC2B2AE3D27D4EB4F
+	return h >> 54 % recentCosts
 }
 
 const mostCosts = 1 << 16
@@ -47,22 +62,35 @@ func newCosts(s *Storage) costs {
 }
 
 func (c *costs) add(x *cost1, ticks uint64, long bool) error {
-	sum := c.sums[*x]
-	if sum == nil {
-		if len(c.sums) == mostCosts {
-			if err := c.spill(); err != nil {
-				return err
-			}
+	r := &c.recent[x.place()]
+	if r.sum == nil || r.cost1 != *x {
+		sum, err := c.find(x)
+		if err != nil {
+			return err
 		}
-		sum = new([costKinds]uint64)
-		c.sums[*x] = sum
+		*r = recentCost{*x, sum}
 	}
 	kind := shortTerm
 	if long {
 		kind = longTerm
 	}
-	c.overflow += addChecked(&sum[kind], ticks)
+	c.overflow += addChecked(&r.sum[kind], ticks)
 	return nil
+}
+
+// find returns the sum of a cost in memory, where it may be new.
+func (c *costs) find(x *cost1) (*[costKinds]uint64, error) {
+	if sum := c.sums[*x]; sum != nil {
+		return sum, nil
+	}
+	if len(c.sums) == mostCosts {
+		if err := c.spill(); err != nil {
+			return nil, err
+		}
+	}
+	sum := new([costKinds]uint64)
+	c.sums[*x] = sum
+	return sum, nil
 }
 
 // addChecked adds to a sum, which stays at the greatest value when it overflows;
@@ -92,6 +120,7 @@ func (c *costs) spill() error {
 		}
 	}
 	clear(c.sums)
+	clear(c.recent[:])
 	return nil
 }
 
