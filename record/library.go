@@ -92,7 +92,7 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 		return err
 	}
 	defer os.RemoveAll(work)
-	args := []string{"-std=gnu11", "-O1", "-fPIC", "-shared", "-Wno-deprecated-declarations", "-o", filepath.Join(work, "record.so")}
+	args := []string{"-std=gnu11", "-O2", "-fPIC", "-shared", "-Wno-deprecated-declarations", "-o", filepath.Join(work, "record.so")}
 	for name, text := range sources {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {
 			return err
