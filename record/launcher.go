@@ -96,13 +96,17 @@ func withEnvironment(l launcher, command []string, vars [][2]string) (args, env 
 		case hydra:
 			extra = append(extra, "-genv", v[0], v[1])
 		case srun:
+			if strings.Contains(v[1], ",") { // which separates the variables: srun has it in its own environment
+				extra, env = append(extra, v[0]), append(env, v[0]+"="+v[1])
+				continue
+			}
 			extra = append(extra, v[0]+"="+v[1])
 		case noLauncher:
 			env = append(env, v[0]+"="+v[1])
 		}
 	}
 	if l == srun {
-		return exporting(command, strings.Join(extra, ",")), nil
+		return exporting(command, strings.Join(extra, ",")), env
 	}
 	return slices.Concat(command[:1], extra, command[1:]), env
 }

@@ -1,0 +1,161 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestEnvironment(t *testing.T) {
+	vars := [][2]string{{"A", "1"}, {"B", "2"}}
+	args, env := withEnvironment(srun, []string{"srun", "./p"}, [][2]string{{"A", "1,2"}, {"B", "3"}})
+	if got := strings.Join(args, " "); got != "srun --export=ALL,A,B=3 ./p" || !slices.Equal(env, []string{"A=1,2"}) {
+		t.Errorf("a comma in a value: %s and %v", got, env)
+	}
+	for _, x := range []struct {
+		name    string
+		l       launcher
+		command string
+		want    string
+		env     int
+	}{
+		{"Open MPI", openMPILauncher, "mpirun -n 2 ./p", "mpirun -x A=1 -x B=2 -n 2 ./p", 0},
+		{"hydra", hydra, "mpiexec -n 2 ./p", "mpiexec -genv A 1 -genv B 2 -n 2 ./p", 0},
+		{"none", noLauncher, "./p 7", "./p 7", 2},
+		{"srun", srun, "srun -n 2 ./p", "srun --export=ALL,A=1,B=2 -n 2 ./p", 0},
+		{"srun that exports", srun, "srun -n 2 --export=ALL,X=3 sh", "srun -n 2 --export=ALL,X=3,A=1,B=2 sh", 0},
+		{"srun that exports in two words", srun, "srun --export HOME -n 2 sh", "srun --export=HOME,A=1,B=2 -n 2 sh", 0},
+		{"srun that exports nothing", srun, "srun --export=NONE sh", "srun --export=A=1,B=2 sh", 0},
+		{"program that exports", srun, "srun sh --export=x", "srun --export=ALL,A=1,B=2 sh --export=x", 0},
+	} {
+		args, env := withEnvironment(x.l, strings.Fields(x.command), vars)
+		if got := strings.Join(args, " "); got != x.want || len(env) != x.env {
+			t.Errorf("%s: %s and %v, want %s", x.name, got, env, x.want)
+		}
+	}
+}
+
+// script writes an executable shell script.
+func script(t *testing.T, folder, name, text string) string {
+	t.Helper()
+	path := filepath.Join(folder, name)
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestLauncherOf(t *testing.T) {
+	dir := t.TempDir()
+	for _, x := range []struct {
+		name, says string
+		want       launcher
+	}{
+		{"mpirun", "mpirun (Open MPI) 4.1.4", openMPILauncher},
+		{"mpiexec", "HYDRA build details:", hydra},
+		{"mpiexec.hydra", "Intel(R) MPI Library for Linux* OS, Version 2021.9", hydra},
+		{"prterun", "prterun (PRRTE) 3.0.0", openMPILauncher},
+		{"srun", "slurm 22.05.8", srun},
+		{"lmp", "", noLauncher},
+	} {
+		if got := launcherOf(t.Context(), []string{script(t, dir, x.name, "echo '"+x.says+"'\n"), "-n", "2"}); got != x.want {
+			t.Errorf("%s: %d, want %d", x.name, got, x.want)
+		}
+	}
+}
+
+func TestLibraryOf(t *testing.T) {
+	for _, x := range []struct {
+		ldd  string
+		want kind
+	}{
+		{"\tlibc.so.6 => /lib/libc.so.6 (0x1)\n\tlibmpi.so.40 => /usr/lib/libmpi.so.40 (0x2)\n", openMPI},
+		{"\tlibmpi_mpifh.so.40 => not found\n", openMPI},
+		{"\tlibmpich.so.12 => /usr/lib/libmpich.so.12 (0x2)\n", mpich},
+		{"\tlibmpi.so.12 => /opt/libmpi.so.12 (0x2)\n", mpich},
+		{"\tnot a dynamic executable\n", unknownMPI},
+		{"", unknownMPI},
+	} {
+		if got := libraryOf(x.ldd); got != x.want {
+			t.Errorf("%q: %v, want %v", x.ldd, got, x.want)
+		}
+	}
+}
+
+// TestSrun records one process that a script in the place of srun starts with the variables of its option, and only those.
+func TestSrun(t *testing.T) {
+	l := libraries(t)[0]
+	dir := t.TempDir()
+	srun := script(t, dir, "srun", `[ "$1" = -n ] && [ "$2" = 1 ] || exit 98
+case $3 in --export=ALL,LD_PRELOAD=*,COPPICE_RECORD_DIR=*) ;; *) exit 99 ;; esac
+[ -z "$LD_PRELOAD$COPPICE_RECORD_DIR" ] || exit 97
+vars=${3#--export=ALL,}
+shift 3
+IFS=,
+exec env $vars "$@"
+`)
+	program := l.compileProgram(t, "survive.c")
+	l.launch(t, 1)
+	r, out, errs := l.runRecorded(t, Options{Command: []string{srun, "-n", "1", "--export=ALL", program}})
+	if r.Exit != 0 || r.Processes != 1 || len(r.Found) > 0 || out != "done\n" {
+		t.Errorf("%+v\n%s%s", r, out, errs)
+	}
+	if n := sends(t, r.Archive); n != 100 {
+		t.Errorf("%d sends of 100", n)
+	}
+}
+
+// TestRefused has commands that cannot be recorded: the reason is said, and nothing is left behind.
+func TestRefused(t *testing.T) {
+	l := libraries(t)[0]
+	dir := t.TempDir()
+	source := filepath.Join(dir, "hello.c")
+	if err := os.WriteFile(source, []byte("int main(void) { return 0; }\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	static := filepath.Join(dir, "hello")
+	if b, err := exec.Command("cc", "-static", "-o", static, source).CombinedOutput(); err != nil {
+		t.Skipf("no static program: %v\n%s", err, b)
+	}
+	busy := filepath.Join(dir, "busy")
+	if err := os.MkdirAll(filepath.Join(busy, "traces"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		name    string
+		o       Options
+		is      error
+		message string
+		exit    int
+	}{
+		{"static", Options{Command: l.launch(t, 1, static)}, ErrProgram, "statically linked", 0},
+		{"no MPI", Options{Command: l.launch(t, 1, "true")}, ErrProgram, "give --cc", 0},
+		{"no such compiler", Options{Command: []string{"true"}, Compiler: filepath.Join(dir, "mpicc")}, ErrCompiler, "mpicc", 0},
+		{"never begins", Options{Command: []string{"sh", "-c", "exit 3"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 3},
+		{"killed before", Options{Command: []string{"sh", "-c", "kill -9 $$"}, Compiler: l.cc}, ErrNothing, "MPI_Init", 137},
+		{"no such command", Options{Command: []string{filepath.Join(dir, "none")}, Compiler: l.cc}, os.ErrNotExist, "none", 0},
+		{"exists", Options{Command: []string{"true"}, Compiler: l.cc, Output: busy}, ErrExists, "another folder", 0},
+	} {
+		var out bytes.Buffer
+		o := x.o
+		o.Cache, o.Out, o.Err = cacheFolder, &out, &out
+		if o.Output == "" {
+			o.Output = filepath.Join(dir, "run")
+		}
+		r, err := Run(t.Context(), o)
+		if !errors.Is(err, x.is) || err == nil || !strings.Contains(err.Error(), x.message) {
+			t.Errorf("%s: %v", x.name, err)
+		}
+		if r != nil && r.Exit != x.exit || r == nil && x.exit != 0 {
+			t.Errorf("%s: %+v, want status %d", x.name, r, x.exit)
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || slices.ContainsFunc(list, func(e os.DirEntry) bool { return e.Name() == "run" }) {
+		t.Errorf("something was left: %v, %v", list, err)
+	}
+}

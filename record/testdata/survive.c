@@ -1,0 +1,38 @@
+/* Ends in the way that its argument names, after some messages to itself. */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+int main(int argc, char **argv)
+{
+	const char *how = argc > 1 ? argv[1] : "", *rounds = argc > 2 ? argv[2] : "100";
+	MPI_Init(&argc, &argv);
+	int rank, value = 0;
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	if (!strcmp(how, "disk")) { /* files end at 1 MiB, as on a disk that is full */
+		struct rlimit limit = {1 << 20, 1 << 20};
+		signal(SIGXFSZ, SIG_IGN);
+		setrlimit(RLIMIT_FSIZE, &limit);
+	}
+	for (int i = 0; i < atoi(rounds); i++) /* to itself: many messages in a short time */
+		MPI_Sendrecv_replace(&value, 1, MPI_INT, 0, 1, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+	MPI_Barrier(MPI_COMM_WORLD);
+	if (!strcmp(how, "exit"))
+		exit(7);
+	if (!strcmp(how, "abort") && rank == 0)
+		MPI_Abort(MPI_COMM_WORLD, 9);
+	if (!strcmp(how, "kill") && rank == 1)
+		raise(SIGKILL);
+	if (!strcmp(how, "crash") && rank == 1)
+		raise(SIGSEGV);
+	MPI_Barrier(MPI_COMM_WORLD);
+	MPI_Finalize();
+	if (rank == 0)
+		puts("done");
+	return 0;
+}
