@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 func TestUnit(t *testing.T) {
@@ -133,4 +135,35 @@ func FuzzRanks(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestUnknownSums adds a value that does not fit before and behind others.
+func TestUnknownSums(t *testing.T) {
+	for _, list := range [][]uint64{{xtf.Overflowed, 3}, {3, xtf.Overflowed}, {xtf.Overflowed}, {xtf.Overflowed, xtf.Overflowed, 1}} {
+		s := xtf.Stat{Key: uint64(xtf.ItemMPI)}
+		for rank, v := range list {
+			addStat(&s, v, uint32(rank), rank == 0)
+		}
+		if d := spreadOf(&s, uint64(len(list))); d.Sum != nil || d.Item != xtf.ItemMPI {
+			t.Errorf("%v: %+v", list, d)
+		}
+	}
+}
+
+// TestMagnitude prints how bad problems are, in the unit of their code.
+func TestMagnitude(t *testing.T) {
+	for _, x := range []struct {
+		u    unit
+		code trace.Code
+		want string
+	}{
+		{unit{1_000_000_000}, trace.DiagClockRepaired, "0.000002361 s"},
+		{unit{1_000_000}, trace.DiagClockViolation, "0.002361000 s"},
+		{unit{}, trace.DiagTimeBackwards, "2 361 ticks"},
+		{unit{1_000_000}, trace.DiagBytesDiffer, "2 361"},
+	} {
+		if got := x.u.magnitude(x.code, 2361); got != x.want {
+			t.Errorf("%s: %q, want %q", x.code, got, x.want)
+		}
+	}
 }
