@@ -106,7 +106,7 @@ func loadStuck(all []Stuck, b []byte) (n uint64) {
 	for ; len(b) >= stuckBytes; b = b[stuckBytes:] {
 		var s Stuck
 		s.load(b)
-		if int(s.P) < len(all) {
+		if uint64(s.P) < uint64(len(all)) {
 			all[s.P] = s
 			n++
 		}
@@ -127,7 +127,7 @@ func (e *engine) chain(all []Stuck, n uint64) []byte {
 		}
 		seen[p] = len(list)
 		list = append(list, s)
-		if int(s.For) >= len(all) || !all[s.For].waiting {
+		if uint64(s.For) >= uint64(len(all)) || !all[s.For].waiting {
 			cycle = len(list)
 		} else if at, ok := seen[s.For]; ok {
 			cycle = at

@@ -287,7 +287,7 @@ func (e *engine) takePart(r *reader) {
 		}
 	case partEnter:
 		c, p, member, v := r.collective(), trace.P(r.u32()), r.u32(), r.u64()
-		if r.bad = r.bad || int(p) >= e.o.Defs.NumLocations(); !r.bad {
+		if r.bad = r.bad || uint64(p) >= uint64(e.o.Defs.NumLocations()); !r.bad {
 			e.arrive(c, arrival{p, member}, v)
 		}
 	case partUp:
