@@ -251,8 +251,8 @@ func (r *reader) collective() Collective {
 
 // steps reads a list of steps.
 func (r *reader) steps() steps {
-	n := int(r.u32())
-	if n > len(r.b)/12 {
+	n := r.u32()
+	if uint64(n) > uint64(len(r.b)/12) {
 		r.bad, r.b = true, nil
 		return nil
 	}
