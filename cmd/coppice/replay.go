@@ -46,7 +46,7 @@ func runReplay(args []string, s streams) error {
 	switch {
 	case errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
 		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("replay: %w", err))
-	case errors.Is(err, receivelog.ErrNotLog), errors.Is(err, receivelog.ErrCut), errors.Is(err, receivelog.ErrCorrupt), errors.Is(err, os.ErrNotExist),
+	case errors.Is(err, receivelog.ErrNotLog), errors.Is(err, receivelog.ErrCut), errors.Is(err, receivelog.ErrCorrupt), errors.Is(err, receivelog.ErrVersion), errors.Is(err, os.ErrNotExist),
 		errors.Is(err, record.ErrVector):
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("replay: %w", err))
 	case err != nil:
