@@ -99,7 +99,7 @@ func (x *timeline) enterCalls(t uint64) {
 			o.end = min(o.end, x.stack[n-1].end)
 		}
 		o.local = x.location.Paths.Child(o.local, c.Region)
-		if int(o.local) < len(x.location.Global) {
+		if uint64(o.local) < uint64(len(x.location.Global)) {
 			o.state.path = x.location.Global[o.local]
 		}
 		o.state.region = c.Region

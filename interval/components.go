@@ -33,7 +33,7 @@ func (c *Components) Len() int { return len(c.nodes) }
 // Node returns the values of a node; the caller may change them. It must be less
 // than MaxNodes.
 func (c *Components) Node(node uint32) *Items {
-	if int(node) >= len(c.nodes) {
+	if uint64(node) >= uint64(len(c.nodes)) {
 		c.nodes = append(c.nodes, make([]*Items, int(node)+1-len(c.nodes))...)
 	}
 	if c.nodes[node] == nil {
@@ -44,7 +44,7 @@ func (c *Components) Node(node uint32) *Items {
 
 // Has reports whether the node has values.
 func (c *Components) Has(node uint32) bool {
-	return int(node) < len(c.nodes) && c.nodes[node] != nil
+	return uint64(node) < uint64(len(c.nodes)) && c.nodes[node] != nil
 }
 
 // Value returns the value of a node's item.

@@ -163,7 +163,7 @@ func (p *Plan) planParaver() error {
 func (p *Plan) planGiven() error {
 	for i := range p.Given {
 		g := &p.Given[i]
-		if g.Process != AnyProcess && int(g.Process) >= len(p.defs.Processes()) {
+		if g.Process != AnyProcess && uint64(g.Process) >= uint64(len(p.defs.Processes())) {
 			return fmt.Errorf("intervals file: rank %d: the trace has %d processes", g.Process, len(p.defs.Processes()))
 		}
 		if b, e, ok := p.ticks(g); !ok || b > e {

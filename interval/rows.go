@@ -41,7 +41,7 @@ func (w *RowWriter) Add(borders []byte) error {
 }
 
 func (w *RowWriter) begin(b *Border) {
-	if int(b.Node) >= len(w.table) || w.table[b.Node] == None || w.open[b.Node] != 0 {
+	if uint64(b.Node) >= uint64(len(w.table)) || w.table[b.Node] == None || w.open[b.Node] != 0 {
 		w.err = fmt.Errorf("%w: an execution of node %d begins", errDamaged, b.Node)
 		return
 	}
@@ -53,7 +53,7 @@ func (w *RowWriter) begin(b *Border) {
 }
 
 func (w *RowWriter) end(b *Border) {
-	if int(b.Node) >= len(w.open) || w.open[b.Node] != b.Row+1 {
+	if uint64(b.Node) >= uint64(len(w.open)) || w.open[b.Node] != b.Row+1 {
 		w.err = fmt.Errorf("%w: the end of execution %d, which is not open", errDamaged, b.Row)
 		return
 	}

@@ -168,7 +168,7 @@ func (w *executionWalk) row(x *xtf.Ival) bool {
 	n := w.n
 	w.n++
 	id := w.r.Defs.Location(w.p).Ref
-	if int(x.Node) >= len(w.nodes) || x.End < x.T || x.End == xtf.Never {
+	if uint64(x.Node) >= uint64(len(w.nodes)) || x.End < x.T || x.End == xtf.Never {
 		w.add("IVAL", "location %d, row %d: node %d from %d to %d", id, n, x.Node, x.T, x.End)
 		return false
 	}

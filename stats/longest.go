@@ -38,7 +38,7 @@ func sumOfLongest(c mpi.Comm, counts []uint64, piece uint64, each func(visit fun
 			part[i] = ordered(0)
 		}
 		err := each(func(x *xtf.Ival) {
-			if int(x.Node) >= len(counts) {
+			if uint64(x.Node) >= uint64(len(counts)) {
 				return
 			}
 			at := first[x.Node] + x.Execution
