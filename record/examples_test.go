@@ -81,11 +81,8 @@ func (l *library) runRecorded(t *testing.T, o Options) (r *Result, out, errs str
 // TestExamples runs the examples with and without the recorder: they print the same. The analysis has nothing to complain
 // about, and shows the work of the process that has more to do.
 func TestExamples(t *testing.T) {
-	for i, l := range libraries(t) {
+	for _, l := range libraries(t) {
 		for _, x := range examples {
-			if testing.Short() && i > 0 && x.file != "pipeline.c" {
-				continue
-			}
 			t.Run(l.cc+"/"+x.file, func(t *testing.T) {
 				program := l.compileExample(t, x.file)
 				r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 4, append([]string{program}, sleeping[x.file]...)...)})
@@ -94,9 +91,6 @@ func TestExamples(t *testing.T) {
 				}
 				if ns := work(t, r.Archive, x.slow); ns < x.least {
 					t.Errorf("process %d computes %d ns; planted were %d", x.slow, ns, x.least)
-				}
-				if testing.Short() {
-					return
 				}
 				busy := l.launch(t, 4, program, "--size=64", "--steps=20", "--imbalance=50")
 				plain, err := exec.Command(busy[0], busy[1:]...).Output()

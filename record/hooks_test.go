@@ -27,6 +27,9 @@ type library struct {
 
 // libraries returns the MPI libraries that are installed.
 func libraries(t *testing.T) []library {
+	if testing.Short() {
+		t.Skip("compiles and runs MPI programs, without -short")
+	}
 	var found []library
 	for _, l := range []library{
 		{"mpicc", "mpif90", "mpirun", []string{"--oversubscribe", "--bind-to", "none"}, openMPILauncher, ""},
@@ -286,9 +289,6 @@ func TestHooks(t *testing.T) {
 	for _, l := range libraries(t) {
 		for _, name := range [...]string{"hooks.c", "bindings.f90", "threads.c"} {
 			t.Run(l.cc+"/"+name, func(t *testing.T) {
-				if testing.Short() && name != "hooks.c" {
-					t.Skip("short")
-				}
 				fortran := strings.HasSuffix(name, ".f90")
 				program := l.compileProgram(t, name)
 				counts := t.TempDir()
@@ -313,9 +313,6 @@ func TestHooks(t *testing.T) {
 func TestThreadsAtExit(t *testing.T) {
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
-			if testing.Short() {
-				t.Skip("short")
-			}
 			raw, _, _ := l.attempt(t, 1, "", nil, l.compileProgram(t, "threads.c"), "end") // Open MPI's launcher calls it a failure
 			if n := calls(t, raw, trace.DiagTruncated)[0]["MPI_Barrier"]; n != 1 {
 				t.Errorf("%d barriers", n)

@@ -8,6 +8,9 @@ import (
 
 // compilers are the compiler wrappers of the MPI libraries that are installed.
 func compilers(t *testing.T) []string {
+	if testing.Short() {
+		t.Skip("compiles recorders, without -short")
+	}
 	var found []string
 	for _, cc := range [...]string{"mpicc", "mpicc.mpich"} {
 		if _, err := exec.LookPath(cc); err == nil {

@@ -104,9 +104,6 @@ func TestReceiveLog(t *testing.T) {
 
 // TestReceiveLogBudget stops a log at its most bytes, after a whole call; the program goes on.
 func TestReceiveLogBudget(t *testing.T) {
-	if testing.Short() {
-		t.Skip("records once more")
-	}
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "log.c")
 	r, out, _ := l.runRecorded(t, Options{
@@ -127,9 +124,6 @@ func TestReceiveLogBudget(t *testing.T) {
 
 // TestReceiveLogEnds has programs that end badly: the log says how, or is cut where the process was killed.
 func TestReceiveLogEnds(t *testing.T) {
-	if testing.Short() {
-		t.Skip("records once more")
-	}
 	l := libraries(t)[0]
 	program := l.compileProgram(t, "survive.c")
 	for _, x := range [...]struct {
@@ -162,9 +156,6 @@ func TestReceiveLogEnds(t *testing.T) {
 
 // TestReceiveLogFortran logs the example in Fortran, whose arguments are converted; the calls are those of the program.
 func TestReceiveLogFortran(t *testing.T) {
-	if testing.Short() {
-		t.Skip("records once more")
-	}
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			for _, program := range [...]string{l.compileExample(t, "wavefront.f90"), l.compileProgram(t, "bindings.f90")} {
@@ -198,9 +189,6 @@ run 20
 
 // TestReceiveLogLAMMPS logs a real program, that is linked with Open MPI.
 func TestReceiveLogLAMMPS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("records once more")
-	}
 	if _, err := exec.LookPath("lmp"); err != nil {
 		t.Skip("no lmp: install lammps")
 	}

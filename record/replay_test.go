@@ -95,9 +95,6 @@ func TestReplayDiffers(t *testing.T) {
 
 // TestReplayFortran replays the example in Fortran, two of its processes and each twice at once, and twice in a row.
 func TestReplayFortran(t *testing.T) {
-	if testing.Short() {
-		t.Skip("records once more")
-	}
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
 			program := l.compileExample(t, "wavefront.f90")
@@ -116,9 +113,6 @@ func TestReplayFortran(t *testing.T) {
 
 // TestReplayLAMMPS replays all processes of a real program, that is linked with Open MPI.
 func TestReplayLAMMPS(t *testing.T) {
-	if testing.Short() {
-		t.Skip("records once more")
-	}
 	if _, err := exec.LookPath("lmp"); err != nil {
 		t.Skip("no lmp: install lammps")
 	}

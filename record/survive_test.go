@@ -32,12 +32,9 @@ var survivals = []struct {
 // TestSurvival has programs that end badly, and recordings that find no room: what was recorded until then is in the
 // archive, which says that it was cut, and the status is the one that the program has without the recorder.
 func TestSurvival(t *testing.T) {
-	for i, l := range libraries(t) {
+	for _, l := range libraries(t) {
 		program := l.compileProgram(t, "survive.c")
 		for _, x := range survivals {
-			if testing.Short() && (i > 0 || x.how != "abort" && x.how != "kill") {
-				continue
-			}
 			t.Run(l.cc+"/"+x.how, func(t *testing.T) {
 				command := l.launch(t, 2, program, x.how, x.rounds)
 				plain := exec.Command(command[0], command[1:]...)

@@ -125,6 +125,9 @@ func TestSharedParaver(t *testing.T) {
 	traces := filepath.Join(sharedTraces(t), "..", "paraver")
 	for _, name := range []string{"epoch/epoch_1proc", "epoch/epoch_2proc", "epoch/epoch_4proc", "omp2"} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && name != "epoch/epoch_1proc" {
+				t.Skip("large, without -short")
+			}
 			dir := t.TempDir()
 			path := filepath.Join(traces, name+".prv.gz")
 			if _, err := os.Stat(path); err != nil {
