@@ -30,8 +30,8 @@ static int size_of(int count, MPI_Datatype type, int dest)
 	int name(const void *b, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm more) \
 	{ \
 		int (*real)(const void *, int, MPI_Datatype, int, int, MPI_Comm more) = dlsym(RTLD_NEXT, #name); \
-		calls_##name++; \
-		bytes += (unsigned long)size_of(count, type, dest); \
+		__atomic_fetch_add(&calls_##name, 1, __ATOMIC_RELAXED); \
+		__atomic_fetch_add(&bytes, (unsigned long)size_of(count, type, dest), __ATOMIC_RELAXED); \
 		return real(b, count, type, dest, tag, comm pass); \
 	}
 #define COMMA ,
