@@ -153,3 +153,18 @@ func findCompiler(ctx context.Context, k kind) (string, error) {
 	return "", fmt.Errorf("%w: the program uses %s, and none of %s belongs to it; load its module, install its development package, or give --cc",
 		ErrCompiler, k, strings.Join(names, ", "))
 }
+
+// compiled returns the library that compile makes with cc or, where that is "", with the compiler wrapper of the MPI library of
+// the command's program.
+func compiled(ctx context.Context, compile func(ctx context.Context, cc, folder string) (string, error), cc string, command []string, cache string) (string, error) {
+	if cc == "" {
+		_, k, err := findProgram(ctx, command)
+		if err != nil {
+			return "", err
+		}
+		if cc, err = findCompiler(ctx, k); err != nil {
+			return "", err
+		}
+	}
+	return compile(ctx, cc, cache)
+}

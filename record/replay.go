@@ -60,7 +60,7 @@ func (r *Replay) Whole() bool { return r.End == "finalize" || r.End == "exit" ||
 
 // RunReplay replays processes: each is the program, alone, with all of its MPI calls answered from a receive log.
 func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
-	lib, err := o.library(ctx)
+	lib, err := compiled(ctx, ReplayLibrary, o.Compiler, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
 	}
@@ -103,20 +103,6 @@ func readHeader(path string) (*receivelog.Header, error) {
 		return nil, err
 	}
 	return r.Header, nil
-}
-
-func (o *ReplayOptions) library(ctx context.Context) (string, error) {
-	cc := o.Compiler
-	if cc == "" {
-		_, k, err := findProgram(ctx, o.Command)
-		if err != nil {
-			return "", err
-		}
-		if cc, err = findCompiler(ctx, k); err != nil {
-			return "", err
-		}
-	}
-	return ReplayLibrary(ctx, cc, o.Cache)
 }
 
 // once replays every log PerNode times, all at once.

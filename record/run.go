@@ -53,7 +53,7 @@ var ErrNothing = errors.New("nothing was recorded")
 // Run starts the command with the recorder in every rank, waits for it and makes the archive, also of a run that failed.
 // Once the command ran, the result has its status, also beside an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
-	lib, err := o.library(ctx)
+	lib, err := compiled(ctx, Library, o.Compiler, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
 	}
@@ -107,20 +107,6 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func began(raw string) bool {
 	list, err := filepath.Glob(filepath.Join(raw, "*.def"))
 	return err == nil && len(list) > 0
-}
-
-func (o *Options) library(ctx context.Context) (string, error) {
-	cc := o.Compiler
-	if cc == "" {
-		_, k, err := findProgram(ctx, o.Command)
-		if err != nil {
-			return "", err
-		}
-		if cc, err = findCompiler(ctx, k); err != nil {
-			return "", err
-		}
-	}
-	return Library(ctx, cc, o.Cache)
 }
 
 // prepare makes the folder for the processes. An older archive or recording is never touched.
