@@ -1,14 +1,12 @@
 package jobs_test
 
 import (
-	"errors"
 	"path/filepath"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
@@ -19,9 +17,6 @@ func TestRealIntervals(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
 			t.Parallel()
 			src, err := otf2.OpenPath(path)
-			if errors.Is(err, trace.ErrMissing) {
-				t.Skip(err) // buffers without definitions: no trace
-			}
 			if err != nil {
 				t.Fatal(err)
 			}

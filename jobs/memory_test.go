@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"sync/atomic"
+	"runtime/metrics"
 	"testing"
 	"time"
 
@@ -12,35 +12,38 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 )
 
-// peakHeap runs f and returns the most heap that was in use meanwhile, above
-// what was in use before. The collector runs often, so that garbage counts little.
+// peakHeap runs f and returns the most heap that was live meanwhile, above what
+// was live before. Live is what a collection found in use: garbage that waits
+// for the next one, which depends on the load of the machine, does not count.
+// The collector runs often, so that little is missed between two collections.
 func peakHeap(f func()) int64 {
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
+	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	live := func() int64 {
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
 	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	before := int64(m.HeapAlloc)
-	var peak atomic.Int64
+	before := live()
+	peak := before
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		tick := time.NewTicker(2 * time.Millisecond)
+		tick := time.NewTicker(time.Millisecond)
 		defer tick.Stop()
-		var m runtime.MemStats
 		for {
 			select {
 			case <-stop:
 				return
 			case <-tick.C:
-				runtime.ReadMemStats(&m)
-				peak.Store(max(peak.Load(), int64(m.HeapAlloc)))
+				peak = max(peak, live())
 			}
 		}
 	}()
 	f()
 	close(stop)
 	<-done
-	return peak.Load() - before
+	return peak - before
 }
 
 // TestMemory counts the heap of one rank on two sizes of one program. It must

@@ -3,7 +3,6 @@ package jobs_test
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -92,9 +91,6 @@ func TestRealAgainstReference(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
 			t.Parallel()
 			src, err := otf2.OpenPath(path)
-			if errors.Is(err, trace.ErrMissing) {
-				t.Skip(err) // buffers without definitions: no trace
-			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -299,6 +295,9 @@ func archives(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	list = slices.DeleteFunc(list, func(path string) bool {
+		return filepath.Base(filepath.Dir(path)) == "buffer-endian" // contents of buffers, without definitions: no trace
+	})
 	if len(list) == 0 {
 		t.Skip("no real traces in ../shared/traces/otf2 beside the repository")
 	}
