@@ -1,0 +1,157 @@
+package simnet
+
+import "math/bits"
+
+// Rate is a time per byte: picoseconds with 32 binary places.
+type Rate uint64
+
+// Of returns the time of n bytes, rounded down. A product over 2^63 ps comes out as [Never].
+func (r Rate) Of(n uint64) int64 {
+	hi, lo := bits.Mul64(uint64(r), n)
+	if hi>>31 != 0 {
+		return Never
+	}
+	return int64(hi<<32 | lo>>32)
+}
+
+// LinkClass tells how far a message goes.
+type LinkClass uint8
+
+// Classes of links.
+const (
+	LinkSelf LinkClass = iota // a process to itself
+	LinkNode                  // two processes of one node
+	LinkNet                   // two nodes
+	NumLinkClasses
+)
+
+// Link holds the parameters of LogGPS (Alexandrov et al. 1995; Ino, Fujimoto, Hagihara 2001) for one class of links.
+type Link struct {
+	Latency  int64  // L, ps
+	Hop      int64  // more latency for each hop, ps
+	SendOver int64  // o of the sender, ps
+	RecvOver int64  // o of the receiver, ps
+	Gap      int64  // g between messages, ps
+	PerByte  Rate   // G, wire
+	OverByte Rate   // O, processor
+	Eager    uint64 // S: largest message that is sent eagerly, bytes
+	// Sizes has other rates for messages up to a size, ascending; larger messages take PerByte.
+	Sizes []SizeRate
+}
+
+// SizeRate is the rate of messages of at most Max bytes.
+type SizeRate struct {
+	Max     uint64
+	PerByte Rate
+}
+
+// Wire returns the time on the wire of the bytes beyond the first, and the processor's overhead for them.
+func (l *Link) Wire(n uint64) (wire, over int64) {
+	b := max(n, 1) - 1
+	rate := l.PerByte
+	for i := range l.Sizes {
+		if n <= l.Sizes[i].Max {
+			rate = l.Sizes[i].PerByte
+			break
+		}
+	}
+	return rate.Of(b), l.OverByte.Of(b)
+}
+
+// Policy says who pays for the receipt of a message.
+type Policy uint8
+
+// Receive policies.
+const (
+	DMA     Policy = iota // the network writes the message to memory: the receiver pays o
+	Copy                  // the receiver copies: o and G for each byte
+	Arrival               // as Copy, but as soon as the message is there and the processor idle (LogGOPSim); event engine only
+)
+
+// Contention says what messages share.
+type Contention uint8
+
+// Kinds of contention.
+const (
+	NoContention   Contention = iota // nothing: dataflow engine
+	NICContention                    // the network interfaces of a node: event engine
+	LinkContention                   // and the links of the topology: event engine
+)
+
+// Topology knows the ways between nodes.
+type Topology interface {
+	// Hops returns the number of links between two nodes' switches.
+	Hops(a, b uint32) int
+	// Route appends the links of the way from a to b to dst, as numbers below Links.
+	Route(dst []uint32, a, b uint32) []uint32
+	Links() int
+}
+
+// Network is a machine as the simulator sees it.
+type Network struct {
+	Links      [NumLinkClasses]Link
+	Policy     Policy
+	Contention Contention
+	// NoRendezvousLatency leaves the latency of the answer out of a rendezvous, as LogGOPSim does.
+	NoRendezvousLatency bool
+
+	Nodes uint32   // number of nodes
+	Node  []uint32 // node of each process; nil: process / RanksPerNode
+	// RanksPerNode is the number of processes of a node where Node is nil, at least 1.
+	RanksPerNode uint32
+	NICs         uint32   // of each node, at least 1
+	Topology     Topology // nil: flat, no hops
+
+	// LinkRate is the time per byte of a link of the topology, with LinkContention.
+	LinkRate Rate
+
+	Gamma Rate // reduction, per byte
+	// Collectives are the algorithms of each kind by size; nil: the defaults.
+	Collectives [NumCollKinds][]Algorithm
+	// ModelCollectives computes collectives by closed forms instead of steps.
+	ModelCollectives bool
+
+	Files FileSystem
+}
+
+// Algorithm is the algorithm for collectives of at most Max bytes.
+type Algorithm struct {
+	Max  uint64
+	Name string // "binomial", "recursive-doubling", ...
+}
+
+// FileSystem is shared by all processes: each gets its part of the total.
+type FileSystem struct {
+	Open   int64 // of an operation, ps
+	Client Rate  // of one process
+	Total  Rate  // of all processes together; 0: no limit
+}
+
+// NodeOf returns the node of a process.
+func (n *Network) NodeOf(process uint32) uint32 {
+	if n.Node != nil {
+		return n.Node[process]
+	}
+	return process / max(n.RanksPerNode, 1)
+}
+
+// Class returns the class of the link from process a to b.
+func (n *Network) Class(a, b uint32) LinkClass {
+	switch {
+	case a == b:
+		return LinkSelf
+	case n.NodeOf(a) == n.NodeOf(b):
+		return LinkNode
+	}
+	return LinkNet
+}
+
+// Latency returns L from process a to b, hops included.
+func (n *Network) Latency(a, b uint32) int64 {
+	c := n.Class(a, b)
+	l := &n.Links[c]
+	if c != LinkNet || n.Topology == nil || l.Hop == 0 {
+		return l.Latency
+	}
+	return l.Latency + l.Hop*int64(n.Topology.Hops(n.NodeOf(a), n.NodeOf(b)))
+}

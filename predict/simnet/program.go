@@ -1,0 +1,143 @@
+package simnet
+
+import "math"
+
+// NodeID is the index of a node in a Program.
+type NodeID uint32
+
+// NodeKind is the kind of a node of a program.
+type NodeKind uint8
+
+// Kinds of nodes.
+const (
+	Call NodeKind = iota // one MPI call: actions [First, First+Len) of Program.Actions
+	Seq                  // children [First, First+Len) of Program.Children, in order
+	Loop                 // the child Program.Children[First], Count times
+)
+
+// Node is one node of the shared structure. A child's id is below its parent's.
+type Node struct {
+	Kind  NodeKind
+	First uint32
+	Len   uint32 // of a Call and a Seq; 1 for a Loop
+	Count uint64 // of a Loop: iterations, at least 1
+}
+
+// ActionKind is what an action does.
+type ActionKind uint8
+
+// Kinds of actions. A call posts its posts in order, and then waits for all its completions at once.
+const (
+	PostSend     ActionKind = iota // standard mode: eager up to the limit of the link, else rendezvous
+	PostSync                       // synchronous mode: rendezvous at any size
+	PostBuffered                   // buffered and ready mode: eager at any size
+	PostRecv
+	WaitSend  // completion of a send on the channel
+	WaitRecv  // completion of a receive on the channel
+	ProbeRecv // returns when the message that the next receive on the channel gets is there
+	PostColl  // enters a collective operation
+	WaitColl  // completion of the process's collective operation on the communicator
+	FileIO    // transfers Bytes to or from the file system
+)
+
+// CallFlags say more about a call.
+type CallFlags uint8
+
+// Flags of an action.
+const (
+	// Blocking marks a post whose completion is in the same call, alone: MPI_Send, MPI_Recv, MPI_Barrier and the like, but
+	// not the two halves of MPI_Sendrecv.
+	Blocking CallFlags = 1 << iota
+)
+
+// PeerMode says how an action's partner follows from the process's own rank in the communicator.
+type PeerMode uint8
+
+// Modes of a partner.
+const (
+	PeerAbsolute PeerMode = iota // Peer
+	PeerRelative                 // (own rank + Peer) mod size
+	PeerXor                      // own rank xor Peer
+	PeerTable                    // Program.Peers[Peer][process]: a rank in the communicator, for each process of the run
+)
+
+// CollKind is a collective operation as the network sees it.
+type CollKind uint8
+
+// Collective operations. Variants with counts of their own (v, w) are the same kind with the bytes of the process.
+const (
+	Barrier CollKind = iota
+	Bcast
+	Reduce
+	Allreduce
+	Gather
+	Scatter
+	Allgather
+	Alltoall
+	ReduceScatter
+	Scan
+	NumCollKinds
+)
+
+// Action is one step of a call. Peer, tag and communicator name a channel: (communicator, source, destination, tag);
+// the k-th send posted on it is what the k-th receive posted on it gets.
+type Action struct {
+	Kind  ActionKind
+	Flags CallFlags
+	Mode  PeerMode
+	Coll  CollKind
+	Comm  uint32 // index into Program.Comms
+	Peer  int32  // by Mode; of a PostColl the root as a rank of the communicator, absolute
+	Tag   uint32
+	// Age is, for a completion, how many older posts of the same channel and direction (of the same communicator, for a
+	// WaitColl) are still open: 0 completes the oldest.
+	Age   uint32
+	Bytes uint64 // sent or received; of a PostColl what this process puts in, for one partner where it has one part for each
+	// Recv is, of a PostColl, what the process gets, likewise.
+	Recv uint64
+}
+
+// Comm is the group of a communicator: the processes of its ranks.
+type Comm struct {
+	Size    uint32
+	Members []uint32 // process of each rank; nil for the identity
+}
+
+// Process returns the process of a rank.
+func (c *Comm) Process(rank uint32) uint32 {
+	if c.Members == nil {
+		return rank
+	}
+	return c.Members[rank]
+}
+
+// Program is what all processes do. It is read-only while it runs.
+type Program struct {
+	Nodes    []Node
+	Children []NodeID
+	Actions  []Action
+	Comms    []Comm
+	Peers    [][]int32 // tables of partners
+	Roots    []NodeID  // of each process
+}
+
+// Processes returns how many processes the program has.
+func (p *Program) Processes() int { return len(p.Roots) }
+
+// Calc is the computation between calls.
+type Calc interface {
+	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
+	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending, adjoining
+	// ranges, and come from one goroutine at a time. Entries behind the last are 0.
+	Fill(process uint32, first uint64, dst []int64) error
+}
+
+// Observer is told when calls began and ended.
+type Observer interface {
+	// Calls reports adjoining calls of a process: call first+i took from times[2i] to times[2i+1], in picoseconds. It comes
+	// in order for one process, and from one goroutine at a time for one process.
+	Calls(process uint32, first uint64, times []int64) error
+}
+
+// Never is a time behind all times.
+const Never = math.MaxInt64
