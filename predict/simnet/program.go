@@ -48,6 +48,9 @@ const (
 	// Blocking marks a post whose completion is in the same call, alone: MPI_Send, MPI_Recv, MPI_Barrier and the like, but
 	// not the two halves of MPI_Sendrecv.
 	Blocking CallFlags = 1 << iota
+	// Varying marks a PostColl with counts of its own for each rank (MPI_Gatherv, MPI_Alltoallv, ...): no two ranks need know
+	// the same sizes. Bytes and Recv are then means.
+	Varying
 )
 
 // PeerMode says how an action's partner follows from the process's own rank in the communicator.

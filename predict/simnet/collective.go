@@ -1,0 +1,293 @@
+package simnet
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+)
+
+// Nobody is the partner of a half of a step that is not there.
+const Nobody = -1
+
+// Step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
+// at any size, and when the message is there the process combines Reduce bytes with its own. A message has the size its
+// sender gives it; Recv is that size where all processes have equal parts.
+type Step struct {
+	To, From int32 // ranks of the communicator, or Nobody
+	Send     uint64
+	Recv     uint64
+	Reduce   uint64
+}
+
+// Progress is how far a rank is in a collective operation. The zero value is the beginning.
+type Progress struct {
+	Next uint32 // number of the next step
+	Last uint64 // bytes of the message received last
+	Sum  uint64 // bytes received so far
+}
+
+// Received notes that the message of a step came, and how large it is.
+func (p *Progress) Received(n uint64) {
+	p.Last = n
+	p.Sum = addSat(p.Sum, n)
+}
+
+// Schedule is a collective operation as one rank performs it: Steps steps, computed when asked for. On every channel the
+// messages come in the order in which their sender's steps send them. A Schedule is a value that its arguments determine,
+// so it need not be kept while a rank waits.
+type Schedule struct {
+	alg        algorithm
+	size       uint32
+	rank       uint32
+	virtual    uint32 // rank relative to the root
+	root       uint32
+	steps      uint32
+	pow, surp  uint32 // largest power of two not above size, and the ranks above it
+	log        uint32 // pow = 1 << log
+	levels     uint32 // least l with 1<<l >= size
+	bytes, got uint64 // what the rank puts in and gets, of an operation with parts for each one part
+}
+
+// Steps returns the number of steps of this rank.
+func (s *Schedule) Steps() uint32 { return s.steps }
+
+// Step returns step p.Next, which is below Steps. It costs O(1).
+func (s *Schedule) Step(p *Progress) Step { return algorithms[s.alg].step(s, p.Next, p) }
+
+// newSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
+func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) Schedule {
+	if root >= size || !algorithms[alg].kind.Rooted() {
+		root = 0
+	}
+	s := Schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
+	if rank < root {
+		s.virtual += size
+	}
+	if size < 2 {
+		return s
+	}
+	s.log = uint32(bits.Len32(size)) - 1
+	s.levels = uint32(bits.Len32(size - 1))
+	s.pow = 1 << s.log
+	s.surp = size - s.pow
+	s.steps = algorithms[alg].steps(&s)
+	return s
+}
+
+// algorithm is a way to perform a kind of collective operation.
+type algorithm uint8
+
+const (
+	barrierDissemination algorithm = iota
+	barrierLinear
+	bcastBinomial
+	bcastScatterRing
+	reduceBinomial
+	reduceScatterGather
+	allreduceDoubling
+	allreduceRabenseifner
+	allreduceRing
+	gatherBinomial
+	gatherLinear
+	scatterBinomial
+	scatterLinear
+	allgatherDoubling
+	allgatherBruck
+	allgatherRing
+	alltoallBruck
+	alltoallPairwise
+	reduceScatterHalving
+	reduceScatterPairwise
+	scanDoubling
+	numAlgorithms
+)
+
+// algorithms describes each algorithm: the operation, the name in platform files, the number of steps of a rank (of at
+// least two), and its i-th step.
+var algorithms = [numAlgorithms]struct {
+	kind  CollKind
+	name  string
+	steps func(s *Schedule) uint32
+	step  func(s *Schedule, i uint32, p *Progress) Step
+}{
+	barrierDissemination:  {Barrier, "dissemination", levelSteps, disseminationStep},
+	barrierLinear:         {Barrier, "linear", linearBarrierSteps, linearBarrierStep},
+	bcastBinomial:         {Bcast, "binomial", treeSteps, bcastStep},
+	bcastScatterRing:      {Bcast, "scatter-ring", scatterRingSteps, scatterRingStep},
+	reduceBinomial:        {Reduce, "binomial", treeSteps, reduceStep},
+	reduceScatterGather:   {Reduce, "reduce-scatter-gather", reduceGatherSteps, reduceGatherStep},
+	allreduceDoubling:     {Allreduce, "recursive-doubling", doublingSteps, doublingStep},
+	allreduceRabenseifner: {Allreduce, "rabenseifner", rabenseifnerSteps, rabenseifnerStep},
+	allreduceRing:         {Allreduce, "ring", ringReduceSteps, ringReduceStep},
+	gatherBinomial:        {Gather, "binomial", treeSteps, gatherStep},
+	gatherLinear:          {Gather, "linear", linearSteps, linearGatherStep},
+	scatterBinomial:       {Scatter, "binomial", treeSteps, scatterStep},
+	scatterLinear:         {Scatter, "linear", linearSteps, linearScatterStep},
+	allgatherDoubling:     {Allgather, "recursive-doubling", levelSteps, gatherDoublingStep},
+	allgatherBruck:        {Allgather, "bruck", levelSteps, gatherBruckStep},
+	allgatherRing:         {Allgather, "ring", peerSteps, gatherRingStep},
+	alltoallBruck:         {Alltoall, "bruck", levelSteps, alltoallBruckStep},
+	alltoallPairwise:      {Alltoall, "pairwise", peerSteps, pairwiseStep},
+	reduceScatterHalving:  {ReduceScatter, "recursive-halving", halvingSteps, halvingStep},
+	reduceScatterPairwise: {ReduceScatter, "pairwise", peerSteps, pairwiseReduceStep},
+	scanDoubling:          {Scan, "recursive-doubling", levelSteps, scanStep},
+}
+
+// Rooted tells whether one rank of a kind is special.
+func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
+
+// choice is an algorithm for operations of at most max bytes.
+type choice struct {
+	max uint64
+	alg algorithm
+}
+
+// defaults are the choices of a network that has none of its own; the switch points are the classic ones of MPICH
+// (Thakur, Rabenseifner, Gropp 2005).
+var defaults = [NumCollKinds][]choice{
+	Barrier:       {{anySize, barrierDissemination}},
+	Bcast:         {{12<<10 - 1, bcastBinomial}, {anySize, bcastScatterRing}},
+	Reduce:        {{2 << 10, reduceBinomial}, {anySize, reduceScatterGather}},
+	Allreduce:     {{2 << 10, allreduceDoubling}, {anySize, allreduceRabenseifner}},
+	Gather:        {{anySize, gatherBinomial}},
+	Scatter:       {{anySize, scatterBinomial}},
+	Allgather:     {{512<<10 - 1, allgatherDoubling}, {anySize, allgatherRing}},
+	Alltoall:      {{256, alltoallBruck}, {anySize, alltoallPairwise}},
+	ReduceScatter: {{512<<10 - 1, reduceScatterHalving}, {anySize, reduceScatterPairwise}},
+	Scan:          {{anySize, scanDoubling}},
+}
+
+const anySize = 1<<64 - 1
+
+// selection is the table of choices of a network.
+type selection [NumCollKinds][]choice
+
+// newSelection reads the choices of a network.
+func newSelection(n *Network) (*selection, error) {
+	s := selection(defaults)
+	for kind, own := range n.Collectives {
+		if len(own) == 0 {
+			continue
+		}
+		s[kind] = nil
+		for _, a := range own {
+			alg, err := algorithmByName(CollKind(kind), a.Name)
+			if err != nil {
+				return nil, err
+			}
+			s[kind] = append(s[kind], choice{a.Max, alg})
+		}
+	}
+	return &s, nil
+}
+
+// Algorithms returns the names of the algorithms of a kind.
+func Algorithms(kind CollKind) []string {
+	var names []string
+	for _, a := range algorithms {
+		if a.kind == kind {
+			names = append(names, a.name)
+		}
+	}
+	return names
+}
+
+func algorithmByName(kind CollKind, name string) (algorithm, error) {
+	for i, a := range algorithms {
+		if a.kind == kind && a.name == name {
+			return algorithm(i), nil
+		}
+	}
+	return 0, fmt.Errorf("no algorithm %q for this collective operation; there are: %s", name, strings.Join(Algorithms(kind), ", "))
+}
+
+// pick returns the algorithm of a collective operation on size ranks. All ranks must come to the same: the size in bytes is
+// the one they agree about. It is that of the whole vector for reductions and broadcasts, of all parts together for
+// gathers to all and reductions with scattered results, and of one part for the others. With Varying parts no two ranks need
+// know the same, so there the algorithm is one that does not depend on sizes.
+func (s *selection) pick(a *Action, size uint32) algorithm {
+	if a.Flags&Varying != 0 {
+		switch a.Coll {
+		case Gather:
+			return gatherLinear
+		case Scatter:
+			return scatterLinear
+		case Alltoall:
+			return alltoallPairwise
+		}
+	}
+	n := a.Bytes
+	switch a.Coll {
+	case Bcast, Gather, Scatter:
+		n = max(a.Bytes, a.Recv)
+	case Allgather:
+		n = a.Recv
+		if n == 0 {
+			n = a.Bytes
+		}
+		n = mulSat(n, uint64(size))
+	case ReduceScatter:
+		n = mulSat(n, uint64(size))
+	}
+	return fit(s.bySize(a.Coll, n), size)
+}
+
+// bySize returns the algorithm of the first choice that n fits into, else of the last.
+func (s *selection) bySize(kind CollKind, n uint64) algorithm {
+	own := s[kind]
+	for _, c := range own[:len(own)-1] {
+		if n <= c.max {
+			return c.alg
+		}
+	}
+	return own[len(own)-1].alg
+}
+
+// fit replaces an algorithm that does not work, or does not pay, for that many ranks.
+func fit(alg algorithm, size uint32) algorithm {
+	switch {
+	case alg == allgatherDoubling && size&(size-1) != 0:
+		return allgatherBruck
+	case alg == bcastScatterRing && size < 8:
+		return bcastBinomial
+	}
+	return alg
+}
+
+// schedule returns what a rank does in a collective operation of a communicator.
+func (s *selection) schedule(a *Action, size, rank uint32) Schedule {
+	return newSchedule(s.pick(a, size), size, rank, uint32(a.Peer), a.Bytes, a.Recv)
+}
+
+// addSat and mulSat stop at the largest number: times of so many bytes are refused where they are added up.
+func addSat(a, b uint64) uint64 {
+	s, carry := bits.Add64(a, b, 0)
+	if carry != 0 {
+		return anySize
+	}
+	return s
+}
+
+func mulSat(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi != 0 {
+		return anySize
+	}
+	return lo
+}
+
+// share returns floor(b*i/n) for i <= n: where part i of n nearly equal parts of b bytes begins.
+func share(b uint64, i, n uint32) uint64 {
+	hi, lo := bits.Mul64(b, uint64(i))
+	if hi == 0 {
+		return lo / uint64(n)
+	}
+	if i == n {
+		return b
+	}
+	q, _ := bits.Div64(hi, lo, uint64(n))
+	return q
+}
+
+// part returns the bytes of parts [from, to) of n.
+func part(b uint64, from, to, n uint32) uint64 { return share(b, to, n) - share(b, from, n) }

@@ -1,0 +1,176 @@
+package simnet
+
+// closedLink is what a closed form needs to know of the network.
+type closedLink struct {
+	link    *Link
+	latency int64
+	gamma   Rate
+}
+
+// hop returns the time from the start of a send of n bytes to the end of its receive, on an idle network.
+func (c *closedLink) hop(n uint64) int64 {
+	wire, over := c.link.Wire(n)
+	t := addTime(addTime(c.link.SendOver, over), c.latency)
+	return addTime(addTime(t, wire), addTime(c.link.RecvOver, over))
+}
+
+// spacing returns the time between the starts of two sends of n bytes of one process.
+func (c *closedLink) spacing(n uint64) int64 {
+	wire, over := c.link.Wire(n)
+	return max(addTime(c.link.SendOver, over), addTime(c.link.Gap, wire))
+}
+
+// closedForm returns how long an algorithm takes from the moment all ranks are there until the last leaves, on an idle
+// network of one class; exact for powers of two under the policy DMA where sends are apart by hops, else an estimate. For
+// other sizes the surplus ranks cost two hops more. bytes is the size of the vector, or of one part. Times that do not fit
+// come out as Never. It costs O(log size).
+func closedForm(alg algorithm, size uint32, bytes uint64, c *closedLink) int64 {
+	if size < 2 {
+		return 0
+	}
+	s := newSchedule(alg, size, 0, 0, bytes, bytes)
+	peers, levels := int64(size-1), int64(s.levels)
+	reduced := func(n uint64) int64 { return addTime(c.hop(n), c.gamma.Of(n)) }
+	switch alg {
+	case barrierDissemination, bcastBinomial:
+		return mulTime(levels, c.hop(s.vector()))
+	case barrierLinear:
+		return addTime(closedForm(gatherLinear, size, 0, c), closedForm(scatterLinear, size, 0, c))
+	case bcastScatterRing:
+		return addTime(c.halves(&s, bytes, false), mulTime(peers, c.hop(ceilShare(bytes, size))))
+	case reduceBinomial, scanDoubling:
+		return mulTime(levels, reduced(bytes))
+	case reduceScatterGather, allreduceRabenseifner:
+		t := addTime(c.halves(&s, bytes, true), c.halves(&s, bytes, false))
+		return addTime(t, c.fold(&s, bytes, bytes, alg == allreduceRabenseifner))
+	case allreduceDoubling:
+		return addTime(mulTime(int64(s.log), reduced(bytes)), c.fold(&s, bytes, bytes, true))
+	case allreduceRing:
+		n := ceilShare(bytes, size)
+		return addTime(mulTime(2*peers, c.hop(n)), mulTime(peers, c.gamma.Of(n)))
+	case gatherBinomial, scatterBinomial, allgatherDoubling, allgatherBruck:
+		return c.doubled(size, bytes)
+	case gatherLinear:
+		wire, over := c.link.Wire(bytes)
+		step := max(c.link.RecvOver+over, addTime(c.link.Gap, wire))
+		return addTime(c.hop(bytes), mulTime(peers-1, step))
+	case scatterLinear:
+		return addTime(c.hop(bytes), mulTime(peers-1, c.spacing(bytes)))
+	case allgatherRing, alltoallPairwise:
+		return mulTime(peers, c.hop(bytes))
+	case alltoallBruck:
+		return mulTime(levels, c.hop(mulSat(bytes, uint64(size/2))))
+	case reduceScatterPairwise:
+		return mulTime(peers, reduced(bytes))
+	case reduceScatterHalving:
+		all := mulSat(bytes, uint64(size))
+		return addTime(c.halves(&s, all, true), c.fold(&s, all, bytes, true))
+	}
+	return Never
+}
+
+// vector returns the bytes of a broadcast or barrier.
+func (s *Schedule) vector() uint64 {
+	if algorithms[s.alg].kind == Barrier {
+		return 0
+	}
+	return s.bytes
+}
+
+// halves returns the time of log messages of b/2, b/4, ... bytes.
+func (c *closedLink) halves(s *Schedule, b uint64, reduce bool) int64 {
+	t := int64(0)
+	for k := uint32(1); k <= s.log; k++ {
+		t = addTime(t, c.hop(b>>k))
+		if reduce {
+			t = addTime(t, c.gamma.Of(b>>k))
+		}
+	}
+	return t
+}
+
+// doubled returns the time of messages of 1, 2, 4, ... parts, all parts but one in all.
+func (c *closedLink) doubled(size uint32, b uint64) int64 {
+	t := int64(0)
+	for d := uint64(1); d < uint64(size); d *= 2 {
+		t = addTime(t, c.hop(mulSat(b, min(d, uint64(size)-d))))
+	}
+	return t
+}
+
+// fold returns what the ranks beyond a power of two cost.
+func (c *closedLink) fold(s *Schedule, in, out uint64, back bool) int64 {
+	if s.surp == 0 {
+		return 0
+	}
+	t := addTime(c.hop(in), c.gamma.Of(in))
+	if back {
+		t = addTime(t, c.hop(out))
+	}
+	return t
+}
+
+func ceilShare(b uint64, n uint32) uint64 {
+	q := b / uint64(n)
+	if b%uint64(n) != 0 {
+		q++
+	}
+	return q
+}
+
+// dependence says whom a rank of a collective operation waits for under the closed forms.
+type dependence uint8
+
+const (
+	onNobody dependence = iota
+	onRoot
+	onAll
+)
+
+// dependsOn returns whose entry rank's leave depends on.
+func (k CollKind) dependsOn(isRoot bool) dependence {
+	switch {
+	case !k.Rooted():
+		return onAll
+	case k == Bcast || k == Scatter:
+		if isRoot {
+			return onNobody
+		}
+		return onRoot
+	case isRoot:
+		return onAll
+	}
+	return onNobody
+}
+
+// closedLink returns the parameters of the widest class of links that a communicator spans, with the latency of rank 0 to
+// the farthest of the ranks at distances 1, 2, 4, ...
+func (n *Network) closedLink(c *Comm) closedLink {
+	far := closedLink{link: &n.Links[LinkSelf], gamma: n.Gamma}
+	if c.Size == 0 {
+		return far
+	}
+	class, first := LinkSelf, c.Process(0)
+	for d := uint64(1); d < uint64(c.Size); d *= 2 {
+		p := c.Process(uint32(d))
+		class = max(class, n.Class(first, p))
+		far.latency = max(far.latency, n.Latency(first, p))
+	}
+	far.link = &n.Links[class]
+	return far
+}
+
+// addTime and mulTime stop at Never; their arguments are not negative.
+func addTime(a, b int64) int64 {
+	if a > Never-b {
+		return Never
+	}
+	return a + b
+}
+
+func mulTime(n, t int64) int64 {
+	if t != 0 && n > Never/t {
+		return Never
+	}
+	return n * t
+}

@@ -1,0 +1,305 @@
+package simnet
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// message is one message of a collective operation in flight.
+type message struct {
+	bytes uint64
+	known []bool // whose data it may hold
+	a     int64  // arrival of its first byte
+}
+
+// member is one rank in the slow evaluation of a collective operation.
+type member struct {
+	s                   Schedule
+	p                   Progress
+	known               []bool
+	sent, got, combined uint64
+	cpu, tx, rx         int64
+	posted              bool
+}
+
+// collective runs a collective operation rank by rank until nothing moves: messages in queues, times as in the rules of
+// the dataflow engine. It fails the test when messages or ranks are left.
+func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank uint32) uint64, policy Policy) []member {
+	t.Helper()
+	ms := make([]member, size)
+	for r := range ms {
+		b := bytes(uint32(r))
+		ms[r].s = newSchedule(alg, size, uint32(r), root, b, b)
+		ms[r].known = make([]bool, size)
+		ms[r].known[r] = true
+	}
+	queues := map[[2]int32][]message{}
+	for moved := true; moved; {
+		moved = false
+		for r := range ms {
+			for ms[r].p.Next < ms[r].s.Steps() && ms[r].advance(int32(r), queues, policy) {
+				moved = true
+			}
+		}
+	}
+	for r := range ms {
+		if ms[r].p.Next != ms[r].s.Steps() {
+			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", algorithms[alg].name, size, r, ms[r].p.Next, ms[r].s.Steps())
+		}
+	}
+	for ch, q := range queues {
+		if len(q) != 0 {
+			t.Fatalf("%v of %d ranks: nobody receives a message from %d to %d", algorithms[alg].name, size, ch[0], ch[1])
+		}
+	}
+	return ms
+}
+
+var testLink = Link{
+	Latency: 2_500_000, SendOver: 1_500_000, RecvOver: 1_500_000, Gap: 1_000_000, PerByte: 6000 << 32, Eager: 65535,
+}
+
+// advance performs a step, or its first half.
+func (m *member) advance(r int32, queues map[[2]int32][]message, policy Policy) bool {
+	l := &testLink
+	st := m.s.Step(&m.p)
+	if !m.posted && st.To != Nobody {
+		start := max(m.cpu, m.tx)
+		wire, _ := l.Wire(st.Send)
+		m.tx = start + l.Gap + wire
+		m.cpu = start + l.SendOver
+		ch := [2]int32{r, st.To}
+		queues[ch] = append(queues[ch], message{st.Send, slices.Clone(m.known), start + l.SendOver + l.Latency})
+		m.sent += st.Send
+	}
+	m.posted = true
+	if st.From != Nobody {
+		ch := [2]int32{st.From, r}
+		if len(queues[ch]) == 0 {
+			return false
+		}
+		msg := queues[ch][0]
+		queues[ch] = queues[ch][1:]
+		wire, _ := l.Wire(msg.bytes)
+		at := max(msg.a, m.rx)
+		m.rx = at + l.Gap + wire
+		if policy == DMA {
+			m.cpu = max(m.cpu, at+wire) + l.RecvOver
+		} else {
+			m.cpu = max(m.cpu, at) + l.RecvOver + wire
+		}
+		m.got += msg.bytes
+		m.combined += st.Reduce
+		for i, k := range msg.known {
+			m.known[i] = m.known[i] || k
+		}
+		m.p.Received(msg.bytes)
+	}
+	m.p.Next++
+	m.posted = false
+	return true
+}
+
+func equal(n uint64) func(uint32) uint64 { return func(uint32) uint64 { return n } }
+
+// TestScheduleReaches: data of whom each needs gets there, over messages that are all received in order, and no bytes are
+// missing.
+func TestScheduleReaches(t *testing.T) {
+	for alg := range numAlgorithms {
+		kind := algorithms[alg].kind
+		for size := uint32(1); size <= 37; size++ {
+			if fit(alg, size) != alg {
+				continue
+			}
+			for _, root := range []uint32{0, 1 % size, size / 2, size - 1} {
+				ms := collective(t, alg, size, root, equal(1000), DMA)
+				if !kind.Rooted() {
+					root = 0
+				}
+				for r := range ms {
+					for o, known := range ms[r].known {
+						if need := needs(kind, uint32(r), uint32(o), root); need && !known || kind == Scan && known != need {
+							t.Fatalf("%s of %d ranks, root %d: rank %d knows of %d: %v", algorithms[alg].name, size, root, r, o, known)
+						}
+					}
+				}
+				checkBytes(t, alg, ms, size, root)
+			}
+		}
+	}
+}
+
+func needs(kind CollKind, rank, other, root uint32) bool {
+	switch kind {
+	case Bcast, Scatter:
+		return other == root
+	case Reduce, Gather:
+		return rank == root
+	case Scan:
+		return other <= rank
+	}
+	return true
+}
+
+// checkBytes compares what ranks get and combine with what the operation demands.
+func checkBytes(t *testing.T, alg algorithm, ms []member, size, root uint32) {
+	t.Helper()
+	const b = 1000
+	n := uint64(size)
+	var got, combined uint64
+	for r := range ms {
+		got += ms[r].got
+		combined += ms[r].combined
+		switch alg {
+		case allgatherBruck, allgatherDoubling, allgatherRing, alltoallPairwise, reduceScatterPairwise:
+			if ms[r].got != (n-1)*b {
+				t.Fatalf("%s of %d: rank %d gets %d", algorithms[alg].name, size, r, ms[r].got)
+			}
+		}
+	}
+	want := map[algorithm]uint64{
+		bcastBinomial: (n - 1) * b, reduceBinomial: (n - 1) * b, gatherLinear: (n - 1) * b, scatterLinear: (n - 1) * b,
+		allreduceRing: 2 * (n - 1) * b,
+	}
+	if w, ok := want[alg]; ok && got != w {
+		t.Fatalf("%s of %d: %d bytes in all, not %d", algorithms[alg].name, size, got, w)
+	}
+	switch alg {
+	case reduceBinomial, reduceScatterGather, allreduceRabenseifner, allreduceRing:
+		if combined != (n-1)*b {
+			t.Fatalf("%s of %d: %d bytes combined", algorithms[alg].name, size, combined)
+		}
+	case reduceScatterHalving, reduceScatterPairwise:
+		if combined != n*(n-1)*b {
+			t.Fatalf("%s of %d: %d bytes combined", algorithms[alg].name, size, combined)
+		}
+	case gatherBinomial:
+		if ms[root].got != (n-1)*b {
+			t.Fatalf("gather of %d: root gets %d", size, ms[root].got)
+		}
+	case alltoallBruck:
+		if moved := n * bitsBelow(n); got != moved*b {
+			t.Fatalf("bruck of %d: %d bytes", size, got)
+		}
+	}
+}
+
+// bitsBelow counts the ones of all numbers below n.
+func bitsBelow(n uint64) uint64 {
+	c := uint64(0)
+	for i := range n {
+		for ; i != 0; i &= i - 1 {
+			c++
+		}
+	}
+	return c
+}
+
+// TestScheduleVaries: parts of different sizes all arrive.
+func TestScheduleVaries(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for size := uint32(2); size < 20; size++ {
+		parts := make([]uint64, size)
+		sum := uint64(0)
+		for i := range parts {
+			parts[i] = rng.Uint64N(5000)
+			sum += parts[i]
+		}
+		of := func(r uint32) uint64 { return parts[r] }
+		for _, alg := range []algorithm{gatherBinomial, gatherLinear, allgatherRing, allgatherDoubling} {
+			if fit(alg, size) != alg {
+				continue
+			}
+			for r, m := range collective(t, alg, size, 0, of, DMA) {
+				if (r == 0 || algorithms[alg].kind == Allgather) && m.got != sum-parts[r] {
+					t.Errorf("%s of %d: rank %d gets %d of %d", algorithms[alg].name, size, r, m.got, sum-parts[r])
+				}
+			}
+		}
+	}
+}
+
+// TestScheduleExpects: where all parts are equal, a receive expects what is sent.
+func TestScheduleExpects(t *testing.T) {
+	for alg := range numAlgorithms {
+		for _, size := range []uint32{2, 3, 8, 13, 32} {
+			if fit(alg, size) != alg {
+				continue
+			}
+			var want uint64
+			ms := collective(t, alg, size, size/3, equal(777), DMA)
+			for r := range ms {
+				p := Progress{}
+				for want = 0; p.Next < ms[r].s.Steps(); p.Next++ {
+					st := ms[r].s.Step(&p)
+					want += st.Recv
+				}
+				if want != ms[r].got {
+					t.Errorf("%s of %d: rank %d expects %d and gets %d", algorithms[alg].name, size, r, want, ms[r].got)
+				}
+			}
+		}
+	}
+}
+
+func makespan(ms []member) int64 {
+	last := int64(0)
+	for r := range ms {
+		last = max(last, ms[r].cpu)
+	}
+	return last
+}
+
+// TestScheduleTimes: figures that LogGOPSim gives for the same algorithms.
+func TestScheduleTimes(t *testing.T) {
+	for _, c := range []struct {
+		alg    algorithm
+		size   uint32
+		bytes  uint64
+		policy Policy
+		ns     int64
+	}{
+		{bcastBinomial, 8, 1, Copy, 16500},
+		{bcastBinomial, 1024, 1, Copy, 55000},
+		{bcastBinomial, 1024, 1024, Copy, 116380},
+		{reduceBinomial, 8, 1024, Copy, 34914},
+		{barrierDissemination, 8, 0, Copy, 16500},
+		{barrierDissemination, 1024, 0, Copy, 55000},
+		{allreduceRing, 8, 8 * 1024, Copy, 162932},
+		{allreduceRing, 64, 64 * 1024, Copy, 1466388},
+		{gatherLinear, 16, 1024, Copy, 118570},
+		{gatherLinear, 16, 1024, DMA, 111570},
+		{scatterLinear, 16, 1024, Copy, 111570},
+		{barrierLinear, 16, 0, Copy, 53000},
+	} {
+		if got := makespan(collective(t, c.alg, c.size, 0, equal(c.bytes), c.policy)); got != c.ns*1000 {
+			t.Errorf("%s of %d, %d bytes: %d ps, want %d ns", algorithms[c.alg].name, c.size, c.bytes, got, c.ns)
+		}
+	}
+}
+
+// TestClosedForms: on powers of two the closed forms are the schedules' times.
+func TestClosedForms(t *testing.T) {
+	c := closedLink{link: &testLink, latency: testLink.Latency}
+	for alg := range numAlgorithms {
+		for _, size := range []uint32{1, 2, 4, 8, 16, 32, 64} {
+			if fit(alg, size) != alg {
+				continue
+			}
+			for _, bytes := range []uint64{0, 64, 4096, 1 << 20} {
+				if algorithms[alg].kind == Barrier {
+					bytes = 0
+				}
+				want := makespan(collective(t, alg, size, 0, equal(bytes), DMA))
+				if got := closedForm(alg, size, bytes, &c); got != want {
+					t.Errorf("%s %s of %d, %d bytes: closed form %d, steps %d", names[algorithms[alg].kind], algorithms[alg].name, size, bytes, got, want)
+				}
+			}
+		}
+	}
+}
+
+var names = [NumCollKinds]string{
+	"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce-scatter", "scan",
+}
