@@ -69,7 +69,7 @@ func TestSelectionOfNetwork(t *testing.T) {
 func TestScheduleHostile(t *testing.T) {
 	for alg := range numAlgorithms {
 		for _, size := range []uint32{1, 2, 5, 1<<31 - 1} {
-			s := newSchedule(alg, size, size-1, 1<<32-1, 1<<64-1, 1<<64-1)
+			s := newSchedule(fit(alg, size), size, size-1, 1<<32-1, 1<<64-1, 1<<64-1)
 			p := Progress{}
 			for i := 0; p.Next < s.Steps() && i < 100; i++ {
 				st := s.Step(&p)
