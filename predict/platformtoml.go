@@ -1,0 +1,192 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// ErrPlatform is what every error about a platform is.
+var ErrPlatform = errors.New("platform")
+
+// FileError is an error in a file that people write.
+type FileError struct {
+	File    string
+	Line    int    // from 1; 0 where none is to blame
+	Key     string // "" where none is to blame
+	Text    string // what is wrong
+	Allowed string // what would be right, "" where Text says it
+}
+
+// Error says where, what and what is allowed.
+func (e *FileError) Error() string {
+	var b strings.Builder
+	b.WriteString(e.File)
+	if e.Line > 0 {
+		fmt.Fprintf(&b, ":%d", e.Line)
+	}
+	b.WriteString(": ")
+	if e.Key != "" {
+		fmt.Fprintf(&b, "%s: ", e.Key)
+	}
+	b.WriteString(e.Text)
+	if e.Allowed != "" {
+		fmt.Fprintf(&b, "; allowed is %s", e.Allowed)
+	}
+	return b.String()
+}
+
+// Unwrap makes it an ErrPlatform.
+func (e *FileError) Unwrap() error { return ErrPlatform }
+
+// entry is one value or table of a TOML file under its whole key, such as links.net.sizes[2].max_bytes.
+type entry struct {
+	key  string // with the numbers of elements
+	rule string // without them: links.net.sizes[].max_bytes
+	line int
+	kind unstable.Kind
+	text string   // of a scalar, strings without quotes
+	list []string // of an array of integers
+}
+
+// maxDepth bounds how deep tables and arrays of a file may nest.
+const maxDepth = 8
+
+// flattener turns the tree of a file into entries. The library keeps the rules of TOML, this keeps lines and digits.
+type flattener struct {
+	file    string
+	parser  unstable.Parser
+	entries []entry
+	tables  map[string]int // elements of an array of tables so far
+}
+
+// flatten reads TOML. The values of the library's own tree have neither lines nor all digits, so it only checks the rules.
+func flatten(file string, data []byte) ([]entry, error) {
+	var ignored map[string]any
+	if err := toml.Unmarshal(data, &ignored); err != nil {
+		return nil, tomlError(file, err)
+	}
+	f := flattener{file: file, tables: map[string]int{}}
+	f.parser.Reset(data)
+	key, rule := "", ""
+	for f.parser.NextExpression() {
+		e := f.parser.Expression()
+		var err error
+		switch e.Kind {
+		case unstable.Table, unstable.ArrayTable:
+			key, rule = f.table(e)
+		case unstable.KeyValue:
+			err = f.value(e, key, rule, 0)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := f.parser.Error(); err != nil {
+		return nil, &FileError{File: file, Text: err.Error()}
+	}
+	return f.entries, nil
+}
+
+// tomlError gives an error of the library its file, line and key.
+func tomlError(file string, err error) error {
+	e := &FileError{File: file, Text: strings.TrimPrefix(err.Error(), "toml: ")}
+	if d, ok := errors.AsType[*toml.DecodeError](err); ok {
+		e.Line, _ = d.Position()
+		e.Key = strings.Join(d.Key(), ".")
+	}
+	return e
+}
+
+// table appends an entry for a header and returns its key. A part that is an array of tables means its last element.
+func (f *flattener) table(e *unstable.Node) (key, rule string) {
+	line := 0
+	parts := e.Key()
+	for parts.Next() {
+		line = f.parser.Shape(parts.Node().Raw).Start.Line
+		key, rule = under(key, parts.Node()), under(rule, parts.Node())
+		if parts.IsLast() && e.Kind == unstable.ArrayTable {
+			f.tables[key]++
+		}
+		if n := f.tables[key]; n > 0 {
+			key, rule = fmt.Sprintf("%s[%d]", key, n-1), rule+"[]"
+		}
+	}
+	f.entries = append(f.entries, entry{key: key, rule: rule, line: line, kind: unstable.Table})
+	return key, rule
+}
+
+// under appends a part to a key. Parts that need quotes keep them: no key of ours does.
+func under(key string, part *unstable.Node) string {
+	name := string(part.Data)
+	if name == "" || strings.ContainsFunc(name, func(r rune) bool {
+		return r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	}) {
+		name = fmt.Sprintf("%q", name)
+	}
+	if key == "" {
+		return name
+	}
+	return key + "." + name
+}
+
+// value appends the entries of a key and its value.
+func (f *flattener) value(e *unstable.Node, key, rule string, depth int) error {
+	line := 0
+	parts := e.Key()
+	for parts.Next() {
+		line = f.parser.Shape(parts.Node().Raw).Start.Line
+		key, rule = under(key, parts.Node()), under(rule, parts.Node())
+	}
+	return f.add(e.Value(), entry{key: key, rule: rule, line: line}, depth)
+}
+
+// add appends the entries of a value.
+func (f *flattener) add(v *unstable.Node, at entry, depth int) error {
+	if depth > maxDepth {
+		return &FileError{File: f.file, Line: at.line, Key: clipped(at.key), Text: fmt.Sprintf("nested more than %d deep", maxDepth)}
+	}
+	switch v.Kind {
+	case unstable.InlineTable:
+		at.kind = unstable.Table
+		f.entries = append(f.entries, at)
+		it := v.Children()
+		for it.Next() {
+			if err := f.value(it.Node(), at.key, at.rule, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	case unstable.Array:
+		return f.array(v, at, depth)
+	}
+	at.kind, at.text = v.Kind, string(v.Data)
+	f.entries = append(f.entries, at)
+	return nil
+}
+
+// array appends an entry for each element, or one with all of them if they are integers.
+func (f *flattener) array(v *unstable.Node, at entry, depth int) error {
+	at.kind = unstable.Array
+	var nested bool
+	it := v.Children()
+	for n := 0; it.Next(); n++ {
+		e := it.Node()
+		if e.Kind == unstable.Integer {
+			at.list = append(at.list, string(e.Data))
+			continue
+		}
+		nested = true
+		element := entry{key: fmt.Sprintf("%s[%d]", at.key, n), rule: at.rule + "[]", line: at.line}
+		if err := f.add(e, element, depth+1); err != nil {
+			return err
+		}
+	}
+	if !nested || at.list != nil {
+		f.entries = append(f.entries, at)
+	}
+	return nil
+}
