@@ -1,0 +1,166 @@
+package predict
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// PicosecondClock is the resolution of predicted runs, in ticks a second.
+const PicosecondClock = 1e12
+
+// Recorded is the run that was predicted, as its file has it.
+type Recorded interface {
+	// Location opens the call graph of a location. Safe for concurrent use.
+	Location(p trace.P) (*ccg.Location, error)
+	// Size returns the stored bytes and the events of a location's call graph.
+	Size(p trace.P) (bytes, events uint64, err error)
+	// IsCall reports whether a region is an MPI function, whose outermost calls the program has.
+	IsCall(region uint32) bool
+}
+
+// Run is a predicted run as an input of the analysis: the recorded events of each location, in their order, with new times. It is
+// a [trace.Interleaved].
+//
+// The first location of a process gets the simulated times for begin and end of its outermost MPI calls. All that lies between
+// two of these, in it and in the other threads of the process, keeps its proportions. Locations of no process of the program
+// keep their recorded times.
+type Run struct {
+	recorded Recorded
+	defs     *trace.Definitions // of the prediction
+	identity [32]byte
+	comm     mpi.Comm
+	times    Segments
+	first    uint32 // processes whose times this rank has
+	end      uint32
+	program  uint32 // processes of the program
+	scale    Scale  // ps in a recorded tick
+	origin   trace.Time
+}
+
+// RunOptions say what a predicted run is made of.
+type RunOptions struct {
+	Comm        mpi.Comm // of all ranks; the run keeps it
+	Recorded    Recorded
+	Definitions *trace.Definitions // of the recorded run
+	Times       Segments           // of this rank's processes, from Times
+	First, End  uint32             // this rank's processes
+	Processes   uint32             // of the program
+	Tick        Scale              // ps in a recorded tick
+	Origin      trace.Time         // recorded instant that the simulation calls 0
+	Makespan    int64              // ps
+	Properties  []Property         // of the prediction, for its definitions
+	Identity    []byte             // what else decides the result
+}
+
+// NewRun returns the predicted run.
+func NewRun(o RunOptions) (*Run, error) {
+	defs, err := predictedDefinitions(o.Definitions, o.Makespan, o.Properties)
+	if err != nil {
+		return nil, err
+	}
+	b, err := defs.AppendBinary(nil)
+	if err != nil {
+		return nil, err
+	}
+	return &Run{
+		recorded: o.Recorded, defs: defs, identity: sha256.Sum256(append(b, o.Identity...)), comm: o.Comm, times: o.Times,
+		first: o.First, end: o.End, program: o.Processes, scale: o.Tick, origin: o.Origin,
+	}, nil
+}
+
+// Definitions returns the definitions of the recorded run with the clock of the prediction.
+func (r *Run) Definitions() *trace.Definitions { return r.defs }
+
+// Format names the kind of source.
+func (r *Run) Format() string { return "prediction" }
+
+// Identity is a hash of definitions, recorded run, platform and computation.
+func (r *Run) Identity() [32]byte { return r.identity }
+
+// Close does nothing: the segments belong to the caller.
+func (r *Run) Close() error { return nil }
+
+// Measure tells the size of a location's recorded events.
+func (r *Run) Measure(p trace.P) (trace.Extent, error) {
+	bytes, events, err := r.recorded.Size(p)
+	if err != nil || events == 0 {
+		return trace.Extent{}, err
+	}
+	return trace.Extent{Bytes: max(bytes, 1), Events: events, Chunks: 1}, nil
+}
+
+// Stream opens a location. Its process's times must be on this rank, see Gather.
+func (r *Run) Stream(p trace.P) (trace.Stream, error) {
+	loc, err := r.recorded.Location(p)
+	if err != nil {
+		return nil, err
+	}
+	return &predictedStream{run: r, p: p, loc: loc}, nil
+}
+
+// predictedStream is one location, one chunk.
+type predictedStream struct {
+	run *Run
+	p   trace.P
+	loc *ccg.Location
+}
+
+func (s *predictedStream) Chunks() int {
+	if s.loc.Events() == 0 {
+		return 0
+	}
+	return 1
+}
+
+func (s *predictedStream) Diagnostics() []trace.Diagnostic { return nil }
+
+func (s *predictedStream) Close() error { return nil }
+
+func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
+	if i != 0 || s.loc.Events() == 0 {
+		return nil, fmt.Errorf("chunk %d of %d: %w", i, s.Chunks(), trace.ErrMissing)
+	}
+	c := &predictedChunk{ChunkReader: s.loc.Expand()}
+	process, thread := s.run.defs.Process(s.p)
+	switch {
+	case process >= s.run.program:
+		c.stretch = s.run.recordedTimes
+	default:
+		k, err := s.run.knots(process, thread, s.loc)
+		if err != nil {
+			return nil, err
+		}
+		c.stretch = k.byTime
+		if thread == 0 {
+			c.stretch = k.byNumber
+		}
+	}
+	return c, nil
+}
+
+// recordedTimes keeps times, in ps.
+func (r *Run) recordedTimes(b *trace.Batch) error {
+	for i := range b.Events {
+		e := &b.Events[i]
+		e.Time = trace.Time(r.scale.Of(int64(e.Time - min(r.origin, e.Time))))
+	}
+	return nil
+}
+
+// predictedChunk gives the events of the call graph other times.
+type predictedChunk struct {
+	trace.ChunkReader
+	stretch func(b *trace.Batch) error
+}
+
+func (c *predictedChunk) Next(b *trace.Batch) error {
+	if err := c.ChunkReader.Next(b); err != nil {
+		return err
+	}
+	return c.stretch(b)
+}
+

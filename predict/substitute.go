@@ -1,0 +1,204 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// Rule says how the computation of a process follows from that of its representative.
+type Rule uint8
+
+// Rules.
+const (
+	ScaleRule Rule = iota // own host time x the representative's target time / its host time
+	CopyRule              // the representative's target time
+)
+
+// shortEntry is the host time in ps below which the ratio of a single entry says nothing: 1 us.
+const shortEntry = 1e6
+
+// quantile of the ratios is cut off at both ends: the last and the first hundredth.
+const quantile = 100
+
+// fraction is a ratio of times.
+type fraction struct{ num, den int64 }
+
+// less compares exactly.
+func (f fraction) less(o fraction) bool {
+	ah, al := bits.Mul64(uint64(f.num), uint64(o.den))
+	bh, bl := bits.Mul64(uint64(o.num), uint64(f.den))
+	return ah < bh || ah == bh && al < bl
+}
+
+// of returns t times f, rounded down; false if that does not fit.
+func (f fraction) of(t int64) (int64, bool) {
+	hi, lo := bits.Mul64(uint64(t), uint64(f.num))
+	if hi >= uint64(f.den) {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, uint64(f.den))
+	return int64(q), q <= math.MaxInt64
+}
+
+// Donor is a process whose computation on the target is known: others of its class take theirs from it. It is read-only once
+// made. Memory: 20 bytes an entry.
+type Donor struct {
+	Process  uint32
+	Measured uint64 // entries that have a measured time
+	host     []int64
+	target   []int64 // ps; notMeasured
+	site     []uint32
+	sites    []siteTotal
+	all      siteTotal
+	low      fraction // least and largest ratio of an entry that is used
+	high     fraction
+	bounded  bool
+}
+
+// siteTotal is what was measured at a site: a place of the program.
+type siteTotal struct {
+	host, target int64
+	count        uint64
+}
+
+func (s *siteTotal) add(host, target int64) bool {
+	s.host += host
+	s.target += target
+	s.count++
+	return s.host >= 0 && s.target >= 0
+}
+
+// NewDonor prepares a donor: host and target times of each entry in ps, and the site of each, any numbers.
+func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, error) {
+	if len(host) != len(target) || len(site) != len(host) {
+		return nil, fmt.Errorf("process %d: %d host times, %d target times, %d sites", process, len(host), len(target), len(site))
+	}
+	d := &Donor{Process: process, host: host, target: target, site: make([]uint32, len(site))}
+	number := map[uint32]uint32{}
+	var ratios []fraction
+	for i, s := range site {
+		k, ok := number[s]
+		if !ok {
+			k = uint32(len(d.sites))
+			number[s] = k
+			d.sites = append(d.sites, siteTotal{})
+		}
+		d.site[i] = k
+		if target[i] == notMeasured {
+			continue
+		}
+		d.Measured++
+		if !d.sites[k].add(host[i], target[i]) || !d.all.add(host[i], target[i]) {
+			return nil, fmt.Errorf("process %d: %w", process, ErrTooLong)
+		}
+		if host[i] >= shortEntry {
+			ratios = append(ratios, fraction{target[i], host[i]})
+		}
+	}
+	if n := len(ratios); n > 0 {
+		slices.SortFunc(ratios, func(a, b fraction) int {
+			switch {
+			case a.less(b):
+				return -1
+			case b.less(a):
+				return 1
+			}
+			return 0
+		})
+		d.bounded, d.low, d.high = true, ratios[n/quantile], ratios[n-1-n/quantile]
+	}
+	return d, nil
+}
+
+// Entries returns the length of the vector.
+func (d *Donor) Entries() int { return len(d.host) }
+
+// clamped keeps a ratio within those of the donor's entries but the outermost hundredths.
+func (d *Donor) clamped(f fraction) fraction {
+	switch {
+	case !d.bounded:
+	case f.less(d.low):
+		return d.low
+	case d.high.less(f):
+		return d.high
+	}
+	return f
+}
+
+// ratio is that of a site, or of all that was measured where the site tells none.
+func (d *Donor) ratio(site uint32) fraction {
+	for _, s := range [...]*siteTotal{&d.sites[site], &d.all} {
+		if s.host > 0 {
+			return d.clamped(fraction{s.target, s.host})
+		}
+	}
+	return fraction{1, 1}
+}
+
+// scaled returns entry i of a process with the given host time. Entries equal to the donor's become the donor's.
+func (d *Donor) scaled(i int, host int64) (int64, bool) {
+	t, h := d.target[i], d.host[i]
+	switch {
+	case t != notMeasured && h == host:
+		return t, true
+	case t != notMeasured && h >= shortEntry:
+		return d.clamped(fraction{t, h}).of(host)
+	}
+	return d.ratio(d.site[i]).of(host)
+}
+
+// copied returns entry i of any process: the measured time, or the mean of its site.
+func (d *Donor) copied(i int) (int64, bool) {
+	if t := d.target[i]; t != notMeasured {
+		return t, true
+	}
+	if s := d.sites[d.site[i]]; s.count > 0 {
+		return int64(uint64(s.target) / s.count), true
+	}
+	return d.ratio(d.site[i]).of(d.host[i])
+}
+
+// Substituted is the computation of a run with that of some processes replaced. Processes without a donor take their host times
+// x Scale.
+type Substituted struct {
+	Host  simnet.Calc
+	Rule  Rule
+	Scale Scale
+	// Donor of a process, nil for none. It must be safe for concurrent use.
+	Donor func(process uint32) *Donor
+}
+
+// Fill implements [simnet.Calc].
+func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
+	if err := s.Host.Fill(process, first, dst); err != nil {
+		return err
+	}
+	var d *Donor
+	if s.Donor != nil {
+		d = s.Donor(process)
+	}
+	for k := range dst {
+		i := first + uint64(k)
+		v, ok := int64(0), true
+		switch {
+		case d == nil:
+			v = s.Scale.Of(dst[k])
+			ok = v != simnet.Never
+		case i >= uint64(len(d.host)):
+			v = 0 // behind the last entry
+		case s.Rule == CopyRule:
+			v, ok = d.copied(int(i))
+		default:
+			v, ok = d.scaled(int(i), dst[k])
+		}
+		if !ok {
+			return fmt.Errorf("process %d: entry %d of the computation: %w", process, i, ErrTooLong)
+		}
+		dst[k] = v
+	}
+	return nil
+}
