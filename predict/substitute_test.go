@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
@@ -36,54 +37,56 @@ func fill(t *testing.T, c simnet.Calc, process uint32, n int) []int64 {
 }
 
 // slowScale is the rule of scaling, said once more with rational numbers.
-func slowScale(hostR, target, host []int64, site []uint32, i int) int64 {
-	rat := func(a, b int64) *big.Rat { return big.NewRat(a, b) }
-	var ratios []*big.Rat
-	sites := map[uint32][2]int64{}
-	var all [2]int64
-	for k := range hostR {
+type slowScale struct {
+	host, target []int64
+	site         []uint32
+	ratios       []*big.Rat // ascending
+	sites        map[uint32][2]int64
+	all          [2]int64
+}
+
+func newSlowScale(host, target []int64, site []uint32) *slowScale {
+	s := &slowScale{host: host, target: target, site: site, sites: map[uint32][2]int64{}}
+	for k := range host {
 		if target[k] == notMeasured {
 			continue
 		}
-		s := sites[site[k]]
-		sites[site[k]] = [2]int64{s[0] + hostR[k], s[1] + target[k]}
-		all = [2]int64{all[0] + hostR[k], all[1] + target[k]}
-		if hostR[k] >= 1_000_000 {
-			ratios = append(ratios, rat(target[k], hostR[k]))
+		x := s.sites[site[k]]
+		s.sites[site[k]] = [2]int64{x[0] + host[k], x[1] + target[k]}
+		s.all = [2]int64{s.all[0] + host[k], s.all[1] + target[k]}
+		if host[k] >= 1_000_000 {
+			s.ratios = append(s.ratios, big.NewRat(target[k], host[k]))
 		}
 	}
-	for a := range ratios { // sorting by hand
-		for b := range ratios {
-			if ratios[a].Cmp(ratios[b]) < 0 {
-				ratios[a], ratios[b] = ratios[b], ratios[a]
-			}
-		}
+	slices.SortFunc(s.ratios, (*big.Rat).Cmp)
+	return s
+}
+
+func (s *slowScale) entry(host int64, i int) int64 {
+	if s.target[i] != notMeasured && host == s.host[i] {
+		return s.target[i]
 	}
-	if target[i] != notMeasured && host[i] == hostR[i] {
-		return target[i]
-	}
-	f := rat(1, 1)
-	s := sites[site[i]]
+	f := big.NewRat(1, 1)
+	x := s.sites[s.site[i]]
 	switch {
-	case target[i] != notMeasured && hostR[i] >= 1_000_000:
-		f = rat(target[i], hostR[i])
-	case s[0] > 0:
-		f = rat(s[1], s[0])
-	case all[0] > 0:
-		f = rat(all[1], all[0])
+	case s.target[i] != notMeasured && s.host[i] >= 1_000_000:
+		f = big.NewRat(s.target[i], s.host[i])
+	case x[0] > 0:
+		f = big.NewRat(x[1], x[0])
+	case s.all[0] > 0:
+		f = big.NewRat(s.all[1], s.all[0])
 	default:
-		return host[i]
+		return host
 	}
-	if n := len(ratios); n > 0 {
-		low, high := ratios[n/100], ratios[n-1-n/100]
-		if f.Cmp(low) < 0 {
+	if n := len(s.ratios); n > 0 {
+		if low := s.ratios[n/100]; f.Cmp(low) < 0 {
 			f = low
 		}
-		if f.Cmp(high) > 0 {
+		if high := s.ratios[n-1-n/100]; f.Cmp(high) > 0 {
 			f = high
 		}
 	}
-	f = new(big.Rat).Mul(f, rat(host[i], 1))
+	f = new(big.Rat).Mul(f, big.NewRat(host, 1))
 	return new(big.Int).Quo(f.Num(), f.Denom()).Int64()
 }
 
@@ -109,9 +112,10 @@ func TestScaleRule(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Substituted{Host: vectorCalc{hostR, host}, Donor: func(uint32) *Donor { return d }}
+		slow := newSlowScale(hostR, target, site)
 		for p, own := range [][]int64{hostR, host} {
 			for i, got := range fill(t, c, uint32(p), n) {
-				if want := slowScale(hostR, target, own, site, i); got != want {
+				if want := slow.entry(own[i], i); got != want {
 					t.Fatalf("process %d, entry %d of %d: %d, want %d", p, i, n, got, want)
 				}
 			}
