@@ -27,6 +27,7 @@ type Options struct {
 	Bytes    int64    // most bytes of events a process writes; 0: no limit
 	Keep     bool     // keep the recording beside the archive
 	CPUTime  bool     // write the processor time between calls: vectors/R.csv
+	Counters []string // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
 	Out, Err io.Writer
 }
@@ -39,6 +40,7 @@ type Result struct {
 	Logs      []string           // receive logs that were written
 	Unlogged  []int              // ranks that a log was asked for and that have none
 	Found     []trace.Diagnostic // what is missing or was cut
+	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
 }
 
 // rawFolder is where the processes write, inside of the output.
@@ -53,6 +55,10 @@ var ErrNothing = errors.New("nothing was recorded")
 // Run starts the command with the recorder in every rank, waits for it and makes the archive, also of a run that failed.
 // Once the command ran, the result has its status, also beside an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
+	counters, err := countersText(o.Counters)
+	if err != nil {
+		return nil, err
+	}
 	lib, err := compiled(ctx, Library, o.Compiler, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
@@ -70,6 +76,9 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	vars := [][2]string{{"LD_PRELOAD", lib}, {"COPPICE_RECORD_DIR", raw}}
 	if o.Bytes > 0 {
 		vars = append(vars, [2]string{"COPPICE_RECORD_BYTES", strconv.FormatInt(o.Bytes, 10)})
+	}
+	if counters != "" {
+		vars = append(vars, [2]string{"COPPICE_RECORD_COUNTERS", counters})
 	}
 	logs, err := o.Log.prepare(o.Output)
 	if err != nil {
@@ -183,7 +192,7 @@ func Finish(output string, keep bool) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept, coppice record --finish %s tries again", raw, err, output)
 	}
-	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Found: found.List()}
+	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Found: found.List(), Uncounted: src.Uncounted()}
 	if !keep {
 		err = os.RemoveAll(raw)
 	}

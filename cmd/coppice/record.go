@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/record"
@@ -28,6 +30,7 @@ func runRecord(args []string, s streams) error {
 	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, as 2G; then the process goes on without it")
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
+	f.StringSliceVar(&o.Counters, "counters", nil, "with these counters of the processor and the kernel, as instructions,cycles, at every call and region")
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
 	operands, err := parse(f, args, 0, 1<<20)
@@ -69,6 +72,10 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	for _, name := range r.Logs {
 		fmt.Fprintf(s.err, "coppice: %s: receive log. Next: coppice info %s\n", name, name)
 	}
+	for _, rank := range slices.Sorted(maps.Keys(r.Uncounted)) {
+		fmt.Fprintf(s.err, "coppice: %s without the counters; rank %d: %s\n", report.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])
+		break
+	}
 	for _, rank := range r.Unlogged {
 		fmt.Fprintf(s.err, "coppice: rank %d has no receive log: no such process came to the end of MPI_Init\n", rank)
 	}
@@ -85,7 +92,8 @@ func failedRecord(r *record.Result, err error, s streams) error {
 	case r != nil && r.Exit != 0:
 		fmt.Fprintf(s.err, "coppice: %v\ncoppice: the command ended with status %d\n", err, r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
-	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler), errors.Is(err, record.ErrRank):
+	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler), errors.Is(err, record.ErrRank),
+		errors.Is(err, record.ErrCounter):
 		return jobs.Fail(jobs.ExitUsage, err)
 	case errors.Is(err, record.ErrNothing):
 		return jobs.Fail(jobs.ExitInput, err)

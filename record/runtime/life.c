@@ -14,7 +14,7 @@
 
 int MPI_Init(int *argc, char ***argv)
 {
-	uint64_t t = cr_now();
+	uint64_t t = cr_begins();
 	int rc = PMPI_Init(argc, argv);
 	if (rc == MPI_SUCCESS) {
 		cr_start(t, F_INIT);
@@ -26,7 +26,7 @@ int MPI_Init(int *argc, char ***argv)
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-	uint64_t t = cr_now();
+	uint64_t t = cr_begins();
 	int rc = PMPI_Init_thread(argc, argv, required, provided);
 	if (rc == MPI_SUCCESS) {
 		cr_start(t, F_INIT_THREAD);
@@ -110,7 +110,7 @@ static void *real(void **f, const char *symbol) { return *f ? *f : (*f = cr_libr
 
 static void f_init(void *f, void *ierror)
 {
-	uint64_t t = cr_now();
+	uint64_t t = cr_begins();
 	((fortran_1 *)f)(ierror);
 	cr_start(t, F_INIT);
 	lg_begin(F_INIT, 0);
@@ -119,7 +119,7 @@ static void f_init(void *f, void *ierror)
 
 static void f_init_thread(void *f, void *required, void *provided, void *ierror)
 {
-	uint64_t t = cr_now();
+	uint64_t t = cr_begins();
 	((fortran_3 *)f)(required, provided, ierror);
 	cr_start(t, F_INIT_THREAD);
 	lg_begin(F_INIT_THREAD, *(MPI_Fint *)provided);

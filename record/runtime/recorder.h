@@ -41,7 +41,8 @@ enum {
 	EV_REGION_ENTER, /* name */
 	EV_REGION_LEAVE,
 	EV_PCONTROL,     /* level, zigzag; name + 1 or 0 */
-	EV_STOPPED       /* reason: nothing follows */
+	EV_STOPPED,      /* reason: nothing follows */
+	EV_METRIC        /* how many; counters, each relative to its value in the metric before in this window, the first to 0 */
 };
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
@@ -52,7 +53,9 @@ enum {
 	DEF_CLOCK,       /* own time, offset to rank 0, round trip */
 	DEF_COMM_NAME,
 	DEF_FUNCTIONS,   /* of rank 0: names of the wrapped functions, a line each, numbered from 0 */
-	DEF_END          /* reason, events, time stalled, threads, newest time */
+	DEF_END,         /* reason, events, time stalled, threads, newest time */
+	DEF_COUNTERS,    /* names of the counters, a line each */
+	DEF_UNCOUNTED    /* text: why nothing is counted, or no more */
 };
 
 /* Reasons of an end. */
@@ -73,6 +76,7 @@ HIDDEN void cr_region_end(void);
 
 /* Life of the recorder, called by the wrappers of initialisation and end. */
 HIDDEN uint64_t cr_now(void);
+HIDDEN uint64_t cr_begins(void); /* the time; MPI_Init is about to be called */
 HIDDEN void cr_start(uint64_t entered, unsigned function);
 HIDDEN void cr_clock(void); /* reads the clock of rank 0; collective */
 HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */

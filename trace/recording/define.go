@@ -33,6 +33,7 @@ func (s *Source) definitions() {
 	b.system(s)
 	b.allRegions(s)
 	b.communicators(s)
+	b.allCounters(s)
 	b.d.Clocks = []trace.ClockProperties{s.clock()}
 	b.d.Seal()
 	s.defs = b.d
@@ -73,14 +74,20 @@ func (b *definer) system(s *Source) {
 				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
 			})
 		}
-		if why := p.cut(); why != "" {
-			text := b.str(why)
-			b.d.LocationProperties = append(b.d.LocationProperties, trace.LocationProperty{
-				Location: locationID(p.rank, 0), Name: b.str(trace.PropertyCut), StringValue: text,
-				Value: trace.Value{Type: trace.TypeString, Bits: uint64(text)},
-			})
-		}
+		b.property(p, trace.PropertyCut, p.cut())
+		b.property(p, PropertyUncounted, p.uncounted)
 	}
+}
+
+// property gives the first thread of a process a property, if there is a text for it.
+func (b *definer) property(p *process, name, text string) {
+	if text == "" {
+		return
+	}
+	ref := b.str(text)
+	b.d.LocationProperties = append(b.d.LocationProperties, trace.LocationProperty{
+		Location: locationID(p.rank, 0), Name: b.str(name), StringValue: ref, Value: trace.Value{Type: trace.TypeString, Bits: uint64(ref)},
+	})
 }
 
 // locationID numbers locations as Score-P does: the thread above, the rank below.

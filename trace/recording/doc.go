@@ -19,6 +19,8 @@
 //	5 name of a communicator   number here u64, text
 //	6 functions      of rank 0: names of MPI functions, a line each, numbered from 0
 //	7 end            reason, events, ns stalled, threads, newest time: u64
+//	8 counters       their names, a line each
+//	9 uncounted      text: why a thread has no counters, or none from some time on
 //
 // An event file is a sequence of windows of 1 MiB, each decodable alone:
 //

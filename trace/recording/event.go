@@ -2,6 +2,7 @@ package recording
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -26,20 +27,24 @@ const (
 	evRegionLeave
 	evPcontrol
 	evStopped
+	evMetric // how many counters, as many values
 	numEvents
 )
 
 // numbers is how many numbers follow the time of an event.
 var numbers = [numEvents]int{
 	evEnter: 1, evLeave: 1, evSend: 4, evIsend: 5, evIsendDone: 1, evRecv: 4, evIrecvRequest: 1, evIrecv: 5, evCancelled: 1,
-	evCollEnd: 5, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1,
+	evCollEnd: 5, evMetric: 1, evNBCRequest: 1, evNBCEnd: 6, evRegionEnter: 1, evRegionLeave: 1, evPcontrol: 2, evStopped: 1,
 }
+
+// maxCounters is how many counters an event has at most.
+const maxCounters = 8
 
 // raw is a decoded event.
 type raw struct {
 	kind byte
 	t    uint64 // of the process's clock
-	n    [6]uint64
+	n    [1 + maxCounters]uint64
 }
 
 // decode reads the event at the start of b and returns its length, 0 where there is none or no whole one.
@@ -55,13 +60,20 @@ func (e *raw) decode(b []byte, last uint64) int {
 	}
 	at += k
 	e.t = last + dt
-	for i := range numbers[e.kind] {
+	n := numbers[e.kind]
+	for i := 0; i < n; i++ {
 		v, k := binary.Uvarint(b[at:])
 		if k <= 0 {
 			return 0
 		}
 		e.n[i] = v
 		at += k
+		if e.kind == evMetric && i == 0 {
+			if v == 0 || v > maxCounters {
+				return 0
+			}
+			n += int(v)
+		}
 	}
 	return at
 }
@@ -107,12 +119,28 @@ func (r *reader) emit(b *trace.Batch, e *raw, t trace.Time) {
 		b.Append(t, trace.NonBlockingCollectiveRequest, 0, n[0])
 	case evNBCEnd:
 		b.Append(t, trace.NonBlockingCollectiveComplete, 0, n[0]&0xff, comm(n[1]), root(n[2]), n[3], n[4], n[5])
+	case evMetric:
+		r.count(b, n[1:1+n[0]], t)
 	case evPcontrol:
 		b.Append(t, trace.ParameterInt, 0, paramLevel, uint64(int64(n[0]>>1)^-int64(n[0]&1)))
 		if n[1] > 0 {
 			b.Append(t, trace.ParameterString, 0, paramName, uint64(r.p.textRef(n[1]-1)))
 		}
 	}
+}
+
+// count appends the values of the counters, which are relative to those before in the window.
+func (r *reader) count(b *trace.Batch, n []uint64, t trace.Time) {
+	if len(n) != len(r.p.counters) {
+		r.diags.Add(trace.Diagnostic{Code: trace.DiagCorrupt, Detail: fmt.Sprintf("values of %d counters, of which %d are defined", len(n), len(r.p.counters))})
+		return
+	}
+	words := [2 + 2*maxCounters]uint64{uint64(r.p.metric), uint64(len(n))}
+	for i, d := range n {
+		r.counted[i] += d
+		words[2+2*i], words[3+2*i] = uint64(trace.TypeUint64), r.counted[i]
+	}
+	b.Append(t, trace.Metric, 0, words[:2+2*len(n)]...)
 }
 
 const mask = 0xffffffff

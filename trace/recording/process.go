@@ -18,6 +18,8 @@ const (
 	defCommName  = 5
 	defFunctions = 6
 	defEnd       = 7
+	defCounters  = 8
+	defUncounted = 9
 )
 
 // process is what one definition file says.
@@ -35,12 +37,15 @@ type process struct {
 	newest     uint64 // time of the last event, where it did
 	damaged    string // what is wrong with the file, "" if nothing is
 	files      []file // event files, the first thread's first
+	counters   []string
+	uncounted  string // why counters are missing, "" if none are
 
 	// references of the definitions, by number here
 	functionRefs []uint32 // regions; from 0
 	commRefs     []uint32
 	nameRefs     []uint32 // regions
 	textRefs     []uint32 // strings
+	metric       uint32   // class of the counters
 }
 
 type comm struct {
@@ -107,6 +112,12 @@ func (p *process) define(kind byte, b []byte) bool {
 		if p.functions = strings.Split(clean(b), "\n"); len(p.functions) > lifeFirst {
 			return false
 		}
+	case defCounters:
+		if p.counters = strings.Split(clean(b), "\n"); len(p.counters) > maxCounters {
+			return false
+		}
+	case defUncounted:
+		p.uncounted = clean(b)
 	case defEnd:
 		if len(b) < 40 {
 			return false

@@ -236,6 +236,46 @@ func TestMissingProcess(t *testing.T) {
 	}
 }
 
+// TestCounters has counters: values are relative to those before, and whole again in the next window. Values of counters that
+// nobody defined are damage.
+func TestCounters(t *testing.T) {
+	metric := func(dt uint64, n ...uint64) event {
+		return event{evMetric, dt, append([]uint64{uint64(len(n))}, n...)}
+	}
+	first := []event{metric(0, 7, 0), {evEnter, 0, []uint64{0}}, metric(5, 3, 1), {evLeave, 0, []uint64{0}}}
+	second := []event{metric(0, 12, 1<<64-1), {evEnter, 0, []uint64{0}}, metric(5, 3, 2), {evLeave, 0, []uint64{0}}}
+	counters := append(definitions(0, endFinalize), definition(defCounters, []byte("cycles\ntask-clock:u"))...)
+	s, err := OpenPath(write(t, map[string][]byte{
+		"0.def": counters, "0.evt": append(window(0, 1500, true, first...), window(1, 1600, false, second...)...),
+		"1.def": append(definitions(1, endFinalize), definition(defUncounted, []byte("no room"))...), "1.evt": window(0, 1500, false, first[2]),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := uint64(trace.TypeUint64)
+	want := fmt.Sprintf(`1500 Metric 0 [0 2 %[1]d 7 %[1]d 0]
+1500 Enter 6 []
+1505 Metric 0 [0 2 %[1]d 10 %[1]d 1]
+1505 Leave 6 []
+1600 Metric 0 [0 2 %[1]d 12 %[1]d 18446744073709551615]
+1600 Enter 6 []
+1605 Metric 0 [0 2 %[1]d 15 %[1]d 1]
+1605 Leave 6 []
+`, u)
+	if got, found := list(t, s, 0); got != want || len(found) > 0 {
+		t.Errorf("%v\n%swant\n%s", found, got, want)
+	}
+	if got, found := list(t, s, 1); got != "" || len(found) != 1 || found[0].Code != trace.DiagCorrupt {
+		t.Errorf("%v\n%s", found, got)
+	}
+	if m := s.defs.MetricMembers; len(m) != 2 || s.defs.Text(m[1].Name) != "task-clock:u" || s.defs.Text(m[1].Unit) != "ns" || m[0].Base != 1 {
+		t.Errorf("%+v", m)
+	}
+	if got := s.Uncounted(); len(got) != 1 || got[1] != "no room" {
+		t.Errorf("%v", got)
+	}
+}
+
 func TestMulDiv(t *testing.T) {
 	for _, c := range []struct{ x, y, z, want int64 }{
 		{7, 3, 2, 10},
@@ -255,6 +295,7 @@ func TestMulDiv(t *testing.T) {
 
 func FuzzOpen(f *testing.F) {
 	f.Add(definitions(0, endFinalize), window(0, 1500, false, sender...))
+	f.Add(append(definitions(0, 0), definition(defCounters, []byte("cycles"))...), window(0, 1500, false, event{evMetric, 1, []uint64{1, 9}}))
 	f.Add(definitions(0, 0), window(0, 1500, true, sender...)[:200])
 	f.Fuzz(func(t *testing.T, def, events []byte) {
 		dir := t.TempDir()

@@ -49,12 +49,13 @@ func (s *stream) Close() error {
 
 // reader decodes one window.
 type reader struct {
-	p      *process
-	b      []byte
-	last   uint64
-	closed bool // the window's end was written: nothing may be missing
-	diags  trace.Diagnostics
-	ended  bool
+	p       *process
+	b       []byte
+	last    uint64
+	counted [maxCounters]uint64 // the counters
+	closed  bool                // the window's end was written: nothing may be missing
+	diags   trace.Diagnostics
+	ended   bool
 }
 
 // open looks at the head of a window. One that the process did not come to close has whole events up to the first zero.

@@ -1,0 +1,70 @@
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Definitions: the file, the process, its counters. */
+
+HIDDEN void cr_define(int kind, const void *body, size_t bytes)
+{
+	uint8_t head[5] = {(uint8_t)kind};
+	uint32_t n = (uint32_t)bytes;
+	memcpy(head + 1, &n, 4);
+	pthread_mutex_lock(&cr.lock);
+	if (cr.def >= 0 && (write(cr.def, head, 5) != 5 || write(cr.def, body, bytes) != (ssize_t)bytes))
+		cr_complain("definitions cannot be written");
+	pthread_mutex_unlock(&cr.lock);
+}
+
+HIDDEN void cr_define_process(void)
+{
+	char text[4096] = "", boot[64] = "", host[256] = "", command[2048] = "";
+	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t n = read(fd, boot, sizeof boot - 1);
+		boot[n > 0 ? strcspn(boot, "\n") : 0] = 0;
+		close(fd);
+	}
+	gethostname(host, sizeof host - 1);
+	fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		ssize_t n = read(fd, command, sizeof command - 1);
+		for (ssize_t i = 0; i + 1 < n; i++)
+			if (!command[i])
+				command[i] = ' ';
+		close(fd);
+	}
+	struct timespec wall;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	uint64_t real = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
+	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\ncommand=%s\n", cr.rank,
+		cr.size, (long)getpid(), (unsigned long long)cr.begin, (unsigned long long)now(), (unsigned long long)real, host, boot, command);
+	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
+}
+
+/* cr_uncounted says why a thread has no counters; the archive has it too. One process tells the user. */
+HIDDEN void cr_uncounted(void)
+{
+	const char *wrong = cr_counters_wrong();
+	cr_define(DEF_UNCOUNTED, wrong, strlen(wrong));
+	if (cr.rank == 0)
+		fprintf(stderr, "coppice record: not counted: %s; the recording goes on without\n", wrong);
+}
+
+HIDDEN void cr_define_counters(void)
+{
+	char text[COUNTERS * 80] = "";
+	if (*cr_counters_wrong()) {
+		cr_uncounted();
+		return;
+	}
+	cr_counters_names(text, sizeof text);
+	for (const char *p = text; *p; p++)
+		cr.counters_n += p == text || p[-1] == '\n';
+	if (*text)
+		cr_define(DEF_COUNTERS, text, strlen(text));
+}

@@ -1,0 +1,224 @@
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Event files: windows that are made, filled, changed and closed. */
+
+#define WINDOW (1u << 20)
+#define HEAD 48  /* bytes of a window's head */
+#define ROOM 128 /* more than any event takes */
+#define E_BUDGET 4000 /* no error of the system: a limit of file sizes is EFBIG */
+
+/* The head of a window. length and crc are 0 until the window is closed. */
+struct head {
+	char magic[8];
+	uint32_t length, crc;
+	uint64_t sequence, first, thread, zero;
+};
+
+HIDDEN _Thread_local struct stream *cr_mine;
+
+/* CRC-32C, a byte at a time: only the helper and the end of the run compute it. */
+static uint32_t crc32c(const uint8_t *p, size_t n)
+{
+	static uint32_t table[256];
+	if (!table[1])
+		for (uint32_t i = 0; i < 256; i++) {
+			uint32_t c = i;
+			for (int k = 0; k < 8; k++)
+				c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
+			table[i] = c;
+		}
+	uint32_t c = ~0u;
+	while (n--)
+		c = table[(c ^ *p++) & 0xff] ^ c >> 8;
+	return ~c;
+}
+
+/* new_window makes room for the next window in the file and maps it, or returns NULL with errno set. */
+static uint8_t *new_window(struct stream *s)
+{
+	off_t off = (off_t)(s->sequence * WINDOW);
+	if (atomic_fetch_add(&cr.bytes, WINDOW) + WINDOW > cr.budget) {
+		atomic_fetch_sub(&cr.bytes, WINDOW);
+		errno = E_BUDGET;
+		return NULL;
+	}
+	/* Without room on the disk a store into the mapping would end the program: take the room first. */
+	int rc = posix_fallocate(s->fd, off, WINDOW);
+	if (rc != 0) {
+		errno = rc;
+		return NULL;
+	}
+	uint8_t *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s->fd, off);
+	if (w == MAP_FAILED)
+		return NULL;
+	struct head h = {.magic = "CPREVT1", .sequence = s->sequence++, .thread = s->thread};
+	memcpy(w, &h, sizeof h);
+	return w;
+}
+
+static void seal(uint8_t *w, size_t used)
+{
+	struct head *h = (struct head *)w;
+	h->length = (uint32_t)used;
+	h->crc = crc32c(w + HEAD, used - HEAD);
+}
+
+static void close_window(uint8_t *w, size_t used)
+{
+	seal(w, used);
+	munmap(w, WINDOW);
+}
+
+/* cr_help keeps a window ready for every stream and closes the full ones. */
+HIDDEN void *cr_help(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&cr.lock);
+	while (!cr.leaving) {
+		pthread_mutex_unlock(&cr.lock);
+		int busy = 0;
+		for (struct stream *s = atomic_load(&cr.streams); s; s = s->following) {
+			uint8_t *full = atomic_load(&s->full);
+			if (full) {
+				close_window(full, s->closed);
+				atomic_store(&s->full, NULL);
+				busy = 1;
+			}
+			if (!atomic_load(&s->next)) {
+				uint8_t *w = new_window(s);
+				atomic_store(&s->next, w ? w : (uint8_t *)(intptr_t)-errno);
+				busy = 1;
+			}
+		}
+		pthread_mutex_lock(&cr.lock);
+		if (!busy && !cr.leaving)
+			pthread_cond_wait(&cr.work, &cr.lock);
+	}
+	pthread_mutex_unlock(&cr.lock);
+	return NULL;
+}
+
+static void wake(void)
+{
+	pthread_mutex_lock(&cr.lock);
+	pthread_cond_signal(&cr.work);
+	pthread_mutex_unlock(&cr.lock);
+}
+
+static int failed(uint8_t *w) { return (intptr_t)w < 0 && (intptr_t)w > -4096; }
+
+static void enter_window(struct stream *s, uint8_t *w)
+{
+	s->window = w;
+	s->at = w + HEAD;
+	s->end = w + WINDOW - ROOM;
+	((struct head *)w)->first = s->last;
+	memset(s->counted, 0, sizeof s->counted);
+}
+
+/* cr_turn goes on in the next window. Without one the recording of this process ends. */
+HIDDEN int cr_turn(struct stream *s)
+{
+	uint8_t *w;
+	uint64_t since = 0;
+	while (!(w = atomic_load(&s->next)) || atomic_load(&s->full)) {
+		if (!atomic_load(&cr.active)) /* another thread ended the recording */
+			return 0;
+		if (!since)
+			since = now();
+		wake();
+		sched_yield();
+	}
+	if (since)
+		s->stalled += now() - since;
+	if (failed(w)) {
+		errno = (int)-(intptr_t)w;
+		int reason = errno == E_BUDGET ? END_BUDGET : END_DISK;
+		if (reason == END_DISK)
+			cr_complain("no more room for events");
+		s->end += ROOM / 2; /* the last event finds room */
+		uint64_t r = (uint64_t)reason;
+		cr_event(EV_STOPPED, 1, &r);
+		cr_stop(reason);
+		return 0;
+	}
+	pthread_mutex_lock(&cr.lock);
+	int stopped = cr.stopped;
+	if (!stopped) {
+		s->closed = (uint64_t)(s->at - s->window);
+		atomic_store(&s->full, s->window);
+		atomic_store(&s->next, NULL);
+		enter_window(s, w);
+		pthread_cond_signal(&cr.work);
+	}
+	pthread_mutex_unlock(&cr.lock);
+	return !stopped;
+}
+
+HIDDEN struct stream *cr_open_stream(uint64_t first)
+{
+	char name[sizeof cr.folder + 64];
+	struct stream *s = calloc(1, sizeof *s);
+	if (!s)
+		return NULL;
+	s->thread = atomic_fetch_add(&cr.threads, 1);
+	if (s->thread == 0)
+		snprintf(name, sizeof name, "%s/%d.evt", cr.folder, cr.rank);
+	else
+		snprintf(name, sizeof name, "%s/%d.%u.evt", cr.folder, cr.rank, s->thread);
+	s->last = first;
+	s->fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	uint8_t *w = s->fd < 0 ? NULL : new_window(s);
+	if (!w) {
+		cr_complain(name);
+		free(s);
+		return NULL;
+	}
+	enter_window(s, w);
+	s->counters = cr.counters && pthread_equal(pthread_self(), cr.first) ? cr.counters : cr_counters_open();
+	if (cr.counters_n && !s->counters)
+		cr_uncounted();
+	struct stream *head = atomic_load(&cr.streams);
+	do
+		s->following = head;
+	while (!atomic_compare_exchange_weak(&cr.streams, &head, s));
+	return s;
+}
+
+/*
+ * cr_end_stream closes the last window of a stream and adds the stream to the sums of the end. Other threads may be about to
+ * write: their windows stay mapped and in their files, where nobody reads what comes behind the length.
+ */
+HIDDEN void cr_end_stream(struct stream *s, uint64_t *end)
+{
+	uint8_t *full = atomic_load(&s->full), *next = atomic_load(&s->next);
+	struct head *h = (struct head *)s->window;
+	size_t used = (size_t)(atomic_load(&s->at) - s->window);
+	off_t start = (off_t)(h->sequence * WINDOW);
+	if (full)
+		close_window(full, s->closed);
+	seal(s->window, used);
+	if (next && !failed(next))
+		munmap(next, WINDOW);
+	if (s == cr_mine)
+		munmap(s->window, WINDOW);
+	if (ftruncate(s->fd, start + (off_t)(s == cr_mine ? used : WINDOW)) != 0)
+		cr_complain("the end of the event file");
+	close(s->fd);
+	end[1] += s->events;
+	end[2] += s->stalled;
+	end[3]++;
+	if (s->last > end[4])
+		end[4] = s->last;
+}

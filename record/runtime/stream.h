@@ -1,0 +1,92 @@
+/* Inside of the recorder: event streams, what they share, and how an event is written. */
+#ifndef COPPICE_STREAM_H
+#define COPPICE_STREAM_H
+
+#include "counters.h"
+#include "recorder.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+/* A stream is the event file of one thread. The helper owns next while it is NULL, and full while it is not. */
+struct stream {
+	int fd;
+	uint32_t thread;
+	unsigned depth, quiet;
+	_Atomic(uint8_t *) at; /* others read it at the end of the run */
+	uint8_t *end, *window;
+	uint64_t last, stamp, sequence, events, stalled, closed; /* stamp: time of the events of the call in hand */
+	_Atomic(uint8_t *) next, full;
+	struct counters *counters;
+	uint64_t values[COUNTERS], counted[COUNTERS]; /* of the counters: those at stamp; those of the event before in this window */
+	struct stream *following;
+};
+
+struct recording {
+	atomic_int active;
+	int def, rank, size;
+	char folder[3000];
+	uint64_t begin, budget;
+	_Atomic(uint64_t) bytes;
+	pthread_mutex_t lock;
+	pthread_cond_t work;
+	pthread_t helper;
+	int leaving, stopped;
+	_Atomic(struct stream *) streams;
+	_Atomic(uint32_t) threads;
+	unsigned counters_n;
+	struct counters *counters; /* of the first thread, from the beginning of the program */
+	pthread_t first;
+	uint64_t entered[COUNTERS]; /* when it called MPI_Init */
+};
+extern HIDDEN struct recording cr;
+
+/* This thread's stream. The recorder is there when the program starts, so its memory is at a fixed place. */
+extern HIDDEN _Thread_local struct stream *cr_mine __attribute__((tls_model("initial-exec")));
+
+HIDDEN struct stream *cr_open_stream(uint64_t first);
+HIDDEN int cr_turn(struct stream *s);                       /* goes on in the next window; 0: the recording ended */
+HIDDEN void cr_end_stream(struct stream *s, uint64_t *end); /* the lock is held */
+HIDDEN void *cr_help(void *);                               /* the helper's thread */
+HIDDEN void cr_complain(const char *what);
+HIDDEN void cr_define_process(void);
+HIDDEN void cr_define_counters(void);
+HIDDEN void cr_uncounted(void);
+
+static inline uint64_t now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint8_t *varint(uint8_t *p, uint64_t v)
+{
+	while (v >= 0x80) {
+		*p++ = (uint8_t)v | 0x80;
+		v >>= 7;
+	}
+	*p++ = (uint8_t)v;
+	return p;
+}
+
+/* put writes an event: its kind last, so that a process that is killed leaves whole events. */
+static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args)
+{
+	uint8_t *at = atomic_load_explicit(&s->at, memory_order_relaxed);
+	if (at >= s->end) {
+		if (!cr_turn(s))
+			return;
+		at = atomic_load_explicit(&s->at, memory_order_relaxed);
+	}
+	uint8_t *p = varint(at + 1, t - s->last);
+	for (int i = 0; i < n; i++)
+		p = varint(p, args[i]);
+	atomic_store_explicit((_Atomic(uint8_t) *)at, (uint8_t)kind, memory_order_release);
+	atomic_store_explicit(&s->at, p, memory_order_release);
+	s->last = t;
+	s->events++;
+}
+
+#endif
