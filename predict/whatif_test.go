@@ -1,0 +1,92 @@
+package predict
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+func TestSweep(t *testing.T) {
+	axes, err := ParseSweep([]string{"latency=0.5,1,net.bandwidth=2", "cpu=0,0.7", "ranks-per-node=3", "mapping=cyclic", "node.eager=64"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPlatform()
+	p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, Hop: 10, PerByte: 100, Sizes: []simnet.SizeRate{{Max: 9, PerByte: 50}}}
+	p.Links[simnet.LinkNode] = &simnet.Link{Latency: 300, PerByte: 40}
+	if n := Points(axes); n != 4 {
+		t.Fatalf("%d points", n)
+	}
+	for i, want := range [][]int{{0, 0, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0}, {1, 0, 0, 0, 0, 0}, {1, 0, 1, 0, 0, 0}} {
+		q, at := p.Point(axes, i)
+		if !slices.Equal(at, want) {
+			t.Errorf("point %d is %v", i, at)
+		}
+		half := int64(2 - want[0])
+		net, node := q.Links[simnet.LinkNet], q.Links[simnet.LinkNode]
+		if net.Latency != 1000/half || net.Hop != 10/half || node.Latency != 300/half {
+			t.Errorf("point %d: latencies %d, %d, %d", i, net.Latency, net.Hop, node.Latency)
+		}
+		if net.PerByte != 50 || net.Sizes[0].PerByte != 25 || node.PerByte != 40 || node.Eager != 64 {
+			t.Errorf("point %d: %+v, %+v", i, net, node)
+		}
+		if ps := q.Scale.Of(1000); ps != []int64{0, 700}[want[2]] {
+			t.Errorf("point %d: 1000 ps become %d", i, ps)
+		}
+		if q.RanksPerNode != 3 || q.Mapping != "cyclic" {
+			t.Errorf("point %d: %d a node, %s", i, q.RanksPerNode, q.Mapping)
+		}
+	}
+	if l := p.Links[simnet.LinkNet]; l.Latency != 1000 || l.Sizes[0].PerByte != 50 {
+		t.Errorf("the platform itself changed: %+v", l)
+	}
+}
+
+func TestSweepErrors(t *testing.T) {
+	for _, x := range []struct{ text, want string }{
+		{"", "write NAME=VALUE"},
+		{"2,3", "write NAME=VALUE"},
+		{"speed=2", "choose one of latency"},
+		{"net.cpu=2", "choose one of latency"},
+		{"latency=-1", "allowed is a factor"},
+		{"bandwidth=0", "above 0"},
+		{"cpu=1,cpu=2", "twice"},
+		{"ranks-per-node=0", "from 1"},
+		{"ranks-per-node=1.5", "from 1"},
+		{"mapping=", "the path of a table"},
+		{"eager=x", "bytes"},
+		{"latency=" + strings.Repeat("1,", 200) + "1,cpu=" + strings.Repeat("1,", 200) + "1", "more than 10000"},
+	} {
+		if _, err := ParseSweep([]string{x.text}); !errors.Is(err, ErrSweep) || !strings.Contains(err.Error(), x.want) {
+			t.Errorf("%.40q: %v, want %q", x.text, err, x.want)
+		}
+	}
+}
+
+func FuzzParseSweep(f *testing.F) {
+	f.Add("latency=0.5,1,net.bandwidth=2,cpu=0,ranks-per-node=4,mapping=cyclic,eager=9")
+	f.Fuzz(func(t *testing.T, text string) {
+		axes, err := ParseSweep([]string{text})
+		if err != nil {
+			return
+		}
+		p := NewPlatform()
+		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
+		n := Points(axes)
+		if n < 1 || n > MaxPoints {
+			t.Fatalf("%d points", n)
+		}
+		q, at := p.Point(axes, n-1)
+		for k, i := range at {
+			if i != len(axes[k].Values)-1 {
+				t.Errorf("axis %d at %d in the last point", k, i)
+			}
+		}
+		if q.Scale.Den == 0 {
+			t.Error("a scale over 0")
+		}
+	})
+}
