@@ -53,6 +53,8 @@ var Table = []Package{
 	{Path: "waits", Layer: 3},
 	{Path: "causes", Layer: 3},
 	{Path: "predict", Layer: 3},
+	// Programs with known times: for the tests of the simulator and for measurements.
+	{Path: "internal/workload", Layer: 4, Importers: []string{"bench"}},
 
 	{Path: "jobs", Layer: 4},
 	{Path: "report", Layer: 4, NoMPI: true},

@@ -1,0 +1,147 @@
+package workload
+
+import "github.com/coppice-hpc/coppice/predict/simnet"
+
+// builder puts a program together from below.
+type builder struct{ p simnet.Program }
+
+func (b *builder) node(kind simnet.NodeKind, first, n int, count uint64) simnet.NodeID {
+	b.p.Nodes = append(b.p.Nodes, simnet.Node{Kind: kind, First: uint32(first), Len: uint32(n), Count: count})
+	return simnet.NodeID(len(b.p.Nodes) - 1)
+}
+
+func (b *builder) call(actions ...simnet.Action) simnet.NodeID {
+	first := len(b.p.Actions)
+	b.p.Actions = append(b.p.Actions, actions...)
+	return b.node(simnet.Call, first, len(actions), 0)
+}
+
+func (b *builder) seq(children ...simnet.NodeID) simnet.NodeID {
+	first := len(b.p.Children)
+	b.p.Children = append(b.p.Children, children...)
+	return b.node(simnet.Seq, first, len(children), 0)
+}
+
+func (b *builder) loop(count uint64, child simnet.NodeID) simnet.NodeID {
+	first := len(b.p.Children)
+	b.p.Children = append(b.p.Children, child)
+	return b.node(simnet.Loop, first, 1, count)
+}
+
+// table adds a table of partners and returns an action's peer and mode for it.
+func (b *builder) table(peers []int32) partner {
+	b.p.Peers = append(b.p.Peers, peers)
+	return partner{simnet.PeerTable, int32(len(b.p.Peers) - 1)}
+}
+
+// partner is the other end of a message.
+type partner struct {
+	mode simnet.PeerMode
+	peer int32
+}
+
+func (o partner) action(kind simnet.ActionKind, flags simnet.CallFlags, tag uint32, bytes uint64) simnet.Action {
+	return simnet.Action{Kind: kind, Flags: flags, Mode: o.mode, Peer: o.peer, Tag: tag, Bytes: bytes}
+}
+
+// send and recv are the actions of MPI_Send and MPI_Recv.
+func (o partner) send(tag uint32, bytes uint64) []simnet.Action {
+	return []simnet.Action{
+		o.action(simnet.PostSend, simnet.Blocking, tag, bytes), o.action(simnet.WaitSend, 0, tag, bytes),
+	}
+}
+
+func (o partner) recv(tag uint32, bytes uint64) []simnet.Action {
+	return []simnet.Action{
+		o.action(simnet.PostRecv, simnet.Blocking, tag, bytes), o.action(simnet.WaitRecv, 0, tag, bytes),
+	}
+}
+
+// Coll is a blocking collective operation of the communicator.
+func Coll(kind simnet.CollKind, comm uint32, root int32, bytes, recv uint64) []simnet.Action {
+	a := simnet.Action{Kind: simnet.PostColl, Flags: simnet.Blocking, Coll: kind, Comm: comm, Peer: root, Bytes: bytes, Recv: recv}
+	w := a
+	w.Kind, w.Flags = simnet.WaitColl, 0
+	return []simnet.Action{a, w}
+}
+
+// Of returns the program in which every process makes the calls of the list once, each a list of actions.
+func Of(comms []simnet.Comm, processes ...[][]simnet.Action) *simnet.Program {
+	b := &builder{}
+	b.p.Comms = comms
+	if comms == nil {
+		b.p.Comms = []simnet.Comm{{Size: uint32(len(processes))}}
+	}
+	for _, calls := range processes {
+		var nodes []simnet.NodeID
+		for _, actions := range calls {
+			nodes = append(nodes, b.call(actions...))
+		}
+		b.p.Roots = append(b.p.Roots, b.seq(nodes...))
+	}
+	return &b.p
+}
+
+// Expand returns a program with the same calls and no loops, in which each process has nodes of its own and all partners
+// are absolute. All communicators must be the identity.
+func Expand(p *simnet.Program) *simnet.Program {
+	b := &builder{}
+	b.p.Comms = p.Comms
+	for process := range p.Roots {
+		var nodes []simnet.NodeID
+		Walk(p, process, func(actions []simnet.Action) {
+			own := make([]simnet.Action, len(actions))
+			for i, a := range actions {
+				own[i] = absolute(p, a, int32(process))
+			}
+			nodes = append(nodes, b.call(own...))
+		})
+		b.p.Roots = append(b.p.Roots, b.seq(nodes...))
+	}
+	return &b.p
+}
+
+func absolute(p *simnet.Program, a simnet.Action, process int32) simnet.Action {
+	size := int32(len(p.Roots))
+	switch {
+	case a.Kind == simnet.PostColl || a.Kind == simnet.WaitColl || a.Kind == simnet.FileIO:
+		return a
+	case a.Mode == simnet.PeerRelative:
+		a.Peer = ((process+a.Peer)%size + size) % size
+	case a.Mode == simnet.PeerXor:
+		a.Peer ^= process
+	case a.Mode == simnet.PeerTable:
+		a.Peer = p.Peers[a.Peer][process]
+	}
+	a.Mode = simnet.PeerAbsolute
+	return a
+}
+
+// Walk calls f with the actions of every call of a process in order.
+func Walk(p *simnet.Program, process int, f func(actions []simnet.Action)) {
+	type level struct {
+		node simnet.NodeID
+		at   uint64
+	}
+	stack := []level{{node: p.Roots[process]}}
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		n := &p.Nodes[top.node]
+		end := uint64(n.Len)
+		child := uint64(n.First) + top.at
+		switch n.Kind {
+		case simnet.Call:
+			f(p.Actions[n.First : n.First+n.Len])
+			stack = stack[:len(stack)-1]
+			continue
+		case simnet.Loop:
+			end, child = n.Count, uint64(n.First)
+		}
+		if top.at == end {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		top.at++
+		stack = append(stack, level{node: p.Children[child]})
+	}
+}

@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// WriteGOAL writes a program of point-to-point messages as a schedule in the text form that LogGOPSim's txt2bin reads
+// (Hoefler, Siebert, Lumsdaine 2009). Times are rounded down to nanoseconds, empty messages have one byte.
+func WriteGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
+	out := bufio.NewWriterSize(w, 1<<20)
+	fmt.Fprintf(out, "num_ranks %d\n", len(p.Roots))
+	for process := range p.Roots {
+		fmt.Fprintf(out, "rank %d {\n", process)
+		g := goalRank{out: out, p: p, process: process}
+		ordinal := uint64(0)
+		var buf [1]int64
+		Walk(p, process, func(actions []simnet.Action) {
+			if g.err == nil {
+				g.err = calc.Fill(uint32(process), ordinal, buf[:])
+			}
+			ordinal++
+			g.compute(buf[0])
+			g.call(actions)
+		})
+		if g.err == nil {
+			g.err = calc.Fill(uint32(process), ordinal, buf[:])
+		}
+		if g.err != nil {
+			return g.err
+		}
+		g.compute(buf[0])
+		fmt.Fprint(out, "}\n")
+	}
+	return out.Flush()
+}
+
+// goalRank writes the operations of one process. An operation starts when the one before has started, and after all that
+// the process has waited for since.
+type goalRank struct {
+	out     *bufio.Writer
+	p       *simnet.Program
+	process int
+	err     error
+	last    int                  // number of the last operation, from 1
+	after   []int                // operations that must be done before the next starts
+	open    map[channelKey][]int // posts, not completed, in order
+}
+
+type channelKey struct {
+	send bool
+	peer int32
+	tag  uint32
+}
+
+// op begins an operation and returns its number.
+func (g *goalRank) op(format string, args ...any) int {
+	n := g.last + 1
+	fmt.Fprintf(g.out, "l%d: ", n)
+	fmt.Fprintf(g.out, format+"\n", args...)
+	before := g.last
+	for _, a := range g.after {
+		fmt.Fprintf(g.out, "l%d requires l%d\n", n, a)
+		if a == before {
+			before = 0
+		}
+	}
+	if before != 0 {
+		fmt.Fprintf(g.out, "l%d irequires l%d\n", n, before)
+	}
+	g.after = g.after[:0]
+	g.last = n
+	return n
+}
+
+func (g *goalRank) compute(ps int64) {
+	if ns := ps / nanosecond; ns > 0 {
+		g.after = append(g.after, g.op("calc %d", ns))
+	}
+}
+
+func (g *goalRank) call(actions []simnet.Action) {
+	if g.open == nil {
+		g.open = map[channelKey][]int{}
+	}
+	for _, a := range actions {
+		a = absolute(g.p, a, int32(g.process))
+		key := channelKey{a.Kind == simnet.PostSend || a.Kind == simnet.WaitSend, a.Peer, a.Tag}
+		switch a.Kind {
+		case simnet.PostSend:
+			g.open[key] = append(g.open[key], g.op("send %db to %d tag %d", max(a.Bytes, 1), a.Peer, a.Tag))
+		case simnet.PostRecv:
+			g.open[key] = append(g.open[key], g.op("recv %db from %d tag %d", max(a.Bytes, 1), a.Peer, a.Tag))
+		case simnet.WaitSend, simnet.WaitRecv:
+			q := g.open[key]
+			if int(a.Age) >= len(q) {
+				g.err = fmt.Errorf("process %d completes what it has not posted", g.process)
+				return
+			}
+			g.after = append(g.after, q[a.Age])
+			g.open[key] = append(q[:a.Age:a.Age], q[a.Age+1:]...)
+		default:
+			g.err = fmt.Errorf("action %d has no form in a schedule", a.Kind)
+		}
+	}
+}
