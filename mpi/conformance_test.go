@@ -81,6 +81,7 @@ func conformance() []testCase {
 		{"file collective", 1, false, testFileCollective},
 		{"file errors", 1, false, testFileErrors},
 		{"stats", 2, false, testStats},
+		{"timing", 1, false, testTiming},
 	}
 }
 

@@ -34,6 +34,7 @@
 //	bcast, gather, scatter, ...   ours     gompi: BcastBytes overruns by a factor of four; the others are missing
 //	dup, split, free              ours     missing in gompi
 //	files                         ours     missing in gompi
+//	what Time measures            ours     in C, nothing of Go between two calls
 //
 // # Threads
 //
@@ -49,6 +50,8 @@
 //   - Messages of the MPI library move only while some goroutine of the rank is inside a call of this package. An Isend
 //     followed by computation may be delivered at the next Wait only.
 //   - Keep computing goroutines at GOMAXPROCS-1 while messages matter: a return from cgo needs a free P.
+//
+// Time is the exception: both ranks of a pair hold their lock while they measure, and are in nothing else.
 //
 // Long calls of the MPI library that hold the lock: one piece of a file transfer (64 MiB independent, up to 1 GiB
 // collective), and dup, split, open, close, set size and sync after all ranks have arrived.

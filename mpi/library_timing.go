@@ -1,0 +1,26 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include "timing.h"
+import "C"
+
+// operations are the numbers that the C code has.
+var operations = [numOperations]C.int{
+	ClockRead: C.COP_CLOCK, RoundTrip: C.COP_ROUND_TRIP, SendCall: C.COP_SEND, ReceiveCall: C.COP_RECEIVE,
+	Burst: C.COP_BURST, EagerSend: C.COP_EAGER, ReduceLocal: C.COP_REDUCE,
+}
+
+// time is Time. It holds the lock while both ranks are in it, which is why nothing else may communicate.
+func (c *mpiComm) time(t Timing, ns []int64) error {
+	if err := c.usable("time"); err != nil {
+		return err
+	}
+	lead := C.int(0)
+	if t.Lead {
+		lead = 1
+	}
+	return c.l.do("time", func() C.int {
+		return C.cop_time(operations[t.Operation], c.plane[systemPlane].h, C.int(t.Peer), lead, C.int(t.Bytes), C.int(t.Messages), C.int(len(ns)), (*C.int64_t)(address(ns)))
+	})
+}
