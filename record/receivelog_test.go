@@ -19,19 +19,11 @@ import (
 // hashLog reads a log to its end and returns a hash of all payloads.
 func hashLog(t *testing.T, path string) (uint64, *receivelog.Reader) {
 	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	st, err := f.Stat()
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := receivelog.Open(f, st.Size())
+	r, err := receivelog.OpenPath(path)
 	if err != nil {
 		t.Fatal(path, err)
 	}
+	t.Cleanup(func() { r.Close() })
 	h := fnv.New64a()
 	for {
 		c, err := r.Next()

@@ -89,20 +89,11 @@ func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
 }
 
 func readHeader(path string) (*receivelog.Header, error) {
-	f, err := os.Open(path)
+	r, err := receivelog.OpenPath(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	r, err := receivelog.Open(f, st.Size())
-	if err != nil {
-		return nil, err
-	}
-	return r.Header, nil
+	return r.Header, r.Close()
 }
 
 // once replays every log PerNode times, all at once.

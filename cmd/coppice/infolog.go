@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
@@ -40,19 +39,11 @@ type logFunction struct {
 
 // openLog reads a receive log to its end.
 func openLog(path string) (*logInfo, error) {
-	f, err := os.Open(path)
+	r, err := receivelog.OpenPath(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	r, err := receivelog.Open(f, st.Size())
-	if err != nil {
-		return nil, err
-	}
+	defer r.Close()
 	s, err := receivelog.Summarise(r)
 	if err != nil {
 		return nil, err
@@ -60,7 +51,7 @@ func openLog(path string) (*logInfo, error) {
 	h := s.Header
 	x := &logInfo{
 		Kind: "receive_log", Library: h.Library, Rank: h.Rank, Size: h.Size, Host: h.Host, Program: h.Program, Arguments: h.Args,
-		Calls: s.Calls, Payload: s.Payload, Stored: s.Stored, Bytes: st.Size(), Wtime: h.Wtime, End: "cut: the process was killed, or the disk was full",
+		Calls: s.Calls, Payload: s.Payload, Stored: s.Stored, Bytes: r.Size(), Wtime: h.Wtime, End: "cut: the process was killed, or the disk was full",
 		Refused: append([]string{}, s.Refused...), Functions: []logFunction{},
 	}
 	if s.End != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 )
 
 // Kinds of records.
@@ -122,6 +123,34 @@ func Open(file io.ReaderAt, size int64) (*Reader, error) {
 		err = fmt.Errorf("%w in its header", ErrCut)
 	}
 	return r, err
+}
+
+// OpenPath opens a file and reads its header; Close closes it.
+func OpenPath(path string) (*Reader, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	r, err := Open(f, st.Size())
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return r, nil
+}
+
+// Size returns the bytes of the log.
+func (r *Reader) Size() int64 { return r.s.size }
+
+// Close closes the file, if there is something to close.
+func (r *Reader) Close() error {
+	if c, ok := r.s.file.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
 }
 
 // record begins the next record: io.EOF at the end of the file.
