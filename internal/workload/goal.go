@@ -38,8 +38,8 @@ func WriteGOAL(w io.Writer, p *simnet.Program, calc simnet.Calc) error {
 	return out.Flush()
 }
 
-// goalRank writes the operations of one process. An operation starts when the one before has started, and after all that
-// the process has waited for since.
+// goalRank writes the operations of one process. An operation starts when the last one that blocked is done, and all that
+// was waited for since: what is posted without blocking in between waits for nobody.
 type goalRank struct {
 	out     *bufio.Writer
 	p       *simnet.Program
@@ -58,27 +58,18 @@ type channelKey struct {
 
 // op begins an operation and returns its number.
 func (g *goalRank) op(format string, args ...any) int {
-	n := g.last + 1
-	fmt.Fprintf(g.out, "l%d: ", n)
+	g.last++
+	fmt.Fprintf(g.out, "l%d: ", g.last)
 	fmt.Fprintf(g.out, format+"\n", args...)
-	before := g.last
 	for _, a := range g.after {
-		fmt.Fprintf(g.out, "l%d requires l%d\n", n, a)
-		if a == before {
-			before = 0
-		}
+		fmt.Fprintf(g.out, "l%d requires l%d\n", g.last, a)
 	}
-	if before != 0 {
-		fmt.Fprintf(g.out, "l%d irequires l%d\n", n, before)
-	}
-	g.after = g.after[:0]
-	g.last = n
-	return n
+	return g.last
 }
 
 func (g *goalRank) compute(ps int64) {
 	if ns := ps / nanosecond; ns > 0 {
-		g.after = append(g.after, g.op("calc %d", ns))
+		g.after = []int{g.op("calc %d", ns)}
 	}
 }
 
@@ -86,6 +77,7 @@ func (g *goalRank) call(actions []simnet.Action) {
 	if g.open == nil {
 		g.open = map[channelKey][]int{}
 	}
+	var waited []int
 	for _, a := range actions {
 		a = absolute(g.p, a, int32(g.process))
 		key := channelKey{a.Kind == simnet.PostSend || a.Kind == simnet.WaitSend, a.Peer, a.Tag}
@@ -100,10 +92,19 @@ func (g *goalRank) call(actions []simnet.Action) {
 				g.err = fmt.Errorf("process %d completes what it has not posted", g.process)
 				return
 			}
-			g.after = append(g.after, q[a.Age])
+			waited = append(waited, q[a.Age])
 			g.open[key] = append(q[:a.Age:a.Age], q[a.Age+1:]...)
 		default:
 			g.err = fmt.Errorf("action %d has no form in a schedule", a.Kind)
+			return
 		}
+	}
+	switch {
+	case len(waited) == 0:
+	case len(actions) == 2 && actions[0].Flags&simnet.Blocking != 0:
+		g.after = waited
+	default: // an operation that takes no time stands for the wait
+		g.after = append(g.after, waited...)
+		g.after = []int{g.op("calc 0")}
 	}
 }
