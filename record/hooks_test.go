@@ -121,6 +121,12 @@ func (l *library) record(t *testing.T, ranks int, front string, vars [][2]string
 // attempt is record for commands that may fail.
 func (l *library) attempt(t *testing.T, ranks int, front string, vars [][2]string, command ...string) (raw, printed string, err error) {
 	t.Helper()
+	return l.attemptIn(t, t.TempDir(), ranks, front, vars, command...)
+}
+
+// attemptIn is attempt in a folder.
+func (l *library) attemptIn(t *testing.T, folder string, ranks int, front string, vars [][2]string, command ...string) (raw, printed string, err error) {
+	t.Helper()
 	lib, err := Library(t.Context(), l.cc, cacheFolder)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +142,7 @@ func (l *library) attempt(t *testing.T, ranks int, front string, vars [][2]strin
 	args := append(append([]string{l.run}, l.args...), "-n", strconv.Itoa(ranks))
 	args, env := withEnvironment(l.launcher, append(args, command...), vars)
 	c := exec.CommandContext(t.Context(), args[0], args[1:]...)
-	c.Dir = t.TempDir()
+	c.Dir = folder
 	c.Env = append(append(os.Environ(), env...), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	b, err := c.CombinedOutput()
 	return raw, string(b), err
