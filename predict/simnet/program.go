@@ -26,7 +26,8 @@ type Node struct {
 // ActionKind is what an action does.
 type ActionKind uint8
 
-// Kinds of actions. A call posts its posts in order, and then waits for all its completions at once.
+// Kinds of actions. A call posts its posts in order, and then waits for all its completions at once: MPI_Send is PostSend
+// and WaitSend, MPI_Sendrecv is PostRecv, PostSend, WaitRecv, WaitSend. A file operation counts as a post.
 const (
 	PostSend     ActionKind = iota // standard mode: eager up to the limit of the link, else rendezvous
 	PostSync                       // synchronous mode: rendezvous at any size
@@ -51,6 +52,8 @@ const (
 	// Varying marks a PostColl with counts of its own for each rank (MPI_Gatherv, MPI_Alltoallv, ...): no two ranks need know
 	// the same sizes. Bytes and Recv are then means.
 	Varying
+	// Detached marks a post that nothing completes: completions on its channel do not count it among the open ones.
+	Detached
 )
 
 // PeerMode says how an action's partner follows from the process's own rank in the communicator.
@@ -61,8 +64,13 @@ const (
 	PeerAbsolute PeerMode = iota // Peer
 	PeerRelative                 // (own rank + Peer) mod size
 	PeerXor                      // own rank xor Peer
-	PeerTable                    // Program.Peers[Peer][process]: a rank in the communicator, for each process of the run
+	// PeerTable is Program.Peers[Peer][process]: a rank in the communicator, for each process of the run. NoPeer makes
+	// the action do nothing, as MPI_PROC_NULL.
+	PeerTable
 )
+
+// NoPeer in a table of partners is no partner.
+const NoPeer = -1
 
 // CollKind is a collective operation as the network sees it.
 type CollKind uint8
@@ -93,7 +101,8 @@ type Action struct {
 	Peer  int32  // by Mode; of a PostColl the root as a rank of the communicator, absolute
 	Tag   uint32
 	// Age is, for a completion, how many older posts of the same channel and direction (of the same communicator, for a
-	// WaitColl) are still open: 0 completes the oldest.
+	// WaitColl) are still open: 0 completes the oldest. The actions of a call count one after the other: MPI_Waitall on the
+	// two oldest receives has age 0 twice.
 	Age   uint32
 	Bytes uint64 // sent or received; of a PostColl what this process puts in, for one partner where it has one part for each
 	// Recv is, of a PostColl, what the process gets, likewise.

@@ -13,8 +13,8 @@ type Options struct {
 	Observer Observer
 }
 
-// ProcessTimes is where the time of one process went, in picoseconds. Compute, Send, Receive, Wait and Collective add
-// up to Finish.
+// ProcessTimes is where the time of one process went, in picoseconds. Compute, Send, Receive, Wait, Collective and File
+// add up to Finish.
 type ProcessTimes struct {
 	Finish     int64 // end of the process
 	Compute    int64 // entries of the computation vector

@@ -1,0 +1,377 @@
+package simnet
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// code is a program on a network as the dataflow engine runs it. It is read-only while it runs, and shared by all workers.
+type code struct {
+	program *Program
+	network *Network
+	picks   *selection
+	order   [][]uint32 // of each communicator, see Comm.order
+	blocks  []block    // of each node
+	calls   []call
+	ops     []op // of each action
+	ports   []port
+	costs   []cost // of each size and class: NumLinkClasses for a size
+	sizes   []uint64
+	files   []int64 // times of file operations
+	kinds   []kind
+	kindOf  map[NodeID]uint32 // of each root
+}
+
+// block is a node: children, count times. A call has count 0, and its index as first.
+type block struct {
+	first, len uint32
+	count      uint64
+}
+
+// category is where the time of a call goes.
+type category uint8
+
+const (
+	inNothing category = iota
+	inSend
+	inReceive
+	inWait
+	inCollective
+	inFile
+)
+
+// call is a call node: ops [first, first+posts) are posts, those up to first+n completions.
+type call struct {
+	first, n, posts uint32
+	cat             category
+	events          uint8 // 1 where completing is an operation of its own
+}
+
+// op is an action. off is, of a completion, how many posts behind the oldest open one its own is, if the calls before this
+// one completed the oldest ones only.
+type op struct {
+	kind ActionKind
+	port uint32
+	size uint32 // index of the first of NumLinkClasses costs, of a send
+	off  uint32
+	age  uint32
+}
+
+// direction is the end of a channel that a port is.
+type direction uint8
+
+const (
+	outward direction = iota
+	inward
+	together // of a communicator, for collective operations
+)
+
+// port is a distinct partner, tag and communicator of actions. Those that share a program have the same ports, with other
+// partners.
+type port struct {
+	dir  direction
+	mode PeerMode
+	comm uint32
+	peer int32
+	tag  uint32
+}
+
+// cost is what a message of a size costs on a class of links, in picoseconds.
+type cost struct {
+	send, recv int64 // overhead of the processor at both ends
+	wire       int64 // of the bytes behind the first
+	busy       int64 // of the network interface
+	gap        int64
+	eager      bool
+}
+
+// largest is the limit of any single time that the network or a message costs: a clock plus three of them does not wrap
+// around, so an overflow is negative.
+const largest = 1 << 60
+
+// compile prepares a program that Check passed.
+func compile(p *Program, n *Network) (*code, error) {
+	c := &code{program: p, network: n, kindOf: map[NodeID]uint32{}}
+	var err error
+	if c.picks, err = newSelection(n); err != nil {
+		return nil, err
+	}
+	c.order = make([][]uint32, len(p.Comms))
+	for i := range p.Comms {
+		c.order[i] = p.Comms[i].order()
+	}
+	if err := c.compileActions(); err != nil {
+		return nil, err
+	}
+	c.compileNodes()
+	return c, c.compileRoots()
+}
+
+// compileActions gives each action its port and its cost.
+func (c *code) compileActions() error {
+	p := c.program
+	c.ops = make([]op, len(p.Actions))
+	ports, sizes := map[port]uint32{}, map[uint64]uint32{}
+	for i := range p.Actions {
+		a := &p.Actions[i]
+		o := op{kind: a.Kind, age: a.Age}
+		at := port{mode: a.Mode, comm: a.Comm, peer: a.Peer, tag: a.Tag}
+		switch a.Kind {
+		case PostRecv, WaitRecv, ProbeRecv:
+			at.dir = inward
+		case PostColl, WaitColl:
+			at = port{dir: together, comm: a.Comm}
+		}
+		if a.Kind != FileIO {
+			id, ok := ports[at]
+			if !ok {
+				id = uint32(len(c.ports))
+				ports[at] = id
+				c.ports = append(c.ports, at)
+			}
+			o.port = id
+		}
+		switch a.Kind {
+		case PostSend, PostSync, PostBuffered:
+			s, ok := sizes[a.Bytes]
+			if !ok {
+				s = uint32(len(c.costs))
+				sizes[a.Bytes] = s
+				if err := c.addCosts(a.Bytes); err != nil {
+					return err
+				}
+			}
+			o.size = s
+		}
+		if a.Kind == FileIO {
+			o.size = uint32(len(c.files))
+			t := c.fileTime(a.Bytes)
+			if t > largest {
+				return programError("a file operation of %d bytes takes longer than 13 days", a.Bytes)
+			}
+			c.files = append(c.files, t)
+		}
+		c.ops[i] = o
+	}
+	return nil
+}
+
+// fileTime returns what a file operation of one process takes. All processes share the file system.
+func (c *code) fileTime(bytes uint64) int64 {
+	f := &c.network.Files
+	all := f.Total.Of(mulSat(bytes, uint64(len(c.program.Roots))))
+	return addTime(f.Open, max(f.Client.Of(bytes), all))
+}
+
+// addCosts appends the costs of a size on all classes of links.
+func (c *code) addCosts(bytes uint64) error {
+	c.sizes = append(c.sizes, bytes)
+	for k := range c.network.Links {
+		l := &c.network.Links[k]
+		x, ok := l.cost(bytes)
+		if !ok {
+			return programError("a message of %d bytes takes longer than 13 days", bytes)
+		}
+		c.costs = append(c.costs, x)
+	}
+	return nil
+}
+
+// cost returns what a message costs, and whether that is within the limit.
+func (l *Link) cost(bytes uint64) (cost, bool) {
+	wire, over := l.Wire(bytes)
+	x := cost{wire: wire, gap: l.Gap, eager: bytes <= l.Eager}
+	x.send, x.recv, x.busy = addTime(l.SendOver, over), addTime(l.RecvOver, over), addTime(l.Gap, wire)
+	return x, max(x.send, x.recv, x.busy) <= largest
+}
+
+// compileNodes makes blocks and calls. A loop takes over the children of a sequence in it. What has no calls below it
+// becomes an empty block.
+func (c *code) compileNodes() {
+	p := c.program
+	c.blocks = make([]block, len(p.Nodes))
+	seen := newOffsets(len(c.ports))
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		switch n.Kind {
+		case Call:
+			c.blocks[i] = block{first: uint32(len(c.calls))}
+			c.calls = append(c.calls, c.compileCall(n, seen))
+		case Seq:
+			c.blocks[i] = block{first: n.First, len: n.Len, count: 1}
+		case Loop:
+			child := p.Children[n.First]
+			c.blocks[i] = block{first: n.First, len: 1, count: n.Count}
+			if p.Nodes[child].Kind == Seq {
+				c.blocks[i].first, c.blocks[i].len = c.blocks[child].first, c.blocks[child].len
+			}
+		}
+		if b := &c.blocks[i]; b.count > 0 {
+			kids := p.Children[b.first : b.first+b.len]
+			if !slices.ContainsFunc(kids, func(k NodeID) bool { return c.blocks[k].count == 0 || c.blocks[k].len > 0 }) {
+				b.len = 0
+			}
+		}
+	}
+}
+
+func (c *code) compileCall(n *Node, seen *offsets) call {
+	x := call{first: n.First, n: n.Len}
+	ops := c.ops[n.First : n.First+n.Len]
+	var posts, receives, waits, colls, files bool
+	seen.next()
+	for i := range ops {
+		o := &ops[i]
+		switch o.kind {
+		case PostRecv:
+			posts, receives = true, true
+		case PostSend, PostSync, PostBuffered:
+			posts = true
+		case PostColl, WaitColl:
+			colls = true
+		case FileIO:
+			files = true
+		default:
+			waits = true
+		}
+		if o.kind.completes() == 0 {
+			x.posts++
+		} else {
+			o.off = o.age
+			if o.kind != ProbeRecv {
+				o.off = seen.take(o.port, o.age)
+			}
+		}
+	}
+	switch {
+	case colls:
+		x.cat = inCollective
+	case files:
+		x.cat = inFile
+	case receives:
+		x.cat = inReceive
+	case posts:
+		x.cat = inSend
+	case waits:
+		x.cat = inWait
+	}
+	if !posts && waits {
+		x.events = 1
+	}
+	return x
+}
+
+// offsets finds, for the completions of one call, how far behind the oldest open post theirs is.
+type offsets struct {
+	call  uint32
+	last  []uint32 // of each port, the call that first was for
+	first []uint32 // of each port, the first offset that is open
+	taken map[uint32][]uint32
+}
+
+func newOffsets(ports int) *offsets {
+	return &offsets{last: make([]uint32, ports), first: make([]uint32, ports)}
+}
+
+func (s *offsets) next() { s.call, s.taken = s.call+1, nil }
+
+// take closes the open post of that age.
+func (s *offsets) take(port, age uint32) uint32 {
+	if s.last[port] != s.call {
+		s.last[port], s.first[port] = s.call, 0
+	}
+	if age == 0 && s.taken[port] == nil {
+		s.first[port]++
+		return s.first[port] - 1
+	}
+	k := openAt(s.first[port], s.taken[port], age)
+	if s.taken == nil {
+		s.taken = map[uint32][]uint32{}
+	}
+	s.first[port], s.taken[port] = closeAt(s.first[port], s.taken[port], k)
+	return k
+}
+
+// openAt returns the number of the post with that many open ones between it and first, of which those in the ascending list
+// closed are not open. Numbers wrap around.
+func openAt(first uint32, closed []uint32, age uint32) uint32 {
+	k := first + age
+	for _, x := range closed {
+		if int32(x-k) > 0 {
+			break
+		}
+		k++
+	}
+	return k
+}
+
+// closeAt notes that post k is closed, and returns the first open one and those closed behind it.
+func closeAt(first uint32, closed []uint32, k uint32) (uint32, []uint32) {
+	i, _ := slices.BinarySearchFunc(closed, k, func(x, k uint32) int { return int(int32(x - k)) })
+	closed = slices.Insert(closed, i, k)
+	n := 0
+	for n < len(closed) && closed[n] == first {
+		first++
+		n++
+	}
+	closed = slices.Delete(closed, 0, n)
+	if len(closed) == 0 {
+		closed = nil
+	}
+	return first, closed
+}
+
+// rank returns the rank of a process in a communicator.
+func (c *code) rank(comm, process uint32) (uint32, bool) {
+	m := &c.program.Comms[comm]
+	switch {
+	case m.Members == nil:
+		return process, process < m.Size
+	case c.order[comm] == nil:
+		i, ok := slices.BinarySearch(m.Members, process)
+		return uint32(i), ok
+	}
+	order := c.order[comm]
+	i, ok := slices.BinarySearchFunc(order, process, func(r, process uint32) int {
+		return int(int64(m.Members[r]) - int64(process))
+	})
+	if !ok {
+		return 0, false
+	}
+	return order[i], true
+}
+
+// partner returns the process at the other end of a port of a process; ok is false where there is none.
+func (c *code) partner(at *port, process uint32) (partner uint32, ok bool, err error) {
+	m := &c.program.Comms[at.comm]
+	own, member := c.rank(at.comm, process)
+	if !member {
+		return 0, false, programError("process %d communicates in communicator %d, of which it is no member", process, at.comm)
+	}
+	r := int64(at.peer)
+	switch at.mode {
+	case PeerRelative:
+		r = (int64(own) + r) % int64(m.Size)
+		if r < 0 {
+			r += int64(m.Size)
+		}
+	case PeerXor:
+		r = int64(own ^ uint32(at.peer))
+	case PeerTable:
+		r = int64(c.program.Peers[at.peer][process])
+		if r == NoPeer {
+			return 0, false, nil
+		}
+	}
+	if r < 0 || r >= int64(m.Size) {
+		return 0, false, programError("process %d communicates with rank %d of %d of communicator %d", process, r, m.Size, at.comm)
+	}
+	return m.Process(uint32(r)), true, nil
+}
+
+// mulCount multiplies and adds counts, and reports whether the result stays below 2^62.
+func mulCount(a, b, plus uint64) (uint64, bool) {
+	hi, lo := bits.Mul64(a, b)
+	s, carry := bits.Add64(lo, plus, 0)
+	return s, hi == 0 && carry == 0 && s < 1<<62
+}

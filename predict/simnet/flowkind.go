@@ -1,0 +1,234 @@
+package simnet
+
+import "slices"
+
+// kind is what the processes with the same root have in common.
+type kind struct {
+	root         NodeID
+	sends, recvs []uint32 // ports
+	colls        []uint32
+	table        []portSlot // of a power of two, open addressing
+	depth        uint32     // blocks open at once
+	calls        uint64
+	events       uint64 // operations and messages, computation and steps of collective operations left out
+	out          []outUse
+	in           []uint64 // receives posted on each port
+	enters       []uint64 // collective operations on each communicator
+}
+
+// outUse is how a kind uses a port to send.
+type outUse struct {
+	posts        uint64
+	waited       bool   // some sends are completed
+	size         uint32 // of the first send
+	mixed        bool   // sends of different sizes
+	standard     uint32 // largest size of a send of standard mode
+	usesStandard bool
+	sync         bool
+}
+
+// portSlot says which of its kind's ports of one direction a port is.
+type portSlot struct{ port, index uint32 }
+
+const noPort = 1<<32 - 1
+
+// find returns the index of a port among those of the same direction of the kind. The port is one of the kind.
+func (k *kind) find(port uint32) uint32 {
+	mask := uint32(len(k.table) - 1)
+	i := port & mask
+	for k.table[i&mask].port != port {
+		i++
+	}
+	return k.table[i&mask].index
+}
+
+// compileRoots makes the kinds.
+func (c *code) compileRoots() error {
+	s := &walk{c: c, times: make([]uint64, len(c.blocks)), index: make([]uint32, len(c.ports))}
+	for i := range s.index {
+		s.index[i] = noPort
+	}
+	s.depths()
+	for _, root := range c.program.Roots {
+		if _, ok := c.kindOf[root]; ok {
+			continue
+		}
+		k, err := s.kind(root)
+		if err != nil {
+			return err
+		}
+		c.kindOf[root] = uint32(len(c.kinds))
+		c.kinds = append(c.kinds, k)
+	}
+	return nil
+}
+
+// walk visits the nodes below a root, each once.
+type walk struct {
+	c     *code
+	depth []uint32
+	times []uint64 // how often each node is visited; 0 outside of kind
+	index []uint32 // of each port in the kind; noPort outside of kind
+	nodes []NodeID
+}
+
+// depths computes how many blocks are open at once below and with each node.
+func (s *walk) depths() {
+	s.depth = make([]uint32, len(s.c.blocks))
+	for i, b := range s.c.blocks {
+		if b.count == 0 {
+			continue
+		}
+		for _, k := range s.c.program.Children[b.first : b.first+b.len] {
+			s.depth[i] = max(s.depth[i], s.depth[k])
+		}
+		s.depth[i]++
+	}
+}
+
+// below lists the nodes below a root, parents before children, with how often each is visited.
+func (s *walk) below(root NodeID) bool {
+	s.nodes = append(s.nodes[:0], root)
+	s.times[root] = 1
+	for i := 0; i < len(s.nodes); i++ {
+		b := &s.c.blocks[s.nodes[i]]
+		if b.count == 0 {
+			continue
+		}
+		for _, k := range s.c.program.Children[b.first : b.first+b.len] {
+			if s.times[k] == 0 {
+				s.times[k] = 1
+				s.nodes = append(s.nodes, k)
+			}
+		}
+	}
+	slices.Sort(s.nodes)
+	slices.Reverse(s.nodes)
+	for _, n := range s.nodes[1:] {
+		s.times[n] = 0
+	}
+	ok := true
+	for _, n := range s.nodes {
+		b := &s.c.blocks[n]
+		if b.count == 0 {
+			continue
+		}
+		for _, k := range s.c.program.Children[b.first : b.first+b.len] {
+			var fits bool
+			s.times[k], fits = mulCount(s.times[n], b.count, s.times[k])
+			ok = ok && fits
+		}
+	}
+	return ok
+}
+
+// kind describes the processes that begin at root.
+func (s *walk) kind(root NodeID) (kind, error) {
+	k := kind{root: root, depth: s.depth[root]}
+	ok := s.below(root)
+	var used []uint32
+	for _, n := range s.nodes {
+		times := s.times[n]
+		s.times[n] = 0
+		if s.c.blocks[n].count > 0 {
+			continue
+		}
+		x := &s.c.calls[s.c.blocks[n].first]
+		events := uint64(x.events)
+		for i := x.first; i < x.first+x.n; i++ {
+			used = s.use(&k, used, i, times)
+			events += s.c.ops[i].kind.events()
+		}
+		var fits bool
+		k.calls, fits = mulCount(times, 1, k.calls)
+		ok = ok && fits
+		k.events, fits = mulCount(times, events, k.events)
+		ok = ok && fits
+	}
+	if !ok {
+		return k, programError("a process makes more than 2^62 calls")
+	}
+	size := 1
+	for size < len(used)*3/2 {
+		size *= 2
+	}
+	k.table = make([]portSlot, size)
+	for i := range k.table {
+		k.table[i].port = noPort
+	}
+	for _, p := range used {
+		i := int(p) & (size - 1)
+		for k.table[i].port != noPort {
+			i = (i + 1) & (size - 1)
+		}
+		k.table[i] = portSlot{p, s.index[p]}
+		s.index[p] = noPort
+	}
+	return k, nil
+}
+
+// events returns what an action counts: an operation, and the message of a send.
+func (k ActionKind) events() uint64 {
+	switch k {
+	case PostSend, PostSync, PostBuffered:
+		return 2
+	case PostRecv, PostColl, FileIO:
+		return 1
+	}
+	return 0
+}
+
+// use notes an action of a kind.
+func (s *walk) use(k *kind, used []uint32, action uint32, times uint64) []uint32 {
+	o := &s.c.ops[action]
+	if o.kind == FileIO {
+		return used
+	}
+	i := s.index[o.port]
+	if i == noPort {
+		used = append(used, o.port)
+		switch s.c.ports[o.port].dir {
+		case outward:
+			i = uint32(len(k.sends))
+			k.sends = append(k.sends, o.port)
+			k.out = append(k.out, outUse{size: o.size})
+		case inward:
+			i = uint32(len(k.recvs))
+			k.recvs = append(k.recvs, o.port)
+			k.in = append(k.in, 0)
+		case together:
+			i = uint32(len(k.colls))
+			k.colls = append(k.colls, o.port)
+			k.enters = append(k.enters, 0)
+		}
+		s.index[o.port] = i
+	}
+	switch o.kind {
+	case PostSend, PostSync, PostBuffered:
+		k.out[i].add(s.c, o, times)
+	case WaitSend:
+		k.out[i].waited = true
+	case PostRecv:
+		k.in[i] += times
+	case PostColl:
+		k.enters[i] += times
+	}
+	return used
+}
+
+func (u *outUse) add(c *code, o *op, times uint64) {
+	if u.posts == 0 {
+		u.size = o.size
+	}
+	u.posts += times
+	u.mixed = u.mixed || u.size != o.size
+	switch o.kind {
+	case PostSend:
+		if !u.usesStandard || c.sizes[o.size/uint32(NumLinkClasses)] > c.sizes[u.standard/uint32(NumLinkClasses)] {
+			u.standard = o.size
+		}
+		u.usesStandard = true
+	case PostSync:
+		u.sync = true
+	}
+}

@@ -1,0 +1,151 @@
+package simnet
+
+// post performs an action before the completions of a call; false if the process has to wait.
+func (w *worker) post(p *proc, k *kind, o *op) bool {
+	switch o.kind {
+	case PostRecv:
+		w.postRecv(p, k, o)
+	case FileIO:
+		p.cpu += w.code.files[o.size]
+		w.clock |= p.cpu
+	case PostColl:
+		return w.postColl(p, k, o)
+	default:
+		return w.postSend(p, k, o)
+	}
+	return true
+}
+
+func (w *worker) postSend(p *proc, k *kind, o *op) bool {
+	id := p.sendBase + k.find(o.port)
+	c := &w.chans[id]
+	if c.flags&unusualSend != 0 {
+		return w.postUnusual(p, o, id)
+	}
+	if c.sent-c.doneR >= 1<<c.limLog {
+		w.crowd(p, id)
+		return false
+	}
+	x := &w.code.costs[c.cost]
+	s := max(p.cpu, p.tx)
+	arrival := s + x.send + c.lat
+	p.cpu += x.send
+	p.tx = s + x.busy
+	w.clock |= p.tx | arrival
+	if c.sent-c.first() >= 1<<c.capLog {
+		w.room(c, c.sent)
+	}
+	*w.narrow(c, c.sent) = arrival
+	w.sent(c)
+	return true
+}
+
+// sent ends the post of a send.
+func (w *worker) sent(c *channel) {
+	c.sent++
+	w.my.Messages++
+	if c.flags&unwaited != 0 {
+		c.doneS = c.sent
+	}
+	if c.flags&recvWaits != 0 {
+		c.flags &^= recvWaits
+		w.ready = append(w.ready, c.dst)
+	}
+}
+
+// crowd stops a process until there is room in the ring of a channel.
+func (w *worker) crowd(p *proc, id uint32) {
+	c := &w.chans[id]
+	p.state = crowded
+	if c.flags&listed == 0 {
+		w.crowded = append(w.crowded, id)
+	}
+	c.flags |= sendWaits | listed
+}
+
+// postUnusual is postSend for all channels.
+func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
+	c := &w.chans[id]
+	if c.flags&alias != 0 {
+		id = c.ring
+		c = &w.chans[id]
+	}
+	if c.flags&null != 0 {
+		return true
+	}
+	if c.sent-c.doneR >= 1<<c.limLog && !(c.flags&tailed != 0 && w.tails[id].sends.over) {
+		w.crowd(p, id)
+		return false
+	}
+	if c.flags&tailed != 0 {
+		if t := w.tails[id]; t.sends.beyond(t.limit, c.sent) {
+			c.sent++
+			return true
+		}
+	}
+	n := o.size + c.class()
+	x := &w.code.costs[n]
+	s := max(p.cpu, p.tx)
+	request := o.kind == PostSync || o.kind == PostSend && !x.eager
+	arrival, data := s+x.send+c.lat, int64(0)
+	p.cpu += x.send
+	if request {
+		p.tx = s + x.gap
+		data = max(p.tb, p.tx)
+		p.tb = data + x.busy
+	} else {
+		p.tx = s + x.busy
+	}
+	w.clock |= p.tx | arrival | p.tb
+	w.room(c, c.sent)
+	if c.flags&wide == 0 {
+		*w.narrow(c, c.sent) = arrival
+	} else {
+		slot := w.wide(c, c.sent)
+		slot[slotArrival], slot[slotData], slot[slotCost] = arrival, data, int64(n)<<1
+		if request {
+			slot[slotCost] |= 1
+		}
+	}
+	if c.flags&toFar != 0 {
+		w.sendFar(c, arrival, data, n, request)
+	}
+	w.sent(c)
+	return true
+}
+
+func (w *worker) postRecv(p *proc, k *kind, o *op) {
+	id := w.recvEnd[p.recvBase+k.find(o.port)]
+	if id == noChannel {
+		return
+	}
+	c := &w.chans[id]
+	if c.flags&unusualRecv != 0 && !w.leaveStamp(p, c, id) {
+		return
+	}
+	c.posted++
+}
+
+// leaveStamp tells the sender when a receive was posted, where there may be a rendezvous; false for a receive without a
+// partner, which is counted.
+func (w *worker) leaveStamp(p *proc, c *channel, id uint32) bool {
+	if c.flags&tailed != 0 {
+		if t := w.tails[id]; t.receives.beyond(t.limit, c.posted) {
+			c.posted++
+			return false
+		}
+	}
+	if c.flags&rendezvous == 0 {
+		return true
+	}
+	w.room(c, c.posted)
+	w.wide(c, c.posted)[slotPosted] = p.cpu
+	switch {
+	case c.flags&fromFar != 0:
+		w.answerFar(c, p.cpu)
+	case c.flags&sendWaits != 0:
+		c.flags &^= sendWaits
+		w.ready = append(w.ready, c.src)
+	}
+	return true
+}
