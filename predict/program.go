@@ -1,0 +1,241 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Input is a recorded run as prediction sees it: what its processes called, and what they computed in between. It is
+// read-only but for Calc.
+//
+// A process is its first location; MPI calls of its other threads are counted and left out. Each outermost MPI call of it is a
+// call of the program. What happens to the records of a call stands in the comments of [Left]; what calls without records of
+// messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests, one-sided operations) is computation.
+//
+// Memory: the shared graph; the program, 16 bytes a node, 4 a child, 40 an action and 24 for the sequence of a node; 4 bytes
+// a process; and for each process of this rank 32 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3.
+type Input struct {
+	Defs    *trace.Definitions
+	Shared  *ccg.Shared
+	Program *simnet.Program // of all processes, the same on all ranks
+	// Region is the MPI function of each Call of the program, trace.Undefined where a record stands outside of calls.
+	Region  []uint32
+	Ranges  []partition.Range // processes of each rank
+	First   uint32            // this rank's processes: First to End - 1
+	End     uint32
+	Left    Left // of all ranks
+	Vectors *Vectors
+
+	file      graphs
+	processes []trace.Process
+	sequences []sequence // by node
+}
+
+// Open makes the program of an open file. Collective: all ranks return the same input but for their processes, or the same
+// most severe error.
+func Open(c mpi.Comm, file *xtf.File) (*Input, error) { return open(c, file) }
+
+// graphs is an open file, as far as it is read.
+type graphs interface {
+	Procs() uint32
+	Definitions() ([]byte, error)
+	SectionBytes(kind uint32) ([]byte, error)
+	BlobBytes(p xtf.Proc, kind uint32) ([]byte, error)
+	Dir(p xtf.Proc) (xtf.DirRow, error)
+}
+
+func open(c mpi.Comm, file graphs) (*Input, error) {
+	in := &Input{file: file}
+	if err := c.Agree(in.open()); err != nil {
+		return nil, err
+	}
+	weights, err := in.weights()
+	if err := c.Agree(err); err != nil {
+		return nil, err
+	}
+	in.Ranges = partition.Ranges(weights, c.Size())
+	own := in.Ranges[c.Rank()]
+	in.First, in.End = uint32(own.First), uint32(own.End)
+	b := newBuilder(in.Defs)
+	if err := c.Agree(in.load(b)); err != nil {
+		return nil, err
+	}
+	if err := in.unite(c, b); err != nil {
+		return nil, err
+	}
+	in.sequences = sequences(in.Program, in.callKeys())
+	return in, nil
+}
+
+// open reads what all ranks have.
+func (in *Input) open() error {
+	b, err := in.file.Definitions()
+	if err != nil {
+		return err
+	}
+	in.Defs = &trace.Definitions{}
+	if err := in.Defs.UnmarshalBinary(b); err != nil {
+		return err
+	}
+	if uint64(in.Defs.NumLocations()) != uint64(in.file.Procs()) {
+		return fmt.Errorf("%d regions for %d locations: %w", in.file.Procs(), in.Defs.NumLocations(), xtf.ErrCorrupt)
+	}
+	in.processes = in.Defs.Processes()
+	if b, err = in.file.SectionBytes(xtf.KindCCG); err != nil {
+		return err
+	}
+	in.Shared, err = ccg.OpenShared(in.Defs, b)
+	return err
+}
+
+// weights returns how many events each process has.
+func (in *Input) weights() ([]uint64, error) {
+	w := make([]uint64, len(in.processes))
+	for i, p := range in.processes {
+		d, err := in.file.Dir(xtf.Proc(p.First))
+		if err != nil {
+			return nil, err
+		}
+		w[i] = d.Events
+	}
+	return w, nil
+}
+
+// Location opens the call graph of a location. Safe for concurrent use.
+func (in *Input) Location(p trace.P) (*ccg.Location, error) {
+	b, err := in.file.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
+	if err != nil {
+		return nil, fmt.Errorf("location %d: %w", p, err)
+	}
+	l, err := ccg.OpenLocation(in.Shared, b)
+	if err == nil && l.P() != p {
+		err = fmt.Errorf("location %d: its call graph is that of %d: %w", p, l.P(), ccg.ErrCorrupt)
+	}
+	return l, err
+}
+
+// Size returns the stored bytes and the events of a location's call graph.
+func (in *Input) Size(p trace.P) (bytes, events uint64, err error) {
+	d, err := in.file.Dir(xtf.Proc(p))
+	if err != nil {
+		return 0, 0, err
+	}
+	b, err := in.file.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
+	return uint64(len(b)), d.Events, err
+}
+
+// IsCall reports whether a region is an MPI function, whose outermost calls the program has.
+func (in *Input) IsCall(region uint32) bool {
+	r := in.Defs.Region(region)
+	return r != nil && in.Defs.IsMPI(r)
+}
+
+// load builds programs and vectors of this rank's processes.
+func (in *Input) load(b *builder) error {
+	in.Vectors = newVectors(in.First, in.End, in.Defs.Clock().TimerResolution)
+	for p := in.First; p < in.End; p++ {
+		l, err := in.Location(in.processes[p].First)
+		if err != nil {
+			return err
+		}
+		t := newTracer(b, l, p)
+		root, err := t.run()
+		if err != nil {
+			return fmt.Errorf("process %d: %w", p, err)
+		}
+		b.program.Roots = append(b.program.Roots, root)
+		if err := in.Vectors.add(p, l, t.roles(), t.total()); err != nil {
+			return err
+		}
+		if err := in.otherThreads(b, in.processes[p]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// otherThreads counts the MPI calls of all locations of a process but the first.
+func (in *Input) otherThreads(b *builder, p trace.Process) error {
+	for i := uint32(1); i < p.Count; i++ {
+		l, err := in.Location(p.First + trace.P(i))
+		if err != nil {
+			return err
+		}
+		s := l.Structure()
+		for n := uint32(1); n <= s.Len(); n++ {
+			if x := s.Node(n); x.Kind == ccg.CallNode && b.tables.region(x.Region).class&trace.ClassMPI != 0 {
+				b.left.OtherThreads += s.Instances(n)
+			}
+		}
+	}
+	return nil
+}
+
+// Processes returns the number of processes.
+func (in *Input) Processes() uint32 { return uint32(len(in.processes)) }
+
+// Calls returns the number of calls of a process.
+func (in *Input) Calls(process uint32) uint64 { return in.sequences[in.Program.Roots[process]].calls }
+
+// callKeys returns a number for each node that is a Call: equal for equal functions on communicators of equal size.
+func (in *Input) callKeys() []uint64 {
+	keys := make([]uint64, len(in.Program.Nodes))
+	names := map[string]uint64{}
+	for i, n := range in.Program.Nodes {
+		if n.Kind != simnet.Call {
+			continue
+		}
+		name := ""
+		if r := in.Defs.Region(in.Region[i]); r != nil {
+			name = in.Defs.Text(r.Name)
+		}
+		k, ok := names[name]
+		if !ok {
+			k = uint64(len(names)) + 1
+			names[name] = k
+		}
+		size := uint32(0)
+		for _, a := range in.Program.Actions[n.First : n.First+n.Len] {
+			size = max(size, in.Program.Comms[a.Comm].Size)
+		}
+		keys[i] = k<<32 | uint64(size)
+	}
+	return keys
+}
+
+// Left counts what the program has not, or has in another form. Numbers are those of calls or records of all processes.
+type Left struct {
+	OtherThreads uint64 // MPI calls of threads but the first of a process: left out
+	OneSided     uint64 // calls of one-sided communication: their time is computation
+	Files        uint64 // calls of MPI files without a record of what they transfer: their time is computation
+	Spawns       uint64 // calls that start or connect processes: their time is computation
+	FailedTests  uint64 // tests that completed nothing, MPI_Iprobe: their time is computation
+	Chosen       uint64 // calls that completed some of several requests: the program completes the same ones
+	BetweenGroup uint64 // collectives of two groups, and of groups with unknown members: left out
+	Cancelled    uint64 // cancelled requests: posted in vain, left out
+	NeverDone    uint64 // receives and collectives that never completed: of unknown partner, left out
+	Detached     uint64 // sends that nothing completes: sent all the same
+	Unknown      uint64 // completions of requests never posted, partners that are not known, operations of unknown kind: left out
+	Probes       uint64 // probes before anything but the receive of what they found: no wait
+	Outside      uint64 // records outside of MPI calls: calls by themselves
+}
+
+// fields returns the counts in order.
+func (l *Left) fields() []*uint64 {
+	return []*uint64{
+		&l.OtherThreads, &l.OneSided, &l.Files, &l.Spawns, &l.FailedTests, &l.Chosen, &l.BetweenGroup, &l.Cancelled, &l.NeverDone,
+		&l.Detached, &l.Unknown, &l.Probes, &l.Outside,
+	}
+}
+
+// Any reports whether something is left out or changed beyond what every prediction does.
+func (l *Left) Any() bool {
+	return slices.ContainsFunc(l.fields(), func(n *uint64) bool { return *n != 0 })
+}

@@ -1,0 +1,245 @@
+package predict
+
+import (
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// recordKind is what a record of a call does in the program.
+type recordKind uint8
+
+const (
+	recNone      recordKind = iota
+	recSend                 // blocking
+	recIsend                // posts
+	recSendDone             // completes
+	recRecv                 // blocking
+	recIrecv                // posts; who sends is not known yet
+	recIrecvDone            // completes, and says who sent
+	recColl                 // blocking
+	recIcoll                // posts; which one is not known yet
+	recIcollDone            // completes
+	recCancel               // ends a request in vain
+	recFile
+)
+
+// posts and completes report whether a record posts or ends a request.
+func (k recordKind) posts() bool { return k == recIsend || k == recIrecv || k == recIcoll }
+
+func (k recordKind) completes() bool {
+	return k == recSendDone || k == recIrecvDone || k == recIcollDone || k == recCancel
+}
+
+// value is a number of a record: constant in the location, or from a column.
+type value struct {
+	column int32 // -1: constant
+	value  uint64
+}
+
+// record is an Event as the program has it.
+type record struct {
+	kind    recordKind
+	drop    bool          // of a partner or operation that the program has not: the request is followed all the same
+	action  simnet.Action // without bytes and age
+	channel uint32        // number of its channel in the location
+	bytes   value
+	recv    value
+	request value // id: distance where constant
+	far     bool  // request is the id itself
+}
+
+// channelKey names a channel or the collectives of a communicator.
+type channelKey struct {
+	kind    simnet.ActionKind // PostSend, PostRecv, PostColl
+	comm    uint32
+	process uint32
+	tag     uint32
+}
+
+// reader takes the Events of one location apart.
+type reader struct {
+	tables   *tables
+	left     *Left
+	s        *ccg.Structure
+	process  uint32
+	own      map[uint32]ownPlace
+	channels map[channelKey]uint32
+	constant map[int32]value // columns looked at
+	fields   []ccg.Field
+}
+
+// ownPlace is the process's rank in a communicator.
+type ownPlace struct {
+	rank   uint32
+	member bool
+}
+
+// kinds says which record of the trace is what, and where its request id stands.
+var recordKinds = map[trace.Kind]struct {
+	kind    recordKind
+	request int
+}{
+	trace.MpiSend: {recSend, -1}, trace.MpiIsend: {recIsend, 4}, trace.MpiIsendComplete: {recSendDone, 0},
+	trace.MpiRecv: {recRecv, -1}, trace.MpiIrecvRequest: {recIrecv, 0}, trace.MpiIrecv: {recIrecvDone, 4},
+	trace.MpiCollectiveEnd: {recColl, -1}, trace.NonBlockingCollectiveRequest: {recIcoll, 0},
+	trace.NonBlockingCollectiveComplete: {recIcollDone, 5}, trace.MpiRequestCancelled: {recCancel, 0},
+	trace.IoOperationBegin: {recFile, -1},
+}
+
+// record reads node n, an Event.
+func (r *reader) record(n uint32, x *ccg.Node) (record, error) {
+	known := recordKinds[x.Record]
+	rec := record{kind: known.kind, bytes: value{column: -1}, recv: value{column: -1}}
+	if rec.kind == recNone {
+		return rec, nil
+	}
+	var err error
+	if r.fields, err = r.s.Fields(r.fields[:0], n); err != nil {
+		return rec, err
+	}
+	f := r.fields
+	if known.request >= 0 {
+		q := &f[known.request]
+		rec.request, rec.far = value{q.Column, q.Value}, q.Column >= 0
+	}
+	switch rec.kind {
+	case recSend, recIsend, recRecv, recIrecvDone:
+		err = r.message(&rec, f, r.s.Instances(n))
+	case recColl, recIcollDone:
+		err = r.collective(&rec, f, r.s.Instances(n))
+	case recFile:
+		rec.action = simnet.Action{Kind: simnet.FileIO}
+		rec.bytes, err = r.value(&f[3])
+	}
+	return rec, err
+}
+
+// value looks whether a column holds one value only.
+func (r *reader) value(f *ccg.Field) (value, error) {
+	if f.Column < 0 {
+		return value{-1, f.Value}, nil
+	}
+	if v, ok := r.constant[f.Column]; ok {
+		return v, nil
+	}
+	c := r.s.Column(f.Column)
+	v := value{f.Column, 0}
+	if heads := c.Heads(); len(heads) > 0 {
+		least, most := heads[0].Min, heads[0].Max
+		for _, h := range heads {
+			least, most = min(least, h.Min), max(most, h.Max)
+		}
+		if least == most {
+			v = value{-1, least}
+		}
+	} else {
+		var block [column.BlockSize]uint64
+		n, err := c.Decode(0, block[:])
+		if err != nil {
+			return v, err
+		}
+		same := true
+		for _, x := range block[:n] {
+			same = same && x == block[0]
+		}
+		if same {
+			v = value{-1, block[0]}
+		}
+	}
+	r.constant[f.Column] = v
+	return v, nil
+}
+
+// place returns the process's rank in a communicator.
+func (r *reader) place(comm uint32) ownPlace {
+	p, ok := r.own[comm]
+	if !ok {
+		p.rank, p.member = r.tables.defs.RankIn(comm, r.process)
+		r.own[comm] = p
+	}
+	return p
+}
+
+// message reads partner, communicator, tag and bytes.
+func (r *reader) message(rec *record, f []ccg.Field, instances uint64) error {
+	comm, rank := uint32(f[1].Value), uint32(f[0].Value)
+	number, ok := r.tables.number[comm]
+	peer := r.tables.defs.Peer(comm, rank, r.process)
+	if !ok || peer >= uint32(len(r.tables.defs.Processes())) {
+		rec.drop = true
+		r.left.Unknown += instances
+		return nil
+	}
+	rec.action = simnet.Action{Kind: simnet.PostSend, Mode: simnet.PeerAbsolute, Comm: number, Tag: uint32(f[2].Value), Peer: int32(rank)}
+	if rec.kind == recRecv || rec.kind == recIrecvDone {
+		rec.action.Kind = simnet.PostRecv
+	}
+	r.partner(&rec.action, comm, number, rank, peer, f[0].Partner)
+	rec.channel = r.channel(channelKey{rec.action.Kind, number, peer, rec.action.Tag})
+	var err error
+	rec.bytes, err = r.value(&f[3])
+	return err
+}
+
+// partner chooses how the program names a partner: as the graph does, so that processes share nodes as they share those of the
+// graph.
+func (r *reader) partner(a *simnet.Action, comm, number, rank, peer uint32, how ccg.Partner) {
+	own, size := r.place(comm).rank, r.tables.comms[number].Size
+	if r.tables.kinds[number] != commPlain { // partners by process
+		own, rank = r.process, peer
+		if how == ccg.PartnerFixed || how == ccg.PartnerXor || how == ccg.PartnerOutside {
+			how = ccg.PartnerFixed
+		}
+	}
+	switch {
+	case how == ccg.PartnerShift:
+		a.Mode, a.Peer = simnet.PeerRelative, int32((uint64(rank)+uint64(size)-uint64(own))%uint64(size))
+	case how == ccg.PartnerXor:
+		a.Mode, a.Peer = simnet.PeerXor, int32(rank^own)
+	default:
+		a.Mode, a.Peer = simnet.PeerAbsolute, int32(rank)
+	}
+}
+
+func (r *reader) channel(k channelKey) uint32 {
+	n, ok := r.channels[k]
+	if !ok {
+		n = uint32(len(r.channels))
+		r.channels[k] = n
+	}
+	return n
+}
+
+// collective reads operation, communicator, root and bytes.
+func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) error {
+	number, ok := r.tables.number[uint32(f[1].Value)]
+	kind, varying, known := collKind(f[0].Value)
+	switch {
+	case !ok || !known || !r.place(uint32(f[1].Value)).member:
+		rec.drop = true
+		r.left.Unknown += instances
+		return nil
+	case r.tables.kinds[number] == commAlone:
+		rec.drop = true
+		return nil
+	case r.tables.kinds[number] == commParts:
+		rec.drop = true
+		r.left.BetweenGroup += instances
+		return nil
+	}
+	rec.action = simnet.Action{Kind: simnet.PostColl, Coll: kind, Comm: number}
+	if varying {
+		rec.action.Flags = simnet.Varying
+	}
+	if size := r.tables.comms[number].Size; kind.Rooted() && f[2].Value < uint64(size) {
+		rec.action.Peer = int32(f[2].Value)
+	}
+	rec.channel = r.channel(channelKey{kind: simnet.PostColl, comm: number})
+	var err error
+	if rec.bytes, err = r.value(&f[3]); err == nil {
+		rec.recv, err = r.value(&f[4])
+	}
+	return err
+}

@@ -1,0 +1,298 @@
+package predict
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// tracer makes the program of one location out of its graph.
+//
+// A part of the graph is closed if all requests posted in it complete in it and the other way round, and all its byte counts
+// are the same in every instance: it becomes a node once, however often it occurs. What is not closed is walked instance by
+// instance, twice: the first walk (resolver) finds which completion belongs to which posting, because a receive is known by its
+// completion only; the second one (writer) makes calls, and folds equal iterations again.
+//
+// Memory: 72 bytes a node and 120 an Event of messages of the location; 8 KiB for each column of byte counts that differ; 40
+// bytes for each posting outside of closed parts; 16 for each different iteration of a loop that is not closed.
+type tracer struct {
+	b       *builder
+	loc     *ccg.Location
+	s       *ccg.Structure
+	process uint32
+	nodes   []ccg.Node // by node
+	info    []nodeInfo // by node
+	records []record   // Events with something to say
+	ids     bool       // ids are needed as numbers: nothing is closed
+}
+
+// nodeInfo is what an instance of a node does.
+type nodeInfo struct {
+	outer  uint64 // instances outside of MPI calls, in the location
+	calls  uint64 // calls of the program, if outside of MPI calls
+	posts  uint64 // requests posted
+	ends   uint64 // requests ended
+	needs  uint64 // postings before the instance that it refers to: how far back
+	bloom  uint64 // channels whose requests it completes or operations it performs
+	record uint32 // 1 + number in records
+	node   simnet.NodeID
+	flags  nodeFlags
+}
+
+type nodeFlags uint8
+
+const (
+	nodeMPI      nodeFlags = 1 << iota // a Call of an MPI function
+	nodeActs                           // has records that become actions or requests
+	nodeVaries                         // byte counts differ, or ids are numbers
+	nodeProbes                         // its last call waits for the message of a later one
+	nodeDone                           // is a node of the program
+	nodeSeparate                       // as a call: what it takes is no computation
+)
+
+func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
+	t := &tracer{b: b, loc: l, s: l.Structure(), process: process}
+	t.nodes, t.info = make([]ccg.Node, t.s.Len()+1), make([]nodeInfo, t.s.Len()+1)
+	return t
+}
+
+// run returns the node of the whole location.
+func (t *tracer) run() (simnet.NodeID, error) {
+	if err := t.survey(); err != nil {
+		return 0, err
+	}
+	t.count()
+	w := writer{t: t}
+	for n := uint32(1); n < t.s.Len(); n++ {
+		x := &t.info[n]
+		if x.outer == 0 || x.calls == 0 || !t.closed(n) {
+			continue
+		}
+		id, err := w.convert(n)
+		if err != nil {
+			return 0, err
+		}
+		x.node = id
+		x.flags |= nodeDone
+	}
+	id, err := w.convert(t.s.Len())
+	t.b.left.Detached += w.detached
+	t.b.left.NeverDone += w.never
+	t.b.left.Probes += w.lostProbes
+	t.b.left.Unknown += w.unknown
+	return id, err
+}
+
+// total returns the number of calls.
+func (t *tracer) total() uint64 { return t.info[t.s.Len()].calls }
+
+// roles returns what each node does to the computation around it.
+func (t *tracer) roles() []ccg.Role {
+	roles := make([]ccg.Role, len(t.info))
+	for n := range t.info {
+		x := &t.info[n]
+		switch {
+		case x.calls == 0 || x.flags&nodeMPI == 0 && t.nodes[n].Kind != ccg.EventNode:
+		case x.flags&nodeSeparate != 0:
+			roles[n] = ccg.Separates
+		default:
+			roles[n] = ccg.Ends
+		}
+	}
+	return roles
+}
+
+// closed reports whether all instances of a node do the same, whatever comes before and behind.
+func (t *tracer) closed(n uint32) bool {
+	x := &t.info[n]
+	return !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&(nodeVaries|nodeProbes) == 0
+}
+
+// survey reads all nodes, children first.
+func (t *tracer) survey() error {
+	r := reader{
+		tables: t.b.tables, left: &t.b.left, s: t.s, process: t.process,
+		own: map[uint32]ownPlace{}, channels: map[channelKey]uint32{}, constant: map[int32]value{},
+	}
+	for n := uint32(1); n <= t.s.Len(); n++ {
+		t.nodes[n] = t.s.Node(n)
+		x, info := &t.nodes[n], &t.info[n]
+		if x.Kind == ccg.EventNode {
+			rec, err := r.record(n, x)
+			if err != nil {
+				return err
+			}
+			if rec.kind != recNone {
+				t.event(info, &rec)
+			}
+			continue
+		}
+		t.gather(n)
+		if x.Kind != ccg.CallNode {
+			continue
+		}
+		region := t.b.tables.region(x.Region)
+		if region.class&trace.ClassMPI == 0 {
+			continue
+		}
+		t.call(info, region)
+	}
+	return nil
+}
+
+// event notes what a record does.
+func (t *tracer) event(x *nodeInfo, rec *record) {
+	k := rec.kind
+	if rec.drop && !k.posts() && !k.completes() {
+		return
+	}
+	t.records = append(t.records, *rec)
+	x.record = uint32(len(t.records))
+	x.flags |= nodeActs | nodeSeparate
+	x.calls = 1 // where it stands outside of calls
+	if !rec.drop && rec.action.Kind != simnet.FileIO && (rec.bytes.column >= 0 || rec.recv.column >= 0) {
+		x.flags |= nodeVaries
+	}
+	if k.posts() {
+		x.posts = 1
+	}
+	if k.completes() {
+		x.ends = 1
+		x.needs = rec.request.value + 1
+		if rec.far {
+			t.ids = true
+		}
+	}
+	if rec.action.Kind != simnet.FileIO && !rec.drop && (!k.posts() || k == recIsend) && k != recSendDone && k != recCancel {
+		x.bloom = 1 << channelBit(rec.channel)
+	}
+}
+
+// gather adds up what the children of a node do.
+func (t *tracer) gather(n uint32) {
+	x, info := &t.nodes[n], &t.info[n]
+	for _, c := range x.Children {
+		y := &t.info[c]
+		if y.needs > info.posts {
+			info.needs = max(info.needs, y.needs-info.posts)
+		}
+		info.posts += y.posts
+		info.ends += y.ends
+		info.calls += y.calls
+		info.bloom |= y.bloom
+		info.flags |= y.flags & (nodeActs | nodeVaries)
+	}
+	info.posts, info.ends, info.calls = times(info.posts, x.Count), times(info.ends, x.Count), times(info.calls, x.Count)
+	for i := len(x.Children) - 1; i >= 0; i-- {
+		y := &t.info[x.Children[i]]
+		if y.flags&nodeProbes != 0 {
+			info.flags |= nodeProbes
+		}
+		if y.calls > 0 && y.flags&(nodeActs|nodeProbes) != 0 {
+			break
+		}
+	}
+}
+
+// times multiplies counts of instances; a graph that opens has fewer than 2^56 events.
+func times(a, b uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	if hi != 0 {
+		return math.MaxUint64
+	}
+	return lo
+}
+
+// call notes what an outermost call of an MPI function does.
+func (t *tracer) call(x *nodeInfo, region *regionInfo) {
+	x.flags |= nodeMPI
+	x.flags &^= nodeProbes | nodeSeparate
+	x.calls = 1
+	if region.class&trace.ClassInit != 0 {
+		x.flags &^= nodeActs
+		return
+	}
+	if x.flags&nodeActs != 0 {
+		x.flags |= nodeSeparate
+	} else if region.probe {
+		x.flags |= nodeProbes | nodeSeparate
+	}
+}
+
+// count finds how often nodes occur outside of MPI calls, and counts what is left out or changed.
+func (t *tracer) count() {
+	last := t.s.Len()
+	t.info[last].outer = 1
+	left := &t.b.left
+	for n := last; n > 0; n-- {
+		x, info := &t.nodes[n], &t.info[n]
+		if info.outer == 0 {
+			continue
+		}
+		if x.Kind == ccg.EventNode && info.calls > 0 {
+			left.Outside += info.outer
+		}
+		if info.flags&nodeMPI == 0 {
+			for _, c := range x.Children {
+				t.info[c].outer += times(info.outer, x.Count)
+			}
+			continue
+		}
+		region := t.b.tables.region(x.Region)
+		acts := info.flags&nodeActs != 0
+		switch {
+		case region.some && acts:
+			left.Chosen += info.outer
+		case region.test && !acts:
+			left.FailedTests += info.outer
+		case region.class&trace.ClassRMA != 0 && !acts:
+			left.OneSided += info.outer
+		case region.class&trace.ClassFileIO != 0 && !acts:
+			left.Files += info.outer
+		case region.spawn:
+			left.Spawns += info.outer
+		}
+	}
+	for n := uint32(1); n <= last; n++ {
+		if r := t.info[n].record; r > 0 && t.records[r-1].kind == recCancel {
+			left.Cancelled += t.s.Instances(n)
+		}
+	}
+}
+
+// read returns the value of a record's field in the instance under way.
+func (v value) read(c *cursors) uint64 {
+	if v.column < 0 {
+		return v.value
+	}
+	return c.next(v.column)
+}
+
+// cursors read columns from their beginning, in the order of execution.
+type cursors struct {
+	s    *ccg.Structure
+	open map[int32]*column.Cursor
+}
+
+func (c *cursors) next(col int32) uint64 {
+	k := c.open[col]
+	if k == nil {
+		k = &column.Cursor{}
+		k.Init(c.s.Column(col))
+		c.open[col] = k
+	}
+	return k.Next()
+}
+
+func (c *cursors) err() error {
+	for _, k := range c.open {
+		if k.Err() != nil {
+			return k.Err()
+		}
+	}
+	return nil
+}

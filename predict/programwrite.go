@@ -1,0 +1,328 @@
+package predict
+
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// writer is the second walk: it makes the calls of a part of the graph.
+type writer struct {
+	t        *tracer
+	walk     walker
+	q        numbering
+	parts    []part // resolutions: of the whole, then of closed parts that are walked all the same
+	open     map[uint64]openPost
+	channels map[uint32][]uint64 // tokens of open posts, oldest first
+	mask     [64]uint32          // open posts by bit of their channel's bloom
+	token    uint64
+
+	lists   []runs // children so far of all nodes under way
+	marks   []int  // where each one's begin
+	scratch []simnet.NodeID
+	early   []simnet.Action // of the call under way: blocking receives, which are posted first
+	posts   []simnet.Action
+	waits   []wait
+	actions []simnet.Action
+
+	detached, never, lostProbes, unknown uint64
+}
+
+// part is a resolution, and the length of the walk's stack below its node.
+type part struct {
+	resolution
+	depth int
+}
+
+// openPost is a request under way.
+type openPost struct {
+	channel uint32
+	token   uint64
+	action  simnet.Action // its completion
+}
+
+// wait is a completion of the call under way.
+type wait struct {
+	openPost
+	own bool // posted in the same call, by the same record
+}
+
+// convert makes the node of an instance of graph node n with all requests of its own.
+func (w *writer) convert(n uint32) (simnet.NodeID, error) {
+	t := w.t
+	newNumbering := func() numbering {
+		q := numbering{read: &cursors{s: t.s, open: map[int32]*column.Cursor{}}}
+		if t.ids {
+			q.ids = map[uint64]uint64{}
+		}
+		return q
+	}
+	q := newNumbering()
+	w.parts = append(w.parts[:0], part{resolution: t.resolve(n, q)})
+	if err := q.read.err(); err != nil {
+		return 0, err
+	}
+	w.q = newNumbering()
+	w.open, w.channels, w.mask = map[uint64]openPost{}, map[uint32][]uint64{}, [64]uint32{}
+	w.lists, w.marks = w.lists[:0], append(w.marks[:0], 0)
+	st, id := w.walk.begin(t, n)
+	for ; st != walkEnd; st, id = w.walk.next() {
+		if st == walkPart {
+			if !w.conflicts(id) {
+				w.add(t.info[id].node, w.walk.times)
+				w.q.n += times(t.info[id].posts, w.walk.times)
+				w.walk.take()
+				continue
+			}
+			w.parts = append(w.parts, part{t.resolve(id, numbering{n: w.q.n, read: w.q.read}), len(w.walk.stack)})
+			st, id = w.walk.descend()
+		}
+		if err := w.step(st, id); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.q.read.err(); err != nil {
+		return 0, err
+	}
+	node, some, err := w.t.b.fold(w.lists, w.scratch)
+	if err == nil && !some {
+		node, err = w.t.b.sequence(nil)
+	}
+	return node, err
+}
+
+// conflicts reports whether a part uses channels on which requests are open: then it is not the same as elsewhere.
+func (w *writer) conflicts(n uint32) bool {
+	bloom := w.t.info[n].bloom
+	if bloom == 0 || len(w.open) == 0 {
+		return false
+	}
+	for b, count := range w.mask {
+		if count > 0 && bloom>>b&1 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *writer) step(st walkStep, n uint32) error {
+	switch st {
+	case walkOpen:
+		w.marks = append(w.marks, len(w.lists))
+	case walkClose:
+		at := w.marks[len(w.marks)-1]
+		w.marks = w.marks[:len(w.marks)-1]
+		id, some, err := w.t.b.fold(w.lists[at:], w.scratch)
+		if err != nil {
+			return err
+		}
+		w.lists = w.lists[:at]
+		if some {
+			w.add(id, 1)
+		}
+		w.leave()
+	case walkCall:
+		if w.t.info[n].flags&nodeProbes != 0 {
+			w.probe()
+		}
+	case walkCallEnd:
+		err := w.finish(n)
+		w.leave()
+		return err
+	case walkRecord:
+		w.record(&w.t.records[w.t.info[n].record-1])
+		if w.walk.call == 0 {
+			err := w.finish(0)
+			w.leave()
+			return err
+		}
+	}
+	return nil
+}
+
+// leave forgets the resolution of a closed part that was walked through.
+func (w *writer) leave() {
+	if last := len(w.parts) - 1; last > 0 && w.parts[last].depth == len(w.walk.stack) {
+		w.parts = w.parts[:last]
+	}
+}
+
+// add appends a child to the node under way.
+func (w *writer) add(id simnet.NodeID, count uint64) {
+	if at := w.marks[len(w.marks)-1]; len(w.lists) > at && w.lists[len(w.lists)-1].id == id {
+		w.lists[len(w.lists)-1].count += count
+		return
+	}
+	w.lists = append(w.lists, runs{id, count})
+}
+
+// posting returns what became of a posting; nil if it is not known.
+func (w *writer) posting(number uint64) *posting {
+	for i := len(w.parts) - 1; i >= 0; i-- {
+		if p := &w.parts[i]; number >= p.from {
+			return p.at(number)
+		}
+	}
+	return nil
+}
+
+// probe waits for the message that a later receive gets.
+func (w *writer) probe() {
+	p := &w.parts[len(w.parts)-1]
+	f := p.probes[p.probe]
+	p.probe++
+	rec := f.record
+	if f.request {
+		if x := w.posting(f.posting); x != nil && x.outcome == outcomeDone {
+			rec = x.record
+		}
+	}
+	if rec == nil || rec.drop {
+		w.lostProbes++
+		return
+	}
+	a := rec.action
+	a.Kind = simnet.ProbeRecv
+	w.posts = append(w.posts, a)
+}
+
+// record does what a record of the call under way says.
+func (w *writer) record(rec *record) {
+	bytes, recv := rec.bytes.read(w.q.read), rec.recv.read(w.q.read)
+	switch rec.kind {
+	case recSend, recRecv, recColl:
+		w.block(rec, bytes, recv)
+	case recFile:
+		a := rec.action
+		a.Bytes = bytes
+		w.posts = append(w.posts, a)
+	case recIsend:
+		n := w.q.post(rec)
+		if p := w.posting(n); !rec.drop && p != nil && p.outcome != outcomeCancelled {
+			w.post(n, rec, bytes, recv, p.outcome == outcomeNone)
+		}
+	case recIrecv, recIcoll:
+		n := w.q.post(rec)
+		switch p := w.posting(n); {
+		case p == nil || p.outcome == outcomeNone:
+			w.never++
+		case p.outcome == outcomeDone && !p.record.drop && (p.record.kind == recIcollDone) == (rec.kind == recIcoll) && p.record.kind != recSendDone:
+			w.post(n, p.record, p.bytes, p.recv, false)
+		}
+	default:
+		n, ok := w.q.find(rec)
+		p, posted := w.open[n]
+		switch {
+		case ok && posted:
+			delete(w.open, n)
+			w.waits = append(w.waits, wait{openPost: p})
+		case ok || rec.kind == recCancel:
+		case rec.kind == recSendDone:
+			w.unknown++
+		default: // posted before the trace began: here at the latest
+			w.unknown++
+			if !rec.drop {
+				w.block(rec, bytes, recv)
+			}
+		}
+	}
+}
+
+// block posts an operation that the call under way completes.
+func (w *writer) block(rec *record, bytes, recv uint64) {
+	if rec.drop {
+		return
+	}
+	a, p := w.start(rec, bytes, recv)
+	if a.Kind == simnet.PostRecv {
+		w.early = append(w.early, a)
+	} else {
+		w.posts = append(w.posts, a)
+	}
+	w.waits = append(w.waits, wait{p, true})
+}
+
+// post posts a request.
+func (w *writer) post(n uint64, rec *record, bytes, recv uint64, detached bool) {
+	if detached {
+		a := w.action(rec, bytes, recv)
+		a.Flags |= simnet.Detached
+		w.posts = append(w.posts, a)
+		w.detached++
+		return
+	}
+	a, p := w.start(rec, bytes, recv)
+	w.posts = append(w.posts, a)
+	w.open[n] = p
+}
+
+// action returns the post of an operation.
+func (w *writer) action(rec *record, bytes, recv uint64) simnet.Action {
+	a := rec.action
+	a.Bytes, a.Recv = bytes, recv
+	if a.Kind == simnet.PostColl {
+		a.Bytes, a.Recv = collBytes(a.Coll, w.t.b.tables.comms[a.Comm].Size, bytes, recv)
+	}
+	return a
+}
+
+// start opens an operation on its channel.
+func (w *writer) start(rec *record, bytes, recv uint64) (simnet.Action, openPost) {
+	a := w.action(rec, bytes, recv)
+	done := a
+	switch a.Kind {
+	case simnet.PostSend:
+		done.Kind = simnet.WaitSend
+	case simnet.PostRecv:
+		done.Kind = simnet.WaitRecv
+	default:
+		done = simnet.Action{Kind: simnet.WaitColl, Comm: a.Comm}
+	}
+	done.Bytes, done.Recv = 0, 0
+	w.token++
+	w.channels[rec.channel] = append(w.channels[rec.channel], w.token)
+	w.mask[channelBit(rec.channel)]++
+	return a, openPost{rec.channel, w.token, done}
+}
+
+// channelBit returns the bit of a channel in a bloom word.
+func channelBit(channel uint32) uint64 { return uint64(channel) * 0x9E3779B97F4A7C15 >> 58 }
+
+// finish makes the call under way: posts, then completions with their ages. n is its node, 0 for a record outside of calls.
+func (w *writer) finish(n uint32) error {
+	region, mode, mute := uint32(trace.Undefined), simnet.PostSend, false
+	if n > 0 {
+		region = w.t.nodes[n].Region
+		r := w.t.b.tables.region(region)
+		mode, mute = r.post, r.class&trace.ClassInit != 0
+	}
+	w.actions = append(append(w.actions[:0], w.early...), w.posts...)
+	posts := len(w.actions)
+	for i := range w.actions {
+		if w.actions[i].Kind == simnet.PostSend {
+			w.actions[i].Kind = mode
+		}
+	}
+	for _, x := range w.waits {
+		list := w.channels[x.channel]
+		age := slices.Index(list, x.token)
+		w.channels[x.channel] = slices.Delete(list, age, age+1)
+		w.mask[channelBit(x.channel)]--
+		x.action.Age = uint32(age)
+		w.actions = append(w.actions, x.action)
+	}
+	if posts == 1 && len(w.waits) == 1 && w.waits[0].own {
+		w.actions[0].Flags |= simnet.Blocking
+	}
+	w.early, w.posts, w.waits = w.early[:0], w.posts[:0], w.waits[:0]
+	if mute {
+		w.actions = w.actions[:0]
+	}
+	id, err := w.t.b.call(region, w.actions)
+	if err == nil {
+		w.add(id, 1)
+	}
+	return err
+}
