@@ -203,7 +203,9 @@ func (in *Input) callKeys() []uint64 {
 		}
 		size := uint32(0)
 		for _, a := range in.Program.Actions[n.First : n.First+n.Len] {
-			size = max(size, in.Program.Comms[a.Comm].Size)
+			if a.Kind != simnet.FileIO {
+				size = max(size, in.Program.Comms[a.Comm].Size)
+			}
 		}
 		keys[i] = k<<32 | uint64(size)
 	}
