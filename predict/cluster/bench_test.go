@@ -1,0 +1,34 @@
+package cluster
+
+import (
+	"fmt"
+	"testing"
+)
+
+// generated makes n vectors of m entries: five behaviours, and noise from a linear congruential generator.
+func generated(n, m int) [][]int64 {
+	data := make([][]int64, n)
+	s := uint64(1)
+	for i := range data {
+		data[i] = make([]int64, m)
+		for k := range data[i] {
+			s = s*6364136223846793005 + 1442695040888963407
+			data[i][k] = int64(i%5)*1000 + 100*int64(k) + int64((s>>33)%101)
+		}
+	}
+	return data
+}
+
+func BenchmarkClassify(b *testing.B) {
+	for _, n := range []int{1000, 10000} {
+		data := generated(n, 32)
+		for _, l := range []Linkage{Complete, Average, Single} {
+			b.Run(fmt.Sprintf("%d/%s", n, []string{"complete", "average", "single"}[l]), func(b *testing.B) {
+				b.ReportAllocs()
+				for range b.N {
+					must(b, 1, data, Options{Linkage: l, Full: true})
+				}
+			})
+		}
+	}
+}

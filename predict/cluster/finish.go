@@ -1,0 +1,228 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// linkBytes is a merge in a message: two points and a height.
+const linkBytes = 4 + 4 + 3*8
+
+func putLinks(b []byte, list []link) []byte {
+	for _, l := range list {
+		b = putUint32(b, uint32(l.a), uint32(l.b))
+		b = putUint64(b, l.height.Hi, l.height.Lo, l.height.Pairs)
+	}
+	return b
+}
+
+// readLinks appends the merges of a message about n points.
+func readLinks(list []link, b []byte, n int) ([]link, error) {
+	if len(b)%linkBytes != 0 {
+		return nil, errMessage("merges")
+	}
+	for ; len(b) > 0; b = b[linkBytes:] {
+		a, c := getUint32(b), getUint32(b[4:])
+		h := Height{getUint64(b[8:]), getUint64(b[16:]), getUint64(b[24:])}
+		if a >= c || uint64(c) >= uint64(n) || h.Pairs == 0 {
+			return nil, errMessage("merges")
+		}
+		list = append(list, link{int32(a), int32(c), h})
+	}
+	return list, nil
+}
+
+// finish brings all merges to rank 0, puts them in order and cuts. It fills in the merges on rank 0, the threshold,
+// and the classes but for their representatives, and returns the class of each point.
+func (j *job) finish(res *Result, links []link, cut Height) ([]uint32, error) {
+	twins, err := j.twins()
+	if err != nil {
+		return nil, err
+	}
+	got, err := j.c.Gather(putLinks(nil, links), 0)
+	if err != nil {
+		return nil, err
+	}
+	links = nil
+	for _, b := range got {
+		if err == nil {
+			links, err = readLinks(links, b, len(j.pts))
+		}
+	}
+	var b []byte
+	if err == nil && j.rank == 0 {
+		d := dendrogram{pts: j.pts, links: links, twins: twins, centroid: j.o.Linkage == Centroid}
+		cut = d.order(j.o, cut)
+		res.Merges = d.merges(cut, j.o.Full)
+		b = putUint64(nil, cut.Hi, cut.Lo, cut.Pairs)
+		b = putUint32(b, d.labels(cut)...)
+	}
+	if err = j.agree(err); err != nil {
+		return nil, err
+	}
+	if b, err = j.c.Bcast(b, 0); err != nil {
+		return nil, err
+	}
+	label, err := j.classes(res, b)
+	return label, j.agree(err)
+}
+
+// twin is a member with the vector of a point, other than the point's lowest member.
+type twin struct{ point, id uint32 }
+
+// twins brings the members that are not the lowest of their point to rank 0, ordered by point and id.
+func (j *job) twins() ([]twin, error) {
+	var b []byte
+	for i, k := range j.member {
+		if id := j.v.ID(i); id != j.pts[k].id {
+			b = putUint32(b, uint32(k), id)
+		}
+	}
+	got, err := j.c.Gather(b, 0)
+	if err != nil {
+		return nil, err
+	}
+	var list []twin
+	for _, b := range got {
+		if len(b)%8 != 0 {
+			err = errMessage("members")
+			break
+		}
+		for ; len(b) > 0; b = b[8:] {
+			list = append(list, twin{getUint32(b), getUint32(b[4:])})
+		}
+	}
+	slices.SortFunc(list, func(a, b twin) int {
+		return cmp.Or(cmp.Compare(a.point, b.point), cmp.Compare(a.id, b.id))
+	})
+	if err == nil && j.rank == 0 {
+		err = j.checkIDs(list)
+	}
+	return list, j.agree(err)
+}
+
+// checkIDs reports an id that two members have.
+func (j *job) checkIDs(list []twin) error {
+	ids := make([]uint32, 0, len(list)+len(j.pts))
+	for _, t := range list {
+		if uint64(t.point) >= uint64(len(j.pts)) {
+			return errMessage("members")
+		}
+		ids = append(ids, t.id)
+	}
+	for _, p := range j.pts {
+		ids = append(ids, p.id)
+	}
+	slices.Sort(ids)
+	for i := 1; i < len(ids); i++ {
+		if ids[i] == ids[i-1] {
+			return fmt.Errorf("%w: two members have the id %d", ErrVectors, ids[i])
+		}
+	}
+	return nil
+}
+
+// dendrogram is all merges, on rank 0.
+type dendrogram struct {
+	pts      []point
+	links    []link
+	twins    []twin
+	centroid bool
+}
+
+// order sorts the merges and returns the height of the cut.
+func (d *dendrogram) order(o Options, cut Height) Height {
+	if !d.centroid {
+		slices.SortFunc(d.links, func(a, b link) int {
+			return cmp.Or(a.height.compare(b.height), cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b))
+		})
+	}
+	if o.MaxClasses == 0 {
+		return cut
+	}
+	if n := len(d.pts) - int(min(o.MaxClasses, uint32(len(d.pts)))); n > 0 {
+		top := whole(0)
+		for _, l := range d.links[:n] {
+			if l.height.compare(top) > 0 {
+				top = l.height
+			}
+		}
+		return top
+	}
+	return whole(0)
+}
+
+// merges returns the merges of members: equal vectors first, then those up to the cut, or all.
+func (d *dendrogram) merges(cut Height, full bool) []Merge {
+	size := make([]uint32, len(d.pts))
+	for i := range size {
+		size[i] = 1
+	}
+	list := make([]Merge, 0, len(d.twins)+len(d.links))
+	for _, t := range d.twins {
+		size[t.point]++
+		list = append(list, Merge{A: d.pts[t.point].id, B: t.id, Size: size[t.point], Height: whole(0)})
+	}
+	for _, l := range d.links {
+		if !full && l.height.compare(cut) > 0 {
+			if d.centroid {
+				continue
+			}
+			break
+		}
+		size[l.a] += size[l.b]
+		list = append(list, Merge{A: d.pts[l.a].id, B: d.pts[l.b].id, Size: size[l.a], Height: l.height})
+	}
+	return list
+}
+
+// labels returns the class of each point: a merge counts if it and all merges below it are at or below the cut.
+// Classes are numbered by their lowest points.
+func (d *dendrogram) labels(cut Height) []uint32 {
+	f := newForest(len(d.pts))
+	open := make([]bool, len(d.pts)) // the cluster of this lowest point is the top of what is above the cut
+	for _, l := range d.links {
+		if open[l.a] || open[l.b] || l.height.compare(cut) > 0 {
+			open[l.a] = true
+			continue
+		}
+		f.parent[f.root(l.b)] = f.root(l.a)
+	}
+	label := make([]uint32, len(d.pts))
+	n := uint32(0)
+	for i := range label {
+		if r := f.root(int32(i)); r == int32(i) {
+			label[i] = n
+			n++
+		} else {
+			label[i] = label[r]
+		}
+	}
+	return label
+}
+
+// classes decodes the cut and the class of each point, and fills in the classes.
+func (j *job) classes(res *Result, b []byte) ([]uint32, error) {
+	if len(b) != 24+4*len(j.pts) {
+		return nil, errMessage("classes")
+	}
+	res.Threshold = Height{getUint64(b), getUint64(b[8:]), getUint64(b[16:])}
+	label := make([]uint32, len(j.pts))
+	for i := range label {
+		c := getUint32(b[24+4*i:])
+		if c > uint32(len(res.Classes)) {
+			return nil, errMessage("classes")
+		}
+		if c == uint32(len(res.Classes)) {
+			res.Classes = append(res.Classes, Class{First: j.pts[i].id})
+		}
+		label[i] = c
+		res.Classes[c].Size += j.pts[i].weight
+	}
+	res.Class = make([]uint32, len(j.member))
+	for i, k := range j.member {
+		res.Class[i] = label[k]
+	}
+	return label, nil
+}

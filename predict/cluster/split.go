@@ -1,0 +1,48 @@
+package cluster
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// split divides the points into parts of which no pair across is within the threshold, t in units of the vectors and
+// height in those of heights. Each part is ascending, and so are their first points.
+func (j *job) split(t, height uint64) [][]int32 {
+	all := make([]int32, len(j.pts))
+	for i := range all {
+		all[i] = int32(i)
+	}
+	if j.o.Full || j.o.Linkage == Centroid {
+		return [][]int32{all}
+	}
+	gap := t
+	if j.o.Metric == L2 { // Cauchy and Schwarz: the sums of two vectors differ by at most √m times their distance
+		hi, lo := bits.Mul64(t, t)
+		w := wide{lo, hi}.times(j.dim)
+		if gap = 1 << 63; w[2] == 0 && w[1] < 1<<62 {
+			gap = rootUp(w[1], w[0])
+		}
+	}
+	bySum := j.gaps([][]int32{all}, gap, func(k int32) uint64 { return uint64(j.pts[k].sum) ^ 1<<63 })
+	parts := j.gaps(bySum, height, func(k int32) uint64 { return j.pts[k].far })
+	slices.SortFunc(parts, func(a, b []int32) int { return cmp.Compare(a[0], b[0]) })
+	return parts
+}
+
+// gaps divides parts where two neighbours in the order of key are more than gap apart.
+func (j *job) gaps(parts [][]int32, gap uint64, key func(int32) uint64) [][]int32 {
+	var out [][]int32
+	for _, p := range parts {
+		slices.SortFunc(p, func(a, b int32) int { return cmp.Compare(key(a), key(b)) })
+		from := 0
+		for i := 1; i <= len(p); i++ {
+			if i == len(p) || key(p[i])-key(p[i-1]) > gap {
+				slices.Sort(p[from:i])
+				out = append(out, p[from:i:i])
+				from = i
+			}
+		}
+	}
+	return out
+}
