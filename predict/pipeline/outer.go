@@ -1,0 +1,304 @@
+package pipeline
+
+import "math"
+
+// mostRecursion is the largest number of jobs that are added one by one.
+const mostRecursion = 64
+
+// Point is one point of the curve over the number of jobs.
+type Point struct {
+	Jobs       int
+	Response   float64 // seconds
+	Throughput float64 // jobs per second
+}
+
+// walked is what walk found for one type.
+type walked struct {
+	response  float64 // with the bounds applied
+	raw       float64 // as the passes said
+	alone     float64
+	curve     []Point // over the number of jobs; nil where jobs were not added one by one
+	last      *occupancy
+	demand    []float64 // seconds at each center in one job
+	queueReal []float64 // mean customers of one job at each center
+	samples   int
+}
+
+// view is how other jobs see one job at the centers.
+type view struct {
+	response       float64
+	queue, backlog []float64
+}
+
+// see mixes the two views on a job: by its own clock, which is right for jobs that come back at once, and in real time, for
+// those that come back at random.
+func see(o *occupancy, think float64) view {
+	n := len(o.real)
+	v := view{o.response, make([]float64, n), make([]float64, n)}
+	cycle := o.response + think
+	theta := clockShare(o.response / cycle)
+	for k := range n {
+		length := think + o.length[k]
+		if length > 0 {
+			v.queue[k] = float64(theta * o.clock[k] / length)
+			v.backlog[k] = float64(theta * o.clockBacklog[k] / length)
+		}
+		v.queue[k] += float64((1 - theta) * o.real[k] / cycle)
+		v.backlog[k] += float64((1 - theta) * o.realBacklog[k] / cycle)
+	}
+	return v
+}
+
+// dealt is how many of n jobs are on the fullest of the given number of machines.
+func dealt(n, machines int) int { return (n-1)/machines + 1 }
+
+// saturation is the least mean cycle R+Z of n jobs alone on the centers: n D*max, where a center is dealt out to machines its
+// share of them. Which center binds comes with it; -1 where none has a queue.
+func (s *system) saturation(j *job, demand []float64, n int) (cycle float64, center int) {
+	center = -1
+	for k, c := range s.centers {
+		if c.Kind == Delay || demand[k] == 0 {
+			continue
+		}
+		if x := float64(dealt(n, s.copies[k])) * demand[k] / float64(c.Servers); x > cycle {
+			cycle, center = x, k
+		}
+	}
+	return cycle, center
+}
+
+// recursion adds the jobs of a model with one type one by one. A job that arrives sees the others as they are without it.
+func (s *system) recursion(w *walker) *walked {
+	j, centers := w.j, len(s.centers)
+	views := make([]view, j.n+1) // by number of jobs
+	queue, backlog, utilisation := make([]float64, centers), make([]float64, centers), make([]float64, centers)
+	others := make([]int, centers)
+	r := &walked{samples: w.samples()}
+	for n := 1; n <= j.n; n++ {
+		for k := range centers {
+			others[k] = dealt(n, s.copies[k]) - 1
+			queue[k], backlog[k], utilisation[k] = 0, 0, 0
+			if others[k] == 0 {
+				continue
+			}
+			// The machine had one job less when there was one less on every machine.
+			v := &views[s.copies[k]*others[k]]
+			x := float64(others[k])
+			queue[k], backlog[k] = x*v.queue[k], x*v.backlog[k]
+			utilisation[k] = x * r.demand[k] / float64(s.centers[k].Servers) / (v.response + j.think)
+		}
+		w.h.begin(queue, backlog, utilisation, others)
+		r.last = w.pass(n == j.n)
+		views[n] = see(r.last, j.think)
+		if n == 1 {
+			r.alone = r.last.response
+			r.demand = j.used(r.last)
+		}
+		r.raw = r.last.response
+		cycle, _ := s.saturation(j, r.demand, n)
+		r.response = max(r.raw, r.alone, cycle-j.think)
+		r.curve = append(r.curve, Point{n, r.response, float64(n) / (r.response + j.think)})
+	}
+	r.finish(j.think)
+	return r
+}
+
+// used is the work of one job at each center, as the walk did it. Where parts are given up it is less than the whole.
+func (j *job) used(o *occupancy) []float64 {
+	if j.g != nil {
+		return j.demand
+	}
+	list := make([]float64, len(j.demand))
+	for i, c := range j.classes {
+		for _, d := range c.Demand {
+			list[d.Center] += float64(o.work[i] * d.Seconds)
+		}
+	}
+	return list
+}
+
+// finish computes the mean queues. Where a bound holds, and not what the walk says, they are those of a job in the system
+// for as long as the bound says.
+func (r *walked) finish(think float64) {
+	r.queueReal = make([]float64, len(r.last.real))
+	scale := r.response / r.raw / (r.response + think)
+	for k, q := range r.last.real {
+		r.queueReal[k] = q * scale
+	}
+}
+
+// Linearizer over jobs: the share of a job changes when one of another type leaves by an amount that is estimated from
+// solutions with one job less (Chandy and Neuse, CACM 25, 1982).
+const (
+	linearRounds    = 3
+	linearIterate   = 300
+	linearTolerance = 1e-6
+	linearDamping   = 0.3
+	linearTasks     = sampledTasks / 8
+)
+
+// linearizer is for several types, and for many jobs.
+type linearizer struct {
+	s       *system
+	walkers []*walker
+	// By population (0 all jobs, 1+t without one of type t), type.
+	views [][]view
+	// By type that leaves, type that is seen: what its view changes by.
+	shift [][]view
+	out   []*walked
+}
+
+// linear solves all types together.
+func (s *system) linear(walkers []*walker) []*walked {
+	types, centers := len(walkers), len(s.centers)
+	z := &linearizer{s: s, walkers: walkers, out: make([]*walked, types)}
+	empty := func() view { return view{0, make([]float64, centers), make([]float64, centers)} }
+	for range types + 1 {
+		z.views = append(z.views, make([]view, types))
+	}
+	for t := range types {
+		z.shift = append(z.shift, make([]view, types))
+		for r := range types {
+			z.shift[t][r] = empty()
+		}
+		z.out[t] = z.first(t)
+	}
+	for p := range z.views {
+		for r := range types {
+			z.views[p][r] = empty()
+			z.views[p][r].response = z.out[r].alone
+		}
+	}
+	z.core(0, false)
+	for round := range linearRounds {
+		for t := range types {
+			z.core(1+t, false)
+		}
+		for t := range types {
+			for r := range types {
+				for k := range centers {
+					z.shift[t][r].queue[k] = z.views[1+t][r].queue[k] - z.views[0][r].queue[k]
+					z.shift[t][r].backlog[k] = z.views[1+t][r].backlog[k] - z.views[0][r].backlog[k]
+				}
+			}
+		}
+		z.core(0, round == linearRounds-1)
+	}
+	z.bound()
+	return z.out
+}
+
+// first walks through a job that is alone.
+func (z *linearizer) first(t int) *walked {
+	w, n := z.walkers[t], len(z.s.centers)
+	w.h.begin(make([]float64, n), make([]float64, n), make([]float64, n), make([]int, n))
+	o := w.pass(false)
+	return &walked{alone: o.response, demand: w.j.used(o), samples: w.samples()}
+}
+
+// customers is how many jobs of type r share a center with one of type t, itself not counted, when population p is there.
+func (z *linearizer) customers(p, t, r, center int) int {
+	n := dealt(z.walkers[r].j.n, z.s.copies[center])
+	if r == t {
+		n--
+	}
+	if p == 1+r {
+		n--
+	}
+	return max(0, n)
+}
+
+// core finds the views at one population as a fixed point.
+func (z *linearizer) core(p int, track bool) {
+	n := len(z.s.centers)
+	queue, backlog, utilisation := make([]float64, n), make([]float64, n), make([]float64, n)
+	others := make([]int, n)
+	for round := range linearIterate {
+		var change float64
+		for t, w := range z.walkers {
+			for k := range n {
+				queue[k], backlog[k], utilisation[k], others[k] = 0, 0, 0, 0
+				for r := range z.walkers {
+					c := z.customers(p, t, r, k)
+					x, v, d := float64(c), &z.views[p][r], &z.shift[t][r]
+					queue[k] += float64(x * max(0, v.queue[k]+d.queue[k]))
+					backlog[k] += float64(x * (v.backlog[k] + d.backlog[k]))
+					utilisation[k] += float64(x * z.out[r].demand[k] / float64(z.s.centers[k].Servers) / (v.response + z.walkers[r].j.think))
+					others[k] = min(others[k]+c, mostTrials)
+				}
+				backlog[k] = max(0, backlog[k])
+			}
+			w.h.begin(queue, backlog, utilisation, others)
+			o := w.pass(track)
+			v := see(o, w.j.think)
+			change = max(change, z.views[p][t].mix(&v, round == 0))
+			if p == 0 {
+				z.out[t].last = o
+			}
+		}
+		if change < linearTolerance {
+			return
+		}
+	}
+}
+
+// mix moves a view towards a new one and returns the largest change. The first one is taken as it is.
+func (v *view) mix(next *view, whole bool) float64 {
+	keep := linearDamping
+	if whole {
+		keep = 0
+	}
+	change := relative(next.response, v.response)
+	v.response = next.response
+	for k := range v.queue {
+		change = max(change, math.Abs(next.queue[k]-v.queue[k]))
+		v.queue[k] = float64(keep*v.queue[k]) + float64((1-keep)*next.queue[k])
+		v.backlog[k] = float64(keep*v.backlog[k]) + float64((1-keep)*next.backlog[k])
+	}
+	return change
+}
+
+// bound applies the bounds: no job is faster than alone, and no center does more work than it can. Where one would, the
+// cycles of the types that use it grow by one factor.
+func (z *linearizer) bound() {
+	for t, r := range z.out {
+		r.raw = r.last.response
+		r.response = max(r.raw, r.alone)
+		if len(z.out) == 1 {
+			cycle, _ := z.s.saturation(z.walkers[0].j, r.demand, z.walkers[t].j.n)
+			r.response = max(r.response, cycle-z.walkers[0].j.think)
+		}
+	}
+	for k, c := range z.s.centers {
+		if c.Kind == Delay || len(z.out) == 1 {
+			continue
+		}
+		load := func(factor float64) float64 {
+			var sum float64
+			for t, r := range z.out {
+				j := z.walkers[t].j
+				sum += float64(dealt(j.n, z.s.copies[k])) * r.demand[k] / float64(c.Servers) / (float64(r.response*factor) + j.think)
+			}
+			return sum
+		}
+		low, high := 1.0, 1.0
+		for load(high) > 1 {
+			low, high = high, 2*high
+		}
+		for range 60 {
+			if mid := (low + high) / 2; load(mid) > 1 {
+				low = mid
+			} else {
+				high = mid
+			}
+		}
+		for _, r := range z.out {
+			if r.demand[k] > 0 {
+				r.response *= high
+			}
+		}
+	}
+	for t, r := range z.out {
+		r.finish(z.walkers[t].j.think)
+	}
+}

@@ -1,0 +1,285 @@
+package pipeline
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// exactSize is the largest active set whose residence times come from exact mean value analysis, one customer for each
+// task: at most 2^exactSize smaller sets are needed for it.
+const exactSize = 10
+
+// manyCenters is where the smaller sets would take too much memory.
+const manyCenters = 2000
+
+// Residence times in larger sets are a fixed point.
+const (
+	fixedPointTolerance = 1e-9
+	fixedPointRounds    = 500
+)
+
+// setsMemory bounds what rates keep of active sets, in bytes. Beyond it they forget all and begin anew.
+const setsMemory = 64 << 20
+
+// group is a component of a job: kinds of tasks that meet at centers with queues, directly or through others. Tasks of
+// different groups do not slow each other, so each group has active sets of its own.
+//
+// A kind is what classes have in common whose demands agree. Kinds and centers are numbered within the group.
+type group struct {
+	centers []int32 // number in the system
+	off     []int32 // demands of kind c are off[c] to off[c+1] of place, demand, scv and residual
+	place   []int32 // center
+	demand  []float64
+	scv     []float64 // of one visit, for the residual
+	total   []float64 // seconds of a kind at all centers
+
+	discipline []Kind
+	servers    []int
+
+	// Background of a pass, by center.
+	queue, backlog []float64 // other jobs, all of them together
+	others         []pmf     // of centers with several servers
+	residual       []float64 // by demand: what the customer in service has less ahead of it, in units of its service
+
+	pass uint32
+	sets sets
+	work [exactSize + 2][]float64 // residence times under way, by size of the set
+	old  []float64
+}
+
+// sets are the active sets a group has met: multisets of kinds, numbered as they come. Set 0 is the empty one.
+type sets struct {
+	index map[string]int32
+	step  map[uint64]int32 // set and kind, to the set with one more task of it
+	back  map[uint64]int32 // or one less
+	first []int32          // kinds of set i are first[i] to first[i+1] of kind, count and rate
+	kind  []int32
+	count []int32
+	rate  []float64 // of one task, in tasks per second
+	size  []int32   // tasks
+	done  []uint32  // the pass that set was solved in
+	q     []float64 // by set and center: mean queue of the set itself
+	l     []float64 // effective backlog of FCFS centers
+	p     []float64 // probability that any task of the set is there
+	time  []float64 // seconds per job that this set is the active one
+	key   []byte
+}
+
+// reset forgets all sets.
+func (g *group) reset() {
+	g.sets = sets{
+		index: map[string]int32{}, step: map[uint64]int32{}, back: map[uint64]int32{}, first: []int32{0}, key: g.sets.key,
+	}
+	g.intern(nil, nil)
+}
+
+// intern returns the number of a set with ascending kinds.
+func (g *group) intern(kinds, counts []int32) int32 {
+	s := &g.sets
+	s.key = s.key[:0]
+	for i, c := range kinds {
+		s.key = binary.AppendUvarint(s.key, uint64(c))
+		s.key = binary.AppendUvarint(s.key, uint64(counts[i]))
+	}
+	if id, ok := s.index[string(s.key)]; ok {
+		return id
+	}
+	id := int32(len(s.size))
+	s.index[string(s.key)] = id
+	var size int32
+	for _, n := range counts {
+		size += n
+	}
+	s.kind = append(s.kind, kinds...)
+	s.count = append(s.count, counts...)
+	s.rate = append(s.rate, make([]float64, len(kinds))...)
+	s.first = append(s.first, int32(len(s.kind)))
+	s.size = append(s.size, size)
+	s.done = append(s.done, 0)
+	s.time = append(s.time, 0)
+	zero := make([]float64, len(g.centers))
+	s.q, s.l, s.p = append(s.q, zero...), append(s.l, zero...), append(s.p, zero...)
+	return id
+}
+
+// full tells whether the sets take more memory than they may.
+func (g *group) full() bool {
+	s := &g.sets
+	return len(s.size)*(3*8*len(g.centers)+200)+len(s.kind)*24 > setsMemory
+}
+
+// change returns the set with by more tasks of a kind: 1 or -1.
+func (g *group) change(id, kind, by int32) int32 {
+	s := &g.sets
+	memo := s.step
+	if by < 0 {
+		memo = s.back
+	}
+	key := uint64(id)<<32 | uint64(kind)
+	if to, ok := memo[key]; ok {
+		return to
+	}
+	a, b := s.first[id], s.first[id+1]
+	kinds, counts := slices.Clone(s.kind[a:b]), slices.Clone(s.count[a:b])
+	i, found := slices.BinarySearch(kinds, kind)
+	switch {
+	case found && counts[i]+by > 0:
+		counts[i] += by
+	case found:
+		kinds, counts = slices.Delete(kinds, i, i+1), slices.Delete(counts, i, i+1)
+	default:
+		kinds, counts = slices.Insert(kinds, i, kind), slices.Insert(counts, i, by)
+	}
+	to := g.intern(kinds, counts)
+	memo[key] = to
+	return to
+}
+
+// rates returns the kinds of a set and the rate of one task of each. The slices are valid until the next new set.
+func (g *group) rates(id int32) (kinds []int32, rate []float64) {
+	g.solve(id)
+	s := &g.sets
+	a, b := s.first[id], s.first[id+1]
+	return s.kind[a:b], s.rate[a:b]
+}
+
+// solve computes rates, queues and backlog of a set, by its smaller sets where there are few: in a closed network with one
+// customer per task, a customer that arrives somewhere sees the queues of the network without itself. It calls itself at
+// most exactSize deep.
+func (g *group) solve(id int32) {
+	s := &g.sets
+	if s.done[id] == g.pass {
+		return
+	}
+	size := int(s.size[id])
+	w := g.work[min(size, exactSize+1)]
+	switch {
+	case size > exactSize, size > 2 && len(g.centers) > manyCenters:
+		g.iterate(id, w)
+	default:
+		for i := s.first[id]; i < s.first[id+1]; i++ {
+			kind := s.kind[i]
+			sub := g.change(id, kind, -1)
+			g.solve(sub)
+			k := int(sub) * len(g.centers)
+			n := len(g.centers)
+			g.residence(kind, s.q[k:k+n], s.l[k:k+n], size-1, w)
+		}
+	}
+	g.aggregate(id, w)
+	s.done[id] = g.pass
+}
+
+// residence puts into w the seconds that a task of a kind spends at its centers, where it finds the queue q and the backlog l
+// of n tasks of its own job, and the background.
+func (g *group) residence(kind int32, q, l []float64, n int, w []float64) {
+	for j := g.off[kind]; j < g.off[kind+1]; j++ {
+		k, d := g.place[j], g.demand[j]
+		switch {
+		case g.discipline[k] == Delay || d == 0:
+			w[j] = d
+		case g.servers[k] > 1:
+			var buf [64]float64
+			own := pmf{0, buf[:1]}
+			buf[0] = 1
+			if n > 0 {
+				own = binomial(n, q[k]/float64(n), buf[:0])
+			}
+			w[j] = d * slowdown(g.servers[k], own, q[k], g.others[k], g.queue[k])
+		case g.discipline[k] == FCFS:
+			w[j] = d * (1 + l[k] + g.backlog[k])
+		default:
+			w[j] = d * (1 + q[k] + g.queue[k])
+		}
+	}
+}
+
+// aggregate sets rates, queues, backlog and presence of a set from the residence times of its kinds.
+func (g *group) aggregate(id int32, w []float64) {
+	s, n := &g.sets, len(g.centers)
+	q, l, p := s.q[int(id)*n:][:n], s.l[int(id)*n:][:n], s.p[int(id)*n:][:n]
+	for k := range n {
+		q[k], l[k], p[k] = 0, 0, 1 // p: of nobody there
+	}
+	for i := s.first[id]; i < s.first[id+1]; i++ {
+		kind, count := s.kind[i], s.count[i]
+		sum := g.sum(kind, w)
+		s.rate[i] = 1 / sum
+		for j := g.off[kind]; j < g.off[kind+1]; j++ {
+			k, share := g.place[j], w[j]/sum
+			q[k] += float64(float64(count) * share)
+			l[k] += float64(float64(count) * g.ahead(j, w[j]) / sum)
+			p[k] *= power(1-share, count)
+		}
+	}
+	for k := range n {
+		p[k] = 1 - p[k]
+	}
+}
+
+// power is x to the n.
+func power(x float64, n int32) float64 {
+	y := 1.0
+	for ; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			y *= x
+		}
+		x *= x
+	}
+	return y
+}
+
+// sum is the seconds a task of a kind takes.
+func (g *group) sum(kind int32, w []float64) float64 {
+	var sum float64
+	for j := g.off[kind]; j < g.off[kind+1]; j++ {
+		sum += w[j]
+	}
+	return sum
+}
+
+// ahead is the time at a FCFS center during which a task is a whole service for those behind it: its residence, less the
+// residual of its own service.
+func (g *group) ahead(j int32, w float64) float64 { return w - float64(g.residual[j]*g.demand[j]) }
+
+// iterate finds the residence times of a large set as a fixed point: each task sees the queues less its own share.
+func (g *group) iterate(id int32, w []float64) {
+	s, n := &g.sets, len(g.centers)
+	for i := s.first[id]; i < s.first[id+1]; i++ {
+		kind := s.kind[i]
+		copy(w[g.off[kind]:g.off[kind+1]], g.demand[g.off[kind]:g.off[kind+1]])
+	}
+	q, l := make([]float64, n), make([]float64, n)
+	for range fixedPointRounds {
+		g.aggregate(id, w)
+		copy(g.old, w)
+		var change float64
+		for i := s.first[id]; i < s.first[id+1]; i++ {
+			kind := s.kind[i]
+			sum := g.sum(kind, g.old)
+			for j := g.off[kind]; j < g.off[kind+1]; j++ {
+				at := int(id)*n + int(g.place[j])
+				q[g.place[j]] = max(0, s.q[at]-g.old[j]/sum)
+				l[g.place[j]] = s.l[at] - g.ahead(j, g.old[j])/sum
+			}
+			g.residence(kind, q, l, int(s.size[id])-1, w)
+			for j := g.off[kind]; j < g.off[kind+1]; j++ {
+				change = max(change, relative(w[j], g.old[j]))
+			}
+		}
+		if change < fixedPointTolerance {
+			return
+		}
+	}
+}
+
+// relative is the difference of two times as a share of the first.
+func relative(a, b float64) float64 {
+	if a == b {
+		return 0
+	}
+	if a < b {
+		return (b - a) / a
+	}
+	return (a - b) / a
+}

@@ -1,0 +1,379 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+)
+
+// simOptions are the size and the seed of a simulation.
+type simOptions struct {
+	Jobs uint32 // that end and count; 0: as many as the size of a job asks for
+	Seed uint64
+}
+
+// simulated is what a simulation saw of one type.
+type simulated struct {
+	Response   float64 // mean of the jobs on the fullest machines, seconds
+	HalfWidth  float64 // of its 95 % confidence interval
+	Throughput float64 // of all jobs of the type
+	Percentile [3]float64
+	Jobs       int
+}
+
+// Percentiles are the shares of jobs that a simulation gives the longest response of.
+var Percentiles = [3]float64{0.5, 0.95, 0.99}
+
+// simulation is the result of one.
+type simulation struct {
+	Types       []simulated
+	Utilisation []float64 // of the servers of each center, on the fullest machine
+	Queue       []float64 // mean customers at each center, there
+	Events      uint64
+	Staggered   bool // constant service without think time: the jobs began at random moments
+}
+
+// ErrTooLarge means that a model has more tasks than a method works on.
+var ErrTooLarge = errors.New("too many tasks for this method")
+
+const (
+	maxSimTasks = 1_000_000 // of all jobs in the system
+	simTasks    = 400_000   // that a simulation ends by default
+	batches     = 20
+	student     = 2.093 // quantile 0.975 with 19 degrees of freedom
+)
+
+// customer is one task under way, or a job that thinks (task -1).
+type customer struct {
+	job, task int32
+	visit     int32 // center of the route it is at
+	pass      int32 // passes over the route, this one included
+}
+
+// event is an entry in the heap of a station: when, in the time of the station, a customer ends.
+type event struct {
+	at  float64
+	seq uint64
+	who customer
+}
+
+// before orders events; those at one time come as they were made.
+func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
+
+// simJob is one job that circulates.
+type simJob struct {
+	kind    int // type
+	c       *course
+	begin   float64
+	station []int32 // by center: the copy it is on
+	full    bool    // on the fullest machine of every kind
+}
+
+// simulator is a simulation under way.
+type simulator struct {
+	s        *system
+	src      *source
+	stations []station
+	order    []int32 // stations by next event, a heap
+	jobs     []simJob
+	think    eventHeap
+	now      float64
+	seq      uint64
+	warm     bool // statistics have begun
+	stats    []simStats
+	since    float64
+	events   uint64
+}
+
+// simStats are the ended jobs of one type.
+type simStats struct {
+	response []float64 // of those on the fullest machines
+	all      int
+}
+
+// simulate runs the closed network until enough jobs have ended. Statistics begin after a tenth of them, at least 200.
+func (s *system) simulate(ctx context.Context, o simOptions) (*simulation, error) {
+	largest := 1
+	for i := range s.jobs {
+		largest = max(largest, newCourseSize(&s.jobs[i]))
+	}
+	if o.Jobs == 0 {
+		o.Jobs = uint32(min(max(2000, simTasks/largest), 60_000))
+	}
+	z := s.newSimulator(o.Seed)
+	out := &simulation{}
+	z.start(out)
+	count := int(min(o.Jobs, math.MaxInt32/2))
+	warm := max(200, count/10)
+	for ended := 0; ended < warm+count; {
+		if z.events%4096 == 0 {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+		}
+		if !z.step() {
+			continue
+		}
+		if ended++; ended == warm {
+			z.measure()
+		}
+	}
+	z.report(out)
+	return out, nil
+}
+
+// newCourseSize is the number of tasks of a job.
+func newCourseSize(j *job) int {
+	if j.g != nil {
+		return j.g.tasks()
+	}
+	return len(j.tree.leaves())
+}
+
+func (s *system) newSimulator(seed uint64) *simulator {
+	z := &simulator{s: s, src: newSource(seed, 0), stats: make([]simStats, len(s.jobs))}
+	first := make([]int32, len(s.centers))
+	most := make([]int, len(s.centers)) // copies that a job is on
+	for i := range s.jobs {
+		for k := range most {
+			most[k] = max(most[k], min(s.copies[k], s.jobs[i].n))
+		}
+	}
+	for k, c := range s.centers {
+		first[k] = int32(len(z.stations))
+		for range most[k] {
+			z.stations = append(z.stations, station{kind: c.Kind, servers: c.Servers, next: never})
+		}
+	}
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		for n := range j.n {
+			x := simJob{kind: i, c: newCourse(j, z.src), full: true}
+			for k := range s.centers {
+				copies := s.copies[k]
+				x.station = append(x.station, first[k]+int32(n%copies))
+				x.full = x.full && n%copies < (j.n-1)%copies+1
+			}
+			z.jobs = append(z.jobs, x)
+		}
+	}
+	z.order = make([]int32, len(z.stations))
+	for i := range z.order {
+		z.order[i] = int32(i)
+		z.stations[i].rank = int32(i)
+	}
+	return z
+}
+
+// start begins all jobs: at once, or spread over the time of one where nothing else would ever separate them.
+func (z *simulator) start(out *simulation) {
+	constant := true
+	for i := range z.s.jobs {
+		j := &z.s.jobs[i]
+		constant = constant && j.think == 0 && j.g != nil && !slices.ContainsFunc(j.scv, func(x float64) bool { return x > 0 })
+	}
+	out.Staggered = constant && len(z.jobs) > 1
+	for i := range z.jobs {
+		j := &z.s.jobs[z.jobs[i].kind]
+		who := customer{job: int32(i), task: -1}
+		switch {
+		case j.think > 0:
+			z.think.push(event{j.think * z.src.exponential(), z.seq, who})
+		case out.Staggered:
+			z.think.push(event{j.path * z.src.rng.Float64(), z.seq, who})
+		default:
+			z.think.push(event{0, z.seq, who})
+		}
+		z.seq++
+	}
+}
+
+// step handles one event, and tells whether a job has ended.
+func (z *simulator) step() bool {
+	z.events++
+	i := z.order[0]
+	st := &z.stations[i]
+	if len(z.think) > 0 && z.think[0].at < st.next {
+		e := z.think.pop()
+		z.now = e.at
+		z.begin(e.who.job)
+		return false
+	}
+	z.now = st.next
+	st.sync(z.now, z.warm)
+	e := st.heap.pop()
+	st.count--
+	z.serve(st)
+	z.settle(i)
+	return z.moved(e.who)
+}
+
+// begin starts a run of a job.
+func (z *simulator) begin(job int32) {
+	x := &z.jobs[job]
+	x.begin = z.now
+	x.c.begin()
+	for _, t := range x.c.started {
+		z.enter(customer{job, t, 0, 1})
+	}
+}
+
+// enter sends a customer to the center of its visit, where it brings service.
+func (z *simulator) enter(who customer) {
+	x := &z.jobs[who.job]
+	class := &z.s.jobs[x.kind].classes[x.c.class(who.task)]
+	d := class.Demand[who.visit]
+	service := d.Seconds / float64(class.Visits) * z.src.unit(class.SCV)
+	i := x.station[d.Center]
+	st := &z.stations[i]
+	st.sync(z.now, z.warm)
+	st.count++
+	z.seq++
+	switch {
+	case st.kind == PS:
+		st.heap.push(event{st.virtual + service, z.seq, who})
+	case st.kind == Delay || len(st.heap) < st.servers:
+		st.heap.push(event{z.now + service, z.seq, who})
+	default:
+		st.wait = append(st.wait, waiting{service, who})
+	}
+	z.settle(i)
+}
+
+// again tells whether a customer at the end of its route passes over it once more.
+func (z *simulator) again(who customer, class *Class) bool {
+	if class.Geometric {
+		return z.src.rng.Float64() >= 1/float64(class.Visits)
+	}
+	return int(who.pass) < class.Visits
+}
+
+// moved sends on a customer that was served, and tells whether its job ended with it.
+func (z *simulator) moved(who customer) bool {
+	x := &z.jobs[who.job]
+	j := &z.s.jobs[x.kind]
+	class := &j.classes[x.c.class(who.task)]
+	if who.visit++; int(who.visit) < len(class.Demand) {
+		z.enter(who)
+		return false
+	}
+	if z.again(who, class) {
+		z.enter(customer{who.job, who.task, 0, who.pass + 1})
+		return false
+	}
+	x.c.end(who.task)
+	for _, t := range x.c.stopped {
+		z.give(who.job, t)
+	}
+	if x.c.left > 0 {
+		for _, t := range x.c.started {
+			z.enter(customer{who.job, t, 0, 1})
+		}
+		return false
+	}
+	st := &z.stats[x.kind]
+	if z.warm {
+		st.all++
+		if x.full {
+			st.response = append(st.response, z.now-x.begin)
+		}
+	}
+	if j.think > 0 {
+		z.think.push(event{z.now + float64(j.think*z.src.exponential()), z.seq, customer{job: who.job, task: -1}})
+		z.seq++
+	} else {
+		z.begin(who.job)
+	}
+	return true
+}
+
+// give takes a task of a job out of where it is.
+func (z *simulator) give(job, task int32) {
+	for _, i := range z.jobs[job].station {
+		st := &z.stations[i]
+		if !st.holds(job, task) {
+			continue
+		}
+		st.sync(z.now, z.warm)
+		st.count--
+		if st.drop(job, task) {
+			z.serve(st)
+		}
+		z.settle(i)
+		return
+	}
+}
+
+// serve begins the service of the next customer that waits at a station with a free server.
+func (z *simulator) serve(st *station) {
+	if st.kind != FCFS || st.head == len(st.wait) || len(st.heap) >= st.servers {
+		return
+	}
+	w := st.wait[st.head]
+	if st.head++; st.head > 1024 && 2*st.head > len(st.wait) {
+		st.wait = slices.Delete(st.wait, 0, st.head)
+		st.head = 0
+	}
+	z.seq++
+	st.heap.push(event{z.now + w.service, z.seq, w.who})
+}
+
+// measure begins the statistics.
+func (z *simulator) measure() {
+	z.warm, z.since = true, z.now
+	for i := range z.stations {
+		st := &z.stations[i]
+		st.sync(z.now, false)
+		st.busy, st.area = 0, 0
+	}
+}
+
+// report computes the means. The first copy of a center is on the fullest machine.
+func (z *simulator) report(out *simulation) {
+	span := z.now - z.since
+	out.Events = z.events
+	for i := range z.stations {
+		z.stations[i].sync(z.now, true)
+	}
+	for k, c := range z.s.centers {
+		st := &z.stations[z.jobs[0].station[k]]
+		out.Utilisation = append(out.Utilisation, st.busy/span/float64(c.Servers))
+		out.Queue = append(out.Queue, st.area/span)
+	}
+	for i := range z.stats {
+		out.Types = append(out.Types, z.stats[i].summary(span))
+	}
+}
+
+// summary computes mean, interval and percentiles of ended jobs.
+func (st *simStats) summary(span float64) simulated {
+	r := simulated{Jobs: len(st.response), Throughput: float64(st.all) / span}
+	n := len(st.response) / batches
+	if n == 0 {
+		r.Response, r.HalfWidth = math.NaN(), math.NaN()
+		return r
+	}
+	var means [batches]float64
+	var all, mean, variance float64
+	for _, x := range st.response {
+		all += x
+	}
+	r.Response = all / float64(len(st.response))
+	for b := range means {
+		for _, x := range st.response[b*n : (b+1)*n] {
+			means[b] += x
+		}
+		means[b] /= float64(n)
+		mean += means[b] / batches
+	}
+	for _, m := range means {
+		variance += square(m-mean) / (batches - 1)
+	}
+	r.HalfWidth = student * math.Sqrt(variance/batches)
+	list := slices.Sorted(slices.Values(st.response))
+	for i, p := range Percentiles {
+		r.Percentile[i] = list[min(len(list)-1, int(p*float64(len(list))))]
+	}
+	return r
+}

@@ -1,0 +1,358 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Method is a way to solve a model.
+type Method string
+
+// The methods.
+const (
+	MethodWalk   Method = "walk"
+	MethodBounds Method = "bounds"
+	MethodTree   Method = "tree"
+	MethodDAG    Method = "dag"
+	MethodSim    Method = "sim"
+)
+
+// Methods lists them, the default first.
+func Methods() []Method { return []Method{MethodWalk, MethodBounds, MethodTree, MethodDAG, MethodSim} }
+
+// Options choose how a model is solved. The zero value is the default.
+type Options struct {
+	Method   Method   // "": walk
+	Operator Operator // of tree; "": exp
+	Seed     uint64
+	Samples  int    // walks that a mean is taken of; 0: as many as the size of a job asks for
+	SimJobs  uint32 // jobs that a simulation ends; 0: likewise
+}
+
+// Answer is what a method found.
+type Answer struct {
+	Method  Method
+	Options Options
+	Types   []TypeAnswer
+	Centers []CenterAnswer
+	// Copies of machines are there: utilisation and queue are those of the fullest one.
+	Warnings []string
+}
+
+// TypeAnswer is what holds for one type of jobs. Times are seconds; what a method does not give is nil or 0.
+type TypeAnswer struct {
+	Name       string
+	Jobs       int
+	Think      float64
+	Chunks     int // of a pipeline
+	Response   float64
+	HalfWidth  float64 // of the 95 % confidence interval; of sim
+	Throughput float64
+	Bounds     Bounds
+	Samples    int         // walks that the mean is taken of; 0: all states of the job were visited
+	Curve      []Point     // with 1 to Jobs jobs
+	Occupancy  []Occupancy // most time first
+	Percentile []float64   // of Percentiles; of sim
+	// Extrapolated tells that fewer chunks were solved and the rest is a straight line.
+	Extrapolated bool
+	demand       []float64
+	queue        []float64 // customers of one job
+}
+
+// CenterAnswer is what holds for one center.
+type CenterAnswer struct {
+	Name        string
+	Utilisation float64 // of its servers; 0 for a delay
+	Queue       float64 // mean number of tasks there, those in service included
+}
+
+// Occupancy is the share of a job's response during which exactly these classes are under way.
+type Occupancy struct {
+	Classes []string
+	Share   float64
+}
+
+// Solve answers a model.
+func Solve(ctx context.Context, m *Model, o Options) (*Answer, error) {
+	if o.Method == "" {
+		o.Method = MethodWalk
+	}
+	if o.Operator == "" {
+		o.Operator = OpExp
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(Methods(), o.Method) || !slices.Contains(Operators(), o.Operator) || o.Samples < 0 || o.Samples > maxSamples {
+		return nil, fmt.Errorf("no method %q with operator %q and %d samples", o.Method, o.Operator, o.Samples)
+	}
+	a := &Answer{Method: o.Method, Options: o}
+	if o.Method == MethodSim {
+		return a, a.simulate(ctx, m)
+	}
+	short, long := m.lengths()
+	first, err := a.solve(ctx, m, short)
+	if err != nil {
+		return nil, err
+	}
+	if long != nil {
+		second, err := a.solve(ctx, m, long)
+		if err != nil {
+			return nil, err
+		}
+		for i := range first {
+			if m.Types[i].Pipeline != nil && long[i] < m.Types[i].Pipeline.Chunks {
+				first[i] = extrapolate(&m.Types[i], &first[i], &second[i], short[i], long[i])
+				a.warn("%s%d chunks: solved with %d and %d, and extrapolated", prefix(&m.Types[i]), m.Types[i].Pipeline.Chunks, short[i], long[i])
+			} else {
+				first[i] = second[i]
+			}
+		}
+	}
+	a.Types = first
+	a.summarize(m)
+	return a, nil
+}
+
+const maxSamples = 1_000_000
+
+func (a *Answer) warn(format string, args ...any) {
+	a.Warnings = append(a.Warnings, fmt.Sprintf(format, args...))
+}
+
+// prefix names a type in a message.
+func prefix(t *Type) string {
+	if t.Name == "" {
+		return ""
+	}
+	return t.Name + ": "
+}
+
+// Pipelines with more tasks than longPipeline are solved with fewer chunks: startChunks for every stage, so that filling and
+// draining are the smaller part, and with twice as many. From there on each chunk adds one period.
+const (
+	longPipeline = 200_000
+	startChunks  = 8
+)
+
+// lengths are the numbers of chunks to solve each type with. The second is nil where all are solved as they are.
+func (m *Model) lengths() (short, long []int) {
+	short, long = make([]int, len(m.Types)), make([]int, len(m.Types))
+	shorter := false
+	for i := range m.Types {
+		p := m.Types[i].Pipeline
+		if p == nil {
+			continue
+		}
+		short[i], long[i] = p.Chunks, p.Chunks
+		start := startChunks * len(p.Stages)
+		for _, s := range p.Stages {
+			start += startChunks * min(s.Workers, p.Chunks)
+		}
+		start += 2 * min(p.Buffer, p.Chunks)
+		if p.Chunks*len(p.Stages) > longPipeline && 4*start < p.Chunks {
+			short[i], long[i] = start, 2*start
+			shorter = true
+		}
+	}
+	if !shorter {
+		return short, nil
+	}
+	return short, long
+}
+
+// extrapolate continues the line through two solutions to the number of chunks that there are.
+func extrapolate(t *Type, a, b *TypeAnswer, short, long int) TypeAnswer {
+	full := t.Pipeline.Chunks
+	line := func(x, y float64) float64 {
+		return y + float64((y-x)/float64(long-short)*float64(full-long))
+	}
+	r := *b
+	r.Chunks, r.Think, r.Extrapolated = full, t.Think, true
+	r.Response = line(a.Response, b.Response)
+	r.Bounds.Alone = line(a.Bounds.Alone, b.Bounds.Alone)
+	r.Bounds.Path = line(a.Bounds.Path, b.Bounds.Path)
+	r.Bounds.Saturation = max(0, line(a.Bounds.Saturation, b.Bounds.Saturation))
+	r.Bounds.Response = max(r.Bounds.Alone, r.Bounds.Path, r.Bounds.Saturation)
+	r.Bounds.RuleOfThumb = float64(t.Jobs) * r.Bounds.Alone
+	r.Bounds.Throughput = float64(t.Jobs) / (r.Bounds.Response + t.Think)
+	r.Throughput = float64(t.Jobs) / (r.Response + t.Think)
+	r.demand = slices.Clone(b.demand)
+	for k := range r.demand {
+		r.demand[k] *= float64(full) / float64(long)
+	}
+	r.Curve = slices.Clone(b.Curve)
+	for i := range r.Curve {
+		r.Curve[i].Response = line(a.Curve[i].Response, b.Curve[i].Response)
+		r.Curve[i].Throughput = float64(r.Curve[i].Jobs) / (r.Curve[i].Response + t.Think)
+	}
+	return r
+}
+
+// solve solves all types, pipelines with the given numbers of chunks.
+func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswer, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s := m.compile(chunks)
+	out := make([]TypeAnswer, len(s.jobs))
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		out[i] = TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, demand: j.demand}
+	}
+	switch a.Method {
+	case MethodBounds:
+		for i := range s.jobs {
+			j := &s.jobs[i]
+			out[i].Bounds = s.bounds(j, j.demand, j.path)
+			out[i].Response, out[i].Throughput = out[i].Bounds.Response, out[i].Bounds.Throughput
+		}
+	case MethodTree, MethodDAG:
+		if err := s.overlapAnswers(a, out); err != nil {
+			return nil, err
+		}
+	default:
+		s.walkAnswers(a, out)
+	}
+	return out, nil
+}
+
+// walkAnswers solves by walk.
+func (s *system) walkAnswers(a *Answer, out []TypeAnswer) {
+	samples := a.Options.Samples
+	linear := len(s.jobs) > 1 || s.jobs[0].n > mostRecursion
+	var walkers []*walker
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		n := samples
+		if linear && samples == 0 {
+			n = min(max(1, linearTasks/newCourseSize(j)), mostSamples)
+		}
+		walkers = append(walkers, newWalker(s, j, a.Options.Seed, n))
+	}
+	var list []*walked
+	if linear {
+		list = s.linear(walkers)
+	} else {
+		list = []*walked{s.recursion(walkers[0])}
+	}
+	for i, r := range list {
+		j, t := &s.jobs[i], &out[i]
+		t.Response, t.Samples, t.Curve = r.response, r.samples, r.curve
+		t.Throughput = float64(j.n) / (r.response + j.think)
+		t.Bounds = s.bounds(j, r.demand, r.alone)
+		t.Occupancy = occupied(j, r.last)
+		t.demand, t.queue = r.demand, r.queueReal
+	}
+}
+
+// mostOccupancy is how many sets of classes an answer lists.
+const mostOccupancy = 64
+
+// occupied lists the sets of classes that are under way at once, by their share of the response.
+func occupied(j *job, o *occupancy) []Occupancy {
+	type entry struct {
+		set     uint64
+		seconds float64
+	}
+	var list []entry
+	for b, x := range o.sets {
+		if x > 0 {
+			list = append(list, entry{b, x})
+		}
+	}
+	slices.SortFunc(list, func(a, b entry) int {
+		if a.seconds != b.seconds {
+			if a.seconds > b.seconds {
+				return -1
+			}
+			return 1
+		}
+		if a.set < b.set {
+			return -1
+		}
+		return 1
+	})
+	var out []Occupancy
+	for _, e := range list[:min(len(list), mostOccupancy)] {
+		x := Occupancy{Share: e.seconds / o.response}
+		for c := range j.classes {
+			if e.set>>c&1 == 1 {
+				x.Classes = append(x.Classes, j.classes[c].Name)
+			}
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// summarize computes what the types do to the centers.
+func (a *Answer) summarize(m *Model) {
+	copies := m.copies()
+	for k, c := range m.Centers {
+		x := CenterAnswer{Name: c.Name}
+		for i := range a.Types {
+			t := &a.Types[i]
+			there := float64(dealt(t.Jobs, copies[k]))
+			if c.Kind != Delay {
+				x.Utilisation += there / (t.Response + t.Think) * t.demand[k] / float64(c.Servers)
+			}
+			if t.queue != nil {
+				x.Queue += float64(there * t.queue[k])
+			}
+		}
+		x.Utilisation = min(1, x.Utilisation)
+		a.Centers = append(a.Centers, x)
+	}
+}
+
+// simulate answers by simulation.
+func (a *Answer) simulate(ctx context.Context, m *Model) error {
+	tasks := 0
+	for i := range m.Types {
+		if n, _ := m.validateType(&m.Types[i], ""); n > maxSimTasks/m.Types[i].Jobs {
+			return fmt.Errorf("%w: sim has at most %d in the system", ErrTooLarge, maxSimTasks)
+		} else if tasks += n * m.Types[i].Jobs; tasks > maxSimTasks {
+			return fmt.Errorf("%w: sim has at most %d in the system", ErrTooLarge, maxSimTasks)
+		}
+	}
+	s := m.compile(nil)
+	r, err := s.simulate(ctx, simOptions{a.Options.SimJobs, a.Options.Seed})
+	if err != nil {
+		return err
+	}
+	for i, x := range r.Types {
+		j := &s.jobs[i]
+		t := TypeAnswer{
+			Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, Response: x.Response, HalfWidth: x.HalfWidth, Throughput: x.Throughput,
+			Samples: x.Jobs, Percentile: x.Percentile[:], Bounds: s.bounds(j, j.demand, j.path),
+		}
+		a.Types = append(a.Types, t)
+	}
+	for k, c := range m.Centers {
+		x := CenterAnswer{Name: c.Name, Queue: r.Queue[k]}
+		if c.Kind != Delay {
+			x.Utilisation = r.Utilisation[k]
+		}
+		a.Centers = append(a.Centers, x)
+	}
+	if r.Staggered {
+		a.warn("constant service without think time: the jobs were started at random moments")
+	}
+	return nil
+}
+
+// ErrMethod means that a method does not know a part of a model.
+var ErrMethod = errors.New("not a model for this method")
+
+// sortedKeys are the keys of a map in ascending order.
+func sortedKeys[V any](m map[int32]V) []int32 {
+	list := make([]int32, 0, len(m))
+	for k := range m {
+		list = append(list, k)
+	}
+	slices.Sort(list)
+	return list
+}

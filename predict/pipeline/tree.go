@@ -1,0 +1,395 @@
+package pipeline
+
+import "fmt"
+
+// Operator is how the tree method composes the response of parallel parts.
+type Operator string
+
+// The operators.
+const (
+	OpExp   Operator = "exp"   // the largest of exponential times
+	OpFJ    Operator = "fj"    // the harmonic number of parts times the slowest
+	OpVarki Operator = "varki" // the harmonic number on service only, not on waiting
+	OpTwo   Operator = "two"   // the largest of times known by mean and variance
+)
+
+// Operators lists them, the default first.
+func Operators() []Operator { return []Operator{OpExp, OpFJ, OpVarki, OpTwo} }
+
+const (
+	treeTolerance = 1e-9
+	treeRounds    = 5000
+	maxPairs      = 4_000_000 // of tasks that may overlap
+)
+
+// branch is a node of the tree that the method works on. A graph becomes one by levels: all tasks with equally long paths to
+// them are done at once, one level after the other. Levels that are made of the same classes are one branch.
+type branch struct {
+	op    Op
+	parts []int32
+	leaf  int32   // of a Leaf
+	times float64 // that it is done in a row, of a part of a Series
+	prob  float64 // of a part of a Choice
+
+	law     law
+	service float64 // at centers with queues
+	start   float64 // on the mean
+	weight  float64 // times it is done in one job, as a share of its whole length where it is given up
+}
+
+// leaf is a task of the tree, or several equal ones that are done at once.
+type leaf struct {
+	class int32
+	count int32
+	node  int32
+	peers []peer
+	need  []Demand // with several servers replaced
+	delay float64
+	w     []float64 // by demand
+	ahead []float64 // found there
+	total float64
+}
+
+// peer is a leaf that may overlap with another.
+type peer struct {
+	leaf     int32
+	together bool // both begin with their common parallel node
+	or       bool // which ends with the first
+	prob     float64
+}
+
+// treeModel is a type under way.
+type treeModel struct {
+	s      *system
+	j      *job
+	op     Operator
+	nodes  []branch // parts come behind their node
+	leaves []leaf
+	r      float64
+	queue  []float64
+	begun  bool
+}
+
+func newTreeModel(s *system, j *job, op Operator) (*treeModel, error) {
+	m := &treeModel{s: s, j: j, op: op, queue: make([]float64, len(s.centers))}
+	if j.tree != nil {
+		m.plant(j.tree)
+	} else {
+		m.levels(j.g)
+	}
+	if err := m.pair(); err != nil {
+		return nil, err
+	}
+	for i := range m.leaves {
+		m.leaves[i].prepare(s, &j.classes[m.leaves[i].class])
+	}
+	return m, nil
+}
+
+// plant takes over a tree.
+func (m *treeModel) plant(t *Tree) {
+	for v, n := range t.Nodes {
+		b := branch{op: n.Op, times: 1, prob: n.Prob}
+		for _, p := range n.Parts {
+			b.parts = append(b.parts, int32(p))
+		}
+		if n.Op == Leaf {
+			b.leaf = int32(len(m.leaves))
+			m.leaves = append(m.leaves, leaf{class: int32(n.Class), count: 1, node: int32(v)})
+		}
+		m.nodes = append(m.nodes, b)
+	}
+}
+
+// levels makes a series of parallel nodes of a graph.
+func (m *treeModel) levels(g *graph) {
+	members := make([]map[int32]int32, g.levels) // class to count
+	for i, l := range g.levelOf {
+		if members[l] == nil {
+			members[l] = map[int32]int32{}
+		}
+		members[l][g.class[i]]++
+	}
+	m.nodes = append(m.nodes, branch{op: Series, times: 1})
+	known := map[string]int32{}
+	for _, counts := range members {
+		classes := sortedKeys(counts)
+		key := fmt.Sprint(classes)
+		for _, c := range classes {
+			key += fmt.Sprint(" ", counts[c])
+		}
+		if v, ok := known[key]; ok {
+			m.nodes[v].times++
+			continue
+		}
+		v := int32(len(m.nodes))
+		known[key] = v
+		m.nodes[0].parts = append(m.nodes[0].parts, v)
+		m.nodes = append(m.nodes, branch{op: And, times: 1})
+		for _, c := range classes {
+			p := int32(len(m.nodes))
+			m.nodes[v].parts = append(m.nodes[v].parts, p)
+			m.nodes = append(m.nodes, branch{op: Leaf, leaf: int32(len(m.leaves)), times: 1})
+			m.leaves = append(m.leaves, leaf{class: c, count: counts[c], node: p})
+		}
+	}
+}
+
+// pair finds, for every two leaves, whether they may overlap: where the lowest node that holds both is parallel.
+func (m *treeModel) pair() error {
+	below := make([][]int32, len(m.nodes)) // leaves
+	zero := make([][]bool, len(m.nodes))   // that begin with the node
+	prob := make([][]float64, len(m.nodes))
+	pairs := 0
+	for v := len(m.nodes) - 1; v >= 0; v-- {
+		n := &m.nodes[v]
+		if n.op == Leaf {
+			below[v], zero[v], prob[v] = []int32{n.leaf}, []bool{true}, []float64{1}
+			if m.leaves[n.leaf].count > 1 {
+				m.leaves[n.leaf].peers = append(m.leaves[n.leaf].peers, peer{n.leaf, true, false, 1})
+			}
+		}
+		for i, p := range n.parts {
+			for q, a := range below[p] {
+				for r, b := range below[v] {
+					if n.op != And && n.op != Or {
+						break
+					}
+					if pairs++; pairs > maxPairs {
+						return fmt.Errorf("%w: tree has at most %d pairs of tasks side by side", ErrTooLarge, maxPairs)
+					}
+					both := zero[p][q] && zero[v][r]
+					m.leaves[a].peers = append(m.leaves[a].peers, peer{b, both, n.op == Or, prob[v][r]})
+					m.leaves[b].peers = append(m.leaves[b].peers, peer{a, both, n.op == Or, prob[p][q]})
+				}
+			}
+			for q := range below[p] {
+				below[v] = append(below[v], below[p][q])
+				zero[v] = append(zero[v], zero[p][q] && (n.op != Series || i == 0))
+				chance := prob[p][q]
+				if n.op == Choice {
+					chance *= m.nodes[p].prob
+				}
+				prob[v] = append(prob[v], chance)
+			}
+			below[p], zero[p], prob[p] = nil, nil, nil
+		}
+		if pairs += len(below[v]); pairs > maxPairs {
+			return fmt.Errorf("%w: tree has at most %d pairs of tasks side by side", ErrTooLarge, maxPairs)
+		}
+	}
+	return nil
+}
+
+// prepare replaces centers with several servers by Seidmann's.
+func (l *leaf) prepare(s *system, c *Class) {
+	for _, d := range c.Demand {
+		servers := float64(s.centers[d.Center].Servers)
+		if s.centers[d.Center].Kind != Delay && servers > 1 {
+			l.delay += d.Seconds * (servers - 1) / servers
+			d.Seconds /= servers
+		}
+		l.need = append(l.need, d)
+		l.w = append(l.w, d.Seconds)
+	}
+	l.ahead = make([]float64, len(l.need))
+}
+
+func (m *treeModel) state() (float64, []float64) { return m.r, m.queue }
+
+// round composes the response of all parts, then updates what every task finds at its centers.
+func (m *treeModel) round(others []float64, _ []int) float64 {
+	for i := range m.leaves {
+		l := &m.leaves[i]
+		l.total = l.delay
+		for _, w := range l.w {
+			l.total += w
+		}
+	}
+	for v := len(m.nodes) - 1; v >= 0; v-- {
+		m.compose(&m.nodes[v])
+	}
+	response := m.nodes[0].law.mean
+	change := relative(response, m.r)
+	if !m.begun {
+		m.r, m.begun = response, true
+	}
+	m.r = (m.r + response) / 2
+	m.place()
+	for i := range m.leaves {
+		change = max(change, m.update(int32(i), others))
+	}
+	clear(m.queue)
+	for i := range m.leaves {
+		l := &m.leaves[i]
+		weight := float64(l.count) * m.nodes[l.node].weight
+		for q, d := range l.need {
+			m.queue[d.Center] += weight * l.w[q] / (m.r + m.j.think)
+		}
+	}
+	return change
+}
+
+// place computes when every node begins, and how often it is done.
+func (m *treeModel) place() {
+	m.nodes[0].start, m.nodes[0].weight = 0, 1
+	for v := range m.nodes {
+		n := &m.nodes[v]
+		at := n.start
+		for _, p := range n.parts {
+			b := &m.nodes[p]
+			b.start, b.weight = at, float64(n.weight*b.times)
+			switch n.op {
+			case Series:
+				at += float64(b.times * b.law.mean)
+			case Choice:
+				b.weight *= b.prob
+			case Or:
+				b.weight *= min(1, n.law.mean/b.law.mean)
+			}
+		}
+	}
+}
+
+// update computes the residence times of a leaf.
+func (m *treeModel) update(i int32, others []float64) float64 {
+	l := &m.leaves[i]
+	for q := range l.ahead {
+		l.ahead[q] = 0
+	}
+	for _, p := range l.peers {
+		o := &m.leaves[p.leaf]
+		share := m.share(l, o, p) * p.prob
+		n := float64(o.count)
+		if p.leaf == i {
+			n--
+		}
+		for q := range l.need {
+			for r := range o.need {
+				if o.need[r].Center == l.need[q].Center {
+					l.ahead[q] += share * n * o.w[r] / o.total
+				}
+			}
+		}
+	}
+	var change float64
+	for q, d := range l.need {
+		if m.s.centers[d.Center].Kind == Delay {
+			continue
+		}
+		l.ahead[q] += others[d.Center]
+		w := d.Seconds * (1 + l.ahead[q])
+		change = max(change, relative(w, l.w[q]))
+		l.w[q] = (l.w[q] + w) / 2
+	}
+	return change
+}
+
+// nearlyConstant is the sum of two variabilities below which the operator with two moments takes times for constant.
+const nearlyConstant = 0.3
+
+// share is the part of l's time during which o is under way too.
+func (m *treeModel) share(l, o *leaf, p peer) float64 {
+	switch {
+	case p.or && p.together:
+		return 1
+	case p.together && m.op == OpTwo && m.j.scv[l.class]+m.j.scv[o.class] < nearlyConstant:
+		return min(1, o.total/l.total)
+	case p.together:
+		return o.total / (l.total + o.total)
+	}
+	a, b := m.nodes[l.node].start, m.nodes[o.node].start
+	return max(0, min(a+l.total, b+o.total)-max(a, b)) / l.total
+}
+
+// compose computes the time of a node from its parts.
+func (m *treeModel) compose(n *branch) {
+	n.law, n.service = law{}, 0
+	switch n.op {
+	case Leaf:
+		l := &m.leaves[n.leaf]
+		n.law = law{l.total, float64(m.j.scv[l.class] * square(l.total))}
+		for _, d := range l.need {
+			if m.s.centers[d.Center].Kind != Delay {
+				n.service += d.Seconds
+			}
+		}
+	case Series:
+		for _, p := range n.parts {
+			b := &m.nodes[p]
+			n.law.mean += float64(b.times * b.law.mean)
+			n.law.variance += float64(b.times * b.law.variance)
+			n.service += float64(b.times * b.service)
+		}
+	case And:
+		m.composeAnd(n)
+	case Or:
+		m.composeOr(n)
+	case Choice:
+		var second float64
+		for _, p := range n.parts {
+			b := &m.nodes[p]
+			n.law.mean += float64(b.prob * b.law.mean)
+			second += float64(b.prob * (b.law.variance + square(b.law.mean)))
+			n.service += float64(b.prob * b.service)
+		}
+		n.law.variance = max(0, second-square(n.law.mean))
+	}
+}
+
+// composeAnd is the time until the last part has ended.
+func (m *treeModel) composeAnd(n *branch) {
+	var means []float64
+	var most float64
+	laws := law{}
+	for _, p := range n.parts {
+		b := &m.nodes[p]
+		count := int32(1)
+		if b.op == Leaf {
+			count = m.leaves[b.leaf].count
+		}
+		most, n.service = max(most, b.law.mean), max(n.service, b.service)
+		for range count {
+			if len(means) == 0 {
+				laws = b.law
+			} else if m.op == OpTwo {
+				laws = clark(laws, b.law)
+			}
+			means = append(means, b.law.mean)
+		}
+	}
+	h, h2 := harmonic(len(means))
+	switch m.op {
+	case OpExp:
+		n.law = maxExponential(means)
+	case OpFJ:
+		n.law = law{h * most, square(most) * h2}
+	case OpVarki:
+		for _, p := range n.parts {
+			b := &m.nodes[p]
+			n.law.mean = max(n.law.mean, b.law.mean+float64((h-1)*b.service))
+		}
+		n.law.variance = square(most) * h2
+	case OpTwo:
+		n.law = laws
+	}
+}
+
+// composeOr is the time until the first part has ended.
+func (m *treeModel) composeOr(n *branch) {
+	var rate float64
+	laws := m.nodes[n.parts[0]].law
+	n.service = m.nodes[n.parts[0]].service
+	for i, p := range n.parts {
+		b := &m.nodes[p]
+		rate += 1 / b.law.mean
+		n.service = min(n.service, b.service)
+		if i > 0 {
+			laws = least(laws, b.law)
+		}
+	}
+	n.law = laws
+	if m.op != OpTwo {
+		n.law = law{1 / rate, 1 / square(rate)}
+	}
+}

@@ -1,0 +1,399 @@
+package pipeline
+
+import "slices"
+
+// Samples of a walk are chosen so that all together have sampledTasks tasks.
+const (
+	sampledTasks = 200_000
+	mostSamples  = 1000
+)
+
+// occupancy is what one pass over a job yields, in seconds per job.
+type occupancy struct {
+	response float64
+	// By center: seconds times queue and backlog, in real time and in time that runs slower while the job's own tasks
+	// slow each other (work clock), and the length of the job by that clock.
+	real, realBacklog, clock, clockBacklog, length []float64
+	// By class: tasks' worth of work done in one job.
+	work []float64
+	// Seconds of each set of classes under way, as a bit for each class, where there are 64 at most.
+	sets map[uint64]float64
+}
+
+// walker walks through a job, its tasks slowed by each other and by the background of other jobs.
+type walker struct {
+	s     *system
+	j     *job
+	h     *shape
+	c     *course
+	lanes []lane
+	runs  []run // by group
+	queue []int32
+	rank  []int32 // place of a group in queue
+	work  [][]float64
+	ideal *ideals // where all states are visited instead of sampled ones
+	seed  uint64
+	steps int // events of all passes
+	// Of the sample under way:
+	where []int32 // by task: its place in the heap of its lane; -1: not under way
+	count []int32 // by class: tasks under way
+	bits  uint64
+	track bool
+	out   *occupancy
+}
+
+// lane holds the tasks of one kind that are under way. All progress at one rate, so that they end in the order of what each
+// had to do when it began, plus what the lane had done by then.
+type lane struct {
+	done float64
+	heap []int32   // tasks, by goal
+	goal []float64 // of the task at the same place of the heap
+	lag  []float64 // done when it began
+}
+
+// run is the walk of one group.
+type run struct {
+	set   int32
+	lane0 int32 // lane of its kind 0
+	now   float64
+	next  float64 // time of the next end of a task of the group
+	kind  int32   // and the kind of that task
+}
+
+// newWalker prepares the walk of a job. samples 0 means as many as the size of the graph asks for.
+func newWalker(s *system, j *job, seed uint64, samples int) *walker {
+	w := &walker{s: s, j: j, h: newShape(s, j), seed: seed}
+	w.c = newCourse(j, nil)
+	for _, g := range w.h.groups {
+		w.runs = append(w.runs, run{lane0: int32(len(w.lanes))})
+		w.lanes = append(w.lanes, make([]lane, len(g.total))...)
+	}
+	if w.ideal = newIdeals(j, w.h); w.ideal != nil {
+		return w
+	}
+	w.rank, w.queue = make([]int32, len(w.runs)), make([]int32, len(w.runs))
+	w.where, w.count = make([]int32, w.c.tasks()), make([]int32, len(j.classes))
+	w.draw(samples)
+	return w
+}
+
+// samples is the number of walks a pass takes the mean of.
+func (w *walker) samples() int {
+	if w.ideal != nil {
+		return 0
+	}
+	return len(w.work)
+}
+
+// draw draws the work of every task in every sample, in means of its class.
+func (w *walker) draw(samples int) {
+	n := w.c.tasks()
+	constant := w.j.g != nil && !slices.ContainsFunc(w.j.scv, func(x float64) bool { return x >= 1e-12 })
+	switch {
+	case constant:
+		samples = 1
+	case samples == 0:
+		samples = min(max(1, sampledTasks/n), mostSamples)
+	}
+	w.work = draws(newSource(w.seed, 1), samples, n, func(i int) float64 { return w.j.scv[w.c.class(int32(i))] })
+}
+
+// draws are the factors of the mean time of n tasks in each sample. Their means over the samples are 1, so that no task is
+// heavier in the sample than it is.
+func draws(src *source, samples, n int, scv func(task int) float64) [][]float64 {
+	out := make([][]float64, samples)
+	for s := range out {
+		out[s] = make([]float64, n)
+		for i := range out[s] {
+			out[s][i] = src.unit(scv(i))
+		}
+	}
+	if samples == 1 {
+		return out
+	}
+	for i := range n {
+		var sum float64
+		for _, list := range out {
+			sum += list[i]
+		}
+		mean := sum / float64(samples)
+		for _, list := range out {
+			list[i] /= mean
+		}
+	}
+	return out
+}
+
+// pass walks once through the job, in all samples or all states, with the background that the shape was begun with.
+func (w *walker) pass(track bool) *occupancy {
+	k, c := len(w.s.centers), len(w.j.classes)
+	w.out = &occupancy{
+		real: make([]float64, k), realBacklog: make([]float64, k), clock: make([]float64, k), clockBacklog: make([]float64, k),
+		length: make([]float64, k), work: make([]float64, c),
+	}
+	w.track = track && c <= 64
+	if w.track {
+		w.out.sets = map[uint64]float64{}
+	}
+	if w.ideal != nil {
+		w.ideal.pass(w)
+	} else {
+		for i := range w.work {
+			w.sample(i)
+		}
+		w.mean(float64(len(w.work)))
+	}
+	for _, g := range w.h.groups {
+		g.fold(w.out)
+	}
+	for k := range w.out.length {
+		w.out.length[k] += w.out.response
+	}
+	return w.out
+}
+
+// mean divides the sums over samples.
+func (w *walker) mean(n float64) {
+	w.out.response /= n
+	for _, g := range w.h.groups {
+		for i := range g.sets.time {
+			g.sets.time[i] /= n
+		}
+	}
+	o := w.out
+	for _, list := range [][]float64{o.real, o.realBacklog, o.clock, o.clockBacklog, o.length, o.work} {
+		for i := range list {
+			list[i] /= n
+		}
+	}
+	for b := range o.sets {
+		o.sets[b] /= n
+	}
+}
+
+// fold adds the seconds of all sets of a group to o and clears them.
+//
+// A job that forks onto a shared processor slows itself down, so its wide sets look longer to the job than to others: by
+// the work clock, a set in which b tasks meet at a center counts as long as a single one would take there.
+func (g *group) fold(o *occupancy) {
+	s, n := &g.sets, len(g.centers)
+	for id, t := range s.time {
+		if t == 0 {
+			continue
+		}
+		for k, center := range g.centers {
+			at := id*n + k
+			q, l, p := s.q[at], s.l[at], s.p[at]
+			if q <= 0 {
+				continue
+			}
+			pace := 1.0
+			if g.discipline[k] != Delay {
+				m := float64(g.servers[k])
+				pace = max(1, (1+g.queue[k])/m) / max(1, (max(1, q/p)+g.queue[k])/m)
+			}
+			o.real[center] += float64(t * q)
+			o.realBacklog[center] += float64(t * l)
+			o.clock[center] += float64(t * float64(q*pace))
+			o.clockBacklog[center] += float64(t * float64(l*pace))
+			o.length[center] += float64(t * float64(p*(pace-1)))
+		}
+	}
+	clear(s.time)
+}
+
+// sample walks once, event by event.
+func (w *walker) sample(i int) {
+	work := w.work[i]
+	w.c.draw = newSource(w.seed, uint64(i)+2)
+	for r := range w.runs {
+		run := &w.runs[r]
+		run.set, run.now, run.next = 0, 0, never
+		w.queue[r], w.rank[r] = int32(r), int32(r)
+	}
+	for l := range w.lanes {
+		w.lanes[l].clear()
+	}
+	clear(w.count)
+	w.bits = 0
+	w.c.begin()
+	now := 0.0
+	w.apply(work, now, -1)
+	for w.c.left > 0 {
+		r := w.queue[0]
+		run := &w.runs[r]
+		if w.track {
+			w.out.sets[w.bits] += run.next - now
+		}
+		now = run.next
+		l := &w.lanes[run.lane0+run.kind]
+		task := l.heap[0]
+		w.advance(r, now)
+		l.done = l.goal[0]
+		w.remove(task)
+		w.c.end(task)
+		w.steps++
+		w.apply(work, now, r)
+	}
+	for r := range w.runs {
+		w.advance(int32(r), now)
+	}
+	w.out.response += now
+}
+
+const never = 1e300
+
+// advance brings a group to a time.
+func (w *walker) advance(r int32, now float64) {
+	run, g := &w.runs[r], w.h.groups[r]
+	dt := now - run.now
+	run.now = now
+	if dt <= 0 {
+		return
+	}
+	g.sets.time[run.set] += dt
+	kinds, rate := g.rates(run.set)
+	for i, k := range kinds {
+		w.lanes[run.lane0+k].done += float64(rate[i] * dt)
+	}
+}
+
+// apply starts and stops what the course says, at a time; r is a group that changed already, or -1.
+func (w *walker) apply(work []float64, now float64, r int32) {
+	if r >= 0 {
+		w.reschedule(r)
+	}
+	for _, task := range w.c.stopped {
+		r := w.h.group[w.c.class(task)]
+		w.advance(r, now)
+		w.remove(task)
+		w.reschedule(r)
+	}
+	for _, task := range w.c.started {
+		class := w.c.class(task)
+		r := w.h.group[class]
+		w.advance(r, now)
+		kind := w.h.kind[class]
+		w.add(task, class, &w.lanes[w.runs[r].lane0+kind], work[task]*w.h.work[class])
+		w.runs[r].set = w.h.groups[r].change(w.runs[r].set, kind, 1)
+		w.reschedule(r)
+	}
+}
+
+// reschedule finds the next end of a task of a group, and the place of the group in the order of those.
+func (w *walker) reschedule(r int32) {
+	run, g := &w.runs[r], w.h.groups[r]
+	if g.full() {
+		w.forget(r)
+	}
+	run.next = never
+	kinds, rate := g.rates(run.set)
+	for i, k := range kinds {
+		l := &w.lanes[run.lane0+k]
+		if t := run.now + max(0, l.goal[0]-l.done)/rate[i]; t < run.next {
+			run.next, run.kind = t, k
+		}
+	}
+	w.sift(w.rank[r])
+}
+
+// forget drops the active sets of a group, except the one it is in.
+func (w *walker) forget(r int32) {
+	run, g := &w.runs[r], w.h.groups[r]
+	s := &g.sets
+	kinds := slices.Clone(s.kind[s.first[run.set]:s.first[run.set+1]])
+	counts := slices.Clone(s.count[s.first[run.set]:s.first[run.set+1]])
+	g.fold(w.out)
+	g.reset()
+	run.set = g.intern(kinds, counts)
+}
+
+// add puts a task under way.
+func (w *walker) add(task, class int32, l *lane, work float64) {
+	if len(l.heap) == 0 {
+		l.done = 0 // sums stay small
+	}
+	w.tally(class, 1)
+	l.heap, l.goal, l.lag = append(l.heap, task), append(l.goal, l.done+work), append(l.lag, l.done)
+	w.where[task] = int32(len(l.heap) - 1)
+	l.up(len(l.heap)-1, w.where)
+}
+
+// remove takes a task out: it has ended or is given up.
+func (w *walker) remove(task int32) {
+	class := w.c.class(task)
+	r, kind := w.h.group[class], w.h.kind[class]
+	l := &w.lanes[w.runs[r].lane0+kind]
+	i, last := int(w.where[task]), len(l.heap)-1
+	w.tally(class, -1)
+	w.out.work[class] += (l.done - l.lag[i]) / w.h.work[class]
+	l.swap(i, last, w.where)
+	l.heap, l.goal, l.lag = l.heap[:last], l.goal[:last], l.lag[:last]
+	if i < last {
+		l.up(i, w.where)
+		l.down(i, w.where)
+	}
+	w.runs[r].set = w.h.groups[r].change(w.runs[r].set, kind, -1)
+}
+
+// tally counts the tasks of a class under way.
+func (w *walker) tally(class, by int32) {
+	w.count[class] += by
+	if !w.track {
+		return
+	}
+	if w.count[class] > 0 {
+		w.bits |= 1 << class
+	} else {
+		w.bits &^= 1 << class
+	}
+}
+
+func (l *lane) clear() { l.done, l.heap, l.goal, l.lag = 0, l.heap[:0], l.goal[:0], l.lag[:0] }
+
+func (l *lane) less(a, b int) bool {
+	return l.goal[a] < l.goal[b] || l.goal[a] == l.goal[b] && l.heap[a] < l.heap[b]
+}
+
+func (l *lane) swap(a, b int, where []int32) {
+	l.heap[a], l.heap[b] = l.heap[b], l.heap[a]
+	l.goal[a], l.goal[b] = l.goal[b], l.goal[a]
+	l.lag[a], l.lag[b] = l.lag[b], l.lag[a]
+	where[l.heap[a]], where[l.heap[b]] = int32(a), int32(b)
+}
+
+func (l *lane) up(i int, where []int32) {
+	for i > 0 && l.less(i, (i-1)/2) {
+		l.swap(i, (i-1)/2, where)
+		i = (i - 1) / 2
+	}
+}
+
+func (l *lane) down(i int, where []int32) {
+	for {
+		least := i
+		for c := 2*i + 1; c <= 2*i+2 && c < len(l.heap); c++ {
+			if l.less(c, least) {
+				least = c
+			}
+		}
+		if least == i {
+			return
+		}
+		l.swap(i, least, where)
+		i = least
+	}
+}
+
+// sift moves the group at place i of the queue to where its next event belongs.
+func (w *walker) sift(i int32) {
+	less := func(a, b int32) bool {
+		x, y := w.queue[a], w.queue[b]
+		return w.runs[x].next < w.runs[y].next || w.runs[x].next == w.runs[y].next && x < y
+	}
+	swap := func(a, b int32) {
+		w.queue[a], w.queue[b] = w.queue[b], w.queue[a]
+		w.rank[w.queue[a]], w.rank[w.queue[b]] = a, b
+	}
+	sift(i, int32(len(w.queue)), less, swap)
+}
