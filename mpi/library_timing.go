@@ -8,7 +8,7 @@ import "C"
 // operations are the numbers that the C code has.
 var operations = [numOperations]C.int{
 	ClockRead: C.COP_CLOCK, RoundTrip: C.COP_ROUND_TRIP, SendCall: C.COP_SEND, ReceiveCall: C.COP_RECEIVE,
-	Burst: C.COP_BURST, EagerSend: C.COP_EAGER, ReduceLocal: C.COP_REDUCE,
+	Burst: C.COP_BURST, EagerSend: C.COP_EAGER, EagerInside: C.COP_EAGER_INSIDE, ReduceLocal: C.COP_REDUCE,
 }
 
 // time is Time. It holds the lock while both ranks are in it, which is why nothing else may communicate.

@@ -119,8 +119,9 @@ static int burst(struct pair *p, int self, int64_t *ns) {
 	return signal_peer(p, TAG_DONE);
 }
 
-// The receiver stays away from MPI for a while; a send that ends meanwhile did not need it.
-static int eager(struct pair *p, int self, int64_t *ns) {
+// The receiver stays away from MPI for a while, or is inside of it without a receive; a send that ends meanwhile did not
+// need one.
+static int eager(struct pair *p, int self, int inside, int64_t *ns) {
 	if (p->lead) {
 		if (!self)
 			TRY(await_peer(p, TAG_READY));
@@ -133,7 +134,11 @@ static int eager(struct pair *p, int self, int64_t *ns) {
 	if (!p->lead || self) {
 		if (!self) {
 			TRY(signal_peer(p, TAG_READY));
-			cop_pause(NAP);
+			int found = 0;
+			for (int64_t end = now() + NAP; inside && now() < end;)
+				TRY(MPI_Iprobe(p->peer, TAG_DONE, p->c, &found, MPI_STATUS_IGNORE));
+			if (!inside)
+				cop_pause(NAP);
 		}
 		TRY(receive(p));
 	}
@@ -158,7 +163,8 @@ static int once(int kind, struct pair *p, int self, int64_t *ns) {
 	case COP_BURST:
 		return burst(p, self, ns);
 	case COP_EAGER:
-		return eager(p, self, ns);
+	case COP_EAGER_INSIDE:
+		return eager(p, self, kind == COP_EAGER_INSIDE, ns);
 	case COP_REDUCE:
 		return reduce(p, ns);
 	}

@@ -11,6 +11,7 @@ const (
 	ReceiveCall                  // MPI_Recv alone, of a message that is there
 	Burst                        // messages sent one after the other until the receiver has all
 	EagerSend                    // 1 where a send ended while its receiver was outside of MPI, else 0
+	EagerInside                  // likewise while its receiver was in MPI calls, none of which receives it
 	ReduceLocal                  // MPI_Reduce_local of doubles; alone
 	numOperations
 )

@@ -28,7 +28,7 @@ func testTiming(t *rankTest, c Comm) {
 				what := fmt.Sprintf("operation %d of %d bytes with %d", op, bytes, peer)
 				t.ok(what, Time(c, Timing{Operation: op, Peer: peer, Lead: lead, Bytes: bytes, Messages: 5}, ns))
 				for _, v := range ns {
-					if (v == unset) == lead || op == EagerSend && lead && v > 1 {
+					if (v == unset) == lead || (op == EagerSend || op == EagerInside) && lead && v > 1 {
 						t.fatalf("%s: %v", what, ns)
 					}
 				}
