@@ -7,15 +7,14 @@ import (
 	"strings"
 )
 
-// generate returns the C source of the wrappers of all functions that mpi.h declares.
-func generate(header string) (string, error) {
+// generate returns the C sources of the wrappers of all functions that mpi.h declares.
+func generate(header string) ([]string, error) {
 	all, err := parsePrototypes(header)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	g := &generator{}
-	g.line("/* Made from mpi.h: a wrapper for every function, for C and for Fortran. */")
-	g.line("#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n")
+	g := &generator{head: "/* Made from mpi.h: a wrapper for every function, for C and for Fortran. */\n" +
+		"#include \"log.h\"\n#include \"fortran.h\"\n#include <stdlib.h>\n#include <string.h>\n\n"}
 	var names []string
 	for i := range all {
 		if wrapped(&all[i]) {
@@ -37,9 +36,10 @@ func generate(header string) (string, error) {
 			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") { // C alone has these names
 				g.wrapFortran(p, id)
 			}
+			g.part()
 		}
 	}
-	return g.String(), nil
+	return g.sources(), nil
 }
 
 // wrapped tells the functions that are recorded. Left out is what programs call to look at the clock or to convert handles,
@@ -58,7 +58,25 @@ var specialC = map[string]bool{
 	"Query_thread": true, "Is_thread_main": true,
 }
 
-type generator struct{ strings.Builder }
+// generator writes C sources: several, so that they can be compiled at once.
+type generator struct {
+	strings.Builder
+	head  string // of each
+	parts []string
+}
+
+// partBytes is the size at which a source ends. Function by function they take about the same time to compile.
+const partBytes = 256 << 10
+
+// part ends a source that is long enough. It may be called between functions.
+func (g *generator) part() {
+	if g.Len() >= partBytes {
+		g.parts = append(g.parts, g.head+g.String())
+		g.Reset()
+	}
+}
+
+func (g *generator) sources() []string { return append(g.parts, g.head+g.String()) }
 
 func (g *generator) line(format string, args ...any) {
 	fmt.Fprintf(&g.Builder, format, args...)

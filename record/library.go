@@ -11,7 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	goruntime "runtime"
+	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed runtime/*.c runtime/*.h replayer/*.c replayer/*.h
@@ -20,14 +23,14 @@ var runtime embed.FS
 // product is a library that is made: from which sources, beside the wrappers.
 type product struct {
 	name     string
-	generate func(header string) (string, error)
+	generate func(header string) ([]string, error)
 	sources  []string
 }
 
 var (
 	recorder = product{"record", generate, []string{"runtime/*"}}
 	replayer = product{"replay", generateReplay, []string{
-		"replayer/*", "runtime/arguments.c", "runtime/vector.[ch]", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
+		"replayer/*", "runtime/arguments.c", "runtime/vector.[ch]", "runtime/crc.h", "runtime/hashtable.h", "runtime/fortran.h", "runtime/recorder.h",
 	}}
 )
 
@@ -58,9 +61,13 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 	if err != nil {
 		return "", err
 	}
-	sources := map[string]string{"wrappers.c": wrappers}
+	sources := make(map[string]string)
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%s\n%s\n", cc, version, header)
+	for i, text := range wrappers {
+		sources[fmt.Sprintf("0wrappers%d.c", i)] = text // first, because they take longest
+		fmt.Fprintf(h, "%x\n", sha256.Sum256([]byte(text)))
+	}
+	fmt.Fprintf(h, "%s\n%s\n%s\n%s\n", cc, version, header, compileFlags)
 	for _, pattern := range m.sources {
 		paths, err := fs.Glob(runtime, pattern)
 		if err != nil {
@@ -92,7 +99,6 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 		return err
 	}
 	defer os.RemoveAll(work)
-	args := []string{"-std=gnu11", "-O2", "-fPIC", "-shared", "-Wno-deprecated-declarations", "-o", filepath.Join(work, "record.so")}
 	for name, text := range sources {
 		if err := os.WriteFile(filepath.Join(work, name), []byte(text), 0o644); err != nil {
 			return err
@@ -102,10 +108,36 @@ func compile(ctx context.Context, cc, folder, path string, sources map[string]st
 	if err != nil {
 		return err
 	}
-	if _, err := output(ctx, cc, append(append(args, files...), "-lpthread", "-ldl")...); err != nil {
+	objects, err := compileFiles(ctx, cc, files)
+	if err != nil {
 		return err
 	}
-	return os.Rename(filepath.Join(work, "record.so"), path)
+	library := filepath.Join(work, "record.so")
+	if _, err := output(ctx, cc, append(append([]string{"-shared", "-o", library}, objects...), "-lpthread", "-ldl")...); err != nil {
+		return err
+	}
+	return os.Rename(library, path)
+}
+
+// compileFlags are those of all sources. The library is there when the program starts, so the memory of its threads is at fixed
+// places, which initial-exec makes use of.
+var compileFlags = []string{"-std=gnu11", "-O2", "-fPIC", "-ftls-model=initial-exec", "-Wno-deprecated-declarations"}
+
+// compileFiles compiles each file, as many at once as there are processors.
+func compileFiles(ctx context.Context, cc string, files []string) ([]string, error) {
+	objects, errs := make([]string, len(files)), make([]error, len(files))
+	free := make(chan struct{}, goruntime.NumCPU())
+	var wg sync.WaitGroup
+	for i, name := range files {
+		objects[i] = strings.TrimSuffix(name, ".c") + ".o"
+		wg.Go(func() {
+			free <- struct{}{}
+			_, errs[i] = output(ctx, cc, append(slices.Clip(compileFlags), "-c", "-o", objects[i], name)...)
+			<-free
+		})
+	}
+	wg.Wait()
+	return objects, errors.Join(errs...)
 }
 
 // output runs a compiler and returns what it prints.

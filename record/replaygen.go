@@ -5,15 +5,13 @@ import (
 	"strings"
 )
 
-// generateReplay returns the C source of the wrappers of all functions that mpi.h declares, for a replay.
-func generateReplay(header string) (string, error) {
+// generateReplay returns the C sources of the wrappers of all functions that mpi.h declares, for a replay.
+func generateReplay(header string) ([]string, error) {
 	all, err := parsePrototypes(header)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	g := &generator{}
-	g.line("/* Made from mpi.h: every function, answered from a receive log. */")
-	g.line("#include \"replayer.h\"\n#include <stdint.h>\n")
+	g := &generator{head: "/* Made from mpi.h: every function, answered from a receive log. */\n#include \"replayer.h\"\n#include <stdint.h>\n\n"}
 	var names []string
 	for i := range all {
 		if wrapped(&all[i]) {
@@ -29,10 +27,11 @@ func generateReplay(header string) (string, error) {
 			if !strings.HasSuffix(p.name, "_c") && !strings.HasSuffix(p.name, "_x") {
 				g.replayFortran(p, id)
 			}
+			g.part()
 			id++
 		}
 	}
-	return g.String(), nil
+	return g.sources(), nil
 }
 
 // replayC makes the function under its two names.

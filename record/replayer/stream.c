@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "replayer.h"
 
+#include "crc.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -44,48 +45,6 @@ static uint32_t get32(const unsigned char *p)
 	return v;
 }
 
-static uint32_t table[256];
-
-static uint32_t crc_plain(uint32_t c, const unsigned char *p, size_t n)
-{
-	while (n--)
-		c = table[(c ^ *p++) & 0xff] ^ c >> 8;
-	return c;
-}
-
-#ifdef __x86_64__
-__attribute__((target("sse4.2"))) static uint32_t crc_fast(uint32_t c, const unsigned char *p, size_t n)
-{
-	uint64_t v, w = c;
-	for (; n >= 8; n -= 8, p += 8) {
-		memcpy(&v, p, 8);
-		w = __builtin_ia32_crc32di(w, v);
-	}
-	for (; n; n--)
-		w = __builtin_ia32_crc32qi((uint32_t)w, *p++);
-	return (uint32_t)w;
-}
-#endif
-
-static uint32_t crc(const unsigned char *p, size_t n)
-{
-#ifdef __x86_64__
-	if (__builtin_cpu_supports("sse4.2"))
-		return ~crc_fast(~0u, p, n);
-#endif
-	return ~crc_plain(~0u, p, n);
-}
-
-static void make_table(void)
-{
-	for (uint32_t i = 0; i < 256; i++) {
-		uint32_t c = i;
-		for (int k = 0; k < 8; k++)
-			c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
-		table[i] = c;
-	}
-}
-
 static size_t length_of(uint64_t block) { return get32(lg.map + block * BLOCK + 8); }
 
 /* sound checks a block, which brings it into memory. Only the last one may be short. */
@@ -96,7 +55,7 @@ static int sound(uint64_t i, uint64_t file)
 	size_t n = get32(b + 8);
 	memcpy(&number, b + 16, 8);
 	return memcmp(b, "CPRLOG1", 8) == 0 && n > 0 && n <= ROOM && HEAD + n <= here && number == i && (n == ROOM || i + 1 == lg.blocks) &&
-		crc(b + 16, 16 + n) == get32(b + 12);
+		crc32c(b + 16, 16 + n) == get32(b + 12);
 }
 
 static uint64_t file_size;
@@ -373,7 +332,6 @@ HIDDEN const char *rp_log_open(const char *path)
 	if (lg.map == MAP_FAILED)
 		return strerror(errno);
 	madvise((void *)(uintptr_t)lg.map, file_size, MADV_WILLNEED);
-	make_table();
 	lg.blocks = (file_size + BLOCK - 1) / BLOCK;
 	if (file_size % BLOCK != 0 && file_size % BLOCK <= HEAD)
 		lg.blocks--;

@@ -2,6 +2,7 @@
 
 #include "hashtable.h"
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 
 /* Communicators by the value of their handles. A value leaves the table when its communicator is freed, because MPI
@@ -12,6 +13,12 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct table comms, memberships;
 static uint64_t comm_count;
 static MPI_Group world;
+
+/* The communicator that a thread used last is found without the lock, until one is made or freed. */
+static _Atomic(uint64_t) changes = 1;
+static _Thread_local struct {
+	uint64_t handle, number, changes;
+} latest;
 
 static uint64_t mix(uint64_t h, uint64_t v)
 {
@@ -110,14 +117,21 @@ HIDDEN void cr_comm_is(MPI_Comm comm, uint64_t number)
 	struct slot *s = comm == MPI_COMM_NULL ? NULL : insert(&comms, HANDLE(comm));
 	if (s)
 		s->number = number;
+	atomic_fetch_add(&changes, 1);
 	pthread_mutex_unlock(&lock);
 }
 
 HIDDEN uint64_t cr_comm(MPI_Comm comm)
 {
+	uint64_t now = atomic_load_explicit(&changes, memory_order_acquire);
+	if (latest.handle == HANDLE(comm) && latest.changes == now)
+		return latest.number;
 	pthread_mutex_lock(&lock);
 	uint64_t n = comm_number(comm);
 	pthread_mutex_unlock(&lock);
+	latest.handle = HANDLE(comm);
+	latest.number = n;
+	latest.changes = now;
 	return n;
 }
 
@@ -130,6 +144,7 @@ HIDDEN void cr_comm_made(MPI_Comm comm)
 	if (old)
 		discard(&comms, old);
 	comm_number(comm);
+	atomic_fetch_add(&changes, 1);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -139,6 +154,7 @@ HIDDEN void cr_comm_gone(MPI_Comm comm)
 	struct slot *s = find(&comms, HANDLE(comm));
 	if (s)
 		discard(&comms, s);
+	atomic_fetch_add(&changes, 1);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "log.h"
 
+#include "crc.h"
 #include "fortran.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -54,34 +55,6 @@ static struct {
 static void complain(const char *what)
 {
 	fprintf(stderr, "coppice record: receive log: %s: %s; the log ends here, the program goes on\n", what, strerror(errno));
-}
-
-/* CRC-32C by tables of 8 bytes at a time: a block takes less than a millisecond, in the middle of a call. */
-static uint32_t crc32c(const uint8_t *p, size_t n)
-{
-	static uint32_t t[8][256];
-	if (!t[7][255]) {
-		for (uint32_t i = 0; i < 256; i++) {
-			t[0][i] = i;
-			for (int k = 0; k < 8; k++)
-				t[0][i] = t[0][i] & 1 ? t[0][i] >> 1 ^ 0x82f63b78u : t[0][i] >> 1;
-		}
-		for (int k = 1; k < 8; k++)
-			for (uint32_t i = 0; i < 256; i++)
-				t[k][i] = t[k - 1][i] >> 8 ^ t[0][t[k - 1][i] & 0xff];
-	}
-	uint32_t c = ~0u;
-	for (; n >= 8; n -= 8, p += 8) {
-		uint32_t a, b;
-		memcpy(&a, p, 4);
-		memcpy(&b, p + 4, 4);
-		a ^= c;
-		c = t[7][a & 0xff] ^ t[6][a >> 8 & 0xff] ^ t[5][a >> 16 & 0xff] ^ t[4][a >> 24] ^ t[3][b & 0xff] ^ t[2][b >> 8 & 0xff] ^
-			t[1][b >> 16 & 0xff] ^ t[0][b >> 24];
-	}
-	while (n--)
-		c = t[0][(c ^ *p++) & 0xff] ^ c >> 8;
-	return ~c;
 }
 
 /* close_log leaves what is in the file; the rest of the block in hand is lost. */

@@ -14,13 +14,31 @@ static struct table requests;
 static uint64_t newest;
 static struct slot *spare; /* of queues */
 
-HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type)
+/* The type of the library's own that a thread used last: it is never freed, so its handle stays its own. */
+static _Thread_local struct {
+	MPI_Datatype type;
+	uint64_t size;
+	int known;
+} latest;
+
+static uint64_t size_of(MPI_Datatype type)
 {
+	if (latest.known && latest.type == type)
+		return latest.size;
 	MPI_Count size = 0;
-	if (type != MPI_DATATYPE_NULL)
-		PMPI_Type_size_x(type, &size);
-	return count > 0 && size > 0 ? (uint64_t)count * (uint64_t)size : 0;
+	if (type == MPI_DATATYPE_NULL || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0)
+		return 0;
+	int integers, addresses, types, combiner = MPI_COMBINER_CONTIGUOUS;
+	PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
+	if (combiner == MPI_COMBINER_NAMED) {
+		latest.type = type;
+		latest.size = (uint64_t)size;
+		latest.known = 1;
+	}
+	return (uint64_t)size;
 }
+
+HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type) { return count > 0 ? (uint64_t)count * size_of(type) : 0; }
 
 /* cr_root is OTF2's number of a root, and one more: none, a rank, this process of an intercommunicator, or one of its group. */
 static uint64_t cr_root(int root)
@@ -30,15 +48,18 @@ static uint64_t cr_root(int root)
 	return root == MPI_ROOT ? UINT32_MAX : root == MPI_PROC_NULL ? UINT32_MAX - 1 : 0;
 }
 
+/* received is the length of a message: in the field that mpi.h has for it, where the library is known. */
 static uint64_t received(const MPI_Status *status)
 {
-	int n = 0;
-	MPI_Count many = 0;
-	PMPI_Get_count((MPI_Status *)status, MPI_BYTE, &n);
-	if (n != MPI_UNDEFINED)
-		return n < 0 ? 0 : (uint64_t)n;
-	PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &many); /* more than an int holds */
-	return many < 0 ? 0 : (uint64_t)many;
+#ifdef OPEN_MPI
+	return status->_ucount;
+#elif defined MPICH_NUMVERSION && MPICH_NUMVERSION >= 30200000
+	return (uint64_t)((unsigned)status->count_hi_and_cancelled >> 1) << 32 | (uint32_t)status->count_lo;
+#else
+	MPI_Count n = 0;
+	PMPI_Get_elements_x((MPI_Status *)status, MPI_BYTE, &n);
+	return n < 0 ? 0 : (uint64_t)n;
+#endif
 }
 
 HIDDEN void cr_send(int dest, int tag, MPI_Comm comm, MPI_Count count, MPI_Datatype type)

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "stream.h"
 
+#include "crc.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,6 +15,7 @@
 /* Event files: windows that are made, filled, changed and closed. */
 
 #define WINDOW (1u << 20)
+#define PAGE 4096 /* bytes of the smallest page */
 #define HEAD 48  /* bytes of a window's head */
 #define ROOM 128 /* more than any event takes */
 #define E_BUDGET 4000 /* no error of the system: a limit of file sizes is EFBIG */
@@ -26,23 +28,6 @@ struct head {
 };
 
 HIDDEN _Thread_local struct stream *cr_mine;
-
-/* CRC-32C, a byte at a time: only the helper and the end of the run compute it. */
-static uint32_t crc32c(const uint8_t *p, size_t n)
-{
-	static uint32_t table[256];
-	if (!table[1])
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t c = i;
-			for (int k = 0; k < 8; k++)
-				c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
-			table[i] = c;
-		}
-	uint32_t c = ~0u;
-	while (n--)
-		c = table[(c ^ *p++) & 0xff] ^ c >> 8;
-	return ~c;
-}
 
 /* new_window makes room for the next window in the file and maps it, or returns NULL with errno set. */
 static uint8_t *new_window(struct stream *s)
@@ -59,9 +44,11 @@ static uint8_t *new_window(struct stream *s)
 		errno = rc;
 		return NULL;
 	}
-	uint8_t *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, s->fd, off);
+	uint8_t *w = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, off);
 	if (w == MAP_FAILED)
 		return NULL;
+	for (size_t i = 0; i < WINDOW; i += PAGE) /* pages that were only read would fault once more when written */
+		((volatile uint8_t *)w)[i] = 0;
 	struct head h = {.magic = "CPREVT1", .sequence = s->sequence++, .thread = s->thread};
 	memcpy(w, &h, sizeof h);
 	return w;

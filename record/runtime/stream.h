@@ -42,8 +42,8 @@ struct recording {
 };
 extern HIDDEN struct recording cr;
 
-/* This thread's stream. The recorder is there when the program starts, so its memory is at a fixed place. */
-extern HIDDEN _Thread_local struct stream *cr_mine __attribute__((tls_model("initial-exec")));
+/* This thread's stream. */
+extern HIDDEN _Thread_local struct stream *cr_mine;
 
 HIDDEN struct stream *cr_open_stream(uint64_t first);
 HIDDEN int cr_turn(struct stream *s);                       /* goes on in the next window; 0: the recording ended */
