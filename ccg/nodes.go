@@ -59,6 +59,9 @@ func (s *Structure) Node(n uint32) Node {
 	return x
 }
 
+// ID returns the number of a node in the Shared, as a [Step] has it.
+func (s *Structure) ID(n uint32) uint32 { return s.loc.view.ids[n] }
+
 // Instances returns how often a node occurs in the location.
 func (s *Structure) Instances(n uint32) uint64 { return s.loc.view.mult[n] }
 

@@ -34,6 +34,7 @@ type Input struct {
 	Vectors *Vectors
 
 	file      graphs
+	tables    *tables // read-only
 	processes []trace.Process
 	sequences []sequence // by node
 }
@@ -64,6 +65,7 @@ func open(c mpi.Comm, file graphs) (*Input, error) {
 	own := in.Ranges[c.Rank()]
 	in.First, in.End = uint32(own.First), uint32(own.End)
 	b := newBuilder(in.Defs)
+	in.tables = b.tables
 	if err := c.Agree(in.load(b)); err != nil {
 		return nil, err
 	}
@@ -121,20 +123,10 @@ func (in *Input) Location(p trace.P) (*ccg.Location, error) {
 	return l, err
 }
 
-// Size returns the stored bytes and the events of a location's call graph.
-func (in *Input) Size(p trace.P) (bytes, events uint64, err error) {
+// Events returns the number of events of a location.
+func (in *Input) Events(p trace.P) (uint64, error) {
 	d, err := in.file.Dir(xtf.Proc(p))
-	if err != nil {
-		return 0, 0, err
-	}
-	b, err := in.file.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
-	return uint64(len(b)), d.Events, err
-}
-
-// IsCall reports whether a region is an MPI function, whose outermost calls the program has.
-func (in *Input) IsCall(region uint32) bool {
-	r := in.Defs.Region(region)
-	return r != nil && in.Defs.IsMPI(r)
+	return d.Events, err
 }
 
 // load builds programs and vectors of this rank's processes.

@@ -16,18 +16,19 @@ const PicosecondClock = 1e12
 type Recorded interface {
 	// Location opens the call graph of a location. Safe for concurrent use.
 	Location(p trace.P) (*ccg.Location, error)
-	// Size returns the stored bytes and the events of a location's call graph.
-	Size(p trace.P) (bytes, events uint64, err error)
-	// IsCall reports whether a region is an MPI function, whose outermost calls the program has.
-	IsCall(region uint32) bool
+	// Events returns the number of events of a location.
+	Events(p trace.P) (uint64, error)
+	// Roles says what the calls and events of a process's first location are to the program, by their number in the graph
+	// of all; what is not there is nothing. Safe for concurrent use.
+	Roles(process uint32, l *ccg.Location) (map[uint32]ccg.Role, error)
 }
 
 // Run is a predicted run as an input of the analysis: the recorded events of each location, in their order, with new times. It is
 // a [trace.Interleaved].
 //
-// The first location of a process gets the simulated times for begin and end of its outermost MPI calls. All that lies between
-// two of these, in it and in the other threads of the process, keeps its proportions. Locations of no process of the program
-// keep their recorded times.
+// The first location of a process gets the simulated times for the calls of the program. All that lies between two of these,
+// in it and in the other threads of the process, keeps its proportions; so do calls whose time is computation. Locations of no
+// process of the program keep their recorded times.
 type Run struct {
 	recorded Recorded
 	defs     *trace.Definitions // of the prediction
@@ -37,7 +38,7 @@ type Run struct {
 	first    uint32 // processes whose times this rank has
 	end      uint32
 	program  uint32 // processes of the program
-	scale    Scale  // ps in a recorded tick
+	tick     Scale  // ps in a recorded tick
 	origin   trace.Time
 }
 
@@ -68,7 +69,7 @@ func NewRun(o RunOptions) (*Run, error) {
 	}
 	return &Run{
 		recorded: o.Recorded, defs: defs, identity: sha256.Sum256(append(b, o.Identity...)), comm: o.Comm, times: o.Times,
-		first: o.First, end: o.End, program: o.Processes, scale: o.Tick, origin: o.Origin,
+		first: o.First, end: o.End, program: o.Processes, tick: o.Tick, origin: o.Origin,
 	}, nil
 }
 
@@ -84,13 +85,13 @@ func (r *Run) Identity() [32]byte { return r.identity }
 // Close does nothing: the segments belong to the caller.
 func (r *Run) Close() error { return nil }
 
-// Measure tells the size of a location's recorded events.
+// Measure tells the size of a location by its events, which is what reading them costs.
 func (r *Run) Measure(p trace.P) (trace.Extent, error) {
-	bytes, events, err := r.recorded.Size(p)
-	if err != nil || events == 0 {
+	n, err := r.recorded.Events(p)
+	if err != nil || n == 0 {
 		return trace.Extent{}, err
 	}
-	return trace.Extent{Bytes: max(bytes, 1), Events: events, Chunks: 1}, nil
+	return trace.Extent{Bytes: n, Events: n, Chunks: 1}, nil
 }
 
 // Stream opens a location. Its process's times must be on this rank, see Gather.
@@ -146,7 +147,7 @@ func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
 func (r *Run) recordedTimes(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
-		e.Time = trace.Time(r.scale.Of(int64(e.Time - min(r.origin, e.Time))))
+		e.Time = trace.Time(r.tick.Of(int64(e.Time - min(r.origin, e.Time))))
 	}
 	return nil
 }
@@ -163,4 +164,3 @@ func (c *predictedChunk) Next(b *trace.Batch) error {
 	}
 	return c.stretch(b)
 }
-

@@ -19,15 +19,17 @@ type knot struct {
 
 const noEvent = 1<<64 - 1
 
-// knots are the begins and ends of a process's outermost MPI calls, in order, between its start and its end. Two of them are
-// held: events between a and b keep their proportions.
+// knots are the instants of a process that are known in both runs, in order: its first event, the calls of the program, its end.
+// Of a call that separates stretches of computation begin and end are known, of one that is part of a stretch the end alone.
+// Two knots are held: what lies between a and b keeps its proportions.
 type knots struct {
 	process uint32
 	cursor  *ccg.Cursor
-	isCall  func(region uint32) bool
+	role    map[uint32]ccg.Role // by node
 	times   *timeReader
 	tick    Scale
-	depth   int        // around the open outermost call, -1 for none
+	current ccg.Role   // of the open call of the program, Within for none
+	depth   int        // around it
 	passed  trace.Time // of the last event that cursor passed
 	a, b    knot
 	last    bool // b is the end of the process
@@ -42,13 +44,22 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 			return nil, err
 		}
 	}
+	role, err := r.recorded.Roles(process, master)
+	if err != nil {
+		return nil, err
+	}
 	times, err := newTimeReader(r.times, process)
 	if err != nil {
 		return nil, err
 	}
-	k := &knots{process: process, cursor: master.Cursor(), isCall: r.recorded.IsCall, times: times, tick: r.scale, depth: -1, passed: r.origin}
+	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.tick, passed: r.origin}
 	k.b = knot{event: noEvent, recorded: r.origin}
-	return k, k.advance()
+	if master.Events() == 0 {
+		return k, k.advance()
+	}
+	k.a, k.passed = k.b, master.First()
+	k.b = knot{event: noEvent, recorded: k.passed, time: r.tick.Of(int64(k.passed - r.origin))}
+	return k, nil
 }
 
 // advance goes on by a knot.
@@ -56,25 +67,44 @@ func (k *knots) advance() error {
 	k.a = k.b
 	for s, ok := k.cursor.Next(); ok; s, ok = k.cursor.Next() {
 		k.passed = max(k.passed, s.Time)
-		switch {
-		case s.Move == ccg.Enters && k.depth < 0 && k.isCall(s.Region):
-			k.depth = s.Depth
-		case s.Move == ccg.Leaves && s.Depth == k.depth:
-			k.depth = -1
-		default:
-			continue
-		}
-		t, err := k.times.next()
+		known, err := k.step(&s)
 		if err != nil {
 			return fmt.Errorf("process %d: the call graph has more calls than the simulated program: %w", k.process, err)
 		}
-		k.b = knot{event: s.Event, recorded: k.passed, time: t}
-		return nil
+		if known {
+			k.b.event, k.b.recorded = s.Event, k.passed
+			return nil
+		}
 	}
 	if err := k.cursor.Err(); err != nil {
 		return err
 	}
 	return k.end()
+}
+
+// step passes an event and reports whether its time is known, which is then that of b.
+func (k *knots) step(s *ccg.Step) (known bool, err error) {
+	if k.current != ccg.Within {
+		if s.Move != ccg.Leaves || s.Depth != k.depth {
+			return false, nil
+		}
+		k.current = ccg.Within
+		k.b.time, err = k.times.next()
+		return true, err
+	}
+	role := k.role[s.Node]
+	if role == ccg.Within || s.Move == ccg.Leaves {
+		return false, nil
+	}
+	if k.b.time, err = k.times.next(); err != nil {
+		return false, err
+	}
+	if s.Move == ccg.Enters {
+		k.current, k.depth = role, s.Depth
+		return role == ccg.Separates, nil
+	}
+	_, err = k.times.next() // of a record: it takes no time of the recorded run
+	return true, err
 }
 
 // end reads the end of the process. The time before it belongs to a call that was never left, if there is one.

@@ -16,7 +16,6 @@ type Segments interface {
 	Append(process uint32, b []byte) error
 	// Reader reads all that was appended.
 	Reader(process uint32) (io.Reader, error)
-	Drop(process uint32) error
 }
 
 // Times writes the simulated times of calls to segments, two a call, each as its distance from the one before: 6 to 8 bytes a

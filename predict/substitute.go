@@ -117,6 +117,9 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 // Entries returns the length of the vector.
 func (d *Donor) Entries() int { return len(d.host) }
 
+// Sums returns what the entries measured add up to, on the host and on the target, ps.
+func (d *Donor) Sums() (host, target int64) { return d.all.host, d.all.target }
+
 // clamped keeps a ratio within those of the donor's entries but the outermost hundredths.
 func (d *Donor) clamped(f fraction) fraction {
 	switch {
