@@ -70,15 +70,20 @@ func ParseCondition(text string) (*Condition, error) {
 			return nil, err
 		}
 	}
+	return c, c.comparison(text, at, metricOf, MetricNames)
+}
+
+// comparison reads METRIC OP NUMBER from a byte of the text on.
+func (c *Condition) comparison(text string, at int, find func(name string) (metric, bool), names func() []string) error {
 	rest := text[at:]
 	op := strings.IndexAny(rest, "<>=!")
 	if op < 0 {
-		return nil, conditionAt(text, len(text), "a comparison is missing: METRIC<NUMBER, or one of <= > >= == !=")
+		return conditionAt(text, len(text), "a comparison is missing: METRIC<NUMBER, or one of <= > >= == !=")
 	}
 	name := strings.TrimSpace(rest[:op])
-	m, ok := metricOf(name)
+	m, ok := find(name)
 	if !ok {
-		return nil, conditionAt(text, at, "no metric %q: choose from %s", clean(name, 60), strings.Join(MetricNames(), ", "))
+		return conditionAt(text, at, "no metric %q: choose from %s", clean(name, 60), strings.Join(names(), ", "))
 	}
 	c.metric = m
 	at += op
@@ -89,10 +94,9 @@ func ParseCondition(text string) (*Condition, error) {
 		}
 	}
 	if c.op == "" {
-		return nil, conditionAt(text, at, "no comparison: choose one of < <= > >= == !=")
+		return conditionAt(text, at, "no comparison: choose one of < <= > >= == !=")
 	}
-	at += len(c.op)
-	return c, c.number(text, at)
+	return c.number(text, at+len(c.op))
 }
 
 // intervalName reads the name of an interval and the point behind it.

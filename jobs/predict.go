@@ -1,0 +1,240 @@
+package jobs
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// PredictOptions says what to predict. It is the same on all ranks.
+type PredictOptions struct {
+	Run         string   // the XTF file
+	Platform    string   // the target's file; "" for the errors alone
+	Host        string   // platform file of the machine where the run was recorded; "" if there is none
+	Vectors     []string // computation vectors measured on the target: CSV files
+	HostVectors []string // and in replays on the host
+	Clock       predict.Clock
+	Rule        predict.Rule
+	Scale       predict.Scale // of computation without measured vectors
+	Scaled      bool          // Scale was asked for: processes without measured vectors may be there
+	Threshold   string        // of the classes that are computed where the file has none
+	Sweep       []predict.Axis
+	Output      string         // file of the predicted run; "" for none
+	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here
+	Show        func(Progress) // on rank 0
+}
+
+// PredictResult is a prediction. All but Deadlock, Unmatched and Output is there on rank 0 only. Times are ps.
+type PredictResult struct {
+	Left      predict.Left
+	Platform  *predict.Platform // nil: none was asked for
+	Nodes     uint32            // that have processes
+	PerNode   uint32            // processes of a node at most
+	Events    bool              // the event engine was used
+	Measured  int64             // first to last event of the recorded run
+	Makespan  int64
+	Deadlock  *simnet.Deadlock
+	Functions []string // of the calls of Deadlock
+	Unmatched uint64
+	Skipped   uint64
+	Simulated uint64 // operations and messages
+	Elapsed   time.Duration
+	Processes []PredictedProcess
+	Classes   []uint32 // representative of each class
+	Given     bool     // the classes are those of the file
+	Donors    []PredictedDonor
+	Content   string // hash of the vectors
+	Host      *HostCheck
+	Class     *ClassCheck
+	Replay    *ReplayCheck
+	Points    []SweepPoint
+	Output    *AnalyzeResult
+}
+
+// PredictedProcess is one process, recorded and predicted.
+type PredictedProcess struct {
+	Class    int32
+	Node     uint32
+	Finish   int64 // recorded: last event
+	Compute  int64 // recorded
+	Times    simnet.ProcessTimes
+	Replaced bool // its computation follows from measured vectors
+}
+
+// PredictedDonor is a process that was measured on the target.
+type PredictedDonor struct {
+	Process      uint32
+	Processes    uint64 // that follow it
+	Entries      uint64
+	Measured     uint64
+	Host, Target int64 // sums of the entries measured
+}
+
+// HostCheck is the recorded run simulated on the machine where it was recorded.
+type HostCheck struct {
+	Platform string
+	Makespan int64
+}
+
+// ClassCheck is the same with the recorded computation of the representatives for all.
+type ClassCheck struct {
+	All, Representatives int64 // makespans
+}
+
+// ReplayCheck compares replays on the host with the recorded run.
+type ReplayCheck struct {
+	Process          uint32 // the one that differs most
+	Recorded, Replay int64
+}
+
+// SweepPoint is one prediction of a sweep.
+type SweepPoint struct {
+	Values   []int // number of the value of each axis
+	Makespan int64
+	Compute  int64 // mean of the processes, rounded down
+	Deadlock bool
+}
+
+// prediction is one job on one rank.
+type prediction struct {
+	o        PredictOptions
+	c        mpi.Comm
+	file     *xtf.File
+	in       *predict.Input
+	sim      *predict.Input // what this rank simulates; in, or all on rank 0 where the event engine is used
+	simComm  mpi.Comm       // nil on a rank that simulates nothing
+	single   bool           // rank 0 simulates alone
+	platform *predict.Platform
+	host     *predict.Platform
+	start    *startTimes
+	classes  *processClasses
+	donors   *donorSet
+	hostDons *donorSet
+	times    *predict.Times
+	store    *timeStore
+	out      *outcome
+	meter    *Meter
+	res      PredictResult
+}
+
+// Predict simulates a recorded run on another machine. The result does not depend on the number of ranks. Collective: all ranks
+// return the same error. A deadlock is no error; it stands in the result.
+//
+// Memory of a rank: see predict.Input, the simulator, and 20 bytes for each entry of the vector of each measured process. With
+// Output the simulated times, 6 to 8 bytes a call, go to files beside it where they take more than storeTimes.
+func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
+	x := &prediction{o: o, c: c}
+	side, err := c.Dup()
+	if err != nil {
+		return nil, err
+	}
+	x.meter = NewMeter(side, o.Show)
+	err = x.run()
+	if x.store != nil {
+		if e := x.store.close(); err == nil {
+			err = coded(e)
+		}
+	}
+	x.meter.Close(err != nil)
+	if err != nil {
+		return &x.res, err
+	}
+	return &x.res, side.Free()
+}
+
+func (x *prediction) run() error {
+	x.meter.Stage("open", 0)
+	var err error
+	x.file, err = xtf.OpenFile(x.o.Run, xtf.Options{})
+	if err == nil {
+		defer x.file.Close()
+	}
+	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	for _, stage := range []struct {
+		name string
+		run  func() error
+	}{
+		{"platform", x.openPlatforms},
+		{"program", x.openProgram},
+		{"vectors", x.openVectors},
+		{"check", x.check},
+		{"simulate", x.simulate},
+		{"sweep", x.sweep},
+		{"collect", x.collect},
+	} {
+		if err := stage.run(); err != nil {
+			return err
+		}
+	}
+	return x.write()
+}
+
+// openPlatforms reads the platform files.
+func (x *prediction) openPlatforms() error {
+	for _, f := range []struct {
+		path string
+		to   **predict.Platform
+	}{{x.o.Platform, &x.platform}, {x.o.Host, &x.host}} {
+		if f.path == "" {
+			continue
+		}
+		p, err := predict.OpenPlatform(f.path)
+		if err := agree(x.c, platformError(err)); err != nil {
+			return err
+		}
+		*f.to = p
+	}
+	for _, p := range []*predict.Platform{x.platform, x.host} {
+		if p != nil && needsEvents(p) {
+			x.single = true
+		}
+	}
+	x.res.Platform = x.platform
+	return nil
+}
+
+// needsEvents reports whether a platform is simulated in the order of time.
+func needsEvents(p *predict.Platform) bool {
+	return p.Contention != simnet.NoContention || p.Policy == simnet.Arrival
+}
+
+func platformError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Fail(ExitInput, err)
+}
+
+// openProgram makes the program and says who simulates what.
+func (x *prediction) openProgram() error {
+	x.meter.Stage("program", 0)
+	var err error
+	if x.in, err = predict.Open(x.c, x.file); err != nil {
+		return inputError(x.o.Run, err)
+	}
+	x.res.Left = x.in.Left
+	x.sim, x.simComm = x.in, x.c
+	if x.single {
+		x.sim, x.simComm = nil, nil
+		if x.c.Rank() == 0 {
+			x.simComm = mpi.Serial()
+			x.sim, err = predict.Open(x.simComm, x.file)
+		}
+		if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+			return err
+		}
+	}
+	if x.in.Processes() == 0 {
+		return agree(x.c, Fail(ExitInput, fmt.Errorf("%s: it has no processes", x.o.Run)))
+	}
+	if err := x.measureStarts(); err != nil {
+		return err
+	}
+	return x.classify()
+}

@@ -1,0 +1,310 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// outcome is a simulation as all ranks know it.
+type outcome struct {
+	times    []simnet.ProcessTimes // of this rank's processes
+	first    uint32
+	deadlock *simnet.Deadlock
+	result   simnet.Result // without times
+}
+
+// runOn simulates on a platform. Collective: all ranks return the same error.
+func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Options) (*outcome, error) {
+	out := &outcome{}
+	var err error
+	if x.sim != nil {
+		err = x.runHere(p, calc, o, out)
+	}
+	if err := agree(x.c, simulationError(err)); err != nil {
+		return nil, err
+	}
+	return out, x.share(out)
+}
+
+// runHere runs an engine on the ranks that simulate.
+func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
+	n, err := p.Network(x.sim.Processes())
+	if err := x.simComm.Agree(err); err != nil {
+		return err
+	}
+	var r *simnet.Result
+	if needsEvents(p) {
+		err = Fail(ExitUsage, errors.New("contention and receive policy arrival need the event engine"))
+	} else {
+		r, err = simnet.Dataflow(context.Background(), x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
+	}
+	if d, ok := errors.AsType[*simnet.Deadlock](err); ok {
+		out.deadlock = d
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	out.times, out.first = r.Times, r.First
+	out.result = *r
+	out.result.Times = nil
+	return nil
+}
+
+// simulationError gives errors of platforms and of times the exit code of input.
+func simulationError(err error) error {
+	if errors.Is(err, predict.ErrPlatform) || errors.Is(err, predict.ErrTooLong) {
+		return Fail(ExitInput, err)
+	}
+	return err
+}
+
+// share tells the ranks that simulated nothing what came out. Collective.
+func (x *prediction) share(out *outcome) error {
+	if !x.single {
+		return nil
+	}
+	stuck := int64(0)
+	if out.deadlock != nil {
+		stuck = 1
+	}
+	b, err := x.c.Bcast(appendInts(nil, stuck, out.result.Makespan, int64(out.result.Unmatched)), 0)
+	if err != nil {
+		return err
+	}
+	v := takeInts(b)
+	if v[0] != 0 && out.deadlock == nil {
+		out.deadlock = &simnet.Deadlock{}
+	}
+	out.result.Makespan, out.result.Unmatched = v[1], uint64(v[2])
+	return nil
+}
+
+// scale is the factor of computation that no vectors replace.
+func (x *prediction) scale() predict.Scale {
+	if x.o.Scaled || x.platform == nil {
+		return x.o.Scale
+	}
+	return x.platform.Scale
+}
+
+// computation is what the processes of this rank compute on the target, f times that.
+func (x *prediction) computation(f predict.Scale) simnet.Calc {
+	if x.sim == nil {
+		return nil
+	}
+	var calc simnet.Calc = &predict.Substituted{Host: x.sim.Vectors, Rule: x.o.Rule, Scale: x.scale(), Donor: x.donors.donor}
+	if f != predict.One {
+		calc = &predict.Scaled{Calc: calc, Factor: f}
+	}
+	return x.start.from(calc)
+}
+
+// recorded is what they computed in the recorded run.
+func (x *prediction) recorded() simnet.Calc {
+	if x.sim == nil {
+		return nil
+	}
+	return x.start.from(x.sim.Vectors)
+}
+
+// check simulates the recorded run on its own machine, and what representatives lose. Collective.
+func (x *prediction) check() error {
+	x.meter.Stage("check", 0)
+	base := x.host
+	if base == nil {
+		base = x.platform
+	}
+	if base == nil || x.host == nil && x.o.Rule != predict.CopyRule {
+		return nil
+	}
+	all, err := x.runOn(base, x.recorded(), simnet.Options{})
+	if err != nil {
+		return err
+	}
+	if all.deadlock != nil {
+		return nil // the prediction tells why
+	}
+	if x.host != nil {
+		x.res.Host = &HostCheck{Platform: x.host.Name, Makespan: all.result.Makespan}
+	}
+	if x.o.Rule != predict.CopyRule {
+		return nil
+	}
+	s, err := x.representatives()
+	if err != nil {
+		return err
+	}
+	var calc simnet.Calc
+	if x.sim != nil {
+		calc = x.start.from(&predict.Substituted{Host: x.sim.Vectors, Rule: predict.CopyRule, Scale: predict.One, Donor: s.donor})
+	}
+	some, err := x.runOn(base, calc, simnet.Options{})
+	if err != nil || some.deadlock != nil {
+		return err
+	}
+	x.res.Class = &ClassCheck{All: all.result.Makespan, Representatives: some.result.Makespan}
+	return nil
+}
+
+// representatives are the recorded vectors of the representatives of classes with more than one process. Collective.
+func (x *prediction) representatives() (*donorSet, error) {
+	s := &donorSet{}
+	for c, r := range x.classes.representative {
+		if x.classes.size[c] < 2 {
+			continue
+		}
+		host, err := x.hostVector(r)
+		if err != nil {
+			return nil, err
+		}
+		nodes, err := x.in.CallNodes(r)
+		var d *predict.Donor
+		if err == nil {
+			d, err = predict.NewDonor(r, host, host, sitesOf(nodes))
+		}
+		if err := agree(x.c, err); err != nil {
+			return nil, err
+		}
+		s.list, s.about = append(s.list, d), append(s.about, PredictedDonor{})
+	}
+	s.follow(x.classes)
+	return s, nil
+}
+
+// simulate runs the prediction. Collective.
+func (x *prediction) simulate() error {
+	if x.platform == nil {
+		return nil
+	}
+	x.meter.Stage("simulate", 0)
+	began := time.Now()
+	o := simnet.Options{}
+	if x.o.Output != "" {
+		if err := x.openTimes(&o); err != nil {
+			return err
+		}
+	}
+	out, err := x.runOn(x.platform, x.computation(predict.One), o)
+	if err != nil {
+		return err
+	}
+	r := &x.res
+	r.Elapsed, r.Events = time.Since(began), needsEvents(x.platform)
+	x.out = out
+	r.Deadlock, r.Makespan, r.Unmatched = out.deadlock, out.result.Makespan, out.result.Unmatched
+	r.Simulated, r.Skipped = out.result.Events, out.result.Skipped
+	if r.Deadlock != nil {
+		for _, b := range r.Deadlock.Cycle {
+			r.Functions = append(r.Functions, x.in.Function(b.Node))
+		}
+		return nil
+	}
+	if x.times != nil && x.sim != nil {
+		out.result.Times, out.result.First = out.times, out.first
+		err = x.times.Finish(&out.result)
+	}
+	return agree(x.c, err)
+}
+
+// sweep predicts every point. Collective.
+func (x *prediction) sweep() error {
+	if x.platform == nil || len(x.o.Sweep) == 0 {
+		return nil
+	}
+	n := predict.Points(x.o.Sweep)
+	x.meter.Stage("sweep", uint64(n))
+	base := *x.platform
+	base.Scale = predict.One
+	for i := range n {
+		p, at := base.Point(x.o.Sweep, i)
+		out, err := x.runOn(p, x.computation(p.Scale), simnet.Options{})
+		if err != nil {
+			return err
+		}
+		point := SweepPoint{Values: at, Makespan: out.result.Makespan, Deadlock: out.deadlock != nil}
+		if !point.Deadlock {
+			if point.Compute, err = x.meanOf(out.times, func(t *simnet.ProcessTimes) int64 { return t.Compute }); err != nil {
+				return err
+			}
+		}
+		x.res.Points = append(x.res.Points, point)
+		x.meter.Add(1)
+	}
+	return nil
+}
+
+// collect gives rank 0 what all ranks know of their processes. Collective.
+func (x *prediction) collect() error {
+	var own []byte
+	var err error
+	if x.sim != nil {
+		own, err = x.rows()
+	}
+	if err := agree(x.c, err); err != nil {
+		return err
+	}
+	all, err := x.c.Gather(own, 0)
+	if err != nil || x.c.Rank() != 0 {
+		return err
+	}
+	const width = 11
+	nodes := map[uint32]uint32{}
+	for _, b := range all {
+		for v := takeInts(b); len(v) >= width; v = v[width:] {
+			p := uint32(len(x.res.Processes))
+			y := PredictedProcess{
+				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Replaced: x.donors.donor(p) != nil,
+				Times: simnet.ProcessTimes{
+					Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Messages: uint64(v[9]), Calls: x.in.Calls(p),
+				},
+			}
+			nodes[y.Node]++
+			x.res.PerNode = max(x.res.PerNode, nodes[y.Node])
+			x.res.Processes = append(x.res.Processes, y)
+		}
+	}
+	x.res.Nodes = uint32(len(nodes))
+	return nil
+}
+
+// rows are the numbers of this rank's processes.
+func (x *prediction) rows() ([]byte, error) {
+	var n *simnet.Network
+	if x.platform != nil {
+		var err error
+		if n, err = x.platform.Network(x.sim.Processes()); err != nil {
+			return nil, err
+		}
+	}
+	var b []byte
+	buf := make([]int64, 4096)
+	for p := x.sim.First; p < x.sim.End; p++ {
+		k := p - x.sim.First
+		compute := int64(0)
+		for first := uint64(0); first < x.sim.Vectors.Entries(p); first += uint64(len(buf)) {
+			if err := x.sim.Vectors.Fill(p, first, buf); err != nil {
+				return nil, err
+			}
+			for _, v := range buf {
+				if compute += v; compute < 0 {
+					return nil, Fail(ExitInput, predict.ErrTooLong)
+				}
+			}
+		}
+		var t simnet.ProcessTimes
+		if x.out != nil && int(k) < len(x.out.times) {
+			t = x.out.times[k]
+		}
+		node := int64(0)
+		if n != nil {
+			node = int64(n.NodeOf(p))
+		}
+		b = appendInts(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node)
+	}
+	return b, nil
+}

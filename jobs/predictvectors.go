@@ -1,0 +1,297 @@
+package jobs
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// donorSet is the processes that were measured, and who follows whom.
+type donorSet struct {
+	list    []*predict.Donor // by process, ascending
+	of      []int32          // of each process: its place in list, -1 for none
+	about   []PredictedDonor // as list
+	content string           // hash
+}
+
+// donor returns the donor of a process, nil for none.
+func (s *donorSet) donor(process uint32) *predict.Donor {
+	if s == nil || s.of[process] < 0 {
+		return nil
+	}
+	return s.list[s.of[process]]
+}
+
+// openVectors reads the measured vectors. Collective.
+func (x *prediction) openVectors() error {
+	for _, f := range []struct {
+		paths []string
+		to    **donorSet
+	}{{x.o.Vectors, &x.donors}, {x.o.HostVectors, &x.hostDons}} {
+		if len(f.paths) == 0 {
+			continue
+		}
+		targets, err := x.readTargets(f.paths)
+		if err != nil {
+			return err
+		}
+		if *f.to, err = x.newDonors(targets); err != nil {
+			return err
+		}
+	}
+	if x.donors != nil {
+		x.res.Donors, x.res.Content = x.donors.about, x.donors.content
+	}
+	if x.hostDons != nil {
+		x.res.Replay = x.hostDons.worst()
+	}
+	return x.everybodyFollows()
+}
+
+// readTargets reads files and folders of them on rank 0 and parses them on all. Collective.
+func (x *prediction) readTargets(paths []string) ([]predict.Target, error) {
+	var files []string
+	var err error
+	if x.c.Rank() == 0 {
+		files, err = vectorFiles(paths)
+	}
+	if err := agree(x.c, targetError(err)); err != nil {
+		return nil, err
+	}
+	n, err := x.c.Bcast([]byte(strconv.Itoa(len(files))), 0)
+	if err != nil {
+		return nil, err
+	}
+	count, err := strconv.Atoi(string(n))
+	if err != nil {
+		return nil, err
+	}
+	var list []predict.Target
+	for i := range count {
+		var packed []byte
+		var err error
+		if x.c.Rank() == 0 {
+			var b []byte
+			b, err = os.ReadFile(files[i])
+			packed = packParts(0, []byte(files[i]), b)
+		}
+		if err := agree(x.c, targetError(err)); err != nil {
+			return nil, err
+		}
+		if packed, err = x.c.Bcast(packed, 0); err != nil {
+			return nil, err
+		}
+		_, parts, err := unpackParts(packed)
+		var own []predict.Target
+		if err == nil {
+			own, err = predict.ReadTargets(string(parts[0]), bytes.NewReader(parts[1]), x.o.Clock)
+		}
+		if err := agree(x.c, targetError(err)); err != nil {
+			return nil, err
+		}
+		list = append(list, own...)
+	}
+	slices.SortStableFunc(list, func(a, b predict.Target) int { return cmp.Compare(a.Process, b.Process) })
+	return list, agree(x.c, targetError(x.checkTargets(list)))
+}
+
+// checkTargets refuses processes that the run has not, and two vectors of one process.
+func (x *prediction) checkTargets(list []predict.Target) error {
+	if len(list) == 0 {
+		return fmt.Errorf("%w: they hold no process", predict.ErrTarget)
+	}
+	for i := range list {
+		p := list[i].Process
+		if p >= x.in.Processes() {
+			return fmt.Errorf("%w: process %d of a run of %d", predict.ErrTarget, p, x.in.Processes())
+		}
+		if i > 0 && p == list[i-1].Process {
+			return fmt.Errorf("%w: process %d has two vectors", predict.ErrTarget, p)
+		}
+	}
+	return nil
+}
+
+// vectorFiles lists files; a folder stands for the R.csv in it, R a rank.
+func vectorFiles(paths []string) ([]string, error) {
+	var list []string
+	for _, path := range paths {
+		st, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !st.IsDir() {
+			list = append(list, path)
+			continue
+		}
+		found, err := filepath.Glob(filepath.Join(path, "[0-9]*.csv"))
+		if err != nil {
+			return nil, err
+		}
+		if len(found) == 0 {
+			return nil, fmt.Errorf("%s: %w: no file RANK.csv in it", path, predict.ErrTarget)
+		}
+		list = append(list, found...)
+	}
+	return list, nil
+}
+
+func targetError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return Fail(ExitInput, fmt.Errorf("vectors: %w", err))
+}
+
+// newDonors joins measured vectors with the recorded ones of the same processes. Collective.
+func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
+	s := &donorSet{}
+	h := sha256.New()
+	for i := range targets {
+		host, err := x.hostVector(targets[i].Process)
+		if err != nil {
+			return nil, err
+		}
+		d, times, err := x.newDonor(&targets[i], host)
+		if err := agree(x.c, targetError(err)); err != nil {
+			return nil, err
+		}
+		s.list = append(s.list, d)
+		h.Write(appendInts(nil, int64(targets[i].Process), int64(len(times))))
+		h.Write(appendInts(nil, times...))
+		s.about = append(s.about, PredictedDonor{Process: d.Process, Entries: uint64(d.Entries()), Measured: d.Measured})
+		a := &s.about[len(s.about)-1]
+		a.Host, a.Target = d.Sums()
+	}
+	s.content = hex.EncodeToString(h.Sum(nil))
+	s.follow(x.classes)
+	return s, nil
+}
+
+// newDonor joins one vector; the times are those that were measured, by entry.
+func (x *prediction) newDonor(t *predict.Target, host []int64) (*predict.Donor, []int64, error) {
+	nodes, err := x.in.CallNodes(t.Process)
+	if err != nil {
+		return nil, nil, err
+	}
+	calls, names := x.in.Functions(nodes)
+	times, err := t.Place(uint64(len(host)), calls, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := predict.NewDonor(t.Process, host, times, sitesOf(nodes))
+	if err == nil && d.Measured == 0 {
+		err = fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
+	}
+	return d, times, err
+}
+
+// sitesOf returns the place in the program of each entry: the call behind it.
+func sitesOf(nodes []simnet.NodeID) []uint32 {
+	sites := make([]uint32, len(nodes)+1)
+	for i, n := range nodes {
+		sites[i] = uint32(n) + 1
+	}
+	return sites
+}
+
+// hostVector gives all ranks the recorded vector of a process. Collective.
+func (x *prediction) hostVector(process uint32) ([]int64, error) {
+	owner := slices.IndexFunc(x.in.Ranges, func(r partition.Range) bool { return r.Contains(trace.P(process)) })
+	if owner < 0 {
+		return nil, fmt.Errorf("process %d belongs to no rank", process)
+	}
+	var b []byte
+	var err error
+	if x.c.Rank() == owner {
+		v := make([]int64, x.in.Vectors.Entries(process))
+		if err = x.in.Vectors.Fill(process, 0, v); err == nil {
+			b = appendInts(nil, v...)
+		}
+	}
+	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+		return nil, err
+	}
+	if b, err = x.c.Bcast(b, owner); err != nil {
+		return nil, err
+	}
+	return takeInts(b), nil
+}
+
+// follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.
+func (s *donorSet) follow(k *processClasses) {
+	s.of = make([]int32, len(k.class))
+	byClass := make([]int32, len(k.representative))
+	for i := range byClass {
+		byClass[i] = -1
+	}
+	own := make(map[uint32]int32, len(s.list))
+	for i, d := range s.list {
+		own[d.Process] = int32(i)
+		c := k.class[d.Process]
+		if byClass[c] < 0 || d.Process == k.representative[c] {
+			byClass[c] = int32(i)
+		}
+	}
+	for p, c := range k.class {
+		s.of[p] = byClass[c]
+		if i, ok := own[uint32(p)]; ok {
+			s.of[p] = i
+		}
+		if s.of[p] >= 0 {
+			s.about[s.of[p]].Processes++
+		}
+	}
+}
+
+// everybodyFollows refuses vectors that leave classes out, unless a factor was given for the others.
+func (x *prediction) everybodyFollows() error {
+	if x.donors == nil || x.o.Scaled {
+		return nil
+	}
+	var missing []uint32
+	for c, r := range x.classes.representative {
+		if slices.IndexFunc(x.donors.list, func(d *predict.Donor) bool { return x.classes.class[d.Process] == int32(c) }) < 0 {
+			missing = append(missing, r)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	shown := missing[:min(len(missing), 20)]
+	return agree(x.c, targetError(fmt.Errorf("%w: %d of %d classes have none: record and replay process %v too, or give --cpu-scale for their processes",
+		predict.ErrTarget, len(missing), len(x.classes.representative), shown)))
+}
+
+// worst returns the process whose replay differs most from the recorded run.
+func (s *donorSet) worst() *ReplayCheck {
+	var w *ReplayCheck
+	for i := range s.about {
+		a := &s.about[i]
+		r := &ReplayCheck{Process: a.Process, Recorded: a.Host, Replay: a.Target}
+		if w == nil || w.share() < r.share() {
+			w = r
+		}
+	}
+	return w
+}
+
+// share is how far the replay is from the recorded run.
+func (r *ReplayCheck) share() float64 {
+	diff := r.Replay - r.Recorded
+	if diff < 0 {
+		diff = -diff
+	}
+	return float64(diff) / float64(max(r.Recorded, 1))
+}

@@ -1,0 +1,147 @@
+package jobs
+
+import (
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// storeTimes is what a rank keeps of simulated times in memory, bytes; the rest goes to a file.
+const storeTimes = 64 << 20
+
+// timeStore keeps the simulated times of a rank's processes in the segments of a store. It implements predict.Segments.
+type timeStore struct {
+	dir      string
+	store    *xtfwriter.Store
+	mu       sync.Mutex
+	segments map[uint32]*xtfwriter.Segment
+}
+
+func newTimeStore(output string) (*timeStore, error) {
+	dir, err := os.MkdirTemp(filepath.Dir(output), "."+filepath.Base(output)+".times-*")
+	if err != nil {
+		return nil, err
+	}
+	return &timeStore{dir: dir, store: xtfwriter.NewStore(filepath.Join(dir, "times"), storeTimes), segments: map[uint32]*xtfwriter.Segment{}}, nil
+}
+
+func (s *timeStore) segment(process uint32) *xtfwriter.Segment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.segments[process]
+	if g == nil {
+		g = s.store.Scratch()
+		s.segments[process] = g
+	}
+	return g
+}
+
+// Append implements predict.Segments.
+func (s *timeStore) Append(process uint32, b []byte) error {
+	_, err := s.segment(process).Append(b)
+	return err
+}
+
+// Reader implements predict.Segments.
+func (s *timeStore) Reader(process uint32) (io.Reader, error) {
+	g := s.segment(process)
+	return io.NewSectionReader(g, 0, g.Size()), nil
+}
+
+func (s *timeStore) close() error {
+	err := s.store.Close(true)
+	if e := os.RemoveAll(s.dir); err == nil {
+		err = e
+	}
+	return err
+}
+
+// openTimes prepares for the predicted run to be written. Collective.
+func (x *prediction) openTimes(o *simnet.Options) error {
+	var err error
+	if _, e := os.Lstat(x.o.Output); e == nil && !x.o.Analyze.Force {
+		err = fmt.Errorf("%s: %w", x.o.Output, xtfwriter.ErrExists)
+	}
+	if err == nil {
+		x.store, err = newTimeStore(x.o.Output)
+		if err != nil {
+			err = Fail(ExitUsage, fmt.Errorf("%s: %w", x.o.Output, err))
+		}
+	}
+	if err := agree(x.c, err); err != nil {
+		return err
+	}
+	if x.sim != nil {
+		x.times = predict.NewTimes(x.store, x.sim.First, int(x.sim.End-x.sim.First))
+		o.Observer = x.times
+	}
+	return nil
+}
+
+// write analyses the predicted run. Collective.
+func (x *prediction) write() error {
+	if x.store == nil || x.res.Deadlock != nil {
+		return nil
+	}
+	comm, err := x.c.Dup()
+	if err != nil {
+		return err
+	}
+	o := predict.RunOptions{
+		Comm: comm, Recorded: x.in, Definitions: x.in.Defs, Times: x.store, Processes: x.in.Processes(),
+		Tick: x.in.Tick(), Origin: x.start.origin, Makespan: x.res.Makespan, Properties: x.properties(),
+	}
+	if x.sim != nil {
+		o.First, o.End = x.sim.First, x.sim.End
+	}
+	if o.Identity, err = x.identified(); err != nil {
+		return err
+	}
+	run, err := predict.NewRun(o)
+	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+		return err
+	}
+	a := x.o.Analyze
+	a.Source, a.Output, a.Trace, a.Show = run, x.o.Output, "", x.o.Show
+	if x.res.Output, err = Analyze(x.c, a); err != nil {
+		return err
+	}
+	return comm.Free()
+}
+
+// properties say in the predicted run what it is.
+func (x *prediction) properties() []predict.Property {
+	id := x.file.FileID()
+	list := []predict.Property{
+		{Name: "coppice: predicted from", Value: hex.EncodeToString(id[:])},
+		{Name: "coppice: predicted platform", Value: x.platform.Name},
+		{Name: "coppice: predicted computation", Value: "recorded x " + x.scale().String()},
+	}
+	if x.donors != nil {
+		list[2].Value = "vectors " + x.donors.content + ", the others recorded x " + x.scale().String()
+	}
+	return list
+}
+
+// identified is what decides the prediction beside the definitions.
+func (x *prediction) identified() ([]byte, error) {
+	id := x.file.FileID()
+	b := append([]byte("prediction/1"), id[:]...)
+	p, err := x.platform.Fingerprint(x.in.Processes())
+	if err != nil {
+		return nil, err
+	}
+	b = append(append(b, p[:]...), byte(x.o.Rule))
+	b = append(b, x.scale().String()...)
+	if x.donors != nil {
+		b = append(b, x.donors.content...)
+	}
+	return b, nil
+}
