@@ -7,7 +7,7 @@
 #include <time.h>
 
 enum { TAG_DATA = 1, TAG_READY = 2, TAG_DONE = 3 };
-enum { NAP = 20000000, LOOK = 4000000 }; // ns that a receiver stays away, and that its sender looks whether it must wait
+enum { NAP = 12000000, LOOK = 3000000 }; // ns that a receiver stays away, and that its sender looks whether it must wait
 
 struct pair {
 	MPI_Comm c;

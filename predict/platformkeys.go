@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
 // Words of the file, by their number in the program.
@@ -15,6 +17,9 @@ var (
 	handshakeNames  = []string{"latency", "nolatency"}
 	collNames       = []string{"barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall", "reduce_scatter", "scan"}
 )
+
+// LinkName is the word for a class of links in platform files and reports.
+func LinkName(c simnet.LinkClass) string { return linkNames[c] }
 
 // platformTables are the tables of a file: what each is.
 var platformTables = map[string]string{

@@ -1,0 +1,201 @@
+package predict
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// Sample is a measured time: of a message of N bytes, or of N messages.
+type Sample struct {
+	N  uint64
+	NS int64
+}
+
+// LinkSamples are the least times of many repetitions between two processes.
+type LinkSamples struct {
+	Clock   int64    // ns that reading the clock adds to each time
+	Trips   []Sample // round trips by bytes, ascending, the first of one byte
+	Send    int64    // ns of a call that starts a send of one byte
+	Receive int64    // ns of a call that receives one byte that is there
+	Bursts  []Sample // times of messages sent one after the other, by how many
+	Eager   uint64   // the largest message whose send ends while its receiver is outside of MPI
+	// EagerInside is the largest message whose send ends while its receiver is inside of MPI, without a receive for it.
+	EagerInside uint64
+}
+
+// LinkFit is a link and how well it says what was measured.
+type LinkFit struct {
+	Link simnet.Link
+	// Rows compare half round trips, measured and as the link has them, ns.
+	Rows []FitRow
+	// Worst is the largest relative difference of the rows, in per cent.
+	Worst float64
+	Notes []string // what the model cannot say
+}
+
+// FitRow is one size.
+type FitRow struct {
+	Bytes         uint64
+	Measured, Fit float64
+}
+
+// Fit computes the parameters of LogGPS that the samples show: the overheads are the times of the calls, the latency what
+// half a round trip of one byte has beyond them, the gap the growth of bursts. The time a byte is that of least squared
+// relative differences over a range of sizes; a range ends where it would miss a size by more than a tenth, and at the
+// eager limit. O stays 0: it cannot be told from G here.
+func (s *LinkSamples) Fit() LinkFit {
+	var f LinkFit
+	half := make([]point, 0, len(s.Trips))
+	for _, t := range s.Trips {
+		half = append(half, point{float64(t.N), float64(t.NS-s.Clock) / 2})
+	}
+	send, receive := float64(max(s.Send-s.Clock, 0)), float64(max(s.Receive-s.Clock, 0))
+	one := 0.0
+	if len(half) > 0 {
+		one = half[0].Y
+	}
+	latency := one - send - receive
+	if latency = max(latency, 0); one < send+receive {
+		f.note("half a round trip of a byte, %.0f ns, is less than the calls, %.0f and %.0f ns: the calls were shortened to fit, L is 0", one, send, receive)
+		if share := max(one, 0) / (send + receive); send+receive > 0 {
+			send, receive = float64(send*share), float64(receive*share)
+		}
+	}
+	var bursts []point
+	for _, b := range s.Bursts {
+		bursts = append(bursts, point{float64(b.N), float64(b.NS)})
+	}
+	gap, _ := line(bursts)
+	l := &f.Link
+	l.SendOver, l.RecvOver, l.Latency, l.Gap, l.Eager = psOf(send), psOf(receive), psOf(latency), psOf(gap), min(s.Eager, maxBytes)
+	if s.EagerInside > s.Eager {
+		f.note("sends of more than %d bytes wait until the receiver is in some MPI call, those of more than %d until it receives; eager_bytes is the first. "+
+			"Where a deadlock is predicted for sizes between the two, it does not happen: take the second", s.Eager, s.EagerInside)
+	}
+	f.rates(half)
+	for _, h := range half {
+		fit := float64(hop(l, uint64(h.X))) / 1000
+		f.Rows = append(f.Rows, FitRow{uint64(h.X), h.Y, fit})
+		if h.Y > 0 {
+			f.Worst = max(f.Worst, math.Abs(fit/h.Y-1)*100)
+		}
+	}
+	return f
+}
+
+// A rate may miss a size in its range by a tenth, and by 50 ns.
+const (
+	tolerance = 0.1
+	nearNS    = 50
+)
+
+// rates divides the sizes into ranges and gives each its time a byte.
+func (f *LinkFit) rates(half []point) {
+	l := &f.Link
+	eager := func(p point) bool { return uint64(p.X) <= l.Eager }
+	for first := 0; first < len(half); {
+		end := first + 1
+		base := float64(hop(&simnet.Link{Latency: l.Latency, SendOver: l.SendOver, RecvOver: l.RecvOver, Eager: l.Eager}, uint64(half[first].X))) / 1000
+		rate, _ := relativeSlope(half[first:end], base)
+		for end < len(half) && eager(half[end]) == eager(half[first]) {
+			longer, worst := relativeSlope(half[first:end+1], base)
+			if worst > tolerance {
+				break
+			}
+			rate, end = longer, end+1
+		}
+		if end == len(half) {
+			l.PerByte = rateFloat(rate)
+		} else {
+			l.Sizes = append(l.Sizes, simnet.SizeRate{Max: uint64(half[end-1].X), PerByte: rateFloat(rate)})
+		}
+		first = end
+	}
+}
+
+// relativeSlope returns the slope, at least 0, of the line through (1, base) with the least squared relative differences,
+// and its worst relative difference, small ones left out.
+func relativeSlope(points []point, base float64) (slope, worst float64) {
+	var a, b float64
+	for _, p := range points {
+		if p.Y > 0 {
+			x := (p.X - 1) / p.Y
+			a += float64(x * (1 - base/p.Y))
+			b += float64(x * x)
+		}
+	}
+	if b > 0 {
+		slope = max(a/b, 0)
+	}
+	for _, p := range points {
+		if p.Y > 0 {
+			if off := math.Abs(base + float64(slope*(p.X-1)) - p.Y); off > nearNS {
+				worst = max(worst, off/p.Y)
+			}
+		}
+	}
+	return slope, worst
+}
+
+func (f *LinkFit) note(format string, args ...any) {
+	f.Notes = append(f.Notes, fmt.Sprintf(format, args...))
+}
+
+// hop is the time of a message between two idle processes that call MPI_Send and MPI_Recv at once, ps.
+func hop(l *simnet.Link, n uint64) int64 {
+	wire, over := l.Wire(n)
+	t := l.SendOver + l.Latency + wire + l.RecvOver + 2*over
+	if n > l.Eager {
+		t += 2 * l.Latency
+	}
+	return t
+}
+
+// FitGamma returns the time a byte of a reduction, from times by bytes.
+func FitGamma(samples []Sample) simnet.Rate {
+	var points []point
+	for _, s := range samples {
+		points = append(points, point{float64(s.N), float64(s.NS)})
+	}
+	slope, _ := line(points)
+	return rateFloat(slope)
+}
+
+// point is a point of a plot.
+type point struct{ X, Y float64 }
+
+// line returns slope and height at 0 of the line with the least squared distances, the slope at least 0. Fewer than two
+// different points give 0 and their mean.
+func line(points []point) (slope, base float64) {
+	var x, y float64
+	for _, p := range points {
+		x += p.X
+		y += p.Y
+	}
+	n := float64(len(points))
+	if n == 0 {
+		return 0, 0
+	}
+	x, y = x/n, y/n
+	var xy, xx float64
+	for _, p := range points {
+		xy += float64((p.X - x) * (p.Y - y))
+		xx += float64((p.X - x) * (p.X - x))
+	}
+	if xx > 0 {
+		slope = max(xy/xx, 0)
+	}
+	return slope, y - float64(slope*x)
+}
+
+// psOf rounds ns to ps, within what a platform file may hold.
+func psOf(ns float64) int64 {
+	return int64(math.Round(min(max(ns, 0), maxTimeNS) * 1000))
+}
+
+// rateFloat rounds ns a byte to a rate, within what a platform file may hold.
+func rateFloat(ns float64) simnet.Rate {
+	return simnet.Rate(math.Round(min(max(ns, 0), maxRateNS) * 1000 * (1 << 32)))
+}

@@ -1,0 +1,272 @@
+package predict
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// ImportSimGrid reads a platform file of SimGrid with one <cluster>: hosts by radical and core, bw, lat, bb_lat, the loopback,
+// and the topology. A route has two private links, those of a topology between, and the backbone where there is one: their
+// latencies add up. Speeds of hosts are not used. Notes say what was left out.
+func ImportSimGrid(path string) (*Platform, []string, error) {
+	data, err := readImport(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return readSimGrid(data, path)
+}
+
+// simgridReader turns one <cluster> into a platform.
+type simgridReader struct {
+	file  string
+	line  int
+	attr  map[string]string
+	p     *Platform
+	notes []string
+}
+
+func readSimGrid(data []byte, file string) (*Platform, []string, error) {
+	d := xml.NewDecoder(bytes.NewReader(data))
+	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil } // names are ASCII
+	var in *simgridReader
+	for {
+		token, err := d.RawToken()
+		line, _ := d.InputPos()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, nil, &FileError{File: file, Line: line, Text: err.Error()}
+		}
+		e, ok := token.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		switch e.Name.Local {
+		case "cluster":
+			if in != nil {
+				return nil, nil, &FileError{File: file, Line: line, Key: "cluster", Text: "a second one", Allowed: "one cluster"}
+			}
+			in = &simgridReader{file: file, line: line, attr: map[string]string{}, p: NewPlatform()}
+			for _, a := range e.Attr {
+				in.attr[a.Name.Local] = a.Value
+			}
+		case "host", "link", "peer", "cabinet":
+			return nil, nil, &FileError{File: file, Line: line, Key: e.Name.Local, Text: "not part of what can be read", Allowed: "one cluster"}
+		}
+	}
+	if in == nil {
+		return nil, nil, &FileError{File: file, Text: "no cluster in it", Allowed: "one cluster"}
+	}
+	if err := in.cluster(); err != nil {
+		return nil, nil, err
+	}
+	return in.p, in.notes, nil
+}
+
+func (in *simgridReader) fail(name, allowed string) error {
+	return &FileError{File: in.file, Line: in.line, Key: "cluster " + name, Text: strconv.Quote(clipped(in.attr[name])), Allowed: allowed}
+}
+
+// cluster fills the platform.
+func (in *simgridReader) cluster() error {
+	p := in.p
+	if id := in.attr["id"]; plainText(id, 200) {
+		p.Name = strings.ToValidUTF8(id, "?")
+	}
+	var ok bool
+	if p.Nodes, ok = hosts(in.attr["radical"]); !ok {
+		return in.fail("radical", "ranges such as 0-15,20")
+	}
+	p.RanksPerNode = 1
+	if core, given := in.attr["core"]; given {
+		n, err := strconv.ParseUint(core, 10, 32)
+		if err != nil || n == 0 || n > maxNodes {
+			return in.fail("core", aCount)
+		}
+		p.RanksPerNode = uint32(n)
+	}
+	net := &simnet.Link{Eager: maxBytes}
+	p.Links[simnet.LinkNet] = net
+	if net.PerByte, ok = simgridBandwidth(in.attr["bw"]); !ok {
+		return in.fail("bw", "a bandwidth such as 125MBps or 1Gbps")
+	}
+	lat, ok := simgridTime(in.attr["lat"])
+	if !ok {
+		return in.fail("lat", "a time such as 50us")
+	}
+	net.Latency = 2 * lat
+	if text, given := in.attr["bb_lat"]; given {
+		bb, ok := simgridTime(text)
+		if !ok {
+			return in.fail("bb_lat", "a time such as 50us")
+		}
+		net.Latency += bb
+	}
+	for _, name := range []string{"bb_bw", "limiter_link", "sharing_policy", "bb_sharing_policy"} {
+		if _, given := in.attr[name]; given {
+			in.notes = append(in.notes, "cluster "+name+" was left out")
+		}
+	}
+	if err := in.loopback(); err != nil {
+		return err
+	}
+	return in.topology(lat)
+}
+
+// loopback is the way of a host to itself: processes of a node.
+func (in *simgridReader) loopback() error {
+	bw, given := in.attr["loopback_bw"]
+	lat, also := in.attr["loopback_lat"]
+	if !given && !also {
+		in.notes = append(in.notes, "no loopback: processes of a node send as over the network")
+		return nil
+	}
+	node := &simnet.Link{Eager: maxBytes}
+	var ok bool
+	if node.PerByte, ok = simgridBandwidth(bw); !ok {
+		return in.fail("loopback_bw", "a bandwidth such as 125MBps or 1Gbps")
+	}
+	if node.Latency, ok = simgridTime(lat); !ok {
+		return in.fail("loopback_lat", "a time such as 50us")
+	}
+	in.p.Links[simnet.LinkNode] = node
+	return nil
+}
+
+// topology reads topo_parameters. Each link has the latency lat.
+func (in *simgridReader) topology(lat int64) error {
+	t, net := &in.p.Topology, in.p.Links[simnet.LinkNet]
+	kind := strings.ToUpper(in.attr["topology"])
+	if kind == "" || kind == "FLAT" {
+		return nil
+	}
+	net.Hop = lat
+	in.p.Contention = simnet.LinkContention
+	lists, ok := numberLists(in.attr["topo_parameters"])
+	switch {
+	case kind == "TORUS" && ok && len(lists) == 1:
+		t.Kind, t.Dims = Torus, lists[0]
+		net.Latency -= 2 * lat // hosts are the switches
+	case kind == "FAT_TREE" && ok && len(lists) == 4 && len(lists[0]) == 1 && len(lists[1]) == int(lists[0][0]) && len(lists[2]) == len(lists[1]):
+		t.Kind, t.Down, t.Up = FatTree, lists[1], lists[2]
+		for _, n := range lists[3] {
+			if n != 1 {
+				in.notes = append(in.notes, "parallel links of the fat tree were left out")
+				break
+			}
+		}
+	case kind == "DRAGONFLY" && ok && len(lists) == 4 && len(lists[0]) == 2 && len(lists[1]) == 2 && len(lists[2]) == 2 && len(lists[3]) == 1:
+		t.Kind, t.Groups, t.Ports = Dragonfly, lists[0][0], lists[3][0]
+		routers := uint64(lists[1][0]) * uint64(lists[2][0])
+		if routers > maxNodes {
+			return in.fail("topo_parameters", "at most 16777216 routers in a group")
+		}
+		t.Routers = uint32(routers)
+		in.notes = append(in.notes, "the chassis of a group and parallel links of the dragonfly were left out")
+	case kind != "TORUS" && kind != "FAT_TREE" && kind != "DRAGONFLY":
+		return in.fail("topology", "FLAT, TORUS, FAT_TREE, DRAGONFLY")
+	default:
+		return in.fail("topo_parameters", "X,Y,Z of a torus, LEVELS;DOWN;UP;LINKS of a fat tree, GROUPS,LINKS;CHASSIS,LINKS;ROUTERS,LINKS;NODES of a dragonfly")
+	}
+	if _, places, err := t.make(); err != nil || places < uint64(in.p.Nodes) {
+		return in.fail("topo_parameters", fmt.Sprintf("numbers with a place for each of the %d hosts", in.p.Nodes))
+	}
+	return nil
+}
+
+// hosts counts what ranges such as 0-15,20 name.
+func hosts(radical string) (uint32, bool) {
+	total := uint64(0)
+	for _, part := range strings.Split(radical, ",") {
+		a, b, isRange := strings.Cut(strings.TrimSpace(part), "-")
+		first, err := strconv.ParseUint(a, 10, 32)
+		if err != nil {
+			return 0, false
+		}
+		last := first
+		if isRange {
+			if last, err = strconv.ParseUint(b, 10, 32); err != nil || last < first {
+				return 0, false
+			}
+		}
+		if total += last - first + 1; total > maxNodes {
+			return 0, false
+		}
+	}
+	return uint32(total), true
+}
+
+// numberLists reads lists such as 2;4,4;1,2;1,1.
+func numberLists(text string) ([][]uint32, bool) {
+	var lists [][]uint32
+	for _, part := range strings.Split(text, ";") {
+		var list []uint32
+		for _, s := range strings.Split(part, ",") {
+			n, err := strconv.ParseUint(strings.TrimSpace(s), 10, 32)
+			if err != nil || n == 0 || n > maxNodes || len(list) == 16 {
+				return nil, false
+			}
+			list = append(list, uint32(n))
+		}
+		if lists = append(lists, list); len(lists) > 4 {
+			return nil, false
+		}
+	}
+	return lists, true
+}
+
+// unit divides a number from its unit.
+func unit(text string) (*big.Rat, string, bool) {
+	text = strings.TrimSpace(text)
+	i := strings.LastIndexAny(text, "0123456789.")
+	x, ok := decimal(text[:i+1])
+	return x, text[i+1:], ok && x.Sign() >= 0
+}
+
+// simgridTimes are the units of time of SimGrid, in ns.
+var simgridTimes = map[string]int64{"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1, "m": 60e9, "h": 3600e9}
+
+// simgridTime reads a time into ps, short enough that a few of them are still one that a platform file may hold.
+func simgridTime(text string) (int64, bool) {
+	x, u, ok := unit(text)
+	ns, known := simgridTimes[u]
+	if !ok || !known {
+		return 0, false
+	}
+	ps, ok := scaled(x.Mul(x, new(big.Rat).SetInt64(ns)), 1000, maxTimeNS*1000/4)
+	return int64(ps), ok
+}
+
+// simgridPrefixes are the prefixes of units, decimal and binary.
+var simgridPrefixes = map[string]int64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+
+// simgridBandwidth reads bits or bytes a second.
+func simgridBandwidth(text string) (simnet.Rate, bool) {
+	x, u, ok := unit(text)
+	if !ok {
+		return 0, false
+	}
+	prefix, isBytes := strings.CutSuffix(u, "Bps")
+	isBits := false
+	if !isBytes {
+		prefix, isBits = strings.CutSuffix(u, "bps")
+	}
+	factor, known := simgridPrefixes[prefix]
+	if !known || !isBytes && !isBits && u != "" {
+		return 0, false
+	}
+	x.Mul(x, new(big.Rat).SetInt64(factor))
+	if isBits {
+		x.Quo(x, new(big.Rat).SetInt64(8))
+	}
+	return bandwidth(x)
+}
