@@ -12,8 +12,12 @@ import (
 // Classify clusters the vectors of all ranks. The result is the same for any number of ranks and workers. An error is
 // the same on every rank; errors.Is finds the sentinels of this package. Collective.
 func Classify(ctx context.Context, c mpi.Comm, v Vectors, o Options) (*Result, error) {
-	j := &job{ctx: ctx, c: c, v: v, o: o, rank: c.Rank(), size: c.Size()}
-	if err := j.agree(o.check()); err != nil {
+	j := &job{ctx: ctx, c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: mostAlone}
+	return j.run()
+}
+
+func (j *job) run() (*Result, error) {
+	if err := j.agree(j.o.check()); err != nil {
 		return nil, err
 	}
 	j.setDefaults()
@@ -61,8 +65,12 @@ type job struct {
 	member   []int32 // point of each member of this rank
 	kept     []int64 // the vectors of own, one after the other, or nil where they take too much memory
 
+	alone         int // points of the largest part that one rank of several does alone
 	approximation Approximation
 }
+
+// mostAlone is the default of job.alone: 32 MiB of narrow distances.
+const mostAlone = 4096
 
 // own is a point of this rank.
 type own struct{ point, member int32 }
@@ -167,7 +175,7 @@ func (j *job) cluster(t uint64) (*Result, error) {
 	for _, p := range parts {
 		res.Largest = max(res.Largest, uint32(len(p)))
 	}
-	links, err := j.local(parts)
+	links, err := j.links(parts)
 	if err != nil {
 		return nil, err
 	}
@@ -177,4 +185,23 @@ func (j *job) cluster(t uint64) (*Result, error) {
 	}
 	res.Approximation = j.approximation
 	return res, j.represent(res, label)
+}
+
+// links clusters all parts: small ones on one rank each, large ones on all ranks together.
+func (j *job) links(parts [][]int32) ([]link, error) {
+	var small [][]int32
+	var list []link
+	for _, p := range parts {
+		if j.size == 1 || len(p) <= j.alone {
+			small = append(small, p)
+			continue
+		}
+		links, err := j.share(p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, links...)
+	}
+	links, err := j.local(small)
+	return append(list, links...), err
 }

@@ -16,7 +16,7 @@ import (
 
 // classify runs Classify on so many ranks, member i on rank deal(i), and returns rank 0's result with the classes of
 // all members.
-func classify(tb testing.TB, ranks int, ids []uint32, data [][]int64, o Options, deal func(i int) int) (*Result, error) {
+func classify(tb testing.TB, ranks int, ids []uint32, data [][]int64, o Options, alone int, deal func(i int) int) (*Result, error) {
 	tb.Helper()
 	var mu sync.Mutex
 	var first *Result
@@ -31,7 +31,8 @@ func classify(tb testing.TB, ranks int, ids []uint32, data [][]int64, o Options,
 		for _, i := range share[c.Rank()] {
 			v.IDs, v.Data = append(v.IDs, ids[i]), append(v.Data, data[i])
 		}
-		r, err := Classify(context.Background(), c, v, o)
+		j := &job{ctx: context.Background(), c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: alone}
+		r, err := j.run()
 		mu.Lock()
 		defer mu.Unlock()
 		if c.Rank() == 0 {
@@ -58,7 +59,13 @@ func classify(tb testing.TB, ranks int, ids []uint32, data [][]int64, o Options,
 // must is classify without an error.
 func must(tb testing.TB, ranks int, data [][]int64, o Options) *Result {
 	tb.Helper()
-	r, err := classify(tb, ranks, numbers(len(data)), data, o, func(i int) int { return i * ranks / len(data) })
+	return mustAlone(tb, ranks, data, o, mostAlone)
+}
+
+// mustAlone is must with parts of more than alone points on all ranks together.
+func mustAlone(tb testing.TB, ranks int, data [][]int64, o Options, alone int) *Result {
+	tb.Helper()
+	r, err := classify(tb, ranks, numbers(len(data)), data, o, alone, func(i int) int { return i * ranks / len(data) })
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -164,7 +171,7 @@ func TestReference(t *testing.T) {
 					o.MaxClasses = 1 + uint32(rng.IntN(n))
 				}
 				o.Threshold.Absolute = uint64(rng.Int64N(limit))
-				compareWith(t, must(t, 1+rng.IntN(4), data, o), o, data)
+				compareWith(t, mustAlone(t, 1+rng.IntN(4), data, o, rng.IntN(n)), o, data)
 			}
 		}
 	}

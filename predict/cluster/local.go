@@ -90,12 +90,12 @@ func (j *job) cut(queue [][]int32) (batch, rest [][]int32) {
 	return queue, nil
 }
 
-// partMatrix is what local needs of the distances of one part.
+// partMatrix is the distances of one part.
 type partMatrix interface {
-	matrix
 	add(i, from int, lo, hi []uint64)
 	seal(i int)
 	start()
+	agglomerate(each func(link))
 	tree(each func(link))
 }
 
@@ -219,7 +219,7 @@ func (j *job) agglomerate(s *section) []link {
 	if j.o.Linkage == Single {
 		s.m.tree(each)
 	} else {
-		chain(len(s.points), s.m, each)
+		s.m.agglomerate(each)
 	}
 	s.m = nil
 	return links

@@ -9,11 +9,9 @@ import (
 // point), are unique, so every algorithm finds the same ones; merging along them in that order gives the merges. Cuts
 // are those of the sequential rule at every height; merges of equal height may be others than it would choose.
 
-// edges turns the edges of a spanning tree of n points into merges.
+// merges turns the edges of a spanning tree of n points into merges.
 func (e treeEdges) merges(n int, each func(link)) {
-	slices.SortFunc(e, func(a, b treeEdge) int {
-		return cmp.Or(cmp.Compare(a.d, b.d), cmp.Compare(a.a, b.a), cmp.Compare(a.b, b.b))
-	})
+	slices.SortFunc(e, treeEdge.compare)
 	f := newForest(n)
 	for _, t := range e {
 		a, b := f.root(t.a), f.root(t.b)
@@ -31,41 +29,95 @@ type treeEdge struct {
 	d    uint64
 }
 
-// before is the order of edges.
-func (t treeEdge) before(u treeEdge) bool {
-	return t.d < u.d || t.d == u.d && (t.a < u.a || t.a == u.a && t.b < u.b)
+// compare is the order of edges.
+func (t treeEdge) compare(u treeEdge) int {
+	return cmp.Or(cmp.Compare(t.d, u.d), cmp.Compare(t.a, u.a), cmp.Compare(t.b, u.b))
 }
 
-// tree finds the spanning tree with Prim's algorithm: from one point on, always the edge to the nearest point outside.
+func (t treeEdge) before(u treeEdge) bool { return t.compare(u) < 0 }
+
+// boruvka finds the spanning tree of n points: in each round every component takes the least edge that leads out of
+// it. ways returns edges among which these are; root is the component of each point.
+func boruvka(n int, ways func(root []int32) (treeEdges, error)) (treeEdges, error) {
+	f := newForest(n)
+	edges := make(treeEdges, 0, n-1)
+	root := make([]int32, n)
+	for len(edges) < n-1 {
+		for i := range root {
+			root[i] = f.root(int32(i))
+		}
+		list, err := ways(root)
+		if err != nil {
+			return nil, err
+		}
+		before := len(edges)
+		for _, e := range leastEdges(root, list) {
+			if a, b := f.root(e.a), f.root(e.b); a != b {
+				f.parent[max(a, b)] = min(a, b)
+				edges = append(edges, e)
+			}
+		}
+		if len(edges) == before {
+			return nil, errMessage("edges")
+		}
+	}
+	return edges, nil
+}
+
+// leastEdges returns the least edge out of each component, of those in the list, in ascending order of components.
+func leastEdges(root []int32, list treeEdges) treeEdges {
+	least := make(treeEdges, len(root)) // by component; a = b means none
+	keep := func(c int32, e treeEdge) {
+		if have := least[c]; have.a == have.b || e.before(have) {
+			least[c] = e
+		}
+	}
+	for _, e := range list {
+		if root[e.a] != root[e.b] {
+			keep(root[e.a], e)
+			keep(root[e.b], e)
+		}
+	}
+	return slices.DeleteFunc(least, func(e treeEdge) bool { return e.a == e.b })
+}
+
+// tree makes the merges of single linkage.
 func (c *condensed[E]) tree(each func(link)) {
 	n := len(c.owner)
-	near := make([]treeEdge, n) // of each point outside, its edge into the tree
-	outside := make([]int32, 0, n-1)
-	for i := 1; i < n; i++ {
-		outside = append(outside, int32(i))
-		near[i] = treeEdge{0, int32(i), uint64(c.lo[i*(i-1)/2])}
-	}
-	edges := make(treeEdges, 0, n-1)
-	for len(outside) > 0 {
-		at := 0
-		for k, i := range outside {
-			if near[i].before(near[outside[at]]) {
-				at = k
-			}
-		}
-		in := outside[at]
-		edges = append(edges, near[in])
-		outside[at] = outside[len(outside)-1]
-		outside = outside[:len(outside)-1]
-		for _, i := range outside {
-			a, b := min(i, in), max(i, in)
-			t := treeEdge{a, b, uint64(c.lo[int(b)*(int(b)-1)/2+int(a)])}
-			if t.before(near[i]) {
-				near[i] = t
-			}
-		}
-	}
+	edges, _ := boruvka(n, func(root []int32) (treeEdges, error) { return c.ways(root), nil })
 	edges.merges(n, each)
+}
+
+// ways returns for each point the least edge to another component.
+func (c *condensed[E]) ways(root []int32) treeEdges {
+	list := make(treeEdges, len(root))
+	least := make([]E, len(root))
+	for i := range least {
+		least[i] = dead[E]()
+	}
+	near := make([]int32, len(root))
+	for i := range root {
+		mine := root[i]
+		near[i] = int32(i)
+		row := c.lo[i*(i-1)/2:][:i]
+		above, roots := least[:len(row)], root[:len(row)]
+		at, best := int32(i), dead[E]()
+		for k, d := range row {
+			if (d < best || d < above[k]) && roots[k] != mine {
+				if d < best {
+					at, best = int32(k), d
+				}
+				if d < above[k] {
+					above[k], near[k] = d, int32(i)
+				}
+			}
+		}
+		near[i], least[i] = at, best
+	}
+	for i, k := range near {
+		list[i] = treeEdge{min(int32(i), k), max(int32(i), k), uint64(least[i])}
+	}
+	return list
 }
 
 // forest joins points into sets; the root of a set is its lowest point, if the caller keeps it so.
