@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -32,6 +33,7 @@ type PredictOptions struct {
 type PredictResult struct {
 	Left      predict.Left
 	Platform  *predict.Platform // nil: none was asked for
+	Scale     predict.Scale     // of recorded computation
 	Nodes     uint32            // that have processes
 	PerNode   uint32            // processes of a node at most
 	Events    bool              // the event engine was used
@@ -146,14 +148,40 @@ func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 	return &x.res, side.Free()
 }
 
-func (x *prediction) run() error {
+// Representatives returns the processes that stand for the others of their classes, ascending. Collective.
+func Representatives(c mpi.Comm, o *PredictOptions) ([]uint32, error) {
+	x := &prediction{o: *o, c: c}
+	x.o.Host, x.o.Vectors, x.o.HostVectors, x.o.Output = "", nil, nil, ""
+	x.meter = NewMeter(c, nil)
+	err := x.open()
+	if x.file != nil {
+		defer x.file.Close()
+	}
+	if err == nil {
+		err = x.openProgram()
+	}
+	if err != nil {
+		return nil, err
+	}
+	list := slices.Clone(x.classes.representative)
+	slices.Sort(list)
+	return list, nil
+}
+
+// open opens the file.
+func (x *prediction) open() error {
 	x.meter.Stage("open", 0)
 	var err error
 	x.file, err = xtf.OpenFile(x.o.Run, xtf.Options{})
-	if err == nil {
+	return agree(x.c, inputError(x.o.Run, err))
+}
+
+func (x *prediction) run() error {
+	err := x.open()
+	if x.file != nil {
 		defer x.file.Close()
 	}
-	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+	if err != nil {
 		return err
 	}
 	for _, stage := range []struct {
@@ -195,7 +223,7 @@ func (x *prediction) openPlatforms() error {
 			x.single = true
 		}
 	}
-	x.res.Platform = x.platform
+	x.res.Platform, x.res.Scale = x.platform, x.scale()
 	return nil
 }
 

@@ -28,6 +28,20 @@ var ErrProgram = errors.New("no program that can be recorded")
 // findProgram returns the argument of a command that is a program with a dynamic MPI library, and which library that is. The
 // dynamic linker is asked, because the library may be one of a library's.
 func findProgram(ctx context.Context, command []string) (name string, k kind, err error) {
+	i, k, err := programAt(ctx, command)
+	if err != nil {
+		return "", k, err
+	}
+	return command[i], k, nil
+}
+
+// ProgramAt returns the place in a command of the MPI program: what is before it is its launcher, what is behind it its arguments.
+func ProgramAt(ctx context.Context, command []string) (int, error) {
+	i, _, err := programAt(ctx, command)
+	return i, err
+}
+
+func programAt(ctx context.Context, command []string) (at int, k kind, err error) {
 	for i, arg := range command {
 		path, err := exec.LookPath(arg)
 		if err != nil || i == 0 && launcherOf(ctx, command) != noLauncher {
@@ -38,10 +52,10 @@ func findProgram(ctx context.Context, command []string) (name string, k kind, er
 			continue
 		}
 		if k := libraryOf(string(b)); k != unknownMPI {
-			return arg, k, nil
+			return i, k, nil
 		}
 	}
-	return "", unknownMPI, fmt.Errorf("%w: none of the words of %q is a program that is linked dynamically with Open MPI or MPICH (see ldd PROGRAM). "+
+	return 0, unknownMPI, fmt.Errorf("%w: none of the words of %q is a program that is linked dynamically with Open MPI or MPICH (see ldd PROGRAM). "+
 		"A statically linked program cannot be recorded; for a script that starts one, give --cc", ErrProgram, strings.Join(command, " "))
 }
 

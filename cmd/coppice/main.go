@@ -46,6 +46,7 @@ func verbs() []verb {
 		{"record", "-o DIR -- mpirun ...", "trace a program that uses MPI into an OTF2 archive", runRecord},
 		{"replay", "LOG -- ./program ...", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay},
 		{"platform", "show|convert|measure", "the machine of a prediction: show its file, convert one of another tool, or measure this machine", runPlatform},
+		{"predict", "RUN.xtf --platform P.toml", "how long the run takes on another machine: simulated network, measured or scaled computation", runPredict},
 		{"demo", "", "write the trace of a generated program", runDemo},
 		{"version", "", "print versions", runVersion},
 	}
