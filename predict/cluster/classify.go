@@ -189,6 +189,9 @@ func (j *job) cluster(t uint64) (*Result, error) {
 
 // links clusters all parts: small ones on one rank each, large ones on all ranks together.
 func (j *job) links(parts [][]int32) ([]link, error) {
+	if j.o.Linkage == Centroid {
+		return j.centroid()
+	}
 	var small [][]int32
 	var list []link
 	for _, p := range parts {

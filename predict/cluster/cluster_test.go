@@ -162,7 +162,7 @@ func TestReference(t *testing.T) {
 		}
 		data := random(rng, n, m, limit)
 		for _, metric := range []Metric{L1, L2} {
-			for _, linkage := range []Linkage{Complete, Average, Single} {
+			for _, linkage := range []Linkage{Complete, Average, Single, Centroid} {
 				o := Options{Metric: metric, Linkage: linkage, Representative: Representative(round % 2)}
 				switch round % 3 {
 				case 0:

@@ -123,7 +123,12 @@ func refMeans(m Metric, fraction uint8, x, y []int, data [][]int64) *big.Rat {
 			s.Add(s, d.Mul(d, d))
 		}
 	}
-	return s
+	if m == L1 {
+		return s
+	}
+	q := new(big.Int).Lsh(s.Num(), 2*uint(fraction))
+	q.Add(q, s.Denom()).Sub(q, big.NewInt(1)).Quo(q, s.Denom())
+	return new(big.Rat).SetInt(refRoot(q))
 }
 
 // refClasses cuts merges at a height: classes as sorted lists of members, ordered by their lowest.

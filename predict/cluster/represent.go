@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"cmp"
-	"math/bits"
 	"slices"
 )
 
@@ -105,31 +104,6 @@ func readRepresentatives(classes []Class, all [][]byte) error {
 	return nil
 }
 
-// signed is a number of 128 bits in two's complement.
-type signed struct{ hi, lo uint64 }
-
-// addProduct returns s + x·n; n is below 2^32.
-func (s signed) addProduct(x int64, n uint64) signed {
-	hi, lo := bits.Mul64(uint64(x), n)
-	if x < 0 {
-		hi -= n
-	}
-	var c uint64
-	s.lo, c = bits.Add64(s.lo, lo, 0)
-	s.hi, _ = bits.Add64(s.hi, hi, c)
-	return s
-}
-
-// size returns the absolute value.
-func (s signed) size() (hi, lo uint64) {
-	if int64(s.hi) >= 0 {
-		return s.hi, s.lo
-	}
-	lo, b := bits.Sub64(0, s.lo, 0)
-	hi, _ = bits.Sub64(0, s.hi, b)
-	return hi, lo
-}
-
 // nearestMean adds Σ (n·x − Σ of all n members)² over the entries of a panel to the scores: n² times the squared
 // distance to the mean. Entries are less those of the first point, differences below 2^63, so that n·x is below 2^95
 // and the squares, 2^31 of them at most, below 2^221.
@@ -143,10 +117,7 @@ func (j *job) nearestMean(c *contest, r rows) {
 		}
 	}
 	for i, s := range sums { // the negative sum
-		var b uint64
-		s.lo, b = bits.Sub64(0, s.lo, 0)
-		s.hi, _ = bits.Sub64(0, s.hi, b)
-		sums[i] = s
+		sums[i] = signed{}.sub(s)
 	}
 	const strip = 16
 	parallel(j.o.Workers, (len(c.points)+strip-1)/strip, func(_, s int) {

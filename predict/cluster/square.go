@@ -171,10 +171,10 @@ func (q *square[E]) put(at int, lo, hi uint64) {
 }
 
 // flip sends what this rank computed for the rows of the s-th rank behind it there, and takes in what the s-th rank
-// before it computed, in pieces of at most an eighth of the memory. Collective.
+// before it computed, in pieces. Collective.
 func (q *square[E]) flip(s int) error {
 	to, from := (q.rank+s)%q.size, (q.rank-s+q.size)%q.size
-	piece := func(held int) int { return int(max(1, q.o.Memory/8/int64(q.entryBytes()*max(1, held)))) }
+	piece := func(held int) int { return int(max(1, q.piece()/int64(q.entryBytes()*max(1, held)))) }
 	mine, theirs := piece(q.held(q.rank)), piece(q.held(from))
 	rounds := 0
 	for r := range q.size {
@@ -182,7 +182,7 @@ func (q *square[E]) flip(s int) error {
 		rounds = max(rounds, (q.held((r+s)%q.size)+n-1)/n)
 	}
 	for round := range rounds {
-		var b []byte
+		b := make([]byte, 0, mine*q.held(q.rank)*q.entryBytes())
 		for k := round * mine; k < min((round+1)*mine, q.held(to)); k++ {
 			for i := range q.held(q.rank) {
 				b = q.putEntry(b, i*q.width+k*q.size+to)
@@ -208,6 +208,9 @@ func (q *square[E]) flip(s int) error {
 	}
 	return nil
 }
+
+// piece is the size of messages that carry distances, in bytes, but for one of a single row.
+func (q *square[E]) piece() int64 { return max(1<<16, min(8<<20, q.o.Memory/32)) }
 
 func (q *square[E]) entryBytes() int {
 	n := 8
@@ -342,10 +345,9 @@ func (q *square[E]) height(p pair) Height {
 	return h
 }
 
-// bring joins the second row of each pair to the first. Rows that are on another rank come in messages of at most an
-// eighth of the memory, or of one row. Collective.
+// bring joins the second row of each pair to the first. Rows that are on another rank come in pieces. Collective.
 func (q *square[E]) bring(pairs []pair) error {
-	limit := max(1, int(q.o.Memory/8)/(q.width*q.entryBytes()))
+	limit := int(max(1, q.piece()/int64(q.width*q.entryBytes())))
 	for len(pairs) > 0 {
 		in, out := make([]int, q.size), make([]int, q.size)
 		n := 0
@@ -375,6 +377,7 @@ func (q *square[E]) carry(pairs []pair, far bool) error {
 		to := int(p.a) % q.size
 		switch {
 		case q.here(p.b) && to != q.rank:
+			parts[to] = slices.Grow(parts[to], q.width*q.entryBytes())
 			at := int(q.row[p.b]) * q.width
 			for k := range q.width {
 				parts[to] = q.putEntry(parts[to], at+k)

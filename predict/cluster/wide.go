@@ -49,6 +49,24 @@ func (a wide) times(b uint64) wide {
 	return s
 }
 
+// shift returns a·2^n, n at most 64; what is above 256 bits is lost.
+func (a wide) shift(n uint) wide {
+	return wide{a[0] << n, a[1]<<n | a[0]>>(64-n), a[2]<<n | a[1]>>(64-n), a[3]<<n | a[2]>>(64-n)}
+}
+
+// overUp returns a/b, rounded up.
+func (a wide) overUp(b uint64) wide {
+	var q wide
+	var rest uint64
+	for i := 3; i >= 0; i-- {
+		q[i], rest = bits.Div64(rest, a[i], b)
+	}
+	if rest > 0 {
+		return q.add(wide{1})
+	}
+	return q
+}
+
 // addSquare returns a + (hi·2^64 + lo)².
 func (a wide) addSquare(hi, lo uint64) wide {
 	s := wide{}
@@ -114,4 +132,38 @@ func rootUp(hi, lo uint64) uint64 {
 func lessSquare(s, hi, lo uint64) bool {
 	h, l := bits.Mul64(s, s)
 	return h < hi || h == hi && l < lo
+}
+
+// signed is a number of 128 bits in two's complement.
+type signed struct{ hi, lo uint64 }
+
+func (s signed) add(t signed) signed {
+	lo, c := bits.Add64(s.lo, t.lo, 0)
+	hi, _ := bits.Add64(s.hi, t.hi, c)
+	return signed{hi, lo}
+}
+
+func (s signed) sub(t signed) signed {
+	lo, b := bits.Sub64(s.lo, t.lo, 0)
+	hi, _ := bits.Sub64(s.hi, t.hi, b)
+	return signed{hi, lo}
+}
+
+// times returns s·n; what is above 128 bits is lost.
+func (s signed) times(n uint64) signed {
+	hi, lo := bits.Mul64(s.lo, n)
+	return signed{hi + s.hi*n, lo}
+}
+
+// addProduct returns s + x·n.
+func (s signed) addProduct(x int64, n uint64) signed {
+	return s.add(signed{uint64(x >> 63), uint64(x)}.times(n))
+}
+
+// size returns the absolute value.
+func (s signed) size() (hi, lo uint64) {
+	if int64(s.hi) < 0 {
+		s = signed{}.sub(s)
+	}
+	return s.hi, s.lo
 }
