@@ -27,7 +27,22 @@ func (f *graphFile) BlobBytes(p xtf.Proc, _ uint32) ([]byte, error) { return f.b
 
 // graphsOf makes the call graph of a trace.
 func graphsOf(src trace.Source) (*graphFile, error) {
-	d := src.Definitions()
+	return graphsWith(src.Definitions(), func(p trace.P, add func(*trace.Batch) error) (uint64, error) { return eachBatch(src, p, add) })
+}
+
+// graphsOfBatches makes the call graph of events in memory.
+func graphsOfBatches(t testing.TB, d *trace.Definitions, list []*trace.Batch) *graphFile {
+	t.Helper()
+	f, err := graphsWith(d, func(p trace.P, add func(*trace.Batch) error) (uint64, error) {
+		return uint64(len(list[p].Events)), add(list[p])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func graphsWith(d *trace.Definitions, read func(p trace.P, add func(*trace.Batch) error) (uint64, error)) (*graphFile, error) {
 	f := &graphFile{}
 	var err error
 	if f.defs, err = d.AppendBinary(nil); err != nil {
@@ -37,7 +52,7 @@ func graphsOf(src trace.Source) (*graphFile, error) {
 	var locals []*ccg.Local
 	for p := range trace.P(d.NumLocations()) {
 		b := ccg.NewBuilder(d, p, ccg.Options{})
-		n, err := eachBatch(src, p, b.Add)
+		n, err := read(p, b.Add)
 		if err != nil {
 			return nil, fmt.Errorf("location %d: %w", p, err)
 		}
@@ -116,4 +131,85 @@ func inputs(t testing.TB, f graphs, ranks int) []*Input {
 		t.Fatal(err)
 	}
 	return list
+}
+
+// Regions of the definitions that tests make.
+const (
+	inMain uint32 = iota
+	inWork
+	inInit
+	inSend
+	inRecv
+	inIsend
+	inIrecv
+	inWait
+	inBarrier
+	inTest
+	inProbe
+	inSendrecv
+	inAllreduce
+	inIbarrier
+	inSsend
+	inFinalize
+	numRegions
+)
+
+var regionNames = [numRegions]string{
+	"main", "work", "MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Barrier", "MPI_Test",
+	"MPI_Probe", "MPI_Sendrecv", "MPI_Allreduce", "MPI_Ibarrier", "MPI_Ssend", "MPI_Finalize",
+}
+
+// worldOf defines n processes and a communicator 0 of all, 1 of the even ones, with a clock of 1 ns.
+func worldOf(n int) *trace.Definitions {
+	d := &trace.Definitions{Clocks: []trace.ClockProperties{{TimerResolution: 1e9}}}
+	var all, even []uint64
+	for i := range n {
+		d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: uint32(i), Type: trace.ProcessGroup, Creator: trace.Undefined})
+		d.Locations = append(d.Locations, trace.Location{Ref: uint64(i), Type: trace.CPUThread, Group: uint32(i)})
+		all = append(all, uint64(i))
+		if i%2 == 0 {
+			even = append(even, uint64(i))
+		}
+	}
+	d.Groups = []trace.Group{
+		{Ref: 0, Type: trace.GroupCommLocations, Paradigm: trace.ParadigmMPI, Members: all},
+		{Ref: 1, Type: trace.GroupCommGroup, Paradigm: trace.ParadigmMPI, Members: all},
+		{Ref: 2, Type: trace.GroupCommGroup, Paradigm: trace.ParadigmMPI, Members: even},
+	}
+	d.Comms = []trace.Comm{{Ref: 0, Group: 1, Parent: trace.Undefined}, {Ref: 1, Group: 2, Parent: 0}}
+	for i, name := range regionNames {
+		d.Strings = append(d.Strings, trace.String{Ref: uint32(i), Value: name})
+		r := trace.Region{Ref: uint32(i), Name: uint32(i), Paradigm: trace.ParadigmMPI}
+		if i <= int(inWork) {
+			r.Paradigm = trace.ParadigmUser
+		}
+		d.Regions = append(d.Regions, r)
+	}
+	d.Seal()
+	return d
+}
+
+// scribe writes the events of one process.
+type scribe struct {
+	*trace.Batch
+	now trace.Time
+}
+
+// work computes for so many ns.
+func (s *scribe) work(ns int) { s.now += trace.Time(ns) }
+
+// call writes a call that takes 10 ns around records, which are pairs of a kind and its words.
+func (s *scribe) call(region uint32, records ...func()) {
+	s.Append(s.now, trace.Enter, region)
+	s.now += 5
+	for _, r := range records {
+		r()
+	}
+	s.now += 5
+	s.Append(s.now, trace.Leave, region)
+}
+
+// record returns what writes a record.
+func (s *scribe) record(k trace.Kind, words ...uint64) func() {
+	return func() { s.Append(s.now, k, 0, words...) }
 }

@@ -62,13 +62,12 @@ func unrolled(in *Input, process uint32) []plainCall {
 }
 
 func plain(p *simnet.Program, a *simnet.Action, process uint32) plainAction {
-	c := &p.Comms[a.Comm]
 	x := plainAction{a.Kind, a.Flags, a.Coll, a.Comm, 0, a.Tag, a.Age, a.Bytes, a.Recv}
 	if a.Kind == simnet.PostColl || a.Kind == simnet.WaitColl || a.Kind == simnet.FileIO {
 		x.Partner = int64(a.Peer)
 		return x
 	}
-	own := int64(process)
+	c, own := &p.Comms[a.Comm], int64(process)
 	if c.Members != nil {
 		own = int64(slices.Index(c.Members, process))
 	}
@@ -478,4 +477,19 @@ func TestArchives(t *testing.T) {
 			t.Logf("%d calls, %d nodes, %d actions, left %+v", calls, len(in.Program.Nodes), len(in.Program.Actions), in.Left)
 		})
 	}
+}
+
+// archive makes the call graphs of a real trace.
+func archive(t testing.TB, dir, name string) *graphFile {
+	t.Helper()
+	src, err := otf2.OpenPath(filepath.Join(dir, "otf2", name, "traces.otf2"))
+	if err != nil {
+		t.Skip(err)
+	}
+	defer src.Close()
+	f, err := graphsOf(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
 }

@@ -23,6 +23,7 @@ const (
 	recIcollDone            // completes
 	recCancel               // ends a request in vain
 	recFile
+	recSkip // says nothing to the program, but its values stand in a column with others
 )
 
 // posts and completes report whether a record posts or ends a request.
@@ -31,6 +32,9 @@ func (k recordKind) posts() bool { return k == recIsend || k == recIrecv || k ==
 func (k recordKind) completes() bool {
 	return k == recSendDone || k == recIrecvDone || k == recIcollDone || k == recCancel
 }
+
+// varies reports whether instances of a record may have other bytes.
+func (r *record) varies() bool { return r.bytes.column >= 0 || r.recv.column >= 0 }
 
 // value is a number of a record: constant in the location, or from a column.
 type value struct {
@@ -106,12 +110,19 @@ func (r *reader) record(n uint32, x *ccg.Node) (record, error) {
 	}
 	switch rec.kind {
 	case recSend, recIsend, recRecv, recIrecvDone:
-		err = r.message(&rec, f, r.s.Instances(n))
+		r.message(&rec, f, r.s.Instances(n))
+		rec.bytes, err = r.value(&f[3])
 	case recColl, recIcollDone:
-		err = r.collective(&rec, f, r.s.Instances(n))
+		r.collective(&rec, f, r.s.Instances(n))
+		if rec.bytes, err = r.value(&f[3]); err == nil {
+			rec.recv, err = r.value(&f[4])
+		}
 	case recFile:
 		rec.action = simnet.Action{Kind: simnet.FileIO}
 		rec.bytes, err = r.value(&f[3])
+	}
+	if rec.drop && !rec.kind.posts() && !rec.kind.completes() {
+		rec.kind = recSkip
 	}
 	return rec, err
 }
@@ -162,15 +173,15 @@ func (r *reader) place(comm uint32) ownPlace {
 	return p
 }
 
-// message reads partner, communicator, tag and bytes.
-func (r *reader) message(rec *record, f []ccg.Field, instances uint64) error {
+// message reads partner, communicator and tag.
+func (r *reader) message(rec *record, f []ccg.Field, instances uint64) {
 	comm, rank := uint32(f[1].Value), uint32(f[0].Value)
 	number, ok := r.tables.number[comm]
 	peer := r.tables.defs.Peer(comm, rank, r.process)
 	if !ok || peer >= uint32(len(r.tables.defs.Processes())) {
 		rec.drop = true
 		r.left.Unknown += instances
-		return nil
+		return
 	}
 	rec.action = simnet.Action{Kind: simnet.PostSend, Mode: simnet.PeerAbsolute, Comm: number, Tag: uint32(f[2].Value), Peer: int32(rank)}
 	if rec.kind == recRecv || rec.kind == recIrecvDone {
@@ -178,9 +189,6 @@ func (r *reader) message(rec *record, f []ccg.Field, instances uint64) error {
 	}
 	r.partner(&rec.action, comm, number, rank, peer, f[0].Partner)
 	rec.channel = r.channel(channelKey{rec.action.Kind, number, peer, rec.action.Tag})
-	var err error
-	rec.bytes, err = r.value(&f[3])
-	return err
 }
 
 // partner chooses how the program names a partner: as the graph does, so that processes share nodes as they share those of the
@@ -212,22 +220,22 @@ func (r *reader) channel(k channelKey) uint32 {
 	return n
 }
 
-// collective reads operation, communicator, root and bytes.
-func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) error {
+// collective reads operation, communicator and root.
+func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	number, ok := r.tables.number[uint32(f[1].Value)]
 	kind, varying, known := collKind(f[0].Value)
 	switch {
 	case !ok || !known || !r.place(uint32(f[1].Value)).member:
 		rec.drop = true
 		r.left.Unknown += instances
-		return nil
+		return
 	case r.tables.kinds[number] == commAlone:
 		rec.drop = true
-		return nil
+		return
 	case r.tables.kinds[number] == commParts:
 		rec.drop = true
 		r.left.BetweenGroup += instances
-		return nil
+		return
 	}
 	rec.action = simnet.Action{Kind: simnet.PostColl, Coll: kind, Comm: number}
 	if varying {
@@ -237,9 +245,4 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) error 
 		rec.action.Peer = int32(f[2].Value)
 	}
 	rec.channel = r.channel(channelKey{kind: simnet.PostColl, comm: number})
-	var err error
-	if rec.bytes, err = r.value(&f[3]); err == nil {
-		rec.recv, err = r.value(&f[4])
-	}
-	return err
 }

@@ -119,9 +119,10 @@ func (t *tracer) resolve(n uint32, q numbering) resolution {
 			r.q.n += times(t.info[id].posts, r.walk.times)
 			r.walk.take()
 		case walkRecord:
-			r.acts = true
-			r.record(&t.records[t.info[id].record-1])
-			if r.walk.call == 0 {
+			rec := &t.records[t.info[id].record-1]
+			r.acts = r.acts || rec.kind != recSkip
+			r.record(rec)
+			if r.walk.call == 0 && rec.kind != recSkip {
 				r.pending = len(r.res.probes)
 			}
 		}
@@ -178,7 +179,7 @@ func (t *tracer) firstReceive(n uint32) *record {
 				return rec
 			}
 		}
-		if st == walkRecord && w.call == 0 || st == walkCallEnd && t.info[id].flags&nodeActs != 0 {
+		if st == walkRecord && w.call == 0 && t.info[id].calls > 0 || st == walkCallEnd && t.info[id].flags&nodeActs != 0 {
 			return nil
 		}
 	}

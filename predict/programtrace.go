@@ -52,6 +52,7 @@ const (
 	nodeProbes                         // its last call waits for the message of a later one
 	nodeDone                           // is a node of the program
 	nodeSeparate                       // as a call: what it takes is no computation
+	nodeReads                          // has records to be read, though they do nothing
 )
 
 func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
@@ -147,16 +148,18 @@ func (t *tracer) survey() error {
 // event notes what a record does.
 func (t *tracer) event(x *nodeInfo, rec *record) {
 	k := rec.kind
-	if rec.drop && !k.posts() && !k.completes() {
+	if rec.varies() {
+		x.flags |= nodeVaries | nodeReads
+	} else if k == recSkip {
 		return
 	}
 	t.records = append(t.records, *rec)
 	x.record = uint32(len(t.records))
+	if k == recSkip {
+		return
+	}
 	x.flags |= nodeActs | nodeSeparate
 	x.calls = 1 // where it stands outside of calls
-	if !rec.drop && rec.action.Kind != simnet.FileIO && (rec.bytes.column >= 0 || rec.recv.column >= 0) {
-		x.flags |= nodeVaries
-	}
 	if k.posts() {
 		x.posts = 1
 	}
@@ -184,7 +187,7 @@ func (t *tracer) gather(n uint32) {
 		info.ends += y.ends
 		info.calls += y.calls
 		info.bloom |= y.bloom
-		info.flags |= y.flags & (nodeActs | nodeVaries)
+		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads)
 	}
 	info.posts, info.ends, info.calls = times(info.posts, x.Count), times(info.ends, x.Count), times(info.calls, x.Count)
 	for i := len(x.Children) - 1; i >= 0; i-- {

@@ -96,7 +96,7 @@ func (w *walker) next() (walkStep, uint32) {
 			switch {
 			case info.record > 0:
 				return walkRecord, c
-			case info.flags&nodeActs != 0:
+			case info.flags&(nodeActs|nodeReads) != 0:
 				w.stack = append(w.stack, walkFrame{node: c, left: t.nodes[c].Count})
 			}
 			continue
@@ -110,7 +110,7 @@ func (w *walker) next() (walkStep, uint32) {
 			return walkPart, c
 		}
 		top.next++
-		if info.calls > 0 {
+		if info.calls > 0 || info.flags&nodeReads != 0 {
 			return w.enter(c)
 		}
 		if x.Kind == ccg.RepeatNode {

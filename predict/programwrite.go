@@ -132,8 +132,9 @@ func (w *writer) step(st walkStep, n uint32) error {
 		w.leave()
 		return err
 	case walkRecord:
-		w.record(&w.t.records[w.t.info[n].record-1])
-		if w.walk.call == 0 {
+		rec := &w.t.records[w.t.info[n].record-1]
+		w.record(rec)
+		if w.walk.call == 0 && rec.kind != recSkip {
 			err := w.finish(0)
 			w.leave()
 			return err
@@ -192,6 +193,7 @@ func (w *writer) probe() {
 func (w *writer) record(rec *record) {
 	bytes, recv := rec.bytes.read(w.q.read), rec.recv.read(w.q.read)
 	switch rec.kind {
+	case recSkip:
 	case recSend, recRecv, recColl:
 		w.block(rec, bytes, recv)
 	case recFile:

@@ -141,3 +141,14 @@ func picoseconds(ticks, resolution uint64) (int64, bool) {
 	q, _ := bits.Div64(hi, lo, resolution)
 	return int64(q), q <= math.MaxInt64
 }
+
+// Sum returns the sum of a process's vector, ticks. It cannot overflow: it is part of a time of the run.
+func (v *Vectors) Sum(process uint32) (uint64, error) {
+	x := v.list[process-v.first]
+	x.next, x.at = 0, 0
+	var sum uint64
+	for x.next < x.entries {
+		sum += x.take()
+	}
+	return sum, nil
+}
