@@ -63,6 +63,7 @@ type PredictedProcess struct {
 	Node     uint32
 	Finish   int64 // recorded: last event
 	Compute  int64 // recorded
+	Start    int64 // first event, behind that of the first process; it is the predicted one too
 	Times    simnet.ProcessTimes
 	Replaced bool // its computation follows from measured vectors
 }

@@ -252,13 +252,13 @@ func (x *prediction) collect() error {
 	if err != nil || x.c.Rank() != 0 {
 		return err
 	}
-	const width = 11
+	const width = 12
 	nodes := map[uint32]uint32{}
 	for _, b := range all {
 		for v := takeInts(b); len(v) >= width; v = v[width:] {
 			p := uint32(len(x.res.Processes))
 			y := PredictedProcess{
-				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Replaced: x.donors.donor(p) != nil,
+				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Start: v[11], Replaced: x.donors.donor(p) != nil,
 				Times: simnet.ProcessTimes{
 					Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Messages: uint64(v[9]), Calls: x.in.Calls(p),
 				},
@@ -299,12 +299,13 @@ func (x *prediction) rows() ([]byte, error) {
 		var t simnet.ProcessTimes
 		if x.out != nil && int(k) < len(x.out.times) {
 			t = x.out.times[k]
+			t.Compute -= x.start.delay[k] // which the engine counts as computation
 		}
 		node := int64(0)
 		if n != nil {
 			node = int64(n.NodeOf(p))
 		}
-		b = appendInts(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node)
+		b = appendInts(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node, x.start.delay[k])
 	}
 	return b, nil
 }

@@ -59,7 +59,10 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	}
 	k.a, k.passed = k.b, master.First()
 	k.b = knot{event: noEvent, recorded: k.passed, time: r.tick.Of(int64(k.passed - r.origin))}
-	return k, nil
+	if thread != 0 { // whose events may come before
+		return k, nil
+	}
+	return k, k.advance()
 }
 
 // advance goes on by a knot.

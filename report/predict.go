@@ -93,7 +93,7 @@ type BlockedCall struct {
 
 // PredictedTimes are where the time of a process goes.
 type PredictedTimes struct {
-	Finish     uint64 `json:"finish"`
+	Finish     uint64 `json:"finish"` // behind the begin of the first process; the others add up to the time from the own one
 	Compute    uint64 `json:"compute"`
 	Send       uint64 `json:"send"`
 	Receive    uint64 `json:"receive"`
@@ -111,6 +111,7 @@ func (t *PredictedTimes) list() [7]uint64 {
 type MeasuredTimes struct {
 	Finish  uint64 `json:"finish"`  // last event
 	Compute uint64 `json:"compute"` // between calls that communicate
+	Start   uint64 `json:"start"`   // first event, behind that of the first process; it is the predicted one too
 }
 
 // PredictedProcess is one process.
@@ -136,7 +137,7 @@ type PredictedClass struct {
 }
 
 // sums are 128-bit sums.
-type sums [9]struct{ hi, lo uint64 }
+type sums [10]struct{ hi, lo uint64 }
 
 func (s *sums) add(i int, v uint64) {
 	var carry uint64
@@ -169,6 +170,7 @@ func (p *Prediction) Classify() {
 		}
 		s.add(7, x.Measured.Finish)
 		s.add(8, x.Measured.Compute)
+		s.add(9, x.Measured.Start)
 	}
 	for i := range p.Classes {
 		c, s := &p.Classes[i], &all[i]
@@ -178,7 +180,7 @@ func (p *Prediction) Classify() {
 		for k := range 7 {
 			*c.Mean.at(k) = s.mean(k, c.Processes)
 		}
-		c.Measured = MeasuredTimes{s.mean(7, c.Processes), s.mean(8, c.Processes)}
+		c.Measured = MeasuredTimes{s.mean(7, c.Processes), s.mean(8, c.Processes), s.mean(9, c.Processes)}
 	}
 }
 

@@ -106,7 +106,7 @@ func (d *PredictedDeadlock) write(w *writer) {
 
 // writeClasses writes a line for each class.
 func (p *Prediction) writeClasses(w *writer) {
-	if p.Makespan == nil {
+	if p.Makespan == nil || len(p.Classes) == len(p.Processes) { // the processes say it all
 		return
 	}
 	w.line("")

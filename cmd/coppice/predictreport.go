@@ -29,7 +29,7 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 		t := &x.Times
 		p.Processes[i] = report.PredictedProcess{
 			Process: uint32(i), Class: int(x.Class), Node: x.Node, Calls: t.Calls, Messages: t.Messages,
-			Measured: report.MeasuredTimes{Finish: uint64(x.Finish), Compute: uint64(x.Compute)},
+			Measured: report.MeasuredTimes{Finish: uint64(x.Finish), Compute: uint64(x.Compute), Start: uint64(x.Start)},
 			Predicted: report.PredictedTimes{
 				Finish: uint64(t.Finish), Compute: uint64(t.Compute), Send: uint64(t.Send), Receive: uint64(t.Receive),
 				Wait: uint64(t.Wait), Collective: uint64(t.Collective), File: uint64(t.File),
