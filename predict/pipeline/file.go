@@ -1,0 +1,302 @@
+package pipeline
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+)
+
+// FileSchema is what a model file begins with.
+const FileSchema = "coppice.capacity/1"
+
+// Parse reads a model file (docs/capacity.md) strictly: every key must be known and every name defined. Errors are
+// *FileError.
+func Parse(data []byte) (*Model, error) {
+	root, err := parseDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	f := &file{root: root, m: &Model{}, centers: map[string]int{}, visits: 1}
+	f.read()
+	if f.err != nil {
+		return nil, f.err
+	}
+	if err := f.m.Validate(); err != nil {
+		var e *FieldError
+		if errors.As(err, &e) {
+			return nil, &FileError{root.lineOf(e.Path), e.Error()}
+		}
+		return nil, err
+	}
+	return f.m, nil
+}
+
+// file is a model file under way. After the first error the rest of what it reads is nothing.
+type file struct {
+	root    *entry
+	m       *Model
+	err     error
+	centers map[string]int
+	// What holds for all classes that do not say otherwise.
+	visits    int
+	geometric bool
+}
+
+func (f *file) fail(e *entry, format string, args ...any) {
+	if f.err == nil {
+		f.err = &FileError{e.line, fmt.Sprintf(format, args...)}
+	}
+}
+
+// known refuses keys that are not in the list.
+func (f *file) known(e *entry, what string, list ...string) {
+	for _, k := range e.keys {
+		found := false
+		for _, l := range list {
+			found = found || k == l
+		}
+		if !found {
+			f.fail(e.fields[k], "unknown key %q in %s; there are %s", k, what, strings.Join(list, ", "))
+		}
+	}
+}
+
+// field is the entry of a key, if it is of the kind; floats may be written as integers.
+func (f *file) field(e *entry, key string, kind entryKind) *entry {
+	v, ok := e.fields[key]
+	if !ok || f.err != nil {
+		return nil
+	}
+	if v.kind != kind && (kind != isFloat || v.kind != isInteger) {
+		f.fail(v, "%s is %v, not %v", key, v.kind, kind)
+		return nil
+	}
+	return v
+}
+
+func (f *file) text(e *entry, key string) string {
+	if v := f.field(e, key, isText); v != nil {
+		return v.text
+	}
+	return ""
+}
+
+func (f *file) number(e *entry, key string, otherwise float64) float64 {
+	if v := f.field(e, key, isFloat); v != nil {
+		return v.number
+	}
+	return otherwise
+}
+
+// integer stays within 32 bits; the checks of the model say what is too large.
+func (f *file) integer(e *entry, key string, otherwise int) int {
+	if v := f.field(e, key, isInteger); v != nil {
+		return int(max(math.MinInt32, min(math.MaxInt32, v.whole)))
+	}
+	return otherwise
+}
+
+// tables are the items of a list of tables.
+func (f *file) tables(e *entry, key string) []*entry {
+	v := f.field(e, key, isList)
+	if v == nil {
+		return nil
+	}
+	for _, item := range v.items {
+		if item.kind != isTable {
+			f.fail(item, "%s holds %v, not tables", key, item.kind)
+			return nil
+		}
+	}
+	return v.items
+}
+
+func (f *file) read() {
+	r := f.root
+	job := []string{"load", "pipeline", "classes", "tasks", "tree"}
+	f.known(r, "the file", append([]string{"schema", "visits", "visit_law", "centers", "machines", "types", "origin"}, job...)...)
+	if got := f.text(r, "schema"); got != FileSchema && f.err == nil {
+		f.fail(r, "schema is %q, not %q", got, FileSchema)
+	}
+	f.visits = f.integer(r, "visits", 1)
+	f.geometric = f.law(r)
+	f.readCenters()
+	f.readMachines()
+	types := f.tables(r, "types")
+	if types == nil {
+		f.m.Types = append(f.m.Types, f.job(r))
+	}
+	for _, e := range types {
+		f.known(e, "types", append([]string{"name"}, job...)...)
+		t := f.job(e)
+		if t.Name = f.text(e, "name"); t.Name == "" {
+			f.fail(e, "a type without name")
+		}
+		f.m.Types = append(f.m.Types, t)
+	}
+	if types != nil {
+		for _, k := range job {
+			if v, ok := r.fields[k]; ok {
+				f.fail(v, "%s belongs into types, where there are some", k)
+			}
+		}
+	}
+	f.readOrigin()
+}
+
+// law tells whether visits are geometric.
+func (f *file) law(e *entry) bool {
+	switch law := f.text(e, "visit_law"); law {
+	case "", "fixed":
+		return false
+	case "geometric":
+		return true
+	default:
+		f.fail(e.fields["visit_law"], "visit_law %q is neither fixed nor geometric", law)
+		return false
+	}
+}
+
+func (f *file) readCenters() {
+	for _, e := range f.tables(f.root, "centers") {
+		f.known(e, "centers", "name", "kind", "servers")
+		c := Center{Name: f.text(e, "name"), Servers: f.integer(e, "servers", 1)}
+		switch kind := f.text(e, "kind"); kind {
+		case "ps":
+		case "fcfs":
+			c.Kind = FCFS
+		case "is":
+			c.Kind = Delay
+		default:
+			f.fail(e, "center %q: kind %q is not ps, fcfs or is", c.Name, kind)
+		}
+		if _, ok := f.centers[c.Name]; !ok {
+			f.centers[c.Name] = len(f.m.Centers)
+		}
+		f.m.Centers = append(f.m.Centers, c)
+	}
+}
+
+func (f *file) readMachines() {
+	for _, e := range f.tables(f.root, "machines") {
+		f.known(e, "machines", "name", "centers", "count", "price")
+		g := Machine{Name: f.text(e, "name"), Count: f.integer(e, "count", 1), Price: f.number(e, "price", 1)}
+		if list := f.field(e, "centers", isList); list != nil {
+			for _, c := range list.items {
+				k, ok := f.centers[c.text]
+				if !ok || c.kind != isText {
+					f.fail(c, "machine %q: unknown center %q", g.Name, c.text)
+				}
+				g.Centers = append(g.Centers, k)
+			}
+		}
+		f.m.Machines = append(f.m.Machines, g)
+	}
+}
+
+func (f *file) readOrigin() {
+	e := f.field(f.root, "origin", isTable)
+	if e == nil {
+		return
+	}
+	f.known(e, "origin", "input", "window_s", "self_check_error")
+	o := &Origin{Input: f.text(e, "input"), SelfCheckError: f.number(e, "self_check_error", math.NaN())}
+	if list := f.field(e, "window_s", isList); list != nil {
+		if len(list.items) != 2 {
+			f.fail(list, "window_s is not a list of two numbers")
+			return
+		}
+		for i, v := range list.items {
+			if v.kind != isFloat && v.kind != isInteger {
+				f.fail(v, "window_s is not a list of two numbers")
+			}
+			o.Window[i] = v.number
+		}
+	}
+	f.m.Origin = o
+}
+
+// job reads load and work of a type.
+func (f *file) job(e *entry) Type {
+	t := Type{Jobs: 1}
+	if l := f.field(e, "load", isTable); l != nil {
+		f.known(l, "load", "jobs", "think")
+		t.Jobs, t.Think = f.integer(l, "jobs", 1), f.number(l, "think", 0)
+	}
+	if p := f.field(e, "pipeline", isTable); p != nil {
+		t.Pipeline = f.pipeline(p)
+	}
+	names := map[string]int{}
+	if c := f.field(e, "classes", isTable); c != nil {
+		for _, name := range c.keys {
+			if v := f.field(c, name, isTable); v != nil {
+				names[name] = len(t.Classes)
+				t.Classes = append(t.Classes, f.class(v, name, "demand", "scv", "task_scv", "visits"))
+			}
+		}
+		if t.Pipeline != nil {
+			f.fail(c, "classes belong to tasks and tree, not to pipeline")
+		}
+	}
+	if _, ok := e.fields["tasks"]; ok {
+		t.Tasks = f.tasks(f.tables(e, "tasks"), names)
+	}
+	if v := f.field(e, "tree", isList); v != nil {
+		t.Tree = f.tree(v, names)
+	}
+	return t
+}
+
+// class reads what stages and classes have in common.
+func (f *file) class(e *entry, name string, keys ...string) Class {
+	f.known(e, fmt.Sprintf("%q", name), keys...)
+	c := Class{
+		Name: name, SCV: f.number(e, "scv", 1), Visits: f.integer(e, "visits", f.visits), Geometric: f.geometric,
+		Demand: f.demand(e, "demand", name),
+	}
+	if v := f.field(e, "task_scv", isFloat); v != nil {
+		switch _, both := e.fields["scv"]; {
+		case both:
+			f.fail(v, "%q: give scv, of a visit, or task_scv, of a whole task", name)
+		case !(v.number >= 0 && v.number <= MaxSCV):
+			f.fail(v, "%q: task_scv %v is not 0 to %v", name, v.number, float64(MaxSCV))
+		case c.Visits < 1 || c.Visits > MaxVisits: // said later
+		case !c.SCVOfTask(v.number):
+			f.fail(v, "%q: task_scv %v is less than the random number of visits alone makes", name, v.number)
+		}
+	}
+	return c
+}
+
+// demand reads seconds by name of center, in the order of the file.
+func (f *file) demand(e *entry, key, name string) []Demand {
+	v := f.field(e, key, isTable)
+	if v == nil {
+		return nil
+	}
+	var list []Demand
+	for _, center := range v.keys {
+		k, ok := f.centers[center]
+		if !ok {
+			f.fail(v.fields[center], "%q: unknown center %q in %s", name, center, key)
+			return nil
+		}
+		list = append(list, Demand{k, f.number(v, center, 0)})
+	}
+	return list
+}
+
+func (f *file) pipeline(e *entry) *Pipeline {
+	f.known(e, "pipeline", "chunks", "buffer", "stages")
+	p := &Pipeline{Chunks: f.integer(e, "chunks", 1), Buffer: f.integer(e, "buffer", 0), Geometric: f.geometric}
+	for _, s := range f.tables(e, "stages") {
+		name := f.text(s, "name")
+		c := f.class(s, name, "name", "demand", "scv", "task_scv", "visits", "overhead_per_chunk", "workers")
+		p.Stages = append(p.Stages, Stage{
+			Name: name, Demand: c.Demand, SCV: c.SCV, Visits: c.Visits,
+			Overhead: f.demand(s, "overhead_per_chunk", name), Workers: f.integer(s, "workers", 1),
+		})
+	}
+	return p
+}

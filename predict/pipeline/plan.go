@@ -1,0 +1,342 @@
+package pipeline
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Target is what a plan has to reach.
+type Target struct {
+	Jobs          int     // 0: as the model says
+	MaxResponse   float64 // seconds, of every type; 0: any
+	MinThroughput float64 // jobs per second, of all types together; 0: any
+}
+
+// PlanOptions bound a search.
+type PlanOptions struct {
+	Options
+	Workers int  // settings solved at once; 0: one for each processor
+	NoSim   bool // the answer is not judged by simulation
+}
+
+// Verdict is what simulation says of a setting.
+type Verdict string
+
+// The verdicts.
+const (
+	Confirmed        Verdict = "confirmed"
+	WithinModelError Verdict = "within model error" // a limit lies within the interval of the simulation and 8 %
+	Refuted          Verdict = "refuted"
+	NotSimulated     Verdict = "not simulated"
+)
+
+// modelError is the error of walk that a verdict allows for.
+const modelError = 0.08
+
+// Setting is one combination of values and what is known of it.
+type Setting struct {
+	Values     []float64 // of Plan.Knobs
+	Cost       float64
+	Response   float64 // the largest of all types; by the bound where it was not solved
+	Throughput float64 // of all types together
+	Bounded    bool    // not solved: a bound excludes it
+	Path       float64 // the longest path: no number of servers and machines makes the response less
+	ByPath     bool    // the longest path alone excludes it
+	ByWork     bool    // the work of the busiest center alone excludes it
+	Bottleneck string  // the center used most
+	Busy       float64
+	Verdict    Verdict
+	Simulated  float64 // response, and the half-width of its interval
+	HalfWidth  float64
+	Misses     string // what target is missed; "": none
+}
+
+// Plan is the result of a search.
+type Plan struct {
+	Target   Target
+	Knobs    []Knob // by name, values ascending
+	Answer   *Setting
+	Cheaper  *Setting // the best that costs less, or as much with fewer chunks, where there is one
+	Settings int
+	Solved   int  // not excluded by a bound
+	Bisected bool // too many settings to look at each
+	// Where there is no answer: how many settings each bound alone excludes, and the closest one.
+	ByPath, ByWork int
+	Closest        *Setting
+}
+
+const (
+	mostScanned  = 4096
+	mostSettings = 50_000_000
+)
+
+// search is a plan under way.
+type search struct {
+	m       *Model
+	o       PlanOptions
+	plan    *Plan
+	chunks  []int // knobs that are numbers of chunks
+	price   []float64
+	base    float64
+	visited map[string]*Setting
+}
+
+// MakePlan finds the cheapest setting of the knobs that meets the target: in order of cost, settings with one cost by fewer
+// chunks. The answer depends neither on the order of the knobs nor on the number of workers.
+func MakePlan(ctx context.Context, m *Model, knobs []Knob, target Target, o PlanOptions) (*Plan, error) {
+	if target.MaxResponse <= 0 && target.MinThroughput <= 0 {
+		return nil, fmt.Errorf("a plan %w without a largest response or a least throughput", ErrMethod)
+	}
+	if target.Jobs > 0 {
+		var err error
+		if m, err = m.With("jobs", float64(target.Jobs)); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.Validate(); err != nil {
+		return nil, err
+	}
+	s := &search{m: m, o: o, plan: &Plan{Target: target}, visited: map[string]*Setting{}}
+	if err := s.prepare(knobs); err != nil {
+		return nil, err
+	}
+	var err error
+	if s.plan.Settings <= mostScanned {
+		err = s.scan(ctx)
+	} else {
+		s.plan.Bisected = true
+		err = s.bisect(ctx)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, x := range []*Setting{s.plan.Answer, s.plan.Cheaper} {
+		if x != nil {
+			if err := s.judge(ctx, x); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s.plan, nil
+}
+
+// prepare sorts the knobs and finds what each costs.
+func (s *search) prepare(knobs []Knob) error {
+	p := s.plan
+	p.Settings = 1
+	for _, k := range knobs {
+		k.Values = slices.Sorted(slices.Values(k.Values))
+		p.Knobs = append(p.Knobs, k)
+	}
+	slices.SortFunc(p.Knobs, func(a, b Knob) int { return strings.Compare(a.Name, b.Name) })
+	for i, k := range p.Knobs {
+		if i > 0 && p.Knobs[i-1].Name == k.Name {
+			return fmt.Errorf("%s %w: it is varied twice", k.Name, ErrKnob)
+		}
+		if len(k.Values) == 0 || p.Settings > mostSettings/len(k.Values) {
+			return fmt.Errorf("%s %w: more than %d settings, or none", k.Name, ErrKnob, mostSettings)
+		}
+		p.Settings *= len(k.Values)
+		price, known := s.priceOf(k.Name)
+		if !known {
+			return fmt.Errorf("%s %w in a plan: knobs are machines.NAME, CENTER.servers, chunks, buffer and STAGE.workers", k.Name, ErrKnob)
+		}
+		if k.Name == "chunks" || strings.HasSuffix(k.Name, ".chunks") {
+			s.chunks = append(s.chunks, i)
+		}
+		s.price = append(s.price, price)
+	}
+	for i := range s.m.Machines {
+		g := &s.m.Machines[i]
+		if !slices.ContainsFunc(p.Knobs, func(k Knob) bool { return k.Name == "machines."+g.Name }) {
+			s.base += float64(g.Price * float64(g.Count))
+		}
+	}
+	return nil
+}
+
+// priceOf is the cost of one more of a knob.
+func (s *search) priceOf(name string) (float64, bool) {
+	for _, g := range s.m.Machines {
+		if name == "machines."+g.Name {
+			return g.Price, true
+		}
+	}
+	for _, c := range s.m.Centers {
+		if name == c.Name+".servers" {
+			return 1, true
+		}
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	return 0, last == "chunks" || last == "buffer" || last == "workers"
+}
+
+func (s *search) cost(values []float64) float64 {
+	sum := s.base
+	for i, x := range values {
+		sum += float64(s.price[i] * x)
+	}
+	return sum
+}
+
+// order sorts settings by cost, then by chunks, then by values.
+func (s *search) order(a, b []float64) int {
+	if c := cmp.Compare(s.cost(a), s.cost(b)); c != 0 {
+		return c
+	}
+	var x, y float64
+	for _, i := range s.chunks {
+		x += a[i]
+		y += b[i]
+	}
+	if c := cmp.Compare(x, y); c != 0 {
+		return c
+	}
+	return slices.Compare(a, b)
+}
+
+// scan looks at all settings, cheapest first, several at once.
+func (s *search) scan(ctx context.Context) error {
+	list, err := settings(s.plan.Knobs, mostScanned)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(list, s.order)
+	const batch = 16
+	for at := 0; at < len(list); at += batch {
+		part := list[at:min(at+batch, len(list))]
+		found := make([]*Setting, len(part))
+		err := parallel(ctx, len(part), s.o.Workers, func(ctx context.Context, i int) (err error) {
+			found[i], err = s.solve(ctx, part[i])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, x := range found {
+			s.count(x)
+			if x.Misses == "" {
+				s.plan.Answer = x
+				return nil
+			}
+			s.plan.Cheaper = x
+		}
+	}
+	s.plan.Cheaper = nil
+	return nil
+}
+
+// count adds a setting to what the plan says of the search.
+func (s *search) count(x *Setting) {
+	p := s.plan
+	if !x.Bounded {
+		p.Solved++
+	}
+	if x.ByPath {
+		p.ByPath++
+	}
+	if x.ByWork {
+		p.ByWork++
+	}
+	if p.Closest == nil || x.Response < p.Closest.Response {
+		p.Closest = x
+	}
+}
+
+// solve tells whether a setting meets the target: by bounds, then by walk.
+func (s *search) solve(ctx context.Context, values []float64) (*Setting, error) {
+	m, err := s.m.apply(s.plan.Knobs, values)
+	if err != nil {
+		return nil, err
+	}
+	x := &Setting{Values: values, Cost: s.cost(values), Verdict: NotSimulated}
+	for _, method := range []Method{MethodBounds, MethodWalk} {
+		o := s.o.Options
+		o.Method = method
+		a, err := Solve(ctx, m, o)
+		if err != nil {
+			return nil, err
+		}
+		x.Response, x.Throughput, x.Path, x.Bounded = 0, 0, 0, method == MethodBounds
+		var work, byPath, byWork float64 // seconds; jobs per second, were that all there is
+		for i := range a.Types {
+			t := &a.Types[i]
+			x.Throughput += t.Throughput
+			x.Response, x.Path = max(x.Response, t.Response), max(x.Path, t.Bounds.Path)
+			work = max(work, t.Bounds.Saturation)
+			byPath += float64(t.Jobs) / (t.Bounds.Path + t.Think)
+			byWork += float64(t.Jobs) / (t.Bounds.Saturation + t.Think)
+		}
+		x.ByPath = x.Bounded && s.misses(x.Path, byPath) != ""
+		x.ByWork = x.Bounded && s.misses(work, byWork) != ""
+		if k, busy := a.Busiest(); k >= 0 {
+			x.Bottleneck, x.Busy = a.Centers[k].Name, busy
+		}
+		if x.Misses = s.misses(x.Response, x.Throughput); x.Misses != "" {
+			break
+		}
+	}
+	return x, nil
+}
+
+// misses says which target is not met.
+func (s *search) misses(response, throughput float64) string {
+	t := s.plan.Target
+	switch {
+	case t.MaxResponse > 0 && response > t.MaxResponse:
+		return fmt.Sprintf("response %.4g s > %.4g s", response, t.MaxResponse)
+	case throughput < t.MinThroughput:
+		return fmt.Sprintf("throughput %.4g/s < %.4g/s", throughput, t.MinThroughput)
+	}
+	return ""
+}
+
+// judge compares a setting with a simulation of it.
+func (s *search) judge(ctx context.Context, x *Setting) error {
+	if s.o.NoSim || x.Bounded {
+		return nil
+	}
+	m, err := s.m.apply(s.plan.Knobs, x.Values)
+	if err != nil {
+		return err
+	}
+	o := s.o.Options
+	o.Method = MethodSim
+	a, err := Solve(ctx, m, o)
+	if errors.Is(err, ErrTooLarge) {
+		return nil // it stays not simulated
+	}
+	if err != nil {
+		return err
+	}
+	var throughput float64
+	for i := range a.Types {
+		t := &a.Types[i]
+		throughput += t.Throughput
+		if t.Response > x.Simulated {
+			x.Simulated, x.HalfWidth = t.Response, t.HalfWidth
+		}
+	}
+	slack := x.HalfWidth + float64(modelError*x.Simulated)
+	part := slack / x.Simulated
+	meets, fails := true, false
+	if limit := s.plan.Target.MaxResponse; limit > 0 {
+		meets, fails = x.Simulated+slack <= limit, x.Simulated-slack > limit
+	}
+	if limit := s.plan.Target.MinThroughput; limit > 0 {
+		meets, fails = meets && throughput*(1-part) >= limit, fails || throughput*(1+part) < limit
+	}
+	switch {
+	case meets == (x.Misses == "") && meets != fails:
+		x.Verdict = Confirmed
+	case meets || fails:
+		x.Verdict = Refuted
+	default:
+		x.Verdict = WithinModelError
+	}
+	return nil
+}
