@@ -20,9 +20,19 @@ func (p *Program) Check() error {
 	if len(p.Nodes) >= limit || len(p.Actions) >= limit || len(p.Roots) >= limit || len(p.Comms) >= limit {
 		return programError("more than 2^31 nodes, actions, processes or communicators")
 	}
+	taken := make([]bool, len(p.Actions))
 	for i := range p.Nodes {
 		if err := p.checkNode(i); err != nil {
 			return err
+		}
+		if n := &p.Nodes[i]; n.Kind == Call {
+			mine := taken[n.First : n.First+n.Len]
+			if slices.Contains(mine, true) {
+				return programError("node %d shares actions with another call", i)
+			}
+			for k := range mine {
+				mine[k] = true
+			}
 		}
 	}
 	for i, r := range p.Roots {

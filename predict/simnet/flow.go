@@ -2,7 +2,7 @@ package simnet
 
 import (
 	"context"
-	"fmt"
+	"errors"
 
 	"github.com/coppice-hpc/coppice/mpi"
 )
@@ -17,14 +17,17 @@ import (
 // Memory: about 190 bytes and 64 for each channel of a process, and 8 to 32 for each message under way that the first two
 // are not; nothing grows with the length of the program. Collective.
 func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *Program, calc Calc, n *Network, o Options) (*Result, error) {
-	r, err := newRun(ctx, lo, hi, p, calc, n, o)
+	if n.Contention != NoContention || n.Policy == Arrival {
+		return nil, errors.New("simnet: contention and the policy arrival need the event engine")
+	}
+	r, err := newRun(ctx, c, lo, hi, p, calc, n, o)
 	if err != nil {
 		return nil, err
 	}
 	return r.simulate()
 }
 
-// checkEvery is the number of turns of processes after which a worker looks whether it is to stop.
+// checkEvery is the number of turns of processes after which a worker looks at its mail and whether it is to stop.
 const checkEvery = 256
 
 // defaultRing is how many messages a sender may be ahead of the receiver.
@@ -32,28 +35,44 @@ const defaultRing = 64
 
 // worker runs adjoining processes, alone: what leads to those of others goes through messages.
 type worker struct {
+	run      *run
+	self     int // number among the workers of all ranks
+	desk     desk
+	out      [][]uint64 // records for each worker
+	unsent   []int      // workers for which there may be some
 	ctx      context.Context
 	code     *code
 	calc     Calc
 	observer Observer
 
-	lo, hi   uint32
-	procs    []proc
-	times    []ProcessTimes
-	frames   []frame
-	entries  []int64 // of the computation vectors, 1 << calcLog for each process
-	calcLog  uint8
-	limLog   uint8
-	chans    []channel
-	recvEnd  []uint32 // channel of each port to receive
-	words    []int64  // rings; word 0 is not used
-	free     [32][]uint32
-	tails    map[uint32]*tail
-	holes    map[holeKey][]uint32
-	closing  map[holeKey]progress
-	ready    []uint32 // processes
-	crowded  []uint32 // channels
-	running  int      // processes that have not ended
+	lo, hi  uint32
+	procs   []proc
+	times   []ProcessTimes
+	frames  []frame
+	entries []int64 // of the computation vectors, 1 << calcLog for each process
+	calcLog uint8
+	limLog  uint8
+	chans   []channel
+	recvEnd []uint32 // channel of each port to receive
+	words   []int64  // rings; word 0 is not used
+	free    [32][]uint32
+	tails   map[uint32]*tail
+	holes   map[holeKey][]uint32
+	closing map[holeKey]progress
+	ready   []uint32 // processes
+	crowded []uint32 // channels
+	running int      // processes that have not ended
+	// Collective operations. The tables are there when the program has any.
+	inColl       []collState // of each process
+	entered      []uint64    // of each process and communicator: operations entered
+	pending      [][]pending
+	messages     pairs
+	stepCosts    [256]stepCost
+	gatherings   []gathering // of each communicator
+	meetings     map[meetingKey]*meeting
+	crowdedColl  []uint32 // processes, relative to lo
+	crowdedComms []uint32
+
 	err      error
 	clock    int64 // all clocks and stamps ored together: negative after an overflow
 	events   uint64
@@ -66,6 +85,7 @@ type worker struct {
 	recvs     []item
 	sends     []item
 	nulls     []item
+	leaving   []leaving
 	pairs     []int64 // enter and leave of calls that the observer does not know
 	firstPair uint64
 }
@@ -79,43 +99,17 @@ func (w *worker) fail(err error) {
 	}
 }
 
-// run is one simulation on one rank.
-type run struct {
-	ctx     context.Context
-	workers []*worker
-	lo, hi  uint32
-}
-
-func newRun(ctx context.Context, lo, hi uint32, p *Program, calc Calc, n *Network, o Options) (*run, error) {
-	if err := p.Check(); err != nil {
-		return nil, err
-	}
-	if lo > hi || int64(hi) > int64(len(p.Roots)) {
-		return nil, programError("processes %d to %d of %d", lo, hi, len(p.Roots))
-	}
-	if n.Contention != NoContention || n.Policy == Arrival {
-		return nil, fmt.Errorf("simnet: the dataflow engine knows no contention and no policy %q: use the event engine", "arrival")
-	}
-	c, err := compile(p, n)
-	if err != nil {
-		return nil, err
-	}
-	w, err := newWorker(ctx, c, lo, hi, calc, o)
-	if err != nil {
-		return nil, err
-	}
-	return &run{ctx: ctx, workers: []*worker{w}, lo: lo, hi: hi}, nil
-}
-
 // entriesOf returns the logarithm of how many entries of its vector a process holds: few where there are many processes.
 func entriesOf(processes int) uint8 {
 	const budget = 1 << 21
 	return min(max(log2(budget/max(processes, 1)), 2), 8)
 }
 
-func newWorker(ctx context.Context, c *code, lo, hi uint32, calc Calc, o Options) (*worker, error) {
+func newWorker(ctx context.Context, r *run, number int, calc Calc, o Options) (*worker, error) {
+	c, lo, hi := r.code, r.begins[number], r.end(number)
 	count := int(hi - lo)
 	w := &worker{
+		run: r, self: number, desk: desk{wake: make(chan struct{}, 1)}, out: make([][]uint64, len(r.begins)),
 		ctx: ctx, code: c, calc: calc, observer: o.Observer, lo: lo, hi: hi,
 		procs: make([]proc, count), times: make([]ProcessTimes, count), running: count,
 		calcLog: entriesOf(len(c.program.Roots)), limLog: log2(o.Ring), words: make([]int64, 1),
@@ -140,6 +134,9 @@ func newWorker(ctx context.Context, c *code, lo, hi uint32, calc Calc, o Options
 	if max(sends, recvs, colls, depth) >= noChannel {
 		return nil, programError("more than 2^32 partners or open loops of all processes together")
 	}
+	if colls > 0 {
+		w.makeColls(colls)
+	}
 	w.frames, w.recvEnd = make([]frame, depth), make([]uint32, recvs)
 	w.entries = make([]int64, count<<w.calcLog)
 	for i := range w.recvEnd {
@@ -155,10 +152,33 @@ func newWorker(ctx context.Context, c *code, lo, hi uint32, calc Calc, o Options
 	return w, nil
 }
 
+// makeColls makes the tables for collective operations.
+func (w *worker) makeColls(colls uint64) {
+	w.inColl = make([]collState, len(w.procs))
+	for i := range w.inColl {
+		w.inColl[i].limLog = w.limLog
+	}
+	w.entered, w.pending = make([]uint64, colls), make([][]pending, colls)
+	w.meetings = map[meetingKey]*meeting{}
+	w.gatherings = make([]gathering, len(w.code.program.Comms))
+	for i := range w.gatherings {
+		w.gatherings[i].limLog = w.limLog
+	}
+	for i := range w.procs {
+		k := &w.code.kinds[w.procs[i].kind]
+		for j, port := range k.colls {
+			comm := w.code.ports[port].comm
+			w.gatherings[comm].local++
+			w.unpaired += k.enters[j] - w.code.limits[comm]
+		}
+	}
+}
+
 // work runs processes until none is ready.
 func (w *worker) work() {
 	for turns := 0; len(w.ready) > 0 && w.err == nil; turns++ {
 		if turns%checkEvery == 0 {
+			w.read()
 			if err := context.Cause(w.ctx); err != nil {
 				w.fail(err)
 				return
@@ -167,22 +187,6 @@ func (w *worker) work() {
 		id := w.ready[len(w.ready)-1]
 		w.ready = w.ready[:len(w.ready)-1]
 		w.turn(id)
-	}
-}
-
-// simulate runs the workers to the end.
-func (r *run) simulate() (*Result, error) {
-	w := r.workers[0]
-	for {
-		w.work()
-		switch {
-		case w.err != nil:
-			return nil, w.err
-		case w.running == 0:
-			return r.result(), nil
-		case !w.makeRoom():
-			return nil, w.deadlock()
-		}
 	}
 }
 
@@ -203,14 +207,5 @@ func (w *worker) makeRoom() bool {
 		w.chans[id].flags &^= listed
 	}
 	w.crowded = w.crowded[:0]
-	return some
-}
-
-func (r *run) result() *Result {
-	w := r.workers[0]
-	res := &Result{First: r.lo, Times: w.times, Events: w.events, Unmatched: w.unpaired}
-	for i := range w.times {
-		res.Makespan = max(res.Makespan, w.times[i].Finish)
-	}
-	return res
+	return w.makeRoomColl() || some
 }

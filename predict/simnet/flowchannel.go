@@ -55,9 +55,16 @@ const (
 const (
 	slotArrival = iota // first byte; of a rendezvous, the request
 	slotData           // of a rendezvous: the network interface is free for the data
-	slotCost           // cost of the message, times two, plus one for a rendezvous
+	slotCost           // cost of the message and how it goes: costShift, byRendezvous, bySync
 	slotPosted         // of the receive
 	wideSlot
+)
+
+// The word of a cost says how the message goes.
+const (
+	byRendezvous = 1
+	bySync       = 2 // at any size
+	costShift    = 2
 )
 
 func (c *channel) class() uint32 { return uint32(c.flags & classBits) }

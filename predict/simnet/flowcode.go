@@ -18,6 +18,8 @@ type code struct {
 	costs   []cost // of each size and class: NumLinkClasses for a size
 	sizes   []uint64
 	files   []int64 // times of file operations
+	colls   []collOp
+	limits  []uint64 // of each communicator, collective operations that all members enter
 	kinds   []kind
 	kindOf  map[NodeID]uint32 // of each root
 }
@@ -52,7 +54,7 @@ type call struct {
 type op struct {
 	kind ActionKind
 	port uint32
-	size uint32 // index of the first of NumLinkClasses costs, of a send
+	size uint32 // of a send: index of the first of NumLinkClasses costs; else into colls or files
 	off  uint32
 	age  uint32
 }
@@ -104,7 +106,11 @@ func compile(p *Program, n *Network) (*code, error) {
 		return nil, err
 	}
 	c.compileNodes()
-	return c, c.compileRoots()
+	if err := c.compileRoots(); err != nil {
+		return nil, err
+	}
+	c.limits, err = c.collLimits()
+	return c, err
 }
 
 // compileActions gives each action its port and its cost.
@@ -132,6 +138,9 @@ func (c *code) compileActions() error {
 			o.port = id
 		}
 		switch a.Kind {
+		case PostColl:
+			o.size = uint32(len(c.colls))
+			c.colls = append(c.colls, c.compileColl(a))
 		case PostSend, PostSync, PostBuffered:
 			s, ok := sizes[a.Bytes]
 			if !ok {
@@ -257,6 +266,10 @@ func (c *code) compileCall(n *Node, seen *offsets) call {
 	}
 	if !posts && waits {
 		x.events = 1
+	}
+	if n.Len == 2 && ops[0].kind == PostColl && ops[1].kind == WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
+		c.colls[ops[0].size].steps = true
+		x.n = 1
 	}
 	return x
 }

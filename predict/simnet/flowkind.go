@@ -172,7 +172,7 @@ func (k ActionKind) events() uint64 {
 	switch k {
 	case PostSend, PostSync, PostBuffered:
 		return 2
-	case PostRecv, PostColl, FileIO:
+	case PostRecv, FileIO:
 		return 1
 	}
 	return 0

@@ -47,10 +47,7 @@ func (w *worker) sent(c *channel) {
 	if c.flags&unwaited != 0 {
 		c.doneS = c.sent
 	}
-	if c.flags&recvWaits != 0 {
-		c.flags &^= recvWaits
-		w.ready = append(w.ready, c.dst)
-	}
+	w.wakeReceiver(c)
 }
 
 // crowd stops a process until there is room in the ring of a channel.
@@ -87,9 +84,13 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 	x := &w.code.costs[n]
 	s := max(p.cpu, p.tx)
 	request := o.kind == PostSync || o.kind == PostSend && !x.eager
-	arrival, data := s+x.send+c.lat, int64(0)
+	arrival, data, mode := s+x.send+c.lat, int64(0), int64(n)<<costShift
 	p.cpu += x.send
 	if request {
+		mode |= byRendezvous
+		if o.kind == PostSync {
+			mode |= bySync
+		}
 		p.tx = s + x.gap
 		data = max(p.tb, p.tx)
 		p.tb = data + x.busy
@@ -102,13 +103,10 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 		*w.narrow(c, c.sent) = arrival
 	} else {
 		slot := w.wide(c, c.sent)
-		slot[slotArrival], slot[slotData], slot[slotCost] = arrival, data, int64(n)<<1
-		if request {
-			slot[slotCost] |= 1
-		}
+		slot[slotArrival], slot[slotData], slot[slotCost] = arrival, data, mode
 	}
 	if c.flags&toFar != 0 {
-		w.sendFar(c, arrival, data, n, request)
+		w.sendFar(c, arrival, data, mode)
 	}
 	w.sent(c)
 	return true
@@ -140,12 +138,10 @@ func (w *worker) leaveStamp(p *proc, c *channel, id uint32) bool {
 	}
 	w.room(c, c.posted)
 	w.wide(c, c.posted)[slotPosted] = p.cpu
-	switch {
-	case c.flags&fromFar != 0:
+	if c.flags&fromFar != 0 {
 		w.answerFar(c, p.cpu)
-	case c.flags&sendWaits != 0:
-		c.flags &^= sendWaits
-		w.ready = append(w.ready, c.src)
+	} else {
+		w.wakeSender(c)
 	}
 	return true
 }

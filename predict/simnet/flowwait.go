@@ -30,10 +30,11 @@ func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
 	from := p.at - c.posts
 	w.slow = p.aliases
 	n, v := w.gather(p, k, ops, from)
+	if v == there && from > 0 && !w.slow {
+		n, v = w.gather(p, k, ops, 0)
+	}
 	if v == holes {
 		w.slow = true
-		n, v = w.gather(p, k, ops, 0)
-	} else if v == there && from > 0 && !w.slow {
 		n, v = w.gather(p, k, ops, 0)
 	}
 	if v != there {
@@ -43,6 +44,9 @@ func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
 	p.state = ready
 	for i := range w.nulls {
 		w.doneNull(&w.nulls[i])
+	}
+	if len(w.leaving) > 0 {
+		w.leaveColls()
 	}
 	w.receive(p)
 	for i := range w.sends {
@@ -60,7 +64,7 @@ func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
 // gather lists the messages of the completions from one on in w.recvs and w.sends, until one is not there. Nothing changes
 // but the marks of who waits.
 func (w *worker) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdict) {
-	w.recvs, w.sends, w.nulls = w.recvs[:0], w.sends[:0], w.nulls[:0]
+	w.recvs, w.sends, w.nulls, w.leaving = w.recvs[:0], w.sends[:0], w.nulls[:0], w.leaving[:0]
 	if w.slow {
 		from = 0
 		clear(w.closing)
@@ -112,8 +116,8 @@ func (w *worker) gatherRecv(p *proc, k *kind, o *op) verdict {
 		x.time = *w.narrow(c, n)
 	} else {
 		slot := w.wide(c, n)
-		x.time, x.cost = slot[slotArrival], uint32(slot[slotCost]>>1)
-		if slot[slotCost]&1 != 0 {
+		x.time, x.cost = slot[slotArrival], uint32(slot[slotCost]>>costShift)
+		if slot[slotCost]&byRendezvous != 0 {
 			x.time = w.start(c, slot) + w.handshake(c)
 			w.clock |= x.time
 		}
@@ -152,12 +156,12 @@ func (w *worker) gatherSend(p *proc, k *kind, o *op) verdict {
 	}
 	slot := w.wide(c, n)
 	x.time = slot[slotArrival] - c.lat
-	if slot[slotCost]&1 != 0 {
+	if slot[slotCost]&byRendezvous != 0 {
 		if int32(n-c.posted) >= 0 {
 			c.flags |= sendWaits
 			return missing
 		}
-		cost := &w.code.costs[slot[slotCost]>>1]
+		cost := &w.code.costs[slot[slotCost]>>costShift]
 		d := w.start(c, slot)
 		x.time, x.busy = d+cost.wire, d+cost.busy
 		if w.code.network.NoRendezvousLatency {
@@ -252,12 +256,10 @@ func (w *worker) doneRecv(x *item) {
 	} else {
 		c.doneR = w.closeHole(c, c.doneR, x, recvHoles)
 	}
-	switch {
-	case c.flags&fromFar != 0:
+	if c.flags&fromFar != 0 {
 		w.creditFar(c)
-	case c.flags&sendWaits != 0:
-		c.flags &^= sendWaits
-		w.ready = append(w.ready, c.src)
+	} else {
+		w.wakeSender(c)
 	}
 }
 

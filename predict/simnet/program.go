@@ -10,7 +10,7 @@ type NodeKind uint8
 
 // Kinds of nodes.
 const (
-	Call NodeKind = iota // one MPI call: actions [First, First+Len) of Program.Actions
+	Call NodeKind = iota // one MPI call: actions [First, First+Len) of Program.Actions, which no other node has
 	Seq                  // children [First, First+Len) of Program.Children, in order
 	Loop                 // the child Program.Children[First], Count times
 )
