@@ -1,4 +1,4 @@
-/* Flags that the C examples share: --size, --steps, --imbalance, --compute. */
+/* Flags that the C examples share. */
 #ifndef EXAMPLE_OPTIONS_H
 #define EXAMPLE_OPTIONS_H
 
@@ -10,6 +10,8 @@
 struct options {
 	int size, steps, sleep;
 	double imbalance; /* per cent */
+	double slow;      /* factor of the time of computations; 0 is 1 */
+	double delay;     /* before each send, microseconds */
 };
 
 /* value returns what follows the name of a flag, as --name=value or in the next argument, NULL for another flag. */
@@ -33,14 +35,20 @@ static int read_options(struct options *o, int argc, char **argv)
 			o->steps = atoi(v);
 		else if ((v = value("--imbalance", argc, argv, &i)))
 			o->imbalance = atof(v);
+		else if ((v = value("--slow", argc, argv, &i)))
+			o->slow = atof(v);
+		else if ((v = value("--delay-us", argc, argv, &i)))
+			o->delay = atof(v);
 		else if ((v = value("--compute", argc, argv, &i)) && (!strcmp(v, "busy") || !strcmp(v, "sleep")))
 			o->sleep = v[0] == 's';
 		else {
-			fprintf(stderr, "%s: %s: not one of --size N, --steps N, --imbalance PERCENT, --compute busy|sleep\n", argv[0], argv[i]);
+			fprintf(stderr, "%s: %s: not one of --size N, --steps N, --imbalance PERCENT, --slow FACTOR, --delay-us D, --compute busy|sleep\n", argv[0], argv[i]);
 			return 0;
 		}
 	}
-	return o->size >= 3 && o->steps >= 0 && o->imbalance >= 0;
+	if (o->slow == 0)
+		o->slow = 1;
+	return o->size >= 3 && o->steps >= 0 && o->imbalance >= 0 && o->slow > 0 && o->delay >= 0;
 }
 
 /* sleep_for sleeps for some microseconds. */
@@ -48,6 +56,13 @@ static inline void sleep_for(double us)
 {
 	struct timespec t = {(time_t)(us / 1e6), (long)(us * 1e3) % 1000000000L};
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+}
+
+/* before_send makes a slow network: the sender pays. */
+static inline void before_send(const struct options *o, int to, int nobody)
+{
+	if (o->delay > 0 && to != nobody)
+		sleep_for(o->delay);
 }
 
 #endif

@@ -9,7 +9,8 @@
  * that is behind; a worker has the receive of its next item under way (Recv_init, Start) while it works on one; the
  * consumer receives from anybody.
  * --compute=busy works size x size times a number, --compute=sleep sleeps instead, one microsecond for each 1000 times.
- * --imbalance P gives the last worker P per cent more work.
+ * --imbalance P gives the last worker P per cent more work, --slow F all workers F times the work, and --delay-us D is a
+ * sleep before each send.
  */
 #include "coppice_intervals.h"
 #include "options.h"
@@ -24,7 +25,7 @@ enum { TAG_ITEM = 1, TAG_RESULT = 2 };
 /* work returns a whole number, so that the consumer's sum does not depend on the order of results. */
 static long long work(double *item, const struct options *o, double imbalance)
 {
-	double times = (double)o->size * o->size * (1 + imbalance / 100);
+	double times = (double)o->size * o->size * o->slow * (1 + imbalance / 100);
 	long long kept = (long long)(1e6 * item[0]);
 	if (o->sleep) {
 		sleep_for(times / 1000);
@@ -45,6 +46,7 @@ static void produce(const struct options *o, int workers)
 		coppice_begin(PRODUCE);
 		for (int i = 0; i < o->size; i++)
 			item[i] = (double)((n * 31 + i * 17) % 1000) / 1000;
+		before_send(o, 1 + n % workers, MPI_PROC_NULL);
 		MPI_Ssend(item, o->size, MPI_DOUBLE, 1 + n % workers, TAG_ITEM, MPI_COMM_WORLD);
 		coppice_end(PRODUCE);
 	}
@@ -70,6 +72,7 @@ static void work_all(const struct options *o, int rank, int workers)
 		coppice_begin(WORK);
 		long long result = work(items + (size_t)(n % 2) * size, o, imbalance);
 		coppice_end(WORK);
+		before_send(o, workers + 1, MPI_PROC_NULL);
 		MPI_Send(&result, 1, MPI_LONG_LONG, workers + 1, TAG_RESULT, MPI_COMM_WORLD);
 	}
 	for (int i = 0; i < 2; i++)

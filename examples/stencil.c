@@ -6,7 +6,8 @@
  *   mpirun -n 4 ./stencil --size 512 --steps 100 --imbalance 50
  *
  * --compute=busy sweeps the grid; --compute=sleep sleeps instead, one microsecond for each 1000 points, so that runs
- * with more processes than cores are fair. --imbalance P gives the last process P per cent more work.
+ * with more processes than cores are fair. --imbalance P gives the last process P per cent more work, --slow F all
+ * processes F times the work, and --delay-us D is a sleep before each send.
  */
 #include "coppice_intervals.h"
 #include "options.h"
@@ -31,13 +32,15 @@ static double sweep(double *to, const double *from, int rows, int n)
 	return change;
 }
 
-static void exchange(double *u, int rows, int n, int rank, int size)
+static void exchange(double *u, int rows, int n, int rank, int size, const struct options *o)
 {
 	MPI_Request r[4];
 	int above = rank > 0 ? rank - 1 : MPI_PROC_NULL, below = rank < size - 1 ? rank + 1 : MPI_PROC_NULL;
 	MPI_Irecv(u, n, MPI_DOUBLE, above, 1, MPI_COMM_WORLD, &r[0]);
 	MPI_Irecv(u + (long)(rows + 1) * n, n, MPI_DOUBLE, below, 2, MPI_COMM_WORLD, &r[1]);
+	before_send(o, above, MPI_PROC_NULL);
 	MPI_Isend(u + n, n, MPI_DOUBLE, above, 2, MPI_COMM_WORLD, &r[2]);
+	before_send(o, below, MPI_PROC_NULL);
 	MPI_Isend(u + (long)rows * n, n, MPI_DOUBLE, below, 1, MPI_COMM_WORLD, &r[3]);
 	MPI_Waitall(4, r, MPI_STATUSES_IGNORE);
 }
@@ -63,15 +66,14 @@ int main(int argc, char **argv)
 	coppice_begin(SOLVE);
 	for (int step = 0; step < o.steps; step++) {
 		coppice_begin(EXCHANGE);
-		exchange(u, rows, n, rank, size);
+		exchange(u, rows, n, rank, size, &o);
 		coppice_end(EXCHANGE);
-		double work = (double)rows * n * (rank == size - 1 ? 1 + o.imbalance / 100.0 : 1), own = 0;
+		double work = (double)rows * n * o.slow * (rank == size - 1 ? 1 + o.imbalance / 100.0 : 1), own = 0;
 		if (o.sleep)
 			sleep_for(work / 1000);
 		else {
-			own = sweep(v, u, rows, n);
-			for (double left = work - (double)rows * n; left > 0; left -= (double)rows * n)
-				own = sweep(v, u, left < (double)rows * n ? (int)(left / n) : rows, n) + 0 * own;
+			for (double left = work; left >= n; left -= (double)rows * n)
+				own = sweep(v, u, left < (double)rows * n ? (int)(left / n) : rows, n);
 			double *t = u;
 			u = v;
 			v = t;

@@ -7,7 +7,8 @@
 !   mpirun -n 4 ./wavefront --size 256 --steps 20 --imbalance 50
 !
 ! --compute=busy computes the points; --compute=sleep sleeps instead, one microsecond for each 1000 points, so that runs
-! with more processes than cores are fair. --imbalance P gives the last process P per cent more work.
+! with more processes than cores are fair. --imbalance P gives the last process P per cent more work, --slow F all processes
+! F times the work, and --delay-us D is a sleep before each send.
 program wavefront
   use mpi
   use coppice_intervals
@@ -33,7 +34,7 @@ program wavefront
 
   integer :: size = 256, steps = 20
   logical :: sleeps = .false.
-  real(real64) :: imbalance = 0
+  real(real64) :: imbalance = 0, slow = 1, delay = 0
   integer :: ierror, rank, processes, grid, dims(2), west, east, south, north, at(2), nx, ny, step
   real(real64), allocatable :: u(:, :, :), edge_x(:), edge_y(:)
   real(real64) :: change, total
@@ -99,19 +100,21 @@ contains
       end if
       call compute(k, first_x, last_x, first_y, direction)
       edge_y = u(last_x, 1:ny, k)
+      call before_send(to_x)
       call MPI_Send(edge_y, ny, MPI_DOUBLE_PRECISION, to_x, 1, grid, ierror)
       edge_x = u(1:nx, last_y, k)
+      call before_send(to_y)
       call MPI_Send(edge_x, nx, MPI_DOUBLE_PRECISION, to_y, 2, grid, ierror)
     end do
   end subroutine sweep
 
-  ! compute works on a plane; the last process does it again for its share of more work, in whole columns.
+  ! compute works on a plane; more work is more columns, again from the first one.
   subroutine compute(k, first_x, last_x, first_y, direction)
     integer, intent(in) :: k, first_x, last_x, first_y, direction
     integer :: column, columns, i, j
     real(real64) :: more
-    more = 1
-    if (rank == processes - 1) more = 1 + imbalance/100
+    more = slow
+    if (rank == processes - 1) more = slow*(1 + imbalance/100)
     if (sleeps) then
       call sleep_for(more*nx*ny/1000)
       return
@@ -124,6 +127,12 @@ contains
       end do
     end do
   end subroutine compute
+
+  ! before_send makes a slow network: the sender pays.
+  subroutine before_send(to)
+    integer, intent(in) :: to
+    if (delay > 0 .and. to /= MPI_PROC_NULL) call sleep_for(delay)
+  end subroutine before_send
 
   subroutine sleep_for(us)
     real(real64), intent(in) :: us
@@ -159,6 +168,10 @@ contains
         read (value, *, iostat=bad) steps
       case ('--imbalance')
         read (value, *, iostat=bad) imbalance
+      case ('--slow')
+        read (value, *, iostat=bad) slow
+      case ('--delay-us')
+        read (value, *, iostat=bad) delay
       case ('--compute')
         sleeps = value == 'sleep'
         if (.not. sleeps .and. value /= 'busy') bad = 1
@@ -168,7 +181,8 @@ contains
       ok = bad == 0
       i = i + 1
     end do
-    ok = ok .and. size >= processes .and. steps >= 0 .and. imbalance >= 0
-    if (.not. ok) write (error_unit, '(a)') 'wavefront: usage: --size N, --steps N, --imbalance PERCENT, --compute busy|sleep'
+    ok = ok .and. size >= processes .and. steps >= 0 .and. imbalance >= 0 .and. slow > 0 .and. delay >= 0
+    if (.not. ok) write (error_unit, '(a)') &
+      'wavefront: usage: --size N, --steps N, --imbalance PERCENT, --slow FACTOR, --delay-us D, --compute busy|sleep'
   end subroutine read_options
 end program wavefront
