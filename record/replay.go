@@ -102,11 +102,16 @@ func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) err
 	errs := make([]error, len(list)*copies)
 	vectors := make([]Vector, len(errs))
 	ends := make([]Replay, len(errs))
+	all, err := newGathering(len(errs))
+	if err != nil {
+		return err
+	}
+	defer all.close()
 	var wg sync.WaitGroup
 	for k := range errs {
 		wg.Go(func() {
 			ends[k] = list[k/copies]
-			vectors[k], errs[k] = o.process(ctx, lib, &ends[k], k)
+			vectors[k], errs[k] = o.process(ctx, lib, &ends[k], k, all)
 		})
 	}
 	wg.Wait()
@@ -132,7 +137,7 @@ func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) err
 }
 
 // process runs the program once.
-func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k int) (Vector, error) {
+func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k int, all *gathering) (Vector, error) {
 	base, err := filepath.Abs(filepath.Join(o.Output, fmt.Sprintf("%d-%d", r.Rank, k)))
 	if err != nil {
 		return nil, err
@@ -151,7 +156,7 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 	if o.Yield {
 		c.Env = append(c.Env, "COPPICE_REPLAY_YIELD=1")
 	}
-	err = c.Run()
+	err = all.run(c)
 	var ended *exec.ExitError
 	switch {
 	case errors.As(err, &ended):

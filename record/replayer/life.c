@@ -89,7 +89,10 @@ static void finished(const char *end, const char *message)
 {
 	const char *path = getenv("COPPICE_REPLAY_END");
 	cr_vector_close();
-	if (ended++ || !path)
+	if (ended++)
+		return;
+	rp_linger();
+	if (!path)
 		return;
 	FILE *f = fopen(path, "w");
 	if (!f)
@@ -156,6 +159,7 @@ static void start(unsigned function, int *provided)
 	struct data d = {0};
 	struct arguments a = {.function = FIRST + function, .n = provided ? 4 : 2, .at = at, .forms = forms, .data = &d, .later = MPI_COMM_NULL};
 	rp_answer(&a);
+	rp_together();
 	if (vector && !cr_vector_open(vector, rp_functions))
 		rp_stop(STOP_BROKEN, "%s cannot be written", vector);
 	rp_leave(MPI_SUCCESS);

@@ -140,6 +140,10 @@ HIDDEN int rp_wtime_logged(void);
 HIDDEN int rp_class(unsigned function);          /* C, L, X, or 0: the log does not know it */
 HIDDEN unsigned rp_from_log(uint64_t function);
 
+/* Replays that run at once. */
+HIDDEN void rp_together(void); /* returns when all are ready */
+HIDDEN void rp_linger(void);   /* returns when all are done */
+
 /* Ends. rp_stop does not return. */
 enum { STOP_DIFFERS, STOP_REFUSED, STOP_DAMAGED, STOP_CUT, STOP_BROKEN };
 HIDDEN void rp_stop(int why, const char *format, ...) __attribute__((noreturn, format(printf, 2, 3)));

@@ -5,14 +5,23 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Every function gets its arguments as words, more than any has, and hands them on: integers and pointers are all there are. */
+#define WORDS(x) x a, x b, x c, x d, x e, x f, x g, x h, x i, x j, x k, x l, x m, x n, x o, x p
+#define NOTHING
+typedef uintptr_t any(WORDS(uintptr_t));
 #define CALL(name) \
-	unsigned long count_##name; \
-	void *real_##name; \
-	__asm__(".text\n.globl " #name "\n.type " #name ",@function\n" #name ":\n" \
-		"\tlock incq count_" #name "(%rip)\n\tjmp *real_" #name "(%rip)\n");
+	static unsigned long count_##name; \
+	static any *real_##name; \
+	uintptr_t counted_##name(WORDS(uintptr_t)) __asm__(#name); \
+	uintptr_t counted_##name(WORDS(uintptr_t)) \
+	{ \
+		__atomic_fetch_add(&count_##name, 1, __ATOMIC_RELAXED); \
+		return real_##name(WORDS(NOTHING)); \
+	}
 #include "calls.h"
 #undef CALL
 
@@ -42,7 +51,7 @@ SEND(MPI_Isend, COMMA MPI_Request *request, COMMA request)
 
 __attribute__((constructor)) static void loaded(void)
 {
-#define CALL(name) real_##name = dlsym(RTLD_NEXT, #name);
+#define CALL(name) real_##name = (any *)dlsym(RTLD_NEXT, #name);
 #include "calls.h"
 #undef CALL
 }
