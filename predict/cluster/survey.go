@@ -285,7 +285,7 @@ func (j *job) distances(squares [][2]uint64) {
 	for _, s := range squares {
 		largest = max(largest, rootUp(s[0], s[1]))
 	}
-	j.fraction = uint8(min(mostFraction, 62-bits.Len64(2*largest-1)))
+	j.fraction = uint8(max(0, min(mostFraction, 62-bits.Len64(2*largest-1))))
 	for i, s := range squares {
 		j.pts[i].far = j.distance(s[0], s[1])
 	}
