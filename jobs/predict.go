@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/cluster"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -20,9 +21,10 @@ type PredictOptions struct {
 	HostVectors []string // and in replays on the host
 	Clock       predict.Clock
 	Rule        predict.Rule
-	Scale       predict.Scale // of computation without measured vectors
-	Scaled      bool          // Scale was asked for: processes without measured vectors may be there
-	Threshold   string        // of the classes that are computed where the file has none
+	Scale       predict.Scale     // of computation without measured vectors
+	Scaled      bool              // Scale was asked for: processes without measured vectors may be there
+	Classes     cluster.Threshold // how far processes of a class may differ
+	Compare     bool              // find classes even where that takes long and nothing depends on it
 	Sweep       []predict.Axis
 	Output      string         // file of the predicted run; "" for none
 	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here
@@ -47,7 +49,7 @@ type PredictResult struct {
 	Elapsed   time.Duration
 	Processes []PredictedProcess
 	Classes   []uint32 // representative of each class
-	Given     bool     // the classes are those of the file
+	Compared  bool     // the processes of a class compute alike; else they call the same, no more is known
 	Donors    []PredictedDonor
 	Content   string // hash of the vectors
 	Host      *HostCheck
@@ -59,7 +61,7 @@ type PredictResult struct {
 
 // PredictedProcess is one process, recorded and predicted.
 type PredictedProcess struct {
-	Class    int32
+	Class    uint32
 	Node     uint32
 	Finish   int64 // recorded: last event
 	Compute  int64 // recorded
@@ -152,7 +154,7 @@ func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 // Representatives returns the processes that stand for the others of their classes, ascending. Collective.
 func Representatives(c mpi.Comm, o *PredictOptions) ([]uint32, error) {
 	x := &prediction{o: *o, c: c}
-	x.o.Host, x.o.Vectors, x.o.HostVectors, x.o.Output = "", nil, nil, ""
+	x.o.Host, x.o.Vectors, x.o.HostVectors, x.o.Output, x.o.Compare = "", nil, nil, "", true
 	x.meter = NewMeter(c, nil)
 	err := x.open()
 	if x.file != nil {

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -78,30 +79,53 @@ func (s *startTimes) from(calc simnet.Calc) simnet.Calc {
 	return &predict.Delayed{Calc: calc, First: s.first, Delay: s.delay}
 }
 
-// processClasses are the classes of all processes, on every rank that simulates.
+// processClasses are the classes of all processes, on every rank.
 type processClasses struct {
-	class          []int32 // of each process
+	class          []uint32 // of each process
 	representative []uint32
-	size           []uint64
+	size           []uint32
 }
 
-// classify finds the classes of the processes. Collective.
+// comparable is how many differences of entries are taken to compare the processes of a run without being asked to: seconds.
+const comparable = 1 << 33
+
+// classify finds the classes of the processes. Those that call the same are a class by themselves where it would take long to
+// compare what they compute, and nothing depends on it. Collective.
 func (x *prediction) classify() error {
-	k := &processClasses{class: make([]int32, x.in.Processes())}
-	number := map[simnet.NodeID]int32{}
-	for p, root := range x.in.Program.Roots {
-		c, ok := number[root]
-		if !ok {
-			c = int32(len(k.representative))
-			number[root] = c
-			k.representative, k.size = append(k.representative, uint32(p)), append(k.size, 0)
-		}
-		k.class[p] = c
-		k.size[c]++
+	groups, err := x.in.Alike(x.c)
+	if err != nil {
+		return inputError(x.o.Run, err)
 	}
-	x.classes = k
-	x.res.Classes = k.representative
+	k := &processClasses{class: make([]uint32, x.in.Processes())}
+	work := 0.0
+	for g, list := range groups {
+		work += float64(len(list)) * float64(len(list)-1) / 2 * float64(x.in.Calls(list[0]))
+		for _, p := range list {
+			k.class[p] = uint32(g)
+		}
+		k.representative, k.size = append(k.representative, list[0]), append(k.size, uint32(len(list)))
+	}
+	if !x.o.Compare && len(x.o.Vectors) == 0 && x.o.Rule == predict.ScaleRule && work > comparable {
+		x.setClasses(k, false)
+		return nil
+	}
+	o := predict.ClassOptions{}
+	o.Threshold = x.o.Classes
+	classes, err := x.in.Classify(context.Background(), x.c, o)
+	if err != nil {
+		return inputError(x.o.Run, err)
+	}
+	k = &processClasses{class: classes.Of}
+	for i := range classes.Classes {
+		k.representative, k.size = append(k.representative, classes.Classes[i].Representative), append(k.size, classes.Classes[i].Size)
+	}
+	x.setClasses(k, true)
 	return nil
+}
+
+func (x *prediction) setClasses(k *processClasses, compared bool) {
+	x.classes = k
+	x.res.Classes, x.res.Compared = k.representative, compared
 }
 
 // meanOf returns the mean of a number of each process over all ranks, rounded down. Collective.

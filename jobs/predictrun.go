@@ -97,7 +97,7 @@ func (x *prediction) computation(f predict.Scale) simnet.Calc {
 	if x.sim == nil {
 		return nil
 	}
-	var calc simnet.Calc = &predict.Substituted{Host: x.sim.Vectors, Rule: x.o.Rule, Scale: x.scale(), Donor: x.donors.donor}
+	var calc simnet.Calc = x.sim.Substitute(x.o.Rule, x.scale(), x.donors.donor)
 	if f != predict.One {
 		calc = &predict.Scaled{Calc: calc, Factor: f}
 	}
@@ -141,7 +141,7 @@ func (x *prediction) check() error {
 	}
 	var calc simnet.Calc
 	if x.sim != nil {
-		calc = x.start.from(&predict.Substituted{Host: x.sim.Vectors, Rule: predict.CopyRule, Scale: predict.One, Donor: s.donor})
+		calc = x.start.from(x.sim.Substitute(predict.CopyRule, predict.One, s.donor))
 	}
 	some, err := x.runOn(base, calc, simnet.Options{})
 	if err != nil || some.deadlock != nil {
@@ -165,7 +165,7 @@ func (x *prediction) representatives() (*donorSet, error) {
 		nodes, err := x.in.CallNodes(r)
 		var d *predict.Donor
 		if err == nil {
-			d, err = predict.NewDonor(r, host, host, sitesOf(nodes))
+			d, err = x.joinDonor(r, nodes, host, host)
 		}
 		if err := agree(x.c, err); err != nil {
 			return nil, err

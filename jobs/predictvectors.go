@@ -190,11 +190,23 @@ func (x *prediction) newDonor(t *predict.Target, host []int64) (*predict.Donor, 
 	if err != nil {
 		return nil, nil, err
 	}
-	d, err := predict.NewDonor(t.Process, host, times, sitesOf(nodes))
+	d, err := x.joinDonor(t.Process, nodes, host, times)
 	if err == nil && d.Measured == 0 {
 		err = fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
 	}
 	return d, times, err
+}
+
+// joinDonor makes a donor whose entries lie between calls that count.
+func (x *prediction) joinDonor(process uint32, nodes []simnet.NodeID, host, times []int64) (*predict.Donor, error) {
+	host, err := x.in.Join(nodes, slices.Clone(host))
+	if err != nil {
+		return nil, err
+	}
+	if times, err = x.in.Join(nodes, slices.Clone(times)); err != nil {
+		return nil, err
+	}
+	return predict.NewDonor(process, host, times, sitesOf(x.in.Counted(nodes)))
 }
 
 // sitesOf returns the place in the program of each entry: the call behind it.
@@ -262,7 +274,7 @@ func (x *prediction) everybodyFollows() error {
 	}
 	var missing []uint32
 	for c, r := range x.classes.representative {
-		if slices.IndexFunc(x.donors.list, func(d *predict.Donor) bool { return x.classes.class[d.Process] == int32(c) }) < 0 {
+		if slices.IndexFunc(x.donors.list, func(d *predict.Donor) bool { return x.classes.class[d.Process] == uint32(c) }) < 0 {
 			missing = append(missing, r)
 		}
 	}

@@ -172,7 +172,9 @@ type Substituted struct {
 	Rule  Rule
 	Scale Scale
 	// Donor of a process, nil for none. It must be safe for concurrent use.
-	Donor func(process uint32) *Donor
+	Donor  func(process uint32) *Donor
+	in     *Input         // nil: every call counts
+	places []*joinedPlace // by process
 }
 
 // Fill implements [simnet.Calc].
@@ -184,19 +186,18 @@ func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
 	if s.Donor != nil {
 		d = s.Donor(process)
 	}
+	if d != nil && s.in != nil && s.in.joins(process) {
+		return s.fillJoined(process, first, dst, d)
+	}
 	for k := range dst {
 		i := first + uint64(k)
-		v, ok := int64(0), true
+		v, ok := int64(0), true // behind the last entry
 		switch {
 		case d == nil:
 			v = s.Scale.Of(dst[k])
 			ok = v != simnet.Never
-		case i >= uint64(len(d.host)):
-			v = 0 // behind the last entry
-		case s.Rule == CopyRule:
-			v, ok = d.copied(int(i))
-		default:
-			v, ok = d.scaled(int(i), dst[k])
+		case i < uint64(len(d.host)):
+			v, ok = s.entry(d, int(i), dst[k])
 		}
 		if !ok {
 			return fmt.Errorf("process %d: entry %d of the computation: %w", process, i, ErrTooLong)
@@ -204,4 +205,12 @@ func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
 		dst[k] = v
 	}
 	return nil
+}
+
+// entry returns an entry that follows a donor.
+func (s *Substituted) entry(d *Donor, i int, host int64) (int64, bool) {
+	if s.Rule == CopyRule {
+		return d.copied(i)
+	}
+	return d.scaled(i, host)
 }

@@ -124,7 +124,11 @@ func (p *Prediction) writeClasses(w *writer) {
 	}
 	w.table(&tab)
 	w.more(len(p.Classes), min(len(p.Classes), w.style.rows()), "class")
-	w.line("means of the processes of a class")
+	if p.Computation.Threshold == "" {
+		w.line("means of the processes of a class: they call the same in the same order")
+	} else {
+		w.line("means of the processes of a class: they call the same, and compute the same within %s", clean(p.Computation.Threshold, 20))
+	}
 }
 
 // writeProcesses writes a line for each process.

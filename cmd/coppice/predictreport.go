@@ -21,6 +21,9 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 		p.Platform = platformOf(r)
 	}
 	p.Computation = computationOf(job, r)
+	if r.Compared {
+		p.Computation.Threshold = o.threshold()
+	}
 	for _, rep := range r.Classes {
 		p.Classes = append(p.Classes, report.PredictedClass{Class: len(p.Classes), Representative: rep})
 	}
@@ -51,6 +54,14 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 		p.Commands = chainCommands(job, r, o)
 	}
 	return p
+}
+
+// threshold is that of the classes, as it was given.
+func (o *predictFlags) threshold() string {
+	if o.classes == "" {
+		return defaultClasses
+	}
+	return o.classes
 }
 
 // quotient returns a / b.
@@ -193,6 +204,9 @@ func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult, o *predictFl
 		ranks[i] = strconv.Itoa(int(p))
 	}
 	list := strings.Join(ranks, ",")
+	if !r.Compared {
+		return []string{fmt.Sprintf("coppice predict %s --platform %s --classes %s      finds the processes that stand for the others", job.Run, job.Platform, o.threshold())}
+	}
 	cmds := []string{
 		fmt.Sprintf("coppice record --log-ranks %s -o LOG -- mpirun -n %d ./PROGRAM", list, len(r.Processes)),
 		"coppice replay LOG/logs/*.log -o VECTORS -- ./PROGRAM      (on the target)",
@@ -200,4 +214,3 @@ func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult, o *predictFl
 	}
 	return append(cmds, fmt.Sprintf("or all three here: coppice predict %s --platform %s --run -- mpirun -n %d ./PROGRAM", job.Run, job.Platform, len(r.Processes)))
 }
-

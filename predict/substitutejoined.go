@@ -1,0 +1,93 @@
+package predict
+
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// Substitute returns the computation of this rank's processes with that of some replaced.
+func (in *Input) Substitute(rule Rule, scale Scale, donor func(process uint32) *Donor) *Substituted {
+	return &Substituted{Host: in.Vectors, Rule: rule, Scale: scale, Donor: donor, in: in, places: make([]*joinedPlace, in.End-in.First)}
+}
+
+// joins reports whether a process has calls that do not count among those of its class: tests that completed nothing, of which
+// another process may have more. Such calls are skipped, and the entries around them are one.
+func (in *Input) joins(process uint32) bool {
+	s := &in.sequences[in.Program.Roots[process]]
+	return s.counted != s.calls
+}
+
+// Counted returns the calls that count out of all calls of a process. It may change list.
+func (in *Input) Counted(list []simnet.NodeID) []simnet.NodeID {
+	n := 0
+	for _, c := range list {
+		if in.keys[c] != 0 {
+			list[n] = c
+			n++
+		}
+	}
+	return list[:n]
+}
+
+// Join adds up the entries of a process's vector around calls that do not count. One that lacks a part is not measured. It may
+// change v.
+func (in *Input) Join(calls []simnet.NodeID, v []int64) ([]int64, error) {
+	n := 0
+	sum := int64(0)
+	for i, t := range v {
+		if t == notMeasured || sum == notMeasured {
+			sum = notMeasured
+		} else if sum += t; sum < 0 {
+			return nil, ErrTooLong
+		}
+		if i == len(calls) || in.keys[calls[i]] != 0 {
+			v[n] = sum
+			n++
+			sum = 0
+		}
+	}
+	return v[:n], nil
+}
+
+// joinedPlace is a place in the vector of a process whose entries are joined.
+type joinedPlace struct {
+	calls *rope
+	next  uint64 // entry
+	at    int    // joined entry
+	sum   int64  // of the entries since the last call that counts
+}
+
+// fillJoined is Fill for such a process; dst has the host times. A joined entry comes before the call that counts, the entries
+// before are 0.
+func (s *Substituted) fillJoined(process uint32, first uint64, dst []int64, d *Donor) error {
+	x := &s.places[process-s.in.First]
+	if first == 0 {
+		*x = &joinedPlace{calls: newRope(s.in.Program, s.in.Program.Roots[process])}
+	}
+	p := *x
+	if p == nil || p.next != first {
+		return fmt.Errorf("process %d: entries from %d on asked for out of order", process, first)
+	}
+	for k := range dst {
+		p.next++
+		c, ok := p.calls.next()
+		if p.sum += dst[k]; p.sum < 0 {
+			return fmt.Errorf("process %d: entry %d of the computation: %w", process, p.next-1, ErrTooLong)
+		}
+		dst[k] = 0
+		if ok && s.in.keys[c] == 0 {
+			continue
+		}
+		if p.at < len(d.host) {
+			v, ok := s.entry(d, p.at, p.sum)
+			if !ok {
+				return fmt.Errorf("process %d: entry %d of the computation: %w", process, p.next-1, ErrTooLong)
+			}
+			dst[k] = v
+		}
+		p.at++
+		p.sum = 0
+	}
+	return nil
+}
