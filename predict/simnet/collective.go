@@ -254,11 +254,6 @@ func fit(alg algorithm, size uint32) algorithm {
 	return alg
 }
 
-// schedule returns what a rank does in a collective operation of a communicator.
-func (s *selection) schedule(a *Action, size, rank uint32) Schedule {
-	return newSchedule(s.pick(a, size), size, rank, uint32(a.Peer), a.Bytes, a.Recv)
-}
-
 // addSat and mulSat stop at the largest number: times of so many bytes are refused where they are added up.
 func addSat(a, b uint64) uint64 {
 	s, carry := bits.Add64(a, b, 0)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// message is one message of a collective operation in flight.
-type message struct {
+// flying is one message of a collective operation in flight.
+type flying struct {
 	bytes uint64
 	known []bool // whose data it may hold
 	a     int64  // arrival of its first byte
@@ -34,7 +34,7 @@ func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank 
 		ms[r].known = make([]bool, size)
 		ms[r].known[r] = true
 	}
-	queues := map[[2]int32][]message{}
+	queues := map[[2]int32][]flying{}
 	for moved := true; moved; {
 		moved = false
 		for r := range ms {
@@ -61,7 +61,7 @@ var testLink = Link{
 }
 
 // advance performs a step, or its first half.
-func (m *member) advance(r int32, queues map[[2]int32][]message, policy Policy) bool {
+func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) bool {
 	l := &testLink
 	st := m.s.Step(&m.p)
 	if !m.posted && st.To != Nobody {
@@ -70,7 +70,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]message, policy Policy) 
 		m.tx = start + l.Gap + wire
 		m.cpu = start + l.SendOver
 		ch := [2]int32{r, st.To}
-		queues[ch] = append(queues[ch], message{st.Send, slices.Clone(m.known), start + l.SendOver + l.Latency})
+		queues[ch] = append(queues[ch], flying{st.Send, slices.Clone(m.known), start + l.SendOver + l.Latency})
 		m.sent += st.Send
 	}
 	m.posted = true

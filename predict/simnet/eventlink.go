@@ -1,0 +1,106 @@
+package simnet
+
+// chainName is what a channel is known by: communicator, source, destination, tag. Those of the steps of collective
+// operations have the highest bit of the communicator set.
+type chainName [4]uint32
+
+const collectiveName = 1 << 31
+
+// linkChains finds the channels of all processes. It costs O(ports of all processes).
+func (r *eventRun) linkChains() error {
+	r.chains = make([]chain, 1)
+	r.limits = make([]chainLimit, 1)
+	r.names = map[chainName]uint32{}
+	counts := make([][2]uint64, 1) // sends and receives on each chain
+	for q := range r.procs {
+		p := &r.procs[q]
+		k := &r.code.kinds[p.kind]
+		for i, port := range k.recvs {
+			id, err := r.nameChain(port, uint32(q), true)
+			if err != nil {
+				return err
+			}
+			r.recvChains[p.recvBase+uint32(i)] = id
+			if id == 0 {
+				continue
+			}
+			if int(id) == len(counts) {
+				counts = append(counts, [2]uint64{})
+			}
+			counts[id][1] += k.in[i]
+		}
+	}
+	for q := range r.procs {
+		p := &r.procs[q]
+		k := &r.code.kinds[p.kind]
+		for i, port := range k.sends {
+			id, err := r.nameChain(port, uint32(q), false)
+			if err != nil {
+				return err
+			}
+			r.sendChains[p.sendBase+uint32(i)] = id
+			if id == 0 {
+				continue
+			}
+			if int(id) == len(counts) {
+				counts = append(counts, [2]uint64{})
+			}
+			counts[id][0] += k.out[i].posts
+			r.chains[id].unwaited = r.chains[id].unwaited && !k.out[i].waited
+		}
+	}
+	r.limitChains(counts)
+	return nil
+}
+
+// nameChain returns the channel of a port of a process, 0 for the partner of nobody.
+func (r *eventRun) nameChain(port, process uint32, recv bool) (uint32, error) {
+	at := &r.code.ports[port]
+	peer, ok, err := r.code.partner(at, process)
+	if err != nil || !ok {
+		return 0, err
+	}
+	name := chainName{at.comm, process, peer, at.tag}
+	if recv {
+		name[1], name[2] = peer, process
+	}
+	return r.chainOf(name, port)
+}
+
+// chainOf returns the channel of a name.
+func (r *eventRun) chainOf(name chainName, port uint32) (uint32, error) {
+	if id, ok := r.names[name]; ok {
+		return id, nil
+	}
+	id := len(r.chains)
+	if id >= 1<<31 {
+		return 0, programError("more than 2^31 channels")
+	}
+	n := r.code.network
+	c := chain{src: name[1], dst: name[2], lat: n.Latency(name[1], name[2]), class: n.Class(name[1], name[2]), port: port, unwaited: true}
+	if c.lat < 0 || c.lat > largest {
+		return 0, programError("the latency from process %d to %d is longer than 13 days", c.src, c.dst)
+	}
+	r.chains = append(r.chains, c)
+	r.names[name] = uint32(id)
+	return uint32(id), nil
+}
+
+// limitChains takes what has no partner out: ports whose other end never posts, and posts beyond those of the other end.
+func (r *eventRun) limitChains(counts [][2]uint64) {
+	for id, n := range counts {
+		few, many := min(n[0], n[1]), max(n[0], n[1])
+		r.unmatched += many - few
+		if few != many && few > 0 {
+			r.chains[id].limits = uint32(len(r.limits))
+			r.limits = append(r.limits, chainLimit{limit: few})
+		}
+	}
+	for _, ends := range [2][]uint32{r.sendChains, r.recvChains} {
+		for i, id := range ends {
+			if n := counts[id]; min(n[0], n[1]) == 0 {
+				ends[i] = 0
+			}
+		}
+	}
+}
