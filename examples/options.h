@@ -65,4 +65,11 @@ static inline void before_send(const struct options *o, int to, int nobody)
 		sleep_for(o->delay);
 }
 
+/* before_all does the same before a collective operation: a send in each of its log2(size) rounds. */
+static inline void before_all(const struct options *o, int size)
+{
+	for (int n = 1; n < size && o->delay > 0; n *= 2)
+		sleep_for(o->delay);
+}
+
 #endif

@@ -7,7 +7,7 @@
  *
  * --compute=busy sweeps the grid; --compute=sleep sleeps instead, one microsecond for each 1000 points, so that runs
  * with more processes than cores are fair. --imbalance P gives the last process P per cent more work, --slow F all
- * processes F times the work, and --delay-us D is a sleep before each send.
+ * processes F times the work, and --delay-us D is a sleep before each send, and before each round of the Allreduce.
  */
 #include "coppice_intervals.h"
 #include "options.h"
@@ -78,8 +78,10 @@ int main(int argc, char **argv)
 			u = v;
 			v = t;
 		}
-		if (step % 10 == 9)
+		if (step % 10 == 9) {
+			before_all(&o, size);
 			MPI_Allreduce(&own, &change, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+		}
 	}
 	coppice_end(SOLVE);
 	if (rank == 0)

@@ -8,7 +8,7 @@
 !
 ! --compute=busy computes the points; --compute=sleep sleeps instead, one microsecond for each 1000 points, so that runs
 ! with more processes than cores are fair. --imbalance P gives the last process P per cent more work, --slow F all processes
-! F times the work, and --delay-us D is a sleep before each send.
+! F times the work, and --delay-us D is a sleep before each send, and before each round of the Allreduce.
 program wavefront
   use mpi
   use coppice_intervals
@@ -71,6 +71,7 @@ program wavefront
     call coppice_end(BACK)
     if (mod(step, 5) == 0) then
       change = sum(u(1:nx, 1:ny, :))
+      call before_all()
       call MPI_Allreduce(change, total, 1, MPI_DOUBLE_PRECISION, MPI_SUM, grid, ierror)
     end if
   end do
@@ -133,6 +134,16 @@ contains
     integer, intent(in) :: to
     if (delay > 0 .and. to /= MPI_PROC_NULL) call sleep_for(delay)
   end subroutine before_send
+
+  ! before_all does the same before a collective operation: a send in each of its log2(processes) rounds.
+  subroutine before_all()
+    integer :: n
+    n = 1
+    do while (n < processes .and. delay > 0)
+      call sleep_for(delay)
+      n = 2*n
+    end do
+  end subroutine before_all
 
   subroutine sleep_for(us)
     real(real64), intent(in) :: us
