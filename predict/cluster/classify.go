@@ -175,7 +175,7 @@ func (j *job) cluster(t uint64) (*Result, error) {
 	for _, p := range parts {
 		res.Largest = max(res.Largest, uint32(len(p)))
 	}
-	links, err := j.links(parts)
+	links, err := j.links(parts, height/4, j.window(t/4+1))
 	if err != nil {
 		return nil, err
 	}
@@ -187,14 +187,22 @@ func (j *job) cluster(t uint64) (*Result, error) {
 	return res, j.represent(res, label)
 }
 
-// links clusters all parts: small ones on one rank each, large ones on all ranks together.
-func (j *job) links(parts [][]int32) ([]link, error) {
+// links clusters all parts: small ones on one rank each, large ones on all ranks together, and of those that are too
+// large the leaders.
+func (j *job) links(parts [][]int32, radius, window uint64) ([]link, error) {
 	if j.o.Linkage == Centroid {
 		return j.centroid()
 	}
 	var small [][]int32
 	var list []link
 	for _, p := range parts {
+		if uint64(len(p)) > uint64(j.o.ExactMax) {
+			leaders, links, err := j.thin(p, radius, window)
+			if err != nil {
+				return nil, err
+			}
+			p, list = leaders, append(list, links...)
+		}
 		if j.size == 1 || len(p) <= j.alone {
 			small = append(small, p)
 			continue

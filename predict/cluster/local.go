@@ -175,7 +175,7 @@ func (j *job) newMatrix(points []int32) (partMatrix, spec) {
 	s, narrow := j.spec(points)
 	weights := make([]uint64, len(points))
 	for i, k := range points {
-		weights[i] = uint64(j.pts[k].weight)
+		weights[i] = uint64(j.pts[k].mass)
 	}
 	if narrow {
 		return newCondensed[uint32](s, weights), s
@@ -189,7 +189,7 @@ func (j *job) spec(points []int32) (s spec, narrow bool) {
 	var first, second, weight uint64 // the two largest distances
 	for _, k := range points {
 		far := j.pts[k].far
-		weight += uint64(j.pts[k].weight)
+		weight += uint64(j.pts[k].mass)
 		second = max(second, min(far, first))
 		first = max(first, far)
 	}

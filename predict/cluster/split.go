@@ -16,14 +16,7 @@ func (j *job) split(t, height uint64) [][]int32 {
 	if j.o.Full || j.o.Linkage == Centroid {
 		return [][]int32{all}
 	}
-	gap := t
-	if j.o.Metric == L2 { // Cauchy and Schwarz: the sums of two vectors differ by at most √m times their distance
-		hi, lo := bits.Mul64(t, t)
-		w := wide{lo, hi}.times(j.dim)
-		if gap = 1 << 63; w[2] == 0 && w[1] < 1<<62 {
-			gap = rootUp(w[1], w[0])
-		}
-	}
+	gap := j.window(t)
 	bySum := j.gaps([][]int32{all}, gap, func(k int32) uint64 { return uint64(j.pts[k].sum) ^ 1<<63 })
 	parts := j.gaps(bySum, height, func(k int32) uint64 { return j.pts[k].far })
 	slices.SortFunc(parts, func(a, b []int32) int { return cmp.Compare(a[0], b[0]) })
@@ -45,4 +38,18 @@ func (j *job) gaps(parts [][]int32, gap uint64, key func(int32) uint64) [][]int3
 		}
 	}
 	return out
+}
+
+// window is how far the sums of the entries of two vectors can be apart that are t apart: t for L1, and by Cauchy and
+// Schwarz √m·t for L2.
+func (j *job) window(t uint64) uint64 {
+	if j.o.Metric == L1 {
+		return t
+	}
+	hi, lo := bits.Mul64(t, t)
+	w := wide{lo, hi}.times(j.dim)
+	if w[2] != 0 || w[1] >= 1<<62 {
+		return 1 << 63
+	}
+	return rootUp(w[1], w[0])
 }

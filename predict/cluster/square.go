@@ -35,7 +35,7 @@ func newSquare[E element](j *job, s spec, points []int32) *square[E] {
 	}
 	for i, k := range points {
 		q.row[i], q.column[i], q.owner[i], q.alive[i], q.near[i] = int32(i/j.size), int32(i), int32(i), int32(i), -1
-		q.weight[i] = uint64(j.pts[k].weight)
+		q.weight[i] = uint64(j.pts[k].mass)
 		q.inv[i] = 1 / float64(q.weight[i])
 	}
 	q.lo = make([]E, q.held(j.rank)*n)

@@ -16,6 +16,7 @@ import (
 type point struct {
 	id     uint32
 	weight uint32 // members
+	mass   uint32 // members, and those of points that follow this one
 	rank   int32  // that has the lowest member
 	local  int32  // index in job.own, -1 on other ranks
 	sum    int64  // of the entries, less the sum of the origin's
@@ -253,6 +254,7 @@ func (j *job) points(all [][]byte) ([][2]uint64, error) {
 		for k := range len(b) / pointBytes {
 			r := b[k*pointBytes:]
 			e := entry{point: point{id: getUint32(r), weight: getUint32(r[4:]), rank: int32(rank), local: -1}}
+			e.mass = e.weight
 			e.sum, e.hi, e.lo = int64(getUint64(r[8:])), getUint64(r[16:]), getUint64(r[24:])
 			if rank == j.rank {
 				e.local = int32(k)
