@@ -33,12 +33,12 @@ func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Optio
 // runHere runs an engine on the ranks that simulate.
 func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
 	n, err := p.Network(x.sim.Processes())
-	if err := x.simComm.Agree(err); err != nil {
+	if err := x.simComm.Agree(simulationError(err)); err != nil {
 		return err
 	}
 	var r *simnet.Result
 	if needsEvents(p) {
-		err = Fail(ExitUsage, errors.New("contention and receive policy arrival need the event engine"))
+		r, err = simnet.Events(context.Background(), x.sim.Program, calc, n, o)
 	} else {
 		r, err = simnet.Dataflow(context.Background(), x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
 	}
@@ -48,6 +48,9 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 	}
 	if err != nil {
 		return err
+	}
+	for k := range r.Times {
+		r.Times[k].Compute -= x.start.delay[k] // which the engine counts as computation
 	}
 	out.times, out.first = r.Times, r.First
 	out.result = *r
@@ -158,7 +161,7 @@ func (x *prediction) representatives() (*donorSet, error) {
 		if x.classes.size[c] < 2 {
 			continue
 		}
-		host, err := x.hostVector(r)
+		host, _, err := x.hostVector(r)
 		if err != nil {
 			return nil, err
 		}
@@ -299,7 +302,6 @@ func (x *prediction) rows() ([]byte, error) {
 		var t simnet.ProcessTimes
 		if x.out != nil && int(k) < len(x.out.times) {
 			t = x.out.times[k]
-			t.Compute -= x.start.delay[k] // which the engine counts as computation
 		}
 		node := int64(0)
 		if n != nil {

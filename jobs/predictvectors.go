@@ -159,42 +159,56 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 	s := &donorSet{}
 	h := sha256.New()
 	for i := range targets {
-		host, err := x.hostVector(targets[i].Process)
+		host, gaps, err := x.hostVector(targets[i].Process)
 		if err != nil {
 			return nil, err
 		}
-		d, times, err := x.newDonor(&targets[i], host)
+		d, about, times, err := x.newDonor(&targets[i], host, gaps)
 		if err := agree(x.c, targetError(err)); err != nil {
 			return nil, err
 		}
-		s.list = append(s.list, d)
+		s.list, s.about = append(s.list, d), append(s.about, about)
 		h.Write(appendInts(nil, int64(targets[i].Process), int64(len(times))))
 		h.Write(appendInts(nil, times...))
-		s.about = append(s.about, PredictedDonor{Process: d.Process, Entries: uint64(d.Entries()), Measured: d.Measured})
-		a := &s.about[len(s.about)-1]
-		a.Host, a.Target = d.Sums()
 	}
 	s.content = hex.EncodeToString(h.Sum(nil))
 	s.follow(x.classes)
 	return s, nil
 }
 
-// newDonor joins one vector; the times are those that were measured, by entry.
-func (x *prediction) newDonor(t *predict.Target, host []int64) (*predict.Donor, []int64, error) {
+// newDonor joins one vector; times are those that were measured, by entry. What calls took that are computation in the recorded
+// vector, MPI_Init before all, was not measured: it stays as recorded.
+func (x *prediction) newDonor(t *predict.Target, host, gaps []int64) (d *predict.Donor, about PredictedDonor, times []int64, err error) {
+	about = PredictedDonor{Process: t.Process, Entries: uint64(len(host))}
 	nodes, err := x.in.CallNodes(t.Process)
 	if err != nil {
-		return nil, nil, err
+		return nil, about, nil, err
 	}
 	calls, names := x.in.Functions(nodes)
-	times, err := t.Place(uint64(len(host)), calls, names)
-	if err != nil {
-		return nil, nil, err
+	if times, err = t.Place(uint64(len(host)), calls, names); err != nil {
+		return nil, about, nil, err
 	}
-	d, err := x.joinDonor(t.Process, nodes, host, times)
-	if err == nil && d.Measured == 0 {
-		err = fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
+	whole := slices.Clone(times)
+	for i, v := range times {
+		if v < 0 {
+			continue
+		}
+		about.Measured++
+		about.Host += gaps[i]
+		about.Target += v
+		if whole[i] += host[i] - gaps[i]; whole[i] < 0 {
+			return nil, about, nil, predict.ErrTooLong
+		}
 	}
-	return d, times, err
+	if about.Measured == 0 {
+		return nil, about, nil, fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
+	}
+	d, err = x.joinDonor(t.Process, nodes, host, whole)
+	if err == nil {
+		d.Keep(0)
+		d.Keep(d.Entries() - 1)
+	}
+	return d, about, times, err
 }
 
 // joinDonor makes a donor whose entries lie between calls that count.
@@ -218,27 +232,29 @@ func sitesOf(nodes []simnet.NodeID) []uint32 {
 	return sites
 }
 
-// hostVector gives all ranks the recorded vector of a process. Collective.
-func (x *prediction) hostVector(process uint32) ([]int64, error) {
+// hostVector gives all ranks the recorded vector of a process, and the gaps between its calls. Collective.
+func (x *prediction) hostVector(process uint32) (vector, gaps []int64, err error) {
 	owner := slices.IndexFunc(x.in.Ranges, func(r partition.Range) bool { return r.Contains(trace.P(process)) })
 	if owner < 0 {
-		return nil, fmt.Errorf("process %d belongs to no rank", process)
+		return nil, nil, fmt.Errorf("process %d belongs to no rank", process)
 	}
 	var b []byte
-	var err error
 	if x.c.Rank() == owner {
 		v := make([]int64, x.in.Vectors.Entries(process))
 		if err = x.in.Vectors.Fill(process, 0, v); err == nil {
-			b = appendInts(nil, v...)
+			gaps, err = x.in.Gaps(process)
 		}
+		b = appendInts(appendInts(nil, v...), gaps...)
 	}
 	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if b, err = x.c.Bcast(b, owner); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return takeInts(b), nil
+	both := takeInts(b)
+	n := len(both) / 2
+	return both[:n], both[n:], nil
 }
 
 // follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.

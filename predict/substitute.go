@@ -50,7 +50,7 @@ type Donor struct {
 	Process  uint32
 	Measured uint64 // entries that have a measured time
 	host     []int64
-	target   []int64 // ps; notMeasured
+	target   []int64 // ps; notMeasured, kept
 	site     []uint32
 	sites    []siteTotal
 	all      siteTotal
@@ -114,11 +114,15 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 	return d, nil
 }
 
+// Keep leaves entry i of every process as it was recorded, if it was not measured.
+func (d *Donor) Keep(i int) {
+	if d.target[i] == notMeasured {
+		d.target[i] = kept
+	}
+}
+
 // Entries returns the length of the vector.
 func (d *Donor) Entries() int { return len(d.host) }
-
-// Sums returns what the entries measured add up to, on the host and on the target, ps.
-func (d *Donor) Sums() (host, target int64) { return d.all.host, d.all.target }
 
 // clamped keeps a ratio within those of the donor's entries but the outermost hundredths.
 func (d *Donor) clamped(f fraction) fraction {
@@ -209,7 +213,10 @@ func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
 
 // entry returns an entry that follows a donor.
 func (s *Substituted) entry(d *Donor, i int, host int64) (int64, bool) {
-	if s.Rule == CopyRule {
+	switch {
+	case d.target[i] == kept:
+		return host, true
+	case s.Rule == CopyRule:
 		return d.copied(i)
 	}
 	return d.scaled(i, host)

@@ -25,8 +25,11 @@ type Target struct {
 	Names    []string
 }
 
-// notMeasured stands for an entry without a measured time.
-const notMeasured = -1
+// Entries without a measured time.
+const (
+	notMeasured = -1
+	kept        = -2 // as recorded, for every process
+)
 
 // Place puts the times into a vector of so many entries, in ps; entries without one are notMeasured. For a replay it needs the
 // functions of the process's calls in the recorded run, by number into names: entry i lies before call i.
