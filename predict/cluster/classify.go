@@ -12,7 +12,7 @@ import (
 // Classify clusters the vectors of all ranks. The result is the same for any number of ranks and workers. An error is
 // the same on every rank; errors.Is finds the sentinels of this package. Collective.
 func Classify(ctx context.Context, c mpi.Comm, v Vectors, o Options) (*Result, error) {
-	j := &job{ctx: ctx, c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: mostAlone}
+	j := &job{ctx: ctx, c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: mostAlone, dense: mostDense}
 	return j.run()
 }
 
@@ -65,12 +65,18 @@ type job struct {
 	member   []int32 // point of each member of this rank
 	kept     []int64 // the vectors of own, one after the other, or nil where they take too much memory
 
+	reach []uint64 // of each point, the distance to one point that is the same for its whole part
+
 	alone         int // points of the largest part that one rank of several does alone
+	dense         int // points of the largest part that is not divided further
 	approximation Approximation
 }
 
-// mostAlone is the default of job.alone: 32 MiB of narrow distances.
-const mostAlone = 4096
+// The defaults of job.alone, 32 MiB of narrow distances, and job.dense, 8 MiB.
+const (
+	mostAlone = 4096
+	mostDense = 2000
+)
 
 // own is a point of this rank.
 type own struct{ point, member int32 }
@@ -170,7 +176,10 @@ func (j *job) cluster(t uint64) (*Result, error) {
 	if t > math.MaxInt64>>j.fraction {
 		height = math.MaxInt64
 	}
-	parts := j.split(t, height)
+	parts, err := j.split(t, height)
+	if err != nil {
+		return nil, err
+	}
 	res := &Result{Members: j.members, Distinct: uint32(len(j.pts)), Fraction: j.fraction, Components: uint32(len(parts))}
 	for _, p := range parts {
 		res.Largest = max(res.Largest, uint32(len(p)))

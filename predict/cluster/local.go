@@ -184,16 +184,16 @@ func (j *job) newMatrix(points []int32) (partMatrix, spec) {
 }
 
 // spec chooses how the distances of a part are stored; narrow is for 32 bits. It goes by a bound of the distances, the
-// sum of the two largest ones to the origin.
+// sum of the two largest ones to a common point.
 func (j *job) spec(points []int32) (s spec, narrow bool) {
-	var first, second, weight uint64 // the two largest distances
+	weight := uint64(0)
 	for _, k := range points {
-		far := j.pts[k].far
 		weight += uint64(j.pts[k].mass)
-		second = max(second, min(far, first))
-		first = max(first, far)
 	}
-	bound := first + second
+	bound := min(
+		twoLargest(points, func(k int32) uint64 { return j.pts[k].far }),
+		twoLargest(points, func(k int32) uint64 { return j.reach[k] }),
+	)
 	s = spec{mean: j.o.Linkage == Average, fraction: j.fraction}
 	if j.o.Metric == L2 {
 		s.measure = squares
@@ -207,6 +207,17 @@ func (j *job) spec(points []int32) (s spec, narrow bool) {
 		s.wide = w[1] != 0 || w[0] > 1<<62
 	}
 	return s, bound < 1<<32-1 && !s.mean && j.o.Metric == L1
+}
+
+// twoLargest is the sum of the two largest distances of points.
+func twoLargest(points []int32, far func(int32) uint64) uint64 {
+	var first, second uint64
+	for _, k := range points {
+		d := far(k)
+		second = max(second, min(d, first))
+		first = max(first, d)
+	}
+	return first + second
 }
 
 // agglomerate merges the points of a section and frees its matrix.

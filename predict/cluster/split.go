@@ -8,23 +8,36 @@ import (
 
 // split divides the points into parts of which no pair across is within the threshold, t in units of the vectors and
 // height in those of heights. Each part is ascending, and so are their first points.
-func (j *job) split(t, height uint64) [][]int32 {
+//
+// Sums are compared first: those of two vectors within the threshold are not further apart than the window.
+func (j *job) split(t, height uint64) ([][]int32, error) {
 	all := make([]int32, len(j.pts))
 	for i := range all {
 		all[i] = int32(i)
 	}
-	if j.o.Full || j.o.Linkage == Centroid {
-		return [][]int32{all}
+	j.reach = make([]uint64, len(j.pts))
+	for i, p := range j.pts {
+		j.reach[i] = p.far
 	}
-	gap := j.window(t)
-	bySum := j.gaps([][]int32{all}, gap, func(k int32) uint64 { return uint64(j.pts[k].sum) ^ 1<<63 })
-	parts := j.gaps(bySum, height, func(k int32) uint64 { return j.pts[k].far })
+	if j.o.Full || j.o.Linkage == Centroid {
+		return [][]int32{all}, nil
+	}
+	if height == 0 { // points differ
+		var parts [][]int32
+		for i := range all {
+			parts = append(parts, all[i:i+1:i+1])
+		}
+		return parts, nil
+	}
+	bySum := gaps([][]int32{all}, j.window(t), func(k int32) uint64 { return uint64(j.pts[k].sum) ^ 1<<63 })
+	parts := gaps(bySum, height, func(k int32) uint64 { return j.pts[k].far })
+	parts, err := j.carve(parts, height)
 	slices.SortFunc(parts, func(a, b []int32) int { return cmp.Compare(a[0], b[0]) })
-	return parts
+	return parts, err
 }
 
 // gaps divides parts where two neighbours in the order of key are more than gap apart.
-func (j *job) gaps(parts [][]int32, gap uint64, key func(int32) uint64) [][]int32 {
+func gaps(parts [][]int32, gap uint64, key func(int32) uint64) [][]int32 {
 	var out [][]int32
 	for _, p := range parts {
 		slices.SortFunc(p, func(a, b int32) int { return cmp.Compare(key(a), key(b)) })
