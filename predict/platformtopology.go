@@ -73,8 +73,23 @@ func (t *TopologySpec) build(n *simnet.Network) (simnet.Topology, simnet.Rate, e
 
 // make returns the topology, nil for flat, and how many nodes it has places for.
 func (t *TopologySpec) make() (simnet.Topology, uint64, error) {
-	if t.Kind == Flat {
+	var x interface {
+		simnet.Topology
+		Nodes() uint64
+	}
+	var err error
+	switch t.Kind {
+	case FatTree:
+		x, err = simnet.NewFatTree(t.Down, t.Up)
+	case Torus:
+		x, err = simnet.NewTorus(t.Dims)
+	case Dragonfly:
+		x, err = simnet.NewDragonfly(t.Groups, t.Routers, t.Ports)
+	default:
 		return nil, 0, nil
 	}
-	return nil, 0, fmt.Errorf("%w: topology %s: the simulator has none of this kind", ErrPlatform, topologyNames[t.Kind])
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrPlatform, err)
+	}
+	return x, x.Nodes(), nil
 }
