@@ -12,8 +12,11 @@ import (
 // Classify clusters the vectors of all ranks. The result is the same for any number of ranks and workers. An error is
 // the same on every rank; errors.Is finds the sentinels of this package. Collective.
 func Classify(ctx context.Context, c mpi.Comm, v Vectors, o Options) (*Result, error) {
-	j := &job{ctx: ctx, c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: mostAlone, dense: mostDense}
-	return j.run()
+	return newJob(ctx, c, v, o).run()
+}
+
+func newJob(ctx context.Context, c mpi.Comm, v Vectors, o Options) *job {
+	return &job{ctx: ctx, c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: mostAlone, dense: mostDense}
 }
 
 func (j *job) run() (*Result, error) {

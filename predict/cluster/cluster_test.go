@@ -31,7 +31,8 @@ func classify(tb testing.TB, ranks int, ids []uint32, data [][]int64, o Options,
 		for _, i := range share[c.Rank()] {
 			v.IDs, v.Data = append(v.IDs, ids[i]), append(v.Data, data[i])
 		}
-		j := &job{ctx: context.Background(), c: c, v: v, o: o, rank: c.Rank(), size: c.Size(), alone: alone, dense: 6}
+		j := newJob(context.Background(), c, v, o)
+		j.alone, j.dense = alone, 6
 		r, err := j.run()
 		mu.Lock()
 		defer mu.Unlock()

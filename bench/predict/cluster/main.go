@@ -24,6 +24,7 @@ type settings struct {
 	percent                               uint
 	options                               cluster.Options
 	dump                                  string
+	limit                                 int64
 }
 
 func main() {
@@ -36,6 +37,7 @@ func main() {
 	flag.UintVar(&s.percent, "percent", 0, "threshold in percent of the mean sum; 0 asks for the whole dendrogram")
 	linkage := flag.String("linkage", "complete", "complete, average or single")
 	flag.StringVar(&s.dump, "dump", "", "write the vectors to this file, 64-bit numbers, instead of clustering")
+	flag.Int64Var(&s.limit, "limit", 0, "memory limit of the garbage collector for each rank in MiB, as analyze sets it; 0 for none")
 	flag.Parse()
 	for i, name := range []string{"complete", "average", "single"} {
 		if name == *linkage {
@@ -119,7 +121,9 @@ func dump(s settings) error {
 }
 
 func run(c mpi.Comm, s settings) error {
-	debug.SetGCPercent(25)
+	if s.limit > 0 {
+		debug.SetMemoryLimit(s.limit << 20)
+	}
 	first := s.members * c.Rank() / c.Size()
 	v := members{s, first, s.members*(c.Rank()+1)/c.Size() - first}
 	start, cpu := time.Now(), processor()

@@ -1,0 +1,249 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/mpi"
+)
+
+// Behaviours whose sums are equal are told apart by pivots, and no pair across parts is within the threshold.
+func TestSplit(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	for _, metric := range []Metric{L1, L2} {
+		data := make([][]int64, 90)
+		for i := range data {
+			data[i] = make([]int64, 6)
+			for k := range data[i] {
+				data[i][k] = rng.Int64N(10)
+			}
+			data[i][i%6] += 1000
+		}
+		const t0 = 100
+		_ = mpi.RunInProcess(1, func(c mpi.Comm) error {
+			j := newJob(context.Background(), c, Rows{numbers(len(data)), data}, Options{Metric: metric, Threshold: Threshold{Absolute: t0}})
+			j.dense = 4
+			r, err := j.run()
+			if err != nil {
+				t.Error(err)
+				return nil
+			}
+			if r.Components != 6 || r.Largest != 15 || len(r.Classes) != 6 {
+				t.Errorf("%d parts, the largest of %d, %d classes", r.Components, r.Largest, len(r.Classes))
+			}
+			parts, err := j.split(t0, t0<<j.fraction)
+			if err != nil {
+				t.Error(err)
+			}
+			checkParts(t, metric, parts, data, t0)
+			return nil
+		})
+	}
+}
+
+func checkParts(t *testing.T, m Metric, parts [][]int32, data [][]int64, t0 int64) {
+	t.Helper()
+	part := map[int32]int{}
+	for i, p := range parts {
+		for _, k := range p {
+			part[k] = i
+		}
+	}
+	if len(part) != len(data) {
+		t.Errorf("%d points in parts", len(part))
+	}
+	for i := range data {
+		for k := range i {
+			if part[int32(i)] != part[int32(k)] && refDistance(m, 0, data[i], data[k]).Cmp(big.NewInt(t0)) <= 0 {
+				t.Errorf("%d and %d are within the threshold, but in parts of their own", i, k)
+			}
+		}
+	}
+}
+
+// Points on a line with growing gaps have one pair at a time that is each other's nearest: the chain takes over.
+func TestGrowingGaps(t *testing.T) {
+	data := make([][]int64, 120)
+	for i := range data {
+		data[i] = []int64{int64(i*i) * 1000, int64(i % 2)}
+	}
+	for _, l := range []Linkage{Complete, Average} {
+		o := Options{Linkage: l, Full: true}
+		for _, p := range []int{1, 3} {
+			compareWith(t, mustAlone(t, p, data, o, p%3*200), o, data)
+		}
+	}
+}
+
+// The chain alone, and the rounds alone, give the same merges.
+func TestChain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(33, 34))
+	for round := range 60 {
+		n := 2 + rng.IntN(40)
+		weights := make([]uint64, n)
+		for i := range weights {
+			weights[i] = 1 + rng.Uint64N(3)
+		}
+		s := spec{mean: round%2 == 0, wide: round%4 == 0}
+		limit := []uint64{4, 1 << 40}[round%2]
+		fill := func() *condensed[uint64] {
+			rng := rand.New(rand.NewPCG(uint64(round), 0))
+			c := newCondensed[uint64](s, slices.Clone(weights))
+			for i := range n {
+				for k := range i {
+					c.add(i, k, []uint64{rng.Uint64N(limit)}, []uint64{0})
+				}
+				c.seal(i)
+			}
+			c.start()
+			return c
+		}
+		var a, b []link
+		c := fill()
+		chain(slices.Clone(c.owner), c, func(l link) { a = append(a, l) })
+		fill().agglomerate(func(l link) { b = append(b, l) })
+		d := dendrogram{links: a}
+		d.order(Options{}, Height{})
+		e := dendrogram{links: b}
+		e.order(Options{}, Height{})
+		if fmt.Sprint(a) != fmt.Sprint(b) {
+			t.Fatalf("%+v: chain %v\nrounds %v", s, a, b)
+		}
+	}
+}
+
+// A matrix of one element type gives what one of the other does.
+func TestElements(t *testing.T) {
+	rng := rand.New(rand.NewPCG(35, 36))
+	weights := make([]uint64, 50)
+	for i := range weights {
+		weights[i] = 1
+	}
+	narrow, full := newCondensed[uint32](spec{}, weights), newCondensed[uint64](spec{}, weights)
+	for i := range weights {
+		for k := range i {
+			d := []uint64{rng.Uint64N(100)}
+			narrow.add(i, k, d, nil)
+			full.add(i, k, d, nil)
+		}
+	}
+	var a, b []link
+	narrow.agglomerate(func(l link) { a = append(a, l) })
+	full.agglomerate(func(l link) { b = append(b, l) })
+	if !slices.Equal(a, b) {
+		t.Errorf("%v\n%v", a, b)
+	}
+}
+
+// broken are vectors that cannot be read.
+type broken struct {
+	Rows
+	err error
+}
+
+func (b broken) Read(i int, from uint64, dst []int64) error {
+	if i == 1 {
+		return b.err
+	}
+	return b.Rows.Read(i, from, dst)
+}
+
+func TestErrors(t *testing.T) {
+	unreadable := errors.New("the file is gone")
+	row := func(x ...int64) [][]int64 { return [][]int64{x, x, x} }
+	for _, tc := range []struct {
+		name string
+		v    func(rank int) Vectors
+		o    func(rank int) Options
+		want error
+	}{
+		{"metric", nil, func(int) Options { return Options{Metric: numMetrics} }, ErrOptions},
+		{"linkage", nil, func(int) Options { return Options{Linkage: numLinkages} }, ErrOptions},
+		{"representative", nil, func(int) Options { return Options{Representative: numRepresentatives} }, ErrOptions},
+		{"quantum", nil, func(int) Options { return Options{Quantum: 1000001} }, ErrOptions},
+		{"memory", nil, func(int) Options { return Options{Memory: 1000} }, ErrOptions},
+		{"workers", nil, func(int) Options { return Options{Workers: -1} }, ErrOptions},
+		{"options differ", nil, func(r int) Options { return Options{MaxClasses: uint32(r)} }, ErrOptions},
+		{"order of ids", func(r int) Vectors {
+			return Rows{[]uint32{uint32(3*r + 2), uint32(3 * r), uint32(3*r + 1)}, row(1)}
+		}, nil, ErrVectors},
+		{"id on two ranks", func(int) Vectors { return Rows{[]uint32{1, 2, 3}, row(1, 2)} }, nil, ErrVectors},
+		{"id on two ranks, vectors differ", func(r int) Vectors {
+			return Rows{[]uint32{1, 2, 3}, [][]int64{{int64(r)}, {int64(r + 5)}, {int64(r + 50)}}}
+		}, nil, ErrVectors},
+		{"lengths", func(r int) Vectors {
+			return Rows{[]uint32{uint32(3 * r), uint32(3*r + 1), uint32(3*r + 2)}, row(make([]int64, r+1)...)}
+		}, nil, ErrVectors},
+		{"range", func(r int) Vectors {
+			return Rows{[]uint32{uint32(3 * r), uint32(3*r + 1), uint32(3*r + 2)}, row(1<<62*int64(r), 4)}
+		}, nil, ErrRange},
+		{"centroid", nil, func(int) Options { return Options{Linkage: Centroid, Memory: leastMemory} }, ErrTooMany},
+		{"reading", func(r int) Vectors {
+			return broken{Rows{[]uint32{uint32(3 * r), uint32(3*r + 1), uint32(3*r + 2)}, row(1)}, unreadable}
+		}, nil, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+				v := Vectors(Rows{[]uint32{uint32(2 * c.Rank()), uint32(2*c.Rank() + 1)}, [][]int64{
+					make([]int64, 30000), append([]int64{int64(c.Rank()) + 3}, make([]int64, 29999)...),
+				}})
+				if tc.v != nil {
+					v = tc.v(c.Rank())
+				}
+				o := Options{}
+				if tc.o != nil {
+					o = tc.o(c.Rank())
+				}
+				_, err := Classify(context.Background(), c, v, o)
+				return err
+			})
+			if err == nil || tc.want != nil && !errors.Is(err, tc.want) {
+				t.Errorf("error is %v, want %v", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	err := mpi.RunInProcess(3, func(c mpi.Comm) error {
+		_, err := Classify(ctx, c, Rows{[]uint32{uint32(c.Rank())}, [][]int64{{1, 2}}}, Options{})
+		return err
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// Nothing, one member, vectors without entries, and ranks without members.
+func TestSmall(t *testing.T) {
+	for _, tc := range []struct {
+		data    [][]int64
+		classes int
+	}{
+		{nil, 0},
+		{[][]int64{{5}}, 1},
+		{[][]int64{{}, {}, {}}, 1},
+		{[][]int64{{1, 1}, {1, 1}}, 1},
+		{[][]int64{{1, 1}, {1, 2}}, 2},
+		{[][]int64{{-5, 7}, {7, -5}, {1, 1}}, 3},
+	} {
+		for _, l := range []Linkage{Complete, Average, Single, Centroid} {
+			for _, full := range []bool{false, true} {
+				r, err := classify(t, 4, numbers(len(tc.data)), tc.data, Options{Linkage: l, Full: full}, 2, func(i int) int { return i + 1 })
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(r.Classes) != tc.classes || int(r.Members) != len(tc.data) {
+					t.Errorf("%v: %+v", tc.data, r)
+				}
+			}
+		}
+	}
+}
