@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -30,14 +31,15 @@ type AnalyzeOptions struct {
 	Profile       xtf.Profile
 	GraphOnly     bool // no rows of calls, messages, ...: keep the call graph and sums
 	Intervals     interval.Flags
-	IntervalsFile string // sidecar file of intervals, which becomes Intervals.Sidecar; "" is none
-	Deviation     string // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
-	ClampTime     bool   // raise times that run backwards instead of ending the location there
-	Strict        bool   // damaged input is an error
-	ClockRepair   bool   // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
-	MemBytes      int64  // heap and counted buffers per rank; 0: what the machine gives
-	StoreBytes    int64  // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
-	Collective    bool   // write the output by collective calls
+	IntervalsFile string              // sidecar file of intervals, which becomes Intervals.Sidecar; "" is none
+	Deviation     string              // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
+	ClampTime     bool                // raise times that run backwards instead of ending the location there
+	Strict        bool                // damaged input is an error
+	ClockRepair   bool                // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
+	Classes       *predict.ClassFlags // classes of processes; nil: none
+	MemBytes      int64               // heap and counted buffers per rank; 0: what the machine gives
+	StoreBytes    int64               // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
+	Collective    bool                // write the output by collective calls
 	Hints         map[string]string
 	Version       string // of the tool
 	Host, Job     string // for the lock file
@@ -84,6 +86,7 @@ const (
 	stageWaits
 	stageCauses
 	stageReduce
+	stageClasses
 )
 
 // Kinds of segments beside arrays and blobs.
@@ -110,37 +113,38 @@ func resultBytes(store int64) int64 { return max(sortBytes, store/4) }
 
 // analysis is one job on one rank.
 type analysis struct {
-	o         AnalyzeOptions
-	c         mpi.Comm
-	src       trace.Source
-	defs      *trace.Definitions
-	size      *Size
-	ranges    []partition.Range
-	own       partition.Range
-	tables    *stats.Tables
-	intervals *interval.Plan
-	types     *xtf.TypeTable
-	enc       *xtf.Encoder
-	graphs    ccg.Options
-	ws        *xtfwriter.Workspace
-	store     *xtfwriter.Store
-	entries   *xtfwriter.Sorter // of the location being loaded
-	results   *xtfwriter.Sorter // of all own locations
-	units     []stats.Unit
-	clocks    *clockRepair  // nil: times are those of the source
-	loader    *stats.Loader // while locations are loaded, and batch
-	batch     trace.Batch
-	events    []uint64 // decoded, of each own location
-	last      uint64   // last event of the run, ticks since the origin
-	counts    stats.LevelCounts
-	levels    stats.Levels // of time bins
-	tiles     tiling
-	prov      Provenance
-	id        [16]byte
-	section   []byte         // shared call graph
-	nodes     *interval.Tree // of all locations, from number on
-	paths     *callpath.Tree // the same
-	summary   *stats.Summary // on rank 0, from finish on
+	o            AnalyzeOptions
+	c            mpi.Comm
+	src          trace.Source
+	defs         *trace.Definitions
+	size         *Size
+	ranges       []partition.Range
+	own          partition.Range
+	tables       *stats.Tables
+	intervals    *interval.Plan
+	types        *xtf.TypeTable
+	enc          *xtf.Encoder
+	graphs       ccg.Options
+	classOptions predict.ClassOptions
+	ws           *xtfwriter.Workspace
+	store        *xtfwriter.Store
+	entries      *xtfwriter.Sorter // of the location being loaded
+	results      *xtfwriter.Sorter // of all own locations
+	units        []stats.Unit
+	clocks       *clockRepair  // nil: times are those of the source
+	loader       *stats.Loader // while locations are loaded, and batch
+	batch        trace.Batch
+	events       []uint64 // decoded, of each own location
+	last         uint64   // last event of the run, ticks since the origin
+	counts       stats.LevelCounts
+	levels       stats.Levels // of time bins
+	tiles        tiling
+	prov         Provenance
+	id           [16]byte
+	section      []byte         // shared call graph
+	nodes        *interval.Tree // of all locations, from number on
+	paths        *callpath.Tree // the same
+	summary      *stats.Summary // on rank 0, from finish on
 	// what was found that concerns no single location, on rank 0
 	problems trace.Diagnostics
 	meter    *Meter
@@ -205,6 +209,9 @@ func (a *analysis) open() error {
 	if err := a.planIntervals(); err != nil {
 		return err
 	}
+	if err := a.planClasses(); err != nil {
+		return err
+	}
 	a.types = xtf.StandardTypes(a.o.Profile)
 	a.enc = xtf.NewEncoder()
 	a.setProvenance()
@@ -233,6 +240,9 @@ func (a *analysis) setProvenance() {
 			"intervals": a.intervals.Canonical(), "clock_repair": fmt.Sprint(a.o.ClockRepair),
 		},
 		Tool: "coppice " + a.o.Version,
+	}
+	if a.o.Classes != nil {
+		a.prov.Options["classes"] = a.classOptions.String()
 	}
 }
 
@@ -292,6 +302,7 @@ func (a *analysis) work() error {
 		{"number", a.number},
 		{"match", a.match},
 		{"graph", a.graph},
+		{"classes", a.classes},
 		{"finish", a.finish},
 		{"waits", a.waits},
 		{"causes", a.causes},

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -216,6 +217,7 @@ var wholeStages = []stageArrays{
 	{stageWaits, waitTotals},
 	{stageCauses, causeTotals},
 	{stageWhole, wholeArrays},
+	{stageClasses, predict.ClassTypes},
 }
 
 func (a *analysis) region(i int) (xtfwriter.Region, error) {

@@ -42,11 +42,11 @@ func planted(t testing.TB, n int) *graphFile {
 }
 
 // classify finds the classes on so many ranks; they must be the same on all.
-func classify(t testing.TB, f graphs, ranks int, o ClassOptions) *Classes {
+func classify(t testing.TB, f Graphs, ranks int, o ClassOptions) *Classes {
 	t.Helper()
 	list := make([]*Classes, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		in, err := open(c, f)
+		in, err := OpenGraphs(c, f, OpenOptions{})
 		if err != nil {
 			return err
 		}

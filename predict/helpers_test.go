@@ -119,11 +119,11 @@ func eachBatch(src trace.Source, p trace.P, add func(*trace.Batch) error) (uint6
 }
 
 // inputs opens a file on so many ranks.
-func inputs(t testing.TB, f graphs, ranks int) []*Input {
+func inputs(t testing.TB, f Graphs, ranks int) []*Input {
 	t.Helper()
 	list := make([]*Input, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		in, err := open(c, f)
+		in, err := OpenGraphs(c, f, OpenOptions{})
 		list[c.Rank()] = in
 		return err
 	})

@@ -20,7 +20,7 @@ import (
 // messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests, one-sided operations) is computation.
 //
 // Memory: the shared graph; the program, 16 bytes a node, 4 a child, 40 an action and 24 for the sequence of a node; 4 bytes
-// a process; and for each process of this rank 32 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3.
+// a process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3, see [Vectors].
 type Input struct {
 	Defs    *trace.Definitions
 	Shared  *ccg.Shared
@@ -33,41 +33,51 @@ type Input struct {
 	Left    Left // of all ranks
 	Vectors *Vectors
 
-	file      graphs
+	file      Graphs
 	tables    *tables // read-only
 	processes []trace.Process
 	keys      []uint64   // by node: see callKeys
 	sequences []sequence // likewise
 }
 
-// Open makes the program of an open file. Collective: all ranks return the same input but for their processes, or the same
-// most severe error.
-func Open(c mpi.Comm, file *xtf.File) (*Input, error) { return open(c, file) }
-
-// graphs is an open file, as far as it is read.
-type graphs interface {
-	Procs() uint32
+// Graphs is where the call graphs of a run are: an open file, or the analysis that makes it.
+type Graphs interface {
+	Procs() uint32 // locations
 	Definitions() ([]byte, error)
 	SectionBytes(kind uint32) ([]byte, error)
 	BlobBytes(p xtf.Proc, kind uint32) ([]byte, error)
 	Dir(p xtf.Proc) (xtf.DirRow, error)
 }
 
-func open(c mpi.Comm, file graphs) (*Input, error) {
-	in := &Input{file: file}
+// OpenOptions say who makes what of a program. The zero value is good for an open file.
+type OpenOptions struct {
+	Ranges  []partition.Range // processes of each rank; nil: even shares of the events
+	Primary bool              // look at the first location of each process alone: what others do is not counted
+	Vectors Segments          // keeps the vectors; nil: memory
+}
+
+// Open makes the program of an open file. Collective: all ranks return the same input but for their processes, or the same
+// most severe error.
+func Open(c mpi.Comm, file *xtf.File) (*Input, error) { return OpenGraphs(c, file, OpenOptions{}) }
+
+// OpenGraphs is Open with options.
+func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
+	in := &Input{file: file, Ranges: o.Ranges}
 	if err := c.Agree(in.open()); err != nil {
 		return nil, err
 	}
-	weights, err := in.weights()
-	if err := c.Agree(err); err != nil {
-		return nil, err
+	if in.Ranges == nil {
+		weights, err := in.weights()
+		if err := c.Agree(err); err != nil {
+			return nil, err
+		}
+		in.Ranges = partition.Ranges(weights, c.Size())
 	}
-	in.Ranges = partition.Ranges(weights, c.Size())
 	own := in.Ranges[c.Rank()]
 	in.First, in.End = uint32(own.First), uint32(own.End)
 	b := newBuilder(in.Defs)
 	in.tables = b.tables
-	if err := c.Agree(in.load(b)); err != nil {
+	if err := c.Agree(in.load(b, &o)); err != nil {
 		return nil, err
 	}
 	if err := in.unite(c, b); err != nil {
@@ -132,8 +142,8 @@ func (in *Input) Events(p trace.P) (uint64, error) {
 }
 
 // load builds programs and vectors of this rank's processes.
-func (in *Input) load(b *builder) error {
-	in.Vectors = newVectors(in.First, in.End, in.Defs.Clock().TimerResolution)
+func (in *Input) load(b *builder, o *OpenOptions) error {
+	in.Vectors = newVectors(in.First, in.End, in.Defs.Clock().TimerResolution, o.Vectors)
 	for p := in.First; p < in.End; p++ {
 		l, err := in.Location(in.processes[p].First)
 		if err != nil {
@@ -147,6 +157,9 @@ func (in *Input) load(b *builder) error {
 		b.program.Roots = append(b.program.Roots, root)
 		if err := in.Vectors.add(p, l, t.roles(), t.total()); err != nil {
 			return err
+		}
+		if o.Primary {
+			continue
 		}
 		if err := in.otherThreads(b, in.processes[p]); err != nil {
 			return err

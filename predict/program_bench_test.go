@@ -28,7 +28,7 @@ func BenchmarkOpen(b *testing.B) {
 			b.ResetTimer()
 			b.ReportAllocs()
 			for range b.N {
-				if in, err = open(mpi.Serial(), f); err != nil {
+				if in, err = OpenGraphs(mpi.Serial(), f, OpenOptions{}); err != nil {
 					b.Fatal(err)
 				}
 			}

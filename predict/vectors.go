@@ -2,7 +2,9 @@ package predict
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"math"
 	"math/bits"
 
@@ -13,25 +15,30 @@ import (
 // Vectors are the computation vectors of a rank's processes, in ticks: entry i is the time between call i-1 and call i, or the
 // first event where there is none, or the last event. What a call without actions took belongs to the entry before it.
 //
-// They are simnet's Calc, in ps, rounded down once for each entry. Memory: 32 bytes a process, and 1 byte for each 7 bits of an
-// entry.
+// They are simnet's Calc, in ps, rounded down once for each entry. Memory: 80 bytes a process, and 1 byte for each 7 bits of an
+// entry; with segments these bytes lie there, and a process that is read has 512 of them.
 type Vectors struct {
 	first      uint32
 	resolution uint64 // ticks a second
+	out        Segments
 	list       []vector
 	bound      uint64 // ticks: largest possible error of a process's sum
 }
 
 // vector is one process's entries, as varints.
 type vector struct {
-	bytes   []byte
+	bytes   []byte // all, or those read from segments
+	from    io.Reader
 	entries uint64
-	next    uint64 // entry that Fill expects
-	at      int    // its place
+	next    uint64 // entry that comes next
+	at      int    // its place in bytes
 }
 
-func newVectors(first, end uint32, resolution uint64) *Vectors {
-	return &Vectors{first: first, resolution: max(resolution, 1), list: make([]vector, end-first)}
+// windowBytes is how much of a vector in segments is read at once.
+const windowBytes = 512
+
+func newVectors(first, end uint32, resolution uint64, out Segments) *Vectors {
+	return &Vectors{first: first, resolution: max(resolution, 1), out: out, list: make([]vector, end-first)}
 }
 
 // add walks through a location; calls is how many the program has of it.
@@ -48,9 +55,18 @@ func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls u
 			x.bytes = binary.AppendUvarint(x.bytes, t)
 		}
 		x.entries += uint64(n)
+		if v.out != nil {
+			if err := v.out.Append(process, x.bytes); err != nil {
+				return err
+			}
+			x.bytes = x.bytes[:0]
+		}
 		if n < len(buf) {
 			break
 		}
+	}
+	if v.out != nil {
+		x.bytes = nil
 	}
 	if x.entries != calls+1 {
 		return fmt.Errorf("process %d: %d entries of computation for %d calls: %w", process, x.entries, calls, ccg.ErrCorrupt)
@@ -76,12 +92,14 @@ func (v *Vectors) Bound() uint64 { return v.bound }
 
 // Ticks writes entries first, first+1, ... to dst, as Fill does, in ticks.
 func (v *Vectors) Ticks(process uint32, first uint64, dst []uint64) error {
-	x := &v.list[process-v.first]
-	if err := x.seek(first); err != nil {
+	x, err := v.seek(process, first)
+	if err != nil {
 		return err
 	}
 	for i := range dst {
-		dst[i] = x.take()
+		if dst[i], err = x.take(); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -89,12 +107,16 @@ func (v *Vectors) Ticks(process uint32, first uint64, dst []uint64) error {
 // Fill writes entries first, first+1, ... to dst, in ps. Calls for one process come from one goroutine at a time; those that
 // go on where the last one ended, or begin at 0, cost nothing but their entries.
 func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
-	x := &v.list[process-v.first]
-	if err := x.seek(first); err != nil {
+	x, err := v.seek(process, first)
+	if err != nil {
 		return err
 	}
 	for i := range dst {
-		ps, ok := picoseconds(x.take(), v.resolution)
+		t, err := x.take()
+		if err != nil {
+			return err
+		}
+		ps, ok := picoseconds(t, v.resolution)
 		if !ok {
 			return fmt.Errorf("process %d, entry %d: %w", process, first+uint64(i), ErrTooLong)
 		}
@@ -103,33 +125,75 @@ func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// seek goes to an entry.
-func (x *vector) seek(first uint64) error {
-	if first > x.entries {
-		return fmt.Errorf("entry %d of %d", first, x.entries)
+// Sum returns the sum of a process's vector, ticks. It cannot overflow: it is part of a time of the run.
+func (v *Vectors) Sum(process uint32) (uint64, error) {
+	x, err := v.seek(process, 0)
+	if err != nil {
+		return 0, err
 	}
-	if first < x.next {
+	var sum uint64
+	for x.next < x.entries {
+		t, err := x.take()
+		if err != nil {
+			return 0, err
+		}
+		sum += t
+	}
+	return sum, nil
+}
+
+// seek goes to an entry of a process.
+func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
+	x := &v.list[process-v.first]
+	if first < x.next || first == 0 {
 		x.next, x.at = 0, 0
+		if v.out != nil {
+			r, err := v.out.Reader(process)
+			if err != nil {
+				return nil, err
+			}
+			x.from, x.bytes = r, x.bytes[:0]
+		}
 	}
-	for x.next < first {
-		x.take()
+	for x.next < min(first, x.entries) {
+		if _, err := x.take(); err != nil {
+			return nil, err
+		}
 	}
-	return nil
+	return x, nil
 }
 
 // take returns the next entry, 0 behind the last.
-func (x *vector) take() uint64 {
+func (x *vector) take() (uint64, error) {
 	if x.next >= x.entries {
-		return 0
+		return 0, nil
+	}
+	if len(x.bytes)-x.at < binary.MaxVarintLen64 && x.from != nil {
+		if err := x.refill(); err != nil {
+			return 0, err
+		}
 	}
 	x.next++
-	if b := x.bytes[x.at]; b < 0x80 {
-		x.at++
-		return uint64(b)
-	}
 	t, n := binary.Uvarint(x.bytes[x.at:])
+	if n <= 0 {
+		return 0, fmt.Errorf("a vector ends before entry %d: %w", x.next-1, io.ErrUnexpectedEOF)
+	}
 	x.at += n
-	return t
+	return t, nil
+}
+
+// refill reads on.
+func (x *vector) refill() error {
+	if cap(x.bytes) < windowBytes {
+		x.bytes = append(make([]byte, 0, windowBytes), x.bytes...)
+	}
+	n := copy(x.bytes, x.bytes[x.at:])
+	more, err := io.ReadFull(x.from, x.bytes[n:windowBytes])
+	x.bytes, x.at = x.bytes[:n+more], 0
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		x.from, err = nil, nil
+	}
+	return err
 }
 
 // picoseconds converts ticks, rounded down; false if that is 2^63 ps or more.
@@ -140,15 +204,4 @@ func picoseconds(ticks, resolution uint64) (int64, bool) {
 	}
 	q, _ := bits.Div64(hi, lo, resolution)
 	return int64(q), q <= math.MaxInt64
-}
-
-// Sum returns the sum of a process's vector, ticks. It cannot overflow: it is part of a time of the run.
-func (v *Vectors) Sum(process uint32) (uint64, error) {
-	x := v.list[process-v.first]
-	x.next, x.at = 0, 0
-	var sum uint64
-	for x.next < x.entries {
-		sum += x.take()
-	}
-	return sum, nil
 }

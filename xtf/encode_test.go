@@ -91,6 +91,7 @@ func TestStandardTypes(t *testing.T) {
 		"CHANNEL": 40, "CHAN": 8, "TILE": 32, "TIMEBIN": 48, "COMP": 16, "DELAY": 32, "DIAG": 48, "INTERVAL": 88,
 		"STAT": 72, "CLASS": 32, "MEMBER": 16, "MERGE": 24, "DIRECTORY": 64,
 		"WAITSUM": 32, "PATH": 24, "WAITTOTAL": 40, "DELAYTOTAL": 48, "PATHTOTAL": 32,
+		"GROUP": 64, "CLASSSUM": 40,
 	}
 	sums := map[string]int{"CALL": 13, "P2P": 7, "COLL": 5, "IO": 4, "RMA": 2, "WAIT": 9}
 	tt := StandardTypes(Packed)

@@ -32,6 +32,8 @@ const (
 	TypeWaitTotal  TypeID = 38 // waits of all locations
 	TypeDelayTotal TypeID = 39 // delay costs of all locations
 	TypePathTotal  TypeID = 40 // critical path on one call path of an interval
+	TypeGroup      TypeID = 41 // a group of processes with the same calls
+	TypeClassSum   TypeID = 42 // what the processes of a class compute
 	TypeDirectory  TypeID = 63 // a row of the directory: where one region lies
 )
 
@@ -324,6 +326,27 @@ var rowSpecs = []rowSpec{
 		{"worstP", 12, 4, TransformNone},
 		{"ticks", 16, 8, TransformNone},
 		{"worst", 24, 8, TransformNone},
+	}},
+	{id: TypeGroup, name: "GROUP", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"first", 8, 4, TransformNone},
+		{"processes", 12, 4, TransformNone},
+		{"classes", 16, 4, TransformNone},
+		{"fraction", 20, 4, TransformNone},
+		{"entries", 24, 8, TransformNone},
+		{"threshold", 32, 8, TransformNone},
+		{"rounded", 40, 8, TransformNone},
+		{"radius", 48, 8, TransformNone},
+		{"leaders", 56, 4, TransformNone},
+		{"led", 60, 4, TransformNone},
+	}},
+	{id: TypeClassSum, name: "CLASSSUM", role: RoleKey, columns: []Column{
+		{"key", 0, 8, TransformNone},
+		{"first", 8, 4, TransformNone},
+		{"zero", 12, 4, TransformNone},
+		{"least", 16, 8, TransformNone},
+		{"most", 24, 8, TransformNone},
+		{"mean", 32, 8, TransformNone},
 	}},
 	{id: TypeDirectory, name: "DIRECTORY", role: RoleNone, columns: []Column{
 		{"P", 0, 4, TransformNone},

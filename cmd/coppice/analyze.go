@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -32,6 +33,7 @@ type analyzeFlags struct {
 	hints                map[string]string
 	intervals            interval.Flags
 	sidecar              string
+	classes              predict.ClassFlags
 	failIf               []string
 	rules                choice // of the numbers that conditions compare
 }
@@ -62,6 +64,7 @@ func runAnalyze(args []string, s streams) error {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing line")
 	f.CountVarP(&o.verbose, "verbose", "v", "stage times, memory and traffic")
 	o.intervalFlags(f)
+	o.classFlags(f)
 	f.StringArrayVar(&o.failIf, "fail-if", nil, "exit with status 1 if this holds of the result, as report --fail-if has it (repeatable)")
 	o.rules.defineRules(f)
 	operands, err := parse(f, args, 1, 1)
@@ -69,6 +72,9 @@ func runAnalyze(args []string, s streams) error {
 		return err
 	}
 	job, err := o.job(operands[0])
+	if err == nil {
+		job.Classes, err = o.classJob(f)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +94,35 @@ func (o *analyzeFlags) intervalFlags(f *pflag.FlagSet) {
 	f.StringVar(&i.MarkerCost, "marker-cost", "overhead", "overhead: time in marker calls is neither computation nor MPI; mpi: they are ordinary MPI calls")
 	f.StringVar(&i.RecvPoint, "recv-point", "wait", "a non-blocking receive counts from the call that can block, wait, or from its posting, post")
 	f.StringVar(&i.Init, "init", "include", "include, or exclude: the program begins behind MPI_Init and ends before MPI_Finalize")
+}
+
+// classFlags are the flags about classes of processes.
+func (o *analyzeFlags) classFlags(f *pflag.FlagSet) {
+	c := &o.classes
+	f.StringVar(&c.Threshold, "classes", "", "classes of processes that call the same and compute alike: within a share of the mean computation of those that call the same, such as 5%, or within a time, such as 10us; report classes shows them")
+	f.StringVar(&c.Linkage, "linkage", "complete", "of two classes how far apart: complete (their farthest members), average, single (their nearest members) or centroid")
+	f.StringVar(&c.Metric, "metric", "l1", "distance of two processes: l1 (sum of differences) or l2 (Euclidean)")
+	f.StringVar(&c.Representative, "representative", "mean", "who stands for a class: the member nearest to its mean, or the medoid")
+	f.StringVar(&c.Sequence, "sequence", "calls", "processes call the same: calls (functions and sizes of communicators), or strict (partners, tags and bytes too)")
+	f.StringVar(&c.Quantum, "quantum", "", "round times to a grid of this share before they are compared, such as 1%")
+	f.Uint32Var(&c.MaxClasses, "classes-max", 0, "at most this many classes of processes that call the same, instead of a threshold")
+	f.BoolVar(&c.Dendrogram, "dendrogram", false, "keep the merges above the threshold too")
+}
+
+// classJob returns the options of classes, nil where none are asked for.
+func (o *analyzeFlags) classJob(f *pflag.FlagSet) (*predict.ClassFlags, error) {
+	if o.classes.Threshold == "" && o.classes.MaxClasses == 0 {
+		for _, name := range []string{"linkage", "metric", "representative", "sequence", "quantum", "dendrogram"} {
+			if f.Changed(name) {
+				return nil, usage("analyze: --%s is about classes: add --classes 5%% or --classes-max", name)
+			}
+		}
+		return nil, nil
+	}
+	if _, err := o.classes.Parse(1e9); err != nil { // with the trace's own clock once it is known
+		return nil, usage("analyze: %w", err)
+	}
+	return &o.classes, nil
 }
 
 // job checks the flags and makes the options of the job.

@@ -1,0 +1,150 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/cluster"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// planClasses reads the options of classes.
+func (a *analysis) planClasses() error {
+	if a.o.Classes == nil {
+		return nil
+	}
+	o, err := a.o.Classes.Parse(a.defs.Clock().TimerResolution)
+	a.classOptions = o
+	if err != nil {
+		err = Fail(ExitUsage, err)
+	}
+	return agree(a.c, err)
+}
+
+// classes finds the classes of processes and writes their rows on rank 0.
+//
+// Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at
+// a time; 256 MiB at most for the distances, see package cluster. Vectors are segments.
+func (a *analysis) classes() error {
+	if a.o.Classes == nil {
+		return nil
+	}
+	a.meter.Stage("classes", 0)
+	section, err := a.c.Bcast(a.section, 0)
+	if err != nil {
+		return err
+	}
+	g := &storedGraphs{a: a, section: section, vectors: map[uint32]*xtfwriter.Segment{}}
+	defer g.drop()
+	in, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: a.processRanges(), Primary: true, Vectors: g})
+	if err != nil {
+		return err
+	}
+	k, err := in.Classify(context.Background(), a.c, a.classOptions)
+	if err != nil {
+		return classError(err)
+	}
+	if a.c.Rank() == 0 {
+		err = a.writeClasses(k)
+	}
+	return agree(a.c, err)
+}
+
+// classError tells errors of options from others.
+func classError(err error) error {
+	if errors.Is(err, cluster.ErrTooMany) || errors.Is(err, cluster.ErrRange) {
+		return Fail(ExitUsage, err)
+	}
+	return err
+}
+
+// processRanges gives each rank the processes whose first locations it has.
+func (a *analysis) processRanges() []partition.Range {
+	ranges := make([]partition.Range, len(a.ranges))
+	list := a.defs.Processes()
+	n := 0
+	for i, r := range a.ranges {
+		ranges[i].First = trace.P(n)
+		for n < len(list) && list[n].First < r.End {
+			n++
+		}
+		ranges[i].End = trace.P(n)
+	}
+	return ranges
+}
+
+// writeClasses makes the arrays of classes.
+func (a *analysis) writeClasses(k *predict.Classes) error {
+	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageClasses}, predict.ClassTypes)
+	if err != nil {
+		return err
+	}
+	k.Write(func(t xtf.TypeID) []byte {
+		row, _ := arrays[t].Append()
+		return row
+	})
+	return saveArrays(arrays, predict.ClassTypes)
+}
+
+// storedGraphs are the call graphs of this rank's locations while the file is being made. It keeps vectors beside them.
+type storedGraphs struct {
+	a       *analysis
+	section []byte
+	vectors map[uint32]*xtfwriter.Segment // by process
+}
+
+// Procs implements predict.Graphs.
+func (g *storedGraphs) Procs() uint32 { return uint32(g.a.defs.NumLocations()) }
+
+// Definitions implements predict.Graphs.
+func (g *storedGraphs) Definitions() ([]byte, error) { return g.a.defs.AppendBinary(nil) }
+
+// SectionBytes implements predict.Graphs.
+func (g *storedGraphs) SectionBytes(kind uint32) ([]byte, error) {
+	if kind != xtf.KindCCG {
+		return nil, fmt.Errorf("section %d: %w", kind, xtf.ErrNoSection)
+	}
+	return g.section, nil
+}
+
+// BlobBytes implements predict.Graphs.
+func (g *storedGraphs) BlobBytes(p xtf.Proc, kind uint32) ([]byte, error) {
+	return g.a.store.Get(g.a.key(trace.P(p), stageFinish, xtfwriter.KindBlob+kind))
+}
+
+// Dir implements predict.Graphs.
+func (g *storedGraphs) Dir(p xtf.Proc) (xtf.DirRow, error) {
+	return xtf.DirRow{Events: g.a.events[trace.P(p)-g.a.own.First]}, nil
+}
+
+// Append implements predict.Segments.
+func (g *storedGraphs) Append(process uint32, b []byte) error {
+	s := g.vectors[process]
+	if s == nil {
+		s = g.a.store.Scratch()
+		g.vectors[process] = s
+	}
+	_, err := s.Append(b)
+	return err
+}
+
+// Reader implements predict.Segments.
+func (g *storedGraphs) Reader(process uint32) (io.Reader, error) {
+	s := g.vectors[process]
+	if s == nil {
+		return nil, fmt.Errorf("process %d: no vector: %w", process, xtfwriter.ErrNoSegment)
+	}
+	return io.NewSectionReader(s, 0, s.Size()), nil
+}
+
+func (g *storedGraphs) drop() {
+	for _, s := range g.vectors {
+		s.Drop()
+	}
+}
