@@ -81,7 +81,11 @@ type worker struct {
 	// Of the process that runs.
 	me        uint32 // relative to lo
 	my        *ProcessTimes
+	mine      []int64 // entries of its vector
 	slow      bool
+	ins, outs []uint32 // channels of what a call completes
+	arrivals  []int64
+	dma       bool
 	recvs     []item
 	sends     []item
 	nulls     []item
@@ -113,6 +117,7 @@ func newWorker(ctx context.Context, r *run, number int, calc Calc, o Options) (*
 		ctx: ctx, code: c, calc: calc, observer: o.Observer, lo: lo, hi: hi,
 		procs: make([]proc, count), times: make([]ProcessTimes, count), running: count,
 		calcLog: entriesOf(len(c.program.Roots)), limLog: log2(o.Ring), words: make([]int64, 1),
+		ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), dma: c.network.Policy == DMA,
 		tails: map[uint32]*tail{}, holes: map[holeKey][]uint32{}, closing: map[holeKey]progress{},
 	}
 	if o.Ring <= 0 {

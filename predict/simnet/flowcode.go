@@ -12,9 +12,11 @@ type code struct {
 	picks   *selection
 	order   [][]uint32 // of each communicator, see Comm.order
 	blocks  []block    // of each node
+	kids    []uint32   // children: nodes, or calls marked with isCall
 	calls   []call
 	ops     []op // of each action
 	ports   []port
+	most    int    // completions of a call
 	costs   []cost // of each size and class: NumLinkClasses for a size
 	sizes   []uint64
 	files   []int64 // times of file operations
@@ -46,8 +48,22 @@ const (
 type call struct {
 	first, n, posts uint32
 	cat             category
+	form            callForm
+	ordinary        bool  // completes receives and sends, and nothing else
 	events          uint8 // 1 where completing is an operation of its own
 }
+
+// callForm is a simple kind of call, for which there is a short way.
+type callForm uint8
+
+const (
+	anyCall  callForm = iota
+	onlySend          // MPI_Isend
+	onlyRecv          // MPI_Irecv
+)
+
+// isCall marks a call in code.kids.
+const isCall = 1 << 31
 
 // op is an action. off is, of a completion, how many posts behind the oldest open one its own is, if the calls before this
 // one completed the oldest ones only.
@@ -222,6 +238,12 @@ func (c *code) compileNodes() {
 			}
 		}
 	}
+	c.kids = make([]uint32, len(p.Children))
+	for i, k := range p.Children {
+		if c.kids[i] = uint32(k); c.blocks[k].count == 0 {
+			c.kids[i] = c.blocks[k].first | isCall
+		}
+	}
 }
 
 func (c *code) compileCall(n *Node, seen *offsets) call {
@@ -266,6 +288,14 @@ func (c *code) compileCall(n *Node, seen *offsets) call {
 	}
 	if !posts && waits {
 		x.events = 1
+	}
+	x.ordinary = !slices.ContainsFunc(ops[x.posts:], func(o op) bool { return o.kind != WaitSend && o.kind != WaitRecv })
+	c.most = max(c.most, int(x.n-x.posts))
+	switch {
+	case n.Len == 1 && receives:
+		x.form = onlyRecv
+	case n.Len == 1 && posts && ops[0].kind != PostSync:
+		x.form = onlySend
 	}
 	if n.Len == 2 && ops[0].kind == PostColl && ops[1].kind == WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
 		c.colls[ops[0].size].steps = true

@@ -39,10 +39,10 @@ func (w *worker) blockedOn(i uint32) standstill {
 
 // nodeOf returns the node of the call that a process is in.
 func (w *worker) nodeOf(p *proc) NodeID {
-	if p.top == 0 {
+	f := &w.frames[p.stack+p.top-1]
+	if int64(f.block) >= int64(len(w.code.program.Nodes)) {
 		return w.code.kinds[p.kind].root
 	}
-	f := &w.frames[p.stack+p.top-1]
 	return w.code.program.Children[w.code.blocks[f.block].first+f.child-1]
 }
 

@@ -5,6 +5,7 @@ import "slices"
 // kind is what the processes with the same root have in common.
 type kind struct {
 	root         NodeID
+	entry        uint32   // block
 	sends, recvs []uint32 // ports
 	colls        []uint32
 	table        []portSlot // of a power of two, open addressing
@@ -59,6 +60,13 @@ func (c *code) compileRoots() error {
 		}
 		c.kindOf[root] = uint32(len(c.kinds))
 		c.kinds = append(c.kinds, k)
+	}
+	for i := range c.kinds { // a root that is a call gets a block around it
+		if k := &c.kinds[i]; c.blocks[k.root].count == 0 {
+			k.entry, k.depth = uint32(len(c.blocks)), 1
+			c.blocks = append(c.blocks, block{first: uint32(len(c.kids)), len: 1, count: 1})
+			c.kids = append(c.kids, c.blocks[k.root].first|isCall)
+		}
 	}
 	return nil
 }
@@ -124,7 +132,7 @@ func (s *walk) below(root NodeID) bool {
 
 // kind describes the processes that begin at root.
 func (s *walk) kind(root NodeID) (kind, error) {
-	k := kind{root: root, depth: s.depth[root]}
+	k := kind{root: root, entry: uint32(root), depth: s.depth[root]}
 	ok := s.below(root)
 	var used []uint32
 	for _, n := range s.nodes {

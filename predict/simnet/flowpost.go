@@ -1,5 +1,30 @@
 package simnet
 
+// quick performs a call that only posts one message, on an ordinary channel; false if it is not that simple.
+func (w *worker) quick(p *proc, k *kind, c *call) bool {
+	o := &w.code.ops[c.first]
+	if c.form == onlyRecv {
+		id := w.recvEnd[p.recvBase+k.find(o.port)]
+		if id == noChannel {
+			return true
+		}
+		ch := &w.chans[id]
+		if ch.flags&unusualRecv != 0 {
+			return false
+		}
+		ch.posted++
+		return true
+	}
+	ch := &w.chans[p.sendBase+k.find(o.port)]
+	if ch.flags&(unusualSend) != 0 || ch.sent-ch.doneR >= 1<<ch.limLog {
+		return false
+	}
+	cpu := p.cpu
+	w.sendNarrow(p, ch)
+	w.my.Send += p.cpu - cpu
+	return true
+}
+
 // post performs an action before the completions of a call; false if the process has to wait.
 func (w *worker) post(p *proc, k *kind, o *op) bool {
 	switch o.kind {
@@ -26,18 +51,28 @@ func (w *worker) postSend(p *proc, k *kind, o *op) bool {
 		w.crowd(p, id)
 		return false
 	}
+	w.sendNarrow(p, c)
+	return true
+}
+
+// sendNarrow sends an eager message on an ordinary channel.
+func (w *worker) sendNarrow(p *proc, c *channel) {
 	x := &w.code.costs[c.cost]
 	s := max(p.cpu, p.tx)
 	arrival := s + x.send + c.lat
 	p.cpu += x.send
 	p.tx = s + x.busy
 	w.clock |= p.tx | arrival
-	if c.sent-c.first() >= 1<<c.capLog {
-		w.room(c, c.sent)
+	n := c.sent
+	if n-c.first() >= 1<<c.capLog {
+		w.room(c, n)
 	}
-	*w.narrow(c, c.sent) = arrival
+	if c.capLog == 1 {
+		c.slot[n&1] = arrival
+	} else {
+		*w.narrow(c, n) = arrival
+	}
 	w.sent(c)
-	return true
 }
 
 // sent ends the post of a send.

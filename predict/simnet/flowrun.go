@@ -42,10 +42,21 @@ func (w *worker) turn(id uint32) {
 	i := id - w.lo
 	p := &w.procs[i]
 	w.me, w.my = i, &w.times[i]
+	w.mine = w.entries[int(i)<<w.calcLog : (int(i)+1)<<w.calcLog]
 	k := &w.code.kinds[p.kind]
-	running := p.state != fresh || w.begin(p, k)
-	for running {
-		running = w.act(p, k, &w.code.calls[p.call]) && w.leave(p) && w.next(p)
+	if p.state == fresh {
+		p.state = ready
+		w.open(p, k.entry)
+	} else if !w.act(p, k, &w.code.calls[p.call]) {
+		return
+	} else {
+		w.leave(p)
+	}
+	for w.err == nil && w.next(p, k) {
+		if !w.act(p, k, &w.code.calls[p.call]) {
+			break
+		}
+		w.leave(p)
 	}
 	w.observe()
 	if w.clock < 0 {
@@ -53,85 +64,87 @@ func (w *worker) turn(id uint32) {
 	}
 }
 
-// begin enters the first call of a process.
-func (w *worker) begin(p *proc, k *kind) bool {
-	p.state = ready
-	b := &w.code.blocks[k.root]
-	switch {
-	case b.count == 0:
-		return w.enter(p, b.first)
-	case b.len > 0:
-		w.open(p, uint32(k.root), b)
+// open begins a block.
+func (w *worker) open(p *proc, node uint32) {
+	if b := &w.code.blocks[node]; b.len > 0 {
+		w.frames[p.stack+p.top] = frame{block: node, left: b.count}
+		p.top++
 	}
-	return w.next(p)
 }
 
-func (w *worker) open(p *proc, node uint32, b *block) {
-	w.frames[p.stack+p.top] = frame{block: node, left: b.count}
-	p.top++
-}
-
-// next moves a process to its next call; false at the end.
-func (w *worker) next(p *proc) bool {
-	blocks, children := w.code.blocks, w.code.program.Children
+// next goes on to the next call that may take time or wait, and performs the others on the way; false at the end.
+func (w *worker) next(p *proc, k *kind) bool {
+	calls, kids := w.code.calls, w.code.kids
+	mask := uint64(1)<<w.calcLog - 1
 	for p.top > 0 {
 		f := &w.frames[p.stack+p.top-1]
-		b := &blocks[f.block]
-		if f.child == b.len {
-			if f.left--; f.left == 0 {
-				p.top--
+		b := &w.code.blocks[f.block]
+		for f.child < b.len {
+			kid := kids[b.first+f.child]
+			f.child++
+			if kid&isCall == 0 {
+				w.open(p, kid)
+				break
+			}
+			if p.calls&mask == 0 && !w.fill(p) {
+				return false
+			}
+			x := w.mine[p.calls&mask]
+			p.calls++
+			if x != 0 {
+				w.compute(p, x)
+			}
+			c := &calls[kid&^isCall]
+			if c.form != anyCall && w.observer == nil && w.quick(p, k, c) {
 				continue
 			}
-			f.child = 0
+			p.call, p.at, p.enter = kid&^isCall, 0, p.cpu
+			return true
 		}
-		node := children[b.first+f.child]
-		f.child++
-		if x := &blocks[node]; x.count == 0 {
-			return w.enter(p, x.first)
-		} else if x.len > 0 {
-			w.open(p, uint32(node), x)
+		if f.child == b.len && &w.frames[p.stack+p.top-1] == f {
+			if f.left--; f.left > 0 {
+				f.child = 0
+			} else {
+				p.top--
+			}
 		}
 	}
-	if w.compute(p) {
-		w.my.Finish, w.my.Calls = p.cpu, p.calls
+	return w.finish(p)
+}
+
+// fill fetches the entries of the vector from the next call on.
+func (w *worker) fill(p *proc) bool {
+	if err := w.calc.Fill(w.lo+w.me, p.calls, w.mine); err != nil {
+		w.fail(err)
+		return false
 	}
+	return true
+}
+
+// compute spends time between calls.
+func (w *worker) compute(p *proc, x int64) {
+	p.cpu += x
+	w.clock |= x | p.cpu
+	w.my.Compute += x
+	w.events++
+}
+
+// finish spends the time behind the last call. It returns false.
+func (w *worker) finish(p *proc) bool {
+	if p.calls&(1<<w.calcLog-1) == 0 && !w.fill(p) {
+		return false
+	}
+	if x := w.mine[p.calls&(1<<w.calcLog-1)]; x != 0 {
+		w.compute(p, x)
+	}
+	w.my.Finish, w.my.Calls = p.cpu, p.calls
 	p.state = finished
 	w.running--
 	return false
 }
 
-// enter computes, and begins a call.
-func (w *worker) enter(p *proc, call uint32) bool {
-	if !w.compute(p) {
-		return false
-	}
-	p.call, p.at, p.enter = call, 0, p.cpu
-	p.calls++
-	return true
-}
-
-// compute spends the time before the next call, or after the last one.
-func (w *worker) compute(p *proc) bool {
-	at := p.calls & (1<<w.calcLog - 1)
-	mine := w.entries[int(w.me)<<w.calcLog : (int(w.me)+1)<<w.calcLog]
-	if at == 0 {
-		if err := w.calc.Fill(w.lo+w.me, p.calls, mine); err != nil {
-			w.fail(err)
-			return false
-		}
-	}
-	x := mine[at]
-	p.cpu += x
-	w.clock |= x | p.cpu
-	w.my.Compute += x
-	if x != 0 {
-		w.events++
-	}
-	return true
-}
-
 // leave ends a call.
-func (w *worker) leave(p *proc) bool {
+func (w *worker) leave(p *proc) {
 	t, d := w.my, p.cpu-p.enter
 	switch w.code.calls[p.call].cat {
 	case inSend:
@@ -146,26 +159,25 @@ func (w *worker) leave(p *proc) bool {
 		t.File += d
 	}
 	if w.observer == nil {
-		return true
+		return
 	}
 	if len(w.pairs) == 0 {
 		w.firstPair = p.calls - 1
 	}
-	w.pairs = append(w.pairs, p.enter, p.cpu)
-	return len(w.pairs) < cap(w.pairs) || w.observe()
+	if w.pairs = append(w.pairs, p.enter, p.cpu); len(w.pairs) == cap(w.pairs) {
+		w.observe()
+	}
 }
 
 // observe hands the times of the calls that ended to the observer.
-func (w *worker) observe() bool {
+func (w *worker) observe() {
 	if len(w.pairs) == 0 {
-		return true
+		return
 	}
-	err := w.observer.Calls(w.lo+w.me, w.firstPair, w.pairs)
-	w.pairs = w.pairs[:0]
-	if err != nil {
+	if err := w.observer.Calls(w.lo+w.me, w.firstPair, w.pairs); err != nil {
 		w.fail(err)
 	}
-	return err == nil
+	w.pairs = w.pairs[:0]
 }
 
 // act posts and completes what the current call does; false if the process has to wait.

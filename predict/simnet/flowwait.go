@@ -22,11 +22,121 @@ type verdict uint8
 const (
 	there verdict = iota
 	missing
-	holes // the short way of numbering does not do
+	holes   // the short way of numbering does not do
+	unusual // the short way does not do
 )
+
+// unusualEnd is what the short way of completions does not know.
+const unusualEnd = wide | alias | null | tailed | fromFar | sendHoles | recvHoles
+
+// completeNarrow completes receives and sends of ordinary channels, of which all messages received cost the same, as far as
+// they are possible from one on. It changes nothing unless all are.
+func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32, verdict) {
+	recvs, sends := 0, 0
+	cost, late := uint32(noChannel), int64(0)
+	for i := from; ; i++ {
+		if i == uint32(len(ops)) {
+			if from == 0 {
+				break
+			}
+			recvs, sends, i, from = 0, 0, 0, 0
+		}
+		o := &ops[i]
+		if o.kind == WaitSend {
+			id := p.sendBase + k.find(o.port)
+			c := &w.chans[id]
+			n := c.doneS + o.off
+			if c.flags&unusualEnd != 0 || o.age != 0 || int32(n-c.sent) >= 0 {
+				return 0, unusual
+			}
+			late = max(late, *w.narrow(c, n)-c.lat)
+			w.outs[sends] = id
+			sends++
+			continue
+		}
+		id := w.recvEnd[p.recvBase+k.find(o.port)]
+		if id == noChannel {
+			return 0, unusual
+		}
+		c := &w.chans[id]
+		n := c.doneR + o.off
+		if c.flags&unusualEnd != 0 || o.age != 0 || int32(n-c.posted) >= 0 || c.cost != cost && recvs > 0 {
+			return 0, unusual
+		}
+		if int32(n-c.sent) >= 0 {
+			c.flags |= recvWaits
+			return i, missing
+		}
+		cost = c.cost
+		w.arrivals[recvs], w.ins[recvs] = *w.narrow(c, n), id
+		recvs++
+	}
+	if recvs > 0 {
+		w.receiveEqual(p, recvs, &w.code.costs[cost])
+	}
+	for _, id := range w.outs[:sends] {
+		w.chans[id].doneS++
+	}
+	p.cpu = max(p.cpu, late)
+	w.clock |= p.cpu
+	return uint32(len(ops)), there
+}
+
+// receiveEqual takes the first n messages of w.ins, which all cost the same, in the order in which they arrive.
+func (w *worker) receiveEqual(p *proc, n int, x *cost) {
+	list := w.arrivals[:n]
+	if n > insertionLimit {
+		slices.Sort(list)
+	} else {
+		for i := 1; i < n; i++ {
+			t, j := list[i], i
+			for ; j > 0 && list[j-1] > t; j-- {
+				list[j] = list[j-1]
+			}
+			list[j] = t
+		}
+	}
+	cpu, rx, clock := p.cpu, p.rx, int64(0)
+	if w.dma {
+		for _, t := range list {
+			a := max(t, rx)
+			rx = a + x.busy
+			cpu = max(cpu, a+x.wire) + x.recv
+			clock |= rx | cpu
+		}
+	} else {
+		for _, t := range list {
+			a := max(t, rx)
+			rx = a + x.busy
+			cpu = max(cpu, a) + x.recv
+			clock |= rx | cpu
+			cpu += x.wire
+			clock |= cpu
+		}
+	}
+	p.cpu, p.rx = cpu, rx
+	w.clock |= clock
+	for _, id := range w.ins[:n] {
+		c := &w.chans[id]
+		c.doneR++
+		w.wakeSender(c)
+	}
+}
+
+// insertionLimit is up to how many messages are sorted by insertion.
+const insertionLimit = 16
 
 // complete ends the completions of a call if all are possible.
 func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
+	if c.ordinary && !p.aliases {
+		if n, v := w.completeNarrow(p, k, ops, p.at-c.posts); v != unusual {
+			p.at = c.posts + n
+			if v == missing {
+				p.state = blocked
+			}
+			return v == there
+		}
+	}
 	from := p.at - c.posts
 	w.slow = p.aliases
 	n, v := w.gather(p, k, ops, from)
@@ -219,13 +329,12 @@ func (w *worker) receive(p *proc) {
 	if len(w.recvs) > 1 {
 		slices.SortFunc(w.recvs, w.earlier)
 	}
-	dma := w.code.network.Policy == DMA
 	for i := range w.recvs {
 		x := &w.recvs[i]
 		cost := &w.code.costs[x.cost]
 		a := max(x.time, p.rx)
 		p.rx = a + cost.busy
-		if dma {
+		if w.dma {
 			p.cpu = max(p.cpu, a+cost.wire) + cost.recv
 		} else {
 			p.cpu = max(p.cpu, a) + cost.recv
