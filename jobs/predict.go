@@ -264,6 +264,9 @@ func (x *prediction) openProgram() error {
 	if x.in.Processes() == 0 {
 		return agree(x.c, Fail(ExitInput, fmt.Errorf("%s: it has no processes", x.o.Run)))
 	}
+	if x.in.Defs.Clock().TimerResolution == 0 {
+		return agree(x.c, Fail(ExitInput, fmt.Errorf("%s: the trace does not tell the resolution of its clock, so its times cannot be joined with those of a network", x.o.Run)))
+	}
 	if err := x.measureStarts(); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 
 // simulationError gives errors of platforms and of times the exit code of input.
 func simulationError(err error) error {
-	if errors.Is(err, predict.ErrPlatform) || errors.Is(err, predict.ErrTooLong) {
+	if errors.Is(err, predict.ErrPlatform) || errors.Is(err, predict.ErrTooLong) || errors.Is(err, simnet.ErrProgram) {
 		return Fail(ExitInput, err)
 	}
 	return err

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -200,7 +201,7 @@ func leftOutOf(l *predict.Left) []report.LeftOut {
 // chainCommands are what measures the computation of the representatives on a node of the target.
 func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult, o *predictFlags) []string {
 	ranks := make([]string, len(r.Classes))
-	for i, p := range r.Classes {
+	for i, p := range slices.Sorted(slices.Values(r.Classes)) {
 		ranks[i] = strconv.Itoa(int(p))
 	}
 	list := strings.Join(ranks, ",")

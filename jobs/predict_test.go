@@ -1,0 +1,394 @@
+package jobs_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// platformText is a platform file with other keys in front of the tables.
+func platformText(keys, nodes string) string {
+	return `schema = "coppice.platform/1"
+name = "test"
+` + keys + `
+[nodes]
+` + nodes + `
+[links.node]
+L_ns = 300
+o_send_ns = 150
+o_recv_ns = 170
+g_ns = 100
+G_ns_per_byte = 0.05
+eager_bytes = 16384
+[links.net]
+L_ns = 1200
+o_send_ns = 400
+o_recv_ns = 450
+g_ns = 250
+G_ns_per_byte = 0.08
+eager_bytes = 16384
+`
+}
+
+// platformFile writes a platform file.
+func platformFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "p.toml")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// runFile writes the analysed run of a generated program.
+func runFile(t *testing.T, spec string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := analyze(2, jobs.AnalyzeOptions{Source: generated(t, spec), Output: path, ClampTime: true, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// predicted runs the job on in-process ranks and returns rank 0's result.
+func predicted(ranks int, o jobs.PredictOptions) (*jobs.PredictResult, error) {
+	if o.Scale == (predict.Scale{}) {
+		o.Scale = predict.One
+	}
+	o.Analyze.Version, o.Analyze.StoreBytes, o.Analyze.Force = "test", 1<<20, true
+	o.Classes.PPM = max(o.Classes.PPM, 1)
+	results := make([]*jobs.PredictResult, ranks)
+	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
+		var err error
+		results[c.Rank()], err = jobs.Predict(c, o)
+		return err
+	})
+	return results[0], err
+}
+
+// mustPredict is predicted that has to succeed.
+func mustPredict(t *testing.T, ranks int, o jobs.PredictOptions) *jobs.PredictResult {
+	t.Helper()
+	r, err := predicted(ranks, o)
+	if err != nil {
+		t.Fatalf("%d ranks: %v", ranks, err)
+	}
+	return r
+}
+
+// predictPrograms have point-to-point and collective operations, threads, and all kinds of calls.
+var predictPrograms = []string{
+	"stencil:procs=6,events=6k,jitter=10,seed=1",
+	"wavefront:procs=8,threads=2,events=8k,jitter=30,imbalance=40",
+	"irregular:procs=7,threads=2,events=8k,jitter=20,io,metrics,parameters,seed=3",
+	"masterworker:procs=5,events=5k,jitter=50",
+}
+
+// TestPredictSameBytes is the promise that the number of ranks changes neither the report nor the predicted run.
+func TestPredictSameBytes(t *testing.T) {
+	for i, spec := range predictPrograms {
+		for _, keys := range []string{"", `contention = "nic"`} {
+			if keys != "" && i%2 > 0 {
+				continue
+			}
+			t.Run(spec+" "+keys, func(t *testing.T) {
+				axes, err := predict.ParseSweep([]string{"latency=0.5,2,cpu=0.5"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				o := jobs.PredictOptions{
+					Run: runFile(t, spec), Platform: platformFile(t, platformText(keys, "ranks_per_node = 2")), Rule: predict.CopyRule, Sweep: axes,
+					Output: filepath.Join(t.TempDir(), "predicted.xtf"),
+				}
+				o.Host, o.Classes.PPM = o.Platform, 200_000
+				var want []byte
+				var first *jobs.PredictResult
+				for _, ranks := range []int{1, 2, 3, 8} {
+					r := mustPredict(t, ranks, o)
+					got, err := os.ReadFile(o.Output)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if first == nil {
+						first, want = r, got
+						continue
+					}
+					if !bytes.Equal(got, want) {
+						t.Errorf("%d ranks write another predicted run", ranks)
+					}
+					ignored := cmpopts.IgnoreFields(jobs.PredictResult{}, "Elapsed", "Output", "Platform")
+					if d := cmp.Diff(first, r, ignored); d != "" {
+						t.Errorf("%d ranks: %s", ranks, d)
+					}
+				}
+				if left, _ := filepath.Glob(filepath.Join(filepath.Dir(o.Output), "*")); len(left) != 1 {
+					t.Errorf("left behind: %v", left)
+				}
+				if left, _ := filepath.Glob(filepath.Join(filepath.Dir(o.Output), ".*")); len(left) != 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			})
+		}
+	}
+}
+
+// graphOf opens the call graphs of a run.
+func graphOf(t *testing.T, path string) *predict.Input {
+	t.Helper()
+	f, err := xtf.OpenFile(path, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	in, err := predict.Open(mpi.Serial(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return in
+}
+
+// eventsOf lists the events of a location.
+func eventsOf(t *testing.T, in *predict.Input, p trace.P) (list []event) {
+	t.Helper()
+	l, err := in.Location(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := l.Expand()
+	var b trace.Batch
+	for x.Next(&b) == nil {
+		for i := range b.Events {
+			e := &b.Events[i]
+			list = append(list, event{e.Time, e.Kind, e.Flags, e.Ref, append([]uint64{}, b.Words(e)...)})
+		}
+	}
+	return list
+}
+
+// TestPredictAgain predicts a predicted run with its own computation and platform: every event has its time again.
+func TestPredictAgain(t *testing.T) {
+	for _, spec := range predictPrograms {
+		for _, keys := range []string{"", `receive_policy = "copy"`, `contention = "nic"`} {
+			if testing.Short() && keys != "" {
+				continue
+			}
+			t.Run(spec+" "+keys, func(t *testing.T) {
+				dir := t.TempDir()
+				one, two := filepath.Join(dir, "1.xtf"), filepath.Join(dir, "2.xtf")
+				platform := platformFile(t, platformText(keys, "ranks_per_node = 3"))
+				first := mustPredict(t, 2, jobs.PredictOptions{Run: runFile(t, spec), Platform: platform, Output: one})
+				second := mustPredict(t, 3, jobs.PredictOptions{Run: one, Platform: platform, Host: platform, Output: two})
+				if first.Makespan != second.Makespan || second.Measured != first.Makespan || second.Host.Makespan != first.Makespan {
+					t.Errorf("first %d ps, measured %d, again %d, on the host %d", first.Makespan, second.Measured, second.Makespan, second.Host.Makespan)
+				}
+				a, b := graphOf(t, one), graphOf(t, two)
+				for p := range trace.P(a.Defs.NumLocations()) {
+					if d := cmp.Diff(eventsOf(t, a, p), eventsOf(t, b, p)); d != "" {
+						t.Fatalf("location %d: %s", p, d)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestPredictKeepsEvents compares the predicted run with the recorded one: the same events, times in order, messages in order.
+func TestPredictKeepsEvents(t *testing.T) {
+	for _, spec := range predictPrograms {
+		t.Run(spec, func(t *testing.T) {
+			run, out := runFile(t, spec), filepath.Join(t.TempDir(), "1.xtf")
+			r := mustPredict(t, 2, jobs.PredictOptions{Run: run, Platform: platformFile(t, platformText("", "ranks_per_node = 3")), Output: out})
+			a, b := graphOf(t, run), graphOf(t, out)
+			last := trace.Time(0)
+			for p := range trace.P(a.Defs.NumLocations()) {
+				want, got := eventsOf(t, a, p), eventsOf(t, b, p)
+				if d := cmp.Diff(want, got, cmpopts.IgnoreFields(event{}, "Time")); d != "" {
+					t.Fatalf("location %d: %s", p, d)
+				}
+				for i := range got {
+					if i > 0 && got[i].Time < got[i-1].Time {
+						t.Fatalf("location %d: event %d at %d ps, the one before at %d ps", p, i, got[i].Time, got[i-1].Time)
+					}
+					last = max(last, got[i].Time)
+				}
+			}
+			if int64(last) != r.Makespan {
+				t.Errorf("the last event is at %d ps, the makespan is %d ps", last, r.Makespan)
+			}
+		})
+	}
+}
+
+// vectorFile writes the gaps between the calls of processes, each times its rate, as rank,index,ns.
+func vectorFile(t *testing.T, in *predict.Input, processes []uint32, rate func(p uint32) (num, den int64)) string {
+	t.Helper()
+	var b strings.Builder
+	b.WriteString("rank,index,ns\n")
+	for _, p := range processes {
+		gaps, err := in.Gaps(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		num, den := rate(p)
+		for i, ps := range gaps {
+			fmt.Fprintf(&b, "%d,%d,%d\n", p, i, ps/1000*num/den)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "v.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPredictRepresentatives takes the computation of representatives alone to the target, and compares with that of all
+// processes: the same where members are equal, else within what the classes allow.
+func TestPredictRepresentatives(t *testing.T) {
+	for _, x := range []struct {
+		spec  string
+		ppm   uint32
+		equal bool
+	}{
+		{"ring:procs=6,events=6k", 1, true},
+		{"ring:procs=8,events=6k,jitter=4,seed=2", 100_000, false},
+	} {
+		for _, rule := range []predict.Rule{predict.CopyRule, predict.ScaleRule} {
+			t.Run(fmt.Sprint(x.spec, " rule ", rule), func(t *testing.T) {
+				platform := platformFile(t, platformText("", "ranks_per_node = 2"))
+				host := filepath.Join(t.TempDir(), "host.xtf")
+				mustPredict(t, 2, jobs.PredictOptions{Run: runFile(t, x.spec), Platform: platform, Output: host})
+				in := graphOf(t, host)
+				o := jobs.PredictOptions{Run: host, Platform: platform, Rule: rule}
+				o.Classes.PPM = x.ppm
+				plan := mustPredict(t, 2, o)
+				rate := func(p uint32) (int64, int64) { return int64(plan.Processes[p].Class%3) + 2, 5 }
+				all := make([]uint32, in.Processes())
+				for p := range all {
+					all[p] = uint32(p)
+				}
+				o.Vectors = []string{vectorFile(t, in, all, rate)}
+				truth := mustPredict(t, 2, o)
+				o.Vectors = []string{vectorFile(t, in, plan.Classes, rate)}
+				got := mustPredict(t, 3, o)
+				if len(plan.Classes) == len(all) {
+					t.Fatal("every process is a class")
+				}
+				if x.equal && got.Makespan != truth.Makespan {
+					t.Errorf("representatives alone: %d ps, all: %d ps", got.Makespan, truth.Makespan)
+				}
+				// A path through the program meets each difference of an entry once at most; those of a process add up to at
+				// most the threshold, here a share of what it computes.
+				bound := int64(0)
+				for p := range truth.Processes {
+					bound += truth.Processes[p].Times.Compute / 1_000_000 * int64(x.ppm)
+				}
+				if d := got.Makespan - truth.Makespan; max(d, -d) > bound {
+					t.Errorf("representatives alone: %d ps, all: %d ps, more than %d ps apart", got.Makespan, truth.Makespan, bound)
+				}
+			})
+		}
+	}
+}
+
+// TestPredictDeadlock sends without room for messages that are not awaited.
+func TestPredictDeadlock(t *testing.T) {
+	run := runFile(t, "ring:procs=4,events=2k")
+	for _, keys := range []string{"", `contention = "nic"`} {
+		text := strings.ReplaceAll(platformText(keys, "ranks_per_node = 2"), "eager_bytes = 16384", "eager_bytes = 1")
+		out := filepath.Join(t.TempDir(), "out.xtf")
+		for _, ranks := range []int{1, 3} {
+			r := mustPredict(t, ranks, jobs.PredictOptions{Run: run, Platform: platformFile(t, text), Output: out})
+			d := r.Deadlock
+			if d == nil || len(d.Cycle) != 4 || d.Eager != 8192 || len(r.Functions) != 4 || r.Functions[0] != "MPI_Send" {
+				t.Errorf("%d ranks: deadlock %+v in %v", ranks, d, r.Functions)
+			}
+		}
+		if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("a predicted run of a deadlock: %v", err)
+		}
+	}
+}
+
+func TestPredictErrors(t *testing.T) {
+	run := runFile(t, "stencil:procs=4,events=2k,imbalance=50")
+	platform := platformFile(t, platformText("", "ranks_per_node = 2"))
+	file := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, x := range []struct {
+		name string
+		o    jobs.PredictOptions
+		code int
+		want string
+	}{
+		{"no run", jobs.PredictOptions{Run: "none.xtf", Platform: platform}, jobs.ExitInput, "none.xtf"},
+		{"no platform", jobs.PredictOptions{Platform: "none.toml"}, jobs.ExitInput, "none.toml"},
+		{"platform key", jobs.PredictOptions{Platform: platformFile(t, platformText("colour = 1", ""))}, jobs.ExitInput, ":3: colour"},
+		{"too few nodes", jobs.PredictOptions{Platform: platformFile(t, platformText("", "count = 1\nranks_per_node = 2"))}, jobs.ExitInput, "do not fit"},
+		{"no vectors", jobs.PredictOptions{Vectors: []string{"none.csv"}}, jobs.ExitInput, "none.csv"},
+		{"vector line", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n0,x,2\n")}}, jobs.ExitInput, "v.csv:3"},
+		{"vector entry", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1000000,2\n")}}, jobs.ExitInput, "entry 1000000"},
+		{"vector process", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n7,1,2\n")}}, jobs.ExitInput, "process 7 of a run of 4"},
+		{"vector twice", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n"), file("w.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "two vectors"},
+		{"class without vector", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "have none"},
+		{"other program", jobs.PredictOptions{Vectors: []string{file("0.csv", "sequence,function,count,cpu_ns,wall_ns\n0,MPI_Scan,1,2,2\n")}}, jobs.ExitInput, "another program"},
+		{"output", jobs.PredictOptions{Output: filepath.Join(t.TempDir(), "no", "x.xtf")}, jobs.ExitUsage, "no such file"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if x.o.Run == "" {
+				x.o.Run = run
+			}
+			if x.o.Platform == "" {
+				x.o.Platform = platform
+			}
+			_, err := predicted(3, x.o)
+			if jobs.ExitCode(err) != x.code || err == nil || !strings.Contains(err.Error(), x.want) {
+				t.Errorf("exit code %d, want %d and %q: %v", jobs.ExitCode(err), x.code, x.want, err)
+			}
+		})
+	}
+}
+
+// TestPredictUnmatched leaves out what has no partner, and says so.
+func TestPredictUnmatched(t *testing.T) {
+	run := runFile(t, "stencil:procs=4,events=4k,broken=unmatched-send+open-request")
+	r := mustPredict(t, 2, jobs.PredictOptions{Run: run, Platform: platformFile(t, platformText("", "ranks_per_node = 2"))})
+	if r.Unmatched == 0 || r.Deadlock != nil || r.Makespan <= 0 {
+		t.Errorf("%d unmatched, %d ps, deadlock %v", r.Unmatched, r.Makespan, r.Deadlock)
+	}
+}
+
+// TestPredictScale halves the computation: the runtime without a network to speak of is half, too.
+func TestPredictScale(t *testing.T) {
+	run := runFile(t, "stencil:procs=4,events=4k")
+	platform := platformFile(t, platformText("", "ranks_per_node = 4"))
+	half, _ := predict.ParseScale("0.5")
+	whole := mustPredict(t, 2, jobs.PredictOptions{Run: run, Platform: platform})
+	r := mustPredict(t, 2, jobs.PredictOptions{Run: run, Platform: platform, Scale: half, Scaled: true})
+	for p := range r.Processes {
+		a, b := whole.Processes[p].Times, r.Processes[p].Times
+		if d := a.Compute/2 - b.Compute; d < 0 || d > int64(a.Calls)+1 {
+			t.Errorf("process %d computes %d ps, and at half %d ps", p, a.Compute, b.Compute)
+		}
+		if sum := b.Compute + b.Send + b.Receive + b.Wait + b.Collective + b.File + r.Processes[p].Start; sum != b.Finish {
+			t.Errorf("process %d: parts add up to %d ps of %d ps", p, sum, b.Finish)
+		}
+	}
+}
