@@ -20,6 +20,7 @@ type member struct {
 	known               []bool
 	sent, got, combined uint64
 	cpu, tx, rx         int64
+	free                int64 // when the send of the step is complete
 	posted              bool
 }
 
@@ -68,7 +69,8 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		start := max(m.cpu, m.tx)
 		wire, _ := l.Wire(st.Send)
 		m.tx = start + l.Gap + wire
-		m.cpu = start + l.SendOver
+		m.free = start + l.SendOver
+		m.cpu += l.SendOver
 		ch := [2]int32{r, st.To}
 		queues[ch] = append(queues[ch], flying{st.Send, slices.Clone(m.known), start + l.SendOver + l.Latency})
 		m.sent += st.Send
@@ -96,6 +98,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		}
 		m.p.Received(msg.bytes)
 	}
+	m.cpu = max(m.cpu, m.free)
 	m.p.Next++
 	m.posted = false
 	return true
