@@ -8,9 +8,12 @@ import (
 // element is what a distance is stored in.
 type element interface{ ~uint32 | ~uint64 }
 
+// narrow tells whether an element has 32 bits.
+func narrow[E element]() bool { return uint64(^E(0)) == math.MaxUint32 }
+
 // dead is the value at places of clusters that are no more: above every distance, so that no search finds it.
 func dead[E element]() E {
-	if ^E(0) == E(math.MaxUint32) {
+	if narrow[E]() {
 		return ^E(0)
 	}
 	return ^E(0) >> 1

@@ -11,7 +11,11 @@ import (
 // The same result for any number of ranks, however the members are dealt out, for small and large memory.
 func TestRanks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
-	for round := range 12 {
+	rounds := 12
+	if testing.Short() {
+		rounds = 4
+	}
+	for round := range rounds {
 		n := 40 + rng.IntN(60)
 		data := random(rng, n, 1+rng.IntN(8), []int64{3, 60, 1 << 30}[round%3])
 		for _, l := range []Linkage{Complete, Average, Single, Centroid} {
@@ -38,12 +42,12 @@ func TestRanks(t *testing.T) {
 // Long vectors come in several panels, and give what short pieces of them give.
 func TestPanels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	data := random(rng, 40, 3*surveyPiece/2, 1000)
+	data := random(rng, 12, surveyPiece+1000, 1000)
 	n := len(data)
 	for _, o := range []Options{
 		{Full: true}, {Full: true, Metric: L2, Linkage: Average}, {Full: true, Representative: Medoid, Linkage: Single},
 	} {
-		if testing.Short() && o.Metric == L2 {
+		if testing.Short() && o.Representative != Medoid {
 			continue
 		}
 		want := must(t, 1, data, o)

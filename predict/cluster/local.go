@@ -172,20 +172,20 @@ func fillStrip(t *tile, s *section, from int, r rows) {
 
 // newMatrix makes the matrix that holds the distances of a part.
 func (j *job) newMatrix(points []int32) (partMatrix, spec) {
-	s, narrow := j.spec(points)
+	s, short := j.spec(points)
 	weights := make([]uint64, len(points))
 	for i, k := range points {
 		weights[i] = uint64(j.pts[k].mass)
 	}
-	if narrow {
+	if short {
 		return newCondensed[uint32](s, weights), s
 	}
 	return newCondensed[uint64](s, weights), s
 }
 
-// spec chooses how the distances of a part are stored; narrow is for 32 bits. It goes by a bound of the distances, the
+// spec chooses how the distances of a part are stored; short is for 32 bits. It goes by a bound of the distances, the
 // sum of the two largest ones to a common point.
-func (j *job) spec(points []int32) (s spec, narrow bool) {
+func (j *job) spec(points []int32) (s spec, short bool) {
 	weight := uint64(0)
 	for _, k := range points {
 		weight += uint64(j.pts[k].mass)

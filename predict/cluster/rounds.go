@@ -6,8 +6,8 @@ import (
 
 // share clusters one part with the help of all ranks, and returns the merges whose first rows are here. Collective.
 func (j *job) share(points []int32) ([]link, error) {
-	s, narrow := j.spec(points)
-	if narrow {
+	s, short := j.spec(points)
+	if short {
 		return shareRows(newSquare[uint32], j, s, points)
 	}
 	return shareRows(newSquare[uint64], j, s, points)

@@ -214,7 +214,7 @@ func (q *square[E]) piece() int64 { return max(1<<16, min(8<<20, q.o.Memory/32))
 
 func (q *square[E]) entryBytes() int {
 	n := 8
-	if ^E(0) == E(math.MaxUint32) {
+	if narrow[E]() {
 		n = 4
 	}
 	if q.hi != nil {
@@ -224,7 +224,7 @@ func (q *square[E]) entryBytes() int {
 }
 
 func (q *square[E]) putEntry(b []byte, at int) []byte {
-	if ^E(0) == E(math.MaxUint32) {
+	if narrow[E]() {
 		b = binary.LittleEndian.AppendUint32(b, uint32(q.lo[at]))
 	} else {
 		b = binary.LittleEndian.AppendUint64(b, uint64(q.lo[at]))
@@ -237,7 +237,7 @@ func (q *square[E]) putEntry(b []byte, at int) []byte {
 
 // entry takes an entry off a message.
 func (q *square[E]) entry(b []byte) (lo E, hi uint64, rest []byte) {
-	if ^E(0) == E(math.MaxUint32) {
+	if narrow[E]() {
 		lo, b = E(getUint32(b)), b[4:]
 	} else {
 		lo, b = E(getUint64(b)), b[8:]
