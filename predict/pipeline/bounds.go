@@ -5,6 +5,7 @@ package pipeline
 type Bounds struct {
 	Alone       float64 // response of one job that is alone, seconds
 	Path        float64 // the longest path of mean demands: no number of servers makes the mean response less
+	Work        float64 // N D*max: seconds that the center which saturates first works for all jobs
 	Saturation  float64 // N D*max - Z: the work of the center that saturates first
 	Response    float64 // the largest of these: no mean response is less
 	Throughput  float64 // no throughput is more, jobs per second
@@ -17,7 +18,7 @@ type Bounds struct {
 func (s *system) bounds(j *job, demand []float64, alone float64) Bounds {
 	b := Bounds{Alone: alone, Path: j.path, RuleOfThumb: float64(j.n) * alone}
 	cycle, center := s.saturation(j, demand, j.n)
-	b.Bottleneck, b.Saturation = center, max(0, cycle-j.think)
+	b.Bottleneck, b.Work, b.Saturation = center, cycle, max(0, cycle-j.think)
 	b.Response = max(b.Path, b.Alone, b.Saturation)
 	b.Throughput = float64(j.n) / (b.Response + j.think)
 	if cycle > 0 {

@@ -174,9 +174,13 @@ func extrapolate(t *Type, a, b *TypeAnswer, short, long int) TypeAnswer {
 	r.Response = line(a.Response, b.Response)
 	r.Bounds.Alone = line(a.Bounds.Alone, b.Bounds.Alone)
 	r.Bounds.Path = line(a.Bounds.Path, b.Bounds.Path)
-	r.Bounds.Saturation = max(0, line(a.Bounds.Saturation, b.Bounds.Saturation))
+	r.Bounds.Work = line(a.Bounds.Work, b.Bounds.Work)
+	r.Bounds.Saturation = max(0, r.Bounds.Work-t.Think)
 	r.Bounds.Response = max(r.Bounds.Alone, r.Bounds.Path, r.Bounds.Saturation)
 	r.Bounds.RuleOfThumb = float64(t.Jobs) * r.Bounds.Alone
+	if r.Bounds.Work > 0 {
+		r.Bounds.SaturatesAt = float64(t.Jobs) * (r.Bounds.Alone + t.Think) / r.Bounds.Work
+	}
 	r.Bounds.Throughput = float64(t.Jobs) / (r.Bounds.Response + t.Think)
 	r.Throughput = float64(t.Jobs) / (r.Response + t.Think)
 	r.demand = slices.Clone(b.demand)
