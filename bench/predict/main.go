@@ -1,6 +1,7 @@
 // Command predict measures the network simulator on generated programs.
 //
-//	predict goal PATTERN PROCESSES ITERATIONS [BYTES [CALC [JITTER]]]   writes the program as a schedule for LogGOPSim
+//	predict events PATTERN PROCESSES ITERATIONS [BYTES [CALC [JITTER]]]   runs the event engine
+//	predict goal   the same                                               writes the program as a schedule for LogGOPSim
 package main
 
 import (
@@ -14,7 +15,8 @@ import (
 
 // sections are what the first argument names.
 var sections = map[string]func(w io.Writer, args []string) error{
-	"goal": goal,
+	"events": events,
+	"goal":   goal,
 }
 
 func main() {

@@ -35,7 +35,7 @@ type eventRun struct {
 	shared   bool // network interfaces are shared
 
 	heap    eventHeap
-	seq     uint64
+	seq     uint32
 	now     int64
 	current uint32   // the process whose event is at the root of the heap
 	woken   []uint32 // processes that can go on
@@ -51,12 +51,13 @@ type eventRun struct {
 	sendChains []uint32
 	recvChains []uint32
 	chains     []chain
-	names      map[chainName]uint32 // of the steps of collective operations
+	names      chainNames
 	limits     []chainLimit
 	messages   []message
 	unused     []uint32
 	costs      []cost
 	sizes      map[uint64]uint32 // of messages of collective operations
+	bytes      []uint64          // of each of them
 	steps      []stepState
 	entered    []uint64 // collective operations of each process on each of its communicators
 	pending    [][]pending
@@ -69,41 +70,43 @@ type eventRun struct {
 	order      []uint32 // scratch
 }
 
-// eventProc is a process: clocks, a place in the program, and what it waits for.
+// eventProc is a process: clocks, a place in the program, and what it waits for. What every event needs comes first.
 type eventProc struct {
-	cpu, tx, rx, tb int64 // from when the processor and the network interface are free
+	cpu, tx, rx int64 // from when the processor and the network interface are free
+	dueTime     int64 // of the policy Arrival: the next thing to happen here
+	opTime      int64 // how long the operation of the processor takes, or when it comes
+	dueSeq      uint32
+	opSeq       uint32
+	sendHead    uint32 // messages to send
+	arrived     uint32 // messages that are there
+	flight      uint32 // messages under way, by time
+	flightTail  uint32
 
-	dueTime int64 // of the policy Arrival: the next thing to happen here
-	dueSeq  uint64
-	due     dueKind
+	due         dueKind
+	op          opKind // what the processor is to do
+	stage       stage
+	started     bool // at the first call
+	ended       bool // behind the last call
+	begun       bool // a call is to be left
+	sendTail    uint32
+	arrivedTail uint32
+	opMessage   uint32
+	kind        uint32
+	call        uint32
+	left        uint32 // the call before
+	at          uint32 // action of the call
+	need        uint32 // completions missing
+	stack, top  uint32
+	sendBase    uint32
+	recvBase    uint32
+	collBase    uint32
+	calls       uint64
+	enter       int64
 
-	stage  stage
-	op     opKind // what the processor is to do
-	kind   uint32
-	call   uint32
-	left   uint32 // the call before
-	at     uint32 // action of the call
-	need   uint32 // completions missing
-	opSeq  uint64
-	opTime int64 // how long it takes
-
-	sendHead, sendTail     uint32 // messages to send
-	arrived, arrivedTail   uint32 // messages that are there
-	flight, flightTail     uint32 // messages under way, by time
+	tb                     int64
+	until                  int64  // a probe or a collective operation ends
 	waitSends, waitSendEnd uint32 // messages whose sends the call completes
 	waitRecvs, waitRecvEnd uint32
-
-	enter    int64
-	until    int64 // a probe or a collective operation ends
-	calls    uint64
-	sendBase uint32
-	recvBase uint32
-	collBase uint32
-	stack    uint32
-	top      uint32
-	started  bool // at the first call
-	ended    bool // behind the last call
-	begun    bool // a call is to be left
 }
 
 // stage is what a process does next.
@@ -137,7 +140,10 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 		ctx: ctx, code: c, calc: calc, observer: o.Observer, arrival: n.Policy == Arrival, shared: n.Contention != NoContention,
 		procs: make([]eventProc, count), times: make([]ProcessTimes, count), calcLog: entriesOf(count),
 		messages: make([]message, 1), costs: c.costs[:len(c.costs):len(c.costs)], sizes: map[uint64]uint32{}, running: count,
-		current: noChannel,
+		current: noChannel, heap: newEventHeap(count),
+	}
+	if count >= maxEventID {
+		return nil, programError("more than 2^29 processes")
 	}
 	if err := r.place(); err != nil {
 		return nil, err
@@ -145,7 +151,6 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 	if err := r.linkChains(); err != nil {
 		return nil, err
 	}
-	r.names = map[chainName]uint32{}
 	if r.observer != nil {
 		r.pairs, r.firstPair = make([][]int64, count), make([]uint64, count)
 	}
@@ -189,7 +194,7 @@ func (r *eventRun) run() error {
 		r.woken = append(r.woken, uint32(i))
 	}
 	r.wake()
-	for turns := 0; len(r.heap) > 0 && r.err == nil; turns++ {
+	for turns := 0; !r.heap.empty() && r.err == nil; turns++ {
 		if turns%checkEvery == 0 {
 			if err := context.Cause(r.ctx); err != nil {
 				return err
@@ -213,41 +218,42 @@ func (r *eventRun) run() error {
 
 // handle takes the first event.
 func (r *eventRun) handle() {
-	x := r.heap[0]
+	x := r.heap.first()
 	r.now = x.time
-	if x.kind == turnEvent && r.arrival {
-		p := &r.procs[x.id]
-		if p.due == dueNothing || p.dueTime != x.time || p.dueSeq != x.seq {
+	id := x.id()
+	if x.kind() == turnEvent && r.arrival {
+		p := &r.procs[id]
+		if p.due == dueNothing || p.dueTime != x.time || p.dueSeq != x.seq() {
 			r.heap.pop() // something earlier came up for the process, and this one was put in again
 			return
 		}
-		r.current = x.id
-		r.turn(p, x.id)
+		r.current = id
+		r.turn(p, id)
 		r.wake()
 		r.current = noChannel
 		if p.due = r.nextDue(p); p.due == dueNothing {
 			r.heap.pop()
 		} else {
-			r.heap.replace(eventItem{time: p.dueTime, seq: p.dueSeq, id: x.id})
+			r.heap.replace(newEvent(p.dueTime, p.dueSeq, turnEvent, id))
 		}
 		return
 	}
 	r.heap.pop()
-	switch x.kind {
+	switch x.kind() {
 	case turnEvent:
-		r.proceed(x.id)
+		r.proceed(id)
 	case lateEvent:
-		r.late(x.id)
+		r.late(id)
 	case postEvent:
-		r.posted(x.id)
+		r.posted(id)
 	case enterEvent:
-		r.enterLinks(x.id)
+		r.enterLinks(id)
 	case arriveEvent:
-		r.arrive(x.id)
+		r.arrive(id)
 	case answerEvent:
-		r.answer(x.id)
+		r.answer(id)
 	case freeEvent:
-		r.freed(x.id)
+		r.freed(id)
 	}
 	r.wake()
 }
@@ -268,7 +274,7 @@ func (r *eventRun) wake() {
 }
 
 // number returns the next number of an event.
-func (r *eventRun) number() uint64 {
+func (r *eventRun) number() uint32 {
 	r.seq++
 	return r.seq
 }
@@ -276,7 +282,7 @@ func (r *eventRun) number() uint64 {
 // at puts an event in the heap.
 func (r *eventRun) at(time int64, kind eventKind, id uint32) {
 	r.clock |= time
-	r.heap.push(eventItem{time: time, seq: r.number(), id: id, kind: kind})
+	r.heap.push(newEvent(time, r.number(), kind, id))
 }
 
 func (r *eventRun) result() *Result {

@@ -129,9 +129,9 @@ func randomCollectives(r *rand.Rand) (*Program, vectors) {
 	}
 	p.Comms[1].Size = uint32(len(p.Comms[1].Members))
 	type what struct {
-		a          Action
-		blocking   bool
-		waits, age uint32
+		a        Action
+		blocking bool
+		age      uint32
 	}
 	var list []what
 	open := [2]uint32{}

@@ -21,6 +21,7 @@ const (
 	opNothing opKind = iota
 	opCompute        // the computation between two calls
 	opSpend          // within a call
+	opPost           // a receive is posted, which does not wait until the processor is free
 )
 
 // operate puts an operation before the processor; the process goes on when it has begun.
@@ -35,8 +36,14 @@ func (r *eventRun) nextDue(p *eventProc) dueKind {
 	if m := p.sendHead; m != 0 {
 		p.dueTime, p.dueSeq, what = max(p.cpu, p.tx), r.messages[m].seq, dueSend
 	}
-	if p.op != opNothing && (p.cpu < p.dueTime || p.cpu == p.dueTime && p.opSeq < p.dueSeq) {
-		p.dueTime, p.dueSeq, what = p.cpu, p.opSeq, dueOperation
+	if p.op != opNothing {
+		t := p.cpu
+		if p.op == opPost {
+			t = p.opTime
+		}
+		if t < p.dueTime || t == p.dueTime && int32(p.opSeq-p.dueSeq) < 0 {
+			p.dueTime, p.dueSeq, what = t, p.opSeq, dueOperation
+		}
 	}
 	m := p.arrived
 	if m == 0 {
@@ -44,7 +51,7 @@ func (r *eventRun) nextDue(p *eventProc) dueKind {
 	}
 	if m != 0 {
 		x := &r.messages[m]
-		if t := max(p.cpu, p.rx, x.time); t < p.dueTime || t == p.dueTime && x.seq < p.dueSeq {
+		if t := max(p.cpu, p.rx, x.time); t < p.dueTime || t == p.dueTime && int32(x.seq-p.dueSeq) < 0 {
 			p.dueTime, p.dueSeq, what = t, x.seq, dueMessage
 		}
 	}
@@ -61,7 +68,7 @@ func (r *eventRun) poke(id uint32) {
 	if p.due = r.nextDue(p); p.due == dueNothing || what != dueNothing && time == p.dueTime && seq == p.dueSeq {
 		return
 	}
-	r.heap.push(eventItem{time: p.dueTime, seq: p.dueSeq, id: id})
+	r.heap.push(newEvent(p.dueTime, p.dueSeq, turnEvent, id))
 }
 
 // turn lets happen what is due at a process.
@@ -74,10 +81,15 @@ func (r *eventRun) turn(p *eventProc, id uint32) {
 	case dueOperation:
 		op := p.op
 		p.op = opNothing
-		p.cpu = r.now
-		if op == opCompute {
+		switch op {
+		case opPost:
+			r.posted(p.opMessage)
+			return
+		case opCompute:
+			p.cpu = r.now
 			r.compute(p, id, p.opTime)
-		} else {
+		case opSpend:
+			p.cpu = r.now
 			r.spend(p, p.opTime)
 		}
 		r.proceed(id)
@@ -103,15 +115,15 @@ func (r *eventRun) transmit(p *eventProc, id uint32) {
 	if p.sendHead = x.link; p.sendHead == 0 {
 		p.sendTail = 0
 	}
-	c, k := &r.chains[x.chain], &r.costs[x.cost]
+	k := &r.costs[x.cost]
 	p.cpu = r.now + k.send
-	x.time = p.cpu + c.lat
+	x.time += p.cpu
 	r.clock |= x.time
 	if x.flags&isRendezvous == 0 || r.code.network.NoRendezvousLatency {
 		p.tx = r.now + k.busy
 		r.deliver(m)
 		if x.flags&isRendezvous == 0 {
-			r.isOver(m)
+			r.isOver(m, id)
 		}
 		return
 	}
@@ -127,7 +139,7 @@ func (r *eventRun) deliver(m uint32) {
 	x := &r.messages[m]
 	x.seq, x.link = r.number(), 0
 	x.flags |= inFlight
-	dst := r.chains[x.chain].dst
+	dst := x.dst
 	p := &r.procs[dst]
 	switch {
 	case p.flightTail == 0:
@@ -139,14 +151,14 @@ func (r *eventRun) deliver(m uint32) {
 		r.messages[p.flightTail].link = m
 		p.flightTail = m
 	default:
-		r.heap.push(eventItem{time: x.time, seq: x.seq, id: m, kind: lateEvent})
+		r.heap.push(newEvent(x.time, x.seq, lateEvent, m))
 	}
 }
 
 // late handles a message that was sent after others which arrive later.
 func (r *eventRun) late(m uint32) {
 	x := &r.messages[m]
-	dst := r.chains[x.chain].dst
+	dst := x.dst
 	p := &r.procs[dst]
 	for f := p.flight; f != 0 && r.messages[f].time <= x.time; f = p.flight {
 		if p.flight = r.messages[f].link; p.flight == 0 {

@@ -83,7 +83,7 @@ func (r *eventRun) transmitNow(p *eventProc, id, m uint32) {
 	*tx = s + k.busy
 	r.clock |= *tx
 	x.busy = 0
-	r.isOver(m)
+	r.isOver(m, id)
 	switch {
 	case !r.shared:
 		r.hasCome(m)
@@ -122,10 +122,11 @@ func (r *eventRun) enterLinks(m uint32) {
 
 // bytesOf returns the size of a message.
 func (r *eventRun) bytesOf(x *message) uint64 {
-	if i := x.cost / uint32(NumLinkClasses); i < uint32(len(r.code.sizes)) {
+	i := int(x.cost / uint32(NumLinkClasses))
+	if i < len(r.code.sizes) {
 		return r.code.sizes[i]
 	}
-	return x.bytes
+	return r.bytes[i-len(r.code.sizes)]
 }
 
 // arrive takes the network interface of the destination for a message.
@@ -152,7 +153,7 @@ func (r *eventRun) answer(m uint32) {
 // receive takes what a process has waited for: messages in the order in which they arrive, then sends.
 func (r *eventRun) receive(p *eventProc) {
 	r.order = r.order[:0]
-	for m := p.waitRecvs; m != 0; m = r.messages[m].nextRecv {
+	for m := p.waitRecvs; m != 0; m = r.messages[m].link {
 		if r.messages[m].flags&isNull == 0 {
 			r.order = append(r.order, m)
 		}
@@ -182,7 +183,7 @@ func (r *eventRun) takeReceive(p *eventProc, x *message) {
 	k := &r.costs[x.cost]
 	a := x.time
 	if !r.shared {
-		rx := &r.nics.rx[r.chains[x.chain].dst]
+		rx := &r.nics.rx[x.dst]
 		a = max(a, *rx)
 		*rx = a + k.busy
 		r.clock |= *rx
@@ -204,7 +205,7 @@ func (r *eventRun) earlier(a, b uint32) int {
 		return cmp.Compare(x.time, y.time)
 	}
 	if x.chain == y.chain {
-		return int(int32(x.number - y.number))
+		return int(int32(x.seq - y.seq))
 	}
 	c, d := &r.chains[x.chain], &r.chains[y.chain]
 	i, j := &r.code.ports[c.port], &r.code.ports[d.port]

@@ -64,7 +64,8 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 		if !ok {
 			return false
 		}
-		s.recv = r.postRecv(p, ch)
+		s.recv = r.postRecv(p, ch, false)
+		r.messages[s.recv].flags |= ofStep
 		r.takeRecv(ch, 0)
 		r.awaitRecv(p, s.recv)
 	}
@@ -75,7 +76,7 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 		}
 		n := r.sendOn(ch)
 		y := &r.messages[n]
-		y.bytes, y.cost = do.Send, r.costOf(do.Send)+uint32(r.chains[ch].class)
+		y.cost = r.costOf(do.Send) + uint32(r.chains[ch].class)
 		r.takeSend(ch, 0)
 		r.send(p, id, n)
 		r.awaitSend(p, n)
@@ -94,8 +95,11 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 		rank, _ := r.code.rank(x.comm, id)
 		plan := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got)
 		reduce = plan.Step(&s.Progress).Reduce
-		s.Received(r.messages[s.recv].bytes)
+		s.Received(r.bytesOf(&r.messages[s.recv]))
 		r.events++
+		if r.arrival {
+			r.close(s.recv, recvClosed)
+		}
 	}
 	r.takeMessages(p)
 	s.Next++
@@ -135,6 +139,7 @@ func (r *eventRun) costOf(bytes uint64) uint32 {
 	}
 	at = uint32(len(r.costs))
 	r.sizes[bytes] = at
+	r.bytes = append(r.bytes, bytes)
 	for i := range r.code.network.Links {
 		x, ok := r.code.network.Links[i].cost(bytes)
 		if !ok {

@@ -33,27 +33,20 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32) standstill {
 		}
 		return s
 	}
-	recv, send := p.waitRecvs, p.waitSends
 	for i := c.first + c.posts; i < c.first+c.n; i++ {
 		o := &r.code.ops[i]
 		s.Action = i
 		switch o.kind {
 		case WaitRecv:
-			if r.recvChains[p.recvBase+k.find(o.port)] == 0 {
-				continue
-			}
-			x := &r.messages[recv]
-			if recv = x.nextRecv; x.flags&awaitsRecv != 0 {
-				s.For = r.chains[x.chain].src
+			ch := r.recvChains[p.recvBase+k.find(o.port)]
+			if r.awaits(ch, awaitsRecv) != nil {
+				s.For = r.chains[ch].src
 				return s
 			}
 		case WaitSend:
-			if r.sendChains[p.sendBase+k.find(o.port)] == 0 {
-				continue
-			}
-			x := &r.messages[send]
-			if send = x.nextSend; x.flags&awaitsSend != 0 {
-				s.For = r.chains[x.chain].dst
+			ch := r.sendChains[p.sendBase+k.find(o.port)]
+			if x := r.awaits(ch, awaitsSend); x != nil {
+				s.For = x.dst
 				if x.flags&(isRendezvous|isSync) == isRendezvous {
 					s.bytes = r.bytesOf(x)
 				}
@@ -61,7 +54,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32) standstill {
 			}
 		case ProbeRecv:
 			ch := r.recvChains[p.recvBase+k.find(o.port)]
-			if ch != 0 && r.messages[r.chains[ch].toRecv].flags&awaitsProbe != 0 {
+			if r.awaits(ch, awaitsProbe) != nil {
 				s.For = r.chains[ch].src
 				return s
 			}
@@ -72,6 +65,16 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32) standstill {
 		}
 	}
 	return s
+}
+
+// awaits returns the first message of a channel for which a process waits, nil where there is none.
+func (r *eventRun) awaits(ch uint32, what messageFlags) *message {
+	for m := r.chains[ch].head; m != 0; m = r.messages[m].next {
+		if x := &r.messages[m]; x.flags&what != 0 {
+			return x
+		}
+	}
+	return nil
 }
 
 // nodeOf returns the node of the call that a process is in.

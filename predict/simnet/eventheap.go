@@ -1,11 +1,12 @@
 package simnet
 
-// eventItem is something that happens at a time. Items of one time happen in the order of their numbers.
+import "math/bits"
+
+// eventItem is something that happens at a time. word has, from the highest bit, the number that decides what is first at
+// one time, the kind, and the process or message.
 type eventItem struct {
 	time int64 // ps
-	seq  uint64
-	id   uint32 // process or message
-	kind eventKind
+	word uint64
 }
 
 // eventKind is what happens.
@@ -21,21 +22,46 @@ const (
 	freeEvent                    // a rendezvous is over for its sender
 )
 
-func (a *eventItem) before(b *eventItem) bool {
-	return a.time < b.time || a.time == b.time && a.seq < b.seq
+// maxEventID is the limit of processes and messages of the event engine.
+const maxEventID = 1 << 29
+
+func newEvent(time int64, seq uint32, kind eventKind, id uint32) eventItem {
+	return eventItem{time, uint64(seq)<<32 | uint64(kind)<<29 | uint64(id)}
 }
 
-// eventHeap is a heap of four children a node: half as deep as one of two, and the children are one or two cache lines
-// (LaMarca, Ladner 1996).
-type eventHeap []eventItem
+func (x *eventItem) seq() uint32     { return uint32(x.word >> 32) }
+func (x *eventItem) kind() eventKind { return eventKind(x.word >> 29 & 7) }
+func (x *eventItem) id() uint32      { return uint32(x.word & (maxEventID - 1)) }
+
+// before returns 1 if a comes first, else 0, without a branch that nobody can predict.
+func (x *eventItem) before(y *eventItem) int {
+	_, less := bits.Sub64(x.word, y.word, 0)
+	_, less = bits.Sub64(uint64(x.time), uint64(y.time), less)
+	return int(less)
+}
+
+// eventHeap is a heap of four children a node: half as deep as one of two, and the children are one cache line (LaMarca,
+// Ladner 1996). The items before the root are not used.
+type eventHeap struct{ items []eventItem }
+
+// heapRoot is the place of the root; children of i are at 4(i-2) and behind, so that four begin at a multiple of 64 bytes.
+const heapRoot = 3
+
+func newEventHeap(room int) eventHeap {
+	return eventHeap{make([]eventItem, heapRoot, heapRoot+room)}
+}
+
+func (h *eventHeap) empty() bool { return len(h.items) == heapRoot }
+
+func (h *eventHeap) first() eventItem { return h.items[heapRoot] }
 
 func (h *eventHeap) push(x eventItem) {
-	s := append(*h, x)
-	*h = s
+	s := append(h.items, x)
+	h.items = s
 	i := len(s) - 1
-	for i > 0 {
-		up := (i - 1) / 4
-		if !x.before(&s[up]) {
+	for i > heapRoot {
+		up := i/4 + 2
+		if x.before(&s[up]) == 0 {
 			break
 		}
 		s[i] = s[up]
@@ -46,35 +72,42 @@ func (h *eventHeap) push(x eventItem) {
 
 // pop removes the first item.
 func (h *eventHeap) pop() {
-	s := *h
-	n := len(s) - 1
-	x := s[n]
-	*h = s[:n]
-	if n > 0 {
+	n := len(h.items) - 1
+	x := h.items[n]
+	h.items = h.items[:n]
+	if n > heapRoot {
 		h.replace(x)
 	}
 }
 
 // replace puts an item in the place of the first one.
 func (h *eventHeap) replace(x eventItem) {
-	s := *h
-	i := 0
+	s := h.items
+	i := heapRoot
 	for {
-		first := 4*i + 1
-		if first >= len(s) {
+		c := 4 * (i - 2)
+		if c+4 > len(s) {
 			break
 		}
-		least := first
-		for c := first + 1; c < min(first+4, len(s)); c++ {
-			if s[c].before(&s[least]) {
-				least = c
-			}
-		}
-		if !s[least].before(&x) {
-			break
+		a := c + s[c+1].before(&s[c])
+		b := c + 2 + s[c+3].before(&s[c+2])
+		least := a + (b-a)*s[b].before(&s[a])
+		if s[least].before(&x) == 0 {
+			s[i] = x
+			return
 		}
 		s[i] = s[least]
 		i = least
+	}
+	if c := 4 * (i - 2); c < len(s) {
+		least := c
+		for c++; c < len(s); c++ {
+			least += (c - least) * s[c].before(&s[least])
+		}
+		if s[least].before(&x) != 0 {
+			s[i] = s[least]
+			i = least
+		}
 	}
 	s[i] = x
 }

@@ -10,7 +10,7 @@ const collectiveName = 1 << 31
 func (r *eventRun) linkChains() error {
 	r.chains = make([]chain, 1)
 	r.limits = make([]chainLimit, 1)
-	r.names = map[chainName]uint32{}
+	r.names.names = make([]chainName, 1)
 	counts := make([][2]uint64, 1) // sends and receives on each chain
 	for q := range r.procs {
 		p := &r.procs[q]
@@ -69,10 +69,10 @@ func (r *eventRun) nameChain(port, process uint32, recv bool) (uint32, error) {
 
 // chainOf returns the channel of a name.
 func (r *eventRun) chainOf(name chainName, port uint32) (uint32, error) {
-	if id, ok := r.names[name]; ok {
+	id, ok := r.names.find(name)
+	if ok {
 		return id, nil
 	}
-	id := len(r.chains)
 	if id >= 1<<31 {
 		return 0, programError("more than 2^31 channels")
 	}
@@ -82,8 +82,60 @@ func (r *eventRun) chainOf(name chainName, port uint32) (uint32, error) {
 		return 0, programError("the latency from process %d to %d is longer than 13 days", c.src, c.dst)
 	}
 	r.chains = append(r.chains, c)
-	r.names[name] = uint32(id)
-	return uint32(id), nil
+	return id, nil
+}
+
+// chainNames is a hash table of names with open addressing. Numbers are those of the chains.
+type chainNames struct {
+	names []chainName
+	slots []chainSlot // a power of two, at most half full
+}
+
+type chainSlot struct{ hash, id uint32 }
+
+// find returns the number of a name, which it gets if it has none; ok tells that it had.
+func (t *chainNames) find(name chainName) (id uint32, ok bool) {
+	if 2*len(t.names) >= len(t.slots) {
+		t.grow()
+	}
+	h := name.hash()
+	mask := uint32(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		switch {
+		case s.id == 0:
+			*s = chainSlot{h, uint32(len(t.names))}
+			t.names = append(t.names, name)
+			return s.id, false
+		case s.hash == h && t.names[s.id] == name:
+			return s.id, true
+		}
+	}
+}
+
+func (t *chainNames) grow() {
+	old := t.slots
+	t.slots = make([]chainSlot, max(2*len(old), 64))
+	mask := uint32(len(t.slots) - 1)
+	for _, s := range old {
+		if s.id == 0 {
+			continue
+		}
+		i := s.hash & mask
+		for t.slots[i].id != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = s
+	}
+}
+
+// hash mixes by multiplication; each step lets all bits reach the high ones, of which some come back.
+func (n chainName) hash() uint32 {
+	const odd = 0x9E3779B97F4A7C15
+	h := (uint64(n[0])<<32 | uint64(n[1])) * odd
+	h = (h ^ h>>29 ^ uint64(n[2])<<32 ^ uint64(n[3])) * odd
+	h = (h ^ h>>32) * odd
+	return uint32(h >> 32)
 }
 
 // limitChains takes what has no partner out: ports whose other end never posts, and posts beyond those of the other end.

@@ -1,20 +1,21 @@
 package simnet
 
 // message is the k-th send of a channel and the k-th receive of it, from the first of their posts until both are complete.
+// It has the size of a cache line.
 type message struct {
-	time     int64  // when the first byte arrives; of a rendezvous at first its request
-	seq      uint64 // order of messages that arrive at one time
-	posted   int64  // when the receive was posted
-	free     int64  // when the send is complete
-	busy     int64  // of a rendezvous: until when the network interface of the sender is busy; at first, from when it is free
-	bytes    uint64 // of a step of a collective operation
-	chain    uint32
-	next     uint32 // in its chain
-	link     uint32 // in a queue of the sender, and then of the destination
-	nextSend uint32 // in the list of what the sender waits for
-	nextRecv uint32
+	time   int64 // when the first byte arrives; of a rendezvous at first its request; before it is sent, the latency
+	posted int64 // when the receive was posted
+	free   int64 // when the send is complete
+	busy   int64 // of a rendezvous: until when the network interface of the sender is busy; at first, from when it is free
+	seq    uint32
+	chain  uint32
+	dst    uint32
+	next   uint32 // in its chain
+	// link is the next in a queue of the source and then of the destination, with the policy Arrival; else in the list of
+	// what the destination waits for.
+	link     uint32
+	nextSend uint32 // in the list of what the source waits for
 	cost     uint32 // index in eventRun.costs
-	number   uint32 // in the channel
 	flags    messageFlags
 }
 
@@ -36,6 +37,7 @@ const (
 	recvClosed
 	awaitsSend  // the source waits until the send can be completed
 	awaitsRecv  // the destination waits until the receive can be completed
+	ofStep      // of a collective operation: endStep completes the receive
 	awaitsProbe // the destination waits for the message, before it posts the receive
 	isNull      // the post is one without a partner
 	isSync      // a rendezvous at any eager limit
@@ -67,14 +69,14 @@ func (r *eventRun) newMessage(id uint32) uint32 {
 	case n > 0:
 		m = r.unused[n-1]
 		r.unused = r.unused[:n-1]
-	case m == 1<<32-1:
-		r.fail(programError("more than 2^32 messages under way"))
+	case m == maxEventID-1:
+		r.fail(programError("more than 2^29 messages under way"))
 		return 0
 	default:
 		r.messages = append(r.messages, message{})
 	}
 	c := &r.chains[id]
-	r.messages[m] = message{chain: id, number: c.count}
+	r.messages[m] = message{chain: id, dst: c.dst, time: c.lat, seq: c.count}
 	c.count++
 	if c.tail != 0 {
 		r.messages[c.tail].next = m

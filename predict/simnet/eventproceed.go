@@ -184,7 +184,7 @@ func (r *eventRun) posts(p *eventProc, id uint32) bool {
 		o := &r.code.ops[c.first+p.at]
 		switch o.kind {
 		case PostRecv:
-			r.postRecv(p, r.recvChains[p.recvBase+r.code.kinds[p.kind].find(o.port)])
+			r.postRecv(p, r.recvChains[p.recvBase+r.code.kinds[p.kind].find(o.port)], c.posts == 1 && c.n == 2)
 		case PostColl:
 			if r.enterColl(p, id, o) {
 				return true
@@ -247,8 +247,8 @@ func (r *eventRun) send(p *eventProc, id, m uint32) {
 	}
 }
 
-// postRecv posts a receive of the program.
-func (r *eventRun) postRecv(p *eventProc, ch uint32) uint32 {
+// postRecv posts a receive; blocking tells that the process does nothing else before that.
+func (r *eventRun) postRecv(p *eventProc, ch uint32, blocking bool) uint32 {
 	if ch == 0 {
 		return 0
 	}
@@ -260,7 +260,11 @@ func (r *eventRun) postRecv(p *eventProc, ch uint32) uint32 {
 		r.close(m, 0)
 	case r.arrival && x.flags&(inFlight|hasArrived) != 0 && x.time <= p.cpu:
 		// The message is taken before the receive is posted, which happens when the processor comes to it.
-		r.at(p.cpu, postEvent, m)
+		if blocking {
+			p.op, p.opTime, p.opMessage, p.opSeq = opPost, p.cpu, m, r.number()
+		} else {
+			r.at(p.cpu, postEvent, m)
+		}
 	default:
 		r.posted(m)
 	}
@@ -314,30 +318,47 @@ func (r *eventRun) tooMany(p *eventProc, id uint32) bool {
 // awaitRecv makes a process wait for a receive.
 func (r *eventRun) awaitRecv(p *eventProc, m uint32) {
 	x := &r.messages[m]
-	if p.waitRecvEnd == 0 {
-		p.waitRecvs = m
-	} else {
-		r.messages[p.waitRecvEnd].nextRecv = m
+	if !r.arrival {
+		if p.waitRecvEnd == 0 {
+			p.waitRecvs = m
+		} else {
+			r.messages[p.waitRecvEnd].link = m
+		}
+		p.waitRecvEnd = m
 	}
-	p.waitRecvEnd = m
-	if x.flags&(hasArrived|isPosted) != hasArrived|isPosted {
+	switch {
+	case x.flags&(hasArrived|isPosted) != hasArrived|isPosted:
 		x.flags |= awaitsRecv
 		p.need++
+	case r.arrival:
+		r.closeRecv(m)
 	}
 }
 
 // awaitSend makes a process wait for a send.
 func (r *eventRun) awaitSend(p *eventProc, m uint32) {
 	x := &r.messages[m]
-	if p.waitSendEnd == 0 {
-		p.waitSends = m
-	} else {
-		r.messages[p.waitSendEnd].nextSend = m
+	if !r.arrival {
+		if p.waitSendEnd == 0 {
+			p.waitSends = m
+		} else {
+			r.messages[p.waitSendEnd].nextSend = m
+		}
+		p.waitSendEnd = m
 	}
-	p.waitSendEnd = m
-	if x.flags&isFree == 0 {
+	switch {
+	case x.flags&isFree == 0:
 		x.flags |= awaitsSend
 		p.need++
+	case r.arrival:
+		r.close(m, sendClosed)
+	}
+}
+
+// closeRecv completes a receive with the policy Arrival.
+func (r *eventRun) closeRecv(m uint32) {
+	if r.messages[m].flags&ofStep == 0 {
+		r.close(m, recvClosed)
 	}
 }
 
@@ -373,18 +394,27 @@ func (r *eventRun) satisfy(id uint32) {
 	}
 }
 
-// arrived notes that the receive of a message can be completed when it is posted.
+// hasCome notes that the receive of a message can be completed when it is posted.
 func (r *eventRun) hasCome(m uint32) {
 	x := &r.messages[m]
 	x.flags |= hasArrived
-	dst := r.chains[x.chain].dst
 	if x.flags&awaitsProbe != 0 {
 		x.flags &^= awaitsProbe
-		r.probeFound(dst, x.time)
+		r.probeFound(x.dst, x.time)
 	}
-	if x.flags&(awaitsRecv|isPosted) == awaitsRecv|isPosted {
-		x.flags &^= awaitsRecv
-		r.satisfy(dst)
+	r.received(m)
+}
+
+// received goes on with who waits for a message that is there and whose receive is posted.
+func (r *eventRun) received(m uint32) {
+	x := &r.messages[m]
+	if x.flags&(awaitsRecv|isPosted|hasArrived) != awaitsRecv|isPosted|hasArrived {
+		return
+	}
+	x.flags &^= awaitsRecv
+	r.satisfy(x.dst)
+	if r.arrival {
+		r.closeRecv(m)
 	}
 }
 
@@ -394,12 +424,16 @@ func (r *eventRun) probeFound(dst uint32, time int64) {
 }
 
 // isOver notes that the send of a message can be completed.
-func (r *eventRun) isOver(m uint32) {
+func (r *eventRun) isOver(m, src uint32) {
 	x := &r.messages[m]
 	x.flags |= isFree
-	if x.flags&awaitsSend != 0 {
-		x.flags &^= awaitsSend
-		r.satisfy(r.chains[x.chain].src)
+	if x.flags&awaitsSend == 0 {
+		return
+	}
+	x.flags &^= awaitsSend
+	r.satisfy(src)
+	if r.arrival {
+		r.close(m, sendClosed)
 	}
 }
 
@@ -417,12 +451,12 @@ func (r *eventRun) complete(p *eventProc, id uint32) bool {
 // takeMessages ends all sends and receives that a process has waited for.
 func (r *eventRun) takeMessages(p *eventProc) {
 	if r.arrival {
-		p.cpu = max(p.cpu, p.until)
-	} else {
-		r.receive(p)
+		p.cpu, p.until = max(p.cpu, p.until), 0
+		return
 	}
+	r.receive(p)
 	for m := p.waitRecvs; m != 0; {
-		next := r.messages[m].nextRecv
+		next := r.messages[m].link
 		r.close(m, recvClosed)
 		m = next
 	}

@@ -4,15 +4,12 @@ package simnet
 func (r *eventRun) posted(m uint32) {
 	x := &r.messages[m]
 	x.flags |= isPosted
-	if x.flags&(awaitsRecv|hasArrived) == awaitsRecv|hasArrived {
-		x.flags &^= awaitsRecv
-		r.satisfy(r.chains[x.chain].dst)
-	}
 	if x.flags&isRequested != 0 {
 		r.start(m)
 	} else if r.arrival {
 		r.release(m)
 	}
+	r.received(m)
 }
 
 // requested handles the request of a rendezvous, which takes no time of the receiver.
@@ -21,7 +18,7 @@ func (r *eventRun) requested(m uint32) {
 	x.flags |= isRequested
 	if x.flags&awaitsProbe != 0 {
 		x.flags &^= awaitsProbe
-		r.probeFound(r.chains[x.chain].dst, x.time)
+		r.probeFound(x.dst, x.time)
 	}
 	if x.flags&isPosted != 0 {
 		r.start(m)
@@ -50,7 +47,7 @@ func (r *eventRun) start(m uint32) {
 // startAt lets the data of a rendezvous go.
 func (r *eventRun) startAt(m uint32, d int64) {
 	x := &r.messages[m]
-	k := &r.costs[x.cost]
+	k, src := &r.costs[x.cost], r.chains[x.chain].src
 	x.time, x.free, x.busy = d+r.handshake(x), d+k.wire, d+k.busy
 	if r.code.network.NoRendezvousLatency {
 		x.free = d
@@ -61,13 +58,13 @@ func (r *eventRun) startAt(m uint32, d int64) {
 		r.deliver(m)
 		r.at(x.free, freeEvent, m)
 	case r.shared && r.overLinks(m):
-		r.isOver(m)
+		r.isOver(m, src)
 		r.at(d, enterEvent, m)
 	case r.shared:
-		r.isOver(m)
+		r.isOver(m, src)
 		r.at(x.time, arriveEvent, m)
 	default:
-		r.isOver(m)
+		r.isOver(m, src)
 		r.hasCome(m)
 	}
 }
@@ -78,9 +75,10 @@ func (r *eventRun) release(m uint32) {
 	if x.flags&(isRendezvous|isFree|isPosted|hasArrived) != isRendezvous|isPosted|hasArrived || x.flags&isRequested != 0 {
 		return
 	}
-	p := &r.procs[r.chains[x.chain].src]
+	src := r.chains[x.chain].src
+	p := &r.procs[src]
 	p.cpu, p.tx = max(p.cpu, r.now), max(p.tx, r.now)
-	r.isOver(m)
+	r.isOver(m, src)
 }
 
 // freed ends a rendezvous for its sender.
@@ -92,6 +90,6 @@ func (r *eventRun) freed(m uint32) {
 	if x.flags&awaitsSend != 0 {
 		p.cpu = max(p.cpu, r.now)
 	}
-	r.isOver(m)
+	r.isOver(m, src)
 	r.poke(src)
 }
