@@ -265,8 +265,11 @@ HIDDEN int rp_answer(struct arguments *a)
 {
 	struct request *r = NULL;
 	uint64_t index = 0;
-	if (rp_yields && a->waits)
-		sched_yield();
+	if (a->waits) {
+		rp_work();
+		if (rp_yields)
+			sched_yield();
+	}
 	if (a->statuses && !ignored(a->statuses) && rec.code == MPI_SUCCESS)
 		for (int i = 0; i < a->status_count; i++) {
 			rp_status(&a->statuses[i], MPI_ANY_SOURCE, MPI_ANY_TAG, 0, 0);

@@ -107,6 +107,7 @@ HIDDEN MPI_Comm rp_comm_new(MPI_Comm like);
 HIDDEN void rp_comm_known(MPI_Comm comm, uint64_t number, int size, int rank, int remote);
 HIDDEN void rp_comm_free(MPI_Comm *comm);
 HIDDEN void rp_topology(MPI_Comm *comm, MPI_Comm like, int dims, int in, int out);
+HIDDEN void rp_work(void);
 HIDDEN int rp_kept(int n, const int *remain);
 
 struct request {
