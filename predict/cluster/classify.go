@@ -99,7 +99,8 @@ func (j *job) setDefaults() {
 
 // agree makes one error of those of all ranks. Collective.
 func (j *job) agree(err error) error {
-	return mpi.AgreeOn(j.c, err, ErrOptions, ErrVectors, ErrRange, ErrTooMany, context.Canceled, context.DeadlineExceeded)
+	return mpi.AgreeOn(j.c, err, ErrOptions, ErrVectors, ErrRange, ErrTooMany, ErrMemory,
+		context.Canceled, context.DeadlineExceeded)
 }
 
 // introduce compares the ranks' options and dimensions, counts the members, and finds the rank of the lowest id.
@@ -215,6 +216,9 @@ func (j *job) links(parts [][]int32, radius, window uint64) ([]link, error) {
 			}
 			p, list = leaders, append(list, links...)
 		}
+		if err := j.agree(j.room(p)); err != nil {
+			return nil, err
+		}
 		if j.size == 1 || len(p) <= j.alone {
 			small = append(small, p)
 			continue
@@ -227,4 +231,26 @@ func (j *job) links(parts [][]int32, radius, window uint64) ([]link, error) {
 	}
 	links, err := j.local(small)
 	return append(list, links...), err
+}
+
+// room reports a part whose distances do not fit.
+func (j *job) room(points []int32) error {
+	s, short := j.spec(points)
+	e := uint64(8)
+	switch {
+	case short:
+		e = 4
+	case s.wide || s.measure == squaresWide:
+		e = 16
+	}
+	n := uint64(len(points))
+	cells := n * (n - 1) / 2
+	if j.size > 1 && len(points) > j.alone {
+		cells = n * ((n-1)/uint64(j.size) + 1)
+	}
+	if limit := uint64(j.o.Distances); cells > math.MaxInt/e || limit > 0 && cells*e > limit {
+		return fmt.Errorf("%w: a part of %d distinct vectors takes %d MiB on each of %d ranks; use more ranks, a lower "+
+			"threshold, or let leaders stand for more than a lower number of vectors", ErrMemory, n, cells*e>>20, j.size)
+	}
+	return nil
 }

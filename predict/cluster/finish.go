@@ -50,6 +50,9 @@ func (j *job) finish(res *Result, links []link, cut Height) ([]uint32, error) {
 			links, err = readLinks(links, b, len(j.pts))
 		}
 	}
+	if n := len(j.pts) - 1; err == nil && j.rank == 0 && (len(links) > n || j.o.Full && len(links) < n) {
+		err = errMessage("merges")
+	}
 	var b []byte
 	if err == nil && j.rank == 0 {
 		d := dendrogram{pts: j.pts, links: links, twins: twins, centroid: j.o.Linkage == Centroid}
@@ -83,32 +86,38 @@ func (j *job) twins() ([]twin, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []twin
-	for _, b := range got {
-		if len(b)%8 != 0 {
-			err = errMessage("members")
-			break
-		}
-		for ; len(b) > 0; b = b[8:] {
-			list = append(list, twin{getUint32(b), getUint32(b[4:])})
-		}
-	}
-	slices.SortFunc(list, func(a, b twin) int {
-		return cmp.Or(cmp.Compare(a.point, b.point), cmp.Compare(a.id, b.id))
-	})
+	list, err := readTwins(got, len(j.pts))
 	if err == nil && j.rank == 0 {
 		err = j.checkIDs(list)
 	}
 	return list, j.agree(err)
 }
 
+// readTwins decodes the members that the ranks sent, and sorts them.
+func readTwins(got [][]byte, points int) ([]twin, error) {
+	var list []twin
+	for _, b := range got {
+		if len(b)%8 != 0 {
+			return nil, errMessage("members")
+		}
+		for ; len(b) > 0; b = b[8:] {
+			t := twin{getUint32(b), getUint32(b[4:])}
+			if uint64(t.point) >= uint64(points) {
+				return nil, errMessage("members")
+			}
+			list = append(list, t)
+		}
+	}
+	slices.SortFunc(list, func(a, b twin) int {
+		return cmp.Or(cmp.Compare(a.point, b.point), cmp.Compare(a.id, b.id))
+	})
+	return list, nil
+}
+
 // checkIDs reports an id that two members have.
 func (j *job) checkIDs(list []twin) error {
 	ids := make([]uint32, 0, len(list)+len(j.pts))
 	for _, t := range list {
-		if uint64(t.point) >= uint64(len(j.pts)) {
-			return errMessage("members")
-		}
 		ids = append(ids, t.id)
 	}
 	for _, p := range j.pts {

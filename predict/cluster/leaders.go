@@ -136,7 +136,7 @@ func (t *thinning) compare(lines []int32, first int, columns []int32) (sumTable,
 		}
 	}
 	p := t.newPlan(list, dest)
-	p.width = int(max(1, min(uint64(p.width), uint64(t.o.Memory)/4/8/uint64(len(t.pts)/t.size+mostBlock))))
+	p.width = int(max(1, min(uint64(p.width), uint64(t.o.Memory)/8/8/uint64(len(t.pts)/t.size+mostBlock))))
 	width := []int64{int64(p.width)}
 	if err := t.c.AllreduceInt64(width, mpi.Min); err != nil {
 		return s, err

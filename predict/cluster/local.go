@@ -83,7 +83,7 @@ func (j *job) cut(queue [][]int32) (batch, rest [][]int32) {
 		n := int64(len(p))
 		points += n
 		pairs += n * (n - 1) / 2
-		if i > 0 && (points > j.o.Memory/4/8/width || pairs > j.o.Memory/8) {
+		if i > 0 && (points > j.o.Memory/8/8/width || pairs > j.o.Memory/8) {
 			return queue[:i], queue[i:]
 		}
 	}

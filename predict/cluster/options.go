@@ -52,7 +52,8 @@ type Threshold struct {
 func Percent(p uint32) Threshold { return Threshold{PPM: p * 10000} }
 
 // Options say how to cluster. The zero value is L1, complete linkage, threshold 0 (equal vectors only), the member
-// nearest to the mean. All ranks must give the same ones, but for Memory and Workers, which never change a result.
+// nearest to the mean. All ranks must give the same ones, but for Memory, Distances and Workers, which
+// never change a result.
 type Options struct {
 	Metric         Metric
 	Linkage        Linkage
@@ -68,9 +69,10 @@ type Options struct {
 	// ExactMax is the largest component that is clustered exactly, 100 000 by default. A larger one is represented
 	// by leaders, see Approximation. It counts distinct vectors.
 	ExactMax uint32
-	// Memory is what a rank may use for vectors and messages, in bytes: 256 MiB by default. Distances come on top, see
-	// the package comment.
+	// Memory is what a rank may use for vectors and messages, in bytes: 256 MiB by default. Distances come on top.
 	Memory int64
+	// Distances is what a rank may use for distances, in bytes; 0 sets no limit. A part that needs more is ErrMemory.
+	Distances int64
 	// Workers is the number of goroutines that compute distances, by default GOMAXPROCS.
 	Workers int
 }
@@ -89,6 +91,8 @@ var (
 	ErrVectors = errors.New("cluster: bad vectors")
 	// ErrRange means distances that do not fit 63 bits.
 	ErrRange = errors.New("cluster: distances do not fit")
+	// ErrMemory means distances that take more than Options.Distances.
+	ErrMemory = errors.New("cluster: not enough memory for distances")
 	// ErrTooMany means more distinct vectors than the method can take.
 	ErrTooMany = errors.New("cluster: too many distinct vectors")
 )
@@ -106,8 +110,8 @@ func (o Options) check() error {
 		return fmt.Errorf("%w: a quantum of %d millionths is more than the value", ErrOptions, o.Quantum)
 	case o.Memory < 0 || o.Memory > 0 && o.Memory < leastMemory:
 		return fmt.Errorf("%w: memory of %d bytes, at least %d are needed", ErrOptions, o.Memory, leastMemory)
-	case o.Workers < 0:
-		return fmt.Errorf("%w: %d workers", ErrOptions, o.Workers)
+	case o.Workers < 0 || o.Distances < 0:
+		return fmt.Errorf("%w: %d workers, %d bytes for distances", ErrOptions, o.Workers, o.Distances)
 	}
 	return nil
 }

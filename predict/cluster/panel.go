@@ -35,7 +35,8 @@ type plan struct {
 }
 
 // newPlan makes the plan for the points of list, point list[i] on rank dest[i]; there its row is the number of points
-// before it that go there too. All ranks call it with the same lists.
+// before it that go there too. All ranks call it with the same lists. A panel takes an eighth of the memory, as rows and
+// again as messages.
 func (j *job) newPlan(list, dest []int32) *plan {
 	p := &plan{send: make([][]int32, j.size), recv: make([][]int32, j.size)}
 	in, out := make([]int, j.size), make([]int, j.size)
@@ -55,7 +56,7 @@ func (j *job) newPlan(list, dest []int32) *plan {
 	for r := range in {
 		most = max(most, in[r], out[r])
 	}
-	p.width = int(max(1, min(j.dim, uint64(j.o.Memory)/4/8/uint64(most))))
+	p.width = int(max(1, min(j.dim, uint64(j.o.Memory)/8/8/uint64(most))))
 	return p
 }
 

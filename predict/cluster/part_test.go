@@ -168,6 +168,7 @@ func TestErrors(t *testing.T) {
 		{"quantum", nil, func(int) Options { return Options{Quantum: 1000001} }, ErrOptions},
 		{"memory", nil, func(int) Options { return Options{Memory: 1000} }, ErrOptions},
 		{"workers", nil, func(int) Options { return Options{Workers: -1} }, ErrOptions},
+		{"distances", nil, func(int) Options { return Options{Full: true, Distances: 8} }, ErrMemory},
 		{"options differ", nil, func(r int) Options { return Options{MaxClasses: uint32(r)} }, ErrOptions},
 		{"order of ids", func(r int) Vectors {
 			return Rows{[]uint32{uint32(3*r + 2), uint32(3 * r), uint32(3*r + 1)}, row(1)}

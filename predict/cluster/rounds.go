@@ -1,9 +1,5 @@
 package cluster
 
-import (
-	"math"
-)
-
 // share clusters one part with the help of all ranks, and returns the merges whose first rows are here. Collective.
 func (j *job) share(points []int32) ([]link, error) {
 	s, short := j.spec(points)
@@ -14,10 +10,6 @@ func (j *job) share(points []int32) ([]link, error) {
 }
 
 func shareRows[E element](make func(*job, spec, []int32) *square[E], j *job, s spec, points []int32) ([]link, error) {
-	cells := uint64(len(points)) * (uint64(len(points))/uint64(j.size) + 1)
-	if cells > math.MaxInt/8 {
-		return nil, ErrTooMany
-	}
 	q := make(j, s, points)
 	if err := q.fill(); err != nil {
 		return nil, err
