@@ -138,7 +138,7 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 	count := len(p.Roots)
 	r := &eventRun{
 		ctx: ctx, code: c, calc: calc, observer: o.Observer, arrival: n.Policy == Arrival, shared: n.Contention != NoContention,
-		procs: make([]eventProc, count), times: make([]ProcessTimes, count), calcLog: entriesOf(count),
+		procs: make([]eventProc, count), times: make([]ProcessTimes, count), calcLog: min(entriesOf(count), 4),
 		messages: make([]message, 1), costs: c.costs[:len(c.costs):len(c.costs)], sizes: map[uint64]uint32{}, running: count,
 		current: noChannel, heap: newEventHeap(count),
 	}

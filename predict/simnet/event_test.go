@@ -88,6 +88,21 @@ func TestEventsAsDataflow(t *testing.T) {
 	}
 }
 
+// TestUnmatched: posts without partners do nothing in both engines.
+func TestUnmatched(t *testing.T) {
+	for i, s := range []script{
+		{{"send 1 0 10", "send 1 0 10"}, {"recv 0 0 10"}},
+		{{"send 1 0 10"}, {"recv 0 0 10", "recv 0 0 10", "calc 7"}},
+		{{"send 1 5 10", "recv 1 6 10"}, {"calc 1"}},
+		{{"isend 1 0 10 0", "isend 1 0 100000 1", "wait 1", "wait 0"}, {"irecv 0 0 10 0", "wait 0"}},
+		{{"isend 1 0 10 0"}, {"irecv 0 0 10 0", "irecv 0 0 10 1", "wait 1", "wait 0"}},
+		{{"probe 1 0", "calc 5"}, {"calc 1"}},
+	} {
+		p, v := s.build(t)
+		compareEngines(t, uint64(i), p, v, oracleNet(DMA))
+	}
+}
+
 func compareEngines(t *testing.T, seed uint64, p *Program, v vectors, n *Network) {
 	t.Helper()
 	want, err := flow(p, v, n, Options{Workers: 1})
