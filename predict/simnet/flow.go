@@ -73,6 +73,12 @@ type worker struct {
 	crowdedColl  []uint32 // processes, relative to lo
 	crowdedComms []uint32
 
+	// Where processes stop, see skipper: in which outermost loop, counted from 1, and with how many iterations left.
+	stopLoop uint32
+	stopLeft uint64
+	stopped  int
+	mark     mark
+
 	err      error
 	clock    int64 // all clocks and stamps ored together: negative after an overflow
 	events   uint64

@@ -218,13 +218,14 @@ func (r *run) release() {
 // it stands still for ever. All workers of all ranks are idle. Collective.
 func (r *run) decide() (done bool, err error) {
 	r.hold()
-	const failed, running, woken = 0, 1, 2
-	var n [3]int64
+	const failed, running, woken, standing = 0, 1, 2, 3
+	var n [4]int64
 	for _, w := range r.workers {
 		if w.err != nil && err == nil {
 			n[failed], err = 1, w.err
 		}
 		n[running] += int64(w.running)
+		n[standing] += int64(w.stopped)
 		if w.makeRoom() {
 			n[woken]++
 		}
@@ -239,7 +240,16 @@ func (r *run) decide() (done bool, err error) {
 		return true, r.agree(err)
 	case n[running] == 0:
 		return true, nil
-	case n[woken] == 0:
+	case n[standing] == n[running]:
+		if err := r.advance(); err != nil {
+			return true, err
+		}
+		r.goOn()
+	case n[woken] > 0:
+	case n[standing] > 0: // a process needs what another does in the next iteration
+		r.giveUp()
+		r.goOn()
+	default:
 		return true, r.deadlock()
 	}
 	r.release()
@@ -248,7 +258,7 @@ func (r *run) decide() (done bool, err error) {
 
 // result gathers what the workers found. Collective.
 func (r *run) result() (*Result, error) {
-	res := &Result{First: r.lo, Times: make([]ProcessTimes, 0, r.hi-r.lo)}
+	res := &Result{First: r.lo, Skipped: r.skip.skipped, Times: make([]ProcessTimes, 0, r.hi-r.lo)}
 	for _, w := range r.workers {
 		if len(r.workers) == 1 {
 			res.Times = w.times

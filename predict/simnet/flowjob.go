@@ -25,6 +25,7 @@ type run struct {
 	ranks   []int    // rank of each
 	first   int      // number of the first of this rank
 	stop    context.CancelFunc
+	skip    skipper
 
 	mu       sync.Mutex
 	idle     int  // workers that have nothing to do
@@ -79,6 +80,10 @@ func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *Program, calc 
 	}
 	r.group.Wait()
 	if err := r.agree(cmp.Or(errs...)); err != nil {
+		r.stop()
+		return nil, err
+	}
+	if err := r.lookForLoops(calc, o); err != nil {
 		r.stop()
 		return nil, err
 	}

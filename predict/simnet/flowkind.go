@@ -153,6 +153,9 @@ func (s *walk) kind(root NodeID) (kind, error) {
 		k.events, fits = mulCount(times, events, k.events)
 		ok = ok && fits
 	}
+	if k.depth >= 1<<16 {
+		return k, programError("more than 65535 loops and sequences in each other")
+	}
 	if !ok {
 		return k, programError("a process makes more than 2^62 calls")
 	}

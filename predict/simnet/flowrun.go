@@ -16,6 +16,8 @@ type proc struct {
 	kind     uint32
 	call     uint32 // the current one
 	at       uint32 // its next action
+	loops    uint32 // outermost loops begun
+	outer    uint16 // open blocks when the outermost loop began, itself included; 0 outside
 	state    procState
 	aliases  bool // several ports lead to one channel
 }
@@ -28,6 +30,7 @@ const (
 	ready                  // in a call
 	blocked
 	crowded // the ring of a channel is full: the simulator's limit, not the program's
+	stopped // at the end of an iteration, see skipper
 	finished
 )
 
@@ -47,6 +50,8 @@ func (w *worker) turn(id uint32) {
 	if p.state == fresh {
 		p.state = ready
 		w.open(p, k.entry)
+	} else if p.state == stopped {
+		p.state = ready
 	} else if !w.act(p, k, &w.code.calls[p.call]) {
 		return
 	} else {
@@ -69,7 +74,31 @@ func (w *worker) open(p *proc, node uint32) {
 	if b := &w.code.blocks[node]; b.len > 0 {
 		w.frames[p.stack+p.top] = frame{block: node, left: b.count}
 		p.top++
+		if b.count >= leastLoop && p.outer == 0 {
+			p.outer = uint16(p.top)
+			p.loops++
+		}
 	}
+}
+
+// repeat goes on to the next iteration of the innermost block, or ends it; false if the process is to stop there.
+func (w *worker) repeat(p *proc, f *frame) bool {
+	f.left--
+	outer := uint32(p.outer) == p.top
+	if f.left == 0 {
+		p.top--
+		if outer {
+			p.outer = 0
+		}
+		return true
+	}
+	f.child = 0
+	if outer && p.loops == w.stopLoop && f.left == w.stopLeft {
+		p.state = stopped
+		w.stopped++
+		return false
+	}
+	return true
 }
 
 // next goes on to the next call that may take time or wait, and performs the others on the way; false at the end.
@@ -102,10 +131,8 @@ func (w *worker) next(p *proc, k *kind) bool {
 			return true
 		}
 		if f.child == b.len && &w.frames[p.stack+p.top-1] == f {
-			if f.left--; f.left > 0 {
-				f.child = 0
-			} else {
-				p.top--
+			if !w.repeat(p, f) {
+				return false
 			}
 		}
 	}

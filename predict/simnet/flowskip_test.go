@@ -1,0 +1,134 @@
+package simnet
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// looped is the vector of processes whose iterations are equal but for the entries in other.
+type looped struct {
+	body  vectors // of each process, one iteration: an entry before each call
+	other map[[2]uint64]int64
+}
+
+func (l looped) Fill(p uint32, first uint64, dst []int64) error {
+	for i := range dst {
+		dst[i] = l.at(p, first+uint64(i))
+	}
+	return nil
+}
+
+func (l looped) at(p uint32, i uint64) int64 {
+	if x, ok := l.other[[2]uint64{uint64(p), i}]; ok {
+		return x
+	}
+	if len(l.body[p]) == 0 {
+		return 0
+	}
+	return l.body[p][i%uint64(len(l.body[p]))]
+}
+
+func (l looped) Repeats(p uint32, first, period, n uint64) (uint64, error) {
+	for i := range n {
+		for k := range period {
+			if l.at(p, first+(i+1)*period+k) != l.at(p, first+k) {
+				return i, nil
+			}
+		}
+	}
+	return n, nil
+}
+
+// looping turns a program of one pass into one of several.
+func looping(p *Program, times uint64) *Program {
+	q := *p
+	q.Roots = slices.Clone(p.Roots)
+	for i, root := range q.Roots {
+		q.Nodes = append(q.Nodes, Node{Kind: Loop, First: uint32(len(q.Children)), Len: 1, Count: times})
+		q.Children = append(q.Children, root)
+		q.Roots[i] = NodeID(len(q.Nodes) - 1)
+	}
+	return &q
+}
+
+// expanded is looping without a loop.
+func expanded(p *Program, times uint64) *Program {
+	q := *p
+	q.Roots = slices.Clone(p.Roots)
+	for i, root := range q.Roots {
+		kids := p.Nodes[root]
+		first := uint32(len(q.Children))
+		for range times {
+			q.Children = append(q.Children, p.Children[kids.First:kids.First+kids.Len]...)
+		}
+		q.Nodes = append(q.Nodes, Node{Kind: Seq, First: first, Len: uint32(len(q.Children)) - first})
+		q.Roots[i] = NodeID(len(q.Nodes) - 1)
+	}
+	return &q
+}
+
+// bodyOf drops the entry behind the last call of one pass.
+func bodyOf(v vectors) vectors {
+	out := slices.Clone(v)
+	for i := range out {
+		out[i] = out[i][:len(out[i])-1]
+	}
+	return out
+}
+
+// TestSkip: iterations that are added, loops that are run and programs without loops take the same time, at any number of
+// ranks.
+func TestSkip(t *testing.T) {
+	count := 150
+	if testing.Short() {
+		count = 30
+	}
+	skips := 0
+	for seed := range uint64(count) {
+		r := rng(seed)
+		var p *Program
+		var v vectors
+		if seed%3 == 0 {
+			p, v = randomColls(r)
+		} else {
+			p, v = randomScript(r, false).build(t)
+		}
+		times := 4 + r.Uint64N(60)
+		c := looped{body: bodyOf(v)}
+		if seed%2 == 0 { // one entry of one iteration differs
+			q := r.IntN(len(v))
+			if n := uint64(len(c.body[q])); n > 0 {
+				c.other = map[[2]uint64]int64{{uint64(q), r.Uint64N(n * times)}: 123_456_789}
+			}
+		}
+		n := randomNet(r)
+		want, err := flow(expanded(p, times), c, n, Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range []struct {
+			ranks, workers int
+			o              Options
+		}{{1, 1, Options{NoSkip: true}}, {1, 1, Options{}}, {1, 2, Options{Ring: 1}}, {3, 1, Options{}}} {
+			x.o.Workers = x.workers
+			got, err := flowOn(x.ranks, looping(p, times), c, n, x.o)
+			if err != nil {
+				t.Fatalf("seed %d, %+v: %v", seed, x, err)
+			}
+			if got.Skipped > 0 {
+				skips++
+			}
+			if got.Skipped >= times || x.o.NoSkip && got.Skipped > 0 {
+				t.Errorf("seed %d: %d of %d iterations skipped", seed, got.Skipped, times)
+			}
+			got.Skipped = 0
+			if !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, %d times, %+v: %+v, want %+v", seed, times, x, got, want)
+			}
+		}
+	}
+	if skips < count/2 {
+		t.Errorf("only %d runs skipped iterations", skips)
+	}
+}
