@@ -11,7 +11,7 @@ import (
 )
 
 // ErrCSV says that a document is no single table.
-var ErrCSV = fmt.Errorf("not one table: choose one section of intervals, waits and pop")
+var ErrCSV = fmt.Errorf("not one table: choose one section of intervals, waits, pop and classes")
 
 // WriteCSV writes the one section that was asked for as a table with a heading.
 func (d *Document) WriteCSV(out io.Writer) error {
@@ -26,6 +26,8 @@ func (d *Document) WriteCSV(out io.Writer) error {
 		err = d.Waits.writeCSV(w)
 	case d.text[0] == SectionPOP:
 		err = d.POPs.writeCSV(w)
+	case d.text[0] == SectionClasses:
+		err = d.Classes.writeCSV(w)
 	default:
 		return ErrCSV
 	}

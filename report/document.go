@@ -26,6 +26,7 @@ const (
 	SectionPaths       Section = "paths"
 	SectionHistogram   Section = "histogram"
 	SectionComm        Section = "comm"
+	SectionClasses     Section = "classes"
 	SectionCCG         Section = "ccg"
 	SectionDiagnostics Section = "diagnostics"
 )
@@ -33,7 +34,7 @@ const (
 // Sections lists the sections there are.
 func Sections() []Section {
 	return []Section{
-		SectionSummary, SectionIntervals, SectionWaits, SectionPOP, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionCCG, SectionDiagnostics,
+		SectionSummary, SectionIntervals, SectionWaits, SectionPOP, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionClasses, SectionCCG, SectionDiagnostics,
 	}
 }
 
@@ -64,6 +65,7 @@ type Document struct {
 	Profile *Profile
 	Paths   *Paths
 	Comm    *Comm
+	Classes *Classes
 	CCG     *Graph
 	Lost    []Lost // what could not be read
 	text    []Section
@@ -144,6 +146,8 @@ func (d *Document) fill(s Section, o *Options) (lost []Lost, err error) {
 		d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
 	case SectionComm:
 		d.Comm, lost, err = r.Comm(d.Summary, o.Source)
+	case SectionClasses:
+		d.Classes, err = r.Classes()
 	case SectionCCG:
 		d.CCG, lost, err = r.CCG()
 	case SectionDiagnostics:
@@ -190,6 +194,9 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	}
 	if d.Comm != nil {
 		list = append(list, member{"comm", Value(d.Comm)})
+	}
+	if d.Classes != nil {
+		list = append(list, member{"classes", Value(d.Classes)})
 	}
 	if d.CCG != nil {
 		list = append(list, member{"ccg", Value(d.CCG)})

@@ -27,6 +27,7 @@ type kept struct {
 	Events    string // "none": the call graph and sums alone
 	Deviation string // of the call graph, as ccg.ParseDeviation reads it
 	Intervals string // interval.Options.Canonical
+	Classes   string // predict.ClassOptions; "": no classes
 }
 
 // has reports whether an option of intervals was given.

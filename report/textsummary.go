@@ -33,6 +33,8 @@ func (d *Document) WriteText(out io.Writer, style Style) error {
 			d.writeHistogram(w)
 		case SectionComm:
 			d.writeComm(w)
+		case SectionClasses:
+			d.writeClasses(w)
 		case SectionCCG:
 			d.writeCCG(w)
 		case SectionDiagnostics:

@@ -95,6 +95,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		func() error { return v.causes(r, all.from == SourceRows) },
 		func() error { return v.pyramids(r, all.from == SourceRows) },
 		func() error { return v.tileGroups(r) },
+		func() error { return v.classes(r) },
 	} {
 		if err := check(); err != nil {
 			if !partial(err) {

@@ -142,8 +142,8 @@ func (x *choice) check(path string, o *output) error {
 		return usage("report: --source %s: choose auto, rows or graph", x.source)
 	case x.lang != "en" && x.lang != "ru":
 		return usage("report: --lang %s: choose en or ru", x.lang)
-	case o.format == "csv" && (len(x.sections) != 1 || !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP)):
-		return usage("report: --format csv is one table: choose one section of intervals, waits and pop")
+	case o.format == "csv" && (len(x.sections) != 1 || !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP, report.SectionClasses)):
+		return usage("report: --format csv is one table: choose one section of intervals, waits, pop and classes")
 	}
 	var err error
 	if _, err = x.rules(); err == nil {

@@ -1,0 +1,87 @@
+package jobs_test
+
+import (
+	"bytes"
+	"context"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestClasses writes the same classes on any number of ranks and in any memory, with rows of events and without, and reads back
+// what is found in the finished file.
+func TestClasses(t *testing.T) {
+	flags := &predict.ClassFlags{Threshold: "5%", Dendrogram: true}
+	for _, spec := range []string{
+		"stencil:procs=12,events=12k,jitter=30,imbalance=40,seed=2", "irregular:procs=5,threads=3,events=20k,seed=4", "masterworker:procs=5,events=10k,jitter=50",
+	} {
+		t.Run(spec, func(t *testing.T) {
+			t.Parallel()
+			for _, graphOnly := range []bool{true, false} {
+				o := jobs.AnalyzeOptions{
+					Source: generated(t, spec), Profile: xtf.Packed, GraphOnly: graphOnly, Classes: flags, StoreBytes: 1 << 30, ClampTime: true,
+					Output: filepath.Join(t.TempDir(), "run.xtf"),
+				}
+				want := analyzed(t, 1, o)
+				checkClasses(t, o.Output, flags)
+				o.Output = ""
+				for _, ranks := range []int{2, 3, 8} {
+					o.StoreBytes = int64(ranks-2) << 20 // without memory: vectors are in the file
+					if got := analyzed(t, ranks, o); !bytes.Equal(got, want) {
+						t.Errorf("%d ranks, rows %t: another file", ranks, !graphOnly)
+					}
+				}
+			}
+		})
+	}
+}
+
+// checkClasses compares the classes of a file with those that its graph gives.
+func checkClasses(t *testing.T, path string, flags *predict.ClassFlags) {
+	t.Helper()
+	f := openFile(t, path)
+	got, err := predict.ReadClasses(f)
+	if err != nil || got == nil {
+		t.Fatalf("classes %v, %v", got, err)
+	}
+	in, err := predict.Open(mpi.Serial(), f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := flags.Parse(in.Defs.Clock().TimerResolution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := in.Classify(context.Background(), mpi.Serial(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got.Groups, want.Groups) || !reflect.DeepEqual(got.Classes, want.Classes) || !reflect.DeepEqual(got.Of, want.Of) || len(got.Merges) != len(want.Merges) {
+		t.Errorf("%+v\nnot\n%+v", got, want)
+	}
+	for i := range got.Merges {
+		if got.Merges[i].A != want.Merges[i].A || got.Merges[i].B != want.Merges[i].B || got.Merges[i].Height != want.Merges[i].Height {
+			t.Errorf("merge %d: %+v, not %+v", i, got.Merges[i], want.Merges[i])
+		}
+	}
+}
+
+// TestClassOptions refuses what cannot be, and tells files apart by their options.
+func TestClassOptions(t *testing.T) {
+	src := generated(t, "ring:procs=4,events=1k")
+	o := jobs.AnalyzeOptions{Source: src, Profile: xtf.Packed, GraphOnly: true, Classes: &predict.ClassFlags{Threshold: "5 apples"}, Output: filepath.Join(t.TempDir(), "run.xtf")}
+	if _, err := analyze(2, o); jobs.ExitCode(err) != jobs.ExitUsage {
+		t.Errorf("5 apples: %v", err)
+	}
+	o.Classes.Threshold = "5%"
+	five := analyzed(t, 1, o)
+	o.Output, o.Classes = "", &predict.ClassFlags{Threshold: "6%"}
+	if bytes.Equal(five, analyzed(t, 1, o)) {
+		t.Error("5% and 6% give one file")
+	}
+}

@@ -1,0 +1,150 @@
+package xtf
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// ErrClasses says that the rows of classes contradict each other.
+var ErrClasses = errors.New("classes that do not fit together")
+
+var errClasses = fmt.Errorf("%w: %w", ErrClasses, ErrCorrupt)
+
+// ClassTable is the classes of processes that a file has.
+type ClassTable struct {
+	Groups  []Group
+	Classes []ClassRow
+	Sums    []ClassSum // by class
+	Members []Member   // by process
+	Merges  []Merge    // by group, as they happened
+}
+
+// Classes reads the classes of processes; nil if the file has none. What does not fit together is an error that wraps
+// ErrClasses and ErrCorrupt. Memory: 104 bytes a class, 64 a group, 24 a merge, 16 a process.
+func (f *File) Classes() (*ClassTable, error) {
+	t := &ClassTable{}
+	if f.types.Lookup(TypeGroup) == nil { // written before there were any
+		return nil, nil
+	}
+	m := mergeReader{t: t}
+	for _, x := range []struct {
+		id   TypeID
+		load func(n uint64, b []byte) bool
+	}{
+		{TypeGroup, t.loadGroup},
+		{TypeClass, t.loadClass},
+		{TypeClassSum, t.loadSum},
+		{TypeMember, t.loadMember},
+		{TypeMerge, m.load},
+	} {
+		a, err := f.Array(WholeRun, x.id)
+		if err != nil {
+			return nil, err
+		}
+		rows := a.Rows(0, a.Len())
+		for rows.Next() {
+			if !x.load(rows.N(), rows.Row()) {
+				return nil, fmt.Errorf("classes: row %d of %s does not fit the others: %w", rows.N(), a.Type().Name, errClasses)
+			}
+		}
+		if err := rows.Err(); err != nil {
+			return nil, err
+		}
+	}
+	if len(t.Groups) == 0 {
+		return nil, nil
+	}
+	return t, t.check()
+}
+
+func (t *ClassTable) loadGroup(n uint64, b []byte) bool {
+	var x Group
+	x.Load(b)
+	t.Groups = append(t.Groups, x)
+	return x.Key == n && n < math.MaxUint32 && x.Fraction < 64 && x.Classes > 0 && x.Processes > 0
+}
+
+func (t *ClassTable) loadClass(n uint64, b []byte) bool {
+	var x ClassRow
+	x.Load(b)
+	t.Classes = append(t.Classes, x)
+	return x.Key == n && n < math.MaxUint32 && uint64(x.Group) < uint64(len(t.Groups)) && x.Members > 0
+}
+
+func (t *ClassTable) loadSum(n uint64, b []byte) bool {
+	var x ClassSum
+	x.Load(b)
+	t.Sums = append(t.Sums, x)
+	return x.Key == n && n < uint64(len(t.Classes)) && x.Least <= x.Mean && x.Mean <= x.Most
+}
+
+func (t *ClassTable) loadMember(n uint64, b []byte) bool {
+	var x Member
+	x.Load(b)
+	t.Members = append(t.Members, x)
+	return x.Key == n && n < math.MaxUint32 && uint64(x.Class) < uint64(len(t.Classes)) && t.Classes[x.Class].Group == x.Group
+}
+
+// mergeReader reads merges.
+type mergeReader struct {
+	t      *ClassTable
+	n      uint64 // merges of the last group
+	merged []bool // by process: its cluster is part of an earlier one
+}
+
+func (r *mergeReader) load(_ uint64, b []byte) bool {
+	var x Merge
+	x.Load(b)
+	t := r.t
+	if r.merged == nil {
+		r.merged = make([]bool, len(t.Members))
+	}
+	if last := len(t.Merges) - 1; last < 0 || t.Merges[last].Key>>32 != x.Key>>32 {
+		r.n = 0
+		if last >= 0 && t.Merges[last].Key > x.Key {
+			return false
+		}
+	}
+	g := x.Key >> 32
+	if g >= uint64(len(t.Groups)) || x.Key&math.MaxUint32 != r.n || x.First >= x.Second || uint64(x.Second) >= uint64(len(t.Members)) {
+		return false
+	}
+	if uint64(t.Members[x.First].Group) != g || uint64(t.Members[x.Second].Group) != g || r.merged[x.First] || r.merged[x.Second] {
+		return false
+	}
+	r.merged[x.Second] = true
+	r.n++
+	t.Merges = append(t.Merges, x)
+	return true
+}
+
+// check compares members with classes and groups.
+func (t *ClassTable) check() error {
+	if len(t.Sums) != len(t.Classes) {
+		return fmt.Errorf("classes: %d classes, sums of %d: %w", len(t.Classes), len(t.Sums), errClasses)
+	}
+	classes, processes := make([]uint32, len(t.Groups)), make([]uint32, len(t.Groups))
+	sizes, first := make([]uint32, len(t.Classes)), make([]uint32, len(t.Classes))
+	for p, m := range t.Members {
+		if sizes[m.Class]++; sizes[m.Class] == 1 {
+			first[m.Class] = uint32(p)
+		}
+		if processes[m.Group]++; processes[m.Group] == 1 && t.Groups[m.Group].First != uint32(p) {
+			return fmt.Errorf("classes: group %d begins with process %d, not %d: %w", m.Group, p, t.Groups[m.Group].First, errClasses)
+		}
+	}
+	for i := range t.Classes {
+		c := &t.Classes[i]
+		classes[c.Group]++
+		if sizes[i] != c.Members || first[i] != t.Sums[i].First || uint64(c.Representative) >= uint64(len(t.Members)) || t.Members[c.Representative].Class != uint32(i) {
+			return fmt.Errorf("classes: class %d has not the members that it says: %w", i, errClasses)
+		}
+	}
+	for i := range t.Groups {
+		if g := &t.Groups[i]; g.Classes != classes[i] || g.Processes != processes[i] {
+			return fmt.Errorf("classes: group %d has %d classes and %d processes, not %d and %d: %w", i, classes[i], processes[i], g.Classes, g.Processes, errClasses)
+		}
+	}
+	return nil
+}
