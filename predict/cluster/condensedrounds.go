@@ -69,15 +69,33 @@ func (c *condensed[E]) neighbours() []int32 {
 
 func (c *condensed[E]) neighboursMean(near []int32) {
 	list := make([]best, len(near))
+	limit := make([]float64, len(near)) // of list, side by side
 	for i := range list {
 		list[i] = best{at: -1, limit: math.Inf(1)}
+		limit[i] = math.Inf(1)
 	}
 	for i := 1; i < len(list); i++ {
 		row := i * (i - 1) / 2
-		for k := range i {
-			c.nearer(&list[i], k, row+k)
-			c.nearer(&list[k], i, row+k)
+		if c.hi != nil {
+			for k := range i {
+				c.nearer(&list[i], k, row+k)
+				c.nearer(&list[k], i, row+k)
+			}
+			continue
 		}
+		mine, inv, invs, limits := limit[i], c.inv[i], c.inv[:i], limit[:i]
+		for k, d := range c.lo[row : row+i] {
+			about := float64(int64(d))
+			if about*invs[k] <= mine {
+				list[i].take(k, 0, uint64(d), c.weight[k])
+				mine = list[i].limit
+			}
+			if about*inv <= limits[k] {
+				list[k].take(i, 0, uint64(d), c.weight[i])
+				limits[k] = list[k].limit
+			}
+		}
+		limit[i] = mine
 	}
 	for i, b := range list {
 		near[i] = int32(b.at)
