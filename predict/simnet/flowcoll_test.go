@@ -113,11 +113,12 @@ func randomColls(r *rand.Rand) (*Program, vectors) {
 	for range 1 + r.IntN(40) {
 		i := r.IntN(len(comms))
 		c := &comms[i]
+		root := int32(r.IntN(int(c.Size)))
 		kind, size := CollKind(r.IntN(int(NumCollKinds))), []uint64{0, 1, 100, 3000, 20000, 600000}[r.IntN(6)]
 		how := r.IntN(4)
 		for rank := range c.Size {
 			q := c.Process(rank)
-			full := collCall(kind, uint32(i), int32(r.IntN(1)), size, size)
+			full := collCall(kind, uint32(i), root, size, size)
 			if kind == Barrier {
 				full[0].Bytes, full[0].Recv = 0, 0
 			}

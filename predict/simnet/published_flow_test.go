@@ -102,3 +102,29 @@ func BenchmarkFlow(b *testing.B) {
 		})
 	}
 }
+
+// TestFlowSkipPublished: uniform programs are over after two iterations and a last one.
+func TestFlowSkipPublished(t *testing.T) {
+	for _, x := range []struct {
+		pattern               string
+		processes, iterations int
+		want                  int64 // ns
+	}{
+		{"stencil3d", 64, 1000, 412_876_000},
+		{"sweep2d", 64, 50, 1_822_532_400},
+		{"allreduce_rd", 1024, 50, 32_323_000},
+	} {
+		p, c, err := workload.Make(workload.Spec{Pattern: x.pattern, Processes: x.processes, Iterations: x.iterations, Bytes: 8192, Calc: 100_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := dataflow(t, p, c, published(simnet.Copy), simnet.Options{})
+		full := dataflow(t, p, c, published(simnet.Copy), simnet.Options{NoSkip: true})
+		if r.Makespan != x.want*ns || r.Events != full.Events {
+			t.Errorf("%s: %d ps, %d events, want %d ns, %d events", x.pattern, r.Makespan, r.Events, x.want, full.Events)
+		}
+		if r.Skipped < uint64(x.iterations-5) {
+			t.Errorf("%s: %d of %d iterations skipped", x.pattern, r.Skipped, x.iterations)
+		}
+	}
+}
