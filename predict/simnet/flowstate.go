@@ -60,9 +60,12 @@ func (w *worker) state(s *sink, base, floor int64) {
 			return
 		}
 		first := c.first()
-		s.put(int64(c.sent-first)<<32 | int64(c.posted-first))
+		s.put(int64(c.sent - first))
 		if c.flags&(toFar|fromFar) == 0 { // a half knows of the other what it was told
 			s.put(int64(c.doneS-first)<<32 | int64(c.doneR-first))
+		}
+		if c.flags&toFar == 0 || c.flags&rendezvous != 0 {
+			s.put(int64(c.posted - first))
 		}
 		for k := first; k != c.sent; k++ {
 			if c.flags&wide == 0 {
