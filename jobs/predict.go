@@ -7,10 +7,12 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/predict/cluster"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/xtf"
 )
+
+// DefaultClasses is the threshold of classes where none is given and the file has none.
+const DefaultClasses = "5%"
 
 // PredictOptions says what to predict. It is the same on all ranks.
 type PredictOptions struct {
@@ -21,10 +23,9 @@ type PredictOptions struct {
 	HostVectors []string // and in replays on the host
 	Clock       predict.Clock
 	Rule        predict.Rule
-	Scale       predict.Scale     // of computation without measured vectors
-	Scaled      bool              // Scale was asked for: processes without measured vectors may be there
-	Classes     cluster.Threshold // how far processes of a class may differ
-	Compare     bool              // find classes even where that takes long and nothing depends on it
+	Scale       predict.Scale       // of computation without measured vectors
+	Scaled      bool                // Scale was asked for: processes without measured vectors may be there
+	Classes     *predict.ClassFlags // nil: those of the file, else DefaultClasses
 	Sweep       []predict.Axis
 	Output      string         // file of the predicted run; "" for none
 	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here
@@ -49,7 +50,7 @@ type PredictResult struct {
 	Elapsed   time.Duration
 	Processes []PredictedProcess
 	Classes   []uint32 // representative of each class
-	Compared  bool     // the processes of a class compute alike; else they call the same, no more is known
+	Threshold string   // within which the processes of a class compute alike; "": they call the same, no more is known
 	Donors    []PredictedDonor
 	Content   string // hash of the vectors
 	Host      *HostCheck
@@ -154,7 +155,8 @@ func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 // Representatives returns the processes that stand for the others of their classes, ascending. Collective.
 func Representatives(c mpi.Comm, o *PredictOptions) ([]uint32, error) {
 	x := &prediction{o: *o, c: c}
-	x.o.Host, x.o.Vectors, x.o.HostVectors, x.o.Output, x.o.Compare = "", nil, nil, "", true
+	x.o.Host, x.o.HostVectors, x.o.Output = "", nil, ""
+	x.o.Vectors = []string{""} // there will be some
 	x.meter = NewMeter(c, nil)
 	err := x.open()
 	if x.file != nil {

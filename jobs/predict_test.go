@@ -69,7 +69,6 @@ func predicted(ranks int, o jobs.PredictOptions) (*jobs.PredictResult, error) {
 		o.Scale = predict.One
 	}
 	o.Analyze.Version, o.Analyze.StoreBytes, o.Analyze.Force = "test", 1<<20, true
-	o.Classes.PPM = max(o.Classes.PPM, 1)
 	results := make([]*jobs.PredictResult, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		var err error
@@ -113,7 +112,7 @@ func TestPredictSameBytes(t *testing.T) {
 					Run: runFile(t, spec), Platform: platformFile(t, platformText(keys, "ranks_per_node = 2")), Rule: predict.CopyRule, Sweep: axes,
 					Output: filepath.Join(t.TempDir(), "predicted.xtf"),
 				}
-				o.Host, o.Classes.PPM = o.Platform, 200_000
+				o.Host, o.Classes = o.Platform, &predict.ClassFlags{Threshold: "20%"}
 				var want []byte
 				var first *jobs.PredictResult
 				for _, ranks := range []int{1, 2, 3, 8} {
@@ -272,7 +271,7 @@ func TestPredictRepresentatives(t *testing.T) {
 				mustPredict(t, 2, jobs.PredictOptions{Run: runFile(t, x.spec), Platform: platform, Output: host})
 				in := graphOf(t, host)
 				o := jobs.PredictOptions{Run: host, Platform: platform, Rule: rule}
-				o.Classes.PPM = x.ppm
+				o.Classes = &predict.ClassFlags{Threshold: fmt.Sprintf("%d.%04d%%", x.ppm/10_000, x.ppm%10_000)}
 				plan := mustPredict(t, 2, o)
 				rate := func(p uint32) (int64, int64) { return int64(plan.Processes[p].Class%3) + 2, 5 }
 				all := make([]uint32, in.Processes())

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // startTimes is when the processes of a rank began and ended in the recorded run, ps behind the first of all.
@@ -89,8 +90,8 @@ type processClasses struct {
 // comparable is how many differences of entries are taken to compare the processes of a run without being asked to: seconds.
 const comparable = 1 << 33
 
-// classify finds the classes of the processes. Those that call the same are a class by themselves where it would take long to
-// compare what they compute, and nothing depends on it. Collective.
+// classify finds the classes of the processes: those of the file where no others are asked for. Those that call the same are a
+// class by themselves where it would take long to compare what they compute, and nothing depends on it. Collective.
 func (x *prediction) classify() error {
 	groups, err := x.in.Alike(x.c)
 	if err != nil {
@@ -105,27 +106,71 @@ func (x *prediction) classify() error {
 		}
 		k.representative, k.size = append(k.representative, list[0]), append(k.size, uint32(len(list)))
 	}
-	if !x.o.Compare && len(x.o.Vectors) == 0 && x.o.Rule == predict.ScaleRule && work > comparable {
-		x.setClasses(k, false)
-		return nil
+	var classes *predict.Classes
+	if x.o.Classes == nil {
+		classes, err = predict.ReadClasses(x.file)
+		if err == nil && classes != nil {
+			err = fitting(classes, k)
+		}
+		if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
+			return err
+		}
 	}
-	o := predict.ClassOptions{}
-	o.Threshold = x.o.Classes
-	classes, err := x.in.Classify(context.Background(), x.c, o)
-	if err != nil {
-		return inputError(x.o.Run, err)
+	x.res.Threshold = "as analysed"
+	if classes == nil {
+		if x.o.Classes == nil && len(x.o.Vectors) == 0 && x.o.Rule == predict.ScaleRule && work > comparable {
+			x.setClasses(k, "")
+			return nil
+		}
+		if classes, err = x.compare(); err != nil {
+			return err
+		}
 	}
 	k = &processClasses{class: classes.Of}
 	for i := range classes.Classes {
 		k.representative, k.size = append(k.representative, classes.Classes[i].Representative), append(k.size, classes.Classes[i].Size)
 	}
-	x.setClasses(k, true)
+	x.setClasses(k, x.res.Threshold)
 	return nil
 }
 
-func (x *prediction) setClasses(k *processClasses, compared bool) {
+// compare computes classes. Collective.
+func (x *prediction) compare() (*predict.Classes, error) {
+	f := predict.ClassFlags{Threshold: DefaultClasses}
+	if x.o.Classes != nil {
+		f = *x.o.Classes
+	}
+	o, err := f.Parse(x.in.Defs.Clock().TimerResolution)
+	if err != nil {
+		err = Fail(ExitUsage, err)
+	}
+	if err := agree(x.c, err); err != nil {
+		return nil, err
+	}
+	if x.res.Threshold = f.Threshold; f.MaxClasses > 0 {
+		x.res.Threshold = fmt.Sprintf("at most %d classes", f.MaxClasses)
+	}
+	k, err := x.in.Classify(context.Background(), x.c, o)
+	return k, inputError(x.o.Run, err)
+}
+
+// fitting refuses classes of a file whose processes do not call the same.
+func fitting(k *predict.Classes, groups *processClasses) error {
+	if len(k.Of) != len(groups.class) {
+		return fmt.Errorf("classes of %d processes, the run has %d: %w", len(k.Of), len(groups.class), xtf.ErrCorrupt)
+	}
+	for p, c := range k.Of {
+		r := k.Classes[c].Representative
+		if uint64(r) >= uint64(len(k.Of)) || groups.class[r] != groups.class[p] {
+			return fmt.Errorf("process %d is in a class with process %d, which calls something else: %w", p, r, xtf.ErrCorrupt)
+		}
+	}
+	return nil
+}
+
+func (x *prediction) setClasses(k *processClasses, threshold string) {
 	x.classes = k
-	x.res.Classes, x.res.Compared = k.representative, compared
+	x.res.Classes, x.res.Threshold = k.representative, threshold
 }
 
 // meanOf returns the mean of a number of each process over all ranks, rounded down. Collective.

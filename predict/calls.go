@@ -3,8 +3,6 @@ package predict
 import (
 	"fmt"
 	"math"
-	"math/big"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
@@ -132,14 +130,3 @@ func (s *Scaled) Fill(process uint32, first uint64, dst []int64) error {
 // Alike returns the processes that call the same in the same order: ascending lists in the order of their first members.
 // Collective.
 func (in *Input) Alike(c mpi.Comm) ([][]uint32, error) { return in.group(c, in.keys, in.sequences) }
-
-// ParsePercent reads a share such as 5% as millionths, up to 1000 %.
-func ParsePercent(text string) (uint32, bool) {
-	digits, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
-	x, is := decimal(digits)
-	if !ok || !is || x.Sign() < 0 || x.Cmp(new(big.Rat).SetInt64(1000)) > 0 {
-		return 0, false
-	}
-	ppm, fits := scaled(x, 10_000, math.MaxUint32)
-	return uint32(ppm), fits
-}

@@ -127,7 +127,7 @@ func (p *Prediction) writeClasses(w *writer) {
 	if p.Computation.Threshold == "" {
 		w.line("means of the processes of a class: they call the same in the same order")
 	} else {
-		w.line("means of the processes of a class: they call the same, and compute the same within %s", clean(p.Computation.Threshold, 20))
+		w.line("means of the processes of a class: they call the same and compute alike (%s)", clean(p.Computation.Threshold, 40))
 	}
 }
 

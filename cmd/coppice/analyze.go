@@ -114,13 +114,13 @@ func (o *analyzeFlags) classJob(f *pflag.FlagSet) (*predict.ClassFlags, error) {
 	if o.classes.Threshold == "" && o.classes.MaxClasses == 0 {
 		for _, name := range []string{"linkage", "metric", "representative", "sequence", "quantum", "dendrogram"} {
 			if f.Changed(name) {
-				return nil, usage("analyze: --%s is about classes: add --classes 5%% or --classes-max", name)
+				return nil, usage("%s: --%s is about classes: add --classes 5%% or --classes-max", f.Name(), name)
 			}
 		}
 		return nil, nil
 	}
 	if _, err := o.classes.Parse(1e9); err != nil { // with the trace's own clock once it is known
-		return nil, usage("analyze: %w", err)
+		return nil, usage("%s: %w", f.Name(), err)
 	}
 	return &o.classes, nil
 }

@@ -24,7 +24,6 @@ type predictFlags struct {
 	vectors, hostVectors []string
 	vectorTime           string
 	scale, substitute    string
-	classes              string
 	selfCheck            bool
 	sweep                []string
 	plot                 string
@@ -66,6 +65,9 @@ func runPredict(args []string, s streams) error {
 		return usage("predict: name one RUN.xtf; a command for --run stands behind --")
 	}
 	job, err := o.job(operands[0])
+	if err == nil {
+		job.Classes, err = o.analyze.classJob(f)
+	}
 	if err != nil {
 		return err
 	}
@@ -85,7 +87,6 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&o.vectorTime, "vectors-time", "wall", "column of replays: wall, time that passed, as in the recorded run; or cpu, processor time")
 	f.StringVar(&o.scale, "cpu-scale", "", "factor of the recorded computation time where no vectors replace it (default compute.scale of the platform)")
 	f.StringVar(&o.substitute, "substitute", "scale", "how processes follow measured ones: scale, own time x the measured ratio; copy, the measured time")
-	f.StringVar(&o.classes, "classes", "", "how far the computation of the processes of a class may be from each other, in percent of the mean (default 5%)")
 	f.BoolVar(&o.selfCheck, "self-check", false, "the parts of the error alone; needs no --platform")
 	f.StringArrayVar(&o.sweep, "sweep", nil, "predict for all combinations too: latency=0.5,1,2,bandwidth=1,2 with latency, bandwidth, overhead, eager (also net.latency, node.latency, ...), cpu, ranks-per-node, mapping (repeatable)")
 	f.StringVar(&o.plot, "plot", "", "draw the sweep into this SVG file")
@@ -104,11 +105,9 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing lines")
 	f.CountVarP(&o.verbose, "verbose", "v", "times and sizes of the simulation")
+	o.analyze.classFlags(f)
 	o.analyze.intervalFlags(f)
 }
-
-// defaultClasses is the threshold of classes where none is given.
-const defaultClasses = "5%"
 
 // job checks the flags and makes the options of the job.
 func (o *predictFlags) job(run string) (jobs.PredictOptions, error) {
@@ -127,13 +126,6 @@ func (o *predictFlags) job(run string) (jobs.PredictOptions, error) {
 		if job.Scale, job.Scaled = predict.ParseScale(o.scale); !job.Scaled {
 			return job, usage("predict: --cpu-scale %s: give a number above 0, such as 0.7, with nine decimals at most", o.scale)
 		}
-	}
-	threshold := o.classes
-	if job.Compare = o.classes != ""; !job.Compare {
-		threshold = defaultClasses
-	}
-	if job.Classes.PPM, known = predict.ParsePercent(threshold); !known {
-		return job, usage("predict: --classes %s: give a share, such as 5%%", o.classes)
 	}
 	var err error
 	if job.Sweep, err = predict.ParseSweep(o.sweep); err != nil {
@@ -229,7 +221,7 @@ func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, r
 		return 0, err
 	}
 	defer run.Close()
-	p := newPrediction(run, job, r, o)
+	p := newPrediction(run, job, r)
 	if err := o.write(run, p, s); err != nil {
 		return 0, err
 	}

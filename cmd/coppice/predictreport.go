@@ -13,7 +13,7 @@ import (
 )
 
 // newPrediction makes the report of a result.
-func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictResult, o *predictFlags) *report.Prediction {
+func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictResult) *report.Prediction {
 	p := &report.Prediction{
 		Name: run.Name, Resolution: report.Picoseconds, Measured: uint64(r.Measured), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
 		Classes: []report.PredictedClass{}, Processes: make([]report.PredictedProcess, len(r.Processes)),
@@ -22,9 +22,7 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 		p.Platform = platformOf(r)
 	}
 	p.Computation = computationOf(job, r)
-	if r.Compared {
-		p.Computation.Threshold = o.threshold()
-	}
+	p.Computation.Threshold = r.Threshold
 	for _, rep := range r.Classes {
 		p.Classes = append(p.Classes, report.PredictedClass{Class: len(p.Classes), Representative: rep})
 	}
@@ -52,17 +50,9 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 	}
 	p.Sweep = sweepOf(job, r)
 	if r.Platform != nil && r.Deadlock == nil && len(r.Donors) == 0 && !job.Scaled {
-		p.Commands = chainCommands(job, r, o)
+		p.Commands = chainCommands(job, r)
 	}
 	return p
-}
-
-// threshold is that of the classes, as it was given.
-func (o *predictFlags) threshold() string {
-	if o.classes == "" {
-		return defaultClasses
-	}
-	return o.classes
 }
 
 // quotient returns a / b.
@@ -199,14 +189,14 @@ func leftOutOf(l *predict.Left) []report.LeftOut {
 }
 
 // chainCommands are what measures the computation of the representatives on a node of the target.
-func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult, o *predictFlags) []string {
+func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult) []string {
 	ranks := make([]string, len(r.Classes))
 	for i, p := range slices.Sorted(slices.Values(r.Classes)) {
 		ranks[i] = strconv.Itoa(int(p))
 	}
 	list := strings.Join(ranks, ",")
-	if !r.Compared {
-		return []string{fmt.Sprintf("coppice predict %s --platform %s --classes %s      finds the processes that stand for the others", job.Run, job.Platform, o.threshold())}
+	if r.Threshold == "" {
+		return []string{fmt.Sprintf("coppice predict %s --platform %s --classes %s      finds the processes that stand for the others", job.Run, job.Platform, jobs.DefaultClasses)}
 	}
 	cmds := []string{
 		fmt.Sprintf("coppice record --log-ranks %s -o LOG -- mpirun -n %d ./PROGRAM", list, len(r.Processes)),
