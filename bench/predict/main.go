@@ -1,5 +1,6 @@
 // Command predict measures the network simulator on generated programs.
 //
+//	predict compare [-rounds N] [-loggopsim FOLDER]                        both, for the programs of the comparison
 //	predict events PATTERN PROCESSES ITERATIONS [BYTES [CALC [JITTER]]]   runs the event engine
 //	predict goal   the same                                               writes the program as a schedule for LogGOPSim
 package main
@@ -15,8 +16,9 @@ import (
 
 // sections are what the first argument names.
 var sections = map[string]func(w io.Writer, args []string) error{
-	"events": events,
-	"goal":   goal,
+	"compare": compare,
+	"events":  events,
+	"goal":    goal,
 }
 
 func main() {
