@@ -66,7 +66,7 @@ func (s *slowScale) entry(host int64, i int) int64 {
 	if s.target[i] != notMeasured && host == s.host[i] {
 		return s.target[i]
 	}
-	f := big.NewRat(1, 1)
+	var f *big.Rat
 	x := s.sites[s.site[i]]
 	switch {
 	case s.target[i] != notMeasured && s.host[i] >= 1_000_000:

@@ -152,7 +152,7 @@ func ParseSweep(texts []string) ([]Axis, error) {
 				}
 				list = append(list, Axis{Name: name})
 			} else if value = item; len(list) == 0 {
-				return nil, fmt.Errorf("%w: %q: write NAME=VALUE,VALUE,...", ErrSweep, clipped(item))
+				return nil, fmt.Errorf("%w: %q: write NAME=VALUE,VALUE and so on", ErrSweep, clipped(item))
 			}
 			if err := list[len(list)-1].add(value); err != nil {
 				return nil, err

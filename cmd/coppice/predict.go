@@ -33,7 +33,7 @@ type predictFlags struct {
 	print                output
 	failIf               []string
 	conditions           []*report.PredictCondition
-	run, keep            string // folder of --run
+	run                  string // folder of --run
 	execute              bool
 	compiler             string
 	ranks                int
