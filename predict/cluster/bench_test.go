@@ -32,3 +32,15 @@ func BenchmarkClassify(b *testing.B) {
 		}
 	}
 }
+
+// Ranks of one process share the rows of a part; per rank it takes 1/8 of what is reported.
+func BenchmarkShare(b *testing.B) {
+	data := generated(8000, 32)
+	for _, l := range []Linkage{Complete, Average} {
+		b.Run([]string{"complete", "average"}[l], func(b *testing.B) {
+			for range b.N {
+				must(b, 8, data, Options{Linkage: l, Full: true, Workers: 1})
+			}
+		})
+	}
+}

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"slices"
@@ -170,93 +169,6 @@ func (q *square[E]) put(at int, lo, hi uint64) {
 	q.hi[at] += hi + c
 }
 
-// flip sends what this rank computed for the rows of the s-th rank behind it there, and takes in what the s-th rank
-// before it computed, in pieces. Collective.
-func (q *square[E]) flip(s int) error {
-	to, from := (q.rank+s)%q.size, (q.rank-s+q.size)%q.size
-	piece := func(held int) int { return int(max(1, q.piece()/int64(q.entryBytes()*max(1, held)))) }
-	mine, theirs := piece(q.held(q.rank)), piece(q.held(from))
-	rounds := 0
-	for r := range q.size {
-		n := piece(q.held(r))
-		rounds = max(rounds, (q.held((r+s)%q.size)+n-1)/n)
-	}
-	for round := range rounds {
-		b := make([]byte, 0, mine*q.held(q.rank)*q.entryBytes())
-		for k := round * mine; k < min((round+1)*mine, q.held(to)); k++ {
-			for i := range q.held(q.rank) {
-				b = q.putEntry(b, i*q.width+k*q.size+to)
-			}
-		}
-		got, err := q.swap(b, from, to, tagFlip)
-		if err != nil {
-			return err
-		}
-		first := min(round*theirs, q.held(q.rank))
-		last := min(first+theirs, q.held(q.rank))
-		if len(got) != (last-first)*q.held(from)*q.entryBytes() {
-			err = errMessage("distances")
-		}
-		for k := first; k < last && err == nil; k++ {
-			for i := range q.held(from) {
-				got = q.readEntry(got, k*q.width+i*q.size+from)
-			}
-		}
-		if err := q.agree(err); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// piece is the size of messages that carry distances, in bytes, but for one of a single row.
-func (q *square[E]) piece() int64 { return max(1<<16, min(8<<20, q.o.Memory/32)) }
-
-func (q *square[E]) entryBytes() int {
-	n := 8
-	if narrow[E]() {
-		n = 4
-	}
-	if q.hi != nil {
-		n += 8
-	}
-	return n
-}
-
-func (q *square[E]) putEntry(b []byte, at int) []byte {
-	if narrow[E]() {
-		b = binary.LittleEndian.AppendUint32(b, uint32(q.lo[at]))
-	} else {
-		b = binary.LittleEndian.AppendUint64(b, uint64(q.lo[at]))
-	}
-	if q.hi != nil {
-		b = binary.LittleEndian.AppendUint64(b, q.hi[at])
-	}
-	return b
-}
-
-// entry takes an entry off a message.
-func (q *square[E]) entry(b []byte) (lo E, hi uint64, rest []byte) {
-	if narrow[E]() {
-		lo, b = E(getUint32(b)), b[4:]
-	} else {
-		lo, b = E(getUint64(b)), b[8:]
-	}
-	if q.hi != nil {
-		hi, b = getUint64(b), b[8:]
-	}
-	return lo, hi, b
-}
-
-func (q *square[E]) readEntry(b []byte, at int) []byte {
-	lo, hi, b := q.entry(b)
-	q.lo[at] = lo
-	if q.hi != nil {
-		q.hi[at] = hi
-	}
-	return b
-}
-
 // search returns the nearest cluster of a cluster of this rank; of equally near ones the one of the lowest member.
 func (q *square[E]) search(i int32) int32 {
 	lo, hi := q.span(i)
@@ -298,7 +210,11 @@ func (q *square[E]) merge(pairs []pair) error {
 	}
 	q.alive = slices.DeleteFunc(q.alive, func(i int32) bool { return q.owner[q.column[i]] < 0 })
 	own := q.ownAlive()
-	parallel(q.o.Workers, len(own), func(_, k int) { q.fold(own[k], pairs) })
+	columns := make([]pair, len(pairs))
+	for k, p := range pairs {
+		columns[k] = pair{q.column[p.a], q.column[p.b]}
+	}
+	parallel(q.o.Workers, len(own), func(_, k int) { q.fold(own[k], columns) })
 	for _, i := range q.alive {
 		if k := q.near[i]; k >= 0 && q.near[k] == merging {
 			q.near[i] = -1
@@ -309,7 +225,7 @@ func (q *square[E]) merge(pairs []pair) error {
 		q.weight[p.a] += q.weight[p.b]
 		q.inv[q.column[p.a]], q.inv[q.column[p.b]] = 1/float64(q.weight[p.a]), math.Inf(1)
 	}
-	if 2*len(q.alive) <= q.width {
+	if 4*len(q.alive) <= 3*q.width {
 		q.compact(own)
 	}
 	return nil
@@ -373,23 +289,23 @@ func (q *square[E]) bring(pairs []pair) error {
 // carry is bring for rows that go in one message; far tells whether any has to.
 func (q *square[E]) carry(pairs []pair, far bool) error {
 	parts := make([][]byte, q.size)
+	rows := make([]int, q.size)
 	for _, p := range pairs {
-		to := int(p.a) % q.size
-		switch {
-		case q.here(p.b) && to != q.rank:
-			parts[to] = slices.Grow(parts[to], q.width*q.entryBytes())
-			at := int(q.row[p.b]) * q.width
-			for k := range q.width {
-				parts[to] = q.putEntry(parts[to], at+k)
-			}
-		case q.here(p.b):
+		if q.here(p.b) {
+			rows[int(p.a)%q.size]++
+		}
+	}
+	for to, n := range rows {
+		if to != q.rank {
+			parts[to] = make([]byte, 0, n*q.width*q.entryBytes())
+		}
+	}
+	for _, p := range pairs {
+		if to := int(p.a) % q.size; q.here(p.b) && to != q.rank {
+			parts[to] = q.encode(parts[to], int(q.row[p.b])*q.width, q.width, 1)
+		} else if q.here(p.b) {
 			lo, hi := q.span(p.b)
-			q.joinRow(p.a, func(k int) (E, uint64) {
-				if hi == nil {
-					return lo[k], 0
-				}
-				return lo[k], hi[k]
-			})
+			q.joinRow(p.a, lo, hi)
 		}
 	}
 	if !far {
@@ -398,6 +314,10 @@ func (q *square[E]) carry(pairs []pair, far bool) error {
 	got, err := q.c.Alltoall(parts)
 	if err != nil {
 		return err
+	}
+	lo, hi := make([]E, q.width), []uint64(nil)
+	if q.hi != nil {
+		hi = make([]uint64, q.width)
 	}
 	for _, p := range pairs {
 		from := int(p.b) % q.size
@@ -408,51 +328,55 @@ func (q *square[E]) carry(pairs []pair, far bool) error {
 			err = errMessage("rows")
 			break
 		}
-		b := got[from]
-		q.joinRow(p.a, func(int) (lo E, hi uint64) {
-			lo, hi, b = q.entry(b)
-			return lo, hi
-		})
-		got[from] = b
+		for k := range lo {
+			q.entry(got[from], k, lo, hi, k)
+		}
+		got[from] = got[from][q.width*q.entryBytes():]
+		q.joinRow(p.a, lo, hi)
 	}
 	return q.agree(err)
 }
 
 // joinRow joins a row, column by column, to that of cluster i.
-func (q *square[E]) joinRow(i int32, other func(k int) (E, uint64)) {
+func (q *square[E]) joinRow(i int32, lo []E, hi []uint64) {
 	at := int(q.row[i]) * q.width
-	for k := range q.width {
-		lo, hi := other(k)
-		q.join(at+k, lo, hi)
-	}
-}
-
-func (q *square[E]) join(at int, lo E, hi uint64) {
-	switch {
-	case !q.mean:
-		q.lo[at] = max(q.lo[at], lo)
-	case q.hi != nil:
-		s, c := bits.Add64(uint64(q.lo[at]), uint64(lo), 0)
-		q.lo[at] = E(s)
-		q.hi[at] += hi + c
-	default:
-		q.lo[at] += lo
-	}
-}
-
-// fold joins the second column of each pair to the first, in the row of cluster i.
-func (q *square[E]) fold(i int32, pairs []pair) {
-	at := int(q.row[i]) * q.width
-	for _, p := range pairs {
-		a, b := at+int(q.column[p.a]), at+int(q.column[p.b])
-		hi := uint64(0)
-		if q.hi != nil {
-			hi = q.hi[b]
+	if !q.mean {
+		for k, d := range q.lo[at : at+q.width] {
+			q.lo[at+k] = max(d, lo[k])
 		}
-		q.join(a, q.lo[b], hi)
-		q.lo[b] = dead[E]()
+		return
 	}
-	q.lo[at+int(q.column[i])] = dead[E]()
+	for k, d := range lo {
+		if hi == nil {
+			q.lo[at+k] += d
+		} else {
+			q.join(at+k, d, hi[k])
+		}
+	}
+}
+
+// join adds a sum to that at a place.
+func (q *square[E]) join(at int, lo E, hi uint64) {
+	s, c := bits.Add64(uint64(q.lo[at]), uint64(lo), 0)
+	q.lo[at] = E(s)
+	q.hi[at] += hi + c
+}
+
+// fold joins the second column of each pair to the first, in the row of cluster i; columns are those of the pairs.
+func (q *square[E]) fold(i int32, columns []pair) {
+	lo, hi := q.span(i)
+	for _, c := range columns {
+		switch {
+		case !q.mean:
+			lo[c.a] = max(lo[c.a], lo[c.b])
+		case hi == nil:
+			lo[c.a] += lo[c.b]
+		default:
+			q.join(int(q.row[i])*q.width+int(c.a), lo[c.b], hi[c.b])
+		}
+		lo[c.b] = dead[E]()
+	}
+	lo[q.column[i]] = dead[E]()
 }
 
 // compact moves the living rows and columns together; own are the clusters of the living rows.
