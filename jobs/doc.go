@@ -1,6 +1,6 @@
 // Package jobs holds what a launch runs, collectively over the ranks of a
-// communicator: analyze, from a trace to one XTF file, and export, back to an
-// archive. It composes the packages below it and has no flags and no output of
+// communicator: analyze, from a trace to one XTF file; export, back to an
+// archive; predict, of a run on another machine. It composes the packages below it and has no flags and no output of
 // its own but progress.
 //
 // # Analyze
@@ -38,6 +38,22 @@
 //	open    rank 0 reads definitions and graph, all get the bytes
 //	write   per location: columns -> events -> files of the archive
 //	commit  rank 0 writes definitions and anchor; all gets its name by rename
+//
+// # Predict
+//
+// Predict simulates the run of a file on a platform:
+//
+//	platform  all ranks read the files of target and host
+//	program   each rank reads the call graphs of its processes: one program, own
+//	          computation vectors, classes
+//	vectors   rank 0 reads measured vectors, all get them
+//	check     the recorded run on its own platform, and with representatives alone
+//	simulate  the run on the target; its times go to segments
+//	sweep     once more for every point
+//	collect   rank 0 gets the times of all processes
+//	then      Analyze reads the predicted run, if it is wanted
+//
+// A platform with contention is simulated by rank 0 alone.
 //
 // # Errors
 //

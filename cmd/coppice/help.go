@@ -64,7 +64,7 @@ NAME is a name, an id, FILE:LINE, root or #N. OP is one of < <= > >= == !=. Metr
 
 ` + wrapped(report.MetricNames(), 100)},
 		{"exit-codes", `   0  done
-   1  done, but a --fail-if condition holds, or check found problems
+   1  done, but a --fail-if condition holds, check found problems, or the program deadlocks on the platform of predict
    2  wrong usage: flags, output exists, locked by another run
    3  input cannot be read, or is not what the verb takes
    4  finished with damaged or partial input, or --strict refused it
