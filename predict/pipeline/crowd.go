@@ -21,13 +21,13 @@ func binomial(n int, p float64, buf []float64) pmf {
 	odds := p / (1 - p)
 	low, w := mode, 1.0
 	for low > 0 && w > 1e-18 {
-		w = w * float64(low) / (float64(n-low+1) * odds)
+		w = w * float64(low) / float64(float64(n-low+1)*odds)
 		low--
 	}
 	list := append(buf[:0], w)
 	sum := w
 	for i := low; i < n && (i < mode || w > 1e-18); i++ {
-		w = w * float64(n-i) / float64(i+1) * odds
+		w = float64(w * float64(n-i) / float64(i+1) * odds)
 		list = append(list, w)
 		sum += w
 	}

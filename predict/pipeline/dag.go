@@ -119,6 +119,7 @@ func (d *dagModel) round(others []float64, most []int) float64 {
 				}
 				w *= slowdown(c.Servers, binomial(d.width, own/float64(d.width), nil), own, binomial(n, p, nil), others[k])
 			}
+			w = float64(w)
 			change = max(change, relative(w, d.w[q]))
 			d.w[q] = (d.w[q] + w) / 2
 		}

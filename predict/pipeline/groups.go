@@ -119,6 +119,7 @@ func (g *group) fill(s *system, j *job, members []int, h *shape) {
 		g.total = append(g.total, j.total[c])
 	}
 	n := len(g.centers)
+	g.exact, g.memory = exactLimit(len(kinds), n), setsMemory
 	g.queue, g.backlog, g.others = make([]float64, n), make([]float64, n), make([]pmf, n)
 	g.residual, g.old = make([]float64, len(g.place)), make([]float64, len(g.place))
 	for i := range g.work {

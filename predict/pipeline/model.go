@@ -21,11 +21,12 @@ func (k Kind) String() string { return [...]string{"ps", "fcfs", "is"}[k] }
 
 // Limits of what a model may hold. They bound memory before any is taken.
 const (
-	MaxTasks   = 20_000_000 // of all jobs types together, chunks times stages
+	MaxTasks   = 20_000_000 // of all types together, chunks times stages
 	MaxCenters = 100_000
 	MaxClasses = 100_000
 	MaxServers = 1_000_000
-	MaxJobs    = 1_000_000
+	MaxJobs    = 1_000_000 // of a type
+	MaxTypes   = 16
 	MaxVisits  = 1_000_000
 	MaxSeconds = 1e12 // of a demand or of a think time
 	MaxSCV     = 1e6
@@ -149,6 +150,9 @@ func (m *Model) Validate() error {
 	}
 	if len(m.Types) == 0 {
 		return bad("", "no job: give pipeline, tasks or tree")
+	}
+	if len(m.Types) > MaxTypes {
+		return bad("types", "there are %d, not 1 to %d", len(m.Types), MaxTypes)
 	}
 	tasks, seen := 0, map[string]bool{}
 	for i := range m.Types {

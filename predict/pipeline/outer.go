@@ -92,8 +92,8 @@ func (s *system) recursion(w *walker) *walked {
 		views[n] = see(r.last, j.think)
 		if n == 1 {
 			r.alone = r.last.response
-			r.demand = j.used(r.last)
 		}
+		r.demand = j.used(r.last) // which part of an Or wins depends on the load
 		r.raw = r.last.response
 		cycle, _ := s.saturation(j, r.demand, n)
 		r.response = max(r.raw, r.alone, cycle-j.think)
@@ -233,7 +233,7 @@ func (z *linearizer) core(p int, track bool) {
 			v := see(o, w.j.think)
 			change = max(change, z.views[p][t].mix(&v, round == 0))
 			if p == 0 {
-				z.out[t].last = o
+				z.out[t].last, z.out[t].demand = o, w.j.used(o)
 			}
 		}
 		if change < linearTolerance {

@@ -181,7 +181,7 @@ func (s *Bars) draw(b *strings.Builder) {
 	for i, p := range s.Parts[:min(len(s.Parts), mostBars)] {
 		color := colors[i%len(colors)]
 		fmt.Fprintf(b, "<rect x=\"%.1f\" y=\"28\" width=\"%.1f\" height=\"16\" fill=\"%s\" fill-opacity=\"%.2f\"/>\n",
-			marginLeft+float64(at*width), float64(p.Share*width), color, 1-0.4*float64(i/len(colors)))
+			marginLeft+float64(at*width), float64(p.Share*width), color, 1-float64(0.4*float64(i/len(colors))))
 		at += p.Share
 		y := float64(62 + 18*i)
 		fmt.Fprintf(b, "<rect x=\"%d\" y=\"%.1f\" width=\"10\" height=\"10\" fill=\"%s\"/>\n", marginLeft, y-9, color)

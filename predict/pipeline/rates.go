@@ -6,11 +6,28 @@ import (
 )
 
 // exactSize is the largest active set whose residence times come from exact mean value analysis, one customer for each
-// task: at most 2^exactSize smaller sets are needed for it.
-const exactSize = 10
+// task: at most 2^exactSize smaller sets are needed for it. Where a group has so many kinds that there are more than
+// manySets sets of that size or less, or where each takes much memory, the limit is lower.
+const (
+	exactSize   = 10
+	manySets    = 20_000
+	manyCenters = 2000
+)
 
-// manyCenters is where the smaller sets would take too much memory.
-const manyCenters = 2000
+// exactLimit is the largest set that a group with so many kinds and centers solves exactly.
+func exactLimit(kinds, centers int) int {
+	if centers > manyCenters {
+		return 1
+	}
+	sets, choose := 1, 1
+	for size := 1; size <= exactSize; size++ {
+		choose = choose * max(0, kinds-size+1) / size
+		if sets += choose; sets > manySets {
+			return max(1, size-1)
+		}
+	}
+	return exactSize
+}
 
 // Residence times in larger sets are a fixed point.
 const (
@@ -41,10 +58,12 @@ type group struct {
 	others         []pmf     // of centers with several servers
 	residual       []float64 // by demand: what the customer in service has less ahead of it, in units of its service
 
-	pass uint32
-	sets sets
-	work [exactSize + 2][]float64 // residence times under way, by size of the set
-	old  []float64
+	exact  int // largest set that is solved exactly
+	memory int // bytes that sets may take
+	pass   uint32
+	sets   sets
+	work   [exactSize + 2][]float64 // residence times under way, by size of the set
+	old    []float64
 }
 
 // sets are the active sets a group has met: multisets of kinds, numbered as they come. Set 0 is the empty one.
@@ -105,7 +124,7 @@ func (g *group) intern(kinds, counts []int32) int32 {
 // full tells whether the sets take more memory than they may.
 func (g *group) full() bool {
 	s := &g.sets
-	return len(s.size)*(3*8*len(g.centers)+200)+len(s.kind)*24 > setsMemory
+	return len(s.size)*(3*8*len(g.centers)+200)+len(s.kind)*24 > g.memory
 }
 
 // change returns the set with by more tasks of a kind: 1 or -1.
@@ -154,7 +173,7 @@ func (g *group) solve(id int32) {
 	size := int(s.size[id])
 	w := g.work[min(size, exactSize+1)]
 	switch {
-	case size > exactSize, size > 2 && len(g.centers) > manyCenters:
+	case size > g.exact:
 		g.iterate(id, w)
 	default:
 		for i := s.first[id]; i < s.first[id+1]; i++ {

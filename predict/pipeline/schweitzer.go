@@ -119,7 +119,7 @@ func (a *approximation) core(jobs []int, s *Steady) {
 			}
 			s.Response[c], s.Throughput[c] = total, float64(jobs[c])/(n.Think[c]+total)
 			for k := range wait {
-				q := s.Throughput[c] * wait[k]
+				q := float64(s.Throughput[c] * wait[k])
 				change = max(change, math.Abs(q-s.Queue[c][k]))
 				s.Queue[c][k] = q
 			}

@@ -3,6 +3,7 @@ package pipeline
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 )
@@ -38,10 +39,11 @@ type simulation struct {
 var ErrTooLarge = errors.New("too many tasks for this method")
 
 const (
-	maxSimTasks = 1_000_000 // of all jobs in the system
-	simTasks    = 400_000   // that a simulation ends by default
-	batches     = 20
-	student     = 2.093 // quantile 0.975 with 19 degrees of freedom
+	maxSimTasks  = 1_000_000 // of all jobs in the system
+	simEvents    = 1e6       // of a simulation by default
+	maxSimEvents = 2e10
+	batches      = 20
+	student      = 2.093 // quantile 0.975 with 19 degrees of freedom
 )
 
 // customer is one task under way, or a job that thinks (task -1).
@@ -94,12 +96,15 @@ type simStats struct {
 
 // simulate runs the closed network until enough jobs have ended. Statistics begin after a tenth of them, at least 200.
 func (s *system) simulate(ctx context.Context, o simOptions) (*simulation, error) {
-	largest := 1
+	var largest float64 // events of a job
 	for i := range s.jobs {
-		largest = max(largest, newCourseSize(&s.jobs[i]))
+		largest = max(largest, s.jobs[i].visits())
 	}
 	if o.Jobs == 0 {
-		o.Jobs = uint32(min(max(2000, simTasks/largest), 60_000))
+		o.Jobs = uint32(min(max(2000, simEvents/largest), 60_000))
+	}
+	if largest*float64(o.Jobs) > maxSimEvents {
+		return nil, fmt.Errorf("%w: %d jobs of %.0f visits are more than %v events", ErrTooLarge, o.Jobs, largest, float64(maxSimEvents))
 	}
 	z := s.newSimulator(o.Seed)
 	out := &simulation{}
@@ -129,6 +134,22 @@ func newCourseSize(j *job) int {
 		return j.g.tasks()
 	}
 	return len(j.tree.leaves())
+}
+
+// visits is the mean number of visits to centers that a job makes at most.
+func (j *job) visits() float64 {
+	var sum float64
+	if j.g != nil {
+		for i, c := range j.classes {
+			sum += float64(j.count[i] * float64(c.Visits) * float64(len(c.Demand)))
+		}
+		return sum
+	}
+	for _, v := range j.tree.leaves() {
+		c := &j.classes[j.tree.Nodes[v].Class]
+		sum += float64(float64(c.Visits) * float64(len(c.Demand)))
+	}
+	return sum
 }
 
 func (s *system) newSimulator(seed uint64) *simulator {
@@ -224,7 +245,7 @@ func (z *simulator) enter(who customer) {
 	x := &z.jobs[who.job]
 	class := &z.s.jobs[x.kind].classes[x.c.class(who.task)]
 	d := class.Demand[who.visit]
-	service := d.Seconds / float64(class.Visits) * z.src.unit(class.SCV)
+	service := float64(d.Seconds / float64(class.Visits) * z.src.unit(class.SCV))
 	i := x.station[d.Center]
 	st := &z.stations[i]
 	st.sync(z.now, z.warm)

@@ -119,8 +119,25 @@ func (st *station) drop(job, task int32) bool {
 // eventHeap is a binary heap of events, the first at 0.
 type eventHeap []event
 
+// fix restores the heap after the entry at place i changed.
 func (h eventHeap) fix(i int) {
-	sift(int32(i), int32(len(h)), func(a, b int32) bool { return h[a].before(&h[b]) }, func(a, b int32) { h[a], h[b] = h[b], h[a] })
+	e := h[i]
+	for i > 0 && e.before(&h[(i-1)/2]) {
+		h[i] = h[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	for {
+		c := 2*i + 1
+		if c+1 < len(h) && h[c+1].before(&h[c]) {
+			c++
+		}
+		if c >= len(h) || !h[c].before(&e) {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	h[i] = e
 }
 
 func (h *eventHeap) push(e event) {

@@ -20,6 +20,7 @@ const (
 	treeTolerance = 1e-9
 	treeRounds    = 5000
 	maxPairs      = 4_000_000 // of tasks that may overlap
+	maxTreeTasks  = 2_000_000
 )
 
 // branch is a node of the tree that the method works on. A graph becomes one by levels: all tasks with equally long paths to
@@ -72,9 +73,12 @@ type treeModel struct {
 
 func newTreeModel(s *system, j *job, op Operator) (*treeModel, error) {
 	m := &treeModel{s: s, j: j, op: op, queue: make([]float64, len(s.centers))}
-	if j.tree != nil {
+	switch {
+	case newCourseSize(j) > maxTreeTasks:
+		return nil, fmt.Errorf("%w: tree has at most %d tasks", ErrTooLarge, maxTreeTasks)
+	case j.tree != nil:
 		m.plant(j.tree)
-	} else {
+	default:
 		m.levels(j.g)
 	}
 	if err := m.pair(); err != nil {
@@ -278,7 +282,7 @@ func (m *treeModel) update(i int32, others []float64) float64 {
 			continue
 		}
 		l.ahead[q] += others[d.Center]
-		w := d.Seconds * (1 + l.ahead[q])
+		w := float64(d.Seconds * (1 + l.ahead[q]))
 		change = max(change, relative(w, l.w[q]))
 		l.w[q] = (l.w[q] + w) / 2
 	}
