@@ -139,6 +139,10 @@ func TestPlatformErrors(t *testing.T) {
 		{"topology", head + link + "[topology]\nkind = \"ring\"\n", `p.toml:5: topology.kind: "ring"; allowed is flat, fat-tree, torus, dragonfly`},
 		{"torus without dims", head + link + "[topology]\nkind = \"torus\"\n", "p.toml:5: topology.kind: torus needs dims"},
 		{"dims of a tree", head + link + "[topology]\nkind = \"fat-tree\"\ndims = [2]\n", "p.toml:6: topology.dims: not for fat-tree; allowed is down, up"},
+		{"far hops", head + "[links.net]\nhop_ns = 1000001\n", "p.toml:3: links.net.hop_ns: 1000001; allowed is a time of 0 to 1000000 ns"},
+		{"huge torus", head + link + "[topology]\nkind = \"torus\"\ndims = [" + strings.Repeat("16777216,", 15) + "2]\n", "p.toml:5: topology.kind: "},
+		{"huge tree", head + link + "[topology]\nkind = \"fat-tree\"\ndown = [" + strings.Repeat("16777216,", 15) + "2]\nup = [" + strings.Repeat("16777216,", 15) + "2]\n", "p.toml:5: topology.kind: "},
+		{"huge dragonfly", head + link + "[topology]\nkind = \"dragonfly\"\ngroups = 16777216\nrouters = 16777216\nports = 16777216\n", "p.toml:5: topology.kind: "},
 		{"levels", head + link + "[topology]\nkind = \"fat-tree\"\ndown = [2, 2]\nup = [2]\n", "p.toml:7: topology.up: 1 levels; allowed is as many as down has, 2"},
 		{"no dims", head + link + "[topology]\nkind = \"torus\"\ndims = []\n", "p.toml:6: topology.dims: []; allowed is an array of one to 16"},
 		{"too deep", head + "a = " + strings.Repeat("[", 20) + strings.Repeat("]", 20) + "\n", "nested more than 8 deep"},
@@ -176,6 +180,7 @@ func randomPlatform(r *rand.Rand) *Platform {
 			}
 		}
 	}
+	p.Topology = []TopologySpec{{}, {Kind: Torus, Dims: []uint32{3, 1, 4}}, {Kind: FatTree, Down: []uint32{4, 4}, Up: []uint32{1, 2}}, {Kind: Dragonfly, Groups: 3, Routers: 2, Ports: 2}}[r.IntN(4)]
 	p.Topology.LinkRate = simnet.Rate(r.Uint64N(2) << 32)
 	p.Files = FileSystem{Open: r.Int64N(3) * 1e6, Client: uint64(r.IntN(2)) * 1e9, Total: uint64(r.IntN(2)) * 5e10}
 	p.Gamma = simnet.Rate(r.Uint64N(1 << 40))
@@ -312,6 +317,27 @@ func FuzzPlatform(f *testing.F) {
 		}
 		if a.String() != b.String() {
 			t.Fatalf("%s\n%s", a.String(), b.String())
+		}
+	})
+}
+
+// FuzzMapping: a table is refused, or gives every process a node that there is.
+func FuzzMapping(f *testing.F) {
+	f.Add("0 1\n1 0 # x\n\n2 1\n")
+	f.Add("0 18446744073709551616\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		const processes, count = 3, 5
+		nodes, err := readMapping(strings.NewReader(text), "map", processes, count)
+		if err != nil {
+			if !errors.Is(err, ErrPlatform) {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, n := range nodes {
+			if n >= count || len(nodes) != processes {
+				t.Fatal(nodes)
+			}
 		}
 	})
 }

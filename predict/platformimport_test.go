@@ -65,10 +65,18 @@ func TestImportSimGrid(t *testing.T) {
 		{"cores", clusterXML(`bw="1Gbps" lat="1us" core="0"`), `cluster core: "0"`},
 		{"loopback", clusterXML(`bw="1Gbps" lat="1us" loopback_bw="x"`), `cluster loopback_bw: "x"`},
 		{"topology", clusterXML(`bw="1Gbps" lat="1us" topology="RING"`), `cluster topology: "RING"; allowed is FLAT`},
+		{"torus", clusterXML(`bw="1Gbps" lat="1us" topology="TORUS" topo_parameters="4,2,2"`), ""},
+		{"fat tree", clusterXML(`bw="1Gbps" lat="1us" topology="FAT_TREE" topo_parameters="2;4,4;1,2;1,2"`), ""},
+		{"dragonfly", clusterXML(`bw="1Gbps" lat="1us" topology="DRAGONFLY" topo_parameters="4,1;2,1;2,1;2"`), ""},
+		{"small torus", clusterXML(`bw="1Gbps" lat="1us" topology="TORUS" topo_parameters="4,2"`), `a place for each of the 16 hosts`},
+		{"far", clusterXML(`bw="1Gbps" lat="1s" topology="TORUS" topo_parameters="4,2,2"`), `cluster lat: "1s"`},
 		{"parameters", clusterXML(`bw="1Gbps" lat="1us" topology="TORUS" topo_parameters="4;4"`), `cluster topo_parameters: "4;4"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, _, err := readSimGrid([]byte(c.text), "c.xml")
+			p, _, err := readSimGrid([]byte(c.text), "c.xml")
+			if err == nil {
+				_, err = p.Network(p.Nodes)
+			}
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, ErrPlatform)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

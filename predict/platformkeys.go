@@ -77,8 +77,10 @@ var platformKeys = map[string]platformKey{
 		return ok
 	}},
 
-	"links.*.L_ns":                  {aTime, func(in *platformReader) bool { return in.time(&in.link().Latency) }},
-	"links.*.hop_ns":                {aTime, func(in *platformReader) bool { return in.time(&in.link().Hop) }},
+	"links.*.L_ns": {aTime, func(in *platformReader) bool { return in.time(&in.link().Latency) }},
+	"links.*.hop_ns": {"a time of 0 to 1000000 ns", func(in *platformReader) bool {
+		return in.time(&in.link().Hop) && in.link().Hop <= maxHopNS*1000
+	}},
 	"links.*.o_send_ns":             {aTime, func(in *platformReader) bool { return in.time(&in.link().SendOver) }},
 	"links.*.o_recv_ns":             {aTime, func(in *platformReader) bool { return in.time(&in.link().RecvOver) }},
 	"links.*.g_ns":                  {aTime, func(in *platformReader) bool { return in.time(&in.link().Gap) }},

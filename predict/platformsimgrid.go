@@ -149,7 +149,9 @@ func (in *simgridReader) topology(lat int64) error {
 	if kind == "" || kind == "FLAT" {
 		return nil
 	}
-	net.Hop = lat
+	if net.Hop = lat; lat > maxHopNS*1000 {
+		return in.fail("lat", "a time up to 1ms where there is a topology")
+	}
 	in.p.Contention = simnet.LinkContention
 	lists, ok := numberLists(in.attr["topo_parameters"])
 	switch {
