@@ -148,25 +148,29 @@ func (q *square[E]) strip(t *tile, own, other rows, from, s int) {
 		e := min(b+edge, last)
 		t.fill(q.measure, own, from, to, other, b, e)
 		for i := from; i < to; i++ {
-			for k := b; k < e; k++ {
-				at := (i-from)*edge + k - b
-				q.put(i*q.width+k*q.size+rank, t.lo[at], t.hi[at])
-				if s == 0 && b < from { // the other half of this rank's own pairs
-					q.put(k*q.width+i*q.size+rank, t.lo[at], t.hi[at])
-				}
+			at := (i - from) * edge
+			lo, hi := t.lo[at:at+e-b], t.hi[at:at+e-b]
+			q.addLine(i*q.width+b*q.size+rank, q.size, lo, hi)
+			if s == 0 && b < from { // the other half of this rank's own pairs
+				q.addLine(b*q.width+i*q.size+rank, q.width, lo, hi)
 			}
 		}
 	}
 }
 
-func (q *square[E]) put(at int, lo, hi uint64) {
+// addLine adds a tile's line to the entries from at on, each step further.
+func (q *square[E]) addLine(at, step int, lo, hi []uint64) {
 	if q.measure != squaresWide {
-		q.lo[at] += E(lo)
+		for _, x := range lo {
+			q.lo[at] += E(x)
+			at += step
+		}
 		return
 	}
-	s, c := bits.Add64(uint64(q.lo[at]), lo, 0)
-	q.lo[at] = E(s)
-	q.hi[at] += hi + c
+	for k, x := range lo {
+		q.join(at, E(x), hi[k])
+		at += step
+	}
 }
 
 // search returns the nearest cluster of a cluster of this rank; of equally near ones the one of the lowest member.
