@@ -226,8 +226,8 @@ func numberLists(text string) ([][]uint32, bool) {
 	return lists, true
 }
 
-// unit divides a number from its unit.
-func unit(text string) (*big.Rat, string, bool) {
+// numberUnit divides a number from its unit.
+func numberUnit(text string) (*big.Rat, string, bool) {
 	text = strings.TrimSpace(text)
 	i := strings.LastIndexAny(text, "0123456789.")
 	x, ok := decimal(text[:i+1])
@@ -239,7 +239,7 @@ var simgridTimes = map[string]int64{"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns
 
 // simgridTime reads a time into ps, short enough that a few of them are still one that a platform file may hold.
 func simgridTime(text string) (int64, bool) {
-	x, u, ok := unit(text)
+	x, u, ok := numberUnit(text)
 	ns, known := simgridTimes[u]
 	if !ok || !known {
 		return 0, false
@@ -253,7 +253,7 @@ var simgridPrefixes = map[string]int64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T":
 
 // simgridBandwidth reads bits or bytes a second.
 func simgridBandwidth(text string) (simnet.Rate, bool) {
-	x, u, ok := unit(text)
+	x, u, ok := numberUnit(text)
 	if !ok {
 		return 0, false
 	}
