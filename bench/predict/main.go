@@ -2,6 +2,7 @@
 //
 //	predict compare [-rounds N] [-loggopsim FOLDER]                        both, for the programs of the comparison
 //	predict events PATTERN PROCESSES ITERATIONS [BYTES [CALC [JITTER]]]   runs the event engine
+//	predict flow [unroll] [skip] [workers=N] the same                      runs the dataflow engine
 //	predict goal   the same                                               writes the program as a schedule for LogGOPSim
 package main
 
@@ -18,6 +19,7 @@ import (
 var sections = map[string]func(w io.Writer, args []string) error{
 	"compare": compare,
 	"events":  events,
+	"flow":    flow,
 	"goal":    goal,
 }
 

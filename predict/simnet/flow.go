@@ -112,7 +112,7 @@ func (w *worker) fail(err error) {
 // entriesOf returns the logarithm of how many entries of its vector a process holds: few where there are many processes.
 func entriesOf(processes int) uint8 {
 	const budget = 1 << 21
-	return min(max(log2(budget/max(processes, 1)), 2), 8)
+	return min(max(log2(budget/max(processes, 1)), 2), 5)
 }
 
 func newWorker(ctx context.Context, r *run, number int, calc Calc, o Options) (*worker, error) {

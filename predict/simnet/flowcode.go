@@ -60,6 +60,8 @@ const (
 	anyCall  callForm = iota
 	onlySend          // MPI_Isend
 	onlyRecv          // MPI_Irecv
+	sendNow           // MPI_Send
+	recvNow           // MPI_Recv
 )
 
 // isCall marks a call in code.kids.
@@ -296,6 +298,10 @@ func (c *code) compileCall(n *Node, seen *offsets) call {
 		x.form = onlyRecv
 	case n.Len == 1 && posts && ops[0].kind != PostSync:
 		x.form = onlySend
+	case n.Len == 2 && ops[0].port == ops[1].port && ops[1].age == 0 && ops[1].kind == WaitRecv && receives:
+		x.form = recvNow
+	case n.Len == 2 && ops[0].port == ops[1].port && ops[1].age == 0 && ops[1].kind == WaitSend && ops[0].kind != PostSync:
+		x.form = sendNow
 	}
 	if n.Len == 2 && ops[0].kind == PostColl && ops[1].kind == WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
 		c.colls[ops[0].size].steps = true

@@ -1,27 +1,58 @@
 package simnet
 
-// quick performs a call that only posts one message, on an ordinary channel; false if it is not that simple.
+// quick performs a call with one message on an ordinary channel, if it need not wait; false if it is not that simple.
 func (w *worker) quick(p *proc, k *kind, c *call) bool {
 	o := &w.code.ops[c.first]
-	if c.form == onlyRecv {
-		id := w.recvEnd[p.recvBase+k.find(o.port)]
-		if id == noChannel {
-			return true
+	if c.form == onlySend || c.form == sendNow {
+		ch := &w.chans[p.sendBase+k.find(o.port)]
+		if ch.flags&unusualSend != 0 || ch.sent-ch.doneR >= 1<<ch.limLog {
+			return false
 		}
-		ch := &w.chans[id]
+		cpu := p.cpu
+		if c.form == sendNow {
+			if ch.sent != ch.doneS {
+				return false
+			}
+			p.cpu = max(p.cpu, p.tx)
+			ch.doneS++
+		}
+		w.sendNarrow(p, ch)
+		w.my.Send += p.cpu - cpu
+		return true
+	}
+	id := w.recvEnd[p.recvBase+k.find(o.port)]
+	if id == noChannel {
+		return true
+	}
+	ch := &w.chans[id]
+	if c.form == onlyRecv {
 		if ch.flags&unusualRecv != 0 {
 			return false
 		}
 		ch.posted++
 		return true
 	}
-	ch := &w.chans[p.sendBase+k.find(o.port)]
-	if ch.flags&(unusualSend) != 0 || ch.sent-ch.doneR >= 1<<ch.limLog {
-		return false
-	}
+	return ch.flags&unusualEnd == 0 && ch.posted == ch.doneR && ch.sent != ch.posted && w.recvOne(p, ch)
+}
+
+// recvOne receives a message that is there. It returns true.
+func (w *worker) recvOne(p *proc, c *channel) bool {
+	x := &w.code.costs[c.cost]
 	cpu := p.cpu
-	w.sendNarrow(p, ch)
-	w.my.Send += p.cpu - cpu
+	a := max(*w.narrow(c, c.doneR), p.rx)
+	p.rx = a + x.busy
+	if w.dma {
+		p.cpu = max(p.cpu, a+x.wire) + x.recv
+	} else {
+		p.cpu = max(p.cpu, a) + x.recv
+		w.clock |= p.cpu
+		p.cpu += x.wire
+	}
+	w.clock |= p.rx | p.cpu
+	c.posted++
+	c.doneR++
+	w.wakeSender(c)
+	w.my.Receive += p.cpu - cpu
 	return true
 }
 

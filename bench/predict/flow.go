@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// flow runs a program with the dataflow engine, and prints makespan in ns, events, seconds of processor time, millions of
+// events in such a second, and the peak of the process's memory in MB, the program included. Arguments before those of the
+// program: unroll makes one long sequence of each loop, skip lets iterations be added instead of run, workers=N, and
+// runs=N for the best of several runs.
+func flow(w io.Writer, args []string) error {
+	o := simnet.Options{Workers: 1, NoSkip: true}
+	unrolled, runs := false, 1
+	for ; len(args) > 0; args = args[1:] {
+		name, value, _ := strings.Cut(args[0], "=")
+		n, _ := strconv.Atoi(value)
+		switch name {
+		case "unroll":
+			unrolled = true
+			continue
+		case "skip":
+			o.NoSkip = false
+			continue
+		case "workers":
+			o.Workers = n
+			continue
+		case "runs":
+			runs = n
+			continue
+		}
+		break
+	}
+	s, err := spec(args)
+	if err != nil {
+		return err
+	}
+	p, c, err := workload.Make(s)
+	if err != nil {
+		return err
+	}
+	if unrolled {
+		unroll(p)
+	}
+	var r *simnet.Result
+	best := 0.0
+	for i := range max(runs, 1) {
+		before := processorTime()
+		r, err = simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, comparison(simnet.Copy), o)
+		if err != nil {
+			return err
+		}
+		if t := processorTime() - before; i == 0 || t < best {
+			best = t
+		}
+	}
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "%s: %d ns, %d events, %.3f s, %.1f M/s, %d MB\n",
+		s, r.Makespan/1000, r.Events, best, float64(r.Events)/best/1e6, u.Maxrss>>10)
+	return err
+}
+
+// unroll replaces the loop at the root of each process by one sequence.
+func unroll(p *simnet.Program) {
+	done := map[simnet.NodeID]simnet.NodeID{}
+	for i, root := range p.Roots {
+		if _, ok := done[root]; !ok {
+			loop := p.Nodes[root]
+			body := p.Nodes[p.Children[loop.First]]
+			first := uint32(len(p.Children))
+			for range loop.Count {
+				p.Children = append(p.Children, p.Children[body.First:body.First+body.Len]...)
+			}
+			p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Seq, First: first, Len: uint32(len(p.Children)) - first})
+			done[root] = simnet.NodeID(len(p.Nodes) - 1)
+		}
+		p.Roots[i] = done[root]
+	}
+}
