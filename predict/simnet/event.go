@@ -33,6 +33,7 @@ type eventRun struct {
 	observer Observer
 	arrival  bool // the policy
 	shared   bool // network interfaces are shared
+	flat     bool // all channels of a class have one latency
 
 	heap    eventHeap
 	seq     uint32
@@ -52,7 +53,7 @@ type eventRun struct {
 	recvChains []uint32
 	chains     []chain
 	names      chainNames
-	limits     []chainLimit
+	origins    []origin
 	messages   []message
 	unused     []uint32
 	costs      []cost
@@ -138,6 +139,7 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 	count := len(p.Roots)
 	r := &eventRun{
 		ctx: ctx, code: c, calc: calc, observer: o.Observer, arrival: n.Policy == Arrival, shared: n.Contention != NoContention,
+		flat:  n.Topology == nil || n.Links[LinkNet].Hop == 0,
 		procs: make([]eventProc, count), times: make([]ProcessTimes, count), calcLog: min(entriesOf(count), 4),
 		messages: make([]message, 1), costs: c.costs[:len(c.costs):len(c.costs)], sizes: map[uint64]uint32{}, running: count,
 		current: noChannel, heap: newEventHeap(count),

@@ -68,7 +68,7 @@ func (r *eventRun) transmitNow(p *eventProc, id, m uint32) {
 	s := max(p.cpu, *tx)
 	p.cpu += k.send
 	x.free = s + k.send
-	x.time = x.free + c.lat
+	x.time += x.free
 	r.clock |= x.time | p.cpu
 	if x.flags&isRendezvous != 0 {
 		*tx = s + k.gap
@@ -102,8 +102,8 @@ func (r *eventRun) overLinks(m uint32) bool {
 // enterLinks lets a message go when all links of its way are free, and keeps them for its bytes.
 func (r *eventRun) enterLinks(m uint32) {
 	x := &r.messages[m]
-	c, n := &r.chains[x.chain], r.code.network
-	r.nics.route = n.Topology.Route(r.nics.route[:0], n.NodeOf(c.src), n.NodeOf(c.dst))
+	n := r.code.network
+	r.nics.route = n.Topology.Route(r.nics.route[:0], n.NodeOf(r.origins[x.chain].src), n.NodeOf(x.dst))
 	start := r.now
 	for _, l := range r.nics.route {
 		start = max(start, r.nics.links[l])
@@ -133,7 +133,7 @@ func (r *eventRun) bytesOf(x *message) uint64 {
 func (r *eventRun) arrive(m uint32) {
 	x := &r.messages[m]
 	c, k := &r.chains[x.chain], &r.costs[x.cost]
-	rx := &r.nics.rx[r.interfaceOf(c.dst, c.class)]
+	rx := &r.nics.rx[r.interfaceOf(x.dst, c.class)]
 	x.time = max(x.time, *rx)
 	*rx = x.time + k.busy
 	r.clock |= *rx
@@ -144,7 +144,7 @@ func (r *eventRun) arrive(m uint32) {
 func (r *eventRun) answer(m uint32) {
 	x := &r.messages[m]
 	c, k := &r.chains[x.chain], &r.costs[x.cost]
-	tb := &r.nics.tb[r.interfaceOf(c.src, c.class)]
+	tb := &r.nics.tb[r.interfaceOf(r.origins[x.chain].src, c.class)]
 	d := max(r.now, *tb)
 	*tb = d + k.busy
 	r.startAt(m, d)
@@ -171,8 +171,7 @@ func (r *eventRun) receive(p *eventProc) {
 		}
 		p.cpu = max(p.cpu, x.free)
 		if x.busy != 0 {
-			c := &r.chains[x.chain]
-			tx := &r.nics.tx[r.interfaceOf(c.src, c.class)]
+			tx := &r.nics.tx[r.interfaceOf(r.origins[x.chain].src, r.chains[x.chain].class)]
 			*tx = max(*tx, x.busy)
 		}
 	}
@@ -207,7 +206,7 @@ func (r *eventRun) earlier(a, b uint32) int {
 	if x.chain == y.chain {
 		return int(int32(x.seq - y.seq))
 	}
-	c, d := &r.chains[x.chain], &r.chains[y.chain]
+	c, d := &r.origins[x.chain], &r.origins[y.chain]
 	i, j := &r.code.ports[c.port], &r.code.ports[d.port]
 	return cmp.Or(cmp.Compare(i.comm, j.comm), cmp.Compare(c.src, d.src), cmp.Compare(i.tag, j.tag))
 }

@@ -29,7 +29,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32) standstill {
 	s := standstill{Blocked: Blocked{Process: id, Call: p.calls - 1, Action: c.first + p.at, Node: r.nodeOf(p), For: id}}
 	if p.stage == atStep {
 		if m := r.steps[id].recv; m != 0 {
-			s.For = r.chains[r.messages[m].chain].src
+			s.For = r.origins[r.messages[m].chain].src
 		}
 		return s
 	}
@@ -40,7 +40,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32) standstill {
 		case WaitRecv:
 			ch := r.recvChains[p.recvBase+k.find(o.port)]
 			if r.awaits(ch, awaitsRecv) != nil {
-				s.For = r.chains[ch].src
+				s.For = r.origins[ch].src
 				return s
 			}
 		case WaitSend:
@@ -55,7 +55,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32) standstill {
 		case ProbeRecv:
 			ch := r.recvChains[p.recvBase+k.find(o.port)]
 			if r.awaits(ch, awaitsProbe) != nil {
-				s.For = r.chains[ch].src
+				s.For = r.origins[ch].src
 				return s
 			}
 		case WaitColl:

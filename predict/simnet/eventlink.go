@@ -8,8 +8,7 @@ const collectiveName = 1 << 31
 
 // linkChains finds the channels of all processes. It costs O(ports of all processes).
 func (r *eventRun) linkChains() error {
-	r.chains = make([]chain, 1)
-	r.limits = make([]chainLimit, 1)
+	r.chains, r.origins = make([]chain, 1), make([]origin, 1)
 	r.names.names = make([]chainName, 1)
 	counts := make([][2]uint64, 1) // sends and receives on each chain
 	for q := range r.procs {
@@ -77,11 +76,12 @@ func (r *eventRun) chainOf(name chainName, port uint32) (uint32, error) {
 		return 0, programError("more than 2^31 channels")
 	}
 	n := r.code.network
-	c := chain{src: name[1], dst: name[2], lat: n.Latency(name[1], name[2]), class: n.Class(name[1], name[2]), port: port, unwaited: true}
-	if c.lat < 0 || c.lat > largest {
-		return 0, programError("the latency from process %d to %d is longer than 13 days", c.src, c.dst)
+	o := origin{src: name[1], lat: n.Latency(name[1], name[2]), port: port}
+	if o.lat < 0 || o.lat > largest {
+		return 0, programError("the latency from process %d to %d is longer than 13 days", o.src, name[2])
 	}
-	r.chains = append(r.chains, c)
+	r.chains = append(r.chains, chain{dst: name[2], class: n.Class(o.src, name[2]), unwaited: true})
+	r.origins = append(r.origins, o)
 	return id, nil
 }
 
@@ -144,8 +144,8 @@ func (r *eventRun) limitChains(counts [][2]uint64) {
 		few, many := min(n[0], n[1]), max(n[0], n[1])
 		r.unmatched += many - few
 		if few != many && few > 0 {
-			r.chains[id].limits = uint32(len(r.limits))
-			r.limits = append(r.limits, chainLimit{limit: few})
+			r.chains[id].limited = true
+			r.origins[id].limit.limit = few
 		}
 	}
 	for _, ends := range [2][]uint32{r.sendChains, r.recvChains} {

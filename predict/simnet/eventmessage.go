@@ -43,20 +43,26 @@ const (
 	isSync      // a rendezvous at any eager limit
 )
 
-// chain is a channel: the list of its messages that are not complete.
+// chain is a channel: the list of its messages that are not complete. Two are a cache line; what is needed seldom is in an
+// origin.
 type chain struct {
-	lat        int64  // latency, ps
-	src, dst   uint32 // processes
 	head, tail uint32 // messages; 0 is none, here and below
 	toSend     uint32 // the first message without a send
 	toRecv     uint32 // the first without a receive
 	openSend   uint32 // the first whose send is posted and not taken
 	openRecv   uint32
-	limits     uint32 // index in eventRun.limits, 0 where both ends post alike
-	port       uint32 // one of those that lead here
-	count      uint32 // messages so far
+	dst        uint32 // process
 	class      LinkClass
 	unwaited   bool // no call completes a send
+	limited    bool // one end posts more than the other
+}
+
+// origin is what else is known of a channel.
+type origin struct {
+	lat   int64  // latency, ps
+	src   uint32 // process
+	port  uint32 // one of those that lead here
+	limit chainLimit
 }
 
 // chainLimit is the number of messages of a channel where one end posts more than the other. Posts beyond do nothing.
@@ -76,8 +82,7 @@ func (r *eventRun) newMessage(id uint32) uint32 {
 		r.messages = append(r.messages, message{})
 	}
 	c := &r.chains[id]
-	r.messages[m] = message{chain: id, dst: c.dst, time: c.lat, seq: c.count}
-	c.count++
+	r.messages[m] = message{chain: id, dst: c.dst, time: r.latencyOf(id), seq: r.number()}
 	if c.tail != 0 {
 		r.messages[c.tail].next = m
 	} else {
@@ -91,6 +96,14 @@ func (r *eventRun) newMessage(id uint32) uint32 {
 		c.toRecv = m
 	}
 	return m
+}
+
+// latencyOf returns the latency of a channel; that of its class where all have the same.
+func (r *eventRun) latencyOf(id uint32) int64 {
+	if r.flat {
+		return r.code.network.Links[r.chains[id].class].Latency
+	}
+	return r.origins[id].lat
 }
 
 // sendOn returns the message that the next send on a chain is.
@@ -107,8 +120,8 @@ func (r *eventRun) sendOn(id uint32) uint32 {
 	} else if c.openSend == 0 {
 		c.openSend = m
 	}
-	if c.limits != 0 {
-		if l := &r.limits[c.limits]; l.sends == l.limit {
+	if c.limited {
+		if l := &r.origins[id].limit; l.sends == l.limit {
 			x.flags |= isNull | isFree | recvTaken | recvClosed
 		} else {
 			l.sends++
@@ -126,8 +139,8 @@ func (r *eventRun) recvOn(id uint32) uint32 {
 	if c.openRecv == 0 {
 		c.openRecv = m
 	}
-	if c.limits != 0 {
-		if l := &r.limits[c.limits]; l.recvs == l.limit {
+	if c.limited {
+		if l := &r.origins[id].limit; l.recvs == l.limit {
 			x.flags |= isNull | isPosted | hasArrived | sendTaken | sendClosed
 		} else {
 			l.recvs++

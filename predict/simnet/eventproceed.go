@@ -367,8 +367,7 @@ func (r *eventRun) awaitProbe(p *eventProc, ch uint32) {
 	if ch == 0 {
 		return
 	}
-	c := &r.chains[ch]
-	if l := &r.limits[c.limits]; c.limits != 0 && l.recvs == l.limit {
+	if l := &r.origins[ch].limit; r.chains[ch].limited && l.recvs == l.limit {
 		return
 	}
 	m := r.peekRecv(ch)

@@ -30,7 +30,7 @@ func (r *eventRun) handshake(x *message) int64 {
 	if r.code.network.NoRendezvousLatency {
 		return 0
 	}
-	return r.chains[x.chain].lat
+	return r.origins[x.chain].lat
 }
 
 // start lets the data of a rendezvous go, as soon as its answer is back.
@@ -47,7 +47,7 @@ func (r *eventRun) start(m uint32) {
 // startAt lets the data of a rendezvous go.
 func (r *eventRun) startAt(m uint32, d int64) {
 	x := &r.messages[m]
-	k, src := &r.costs[x.cost], r.chains[x.chain].src
+	k, src := &r.costs[x.cost], r.origins[x.chain].src
 	x.time, x.free, x.busy = d+r.handshake(x), d+k.wire, d+k.busy
 	if r.code.network.NoRendezvousLatency {
 		x.free = d
@@ -75,7 +75,7 @@ func (r *eventRun) release(m uint32) {
 	if x.flags&(isRendezvous|isFree|isPosted|hasArrived) != isRendezvous|isPosted|hasArrived || x.flags&isRequested != 0 {
 		return
 	}
-	src := r.chains[x.chain].src
+	src := r.origins[x.chain].src
 	p := &r.procs[src]
 	p.cpu, p.tx = max(p.cpu, r.now), max(p.tx, r.now)
 	r.isOver(m, src)
@@ -84,7 +84,7 @@ func (r *eventRun) release(m uint32) {
 // freed ends a rendezvous for its sender.
 func (r *eventRun) freed(m uint32) {
 	x := &r.messages[m]
-	src := r.chains[x.chain].src
+	src := r.origins[x.chain].src
 	p := &r.procs[src]
 	p.tx = max(p.tx, x.busy)
 	if x.flags&awaitsSend != 0 {
