@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
@@ -12,7 +13,11 @@ func BenchmarkOpen(b *testing.B) {
 	for _, name := range []string{"stencil:procs=8,events=400k", "irregular:procs=8,events=400k", "lulesh-s4-27", "lammps-melt-16", "npb-cg.S-16"} {
 		b.Run(name, func(b *testing.B) {
 			var f *graphFile
-			if o, err := tracetest.ParseOptions(name); err == nil {
+			if strings.Contains(name, ":") {
+				o, err := tracetest.ParseOptions(name)
+				if err != nil {
+					b.Fatal(err)
+				}
 				src, err := tracetest.New(o)
 				if err != nil {
 					b.Fatal(err)

@@ -36,6 +36,16 @@ func (k recordKind) completes() bool {
 // varies reports whether instances of a record may have other bytes.
 func (r *record) varies() bool { return r.bytes.column >= 0 || r.recv.column >= 0 }
 
+// columns appends the columns of the bytes that may differ, in the order in which they are read.
+func (r *record) columns(dst []int32) []int32 {
+	for _, v := range [...]value{r.bytes, r.recv} {
+		if v.column >= 0 {
+			dst = append(dst, v.column)
+		}
+	}
+	return dst
+}
+
 // value is a number of a record: constant in the location, or from a column.
 type value struct {
 	column int32 // -1: constant

@@ -97,9 +97,10 @@ type resolver struct {
 	acts    bool // the call under way has records
 }
 
-// resolve walks through an instance of node n, before which there are q.n postings.
-func (t *tracer) resolve(n uint32, q numbering) resolution {
+// resolve walks through an instance of node n, before which there are q.n postings; plain goes into units.
+func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 	r := resolver{t: t, q: q, res: resolution{from: q.n}}
+	r.walk.plain = plain
 	for st, id := r.walk.begin(t, n); st != walkEnd; st, id = r.walk.next() {
 		switch st {
 		case walkCall:
@@ -112,12 +113,15 @@ func (t *tracer) resolve(n uint32, q numbering) resolution {
 				r.pending = len(r.res.probes)
 			}
 		case walkPart:
-			if t.info[id].flags&nodeActs != 0 {
-				r.settle(found{record: t.firstReceive(id)})
-				r.pending = len(r.res.probes)
-			}
+			r.part(id)
 			r.q.n += times(t.info[id].posts, r.walk.times)
 			r.walk.take()
+		case walkUnit:
+			r.part(id)
+			r.q.n += t.info[id].posts
+			for _, c := range t.unit(id).columns {
+				r.q.read.next(c)
+			}
 		case walkRecord:
 			rec := &t.records[t.info[id].record-1]
 			r.acts = r.acts || rec.kind != recSkip
@@ -128,6 +132,16 @@ func (t *tracer) resolve(n uint32, q numbering) resolution {
 		}
 	}
 	return r.res
+}
+
+// part passes over a part that has all of its requests.
+func (r *resolver) part(n uint32) {
+	if r.t.info[n].flags&nodeActs == 0 {
+		return
+	}
+	if r.pending < len(r.res.probes) {
+		r.settle(found{record: r.t.firstReceive(n)})
+	}
 }
 
 // settle tells the probes under way what they wait for.
@@ -164,7 +178,7 @@ func (r *resolver) record(rec *record) {
 
 // firstReceive returns the blocking receive in the first call with records of a closed part, nil if that call has none.
 func (t *tracer) firstReceive(n uint32) *record {
-	var w walker
+	w := walker{plain: true}
 	for st, id := w.begin(t, n); st != walkEnd; st, id = w.next() {
 		switch st {
 		case walkPart:

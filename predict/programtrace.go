@@ -14,7 +14,8 @@ import (
 //
 // A part of the graph is closed if all requests posted in it complete in it and the other way round, and all its byte counts
 // are the same in every instance: it becomes a node once, however often it occurs. What is not closed is walked instance by
-// instance, twice: the first walk (resolver) finds which completion belongs to which posting, because a receive is known by its
+// instance: what has all its requests and only a few byte counts that differ (a unit) becomes a node for each combination of them;
+// the rest is walked twice: the first walk (resolver) finds which completion belongs to which posting, because a receive is known by its
 // completion only; the second one (writer) makes calls, and folds equal iterations again.
 //
 // Memory: 72 bytes a node and 120 an Event of messages of the location; 8 KiB for each column of byte counts that differ; 40
@@ -28,6 +29,9 @@ type tracer struct {
 	info    []nodeInfo // by node
 	records []record   // Events with something to say
 	ids     bool       // ids are needed as numbers: nothing is closed
+
+	units map[uint32]*unitNodes // by node
+	apart *writer               // makes the nodes of units
 }
 
 // nodeInfo is what an instance of a node does.
@@ -38,12 +42,13 @@ type nodeInfo struct {
 	ends   uint64 // requests ended
 	needs  uint64 // postings before the instance that it refers to: how far back
 	bloom  uint64 // channels whose requests it completes or operations it performs
+	values uint32 // byte counts that differ, capped
 	record uint32 // 1 + number in records
 	node   simnet.NodeID
 	flags  nodeFlags
 }
 
-type nodeFlags uint8
+type nodeFlags uint16
 
 const (
 	nodeMPI      nodeFlags = 1 << iota // a Call of an MPI function
@@ -53,6 +58,8 @@ const (
 	nodeDone                           // is a node of the program
 	nodeSeparate                       // as a call: what it takes is no computation
 	nodeReads                          // has records to be read, though they do nothing
+	nodeUnit                           // does the same whenever its few byte counts are the same
+	nodeLoose                          // has requests or probes that are in no closed part and no unit
 )
 
 func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
@@ -67,20 +74,21 @@ func (t *tracer) run() (simnet.NodeID, error) {
 		return 0, err
 	}
 	t.count()
-	w := writer{t: t}
+	t.mark()
+	w := newWriter(t)
 	for n := uint32(1); n < t.s.Len(); n++ {
 		x := &t.info[n]
 		if x.outer == 0 || x.calls == 0 || !t.closed(n) {
 			continue
 		}
-		id, err := w.convert(n)
+		id, err := w.convert(n, nil)
 		if err != nil {
 			return 0, err
 		}
 		x.node = id
 		x.flags |= nodeDone
 	}
-	id, err := w.convert(t.s.Len())
+	id, err := w.convert(t.s.Len(), nil)
 	t.b.left.Detached += w.detached
 	t.b.left.NeverDone += w.never
 	t.b.left.Probes += w.lostProbes
@@ -111,6 +119,27 @@ func (t *tracer) roles() []ccg.Role {
 func (t *tracer) closed(n uint32) bool {
 	x := &t.info[n]
 	return !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&(nodeVaries|nodeProbes) == 0
+}
+
+// unitValues is the largest number of byte counts of a unit.
+const unitValues = 8
+
+// mark finds units, and what is in no closed part and no unit.
+func (t *tracer) mark() {
+	for n := range t.info {
+		x := &t.info[n]
+		if x.flags&nodeVaries != 0 && x.calls > 0 && x.values <= unitValues && !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&nodeProbes == 0 {
+			x.flags |= nodeUnit
+		}
+		if t.nodes[n].Kind == ccg.EventNode && x.posts+x.ends > 0 || x.flags&(nodeMPI|nodeProbes) == nodeMPI|nodeProbes {
+			x.flags |= nodeLoose
+		}
+		for _, c := range t.nodes[n].Children {
+			if y := &t.info[c]; y.flags&nodeLoose != 0 && y.flags&nodeUnit == 0 && !t.closed(c) {
+				x.flags |= nodeLoose
+			}
+		}
+	}
 }
 
 // survey reads all nodes, children first.
@@ -150,6 +179,7 @@ func (t *tracer) event(x *nodeInfo, rec *record) {
 	k := rec.kind
 	if rec.varies() {
 		x.flags |= nodeVaries | nodeReads
+		x.values = uint32(len(rec.columns(nil)))
 	} else if k == recSkip {
 		return
 	}
@@ -187,8 +217,10 @@ func (t *tracer) gather(n uint32) {
 		info.ends += y.ends
 		info.calls += y.calls
 		info.bloom |= y.bloom
+		info.values = min(info.values+y.values, unitValues+1)
 		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads)
 	}
+	info.values = uint32(min(times(uint64(info.values), x.Count), unitValues+1))
 	info.posts, info.ends, info.calls = times(info.posts, x.Count), times(info.ends, x.Count), times(info.calls, x.Count)
 	for i := len(x.Children) - 1; i >= 0; i-- {
 		y := &t.info[x.Children[i]]
@@ -277,11 +309,20 @@ func (v value) read(c *cursors) uint64 {
 
 // cursors read columns from their beginning, in the order of execution.
 type cursors struct {
-	s    *ccg.Structure
-	open map[int32]*column.Cursor
+	s      *ccg.Structure
+	open   []*column.Cursor // by column
+	replay []uint64         // values that were read before, and come again first
 }
 
 func (c *cursors) next(col int32) uint64 {
+	if len(c.replay) > 0 {
+		v := c.replay[0]
+		c.replay = c.replay[1:]
+		return v
+	}
+	for int(col) >= len(c.open) {
+		c.open = append(c.open, nil)
+	}
 	k := c.open[col]
 	if k == nil {
 		k = &column.Cursor{}
@@ -293,7 +334,7 @@ func (c *cursors) next(col int32) uint64 {
 
 func (c *cursors) err() error {
 	for _, k := range c.open {
-		if k.Err() != nil {
+		if k != nil && k.Err() != nil {
 			return k.Err()
 		}
 	}

@@ -13,6 +13,7 @@ const (
 	walkCallEnd          // it ends
 	walkRecord           // a record, in a call or outside of all
 	walkPart             // a node of the program: take or descend
+	walkUnit             // a unit: read its values, and pass over it or descend
 )
 
 // walker goes through the instances of a node in the order of execution, with an explicit stack, and passes over what has no
@@ -23,6 +24,7 @@ type walker struct {
 	call  int // length of the stack in the outermost call, 0 outside
 	times uint64
 	part  uint32
+	plain bool // units are nothing special
 }
 
 // walkFrame is a node under way.
@@ -62,7 +64,7 @@ func (w *walker) take() {
 // descend enters the part that was met.
 func (w *walker) descend() (walkStep, uint32) {
 	if top := &w.stack[len(w.stack)-1]; w.t.nodes[top.node].Kind == ccg.RepeatNode {
-		top.next = 1
+		top.next = 1 // of a unit it is already
 	}
 	return w.enter(w.part)
 }
@@ -110,6 +112,10 @@ func (w *walker) next() (walkStep, uint32) {
 			return walkPart, c
 		}
 		top.next++
+		if info.flags&nodeUnit != 0 && !w.plain {
+			w.part = c
+			return walkUnit, c
+		}
 		if info.calls > 0 || info.flags&nodeReads != 0 {
 			return w.enter(c)
 		}

@@ -3,7 +3,6 @@ package predict
 import (
 	"slices"
 
-	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -19,6 +18,7 @@ type writer struct {
 	mask     [64]uint32          // open posts by bit of their channel's bloom
 	token    uint64
 
+	values  [unitValues]uint64
 	lists   []runs // children so far of all nodes under way
 	marks   []int  // where each one's begin
 	scratch []simnet.NodeID
@@ -49,36 +49,38 @@ type wait struct {
 	own bool // posted in the same call, by the same record
 }
 
-// convert makes the node of an instance of graph node n with all requests of its own.
-func (w *writer) convert(n uint32) (simnet.NodeID, error) {
+func newWriter(t *tracer) *writer {
+	return &writer{t: t, open: map[uint64]openPost{}, channels: map[uint32][]uint64{}}
+}
+
+// numbering begins to number requests; replay is what is read first.
+func (t *tracer) numbering(replay []uint64) numbering {
+	q := numbering{read: &cursors{s: t.s, replay: replay}}
+	if t.ids {
+		q.ids = map[uint64]uint64{}
+	}
+	return q
+}
+
+// convert makes the node of an instance of graph node n with all requests of its own. With values it is one whose byte counts
+// are these; without, it is the only one or the first.
+func (w *writer) convert(n uint32, values []uint64) (simnet.NodeID, error) {
 	t := w.t
-	newNumbering := func() numbering {
-		q := numbering{read: &cursors{s: t.s, open: map[int32]*column.Cursor{}}}
-		if t.ids {
-			q.ids = map[uint64]uint64{}
+	w.walk.plain = values != nil
+	w.parts = append(w.parts[:0], part{})
+	if values != nil || t.info[n].flags&nodeLoose != 0 {
+		q := t.numbering(values)
+		w.parts[0].resolution = t.resolve(n, q, w.walk.plain)
+		if err := q.read.err(); err != nil {
+			return 0, err
 		}
-		return q
 	}
-	q := newNumbering()
-	w.parts = append(w.parts[:0], part{resolution: t.resolve(n, q)})
-	if err := q.read.err(); err != nil {
-		return 0, err
-	}
-	w.q = newNumbering()
-	w.open, w.channels, w.mask = map[uint64]openPost{}, map[uint32][]uint64{}, [64]uint32{}
+	w.q = t.numbering(values)
+	clear(w.open)
+	clear(w.channels)
+	w.mask = [64]uint32{}
 	w.lists, w.marks = w.lists[:0], append(w.marks[:0], 0)
-	st, id := w.walk.begin(t, n)
-	for ; st != walkEnd; st, id = w.walk.next() {
-		if st == walkPart {
-			if !w.conflicts(id) {
-				w.add(t.info[id].node, w.walk.times)
-				w.q.n += times(t.info[id].posts, w.walk.times)
-				w.walk.take()
-				continue
-			}
-			w.parts = append(w.parts, part{t.resolve(id, numbering{n: w.q.n, read: w.q.read}), len(w.walk.stack)})
-			st, id = w.walk.descend()
-		}
+	for st, id := w.walk.begin(t, n); st != walkEnd; st, id = w.walk.next() {
 		if err := w.step(st, id); err != nil {
 			return 0, err
 		}
@@ -91,6 +93,42 @@ func (w *writer) convert(n uint32) (simnet.NodeID, error) {
 		node, err = w.t.b.sequence(nil)
 	}
 	return node, err
+}
+
+// part adds a closed part, or walks through it if requests are open on its channels.
+func (w *writer) part(n uint32) error {
+	t := w.t
+	if !w.conflicts(n) {
+		w.add(t.info[n].node, w.walk.times)
+		w.q.n += times(t.info[n].posts, w.walk.times)
+		w.walk.take()
+		return nil
+	}
+	w.parts = append(w.parts, part{t.resolve(n, numbering{n: w.q.n, read: w.q.read}, false), len(w.walk.stack)})
+	return w.step(w.walk.descend())
+}
+
+// unit adds a unit, or walks through it likewise.
+func (w *writer) unit(n uint32) error {
+	t := w.t
+	u := t.unit(n)
+	values := w.values[:len(u.columns)]
+	for i, c := range u.columns {
+		values[i] = w.q.read.next(c)
+	}
+	if w.conflicts(n) {
+		again := slices.Clone(values)
+		w.parts = append(w.parts, part{t.resolve(n, numbering{n: w.q.n, read: &cursors{s: t.s, replay: again}}, false), len(w.walk.stack)})
+		w.q.read.replay = append(again, w.q.read.replay...)
+		return w.step(w.walk.descend())
+	}
+	id, err := u.node(t, n, values)
+	if err != nil {
+		return err
+	}
+	w.add(id, 1)
+	w.q.n += t.info[n].posts
+	return nil
 }
 
 // conflicts reports whether a part uses channels on which requests are open: then it is not the same as elsewhere.
@@ -109,6 +147,10 @@ func (w *writer) conflicts(n uint32) bool {
 
 func (w *writer) step(st walkStep, n uint32) error {
 	switch st {
+	case walkPart:
+		return w.part(n)
+	case walkUnit:
+		return w.unit(n)
 	case walkOpen:
 		w.marks = append(w.marks, len(w.lists))
 	case walkClose:
