@@ -44,3 +44,23 @@ func BenchmarkShare(b *testing.B) {
 		})
 	}
 }
+
+// The worst inputs: all distances equal, and gaps that grow, so that one pair merges at a time.
+func BenchmarkTies(b *testing.B) {
+	const n = 1500
+	equal, growing := make([][]int64, n), make([][]int64, n)
+	for i := range n {
+		equal[i] = make([]int64, n)
+		equal[i][i] = 1
+		growing[i] = []int64{int64(i) * int64(i)}
+	}
+	for name, data := range map[string][][]int64{"equal": equal, "growing": growing} {
+		for _, p := range []int{1, 4} {
+			b.Run(fmt.Sprint(name, "/", p), func(b *testing.B) {
+				for range b.N {
+					mustAlone(b, p, data, Options{Full: true}, 100)
+				}
+			})
+		}
+	}
+}

@@ -60,21 +60,8 @@ func (j *job) carve(parts [][]int32, height uint64) ([][]int32, error) {
 	return done, nil
 }
 
-// fromPivots sets j.reach to the distances to the pivots of the pieces: their points that are farthest from all pivots
-// before. Collective.
+// fromPivots sets j.reach to the distances to the pivots of the pieces. Collective.
 func (j *job) fromPivots(list []piece, near []uint64) error {
-	var points, dest []int32
-	for r := range j.size {
-		for _, p := range list {
-			pivot := p.points[0]
-			for _, k := range p.points {
-				if near[k] > near[pivot] {
-					pivot = k
-				}
-			}
-			points, dest = append(points, pivot), append(dest, int32(r))
-		}
-	}
 	type line struct {
 		local int32
 		piece int
@@ -91,7 +78,7 @@ func (j *job) fromPivots(list []piece, near []uint64) error {
 	}
 	sums := make([][2]uint64, len(mine))
 	from := uint64(0)
-	err := j.panels(j.newPlan(points, dest), func(r rows) error {
+	err := j.panels(j.planPivots(list, near), func(r rows) error {
 		var err error
 		x := make([]int64, r.width)
 		for i := 0; i < len(mine) && err == nil; i++ {
@@ -117,16 +104,38 @@ func (j *job) fromPivots(list []piece, near []uint64) error {
 	if err != nil {
 		return err
 	}
-	for rank, b := range all {
-		if len(b) != 8*len(at[rank]) {
-			err = errMessage("distances to pivots")
-			break
-		}
-		for i, k := range at[rank] {
-			j.reach[k] = getUint64(b[8*i:])
+	return j.agree(readReach(j.reach, at, all))
+}
+
+// planPivots is the plan to bring the pivots of the pieces, in their order, to all ranks: of each piece the point that
+// is farthest from all pivots before.
+func (j *job) planPivots(list []piece, near []uint64) *plan {
+	var points, dest []int32
+	for r := range j.size {
+		for _, p := range list {
+			pivot := p.points[0]
+			for _, k := range p.points {
+				if near[k] > near[pivot] {
+					pivot = k
+				}
+			}
+			points, dest = append(points, pivot), append(dest, int32(r))
 		}
 	}
-	return j.agree(err)
+	return j.newPlan(points, dest)
+}
+
+// readReach takes the distances that each rank found for its points at[rank].
+func readReach(reach []uint64, at [][]int32, all [][]byte) error {
+	for rank, b := range all {
+		if len(b) != 8*len(at[rank]) {
+			return errMessage("distances to pivots")
+		}
+		for i, k := range at[rank] {
+			reach[k] = getUint64(b[8*i:])
+		}
+	}
+	return nil
 }
 
 // addPair adds the entries of a panel to the sum, hi and lo, of a distance or its square.

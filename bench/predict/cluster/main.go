@@ -23,7 +23,7 @@ type settings struct {
 	members, entries, kinds, apart, noise int
 	percent                               uint
 	options                               cluster.Options
-	dump                                  string
+	dump, linkage                         string
 	limit                                 int64
 }
 
@@ -35,12 +35,12 @@ func main() {
 	flag.IntVar(&s.apart, "apart", 1000, "difference of an entry from one behaviour to the next")
 	flag.IntVar(&s.noise, "noise", 101, "entries are random below this, above their behaviour")
 	flag.UintVar(&s.percent, "percent", 0, "threshold in percent of the mean sum; 0 asks for the whole dendrogram")
-	linkage := flag.String("linkage", "complete", "complete, average or single")
+	flag.StringVar(&s.linkage, "linkage", "complete", "complete, average or single")
 	flag.StringVar(&s.dump, "dump", "", "write the vectors to this file, 64-bit numbers, instead of clustering")
 	flag.Int64Var(&s.limit, "limit", 0, "memory limit of the garbage collector for each rank in MiB, as analyze sets it; 0 for none")
 	flag.Parse()
 	for i, name := range []string{"complete", "average", "single"} {
-		if name == *linkage {
+		if name == s.linkage {
 			s.options.Linkage = cluster.Linkage(i)
 		}
 	}
@@ -143,12 +143,13 @@ func run(c mpi.Comm, s settings) error {
 	if c.Rank() != 0 {
 		return nil
 	}
-	h := sha256.New()
+	h, sum := sha256.New(), 0.0
 	for _, m := range r.Merges {
 		fmt.Fprintln(h, m)
+		sum += m.Height.Float(r.Fraction)
 	}
-	fmt.Printf("%d x %d, %d ranks: %d classes, %d components, largest %d, %d merges, digest %x\n", s.members, s.entries,
-		c.Size(), len(r.Classes), r.Components, r.Largest, len(r.Merges), h.Sum(nil)[:6])
+	fmt.Printf("%d x %d, %s, %d ranks: %d classes, %d components, largest %d, %d merges, sum of heights %.6f, digest %x\n",
+		s.members, s.entries, s.linkage, c.Size(), len(r.Classes), r.Components, r.Largest, len(r.Merges), sum, h.Sum(nil)[:6])
 	const mega = 1e6
 	fmt.Printf("  CPU %.2f s in all, %.2f s on the busiest rank; memory %d MB on the largest rank, %d MB in all; %.1f s on the clock (%s)\n",
 		float64(all[0])/mega, float64(most[0])/mega, most[1]>>20, all[1]>>20, wall.Seconds(), runtime.Version())
