@@ -112,7 +112,10 @@ const largest = 1 << 60
 // compile prepares a program that Check passed.
 func compile(p *Program, n *Network) (*code, error) {
 	c := &code{program: p, network: n, kindOf: map[NodeID]uint32{}}
-	var err error
+	err := n.check(len(p.Roots))
+	if err != nil {
+		return nil, err
+	}
 	if c.picks, err = newSelection(n); err != nil {
 		return nil, err
 	}
