@@ -36,6 +36,7 @@ type predictFlags struct {
 	run                  string // folder of --run
 	execute              bool
 	compiler             string
+	copies               int
 	ranks                int
 	progress, status     string
 	quiet                bool
@@ -98,6 +99,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.StringArrayVar(&o.failIf, "fail-if", nil, "exit with status 1 if this holds: METRIC<NUMBER, of "+strings.Join(report.PredictMetricNames(), ", ")+" (repeatable)")
 	f.BoolVar(&o.execute, "run", false, "record and replay the representatives here, with the command behind --, and predict with their vectors")
 	f.StringVar(&o.run, "run-dir", "", "folder of --run (default RUN.xtf.replay)")
+	f.IntVar(&o.copies, "replay-copies", 0, "of --run: replay each process so many times at once (default: processes of a node of the platform, at most the processors here)")
 	f.StringVar(&o.compiler, "cc", "", "of --run: compiler wrapper of the program's MPI library")
 	f.IntVarP(&o.ranks, "jobs", "j", runtime.NumCPU(), "in-process ranks when no launcher started them")
 	f.Var(&o.analyze.mem, "mem", "memory per rank while -o is written")
@@ -168,6 +170,8 @@ func (o *predictFlags) check(run string) error {
 		return usage("predict: --run makes the vectors that --vectors names: give one of them")
 	case o.execute && mpi.Launched():
 		return usage("predict: --run starts the program itself: do not start coppice with a launcher")
+	case o.copies < 0:
+		return usage("predict: --replay-copies %d: give the number of replays at once", o.copies)
 	case o.ranks < 1:
 		return usage("predict: -j %d: at least one rank is needed", o.ranks)
 	case !slices.Contains(progressForms, o.progress):

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
 )
@@ -58,15 +60,47 @@ func (o *predictFlags) measure(job *jobs.PredictOptions, s streams) error {
 	if len(r.Unlogged) > 0 {
 		return usage("predict: --run: process %d of the recorded run does not exist in %q: start as many processes as were recorded", r.Unlogged[0], strings.Join(o.command, " "))
 	}
-	fmt.Fprintf(s.err, "coppice: replaying %s one after the other: %s\n", report.Plural(len(r.Logs), "process"), strings.Join(program, " "))
-	return o.replay(job, r.Logs, program, vectors, cache, s)
+	copies, node, err := o.copiesOf(r.Processes)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.err, "coppice: replaying %s one after the other, each %d times at once: %s\n", report.Plural(len(r.Logs), "process"), copies, strings.Join(program, " "))
+	if copies < node {
+		fmt.Fprintf(s.err, "coppice: a node of the platform has %d processes: with fewer at once, each has more of memory and caches, and the prediction is too good. --replay-copies %d replays as many\n", node, node)
+	}
+	return o.replay(job, r.Logs, program, vectors, cache, copies, s)
+}
+
+// copiesOf returns how many replays of a process run at once, and how many processes a node of the platform has: as many, but
+// not more than processors here.
+func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
+	path := o.platform
+	if path == "" {
+		path = o.host
+	}
+	node = 1
+	if path != "" {
+		p, err := predict.OpenPlatform(path)
+		if err != nil {
+			return 0, 0, platformInput("predict", err)
+		}
+		n, err := p.Network(uint32(processes))
+		if err != nil {
+			return 0, 0, platformInput("predict", err)
+		}
+		node = min(int(n.RanksPerNode), processes)
+	}
+	if copies = o.copies; copies == 0 {
+		copies = max(min(node, runtime.NumCPU()), 1)
+	}
+	return copies, node, nil
 }
 
 // replay replays the logs, each alone.
-func (o *predictFlags) replay(job *jobs.PredictOptions, logs, program []string, vectors, cache string, s streams) error {
+func (o *predictFlags) replay(job *jobs.PredictOptions, logs, program []string, vectors, cache string, copies int, s streams) error {
 	for _, log := range logs {
 		list, err := record.RunReplay(context.Background(), record.ReplayOptions{
-			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cache, Repeat: 1, PerNode: 1, Out: s.err, Err: s.err,
+			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cache, Repeat: 1, PerNode: copies, Out: s.err, Err: s.err,
 		})
 		if err != nil {
 			return fmt.Errorf("predict: --run: %w", err)
