@@ -31,15 +31,14 @@ func (r *eventRun) proceed(id uint32) {
 func (r *eventRun) next(p *eventProc, id uint32) bool {
 	call, ok := r.advance(p)
 	p.call, p.ended, p.stage = call, !ok, atCall
-	at := p.calls & (1<<r.calcLog - 1)
-	own := r.entries[int(id)<<r.calcLog : (int(id)+1)<<r.calcLog]
+	at := p.calls % eventEntries
 	if at == 0 {
-		if err := r.calc.Fill(id, p.calls, own); err != nil {
+		if err := r.calc.Fill(id, p.calls, p.entries[:]); err != nil {
 			r.fail(err)
 			return false
 		}
 	}
-	x := own[at]
+	x := p.entries[at]
 	r.clock |= x
 	if x == 0 {
 		r.leave(p, id)
@@ -57,7 +56,7 @@ func (r *eventRun) next(p *eventProc, id uint32) bool {
 // compute spends the time between two calls.
 func (r *eventRun) compute(p *eventProc, id uint32, x int64) {
 	r.leave(p, id)
-	r.times[id].Compute += x
+	p.times.Compute += x
 	r.spend(p, x)
 	p.enter = p.cpu
 }
@@ -70,7 +69,7 @@ func (r *eventRun) spend(p *eventProc, x int64) {
 
 // leave ends a call when the processor is free.
 func (r *eventRun) leave(p *eventProc, id uint32) {
-	t, d := &r.times[id], p.cpu-p.enter
+	t, d := &p.times, p.cpu-p.enter
 	if p.begun {
 		t.add(r.code.calls[p.left].cat, d)
 		r.observe(p, id)
@@ -100,7 +99,7 @@ func (r *eventRun) enterCall(p *eventProc, id uint32) bool {
 	if p.ended {
 		p.stage = atEnd
 		r.running--
-		r.times[id].Finish, r.times[id].Calls = p.enter, p.calls
+		p.times.Finish, p.times.Calls = p.enter, p.calls
 		r.flush(id)
 		return false
 	}
@@ -239,7 +238,7 @@ func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 
 // send posts a send.
 func (r *eventRun) send(p *eventProc, id, m uint32) {
-	r.times[id].Messages++
+	p.times.Messages++
 	if r.arrival {
 		r.queueSend(p, m)
 	} else {
