@@ -80,6 +80,8 @@
 //	Index.CallDurations    histograms: values of columns, rows of classes by how often they occur;
 //	Location.GapDurations  a walk for calls that contain others
 //	Clusters               locations of equal structure, or all equal
+//	Structure              nodes and fields of records, for readers that make something else of them
+//	Stretches              the time between calls that the reader chooses, in one walk
 //
 // A position is the way from the root to an event. How many values of each column
 // lie before it follows from the structure: instances that are complete are
