@@ -248,3 +248,58 @@ func TestSmall(t *testing.T) {
 		}
 	}
 }
+
+// Rounded entries give what vectors of rounded entries give, and the largest change is told.
+func TestQuantum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(37, 38))
+	data := random(rng, 40, 5, 1<<30)
+	after := make([][]int64, len(data))
+	most := uint64(0)
+	for i, x := range data {
+		moved := uint64(0)
+		for _, v := range x {
+			r := rounded(v, 300_000)
+			after[i] = append(after[i], r)
+			moved += apart(v, r)
+		}
+		most = max(most, moved)
+	}
+	o := Options{Threshold: Percent(40)}
+	want := must(t, 2, after, o)
+	o.Quantum = 300_000
+	got := must(t, 2, data, o)
+	if got.Approximation.Rounded != most || most == 0 {
+		t.Errorf("rounded by %d, want %d", got.Approximation.Rounded, most)
+	}
+	if got.Distinct == 40 {
+		t.Error("no vectors became equal")
+	}
+	got.Approximation.Rounded = 0
+	same(t, "rounded", want, got)
+}
+
+// A threshold in millionths is one of the mean sum, rounded down, also of sums that do not fit 64 bits.
+func TestRelativeThreshold(t *testing.T) {
+	rng := rand.New(rand.NewPCG(39, 40))
+	for round := range 50 {
+		data := make([][]int64, 1+rng.IntN(9))
+		total := new(big.Int)
+		for i := range data {
+			for range 4 {
+				x := rng.Int64N(1<<(10+round)) - int64(round%2)
+				if round%5 == 0 {
+					x = 1<<62 + rng.Int64N(100)
+				}
+				data[i] = append(data[i], x)
+				total.Add(total, big.NewInt(x))
+			}
+		}
+		ppm := uint32(1 + rng.IntN(200_000))
+		want := new(big.Int).Mul(total, big.NewInt(int64(ppm)))
+		want.Div(want, big.NewInt(int64(len(data))*1_000_000))
+		r := must(t, 1+round%3, data, Options{Threshold: Threshold{Absolute: 77, PPM: ppm}})
+		if want.Sign() > 0 && r.Threshold != whole(want.Uint64()) || want.Sign() <= 0 && r.Threshold != whole(0) {
+			t.Errorf("threshold %v, want %v", r.Threshold, want)
+		}
+	}
+}
