@@ -28,7 +28,10 @@ func knobs(t *testing.T, list ...string) []Knob {
 func planOf(t *testing.T, m *Model, target Target, o PlanOptions, vary ...string) *Plan {
 	t.Helper()
 	o.Seed = 7
-	o.SimJobs = 3000
+	o.SimJobs = simJobs(6000)
+	if o.Samples == 0 {
+		o.Samples = fewSamples()
+	}
 	p, err := MakePlan(context.Background(), m, knobs(t, vary...), target, o)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +122,7 @@ func randomModel(src *source) *Model {
 func TestPlanBruteForce(t *testing.T) {
 	rounds := 200
 	if testing.Short() {
-		rounds = 40
+		rounds = 15
 	}
 	src := newSource(11, 0)
 	vary := []string{"machines.node=1..2", "disk.servers=1..2", "chunks=1,3"}

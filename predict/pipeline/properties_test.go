@@ -27,6 +27,14 @@ func solve(t testing.TB, m *Model, o Options) *Answer {
 	return a
 }
 
+// simJobs is the size of a simulation, smaller in short tests.
+func simJobs(n uint32) uint32 {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // TestHoldout: 60 random pipelines (go run ./bench/capacity -write FILE) and their simulated responses. No constant was
 // chosen by them.
 func TestHoldout(t *testing.T) {
@@ -121,9 +129,9 @@ func TestGroups(t *testing.T) {
 // TestForgetting: with little memory for active sets the result is the same.
 func TestForgetting(t *testing.T) {
 	for _, m := range []*Model{biJob(3, 5, 8, service{.5, 1, false}), line(cpus(1), 2, 0, 6, 0, exponential, d(0, 1), d(0, 2), d(0, 3))} {
-		want := walkOf(t, m).response
+		want := walkOf(t, m, 20).response
 		s := m.compile(nil)
-		w := newWalker(s, &s.jobs[0], 7, 0)
+		w := newWalker(s, &s.jobs[0], 7, 20)
 		for _, g := range w.h.groups {
 			g.memory = 1500
 		}
@@ -135,9 +143,9 @@ func TestForgetting(t *testing.T) {
 func TestLargeSets(t *testing.T) {
 	m := line(centersOf(Center{"cpu", PS, 2}, Center{"disk", FCFS, 1}), 3, 4, 4, 0, service{.5, 1, false},
 		d(0, 1, 1, .3), d(0, 2), d(0, 1.5, 1, .5), d(1, .4, 0, .5), d(0, 1), d(0, 1.2))
-	want := walkOf(t, m).response
+	want := walkOf(t, m, 100).response
 	s := m.compile(nil)
-	w := newWalker(s, &s.jobs[0], 7, 0)
+	w := newWalker(s, &s.jobs[0], 7, 100)
 	for _, g := range w.h.groups {
 		g.exact = 1
 	}
@@ -180,20 +188,24 @@ func TestTrees(t *testing.T) {
 		m := treeModelOf(1, 0, c.tree, c.demands...)
 		near(t, c.tree+" tree", solve(t, m, Options{Method: MethodTree}).Types[0].Response, c.want, 1e-6)
 		near(t, c.tree+" walk", solve(t, m, Options{}).Types[0].Response, c.want, .05*c.want)
-		s := solve(t, m, Options{Method: MethodSim, SimJobs: 20_000}).Types[0]
+		s := solve(t, m, Options{Method: MethodSim, SimJobs: simJobs(20_000)}).Types[0]
 		near(t, c.tree+" sim", s.Response, c.want, 1.5*s.HalfWidth)
 		if b := solve(t, m, Options{Method: MethodBounds}).Types[0].Response; b > c.want*1.000001 {
 			t.Errorf("%s: bound %v above %v", c.tree, b, c.want)
 		}
 	}
+	tolerance := .06
+	if testing.Short() {
+		tolerance = .12
+	}
 	nested := `["S", "a", ["OR", "b", ["S", "c", "d"]], ["P", "a", ["ALT", [0.7, "b"], [0.3, "d"]]]]`
 	for _, n := range []int{1, 4} {
 		m := treeModelOf(n, 2, nested, 1, .8, .5, .4)
-		s := solve(t, m, Options{Method: MethodSim, SimJobs: 20_000})
+		s := solve(t, m, Options{Method: MethodSim, SimJobs: simJobs(20_000)})
 		w := solve(t, m, Options{})
 		near(t, "nested walk", w.Types[0].Response, s.Types[0].Response, .05*s.Types[0].Response)
 		for k := range w.Centers {
-			near(t, "used", w.Centers[k].Utilisation, s.Centers[k].Utilisation, .06*s.Centers[k].Utilisation)
+			near(t, "used", w.Centers[k].Utilisation, s.Centers[k].Utilisation, tolerance*s.Centers[k].Utilisation)
 		}
 		near(t, "nested tree", solve(t, m, Options{Method: MethodTree}).Types[0].Response, s.Types[0].Response, .2*s.Types[0].Response)
 		if _, err := Solve(context.Background(), m, Options{Method: MethodDAG}); !errors.Is(err, ErrMethod) {
@@ -214,7 +226,7 @@ func TestTypes(t *testing.T) {
 	m.Types[0].Name, other.Types[0].Name = "a", "b"
 	m.Types = append(m.Types, other.Types[0])
 	a := solve(t, m, Options{})
-	s := solve(t, m, Options{Method: MethodSim, SimJobs: 30_000})
+	s := solve(t, m, Options{Method: MethodSim, SimJobs: simJobs(30_000)})
 	for i, want := range []float64{4.18811881, 4.5} {
 		near(t, "walk", a.Types[i].Response, want, .02*want)
 		near(t, "sim", s.Types[i].Response, want, s.Types[i].HalfWidth+.01*want)
@@ -223,7 +235,10 @@ func TestTypes(t *testing.T) {
 	twice.Types = append(twice.Types, twice.Types[0])
 	twice.Types[0].Name, twice.Types[1].Name = "a", "b"
 	want := solve(t, biJob(4, 22, 4, exponential), Options{}).Types[0].Response
-	for _, method := range []Method{MethodWalk, MethodTree, MethodDAG} {
+	for _, method := range []Method{MethodTree, MethodWalk, MethodDAG} {
+		if testing.Short() && method != MethodTree {
+			break
+		}
 		o := Options{Method: method}
 		whole := want
 		if method != MethodWalk {
@@ -262,6 +277,9 @@ func TestManyJobs(t *testing.T) {
 // TestExtrapolation compares very long pipelines with walks through all their chunks.
 func TestExtrapolation(t *testing.T) {
 	for _, think := range []float64{0, 50_000} {
+		if testing.Short() {
+			break
+		}
 		m := line(append(cpus(4), Center{"net", FCFS, 1}), 3, think, 60_000, 2, service{.3, 1, false},
 			d(0, 6000, 4, 500), d(1, 7000, 4, 500), d(2, 5000), d(3, 6500))
 		a := solve(t, m, Options{})
@@ -283,6 +301,9 @@ func TestExtrapolation(t *testing.T) {
 
 // TestHundredThousandTasks: memory that is taken in all, not only at once, is far below 200 MB.
 func TestHundredThousandTasks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a large model")
+	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	m := line(append(cpus(4), Center{"net", FCFS, 1}), 8, 0, 25_000, 2, service{.3, 1, false},

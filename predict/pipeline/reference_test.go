@@ -6,14 +6,22 @@ import (
 	"testing"
 )
 
+// fewSamples is how many walks short tests take the mean of, where the tolerance allows it; 0: as many as by default.
+func fewSamples() int {
+	if testing.Short() {
+		return 150
+	}
+	return 0
+}
+
 // walkOf walks one type.
-func walkOf(t testing.TB, m *Model) *walked {
+func walkOf(t testing.TB, m *Model, samples int) *walked {
 	t.Helper()
 	if err := m.Validate(); err != nil {
 		t.Fatal(err)
 	}
 	s := m.compile(nil)
-	return s.recursion(newWalker(s, &s.jobs[0], 7, 0))
+	return s.recursion(newWalker(s, &s.jobs[0], 7, samples))
 }
 
 func simOf(t testing.TB, m *Model, o simOptions) simulated {
@@ -101,8 +109,8 @@ func TestExactCases(t *testing.T) {
 			if c.digits > 0 {
 				tolerance = c.digits * c.walk
 			}
-			near(t, "walk", walkOf(t, c.m).response, c.walk, tolerance)
-			jobs := uint32(4000)
+			near(t, "walk", walkOf(t, c.m, 0).response, c.walk, tolerance)
+			jobs := uint32(2500)
 			if !testing.Short() {
 				jobs = 15_000
 			}
@@ -123,7 +131,7 @@ func TestChainsThroughWalk(t *testing.T) {
 		{"N4", line(centersOf(Center{"a", PS, 2}, Center{"b", PS, 1}), 6, 0, 1, 0, exponential, d(0, 1.5), d(1, .4)), 4.571975, 1e-6},
 		{"N6", line(centersOf(Center{"a", PS, 4}, Center{"b", PS, 1}, Center{"c", PS, 1}), 12, 1, 1, 0, exponential, d(0, 1), d(1, .2), d(2, .1)), 2.272379, 1e-6},
 	} {
-		near(t, c.name, walkOf(t, c.m).response, c.want, c.tolerance)
+		near(t, c.name, walkOf(t, c.m, 0).response, c.want, c.tolerance)
 	}
 	src := newSource(3, 0)
 	for range 50 {
@@ -141,7 +149,7 @@ func TestChainsThroughWalk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := walkOf(t, line(centers, n, think, 1, 0, exponential, stages...))
+		got := walkOf(t, line(centers, n, think, 1, 0, exponential, stages...), 0)
 		near(t, "chain", got.response, want.Response[0], 1e-9*want.Response[0])
 	}
 }
@@ -174,7 +182,7 @@ func simCases() []simCase {
 // TestSimulatedCases compares walk and the simulator with long simulations.
 func TestSimulatedCases(t *testing.T) {
 	for _, c := range simCases() {
-		near(t, c.name+" walk", walkOf(t, c.m).response, c.sim, c.half+.04*c.sim)
+		near(t, c.name+" walk", walkOf(t, c.m, fewSamples()).response, c.sim, c.half+.04*c.sim)
 		if testing.Short() {
 			continue
 		}
@@ -186,7 +194,7 @@ func TestSimulatedCases(t *testing.T) {
 // TestConstantLine: with constant service on own processors a line of S stages with M chunks takes S-1+M times one chunk.
 func TestConstantLine(t *testing.T) {
 	m := line(cpus(4), 1, 0, 8, 0, service{visits: 1}, d(0, 8), d(1, 8), d(2, 8), d(3, 8))
-	if r := walkOf(t, m).response; math.Abs(r-11) > 1e-12 {
+	if r := walkOf(t, m, 0).response; math.Abs(r-11) > 1e-12 {
 		t.Errorf("%v, not 11", r)
 	}
 }
@@ -205,7 +213,7 @@ func TestFinding(t *testing.T) {
 		least := math.Inf(1)
 		var first, last float64
 		for i, want := range row.want {
-			r := walkOf(t, finding(row.n, row.think, 1<<i)).response
+			r := walkOf(t, finding(row.n, row.think, 1<<i), fewSamples()).response
 			near(t, "finding", r, want, .02*want)
 			least = min(least, r)
 			if i == 0 {
