@@ -48,9 +48,7 @@ func (in *Input) Gaps(process uint32) ([]int64, error) {
 			roles[i] = ccg.Separates
 		}
 	}
-	var v Vectors
-	v.resolution, v.list = in.Vectors.resolution, make([]vector, 1)
-	v.first = process
+	v := newVectors(process, process+1, in.Vectors.resolution, nil)
 	if err := v.add(process, l, roles, in.Calls(process)); err != nil {
 		return nil, err
 	}
