@@ -126,6 +126,7 @@ type analysis struct {
 	enc          *xtf.Encoder
 	graphs       ccg.Options
 	classOptions predict.ClassOptions
+	distances    int64 // bytes that classes may take for distances
 	ws           *xtfwriter.Workspace
 	store        *xtfwriter.Store
 	entries      *xtfwriter.Sorter // of the location being loaded
@@ -267,6 +268,7 @@ func (a *analysis) planMemory() error {
 		here = 1
 	}
 	limitHeap(mem, here)
+	a.distances = mem / 2
 	budget := a.o.StoreBytes
 	if !a.o.GraphOnly {
 		budget += sortBytes - resultBytes(a.o.StoreBytes)

@@ -30,7 +30,8 @@ func (a *analysis) planClasses() error {
 // classes finds the classes of processes and writes their rows on rank 0.
 //
 // Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at
-// a time; 256 MiB at most for the distances, see package cluster. Vectors are segments.
+// a time; 256 MiB for clustering, and at most half of what the rank may use for distances, see package cluster. Vectors
+// are segments.
 func (a *analysis) classes() error {
 	if a.o.Classes == nil {
 		return nil
@@ -46,7 +47,9 @@ func (a *analysis) classes() error {
 	if err != nil {
 		return err
 	}
-	k, err := in.Classify(context.Background(), a.c, a.classOptions)
+	o := a.classOptions
+	o.Distances = a.distances
+	k, err := in.Classify(context.Background(), a.c, o)
 	if err != nil {
 		return classError(err)
 	}
@@ -56,8 +59,11 @@ func (a *analysis) classes() error {
 	return agree(a.c, err)
 }
 
-// classError tells errors of options from others.
+// classError tells errors of options and of memory from others.
 func classError(err error) error {
+	if errors.Is(err, cluster.ErrMemory) {
+		return Fail(ExitResource, err)
+	}
 	if errors.Is(err, cluster.ErrTooMany) || errors.Is(err, cluster.ErrRange) {
 		return Fail(ExitUsage, err)
 	}
