@@ -64,3 +64,10 @@ func BenchmarkTies(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkL2(b *testing.B) {
+	data := generated(5000, 32)
+	for range b.N {
+		must(b, 1, data, Options{Metric: L2, Full: true})
+	}
+}
