@@ -48,10 +48,10 @@ ranks() {
 }
 
 scaling() {
-	for m in 32 512; do
-		"$bench" -k 20000 -m "$m"
-		on 8 -k 20000 -m "$m" -limit 300
-	done
+	"$bench" -k 20000
+	on 8 -k 20000 -limit 300
+	"$bench" -k 10000 -m 512
+	on 8 -k 10000 -m 512 -limit 300
 }
 
 split() {
