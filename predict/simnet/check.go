@@ -16,8 +16,8 @@ func programError(format string, args ...any) error {
 // Check reports whether all references of a program lead somewhere. It costs O(size of the program), sorting
 // communicators whose members do not ascend.
 func (p *Program) Check() error {
-	const limit = 1 << 31
-	if len(p.Nodes) >= limit || len(p.Actions) >= limit || len(p.Roots) >= limit || len(p.Comms) >= limit {
+	const limit = 1<<31 - 1
+	if len(p.Nodes) > limit || len(p.Actions) > limit || len(p.Roots) > limit || len(p.Comms) > limit {
 		return programError("more than 2^31 nodes, actions, processes or communicators")
 	}
 	taken := make([]bool, len(p.Actions))

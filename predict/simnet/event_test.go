@@ -88,6 +88,37 @@ func TestEventsAsDataflow(t *testing.T) {
 	}
 }
 
+// TestEventsRefused: networks that no machine has give errors.
+func TestEventsRefused(t *testing.T) {
+	p, v := script{{"send 1 0 10"}, {"recv 0 0 10"}}.build(t)
+	for i, spoil := range []func(n *Network){
+		func(n *Network) { n.Node = []uint32{0} },
+		func(n *Network) { n.Links[LinkNet].Latency = -1 },
+		func(n *Network) { n.Links[LinkNode].Gap = Never },
+		func(n *Network) { n.Collectives[Bcast] = []Algorithm{{0, "none"}} },
+		func(n *Network) { n.Policy, n.Contention = Arrival, NICContention },
+	} {
+		n := oracleNet(DMA)
+		spoil(n)
+		if _, err := Events(context.Background(), p, v, n, Options{}); err == nil {
+			t.Errorf("network %d is taken", i)
+		}
+	}
+}
+
+// TestEventsOverflow: clocks beyond their range are refused.
+func TestEventsOverflow(t *testing.T) {
+	p, v := script{{"calc 1", "send 1 0 10"}, {"recv 0 0 10"}}.build(t)
+	for _, policy := range []Policy{DMA, Arrival} {
+		for _, x := range []int64{Never, Never - 10, -5} {
+			v[0][0] = x
+			if _, err := Events(context.Background(), p, v, oracleNet(policy), Options{}); !errors.Is(err, ErrProgram) {
+				t.Errorf("policy %d, computation of %d: %v", policy, x, err)
+			}
+		}
+	}
+}
+
 // TestUnmatched: posts without partners do nothing in both engines.
 func TestUnmatched(t *testing.T) {
 	for i, s := range []script{

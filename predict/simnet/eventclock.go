@@ -18,36 +18,54 @@ type interfaces struct {
 }
 
 func (f *interfaces) init(p *Program, n *Network) error {
-	count := uint64(len(p.Roots))
-	total := count
-	f.of = make([]uint32, count)
+	total := len(p.Roots)
+	f.of = make([]uint32, total)
 	for i := range f.of {
 		f.of[i] = uint32(i)
 	}
 	if n.Contention != NoContention {
-		nics := uint64(max(n.NICs, 1))
-		nodes := uint64(0)
-		for i := range f.of {
-			nodes = max(nodes, uint64(n.NodeOf(uint32(i)))+1)
-		}
-		if nodes > 1<<31/nics || count+nodes*nics > 1<<31 {
-			return programError("more than 2^31 network interfaces")
-		}
-		seen := make([]uint32, nodes)
-		for i := range f.of {
-			node := n.NodeOf(uint32(i))
-			f.of[i] = uint32(count + uint64(node)*nics + uint64(seen[node])%nics)
-			seen[node]++
-		}
-		total += nodes * nics
+		total = f.deal(n)
 	}
-	if n.Contention == LinkContention {
-		if n.Topology == nil {
-			return programError("messages cannot share the links of a network without topology")
+	if n.Contention == LinkContention && n.Topology != nil {
+		if err := f.reaches(n); err != nil {
+			return err
 		}
 		f.links = make([]int64, n.Topology.Links())
 	}
 	f.tx, f.tb, f.rx = make([]int64, total), make([]int64, total), make([]int64, total)
+	return nil
+}
+
+// deal gives the interfaces of each node to its processes in turns, and returns how many there are with those of the
+// processes.
+func (f *interfaces) deal(n *Network) int {
+	members := map[uint32]uint32{}
+	taken := map[[2]uint32]uint32{} // by node and number
+	for i := range f.of {
+		node := n.NodeOf(uint32(i))
+		key := [2]uint32{node, members[node] % max(n.NICs, 1)}
+		members[node]++
+		id, ok := taken[key]
+		if !ok {
+			id = uint32(len(f.of) + len(taken))
+			taken[key] = id
+		}
+		f.of[i] = id
+	}
+	return len(f.of) + len(taken)
+}
+
+// reaches reports whether all nodes have a place in the topology.
+func (f *interfaces) reaches(n *Network) error {
+	places, ok := n.Topology.(interface{ Nodes() uint64 })
+	if !ok {
+		return nil
+	}
+	for i := range f.of {
+		if node := n.NodeOf(uint32(i)); uint64(node) >= places.Nodes() {
+			return programError("process %d is on node %d of a topology with %d places", i, node, places.Nodes())
+		}
+	}
 	return nil
 }
 

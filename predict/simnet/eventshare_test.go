@@ -126,6 +126,25 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// TestInterfacesFar: numbers of nodes and interfaces decide no amount of memory, and those without a place are refused.
+func TestInterfacesFar(t *testing.T) {
+	s := script{{"send 1 0 1000"}, {"recv 0 0 1000"}}
+	n := oracleNet(DMA)
+	n.Contention, n.Node, n.NICs = NICContention, []uint32{1<<32 - 1, 7}, 1<<32 - 1
+	if got := finishes(events(t, s, n)); !slices.Equal(got, []int64{1500, 11494}) {
+		t.Errorf("%d", got)
+	}
+	torus, err := NewTorus([]uint32{8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.Contention, n.Topology = LinkContention, torus
+	p, v := s.build(t)
+	if _, err := Events(context.Background(), p, v, n, Options{}); !errors.Is(err, ErrProgram) {
+		t.Errorf("a node without a place: %v", err)
+	}
+}
+
 // TestShareless: where no two messages meet, contention changes nothing.
 func TestShareless(t *testing.T) {
 	torus, err := NewTorus([]uint32{2})
