@@ -271,7 +271,12 @@ func (w *twin) record(k recordKind, kind trace.Kind, words []uint64) bool {
 		}
 	case recIcollDone:
 		a, ok := w.collective(words)
-		if p := w.complete(words[5]); p != nil {
+		p := w.complete(words[5])
+		if p == nil && ok {
+			p = post(a, ok)
+			p.block, p.done = true, true
+			w.lists[call] = append(w.lists[call], p)
+		} else if p != nil {
 			p.action, p.known = a, ok
 		}
 	case recCancel:

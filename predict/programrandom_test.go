@@ -39,6 +39,7 @@ func randomProcess(r *rand.Rand, p, n int) *trace.Batch {
 		}
 		return s.record(trace.NonBlockingCollectiveComplete, 0, 0, trace.Undefined, 0, 0, id)
 	}
+	var ended []uint64
 	acts := []func(){
 		func() { s.call(inSend, s.record(trace.MpiSend, message()...)) },
 		func() { s.call(inSsend, s.record(trace.MpiSend, message()...)) },
@@ -66,9 +67,19 @@ func randomProcess(r *rand.Rand, p, n int) *trace.Batch {
 			})
 			for range r.IntN(len(open) + 1) {
 				list = append(list, done(open[0]))
+				ended = append(ended, open[0])
 				open = open[1:]
 			}
 			s.call(inWait, list...)
+		},
+		func() { // once more, or as something else
+			if len(ended) > 0 && r.IntN(8) == 0 {
+				id := ended[r.IntN(len(ended))]
+				if r.IntN(3) == 0 {
+					kinds[id] = trace.MpiIsend
+				}
+				s.call(inWait, done(id))
+			}
 		},
 		func() {
 			if len(open) > 0 && r.IntN(6) == 0 {

@@ -67,7 +67,8 @@ type resolution struct {
 	from   uint64 // first posting
 	posts  []posting
 	probes []found
-	probe  int // next one to use
+	probe  int  // next one to use
+	broken bool // requests that end twice or never, or began elsewhere
 }
 
 // at returns a posting of the part, nil if it lies in a closed part of it.
@@ -131,6 +132,9 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 			}
 		}
 	}
+	for i := range r.res.posts {
+		r.res.broken = r.res.broken || r.res.posts[i].outcome == outcomeNone
+	}
 	return r.res
 }
 
@@ -162,39 +166,54 @@ func (r *resolver) record(rec *record) {
 		}
 	case rec.kind.completes():
 		n, ok := r.q.find(rec)
-		if !ok {
+		p := r.res.at(n)
+		if !ok || p == nil || p.outcome != outcomeNone {
+			r.res.broken = true
 			return
 		}
-		if p := r.res.at(n); p != nil && p.outcome == outcomeNone {
-			p.record, p.bytes, p.recv, p.outcome = rec, bytes, recv, outcomeDone
-			if rec.kind == recCancel {
-				p.outcome = outcomeCancelled
-			}
+		p.record, p.bytes, p.recv, p.outcome = rec, bytes, recv, outcomeDone
+		if rec.kind == recCancel {
+			p.outcome = outcomeCancelled
 		}
 	case rec.kind == recRecv && !rec.drop:
 		r.settle(found{record: rec})
 	}
 }
 
-// firstReceive returns the blocking receive in the first call with records of a closed part, nil if that call has none.
+// firstReceive returns the first receive, or the end of the first request of one, in the first call with records of a part with all
+// of its requests; nil if that call has none.
 func (t *tracer) firstReceive(n uint32) *record {
 	w := walker{plain: true}
+	posts := uint64(0)
 	for st, id := w.begin(t, n); st != walkEnd; st, id = w.next() {
-		switch st {
-		case walkPart:
+		if st == walkPart {
 			if t.info[id].flags&nodeActs == 0 {
 				w.take()
 				continue
 			}
+			n, posts = id, 0
 			st, id = w.descend()
 		}
-		if st == walkRecord {
-			if rec := &t.records[t.info[id].record-1]; rec.kind == recRecv && !rec.drop {
-				return rec
-			}
-		}
-		if st == walkRecord && w.call == 0 && t.info[id].calls > 0 || st == walkCallEnd && t.info[id].flags&nodeActs != 0 {
+		if st == walkCallEnd && t.info[id].flags&nodeActs != 0 {
 			return nil
+		}
+		if st != walkRecord {
+			continue
+		}
+		rec := &t.records[t.info[id].record-1]
+		switch {
+		case rec.kind == recRecv && !rec.drop:
+			return rec
+		case rec.kind == recIrecv:
+			r := t.resolve(n, t.numbering(make([]uint64, unitValues)), true)
+			if p := r.at(posts); p != nil && p.outcome == outcomeDone {
+				return p.record
+			}
+			return nil
+		case w.call == 0 && rec.kind != recSkip:
+			return nil
+		case rec.kind.posts():
+			posts++
 		}
 	}
 	return nil

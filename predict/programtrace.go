@@ -74,20 +74,13 @@ func (t *tracer) run() (simnet.NodeID, error) {
 		return 0, err
 	}
 	t.count()
-	t.mark()
 	w := newWriter(t)
 	for n := uint32(1); n < t.s.Len(); n++ {
-		x := &t.info[n]
-		if x.outer == 0 || x.calls == 0 || !t.closed(n) {
-			continue
-		}
-		id, err := w.convert(n, nil)
-		if err != nil {
+		if err := t.mark(w, n); err != nil {
 			return 0, err
 		}
-		x.node = id
-		x.flags |= nodeDone
 	}
+	t.look(t.s.Len())
 	id, err := w.convert(t.s.Len(), nil)
 	t.b.left.Detached += w.detached
 	t.b.left.NeverDone += w.never
@@ -115,29 +108,44 @@ func (t *tracer) roles() []ccg.Role {
 	return roles
 }
 
-// closed reports whether all instances of a node do the same, whatever comes before and behind.
-func (t *tracer) closed(n uint32) bool {
+// whole reports whether a node seems to have all of its requests: as many end in it as begin, none before it.
+func (t *tracer) whole(n uint32) bool {
 	x := &t.info[n]
-	return !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&(nodeVaries|nodeProbes) == 0
+	return !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&nodeProbes == 0
 }
 
 // unitValues is the largest number of byte counts of a unit.
 const unitValues = 8
 
-// mark finds units, and what is in no closed part and no unit.
-func (t *tracer) mark() {
-	for n := range t.info {
-		x := &t.info[n]
-		if x.flags&nodeVaries != 0 && x.calls > 0 && x.values <= unitValues && !t.ids && x.needs == 0 && x.posts == x.ends && x.flags&nodeProbes == 0 {
-			x.flags |= nodeUnit
+// mark makes the node of a closed part, and finds units.
+func (t *tracer) mark(w *writer, n uint32) error {
+	x := &t.info[n]
+	t.look(n)
+	if x.outer == 0 || x.calls == 0 || !t.whole(n) {
+		return nil
+	}
+	if x.flags&nodeVaries == 0 {
+		id, err := w.convert(n, nil)
+		if x.node = id; !w.broken {
+			x.flags |= nodeDone
 		}
-		if t.nodes[n].Kind == ccg.EventNode && x.posts+x.ends > 0 || x.flags&(nodeMPI|nodeProbes) == nodeMPI|nodeProbes {
+		return err
+	}
+	if x.values <= unitValues && !t.resolve(n, t.numbering(make([]uint64, unitValues)), true).broken {
+		x.flags |= nodeUnit
+	}
+	return nil
+}
+
+// look tells whether a node has requests or probes that are in no closed part and no unit.
+func (t *tracer) look(n uint32) {
+	x := &t.info[n]
+	if t.nodes[n].Kind == ccg.EventNode && x.posts+x.ends > 0 || x.flags&(nodeMPI|nodeProbes) == nodeMPI|nodeProbes {
+		x.flags |= nodeLoose
+	}
+	for _, c := range t.nodes[n].Children {
+		if y := &t.info[c]; y.flags&nodeLoose != 0 && y.flags&(nodeUnit|nodeDone) == 0 {
 			x.flags |= nodeLoose
-		}
-		for _, c := range t.nodes[n].Children {
-			if y := &t.info[c]; y.flags&nodeLoose != 0 && y.flags&nodeUnit == 0 && !t.closed(c) {
-				x.flags |= nodeLoose
-			}
 		}
 	}
 }

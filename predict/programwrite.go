@@ -27,6 +27,8 @@ type writer struct {
 	waits   []wait
 	actions []simnet.Action
 
+	broken bool // what was to be made has not all of its requests
+
 	detached, never, lostProbes, unknown uint64
 }
 
@@ -41,6 +43,7 @@ type openPost struct {
 	channel uint32
 	token   uint64
 	action  simnet.Action // its completion
+	drop    bool          // the program has it not
 }
 
 // wait is a completion of the call under way.
@@ -67,12 +70,15 @@ func (t *tracer) numbering(replay []uint64) numbering {
 func (w *writer) convert(n uint32, values []uint64) (simnet.NodeID, error) {
 	t := w.t
 	w.walk.plain = values != nil
-	w.parts = append(w.parts[:0], part{})
+	w.parts, w.broken = append(w.parts[:0], part{}), false
 	if values != nil || t.info[n].flags&nodeLoose != 0 {
 		q := t.numbering(values)
 		w.parts[0].resolution = t.resolve(n, q, w.walk.plain)
 		if err := q.read.err(); err != nil {
 			return 0, err
+		}
+		if w.broken = w.parts[0].broken; w.broken && n != t.s.Len() {
+			return 0, nil
 		}
 	}
 	w.q = t.numbering(values)
@@ -244,33 +250,53 @@ func (w *writer) record(rec *record) {
 		w.posts = append(w.posts, a)
 	case recIsend:
 		n := w.q.post(rec)
-		if p := w.posting(n); !rec.drop && p != nil && p.outcome != outcomeCancelled {
+		if p := w.posting(n); rec.drop || p == nil || p.outcome == outcomeCancelled {
+			w.open[n] = openPost{drop: true}
+		} else {
 			w.post(n, rec, bytes, recv, p.outcome == outcomeNone)
 		}
 	case recIrecv, recIcoll:
-		n := w.q.post(rec)
-		switch p := w.posting(n); {
-		case p == nil || p.outcome == outcomeNone:
-			w.never++
-		case p.outcome == outcomeDone && !p.record.drop && (p.record.kind == recIcollDone) == (rec.kind == recIcoll) && p.record.kind != recSendDone:
-			w.post(n, p.record, p.bytes, p.recv, false)
-		}
+		w.request(rec)
 	default:
-		n, ok := w.q.find(rec)
-		p, posted := w.open[n]
-		switch {
-		case ok && posted:
-			delete(w.open, n)
+		w.complete(rec, bytes, recv)
+	}
+}
+
+// request posts a receive or a collective, as its completion says.
+func (w *writer) request(rec *record) {
+	n := w.q.post(rec)
+	p := w.posting(n)
+	if p == nil || p.outcome == outcomeNone {
+		w.never++
+		return
+	}
+	wanted := recIrecvDone
+	if rec.kind == recIcoll {
+		wanted = recIcollDone
+	}
+	if p.outcome == outcomeCancelled || p.record.drop || p.record.kind != wanted {
+		w.open[n] = openPost{drop: true}
+		return
+	}
+	w.post(n, p.record, p.bytes, p.recv, false)
+}
+
+// complete ends a request. What was never posted, or ended already, is posted here.
+func (w *writer) complete(rec *record, bytes, recv uint64) {
+	n, ok := w.q.find(rec)
+	p, posted := w.open[n]
+	switch {
+	case ok && posted:
+		delete(w.open, n)
+		if !p.drop {
 			w.waits = append(w.waits, wait{openPost: p})
-		case ok || rec.kind == recCancel:
-		case rec.kind == recSendDone:
-			w.unknown++
-		default: // posted before the trace began: here at the latest
-			w.unknown++
-			if !rec.drop {
-				w.block(rec, bytes, recv)
-			}
 		}
+	case rec.kind == recCancel:
+	case rec.kind == recSendDone:
+		w.unknown++
+	default:
+		w.unknown++
+		w.block(rec, bytes, recv)
 	}
 }
 
@@ -328,7 +354,7 @@ func (w *writer) start(rec *record, bytes, recv uint64) (simnet.Action, openPost
 	w.token++
 	w.channels[rec.channel] = append(w.channels[rec.channel], w.token)
 	w.mask[channelBit(rec.channel)]++
-	return a, openPost{rec.channel, w.token, done}
+	return a, openPost{channel: rec.channel, token: w.token, action: done}
 }
 
 // channelBit returns the bit of a channel in a bloom word.
