@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -229,4 +230,78 @@ func randomCollectives(r *rand.Rand) (*Program, vectors) {
 		p.Roots = append(p.Roots, NodeID(len(p.Nodes)-1))
 	}
 	return p, v
+}
+
+// TestEventsDeadlock: programs that stop for ever are described alike by both engines.
+func TestEventsDeadlock(t *testing.T) {
+	stopped := 0
+	for seed := range uint64(300) {
+		r := rng(seed)
+		s := randomScript(r, false)
+		for range 6 {
+			if own := s[r.IntN(len(s))]; len(own) > 1 {
+				i := r.IntN(len(own) - 1)
+				own[i], own[i+1] = own[i+1], own[i]
+			}
+		}
+		if buildable(s) {
+			p, v := s.build(t)
+			stopped += compareErrors(t, seed, p, v, randomNet(r))
+		}
+		p, v := randomCollectives(r)
+		for range 3 {
+			root := &p.Nodes[p.Roots[r.IntN(len(p.Roots))]]
+			if kids := p.Children[root.First : root.First+root.Len]; len(kids) > 1 {
+				i := r.IntN(len(kids) - 1)
+				if p.Actions[p.Nodes[kids[i]].First].Comm != p.Actions[p.Nodes[kids[i+1]].First].Comm {
+					kids[i], kids[i+1] = kids[i+1], kids[i] // all still have one order on each communicator
+				}
+			}
+		}
+		n := randomNet(r)
+		n.ModelCollectives = seed%2 == 0
+		stopped += compareErrors(t, seed, p, v, n)
+	}
+	if stopped < 50 {
+		t.Errorf("only %d programs stop", stopped)
+	}
+}
+
+// compareErrors runs a program with both engines and returns 1 if it stops for ever.
+func compareErrors(t *testing.T, seed uint64, p *Program, v vectors, n *Network) int {
+	t.Helper()
+	_, want := flow(p, v, n, Options{Workers: 1})
+	_, got := Events(context.Background(), p, v, n, Options{})
+	var dead, other *Deadlock
+	if errors.As(got, &dead) && errors.As(want, &other) {
+		if !reflect.DeepEqual(dead, other) {
+			t.Fatalf("seed %d: %+v, the dataflow engine says %+v", seed, dead, other)
+		}
+		return 1
+	}
+	if (got == nil) != (want == nil) || dead != nil {
+		t.Fatalf("seed %d: %v, the dataflow engine says %v", seed, got, want)
+	}
+	return 0
+}
+
+// buildable tells whether all requests are posted before they are waited for.
+func buildable(s script) bool {
+	for _, own := range s {
+		posted := map[string]bool{}
+		for _, line := range own {
+			f := strings.Fields(line)
+			switch {
+			case f[0] == "wait":
+				for _, q := range f[1:] {
+					if !posted[q] {
+						return false
+					}
+				}
+			case f[0][0] == 'i':
+				posted[f[4]] = true
+			}
+		}
+	}
+	return true
 }

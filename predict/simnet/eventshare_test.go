@@ -130,7 +130,7 @@ func TestLinks(t *testing.T) {
 func TestInterfacesFar(t *testing.T) {
 	s := script{{"send 1 0 1000"}, {"recv 0 0 1000"}}
 	n := oracleNet(DMA)
-	n.Contention, n.Node, n.NICs = NICContention, []uint32{1<<32 - 1, 7}, 1<<32 - 1
+	n.Contention, n.Node, n.NICs = NICContention, []uint32{1<<32 - 1, 7}, 1<<32-1
 	if got := finishes(events(t, s, n)); !slices.Equal(got, []int64{1500, 11494}) {
 		t.Errorf("%d", got)
 	}
