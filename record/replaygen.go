@@ -62,8 +62,13 @@ func (g *generator) replayC(p *prototype, id int) {
 
 // replayAnswer makes the body of a function that is answered: the checks, the memory for data, the outputs.
 func (g *generator) replayAnswer(p *prototype, l logged, id int) {
-	var at, forms []string
+	var at, forms, room []string
 	for _, q := range p.params {
+		n, known := arrayLengths[q.name]
+		if !q.array || !known || !p.has(n) {
+			n = "1"
+		}
+		room = append(room, n)
 		if q.pointer() {
 			at = append(at, "(void *)(uintptr_t)"+q.name)
 		} else {
@@ -71,9 +76,10 @@ func (g *generator) replayAnswer(p *prototype, l logged, id int) {
 		}
 		forms = append(forms, q.form())
 	}
-	at, forms = append(at, "NULL"), append(forms, "FORM_NONE")
+	at, forms, room = append(at, "NULL"), append(forms, "FORM_NONE"), append(room, "0")
+	g.line("\tconst int64_t room[] = {%s};", strings.Join(room, ", "))
 	g.line("\tvoid *at[] = {%s};\n\tstatic const unsigned char forms[] = {%s};\n\tstruct data d = {0};", strings.Join(at, ", "), strings.Join(forms, ", "))
-	g.line("\tstruct arguments a = {.function = %d, .n = %d, .at = at, .forms = forms, .data = &d, .later = MPI_COMM_NULL};", id, len(p.params))
+	g.line("\tstruct arguments a = {.function = %d, .n = %d, .at = at, .forms = forms, .room = room, .data = &d, .later = MPI_COMM_NULL};", id, len(p.params))
 	name := strings.TrimSuffix(p.name, "_c")
 	before, after := replaySpecial(p, name)
 	for _, s := range before {

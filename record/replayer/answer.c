@@ -93,6 +93,8 @@ static void damaged(const char *what)
 
 static void set_int(struct arguments *a, unsigned p, uint64_t i, int64_t v)
 {
+	if (i > 0 && (!a->room || (int64_t)i >= a->room[p]))
+		damaged("an array");
 	if (a->forms[p] == FORM_INT)
 		((int *)a->at[p])[i] = (int)v;
 	else if (a->forms[p] == FORM_LONG)
@@ -100,7 +102,6 @@ static void set_int(struct arguments *a, unsigned p, uint64_t i, int64_t v)
 	else
 		damaged("a number");
 }
-
 
 static void take_comm(struct arguments *a, unsigned p, struct request *r)
 {
@@ -175,7 +176,7 @@ static void take_text(struct arguments *a, unsigned p)
 	rp_log_skip(n);
 	if (a->forms[p] != FORM_TEXT)
 		damaged("a text");
-	if (n > MPI_MAX_PROCESSOR_NAME && n > MPI_MAX_OBJECT_NAME && n > 4096)
+	if (n >= MPI_MAX_PROCESSOR_NAME) /* no other text is in the log */
 		damaged("a text");
 	memcpy(a->at[p], rp_log_bytes(at, n), n);
 	((char *)a->at[p])[n] = 0;

@@ -84,6 +84,7 @@ struct arguments {
 	int n;
 	void **at;                  /* parameters: pointers and arrays themselves, else their addresses */
 	const unsigned char *forms;
+	const int64_t *room;        /* elements that each has room for; NULL: one */
 	struct data *data;
 	MPI_Request *requests;      /* of a call that completes some */
 	int count;
