@@ -204,6 +204,9 @@ func (w *worker) observe() {
 	if err := w.observer.Calls(w.lo+w.me, w.firstPair, w.pairs); err != nil {
 		w.fail(err)
 	}
+	if w.mark.kept {
+		w.mark.log[w.me] = append(w.mark.log[w.me], w.pairs...)
+	}
 	w.pairs = w.pairs[:0]
 }
 

@@ -44,6 +44,8 @@ type mark struct {
 	entered []uint64
 	events  uint64
 	plain   bool
+	kept    bool
+	log     [][]int64 // of each process: the times of its calls since then, where there is an observer
 }
 
 // outerLoops returns the iterations of the outermost loops of a kind, in order; ok is false for very many.
@@ -89,7 +91,7 @@ func (c *code) commonLoops() []uint64 {
 func (r *run) lookForLoops(calc Calc, o Options) error {
 	_, periodic := calc.(Periodic)
 	able := int64(0)
-	if periodic && !o.NoSkip && o.Observer == nil {
+	if periodic && !o.NoSkip {
 		able = 1
 	}
 	for _, w := range r.workers {
@@ -185,6 +187,9 @@ func (r *run) advance() error {
 		}
 		ref := s.ref
 		s.ref = 0
+		for _, w := range r.workers {
+			w.mark.kept, w.mark.log = false, nil
+		}
 		r.stopAt(s.loop, max(ref+ref/4, s.at+1))
 		return nil
 	}

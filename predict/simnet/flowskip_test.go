@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"testing"
@@ -130,5 +131,45 @@ func TestSkip(t *testing.T) {
 	}
 	if skips < count/2 {
 		t.Errorf("only %d runs skipped iterations", skips)
+	}
+}
+
+// watcher keeps the times of all calls, by process.
+type watcher struct{ list [][]int64 }
+
+func (o *watcher) Calls(process uint32, first uint64, times []int64) error {
+	if first != uint64(len(o.list[process])/2) {
+		return fmt.Errorf("process %d: call %d after %d", process, first, len(o.list[process])/2)
+	}
+	o.list[process] = append(o.list[process], times...)
+	return nil
+}
+
+// TestObserver: it is told of all calls in order, those of skipped iterations too.
+func TestObserver(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rng(seed)
+		p, v := randomScript(r, false).build(t)
+		c := looped{body: bodyOf(v)}
+		n := randomNet(r)
+		var lists [2][][]int64
+		for i, skip := range []bool{false, true} {
+			o := &watcher{list: make([][]int64, len(v))}
+			res, err := flow(looping(p, 40), c, n, Options{Observer: o, NoSkip: !skip, Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for q, x := range res.Times {
+				if uint64(len(o.list[q])) != 2*x.Calls || !slices.IsSorted(o.list[q]) {
+					t.Fatalf("seed %d: process %d has %d times for %d calls", seed, q, len(o.list[q]), x.Calls)
+				}
+			}
+			if lists[i] = o.list; !skip {
+				continue
+			}
+			if !reflect.DeepEqual(lists[0], lists[1]) {
+				t.Fatalf("seed %d: other times with %d skipped", seed, res.Skipped)
+			}
+		}
 	}
 }

@@ -97,7 +97,10 @@ func (w *worker) keep(base, floor int64) {
 	m := &w.mark
 	s := sink{list: m.state[:0]}
 	w.state(&s, base, floor)
-	m.state, m.plain = s.list, w.plain()
+	m.state, m.plain, m.kept = s.list, w.plain(), true
+	if w.observer != nil {
+		m.log = make([][]int64, len(w.procs))
+	}
 	m.times = append(m.times[:0], w.times...)
 	m.entered = append(m.entered[:0], w.entered...)
 	m.events = w.events
@@ -117,7 +120,23 @@ func (w *worker) same(base, floor int64) bool {
 	return !s.differs && s.at == len(s.list)
 }
 
-// jump adds n times what happened since the state was kept, left iterations of the loop then being over.
+// report tells the observer of the calls of a process in n periods that are skipped.
+func (w *worker) report(i int, n uint64, time int64) error {
+	times := w.mark.log[i]
+	first := w.procs[i].calls
+	for range n {
+		for k := range times {
+			times[k] += time
+		}
+		if err := w.observer.Calls(w.lo+uint32(i), first, times); err != nil {
+			return err
+		}
+		first += uint64(len(times) / 2)
+	}
+	return nil
+}
+
+// jump adds n times what happened since the state was kept: so many iterations, and so much time.
 func (w *worker) jump(n, iterations uint64, time int64) error {
 	most := int64(0)
 	for i := range w.procs {
@@ -130,6 +149,11 @@ func (w *worker) jump(n, iterations uint64, time int64) error {
 	}
 	for i := range w.procs {
 		p, t, old := &w.procs[i], &w.times[i], &w.mark.times[i]
+		if w.observer != nil && len(w.mark.log[i]) > 0 {
+			if err := w.report(i, n, time); err != nil {
+				return err
+			}
+		}
 		p.cpu, p.tx, p.tb, p.rx = p.cpu+shift, p.tx+shift, p.tb+shift, p.rx+shift
 		p.calls += n * (p.calls - w.mark.calls[i])
 		w.frames[p.stack+uint32(p.outer)-1].left -= n * iterations
