@@ -13,4 +13,33 @@
 //
 // All times are integer picoseconds (int64, 106 days). Rates per byte are
 // [Rate], picoseconds with 32 binary places; a product is rounded down.
+//
+// # Dataflow engine
+//
+// [Dataflow] runs a process until it needs a time stamp that is not there. A
+// channel is (communicator, source, destination, tag); its k-th send is what its
+// k-th receive gets, so it is a ring of stamps and nothing is matched. Every clock
+// is a composition of maxima and sums over stamps that their senders alone
+// determine: results depend neither on the order in which processes run nor on the
+// number of workers and ranks.
+//
+//   - An eager send costs the sender o, occupies its network interface for g and
+//     G for each byte, and arrives L later. Larger messages go by rendezvous: a
+//     request, the answer when the receive is posted, then the data.
+//   - A call that completes several receives takes them in the order in which
+//     they arrive. Under the policy DMA each costs the receiver o, under Copy also
+//     G for each byte.
+//   - Blocking collective operations are made of messages, by the algorithms of
+//     the network. Non-blocking ones take their closed form, from the moment the
+//     last of those entered whom a process waits for.
+//   - A process stops only where MPI may block, until its partner has posted. So
+//     the run stands still for ever exactly when the program would: [Deadlock].
+//   - Posts without a partner are known before the run, from the number of posts
+//     at both ends of a channel. They are left out and counted.
+//   - Where the Calc is [Periodic], iterations of loops that all processes have
+//     are skipped once clocks and stamps repeat. This is exact.
+//
+// Workers are goroutines and own adjoining processes. Stamps for processes of
+// others are collected and sent in batches, also between ranks; the run is over
+// when two rounds of counting find the same numbers of batches sent and received.
 package simnet

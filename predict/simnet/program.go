@@ -139,8 +139,9 @@ func (p *Program) Processes() int { return len(p.Roots) }
 // Calc is the computation between calls.
 type Calc interface {
 	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
-	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending, adjoining
-	// ranges, and come from one goroutine at a time. Entries behind the last are 0.
+	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending ranges, and
+	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin, but where iterations are
+	// skipped (see Periodic). Entries behind the last are 0.
 	Fill(process uint32, first uint64, dst []int64) error
 }
 

@@ -7,7 +7,7 @@ import (
 
 // Options steer a run. The zero value is good.
 type Options struct {
-	Workers  int  // goroutines of this rank; 0: GOMAXPROCS
+	Workers  int  // goroutines of this rank; 0: GOMAXPROCS, but no more than one for 256 processes
 	Ring     int  // slots of a channel at first, 0: 64. Rings grow where the program needs it.
 	NoSkip   bool // do not fast-forward over equal iterations
 	Observer Observer

@@ -1,0 +1,44 @@
+package simnet_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// silent is no computation.
+type silent struct{}
+
+func (silent) Fill(_ uint32, _ uint64, dst []int64) error {
+	clear(dst)
+	return nil
+}
+
+// Two processes exchange a message of 1000 bytes a hundred times.
+func ExampleDataflow() {
+	p := &simnet.Program{
+		Comms: []simnet.Comm{{Size: 2}},
+		Actions: []simnet.Action{ // MPI_Sendrecv with the other
+			{Kind: simnet.PostRecv, Mode: simnet.PeerXor, Peer: 1, Bytes: 1000},
+			{Kind: simnet.PostSend, Mode: simnet.PeerXor, Peer: 1, Bytes: 1000},
+			{Kind: simnet.WaitRecv, Mode: simnet.PeerXor, Peer: 1},
+			{Kind: simnet.WaitSend, Mode: simnet.PeerXor, Peer: 1},
+		},
+		Nodes:    []simnet.Node{{Kind: simnet.Call, Len: 4}, {Kind: simnet.Loop, Len: 1, Count: 100}},
+		Children: []simnet.NodeID{0},
+		Roots:    []simnet.NodeID{1, 1},
+	}
+	n := &simnet.Network{RanksPerNode: 1}
+	n.Links[simnet.LinkNet] = simnet.Link{
+		Latency: 1_000_000, SendOver: 400_000, RecvOver: 400_000, Gap: 200_000, PerByte: 80 << 32, Eager: 16384,
+	}
+	r, err := simnet.Dataflow(context.Background(), mpi.Serial(), 0, 2, p, silent{}, n, simnet.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(r.Makespan/1000, "ns,", r.Times[0].Messages, "messages from each")
+	// Output: 187992 ns, 100 messages from each
+}
