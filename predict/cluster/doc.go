@@ -37,10 +37,11 @@
 //  2. Split: what is above the threshold does not matter for the classes. Where
 //     neighbours in the order of their sums are too far apart, or in the order of
 //     their distances to a pivot, no pair across is within the threshold.
-//  3. Parts of up to 4096 points: each on one rank, the lower triangle of their
-//     distances. Larger ones: on all ranks together, each with complete rows. Pairs
-//     that are each other's nearest merge at once; where they are few, the
-//     nearest-neighbour chain goes on. Single linkage: Borůvka's spanning tree.
+//  3. Parts of up to 4096 points, or all where there is one rank: each on one rank,
+//     the lower triangle of their distances. Larger ones: on all ranks together,
+//     each with complete rows of it. Pairs that are each other's nearest merge at
+//     once; where they are few, the nearest-neighbour chain goes on. Single linkage
+//     takes Borůvka's spanning tree from the same distances.
 //  4. Parts of more than Options.ExactMax points: leaders within a quarter of the
 //     threshold stand for the others, which Result.Approximation tells.
 //  5. Cut, classes, representatives.
