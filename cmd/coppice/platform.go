@@ -108,7 +108,7 @@ func runPlatformMeasure(args []string, s streams) error {
 		"srun -N 2 --ntasks-per-node 2 coppice platform measure -o P.toml --name cluster-a")
 	o.add(f)
 	f.IntVar(&m.Repetitions, "repetitions", 1000, "repeat each operation so often; the least time counts")
-	f.DurationVar(&m.Patience, "patience", 5*time.Second, "stop repeating an operation after this time")
+	f.DurationVar(&m.Patience, "patience", 2*time.Second, "stop repeating an operation after this time")
 	if _, err := parse(f, args, 0, 0); err != nil {
 		return err
 	}
