@@ -11,6 +11,9 @@ import (
 
 // TestPredictRanksOfMPI compares report and predicted run of MPI ranks with those of one rank.
 func TestPredictRanksOfMPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("short: in-process ranks are compared by package jobs")
+	}
 	bin := built(t)
 	run, p := predictable(t, "irregular:procs=6,threads=2,events=8k,seed=2", platformOf4)
 	dir := t.TempDir()
