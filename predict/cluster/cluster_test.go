@@ -151,7 +151,7 @@ func random(rng *rand.Rand, n, m int, limit int64) [][]int64 {
 // Tiny values are full of ties; large ones need all bits.
 func TestReference(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	rounds := 60
+	rounds := 40
 	if testing.Short() {
 		rounds = 12
 	}
