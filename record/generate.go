@@ -126,6 +126,7 @@ func (g *generator) wrapC(p *prototype, id int) {
 	}
 	call := fmt.Sprintf("PMPI_%s(%s)", p.name, strings.Join(args, ", "))
 	g.line("int MPI_%s(%s)\n{", p.name, orVoid(decl))
+	g.session(p)
 	g.line("\tif (!cr_enter(%d))\n\t\treturn %s;", id, call)
 	q, length := p.request()
 	release := ""
@@ -174,6 +175,13 @@ func (g *generator) form(p *prototype, h hook, from string, argument func(i int)
 	}
 }
 
+// session notes that a program begins MPI by a session.
+func (g *generator) session(p *prototype) {
+	if p.name == "Session_init" {
+		g.line("\tcr_session();")
+	}
+}
+
 func orVoid(list []string) string {
 	if len(list) == 0 {
 		return "void"
@@ -204,6 +212,7 @@ func (g *generator) wrapFortran(p *prototype, id int) {
 	g.line("typedef void f_%s(%s);", lower, sig)
 	g.line("static void fortran_%s(f_%s *real, %s)\n{", lower, lower, strings.Join(decl, ", "))
 	call := fmt.Sprintf("real(%s);", strings.Join(pass, ", "))
+	g.session(p)
 	g.line("\tif (!cr_enter(%d)) {\n\t\t%s\n\t\treturn;\n\t}", id, call)
 	g.fortranBody(p, id, call)
 	g.line("\tcr_leave(%d);\n}\n", id)

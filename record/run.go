@@ -95,7 +95,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	args, env := withEnvironment(launcherOf(ctx, o.Command), o.Command, vars)
 	exit, err := start(args, env, o)
 	if err == nil && !began(raw) {
-		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init", ErrNothing, strings.Join(o.Command, " "))
+		err = fmt.Errorf("%w: no process of %q came to the end of MPI_Init%s", ErrNothing, strings.Join(o.Command, " "), sessions(raw))
 	}
 	if err != nil {
 		err = errors.Join(err, os.RemoveAll(raw))
@@ -116,6 +116,14 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 func began(raw string) bool {
 	list, err := filepath.Glob(filepath.Join(raw, "*.def"))
 	return err == nil && len(list) > 0
+}
+
+// sessions says that a program has MPI sessions alone, if it does: the recorder leaves a note.
+func sessions(raw string) string {
+	if _, err := os.Stat(filepath.Join(raw, "sessions")); err != nil {
+		return ""
+	}
+	return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init beside it"
 }
 
 // prepare makes the folder for the processes. An older archive or recording is never touched.

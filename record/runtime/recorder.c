@@ -154,10 +154,27 @@ static uint64_t budget(void)
 /* A child that the program forks records nothing: the files are its parent's. */
 static void forked(void) { atomic_store(&cr.active, 0); }
 
+/* begun: Fortran's initialisation may call that of C, whose wrapper comes first. */
+static atomic_int begun, sessions;
+
+HIDDEN void cr_session(void) { atomic_store(&sessions, 1); }
+
+/* leave_note tells record, where nothing was recorded, that the program has sessions and does without MPI_Init: there is no
+ * world then whose members could be numbered. */
+static void leave_note(void)
+{
+	char name[3100];
+	const char *folder = getenv("COPPICE_RECORD_DIR");
+	if (!atomic_load(&sessions) || atomic_load(&begun) || !folder || snprintf(name, sizeof name, "%s/sessions", folder) >= (int)sizeof name)
+		return;
+	int fd = open(name, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+	if (fd >= 0)
+		close(fd);
+}
+
 /* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
 HIDDEN void cr_start(uint64_t entered, unsigned function)
 {
-	static atomic_int begun; /* Fortran's initialisation may call that of C, whose wrapper comes first */
 	const char *folder = getenv("COPPICE_RECORD_DIR");
 	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder)
 		return;
@@ -245,4 +262,8 @@ HIDDEN void cr_stop(int reason)
 	cr.def = -1;
 }
 
-__attribute__((destructor)) static void unloaded(void) { cr_stop(END_EXIT); }
+__attribute__((destructor)) static void unloaded(void)
+{
+	cr_stop(END_EXIT);
+	leave_note();
+}

@@ -78,6 +78,7 @@ HIDDEN void cr_region_end(void);
 HIDDEN uint64_t cr_now(void);
 HIDDEN uint64_t cr_begins(void); /* the time; MPI_Init is about to be called */
 HIDDEN void cr_start(uint64_t entered, unsigned function);
+HIDDEN void cr_session(void); /* MPI_Session_init is called */
 HIDDEN void cr_clock(void); /* reads the clock of rank 0; collective */
 HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */
 HIDDEN void cr_quiet(int on); /* the calls in between are the recorder's own */
