@@ -1,6 +1,7 @@
 package simnet
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -168,7 +169,7 @@ func (p *twinProc) wait(names []string) {
 	}
 	slices.SortFunc(list, func(a, b arrival) int {
 		if a.time != b.time {
-			return int(a.time - b.time)
+			return cmp.Compare(a.time, b.time)
 		}
 		return slices.Compare([]int{a.src, a.tag, a.k}, []int{b.src, b.tag, b.k})
 	})
