@@ -305,3 +305,77 @@ func buildable(s script) bool {
 	}
 	return true
 }
+
+// TestEventsCollectives: LogGOPSim's makespans of collective operations, under Arrival too.
+func TestEventsCollectives(t *testing.T) {
+	for _, c := range collectiveTimes {
+		kind := algorithms[c.alg].kind
+		a := Action{Kind: PostColl, Flags: Blocking, Coll: kind, Bytes: c.bytes, Recv: c.bytes}
+		p := &Program{
+			Nodes:   []Node{{Kind: Call, Len: 2}},
+			Actions: []Action{a, {Kind: WaitColl}},
+			Comms:   []Comm{{Size: c.size}},
+			Roots:   make([]NodeID, c.size),
+		}
+		for _, policy := range []Policy{c.policy, Arrival} {
+			if policy == Arrival && c.policy == DMA {
+				continue
+			}
+			n := oracleNet(policy)
+			n.Collectives[kind] = []Algorithm{{anySize, algorithms[c.alg].name}}
+			r, err := Events(context.Background(), p, make(vectors, c.size), n, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Makespan != c.ns*ns {
+				t.Errorf("%s of %d, policy %d: %d ps, want %d ns", algorithms[c.alg].name, c.size, policy, r.Makespan, c.ns)
+			}
+		}
+	}
+}
+
+// TestEventsFiles: file operations take the processor under every policy.
+func TestEventsFiles(t *testing.T) {
+	p := &Program{
+		Nodes:   []Node{{Kind: Call, Len: 1}},
+		Actions: []Action{{Kind: FileIO, Bytes: 1000}},
+		Comms:   []Comm{{Size: 1}},
+		Roots:   []NodeID{0},
+	}
+	n := oracleNet(DMA)
+	n.Files = FileSystem{Open: 5 * ns, Client: 2 << 32}
+	v := vectors{{7, 9}}
+	compareEngines(t, 0, p, v, n)
+	n.Policy = Arrival
+	r, err := Events(context.Background(), p, v, n, Options{})
+	if err != nil || r.Makespan != 7+5*ns+2000+9 || r.Times[0].File != 5*ns+2000 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestEventsModels: with the policy Arrival and shared interfaces collective operations by closed forms and by steps come to
+// an end, and their parts add up.
+func TestEventsModels(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rng(seed)
+		p, v := randomCollectives(r)
+		n := randomNet(r)
+		n.ModelCollectives = seed%2 == 0
+		n.Gamma = 3 << 32
+		for _, c := range []struct {
+			policy     Policy
+			contention Contention
+		}{{Arrival, NoContention}, {DMA, NICContention}, {Copy, LinkContention}} {
+			n.Policy, n.Contention = c.policy, c.contention
+			got, err := Events(context.Background(), p, v, n, Options{})
+			if err != nil {
+				t.Fatalf("seed %d: %v", seed, err)
+			}
+			for i, x := range got.Times {
+				if sum := x.Compute + x.Send + x.Receive + x.Wait + x.Collective + x.File; sum != x.Finish {
+					t.Errorf("seed %d, process %d: parts are %d, the whole %d", seed, i, sum, x.Finish)
+				}
+			}
+		}
+	}
+}
