@@ -25,18 +25,21 @@ func runCapacity(args []string, s streams) error {
 			return runCapacityCheck(args[1:], s)
 		case "plan":
 			return runCapacityPlan(args[1:], s)
+		case "extract":
+			return runCapacityExtract(args[1:], s)
 		case "-h", "--help":
 			fmt.Fprint(s.out, capacityHelp)
 			return nil
 		}
 	}
-	return usage("capacity: say what to do: solve, sweep, check or plan. Run coppice capacity --help.")
+	return usage("capacity: say what to do: extract, solve, sweep, check or plan. Run coppice capacity --help.")
 }
 
-const capacityHelp = `Usage: coppice capacity solve|sweep|check|plan [flags] MODEL.toml
+const capacityHelp = `Usage: coppice capacity extract|solve|sweep|check|plan [flags] MODEL.toml
 
 How long jobs take that work in stages on chunks, alone and with others, and what more would bring (docs/capacity.md).
 
+  coppice capacity extract run.xtf -o model.toml          a model from a recorded pipeline
   coppice capacity solve model.toml --plot curve.svg      response, throughput, bottleneck, bounds, advice
   coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8 -o sweep.csv
   coppice capacity check model.toml                       the model against a simulation

@@ -47,7 +47,7 @@ func verbs() []verb {
 		{"replay", "LOG -- ./program ...", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay},
 		{"platform", "show|convert|measure", "the machine of a prediction: show its file, convert one of another tool, or measure this machine", runPlatform},
 		{"predict", "RUN.xtf --platform P.toml", "how long the run takes on another machine: simulated network, measured or scaled computation", runPredict},
-		{"capacity", "solve|sweep|check|plan MODEL.toml", "how long jobs with pipeline parallelism take, alone and with others, and what machines a target needs", runCapacity},
+		{"capacity", "extract|solve|sweep|check|plan", "how long jobs with pipeline parallelism take, alone and with others, and what machines a target needs", runCapacity},
 		{"demo", "", "write the trace of a generated program", runDemo},
 		{"version", "", "print versions", runVersion},
 	}

@@ -292,9 +292,17 @@ func (f *file) pipeline(e *entry) *Pipeline {
 	p := &Pipeline{Chunks: f.integer(e, "chunks", 1), Buffer: f.integer(e, "buffer", 0), Geometric: f.geometric}
 	for _, s := range f.tables(e, "stages") {
 		name := f.text(s, "name")
-		c := f.class(s, name, "name", "demand", "scv", "task_scv", "visits", "overhead_per_chunk", "workers")
+		c := f.class(s, name, "name", "demand", "scv", "task_scv", "visits", "overhead_per_chunk", "workers", "buffer")
+		buffer := 0 // that of the pipeline
+		if _, own := s.fields["buffer"]; own {
+			if buffer = f.integer(s, "buffer", 0); buffer == 0 {
+				buffer = Unbounded
+			} else if buffer < 0 {
+				f.fail(s.fields["buffer"], "stage %q: buffer %d is negative", name, buffer)
+			}
+		}
 		p.Stages = append(p.Stages, Stage{
-			Name: name, Demand: c.Demand, SCV: c.SCV, Visits: c.Visits,
+			Buffer: buffer, Name: name, Demand: c.Demand, SCV: c.SCV, Visits: c.Visits,
 			Overhead: f.demand(s, "overhead_per_chunk", name), Workers: f.integer(s, "workers", 1),
 		})
 	}

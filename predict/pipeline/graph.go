@@ -65,7 +65,7 @@ func (p *Pipeline) graph(chunks int) *graph {
 		for s := range stages {
 			g.class = append(g.class, int32(s))
 			// In order of task numbers, each once.
-			if b := p.Buffer; b > 0 && s+1 < stages && c >= b {
+			if b := p.buffer(s); b > 0 && s+1 < stages && c >= b {
 				g.pred = append(g.pred, task(s+1, c-b))
 			}
 			if w := p.Stages[s].Workers; c >= w {
@@ -82,6 +82,18 @@ func (p *Pipeline) graph(chunks int) *graph {
 		g.maxConcurrency += min(s.Workers, chunks)
 	}
 	return g
+}
+
+// buffer is how far a stage may be ahead of the next one; 0: as far as it likes.
+func (p *Pipeline) buffer(stage int) int {
+	switch b := p.Stages[stage].Buffer; b {
+	case 0:
+		return p.Buffer
+	case Unbounded:
+		return 0
+	default:
+		return b
+	}
 }
 
 // classes are the kinds of chunks: a stage's demand by the number of chunks, and the overhead of one.

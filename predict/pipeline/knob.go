@@ -143,6 +143,8 @@ func (t *Type) knob(name string, value float64, set func(*int) error) []func() e
 		switch name {
 		case s.Name + ".workers":
 			add(func() error { return set(&s.Workers) })
+		case s.Name + ".buffer":
+			add(func() error { return set(&s.Buffer) })
 		case s.Name + ".demand":
 			add(func() error { s.Demand = scaled(s.Demand, value); return nil })
 		}

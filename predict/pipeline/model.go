@@ -68,7 +68,11 @@ type Stage struct {
 	SCV      float64
 	Visits   int
 	Workers  int // chunks that may be under way at once
+	Buffer   int // chunks it may be ahead of the next stage; 0: that of the pipeline, Unbounded: any number
 }
+
+// Unbounded is the buffer of a stage that never waits for the next one.
+const Unbounded = -1
 
 // Pipeline is a job whose stages work on chunks, one behind the other.
 type Pipeline struct {
@@ -314,6 +318,9 @@ func (m *Model) validatePipeline(p *Pipeline, path string) (int, error) {
 		names[s.Name] = true
 		if s.Workers < 1 || s.Workers > MaxTasks {
 			return 0, bad(under(where, "workers"), "stage %q: %d is not 1 to %d", s.Name, s.Workers, MaxTasks)
+		}
+		if s.Buffer < Unbounded || s.Buffer > MaxTasks {
+			return 0, bad(under(where, "buffer"), "stage %q: %d is not 0 to %d", s.Name, s.Buffer, MaxTasks)
 		}
 		if err := m.validateService(where, s.Name, s.Demand, s.Overhead, s.SCV, s.Visits); err != nil {
 			return 0, err

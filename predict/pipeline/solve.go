@@ -148,10 +148,9 @@ func (m *Model) lengths() (short, long []int) {
 		}
 		short[i], long[i] = p.Chunks, p.Chunks
 		start := startChunks * len(p.Stages)
-		for _, s := range p.Stages {
-			start += startChunks * min(s.Workers, p.Chunks)
+		for q, s := range p.Stages {
+			start += startChunks*min(s.Workers, p.Chunks) + 2*min(p.buffer(q), p.Chunks)
 		}
-		start += 2 * min(p.Buffer, p.Chunks)
 		if p.Chunks*len(p.Stages) > longPipeline && 4*start < p.Chunks {
 			short[i], long[i] = start, 2*start
 			shorter = true

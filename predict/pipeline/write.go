@@ -115,12 +115,15 @@ func (w *writer) job(t *Type, prefix string) {
 	if p := t.Pipeline; p != nil {
 		w.line("\n[%spipeline]\nchunks = %d\nbuffer = %d\nstages = [", prefix, p.Chunks, p.Buffer)
 		for _, s := range p.Stages {
-			overhead := ""
+			more := ""
 			if len(s.Overhead) > 0 {
-				overhead = ", overhead_per_chunk = " + w.demand(s.Overhead)
+				more = ", overhead_per_chunk = " + w.demand(s.Overhead)
+			}
+			if s.Buffer != 0 {
+				more += fmt.Sprintf(", buffer = %d", max(0, s.Buffer))
 			}
 			w.line("  { name = %s, demand = %s, scv = %s, visits = %d, workers = %d%s },",
-				quote(s.Name), w.demand(s.Demand), float(s.SCV), s.Visits, s.Workers, overhead)
+				quote(s.Name), w.demand(s.Demand), float(s.SCV), s.Visits, s.Workers, more)
 		}
 		w.line("]")
 	}
