@@ -42,4 +42,19 @@
 // Workers are goroutines and own adjoining processes. Stamps for processes of
 // others are collected and sent in batches, also between ranks; the run is over
 // when two rounds of counting find the same numbers of batches sent and received.
+//
+// # Event engine
+//
+// [Events] takes what happens in the order of time. It gives the times of the
+// dataflow engine where both can run, and knows what needs that order:
+//
+//   - With contention, processes take interfaces, and messages links, one after
+//     the other as they come. Data of rendezvous have a queue of their own at the
+//     sender, in the order of the answers, and small messages overtake them.
+//     Messages come into a node in the order of their arrival. A message waits
+//     until all links of its way are free, and then keeps them for its bytes.
+//   - Under the policy Arrival a processor takes messages when they are there,
+//     whether their receive is posted or not. Posts without blocking in between
+//     wait for their turn together, so computation may overtake a send that waits
+//     for its interface. These are the rules of LogGOPSim, and so are the times.
 package simnet
