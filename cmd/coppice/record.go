@@ -17,7 +17,7 @@ import (
 func runRecord(args []string, s streams) error {
 	o := record.Options{Out: s.out, Err: s.err}
 	var bytes, logBytes size
-	var finish string
+	var finish, ranks string
 	f := flags("record", "-o DIR -- LAUNCHER PROGRAM", s,
 		"coppice record -o run1 -- mpirun -n 8 ./program",
 		"coppice record -o run2 --cc mpicc.mpich -- mpiexec.hydra -n 8 ./script.sh",
@@ -26,7 +26,7 @@ func runRecord(args []string, s streams) error {
 	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
 	f.Var(&bytes, "max-bytes", "most bytes of events a process may write, as 500M; then it goes on unrecorded")
 	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, beside the archive made of it")
-	f.IntSliceVar(&o.Log.Ranks, "log-ranks", nil, "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay")
+	f.StringVar(&ranks, "log-ranks", "", "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
 	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, as 2G; then the process goes on without it")
 	f.BoolVar(&o.Log.Wtime, "log-wtime", false, "with the results of MPI_Wtime in the receive logs: for programs that decide by the clock")
 	f.BoolVar(&o.CPUTime, "cpu-time", false, "with the processor time between MPI calls: vectors/R.csv of each process, to compare with coppice replay")
@@ -49,6 +49,9 @@ func runRecord(args []string, s streams) error {
 		return usage("record: -o DIR is missing: name the folder of the archive")
 	case len(operands) == 0:
 		return usage("record: no command: write it after --, as in coppice record -o run1 -- mpirun -n 8 ./program")
+	}
+	if o.Log.Ranks, err = logRanks(ranks); err != nil {
+		return err
 	}
 	o.Bytes, o.Log.Bytes = int64(bytes), int64(logBytes)
 	cache, err := os.UserCacheDir()

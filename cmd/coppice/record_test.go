@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,5 +40,46 @@ func TestRecordUsage(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, "x")); err == nil {
 		t.Error("a folder was made for a command that was refused")
+	}
+}
+
+// TestLogRanks names processes by a list, or by the file of an earlier run, whose representatives they are.
+func TestLogRanks(t *testing.T) {
+	dir := analysed(t, "stencil:procs=6,iterations=4")
+	run := analysedAs(t, dir, "classes.xtf", "--classes", "0%")
+	var want []int
+	doc := jsonOf[struct {
+		Classes struct {
+			Groups []struct {
+				Classes []struct{ Representative int }
+			}
+		}
+	}](t, "report", run, "classes")
+	for _, g := range doc.Classes.Groups {
+		for _, c := range g.Classes {
+			want = append(want, c.Representative)
+		}
+	}
+	if len(want) == 0 {
+		t.Fatal("no representatives")
+	}
+	for _, x := range []struct {
+		text  string
+		want  []int
+		wrong string
+	}{
+		{"", nil, ""},
+		{"0,3", []int{0, 3}, ""},
+		{" 7", []int{7}, ""},
+		{run, want, ""},
+		{filepath.Join(dir, "run.xtf"), nil, "--classes"},
+		{"1;2", nil, "neither a list of ranks"},
+		{"-1", nil, "neither a list of ranks"},
+		{filepath.Join(dir, "traces.otf2"), nil, "--log-ranks"},
+	} {
+		got, err := logRanks(x.text)
+		if !slices.Equal(got, x.want) || (err == nil) != (x.wrong == "") || err != nil && !strings.Contains(err.Error(), x.wrong) {
+			t.Errorf("%s: %v, %v", x.text, got, err)
+		}
 	}
 }
