@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
 // BenchmarkOpen makes programs and vectors. Operations are calls of MPI functions and messages or collectives in them.
@@ -47,22 +48,7 @@ func BenchmarkOpen(b *testing.B) {
 				entries += in.Vectors.Entries(p)
 				size += uint64(len(in.Vectors.list[p].bytes))
 			}
-			weight := make([]uint64, len(in.Program.Nodes))
-			for i, n := range in.Program.Nodes {
-				if n.Kind == 0 {
-					weight[i] = uint64(n.Len)
-				} else {
-					for _, c := range in.Program.Children[n.First : n.First+n.Len] {
-						weight[i] += weight[c]
-					}
-					if n.Kind == 2 {
-						weight[i] *= n.Count
-					}
-				}
-			}
-			for _, r := range in.Program.Roots {
-				actions += weight[r]
-			}
+			actions = unrolledActions(in.Program)
 			var events uint64
 			for _, n := range f.events {
 				events += n
@@ -83,4 +69,23 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// unrolledActions counts the actions of all processes.
+func unrolledActions(p *simnet.Program) (n uint64) {
+	weight := make([]uint64, len(p.Nodes))
+	for i, x := range p.Nodes {
+		if x.Kind == simnet.Call {
+			weight[i] = uint64(x.Len)
+			continue
+		}
+		for _, c := range p.Children[x.First : x.First+x.Len] {
+			weight[i] += weight[c]
+		}
+		weight[i] *= max(x.Count, 1)
+	}
+	for _, r := range p.Roots {
+		n += weight[r]
+	}
+	return n
 }

@@ -162,7 +162,7 @@ func (b *builder) decode(src []byte) (*builder, error) {
 	for _, n := range b.left.fields() {
 		*n = w.next()
 	}
-	var children []simnet.NodeID
+	var ids, children []simnet.NodeID // ids by number in the message
 	var actions []simnet.Action
 	for i, nodes := uint64(0), w.next(); i < nodes && !w.bad; i++ {
 		n := simnet.Node{Kind: simnet.NodeKind(w.next()), Count: w.next()}
@@ -171,6 +171,10 @@ func (b *builder) decode(src []byte) (*builder, error) {
 			return nil, errMessage
 		}
 		n.Len = uint32(size)
+		if n.Kind > simnet.Loop || n.Kind == simnet.Loop && size != 1 {
+			return nil, errMessage
+		}
+		var id simnet.NodeID
 		var err error
 		if n.Kind == simnet.Call {
 			region := uint32(w.next())
@@ -181,17 +185,28 @@ func (b *builder) decode(src []byte) (*builder, error) {
 				a.Bytes, a.Recv = w.next(), w.next()
 				actions = append(actions, a)
 			}
-			_, err = b.call(region, actions)
+			id, err = b.call(region, actions)
 		} else {
 			children = children[:0]
 			for range size {
-				children = append(children, simnet.NodeID(i-w.next()))
+				back := w.next()
+				if back == 0 || back > i {
+					return nil, errMessage
+				}
+				children = append(children, ids[i-back])
 			}
-			_, err = b.parent(n, children)
+			id, err = b.parent(n, children)
 		}
 		if err != nil {
 			return nil, err
 		}
+		ids = append(ids, id)
+	}
+	for i, r := range p.Roots {
+		if uint64(r) >= uint64(len(ids)) {
+			return nil, errMessage
+		}
+		p.Roots[i] = ids[r]
 	}
 	if w.bad || len(w.b) != 0 {
 		return nil, errMessage

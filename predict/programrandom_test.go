@@ -11,113 +11,140 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// randomProcess writes what MPI forbids too: requests that end in any order, late, twice or never, ids that are reused or unknown,
+// rambler writes what MPI forbids too: requests that end in any order, late, twice or never, ids that are reused or unknown,
 // probes before anything, records outside of calls. It does not matter here that nobody answers.
+type rambler struct {
+	*scribe
+	r           *rand.Rand
+	p, n        int
+	open, ended []uint64 // ids of requests
+	kinds       map[uint64]trace.Kind
+	next, step  uint64
+}
+
+// randomProcess writes process p of n: loops of the same body again and again, its numbers and its ids too, sometimes another one.
 func randomProcess(r *rand.Rand, p, n int) *trace.Batch {
-	s := &scribe{Batch: &trace.Batch{}, now: trace.Time(r.IntN(50))}
-	s.call(inInit)
-	var open []uint64 // ids of requests; kinds by id
-	kinds := map[uint64]trace.Kind{}
-	next := uint64(r.IntN(3) * 1000)
-	step := []uint64{1, 1, 7, 1000}[r.IntN(4)]
-	message := func() []uint64 {
-		return []uint64{uint64((p + 1 + r.IntN(2)) % n), 0, uint64(r.IntN(2)), 8 * uint64(1+r.IntN(r.IntN(3)+1))}
+	w := &rambler{
+		scribe: &scribe{Batch: &trace.Batch{}, now: trace.Time(r.IntN(50))}, r: r, p: p, n: n, kinds: map[uint64]trace.Kind{},
+		next: uint64(r.IntN(3) * 1000), step: []uint64{1, 1, 7, 1000}[r.IntN(4)],
 	}
-	post := func(region uint32, k trace.Kind, words ...uint64) {
-		id := next
-		next += step
-		kinds[id] = k
-		open = append(open, id)
-		s.call(region, s.record(k, append(words, id)...))
-	}
-	done := func(id uint64) func() {
-		switch kinds[id] {
-		case trace.MpiIsend:
-			return s.record(trace.MpiIsendComplete, id)
-		case trace.MpiIrecvRequest:
-			return s.record(trace.MpiIrecv, append(message(), id)...)
-		}
-		return s.record(trace.NonBlockingCollectiveComplete, 0, 0, trace.Undefined, 0, 0, id)
-	}
-	var ended []uint64
-	acts := []func(){
-		func() { s.call(inSend, s.record(trace.MpiSend, message()...)) },
-		func() { s.call(inSsend, s.record(trace.MpiSend, message()...)) },
-		func() { s.call(inRecv, s.record(trace.MpiRecv, message()...)) },
-		func() {
-			s.call(inSendrecv, s.record(trace.MpiSend, message()...), s.record(trace.MpiRecv, message()...))
-		},
-		func() { post(inIsend, trace.MpiIsend, message()...) },
-		func() { post(inIrecv, trace.MpiIrecvRequest) },
-		func() { post(inIbarrier, trace.NonBlockingCollectiveRequest) },
-		func() {
-			s.call(inAllreduce, s.record(trace.MpiCollectiveEnd, 11, 0, trace.Undefined, 8*uint64(n), 8*uint64(n)))
-		},
-		func() { s.call(inBarrier, s.record(trace.MpiCollectiveEnd, 0, uint64(1-p%2), trace.Undefined, 0, 0)) },
-		func() { s.call(inTest) },
-		func() { s.call(inProbe) },
-		func() { s.call(inWork) },
-		func() { s.work(r.IntN(100)) },
-		func() { // some or all requests end, in any order
-			var list []func()
-			r.Shuffle(len(open), func(i, j int) {
-				if r.IntN(3) == 0 {
-					open[i], open[j] = open[j], open[i]
-				}
-			})
-			for range r.IntN(len(open) + 1) {
-				list = append(list, done(open[0]))
-				ended = append(ended, open[0])
-				open = open[1:]
-			}
-			s.call(inWait, list...)
-		},
-		func() { // once more, or as something else
-			if len(ended) > 0 && r.IntN(8) == 0 {
-				id := ended[r.IntN(len(ended))]
-				if r.IntN(3) == 0 {
-					kinds[id] = trace.MpiIsend
-				}
-				s.call(inWait, done(id))
-			}
-		},
-		func() {
-			if len(open) > 0 && r.IntN(6) == 0 {
-				s.call(inWait, s.record(trace.MpiRequestCancelled, open[0]))
-				open = open[1:]
-			}
-		},
-		func() {
-			if r.IntN(10) == 0 {
-				s.record(trace.MpiSend, message()...)()
-			}
-		},
-		func() {
-			if r.IntN(10) == 0 {
-				s.call(inWait, s.record(trace.MpiIsendComplete, 1<<40), s.record(trace.MpiIrecv, append(message(), 1<<41)...))
-			}
-		},
-	}
-	for range 1 + r.IntN(4) { // a loop: the same body again and again, its numbers and its ids too
+	w.call(inInit)
+	for range 1 + r.IntN(4) {
 		seed, times := r.Uint64(), 1+r.IntN(6)
 		body := 1 + r.IntN(8)
 		for range times {
-			q := rand.New(rand.NewPCG(seed, 1))
-			if r.IntN(8) == 0 {
-				q = r
+			if w.r = rand.New(rand.NewPCG(seed, 1)); r.IntN(8) == 0 {
+				w.r = r
 			}
-			old := r
-			r = q
-			s.Append(s.now, trace.Enter, inMain)
+			w.Append(w.now, trace.Enter, inMain)
 			for range body {
-				acts[q.IntN(len(acts))]()
+				if k := w.r.IntN(17); k < 11 {
+					w.act(k)
+				} else {
+					w.request(k)
+				}
 			}
-			s.Append(s.now, trace.Leave, inMain)
-			r = old
+			w.Append(w.now, trace.Leave, inMain)
 		}
 	}
-	s.call(inFinalize)
-	return s.Batch
+	w.call(inFinalize)
+	return w.Batch
+}
+
+// message returns partner, communicator, tag and bytes.
+func (w *rambler) message() []uint64 {
+	return []uint64{uint64((w.p + 1 + w.r.IntN(2)) % w.n), 0, uint64(w.r.IntN(2)), 8 * uint64(1+w.r.IntN(w.r.IntN(3)+1))}
+}
+
+// act does something that is over with its call.
+func (w *rambler) act(k int) {
+	switch k {
+	case 0:
+		w.call(inSend, w.record(trace.MpiSend, w.message()...))
+	case 1:
+		w.call(inSsend, w.record(trace.MpiSend, w.message()...))
+	case 2:
+		w.call(inRecv, w.record(trace.MpiRecv, w.message()...))
+	case 3:
+		w.call(inSendrecv, w.record(trace.MpiSend, w.message()...), w.record(trace.MpiRecv, w.message()...))
+	case 4:
+		w.call(inAllreduce, w.record(trace.MpiCollectiveEnd, 11, 0, trace.Undefined, 8*uint64(w.n), 8*uint64(w.n)))
+	case 5:
+		w.call(inBarrier, w.record(trace.MpiCollectiveEnd, 0, uint64(1-w.p%2), trace.Undefined, 0, 0))
+	case 6:
+		w.call(inTest)
+	case 7:
+		w.call(inProbe)
+	case 8:
+		w.call(inWork)
+	case 9:
+		w.work(w.r.IntN(100))
+	case 10:
+		if w.r.IntN(10) == 0 {
+			w.record(trace.MpiSend, w.message()...)()
+		}
+	}
+}
+
+// post begins a request.
+func (w *rambler) post(region uint32, k trace.Kind, words ...uint64) {
+	id := w.next
+	w.next += w.step
+	w.kinds[id] = k
+	w.open = append(w.open, id)
+	w.call(region, w.record(k, append(words, id)...))
+}
+
+// done returns what ends a request.
+func (w *rambler) done(id uint64) func() {
+	switch w.kinds[id] {
+	case trace.MpiIsend:
+		return w.record(trace.MpiIsendComplete, id)
+	case trace.MpiIrecvRequest:
+		return w.record(trace.MpiIrecv, append(w.message(), id)...)
+	}
+	return w.record(trace.NonBlockingCollectiveComplete, 0, 0, trace.Undefined, 0, 0, id)
+}
+
+// request begins or ends requests.
+func (w *rambler) request(k int) {
+	switch k {
+	case 11:
+		w.post(inIsend, trace.MpiIsend, w.message()...)
+	case 12:
+		w.post(inIrecv, trace.MpiIrecvRequest)
+	case 13:
+		w.post(inIbarrier, trace.NonBlockingCollectiveRequest)
+	case 14: // some or all requests end, in any order
+		var list []func()
+		w.r.Shuffle(len(w.open), func(i, j int) {
+			if w.r.IntN(3) == 0 {
+				w.open[i], w.open[j] = w.open[j], w.open[i]
+			}
+		})
+		for range w.r.IntN(len(w.open) + 1) {
+			list = append(list, w.done(w.open[0]))
+			w.ended = append(w.ended, w.open[0])
+			w.open = w.open[1:]
+		}
+		w.call(inWait, list...)
+	case 15: // once more, or as something else
+		if len(w.ended) > 0 && w.r.IntN(8) == 0 {
+			id := w.ended[w.r.IntN(len(w.ended))]
+			if w.r.IntN(3) == 0 {
+				w.kinds[id] = trace.MpiIsend
+			}
+			w.call(inWait, w.done(id))
+		}
+		if w.r.IntN(10) == 0 {
+			w.call(inWait, w.record(trace.MpiIsendComplete, 1<<40), w.record(trace.MpiIrecv, append(w.message(), 1<<41)...))
+		}
+	case 16:
+		if len(w.open) > 0 && w.r.IntN(6) == 0 {
+			w.call(inWait, w.record(trace.MpiRequestCancelled, w.open[0]))
+			w.open = w.open[1:]
+		}
+	}
 }
 
 // TestRandomPrograms compares programs of random processes with their events, on one rank and on several.
