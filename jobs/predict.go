@@ -2,12 +2,14 @@ package jobs
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -57,7 +59,10 @@ type PredictResult struct {
 	Class     *ClassCheck
 	Replay    *ReplayCheck
 	Points    []SweepPoint
+	Bound     int64 // how far the recorded time of a process may be from the truth at most: 0 unless the file has bounded times
 	Output    *AnalyzeResult
+	// WithoutSidecar: the recorded run had intervals of a file, whose times are not those of the predicted one.
+	WithoutSidecar bool
 }
 
 // PredictedProcess is one process, recorded and predicted.
@@ -272,5 +277,14 @@ func (x *prediction) openProgram() error {
 	if err := x.measureStarts(); err != nil {
 		return err
 	}
+	bound, ok := x.in.Picoseconds(trace.Time(x.in.Vectors.Bound()))
+	if !ok {
+		bound = math.MaxInt64
+	}
+	bounds := []int64{bound}
+	if err := x.c.AllreduceInt64(bounds, mpi.Max); err != nil {
+		return err
+	}
+	x.res.Bound = bounds[0]
 	return x.classify()
 }

@@ -363,7 +363,7 @@ func TestPredictErrors(t *testing.T) {
 		{"vector entry", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1000000,2\n")}}, jobs.ExitInput, "entry 1000000"},
 		{"vector process", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n7,1,2\n")}}, jobs.ExitInput, "process 7 of a run of 4"},
 		{"vector twice", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n"), file("w.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "two vectors"},
-		{"class without vector", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "have none"},
+		{"class without vector", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "have no measured process"},
 		{"other program", jobs.PredictOptions{Vectors: []string{file("0.csv", "sequence,function,count,cpu_ns,wall_ns\n0,MPI_Scan,1,2,2\n")}}, jobs.ExitInput, "another program"},
 		{"output", jobs.PredictOptions{Output: filepath.Join(t.TempDir(), "no", "x.xtf")}, jobs.ExitUsage, "no such file"},
 	} {
@@ -405,6 +405,34 @@ func TestPredictScale(t *testing.T) {
 		}
 		if sum := b.Compute + b.Send + b.Receive + b.Wait + b.Collective + b.File + r.Processes[p].Start; sum != b.Finish {
 			t.Errorf("process %d: parts add up to %d ps of %d ps", p, sum, b.Finish)
+		}
+	}
+}
+
+// TestPredictIntervals gives the predicted run the intervals of the recorded one, or others.
+func TestPredictIntervals(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	o := jobs.AnalyzeOptions{Source: generated(t, "stencil:procs=4,events=2k"), Output: run, Version: "test"}
+	o.Intervals.Intervals = []string{"region:*"}
+	if _, err := analyze(2, o); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []struct {
+		between, want string
+	}{{"", `interval=region:\"*\"`}, {"coll:Allreduce", "between=coll:ALLREDUCE"}} {
+		p := jobs.PredictOptions{Run: run, Platform: platformFile(t, platformText("", "ranks_per_node = 2")), Output: filepath.Join(t.TempDir(), "p.xtf")}
+		p.Analyze.Intervals.Between = x.between
+		mustPredict(t, 2, p)
+		f, err := xtf.OpenFile(p.Output, xtf.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := f.Provenance()
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(b), x.want) {
+			t.Errorf("intervals between %q: %s", x.between, b)
 		}
 	}
 }

@@ -298,8 +298,8 @@ func (x *prediction) everybodyFollows() error {
 		return nil
 	}
 	shown := missing[:min(len(missing), 20)]
-	return agree(x.c, targetError(fmt.Errorf("%w: %d of %d classes have none: record and replay process %v too, or give --cpu-scale for their processes",
-		predict.ErrTarget, len(missing), len(x.classes.representative), shown)))
+	return agree(x.c, targetError(fmt.Errorf("%d of %d classes have no measured process: record and replay %v too, or give --cpu-scale for their processes",
+		len(missing), len(x.classes.representative), shown)))
 }
 
 // worst returns the process whose replay differs most from the recorded run.

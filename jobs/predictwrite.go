@@ -2,14 +2,17 @@ package jobs
 
 import (
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"sync"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
@@ -109,11 +112,36 @@ func (x *prediction) write() error {
 		return err
 	}
 	a := x.o.Analyze
+	if err := agree(x.c, inputError(x.o.Run, x.inheritIntervals(&a))); err != nil {
+		return err
+	}
 	a.Source, a.Output, a.Trace, a.Show = run, x.o.Output, "", x.o.Show
 	if x.res.Output, err = Analyze(x.c, a); err != nil {
 		return err
 	}
 	return comm.Free()
+}
+
+// inheritIntervals gives the predicted run the intervals of the recorded one, unless others were asked for.
+func (x *prediction) inheritIntervals(a *AnalyzeOptions) error {
+	o, err := a.Intervals.Parse()
+	if err != nil || o.Canonical() != "" || a.IntervalsFile != "" {
+		return err
+	}
+	b, err := x.file.Provenance()
+	if err != nil {
+		return err
+	}
+	var p Provenance
+	if err := json.Unmarshal(b, &p); err != nil {
+		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
+	}
+	whole := true
+	if a.Intervals, whole, err = interval.FlagsOf(p.Options["intervals"], x.in.Defs.Clock().TimerResolution); err != nil {
+		return fmt.Errorf("the intervals of the recorded run: %w: give those of the predicted one", err)
+	}
+	x.res.WithoutSidecar = !whole
+	return nil
 }
 
 // properties say in the predicted run what it is.

@@ -12,9 +12,10 @@ type Prediction struct {
 	Resolution  uint64             `json:"resolution"`
 	Platform    *PredictedPlatform `json:"platform"` // nil: only the errors were asked for
 	Computation PredictedComputing `json:"computation"`
-	Measured    uint64             `json:"measured"` // first to last event of the recorded run
-	Makespan    *uint64            `json:"makespan"` // nil: a deadlock, or no platform
-	Ratio       Ratio              `json:"ratio"`    // predicted over measured
+	Measured    uint64             `json:"measured"`       // first to last event of the recorded run
+	Bound       uint64             `json:"measured_bound"` // of recorded times of a process, where the file has bounded times
+	Makespan    *uint64            `json:"makespan"`       // nil: a deadlock, or no platform
+	Ratio       Ratio              `json:"ratio"`          // predicted over measured
 	Errors      PredictedErrors    `json:"errors"`
 	Unmatched   uint64             `json:"unmatched"` // sends and receives without their other end, left out
 	LeftOut     []LeftOut          `json:"left_out"`

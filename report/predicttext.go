@@ -87,6 +87,9 @@ func (p *Prediction) writeRun(w *writer) {
 	default:
 		w.line("runtime: measured %s s", w.unit.ticks(p.Measured))
 	}
+	if p.Bound > 0 {
+		w.line("recorded times of a process are within %s s of the true ones", w.unit.ticks(p.Bound))
+	}
 }
 
 // write names the cycle.

@@ -285,6 +285,9 @@ func printPredicted(s streams, job *jobs.PredictOptions, r *jobs.PredictResult, 
 	if verbose > 0 && r.Skipped > 0 {
 		fmt.Fprintf(s.err, "coppice: %d iterations were like others before them and were added, not run\n", r.Skipped)
 	}
+	if r.WithoutSidecar {
+		fmt.Fprintf(s.err, "coppice: %s has not the intervals of --intervals-file: their times are those of the recorded run\n", job.Output)
+	}
 	if r.Output != nil {
 		fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations. Next: coppice report %s\n", job.Output, r.Output.Events, r.Output.Locations, job.Output)
 	}

@@ -15,7 +15,7 @@ import (
 // newPrediction makes the report of a result.
 func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictResult) *report.Prediction {
 	p := &report.Prediction{
-		Name: run.Name, Resolution: report.Picoseconds, Measured: uint64(r.Measured), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
+		Name: run.Name, Resolution: report.Picoseconds, Measured: uint64(r.Measured), Bound: uint64(r.Bound), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
 		Classes: []report.PredictedClass{}, Processes: make([]report.PredictedProcess, len(r.Processes)),
 	}
 	if r.Platform != nil {
