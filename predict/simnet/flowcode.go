@@ -75,6 +75,8 @@ type op struct {
 	size uint32 // of a send: index of the first of NumLinkClasses costs; else into colls or files
 	off  uint32
 	age  uint32
+	// index is that of the port in kinds that are direct.
+	index uint32
 }
 
 // direction is the end of a channel that a port is.

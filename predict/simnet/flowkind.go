@@ -9,6 +9,7 @@ type kind struct {
 	sends, recvs []uint32 // ports
 	colls        []uint32
 	table        []portSlot // of a power of two, open addressing
+	direct       bool       // the index is that in the actions
 	depth        uint32     // blocks open at once
 	calls        uint64
 	events       uint64 // operations and messages, computation and steps of collective operations left out
@@ -43,6 +44,14 @@ func (k *kind) find(port uint32) uint32 {
 	return k.table[i&mask].index
 }
 
+// at returns the index of the port of an action among those of the same direction of the kind.
+func (k *kind) at(o *op) uint32 {
+	if k.direct {
+		return o.index
+	}
+	return k.find(o.port)
+}
+
 // compileRoots makes the kinds.
 func (c *code) compileRoots() error {
 	s := &walk{c: c, times: make([]uint64, len(c.blocks)), index: make([]uint32, len(c.ports))}
@@ -61,6 +70,7 @@ func (c *code) compileRoots() error {
 		c.kindOf[root] = uint32(len(c.kinds))
 		c.kinds = append(c.kinds, k)
 	}
+	c.direct()
 	for i := range c.kinds { // a root that is a call gets a block around it
 		if k := &c.kinds[i]; c.blocks[k.root].count == 0 {
 			k.entry, k.depth = uint32(len(c.blocks)), 1
@@ -241,5 +251,30 @@ func (u *outUse) add(c *code, o *op, times uint64) {
 		u.usesStandard = true
 	case PostSync:
 		u.sync = true
+	}
+}
+
+// direct notes in the actions which index their port has in the first kind that has it, and which kinds agree with that.
+func (c *code) direct() {
+	index := make([]uint32, len(c.ports))
+	for i := range index {
+		index[i] = noPort
+	}
+	for i := range c.kinds {
+		k := &c.kinds[i]
+		k.direct = true
+		for _, list := range [][]uint32{k.sends, k.recvs, k.colls} {
+			for n, port := range list {
+				if index[port] == noPort {
+					index[port] = uint32(n)
+				}
+				k.direct = k.direct && index[port] == uint32(n)
+			}
+		}
+	}
+	for i := range c.ops {
+		if o := &c.ops[i]; o.kind != FileIO {
+			o.index = index[o.port]
+		}
 	}
 }

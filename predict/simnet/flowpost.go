@@ -4,7 +4,7 @@ package simnet
 func (w *worker) quick(p *proc, k *kind, c *call) bool {
 	o := &w.code.ops[c.first]
 	if c.form == onlySend || c.form == sendNow {
-		ch := &w.chans[p.sendBase+k.find(o.port)]
+		ch := &w.chans[p.sendBase+k.at(o)]
 		if ch.flags&unusualSend != 0 || ch.sent-ch.doneR >= 1<<ch.limLog {
 			return false
 		}
@@ -20,7 +20,7 @@ func (w *worker) quick(p *proc, k *kind, c *call) bool {
 		w.my.Send += p.cpu - cpu
 		return true
 	}
-	id := w.recvEnd[p.recvBase+k.find(o.port)]
+	id := w.recvEnd[p.recvBase+k.at(o)]
 	if id == noChannel {
 		return true
 	}
@@ -73,7 +73,7 @@ func (w *worker) post(p *proc, k *kind, o *op) bool {
 }
 
 func (w *worker) postSend(p *proc, k *kind, o *op) bool {
-	id := p.sendBase + k.find(o.port)
+	id := p.sendBase + k.at(o)
 	c := &w.chans[id]
 	if c.flags&unusualSend != 0 {
 		return w.postUnusual(p, o, id)
@@ -179,7 +179,7 @@ func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
 }
 
 func (w *worker) postRecv(p *proc, k *kind, o *op) {
-	id := w.recvEnd[p.recvBase+k.find(o.port)]
+	id := w.recvEnd[p.recvBase+k.at(o)]
 	if id == noChannel {
 		return
 	}

@@ -43,7 +43,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 		}
 		o := &ops[i]
 		if o.kind == WaitSend {
-			id := p.sendBase + k.find(o.port)
+			id := p.sendBase + k.at(o)
 			c := &w.chans[id]
 			n := c.doneS + o.off
 			if c.flags&unusualEnd != 0 || o.age != 0 || int32(n-c.sent) >= 0 {
@@ -54,7 +54,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 			sends++
 			continue
 		}
-		id := w.recvEnd[p.recvBase+k.find(o.port)]
+		id := w.recvEnd[p.recvBase+k.at(o)]
 		if id == noChannel {
 			return 0, unusual
 		}
@@ -200,7 +200,7 @@ func (w *worker) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdic
 }
 
 func (w *worker) gatherRecv(p *proc, k *kind, o *op) verdict {
-	id := w.recvEnd[p.recvBase+k.find(o.port)]
+	id := w.recvEnd[p.recvBase+k.at(o)]
 	if id == noChannel {
 		return there
 	}
@@ -237,7 +237,7 @@ func (w *worker) gatherRecv(p *proc, k *kind, o *op) verdict {
 }
 
 func (w *worker) gatherSend(p *proc, k *kind, o *op) verdict {
-	id := p.sendBase + k.find(o.port)
+	id := p.sendBase + k.at(o)
 	c := &w.chans[id]
 	if c.flags&alias != 0 {
 		id = c.ring
@@ -300,7 +300,7 @@ func (w *worker) handshake(c *channel) int64 {
 
 // gatherProbe waits for the message of the next receive on a channel.
 func (w *worker) gatherProbe(p *proc, k *kind, o *op) verdict {
-	id := w.recvEnd[p.recvBase+k.find(o.port)]
+	id := w.recvEnd[p.recvBase+k.at(o)]
 	if id == noChannel {
 		return there
 	}
