@@ -85,3 +85,35 @@ func TestClassOptions(t *testing.T) {
 		t.Error("5% and 6% give one file")
 	}
 }
+
+// TestLossyVectors opens exact and lossy graphs of the same runs: programs are equal, and sums of vectors within the bound that the
+// lossy one states, on any number of ranks.
+func TestLossyVectors(t *testing.T) {
+	for _, spec := range []string{"stencil:procs=6,events=12k,jitter=30,seed=2", "irregular:procs=7,events=20k,jitter=20,seed=3"} {
+		var list []*predict.Input
+		for _, deviation := range []string{"", "10%,1us"} {
+			o := jobs.AnalyzeOptions{Source: generated(t, spec), Profile: xtf.Packed, GraphOnly: true, Deviation: deviation, Output: filepath.Join(t.TempDir(), "run.xtf")}
+			analyzed(t, 2, o)
+			in, err := predict.Open(mpi.Serial(), openFile(t, o.Output))
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, in)
+		}
+		exact, lossy := list[0], list[1]
+		if !reflect.DeepEqual(exact.Program, lossy.Program) || exact.Left != lossy.Left {
+			t.Errorf("%s: another program", spec)
+		}
+		bound := lossy.Vectors.Bound()
+		if exact.Vectors.Bound() != 0 || bound == 0 {
+			t.Errorf("%s: bounds %d and %d", spec, exact.Vectors.Bound(), bound)
+		}
+		for p := range exact.Processes() {
+			a, err := exact.Vectors.Sum(p)
+			b, err2 := lossy.Vectors.Sum(p)
+			if err != nil || err2 != nil || max(a, b)-min(a, b) > bound || exact.Vectors.Entries(p) != lossy.Vectors.Entries(p) {
+				t.Errorf("%s, process %d: %d and %d ticks within %d, %v, %v", spec, p, a, b, bound, err, err2)
+			}
+		}
+	}
+}

@@ -83,6 +83,9 @@ func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	if err := in.unite(c, b); err != nil {
 		return nil, err
 	}
+	if err := in.Vectors.shareBound(c); err != nil {
+		return nil, err
+	}
 	in.keys = in.callKeys()
 	in.sequences = sequences(in.Program, in.keys)
 	return in, nil

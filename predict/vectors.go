@@ -9,6 +9,7 @@ import (
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -87,7 +88,15 @@ func lastTime(l *ccg.Location) trace.Time {
 // Entries returns the length of a process's vector.
 func (v *Vectors) Entries(process uint32) uint64 { return v.list[process-v.first].entries }
 
-// Bound returns how far the sum of a vector may be from the truth at most, ticks; 0 if the graph is exact.
+// shareBound makes the bound that of all ranks.
+func (v *Vectors) shareBound(c mpi.Comm) error {
+	b := []int64{int64(min(v.bound, math.MaxInt64))}
+	err := c.AllreduceInt64(b, mpi.Max)
+	v.bound = uint64(b[0])
+	return err
+}
+
+// Bound returns how far the sum of any process's vector may be from the truth at most, ticks; 0 if the graph is exact.
 func (v *Vectors) Bound() uint64 { return v.bound }
 
 // Ticks writes entries first, first+1, ... to dst, as Fill does, in ticks.
