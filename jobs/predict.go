@@ -145,10 +145,12 @@ func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 	}
 	x.meter = NewMeter(side, o.Show)
 	err = x.run()
+	var e error
 	if x.store != nil {
-		if e := x.store.close(); err == nil {
-			err = coded(e)
-		}
+		e = x.store.close()
+	}
+	if err == nil {
+		err = agree(c, e)
 	}
 	x.meter.Close(err != nil)
 	if err != nil {
@@ -281,10 +283,6 @@ func (x *prediction) openProgram() error {
 	if !ok {
 		bound = math.MaxInt64
 	}
-	bounds := []int64{bound}
-	if err := x.c.AllreduceInt64(bounds, mpi.Max); err != nil {
-		return err
-	}
-	x.res.Bound = bounds[0]
+	x.res.Bound = bound
 	return x.classify()
 }

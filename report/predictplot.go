@@ -4,7 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"math"
+	"math/bits"
 	"strings"
 )
 
@@ -85,9 +85,11 @@ func (w *svg) x(i, n int) int64 {
 	return 10*(plotLeft+20) + int64(i)*10*(plotRight-plotLeft-40)/int64(n-1)
 }
 
+// y is the place of a time of at most top, in tenths of pixels.
 func (w *svg) y(ps uint64) int64 {
-	share, _ := ratio64(ps, w.top).Value, w.top
-	return 10*plotBottom - int64(math.Round(float64(share*float64(10*(plotBottom-plotTop)))))
+	hi, lo := bits.Mul64(ps, 10*(plotBottom-plotTop))
+	q, _ := bits.Div64(hi, lo, w.top)
+	return 10*plotBottom - int64(q)
 }
 
 // axes draws frame, marks and names.

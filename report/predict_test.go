@@ -1,0 +1,133 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strings"
+	"testing"
+)
+
+// somePrediction is a prediction of three processes in two classes.
+func somePrediction() *Prediction {
+	const ms = 1_000_000_000
+	makespan, host := uint64(15*ms), uint64(21*ms)
+	p := &Prediction{
+		Name: "run.xtf", Resolution: Picoseconds, Platform: &PredictedPlatform{Name: "c\x1b", Nodes: 2, RanksPerNode: 2, Mapping: "block", Contention: "none", Policy: "dma", Engine: "dataflow"},
+		Computation: PredictedComputing{Source: "vectors", Scale: "1", Rule: "copy", Replaced: 3, Threshold: "5%", Donors: []Donor{{Process: 1, Processes: 3, Entries: 10, Measured: 5, Host: 4 * ms, Target: 2 * ms}}},
+		Measured:    20 * ms, Makespan: &makespan, Ratio: Ratio{0.75, true},
+		Errors:  PredictedErrors{Net: Ratio{0.05001, true}, Class: Ratio{0, true}, HostMakespan: &host, HostPlatform: "h"},
+		LeftOut: []LeftOut{{What: "files", Count: 3, Text: "as computation: files"}}, Unmatched: 2,
+		Classes: []PredictedClass{{Class: 0, Representative: 1}, {Class: 1, Representative: 2}},
+		Sweep: &PredictedSweep{
+			Axes:   []SweepAxis{{"latency", []string{"1", "2"}}, {"mapping", []string{"block", "a<b>&"}}},
+			Points: []SweepPoint{{[]string{"1", "block"}, &makespan, ms, Ratio{1, true}}, {[]string{"1", "a<b>&"}, &host, ms, Ratio{1.4, true}}, {[]string{"2", "block"}, nil, 0, Ratio{}}, {[]string{"2", "a<b>&"}, &host, ms, Ratio{1.4, true}}},
+		},
+	}
+	for i, c := range []int{0, 0, 1} {
+		k := uint64(i + 1)
+		p.Processes = append(p.Processes, PredictedProcess{
+			Process: uint32(i), Class: c, Measured: MeasuredTimes{20 * ms, 10 * ms * k, 0},
+			Predicted: PredictedTimes{Finish: 15 * ms, Compute: 3 * ms * k, Send: ms, Receive: 0, Wait: 2, Collective: math.MaxInt64, File: 7},
+		})
+	}
+	p.Classify()
+	return p
+}
+
+func TestPredictionClasses(t *testing.T) {
+	p := somePrediction()
+	c := p.Classes[0]
+	if c.Processes != 2 || c.Mean.Compute != 4_500_000_000 || c.Least.Compute != 3_000_000_000 || c.Most.Compute != 6_000_000_000 || c.Mean.Collective != math.MaxInt64 || c.Measured.Compute != 15_000_000_000 {
+		t.Errorf("class 0: %+v", c)
+	}
+	if c := p.Classes[1]; c.Processes != 1 || c.Mean != p.Processes[2].Predicted || c.Least != c.Most {
+		t.Errorf("class 1: %+v", c)
+	}
+}
+
+func TestPredictionText(t *testing.T) {
+	var b bytes.Buffer
+	if err := somePrediction().WriteText(&b, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"run.xtf  3 processes  predicted on c?, 2 nodes",
+		"computation: vectors of 1 process by rule copy, for 3 processes of 3",
+		"process 1 for 3 processes: 0.002000 s there, 0.004000 s recorded, x 0.5000; 5 of 10 entries measured",
+		"runtime: measured 0.020000 s, predicted 0.015000 s, x 0.7500",
+		"compute alike (5%)",
+		"network            5.0 %  simulated on h 0.021000 s, measured 0.020000 s; above 5 %",
+		"replay               n/a  needs --host-vectors",
+		"left out: 2 sides of messages",
+		"as computation: files: 3",
+		"2    block     deadlock",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "\x1b") {
+		t.Error("an escape code of a name is printed")
+	}
+}
+
+func TestPredictionTables(t *testing.T) {
+	p := somePrediction()
+	var b bytes.Buffer
+	if err := p.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "latency,mapping,makespan,compute,ratio\n1,block,15000000000,1000000000,1\n1,a<b>&,21000000000,1000000000,1.4\n2,block,,0,\n"; !strings.HasPrefix(b.String(), want) {
+		t.Errorf("sweep:\n%s", b.String())
+	}
+	p.Sweep = nil
+	b.Reset()
+	if err := p.WriteCSV(&b); err != nil {
+		t.Fatal(err)
+	}
+	if lines := strings.Split(b.String(), "\n"); len(lines) != 5 || lines[1] != "0,0,0,0,0,20000000000,10000000000,15000000000,3000000000,1000000000,0,2,9223372036854775807,7" {
+		t.Errorf("processes:\n%s", b.String())
+	}
+	text, err := json.Marshal(p)
+	if err != nil || !bytes.Contains(text, []byte(`"replay":null`)) || bytes.Contains(text, []byte("sweep")) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestPredictionPlot(t *testing.T) {
+	var b bytes.Buffer
+	if err := somePrediction().Sweep.WriteSVG(&b, "a <title>"); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`>a &lt;title&gt;</text>`, `>mapping a&lt;b&gt;&amp;</text>`, `>0.025</text>`, `text-anchor="middle">×</text>`,
+		`<circle cx="110.0" cy="162.0" r="2.5" fill="#000000"/>`, `<path d="M110.0 82.8L540.0 82.8" fill="none" stroke="#e69f00" stroke-width="1.5"/>`,
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in\n%s", want, b.String())
+		}
+	}
+}
+
+func TestPredictConditions(t *testing.T) {
+	p := somePrediction()
+	for text, holds := range map[string]bool{
+		"makespan>15ms": false, "makespan>=0.015": true, "measured<21000us": true, "ratio>74%": true, "speedup<1.4": true, "speedup<1.3": false,
+		"error_net>5%": true, "error_class>0": false, "error_replay>99%": true, "compute==6ms": true, "communication<9ms": false,
+	} {
+		c, err := ParsePredictCondition(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if v := p.Judge([]*PredictCondition{c}); v[0].Holds != holds {
+			t.Errorf("%s: %+v", text, v[0])
+		}
+	}
+	for _, text := range []string{"", "makespan", "makespan>", "interval:x.makespan>1", "wait>1s", "makespan>1%", "ratio>1s"} {
+		if _, err := ParsePredictCondition(text); err == nil {
+			t.Errorf("%q is no error", text)
+		}
+	}
+}
