@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
@@ -15,13 +16,13 @@ import (
 func runCapacityExtract(args []string, s streams) error {
 	o := output{}
 	var x pipeline.ExtractOptions
-	f := flags("capacity extract", "RUN.xtf", s, "coppice capacity extract run.xtf -o model.toml", "coppice capacity extract run.xtf -o model.toml --cores 8")
+	f := flags("capacity extract", "RUN.xtf...", s, "coppice capacity extract run.xtf -o model.toml", "coppice capacity extract chunks64.xtf chunks16.xtf chunks256.xtf -o model.toml", "coppice capacity extract run.xtf -o model.toml --cores 8")
 	o.verb = f.Name()
 	f.StringVarP(&o.path, "output", "o", "-", "model file to write, - for standard output")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing model file")
 	f.IntVar(&x.Cores, "cores", 0, "cores of each node (default: one for each process that ran there)")
 	f.Uint64Var(&x.Seed, "seed", 7, "of random numbers of the self-check")
-	operands, err := parse(f, args, 1, 1)
+	operands, err := parse(f, args, 1, 100)
 	if err != nil {
 		return err
 	}
@@ -32,21 +33,17 @@ func runCapacityExtract(args []string, s streams) error {
 	if x.Cores < 0 || x.Cores > pipeline.MaxServers {
 		return usage("%s: --cores %d: give a number of cores", o.verb, x.Cores)
 	}
-	run, err := openRun(operands[0])
-	if err != nil {
-		return err
+	var list []*pipeline.Observed
+	for _, path := range operands {
+		r, err := observe(path)
+		if err != nil {
+			return err
+		}
+		list = append(list, r)
 	}
-	defer run.Close()
-	observed, err := predict.Observe(run.File)
-	if errors.Is(err, predict.ErrNoRows) {
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w: analyze the trace without --events none", operands[0], err))
-	}
-	if err != nil {
-		return readError(operands[0], err)
-	}
-	e, err := pipeline.Extract(context.Background(), observed, x)
+	e, err := pipeline.ExtractRuns(context.Background(), list, x)
 	if errors.Is(err, pipeline.ErrNoPipeline) {
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", operands[0], err))
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", strings.Join(operands, ", "), err))
 	}
 	if err != nil {
 		return capacityError(o.verb, err)
@@ -55,6 +52,23 @@ func runCapacityExtract(args []string, s streams) error {
 		return err
 	}
 	return concludeExtract(e, s.err)
+}
+
+// observe reads a run.
+func observe(path string) (*pipeline.Observed, error) {
+	run, err := openRun(path)
+	if err != nil {
+		return nil, err
+	}
+	defer run.Close()
+	o, err := predict.Observe(run.File)
+	if errors.Is(err, predict.ErrNoRows) {
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w: analyze the trace without --events none", path, err))
+	}
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	return o, nil
 }
 
 // concludeExtract says what was found and how well the model tells its own run: status 1 where it does not.
@@ -67,9 +81,13 @@ func concludeExtract(e *pipeline.Extracted, w io.Writer) error {
 	for _, x := range e.Warnings {
 		fmt.Fprintln(w, "warning:", x)
 	}
-	gap := e.Predicted/e.Traced - 1
-	fmt.Fprintf(w, "self-check: the run took %s s, the model says %s s, %+.1f %%\n", short(e.Traced), short(e.Predicted), 100*gap)
-	if math.Abs(gap) <= reliableCheck {
+	gap := 0.0
+	for i := range e.Runs {
+		r := &e.Runs[i]
+		fmt.Fprintf(w, "self-check: with %d chunks the run took %s s, the model says %s s, %+.1f %%\n", r.Chunks, short(r.Traced), short(r.Predicted), 100*r.Error())
+		gap = max(gap, math.Abs(r.Error()))
+	}
+	if gap <= reliableCheck {
 		return nil
 	}
 	worst := e.Worst()

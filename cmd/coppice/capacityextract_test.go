@@ -42,7 +42,7 @@ func TestCapacityExtract(t *testing.T) {
 	if code != jobs.ExitDone {
 		t.Fatalf("status %d: %s", code, errs)
 	}
-	for _, want := range []string{"stage0  ranks 0  50 chunks of 1.1e-05 s", "stage1  ranks 1  50 chunks of 2.2e-05 s", "self-check: the run took 0.001 s"} {
+	for _, want := range []string{"stage0  ranks 0  50 chunks of 1.1e-05 s", "stage1  ranks 1  50 chunks of 2.2e-05 s", "self-check: with 50 chunks the run took 0.001 s"} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("no %q in\n%s", want, errs)
 		}
@@ -58,6 +58,15 @@ func TestCapacityExtract(t *testing.T) {
 	}
 	if out := must(t, "capacity", "solve", model); !strings.Contains(out, "self-check against trace") {
 		t.Error(out)
+	}
+	// A run with half the chunks of the same cost: nothing of it is shared work.
+	half := goldenRun(t, lineTable(25), interval.Flags{})
+	code, _, errs = call("capacity", "extract", run, half, "-f", "-o", model)
+	if b, err = os.ReadFile(model); err != nil || code != jobs.ExitDone || !strings.Contains(errs, "with 25 chunks") {
+		t.Fatalf("status %d, %v: %s", code, err, errs)
+	}
+	if !strings.Contains(string(b), "overhead_per_chunk = { \"node1.cpu\" = 2.197e-05 }") {
+		t.Errorf("%s", b)
 	}
 	other := goldenRun(t, tracetest.GoldenG2, interval.Flags{})
 	if code, _, errs := call("capacity", "extract", other); code != jobs.ExitInput || !strings.Contains(errs, "not a pipeline") {

@@ -55,8 +55,9 @@ type ExtractOptions struct {
 // Extracted is a model and how well it tells the run that it comes from.
 type Extracted struct {
 	Model     *Model
-	Traced    float64 // response of the job in the trace, seconds
-	Predicted float64 // and by the model
+	Traced    float64    // response of the job in the trace, seconds
+	Predicted float64    // and by the model
+	Runs      []RunCheck // the same for each of several runs
 	Stages    []ExtractedStage
 	Warnings  []string
 }
@@ -452,16 +453,18 @@ func (e *extraction) selfCheck(ctx context.Context, x ExtractOptions) error {
 	}
 	e.out.Predicted = a.Types[0].Response
 	e.out.Model.Origin.SelfCheckError = rounded(e.out.Predicted/e.out.Traced - 1)
-	short, _ := e.out.Model.lengths()
-	j := e.out.Model.compile(short).jobs[0]
-	begin, end := j.spans()
-	for s := range e.out.Stages {
-		e.out.Stages[s].Predicted = end[s] - begin[s]
-		if short[0] < e.out.Model.Types[0].Pipeline.Chunks { // the rate is the same
-			e.out.Stages[s].Predicted *= float64(e.out.Model.Types[0].Pipeline.Chunks) / float64(short[0])
-		}
-	}
+	e.out.stageSpans()
 	return nil
+}
+
+// stageSpans predicts from when to when each stage works.
+func (e *Extracted) stageSpans() {
+	short, _ := e.Model.lengths()
+	begin, end := e.Model.compile(short).jobs[0].spans()
+	for s := range e.Stages {
+		// Where the pipeline is shortened, the rate is the same.
+		e.Stages[s].Predicted = (end[s] - begin[s]) * float64(e.Model.Types[0].Pipeline.Chunks) / float64(short[0])
+	}
 }
 
 // spans are the first begin and the last end of the tasks of each class, were all times means and no task waited.

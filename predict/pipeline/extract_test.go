@@ -122,3 +122,34 @@ func TestExtractRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestExtractRuns: two runs tell what shrinks with a chunk and what does not.
+func TestExtractRuns(t *testing.T) {
+	var list []*Observed
+	for _, chunks := range []int{40, 160} {
+		var seconds [3]float64
+		for s, whole := range []float64{10, 40, 5} {
+			seconds[s] = whole/float64(chunks) + .02
+		}
+		list = append(list, observed(chunks, 2, false, .001, seconds, 0))
+	}
+	e, err := ExtractRuns(context.Background(), list, ExtractOptions{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for s, want := range []float64{10, 40, 5} {
+		st := &e.Model.Types[0].Pipeline.Stages[s]
+		near(t, "demand", st.Demand[0].Seconds, want, .01*want)
+		near(t, "overhead", st.Overhead[0].Seconds, .022, .002)
+	}
+	for _, r := range e.Runs {
+		near(t, "run", r.Error(), 0, .02)
+	}
+	list[1] = observed(160, 3, false, .001, [3]float64{1, 1, 1}, 0)
+	if _, err := ExtractRuns(context.Background(), list, ExtractOptions{}); !errors.Is(err, ErrNoPipeline) {
+		t.Errorf("other stages: %v", err)
+	}
+	if _, err := ExtractRuns(context.Background(), nil, ExtractOptions{}); !errors.Is(err, ErrNoPipeline) {
+		t.Errorf("no run: %v", err)
+	}
+}

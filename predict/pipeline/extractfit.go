@@ -1,0 +1,106 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// RunCheck is how well a model tells one of the runs that it comes from.
+type RunCheck struct {
+	Chunks            int
+	Traced, Predicted float64 // seconds
+}
+
+// Error is the relative error of the prediction.
+func (c *RunCheck) Error() float64 { return c.Predicted/c.Traced - 1 }
+
+// ExtractRuns makes one model of several runs of a pipeline that did the same work in different numbers of chunks. One run
+// cannot tell what of the work on a chunk shrinks with the chunk and what every chunk costs anew; with several, both come from
+// the line through the times of a chunk over its share of the whole (least squares). All else is that of the
+// first run, variability too, which is better for about as many chunks.
+func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extracted, error) {
+	var runs []*Extracted
+	for i, o := range list {
+		e, err := Extract(ctx, o, x)
+		if err != nil {
+			return nil, fmt.Errorf("run %d: %w", i+1, err)
+		}
+		runs = append(runs, e)
+	}
+	if len(runs) == 0 {
+		return nil, fmt.Errorf("%w: no run", ErrNoPipeline)
+	}
+	e := runs[0]
+	p := e.Model.Types[0].Pipeline
+	for i, r := range runs[1:] {
+		q := r.Model.Types[0].Pipeline
+		same := len(q.Stages) == len(p.Stages)
+		for s := 0; same && s < len(p.Stages); s++ {
+			same = q.Stages[s].Workers == p.Stages[s].Workers
+		}
+		if !same {
+			return nil, fmt.Errorf("%w: run %d has other stages than the first one", ErrNoPipeline, i+2)
+		}
+	}
+	for s := range p.Stages {
+		fit(runs, s)
+	}
+	return e, e.check(ctx, runs, x)
+}
+
+// fit sets demand and overhead of a stage of the first run.
+func fit(runs []*Extracted, stage int) {
+	var x, y float64
+	n := float64(len(runs))
+	for _, r := range runs {
+		x += 1 / float64(r.Stages[stage].Chunks) / n
+		y += r.Stages[stage].Busy / n
+	}
+	var xx, xy float64
+	for _, r := range runs {
+		d := 1/float64(r.Stages[stage].Chunks) - x
+		xx += float64(d * d)
+		xy += float64(d * (r.Stages[stage].Busy - y))
+	}
+	if xx == 0 { // as many chunks in all runs
+		return
+	}
+	st := &runs[0].Model.Types[0].Pipeline.Stages[stage]
+	demand := max(0, xy/xx)
+	overhead := y - float64(demand*x)
+	if overhead < 0 {
+		demand, overhead = y/x, 0
+	}
+	st.Demand[0].Seconds = rounded(max(leastDemand, demand))
+	st.Overhead[0].Seconds = rounded(overhead)
+}
+
+// check predicts every run with the model of the first one.
+func (e *Extracted) check(ctx context.Context, runs []*Extracted, x ExtractOptions) error {
+	worst := 0.0
+	for i, r := range runs {
+		m, err := e.Model.With("chunks", float64(r.Stages[0].Chunks))
+		if err != nil {
+			return err
+		}
+		a, err := Solve(ctx, m, Options{Seed: x.Seed})
+		if err != nil {
+			return err
+		}
+		c := RunCheck{r.Stages[0].Chunks, r.Traced, a.Types[0].Response}
+		if e.Runs = append(e.Runs, c); math.Abs(c.Error()) > math.Abs(worst) {
+			worst = c.Error()
+		}
+		if i == 0 {
+			e.Predicted = c.Predicted
+			e.stageSpans()
+		} else {
+			for _, w := range r.Warnings {
+				e.Warnings = append(e.Warnings, fmt.Sprintf("run %d: %s", i+1, w))
+			}
+		}
+	}
+	e.Model.Origin.SelfCheckError = rounded(worst)
+	return nil
+}
