@@ -298,21 +298,38 @@ func (c *code) compileCall(n *Node, seen *offsets) call {
 	}
 	x.ordinary = !slices.ContainsFunc(ops[x.posts:], func(o op) bool { return o.kind != WaitSend && o.kind != WaitRecv })
 	c.most = max(c.most, int(x.n-x.posts))
-	switch {
-	case n.Len == 1 && receives:
-		x.form = onlyRecv
-	case n.Len == 1 && posts && ops[0].kind != PostSync:
-		x.form = onlySend
-	case n.Len == 2 && ops[0].port == ops[1].port && ops[1].age == 0 && ops[1].kind == WaitRecv && receives:
-		x.form = recvNow
-	case n.Len == 2 && ops[0].port == ops[1].port && ops[1].age == 0 && ops[1].kind == WaitSend && ops[0].kind != PostSync:
-		x.form = sendNow
-	}
+	x.form = formOf(ops)
 	if n.Len == 2 && ops[0].kind == PostColl && ops[1].kind == WaitColl && ops[0].port == ops[1].port && !c.network.ModelCollectives {
 		c.colls[ops[0].size].steps = true
 		x.n = 1
 	}
 	return x
+}
+
+// formOf finds the short way of a call, if there is one.
+func formOf(ops []op) callForm {
+	if len(ops) == 0 {
+		return anyCall
+	}
+	last := &ops[len(ops)-1]
+	ended := len(ops) == 2 && ops[0].port == last.port && last.age == 0
+	switch ops[0].kind {
+	case PostRecv:
+		if len(ops) == 1 {
+			return onlyRecv
+		}
+		if ended && last.kind == WaitRecv {
+			return recvNow
+		}
+	case PostSend, PostBuffered:
+		if len(ops) == 1 {
+			return onlySend
+		}
+		if ended && last.kind == WaitSend {
+			return sendNow
+		}
+	}
+	return anyCall
 }
 
 // offsets finds, for the completions of one call, how far behind the oldest open post theirs is.
