@@ -2,13 +2,11 @@ package jobs
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/predict"
-	"github.com/coppice-hpc/coppice/predict/cluster"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -51,23 +49,12 @@ func (a *analysis) classes() error {
 	o.Distances = a.distances
 	k, err := in.Classify(context.Background(), a.c, o)
 	if err != nil {
-		return classError(err)
+		return err
 	}
 	if a.c.Rank() == 0 {
 		err = a.writeClasses(k)
 	}
 	return agree(a.c, err)
-}
-
-// classError tells errors of options and of memory from others.
-func classError(err error) error {
-	if errors.Is(err, cluster.ErrMemory) {
-		return Fail(ExitResource, err)
-	}
-	if errors.Is(err, cluster.ErrTooMany) || errors.Is(err, cluster.ErrRange) {
-		return Fail(ExitUsage, err)
-	}
-	return err
 }
 
 // processRanges gives each rank the processes whose first locations it has.
@@ -137,7 +124,7 @@ func (g *storedGraphs) Append(process uint32, b []byte) error {
 		g.vectors[process] = s
 	}
 	_, err := s.Append(b)
-	return err
+	return coded(err)
 }
 
 // Reader implements predict.Segments.

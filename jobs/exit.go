@@ -8,6 +8,9 @@ import (
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/predict/cluster"
+	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -117,4 +120,11 @@ var exitCodes = []struct {
 	{ccg.ErrLimit, ExitResource},
 	{fs.ErrNotExist, ExitInput},
 	{fs.ErrPermission, ExitInput},
+	{predict.ErrPlatform, ExitInput},
+	{predict.ErrTooLong, ExitInput},
+	{predict.ErrTooLarge, ExitResource},
+	{simnet.ErrProgram, ExitInput},
+	{cluster.ErrMemory, ExitResource},
+	{cluster.ErrTooMany, ExitUsage},
+	{cluster.ErrRange, ExitUsage},
 }

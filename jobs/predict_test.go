@@ -365,6 +365,7 @@ func TestPredictErrors(t *testing.T) {
 		{"vector twice", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n"), file("w.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "two vectors"},
 		{"class without vector", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "have no measured process"},
 		{"other program", jobs.PredictOptions{Vectors: []string{file("0.csv", "sequence,function,count,cpu_ns,wall_ns\n0,MPI_Scan,1,2,2\n")}}, jobs.ExitInput, "another program"},
+		{"too long", jobs.PredictOptions{Scale: predict.Scale{Num: 1 << 62, Den: 1}, Scaled: true}, jobs.ExitInput, "106 days"},
 		{"output", jobs.PredictOptions{Output: filepath.Join(t.TempDir(), "no", "x.xtf")}, jobs.ExitUsage, "no such file"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -379,6 +380,35 @@ func TestPredictErrors(t *testing.T) {
 				t.Errorf("exit code %d, want %d and %q: %v", jobs.ExitCode(err), x.code, x.want, err)
 			}
 		})
+	}
+}
+
+// TestPredictDamaged flips bytes of a run: predictions that fail have the exit code of input, on any number of ranks.
+func TestPredictDamaged(t *testing.T) {
+	good, err := os.ReadFile(runFile(t, "stencil:procs=4,events=1k"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := jobs.PredictOptions{Run: filepath.Join(t.TempDir(), "run.xtf"), Platform: platformFile(t, platformText("", "ranks_per_node = 2"))}
+	failed := 0
+	for i := range 48 {
+		b := bytes.Clone(good)
+		b[i*len(b)/48] ^= 0x21
+		if err := os.WriteFile(o.Run, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, ranks := range []int{1, 3} {
+			_, err := predicted(ranks, o)
+			if err != nil {
+				failed++
+			}
+			if code := jobs.ExitCode(err); err != nil && code != jobs.ExitInput {
+				t.Errorf("byte %d, %d ranks: exit code %d: %v", i*len(b)/48, ranks, code, err)
+			}
+		}
+	}
+	if failed == 0 {
+		t.Error("no flip was found")
 	}
 }
 

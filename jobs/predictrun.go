@@ -3,6 +3,7 @@ package jobs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/coppice-hpc/coppice/predict"
@@ -24,7 +25,7 @@ func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Optio
 	if x.sim != nil {
 		err = x.runHere(p, calc, o, out)
 	}
-	if err := agree(x.c, simulationError(err)); err != nil {
+	if err := agree(x.c, err); err != nil {
 		return nil, err
 	}
 	return out, x.share(out)
@@ -33,9 +34,10 @@ func (x *prediction) runOn(p *predict.Platform, calc simnet.Calc, o simnet.Optio
 // runHere runs an engine on the ranks that simulate.
 func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Options, out *outcome) error {
 	n, err := p.Network(x.sim.Processes())
-	if err := x.simComm.Agree(simulationError(err)); err != nil {
+	if err := agree(x.simComm, err); err != nil {
 		return err
 	}
+	calc = codedCalc{calc}
 	var r *simnet.Result
 	if needsEvents(p) {
 		r, err = simnet.Events(context.Background(), x.sim.Program, calc, n, o)
@@ -58,12 +60,12 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 	return nil
 }
 
-// simulationError gives errors of platforms and of times the exit code of input.
-func simulationError(err error) error {
-	if errors.Is(err, predict.ErrPlatform) || errors.Is(err, predict.ErrTooLong) || errors.Is(err, simnet.ErrProgram) {
-		return Fail(ExitInput, err)
-	}
-	return err
+// codedCalc gives errors of computation the exit code that they keep when ranks agree on them.
+type codedCalc struct{ simnet.Calc }
+
+// Fill implements simnet.Calc.
+func (c codedCalc) Fill(process uint32, first uint64, dst []int64) error {
+	return coded(c.Calc.Fill(process, first, dst))
 }
 
 // share tells the ranks that simulated nothing what came out. Collective.
@@ -295,7 +297,7 @@ func (x *prediction) rows() ([]byte, error) {
 			}
 			for _, v := range buf {
 				if compute += v; compute < 0 {
-					return nil, Fail(ExitInput, predict.ErrTooLong)
+					return nil, fmt.Errorf("process %d: %w", p, predict.ErrTooLong)
 				}
 			}
 		}

@@ -49,7 +49,7 @@ func (s *timeStore) segment(process uint32) *xtfwriter.Segment {
 // Append implements predict.Segments.
 func (s *timeStore) Append(process uint32, b []byte) error {
 	_, err := s.segment(process).Append(b)
-	return err
+	return coded(err)
 }
 
 // Reader implements predict.Segments.

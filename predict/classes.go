@@ -196,12 +196,12 @@ func (in *Input) measureClasses(c mpi.Comm, k *Classes) error {
 	for p := in.First; p < in.End; p++ {
 		sum, err := in.Vectors.Sum(p)
 		if err != nil {
-			return c.Agree(err)
+			return agree(c, err)
 		}
 		b = binary.LittleEndian.AppendUint32(b, k.Of[p])
 		b = binary.LittleEndian.AppendUint64(b, sum)
 	}
-	if err := c.Agree(nil); err != nil {
+	if err := agree(c, nil); err != nil {
 		return err
 	}
 	all, err := c.Allgather(b)

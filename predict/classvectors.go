@@ -3,6 +3,8 @@ package predict
 import (
 	"fmt"
 	"math"
+
+	"github.com/coppice-hpc/coppice/predict/cluster"
 )
 
 // members are processes of one group as the clustering reads them, in ticks: entries around calls that do not count are one.
@@ -52,7 +54,7 @@ func (m *members) Read(i int, from uint64, dst []int64) error {
 	}
 	for j, t := range buf {
 		if t > math.MaxInt64 {
-			return fmt.Errorf("process %d, entry %d: %w", p, from+uint64(j), ErrTooLong)
+			return fmt.Errorf("process %d, entry %d: %w: %w", p, from+uint64(j), ErrTooLong, cluster.ErrRange)
 		}
 		dst[j] = int64(t)
 	}
@@ -92,7 +94,7 @@ func (m *members) join(p uint32, x *joinedVector) (int64, error) {
 		}
 		x.next++
 		if sum += int64(min(t[0], math.MaxInt64)); sum < 0 || t[0] > math.MaxInt64 {
-			return 0, fmt.Errorf("process %d, entry %d: %w", p, x.next-1, ErrTooLong)
+			return 0, fmt.Errorf("process %d, entry %d: %w: %w", p, x.next-1, ErrTooLong, cluster.ErrRange)
 		}
 		if c, ok := x.calls.next(); !ok || m.keys[c] != 0 {
 			x.at++
