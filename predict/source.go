@@ -3,9 +3,11 @@ package predict
 import (
 	"crypto/sha256"
 	"fmt"
+	"math"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -147,7 +149,11 @@ func (s *predictedStream) Chunk(i int) (trace.ChunkReader, error) {
 func (r *Run) recordedTimes(b *trace.Batch) error {
 	for i := range b.Events {
 		e := &b.Events[i]
-		e.Time = trace.Time(r.tick.Of(int64(e.Time - min(r.origin, e.Time))))
+		ps := r.tick.Of(int64(min(e.Time-min(r.origin, e.Time), math.MaxInt64)))
+		if ps == simnet.Never {
+			return ErrTooLong
+		}
+		e.Time = trace.Time(ps)
 	}
 	return nil
 }

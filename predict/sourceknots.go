@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -33,6 +34,7 @@ type knots struct {
 	passed  trace.Time // of the last event that cursor passed
 	a, b    knot
 	last    bool // b is the end of the process
+	long    bool // a time did not fit
 }
 
 // knots opens the knots of a process. Loc is the location that asks.
@@ -138,6 +140,14 @@ func (k *knots) byNumber(b *trace.Batch) error {
 			e.Time = k.at(e.Time)
 		}
 	}
+	return k.fits()
+}
+
+// fits refuses times that do not fit.
+func (k *knots) fits() error {
+	if k.long {
+		return fmt.Errorf("process %d: %w", k.process, ErrTooLong)
+	}
 	return nil
 }
 
@@ -152,14 +162,16 @@ func (k *knots) byTime(b *trace.Batch) error {
 		}
 		e.Time = k.at(e.Time)
 	}
-	return nil
+	return k.fits()
 }
 
 // at returns the predicted time of a recorded one from a on, rounded down. Behind the end of the process time goes on as it did.
 func (k *knots) at(t trace.Time) trace.Time {
 	switch {
 	case k.last && t >= k.b.recorded:
-		return trace.Time(k.b.time + k.tick.Of(int64(t-k.b.recorded)))
+		late := k.tick.Of(int64(min(t-k.b.recorded, math.MaxInt64)))
+		k.long = k.long || late >= math.MaxInt64-k.b.time
+		return trace.Time(k.b.time) + trace.Time(late)
 	case t <= k.a.recorded:
 		return trace.Time(k.a.time)
 	case t >= k.b.recorded:

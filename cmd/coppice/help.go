@@ -52,7 +52,8 @@ imbalance is time that the run would save if all processes shared that work.`},
 
   coppice report run.xtf pop
   coppice report scaling run-2.xtf run-4.xtf run-8.xtf --at 1024      the factors over several runs, and their growth`},
-		{"conditions", `--fail-if CONDITION of report and analyze ends with exit status 1 if it holds; repeat it for several.
+		{"conditions", `--fail-if CONDITION of report and analyze ends with exit status 1 if it holds; repeat it for several. That of predict
+has metrics of its own: coppice predict --help.
 
   [interval:NAME.]METRIC OP NUMBER[UNIT]
 
