@@ -14,6 +14,7 @@
 
 static int active, ended;
 static pthread_t program;
+static pid_t process; /* not a child that it forked */
 static _Thread_local int depth;
 static _Thread_local unsigned fortran; /* function + 1 */
 static const char **names;
@@ -146,6 +147,7 @@ static void start(unsigned function, int *provided)
 		return;
 	unsetenv("LD_PRELOAD"); /* programs that this one starts are not replayed */
 	program = pthread_self();
+	process = getpid();
 	depth = 1;
 	rp_yields = getenv("COPPICE_REPLAY_YIELD") != NULL;
 	const char *wrong = rp_log_open(log);
@@ -257,6 +259,6 @@ double MPI_Wtime(void) __attribute__((alias("PMPI_Wtime")));
 
 __attribute__((destructor)) static void unloaded(void)
 {
-	if (active)
+	if (active && getpid() == process)
 		rp_finish("exit");
 }

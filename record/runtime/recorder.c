@@ -152,7 +152,11 @@ static uint64_t budget(void)
 }
 
 /* A child that the program forks records nothing: the files are its parent's. */
-static void forked(void) { atomic_store(&cr.active, 0); }
+static void forked(void)
+{
+	atomic_store(&cr.active, 0);
+	lg_on = lg_times = 0;
+}
 
 /* begun: Fortran's initialisation may call that of C, whose wrapper comes first. */
 static atomic_int begun, sessions;

@@ -13,6 +13,7 @@ HIDDEN int cr_vector_on;
 
 static struct {
 	int fd;
+	pid_t process; /* not a child that it forked */
 	unsigned used;
 	uint64_t cpu, wall; /* at the end of the call before */
 	struct row {
@@ -37,6 +38,7 @@ HIDDEN int cr_vector_open(const char *path, const char *names)
 	if (v.fd < 0 || write(v.fd, "CPRVEC1", 8) != 8 || write(v.fd, &n, sizeof n) != sizeof n || write(v.fd, names, n) != (ssize_t)n)
 		return 0;
 	memset(v.rows, 0, sizeof v.rows); /* in memory before it is needed */
+	v.process = getpid();
 	mine = cr_vector_on = 1;
 	return 1;
 }
@@ -72,7 +74,7 @@ HIDDEN void cr_vector_close(void)
 {
 	if (v.fd < 0)
 		return;
-	if (cr_vector_on)
+	if (cr_vector_on && getpid() == v.process)
 		flush();
 	close(v.fd);
 	v.fd = -1;
