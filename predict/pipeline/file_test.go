@@ -79,7 +79,10 @@ class = "b"
 	if _, scv := ty.Classes[1].moments(); math.Abs(scv-.25) > 1e-12 {
 		t.Errorf("a task varies by %v, not .25", scv)
 	}
-	m, err = Parse([]byte(head + `
+}
+
+func TestParseTree(t *testing.T) {
+	m, err := Parse([]byte(head + `
 tree = ["S", "a", ["P", "b", "b", "c"], ["OR", "d", "e"], ["ALT", [0.7, "f"], [0.3, "g"]]]
 [classes]
 a.demand = { cpu = 1 }
@@ -110,7 +113,10 @@ g.demand = { disk = 2 }
 	if diff := cmp.Diff(want, m.Types[0].Tree.Nodes); diff != "" {
 		t.Error(diff)
 	}
-	m, err = Parse([]byte(head + `
+}
+
+func TestParseTypes(t *testing.T) {
+	m, err := Parse([]byte(head + `
 [[types]]
 name = "query"
 load = { jobs = 2, think = 3 }
