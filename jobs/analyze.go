@@ -126,7 +126,7 @@ type analysis struct {
 	enc          *xtf.Encoder
 	graphs       ccg.Options
 	classOptions predict.ClassOptions
-	distances    int64 // bytes that classes may take for distances
+	classMemory  int64 // bytes that the search for classes may take
 	ws           *xtfwriter.Workspace
 	store        *xtfwriter.Store
 	entries      *xtfwriter.Sorter // of the location being loaded
@@ -249,26 +249,24 @@ func (a *analysis) setProvenance() {
 
 // planMemory turns the memory per rank into the budget of the store.
 func (a *analysis) planMemory() error {
-	node, err := a.c.SplitNode()
+	mem, here, err := rankMemory(a.c, a.o.MemBytes)
 	if err != nil {
 		return err
 	}
-	here := node.Size()
-	if err := node.Free(); err != nil {
-		return err
-	}
-	mem := a.o.MemBytes
-	if mem == 0 {
-		mem = DefaultMemory(here)
-	}
+	left := mem - a.intervals.MemoryBytes()
+	defs, lossy := int64(a.res.DefsBytes), !a.graphs.Deviation.Lossless()
 	if a.o.StoreBytes < 0 {
-		a.o.StoreBytes, err = StoreBudget(mem-a.intervals.MemoryBytes(), int64(a.res.DefsBytes), a.size.Longest, a.o.GraphOnly, !a.graphs.Deviation.Lossless())
+		a.o.StoreBytes, err = StoreBudget(left, defs, a.size.Longest, a.o.GraphOnly, lossy)
+		if a.o.Classes != nil {
+			a.o.StoreBytes = besideClasses(a.o.StoreBytes)
+		}
 	}
+	plan := planOf(defs, a.size.Longest, a.o.GraphOnly, lossy)
+	a.classMemory = left - plan.runtime - plan.defs - plan.lossy - a.o.StoreBytes
 	if mpi.Launched() {
 		here = 1
 	}
 	limitHeap(mem, here)
-	a.distances = mem / 2
 	budget := a.o.StoreBytes
 	if !a.o.GraphOnly {
 		budget += sortBytes - resultBytes(a.o.StoreBytes)

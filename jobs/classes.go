@@ -28,8 +28,7 @@ func (a *analysis) planClasses() error {
 // classes finds the classes of processes and writes their rows on rank 0.
 //
 // Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at
-// a time; 256 MiB for clustering, and at most half of what the rank may use for distances, see package cluster. Vectors
-// are segments.
+// a time; what shareClasses gives to clustering. Vectors are segments.
 func (a *analysis) classes() error {
 	if a.o.Classes == nil {
 		return nil
@@ -46,7 +45,7 @@ func (a *analysis) classes() error {
 		return err
 	}
 	o := a.classOptions
-	o.Distances = a.distances
+	shareClasses(&o.Options, a.classMemory)
 	k, err := in.Classify(context.Background(), a.c, o)
 	if err != nil {
 		return err

@@ -6,6 +6,9 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/cluster"
 )
 
 // Parts of the memory of a rank, in bytes; see ARCHITECTURE.md.
@@ -60,6 +63,37 @@ func StoreBudget(mem, defs int64, largest uint64, graphOnly, lossy bool) (int64,
 	return 0, Fail(ExitResource, fmt.Errorf(
 		"memory: %d MiB per rank are allowed, at least %d MiB are needed: %d for the runtime, %d for a location, %d for the bounds of --deviation, %d for the definitions, %d for the %d events of the largest location, %d for segments. %s",
 		mem>>20, m.total()>>20+1, m.runtime>>20, m.unit>>20, m.lossy>>20, m.defs>>20, m.events>>20, largest, m.store>>20, advice))
+}
+
+// besideClasses returns the budget of segments where classes are looked for: half of what is above the least one. No location is
+// under way then, so the other half comes to what a location takes.
+func besideClasses(store int64) int64 { return min(store, leastStore+(store-leastStore)/2) }
+
+// leastClasses is what clustering gets at least, mostVectors what it gets for vectors and messages at most, in bytes.
+const (
+	leastClasses = 16 << 20
+	mostVectors  = 256 << 20
+)
+
+// shareClasses parts memory of so many bytes: half of it is for distances, a quarter for vectors and messages. The rest is for the
+// program, points, merges, and messages between ranks, an eighth of those of vectors.
+func shareClasses(o *cluster.Options, bytes int64) {
+	bytes = max(bytes, leastClasses)
+	o.Distances, o.Memory = bytes/2, min(bytes/4, mostVectors)
+}
+
+// rankMemory returns the memory of a rank, where 0 is asked for that of the machine, and the number of ranks on the node.
+// Collective.
+func rankMemory(c mpi.Comm, asked int64) (mem int64, here int, err error) {
+	node, err := c.SplitNode()
+	if err != nil {
+		return 0, 0, err
+	}
+	here = node.Size()
+	if asked == 0 {
+		asked = DefaultMemory(here)
+	}
+	return asked, here, node.Free()
 }
 
 // DefaultMemory returns 0.8 of the memory that one of ranks ranks on this node

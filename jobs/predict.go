@@ -30,7 +30,7 @@ type PredictOptions struct {
 	Classes     *predict.ClassFlags // nil: those of the file, else DefaultClasses
 	Sweep       []predict.Axis
 	Output      string         // file of the predicted run; "" for none
-	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here
+	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too
 	Show        func(Progress) // on rank 0
 }
 

@@ -96,6 +96,15 @@ func (v *Vectors) shareBound(c mpi.Comm) error {
 	return err
 }
 
+// Bytes returns what the vectors take in memory.
+func (v *Vectors) Bytes() int64 {
+	n := int64(0)
+	for i := range v.list {
+		n += int64(cap(v.list[i].bytes))
+	}
+	return n
+}
+
 // Bound returns how far the sum of any process's vector may be from the truth at most, ticks; 0 if the graph is exact.
 func (v *Vectors) Bound() uint64 { return v.bound }
 

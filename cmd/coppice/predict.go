@@ -102,7 +102,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.IntVar(&o.copies, "replay-copies", 0, "of --run: replay each process so many times at once (default: processes of a node of the platform, at most the processors here)")
 	f.StringVar(&o.compiler, "cc", "", "of --run: compiler wrapper of the program's MPI library")
 	f.IntVarP(&o.ranks, "jobs", "j", runtime.NumCPU(), "in-process ranks when no launcher started them")
-	f.Var(&o.analyze.mem, "mem", "memory per rank while -o is written")
+	f.Var(&o.analyze.mem, "mem", "memory per rank: while classes are looked for, and while -o is written")
 	f.StringVar(&o.progress, "progress", "auto", "auto, tty, plain, json or none")
 	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing lines")
@@ -141,6 +141,7 @@ func (o *predictFlags) job(run string) (jobs.PredictOptions, error) {
 		o.conditions = append(o.conditions, c)
 	}
 	if o.output == "" {
+		job.Analyze.MemBytes = int64(o.analyze.mem)
 		return job, nil
 	}
 	a := &o.analyze
