@@ -55,11 +55,11 @@ func maxExponential(means []float64) law {
 func integrated(means []float64) law {
 	const points = 1024
 	list := slices.Sorted(slices.Values(means))
-	end := list[len(list)-1] * (40 - logarithm(1/float64(len(list))))
+	end := list[len(list)-1] * (40 + logarithm(float64(len(list))))
 	step := end / points
 	var r law
 	for i := range points + 1 {
-		t := float64(i) * step
+		t := float64(float64(i) * step) // rounded: 2 t below must not become a fused sum
 		over := 1.0
 		for at := 0; at < len(list) && over > 0; {
 			n := at
