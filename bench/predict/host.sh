@@ -1,11 +1,11 @@
 #!/bin/bash
 # Predicted beside measured on this machine: bench/predict/host.sh [-r RUNS] [-d DELAY_US] [-c CLASSES] [-w FOLDER] [CASE...].
 # A case is PROGRAM:PROCESSES:IMBALANCE of examples/ with --compute=sleep, PROGRAM:2:busy with real computation, or lammps:2:busy.
-# Printed are seconds of the marked part of the program (lammps: of the whole run), as means of RUNS recorded runs, how far they
-# lie apart, and predictions from the first:
+# Printed are seconds of the marked part of the program (lammps: of the whole run): the least and the mean of RUNS recorded runs,
+# how far they lie apart, and predictions from the run that took least:
 #   here    the same machine: network of platform.toml, which coppice platform measure wrote first
 #   there   another machine: twice the computing time, DELAY_US more for each send; measured by runs that sleep so long, predicted
-#           from the first run here and replays of the representatives with twice the computing time; with real computation
+#           from the run here and replays of the representatives with twice the computing time; with real computation
 #           the network stays
 # Other work on the processors disturbs MPI calls, which no model has: use a machine that does nothing else.
 # The parts of the error follow, that of replays for all representatives together and for the worst of them.
@@ -93,11 +93,11 @@ replayed() {
 # share NAME prints a part of the error from a report, in per cent.
 share() { awk -v name="\"$1\":" '$1 == name { v = $2; sub(",", "", v); print (v == "null") ? "n/a" : sprintf("%.2f", 100 * v); exit }'; }
 
-# row WHAT FILE PREDICTED PARTS: mean and spread of the numbers in FILE beside a prediction.
+# row WHAT FILE PREDICTED PARTS: least, mean and spread of the numbers in FILE beside a prediction.
 row() {
-	awk -v what="$1" -v p="$3" -v parts="$4" '{ s += $1; if (!n++ || $1 < a) a = $1; if ($1 > b) b = $1; if (n == 1) first = $1 } END {
+	awk -v what="$1" -v p="$3" -v parts="$4" '{ s += $1; if (!n++ || $1 < a) a = $1; if ($1 > b) b = $1 } END {
 		m = s / n
-		printf "%-20s %9.4f %7.2f %% %9.4f %+7.2f %% %+7.2f %%   %s\n", what, m, 100 * (b - a) / m, p, 100 * (p / first - 1), 100 * (p / m - 1), parts }' "$2"
+		printf "%-20s %9.4f %9.4f %7.2f %% %9.4f %+7.2f %% %+7.2f %%   %s\n", what, a, m, 100 * (b - a) / m, p, 100 * (p / a - 1), 100 * (p / m - 1), parts }' "$2"
 }
 
 for p in stencil pipeline; do mpicc -O2 -std=gnu11 -I"$here/../../include" -o "$work/$p" "$here/../../examples/$p.c"; done
@@ -123,18 +123,19 @@ nap=$("$work/nap" "$delay")
 awk -v d="$nap" '/^\[/ { node = $0 == "[links.node]" } node && $1 == "o_send_ns" { $3 += d } { print }' "$work/platform.toml" >"$work/there.toml"
 
 echo "a sleep of $delay us takes $nap ns"
-printf '%-20s %9s %9s %9s %9s %9s   %s\n' case measured spread predicted 'to first' 'to mean' 'error in per cent: network, classes, replay'
+printf '%-20s %9s %9s %9s %9s %9s %9s   %s\n' case least mean spread predicted 'to least' 'to mean' 'error in per cent: network, classes, replay'
 for c; do
 	IFS=: read -r program n kind <<<"$c"
 	launch=$(launcher "$n") clock=wall
 	[ "$kind" = busy ] && clock=cpu
 	: >"$work/here" && : >"$work/there"
-	recorded "first" $launch $(command "$program" "$n" "$kind" 1 0) >>"$work/here"
+	for i in $(seq 1 "$runs"); do
+		recorded "again" $launch $(command "$program" "$n" "$kind" 1 0) >>"$work/here"
+		[ "$(sort -n "$work/here" | head -1)" = "$(tail -1 "$work/here")" ] && cp "$work/again.xtf" "$work/first.xtf"
+	done
 	"$coppice" predict "$work/first.xtf" --platform "$work/platform.toml" --classes "$classes" -q -o "$work/here.xtf" -f --format json >"$work/here.json"
 	reps=$(awk '$1 == "\"representative\":" { sub(",", "", $2); print $2 }' "$work/here.json" | sort -un | paste -sd,)
-	for i in $(seq 2 "$runs"); do
-		LOGS=$reps recorded "again" $launch $(command "$program" "$n" "$kind" 1 0) >>"$work/here"
-	done
+	LOGS=$reps recorded "again" $launch $(command "$program" "$n" "$kind" 1 0) >/dev/null
 	vectors=$(replayed --host-vectors $(command "$program" "$n" "$kind" 1 0))
 	"$coppice" predict "$work/first.xtf" --self-check --substitute copy --classes "$classes" --vectors-time "$clock" --host-platform "$work/platform.toml" $vectors -q --format json >"$work/check.json"
 	all=$("$coppice" predict "$work/first.xtf" --platform "$work/platform.toml" --classes "$classes" --vectors-time "$clock" ${vectors//--host-/--} -q |
