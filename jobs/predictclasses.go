@@ -100,7 +100,7 @@ func (x *prediction) classify() error {
 	k := &processClasses{class: make([]uint32, x.in.Processes())}
 	work := 0.0
 	for g, list := range groups {
-		work += float64(len(list)) * float64(len(list)-1) / 2 * float64(x.in.Calls(list[0]))
+		work += float64(float64(len(list)) * float64(len(list)-1) / 2 * float64(x.in.Calls(list[0])))
 		for _, p := range list {
 			k.class[p] = uint32(g)
 		}

@@ -60,7 +60,7 @@ func (w *writer) bar(r Ratio) string {
 	if !w.style.Bars || !r.Defined {
 		return ""
 	}
-	eighths := int(min(max(r.Value, 0), 1)*80 + 0.5)
+	eighths := int(float64(min(max(r.Value, 0), 1)*80) + 0.5)
 	b := strings.Repeat("█", eighths/8)
 	if eighths%8 > 0 {
 		b += string([]rune("▏▎▍▌▋▊▉")[eighths%8-1])

@@ -238,6 +238,11 @@ func runCapacitySweep(args []string, s streams) error {
 // checkError is how far walk may be from the interval of the simulation.
 const checkError = 0.08
 
+// agrees reports whether walk is within the interval of the simulation and checkError.
+func agrees(walk, sim *pipeline.TypeAnswer) bool {
+	return math.Abs(walk.Response-sim.Response) <= sim.HalfWidth+float64(checkError*sim.Response)
+}
+
 func runCapacityCheck(args []string, s streams) error {
 	var x capacityFlags
 	f := flags("capacity check", "MODEL.toml", s, "coppice capacity check model.toml", "coppice capacity check model.toml --sim-jobs 100000")
@@ -260,7 +265,7 @@ func runCapacityCheck(args []string, s streams) error {
 	}
 	for i := range r.answer.Types {
 		a, b := &r.answer.Types[i], &r.simulated.Types[i]
-		if !(math.Abs(a.Response-b.Response) <= b.HalfWidth+checkError*b.Response) {
+		if !agrees(a, b) {
 			return jobs.Fail(jobs.ExitFound, errSilent)
 		}
 	}

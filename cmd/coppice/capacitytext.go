@@ -242,7 +242,7 @@ func (r *capacityReport) textCheck(w io.Writer) {
 			name += ": "
 		}
 		verdict := "within"
-		if !(math.Abs(a.Response-b.Response) <= b.HalfWidth+checkError*b.Response) {
+		if !agrees(a, b) {
 			verdict = "OUTSIDE of"
 		}
 		fmt.Fprintf(w, "%swalk %s s   sim %s s +- %s (%s)   error %+.1f %%, %s the interval + %.0f %%\n", name, short(a.Response), short(b.Response), short(b.HalfWidth),

@@ -66,7 +66,7 @@ func (j *job) deal(parts [][]int32) [][][]int32 {
 	for _, p := range list {
 		r := l[0].rank
 		queue[r] = append(queue[r], p)
-		l[0].work += float64(len(p)) * float64(len(p))
+		l[0].work += float64(float64(len(p)) * float64(len(p)))
 		heap.Fix(&l, 0)
 	}
 	return queue

@@ -19,7 +19,7 @@ func newSource(seed, stream uint64) *source {
 }
 
 // open is uniform in (0, 1].
-func (s *source) open() float64 { return 1 - s.rng.Float64() }
+func (s *source) open() float64 { return 1 - float64(s.rng.Float64()) }
 
 // exponential has mean 1.
 func (s *source) exponential() float64 { return -logarithm(s.open()) }
@@ -54,7 +54,7 @@ func (s *source) gamma(scv float64) float64 {
 		if v <= 0 {
 			continue
 		}
-		v = v * v * v
+		v = float64(v * v * v)
 		u := s.open()
 		x2 := float64(x * x)
 		if u < 1-float64(0.0331*float64(x2*x2)) || logarithm(u) < float64(0.5*x2)+float64(d*(1-v+logarithm(v))) {
