@@ -39,6 +39,7 @@ const capacityHelp = `Usage: coppice capacity extract|solve|sweep|check|plan [fl
 
 How long jobs take that work in stages on chunks, alone and with others, and what more would bring (docs/capacity.md).
 
+Examples:
   coppice capacity extract run.xtf -o model.toml          a model from a recorded pipeline
   coppice capacity solve model.toml --plot curve.svg      response, throughput, bottleneck, bounds, advice
   coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8 -o sweep.csv
