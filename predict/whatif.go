@@ -120,7 +120,7 @@ func faster(text string, class simnet.LinkClass) (func(p *Platform), bool) {
 				l.Sizes[i].PerByte = f.rate(l.Sizes[i].PerByte)
 			}
 		})
-		if class != simnet.LinkNode {
+		if class == simnet.LinkNet || class == simnet.NumLinkClasses {
 			p.Topology.LinkRate = f.rate(p.Topology.LinkRate)
 		}
 	}, ok
@@ -203,8 +203,9 @@ func Points(axes []Axis) int {
 // Point returns the platform of combination i, and the number of the value of each axis; the last axis changes fastest.
 func (p *Platform) Point(axes []Axis, i int) (*Platform, []int) {
 	q := *p
-	for c, l := range p.Links {
-		if l != nil {
+	// Classes that the file leaves out get links of their own: a sweep of node.latency changes them, one of net.latency does not.
+	for c := range simnet.NumLinkClasses {
+		if l := p.link(c); l != nil {
 			own := *l
 			own.Sizes = append([]simnet.SizeRate(nil), l.Sizes...)
 			q.Links[c] = &own

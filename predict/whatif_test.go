@@ -45,6 +45,39 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepMissingLinks changes classes of links that the file does not give, alone.
+func TestSweepMissingLinks(t *testing.T) {
+	for _, x := range []struct {
+		sweep          string
+		net, node, own int64
+		rate           simnet.Rate
+	}{
+		{"latency=2", 2000, 2000, 2000, 80},
+		{"net.latency=2", 2000, 1000, 1000, 80},
+		{"node.latency=2", 1000, 2000, 1000, 80},
+		{"self.bandwidth=2", 1000, 1000, 1000, 80},
+		{"net.bandwidth=2", 1000, 1000, 1000, 40},
+		{"bandwidth=2", 1000, 1000, 1000, 40},
+	} {
+		axes, err := ParseSweep([]string{x.sweep})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := NewPlatform()
+		p.Topology.LinkRate = 80
+		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
+		q, _ := p.Point(axes, 0)
+		n, err := q.Network(4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := [...]int64{n.Links[simnet.LinkNet].Latency, n.Links[simnet.LinkNode].Latency, n.Links[simnet.LinkSelf].Latency}
+		if got != [...]int64{x.net, x.node, x.own} || q.Topology.LinkRate != x.rate {
+			t.Errorf("%s: latencies %v, links %d", x.sweep, got, q.Topology.LinkRate)
+		}
+	}
+}
+
 func TestSweepErrors(t *testing.T) {
 	for _, x := range []struct{ text, want string }{
 		{"", "write NAME=VALUE"},
