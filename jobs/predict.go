@@ -135,7 +135,8 @@ type prediction struct {
 // Predict simulates a recorded run on another machine. The result does not depend on the number of ranks. Collective: all ranks
 // return the same error. A deadlock is no error; it stands in the result.
 //
-// Memory of a rank: see predict.Input, the simulator, and 20 bytes for each entry of the vector of each measured process. With
+// Memory of a rank: see predict.Input, the simulator, and 20 bytes for each entry of the vector of each measured process;
+// with CopyRule, of each representative of more than one process too. With
 // Output the simulated times, 6 to 8 bytes a call, go to files beside it where they take more than storeTimes.
 func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 	x := &prediction{o: o, c: c}
