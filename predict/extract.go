@@ -78,6 +78,9 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	err := o.rows(proc, xtf.TypeCall, func(row []byte) error {
 		var c xtf.Call
 		c.Load(row)
+		if c.End < c.T {
+			return xtf.ErrCorrupt
+		}
 		if calls == 0 {
 			r.Begin = o.time(c.T)
 		}
