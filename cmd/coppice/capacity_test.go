@@ -82,7 +82,7 @@ func TestCapacityFiles(t *testing.T) {
 		return b
 	}
 	for _, run := range []string{"a", "b"} {
-		must(t, "capacity", "solve", model, "-o", filepath.Join(dir, run+".json"), "--plot", filepath.Join(dir, run+".svg"))
+		must(t, "capacity", "solve", model, "--samples", "10", "-o", filepath.Join(dir, run+".json"), "--plot", filepath.Join(dir, run+".svg"))
 		must(t, "capacity", "sweep", model, "--vary", "jobs=1..3", "--vary", "buffer=1,2", "--samples", "10", "-j", "2",
 			"-o", filepath.Join(dir, run+".csv"), "--plot", filepath.Join(dir, run+"-sweep.svg"))
 	}
@@ -140,7 +140,7 @@ func TestCapacityErrors(t *testing.T) {
 		{[]string{"sweep", model, "--vary", "chunks=0,1"}, jobs.ExitUsage, "pipeline.chunks: 0 is not 1 to"},
 		{[]string{"plan", model, "--vary", "chunks=1"}, jobs.ExitUsage, "--max-response or --min-throughput"},
 		{[]string{"plan", model, "--max-response", "3", "--vary", "think=1"}, jobs.ExitUsage, "think cannot be varied in a plan"},
-		{[]string{"solve", off}, jobs.ExitFound, "UNRELIABLE"},
+		{[]string{"solve", off, "--samples", "10"}, jobs.ExitFound, "UNRELIABLE"},
 	} {
 		code, out, errs := call(append([]string{"capacity"}, x.args...)...)
 		if code != x.code || !strings.Contains(out+errs, x.want) {
