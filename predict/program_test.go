@@ -138,15 +138,19 @@ func TestArchives(t *testing.T) {
 		if testing.Short() && i%5 != 0 {
 			continue
 		}
-		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
+		name := filepath.Base(filepath.Dir(path))
+		if name == "buffer-endian" {
+			continue // contents of buffers, without definitions: no trace
+		}
+		t.Run(name, func(t *testing.T) {
 			src, err := otf2.OpenPath(path)
 			if err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 			defer src.Close()
 			f, err := graphsOf(src)
 			if err != nil {
-				t.Skip(err)
+				t.Fatal(err)
 			}
 			in := inputs(t, f, 1)[0]
 			tables := newTables(in.Defs)
@@ -167,7 +171,7 @@ func archive(t testing.TB, dir, name string) *graphFile {
 	t.Helper()
 	src, err := otf2.OpenPath(filepath.Join(dir, "otf2", name, "traces.otf2"))
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer src.Close()
 	f, err := graphsOf(src)

@@ -2,8 +2,8 @@
 # Run time of programs with and without the recorder: bench/record/programs.sh [-n PROCESSES] [-r ROUNDS]. LAMMPS
 # (bench/predict/melt.lmp) and the Fortran wavefront of examples/ run in turns, plain and recorded. Printed are the seconds of all
 # runs, from start to end of the process that takes longest, the medians, their ratio, and how far runs of a kind lie apart.
-# Needs mpif90, mpirun (Open MPI), lmp, and coppice in PATH or COPPICE.
-set -eu
+# Needs mpicc, mpif90, mpirun (Open MPI), lmp, and coppice in PATH or COPPICE.
+set -euo pipefail
 processes=2 rounds=7
 while getopts n:r: o; do
 	case $o in

@@ -302,7 +302,7 @@ func TestExtrapolation(t *testing.T) {
 // TestHundredThousandTasks: memory that is taken in all, not only at once, is far below 200 MB.
 func TestHundredThousandTasks(t *testing.T) {
 	if testing.Short() {
-		t.Skip("a large model")
+		t.Skip("a large model, left out with -short")
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -79,22 +79,6 @@ func (r *eventRun) leave(p *eventProc, id uint32) {
 	p.begun, p.enter = false, p.cpu
 }
 
-// add adds the time of a call.
-func (t *ProcessTimes) add(c category, d int64) {
-	switch c {
-	case inSend:
-		t.Send += d
-	case inReceive:
-		t.Receive += d
-	case inCollective:
-		t.Collective += d
-	case inFile:
-		t.File += d
-	default:
-		t.Wait += d
-	}
-}
-
 func (r *eventRun) enterCall(p *eventProc, id uint32) bool {
 	if p.ended {
 		p.stage = atEnd

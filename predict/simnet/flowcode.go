@@ -44,6 +44,22 @@ const (
 	inFile
 )
 
+// add adds the time of a call.
+func (t *ProcessTimes) add(c category, d int64) {
+	switch c {
+	case inSend:
+		t.Send += d
+	case inReceive:
+		t.Receive += d
+	case inCollective:
+		t.Collective += d
+	case inFile:
+		t.File += d
+	default:
+		t.Wait += d
+	}
+}
+
 // call is a call node: ops [first, first+posts) are posts, those up to first+n completions.
 type call struct {
 	first, n, posts uint32

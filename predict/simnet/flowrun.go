@@ -172,19 +172,7 @@ func (w *worker) finish(p *proc) bool {
 
 // leave ends a call.
 func (w *worker) leave(p *proc) {
-	t, d := w.my, p.cpu-p.enter
-	switch w.code.calls[p.call].cat {
-	case inSend:
-		t.Send += d
-	case inReceive:
-		t.Receive += d
-	case inWait:
-		t.Wait += d
-	case inCollective:
-		t.Collective += d
-	case inFile:
-		t.File += d
-	}
+	w.my.add(w.code.calls[p.call].cat, p.cpu-p.enter)
 	if w.observer == nil {
 		return
 	}
