@@ -58,8 +58,9 @@ var Table = []Package{
 
 	{Path: "jobs", Layer: 4},
 	{Path: "report", Layer: 4, NoMPI: true},
-	{Path: "view", Layer: 4, NoMPI: true},
 
+	// The viewer shows what reports compute, so it stands above them.
+	{Path: "view", Layer: 5, NoMPI: true},
 	{Path: "slurm", Layer: 5},
 	{Path: "record", Layer: 5, Cgo: true},
 

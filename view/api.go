@@ -1,0 +1,598 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/report"
+)
+
+// The answers of the server, endpoint by endpoint.
+//
+// # Requests
+//
+// GET and HEAD only. Paths are relative to the page, BASE/ (BASE is "" or --base-path); the page is BASE/, its files are
+// BASE/assets/NAME. Endpoints are BASE/api/...; parameters are:
+//
+//	v=VERSION    Meta.Version. With it an answer is immutable and cached for ever; without it is checked again each
+//	             time. Another version than the server's is status 409: reload the page.
+//	run=0|1      the run, or the predicted one beside it (Meta.Runs); default 0
+//	t=A..B       span [A, B) in ticks, decimal; one of the two may be left out
+//	ranks=SET    processes: 0-3,8,16-31:4 or comm:NAME or node:N; default all
+//	loc=L        a location by its number, 0 to RunMeta.Locations-1: the row of the timeline
+//	n=N          row number, of a call unless said otherwise
+//	max=M        limit of a list; each endpoint has a default and a bound
+//
+// # Units
+//
+// Times are ticks from the origin of the trace, of RunMeta.Resolution ticks a second; the span of a run may begin
+// above 0. They are JSON numbers and exact on the wire. JavaScript reads them exactly below 2^53: where
+// RunMeta.ExactTimes is false later times are rounded by it, by less than one part in 2^52. Sums over processes
+// may be larger than 2^53 in any run: they are for showing. Identity (of calls, messages, waits) is location and row
+// number, both below 2^53 always.
+//
+// A region is an index into RunMeta.Regions, -1 for none. A location is its number; a process its rank.
+// Lists are never null.
+//
+// # Token
+//
+// The printed URL is BASE/?k=TOKEN. It is answered with the page and a cookie coppice-PORT (the port of the
+// request's Host; SameSite=Strict, HttpOnly, Path=BASE/); the page takes k out of its address with
+// history.replaceState. Everything else wants the cookie, or "Authorization: Bearer TOKEN" from scripts.
+//
+// # Errors
+//
+// Status 4xx and 5xx with an Error as JSON. 400: parameters; 401: no token; 403: Host, Origin; 404: no such path or
+// row; 405: method; 409: version; 422: the file does not have it (for example --events none); 500: damage in the
+// file; 503: too many requests at a time, with Retry-After.
+
+// Error is the answer of every request that fails.
+type Error struct {
+	Error Failure `json:"error"`
+}
+
+// Failure says what went wrong, where, why, and what to do.
+type Failure struct {
+	What  string `json:"what"`
+	Where string `json:"where"`
+	Why   string `json:"why"`
+	Do    string `json:"do"`
+}
+
+// Meta is the answer of api/meta: what a client needs before anything else. Cost: the definitions, whatever the
+// number of events.
+type Meta struct {
+	Schema  string      `json:"schema"`  // coppice.view/1
+	Version string      `json:"version"` // for v=: of the files and of this interface
+	Tool    string      `json:"tool"`    // version of coppice
+	Runs    []RunMeta   `json:"runs"`    // the run and, if given, the predicted one
+	Classes []ClassName `json:"classes"` // the 8 classes of time in tiles, in the order of their planes
+	Limits  Limits      `json:"limits"`
+}
+
+// ClassName is a class of time in tiles.
+type ClassName struct {
+	Name  string `json:"name"`  // own, p2p, collective, barrier, rma, mpi, io, start
+	Label string `json:"label"` // for people
+}
+
+// Limits are bounds of answers.
+type Limits struct {
+	TileBins    int `json:"tile_bins"`    // 512
+	TileRows    int `json:"tile_rows"`    // 64
+	TileSpans   int `json:"tile_spans"`   // 4096: calls of a tile up to which they are listed
+	Messages    int `json:"messages"`     // 2000
+	Matrix      int `json:"matrix"`       // 256
+	Columns     int `json:"columns"`      // 1000: of the profile of ranks
+	CounterBins int `json:"counter_bins"` // 2048
+}
+
+// RunMeta describes one file.
+type RunMeta struct {
+	Name       string `json:"name"` // of the file
+	ID         string `json:"id"`   // 32 hexadecimal digits
+	Bytes      int64  `json:"bytes"`
+	Resolution uint64 `json:"resolution"` // ticks a second; 0: the trace does not tell
+	First      uint64 `json:"first"`      // first event, ticks
+	Last       uint64 `json:"last"`       // last event
+	ExactTimes bool   `json:"exact_times"`
+	Rows       bool   `json:"rows"`    // of events; false: analyzed with --events none, most endpoints answer 422
+	Partial    bool   `json:"partial"` // damage was found in the input
+	Damage     string `json:"damage"`  // in words, "" if none
+
+	Processes int    `json:"processes"`
+	Locations int    `json:"locations"` // rows of the timeline
+	Events    uint64 `json:"events"`    // of the input
+
+	// Scale is the exponent of the coarsest bins: a tile of zoom 0 has 512 bins of 2^scale ticks from tick 0 on, and
+	// holds the whole run. Zoom z has bins of 2^(scale-z) ticks; scale is also the deepest zoom.
+	Scale int `json:"scale"`
+	// Groups are the sizes of row groups there are: 1, and 16, 256, 4096, ... locations as far as the file has them.
+	Groups []int `json:"groups"`
+
+	Regions   []Region  `json:"regions"`
+	Counters  []Counter `json:"counters"`
+	Intervals int       `json:"intervals"` // nodes of the interval tree, the whole program included
+	Classes   int       `json:"classes"`   // classes of processes, 0: not computed
+	Waits     bool      `json:"waits"`     // wait states are known
+	Critical  bool      `json:"critical"`  // and the critical path
+}
+
+// Region is a function or another part of the program.
+type Region struct {
+	Ref   uint32 `json:"ref"` // reference in the trace
+	Name  string `json:"name"`
+	File  string `json:"file"`  // "" where the trace does not tell
+	Line  uint32 `json:"line"`  // 0: not known
+	Class int    `json:"class"` // index into Meta.Classes
+}
+
+// Counter is a metric.
+type Counter struct {
+	ID          int    `json:"id"` // for metric=
+	Name        string `json:"name"`
+	Unit        string `json:"unit"`
+	Description string `json:"description"`
+	Cumulative  bool   `json:"cumulative"` // values accumulate: the slope is what to draw
+	Signed      bool   `json:"signed"`
+	Float       bool   `json:"float"`
+}
+
+// Locations is the answer of api/locations?from=L&max=M (default and bound 4096): names of rows.
+type Locations struct {
+	From uint64     `json:"from"`
+	List []Location `json:"list"`
+}
+
+// Location is a row of the timeline.
+type Location struct {
+	Location int    `json:"location"`
+	Process  uint32 `json:"process"`
+	Thread   uint32 `json:"thread"`
+	Name     string `json:"name"`
+	Group    string `json:"group"` // name of the process
+	Node     string `json:"node"`  // name of the machine, "" where not known
+	Type     string `json:"type"`  // cpu, accelerator, metric, other
+	Class    int    `json:"class"` // of its process (api/classes), -1: none
+	Events   uint64 `json:"events"`
+}
+
+// A tile, api/tile/{z}/{x}/{rows}, is binary (application/octet-stream), little-endian. rows is "F-I": rows of 16^F
+// locations each, tile I holding the rows [64*I, 64*I+64). Tile x of zoom z holds the ticks [x, x+1) * 512 * 2^(scale-z).
+// R is the number of rows in it (less than 64 in the last one), B = 512.
+//
+//	0    magic "CTIL"
+//	4    u16 version, 1
+//	6    u16 flags: 1 spans follow; 2 bins are exact for every row; 4 waits are known
+//	8    u32 R
+//	12   u32 S, number of spans
+//	16   u32 first location of row 0
+//	20   u32 locations in a row, 16^F
+//	24   f64 begin of the tile in ticks
+//	32   f64 width of a bin in ticks
+//	40   u32 locations that could not be read, 20 zero bytes
+//	64   bins, plane by plane; in a plane row by row, B values a row:
+//	     u32 region[R*B]    region with most exclusive time, 0xFFFFFFFF none
+//	     u8  share[8][R*B]  of the time of all locations in the row, in 1/255, by class of Meta.Classes
+//	     u8  wait[R*B]      share in wait states, in 1/255, at least 1 where there is a wait (0 where flag 4 is not set)
+//	     u8  calls[R*B]     0: no call begins here; else 1 + floor(log2(number that begin)), 33 at most
+//	     u8  flags[R*B]     1 marker calls; 2 exact, all values are those of this very bin; 4 coarse: copied from the
+//	                        bin of the pyramid around it, which is wider: zoom in; 8 the row could not be read
+//	     (R*B is a multiple of 512, so every plane begins at a multiple of 512 behind byte 64)
+//	then spans, if flag 1, column by column, sorted by row, then begin, outer calls first:
+//	     f64 begin[S], f64 end[S]   ticks behind the begin of the tile; not clipped: begin may be below 0
+//	     f64 n[S]                   row number of the call, for api/at
+//	     u32 region[S]
+//	     u16 row[S], u16 depth[S]   row of the tile; number of open calls around it
+//	     u8  class[S], u8 flags[S]  index into Meta.Classes; 1 outermost MPI, 2 marker, 4 cut: the trace has no end
+//
+// With spans the tile has at most 4096 of them and they are all calls that are open or begin in it; bins are there too,
+// exact, and serve where a span is thinner than a pixel. Idle time of a row (nothing recorded) is what the shares leave
+// of 255. Cost: 64 descents, then sequential reads.
+
+// Stats is the answer of api/stats?t=A..B&ranks=SET&exact=1: the statistics of a window. exact=1 reads the calls at the
+// borders, and makes plain numbers of all bounds.
+type Stats struct {
+	Ranks     string        `json:"ranks"`
+	Begin     uint64        `json:"begin"`
+	End       uint64        `json:"end"`
+	Processes uint64        `json:"processes"` // that live in the window
+	Exact     bool          `json:"exact"`
+	Items     []ItemSum     `json:"items"`     // those that are not 0: time, mpi, cpu, p2p, ... (docs/metrics.md)
+	Functions []FunctionSum `json:"functions"` // by falling exclusive time, at most max (default 200)
+	More      int           `json:"more"`      // functions left out
+	Lost      []report.Lost `json:"lost"`      // locations left out
+	Cost      Cost          `json:"cost"`
+}
+
+// Bounds is a number that lies between two others: exact numbers are plain JSON numbers, others
+// {"lower":..,"upper":..,"about":..}, about being the best guess.
+type Bounds struct{ Lower, Upper, About json.Number }
+
+// MarshalJSON writes a number, or an object with the bounds.
+func (b Bounds) MarshalJSON() ([]byte, error) {
+	if b.Lower == b.Upper {
+		return []byte(b.Lower), nil
+	}
+	return fmt.Appendf(nil, `{"lower":%s,"upper":%s,"about":%s}`, b.Lower, b.Upper, b.About), nil
+}
+
+// ItemSum is a component of the window: ticks, calls or bytes, by the item.
+type ItemSum struct {
+	Item string   `json:"item"`
+	Unit string   `json:"unit"` // ticks, count, bytes
+	Sum  Bounds   `json:"sum"`
+	Min  *Extreme `json:"min"` // null in approximate answers
+	Max  *Extreme `json:"max"`
+}
+
+// Extreme is a value of one process.
+type Extreme struct {
+	Value uint64 `json:"value"`
+	Rank  uint32 `json:"rank"`
+}
+
+// FunctionSum is what a region did in the window.
+type FunctionSum struct {
+	Region    int    `json:"region"`
+	Name      string `json:"name"`
+	Calls     Bounds `json:"calls"` // that begin in the window
+	Inclusive Bounds `json:"inclusive"`
+	Exclusive Bounds `json:"exclusive"`
+	Bytes     Bounds `json:"bytes"`
+}
+
+// Cost is what an answer took.
+type Cost struct {
+	PageReads uint64 `json:"page_reads"`
+	Micros    int64  `json:"micros"` // wall time at the server; not part of the cached answer's identity
+}
+
+// At is the answer of api/at?loc=L&t=T or api/at?loc=L&n=N (a call; t is then its begin): everything about a point.
+type At struct {
+	Location Location    `json:"location"`
+	T        uint64      `json:"t"`
+	Stack    []Call      `json:"stack"`    // open calls, innermost first, at most 512
+	More     int         `json:"more"`     // outer calls left out
+	Message  []Message   `json:"messages"` // of the innermost call, at most 64
+	Coll     *Collective `json:"collective"`
+	IO       *FileOp     `json:"io"`
+	Waits    []Wait      `json:"waits"` // open at t, or of the innermost call
+	Critical *Piece      `json:"critical"`
+	Interval []Execution `json:"intervals"` // open at t, outermost first
+	Previous *uint64     `json:"previous"`  // row number of the call that begins before the innermost one, null: none
+	Next     *uint64     `json:"next"`
+}
+
+// Call is a row of CALL.
+type Call struct {
+	N         uint64 `json:"n"`
+	Begin     uint64 `json:"begin"`
+	End       uint64 `json:"end"`
+	Exclusive uint64 `json:"exclusive"`
+	Region    int    `json:"region"`
+	Name      string `json:"name"`
+	Depth     uint32 `json:"depth"`
+	Class     int    `json:"class"`
+	Cut       bool   `json:"cut"` // the trace has no end of it
+}
+
+// Message is one side of a message and its other side.
+type Message struct {
+	N        uint64 `json:"n"`    // row in P2P
+	Kind     string `json:"kind"` // send or receive
+	Location int    `json:"location"`
+	Begin    uint64 `json:"begin"`
+	End      uint64 `json:"end"`
+	Call     uint64 `json:"call"` // row of the call
+	Bytes    uint64 `json:"bytes"`
+	Tag      uint32 `json:"tag"`
+	Comm     string `json:"comm"`
+	Peer     int64  `json:"peer"` // rank, -1: not known
+	Mate     *Side  `json:"mate"` // null: unmatched
+	Wait     *Wait  `json:"wait"`
+}
+
+// Side is where something happens: jump there with loc, t or n.
+type Side struct {
+	Location int     `json:"location"`
+	Process  uint32  `json:"process"`
+	Begin    uint64  `json:"begin"`
+	End      uint64  `json:"end"`
+	Call     *uint64 `json:"call"` // row of the call
+	Region   int     `json:"region"`
+	Name     string  `json:"name"`
+}
+
+// Collective is a member of a collective operation.
+type Collective struct {
+	N          uint64 `json:"n"` // row in COLL
+	Name       string `json:"name"`
+	Comm       string `json:"comm"`
+	Members    int    `json:"members"` // of the communicator, 0: not known
+	Root       int64  `json:"root"`    // rank in the world, -1: none
+	Ordinal    uint64 `json:"ordinal"` // of the operation on the communicator
+	Sent       uint64 `json:"sent"`
+	Received   uint64 `json:"received"`
+	Begin      uint64 `json:"begin"`
+	End        uint64 `json:"end"`
+	LastEnter  uint64 `json:"last_enter"`
+	FirstLeave uint64 `json:"first_leave"`
+	LastLeave  uint64 `json:"last_leave"`
+	Last       *Side  `json:"last"` // the member that enters last; null where it is not known
+	Wait       *Wait  `json:"wait"`
+}
+
+// FileOp is a file operation of the innermost call.
+type FileOp struct {
+	Asked uint64 `json:"asked"` // bytes
+	Done  uint64 `json:"done"`
+	File  string `json:"file"`
+	Op    uint32 `json:"op"`
+}
+
+// Wait is a wait state with the way to its cause.
+type Wait struct {
+	N        uint64   `json:"n"` // row in WAIT
+	Location int      `json:"location"`
+	Process  uint32   `json:"process"`
+	Begin    uint64   `json:"begin"`
+	End      uint64   `json:"end"`
+	Ticks    uint64   `json:"ticks"`
+	Pattern  string   `json:"pattern"` // late_sender, late_receiver, wait_barrier, ...
+	Order    string   `json:"order"`   // "", same or different: wrong order of receives
+	Node     uint32   `json:"node"`    // interval
+	Path     []string `json:"path"`    // call path, outermost first
+	Region   int      `json:"region"`
+	Cause    *Side    `json:"cause"` // null: not known
+}
+
+// Waits is the answer of api/waits?t=A..B&ranks=SET&max=M&pattern=NAME (default 100, bound 1000): the longest waits of
+// the window, by falling length. A search that gave up early, among very many, says so.
+type Waits struct {
+	Begin    uint64        `json:"begin"`
+	End      uint64        `json:"end"`
+	Ranks    string        `json:"ranks"`
+	List     []Wait        `json:"list"`
+	Patterns []ItemSum     `json:"patterns"` // sums of the window by pattern, unit ticks
+	Complete bool          `json:"complete"` // false: of a sample of the waits; the sums are not concerned
+	Seen     uint64        `json:"seen"`     // waits looked at
+	Lost     []report.Lost `json:"lost"`
+	Cost     Cost          `json:"cost"`
+}
+
+// NextEvent is the answer of api/next?loc=L&n=N|t=T&kind=K&step=1|-1: the next or previous thing of a kind on a
+// location. kind is call (default), sibling (same depth), region (calls of region=I), mpi (outermost MPI), message,
+// collective, wait, marker, interval or critical. With n the step is from that row of the kind (of a call for call,
+// sibling, region, mpi, marker), with t from that time.
+type NextEvent struct {
+	Found    bool    `json:"found"`
+	Side     string  `json:"side"` // before or after: where the search ended; beyond: given up after 2^20 rows, ask again from T
+	Kind     string  `json:"kind"`
+	Location int     `json:"location"`
+	N        uint64  `json:"n"` // row of the kind
+	T        uint64  `json:"t"`
+	End      uint64  `json:"end"`
+	Call     *uint64 `json:"call"` // row of the call, where there is one
+}
+
+// Messages is the answer of api/messages?t=A..B&ranks=SET&max=2000: messages with a side on the processes and in the
+// window, each once, or how dense they are.
+type Messages struct {
+	Begin     uint64        `json:"begin"`
+	End       uint64        `json:"end"`
+	Total     uint64        `json:"total"`     // sends and receives that begin in the window, on the chosen processes
+	Truncated bool          `json:"truncated"` // the list is empty, and Density filled
+	List      Arrows        `json:"list"`
+	Density   Density       `json:"density"`
+	Lost      []report.Lost `json:"lost"`
+}
+
+// Arrows are messages, column by column. The send begins at send_t on location from, the receive ends at recv_t on
+// location to.
+type Arrows struct {
+	From     []int    `json:"from"`
+	To       []int    `json:"to"`
+	SendT    []uint64 `json:"send_t"`
+	RecvT    []uint64 `json:"recv_t"`
+	Bytes    []uint64 `json:"bytes"`
+	SendN    []uint64 `json:"send_n"`    // row in P2P of from
+	RecvN    []uint64 `json:"recv_n"`    // and of to
+	Wait     []uint64 `json:"wait"`      // ticks the receiver waited (late sender), 0: not
+	SendCall []uint64 `json:"send_call"` // row of the call
+	RecvCall []uint64 `json:"recv_call"`
+}
+
+// Density is the number of sends and receives, and their bytes, in 128 bins of the window.
+type Density struct {
+	BinTicks float64  `json:"bin_ticks"`
+	Count    []uint64 `json:"count"`
+	Bytes    []uint64 `json:"bytes"`
+	Exact    bool     `json:"exact"`
+}
+
+// Search is the answer of api/search?q=TEXT&max=M (default 50): regions, intervals, locations whose names contain the
+// text, extreme calls ("longest", "longest NAME") and numbers ("rank 17", "#12345" ticks, "1.25s").
+type Search struct {
+	Query string `json:"query"`
+	Hits  []Hit  `json:"hits"`
+	More  int    `json:"more"`
+}
+
+// Hit is something found. Fields that do not apply are null.
+type Hit struct {
+	Kind     string  `json:"kind"` // region, interval, location, call, time
+	Label    string  `json:"label"`
+	Detail   string  `json:"detail"`
+	Region   *int    `json:"region"`
+	Node     *uint32 `json:"node"`
+	Location *int    `json:"location"`
+	N        *uint64 `json:"n"`
+	Begin    *uint64 `json:"begin"`
+	End      *uint64 `json:"end"`
+}
+
+// Intervals is the answer of api/intervals: the tree, parents before children, node 0 the whole program.
+type Intervals struct {
+	Nodes []IntervalNode `json:"nodes"`
+	More  int            `json:"more"` // nodes beyond the first 10000
+}
+
+// IntervalNode is a node of the interval tree over all processes.
+type IntervalNode struct {
+	Node         uint32       `json:"node"`
+	Parent       uint32       `json:"parent"`
+	Level        uint32       `json:"level"`
+	Label        string       `json:"label"`
+	Name         string       `json:"name"`
+	File         string       `json:"file"`
+	Line         uint32       `json:"line"`
+	Executions   uint64       `json:"executions"` // most of a process
+	Participants uint32       `json:"participants"`
+	Begin        uint64       `json:"begin"` // first begin on any process
+	End          uint64       `json:"end"`
+	Efficiency   report.Ratio `json:"efficiency"` // null: undefined
+	Lost         json.Number  `json:"lost"`       // ticks of all processes
+	Execution    json.Number  `json:"execution"`  // ticks
+	MPI          json.Number  `json:"mpi"`
+	Wait         json.Number  `json:"wait"`
+}
+
+// Interval is the answer of api/interval/{node}?t=..&ranks=..: all characteristics of a node, as the report has them
+// (one element of "intervals" of coppice report RUN.xtf intervals --format json).
+type Interval struct {
+	Node     uint32          `json:"node"`
+	Interval json.RawMessage `json:"interval"`
+	Lost     []report.Lost   `json:"lost"`
+}
+
+// Executions is the answer of api/executions?node=I&loc=L&t=A..B&max=M (default 500, bound 4096): executions on a
+// location that overlap the window, in the order of time. Without node all of them.
+type Executions struct {
+	List []Execution `json:"list"`
+	More bool        `json:"more"`
+}
+
+// Execution is one execution of an interval on a location.
+type Execution struct {
+	N     uint64 `json:"n"` // row in IVAL
+	Node  uint32 `json:"node"`
+	Label string `json:"label"`
+	K     uint64 `json:"k"` // number of the execution, from 0
+	Begin uint64 `json:"begin"`
+	End   uint64 `json:"end"`
+}
+
+// Critical is the answer of api/critical?t=A..B&max=M (default 2000, bound 10000): the pieces of the critical path in
+// the window by time. If there are more, the longest ones, and Truncated.
+type Critical struct {
+	Begin     uint64        `json:"begin"`
+	End       uint64        `json:"end"`
+	Pieces    []Piece       `json:"pieces"`
+	Total     uint64        `json:"total"` // pieces in the window, or those seen
+	Truncated bool          `json:"truncated"`
+	Complete  bool          `json:"complete"` // false: gave up early; Total is a lower bound
+	Lost      []report.Lost `json:"lost"`
+}
+
+// Piece is a piece of the critical path.
+type Piece struct {
+	Location int    `json:"location"`
+	Begin    uint64 `json:"begin"`
+	End      uint64 `json:"end"`
+	Region   int    `json:"region"`
+	Activity string `json:"activity"` // cpu, mpi, io, marker
+	Node     uint32 `json:"node"`
+}
+
+// Matrix is the answer of api/matrix?cells=N (default and bound 256): who sends how much to whom in the whole run, ranks
+// merged. Cells that are 0 are left out.
+type Matrix struct {
+	Processes int           `json:"processes"`
+	Merged    int           `json:"merged"` // processes in a row and column: row i holds [i*merged, (i+1)*merged)
+	Cells     int           `json:"cells"`  // rows and columns
+	From      []int         `json:"from"`   // of each cell
+	To        []int         `json:"to"`
+	Messages  []uint64      `json:"messages"`
+	Bytes     []uint64      `json:"bytes"`
+	Unknown   uint64        `json:"unknown"` // messages whose partner is not known
+	Complete  bool          `json:"complete"`
+	Lost      []report.Lost `json:"lost"`
+}
+
+// Profile is the answer of api/profile?t=A..B&columns=N (default and bound 1000): where the time of the ranks goes,
+// ranks merged to columns. Values are ticks, one for each column.
+type Profile struct {
+	Begin  uint64        `json:"begin"`
+	End    uint64        `json:"end"`
+	Ranks  string        `json:"ranks"`
+	Merged int           `json:"merged"` // processes in a column, the last one may have fewer
+	First  []uint32      `json:"first"`  // lowest rank of each column
+	Count  []int         `json:"count"`  // processes in it
+	Series []Series      `json:"series"` // cpu, p2p, collective, barrier, rma, mpi_io, mgmt, io, marker: they add up to time
+	Time   []json.Number `json:"time"`
+	Wait   []json.Number `json:"wait"` // part of the MPI time
+	Exact  bool          `json:"exact"`
+	Lost   []report.Lost `json:"lost"`
+	Cost   Cost          `json:"cost"`
+}
+
+// Series is a component by column.
+type Series struct {
+	Item   string        `json:"item"`
+	Values []json.Number `json:"values"`
+}
+
+// CounterBins is the answer of api/counter?metric=ID&loc=L&t=A..B&bins=N (default 512): values of a metric on a location.
+// Without loc the sum over nothing is not offered: ask for the locations in view. Bins without a reading hold null.
+type CounterBins struct {
+	Metric   int        `json:"metric"`
+	Location int        `json:"location"`
+	Begin    uint64     `json:"begin"`
+	BinTicks float64    `json:"bin_ticks"`
+	Min      []*float64 `json:"min"`
+	Max      []*float64 `json:"max"`
+	Mean     []*float64 `json:"mean"` // of the readings
+	Last     []*float64 `json:"last"`
+	Before   *float64   `json:"before"`  // the reading before the window
+	Rows     uint64     `json:"rows"`    // readings in the window
+	Sampled  bool       `json:"sampled"` // too many: each bin holds a part of its readings
+}
+
+// Classes is the answer of api/classes: classes of processes with their dendrograms, as report.Classes.
+type Classes struct {
+	Options string              `json:"options"`
+	Groups  []report.ClassGroup `json:"groups"`
+}
+
+// Compare is the answer of api/compare: the predicted run beside the measured one, in seconds as the clocks differ.
+type Compare struct {
+	Runs []CompareRun `json:"runs"` // measured, predicted
+	// Ranks has both runs' time by columns of ranks (at most 1000), in seconds.
+	Merged int             `json:"merged"`
+	First  []uint32        `json:"first"`
+	Series []CompareSeries `json:"series"`
+}
+
+// CompareRun is the headline of a run.
+type CompareRun struct {
+	Name       string        `json:"name"`
+	Seconds    *float64      `json:"seconds"` // first to last event; null where the resolution is not known
+	Processes  int           `json:"processes"`
+	Efficiency report.Ratio  `json:"efficiency"`
+	Items      []CompareItem `json:"items"`
+}
+
+// CompareItem is a component of the whole program, over all processes.
+type CompareItem struct {
+	Item    string   `json:"item"`
+	Seconds *float64 `json:"seconds"` // sum; null for counts
+	Count   *float64 `json:"count"`
+}
+
+// CompareSeries is one component by column, of both runs.
+type CompareSeries struct {
+	Item      string    `json:"item"`
+	Measured  []float64 `json:"measured"`
+	Predicted []float64 `json:"predicted"`
+}
