@@ -45,6 +45,9 @@ type AnalyzeOptions struct {
 	Host, Job     string // for the lock file
 	PID           int
 	Show          func(Progress) // on rank 0
+	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" behind the
+	// last one. It is for measurements, and may make the same collective calls on all ranks.
+	AtStage func(stage string)
 }
 
 // AnalyzeResult is what a rank knows after the job; it is for the log and the
@@ -189,6 +192,7 @@ func (a *analysis) run() error {
 // open opens the trace, claims the output and deals out the locations.
 func (a *analysis) open() error {
 	a.meter.Stage("open", 0)
+	a.atStage("open")
 	var err error
 	if a.src = a.o.Source; a.src == nil {
 		if a.src, err = OpenTrace(a.c, a.o.Trace, a.o.ClampTime); err != nil {
@@ -311,6 +315,7 @@ func (a *analysis) work() error {
 		{"commit", a.commit},
 	}
 	for _, s := range stages {
+		a.atStage(s.name)
 		began := time.Now()
 		err := s.run()
 		a.res.Seconds = append(a.res.Seconds, StageTime{s.name, time.Since(began)})
@@ -318,7 +323,14 @@ func (a *analysis) work() error {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
+	a.atStage("")
 	return nil
+}
+
+func (a *analysis) atStage(name string) {
+	if a.o.AtStage != nil {
+		a.o.AtStage(name)
+	}
 }
 
 func (a *analysis) measure() error {

@@ -1,0 +1,257 @@
+package mpi
+
+import "context"
+
+// OpKind is a kind of call.
+type OpKind uint8
+
+// Kinds of calls. A Gather of rank 3 is one operation, whatever messages it is made of.
+const (
+	OpSend  OpKind = iota // Send, and what TreeReduce sends
+	OpIsend               // its start
+	OpRecv                // Recv, Irecv when it is complete, TryRecv when it had a message, and what TreeReduce receives
+	OpBarrier
+	OpBcast
+	OpGather
+	OpAllgather
+	OpScatter
+	OpAlltoall
+	OpExscan
+	OpAllreduce // the reduction of Agree, too
+	OpReduce
+	OpGroup // Dup, Split, SplitNode, Free
+	OpFile  // collective call of a file without data: OpenFile, SetSize, Sync, Close
+	OpWrite
+	OpRead
+	NumOpKinds
+)
+
+func (k OpKind) String() string {
+	if k < NumOpKinds {
+		return [...]string{
+			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather", "scatter", "alltoall", "exscan",
+			"allreduce", "reduce", "group", "file", "write", "read",
+		}[k]
+	}
+	return "unknown"
+}
+
+// Collective says whether all ranks of the communicator make the call.
+func (k OpKind) Collective() bool { return k >= OpBarrier && k <= OpFile }
+
+// Note is one call that a rank has made, as an observer is told of it.
+type Note struct {
+	Kind OpKind
+	// Comm is 0 for the observed communicator; those that the rank made from it and its relatives count from 1.
+	Comm int
+	Peer int // the other rank of a message, the root, or -1
+	Tag  int // of a message; -1 for those of TreeReduce
+	// Sent and Received are bytes of payload, as in Stats; of files those written and read.
+	Sent, Received int64
+}
+
+// Observe returns a communicator that does what c does and tells note of every call that succeeded, after its end and in
+// the goroutine that made it. Communicators made from it are observed too. It may be used beside c.
+func Observe(c Comm, note func(Note)) Comm {
+	return &observed{Comm: c, note: note, made: new(int)}
+}
+
+type observed struct {
+	Comm
+	note func(Note)
+	id   int
+	made *int // communicators made from the first one; collective calls are one at a time
+}
+
+func (o *observed) tell(err error, x Note) error {
+	if err == nil {
+		x.Comm = o.id
+		o.note(x)
+	}
+	return err
+}
+
+// all tells of a collective call without a root.
+func (o *observed) all(err error, kind OpKind, sent, received int) error {
+	return o.tell(err, Note{Kind: kind, Peer: -1, Sent: int64(sent), Received: int64(received)})
+}
+
+func (o *observed) Barrier() error { return o.BarrierContext(context.Background()) }
+
+func (o *observed) BarrierContext(ctx context.Context) error {
+	return o.all(o.Comm.BarrierContext(ctx), OpBarrier, 0, 0)
+}
+
+func (o *observed) Dup() (Comm, error) { return o.derived(o.Comm.Dup()) }
+
+func (o *observed) Split(color, key int) (Comm, error) { return o.derived(o.Comm.Split(color, key)) }
+
+func (o *observed) SplitNode() (Comm, error) { return o.derived(o.Comm.SplitNode()) }
+
+func (o *observed) derived(c Comm, err error) (Comm, error) {
+	err = o.all(err, OpGroup, 0, 0)
+	*o.made++
+	if err != nil || c == nil {
+		return nil, err
+	}
+	return &observed{Comm: c, note: o.note, id: *o.made, made: o.made}, nil
+}
+
+func (o *observed) Free() error { return o.all(o.Comm.Free(), OpGroup, 0, 0) }
+
+func (o *observed) Send(b []byte, to, tag int) error {
+	return o.tell(o.Comm.Send(b, to, tag), Note{Kind: OpSend, Peer: to, Tag: tag, Sent: int64(len(b))})
+}
+
+func (o *observed) Isend(b []byte, to, tag int) (*Request, error) {
+	r, err := o.Comm.Isend(b, to, tag)
+	return r, o.tell(err, Note{Kind: OpIsend, Peer: to, Tag: tag, Sent: int64(len(b))})
+}
+
+func (o *observed) received(err error, st Status) error {
+	return o.tell(err, Note{Kind: OpRecv, Peer: st.Source, Tag: st.Tag, Received: int64(st.Len)})
+}
+
+func (o *observed) Recv(from, tag int) ([]byte, Status, error) {
+	b, st, err := o.Comm.Recv(from, tag)
+	return b, st, o.received(err, st)
+}
+
+func (o *observed) TryRecv(from, tag int) ([]byte, Status, bool, error) {
+	b, st, ok, err := o.Comm.TryRecv(from, tag)
+	if ok {
+		err = o.received(err, st)
+	}
+	return b, st, ok, err
+}
+
+func (o *observed) Wait(reqs ...*Request) error {
+	var open []*Request
+	for _, r := range reqs {
+		if r != nil && r.op == "recv" && !r.reported {
+			open = append(open, r)
+		}
+	}
+	if err := o.Comm.Wait(reqs...); err != nil {
+		return err
+	}
+	for _, r := range open {
+		_ = o.received(nil, r.st)
+	}
+	return nil
+}
+
+func (o *observed) WaitSome(reqs []*Request) ([]int, error) {
+	list, err := o.Comm.WaitSome(reqs)
+	for _, i := range list {
+		if r := reqs[i]; r.op == "recv" && r.err == nil {
+			_ = o.received(nil, r.st)
+		}
+	}
+	return list, err
+}
+
+func (o *observed) Bcast(b []byte, root int) ([]byte, error) {
+	got, err := o.Comm.Bcast(b, root)
+	x := Note{Kind: OpBcast, Peer: root, Received: int64(len(got))}
+	if root == o.Rank() {
+		x.Sent, x.Received = x.Received, 0
+	}
+	return got, o.tell(err, x)
+}
+
+func (o *observed) Gather(b []byte, root int) ([][]byte, error) {
+	got, err := o.Comm.Gather(b, root)
+	return got, o.tell(err, Note{Kind: OpGather, Peer: root, Sent: int64(len(b)), Received: int64(totalLen(got))})
+}
+
+func (o *observed) Allgather(b []byte) ([][]byte, error) {
+	got, err := o.Comm.Allgather(b)
+	return got, o.all(err, OpAllgather, len(b), totalLen(got))
+}
+
+func (o *observed) Scatter(parts [][]byte, root int) ([]byte, error) {
+	got, err := o.Comm.Scatter(parts, root)
+	x := Note{Kind: OpScatter, Peer: root, Received: int64(len(got))}
+	if root == o.Rank() {
+		x.Sent = int64(totalLen(parts))
+	}
+	return got, o.tell(err, x)
+}
+
+func (o *observed) Alltoall(parts [][]byte) ([][]byte, error) {
+	got, err := o.Comm.Alltoall(parts)
+	return got, o.all(err, OpAlltoall, totalLen(parts), totalLen(got))
+}
+
+func (o *observed) Exscan(v int64) (int64, error) {
+	v, err := o.Comm.Exscan(v)
+	return v, o.all(err, OpExscan, 8, 8)
+}
+
+func (o *observed) AllreduceInt64(v []int64, op Op) error {
+	return o.all(o.Comm.AllreduceInt64(v, op), OpAllreduce, 8*len(v), 8*len(v))
+}
+
+func (o *observed) ReduceInt64(v []int64, op Op, root int) error {
+	return o.tell(o.Comm.ReduceInt64(v, op, root), Note{Kind: OpReduce, Peer: root, Sent: int64(8 * len(v))})
+}
+
+func (o *observed) Agree(err error) error { return AgreeOn(o, err) }
+
+func (o *observed) OpenFile(name string, mode Mode, hints map[string]string) (File, error) {
+	f, err := o.Comm.OpenFile(name, mode, hints)
+	if err = o.all(err, OpFile, 0, 0); err != nil {
+		return nil, err
+	}
+	return &observedFile{f, o}, nil
+}
+
+func (o *observed) system() plane { return observedPlane{o.Comm.system(), o} }
+
+// observedPlane tells of the messages of TreeReduce and the reductions of Agree.
+type observedPlane struct {
+	plane
+	o *observed
+}
+
+func (p observedPlane) sysSend(b []byte, to, tag int) error {
+	return p.o.tell(p.plane.sysSend(b, to, tag), Note{Kind: OpSend, Peer: to, Tag: -1, Sent: int64(len(b))})
+}
+
+func (p observedPlane) sysRecv(from, tag int) ([]byte, error) {
+	b, err := p.plane.sysRecv(from, tag)
+	return b, p.o.tell(err, Note{Kind: OpRecv, Peer: from, Tag: -1, Received: int64(len(b))})
+}
+
+func (p observedPlane) reduceMin(v int64) (int64, error) {
+	v, err := p.plane.reduceMin(v)
+	return v, p.o.all(err, OpAllreduce, 8, 8)
+}
+
+type observedFile struct {
+	File
+	o *observed
+}
+
+func (f *observedFile) WriteAt(b []byte, off int64) error {
+	return f.o.all(f.File.WriteAt(b, off), OpWrite, len(b), 0)
+}
+
+func (f *observedFile) WriteAtAll(b []byte, off int64) error {
+	return f.o.all(f.File.WriteAtAll(b, off), OpWrite, len(b), 0)
+}
+
+func (f *observedFile) ReadAt(b []byte, off int64) error {
+	return f.o.all(f.File.ReadAt(b, off), OpRead, 0, len(b))
+}
+
+func (f *observedFile) ReadAtAll(b []byte, off int64) error {
+	return f.o.all(f.File.ReadAtAll(b, off), OpRead, 0, len(b))
+}
+
+func (f *observedFile) SetSize(n int64) error { return f.o.all(f.File.SetSize(n), OpFile, 0, 0) }
+
+func (f *observedFile) Sync() error { return f.o.all(f.File.Sync(), OpFile, 0, 0) }
+
+func (f *observedFile) Close() error { return f.o.all(f.File.Close(), OpFile, 0, 0) }
