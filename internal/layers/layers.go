@@ -65,6 +65,8 @@ var Table = []Package{
 	{Path: "record", Layer: 5, Cgo: true},
 
 	{Path: "cmd/coppice", Layer: 6},
+	// A headless browser: for the tests of the viewer and for pictures.
+	{Path: "view/browser", Layer: 6, Importers: []string{"bench"}},
 
 	// Beside the tool: nobody imports these.
 	{Path: "bench", Layer: 7},
@@ -92,4 +94,6 @@ var Dependencies = []Dependency{
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/sbromberger/gompi", Importers: []string{"mpi"}},
 	{Path: "github.com/google/go-cmp", TestOnly: true},
+	{Path: "github.com/chromedp/chromedp", Importers: []string{"view/browser"}},
+	{Path: "github.com/chromedp/cdproto", Importers: []string{"view/browser"}},
 }
