@@ -1,0 +1,68 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+)
+
+// settings say what is run.
+type settings struct {
+	program string // of the generated trace, without its number of processes
+	ranks   list
+	each    int  // processes of the trace for each rank; of strong scaling for all
+	graph   bool // analyze --events none
+	mpi     bool // ranks of mpirun
+	heap    bool // measure live heap at the ends of stages instead of counting calls
+	stages  bool // print what each stage of the largest run counts
+	strong  bool
+	dir     string
+}
+
+func newSettings(f *flag.FlagSet) *settings {
+	s := &settings{ranks: list{1, 2, 4, 8, 16, 32, 64}}
+	f.StringVar(&s.program, "program", "stencil:iterations=200,jitter=5,seed=1", "generated trace, as in `coppice demo --help`, without procs")
+	f.Var(&s.ranks, "ranks", "numbers of ranks, joined by commas")
+	f.IntVar(&s.each, "each", 1, "processes of the trace for each rank; of strong scaling for all ranks together")
+	f.BoolVar(&s.graph, "graph", false, "analyze --events none")
+	f.BoolVar(&s.mpi, "mpi", false, "ranks that mpirun starts, not goroutines")
+	f.BoolVar(&s.heap, "heap", false, "measure the heap that is alive at the ends of stages instead of counting calls")
+	f.StringVar(&s.dir, "dir", "", "folder for the files of the job, default a temporary one")
+	f.BoolVar(&s.stages, "stages", false, "print what each stage counts")
+	return s
+}
+
+// source makes the trace for so many ranks.
+func (s *settings) source(ranks int) (*tracetest.Source, error) {
+	o, err := tracetest.ParseOptions(s.program)
+	if err != nil {
+		return nil, err
+	}
+	o.Processes = s.each
+	if !s.strong {
+		o.Processes *= ranks
+	}
+	return tracetest.New(o)
+}
+
+// list is a flag of numbers.
+type list []int
+
+func (l *list) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*l), " ", ","), "[]")
+}
+
+func (l *list) Set(text string) error {
+	*l = nil
+	for _, part := range strings.Split(text, ",") {
+		n, err := strconv.Atoi(part)
+		if err != nil || n < 1 {
+			return fmt.Errorf("%q is not a number of ranks", part)
+		}
+		*l = append(*l, n)
+	}
+	return nil
+}
