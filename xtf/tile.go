@@ -17,8 +17,8 @@ const (
 	ShareStart          // point-to-point calls that do not wait
 )
 
-// shareOf is the index of a class of regions. A subset stands before its set.
-func shareOf(class uint32) int {
+// ShareOf is the index in TILE.share of a class of regions. A subset stands before its set.
+func ShareOf(class uint32) int {
 	for _, c := range [...]struct {
 		class uint32
 		share int
@@ -55,7 +55,7 @@ type TileSums struct {
 // Add adds a row of the bin. The region with most exclusive ticks is the tile's,
 // of equal ones the first.
 func (s *TileSums) Add(r *TimeBin) {
-	s.ticks[shareOf(r.Class)] += r.Exclusive
+	s.ticks[ShareOf(r.Class)] += r.Exclusive
 	s.calls += r.Count
 	if !s.any || r.Exclusive > s.most {
 		s.any, s.most, s.region = true, r.Exclusive, r.Region
