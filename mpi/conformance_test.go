@@ -67,6 +67,7 @@ func conformance() []testCase {
 		{"allgather", 1, true, testAllgather},
 		{"scatter", 1, true, testScatter},
 		{"alltoall", 1, false, testAlltoall},
+		{"sparse alltoall", 1, false, testSparse},
 		{"exscan", 1, true, testExscan},
 		{"reductions", 1, true, testReductions},
 		{"reduction mismatch", 2, false, testReductionMismatch},

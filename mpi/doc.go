@@ -63,6 +63,8 @@
 // says (MPI 3.1, 3.5 and 3.8): posted receives in their order, messages of one sender in theirs, by matched probe.
 // In-process, a message of more than 64 KiB waits for its receiver, as it does on MPI.
 //
+// SparseAlltoall is for exchanges in which a rank has something for few others: ceil(log2 ranks) messages of each rank.
+//
 // Received messages belong to the receiver. What Bcast, Allgather, Gather and Scatter return is shared by in-process
 // ranks and must not be modified.
 //

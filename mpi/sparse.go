@@ -1,0 +1,138 @@
+package mpi
+
+import (
+	"encoding/binary"
+	"slices"
+)
+
+// Part is bytes for a rank, or from one.
+type Part struct {
+	Rank int
+	Data []byte
+}
+
+// Hop is one step of a walk through all ranks by halves: a range of ranks, at first all, is cut in two, and what is for the other
+// half goes there. Then the own half is the range. After the last hop, of ceil(log2 ranks), everything is where it belongs.
+type Hop struct {
+	To         int   // gets what is for the other half
+	From       []int // send what is for this one: one rank, two, or none, where the halves differ
+	First, End int   // the other half: ranks First to End-1
+}
+
+// Hops returns the steps of a rank. Each sends once in a step; of size ranks a rank receives at most 2 ceil(log2 size) times.
+func Hops(rank, size int) []Hop {
+	var list []Hop
+	for lo, hi := 0, size; hi-lo > 1; {
+		mid := lo + (hi-lo+1)/2
+		upper := hi - mid // as many as lower, or one less
+		if rank < mid {
+			h := Hop{To: mid + min(rank-lo, upper-1), First: mid, End: hi}
+			if rank-lo < upper {
+				h.From = []int{mid + rank - lo}
+			}
+			list, hi = append(list, h), mid
+			continue
+		}
+		h := Hop{To: lo + rank - mid, From: []int{lo + rank - mid}, First: lo, End: mid}
+		if rank == hi-1 && mid-lo > upper {
+			h.From = append(h.From, mid-1)
+		}
+		list, lo = append(list, h), mid
+	}
+	return list
+}
+
+// Step makes one hop: b goes to the rank To, and take gets what comes, from one rank after the other. Messages have the tag.
+func (h *Hop) Step(c Comm, tag int, b []byte, take func(from int, b []byte) error) error {
+	sent, err := c.Isend(b, h.To, tag)
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, from := range h.From {
+		b, _, err := c.Recv(from, tag)
+		if err != nil {
+			return err
+		}
+		if failed == nil {
+			failed = take(from, b)
+		}
+	}
+	if err := c.Wait(sent); err != nil {
+		return err
+	}
+	return failed
+}
+
+// SparseAlltoall gives every part to its rank and returns those for this one, in the order of the ranks that they are from; those
+// of one rank stay in their order. It is for parts that are few and small: they go through the ranks by halves (the crystal router
+// of Fox et al., Solving Problems on Concurrent Processors, 1988), so that a rank sends ceil(log2 ranks) messages whatever the
+// number of parts, where Alltoall sends one to every rank, and a part is sent as often. No table has a place for every rank.
+//
+// Messages have the tag; nothing else may use it meanwhile. An error may be this rank's own. Collective.
+func SparseAlltoall(c Comm, tag int, parts []Part) ([]Part, error) {
+	held := make([]routed, 0, len(parts))
+	for _, p := range parts {
+		if err := checkPeer("sparse alltoall", p.Rank, c.Size(), false); err != nil {
+			return nil, err
+		}
+		held = append(held, routed{c.Rank(), p})
+	}
+	var failed error
+	for _, h := range Hops(c.Rank(), c.Size()) {
+		var b []byte
+		stay := held[:0]
+		for _, x := range held {
+			if x.Rank >= h.First && x.Rank < h.End {
+				b = x.append(b)
+			} else {
+				stay = append(stay, x)
+			}
+		}
+		held = stay
+		err := h.Step(c, tag, b, func(_ int, b []byte) error {
+			for len(b) > 0 && failed == nil {
+				var x routed
+				if b, failed = x.take(b); failed == nil {
+					held = append(held, x)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	slices.SortStableFunc(held, func(a, b routed) int { return a.from - b.from })
+	got := make([]Part, len(held))
+	for i, x := range held {
+		got[i] = Part{x.from, x.Data}
+	}
+	return got, failed
+}
+
+// routed is a part on its way: to u32 | from u32 | length u32 | data, integers little-endian.
+type routed struct {
+	from int
+	Part
+}
+
+const routedBytes = 12
+
+func (x *routed) append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, uint32(x.Rank))
+	b = binary.LittleEndian.AppendUint32(b, uint32(x.from))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.Data)))
+	return append(b, x.Data...)
+}
+
+// take reads what append wrote and returns the rest.
+func (x *routed) take(b []byte) ([]byte, error) {
+	if len(b) < routedBytes || uint64(len(b)-routedBytes) < uint64(binary.LittleEndian.Uint32(b[8:])) {
+		return nil, errf("sparse alltoall", ErrInternal, "a damaged message of %d bytes", len(b))
+	}
+	end := routedBytes + int(binary.LittleEndian.Uint32(b[8:]))
+	x.Rank, x.from = int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
+	x.Data = b[routedBytes:end:end]
+	return b[end:], nil
+}
