@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"math/bits"
@@ -42,21 +41,10 @@ func (s *PredictedSweep) WriteSVG(out io.Writer, title string) error {
 
 // svg is a plot under way.
 type svg struct {
-	b     strings.Builder
+	drawing
 	sweep *PredictedSweep
 	top   uint64 // ps at the upper end
 	step  uint64 // between two marks
-}
-
-func (w *svg) add(format string, args ...any) {
-	fmt.Fprintf(&w.b, format+"\n", args...)
-}
-
-// text writes at most limit characters.
-func (w *svg) text(x, y int, anchor, text string, limit int) {
-	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(clean(text, limit))) // to memory
-	w.add(`<text x="%d" y="%d" text-anchor="%s">%s</text>`, x, y, anchor, b.String())
 }
 
 // scale chooses marks of 1, 2 or 5 times a power of ten, seven at most.

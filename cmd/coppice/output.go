@@ -22,11 +22,12 @@ import (
 type output struct {
 	verb   string
 	path   string // "" or "-": standard output
-	format string // "text", "json" or "csv"
+	format string // one of choices
 	color  string
 	force  bool
 	limit  int
 	tables bool // csv can be chosen
+	pages  bool // html can be chosen
 }
 
 // add defines the flags that all printing verbs share.
@@ -38,25 +39,35 @@ func (o *output) add(f *pflag.FlagSet) {
 	f.StringVar(&o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never")
 }
 
+// choices are the formats to choose from.
+func (o *output) choices() []string {
+	list := []string{"text", "json"}
+	if o.tables {
+		list = append(list, "csv")
+	}
+	if o.pages {
+		list = append(list, "html")
+	}
+	return list
+}
+
 // formats names the formats to choose from.
 func (o *output) formats() string {
-	if o.tables {
-		return "text, json or csv"
-	}
-	return "text or json"
+	list := o.choices()
+	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
 }
 
 // check completes the flags.
 func (o *output) check() error {
 	if o.format == "" {
 		o.format = "text"
-		for _, known := range []string{"json", "csv"} {
-			if strings.EqualFold(filepath.Ext(o.path), "."+known) && (known != "csv" || o.tables) {
+		for _, known := range o.choices() {
+			if strings.EqualFold(filepath.Ext(o.path), "."+known) {
 				o.format = known
 			}
 		}
 	}
-	if !slices.Contains([]string{"text", "json"}, o.format) && (o.format != "csv" || !o.tables) {
+	if !slices.Contains(o.choices(), o.format) {
 		return usage("%s: --format %s: choose %s", o.verb, o.format, o.formats())
 	}
 	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {

@@ -28,7 +28,7 @@ func runReport(args []string, s streams) error {
 	if len(args) > 0 && args[0] == "scaling" {
 		return runScaling(args[1:], s)
 	}
-	o := output{tables: true}
+	o := output{tables: true, pages: true}
 	var x choice
 	var strict bool
 	f := flags("report", "RUN.xtf [SECTION]...", s,
@@ -36,6 +36,7 @@ func runReport(args []string, s streams) error {
 		"coppice report run.xtf intervals --details",
 		"coppice report run.xtf waits --time interval:solve",
 		"coppice report run.xtf intervals -o intervals.csv",
+		"coppice report run.xtf -o report.html",
 		"coppice report run.xtf --fail-if 'parallel_efficiency<0.8' --fail-if 'interval:solve.efficiency<0.7'",
 		"coppice report run.xtf profile --ranks 0-3 --limit 50",
 		"coppice report run.xtf summary profile comm -o run.json",
@@ -64,6 +65,9 @@ func runReport(args []string, s streams) error {
 	}
 	defer run.Close()
 	opts, err := x.options(run)
+	if err == nil && o.format == "html" {
+		opts, err = run.HTMLOptions(opts.Intervals.Rules)
+	}
 	if err != nil {
 		return err
 	}
@@ -88,6 +92,8 @@ func printDocument(d *report.Document, o *output, s streams) error {
 			return d.WriteJSON(w)
 		case "csv":
 			return d.WriteCSV(w)
+		case "html":
+			return d.WriteHTML(w)
 		}
 		return d.WriteText(w, o.style(s))
 	})
@@ -138,6 +144,8 @@ func (x *choice) check(path string, o *output) error {
 		return usage("report: --region chooses the region of section histogram: add it, coppice report %s histogram --region %s", path, x.region)
 	case x.of != "calls" && x.of != "gaps":
 		return usage("report: --of %s: choose calls or gaps", x.of)
+	case o.format == "html" && (len(x.sections) > 0 || x.lang != "en" || x.source != "auto"):
+		return usage("report: --format html is the report of the whole run with all sections, in English: leave out sections, --lang and --source")
 	case !known:
 		return usage("report: --source %s: choose auto, rows or graph", x.source)
 	case x.lang != "en" && x.lang != "ru":

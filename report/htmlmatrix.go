@@ -1,0 +1,119 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+)
+
+// matrixCells is the largest number of rows and columns of the drawn matrix; beyond
+// it neighbouring ranks are merged.
+const matrixCells = 256
+
+// matrixClasses are the colours of the matrix: one for each step of its logarithm.
+var matrixClasses = []string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
+
+// htmlMatrix draws bytes from each rank to each.
+func (d *Document) htmlMatrix() *htmlFigure {
+	c := d.Comm
+	if c == nil || len(c.Pairs) == 0 || d.Processes == 0 {
+		return nil
+	}
+	n := min(d.Processes, matrixCells)
+	sums := make([]wide, n*n)
+	messages := false // where no message has bytes, they are counted
+	if c.Bytes.Sign() == 0 {
+		messages = true
+	}
+	for i := range c.Pairs {
+		p := &c.Pairs[i]
+		if int64(p.From) >= int64(d.Processes) || int64(p.To) >= int64(d.Processes) {
+			continue
+		}
+		v := max(p.Bytes, p.ReceivedBytes)
+		if messages {
+			v = max(p.Messages, p.Received)
+		}
+		sums[groupOf(int(p.From), d.Processes, matrixCells)*n+groupOf(int(p.To), d.Processes, matrixCells)].add(v)
+	}
+	f := &htmlFigure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", countBig(c.Messages), Bytes(c.Bytes))}
+	if d.Processes > matrixCells {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d ranks are merged into %d × %d cells.", d.Processes, n, n))
+	}
+	rows, least, step := matrixSteps(sums, n)
+	f.Legend = matrixLegend(least, step, messages)
+	const left, top, side = 60, 24, 560
+	var w drawing
+	w.open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
+	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, side, side)
+	w.mosaic(left, top, side, side, rows, matrixClasses)
+	every := (n + 15) / 16
+	for i := 0; i < n; i += every {
+		name := fmt.Sprint(i * d.Processes / n)
+		w.text(left-6, top+(2*i+1)*side/(2*n)+4, "end", name, 10)
+		w.text(left+(2*i+1)*side/(2*n), top+side+16, "middle", name, 10)
+	}
+	w.text(left+side/2, top+side+34, "middle", "to rank", 20)
+	w.text(left-6, top-10, "end", "from", 20)
+	f.Picture = w.html()
+	f.Table = d.pairTable()
+	return f
+}
+
+// matrixSteps turns sums into steps of equal factors: 2^step for each, from 2^least on.
+func matrixSteps(sums []wide, n int) (rows [][]int8, least, step int) {
+	low, high := 1<<10, 0
+	for i := range sums {
+		if v := sums[i].big().BitLen(); v > 0 {
+			low, high = min(low, v-1), max(high, v-1)
+		}
+	}
+	step = (high-min(low, high))/len(matrixClasses) + 1
+	rows = make([][]int8, n)
+	for i := range rows {
+		rows[i] = make([]int8, n)
+		for k := range rows[i] {
+			rows[i][k] = noCell
+			if v := sums[i*n+k].big().BitLen(); v > 0 {
+				rows[i][k] = int8((v - 1 - low) / step)
+			}
+		}
+	}
+	return rows, low, step
+}
+
+// matrixLegend says from how many bytes on a cell has a colour.
+func matrixLegend(least, step int, messages bool) []htmlKey {
+	var list []htmlKey
+	for i, c := range matrixClasses {
+		from := new(big.Int).Lsh(big.NewInt(1), uint(least+i*step))
+		text := "from " + Bytes(from)
+		if messages {
+			text = "from " + countBig(from) + " messages"
+		}
+		list = append(list, htmlKey{c, text})
+	}
+	return list
+}
+
+// pairTable has the pairs with most bytes.
+func (d *Document) pairTable() *htmlTable {
+	list := slices.Clone(d.Comm.Pairs)
+	slices.SortStableFunc(list, func(a, b Pair) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
+	})
+	t := &htmlTable{Caption: "Pairs with most bytes", Head: heads("from", "to", "messages", "bytes", "share", "each")}
+	for i := range list[:min(len(list), htmlRows/2)] {
+		x := &list[i]
+		each := htmlCell{Sort: "-1"}
+		if x.Messages > 0 {
+			each = numberCell(Bytes(integer(x.Bytes/x.Messages)), float64(x.Bytes/x.Messages))
+		}
+		share := ratio(integer(x.Bytes), d.Comm.Bytes)
+		t.add(numberCell(fmt.Sprint(x.From), float64(x.From)), numberCell(fmt.Sprint(x.To), float64(x.To)), numberCell(count(x.Messages), float64(x.Messages)),
+			numberCell(Bytes(integer(x.Bytes)), float64(x.Bytes)), ratioCell(share, share.percent()), each)
+	}
+	t.left(len(list), htmlRows/2, "pair", "comm")
+	return t
+}

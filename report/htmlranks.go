@@ -1,0 +1,214 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math/bits"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// rankParts are the parts of a process's time in the profile of ranks, from the
+// lower edge up. They do not overlap; idle fills what the longest process took.
+var rankParts = [...]struct{ class, name string }{
+	{"k-cpu", "CPU"},
+	{"k-io", "I/O, of MPI too"},
+	{"k-p2p", "point to point"},
+	{"w-p2p", "of it waiting"},
+	{"k-coll", "collective"},
+	{"w-coll", "of it waiting"},
+	{"k-rma", "one-sided"},
+	{"k-mgmt", "MPI management"},
+	{"k-marker", "markers"},
+	{"k-idle", "idle: began late or ended early"},
+}
+
+const (
+	partCPU = iota
+	partIO
+	partP2P
+	partP2PWait
+	partColl
+	partCollWait
+	partRMA
+	partManagement
+	partMarker
+	partIdle
+)
+
+// rankTime is a process's time by part, in ticks.
+type rankTime struct {
+	rank  uint32
+	parts [len(rankParts)]uint64
+}
+
+// p2pWaits and collWaits are the patterns inside of these calls.
+var (
+	p2pWaits  = []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver}
+	collWaits = []xtf.Item{xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan}
+)
+
+// rankTime splits the time of a process; longest is that of the longest one.
+func (x *processItems) rankTime(longest uint64) rankTime {
+	t := rankTime{rank: x.rank}
+	split := func(all xtf.Item, waits []xtf.Item) (calls, waiting uint64) {
+		for _, w := range waits {
+			waiting = saturating(waiting, x.at(0, w))
+		}
+		calls = x.at(0, all)
+		waiting = min(waiting, calls)
+		return calls - waiting, waiting
+	}
+	t.parts[partCPU] = x.at(0, xtf.ItemCPU)
+	t.parts[partIO] = saturating(x.at(0, xtf.ItemIO), x.at(0, xtf.ItemFileIO))
+	t.parts[partP2P], t.parts[partP2PWait] = split(xtf.ItemP2P, p2pWaits)
+	t.parts[partColl], t.parts[partCollWait] = split(xtf.ItemColl, collWaits)
+	t.parts[partRMA], t.parts[partManagement], t.parts[partMarker] = x.at(0, xtf.ItemRMA), x.at(0, xtf.ItemManagement), x.at(0, xtf.ItemMarker)
+	t.parts[partIdle] = longest - min(longest, x.at(0, xtf.ItemTime))
+	return t
+}
+
+// rankColumns is the largest number of columns of the profile; beyond it
+// neighbours are merged.
+const rankColumns = 1000
+
+// htmlRanks draws the profile of ranks: a column for each process, or the mean of
+// neighbours. Its table has the processes that differ most.
+func (d *Document) htmlRanks(u unit) (*htmlFigure, error) {
+	longest := d.Summary.Ticks.Execution
+	if longest == 0 {
+		return nil, nil
+	}
+	var list []rankTime
+	lost, err := d.run.eachProcess(Ranks{}, "ranks", func(x *processItems) { list = append(list, x.rankTime(longest)) })
+	if err != nil {
+		return nil, err
+	}
+	f := &htmlFigure{Caption: "Where each process spends its time. Ranks from left to right, time upwards; the height is the longest process."}
+	if len(lost) > 0 {
+		f.Notes = append(f.Notes, plural(len(lost), "process")+" cannot be read and are left out.")
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	size := (len(list) + rankColumns - 1) / rankColumns
+	if size > 1 {
+		f.Notes = append(f.Notes, fmt.Sprintf("Each column is the mean of %d neighbouring ranks.", size))
+	}
+	f.Picture, f.Legend = drawRanks(list, size, longest, u)
+	f.Table = rankTable(list, u)
+	return f, nil
+}
+
+// drawRanks draws the columns.
+func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML, []htmlKey) {
+	const left, top, width, height = 60, 12, 900, 260
+	columns := (len(list) + size - 1) / size
+	parts, used := make([][]int, len(rankParts)), [len(rankParts)]bool{}
+	for k := range parts {
+		parts[k] = make([]int, columns)
+		for c := range columns {
+			group := list[c*size : min((c+1)*size, len(list))]
+			var sum wide
+			for i := range group {
+				sum.add(group[i].parts[k])
+			}
+			parts[k][c] = thousandths(sum, longest, uint64(len(group)))
+			used[k] = used[k] || parts[k][c] > 0
+		}
+	}
+	var w drawing
+	w.open(left+width+10, top+height+42, "figure", "Time of each process by part", "Stacked columns, one for each process or group of neighbours: CPU, MPI by class with waits, and idle time. The table below has the numbers.")
+	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, height)
+	classes := make([]string, len(rankParts))
+	var legend []htmlKey
+	for k, p := range rankParts {
+		classes[k] = p.class
+		if used[k] {
+			legend = append(legend, htmlKey{p.class, p.name})
+		}
+	}
+	w.stack(left, top, width, height, parts, classes)
+	for _, m := range axisMarks(longest, u) {
+		y := top + height - m.at*height/1000
+		w.add(`<path class="tick" d="M%d %dh-5"/>`, left, y)
+		w.text(left-8, y+4, "end", m.text, 12)
+	}
+	every := (columns + 15) / 16
+	for c := 0; c < columns; c += every {
+		w.text(left+(2*c+1)*width/(2*columns), top+height+17, "middle", fmt.Sprint(list[c*size].rank), 10)
+	}
+	w.text(left+width/2, top+height+36, "middle", "rank", 10)
+	return w.html(), legend
+}
+
+// thousandths is sum over n of v, in thousandths of whole, rounded to the nearest.
+func thousandths(sum wide, whole, n uint64) int {
+	v := sum.big()
+	v.Mul(v, integer(1000))
+	return int(min(roundQuotient(v, times(integer(whole), n)).Uint64(), 1000))
+}
+
+// rankTable has all processes, or those with least and most CPU time.
+func rankTable(list []rankTime, u unit) *htmlTable {
+	t := &htmlTable{Caption: "Time of processes, " + u.name(), Head: heads("rank")}
+	var used []int
+	for k, p := range rankParts {
+		for i := range list {
+			if list[i].parts[k] > 0 {
+				used = append(used, k)
+				name := p.name
+				switch k {
+				case partP2PWait:
+					name = "point to point, waiting"
+				case partCollWait:
+					name = "collective, waiting"
+				case partIdle:
+					name = "idle"
+				}
+				t.Head = append(t.Head, htmlHead{Text: name})
+				break
+			}
+		}
+	}
+	order := slices.Clone(list)
+	if len(order) > htmlRows {
+		slices.SortStableFunc(order, func(a, b rankTime) int {
+			switch {
+			case a.parts[partCPU] < b.parts[partCPU]:
+				return -1
+			case a.parts[partCPU] > b.parts[partCPU]:
+				return 1
+			}
+			return 0
+		})
+		order = append(order[:htmlRows/2:htmlRows/2], order[len(order)-htmlRows/2:]...)
+		t.Caption += fmt.Sprintf(", the %d with least and the %d with most CPU time", htmlRows/2, htmlRows/2)
+		t.More = fmt.Sprintf("and %s more: coppice report RUN.xtf intervals --ordered cpu", plural(len(list)-htmlRows, "process"))
+	}
+	for i := range order {
+		row := []htmlCell{numberCell(fmt.Sprint(order[i].rank), float64(order[i].rank))}
+		for _, k := range used {
+			v := order[i].parts[k]
+			row = append(row, numberCell(u.ticks(v), float64(v)))
+		}
+		t.add(row...)
+	}
+	return t
+}
+
+// groupOf is the group of i among n that are merged into at most most.
+func groupOf(i, n, most int) int {
+	if n <= most {
+		return i
+	}
+	return int(muldiv(uint64(i), uint64(most), uint64(n)))
+}
+
+// muldiv is a * b / c, rounded down; the result fits.
+func muldiv(a, b, c uint64) uint64 {
+	hi, lo := bits.Mul64(a, b)
+	q, _ := bits.Div64(hi%c, lo, c)
+	return q
+}

@@ -1,0 +1,297 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math/big"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// HTMLOptions are those of a document that WriteHTML prints: all sections that
+// the file has results for.
+func (r *Run) HTMLOptions(rules Rules) (Options, error) {
+	o := Options{
+		Sections:  []Section{SectionSummary, SectionIntervals, SectionPOP, SectionProfile, SectionComm, SectionDiagnostics},
+		Intervals: IntervalOptions{Rules: rules},
+	}
+	rows, err := r.HasRows()
+	if err != nil {
+		return o, err
+	}
+	if rows {
+		o.Sections = append(o.Sections, SectionWaits)
+	}
+	classes, err := r.File.Classes()
+	if err == nil && classes != nil {
+		o.Sections = append(o.Sections, SectionClasses)
+	}
+	return o, err
+}
+
+// htmlReport is the page of a run. Sections without content are nil.
+type htmlReport struct {
+	htmlPage
+	Name       string
+	Partial    bool
+	Cards      []htmlCard
+	Headline   []string
+	Findings   []string
+	POP        []htmlMetric
+	POPNote    string
+	Intervals  *htmlIntervals
+	Waits      *htmlWaits
+	Regions    *htmlTable
+	Ranks      *htmlFigure
+	Matrix     *htmlFigure
+	Timeline   *htmlTimeline
+	Classes    *htmlClasses
+	Predicted  [][2]string
+	Problems   *htmlTable
+	Lost       []string
+	Provenance [][2]string
+	Reproduce  []string
+}
+
+// htmlCard is a number of the headline.
+type htmlCard struct {
+	Name, Value, Note, Grade string
+}
+
+// htmlFigure is a picture with its table.
+type htmlFigure struct {
+	Picture template.HTML
+	Caption string
+	Legend  []htmlKey
+	Table   *htmlTable
+	Notes   []string
+}
+
+// htmlKey is a colour of a legend.
+type htmlKey struct {
+	Class, Text string
+}
+
+// WriteHTML writes the report as one file of HTML that needs no other and no
+// network: pictures are SVG in it, tables are complete without its small script.
+// Its size does not grow with the run: long tables are cut, pictures merge rows
+// and columns. The same document gives the same bytes.
+func (d *Document) WriteHTML(out io.Writer) error {
+	page, err := newHTMLPage(clean(d.Name, 80) + ": performance report")
+	if err != nil {
+		return err
+	}
+	u := unit{d.Summary.Resolution}
+	h := &htmlReport{htmlPage: page, Name: clean(d.Name, 120), Partial: d.Summary.Partial}
+	h.Cards = d.htmlCards(u)
+	if h.Headline, h.Findings, err = d.htmlHeadline(u); err != nil {
+		return err
+	}
+	h.POP = htmlMetrics(&d.Summary.POP, u)
+	if d.POPs != nil && len(d.POPs.Nodes) > 0 && d.POPs.Nodes[0].Approximate {
+		h.POPNote = "Serialisation and transfer are estimates: without a replay on an ideal network, its runtime is taken as the longest time without MPI calls that do not wait."
+	}
+	h.Intervals = d.htmlIntervals(u)
+	if d.Waits != nil {
+		h.Waits = d.htmlWaits(u)
+	}
+	h.Regions = d.htmlRegions(u)
+	if h.Ranks, err = d.htmlRanks(u); err != nil {
+		return err
+	}
+	h.Matrix = d.htmlMatrix()
+	if h.Timeline, err = d.htmlTimeline(u); err != nil {
+		return err
+	}
+	h.Classes = d.htmlClasses(u)
+	h.Predicted = d.run.predicted()
+	h.Problems = d.htmlProblems(u)
+	for _, l := range d.Lost {
+		h.Lost = append(h.Lost, fmt.Sprintf("location %d, section %s: %s", l.Location, l.Section, clean(l.Error, 300)))
+		if len(h.Lost) == htmlRows {
+			h.Lost = append(h.Lost, plural(len(d.Lost)-htmlRows, "more location"))
+			break
+		}
+	}
+	h.Provenance, h.Reproduce = d.htmlProvenance()
+	return writeHTML(out, "report.tmpl", h)
+}
+
+// htmlRows bounds long tables of the page.
+const htmlRows = 40
+
+// htmlCards are the numbers of the headline.
+func (d *Document) htmlCards(u unit) []htmlCard {
+	s := d.Summary
+	t := &s.Ticks
+	lost := t.Lost.over(t.Total)
+	processes := plural(d.Locations, "location")
+	if d.Locations == d.Processes {
+		processes = count(d.Events) + " events"
+	} else {
+		processes += ", " + count(d.Events) + " events"
+	}
+	cards := []htmlCard{
+		{"Efficiency", s.Efficiency.text(2), "productive part of all time: " + gradeWord(s.Efficiency), gradeClass(s.Efficiency)},
+		{"Runtime", u.short(Fraction{integer(t.Runtime), big.NewInt(1)}) + " " + u.name(), "first to last event", ""},
+		{"Processes", count(uint64(d.Processes)), processes, ""},
+		{"Lost time", u.short(t.Lost) + " " + u.name(), lost.percent() + " of " + u.short(Fraction{t.Total, big.NewInt(1)}) + " " + u.name() + " that all processes took", ""},
+	}
+	if p := s.POP.Parallel; p.Defined {
+		cards = append(cards[:1], append([]htmlCard{{"Parallel efficiency (POP)", p.text(2), "useful part of all time: " + gradeWord(p), gradeClass(p)}}, cards[1:]...)...)
+	}
+	return cards
+}
+
+// htmlHeadline says in three sentences, by fixed rules, how well the run used its
+// time, which efficiency is lowest and who waits for whom; what else was found is
+// the second list.
+func (d *Document) htmlHeadline(u unit) (three, more []string, err error) {
+	s := d.Summary
+	t := &s.Ticks
+	first := fmt.Sprintf("efficiency %s, above the %.1f that calls for a look: of %s %s that %s took together, %s were productive",
+		s.Efficiency.text(2), threshold, u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"), t.Productive.over(t.Total).percent())
+	if s.Efficiency.Defined && s.Efficiency.Value < threshold {
+		first = fmt.Sprintf("efficiency %s, below the %.1f that calls for a look: of %s %s that %s took together, %s %s were lost, mostly %s",
+			s.Efficiency.text(2), threshold, u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"), u.short(t.Lost), u.name(), d.htmlMostly(u))
+	}
+	found := d.findings(u)
+	second := d.lowest()
+	if len(found) > 0 && !strings.HasPrefix(found[0], "no efficiency") {
+		second, found = found[0], found[1:]
+	} else {
+		found = nil
+	}
+	third := "who waits for whom is not known: the file has the call graph alone (--events none)"
+	if s.Rows {
+		worst, err := d.run.worstWait()
+		if err != nil {
+			return nil, nil, err
+		}
+		third = "no process waits for another"
+		if worst != "" {
+			third = "worst wait: " + worst
+		}
+	}
+	for _, f := range found {
+		more = append(more, sentence(f))
+	}
+	return []string{sentence(first), sentence(second), sentence(third)}, more, nil
+}
+
+// htmlMostly is the largest part of the whole program's lost time.
+func (d *Document) htmlMostly(u unit) string {
+	if d.Intervals != nil && len(d.Intervals.Nodes) > 0 {
+		return d.Intervals.Nodes[0].mostly(u)
+	}
+	return "MPI"
+}
+
+// lowest names the lowest of POP's factors, all of which are good.
+func (d *Document) lowest() string {
+	p := &d.Summary.POP
+	best, name := Ratio{}, ""
+	for _, x := range []struct {
+		name string
+		r    Ratio
+	}{{"load balance", p.LoadBalance}, {"serialisation efficiency", p.Serialisation}, {"transfer efficiency", p.Transfer}, {"communication efficiency", p.Communication}} {
+		if x.r.Defined && (name == "" || x.r.Value < best.Value) {
+			best, name = x.r, x.name
+		}
+	}
+	if name == "" {
+		return "no efficiency of POP is defined"
+	}
+	return fmt.Sprintf("no efficiency of POP is below %.1f; the lowest is %s with %s", threshold, name, best.text(2))
+}
+
+// htmlMetric is a line of the efficiency tree.
+type htmlMetric struct {
+	Level                  int
+	Name, Value, Grade     string
+	Bar                    template.HTML
+	Formula, Advice, Where string
+}
+
+// htmlMetrics are POP's efficiencies, each with its formula in numbers.
+func htmlMetrics(p *POP, u unit) []htmlMetric {
+	line := func(level int, name string, r Ratio, formula, advice, where string) htmlMetric {
+		return htmlMetric{level, name, r.text(3), gradeWord(r), htmlBar(r), formula, advice, where}
+	}
+	mean := u.real(ratio(p.Useful, integer(p.participants)))
+	most, runtime, name := u.ticks(p.Largest), u.big(p.Runtime), u.name()
+	list := []htmlMetric{
+		line(0, "Parallel efficiency", p.Parallel, fmt.Sprintf("load balance × communication efficiency = mean useful time / runtime = %s / %s %s", mean, runtime, name),
+			"the part of the run in which processes do useful work: all that is not MPI", "intervals"),
+		line(1, "Load balance", p.LoadBalance, fmt.Sprintf("mean useful time / largest useful time = %s / %s %s", mean, most, name),
+			"low: some processes have more work than others; deal out the work more evenly, or look which part of the input is heavy", "ranks"),
+		line(1, "Communication efficiency", p.Communication, fmt.Sprintf("serialisation × transfer = largest useful time / runtime = %s / %s %s", most, runtime, name),
+			"low: even the busiest process is often in MPI", "waits"),
+	}
+	if p.Ideal != nil {
+		list = append(list,
+			line(2, "Serialisation efficiency", p.Serialisation, fmt.Sprintf("largest useful time / runtime on an ideal network = %s / %s %s", most, u.big(p.Ideal), name),
+				"low: processes wait for one another in turn, though each has as much work; start messages earlier, and look who is late", "waits"),
+			line(2, "Transfer efficiency", p.Transfer, fmt.Sprintf("runtime on an ideal network / runtime = %s / %s %s", u.big(p.Ideal), runtime, name),
+				"low: the network or the MPI library is slow for what is sent; fewer and larger messages, or processes closer to each other", "matrix"))
+	}
+	if t := p.Threads; t != nil {
+		list = append(list, line(0, "Threads", t.OpenMP, fmt.Sprintf("serial × balance × scheduling = %s × %s × %s, of the threads' time outside MPI", t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3)),
+			"low: threads idle outside of parallel regions, wait for the busiest one, or lose time to scheduling", "intervals"))
+	}
+	return list
+}
+
+// htmlRegions are the regions with most exclusive time.
+func (d *Document) htmlRegions(u unit) *htmlTable {
+	p := d.Profile
+	t := &htmlTable{
+		Caption: "Regions by exclusive time, all processes together",
+		Head:    heads("<region", "<class", "calls", "exclusive "+u.name(), "share", u.perCallName(), "largest of a process", "at rank", "largest / mean"),
+	}
+	list := p.byTime()
+	for i := range list[:min(len(list), htmlRows)] {
+		x := &list[i]
+		mean := x.mean(p.Processes)
+		uneven := Ratio{}
+		if mean.Defined && mean.Value > 0 {
+			uneven = Ratio{float64(x.Max[0]) / mean.Value, true}
+		}
+		kind := class(x.Class)
+		if kind == "" {
+			kind = "own code"
+		}
+		t.add(htmlCell{Text: d.label(x, 60)}, htmlCell{Text: kind}, bigCell(x.Calls, countBig(x.Calls)), bigCell(x.Exclusive, u.big(x.Exclusive)), ratioCell(x.Share, x.Share.percent()),
+			ratioCell(ratio(x.Exclusive, x.Calls), u.perCall(x.Exclusive, x.Calls)), numberCell(u.ticks(x.Max[0]), float64(x.Max[0])), numberCell(fmt.Sprint(x.Max[1]), float64(x.Max[1])), ratioCell(uneven, uneven.text(2)))
+	}
+	if p.Outside.Sign() > 0 {
+		none := htmlCell{Sort: "-1"}
+		share := ratio(p.Outside, p.Time)
+		t.add(htmlCell{Text: "(outside recorded calls)"}, htmlCell{}, none, bigCell(p.Outside, u.big(p.Outside)), ratioCell(share, share.percent()), none, none, none, none)
+	}
+	t.left(len(list), htmlRows, "region", "profile")
+	return t
+}
+
+// bigCell is a cell of an exact number; unknown ones sort last.
+func bigCell(v *big.Int, text string) htmlCell {
+	if v == nil {
+		return htmlCell{text, "-1"}
+	}
+	return htmlCell{text, v.String()}
+}
+
+func ratioCell(r Ratio, text string) htmlCell {
+	if !r.Defined {
+		return htmlCell{text, "-1"}
+	}
+	return numberCell(text, r.Value)
+}
+
+// fractionCell sorts by the nearest floating-point number.
+func fractionCell(f Fraction, text string) htmlCell { return ratioCell(ratio(f.Num, f.Den), text) }
+
+// known reports whether the sum of an item is known and not 0.
+func (n *Interval) known(i xtf.Item) bool { return positive(n.Stats.item(i).Sum) }

@@ -1,0 +1,373 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Bounds of the timeline picture: rows of processes or groups, columns of time.
+const (
+	timelineRows    = 256
+	timelineColumns = 450
+	// timelineEvents is the number of events up to which a picture may come from the graph: short runs have few tiles.
+	timelineEvents = 4 << 20
+	// timelineParts is the number of rows of its table.
+	timelineParts = 10
+)
+
+// shareParts are the classes of tiles, by their number.
+var shareParts = [...]struct{ class, name string }{
+	xtf.ShareOwn:     {"k-cpu", "own code"},
+	xtf.ShareP2P:     {"k-p2p", "point to point"},
+	xtf.ShareColl:    {"k-coll", "collective"},
+	xtf.ShareBarrier: {"k-barrier", "barrier"},
+	xtf.ShareRMA:     {"k-rma", "one-sided"},
+	xtf.ShareOther:   {"k-mgmt", "other MPI"},
+	xtf.ShareIO:      {"k-io", "file I/O"},
+	xtf.ShareStart:   {"k-start", "starting messages"},
+}
+
+// htmlTimeline is the picture of the whole run.
+type htmlTimeline struct {
+	htmlFigure
+	View []string // how to see more of it
+}
+
+// runSpan is the time that a timeline shows.
+type runSpan struct{ begin, end uint64 }
+
+// at is the tick in the middle of column c of n.
+func (s runSpan) at(c, n int) uint64 {
+	return s.begin + muldiv(s.end-s.begin, uint64(2*c+1), uint64(2*n))
+}
+
+// htmlTimeline draws what all processes do over time, and below it which class
+// takes most of each process's time.
+func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
+	s := runSpan{d.Summary.First, d.Summary.Last}
+	if s.begin >= s.end {
+		return nil, nil
+	}
+	shares, err := d.run.shareColumns(s, timelineColumns)
+	if err != nil {
+		return nil, err
+	}
+	rows, text, err := d.timelineRows(s)
+	if err != nil {
+		return nil, err
+	}
+	x := &htmlTimeline{}
+	x.Caption = "All processes together, and below each one by what takes most of its time. Time from left to right, ranks from top to bottom."
+	if rows == nil {
+		x.Caption = "All processes together. Time from left to right."
+	}
+	if text != "" {
+		x.Notes = append(x.Notes, text)
+	}
+	x.Picture, x.Legend = drawTimeline(shares, rows, s, u, d.Processes)
+	x.Table = shareTable(shares, s, u)
+	x.View = []string{"coppice serve RUN.xtf"}
+	return x, nil
+}
+
+// shareColumns are the shares of all processes' time by class in n parts of a span,
+// in thousandths, from the bins of the whole run: what is in no recorded call
+// counts as own code. Shares come by class, then column.
+func (r *Run) shareColumns(s runSpan, n int) ([][]int, error) {
+	a, err := r.File.Array(xtf.WholeRun, xtf.TypeTimeBin)
+	if err != nil {
+		return nil, err
+	}
+	bins, err := a.Pyramid(0)
+	if err != nil {
+		return nil, err
+	}
+	level := bins.Level(s.begin, s.end, n)
+	first, end, err := bins.Find(level, s.begin, s.end)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[uint64]*xtf.TileSums{}
+	err = eachRow(a, first, end, func(row []byte) {
+		var x xtf.TimeBin
+		x.Load(row)
+		if sums[x.Key] == nil {
+			sums[x.Key] = &xtf.TileSums{}
+		}
+		sums[x.Key].Add(&x)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: time bins of the whole run: %w", r.Name, err)
+	}
+	out := make([][]int, len(shareParts))
+	for k := range out {
+		out[k] = make([]int, n)
+	}
+	locations := uint64(max(r.threads(), 1))
+	for c := range n {
+		key := xtf.BinKey(level, s.at(c, n)>>(2*level))
+		var share [8]uint8
+		if x := sums[key]; x != nil {
+			share = x.Tile(key, locations, 0).Share
+		}
+		part := s.covered(key)
+		left := 1000
+		for k := range share {
+			if k != xtf.ShareOwn {
+				out[k][c] = min(int(muldiv(uint64(share[k])*1000, part.width, part.inside*255)), left)
+				left -= out[k][c]
+			}
+		}
+		out[xtf.ShareOwn][c] = left
+	}
+	return out, nil
+}
+
+// covered is how wide the bin of a key is, and how much of it the span covers.
+func (s runSpan) covered(key uint64) (part struct{ width, inside uint64 }) {
+	first, last := xtf.BinSpan(key)
+	from, to := max(first, s.begin), min(last, s.end-1)
+	part.width, part.inside = last-first, max(to-min(from, to), 1)
+	if part.width == 0 { // bins of one tick
+		part.width = 1
+	}
+	part.inside = min(part.inside, part.width)
+	return part
+}
+
+// threads is the number of locations that run, not only sample.
+func (r *Run) threads() int {
+	n := 0
+	for i := range r.Defs.Locations {
+		if r.Defs.Locations[i].Type != trace.MetricLocation {
+			n++
+		}
+	}
+	return n
+}
+
+// timelineRows are the classes that take most time, by row and column, and a note
+// about what a row is. Nil where the file has no tiles and is too long for its graph.
+func (d *Document) timelineRows(s runSpan) (rows [][]int8, text string, err error) {
+	r := d.run
+	locations := r.Defs.NumLocations()
+	f, size := uint8(0), 1
+	for (locations+size-1)/size > timelineRows && f < 15 {
+		f, size = f+1, size*16
+	}
+	if f > 0 {
+		text = fmt.Sprintf("Each row is %d locations.", size)
+	}
+	first, err := r.File.Array(0, xtf.TypeTile)
+	if err != nil {
+		return nil, "", err
+	}
+	bins, err := first.Pyramid(f)
+	if err != nil {
+		return nil, "", err
+	}
+	fine := first.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4
+	if !fine && d.Events <= timelineEvents && f == 0 {
+		rows, err = r.graphRows(s)
+		return rows, text, err
+	}
+	if first.Len() == 0 {
+		return nil, "", nil
+	}
+	for p := 0; p < locations; p += size {
+		row, err := r.tileRow(xtf.Proc(p), f, s)
+		if err != nil && !partial(err) {
+			return nil, "", err
+		}
+		rows = append(rows, row)
+	}
+	return rows, text, nil
+}
+
+// tileRow is the class with most time in each column, of one location or group. A
+// damaged one is empty.
+func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan) ([]int8, error) {
+	row := make([]int8, timelineColumns)
+	for c := range row {
+		row[c] = noCell
+	}
+	a, err := r.File.Array(p, xtf.TypeTile)
+	if err != nil {
+		return row, err
+	}
+	bins, err := a.Pyramid(f)
+	if err != nil {
+		return row, err
+	}
+	level := bins.Level(s.begin, s.end, timelineColumns)
+	n1, n2, err := bins.Find(level, s.begin, s.end)
+	classes := map[uint64]int8{}
+	if err == nil {
+		err = eachRow(a, n1, n2, func(b []byte) {
+			var x xtf.Tile
+			x.Load(b)
+			classes[x.Key] = s.dominant(&x)
+		})
+	}
+	if err != nil {
+		return row, err
+	}
+	begin, end := s.begin, s.end
+	if f == 0 {
+		if begin, end, err = r.lifetime(trace.P(p)); err != nil {
+			return row, err
+		}
+	}
+	for c := range row {
+		t := s.at(c, timelineColumns)
+		if t < begin || t >= end {
+			continue
+		}
+		row[c] = xtf.ShareOwn // in no recorded call
+		if k, ok := classes[xtf.TileKey(f, level, t>>(2*level))]; ok {
+			row[c] = k
+		}
+	}
+	return row, nil
+}
+
+// dominant is the class with most time of a tile.
+func (s runSpan) dominant(x *xtf.Tile) int8 {
+	part := s.covered(x.Key)
+	rest := int(muldiv(255, part.inside, part.width))
+	best, most := int8(xtf.ShareOwn), 0
+	for k, v := range x.Share {
+		rest -= int(v)
+		if k != xtf.ShareOwn && int(v) > most {
+			best, most = int8(k), int(v)
+		}
+	}
+	if int(x.Share[xtf.ShareOwn])+max(rest, 0) >= most {
+		return xtf.ShareOwn
+	}
+	return best
+}
+
+// lifetime is from the first to the last event of a location.
+func (r *Run) lifetime(p trace.P) (begin, end uint64, err error) {
+	v, err := r.components(p)
+	return v[xtf.ItemFirst], v[xtf.ItemLast], err
+}
+
+// graphRows takes the rows from the call graph.
+func (r *Run) graphRows(s runSpan) ([][]int8, error) {
+	p, err := r.Picture(Ranks{}, s.begin, s.end, timelineColumns)
+	if err != nil {
+		return nil, err
+	}
+	t := newProfileTable(r)
+	if err := t.add(xtf.WholeRun); err != nil {
+		return nil, err
+	}
+	classes := make([]int8, len(p.Regions))
+	for i := range p.Regions {
+		if k, ok := r.Defs.RegionIndex(p.Regions[i].Region); ok {
+			classes[i] = int8(xtf.ShareOf(t.sums[k].class))
+		}
+	}
+	var rows [][]int8
+	for i := range p.Rows {
+		begin, end, err := r.lifetime(trace.P(i))
+		if err != nil && !partial(err) {
+			return nil, err
+		}
+		row := make([]int8, len(p.Rows[i].Pixels))
+		for c, k := range p.Rows[i].Pixels {
+			switch t := s.at(c, timelineColumns); {
+			case k >= 0:
+				row[c] = classes[k]
+			case t >= begin && t < end:
+				row[c] = xtf.ShareOwn
+			default:
+				row[c] = noCell
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+// drawTimeline draws the shares, the rows below them and the axis of time.
+func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, processes int) (template.HTML, []htmlKey) {
+	const left, top, width, upper, gap = 60, 12, 900, 90, 10
+	lower := 0
+	if rows != nil {
+		lower = min(max(12*len(rows), 40), 320)
+	}
+	classes, used := make([]string, len(shareParts)), [len(shareParts)]bool{}
+	for k, p := range shareParts {
+		classes[k] = p.class
+		for _, v := range shares[k] {
+			used[k] = used[k] || v > 0
+		}
+	}
+	for _, row := range rows {
+		for _, k := range row {
+			if k >= 0 {
+				used[k] = true
+			}
+		}
+	}
+	var w drawing
+	bottom := top + upper + gap + lower
+	w.open(left+width+30, bottom+40, "figure", "Timeline of the whole run", "Above, the shares of classes in all processes' time; below, for each process the class that takes most of each piece of time. The table below has the shares.")
+	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, upper)
+	w.stack(left, top, width, upper, shares, classes)
+	w.text(left-8, top+12, "end", "100 %", 10)
+	w.text(left-8, top+upper, "end", "0", 10)
+	if rows != nil {
+		w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top+upper+gap, width, lower)
+		w.mosaic(left, top+upper+gap, width, lower, rows, classes)
+		every := (len(rows) + 15) / 16
+		for i := 0; i < len(rows); i += every {
+			w.text(left-8, top+upper+gap+(2*i+1)*lower/(2*len(rows))+4, "end", fmt.Sprint(i*processes/len(rows)), 10)
+		}
+	}
+	w.axis(left, bottom, width, axisMarks(s.end-s.begin, u))
+	var legend []htmlKey
+	for k, p := range shareParts {
+		if used[k] {
+			legend = append(legend, htmlKey{p.class, p.name})
+		}
+	}
+	return w.html(), legend
+}
+
+// shareTable has the shares of all processes' time in tenths of the run.
+func shareTable(shares [][]int, s runSpan, u unit) *htmlTable {
+	t := &htmlTable{Caption: "Share of all processes' time", Head: heads("<from", "<to")}
+	var used []int
+	for k, p := range shareParts {
+		for _, v := range shares[k] {
+			if v > 0 {
+				used = append(used, k)
+				t.Head = append(t.Head, htmlHead{Text: p.name})
+				break
+			}
+		}
+	}
+	n := len(shares[0])
+	for i := range timelineParts {
+		a, b := i*n/timelineParts, (i+1)*n/timelineParts
+		from, to := muldiv(s.end-s.begin, uint64(i), timelineParts), muldiv(s.end-s.begin, uint64(i+1), timelineParts)
+		row := []htmlCell{{Text: u.ticks(from) + " " + u.name(), Sort: fmt.Sprint(from)}, {Text: u.ticks(to) + " " + u.name(), Sort: fmt.Sprint(to)}}
+		for _, k := range used {
+			sum := 0
+			for _, v := range shares[k][a:b] {
+				sum += v
+			}
+			r := ratio64(uint64(sum), uint64(1000*(b-a)))
+			row = append(row, ratioCell(r, r.percent()))
+		}
+		t.add(row...)
+	}
+	return t
+}
