@@ -3,6 +3,8 @@ package causes
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -10,27 +12,34 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// outboxBytes bounds what an outbox holds in memory. tagRecords is the tag of its
-// messages.
+// outboxBytes bounds what an outbox holds in memory.
+const outboxBytes = 4 << 20
+
+// Tags of messages. That of the critical path is 12.
 const (
-	outboxBytes = 4 << 20
-	tagRecords  = 11
+	tagRecords = 11
+	tagPieces  = 13 // how many pieces of records follow
 )
 
 // outbox collects records for locations of all ranks and delivers them all at
-// once. Records for this rank are delivered as they come. Memory: outboxBytes, 24
-// bytes per rank and 12 for each of its pieces in the scratch, and one piece while
-// delivering.
+// once. Records for this rank are delivered as they come. Memory: outboxBytes, 64
+// bytes per rank that gets some and 12 for each of its pieces in the scratch, and
+// one piece while delivering.
 type outbox struct {
 	comm    mpi.Comm
 	ranges  []partition.Range
 	scratch Scratch
 	take    func(record []byte) error
-	buffers [][]byte // of each rank: records, each with its length before it
-	pieces  [][]piece
+	boxes   map[int]*box // of each rank that gets some
 	held    int
 	most    int // bytes held before they go to the scratch
 	sent    uint64
+}
+
+// box is the records for a rank.
+type box struct {
+	buffer []byte // records, each with its length before it
+	pieces []piece
 }
 
 // piece is records in the scratch.
@@ -42,7 +51,7 @@ type piece struct {
 func newOutbox(r *Run, take func(record []byte) error) *outbox {
 	return &outbox{
 		comm: r.Comm, ranges: r.Ranges, scratch: r.Storage.Scratch(), take: take, most: outboxBytes,
-		buffers: make([][]byte, len(r.Ranges)), pieces: make([][]piece, len(r.Ranges)),
+		boxes: map[int]*box{},
 	}
 }
 
@@ -57,8 +66,13 @@ func (o *outbox) put(p trace.P, record []byte) error {
 	if to == o.comm.Rank() {
 		return o.take(record)
 	}
-	b := binary.LittleEndian.AppendUint32(o.buffers[to], uint32(len(record)))
-	o.buffers[to] = append(b, record...)
+	x := o.boxes[to]
+	if x == nil {
+		x = &box{}
+		o.boxes[to] = x
+	}
+	x.buffer = binary.LittleEndian.AppendUint32(x.buffer, uint32(len(record)))
+	x.buffer = append(x.buffer, record...)
 	if o.held += 4 + len(record); o.held < o.most {
 		return nil
 	}
@@ -67,51 +81,61 @@ func (o *outbox) put(p trace.P, record []byte) error {
 
 // spill moves all buffers to the scratch.
 func (o *outbox) spill() error {
-	for to, b := range o.buffers {
-		if len(b) == 0 {
+	for _, x := range o.boxes {
+		if len(x.buffer) == 0 {
 			continue
 		}
-		off, err := o.scratch.Append(b)
+		off, err := o.scratch.Append(x.buffer)
 		if err != nil {
 			return err
 		}
-		o.pieces[to] = append(o.pieces[to], piece{off, uint32(len(b))})
-		o.buffers[to] = b[:0]
+		x.pieces = append(x.pieces, piece{off, uint32(len(x.buffer))})
+		x.buffer = x.buffer[:0]
 	}
 	o.held = 0
 	return nil
 }
 
 // deliver exchanges the records of all ranks: in step k a rank sends to the k-th
-// above and receives from the k-th below, piece by piece. An error of this rank
+// above and receives from the k-th below, piece by piece, where there are some. An error of this rank
 // is kept while it goes on taking part. Collective.
 func (o *outbox) deliver(failed error) error {
 	if err := o.spill(); failed == nil {
 		failed = err
 	}
-	counts := make([][]byte, len(o.pieces))
-	for to := range counts {
-		counts[to] = binary.LittleEndian.AppendUint64(nil, uint64(len(o.pieces[to])))
+	rank, size := o.comm.Rank(), o.comm.Size()
+	var counts []mpi.Part
+	steps := map[int]bool{} // distances of ranks that get or send some
+	for to, x := range o.boxes {
+		counts = append(counts, mpi.Part{Rank: to, Data: binary.LittleEndian.AppendUint64(nil, uint64(len(x.pieces)))})
+		steps[(to-rank+size)%size] = true
 	}
-	incoming, err := o.comm.Alltoall(counts)
+	incoming, err := mpi.SparseAlltoall(o.comm, tagPieces, counts)
 	if err != nil {
 		return err
 	}
-	size := o.comm.Size()
-	for k := 1; k < size; k++ {
-		to, from := (o.comm.Rank()+k)%size, (o.comm.Rank()-k+size)%size
-		if err := o.step(to, from, binary.LittleEndian.Uint64(incoming[from]), &failed); err != nil {
+	coming := map[int]uint64{}
+	for _, x := range incoming {
+		coming[x.Rank] = binary.LittleEndian.Uint64(x.Data)
+		steps[(rank-x.Rank+size)%size] = true
+	}
+	for _, k := range slices.Sorted(maps.Keys(steps)) {
+		to, from := (rank+k)%size, (rank-k+size)%size
+		if err := o.step(to, from, coming[from], &failed); err != nil {
 			return err
 		}
 	}
 	o.scratch.Drop()
-	o.buffers, o.pieces = nil, nil
+	o.boxes = nil
 	return o.comm.Agree(failed)
 }
 
 // step sends all pieces for one rank while it receives those of another.
 func (o *outbox) step(to, from int, coming uint64, failed *error) error {
-	out := o.pieces[to]
+	var out []piece
+	if x := o.boxes[to]; x != nil {
+		out = x.pieces
+	}
 	for i := 0; i < len(out) || uint64(i) < coming; i++ {
 		var sent *mpi.Request
 		var err error

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/threads"
 	"github.com/coppice-hpc/coppice/trace"
@@ -15,6 +16,9 @@ import (
 // threading finds what the threads of processes lose. The rank that has the
 // first thread of a process accounts for it; where other threads are on other
 // ranks, these get the regions and send back the work of their threads. Only the
+// tagThreads is the tag of messages about processes that ranks share.
+const tagThreads = 31
+
 // last process of a rank can begin there and go on elsewhere.
 type threading struct {
 	*analysis
@@ -37,39 +41,37 @@ func (a *analysis) threads() error {
 	if err := agree(a.c, err); err != nil {
 		return err
 	}
-	if parts, err = a.c.Alltoall(parts); err != nil {
+	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
 		return err
 	}
 	parts, err = t.help(parts)
 	if err := agree(a.c, err); err != nil {
 		return err
 	}
-	if parts, err = a.c.Alltoall(parts); err != nil {
+	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
 		return err
 	}
 	return agree(a.c, t.account(parts))
 }
 
 // outlines finds the regions of the process that other ranks share, for them.
-func (t *threading) outlines() ([][]byte, error) {
-	parts := make([][]byte, t.c.Size())
+func (t *threading) outlines() (parts []mpi.Part, err error) {
 	if t.own.First >= t.own.End {
-		return parts, nil
+		return nil, nil
 	}
 	process, _ := t.defs.Process(t.own.End - 1)
 	team := threads.TeamOf(t.defs, int(process))
 	if team.First < t.own.First || !meets(t.own, team) || team.First+trace.P(team.Count) <= t.own.End {
-		return parts, nil
+		return nil, nil
 	}
-	var err error
 	t.tail = int(process)
 	if t.regions, err = t.outline(team.First); err != nil || len(t.regions) == 0 {
-		return parts, err
+		return nil, err
 	}
 	b := appendSpans(nil, t.regions)
 	for rank, r := range t.ranges {
 		if rank != t.c.Rank() && meets(r, team) {
-			parts[rank] = b
+			parts = append(parts, mpi.Part{Rank: rank, Data: b})
 		}
 	}
 	return parts, nil
@@ -91,22 +93,18 @@ func (t *threading) outline(p trace.P) (list []threads.Span, err error) {
 }
 
 // help sums up the work of own threads in the regions of another rank's process.
-func (t *threading) help(got [][]byte) ([][]byte, error) {
-	parts := make([][]byte, len(got))
-	for rank, b := range got {
-		if len(b) == 0 {
-			continue
-		}
-		regions, err := parseSpans(b)
+func (t *threading) help(got []mpi.Part) (parts []mpi.Part, err error) {
+	for _, x := range got {
+		regions, err := parseSpans(x.Data)
 		if err != nil {
-			return parts, err
+			return nil, err
 		}
 		process, _ := t.defs.Process(t.own.First)
 		work := threads.NewWork(len(regions))
 		if err := t.work(threads.TeamOf(t.defs, int(process)), regions, work); err != nil {
-			return parts, err
+			return nil, err
 		}
-		parts[rank] = appendWork(nil, work)
+		parts = append(parts, mpi.Part{Rank: x.Rank, Data: appendWork(nil, work)})
 	}
 	return parts, nil
 }
@@ -130,7 +128,7 @@ func (t *threading) work(team threads.Team, regions []threads.Span, w *threads.W
 }
 
 // account closes the books of the processes whose first thread is here.
-func (t *threading) account(got [][]byte) error {
+func (t *threading) account(got []mpi.Part) error {
 	for process, x := range t.defs.Processes() {
 		team := threads.TeamOf(t.defs, process)
 		if x.First < t.own.First || x.First >= t.own.End || team.Count < 2 {
@@ -150,11 +148,11 @@ func (t *threading) account(got [][]byte) error {
 		if err := t.work(team, regions, work); err != nil {
 			return err
 		}
-		for _, b := range got {
-			if process != t.tail || len(b) == 0 {
-				continue
+		for _, x := range got {
+			if process != t.tail {
+				break
 			}
-			other, err := parseWork(b, len(regions))
+			other, err := parseWork(x.Data, len(regions))
 			if err != nil {
 				return err
 			}

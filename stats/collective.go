@@ -12,7 +12,7 @@ import (
 )
 
 // roundInstances is the number of collective instances reduced at a time over
-// all ranks. Memory: 120 bytes each, twice, and as many encoded.
+// all ranks. Memory: 150 bytes each, and twice 100 encoded.
 const roundInstances = 32 << 10
 
 // commCount is the number of instances on one communicator.
@@ -31,8 +31,7 @@ type member struct {
 }
 
 // matchCollectives numbers the instances of all communicators one after the
-// other and reduces them in rounds. In a round each rank owns an equal share of
-// the instances, gets what the others know of them and sends back the whole.
+// other and reduces them in rounds, see combining.
 func (m *matcher) matchCollectives() {
 	members, local := m.localMembers()
 	table, err := mpi.TreeReduce(m.Comm, local, encodeCounts, decodeCounts, mergeCounts)
@@ -123,29 +122,8 @@ func (m *matcher) collectiveRound(members []member, lo, hi uint64) error {
 			prefixes.add((g - lo) / piece)
 		}
 	})
-	share := (hi - lo + uint64(m.size) - 1) / uint64(m.size)
-	parts := make([][]byte, m.size)
-	for i := range known {
-		if known[i].members > 0 {
-			o := uint64(i) / share
-			parts[o] = known[i].append(parts[o], uint32(i))
-		}
-	}
-	got, err := m.exchangeParts(parts)
-	if err != nil {
+	if err := m.combine(known); err != nil {
 		return err
-	}
-	back, err := m.exchangeParts(m.reduceInstances(got, uint64(m.rank)*share, share))
-	if err != nil {
-		return err
-	}
-	for _, b := range back {
-		var x instance
-		for i, b, ok := x.take(b); ok; i, b, ok = x.take(b) {
-			if uint64(i) < hi-lo {
-				known[i] = x
-			}
-		}
 	}
 	m.eachInstance(members, lo, hi, func(mb *member, g uint64, e *entry) { m.deliverColl(&known[g-lo], mb, g-mb.base, e) })
 	return m.matchPrefixes(members, lo, hi, prefixes)
@@ -166,48 +144,6 @@ func (m *matcher) deliverColl(x *instance, mb *member, ordinal uint64, e *entry)
 	if last != first {
 		m.deliver(&result{p: e.p, row: e.row, kind: resultCause, mateP: first.p, t: first.t, a: last.t, b: uint64(last.p)})
 	}
-}
-
-func (m *matcher) exchangeParts(parts [][]byte) ([][]byte, error) {
-	for r, p := range parts {
-		if r != m.rank && len(p) > 0 {
-			m.report.Members.add(p)
-		}
-	}
-	return m.Comm.Alltoall(parts)
-}
-
-// reduceInstances joins what all ranks know of the instances of this rank's
-// share, from first on, and answers each rank with those it took part in.
-func (m *matcher) reduceInstances(got [][]byte, first, share uint64) [][]byte {
-	whole := make([]instance, share)
-	for r, b := range got {
-		var x instance
-		rest := b
-		for i, more, ok := x.take(rest); ok; i, more, ok = x.take(rest) {
-			if uint64(i)-first >= share {
-				break
-			}
-			whole[uint64(i)-first].add(&x)
-			rest = more
-		}
-		if len(rest) > 0 {
-			m.fail(fmt.Errorf("a damaged message from rank %d", r))
-		}
-	}
-	for i := range whole {
-		if whole[i].members > 0 {
-			m.report.Collectives++
-		}
-	}
-	reply := make([][]byte, len(got))
-	for r, b := range got {
-		var x instance
-		for i, b, ok := x.take(b); ok && uint64(i)-first < share; i, b, ok = x.take(b) {
-			reply[r] = whole[uint64(i)-first].append(reply[r], i)
-		}
-	}
-	return reply
 }
 
 // eachInstance calls f for the local entries of instances [lo, hi), with the

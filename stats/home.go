@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sort"
 
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -21,6 +22,10 @@ const (
 	tagReplies
 	tagPart
 	tagClaimed
+	tagPartners
+	tagInstances
+	tagWhole
+	tagPrefixes
 	tagTiles // and one for each size of groups above
 )
 
@@ -51,6 +56,11 @@ func newHomes(defs *trace.Definitions, ranges []partition.Range, rank int) homes
 	}
 	h.first[len(ranges)] = total
 	return h
+}
+
+// of returns the rank that a process is at home on.
+func (h *homes) of(process uint32) int {
+	return sort.Search(len(h.ranges)-1, func(r int) bool { return h.first[r+1] > process })
 }
 
 // here reports whether a process is at home on this rank, of which the rank

@@ -34,9 +34,9 @@ func FuzzPrefixes(f *testing.F) {
 	f.Add(make([]byte, 3*prefixBytes), make([]byte, prefixBytes))
 	f.Add([]byte{1}, []byte{})
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		for i, r := range reducePrefixes([][]byte{a, b}) {
-			if want := len([][]byte{a, b}[i]) / prefixBytes * prefixReply; len(r) != want {
-				t.Fatalf("%d bytes of replies, want %d", len(r), want)
+		for i, r := range reducePrefixes(inbox{{Rank: 2, Data: a}, {Rank: 5, Data: b}}) {
+			if want := len([][]byte{a, b}[i]) / prefixBytes * prefixReply; len(r.Data) != want || r.Rank != [...]int{2, 5}[i] {
+				t.Fatalf("%d bytes of replies for rank %d, want %d", len(r.Data), r.Rank, want)
 			}
 		}
 	})

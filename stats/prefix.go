@@ -61,14 +61,18 @@ func (m *matcher) matchPrefixes(members []member, lo, hi uint64, pieces pieceSet
 
 // prefixRound settles the prefix operations among instances [lo, hi).
 func (m *matcher) prefixRound(members []member, lo, hi uint64) error {
-	share := (hi - lo + uint64(m.size) - 1) / uint64(m.size)
-	parts := make([][]byte, m.size)
+	owner := func(g uint64) int { return int((g - lo) * uint64(m.size) / (hi - lo)) }
+	var parts inbox
 	m.eachPrefix(members, lo, hi, func(g uint64, rank uint32, e *entry) {
-		o := (g - lo) / share
-		b := binary.LittleEndian.AppendUint32(parts[o], uint32(g-lo))
+		if parts.of(owner(g)) == nil {
+			i, _ := slices.BinarySearchFunc(parts, owner(g), func(p mpi.Part, rank int) int { return p.Rank - rank })
+			parts = slices.Insert(parts, i, mpi.Part{Rank: owner(g)})
+		}
+		o := parts.of(owner(g))
+		b := binary.LittleEndian.AppendUint32(o.Data, uint32(g-lo))
 		b = binary.LittleEndian.AppendUint32(b, rank)
 		b = binary.LittleEndian.AppendUint32(b, e.p)
-		parts[o] = binary.LittleEndian.AppendUint64(b, e.t)
+		o.Data = binary.LittleEndian.AppendUint64(b, e.t)
 	})
 	got, err := m.exchangeParts(parts)
 	if err != nil {
@@ -79,18 +83,27 @@ func (m *matcher) prefixRound(members []member, lo, hi uint64) error {
 		return err
 	}
 	m.eachPrefix(members, lo, hi, func(g uint64, _ uint32, e *entry) {
-		o := (g - lo) / share
-		if len(back[o]) < prefixReply {
-			m.fail(fmt.Errorf("rank %d answered fewer members than it got", o))
+		o := back.of(owner(g))
+		if o == nil || len(o.Data) < prefixReply {
+			m.fail(fmt.Errorf("rank %d answered fewer members than it got", owner(g)))
 			return
 		}
-		t, p := binary.LittleEndian.Uint64(back[o]), binary.LittleEndian.Uint32(back[o][8:])
-		back[o] = back[o][prefixReply:]
+		t, p := binary.LittleEndian.Uint64(o.Data), binary.LittleEndian.Uint32(o.Data[8:])
+		o.Data = o.Data[prefixReply:]
 		if t != xtf.Never {
 			m.deliver(&result{p: e.p, row: e.row, kind: resultCause, mateP: p, t: t, a: t, b: uint64(p)})
 		}
 	})
 	return nil
+}
+
+func (m *matcher) exchangeParts(parts inbox) (inbox, error) {
+	for i := range parts {
+		if parts[i].Rank != m.rank {
+			m.report.Members.add(parts[i].Data)
+		}
+	}
+	return mpi.SparseAlltoall(m.Comm, tagPrefixes, parts)
 }
 
 // eachPrefix calls f for the local members of prefix operations whose rank in the
@@ -114,15 +127,16 @@ type prefixMember struct {
 }
 
 // reducePrefixes finds for every member the latest enter of those of lower rank.
-func reducePrefixes(got [][]byte) [][]byte {
-	reply := make([][]byte, len(got))
+func reducePrefixes(got inbox) inbox {
+	reply := make(inbox, len(got))
 	n := 0
-	for r, b := range got {
-		n += len(b) / prefixBytes
-		reply[r] = make([]byte, len(b)/prefixBytes*prefixReply)
+	for r, x := range got {
+		n += len(x.Data) / prefixBytes
+		reply[r] = mpi.Part{Rank: x.Rank, Data: make([]byte, len(x.Data)/prefixBytes*prefixReply)}
 	}
 	list := make([]prefixMember, 0, n)
-	for r, b := range got {
+	for r, x := range got {
+		b := x.Data
 		for at := 0; len(b) >= prefixBytes; at, b = at+prefixReply, b[prefixBytes:] {
 			list = append(list, prefixMember{
 				number: binary.LittleEndian.Uint32(b), rank: binary.LittleEndian.Uint32(b[4:]),
@@ -143,8 +157,8 @@ func reducePrefixes(got [][]byte) [][]byte {
 			below = upTo
 		}
 		upTo.latest(x.enter)
-		binary.LittleEndian.PutUint64(reply[x.from][x.at:], below.t)
-		binary.LittleEndian.PutUint32(reply[x.from][x.at+8:], below.p)
+		binary.LittleEndian.PutUint64(reply[x.from].Data[x.at:], below.t)
+		binary.LittleEndian.PutUint32(reply[x.from].Data[x.at+8:], below.p)
 	}
 	return reply
 }

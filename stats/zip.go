@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -37,21 +38,32 @@ type pair struct {
 // exchangeMessages sends every rank the sends to its processes and answers
 // those that come. In step k a rank sends to the k-th rank above and answers
 // the k-th below; both streams advance piece by piece, so that at most two
-// pieces are under way in each direction.
+// pieces are under way in each direction. Steps in which nothing is to be said
+// are left out.
 func (m *matcher) exchangeMessages() {
 	m.zip = newZipBuffers()
 	defer func() { m.zip = zipBuffers{} }()
-	counts := make([][]byte, m.size)
-	for r := range counts {
-		var sends uint64
-		m.eachRange(r, func(_ *source, p PeerRange) { sends += p.Sends })
-		counts[r] = binary.LittleEndian.AppendUint64(nil, sends)
+	partners := m.partners()
+	var parts []mpi.Part
+	for r, sends := range partners {
+		if sends && r != m.rank {
+			parts = append(parts, mpi.Part{Rank: r})
+		}
 	}
-	incoming, err := m.Comm.Alltoall(counts)
+	got, err := mpi.SparseAlltoall(m.Comm, tagPartners, parts)
 	if m.fail(err); err != nil {
 		return // the communicator is broken for all
 	}
-	for k := range m.size {
+	incoming := map[int]bool{}
+	steps := map[int]bool{}
+	for r := range partners {
+		steps[(r-m.rank+m.size)%m.size], steps[(m.rank-r+m.size)%m.size] = true, true
+	}
+	for _, x := range got {
+		incoming[x.Rank] = true
+		steps[(m.rank-x.Rank+m.size)%m.size] = true
+	}
+	for _, k := range slices.Sorted(maps.Keys(steps)) {
 		to, from := (m.rank+k)%m.size, (m.rank-k+m.size)%m.size
 		out := m.newSender(to)
 		in := m.newReceiver(from)
@@ -59,13 +71,25 @@ func (m *matcher) exchangeMessages() {
 			m.exchangeLocal(out, in)
 			continue
 		}
-		hasOut := binary.LittleEndian.Uint64(counts[to]) > 0
-		hasIn := binary.LittleEndian.Uint64(incoming[from]) > 0
-		if err := m.exchangeWith(out, in, hasOut, hasIn); err != nil {
+		if err := m.exchangeWith(out, in, partners[to], incoming[from]); err != nil {
 			m.fail(err)
 			return
 		}
 	}
+}
+
+// partners returns the ranks with whose processes those at home here communicate,
+// and whether they send them anything.
+func (m *matcher) partners() map[int]bool {
+	list := map[int]bool{}
+	for i := range m.sources {
+		s := &m.sources[i]
+		for _, p := range s.ranges(0, m.homes.first[m.size]) {
+			r := m.homes.of(p.Peer)
+			list[r] = list[r] || p.Sends > 0
+		}
+	}
+	return list
 }
 
 // eachRange calls f for the peer ranges with the processes at home on rank r.
