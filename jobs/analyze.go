@@ -41,8 +41,12 @@ type AnalyzeOptions struct {
 	StoreBytes    int64               // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
 	Collective    bool                // write the output by collective calls
 	Hints         map[string]string
-	Version       string // of the tool
-	Host, Job     string // for the lock file
+	Version       string        // of the tool
+	Resume        bool          // go on with what an earlier run of the same job finished; before Force
+	Every         time.Duration // list finished locations this often; 0: when the job stops
+	Stop          *Stop         // nil: nobody asks
+	End           time.Time     // of the time limit; zero: none
+	Host, Job     string        // for the lock file
 	PID           int
 	Show          func(Progress) // on rank 0
 	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" behind the
@@ -59,6 +63,9 @@ type AnalyzeResult struct {
 	Locations int
 	Processes int
 	Partial   bool
+	Done      bool              // an earlier run has written the file: nothing else is known here
+	Taken     int               // units that earlier runs finished, of all ranks
+	Redone    int               // and those among them that were damaged
 	Codes     []stats.CodeTotal // rank 0
 	Seconds   []StageTime
 	File      xtfwriter.Result
@@ -106,6 +113,8 @@ const (
 	kindPaths      // of stageNumber: the run's number of each call path of the location
 	kindComponents // of its executions; every stage adds to them
 	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
+	kindLate       // results of the load of a location, for those who take it over
+	kindKept       // and what Match has to know
 )
 
 // sortBytes bounds the memory of one sorter; the one of all results may take a
@@ -152,6 +161,7 @@ type analysis struct {
 	// what was found that concerns no single location, on rank 0
 	problems trace.Diagnostics
 	meter    *Meter
+	pace     *pacer
 	res      AnalyzeResult
 }
 
@@ -162,7 +172,7 @@ func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.meter = NewMeter(side, o.Show)
+	a.meter, a.pace = NewMeter(side, o.Show), newPacer(a, side)
 	err = a.run()
 	a.res.Traffic = c.Stats()
 	a.meter.Close(err != nil)
@@ -174,9 +184,15 @@ func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
 
 func (a *analysis) run() error {
 	if err := a.open(); err != nil {
+		if errors.Is(err, xtfwriter.ErrDone) {
+			a.res.Done, err = true, nil
+		}
 		return err
 	}
 	err := a.work()
+	if errors.Is(err, ErrStopped) {
+		err = a.pace.stopped()
+	}
 	if a.o.Source == nil {
 		err = errors.Join(err, a.src.Close())
 	}
@@ -221,13 +237,14 @@ func (a *analysis) open() error {
 	a.enc = xtf.NewEncoder()
 	a.setProvenance()
 	id, word, err := a.prov.fileID()
-	if err = agree(a.c, err); err != nil {
+	about, aerr := a.prov.encode()
+	if err = agree(a.c, errors.Join(err, aerr)); err != nil {
 		return err
 	}
 	a.id = id
 	a.ws, err = xtfwriter.Begin(a.c, xtfwriter.Config{
 		Output: a.o.Output, WorkDir: a.o.WorkDir, Identity: word, Host: a.o.Host, PID: a.o.PID, Job: a.o.Job,
-		Force: a.o.Force,
+		Force: a.o.Force, Resume: a.o.Resume, About: about, Differs: a.prov.differs,
 	})
 	if err != nil {
 		return err
@@ -322,6 +339,12 @@ func (a *analysis) work() error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
 		}
+		if s.name == "commit" {
+			break
+		}
+		if err := a.pace.boundary(); err != nil {
+			return err
+		}
 	}
 	a.atStage("")
 	return nil
@@ -380,6 +403,7 @@ func (a *analysis) match() error {
 	})
 	for _, p := range a.units {
 		a.drop(p.P, stageLoad, kindEntries)
+		a.drop(p.P, stageLoad, kindLate)
 	}
 	a.units = nil
 	if err != nil {

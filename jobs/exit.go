@@ -27,6 +27,7 @@ const (
 	ExitInternal  = 6  // a bug
 	ExitSaved     = 75 // stopped on request with a checkpoint
 	ExitInterrupt = 130
+	ExitTerminate = 143
 )
 
 // Error is an error with an exit code.
@@ -97,6 +98,9 @@ var exitCodes = []struct {
 	err  error
 	code int
 }{
+	{ErrStopped, ExitSaved},
+	{xtfwriter.ErrDone, ExitDone},
+	{xtfwriter.ErrUnits, ExitUsage},
 	{xtfwriter.ErrExists, ExitUsage},
 	{xtfwriter.ErrLocked, ExitUsage},
 	{xtfwriter.ErrOtherJob, ExitUsage},

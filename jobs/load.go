@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -16,9 +17,20 @@ import (
 // load turns every location of this rank into segments.
 func (a *analysis) load() error {
 	a.meter.Stage("load", a.ownBytes())
-	var err error
+	a.pace.loading = true
+	err := a.adopt()
 	var graph *ccg.Builder
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
+		if a.store.Finished(unit(p, stageLoad)) {
+			if err = a.takeOver(p); err != nil {
+				err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
+			}
+			continue
+		}
+		if err = a.pace.begin(a.size.Weights[p]); err != nil {
+			break
+		}
+		began := time.Now()
 		if graph == nil {
 			graph = ccg.NewBuilder(a.defs, p, a.graphs)
 		} else {
@@ -26,7 +38,12 @@ func (a *analysis) load() error {
 		}
 		if err = a.loadLocation(p, graph); err != nil {
 			err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
+			break
 		}
+		err = a.pace.done(a.size.Weights[p], time.Since(began))
+	}
+	if err == nil {
+		err = a.pace.endLoad()
 	}
 	a.loader, a.batch = nil, trace.Batch{}
 	if err := agree(a.c, err); err != nil {
@@ -63,7 +80,7 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
-	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL, late results
 	loader *stats.Loader
 }
 
@@ -76,7 +93,7 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths} {
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths, kindLate} {
 		s, err := a.store.Create(a.key(p, stageLoad, kind))
 		if err != nil {
 			return nil, err
@@ -88,7 +105,7 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 		Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
 		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2], Borders: l.staged[3], P2PPaths: l.staged[4], CollPaths: l.staged[5],
 		Entries: sorter{adder{a.entries}},
-		Late:    adder{a.results},
+		Late:    lateRows{adder{a.results}, l.staged[6]},
 	})
 	return l, nil
 }
@@ -178,9 +195,10 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err := a.store.Put(a.key(p, stageLoad, kindGraph), b); err != nil {
 		return err
 	}
-	a.counts.Add(a.tables, &loaded.Bins)
-	a.events = append(a.events, loaded.Totals.Events)
-	a.last = max(a.last, loaded.Totals.Last)
+	if err := a.putKept(p, loaded.Peers); err != nil {
+		return err
+	}
+	a.noteLoaded(loaded)
 	a.store.Finish(unit(p, stageLoad))
 	return nil
 }
@@ -233,6 +251,9 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 		}
 		a.meter.Add(min(share, left))
 		left -= min(share, left)
+		if err := a.pace.poll(); err != nil {
+			return nil, err
+		}
 	}
 	a.meter.Add(left)
 	found.Merge(&g.diags)

@@ -4,6 +4,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
@@ -21,6 +25,37 @@ type Provenance struct {
 
 // encode returns the canonical JSON: sorted keys, no white space.
 func (p *Provenance) encode() ([]byte, error) { return json.Marshal(p) }
+
+// differs says how another job's provenance, in JSON, differs from this one.
+func (p *Provenance) differs(other []byte) string {
+	var q Provenance
+	if json.Unmarshal(other, &q) != nil {
+		return "its provenance cannot be read"
+	}
+	var list []string
+	note := func(what, is, was string) {
+		if is != was {
+			list = append(list, fmt.Sprintf("%s is %q, was %q", what, is, was))
+		}
+	}
+	note("tool", p.Tool, q.Tool)
+	note("file format", p.Format, q.Format)
+	note("kind of input", p.Kind, q.Kind)
+	if p.Input != q.Input {
+		list = append(list, "the input is another")
+	}
+	names := slices.Sorted(maps.Keys(p.Options))
+	for name := range q.Options {
+		if _, ok := p.Options[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		note("option "+name, p.Options[name], q.Options[name])
+	}
+	return strings.Join(list, ", ")
+}
 
 // fileID is the identity of the file, known before the first page: it does not
 // cover the event counts.

@@ -109,6 +109,7 @@ func (w *Workspace) Commit(p *Parts) (Result, error) {
 	if err != nil {
 		err = m.failed(err)
 	}
+	w.committed = err == nil
 	return m.res, err
 }
 

@@ -3,6 +3,7 @@ package xtfwriter
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"syscall"
 )
@@ -21,11 +22,23 @@ var (
 	ErrSuperseded = errors.New("a newer run took over this output")
 	// ErrOtherJob says a work folder belongs to another input or other options.
 	ErrOtherJob = errors.New("work folder belongs to another job")
+	// ErrUnits says a work folder holds units of an interrupted run, and nobody said what to do with them.
+	ErrUnits = errors.New("an interrupted run can go on")
 	// ErrWrite says storage lost or changed what was written.
 	ErrWrite = errors.New("written data did not reach the file")
+	// ErrDone says the output is there, complete, of the same input and options.
+	ErrDone = errors.New("output is complete already")
 	// ErrNoSegment says the store has no such segment.
 	ErrNoSegment = errors.New("no such segment")
 )
+
+// readFault is nil for a file that is shorter than it should be, which the caller judges, and else the error of a read.
+func readFault(path string, err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
+	}
+	return fmt.Errorf("xtfwriter: %w", ioError("segment file "+path, err))
+}
 
 // ioError names the errors of the operating system that a user can act on.
 func ioError(what string, err error) error {

@@ -180,7 +180,7 @@ func TestBegin(t *testing.T) {
 		{"lock that is no lock", func(_, out string) error { return os.WriteFile(LockPath(out), []byte("x"), 0o666) }, false, ErrLocked},
 		{"finished units", func(_, out string) error {
 			return errors.Join(os.Mkdir(out+".work", 0o777), os.WriteFile(out+".work/list.3.0", nil, 0o666))
-		}, false, ErrOtherJob},
+		}, false, ErrUnits},
 		{"leftover segments", func(_, out string) error {
 			return errors.Join(os.Mkdir(out+".work", 0o777), os.WriteFile(out+".work/seg.3.0", nil, 0o666))
 		}, false, nil},

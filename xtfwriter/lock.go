@@ -50,12 +50,12 @@ func readLock(path string) (l Lock, ok bool, err error) {
 // over if its process is gone from this host or with takeover; else ErrLocked.
 // The epoch is one above the old lock's and at least above floor.
 func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
+	if err := lockedBy(path, l, takeover); err != nil {
+		return l, err
+	}
 	old, found, err := readLock(path)
 	if err != nil {
 		return l, err
-	}
-	if found && !takeover && !abandoned(old, l) {
-		return l, fmt.Errorf("%w: %s, lock file %s", ErrLocked, old, path)
 	}
 	l.Epoch = max(old.Epoch, floor) + 1
 	b, err := json.Marshal(l)
@@ -74,6 +74,15 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	}
 	_, err = f.Write(append(b, '\n'))
 	return l, ioError("lock file "+path, errors.Join(err, f.Sync(), f.Close()))
+}
+
+// lockedBy fails if somebody else has the lock at path who must not be disturbed.
+func lockedBy(path string, l Lock, takeover bool) error {
+	old, found, err := readLock(path)
+	if err == nil && found && !takeover && !abandoned(old, l) {
+		return fmt.Errorf("%w: %s, lock file %s", ErrLocked, old, path)
+	}
+	return err
 }
 
 // abandoned says whether the owner ran on this host and is gone.

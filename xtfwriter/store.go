@@ -1,9 +1,11 @@
 package xtfwriter
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"os"
 	"sort"
 	"sync"
@@ -55,19 +57,43 @@ const (
 // piece of it in the file.
 type Store struct {
 	path   string // of the spill file
+	own    Owner
 	budget int64
 
 	mu       sync.Mutex
 	segments map[Key]*Segment
 	order    []*chunk // chunks in memory, oldest first; freed ones have no memory
-	file     *os.File
-	tail     int64 // end of the file
+	file     *spillFile
+	adopted  map[Owner]*spillFile // of earlier runs, read only
+	tail     int64                // end of the file
 	memory   int64
 	peak     int64
 	live     int64    // bytes of all segments
 	dead     int      // entries of order without memory
 	spare    [][]byte // memory of dropped chunks of the largest size, spareChunks at most
-	done     map[Unit]bool
+	done     map[Unit]unitState
+	listed   int // units in this run's list
+}
+
+// unitState is what a checkpoint has to know of a finished unit.
+type unitState uint8
+
+const (
+	unitDone   unitState = 1 + iota // no list has it yet
+	unitListed                      // a list has it: this run's, or the one it was adopted from
+	unitUsed                        // it lost a segment before a list had it: it never gets into one
+)
+
+// spillFile is a file of segments, and whose it is.
+type spillFile struct {
+	*os.File
+	from Owner
+}
+
+// Owner is the run and the rank that a file of segments belongs to.
+type Owner struct {
+	Epoch uint64
+	Rank  int
 }
 
 // chunk is a piece of a segment, in memory or in the file.
@@ -76,6 +102,7 @@ type chunk struct {
 	n   int64  // bytes
 	mem []byte // nil once in the file
 	off int64  // in the file
+	in  *spillFile
 	seg *Segment
 }
 
@@ -83,7 +110,7 @@ type chunk struct {
 // bytes of segments are held; with budget 0 everything goes to the file at once.
 // The file is made at the first spill; its directory must exist.
 func NewStore(path string, budget int64) *Store {
-	return &Store{path: path, budget: budget, segments: map[Key]*Segment{}, done: map[Unit]bool{}}
+	return &Store{path: path, budget: budget, segments: map[Key]*Segment{}, done: map[Unit]unitState{}}
 }
 
 // SetBudget changes the budget, before the first segment.
@@ -229,7 +256,7 @@ func (st *Store) move(c *chunk) error {
 	}
 	st.memory -= int64(cap(c.mem))
 	st.give(c.mem)
-	c.mem, c.off = nil, off
+	c.mem, c.off, c.in = nil, off, st.file
 	return nil
 }
 
@@ -240,12 +267,12 @@ func (s *Segment) spill(pos int64, b []byte) error {
 		return err
 	}
 	if k := len(s.chunks); k > 0 {
-		if c := s.chunks[k-1]; c.mem == nil && c.off+c.n == off {
+		if c := s.chunks[k-1]; c.in == s.st.file && c.off+c.n == off {
 			c.n += int64(len(b))
 			return nil
 		}
 	}
-	s.chunks = append(s.chunks, &chunk{pos: pos, n: int64(len(b)), off: off, seg: s})
+	s.chunks = append(s.chunks, &chunk{pos: pos, n: int64(len(b)), off: off, in: s.st.file, seg: s})
 	return nil
 }
 
@@ -255,7 +282,7 @@ func (st *Store) write(b []byte) (int64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
 		}
-		st.file = f
+		st.file = &spillFile{f, st.own}
 	}
 	if _, err := st.file.WriteAt(b, st.tail); err != nil {
 		return 0, fmt.Errorf("xtfwriter: %w", ioError(fmt.Sprintf("segment file %s at %d", st.path, st.tail), err))
@@ -320,10 +347,10 @@ func (s *Segment) ReadAt(p []byte, off int64) (int, error) {
 			done += k
 			continue
 		}
-		f, fileOff := st.file, c.off+from
+		f, fileOff := c.in, c.off+from
 		st.mu.Unlock()
 		if n, err := f.ReadAt(p[done:done+k], fileOff); n < k {
-			return done + n, fmt.Errorf("xtfwriter: segment file %s at %d: %w", st.path, fileOff, err)
+			return done + n, fmt.Errorf("xtfwriter: segment file %s at %d: %w", f.Name(), fileOff, err)
 		}
 		done += k
 	}
@@ -331,12 +358,15 @@ func (s *Segment) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // Drop forgets the segment and frees its memory; space in the file stays used
-// until the store is removed.
+// until the store is removed, so that what a list says of it stays true.
 func (s *Segment) Drop() {
 	s.st.mu.Lock()
 	defer s.st.mu.Unlock()
 	if s.st.segments[s.key] == s {
 		delete(s.st.segments, s.key)
+		if s.st.done[s.key.Unit] == unitDone {
+			s.st.done[s.key.Unit] = unitUsed
+		}
 	}
 	s.drop()
 }
@@ -389,30 +419,36 @@ func (st *Store) Usage() Usage {
 func (st *Store) Finish(u Unit) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	st.done[u] = true
+	if st.done[u] == 0 {
+		st.done[u] = unitDone
+	}
 }
 
 // Finished says whether a unit is done.
 func (st *Store) Finished(u Unit) bool {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	return st.done[u]
+	return st.done[u] != 0
 }
 
-// Close closes the spill file and, with remove, deletes it.
+// Close closes the files and, with remove, deletes the one that this store wrote.
 func (st *Store) Close(remove bool) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.file == nil {
-		return nil
+	var err error
+	for _, f := range st.adopted {
+		err = errors.Join(err, f.Close())
 	}
-	err := st.file.Close()
-	if remove {
-		if rerr := os.Remove(st.path); err == nil {
-			err = rerr
+	st.adopted = nil
+	if st.file != nil {
+		err = errors.Join(err, st.file.Close())
+		if remove {
+			if rerr := os.Remove(st.path); !errors.Is(rerr, fs.ErrNotExist) { // a younger run may have cleaned up
+				err = errors.Join(err, rerr)
+			}
 		}
+		st.file = nil
 	}
-	st.file = nil
 	if err != nil {
 		return fmt.Errorf("xtfwriter: %w", err)
 	}

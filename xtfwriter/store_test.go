@@ -141,7 +141,7 @@ func TestStoreErrors(t *testing.T) {
 		t.Skip("no /dev/full here")
 	}
 	st = NewStore("/dev/full", 1<<14)
-	st.file = full
+	st.file = &spillFile{File: full}
 	s := st.Scratch()
 	for i := 0; err == nil && i < 100; i++ {
 		_, err = s.Append(make([]byte, 1<<12))
@@ -180,6 +180,7 @@ func TestStoreConcurrent(t *testing.T) {
 func TestList(t *testing.T) {
 	dir := t.TempDir()
 	st := NewStore(filepath.Join(dir, "seg.2.0"), 1<<15)
+	st.own.Epoch = 2
 	r := rand.New(rand.NewPCG(2, 2))
 	want := map[Key][]byte{}
 	for p := range xtf.Proc(20) {
@@ -196,8 +197,8 @@ func TestList(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "list.2.0")
-	if err := st.WriteList(path, "abcd", 2, 0); err != nil {
-		t.Fatal(err)
+	if n, err := st.AppendList(path, "abcd", 3); n != 10 || err != nil {
+		t.Fatal(n, err)
 	}
 	l, err := ReadList(path)
 	if err != nil || l.Identity != "abcd" || l.Epoch != 2 || len(l.Units) != 10 {
@@ -231,7 +232,7 @@ func TestList(t *testing.T) {
 }
 
 func FuzzParseList(f *testing.F) {
-	l := List{Identity: "ab", Epoch: 3, Units: []Unit{{1, 2, 3}}, Pieces: []Piece{{Key{Unit{1, 2, 3}, 4}, 5, 6, 7}}}
+	l := List{Identity: "ab", Owner: Owner{3, 1}, Ranks: 2, Units: []Unit{{1, 2, 3}}, Pieces: []Piece{{Key{Unit{1, 2, 3}, 4}, Owner{2, 0}, 5, 6, 7}}}
 	f.Add(l.Encode())
 	f.Fuzz(func(t *testing.T, b []byte) {
 		body := append(bytes.Clone(b), fmt.Sprintf("end %08x\n", crc32.Checksum(b, castagnoli))...)

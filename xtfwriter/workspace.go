@@ -1,13 +1,13 @@
 package xtfwriter
 
 import (
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -23,6 +23,10 @@ type Config struct {
 	Job      string
 	Budget   int64 // bytes of segments in memory per rank; 0: all to files at once
 	Force    bool  // replace the output, a lock and a work folder that are there
+	Resume   bool  // take over a lock and the finished units of the same identity; comes before Force
+
+	About   []byte                  // what Identity stands for; it is kept in the work folder
+	Differs func(old []byte) string // says how another job's About differs
 
 	disk disk // nil: the operating system's
 }
@@ -35,12 +39,16 @@ type Workspace struct {
 	comm  mpi.Comm
 	cfg   Config
 	lock  Lock
+
+	kept      *Kept
+	marked    uint32 // stage of this run's mark
+	committed bool
 }
 
 // sentinels survive the agreement between ranks.
 func sentinels() []error {
 	return []error{
-		ErrExists, ErrNoSpace, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrWrite,
+		ErrDone, ErrExists, ErrNoSpace, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrUnits, ErrWrite,
 		ErrNoSegment, xtf.ErrOrder, xtf.ErrCorrupt, xtf.ErrTooLarge, xtf.ErrOpenRows,
 	}
 }
@@ -49,8 +57,9 @@ func agree(c mpi.Comm, err error) error { return mpi.AgreeOn(c, err, sentinels()
 
 // Begin takes the output for this run: it refuses an existing output, a lock of
 // somebody alive and finished units of an interrupted run unless forced, then
-// makes the work folder and the store of each rank. Collective; on error nothing
-// is left behind.
+// makes the work folder and the store of each rank. With Config.Resume it takes a
+// lock over, and finds out what can be kept; an output of the same identity is
+// ErrDone. Collective; on error nothing is left behind that was not there.
 func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	if cfg.WorkDir == "" {
 		cfg.WorkDir = cfg.Output + ".work"
@@ -60,52 +69,111 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	}
 	w := &Workspace{disk: cfg.disk, comm: c, cfg: cfg}
 	var err error
+	var found claimed
 	if c.Rank() == 0 {
-		err = w.claim()
+		found, err = w.claim()
 	}
 	if err := agree(c, err); err != nil {
 		return nil, err
 	}
-	b, err := c.Bcast([]byte(strconv.FormatUint(w.lock.Epoch, 10)), 0)
-	if err == nil {
-		w.lock.Epoch, err = strconv.ParseUint(string(b), 10, 64)
+	b, _ := json.Marshal(found) // a number and strings
+	if b, err = c.Bcast(b, 0); err == nil {
+		err = json.Unmarshal(b, &found)
 	}
-	if err := agree(c, err); err != nil {
-		return nil, errors.Join(err, w.release())
+	if err = agree(c, err); err == nil {
+		w.lock = Lock{Identity: cfg.Identity, Host: cfg.Host, PID: cfg.PID, Job: cfg.Job, Epoch: found.Epoch}
+		own := Owner{found.Epoch, c.Rank()}
+		w.Store = NewStore(filepath.Join(cfg.WorkDir, segName(own)), cfg.Budget)
+		w.Store.own = own
+		if cfg.Resume {
+			err = w.readLists(found.Lists)
+		}
 	}
-	w.lock.Host, w.lock.PID, w.lock.Job, w.lock.Identity = cfg.Host, cfg.PID, cfg.Job, cfg.Identity
-	name := fmt.Sprintf("seg.%d.%d", w.lock.Epoch, c.Rank())
-	w.Store = NewStore(filepath.Join(cfg.WorkDir, name), cfg.Budget)
+	if err != nil {
+		return nil, errors.Join(err, w.release(len(found.Lists) > 0))
+	}
 	return w, nil
 }
 
+// claimed is what rank 0 found out: the epoch of this run, and the lists and marks of older ones.
+type claimed struct {
+	Epoch uint64
+	Lists []string
+}
+
 // claim does rank 0's part of Begin.
-func (w *Workspace) claim() error {
+func (w *Workspace) claim() (found claimed, err error) {
 	cfg := &w.cfg
-	if err := checkOutput(cfg.Output, cfg.Force); err != nil {
-		return err
-	}
-	epoch, units, err := oldFiles(cfg.WorkDir)
+	done, err := w.checkOutput()
 	if err != nil {
-		return err
+		return found, err
 	}
-	if units && !cfg.Force {
-		return fmt.Errorf("xtfwriter: %w: %s holds finished units of an interrupted run", ErrOtherJob, cfg.WorkDir)
+	old, err := oldFiles(cfg.WorkDir)
+	if err != nil {
+		return found, err
 	}
-	for _, old := range outFiles(cfg.Output) {
-		epoch = max(epoch, old.epoch) // it may be another name of the output: never write into it
+	for _, o := range outFiles(cfg.Output) {
+		old.Epoch = max(old.Epoch, o.epoch) // it may be another name of the output: never write into it
 	}
-	own := Lock{Identity: cfg.Identity, Host: cfg.Host, PID: cfg.PID, Job: cfg.Job}
-	if w.lock, err = acquire(LockPath(cfg.Output), own, epoch, cfg.Force); err != nil {
-		return fmt.Errorf("xtfwriter: %w", err)
+	takeover := cfg.Force || cfg.Resume
+	if err := lockedBy(LockPath(cfg.Output), cfg.own(), takeover); err != nil {
+		return found, fmt.Errorf("xtfwriter: %w", err)
 	}
-	if err = cleanFolder(cfg.WorkDir); err == nil {
-		err = os.MkdirAll(cfg.WorkDir, 0o777)
+	keep := false
+	if len(old.Lists) > 0 && !done {
+		if keep, err = w.mayKeep(); err != nil {
+			return found, err
+		}
+	}
+	if w.lock, err = acquire(LockPath(cfg.Output), cfg.own(), old.Epoch, takeover); err != nil {
+		return found, fmt.Errorf("xtfwriter: %w", err)
+	}
+	if done {
+		identity, _, _ := w.readJob() // of a folder that says nothing, nothing is removed
+		return found, errors.Join(fmt.Errorf("xtfwriter: %w: %s", ErrDone, cfg.Output), w.release(identity != cfg.Identity))
+	}
+	found.Epoch = w.lock.Epoch
+	if keep { // read again: the run before may have gone on until its lock was taken
+		if old, err = oldFiles(cfg.WorkDir); err == nil {
+			found.Lists = old.Lists
+			err = old.removeUnlisted(cfg.WorkDir)
+		}
+	} else if err = cleanFolder(cfg.WorkDir); err == nil {
+		if err = os.MkdirAll(cfg.WorkDir, 0o777); err == nil {
+			err = w.writeJob()
+		}
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("xtfwriter: %w", ioError("work folder "+cfg.WorkDir, err)), os.Remove(LockPath(cfg.Output)))
+		return found, errors.Join(fmt.Errorf("xtfwriter: %w", ioError("work folder "+cfg.WorkDir, err)), os.Remove(LockPath(cfg.Output)))
 	}
-	return nil
+	return found, nil
+}
+
+func (c *Config) own() Lock {
+	return Lock{Identity: c.Identity, Host: c.Host, PID: c.PID, Job: c.Job}
+}
+
+// checkOutput fails if something is there that must not be replaced. done says that it is the file which this run would
+// make.
+func (w *Workspace) checkOutput() (done bool, err error) {
+	path := w.cfg.Output
+	err = checkOutput(path, w.cfg.Force)
+	if !w.cfg.Resume || err != nil && !errors.Is(err, ErrExists) {
+		return false, err
+	}
+	f, ferr := xtf.OpenFile(path, xtf.Options{CacheBytes: 1 << 20})
+	if ferr != nil {
+		return false, err
+	}
+	defer f.Close()
+	id := f.FileID()
+	if hex.EncodeToString(id[:]) == w.cfg.Identity {
+		return true, nil
+	}
+	if b, perr := f.Provenance(); err != nil && perr == nil {
+		err = fmt.Errorf("%w, of another job: %s", err, w.cfg.differs(b))
+	}
+	return false, err
 }
 
 // checkOutput fails if something is there that must not be replaced.
@@ -124,51 +192,6 @@ func checkOutput(path string, force bool) error {
 	return nil
 }
 
-// oldFiles returns the highest epoch among the files of a work folder, and
-// whether there are lists of finished units.
-func oldFiles(dir string) (epoch uint64, units bool, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, false, nil
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("xtfwriter: %w", ioError("work folder "+dir, err))
-	}
-	for _, e := range entries {
-		kind, n, ok := workName(e.Name())
-		if !ok {
-			continue
-		}
-		epoch = max(epoch, n)
-		units = units || kind == "list"
-	}
-	return epoch, units, nil
-}
-
-// workName takes apart seg.<epoch>.<rank> and list.<epoch>.<rank>.
-func workName(name string) (kind string, epoch uint64, ok bool) {
-	part := strings.Split(name, ".")
-	if len(part) < 3 || (part[0] != "seg" && part[0] != "list") {
-		return "", 0, false
-	}
-	epoch, err := strconv.ParseUint(part[1], 10, 64)
-	return part[0], epoch, err == nil
-}
-
-// cleanFolder removes the files that runs left in a work folder, and nothing else.
-func cleanFolder(dir string) error {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	for _, e := range entries {
-		if _, _, ok := workName(e.Name()); ok && err == nil {
-			err = os.Remove(filepath.Join(dir, e.Name()))
-		}
-	}
-	return err
-}
-
 // Epoch is the number of this run among those that took the output.
 func (w *Workspace) Epoch() uint64 { return w.lock.Epoch }
 
@@ -184,27 +207,39 @@ func (w *Workspace) CheckEpoch() error {
 }
 
 // Close ends the run's claim: stores are closed, the work folder and the lock
-// removed. Collective; every rank calls it, whether the run succeeded or not.
+// removed. Where finished units are listed and nothing was committed, they stay, without the lock.
+// Collective; every rank calls it, whether the run succeeded or not.
 func (w *Workspace) Close() error {
-	err := w.Store.Close(true)
-	if berr := w.comm.Barrier(); err == nil {
+	own := w.kept.held() || w.Store.listed > 0 || w.marked != 0
+	keep := []int64{0}
+	if own && !w.committed {
+		keep[0] = 1
+	}
+	berr := w.comm.AllreduceInt64(keep, mpi.Max)
+	err := w.Store.Close(w.committed || w.Store.listed == 0 && w.marked == 0)
+	if err == nil {
 		err = berr
 	}
+	if err == nil {
+		err = w.comm.Barrier()
+	}
 	if w.comm.Rank() == 0 && err == nil {
-		err = w.release()
+		err = w.release(keep[0] != 0)
 	}
 	return agree(w.comm, err)
 }
 
-// release removes folder and lock, unless a younger run owns them.
-func (w *Workspace) release() error {
+// release removes the lock and, unless it is to be kept, the folder; a younger run's it leaves alone.
+func (w *Workspace) release(keep bool) error {
 	if w.comm.Rank() != 0 || w.CheckEpoch() != nil {
 		return nil
 	}
-	err := cleanFolder(w.cfg.WorkDir)
-	if err == nil {
-		if rerr := os.Remove(w.cfg.WorkDir); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) && !folderInUse(w.cfg.WorkDir) {
-			err = rerr
+	var err error
+	if !keep {
+		if err = cleanFolder(w.cfg.WorkDir); err == nil {
+			if rerr := os.Remove(w.cfg.WorkDir); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) && !folderInUse(w.cfg.WorkDir) {
+				err = rerr
+			}
 		}
 	}
 	return errors.Join(err, os.Remove(LockPath(w.cfg.Output)))

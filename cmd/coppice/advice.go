@@ -16,10 +16,11 @@ func advice(err error) string {
 		text string
 	}{
 		{xtfwriter.ErrExists, "Give -f to replace it, or another name with -o."},
-		{xtfwriter.ErrLocked, "Wait for that run; if it is dead, -f takes over."},
+		{xtfwriter.ErrLocked, "Wait for that run; if it is dead, --resume or -f takes over."},
+		{xtfwriter.ErrUnits, "Give --resume to go on with them, or -f to start afresh."},
 		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o; nothing was left behind."},
 		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
-		{xtfwriter.ErrOtherJob, "Give -f to start afresh, or another folder with --checkpoint."},
+		{xtfwriter.ErrOtherJob, "Give -f beside --resume to start afresh, or another folder with --checkpoint."},
 		{trace.ErrNotTrace, "Name the .otf2 file of an OTF2 archive, the directory that holds it, or a .prv file of Paraver."},
 		{trace.ErrMissing, "Copy the whole archive again: the .otf2 file, the .def file and the folder beside them."},
 		{fs.ErrNotExist, "Check the path."},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -19,7 +20,8 @@ import (
 
 // analyzeFlags are the flags of analyze.
 type analyzeFlags struct {
-	output, work, pages  string
+	output, pages        string
+	checkpoint           checkpointFlags
 	events, deviation    string
 	force, clamp, strict bool
 	repair               bool // of clocks
@@ -43,7 +45,7 @@ func runAnalyze(args []string, s streams) error {
 	f := flags("analyze", "TRACE -o RUN.xtf", s,
 		"coppice analyze scorep-run/traces.otf2 -o run.xtf",
 		"mpirun -n 64 coppice analyze scorep-run/traces.otf2 -o run.xtf",
-		"srun coppice analyze scorep-run -o run.xtf --force --mem 2G")
+		"srun coppice analyze scorep-run -o run.xtf --resume --mem 2G")
 	f.StringVarP(&o.output, "output", "o", "", "the XTF file to write (required)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output and take over its lock")
 	f.StringVar(&o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K")
@@ -55,7 +57,7 @@ func runAnalyze(args []string, s streams) error {
 	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 0.8 of what the machine, cgroup or Slurm gives a rank)")
 	o.store = -1
 	f.Var(&o.store, "store", "segments kept in memory per rank, the rest goes to files (default from --mem)")
-	f.StringVar(&o.work, "checkpoint", "", "folder for the segments (default RUN.xtf.work)")
+	o.checkpoint.define(f, "RUN.xtf")
 	f.IntVarP(&o.ranks, "jobs", "j", runtime.NumCPU(), "in-process ranks when no launcher started them")
 	f.StringVar(&o.progress, "progress", "auto", "auto, tty, plain, json or none")
 	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
@@ -78,6 +80,10 @@ func runAnalyze(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
+	if err := o.checkpoint.apply(&job); err != nil {
+		return err
+	}
+	defer heedSignals(job.Stop, s)()
 	return launch(o.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
 }
 
@@ -128,7 +134,7 @@ func (o *analyzeFlags) classJob(f *pflag.FlagSet) (*predict.ClassFlags, error) {
 // job checks the flags and makes the options of the job.
 func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 	job := jobs.AnalyzeOptions{
-		Trace: input, Output: o.output, WorkDir: o.work, Force: o.force, ClampTime: o.clamp, ClockRepair: o.repair, Strict: o.strict,
+		Trace: input, Output: o.output, Force: o.force, ClampTime: o.clamp, ClockRepair: o.repair, Strict: o.strict,
 		Collective: o.collective, Hints: o.hints, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
 	if o.output == "" {
@@ -183,7 +189,13 @@ func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams
 	res, err := jobs.Analyze(c, job)
 	d.end(err)
 	if err != nil {
-		return err
+		return stopped(c, err, s)
+	}
+	if res.Done {
+		if c.Rank() == 0 && !o.quiet {
+			fmt.Fprintf(s.err, "coppice: %s: done already, from the same input and options\n", o.output)
+		}
+		return o.judge(c, s)
 	}
 	if c.Rank() == 0 && !o.quiet {
 		printAnalyzed(s, &job, res, c.Size(), o.verbose)

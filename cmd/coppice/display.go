@@ -134,7 +134,10 @@ func (d *display) end(err error) {
 	}
 	if d.status != "" {
 		state := "done"
-		if err != nil {
+		switch {
+		case jobs.ExitCode(err) == jobs.ExitSaved:
+			state = err.Error() // stopped: ...
+		case err != nil:
 			state = "failed: " + err.Error()
 		}
 		d.writeStatus(status{Schema: statusSchema, Time: time.Now().UTC().Format(time.RFC3339), Stage: d.stage, State: state, Share: 1})

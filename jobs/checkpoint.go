@@ -1,0 +1,275 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// ErrStopped says that a job ended because it was asked to, and that it can go on with Resume.
+var ErrStopped = errors.New("stopped")
+
+// Stop asks a job to save what is finished and to end. One rank that is asked suffices. It may be used by any goroutine.
+type Stop struct {
+	why atomic.Pointer[string]
+	at  atomic.Int64 // Unix ns of the first request
+}
+
+// Ask asks the job to stop; why is for the message. Later calls change nothing.
+func (s *Stop) Ask(why string) {
+	if s.why.CompareAndSwap(nil, &why) {
+		s.at.Store(time.Now().UnixNano())
+	}
+}
+
+// asked says whether and why the job is to stop.
+func (s *Stop) asked() (why string, ok bool) {
+	if p := s.why.Load(); p != nil {
+		return *p, true
+	}
+	return "", false
+}
+
+// Times of stopping.
+const (
+	lookEvery = 50 * time.Millisecond // for requests of other ranks
+	// endMargin is what a rank keeps of the time limit, beside twice the time of its longest checkpoint.
+	endMargin = 30 * time.Second
+	// stageGrace is how long a stage without units of its own may go on to its end, where its result can be kept.
+	stageGrace = 10 * time.Second
+)
+
+const tagStop = 12
+
+// pacer lets a rank list what it has finished from time to time, and stop when any rank is asked to: a rank that learns
+// of it tells its neighbours in a hypercube, once. So all know after 2 log2 P hops, with log2 P messages of a byte each,
+// and the next agreement ends the stage everywhere. Nobody waits for anybody meanwhile.
+type pacer struct {
+	a        *analysis
+	comm     mpi.Comm
+	stop     *Stop
+	began    time.Time // of the job
+	saved    time.Time // the last checkpoint, else the begin of the load
+	longest  time.Duration
+	next     time.Time // look again
+	told     []*mpi.Request
+	heard    map[int]bool // neighbours whose word has come
+	units    int          // finished by this rank in this run
+	bytes    uint64       // of them
+	listed   int          // by this rank in this run
+	loading  bool
+	redo     int // torn units
+	kept     int // units taken over by this rank
+	unitTime time.Duration
+}
+
+func newPacer(a *analysis, side mpi.Comm) *pacer {
+	p := &pacer{a: a, comm: side, stop: a.o.Stop, began: time.Now(), heard: map[int]bool{}}
+	if p.stop == nil {
+		p.stop = &Stop{}
+	}
+	p.saved = p.began
+	return p
+}
+
+// neighbours are the ranks that this one tells and hears of.
+func (p *pacer) neighbours() (list []int) {
+	for bit := 1; bit < p.comm.Size(); bit <<= 1 {
+		if r := p.comm.Rank() ^ bit; r < p.comm.Size() {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// asked says whether this rank knows that the job is to stop, and passes the word on.
+func (p *pacer) asked() bool {
+	now := time.Now()
+	if now.After(p.next) {
+		p.next = now.Add(lookEvery)
+		for {
+			_, st, ok, err := p.comm.TryRecv(mpi.AnySource, tagStop)
+			if err != nil || !ok {
+				break
+			}
+			p.heard[st.Source] = true
+			p.stop.Ask(hearsay)
+		}
+		if end := p.a.o.End; !end.IsZero() && now.Add(endMargin+2*p.longest).After(end) {
+			p.stop.Ask(timeLimit)
+		}
+	}
+	_, ok := p.stop.asked()
+	if ok {
+		p.tell()
+	}
+	return ok
+}
+
+// Reasons to stop.
+const (
+	timeLimit = "the time limit is near"
+	hearsay   = "another rank was asked to"
+)
+
+// reason is what made the first rank stop that knows it. Collective.
+func (p *pacer) reason() (string, error) {
+	why, ok := p.stop.asked()
+	n := []int64{int64(p.a.c.Size())}
+	if ok && why != hearsay {
+		n[0] = int64(p.a.c.Rank())
+	}
+	if err := p.a.c.AllreduceInt64(n, mpi.Min); err != nil {
+		return "", err
+	}
+	b, err := p.a.c.Bcast([]byte(why), int(n[0])%p.a.c.Size())
+	return string(b), err
+}
+
+// tell passes the word on, once.
+func (p *pacer) tell() {
+	if p.told != nil {
+		return
+	}
+	p.told = []*mpi.Request{}
+	for _, r := range p.neighbours() {
+		if q, err := p.comm.Isend([]byte{1}, r, tagStop); err == nil {
+			p.told = append(p.told, q)
+		}
+	}
+}
+
+// settle takes the words still under way, once all ranks have agreed to stop. Collective.
+func (p *pacer) settle() error {
+	p.tell()
+	for _, r := range p.neighbours() {
+		if p.heard[r] {
+			continue
+		}
+		if _, _, err := p.comm.Recv(r, tagStop); err != nil {
+			return err
+		}
+	}
+	return p.comm.Wait(p.told...)
+}
+
+// poll is called between pieces of work; it fails with ErrStopped when the job is to stop. In stages that keep no units
+// it lets the stage reach its end for a while.
+func (p *pacer) poll() error {
+	if !p.asked() {
+		return nil
+	}
+	if !p.loading && time.Since(time.Unix(0, p.stop.at.Load())) < stageGrace {
+		return nil
+	}
+	return ErrStopped
+}
+
+// begin is called before a unit of the load: one that would not end before the time limit is not begun, unless it is the
+// first one.
+func (p *pacer) begin(bytes uint64) error {
+	if end := p.a.o.End; !end.IsZero() && p.bytes > 0 {
+		needs := time.Duration(float64(p.unitTime) * (float64(bytes) / float64(p.bytes)))
+		if time.Now().Add(needs + endMargin + 2*p.longest).After(end) {
+			p.stop.Ask(timeLimit)
+		}
+	}
+	return p.poll()
+}
+
+// done counts a unit of the load and lists it with others when it is time to.
+func (p *pacer) done(bytes uint64, took time.Duration) error {
+	p.units++
+	p.bytes += bytes
+	p.unitTime += took
+	if p.a.o.Every <= 0 || time.Since(p.saved) < p.a.o.Every {
+		return nil
+	}
+	return p.save()
+}
+
+// save lists what is finished.
+func (p *pacer) save() error {
+	began := time.Now()
+	n, err := p.a.ws.Checkpoint()
+	p.saved = time.Now()
+	p.longest = max(p.longest, p.saved.Sub(began))
+	p.listed += n
+	return coded(err)
+}
+
+// endLoad lists all units when they took long enough to be worth it.
+func (p *pacer) endLoad() error {
+	p.loading = false
+	if p.a.o.Every <= 0 || time.Since(p.began) < p.a.o.Every/10 {
+		return nil
+	}
+	return p.save()
+}
+
+// boundary ends a stage: all ranks go on, or all stop. Collective.
+func (p *pacer) boundary() error {
+	flag := []int64{0}
+	if p.asked() {
+		flag[0] = 1
+	}
+	if err := p.a.c.AllreduceInt64(flag, mpi.Max); err != nil {
+		return err
+	}
+	if flag[0] != 0 {
+		return ErrStopped
+	}
+	return nil
+}
+
+// stopped saves what is finished and makes the error of the job. Collective; all ranks know that the job stops.
+func (p *pacer) stopped() error {
+	err := p.settle()
+	if err == nil {
+		err = p.save()
+	}
+	if err := agree(p.a.c, err); err != nil {
+		return err
+	}
+	n := []int64{int64(p.kept + p.listed), int64(p.units)}
+	if err := p.a.c.AllreduceInt64(n, mpi.Sum); err != nil {
+		return err
+	}
+	why, err := p.reason()
+	if err != nil {
+		return err
+	}
+	dir := p.a.ws.Dir()
+	if n[1] == 0 && why == timeLimit {
+		return Fail(ExitResource, fmt.Errorf("%s, and this run finished no location: it would not get further the next time. Give the job more time or more ranks; %s keeps the %d locations of earlier runs",
+			why, dir, n[0]))
+	}
+	return Fail(ExitSaved, fmt.Errorf("%w: %s; %d of %d locations are finished and kept in %s. Run the same command with --resume to go on",
+		ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))
+}
+
+// adopt takes over the units of the load that earlier runs finished and this rank holds now. It verifies them first. It
+// is not collective.
+func (a *analysis) adopt() error {
+	k := a.ws.Kept()
+	if k == nil || k.Len() == 0 {
+		return nil
+	}
+	own := func(u xtfwriter.Unit) bool {
+		return u.Stage == stageLoad && u.Group == 0 && trace.P(u.P) >= a.own.First && trace.P(u.P) < a.own.End
+	}
+	for p := a.own.First; p < a.own.End; p++ {
+		if k.Has(unit(p, stageLoad)) {
+			a.pace.kept++
+		}
+	}
+	torn, err := a.ws.Adopt(own, func(int64) error { return a.pace.poll() })
+	a.pace.redo += torn
+	a.pace.kept -= torn
+	return coded(err)
+}
