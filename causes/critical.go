@@ -2,7 +2,9 @@ package causes
 
 import (
 	"encoding/binary"
+	"fmt"
 	"io"
+	"math/bits"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -127,25 +129,53 @@ func (c *Path) start() (trace.P, bool, error) {
 	if err := c.run.Comm.Agree(err); err != nil {
 		return 0, false, err
 	}
-	b := binary.LittleEndian.AppendUint64(nil, best.Last)
-	b = binary.LittleEndian.AppendUint32(b, uint32(best.p))
-	b = append(b, flag(best.Events), flag(best.MPI), 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, c.begin)
-	b = binary.LittleEndian.AppendUint64(b, c.end)
-	parts, err := c.run.Comm.Allgather(b)
+	return c.agree(best)
+}
+
+// agree finds the best candidate of all ranks, and the begin and the end of the run.
+func (c *Path) agree(best candidate) (trace.P, bool, error) {
+	own := ends{best, c.begin, c.end}
+	all, err := mpi.TreeReduce(c.run.Comm, own, ends.encode, decodeEnds, func(a, b ends) (ends, error) {
+		if b.best.better(&a.best) {
+			a.best = b.best
+		}
+		a.begin, a.end = min(a.begin, b.begin), max(a.end, b.end)
+		return a, nil
+	})
 	if err != nil {
 		return 0, false, err
 	}
-	best = candidate{}
-	for _, b := range parts {
-		x := candidate{p: trace.P(binary.LittleEndian.Uint32(b[8:]))}
-		x.Last, x.Events, x.MPI = binary.LittleEndian.Uint64(b), b[12] != 0, b[13] != 0
-		if x.better(&best) {
-			best = x
-		}
-		c.begin, c.end = min(c.begin, binary.LittleEndian.Uint64(b[16:])), max(c.end, binary.LittleEndian.Uint64(b[24:]))
+	b, _ := all.encode()
+	if b, err = c.run.Comm.Bcast(b, 0); err == nil {
+		all, err = decodeEnds(b)
 	}
-	return best.p, best.Events, nil
+	c.begin, c.end = all.begin, all.end
+	return all.best.p, all.best.Events, err
+}
+
+// ends is where the path of some locations may begin, and between which instants.
+type ends struct {
+	best       candidate
+	begin, end uint64
+}
+
+// encode writes last t u64 | location u32 | has events, has MPI u8 | zero u16 | begin, end u64, little-endian.
+func (e ends) encode() ([]byte, error) {
+	b := binary.LittleEndian.AppendUint64(nil, e.best.Last)
+	b = binary.LittleEndian.AppendUint32(b, uint32(e.best.p))
+	b = append(b, flag(e.best.Events), flag(e.best.MPI), 0, 0)
+	b = binary.LittleEndian.AppendUint64(b, e.begin)
+	return binary.LittleEndian.AppendUint64(b, e.end), nil
+}
+
+func decodeEnds(b []byte) (e ends, err error) {
+	if len(b) != 32 {
+		return e, fmt.Errorf("critical path: a damaged message of %d bytes", len(b))
+	}
+	e.best.p = trace.P(binary.LittleEndian.Uint32(b[8:]))
+	e.best.Last, e.best.Events, e.best.MPI = binary.LittleEndian.Uint64(b), b[12] != 0, b[13] != 0
+	e.begin, e.end = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
+	return e, nil
 }
 
 func flag(set bool) byte {
@@ -171,7 +201,7 @@ func (c *Path) follow(start trace.P) (failed, fatal error) {
 		var more bool
 		p, at, more, failed = c.back(p, at)
 		if !more || failed != nil {
-			return failed, c.announce()
+			return failed, c.announce(comm.Rank())
 		}
 		b := binary.LittleEndian.AppendUint64(nil, at)
 		b = binary.LittleEndian.AppendUint32(b, uint32(p))
@@ -186,22 +216,33 @@ func (c *Path) follow(start trace.P) (failed, fatal error) {
 	}
 }
 
-// await waits for the path to come back, or for its end.
+// await waits for the path to come back, or for its end, which it passes on.
 func (c *Path) await() (p trace.P, at uint64, more bool, err error) {
 	b, _, err := c.run.Comm.Recv(mpi.AnySource, tagPath)
-	if err != nil || len(b) == 0 {
+	switch {
+	case err != nil:
 		return 0, 0, false, err
+	case len(b) == 4:
+		return 0, 0, false, c.announce(int(binary.LittleEndian.Uint32(b)))
 	}
 	return trace.P(binary.LittleEndian.Uint32(b[8:])), binary.LittleEndian.Uint64(b), true, nil
 }
 
-// announce tells the others that the path is complete.
-func (c *Path) announce() error {
-	for r := range c.run.Comm.Size() {
-		if r == c.run.Comm.Rank() {
+// announce tells the ranks below this one, in a binomial tree around the rank where
+// the path is complete, that it is: that rank, u32 little-endian.
+func (c *Path) announce(root int) error {
+	size := c.run.Comm.Size()
+	at := (c.run.Comm.Rank() - root + size) % size
+	low := at & -at
+	if at == 0 {
+		low = 1 << bits.Len(uint(size-1))
+	}
+	b := binary.LittleEndian.AppendUint32(nil, uint32(root))
+	for bit := low / 2; bit > 0; bit /= 2 {
+		if at+bit >= size {
 			continue
 		}
-		if err := c.run.Comm.Send(nil, r, tagPath); err != nil {
+		if err := c.run.Comm.Send(b, (root+at+bit)%size, tagPath); err != nil {
 			return err
 		}
 	}

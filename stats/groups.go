@@ -3,6 +3,8 @@ package stats
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
+	"sort"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -138,45 +140,42 @@ func (g *TileGroups) write(i int, out *xtf.ArrayBuilder) {
 }
 
 // Join brings the parts of groups that ranks share to the ranks they begin on,
-// which write them. Collective, when all ranks have added all their locations.
+// which write them. The ranks of a group are a binomial tree, so that one of n
+// receives at most log2 n times; parts are joined on their way. Collective, when
+// all ranks have added all their locations.
 func (g *TileGroups) Join(c mpi.Comm, tiles func(head trace.P) *xtf.ArrayBuilder) error {
 	own := g.ranges[g.rank]
 	if own.First >= own.End {
 		return nil
 	}
 	var sent []*mpi.Request
+	var failed error
 	for i := range g.open {
-		head, _ := g.span(i+1, own.First)
-		if g.setAway(i); head >= own.First {
+		head, end := g.span(i+1, own.First)
+		if head >= own.First {
 			continue
 		}
-		home := g.rank - 1
-		for g.ranges[home].First > head || g.ranges[home].End <= head {
-			home--
+		members := g.members(head, end)
+		if err := g.collect(c, i, members, &failed); err != nil {
+			return err
 		}
-		r, err := c.Isend(g.away[i], home, tagTiles+i)
+		if g.setAway(i); failed != nil {
+			g.away[i] = nil // which is damaged: its receiver fails, too
+		}
+		at := slices.Index(members, g.rank)
+		r, err := c.Isend(g.away[i], members[at&(at-1)], tagTiles+i)
 		if err != nil {
 			return err
 		}
 		sent = append(sent, r)
 	}
-	var failed error
 	for i := range g.open {
 		head, end := g.span(i+1, own.End-1)
 		if head < own.First || end <= own.End {
 			continue
 		}
-		for r := g.rank + 1; r < len(g.ranges) && g.ranges[r].First < end; r++ {
-			if g.ranges[r].First >= g.ranges[r].End {
-				continue
-			}
-			b, _, err := c.Recv(r, tagTiles+i)
-			if err != nil {
-				return err
-			}
-			if failed == nil {
-				failed = g.receive(i, b)
-			}
+		if err := g.collect(c, i, g.members(head, end), &failed); err != nil {
+			return err
 		}
 		if failed == nil {
 			g.write(i, tiles(head))
@@ -186,6 +185,34 @@ func (g *TileGroups) Join(c mpi.Comm, tiles func(head trace.P) *xtf.ArrayBuilder
 		return err
 	}
 	return failed
+}
+
+// members are the ranks with locations of [head, end), ascending.
+func (g *TileGroups) members(head, end trace.P) (list []int) {
+	first := sort.Search(len(g.ranges), func(r int) bool { return g.ranges[r].End > head })
+	for r := first; r < len(g.ranges) && g.ranges[r].First < end; r++ {
+		if g.ranges[r].First < g.ranges[r].End {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// collect takes the parts of the newest group of a size that those below this
+// rank in the tree send: the n-th member those of n+1, n+2, n+4 and so on, up to
+// the lowest bit of n. An error of a part is kept, and the rest taken.
+func (g *TileGroups) collect(c mpi.Comm, i int, members []int, failed *error) error {
+	at := slices.Index(members, g.rank)
+	for bit := 1; at&bit == 0 && at+bit < len(members); bit *= 2 {
+		b, _, err := c.Recv(members[at+bit], tagTiles+i)
+		if err != nil {
+			return err
+		}
+		if *failed == nil {
+			*failed = g.receive(i, b)
+		}
+	}
+	return nil
 }
 
 // receive adds the part of another rank.
