@@ -140,3 +140,15 @@ func (t *htmlTable) left(all, shown int, what, section string) {
 		t.More = fmt.Sprintf("and %s more: coppice report RUN.xtf %s", plural(all-shown, what), section)
 	}
 }
+
+// spanOf prints a sum of ticks as span does.
+func (u unit) spanOf(f Fraction) string {
+	if f.Num == nil || f.Den.Sign() == 0 {
+		return "n/a"
+	}
+	v := roundQuotient(f.Num, f.Den)
+	if !v.IsUint64() {
+		return u.fraction(f) + " " + u.name()
+	}
+	return u.span(v.Uint64())
+}

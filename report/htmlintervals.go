@@ -20,7 +20,6 @@ const (
 // htmlIntervals is the tree of intervals and the details of those that lost most.
 type htmlIntervals struct {
 	Rule    string
-	Unit    string
 	Rows    []htmlNode
 	More    int
 	Details []htmlDetail
@@ -28,16 +27,14 @@ type htmlIntervals struct {
 
 // htmlNode is a line of the tree.
 type htmlNode struct {
-	ID, Level   int
-	Indent      []struct{} // one for each level
-	Inner       bool       // has lines inside
-	Linked      bool       // has details
-	Label       string
-	Cells       []htmlCell
-	Grade       string
-	Split       template.HTML // productive and lost time
-	Mostly      string
-	GradeMarked string
+	ID, Level int
+	Indent    []struct{} // one for each level
+	Inner     bool       // has lines inside
+	Linked    bool       // has details
+	Label     string
+	Cells     []htmlCell
+	Split     template.HTML // productive and lost time
+	Mostly    string
 }
 
 // htmlDetail is what is known of one interval.
@@ -88,7 +85,7 @@ func htmlShown(nodes []*Interval) []*Interval {
 func (d *Document) htmlIntervals(u unit) *htmlIntervals {
 	nodes := d.Intervals.Nodes
 	shown := htmlShown(nodes)
-	x := &htmlIntervals{Rule: d.Intervals.Options.Productive, Unit: u.name(), More: len(nodes) - len(shown)}
+	x := &htmlIntervals{Rule: d.Intervals.Options.Productive, More: len(nodes) - len(shown)}
 	details := mostLost(shown)
 	for i, n := range shown {
 		inner := i+1 < len(shown) && shown[i+1].Level > n.Level
@@ -122,14 +119,28 @@ func (n *Interval) htmlNode(u unit, inner, linked bool) htmlNode {
 	execution := Fraction{integer(t.Execution), big.NewInt(1)}
 	row := htmlNode{
 		ID: n.index, Level: int(n.Level), Indent: make([]struct{}, min(n.Level, 24)), Inner: inner, Linked: linked, Label: n.label,
-		Grade: gradeClass(n.Efficiency), GradeMarked: gradeWord(n.Efficiency), Mostly: n.mostly(u), Split: t.htmlSplit(),
+		Mostly: n.htmlMostly(), Split: t.htmlSplit(),
 	}
 	row.Cells = []htmlCell{
-		numberCell(count(n.Executions), float64(n.Executions)), numberCell(count(n.Processors), float64(n.Processors)), fractionCell(execution, u.short(execution)),
+		numberCell(count(n.Executions), float64(n.Executions)), fractionCell(execution, u.spanOf(execution)),
 		ratioCell(n.Efficiency, n.Efficiency.text(3)), ratioCell(n.POP.LoadBalance, n.POP.LoadBalance.text(3)), ratioCell(n.POP.Communication, n.POP.Communication.text(3)),
-		fractionCell(t.Lost, u.short(t.Lost)),
+		fractionCell(t.Lost, u.spanOf(t.Lost)),
 	}
 	return row
+}
+
+// htmlMostly names the largest part of the lost time, and the waits that are most
+// of it.
+func (n *Interval) htmlMostly() string {
+	part, name := n.mostLost()
+	if part == nil {
+		return ""
+	}
+	text := name + " " + percentOf(part, n.Ticks.Lost.Num)
+	if s := n.worstWait(); name == "MPI" && s != nil && ratio(s.Sum, n.Ticks.MPI).Value >= 0.1 {
+		text += ", " + patternLabel(s.Item.String())
+	}
+	return text
 }
 
 // htmlSplit draws productive and lost time as parts of the total.
@@ -159,8 +170,7 @@ func (t *Ticks) htmlSplit() template.HTML {
 func (n *Interval) htmlDetail(u unit) htmlDetail {
 	x := htmlDetail{
 		ID: n.index, Label: n.label,
-		Summary: fmt.Sprintf("efficiency %s, %s %s in %s, lost %s %s", n.Efficiency.text(3), u.short(Fraction{integer(n.Ticks.Execution), big.NewInt(1)}), u.name(),
-			plural(int(min(n.Executions, 1<<31-1)), "execution"), u.short(n.Ticks.Lost), u.name()),
+		Summary: fmt.Sprintf("efficiency %s, %s in %s, lost %s", n.Efficiency.text(3), u.span(n.Ticks.Execution), plural(int(min(n.Executions, 1<<31-1)), "execution"), u.spanOf(n.Ticks.Lost)),
 	}
 	x.Blocks = []htmlBlock{n.htmlMain(u), n.htmlLoss(u), n.htmlCommunication(u), n.htmlPotential(u)}
 	if n.Waits != nil {
@@ -216,8 +226,14 @@ func (n *Interval) htmlCommunication(u unit) htmlBlock {
 	t := &n.Ticks
 	b := htmlBlock{Title: "Communication, " + u.name()}
 	for _, x := range []timeLine{
-		{"Point to point", t.P2P}, {"Collective", t.CollectiveAll}, {"---All to all", t.AllToAll}, {"---Barrier", t.Barrier},
-		{"One-sided", t.RMA}, {"File I/O", t.FileIO}, {"Management", t.Management}, {"Starting operations", t.Start},
+		{"Point to point", t.P2P},
+		{"Collective", t.CollectiveAll},
+		{"---All to all", t.AllToAll},
+		{"---Barrier", t.Barrier},
+		{"One-sided", t.RMA},
+		{"File I/O", t.FileIO},
+		{"Management", t.Management},
+		{"Starting operations", t.Start},
 	} {
 		b.add(x.label, x.v, t.Total, u)
 	}

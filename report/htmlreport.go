@@ -89,8 +89,12 @@ func (d *Document) WriteHTML(out io.Writer) error {
 	if h.Headline, h.Findings, err = d.htmlHeadline(u); err != nil {
 		return err
 	}
-	h.POP = htmlMetrics(&d.Summary.POP, u)
-	if d.POPs != nil && len(d.POPs.Nodes) > 0 && d.POPs.Nodes[0].Approximate {
+	pop := &d.Summary.POP
+	if len(d.POPs.Nodes) > 0 {
+		pop = &d.POPs.Nodes[0].POP // with estimates where there was no replay
+	}
+	h.POP = htmlMetrics(pop, u)
+	if pop.Approximate {
 		h.POPNote = "Serialisation and transfer are estimates: without a replay on an ideal network, its runtime is taken as the longest time without MPI calls that do not wait."
 	}
 	h.Intervals = d.htmlIntervals(u)

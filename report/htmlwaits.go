@@ -60,6 +60,11 @@ func heatClass(v, of *big.Int) string {
 	return fmt.Sprintf("h%d", step+1)
 }
 
+// patternLabel is a pattern for people.
+func patternLabel(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "_", " "), "nxn", "N×N")
+}
+
 // htmlCauses is how many causes, call paths and parts of the critical path a page has.
 const htmlCauses = 10
 
@@ -69,7 +74,7 @@ func (d *Document) htmlWaits(u unit) *htmlWaits {
 	for i := range w.Patterns {
 		p := &w.Patterns[i]
 		if !p.part() {
-			x.Patterns = append(x.Patterns, htmlPattern{strings.ReplaceAll(p.Pattern, "_", " "), patternAdvice[p.Pattern], p.item})
+			x.Patterns = append(x.Patterns, htmlPattern{patternLabel(p.Pattern), patternAdvice[p.Pattern], p.item})
 		}
 	}
 	shown := w.Intervals[:min(len(w.Intervals), htmlRows)]
@@ -95,10 +100,9 @@ func (n *WaitNode) htmlHeat(patterns []htmlPattern, u unit) htmlHeatRow {
 				v = s.Sum
 			}
 		}
-		cell := htmlHeat{Class: heatClass(v, n.Time), Text: "–", Share: "no wait"}
+		cell := htmlHeat{Class: heatClass(v, n.Time), Text: "–"}
 		if v == nil || v.Sign() > 0 {
-			cell.Text = u.short(Fraction{v, big.NewInt(1)})
-			cell.Share = ratio(v, n.Time).percent() + " of its time"
+			cell.Text, cell.Share = u.spanOf(Fraction{v, big.NewInt(1)}), ratio(v, n.Time).percent()
 		}
 		row.Cells = append(row.Cells, cell)
 	}
@@ -114,7 +118,7 @@ func (w *Waits) htmlCauses(r *Run, u unit) (*htmlTable, string) {
 	t := &htmlTable{Caption: "Ten largest causes of waits", Head: heads("<who was late, innermost call last", "<doing", "<waits of", "others waited "+name, "and others for these "+name, "share of all waits", "most by rank")}
 	for i := range w.Causes[:min(len(w.Causes), htmlCauses)] {
 		c := &w.Causes[i]
-		t.add(htmlCell{Text: pathLabel(c.Path)}, htmlCell{Text: c.Activity}, htmlCell{Text: strings.ReplaceAll(c.Pattern, "_", " ")}, bigCell(c.Short, u.big(c.Short)), bigCell(c.Long, u.big(c.Long)),
+		t.add(htmlCell{Text: pathLabel(c.Path)}, htmlCell{Text: c.Activity}, htmlCell{Text: patternLabel(c.Pattern)}, bigCell(c.Short, u.big(c.Short)), bigCell(c.Long, u.big(c.Long)),
 			ratioCell(c.Share, c.Share.percent()), numberCell(fmt.Sprint(c.Rank), float64(c.Rank)))
 	}
 	t.left(len(w.Causes), htmlCauses, "cause", "waits")
@@ -134,7 +138,7 @@ func (w *Waits) htmlPaths(u unit) *htmlTable {
 	t := &htmlTable{Caption: "Ten call paths that wait most", Head: heads("<who waits, innermost call last", "<for", "waits", u.name(), "share of all waits", "most at rank")}
 	for i := range w.Paths[:min(len(w.Paths), htmlCauses)] {
 		p := &w.Paths[i]
-		t.add(htmlCell{Text: pathLabel(p.Path)}, htmlCell{Text: strings.ReplaceAll(p.Pattern, "_", " ")}, numberCell(count(p.Count), float64(p.Count)), bigCell(p.Ticks, u.big(p.Ticks)),
+		t.add(htmlCell{Text: pathLabel(p.Path)}, htmlCell{Text: patternLabel(p.Pattern)}, numberCell(count(p.Count), float64(p.Count)), bigCell(p.Ticks, u.big(p.Ticks)),
 			ratioCell(p.Share, p.Share.percent()), numberCell(fmt.Sprint(p.Rank), float64(p.Rank)))
 	}
 	t.left(len(w.Paths), htmlCauses, "row", "waits")

@@ -101,38 +101,60 @@ func (u unit) short(f Fraction) string {
 
 // mostly names the largest part of the lost time, and the waits in it.
 func (n *Interval) mostly(u unit) string {
-	t := &n.Ticks
-	if t.Lost.Num.Sign() == 0 {
+	part, name := n.mostLost()
+	if part == nil {
 		return ""
 	}
-	den := t.Lost.Den
-	parts := []struct {
-		name string
-		num  *big.Int
-	}{{"MPI", t.MPILost.Num}, {"idle", new(big.Int).Mul(t.Idle, den)}, {"marker", new(big.Int).Mul(t.Marker, den)}}
-	best := 0
-	for i := range parts {
-		if parts[i].num.Cmp(parts[best].num) > 0 {
-			best = i
-		}
+	lost := n.Ticks.Lost
+	text := fmt.Sprintf("%s %s (%s)", name, u.short(Fraction{part, lost.Den}), percentOf(part, lost.Num))
+	if worst := n.worstWait(); name == "MPI" && worst != nil && ratio(worst.Sum, n.Ticks.MPI).Value >= 0.1 {
+		text += fmt.Sprintf(", of it %s %s", strings.ToLower(waitLabel(worst.Item)), u.short(Fraction{worst.Sum, big.NewInt(1)}))
 	}
-	text := fmt.Sprintf("%s %s (%s)", parts[best].name, u.short(Fraction{parts[best].num, den}), percentOf(parts[best].num, t.Lost.Num))
-	if best > 0 || n.Waits == nil {
-		return text
+	return text
+}
+
+// mostLost is the largest part of the lost time, over the denominator of that, and
+// its name; nil where nothing is lost.
+func (n *Interval) mostLost() (part *big.Int, name string) {
+	t := &n.Ticks
+	if t.Lost.Num.Sign() == 0 {
+		return nil, ""
+	}
+	den := t.Lost.Den
+	part, name = t.MPILost.Num, "MPI"
+	if v := new(big.Int).Mul(t.Idle, den); v.Cmp(part) > 0 {
+		part, name = v, "idle"
+	}
+	if v := new(big.Int).Mul(t.Marker, den); v.Cmp(part) > 0 {
+		part, name = v, "marker"
+	}
+	return part, name
+}
+
+// worstWait is the pattern with most waiting time, nil without any.
+func (n *Interval) worstWait() *Spread {
+	if n.Waits == nil {
+		return nil
 	}
 	var worst *Spread
-	label := ""
 	for _, x := range waitLabels {
 		s := n.Stats.item(x.item)
 		subset := x.item == xtf.ItemLateSenderSame || x.item == xtf.ItemLateSenderOther
 		if !subset && positive(s.Sum) && (worst == nil || s.Sum.Cmp(worst.Sum) > 0) {
-			worst, label = s, strings.ToLower(x.label)
+			worst = s
 		}
 	}
-	if worst != nil && ratio(worst.Sum, t.MPI).Value >= 0.1 {
-		text += fmt.Sprintf(", of it %s %s", label, u.short(Fraction{worst.Sum, big.NewInt(1)}))
+	return worst
+}
+
+// waitLabel is the name of a pattern.
+func waitLabel(i xtf.Item) string {
+	for _, x := range waitLabels {
+		if x.item == i {
+			return x.label
+		}
 	}
-	return text
+	return i.String()
 }
 
 func percentOf(a, b *big.Int) string {

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"html/template"
+	"math/big"
 	"strings"
 )
 
@@ -118,13 +119,20 @@ type axisMark struct {
 // axisMarks are round times on an axis of span ticks that begins at 0: eight steps
 // of 1, 2 or 5 times a power of ten at most.
 func axisMarks(span uint64, u unit) []axisMark {
-	fine, name := span, "" // in nanoseconds, or ticks
+	fine, name, digits := span, "", 0 // of what is counted: nanoseconds, or ticks
 	if u.resolution > 0 {
 		v := roundQuotient(times(integer(span), 1e9), integer(u.resolution))
 		if !v.IsUint64() {
 			return nil
 		}
-		fine, name = v.Uint64(), " s"
+		switch fine = v.Uint64(); {
+		case fine >= 1e9:
+			name, digits = " s", 9
+		case fine >= 1e6:
+			name, digits = " ms", 6
+		default:
+			name, digits = " µs", 3
+		}
 	}
 	if fine == 0 || fine > 1<<54 {
 		return nil
@@ -135,9 +143,9 @@ func axisMarks(span uint64, u unit) []axisMark {
 	}
 	var list []axisMark
 	for v := uint64(0); v <= fine; v += step {
-		text := count(v)
-		if u.resolution > 0 {
-			text = strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%d.%09d", v/1e9, v%1e9), "0"), ".")
+		text := Fraction{integer(v), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)}.fixed(digits)
+		if digits > 0 {
+			text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 		}
 		list = append(list, axisMark{int(v * 1000 / fine), text + name})
 	}
