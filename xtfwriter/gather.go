@@ -1,65 +1,63 @@
 package xtfwriter
 
-import "github.com/coppice-hpc/coppice/xtf"
+import (
+	"math/bits"
 
-// Directory rows reach rank 0 in stages, along a tree of ranks: a rank is the
-// parent of those that differ from it in one digit to the base gatherFan, all
-// lower digits being 0. The subtree of a rank is the contiguous range behind it,
-// so that visiting children in ascending order gives rank order. A rank sends
-// when its parent asks, one piece at a time. So rank 0 talks to gatherFan-1 ranks
-// for each digit, whatever the number of ranks, and no rank holds more of the
-// others' rows than one piece.
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Directory rows reach rank 0 along a binomial tree: the parent of a rank lacks its
+// lowest bit, so that the subtree of a rank is the contiguous range behind it, and
+// visiting children in ascending order gives rank order. A rank puts the rows of its
+// subtree together into pieces; so each of n ranks receives from log2 n others at
+// most, and n/gatherRows pieces more. A full piece is longer than what a Send copies:
+// it waits until the parent has come to it, and no rank holds more of the others' rows
+// than one piece, and one that is not full for each child.
 const (
-	gatherFan  = 64
-	gatherRows = 1024 // of a piece
+	gatherRows = 2048 // of a piece
 	tagRows    = 21
-	tagGo      = 22
+)
+
+// The last byte of a piece.
+const (
+	rowsMore byte = iota
+	rowsLast
 )
 
 // gatherParent is the rank that r > 0 sends to.
-func gatherParent(r int) int {
-	w := 1
-	for r/w%gatherFan == 0 {
-		w *= gatherFan
-	}
-	return r - r/w%gatherFan*w
-}
+func gatherParent(r int) int { return r & (r - 1) }
 
 // gatherChildren are the ranks that send to r, ascending.
 func gatherChildren(r, size int) (list []int) {
-	for w := 1; w < size && r%(w*gatherFan) == 0; w *= gatherFan {
-		for j := 1; j < gatherFan && r+j*w < size; j++ {
-			list = append(list, r+j*w)
-		}
+	low := r & -r
+	if r == 0 {
+		low = 1 << bits.Len(uint(size-1))
+	}
+	for bit := 1; bit < low && r+bit < size; bit *= 2 {
+		list = append(list, r+bit)
 	}
 	return list
 }
 
 // gather hands the rows of this rank and then of its subtree to take, in rank
-// order, in pieces of at most gatherRows rows. It takes what a child sends even
-// after an error of take, so that the child is not left waiting.
+// order. It takes what a child sends even after an error of take, so that the child
+// is not left waiting.
 func (m *commit) gather(take func(rows []byte) error) error {
-	var err error
-	for b := m.rows; len(b) > 0 && err == nil; {
-		n := min(len(b), gatherRows*xtf.DirRowBytes)
-		err = take(b[:n])
-		b = b[n:]
-	}
+	err := take(m.rows)
 	m.rows = nil
 	for _, child := range gatherChildren(m.c.Rank(), m.c.Size()) {
-		if serr := m.c.Send(nil, child, tagGo); serr != nil {
-			return serr
-		}
-		for {
+		for last := false; !last; {
 			b, _, rerr := m.c.Recv(child, tagRows)
 			if rerr != nil {
 				return rerr
 			}
 			if len(b) == 0 {
-				break
+				return &mpi.Error{Op: "recv", Class: mpi.ErrInternal, Msg: "a piece of directory rows without its last byte"}
 			}
+			last = b[len(b)-1] == rowsLast
 			if err == nil {
-				err = take(b)
+				err = take(b[:len(b)-1])
 			}
 		}
 	}
@@ -72,13 +70,25 @@ func (m *commit) directory() error {
 	if m.c.Rank() == 0 {
 		return m.agreeOpen(m.tail())
 	}
+	const full = gatherRows * xtf.DirRowBytes
 	parent := gatherParent(m.c.Rank())
-	_, _, err := m.c.Recv(parent, tagGo)
+	var piece []byte
+	err := m.gather(func(rows []byte) error {
+		for len(rows) > 0 {
+			n := min(len(rows), full-len(piece))
+			piece, rows = append(piece, rows[:n]...), rows[n:]
+			if len(piece) < full {
+				return nil
+			}
+			if err := m.c.Send(append(piece, rowsMore), parent, tagRows); err != nil {
+				return err
+			}
+			piece = piece[:0]
+		}
+		return nil
+	})
 	if err == nil {
-		err = m.gather(func(rows []byte) error { return m.c.Send(rows, parent, tagRows) })
-	}
-	if err == nil {
-		err = m.c.Send(nil, parent, tagRows)
+		err = m.c.Send(append(piece, rowsLast), parent, tagRows)
 	}
 	return m.agreeOpen(err)
 }
