@@ -1,8 +1,10 @@
 package jobs
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -16,15 +18,26 @@ var ErrStopped = errors.New("stopped")
 
 // Stop asks a job to save what is finished and to end. One rank that is asked suffices. It may be used by any goroutine.
 type Stop struct {
-	why atomic.Pointer[string]
-	at  atomic.Int64 // Unix ns of the first request
+	why  atomic.Pointer[string]
+	at   atomic.Int64 // Unix ns of the first request
+	once sync.Once
+	ctx  context.Context // see context
+	end  context.CancelFunc
 }
 
 // Ask asks the job to stop; why is for the message. Later calls change nothing.
 func (s *Stop) Ask(why string) {
 	if s.why.CompareAndSwap(nil, &why) {
 		s.at.Store(time.Now().UnixNano())
+		s.context()
+		s.end()
 	}
+}
+
+// context ends when the job is asked to stop.
+func (s *Stop) context() context.Context {
+	s.once.Do(func() { s.ctx, s.end = context.WithCancel(context.Background()) })
+	return s.ctx
 }
 
 // asked says whether and why the job is to stop.

@@ -241,6 +241,9 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 			if err == nil && graph != nil {
 				err = graph.Add(batch)
 			}
+			if err == nil {
+				err = a.pace.poll()
+			}
 			if err != nil {
 				return nil, errors.Join(err, r.Close())
 			}
@@ -251,9 +254,6 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 		}
 		a.meter.Add(min(share, left))
 		left -= min(share, left)
-		if err := a.pace.poll(); err != nil {
-			return nil, err
-		}
 	}
 	a.meter.Add(left)
 	found.Merge(&g.diags)

@@ -30,7 +30,7 @@ type PredictOptions struct {
 	Classes     *predict.ClassFlags // nil: those of the file, else DefaultClasses
 	Sweep       []predict.Axis
 	Output      string         // file of the predicted run; "" for none
-	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too
+	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too, Stop for all
 	Show        func(Progress) // on rank 0
 }
 
@@ -140,6 +140,9 @@ type prediction struct {
 // Output the simulated times, 6 to 8 bytes a call, go to files beside it where they take more than storeTimes.
 func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 	x := &prediction{o: o, c: c}
+	if x.o.Analyze.Stop == nil {
+		x.o.Analyze.Stop = &Stop{}
+	}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err
@@ -210,6 +213,9 @@ func (x *prediction) run() error {
 		{"collect", x.collect},
 	} {
 		if err := stage.run(); err != nil {
+			return err
+		}
+		if err := x.boundary(); err != nil {
 			return err
 		}
 	}

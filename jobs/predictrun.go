@@ -38,11 +38,15 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 		return err
 	}
 	calc = codedCalc{calc}
+	ctx := x.o.Analyze.Stop.context()
 	var r *simnet.Result
 	if needsEvents(p) {
-		r, err = simnet.Events(context.Background(), x.sim.Program, calc, n, o)
+		r, err = simnet.Events(ctx, x.sim.Program, calc, n, o)
 	} else {
-		r, err = simnet.Dataflow(context.Background(), x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
+		r, err = simnet.Dataflow(ctx, x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
+	}
+	if errors.Is(err, context.Canceled) {
+		return x.stopped()
 	}
 	if d, ok := errors.AsType[*simnet.Deadlock](err); ok {
 		out.deadlock = d
@@ -58,6 +62,22 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 	out.result = *r
 	out.result.Times = nil
 	return nil
+}
+
+// boundary ends a stage: all ranks go on, or all stop. Collective.
+func (x *prediction) boundary() error {
+	var err error
+	if _, ok := x.o.Analyze.Stop.asked(); ok {
+		err = x.stopped()
+	}
+	return agree(x.c, err)
+}
+
+// stopped is the error of a prediction that is to stop: the simulation keeps nothing.
+func (x *prediction) stopped() error {
+	why, _ := x.o.Analyze.Stop.asked()
+	return Fail(ExitSaved, fmt.Errorf("%w: %s, before the predicted run was written. The simulation begins again; add --resume to keep what earlier runs wrote of it",
+		ErrStopped, why))
 }
 
 // codedCalc gives errors of computation the exit code that they keep when ranks agree on them.

@@ -21,18 +21,17 @@ const storeTimes = 64 << 20
 
 // timeStore keeps the simulated times of a rank's processes in the segments of a store. It implements predict.Segments.
 type timeStore struct {
-	dir      string
 	store    *xtfwriter.Store
 	mu       sync.Mutex
 	segments map[uint32]*xtfwriter.Segment
 }
 
-func newTimeStore(output string) (*timeStore, error) {
-	dir, err := os.MkdirTemp(filepath.Dir(output), "."+filepath.Base(output)+".times-*")
-	if err != nil {
-		return nil, err
-	}
-	return &timeStore{dir: dir, store: xtfwriter.NewStore(filepath.Join(dir, "times"), storeTimes), segments: map[uint32]*xtfwriter.Segment{}}, nil
+// newTimeStore keeps its file without a name beside the output, so that nothing is left of it when a rank dies.
+func newTimeStore(output string, rank int) *timeStore {
+	name := fmt.Sprintf(".%s.times-%d-%d", filepath.Base(output), os.Getpid(), rank)
+	store := xtfwriter.NewStore(filepath.Join(filepath.Dir(output), name), storeTimes)
+	store.Unname()
+	return &timeStore{store: store, segments: map[uint32]*xtfwriter.Segment{}}
 }
 
 func (s *timeStore) segment(process uint32) *xtfwriter.Segment {
@@ -58,29 +57,20 @@ func (s *timeStore) Reader(process uint32) (io.Reader, error) {
 	return io.NewSectionReader(g, 0, g.Size()), nil
 }
 
-func (s *timeStore) close() error {
-	err := s.store.Close(true)
-	if e := os.RemoveAll(s.dir); err == nil {
-		err = e
-	}
-	return err
-}
+func (s *timeStore) close() error { return s.store.Close(true) }
 
 // openTimes prepares for the predicted run to be written. Collective.
 func (x *prediction) openTimes(o *simnet.Options) error {
 	var err error
-	if _, e := os.Lstat(x.o.Output); e == nil && !x.o.Analyze.Force {
+	if _, e := os.Lstat(x.o.Output); e == nil && !x.o.Analyze.Force && !x.o.Analyze.Resume {
 		err = fmt.Errorf("%s: %w", x.o.Output, xtfwriter.ErrExists)
-	}
-	if err == nil {
-		x.store, err = newTimeStore(x.o.Output)
-		if err != nil {
-			err = Fail(ExitUsage, fmt.Errorf("%s: %w", x.o.Output, err))
-		}
+	} else if _, e := os.Stat(filepath.Dir(x.o.Output)); e != nil {
+		err = Fail(ExitUsage, fmt.Errorf("%s: %w", x.o.Output, e))
 	}
 	if err := agree(x.c, err); err != nil {
 		return err
 	}
+	x.store = newTimeStore(x.o.Output, x.c.Rank())
 	if x.sim != nil {
 		x.times = predict.NewTimes(x.store, x.sim.First, int(x.sim.End-x.sim.First))
 		o.Observer = x.times

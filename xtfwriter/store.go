@@ -56,9 +56,10 @@ const (
 // chunks kept for reuse, and about 100 bytes for each segment and 48 for each
 // piece of it in the file.
 type Store struct {
-	path   string // of the spill file
-	own    Owner
-	budget int64
+	path    string // of the spill file
+	own     Owner
+	unnamed bool
+	budget  int64
 
 	mu       sync.Mutex
 	segments map[Key]*Segment
@@ -111,6 +112,14 @@ type chunk struct {
 // The file is made at the first spill; its directory must exist.
 func NewStore(path string, budget int64) *Store {
 	return &Store{path: path, budget: budget, segments: map[Key]*Segment{}, done: map[Unit]unitState{}}
+}
+
+// Unname lets the file lose its name once it is made: nothing is left of it when the process dies. To be called before the
+// first segment.
+func (st *Store) Unname() {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.unnamed = true
 }
 
 // SetBudget changes the budget, before the first segment.
@@ -283,6 +292,11 @@ func (st *Store) write(b []byte) (int64, error) {
 			return 0, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
 		}
 		st.file = &spillFile{f, st.own}
+		if st.unnamed {
+			if err := os.Remove(st.path); err != nil {
+				return 0, fmt.Errorf("xtfwriter: %w", err)
+			}
+		}
 	}
 	if _, err := st.file.WriteAt(b, st.tail); err != nil {
 		return 0, fmt.Errorf("xtfwriter: %w", ioError(fmt.Sprintf("segment file %s at %d", st.path, st.tail), err))

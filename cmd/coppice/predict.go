@@ -77,6 +77,7 @@ func runPredict(args []string, s streams) error {
 			return err
 		}
 	}
+	defer heedSignals(job.Analyze.Stop, s)()
 	return launch(o.ranks, s, func(c mpi.Comm) error { return predictRank(c, job, &o, s) })
 }
 
@@ -107,6 +108,7 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing lines")
 	f.CountVarP(&o.verbose, "verbose", "v", "times and sizes of the simulation")
+	o.analyze.checkpoint.define(f, "the output")
 	o.analyze.classFlags(f)
 	o.analyze.intervalFlags(f)
 }
@@ -142,12 +144,14 @@ func (o *predictFlags) job(run string) (jobs.PredictOptions, error) {
 	}
 	if o.output == "" {
 		job.Analyze.MemBytes = int64(o.analyze.mem)
-		return job, nil
+		return job, o.analyze.checkpoint.apply(&job.Analyze)
 	}
 	a := &o.analyze
 	a.output, a.force, a.pages, a.events, a.deviation, a.ranks, a.progress, a.store = o.output, o.force, "packed", "all", "0", o.ranks, o.progress, -1
 	a.rules.productive, a.rules.processors = "mean", "participants"
-	job.Analyze, err = a.job(run)
+	if job.Analyze, err = a.job(run); err == nil {
+		err = a.checkpoint.apply(&job.Analyze)
+	}
 	return job, err
 }
 
@@ -182,7 +186,7 @@ func (o *predictFlags) check(run string) error {
 		o.run = run + ".replay"
 	}
 	for _, path := range []string{o.plot, o.output} {
-		if _, err := os.Lstat(path); path != "" && err == nil && !o.force {
+		if _, err := os.Lstat(path); path != "" && err == nil && !o.force && !o.analyze.checkpoint.resume {
 			return usage("predict: %s exists already. Give -f to replace it, or another name", path)
 		}
 	}
@@ -200,7 +204,7 @@ func predictRank(c mpi.Comm, job jobs.PredictOptions, o *predictFlags, s streams
 	res, err := jobs.Predict(c, job)
 	d.end(err)
 	if err != nil {
-		return err
+		return stopped(c, err, s)
 	}
 	code := jobs.ExitDone
 	if c.Rank() == 0 {
@@ -231,7 +235,7 @@ func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, r
 		return 0, err
 	}
 	if o.plot != "" {
-		plot := output{verb: "predict", path: o.plot, format: "text", color: "never", force: o.force}
+		plot := output{verb: "predict", path: o.plot, format: "text", color: "never", force: o.force || o.analyze.checkpoint.resume}
 		title := filepath.Base(job.Run) + " on " + r.Platform.Name
 		if err := plot.write(s, func(w io.Writer) error { return p.Sweep.WriteSVG(w, title) }); err != nil {
 			return 0, err
@@ -289,7 +293,9 @@ func printPredicted(s streams, job *jobs.PredictOptions, r *jobs.PredictResult, 
 	if r.WithoutSidecar {
 		fmt.Fprintf(s.err, "coppice: %s has not the intervals of --intervals-file: their times are those of the recorded run\n", job.Output)
 	}
-	if r.Output != nil {
+	if r.Output != nil && r.Output.Done {
+		fmt.Fprintf(s.err, "coppice: %s: done already, from the same run and options\n", job.Output)
+	} else if r.Output != nil {
 		fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations. Next: coppice report %s\n", job.Output, r.Output.Events, r.Output.Locations, job.Output)
 	}
 }
