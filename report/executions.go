@@ -58,7 +58,7 @@ func (s *survey) perExecution(nodes []*Interval, o *IntervalOptions) ([]Lost, er
 	sums := &executionSums{runs: make([][]runSum, len(s.nodes)), rules: o.Rules}
 	var lost []Lost
 	for rank, p := range s.run.Defs.Processes() {
-		if !o.Ranks.contains(uint32(rank)) || p.Count == 0 || s.run.Defs.Location(p.First).Type == trace.MetricLocation {
+		if !o.Ranks.Contains(uint32(rank)) || p.Count == 0 || s.run.Defs.Location(p.First).Type == trace.MetricLocation {
 			continue
 		}
 		err := s.executionsOf(uint32(rank), p.First, o.Span, sums)

@@ -51,7 +51,7 @@ func (r *Run) eachReader(ranks Ranks, section string, f func(*GraphReader) error
 	}
 	var lost []Lost
 	for i, x := range r.Defs.Processes() {
-		if !ranks.contains(uint32(i)) {
+		if !ranks.Contains(uint32(i)) {
 			continue
 		}
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {

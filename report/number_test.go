@@ -103,11 +103,11 @@ func TestRanks(t *testing.T) {
 			t.Errorf("%q: %v, %v", spec, r, err)
 		}
 	}
-	if all := (Ranks{}); !all.All() || !all.contains(7) || all.String() != "all" {
+	if all := (Ranks{}); !all.All() || !all.Contains(7) || all.String() != "all" {
 		t.Error("the zero set is not all")
 	}
 	first, err := ParseRanks("node:0", d)
-	if err != nil || !first.contains(0) {
+	if err != nil || !first.Contains(0) {
 		t.Errorf("node:0: %v, %v", first, err)
 	}
 }

@@ -52,7 +52,7 @@ func saturating(a, b uint64) uint64 {
 func (r *Run) eachProcess(ranks Ranks, section string, f func(x *processItems)) ([]Lost, error) {
 	var lost []Lost
 	for rank, p := range r.Defs.Processes() {
-		if !ranks.contains(uint32(rank)) {
+		if !ranks.Contains(uint32(rank)) {
 			continue
 		}
 		x, err := r.processItems(uint32(rank), p)

@@ -56,7 +56,7 @@ func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []Lost, error) {
 	var lost []Lost
 	chosen := 0
 	for i, x := range r.Defs.Processes() {
-		if !ranks.contains(uint32(i)) {
+		if !ranks.Contains(uint32(i)) {
 			continue
 		}
 		chosen++

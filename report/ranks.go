@@ -110,8 +110,8 @@ func nodeRanks(text string, d *trace.Definitions) ([]uint32, error) {
 // All reports whether r stands for all processes.
 func (r Ranks) All() bool { return r.list == nil }
 
-// contains reports whether process p is in the set.
-func (r Ranks) contains(p uint32) bool {
+// Contains reports whether process p is in the set.
+func (r Ranks) Contains(p uint32) bool {
 	if r.list == nil {
 		return true
 	}
@@ -123,7 +123,7 @@ func (r Ranks) contains(p uint32) bool {
 func (r Ranks) Locations(d *trace.Definitions) func(p trace.P) bool {
 	return func(p trace.P) bool {
 		process, _ := d.Process(p)
-		return r.contains(process)
+		return r.Contains(process)
 	}
 }
 

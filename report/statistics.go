@@ -76,13 +76,13 @@ func (r *Run) Statistics(ranks Ranks, begin, end uint64, exact bool) (*Statistic
 		return nil, err
 	}
 	x.Processes, x.Items = sum.count, sum.spreads()
-	f := newFunctions(r, begin, end)
+	f := r.NewFunctions(begin, end)
 	of := ranks.Locations(r.Defs)
 	for p := range trace.P(r.Defs.NumLocations()) {
 		if !of(p) {
 			continue
 		}
-		switch err := f.add(p, exact, &s.cost); {
+		switch err := f.Add(xtf.Proc(p), exact, &s.cost); {
 		case err == nil:
 		case partial(err):
 			x.Lost = append(x.Lost, r.lost(p, "window", err))
@@ -90,35 +90,48 @@ func (r *Run) Statistics(ranks Ranks, begin, end uint64, exact bool) (*Statistic
 			return nil, err
 		}
 	}
-	x.Functions, x.PageReads = f.lines(), s.cost.PageReads
+	x.Functions, x.PageReads = f.Lines(), s.cost.PageReads
 	return x, nil
 }
 
-// functions gathers bounds by region, in the order of the definitions; the last
-// is of all regions that they do not have.
-type functions struct {
+// Functions gathers what regions did in a span of time, location by location:
+// bounds by region, in the order of the definitions; the last is of all regions
+// that they do not have. It belongs to one goroutine. Memory: 128 bytes a region.
+type Functions struct {
 	r          *Run
 	begin, end uint64
 	lower      [][4]wide // calls, inclusive, exclusive, bytes
 	upper      [][4]wide
 }
 
-func newFunctions(r *Run, begin, end uint64) *functions {
+// NewFunctions begins with nothing.
+func (r *Run) NewFunctions(begin, end uint64) *Functions {
 	n := len(r.Defs.Regions) + 1
-	return &functions{r: r, begin: begin, end: end, lower: make([][4]wide, n), upper: make([][4]wide, n)}
+	return &Functions{r: r, begin: begin, end: end, lower: make([][4]wide, n), upper: make([][4]wide, n)}
 }
 
-func (f *functions) index(region uint32) int {
+func (f *Functions) index(region uint32) int {
 	if i, ok := f.r.Defs.RegionIndex(region); ok {
 		return i
 	}
 	return len(f.r.Defs.Regions)
 }
 
-// add adds the time bins of location p: whole bins, of each level at most three
-// on either side, and the two that are cut.
-func (f *functions) add(p trace.P, exact bool, st *xtf.Stats) error {
-	a, err := f.r.File.Array(xtf.Proc(p), xtf.TypeTimeBin)
+// Join adds what o gathered of other locations.
+func (f *Functions) Join(o *Functions) {
+	for i := range o.lower {
+		for k := range o.lower[i] {
+			f.lower[i][k].addWide(o.lower[i][k])
+			f.upper[i][k].addWide(o.upper[i][k])
+		}
+	}
+}
+
+// Add adds the time bins of location p, or those of the whole run: whole bins, of
+// each level at most three on either side, and the two that are cut. Of a
+// location, exact reads the calls in these.
+func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
+	a, err := f.r.File.Array(p, xtf.TypeTimeBin)
 	if err != nil {
 		return err
 	}
@@ -147,14 +160,14 @@ func (f *functions) add(p trace.P, exact bool, st *xtf.Stats) error {
 }
 
 // fills reports whether a bin lies in the span as a whole.
-func (f *functions) fills(level uint8, bin uint64) bool {
+func (f *Functions) fills(level uint8, bin uint64) bool {
 	first, last := xtf.BinSpan(xtf.BinKey(level, bin))
 	return f.begin <= first && last < f.end
 }
 
 // whole adds the bins from first to last of the finest level, in as few wider
 // ones as hold them.
-func (f *functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) error {
+func (f *Functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) error {
 	for level := bins.Finest; first <= last; level++ {
 		from, to := first, last
 		if level < bins.Top { // what the next level cannot take
@@ -179,7 +192,7 @@ func (f *functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) e
 }
 
 // takeBins adds the rows of some bins to both bounds.
-func (f *functions) takeBins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64) error {
+func (f *Functions) takeBins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64) error {
 	return f.bins(a, bins, level, first, last, func(i int, v [4]uint64) {
 		for k := range v {
 			f.lower[i][k].add(v[k])
@@ -188,23 +201,24 @@ func (f *functions) takeBins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first
 	})
 }
 
-func (f *functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64, take func(i int, v [4]uint64)) error {
+func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64, take func(i int, v [4]uint64)) error {
 	t1, _ := xtf.BinSpan(xtf.BinKey(level, first))
 	_, t2 := xtf.BinSpan(xtf.BinKey(level, last))
 	n1, n2, err := bins.Find(level, t1, max(t2, t2+1))
 	if err != nil {
 		return err
 	}
-	return eachRow(a, n1, n2, func(row []byte) {
+	return a.Each(n1, n2, func(_ uint64, row []byte) bool {
 		var x xtf.TimeBin
 		x.Load(row)
 		take(f.index(x.Region), [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
+		return true
 	})
 }
 
 // cut adds a bin that a border of the span cuts: to the upper bounds as much as
 // fits the part inside, or exactly from the calls there.
-func (f *functions) cut(a *xtf.Array, bins *xtf.Pyramid, p trace.P, bin uint64, exact bool, st *xtf.Stats) error {
+func (f *Functions) cut(a *xtf.Array, bins *xtf.Pyramid, p xtf.Proc, bin uint64, exact bool, st *xtf.Stats) error {
 	t1, t2 := xtf.BinSpan(xtf.BinKey(bins.Finest, bin))
 	begin, end := max(t1, f.begin), min(max(t2, t2+1), f.end)
 	err := f.bins(a, bins, bins.Finest, bin, bin, func(i int, v [4]uint64) {
@@ -224,8 +238,8 @@ func (f *functions) cut(a *xtf.Array, bins *xtf.Pyramid, p trace.P, bin uint64, 
 }
 
 // calls adds what the calls of location p did in [begin, end), from their rows.
-func (f *functions) calls(p trace.P, begin, end uint64, st *xtf.Stats) error {
-	a, err := f.r.File.Array(xtf.Proc(p), xtf.TypeCall)
+func (f *Functions) calls(p xtf.Proc, begin, end uint64, st *xtf.Stats) error {
+	a, err := f.r.File.Array(p, xtf.TypeCall)
 	if err != nil {
 		return err
 	}
@@ -265,7 +279,7 @@ func (f *functions) calls(p trace.P, begin, end uint64, st *xtf.Stats) error {
 
 // instants counts the calls that begin and end at the first tick: they do not
 // reach into the span.
-func (f *functions) instants(a *xtf.Array, begin uint64) error {
+func (f *Functions) instants(a *xtf.Array, begin uint64) error {
 	n1, err := a.Rank(begin)
 	if err != nil {
 		return err
@@ -282,13 +296,14 @@ func (f *functions) instants(a *xtf.Array, begin uint64) error {
 	})
 }
 
-func (f *functions) both(i, k int, v uint64) {
+func (f *Functions) both(i, k int, v uint64) {
 	f.lower[i][k].add(v)
 	f.upper[i][k].add(v)
 }
 
-// lines are the regions that did something.
-func (f *functions) lines() []Function {
+// Lines are the regions that did something, by falling upper bound of exclusive
+// time.
+func (f *Functions) Lines() []Function {
 	list := []Function{}
 	for i := range f.upper {
 		if f.upper[i] == [4]wide{} {

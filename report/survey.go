@@ -156,7 +156,7 @@ func (s *survey) readProcesses(o *surveyOptions, whole bool) error {
 func (s *survey) setGathered(o *surveyOptions, sums []*gathered) {
 	chosen := uint64(0)
 	for rank := range s.run.Defs.Processes() {
-		if o.ranks.contains(uint32(rank)) {
+		if o.ranks.Contains(uint32(rank)) {
 			chosen++
 		}
 	}

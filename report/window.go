@@ -43,6 +43,12 @@ var sumItems = map[xtf.TypeID]map[string]xtf.Item{
 	},
 }
 
+// SumItem returns the item that a running total of a type adds to.
+func SumItem(t xtf.TypeID, sum string) (xtf.Item, bool) {
+	i, ok := sumItems[t][sum]
+	return i, ok
+}
+
 // summedTypes are the arrays with running totals that a window reads.
 var summedTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
 
@@ -157,7 +163,7 @@ func (s *survey) eachWindow(o *surveyOptions, f func(x *processItems)) ([]Lost, 
 	}
 	var lost []Lost
 	for rank, p := range s.run.Defs.Processes() {
-		if !o.ranks.contains(uint32(rank)) {
+		if !o.ranks.Contains(uint32(rank)) {
 			continue
 		}
 		x, err := s.window(uint32(rank), p, o.span)

@@ -242,20 +242,8 @@ func (a *Array) SumsBetween(t1, t2 uint64) ([]uint64, error) {
 // SumBounds returns limits of SumsBetween from index and aux pages alone: the
 // truth is not below lower and not above upper.
 func (a *Array) SumBounds(t1, t2 uint64) (lower, upper []uint64, err error) {
-	lower, upper = make([]uint64, len(a.desc.totals)), make([]uint64, len(a.desc.totals))
-	if t1 >= t2 || a.desc.rows == 0 || len(lower) == 0 {
-		return lower, upper, nil
-	}
-	e1, err := a.around(t1)
-	if err != nil {
-		return nil, nil, err
-	}
-	e2, err := a.around(t2)
-	if err != nil {
-		return nil, nil, err
-	}
-	e1.bound(e2, lower, upper)
-	return lower, upper, nil
+	lower, _, upper, err = a.SumLimits(t1, t2)
+	return lower, upper, err
 }
 
 // edge is what index and aux pages know of F at an instant: below <= F <= above.
@@ -308,28 +296,35 @@ func (a *Array) around(t uint64) (*edge, error) {
 // in time between the first keys of the pages around t1 and t2. It reads index
 // and aux pages only.
 func (a *Array) SumsAbout(t1, t2 uint64) ([]uint64, error) {
-	f := make([]uint64, len(a.desc.totals))
-	if t1 >= t2 || a.desc.rows == 0 || len(f) == 0 {
-		return f, nil
+	_, about, _, err := a.SumLimits(t1, t2)
+	return about, err
+}
+
+// SumLimits returns what SumBounds and SumsAbout do, at the cost of one of them.
+func (a *Array) SumLimits(t1, t2 uint64) (lower, about, upper []uint64, err error) {
+	k := len(a.desc.totals)
+	f := make([]uint64, 3*k)
+	lower, about, upper = f[:k:k], f[k:2*k:2*k], f[2*k:]
+	if t1 >= t2 || a.desc.rows == 0 || k == 0 {
+		return lower, about, upper, nil
 	}
 	e1, err := a.around(t1)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	e2, err := a.around(t2)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
 	f1, f2 := e1.about(t1), e2.about(t2)
-	lower, upper := make([]uint64, len(f)), make([]uint64, len(f))
 	e1.bound(e2, lower, upper)
-	for k := range f {
+	for k := range about {
 		if f2[k] > f1[k] {
-			f[k] = f2[k] - f1[k]
+			about[k] = f2[k] - f1[k]
 		}
-		f[k] = min(max(f[k], lower[k]), upper[k])
+		about[k] = min(max(about[k], lower[k]), upper[k])
 	}
-	return f, nil
+	return lower, about, upper, nil
 }
 
 // about interpolates F(t) between the prefix sums around t.
