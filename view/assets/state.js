@@ -30,7 +30,7 @@ export class State {
     this.t = this.span.slice();
     this.rows = [0, this.total];
     this.tab = 'selection';
-    this.sel = null; // {row, t}
+    this.sel = null; // {row, t, n}: a point, or the call with row number n
     this.marks = []; // [{t, note}]
     this.off = ''; // lanes switched off: letters of w, m, c
     this.table = false;
@@ -49,8 +49,10 @@ export class State {
     this.t = pair('t', this.span[0], this.span[1]) || this.t;
     this.rows = pair('rows', 0, this.total) || this.rows;
     this.tab = q.get('tab') || this.tab;
-    const sel = /^([0-9]+):([0-9.]+)$/.exec(q.get('at') || '');
-    if (sel && Number(sel[1]) < this.total) this.sel = {row: Number(sel[1]), t: Number(sel[2])};
+    const sel = /^([0-9]+):([0-9.]+)(?::([0-9]+))?$/.exec(q.get('at') || '');
+    if (sel && Number(sel[1]) < this.total) {
+      this.sel = {row: Number(sel[1]), t: Number(sel[2]), n: sel[3] === undefined ? null : Number(sel[3])};
+    }
     this.marks = q.getAll('mark').map((m) => {
       const cut = m.indexOf(':');
       return {t: Number(cut < 0 ? m : m.slice(0, cut)), note: cut < 0 ? '' : m.slice(cut + 1)};
@@ -68,7 +70,7 @@ export class State {
     if (!whole(this.t, this.span)) q.set('t', Math.round(this.t[0]) + '..' + Math.round(this.t[1]));
     if (!whole(this.rows, [0, this.total])) q.set('rows', round(this.rows[0]) + '..' + round(this.rows[1]));
     if (this.tab !== 'selection') q.set('tab', this.tab);
-    if (this.sel) q.set('at', this.sel.row + ':' + Math.round(this.sel.t));
+    if (this.sel) q.set('at', this.sel.row + ':' + Math.round(this.sel.t) + (this.sel.n === null ? '' : ':' + this.sel.n));
     for (const m of this.marks) q.append('mark', Math.round(m.t) + (m.note ? ':' + m.note : ''));
     if (this.off) q.set('off', this.off);
     if (this.table) q.set('view', 'table');

@@ -64,11 +64,13 @@ export function colours() {
     palette.cls.push(get('c' + i));
     palette.rgb.push(parse(get('c' + i)));
   }
-  for (const name of ['bg', 'lane', 'text', 'dim', 'line', 'accent', 'wait', 'critical', 'arrow', 'select', 'mark']) {
+  for (const name of ['bg', 'lane', 'text', 'dim', 'line', 'accent', 'wait', 'critical', 'arrow', 'select', 'mark',
+    'edge', 'panel', 'row']) {
     palette[name] = get(name);
   }
   palette.laneRGB = parse(palette.lane);
   palette.waitRGB = parse(palette.wait);
+  palette.heat = parse(palette.accent);
   palette.hatch = null;
   return palette;
 }

@@ -1,0 +1,52 @@
+import {el, fit} from './dom.js';
+import {colours} from './theme.js';
+
+// Small charts of panels on a canvas. Each has a table or text beside it that says the same.
+
+// chart makes a canvas of a size, drawn when it is in the page.
+export function chart(width, height, label, draw, pick) {
+  const canvas = el('canvas', {role: 'img', 'aria-label': label});
+  canvas.style.width = width + 'px';
+  canvas.style.height = height + 'px';
+  requestAnimationFrame(() => {
+    const {ctx} = fit(canvas);
+    ctx.clearRect(0, 0, width, height);
+    ctx.font = '12px system-ui, "DejaVu Sans", sans-serif';
+    ctx.textBaseline = 'middle';
+    draw(ctx, colours());
+  });
+  if (pick) {
+    canvas.addEventListener('click', (e) => pick(e.offsetX, e.offsetY, true));
+    canvas.addEventListener('mousemove', (e) => { canvas.title = pick(e.offsetX, e.offsetY, false) || ''; });
+  }
+  return canvas;
+}
+
+// scale gives round values from 0 or low up to high: {at: [...], top}.
+export function scale(low, high, n) {
+  const raw = Math.max(high - low, 1e-300) / n;
+  const power = Math.pow(10, Math.floor(Math.log10(raw)));
+  const step = [1, 2, 5, 10].find((k) => k * power >= raw * 0.9999) * power;
+  const at = [];
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-9) && at.length < 20; k++) at.push(k * step);
+  return at;
+}
+
+// yAxis draws values and lines across; it returns the function from value to pixel.
+export function yAxis(ctx, c, box, low, high, write) {
+  const y = (v) => box.y + box.h - (v - low) / (high - low || 1) * box.h;
+  for (const v of scale(low, high, 4)) {
+    ctx.fillStyle = c.line;
+    ctx.fillRect(box.x, Math.round(y(v)), box.w, 1);
+    ctx.fillStyle = c.dim;
+    const text = write(v);
+    ctx.fillText(text, box.x - 6 - ctx.measureText(text).width, y(v));
+  }
+  return y;
+}
+
+// heat is a colour for a share from 0 to 1, from the background to the strongest.
+export function heat(c, x) {
+  const strong = c.heat;
+  return `rgb(${c.laneRGB.map((v, k) => Math.round(v + (strong[k] - v) * (0.12 + 0.88 * x)))})`;
+}

@@ -1,0 +1,73 @@
+// Names of rows, fetched in chunks when they come into view.
+
+const chunk = 4096;
+
+export class Names {
+  constructor(source, run, total, busy, changed) {
+    Object.assign(this, {source, run, total, busy, changed});
+    this.chunks = new Map();
+  }
+
+  // of is the location of a row, or null until it is known.
+  of(row) {
+    const c = Math.floor(row / chunk);
+    const have = this.chunks.get(c);
+    if (have === undefined) this.fetch(c);
+    return have?.[row - c * chunk] || null;
+  }
+
+  // sure is of, but waits for it.
+  async sure(row) {
+    const c = Math.floor(row / chunk);
+    if (this.chunks.get(c) === undefined) this.fetch(c);
+    const have = await this.pending?.get(c) ?? this.chunks.get(c);
+    return have?.[row - c * chunk] || null;
+  }
+
+  fetch(c) {
+    this.chunks.set(c, null);
+    this.pending ??= new Map();
+    this.pending.set(c, this.load(c));
+  }
+
+  async load(c) {
+    this.busy.start();
+    try {
+      const a = await this.source.json('locations', {from: c * chunk, max: chunk, run: this.run || null});
+      this.chunks.set(c, a.list);
+      if (this.chunks.size > 64) this.chunks.delete(this.chunks.keys().next().value);
+      return a.list;
+    } catch {
+      return null; // rows then have numbers only
+    } finally {
+      this.pending.delete(c);
+      this.changed();
+      this.busy.end();
+    }
+  }
+
+  label(row) {
+    const l = this.of(row);
+    if (!l) return 'row ' + row;
+    if (l.type !== 'cpu' && l.name) return l.name;
+    return 'rank ' + l.process + (l.thread ? '.' + l.thread : '');
+  }
+
+  // group is the label of some rows.
+  group(from, to) {
+    const last = Math.min(to, this.total) - 1;
+    if (last <= from) return this.label(from);
+    const a = this.of(from);
+    const b = this.of(last);
+    if (!a || !b) return `rows ${from}–${last}`;
+    return a.process === b.process ? 'rank ' + a.process : `ranks ${a.process}–${b.process}`;
+  }
+
+  // ranks is the set of processes of some rows, for requests; empty for all of them.
+  async ranks(from, to) {
+    if (from <= 0 && to >= this.total) return '';
+    const a = await this.sure(Math.max(0, Math.floor(from)));
+    const b = await this.sure(Math.min(this.total, Math.ceil(to)) - 1);
+    return a && b ? (a.process === b.process ? '' + a.process : a.process + '-' + b.process) : '';
+  }
+}

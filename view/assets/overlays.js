@@ -1,0 +1,63 @@
+// What is drawn above the tiles and follows the window: messages, critical path, executions of intervals. Each is asked
+// for when the window rests, and what came last stays until the next answer.
+
+const rest = 140; // ms
+
+export class Overlays {
+  constructor(app) {
+    this.app = app;
+    this.messages = null;
+    this.critical = null;
+    this.executions = null;
+    this.asked = {};
+    this.timer = 0;
+  }
+
+  // follow asks for what belongs to the window once it rests.
+  follow() {
+    if (this.timer) clearTimeout(this.timer);
+    else this.app.busy.start();
+    this.timer = setTimeout(() => {
+      this.timer = 0;
+      this.all().finally(() => this.app.busy.end());
+    }, rest);
+  }
+
+  span() {
+    const {t} = this.app.state;
+    return Math.floor(t[0]) + '..' + Math.ceil(t[1]);
+  }
+
+  async all() {
+    const {app} = this;
+    const meta = app.meta;
+    if (!meta.rows) return;
+    const ranks = await app.names.ranks(...app.state.rows);
+    const row = app.state.sel ? app.state.sel.row : Math.max(0, Math.floor(app.state.rows[0]));
+    const jobs = [];
+    if (app.state.lane('m')) jobs.push(this.one('messages', 'messages', {t: this.span(), ranks, max: 2000}));
+    if (meta.critical && app.state.lane('c')) jobs.push(this.one('critical', 'critical', {t: this.span()}));
+    if (meta.intervals > 1) jobs.push(this.one('executions', 'executions', {loc: row, t: this.span(), max: 400}));
+    await Promise.all(jobs);
+  }
+
+  // one asks, unless the same was asked last; in a static file the answer for the whole run serves every window.
+  async one(name, path, params) {
+    if (this.app.source.static) params = path === 'executions' ? {loc: params.loc} : {};
+    const key = JSON.stringify(params);
+    if (this.asked[name] === key) return;
+    this.asked[name] = key;
+    try {
+      const answer = await this.app.source.json(path, params);
+      if (this.asked[name] === key) {
+        this[name] = answer;
+        answer.row = params.loc;
+      }
+    } catch (e) {
+      this[name] = null;
+      if (!this.app.source.static && e.status !== 422) this.app.failed(e);
+      if (e.status === 0) this.asked[name] = '';
+    }
+    this.app.schedule();
+  }
+}

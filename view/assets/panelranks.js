@@ -1,0 +1,341 @@
+import {chart, heat, yAxis} from './chart.js';
+import {el} from './dom.js';
+import {bytes, count, ratio, share} from './format.js';
+import {facts, link, table} from './table.js';
+import {swatch} from './paneltime.js';
+
+// Panels about processes: ranks, matrix, counters, classes, prediction.
+
+// Items of a profile and the class whose colour they have.
+const itemClass = {cpu: 0, p2p: 1, collective: 2, collective_all: 2, barrier: 3, rma: 4, mpi_io: 6, mgmt: 5, io: 6, marker: 7};
+const itemNames = {cpu: 'own code', p2p: 'point to point', collective: 'collectives', collective_all: 'collectives', barrier: 'barriers',
+  rma: 'one-sided', mpi_io: 'MPI file I/O', mgmt: 'other MPI', io: 'file I/O', marker: 'markers'};
+const itemName = (i) => itemNames[i] || i.replaceAll('_', ' ');
+
+export class RankPanels {
+  constructor(app) {
+    this.app = app;
+    this.metric = 0;
+    this.what = 'bytes';
+  }
+
+  list() {
+    const {app} = this;
+    const span = () => app.panels.span() + ' ' + app.panels.window().rows;
+    const list = [
+      {id: 'ranks', name: 'Ranks', key: span, show: () => this.ranks()},
+      {id: 'matrix', name: 'Matrix', key: () => this.what, show: () => this.matrix()},
+      {id: 'counters', name: 'Counters', key: () => app.panels.span() + this.metric + (app.state.sel ? app.state.sel.row : ''), show: () => this.counters()},
+      {id: 'classes', name: 'Classes', key: () => '', show: () => this.classes()},
+    ];
+    if (app.predicted) list.push({id: 'prediction', name: 'Prediction', key: () => '', show: () => this.prediction()});
+    return list;
+  }
+
+  width() {
+    return Math.max(320, Math.min(900, document.getElementById('panel').clientWidth - 320));
+  }
+
+  async ranks() {
+    const {app} = this;
+    const p = await app.ask('profile', {t: app.panels.span(), ranks: await app.panels.ranks(), columns: Math.min(1000, this.width() - 80)});
+    const series = p.series.filter((s) => s.values.some((v) => Number(v) > 0));
+    const time = p.time.map(Number);
+    const span = Math.max(1, ...time.map((v, k) => v / p.count[k]));
+    const box = {x: 70, y: 8, w: this.width() - 80, h: 150};
+    const column = (x) => Math.floor((x - box.x) / box.w * p.first.length);
+    const name = (k) => (p.count[k] > 1 ? `ranks ${p.first[k]}–${p.first[k] + p.count[k] - 1}` : 'rank ' + p.first[k]);
+    const draw = (ctx, c) => {
+      const y = yAxis(ctx, c, box, 0, span, (v) => app.clock.duration(v));
+      const w = box.w / p.first.length;
+      p.first.forEach((_, k) => {
+        let sum = 0;
+        for (const s of series) {
+          const v = Number(s.values[k]) / p.count[k];
+          ctx.fillStyle = c.cls[itemClass[s.item] ?? 5];
+          const top = y(sum + v);
+          ctx.fillRect(box.x + k * w, top, Math.max(1, w - (w > 4 ? 1 : 0)), y(sum) - top);
+          sum += v;
+        }
+        const wait = Number(p.wait[k]) / p.count[k];
+        ctx.fillStyle = c.wait;
+        ctx.fillRect(box.x + k * w, y(wait), Math.max(1, w - (w > 4 ? 1 : 0)), 2);
+      });
+      ctx.fillStyle = c.dim;
+      const every = Math.max(1, Math.ceil(p.first.length / (box.w / 44)));
+      for (let k = 0; k < p.first.length; k += every) ctx.fillText(String(p.first[k]), box.x + (k + 0.1) * w, box.y + box.h + 12);
+    };
+    const pick = (x, _, click) => {
+      const k = column(x);
+      if (k < 0 || k >= p.first.length) return '';
+      if (click) app.findRank(p.first[k]);
+      return `${name(k)}: ` + series.map((s) => `${itemName(s.item)} ${app.clock.duration(Number(s.values[k]) / p.count[k])}`).join(', ') +
+        `, of it waiting ${app.clock.duration(Number(p.wait[k]) / p.count[k])}`;
+    };
+    const sum = (values) => values.reduce((a, v) => a + Number(v), 0);
+    const total = sum(p.time) || 1;
+    const extreme = (values, better) => values.reduce((best, v, k) => (better(Number(v) / p.count[k], Number(values[best]) / p.count[best]) ? k : best), 0);
+    const legend = table(`time of ${count(sum(p.count))} processes in the window` + (p.exact ? '' : ', ≈'), [
+      {head: 'class', of: (s) => el('span', {}, swatch(s.cls), ' ', s.name)},
+      {head: 'share', n: true, of: (s) => share(sum(s.values) / total)},
+      {head: 'least', of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},
+      {head: 'most', of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
+    [...series.map((s) => ({name: itemName(s.item), cls: itemClass[s.item] ?? 5, values: s.values})), {name: 'of it waiting', cls: 8, values: p.wait}]);
+    return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table beside has the extremes', draw, pick),
+      el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
+  }
+
+  extreme(p, values, k, name) {
+    if (!values.length) return '';
+    return link(`${this.app.clock.duration(Number(values[k]) / p.count[k])} (${name(k)})`, () => this.app.findRank(p.first[k]), 'go to the rank');
+  }
+
+  async matrix() {
+    const {app} = this;
+    const m = await app.ask('matrix', {});
+    const values = this.what === 'bytes' ? m.bytes : m.messages;
+    const write = this.what === 'bytes' ? bytes : count;
+    const most = Math.max(1, ...values.map(Number));
+    const size = Math.max(140, Math.min(420, document.getElementById('panel').clientHeight - 70));
+    const cell = size / m.cells;
+    const box = {x: 54, y: 22};
+    const name = (i) => (m.merged > 1 ? `${i * m.merged}–${Math.min(m.processes, (i + 1) * m.merged) - 1}` : String(i));
+    const level = (v) => Math.log1p(v) / Math.log1p(most);
+    const draw = (ctx, c) => {
+      ctx.fillStyle = c.lane;
+      ctx.fillRect(box.x, box.y, size, size);
+      m.from.forEach((f, k) => {
+        ctx.fillStyle = heat(c, level(Number(values[k])));
+        ctx.fillRect(box.x + m.to[k] * cell, box.y + f * cell, Math.max(1, cell - (cell > 5 ? 1 : 0)), Math.max(1, cell - (cell > 5 ? 1 : 0)));
+      });
+      ctx.fillStyle = c.dim;
+      const every = Math.max(1, Math.ceil(m.cells / (size / 30)));
+      for (let i = 0; i < m.cells; i += every) {
+        ctx.fillText(String(i * m.merged), box.x + (i + 0.5) * cell - 4, box.y - 8);
+        const text = String(i * m.merged);
+        ctx.fillText(text, box.x - 8 - ctx.measureText(text).width, box.y + (i + 0.5) * cell);
+      }
+      ctx.fillText('to', box.x + size + 6, box.y - 8);
+      ctx.fillText('from', 2, box.y - 8);
+    };
+    const at = new Map(m.from.map((f, k) => [f + ' ' + m.to[k], k]));
+    const pick = (x, y, click) => {
+      const k = at.get(Math.floor((y - box.y) / cell) + ' ' + Math.floor((x - box.x) / cell));
+      if (k === undefined) return '';
+      if (click) app.findRank(m.from[k] * m.merged);
+      return `${name(m.from[k])} to ${name(m.to[k])}: ${count(m.messages[k])} messages, ${bytes(m.bytes[k])}`;
+    };
+    const order = m.from.map((_, k) => k).sort((a, b) => Number(values[b]) - Number(values[a])).slice(0, 50);
+    const pairs = table('largest pairs of the whole run', [
+      {head: 'from', n: true, of: (k) => link(name(m.from[k]), () => app.findRank(m.from[k] * m.merged), 'go to the rank'), by: (k) => m.from[k]},
+      {head: 'to', n: true, of: (k) => link(name(m.to[k]), () => app.findRank(m.to[k] * m.merged), 'go to the rank'), by: (k) => m.to[k]},
+      {head: 'messages', n: true, of: (k) => count(m.messages[k]), by: (k) => m.messages[k]},
+      {head: 'bytes', n: true, of: (k) => bytes(m.bytes[k]), by: (k) => m.bytes[k]}], order);
+    const other = this.what === 'bytes' ? 'messages' : 'bytes';
+    const scaleBar = chart(size, 30, 'scale', (ctx, c) => {
+      for (let i = 0; i < 100; i++) {
+        ctx.fillStyle = heat(c, i / 99);
+        ctx.fillRect(box.x + i * (size - box.x) / 100, 0, (size - box.x) / 100 + 1, 10);
+      }
+      ctx.fillStyle = c.dim;
+      ctx.fillText('1', box.x, 20);
+      const text = write(most);
+      ctx.fillText(text, size - ctx.measureText(text).width, 20);
+    });
+    const notes = [`Colour is ${this.what}, on a logarithmic scale.`];
+    if (m.merged > 1) notes.push(`${m.merged} ranks a row and column.`);
+    if (m.unknown) notes.push(`${count(m.unknown)} messages have no known partner.`);
+    if (!m.complete) notes.push('Not complete: not all channels were read.');
+    return [el('div', {class: 'columns'},
+      el('div', {}, chart(box.x + size + 30, box.y + size + 6, 'Who sends how much to whom; the table beside has the largest pairs', draw, pick), scaleBar),
+      el('div', {}, el('p', {class: 'note'}, notes.join(' '), ' ', link('Show ' + other, () => {
+        this.what = other;
+        app.panels.follow(true);
+      })), m.from.length ? pairs : el('p', {class: 'note'}, 'No messages were sent.')))];
+  }
+
+  async counters() {
+    const {app} = this;
+    if (!app.meta.counters.length) return [el('p', {class: 'note'}, 'The trace has no counters. Score-P records some with SCOREP_METRIC_PAPI.')];
+    const row = app.state.sel ? app.state.sel.row : Math.max(0, Math.floor(app.panels.window().rows[0]));
+    const metric = app.meta.counters.find((m) => m.id === this.metric) || app.meta.counters[0];
+    const choose = el('select', {id: 'metric', 'aria-label': 'Counter', onchange: (e) => {
+      this.metric = Number(e.target.value);
+      app.panels.follow(true);
+    }}, ...app.meta.counters.map((m) => el('option', {value: m.id, selected: m.id === metric.id}, m.name)));
+    const v = await app.ask('counter', {metric: metric.id, loc: row, t: app.panels.span(), bins: 512});
+    const known = [...v.min, ...v.max].filter((x) => x !== null);
+    const head = el('p', {}, choose, ` ${app.names.label(row)}` + (metric.unit ? `, in ${metric.unit}` : '') + (metric.description ? `. ${metric.description}` : ''));
+    if (!known.length) return [head, el('p', {class: 'note'}, 'No reading of this counter on this row in the window. Select another row.')];
+    const low = Math.min(...known);
+    const high = Math.max(...known);
+    const base = low >= 0 && low < high * 0.6 ? 0 : low;
+    const box = {x: 90, y: 8, w: this.width() - 100, h: 130};
+    const write = (x) => new Intl.NumberFormat(undefined, {notation: 'compact', maximumSignificantDigits: 4}).format(x);
+    const draw = (ctx, c) => {
+      const y = yAxis(ctx, c, box, base, high > base ? high : base + 1, write);
+      const w = box.w / v.min.length;
+      ctx.fillStyle = c.cls[2];
+      ctx.globalAlpha = 0.35;
+      v.min.forEach((m, k) => {
+        if (m !== null) ctx.fillRect(box.x + k * w, y(v.max[k]) - 0.5, Math.max(1, w), y(m) - y(v.max[k]) + 1);
+      });
+      ctx.globalAlpha = 1;
+      ctx.strokeStyle = c.cls[2];
+      ctx.lineWidth = 1.6;
+      ctx.beginPath();
+      let on = false;
+      v.last.forEach((m, k) => {
+        if (m === null) return;
+        ctx[on ? 'lineTo' : 'moveTo'](box.x + (k + 0.5) * w, y(m));
+        on = true;
+      });
+      ctx.stroke();
+      const marks = app.clock.marks(v.begin, v.begin + v.bin_ticks * v.min.length, 6);
+      for (const t of marks.at) {
+        const x = box.x + (t - v.begin) / (v.bin_ticks * v.min.length) * box.w;
+        ctx.fillStyle = c.dim;
+        ctx.fillText(app.clock.at(t, marks.step), x, box.y + box.h + 14);
+      }
+    };
+    const readings = v.mean.filter((x) => x !== null);
+    return [head, el('div', {class: 'columns'}, chart(this.width(), 166, `${metric.name} over time; the list beside has its extremes`, draw),
+      facts([['readings', count(v.rows) + (v.sampled ? ', a part of them shown' : '')], ['least', write(low)], ['most', write(high)],
+        ['mean of bins', write(readings.reduce((a, b) => a + b, 0) / readings.length)], ['values', metric.cumulative ? 'accumulate: the slope is the rate' : 'as read']]))];
+  }
+
+  async classes() {
+    const {app} = this;
+    if (!app.meta.classes) {
+      return [el('p', {class: 'note'}, 'Classes of processes were not computed. coppice analyze TRACE -o RUN.xtf --classes 5% --dendrogram finds them.')];
+    }
+    const a = await app.ask('classes', {});
+    const out = [el('p', {class: 'note'}, `Processes that call the same and compute alike (${a.options}).`)];
+    for (const g of a.groups.slice(0, 50)) {
+      const t = table(`group ${g.group}: ranks ${g.ranks}, ${count(g.calls)} calls each, cut at ${app.clock.duration(g.threshold)}`, [
+        {head: 'class', n: true, of: (k) => String(k.class), by: (k) => k.class},
+        {head: 'representative', n: true, of: (k) => link('rank ' + k.representative, () => app.findRank(k.representative), 'go to the rank')},
+        {head: 'processes', n: true, of: (k) => count(k.processes), by: (k) => k.processes},
+        {head: 'ranks', of: (k) => (k.ranks.length > 60 ? k.ranks.slice(0, 57) + '…' : k.ranks)},
+        {head: 'computation, least', n: true, of: (k) => app.clock.duration(k.least), by: (k) => k.least},
+        {head: 'mean', n: true, of: (k) => app.clock.duration(k.mean), by: (k) => k.mean},
+        {head: 'most', n: true, of: (k) => app.clock.duration(k.most), by: (k) => k.most},
+        {head: 'spread', n: true, of: (k) => share(k.spread), by: (k) => k.spread || 0}], g.classes);
+      out.push(el('div', {class: 'columns'}, t, this.dendrogram(g)));
+    }
+    if (a.groups.length > 50) out.push(el('p', {class: 'note'}, `${count(a.groups.length - 50)} more groups: coppice report RUN.xtf classes`));
+    return out;
+  }
+
+  // dendrogram draws the merges of a group: clusters from the left, joined at their height. Large ones show the last merges.
+  dendrogram(g) {
+    if (!g.merges.length) return el('p', {class: 'note'}, g.processes > 1 ? 'No two processes were merged.' : 'One process.');
+    const most = 60;
+    const merges = g.merges.slice(-most);
+    const {leaves, nodes} = placed(merges);
+    const step = Math.max(13, Math.min(20, 220 / leaves.length));
+    const box = {x: 84, y: 8, w: 300, h: leaves.length * step};
+    const high = Math.max(1, ...merges.map((m) => m.height), Number(g.threshold) || 0);
+    const draw = (ctx, c) => {
+      const x = (h) => box.x + h / high * box.w;
+      const y = (k) => box.y + (k + 0.5) * step;
+      leaves.forEach((l, k) => {
+        ctx.fillStyle = c.text;
+        ctx.fillText('rank ' + l + (g.merges.length > most ? ' …' : ''), 4, y(k));
+      });
+      ctx.strokeStyle = c.text;
+      ctx.lineWidth = 1.2;
+      ctx.beginPath();
+      for (const n of nodes) {
+        ctx.moveTo(x(n.ha), y(n.ya));
+        ctx.lineTo(x(n.h), y(n.ya));
+        ctx.lineTo(x(n.h), y(n.yb));
+        ctx.lineTo(x(n.hb), y(n.yb));
+      }
+      ctx.stroke();
+      if (Number(g.threshold) > 0) {
+        ctx.strokeStyle = c.wait;
+        ctx.setLineDash([4, 3]);
+        ctx.beginPath();
+        ctx.moveTo(x(g.threshold), box.y);
+        ctx.lineTo(x(g.threshold), box.y + box.h);
+        ctx.stroke();
+        ctx.setLineDash([]);
+      }
+      ctx.fillStyle = c.dim;
+      ctx.fillText('0', box.x - 3, box.y + box.h + 10);
+      const text = this.app.clock.duration(high);
+      ctx.fillText(text, box.x + box.w - ctx.measureText(text).width, box.y + box.h + 10);
+    };
+    return el('div', {}, el('p', {class: 'note'}, `Dendrogram: ${count(g.merges.length)} merges` +
+      (g.merges.length > most ? `, the last ${most}` : '') + (Number(g.threshold) > 0 ? '; the dashed line is the cut' : '')),
+    chart(box.x + box.w + 12, box.y + box.h + 22, `Dendrogram of group ${g.group}`, draw));
+  }
+
+  async prediction() {
+    const {app} = this;
+    const p = await app.ask('compare', {});
+    const seconds = (x) => (x === null ? '–' : new Intl.NumberFormat(undefined, {maximumSignificantDigits: 4}).format(x) + ' s');
+    const [a, b] = p.runs;
+    const items = a.items.map((i) => ({item: i.item, a: i, b: b.items.find((j) => j.item === i.item)})).filter((i) => i.b);
+    const value = (i) => (i.seconds !== null ? seconds(i.seconds) : count(i.count));
+    const number = (i) => i.seconds ?? i.count;
+    const t = table('measured and predicted, sums over all processes', [
+      {head: 'item', of: (i) => itemName(i.item)},
+      {head: 'measured', n: true, of: (i) => value(i.a), by: (i) => number(i.a)},
+      {head: 'predicted', n: true, of: (i) => value(i.b), by: (i) => number(i.b)},
+      {head: 'ratio', n: true, of: (i) => (number(i.a) ? ratio(number(i.b) / number(i.a)) : '–'), by: (i) => (number(i.a) ? number(i.b) / number(i.a) : 0)}], items);
+    return [el('div', {class: 'columns'}, el('div', {}, facts([['measured run', `${a.name}: ${seconds(a.seconds)}, efficiency ${ratio(a.efficiency)}`],
+      ['predicted run', `${b.name}: ${seconds(b.seconds)}, efficiency ${ratio(b.efficiency)}`],
+      ['predicted ÷ measured', a.seconds && b.seconds ? ratio(b.seconds / a.seconds) : null]]), this.compared(p)), t)];
+  }
+
+  // compared draws the time of ranks in both runs side by side.
+  compared(p) {
+    const parts = p.series.filter((s) => s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0));
+    const box = {x: 70, y: 18, w: this.width() / 2 - 80, h: 120};
+    const total = (k, which) => parts.reduce((sum, s) => sum + s[which][k], 0);
+    const high = Math.max(1e-12, ...p.first.map((_, k) => Math.max(total(k, 'measured'), total(k, 'predicted'))));
+    const one = (which) => chart(this.width() / 2, 160, `Time of ranks, ${which}`, (ctx, c) => {
+      ctx.fillStyle = c.text;
+      ctx.fillText(which, box.x, 8);
+      const y = yAxis(ctx, c, box, 0, high, (v) => new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3}).format(v) + ' s');
+      const w = box.w / p.first.length;
+      p.first.forEach((_, k) => {
+        let sum = 0;
+        for (const s of parts) {
+          ctx.fillStyle = c.cls[itemClass[s.item] ?? 5];
+          const top = y(sum + s[which][k]);
+          ctx.fillRect(box.x + k * w, top, Math.max(1, w - (w > 4 ? 1 : 0)), y(sum) - top);
+          sum += s[which][k];
+        }
+      });
+    });
+    return el('div', {class: 'lock'}, one('measured'), one('predicted'));
+  }
+}
+
+// placed orders the leaves of merges so that no lines cross, and gives every merge its place. Without recursion.
+export function placed(merges) {
+  const members = new Map(); // cluster, by its first process -> leaves in order
+  const height = new Map();
+  const leavesOf = (p) => members.get(p) || [p];
+  const order = [];
+  for (const m of merges) {
+    order.push({a: leavesOf(m.first), b: leavesOf(m.second), ha: height.get(m.first) || 0, hb: height.get(m.second) || 0, h: m.height});
+    const keep = Math.min(m.first, m.second);
+    members.set(keep, [...leavesOf(m.first), ...leavesOf(m.second)]);
+    members.delete(Math.max(m.first, m.second));
+    height.set(keep, m.height);
+  }
+  const leaves = [...members.values()].flat();
+  const at = new Map(leaves.map((l, k) => [l, k]));
+  const middles = new Map(); // first leaf and size of a cluster -> its line
+  const nodes = order.map((n) => {
+    const y = (list) => middles.get(list[0] + ' ' + list.length) ?? at.get(list[0]);
+    const node = {ha: n.ha, hb: n.hb, h: n.h, ya: y(n.a), yb: y(n.b)};
+    middles.set(n.a[0] + ' ' + (n.a.length + n.b.length), (node.ya + node.yb) / 2);
+    return node;
+  });
+  return {leaves, nodes};
+}

@@ -1,0 +1,191 @@
+import {el} from './dom.js';
+import {bytes, count, ratio, share} from './format.js';
+import {facts, link, stack, table} from './table.js';
+
+// Panels about time: selection, statistics, intervals, waits.
+
+// about is the best guess of a number that may be {lower, upper, about}.
+export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
+
+const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', wait_barrier: 'wait at barrier',
+  wait_nxn: 'wait at n × n', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
+export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
+
+export function swatch(cls) {
+  return el('span', {class: 'swatch s' + cls, 'aria-hidden': 'true'});
+}
+
+export class TimePanels {
+  constructor(app) {
+    this.app = app;
+    this.exact = '';
+    this.node = 0;
+  }
+
+  list() {
+    const span = () => this.app.panels.span() + ' ' + this.app.panels.window().rows;
+    return [
+      {id: 'selection', name: 'Selection', key: () => JSON.stringify(this.app.state.sel), show: () => this.selection()},
+      {id: 'statistics', name: 'Statistics', key: () => span() + this.exact, show: () => this.statistics()},
+      {id: 'intervals', name: 'Intervals', key: () => span() + this.node, show: () => this.intervals()},
+      {id: 'waits', name: 'Waits', key: span, show: () => this.waits()},
+    ];
+  }
+
+  time(t) {
+    return this.app.clock.duration(t);
+  }
+
+  at(t) {
+    return this.app.clock.at(t, Math.max(1, (this.app.state.t[1] - this.app.state.t[0]) / 2000));
+  }
+
+  jump(text, side, title) {
+    return link(text, () => this.app.go({row: side.location, t: side.begin, n: side.call ?? null}), title);
+  }
+
+  async selection() {
+    const {app} = this;
+    if (!app.state.sel) {
+      return [el('p', {class: 'note'}, 'Nothing is selected. Click a call, or press ↓ and → in the timeline. ',
+        'Panels show what belongs to the visible window. ? lists the keys.')];
+    }
+    const at = await app.selected();
+    if (!at) return [el('p', {class: 'note'}, 'No answer yet.')];
+    const call = at.stack[0];
+    const left = el('div', {}, el('h2', {}, call ? call.name : 'no open call'), facts([
+      ['where', `${app.names.label(app.state.sel.row)}${at.location.node ? ' on ' + at.location.node : ''}`],
+      ['begin', call ? this.at(call.begin) : this.at(at.t)], ['time', call ? this.time(call.end - call.begin) + (call.cut ? ' (the trace has no end of it)' : '') : null],
+      ['in itself', call ? this.time(call.exclusive) : null],
+      ['source', call && call.region >= 0 && app.meta.regions[call.region].file ? `${app.meta.regions[call.region].file}:${app.meta.regions[call.region].line}` : null],
+      ['call number', call ? count(call.n) : null],
+      ['interval', at.intervals.length ? at.intervals.map((i) => `${i.label} #${i.k}`).join(' › ') : null],
+      ['critical path', at.critical ? `yes, ${at.critical.activity} from ${this.at(at.critical.begin)} for ${this.time(at.critical.end - at.critical.begin)}` : null],
+      ['file operation', at.io ? `${bytes(at.io.done)} of ${bytes(at.io.asked)} ${at.io.file}` : null],
+    ]));
+    return [el('div', {class: 'columns'}, left, ...this.partners(at), this.stackOf(at))];
+  }
+
+  stackOf(at) {
+    if (at.stack.length < 1) return null;
+    return table('call stack, innermost first' + (at.more ? `, ${count(at.more)} outer calls left out` : ''), [
+      {head: 'call', of: (c) => el('span', {}, swatch(Math.max(0, c.class)), ' ', link(c.name, () => this.app.go({row: at.location.location, t: c.begin, n: c.n}), 'select this call'))},
+      {head: 'begin', n: true, of: (c) => this.at(c.begin)}, {head: 'time', n: true, of: (c) => this.time(c.end - c.begin)},
+      {head: 'in itself', n: true, of: (c) => this.time(c.exclusive)}], at.stack);
+  }
+
+  partners(at) {
+    const out = [];
+    for (const m of at.messages.slice(0, 8)) {
+      out.push(el('div', {}, el('h3', {}, m.kind), facts([
+        [m.kind === 'send' ? 'to' : 'from', m.mate ? this.jump(`rank ${m.mate.process}, ${m.mate.name} (${m.kind === 'send' ? ']' : '['})`, m.mate, 'go to the partner')
+          : m.peer >= 0 ? `rank ${m.peer}, no partner found` : 'not known'],
+        ['size', bytes(m.bytes)], ['tag', count(m.tag)], ['communicator', m.comm],
+        ['partner', m.mate ? `${this.at(m.mate.begin)} … ${this.at(m.mate.end)}` : null]])));
+    }
+    if (at.collective) {
+      const c = at.collective;
+      out.push(el('div', {}, el('h3', {}, c.name), facts([
+        ['communicator', `${c.comm}${c.members ? `, ${count(c.members)} members` : ''}`], ['operation', '#' + count(c.ordinal)],
+        ['root', c.root >= 0 ? 'rank ' + c.root : null], ['sent, received', `${bytes(c.sent)}, ${bytes(c.received)}`],
+        ['last to enter', c.last ? this.jump(`rank ${c.last.process}, ${this.at(c.last_enter)}`, c.last, 'go there') : null],
+        ['last to leave', this.at(c.last_leave)]])));
+    }
+    for (const w of at.waits.slice(0, 4)) {
+      out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch s8'}), ' waits: ' + patternName(w.pattern)), facts([
+        ['time', `${this.time(w.ticks)} from ${this.at(w.begin)}`],
+        ['cause', w.cause ? this.jump(w.pattern === 'late_sender' ? `go to the sender, rank ${w.cause.process} (c)`
+          : `go to rank ${w.cause.process}, ${w.cause.name || 'no call'} (c)`, w.cause, 'go to the cause') : 'not known']])));
+    }
+    return out;
+  }
+
+  number(x, write, exact) {
+    if (x === null || typeof x !== 'object') return write(x);
+    const title = `between ${write(x.lower)} and ${write(x.upper)}; click for the exact value`;
+    return link('≈ ' + write(x.about), exact, title);
+  }
+
+  async statistics() {
+    const {app} = this;
+    const t = app.panels.span();
+    const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: this.exact === t ? 1 : null});
+    const exact = () => {
+      this.exact = t;
+      app.panels.follow(true);
+    };
+    const unit = {ticks: (x) => this.time(x), count, bytes};
+    const items = table(`${count(s.processes)} processes, ${this.time(s.end - s.begin)} of time each` + (s.exact ? ', exact' : ''), [
+      {head: 'item', of: (i) => i.item.replaceAll('_', ' '), by: (i) => i.item},
+      {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
+      {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
+      {head: 'most', n: true, of: (i) => (i.max ? `${(unit[i.unit] || count)(i.max.value)} (rank ${i.max.rank})` : '')}], s.items);
+    const all = s.functions.reduce((sum, f) => sum + Number(about(f.exclusive)), 0) || 1;
+    const cls = (f) => (f.region >= 0 ? app.meta.regions[f.region].class : 0);
+    const functions = table('functions of the visible window' + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
+      {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.search(f.name), 'search for it')), by: (f) => f.name},
+      {head: '', of: (f) => stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all))},
+      {head: 'in itself', n: true, of: (f) => this.number(f.exclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.exclusive))},
+      {head: 'with callees', n: true, of: (f) => this.number(f.inclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.inclusive))},
+      {head: 'calls', n: true, of: (f) => this.number(f.calls, count, exact), by: (f) => Number(about(f.calls))},
+      {head: 'bytes', n: true, of: (f) => (Number(about(f.bytes)) ? this.number(f.bytes, bytes, exact) : ''), by: (f) => Number(about(f.bytes))}], s.functions);
+    return [this.lost(s.lost), el('div', {class: 'columns'}, functions, items)];
+  }
+
+  lost(list) {
+    if (!list || !list.length) return null;
+    return el('p', {class: 'note'}, `${count(list.length)} locations could not be read and are left out: ` +
+      list.slice(0, 3).map((l) => `process ${l.process}: ${l.error}`).join('; '));
+  }
+
+  async intervals() {
+    const {app} = this;
+    const a = await app.ask('intervals', {});
+    const detail = await this.intervalDetail(a.nodes.find((n) => n.node === this.node) || a.nodes[0]).catch((e) =>
+      el('p', {class: 'note'}, e.message));
+    const t = table('intervals over all processes' + (a.more ? `; ${count(a.more)} more are not listed` : ''), [
+      {head: 'interval', of: (n) => el('span', {class: n.level ? 'indent' + Math.min(4, n.level) : null}, link(n.label, () => {
+        this.node = n.node;
+        app.state.change({t: [n.begin, n.end]}, 'interval');
+        app.panels.follow(true);
+      }, 'show its span'))},
+      {head: 'executions', n: true, of: (n) => count(n.executions), by: (n) => n.executions},
+      {head: 'processes', n: true, of: (n) => count(n.participants), by: (n) => n.participants},
+      {head: 'time', n: true, of: (n) => this.time(n.execution), by: (n) => Number(n.execution)},
+      {head: 'efficiency', of: (n) => el('span', {class: 'lock'}, ratio(n.efficiency), stack([[0, n.efficiency || 0]], ratio(n.efficiency))), by: (n) => n.efficiency || 0},
+      {head: 'lost', n: true, of: (n) => this.time(n.lost), by: (n) => Number(n.lost)},
+      {head: 'MPI', n: true, of: (n) => this.time(n.mpi), by: (n) => Number(n.mpi)},
+      {head: 'waiting', n: true, of: (n) => this.time(n.wait), by: (n) => Number(n.wait)}], a.nodes);
+    return [el('div', {class: 'columns'}, t, detail)];
+  }
+
+  // intervalDetail has the characteristics of one interval, in the visible part where the server can.
+  async intervalDetail(node) {
+    if (!node) return null;
+    const a = await this.app.ask('interval/' + node.node, {});
+    const ticks = a.interval.ticks || {};
+    const rows = Object.entries(ticks).filter(([, v]) => v !== null && v !== 0)
+      .map(([k, v]) => [k.replaceAll('_', ' '), this.time(Array.isArray(v) ? v[0] / v[1] : v)]);
+    return el('div', {}, el('h3', {}, node.label), facts([['efficiency', ratio(a.interval.efficiency)], ...rows]));
+  }
+
+  async waits() {
+    const {app} = this;
+    const w = await app.waitList();
+    const sum = w.patterns.reduce((s, p) => s + Number(about(p.sum)), 0) || 1;
+    const patterns = table('by pattern', [
+      {head: 'pattern', of: (p) => patternName(p.item), by: (p) => p.item},
+      {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
+      {head: '', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns);
+    const list = table(`longest waits of the window (n, p)` + (w.complete ? '' : `, of ${count(w.seen)} looked at`), [
+      {head: 'time', n: true, of: (x) => link(this.time(x.ticks), () => app.goWait(w.list.indexOf(x)), 'go to the wait'), by: (x) => x.ticks},
+      {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},
+      {head: 'at', n: true, of: (x) => this.at(x.begin), by: (x) => x.begin},
+      {head: 'pattern', of: (x) => patternName(x.pattern), by: (x) => x.pattern},
+      {head: 'in', of: (x) => x.path[x.path.length - 1] || (x.region >= 0 ? app.meta.regions[x.region].name : '')},
+      {head: 'caused by', of: (x) => (x.cause ? this.jump(`rank ${x.cause.process}${x.cause.name ? ', ' + x.cause.name : ''}`, x.cause, 'go to the cause (c)') : 'not known')}], w.list);
+    if (!w.list.length) return [el('p', {class: 'note'}, 'No process waits in this window.'), w.patterns.length ? patterns : null];
+    return [this.lost(w.lost), el('div', {class: 'columns'}, list, patterns)];
+  }
+}
+

@@ -1,0 +1,512 @@
+import {$, cut, fit, say} from './dom.js';
+import {count, share} from './format.js';
+import {classNames, colours, hatch} from './theme.js';
+import {bins, tileRows} from './tiles.js';
+
+// The timeline: axis and lanes on top, rows of processes below, overlays on them. It draws; pointer.js moves it.
+
+const gutter = 112;
+const axisHeight = 22;
+const laneHeight = 15;
+const criticalHeight = 11;
+const densityHeight = 34;
+const font = '12px system-ui, "DejaVu Sans", sans-serif';
+
+export class Timeline {
+  constructor(app) {
+    this.app = app;
+    this.canvas = $('timeline');
+    this.box = {x: gutter, y: axisHeight, w: 1, h: 1};
+    this.used = null;
+    this.ruler = null; // [from] or [from, to]
+    this.drag = null; // [from, to] while the pointer draws a window
+  }
+
+  x(t) {
+    const {t: [a, b]} = this.app.state;
+    return this.box.x + (t - a) / (b - a) * this.box.w;
+  }
+
+  y(row) {
+    const {rows: [a, b]} = this.app.state;
+    return this.box.y + (row - a) / (b - a) * this.box.h;
+  }
+
+  timeAt(x) {
+    const {t: [a, b]} = this.app.state;
+    return a + (x - this.box.x) / this.box.w * (b - a);
+  }
+
+  rowAt(y) {
+    const {rows: [a, b]} = this.app.state;
+    return a + (y - this.box.y) / this.box.h * (b - a);
+  }
+
+  rowHeight() {
+    return this.box.h / (this.app.state.rows[1] - this.app.state.rows[0]);
+  }
+
+  draw() {
+    const {ctx, width, height} = fit(this.canvas);
+    const {app} = this;
+    const c = colours();
+    this.layout(width, height);
+    ctx.fillStyle = c.bg;
+    ctx.fillRect(0, 0, width, height);
+    ctx.font = font;
+    app.painter.waits = app.state.lane('w');
+    this.used = app.painter.paint(ctx, {t: app.state.t, rows: app.state.rows}, this.box);
+    app.tiles.want(this.used.wanted);
+    this.labels(ctx, this.box, this.used.group, app.names, app.state.rows);
+    if (app.predicted) this.drawPredicted(ctx);
+    this.axis(ctx, width);
+    this.intervals(ctx);
+    if (app.state.lane('c')) this.critical(ctx);
+    if (app.state.lane('m')) this.messages(ctx);
+    this.marks(ctx, height);
+    this.selection(ctx);
+  }
+
+  // layout shares out the height: lanes that have nothing to show take none.
+  layout(width, height) {
+    const {app} = this;
+    const depth = intervalLevels(app.overlays.executions);
+    this.laneY = axisHeight;
+    this.criticalY = axisHeight + depth * laneHeight;
+    const critical = app.meta.critical && app.state.lane('c') ? criticalHeight + 3 : 0;
+    const m = app.overlays.messages;
+    this.density = app.state.lane('m') && m && m.truncated ? densityHeight : 0;
+    const top = this.criticalY + critical;
+    let rest = Math.max(20, height - top - this.density);
+    this.lower = null;
+    if (app.predicted) {
+      const head = 18;
+      const h = Math.max(10, (rest - 2 * head) / 2);
+      this.headY = top;
+      this.box = {x: gutter, y: top + head, w: Math.max(10, width - gutter), h};
+      this.lower = {x: gutter, y: top + 2 * head + h, w: this.box.w, h};
+      return;
+    }
+    this.box = {x: gutter, y: top, w: Math.max(10, width - gutter), h: rest};
+  }
+
+  // drawPredicted shows the second run below, on the same clock from its begin on.
+  drawPredicted(ctx) {
+    const {app} = this;
+    const p = app.predicted;
+    const view = {t: app.state.t.map(p.fromMeasured), rows: app.state.rows.map((r) => Math.min(r, p.meta.locations))};
+    p.painter.waits = app.state.lane('w');
+    const used = p.painter.paint(ctx, view, this.lower);
+    p.tiles.want(used.wanted);
+    this.labels(ctx, this.lower, used.group, p.names, view.rows);
+    ctx.fillStyle = colours().text;
+    ctx.textBaseline = 'middle';
+    ctx.fillText('measured: ' + app.meta.name, gutter + 4, this.headY + 10);
+    ctx.fillText('predicted: ' + p.meta.name, gutter + 4, this.lower.y - 8);
+  }
+
+  labels(ctx, box, group, names, rows) {
+    const height = box.h / (rows[1] - rows[0]) * group;
+    const every = Math.max(1, Math.ceil(15 / height));
+    const first = Math.floor(rows[0] / group / every) * every;
+    const selected = this.app.state.sel ? Math.floor(this.app.state.sel.row / group) : -1;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(0, box.y, gutter, box.h);
+    ctx.clip();
+    ctx.textBaseline = 'middle';
+    for (let r = first; r * group < Math.min(rows[1], names.total); r += every) {
+      const y = box.y + (r * group - rows[0]) * height / group;
+      const text = group === 1 ? names.label(r) : names.group(r * group, (r + 1) * group);
+      ctx.fillStyle = r === selected ? colours().accent : every > 1 ? colours().dim : colours().text;
+      const middle = Math.min(box.y + box.h - 7, Math.max(box.y + 7, y + Math.min(height, 400) / 2));
+      ctx.fillText(cut(ctx, text, gutter - 12), 8, every > 1 ? Math.max(box.y + 7, y + 1) : middle);
+    }
+    if (selected >= 0) {
+      ctx.fillStyle = colours().accent;
+      ctx.fillRect(0, box.y + (selected * group - rows[0]) * height / group, 4, Math.max(2, height));
+    }
+    ctx.restore();
+  }
+
+  axis(ctx, width) {
+    const {app} = this;
+    const c = colours();
+    const [a, b] = app.state.t;
+    const marks = app.clock.marks(a, b, Math.max(2, Math.floor(this.box.w / 110)));
+    ctx.fillStyle = c.panel || c.bg;
+    ctx.textBaseline = 'middle';
+    ctx.fillStyle = c.line;
+    ctx.fillRect(0, axisHeight - 1, width, 1);
+    for (const t of marks.at) {
+      const x = this.x(t);
+      ctx.fillStyle = c.line;
+      ctx.fillRect(Math.round(x), axisHeight - 7, 1, 7);
+      const text = app.clock.at(t, marks.step);
+      const w = ctx.measureText(text).width;
+      if (x + 3 + w > width) continue;
+      ctx.fillStyle = c.dim;
+      ctx.fillText(text, x + 4, axisHeight / 2);
+    }
+    ctx.fillStyle = c.dim;
+    ctx.fillText(app.clock.resolution ? 'time' : 'ticks', 8, axisHeight / 2);
+  }
+
+  // intervals are the executions on the selected row, or the first one.
+  intervals(ctx) {
+    const e = this.app.overlays.executions;
+    const levels = intervalLevels(e);
+    if (!levels) return;
+    const c = colours();
+    ctx.fillStyle = c.dim;
+    ctx.textBaseline = 'middle';
+    ctx.fillText(cut(ctx, 'intervals ' + this.app.names.label(e.row), gutter - 12), 8, this.laneY + laneHeight / 2);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.box.x, this.laneY, this.box.w, levels * laneHeight);
+    ctx.clip();
+    for (const x of e.placed) {
+      if (x.level >= levels) continue;
+      const from = Math.max(this.x(x.begin), this.box.x - 2);
+      const to = Math.min(this.x(x.end), this.box.x + this.box.w + 2);
+      if (to - from < 0.5) continue;
+      const y = this.laneY + x.level * laneHeight;
+      ctx.fillStyle = x.node % 2 ? c.lane : c.row;
+      ctx.fillRect(from, y + 1, to - from, laneHeight - 2);
+      ctx.fillStyle = c.edge;
+      ctx.fillRect(from, y + 1, 1, laneHeight - 2);
+      ctx.fillStyle = c.text;
+      ctx.fillText(cut(ctx, `${x.label} #${x.k}`, to - from - 6), from + 4, y + laneHeight / 2 + 0.5);
+    }
+    ctx.restore();
+  }
+
+  // critical draws the lane of the path, and the path over the rows it runs through.
+  critical(ctx) {
+    const {app} = this;
+    const cr = app.overlays.critical;
+    if (!app.meta.critical) return;
+    const c = colours();
+    ctx.fillStyle = c.dim;
+    ctx.textBaseline = 'middle';
+    ctx.fillText('critical path', 8, this.criticalY + criticalHeight / 2 + 2);
+    if (!cr) return;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.box.x, this.criticalY, this.box.w, this.box.y + this.box.h - this.criticalY);
+    ctx.clip();
+    const group = this.used.group;
+    let last = null;
+    ctx.strokeStyle = c.critical;
+    for (const p of cr.pieces) {
+      if (p.end < app.state.t[0] || p.begin > app.state.t[1]) {
+        last = null;
+        continue;
+      }
+      const from = this.x(p.begin);
+      const to = Math.max(from + 1, this.x(p.end));
+      const cls = p.region >= 0 ? app.meta.regions[p.region].class : 0;
+      ctx.fillStyle = p.activity === 'cpu' ? c.cls[0] : c.cls[cls] || c.cls[5];
+      ctx.fillRect(from, this.criticalY + 2, to - from, criticalHeight);
+      const y = this.y(Math.floor(p.location / group) * group) + 1.5;
+      ctx.fillStyle = c.critical;
+      ctx.fillRect(from, y - 0.5, to - from, 3);
+      if (last && Math.abs(last.x - from) < 60 && last.y !== y) {
+        ctx.globalAlpha = 0.7;
+        ctx.beginPath();
+        ctx.moveTo(last.x, last.y + 1);
+        ctx.lineTo(from, y + 1);
+        ctx.stroke();
+        ctx.globalAlpha = 1;
+      }
+      last = {x: to, y};
+    }
+    ctx.restore();
+  }
+
+  messages(ctx) {
+    const m = this.app.overlays.messages;
+    if (!m) return;
+    if (m.truncated) {
+      this.densityLane(ctx, m);
+      return;
+    }
+    const c = colours();
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.box.x, this.box.y, this.box.w, this.box.h);
+    ctx.clip();
+    const l = m.list;
+    const half = this.rowHeight() / 2;
+    const group = this.used.group;
+    const middle = (loc) => (group === 1 ? this.y(loc) + half : this.y((Math.floor(loc / group) + 0.5) * group));
+    ctx.lineWidth = 1;
+    ctx.globalAlpha = l.from.length > 500 ? 0.5 : 0.85;
+    for (const late of [false, true]) {
+      ctx.strokeStyle = ctx.fillStyle = late ? c.wait : c.arrow;
+      ctx.beginPath();
+      for (let k = 0; k < l.from.length; k++) {
+        if (l.wait[k] > 0 === late) arrow(ctx, this.x(l.send_t[k]), middle(l.from[k]), this.x(l.recv_t[k]), middle(l.to[k]));
+      }
+      ctx.stroke();
+    }
+    ctx.restore();
+  }
+
+  // densityLane shows how many messages begin in each part of the window, where they are too many for arrows.
+  densityLane(ctx, m) {
+    const c = colours();
+    const y = this.box.y + this.box.h + (this.lower ? this.lower.h + 18 : 0);
+    const most = Math.max(1, ...m.density.count);
+    ctx.fillStyle = c.bg;
+    ctx.fillRect(0, y, this.box.x + this.box.w, densityHeight);
+    ctx.fillStyle = c.line;
+    ctx.fillRect(0, y, this.box.x + this.box.w, 1);
+    ctx.fillStyle = c.dim;
+    ctx.textBaseline = 'middle';
+    ctx.fillText('messages', 8, y + 11);
+    ctx.fillText(cut(ctx, `${count(m.total)} ends`, gutter - 12), 8, y + 25);
+    ctx.fillStyle = c.cls[1];
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.box.x, y, this.box.w, densityHeight);
+    ctx.clip();
+    m.density.count.forEach((n, k) => {
+      const from = this.x(m.begin + k * m.density.bin_ticks);
+      const to = this.x(m.begin + (k + 1) * m.density.bin_ticks);
+      const h = n / most * (densityHeight - 5);
+      ctx.fillRect(from, y + densityHeight - h, Math.max(1, to - from - 0.5), h);
+    });
+    ctx.restore();
+  }
+
+  marks(ctx, height) {
+    const {app} = this;
+    const c = colours();
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.box.x, 0, this.box.w, height);
+    ctx.clip();
+    ctx.fillStyle = c.mark;
+    ctx.strokeStyle = c.mark;
+    app.state.marks.forEach((m, k) => {
+      const x = Math.round(this.x(m.t)) + 0.5;
+      ctx.setLineDash([4, 3]);
+      line(ctx, x, 0, x, height);
+      ctx.setLineDash([]);
+      ctx.fillText(m.note || 'mark ' + (k + 1), x + 3, axisHeight / 2);
+    });
+    if (this.ruler) this.drawRuler(ctx, height, c);
+    if (this.drag) {
+      const [a, b] = this.drag.map((t) => this.x(t)).sort((p, q) => p - q);
+      ctx.fillStyle = c.select;
+      ctx.globalAlpha = 0.22;
+      ctx.fillRect(a, 0, b - a, height);
+      ctx.globalAlpha = 1;
+      ctx.strokeStyle = c.select;
+      ctx.strokeRect(a + 0.5, 0.5, b - a, height - 1);
+      ctx.fillStyle = c.text;
+      ctx.fillText(app.clock.duration(Math.abs(this.drag[1] - this.drag[0])), b + 4, this.box.y + 10);
+    }
+    ctx.restore();
+  }
+
+  drawRuler(ctx, height, c) {
+    const [a, b] = this.ruler;
+    ctx.strokeStyle = ctx.fillStyle = c.accent;
+    ctx.lineWidth = 1.5;
+    line(ctx, this.x(a), 0, this.x(a), height);
+    if (b === undefined) return;
+    line(ctx, this.x(b), 0, this.x(b), height);
+    const y = this.box.y + 16;
+    line(ctx, this.x(a), y, this.x(b), y);
+    const text = this.app.clock.duration(Math.abs(b - a));
+    const x = Math.max(this.box.x + 4, (this.x(a) + this.x(b)) / 2 - ctx.measureText(text).width / 2);
+    ctx.fillStyle = c.bg;
+    ctx.fillRect(x - 4, y - 9, ctx.measureText(text).width + 8, 18);
+    ctx.fillStyle = c.text;
+    ctx.fillText(text, x, y);
+  }
+
+  // selection outlines the call, and draws its message and its waits.
+  selection(ctx) {
+    const {app} = this;
+    const {sel} = app.state;
+    if (!sel) return;
+    const c = colours();
+    const at = app.at;
+    const group = this.used.group;
+    const row = Math.floor(sel.row / group) * group;
+    const y = this.y(row);
+    const h = Math.max(3, this.rowHeight() * group);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(this.box.x, this.box.y, this.box.w, this.box.h);
+    ctx.clip();
+    ctx.strokeStyle = c.select;
+    ctx.fillStyle = c.select;
+    line(ctx, this.x(sel.t), this.box.y, this.x(sel.t), this.box.y + this.box.h);
+    if (at) {
+      for (const w of at.waits) this.waitSpan(ctx, w, y, h);
+      for (const m of at.messages) this.mate(ctx, m, c);
+      const cause = at.waits.find((w) => w.cause)?.cause;
+      if (cause) this.link(ctx, cause, at.waits.find((w) => w.cause), c);
+      if (at.stack.length > 0) {
+        const call = at.stack[0];
+        const from = Math.max(this.x(call.begin), this.box.x - 5);
+        const to = Math.min(Math.max(this.x(call.end), this.x(call.begin) + 3), this.box.x + this.box.w + 5);
+        ctx.lineWidth = 4;
+        ctx.strokeStyle = c.bg;
+        ctx.strokeRect(from, y + 1, to - from, h - 2);
+        ctx.lineWidth = 2;
+        ctx.strokeStyle = c.select;
+        ctx.strokeRect(from, y + 1, to - from, h - 2);
+      }
+    }
+    ctx.restore();
+  }
+
+  waitSpan(ctx, w, y, h) {
+    const from = this.x(w.begin);
+    const to = this.x(w.end);
+    const p = hatch(ctx);
+    p.setTransform(new DOMMatrix());
+    ctx.fillStyle = p;
+    ctx.fillRect(from, y + 1, Math.max(2, to - from), h - 2);
+  }
+
+  mate(ctx, m, c) {
+    if (!m.mate) return;
+    const mine = {loc: m.location, t: m.kind === 'send' ? m.begin : m.end};
+    const other = {loc: m.mate.location, t: m.kind === 'send' ? m.mate.end : m.mate.begin};
+    const [from, to] = m.kind === 'send' ? [mine, other] : [other, mine];
+    ctx.strokeStyle = c.bg;
+    ctx.lineWidth = 5;
+    this.arrowBetween(ctx, from, to);
+    ctx.strokeStyle = c.select;
+    ctx.lineWidth = 2.5;
+    this.arrowBetween(ctx, from, to);
+  }
+
+  // link is the dotted line from a wait to what caused it.
+  link(ctx, cause, w, c) {
+    ctx.strokeStyle = c.wait;
+    ctx.lineWidth = 2;
+    ctx.setLineDash([3, 3]);
+    this.arrowBetween(ctx, {loc: cause.location, t: cause.begin}, {loc: w.location, t: w.end});
+    ctx.setLineDash([]);
+  }
+
+  arrowBetween(ctx, from, to) {
+    const g = this.used.group;
+    const y = (loc) => this.y((Math.floor(loc / g) + 0.5) * g);
+    ctx.beginPath();
+    arrow(ctx, this.x(from.t), y(from.loc), this.x(to.t), y(to.loc));
+    ctx.stroke();
+  }
+
+  // cell tells what the picture shows at a point: bin of the tile there, and the innermost call if calls are listed.
+  cell(x, y) {
+    const {app, used} = this;
+    if (!used || x < this.box.x || y < this.box.y || y >= this.box.y + this.box.h) return null;
+    const t = this.timeAt(x);
+    const row = Math.floor(this.rowAt(y));
+    if (row < 0 || row >= app.meta.locations) return null;
+    return {t, row, ...cellOf(app, used, t, row)};
+  }
+}
+
+// cellOf finds the bin of a tile, and the call in it.
+export function cellOf(app, used, t, row) {
+  const {z, f, group} = used;
+  const r = Math.floor(row / group);
+  const tile = app.tiles.peek(z, Math.floor(t / app.tiles.width(z)), f, Math.floor(r / tileRows));
+  if (!tile) return {};
+  const b = Math.min(bins - 1, Math.max(0, Math.floor((t - tile.begin) / tile.width)));
+  const local = r % tileRows;
+  if (local >= tile.rows) return {};
+  const k = local * bins + b;
+  const cells = tile.rows * bins;
+  const cell = {tile, k, region: tile.region[k], wait: tile.wait[k] / 255, calls: tile.calls[k], flags: tile.flag[k],
+    shares: classNames.map((name, s) => [s, tile.share[s * cells + k] / 255])};
+  if (!tile.span) return {cell};
+  const s = tile.span;
+  let call = -1;
+  for (let i = 0; i < tile.spans; i++) {
+    if (s.row[i] === local && tile.begin + s.begin[i] <= t && t < tile.begin + s.end[i]) call = i;
+  }
+  return call < 0 ? {cell} : {cell, call: {n: s.n[call], begin: tile.begin + s.begin[call], end: tile.begin + s.end[call],
+    region: s.region[call], class: s.class[call]}};
+}
+
+// describe puts a cell into words, for the tip.
+export function describe(app, c) {
+  const group = app.timeline.used.group;
+  const first = Math.floor(c.row / group) * group;
+  const step = (app.state.t[1] - app.state.t[0]) / 1000;
+  const lines = [`${app.names.group(first, first + group)}   ${app.clock.at(c.t, step)}`];
+  if (c.call) {
+    lines.push(`${app.meta.regions[c.call.region]?.name || '?'}   ${app.clock.duration(c.call.end - c.call.begin)}`);
+  }
+  if (!c.cell) return lines.join('\n');
+  if (c.cell.flags & 8) return lines.concat('could not be read').join('\n');
+  if (!c.call && c.cell.region !== 0xffffffff) lines.push('most: ' + (app.meta.regions[c.cell.region]?.name || '?'));
+  const parts = c.cell.shares.filter(([, x]) => x > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
+    .map(([s, x]) => `${classNames[s]} ${share(x)}`);
+  if (!c.call && parts.length) lines.push(parts.join(', '));
+  if (!parts.length && !c.call) lines.push('nothing recorded');
+  if (c.cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(c.cell.wait));
+  if (!c.call) {
+    if (c.cell.calls > 0) lines.push(`calls that begin: ${c.cell.calls === 1 ? '1' : 'at least ' + count(2 ** (c.cell.calls - 1))}`);
+    lines.push(`a cell is ${app.clock.duration(c.cell.tile.width)}${group > 1 ? ' × ' + count(group) + ' rows' : ''}` +
+      (c.cell.flags & 4 ? ', from a wider one' : ''));
+  }
+  return lines.join('\n');
+}
+
+// intervalLevels places executions on levels by their nesting, and says how many levels there are, 3 at most.
+function intervalLevels(e) {
+  if (!e || !e.list.length) return 0;
+  if (!e.placed) {
+    const open = [];
+    e.placed = [];
+    for (const x of e.list.slice().sort((a, b) => a.begin - b.begin || b.end - a.end)) {
+      while (open.length && open[open.length - 1] <= x.begin) open.pop();
+      e.placed.push({...x, level: open.length});
+      open.push(x.end);
+    }
+    // The whole program says nothing: all of the window is in it.
+    const inner = e.placed.filter((x) => x.node !== 0);
+    const least = Math.min(...inner.map((x) => x.level));
+    e.placed = inner.map((x) => ({...x, level: x.level - least}));
+    e.levels = inner.length ? Math.min(3, 1 + Math.max(...e.placed.map((x) => x.level))) : 0;
+  }
+  return e.levels;
+}
+
+function line(ctx, x0, y0, x1, y1) {
+  ctx.beginPath();
+  ctx.moveTo(x0, y0);
+  ctx.lineTo(x1, y1);
+  ctx.stroke();
+}
+
+// arrow adds a line with a head to the path.
+function arrow(ctx, x0, y0, x1, y1) {
+  ctx.moveTo(x0, y0);
+  ctx.lineTo(x1, y1);
+  const d = Math.atan2(y1 - y0, x1 - x0);
+  for (const turn of [2.6, -2.6]) {
+    ctx.moveTo(x1, y1);
+    ctx.lineTo(x1 + 7 * Math.cos(d + turn), y1 + 7 * Math.sin(d + turn));
+  }
+}
+
+// speak says where the window is.
+export function speakWindow(app) {
+  const [a, b] = app.state.t;
+  const step = (b - a) / 100;
+  const [r0, r1] = app.state.rows;
+  say(`Showing ${app.clock.at(a, step)} to ${app.clock.at(b, step)}, ${app.clock.duration(b - a)}; ` +
+    app.names.group(Math.floor(r0), Math.ceil(r1)));
+}

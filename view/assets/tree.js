@@ -1,0 +1,120 @@
+import {$, el, replace} from './dom.js';
+
+// The tree of ranks: groups of 16, of 16 groups, and so on, so that no level has more than 16 entries however many
+// processes there are. Choosing a group makes it fill the timeline.
+
+export class Tree {
+  constructor(app) {
+    this.app = app;
+    this.root = $('tree');
+    this.open = new Set();
+    this.root.addEventListener('keydown', (e) => this.key(e));
+  }
+
+  // build makes the tree anew: from the whole down to what is open.
+  build() {
+    const total = this.app.meta.locations;
+    let size = 1;
+    while (size * 16 < total) size *= 16;
+    const list = el('ul', {role: 'tree', 'aria-label': 'Ranks'}, this.item(0, total, size, 1));
+    this.open.add('0/' + total);
+    replace(this.root, list);
+    this.fill(list.firstChild);
+    this.mark();
+  }
+
+  // item is a group of rows [from, to), whose parts have size rows.
+  item(from, to, size, level) {
+    const leaf = to - from <= 1;
+    const key = from + '/' + to;
+    const name = level === 1 ? `all ${this.app.meta.processes === to ? 'ranks' : 'rows'}` : leaf ? this.app.names.label(from)
+      : this.app.names.group(from, to);
+    const e = el('li', {role: 'treeitem', tabindex: level === 1 ? '0' : '-1', 'aria-level': level, 'data-key': key,
+      'aria-expanded': leaf ? null : 'false', 'aria-selected': 'false', 'aria-label': name},
+    el('div', {class: 'item indent' + Math.min(4, level - 1)}, el('span', {class: 'twist', 'aria-hidden': 'true'}, leaf ? '' : '▸'),
+      el('span', {}, name)));
+    e.group = {from, to, size, level, leaf};
+    e.firstChild.addEventListener('click', (ev) => {
+      this.focus(e);
+      if (ev.target.classList.contains('twist')) this.toggle(e);
+      else this.choose(e);
+    });
+    return e;
+  }
+
+  fill(e) {
+    const {from, to, size, level} = e.group;
+    if (e.group.leaf || e.querySelector('ul')) return;
+    const parts = [];
+    for (let r = from; r < to; r += size) parts.push(this.item(r, Math.min(to, r + size), Math.max(1, size / 16), level + 1));
+    e.append(el('ul', {role: 'group'}, ...parts));
+    e.setAttribute('aria-expanded', 'true');
+    e.querySelector('.twist').textContent = '▾';
+  }
+
+  close(e) {
+    e.querySelector('ul')?.remove();
+    e.setAttribute('aria-expanded', 'false');
+    e.querySelector('.twist').textContent = '▸';
+  }
+
+  toggle(e) {
+    if (e.group.leaf) return;
+    if (e.getAttribute('aria-expanded') === 'true') this.close(e);
+    else this.fill(e);
+    this.mark();
+  }
+
+  choose(e) {
+    const {from, to, leaf} = e.group;
+    if (leaf) this.app.pick({row: from, t: this.app.state.sel ? this.app.state.sel.t : this.app.state.t[0]});
+    else this.app.state.change({rows: [from, to]}, 'tree' + from + to);
+  }
+
+  focus(e) {
+    for (const x of this.root.querySelectorAll('[tabindex="0"]')) x.tabIndex = -1;
+    e.tabIndex = 0;
+    e.focus();
+  }
+
+  // mark selects the entry whose rows are visible, or that of the selected row.
+  mark() {
+    const {rows, sel} = this.app.state;
+    for (const e of this.root.querySelectorAll('[role="treeitem"]')) {
+      const {from, to, leaf} = e.group;
+      const on = leaf ? sel && sel.row === from : rows[0] === from && rows[1] === to;
+      e.setAttribute('aria-selected', on ? 'true' : 'false');
+    }
+  }
+
+  // rename writes names that came in the meantime.
+  rename() {
+    for (const e of this.root.querySelectorAll('[role="treeitem"]')) {
+      const {from, to, level, leaf} = e.group;
+      if (level === 1) continue;
+      const name = leaf ? this.app.names.label(from) : this.app.names.group(from, to);
+      if (e.getAttribute('aria-label') === name) continue;
+      e.setAttribute('aria-label', name);
+      e.firstChild.lastChild.textContent = name;
+    }
+  }
+
+  key(e) {
+    const item = e.target.closest('[role="treeitem"]');
+    if (!item) return;
+    const all = [...this.root.querySelectorAll('[role="treeitem"]')];
+    const k = all.indexOf(item);
+    const expanded = item.getAttribute('aria-expanded') === 'true';
+    const go = (x) => x && this.focus(x);
+    const act = {
+      ArrowDown: () => go(all[k + 1]), ArrowUp: () => go(all[k - 1]), Home: () => go(all[0]), End: () => go(all[all.length - 1]),
+      ArrowRight: () => (expanded ? go(all[k + 1]) : this.toggle(item)),
+      ArrowLeft: () => (expanded ? this.toggle(item) : go(item.parentElement.closest('[role="treeitem"]'))),
+      Enter: () => this.choose(item), ' ': () => this.choose(item),
+    }[e.key];
+    if (!act) return;
+    e.preventDefault();
+    e.stopPropagation();
+    act();
+  }
+}
