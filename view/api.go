@@ -172,11 +172,12 @@ type Location struct {
 //	32   f64 width of a bin in ticks
 //	40   u32 locations that could not be read, 20 zero bytes
 //	64   bins, plane by plane; in a plane row by row, B values a row:
-//	     u32 region[R*B]    region with most exclusive time, 0xFFFFFFFF none
+//	     u32 region[R*B]    region with most exclusive time, 0xFFFFFFFF none; where bins of the pyramid were joined, of the
+//	                        one with most time of its class
 //	     u8  share[8][R*B]  of the time of all locations in the row, in 1/255, by class of Meta.Classes
 //	     u8  wait[R*B]      share in wait states, in 1/255, at least 1 where there is a wait (0 where flag 4 is not set)
 //	     u8  calls[R*B]     0: no call begins here; else 1 + floor(log2(number that begin)), 33 at most
-//	     u8  flags[R*B]     1 marker calls; 2 exact, all values are those of this very bin; 4 coarse: copied from the
+//	     u8  flags[R*B]     1 marker calls (known where calls were read); 2 exact: shares and calls are those of this very bin; 4 coarse: copied from the
 //	                        bin of the pyramid around it, which is wider: zoom in; 8 the row could not be read
 //	     (R*B is a multiple of 512, so every plane begins at a multiple of 512 behind byte 64)
 //	then spans, if flag 1, column by column, sorted by row, then begin, outer calls first:
@@ -242,10 +243,9 @@ type FunctionSum struct {
 	Bytes     Bounds `json:"bytes"`
 }
 
-// Cost is what an answer took.
+// Cost is what an answer took; the header Server-Timing has its time.
 type Cost struct {
 	PageReads uint64 `json:"page_reads"`
-	Micros    int64  `json:"micros"` // wall time at the server; not part of the cached answer's identity
 }
 
 // At is the answer of api/at?loc=L&t=T or api/at?loc=L&n=N (a call; t is then its begin): everything about a point.

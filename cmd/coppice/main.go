@@ -40,6 +40,7 @@ func verbs() []verb {
 		{"info", "TRACE|RUN.xtf|LOG|STATUS", "what is in a trace, a result, a receive log or a status file", runInfo},
 		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
 		{"report", "RUN.xtf [SECTION]...", "print results: summary, intervals, waits, pop, profile, paths, histogram, comm, ccg, diagnostics; scaling of several runs", runReport},
+		{"serve", "RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", runServe},
 		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery},
 		{"export", "RUN.xtf --to otf2", "write a result's events as an OTF2 archive, on all ranks", runExport},
 		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck},

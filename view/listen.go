@@ -1,0 +1,195 @@
+package view
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultPort is tried first, then the ones behind it.
+const (
+	DefaultPort = 8411
+	morePorts   = 32
+)
+
+// Place is where a server listens.
+type Place struct {
+	Listeners []net.Listener
+	Port      int    // of TCP, 0: none
+	Address   string // of TCP, without port
+	Socket    string // path of the UNIX socket, "" for none
+}
+
+// Listen opens what address names: HOST:PORT, unix:PATH, or, if empty, the loopback address and a UNIX socket that only
+// the user can open, in dir (XDG_RUNTIME_DIR) if there is one.
+func Listen(address, dir string) (*Place, error) {
+	p := &Place{}
+	if path, ok := strings.CutPrefix(address, "unix:"); ok {
+		return p, p.addSocket(path)
+	}
+	if address != "" {
+		host, _, err := net.SplitHostPort(address)
+		if err != nil {
+			return nil, fmt.Errorf("address %q: %w; write HOST:PORT or unix:PATH", address, err)
+		}
+		l, err := net.Listen("tcp", address)
+		if err != nil {
+			return nil, err
+		}
+		p.addTCP(l, host)
+		return p, nil
+	}
+	var err error
+	for port := DefaultPort; port < DefaultPort+morePorts && p.Port == 0; port++ {
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			p.addTCP(l, "127.0.0.1")
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if st, err := os.Stat(dir); dir != "" && err == nil && st.IsDir() {
+		if err := p.addSocket(filepath.Join(dir, fmt.Sprintf("coppice-%d.sock", p.Port))); err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+	}
+	return p, nil
+}
+
+func (p *Place) addTCP(l net.Listener, host string) {
+	p.Listeners, p.Address = append(p.Listeners, l), host
+	if a, ok := l.Addr().(*net.TCPAddr); ok {
+		p.Port = a.Port
+	}
+}
+
+// addSocket listens on a socket with mode 0600. One that nobody answers on is left from a server that was killed.
+func (p *Place) addSocket(path string) error {
+	if st, err := os.Lstat(path); err == nil {
+		if st.Mode()&fs.ModeSocket == 0 {
+			return fmt.Errorf("%s: %w, and it is no socket", path, fs.ErrExist)
+		}
+		if c, err := net.Dial("unix", path); err == nil {
+			c.Close()
+			return fmt.Errorf("%s: %w: another server listens there", path, fs.ErrExist)
+		}
+		if err := os.Remove(path); err != nil {
+			return err
+		}
+	}
+	l, err := listenPrivate(path)
+	if err != nil {
+		return err
+	}
+	p.Listeners, p.Socket = append(p.Listeners, l), path
+	return nil
+}
+
+// Close closes the listeners; the socket's file goes with it.
+func (p *Place) Close() error {
+	var err error
+	for _, l := range p.Listeners {
+		err = errors.Join(err, l.Close())
+	}
+	return err
+}
+
+// Time-outs of connections, and the size of a request's head: cookies of a proxy may be long.
+const (
+	headTimeout  = 10 * time.Second
+	writeTimeout = 5 * time.Minute
+	keepAlive    = 2 * time.Minute
+	maxHead      = 64 << 10
+	lastAnswers  = 2 * time.Second
+)
+
+// Serve answers requests until ctx ends or nobody asked for so long; 0 is for ever.
+func (s *Server) Serve(ctx context.Context, p *Place, idle time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	h := &http.Server{
+		Handler: s, ReadHeaderTimeout: headTimeout, ReadTimeout: headTimeout, WriteTimeout: writeTimeout, IdleTimeout: keepAlive,
+		MaxHeaderBytes: maxHead,
+	}
+	failed := make(chan error, len(p.Listeners))
+	for _, l := range p.Listeners {
+		go func() { failed <- h.Serve(l) }()
+	}
+	if idle > 0 {
+		go s.watch(ctx, cancel, idle)
+	}
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+	}
+	last, done := context.WithTimeout(context.Background(), lastAnswers)
+	defer done()
+	if e := h.Shutdown(last); e != nil {
+		e = h.Close() // answers under way took too long
+		err = errors.Join(err, e)
+	}
+	if errors.Is(err, http.ErrServerClosed) {
+		err = nil
+	}
+	return err
+}
+
+// watch ends the server when nobody asked for long.
+func (s *Server) watch(ctx context.Context, stop func(), idle time.Duration) {
+	for {
+		left := idle - s.Idle()
+		if left <= 0 {
+			stop()
+			return
+		}
+		select {
+		case <-time.After(left):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Around is what the printed lines say about the machine.
+type Around struct {
+	User string
+	Host string
+	Jump string // login node of a batch job, "" outside of one
+}
+
+// Announce prints how to open the page: here, and from another machine through ssh.
+func (s *Server) Announce(w io.Writer, p *Place, a Around) {
+	query := s.o.Base + "/?k=" + s.o.Token
+	port := p.Port
+	if port == 0 {
+		port = DefaultPort
+	}
+	local := fmt.Sprintf("http://localhost:%d%s", port, query)
+	if p.Port > 0 {
+		host := p.Address
+		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+			host = a.Host
+		}
+		fmt.Fprintf(w, "on this machine   http://%s%s\n", net.JoinHostPort(host, strconv.Itoa(p.Port)), query)
+	}
+	to := fmt.Sprintf("127.0.0.1:%d", p.Port)
+	if p.Socket != "" {
+		to = p.Socket
+	}
+	if a.Jump != "" {
+		fmt.Fprintf(w, "from your laptop  ssh -J %s@%s -L %d:%s %s@%s   then  %s\n", a.User, a.Jump, port, to, a.User, a.Host, local)
+		return
+	}
+	fmt.Fprintf(w, "from your laptop  ssh -L %d:%s %s@%s   then  %s\n", port, to, a.User, a.Host, local)
+}

@@ -1,0 +1,15 @@
+//go:build unix
+
+package view
+
+import (
+	"net"
+	"syscall"
+)
+
+// listenPrivate makes a socket that never had another mode than 0600.
+func listenPrivate(path string) (net.Listener, error) {
+	old := syscall.Umask(0o177)
+	defer syscall.Umask(old)
+	return net.Listen("unix", path)
+}

@@ -1,0 +1,215 @@
+package view
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// run is an open file with what every request needs of it. Memory: that of the definitions.
+type run struct {
+	*report.Run
+	first, last uint64                          // events, ticks
+	scale       int                             // see RunMeta.Scale
+	shares      []int                           // class of time of each region, by its index
+	nodes       map[uint32]string               // names of machines by reference
+	groups      map[uint32]*trace.LocationGroup // by reference
+	cut         bool                            // Init and Finalize are left out of times
+	lives       []atomic.Pointer[life]          // of locations, read when needed
+	classes     func() ([]xtf.Member, error)    // of processes, read once
+	meta        RunMeta
+}
+
+// exactTimes is the largest tick that a double tells from its neighbours.
+const exactTimes = 1<<53 - 1
+
+// openRun reads what requests need; its cost depends on the definitions alone.
+func openRun(r *report.Run) (*run, error) {
+	x := &run{Run: r, nodes: map[uint32]string{}, groups: map[uint32]*trace.LocationGroup{}}
+	x.classes = sync.OnceValues(x.readClasses)
+	d := r.Defs
+	whole, err := r.File.Dir(xtf.WholeRun)
+	if err != nil {
+		return nil, fmt.Errorf("%s: directory: %w", r.Name, err)
+	}
+	b, err := r.Brief()
+	if err != nil {
+		return nil, err
+	}
+	x.first, x.last = whole.First, whole.Last
+	if b.First != nil && b.Last != nil && *b.First <= *b.Last {
+		x.first, x.last = *b.First, *b.Last
+	}
+	x.scale = max(0, bits.Len64(x.last)-bits.Len(tileBins-1))
+	for i := range d.SystemTreeNodes {
+		x.nodes[d.SystemTreeNodes[i].Ref] = d.Text(d.SystemTreeNodes[i].Name)
+	}
+	for i := range d.LocationGroups {
+		x.groups[d.LocationGroups[i].Ref] = &d.LocationGroups[i]
+	}
+	id := r.File.FileID()
+	m := &x.meta
+	*m = RunMeta{
+		Name: r.Name, ID: hex.EncodeToString(id[:]), Bytes: r.Size, Resolution: b.Resolution, First: x.first, Last: x.last,
+		ExactTimes: x.last <= exactTimes, Partial: b.Partial, Processes: len(d.Processes()), Locations: d.NumLocations(),
+		Events: whole.Events, Scale: x.scale, Groups: []int{1}, Regions: []Region{}, Counters: counters(d),
+	}
+	if b.Partial {
+		m.Damage = "The input was damaged: coppice report RUN.xtf diagnostics lists what was found."
+	}
+	for i := range d.Regions {
+		g := &d.Regions[i]
+		share := xtf.ShareOf(uint32(d.Class(g)))
+		x.shares = append(x.shares, share)
+		file, line := r.Where(g.Ref)
+		if line == trace.Undefined {
+			line = 0
+		}
+		m.Regions = append(m.Regions, Region{Ref: g.Ref, Name: r.RegionName(g.Ref), File: file, Line: line, Class: share})
+	}
+	x.lives = make([]atomic.Pointer[life], d.NumLocations())
+	return x, x.fill(b.Provenance)
+}
+
+// fill reads what the file has.
+func (x *run) fill(provenance []byte) error {
+	var of struct{ Options struct{ Intervals string } }
+	err := json.Unmarshal(provenance, &of)
+	if err != nil {
+		return fmt.Errorf("%s: provenance: %w: %w", x.Name, xtf.ErrCorrupt, err)
+	}
+	x.cut = slices.Contains(strings.Fields(of.Options.Intervals), "init=exclude")
+	m := &x.meta
+	if m.Rows, err = x.HasRows(); err != nil {
+		return err
+	}
+	for _, part := range []struct {
+		t  xtf.TypeID
+		to *int
+	}{{xtf.TypeInterval, &m.Intervals}, {xtf.TypeClass, &m.Classes}} {
+		a, err := x.File.Array(xtf.WholeRun, part.t)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.Name, err)
+		}
+		*part.to = int(min(a.Len(), 1<<31-1))
+	}
+	w, err := x.File.Array(xtf.WholeRun, xtf.TypePathTotal)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.Name, err)
+	}
+	m.Waits, m.Critical = m.Rows, w.Len() > 0
+	return x.setGroups()
+}
+
+// setGroups finds out which sizes of groups have tiles. The first location of a group keeps them.
+func (x *run) setGroups() error {
+	if m := &x.meta; m.Locations == 0 || !m.Rows {
+		return nil
+	}
+	a, err := x.File.Array(0, xtf.TypeTile)
+	if err != nil {
+		return fmt.Errorf("%s: %w", x.Name, err)
+	}
+	for f, n := uint8(1), 16; f < 8 && n/16 < x.meta.Locations; f, n = f+1, 16*n {
+		p, err := a.Pyramid(f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", x.Name, err)
+		}
+		if p.Top == 0 {
+			break
+		}
+		x.meta.Groups = append(x.meta.Groups, n)
+	}
+	return nil
+}
+
+// readClasses reads the class of every process; none where they were not computed.
+func (x *run) readClasses() ([]xtf.Member, error) {
+	t, err := x.File.Classes()
+	if err != nil || t == nil {
+		return nil, err
+	}
+	return t.Members, nil
+}
+
+// classOf is the class of a process.
+func (x *run) classOf(process uint32) int {
+	list, err := x.classes()
+	if err != nil || uint64(process) >= uint64(len(list)) {
+		return -1 // api/classes tells what is wrong with them
+	}
+	return int(list[process].Class)
+}
+
+// partial reports whether err is damage of a part of the file, which leaves the rest readable.
+func partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
+
+// lost describes a location that was left out.
+func (x *run) lost(p trace.P, section string, err error) report.Lost {
+	process, thread := x.Defs.Process(p)
+	return report.Lost{Location: x.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
+}
+
+// end is the tick behind the last event.
+func (x *run) end() uint64 { return max(x.last, x.last+1) }
+
+// region is the index of a region by its reference, -1 for none.
+func (x *run) region(ref uint32) int {
+	if i, ok := x.Defs.RegionIndex(ref); ok {
+		return i
+	}
+	return -1
+}
+
+// regionName is the name of a region by its reference.
+func (x *run) regionName(ref uint32) string { return x.RegionName(ref) }
+
+// array opens the array of location p.
+func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
+	a, err := x.File.Array(xtf.Proc(p), t)
+	if err == nil && a.Type().RowBytes < rowBytes[t] {
+		err = fmt.Errorf("rows of type %s have %d bytes: %w", a.Type().Name, a.Type().RowBytes, xtf.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: location %d: %w", x.Name, x.Defs.Location(p).Ref, err)
+	}
+	return a, nil
+}
+
+// rowBytes are the least sizes of the rows that are read: a file brings its own description of them.
+var rowBytes = map[xtf.TypeID]int{
+	xtf.TypeCall: xtf.CallRowBytes, xtf.TypeP2P: xtf.P2PRowBytes, xtf.TypeColl: xtf.CollRowBytes, xtf.TypeIO: xtf.IORowBytes,
+	xtf.TypeMetric: xtf.MetricRowBytes, xtf.TypeWait: xtf.WaitRowBytes, xtf.TypeIval: xtf.IvalRowBytes, xtf.TypeCPath: xtf.CPathRowBytes,
+	xtf.TypeChannel: xtf.ChannelRowBytes, xtf.TypeTile: xtf.TileRowBytes, xtf.TypeTimeBin: xtf.TimeBinRowBytes, xtf.TypeComp: xtf.CompRowBytes,
+}
+
+// needRows is the error of endpoints that show events, where the file keeps none.
+func (x *run) needRows() error {
+	if !x.meta.Rows {
+		return fmt.Errorf("%s: events: %w: it was analyzed with --events none", x.Name, report.ErrNoResult)
+	}
+	return nil
+}
+
+// classNames are the classes of time in tiles.
+var classNames = []ClassName{
+	{"own", "program"},
+	{"p2p", "point to point"},
+	{"collective", "collective"},
+	{"barrier", "barrier"},
+	{"rma", "one-sided"},
+	{"mpi", "other MPI"},
+	{"io", "I/O"},
+	{"start", "starting of operations"},
+}

@@ -1,0 +1,126 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+	"math/big"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// mostFunctions is how many regions statistics list at most.
+const mostFunctions = 10000
+
+// stats answers api/stats.
+func (s *Server) stats(ctx context.Context, p *params) (any, error) {
+	begin, end, err := p.span()
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := p.ranks()
+	if err != nil {
+		return nil, err
+	}
+	exact, err := p.flag("exact")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := p.limit(200, mostFunctions)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run.needRows(); err != nil {
+		return nil, err
+	}
+	o := &windowOptions{begin: begin, end: end, ranks: ranks, exact: exact}
+	x := &Stats{Ranks: ranks.String(), Begin: begin, End: end, Exact: exact, Lost: []report.Lost{}}
+	sums := &windowSums{}
+	lost, cost, err := p.run.eachProcess(ctx, o, func(v *processWindow) { sums.add(v) })
+	if err != nil {
+		return nil, err
+	}
+	x.Items, x.Processes = sums.items(exact), sums.processes
+	x.Lost, x.Cost.PageReads = append(x.Lost, lost...), cost.PageReads
+	return x, p.run.addFunctions(ctx, o, x, limit)
+}
+
+// addFunctions adds the regions of the window.
+func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, limit int) error {
+	f, lost, cost, err := x.functions(ctx, o)
+	if err != nil {
+		return err
+	}
+	to.Lost, to.Functions = append(to.Lost, lost...), []FunctionSum{}
+	to.Cost.PageReads += cost.PageReads
+	list := f.Lines()
+	to.More = max(0, len(list)-limit)
+	for i := range list[:len(list)-to.More] {
+		l := &list[i]
+		to.Functions = append(to.Functions, FunctionSum{
+			Region: x.region(l.Region), Name: l.Name, Calls: boundsOf(l.Calls), Inclusive: boundsOf(l.Inclusive),
+			Exclusive: boundsOf(l.Exclusive), Bytes: boundsOf(l.Bytes),
+		})
+	}
+	return nil
+}
+
+// boundsOf takes the middle for the best guess.
+func boundsOf(l report.Limits) Bounds {
+	about := new(big.Int).Add(l.Lower, l.Upper)
+	about.Rsh(about, 1)
+	return Bounds{number(l.Lower), number(l.Upper), number(about)}
+}
+
+func number(v *big.Int) json.Number { return json.Number(v.String()) }
+
+// functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
+func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Functions, []report.Lost, xtf.Stats, error) {
+	all := x.NewFunctions(o.begin, o.end)
+	var cost xtf.Stats
+	if o.ranks.All() && !o.exact {
+		if err := all.Add(xtf.WholeRun, false, &cost); !partial(err) {
+			return all, nil, cost, err
+		}
+		all = x.NewFunctions(o.begin, o.end)
+	}
+	var mu sync.Mutex
+	var lost []report.Lost
+	of := o.ranks.Locations(x.Defs)
+	n, workers := x.Defs.NumLocations(), max(1, runtime.GOMAXPROCS(0))
+	err := parallel(ctx, workers, func(w int) error {
+		f, st := x.NewFunctions(o.begin, o.end), xtf.Stats{}
+		var out []report.Lost
+		for i := w; i < n; i += workers {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !of(trace.P(i)) {
+				continue
+			}
+			if err := f.Add(xtf.Proc(i), o.exact, &st); partial(err) {
+				out = append(out, x.lost(trace.P(i), "window", err))
+			} else if err != nil {
+				return err
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		all.Join(f)
+		lost = append(lost, out...)
+		cost.PageReads += st.PageReads
+		return nil
+	})
+	sortLost(lost)
+	return all, lost, cost, err
+}
+
+func sortLost(list []report.Lost) {
+	slices.SortFunc(list, func(a, b report.Lost) int {
+		return int(int64(a.Process)<<32+int64(a.Thread)-int64(b.Process)<<32-int64(b.Thread)) >> 1
+	})
+}

@@ -1,0 +1,326 @@
+package view
+
+import (
+	"context"
+	"math/big"
+	"math/bits"
+	"runtime"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// windowOptions choose a window and how it is computed.
+type windowOptions struct {
+	begin, end uint64
+	ranks      report.Ranks
+	exact      bool
+}
+
+// limited is a number between two others.
+type limited struct{ lower, about, upper uint64 }
+
+func (l *limited) add(o limited) {
+	l.lower, l.about, l.upper = saturating(l.lower, o.lower), saturating(l.about, o.about), saturating(l.upper, o.upper)
+}
+
+// saturating adds without wrapping.
+func saturating(a, b uint64) uint64 {
+	sum, carry := bits.Add64(a, b, 0)
+	if carry > 0 {
+		return 1<<64 - 1
+	}
+	return sum
+}
+
+// processWindow is what one process did in a window.
+type processWindow struct {
+	rank  uint32
+	items [xtf.NumItems]limited
+}
+
+// summed are the arrays with running totals that a window reads.
+var summed = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
+
+// windowItems are the items that windows have; the others are 0.
+var windowItems = []xtf.Item{
+	xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU, xtf.ItemP2P, xtf.ItemColl, xtf.ItemNxN, xtf.ItemBarrier,
+	xtf.ItemFileIO, xtf.ItemRMA, xtf.ItemManagement, xtf.ItemComm, xtf.ItemStart, xtf.ItemSendRecv, xtf.ItemPotentialSync, xtf.ItemVariation,
+	xtf.ItemCalls, xtf.ItemSends, xtf.ItemReceives, xtf.ItemBytesOut, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
+	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
+	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+}
+
+// waitItems are the spans in which a process waits for others.
+var waitItems = []xtf.Item{
+	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+}
+
+// eachProcess calls f, in the order of ranks, with what every chosen process did in the window. Approximate numbers come
+// from indexes alone: two descents for each of four arrays.
+func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*processWindow)) ([]report.Lost, xtf.Stats, error) {
+	var cost xtf.Stats
+	var lost []report.Lost
+	all := x.Defs.Processes()
+	const piece = 256
+	workers := max(1, runtime.GOMAXPROCS(0))
+	windows, bad, took := make([]processWindow, piece), make([]error, piece), make([]xtf.Stats, workers)
+	for from := 0; from < len(all); from += piece {
+		n := min(piece, len(all)-from)
+		err := parallel(ctx, workers, func(w int) error {
+			for i := w; i < n; i += workers {
+				rank := uint32(from + i)
+				windows[i], bad[i] = processWindow{rank: rank}, nil
+				if !o.ranks.Contains(rank) {
+					continue
+				}
+				if err := x.window(o, &windows[i], all[rank], &took[w]); partial(err) {
+					bad[i] = err
+				} else if err != nil {
+					return err
+				}
+			}
+			return ctx.Err()
+		})
+		if err != nil {
+			return nil, cost, err
+		}
+		for i := range n {
+			if bad[i] != nil {
+				lost = append(lost, x.lost(all[from+i].First, "window", bad[i]))
+			} else if windows[i].items[xtf.ItemTime].upper > 0 {
+				f(&windows[i])
+			}
+		}
+	}
+	for i := range took {
+		cost.PageReads += took[i].PageReads
+	}
+	return lost, cost, nil
+}
+
+// window adds up the locations of a process: times of the first one, the one that calls MPI, and the counts of all.
+func (x *run) window(o *windowOptions, v *processWindow, p trace.Process, st *xtf.Stats) error {
+	for i := range trace.P(p.Count) {
+		at := p.First + i
+		if x.Defs.Location(at).Type == trace.MetricLocation {
+			continue
+		}
+		items, err := x.locationWindow(o, at, st)
+		if err != nil {
+			return err
+		}
+		for k := range items {
+			if item := xtf.Item(k); i == 0 || item.Adds() {
+				v.items[k].add(items[k])
+			}
+		}
+	}
+	return nil
+}
+
+// locationWindow is what one location did.
+func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items [xtf.NumItems]limited, err error) {
+	begin, end := o.begin, o.end
+	l, err := x.livesIn(p)
+	if err != nil {
+		return items, err
+	}
+	if x.cut {
+		begin, end = max(begin, l.first), min(end, l.last)
+		end = max(begin, end)
+	}
+	for _, t := range summed {
+		a, err := x.array(p, t)
+		if err != nil {
+			return items, err
+		}
+		if err := addSums(&items, a.Counted(st), begin, end, o.exact); err != nil {
+			return items, err
+		}
+	}
+	from, to := max(begin, l.first), min(end, l.last)
+	time := max(from, to) - from
+	items[xtf.ItemTime] = limited{time, time, time}
+	m, k, i := &items[xtf.ItemMPI], &items[xtf.ItemMarker], &items[xtf.ItemIO]
+	items[xtf.ItemCPU] = limited{
+		lower: time - min(time, saturating(saturating(m.upper, k.upper), i.upper)),
+		about: time - min(time, saturating(saturating(m.about, k.about), i.about)),
+		upper: time - min(time, saturating(saturating(m.lower, k.lower), i.lower)),
+	}
+	for _, part := range []xtf.Item{xtf.ItemP2P, xtf.ItemColl, xtf.ItemRMA} {
+		items[xtf.ItemComm].add(items[part])
+	}
+	return items, nil
+}
+
+// addSums adds the running totals of an array between two instants.
+func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end uint64, exact bool) error {
+	if !a.HasSums() {
+		return nil
+	}
+	lower, about, upper := []uint64(nil), []uint64(nil), []uint64(nil)
+	var err error
+	if exact {
+		about, err = a.SumsBetween(begin, end)
+		lower, upper = about, about
+	} else {
+		lower, about, upper, err = a.SumLimits(begin, end)
+	}
+	if err != nil {
+		return err
+	}
+	for k, v := range about {
+		if item := sumItem(a, k); item < xtf.NumItems {
+			l := limited{lower[k], v, upper[k]}
+			if outermost(item) { // these calls do not overlap: they cannot exceed the window
+				l.upper = max(l.lower, min(l.upper, end-begin))
+				l.about = min(max(l.about, l.lower), l.upper)
+			}
+			items[item].add(l)
+		}
+	}
+	return nil
+}
+
+// outermost reports whether an item is the time of outermost calls.
+func outermost(i xtf.Item) bool {
+	return i == xtf.ItemMPI || i == xtf.ItemIO || i >= xtf.ItemP2P && i <= xtf.ItemManagement || i == xtf.ItemStart
+}
+
+// sumItem is the item that sum k of an array adds to; NumItems: none.
+func sumItem(a *xtf.Array, k int) xtf.Item {
+	if i, ok := report.SumItem(a.Type().ID, a.Type().Sums[k].Name); ok {
+		return i
+	}
+	return xtf.NumItems
+}
+
+// life is the time of a location, from its first to its last event.
+type life struct{ first, last uint64 }
+
+// livesIn is the time of a location; where Init and Finalize are left out, that of the whole program's interval. It is
+// read once: 24 bytes a location.
+func (x *run) livesIn(p trace.P) (*life, error) {
+	if l := x.lives[p].Load(); l != nil {
+		return l, nil
+	}
+	l := &life{}
+	var err error
+	if x.cut {
+		err = x.findIval(p, l)
+	} else {
+		for item, to := range map[xtf.Item]*uint64{xtf.ItemFirst: &l.first, xtf.ItemLast: &l.last} {
+			if err == nil {
+				*to, err = x.component(p, item)
+			}
+		}
+	}
+	if err == nil {
+		x.lives[p].Store(l)
+	}
+	return l, err
+}
+
+// findIval takes the time from the execution of the whole program, one of the first rows.
+func (x *run) findIval(p trace.P, l *life) error {
+	a, err := x.array(p, xtf.TypeIval)
+	if err != nil {
+		return err
+	}
+	return a.Each(0, a.Len(), func(_ uint64, row []byte) bool {
+		var iv xtf.Ival
+		if iv.Load(row); iv.Node == 0 {
+			*l = life{iv.T, iv.End}
+		}
+		return iv.Node != 0
+	})
+}
+
+// component is an item of a location over the whole run.
+func (x *run) component(p trace.P, item xtf.Item) (uint64, error) {
+	a, err := x.array(p, xtf.TypeComp)
+	if err != nil {
+		return 0, err
+	}
+	pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
+	if err != nil || !ok {
+		return 0, err
+	}
+	row, err := a.Row(pos.N, nil)
+	if err != nil {
+		return 0, err
+	}
+	var c xtf.Comp
+	c.Load(row)
+	return c.Value, nil
+}
+
+// sum is a number of 128 bits.
+type sum struct{ lo, hi uint64 }
+
+func (s *sum) add(v uint64) {
+	var carry uint64
+	s.lo, carry = bits.Add64(s.lo, v, 0)
+	s.hi += carry
+}
+
+func (s *sum) big() *big.Int {
+	v := new(big.Int).SetUint64(s.hi)
+	v.Lsh(v, 64)
+	return v.Add(v, new(big.Int).SetUint64(s.lo))
+}
+
+// windowSums adds up processes.
+type windowSums struct {
+	processes uint64
+	sums      [xtf.NumItems][3]sum // lower, about, upper
+	min, max  [xtf.NumItems]Extreme
+}
+
+func (s *windowSums) add(v *processWindow) {
+	for i := range v.items {
+		l := &v.items[i]
+		s.sums[i][0].add(l.lower)
+		s.sums[i][1].add(l.about)
+		s.sums[i][2].add(l.upper)
+		if s.processes == 0 || l.about < s.min[i].Value {
+			s.min[i] = Extreme{l.about, v.rank}
+		}
+		if s.processes == 0 || l.about > s.max[i].Value {
+			s.max[i] = Extreme{l.about, v.rank}
+		}
+	}
+	s.processes++
+}
+
+// items lists what is not 0; extremes are known in exact windows.
+func (s *windowSums) items(exact bool) []ItemSum {
+	list := []ItemSum{}
+	for _, i := range windowItems {
+		if s.sums[i][2] == (sum{}) {
+			continue
+		}
+		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: Bounds{
+			Lower: number(s.sums[i][0].big()), Upper: number(s.sums[i][2].big()), About: number(s.sums[i][1].big()),
+		}}
+		if exact {
+			least, most := s.min[i], s.max[i]
+			v.Min, v.Max = &least, &most
+		}
+		list = append(list, v)
+	}
+	return list
+}
+
+func unitOf(i xtf.Item) string {
+	switch {
+	case strings.Contains(i.String(), "bytes"):
+		return "bytes"
+	case i >= xtf.ItemCalls && i <= xtf.ItemCollIn:
+		return "count"
+	}
+	return "ticks"
+}
