@@ -36,7 +36,6 @@ func (a *analysis) causes() error {
 	}
 	for p := a.own.First; p < a.own.End; p++ {
 		a.drop(p, stageFinish, kindCollCauses)
-		a.store.Finish(unit(p, stageCauses))
 	}
 	if a.c.Rank() == 0 {
 		err = a.writeCauses(delays, path)

@@ -154,7 +154,6 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindLoaded} {
 		a.drop(p, stageLoad, kind)
 	}
-	a.store.Finish(unit(p, stageFinish))
 	if len(done.Details) == 0 {
 		return nil
 	}

@@ -112,7 +112,6 @@ func (a *analysis) renumber() error {
 		if err := a.renumberLocation(p); err != nil {
 			return fmt.Errorf("intervals of location %d: %w", p, err)
 		}
-		a.store.Finish(unit(p, stageNumber))
 		a.meter.Add(a.size.Weights[p])
 	}
 	if a.c.Rank() == 0 && !a.o.GraphOnly {

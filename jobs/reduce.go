@@ -75,7 +75,6 @@ func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) error {
 	for _, kind := range []uint32{kindComponents, kindP2PPaths, kindCollPaths} {
 		a.drop(p, stageLoad, kind)
 	}
-	a.store.Finish(unit(p, stageReduce))
 	a.meter.Add(a.size.Weights[p])
 	return nil
 }

@@ -105,7 +105,6 @@ func (a *analysis) waitsOf(run *waits.Run, p trace.P) error {
 	if err := saveArrays(arrays, waitArrays); err != nil {
 		return err
 	}
-	a.store.Finish(unit(p, stageWaits))
 	return a.putComponents(p, c)
 }
 

@@ -76,13 +76,13 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	if err := agree(c, err); err != nil {
 		return nil, err
 	}
-	b, _ := json.Marshal(found) // a number and strings
+	b, _ := json.Marshal(found) // numbers and strings
 	if b, err = c.Bcast(b, 0); err == nil {
 		err = json.Unmarshal(b, &found)
 	}
 	if err = agree(c, err); err == nil {
-		w.lock = Lock{Identity: cfg.Identity, Host: cfg.Host, PID: cfg.PID, Job: cfg.Job, Epoch: found.Epoch}
-		own := Owner{found.Epoch, c.Rank()}
+		w.lock = found.Lock
+		own := Owner{found.Lock.Epoch, c.Rank()}
 		w.Store = NewStore(filepath.Join(cfg.WorkDir, segName(own)), cfg.Budget)
 		w.Store.own = own
 		if cfg.Resume {
@@ -95,9 +95,9 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 	return w, nil
 }
 
-// claimed is what rank 0 found out: the epoch of this run, and the lists and marks of older ones.
+// claimed is what rank 0 found out: the lock of this run, and the lists and marks of older ones.
 type claimed struct {
-	Epoch uint64
+	Lock  Lock
 	Lists []string
 }
 
@@ -132,7 +132,7 @@ func (w *Workspace) claim() (found claimed, err error) {
 		identity, _, _ := w.readJob() // of a folder that says nothing, nothing is removed
 		return found, errors.Join(fmt.Errorf("xtfwriter: %w: %s", ErrDone, cfg.Output), w.release(identity != cfg.Identity))
 	}
-	found.Epoch = w.lock.Epoch
+	found.Lock = w.lock
 	if keep { // read again: the run before may have gone on until its lock was taken
 		if old, err = oldFiles(cfg.WorkDir); err == nil {
 			found.Lists = old.Lists
