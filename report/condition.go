@@ -58,6 +58,11 @@ func conditionAt(text string, at int, format string, args ...any) error {
 
 // ParseCondition reads a condition.
 func ParseCondition(text string) (*Condition, error) {
+	return parseCondition(text, metricOf, MetricNames)
+}
+
+// parseCondition reads a condition about metrics that find knows.
+func parseCondition(text string, find func(name string) (metric, bool), names func() []string) (*Condition, error) {
 	if len(text) > maxCondition {
 		return nil, conditionAt(text, maxCondition, "longer than %d bytes", maxCondition)
 	}
@@ -70,7 +75,7 @@ func ParseCondition(text string) (*Condition, error) {
 			return nil, err
 		}
 	}
-	return c, c.comparison(text, at, metricOf, MetricNames)
+	return c, c.comparison(text, at, find, names)
 }
 
 // comparison reads METRIC OP NUMBER from a byte of the text on.

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -15,9 +16,9 @@ var rankParts = [...]struct{ class, name string }{
 	{"k-cpu", "CPU"},
 	{"k-io", "I/O, of MPI too"},
 	{"k-p2p", "point to point"},
-	{"w-p2p", "of it waiting"},
+	{"w-p2p", "point to point, waiting"},
 	{"k-coll", "collective"},
-	{"w-coll", "of it waiting"},
+	{"w-coll", "collective, waiting"},
 	{"k-rma", "one-sided"},
 	{"k-mgmt", "MPI management"},
 	{"k-marker", "markers"},
@@ -158,15 +159,7 @@ func rankTable(list []rankTime, u unit) *htmlTable {
 		for i := range list {
 			if list[i].parts[k] > 0 {
 				used = append(used, k)
-				name := p.name
-				switch k {
-				case partP2PWait:
-					name = "point to point, waiting"
-				case partCollWait:
-					name = "collective, waiting"
-				case partIdle:
-					name = "idle"
-				}
+				name, _, _ := strings.Cut(p.name, ":")
 				t.Head = append(t.Head, htmlHead{Text: name})
 				break
 			}

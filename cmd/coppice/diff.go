@@ -1,0 +1,149 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+)
+
+// diffFlags are the flags of diff.
+type diffFlags struct {
+	print                  output
+	rules                  choice // of intervals
+	threshold, maxSlowdown string
+	failIf                 []string
+	conditions             []*report.DiffCondition
+	options                report.DiffOptions
+}
+
+func runDiff(args []string, s streams) error {
+	x := diffFlags{print: output{tables: true, pages: true}}
+	f := flags("diff", "A.xtf B.xtf", s,
+		"coppice diff before.xtf after.xtf",
+		"coppice diff before.xtf after.xtf -o diff.html",
+		"coppice diff before.xtf after.xtf --max-slowdown 5%",
+		"coppice diff before.xtf after.xtf --fail-if 'interval:solve.execution.ratio>1.1' --fail-if 'efficiency.change<-0.05'",
+		"coppice diff run.xtf predicted.xtf --format json")
+	x.print.add(f)
+	f.IntVar(&x.print.limit, "limit", 0, "rows of long text tables (default 20)")
+	f.StringVar(&x.threshold, "threshold", "5%", "change that counts as worse or better: of an interval's time, or points of efficiency where the numbers of processes differ")
+	f.StringVar(&x.maxSlowdown, "max-slowdown", "", "the same, and exit with status 1 if an interval got worse")
+	f.StringArrayVar(&x.failIf, "fail-if", nil, "exit with status 1 if this holds: METRIC<NUMBER or interval:NAME.METRIC<NUMBER of B, METRIC.change of B - A, METRIC.ratio of B / A (repeatable)")
+	x.rules.defineRules(f)
+	operands, err := parse(f, args, 2, 2)
+	if err != nil {
+		return err
+	}
+	if err := x.check(f.Changed("threshold")); err != nil {
+		return err
+	}
+	return x.compare(operands, s)
+}
+
+// check completes the flags.
+func (x *diffFlags) check(given bool) error {
+	if err := x.print.check(); err != nil {
+		return err
+	}
+	name, text := "--threshold", x.threshold
+	if x.maxSlowdown != "" {
+		if given {
+			return usage("diff: --threshold and --max-slowdown say the same: choose the one")
+		}
+		name, text = "--max-slowdown", x.maxSlowdown
+	}
+	var err error
+	if x.options.Threshold, err = shareOf(text); err != nil {
+		return usage("diff: %s %s: give a share such as 5%% or 0.05", name, text)
+	}
+	if x.options.Rules, err = x.rules.rules(); err != nil {
+		return err
+	}
+	for _, text := range x.failIf {
+		c, err := report.ParseDiffCondition(text)
+		if err != nil {
+			return usage("diff: --fail-if: %w", err)
+		}
+		x.conditions = append(x.conditions, c)
+	}
+	return nil
+}
+
+// shareOf reads 5% or 0.05.
+func shareOf(text string) (*big.Rat, error) {
+	number, percent := strings.CutSuffix(text, "%")
+	v, ok := new(big.Rat).SetString(number)
+	if !ok || v.Sign() < 0 || len(text) > 20 || strings.ContainsAny(number, "/eEpP") {
+		return nil, errors.New("no share")
+	}
+	if percent {
+		v.Quo(v, big.NewRat(100, 1))
+	}
+	return v, nil
+}
+
+// compare compares the two files.
+func (x *diffFlags) compare(paths []string, s streams) error {
+	var runs [2]*report.Run
+	for i, path := range paths {
+		r, err := openRun(path)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		runs[i] = r
+	}
+	d, err := report.NewDiff(runs[0], runs[1], x.options)
+	if errors.Is(err, report.ErrDiff) {
+		return usage("diff: %w", err)
+	}
+	if err != nil {
+		return readError(paths[0]+", "+paths[1], err)
+	}
+	err = x.print.write(s, func(w io.Writer) error {
+		switch x.print.format {
+		case "json":
+			return d.WriteJSON(w)
+		case "csv":
+			return d.WriteCSV(w)
+		case "html":
+			return d.WriteHTML(w)
+		}
+		return d.WriteText(w, x.print.style(s))
+	})
+	if err != nil {
+		return err
+	}
+	if err := leftOut(strings.Join(paths, ", "), d.Lost); err != nil {
+		return err
+	}
+	return x.judge(d, s)
+}
+
+// judge tells what got worse, and which conditions hold.
+func (x *diffFlags) judge(d *report.Diff, s streams) error {
+	verdicts, err := d.Judge(x.conditions)
+	if errors.Is(err, report.ErrInterval) || errors.Is(err, report.ErrCondition) {
+		return usage("diff: --fail-if: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	var failed error
+	for _, v := range verdicts {
+		if v.Holds {
+			fmt.Fprintf(s.err, "coppice: %s\n", v.Text)
+			failed = jobs.Fail(jobs.ExitFound, errSilent)
+		}
+	}
+	if x.maxSlowdown != "" && len(d.Worse) > 0 {
+		fmt.Fprintf(s.err, "coppice: --max-slowdown %s: %s got worse, first %s\n", x.maxSlowdown, report.Plural(len(d.Worse), "interval"), d.Worse[0].Text)
+		failed = jobs.Fail(jobs.ExitFound, errSilent)
+	}
+	return failed
+}

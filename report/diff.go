@@ -1,0 +1,317 @@
+package report
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/big"
+	"os"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// DiffSchema names the form of JSON documents about two runs.
+const DiffSchema = "coppice.diff/1"
+
+// ErrDiff says that two runs cannot be compared.
+var ErrDiff = errors.New("runs that cannot be compared")
+
+// DiffOptions choose what a comparison says.
+type DiffOptions struct {
+	Rules     Rules
+	Threshold *big.Rat // what counts as worse or better, 1/20 if nil
+}
+
+// leastShare is the part of the first run's length below which a change of time
+// counts for nothing: short intervals vary by much.
+var leastShare = big.NewRat(1, 100)
+
+// Diff is two runs side by side, by interval, region and pattern of waits. Times are
+// seconds, or ticks where the traces do not tell the resolution of their clocks.
+type Diff struct {
+	Schema     string       `json:"schema"`
+	Runs       [2]DiffRun   `json:"runs"`
+	Identical  bool         `json:"identical"` // byte by byte
+	Threshold  DiffNumber   `json:"threshold"`
+	Rule       string       `json:"rule"`       // time or efficiency: what decides about worse and better
+	Provenance []DiffOption `json:"provenance"` // what differs in how the files were made
+	Intervals  []DiffNode   `json:"intervals"`  // that both have, depth-first; the first is the whole program
+	Only       [2][]string  `json:"only"`       // intervals that one run has alone, the outermost of them
+	Waits      []DiffLine   `json:"waits"`      // of the whole program by pattern
+	Regions    []DiffRegion `json:"regions"`    // by falling difference of time
+	Worse      []DiffFound  `json:"worse"`      // intervals, by falling difference
+	Better     []DiffFound  `json:"better"`
+	Lost       []Lost       `json:"lost,omitempty"` // what could not be read, of both
+	samples    [2]*diffSample
+	pairs      [][2]int
+}
+
+// DiffRun is one of the two runs.
+type DiffRun struct {
+	Name       string     `json:"name"`
+	Processes  int        `json:"processes"`
+	Events     uint64     `json:"events"`
+	Resolution uint64     `json:"resolution"`
+	ID         string     `json:"id"`
+	Partial    bool       `json:"partial"`
+	Predicted  bool       `json:"predicted"`
+	Runtime    DiffNumber `json:"runtime"`
+	path       string
+	size       int64
+}
+
+// DiffOption is an option or another fact that differs.
+type DiffOption struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
+}
+
+// DiffNumber is an exact number, nil where it is not known. In JSON it is an integer
+// or the nearest floating-point number.
+type DiffNumber struct{ *big.Rat }
+
+// MarshalJSON writes null for what is not known.
+func (n DiffNumber) MarshalJSON() ([]byte, error) {
+	switch {
+	case n.Rat == nil:
+		return []byte("null"), nil
+	case n.IsInt():
+		return []byte(n.Num().String()), nil
+	}
+	v, _ := n.Float64()
+	return json.Marshal(v)
+}
+
+// DiffLine is a number of both runs.
+type DiffLine struct {
+	Name   string     `json:"name"`
+	A      DiffNumber `json:"a"`
+	B      DiffNumber `json:"b"`
+	Change DiffNumber `json:"change"` // b - a
+	Ratio  DiffNumber `json:"ratio"`  // b / a
+	kind   metricKind
+}
+
+// newLine computes change and ratio.
+func newLine(name string, kind metricKind, a, b *big.Rat) DiffLine {
+	x := DiffLine{Name: name, A: DiffNumber{a}, B: DiffNumber{b}, kind: kind}
+	if a == nil || b == nil {
+		return x
+	}
+	x.Change.Rat = new(big.Rat).Sub(b, a)
+	if a.Sign() != 0 {
+		x.Ratio.Rat = new(big.Rat).Quo(b, a)
+	}
+	return x
+}
+
+// DiffNode is an interval of both runs.
+type DiffNode struct {
+	Path    []string   `json:"path"` // labels from the whole program on
+	Verdict string     `json:"verdict"`
+	Metrics []DiffLine `json:"metrics"`
+	level   int
+}
+
+// metric returns a line by its name.
+func (n *DiffNode) metric(name string) *DiffLine {
+	for i := range n.Metrics {
+		if n.Metrics[i].Name == name {
+			return &n.Metrics[i]
+		}
+	}
+	return &DiffLine{Name: name}
+}
+
+// DiffRegion is a region of both runs, or of one: regions of one name are together.
+type DiffRegion struct {
+	Name  string   `json:"name"`
+	Class string   `json:"class"`
+	Time  DiffLine `json:"time"` // exclusive, mean of a process
+	Calls DiffLine `json:"calls"`
+	Bytes DiffLine `json:"bytes"`
+	only  int      // 1, 2: in the first or second run alone
+}
+
+// DiffFound is an interval that got worse or better.
+type DiffFound struct {
+	Interval string     `json:"interval"`
+	Metric   string     `json:"metric"`
+	A        DiffNumber `json:"a"`
+	B        DiffNumber `json:"b"`
+	Ratio    DiffNumber `json:"ratio"`
+	Text     string     `json:"text"`
+	weight   *big.Rat
+}
+
+// The verdicts about an interval.
+const (
+	diffWorse  = "worse"
+	diffBetter = "better"
+	diffSame   = "same"
+)
+
+// diffSample is what a run contributes.
+type diffSample struct {
+	run       *Run
+	nodes     []node
+	intervals []*Interval
+	regions   map[string]*diffSum
+	scale     *big.Rat // seconds, or ticks, of a tick
+	processes uint64
+}
+
+// diffSum adds up regions of one name.
+type diffSum struct {
+	class              uint32
+	kind               string
+	calls, time, bytes *big.Int
+}
+
+// NewDiff compares two runs. It reads the components of each process of both, the
+// profile of the whole runs, and all bytes of two files that have the same identity
+// and size.
+func NewDiff(a, b *Run, o DiffOptions) (*Diff, error) {
+	if o.Threshold == nil {
+		o.Threshold = big.NewRat(1, 20)
+	}
+	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
+	if (a.Defs.Clock().TimerResolution == 0) != (b.Defs.Clock().TimerResolution == 0) {
+		return nil, fmt.Errorf("%s and %s: %w: one tells the resolution of its clock, the other does not", a.Name, b.Name, ErrDiff)
+	}
+	var lists [2]provenance
+	for i, r := range []*Run{a, b} {
+		x, lost, err := newDiffSample(r, o.Rules)
+		if err != nil {
+			return nil, err
+		}
+		d.samples[i], d.Lost = x, append(d.Lost, lost...)
+		if d.Runs[i], lists[i], err = r.diffRun(x, o.Rules); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if d.Identical, err = sameBytes(&d.Runs[0], &d.Runs[1]); err != nil {
+		return nil, err
+	}
+	d.compareProvenance(&lists[0], &lists[1])
+	d.compareNodes()
+	d.compareRegions()
+	d.Rule = "time"
+	if d.Runs[0].Processes != d.Runs[1].Processes {
+		d.Rule = "efficiency"
+	}
+	d.judge()
+	return d, nil
+}
+
+// newDiffSample reads one run.
+func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
+	s, err := r.survey(surveyOptions{section: "diff", deep: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	x := &diffSample{run: r, nodes: s.nodes, regions: map[string]*diffSum{}, scale: big.NewRat(1, 1), processes: max(s.measured[0].participants, 1)}
+	if n := r.Defs.Clock().TimerResolution; n > 0 {
+		x.scale.SetFrac(big.NewInt(1), integer(n))
+	}
+	for n := range s.nodes {
+		x.intervals = append(x.intervals, s.interval(n, rules))
+	}
+	t := newProfileTable(r)
+	if err := t.add(xtf.WholeRun); err != nil {
+		return nil, nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
+	}
+	for _, l := range t.lines() {
+		y := x.regions[l.Name]
+		if y == nil {
+			y = &diffSum{l.class, l.Class, new(big.Int), new(big.Int), new(big.Int)}
+			x.regions[l.Name] = y
+		}
+		y.calls, y.time, y.bytes = add(y.calls, l.Calls), add(y.time, l.Exclusive), add(y.bytes, l.Bytes)
+	}
+	return x, s.lost, nil
+}
+
+// diffRun is the head of one run.
+func (r *Run) diffRun(x *diffSample, rules Rules) (DiffRun, provenance, error) {
+	s, err := r.summary(rules)
+	if err != nil {
+		return DiffRun{}, provenance{}, err
+	}
+	e, err := r.Envelope()
+	run := DiffRun{
+		Name: r.Name, Processes: len(r.Defs.Processes()), Events: e.Events, Resolution: s.Resolution, ID: s.File.ID, Partial: s.Partial,
+		Predicted: len(r.predicted()) > 0, Runtime: DiffNumber{x.time(integer(s.Ticks.Runtime))}, path: r.Path, size: r.Size,
+	}
+	return run, parseProvenance(s.Provenance), err
+}
+
+// time turns ticks into the unit of the comparison.
+func (x *diffSample) time(ticks *big.Int) *big.Rat {
+	if ticks == nil {
+		return nil
+	}
+	return new(big.Rat).Mul(new(big.Rat).SetInt(ticks), x.scale)
+}
+
+// sameBytes compares two files, where identity and size leave it open.
+func sameBytes(a, b *DiffRun) (bool, error) {
+	if a.ID != b.ID || a.size != b.size {
+		return false, nil
+	}
+	var files [2]*os.File
+	for i, path := range []string{a.path, b.path} {
+		f, err := os.Open(path)
+		if err != nil {
+			return false, err
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	left, right := make([]byte, 1<<20), make([]byte, 1<<20)
+	for {
+		n, err := io.ReadFull(files[0], left)
+		m, err2 := io.ReadFull(files[1], right)
+		if n != m || !bytes.Equal(left[:n], right[:m]) {
+			return false, nil
+		}
+		for _, e := range []error{err, err2} {
+			if e != nil && !errors.Is(e, io.EOF) && !errors.Is(e, io.ErrUnexpectedEOF) {
+				return false, e
+			}
+		}
+		if err != nil {
+			return true, nil
+		}
+	}
+}
+
+// compareProvenance lists what differs.
+func (d *Diff) compareProvenance(a, b *provenance) {
+	values := [2]map[string]string{{}, {}}
+	var names []string
+	for i, p := range []*provenance{a, b} {
+		for _, l := range p.lines() {
+			values[i][l[0]] = l[1]
+			if !slices.Contains(names, l[0]) {
+				names = append(names, l[0])
+			}
+		}
+	}
+	for _, n := range names {
+		x, y := cmp.Or(values[0][n], "not given"), cmp.Or(values[1][n], "not given")
+		if x != y {
+			d.Provenance = append(d.Provenance, DiffOption{n, x, y})
+		}
+	}
+	if d.Runs[0].Predicted != d.Runs[1].Predicted {
+		kind := map[bool]string{true: "predicted", false: "recorded"}
+		d.Provenance = append(d.Provenance, DiffOption{"run", kind[d.Runs[0].Predicted], kind[d.Runs[1].Predicted]})
+	}
+}

@@ -1,0 +1,225 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math/big"
+	"strings"
+)
+
+// htmlDiff is the page of two runs.
+type htmlDiff struct {
+	htmlPage
+	A, B      htmlDiffRun
+	Identical bool
+	Cards     []htmlCard
+	Headline  []string
+	Options   *htmlTable
+	Rows      []htmlDiffNode
+	More      int
+	Only      [2][]string
+	Tables    []*htmlTable
+	Lost      []string
+	Commands  []string
+}
+
+// htmlDiffRun is the head of one run.
+type htmlDiffRun struct {
+	Name, Text, Note string
+}
+
+// htmlDiffNode is an interval's line.
+type htmlDiffNode struct {
+	Level   int
+	Indent  []struct{}
+	Label   string
+	Cells   []htmlCell
+	Bars    template.HTML
+	Verdict string
+	Grade   string
+}
+
+// WriteHTML writes the comparison as one file of HTML, like that of a run.
+func (d *Diff) WriteHTML(out io.Writer) error {
+	page, err := newHTMLPage(fmt.Sprintf("%s and %s: two runs", clean(d.Runs[0].Name, 60), clean(d.Runs[1].Name, 60)))
+	if err != nil {
+		return err
+	}
+	h := &htmlDiff{htmlPage: page, A: d.htmlRun(0), B: d.htmlRun(1), Identical: d.Identical, Commands: []string{"coppice diff A.xtf B.xtf --format html -o diff.html"}}
+	if d.Threshold.Cmp(big.NewRat(1, 20)) != 0 {
+		h.Commands[0] += " --threshold " + strings.ReplaceAll(percentRat(d.Threshold.Rat), " ", "")
+	}
+	for _, s := range d.sentences() {
+		h.Headline = append(h.Headline, sentence(s))
+	}
+	h.Cards = d.htmlCards()
+	h.Options = d.htmlOptions()
+	d.htmlTree(h)
+	h.Tables = []*htmlTable{d.htmlLines("Whole program", d.Intervals[0].Metrics), d.htmlLines("Waits, mean of a process", d.Waits), d.htmlRegions()}
+	for i := range d.Lost[:min(len(d.Lost), htmlRows)] {
+		h.Lost = append(h.Lost, clean(d.Lost[i].Error, 300))
+	}
+	return writeHTML(out, "diff.tmpl", h)
+}
+
+func (d *Diff) htmlRun(i int) htmlDiffRun {
+	r := &d.Runs[i]
+	x := htmlDiffRun{Name: clean(r.Name, 120), Text: fmt.Sprintf("%s, %s %s, %s events", plural(r.Processes, "process"), d.number(kindTime, r.Runtime), d.unitName(), count(r.Events))}
+	if r.Predicted {
+		x.Note = "a predicted run, not a measured one"
+	}
+	if r.Partial {
+		x.Note = strings.TrimPrefix(x.Note+"; its input was damaged or incomplete", "; ")
+	}
+	return x
+}
+
+// htmlCards are the numbers of the headline.
+func (d *Diff) htmlCards() []htmlCard {
+	root := &d.Intervals[0]
+	card := func(name, metric string) htmlCard {
+		x := root.metric(metric)
+		c := htmlCard{Name: name, Value: x.percent(), Note: fmt.Sprintf("%s, was %s", d.number(x.kind, x.B), d.number(x.kind, x.A))}
+		if x.kind == kindShare {
+			c.Value = d.signed(x.kind, x.Change)
+		} else {
+			c.Note += " " + d.unitName()
+		}
+		return c
+	}
+	list := []htmlCard{card("Execution time", "execution"), card("Parallel efficiency", "parallel_efficiency"), card("Computing, mean of a process", "cpu"), card("MPI, mean of a process", "mpi")}
+	if root.metric("wait").B.Rat != nil {
+		list = append(list, card("Waiting, mean of a process", "wait"))
+	}
+	list[0].Grade = map[string]string{diffWorse: "poor", diffBetter: "good"}[root.Verdict]
+	return list
+}
+
+func (d *Diff) htmlOptions() *htmlTable {
+	if len(d.Provenance) == 0 {
+		return nil
+	}
+	t := &htmlTable{Caption: "Made differently", Head: heads("<what", "<A", "<B")}
+	for _, o := range d.Provenance {
+		t.add(htmlCell{Text: o.Name}, htmlCell{Text: o.A}, htmlCell{Text: o.B})
+	}
+	return t
+}
+
+// cell is a number of a table.
+func (d *Diff) cell(kind metricKind, v DiffNumber) htmlCell {
+	if v.Rat == nil {
+		return htmlCell{"n/a", ""}
+	}
+	f, _ := v.Float64()
+	return numberCell(d.number(kind, v), f)
+}
+
+// changeCell is the change of a line.
+func (d *Diff) changeCell(x *DiffLine) htmlCell {
+	c := d.cell(x.kind, x.Change)
+	if x.Change.Rat != nil {
+		c.Text = d.signed(x.kind, x.Change)
+	}
+	return c
+}
+
+// percentCell is the change in per cent, which sorts by the ratio.
+func (x *DiffLine) percentCell() htmlCell {
+	if x.Ratio.Rat == nil {
+		return htmlCell{x.percent(), "0"}
+	}
+	f, _ := x.Ratio.Float64()
+	return numberCell(x.percent(), f)
+}
+
+// htmlTree has a line for each interval of both runs, and what one has alone.
+func (d *Diff) htmlTree(h *htmlDiff) {
+	longest := new(big.Rat)
+	if x := d.Intervals[0].metric("execution"); x.A.Rat != nil && x.B.Rat != nil {
+		longest = x.A.Rat
+		if x.B.Cmp(longest) > 0 {
+			longest = x.B.Rat
+		}
+	}
+	shown := d.Intervals[:min(len(d.Intervals), htmlNodes)]
+	h.More = len(d.Intervals) - len(shown)
+	for i := range shown {
+		n := &shown[i]
+		time, eff, wait := n.metric("execution"), n.metric("parallel_efficiency"), n.metric("wait")
+		row := htmlDiffNode{Level: n.level, Indent: make([]struct{}, min(n.level, 24)), Label: n.Path[len(n.Path)-1], Bars: diffBars(time, longest)}
+		if n.Verdict != diffSame {
+			row.Verdict, row.Grade = n.Verdict, map[string]string{diffWorse: "poor", diffBetter: "good"}[n.Verdict]
+		}
+		row.Cells = []htmlCell{
+			d.cell(kindTime, time.A), d.cell(kindTime, time.B), d.changeCell(time), time.percentCell(),
+			d.cell(kindShare, eff.A), d.cell(kindShare, eff.B), d.cell(kindTime, wait.A), d.cell(kindTime, wait.B),
+		}
+		h.Rows = append(h.Rows, row)
+	}
+	for i, list := range d.Only {
+		for _, name := range list[:min(len(list), htmlRows)] {
+			h.Only[i] = append(h.Only[i], clean(name, 200))
+		}
+		if n := len(list) - htmlRows; n > 0 {
+			h.Only[i] = append(h.Only[i], "and "+plural(n, "more interval"))
+		}
+	}
+}
+
+// diffBars draws two times, one above the other.
+func diffBars(x *DiffLine, longest *big.Rat) template.HTML {
+	if x.A.Rat == nil || x.B.Rat == nil || longest.Sign() == 0 {
+		return ""
+	}
+	var w drawing
+	w.add(`<svg class="split pair" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">`)
+	for i, v := range []*big.Rat{x.A.Rat, x.B.Rat} {
+		part := new(big.Rat).Quo(v, longest)
+		part.Mul(part, big.NewRat(1000, 1))
+		width := roundQuotient(part.Num(), part.Denom()).Int64()
+		w.add(`<rect class="%s" y="%d" width="%d" height="9"/>`, [...]string{"k-mgmt", "k-coll"}[i], 11*i, min(max(width, 1), 1000))
+	}
+	return w.html()
+}
+
+// htmlLines are numbers of both runs.
+func (d *Diff) htmlLines(caption string, list []DiffLine) *htmlTable {
+	t := &htmlTable{Caption: caption, Head: heads("<what", "A", "B", "change", "in per cent")}
+	for i := range list {
+		x := &list[i]
+		if x.A.Rat != nil || x.B.Rat != nil {
+			t.add(htmlCell{Text: strings.ReplaceAll(lineName(x), "_", " ")}, d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.changeCell(x), x.percentCell())
+		}
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	return t
+}
+
+// htmlRegions are the regions whose time changed most.
+func (d *Diff) htmlRegions() *htmlTable {
+	t := &htmlTable{Caption: "Regions by change of exclusive time, mean of a process", Head: heads("<region", "<class", "time A", "time B", "change", "in per cent", "calls A", "calls B", "bytes A", "bytes B")}
+	for i := range d.Regions[:min(len(d.Regions), htmlRows)] {
+		r := &d.Regions[i]
+		kind := class(r.Class)
+		if kind == "" {
+			kind = "own code"
+		}
+		percent := r.Time.percentCell()
+		percent.Text = r.only12()
+		sized := func(v DiffNumber) htmlCell {
+			c := d.cell(kindCount, v)
+			c.Text = r.Bytes.bytes(v)
+			return c
+		}
+		t.add(htmlCell{Text: clean(r.Name, 60)}, htmlCell{Text: kind}, d.cell(kindTime, r.Time.A), d.cell(kindTime, r.Time.B), d.changeCell(&r.Time), percent,
+			d.cell(kindCount, r.Calls.A), d.cell(kindCount, r.Calls.B), sized(r.Bytes.A), sized(r.Bytes.B))
+	}
+	if n := len(d.Regions) - htmlRows; n > 0 {
+		t.More = "and " + plural(n, "more region") + ": coppice diff A.xtf B.xtf --limit 1000"
+	}
+	return t
+}

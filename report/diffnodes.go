@@ -1,0 +1,288 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+	"strings"
+)
+
+// diffKey is what an interval is known by among those inside of its parent: the
+// same name for the k-th time. A line number is no part of it: functions move.
+type diffKey struct {
+	parent int
+	name   string
+	k      int
+}
+
+// diffName is a node's name, or its id where it has none.
+func (x *node) diffName() string {
+	switch {
+	case x.name != "":
+		return x.name
+	case x.Marker != 0:
+		return fmt.Sprintf("#%d", x.Marker)
+	}
+	return fmt.Sprintf("%s:%d", x.file[strings.LastIndexByte(x.file, '/')+1:], x.Line)
+}
+
+// matchNodes pairs the nodes of two trees by the names on their paths, and of equal
+// names by their order. What has no partner stands alone, and all inside of it.
+// O(nodes).
+func matchNodes(a, b []node) (pairs [][2]int, only [2][]int) {
+	keys := func(list []node, parent func(i int) int) []diffKey {
+		seen := map[diffKey]int{}
+		out := make([]diffKey, len(list))
+		for i := 1; i < len(list); i++ {
+			k := diffKey{parent: parent(int(list[i].Parent)), name: list[i].diffName()}
+			out[i] = k
+			out[i].k = seen[k]
+			seen[k]++
+		}
+		return out
+	}
+	at := map[diffKey]int{}
+	for i, k := range keys(a, func(i int) int { return i }) {
+		if i > 0 {
+			at[k] = i
+		}
+	}
+	partner, matched := make([]int, len(b)), make([]bool, len(a)) // of b's nodes in a; -1: none
+	matched[0] = true
+	pairs = append(pairs, [2]int{0, 0})
+	seen := map[diffKey]int{}
+	for i := 1; i < len(b); i++ {
+		parent := partner[b[i].Parent]
+		partner[i] = -1
+		if parent < 0 {
+			continue
+		}
+		k := diffKey{parent: parent, name: b[i].diffName()}
+		n := seen[k]
+		seen[k]++
+		k.k = n
+		if x, ok := at[k]; ok {
+			partner[i], matched[x] = x, true
+			pairs = append(pairs, [2]int{x, i})
+		} else {
+			only[1] = append(only[1], i)
+		}
+	}
+	for i := 1; i < len(a); i++ {
+		if !matched[i] && matched[a[i].Parent] {
+			only[0] = append(only[0], i)
+		}
+	}
+	slices.SortFunc(pairs, func(x, y [2]int) int { return cmp.Compare(x[0], y[0]) })
+	return pairs, only
+}
+
+// labels are the names on the path to a node, from the whole program on.
+func labels(list []node, i int) []string {
+	out := make([]string, list[i].Level+1)
+	for ; ; i = int(list[i].Parent) {
+		out[list[i].Level] = list[i].label()
+		if i == 0 {
+			return out
+		}
+	}
+}
+
+// diffMetrics are the numbers of an interval that are compared. Times but execution
+// are means of a process, so that runs with other numbers of processes compare.
+var diffMetrics = []struct {
+	name string
+	mean bool
+}{
+	{"execution", false},
+	{"efficiency", false},
+	{"parallel_efficiency", false},
+	{"load_balance", false},
+	{"communication_efficiency", false},
+	{"serialisation_efficiency", false},
+	{"transfer_efficiency", false},
+	{"lost", true},
+	{"cpu", true},
+	{"mpi", true},
+	{"wait", true},
+	{"idle", true},
+	{"executions", false},
+	{"calls", false},
+	{"sends", false},
+	{"bytes_out", false},
+	{"collectives", false},
+	{"coll_bytes_out", false},
+	{"processors", false},
+}
+
+// value is a metric of an interval in the units of the comparison.
+func (x *diffSample) value(m *metric, i *Interval, mean bool) *big.Rat {
+	v := m.value(i)
+	if v == nil {
+		return nil
+	}
+	v = new(big.Rat).Set(v)
+	if m.kind == kindTime {
+		v.Mul(v, x.scale)
+	}
+	if mean {
+		v.Quo(v, new(big.Rat).SetInt(integer(max(i.Processors, 1))))
+	}
+	return v
+}
+
+// compareNodes compares the intervals that both runs have.
+func (d *Diff) compareNodes() {
+	a, b := d.samples[0], d.samples[1]
+	var only [2][]int
+	d.pairs, only = matchNodes(a.nodes, b.nodes)
+	list := make([]metric, len(diffMetrics))
+	for i, m := range diffMetrics {
+		list[i], _ = metricOf(m.name)
+	}
+	for _, p := range d.pairs {
+		n := DiffNode{Path: labels(a.nodes, p[0]), Verdict: diffSame, level: int(a.nodes[p[0]].Level)}
+		for i := range list {
+			mean := diffMetrics[i].mean
+			n.Metrics = append(n.Metrics, newLine(list[i].name, list[i].kind, a.value(&list[i], a.intervals[p[0]], mean), b.value(&list[i], b.intervals[p[1]], mean)))
+		}
+		d.Intervals = append(d.Intervals, n)
+	}
+	for i, s := range d.samples {
+		d.Only[i] = []string{}
+		for _, n := range only[i] {
+			d.Only[i] = append(d.Only[i], strings.Join(labels(s.nodes, n)[1:], " > "))
+		}
+	}
+	d.compareWaits()
+}
+
+// compareWaits compares the whole program's waits by pattern, means of a process.
+func (d *Diff) compareWaits() {
+	root := func(i int) *Interval { return d.samples[i].intervals[0] }
+	for _, l := range waitLabels {
+		var v [2]*big.Rat
+		any := false
+		for i, s := range d.samples {
+			if root(i).Waits == nil {
+				continue
+			}
+			sum := root(i).Stats.item(l.item).Sum
+			any = any || positive(sum)
+			if v[i] = s.time(sum); v[i] != nil {
+				v[i].Quo(v[i], new(big.Rat).SetInt(integer(max(root(i).Processors, 1))))
+			}
+		}
+		if any {
+			d.Waits = append(d.Waits, newLine(l.item.String(), kindTime, v[0], v[1]))
+		}
+	}
+}
+
+// compareRegions compares regions by name: what a run does not call counts as 0.
+func (d *Diff) compareRegions() {
+	a, b := d.samples[0], d.samples[1]
+	names := map[string]bool{}
+	for _, s := range d.samples {
+		for n := range s.regions {
+			names[n] = true
+		}
+	}
+	none := &diffSum{calls: new(big.Int), time: new(big.Int), bytes: new(big.Int)}
+	whole := func(v *big.Int) *big.Rat { return new(big.Rat).SetInt(v) }
+	for name := range names {
+		x, y := a.regions[name], b.regions[name]
+		r := DiffRegion{Name: name}
+		switch {
+		case x == nil:
+			x, r.only = none, 2
+		case y == nil:
+			y, r.only = none, 1
+		}
+		r.Class = cmp.Or(x.kind, y.kind)
+		mean := func(s *diffSample, v *big.Int) *big.Rat {
+			return new(big.Rat).Quo(s.time(v), new(big.Rat).SetInt(integer(s.processes)))
+		}
+		r.Time = newLine("time", kindTime, mean(a, x.time), mean(b, y.time))
+		r.Calls = newLine("calls", kindCount, whole(x.calls), whole(y.calls))
+		r.Bytes = newLine("bytes", kindCount, whole(x.bytes), whole(y.bytes))
+		d.Regions = append(d.Regions, r)
+	}
+	slices.SortFunc(d.Regions, func(x, y DiffRegion) int {
+		p, q := new(big.Rat).Abs(x.Time.Change.Rat), new(big.Rat).Abs(y.Time.Change.Rat)
+		return cmp.Or(q.Cmp(p), cmp.Compare(x.Name, y.Name))
+	})
+}
+
+// judge finds what got worse and better. Runs with as many processes compare by
+// execution time: more or less of it by the threshold, and by leastShare of the
+// first run's length at least. Others compare by parallel efficiency: a difference
+// above the threshold, of intervals that take leastShare of the first run or more.
+func (d *Diff) judge() {
+	least := new(big.Rat).Mul(d.Runs[0].Runtime.Rat, leastShare)
+	for i := range d.Intervals {
+		n := &d.Intervals[i]
+		name := "execution"
+		if d.Rule == "efficiency" {
+			name = "parallel_efficiency"
+		}
+		m := n.metric(name)
+		if m.Change.Rat == nil {
+			continue
+		}
+		size := new(big.Rat).Abs(m.Change.Rat)
+		worse := m.Change.Sign() > 0
+		if d.Rule == "time" {
+			allowed := new(big.Rat).Mul(m.A.Rat, d.Threshold.Rat)
+			if size.Cmp(allowed) <= 0 || size.Cmp(least) < 0 || size.Sign() == 0 {
+				continue
+			}
+		} else {
+			worse = !worse
+			if size.Cmp(d.Threshold.Rat) <= 0 || n.metric("execution").A.Cmp(least) < 0 {
+				continue
+			}
+		}
+		f := DiffFound{Interval: strings.Join(n.Path, " > "), Metric: name, A: m.A, B: m.B, Ratio: m.Ratio, Text: d.foundText(n, m), weight: size}
+		if worse {
+			n.Verdict = diffWorse
+			d.Worse = append(d.Worse, f)
+		} else {
+			n.Verdict = diffBetter
+			d.Better = append(d.Better, f)
+		}
+	}
+	for _, list := range [][]DiffFound{d.Worse, d.Better} {
+		slices.SortStableFunc(list, func(x, y DiffFound) int { return y.weight.Cmp(x.weight) })
+	}
+}
+
+// foundText says by how much an interval changed, and what changed most in it.
+func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
+	name := n.Path[len(n.Path)-1]
+	if m.kind != kindTime {
+		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
+	}
+	text := fmt.Sprintf("%s: %s %s, was %s", name, d.number(m.kind, m.B), d.unitName(), d.number(m.kind, m.A))
+	if m.Ratio.Rat != nil {
+		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Rat))
+	}
+	best, most := "", new(big.Rat)
+	for _, part := range []string{"cpu", "mpi", "idle"} {
+		if x := n.metric(part); x.Change.Rat != nil && x.Change.Sign() == m.Change.Sign() {
+			if v := new(big.Rat).Abs(x.Change.Rat); v.Cmp(most) > 0 {
+				best, most = part, v
+			}
+		}
+	}
+	if best == "" {
+		return text
+	}
+	x := n.metric(best)
+	text += fmt.Sprintf(", of a process on average %s of it in %s", d.signed(x.kind, x.Change), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
+	if w := n.metric("wait"); best == "mpi" && w.Change.Rat != nil && w.Change.Sign() == x.Change.Sign() {
+		text += fmt.Sprintf(", %s waiting for others", d.signed(w.kind, w.Change))
+	}
+	return text
+}
