@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coppice-hpc/coppice/export"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
@@ -18,56 +19,109 @@ import (
 // exportFlags are the flags of export.
 type exportFlags struct {
 	to, output, format string
-	ranks              string
+	time, ranks, table string
+	maxSize            size
 	force, strict      bool
 	progress, status   string
 	jobs               int
 	quiet              bool
 }
 
+// exportForm is a form of runs, and what writes one in it.
+type exportForm struct {
+	name string
+	run  func(path string, o *exportFlags, s streams) error
+}
+
+// exportForms are the forms to choose from.
+var exportForms = []exportForm{
+	{"otf2", exportArchive},
+	{"perfetto", exportTimeline},
+	{"chrome", exportTimeline},
+	{"csv", exportEvents},
+	{"parquet", exportEvents},
+	{"arrow", exportEvents},
+}
+
+func exportNames() string {
+	var names []string
+	for _, f := range exportForms {
+		names = append(names, f.name)
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
 func runExport(args []string, s streams) error {
 	var o exportFlags
-	f := flags("export", "RUN.xtf --to otf2 -o DIR[/NAME.otf2]", s,
+	f := flags("export", "RUN.xtf --to FORM -o PATH", s,
+		"coppice export run.xtf --to perfetto -o run.pftrace --time 40%..60% --ranks 0-15",
+		"coppice export run.xtf --to chrome -o run.json --time interval:solve[3]",
+		"coppice export run.xtf --to parquet -o tables",
+		"coppice export run.xtf --to csv --table messages -o messages.csv --ranks 0-3",
+		"coppice export run.xtf --to arrow --table calls --time 1s..2s -o - | python3 notebook.py",
 		"coppice export run.xtf --to otf2 -o again",
-		"mpirun -n 64 coppice export run.xtf --to otf2 -o again/traces.otf2 --force",
-		"coppice export run.xtf --to otf2 -o first --ranks 0-3 --format json")
-	f.StringVar(&o.to, "to", "", "form to write: otf2 (required)")
-	f.StringVarP(&o.output, "output", "o", "", "folder of the archive, or its anchor file NAME.otf2 (required)")
-	f.BoolVarP(&o.force, "force", "f", false, "replace an existing archive and take over its lock")
+		"coppice export run.xtf --to otf2 -o slice --time 12.5s..13s --ranks 0-3",
+		"mpirun -n 64 coppice export run.xtf --to otf2 -o again/traces.otf2 --force")
+	f.StringVar(&o.to, "to", "", "form to write: "+exportNames()+" (required)")
+	f.StringVarP(&o.output, "output", "o", "", "file to write, - for standard output; of otf2 the folder of the archive, or its anchor file NAME.otf2; of tables without --table a new folder (required)")
+	f.BoolVarP(&o.force, "force", "f", false, "replace what is there; of otf2 also take over its lock")
+	f.StringVar(&o.time, "time", "", "part of the run: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or, but not of otf2, interval:NAME[K], its K-th execution")
 	f.StringVar(&o.ranks, "ranks", "", "processes whose events are written: 0-3,8,16-31:4, comm:NAME or node:N (default all)")
-	f.BoolVar(&o.strict, "strict", false, "a damaged file, or one of a damaged trace, is an error")
+	f.StringVar(&o.table, "table", "", "of csv, parquet and arrow: the one table to write: "+strings.Join(export.Tables(), ", "))
+	f.Var(&o.maxSize, "max-size", "refuse to write more than this (default 256MB of chrome, 1GB of perfetto, which are what browsers take)")
+	f.BoolVar(&o.strict, "strict", false, "of otf2: a damaged file, or one of a damaged trace, is an error")
 	f.StringVar(&o.format, "format", "text", "of the result: text on standard error, or json on standard output")
-	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "in-process ranks when no launcher started them")
-	f.StringVar(&o.progress, "progress", "auto", "auto, tty, plain, json or none")
-	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "keep the progress in this file, for coppice info")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress and no closing lines")
+	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "of otf2: in-process ranks when no launcher started them")
+	f.StringVar(&o.progress, "progress", "auto", "of otf2: auto, tty, plain, json or none")
+	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "of otf2: keep the progress in this file, for coppice info")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress, estimates and closing lines")
 	operands, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
-	job, err := o.job(operands[0])
+	i := slices.IndexFunc(exportForms, func(x exportForm) bool { return x.name == o.to })
+	if err := o.check(i >= 0); err != nil {
+		return err
+	}
+	return exportForms[i].run(operands[0], &o, s)
+}
+
+// check looks at the flags that all forms share.
+func (o *exportFlags) check(known bool) error {
+	switch {
+	case o.to == "":
+		return usage("export: --to is missing: choose %s", exportNames())
+	case !known:
+		return usage("export: --to %s: choose %s", o.to, exportNames())
+	case o.output == "":
+		return usage("export: -o is missing: name what to write")
+	case o.format != "text" && o.format != "json":
+		return usage("export: --format %s: choose text or json", o.format)
+	}
+	return nil
+}
+
+// exportArchive writes an OTF2 archive, on all ranks.
+func exportArchive(path string, o *exportFlags, s streams) error {
+	job, err := o.job(path)
 	if err != nil {
 		return err
 	}
-	return launch(o.jobs, s, func(c mpi.Comm) error { return exportRank(c, job, &o, s) })
+	return launch(o.jobs, s, func(c mpi.Comm) error { return exportRank(c, job, o, s) })
 }
 
-// job checks the flags and makes the options of the job.
+// job checks the flags of an archive and makes the options of the job.
 func (o *exportFlags) job(input string) (jobs.ExportOptions, error) {
 	job := jobs.ExportOptions{
 		Run: input, Output: o.output, Force: o.force, Strict: o.strict, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
 	switch {
-	case o.to == "":
-		return job, usage("export: --to is missing: give --to otf2")
-	case o.to != "otf2":
-		return job, usage("export: --to %s: otf2 is the one form that can be written", o.to)
-	case o.output == "":
-		return job, usage("export: -o DIR is missing: name the folder or the anchor file of the archive")
 	case o.jobs < 1:
 		return job, usage("export: -j %d: at least one rank is needed", o.jobs)
-	case o.format != "text" && o.format != "json":
-		return job, usage("export: --format %s: choose text or json", o.format)
+	case o.output == "-":
+		return job, usage("export: -o -: an archive is a folder: name it")
+	case o.table != "" || o.maxSize > 0:
+		return job, usage("export: --table and --max-size are not for --to otf2: choose a part with --time or --ranks")
 	case !slices.Contains(progressForms, o.progress):
 		return job, usage("export: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
 	}

@@ -62,8 +62,8 @@ func TestExportUsage(t *testing.T) {
 		says string
 	}{
 		{[]string{run, "-o", out}, jobs.ExitUsage, "--to is missing"},
-		{[]string{run, "--to", "csv", "-o", out}, jobs.ExitUsage, "--to csv"},
-		{[]string{run, "--to", "otf2"}, jobs.ExitUsage, "-o DIR is missing"},
+		{[]string{run, "--to", "xls", "-o", out}, jobs.ExitUsage, "--to xls"},
+		{[]string{run, "--to", "otf2"}, jobs.ExitUsage, "-o is missing"},
 		{[]string{run, "--to", "otf2", "-o", out, "-j", "0"}, jobs.ExitUsage, "-j 0"},
 		{[]string{run, "--to", "otf2", "-o", out, "--format", "html"}, jobs.ExitUsage, "--format html"},
 		{[]string{run, "--to", "otf2", "-o", out, "--progress", "loud"}, jobs.ExitUsage, "--progress loud"},
@@ -81,8 +81,8 @@ func TestExportUsage(t *testing.T) {
 			t.Fatalf("export %v left something", c.args)
 		}
 	}
-	if got := must(t, "export", "--help"); strings.Count(got, "coppice export run.xtf") != 3 {
-		t.Errorf("help without three examples:\n%s", got)
+	if got := must(t, "export", "--help"); strings.Count(got, "coppice export run.xtf") != 8 {
+		t.Errorf("help without its examples:\n%s", got)
 	}
 }
 

@@ -58,6 +58,7 @@ var Table = []Package{
 
 	{Path: "jobs", Layer: 4},
 	{Path: "report", Layer: 4, NoMPI: true},
+	{Path: "export", Layer: 4, NoMPI: true},
 
 	// The viewer shows what reports compute, so it stands above them.
 	{Path: "view", Layer: 5, NoMPI: true},
@@ -90,7 +91,7 @@ type Dependency struct {
 var Dependencies = []Dependency{
 	{Path: "github.com/klauspost/compress"},
 	{Path: "golang.org/x/sync"},
-	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"predict", "predict/pipeline"}},
+	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"predict", "predict/pipeline", "slurm"}},
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/sbromberger/gompi", Importers: []string{"mpi"}},
 	{Path: "github.com/google/go-cmp", TestOnly: true},

@@ -1,0 +1,220 @@
+package export
+
+import (
+	"bufio"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// chrome writes the trace event format of Chrome as a JSON object ("Trace Event Format", JSON Object Format): durations as
+// B and E, flows as s and f bound to the slice around them, intervals as nestable b and e, counters as C, names as M.
+// Times are microseconds with three decimals.
+type chrome struct {
+	out     *bufio.Writer
+	line    []byte
+	comma   bool
+	names   []string // as JSON
+	classes []string // as JSON
+	where   string   // process and thread of the location
+	self    string
+}
+
+func newChrome(out *bufio.Writer) *chrome { return &chrome{out: out} }
+
+func quote(s string) string {
+	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
+	if err != nil {
+		return `""` // a string always has a JSON form
+	}
+	return string(b)
+}
+
+func quoted(list []string) []string {
+	var q []string
+	for _, s := range list {
+		q = append(q, quote(s))
+	}
+	return q
+}
+
+func (c *chrome) head(id string, regions, categories []string) error {
+	c.names, c.classes = quoted(regions), quoted(categories)
+	_, err := c.out.WriteString(`{"displayTimeUnit":"ns","otherData":{"producer":"coppice","file":"` + id + `"},"traceEvents":[`)
+	return err
+}
+
+// put writes what stands in line as an event.
+func (c *chrome) put() error {
+	sep := "\n"
+	if c.comma {
+		sep = ",\n"
+	}
+	c.comma = true
+	if _, err := c.out.WriteString(sep); err != nil {
+		return err
+	}
+	_, err := c.out.Write(c.line)
+	return err
+}
+
+// phase begins an event of the location.
+func (c *chrome) phase(ph string, ns uint64) {
+	c.line = append(append(append(c.line[:0], `{"ph":"`...), ph...), `",`...)
+	c.line = append(append(c.line, c.where...), `,"ts":`...)
+	c.line = strconv.AppendUint(c.line, ns/1000, 10)
+	r := ns % 1000
+	c.line = append(c.line, '.', byte('0'+r/100), byte('0'+r/10%10), byte('0'+r%10))
+}
+
+// key begins a member of the event.
+func (c *chrome) key(name string) {
+	c.line = append(append(append(c.line, `,"`...), name...), `":`...)
+}
+
+func (c *chrome) finish() error {
+	c.line = append(c.line, '}')
+	return c.put()
+}
+
+// named writes a metadata event.
+func (c *chrome) named(where, what, key, value string) error {
+	c.line = append(c.line[:0], `{"ph":"M",`+where+`,"name":"`+what+`","args":{"`+key+`":`+value+`}}`...)
+	return c.put()
+}
+
+func (c *chrome) process(first trace.P, rank uint32, name string) error {
+	where := `"pid":` + strconv.FormatUint(uint64(first)+1, 10)
+	if err := c.named(where, "process_name", "name", quote(name)); err != nil {
+		return err
+	}
+	return c.named(where, "process_sort_index", "sort_index", strconv.FormatUint(uint64(rank), 10))
+}
+
+func (c *chrome) thread(x thread) error {
+	c.self = strconv.FormatInt(int64(x.self), 10)
+	c.where = `"pid":` + strconv.FormatInt(int64(x.process), 10) + `,"tid":` + c.self
+	if err := c.named(c.where, "thread_name", "name", quote(x.name)); err != nil {
+		return err
+	}
+	return c.named(c.where, "thread_sort_index", "sort_index", c.self)
+}
+
+func (c *chrome) describe(e *event) {
+	c.key("cat")
+	c.line = append(c.line, c.classes[e.category]...)
+	if len(e.args) == 0 {
+		return
+	}
+	c.key("args")
+	for i := range e.args {
+		a := &e.args[i]
+		sep := `,"`
+		if i == 0 {
+			sep = `{"`
+		}
+		c.line = append(append(append(c.line, sep...), argNames[a.name]...), `":`...)
+		if a.text != "" {
+			c.line = append(c.line, quote(a.text)...)
+		} else {
+			c.line = strconv.AppendUint(c.line, a.value, 10)
+		}
+	}
+	c.line = append(c.line, '}')
+}
+
+// flows writes one end of messages: ph is s or f.
+func (c *chrome) flows(ph string, ns uint64, list []uint64) error {
+	for _, f := range list {
+		c.phase(ph, ns)
+		c.line = append(c.line, `,"name":"message","cat":"message","id":"0x`...)
+		c.line = append(strconv.AppendUint(c.line, f, 16), '"')
+		if ph == "f" {
+			c.line = append(c.line, `,"bp":"e"`...)
+		}
+		if err := c.finish(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *chrome) begin(ns uint64, e *event) error {
+	c.phase("B", ns)
+	c.key("name")
+	c.line = append(c.line, c.names[e.region]...)
+	c.describe(e)
+	if err := c.finish(); err != nil {
+		return err
+	}
+	return c.flows("s", ns, e.flows)
+}
+
+func (c *chrome) end(ns uint64, flows []uint64) error {
+	if err := c.flows("f", ns, flows); err != nil {
+		return err
+	}
+	c.phase("E", ns)
+	return c.finish()
+}
+
+// instant writes a message outside of calls as a slice without length, for flows need one to be bound to.
+func (c *chrome) instant(ns uint64, receive bool, e *event) error {
+	ph, name := "s", `"send"`
+	if receive {
+		ph, name = "f", `"receive"`
+	}
+	c.phase("B", ns)
+	c.key("name")
+	c.line = append(c.line, name...)
+	c.describe(e)
+	if err := c.finish(); err != nil {
+		return err
+	}
+	if err := c.flows(ph, ns, e.flows); err != nil {
+		return err
+	}
+	c.phase("E", ns)
+	return c.finish()
+}
+
+// interval writes a border of an execution.
+func (c *chrome) interval(ph string, ns uint64, name string) error {
+	c.phase(ph, ns)
+	c.line = append(c.line, `,"cat":"interval","id":"`+c.self+`"`...)
+	c.key("name")
+	c.line = append(c.line, quote(name)...)
+	return c.finish()
+}
+
+func (c *chrome) intervalBegin(ns uint64, name string) error { return c.interval("b", ns, name) }
+func (c *chrome) intervalEnd(ns uint64, name string) error   { return c.interval("e", ns, name) }
+
+// counter writes a value. JSON has no words for those that are not numbers: they are left out.
+func (c *chrome) counter(ns uint64, _ int, name, _ string, value float64, bits uint64, kind int) error {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return nil
+	}
+	c.phase("C", ns)
+	c.key("name")
+	c.line = append(c.line, quote(name+" #"+c.self)...)
+	c.line = append(c.line, `,"args":{"value":`...)
+	switch kind {
+	case 0:
+		c.line = strconv.AppendUint(c.line, bits, 10)
+	case 1:
+		c.line = strconv.AppendInt(c.line, int64(bits), 10)
+	default:
+		c.line = strconv.AppendFloat(c.line, value, 'g', -1, 64)
+	}
+	c.line = append(c.line, '}')
+	return c.finish()
+}
+
+func (c *chrome) tail() error {
+	_, err := c.out.WriteString("\n]}\n")
+	return err
+}

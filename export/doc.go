@@ -1,0 +1,37 @@
+// Package export writes what lies in a part of a run in the forms of other tools: slices of a timeline for browsers
+// (Perfetto's protobuf and Chrome's trace events), and tables of events or of report sections for data frames (CSV,
+// Apache Parquet, Apache Arrow IPC streams). The archive form OTF2 is a job of package jobs, for it comes from the call
+// graph.
+//
+// # Tables
+//
+// A Schema names the columns of a table, a Batch holds rows of it, and a TableWriter takes batches:
+//
+//	w, err := export.NewTable(out, "parquet", schema)
+//	...
+//	err = w.Write(batch) // any number of times, at most GroupRows rows each
+//	err = w.Close()
+//
+// Events writes a table of events of a Source. Times are ticks since the begin of the trace, as everywhere, and beside them
+// nanoseconds, rounded down. Rows are in the order of processes and threads, then as they are in the
+// file, so equal input gives equal bytes.
+//
+// # Timelines
+//
+// Timeline writes calls as nested slices, messages as flows between them, counters and intervals. What a border of the
+// window cuts begins or ends there.
+//
+// # Memory
+//
+// A table is never in memory as a whole. Beside the open file a writer holds one batch,
+//
+//	GroupRows x columns x (8 + 1) bytes
+//
+// and for Parquet or Arrow the encoded form of one column (at most 9 bytes a row), or of one batch. A table with texts
+// holds its dictionary: each name once. A timeline holds the calls that are open, 24 bytes for each message that completes in
+// one call, 8 bytes a location, and its buffer.
+//
+// # Concurrency
+//
+// A writer belongs to one goroutine. Sources are read only.
+package export

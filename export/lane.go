@@ -1,0 +1,338 @@
+package export
+
+import (
+	"errors"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// lane draws one location: its calls with what happened in them, in one pass over the arrays side by side.
+type lane struct {
+	t       *timeline
+	p       trace.P
+	window  span
+	unknown int
+	last    uint64 // time of the last event drawn, ns
+	open    []openCall
+	drawn   uint64
+	fed     bool
+	p2p     feed[xtf.P2P, *xtf.P2P]
+	coll    feed[xtf.Coll, *xtf.Coll]
+	wait    feed[xtf.Wait, *xtf.Wait]
+	event   event
+}
+
+// openCall is a slice that has begun.
+type openCall struct {
+	depth uint32
+	end   uint64 // ns
+	flows []uint64
+}
+
+// loader is a row that reads itself.
+type loader[T any] interface {
+	*T
+	Load(row []byte)
+}
+
+// feed reads the rows of an array one by one.
+type feed[T any, L loader[T]] struct {
+	c    *xtf.Cursor
+	row  T
+	n    uint64
+	have bool
+}
+
+// peek returns the row in hand, nil after the last.
+func (f *feed[T, L]) peek() *T {
+	if !f.have {
+		if f.c == nil || !f.c.Next() {
+			return nil
+		}
+		L(&f.row).Load(f.c.Row())
+		f.n, f.have = f.c.N(), true
+	}
+	return &f.row
+}
+
+func (f *feed[T, L]) drop() { f.have = false }
+
+func (f *feed[T, L]) err() error {
+	if f.c == nil {
+		return nil
+	}
+	return f.c.Err()
+}
+
+// feeds opens the arrays of what happens in calls, from the first call on that is drawn.
+func (l *lane) feeds(from uint64) error {
+	l.fed = true
+	for _, x := range []struct {
+		typ xtf.TypeID
+		c   **xtf.Cursor
+	}{{xtf.TypeP2P, &l.p2p.c}, {xtf.TypeColl, &l.coll.c}, {xtf.TypeWait, &l.wait.c}} {
+		a, err := l.t.s.array(l.p, x.typ)
+		if err != nil {
+			return err
+		}
+		first, last, err := l.t.s.between(a, from, l.window.end)
+		if err != nil {
+			return l.t.s.at(l.p, err)
+		}
+		*x.c = a.Rows(first, last)
+	}
+	return nil
+}
+
+// calls draws the calls and what happens in them.
+func (l *lane) calls() error {
+	err := l.t.s.overlapping(l.p, xtf.TypeCall, l.window.begin, l.window.end, func(n uint64, row []byte) error {
+		if l.enough() {
+			return errSampled
+		}
+		var x xtf.Call
+		x.Load(row)
+		if !l.fed {
+			if err := l.feeds(min(x.T, l.window.begin)); err != nil {
+				return err
+			}
+		}
+		return l.call(n, &x)
+	})
+	if err != nil && !errors.Is(err, errSampled) {
+		return err
+	}
+	if err == nil {
+		if err := l.outside(xtf.Never, xtf.Never); err != nil {
+			return err
+		}
+	}
+	return errors.Join(l.close(0), l.p2p.err(), l.coll.err(), l.wait.err())
+}
+
+// enough reports whether a sample has all the rows of an array that it takes, and counts one more.
+func (l *lane) enough() bool {
+	if l.t.part == nil {
+		return false
+	}
+	l.drawn++
+	return l.drawn > l.t.part.rows
+}
+
+// time is a time of the window in ns, not before what was drawn last.
+func (l *lane) time(ticks uint64) (uint64, error) {
+	v, err := l.t.ns(min(max(ticks, l.window.begin), l.edge()))
+	return max(v, l.last), err
+}
+
+// edge is the last instant that is drawn.
+func (l *lane) edge() uint64 {
+	if l.window.end == xtf.Never {
+		return xtf.Never - 1
+	}
+	return l.window.end
+}
+
+// call draws the begin of a call.
+func (l *lane) call(n uint64, x *xtf.Call) error {
+	if err := l.outside(n, x.T); err != nil {
+		return err
+	}
+	if err := l.close(x.Depth); err != nil {
+		return err
+	}
+	begin, err := l.time(x.T)
+	if err != nil {
+		return err
+	}
+	end, err := l.time(x.End)
+	if err != nil {
+		return err
+	}
+	if k := len(l.open); k > 0 {
+		begin, end = min(begin, l.open[k-1].end), min(end, l.open[k-1].end)
+	}
+	l.last = begin
+	e := &l.event
+	e.args, e.flows = e.args[:0], e.flows[:0]
+	e.category = categoryOf(x.Class)
+	var ok bool
+	if e.region, ok = l.t.index[x.Region]; !ok {
+		e.region = l.unknown
+	}
+	c := openCall{depth: x.Depth, end: max(begin, end)}
+	l.messages(n, e, &c)
+	l.collective(n, e)
+	if x.Flags&xtf.FlagOutermostMPI != 0 {
+		if err := l.waits(x, e); err != nil {
+			return err
+		}
+	}
+	if x.T < l.window.begin || x.End > l.window.end {
+		e.args = append(e.args, arg{name: argCut, text: cutText(x, l.window)})
+	}
+	l.open = append(l.open, c)
+	l.t.drawn.Slices++
+	return l.t.sink.begin(begin, e)
+}
+
+func cutText(x *xtf.Call, w span) string {
+	switch {
+	case x.T >= w.begin:
+		return "end"
+	case x.End <= w.end:
+		return "begin"
+	}
+	return "begin and end"
+}
+
+// close ends the open calls that are as deep as depth, or deeper.
+func (l *lane) close(depth uint32) error {
+	for k := len(l.open); k > 0 && l.open[k-1].depth >= depth; k = len(l.open) {
+		c := &l.open[k-1]
+		l.last = max(l.last, c.end)
+		if err := l.t.sink.end(l.last, c.flows); err != nil {
+			return err
+		}
+		l.open = l.open[:k-1]
+	}
+	return nil
+}
+
+// flow returns the number of a message in the run, 0 if it has no flow: then its other end is not in the timeline.
+func (l *lane) flow(n uint64, m *xtf.P2P) uint64 {
+	t := l.t
+	if m.MateN == xtf.Never || uint64(m.MateP) >= uint64(len(t.windows)) || m.MateN >= t.count[m.MateP] ||
+		!l.window.has(m.T) || !t.windows[m.MateP].has(m.MateT) {
+		return 0
+	}
+	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+		return t.base[m.MateP] + m.MateN
+	}
+	return t.base[l.p] + n
+}
+
+// outside draws the messages before call n, which begins at t, that belong to no call that is drawn.
+func (l *lane) outside(n, t uint64) error {
+	for m := l.p2p.peek(); m != nil && (m.CallN < n || m.CallN == xtf.Never && m.T <= t); m = l.p2p.peek() {
+		e := &l.event
+		e.args, e.flows, e.category = l.messageArgs(e.args[:0], m), e.flows[:0], categoryOf(xtf.ClassP2P)
+		receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
+		if id := l.flow(l.p2p.n, m); id != 0 {
+			e.flows = append(e.flows, id)
+			l.countFlow(m)
+		} else {
+			l.t.drawn.OneEnded++
+		}
+		ns, err := l.time(m.T)
+		if err != nil {
+			return err
+		}
+		if k := len(l.open); k > 0 {
+			ns = min(ns, l.open[k-1].end)
+		}
+		l.last = ns
+		l.p2p.drop()
+		if err := l.t.sink.instant(ns, receive, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countFlow counts a message once, where it is received.
+func (l *lane) countFlow(m *xtf.P2P) {
+	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+		l.t.drawn.Flows++
+	}
+}
+
+func (l *lane) messageArgs(dst []arg, m *xtf.P2P) []arg {
+	if m.Peer != trace.Undefined {
+		dst = append(dst, arg{name: argPeer, value: uint64(m.Peer)})
+	}
+	return append(dst, arg{name: argBytes, value: m.Bytes}, arg{name: argTag, value: uint64(m.Tag)}, l.comm(m.Comm))
+}
+
+func (l *lane) comm(ref uint32) arg {
+	if name, ok := l.t.comms[ref]; ok {
+		return arg{name: argComm, text: name}
+	}
+	return arg{name: argComm, value: uint64(ref)}
+}
+
+// messages annotates call n with its messages: one with all that is known, several with their sums.
+func (l *lane) messages(n uint64, e *event, c *openCall) {
+	var sends, receives, sent, received uint64
+	for m := l.p2p.peek(); m != nil && m.CallN == n; m = l.p2p.peek() {
+		id := l.flow(l.p2p.n, m)
+		receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
+		switch {
+		case id == 0:
+			l.t.drawn.OneEnded++
+		case receive:
+			c.flows = append(c.flows, id)
+		default:
+			e.flows = append(e.flows, id)
+		}
+		if id != 0 {
+			l.countFlow(m)
+		}
+		if sends+receives == 0 {
+			e.args = l.messageArgs(e.args, m)
+		}
+		if receive {
+			receives++
+			received += m.Bytes
+		} else {
+			sends++
+			sent += m.Bytes
+		}
+		l.p2p.drop()
+	}
+	if sends+receives > 1 {
+		e.args = append(e.args[:0], arg{name: argSends, value: sends}, arg{name: argReceives, value: receives},
+			arg{name: argSent, value: sent}, arg{name: argReceived, value: received})
+	}
+}
+
+// collective annotates call n with its collective operation, the last one if there are several.
+func (l *lane) collective(n uint64, e *event) {
+	for x := l.coll.peek(); x != nil && x.CallN <= n; x = l.coll.peek() {
+		if x.CallN == n {
+			e.args = append(e.args, l.comm(x.Comm), arg{name: argSent, value: x.Sent}, arg{name: argReceived, value: x.Received})
+			if x.Root != trace.Undefined {
+				e.args = append(e.args, arg{name: argRoot, value: uint64(x.Root)})
+			}
+		}
+		l.coll.drop()
+	}
+}
+
+// waits annotates an MPI call with the time it waited, the pattern of its longest wait and who was late in that.
+func (l *lane) waits(x *xtf.Call, e *event) error {
+	var ticks, longest uint64
+	var worst xtf.Wait
+	for w := l.wait.peek(); w != nil && w.T < x.End; w = l.wait.peek() {
+		if d := w.End - w.T; w.End > w.T && w.End > x.T {
+			ticks += d
+			if d > longest {
+				longest, worst = d, *w
+			}
+		}
+		l.wait.drop()
+	}
+	if ticks == 0 {
+		return nil
+	}
+	ns, ok := l.t.clock.ns(ticks)
+	if !ok {
+		return nil
+	}
+	e.args = append(e.args, arg{name: argWait, value: ns}, arg{name: argPattern, text: waitName(worst.Pattern)})
+	if r := l.t.s.rankOf(worst.CauseP); !r.None {
+		e.args = append(e.args, arg{name: argCause, value: r.Bits})
+	}
+	return nil
+}

@@ -1,0 +1,238 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/bits"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Source is what is exported: an open run, and the part of it that was chosen.
+type Source struct {
+	File *xtf.File
+	Defs *trace.Definitions
+	// Nodes are the names of the interval tree's nodes, by their number.
+	Nodes []string
+	// Selected tells which locations are chosen; nil chooses all.
+	Selected func(p trace.P) bool
+	// Window chooses what overlaps [Begin, End), in ticks.
+	Window Window
+}
+
+// Window is a span of time, [Begin, End) in ticks. With Of it is that execution of an interval, on each location its own.
+type Window struct {
+	Begin, End uint64
+	Of         *Execution
+}
+
+// Execution is the K-th execution of a node of the interval tree, from 0.
+type Execution struct {
+	Node uint32
+	K    uint64
+}
+
+// Everything is the window that leaves nothing out.
+var Everything = Window{End: math.MaxUint64}
+
+// ErrRun says that a run cannot be exported in the form asked for.
+var ErrRun = errors.New("cannot be exported")
+
+func (s *Source) selected(p trace.P) bool { return s.Selected == nil || s.Selected(p) }
+
+// window returns the span of location p; ok is false where it has none.
+func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
+	w := s.Window
+	if w.Of == nil {
+		return w.Begin, w.End, w.Begin < w.End, nil
+	}
+	a, err := s.array(p, xtf.TypeIval)
+	if err != nil {
+		return 0, 0, false, err
+	}
+	c := a.Rows(0, a.Len())
+	for c.Next() {
+		var iv xtf.Ival
+		if iv.Load(c.Row()); iv.Node == w.Of.Node && iv.Execution == w.Of.K {
+			end = iv.End
+			if iv.Flags&xtf.IvalWhole != 0 && end < math.MaxUint64 {
+				end++ // its last instant is inside
+			}
+			return iv.T, end, iv.T < end, nil
+		}
+	}
+	return 0, 0, false, c.Err()
+}
+
+// array opens an array whose rows have at least the columns of version 1.
+func (s *Source) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
+	a, err := s.File.Array(xtf.Proc(p), t)
+	if err == nil && a.Type().RowBytes < rowBytes[t] {
+		err = fmt.Errorf("rows of %s with %d bytes: %w", a.Type().Name, a.Type().RowBytes, xtf.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, s.at(p, err)
+	}
+	return a, nil
+}
+
+// rowBytes are the sizes of the rows that are read here.
+var rowBytes = map[xtf.TypeID]int{
+	xtf.TypeCall: xtf.CallRowBytes, xtf.TypeP2P: xtf.P2PRowBytes, xtf.TypeColl: xtf.CollRowBytes, xtf.TypeIO: xtf.IORowBytes,
+	xtf.TypeRMA: xtf.RMARowBytes, xtf.TypeMetric: xtf.MetricRowBytes, xtf.TypeWait: xtf.WaitRowBytes, xtf.TypeIval: xtf.IvalRowBytes,
+}
+
+func (s *Source) at(p trace.P, err error) error {
+	return fmt.Errorf("location %d: %w", s.Defs.Location(p).Ref, err)
+}
+
+// overlapping visits the rows of an array that overlap [begin, end), in their order: those that began before and are
+// still open, then those that begin in there. A row without an end is where its time is. Rows that touch the window
+// only with their end are outside of it. It costs two descents beside the rows themselves.
+func (s *Source) overlapping(p trace.P, t xtf.TypeID, begin, end uint64, visit func(n uint64, row []byte) error) error {
+	a, err := s.array(p, t)
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = a.Overlapping(begin, begin, func(n uint64, row []byte) bool {
+		failed = visit(n, row)
+		return failed == nil
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return s.at(p, err)
+	}
+	first, last, err := s.between(a, begin, end)
+	if err != nil {
+		return s.at(p, err)
+	}
+	c := a.Rows(first, last)
+	for c.Next() {
+		if err := visit(c.N(), c.Row()); err != nil {
+			return s.at(p, err)
+		}
+	}
+	if err := c.Err(); err != nil {
+		return s.at(p, err)
+	}
+	return nil
+}
+
+// between returns the numbers of the rows that begin in [begin, end).
+func (s *Source) between(a *xtf.Array, begin, end uint64) (first, last uint64, err error) {
+	if first, err = a.Rank(begin); err != nil {
+		return 0, 0, err
+	}
+	if end == math.MaxUint64 {
+		return first, a.Len(), nil
+	}
+	last, err = a.Rank(end)
+	return first, max(first, last), err
+}
+
+// clock converts ticks to nanoseconds. Both count from the begin of the trace on.
+type clock struct{ resolution uint64 }
+
+func (s *Source) clock() clock { return clock{s.Defs.Clock().TimerResolution} }
+
+// ns returns t ticks in nanoseconds, rounded down; ok is false where they have no 63 bits, or the trace does not tell the
+// clock's resolution.
+func (c clock) ns(t uint64) (v uint64, ok bool) {
+	hi, lo := bits.Mul64(t, 1e9)
+	if hi >= c.resolution {
+		return 0, false
+	}
+	q, _ := bits.Div64(hi, lo, c.resolution)
+	return q, q <= math.MaxInt64
+}
+
+// regionName is the name of a region for people.
+func (s *Source) regionName(ref uint32) string {
+	x := s.Defs.Region(ref)
+	switch {
+	case x == nil && ref == trace.Undefined:
+		return "(no region)"
+	case x == nil:
+		return fmt.Sprintf("region %d (undefined)", ref)
+	}
+	if n := s.Defs.Text(x.Name); n != "" {
+		return n
+	}
+	return fmt.Sprintf("region %d", ref)
+}
+
+// regionNames are the texts of a column of regions: cell finds the one of a region.
+type regionNames struct {
+	dict Dictionary
+	by   map[uint32]Cell
+}
+
+func (s *Source) regionNames() *regionNames {
+	r := &regionNames{by: make(map[uint32]Cell, len(s.Defs.Regions)+1)}
+	for i := range s.Defs.Regions {
+		ref := s.Defs.Regions[i].Ref
+		r.by[ref] = r.dict.Cell(s.regionName(ref))
+	}
+	r.by[trace.Undefined] = Absent
+	return r
+}
+
+func (r *regionNames) cell(ref uint32) Cell {
+	if c, ok := r.by[ref]; ok {
+		return c
+	}
+	return Absent
+}
+
+// commNames are the names of communicators, by their reference.
+func (s *Source) commNames() map[uint32]string {
+	names := make(map[uint32]string, len(s.Defs.Comms)+len(s.Defs.InterComms))
+	name := func(ref, text uint32) {
+		if names[ref] = s.Defs.Text(text); names[ref] == "" {
+			names[ref] = fmt.Sprintf("communicator %d", ref)
+		}
+	}
+	for i := range s.Defs.InterComms {
+		name(s.Defs.InterComms[i].Ref, s.Defs.InterComms[i].Name)
+	}
+	for i := range s.Defs.Comms {
+		name(s.Defs.Comms[i].Ref, s.Defs.Comms[i].Name)
+	}
+	return names
+}
+
+// className names the class of a call (xtf.Class bits) in one word.
+func className(class uint32) string {
+	for _, c := range []struct {
+		bit  uint32
+		name string
+	}{
+		{xtf.ClassBarrier, "barrier"},
+		{xtf.ClassColl, "collective"},
+		{xtf.ClassP2P, "p2p"},
+		{xtf.ClassMPIIO, "mpiio"},
+		{xtf.ClassRMA, "rma"},
+		{xtf.ClassMgmt, "management"},
+		{xtf.ClassMPI, "mpi"},
+		{xtf.ClassIO, "io"},
+	} {
+		if class&c.bit != 0 {
+			return c.name
+		}
+	}
+	return "code"
+}
+
+// waitNames name the patterns of waits (xtf.Wait values), as in package xtf's items.
+var waitNames = []string{
+	"late_sender", "late_receiver", "wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan",
+}
+
+func waitName(pattern uint32) string {
+	if k := pattern & xtf.WaitPatternMask; k < uint32(len(waitNames)) {
+		return waitNames[k]
+	}
+	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
+}

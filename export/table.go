@@ -1,0 +1,207 @@
+package export
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Type is the type of the values of a column.
+type Type uint8
+
+// Types of columns.
+const (
+	Uint64  Type = iota
+	Int64        // two's complement in Batch
+	Uint32       // in the low half
+	Float64      // bits of IEEE 754
+	Text         // index in the dictionary of the column
+)
+
+// Column describes one column of a table.
+type Column struct {
+	Name     string
+	Type     Type
+	Nullable bool
+	Dict     []string // values of Text; valid UTF-8
+}
+
+// Meta is a key and value that a form keeps beside the table, if it can.
+type Meta struct{ Key, Value string }
+
+// Schema describes a table.
+type Schema struct {
+	Columns []Column
+	Meta    []Meta
+}
+
+// GroupRows is how many rows a batch, and so a row group of Parquet and a record batch of Arrow, has at most.
+const GroupRows = 1 << 16
+
+// ErrForm says that a form of table is not known.
+var ErrForm = errors.New("not a form of tables: csv, parquet or arrow")
+
+// errSchema says that a batch does not belong to a table.
+var errSchema = errors.New("batch of another table")
+
+// TableWriter takes the rows of one table.
+type TableWriter interface {
+	// Write writes the rows of b; it does not keep b.
+	Write(b *Batch) error
+	// Close completes the table; it does not close what the table is written to.
+	Close() error
+}
+
+// NewTable begins a table in one of the forms csv, parquet and arrow.
+func NewTable(out io.Writer, form string, s *Schema) (TableWriter, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	switch form {
+	case "csv":
+		return newCSV(out, s)
+	case "parquet":
+		return newParquet(out, s)
+	case "arrow":
+		return newArrow(out, s)
+	}
+	return nil, fmt.Errorf("%q: %w", form, ErrForm)
+}
+
+func (s *Schema) check() error {
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.Type > Text {
+			return fmt.Errorf("column %s of type %d: %w", c.Name, c.Type, errSchema)
+		}
+		if uint64(len(c.Dict)) > math.MaxInt32 {
+			return fmt.Errorf("column %s: %d different texts, at most %d can be written", c.Name, len(c.Dict), math.MaxInt32)
+		}
+	}
+	return nil
+}
+
+// Batch is rows of a table, column by column.
+type Batch struct {
+	rows   int
+	values [][]uint64
+	null   [][]bool // of columns with Nullable, else nil
+}
+
+// NewBatch makes an empty batch of a table.
+func NewBatch(s *Schema) *Batch {
+	b := &Batch{values: make([][]uint64, len(s.Columns)), null: make([][]bool, len(s.Columns))}
+	for i := range s.Columns {
+		if s.Columns[i].Nullable {
+			b.null[i] = []bool{}
+		}
+	}
+	return b
+}
+
+// Rows is the number of rows.
+func (b *Batch) Rows() int { return b.rows }
+
+// Full reports whether b takes no more rows.
+func (b *Batch) Full() bool { return b.rows >= GroupRows }
+
+// Reset empties b and keeps its memory.
+func (b *Batch) Reset() {
+	b.rows = 0
+	for i := range b.values {
+		b.values[i] = b.values[i][:0]
+		if b.null[i] != nil {
+			b.null[i] = b.null[i][:0]
+		}
+	}
+}
+
+// Cell is a value on its way into a batch; None marks the absent one.
+type Cell struct {
+	Bits uint64
+	None bool
+}
+
+// Number makes the cell of an integer, or of the text with this number.
+func Number(v uint64) Cell { return Cell{Bits: v} }
+
+// Real makes the cell of a Float64.
+func Real(v float64) Cell { return Cell{Bits: math.Float64bits(v)} }
+
+// Absent is the cell without a value.
+var Absent = Cell{None: true}
+
+// Append adds a row with a cell for every column. A cell without a value in a column that must have one is 0.
+func (b *Batch) Append(row ...Cell) {
+	for i := range b.values {
+		var c Cell
+		if i < len(row) {
+			c = row[i]
+		}
+		b.values[i] = append(b.values[i], c.Bits)
+		if b.null[i] != nil {
+			b.null[i] = append(b.null[i], c.None)
+		}
+	}
+	b.rows++
+}
+
+// fits reports whether b is a batch of a table that a form can write.
+func (b *Batch) fits(s *Schema) error {
+	if len(b.values) != len(s.Columns) || b.rows > GroupRows {
+		return errSchema
+	}
+	for i := range s.Columns {
+		c := &s.Columns[i]
+		if c.Nullable != (b.null[i] != nil) {
+			return errSchema
+		}
+		if c.Type != Text {
+			continue
+		}
+		for k, v := range b.values[i] {
+			if v >= uint64(len(c.Dict)) && (b.null[i] == nil || !b.null[i][k]) {
+				return fmt.Errorf("column %s: text %d of %d: %w", c.Name, v, len(c.Dict), errSchema)
+			}
+		}
+	}
+	return nil
+}
+
+// nulls counts the absent values of a column.
+func (b *Batch) nulls(i int) int {
+	n := 0
+	for _, none := range b.null[i] {
+		if none {
+			n++
+		}
+	}
+	return n
+}
+
+// Dictionary gathers the texts of a column in the order in which they come.
+type Dictionary struct {
+	list  []string
+	index map[string]uint64
+}
+
+// Cell returns the cell of a text, which is made valid UTF-8.
+func (d *Dictionary) Cell(text string) Cell {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if d.index == nil {
+		d.index = make(map[string]uint64)
+	}
+	i, ok := d.index[text]
+	if !ok {
+		i = uint64(len(d.list))
+		d.index[text] = i
+		d.list = append(d.list, text)
+	}
+	return Number(i)
+}
+
+// Texts are the texts of all cells, by their number.
+func (d *Dictionary) Texts() []string { return slices.Clip(d.list) }

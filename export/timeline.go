@@ -1,0 +1,283 @@
+package export
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Drawn is what a timeline has.
+type Drawn struct {
+	Bytes    int64  `json:"bytes"`
+	Slices   uint64 `json:"slices"`    // calls and executions of intervals
+	Flows    uint64 `json:"flows"`     // messages with both ends in the window
+	OneEnded uint64 `json:"one_ended"` // messages whose other end is outside of the window or of the chosen processes, or nowhere
+	Counters uint64 `json:"counters"`  // values of metrics
+}
+
+// ErrTooLarge says that a timeline does not fit the bytes it may have.
+var ErrTooLarge = errors.New("larger than allowed")
+
+// Timeline writes a timeline in the form perfetto or chrome, at most limit bytes of it: with more it stops with
+// ErrTooLarge.
+func (s *Source) Timeline(out io.Writer, form string, limit int64) (*Drawn, error) {
+	t := &timeline{s: s}
+	if err := t.prepare(); err != nil {
+		return nil, err
+	}
+	err := t.write(out, form, limit)
+	return &t.drawn, err
+}
+
+// write draws the timeline in a form.
+func (t *timeline) write(out io.Writer, form string, limit int64) error {
+	count := &counter{out: out, limit: limit}
+	buffer := bufio.NewWriterSize(count, 1<<16)
+	switch form {
+	case "perfetto":
+		t.sink = newPerfetto(buffer)
+	case "chrome":
+		t.sink = newChrome(buffer)
+	default:
+		return fmt.Errorf("%q: not a form of timelines: perfetto or chrome: %w", form, ErrRun)
+	}
+	t.written = func() int64 { return count.n + int64(buffer.Buffered()) }
+	err := t.draw()
+	if err == nil {
+		err = buffer.Flush()
+	}
+	t.drawn.Bytes = count.n
+	return err
+}
+
+// counter counts the bytes on their way, up to a limit.
+type counter struct {
+	out      io.Writer
+	n, limit int64
+}
+
+func (c *counter) Write(b []byte) (int, error) {
+	if c.n+int64(len(b)) > c.limit {
+		return 0, fmt.Errorf("more than %d bytes: %w", c.limit, ErrTooLarge)
+	}
+	n, err := c.out.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// sink writes the events of a timeline in one form. Times are nanoseconds from the begin of the trace on; those of
+// one track never decrease, and begins and ends are balanced.
+type sink interface {
+	head(id string, regions, categories []string) error
+	process(first trace.P, rank uint32, name string) error
+	// thread begins the tracks of a location; what follows belongs to it.
+	thread(x thread) error
+	begin(ns uint64, e *event) error
+	end(ns uint64, flows []uint64) error
+	// instant is a message outside of calls.
+	instant(ns uint64, receive bool, e *event) error
+	intervalBegin(ns uint64, name string) error
+	intervalEnd(ns uint64, name string) error
+	// counter takes member i's next value.
+	counter(ns uint64, i int, name, unit string, value float64, bits uint64, kind int) error
+	tail() error
+}
+
+// thread is a location in a timeline. Its numbers are those of an imagined system: they are unique in a timeline, and the
+// first thread of a process has the number of the process.
+type thread struct {
+	p             trace.P
+	process, self int32
+	name          string
+}
+
+// event is what the begin of a slice tells.
+type event struct {
+	region   int // index of its name
+	category int
+	flows    []uint64 // messages that begin
+	args     []arg
+}
+
+// arg is an annotation. Text stands where it is not empty.
+type arg struct {
+	name  argName
+	value uint64
+	text  string
+}
+
+// argName says what an annotation is about.
+type argName uint8
+
+// Annotations.
+const (
+	argPeer argName = iota // process
+	argBytes
+	argTag
+	argComm
+	argSends
+	argReceives
+	argSent     // bytes
+	argReceived // bytes
+	argRoot
+	argWait // ns
+	argPattern
+	argCause // process
+	argCut
+	numArgs
+)
+
+var argNames = [numArgs]string{
+	"peer", "bytes", "tag", "comm", "sends", "receives", "bytes_sent", "bytes_received", "root", "wait_ns", "wait", "late_rank", "cut",
+}
+
+// timeline draws a source into a sink.
+type timeline struct {
+	s       *Source
+	sink    sink
+	part    *sample
+	clock   clock
+	drawn   Drawn
+	written func() int64 // bytes so far
+	windows []span       // of each location, empty where it is not chosen
+	base    []uint64     // number of the first message of each location in the run, from 1
+	count   []uint64     // of messages of each location
+	index   map[uint32]int
+	comms   map[uint32]string
+	metrics *metrics
+}
+
+type span struct{ begin, end uint64 }
+
+func (w span) has(t uint64) bool { return w.begin <= t && t < w.end }
+
+// maxLocations is how many threads the forms can number.
+const maxLocations = math.MaxInt32 - 1
+
+// prepare reads what all locations need to know of each other.
+func (t *timeline) prepare() error {
+	s := t.s
+	n := s.Defs.NumLocations()
+	t.clock = s.clock()
+	switch {
+	case t.clock.resolution == 0:
+		return fmt.Errorf("the trace does not tell the resolution of its clock, and timelines are in nanoseconds: %w", ErrRun)
+	case n > maxLocations:
+		return fmt.Errorf("%d locations, a timeline has at most %d: choose a part with --ranks: %w", n, maxLocations, ErrRun)
+	}
+	t.windows, t.base, t.count = make([]span, n), make([]uint64, n), make([]uint64, n)
+	t.index, t.comms, t.metrics = make(map[uint32]int), s.commNames(), s.metrics()
+	next := uint64(1)
+	for p := range trace.P(n) {
+		if !s.selected(p) {
+			continue
+		}
+		begin, end, ok, err := s.window(p)
+		if err != nil {
+			return err
+		}
+		if ok {
+			t.windows[p] = span{begin, end}
+		}
+		a, err := s.array(p, xtf.TypeP2P)
+		if err != nil {
+			return err
+		}
+		t.base[p], t.count[p] = next, a.Len()
+		next += a.Len()
+	}
+	return nil
+}
+
+// ns is a time of the timeline.
+func (t *timeline) ns(ticks uint64) (uint64, error) {
+	v, ok := t.clock.ns(ticks)
+	if !ok {
+		return 0, fmt.Errorf("time of %d ticks is beyond what nanoseconds can tell: %w", ticks, ErrRun)
+	}
+	return v, nil
+}
+
+// names lists the regions' names by the numbers that events use; the last is that of all unknown ones.
+func (t *timeline) names() []string {
+	var list []string
+	for i := range t.s.Defs.Regions {
+		ref := t.s.Defs.Regions[i].Ref
+		t.index[ref] = len(list)
+		list = append(list, strings.ToValidUTF8(t.s.regionName(ref), "\uFFFD"))
+	}
+	return append(list, "(undefined region)")
+}
+
+func (t *timeline) draw() error {
+	s := t.s
+	names := t.names()
+	id := s.File.FileID()
+	if err := t.sink.head(fmt.Sprintf("%x", id[:]), names, categories); err != nil {
+		return err
+	}
+	for rank, x := range s.Defs.Processes() {
+		chosen := slices.Collect(func(yield func(trace.P) bool) {
+			for i := range trace.P(x.Count) {
+				if p := x.First + i; t.shown(p) && !yield(p) {
+					return
+				}
+			}
+		})
+		if len(chosen) == 0 {
+			continue
+		}
+		if err := t.sink.process(x.First, uint32(rank), fmt.Sprintf("rank %d", rank)); err != nil {
+			return err
+		}
+		for _, p := range chosen {
+			if err := t.location(x.First, p, len(names)-1); err != nil {
+				return err
+			}
+		}
+	}
+	return t.sink.tail()
+}
+
+func (t *timeline) shown(p trace.P) bool {
+	return t.s.selected(p) && (t.part == nil || t.part.locations[p])
+}
+
+// location draws the tracks of one location.
+func (t *timeline) location(first, p trace.P, unknown int) error {
+	name := strings.ToValidUTF8(t.s.Defs.Text(t.s.Defs.Location(p).Name), "\uFFFD")
+	if name == "" {
+		name = fmt.Sprintf("location %d", t.s.Defs.Location(p).Ref)
+	}
+	if err := t.sink.thread(thread{p: p, process: int32(first) + 1, self: int32(p) + 1, name: name}); err != nil {
+		return err
+	}
+	w := t.windows[p]
+	if w.begin >= w.end {
+		return nil
+	}
+	l := &lane{t: t, p: p, window: w, unknown: unknown}
+	for k, draw := range [numKinds]func() error{l.calls, l.intervals, l.counters} {
+		before := t.written()
+		if err := draw(); err != nil {
+			return err
+		}
+		if t.part != nil {
+			t.part.bytes[k] += t.written() - before
+			t.part.taken[k] += min(l.drawn, t.part.rows)
+		}
+	}
+	return nil
+}
+
+// categories are the classes of calls, by the numbers that events use.
+var categories = []string{"code", "barrier", "collective", "p2p", "mpiio", "rma", "management", "mpi", "io"}
+
+func categoryOf(class uint32) int { return slices.Index(categories, className(class)) }
