@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,17 +16,22 @@ import (
 // ErrNoRows means that a file has no rows of events, which Observe needs.
 var ErrNoRows = errors.New("the file has no rows of events")
 
+// nobody is the cause of waits that have none.
+const nobody = 1<<32 - 1
+
 // observer reads a run for package pipeline.
 type observer struct {
 	f       *xtf.File
 	d       *trace.Definitions
-	seconds float64 // of a tick
-	rank    []int   // by location: its process where it is the first of it, else -1
+	seconds float64  // of a tick
+	rank    []int    // by location: its process where it is the first of it, else -1
+	class   []string // by location, of processes; nil: there are none
 }
 
-// Observe reads messages and wait states of all processes of a file: what a model of a pipeline is extracted from. Of a
-// process it takes the first location. Memory: 32 bytes a message, 24 a wait, 16 a call of MPI.
-func Observe(f *xtf.File) (*pipeline.Observed, error) {
+// Observe reads messages, collectives, files and wait states of all processes of a file: what a capacity model is
+// extracted from. Of a process it takes the first location. jobs names what of the run a job is. Memory: 130 bytes a message,
+// 80 a collective, 24 a wait, 16 a call of MPI and an operation on a file.
+func Observe(f *xtf.File, jobs ObservedJobs) (*pipeline.Observed, error) {
 	b, err := f.Definitions()
 	if err != nil {
 		return nil, err
@@ -46,13 +52,35 @@ func Observe(f *xtf.File) (*pipeline.Observed, error) {
 	for r, p := range o.d.Processes() {
 		o.rank[p.First] = r
 	}
+	if err := o.classes(); err != nil {
+		return nil, err
+	}
 	for r, p := range o.d.Processes() {
 		if err := o.process(&out.Ranks[r], p); err != nil {
 			return nil, fmt.Errorf("process %d: %w", r, err)
 		}
 	}
+	if err := o.jobs(out, jobs); err != nil {
+		return nil, err
+	}
 	out.Input, err = o.input()
 	return out, err
+}
+
+// classes reads which processes compute alike.
+func (o *observer) classes() error {
+	return o.rows(xtf.WholeRun, xtf.TypeMember, func(row []byte) error {
+		var m xtf.Member
+		m.Load(row)
+		if m.Key >= uint64(len(o.rank)) {
+			return xtf.ErrCorrupt
+		}
+		if o.class == nil {
+			o.class = make([]string, len(o.rank))
+		}
+		o.class[m.Key] = fmt.Sprintf("class %d", m.Class)
+		return nil
+	})
 }
 
 // input is what the provenance says that the trace is known by.
@@ -74,6 +102,10 @@ func (o *observer) input() (string, error) {
 func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	proc := xtf.Proc(p.First)
 	r.Node = o.node(p)
+	if o.class != nil {
+		r.Class = o.class[proc]
+	}
+	process, _ := o.d.Process(p.First)
 	calls := 0
 	err := o.rows(proc, xtf.TypeCall, func(row []byte) error {
 		var c xtf.Call
@@ -97,7 +129,14 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 		return nil
 	})
 	if err == nil {
-		err = o.rows(proc, xtf.TypeP2P, func(row []byte) error { return o.message(r, row) })
+		n := uint64(0)
+		err = o.rows(proc, xtf.TypeP2P, func(row []byte) error { n++; return o.message(r, n-1, row) })
+	}
+	if err == nil {
+		err = o.rows(proc, xtf.TypeColl, func(row []byte) error { return o.collective(r, process, row) })
+	}
+	if err == nil {
+		err = o.rows(proc, xtf.TypeIO, func(row []byte) error { return o.file(r, row) })
 	}
 	if err == nil {
 		err = o.rows(proc, xtf.TypeWait, func(row []byte) error {
@@ -105,6 +144,9 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 			w.Load(row)
 			if w.End < w.T {
 				return xtf.ErrCorrupt
+			}
+			if w.CauseP == nobody { // until others are through as well: what the operation takes, not what it waits for
+				return nil
 			}
 			r.Waits = append(r.Waits, pipeline.ObservedWait{
 				ObservedSpan: pipeline.ObservedSpan{Begin: o.time(w.T), End: o.time(w.End)}, InSend: w.Pattern&xtf.WaitPatternMask == xtf.WaitLateReceiver,
@@ -118,33 +160,91 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	if calls == 0 {
 		return ErrNoRows
 	}
-	slices.SortStableFunc(r.Messages, func(a, b pipeline.ObservedMessage) int {
-		switch {
-		case a.End < b.End:
-			return -1
-		case a.End > b.End:
-			return 1
-		}
-		return 0
-	})
-	for _, m := range r.Messages {
-		r.End = max(r.End, m.End)
+	slices.SortStableFunc(r.Messages, func(a, b pipeline.ObservedMessage) int { return cmp.Compare(a.End, b.End) })
+	slices.SortStableFunc(r.Collectives, func(a, b pipeline.ObservedCollective) int { return cmp.Compare(a.End, b.End) })
+	if n := len(r.Messages); n > 0 {
+		r.End = max(r.End, r.Messages[n-1].End)
+	}
+	if n := len(r.Collectives); n > 0 {
+		r.End = max(r.End, r.Collectives[n-1].End)
 	}
 	return nil
 }
 
 // message adds a side of a message that has another side elsewhere.
-func (o *observer) message(r *pipeline.ObservedRank, row []byte) error {
+func (o *observer) message(r *pipeline.ObservedRank, n uint64, row []byte) error {
 	var m xtf.P2P
 	m.Load(row)
 	if m.Kind&(xtf.P2PMarker|xtf.P2PUnmatched|xtf.P2PIncomplete) != 0 || m.End == xtf.Never {
 		return nil
 	}
-	if uint64(m.MateP) >= uint64(len(o.rank)) {
+	if uint64(m.MateP) >= uint64(len(o.rank)) || m.End < m.T {
 		return xtf.ErrCorrupt
 	}
-	if peer := o.rank[m.MateP]; peer >= 0 {
-		r.Messages = append(r.Messages, pipeline.ObservedMessage{Peer: peer, Send: m.Kind&xtf.P2PKindMask == xtf.P2PSend, End: o.time(m.End), Bytes: m.Bytes})
+	peer := o.rank[m.MateP]
+	if peer < 0 {
+		return nil
+	}
+	x := pipeline.ObservedMessage{
+		Peer: peer, Send: m.Kind&xtf.P2PKindMask == xtf.P2PSend, Begin: o.time(m.T), End: o.time(m.End), Bytes: m.Bytes, Row: n, Mate: m.MateN,
+		Function: o.name(m.Region),
+	}
+	x.Done, x.Ready = x.End, x.Begin
+	if x.Send && m.Done != xtf.Never {
+		x.Done = max(x.End, o.time(m.Done))
+	}
+	x.Awaited = x.Send && m.Kind&(xtf.P2PAwaited|xtf.P2PAwaitedPost) != 0
+	if !x.Send && m.Kind&xtf.P2PAwaitedPost != 0 {
+		x.Ready = min(x.Begin, o.time(m.Post))
+	}
+	r.Messages = append(r.Messages, x)
+	return nil
+}
+
+// collective adds a member of a collective operation.
+func (o *observer) collective(r *pipeline.ObservedRank, process uint32, row []byte) error {
+	var c xtf.Coll
+	c.Load(row)
+	if c.End == xtf.Never || c.Ordinal == xtf.Never || o.d.IsSelf(c.Comm) {
+		return nil
+	}
+	if c.End < c.T {
+		return xtf.ErrCorrupt
+	}
+	x := pipeline.ObservedCollective{
+		Begin: o.time(c.T), End: o.time(c.End), Comm: c.Comm, Ordinal: c.Ordinal, Flow: pipeline.NoFlow, Function: o.name(c.Region),
+	}
+	switch trace.CollectiveClass(c.Flags&xtf.CollOpMask) &^ trace.ClassColl {
+	case trace.ClassBarrier, trace.ClassNxN:
+		x.Flow = pipeline.AllToAll
+	case trace.ClassOneToN:
+		x.Flow = pipeline.OneToAll
+	case trace.ClassNToOne:
+		x.Flow = pipeline.AllToOne
+	case trace.ClassPrefix:
+		x.Flow = pipeline.Prefix
+	}
+	x.Root = o.d.IsRoot(c.Comm, c.Root, process)
+	r.Collectives = append(r.Collectives, x)
+	return nil
+}
+
+// file adds an operation on a file.
+func (o *observer) file(r *pipeline.ObservedRank, row []byte) error {
+	var x xtf.IO
+	x.Load(row)
+	if x.End == xtf.Never {
+		return nil
+	}
+	if x.End < x.T {
+		return xtf.ErrCorrupt
+	}
+	s := pipeline.ObservedSpan{Begin: o.time(x.T), End: o.time(x.End)}
+	if n := len(r.Files); n > 0 { // operations that overlap count once
+		s.Begin = max(s.Begin, r.Files[n-1].End)
+	}
+	if s.Begin < s.End {
+		r.Files = append(r.Files, s)
 	}
 	return nil
 }

@@ -208,6 +208,16 @@ func (r *Run) IntervalSpan(spec string) (*Span, error) {
 	return s, nil
 }
 
+// IntervalNode returns the number of the interval that spec names, as IntervalSpan has it.
+func (r *Run) IntervalNode(spec string) (uint32, error) {
+	list, err := r.nodes()
+	if err != nil {
+		return 0, err
+	}
+	i, err := findNode(list, spec)
+	return uint32(i), err
+}
+
 // findNode returns the one node that spec names: "root", an id, a name,
 // FILE:LINE, or #NUMBER. Several nodes of one name are an error that lists their
 // numbers.

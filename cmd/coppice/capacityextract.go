@@ -6,43 +6,57 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/report"
 )
 
+// extractFlags are the flags of capacity extract.
+type extractFlags struct {
+	output
+	x                          pipeline.ExtractOptions
+	form, job, repeat, network string
+	maps                       []string
+}
+
 func runCapacityExtract(args []string, s streams) error {
-	o := output{}
-	var x pipeline.ExtractOptions
-	f := flags("capacity extract", "RUN.xtf...", s, "coppice capacity extract run.xtf -o model.toml", "coppice capacity extract chunks64.xtf chunks16.xtf chunks256.xtf -o model.toml", "coppice capacity extract run.xtf -o model.toml --cores 8")
+	var o extractFlags
+	f := flags("capacity extract", "RUN.xtf...", s,
+		"coppice capacity extract run.xtf -o model.toml",
+		"coppice capacity extract chunks64.xtf chunks16.xtf chunks256.xtf -o model.toml",
+		"coppice capacity extract run.xtf -o model.toml --job sweep --platform cluster.toml --map 0-7=node0:4")
 	o.verb = f.Name()
 	f.StringVarP(&o.path, "output", "o", "-", "model file to write, - for standard output")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing model file")
-	f.IntVar(&x.Cores, "cores", 0, "cores of each node (default: one for each process that ran there)")
-	f.Uint64Var(&x.Seed, "seed", 7, "of random numbers of the self-check")
+	f.StringVar(&o.form, "form", "auto", "of the job: pipeline (stages and chunks), graph (tasks between calls), or auto: a pipeline where the run is one")
+	f.StringVar(&o.job, "job", "", "a job is each execution of this interval, or each call of this function (default: the whole run is one job)")
+	f.StringVar(&o.repeat, "repeat", "none", "auto: a job is each execution of the outermost interval or function that all processes execute again and again")
+	f.StringVar(&o.network, "platform", "", "platform file with the cost of messages between nodes (default: they cost nothing)")
+	f.StringArrayVar(&o.maps, "map", nil, "RANKS=NODE[:CORES], such as 0-3=node0:4: where processes ran, instead of what the trace says (repeatable)")
+	f.IntVar(&o.x.Cores, "cores", 0, "cores of each node (default: one for each process that ran there)")
+	f.Uint64Var(&o.x.Seed, "seed", 7, "of random numbers of the self-check")
 	operands, err := parse(f, args, 1, 100)
 	if err != nil {
 		return err
 	}
-	o.format, o.color = "text", "never"
-	if err := o.check(); err != nil {
+	if err := o.complete(); err != nil {
 		return err
-	}
-	if x.Cores < 0 || x.Cores > pipeline.MaxServers {
-		return usage("%s: --cores %d: give a number of cores", o.verb, x.Cores)
 	}
 	var list []*pipeline.Observed
 	for _, path := range operands {
-		r, err := observe(path)
+		r, err := o.observe(path)
 		if err != nil {
 			return err
 		}
 		list = append(list, r)
 	}
-	e, err := pipeline.ExtractRuns(context.Background(), list, x)
-	if errors.Is(err, pipeline.ErrNoPipeline) {
+	e, err := pipeline.ExtractRuns(context.Background(), list, o.x)
+	if errors.Is(err, pipeline.ErrNoPipeline) || errors.Is(err, pipeline.ErrNoJob) || errors.Is(err, pipeline.ErrClocks) {
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", strings.Join(operands, ", "), err))
 	}
 	if err != nil {
@@ -54,29 +68,130 @@ func runCapacityExtract(args []string, s streams) error {
 	return concludeExtract(e, s.err)
 }
 
+// complete checks the flags and reads the platform.
+func (o *extractFlags) complete() error {
+	o.format, o.color = "text", "never"
+	if err := o.check(); err != nil {
+		return err
+	}
+	switch {
+	case o.x.Cores < 0 || o.x.Cores > pipeline.MaxServers:
+		return usage("%s: --cores %d: give a number of cores", o.verb, o.x.Cores)
+	case o.repeat != "auto" && o.repeat != "none":
+		return usage("%s: --repeat %s: choose auto or none", o.verb, o.repeat)
+	case o.repeat == "auto" && o.job != "":
+		return usage("%s: --job and --repeat both say what a job is: give one of them", o.verb)
+	case o.form == "auto":
+	case o.form == string(pipeline.FormPipeline) || o.form == string(pipeline.FormGraph):
+		o.x.Form = pipeline.Form(o.form)
+	default:
+		return usage("%s: --form %s: choose auto, pipeline or graph", o.verb, o.form)
+	}
+	if o.network == "" {
+		return nil
+	}
+	p, err := predict.OpenPlatform(o.network)
+	if err != nil {
+		return jobs.Fail(jobs.ExitInput, err)
+	}
+	n, err := p.Network(2)
+	if err != nil {
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", o.network, err))
+	}
+	const bytes = 1 << 20
+	l := &n.Links[simnet.LinkNet]
+	wire, _ := l.Wire(bytes)
+	o.x.Net = &pipeline.NetCost{PerByte: float64(wire) / (bytes - 1) / 1e12, Latency: float64(l.Latency) / 1e12}
+	return nil
+}
+
 // observe reads a run.
-func observe(path string) (*pipeline.Observed, error) {
+func (o *extractFlags) observe(path string) (*pipeline.Observed, error) {
 	run, err := openRun(path)
 	if err != nil {
 		return nil, err
 	}
 	defer run.Close()
-	o, err := predict.Observe(run.File)
-	if errors.Is(err, predict.ErrNoRows) {
-		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w: analyze the trace without --events none", path, err))
+	which := predict.ObservedJobs{Repeat: o.repeat == "auto"}
+	if o.job != "" {
+		node, err := run.IntervalNode(o.job)
+		switch {
+		case err == nil:
+			which.Node = &node
+		case errors.Is(err, report.ErrInterval) || errors.Is(err, report.ErrNoResult):
+			which.Region = o.job
+		default:
+			return nil, readError(path, err)
+		}
 	}
-	if err != nil {
+	r, err := predict.Observe(run.File, which)
+	switch {
+	case errors.Is(err, predict.ErrNoRows):
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w: analyze the trace without --events none", path, err))
+	case errors.Is(err, predict.ErrNoJob) && o.job != "":
+		return nil, usage("%s: --job %s: %s has no interval and no function of this name. coppice report %s intervals lists intervals, coppice report %s profile functions",
+			o.verb, o.job, path, path, path)
+	case errors.Is(err, predict.ErrNoJob):
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", path, err))
+	case err != nil:
 		return nil, readError(path, err)
 	}
-	return o, nil
+	return r, o.place(run, r)
+}
+
+// place puts ranks where --map says that they ran.
+func (o *extractFlags) place(run *report.Run, r *pipeline.Observed) error {
+	for _, text := range o.maps {
+		ranks, where, ok := strings.Cut(text, "=")
+		node, cores, counted := strings.Cut(where, ":")
+		if !ok || node == "" {
+			return usage("%s: --map %s: give RANKS=NODE or RANKS=NODE:CORES, such as 0-3=node0:4", o.verb, text)
+		}
+		set, err := report.ParseRanks(ranks, run.Defs)
+		if err != nil {
+			return usage("%s: --map %s: %w", o.verb, text, err)
+		}
+		if counted {
+			n, err := strconv.Atoi(cores)
+			if err != nil || n < 1 || n > pipeline.MaxServers {
+				return usage("%s: --map %s: %s is no number of cores", o.verb, text, cores)
+			}
+			if o.x.CoresOf == nil {
+				o.x.CoresOf = map[string]int{}
+			}
+			o.x.CoresOf[node] = n
+		}
+		member := set.Locations(run.Defs)
+		for rank, p := range run.Defs.Processes() {
+			if rank < len(r.Ranks) && member(p.First) {
+				r.Ranks[rank].Node = node
+			}
+		}
+	}
+	return nil
 }
 
 // concludeExtract says what was found and how well the model tells its own run: status 1 where it does not.
 func concludeExtract(e *pipeline.Extracted, w io.Writer) error {
-	for i := range e.Stages {
+	if e.Jobs > 1 {
+		fmt.Fprintf(w, "%d jobs; times are means over them\n", e.Jobs)
+	}
+	const most = 20
+	for i := range e.Stages[:min(len(e.Stages), most)] {
 		g := &e.Stages[i]
-		fmt.Fprintf(w, "%s  ranks %s  %d chunks of %s s (%s s in calls), scv %.3f, waited %s s; from first to last %s s, by the model %s s\n",
-			g.Name, rankList(g.Ranks), g.Chunks, short(g.Busy), short(g.Overhead), g.SCV, short(g.Waited), short(g.Traced), short(g.Predicted))
+		files := ""
+		if g.Files > 0 {
+			files = fmt.Sprintf(", %s s in files", short(g.Files))
+		}
+		what, varies := "chunks", fmt.Sprintf(", scv %.3f", g.SCV)
+		if e.Form == pipeline.FormGraph {
+			what, varies = "tasks", ""
+		}
+		fmt.Fprintf(w, "%s  ranks %s  %d %s of %s s (%s s in calls%s)%s, waited %s s; from first to last %s s, by the model %s s\n",
+			g.Name, rankList(g.Ranks), g.Chunks, what, short(g.Busy), short(g.Overhead), files, varies, short(g.Waited), short(g.Traced), short(g.Predicted))
+	}
+	if n := len(e.Stages) - most; n > 0 {
+		fmt.Fprintf(w, "and %d more\n", n)
 	}
 	for _, x := range e.Warnings {
 		fmt.Fprintln(w, "warning:", x)
@@ -84,7 +199,11 @@ func concludeExtract(e *pipeline.Extracted, w io.Writer) error {
 	gap := 0.0
 	for i := range e.Runs {
 		r := &e.Runs[i]
-		fmt.Fprintf(w, "self-check: with %d chunks the run took %s s, the model says %s s, %+.1f %%\n", r.Chunks, short(r.Traced), short(r.Predicted), 100*r.Error())
+		with := fmt.Sprintf("with %d chunks the run", r.Chunks)
+		if r.Chunks == 0 {
+			with = "a job"
+		}
+		fmt.Fprintf(w, "self-check: %s took %s s, the model says %s s, %+.1f %%\n", with, short(r.Traced), short(r.Predicted), 100*r.Error())
 		gap = max(gap, math.Abs(r.Error()))
 	}
 	if gap <= reliableCheck {

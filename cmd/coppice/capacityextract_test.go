@@ -69,7 +69,41 @@ func TestCapacityExtract(t *testing.T) {
 		t.Errorf("%s", b)
 	}
 	other := goldenRun(t, tracetest.GoldenG2, interval.Flags{})
-	if code, _, errs := call("capacity", "extract", other); code != jobs.ExitInput || !strings.Contains(errs, "not a pipeline") {
+	if code, _, errs := call("capacity", "extract", other, "--form", "pipeline"); code != jobs.ExitInput || !strings.Contains(errs, "not a pipeline") {
 		t.Errorf("status %d: %s", code, errs)
+	}
+	marked := goldenRun(t, tracetest.GoldenG3, interval.Flags{})
+	for _, args := range [][]string{{marked, "--form", "graph"}, {marked, "--repeat", "auto", "--form", "graph"}, {marked, "--job", "2"}, {other, "--map", "0=a:1", "--map", "1-2=b"}} {
+		code, out, errs := call(append([]string{"capacity", "extract"}, args...)...)
+		if code != jobs.ExitDone && code != jobs.ExitFound || !strings.Contains(errs, "self-check: a job took") || !strings.Contains(out, "[[tasks]]") {
+			t.Errorf("%v: status %d: %s", args, code, errs)
+		}
+		if strings.Contains(strings.Join(args, " "), "a:1") != strings.Contains(out, `{ name = "a.cpu", kind = "ps", servers = 1 }`) {
+			t.Errorf("%v: %s", args, out[:min(len(out), 400)])
+		}
+	}
+}
+
+// TestCapacityExtractErrors: what extract does not take.
+func TestCapacityExtractErrors(t *testing.T) {
+	run := goldenRun(t, lineTable(10), interval.Flags{})
+	for _, x := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--repeat", "auto"}, "executed equally often"},
+		{[]string{"--job", "nobody"}, "no interval and no function"},
+		{[]string{"--job", "MPI_Send", "--repeat", "auto"}, "give one of them"},
+		{[]string{"--repeat", "always"}, "choose auto or none"},
+		{[]string{"--form", "tree"}, "choose auto, pipeline or graph"},
+		{[]string{"--map", "0-1"}, "give RANKS=NODE"},
+		{[]string{"--map", "7=a"}, "--map 7=a"},
+		{[]string{"--map", "0=a:none"}, "no number of cores"},
+		{[]string{"--platform", run + ".toml"}, "no such file"},
+	} {
+		code, _, errs := call(append([]string{"capacity", "extract", run}, x.args...)...)
+		if code != jobs.ExitUsage && code != jobs.ExitInput || !strings.Contains(errs, x.want) {
+			t.Errorf("%v: status %d, not %q: %s", x.args, code, x.want, errs)
+		}
 	}
 }

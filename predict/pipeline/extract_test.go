@@ -117,7 +117,7 @@ func TestExtractRefuses(t *testing.T) {
 		"other counts": ranks([]ObservedMessage{send(1), send(1)}, []ObservedMessage{receive(0)}),
 		"strange peer": ranks([]ObservedMessage{send(7), send(-1)}, nil),
 	} {
-		if _, err := Extract(context.Background(), o, ExtractOptions{}); !errors.Is(err, ErrNoPipeline) {
+		if _, err := Extract(context.Background(), o, ExtractOptions{Form: FormPipeline}); !errors.Is(err, ErrNoPipeline) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 // RunCheck is how well a model tells one of the runs that it comes from.
 type RunCheck struct {
-	Chunks            int
+	Chunks            int     // 0: the job is a graph
 	Traced, Predicted float64 // seconds
 }
 
@@ -32,6 +32,15 @@ func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extr
 		return nil, fmt.Errorf("%w: no run", ErrNoPipeline)
 	}
 	e := runs[0]
+	if len(runs) == 1 {
+		e.Runs = []RunCheck{{e.chunks(), e.Traced, e.Predicted}}
+		return e, nil
+	}
+	for i, r := range runs {
+		if r.Form != FormPipeline {
+			return nil, fmt.Errorf("%w: run %d; only pipelines are compared over several runs", ErrNoPipeline, i+1)
+		}
+	}
 	p := e.Model.Types[0].Pipeline
 	for i, r := range runs[1:] {
 		q := r.Model.Types[0].Pipeline
@@ -49,19 +58,33 @@ func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extr
 	return e, e.check(ctx, runs, x)
 }
 
+// chunks of a pipeline; 0: the job is a graph.
+func (e *Extracted) chunks() int {
+	if p := e.Model.Types[0].Pipeline; p != nil {
+		return p.Chunks
+	}
+	return 0
+}
+
+// processor is what a chunk of a stage takes of its processor, seconds.
+func (e *Extracted) processor(stage int) float64 {
+	p := e.Model.Types[0].Pipeline
+	return p.Stages[stage].Demand[0].Seconds/float64(p.Chunks) + p.Stages[stage].Overhead[0].Seconds
+}
+
 // fit sets demand and overhead of a stage of the first run.
 func fit(runs []*Extracted, stage int) {
 	var x, y float64
 	n := float64(len(runs))
 	for _, r := range runs {
 		x += 1 / float64(r.Stages[stage].Chunks) / n
-		y += r.Stages[stage].Busy / n
+		y += r.processor(stage) / n
 	}
 	var xx, xy float64
 	for _, r := range runs {
 		d := 1/float64(r.Stages[stage].Chunks) - x
 		xx += float64(d * d)
-		xy += float64(d * (r.Stages[stage].Busy - y))
+		xy += float64(d * (r.processor(stage) - y))
 	}
 	if xx == 0 { // as many chunks in all runs
 		return
@@ -94,7 +117,7 @@ func (e *Extracted) check(ctx context.Context, runs []*Extracted, x ExtractOptio
 		}
 		if i == 0 {
 			e.Predicted = c.Predicted
-			e.stageSpans()
+			e.stageSpans(nil)
 		} else {
 			for _, w := range r.Warnings {
 				e.Warnings = append(e.Warnings, fmt.Sprintf("run %d: %s", i+1, w))

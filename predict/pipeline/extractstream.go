@@ -1,0 +1,427 @@
+package pipeline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// ErrNoPipeline means that the messages of a run are not those of a pipeline.
+var ErrNoPipeline = errors.New("not a pipeline")
+
+const (
+	// backPressure is the part of the run that senders of a stage wait for the next one, from which its buffer is limited.
+	backPressure = 0.005
+	// oneWay is how many times the bytes of one direction between two processes are those of the other, where the other is
+	// taken for requests and acknowledgements.
+	oneWay = 4
+)
+
+// stream is the extraction of a pipeline under way. Stages are the processes with equally many hops before them: data must go
+// from each stage to the next one, as many messages must enter a stage as leave it, and no process may take part in more
+// collective operations than it has chunks. What a process does from the end
+// of one receive to the end of the next one, less its wait states, is its work on a chunk; in the first stage sends take the
+// place of receives. What of it is computation or files is the demand of the stage, in which the chunks share; the time in
+// calls is the overhead of every chunk.
+type stream struct {
+	*extraction
+	level  []int // stage of a rank; -1: none
+	stages [][]int
+	chunks [][][]chunk // of a job and stage, by end
+}
+
+// chunk is the work of one process on one chunk.
+type chunk struct {
+	rank       int
+	begin, end float64
+	busy       float64
+	calls      float64 // of it in calls
+	files      float64 // of it in operations on files
+	brought    float64 // bytes from other nodes
+	hops       float64 // messages that brought them
+}
+
+// pipeline makes the model of a pipeline.
+func (e *extraction) pipeline() error {
+	l := &stream{extraction: e}
+	if err := l.findStages(); err != nil {
+		return err
+	}
+	l.chunks = make([][][]chunk, len(e.jobs))
+	for k := range e.jobs {
+		l.chunks[k] = make([][]chunk, len(l.stages))
+		for s := range l.stages {
+			if err := l.findChunks(k, s); err != nil {
+				return err
+			}
+		}
+	}
+	if err := l.checkCounts(); err != nil {
+		return err
+	}
+	l.build()
+	return nil
+}
+
+// findStages puts every rank that sends or receives into a stage.
+func (l *stream) findStages() error {
+	next, before, err := l.o.directions()
+	if err != nil {
+		return err
+	}
+	n := len(next)
+	l.level = make([]int, n)
+	var order []int
+	for r := range n {
+		if before[r] == 0 {
+			order = append(order, r)
+		}
+	}
+	for i := 0; i < len(order); i++ {
+		for _, to := range next[order[i]] {
+			l.level[to] = max(l.level[to], l.level[order[i]]+1)
+			if before[to]--; before[to] == 0 {
+				order = append(order, to)
+			}
+		}
+	}
+	if len(order) < n {
+		return fmt.Errorf("%w: messages go round in a circle", ErrNoPipeline)
+	}
+	for r := range n {
+		for _, to := range next[r] {
+			if l.level[to] != l.level[r]+1 {
+				return fmt.Errorf("%w: process %d of stage %d sends to process %d of stage %d", ErrNoPipeline, r, l.level[r], to, l.level[to])
+			}
+		}
+	}
+	return l.collect(next)
+}
+
+// directions are, for each rank, those that it sends data to, in order, and how many send data to it.
+func (o *Observed) directions() (next [][]int, before []int, err error) {
+	n := len(o.Ranks)
+	bytes := make([]map[int]uint64, n) // sent, by receiver
+	for r := range o.Ranks {
+		bytes[r] = map[int]uint64{}
+		for _, m := range o.Ranks[r].Messages {
+			if m.Send && m.Peer >= 0 && m.Peer < n && m.Peer != r {
+				bytes[r][m.Peer] += m.Bytes + 1
+			}
+		}
+	}
+	next, before = make([][]int, n), make([]int, n)
+	for r := range bytes {
+		for to := range bytes[r] {
+			next[r] = append(next[r], to)
+		}
+		slices.Sort(next[r])
+		forth := next[r][:0]
+		for _, to := range next[r] {
+			if b, back := bytes[r][to], bytes[to][r]; b/oneWay >= back {
+				forth = append(forth, to)
+				before[to]++
+			} else if back/oneWay < b {
+				return nil, nil, fmt.Errorf("%w: processes %d and %d send each other about as much", ErrNoPipeline, min(r, to), max(r, to))
+			}
+		}
+		next[r] = forth
+	}
+	return next, before, nil
+}
+
+// collect makes the lists of ranks by stage.
+func (l *stream) collect(next [][]int) error {
+	idle := 0
+	for r := range l.level {
+		if l.level[r] == 0 && len(next[r]) == 0 {
+			l.level[r] = -1
+			idle++
+			continue
+		}
+		for len(l.stages) <= l.level[r] {
+			l.stages = append(l.stages, nil)
+		}
+		l.stages[l.level[r]] = append(l.stages[l.level[r]], r)
+	}
+	if len(l.stages) < 2 {
+		return fmt.Errorf("%w: no process sends to another one", ErrNoPipeline)
+	}
+	if idle > 0 {
+		l.warn("%d processes without messages are left out", idle)
+	}
+	return nil
+}
+
+// findChunks cuts the time of the ranks of a stage in a job into chunks.
+func (l *stream) findChunks(job, stage int) error {
+	list := &l.chunks[job][stage]
+	for _, r := range l.stages[stage] {
+		rank := &l.jobs[job].Ranks[r]
+		first := len(*list)
+		last := rank.Begin
+		var brings []*ObservedMessage // a chunk, or takes it away
+		for i := range rank.Messages {
+			m := &rank.Messages[i]
+			if m.Peer < 0 || m.Peer >= len(l.level) || l.level[m.Peer] < 0 {
+				continue
+			}
+			forward := m.Send && l.level[m.Peer] == stage+1
+			if stage == 0 && forward || stage > 0 && !m.Send && l.level[m.Peer] == stage-1 {
+				brings = append(brings, m)
+			}
+			if forward || !m.Send {
+				last = m.End
+			}
+		}
+		if stage == len(l.stages)-1 {
+			last = rank.End
+		}
+		for i, m := range brings {
+			c := chunk{rank: r, begin: m.End, end: last}
+			switch {
+			case stage == 0 && i == 0:
+				c.begin, c.end = rank.Begin, m.End
+			case stage == 0:
+				c.begin, c.end = brings[i-1].End, m.End
+			case i+1 < len(brings):
+				c.end = brings[i+1].End
+			}
+			c.end = max(c.begin, c.end)
+			if stage > 0 && l.o.Ranks[m.Peer].Node != l.o.Ranks[r].Node {
+				c.brought, c.hops = float64(m.Bytes), 1
+			}
+			*list = append(*list, c)
+		}
+		own := (*list)[first:]
+		if n := len(own); n < 2 || len(rank.Collectives) > n {
+			return fmt.Errorf("%w: process %d works on %d chunks, and takes part in %d collective operations", ErrNoPipeline, r, n, len(rank.Collectives))
+		}
+		rank.work(own)
+	}
+	slices.SortStableFunc(*list, func(a, b chunk) int { return cmp.Compare(a.end, b.end) })
+	return nil
+}
+
+// work computes how long a process was busy in each of its chunks, which are in order.
+func (r *ObservedRank) work(chunks []chunk) {
+	waits := make([]ObservedSpan, len(r.Waits))
+	for i, w := range r.Waits {
+		waits[i] = w.ObservedSpan
+	}
+	waiting, calling, files := overlaps(chunks, waits), overlaps(chunks, r.Calls), overlaps(chunks, r.Files)
+	both := overlaps(chunks, common(r.Calls, r.Files))
+	for i := range chunks {
+		c := &chunks[i]
+		c.busy = max(0, c.end-c.begin-waiting[i])
+		c.files = min(c.busy, files[i])
+		c.calls = min(c.busy-c.files, max(0, calling[i]-both[i]-waiting[i]))
+	}
+}
+
+// overlaps is, for each chunk, how much of it lies in spans. Both are in order.
+func overlaps(chunks []chunk, spans []ObservedSpan) []float64 {
+	list := make([]float64, len(chunks))
+	at := 0
+	for i, c := range chunks {
+		for at < len(spans) && spans[at].End <= c.begin {
+			at++
+		}
+		for s := at; s < len(spans) && spans[s].Begin < c.end; s++ {
+			list[i] += max(0, min(c.end, spans[s].End)-max(c.begin, spans[s].Begin))
+		}
+	}
+	return list
+}
+
+// common is what lies in spans of both lists, which are in order and without overlap.
+func common(a, b []ObservedSpan) (list []ObservedSpan) {
+	for len(a) > 0 && len(b) > 0 {
+		if s := (ObservedSpan{max(a[0].Begin, b[0].Begin), min(a[0].End, b[0].End)}); s.Begin < s.End {
+			list = append(list, s)
+		}
+		if a[0].End < b[0].End {
+			a = a[1:]
+		} else {
+			b = b[1:]
+		}
+	}
+	return list
+}
+
+func (l *stream) checkCounts() error {
+	for k := range l.chunks {
+		var counts []string
+		same := true
+		for s := range l.chunks[k] {
+			counts = append(counts, fmt.Sprint(len(l.chunks[k][s])))
+			same = same && len(l.chunks[k][s]) == len(l.chunks[0][0])
+		}
+		switch n := len(l.chunks[0][0]); {
+		case !same && k == 0:
+			return fmt.Errorf("%w: the stages have %s messages", ErrNoPipeline, strings.Join(counts, ", "))
+		case !same:
+			return fmt.Errorf("%w: the stages of job %d have %s messages, those of the first one %d", ErrNoPipeline, k+1, strings.Join(counts, ", "), n)
+		case n > MaxTasks/len(l.stages):
+			return fmt.Errorf("%w: %d chunks", ErrTooLarge, n)
+		}
+	}
+	return nil
+}
+
+// build makes the model.
+func (l *stream) build() {
+	p := &Pipeline{Chunks: len(l.chunks[0][0])}
+	var traced float64
+	for k := range l.jobs {
+		begin, end := math.Inf(1), 0.0
+		for s := range l.stages {
+			begin, end = min(begin, l.first(k, s)), max(end, l.last(k, s))
+		}
+		traced += (end - begin) / float64(len(l.jobs))
+	}
+	for s, ranks := range l.stages {
+		info := l.stage(s)
+		st := Stage{Name: info.Name, Visits: 1, Workers: len(ranks), SCV: info.SCV, Buffer: l.buffer(s, traced)}
+		cpu, disk := l.centers(s)
+		whole := float64(p.Chunks)
+		st.Demand = []Demand{{cpu, rounded(max(leastDemand, (info.Busy-info.Overhead-info.Files)*whole))}}
+		if info.Files > 0 {
+			st.Demand = append(st.Demand, Demand{disk(), rounded(info.Files * whole)})
+		}
+		st.Overhead = []Demand{{cpu, rounded(info.Overhead)}}
+		l.network(s, &st)
+		p.Stages = append(p.Stages, st)
+		l.out.Stages = append(l.out.Stages, info)
+		if info.SCV > heavyTail {
+			l.warn("stage %s varies much (scv %.1f): compare with capacity check", info.Name, info.SCV)
+		}
+	}
+	l.finish(FormPipeline, Type{Pipeline: p}, traced)
+}
+
+// centers of a stage: processor and disk of the node that it is on, or of its own where it is on several.
+func (l *stream) centers(stage int) (cpu int, disk func() int) {
+	ranks := l.stages[stage]
+	node := l.o.Ranks[ranks[0]].Node
+	nodes := map[string]bool{}
+	for _, r := range ranks {
+		nodes[l.o.Ranks[r].Node] = true
+	}
+	if len(nodes) == 1 {
+		return l.processor(node), func() int { return l.files(node) }
+	}
+	return l.center(fmt.Sprintf("stage%d.cpu", stage), PS, len(ranks)), func() int {
+		return l.center(fmt.Sprintf("stage%d.disk", stage), FCFS, len(nodes))
+	}
+}
+
+// network adds what the chunks of a stage take that come from other nodes.
+func (l *stream) network(stage int, st *Stage) {
+	if l.x.Net == nil {
+		return
+	}
+	var bytes, hops float64
+	for k := range l.chunks {
+		for _, c := range l.chunks[k][stage] {
+			bytes, hops = bytes+c.brought, hops+c.hops
+		}
+	}
+	if hops == 0 {
+		return
+	}
+	jobs := float64(len(l.chunks))
+	carry, delay := l.message(bytes / jobs)
+	carry.Seconds = rounded(carry.Seconds)
+	delay.Seconds = rounded(delay.Seconds * hops / jobs / float64(len(l.chunks[0][stage])))
+	st.Demand, st.Overhead = append(st.Demand, carry), append(st.Overhead, delay)
+}
+
+// first and last are the begin of the first and the end of the last chunk of a stage in a job.
+func (l *stream) first(job, stage int) float64 {
+	t := math.Inf(1)
+	for _, c := range l.chunks[job][stage] {
+		t = min(t, c.begin)
+	}
+	return t
+}
+
+func (l *stream) last(job, stage int) float64 {
+	list := l.chunks[job][stage]
+	return list[len(list)-1].end
+}
+
+// stage computes mean and variability of the work on a chunk.
+func (l *stream) stage(s int) ExtractedStage {
+	info := ExtractedStage{Name: fmt.Sprintf("stage%d", s), Ranks: l.stages[s], Chunks: len(l.chunks[0][s])}
+	var times []float64
+	jobs := float64(len(l.chunks))
+	for k := range l.chunks {
+		for _, c := range l.chunks[k][s] {
+			times = append(times, c.busy)
+			info.Overhead += c.calls
+			info.Files += c.files
+			info.Waited += (c.end - c.begin - c.busy) / jobs
+		}
+		info.Traced += (l.last(k, s) - l.first(k, s)) / jobs
+	}
+	x := sampleOf(times)
+	info.Overhead /= float64(x.n)
+	info.Files /= float64(x.n)
+	info.Busy, info.SCV, info.Outliers = x.mean, x.scv, x.outliers
+	if info.Outliers > 0 {
+		l.warn("%s: %d of %d chunks are left out of its variability", info.Name, info.Outliers, x.n)
+	}
+	return info
+}
+
+// buffer is the most chunks that a stage had begun and the next one had not finished, where its sends waited for the next
+// stage; else it is unbounded.
+func (l *stream) buffer(s int, span float64) int {
+	if s == len(l.stages)-1 {
+		return Unbounded
+	}
+	var waited float64
+	for k := range l.jobs {
+		for _, r := range l.stages[s] {
+			for _, w := range l.jobs[k].Ranks[r].Waits {
+				if w.InSend {
+					waited += w.End - w.Begin
+				}
+			}
+		}
+	}
+	if waited/float64(len(l.stages[s])*len(l.jobs)) < backPressure*span {
+		return Unbounded
+	}
+	most := 1
+	for k := range l.jobs {
+		most = max(most, ahead(l.chunks[k][s], l.chunks[k][s+1]))
+	}
+	return most
+}
+
+// ahead is the most chunks that a stage had begun and the next one had not finished.
+func ahead(these, next []chunk) int {
+	begins := make([]float64, 0, len(these))
+	for _, c := range these {
+		begins = append(begins, c.begin)
+	}
+	consumed := make([]float64, 0, len(next)) // without the wait for the next chunk that follows
+	for _, c := range next {
+		consumed = append(consumed, c.begin+c.busy)
+	}
+	slices.Sort(begins)
+	slices.Sort(consumed)
+	most, done := 1, 0
+	for i, t := range begins {
+		for done < len(consumed) && consumed[done] <= t {
+			done++
+		}
+		most = max(most, i+1-done)
+	}
+	return most
+}
