@@ -62,7 +62,12 @@ func runCapacityExtract(args []string, s streams) error {
 	if err != nil {
 		return capacityError(o.verb, err)
 	}
-	if err := o.write(s, writeBytes(e.Model.Append(nil))); err != nil {
+	text := e.Model.Append(nil)
+	if len(text) > pipeline.MaxFile {
+		return jobs.Fail(jobs.ExitResource, fmt.Errorf("%s: the model of a job takes %s, more than the %s of a model file. Name a shorter part of the run with --job, or give the file classes of processes (analyze --classes)",
+			strings.Join(operands, ", "), report.Size(uint64(len(text))), report.Size(pipeline.MaxFile)))
+	}
+	if err := o.write(s, writeBytes(text)); err != nil {
 		return err
 	}
 	return concludeExtract(e, s.err)
