@@ -64,8 +64,7 @@ type AnalyzeResult struct {
 	Processes int
 	Partial   bool
 	Done      bool              // an earlier run has written the file: nothing else is known here
-	Taken     int               // units that earlier runs finished, of all ranks
-	Redone    int               // and those among them that were damaged
+	Resumed   Resumed           // on rank 0
 	Codes     []stats.CodeTotal // rank 0
 	Seconds   []StageTime
 	File      xtfwriter.Result
@@ -78,6 +77,13 @@ type AnalyzeResult struct {
 	Graph     ccgmerge.Report
 	Store     xtfwriter.Usage
 	Traffic   mpi.Stats
+}
+
+// Resumed is what a run found of earlier ones.
+type Resumed struct {
+	Stage string // up to which all was kept; "" if it was locations at most
+	Kept  int    // locations whose load was kept
+	Torn  int    // lists, locations and marks that were damaged, and done again
 }
 
 // StageTime is the wall time of one stage on this rank.
@@ -97,6 +103,7 @@ const (
 	stageCauses
 	stageReduce
 	stageClasses
+	stageMark
 )
 
 // Kinds of segments beside arrays and blobs.
@@ -162,6 +169,7 @@ type analysis struct {
 	problems trace.Diagnostics
 	meter    *Meter
 	pace     *pacer
+	from     uint32 // the mark that this run began with
 	res      AnalyzeResult
 }
 
@@ -316,34 +324,39 @@ func (a *analysis) work() error {
 	stages := []struct {
 		name string
 		run  func() error
+		mark uint32
 	}{
-		{"measure", a.measure},
-		{"clocks", a.repairClocks},
-		{"load", a.load},
-		{"number", a.number},
-		{"match", a.match},
-		{"graph", a.graph},
-		{"classes", a.classes},
-		{"finish", a.finish},
-		{"waits", a.waits},
-		{"causes", a.causes},
-		{"threads", a.threads},
-		{"reduce", a.reduce},
-		{"commit", a.commit},
+		{"measure", a.measure, notMarked},
+		{"clocks", a.repairClocks, notMarked},
+		{"load", a.load, notMarked},
+		{"number", a.number, notMarked},
+		{"match", a.match, notMarked},
+		{"graph", a.graph, notMarked},
+		{"classes", a.classes, notMarked},
+		{"finish", a.finish, markFinish},
+		{"waits", a.waits, markWaits},
+		{"causes", a.causes, markCauses},
+		{"threads", a.threads, markThreads},
+		{"reduce", a.reduce, notMarked},
+		{"commit", a.commit, notMarked},
 	}
-	for _, s := range stages {
+	for i := 0; i < len(stages); i++ {
+		s := &stages[i]
 		a.atStage(s.name)
 		began := time.Now()
 		err := s.run()
+		if err == nil && s.name == "measure" {
+			a.from, err = a.restore()
+			for a.from != notMarked && stages[i].mark != a.from {
+				i++
+			}
+		}
 		a.res.Seconds = append(a.res.Seconds, StageTime{s.name, time.Since(began)})
+		if err == nil && s.name != "commit" {
+			err = a.pace.boundary(s.mark)
+		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.name, err)
-		}
-		if s.name == "commit" {
-			break
-		}
-		if err := a.pace.boundary(); err != nil {
-			return err
 		}
 	}
 	a.atStage("")

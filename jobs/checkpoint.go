@@ -76,8 +76,9 @@ type pacer struct {
 	bytes    uint64       // of them
 	listed   int          // by this rank in this run
 	loading  bool
-	redo     int // torn units
-	kept     int // units taken over by this rank
+	marked   uint32 // the last stage of this run that was marked
+	redo     int    // torn units
+	kept     int    // units taken over by this rank
 	unitTime time.Duration
 }
 
@@ -225,21 +226,6 @@ func (p *pacer) endLoad() error {
 	return p.save()
 }
 
-// boundary ends a stage: all ranks go on, or all stop. Collective.
-func (p *pacer) boundary() error {
-	flag := []int64{0}
-	if p.asked() {
-		flag[0] = 1
-	}
-	if err := p.a.c.AllreduceInt64(flag, mpi.Max); err != nil {
-		return err
-	}
-	if flag[0] != 0 {
-		return ErrStopped
-	}
-	return nil
-}
-
 // stopped saves what is finished and makes the error of the job. Collective; all ranks know that the job stops.
 func (p *pacer) stopped() error {
 	err := p.settle()
@@ -258,12 +244,33 @@ func (p *pacer) stopped() error {
 		return err
 	}
 	dir := p.a.ws.Dir()
+	if stage := max(p.marked, p.a.from); stage != notMarked {
+		return Fail(ExitSaved, fmt.Errorf("%w: %s; all stages up to %s are finished and kept in %s. Run the same command with --resume to go on",
+			ErrStopped, why, markNames[stage], dir))
+	}
 	if n[1] == 0 && why == timeLimit {
 		return Fail(ExitResource, fmt.Errorf("%s, and this run finished no location: it would not get further the next time. Give the job more time or more ranks; %s keeps the %d locations of earlier runs",
 			why, dir, n[0]))
 	}
 	return Fail(ExitSaved, fmt.Errorf("%w: %s; %d of %d locations are finished and kept in %s. Run the same command with --resume to go on",
 		ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))
+}
+
+// report says on rank 0 what was kept of earlier runs. Collective.
+func (p *pacer) report() error {
+	n := []int64{int64(p.kept), int64(p.redo)}
+	if err := p.a.c.ReduceInt64(n, mpi.Sum, 0); err != nil {
+		return err
+	}
+	r := &p.a.res.Resumed
+	r.Kept, r.Torn = int(n[0]), int(n[1])
+	if p.a.from != notMarked {
+		r.Stage, r.Kept = markNames[p.a.from], p.a.defs.NumLocations()
+	}
+	if k := p.a.ws.Kept(); k != nil {
+		r.Torn += k.Torn
+	}
+	return nil
 }
 
 // adopt takes over the units of the load that earlier runs finished and this rank holds now. It verifies them first. It

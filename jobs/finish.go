@@ -182,7 +182,10 @@ func (a *analysis) setEvents() error {
 // commit writes the shared file.
 func (a *analysis) commit() error {
 	a.meter.Stage("commit", 0)
-	var err error
+	err := a.pace.report()
+	if err != nil {
+		return err
+	}
 	a.res.File, err = a.ws.Commit(&xtfwriter.Parts{
 		Types: a.types, FileID: a.id, Regions: a.own.Len(), Region: a.region,
 		WholeRun: a.wholeRegion, Sections: a.sections, Collective: a.o.Collective, Hints: a.o.Hints,

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -178,21 +179,28 @@ func (w *Workspace) Adopt(want func(Unit) bool, step func(bytes int64) error) (t
 	return torn, nil
 }
 
-// AdoptStage takes over what the marks of Kept.Stage hold of the locations that want accepts; ok is false if something of
-// it is torn: nothing is taken over then. It is not collective.
+// AdoptStage takes over what the marks of Kept.Stage hold of the locations that want accepts. ok is false on all ranks if
+// something of it is torn on any: then nothing is taken over. Collective.
 func (w *Workspace) AdoptStage(want func(xtf.Proc) bool, step func(bytes int64) error) (ok bool, err error) {
-	stage := w.kept.Stage()
 	var taken []*Segment
+	whole := []int64{1}
 	for _, m := range w.kept.marks {
 		a := adoption{w: w, step: step, procs: want}
-		n, err := a.take(filepath.Join(w.cfg.WorkDir, markName(m.Owner, stage)))
+		torn, aerr := a.take(filepath.Join(w.cfg.WorkDir, markName(m.Owner, m.stage)))
 		taken = append(taken, a.taken...)
-		if n > 0 || err != nil {
-			for _, s := range taken {
-				s.Drop()
-			}
-			return false, err
+		if torn > 0 || aerr != nil {
+			whole[0], err = 0, aerr
+			break
 		}
+	}
+	if err = agree(w.comm, err); err == nil {
+		err = w.comm.AllreduceInt64(whole, mpi.Min)
+	}
+	if err != nil || whole[0] == 0 {
+		for _, s := range taken {
+			s.Drop()
+		}
+		return false, err
 	}
 	return true, nil
 }

@@ -31,6 +31,7 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	if job.ClockRepair {
 		printClocks(s, &r.Clocks)
 	}
+	printResumed(s, &r.Resumed, r.Locations)
 	var total time.Duration
 	for _, t := range r.Seconds {
 		total += t.Elapsed
@@ -59,6 +60,19 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	fmt.Fprintf(s.err, "coppice: rank 0 delays: %d waits, sent %s of vectors, %d values in %d messages, held %s; critical path: %d jumps, %d messages\n",
 		r.Delays.Waits, decimal(r.Delays.Bytes), r.Delays.Flow.Values, r.Delays.Flow.Messages, binary(r.Delays.Flow.Peak), r.Path.Jumps, r.Path.Messages)
 	printGraph(s, &r.Graph)
+}
+
+// printResumed prints what was kept of earlier runs.
+func printResumed(s streams, r *jobs.Resumed, locations int) {
+	switch {
+	case r.Stage != "":
+		fmt.Fprintf(s.err, "coppice: all stages up to %s were kept of an earlier run\n", r.Stage)
+	case r.Kept > 0:
+		fmt.Fprintf(s.err, "coppice: %d of %d locations were kept of earlier runs\n", r.Kept, locations)
+	}
+	if r.Torn > 0 {
+		fmt.Fprintf(s.err, "coppice: %d pieces of what earlier runs had finished were cut or changed, and done again\n", r.Torn)
+	}
 }
 
 // printClocks prints what the repair of clocks did.

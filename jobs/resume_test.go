@@ -1,0 +1,274 @@
+package jobs_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// counted is a Source that calls at once when so many batches were read, by all ranks.
+type counted struct {
+	trace.Source
+	left atomic.Int64
+	at   func()
+}
+
+func (s *counted) Stream(p trace.P) (trace.Stream, error) {
+	x, err := s.Source.Stream(p)
+	return &countedStream{x, s}, err
+}
+
+type countedStream struct {
+	trace.Stream
+	s *counted
+}
+
+func (x *countedStream) Chunk(i int) (trace.ChunkReader, error) {
+	r, err := x.Stream.Chunk(i)
+	return &countedChunk{r, x.s}, err
+}
+
+type countedChunk struct {
+	trace.ChunkReader
+	s *counted
+}
+
+func (r *countedChunk) Next(b *trace.Batch) error {
+	if r.s.left.Add(-1) == 0 {
+		r.s.at()
+	}
+	return r.ChunkReader.Next(b)
+}
+
+// batches is the number of batches of a trace.
+func batches(t *testing.T, o jobs.AnalyzeOptions) int64 {
+	t.Helper()
+	s := &counted{Source: o.Source, at: func() {}}
+	o.Source = s
+	analyzed(t, 1, o)
+	return -s.left.Load()
+}
+
+// moment is when something happens to a run: at a batch of the input, or at the begin of a stage.
+type moment struct {
+	batch int64
+	stage string
+}
+
+var laterStages = []string{"number", "match", "graph", "finish", "waits", "causes", "threads", "reduce", "commit"}
+
+func randomMoment(r *rand.Rand, batches int64) moment {
+	if r.IntN(3) > 0 {
+		return moment{batch: 1 + r.Int64N(batches)}
+	}
+	return moment{stage: laterStages[r.IntN(len(laterStages))]}
+}
+
+func (m moment) String() string {
+	if m.stage != "" {
+		return m.stage
+	}
+	return fmt.Sprintf("batch %d", m.batch)
+}
+
+// hooked lets at be called once, at the moment.
+func (m moment) hooked(o jobs.AnalyzeOptions, at func()) jobs.AnalyzeOptions {
+	s := &counted{Source: o.Source, at: at}
+	s.left.Store(m.batch)
+	o.Source = s
+	var once sync.Once
+	if m.stage != "" {
+		o.AtStage = func(stage string) {
+			if stage == m.stage {
+				once.Do(at)
+			}
+		}
+	}
+	return o
+}
+
+// jobsToResume are analyses of all kinds.
+func jobsToResume(t *testing.T) map[string]jobs.AnalyzeOptions {
+	list := map[string]jobs.AnalyzeOptions{
+		"stencil":   {Source: generated(t, "stencil:procs=7,events=12k")},
+		"irregular": {Source: generated(t, "irregular:procs=5,threads=2,events=8k,seed=3"), Classes: &predict.ClassFlags{Threshold: "5%"}},
+		"graph":     {Source: generated(t, "irregular:procs=6,events=9k,seed=4"), GraphOnly: true, Deviation: "10%,1us"},
+		"clocks":    {Source: generated(t, "stencil:procs=5,events=6k"), ClockRepair: true},
+	}
+	for name, o := range list {
+		o.ClampTime, o.Version = true, "test"
+		list[name] = o
+	}
+	return list
+}
+
+// TestStopAndResume stops analyses at random moments, again and again, and goes on with other numbers of ranks, until one
+// ends: it makes the bytes of an undisturbed run, and leaves nothing else.
+func TestStopAndResume(t *testing.T) {
+	rounds := 8
+	if testing.Short() {
+		rounds = 2
+	}
+	for name, o := range jobsToResume(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, n := analyzed(t, 2, o), batches(t, o)
+			r := rand.New(rand.NewPCG(7, uint64(len(name))))
+			kept, stages := 0, 0
+			for range rounds {
+				o := o
+				o.Output, o.Resume, o.StoreBytes = filepath.Join(t.TempDir(), "run.xtf"), true, r.Int64N(1<<20)
+				res := stopUntilDone(t, r, o, n)
+				kept += res.Kept
+				stages += len(res.Stage)
+				if b, err := os.ReadFile(o.Output); err != nil || !bytes.Equal(b, want) {
+					t.Fatalf("another file after stops: %v", err)
+				}
+				if left, _ := filepath.Glob(o.Output + "?*"); len(left) > 0 {
+					t.Fatalf("left behind: %v", left)
+				}
+			}
+			if !testing.Short() && (kept == 0 || stages == 0) {
+				t.Errorf("%d locations were ever kept, ends of stages: %v", kept, stages > 0)
+			}
+		})
+	}
+}
+
+// stopUntilDone stops a few runs and lets the next one end. It returns what the last one kept.
+func stopUntilDone(t *testing.T, r *rand.Rand, o jobs.AnalyzeOptions, batches int64) jobs.Resumed {
+	t.Helper()
+	for range 1 + r.IntN(4) {
+		m, ranks := randomMoment(r, batches), 1+r.IntN(4)
+		stop := &jobs.Stop{}
+		run := m.hooked(o, func() { stop.Ask("the test") })
+		run.Stop, run.Every = stop, time.Duration(r.IntN(2))
+		res, err := analyze(ranks, run)
+		if err == nil { // the moment came too late, or, with kept locations, never
+			return res.Resumed
+		}
+		if !errors.Is(err, jobs.ErrStopped) || jobs.ExitCode(err) != jobs.ExitSaved {
+			t.Fatalf("stop at %v: %v", m, err)
+		}
+		if _, err := os.Stat(xtfwriter.LockPath(o.Output)); err == nil {
+			t.Fatal("a stopped run holds its lock")
+		}
+		if _, err := os.Stat(o.Output); err == nil {
+			t.Fatal("a stopped run has a result")
+		}
+	}
+	res, err := analyze(1+r.IntN(5), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.Resumed
+}
+
+// TestCutRuns takes pictures of the files of a run at random moments, as a crash of all ranks leaves them, damages some,
+// and goes on with them.
+func TestCutRuns(t *testing.T) {
+	rounds := 12
+	if testing.Short() {
+		rounds = 3
+	}
+	for name, o := range jobsToResume(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			want, n := analyzed(t, 2, o), batches(t, o)
+			r := rand.New(rand.NewPCG(9, uint64(len(name))))
+			kept, torn := 0, 0
+			for range rounds {
+				m, dir, cut := randomMoment(r, n), t.TempDir(), t.TempDir()
+				run := m.hooked(o, func() { copyFiles(t, dir, cut) })
+				run.Output, run.Every, run.StoreBytes = filepath.Join(dir, "run.xtf"), 1, r.Int64N(1<<20)
+				if _, err := analyze(1+r.IntN(4), run); err != nil {
+					t.Fatal(err)
+				}
+				if r.IntN(2) == 0 {
+					damage(t, r, filepath.Join(cut, "run.xtf.work"))
+				}
+				o := o
+				o.Output, o.Resume = filepath.Join(cut, "run.xtf"), true
+				res, err := analyze(1+r.IntN(4), o)
+				if err != nil {
+					t.Fatalf("after %v: %v", m, err)
+				}
+				if b, err := os.ReadFile(o.Output); err != nil || !bytes.Equal(b, want) {
+					t.Fatalf("after %v: another file: %v", m, err)
+				}
+				if left, _ := filepath.Glob(o.Output + "?*"); len(left) > 0 {
+					t.Fatalf("left behind: %v", left)
+				}
+				kept += res.Resumed.Kept
+				torn += res.Resumed.Torn
+			}
+			if !testing.Short() && (kept == 0 || torn == 0) {
+				t.Errorf("%d locations kept, %d pieces torn", kept, torn)
+			}
+			t.Logf("%d locations kept, %d pieces torn", kept, torn)
+		})
+	}
+}
+
+// copyFiles copies a folder, whose files may come and go: lists before the segments that they name, which only grow.
+func copyFiles(t *testing.T, from, to string) {
+	for _, segments := range []bool{false, true} {
+		err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || strings.HasPrefix(d.Name(), "seg.") != segments {
+				return nil
+			}
+			b, err := os.ReadFile(path)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			target := filepath.Join(to, strings.TrimPrefix(path, from))
+			return errors.Join(err, os.MkdirAll(filepath.Dir(target), 0o777), os.WriteFile(target, b, 0o666))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// damage cuts or changes one of the files of a work folder.
+func damage(t *testing.T, r *rand.Rand, dir string) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join(dir, "*.*"))
+	if len(files) == 0 {
+		return
+	}
+	path := files[r.IntN(len(files))]
+	b, err := os.ReadFile(path)
+	if err != nil || len(b) == 0 {
+		return
+	}
+	at := r.IntN(len(b))
+	switch r.IntN(3) {
+	case 0:
+		b = b[:at]
+	case 1:
+		b[at] ^= 1 << r.IntN(8)
+	case 2:
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if err := os.WriteFile(path, b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
