@@ -238,7 +238,7 @@ func (x *prediction) openPlatforms() error {
 		*f.to = p
 	}
 	for _, p := range []*predict.Platform{x.platform, x.host} {
-		if p != nil && needsEvents(p) {
+		if p != nil && NeedsEvents(p) {
 			x.single = true
 		}
 	}
@@ -246,8 +246,8 @@ func (x *prediction) openPlatforms() error {
 	return nil
 }
 
-// needsEvents reports whether a platform is simulated in the order of time.
-func needsEvents(p *predict.Platform) bool {
+// NeedsEvents reports whether a platform is simulated in the order of time, which one rank does alone.
+func NeedsEvents(p *predict.Platform) bool {
 	return p.Contention != simnet.NoContention || p.Policy == simnet.Arrival
 }
 

@@ -40,7 +40,7 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 	calc = codedCalc{calc}
 	ctx := x.o.Analyze.Stop.context()
 	var r *simnet.Result
-	if needsEvents(p) {
+	if NeedsEvents(p) {
 		r, err = simnet.Events(ctx, x.sim.Program, calc, n, o)
 	} else {
 		r, err = simnet.Dataflow(ctx, x.simComm, x.sim.First, x.sim.End, x.sim.Program, calc, n, o)
@@ -219,7 +219,7 @@ func (x *prediction) simulate() error {
 		return err
 	}
 	r := &x.res
-	r.Elapsed, r.Events = time.Since(began), needsEvents(x.platform)
+	r.Elapsed, r.Events = time.Since(began), NeedsEvents(x.platform)
 	x.out = out
 	r.Deadlock, r.Makespan, r.Unmatched = out.deadlock, out.result.Makespan, out.result.Unmatched
 	r.Simulated, r.Skipped = out.result.Events, out.result.Skipped

@@ -42,6 +42,15 @@ type analyzeFlags struct {
 
 func runAnalyze(args []string, s streams) error {
 	var o analyzeFlags
+	job, err := o.parse(o.define(s), args)
+	if err != nil {
+		return err
+	}
+	defer heedSignals(job.Stop, s)()
+	return launch(o.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
+}
+
+func (o *analyzeFlags) define(s streams) *pflag.FlagSet {
 	f := flags("analyze", "TRACE -o RUN.xtf", s,
 		"coppice analyze scorep-run/traces.otf2 -o run.xtf",
 		"mpirun -n 64 coppice analyze scorep-run/traces.otf2 -o run.xtf",
@@ -69,22 +78,23 @@ func runAnalyze(args []string, s streams) error {
 	o.classFlags(f)
 	f.StringArrayVar(&o.failIf, "fail-if", nil, "exit with status 1 if this holds of the result, as report --fail-if has it (repeatable)")
 	o.rules.defineRules(f)
+	return f
+}
+
+// parse makes the options of the job of a command line.
+func (o *analyzeFlags) parse(f *pflag.FlagSet, args []string) (jobs.AnalyzeOptions, error) {
 	operands, err := parse(f, args, 1, 1)
 	if err != nil {
-		return err
+		return jobs.AnalyzeOptions{}, err
 	}
 	job, err := o.job(operands[0])
 	if err == nil {
 		job.Classes, err = o.classJob(f)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = o.checkpoint.apply(&job)
 	}
-	if err := o.checkpoint.apply(&job); err != nil {
-		return err
-	}
-	defer heedSignals(job.Stop, s)()
-	return launch(o.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
+	return job, err
 }
 
 // intervalFlags are the flags about intervals; docs/markers.md explains them.

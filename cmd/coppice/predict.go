@@ -46,29 +46,7 @@ type predictFlags struct {
 
 func runPredict(args []string, s streams) error {
 	var o predictFlags
-	f := flags("predict", "RUN.xtf --platform P.toml", s,
-		"coppice predict run.xtf --platform cluster.toml",
-		"coppice predict run.xtf --platform cluster.toml --host-platform here.toml --vectors replay --substitute copy",
-		"mpirun -n 64 coppice predict run.xtf --platform cluster.toml --cpu-scale 0.7 -o predicted.xtf",
-		"coppice predict run.xtf --platform cluster.toml --sweep latency=0.5,1,2,bandwidth=0.5,1,2 --plot sweep.svg",
-		"coppice predict run.xtf --platform cluster.toml --run -- mpirun -n 8 ./program",
-		"coppice predict run.xtf --self-check --host-platform here.toml",
-		"coppice predict run.xtf --platform cluster.toml --fail-if 'makespan>12s'")
-	o.define(f)
-	operands, err := parse(f, args, 1, 1<<20)
-	if err != nil {
-		return err
-	}
-	if dash := f.ArgsLenAtDash(); dash >= 0 {
-		operands, o.command = operands[:dash], operands[dash:]
-	}
-	if len(operands) != 1 {
-		return usage("predict: name one RUN.xtf; a command for --run stands behind --")
-	}
-	job, err := o.job(operands[0])
-	if err == nil {
-		job.Classes, err = o.analyze.classJob(f)
-	}
+	job, err := o.parse(o.flagSet(s), args)
 	if err != nil {
 		return err
 	}
@@ -79,6 +57,38 @@ func runPredict(args []string, s streams) error {
 	}
 	defer heedSignals(job.Analyze.Stop, s)()
 	return launch(o.ranks, s, func(c mpi.Comm) error { return predictRank(c, job, &o, s) })
+}
+
+func (o *predictFlags) flagSet(s streams) *pflag.FlagSet {
+	f := flags("predict", "RUN.xtf --platform P.toml", s,
+		"coppice predict run.xtf --platform cluster.toml",
+		"coppice predict run.xtf --platform cluster.toml --host-platform here.toml --vectors replay --substitute copy",
+		"mpirun -n 64 coppice predict run.xtf --platform cluster.toml --cpu-scale 0.7 -o predicted.xtf",
+		"coppice predict run.xtf --platform cluster.toml --sweep latency=0.5,1,2,bandwidth=0.5,1,2 --plot sweep.svg",
+		"coppice predict run.xtf --platform cluster.toml --run -- mpirun -n 8 ./program",
+		"coppice predict run.xtf --self-check --host-platform here.toml",
+		"coppice predict run.xtf --platform cluster.toml --fail-if 'makespan>12s'")
+	o.define(f)
+	return f
+}
+
+// parse makes the options of the job of a command line.
+func (o *predictFlags) parse(f *pflag.FlagSet, args []string) (jobs.PredictOptions, error) {
+	operands, err := parse(f, args, 1, 1<<20)
+	if err != nil {
+		return jobs.PredictOptions{}, err
+	}
+	if dash := f.ArgsLenAtDash(); dash >= 0 {
+		operands, o.command = operands[:dash], operands[dash:]
+	}
+	if len(operands) != 1 {
+		return jobs.PredictOptions{}, usage("predict: name one RUN.xtf; a command for --run stands behind --")
+	}
+	job, err := o.job(operands[0])
+	if err == nil {
+		job.Classes, err = o.analyze.classJob(f)
+	}
+	return job, err
 }
 
 func (o *predictFlags) define(f *pflag.FlagSet) {
