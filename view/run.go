@@ -28,6 +28,9 @@ type run struct {
 	cut         bool                            // Init and Finalize are left out of times
 	lives       []atomic.Pointer[life]          // of locations, read when needed
 	classes     func() ([]xtf.Member, error)    // of processes, read once
+	paths       func() (*report.CallPaths, error)
+	tree        kept[Intervals]
+	pairs       kept[Matrix] // by its number of cells
 	meta        RunMeta
 }
 
@@ -37,7 +40,7 @@ const exactTimes = 1<<53 - 1
 // openRun reads what requests need; its cost depends on the definitions alone.
 func openRun(r *report.Run) (*run, error) {
 	x := &run{Run: r, nodes: map[uint32]string{}, groups: map[uint32]*trace.LocationGroup{}}
-	x.classes = sync.OnceValues(x.readClasses)
+	x.classes, x.paths = sync.OnceValues(x.readClasses), sync.OnceValues(r.CallPaths)
 	d := r.Defs
 	whole, err := r.File.Dir(xtf.WholeRun)
 	if err != nil {
@@ -171,9 +174,6 @@ func (x *run) region(ref uint32) int {
 	}
 	return -1
 }
-
-// regionName is the name of a region by its reference.
-func (x *run) regionName(ref uint32) string { return x.RegionName(ref) }
 
 // array opens the array of location p.
 func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {

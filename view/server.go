@@ -80,7 +80,10 @@ func New(runs []*report.Run, o Options) (*Server, error) {
 		return nil, err
 	}
 	s.routes = map[string]endpoint{
-		"meta": s.meta, "locations": s.locations, "tile": s.tile, "stats": s.stats,
+		"meta": s.meta, "locations": s.locations, "tile": s.tile, "stats": s.stats, "at": s.at, "next": s.next,
+		"messages": s.messages, "waits": s.waits, "critical": s.critical, "matrix": s.matrix, "profile": s.profile, "counter": s.counter,
+		"intervals": s.intervals, "interval": s.interval, "executions": s.executionsOf, "classes": s.classesOf, "search": s.search,
+		"compare": s.compare,
 	}
 	s.touch()
 	return s, nil
@@ -154,7 +157,6 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 	began := time.Now()
 	v, err := s.compute(r.Context(), e, p)
 	if err != nil {
-		clear(w.Header()["ETag"])
 		fail(w, r, err)
 		return
 	}

@@ -17,6 +17,7 @@ type windowOptions struct {
 	begin, end uint64
 	ranks      report.Ranks
 	exact      bool
+	types      []xtf.TypeID // arrays to read; nil: all with running totals
 }
 
 // limited is a number between two others.
@@ -132,17 +133,24 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 		begin, end = max(begin, l.first), min(end, l.last)
 		end = max(begin, end)
 	}
-	for _, t := range summed {
+	from, to := max(o.begin, l.first), min(o.end, l.last)
+	time := max(from, to) - from
+	types := o.types
+	if types == nil {
+		types = summed
+	}
+	if begin <= l.first && end > l.last { // all of it: nothing to look up
+		begin, end = 0, xtf.Never
+	}
+	for _, t := range types {
 		a, err := x.array(p, t)
 		if err != nil {
 			return items, err
 		}
-		if err := addSums(&items, a.Counted(st), begin, end, o.exact); err != nil {
+		if err := addSums(&items, a.Counted(st), begin, end, time, o.exact); err != nil {
 			return items, err
 		}
 	}
-	from, to := max(begin, l.first), min(end, l.last)
-	time := max(from, to) - from
 	items[xtf.ItemTime] = limited{time, time, time}
 	m, k, i := &items[xtf.ItemMPI], &items[xtf.ItemMarker], &items[xtf.ItemIO]
 	items[xtf.ItemCPU] = limited{
@@ -156,8 +164,8 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 	return items, nil
 }
 
-// addSums adds the running totals of an array between two instants.
-func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end uint64, exact bool) error {
+// addSums adds the running totals of an array between two instants; most is the time that there is in between.
+func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most uint64, exact bool) error {
 	if !a.HasSums() {
 		return nil
 	}
@@ -176,7 +184,7 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end uint64, exac
 		if item := sumItem(a, k); item < xtf.NumItems {
 			l := limited{lower[k], v, upper[k]}
 			if outermost(item) { // these calls do not overlap: they cannot exceed the window
-				l.upper = max(l.lower, min(l.upper, end-begin))
+				l.upper = max(l.lower, min(l.upper, most))
 				l.about = min(max(l.about, l.lower), l.upper)
 			}
 			items[item].add(l)

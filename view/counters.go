@@ -1,0 +1,169 @@
+package view
+
+import (
+	"context"
+	"math"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// Bounds of the readings that one answer looks at: all of a window up to the first, else so many of each bin.
+const (
+	mostReadings  = 1 << 20
+	readingsOfBin = 1024
+)
+
+// counter answers api/counter.
+func (s *Server) counter(ctx context.Context, p *params) (any, error) {
+	loc, err := p.loc()
+	if err != nil {
+		return nil, err
+	}
+	begin, end, err := p.span()
+	if err != nil {
+		return nil, err
+	}
+	bins, err := p.number("bins", 512, 1, counterBins)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.run.meta.Counters) == 0 {
+		return nil, missing("metric")
+	}
+	metric, err := p.number("metric", 0, 0, uint64(len(p.run.meta.Counters)-1))
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run.needRows(); err != nil {
+		return nil, err
+	}
+	r := &readings{x: p.run, metric: int(metric), begin: begin, end: max(end, behind(begin)), refs: p.run.metricRefs(int(metric))}
+	r.to = CounterBins{Metric: int(metric), Location: int(loc), Begin: begin, BinTicks: float64(r.end-r.begin) / float64(bins)}
+	r.to.Min, r.to.Max, r.to.Mean, r.to.Last = make([]*float64, bins), make([]*float64, bins), make([]*float64, bins), make([]*float64, bins)
+	r.count = make([]uint64, bins)
+	if r.a, err = p.run.array(loc, xtf.TypeMetric); err != nil {
+		return nil, err
+	}
+	return &r.to, r.read(ctx)
+}
+
+// metricRef is how rows name a metric: a class or an instance, and its place there.
+type metricRef struct{ ref, index uint32 }
+
+// metricRefs finds the names of a metric.
+func (x *run) metricRefs(metric int) map[metricRef]bool {
+	d := x.Defs
+	list := map[metricRef]bool{}
+	of := map[uint32][]uint32{} // places by class
+	for i := range d.MetricClasss {
+		for k, m := range d.MetricClasss[i].Members {
+			if m == d.MetricMembers[metric].Ref {
+				of[d.MetricClasss[i].Ref] = append(of[d.MetricClasss[i].Ref], uint32(k))
+				list[metricRef{d.MetricClasss[i].Ref, uint32(k)}] = true
+			}
+		}
+	}
+	for i := range d.MetricInstances {
+		for _, k := range of[d.MetricInstances[i].Class] {
+			list[metricRef{d.MetricInstances[i].Ref, k}] = true
+		}
+	}
+	return list
+}
+
+// readings adds up the values of a metric by bins.
+type readings struct {
+	x          *run
+	a          *xtf.Array
+	metric     int
+	begin, end uint64
+	refs       map[metricRef]bool
+	count      []uint64
+	to         CounterBins
+}
+
+// read reads the window, or a part of each bin.
+func (r *readings) read(ctx context.Context) error {
+	n1, err := r.a.Rank(r.begin)
+	if err != nil {
+		return err
+	}
+	n2, err := r.a.Rank(r.end)
+	if err != nil {
+		return err
+	}
+	if err := r.before(n1); err != nil {
+		return err
+	}
+	r.to.Rows = n2 - n1
+	if r.to.Sampled = n2-n1 > mostReadings; !r.to.Sampled {
+		err = r.rows(n1, n2)
+	}
+	for b := 0; err == nil && r.to.Sampled && b < len(r.count); b++ {
+		if err = ctx.Err(); err != nil {
+			return err
+		}
+		var first, last uint64
+		if first, err = r.a.Rank(r.begin + scaled(r.end-r.begin, uint64(b), uint64(len(r.count)))); err == nil {
+			last, err = r.a.Rank(r.begin + scaled(r.end-r.begin, uint64(b+1), uint64(len(r.count))))
+		}
+		if err == nil {
+			err = r.rows(first, min(last, first+readingsOfBin))
+		}
+	}
+	for b, n := range r.count {
+		if n > 0 {
+			*r.to.Mean[b] /= float64(n)
+		}
+	}
+	return err
+}
+
+// before finds the reading before the window, among the last rows there.
+func (r *readings) before(n uint64) error {
+	return r.a.Each(n-min(n, mostLooked), n, func(_ uint64, row []byte) bool {
+		if v, ok := r.value(row); ok {
+			r.to.Before = &v
+		}
+		return true
+	})
+}
+
+// value is the value of a row of the metric; what is no number is none.
+func (r *readings) value(row []byte) (float64, bool) {
+	var m xtf.Metric
+	m.Load(row)
+	if !r.refs[metricRef{m.Metric, m.Flags >> 8}] {
+		return 0, false
+	}
+	v := float64(m.Value)
+	switch trace.ValueType(m.Flags & 0xff) {
+	case trace.TypeInt64, trace.TypeInt32, trace.TypeInt16, trace.TypeInt8:
+		v = float64(int64(m.Value))
+	case trace.TypeDouble:
+		v = math.Float64frombits(m.Value)
+	case trace.TypeFloat:
+		v = float64(math.Float32frombits(uint32(m.Value)))
+	}
+	return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+}
+
+// rows adds the readings of some rows.
+func (r *readings) rows(n1, n2 uint64) error {
+	return r.a.Each(n1, n2, func(_ uint64, row []byte) bool {
+		v, ok := r.value(row)
+		if !ok {
+			return true
+		}
+		b := min(scaled(xtf.U64(row, 0)-r.begin, uint64(len(r.count)), r.end-r.begin), uint64(len(r.count)-1))
+		if r.count[b]++; r.count[b] == 1 {
+			low, high, mean := v, v, 0.0
+			r.to.Min[b], r.to.Max[b], r.to.Mean[b] = &low, &high, &mean
+		}
+		last := v
+		*r.to.Min[b], *r.to.Max[b], r.to.Last[b] = min(*r.to.Min[b], v), max(*r.to.Max[b], v), &last
+		*r.to.Mean[b] += v
+		return true
+	})
+}

@@ -1,0 +1,112 @@
+package view
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// profileItems are the parts of a process's time; collectives come without barriers.
+var profileItems = []xtf.Item{
+	xtf.ItemCPU, xtf.ItemP2P, xtf.ItemColl, xtf.ItemBarrier, xtf.ItemRMA, xtf.ItemFileIO, xtf.ItemManagement, xtf.ItemIO, xtf.ItemMarker,
+}
+
+// profile answers api/profile.
+func (s *Server) profile(ctx context.Context, p *params) (any, error) {
+	begin, end, err := p.span()
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := p.ranks()
+	if err != nil {
+		return nil, err
+	}
+	columns, err := p.number("columns", profileColumns, 1, profileColumns)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run.needRows(); err != nil {
+		return nil, err
+	}
+	t := newColumns(p.run.meta.Processes, ranks, int(columns))
+	o := &windowOptions{begin: begin, end: end, ranks: ranks}
+	lost, cost, err := p.run.eachProcess(ctx, o, t.add)
+	if err != nil {
+		return nil, err
+	}
+	v := &Profile{
+		Begin: begin, End: end, Ranks: ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
+		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
+	}
+	for k, i := range profileItems {
+		v.Series = append(v.Series, Series{i.String(), numbers(t.sums[k])})
+	}
+	v.Time, v.Wait = numbers(t.time), numbers(t.wait)
+	return v, nil
+}
+
+func numbers(list []sum) []json.Number {
+	out := make([]json.Number, len(list))
+	for i := range list {
+		out[i] = number(list[i].big())
+	}
+	return out
+}
+
+// columns add up neighbouring ranks of a set.
+type columns struct {
+	merged     int
+	first      []uint32
+	count      []int
+	place      []int // column of each rank, -1: not chosen
+	time, wait []sum
+	sums       [][]sum // by profileItems
+	exact      bool
+}
+
+// newColumns makes columns of the ranks of a set below n.
+func newColumns(n int, ranks report.Ranks, most int) *columns {
+	t := &columns{place: make([]int, n), exact: true, first: []uint32{}, count: []int{}}
+	chosen := 0
+	for r := range t.place {
+		if t.place[r] = -1; ranks.Contains(uint32(r)) {
+			t.place[r] = chosen
+			chosen++
+		}
+	}
+	t.merged = max(1, (chosen+most-1)/most)
+	for r, c := range t.place {
+		if c < 0 {
+			continue
+		}
+		if t.place[r] = c / t.merged; t.place[r] == len(t.first) {
+			t.first, t.count = append(t.first, uint32(r)), append(t.count, 0)
+		}
+		t.count[t.place[r]]++
+	}
+	t.time, t.wait = make([]sum, len(t.first)), make([]sum, len(t.first))
+	for range profileItems {
+		t.sums = append(t.sums, make([]sum, len(t.first)))
+	}
+	return t
+}
+
+func (t *columns) add(v *processWindow) {
+	c := t.place[v.rank]
+	if c < 0 {
+		return
+	}
+	t.time[c].add(v.items[xtf.ItemTime].about)
+	for _, i := range waitItems {
+		t.wait[c].add(v.items[i].about)
+	}
+	for k, i := range profileItems {
+		l := v.items[i]
+		if t.exact = t.exact && l.lower == l.upper; i == xtf.ItemColl {
+			l.about -= min(l.about, v.items[xtf.ItemBarrier].about)
+		}
+		t.sums[k][c].add(l.about)
+	}
+}

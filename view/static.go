@@ -1,0 +1,230 @@
+package view
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"html"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// ErrStaticSize is of a limit that does not even hold the page and its sums.
+var ErrStaticSize = errors.New("the file would be larger than allowed")
+
+// StaticOptions says how much a static file holds.
+type StaticOptions struct {
+	Levels   int   // zoom levels of tiles, from the coarsest
+	MaxBytes int64 // of the file
+}
+
+// Static says what a static file holds.
+type Static struct {
+	Bytes  int64
+	Tiles  int
+	Levels int  // levels that are in it completely
+	Full   bool // every level asked for is
+}
+
+// staticData is what the page finds in the file instead of a server: answers by their path and parameters, and tiles by
+// run/z/x/rows, gzip in base64.
+type staticData struct {
+	Name  string                     `json:"name"`
+	JSON  map[string]json.RawMessage `json:"json"`
+	Tiles map[string]string          `json:"tiles"`
+}
+
+// staticIntervals bounds the intervals whose characteristics are in a static file.
+const staticIntervals = 100
+
+// WriteStatic writes the viewer of the first run as one file that needs no server and asks for nothing: the page, the
+// answers about the whole run, and tiles, coarse ones first, until the size is reached. It holds the file in memory.
+func (s *Server) WriteStatic(ctx context.Context, w io.Writer, o StaticOptions) (*Static, error) {
+	d, err := s.staticAnswers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	page, err := s.staticPage()
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		return nil, err
+	}
+	const seam = "\x00"
+	room := o.MaxBytes - int64(len(page)+len(b))
+	if room < 0 {
+		return nil, fmt.Errorf("%s: %w: page and sums take %d bytes, of %d. Allow more", d.Name, ErrStaticSize, int64(len(page)+len(b)), o.MaxBytes)
+	}
+	st, err := s.staticTiles(ctx, d, o.Levels, room)
+	if err != nil {
+		return nil, err
+	}
+	if b, err = json.Marshal(d); err != nil {
+		return nil, err
+	}
+	before, after, _ := strings.Cut(page, seam)
+	for _, part := range []string{before, string(b), after} {
+		n, err := io.WriteString(w, part)
+		if st.Bytes += int64(n); err != nil {
+			return nil, err
+		}
+	}
+	return st, nil
+}
+
+// staticAnswers computes what is said about the whole run. What the file does not have stays out.
+func (s *Server) staticAnswers(ctx context.Context) (*staticData, error) {
+	d := &staticData{Name: s.runs[0].Name, JSON: map[string]json.RawMessage{}, Tiles: map[string]string{}}
+	for _, x := range []struct{ key, name, query string }{
+		{"meta", "meta", ""},
+		{"locations?from=0&max=4096", "locations", "from=0&max=4096"},
+		{"stats", "stats", ""},
+		{"profile", "profile", ""},
+		{"intervals", "intervals", ""},
+		{"waits", "waits", "max=500"},
+		{"critical", "critical", ""},
+		{"messages", "messages", ""},
+		{"matrix", "matrix", ""},
+		{"classes", "classes", ""},
+	} {
+		if err := s.staticAnswer(ctx, d, x.key, x.name, "", x.query); err != nil {
+			return nil, err
+		}
+	}
+	for node := range min(staticIntervals, s.runs[0].meta.Intervals) {
+		n := strconv.Itoa(node)
+		if err := s.staticAnswer(ctx, d, "interval/"+n, "interval", n, ""); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
+}
+
+func (s *Server) staticAnswer(ctx context.Context, d *staticData, key, name, tail, query string) error {
+	v, err := s.inside(ctx, name, tail, query)
+	var p *problem
+	if errors.As(err, &p) && p.status == http.StatusUnprocessableEntity {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	d.JSON[key], err = json.Marshal(v)
+	return err
+}
+
+// inside answers a question of the program itself, about the first run.
+func (s *Server) inside(ctx context.Context, name, tail, query string) (any, error) {
+	v, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], path: "api/" + name, tail: tail, v: v})
+	if err != nil {
+		return nil, problemOf(err, "api/"+name)
+	}
+	return out, nil
+}
+
+// leastRows is the number of rows from which a level of groups is worth its bytes: with fewer, finer groups are shown.
+const leastRows = 16
+
+// staticTiles adds tiles level by level while there is room.
+func (s *Server) staticTiles(ctx context.Context, d *staticData, levels int, room int64) (*Static, error) {
+	st := &Static{}
+	x := s.runs[0]
+	if !x.meta.Rows {
+		return st, nil
+	}
+	for z := range min(levels, x.scale+1) {
+		for f := len(x.meta.Groups) - 1; f >= 0; f-- {
+			rows := (x.meta.Locations + x.meta.Groups[f] - 1) / x.meta.Groups[f]
+			if f > 0 && rows < leastRows {
+				continue
+			}
+			for i := range (rows + tileRows - 1) / tileRows {
+				for col := range 1 << z {
+					name := fmt.Sprintf("%d/%d/%d-%d", z, col, f, i)
+					text, err := s.staticTile(ctx, name)
+					if err != nil {
+						return nil, err
+					}
+					room -= int64(len(text) + len(name) + 9)
+					if room < 0 {
+						return st, nil
+					}
+					d.Tiles["0/"+name] = text
+					st.Tiles++
+				}
+			}
+		}
+		st.Levels = z + 1
+	}
+	st.Full = true
+	return st, nil
+}
+
+func (s *Server) staticTile(ctx context.Context, name string) (string, error) {
+	v, err := s.inside(ctx, "tile", name, "")
+	if err != nil {
+		return "", err
+	}
+	b, ok := v.(raw)
+	if !ok {
+		return "", fmt.Errorf("tile %s is no tile", name)
+	}
+	var out bytes.Buffer
+	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err := z.Write(b); err != nil {
+		return "", err
+	}
+	if err := z.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
+}
+
+// staticPage is the page with its style and its program inside; a zero byte stands where the data goes.
+func (s *Server) staticPage() (string, error) {
+	read := func(name string) string {
+		b, err := fs.ReadFile(s.assets, name)
+		if err != nil {
+			panic(err) // the files are part of the program
+		}
+		return string(b)
+	}
+	program, err := bundle(s.assets, "main.js")
+	if err != nil {
+		return "", err
+	}
+	style := read("style.css")
+	hash := func(text string) string {
+		sum := sha256.Sum256([]byte(text))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	policy := "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; script-src " + hash(program) + "; style-src " + hash(style)
+	icon := "data:image/svg+xml," + url.PathEscape(read("icon.svg"))
+	r := strings.NewReplacer(
+		`<meta charset="utf-8">`, `<meta charset="utf-8">`+"\n"+`<meta http-equiv="Content-Security-Policy" content="`+html.EscapeString(policy)+`">`,
+		`href="assets/icon.svg"`, `href="`+html.EscapeString(icon)+`"`,
+		`<link rel="stylesheet" href="assets/style.css">`, "<style>"+style+"</style>",
+		`<script type="module" src="assets/main.js"></script>`,
+		"<script type=\"application/json\" id=\"embedded\">\x00</script>\n<script type=\"module\">"+program+"</script>",
+	)
+	return r.Replace(read("index.html")), nil
+}
