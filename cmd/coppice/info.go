@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,19 +21,27 @@ import (
 
 func runInfo(args []string, s streams) error {
 	var o output
+	var follow bool
 	f := flags("info", "TRACE|RUN.xtf|LOG|STATUS", s,
 		"coppice info scorep-run/traces.otf2",
 		"coppice info epoch.prv.gz",
 		"coppice info run.xtf --format json",
 		"coppice info run1/logs/0.log",
-		"coppice info coppice-1234.status")
+		"coppice info coppice-1234.status --follow")
 	o.add(f)
+	f.BoolVar(&follow, "follow", false, "of a status file: a line whenever it changes, until the job has ended; waits for a file that is not there yet")
 	operands, err := parse(f, args, 1, 1)
 	if err != nil {
 		return err
 	}
 	if err := o.check(); err != nil {
 		return err
+	}
+	if follow {
+		if o.format != "text" || !o.toStdout() {
+			return usage("info: --follow prints lines of text to standard output: leave out --format and -o")
+		}
+		return followStatus(context.Background(), operands[0], s.out)
 	}
 	kind, head, err := recognise(operands[0])
 	if err != nil {

@@ -47,6 +47,7 @@ func verbs() []verb {
 		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck},
 		{"record", "-o DIR -- mpirun ...", "trace a program that uses MPI into an OTF2 archive", runRecord},
 		{"replay", "LOG -- ./program ...", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay},
+		{"plan", "VERB INPUT", "ranks, nodes, memory and time of a job on a cluster; its batch script; --submit", runPlan},
 		{"platform", "show|convert|measure", "the machine of a prediction: show its file, convert one of another tool, or measure this machine", runPlatform},
 		{"predict", "RUN.xtf --platform P.toml", "how long the run takes on another machine: simulated network, measured or scaled computation", runPredict},
 		{"capacity", "extract|solve|sweep|check|plan", "how long jobs with pipeline parallelism take, alone and with others, and what machines a target needs", runCapacity},

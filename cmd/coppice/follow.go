@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/slurm"
+)
+
+// How often a followed job is looked at: its status file is replaced every 10 s, its queue is asked no more often than people do.
+const (
+	followEvery = 2 * time.Second
+	askEvery    = 10 * time.Second
+)
+
+// runningState is the state of a status file whose job runs; other states are how it ended.
+const runningState = "running"
+
+// readStatus reads a status file, nil while there is none. The file is replaced by renaming, so it is whole.
+func readStatus(path string) (*status, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%w. Give the path of a file that --status-file names", err))
+	}
+	st := &status{}
+	if err := json.Unmarshal(bytes.TrimSpace(b), st); err != nil || st.Schema != statusSchema {
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: not a status file. Give the path of one that --status-file names", path))
+	}
+	return st, nil
+}
+
+// statusLine is a status in one line.
+func statusLine(st *status) string {
+	at := report.Clean(st.Time, 40)
+	if st.State != runningState {
+		return fmt.Sprintf("%s %s", at, report.Clean(st.State, 300))
+	}
+	text := fmt.Sprintf("%s %s %.0f %%", at, report.Clean(st.Stage, 40), 100*st.Share)
+	if st.Total > 0 {
+		text += fmt.Sprintf(" %s of %s, %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))
+	}
+	if st.Ranks > 1 {
+		text += fmt.Sprintf(", %d ranks, slowest %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)
+	}
+	if st.Left > 0 {
+		text += fmt.Sprintf(", about %.0f s left in this stage", st.Left)
+	}
+	return text
+}
+
+// follower prints the states of one job as they change.
+type follower struct {
+	w     io.Writer
+	path  string // status file
+	last  string
+	state string // of the last status, "" before there is one
+}
+
+// look prints what is new in the status file.
+func (f *follower) look() error {
+	st, err := readStatus(f.path)
+	if err != nil || st == nil {
+		return err
+	}
+	f.state = st.State
+	if line := statusLine(st); line != f.last {
+		f.last = line
+		_, err = fmt.Fprintln(f.w, line)
+	}
+	return err
+}
+
+// followStatus shows a status file until its job has ended.
+func followStatus(ctx context.Context, path string, w io.Writer) error {
+	f := &follower{w: w, path: path}
+	for {
+		if err := f.look(); err != nil {
+			return err
+		}
+		if f.state != "" && f.state != runningState {
+			return nil
+		}
+		if err := pause(ctx, followEvery); err != nil {
+			return nil
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// follow shows the submitted jobs, one after the other, until the last has left the queue. A job that goes back into the queue
+// is still there. The exit status is that of the showing: the jobs' own are in their output.
+func (p *plan) follow(ctx context.Context, s streams) error {
+	for _, x := range p.submitted {
+		f := &follower{w: s.out, path: x.Status}
+		var asked time.Time
+		for last := ""; ; {
+			if err := f.look(); err != nil {
+				return err
+			}
+			if time.Since(asked) >= askEvery || asked.IsZero() || f.state != "" && f.state != runningState {
+				state, err := slurm.State(ctx, p.site, x.ID)
+				if err != nil {
+					return jobs.Fail(jobs.ExitUsage, err)
+				}
+				asked = time.Now()
+				if state == "" {
+					break
+				}
+				if state != last {
+					last = state
+					fmt.Fprintf(s.out, "job %s, %s: %s\n", x.ID, x.Verb, strings.ToLower(state))
+				}
+			}
+			if err := pause(ctx, followEvery); err != nil {
+				return nil
+			}
+		}
+		if err := f.look(); err != nil {
+			return err
+		}
+		fmt.Fprintf(s.out, "job %s, %s: no longer in the queue; its output is coppice-%s.out\n", x.ID, x.Verb, x.ID)
+	}
+	return nil
+}

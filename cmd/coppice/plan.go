@@ -1,0 +1,233 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/slurm"
+)
+
+// planFlags are the flags of plan.
+type planFlags struct {
+	output    string
+	then      []string
+	site      string
+	scheduler string
+	launcher  string
+	goal      time.Duration
+	rate      size
+	calibrate bool
+	serial    float64 // share of a location that one rank alone can do
+	ranks     int     // asked for
+	nodes     int
+	mem       size
+	limit     time.Duration
+	expect    size // trace of a recording
+	format    string
+	submit    bool
+	follow    bool
+	known     bool // a site file was read
+}
+
+func runPlan(args []string, s streams) error {
+	var o planFlags
+	f := o.define(s)
+	operands, err := parse(f, args, 1, 1<<20)
+	if err != nil {
+		return err
+	}
+	var more []string
+	if dash := f.ArgsLenAtDash(); dash >= 0 {
+		operands, more = operands[:dash], operands[dash:]
+	}
+	site, err := o.check(f, operands)
+	if err != nil {
+		return err
+	}
+	steps, err := o.steps(operands, more, s)
+	if err != nil {
+		return err
+	}
+	p := &plan{flags: &o, site: site, steps: steps}
+	if err := p.size(s); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	if o.submit {
+		if err := p.submit(ctx); err != nil {
+			return err
+		}
+	}
+	if err := p.write(s); err != nil || !o.follow {
+		return err
+	}
+	return p.follow(ctx, s)
+}
+
+func (o *planFlags) define(s streams) *pflag.FlagSet {
+	f := flags("plan", "VERB INPUT [-- ARGUMENTS of the verb]", s,
+		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf",
+		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --format script > job.sh",
+		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --submit --follow -- --events none",
+		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --then 'predict --platform cluster.toml' --submit",
+		"coppice plan record run1 --ranks 512 --time 30m --expect 200GB --then analyze --submit -- ./program input",
+		"coppice plan predict run.xtf -- --platform cluster.toml")
+	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input)")
+	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, as 'predict --platform P.toml' (repeatable)")
+	f.StringVar(&o.site, "site", os.Getenv("COPPICE_SITE"), "the machine: a site file, docs/slurm.md (default coppice/site.toml in the user's folder of configurations, where it is)")
+	f.StringVar(&o.scheduler, "scheduler", "", strings.Join(slurm.Schedulers(), ", ")+" (default that of the site, else slurm)")
+	f.StringVar(&o.launcher, "launcher", "", "srun or mpirun (default that of the site, else the usual one)")
+	f.DurationVar(&o.goal, "goal", slurm.DefaultGoal, "enough ranks to be done in this time, if nothing else bounds them")
+	f.Var(&o.rate, "rate", "bytes of input that a rank goes through in a second, as 60MB (default that of the site, else 10MB)")
+	f.BoolVar(&o.calibrate, "calibrate", false, "measure the rate now, here: analyse 64 MiB around the largest location")
+	f.Float64Var(&o.serial, "sequential", 1, "share of the largest location that one rank alone can do, 0 to 1")
+	f.IntVar(&o.ranks, "ranks", 0, "this many ranks; of record, the processes of the program")
+	f.IntVar(&o.nodes, "nodes", 0, "on this many nodes")
+	f.Var(&o.mem, "mem", "memory of a rank, instead of that of the formula")
+	f.DurationVar(&o.limit, "time", 0, "time limit, instead of that of the formula; record needs it")
+	f.Var(&o.expect, "expect", "bytes of the trace that record will write, for the jobs that read it")
+	f.StringVar(&o.format, "format", "text", "text, json, or script: the script of the one job")
+	f.BoolVar(&o.submit, "submit", false, "put the jobs into the queue")
+	f.BoolVar(&o.follow, "follow", false, "with --submit: show each job until it has ended; Ctrl-C ends only the showing")
+	return f
+}
+
+// check looks at the flags and reads the site file.
+func (o *planFlags) check(f *pflag.FlagSet, operands []string) (*slurm.Site, error) {
+	switch {
+	case len(operands) != 2:
+		return nil, usage("plan: %d operands: name a verb and its input, as coppice plan analyze TRACE; arguments of the verb stand behind --", len(operands))
+	case o.format != "text" && o.format != "json" && o.format != "script":
+		return nil, usage("plan: --format %s: choose text, json or script", o.format)
+	case o.format == "script" && (len(o.then) > 0 || o.submit):
+		return nil, usage("plan: --format script prints one job that is not submitted: leave out --then and --submit, or plan each job alone")
+	case o.follow && (!o.submit || o.format != "text"):
+		return nil, usage("plan: --follow shows what --submit submitted, as text. For a job that runs already: coppice info STATUSFILE --follow")
+	case o.goal < time.Second || o.goal > 1000*time.Hour:
+		return nil, usage("plan: --goal %v: give a time of 1s to 1000h", o.goal)
+	case !(o.serial >= 0 && o.serial <= 1):
+		return nil, usage("plan: --sequential %v: give a share of 0 to 1", o.serial)
+	case o.ranks < 0 || o.nodes < 0 || o.ranks > 1<<24 || o.nodes > 1<<20 || o.limit < 0 || o.limit > 1e5*time.Hour:
+		return nil, usage("plan: --ranks, --nodes and --time are not negative, and at most 16777216, 1048576 and 100000h")
+	case o.rate == 0 && f.Changed("rate"):
+		return nil, usage("plan: --rate 0: give the bytes of a second, as 60MB")
+	case o.calibrate && o.rate > 0:
+		return nil, usage("plan: --rate gives what --calibrate measures: give one of them")
+	}
+	site, err := o.readSite()
+	if err != nil {
+		return nil, err
+	}
+	return site, o.override(site)
+}
+
+// readSite reads the site file, if there is one.
+func (o *planFlags) readSite() (*slurm.Site, error) {
+	path := o.site
+	if path == "" {
+		if dir, err := os.UserConfigDir(); err == nil {
+			path = filepath.Join(dir, "coppice", "site.toml")
+		}
+	}
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) && o.site == "" {
+		return &slurm.Site{Schema: slurm.SiteSchema}, nil
+	}
+	if err != nil {
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("plan: site file: %w. Give the path of a file as docs/slurm.md describes it", err))
+	}
+	site, err := slurm.ReadSite(path, b)
+	if err != nil {
+		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("plan: %w. docs/slurm.md describes the file", err))
+	}
+	o.known = true
+	return site, nil
+}
+
+// override gives the site what flags say about it.
+func (o *planFlags) override(site *slurm.Site) error {
+	if o.scheduler != "" && o.scheduler != site.Scheduler {
+		site.Scheduler = o.scheduler
+		if site.Launcher == "srun" {
+			site.Launcher = ""
+		}
+	}
+	if o.launcher != "" {
+		site.Launcher = o.launcher
+	}
+	if err := site.Check(); err != nil {
+		return usage("plan: %w", err)
+	}
+	return nil
+}
+
+// plan is what is planned: jobs in the order in which they run.
+type plan struct {
+	flags     *planFlags
+	site      *slurm.Site
+	steps     []*planStep
+	envelope  report.Envelope
+	brief     report.Brief
+	submitted []slurm.Submitted
+}
+
+func (p *plan) jobs() []*slurm.Job {
+	list := make([]*slurm.Job, len(p.steps))
+	for i, st := range p.steps {
+		list[i] = st.job
+	}
+	return list
+}
+
+func (p *plan) submit(ctx context.Context) error {
+	for _, st := range p.steps {
+		if st.job.Size.Unfit != "" {
+			return jobs.Fail(jobs.ExitResource, fmt.Errorf("plan: %s does not fit: %s. Give --mem less, or a partition with larger nodes", st.verb, st.job.Size.Unfit))
+		}
+	}
+	var err error
+	if p.submitted, err = slurm.Submit(ctx, p.site, p.flags.known, p.jobs()); err == nil {
+		return nil
+	}
+	text := "Look at what the scheduler says; a site file names partition and account"
+	if len(p.submitted) > 0 {
+		var in []string
+		for _, x := range p.submitted {
+			in = append(in, x.Cancel)
+		}
+		text += ". Already in the queue; to take back: " + strings.Join(in, "; ")
+	}
+	return jobs.Fail(jobs.ExitUsage, fmt.Errorf("plan: %w. %s", err, text))
+}
+
+// write prints the plan.
+func (p *plan) write(s streams) error {
+	switch p.flags.format {
+	case "script":
+		text, err := p.steps[0].job.Script(p.site, p.flags.known)
+		if err != nil {
+			return err
+		}
+		if _, err := s.out.Write(text); err != nil {
+			return outputError("plan", fmt.Errorf("standard output: %w", err))
+		}
+		return nil
+	case "json":
+		doc, err := p.document()
+		if err != nil {
+			return err
+		}
+		return p.envelope.WriteJSON(s.out, &p.brief, "plan", report.Value(doc))
+	}
+	return p.text(s.out)
+}

@@ -1,0 +1,207 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/coppice-hpc/coppice/slurm"
+)
+
+// planStep is one job of a plan.
+type planStep struct {
+	verb   string
+	input  string   // trace, RUN.xtf, or the folder of a recording
+	output string   // what the next step reads; "": nothing
+	more   []string // arguments of the verb
+	mem    bool     // the verb takes --mem and the arguments do not give it
+	first  bool     // its input is there
+	job    *slurm.Job
+
+	platform  string // of predict
+	graphOnly bool   // of analyze
+	before    *planStep
+}
+
+// planned are the verbs that can be planned, and which may follow which.
+var planned = map[string][]string{
+	"record":  {"analyze"},
+	"analyze": {"predict", "export"},
+	"predict": {"predict", "export"},
+	"export":  {},
+}
+
+// steps makes the steps from the command line.
+func (o *planFlags) steps(operands, more []string, s streams) ([]*planStep, error) {
+	first := &planStep{verb: operands[0], input: operands[1], output: o.output, more: more, first: true}
+	list := []*planStep{first}
+	if planned[first.verb] == nil {
+		return nil, usage("plan: %q cannot be planned: choose record, analyze, predict or export", first.verb)
+	}
+	for _, text := range o.then {
+		words, err := slurm.Split(text)
+		if err != nil {
+			return nil, usage("plan: --then: %w", err)
+		}
+		last := list[len(list)-1]
+		if len(words) == 0 || !slices.Contains(planned[last.verb], words[0]) {
+			return nil, usage("plan: --then %q: after %s comes one of %s", text, last.verb, strings.Join(planned[last.verb], ", "))
+		}
+		list = append(list, &planStep{verb: words[0], more: words[1:], before: last})
+	}
+	for _, st := range list {
+		if st.before != nil {
+			st.input = st.before.output
+		}
+		if err := st.complete(o, s); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
+// complete checks the arguments of a step as its verb does, and names its output.
+func (st *planStep) complete(o *planFlags, s streams) error {
+	if st.verb == "record" {
+		return st.completeRecord(o)
+	}
+	if st.input == "" {
+		return usage("plan: %s reads what the job before it writes: give that one -o", st.verb)
+	}
+	args := append(slices.Clone(st.more), st.input)
+	if st.output == "" {
+		st.output = outputOf(st.more)
+	}
+	if st.output == "" && st.verb != "predict" {
+		st.output = defaultOutput(st.verb, st.input)
+	}
+	if st.output != "" && outputOf(st.more) == "" {
+		args = append(args, "--output="+st.output)
+	}
+	switch st.verb {
+	case "analyze":
+		var a analyzeFlags
+		f := a.define(s)
+		if _, err := a.parse(f, args); err != nil {
+			return err
+		}
+		st.mem, st.graphOnly = !f.Changed("mem"), a.events == "none"
+	case "predict":
+		var p predictFlags
+		f := p.flagSet(s)
+		if _, err := p.parse(f, args); err != nil {
+			return err
+		}
+		if p.execute {
+			return usage("plan: predict --run starts programs itself and cannot be planned: record and replay first, then plan predict with --vectors")
+		}
+		st.mem, st.platform = !f.Changed("mem"), p.platform
+	case "export":
+		if !slices.Contains(st.more, "--to=otf2") && !slices.Contains(windows(st.more), "--to otf2") {
+			return usage("plan: export: --to otf2 is the form that many ranks write: give it as an argument of export")
+		}
+	}
+	return nil
+}
+
+// windows joins each argument with the next one.
+func windows(args []string) []string {
+	var list []string
+	for i := range len(args) - 1 {
+		list = append(list, args[i]+" "+args[i+1])
+	}
+	return list
+}
+
+// completeRecord checks a recording: the program stands behind --, after arguments of record and a second --.
+func (st *planStep) completeRecord(o *planFlags) error {
+	switch {
+	case len(st.more) == 0:
+		return usage("plan: record: no program: coppice plan record DIR --ranks N --time T -- ./program ARGUMENTS")
+	case o.ranks == 0:
+		return usage("plan: record: --ranks is missing: the processes of the program")
+	case o.limit == 0:
+		return usage("plan: record: --time is missing: how long the program takes at most")
+	case len(o.then) > 0 && o.expect == 0:
+		return usage("plan: --expect is missing: how many bytes of trace the program will write, as 200GB; a short run and coppice info tell what a step takes")
+	case st.output != "":
+		return usage("plan: record writes into the folder that is named as its input: leave out -o")
+	}
+	st.output = filepath.Join(st.input, "traces.otf2")
+	return nil
+}
+
+// outputOf finds -o in arguments of a verb.
+func outputOf(args []string) string {
+	f := pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.ParseErrorsAllowlist.UnknownFlags = true
+	f.Usage = func() {}
+	out := f.StringP("output", "o", "", "")
+	if err := f.Parse(args); err != nil && !errors.Is(err, pflag.ErrHelp) {
+		return ""
+	}
+	return *out
+}
+
+// defaultOutput names the output after the input: run/traces.otf2 becomes run.xtf, epoch.prv.gz epoch.xtf.
+func defaultOutput(verb, input string) string {
+	base := filepath.Base(filepath.Clean(input))
+	if base == archiveName+".otf2" {
+		if dir, err := filepath.Abs(filepath.Dir(input)); err == nil {
+			base = filepath.Base(dir)
+		}
+	}
+	for _, suffix := range []string{".gz", ".otf2", ".prv", ".xtf"} {
+		base = strings.TrimSuffix(base, suffix)
+	}
+	if base == "" || base == string(filepath.Separator) || base == "." {
+		base = "run"
+	}
+	if verb == "export" {
+		return base + "-otf2"
+	}
+	return base + ".xtf"
+}
+
+// command is the command line of the step on the nodes.
+func (st *planStep) command(site *slurm.Site, z *slurm.Size) (before, command []string) {
+	program := site.Coppice
+	if program == "" {
+		program = "coppice"
+		if exe, err := os.Executable(); err == nil {
+			program = exe
+		}
+	}
+	if st.verb == "record" {
+		own, rest := []string(nil), st.more
+		if i := slices.Index(st.more, "--"); i >= 0 {
+			own, rest = st.more[:i], st.more[i+1:]
+		}
+		before = slices.Concat([]string{program, "record", "-o", plainPath(st.input)}, own, []string{"--"})
+		return before, rest
+	}
+	command = slices.Concat([]string{program, st.verb, plainPath(st.input)}, st.more)
+	if st.output != "" && outputOf(st.more) == "" {
+		command = append(command, "-o", st.output)
+	}
+	if st.verb != "export" {
+		command = append(command, "--resume")
+	}
+	if st.mem {
+		command = append(command, "--mem", fmt.Sprintf("%dM", z.Memory>>20))
+	}
+	return nil, command
+}
+
+// plainPath makes a path that begins with - no flag.
+func plainPath(path string) string {
+	if strings.HasPrefix(path, "-") {
+		return "." + string(filepath.Separator) + path
+	}
+	return path
+}

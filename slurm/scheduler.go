@@ -1,0 +1,137 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// ErrSubmit is what every error of Submit is.
+var ErrSubmit = errors.New("submit")
+
+// scheduler is what differs between schedulers beside the template of their scripts. Each command reads a script from its
+// standard input and prints the job's number.
+type scheduler struct {
+	name         string
+	submit       []string
+	after        func(id string) []string // options: start after that job ended well
+	id           *regexp.Regexp           // of what submit prints
+	show, cancel string
+}
+
+var schedulers = []scheduler{
+	{
+		"slurm",
+		[]string{"sbatch", "--parsable"},
+		func(id string) []string { return []string{"--dependency=afterok:" + id, "--kill-on-invalid-dep=yes"} },
+		regexp.MustCompile(`(?m)^([0-9]+)(?:;.*)?$`), "squeue -j", "scancel",
+	},
+	{
+		"pbs",
+		[]string{"qsub"},
+		func(id string) []string { return []string{"-W", "depend=afterok:" + id} },
+		regexp.MustCompile(`(?m)^([0-9][0-9A-Za-z.\-_\[\]]*)\s*$`), "qstat", "qdel",
+	},
+	{
+		"lsf",
+		[]string{"bsub"},
+		func(id string) []string { return []string{"-w", "done(" + id + ")"} },
+		regexp.MustCompile(`Job <([0-9]+)>`), "bjobs", "bkill",
+	},
+	{
+		"flux",
+		[]string{"flux", "batch"},
+		func(id string) []string { return []string{"--dependency=afterok:" + id} },
+		regexp.MustCompile(`(?m)^([0-9A-Za-zƒ]+)\s*$`), "flux jobs", "flux cancel",
+	},
+	{name: "mpirun"},
+}
+
+// Schedulers are the names that a site file may give; the last one is no scheduler, but mpirun alone.
+func Schedulers() []string {
+	var names []string
+	for _, s := range schedulers {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// schedulerOf returns the scheduler of a site, whose name was checked.
+func schedulerOf(site *Site) *scheduler {
+	i := slices.IndexFunc(schedulers, func(s scheduler) bool { return s.name == site.Name() })
+	return &schedulers[max(i, 0)]
+}
+
+// Submitted is a job in the queue.
+type Submitted struct {
+	ID     string `json:"id"`
+	Verb   string `json:"verb"`
+	Status string `json:"status_file"` // in the folder where it was submitted
+	Show   string `json:"show"`        // commands
+	Cancel string `json:"cancel"`
+}
+
+// Submit puts jobs into the queue; each starts after the one before it ended well. When one is refused, those before it
+// are in the queue: they are returned with the error.
+func Submit(ctx context.Context, site *Site, known bool, jobs []*Job) ([]Submitted, error) {
+	s := schedulerOf(site)
+	if s.submit == nil {
+		return nil, fmt.Errorf("%w: mpirun alone has no queue. Write the script with --format script and run it", ErrSubmit)
+	}
+	var list []Submitted
+	for _, j := range jobs {
+		text, err := j.Script(site, known)
+		if err != nil {
+			return list, err
+		}
+		args := slices.Clone(s.submit)
+		if len(list) > 0 {
+			args = append(args, s.after(list[len(list)-1].ID)...)
+		}
+		id, err := s.run(ctx, args, text)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, Submitted{id, j.Verb, "coppice-" + id + ".status", s.show + " " + id, s.cancel + " " + id})
+	}
+	return list, nil
+}
+
+// run submits one script and returns the job's number.
+func (s *scheduler) run(ctx context.Context, args []string, text []byte) (string, error) {
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Stdin = bytes.NewReader(text)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%w: %s: %w: %s", ErrSubmit, Line(args), err, oneLine(strings.TrimSpace(errs.String()+out.String())))
+	}
+	m := s.id.FindSubmatch(out.Bytes())
+	if m == nil {
+		return "", fmt.Errorf("%w: %s printed %q, which has no number of a job", ErrSubmit, Line(args), out.String())
+	}
+	return string(m[1]), nil
+}
+
+// States returns what the queue says of a Slurm job, as RUNNING; "" of one that has left it.
+func State(ctx context.Context, site *Site, id string) (string, error) {
+	if site.Name() != "slurm" {
+		return "", fmt.Errorf("%w: following a job through its queue works with Slurm alone: coppice info coppice-%s.status --follow shows it once it runs", ErrSubmit, id)
+	}
+	var errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, "squeue", "--noheader", "--format=%T", "--jobs="+id)
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil && strings.Contains(errs.String(), "Invalid job id") {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: squeue: %w: %s", ErrSubmit, err, oneLine(errs.String()))
+	}
+	return strings.TrimSpace(string(out)), nil
+}

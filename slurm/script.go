@@ -1,0 +1,130 @@
+package slurm
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"strings"
+	"text/template"
+	"time"
+)
+
+//go:embed templates/*.tmpl
+var files embed.FS
+
+var templates = template.Must(template.ParseFS(files, "templates/*.tmpl"))
+
+// mostRestarts ends a job that goes back into the queue for ever without getting on.
+const mostRestarts = 100
+
+// Job is one batch job.
+type Job struct {
+	Verb string
+	Size *Size
+	// Before are words before the launcher, for a program that starts it itself; Command is what the launcher starts.
+	Before, Command []string
+	// Resumable says that the command ends with status 75 when it stopped with a checkpoint, and goes on when it is run
+	// again.
+	Resumable bool
+	// Note says in one line what the job is for and how it was sized.
+	Note string
+	// Foreign says that the command is no program of this tool: nothing is known about its memory.
+	Foreign bool
+}
+
+// script is what templates see.
+type script struct {
+	*Job
+	*Size
+	*Site
+	Note            string
+	Edits, Setup    []string
+	Run             string
+	Srun, Requeue   bool
+	Clock           string // time limit as hours:minutes:seconds
+	Minutes, Notice int
+	Limit           int // seconds until a command that is not signalled by the scheduler gets USR1
+	SlotMiB         int64
+	Restarts        int
+}
+
+// Script returns the batch script of a job. Without a site file, known is false and the script has lines to edit.
+func (j *Job) Script(site *Site, known bool) ([]byte, error) {
+	s := script{
+		Job: j, Size: j.Size, Site: site, Note: oneLine(j.Note), Run: j.CommandLine(site), Srun: site.launcher() == "srun",
+		Requeue: site.requeues() && j.Resumable, Clock: clock(j.Size.Time), Minutes: int((j.Size.Time + time.Minute - 1) / time.Minute),
+		Notice: int(site.notice() / time.Second), Restarts: mostRestarts,
+	}
+	s.Limit = max(1, int(j.Size.Time/time.Second)-s.Notice)
+	if !j.Foreign {
+		s.SlotMiB = j.Size.Slot >> 20
+	}
+	for _, m := range site.Modules {
+		s.Setup = append(s.Setup, "module load "+Quote(m))
+	}
+	s.Setup = append(s.Setup, site.Commands...)
+	if !known {
+		s.Edits = edits(site.Name())
+	}
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, site.Name()+".tmpl", &s); err != nil {
+		return nil, fmt.Errorf("script of %s: %w", j.Verb, err)
+	}
+	return b.Bytes(), nil
+}
+
+// CommandLine is the command of a job with its launcher, as bash reads it.
+func (j *Job) CommandLine(site *Site) string { return Line(j.Words(site)) }
+
+// Words are those of the command of a job with its launcher.
+func (j *Job) Words(site *Site) []string {
+	launcher := j.launcher(site)
+	words := make([]string, 0, len(j.Before)+len(launcher)+len(j.Command))
+	return append(append(append(words, j.Before...), launcher...), j.Command...)
+}
+
+// launcher are the words that start the ranks.
+func (j *Job) launcher(site *Site) []string {
+	switch {
+	case site.Name() == "flux" && j.Resumable: // of flux submit
+		return []string{"flux", "submit", fmt.Sprintf("--ntasks=%d", j.Size.Ranks)}
+	case site.Name() == "flux":
+		return []string{"flux", "run", fmt.Sprintf("--ntasks=%d", j.Size.Ranks)}
+	case site.launcher() == "srun":
+		mpi := site.MPI
+		if mpi == "" {
+			mpi = "pmix"
+		}
+		// A rank that ends early must not end the others: with 1, status 75 of all would become 143.
+		return []string{"srun", "--mpi=" + mpi, "--kill-on-bad-exit=0"}
+	}
+	return []string{"mpirun", "-n", fmt.Sprint(j.Size.Ranks)}
+}
+
+// edits are the lines of a script that a person has to look at where nothing is known about the machine.
+func edits(scheduler string) []string {
+	list := []string{
+		"partition or queue, account and other options of the site, beside those above",
+		"module load ...   the MPI library that coppice was built with",
+	}
+	if scheduler == "mpirun" {
+		list[0] = "mpirun: the hosts, as --hostfile FILE"
+	}
+	return list
+}
+
+// clock prints a time limit.
+func clock(d time.Duration) string {
+	s := int64(d / time.Second)
+	return fmt.Sprintf("%02d:%02d:%02d", s/3600, s/60%60, s%60)
+}
+
+// oneLine makes text safe for a comment.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r == 0x85 || r == 0x2028 || r == 0x2029 {
+			return '?'
+		}
+		return r
+	}, text)
+}
