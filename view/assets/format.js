@@ -60,7 +60,7 @@ export class Clock {
   // at is a point of time, exact enough to tell points apart that are step ticks from each other.
   at(ticks, step) {
     if (this.resolution === 0) return grouped.format(Math.round(ticks));
-    const s = Number(ticks) / this.resolution;
+    const s = Number(ticks) / this.resolution + 0; // no negative 0
     const d = Math.max(step / this.resolution, 1e-12);
     const [u, name] = unitOf(Math.max(Math.abs(s), d));
     const digits = Math.min(12, Math.max(0, Math.ceil(-Math.log10(d / u) - 1e-9)));
@@ -75,7 +75,7 @@ export class Clock {
     const power = Math.pow(10, Math.floor(Math.log10(raw)));
     const step = [1, 2, 5, 10].find((k) => k * power >= raw * 0.9999) * power;
     const out = [];
-    for (let k = Math.ceil(from / unit / step - 1e-9); k * step * unit <= to && out.length <= n + 1; k++) {
+    for (let k = Math.ceil(from / unit / step - 1e-9) + 0; k * step * unit <= to && out.length <= n + 1; k++) {
       out.push(k * step * unit);
     }
     return {step: step * unit, at: out};

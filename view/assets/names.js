@@ -63,6 +63,12 @@ export class Names {
     return a.process === b.process ? 'rank ' + a.process : `ranks ${a.process}–${b.process}`;
   }
 
+  // short is group, for where there is little room.
+  short(from, to) {
+    const text = this.group(from, to);
+    return text.length > 13 ? text.replace(/^(ranks|rows) /, '') : text;
+  }
+
   // ranks is the set of processes of some rows, for requests; empty for all of them.
   async ranks(from, to) {
     if (from <= 0 && to >= this.total) return '';

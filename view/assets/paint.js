@@ -6,6 +6,8 @@ import {cut} from './dom.js';
 // screen; what is not here yet is taken from a coarser tile. Calls are drawn one by one where a tile lists them.
 
 const pictureBytes = 48 << 20;
+const stepHeight = 14; // of a caller above its callees
+const stepsFrom = 30; // pixels a row must have for them
 // The stack of a bin from below: what waits first, so that the stripes of waits lie on it; the program's own code last.
 const stackOrder = [1, 2, 3, 4, 5, 7, 6, 0];
 
@@ -36,7 +38,8 @@ export class Painter {
     const rowsAll = Math.ceil(this.tiles.meta.locations / group);
     const i0 = Math.max(0, Math.floor(view.rows[0] / group / tileRows));
     const i1 = Math.min(Math.ceil(rowsAll / tileRows) - 1, Math.floor(view.rows[1] / group / tileRows));
-    const used = {z, f, group, wanted: [], missing: false, spans: false, lost: 0};
+    const used = {z, f, group, wanted: [], missing: false, single: true, lost: 0};
+    this.labels = new Map(); // row and call -> text to write when all tiles are painted
     ctx.save();
     ctx.beginPath();
     ctx.rect(box.x, box.y, box.w, box.h);
@@ -48,6 +51,7 @@ export class Painter {
       for (let x = x0; x <= x1; x++) this.one(ctx, view, box, {z, x, f, i, group, rowHeight, rowsAll}, used);
     }
     if (group * rowHeight >= 4) this.separate(ctx, view, box, group * rowHeight, group);
+    this.write(ctx);
     ctx.restore();
     const middle = (x0 + x1) / 2;
     used.wanted.sort((a, b) => Math.abs(a[1] - middle) - Math.abs(b[1] - middle));
@@ -73,9 +77,9 @@ export class Painter {
       return;
     }
     used.lost += tile.lost;
+    if (!tile.span) used.single = false;
     this.blit(ctx, view, box, at, tile, z, x, f, i);
     if (tile.span && at.group * at.rowHeight >= 5) {
-      used.spans = true;
       this.spans(ctx, view, box, at, tile);
     }
     if (this.waits) this.stripes(ctx, view, box, at, tile);
@@ -92,7 +96,8 @@ export class Painter {
       ctx.save();
       ctx.beginPath();
       const scale = box.w / (view.t[1] - view.t[0]);
-      ctx.rect(box.x + (at.x * width - view.t[0]) * scale, box.y, width * scale, box.h);
+      const left = Math.round(box.x + (at.x * width - view.t[0]) * scale);
+      ctx.rect(left, box.y, Math.round(box.x + ((at.x + 1) * width - view.t[0]) * scale) - left, box.h);
       ctx.clip();
       this.blit(ctx, view, box, at, tile, z, x, at.f, at.i);
       ctx.restore();
@@ -109,7 +114,8 @@ export class Painter {
     const px = box.x + (tile.begin - view.t[0]) * scale;
     const py = box.y + (i * tileRows * at.group - view.rows[0]) * at.rowHeight;
     ctx.imageSmoothingEnabled = false;
-    ctx.drawImage(picture, px, py, bins * tile.width * scale, tile.rows * height);
+    const left = Math.round(px); // neighbours meet on a pixel
+    ctx.drawImage(picture, left, py, Math.round(px + bins * tile.width * scale) - left, tile.rows * height);
   }
 
   // picture is the tile as an image, with as many lines for each row as its height on the screen is worth.
@@ -158,7 +164,9 @@ export class Painter {
 
   stack(tile, out, c, lines) {
     const cells = tile.rows * bins;
-    const word = c.rgb.map(([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0);
+    const toWord = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+    const word = c.rgb.map(toWord);
+    const own = [0, 1, 2, 3].map((k) => toWord(shaded(0, k).rgb));
     for (let row = 0; row < tile.rows; row++) {
       for (let b = 0; b < bins; b++) {
         const k = row * bins + b;
@@ -170,7 +178,7 @@ export class Painter {
           sum += w;
           // A share that is there gets a line where it is more than half of one.
           for (const to = Math.min(lines, Math.round(sum / 255 * lines)); y < to; y++) {
-            out[((row + 1) * lines - 1 - y) * bins + b] = word[s];
+            out[((row + 1) * lines - 1 - y) * bins + b] = s === 0 ? own[tile.region[k] & 3] : word[s];
           }
         }
       }
@@ -178,40 +186,42 @@ export class Painter {
   }
 
   // stripes hatches the share of each bin that is waiting, from the bottom of the row.
+  // Where callers are drawn above their callees it stays below half of it, off their names.
   stripes(ctx, view, box, at, tile) {
-    const height = at.group * at.rowHeight;
-    if (height < 4) return;
+    const full = at.group * at.rowHeight;
+    if (full < 4) return;
+    const part = tile.span && full >= stepsFrom ? 0.45 : 1;
+    const height = full * part;
     tile.stripes ??= stripePath(tile);
     if (tile.stripes === 'none') return;
     const scale = box.w / (view.t[1] - view.t[0]) * tile.width;
     const px = box.x + (tile.begin - view.t[0]) / tile.width * scale;
     const py = box.y + (at.i * tileRows * at.group - view.rows[0]) * at.rowHeight;
     const pattern = hatch(ctx);
-    ctx.save();
-    pattern.setTransform(new DOMMatrix().scale(1 / scale, 1 / height).translate(-px, -py));
-    ctx.translate(px, py);
-    ctx.scale(scale, height);
-    ctx.fillStyle = pattern;
-    ctx.fill(tile.stripes);
-    ctx.restore();
+    if (part < 1) {
+      tile.rowStripes ??= Array.from({length: tile.rows}, (_, row) => stripePath(tile, row));
+      tile.rowStripes.forEach((path, row) => {
+        if (path !== 'none') fillScaled(ctx, pattern, path, px, py + (row + 1) * full - height, scale, height);
+      });
+      return;
+    }
+    fillScaled(ctx, pattern, tile.stripes, px, py, scale, height);
   }
 
   // spans draws calls one by one. In a tall row the open calls around one stay visible above it, like steps.
   spans(ctx, view, box, at, tile) {
     const scale = box.w / (view.t[1] - view.t[0]);
     const height = at.group * at.rowHeight;
-    const step = height >= 26 ? 12 : 0;
-    const deepest = step ? Math.max(0, Math.floor((height - 12) / step)) : 0;
+    const step = height >= stepsFrom ? stepHeight : 0;
+    const deepest = step ? Math.max(0, Math.floor((height - stepHeight) / step)) : 0;
     const s = tile.span;
-    const from = box.x + Math.max(0, (tile.begin - view.t[0]) * scale);
-    const to = box.x + Math.min(box.w, (tile.begin + bins * tile.width - view.t[0]) * scale);
+    const from = Math.round(box.x + Math.max(0, (tile.begin - view.t[0]) * scale));
+    const to = Math.round(box.x + Math.min(box.w, (tile.begin + bins * tile.width - view.t[0]) * scale));
     if (to <= from) return;
     ctx.save();
     ctx.beginPath();
     ctx.rect(from, box.y, to - from, box.h);
     ctx.clip();
-    ctx.font = '11px system-ui, "DejaVu Sans", sans-serif';
-    ctx.textBaseline = 'middle';
     for (let k = 0; k < tile.spans; k++) {
       const a = Math.max(-4, (tile.begin + s.begin[k] - view.t[0]) * scale) + box.x;
       const b = Math.min(box.w + 4, (tile.begin + s.end[k] - view.t[0]) * scale) + box.x;
@@ -219,33 +229,63 @@ export class Painter {
       const y = box.y + (row * at.group - view.rows[0]) * at.rowHeight;
       if (b - a < 0.6 || y > box.y + box.h || y + height < box.y) continue;
       const down = Math.min(deepest, s.depth[k]) * step;
-      this.span(ctx, s, k, a, b, y + down, height - down, step, from);
+      const h = height - down;
+      this.span(ctx, s, k, {a, b, y: y + down, h}, step);
+      // Calls without steps hide their callers: only what is in front gets its name.
+      if (b - a < 26 || h < 11) continue;
+      this.labels.set(row + ' ' + s.n[k], {x: Math.max(a, box.x), b, y: y + down + (step ? stepHeight / 2 + 1 : h / 2), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
     }
     ctx.restore();
   }
 
-  span(ctx, s, k, a, b, y, h, step, left) {
+  span(ctx, s, k, r, step) {
     const c = colours();
     ctx.fillStyle = shade(s.class[k], s.region[k]);
-    ctx.fillRect(a, y, b - a, h);
-    if (b - a >= 3) {
-      ctx.fillStyle = c.bg;
-      ctx.fillRect(b - 1, y, 1, h);
-      if (step && s.depth[k] > 0) ctx.fillRect(a, y, b - a, 1);
-    }
-    if (b - a < 26 || h < 11) return;
-    const x = Math.max(a, left);
-    const label = cut(ctx, this.regions[s.region[k]]?.name || '?', b - x - 6);
-    if (!label) return;
-    ctx.fillStyle = ink(s.class[k], s.region[k]);
-    ctx.fillText(label, x + 3, y + (step ? 6.5 : h / 2));
+    ctx.fillRect(r.a, r.y, r.b - r.a, r.h);
+    if (r.b - r.a < 3) return;
+    ctx.fillStyle = c.bg;
+    ctx.fillRect(r.b - 1, r.y, 1, r.h);
+    if (step && s.depth[k] > 0) ctx.fillRect(r.a, r.y, r.b - r.a, 1);
+  }
+
+  // write puts the names on calls. Where a call begins on the name of the one around it, without steps, that name goes.
+  write(ctx) {
+    ctx.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    ctx.textBaseline = 'middle';
+    ctx.lineWidth = 3;
+    ctx.lineJoin = 'round';
+    const list = [...this.labels.values()].sort((p, q) => p.row - q.row || p.y - q.y || p.x - q.x || p.depth - q.depth);
+    list.forEach((l, k) => {
+      const next = list[k + 1];
+      const end = next && next.row === l.row && next.y === l.y ? Math.min(l.b, next.x) : l.b;
+      const text = cut(ctx, this.regions[l.region]?.name || '?', end - l.x - 6);
+      if (!text) return;
+      ctx.strokeStyle = shade(l.cls, l.region); // so that it can be read on stripes
+      ctx.strokeText(text, l.x + 3, l.y);
+      ctx.fillStyle = ink(l.cls, l.region);
+      ctx.fillText(text, l.x + 3, l.y);
+    });
+    this.labels = null;
   }
 }
 
-function stripePath(tile) {
+// fillScaled fills a path in units of bins and rows with a pattern that stays in units of pixels.
+function fillScaled(ctx, pattern, path, x, y, sx, sy) {
+  ctx.save();
+  pattern.setTransform(new DOMMatrix().scale(1 / sx, 1 / sy).translate(-x, -y));
+  ctx.translate(x, y);
+  ctx.scale(sx, sy);
+  ctx.fillStyle = pattern;
+  ctx.fill(path);
+  ctx.restore();
+}
+
+// stripePath is where a tile waits: all of its rows, or one of them, which then is row 0.
+function stripePath(tile, only) {
   const path = new Path2D();
   let any = false;
-  for (let row = 0; row < tile.rows; row++) {
+  for (let row = only ?? 0; row < (only === undefined ? tile.rows : only + 1); row++) {
+    const top = only === undefined ? row : 0;
     for (let b = 0; b < bins;) {
       const w = tile.wait[row * bins + b];
       if (w < 2) {
@@ -255,29 +295,30 @@ function stripePath(tile) {
       const level = Math.ceil(w / 32);
       const from = b;
       while (b < bins && tile.wait[row * bins + b] >= 2 && Math.ceil(tile.wait[row * bins + b] / 32) === level) b++;
-      path.rect(from, row + 1 - level / 8, b - from, level / 8);
+      path.rect(from, top + 1 - level / 8, b - from, level / 8);
       any = true;
     }
   }
   return any ? path : 'none';
 }
 
+const shadeParts = [0, 0.28, 0.14, 0.42];
 const shades = new Map();
 let shadesOf = null;
 
-// shade tells functions of one class apart by lightness; the hue stays that of the class.
+// shaded tells functions of the program apart by lightness; the hue is that of the class.
 function shaded(cls, region) {
   const c = colours();
   if (shadesOf !== c) {
     shades.clear();
     shadesOf = c;
   }
-  const key = cls * 4 + region % 4;
+  const key = cls * 4 + (cls === 0 ? region % 4 : 0);
   let s = shades.get(key);
   if (!s) {
-    const part = [0, 0.14, 0.28, 0.07][region % 4];
+    const part = cls === 0 ? shadeParts[region % 4] : 0;
     const rgb = (c.rgb[cls] || c.rgb[5]).map((v, k) => Math.round(v * (1 - part) + c.laneRGB[k] * part));
-    s = {fill: `rgb(${rgb})`, ink: light(rgb) > 0.179 ? '#000000' : '#ffffff'};
+    s = {rgb, fill: `rgb(${rgb})`, ink: light(rgb) > 0.179 ? '#000000' : '#ffffff'};
     shades.set(key, s);
   }
   return s;

@@ -36,7 +36,8 @@ export class Panels {
   }
 
   current() {
-    return this.list.find((p) => p.id === this.app.state.tab) || this.list[0];
+    const id = this.app.state.tab || (this.app.state.sel ? 'selection' : 'statistics');
+    return this.list.find((p) => p.id === id) || this.list[0];
   }
 
   arrow(e) {

@@ -109,7 +109,9 @@ export class TimePanels {
   async statistics() {
     const {app} = this;
     const t = app.panels.span();
-    const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: this.exact === t ? 1 : null});
+    // Where every call is drawn there are few: then exact numbers cost as little.
+    const few = app.timeline.used?.single && !app.panels.locked;
+    const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: few || this.exact === t ? 1 : null});
     const exact = () => {
       this.exact = t;
       app.panels.follow(true);

@@ -1,5 +1,5 @@
+import {describe} from './cell.js';
 import {$} from './dom.js';
-import {describe} from './timeline.js';
 
 // Mouse and touch on the timeline: drag selects, click picks, wheel scrolls, Ctrl+wheel zooms, Shift+drag pans.
 

@@ -29,7 +29,7 @@ export class State {
   defaults() {
     this.t = this.span.slice();
     this.rows = [0, this.total];
-    this.tab = 'selection';
+    this.tab = ''; // the selection's where there is one, else statistics
     this.sel = null; // {row, t, n}: a point, or the call with row number n
     this.marks = []; // [{t, note}]
     this.off = ''; // lanes switched off: letters of w, m, c
@@ -69,7 +69,7 @@ export class State {
     const whole = (a, b) => a[0] === b[0] && a[1] === b[1];
     if (!whole(this.t, this.span)) q.set('t', Math.round(this.t[0]) + '..' + Math.round(this.t[1]));
     if (!whole(this.rows, [0, this.total])) q.set('rows', round(this.rows[0]) + '..' + round(this.rows[1]));
-    if (this.tab !== 'selection') q.set('tab', this.tab);
+    if (this.tab) q.set('tab', this.tab);
     if (this.sel) q.set('at', this.sel.row + ':' + Math.round(this.sel.t) + (this.sel.n === null ? '' : ':' + this.sel.n));
     for (const m of this.marks) q.append('mark', Math.round(m.t) + (m.note ? ':' + m.note : ''));
     if (this.off) q.set('off', this.off);

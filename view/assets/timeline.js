@@ -1,7 +1,7 @@
 import {$, cut, fit, say} from './dom.js';
-import {count, share} from './format.js';
-import {classNames, colours, hatch} from './theme.js';
-import {bins, tileRows} from './tiles.js';
+import {cellOf} from './cell.js';
+import {count} from './format.js';
+import {colours, hatch} from './theme.js';
 
 // The timeline: axis and lanes on top, rows of processes below, overlays on them. It draws; pointer.js moves it.
 
@@ -117,7 +117,7 @@ export class Timeline {
     ctx.textBaseline = 'middle';
     for (let r = first; r * group < Math.min(rows[1], names.total); r += every) {
       const y = box.y + (r * group - rows[0]) * height / group;
-      const text = group === 1 ? names.label(r) : names.group(r * group, (r + 1) * group);
+      const text = group === 1 ? names.label(r) : names.short(r * group, (r + 1) * group);
       ctx.fillStyle = r === selected ? colours().accent : every > 1 ? colours().dim : colours().text;
       const middle = Math.min(box.y + box.h - 7, Math.max(box.y + 7, y + Math.min(height, 400) / 2));
       ctx.fillText(cut(ctx, text, gutter - 12), 8, every > 1 ? Math.max(box.y + 7, y + 1) : middle);
@@ -416,54 +416,6 @@ export class Timeline {
   }
 }
 
-// cellOf finds the bin of a tile, and the call in it.
-export function cellOf(app, used, t, row) {
-  const {z, f, group} = used;
-  const r = Math.floor(row / group);
-  const tile = app.tiles.peek(z, Math.floor(t / app.tiles.width(z)), f, Math.floor(r / tileRows));
-  if (!tile) return {};
-  const b = Math.min(bins - 1, Math.max(0, Math.floor((t - tile.begin) / tile.width)));
-  const local = r % tileRows;
-  if (local >= tile.rows) return {};
-  const k = local * bins + b;
-  const cells = tile.rows * bins;
-  const cell = {tile, k, region: tile.region[k], wait: tile.wait[k] / 255, calls: tile.calls[k], flags: tile.flag[k],
-    shares: classNames.map((name, s) => [s, tile.share[s * cells + k] / 255])};
-  if (!tile.span) return {cell};
-  const s = tile.span;
-  let call = -1;
-  for (let i = 0; i < tile.spans; i++) {
-    if (s.row[i] === local && tile.begin + s.begin[i] <= t && t < tile.begin + s.end[i]) call = i;
-  }
-  return call < 0 ? {cell} : {cell, call: {n: s.n[call], begin: tile.begin + s.begin[call], end: tile.begin + s.end[call],
-    region: s.region[call], class: s.class[call]}};
-}
-
-// describe puts a cell into words, for the tip.
-export function describe(app, c) {
-  const group = app.timeline.used.group;
-  const first = Math.floor(c.row / group) * group;
-  const step = (app.state.t[1] - app.state.t[0]) / 1000;
-  const lines = [`${app.names.group(first, first + group)}   ${app.clock.at(c.t, step)}`];
-  if (c.call) {
-    lines.push(`${app.meta.regions[c.call.region]?.name || '?'}   ${app.clock.duration(c.call.end - c.call.begin)}`);
-  }
-  if (!c.cell) return lines.join('\n');
-  if (c.cell.flags & 8) return lines.concat('could not be read').join('\n');
-  if (!c.call && c.cell.region !== 0xffffffff) lines.push('most: ' + (app.meta.regions[c.cell.region]?.name || '?'));
-  const parts = c.cell.shares.filter(([, x]) => x > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
-    .map(([s, x]) => `${classNames[s]} ${share(x)}`);
-  if (!c.call && parts.length) lines.push(parts.join(', '));
-  if (!parts.length && !c.call) lines.push('nothing recorded');
-  if (c.cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(c.cell.wait));
-  if (!c.call) {
-    if (c.cell.calls > 0) lines.push(`calls that begin: ${c.cell.calls === 1 ? '1' : 'at least ' + count(2 ** (c.cell.calls - 1))}`);
-    lines.push(`a cell is ${app.clock.duration(c.cell.tile.width)}${group > 1 ? ' × ' + count(group) + ' rows' : ''}` +
-      (c.cell.flags & 4 ? ', from a wider one' : ''));
-  }
-  return lines.join('\n');
-}
-
 // intervalLevels places executions on levels by their nesting, and says how many levels there are, 3 at most.
 function intervalLevels(e) {
   if (!e || !e.list.length) return 0;
@@ -502,11 +454,7 @@ function arrow(ctx, x0, y0, x1, y1) {
   }
 }
 
-// speak says where the window is.
+// speakWindow says what is visible.
 export function speakWindow(app) {
-  const [a, b] = app.state.t;
-  const step = (b - a) / 100;
-  const [r0, r1] = app.state.rows;
-  say(`Showing ${app.clock.at(a, step)} to ${app.clock.at(b, step)}, ${app.clock.duration(b - a)}; ` +
-    app.names.group(Math.floor(r0), Math.ceil(r1)));
+  say('Showing ' + app.windowText());
 }

@@ -1,0 +1,408 @@
+import {ask, hitButton} from './dialogs.js';
+import {drawDetails} from './details.js';
+import {$, notice, replace, say} from './dom.js';
+import {Clock, count} from './format.js';
+import {Names} from './names.js';
+import {Overlays} from './overlays.js';
+import {Overview} from './overview.js';
+import {Painter} from './paint.js';
+import {RankPanels} from './panelranks.js';
+import {Panels} from './panels.js';
+import {patternName, TimePanels} from './paneltime.js';
+import {Pointer} from './pointer.js';
+import {Busy, Failure} from './source.js';
+import {State} from './state.js';
+import {still} from './theme.js';
+import {Tiles} from './tiles.js';
+import {speakWindow, Timeline} from './timeline.js';
+import {Tree} from './tree.js';
+import {visibleTable} from './visible.js';
+
+// The application: it puts the parts together, and holds what several of them do.
+
+export class App {
+  constructor(source, answer) {
+    this.source = source;
+    this.answer = answer;
+    this.meta = answer.runs[0];
+    this.busy = new Busy();
+    this.busy.idle = () => this.rest();
+    this.clock = new Clock(this.meta.resolution);
+    const {first, last} = this.meta;
+    this.state = new State([first, Math.max(first + 1, last)], Math.max(1, this.meta.locations));
+    const again = () => this.schedule();
+    const failed = (e) => this.failed(e);
+    this.names = new Names(source, 0, this.meta.locations, this.busy, again);
+    this.tiles = new Tiles(source, 0, this.meta, this.busy, again, failed);
+    this.painter = new Painter(this.tiles, this.meta.regions);
+    this.predicted = answer.runs[1] ? this.second(answer.runs[1], again, failed) : null;
+    this.overlays = new Overlays(this);
+    this.timeline = new Timeline(this);
+    this.overview = new Overview(this);
+    this.pointer = new Pointer(this);
+    this.tree = new Tree(this);
+    this.panels = new Panels(this, [...new TimePanels(this).list(), ...new RankPanels(this).list()]);
+    this.at = null;
+    this.waitAt = -1;
+    this.frame = 0;
+    this.answers = new Map();
+  }
+
+  // second is the predicted run: its own tiles, and how its clock follows the measured one.
+  second(meta, again, failed) {
+    const scale = meta.resolution && this.meta.resolution ? meta.resolution / this.meta.resolution : 1;
+    const tiles = new Tiles(this.source, 1, meta, this.busy, again, failed);
+    const longer = this.meta.first + (meta.last - meta.first) / scale;
+    if (longer > this.state.span[1]) {
+      this.state.span[1] = longer;
+      this.state.defaults();
+      this.state.read();
+    }
+    return {meta, tiles, painter: new Painter(tiles, meta.regions),
+      names: new Names(this.source, 1, meta.locations, this.busy, again),
+      fromMeasured: (t) => meta.first + (t - this.meta.first) * scale};
+  }
+
+  // schedule draws in the next frame.
+  schedule() {
+    if (this.frame) return;
+    this.busy.start();
+    this.frame = requestAnimationFrame(() => {
+      this.frame = 0;
+      try {
+        this.draw();
+      } finally {
+        this.busy.end();
+      }
+    });
+  }
+
+  draw() {
+    this.timeline.draw();
+    this.overview.draw();
+    $('window').textContent = this.windowText();
+    this.tree.rename();
+    if (this.state.table) replace($('table'), visibleTable(this));
+  }
+
+  rest() {
+    document.documentElement.dataset.state = 'ready';
+  }
+
+  windowText() {
+    const [a, b] = this.state.t;
+    const [r0, r1] = this.state.rows;
+    const step = (b - a) / 500;
+    const rows = r0 <= 0 && r1 >= this.meta.locations ? 'all ' + count(this.meta.locations) + (this.meta.locations === this.meta.processes ? ' ranks' : ' rows')
+      : this.names.group(Math.floor(r0), Math.ceil(r1));
+    return `${this.clock.at(a, step)} … ${this.clock.at(b, step)} (${this.clock.duration(b - a)}), ${rows}`;
+  }
+
+  failed(e) {
+    if (e.name === 'AbortError') return;
+    if (this.source.static && e.status === 404) {
+      notice('Finer detail is not included in this file. For this, run: coppice serve ' + this.source.data.name);
+      return;
+    }
+    notice(e instanceof Failure ? e.text() : String(e.message || e), 'bad');
+  }
+
+  // ask gets an answer for a panel; the last few are kept.
+  async ask(path, params) {
+    const key = path + JSON.stringify(params);
+    if (this.answers.has(key)) return this.answers.get(key);
+    let p = params;
+    if (this.source.static) p = {}; // answers of the whole run are all that a static file has
+    const a = await this.source.json(path, p);
+    this.answers.set(key, a);
+    if (this.answers.size > 32) this.answers.delete(this.answers.keys().next().value);
+    return a;
+  }
+
+  // changed follows the state: what moved, what is to be asked again.
+  changed(what) {
+    if (what === 'off' || what === 'view' || what === 'sel') this.overlays.follow();
+    $('table').hidden = !this.state.table;
+    $('timeline').classList.toggle('hidden-picture', this.state.table);
+    $('tree').hidden = !this.state.tree;
+    for (const [id, on] of [['b-waits', this.state.lane('w')], ['b-messages', this.state.lane('m')], ['b-critical', this.state.lane('c')],
+      ['b-table', this.state.table], ['b-details', this.state.details], ['b-tree', this.state.tree]]) {
+      $(id).setAttribute('aria-pressed', on ? 'true' : 'false');
+    }
+    if (what === 'view') speakWindow(this);
+    if (what === 'off' && this.state.lane('m') === false) this.overlays.asked.messages = '';
+    this.tree.mark();
+    drawDetails(this);
+    this.panels.follow();
+    if (what === 'view' || what === 'sel') this.selected().catch((e) => this.failed(e));
+    this.schedule();
+  }
+
+  // selected asks about the selection, once.
+  async selected() {
+    const {sel} = this.state;
+    if (!sel) {
+      this.at = null;
+      return null;
+    }
+    const params = {loc: sel.row, ...(sel.n === null || sel.n === undefined ? {t: Math.floor(sel.t)} : {n: sel.n})};
+    const key = JSON.stringify(params);
+    if (this.atKey === key) return this.atAnswer;
+    this.atKey = key;
+    this.busy.start();
+    this.atAnswer = this.source.json('at', params);
+    try {
+      const at = await this.atAnswer;
+      if (this.atKey === key) {
+        this.at = at;
+        this.speakSelection(at);
+        this.schedule();
+      }
+      return at;
+    } catch (e) {
+      this.at = null;
+      this.atKey = '';
+      throw e;
+    } finally {
+      this.busy.end();
+    }
+  }
+
+  speakSelection(at) {
+    const c = at.stack[0];
+    const w = at.waits[0];
+    say(`${this.names.label(this.state.sel.row)}: ` + (c ? `${c.name}, ${this.clock.duration(c.end - c.begin)} from ${this.clock.at(c.begin, 1)}` : 'no open call') +
+      (w ? `, waits ${this.clock.duration(w.ticks)}, ${patternName(w.pattern)}` : '') +
+      (at.messages.length ? `, ${at.messages[0].kind} of ${count(at.messages[0].bytes)} bytes` : ''));
+  }
+
+  // pick selects a point or a call.
+  pick({row, t, n}) {
+    this.state.change({sel: {row, t, n: n ?? null}});
+  }
+
+  // go selects, and moves the window there.
+  go({row, t, n}) {
+    const fields = this.state.show(t, row);
+    this.state.change({...fields, sel: {row, t, n: n ?? null}}, 'go' + row + ' ' + t);
+    this.state.tell('sel');
+  }
+
+  async step(direction) {
+    const {sel} = this.state;
+    if (!sel) {
+      this.pick({row: Math.max(0, Math.floor(this.state.rows[0])), t: (this.state.t[0] + this.state.t[1]) / 2});
+      return;
+    }
+    const at = await this.selected();
+    const c = at?.stack[0];
+    const from = c ? {n: c.n} : {t: Math.floor(sel.t)};
+    const next = await this.source.json('next', {loc: sel.row, ...from, kind: 'call', step: direction});
+    if (!next.found) say(direction > 0 ? 'No later call in this row.' : 'No earlier call in this row.');
+    else this.go({row: next.location, t: next.t, n: next.n});
+  }
+
+  row(d) {
+    const {sel} = this.state;
+    const group = this.timeline.used?.group || 1;
+    const row = sel ? Math.min(this.meta.locations - 1, Math.max(0, sel.row + d * group)) : Math.max(0, Math.floor(this.state.rows[0]));
+    const t = sel ? sel.t : (this.state.t[0] + this.state.t[1]) / 2;
+    this.go({row, t: Math.min(this.state.t[1], Math.max(this.state.t[0], t))});
+  }
+
+  // fitSelection makes the selected call fill half of the window; again, its interval.
+  async fitSelection() {
+    const at = await this.selected();
+    if (!at) return;
+    const c = at.stack[0] || at.intervals[at.intervals.length - 1];
+    if (!c) return;
+    const room = Math.max(2, (c.end - c.begin) / 2);
+    const wanted = [c.begin - room, c.end + room];
+    const inner = at.intervals[at.intervals.length - 1];
+    const [a, b] = this.state.t;
+    const there = Math.abs(a - wanted[0]) + Math.abs(b - wanted[1]) < (b - a) * 0.02 + 8;
+    if (there && inner) this.state.change({t: [inner.begin, Math.max(inner.begin + 4, inner.end)]}, 'fit2');
+    else this.state.change({t: wanted}, 'fit');
+  }
+
+  // partner goes to the other side of a message: [ to the sender, ] to the receiver.
+  async partner(kind) {
+    const at = await this.selected();
+    const m = at?.messages.find((x) => x.kind === kind && x.mate);
+    if (!m) {
+      say(kind === 'receive' ? 'No received message here.' : 'No sent message here.');
+      return;
+    }
+    this.go({row: m.mate.location, t: m.mate.begin, n: m.mate.call});
+  }
+
+  async cause() {
+    const at = await this.selected();
+    const w = at?.waits.find((x) => x.cause);
+    if (w) this.go({row: w.cause.location, t: w.cause.begin, n: w.cause.call});
+    else say('No wait with a known cause here.');
+  }
+
+  // waitList is the longest waits of the panels' window. A static file has those of the whole run.
+  async waitList() {
+    if (!this.meta.waits) throw new Failure({what: 'wait states are not in this file', do: 'coppice analyze finds them, without --events none'}, 422);
+    const a = await this.ask('waits', {t: this.panels.span(), ranks: await this.panels.ranks(), max: 100});
+    if (!this.source.static) return a;
+    const {t} = this.panels.window();
+    return {...a, list: a.list.filter((w) => w.end > t[0] && w.begin < t[1])};
+  }
+
+  async goWait(k) {
+    // The list that steps go through stays the same while one steps: going there moves the window.
+    const w = await this.waitList();
+    if (!w.list.length) {
+      say('No waits here.');
+      return;
+    }
+    if (k !== undefined) this.stepping = {list: w.list, k};
+    const x = this.stepping.list[this.stepping.k];
+    this.go({row: x.location, t: (x.begin + x.end) / 2});
+    say(`Wait ${this.stepping.k + 1} of ${this.stepping.list.length}: ${patternName(x.pattern)}, ${this.clock.duration(x.ticks)}, rank ${x.process}`);
+  }
+
+  async stepWait(d) {
+    if (!this.stepping) {
+      const {list} = await this.waitList();
+      this.stepping = {list, k: d > 0 ? -1 : 0};
+    }
+    const {list} = this.stepping;
+    if (!list.length) {
+      this.stepping = null;
+      say('No waits here.');
+      return;
+    }
+    this.stepping.k = (this.stepping.k + d + list.length) % list.length;
+    await this.goWait();
+  }
+
+  async findRank(rank) {
+    const row = this.meta.locations === this.meta.processes ? rank : await this.rowOf(rank);
+    this.go({row, t: this.state.sel ? this.state.sel.t : (this.state.t[0] + this.state.t[1]) / 2});
+  }
+
+  // rowOf finds the first row of a process by halving: rows are in the order of processes.
+  async rowOf(rank) {
+    let lo = 0;
+    let hi = this.meta.locations - 1;
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      const l = await this.names.sure(mid);
+      if (!l || l.process >= rank) hi = mid;
+      else lo = mid + 1;
+    }
+    return lo;
+  }
+
+  search(text) {
+    const find = async (q, show) => {
+      if (!q.trim()) return show('Regions, intervals, ranks; longest NAME for extreme calls.', []);
+      try {
+        const a = await this.source.json('search', {q, max: 50});
+        const what = {region: 'function', location: 'row', call: 'call'};
+        show(`${count(a.hits.length + a.more)} found`, a.hits.map((h) => hitButton(what[h.kind] || h.kind, h.label, h.detail, () => this.found(h))));
+      } catch (e) {
+        show(e instanceof Failure ? e.text() : e.message, []);
+      }
+    };
+    const input = ask('Search', 'Search text', 'Regions, intervals, ranks; longest NAME for extreme calls.', () => true, find);
+    if (text) {
+      input.value = text;
+      find(text, (note, items) => {
+        $('ask').querySelector('.note').textContent = note;
+        replace($('ask').querySelector('ul'), ...(items || []));
+      });
+    }
+  }
+
+  async found(h) {
+    try {
+      if (h.kind === 'interval' && h.begin !== null) this.state.change({t: [h.begin, Math.max(h.begin + 4, h.end)], tab: 'intervals'}, 'found');
+      else if (h.location !== null) this.go({row: h.location, t: h.begin ?? this.state.t[0], n: h.kind === 'call' ? h.n : null});
+      else if (h.kind === 'time' && h.begin !== null) this.go({row: this.state.sel ? this.state.sel.row : Math.floor(this.state.rows[0]), t: h.begin});
+      else if (h.region !== null) await this.nextOf(h);
+      this.timeline.canvas.focus();
+    } catch (e) {
+      this.failed(e);
+    }
+  }
+
+  // nextOf goes to the next call of a function, in the selected row or the first visible one.
+  async nextOf(h) {
+    const row = this.state.sel ? this.state.sel.row : Math.max(0, Math.floor(this.state.rows[0]));
+    const n = await this.source.json('next', {loc: row, t: Math.floor(this.state.t[0]), kind: 'region', region: h.region, step: 1});
+    if (n.found) this.go({row, t: n.t, n: n.n});
+    else notice(`${h.label} is not called on ${this.names.label(row)} after ${this.clock.at(this.state.t[0], 1)}. Select another row and search again.`);
+  }
+
+  goTo() {
+    const hint = 'A time, as 1.25s, 30ms, 40%, or ticks as #12345; or a call of the selected row by its number, as n 77.';
+    ask('Go to', 'Time or call number', hint, async (text, show) => {
+      const n = /^\s*n\s*([0-9]+)\s*$/i.exec(text);
+      const row = this.state.sel ? this.state.sel.row : Math.max(0, Math.floor(this.state.rows[0]));
+      if (n) {
+        try {
+          const at = await this.source.json('at', {loc: row, n: Number(n[1])});
+          this.go({row, t: at.t, n: Number(n[1])});
+          return true;
+        } catch (e) {
+          show(e instanceof Failure ? e.text() : e.message, []);
+          return false;
+        }
+      }
+      const t = this.clock.parse(text, this.state.span[1] - this.state.span[0]);
+      const at = /[#]/.test(text) ? t : t + (/%/.test(text) ? this.state.span[0] : 0);
+      if (!(at >= this.state.span[0] && at <= this.state.span[1])) {
+        show(isNaN(t) ? `“${text}” is no time. ${hint}` : 'That is outside of the run. ' + hint, []);
+        return false;
+      }
+      this.go({row, t: at});
+      return true;
+    });
+  }
+
+  mark(note) {
+    const t = this.state.sel ? this.state.sel.t : this.pointer.time() ?? (this.state.t[0] + this.state.t[1]) / 2;
+    this.state.change({marks: [...this.state.marks, {t: Math.round(t), note}].slice(-50)});
+    say('Mark at ' + this.clock.at(t, 1));
+  }
+
+  setRuler() {
+    const t = this.pointer.time() ?? (this.state.t[0] + this.state.t[1]) / 2;
+    const r = this.timeline.ruler;
+    this.timeline.ruler = r && r.length === 1 ? [r[0], t] : [t];
+    say(this.timeline.ruler.length === 2 ? this.clock.duration(Math.abs(t - r[0])) : 'Ruler from ' + this.clock.at(t, 1));
+    this.schedule();
+  }
+
+  clear() {
+    this.timeline.ruler = null;
+    this.stepping = null;
+    this.pointer.hide();
+    notice('');
+    this.state.change({sel: null});
+  }
+
+  // smooth does a zoom in a few frames, where motion is welcome.
+  zoom(factor) {
+    const at = this.pointer.time();
+    if (still()) {
+      this.state.zoomTime(factor, at);
+      return;
+    }
+    const frames = 5;
+    const part = Math.pow(factor, 1 / frames);
+    let k = 0;
+    this.busy.start();
+    const next = () => {
+      this.state.zoomTime(part, at);
+      if (++k < frames) requestAnimationFrame(next);
+      else this.busy.end();
+    };
+    next();
+  }
+}

@@ -1,0 +1,131 @@
+package browser_test
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/view"
+	"github.com/coppice-hpc/coppice/view/browser"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// analyzed makes a run of a synthetic program, with intervals and classes of processes.
+func analyzed(t testing.TB, spec string) string {
+	t.Helper()
+	o, err := tracetest.ParseOptions(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := tracetest.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return analyzedSource(t, src, strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(spec)+".xtf")
+}
+
+func analyzedSource(t testing.TB, src trace.Source, name string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{
+			Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20,
+			Intervals: interval.Flags{Intervals: []string{"region:timestep"}}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
+		})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func opened(t testing.TB, files ...string) []*report.Run {
+	t.Helper()
+	var runs []*report.Run
+	for _, file := range files {
+		r, err := report.Open(file, xtf.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { r.Close() })
+		runs = append(runs, r)
+	}
+	return runs
+}
+
+// page serves runs and returns the address of the page with its token. broken, where not nil, may take requests away.
+func page(t testing.TB, broken func(w http.ResponseWriter, r *http.Request) bool, files ...string) (*httptest.Server, string) {
+	t.Helper()
+	s, err := view.New(opened(t, files...), view.Options{Tool: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if broken == nil || !broken(w, r) {
+			s.ServeHTTP(w, r)
+		}
+	}))
+	t.Cleanup(h.Close)
+	return h, h.URL + "/?k=" + s.Token()
+}
+
+// started is a browser for a test, or none with -short and on machines without one.
+func started(t testing.TB) *browser.Session {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("a browser takes too long for -short")
+	}
+	s, err := browser.Start(1280, 800)
+	if errors.Is(err, browser.ErrAbsent) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// exampleSpec is the run that most tests look at.
+const exampleSpec = "stencil:procs=16,events=60k,jitter=10,imbalance=30,depth=3,metrics,io,seed=3"
+
+// open opens an address with a fragment and waits until it is drawn.
+func open(t testing.TB, s *browser.Session, address, fragment string) {
+	t.Helper()
+	must(t, s.Open("about:blank")) // another fragment alone would not load the page anew
+	must(t, s.Open(address+"#"+fragment))
+	must(t, s.Wait(browser.Ready))
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func eval[T any](t testing.TB, s *browser.Session, expression string) T {
+	t.Helper()
+	v, err := browser.Eval[T](s, expression)
+	must(t, err)
+	return v
+}
+
+// clean fails where the page did what it must not.
+func clean(t testing.TB, s *browser.Session) {
+	t.Helper()
+	for _, p := range s.Problems() {
+		t.Error(p)
+	}
+}

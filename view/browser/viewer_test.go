@@ -1,0 +1,88 @@
+package browser_test
+
+import (
+	"image"
+	"image/color"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// keep writes a picture where the variable COPPICE_SHOTS says, for people to look at.
+func keep(t testing.TB, name string, picture []byte) {
+	t.Helper()
+	dir := os.Getenv("COPPICE_SHOTS")
+	if dir == "" {
+		return
+	}
+	must(t, os.WriteFile(filepath.Join(dir, name+".png"), picture, 0o644))
+}
+
+// looks compares a picture with what the theme and the view must give, loosely: mean light, and how many of its coarse
+// blocks are not of one colour.
+func looks(t testing.TB, name string, p image.Image, dark bool) {
+	t.Helper()
+	var sum float64
+	b := p.Bounds()
+	const block = 16
+	blocks, busy := 0, 0
+	for y := b.Min.Y; y+block <= b.Max.Y; y += block {
+		for x := b.Min.X; x+block <= b.Max.X; x += block {
+			low, high := math.Inf(1), math.Inf(-1)
+			for dy := 0; dy < block; dy += 2 {
+				for dx := 0; dx < block; dx += 2 {
+					g := float64(color.GrayModel.Convert(p.At(x+dx, y+dy)).(color.Gray).Y)
+					low, high = min(low, g), max(high, g)
+					sum += g
+				}
+			}
+			blocks++
+			if high-low > 40 {
+				busy++
+			}
+		}
+	}
+	mean := sum / float64(blocks*block*block/4)
+	if dark != (mean < 128) {
+		t.Errorf("%s: mean light %.0f of 255, dark: %t", name, mean, dark)
+	}
+	if part := float64(busy) / float64(blocks); part < 0.1 || part > 0.9 {
+		t.Errorf("%s: %.0f %% of the blocks have something in them", name, 100*part)
+	}
+}
+
+// TestViews opens every panel, the table and the details in both themes.
+func TestViews(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	for _, theme := range []string{"light", "dark"} {
+		must(t, s.Media("prefers-color-scheme", theme, "prefers-reduced-motion", "reduce"))
+		for _, v := range []struct{ name, fragment, want string }{
+			{"selection", "t=1000000..1400000&tab=selection&at=3:1080000", "call stack"},
+			{"statistics", "tab=statistics", "functions of the visible window"},
+			{"intervals", "tab=intervals", "timestep"},
+			{"waits", "tab=waits", "late sender"},
+			{"ranks", "tab=ranks", "of it waiting"},
+			{"matrix", "tab=matrix", "largest pairs"},
+			{"counters", "t=1000000..3000000&tab=counters", "readings"},
+			{"classes", "tab=classes", "Dendrogram"},
+			{"calls", "t=1000000..1100000&rows=0..4&tab=statistics", "functions"},
+			{"table", "view=table&t=1000000..2000000", "shares of the time"},
+			{"details", "details=1&mark=2000000:here&tab=statistics", "here"},
+		} {
+			open(t, s, address, v.fragment)
+			if got := eval[string](t, s, "document.body.innerText"); !strings.Contains(got, v.want) {
+				t.Errorf("%s %s: the page does not say %q:\n%s", theme, v.name, v.want, got)
+			}
+			shot, err := s.Shot()
+			must(t, err)
+			keep(t, v.name+"-"+theme, shot)
+			p, err := s.Picture()
+			must(t, err)
+			looks(t, theme+" "+v.name, p, theme == "dark")
+			clean(t, s)
+		}
+	}
+}
