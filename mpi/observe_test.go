@@ -74,8 +74,8 @@ func TestObservedKinds(t *testing.T) {
 	}
 	group, agree := Note{Kind: OpGroup, Peer: -1}, Note{Kind: OpAllreduce, Peer: -1, Sent: 8, Received: 8}
 	want := [2][]Note{
-		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Received: 5}, agree, {Kind: OpRecv, Peer: 1, Tag: -1, Received: 1}, agree},
-		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Sent: 5}, agree, {Kind: OpSend, Peer: 0, Tag: -1, Sent: 1}, agree},
+		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Received: 5}, agree, {Kind: OpRecv, Peer: 1, Tag: -1, Received: 2}, agree},
+		{group, {Kind: OpBcast, Comm: 1, Peer: 1, Sent: 5}, agree, {Kind: OpSend, Peer: 0, Tag: -1, Sent: 2}, agree},
 	}
 	for r := range want {
 		if len(notes[r]) != len(want[r]) {

@@ -59,22 +59,15 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 	return v, failed
 }
 
-// treeSend sends one encoding. Only behind an empty one follows a second message of one byte, which says whether the
-// encoding is empty (1) or missing because this rank failed (0).
+// treeSend sends one encoding and a byte behind it, which says whether it is one (1) or missing because this rank failed (0).
 func treeSend(sys plane, b []byte, to, level int, ok bool) error {
-	if !ok {
-		b = nil
+	if ok {
+		b = append(b[:len(b):len(b)], 1)
+	} else {
+		b = []byte{0}
 	}
 	sys.tally().level(level, Level{SentMessages: 1, SentBytes: int64(len(b))})
-	if err := sys.sysSend(b, to, tagTree); err != nil || len(b) > 0 {
-		return err
-	}
-	mark := []byte{0}
-	if ok {
-		mark[0] = 1
-	}
-	sys.tally().level(level, Level{SentMessages: 1, SentBytes: 1})
-	return sys.sysSend(mark, to, tagTree)
+	return sys.sysSend(b, to, tagTree)
 }
 
 func treeRecv(sys plane, from, level int) (b []byte, ok bool, err error) {
@@ -83,13 +76,9 @@ func treeRecv(sys plane, from, level int) (b []byte, ok bool, err error) {
 		return nil, false, err
 	}
 	sys.tally().level(level, Level{ReceivedMessages: 1, ReceivedBytes: int64(len(b))})
-	if len(b) > 0 {
-		return b, true, nil
+	if len(b) == 0 {
+		return nil, false, errf("tree reduce", ErrInternal, "an empty message from rank %d", from)
 	}
-	mark, err := sys.sysRecv(from, tagTree)
-	if err != nil {
-		return nil, false, err
-	}
-	sys.tally().level(level, Level{ReceivedMessages: 1, ReceivedBytes: 1})
-	return b, len(mark) == 1 && mark[0] == 1, nil
+	end := len(b) - 1
+	return b[:end:end], b[end] == 1, nil
 }
