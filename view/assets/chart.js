@@ -28,7 +28,7 @@ export function scale(low, high, n) {
   const power = Math.pow(10, Math.floor(Math.log10(raw)));
   const step = [1, 2, 5, 10].find((k) => k * power >= raw * 0.9999) * power;
   const at = [];
-  for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-9) && at.length < 20; k++) at.push(k * step);
+  for (let k = Math.ceil(low / step - 1e-9); k * step <= high * (1 + 1e-9) && at.length < 20; k++) at.push(k * step + 0); // no negative 0
   return at;
 }
 

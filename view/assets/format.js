@@ -8,6 +8,10 @@ export function count(n) {
   return n === null || n === undefined ? '–' : grouped.format(n);
 }
 
+export function compact(n) {
+  return new Intl.NumberFormat(undefined, {notation: 'compact', maximumSignificantDigits: 3}).format(n);
+}
+
 export function share(x) {
   return x === null || x === undefined || !isFinite(x) ? '–' : percent.format(x);
 }

@@ -233,7 +233,7 @@ export class Painter {
       this.span(ctx, s, k, {a, b, y: y + down, h}, step);
       // Calls without steps hide their callers: only what is in front gets its name.
       if (b - a < 26 || h < 11) continue;
-      this.labels.set(row + ' ' + s.n[k], {x: Math.max(a, box.x), b, y: y + down + (step ? stepHeight / 2 + 1 : h / 2), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
+      this.labels.set(row + ' ' + s.n[k], {x: Math.max(a, box.x), b, y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
     }
     ctx.restore();
   }

@@ -33,7 +33,7 @@ export class RankPanels {
   }
 
   width() {
-    return Math.max(320, Math.min(900, document.getElementById('panel').clientWidth - 320));
+    return Math.max(320, Math.min(900, document.getElementById('panel').clientWidth - 620));
   }
 
   async ranks() {
@@ -78,8 +78,8 @@ export class RankPanels {
     const legend = table(`time of ${count(sum(p.count))} processes in the window` + (p.exact ? '' : ', ≈'), [
       {head: 'class', of: (s) => el('span', {}, swatch(s.cls), ' ', s.name)},
       {head: 'share', n: true, of: (s) => share(sum(s.values) / total)},
-      {head: 'least', of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},
-      {head: 'most', of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
+      {head: 'least', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},
+      {head: 'most', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
     [...series.map((s) => ({name: itemName(s.item), cls: itemClass[s.item] ?? 5, values: s.values})), {name: 'of it waiting', cls: 8, values: p.wait}]);
     return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table beside has the extremes', draw, pick),
       el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
@@ -115,7 +115,7 @@ export class RankPanels {
         const text = String(i * m.merged);
         ctx.fillText(text, box.x - 8 - ctx.measureText(text).width, box.y + (i + 0.5) * cell);
       }
-      ctx.fillText('to', box.x + size + 6, box.y - 8);
+      ctx.fillText('to', box.x + size + 12, box.y - 8);
       ctx.fillText('from', 2, box.y - 8);
     };
     const at = new Map(m.from.map((f, k) => [f + ' ' + m.to[k], k]));
@@ -194,8 +194,9 @@ export class RankPanels {
       const marks = app.clock.marks(v.begin, v.begin + v.bin_ticks * v.min.length, 6);
       for (const t of marks.at) {
         const x = box.x + (t - v.begin) / (v.bin_ticks * v.min.length) * box.w;
+        const text = app.clock.at(t, marks.step);
         ctx.fillStyle = c.dim;
-        ctx.fillText(app.clock.at(t, marks.step), x, box.y + box.h + 14);
+        if (x + ctx.measureText(text).width < box.x + box.w + 8) ctx.fillText(text, x, box.y + box.h + 14);
       }
     };
     const readings = v.mean.filter((x) => x !== null);

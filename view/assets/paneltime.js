@@ -59,7 +59,7 @@ export class TimePanels {
       ['in itself', call ? this.time(call.exclusive) : null],
       ['source', call && call.region >= 0 && app.meta.regions[call.region].file ? `${app.meta.regions[call.region].file}:${app.meta.regions[call.region].line}` : null],
       ['call number', call ? count(call.n) : null],
-      ['interval', at.intervals.length ? at.intervals.map((i) => `${i.label} #${i.k}`).join(' › ') : null],
+      ['interval', at.intervals.length ? at.intervals.map((i) => `${i.label.replace(/\s+/g, ' ')} #${i.k}`).join(' › ') : null],
       ['critical path', at.critical ? `yes, ${at.critical.activity} from ${this.at(at.critical.begin)} for ${this.time(at.critical.end - at.critical.begin)}` : null],
       ['file operation', at.io ? `${bytes(at.io.done)} of ${bytes(at.io.asked)} ${at.io.file}` : null],
     ]));
@@ -146,7 +146,7 @@ export class TimePanels {
     const detail = await this.intervalDetail(a.nodes.find((n) => n.node === this.node) || a.nodes[0]).catch((e) =>
       el('p', {class: 'note'}, e.message));
     const t = table('intervals over all processes' + (a.more ? `; ${count(a.more)} more are not listed` : ''), [
-      {head: 'interval', of: (n) => el('span', {class: n.level ? 'indent' + Math.min(4, n.level) : null}, link(n.label, () => {
+      {head: 'interval', of: (n) => el('span', {class: n.level ? 'indent' + Math.min(4, n.level) : null}, link(n.label.replace(/\s+/g, ' '), () => {
         this.node = n.node;
         app.state.change({t: [n.begin, n.end]}, 'interval');
         app.panels.follow(true);
@@ -168,7 +168,7 @@ export class TimePanels {
     const ticks = a.interval.ticks || {};
     const rows = Object.entries(ticks).filter(([, v]) => v !== null && v !== 0)
       .map(([k, v]) => [k.replaceAll('_', ' '), this.time(Array.isArray(v) ? v[0] / v[1] : v)]);
-    return el('div', {}, el('h3', {}, node.label), facts([['efficiency', ratio(a.interval.efficiency)], ...rows]));
+    return el('div', {}, el('h3', {}, node.label.replace(/\s+/g, ' ')), facts([['efficiency', ratio(a.interval.efficiency)], ...rows]));
   }
 
   async waits() {
@@ -178,7 +178,7 @@ export class TimePanels {
     const patterns = table('by pattern', [
       {head: 'pattern', of: (p) => patternName(p.item), by: (p) => p.item},
       {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
-      {head: '', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns);
+      {head: '', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns, 1);
     const list = table(`longest waits of the window (n, p)` + (w.complete ? '' : `, of ${count(w.seen)} looked at`), [
       {head: 'time', n: true, of: (x) => link(this.time(x.ticks), () => app.goWait(w.list.indexOf(x)), 'go to the wait'), by: (x) => x.ticks},
       {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},

@@ -1,6 +1,6 @@
 import {$, cut, fit, say} from './dom.js';
 import {cellOf} from './cell.js';
-import {count} from './format.js';
+import {compact} from './format.js';
 import {colours, hatch} from './theme.js';
 
 // The timeline: axis and lanes on top, rows of processes below, overlays on them. It draws; pointer.js moves it.
@@ -134,7 +134,6 @@ export class Timeline {
     const c = colours();
     const [a, b] = app.state.t;
     const marks = app.clock.marks(a, b, Math.max(2, Math.floor(this.box.w / 110)));
-    ctx.fillStyle = c.panel || c.bg;
     ctx.textBaseline = 'middle';
     ctx.fillStyle = c.line;
     ctx.fillRect(0, axisHeight - 1, width, 1);
@@ -176,7 +175,7 @@ export class Timeline {
       ctx.fillStyle = c.edge;
       ctx.fillRect(from, y + 1, 1, laneHeight - 2);
       ctx.fillStyle = c.text;
-      ctx.fillText(cut(ctx, `${x.label} #${x.k}`, to - from - 6), from + 4, y + laneHeight / 2 + 0.5);
+      ctx.fillText(cut(ctx, `${x.label.replace(/\s+/g, ' ')} #${x.k}`, to - from - 6), from + 4, y + laneHeight / 2 + 0.5);
     }
     ctx.restore();
   }
@@ -208,9 +207,9 @@ export class Timeline {
       const cls = p.region >= 0 ? app.meta.regions[p.region].class : 0;
       ctx.fillStyle = p.activity === 'cpu' ? c.cls[0] : c.cls[cls] || c.cls[5];
       ctx.fillRect(from, this.criticalY + 2, to - from, criticalHeight);
-      const y = this.y(Math.floor(p.location / group) * group) + 1.5;
+      const y = this.y((Math.floor(p.location / group) + 1) * group) - 4;
       ctx.fillStyle = c.critical;
-      ctx.fillRect(from, y - 0.5, to - from, 3);
+      ctx.fillRect(from, y, to - from, 3);
       if (last && Math.abs(last.x - from) < 60 && last.y !== y) {
         ctx.globalAlpha = 0.7;
         ctx.beginPath();
@@ -265,7 +264,7 @@ export class Timeline {
     ctx.fillStyle = c.dim;
     ctx.textBaseline = 'middle';
     ctx.fillText('messages', 8, y + 11);
-    ctx.fillText(cut(ctx, `${count(m.total)} ends`, gutter - 12), 8, y + 25);
+    ctx.fillText(cut(ctx, `${compact(m.total)} sends, receives`, gutter - 10), 8, y + 25);
     ctx.fillStyle = c.cls[1];
     ctx.save();
     ctx.beginPath();
@@ -294,7 +293,11 @@ export class Timeline {
       ctx.setLineDash([4, 3]);
       line(ctx, x, 0, x, height);
       ctx.setLineDash([]);
-      ctx.fillText(m.note || 'mark ' + (k + 1), x + 3, axisHeight / 2);
+      const text = m.note || 'mark ' + (k + 1);
+      ctx.fillStyle = c.bg;
+      ctx.fillRect(x + 1, 1, ctx.measureText(text).width + 6, axisHeight - 3);
+      ctx.fillStyle = c.mark;
+      ctx.fillText(text, x + 4, axisHeight / 2);
     });
     if (this.ruler) this.drawRuler(ctx, height, c);
     if (this.drag) {

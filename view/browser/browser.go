@@ -7,12 +7,9 @@
 package browser
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"image"
-	"image/png"
 	"net/url"
 	"os"
 	"os/exec"
@@ -240,13 +237,4 @@ func (s *Session) Shot() ([]byte, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, Limit)
 	defer cancel()
 	return chromedp.Run(ctx, chromedp.CaptureScreenshot())
-}
-
-// Picture is Shot, decoded.
-func (s *Session) Picture() (image.Image, error) {
-	b, err := s.Shot()
-	if err != nil {
-		return nil, err
-	}
-	return png.Decode(bytes.NewReader(b))
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -105,6 +106,13 @@ func open(t testing.TB, s *browser.Session, address, fragment string) {
 	t.Helper()
 	must(t, s.Open("about:blank")) // another fragment alone would not load the page anew
 	must(t, s.Open(address+"#"+fragment))
+	must(t, s.Wait(browser.Ready))
+}
+
+// turn shows another fragment of the page that is open, as a link or the back button does.
+func turn(t testing.TB, s *browser.Session, fragment string) {
+	t.Helper()
+	must(t, s.Do("document.documentElement.dataset.state = 'busy'; location.hash = "+strconv.Quote("#"+fragment)+"; coppice.schedule()"))
 	must(t, s.Wait(browser.Ready))
 }
 

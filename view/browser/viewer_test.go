@@ -1,8 +1,10 @@
 package browser_test
 
 import (
+	"bytes"
 	"image"
 	"image/color"
+	"image/png"
 	"math"
 	"os"
 	"path/filepath"
@@ -59,6 +61,7 @@ func TestViews(t *testing.T) {
 	_, address := page(t, nil, analyzed(t, exampleSpec))
 	for _, theme := range []string{"light", "dark"} {
 		must(t, s.Media("prefers-color-scheme", theme, "prefers-reduced-motion", "reduce"))
+		open(t, s, address, "")
 		for _, v := range []struct{ name, fragment, want string }{
 			{"selection", "t=1000000..1400000&tab=selection&at=3:1080000", "call stack"},
 			{"statistics", "tab=statistics", "functions of the visible window"},
@@ -72,14 +75,14 @@ func TestViews(t *testing.T) {
 			{"table", "view=table&t=1000000..2000000", "shares of the time"},
 			{"details", "details=1&mark=2000000:here&tab=statistics", "here"},
 		} {
-			open(t, s, address, v.fragment)
+			turn(t, s, v.fragment)
 			if got := eval[string](t, s, "document.body.innerText"); !strings.Contains(got, v.want) {
 				t.Errorf("%s %s: the page does not say %q:\n%s", theme, v.name, v.want, got)
 			}
 			shot, err := s.Shot()
 			must(t, err)
 			keep(t, v.name+"-"+theme, shot)
-			p, err := s.Picture()
+			p, err := png.Decode(bytes.NewReader(shot))
 			must(t, err)
 			looks(t, theme+" "+v.name, p, theme == "dark")
 			clean(t, s)
