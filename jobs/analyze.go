@@ -39,6 +39,7 @@ type AnalyzeOptions struct {
 	Classes       *predict.ClassFlags // classes of processes; nil: none
 	MemBytes      int64               // heap and counted buffers per rank; 0: what the machine gives
 	StoreBytes    int64               // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
+	GroupEvents   uint64              // least events of a group of a location that several ranks load; 0: 2^18
 	Collective    bool                // write the output by collective calls
 	Hints         map[string]string
 	Version       string        // of the tool
@@ -139,6 +140,8 @@ type analysis struct {
 	size         *Size
 	ranges       []partition.Range
 	own          partition.Range
+	teams        []partition.Team // of long locations
+	led          map[trace.P]bool // locations whose team this rank has led
 	tables       *stats.Tables
 	intervals    *interval.Plan
 	types        *xtf.TypeTable
@@ -175,7 +178,7 @@ type analysis struct {
 
 // Analyze runs the main job. Collective: all ranks return the same error.
 func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
-	a := &analysis{o: o, c: c}
+	a := &analysis{o: o, c: c, led: map[trace.P]bool{}}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err
@@ -377,7 +380,7 @@ func (a *analysis) measure() error {
 	if err = a.planMemory(); err != nil {
 		return err
 	}
-	a.ranges = partition.Ranges(a.size.Weights, a.c.Size())
+	a.ranges, a.teams = partition.Teams(a.size.Weights, a.c.Size(), a.teamCost())
 	a.own = a.ranges[a.c.Rank()]
 	if err = a.gather(); err != nil {
 		return err

@@ -99,7 +99,7 @@ func (r *clockRepair) load(p trace.P) error {
 		Borders: nowhere{}, P2PPaths: nowhere{}, CollPaths: nowhere{}, Ends: true,
 		Entries: sorter{adder{a.entries}}, Late: adder{a.results},
 	})
-	if _, err := a.decode(p, loader, nil); err != nil {
+	if _, err := a.decode(p, func(_ place, b *trace.Batch) error { return loader.Add(b) }); err != nil {
 		return err
 	}
 	loaded, err := loader.Finish()

@@ -1,9 +1,7 @@
 package jobs
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -36,12 +34,18 @@ func (a *analysis) load() error {
 		} else {
 			graph.Reset(p)
 		}
-		if err = a.loadLocation(p, graph); err != nil {
+		if team := a.teamOf(p); team != nil {
+			err = a.loadTeam(team)
+		} else {
+			err = a.loadLocation(p, graph)
+		}
+		if err != nil {
 			err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
 			break
 		}
 		err = a.pace.done(a.size.Weights[p], time.Since(began))
 	}
+	err = a.endTeams(err)
 	if err == nil {
 		err = a.pace.endLoad()
 	}
@@ -81,10 +85,12 @@ type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
 	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL, late results
+	late   lateRows
 	loader *stats.Loader
 }
 
-func (a *analysis) newLoading(p trace.P) (*loading, error) {
+// newLoading begins the load of a location; with groups the rows come from loadGroup.
+func (a *analysis) newLoading(p trace.P, groups bool) (*loading, error) {
 	if a.o.GraphOnly {
 		return &loading{loader: a.newLoader(p, stats.Outputs{})}, nil
 	}
@@ -100,12 +106,20 @@ func (a *analysis) newLoading(p trace.P) (*loading, error) {
 		}
 		l.staged = append(l.staged, s)
 	}
+	l.late = lateRows{adder{a.results}, l.staged[6]}
+	if groups {
+		l.loader = a.newLoader(p, stats.Outputs{
+			Counts: true, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
+			Sorted: l.staged[2], Borders: l.staged[3], Entries: sorter{adder{a.entries}},
+		})
+		return l, nil
+	}
 	l.loader = a.newLoader(p, stats.Outputs{
 		Calls: l.arrays[xtf.TypeCall].ArrayBuilder, IO: l.arrays[xtf.TypeIO].ArrayBuilder, RMA: l.arrays[xtf.TypeRMA].ArrayBuilder,
 		Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
 		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2], Borders: l.staged[3], P2PPaths: l.staged[4], CollPaths: l.staged[5],
 		Entries: sorter{adder{a.entries}},
-		Late:    lateRows{adder{a.results}, l.staged[6]},
+		Late:    l.late,
 	})
 	return l, nil
 }
@@ -161,11 +175,16 @@ func saveArrays(m map[xtf.TypeID]*xtfwriter.Array, types []xtf.TypeID) error {
 
 // loadLocation runs the unit of one location.
 func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
-	l, err := a.newLoading(p)
+	l, err := a.newLoading(p, false)
 	if err != nil {
 		return err
 	}
-	found, err := a.decode(p, l.loader, graph)
+	found, err := a.decode(p, func(_ place, b *trace.Batch) error {
+		if err := l.loader.Add(b); err != nil {
+			return err
+		}
+		return graph.Add(b)
+	})
 	if err != nil {
 		return err
 	}
@@ -173,6 +192,15 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
+	b, err := encodeGraph(graph)
+	if err != nil {
+		return err
+	}
+	return a.endLocation(p, loaded, found, b)
+}
+
+// endLocation keeps what the load of a location leaves beside rows.
+func (a *analysis) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
 	a.addSourceDiagnostics(loaded, found)
 	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
 		return err
@@ -184,15 +212,7 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err := a.putComponents(p, loaded.Components); err != nil {
 		return err
 	}
-	local, err := graph.Finish()
-	if err != nil {
-		return err
-	}
-	b, err := local.AppendBinary(nil)
-	if err != nil {
-		return err
-	}
-	if err := a.store.Put(a.key(p, stageLoad, kindGraph), b); err != nil {
+	if err := a.store.Put(a.key(p, stageLoad, kindGraph), graph); err != nil {
 		return err
 	}
 	if err := a.putKept(p, loaded.Peers); err != nil {
@@ -203,10 +223,17 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	return nil
 }
 
-// decode passes the events of location p, with repaired times where they are
-// known, through the loader and the graph, which may be nil. It returns what was
-// found wrong with the data.
-func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (*trace.Diagnostics, error) {
+func encodeGraph(graph *ccg.Builder) ([]byte, error) {
+	local, err := graph.Finish()
+	if err != nil {
+		return nil, err
+	}
+	return local.AppendBinary(nil)
+}
+
+// decode passes the events of location p, with repaired times where they are known, to add, with the place of each
+// batch's first event. It returns what was found wrong with the data.
+func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (*trace.Diagnostics, error) {
 	found := &trace.Diagnostics{}
 	stream, err := a.src.Stream(p)
 	if err != nil {
@@ -216,49 +243,26 @@ func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (
 	found.AddAll(stream.Diagnostics())
 	g := guard{clamp: a.o.ClampTime, last: a.size.Origin}
 	clock := a.clock(p)
-	batch := &a.batch
-	var first uint64
+	var events uint64
 	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
-	for i := range stream.Chunks() {
-		r, err := stream.Chunk(i)
-		if err != nil {
-			return nil, err
+	chunks, err := a.pass(stream, &g, place{last: a.size.Origin}, func(at place, b *trace.Batch) error {
+		events += uint64(len(b.Events))
+		if err := clock.set(b); err != nil {
+			return err
 		}
-		for {
-			err := r.Next(batch)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, errors.Join(err, r.Close())
-			}
-			batch.First = first
-			g.check(batch)
-			first += uint64(len(batch.Events))
-			if err = clock.set(batch); err == nil {
-				err = loader.Add(batch)
-			}
-			if err == nil && graph != nil {
-				err = graph.Add(batch)
-			}
-			if err == nil {
-				err = a.pace.poll()
-			}
-			if err != nil {
-				return nil, errors.Join(err, r.Close())
-			}
-		}
-		found.AddAll(r.Diagnostics())
-		if err := r.Close(); err != nil {
-			return nil, err
-		}
+		return add(at, b)
+	}, func() {
 		a.meter.Add(min(share, left))
 		left -= min(share, left)
+	})
+	if err != nil {
+		return nil, err
 	}
 	a.meter.Add(left)
+	found.Merge(chunks)
 	found.Merge(&g.diags)
 	clock.end(found)
-	a.checkCount(p, first, found)
+	a.checkCount(p, events, found)
 	return found, nil
 }
 

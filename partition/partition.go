@@ -5,6 +5,9 @@
 // cuts lie as near to the even share as that allows. The result depends on
 // nothing but the arguments: every rank computes it for itself and gets the same.
 //
+// A location that is heavier than an even share bounds what more ranks gain. Teams gives it several ranks, which share its
+// work where the caller can (Cost); they hold no location themselves.
+//
 // Weights are any measure of work (bytes, events); sums are exact in 128 bits,
 // so no weight is too large. Time is O(P log(sum of weights)), memory 16 bytes
 // per location and 12 per part besides the result.

@@ -24,6 +24,9 @@ type Outputs struct {
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
 	// which knows events only.
 	Ends bool
+	// Counts numbers the rows and leaves it to others to make them, group by group, see State. Of the outputs above those of
+	// channels, the channel entries, which come from others too, and the borders are needed.
+	Counts bool
 }
 
 // Adder collects rows of one width, to be ordered by their leading key bytes,
@@ -53,7 +56,10 @@ type Loader struct {
 	p       trace.P
 	process uint32
 	out     Outputs
-	rows    bool // make rows, else sums only
+	rows    bool // make rows
+	numbers bool // count them at least; else sums only
+	sums    bool // false for a group of events: its sums are made elsewhere
+	counted rowCounts
 
 	stack   []frame
 	profile []RegionProfile
@@ -143,7 +149,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 	bins := newBinner(len(t.class))
 	bins.bins.Rows = l.bins.bins.Rows[:0]
 	*l = Loader{
-		t: t, p: p, process: process, out: out, rows: out.Calls != nil, profile: make([]RegionProfile, len(t.class)), bins: bins,
+		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
 		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
 		paths: callpath.New(), p2pPaths: pathStream{sink: out.P2PPaths, rows: l.p2pPaths.rows[:0]}, collPaths: pathStream{sink: out.CollPaths, rows: l.collPaths.rows[:0]},
@@ -211,14 +217,10 @@ func (l *Loader) regionIndex(ref uint32) int {
 func (l *Loader) enter(ref uint32) {
 	index := l.regionIndex(ref)
 	class := l.t.class[index]
-	var row []byte
 	var flags uint32
-	n := xtf.Never
-	if l.rows {
-		row, n = l.out.Calls.Open()
-	}
+	row, n := l.openRowOf(l.out.Calls, &l.counted.calls)
 	path := uint32(0)
-	if l.rows {
+	if l.numbers {
 		path = l.path(ref)
 	}
 	l.ledger.enter(l.now)
@@ -239,14 +241,12 @@ func (l *Loader) enter(ref uint32) {
 	if l.rows {
 		c := xtf.Call{T: l.now, End: xtf.Never, Parent: l.innermost(), Region: ref, Depth: uint32(len(l.stack)), Class: uint32(class), Flags: flags}
 		c.Put(row)
-		l.bins.began()
 	}
-	l.spend(l.now)
+	if l.sums {
+		l.beginSums(int32(index))
+	}
 	l.markers.entered = len(l.stack)
 	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index), path: path})
-	if l.profile[index].open++; l.profile[index].open == 1 {
-		l.bins.opened(int32(index), l.now)
-	}
 	if u := l.t.plan.Uses[index]; u != 0 {
 		l.used(u, index)
 	}
@@ -277,18 +277,14 @@ func (l *Loader) leave(ref uint32) {
 func (l *Loader) close(flags uint32) {
 	top := len(l.stack) - 1
 	f := l.stack[top]
-	l.spend(l.now)
+	if l.sums {
+		l.endSums(&f)
+	}
 	l.stack = l.stack[:top]
 	took := l.now - f.enter
 	exclusive := took - f.child
 	if top > 0 {
 		l.stack[top-1].child += took
-	}
-	pr := &l.profile[f.index]
-	pr.Calls++
-	if pr.open--; pr.open == 0 {
-		pr.Inclusive += took
-		l.bins.closed(f.index)
 	}
 	class := l.t.class[f.index]
 	outer := class&trace.ClassMPI != 0 && l.mpi.depth == 1
@@ -301,7 +297,6 @@ func (l *Loader) close(flags uint32) {
 		if !outer || !l.mpi.half {
 			l.out.Calls.Close(f.n)
 		}
-		l.bins.ended(f.enter, took, f.n)
 	}
 	switch {
 	case outer:
@@ -317,6 +312,32 @@ func (l *Loader) close(flags uint32) {
 	}
 	if top == l.markers.depth {
 		l.endWatched(flags)
+	}
+}
+
+// beginSums counts a call that begins now and is not on the stack yet.
+func (l *Loader) beginSums(index int32) {
+	if l.numbers {
+		l.bins.began()
+	}
+	l.spend(l.now)
+	if l.profile[index].open++; l.profile[index].open == 1 {
+		l.bins.opened(index, l.now)
+	}
+}
+
+// endSums counts the innermost call, which ends now.
+func (l *Loader) endSums(f *frame) {
+	l.spend(l.now)
+	took := l.now - f.enter
+	pr := &l.profile[f.index]
+	pr.Calls++
+	if pr.open--; pr.open == 0 {
+		pr.Inclusive += took
+		l.bins.closed(f.index)
+	}
+	if l.numbers {
+		l.bins.ended(f.enter, took, f.n)
 	}
 }
 
@@ -400,14 +421,7 @@ type PeerRange struct {
 
 // Finish closes what is still open at the last event and returns the sums.
 func (l *Loader) Finish() (*Loaded, error) {
-	if !l.markers.recognizer.Idle() {
-		l.breakMarker()
-	}
-	for len(l.stack) > 0 {
-		f := l.stack[len(l.stack)-1]
-		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
-		l.close(xtf.FlagCut)
-	}
+	l.endCalls()
 	l.endBin(l.now)
 	l.completeOps(0)
 	l.requests.each(func(request) {
@@ -420,19 +434,44 @@ func (l *Loader) Finish() (*Loaded, error) {
 		l.err = err
 	}
 	rows.Diagnostics = l.diags
-	if !l.rows {
+	if !l.numbers {
 		return &rows, l.err
 	}
-	l.io.each(func(r request) { l.out.IO.Close(r.row) })
-	l.rma.each(func(r request) { l.out.RMA.Close(r.row) })
-	if err := l.p2p.finish(); err != nil {
-		return nil, err
-	}
-	if err := l.coll.finish(); err != nil {
+	if err := l.endRows(); err != nil {
 		return nil, err
 	}
 	if l.err == nil {
 		l.err = l.writeChannels(&rows)
 	}
 	return &rows, l.err
+}
+
+// endCalls closes what is open at the last event.
+func (l *Loader) endCalls() {
+	if !l.markers.recognizer.Idle() {
+		l.breakMarker()
+	}
+	for len(l.stack) > 0 {
+		f := l.stack[len(l.stack)-1]
+		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
+		l.close(xtf.FlagCut)
+	}
+}
+
+// endRows ends the rows of a loader that makes them.
+func (l *Loader) endRows() error {
+	if !l.rows {
+		return nil
+	}
+	l.endOperations()
+	if err := l.p2p.finish(); err != nil {
+		return err
+	}
+	return l.coll.finish()
+}
+
+// endOperations closes the rows of operations that never ended.
+func (l *Loader) endOperations() {
+	l.io.each(func(r request) { l.out.IO.Close(r.row) })
+	l.rma.each(func(r request) { l.out.RMA.Close(r.row) })
 }

@@ -210,7 +210,7 @@ func (l *Loader) settleWaiting(marker bool) {
 		c := &g.waiting[i]
 		c.marker = marker && !l.t.plan.MarkerCalls
 		g.settle(&c.outermost)
-		if c.n != xtf.Never {
+		if l.rows {
 			if c.marker {
 				row := l.out.Calls.Row(c.n)
 				xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|xtf.FlagMarker)

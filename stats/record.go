@@ -143,6 +143,7 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, posting uint64) {
 		r.Kind |= l.received(self, r.Comm, r.Tag, l.p2p.len())
 	}
 	if !l.rows {
+		l.skip(&l.p2p)
 		return
 	}
 	row, n := l.p2p.add(l.keepP2P())
@@ -172,13 +173,15 @@ func (l *Loader) cancel(id uint64) {
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("cancellation of request %d", id))
 		return
 	}
-	if r.kind != sendRequest || !l.rows {
+	if r.kind != sendRequest || !l.numbers {
 		return
 	}
 	if l.canceled == nil {
 		l.canceled = make(map[uint64]bool)
 	}
-	l.canceled[r.posting] = true
+	if l.canceled[r.posting] = true; !l.rows {
+		return
+	}
 	if row := l.p2p.row(r.row); row != nil {
 		xtf.SetU32(row, xtf.P2PKind, xtf.U32(row, xtf.P2PKind)|xtf.P2PIncomplete)
 	} else {
@@ -210,6 +213,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 		l.profile[l.mpi.index].Bytes += r.Sent + r.Received
 	}
 	if !l.rows {
+		l.skip(&l.coll)
 		return
 	}
 	row, n := l.coll.add(l.keepColl())
@@ -325,6 +329,7 @@ func (l *Loader) context(k trace.Kind, ref uint32) {
 
 func (l *Loader) metric(w []uint64) {
 	if !l.rows {
+		l.counted.metrics += w[1]
 		return
 	}
 	for i := 0; i < int(w[1]); i++ {
@@ -354,16 +359,15 @@ func (l *Loader) operation(k trace.Kind, w []uint64) {
 }
 
 func (l *Loader) fileOperation(handle uint32, mode, bytes, id uint64) {
-	op, n := xtf.IOOther, xtf.Never
+	op := xtf.IOOther
 	switch mode {
 	case 0:
 		op = xtf.IORead
 	case 1:
 		op = xtf.IOWrite
 	}
+	row, n := l.openRowOf(l.out.IO, &l.counted.io)
 	if l.rows {
-		var row []byte
-		row, n = l.out.IO.Open()
 		r := xtf.IO{T: l.now, End: xtf.Never, CallN: l.innermost(), Asked: bytes, Handle: handle, Op: op}
 		r.Put(row)
 	}
@@ -371,10 +375,8 @@ func (l *Loader) fileOperation(handle uint32, mode, bytes, id uint64) {
 }
 
 func (l *Loader) oneSided(k trace.Kind, win, remote, bytes, id uint64) {
-	n := xtf.Never
+	row, n := l.openRowOf(l.out.RMA, &l.counted.rma)
 	if l.rows {
-		var row []byte
-		row, n = l.out.RMA.Open()
 		r := xtf.RMA{T: l.now, End: xtf.Never, CallN: l.innermost(), Bytes: bytes, Window: uint32(win), Target: uint32(remote), Op: uint32(k)}
 		r.Put(row)
 	}

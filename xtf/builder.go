@@ -55,16 +55,22 @@ type ArrayBuilder struct {
 	err    error
 	peak   int // most pages held at once
 	held   int
+	part   *partState // of a builder that makes part of an array, else nil
 }
 
 // NewArrayBuilder returns a builder of the array (t, p) that stores its pages in
 // sink. enc may be shared with other builders of the same goroutine.
 func NewArrayBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
-	b := &ArrayBuilder{enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes}
-	b.sum = &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec}
-	b.sums = newSumBuilder(t)
+	b := newBuilder(enc, t, p, sink)
 	b.newPage(0)
 	return b
+}
+
+func newBuilder(enc *Encoder, t *Type, p Proc, sink Sink) *ArrayBuilder {
+	return &ArrayBuilder{
+		enc: enc, sink: sink, typ: t, end: t.PageRows * t.RowBytes, sums: newSumBuilder(t),
+		sum: &ArraySummary{typ: t.ID, proc: p, rowBytes: t.RowBytes, pageRows: t.PageRows, codec: t.Codec},
+	}
 }
 
 // Append adds a complete row: fill all of it before the next call on b.
@@ -90,6 +96,9 @@ func (b *ArrayBuilder) Open() (row []byte, n uint64) {
 // Row returns the bytes of an open row, valid until the next call on b. It panics
 // if row n is not open.
 func (b *ArrayBuilder) Row(n uint64) []byte {
+	if b.part != nil && n < b.part.first {
+		return b.part.row(n)
+	}
 	pg, slot := b.locate(n)
 	if pg.rows == nil {
 		return b.spilledRow(pg, n, slot)
@@ -100,6 +109,10 @@ func (b *ArrayBuilder) Row(n uint64) []byte {
 
 // Close ends an open row. It panics if row n is not open.
 func (b *ArrayBuilder) Close(n uint64) {
+	if b.part != nil && n < b.part.first {
+		b.part.close(n)
+		return
+	}
 	pg, slot := b.locate(n)
 	b.storeRow()
 	pg.bitmap[slot>>6] &^= 1 << (slot & 63)
@@ -175,7 +188,15 @@ func (b *ArrayBuilder) turn() {
 		b.encode(b.cur)
 		b.recycle(b.cur)
 	}
-	b.newPage(uint64(len(b.sum.pages)))
+	b.newPage(b.page0() + uint64(len(b.sum.pages)))
+}
+
+// page0 is the ordinal of the first page of the page table.
+func (b *ArrayBuilder) page0() uint64 {
+	if b.part == nil {
+		return 0
+	}
+	return b.part.page0
 }
 
 // seal enters the current page into the page table: its keys are final.
@@ -198,6 +219,10 @@ func (b *ArrayBuilder) seal() {
 
 // encode stores a sealed page without open rows.
 func (b *ArrayBuilder) encode(pg *openPage) {
+	if b.part != nil && pg.ordinal == b.part.page0 && b.part.skip > 0 {
+		b.part.keep(pg)
+		return
+	}
 	t := b.typ
 	rows := pg.rows[:pg.count*t.RowBytes]
 	firstN := pg.ordinal * uint64(t.PageRows)
@@ -216,7 +241,8 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 		b.err = err
 		return
 	}
-	ref := &b.sum.pages[pg.ordinal]
+	local := pg.ordinal - b.page0()
+	ref := &b.sum.pages[local]
 	ref.off, ref.stored, ref.crc = off, uint32(len(payload)), crc32.Checksum(payload, castagnoli)
 	if t.End >= 0 {
 		for _, end := range b.enc.ends {
@@ -225,7 +251,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 		b.sum.maxEnd = max(b.sum.maxEnd, ref.maxEnd)
 	}
 	b.sum.codec = codec
-	b.sums.page(pg.ordinal, rows, b.sum.pages)
+	b.sums.page(local, rows, b.sum.pages)
 }
 
 // orderError records the smallest row number that runs backwards.

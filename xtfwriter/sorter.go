@@ -73,6 +73,15 @@ func (s *Sorter) Add(row []byte) {
 	s.rows++
 }
 
+// AddRun adds rows that are in order already: a sealed segment without a name, which belongs to the sorter from now on.
+func (s *Sorter) AddRun(seg *Segment) {
+	if s.n > 0 {
+		s.spill()
+	}
+	s.runs = append(s.runs, seg)
+	s.rows += uint64(seg.Size()) / uint64(s.width)
+}
+
 // Len is the number of rows added.
 func (s *Sorter) Len() uint64 { return s.rows }
 

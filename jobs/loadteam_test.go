@@ -1,0 +1,75 @@
+package jobs_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestSameBytesOfTeams: groups of events, as small as chunks can be, and who makes them do not change the file.
+func TestSameBytesOfTeams(t *testing.T) {
+	for i, v := range []struct {
+		spec string
+		o    jobs.AnalyzeOptions
+	}{
+		{"stencil:procs=2,events=3k,jitter=10,seed=1,chunk=40", jobs.AnalyzeOptions{}},
+		{"irregular:procs=2,threads=2,events=4k,io,metrics,parameters,depth=6,seed=4,chunk=30", jobs.AnalyzeOptions{ClampTime: true}},
+		{"masterworker:procs=3,events=3k,seed=2,chunk=50", jobs.AnalyzeOptions{Profile: xtf.Raw4K}},
+		{"wavefront:procs=3,events=4k,jitter=3,chunk=25", jobs.AnalyzeOptions{Intervals: interval.Flags{SliceCount: 9, Intervals: []string{"region:*"}}}},
+		{"stencil:procs=2,events=3k,broken=all,chunk=20", jobs.AnalyzeOptions{ClampTime: true, Intervals: interval.Flags{Intervals: []string{"region:*"}, Between: "coll:Allreduce"}}},
+		{"stencil:procs=2,events=3k,broken=all,chunk=20", jobs.AnalyzeOptions{}},
+		{"ring:procs=2,events=2k,chunk=30,skew=100k", jobs.AnalyzeOptions{ClockRepair: true}},
+		{"irregular:procs=2,events=2k,seed=9,chunk=30", jobs.AnalyzeOptions{GraphOnly: true}},
+		{"irregular:procs=2,events=2k,seed=9,chunk=30", jobs.AnalyzeOptions{GraphOnly: true, Deviation: "10%,1us"}},
+	} {
+		t.Run(fmt.Sprint(i, " ", v.spec), func(t *testing.T) {
+			t.Parallel()
+			v.o.Source, v.o.StoreBytes = generated(t, v.spec), 1<<20
+			want := analyzed(t, 1, v.o)
+			v.o.GroupEvents = uint64(1 + 7*i)
+			for _, ranks := range []int{2, 3, 5, 8} {
+				v.o.StoreBytes = int64(ranks) % 2 << 20
+				if got := analyzed(t, ranks, v.o); !bytes.Equal(got, want) {
+					t.Errorf("%d ranks: %d bytes differ from the %d of one", ranks, len(got), len(want))
+				}
+			}
+		})
+	}
+}
+
+// heavySource claims that its locations are large.
+type heavySource struct{ *randomSource }
+
+func (heavySource) Measure(trace.P) (trace.Extent, error) {
+	return trace.Extent{Bytes: 1 << 20, Chunks: 1}, nil
+}
+
+// TestRandomEventsOfTeams does the same with events in no sensible order: requests reused, calls left and never entered,
+// operations that never end, over any number of borders.
+func TestRandomEventsOfTeams(t *testing.T) {
+	base, err := tracetest.Parse("-- program --\nprocesses 2\n-- events --\n0 1 ENTER MPI_Send\n0 2 ENTER MPI_Barrier\n0 3 ENTER main\n0 4 ENTER MPI_Waitall\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 10
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			o := jobs.AnalyzeOptions{Source: heavySource{&randomSource{base, seed, 400}}, StoreBytes: 1 << 20}
+			want := analyzed(t, 1, o)
+			o.GroupEvents = 1 + seed%7
+			if got := analyzed(t, 4+int(seed)%3, o); !bytes.Equal(got, want) {
+				t.Error("a team makes another file than one rank")
+			}
+		})
+	}
+}

@@ -1,0 +1,166 @@
+package stats
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// The rows of a long location may be made by several loaders, each for a group of events, from what one loader that
+// counts (Outputs.Counts) knew at the begin of the group. That one passes all events and makes the sums, the executions
+// and the channels; the rows take five times as long. It is cut where no MPI call is open and no marker under way, so that
+// no row but those of calls and of file and one-sided operations reaches over the border.
+
+// rowCounts are the rows of arrays that were counted; staged rows count themselves.
+type rowCounts struct{ calls, io, rma, metrics uint64 }
+
+// openRowOf opens a row, or counts it; without rows its number is Never.
+func (l *Loader) openRowOf(a *xtf.ArrayBuilder, count *uint64) (row []byte, n uint64) {
+	switch {
+	case l.rows:
+		return a.Open()
+	case l.numbers:
+		*count++
+		return nil, *count - 1
+	}
+	return nil, xtf.Never
+}
+
+// skip counts a staged row.
+func (l *Loader) skip(s *stage) {
+	if l.numbers {
+		s.n++
+		s.base = s.n
+	}
+}
+
+// Quiet reports whether a group may end before the next event.
+func (l *Loader) Quiet() bool {
+	return l.mpi.depth == 0 && l.markers.recognizer.Idle() && len(l.ledger.waiting) == 0
+}
+
+// State is what the rows of later events need to know of those before.
+type State struct {
+	Calls, IO, RMA, Metrics uint64 // rows so far
+	b                       []byte // all, encoded
+}
+
+// Bytes returns the encoded state, for ParseState.
+func (s *State) Bytes() []byte { return s.b }
+
+// State returns the state before the next event of a loader that counts and is quiet. Its size is 8 bytes for each open call
+// and request, roughly, and 3 for each call path.
+func (l *Loader) State() *State {
+	c := &l.counted
+	s := &State{Calls: c.calls, IO: c.io, RMA: c.rma, Metrics: c.metrics}
+	begun := uint64(0)
+	if l.begun {
+		begun = 1
+	}
+	for _, v := range [...]uint64{
+		c.calls, c.io, c.rma, c.metrics, l.p2p.n, l.coll.n, l.totals.Events, l.now,
+		l.posting, l.begin, begun, l.lastColl, l.mpi.probed, uint64(l.mpi.io),
+	} {
+		s.b = binary.AppendUvarint(s.b, v)
+	}
+	s.b = binary.AppendUvarint(s.b, uint64(len(l.stack)))
+	for i := range l.stack {
+		f := &l.stack[i]
+		for _, v := range [...]uint64{f.enter, f.child, f.n, uint64(f.region), uint64(f.path)} {
+			s.b = binary.AppendUvarint(s.b, v)
+		}
+	}
+	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
+		s.b = q.appendBinary(s.b)
+	}
+	s.b = l.paths.AppendBinary(s.b)
+	return s
+}
+
+func (q *requests) appendBinary(b []byte) []byte {
+	var list []request
+	q.each(func(r request) { list = append(list, r) })
+	slices.SortFunc(list, func(x, y request) int {
+		if x.id < y.id {
+			return -1
+		}
+		return 1
+	})
+	b = binary.AppendUvarint(b, uint64(len(list)))
+	for _, r := range list {
+		for _, v := range [...]uint64{r.id, r.posting, r.post, r.row, uint64(r.kind)} {
+			b = binary.AppendUvarint(b, v)
+		}
+	}
+	return b
+}
+
+var errState = errors.New("damaged state of a location's load")
+
+// ParseState reads what Bytes returned.
+func ParseState(b []byte) (*State, error) {
+	r := uvarints{b: b}
+	s := &State{Calls: r.next(), IO: r.next(), RMA: r.next(), Metrics: r.next(), b: b}
+	if r.bad {
+		return nil, errState
+	}
+	return s, nil
+}
+
+// NewGroupLoader prepares the load of the events behind a state: of rows alone, whose first numbers are those of the state.
+// It ends with FinishGroup.
+func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error) {
+	l := NewLoader(t, p, out)
+	l.sums, l.bins.last, l.executions.ended, l.markers.fixed = false, xtf.Never, true, nil
+	r := uvarints{b: s.b}
+	for range 4 {
+		r.next() // those that State has
+	}
+	l.p2p.n, l.coll.n, l.totals.Events, l.now = r.next(), r.next(), r.next(), r.next()
+	l.posting, l.begin, l.begun, l.lastColl = r.next(), r.next(), r.next() != 0, r.next()
+	l.mpi.probed, l.mpi.io = r.next(), int(r.next())
+	l.p2p.base, l.coll.base = l.p2p.n, l.coll.n
+	for n := r.next(); n > 0 && !r.bad; n-- {
+		f := frame{enter: r.next(), child: r.next(), n: r.next(), region: uint32(r.next()), path: uint32(r.next())}
+		f.index = int32(l.regionIndex(f.region))
+		l.stack = append(l.stack, f)
+	}
+	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
+		for n := r.next(); n > 0 && !r.bad; n-- {
+			q.add(request{id: r.next(), posting: r.next(), post: r.next(), row: r.next(), kind: requestKind(r.next())})
+		}
+	}
+	if r.bad {
+		return nil, errState
+	}
+	var err error
+	if l.paths, err = callpath.Parse(r.b); err != nil {
+		return nil, fmt.Errorf("%w: %w", errState, err)
+	}
+	for i := range l.stack {
+		if int64(l.stack[i].path) >= int64(l.paths.Len()) {
+			return nil, errState
+		}
+	}
+	return l, nil
+}
+
+// FinishGroup ends the load of a group; last says that no events follow: what is open is closed at the last one.
+func (l *Loader) FinishGroup(last bool) error {
+	if last {
+		l.endCalls()
+		l.completeOps(0)
+		l.endOperations()
+	}
+	for _, end := range [...]func() error{l.p2p.finish, l.coll.finish, l.p2pPaths.flush, l.collPaths.flush} {
+		if err := end(); err != nil && l.err == nil {
+			l.err = err
+		}
+	}
+	return l.err
+}
