@@ -47,7 +47,8 @@ type AnalyzeOptions struct {
 	Every         time.Duration // list finished locations this often; 0: when the job stops
 	Stop          *Stop         // nil: nobody asks
 	End           time.Time     // of the time limit; zero: none
-	Host, Job     string        // for the lock file
+	Watch         Watch
+	Host, Job     string // for the lock file
 	PID           int
 	Show          func(Progress) // on rank 0
 	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" behind the
@@ -172,19 +173,23 @@ type analysis struct {
 	problems trace.Diagnostics
 	meter    *Meter
 	pace     *pacer
+	dog      *watchdog
 	from     uint32 // the mark that this run began with
 	res      AnalyzeResult
 }
 
 // Analyze runs the main job. Collective: all ranks return the same error.
 func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
-	a := &analysis{o: o, c: c, led: map[trace.P]bool{}}
+	a := &analysis{o: o}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err
 	}
 	a.meter, a.pace = NewMeter(side, o.Show), newPacer(a, side)
+	a.dog, a.c = watch(c, o.Watch)
+	a.meter.dog = a.dog
 	err = a.run()
+	a.dog.stop()
 	a.res.Traffic = c.Stats()
 	a.meter.Close(err != nil)
 	if err != nil {
@@ -261,6 +266,8 @@ func (a *analysis) open() error {
 		return err
 	}
 	a.store = a.ws.Store
+	owner := a.ws.CheckEpoch
+	a.dog.owner.Store(&owner)
 	return nil
 }
 

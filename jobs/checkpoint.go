@@ -175,6 +175,7 @@ func (p *pacer) settle() error {
 // poll is called between pieces of work; it fails with ErrStopped when the job is to stop. In stages that keep no units
 // it lets the stage reach its end for a while.
 func (p *pacer) poll() error {
+	p.a.dog.alive()
 	if !p.asked() {
 		return nil
 	}

@@ -30,7 +30,7 @@ type PredictOptions struct {
 	Classes     *predict.ClassFlags // nil: those of the file, else DefaultClasses
 	Sweep       []predict.Axis
 	Output      string         // file of the predicted run; "" for none
-	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too, Stop for all
+	Analyze     AnalyzeOptions // how Output is written; Source, Output and Clock are set here. MemBytes holds for classes too, Stop and Watch for all
 	Show        func(Progress) // on rank 0
 }
 
@@ -129,6 +129,7 @@ type prediction struct {
 	store    *timeStore
 	out      *outcome
 	meter    *Meter
+	dog      *watchdog
 	res      PredictResult
 }
 
@@ -148,7 +149,10 @@ func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 		return nil, err
 	}
 	x.meter = NewMeter(side, o.Show)
+	x.dog, x.c = watch(c, o.Analyze.Watch)
+	x.meter.dog = x.dog
 	err = x.run()
+	x.dog.stop()
 	var e error
 	if x.store != nil {
 		e = x.store.close()

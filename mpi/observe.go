@@ -53,14 +53,22 @@ type Note struct {
 // Observe returns a communicator that does what c does and tells note of every call that succeeded, after its end and in
 // the goroutine that made it. Communicators made from it are observed too. It may be used beside c.
 func Observe(c Comm, note func(Note)) Comm {
-	return &observed{Comm: c, note: note, made: new(int)}
+	nothing := func() {}
+	return ObserveCalls(c, func(OpKind) func() { return nothing }, note)
+}
+
+// ObserveCalls is Observe that calls begin, too, before every call that can wait for other ranks or for a file, and what
+// begin returned behind it.
+func ObserveCalls(c Comm, begin func(OpKind) (end func()), note func(Note)) Comm {
+	return &observed{Comm: c, begin: begin, note: note, made: new(int)}
 }
 
 type observed struct {
 	Comm
-	note func(Note)
-	id   int
-	made *int // communicators made from the first one; collective calls are one at a time
+	begin func(OpKind) (end func())
+	note  func(Note)
+	id    int
+	made  *int // communicators made from the first one; collective calls are one at a time
 }
 
 func (o *observed) tell(err error, x Note) error {
@@ -79,14 +87,24 @@ func (o *observed) all(err error, kind OpKind, sent, received int) error {
 func (o *observed) Barrier() error { return o.BarrierContext(context.Background()) }
 
 func (o *observed) BarrierContext(ctx context.Context) error {
+	defer o.begin(OpBarrier)()
 	return o.all(o.Comm.BarrierContext(ctx), OpBarrier, 0, 0)
 }
 
-func (o *observed) Dup() (Comm, error) { return o.derived(o.Comm.Dup()) }
+func (o *observed) Dup() (Comm, error) {
+	defer o.begin(OpGroup)()
+	return o.derived(o.Comm.Dup())
+}
 
-func (o *observed) Split(color, key int) (Comm, error) { return o.derived(o.Comm.Split(color, key)) }
+func (o *observed) Split(color, key int) (Comm, error) {
+	defer o.begin(OpGroup)()
+	return o.derived(o.Comm.Split(color, key))
+}
 
-func (o *observed) SplitNode() (Comm, error) { return o.derived(o.Comm.SplitNode()) }
+func (o *observed) SplitNode() (Comm, error) {
+	defer o.begin(OpGroup)()
+	return o.derived(o.Comm.SplitNode())
+}
 
 func (o *observed) derived(c Comm, err error) (Comm, error) {
 	err = o.all(err, OpGroup, 0, 0)
@@ -94,12 +112,16 @@ func (o *observed) derived(c Comm, err error) (Comm, error) {
 	if err != nil || c == nil {
 		return nil, err
 	}
-	return &observed{Comm: c, note: o.note, id: *o.made, made: o.made}, nil
+	return &observed{Comm: c, begin: o.begin, note: o.note, id: *o.made, made: o.made}, nil
 }
 
-func (o *observed) Free() error { return o.all(o.Comm.Free(), OpGroup, 0, 0) }
+func (o *observed) Free() error {
+	defer o.begin(OpGroup)()
+	return o.all(o.Comm.Free(), OpGroup, 0, 0)
+}
 
 func (o *observed) Send(b []byte, to, tag int) error {
+	defer o.begin(OpSend)()
 	return o.tell(o.Comm.Send(b, to, tag), Note{Kind: OpSend, Peer: to, Tag: tag, Sent: int64(len(b))})
 }
 
@@ -113,6 +135,7 @@ func (o *observed) received(err error, st Status) error {
 }
 
 func (o *observed) Recv(from, tag int) ([]byte, Status, error) {
+	defer o.begin(OpRecv)()
 	b, st, err := o.Comm.Recv(from, tag)
 	return b, st, o.received(err, st)
 }
@@ -126,6 +149,7 @@ func (o *observed) TryRecv(from, tag int) ([]byte, Status, bool, error) {
 }
 
 func (o *observed) Wait(reqs ...*Request) error {
+	defer o.begin(OpRecv)()
 	var open []*Request
 	for _, r := range reqs {
 		if r != nil && r.op == "recv" && !r.reported {
@@ -142,6 +166,7 @@ func (o *observed) Wait(reqs ...*Request) error {
 }
 
 func (o *observed) WaitSome(reqs []*Request) ([]int, error) {
+	defer o.begin(OpRecv)()
 	list, err := o.Comm.WaitSome(reqs)
 	for _, i := range list {
 		if r := reqs[i]; r.op == "recv" && r.err == nil {
@@ -152,6 +177,7 @@ func (o *observed) WaitSome(reqs []*Request) ([]int, error) {
 }
 
 func (o *observed) Bcast(b []byte, root int) ([]byte, error) {
+	defer o.begin(OpBcast)()
 	got, err := o.Comm.Bcast(b, root)
 	x := Note{Kind: OpBcast, Peer: root, Received: int64(len(got))}
 	if root == o.Rank() {
@@ -161,16 +187,19 @@ func (o *observed) Bcast(b []byte, root int) ([]byte, error) {
 }
 
 func (o *observed) Gather(b []byte, root int) ([][]byte, error) {
+	defer o.begin(OpGather)()
 	got, err := o.Comm.Gather(b, root)
 	return got, o.tell(err, Note{Kind: OpGather, Peer: root, Sent: int64(len(b)), Received: int64(totalLen(got))})
 }
 
 func (o *observed) Allgather(b []byte) ([][]byte, error) {
+	defer o.begin(OpAllgather)()
 	got, err := o.Comm.Allgather(b)
 	return got, o.all(err, OpAllgather, len(b), totalLen(got))
 }
 
 func (o *observed) Scatter(parts [][]byte, root int) ([]byte, error) {
+	defer o.begin(OpScatter)()
 	got, err := o.Comm.Scatter(parts, root)
 	x := Note{Kind: OpScatter, Peer: root, Received: int64(len(got))}
 	if root == o.Rank() {
@@ -180,26 +209,31 @@ func (o *observed) Scatter(parts [][]byte, root int) ([]byte, error) {
 }
 
 func (o *observed) Alltoall(parts [][]byte) ([][]byte, error) {
+	defer o.begin(OpAlltoall)()
 	got, err := o.Comm.Alltoall(parts)
 	return got, o.all(err, OpAlltoall, totalLen(parts), totalLen(got))
 }
 
 func (o *observed) Exscan(v int64) (int64, error) {
+	defer o.begin(OpExscan)()
 	v, err := o.Comm.Exscan(v)
 	return v, o.all(err, OpExscan, 8, 8)
 }
 
 func (o *observed) AllreduceInt64(v []int64, op Op) error {
+	defer o.begin(OpAllreduce)()
 	return o.all(o.Comm.AllreduceInt64(v, op), OpAllreduce, 8*len(v), 8*len(v))
 }
 
 func (o *observed) ReduceInt64(v []int64, op Op, root int) error {
+	defer o.begin(OpReduce)()
 	return o.tell(o.Comm.ReduceInt64(v, op, root), Note{Kind: OpReduce, Peer: root, Sent: int64(8 * len(v))})
 }
 
 func (o *observed) Agree(err error) error { return AgreeOn(o, err) }
 
 func (o *observed) OpenFile(name string, mode Mode, hints map[string]string) (File, error) {
+	defer o.begin(OpFile)()
 	f, err := o.Comm.OpenFile(name, mode, hints)
 	if err = o.all(err, OpFile, 0, 0); err != nil {
 		return nil, err
@@ -216,15 +250,18 @@ type observedPlane struct {
 }
 
 func (p observedPlane) sysSend(b []byte, to, tag int) error {
+	defer p.o.begin(OpSend)()
 	return p.o.tell(p.plane.sysSend(b, to, tag), Note{Kind: OpSend, Peer: to, Tag: -1, Sent: int64(len(b))})
 }
 
 func (p observedPlane) sysRecv(from, tag int) ([]byte, error) {
+	defer p.o.begin(OpRecv)()
 	b, err := p.plane.sysRecv(from, tag)
 	return b, p.o.tell(err, Note{Kind: OpRecv, Peer: from, Tag: -1, Received: int64(len(b))})
 }
 
 func (p observedPlane) reduceMin(v int64) (int64, error) {
+	defer p.o.begin(OpAllreduce)()
 	v, err := p.plane.reduceMin(v)
 	return v, p.o.all(err, OpAllreduce, 8, 8)
 }
@@ -235,23 +272,36 @@ type observedFile struct {
 }
 
 func (f *observedFile) WriteAt(b []byte, off int64) error {
+	defer f.o.begin(OpWrite)()
 	return f.o.all(f.File.WriteAt(b, off), OpWrite, len(b), 0)
 }
 
 func (f *observedFile) WriteAtAll(b []byte, off int64) error {
+	defer f.o.begin(OpWrite)()
 	return f.o.all(f.File.WriteAtAll(b, off), OpWrite, len(b), 0)
 }
 
 func (f *observedFile) ReadAt(b []byte, off int64) error {
+	defer f.o.begin(OpRead)()
 	return f.o.all(f.File.ReadAt(b, off), OpRead, 0, len(b))
 }
 
 func (f *observedFile) ReadAtAll(b []byte, off int64) error {
+	defer f.o.begin(OpRead)()
 	return f.o.all(f.File.ReadAtAll(b, off), OpRead, 0, len(b))
 }
 
-func (f *observedFile) SetSize(n int64) error { return f.o.all(f.File.SetSize(n), OpFile, 0, 0) }
+func (f *observedFile) SetSize(n int64) error {
+	defer f.o.begin(OpFile)()
+	return f.o.all(f.File.SetSize(n), OpFile, 0, 0)
+}
 
-func (f *observedFile) Sync() error { return f.o.all(f.File.Sync(), OpFile, 0, 0) }
+func (f *observedFile) Sync() error {
+	defer f.o.begin(OpFile)()
+	return f.o.all(f.File.Sync(), OpFile, 0, 0)
+}
 
-func (f *observedFile) Close() error { return f.o.all(f.File.Close(), OpFile, 0, 0) }
+func (f *observedFile) Close() error {
+	defer f.o.begin(OpFile)()
+	return f.o.all(f.File.Close(), OpFile, 0, 0)
+}

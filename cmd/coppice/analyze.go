@@ -46,7 +46,7 @@ func runAnalyze(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	defer heedSignals(job.Stop, s)()
+	defer heedSignals(&job, s)()
 	return launch(o.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
 }
 

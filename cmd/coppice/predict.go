@@ -55,7 +55,7 @@ func runPredict(args []string, s streams) error {
 			return err
 		}
 	}
-	defer heedSignals(job.Analyze.Stop, s)()
+	defer heedSignals(&job.Analyze, s)()
 	return launch(o.ranks, s, func(c mpi.Comm) error { return predictRank(c, job, &o, s) })
 }
 
@@ -85,6 +85,9 @@ func (o *predictFlags) parse(f *pflag.FlagSet, args []string) (jobs.PredictOptio
 		return jobs.PredictOptions{}, usage("predict: name one RUN.xtf; a command for --run stands behind --")
 	}
 	job, err := o.job(operands[0])
+	if err == nil {
+		err = o.analyze.checkpoint.apply(&job.Analyze)
+	}
 	if err == nil {
 		job.Classes, err = o.analyze.classJob(f)
 	}
@@ -154,14 +157,12 @@ func (o *predictFlags) job(run string) (jobs.PredictOptions, error) {
 	}
 	if o.output == "" {
 		job.Analyze.MemBytes = int64(o.analyze.mem)
-		return job, o.analyze.checkpoint.apply(&job.Analyze)
+		return job, nil
 	}
 	a := &o.analyze
 	a.output, a.force, a.pages, a.events, a.deviation, a.ranks, a.progress, a.store = o.output, o.force, "packed", "all", "0", o.ranks, o.progress, -1
 	a.rules.productive, a.rules.processors = "mean", "participants"
-	if job.Analyze, err = a.job(run); err == nil {
-		err = a.checkpoint.apply(&job.Analyze)
-	}
+	job.Analyze, err = a.job(run)
 	return job, err
 }
 

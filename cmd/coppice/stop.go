@@ -20,19 +20,22 @@ type checkpointFlags struct {
 	work   string
 	resume bool
 	every  time.Duration
+	giveUp time.Duration
 }
 
 func (o *checkpointFlags) define(f *pflag.FlagSet, of string) {
 	f.StringVar(&o.work, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
 	f.BoolVar(&o.resume, "resume", false, "go on with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
 	f.DurationVar(&o.every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
+	f.DurationVar(&o.giveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
 }
 
-// apply gives a job the flags, the signals of this process and the time limit of its batch job.
+// apply gives a job the flags and the time limit of its batch job.
 func (o *checkpointFlags) apply(job *jobs.AnalyzeOptions) error {
-	if o.every < 0 {
-		return usage("--checkpoint-every %v: give a duration such as 5m, or 0", o.every)
+	if o.every < 0 || o.giveUp < 0 {
+		return usage("--checkpoint-every %v --watchdog %v: give durations such as 5m, or 0", o.every, o.giveUp)
 	}
+	job.Watch.GiveUp = o.giveUp
 	job.WorkDir, job.Resume, job.Every = o.work, o.resume, o.every
 	job.Stop, job.End = &jobs.Stop{}, timeLimit()
 	return nil
@@ -48,8 +51,10 @@ func timeLimit() time.Time {
 }
 
 // heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT and a second SIGTERM end this process at once:
-// what was listed stays valid. The function that it returns ends that.
-func heedSignals(stop *jobs.Stop, s streams) (end func()) {
+// what was listed stays valid. The function that it returns ends that. Warnings of the watchdog go where messages go.
+func heedSignals(job *jobs.AnalyzeOptions, s streams) (end func()) {
+	job.Watch.Warn = func(text string) { fmt.Fprintf(s.err, "coppice: %s.\n", text) }
+	stop := job.Stop
 	c := make(chan os.Signal, 8)
 	signal.Notify(c, syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT)
 	go func() {

@@ -1,0 +1,186 @@
+package jobs
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtfwriter"
+)
+
+// Watch says what to do with a rank on which nothing moves any more. The zero Watch does nothing.
+type Watch struct {
+	// GiveUp ends the job when a rank has worked so long without a sign of life, or waited eight times as long for others:
+	// one of them may have much to do. After a tenth of these times Warn is called, once. 0: never.
+	GiveUp time.Duration
+	Warn   func(text string)
+	// Die ends this process and with it the job; nil: by Abort under a launcher, else by os.Exit.
+	Die func(code int)
+}
+
+// patience is how many times GiveUp a rank waits for others.
+const patience = 8
+
+// watchdog observes one rank of a job: what it does, and when it did something last. A rank that waits for others is told
+// apart from one that works or hangs in a file system, so that the message names the right one.
+type watchdog struct {
+	Watch
+	rank, size int
+	comm       mpi.Comm
+	beat       atomic.Int64 // ns of the clock when something moved
+	began      time.Time
+	waiting    atomic.Int32 // 1 + kind of the call that waits, 0: working
+	stage      atomic.Pointer[string]
+	location   atomic.Int64                 // 1 + P under way, 0: none
+	owner      atomic.Pointer[func() error] // fails when a younger run took the output over
+	asking     atomic.Bool
+	parent     int
+	warned     bool
+	end        chan struct{}
+}
+
+// watch begins to observe the rank and returns a communicator whose calls are seen.
+func watch(c mpi.Comm, o Watch) (*watchdog, mpi.Comm) {
+	w := &watchdog{Watch: o, rank: c.Rank(), size: c.Size(), comm: c, began: time.Now(), parent: os.Getppid(), end: make(chan struct{})}
+	if o.GiveUp <= 0 {
+		return w, c
+	}
+	if w.Warn == nil {
+		w.Warn = func(string) {}
+	}
+	if w.Die == nil {
+		w.Die = w.die
+	}
+	go w.run()
+	ended := func() {
+		w.waiting.Store(0)
+		w.alive()
+	}
+	begin := func(k mpi.OpKind) func() {
+		w.alive()
+		w.waiting.Store(1 + int32(k))
+		return ended
+	}
+	return w, mpi.ObserveCalls(c, begin, func(mpi.Note) {})
+}
+
+// alive is called whenever something has moved.
+func (w *watchdog) alive() { w.beat.Store(int64(time.Since(w.began))) }
+
+// enter notes the stage.
+func (w *watchdog) enter(stage string) {
+	w.stage.Store(&stage)
+	w.location.Store(0)
+	w.alive()
+}
+
+// on notes the location under way.
+func (w *watchdog) on(p trace.P) { w.location.Store(1 + int64(p)) }
+
+// stop ends the observation.
+func (w *watchdog) stop() { close(w.end) }
+
+// run looks at the rank from time to time. A gap between two looks means that the process itself was halted, by a debugger
+// or a scheduler: then silence proves nothing.
+func (w *watchdog) run() {
+	period := min(max(w.GiveUp/40, time.Millisecond), 10*time.Second)
+	every := time.NewTicker(period)
+	defer every.Stop()
+	last := time.Now()
+	for n := 1; ; n++ {
+		select {
+		case <-w.end:
+			return
+		case <-every.C:
+		}
+		now := time.Now()
+		if now.Sub(last) > 10*period+time.Second {
+			w.alive()
+		}
+		last = now
+		silent := time.Since(w.began) - time.Duration(w.beat.Load())
+		if w.judge(silent) {
+			return
+		}
+		if mpi.Launched() && os.Getppid() != w.parent {
+			w.Warn(fmt.Sprintf("rank %d of %d: its launcher is gone, this process ends", w.rank, w.size))
+			w.Die(ExitTerminate)
+			return
+		}
+		if n%askEvery == 0 && silent >= askEvery*period {
+			w.ask()
+		}
+	}
+}
+
+// askEvery is after how many looks a silent rank asks whether the output is still its own.
+const askEvery = 6
+
+// judge decides what silence of some length means, and whether it ended the job.
+func (w *watchdog) judge(silent time.Duration) (dead bool) {
+	k := w.waiting.Load()
+	limit, waits := w.GiveUp, k != 0 && mpi.OpKind(k-1) <= mpi.OpFile
+	if waits {
+		limit *= patience
+	}
+	switch {
+	case silent >= limit:
+		w.Warn(w.describe(silent) + ". The job is ended; what the last checkpoint lists stays valid, --resume goes on with it")
+		w.Die(ExitResource)
+		return true
+	case silent < limit/10:
+		w.warned = false
+	case !w.warned && (!waits || w.rank == 0):
+		w.warned = true
+		w.Warn(w.describe(silent))
+	}
+	return false
+}
+
+// describe says what the rank does.
+func (w *watchdog) describe(silent time.Duration) string {
+	stage := "start"
+	if s := w.stage.Load(); s != nil {
+		stage = *s
+	}
+	text := fmt.Sprintf("rank %d of %d: %s", w.rank, w.size, stage)
+	round := silent.Round(time.Second)
+	if k := w.waiting.Load(); k != 0 && mpi.OpKind(k-1) < mpi.OpFile {
+		return fmt.Sprintf("%s: has waited for other ranks (%s) for %v: they work, or hang and say so themselves", text, mpi.OpKind(k-1), round)
+	}
+	if p := w.location.Load(); p != 0 {
+		text += fmt.Sprintf(", location %d", p-1)
+	}
+	return fmt.Sprintf("%s: nothing has moved for %v: a file system that does not answer, or very long work", text, round)
+}
+
+// ask ends a rank that is left of a job whose output a younger run took over.
+func (w *watchdog) ask() {
+	owner := w.owner.Load()
+	if owner == nil || !w.asking.CompareAndSwap(false, true) {
+		return
+	}
+	go func() { // the file system may not answer
+		defer w.asking.Store(false)
+		if err := (*owner)(); errors.Is(err, xtfwriter.ErrSuperseded) {
+			w.Warn(fmt.Sprintf("rank %d of %d: %v", w.rank, w.size, err))
+			w.Die(ExitUsage)
+		}
+	}()
+}
+
+// abortWait is how long Die waits for the MPI library to end the process.
+const abortWait = 10 * time.Second
+
+// die ends the process, if need be without the MPI library, which another thread may keep busy.
+func (w *watchdog) die(code int) {
+	if mpi.Launched() {
+		go w.comm.Abort(code)
+		time.Sleep(abortWait)
+	}
+	os.Exit(code)
+}
