@@ -63,13 +63,33 @@ func (x *run) paintTile(t *picture, i int, r *xtf.Tile, m *mixer) {
 		m.add(t, i, b1, r, region, x.shareOf(region))
 		return
 	}
+	// A bin that reaches beyond the run is shown as what is in its part of the run.
+	width, inRun := last-first+1, min(last, x.last)-max(first, x.first)+1
+	if first > x.last || last < x.first || width == 0 {
+		inRun = width
+	} else {
+		b1, b2 = max(b1, t.bin(min(max(x.first, t.begin), t.end-1))), min(b2, t.bin(max(min(x.last, t.end-1), t.begin)))
+	}
 	for b := i*tileBins + b1; b <= i*tileBins+b2; b++ {
 		t.region[b] = region
 		for k := range t.share {
-			t.share[k][b] = r.Share[k]
+			t.share[k][b] = widened(r.Share[k], width, inRun)
 		}
 		t.calls[b] = callsByte(uint64(r.Rows))
 	}
+}
+
+// widened is a share of width ticks as one of part of them.
+func widened(share uint8, width, part uint64) uint8 {
+	if part >= width || part == 0 {
+		return share
+	}
+	hi, lo := bits.Mul64(uint64(share), width)
+	if hi >= part {
+		return 255
+	}
+	q, _ := bits.Div64(hi, lo, part)
+	return uint8(min(q, 255))
 }
 
 // callsByte is 0 for none, else one more than the logarithm.
