@@ -61,8 +61,9 @@ func ParseCondition(text string) (*Condition, error) {
 	return parseCondition(text, metricOf, MetricNames)
 }
 
-// parseCondition reads a condition about metrics that find knows.
-func parseCondition(text string, find func(name string) (metric, bool), names func() []string) (*Condition, error) {
+// parseCondition reads a condition about metrics that find knows; their names may
+// end in a point and one of the suffixes.
+func parseCondition(text string, find func(name string) (metric, bool), names func() []string, suffixes ...string) (*Condition, error) {
 	if len(text) > maxCondition {
 		return nil, conditionAt(text, maxCondition, "longer than %d bytes", maxCondition)
 	}
@@ -71,7 +72,7 @@ func parseCondition(text string, find func(name string) (metric, bool), names fu
 	if rest, ok := strings.CutPrefix(text[at:], "interval:"); ok {
 		from := len(text) - len(rest)
 		var err error
-		if c.interval, at, err = intervalName(text, from); err != nil {
+		if c.interval, at, err = intervalName(text, from, suffixes); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +106,7 @@ func (c *Condition) comparison(text string, at int, find func(name string) (metr
 }
 
 // intervalName reads the name of an interval and the point behind it.
-func intervalName(text string, from int) (name string, at int, err error) {
+func intervalName(text string, from int, suffixes []string) (name string, at int, err error) {
 	if strings.HasPrefix(text[from:], `"`) {
 		end := strings.IndexByte(text[from+1:], '"')
 		if end < 0 {
@@ -121,7 +122,14 @@ func intervalName(text string, from int) (name string, at int, err error) {
 	if end < 0 {
 		end = len(text) - from
 	}
-	point := strings.LastIndexByte(text[from:from+end], '.')
+	rest := strings.TrimRight(text[from:from+end], " ")
+	for _, s := range suffixes {
+		if before, ok := strings.CutSuffix(rest, "."+s); ok {
+			rest = before
+			break
+		}
+	}
+	point := strings.LastIndexByte(rest, '.')
 	if point < 1 {
 		return "", 0, conditionAt(text, from, "write interval:NAME.METRIC")
 	}

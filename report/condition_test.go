@@ -109,7 +109,11 @@ func FuzzCondition(f *testing.F) {
 	for _, seed := range []string{"efficiency<0.8", `interval:"a.b".lost>=1.5ms`, "interval:x.y.z==1", "wait!=3%", "interval:", "\x00<", "lost<-+1"} {
 		f.Add(seed)
 	}
+	f.Add("interval:a.b.cpu.change<=-1ms")
 	f.Fuzz(func(t *testing.T, text string) {
+		if _, err := ParseDiffCondition(text); err != nil && !errors.Is(err, ErrCondition) {
+			t.Fatal(err)
+		}
 		c, err := ParseCondition(text)
 		if err != nil {
 			if !errors.Is(err, ErrCondition) || !strings.Contains(err.Error(), "character") {

@@ -15,12 +15,15 @@ type DiffCondition struct {
 	of string // change, ratio or ""
 }
 
+// diffSuffixes are what of a metric a condition may ask for.
+var diffSuffixes = [...]string{"change", "ratio"}
+
 // ParseDiffCondition reads a condition.
 func ParseDiffCondition(text string) (*DiffCondition, error) {
 	c := &DiffCondition{}
 	find := func(name string) (metric, bool) {
 		base := name
-		for _, s := range []string{"change", "ratio"} {
+		for _, s := range diffSuffixes {
 			if b, ok := strings.CutSuffix(name, "."+s); ok {
 				base, c.of = b, s
 			}
@@ -33,7 +36,7 @@ func ParseDiffCondition(text string) (*DiffCondition, error) {
 		return m, ok
 	}
 	names := func() []string { return append(MetricNames(), "and these with .change or .ratio") }
-	x, err := parseCondition(text, find, names)
+	x, err := parseCondition(text, find, names, diffSuffixes[:]...)
 	if err != nil {
 		return nil, err
 	}

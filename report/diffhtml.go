@@ -102,7 +102,7 @@ func (d *Diff) htmlOptions() *htmlTable {
 	}
 	t := &htmlTable{Caption: "Made differently", Head: heads("<what", "<A", "<B")}
 	for _, o := range d.Provenance {
-		t.add(htmlCell{Text: o.Name}, htmlCell{Text: o.A}, htmlCell{Text: o.B})
+		t.add(htmlCell{Text: o.Name}, htmlCell{Text: shortened(o.A, 60)}, htmlCell{Text: shortened(o.B, 60)})
 	}
 	return t
 }

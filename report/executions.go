@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math/big"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -71,7 +72,10 @@ func (s *survey) perExecution(nodes []*Interval, o *IntervalOptions) ([]Lost, er
 		}
 	}
 	for _, x := range nodes {
-		x.Each = sums.lines(x.index, s.rows)
+		var err error
+		if x.Each, err = sums.lines(x.index, s.rows); err != nil {
+			return nil, fmt.Errorf("%s: executions of interval %d: %w", s.run.Name, x.index, err)
+		}
 		if n := uint64(len(x.Each)); o.Span == nil && x.Executions > n {
 			x.MoreRuns = x.Executions - n
 		}
@@ -126,7 +130,7 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
 }
 
 // lines computes the characteristics of each execution of a node.
-func (e *executionSums) lines(n int, rows bool) []OneRun {
+func (e *executionSums) lines(n int, rows bool) ([]OneRun, error) {
 	list := []OneRun{}
 	for k := range e.runs[n] {
 		r := &e.runs[n][k]
@@ -138,6 +142,9 @@ func (e *executionSums) lines(n int, rows bool) []OneRun {
 			r.items[i].Key = uint64(item)
 			m.spreads = append(m.spreads, spreadOf(&r.items[i], r.count))
 		}
+		if err := m.check(); err != nil {
+			return nil, err
+		}
 		m.useful = m.spreads.item(xtf.ItemCPU).Max
 		t := m.ticks(e.rules)
 		x := OneRun{K: uint64(k), Processors: r.count, First: r.first, Last: r.last, Execution: t.Execution, Longest: m.spreads.item(xtf.ItemTime).MaxP, CPU: t.CPU, MPI: t.MPI, Idle: t.Idle, Lost: t.Lost}
@@ -148,5 +155,5 @@ func (e *executionSums) lines(n int, rows bool) []OneRun {
 		}
 		list = append(list, x)
 	}
-	return list
+	return list, nil
 }

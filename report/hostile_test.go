@@ -47,6 +47,20 @@ func TestHostileRows(t *testing.T) {
 			err = errors.Join(s.WriteText(io.Discard, Style{}), s.WriteJSON(io.Discard), s.WriteCSV(io.Discard))
 		}
 		acceptable(t, seed, err)
+		if seed%4 > 0 {
+			continue
+		}
+		if o, err = r.HTMLOptions(o.Intervals.Rules); err == nil {
+			if d, err = r.Document(o); err == nil {
+				err = d.WriteHTML(io.Discard)
+			}
+		}
+		acceptable(t, seed, err)
+		x, err := NewDiff(goldenG3(t), r, DiffOptions{})
+		if err == nil {
+			err = errors.Join(x.WriteText(io.Discard, Style{}), x.WriteJSON(io.Discard), x.WriteCSV(io.Discard), x.WriteHTML(io.Discard))
+		}
+		acceptable(t, seed, err)
 	}
 }
 

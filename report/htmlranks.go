@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"html/template"
+	"math"
 	"math/bits"
 	"slices"
 	"strings"
@@ -199,9 +200,12 @@ func groupOf(i, n, most int) int {
 	return int(muldiv(uint64(i), uint64(most), uint64(n)))
 }
 
-// muldiv is a * b / c, rounded down; the result fits.
+// muldiv is a * b / c, rounded down, or the largest number where that does not fit.
 func muldiv(a, b, c uint64) uint64 {
 	hi, lo := bits.Mul64(a, b)
-	q, _ := bits.Div64(hi%c, lo, c)
+	if hi >= c {
+		return math.MaxUint64
+	}
+	q, _ := bits.Div64(hi, lo, c)
 	return q
 }

@@ -11,7 +11,7 @@ import (
 // Bounds of the timeline picture: rows of processes or groups, columns of time.
 const (
 	timelineRows    = 256
-	timelineColumns = 450
+	timelineColumns = 400
 	// timelineEvents is the number of events up to which a picture may come from the graph: short runs have few tiles.
 	timelineEvents = 4 << 20
 	// timelineParts is the number of rows of its table.
@@ -51,11 +51,15 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 	if s.begin >= s.end {
 		return nil, nil
 	}
-	shares, err := d.run.shareColumns(s, timelineColumns)
+	lives, err := d.run.lifetimes()
 	if err != nil {
 		return nil, err
 	}
-	rows, text, err := d.timelineRows(s)
+	shares, err := d.run.shareColumns(s, timelineColumns, lives)
+	if err != nil {
+		return nil, err
+	}
+	rows, text, err := d.timelineRows(s, lives)
 	if err != nil {
 		return nil, err
 	}
@@ -67,16 +71,16 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 	if text != "" {
 		x.Notes = append(x.Notes, text)
 	}
-	x.Picture, x.Legend = drawTimeline(shares, rows, s, u, d.Processes)
+	x.Picture, x.Legend = drawTimeline(shares, rows, s, u, d.rowRanks(len(rows)))
 	x.Table = shareTable(shares, s, u)
 	x.View = []string{"coppice serve RUN.xtf"}
 	return x, nil
 }
 
 // shareColumns are the shares of all processes' time by class in n parts of a span,
-// in thousandths, from the bins of the whole run: what is in no recorded call
-// counts as own code. Shares come by class, then column.
-func (r *Run) shareColumns(s runSpan, n int) ([][]int, error) {
+// in thousandths, from the bins of the whole run: what is in no recorded call of a
+// location that lives counts as own code. Shares come by class, then column.
+func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) {
 	a, err := r.File.Array(xtf.WholeRun, xtf.TypeTimeBin)
 	if err != nil {
 		return nil, err
@@ -106,7 +110,8 @@ func (r *Run) shareColumns(s runSpan, n int) ([][]int, error) {
 	for k := range out {
 		out[k] = make([]int, n)
 	}
-	locations := uint64(max(r.threads(), 1))
+	locations := uint64(max(len(lives), 1))
+	alive := s.alive(n, lives)
 	for c := range n {
 		key := xtf.BinKey(level, s.at(c, n)>>(2*level))
 		var share [8]uint8
@@ -114,10 +119,10 @@ func (r *Run) shareColumns(s runSpan, n int) ([][]int, error) {
 			share = x.Tile(key, locations, 0).Share
 		}
 		part := s.covered(key)
-		left := 1000
+		left := alive[c]
 		for k := range share {
 			if k != xtf.ShareOwn {
-				out[k][c] = min(int(muldiv(uint64(share[k])*1000, part.width, part.inside*255)), left)
+				out[k][c] = int(min(muldiv(uint64(share[k])*1000/255, part.width, part.inside), uint64(left)))
 				left -= out[k][c]
 			}
 		}
@@ -138,20 +143,58 @@ func (s runSpan) covered(key uint64) (part struct{ width, inside uint64 }) {
 	return part
 }
 
-// threads is the number of locations that run, not only sample.
-func (r *Run) threads() int {
-	n := 0
-	for i := range r.Defs.Locations {
-		if r.Defs.Locations[i].Type != trace.MetricLocation {
-			n++
+// lifetime is from the first to the last event of a location that runs.
+type lifetime struct {
+	p          trace.P
+	begin, end uint64
+}
+
+// lifetimes are those of all locations but recorders of metrics, which only sample;
+// a damaged one has none.
+func (r *Run) lifetimes() ([]lifetime, error) {
+	var list []lifetime
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if r.Defs.Location(p).Type == trace.MetricLocation {
+			continue
+		}
+		v, err := r.components(p)
+		if err != nil && !partial(err) {
+			return nil, err
+		}
+		list = append(list, lifetime{p, v[xtf.ItemFirst], v[xtf.ItemLast]})
+	}
+	return list, nil
+}
+
+// alive is how many locations live in the middle of each of n columns, in
+// thousandths of all. O(columns + locations).
+func (s runSpan) alive(n int, lives []lifetime) []int {
+	change := make([]int, n+1)
+	column := func(t uint64) int { // the first whose middle is t or later
+		t = min(max(t, s.begin), s.end) - s.begin
+		c := int(muldiv(t, uint64(n), s.end-s.begin))
+		for c < n && s.at(c, n) < s.begin+t {
+			c++
+		}
+		return c
+	}
+	for _, l := range lives {
+		if a, b := column(l.begin), column(l.end); a < b {
+			change[a]++
+			change[b]--
 		}
 	}
-	return n
+	out, now := make([]int, n), 0
+	for c := range out {
+		now += change[c]
+		out[c] = (now*1000 + len(lives)/2) / max(len(lives), 1)
+	}
+	return out
 }
 
 // timelineRows are the classes that take most time, by row and column, and a note
 // about what a row is. Nil where the file has no tiles and is too long for its graph.
-func (d *Document) timelineRows(s runSpan) (rows [][]int8, text string, err error) {
+func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows [][]int8, text string, err error) {
 	r := d.run
 	locations := r.Defs.NumLocations()
 	f, size := uint8(0), 1
@@ -171,14 +214,22 @@ func (d *Document) timelineRows(s runSpan) (rows [][]int8, text string, err erro
 	}
 	fine := first.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4
 	if !fine && d.Events <= timelineEvents && f == 0 {
-		rows, err = r.graphRows(s)
+		rows, err = r.graphRows(s, lives)
 		return rows, text, err
 	}
 	if first.Len() == 0 {
 		return nil, "", nil
 	}
+	of := make([]lifetime, locations)
+	for _, l := range lives {
+		of[l.p] = l
+	}
 	for p := 0; p < locations; p += size {
-		row, err := r.tileRow(xtf.Proc(p), f, s)
+		life := of[p]
+		if f > 0 {
+			life.begin, life.end = s.begin, s.end
+		}
+		row, err := r.tileRow(xtf.Proc(p), f, s, life)
 		if err != nil && !partial(err) {
 			return nil, "", err
 		}
@@ -187,9 +238,23 @@ func (d *Document) timelineRows(s runSpan) (rows [][]int8, text string, err erro
 	return rows, text, nil
 }
 
+// rowRanks are the processes of the first locations of n rows.
+func (d *Document) rowRanks(n int) []uint32 {
+	locations := d.run.Defs.NumLocations()
+	size := 1
+	for (locations+size-1)/size > timelineRows {
+		size *= 16
+	}
+	list := make([]uint32, n)
+	for i := range list {
+		list[i], _ = d.run.Defs.Process(trace.P(min(i*size, locations-1)))
+	}
+	return list
+}
+
 // tileRow is the class with most time in each column, of one location or group. A
 // damaged one is empty.
-func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan) ([]int8, error) {
+func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime) ([]int8, error) {
 	row := make([]int8, timelineColumns)
 	for c := range row {
 		row[c] = noCell
@@ -215,15 +280,9 @@ func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan) ([]int8, error) {
 	if err != nil {
 		return row, err
 	}
-	begin, end := s.begin, s.end
-	if f == 0 {
-		if begin, end, err = r.lifetime(trace.P(p)); err != nil {
-			return row, err
-		}
-	}
 	for c := range row {
 		t := s.at(c, timelineColumns)
-		if t < begin || t >= end {
+		if t < life.begin || t >= life.end {
 			continue
 		}
 		row[c] = xtf.ShareOwn // in no recorded call
@@ -251,14 +310,8 @@ func (s runSpan) dominant(x *xtf.Tile) int8 {
 	return best
 }
 
-// lifetime is from the first to the last event of a location.
-func (r *Run) lifetime(p trace.P) (begin, end uint64, err error) {
-	v, err := r.components(p)
-	return v[xtf.ItemFirst], v[xtf.ItemLast], err
-}
-
 // graphRows takes the rows from the call graph.
-func (r *Run) graphRows(s runSpan) ([][]int8, error) {
+func (r *Run) graphRows(s runSpan, lives []lifetime) ([][]int8, error) {
 	p, err := r.Picture(Ranks{}, s.begin, s.end, timelineColumns)
 	if err != nil {
 		return nil, err
@@ -273,18 +326,19 @@ func (r *Run) graphRows(s runSpan) ([][]int8, error) {
 			classes[i] = int8(xtf.ShareOf(t.sums[k].class))
 		}
 	}
+	at := map[uint64]lifetime{}
+	for _, l := range lives {
+		at[r.Defs.Location(l.p).Ref] = l
+	}
 	var rows [][]int8
 	for i := range p.Rows {
-		begin, end, err := r.lifetime(trace.P(i))
-		if err != nil && !partial(err) {
-			return nil, err
-		}
+		life := at[p.Rows[i].Location]
 		row := make([]int8, len(p.Rows[i].Pixels))
 		for c, k := range p.Rows[i].Pixels {
 			switch t := s.at(c, timelineColumns); {
 			case k >= 0:
 				row[c] = classes[k]
-			case t >= begin && t < end:
+			case t >= life.begin && t < life.end:
 				row[c] = xtf.ShareOwn
 			default:
 				row[c] = noCell
@@ -296,7 +350,7 @@ func (r *Run) graphRows(s runSpan) ([][]int8, error) {
 }
 
 // drawTimeline draws the shares, the rows below them and the axis of time.
-func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, processes int) (template.HTML, []htmlKey) {
+func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, ranks []uint32) (template.HTML, []htmlKey) {
 	const left, top, width, upper, gap = 60, 12, 900, 90, 10
 	lower := 0
 	if rows != nil {
@@ -328,7 +382,7 @@ func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, processes in
 		w.mosaic(left, top+upper+gap, width, lower, rows, classes)
 		every := (len(rows) + 15) / 16
 		for i := 0; i < len(rows); i += every {
-			w.text(left-8, top+upper+gap+(2*i+1)*lower/(2*len(rows))+4, "end", fmt.Sprint(i*processes/len(rows)), 10)
+			w.text(left-8, top+upper+gap+(2*i+1)*lower/(2*len(rows))+4, "end", fmt.Sprint(ranks[i]), 10)
 		}
 	}
 	w.axis(left, bottom, width, axisMarks(s.end-s.begin, u))

@@ -1,0 +1,301 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// void are the elements of HTML without an end tag.
+var void = []string{"meta", "br", "hr", "img", "link", "input"}
+
+// tag is a start or end tag; names in texts have no < that is not escaped.
+var tag = regexp.MustCompile(`<(/?)([a-zA-Z][a-zA-Z0-9]*)((?:\s+[a-zA-Z][-a-zA-Z0-9:]*(?:="[^"<]*")?)*)\s*(/?)>`)
+
+// checkPage fails unless a page is balanced and refers to nothing outside of itself.
+func checkPage(t *testing.T, page string) {
+	t.Helper()
+	style, script := between(t, page, "<style>", "</style>"), between(t, page, "<script>", "</script>")
+	for _, x := range []string{style, script} {
+		sum := sha256.Sum256([]byte(x))
+		if !strings.Contains(page, "'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'") {
+			t.Error("the policy does not name the style or the script of the page")
+		}
+	}
+	if n := strings.Count(strings.ToLower(page), "<script"); n != 1 {
+		t.Errorf("%d scripts", n)
+	}
+	rest := strings.Replace(strings.Replace(page, style, "", 1), script, "", 1)
+	rest = strings.TrimPrefix(rest, "<!DOCTYPE html>")
+	balanced(t, rest)
+	if left := tag.ReplaceAllString(rest, ""); strings.ContainsAny(left, "<>") {
+		i := strings.IndexAny(left, "<>")
+		t.Errorf("a bracket outside of tags: %q", left[max(0, i-40):min(len(left), i+40)])
+	}
+	if m := regexp.MustCompile(`(?i)https?:|//[a-z]|\bsrc=|@import|data:|javascript:|\son[a-z]+=`).FindString(regexp.MustCompile(`//[^\n]*\n`).ReplaceAllString(script, "\n") + style + tagsOf(rest)); m != "" {
+		t.Errorf("the page refers to %q", m)
+	}
+	for _, m := range regexp.MustCompile(`url\(([^)]*)\)`).FindAllStringSubmatch(page, -1) {
+		if !strings.HasPrefix(m[1], "#") {
+			t.Errorf("url(%s)", m[1])
+		}
+	}
+}
+
+func between(t *testing.T, page, from, to string) string {
+	t.Helper()
+	_, rest, ok := strings.Cut(page, from)
+	inside, _, end := strings.Cut(rest, to)
+	if !ok || !end {
+		t.Fatalf("no %s", from)
+	}
+	return inside
+}
+
+// tagsOf joins the tags of a page, without texts.
+func tagsOf(page string) string { return strings.Join(tag.FindAllString(page, -1), "") }
+
+// balanced fails unless each start tag has its end tag, ids are unique and links
+// lead to them.
+func balanced(t *testing.T, page string) {
+	t.Helper()
+	var open []string
+	ids, links := map[string]bool{}, []string{}
+	for _, m := range tag.FindAllStringSubmatch(page, -1) {
+		name := strings.ToLower(m[2])
+		for _, a := range regexp.MustCompile(`\s(id|href)="([^"]*)"`).FindAllStringSubmatch(m[3], -1) {
+			if a[1] == "href" {
+				links = append(links, a[2])
+			} else if ids[a[2]] {
+				t.Errorf("id %s twice", a[2])
+			} else {
+				ids[a[2]] = true
+			}
+		}
+		switch {
+		case m[1] == "/" && (len(open) == 0 || open[len(open)-1] != name):
+			t.Fatalf("</%s> inside of %v", name, open)
+		case m[1] == "/":
+			open = open[:len(open)-1]
+		case m[4] != "/" && !slices.Contains(void, name):
+			open = append(open, name)
+		}
+		if name == "svg" && m[1] == "" && !strings.Contains(m[3], `aria-hidden="true"`) && !strings.Contains(m[3], `role="img" aria-label="`) {
+			t.Errorf("a picture without words: %s", m[0])
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("open at the end: %v", open)
+	}
+	for _, l := range links {
+		if !ids[strings.TrimPrefix(l, "#")] || l[0] != '#' {
+			t.Errorf("a link to %s", l)
+		}
+	}
+}
+
+// nasty are names that break pages which do not escape them.
+var nasty = []string{
+	`<script>alert("x")</script>`, `"><img src=x onerror=alert(1)>`, `</style><script>1</script>`, `{{.Name}}`, `' onclick='x`,
+	`javascript:alert(1)`, "a\x00b\x1b[31m\u202e", `&lt;b&gt;`, `]]><!--`, strings.Repeat("<b>", 200),
+}
+
+// nastyRun has such names in all its definitions, and rows for every part of a page.
+func nastyRun(t testing.TB) *Run {
+	t.Helper()
+	r, _ := lateRun(t)
+	d := r.Defs
+	for i := range d.Strings {
+		d.Strings[i].Value = nasty[i%len(nasty)]
+	}
+	d.Seal()
+	a, b := process(100, 90, 10, 0), process(90, 45, 45, 0)
+	b[xtf.ItemLateSender], b[xtf.ItemWaitNxN], b[xtf.ItemBytesOut], b[xtf.ItemSends] = 30, 10, 1<<20, 3
+	a[xtf.ItemEvents], b[xtf.ItemEvents], a[xtf.ItemExecutions], b[xtf.ItemExecutions] = 2, 2, 1, 1
+	inner := func(parent, level uint32, name string) writtenNode {
+		return writtenNode{Interval: xtf.Interval{Parent: parent, Level: level, ExeMax: 1, ExeMin: 1, LastEnd: 50, SumMax: 50}, name: name, file: nasty[1], processes: map[uint32]items{0: a, 1: b}}
+	}
+	w := &written{defs: d, nodes: []writtenNode{rootNode(a, b), inner(0, 1, nasty[0]), inner(1, 2, nasty[2]), inner(0, 1, nasty[4])}, rows: map[xtf.Proc]func(func(xtf.TypeID) *xtf.ArrayBuilder){}}
+	first, second := d.Regions[0].Ref, d.Regions[1].Ref
+	w.rows[0] = func(array func(xtf.TypeID) *xtf.ArrayBuilder) {
+		put(array(xtf.TypeTimeBin), &xtf.TimeBin{Key: xtf.BinKey(20, 0), Region: first, Count: 2, Inclusive: 90, Exclusive: 90})
+		put(array(xtf.TypeTile), &xtf.Tile{Key: xtf.TileKey(0, 0, 1), Share: [8]uint8{0, 255}, Region: first, Rows: 1})
+		put(array(xtf.TypeTile), &xtf.Tile{Key: xtf.TileKey(0, 20, 0), Share: [8]uint8{100, 30}, Region: first, Rows: 2})
+		put(array(xtf.TypeChannel), &xtf.Channel{Key: xtf.ChannelKey(1, 0), Direction: xtf.ChannelSend, Count: 3, Bytes: 1 << 20})
+	}
+	w.rows[xtf.WholeRun] = func(array func(xtf.TypeID) *xtf.ArrayBuilder) {
+		put(array(xtf.TypePath), &xtf.Path{Region: trace.Undefined})
+		put(array(xtf.TypePath), &xtf.Path{Key: 1, Region: first, Level: 1})
+		put(array(xtf.TypeWaitTotal), &xtf.WaitTotal{Key: xtf.NodeKey(0, 1), Pattern: xtf.WaitLateSender, WorstP: 1, Count: 1, Ticks: 25, Worst: 25})
+		put(array(xtf.TypeDelayTotal), &xtf.DelayTotal{Key: xtf.NodeKey(0, 1), Pattern: xtf.WaitLateSender, Activity: xtf.ActivityCPU, Short: 40, Long: 5, Worst: 45})
+		put(array(xtf.TypePathTotal), &xtf.PathTotal{Key: xtf.NodeKey(0, 1), Activity: xtf.ActivityCPU, Ticks: 90, Worst: 90})
+		put(array(xtf.TypeTimeBin), &xtf.TimeBin{Key: xtf.BinKey(20, 0), Region: first, Count: 2, Inclusive: 200, Exclusive: 135})
+		put(array(xtf.TypeTimeBin), &xtf.TimeBin{Key: xtf.BinKey(20, 0), Region: second, Class: xtf.ClassMPI | xtf.ClassP2P, Count: 2, Inclusive: 65, Exclusive: 45})
+		put(array(xtf.TypeDiag), &xtf.Diag{Code: uint32(trace.DiagUnmatchedSend), Count: 3, Worst: 1, Event: 1, Detail: xtf.DiagTotal})
+	}
+	return w.write(t, 2)
+}
+
+// pageOf is the page of a run.
+func pageOf(t testing.TB, r *Run) string {
+	t.Helper()
+	o, err := r.HTMLOptions(Rules{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := r.Document(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := d.WriteHTML(&b); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestHTML(t *testing.T) {
+	r := nastyRun(t)
+	page := pageOf(t, r)
+	checkPage(t, page)
+	if again := pageOf(t, r); again != page {
+		t.Error("the same run gives another page")
+	}
+	at := 0
+	for _, want := range []string{
+		`id="headline"`, "Parallel efficiency", `id="pop"`, "load balance × communication efficiency = mean useful time / runtime", `id="intervals"`, "Tree of intervals", `id="i1"`,
+		`id="waits"`, "Ten largest causes of waits", "Critical path by region", `id="ranks"`, `id="matrix"`, "Pairs with most bytes", `id="timeline"`, `id="regions"`,
+		`id="diagnostics"`, "unmatched", `id="reproduce"`, "coppice analyze TRACE -o RUN.xtf", "written by",
+	} {
+		i := strings.Index(page[at:], want)
+		if i < 0 {
+			t.Fatalf("%s is missing, or before what is above it", want)
+		}
+		at += i
+	}
+	if got := strings.Count(between(t, page, `<ol class="headline">`, "</ol>"), "<li>"); got != 3 {
+		t.Errorf("%d sentences in the headline", got)
+	}
+	for _, name := range nasty[:3] {
+		if strings.Contains(page, name) {
+			t.Errorf("%q is not escaped", name)
+		}
+	}
+}
+
+// TestHTMLSize draws what is largest: every cell of each picture differs from its
+// neighbours.
+func TestHTMLSize(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	cells := func(rows, columns, classes int) [][]int8 {
+		out := make([][]int8, rows)
+		for i := range out {
+			for range columns {
+				out[i] = append(out[i], int8(rnd.IntN(classes)))
+			}
+		}
+		return out
+	}
+	shares := make([][]int, len(shareParts))
+	for k := range shares {
+		for range timelineColumns {
+			shares[k] = append(shares[k], rnd.IntN(250))
+		}
+	}
+	timeline, _ := drawTimeline(shares, cells(timelineRows, timelineColumns, len(shareParts)), runSpan{0, 1 << 40}, unit{1e9}, make([]uint32, timelineRows))
+	list := make([]rankTime, 100_003)
+	for i := range list {
+		list[i].rank = uint32(i)
+		for k := range list[i].parts {
+			list[i].parts[k] = rnd.Uint64N(1e6)
+		}
+	}
+	ranks, _ := drawRanks(list, (len(list)+rankColumns-1)/rankColumns, 1e7, unit{1e9})
+	var matrix drawing
+	matrix.mosaic(0, 0, 560, 560, cells(matrixCells, matrixCells, len(matrixClasses)), matrixClasses)
+	const most = 1_600_000 // of 2 MB; the rest is for tables and texts, whose rows are bounded
+	if n := len(timeline) + len(ranks) + matrix.b.Len(); n > most {
+		t.Errorf("pictures of %d bytes: %d, %d, %d", n, len(timeline), len(ranks), matrix.b.Len())
+	}
+	balanced(t, string(timeline+ranks))
+}
+
+func TestMosaic(t *testing.T) {
+	var w drawing
+	w.mosaic(10, 20, 40, 30, [][]int8{{0, 0, 1, noCell}, {1, 0, 0, 0}, {1, 1, 1, 0}}, []string{"a", "b"})
+	want := `<g class="mosaic" transform="translate(10 20) scale(10.0000 10.0000) translate(0 0.5)" shape-rendering="crispEdges">
+<path class="a" d="M0 0h2M1 1h3M3 2h1"/>
+<path class="b" d="M2 0h1M0 1h1M0 2h3"/>
+</g>
+`
+	if got := w.b.String(); got != want {
+		t.Errorf("%s", got)
+	}
+	w = drawing{}
+	w.mosaic(0, 0, 3, 1, [][]int8{{0, 1, 0}}, []string{"a", "b"})
+	if got := w.b.String(); !strings.Contains(got, `d="M0 0h1m1 0h1"`) {
+		t.Errorf("%s", got)
+	}
+}
+
+func TestAxisMarks(t *testing.T) {
+	for _, x := range []struct {
+		span, resolution uint64
+		want             string
+	}{
+		{12_345_678_901, 1e9, "0 s 2 s 4 s 6 s 8 s 10 s 12 s"},
+		{2_400_000, 1e9, "0 ms 0.5 ms 1 ms 1.5 ms 2 ms"},
+		{90, 1e9, "0 µs 0.02 µs 0.04 µs 0.06 µs 0.08 µs"},
+		{700, 0, "0 100 200 300 400 500 600 700"},
+		{1, 0, "0 1"},
+		{0, 1e9, ""},
+		{xtf.Never, 1, ""},
+	} {
+		var list []string
+		for _, m := range axisMarks(x.span, unit{x.resolution}) {
+			list = append(list, m.text)
+			if m.at < 0 || m.at > 1000 {
+				t.Errorf("%d of %d: a mark at %d", x.span, x.resolution, m.at)
+			}
+		}
+		if got := strings.Join(list, " "); got != x.want {
+			t.Errorf("%d ticks at %d a second: %s, want %s", x.span, x.resolution, got, x.want)
+		}
+	}
+}
+
+func TestAlive(t *testing.T) {
+	s := runSpan{100, 200}
+	got := s.alive(10, []lifetime{{0, 100, 200}, {1, 0, 130}, {2, 150, 1 << 60}, {3, 170, 160}})
+	if want := "[500 500 500 250 250 500 500 500 500 500]"; fmt.Sprint(got) != want {
+		t.Errorf("%v, want %s", got, want)
+	}
+}
+
+func TestReproduce(t *testing.T) {
+	for _, x := range []struct {
+		options map[string]string
+		want    string
+		note    bool
+	}{
+		{nil, "coppice analyze TRACE -o RUN.xtf", false},
+		{map[string]string{"events": "none", "deviation": "10%,1000ticks", "pages": "packed", "clamp_time": "true"}, "coppice analyze TRACE -o RUN.xtf --events none --deviation 10%,1000ticks --clamp-time", false},
+		{map[string]string{"intervals": `interval=region:"so*lve" slice-count=3`, "classes": "threshold=50000ppm,linkage=complete,metric=l2,representative=mean,dendrogram"}, "coppice analyze TRACE -o RUN.xtf --interval 'region:so*lve' --slice-count 3 --classes 5% --metric l2 --dendrogram", false},
+		{map[string]string{"intervals": "wrong=1"}, "coppice analyze TRACE -o RUN.xtf", true},
+		{map[string]string{"deviation": "a';b"}, `coppice analyze TRACE -o RUN.xtf --deviation 'a'\'';b'`, false},
+	} {
+		p := provenance{Options: x.options}
+		if got, note := p.command(1e9); got != x.want || (note != "") != x.note {
+			t.Errorf("%s\n%s\n%q", got, x.want, note)
+		}
+	}
+}
