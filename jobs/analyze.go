@@ -180,7 +180,7 @@ type analysis struct {
 
 // Analyze runs the main job. Collective: all ranks return the same error.
 func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
-	a := &analysis{o: o}
+	a := &analysis{o: o, led: map[trace.P]bool{}}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err

@@ -223,10 +223,17 @@ func (a *analysis) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Dia
 	return nil
 }
 
-// decode passes the events of location p, with repaired times where they are
-// known, through the loader and the graph, which may be nil. It returns what was
-// found wrong with the data.
-func (a *analysis) decode(p trace.P, loader *stats.Loader, graph *ccg.Builder) (*trace.Diagnostics, error) {
+func encodeGraph(graph *ccg.Builder) ([]byte, error) {
+	local, err := graph.Finish()
+	if err != nil {
+		return nil, err
+	}
+	return local.AppendBinary(nil)
+}
+
+// decode passes the events of location p, with repaired times where they are known, to add, with the place of each
+// batch's first event. It returns what was found wrong with the data.
+func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (*trace.Diagnostics, error) {
 	a.dog.on(p)
 	found := &trace.Diagnostics{}
 	stream, err := a.src.Stream(p)
