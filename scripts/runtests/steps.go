@@ -14,6 +14,9 @@ import (
 
 const module = "github.com/coppice-hpc/coppice"
 
+// startsMPI matches the tests that start MPI programs.
+const startsMPI = "OfMPI$|^TestMPI$|^TestFaults$|^TestKilledRanks$"
+
 // step is one line of the table.
 type step struct {
 	name, what string
@@ -41,7 +44,10 @@ func table(fuzz time.Duration) []step {
 		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
 		{"demo", "the demo of the README", nil, commands(command("./scripts/demo"))},
 		{"test", "all tests, long ones and those under mpirun too", nil, goTest(nil, "./...")},
-		{"race", "the short tests with the race detector", nil, goTest(nil, "-race", "-short", "./...")},
+		{
+			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
+			raceTest,
+		},
 		{"nompi", "without MPI: build, and the tests of package mpi", nil, all(
 			commands(command("go", "build", "-tags", "nompi", "./...")), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
 		{"386", "without cgo for 386, where int has 32 bits", nil, commands(
@@ -54,7 +60,7 @@ func table(fuzz time.Duration) []step {
 			command("go", "build", "./...").with(cross("arm64")...), command("go", "vet", "./...").with(cross("arm64")...))},
 		{
 			"v3", "the short tests with GOAMD64=v3, without those that start MPI programs: fused multiply-add must not change a byte", needsV3,
-			goTest([]string{"GOAMD64=v3"}, "-short", "-skip", "OfMPI$|^TestMPI$|^TestFaults$|^TestKilledRanks$", "./..."),
+			goTest([]string{"GOAMD64=v3"}, "-short", "-skip", startsMPI, "./..."),
 		},
 		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", needsMPICH, all(
 			commands(command("go", "build", "-tags", "mpich", "./...")),

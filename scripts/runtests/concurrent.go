@@ -1,0 +1,73 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// concurrent names the packages whose code or tests begin goroutines, by a go statement, a method Go, or as ranks in one
+// process. In the others the race detector has nothing to find.
+func concurrent() ([]string, error) {
+	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}", module+"/...").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	var list []string
+	for line := range bytes.Lines(out) {
+		path, dir, _ := strings.Cut(strings.TrimSpace(string(line)), "\t")
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		begins, err := beginGoroutines(files)
+		if err != nil {
+			return nil, err
+		}
+		if begins {
+			list = append(list, path)
+		}
+	}
+	return list, nil
+}
+
+// beginGoroutines says whether one of the files does.
+func beginGoroutines(files []string) (bool, error) {
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return false, err
+		}
+		found := false
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch x := n.(type) {
+			case *ast.GoStmt:
+				found = true
+			case *ast.SelectorExpr:
+				found = found || slices.Contains([]string{"Go", "RunInProcess", "RunParallel", "Parallel"}, x.Sel.Name)
+			}
+			return !found
+		})
+		if found {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// raceTest is the step of the race detector.
+func raceTest(b *output, t *tally) {
+	packages, err := concurrent()
+	if err != nil {
+		fmt.Fprintf(b.out, "FAIL packages with goroutines: %v\n", err)
+		t.fail("packages with goroutines")
+		return
+	}
+	goTest(nil, append([]string{"-race", "-short", "-skip", startsMPI}, packages...)...)(b, t)
+}
