@@ -27,6 +27,8 @@ type ExportOptions struct {
 	Show      func(Progress) // on rank 0
 	// Select returns which locations to write; nil writes all.
 	Select func(d *trace.Definitions) (func(p trace.P) bool, error)
+	// Window returns the part of the time to write; nil writes all. It is called on rank 0.
+	Window func() (ExportWindow, error)
 }
 
 // ExportResult is what the ranks wrote together. Differs, ClampTime and
@@ -44,6 +46,8 @@ type ExportResult struct {
 	Lost       int               // locations whose part of the file is damaged: they have no events
 	Unreadable []ExportLost      // the same, one by one
 	EventChunk int               // bytes
+	Window     *ExportWindow     // nil: all of the time
+	Cut        ExportCut
 }
 
 // ExportLost is a location that could not be read.
@@ -56,7 +60,7 @@ type ExportLost struct {
 // Exact reports whether the archive has every event of the analysed trace as it
 // was, clocks corrected.
 func (r *ExportResult) Exact() bool {
-	return r.Deviation.Lossless() && len(r.Differs) == 0 && r.Lost == 0 && r.LeftOut == 0
+	return r.Deviation.Lossless() && len(r.Differs) == 0 && r.Lost == 0 && r.LeftOut == 0 && r.Window == nil
 }
 
 // export is one job on one rank.
@@ -73,6 +77,9 @@ type export struct {
 	own      partition.Range
 	written  []uint64 // events, of each own location
 	last     trace.Time
+	rowless  bool // the file has no rows of events; known on rank 0
+	window   *ExportWindow
+	members  map[uint32]bool // whether all members of a communicator are selected, as far as asked
 	lost     []ExportLost
 	meter    *Meter
 	res      ExportResult
@@ -187,7 +194,10 @@ func (x *export) open() error {
 	if x.c.Rank() == 0 && err == nil {
 		err = inputError(x.o.Run, x.readOptions())
 	}
-	return agree(x.c, err)
+	if err = agree(x.c, err); err != nil {
+		return err
+	}
+	return x.openWindow()
 }
 
 func (x *export) parseDefinitions(b []byte) error {
@@ -212,6 +222,7 @@ func (x *export) readOptions() error {
 		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
 	}
 	x.res.ClampTime = p.Options["clamp_time"] == "true"
+	x.rowless = p.Options["events"] == "none"
 	return nil
 }
 

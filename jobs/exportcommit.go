@@ -34,6 +34,9 @@ func (x *export) commit() error {
 		return err
 	}
 	x.res.Bytes, x.res.Events, x.res.Lost = uint64(sums[0]), uint64(sums[1]), int(sums[2])
+	if err := x.sumCut(); err != nil {
+		return err
+	}
 	if x.c.Rank() == 0 {
 		if err = x.gathered(counts, losts, trace.Time(last[0])); err == nil {
 			err = x.publish()
@@ -99,6 +102,9 @@ func (x *export) publish() error {
 // describe tells people what the archive is.
 func (r *ExportResult) describe() string {
 	text := "events of the call graph of XTF file " + r.FileID + ", clocks corrected"
+	if r.Window != nil {
+		text += ", cut to a part of the time"
+	}
 	switch {
 	case r.Exact():
 		text += ", exact"
@@ -133,5 +139,5 @@ func (r *ExportResult) properties() []otf2.Property {
 			list = append(list, otf2.Property{Name: n.name, Value: fmt.Sprint(n.value)})
 		}
 	}
-	return list
+	return append(list, r.describeWindow()...)
 }

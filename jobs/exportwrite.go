@@ -183,7 +183,7 @@ func (x *export) write() error {
 }
 
 func (x *export) writeLocations(chunk int) error {
-	x.written, x.lost, x.last, x.res.Bytes = x.written[:0], nil, 0, 0
+	x.written, x.lost, x.last, x.res.Bytes, x.res.Cut = x.written[:0], nil, 0, 0, ExportCut{}
 	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{EventChunk: chunk})
 	if err != nil {
 		return outputError(err)
@@ -237,6 +237,9 @@ func (x *export) writeEvents(l *otf2.LocationWriter, p trace.P, batch *trace.Bat
 	if loc.P() != p || loc.Events() != x.sizes[p].events {
 		return inputError(x.o.Run, fmt.Errorf("call graph of location %d with %d events, the directory has location %d with %d: %w",
 			loc.P(), loc.Events(), p, x.sizes[p].events, xtf.ErrCorrupt))
+	}
+	if x.window != nil {
+		return x.sliceError(x.writeSlice(l, loc))
 	}
 	r := loc.Expand()
 	for {

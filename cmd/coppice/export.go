@@ -134,8 +134,28 @@ func (o *exportFlags) job(input string) (jobs.ExportOptions, error) {
 			return set.Locations(d), nil
 		}
 	}
+	if o.time != "" {
+		job.Window = func() (jobs.ExportWindow, error) { return o.archiveWindow(input) }
+	}
 	job.Host, _ = os.Hostname()
 	return job, nil
+}
+
+// archiveWindow reads --time of an archive.
+func (o *exportFlags) archiveWindow(path string) (w jobs.ExportWindow, err error) {
+	run, err := openRun(path)
+	if err != nil {
+		return w, err
+	}
+	defer run.Close()
+	span, err := spanOf(run, "export", o.time)
+	switch {
+	case err != nil:
+		return w, err
+	case span.Of != nil:
+		return w, usage("export: --time %s: an execution has its own time on each process, and the messages of an archive need one for all: give A..B, or interval:NAME", o.time)
+	}
+	return jobs.ExportWindow{Begin: span.Begin, End: span.End}, nil
 }
 
 // exportRank runs the job on one rank and reports its end on rank 0.
@@ -185,6 +205,10 @@ func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duratio
 	if r.LeftOut > 0 {
 		fmt.Fprintf(s.err, "coppice: %s not chosen by --ranks: defined, without events\n", report.Plural(r.LeftOut, "location"))
 	}
+	if w := r.Window; w != nil {
+		fmt.Fprintf(s.err, "coppice: ticks %d to %d: %d calls cut at the borders; left out for their other part is outside: %d ends of messages, %d of collectives, %d records of requests\n",
+			w.Begin, w.End, r.Cut.Calls, r.Cut.Messages, r.Cut.Collectives, r.Cut.Requests)
+	}
 	times := "times exact"
 	if !r.Deviation.Lossless() {
 		times = "every gap between events within " + r.Deviation.String() + " of the true one"
@@ -205,12 +229,23 @@ type exported struct {
 	Differs    []report.CodeTotal `json:"differs"`
 	Unreadable []report.Lost      `json:"unreadable"`
 	EventChunk int                `json:"event_chunk"`
+	Window     *cutWindow         `json:"window,omitempty"`
+}
+
+// cutWindow is the part of the time that an archive has, in ticks since the begin of the run, and what that left out.
+type cutWindow struct {
+	Begin uint64         `json:"begin"`
+	End   uint64         `json:"end"`
+	Cut   jobs.ExportCut `json:"left_out"`
 }
 
 func exportJSON(s streams, path string, r *jobs.ExportResult) error {
 	x := exported{
 		To: "otf2", Output: r.Anchor, Exact: r.Exact(), Deviation: r.Deviation.String(), Events: r.Events, Bytes: r.Bytes, LeftOut: r.LeftOut,
 		Differs: []report.CodeTotal{}, Unreadable: []report.Lost{}, EventChunk: r.EventChunk,
+	}
+	if w := r.Window; w != nil {
+		x.Window = &cutWindow{w.Begin, w.End, r.Cut}
 	}
 	for _, t := range r.Differs {
 		x.Differs = append(x.Differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: uint64(t.Locations)})

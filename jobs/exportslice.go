@@ -1,0 +1,316 @@
+package jobs
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ExportCut counts what a slice leaves out because its other part is outside.
+type ExportCut struct {
+	Messages    uint64 `json:"messages"`    // ends in the window, without a record
+	Collectives uint64 `json:"collectives"` // calls of members, the same
+	Requests    uint64 `json:"requests"`    // records of requests that began outside, or whose operation is left out
+	Calls       uint64 `json:"calls"`       // that begin or end at a border of the window
+}
+
+func (c *ExportCut) counts() []int64 {
+	return []int64{int64(c.Messages), int64(c.Collectives), int64(c.Requests), int64(c.Calls)}
+}
+
+func (c *ExportCut) set(n []int64) {
+	c.Messages, c.Collectives, c.Requests, c.Calls = uint64(n[0]), uint64(n[1]), uint64(n[2]), uint64(n[3])
+}
+
+// ExportWindow is the part [Begin, End) of a run, in ticks since its begin.
+type ExportWindow struct{ Begin, End uint64 }
+
+// errNoRows says that a slice needs rows.
+var errNoRows = errors.New("a part of the time needs to know which messages have both their ends in it, and the file has no rows of events: it was analyzed with --events none. Export the whole run without --time, or analyze the archive without --events none")
+
+// openWindow gives all ranks the window that rank 0 asks for, before the output is touched.
+func (x *export) openWindow() error {
+	if x.o.Window == nil {
+		return nil
+	}
+	var b []byte
+	var err error
+	if x.c.Rank() == 0 {
+		var w ExportWindow
+		if w, err = x.o.Window(); err == nil && x.rowless {
+			err = Fail(ExitInput, fmt.Errorf("%s: %w", x.o.Run, errNoRows))
+		}
+		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, w.Begin), w.End)
+	}
+	if err := agree(x.c, err); err != nil {
+		return err
+	}
+	if b, err = x.c.Bcast(b, 0); err != nil {
+		return err
+	}
+	x.window = &ExportWindow{binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])}
+	x.members = map[uint32]bool{}
+	return nil
+}
+
+// sumCut adds up what all ranks left out.
+func (x *export) sumCut() error {
+	if x.window == nil {
+		return nil
+	}
+	n := x.res.Cut.counts()
+	if err := x.c.AllreduceInt64(n, mpi.Sum); err != nil {
+		return err
+	}
+	x.res.Cut.set(n)
+	x.res.Window = x.window
+	return nil
+}
+
+// whole reports whether all known members of a communicator are chosen, so that its collectives are complete.
+func (x *export) whole(comm uint32) bool {
+	if x.o.Select == nil {
+		return true
+	}
+	all, known := x.members[comm]
+	if !known {
+		all = true
+		list := x.defs.Processes()
+		for _, m := range x.defs.CommMembers(comm) {
+			if uint64(m) < uint64(len(list)) && !x.selected(list[m].First) {
+				all = false
+				break
+			}
+		}
+		x.members[comm] = all
+	}
+	return all
+}
+
+// messageInside reports whether a message belongs to the slice: both its calls begin in the window, on chosen processes.
+// The rows of both ends answer alike. A message without another end in the run belongs to it with its one call.
+func (x *export) messageInside(m *xtf.P2P) bool {
+	w := x.window
+	if m.T < w.Begin || m.T >= w.End {
+		return false
+	}
+	if m.MateN == xtf.Never {
+		return true
+	}
+	return uint64(m.MateP) < uint64(x.defs.NumLocations()) && m.MateT >= w.Begin && m.MateT < w.End && x.selected(trace.P(m.MateP))
+}
+
+// collectiveInside reports the same of a collective operation, for all members alike: the last one comes in the window, and
+// none has left before it. One that does not block comes when it is begun, so its last end has to lie in the window too.
+func (x *export) collectiveInside(r *xtf.Coll) bool {
+	w := x.window
+	enter, first, last := r.LastEnter, r.FirstLeave, r.LastLeave
+	if r.Ordinal == xtf.Never { // nobody else is known
+		enter, first, last = r.T, r.End, r.End
+	}
+	if first < w.Begin || !x.whole(r.Comm) {
+		return false
+	}
+	if r.Flags&xtf.CollNonBlocking != 0 {
+		return last <= w.End
+	}
+	return enter >= w.Begin && enter < w.End
+}
+
+// writeSlice writes what a location has in the window: it walks over the location's events twice, to know at a request
+// whether its operation belongs to the slice. That takes 8 bytes, in sets, for each request that does not, or that was
+// posted before the window, beside those that are open.
+func (x *export) writeSlice(l *otf2.LocationWriter, loc *ccg.Location) error {
+	if loc.Events() == 0 || x.window.Begin >= x.window.End {
+		return nil
+	}
+	origin, err := x.origin(loc)
+	if err != nil {
+		return err
+	}
+	var plan slicePlan
+	var cut ExportCut
+	for pass := range 2 {
+		s := &slicer{
+			x: x, plan: &plan, first: pass == 0, mpi: -1, requests: map[uint64]sliceRequest{},
+			begin: later(origin, x.window.Begin), end: later(origin, x.window.End),
+		}
+		if err := s.open(xtf.Proc(loc.P())); err != nil {
+			return err
+		}
+		if err := s.walk(loc, func(b *trace.Batch) error {
+			if pass == 0 || len(b.Events) == 0 {
+				return nil
+			}
+			x.last = max(x.last, b.Events[len(b.Events)-1].Time)
+			return l.Add(b)
+		}); err != nil {
+			return err
+		}
+		cut = s.cut
+	}
+	x.res.Cut.Messages += cut.Messages
+	x.res.Cut.Collectives += cut.Collectives
+	x.res.Cut.Requests += cut.Requests
+	x.res.Cut.Calls += cut.Calls
+	return nil
+}
+
+// later adds ticks to a time, and stays at what a clock can show.
+func later(t trace.Time, ticks uint64) trace.Time {
+	if s := t + trace.Time(ticks); s >= t {
+		return s
+	}
+	return trace.Undefined64
+}
+
+// origin is the time of tick 0, which the rows count from.
+func (x *export) origin(loc *ccg.Location) (trace.Time, error) {
+	a, err := x.file.Array(xtf.Proc(loc.P()), xtf.TypeComp)
+	if err != nil {
+		return 0, err
+	}
+	pos, ok, err := a.Search(xtf.NodeKey(0, uint32(xtf.ItemFirst)), xtf.First)
+	if err != nil || !ok {
+		return loc.First(), err // 0 has no row
+	}
+	row, err := a.Row(pos.N, nil)
+	if err != nil {
+		return 0, err
+	}
+	var c xtf.Comp
+	c.Load(row)
+	if c.Value > uint64(loc.First()) {
+		return 0, fmt.Errorf("first event at tick %d, in the call graph at %d: %w", c.Value, loc.First(), xtf.ErrCorrupt)
+	}
+	return loc.First() - trace.Time(c.Value), nil
+}
+
+// sliceRequest is a request under way.
+type sliceRequest struct {
+	event  uint64 // its number in the stream
+	kind   trace.Kind
+	inside bool // posted in the window
+	kept   bool // of sends: the send belongs to the slice
+}
+
+// slicePlan is what the first walk finds out for the second.
+type slicePlan struct {
+	doomed map[uint64]bool // requests in the window whose operation is not in the slice, by event
+	early  map[uint64]bool // requests before it whose operation is
+	posts  []slicePost     // those of early, in their order
+}
+
+type slicePost struct {
+	event, id uint64
+	kind      trace.Kind
+}
+
+// sortPosts orders the early requests as they were posted.
+func (p *slicePlan) sortPosts() {
+	slices.SortFunc(p.posts, func(a, b slicePost) int { return cmp.Compare(a.event, b.event) })
+}
+
+// rowFeed reads the rows of an array one by one.
+type rowFeed struct {
+	c    *xtf.Cursor
+	have bool
+}
+
+func (f *rowFeed) peek() ([]byte, error) {
+	if !f.have {
+		if !f.c.Next() {
+			if err := f.c.Err(); err != nil {
+				return nil, err
+			}
+			return nil, fmt.Errorf("the call graph has more operations than the rows: %w", xtf.ErrCorrupt)
+		}
+		f.have = true
+	}
+	return f.c.Row(), nil
+}
+
+func (f *rowFeed) take() ([]byte, error) {
+	row, err := f.peek()
+	f.have = false
+	return row, err
+}
+
+// open opens the rows of messages and collectives, which are in the order of their records.
+func (s *slicer) open(p xtf.Proc) error {
+	for _, a := range []struct {
+		typ  xtf.TypeID
+		size int
+		feed *rowFeed
+	}{{xtf.TypeP2P, xtf.P2PRowBytes, &s.messages}, {xtf.TypeColl, xtf.CollRowBytes, &s.colls}} {
+		array, err := s.x.file.Array(p, a.typ)
+		if err != nil {
+			return err
+		}
+		if array.Type().RowBytes < a.size {
+			return fmt.Errorf("rows of %s with %d bytes: %w", array.Type().Name, array.Type().RowBytes, xtf.ErrCorrupt)
+		}
+		a.feed.c = array.Rows(0, array.Len())
+	}
+	return nil
+}
+
+// walk passes over the events up to the end of the window, and of the MPI call that is open there.
+func (s *slicer) walk(loc *ccg.Location, write func(*trace.Batch) error) error {
+	r := loc.Expand()
+	var in trace.Batch
+	for n := uint64(0); ; {
+		s.out.Reset()
+		err := r.Next(&in)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		last := err != nil
+		for i := range in.Events {
+			if last || s.done {
+				break
+			}
+			if err := s.event(&in, &in.Events[i], n); err != nil {
+				return err
+			}
+			n++
+		}
+		if last || s.done {
+			s.finish()
+		}
+		if err := write(&s.out); err != nil {
+			return err
+		}
+		if last || s.done {
+			return nil
+		}
+	}
+}
+
+// describeWindow says in words and numbers what the slice is.
+func (r *ExportResult) describeWindow() []otf2.Property {
+	if r.Window == nil {
+		return nil
+	}
+	return []otf2.Property{
+		{Name: "COPPICE::WINDOW", Value: fmt.Sprintf("%d..%d", r.Window.Begin, r.Window.End)},
+		{Name: "COPPICE::CUT", Value: fmt.Sprintf("messages=%d,collectives=%d,requests=%d,calls=%d", r.Cut.Messages, r.Cut.Collectives, r.Cut.Requests, r.Cut.Calls)},
+	}
+}
+
+// sliceError gives an error of reading the file for a slice the exit code of input; those of writing have theirs.
+func (x *export) sliceError(err error) error {
+	if err == nil || unreadable(err) {
+		return inputError(x.o.Run, err)
+	}
+	return outputError(err)
+}
