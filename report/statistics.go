@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -221,12 +222,18 @@ func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, la
 func (f *Functions) cut(a *xtf.Array, bins *xtf.Pyramid, p xtf.Proc, bin uint64, exact bool, st *xtf.Stats) error {
 	t1, t2 := xtf.BinSpan(xtf.BinKey(bins.Finest, bin))
 	begin, end := max(t1, f.begin), min(max(t2, t2+1), f.end)
+	most := end - begin
+	if hi, lo := bits.Mul64(most, uint64(f.r.Defs.NumLocations())); p == xtf.WholeRun {
+		if most = lo; hi > 0 {
+			most = xtf.Never
+		}
+	}
 	err := f.bins(a, bins, bins.Finest, bin, bin, func(i int, v [4]uint64) {
 		if exact {
 			f.upper[i][3].add(v[3])
 			return
 		}
-		v[1], v[2] = min(v[1], end-begin), min(v[2], end-begin)
+		v[1], v[2] = min(v[1], most), min(v[2], most)
 		for k := range v {
 			f.upper[i][k].add(v[k])
 		}
