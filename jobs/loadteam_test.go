@@ -3,6 +3,8 @@ package jobs_test
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
@@ -71,5 +73,46 @@ func TestRandomEventsOfTeams(t *testing.T) {
 				t.Error("a team makes another file than one rank")
 			}
 		})
+	}
+}
+
+// failingSource fails when a stream is opened for the n-th time.
+type failingSource struct {
+	trace.Source
+	left atomic.Int64
+	stop *jobs.Stop // asked instead, where it is not nil
+}
+
+func (s *failingSource) Stream(p trace.P) (trace.Stream, error) {
+	if s.left.Add(-1) == 0 {
+		if s.stop == nil {
+			return nil, fmt.Errorf("location %d: %w", p, trace.ErrMissing)
+		}
+		s.stop.Ask("a test")
+	}
+	return s.Source.Stream(p)
+}
+
+// TestTeamFails lets any member of a team fail at any time, or be asked to stop: all ranks end, with its error.
+func TestTeamFails(t *testing.T) {
+	src := generated(t, "irregular:procs=2,events=2k,seed=9,chunk=30")
+	for n := range int64(24) {
+		for _, stop := range []*jobs.Stop{nil, {}} {
+			x := &failingSource{Source: src, stop: stop}
+			x.left.Store(n + 1)
+			o := jobs.AnalyzeOptions{Source: x, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20, GroupEvents: 40, Stop: stop, Version: "test"}
+			_, err := analyze(6, o)
+			switch {
+			case stop == nil && (err == nil || jobs.ExitCode(err) != jobs.ExitInput):
+				t.Errorf("stream %d missing: exit %d, %v", n, jobs.ExitCode(err), err)
+			case stop != nil && jobs.ExitCode(err) != jobs.ExitSaved:
+				t.Errorf("stopped at stream %d: exit %d, %v", n, jobs.ExitCode(err), err)
+			case stop != nil:
+				o.Source, o.Stop, o.Resume = src, nil, true
+				if got, want := analyzed(t, 3, o), analyzed(t, 1, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20}); !bytes.Equal(got, want) {
+					t.Errorf("stopped at stream %d and resumed: another file", n)
+				}
+			}
+		}
 	}
 }
