@@ -62,18 +62,18 @@ func (c *counts) add(o *counts) {
 	c.Live = max(c.Live, o.Live)
 }
 
-// collectiveMessages is how many messages a rank sends and receives in a collective call: in a binomial tree, by doubling, or, where
-// each rank has lengths of its own (gatherv, scatterv, alltoallv), one for each partner.
+// collectiveMessages is how many messages a rank sends and receives in a collective call: in a binomial tree, by doubling, or, of
+// Scatter and Alltoall, one for each partner.
 func collectiveMessages(x mpi.Note, rank, size int) int {
 	switch x.Kind {
 	case mpi.OpAlltoall:
 		return 2 * (size - 1)
-	case mpi.OpGather, mpi.OpScatter:
+	case mpi.OpScatter:
 		if rank == x.Peer {
 			return size - 1
 		}
 		return min(1, size-1)
-	case mpi.OpBcast, mpi.OpReduce:
+	case mpi.OpBcast, mpi.OpReduce, mpi.OpGather:
 		return treeDegree((rank-x.Peer+size)%size, size)
 	}
 	return 2 * bits.Len(uint(size-1))

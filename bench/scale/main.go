@@ -2,9 +2,10 @@
 //
 //	scale weak     the same work for every rank
 //	scale strong   the same trace for any number of ranks
+//	scale simulate the counted calls of many ranks on a described cluster
 //
 // The job is the real one, jobs.Analyze, on generated traces: with goroutine ranks, or with those that mpirun starts. Nothing is
-// judged by time.
+// judged by time; what a unit of work costs goes into the simulation.
 package main
 
 import (
@@ -33,7 +34,7 @@ func report(err error) int {
 	return 0
 }
 
-var errUsage = errors.New("say weak or strong")
+var errUsage = errors.New("say weak, strong or simulate")
 
 // command runs a subcommand.
 func command(w io.Writer, args []string) error {
@@ -44,6 +45,8 @@ func command(w io.Writer, args []string) error {
 	switch name {
 	case "weak", "strong":
 		return scaling(w, s)
+	case "simulate":
+		return simulation(w, s)
 	}
 	return fmt.Errorf("%q: %w", name, errUsage)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // stage is what one rank did in one stage of the job.
@@ -29,6 +30,7 @@ const progressComm = 1
 type recorder struct {
 	stages []stage
 	heap   func() int64 // where not nil, heap is measured and calls are not noted
+	watch  *stopwatch   // nil: none
 }
 
 func (r *recorder) note(x mpi.Note) {
@@ -41,6 +43,9 @@ func (r *recorder) note(x mpi.Note) {
 
 // at is the begin of a stage.
 func (r *recorder) at(name string) {
+	if r.watch != nil {
+		r.watch.stage(name)
+	}
 	if n := len(r.stages); n > 0 && r.heap != nil {
 		r.stages[n-1].live = r.heap()
 	}
@@ -56,9 +61,13 @@ const (
 )
 
 // rank runs the job on one rank.
-func (r *recorder) rank(c mpi.Comm, src trace.Source, dir string, graph bool) error {
+func (r *recorder) rank(c mpi.Comm, src trace.Source, dir string, s *settings) error {
+	pages := xtf.Packed
+	if s.raw {
+		pages = xtf.Raw16K
+	}
 	_, err := jobs.Analyze(mpi.Observe(c, r.note), jobs.AnalyzeOptions{
-		Source: src, Output: filepath.Join(dir, "run.xtf"), GraphOnly: graph, AtStage: r.at, Version: "scale",
+		Source: src, Output: filepath.Join(dir, "run.xtf"), Profile: pages, GraphOnly: s.graph, AtStage: r.at, Version: "scale",
 		MemBytes: rankMemory, StoreBytes: storeBytes, Force: true,
 	})
 	return err
@@ -96,10 +105,13 @@ func (s *settings) inProcess(n int) ([]*recorder, error) {
 	return all, mpi.RunInProcess(n, func(c mpi.Comm) error {
 		r := &recorder{}
 		all[c.Rank()] = r
+		if c.Rank() == 0 {
+			r.watch = s.watch
+		}
 		if s.heap {
 			r.heap = func() int64 { return shared(c, base) }
 		}
-		return r.rank(c, src, dir, s.graph)
+		return r.rank(c, src, dir, s)
 	})
 }
 
@@ -143,7 +155,7 @@ func (s *settings) mpirun(n int) (figures, error) {
 		kind = "strong"
 	}
 	run := exec.Command("mpirun", "--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(n), self, kind, "-dir", dir,
-		"-program", s.program, fmt.Sprint("-each=", s.each), fmt.Sprint("-graph=", s.graph), fmt.Sprint("-heap=", s.heap))
+		"-program", s.program, fmt.Sprint("-each=", s.each), fmt.Sprint("-graph=", s.graph), fmt.Sprint("-heap=", s.heap), fmt.Sprint("-raw=", s.raw))
 	run.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1", "GOMAXPROCS=2")
 	run.Stderr = os.Stderr
 	b, err := run.Output()
@@ -165,7 +177,7 @@ func (s *settings) onRanks(c mpi.Comm) (figures, error) {
 		base := liveHeap()
 		r.heap = func() int64 { return liveHeap() - base }
 	}
-	if err := r.rank(c, src, s.dir, s.graph); err != nil {
+	if err := r.rank(c, src, s.dir, s); err != nil {
 		return nil, err
 	}
 	b, err := json.Marshal(r.figures(c.Rank(), c.Size()))

@@ -17,10 +17,17 @@ type settings struct {
 	graph   bool // analyze --events none
 	mpi     bool // ranks of mpirun
 	heap    bool // measure live heap at the ends of stages instead of counting calls
+	raw     bool // plain pages, which need less memory to write
 	stages  bool // print what each stage of the largest run counts
 	strong  bool
 	dir     string
+	watch   *stopwatch // of rank 0, where not nil
+	events  int64      // of each simulated rank
+	cluster string     // platform file
 }
+
+// ringProgram is the trace of the simulated runs: all its processes are alike.
+const ringProgram = "ring:iterations=40,every=10,jitter=5,seed=1"
 
 func newSettings(f *flag.FlagSet) *settings {
 	s := &settings{ranks: list{1, 2, 4, 8, 16, 32, 64}}
@@ -28,8 +35,11 @@ func newSettings(f *flag.FlagSet) *settings {
 	f.Var(&s.ranks, "ranks", "numbers of ranks, joined by commas")
 	f.IntVar(&s.each, "each", 1, "processes of the trace for each rank; of strong scaling for all ranks together")
 	f.BoolVar(&s.graph, "graph", false, "analyze --events none")
+	f.BoolVar(&s.raw, "raw", false, "analyze --pages raw, which needs less memory")
 	f.BoolVar(&s.mpi, "mpi", false, "ranks that mpirun starts, not goroutines")
 	f.BoolVar(&s.heap, "heap", false, "measure the heap that is alive at the ends of stages instead of counting calls")
+	f.Int64Var(&s.events, "events", 25_000_000, "events of each simulated rank")
+	f.StringVar(&s.cluster, "cluster", "bench/scale/cluster.toml", "platform file of the simulated cluster")
 	f.StringVar(&s.dir, "dir", "", "folder for the files of the job, default a temporary one")
 	f.BoolVar(&s.stages, "stages", false, "print what each stage counts")
 	return s

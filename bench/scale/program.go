@@ -1,0 +1,253 @@
+package main
+
+import (
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/predict/simnet"
+)
+
+// input is the described trace of a simulated run, and what its ranks do with it beside their calls.
+type input struct {
+	events int64 // of each rank
+	factor int64 // by which that is more than in the runs that lists were made from
+	costs  costs
+	loose  looseCounts
+}
+
+// program is a job as the simulator takes it: all ranks make the same calls, with partners that may be nobody.
+type program struct {
+	simnet.Program
+	size   int
+	in     *input
+	spans  []span
+	stages []string
+	up     [][]int32 // of each level of a binomial tree: who a rank sends to; peers of p.Peers
+	calls  uint64
+	seq    []simnet.NodeID
+}
+
+// span is consecutive calls, all of one stage.
+type span struct {
+	first, count uint64
+	stage        int
+	work         func(rank int) int64 // ps before the first of them; nil: none
+}
+
+// newProgram makes the program of so many ranks, a power of two.
+func newProgram(segments []segment, size int, in *input) *program {
+	p := &program{size: size, in: in}
+	p.Comms = []simnet.Comm{{Size: uint32(size)}}
+	p.tables()
+	for i := range segments {
+		g := &segments[i]
+		if len(p.stages) == 0 || p.stages[len(p.stages)-1] != g.stage {
+			p.begin(g.stage)
+		}
+		p.segment(g)
+	}
+	first := len(p.Children)
+	p.Children = append(p.Children, p.seq...)
+	p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Seq, First: uint32(first), Len: uint32(len(p.seq))})
+	root := simnet.NodeID(len(p.Nodes) - 1)
+	p.Roots = make([]simnet.NodeID, size)
+	for i := range p.Roots {
+		p.Roots[i] = root
+	}
+	return p
+}
+
+// tables makes the partners of a binomial tree: table 2k says who sends to whom over a distance of 1<<k, table 2k+1 who receives.
+func (p *program) tables() {
+	for k := range levels(p.size) {
+		to, from := make([]int32, p.size), make([]int32, p.size)
+		for r := range to {
+			to[r], from[r] = simnet.NoPeer, simnet.NoPeer
+			switch r & (2<<k - 1) {
+			case 1 << k:
+				to[r] = int32(r - 1<<k)
+			case 0:
+				if r+1<<k < p.size {
+					from[r] = int32(r + 1<<k)
+				}
+			}
+		}
+		p.Peers = append(p.Peers, to, from)
+	}
+}
+
+// begin begins a stage with its computation and what it reads.
+func (p *program) begin(stage string) {
+	p.stages = append(p.stages, stage)
+	own := p.in.events * p.in.costs.picos[stage]
+	p.span(func(int) int64 { return own })
+	switch stage {
+	case "load":
+		p.call(1, simnet.Action{Kind: simnet.FileIO, Bytes: uint64(p.in.events * p.in.costs.input)})
+	case "causes":
+		p.causes()
+	}
+}
+
+// span begins calls before which ranks work.
+func (p *program) span(work func(rank int) int64) {
+	p.spans = append(p.spans, span{first: p.calls, stage: len(p.stages) - 1, work: work})
+}
+
+// call appends a call that is made count times.
+func (p *program) call(count uint64, actions ...simnet.Action) {
+	first := len(p.Actions)
+	p.Actions = append(p.Actions, actions...)
+	p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Call, First: uint32(first), Len: uint32(len(actions))})
+	id := simnet.NodeID(len(p.Nodes) - 1)
+	if count > 1 {
+		p.Children = append(p.Children, id)
+		p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Loop, First: uint32(len(p.Children) - 1), Len: 1, Count: count})
+		id++
+	}
+	p.seq = append(p.seq, id)
+	p.calls += count
+	p.spans[len(p.spans)-1].count += count
+}
+
+// partner is the other end of a message.
+type partner struct {
+	mode simnet.PeerMode
+	peer int
+}
+
+func (o partner) action(kind simnet.ActionKind, flags simnet.CallFlags, bytes int64) simnet.Action {
+	return simnet.Action{Kind: kind, Flags: flags, Mode: o.mode, Peer: int32(o.peer), Bytes: uint64(bytes)}
+}
+
+// exchange is MPI_Sendrecv.
+func (p *program) exchange(count uint64, from, to partner, bytes int64) {
+	p.call(count, from.action(simnet.PostRecv, 0, bytes), to.action(simnet.PostSend, 0, bytes), from.action(simnet.WaitRecv, 0, bytes), to.action(simnet.WaitSend, 0, bytes))
+}
+
+// collectives are the operations of the simulator for those of package mpi. Groups and files are made and closed by all ranks
+// together: they meet.
+var collectives = map[mpi.OpKind]simnet.CollKind{
+	mpi.OpBarrier: simnet.Barrier, mpi.OpBcast: simnet.Bcast, mpi.OpGather: simnet.Gather, mpi.OpAllgather: simnet.Allgather,
+	mpi.OpScatter: simnet.Scatter, mpi.OpAlltoall: simnet.Alltoall, mpi.OpExscan: simnet.Scan, mpi.OpAllreduce: simnet.Allreduce,
+	mpi.OpReduce: simnet.Reduce, mpi.OpGroup: simnet.Barrier, mpi.OpFile: simnet.Barrier,
+}
+
+func (p *program) collective(kind simnet.CollKind, bytes int64) {
+	x := simnet.Action{Kind: simnet.PostColl, Flags: simnet.Blocking, Coll: kind, Bytes: uint64(bytes), Recv: uint64(bytes)}
+	y := x
+	y.Kind, y.Flags = simnet.WaitColl, 0
+	p.call(1, x, y)
+}
+
+func (p *program) segment(g *segment) {
+	switch g.pattern {
+	case collective:
+		bytes := g.sizes[2].of(p.size)
+		if g.kind == mpi.OpBcast {
+			bytes = g.sizes[0].of(p.size)
+		}
+		p.collective(collectives[g.kind], bytes)
+	case climb:
+		p.climb(g, levels(p.size))
+	case groups:
+		for n := 4; n < levels(p.size)+4; n += 4 {
+			p.climb(g, min(n, levels(p.size)))
+		}
+	case hops, back:
+		p.hops(g)
+	case shift:
+		p.shift(g)
+	case output:
+		p.output(g)
+	}
+}
+
+// climb joins tables up a tree of so many levels.
+func (p *program) climb(g *segment, n int) {
+	for k := range n {
+		bytes := g.edge(k)
+		to, from := partner{simnet.PeerTable, 2 * k}, partner{simnet.PeerTable, 2*k + 1}
+		p.span(nil)
+		for range g.times {
+			p.call(1, from.action(simnet.PostRecv, simnet.Blocking, bytes), from.action(simnet.WaitRecv, 0, bytes))
+		}
+		join := bytes * int64(g.times) * p.in.costs.joined
+		table := p.Peers[2*k+1]
+		p.span(func(rank int) int64 {
+			if table[rank] == simnet.NoPeer {
+				return 0
+			}
+			return join
+		})
+		for range g.times {
+			p.call(1, to.action(simnet.PostSend, simnet.Blocking, bytes), to.action(simnet.WaitSend, 0, bytes))
+		}
+	}
+}
+
+func (p *program) hops(g *segment) {
+	n := levels(p.size)
+	for i := range n {
+		k := n - 1 - i
+		if g.pattern == back {
+			k = i
+		}
+		half := partner{simnet.PeerXor, 1 << k}
+		bytes := g.edge(k)
+		if g.items > 0 {
+			bytes = (int64(g.items)*p.in.factor>>(n-k) + 1) * itemBytes
+		}
+		p.exchange(1, half, half, bytes)
+	}
+}
+
+// pieceEntries is how many sends one message of the match has; see stats.
+const pieceEntries = 16 << 10
+
+// shift is the exchange of sends and replies with the neighbours, in as many pieces as the described trace needs.
+func (p *program) shift(g *segment) {
+	next, before := partner{simnet.PeerRelative, 1}, partner{simnet.PeerRelative, -1}
+	bytes := int64(0)
+	for _, x := range g.calls {
+		bytes = max(bytes, x.Sent)
+	}
+	const entry = 40
+	sends := bytes / entry * p.in.factor
+	pieces := sends/pieceEntries + 1
+	p.exchange(uint64(pieces), before, next, sends/pieces*entry)
+	p.exchange(uint64(pieces), next, before, sends/pieces*entry)
+}
+
+// output writes the region of each rank and reads it back, or what rank 0 alone writes, which grows with the ranks.
+func (p *program) output(g *segment) {
+	if g.root != 0 {
+		bytes := uint64(p.in.events * p.in.costs.output)
+		p.call(1, simnet.Action{Kind: simnet.FileIO, Bytes: bytes})
+		p.call(1, simnet.Action{Kind: simnet.FileIO, Bytes: bytes})
+		return
+	}
+	alone := g.sizes[0].of(p.size) * p.in.costs.written
+	p.span(func(rank int) int64 {
+		if rank > 0 {
+			return 0
+		}
+		return alone
+	})
+}
+
+// causes is what depends on the trace. Values for neighbours: as many messages for each event as were counted, each waited for
+// before the next is sent, which is the worst order; waves of counts, as many as were counted; records of waits; and the critical
+// path, which is at one rank at a time.
+func (p *program) causes() {
+	l := &p.in.loose
+	alone := (l.messages + l.jumps) * p.in.factor * p.in.costs.message
+	p.span(func(int) int64 { return alone })
+	for range l.waves {
+		p.collective(simnet.Allreduce, 40)
+	}
+	next, before := partner{simnet.PeerRelative, 1}, partner{simnet.PeerRelative, -1}
+	pieces := l.recordBytes*p.in.factor/outboxBytes + 1
+	p.exchange(uint64(pieces), before, next, l.recordBytes*p.in.factor/pieces)
+}
+
+// outboxBytes is the size of a piece of records; see causes.
+const outboxBytes = 4 << 20
