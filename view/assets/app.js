@@ -194,9 +194,7 @@ export class App {
       this.pick({row: Math.max(0, Math.floor(this.state.rows[0])), t: (this.state.t[0] + this.state.t[1]) / 2});
       return;
     }
-    const at = await this.selected();
-    const c = at?.stack[0];
-    const from = c ? {n: c.n} : {t: Math.floor(sel.t)};
+    const from = sel.n === null ? {t: Math.floor(sel.t)} : {n: sel.n};
     const next = await this.source.json('next', {loc: sel.row, ...from, kind: 'call', step: direction});
     if (!next.found) say(direction > 0 ? 'No later call in this row.' : 'No earlier call in this row.');
     else this.go({row: next.location, t: next.t, n: next.n});

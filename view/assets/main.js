@@ -10,7 +10,16 @@ import {classNames, nextTheme, recall, setTheme, theme, watchTheme} from './them
 
 function bindKeys(app, keys) {
   const {state} = app;
-  const guard = (f) => () => Promise.resolve(f()).catch((e) => app.failed(e));
+  const guard = (f) => async () => {
+    app.busy.start();
+    try {
+      await f();
+    } catch (e) {
+      app.failed(e);
+    } finally {
+      app.busy.end();
+    }
+  };
   const bind = {
     w: () => app.zoom(0.6), s: () => app.zoom(1 / 0.6), a: () => state.panTime(-0.2), d: () => state.panTime(0.2),
     W: () => state.zoomRows(0.6, app.pointer.row()), S: () => state.zoomRows(1 / 0.6, app.pointer.row()),

@@ -232,7 +232,7 @@ export class Painter {
       const h = height - down;
       this.span(ctx, s, k, {a, b, y: y + down, h}, step);
       // Calls without steps hide their callers: only what is in front gets its name.
-      if (b - a < 26 || h < 11) continue;
+      if (b - a < 26 || h < 12) continue;
       this.labels.set(row + ' ' + s.n[k], {x: Math.max(a, box.x), b, y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
     }
     ctx.restore();

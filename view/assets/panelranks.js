@@ -109,7 +109,8 @@ export class RankPanels {
         ctx.fillRect(box.x + m.to[k] * cell, box.y + f * cell, Math.max(1, cell - (cell > 5 ? 1 : 0)), Math.max(1, cell - (cell > 5 ? 1 : 0)));
       });
       ctx.fillStyle = c.dim;
-      const every = Math.max(1, Math.ceil(m.cells / (size / 30)));
+      const room = ctx.measureText(String(m.processes)).width + 12;
+      const every = Math.max(1, Math.ceil(m.cells / (size / room)));
       for (let i = 0; i < m.cells; i += every) {
         ctx.fillText(String(i * m.merged), box.x + (i + 0.5) * cell - 4, box.y - 8);
         const text = String(i * m.merged);

@@ -8,7 +8,7 @@ import {colours, hatch} from './theme.js';
 const gutter = 112;
 const axisHeight = 22;
 const laneHeight = 15;
-const criticalHeight = 11;
+const criticalHeight = 13;
 const densityHeight = 34;
 const font = '12px system-ui, "DejaVu Sans", sans-serif';
 
@@ -197,6 +197,8 @@ export class Timeline {
     const group = this.used.group;
     let last = null;
     ctx.strokeStyle = c.critical;
+    const seen = cr.pieces.filter((p) => p.end >= app.state.t[0] && p.begin <= app.state.t[1]).length;
+    const faint = seen > 300 ? 0.12 : seen > 80 ? 0.35 : 0.7;
     for (const p of cr.pieces) {
       if (p.end < app.state.t[0] || p.begin > app.state.t[1]) {
         last = null;
@@ -211,7 +213,7 @@ export class Timeline {
       ctx.fillStyle = c.critical;
       ctx.fillRect(from, y, to - from, 3);
       if (last && Math.abs(last.x - from) < 60 && last.y !== y) {
-        ctx.globalAlpha = 0.7;
+        ctx.globalAlpha = faint;
         ctx.beginPath();
         ctx.moveTo(last.x, last.y + 1);
         ctx.lineTo(from, y + 1);
@@ -263,8 +265,8 @@ export class Timeline {
     ctx.fillRect(0, y, this.box.x + this.box.w, 1);
     ctx.fillStyle = c.dim;
     ctx.textBaseline = 'middle';
-    ctx.fillText('messages', 8, y + 11);
-    ctx.fillText(cut(ctx, `${compact(m.total)} sends, receives`, gutter - 10), 8, y + 25);
+    ctx.fillText('sends, receives', 8, y + 11);
+    ctx.fillText(compact(m.total), 8, y + 25);
     ctx.fillStyle = c.cls[1];
     ctx.save();
     ctx.beginPath();
