@@ -43,6 +43,7 @@ type script struct {
 	Srun, Requeue   bool
 	Clock           string // time limit as hours:minutes:seconds
 	Minutes, Notice int
+	Seconds         int // time limit
 	Limit           int // seconds until a command that is not signalled by the scheduler gets USR1
 	SlotMiB         int64
 	Restarts        int
@@ -53,7 +54,7 @@ func (j *Job) Script(site *Site, known bool) ([]byte, error) {
 	s := script{
 		Job: j, Size: j.Size, Site: site, Note: oneLine(j.Note), Run: j.CommandLine(site), Srun: site.launcher() == "srun",
 		Requeue: site.requeues() && j.Resumable, Clock: clock(j.Size.Time), Minutes: int((j.Size.Time + time.Minute - 1) / time.Minute),
-		Notice: int(site.notice() / time.Second), Restarts: mostRestarts,
+		Seconds: int(j.Size.Time / time.Second), Notice: int(site.notice() / time.Second), Restarts: mostRestarts,
 	}
 	s.Limit = max(1, int(j.Size.Time/time.Second)-s.Notice)
 	if !j.Foreign {
