@@ -6,21 +6,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// written returns the calls of a rank of so many.
-func written(segments []segment, rank, size int) []stage {
-	var out []stage
-	for i := range segments {
-		g := &segments[i]
-		if len(out) == 0 || out[len(out)-1].name != g.stage {
-			out = append(out, stage{name: g.stage})
-		}
-		s := &out[len(out)-1]
-		s.notes = g.append(s.notes, rank, size)
-	}
-	return out
-}
-
-// append appends the calls of a segment.
+// append appends the calls that a rank of so many makes in a segment.
 func (g *segment) append(b []mpi.Note, rank, size int) []mpi.Note {
 	switch g.pattern {
 	case collective, output:
@@ -36,7 +22,7 @@ func (g *segment) append(b []mpi.Note, rank, size int) []mpi.Note {
 		}
 		return append(b, x)
 	case climb:
-		return g.appendTree(b, 0, rank, size, g.tag, g.kindOfSends())
+		return g.appendTree(b, 0, rank, size, g.tag, mpi.OpSend)
 	case groups:
 		return g.appendGroups(b, rank, size)
 	case hops, back:
@@ -48,9 +34,6 @@ func (g *segment) append(b []mpi.Note, rank, size int) []mpi.Note {
 	}
 	return b
 }
-
-// kindOfSends is how messages up a tree are sent.
-func (g *segment) kindOfSends() mpi.OpKind { return mpi.OpSend }
 
 // appendTree appends what a rank does in the tree of n ranks from head on.
 func (g *segment) appendTree(b []mpi.Note, head, rank, n, tag int, send mpi.OpKind) []mpi.Note {

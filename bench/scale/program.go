@@ -20,7 +20,6 @@ type program struct {
 	in     *input
 	spans  []span
 	stages []string
-	up     [][]int32 // of each level of a binomial tree: who a rank sends to; peers of p.Peers
 	calls  uint64
 	seq    []simnet.NodeID
 }

@@ -20,12 +20,12 @@ for section in "$@"; do
 	echo "## $section"
 	case $section in
 	weak) "$dir/scale" weak -stages ;;
-	heap) "$dir/scale" weak -heap -stages ;;
+	heap) "$dir/scale" weak -heap -stages -each 4 ;;
 	mpi)
 		"$dir/scale" weak -mpi
-		"$dir/scale" weak -mpi -heap -stages
+		"$dir/scale" weak -mpi -heap -stages -each 4
 		;;
-	strong) "$dir/scale" strong -each 64 ;;
+	strong) "$dir/scale" strong -each 64 -ranks 1,2,4,8,16,32,64 ;;
 	simulate) "$dir/scale" simulate -ranks 64,4096,65536 ;;
 	many) GOGC=10 "$dir/scale" weak -raw -ranks 64,256,1024,4096 -program stencil:iterations=5,jitter=5,seed=1 ;;
 	library)

@@ -32,6 +32,11 @@ func scaling(w io.Writer, s *settings) error {
 	if s.heap {
 		quantities = memory
 	}
+	if s.heap && !s.mpi { // what the packages below keep for the process is no rank's
+		if _, err := s.measure(1); err != nil {
+			return err
+		}
+	}
 	results := make([][]spread, len(quantities))
 	fmt.Fprintf(w, "%-6s %-12s %12s %12s %12s %10s %12s\n", "ranks", "quantity", "median", "max", "rank 0", "max/median", "rank 0/median")
 	for _, n := range s.ranks {
