@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// capacityParts names the parts of coppice capacity.
+var capacityParts = []string{"extract", "solve", "sweep", "check", "plan"}
+
 func runCapacity(args []string, s streams) error {
 	if len(args) > 0 {
 		switch args[0] {

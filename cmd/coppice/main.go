@@ -23,6 +23,8 @@ func main() {
 // streams are where a verb writes: results to out, everything else to err.
 type streams struct {
 	out, err io.Writer
+	// describe, where not nil, gets what --help would print.
+	describe func(f *pflag.FlagSet, operands string, examples []string)
 }
 
 // verb is one command. Its run gets the arguments after its name and returns an
@@ -32,33 +34,36 @@ type verb struct {
 	usage string // operands
 	short string
 	run   func(args []string, s streams) error
+	parts []string // verbs of its own
 }
 
 // verbs are the commands, in the order of the help text.
 func verbs() []verb {
 	return []verb{
-		{"info", "TRACE|RUN.xtf|LOG|STATUS", "what is in a trace, a result, a receive log or a status file", runInfo},
-		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze},
-		{"report", "RUN.xtf [SECTION]...", "print results: summary, intervals, waits, pop, profile, paths, histogram, comm, ccg, diagnostics; scaling of several runs", runReport},
-		{"diff", "A.xtf B.xtf", "two runs side by side: what got worse, by how much, and what made it so", runDiff},
-		{"serve", "RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", runServe},
-		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery},
-		{"export", "RUN.xtf --to FORM -o PATH", "write a result for other tools: OTF2 archive, Perfetto or Chrome timeline, tables as CSV, Parquet or Arrow", runExport},
-		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck},
-		{"record", "-o DIR -- mpirun ...", "trace a program that uses MPI into an OTF2 archive", runRecord},
-		{"replay", "LOG -- ./program ...", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay},
-		{"plan", "VERB INPUT", "ranks, nodes, memory and time of a job on a cluster; its batch script; --submit", runPlan},
-		{"platform", "show|convert|measure", "the machine of a prediction: show its file, convert one of another tool, or measure this machine", runPlatform},
-		{"predict", "RUN.xtf --platform P.toml", "how long the run takes on another machine: simulated network, measured or scaled computation", runPredict},
-		{"capacity", "extract|solve|sweep|check|plan", "how long jobs with pipeline parallelism take, alone and with others, and what machines a target needs", runCapacity},
-		{"demo", "", "write the trace of a generated program", runDemo},
-		{"version", "", "print versions", runVersion},
+		{"info", "TRACE|RUN.xtf|LOG|STATUS", "what is in a trace, a result, a receive log or a status file", runInfo, nil},
+		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze, nil},
+		{"report", "RUN.xtf [SECTION]...", "print results: summary, intervals, waits, pop, profile, paths, histogram, comm, ccg, diagnostics; scaling of several runs", runReport, []string{"scaling"}},
+		{"diff", "A.xtf B.xtf", "two runs side by side: what got worse, by how much, and what made it so", runDiff, nil},
+		{"serve", "RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", runServe, nil},
+		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery, nil},
+		{"export", "RUN.xtf --to FORM -o PATH", "write a result for other tools: OTF2 archive, Perfetto or Chrome timeline, tables as CSV, Parquet or Arrow", runExport, nil},
+		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck, nil},
+		{"record", "-o DIR -- mpirun ...", "trace a program that uses MPI into an OTF2 archive", runRecord, nil},
+		{"replay", "LOG -- ./program ...", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay, nil},
+		{"plan", "VERB INPUT", "ranks, nodes, memory and time of a job on a cluster; its batch script; --submit", runPlan, nil},
+		{"platform", "show|convert|measure", "the machine of a prediction: show its file, convert one of another tool, or measure this machine", runPlatform, platformParts},
+		{"predict", "RUN.xtf --platform P.toml", "how long the run takes on another machine: simulated network, measured or scaled computation", runPredict, nil},
+		{"capacity", "extract|solve|sweep|check|plan", "how long jobs with pipeline parallelism take, alone and with others, and what machines a target needs", runCapacity, capacityParts},
+		{"demo", "", "write the trace of a generated program", runDemo, nil},
+		{"completion", "bash|zsh|fish", "print what a shell needs to complete verbs and flags", runCompletion, nil},
+		{"manual", "DIR", "write the manual pages", runManual, nil},
+		{"version", "", "print versions", runVersion, nil},
 	}
 }
 
 // run runs one verb and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
-	s := streams{out, errs}
+	s := streams{out: out, err: errs}
 	if len(args) == 0 {
 		printHelp(errs)
 		return jobs.ExitUsage
@@ -117,6 +122,10 @@ func flags(name, operands string, s streams, examples ...string) *pflag.FlagSet 
 	f.SetOutput(s.err)
 	f.SortFlags = false
 	f.Usage = func() {
+		if s.describe != nil {
+			s.describe(f, operands, examples)
+			return
+		}
 		fmt.Fprintf(s.out, "Usage: coppice %s [flags] %s\n\nExamples:\n", name, operands)
 		for _, e := range examples {
 			fmt.Fprintf(s.out, "  %s\n", e)

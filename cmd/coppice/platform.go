@@ -14,6 +14,9 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 )
 
+// platformParts names the parts of coppice platform.
+var platformParts = []string{"show", "convert", "measure"}
+
 // platformVerbs are the parts of coppice platform.
 var platformVerbs = map[string]func(args []string, s streams) error{
 	"show":    runPlatformShow,
