@@ -81,13 +81,13 @@ func (m *commit) seal() error {
 
 // name gives the file its name. Without force it never replaces a file: a hard
 // link fails where a rename would not; file systems without links get a check and
-// a rename.
+// a rename. A run that was taken over by this one may have come first, with the same bytes.
 func (m *commit) name(out string) error {
 	if !m.w.cfg.Force {
 		if m.w.disk.link(m.tmp, out) == nil {
 			return nil
 		}
-		if err := checkOutput(out, false); err != nil {
+		if done, err := m.w.checkOutput(); done || err != nil {
 			return err
 		}
 	}

@@ -5,20 +5,16 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // mpirun runs the built command on n ranks and returns its exit code and what
@@ -102,102 +98,4 @@ func TestRanksOfMPI(t *testing.T) {
 			t.Errorf("%v: %d lines of errors for one cause:\n%s", tc.args, n, text)
 		}
 	}
-}
-
-// killScript runs a command in every rank. The one of rank VICTIM is killed DELAY
-// seconds after a file named OUT and ending in AFTER is there.
-const killScript = `seen() { [ -e "$1" ]; }
-if [ "$OMPI_COMM_WORLD_RANK" = "$VICTIM" ]; then
-	"$@" & child=$!
-	while kill -0 $child 2>/dev/null && ! seen "$OUT".$AFTER*; do sleep 0.002; done
-	sleep $DELAY
-	kill -9 $child 2>/dev/null; wait $child
-else exec "$@"; fi`
-
-// awaitOwner waits until the process that holds the lock of an output is gone:
-// mpirun may end a moment before the ranks that it has told to.
-func awaitOwner(t *testing.T, out string) {
-	t.Helper()
-	b, err := os.ReadFile(xtfwriter.LockPath(out))
-	if errors.Is(err, os.ErrNotExist) {
-		return
-	}
-	var l xtfwriter.Lock
-	if err == nil {
-		err = json.Unmarshal(b, &l)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(time.Minute); syscall.Kill(l.PID, 0) == nil && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// TestKilledRanks kills one rank at a random moment, again and again: what stands
-// under the final name is complete or nothing does, and a later run succeeds over
-// what was left behind. The moments are spread over the whole run, and over the
-// commit alone, which is short.
-func TestKilledRanks(t *testing.T) {
-	bin := built(t)
-	dir := t.TempDir()
-	if code := run([]string{"demo", "--archive", dir, "--spec", "stencil:procs=8,events=400k", "-f"}, &bytes.Buffer{}, os.Stderr); code != 0 {
-		t.Fatalf("demo: exit code %d", code)
-	}
-	in, out, ref := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf"), filepath.Join(dir, "ref.xtf")
-	began := time.Now()
-	if code, text := mpirun(t, 4, bin, "analyze", in, "-o", ref, "-q", "--store", "0"); code != 0 {
-		t.Fatalf("exit code %d\n%s", code, text)
-	}
-	span := time.Since(began)
-	want, err := os.ReadFile(ref)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kills, early := 10, 0
-	if testing.Short() {
-		kills = 2
-	}
-	t.Setenv("OUT", out)
-	r := rand.New(rand.NewPCG(11, 11))
-	for n := range kills {
-		victim, delay, after := n%4, r.Float64()*span.Seconds()/3, "work"
-		if n%2 == 1 {
-			after, delay = "out.", delay/12
-		}
-		t.Setenv("VICTIM", fmt.Sprint(victim))
-		t.Setenv("DELAY", fmt.Sprintf("%.4f", delay))
-		t.Setenv("AFTER", after)
-		code, text := mpirun(t, 4, "sh", "-c", killScript, "sh", bin, "analyze", in, "-o", out, "-q", "--store", "0")
-		b, err := os.ReadFile(out)
-		switch {
-		case err == nil && !bytes.Equal(b, want):
-			t.Errorf("kill %d: %d other bytes under the final name", n, len(b))
-		case err != nil && !errors.Is(err, os.ErrNotExist):
-			t.Error(err)
-		case err != nil && code == 0:
-			t.Errorf("kill %d: exit code 0 and no file:\n%s", n, text)
-		case err != nil:
-			early++
-		}
-		if err == nil {
-			if err := os.Remove(out); err != nil {
-				t.Fatal(err)
-			}
-		}
-		awaitOwner(t, out)
-		if code, _, errs := call("analyze", in, "-o", out, "-q", "-j", "2"); code != 0 {
-			t.Fatalf("kill %d: the run after it ends with %d: %s", n, code, errs)
-		}
-		if b, err := os.ReadFile(out); err != nil || !bytes.Equal(b, want) {
-			t.Errorf("kill %d: the run after it makes another file: %v", n, err)
-		}
-		if left, _ := filepath.Glob(out + "*"); len(left) != 1 {
-			t.Errorf("kill %d: left after the next run: %v", n, left)
-		}
-		if err := os.Remove(out); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Logf("%d of %d kills came before the file was there", early, kills)
 }

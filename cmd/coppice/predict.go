@@ -307,6 +307,7 @@ func printPredicted(s streams, job *jobs.PredictOptions, r *jobs.PredictResult, 
 	if r.Output != nil && r.Output.Done {
 		fmt.Fprintf(s.err, "coppice: %s: done already, from the same run and options\n", job.Output)
 	} else if r.Output != nil {
+		printResumed(s, &r.Output.Resumed, r.Output.Locations)
 		fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations. Next: coppice report %s\n", job.Output, r.Output.Events, r.Output.Locations, job.Output)
 	}
 }

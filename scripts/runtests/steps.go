@@ -15,7 +15,7 @@ import (
 const module = "github.com/coppice-hpc/coppice"
 
 // startsMPI matches the tests that start MPI programs.
-const startsMPI = "OfMPI$|^TestMPI$|^TestFaults$|^TestKilledRanks$"
+const startsMPI = "OfMPI$|^TestMPI$|^TestFaults$|^TestKillAndResume$"
 
 // step is one line of the table.
 type step struct {
