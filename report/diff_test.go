@@ -72,7 +72,7 @@ func TestDiff(t *testing.T) {
 	if d.Identical || d.Rule != "time" || len(d.Worse) != 2 || len(d.Better) != 0 {
 		t.Errorf("identical %v, rule %s, worse %v, better %v", d.Identical, d.Rule, d.Worse, d.Better)
 	}
-	if text := d.Worse[0].Text; !strings.Contains(text, "0.001100 s, was 0.001000 (+10.0 %), of a process on average +0.000100 of it in MPI") {
+	if text := d.Worse[0].Text; !strings.Contains(text, "0.001100 s, was 0.001000 (+10.0 %): a process spends 0.000100 s more in MPI on average") {
 		t.Error(text)
 	}
 	if r := d.Regions[0]; r.Time.Change.FloatString(6) != "0.000100" || r.Calls.B.Num().Int64() != 22 {

@@ -280,9 +280,18 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 		return text
 	}
 	x := n.metric(best)
-	text += fmt.Sprintf(", of a process on average %s of it in %s", d.signed(x.kind, x.Change), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
+	text += fmt.Sprintf(": a process spends %s in %s on average", d.moreOrLess(x), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
 	if w := n.metric("wait"); best == "mpi" && w.Change.Rat != nil && w.Change.Sign() == x.Change.Sign() {
-		text += fmt.Sprintf(", %s waiting for others", d.signed(w.kind, w.Change))
+		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
 	}
 	return text
+}
+
+// moreOrLess is the change of a time in words.
+func (d *Diff) moreOrLess(x *DiffLine) string {
+	size := DiffNumber{new(big.Rat).Abs(x.Change.Rat)}
+	if x.Change.Sign() < 0 {
+		return d.number(x.kind, size) + " " + d.unitName() + " less"
+	}
+	return d.number(x.kind, size) + " " + d.unitName() + " more"
 }

@@ -14,8 +14,10 @@
 //	ccg          what the complete call graph takes, how well it compresses and how exact it is
 //	diagnostics  what was found wrong with the input: totals and first occurrences
 //
-// NewScaling compares several runs of one program; Judge decides conditions about
-// metrics; Statistics tells what processes did in a span of time from indexes.
+// WriteHTML writes all of them as one page, with pictures of the ranks, the messages
+// and the whole run in time. NewDiff puts two runs side by side, NewScaling compares
+// several runs of one program; Judge decides conditions about metrics; Statistics
+// tells what processes did in a span of time from indexes.
 // docs/metrics.md defines every number.
 //
 // Results come from integer sums that the analysis stored; divisions happen
@@ -52,8 +54,10 @@
 // pop from each process in turn; executions take half a KiB each, 131072 of them at
 // most. Of a span of time it reads a few index pages of each process. waits holds
 // 100 bytes for each call path with waits, causes or a part of the critical path.
-// What comes from the graph reads the shared part, which stays, and every location's
-// columns, one location at a time.
+// A page reads the components of all processes five times and their tiles once, and
+// holds 120 bytes for each process and 1 MiB for the matrix; NewDiff reads them twice
+// for each run. What comes from the graph reads the shared part, which stays, and
+// every location's columns, one location at a time.
 //
 // # Concurrency
 //

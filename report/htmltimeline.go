@@ -33,7 +33,7 @@ var shareParts = [...]struct{ class, name string }{
 // htmlTimeline is the picture of the whole run.
 type htmlTimeline struct {
 	htmlFigure
-	View []string // how to see more of it
+	View [][2]string // what to look at in the viewer: a name, and the fragment of its address
 }
 
 // runSpan is the time that a timeline shows.
@@ -73,8 +73,22 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 	}
 	x.Picture, x.Legend = drawTimeline(shares, rows, s, u, d.rowRanks(len(rows)))
 	x.Table = shareTable(shares, s, u)
-	x.View = []string{"coppice serve RUN.xtf"}
+	x.View = d.viewerSpans()
 	return x, nil
+}
+
+// viewerSpans are the intervals that lost most, as places in the viewer. They are no
+// links: address and key of a server change with each start.
+func (d *Document) viewerSpans() [][2]string {
+	const most = 6
+	var list [][2]string
+	chosen := mostLost(d.Intervals.Nodes)
+	for _, n := range d.Intervals.Nodes {
+		if chosen[n.index] && n.index > 0 && n.First != nil && *n.First < *n.Last && len(list) < most {
+			list = append(list, [2]string{n.label, fmt.Sprintf("#t=%d..%d", *n.First, *n.Last)})
+		}
+	}
+	return list
 }
 
 // shareColumns are the shares of all processes' time by class in n parts of a span,

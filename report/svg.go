@@ -95,7 +95,8 @@ func perCell(a, b int) string {
 }
 
 // stack draws columns of shares at (x, y) in width by height, from the lower edge
-// up: parts[k][i] is the share of class k in column i, in thousandths.
+// up: parts[k][i] is the share of class k in column i, in thousandths. Coordinates
+// are tenths: a hatched class must not be scaled.
 func (w *drawing) stack(x, y, width, height int, parts [][]int, classes []string) {
 	if len(parts) == 0 || len(parts[0]) == 0 {
 		return
@@ -105,21 +106,25 @@ func (w *drawing) stack(x, y, width, height int, parts [][]int, classes []string
 	for i := range floor {
 		floor[i] = 1000
 	}
-	w.add(`<g transform="translate(%d %d) scale(%s %s)" shape-rendering="crispEdges">`, x, y, perCell(width, columns), perCell(height, 1000))
 	for k, values := range parts {
 		var path strings.Builder
 		for i, v := range values {
 			v = min(v, floor[i])
-			if v > 0 {
-				floor[i] -= v
-				fmt.Fprintf(&path, "M%d %dh1v%dh-1z", i, floor[i], v)
+			if v <= 0 {
+				continue
+			}
+			bottom := floor[i] * height / 100
+			floor[i] -= v
+			top := floor[i] * height / 100
+			left, right := i*width*10/columns, (i+1)*width*10/columns
+			if top < bottom && left < right {
+				fmt.Fprintf(&path, "M%s %sH%sV%sH%sz", tenth(int64(10*x+left)), tenth(int64(10*y+top)), tenth(int64(10*x+right)), tenth(int64(10*y+bottom)), tenth(int64(10*x+left)))
 			}
 		}
 		if path.Len() > 0 {
-			w.add(`<path class="%s" d="%s"/>`, classes[k], path.String())
+			w.add(`<path class="%s" d="%s" shape-rendering="crispEdges"/>`, classes[k], path.String())
 		}
 	}
-	w.add(`</g>`)
 }
 
 // axisMark is a mark of a time axis.

@@ -52,7 +52,7 @@ imbalance is time that the run would save if all processes shared that work.`},
 
   coppice report run.xtf pop
   coppice report scaling run-2.xtf run-4.xtf run-8.xtf --at 1024      the factors over several runs, and their growth`},
-		{"conditions", `--fail-if CONDITION of report and analyze ends with exit status 1 if it holds; repeat it for several. That of predict
+		{"conditions", `--fail-if CONDITION of report, analyze and diff ends with exit status 1 if it holds; repeat it for several. That of predict
 has metrics of its own: coppice predict --help.
 
   [interval:NAME.]METRIC OP NUMBER[UNIT]
@@ -65,7 +65,7 @@ NAME is a name, an id, FILE:LINE, root or #N. OP is one of < <= > >= == !=. Metr
 
 ` + wrapped(report.MetricNames(), 100)},
 		{"exit-codes", `   0  done
-   1  done, but a --fail-if condition holds, check found problems, or the program deadlocks on the platform of predict
+   1  done, but a --fail-if condition holds, check found problems, diff --max-slowdown a slower interval, or the program deadlocks on the platform of predict
    2  wrong usage: flags, output exists, locked by another run
    3  input cannot be read, or is not what the verb takes
    4  finished with damaged or partial input, or --strict refused it

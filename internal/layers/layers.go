@@ -67,12 +67,13 @@ var Table = []Package{
 
 	{Path: "cmd/coppice", Layer: 6},
 	// A headless browser: for the tests of the viewer and for pictures.
-	{Path: "view/browser", Layer: 6, Importers: []string{"bench"}},
+	{Path: "view/browser", Layer: 6, Importers: []string{"bench", "scripts/firsthour"}},
 
 	// Beside the tool: nobody imports these.
 	{Path: "bench", Layer: 7},
 	{Path: "bench/xtf", Layer: 7},
 	{Path: "internal/layers", Layer: 7, Only: nothing},
+	{Path: "scripts/firsthour", Layer: 7, Only: []string{"view/browser"}},
 	{Path: "scripts/runtests", Layer: 7, Only: nothing},
 }
 
