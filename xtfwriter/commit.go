@@ -202,6 +202,8 @@ func named(err error) error {
 		return fmt.Errorf("%w: %w", ErrNoSpace, err)
 	case errors.Is(err, mpi.ErrPermission), errors.Is(err, mpi.ErrNotExist), errors.Is(err, mpi.ErrReadOnly), errors.Is(err, mpi.ErrBadFile):
 		return fmt.Errorf("%w: %w", ErrUnwritable, err)
+	case errors.Is(err, mpi.ErrIO):
+		return fmt.Errorf("%w: %w", ErrStorage, err)
 	case errors.Is(err, mpi.ErrShortWrite):
 		return fmt.Errorf("%w: %w", ErrWrite, err)
 	}

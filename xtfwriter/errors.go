@@ -16,6 +16,8 @@ var (
 	ErrNoSpace = errors.New("no space left on the file system")
 	// ErrUnwritable says a directory does not exist or refuses files.
 	ErrUnwritable = errors.New("directory cannot be written")
+	// ErrStorage says the file system failed: a disk, a server or the way to it.
+	ErrStorage = errors.New("the file system failed")
 	// ErrLocked says another run holds the output.
 	ErrLocked = errors.New("output is locked by another run")
 	// ErrSuperseded says a younger run took the output over: stop and leave it alone.
@@ -51,5 +53,13 @@ func ioError(what string, err error) error {
 		errors.Is(err, syscall.ENOTDIR):
 		return fmt.Errorf("%s: %w: %w", what, ErrUnwritable, err)
 	}
+	for _, e := range storageErrors {
+		if errors.Is(err, e) {
+			return fmt.Errorf("%s: %w: %w", what, ErrStorage, err)
+		}
+	}
 	return fmt.Errorf("%s: %w", what, err)
 }
+
+// storageErrors are those of a file system that fails.
+var storageErrors = []error{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENXIO, syscall.ENODEV, syscall.ENOTCONN, syscall.EHOSTDOWN}

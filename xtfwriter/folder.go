@@ -117,7 +117,7 @@ func cleanFolder(dir string) error {
 
 // writeJob says in the work folder whose it is.
 func (w *Workspace) writeJob() error {
-	return replaceFile(filepath.Join(w.cfg.WorkDir, jobFile), append([]byte(w.cfg.Identity+"\n"), w.cfg.About...))
+	return w.disk.replace(filepath.Join(w.cfg.WorkDir, jobFile), append([]byte(w.cfg.Identity+"\n"), w.cfg.About...))
 }
 
 // readJob reads what writeJob wrote.

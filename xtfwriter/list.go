@@ -189,8 +189,8 @@ func (st *Store) AppendList(path, identity string, ranks int) (int, error) {
 		return 0, fmt.Errorf("xtfwriter: %w", err)
 	}
 	l.Units = append(l.Units, units...)
-	if err := replaceFile(path, l.Encode()); err != nil {
-		return 0, fmt.Errorf("xtfwriter: %w", err)
+	if err := st.disk.replace(path, l.Encode()); err != nil {
+		return 0, fmt.Errorf("xtfwriter: %w", ioError("file "+path, err))
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -206,7 +206,7 @@ func (st *Store) WriteMark(path, identity string, ranks int, stage uint32) error
 	l := &List{Identity: identity, Owner: st.own, Ranks: ranks, Stage: stage}
 	err := st.collect(l, func(Key) bool { return true })
 	if err == nil {
-		err = replaceFile(path, l.Encode())
+		err = ioError("file "+path, st.disk.replace(path, l.Encode()))
 	}
 	if err != nil {
 		return fmt.Errorf("xtfwriter: %w", err)

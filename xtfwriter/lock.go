@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 )
 
 // Lock is the content of the lock file of a running analysis, RUN.xtf.lock. It
@@ -63,7 +62,7 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 		return l, err
 	}
 	if found {
-		return l, replaceFile(path, append(b, '\n'))
+		return l, ioError("lock file "+path, systemDisk{}.replace(path, append(b, '\n')))
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {
@@ -100,30 +99,4 @@ func stillOwns(path string, l Lock) error {
 		return fmt.Errorf("%w: %s, epoch %d is not %d", ErrSuperseded, path, now.Epoch, l.Epoch)
 	}
 	return nil
-}
-
-// replaceFile writes b beside path, syncs it and renames it to path.
-func replaceFile(path string, b []byte) error {
-	tmp := path + ".new"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return ioError("file "+tmp, err)
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return ioError("file "+path, errors.Join(err, os.Remove(tmp)))
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-// syncDir makes renames in a directory durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return ioError("directory "+dir, err)
-	}
-	return ioError("directory "+dir, errors.Join(d.Sync(), d.Close()))
 }

@@ -3,41 +3,12 @@ package xtfwriter
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// disk is what rank 0 asks of the file system once the shared file is closed.
-// Tests record these calls beside the writes, and fail them.
-type disk interface {
-	// writeSync writes into a file that is there, and returns once it is stored.
-	writeSync(path string, b []byte, off int64) error
-	link(old, name string) error // fails where the name is taken
-	rename(old, name string) error
-	remove(path string) error
-	syncDir(dir string) error // makes names durable
-}
-
-// systemDisk is the operating system's.
-type systemDisk struct{}
-
-func (systemDisk) writeSync(path string, b []byte, off int64) error {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteAt(b, off)
-	return errors.Join(err, f.Sync(), f.Close())
-}
-
-func (systemDisk) link(old, name string) error   { return os.Link(old, name) }
-func (systemDisk) rename(old, name string) error { return os.Rename(old, name) }
-func (systemDisk) remove(path string) error      { return os.Remove(path) }
-func (systemDisk) syncDir(dir string) error      { return syncDir(dir) }
 
 // publish writes the superblock and gives the file its name, on rank 0.
 func (m *commit) publish() error {

@@ -58,6 +58,7 @@ const (
 type Store struct {
 	path    string // of the spill file
 	own     Owner
+	disk    disk
 	unnamed bool
 	budget  int64
 
@@ -87,7 +88,7 @@ const (
 
 // spillFile is a file of segments, and whose it is.
 type spillFile struct {
-	*os.File
+	diskFile
 	from Owner
 }
 
@@ -111,7 +112,7 @@ type chunk struct {
 // bytes of segments are held; with budget 0 everything goes to the file at once.
 // The file is made at the first spill; its directory must exist.
 func NewStore(path string, budget int64) *Store {
-	return &Store{path: path, budget: budget, segments: map[Key]*Segment{}, done: map[Unit]unitState{}}
+	return &Store{path: path, disk: systemDisk{}, budget: budget, segments: map[Key]*Segment{}, done: map[Unit]unitState{}}
 }
 
 // Unname lets the file lose its name once it is made: nothing is left of it when the process dies. To be called before the
@@ -287,7 +288,7 @@ func (s *Segment) spill(pos int64, b []byte) error {
 
 func (st *Store) write(b []byte) (int64, error) {
 	if st.file == nil {
-		f, err := os.OpenFile(st.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+		f, err := st.disk.create(st.path)
 		if err != nil {
 			return 0, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
 		}

@@ -141,7 +141,7 @@ func TestStoreErrors(t *testing.T) {
 		t.Skip("no /dev/full here")
 	}
 	st = NewStore("/dev/full", 1<<14)
-	st.file = &spillFile{File: full}
+	st.file = &spillFile{diskFile: full}
 	s := st.Scratch()
 	for i := 0; err == nil && i < 100; i++ {
 		_, err = s.Append(make([]byte, 1<<12))

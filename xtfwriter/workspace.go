@@ -48,7 +48,7 @@ type Workspace struct {
 // sentinels survive the agreement between ranks.
 func sentinels() []error {
 	return []error{
-		ErrDone, ErrExists, ErrNoSpace, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrUnits, ErrWrite,
+		ErrDone, ErrExists, ErrNoSpace, ErrStorage, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrUnits, ErrWrite,
 		ErrNoSegment, xtf.ErrOrder, xtf.ErrCorrupt, xtf.ErrTooLarge, xtf.ErrOpenRows,
 	}
 }
@@ -84,7 +84,7 @@ func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
 		w.lock = found.Lock
 		own := Owner{found.Lock.Epoch, c.Rank()}
 		w.Store = NewStore(filepath.Join(cfg.WorkDir, segName(own)), cfg.Budget)
-		w.Store.own = own
+		w.Store.own, w.Store.disk = own, cfg.disk
 		if cfg.Resume {
 			err = w.readLists(found.Lists)
 		}

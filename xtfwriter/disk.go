@@ -1,0 +1,77 @@
+package xtfwriter
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// disk is what a run asks of the file system beside the shared file. Tests record these calls, and fail them.
+type disk interface {
+	// create makes a file of segments, which must not be there.
+	create(path string) (diskFile, error)
+	// replace writes a small file beside path, syncs it and renames it to path.
+	replace(path string, b []byte) error
+	// writeSync writes into a file that is there, and returns once it is stored.
+	writeSync(path string, b []byte, off int64) error
+	link(old, name string) error // fails where the name is taken
+	rename(old, name string) error
+	remove(path string) error
+	syncDir(dir string) error // makes names durable
+}
+
+// diskFile is an open file of segments.
+type diskFile interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Sync() error
+	Name() string
+}
+
+// systemDisk is the operating system's.
+type systemDisk struct{}
+
+func (systemDisk) create(path string) (diskFile, error) {
+	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+}
+
+func (systemDisk) replace(path string, b []byte) error {
+	tmp := path + newEnd
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(tmp))
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func (systemDisk) writeSync(path string, b []byte, off int64) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(b, off)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+func (systemDisk) link(old, name string) error   { return os.Link(old, name) }
+func (systemDisk) rename(old, name string) error { return os.Rename(old, name) }
+func (systemDisk) remove(path string) error      { return os.Remove(path) }
+func (systemDisk) syncDir(dir string) error      { return syncDir(dir) }
+
+// syncDir makes renames in a directory durable.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return ioError("directory "+dir, err)
+	}
+	return ioError("directory "+dir, errors.Join(d.Sync(), d.Close()))
+}

@@ -1,0 +1,315 @@
+package xtfwriter
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// faulty is a disk on which one operation of segment files and lists fails.
+type faulty struct {
+	systemDisk
+	left atomic.Int64 // operations before it
+	err  error
+	hit  atomic.Bool
+}
+
+func (d *faulty) fails() error {
+	if d.left.Add(-1) != -1 {
+		return nil
+	}
+	d.hit.Store(true)
+	return d.err
+}
+
+func (d *faulty) create(path string) (diskFile, error) {
+	if err := d.fails(); err != nil {
+		return nil, err
+	}
+	f, err := d.systemDisk.create(path)
+	return &faultyFile{f, d}, err
+}
+
+func (d *faulty) replace(path string, b []byte) error {
+	if err := d.fails(); err != nil {
+		return err
+	}
+	return d.systemDisk.replace(path, b)
+}
+
+type faultyFile struct {
+	diskFile
+	d *faulty
+}
+
+// WriteAt writes half of b when it fails, as a full disk does.
+func (f *faultyFile) WriteAt(b []byte, off int64) (int, error) {
+	if err := f.d.fails(); err != nil {
+		n, _ := f.diskFile.WriteAt(b[:len(b)/2], off)
+		return n, err
+	}
+	return f.diskFile.WriteAt(b, off)
+}
+
+func (f *faultyFile) Sync() error {
+	if err := f.d.fails(); err != nil {
+		return err
+	}
+	return f.diskFile.Sync()
+}
+
+// keepingJob is a job that lists every unit at once, and takes over what it finds. It returns how many units it kept, on
+// all ranks.
+func (s *synth) keepingJob(c mpi.Comm, cfg Config) (kept int, err error) {
+	w, err := Begin(c, cfg)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if cerr := w.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	lo, hi := c.Rank()*s.procs/c.Size(), (c.Rank()+1)*s.procs/c.Size()
+	n, err := s.keepAll(w, lo, hi)
+	if err = agree(c, err); err != nil {
+		return 0, err
+	}
+	sum := []int64{int64(n)}
+	if err := c.AllreduceInt64(sum, mpi.Sum); err != nil {
+		return 0, err
+	}
+	enc := xtf.NewEncoder()
+	_, err = w.Commit(&Parts{
+		Types: s.types, FileID: s.id, Regions: hi - lo,
+		Region:   func(i int) (Region, error) { return s.region(w.Store, xtf.Proc(lo+i)) },
+		WholeRun: func() (Region, error) { return s.wholeRun(enc) },
+		Sections: func() ([]xtf.Blob, error) { return s.sections(), nil },
+	})
+	return int(sum[0]), err
+}
+
+func (s *synth) keepAll(w *Workspace, lo, hi int) (kept int, err error) {
+	enc := xtf.NewEncoder()
+	own := func(u Unit) bool { return int(u.P) >= lo && int(u.P) < hi }
+	if w.Kept() != nil {
+		if _, err := w.Adopt(own, func(int64) error { return nil }); err != nil {
+			return 0, err
+		}
+	}
+	for p := lo; p < hi; p++ {
+		u := Unit{P: xtf.Proc(p), Stage: 1}
+		if w.Store.Finished(u) {
+			kept++
+			continue
+		}
+		if err := s.load(w.Store, enc, u.P); err != nil {
+			return kept, err
+		}
+		w.Store.Finish(u)
+		if _, err := w.Checkpoint(); err != nil {
+			return kept, err
+		}
+	}
+	return kept, nil
+}
+
+// TestFailingCheckpoint fails each write, sync and replacement of a job's checkpoints in turn, in all ways that have a
+// name. The job says so, and the next one takes over what was listed before and makes the same file.
+func TestFailingCheckpoint(t *testing.T) {
+	_, whole := record(t, false, false)
+	kinds := []struct{ err, is error }{{syscall.ENOSPC, ErrNoSpace}, {syscall.EDQUOT, ErrNoSpace}, {syscall.EIO, ErrStorage}, {syscall.ESTALE, ErrStorage}}
+	most := 0
+	for n := 0; ; n++ {
+		s := newCrashRun()
+		out := filepath.Join(t.TempDir(), "run.xtf")
+		kind := kinds[n%len(kinds)]
+		d := &faulty{err: kind.err}
+		d.left.Store(int64(n))
+		cfg := config(out, int64(n%2)<<20)
+		cfg.Resume, cfg.disk = true, d
+		errs := make([]error, 2)
+		_ = mpi.RunInProcess(2, func(c mpi.Comm) error {
+			_, errs[c.Rank()] = s.keepingJob(c, cfg)
+			return nil
+		})
+		if !d.hit.Load() {
+			if n < 20 {
+				t.Fatalf("%d operations in all", n)
+			}
+			break
+		}
+		for rank, err := range errs {
+			if !errors.Is(err, kind.is) {
+				t.Fatalf("operation %d, rank %d: %v, want %v", n, rank, err, kind.is)
+			}
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("operation %d failed, a file appears", n)
+		}
+		cfg.disk = nil
+		most = max(most, resumed(t, s, cfg, 1+n%3, whole))
+	}
+	if most < crashProcs-1 {
+		t.Errorf("at most %d units were kept", most)
+	}
+}
+
+// crashProcs is the number of locations of newCrashRun.
+const crashProcs = 5
+
+// resumed runs a job to its end and returns how many units it kept.
+func resumed(t *testing.T, s *synth, cfg Config, ranks int, whole []byte) (kept int) {
+	t.Helper()
+	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
+		n, err := s.keepingJob(c, cfg)
+		if c.Rank() == 0 {
+			kept = n
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(mustRead(t, cfg.Output), whole) {
+		t.Fatal("another file")
+	}
+	if left, _ := filepath.Glob(cfg.Output + "?*"); len(left) > 0 {
+		t.Fatalf("left behind: %v", left)
+	}
+	return kept
+}
+
+// interrupted leaves a work folder of a job that failed when all its units were listed.
+func interrupted(t *testing.T, cfg Config) *synth {
+	t.Helper()
+	s := newCrashRun()
+	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+		w, err := Begin(c, cfg)
+		if err != nil {
+			return err
+		}
+		if _, err := s.keepAll(w, c.Rank()*s.procs/2, (c.Rank()+1)*s.procs/2); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestTakeOver tries all that a run can find: who may begin, and what it does with the units.
+func TestTakeOver(t *testing.T) {
+	_, whole := record(t, false, false)
+	remove := func(pattern string) func(t *testing.T, cfg *Config) {
+		return func(t *testing.T, cfg *Config) {
+			files, err := filepath.Glob(cfg.Output + pattern)
+			if err != nil || len(files) == 0 {
+				t.Fatal(pattern, err)
+			}
+			for _, f := range files {
+				if err := os.Remove(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	tests := []struct {
+		name   string
+		change func(t *testing.T, cfg *Config)
+		resume bool
+		force  bool
+		want   error
+		kept   int
+	}{
+		{"resume", nil, true, false, nil, 5},
+		{"no resume", nil, false, false, ErrUnits, 0},
+		{"force", nil, false, true, nil, 0},
+		{"both", nil, true, true, nil, 5},
+		{"other job", func(_ *testing.T, c *Config) { c.Identity = "other" }, true, false, ErrOtherJob, 0},
+		{"other job, forced", func(_ *testing.T, c *Config) { c.Identity = "other" }, true, true, nil, 0},
+		{"no job file", remove(".work/job"), true, false, ErrOtherJob, 0},
+		{"one list", remove(".work/list.1.0"), true, false, nil, 3},
+		{"one segment file", remove(".work/seg.1.1"), true, false, nil, 2},
+		{"no segment file", remove(".work/seg*"), true, false, nil, 0},
+		{"lock of another host", func(t *testing.T, c *Config) {
+			if err := os.WriteFile(LockPath(c.Output), []byte(`{"host":"elsewhere","pid":1,"epoch":7}`), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, true, false, nil, 5},
+		{"lock of another host, no resume", func(t *testing.T, c *Config) {
+			if err := os.WriteFile(LockPath(c.Output), []byte(`{"host":"elsewhere","pid":1,"epoch":7}`), 0o666); err != nil {
+				t.Fatal(err)
+			}
+		}, false, false, ErrLocked, 0},
+	}
+	for _, k := range tests {
+		t.Run(k.name, func(t *testing.T) {
+			cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
+			s := interrupted(t, cfg)
+			if k.change != nil {
+				k.change(t, &cfg)
+			}
+			cfg.Resume, cfg.Force = k.resume, k.force
+			if k.want == nil {
+				if kept := resumed(t, s, cfg, 3, whole); kept != k.kept {
+					t.Errorf("%d units kept, want %d", kept, k.kept)
+				}
+				return
+			}
+			before, _ := filepath.Glob(cfg.Output + "*/*")
+			err := mpi.RunInProcess(3, func(c mpi.Comm) error {
+				_, err := s.keepingJob(c, cfg)
+				return err
+			})
+			if !errors.Is(err, k.want) {
+				t.Errorf("%v, want %v", err, k.want)
+			}
+			if after, _ := filepath.Glob(cfg.Output + "*/*"); fmt.Sprint(before) != fmt.Sprint(after) {
+				t.Errorf("a refused run leaves %v of %v", after, before)
+			}
+		})
+	}
+}
+
+// TestDoneAlready resumes what is complete, with the litter of a crash right behind the rename.
+func TestDoneAlready(t *testing.T) {
+	cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
+	s := interrupted(t, cfg)
+	_, whole := record(t, false, false)
+	if err := os.WriteFile(cfg.Output, whole, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Resume, cfg.Identity = true, fmt.Sprintf("%x", s.id)
+	if err := os.WriteFile(filepath.Join(cfg.Output+".work", jobFile), []byte(cfg.Identity+"\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+		_, err := Begin(c, cfg)
+		return err
+	})
+	if !errors.Is(err, ErrDone) {
+		t.Errorf("%v, want %v", err, ErrDone)
+	}
+	if left, _ := filepath.Glob(cfg.Output + "?*"); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	cfg.Identity = "other"
+	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
+		_, err := Begin(c, cfg)
+		return err
+	})
+	if !errors.Is(err, ErrExists) {
+		t.Errorf("an output of others: %v, want %v", err, ErrExists)
+	}
+}
