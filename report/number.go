@@ -22,6 +22,16 @@ func (r Ratio) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.Value)
 }
 
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (r *Ratio) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*r = Ratio{}
+		return nil
+	}
+	r.Defined = true
+	return json.Unmarshal(b, &r.Value)
+}
+
 // text prints the ratio with the given digits.
 func (r Ratio) text(digits int) string {
 	if !r.Defined {

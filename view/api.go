@@ -218,6 +218,17 @@ func (b Bounds) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(nil, `{"lower":%s,"upper":%s,"about":%s}`, b.Lower, b.Upper, b.About), nil
 }
 
+// UnmarshalJSON reads either.
+func (b *Bounds) UnmarshalJSON(text []byte) error {
+	if len(text) > 0 && text[0] != '{' {
+		n := json.Number(text)
+		*b = Bounds{n, n, n}
+		return nil
+	}
+	type plain Bounds
+	return json.Unmarshal(text, (*plain)(b))
+}
+
 // ItemSum is a component of the window: ticks, calls or bytes, by the item.
 type ItemSum struct {
 	Item string   `json:"item"`
@@ -459,7 +470,8 @@ type IntervalNode struct {
 }
 
 // Interval is the answer of api/interval/{node}?t=..&ranks=..: all characteristics of a node, as the report has them
-// (one element of "intervals" of coppice report RUN.xtf intervals --format json).
+// (one element of "intervals" of coppice report RUN.xtf intervals --format json). With t at most 1024 executions of
+// intervals may begin in the window on the chosen ranks: more is status 400.
 type Interval struct {
 	Node     uint32          `json:"node"`
 	Interval json.RawMessage `json:"interval"`

@@ -72,7 +72,7 @@ func orZero(v *big.Int) json.Number {
 }
 
 // interval answers api/interval/{node}.
-func (s *Server) interval(_ context.Context, p *params) (any, error) {
+func (s *Server) interval(ctx context.Context, p *params) (any, error) {
 	n, err := parseDecimal(p.tail)
 	if err != nil || n >= uint64(p.run.meta.Intervals) {
 		return nil, missing("interval/" + p.tail)
@@ -88,6 +88,9 @@ func (s *Server) interval(_ context.Context, p *params) (any, error) {
 			return nil, err
 		}
 		o.Span = &report.Span{Begin: begin, End: end}
+		if err := p.run.fewExecutions(ctx, o); err != nil {
+			return nil, err
+		}
 	}
 	doc, lost, err := p.run.Intervals(o)
 	if err != nil {
@@ -100,6 +103,35 @@ func (s *Server) interval(_ context.Context, p *params) (any, error) {
 		}
 	}
 	return v, err
+}
+
+// mostSpanRuns is how many executions a span may have whose characteristics are asked for: each costs two reads of all
+// running totals.
+const mostSpanRuns = 1024
+
+// fewExecutions refuses spans with too many executions.
+func (x *run) fewExecutions(ctx context.Context, o report.IntervalOptions) error {
+	of, n := o.Ranks.Locations(x.Defs), uint64(0)
+	for p := range trace.P(x.meta.Locations) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !of(p) {
+			continue
+		}
+		a, err := x.array(p, xtf.TypeIval)
+		if err != nil {
+			return err
+		}
+		in, err := a.Size(o.Span.Begin, o.Span.End)
+		if err != nil {
+			return err
+		}
+		if n += in; n > mostSpanRuns {
+			return bad("t", fmt.Sprintf("more than %d executions of intervals begin in the window", mostSpanRuns), "Choose fewer ranks or a shorter window")
+		}
+	}
+	return nil
 }
 
 // anyNode stands for all intervals.

@@ -169,12 +169,15 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most uint64
 	if !a.HasSums() {
 		return nil
 	}
-	lower, about, upper := []uint64(nil), []uint64(nil), []uint64(nil)
+	about := a.Totals()
+	lower, upper := about, about
 	var err error
-	if exact {
+	switch {
+	case begin == 0 && end == xtf.Never: // all rows
+	case exact:
 		about, err = a.SumsBetween(begin, end)
 		lower, upper = about, about
-	} else {
+	default:
 		lower, about, upper, err = a.SumLimits(begin, end)
 	}
 	if err != nil {

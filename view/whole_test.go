@@ -1,0 +1,269 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestMeta compares what a client learns first with the definitions.
+func TestMeta(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
+		x, m := s.runs[0], answer[Meta](t, s, "meta")
+		r := &m.Runs[0]
+		if len(m.Runs) != 1 || r.Locations != x.Defs.NumLocations() || len(r.Regions) != len(x.Defs.Regions) || !r.Rows || !r.Waits || !r.Critical || len(m.Classes) != 8 {
+			t.Fatalf("%+v", r)
+		}
+		if 512<<r.Scale <= r.Last || r.Scale > 0 && 256<<r.Scale > r.Last {
+			t.Errorf("scale %d for a run up to %d", r.Scale, r.Last)
+		}
+		list := answer[Locations](t, s, "locations?from=1").List
+		if len(list) != r.Locations-1 || list[0].Location != 1 {
+			t.Errorf("%d locations from %d", len(list), list[0].Location)
+		}
+		for _, l := range list {
+			if process, thread := x.Defs.Process(trace.P(l.Location)); l.Process != process || l.Thread != thread || l.Name == "" {
+				t.Errorf("location %+v", l)
+			}
+		}
+	})
+}
+
+// TestMatrix compares the matrix with all messages sent.
+func TestMatrix(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
+		x := s.runs[0]
+		for _, cells := range []int{256, 3, 1} {
+			v := answer[Matrix](t, s, fmt.Sprintf("matrix?cells=%d", cells))
+			if v.Cells > cells || v.Merged*v.Cells < v.Processes || !v.Complete {
+				t.Fatalf("%d cells of %d for %d processes", v.Cells, v.Merged, v.Processes)
+			}
+			want := map[[2]int][2]uint64{}
+			for p := range trace.P(x.meta.Locations) {
+				from, _ := x.Defs.Process(p)
+				for _, m := range rowsOf(t, x, p, xtf.TypeP2P, func(b []byte) (m xtf.P2P) { m.Load(b); return m }) {
+					if m.Kind&xtf.P2PKindMask == xtf.P2PSend && m.Kind&xtf.P2PIncomplete == 0 {
+						k := [2]int{int(from) / v.Merged, int(m.Peer) / v.Merged}
+						want[k] = [2]uint64{want[k][0] + 1, want[k][1] + m.Bytes}
+					}
+				}
+			}
+			if len(want) != len(v.From) {
+				t.Fatalf("%d cells with messages, want %d", len(v.From), len(want))
+			}
+			for i := range v.From {
+				if w := want[[2]int{v.From[i], v.To[i]}]; w != [2]uint64{v.Messages[i], v.Bytes[i]} {
+					t.Fatalf("cell %d, %d: %d messages, %d bytes; want %v", v.From[i], v.To[i], v.Messages[i], v.Bytes[i], w)
+				}
+			}
+		}
+	})
+}
+
+// TestProfile: the columns of all ranks add up to the time, and to the statistics of the whole run.
+func TestProfile(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
+		for _, columns := range []int{1000, 3} {
+			v := answer[Profile](t, s, fmt.Sprintf("profile?columns=%d", columns))
+			all := answer[statsJSON](t, s, "stats?exact=1")
+			if !v.Exact || len(v.First) > columns || len(v.Series) != len(profileItems) {
+				t.Fatalf("%d columns, %d series, exact %t", len(v.First), len(v.Series), v.Exact)
+			}
+			total, members := uint64(0), 0
+			for c := range v.First {
+				sum := uint64(0)
+				for _, l := range v.Series {
+					sum += integer(t, l.Values[c])
+				}
+				if want := integer(t, v.Time[c]); sum != want {
+					t.Errorf("column %d: parts of %d ticks of %d", c, sum, want)
+				}
+				total += integer(t, v.Time[c])
+				members += v.Count[c]
+			}
+			if i := slices.IndexFunc(profileItems, func(i xtf.Item) bool { return i == xtf.ItemCPU }); members != s.runs[0].meta.Processes ||
+				all.Items[0].Item != "time" || all.Items[0].Sum.lower.Uint64() != total || integer(t, v.Series[i].Values[0]) == 0 {
+				t.Errorf("%d ticks in %d ranks, want %v", total, members, all.Items[0].Sum.lower)
+			}
+		}
+	})
+}
+
+func integer(t testing.TB, n json.Number) uint64 {
+	t.Helper()
+	v, err := strconv.ParseUint(string(n), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// TestCounter compares bins of metrics with all readings.
+func TestCounter(t *testing.T) {
+	s := serving(t, generated(t, generatedSpecs[0]))
+	x := s.runs[0]
+	if len(x.meta.Counters) == 0 {
+		t.Fatal("the program has no metrics")
+	}
+	rng := rand.New(rand.NewPCG(3, 3))
+	for i := range 6 {
+		begin, end := window(x, rng)
+		end = max(end, begin+1)
+		metric, p, bins := i%len(x.meta.Counters), trace.P(rng.IntN(x.meta.Locations)), 1+rng.IntN(40)
+		v := answer[CounterBins](t, s, fmt.Sprintf("counter?metric=%d&loc=%d&t=%d..%d&bins=%d", metric, p, begin, end, bins))
+		refs := x.metricRefs(metric)
+		counts, sums, seen := make([]int, bins), make([]float64, bins), 0
+		var before *float64
+		for _, m := range rowsOf(t, x, p, xtf.TypeMetric, func(b []byte) (m xtf.Metric) { m.Load(b); return m }) {
+			if !refs[metricRef{m.Metric, m.Flags >> 8}] {
+				continue
+			}
+			value := float64(m.Value)
+			if trace.ValueType(m.Flags&0xff) == trace.TypeDouble {
+				value = math.Float64frombits(m.Value)
+			}
+			switch {
+			case m.T < begin:
+				before = &value
+			case m.T < end:
+				b := int(float64(m.T-begin) * float64(bins) / float64(end-begin))
+				counts[b]++
+				sums[b] += value
+				seen++
+			}
+		}
+		if v.Sampled || (v.Before == nil) != (before == nil) || before != nil && *v.Before != *before {
+			t.Fatalf("before the window %v, want %v", v.Before, before)
+		}
+		for b := range bins {
+			if (v.Mean[b] == nil) != (counts[b] == 0) {
+				t.Fatalf("bin %d of %d: mean %v of %d readings", b, bins, v.Mean[b], counts[b])
+			}
+			if counts[b] > 0 && (math.Abs(*v.Mean[b]-sums[b]/float64(counts[b])) > 1e-9*math.Abs(sums[b]) || *v.Min[b] > *v.Mean[b]*1.0000001 || *v.Max[b] < *v.Mean[b]*0.9999999) {
+				t.Fatalf("bin %d: mean %v between %v and %v, want %v", b, *v.Mean[b], *v.Min[b], *v.Max[b], sums[b]/float64(counts[b]))
+			}
+		}
+	}
+}
+
+// TestIntervals compares tree and executions with the rows.
+func TestIntervals(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
+		x := s.runs[0]
+		tree := answer[Intervals](t, s, "intervals")
+		if len(tree.Nodes) != x.meta.Intervals || tree.Nodes[0].Label != "whole program" {
+			t.Fatalf("%d intervals of %d", len(tree.Nodes), x.meta.Intervals)
+		}
+		for i, n := range tree.Nodes {
+			if int(n.Node) != i || i > 0 && (int(n.Parent) >= i || n.Level != tree.Nodes[n.Parent].Level+1) {
+				t.Fatalf("node %d is %+v", i, n)
+			}
+		}
+		for range 8 {
+			begin, end := window(x, rng)
+			p, node := trace.P(rng.IntN(x.meta.Locations)), uint32(rng.IntN(len(tree.Nodes)))
+			path := fmt.Sprintf("executions?loc=%d&t=%d..%d&max=4096", p, begin, end)
+			one := rng.IntN(2) == 0
+			if one {
+				path += fmt.Sprintf("&node=%d", node)
+			}
+			v := answer[Executions](t, s, path)
+			var want []Execution
+			for n, r := range rowsOf(t, x, p, xtf.TypeIval, func(b []byte) (r xtf.Ival) { r.Load(b); return r }) {
+				if r.T < end && r.End > begin && (!one || r.Node == node) {
+					want = append(want, Execution{uint64(n), r.Node, tree.Nodes[r.Node].Label, r.Execution, r.T, r.End})
+				}
+			}
+			if v.More != (len(want) > 4096) || !slices.Equal(v.List, want[:min(len(want), 4096)]) {
+				t.Fatalf("%s: %d executions, want %d", path, len(v.List), len(want))
+			}
+		}
+		one := answer[Interval](t, s, "interval/0")
+		var root struct {
+			Path  []int
+			Ticks struct{ Execution uint64 }
+		}
+		if err := json.Unmarshal(one.Interval, &root); err != nil || len(root.Path) != 1 || json.Number(strconv.FormatUint(root.Ticks.Execution, 10)) != tree.Nodes[0].Execution {
+			t.Errorf("characteristics %s: %v", one.Interval[:min(200, len(one.Interval))], err)
+		}
+	})
+}
+
+// TestClasses: every process is in one class.
+func TestClasses(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
+		v := answer[Classes](t, s, "classes")
+		members := uint32(0)
+		for _, g := range v.Groups {
+			for _, c := range g.Classes {
+				members += c.Processes
+			}
+		}
+		if int(members) != s.runs[0].meta.Processes {
+			t.Errorf("%d processes in classes, want %d", members, s.runs[0].meta.Processes)
+		}
+		if l := answer[Locations](t, s, "locations?max=1").List[0]; l.Class < 0 {
+			t.Errorf("location without a class: %+v", l)
+		}
+	})
+}
+
+// TestSearch finds functions, ranks, times and the longest calls.
+func TestSearch(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
+		x := s.runs[0]
+		for i := range x.meta.Regions {
+			name := x.meta.Regions[i].Name
+			v := answer[Search](t, s, "search?max=1000&q="+strings.ReplaceAll(strings.ToUpper(name), " ", "+"))
+			if !slices.ContainsFunc(v.Hits, func(h Hit) bool { return h.Kind == "region" && *h.Region == i }) {
+				t.Errorf("%q is not found", name)
+			}
+		}
+		if v := answer[Search](t, s, "search?q=rank+1"); len(v.Hits) == 0 || *v.Hits[0].Location != int(x.Defs.Processes()[1].First) {
+			t.Errorf("rank 1: %+v", v)
+		}
+		if v := answer[Search](t, s, fmt.Sprintf("search?q=%%23%d", x.first+1)); len(v.Hits) == 0 || *v.Hits[0].Begin != x.first+1 {
+			t.Errorf("a tick: %+v", v)
+		}
+		longest := uint64(0)
+		for p := range trace.P(x.meta.Locations) {
+			for _, c := range callsOf(t, x, p) {
+				longest = max(longest, c.End-c.T)
+			}
+		}
+		if v := answer[Search](t, s, "search?q=longest"); len(v.Hits) == 0 || *v.Hits[0].End-*v.Hits[0].Begin != longest {
+			t.Errorf("longest call of %d ticks: %+v", longest, v.Hits)
+		}
+	})
+}
+
+// TestCompare puts a run beside itself.
+func TestCompare(t *testing.T) {
+	file := generated(t, generatedSpecs[0])
+	s := serving(t, file, file)
+	v := answer[Compare](t, s, "compare")
+	if len(v.Runs) != 2 || *v.Runs[0].Seconds != *v.Runs[1].Seconds || len(v.Runs[0].Items) == 0 || len(v.First) != s.runs[0].meta.Processes {
+		t.Fatalf("%+v", v.Runs)
+	}
+	for _, l := range v.Series {
+		if !slices.Equal(l.Measured, l.Predicted) || len(l.Measured) != len(v.First) {
+			t.Errorf("%s: %v and %v", l.Item, l.Measured, l.Predicted)
+		}
+	}
+	for _, path := range []string{"meta", "stats?run=1", "tile/0/0/0-0?run=1", "intervals?run=1"} {
+		if w := ask(s, path); w.Code != 200 {
+			t.Errorf("%s: status %d", path, w.Code)
+		}
+	}
+	if w := ask(serving(t, file), "compare"); w.Code != 422 {
+		t.Errorf("without a second run: status %d", w.Code)
+	}
+}
