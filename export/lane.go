@@ -65,8 +65,23 @@ func (f *feed[T, L]) err() error {
 	return f.c.Err()
 }
 
-// feeds opens the arrays of what happens in calls, from the first call on that is drawn.
+// feed opens the arrays of what happens in calls at the first call that needs them. What happens in an MPI call that is
+// open at the begin of the window has the time of that call; what happened in calls that have ended is not drawn.
+func (l *lane) feed(x *xtf.Call) error {
+	switch {
+	case x.T >= l.window.begin:
+		return l.feeds(l.window.begin)
+	case x.Flags&xtf.FlagOutermostMPI != 0:
+		return l.feeds(x.T)
+	}
+	return nil
+}
+
+// feeds opens the arrays from a time on, once.
 func (l *lane) feeds(from uint64) error {
+	if l.fed {
+		return nil
+	}
 	l.fed = true
 	for _, x := range []struct {
 		typ xtf.TypeID
@@ -93,10 +108,8 @@ func (l *lane) calls() error {
 		}
 		var x xtf.Call
 		x.Load(row)
-		if !l.fed {
-			if err := l.feeds(min(x.T, l.window.begin)); err != nil {
-				return err
-			}
+		if err := l.feed(&x); err != nil {
+			return err
 		}
 		return l.call(n, &x)
 	})
@@ -104,6 +117,9 @@ func (l *lane) calls() error {
 		return err
 	}
 	if err == nil {
+		if err := l.feeds(l.window.begin); err != nil {
+			return err
+		}
 		if err := l.outside(xtf.Never, xtf.Never); err != nil {
 			return err
 		}
