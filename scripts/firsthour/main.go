@@ -10,8 +10,8 @@
 //	<!-- picture 1280x800 serve run.xtf#t=1s..2s -->
 //	![what it shows](images/NAME.png)
 //
-// The shape of an output are its lines without numbers. Times differ from run to run, and with them the order of a table's
-// lines; so most lines have to be the same, in any order.
+// The shape of an output are its words without numbers. Times differ from run to run, and with them the order of a table's
+// lines and what is worth a sentence; so most words have to be the same, in any order.
 package main
 
 import (
@@ -26,8 +26,8 @@ import (
 	"strings"
 )
 
-// sameLines is the part of an output whose lines have to be those of the document, in per cent.
-const sameLines = 60
+// sameWords is the part of an output whose words have to be those of the document, in per cent.
+const sameWords = 75
 
 func main() {
 	check := flag.Bool("check", false, "compare, and write nothing")
@@ -141,29 +141,30 @@ func (s *session) command(text string) (string, error) {
 
 var numbers = regexp.MustCompile(`[-+]?[0-9][0-9 .]*([µmn]?s\b|%|[kMGT]?B\b)?`)
 
-// shape is a line without numbers and without the width of columns.
-func shape(line string) string {
-	return strings.Join(strings.Fields(numbers.ReplaceAllString(line, " # ")), " ")
+// words are those of an output, without numbers.
+func words(lines []string) []string {
+	return strings.Fields(numbers.ReplaceAllString(strings.Join(lines, " "), " "))
 }
 
 // alike reports how two outputs differ, if it is by more than numbers and the order of lines.
 func alike(want, got []string) error {
+	before, now := words(want), words(got)
 	count := map[string]int{}
-	for _, l := range want {
-		count[shape(l)]++
+	for _, w := range before {
+		count[w]++
 	}
 	same := 0
-	var first string
-	for _, l := range got {
-		if x := shape(l); count[x] > 0 {
-			count[x]--
+	first := ""
+	for _, w := range now {
+		if count[w] > 0 {
+			count[w]--
 			same++
 		} else if first == "" {
-			first = l
+			first = w
 		}
 	}
-	if n := max(len(want), len(got)); 100*same < sameLines*n {
-		return fmt.Errorf("%d of %d lines are as in the document, which has %d; new is for example %q. scripts/first-hour writes them anew", same, len(got), len(want), first)
+	if n := max(len(before), len(now)); 100*same < sameWords*n {
+		return fmt.Errorf("%d of %d words are as in the document, which has %d; new is for example %q. scripts/first-hour writes them anew", same, len(now), len(before), first)
 	}
 	return nil
 }

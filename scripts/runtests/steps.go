@@ -42,7 +42,7 @@ func table(fuzz time.Duration) []step {
 			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./..."))},
 		{"staticcheck", "staticcheck", nil, commands(command("go", "tool", "staticcheck", "./..."))},
 		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
-		{"demo", "the demo of the README", nil, commands(command("./scripts/demo"))},
+		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
 		{"test", "all tests, long ones and those under mpirun too", nil, goTest(nil, "./...")},
 		{
 			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
