@@ -89,8 +89,8 @@ type loading struct {
 	loader *stats.Loader
 }
 
-// newLoading begins the load of a location; with groups the rows come from loadGroup.
-func (a *analysis) newLoading(p trace.P, groups bool) (*loading, error) {
+// newLoading begins the load of a location. How says what its loader leaves to others: rows, sums.
+func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if a.o.GraphOnly {
 		return &loading{loader: a.newLoader(p, stats.Outputs{})}, nil
 	}
@@ -107,20 +107,15 @@ func (a *analysis) newLoading(p trace.P, groups bool) (*loading, error) {
 		l.staged = append(l.staged, s)
 	}
 	l.late = lateRows{adder{a.results}, l.staged[6]}
-	if groups {
-		l.loader = a.newLoader(p, stats.Outputs{
-			Counts: true, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
-			Sorted: l.staged[2], Borders: l.staged[3], Entries: sorter{adder{a.entries}},
-		})
-		return l, nil
+	out := how
+	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
+	out.Sorted, out.Borders, out.Entries = l.staged[2], l.staged[3], sorter{adder{a.entries}}
+	if !out.Counts {
+		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
+		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
+		out.P2P, out.Coll, out.P2PPaths, out.CollPaths, out.Late = l.staged[0], l.staged[1], l.staged[4], l.staged[5], l.late
 	}
-	l.loader = a.newLoader(p, stats.Outputs{
-		Calls: l.arrays[xtf.TypeCall].ArrayBuilder, IO: l.arrays[xtf.TypeIO].ArrayBuilder, RMA: l.arrays[xtf.TypeRMA].ArrayBuilder,
-		Metrics: l.arrays[xtf.TypeMetric].ArrayBuilder, Channels: l.arrays[xtf.TypeChannel].ArrayBuilder, Chan: l.arrays[xtf.TypeChan].ArrayBuilder,
-		P2P: l.staged[0], Coll: l.staged[1], Sorted: l.staged[2], Borders: l.staged[3], P2PPaths: l.staged[4], CollPaths: l.staged[5],
-		Entries: sorter{adder{a.entries}},
-		Late:    l.late,
-	})
+	l.loader = a.newLoader(p, out)
 	return l, nil
 }
 
@@ -175,7 +170,7 @@ func saveArrays(m map[xtf.TypeID]*xtfwriter.Array, types []xtf.TypeID) error {
 
 // loadLocation runs the unit of one location.
 func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
-	l, err := a.newLoading(p, false)
+	l, err := a.newLoading(p, stats.Outputs{})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
+	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -22,6 +23,7 @@ const (
 	teamGroup byte = iota // make the rows of a group; a groupTask follows
 	teamFetch             // send the rows of a group; its number follows
 	teamGraph             // send the call graph
+	teamSums              // send sums, trees and executions
 	teamEnd               // that was all
 )
 
@@ -37,20 +39,22 @@ var (
 	errHelper = errors.New("a rank that helped to load it failed")
 )
 
-// Costs of an event, in ns: a rank that loads alone makes rows and graph in one pass. They were measured on traces of
-// messages and of functions (docs/scaling.md); they decide who does what, never what comes out.
+// Costs of an event, relative to each other (bench/analyze measures them): a rank that loads alone does all in one pass. They
+// decide who does what, never what comes out.
 const (
-	costCount = 5 // to count rows, and to join those of groups
+	costCount = 4 // to count rows, and to join those of groups
+	costBoth  = 5 // the same, and to make the sums
+	costSums  = 4
 	costGraph = 4
-	costRows  = 12
+	costRows  = 11
 	costAlone = 15
 )
 
 // teamCost is what partition has to know.
 func (a *analysis) teamCost() partition.Cost {
-	c := partition.Cost{Alone: costAlone, Serial: costCount, Shared: costCount + costGraph + costRows, Least: leastBytes * a.groupEvents()}
+	c := partition.Cost{Alone: costAlone, Serial: costCount, Shared: costCount + costSums + costGraph + costRows, Least: leastBytes * a.groupEvents()}
 	if a.o.GraphOnly {
-		c.Alone, c.Serial, c.Shared = costCount+costGraph, costCount, costCount+costGraph
+		c.Alone, c.Serial, c.Shared = costSums+costGraph, costSums, costSums+costGraph
 	}
 	if _, mixed := a.src.(trace.Interleaved); mixed || a.o.ClockRepair {
 		c = partition.Cost{} // each rank reads what it holds; only the owner knows the clock
@@ -134,7 +138,7 @@ func (a *analysis) loadTeam(t *partition.Team) error {
 
 func (l *leader) run() error {
 	p := l.team.P
-	work, err := l.newLoading(p, true)
+	work, err := l.newLoading(p, stats.Outputs{Counts: true, NoSums: l.sumsApart(l.team)})
 	if err != nil {
 		return err
 	}
@@ -145,14 +149,20 @@ func (l *leader) run() error {
 	if err := l.join(work); err != nil {
 		return err
 	}
+	var sums *stats.Loaded
+	if l.sumsApart(l.team) {
+		if sums, err = l.fetchSums(work); err != nil {
+			return err
+		}
+	}
 	loaded, err := work.finish(l.analysis, p)
 	if err != nil {
 		return err
 	}
-	if err := l.tell(1, []byte{teamGraph}); err != nil {
-		return err
+	if sums != nil {
+		sums.Peers, loaded = loaded.Peers, sums
 	}
-	graph, err := l.answer(1)
+	graph, err := l.ask(graphMaker, []byte{teamGraph})
 	if err != nil {
 		return err
 	}
@@ -166,7 +176,10 @@ func (l *leader) count(work *loading) (*trace.Diagnostics, error) {
 		return l.decode(p, func(_ place, b *trace.Batch) error { return work.loader.Add(b) })
 	}
 	events := min(l.defs.Location(p).Events, l.size.Weights[p]) // as announced
-	l.load[0], l.load[1] = costCount*events, costGraph*events
+	l.load[0], l.load[graphMaker] = costBoth*events, costGraph*events
+	if l.sumsApart(l.team) {
+		l.load[0], l.load[sumMaker] = costCount*events, costSums*events
+	}
 	c := newCutter(work.loader, l.size.Origin, l.groupEvents(), l.give)
 	found, err := l.decode(p, c.add)
 	if err != nil {
@@ -200,6 +213,14 @@ func (l *leader) join(work *loading) error {
 	return nil
 }
 
+// ask asks a helper and takes the first message of its answer.
+func (l *leader) ask(member int, b []byte) ([]byte, error) {
+	if err := l.tell(member, b); err != nil {
+		return nil, err
+	}
+	return l.answer(member)
+}
+
 // answer takes the first message of an answer.
 func (l *leader) answer(member int) ([]byte, error) {
 	b, _, err := l.c.Recv(l.team.Helpers[member-1], tagAnswer)
@@ -218,10 +239,7 @@ func (l *leader) answer(member int) ([]byte, error) {
 
 // fetch takes a group from the helper that made it. All messages are taken, whatever fails.
 func (l *leader) fetch(work *loading, number, member int) (*groupRows, error) {
-	if err := l.tell(member, binary.AppendUvarint([]byte{teamFetch}, uint64(number))); err != nil {
-		return nil, err
-	}
-	b, err := l.answer(member)
+	b, err := l.ask(member, binary.AppendUvarint([]byte{teamFetch}, uint64(number)))
 	if err != nil {
 		return nil, err
 	}
@@ -241,18 +259,28 @@ func (l *leader) fetch(work *loading, number, member int) (*groupRows, error) {
 		default:
 			put = sinks[k]
 		}
-		for got := uint64(0); got < size; {
-			b, _, err := l.c.Recv(l.team.Helpers[member-1], tagAnswer)
-			if err != nil {
-				return nil, err
-			}
-			if got += uint64(len(b)); failed == nil {
-				failed = put(b)
-			}
+		perr, err := l.pieces(member, size, put)
+		if err != nil {
+			return nil, err
 		}
+		failed = errors.Join(failed, perr)
 	}
 	g.seal()
 	return g, failed
+}
+
+// pieces takes so many bytes of an answer, all of them even if put fails. err is one of the communicator.
+func (l *leader) pieces(member int, size uint64, put func([]byte) error) (failed, err error) {
+	for got := uint64(0); got < size; {
+		b, _, err := l.c.Recv(l.team.Helpers[member-1], tagAnswer)
+		if err != nil {
+			return nil, err
+		}
+		if got += uint64(len(b)); failed == nil {
+			failed = put(b)
+		}
+	}
+	return failed, nil
 }
 
 func appendTo(s *xtfwriter.Segment) func([]byte) error {
@@ -320,6 +348,7 @@ type helper struct {
 	team  *partition.Team
 	done  map[uint64]*groupRows
 	graph []byte
+	sums  *loadSums
 	err   error // the first one: nothing more is done, but questions are answered
 }
 
@@ -329,9 +358,7 @@ func (h *helper) run() error {
 			g.drop()
 		}
 	}()
-	if h.team.Helpers[0] == h.c.Rank() {
-		h.graph, h.err = h.makeGraph(h.team.P)
-	}
+	h.begin()
 	for {
 		b, _, err := h.c.Recv(h.team.Owner, tagTeam)
 		if err != nil {
@@ -349,6 +376,8 @@ func (h *helper) run() error {
 			err = h.send(b[1:])
 		case teamGraph:
 			err = h.answer(append([]byte{answerDone}, h.graph...))
+		case teamSums:
+			err = h.sendSums()
 		case teamEnd:
 			return h.err
 		}

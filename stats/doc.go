@@ -23,7 +23,7 @@
 // A Loader that counts (Outputs.Counts) numbers the rows of a location and makes all but them. Where it is Quiet, its State
 // is what another Loader (NewGroupLoader) has to know to make the rows of the events behind: open calls, requests and
 // operations, the number of the next row of each array, the call paths so far. Rows that were opened before it closes in
-// parts (xtf.Part); sends of earlier groups complete by late results.
+// parts (xtf.Part); sends of earlier groups complete by late results. One more Loader may make the sums (Outputs.NoSums).
 //
 // # Intervals
 //

@@ -44,6 +44,11 @@ func (l *Loader) Quiet() bool {
 	return l.mpi.depth == 0 && l.markers.recognizer.Idle() && len(l.ledger.waiting) == 0
 }
 
+// leaveSums makes a new loader one without sums.
+func (l *Loader) leaveSums() {
+	l.sums, l.bins.last, l.executions.ended, l.markers.fixed = false, xtf.Never, true, nil
+}
+
 // State is what the rows of later events need to know of those before.
 type State struct {
 	Calls, IO, RMA, Metrics uint64 // rows so far
@@ -115,8 +120,8 @@ func ParseState(b []byte) (*State, error) {
 // NewGroupLoader prepares the load of the events behind a state: of rows alone, whose first numbers are those of the state.
 // It ends with FinishGroup.
 func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error) {
+	out.NoSums = true
 	l := NewLoader(t, p, out)
-	l.sums, l.bins.last, l.executions.ended, l.markers.fixed = false, xtf.Never, true, nil
 	r := uvarints{b: s.b}
 	for range 4 {
 		r.next() // those that State has

@@ -179,7 +179,7 @@ func (g *ledger) add(b border) {
 // cut adds the time outside MPI since the last cut: to I/O, or to the overlap of
 // computation and requests.
 func (l *Loader) cut() {
-	if l.mpi.depth > 0 {
+	if l.mpi.depth > 0 || !l.sums {
 		return
 	}
 	l.piece(&l.ledger.sum, l.now)
@@ -210,6 +210,9 @@ func (l *Loader) amountsAtCall() amounts { return l.ledger.at(l.mpi.enter, l.mpi
 
 // tally counts an operation and what it moves: in the open MPI call, or at once.
 func (l *Loader) tally(operation int, bytes, received uint64) {
+	if !l.sums {
+		return
+	}
 	c := &l.mpi.outermost
 	if l.mpi.depth == 0 {
 		c = &outermost{enter: l.now, leave: l.now, marker: true}
@@ -222,6 +225,13 @@ func (l *Loader) tally(operation int, bytes, received uint64) {
 		o[2] = interval.Checked(o[2], received)
 	}
 	if l.mpi.depth == 0 {
+		l.ledger.settle(c)
+	}
+}
+
+// settle adds an MPI call that is over and known to be a marker or none.
+func (l *Loader) settle(c *outermost) {
+	if l.sums {
 		l.ledger.settle(c)
 	}
 }

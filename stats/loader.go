@@ -24,9 +24,11 @@ type Outputs struct {
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
 	// which knows events only.
 	Ends bool
-	// Counts numbers the rows and leaves it to others to make them, group by group, see State. Of the outputs above those of
-	// channels, the channel entries, which come from others too, and the borders are needed.
+	// Counts numbers the rows and leaves it to others to make them, group by group, see State. Of the outputs above there are
+	// the borders then, and those of channels where the channel entries come from others too.
 	Counts bool
+	// NoSums leaves sums, executions and diagnostics to others, who pass the same events with Counts.
+	NoSums bool
 }
 
 // Adder collects rows of one width, to be ordered by their leading key bytes,
@@ -163,6 +165,9 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 	if thread == 0 {
 		l.markers.fixed = t.plan.Borders(process)
 	}
+	if out.NoSums {
+		l.leaveSums()
+	}
 	l.executions.report = func(t uint64, code trace.Code, detail string) {
 		l.diags.Add(trace.Diagnostic{Code: code, Time: trace.Time(t), Event: l.event, Detail: detail})
 	}
@@ -223,7 +228,9 @@ func (l *Loader) enter(ref uint32) {
 	if l.numbers {
 		path = l.path(ref)
 	}
-	l.ledger.enter(l.now)
+	if l.sums {
+		l.ledger.enter(l.now)
+	}
 	if class&trace.ClassMPI != 0 {
 		if l.mpi.depth == 0 {
 			flags = xtf.FlagOutermostMPI
@@ -361,7 +368,7 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 	if l.mpi.half {
 		l.ledger.waiting = append(l.ledger.waiting, waiting{*c, n})
 	} else {
-		l.ledger.settle(c)
+		l.settle(c)
 	}
 	l.ledger.since = l.now
 	l.completeOps(flags)
@@ -421,6 +428,10 @@ type PeerRange struct {
 
 // Finish closes what is still open at the last event and returns the sums.
 func (l *Loader) Finish() (*Loaded, error) {
+	if !l.sums {
+		rows := Loaded{P: l.p}
+		return &rows, l.endChannels(&rows)
+	}
 	l.endCalls()
 	l.endBin(l.now)
 	l.completeOps(0)
@@ -440,10 +451,15 @@ func (l *Loader) Finish() (*Loaded, error) {
 	if err := l.endRows(); err != nil {
 		return nil, err
 	}
-	if l.err == nil {
-		l.err = l.writeChannels(&rows)
+	return &rows, l.endChannels(&rows)
+}
+
+// endChannels writes the channels, unless others do.
+func (l *Loader) endChannels(rows *Loaded) error {
+	if l.err == nil && l.out.Entries != nil {
+		l.err = l.writeChannels(rows)
 	}
-	return &rows, l.err
+	return l.err
 }
 
 // endCalls closes what is open at the last event.

@@ -209,7 +209,7 @@ func (l *Loader) settleWaiting(marker bool) {
 	for i := range g.waiting {
 		c := &g.waiting[i]
 		c.marker = marker && !l.t.plan.MarkerCalls
-		g.settle(&c.outermost)
+		l.settle(&c.outermost)
 		if l.rows {
 			if c.marker {
 				row := l.out.Calls.Row(c.n)
