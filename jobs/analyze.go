@@ -292,6 +292,11 @@ func (a *analysis) planMemory() error {
 	if err != nil {
 		return err
 	}
+	if a.o.MemBytes > 0 && a.o.StoreBytes < 0 {
+		if err = agree(a.c, around().checkMemory(mem, here)); err != nil {
+			return err
+		}
+	}
 	left := mem - a.intervals.MemoryBytes()
 	defs, lossy := int64(a.res.DefsBytes), !a.graphs.Deviation.Lossless()
 	if a.o.StoreBytes < 0 {

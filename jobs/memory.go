@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"strconv"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/cluster"
@@ -94,49 +92,6 @@ func rankMemory(c mpi.Comm, asked int64) (mem int64, here int, err error) {
 		asked = DefaultMemory(here)
 	}
 	return asked, here, node.Free()
-}
-
-// DefaultMemory returns 0.8 of the memory that one of ranks ranks on this node
-// may use: the least of what Slurm, the cgroup and the machine allow.
-func DefaultMemory(ranks int) int64 {
-	limit := machineMemory()
-	for _, f := range []string{"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"} {
-		if v, ok := readNumber(f); ok {
-			limit = min(limit, v)
-		}
-	}
-	per := limit / int64(max(ranks, 1))
-	if v, err := strconv.ParseInt(os.Getenv("SLURM_MEM_PER_NODE"), 10, 64); err == nil && v > 0 {
-		per = min(per, v<<20/int64(max(ranks, 1)))
-	}
-	if v, err := strconv.ParseInt(os.Getenv("SLURM_MEM_PER_CPU"), 10, 64); err == nil && v > 0 {
-		cpus, _ := strconv.ParseInt(os.Getenv("SLURM_CPUS_PER_TASK"), 10, 64)
-		per = min(per, v<<20*max(cpus, 1))
-	}
-	return per / 5 * 4
-}
-
-func machineMemory() int64 {
-	b, err := os.ReadFile("/proc/meminfo")
-	if err == nil {
-		for line := range strings.Lines(string(b)) {
-			if f := strings.Fields(line); len(f) >= 2 && f[0] == "MemTotal:" {
-				if v, err := strconv.ParseInt(f[1], 10, 64); err == nil {
-					return v << 10
-				}
-			}
-		}
-	}
-	return 4 << 30 // a cautious guess where the system does not tell
-}
-
-func readNumber(path string) (int64, bool) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, false
-	}
-	v, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
-	return v, err == nil && v > 0
 }
 
 // limitHeap tells the collector what the rank may use, unless the user did.
