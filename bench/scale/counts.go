@@ -11,6 +11,7 @@ import (
 type counts struct {
 	Stage           string
 	Sends, Receives int64 // messages between two ranks
+	Loose           int64 // of both, those that depend on what the trace says and on time, see patternOf
 	Rounds          int64 // collective calls
 	Inside          int64 // messages that this rank sends and receives in them, see collectiveMessages
 	Bytes           int64 // sent and received, collectives too
@@ -28,6 +29,9 @@ func (r *recorder) figures(rank, size int) []counts {
 		list[i].Stage, list[i].Live = r.stages[i].name, r.stages[i].live
 		for _, x := range r.stages[i].notes {
 			list[i].note(x, rank, size)
+			if patternOf(list[i].Stage, x) == loose {
+				list[i].Loose++
+			}
 		}
 	}
 	return list
@@ -57,6 +61,7 @@ func (c *counts) note(x mpi.Note, rank, size int) {
 // add adds a later stage.
 func (c *counts) add(o *counts) {
 	c.Sends, c.Receives = c.Sends+o.Sends, c.Receives+o.Receives
+	c.Loose += o.Loose
 	c.Rounds, c.Inside = c.Rounds+o.Rounds, c.Inside+o.Inside
 	c.Bytes, c.Written, c.Read = c.Bytes+o.Bytes, c.Written+o.Written, c.Read+o.Read
 	c.Live = max(c.Live, o.Live)

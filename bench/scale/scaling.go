@@ -12,11 +12,13 @@ type quantity struct {
 	of   func(*counts) int64
 }
 
-// traffic and memory are what runs count and measure.
+// traffic and memory are what runs count and measure: messages, those in collective calls too; of them those between two ranks;
+// loose ones, which the others are without; collective calls; bytes of all; bytes of the file.
 var (
 	traffic = []quantity{
-		{"messages", (*counts).messages},
-		{"between two", func(c *counts) int64 { return c.Sends + c.Receives }},
+		{"messages", func(c *counts) int64 { return c.messages() - c.Loose }},
+		{"between two", func(c *counts) int64 { return c.Sends + c.Receives - c.Loose }},
+		{"loose", func(c *counts) int64 { return c.Loose }},
 		{"rounds", func(c *counts) int64 { return c.Rounds }},
 		{"bytes", func(c *counts) int64 { return c.Bytes }},
 		{"written", func(c *counts) int64 { return c.Written }},

@@ -24,6 +24,7 @@ type settings struct {
 	watch   *stopwatch // of rank 0, where not nil
 	events  int64      // of each simulated rank
 	cluster string     // platform file
+	model   bool       // collective calls by closed formulas
 }
 
 // ringProgram is the trace of the simulated runs: all its processes are alike.
@@ -31,7 +32,7 @@ const ringProgram = "ring:iterations=40,every=10,jitter=5,seed=1"
 
 func newSettings(f *flag.FlagSet) *settings {
 	s := &settings{ranks: list{1, 2, 4, 8, 16, 32, 64}}
-	f.StringVar(&s.program, "program", "stencil:iterations=200,jitter=5,seed=1", "generated trace, as in `coppice demo --help`, without procs")
+	f.StringVar(&s.program, "program", "ring:iterations=200,every=10,jitter=5,seed=1", "generated trace, as in `coppice demo --help`, without procs")
 	f.Var(&s.ranks, "ranks", "numbers of ranks, joined by commas")
 	f.IntVar(&s.each, "each", 1, "processes of the trace for each rank; of strong scaling for all ranks together")
 	f.BoolVar(&s.graph, "graph", false, "analyze --events none")
@@ -40,6 +41,7 @@ func newSettings(f *flag.FlagSet) *settings {
 	f.BoolVar(&s.heap, "heap", false, "measure the heap that is alive at the ends of stages instead of counting calls")
 	f.Int64Var(&s.events, "events", 25_000_000, "events of each simulated rank")
 	f.StringVar(&s.cluster, "cluster", "bench/scale/cluster.toml", "platform file of the simulated cluster")
+	f.BoolVar(&s.model, "model", false, "collective calls of simulated ranks take what closed formulas say, not what their messages do")
 	f.StringVar(&s.dir, "dir", "", "folder for the files of the job, default a temporary one")
 	f.BoolVar(&s.stages, "stages", false, "print what each stage counts")
 	return s

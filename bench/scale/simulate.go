@@ -25,6 +25,7 @@ func simulation(w io.Writer, s *settings) error {
 	if err != nil {
 		return err
 	}
+	platform.ModelCollectives = platform.ModelCollectives || s.model
 	in := &input{events: s.events, loose: largest.loosely()}
 	if in.costs, err = measureCosts(w, 2_000_000); err != nil {
 		return err
@@ -105,16 +106,24 @@ func (p *program) Repeats(_ uint32, first, period, n uint64) (uint64, error) {
 
 // clock is when each stage ended.
 type clock struct {
-	*program
-	ends []atomic.Int64 // of each stage, ps
+	stage []uint16       // of each call
+	ends  []atomic.Int64 // of each stage, ps
+}
+
+func newClock(p *program) *clock {
+	c := &clock{make([]uint16, p.calls), make([]atomic.Int64, len(p.stages))}
+	for _, s := range p.spans {
+		for i := range s.count {
+			c.stage[s.first+i] = uint16(s.stage)
+		}
+	}
+	return c
 }
 
 // Calls implements [simnet.Observer].
 func (c *clock) Calls(_ uint32, first uint64, times []int64) error {
 	for i := 0; i < len(times); i += 2 {
-		call := first + uint64(i/2)
-		k := sort.Search(len(c.spans), func(k int) bool { return c.spans[k].first+c.spans[k].count > call })
-		end := &c.ends[c.spans[k].stage]
+		end := &c.ends[c.stage[first+uint64(i/2)]]
 		for old := end.Load(); old < times[i+1] && !end.CompareAndSwap(old, times[i+1]); old = end.Load() {
 		}
 	}
@@ -133,7 +142,7 @@ func (p *program) run(platform *predict.Platform) (*simulated, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &clock{p, make([]atomic.Int64, len(p.stages))}
+	c := newClock(p)
 	_, err = simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(p.size), &p.Program, p, network, simnet.Options{Observer: c})
 	if err != nil {
 		return nil, err
