@@ -126,7 +126,7 @@ export class TimePanels {
     const cls = (f) => (f.region >= 0 ? app.meta.regions[f.region].class : 0);
     const functions = table('functions of the visible window' + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
       {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.search(f.name), 'search for it')), by: (f) => f.name},
-      {head: '', of: (f) => stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all))},
+      {head: 'share', of: (f) => stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all))},
       {head: 'in itself', n: true, of: (f) => this.number(f.exclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.exclusive))},
       {head: 'with callees', n: true, of: (f) => this.number(f.inclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.inclusive))},
       {head: 'calls', n: true, of: (f) => this.number(f.calls, count, exact), by: (f) => Number(about(f.calls))},
@@ -178,7 +178,7 @@ export class TimePanels {
     const patterns = table('by pattern', [
       {head: 'pattern', of: (p) => patternName(p.item), by: (p) => p.item},
       {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
-      {head: '', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns, 1);
+      {head: 'share', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns, 1);
     const list = table(`longest waits of the window (n, p)` + (w.complete ? '' : `, of ${count(w.seen)} looked at`), [
       {head: 'time', n: true, of: (x) => link(this.time(x.ticks), () => app.goWait(w.list.indexOf(x)), 'go to the wait'), by: (x) => x.ticks},
       {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},

@@ -7,32 +7,28 @@ export class Tree {
   constructor(app) {
     this.app = app;
     this.root = $('tree');
-    this.open = new Set();
     this.root.addEventListener('keydown', (e) => this.key(e));
   }
 
-  // build makes the tree anew: from the whole down to what is open.
+  // build makes the tree anew, open to its first level. Entries are one flat list; their level says what is in what.
   build() {
     const total = this.app.meta.locations;
     let size = 1;
     while (size * 16 < total) size *= 16;
-    const list = el('ul', {role: 'tree', 'aria-label': 'Ranks'}, this.item(0, total, size, 1));
-    this.open.add('0/' + total);
-    replace(this.root, list);
-    this.fill(list.firstChild);
+    const all = this.item(0, total, size, 1);
+    replace(this.root, el('ul', {role: 'tree', 'aria-label': 'Ranks'}, all));
+    this.fill(all);
     this.mark();
   }
 
   // item is a group of rows [from, to), whose parts have size rows.
   item(from, to, size, level) {
     const leaf = to - from <= 1;
-    const key = from + '/' + to;
     const name = level === 1 ? `all ${this.app.meta.processes === to ? 'ranks' : 'rows'}` : leaf ? this.app.names.label(from)
       : this.app.names.group(from, to);
-    const e = el('li', {role: 'treeitem', tabindex: level === 1 ? '0' : '-1', 'aria-level': level, 'data-key': key,
-      'aria-expanded': leaf ? null : 'false', 'aria-selected': 'false', 'aria-label': name},
-    el('div', {class: 'item indent' + Math.min(4, level - 1)}, el('span', {class: 'twist', 'aria-hidden': 'true'}, leaf ? '' : '▸'),
-      el('span', {}, name)));
+    const e = el('li', {role: 'treeitem', tabindex: level === 1 ? '0' : '-1', 'aria-level': level, 'aria-expanded': leaf ? null : 'false',
+      'aria-selected': 'false'}, el('div', {class: 'item indent' + Math.min(4, level - 1)},
+      el('span', {class: 'twist', 'aria-hidden': 'true'}, leaf ? '' : '▸'), el('span', {}, name)));
     e.group = {from, to, size, level, leaf};
     e.firstChild.addEventListener('click', (ev) => {
       this.focus(e);
@@ -44,18 +40,20 @@ export class Tree {
 
   fill(e) {
     const {from, to, size, level} = e.group;
-    if (e.group.leaf || e.querySelector('ul')) return;
     const parts = [];
     for (let r = from; r < to; r += size) parts.push(this.item(r, Math.min(to, r + size), Math.max(1, size / 16), level + 1));
-    e.append(el('ul', {role: 'group'}, ...parts));
-    e.setAttribute('aria-expanded', 'true');
-    e.querySelector('.twist').textContent = '▾';
+    e.after(...parts);
+    this.turn(e, true);
   }
 
   close(e) {
-    e.querySelector('ul')?.remove();
-    e.setAttribute('aria-expanded', 'false');
-    e.querySelector('.twist').textContent = '▸';
+    while (e.nextElementSibling && e.nextElementSibling.group.level > e.group.level) e.nextElementSibling.remove();
+    this.turn(e, false);
+  }
+
+  turn(e, open) {
+    e.setAttribute('aria-expanded', open ? 'true' : 'false');
+    e.querySelector('.twist').textContent = open ? '▾' : '▸';
   }
 
   toggle(e) {
@@ -63,6 +61,13 @@ export class Tree {
     if (e.getAttribute('aria-expanded') === 'true') this.close(e);
     else this.fill(e);
     this.mark();
+  }
+
+  // parent is the entry that another one is in.
+  parent(e) {
+    let p = e.previousElementSibling;
+    while (p && p.group.level >= e.group.level) p = p.previousElementSibling;
+    return p;
   }
 
   choose(e) {
@@ -93,9 +98,7 @@ export class Tree {
       const {from, to, level, leaf} = e.group;
       if (level === 1) continue;
       const name = leaf ? this.app.names.label(from) : this.app.names.group(from, to);
-      if (e.getAttribute('aria-label') === name) continue;
-      e.setAttribute('aria-label', name);
-      e.firstChild.lastChild.textContent = name;
+      if (e.firstChild.lastChild.textContent !== name) e.firstChild.lastChild.textContent = name;
     }
   }
 
@@ -109,7 +112,7 @@ export class Tree {
     const act = {
       ArrowDown: () => go(all[k + 1]), ArrowUp: () => go(all[k - 1]), Home: () => go(all[0]), End: () => go(all[all.length - 1]),
       ArrowRight: () => (expanded ? go(all[k + 1]) : this.toggle(item)),
-      ArrowLeft: () => (expanded ? this.toggle(item) : go(item.parentElement.closest('[role="treeitem"]'))),
+      ArrowLeft: () => (expanded ? this.toggle(item) : go(this.parent(item))),
       Enter: () => this.choose(item), ' ': () => this.choose(item),
     }[e.key];
     if (!act) return;

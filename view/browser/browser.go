@@ -204,14 +204,17 @@ func Eval[T any](s *Session, expression string) (T, error) {
 	return v, nil
 }
 
-// Wait waits until an expression is true.
+// Wait waits until an expression is true. The page may be under way to another meanwhile.
 func (s *Session) Wait(expression string) error {
-	err := s.run(chromedp.Poll[chromedp.Void](expression, chromedp.WithPollingInterval(20*time.Millisecond),
-		chromedp.WithPollingTimeout(Limit)))
-	if err != nil {
-		return fmt.Errorf("waiting for %s: %w", expression, err)
+	for end := time.Now().Add(Limit); ; time.Sleep(10 * time.Millisecond) {
+		ok, err := Eval[bool](s, "Boolean("+expression+")")
+		switch {
+		case ok:
+			return nil
+		case time.Now().After(end):
+			return fmt.Errorf("waiting for %s: %w", expression, errors.Join(err, context.DeadlineExceeded))
+		}
 	}
-	return nil
 }
 
 // Keys types keys into what has the focus: letters, or names of package kb of chromedp.
@@ -230,6 +233,11 @@ func (s *Session) Media(features ...string) error {
 	}
 	_, err := chromedp.Call(s.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: list})
 	return err
+}
+
+// Size makes the page width times height CSS pixels.
+func (s *Session) Size(width, height int) error {
+	return s.run(chromedp.EmulateViewport(int64(width), int64(height)))
 }
 
 // Shot is a picture of what is visible, as PNG.

@@ -64,7 +64,6 @@ func answer(t testing.TB, s *browser.Session, text string) {
 func TestKeys(t *testing.T) {
 	s := started(t)
 	_, address := page(t, nil, analyzed(t, exampleSpec))
-	must(t, s.Media("prefers-reduced-motion", "reduce"))
 	open(t, s, address, "t=1000000..3000000")
 	must(t, s.Keys(kb.Tab))
 	if id := eval[string](t, s, "document.activeElement.id"); id != "skip" {
@@ -189,7 +188,6 @@ func TestKeys(t *testing.T) {
 func TestLinks(t *testing.T) {
 	s := started(t)
 	_, address := page(t, nil, analyzed(t, exampleSpec))
-	must(t, s.Media("prefers-reduced-motion", "reduce"))
 	open(t, s, address, "t=1000000..1400000&rows=2..6&tab=waits&at=3:1060000")
 	if k := eval[bool](t, s, "location.search.includes('k=')"); k {
 		t.Error("the token stays in the address")

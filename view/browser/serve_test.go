@@ -2,11 +2,13 @@ package browser_test
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
@@ -21,9 +23,34 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
+// shared is what the tests of this package have in common: a browser, and runs by what they were made of.
+var shared struct {
+	dir     string
+	session *browser.Session
+	runs    map[string]string
+}
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "coppice-viewer-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	shared.dir, shared.runs = dir, map[string]string{}
+	code := m.Run()
+	if shared.session != nil {
+		shared.session.Close()
+	}
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
 // analyzed makes a run of a synthetic program, with intervals and classes of processes.
 func analyzed(t testing.TB, spec string) string {
 	t.Helper()
+	if file := shared.runs[spec]; file != "" {
+		return file
+	}
 	o, err := tracetest.ParseOptions(spec)
 	if err != nil {
 		t.Fatal(err)
@@ -32,12 +59,14 @@ func analyzed(t testing.TB, spec string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return analyzedSource(t, src, strings.NewReplacer(":", "-", ",", "-", "=", "").Replace(spec)+".xtf")
+	file := analyzedSource(t, src, fmt.Sprintf("run%d.xtf", len(shared.runs)))
+	shared.runs[spec] = file
+	return file
 }
 
 func analyzedSource(t testing.TB, src trace.Source, name string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), name)
+	file := filepath.Join(shared.dir, name)
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{
 			Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20,
@@ -50,6 +79,16 @@ func analyzedSource(t testing.TB, src trace.Source, name string) string {
 	}
 	return file
 }
+
+// silent is a source without its events.
+type silent struct{ trace.Source }
+
+func (s silent) Measure(trace.P) (trace.Extent, error) { return trace.Extent{}, nil }
+func (s silent) Stream(trace.P) (trace.Stream, error)  { return s, nil }
+func (s silent) Chunks() int                           { return 0 }
+func (s silent) Chunk(int) (trace.ChunkReader, error)  { return nil, io.EOF }
+func (s silent) Diagnostics() []trace.Diagnostic       { return nil }
+func (s silent) Close() error                          { return nil }
 
 func opened(t testing.TB, files ...string) []*report.Run {
 	t.Helper()
@@ -81,20 +120,27 @@ func page(t testing.TB, broken func(w http.ResponseWriter, r *http.Request) bool
 	return h, h.URL + "/?k=" + s.Token()
 }
 
-// started is a browser for a test, or none with -short and on machines without one.
+// started is the browser of the tests as it was when new, or none with -short and on machines without one.
 func started(t testing.TB) *browser.Session {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a browser takes too long for -short")
 	}
-	s, err := browser.Start(1280, 800)
-	if errors.Is(err, browser.ErrAbsent) {
-		t.Skip(err)
+	if shared.session == nil {
+		s, err := browser.Start(1280, 800)
+		if errors.Is(err, browser.ErrAbsent) {
+			t.Skip(err)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared.session = s
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
+	s := shared.session
+	must(t, s.Open("about:blank"))
+	must(t, s.Size(1280, 800))
+	must(t, s.Media("prefers-reduced-motion", "reduce"))
+	s.Problems()
 	return s
 }
 

@@ -1,0 +1,68 @@
+package browser_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/view/browser"
+)
+
+// reportPages writes the page of a run, and that of two runs, and returns their addresses.
+func reportPages(t testing.TB) []string {
+	t.Helper()
+	runs := opened(t, analyzed(t, exampleSpec), analyzed(t, exampleSpec+",seed=9"))
+	dir := t.TempDir()
+	var list []string
+	write := func(name string, f func(w *os.File) error) {
+		file, err := os.Create(filepath.Join(dir, name))
+		must(t, err)
+		must(t, errors.Join(f(file), file.Close()))
+		list = append(list, "file://"+file.Name())
+	}
+	o, err := runs[0].HTMLOptions(report.Rules{})
+	must(t, err)
+	d, err := runs[0].Document(o)
+	must(t, err)
+	write("report.html", func(w *os.File) error { return d.WriteHTML(w) })
+	x, err := report.NewDiff(runs[0], runs[1], report.DiffOptions{})
+	must(t, err)
+	write("diff.html", func(w *os.File) error { return x.WriteHTML(w) })
+	return list
+}
+
+// TestReportPages opens the pages of coppice report and diff: no requests, no errors, nothing that the accessibility checker
+// complains of in both themes, and a script that sorts and folds.
+func TestReportPages(t *testing.T) {
+	s := started(t)
+	axe := checker(t)
+	for _, address := range reportPages(t) {
+		for _, theme := range []string{"light", "dark"} {
+			must(t, s.Media("prefers-color-scheme", theme, "prefers-reduced-motion", "reduce"))
+			must(t, s.Open(address))
+			must(t, s.Do("document.querySelectorAll('details').forEach((d) => { d.open = true; })"))
+			_, err := browser.Eval[bool](s, axe+"\n;true")
+			must(t, err)
+			complain(t, s, theme+" "+filepath.Base(address))
+		}
+		const column = "[...document.querySelector('table.foldable').tBodies[0].rows].map((r) => Number(r.cells[3].dataset.sort))"
+		before := eval[[]float64](t, s, column)
+		must(t, s.Do("document.querySelector('table.foldable').tHead.rows[0].cells[3].querySelector('button').click()"))
+		sorted := eval[[]float64](t, s, column)
+		for i := 1; i < len(sorted); i++ {
+			if sorted[i] > sorted[i-1] {
+				t.Errorf("%s: sorted to %v", address, sorted)
+			}
+		}
+		if len(before) < 2 || len(sorted) != len(before) {
+			t.Errorf("%s: %d rows, then %d", address, len(before), len(sorted))
+		}
+		must(t, s.Do("document.querySelector('button.fold').click()"))
+		if n := eval[int](t, s, "document.querySelectorAll('table.foldable tbody tr:not([hidden])').length"); n != 1 {
+			t.Errorf("%s: %d rows when the whole program is folded", address, n)
+		}
+	}
+	clean(t, s)
+}

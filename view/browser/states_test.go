@@ -1,0 +1,151 @@
+package browser_test
+
+import (
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/view/browser"
+)
+
+// TestRuns opens runs of unusual sizes: nothing in them, one process, several threads of each.
+func TestRuns(t *testing.T) {
+	s := started(t)
+	two, err := tracetest.New(tracetest.Options{Processes: 2, Iterations: 1})
+	must(t, err)
+	for name, file := range map[string]string{
+		"empty": analyzedSource(t, silent{two}, "empty.xtf"), "one": analyzed(t, "stencil:procs=1,events=2k"),
+		"threads": analyzed(t, "stencil:procs=9,threads=3,events=20k"),
+	} {
+		_, address := page(t, nil, file)
+		open(t, s, address, "")
+		shot, err := s.Shot()
+		must(t, err)
+		keep(t, "run-"+name, shot)
+		for _, tab := range []string{"selection", "statistics", "intervals", "waits", "ranks", "matrix", "counters", "classes"} {
+			turn(t, s, "tab="+tab)
+			if text := eval[string](t, s, "document.getElementById('panel').innerText"); strings.Contains(text, "failed") || text == "" {
+				t.Errorf("%s: %s says %q", name, tab, text)
+			}
+		}
+		for _, key := range []string{"w", "n", "W", "0", "t", "t"} {
+			press(t, s, key)
+		}
+		clean(t, s)
+	}
+}
+
+// TestMany zooms from thousands of processes to single calls of one, and looks at what the browser keeps.
+func TestMany(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, "ring:procs=4096,events=400k"))
+	open(t, s, address, "")
+	groups := eval[int](t, s, "coppice.timeline.used.group")
+	if groups < 16 {
+		t.Errorf("4096 processes are drawn in groups of %d", groups)
+	}
+	turn(t, s, "rows=1024..1040")
+	if g := eval[int](t, s, "coppice.timeline.used.group"); g != 1 {
+		t.Errorf("16 processes are drawn in groups of %d", g)
+	}
+	if label := eval[string](t, s, "coppice.names.label(1024)"); label != "rank 1024" {
+		t.Errorf("row 1024 is %q", label)
+	}
+	for range 7 {
+		must(t, s.Keys("ww"))
+	}
+	press(t, s, "w")
+	if !eval[bool](t, s, "coppice.timeline.used.single") {
+		t.Error("single calls do not appear")
+	}
+	kept := eval[float64](t, s, "coppice.tiles.cache.bytes + coppice.painter.pictures.bytes")
+	if kept > 100<<20 {
+		t.Errorf("the browser keeps %g bytes of tiles", kept)
+	}
+	t.Logf("%.1f MB of tiles, heap %.1f MB", kept/1e6, eval[float64](t, s, "performance.memory.usedJSHeapSize")/1e6)
+	clean(t, s)
+}
+
+// TestGone has the server fail in several ways: the page says so in words, and goes on when it is back.
+func TestGone(t *testing.T) {
+	s := started(t)
+	var mode atomic.Value
+	mode.Store("")
+	_, address := page(t, func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "/api/") {
+			return false
+		}
+		switch mode.Load() {
+		case "gone":
+			if h, ok := w.(http.Hijacker); ok {
+				if c, _, err := h.Hijack(); err == nil {
+					c.Close()
+				}
+			}
+		case "error":
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.Write([]byte(`{"error":{"what":"damaged file","where":"page 7","why":"checksum mismatch","do":"Copy the file again."}}`))
+		case "garbage":
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = w.Write([]byte("<html>proxy error"))
+		case "short":
+			if strings.Contains(r.URL.Path, "/tile/") {
+				_, _ = w.Write([]byte("CTIL\x01\x00"))
+			} else {
+				return false
+			}
+		default:
+			return false
+		}
+		return true
+	}, analyzed(t, exampleSpec))
+	open(t, s, address, "")
+	for i, x := range []struct{ mode, want string }{
+		{"gone", "the server does not answer"},
+		{"error", "checksum mismatch. Copy the file again."},
+		{"garbage", "502"},
+		{"short", "no tile"},
+	} {
+		mode.Store(x.mode)
+		turn(t, s, "tab=waits&t="+[]string{"1000000..1400000", "1500000..1900000", "2000000..2400000", "2500000..2900000"}[i])
+		text := eval[string](t, s, "document.getElementById('notice').innerText + document.getElementById('panel').innerText")
+		if !strings.Contains(text, x.want) {
+			t.Errorf("%s: the page says %q", x.mode, text)
+		}
+	}
+	mode.Store("")
+	s.Problems() // failed requests stand on the console
+	turn(t, s, "tab=waits&t=3000000..3400000")
+	if text := eval[string](t, s, "document.getElementById('panel').innerText"); !strings.Contains(text, "late sender") {
+		t.Errorf("back again it says %q", text)
+	}
+	clean(t, s)
+}
+
+// TestToken opens the page without the token: it is refused, and no answer comes.
+func TestToken(t *testing.T) {
+	s := started(t)
+	h, _ := page(t, nil, analyzed(t, "stencil:procs=2,events=2k"))
+	must(t, s.Open(h.URL+"/"))
+	if text := eval[string](t, s, "document.body.innerText"); !strings.Contains(text, "token") {
+		t.Errorf("without a token the page says %q", text)
+	}
+}
+
+// TestPrediction shows a predicted run beside the measured one.
+func TestPrediction(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec), analyzed(t, "stencil:procs=16,events=60k,jitter=2,imbalance=5,depth=3,seed=3"))
+	open(t, s, address, "tab=prediction")
+	text := eval[string](t, s, "document.getElementById('panel').innerText")
+	if !strings.Contains(text, "predicted ÷ measured") {
+		t.Errorf("the panel says %q", text)
+	}
+	must(t, s.Wait("coppice.predicted.tiles.cache.map.size > 0 && "+browser.Ready))
+	shot, err := s.Shot()
+	must(t, err)
+	keep(t, "prediction", shot)
+	clean(t, s)
+}
