@@ -290,7 +290,7 @@ var htmlSpreadItems = []struct {
 
 // htmlSpreads is least, mean and largest value of a process, and which it is.
 func (n *Interval) htmlSpreads(u unit) *htmlTable {
-	t := &htmlTable{Caption: "Of one process, " + u.name(), Head: heads("<component", "least", "at rank", "mean", "largest", "at rank", "deviation")}
+	t := &htmlTable{Caption: fmt.Sprintf("Of one process in %s (#%d), %s", n.label, n.index, u.name()), Head: heads("<component", "least", "at rank", "mean", "largest", "at rank", "deviation")}
 	for _, x := range htmlSpreadItems {
 		if !n.known(x.item) {
 			continue
