@@ -23,7 +23,7 @@ type exportFlags struct {
 	maxSize            size
 	force, strict      bool
 	progress, status   string
-	jobs               int
+	jobs, levels       int
 	quiet              bool
 }
 
@@ -41,6 +41,7 @@ var exportForms = []exportForm{
 	{"csv", exportEvents},
 	{"parquet", exportEvents},
 	{"arrow", exportEvents},
+	{"viewer", exportViewer},
 }
 
 func exportNames() string {
@@ -59,6 +60,7 @@ func runExport(args []string, s streams) error {
 		"coppice export run.xtf --to parquet -o tables",
 		"coppice export run.xtf --to csv --table messages -o messages.csv --ranks 0-3",
 		"coppice export run.xtf --to arrow --table calls --time 1s..2s -o - | python3 notebook.py",
+		"coppice export run.xtf --to viewer -o run.html --max-size 20M",
 		"coppice export run.xtf --to otf2 -o again",
 		"coppice export run.xtf --to otf2 -o slice --time 12.5s..13s --ranks 0-3",
 		"mpirun -n 64 coppice export run.xtf --to otf2 -o again/traces.otf2 --force")
@@ -68,7 +70,8 @@ func runExport(args []string, s streams) error {
 	f.StringVar(&o.time, "time", "", "part of the run: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or, but not of otf2, interval:NAME[K], its K-th execution")
 	f.StringVar(&o.ranks, "ranks", "", "processes whose events are written: 0-3,8,16-31:4, comm:NAME or node:N (default all)")
 	f.StringVar(&o.table, "table", "", "of csv, parquet and arrow: the one table to write: "+strings.Join(export.Tables(), ", "))
-	f.Var(&o.maxSize, "max-size", "refuse to write more than this (default 256MB of chrome, 1GB of perfetto, which are what browsers take)")
+	f.Var(&o.maxSize, "max-size", "refuse to write more than this (default 256MB of chrome, 1GB of perfetto, which are what browsers take); of viewer: leave out finer detail (default 20M)")
+	f.IntVar(&o.levels, "levels", viewerLevels, "of viewer: zoom levels to hold, from the coarsest")
 	f.BoolVar(&o.strict, "strict", false, "of otf2: a damaged file, or one of a damaged trace, is an error")
 	f.StringVar(&o.format, "format", "text", "of the result: text on standard error, or json on standard output")
 	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "of otf2: in-process ranks when no launcher started them")
