@@ -44,6 +44,8 @@ func table(fuzz time.Duration) []step {
 		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
 		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
 		{"test", "all tests, long ones and those under mpirun too", nil, goTest(nil, "./...")},
+		{"readers", "what export writes, read by the libraries of others", nil, commands(
+			command("go", "-C", "export/readers", "vet", ".").with("CGO_ENABLED=0"), command("go", "-C", "export/readers", "test", "-count=1", ".").with("CGO_ENABLED=0"))},
 		{
 			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
 			raceTest,
