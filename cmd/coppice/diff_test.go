@@ -1,0 +1,89 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// TestDiff compares two runs of generated programs through the command line: forms, verdicts and exit codes.
+func TestDiff(t *testing.T) {
+	a := filepath.Join(analysed(t, "stencil:procs=4,events=4k,seed=1"), "run.xtf")
+	slow := filepath.Join(analysed(t, "stencil:procs=4,events=4k,seed=1,work=400000"), "run.xtf")
+	more := filepath.Join(analysed(t, "stencil:procs=6,events=6k,seed=1"), "run.xtf")
+	page := filepath.Join(t.TempDir(), "d.html")
+	for _, x := range []struct {
+		name string
+		args []string
+		code int
+		want string // in either stream
+	}{
+		{"identical", []string{a, a, "--max-slowdown", "0%"}, jobs.ExitDone, "the files are identical"},
+		{"text", []string{a, slow}, jobs.ExitDone, "> worse: whole program"},
+		{"slower", []string{a, slow, "--max-slowdown", "5%"}, jobs.ExitFound, "--max-slowdown 5%: "},
+		{"faster", []string{slow, a, "--max-slowdown", "5%"}, jobs.ExitDone, "> better: whole program"},
+		{"condition", []string{a, slow, "--fail-if", "execution.ratio>1.01"}, jobs.ExitFound, "execution.ratio of whole program is"},
+		{"condition does not hold", []string{a, slow, "--fail-if", "bytes_out.change!=0"}, jobs.ExitDone, "made differently"},
+		{"other numbers of processes", []string{a, more}, jobs.ExitDone, "times do not compare"},
+		{"json", []string{a, slow, "--format", "json"}, jobs.ExitDone, `"schema": "coppice.diff/1"`},
+		{"csv", []string{a, slow, "--format", "csv"}, jobs.ExitDone, "interval,whole program,execution,"},
+		{"page", []string{a, slow, "-o", page}, jobs.ExitDone, ""},
+		{"page is there", []string{a, slow, "-o", page}, jobs.ExitUsage, "d.html"},
+		{"both thresholds", []string{a, slow, "--threshold", "1%", "--max-slowdown", "5%"}, jobs.ExitUsage, "choose the one"},
+		{"no share", []string{a, slow, "--threshold", "fast"}, jobs.ExitUsage, "give a share"},
+		{"no condition", []string{a, slow, "--fail-if", "speed>1"}, jobs.ExitUsage, `no metric "speed"`},
+		{"no interval", []string{a, slow, "--fail-if", "interval:none.lost>1"}, jobs.ExitUsage, "interval"},
+		{"one file", []string{a}, jobs.ExitUsage, "operands"},
+		{"no file", []string{a, a + "x"}, jobs.ExitInput, "run.xtfx"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			code, out, errs := call(append([]string{"diff"}, x.args...)...)
+			if code != x.code || !strings.Contains(out+errs, x.want) {
+				t.Errorf("exit code %d, want %d\n%s%s", code, x.code, out, errs)
+			}
+		})
+	}
+	b, err := os.ReadFile(page)
+	if err != nil || !strings.HasPrefix(string(b), "<!DOCTYPE html>") || !strings.Contains(string(b), "Two runs compared") {
+		t.Errorf("%v: %.200s", err, b)
+	}
+}
+
+// TestReportPage writes the page of runs of several kinds, of real traces too where they are.
+func TestReportPage(t *testing.T) {
+	dir := analysed(t, "stencil:procs=4,events=4k,seed=1")
+	graph := filepath.Join(dir, "graph.xtf")
+	must(t, "analyze", filepath.Join(dir, "traces.otf2"), "-o", graph, "-q", "--events", "none", "-j", "1")
+	one := filepath.Join(analysed(t, "ring:procs=1,events=1k"), "run.xtf")
+	for _, x := range []struct {
+		path      string
+		want, not []string
+	}{
+		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="matrix"`, `id="timeline"`, "4 processes took together"}, nil},
+		{graph, []string{`id="ranks"`, `id="timeline"`, "--events none"}, []string{`id="waits"`}},
+		{one, []string{`id="ranks"`, `id="timeline"`, "No process waits for another"}, []string{`id="classes"`}},
+	} {
+		page := must(t, "report", x.path, "--format", "html")
+		if again := must(t, "report", x.path, "--format", "html"); again != page {
+			t.Errorf("%s: two pages differ", x.path)
+		}
+		for _, w := range x.want {
+			if !strings.Contains(page, w) {
+				t.Errorf("%s: no %s", x.path, w)
+			}
+		}
+		for _, w := range append(x.not, "http:", "https:", "%!", "<no value>", "NaN") {
+			if strings.Contains(page, w) {
+				t.Errorf("%s: it has %s", x.path, w)
+			}
+		}
+	}
+	for _, args := range [][]string{{"waits"}, {"--lang", "ru"}, {"--source", "graph"}} {
+		if code, _, errs := call(append([]string{"report", graph, "--format", "html"}, args...)...); code != jobs.ExitUsage {
+			t.Errorf("%v: exit code %d: %s", args, code, errs)
+		}
+	}
+}
