@@ -1,0 +1,43 @@
+#!/bin/bash
+#SBATCH --job-name=coppice-analyze
+#SBATCH --nodes=3
+#SBATCH --ntasks=333
+#SBATCH --ntasks-per-node=128
+#SBATCH --mem-per-cpu=1280M
+#SBATCH --time=00:35:00
+#SBATCH --partition=batch
+#SBATCH --account=proj
+#SBATCH --comment=x y
+#SBATCH --signal=B:USR1@180
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=coppice-%j.out
+# 20 TB
+set -u
+module load openmpi/4.1
+export A=1
+export COPPICE_STATUS_FILE="coppice-$SLURM_JOB_ID.status"
+# Slurm before 23.02 does not tell when the job has to end.
+export SLURM_JOB_END_TIME="${SLURM_JOB_END_TIME:-$(($(date +%s) + 2100))}"
+mpirun -n 333 coppice analyze run/traces.otf2 -o run.xtf --resume </dev/null &
+pid=$!
+# A signal interrupts the wait: it is passed on as USR1, which leaves the ranks time to save, and the wait goes on.
+rc=127 term=no
+trap 'again=yes; kill -USR1 "$pid" 2>/dev/null' USR1
+trap 'again=yes term=yes; kill -USR1 "$pid" 2>/dev/null' TERM
+while :; do
+	again=no
+	wait "$pid"
+	got=$?
+	if [ $got -ne 127 ]; then rc=$got; fi
+	if [ $again = no ]; then break; fi
+done
+# 75: stopped with a checkpoint. Back into the queue under the same number; jobs that wait for its end go on waiting. But a
+# TERM to this shell that comes neither from preemption nor at the time limit is a scancel: that job stays away.
+again=no
+if [ $rc -eq 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 100 ]; then again=yes; fi
+if [ $term = yes ] && [ "$(date +%s)" -lt "$SLURM_JOB_END_TIME" ]; then
+	case $(scontrol show job "$SLURM_JOB_ID") in *PreemptTime=None*) again=no ;; esac
+fi
+if [ $again = yes ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+exit $rc

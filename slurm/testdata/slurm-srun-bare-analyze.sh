@@ -1,0 +1,32 @@
+#!/bin/bash
+#SBATCH --job-name=coppice-analyze
+#SBATCH --nodes=3
+#SBATCH --ntasks=333
+#SBATCH --ntasks-per-node=128
+#SBATCH --mem-per-cpu=1280M
+#SBATCH --time=00:35:00
+#SBATCH --signal=USR1@180
+#SBATCH --requeue
+#SBATCH --open-mode=append
+#SBATCH --output=coppice-%j.out
+# 20 TB
+set -u
+# EDIT partition or queue, account and other options of the site, beside those above
+# EDIT module load ...   the MPI library that coppice was built with
+export COPPICE_STATUS_FILE="coppice-$SLURM_JOB_ID.status"
+# Slurm before 23.02 does not tell when the job has to end.
+export SLURM_JOB_END_TIME="${SLURM_JOB_END_TIME:-$(($(date +%s) + 2100))}"
+# The shell outlives a TERM, to see how the step ends.
+term=no
+trap 'term=yes' TERM
+srun --mpi=pmix --kill-on-bad-exit=0 coppice analyze run/traces.otf2 -o run.xtf --resume
+rc=$?
+# 75: stopped with a checkpoint. Back into the queue under the same number; jobs that wait for its end go on waiting. But a
+# TERM to this shell that comes neither from preemption nor at the time limit is a scancel: that job stays away.
+again=no
+if [ $rc -eq 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 100 ]; then again=yes; fi
+if [ $term = yes ] && [ "$(date +%s)" -lt "$SLURM_JOB_END_TIME" ]; then
+	case $(scontrol show job "$SLURM_JOB_ID") in *PreemptTime=None*) again=no ;; esac
+fi
+if [ $again = yes ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+exit $rc
