@@ -233,7 +233,10 @@ export class Painter {
       this.span(ctx, s, k, {a, b, y: y + down, h}, step);
       // Calls without steps hide their callers: only what is in front gets its name.
       if (b - a < 26 || h < 12) continue;
-      this.labels.set(row + ' ' + s.n[k], {x: Math.max(a, box.x), b, y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
+const name = row + ' ' + s.n[k];
+      const known = this.labels.get(name); // from the tile before
+      if (known) known.b = Math.min(b, to);
+      else this.labels.set(name, {x: Math.max(a, from), b: Math.min(b, to), y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});
     }
     ctx.restore();
   }
@@ -242,7 +245,7 @@ export class Painter {
     const c = colours();
     ctx.fillStyle = shade(s.class[k], s.region[k]);
     ctx.fillRect(r.a, r.y, r.b - r.a, r.h);
-    if (r.b - r.a < 3) return;
+    if (r.b - r.a < 8) return; // borders would be most of what is seen
     ctx.fillStyle = c.bg;
     ctx.fillRect(r.b - 1, r.y, 1, r.h);
     if (step && s.depth[k] > 0) ctx.fillRect(r.a, r.y, r.b - r.a, 1);

@@ -294,7 +294,8 @@ export class RankPanels {
 
   // compared draws the time of ranks in both runs side by side.
   compared(p) {
-    const parts = p.series.filter((s) => s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0));
+    // Barriers are part of all collectives; waits and the whole time are no parts beside the others.
+    const parts = p.series.filter((s) => s.item in itemClass && s.item !== 'barrier').filter((s) => s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0));
     const box = {x: 70, y: 18, w: this.width() / 2 - 80, h: 120};
     const total = (k, which) => parts.reduce((sum, s) => sum + s[which][k], 0);
     const high = Math.max(1e-12, ...p.first.map((_, k) => Math.max(total(k, 'measured'), total(k, 'predicted'))));

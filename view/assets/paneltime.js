@@ -2,6 +2,8 @@ import {el} from './dom.js';
 import {bytes, count, ratio, share} from './format.js';
 import {facts, link, stack, table} from './table.js';
 
+const fewRows = 64;
+
 // Panels about time: selection, statistics, intervals, waits.
 
 // about is the best guess of a number that may be {lower, upper, about}.
@@ -109,8 +111,9 @@ export class TimePanels {
   async statistics() {
     const {app} = this;
     const t = app.panels.span();
-    // Where every call is drawn there are few: then exact numbers cost as little.
-    const few = app.timeline.used?.single && !app.panels.locked;
+    // Exact numbers read calls at both borders of each process: of a few processes that costs next to nothing.
+    const [from, to] = app.panels.window().rows;
+    const few = to - from <= fewRows;
     const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: few || this.exact === t ? 1 : null});
     const exact = () => {
       this.exact = t;

@@ -120,7 +120,7 @@ export class Timeline {
       const text = group === 1 ? names.label(r) : names.short(r * group, (r + 1) * group);
       ctx.fillStyle = r === selected ? colours().accent : every > 1 ? colours().dim : colours().text;
       const middle = Math.min(box.y + box.h - 7, Math.max(box.y + 7, y + Math.min(height, 400) / 2));
-      ctx.fillText(cut(ctx, text, gutter - 12), 8, every > 1 ? Math.max(box.y + 7, y + 1) : middle);
+      ctx.fillText(cut(ctx, text, gutter - 12), 8, middle);
     }
     if (selected >= 0) {
       ctx.fillStyle = colours().accent;
