@@ -532,8 +532,8 @@ type Matrix struct {
 	Lost      []report.Lost `json:"lost"`
 }
 
-// Profile is the answer of api/profile?t=A..B&columns=N (default and bound 1000): where the time of the ranks goes,
-// ranks merged to columns. Values are ticks, one for each column.
+// Profile is the answer of api/profile?t=A..B&columns=N&exact=1 (columns: default and bound 1000): where the time of the
+// ranks goes, ranks merged to columns. Values are ticks, one for each column; exact=1 reads the calls at the borders.
 type Profile struct {
 	Begin  uint64        `json:"begin"`
 	End    uint64        `json:"end"`

@@ -27,11 +27,15 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	exact, err := p.flag("exact")
+	if err != nil {
+		return nil, err
+	}
 	if err := p.run.needRows(); err != nil {
 		return nil, err
 	}
 	t := newColumns(p.run.meta.Processes, ranks, int(columns))
-	o := &windowOptions{begin: begin, end: end, ranks: ranks}
+	o := &windowOptions{begin: begin, end: end, ranks: ranks, exact: exact}
 	lost, cost, err := p.run.eachProcess(ctx, o, t.add)
 	if err != nil {
 		return nil, err

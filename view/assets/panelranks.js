@@ -2,7 +2,7 @@ import {chart, heat, yAxis} from './chart.js';
 import {el} from './dom.js';
 import {bytes, count, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
-import {swatch} from './paneltime.js';
+import {fewIn, swatch} from './paneltime.js';
 
 // Panels about processes: ranks, matrix, counters, classes, prediction.
 
@@ -38,7 +38,8 @@ export class RankPanels {
 
   async ranks() {
     const {app} = this;
-    const p = await app.ask('profile', {t: app.panels.span(), ranks: await app.panels.ranks(), columns: Math.min(1000, this.width() - 80)});
+    const p = await app.ask('profile', {t: app.panels.span(), ranks: await app.panels.ranks(), columns: Math.min(1000, this.width() - 80),
+      exact: fewIn(app) ? 1 : null});
     const series = p.series.filter((s) => s.values.some((v) => Number(v) > 0));
     const time = p.time.map(Number);
     const span = Math.max(1, ...time.map((v, k) => v / p.count[k]));

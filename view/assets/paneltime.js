@@ -2,8 +2,6 @@ import {el} from './dom.js';
 import {bytes, count, ratio, share} from './format.js';
 import {facts, link, stack, table} from './table.js';
 
-const fewRows = 64;
-
 // Panels about time: selection, statistics, intervals, waits.
 
 // about is the best guess of a number that may be {lower, upper, about}.
@@ -12,6 +10,12 @@ export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
 const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', wait_barrier: 'wait at barrier',
   wait_nxn: 'wait at n × n', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
 export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
+
+// fewIn: exact numbers read calls at both borders of each process. Of a few processes that costs next to nothing.
+export function fewIn(app) {
+  const [from, to] = app.panels.window().rows;
+  return to - from <= 64;
+}
 
 export function swatch(cls) {
   return el('span', {class: 'swatch s' + cls, 'aria-hidden': 'true'});
@@ -111,9 +115,7 @@ export class TimePanels {
   async statistics() {
     const {app} = this;
     const t = app.panels.span();
-    // Exact numbers read calls at both borders of each process: of a few processes that costs next to nothing.
-    const [from, to] = app.panels.window().rows;
-    const few = to - from <= fewRows;
+    const few = fewIn(app);
     const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: few || this.exact === t ? 1 : null});
     const exact = () => {
       this.exact = t;
