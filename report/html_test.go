@@ -194,6 +194,18 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// TestHTMLWithout writes pages of runs that have few results: none of a section leads
+// nowhere.
+func TestHTMLWithout(t *testing.T) {
+	for _, list := range [][]items{{process(100, 100, 0, 0)}, {process(0, 0, 0, 0)}, {process(100, 90, 10, 0), process(50, 50, 0, 0)}} {
+		page := pageOf(t, build(t, list))
+		checkPage(t, page)
+		if strings.Contains(page, `id="matrix"`) {
+			t.Error("a matrix of no messages")
+		}
+	}
+}
+
 // TestHTMLSize draws what is largest: every cell of each picture differs from its
 // neighbours.
 func TestHTMLSize(t *testing.T) {

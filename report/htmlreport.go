@@ -109,6 +109,12 @@ func (d *Document) WriteHTML(out io.Writer) error {
 	if h.Timeline, err = d.htmlTimeline(u); err != nil {
 		return err
 	}
+	for i := range h.POP {
+		absent := map[string]bool{"waits": h.Waits == nil, "ranks": h.Ranks == nil, "matrix": h.Matrix == nil}
+		if absent[h.POP[i].Where] {
+			h.POP[i].Where = ""
+		}
+	}
 	h.Classes = d.htmlClasses(u)
 	h.Predicted = d.run.predicted()
 	h.Problems = d.htmlProblems(u)

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"fmt"
 	"html/template"
 
@@ -229,6 +230,9 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows [][]int8, tex
 	fine := first.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4
 	if !fine && d.Events <= timelineEvents && f == 0 {
 		rows, err = r.graphRows(s, lives)
+		if errors.Is(err, ErrNoResult) || err != nil && partial(err) {
+			return nil, "The call graph cannot be read, so there are no rows.", nil
+		}
 		return rows, text, err
 	}
 	if first.Len() == 0 {
