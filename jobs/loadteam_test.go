@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -36,6 +38,9 @@ func TestSameBytesOfTeams(t *testing.T) {
 			want := analyzed(t, 1, v.o)
 			v.o.GroupEvents = uint64(1 + 7*i)
 			for _, ranks := range []int{2, 3, 5, 9} {
+				if testing.Short() && ranks != 3+i%2*6 {
+					continue
+				}
 				v.o.StoreBytes = int64(ranks) % 2 << 20
 				if got := analyzed(t, ranks, v.o); !bytes.Equal(got, want) {
 					t.Errorf("%d ranks: %d bytes differ from the %d of one", ranks, len(got), len(want))
@@ -59,9 +64,9 @@ func TestRandomEventsOfTeams(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seeds := uint64(60)
+	seeds := uint64(40)
 	if testing.Short() {
-		seeds = 10
+		seeds = 6
 	}
 	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -97,6 +102,9 @@ func (s *failingSource) Stream(p trace.P) (trace.Stream, error) {
 func TestTeamFails(t *testing.T) {
 	src := generated(t, "irregular:procs=2,events=2k,seed=9,chunk=30")
 	for n := range int64(24) {
+		if testing.Short() && n%8 > 1 {
+			continue
+		}
 		for _, stop := range []*jobs.Stop{nil, {}} {
 			x := &failingSource{Source: src, stop: stop}
 			x.left.Store(n + 1)
@@ -113,6 +121,30 @@ func TestTeamFails(t *testing.T) {
 					t.Errorf("stopped at stream %d and resumed: another file", n)
 				}
 			}
+		}
+	}
+}
+
+// TestDamagedChunkOfTeam: a chunk that ends early, or that is none, leaves the same to a team as to one rank.
+func TestDamagedChunkOfTeam(t *testing.T) {
+	const chunk = 256 << 10
+	dir := t.TempDir()
+	if _, err := otf2.Copy(dir, "traces", generated(t, "stencil:procs=1,events=70k,jitter=5"), otf2.Options{EventChunk: chunk}); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "traces", "0.evt")
+	whole, err := os.ReadFile(file)
+	if err != nil || len(whole) < 3*chunk {
+		t.Fatalf("%d bytes of events, %v", len(whole), err)
+	}
+	for _, at := range []int{chunk, chunk + 100<<10, 2*chunk + 20} {
+		b := bytes.Clone(whole)
+		clear(b[at : at+40])
+		write(t, file, b)
+		o := jobs.AnalyzeOptions{Trace: filepath.Join(dir, "traces.otf2"), StoreBytes: 1 << 20, ClampTime: at == chunk}
+		want := analyzed(t, 1, o)
+		if o.GroupEvents = 6000; !bytes.Equal(analyzed(t, 4, o), want) {
+			t.Errorf("damage at byte %d: a team makes another file", at)
 		}
 	}
 }
