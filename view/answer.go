@@ -124,8 +124,8 @@ var compressors = sync.Pool{New: func() any {
 func write(w http.ResponseWriter, r *http.Request, b []byte) {
 	if len(b) >= leastCompressed && acceptsGzip(r.Header.Get("Accept-Encoding")) {
 		z := compressors.Get().(*gzip.Writer)
-		var out bytes.Buffer
-		z.Reset(&out)
+		out := bytes.NewBuffer(make([]byte, 0, len(b)/4))
+		z.Reset(out)
 		if _, err := z.Write(b); err == nil && z.Close() == nil {
 			w.Header().Set("Content-Encoding", "gzip")
 			b = out.Bytes()

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ const (
 	tileRows  = 64
 	tileSpans = 4096 // calls that are listed
 	tileExact = 1 << 18
+	tileHead  = 64 // bytes
 )
 
 // Flags of a tile, of a bin, and of a call, as they stand in an answer.
@@ -108,6 +110,7 @@ type picture struct {
 	lists  [][]span // calls by row; nil without
 	spans  bool
 	lost   int
+	out    []byte // head and planes of the answer; those of bytes are written in place
 }
 
 // span is a call in a tile.
@@ -120,13 +123,20 @@ type span struct {
 
 func newPicture(g *grid) *picture {
 	n := g.rows * tileBins
-	x := &picture{grid: *g, region: make([]uint32, n), wait: make([]uint8, n), calls: make([]uint8, n), flags: make([]uint8, n)}
+	x := &picture{grid: *g, region: make([]uint32, n), out: make([]byte, tileHead+15*n)}
 	for i := range x.region {
 		x.region[i] = noRegion
 	}
-	for i := range x.share {
-		x.share[i] = make([]uint8, n)
+	at := x.out[tileHead+4*n:]
+	plane := func() []uint8 {
+		p := at[:n:n]
+		at = at[n:]
+		return p
 	}
+	for i := range x.share {
+		x.share[i] = plane()
+	}
+	x.wait, x.calls, x.flags = plane(), plane(), plane()
 	return x
 }
 
@@ -291,9 +301,7 @@ func parallel(ctx context.Context, n int, f func(i int) error) error {
 
 // encode writes the tile as api.go draws it.
 func (t *picture) encode() []byte {
-	n, s := len(t.region), t.count()
-	le := binary.LittleEndian
-	b := make([]byte, 64, 64+14*n+34*s)
+	s, le, b := t.count(), binary.LittleEndian, t.out
 	copy(b, "CTIL")
 	le.PutUint16(b[4:], 1)
 	flags := uint16(0)
@@ -314,14 +322,10 @@ func (t *picture) encode() []byte {
 	le.PutUint64(b[24:], math.Float64bits(float64(t.begin)))
 	le.PutUint64(b[32:], math.Float64bits(math.Ldexp(1, t.shift)))
 	le.PutUint32(b[40:], uint32(t.lost))
-	for _, v := range t.region {
-		b = le.AppendUint32(b, v)
+	for i, v := range t.region {
+		le.PutUint32(b[tileHead+4*i:], v)
 	}
-	for k := range t.share {
-		b = append(b, t.share[k]...)
-	}
-	b = append(append(append(b, t.wait...), t.calls...), t.flags...)
-	return t.appendSpans(b)
+	return t.appendSpans(slices.Grow(b, 34*s))
 }
 
 func (t *picture) isExact() bool {

@@ -178,6 +178,9 @@ func (c *cache) fill(s *cacheShard, e *cacheEntry, at *place, load func() (*page
 		if done && e.err == nil {
 			e.ready = nil
 			e.cost = int64(len(e.page.bytes)) + 8*int64(len(e.page.kids)) + entryCost
+			if e.page.region != nil {
+				e.cost += e.page.region.memory()
+			}
 			if rows := e.page.rows.Load(); rows != nil {
 				e.cost += int64(len(*rows))
 			}

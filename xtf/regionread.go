@@ -18,6 +18,18 @@ type region struct {
 	blobs  []SectionInfo
 }
 
+// arrayMemory is what a parsed descriptor takes in bytes, with its place in the head and the slots of a small array.
+const arrayMemory = 256
+
+// memory is about what the parsed head takes in bytes.
+func (r *region) memory() int64 {
+	n := int64(len(r.blobs)) * footerEntry
+	for i := range r.arrays {
+		n += arrayMemory + levelEntry*int64(len(r.arrays[i].levels)) + 8*int64(len(r.arrays[i].totals))
+	}
+	return n
+}
+
 // region returns the head of p's region from the cache.
 func (f *File) region(p Proc) (*region, error) { return f.regionOf(p, nil) }
 

@@ -49,7 +49,7 @@ func runServe(args []string, s streams) error {
 	}
 	var runs []*report.Run
 	for _, path := range operands {
-		r, err := report.Open(path, xtf.Options{CacheBytes: int64(mem) / 2 / int64(len(operands))})
+		r, err := report.Open(path, xtf.Options{CacheBytes: int64(mem) / 3 / int64(len(operands))})
 		if err != nil {
 			return readError(path, err)
 		}
