@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"strconv"
@@ -171,7 +170,7 @@ func shortened(text string, n int) string {
 }
 
 // writeCSV writes a row for each process; times are ticks.
-func (x *Classes) writeCSV(w *csv.Writer) error {
+func (x *Classes) writeCSV(w rowWriter) error {
 	if err := w.Write([]string{"rank", "group", "class", "representative", "processes", "height", "least", "mean", "most"}); err != nil {
 		return err
 	}

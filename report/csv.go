@@ -13,24 +13,13 @@ import (
 // ErrCSV says that a document is no single table.
 var ErrCSV = fmt.Errorf("not one table: choose one section of intervals, waits, pop and classes")
 
+// rowWriter takes the rows of a table, the heading first.
+type rowWriter interface{ Write(row []string) error }
+
 // WriteCSV writes the one section that was asked for as a table with a heading.
 func (d *Document) WriteCSV(out io.Writer) error {
 	w := csv.NewWriter(out)
-	var err error
-	switch {
-	case len(d.text) != 1:
-		return ErrCSV
-	case d.text[0] == SectionIntervals:
-		err = d.Intervals.writeCSV(w, d.run)
-	case d.text[0] == SectionWaits:
-		err = d.Waits.writeCSV(w)
-	case d.text[0] == SectionPOP:
-		err = d.POPs.writeCSV(w)
-	case d.text[0] == SectionClasses:
-		err = d.Classes.writeCSV(w)
-	default:
-		return ErrCSV
-	}
+	err := d.rows(w)
 	w.Flush()
 	if err == nil {
 		err = w.Error()
@@ -38,9 +27,67 @@ func (d *Document) WriteCSV(out io.Writer) error {
 	return err
 }
 
+// rows writes the rows of the one section that was asked for.
+func (d *Document) rows(w rowWriter) error {
+	switch {
+	case len(d.text) != 1:
+		return ErrCSV
+	case d.text[0] == SectionIntervals:
+		return d.Intervals.writeCSV(w, d.run)
+	case d.text[0] == SectionWaits:
+		return d.Waits.writeCSV(w)
+	case d.text[0] == SectionPOP:
+		return d.POPs.writeCSV(w)
+	case d.text[0] == SectionClasses:
+		return d.Classes.writeCSV(w)
+	}
+	return ErrCSV
+}
+
+// Section is the one section that is a table, "" if there is none.
+func (d *Document) Section() Section {
+	if len(d.text) != 1 {
+		return ""
+	}
+	return d.text[0]
+}
+
+// Rows gives the rows that WriteCSV writes, the heading first.
+func (d *Document) Rows(f func(row []string) error) error { return d.rows(rowFunc(f)) }
+
+type rowFunc func(row []string) error
+
+func (f rowFunc) Write(row []string) error { return f(row) }
+
+// ColumnKind is what the values of a column of a section's table are; an empty one stands for none.
+type ColumnKind uint8
+
+// Kinds of columns.
+const (
+	IntegerColumn ColumnKind = iota // not negative
+	DecimalColumn
+	TextColumn
+)
+
+// Kind returns the kind of a column by its heading.
+func (s Section) Kind(column string) ColumnKind {
+	switch column {
+	case "path", "name", "file", "interval", "kind", "pattern", "order_or_activity", "approximate":
+		return TextColumn
+	case "lost":
+		return DecimalColumn
+	case "processors", "runtime", "ideal":
+		return IntegerColumn
+	}
+	if s == SectionPOP {
+		return DecimalColumn
+	}
+	return IntegerColumn
+}
+
 // writeCSV writes a row for every interval and process, processes in the outer
 // order; times are ticks.
-func (x *Intervals) writeCSV(w *csv.Writer, r *Run) error {
+func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
 	head := []string{"rank", "node", "path", "level", "id", "name", "file", "line"}
 	for i := range xtf.NumItems {
 		head = append(head, i.String())

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -188,7 +187,7 @@ func (x *POPs) writeThreads(w *writer) {
 }
 
 // writeCSV writes a row for every interval.
-func (x *POPs) writeCSV(w *csv.Writer) error {
+func (x *POPs) writeCSV(w rowWriter) error {
 	head := []string{"path", "interval", "processors", "runtime", "ideal", "parallel", "load_balance", "communication", "serialisation", "transfer"}
 	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "openmp", "openmp_serial", "openmp_load_balance", "openmp_scheduling", "approximate")
 	if err := w.Write(head); err != nil {

@@ -2,7 +2,6 @@ package report
 
 import (
 	"cmp"
-	"encoding/csv"
 	"fmt"
 	"math/big"
 	"slices"
@@ -231,7 +230,7 @@ func (u unit) maybe(f Fraction) string {
 }
 
 // writeCSV writes waits by call path, and causes; times are ticks.
-func (x *Waits) writeCSV(w *csv.Writer) error {
+func (x *Waits) writeCSV(w rowWriter) error {
 	if err := w.Write([]string{"kind", "node", "path", "pattern", "order_or_activity", "count", "ticks", "long", "worst", "worst_rank"}); err != nil {
 		return err
 	}

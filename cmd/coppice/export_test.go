@@ -81,7 +81,7 @@ func TestExportUsage(t *testing.T) {
 			t.Fatalf("export %v left something", c.args)
 		}
 	}
-	if got := must(t, "export", "--help"); strings.Count(got, "coppice export run.xtf") != 8 {
+	if got := must(t, "export", "--help"); strings.Count(got, "coppice export run.xtf") < 8 {
 		t.Errorf("help without its examples:\n%s", got)
 	}
 }

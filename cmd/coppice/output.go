@@ -28,6 +28,7 @@ type output struct {
 	limit  int
 	tables bool // csv can be chosen
 	pages  bool // html can be chosen
+	packed bool // parquet can be chosen
 }
 
 // add defines the flags that all printing verbs share.
@@ -44,6 +45,9 @@ func (o *output) choices() []string {
 	list := []string{"text", "json"}
 	if o.tables {
 		list = append(list, "csv")
+	}
+	if o.packed {
+		list = append(list, "parquet")
 	}
 	if o.pages {
 		list = append(list, "html")

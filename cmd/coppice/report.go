@@ -28,7 +28,7 @@ func runReport(args []string, s streams) error {
 	if len(args) > 0 && args[0] == "scaling" {
 		return runScaling(args[1:], s)
 	}
-	o := output{tables: true, pages: true}
+	o := output{tables: true, packed: true, pages: true}
 	var x choice
 	var strict bool
 	f := flags("report", "RUN.xtf [SECTION]...", s,
@@ -92,6 +92,8 @@ func printDocument(d *report.Document, o *output, s streams) error {
 			return d.WriteJSON(w)
 		case "csv":
 			return d.WriteCSV(w)
+		case "parquet":
+			return writeParquet(w, d)
 		case "html":
 			return d.WriteHTML(w)
 		}
@@ -150,8 +152,8 @@ func (x *choice) check(path string, o *output) error {
 		return usage("report: --source %s: choose auto, rows or graph", x.source)
 	case x.lang != "en" && x.lang != "ru":
 		return usage("report: --lang %s: choose en or ru", x.lang)
-	case o.format == "csv" && (len(x.sections) != 1 || !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP, report.SectionClasses)):
-		return usage("report: --format csv is one table: choose one section of intervals, waits, pop and classes")
+	case (o.format == "csv" || o.format == "parquet") && (len(x.sections) != 1 || !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP, report.SectionClasses)):
+		return usage("report: --format %s is one table: choose one section of intervals, waits, pop and classes", o.format)
 	}
 	var err error
 	if _, err = x.rules(); err == nil {
