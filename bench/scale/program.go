@@ -125,7 +125,7 @@ func (p *program) exchange(count uint64, from, to partner, bytes int64) {
 // collectives are the operations of the simulator for those of package mpi. Groups and files are made and closed by all ranks
 // together: they meet.
 var collectives = map[mpi.OpKind]simnet.CollKind{
-	mpi.OpBarrier: simnet.Barrier, mpi.OpBcast: simnet.Bcast, mpi.OpGather: simnet.Gather, mpi.OpAllgather: simnet.Allgather,
+	mpi.OpBarrier: simnet.Barrier, mpi.OpBcast: simnet.Bcast, mpi.OpGather: simnet.Gather,
 	mpi.OpScatter: simnet.Scatter, mpi.OpAlltoall: simnet.Alltoall, mpi.OpExscan: simnet.Scan, mpi.OpAllreduce: simnet.Allreduce,
 	mpi.OpReduce: simnet.Reduce, mpi.OpGroup: simnet.Barrier, mpi.OpFile: simnet.Barrier,
 }
@@ -143,6 +143,11 @@ func (p *program) segment(g *segment) {
 		bytes := g.sizes[2].of(p.size)
 		if g.kind == mpi.OpBcast {
 			bytes = g.sizes[0].of(p.size)
+		}
+		if g.kind == mpi.OpAllgather { // of small parts, as package mpi makes it
+			p.collective(simnet.Gather, bytes)
+			p.collective(simnet.Bcast, bytes*int64(p.size))
+			return
 		}
 		p.collective(collectives[g.kind], bytes)
 	case climb:

@@ -8,7 +8,7 @@
 #   mpi       ranks of mpirun, up to 64: calls and heap
 #   strong    one trace of 64 processes
 #   simulate  lists of calls made from runs on 8 to 32 ranks, simulated on 64, 4096 and 65 536 ranks of cluster.toml
-#   many      1024 and 4096 goroutine ranks (6 GB)
+#   many      1024 and 4096 goroutine ranks (4 GB)
 #   library   messages as Open MPI counts them, 16 and 64 ranks
 set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -26,8 +26,11 @@ for section in "$@"; do
 		"$dir/scale" weak -mpi -heap -stages -each 4
 		;;
 	strong) "$dir/scale" strong -each 64 -ranks 1,2,4,8,16,32,64 ;;
-	simulate) "$dir/scale" simulate -ranks 64,4096,65536 ;;
-	many) GOGC=10 "$dir/scale" weak -raw -ranks 64,256,1024,4096 -program stencil:iterations=5,jitter=5,seed=1 ;;
+	simulate)
+		"$dir/scale" simulate -ranks 64,4096
+		"$dir/scale" simulate -model -ranks 65536
+		;;
+	many) GOGC=25 "$dir/scale" weak -raw -ranks 64,256,1024,4096 -program ring:iterations=5,every=10,seed=1 ;;
 	library)
 		for n in 16 64; do
 			mkdir "$dir/$n"
