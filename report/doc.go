@@ -55,7 +55,7 @@
 // most. Of a span of time it reads a few index pages of each process. waits holds
 // 100 bytes for each call path with waits, causes or a part of the critical path.
 // A page reads the components of all processes five times and their tiles once, and
-// holds 120 bytes for each process and 1 MiB for the matrix; NewDiff reads them twice
+// holds 140 bytes for each process and 1 MiB for the matrix; NewDiff reads them twice
 // for each run. What comes from the graph reads the shared part, which stays, and
 // every location's columns, one location at a time.
 //

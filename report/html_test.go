@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -283,6 +284,23 @@ func TestAxisMarks(t *testing.T) {
 		}
 		if got := strings.Join(list, " "); got != x.want {
 			t.Errorf("%d ticks at %d a second: %s, want %s", x.span, x.resolution, got, x.want)
+		}
+	}
+}
+
+// TestHeaviest compares with sorting.
+func TestHeaviest(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for range 200 {
+		var list []Pair
+		for i := range rnd.IntN(40) {
+			list = append(list, Pair{From: uint32(i), Bytes: rnd.Uint64N(5), Messages: rnd.Uint64N(3)})
+		}
+		want := slices.Clone(list)
+		slices.SortStableFunc(want, func(a, b Pair) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages)) })
+		want = want[:min(len(want), 7)]
+		if got := heaviest(list, 7); !slices.Equal(got, want) {
+			t.Fatalf("%v\n%v", got, want)
 		}
 	}
 }

@@ -97,14 +97,32 @@ func matrixLegend(least, step int, messages bool) []htmlKey {
 	return list
 }
 
+// heaviest returns the n pairs with most bytes, then messages, in that order; of
+// equal ones the first.
+func heaviest(pairs []Pair, n int) []Pair {
+	order := func(a, b Pair) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages)) }
+	list := make([]Pair, 0, n+1)
+	for _, p := range pairs {
+		if len(list) == n && order(p, list[n-1]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(list, p, func(x, p Pair) int {
+			if order(x, p) <= 0 {
+				return -1
+			}
+			return 1
+		})
+		list = slices.Insert(list, at, p)
+		list = list[:min(len(list), n)]
+	}
+	return list
+}
+
 // pairTable has the pairs with most bytes.
 func (d *Document) pairTable() *htmlTable {
-	list := slices.Clone(d.Comm.Pairs)
-	slices.SortStableFunc(list, func(a, b Pair) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
-	})
 	t := &htmlTable{Caption: "Pairs with most bytes", Head: heads("from", "to", "messages", "bytes", "share", "each")}
-	for i := range list[:min(len(list), htmlRows/2)] {
+	list := heaviest(d.Comm.Pairs, htmlRows/2)
+	for i := range list {
 		x := &list[i]
 		each := htmlCell{Sort: "-1"}
 		if x.Messages > 0 {
@@ -114,6 +132,6 @@ func (d *Document) pairTable() *htmlTable {
 		t.add(numberCell(fmt.Sprint(x.From), float64(x.From)), numberCell(fmt.Sprint(x.To), float64(x.To)), numberCell(count(x.Messages), float64(x.Messages)),
 			numberCell(Bytes(integer(x.Bytes)), float64(x.Bytes)), ratioCell(share, share.percent()), each)
 	}
-	t.left(len(list), htmlRows/2, "pair", "comm")
+	t.left(len(d.Comm.Pairs), len(list), "pair", "comm")
 	return t
 }

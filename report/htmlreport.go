@@ -161,11 +161,14 @@ func (d *Document) htmlCards(u unit) []htmlCard {
 func (d *Document) htmlHeadline(u unit) (three, more []string, err error) {
 	s := d.Summary
 	t := &s.Ticks
-	first := fmt.Sprintf("efficiency %s, above the %.1f that calls for a look: of %s %s that %s took together, %s were productive",
-		s.Efficiency.text(2), threshold, u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"), t.Productive.over(t.Total).percent())
+	of := fmt.Sprintf("of %s %s that %s took together", u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"))
+	if d.Processes == 1 {
+		of = fmt.Sprintf("of %s %s of the one process", u.short(Fraction{t.Total, big.NewInt(1)}), u.name())
+	}
+	first := fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.text(2), threshold, of, t.Productive.over(t.Total).percent())
 	if s.Efficiency.Defined && s.Efficiency.Value < threshold {
-		first = fmt.Sprintf("efficiency %s, below the %.1f that calls for a look: of %s %s that %s took together, %s %s were lost, mostly %s",
-			s.Efficiency.text(2), threshold, u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"), u.short(t.Lost), u.name(), d.htmlMostly(u))
+		first = fmt.Sprintf("efficiency %s, where less than %.1f calls for a look: %s, %s %s were lost, mostly %s",
+			s.Efficiency.text(2), threshold, of, u.short(t.Lost), u.name(), d.htmlMostly(u))
 	}
 	found := d.findings(u)
 	second := d.lowest()
