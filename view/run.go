@@ -29,6 +29,8 @@ type run struct {
 	lives       []atomic.Pointer[life]          // of locations, read when needed
 	classes     func() ([]xtf.Member, error)    // of processes, read once
 	paths       func() (*report.CallPaths, error)
+	callsMu     sync.Mutex
+	calls       map[callKey]xtf.Call // some of those that were climbed to
 	tree        kept[Intervals]
 	pairs       kept[Matrix] // by its number of cells
 	meta        RunMeta

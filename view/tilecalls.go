@@ -1,8 +1,10 @@
 package view
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -61,7 +63,6 @@ type walker struct {
 	at    uint64
 	stack []frame // innermost last; what is around the first one is read when that ends
 	err   error
-	buf   []byte
 
 	bin   int // under way, -1 none
 	parts []part
@@ -86,31 +87,69 @@ func (w *walker) open() error {
 	if w.t.begin == 0 {
 		return nil
 	}
-	var inner *frame
+	pos, ok, err := w.calls.Search(w.t.begin-1, xtf.LE)
+	if err != nil || !ok {
+		return err
+	}
 	var around []span
-	err := w.calls.Stack(w.t.begin, func(n uint64, row []byte) bool {
-		var c xtf.Call
-		c.Load(row)
-		if c.T >= w.t.begin {
-			return true
+	for n := pos.N; n != xtf.Never; {
+		c, err := w.x.call(w.calls, n)
+		if err != nil {
+			return err
 		}
-		if inner == nil {
-			f := w.frameOf(&c)
-			inner = &f
+		if c.End > w.t.begin {
+			if len(w.stack) == 0 {
+				w.stack = append(w.stack, w.frameOf(&c))
+			}
+			if !w.t.spans {
+				break
+			}
+			if around = append(around, w.spanOf(n, &c)); len(around) > tileSpans {
+				break
+			}
 		}
-		if !w.t.spans {
-			return false
-		}
-		around = append(around, w.spanOf(n, &c))
-		return len(around) <= tileSpans
-	})
-	if inner != nil {
-		w.stack = append(w.stack, *inner)
+		n = c.Parent
 	}
-	for i := len(around) - 1; i >= 0; i-- {
-		w.t.lists[w.row] = append(w.t.lists[w.row], around[i])
+	slices.Reverse(around)
+	if w.t.spans {
+		w.t.lists[w.row] = append(w.t.lists[w.row], around...)
 	}
-	return err
+	return nil
+}
+
+// callKey names a row of CALL.
+type callKey struct {
+	p xtf.Proc
+	n uint64
+}
+
+// mostCalls is how many rows are kept: 80 bytes each, with the table.
+const mostCalls = 1 << 16
+
+// call reads a row of CALL. Climbs go to the same few outer calls from every tile, whose pages hold nothing else of it:
+// they are kept apart.
+func (x *run) call(a *xtf.Array, n uint64) (xtf.Call, error) {
+	k := callKey{a.Proc(), n}
+	x.callsMu.Lock()
+	c, ok := x.calls[k]
+	x.callsMu.Unlock()
+	if ok {
+		return c, nil
+	}
+	row, err := a.Row(n, nil)
+	if err != nil {
+		return c, err
+	}
+	if c.Load(row); c.Parent != xtf.Never && c.Parent >= n { // the climb ends for any bytes
+		return c, fmt.Errorf("%s: call %d has call %d around it: %w", x.Name, n, c.Parent, xtf.ErrCorrupt)
+	}
+	x.callsMu.Lock()
+	defer x.callsMu.Unlock()
+	if x.calls == nil || len(x.calls) >= mostCalls {
+		x.calls = make(map[callKey]xtf.Call)
+	}
+	x.calls[k] = c
+	return c, nil
 }
 
 func (w *walker) spanOf(n uint64, c *xtf.Call) span {
@@ -166,19 +205,13 @@ func (w *walker) advance(t uint64) error {
 // climb makes the innermost open call around row n the only one known.
 func (w *walker) climb(n uint64) error {
 	for n != xtf.Never {
-		row, err := w.calls.Row(n, w.buf)
+		c, err := w.x.call(w.calls, n)
 		if err != nil {
 			return err
 		}
-		w.buf = row
-		var c xtf.Call
-		c.Load(row)
 		if c.End > w.at {
 			w.stack = append(w.stack, w.frameOf(&c))
 			return nil
-		}
-		if c.Parent != xtf.Never && c.Parent >= n { // the climb ends for any bytes
-			return xtf.ErrCorrupt
 		}
 		n = c.Parent
 	}

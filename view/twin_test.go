@@ -63,7 +63,7 @@ type statsJSON struct {
 		Min, Max *Extreme
 	}
 	Functions []struct {
-		Region                            int
+		Region                             int
 		Calls, Inclusive, Exclusive, Bytes limitsJSON
 	}
 	Lost []report.Lost
@@ -111,7 +111,8 @@ func compareItems(t *testing.T, path string, got *statsJSON, want *report.Statis
 			Item     string
 			Sum      limitsJSON
 			Min, Max *Extreme
-		}) bool {
+		},
+		) bool {
 			return g.Item == w.Item.String()
 		})
 		if k < 0 {
@@ -443,7 +444,9 @@ func TestCritical(t *testing.T) {
 					}
 				}
 			}
-			slices.SortFunc(want, func(a, b Piece) int { return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Location, b.Location)) })
+			slices.SortFunc(want, func(a, b Piece) int {
+				return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Location, b.Location))
+			})
 			if v.Total != uint64(len(want)) || v.Truncated != (len(want) > 10000) || !v.Complete || !v.Truncated && !slices.Equal(v.Pieces, want) {
 				t.Fatalf("[%d, %d): %d pieces, want %d", begin, end, v.Total, len(want))
 			}

@@ -82,6 +82,7 @@ function legend(app) {
   const items = classNames.map((name, s) => [s, name]);
   if (app.meta.waits) items.push([8, 'waiting']);
   if (app.meta.critical) items.push([9, 'critical path']);
+  items.push([10, 'no call recorded']);
   replace($('legend'), ...items.map(([s, name]) => el('li', {}, el('span', {class: 'swatch s' + s}), name)));
 }
 

@@ -35,7 +35,7 @@ export class Overview {
     ctx.fillRect(0, 0, width, height);
     const shown = app.painter.waits;
     app.painter.waits = false;
-    const used = app.painter.paint(ctx, {t: app.state.span, rows: [0, app.meta.locations], level: this.level()},
+    const used = app.painter.paint(ctx, {t: app.state.span, rows: [0, app.meta.locations], level: this.level(), plain: true},
       {x: 0, y: 2, w: width, h: height - 4});
     app.painter.waits = shown;
     for (const t of used.wanted) {

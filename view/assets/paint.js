@@ -79,7 +79,7 @@ export class Painter {
     used.lost += tile.lost;
     if (!tile.span) used.single = false;
     this.blit(ctx, view, box, at, tile, z, x, f, i);
-    if (tile.span && at.group * at.rowHeight >= 5) {
+    if (tile.span && !view.plain && at.group * at.rowHeight >= 5) {
       this.spans(ctx, view, box, at, tile);
     }
     if (this.waits) this.stripes(ctx, view, box, at, tile);

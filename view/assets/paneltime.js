@@ -17,6 +17,17 @@ export function fewIn(app) {
   return to - from <= 64;
 }
 
+// part is what sums are about: a static file has those of the whole run alone.
+export function part(app) {
+  return app.source.static ? 'whole run' : 'visible window';
+}
+
+// sourceOf is where a function stands, as far as the trace tells.
+function sourceOf(region) {
+  if (!region || !region.file) return null;
+  return region.line ? `${region.file}:${region.line}` : region.file;
+}
+
 export function swatch(cls) {
   return el('span', {class: 'swatch s' + cls, 'aria-hidden': 'true'});
 }
@@ -63,7 +74,7 @@ export class TimePanels {
       ['where', `${app.names.label(app.state.sel.row)}${at.location.node ? ' on ' + at.location.node : ''}`],
       ['begin', call ? this.at(call.begin) : this.at(at.t)], ['time', call ? this.time(call.end - call.begin) + (call.cut ? ' (the trace has no end of it)' : '') : null],
       ['in itself', call ? this.time(call.exclusive) : null],
-      ['source', call && call.region >= 0 && app.meta.regions[call.region].file ? `${app.meta.regions[call.region].file}:${app.meta.regions[call.region].line}` : null],
+      ['source', call ? sourceOf(app.meta.regions[call.region]) : null],
       ['call number', call ? count(call.n) : null],
       ['interval', at.intervals.length ? at.intervals.map((i) => `${i.label.replace(/\s+/g, ' ')} #${i.k}`).join(' › ') : null],
       ['critical path', at.critical ? `yes, ${at.critical.activity} from ${this.at(at.critical.begin)} for ${this.time(at.critical.end - at.critical.begin)}` : null],
@@ -122,14 +133,14 @@ export class TimePanels {
       app.panels.follow(true);
     };
     const unit = {ticks: (x) => this.time(x), count, bytes};
-    const items = table(`${count(s.processes)} processes, ${this.time(s.end - s.begin)} of time each` + (s.exact ? ', exact' : ''), [
+    const items = table(`${count(s.processes)} processes, ${this.time(s.end - s.begin)} of time each, ${part(app)}` + (s.exact ? ', exact' : ''), [
       {head: 'item', of: (i) => i.item.replaceAll('_', ' '), by: (i) => i.item},
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
       {head: 'most', n: true, of: (i) => (i.max ? `${(unit[i.unit] || count)(i.max.value)} (rank ${i.max.rank})` : '')}], s.items);
     const all = s.functions.reduce((sum, f) => sum + Number(about(f.exclusive)), 0) || 1;
     const cls = (f) => (f.region >= 0 ? app.meta.regions[f.region].class : 0);
-    const functions = table('functions of the visible window' + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
+    const functions = table('functions of the ' + part(app) + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
       {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.search(f.name), 'search for it')), by: (f) => f.name},
       {head: 'share', of: (f) => stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all))},
       {head: 'in itself', n: true, of: (f) => this.number(f.exclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.exclusive))},
@@ -166,7 +177,7 @@ export class TimePanels {
     return [el('div', {class: 'columns'}, t, detail)];
   }
 
-  // intervalDetail has the characteristics of one interval, in the visible part where the server can.
+  // intervalDetail has the characteristics of one interval.
   async intervalDetail(node) {
     if (!node) return null;
     const a = await this.app.ask('interval/' + node.node, {});
@@ -180,7 +191,7 @@ export class TimePanels {
     const {app} = this;
     const w = await app.waitList();
     const sum = w.patterns.reduce((s, p) => s + Number(about(p.sum)), 0) || 1;
-    const patterns = table('by pattern', [
+    const patterns = table('by pattern, ' + part(app), [
       {head: 'pattern', of: (p) => patternName(p.item), by: (p) => p.item},
       {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
       {head: 'share', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns, 1);
