@@ -379,6 +379,7 @@ func (a *analysis) work() error {
 }
 
 func (a *analysis) atStage(name string) {
+	a.dog.enter(name)
 	if a.o.AtStage != nil {
 		a.o.AtStage(name)
 	}
@@ -392,7 +393,7 @@ func (a *analysis) measure() error {
 	if err = a.planMemory(); err != nil {
 		return err
 	}
-	a.ranges, a.teams = partition.Teams(a.size.Weights, a.c.Size(), a.teamCost())
+	a.ranges, a.teams = partition.Teams(a.workLeft(), a.c.Size(), a.teamCost())
 	a.own = a.ranges[a.c.Rank()]
 	if err = a.gather(); err != nil {
 		return err

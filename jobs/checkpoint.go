@@ -75,15 +75,15 @@ type pacer struct {
 	units    int          // finished by this rank in this run
 	bytes    uint64       // of them
 	listed   int          // by this rank in this run
-	loading  bool
-	marked   uint32 // the last stage of this run that was marked
-	redo     int    // torn units
-	kept     int    // units taken over by this rank
+	loading  bool         // up to the end of the load, where each unit is kept
+	marked   uint32       // the last stage of this run that was marked
+	redo     int          // torn units
+	kept     int          // units taken over by this rank
 	unitTime time.Duration
 }
 
 func newPacer(a *analysis, side mpi.Comm) *pacer {
-	p := &pacer{a: a, comm: side, stop: a.o.Stop, began: time.Now(), heard: map[int]bool{}}
+	p := &pacer{a: a, comm: side, stop: a.o.Stop, began: time.Now(), heard: map[int]bool{}, loading: true}
 	if p.stop == nil {
 		p.stop = &Stop{}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
@@ -65,6 +66,22 @@ func (a *analysis) kept(p trace.P) (bytes uint64, peers []stats.PeerRange, err e
 		})
 	}
 	return bytes, peers, err
+}
+
+// workLeft is the work of each location that this run has to do, in bytes: of a location whose load was kept, the stages
+// behind it, which take about as long.
+func (a *analysis) workLeft() []uint64 {
+	k := a.ws.Kept()
+	if k == nil || k.Stage() != notMarked {
+		return a.size.Weights
+	}
+	list := slices.Clone(a.size.Weights)
+	for p := range list {
+		if k.Has(unit(trace.P(p), stageLoad)) {
+			list[p] /= 2
+		}
+	}
+	return list
 }
 
 // takeOver does what is left to do for a location that an earlier run loaded.

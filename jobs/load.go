@@ -15,7 +15,6 @@ import (
 // load turns every location of this rank into segments.
 func (a *analysis) load() error {
 	a.meter.Stage("load", a.ownBytes())
-	a.pace.loading = true
 	err := a.adopt()
 	var graph *ccg.Builder
 	for p := a.own.First; p < a.own.End && err == nil; p++ {

@@ -123,6 +123,7 @@ func (a *analysis) restore() (uint32, error) {
 		}
 		return notMarked, nil
 	}
+	a.pace.loading = false
 	return k.Stage(), a.takeTables()
 }
 

@@ -58,7 +58,7 @@ func (r *countedChunk) Next(b *trace.Batch) error {
 func batches(t *testing.T, o jobs.AnalyzeOptions) int64 {
 	t.Helper()
 	s := &counted{Source: o.Source, at: func() {}}
-	o.Source = s
+	o.Source, o.Output = s, ""
 	analyzed(t, 1, o)
 	return -s.left.Load()
 }
@@ -221,6 +221,77 @@ func TestCutRuns(t *testing.T) {
 			}
 			t.Logf("%d locations kept, %d pieces torn", kept, torn)
 		})
+	}
+}
+
+// TestChangedInput goes on with an archive of which one location changed since an earlier run had loaded it, and with one
+// whose definitions did.
+func TestChangedInput(t *testing.T) {
+	o := jobs.AnalyzeOptions{Trace: makeArchive(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Every: 1, StoreBytes: 1 << 20}
+	stop := &jobs.Stop{}
+	run := o
+	run.Stop = stop
+	run.AtStage = func(stage string) {
+		if stage == "number" {
+			stop.Ask("the test")
+		}
+	}
+	if _, err := analyze(2, run); !errors.Is(err, jobs.ErrStopped) {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(filepath.Dir(o.Trace), "*", "2.evt"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		name   string
+		change func(o *jobs.AnalyzeOptions)
+		says   string
+	}{
+		{"location", func(*jobs.AnalyzeOptions) { write(t, files[0], b[:len(b)-100]) }, "the input changed since an earlier run read it"},
+		{"definitions", func(o *jobs.AnalyzeOptions) { o.Trace = makeArchive(t, "ring:procs=4,events=5k") }, "the input is another"},
+		{"options", func(o *jobs.AnalyzeOptions) { o.GraphOnly, o.Version = true, "2" }, `tool is "coppice 2", was "coppice test", option events is "none", was "all"`},
+	} {
+		write(t, files[0], b)
+		x := o
+		x.Resume = true
+		k.change(&x)
+		if _, err := analyze(3, x); jobs.ExitCode(err) != jobs.ExitUsage || !strings.Contains(fmt.Sprint(err), k.says) {
+			t.Errorf("%s: %v", k.name, err)
+		}
+	}
+	write(t, files[0], b)
+	o.Resume = true
+	if res, err := analyze(3, o); err != nil || res.Resumed.Kept != 4 {
+		t.Errorf("the input as it was: %v, %+v", err, res.Resumed)
+	}
+}
+
+// TestTimeLimit lets the time of a batch job run out. A run that finished nothing says so instead of asking to be started
+// again for ever.
+func TestTimeLimit(t *testing.T) {
+	o := jobs.AnalyzeOptions{Source: generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
+	run := o
+	run.End = time.Now()
+	if _, err := analyze(2, run); jobs.ExitCode(err) != jobs.ExitResource || !strings.Contains(err.Error(), "this run finished no location") {
+		t.Errorf("no time: %v", err)
+	}
+	wait := func() {
+		for !run.End.Before(time.Now().Add(jobs.EndMargin)) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	run = moment{batch: batches(t, o) - 1}.hooked(o, wait)
+	run.End = time.Now().Add(jobs.EndMargin + time.Second)
+	if _, err := analyze(1, run); jobs.ExitCode(err) != jobs.ExitSaved || !strings.Contains(err.Error(), "the time limit is near; 3 of 4 locations") {
+		t.Errorf("little time: %v", err)
+	}
+	if res, err := analyze(3, o); err != nil || res.Resumed.Kept != 3 {
+		t.Errorf("enough time: %v, %+v", err, res.Resumed)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,16 +38,39 @@ func mpirun(t *testing.T, n int, bin string, args ...string) (code int, text str
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// built builds the command as the user's binary; without mpirun, or where the
+// buildFolder is where the command is built, once for all tests.
+var buildFolder string
+
+var builtOnce = sync.OnceValues(func() (string, error) {
+	var err error
+	if buildFolder, err = os.MkdirTemp("", "coppice-test-"); err != nil {
+		return "", err
+	}
+	bin := filepath.Join(buildFolder, "coppice")
+	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if buildFolder != "" {
+		os.RemoveAll(buildFolder)
+	}
+	os.Exit(code)
+}
+
+// built returns the command as the user's binary; without mpirun, or where the
 // tests themselves have no MPI, it skips.
 func built(t *testing.T) string {
 	t.Helper()
 	if _, err := exec.LookPath("mpirun"); err != nil {
 		t.Skip("no mpirun on this machine: install openmpi-bin")
 	}
-	bin := filepath.Join(t.TempDir(), "coppice")
-	if out, err := exec.Command("go", "build", "-o", bin, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	bin, err := builtOnce()
+	if err != nil {
+		t.Fatal(err)
 	}
 	if out, err := exec.Command("mpirun", "--version").Output(); err != nil || !strings.Contains(string(out), "Open MPI") {
 		t.Skip("mpirun is not Open MPI's")

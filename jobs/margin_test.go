@@ -1,0 +1,4 @@
+package jobs
+
+// EndMargin is for tests.
+const EndMargin = endMargin
