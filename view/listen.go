@@ -95,6 +95,12 @@ func (p *Place) addSocket(path string) error {
 	return nil
 }
 
+// Loopback reports whether only this machine reaches the address.
+func (p *Place) Loopback() bool {
+	ip := net.ParseIP(p.Address)
+	return p.Address == "localhost" || ip != nil && ip.IsLoopback()
+}
+
 // Close closes the listeners; the socket's file goes with it.
 func (p *Place) Close() error {
 	var err error

@@ -31,7 +31,7 @@ func runServe(args []string, s streams) error {
 	f := flags("serve", "RUN.xtf [PREDICTED.xtf]", s,
 		"coppice serve run.xtf",
 		"coppice serve run.xtf predicted.xtf --mem 2G",
-		"coppice serve run.xtf --base-path /user/ann/proxy/8411 --host hub.example.org")
+		"coppice serve run.xtf --base-path /user/ann/proxy/absolute/8411 --host hub.example.org")
 	f.StringVar(&listen, "listen", "", "HOST:PORT or unix:PATH (default: 127.0.0.1, and a UNIX socket in XDG_RUNTIME_DIR)")
 	f.StringVar(&base, "base-path", "", "path below which a proxy shows the server, such as that of JupyterHub")
 	f.StringArrayVar(&hosts, "host", nil, "name under which browsers reach the server, beside localhost; repeatable")
@@ -61,12 +61,16 @@ func runServe(args []string, s streams) error {
 		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("serve: %w. Choose another --listen", err))
 	}
 	defer place.Close()
-	server, err := view.New(runs, view.Options{Tool: version, Base: base, Hosts: append(hosts, place.Address)})
+	around := aroundHere()
+	if place.Address != "" && !place.Loopback() {
+		hosts = append(hosts, place.Address, around.Host)
+	}
+	server, err := view.New(runs, view.Options{Tool: version, Base: base, Hosts: hosts})
 	if err != nil {
 		return readError(operands[0], err)
 	}
 	debug.SetMemoryLimit(int64(mem) / 20 * 19)
-	server.Announce(s.out, place, aroundHere())
+	server.Announce(s.out, place, around)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	if err := server.Serve(ctx, place, idle); err != nil {
