@@ -64,6 +64,7 @@ type AnalyzeResult struct {
 	DefsBytes int    // of the encoded definitions
 	Locations int
 	Processes int
+	Teams     []partition.Team // ranks that loaded one location together
 	Partial   bool
 	Done      bool              // an earlier run has written the file: nothing else is known here
 	Resumed   Resumed           // on rank 0
@@ -404,6 +405,7 @@ func (a *analysis) measure() error {
 		a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
 		a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
 	}
+	a.res.Teams = a.teams
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
 	return nil

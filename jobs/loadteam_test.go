@@ -50,6 +50,19 @@ func TestSameBytesOfTeams(t *testing.T) {
 	}
 }
 
+// TestTeamsForm: ranks that hold nothing help, where times are not repaired.
+func TestTeamsForm(t *testing.T) {
+	for repair, want := range map[bool]int{false: 1, true: 0} {
+		o := jobs.AnalyzeOptions{
+			Source: generated(t, "stencil:procs=1,events=2k"), Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20,
+			GroupEvents: 100, ClockRepair: repair,
+		}
+		if r, err := analyze(4, o); err != nil || len(r.Teams) != want || want > 0 && len(r.Teams[0].Helpers) != 3 {
+			t.Errorf("repair %t: teams %+v, %v", repair, r.Teams, err)
+		}
+	}
+}
+
 // heavySource claims that its locations are large.
 type heavySource struct{ *randomSource }
 

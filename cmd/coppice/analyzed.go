@@ -47,6 +47,10 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	for _, t := range r.Seconds {
 		fmt.Fprintf(s.err, "coppice: rank 0 %-8s %8.3f s\n", t.Stage, t.Elapsed.Seconds())
 	}
+	for i := range min(len(r.Teams), 8) {
+		t := &r.Teams[i]
+		fmt.Fprintf(s.err, "coppice: location %d was loaded by %d ranks, rank %d and helpers from rank %d on\n", t.P, len(t.Helpers)+1, t.Owner, t.Helpers[0])
+	}
 	fmt.Fprintf(s.err, "coppice: rank 0 segments: peak %s in memory, %s in files\n", binary(r.Store.Peak), binary(r.Store.Spilled))
 	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s\n",
 		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)))
