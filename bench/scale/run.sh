@@ -5,7 +5,7 @@
 #
 #   weak      goroutine ranks, one process of a generated stencil each
 #   heap      the same, heap at the ends of stages
-#   mpi       ranks of mpirun, up to 64: calls and heap
+#   mpi       ranks of mpirun, up to 128: calls and heap (2 minutes on two cores)
 #   strong    one trace of 64 processes
 #   simulate  lists of calls made from runs on 8 to 32 ranks, simulated on 64, 4096 and 65 536 ranks of cluster.toml
 #   many      1024 and 4096 goroutine ranks (4 GB)
@@ -22,8 +22,8 @@ for section in "$@"; do
 	weak) "$dir/scale" weak -stages ;;
 	heap) "$dir/scale" weak -heap -stages -each 4 ;;
 	mpi)
-		"$dir/scale" weak -mpi
-		"$dir/scale" weak -mpi -heap -stages -each 4
+		"$dir/scale" weak -mpi -ranks 2,16,64,128
+		"$dir/scale" weak -mpi -heap -stages -each 4 -ranks 1,4,16,64,128
 		;;
 	strong) "$dir/scale" strong -each 64 -ranks 1,2,4,8,16,32,64 ;;
 	simulate)
