@@ -90,8 +90,8 @@ func (s *Server) staticAnswers(ctx context.Context) (*staticData, error) {
 	for _, x := range []struct{ key, name, query string }{
 		{"meta", "meta", ""},
 		{"locations?from=0&max=4096", "locations", "from=0&max=4096"},
-		{"stats", "stats", ""},
-		{"profile", "profile", ""},
+		{"stats", "stats", "exact=1"},
+		{"profile", "profile", "exact=1"},
 		{"intervals", "intervals", ""},
 		{"waits", "waits", "max=500"},
 		{"critical", "critical", ""},

@@ -46,7 +46,7 @@ func TestReportPages(t *testing.T) {
 			must(t, s.Do("document.querySelectorAll('details').forEach((d) => { d.open = true; })"))
 			_, err := browser.Eval[bool](s, axe+"\n;true")
 			must(t, err)
-			complain(t, s, theme+" "+filepath.Base(address))
+			complain(t, s, theme+" "+filepath.Base(address), "html")
 		}
 		const column = "[...document.querySelector('table.foldable').tBodies[0].rows].map((r) => Number(r.cells[3].dataset.sort))"
 		before := eval[[]float64](t, s, column)
