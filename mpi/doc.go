@@ -65,6 +65,8 @@
 //
 // SparseAlltoall is for exchanges in which a rank has something for few others: ceil(log2 ranks) messages of each rank.
 //
+// Observe makes a communicator that tells of each call of its rank: its kind, partner and bytes.
+//
 // Received messages belong to the receiver. What Bcast, Allgather, Gather and Scatter return is shared by in-process
 // ranks and must not be modified.
 //

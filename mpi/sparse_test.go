@@ -89,3 +89,25 @@ func TestSparseDamaged(t *testing.T) {
 		}
 	}
 }
+
+// FuzzRouted reads parts from any bytes: what is read gives the bytes again.
+func FuzzRouted(f *testing.F) {
+	f.Add((&routed{3, Part{4, []byte("abc")}}).append((&routed{0, Part{1, nil}}).append(nil)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var again []byte
+		rest := b
+		for len(rest) > 0 {
+			var x routed
+			var err error
+			if rest, err = x.take(rest); err != nil {
+				return
+			}
+			if again = x.append(again); len(again)+len(rest) != len(b) {
+				t.Fatalf("%d bytes taken and %d left of %d", len(again), len(rest), len(b))
+			}
+		}
+		if string(again) != string(b) {
+			t.Fatalf("%x is read as %x", b, again)
+		}
+	})
+}
