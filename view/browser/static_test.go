@@ -26,7 +26,7 @@ func TestStatic(t *testing.T) {
 	must(t, os.WriteFile(file, b.Bytes(), 0o644))
 	before := s.Requests()
 	for _, x := range []struct{ fragment, want string }{
-		{"tab=statistics", "functions of the visible window"},
+		{"tab=statistics", "functions of the whole run"},
 		{"tab=waits", "late sender"},
 		{"tab=intervals", "timestep"},
 		{"tab=matrix", "largest pairs"},
