@@ -37,6 +37,13 @@
 // open: the data alone decide. What a helper made waits in its store until the owner asks for it. With ClockRepair, and of a
 // Paraver trace, there are no teams.
 //
+// # Stop and resume
+//
+// A Stop, which signals ask, or the end of the time limit ends an analysis at the next batch, unit or stage on all ranks:
+// see pacer. What is kept are loaded locations, in the lists of package xtfwriter, and the ends of the stages from finish
+// on, in its marks. A run with Resume begins with the last mark that is whole, else with the locations that are listed. A
+// watchdog tells where a rank hangs. docs/checkpoint.md is for users.
+//
 // # Export
 //
 // Export writes the event streams of a file's call graph as an OTF2 archive:

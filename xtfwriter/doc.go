@@ -7,14 +7,15 @@
 // A work unit is one location in one stage. What it makes (pages of arrays, page
 // tables, blobs, staged rows) becomes immutable segments of its rank's Store: in
 // memory up to the budget, then in RUN.xtf.work/seg.<epoch>.<rank>. A checkpoint
-// is the list of finished units and their segments. Commit gives each rank the
+// is the list of finished units and their segments, one for each rank; a mark is a list of all segments, kept when those of
+// all ranks are whole. A run with Config.Resume adopts both: the segments stay in the files of older epochs. Commit gives each rank the
 // offset of its regions by an exclusive scan of their sizes and copies them to
 // RUN.xtf.out.<epoch>; rank 0 adds the directory and the tables; once everything
 // is synced and was read back, the superblock is written and the file renamed.
 //
 //	RUN.xtf             the result, complete or absent
 //	RUN.xtf.lock        who works on it: input identity, owner, epoch
-//	RUN.xtf.work/       seg.<epoch>.<rank>, list.<epoch>.<rank>
+//	RUN.xtf.work/       job (whose it is), seg.<epoch>.<rank>, list.<epoch>.<rank>, mark.<epoch>.<rank>.<stage>
 //	RUN.xtf.out.<epoch> the file before its rename
 //
 // # Invariants
@@ -22,6 +23,8 @@
 //   - The bytes of the file depend on the rows, the types and the file id: not on
 //     the number of ranks, the budget, or who held what where.
 //   - Begin, Commit and Close are collective and return the same error everywhere.
+//   - What a list says stays true: segment files only grow, lists are replaced by rename, and each run writes files of its
+//     own epoch alone. What is damaged all the same is found by its checksum and left out.
 //   - An output is never replaced unless forced; a run that was taken over by a
 //     younger one sees its epoch gone and stops.
 //

@@ -69,8 +69,10 @@ NAME is a name, an id, FILE:LINE, root or #N. OP is one of < <= > >= == !=. Metr
    2  wrong usage: flags, output exists, locked by another run
    3  input cannot be read, or is not what the verb takes
    4  finished with damaged or partial input, or --strict refused it
-   5  memory or disk would be exceeded
-   6  a bug of coppice`},
+   5  memory or disk would be exceeded, the file system of the output failed, or nothing moved any more (--watchdog)
+   6  a bug of coppice
+  75  stopped by SIGUSR1, SIGTERM or before the time limit; run the same command with --resume
+ 130  ended at once by SIGINT, 143 by a second SIGTERM; the last checkpoint stays valid`},
 	}
 }
 
