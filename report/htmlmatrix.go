@@ -48,7 +48,11 @@ func (d *Document) htmlMatrix() *htmlFigure {
 	w.open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
 	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, side, side)
 	w.mosaic(left, top, side, side, rows, matrixClasses)
-	every := (n + 15) / 16
+	marks := 16
+	if d.Processes > 9999 { // long numbers
+		marks = 9
+	}
+	every := (n + marks - 1) / marks
 	for i := 0; i < n; i += every {
 		name := fmt.Sprint(i * d.Processes / n)
 		w.text(left-6, top+(2*i+1)*side/(2*n)+4, "end", name, 10)
