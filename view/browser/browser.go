@@ -225,6 +225,11 @@ func (s *Session) Keys(keys string, options ...chromedp.KeyOption) error {
 // Click presses and releases the left button at a point of the page.
 func (s *Session) Click(x, y float64) error { return s.run(chromedp.MouseClickXY(x, y)) }
 
+// Drag presses the left button at one point and releases it at another one.
+func (s *Session) Drag(x0, y0, x1, y1 float64) error {
+	return s.run(chromedp.DragAndDropXY(x0, y0, x1, y1))
+}
+
 // Media sets features of the medium, such as prefers-color-scheme to dark: name, value, name, value.
 func (s *Session) Media(features ...string) error {
 	var list []*emulation.MediaFeature
