@@ -14,19 +14,30 @@ module load openmpi/4.1
 export A=1
 cd "$PBS_O_WORKDIR" || exit
 export COPPICE_STATUS_FILE="coppice-$PBS_JOBID.status"
-timeout --signal=USR1 --preserve-status 1920 mpirun -n 333 coppice analyze run/traces.otf2 -o run.xtf --resume </dev/null &
+# Signals are passed on as USR1, which leaves the ranks time to save; mpirun itself would end them a second after a TERM.
+pid= rc=127 term=no interrupted=no
+trap 'interrupted=yes; [ -z "$pid" ] || kill -USR1 "$pid" 2>/dev/null' USR1
+trap 'interrupted=yes term=yes; [ -z "$pid" ] || kill -USR1 "$pid" 2>/dev/null' TERM
+( # the alarm before the time limit
+	s=
+	trap '[ -z "$s" ] || kill "$s"; exit' TERM
+	sleep 1920 &
+	s=$!
+	wait "$s"
+	kill -USR1 $$
+) </dev/null >/dev/null 2>&1 &
+alarm=$!
+mpirun -n 333 coppice analyze run/traces.otf2 -o run.xtf --resume </dev/null &
 pid=$!
-# A signal interrupts the wait: it is passed on as USR1, which leaves the ranks time to save, and the wait goes on.
-rc=127 term=no
-trap 'again=yes; kill -USR1 "$pid" 2>/dev/null' USR1
-trap 'again=yes term=yes; kill -USR1 "$pid" 2>/dev/null' TERM
-while :; do
-	again=no
+if [ $interrupted = yes ]; then kill -USR1 "$pid" 2>/dev/null; fi # a signal that came before there was a process
+while :; do # a signal interrupts the wait
+	interrupted=no
 	wait "$pid"
 	got=$?
 	if [ $got -ne 127 ]; then rc=$got; fi
-	if [ $again = no ]; then break; fi
+	if [ $interrupted = no ]; then break; fi
 done
+kill "$alarm" 2>/dev/null
 # 75: stopped with a checkpoint. PBS lets operators alone put a job back; without their right, submit it again.
 if [ $rc -eq 75 ]; then
 	qrerun "$PBS_JOBID" || echo "coppice: the checkpoint is saved: submit this script again to go on" >&2

@@ -17,20 +17,21 @@ set -u
 module load openmpi/4.1
 export A=1
 export COPPICE_STATUS_FILE="coppice-$SLURM_JOB_ID.status"
-# Slurm before 23.02 does not tell when the job has to end.
+# Slurm 22.05 does not tell when the job has to end.
 export SLURM_JOB_END_TIME="${SLURM_JOB_END_TIME:-$(($(date +%s) + 2100))}"
+# Signals are passed on as USR1, which leaves the ranks time to save; mpirun itself would end them a second after a TERM.
+pid= rc=127 term=no interrupted=no
+trap 'interrupted=yes; [ -z "$pid" ] || kill -USR1 "$pid" 2>/dev/null' USR1
+trap 'interrupted=yes term=yes; [ -z "$pid" ] || kill -USR1 "$pid" 2>/dev/null' TERM
 mpirun -n 333 coppice analyze run/traces.otf2 -o run.xtf --resume </dev/null &
 pid=$!
-# A signal interrupts the wait: it is passed on as USR1, which leaves the ranks time to save, and the wait goes on.
-rc=127 term=no
-trap 'again=yes; kill -USR1 "$pid" 2>/dev/null' USR1
-trap 'again=yes term=yes; kill -USR1 "$pid" 2>/dev/null' TERM
-while :; do
-	again=no
+if [ $interrupted = yes ]; then kill -USR1 "$pid" 2>/dev/null; fi # a signal that came before there was a process
+while :; do # a signal interrupts the wait
+	interrupted=no
 	wait "$pid"
 	got=$?
 	if [ $got -ne 127 ]; then rc=$got; fi
-	if [ $again = no ]; then break; fi
+	if [ $interrupted = no ]; then break; fi
 done
 # 75: stopped with a checkpoint. Back into the queue under the same number; jobs that wait for its end go on waiting. But a
 # TERM to this shell that comes neither from preemption nor at the time limit is a scancel: that job stays away.

@@ -14,7 +14,7 @@ set -u
 # EDIT partition or queue, account and other options of the site, beside those above
 # EDIT module load ...   the MPI library that coppice was built with
 export COPPICE_STATUS_FILE="coppice-$SLURM_JOB_ID.status"
-# Slurm before 23.02 does not tell when the job has to end.
+# Slurm 22.05 does not tell when the job has to end.
 export SLURM_JOB_END_TIME="${SLURM_JOB_END_TIME:-$(($(date +%s) + 2100))}"
 # The shell outlives a TERM, to see how the step ends.
 term=no

@@ -17,7 +17,7 @@ set -u
 module load openmpi/4.1
 export A=1
 export COPPICE_STATUS_FILE="coppice-$SLURM_JOB_ID.status"
-# Slurm before 23.02 does not tell when the job has to end.
+# Slurm 22.05 does not tell when the job has to end.
 export SLURM_JOB_END_TIME="${SLURM_JOB_END_TIME:-$(($(date +%s) + 2100))}"
 # The shell outlives a TERM, to see how the step ends.
 term=no
