@@ -17,13 +17,24 @@ type chrome struct {
 	out     *bufio.Writer
 	line    []byte
 	comma   bool
-	names   []string // as JSON
-	classes []string // as JSON
-	where   string   // process and thread of the location
+	names   []string          // as JSON
+	classes []string          // as JSON
+	texts   map[string]string // those of annotations and counters as JSON: few different ones
+	where   string            // process and thread of the location
 	self    string
 }
 
-func newChrome(out *bufio.Writer) *chrome { return &chrome{out: out} }
+func newChrome(out *bufio.Writer) *chrome { return &chrome{out: out, texts: map[string]string{}} }
+
+// quote returns the JSON form of a text that comes again and again.
+func (c *chrome) quote(text string) string {
+	q, ok := c.texts[text]
+	if !ok {
+		q = quote(text)
+		c.texts[text] = q
+	}
+	return q
+}
 
 func quote(s string) string {
 	b, err := json.Marshal(strings.ToValidUTF8(s, "\uFFFD"))
@@ -118,7 +129,7 @@ func (c *chrome) describe(e *event) {
 		}
 		c.line = append(append(append(c.line, sep...), argNames[a.name]...), `":`...)
 		if a.text != "" {
-			c.line = append(c.line, quote(a.text)...)
+			c.line = append(c.line, c.quote(a.text)...)
 		} else {
 			c.line = strconv.AppendUint(c.line, a.value, 10)
 		}
@@ -200,7 +211,8 @@ func (c *chrome) counter(ns uint64, _ int, name, _ string, value float64, bits u
 	}
 	c.phase("C", ns)
 	c.key("name")
-	c.line = append(c.line, quote(name+" #"+c.self)...)
+	c.line = append(c.line, c.quote(name)...)
+	c.line = append(append(append(c.line[:len(c.line)-1], " #"...), c.self...), '"')
 	c.line = append(c.line, `,"args":{"value":`...)
 	switch kind {
 	case 0:

@@ -95,6 +95,7 @@ func (w wire) text(field int, v string) wire {
 type perfetto struct {
 	out               *bufio.Writer
 	packet, body, sub wire
+	note              wire // an annotation
 	names             []string
 	given             []bool
 	next              uint64 // number of the next track
@@ -183,13 +184,13 @@ func (p *perfetto) describe(e *event) {
 	p.sub = p.sub[:0].uint(eventCategory, uint64(e.category)+1)
 	for i := range e.args {
 		a := &e.args[i]
-		x := wire{}.uint(annotationID, uint64(a.name)+1)
+		p.note = p.note[:0].uint(annotationID, uint64(a.name)+1)
 		if a.text != "" {
-			x = x.text(annotationText, strings.ToValidUTF8(a.text, "\uFFFD"))
+			p.note = p.note.text(annotationText, strings.ToValidUTF8(a.text, "\uFFFD"))
 		} else {
-			x = x.uint(annotationUint, a.value)
+			p.note = p.note.uint(annotationUint, a.value)
 		}
-		p.sub = p.sub.bytes(eventAnnotation, x)
+		p.sub = p.sub.bytes(eventAnnotation, p.note)
 	}
 }
 
