@@ -458,7 +458,9 @@ func (a *analysis) graph() error {
 	}
 	d := ccg.NewDistributor(shared)
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		err = a.distribute(d, p)
+		if err = a.distribute(d, p); err == nil {
+			err = a.pace.poll()
+		}
 	}
 	if a.c.Rank() == 0 {
 		a.section = shared.Encode()

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,9 @@ var ErrStopped = errors.New("stopped")
 
 // Stop asks a job to save what is finished and to end. One rank that is asked suffices. It may be used by any goroutine.
 type Stop struct {
+	// Grace is how long a stage behind the load may go on to its end, where its result can be kept; 0 is 10 s.
+	Grace time.Duration
+
 	why  atomic.Pointer[string]
 	at   atomic.Int64 // Unix ns of the first request
 	once sync.Once
@@ -27,8 +31,8 @@ type Stop struct {
 
 // Ask asks the job to stop; why is for the message. Later calls change nothing.
 func (s *Stop) Ask(why string) {
+	s.at.CompareAndSwap(0, time.Now().UnixNano())
 	if s.why.CompareAndSwap(nil, &why) {
-		s.at.Store(time.Now().UnixNano())
 		s.context()
 		s.end()
 	}
@@ -52,8 +56,7 @@ func (s *Stop) asked() (why string, ok bool) {
 const (
 	lookEvery = 50 * time.Millisecond // for requests of other ranks
 	// endMargin is what a rank keeps of the time limit, beside twice the time of its longest checkpoint.
-	endMargin = 30 * time.Second
-	// stageGrace is how long a stage without units of its own may go on to its end, where its result can be kept.
+	endMargin  = 30 * time.Second
 	stageGrace = 10 * time.Second
 )
 
@@ -179,7 +182,7 @@ func (p *pacer) poll() error {
 	if !p.asked() {
 		return nil
 	}
-	if !p.loading && time.Since(time.Unix(0, p.stop.at.Load())) < stageGrace {
+	if !p.loading && time.Since(time.Unix(0, p.stop.at.Load())) < cmp.Or(p.stop.Grace, stageGrace) {
 		return nil
 	}
 	return ErrStopped

@@ -83,6 +83,9 @@ func (a *analysis) eachFinish(sum *stats.Summarizer, add func(trace.P, *finishin
 			return err
 		}
 		a.meter.Add(a.size.Weights[p])
+		if err := a.pace.poll(); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -113,6 +113,9 @@ func (a *analysis) renumber() error {
 			return fmt.Errorf("intervals of location %d: %w", p, err)
 		}
 		a.meter.Add(a.size.Weights[p])
+		if err := a.pace.poll(); err != nil {
+			return err
+		}
 	}
 	if a.c.Rank() == 0 && !a.o.GraphOnly {
 		return a.writePaths()

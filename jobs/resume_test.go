@@ -154,7 +154,7 @@ func stopUntilDone(t *testing.T, r *rand.Rand, o jobs.AnalyzeOptions, batches in
 	t.Helper()
 	for range 1 + r.IntN(4) {
 		m, ranks := randomMoment(r, batches), 1+r.IntN(4)
-		stop := &jobs.Stop{}
+		stop := &jobs.Stop{Grace: time.Duration(r.IntN(2))}
 		run := m.hooked(o, func() { stop.Ask("the test") })
 		run.Stop, run.Every = stop, time.Duration(r.IntN(2))
 		res, err := analyze(ranks, run)

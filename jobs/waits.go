@@ -56,7 +56,9 @@ func (a *analysis) waits() error {
 // eachOwn calls f for the locations of this rank until one fails.
 func (a *analysis) eachOwn(f func(p trace.P) error) (err error) {
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		err = f(p)
+		if err = f(p); err == nil {
+			err = a.pace.poll()
+		}
 	}
 	return err
 }
