@@ -139,6 +139,10 @@ func checkTiles(t *testing.T, s *Server, rng *rand.Rand, kinds map[string]int, n
 	for p := range trace.P(x.meta.Locations) {
 		all = append(all, callsOf(t, x, p))
 	}
+	bins := 60
+	if testing.Short() {
+		bins = 12
+	}
 	for i := range n {
 		z := min(i%12, x.scale)
 		if i%2 == 0 {
@@ -160,7 +164,7 @@ func checkTiles(t *testing.T, s *Server, rng *rand.Rand, kinds map[string]int, n
 		}
 		c := tileCheck{t: t, x: x, v: v, path: path, all: all}
 		c.kind(kinds, f)
-		for range 60 {
+		for range bins {
 			c.bin(rng.IntN(v.rows), rng.IntN(512))
 		}
 		if f == 0 {

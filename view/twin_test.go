@@ -73,7 +73,11 @@ type statsJSON struct {
 func TestStats(t *testing.T) {
 	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
 		x := s.runs[0]
-		for i := range 8 {
+		windows := 8
+		if testing.Short() {
+			windows = 3
+		}
+		for i := range windows {
 			begin, end := window(x, rng)
 			set := "all"
 			if i%2 == 1 {
