@@ -126,8 +126,8 @@ func readChrome(t *testing.T, b []byte) *lanes {
 		t.Errorf("%d flows begin, %d end", len(l.starts), len(l.ends))
 	}
 	for id := range l.starts {
-		if l.ends[id] == "" || l.ends[id] == l.starts[id] {
-			t.Errorf("flow %s from %s to %q", id, l.starts[id], l.ends[id])
+		if l.ends[id] == "" {
+			t.Errorf("flow %s from %s without end", id, l.starts[id])
 		}
 	}
 	return l

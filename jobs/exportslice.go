@@ -37,6 +37,9 @@ type ExportWindow struct{ Begin, End uint64 }
 // errNoRows says that a slice needs rows.
 var errNoRows = errors.New("a part of the time needs to know which messages have both their ends in it, and the file has no rows of events: it was analyzed with --events none. Export the whole run without --time, or analyze the archive without --events none")
 
+// errLossy says that a slice needs exact times.
+var errLossy = errors.New("a part of the time needs the exact times of the events, and the call graph of the file has others: it was analyzed with --deviation. Export the whole run without --time, or analyze the archive without --deviation")
+
 // openWindow gives all ranks the window that rank 0 asks for, before the output is touched.
 func (x *export) openWindow() error {
 	if x.o.Window == nil {
@@ -46,8 +49,13 @@ func (x *export) openWindow() error {
 	var err error
 	if x.c.Rank() == 0 {
 		var w ExportWindow
-		if w, err = x.o.Window(); err == nil && x.rowless {
+		w, err = x.o.Window()
+		switch {
+		case err != nil:
+		case x.rowless:
 			err = Fail(ExitInput, fmt.Errorf("%s: %w", x.o.Run, errNoRows))
+		case !x.res.Deviation.Lossless():
+			err = Fail(ExitInput, fmt.Errorf("%s: %w", x.o.Run, errLossy))
 		}
 		b = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, w.Begin), w.End)
 	}

@@ -298,18 +298,21 @@ func TestSliceWhole(t *testing.T) {
 	}
 }
 
-// TestSliceWithoutRows refuses a window of a file that cannot tell which messages are in it.
-func TestSliceWithoutRows(t *testing.T) {
-	run, out := filepath.Join(t.TempDir(), "run.xtf"), filepath.Join(t.TempDir(), "out")
-	if _, err := analyze(1, jobs.AnalyzeOptions{Source: generated(t, "ring:procs=2,events=200"), Output: run, StoreBytes: 64 << 20, GraphOnly: true}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := export(2, jobs.ExportOptions{Run: run, Output: out, Window: func() (jobs.ExportWindow, error) { return jobs.ExportWindow{End: 9}, nil }})
-	if jobs.ExitCode(err) != jobs.ExitInput {
-		t.Errorf("exit code %d: %v", jobs.ExitCode(err), err)
-	}
-	if _, err := os.Lstat(out); err == nil {
-		t.Error("something was written")
+// TestSliceRefused refuses a window of files that cannot tell which messages are in it.
+func TestSliceRefused(t *testing.T) {
+	for _, o := range []jobs.AnalyzeOptions{{GraphOnly: true}, {Deviation: "10%"}} {
+		run, out := filepath.Join(t.TempDir(), "run.xtf"), filepath.Join(t.TempDir(), "out")
+		o.Source, o.Output, o.StoreBytes = generated(t, "ring:procs=2,events=200"), run, 64<<20
+		if _, err := analyze(1, o); err != nil {
+			t.Fatal(err)
+		}
+		_, err := export(2, jobs.ExportOptions{Run: run, Output: out, Window: func() (jobs.ExportWindow, error) { return jobs.ExportWindow{End: 9}, nil }})
+		if jobs.ExitCode(err) != jobs.ExitInput {
+			t.Errorf("exit code %d: %v", jobs.ExitCode(err), err)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Error("something was written")
+		}
 	}
 }
 
