@@ -179,7 +179,7 @@ func TestScriptSignals(t *testing.T) {
 	}{
 		{"mpirun", "mpirun", syscall.SIGUSR1, "", "ready\nsaved\n"},
 		{"mpirun TERM", "mpirun", syscall.SIGTERM, "", "ready\nsaved\n"},
-		{"slurm", "slurm", syscall.SIGUSR1, "", "ready\nsaved\nscontrol requeue 1\n"},
+		{"slurm", "slurm", syscall.SIGUSR1, "", "ready\nsaved\nscontrol show job 1\nscontrol requeue 1\n"},
 		{"slurm cancelled", "slurm", syscall.SIGTERM, "", "ready\nsaved\nscontrol show job 1\n"},
 		{"slurm preempted", "slurm", syscall.SIGTERM, "2026-11-22T08:17:20", "ready\nsaved\nscontrol show job 1\nscontrol requeue 1\n"},
 		{"pbs", "pbs", syscall.SIGUSR1, "", "ready\nsaved\nqrerun 1\n"},

@@ -64,6 +64,24 @@ has metrics of its own: coppice predict --help.
 NAME is a name, an id, FILE:LINE, root or #N. OP is one of < <= > >= == !=. Metrics:
 
 ` + wrapped(report.MetricNames(), 100)},
+		{"slurm", `coppice plan sizes a job from its trace, writes the batch script, and submits it.
+
+  coppice plan analyze run/traces.otf2 -o run.xtf                      ranks, nodes, memory, time, and what decided them
+  coppice plan analyze run/traces.otf2 -o run.xtf --format script      the batch script
+  coppice plan analyze run/traces.otf2 -o run.xtf --submit --follow
+  coppice plan analyze run/traces.otf2 -o run.xtf --submit --then 'predict --platform cluster.toml'
+  coppice info coppice-1234.status --follow                            a job that runs
+  scancel 1234                                                         it saves; submitted again it goes on
+
+Near its time limit, or preempted, a job saves what is finished, ends with status 75 and goes back into the queue. --rate, or
+--calibrate, which measures it here, says what a rank goes through in a second. A site file (--site, $COPPICE_SITE) names
+partition, account, cores, memory, launcher and modules once; its least form:
+
+  schema = "coppice.site/1"
+  cores = 128
+  memory_gib = 512
+
+--scheduler pbs, lsf, flux or mpirun writes scripts for those. docs/slurm.md has the formula and all keys.`},
 		{"exit-codes", `   0  done
    1  done, but a --fail-if condition holds, check found problems, diff --max-slowdown a slower interval, or the program deadlocks on the platform of predict
    2  wrong usage: flags, output exists, locked by another run

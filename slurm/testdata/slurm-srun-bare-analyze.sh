@@ -22,11 +22,15 @@ trap 'term=yes' TERM
 srun --mpi=pmix --kill-on-bad-exit=0 coppice analyze run/traces.otf2 -o run.xtf --resume
 rc=$?
 # 75: stopped with a checkpoint. Back into the queue under the same number; jobs that wait for its end go on waiting. But a
-# TERM to this shell that comes neither from preemption nor at the time limit is a scancel: that job stays away.
-again=no
-if [ $rc -eq 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 100 ]; then again=yes; fi
-if [ $term = yes ] && [ "$(date +%s)" -lt "$SLURM_JOB_END_TIME" ]; then
-	case $(scontrol show job "$SLURM_JOB_ID") in *PreemptTime=None*) again=no ;; esac
-fi
-if [ $again = yes ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+# TERM to this shell that comes neither from preemption nor at the time limit is a scancel: that job stays away. A preempted
+# job goes back however it ended: mpirun may have been ended on other nodes, and the last checkpoint is there.
+again=no preempted=no
+case $(scontrol show job "$SLURM_JOB_ID") in
+*PreemptTime=None*) ;;
+*PreemptTime=*) preempted=yes ;;
+esac
+if [ $rc -eq 75 ]; then again=yes; fi
+if [ $rc -ne 0 ] && [ $preempted = yes ]; then again=yes; fi
+if [ $term = yes ] && [ $preempted = no ] && [ "$(date +%s)" -lt "$SLURM_JOB_END_TIME" ]; then again=no; fi
+if [ $again = yes ] && [ "${SLURM_RESTART_COUNT:-0}" -lt 100 ]; then scontrol requeue "$SLURM_JOB_ID"; fi
 exit $rc
