@@ -217,7 +217,7 @@ func TestHelpTopics(t *testing.T) {
 	if out := must(t, "help", "report"); !strings.Contains(out, "--fail-if") {
 		t.Error(out)
 	}
-	if code, _, errs := call("help", "wait"); code != jobs.ExitUsage || !strings.Contains(errs, "intervals, waits, pop, conditions, exit-codes") {
+	if code, _, errs := call("help", "wait"); code != jobs.ExitUsage || !strings.Contains(errs, "intervals, waits, pop, conditions, slurm, exit-codes") {
 		t.Errorf("%d %s", code, errs)
 	}
 }
