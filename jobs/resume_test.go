@@ -121,7 +121,7 @@ func jobsToResume(t *testing.T) map[string]jobs.AnalyzeOptions {
 func TestStopAndResume(t *testing.T) {
 	rounds := 8
 	if testing.Short() {
-		rounds = 2
+		rounds = 1
 	}
 	for name, o := range jobsToResume(t) {
 		t.Run(name, func(t *testing.T) {
@@ -183,7 +183,7 @@ func stopUntilDone(t *testing.T, r *rand.Rand, o jobs.AnalyzeOptions, batches in
 func TestCutRuns(t *testing.T) {
 	rounds := 12
 	if testing.Short() {
-		rounds = 3
+		rounds = 2
 	}
 	for name, o := range jobsToResume(t) {
 		t.Run(name, func(t *testing.T) {

@@ -75,7 +75,7 @@ func newKilled(t *testing.T, bin, out string, args ...string) *killed {
 		k.args = append(args, "--progress", "none", "--mem", "160M")
 	}
 	ref := out + ".ref"
-	cmd := exec.Command(bin, append(slices.Clone(k.args), "-o", ref, "-j", "2")...)
+	cmd := exec.Command(bin, append(slices.Clone(k.args), "-o", ref, "-j", "2", "--checkpoint-every", "1ms")...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
