@@ -69,7 +69,7 @@ func runServe(args []string, s streams) error {
 	if err != nil {
 		return readError(operands[0], err)
 	}
-	debug.SetMemoryLimit(int64(mem) / 20 * 19)
+	debug.SetMemoryLimit(int64(mem) / 10 * 9) // the rest is the runtime's own and the program text
 	server.Announce(s.out, place, around)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
