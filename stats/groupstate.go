@@ -123,9 +123,7 @@ func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error
 	out.NoSums = true
 	l := NewLoader(t, p, out)
 	r := uvarints{b: s.b}
-	for range 4 {
-		r.next() // those that State has
-	}
+	l.counted = rowCounts{r.next(), r.next(), r.next(), r.next()}
 	l.p2p.n, l.coll.n, l.totals.Events, l.now = r.next(), r.next(), r.next(), r.next()
 	l.posting, l.begin, l.begun, l.lastColl = r.next(), r.next(), r.next() != 0, r.next()
 	l.mpi.probed, l.mpi.io = r.next(), int(r.next())
