@@ -157,6 +157,7 @@ func TestExportFormsUsage(t *testing.T) {
 		{[]string{run, "--to", "perfetto", "-o", out, "--strict"}, jobs.ExitUsage, "--strict is for"},
 		{[]string{run, "--to", "perfetto", "-o", out, "--time", "interval:nowhere"}, jobs.ExitUsage, "nowhere"},
 		{[]string{run, "--to", "csv", "--table", "calls", "-o", out, "--max-size", "100"}, jobs.ExitUsage, "--max-size"},
+		{[]string{run, "--to", "parquet", "-o", out, "--max-size", "10K"}, jobs.ExitUsage, "--max-size"},
 		{[]string{run, "--to", "csv", "--table", "calls", "-o", filepath.Join(out, "no", "folder")}, jobs.ExitUsage, "no such file"},
 		{[]string{run, "--to", "otf2", "-o", "-"}, jobs.ExitUsage, "an archive is a folder"},
 		{[]string{run, "--to", "otf2", "-o", out, "--max-size", "1G"}, jobs.ExitUsage, "not for --to otf2"},

@@ -49,12 +49,15 @@ func exportEvents(path string, o *exportFlags, s streams) error {
 	}
 	defer run.Close()
 	x := &tableExport{o: o, s: s, src: src, files: files{force: o.force}, result: tables{To: o.to, Output: o.output}, left: int64(o.maxSize)}
-	defer x.files.discard()
 	if len(names) > 1 {
+		if _, err := os.Lstat(o.output); err != nil {
+			defer os.Remove(o.output) // stays if anything is in it
+		}
 		if err := os.MkdirAll(o.output, 0o777); err != nil {
 			return outputError("export", err)
 		}
 	}
+	defer x.files.discard()
 	for _, name := range names {
 		at := o.output
 		if len(names) > 1 {
