@@ -248,13 +248,13 @@ func (p *pacer) stopped() error {
 		return err
 	}
 	dir := p.a.ws.Dir()
+	if why == timeLimit && n[1] == 0 && p.marked == notMarked {
+		return Fail(ExitResource, fmt.Errorf("%s, and this run finished no location and no stage: it would not get further the next time. Give the job more time or more ranks; %s keeps what earlier runs finished",
+			why, dir))
+	}
 	if stage := max(p.marked, p.a.from); stage != notMarked {
 		return Fail(ExitSaved, fmt.Errorf("%w: %s; all stages up to %s are finished and kept in %s. Run the same command with --resume to go on",
 			ErrStopped, why, markNames[stage], dir))
-	}
-	if n[1] == 0 && why == timeLimit {
-		return Fail(ExitResource, fmt.Errorf("%s, and this run finished no location: it would not get further the next time. Give the job more time or more ranks; %s keeps the %d locations of earlier runs",
-			why, dir, n[0]))
 	}
 	return Fail(ExitSaved, fmt.Errorf("%w: %s; %d of %d locations are finished and kept in %s. Run the same command with --resume to go on",
 		ErrStopped, why, n[0], p.a.defs.NumLocations(), dir))

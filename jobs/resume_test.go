@@ -277,7 +277,7 @@ func TestTimeLimit(t *testing.T) {
 	o := jobs.AnalyzeOptions{Source: generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
 	run := o
 	run.End = time.Now()
-	if _, err := analyze(2, run); jobs.ExitCode(err) != jobs.ExitResource || !strings.Contains(err.Error(), "this run finished no location") {
+	if _, err := analyze(2, run); jobs.ExitCode(err) != jobs.ExitResource || !strings.Contains(err.Error(), "this run finished no location and no stage") {
 		t.Errorf("no time: %v", err)
 	}
 	wait := func() {
