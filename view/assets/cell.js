@@ -44,6 +44,7 @@ export function describe(app, c) {
   if (!c.call && parts.length) lines.push(parts.join(', '));
   if (!parts.length && !c.call) lines.push('nothing recorded');
   if (c.cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(c.cell.wait));
+  else if (app.meta.waits && !(c.cell.tile.flags & 4)) lines.push('waits are drawn for rows of fewer ranks');
   if (!c.call) {
     if (c.cell.calls > 0) lines.push(`calls that begin: ${c.cell.calls === 1 ? '1' : 'at least ' + count(2 ** (c.cell.calls - 1))}`);
     lines.push(`a cell is ${app.clock.duration(c.cell.tile.width)}${group > 1 ? ' × ' + count(group) + ' rows' : ''}` +

@@ -1,7 +1,7 @@
 // What is drawn above the tiles and follows the window: messages, critical path, executions of intervals. Each is asked
 // for when the window rests, and what came last stays until the next answer.
 
-const rest = 140; // ms
+const rest = 80; // ms
 
 export class Overlays {
   constructor(app) {

@@ -177,6 +177,11 @@ export class Timeline {
       ctx.fillStyle = c.text;
       ctx.fillText(cut(ctx, `${x.label.replace(/\s+/g, ' ')} #${x.k}`, to - from - 6), from + 4, y + laneHeight / 2 + 0.5);
     }
+    if (e.more) {
+      const x = Math.max(this.box.x, this.x(e.list[e.list.length - 1].end)) + 8;
+      ctx.fillStyle = c.dim;
+      ctx.fillText(cut(ctx, 'there are more: zoom in', this.box.x + this.box.w - x), x, this.laneY + laneHeight / 2 + 0.5);
+    }
     ctx.restore();
   }
 
@@ -188,7 +193,7 @@ export class Timeline {
     const c = colours();
     ctx.fillStyle = c.dim;
     ctx.textBaseline = 'middle';
-    ctx.fillText('critical path', 8, this.criticalY + criticalHeight / 2 + 2);
+    ctx.fillText(cr?.truncated ? 'critical, longest' : 'critical path', 8, this.criticalY + criticalHeight / 2 + 2);
     if (!cr) return;
     ctx.save();
     ctx.beginPath();
