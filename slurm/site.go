@@ -14,6 +14,9 @@ import (
 // SiteSchema is what a site file says it is.
 const SiteSchema = "coppice.site/1"
 
+// mostSite is how long a site file may be, bytes.
+const mostSite = 1 << 20
+
 // ErrSite is what every error about a site file is.
 var ErrSite = errors.New("site")
 
@@ -45,6 +48,9 @@ type Site struct {
 // ReadSite reads the text of a site file strictly: unknown keys and values that make no sense are errors, which name file,
 // line and key and are ErrSite.
 func ReadSite(name string, text []byte) (*Site, error) {
+	if len(text) > mostSite {
+		return nil, fmt.Errorf("%w file %s: %d bytes: allowed is %d", ErrSite, name, len(text), mostSite)
+	}
 	s := &Site{}
 	d := toml.NewDecoder(bytes.NewReader(text)).DisallowUnknownFields()
 	if err := d.Decode(s); err != nil {
