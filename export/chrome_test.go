@@ -75,47 +75,7 @@ func readChrome(t *testing.T, b []byte) *lanes {
 			}
 			continue
 		}
-		where := fmt.Sprintf("%d/%d", *e.Pid, e.Tid)
-		track, ns := where+e.Ph[:1], e.ns(t)
-		switch e.Ph {
-		case "E", "s", "f":
-			track = where + "B"
-		case "e":
-			track = where + "b"
-		case "C":
-			track = where + "C" + e.Name
-		}
-		if ns < last[track] {
-			t.Errorf("event %d, %s of %s: %d ns after %d", i, e.Ph, track, ns, last[track])
-		}
-		last[track] = ns
-		switch e.Ph {
-		case "B", "b":
-			stacks[track] = append(stacks[track], e.Name)
-			l.add(where, "%s %d %s %s", e.Ph, ns, e.Name, e.Cat)
-		case "E", "e":
-			if len(stacks[track]) == 0 {
-				t.Fatalf("event %d: end without begin on %s", i, track)
-			}
-			stacks[track] = stacks[track][:len(stacks[track])-1]
-			l.add(where, "%s %d", e.Ph, ns)
-		case "s", "f":
-			to := l.starts
-			if e.Ph == "f" {
-				to = l.ends
-			}
-			if to[e.ID] != "" || len(stacks[track]) == 0 || (e.Ph == "f") != (e.Bp == "e") {
-				t.Errorf("event %d: flow %+v", i, e)
-			}
-			to[e.ID] = where
-		case "C":
-			if _, ok := e.Args["value"].(float64); !ok {
-				t.Errorf("event %d: counter without value", i)
-			}
-			l.values++
-		default:
-			t.Errorf("event %d: phase %s", i, e.Ph)
-		}
+		l.event(t, i, e, stacks, last)
 	}
 	for track, s := range stacks {
 		if len(s) > 0 {
@@ -131,4 +91,50 @@ func readChrome(t *testing.T, b []byte) *lanes {
 		}
 	}
 	return l
+}
+
+// event takes an event that has a time: stacks are the open slices of each track, last the time of its event before.
+func (l *lanes) event(t *testing.T, i int, e *traceEvent, stacks map[string][]string, last map[string]int64) {
+	t.Helper()
+	where := fmt.Sprintf("%d/%d", *e.Pid, e.Tid)
+	track, ns := where+e.Ph[:1], e.ns(t)
+	switch e.Ph {
+	case "E", "s", "f":
+		track = where + "B"
+	case "e":
+		track = where + "b"
+	case "C":
+		track = where + "C" + e.Name
+	}
+	if ns < last[track] {
+		t.Errorf("event %d, %s of %s: %d ns after %d", i, e.Ph, track, ns, last[track])
+	}
+	last[track] = ns
+	switch e.Ph {
+	case "B", "b":
+		stacks[track] = append(stacks[track], e.Name)
+		l.add(where, "%s %d %s %s", e.Ph, ns, e.Name, e.Cat)
+	case "E", "e":
+		if len(stacks[track]) == 0 {
+			t.Fatalf("event %d: end without begin on %s", i, track)
+		}
+		stacks[track] = stacks[track][:len(stacks[track])-1]
+		l.add(where, "%s %d", e.Ph, ns)
+	case "s", "f":
+		to := l.starts
+		if e.Ph == "f" {
+			to = l.ends
+		}
+		if to[e.ID] != "" || len(stacks[track]) == 0 || (e.Ph == "f") != (e.Bp == "e") {
+			t.Errorf("event %d: flow %+v", i, e)
+		}
+		to[e.ID] = where
+	case "C":
+		if _, ok := e.Args["value"].(float64); !ok {
+			t.Errorf("event %d: counter without value", i)
+		}
+		l.values++
+	default:
+		t.Errorf("event %d: phase %s", i, e.Ph)
+	}
 }

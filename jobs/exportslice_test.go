@@ -160,6 +160,22 @@ func sameWords(a, b []uint64) bool {
 	return true
 }
 
+// eachRow visits the rows of an array.
+func eachRow(t *testing.T, f *xtf.File, p trace.P, typ xtf.TypeID, visit func(row []byte)) {
+	t.Helper()
+	a, err := f.Array(xtf.Proc(p), typ)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := a.Rows(0, a.Len())
+	for c.Next() {
+		visit(c.Row())
+	}
+	if c.Err() != nil {
+		t.Fatal(c.Err())
+	}
+}
+
 // ends counts the ends of messages and members of collectives of a run that belong to a slice, row by row, and returns
 // instants at which something is under way.
 func ends(t *testing.T, run string, w jobs.ExportWindow, chosen func(process uint32) bool) (messages, members int, borders []uint64) {
@@ -182,19 +198,7 @@ func ends(t *testing.T, run string, w jobs.ExportWindow, chosen func(process uin
 		process, _ := d.Process(trace.P(p))
 		return chosen == nil || chosen(process)
 	}
-	each := func(p trace.P, typ xtf.TypeID, f2 func(row []byte)) {
-		a, err := f.Array(xtf.Proc(p), typ)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := a.Rows(0, a.Len())
-		for c.Next() {
-			f2(c.Row())
-		}
-		if c.Err() != nil {
-			t.Fatal(c.Err())
-		}
-	}
+	each := func(p trace.P, typ xtf.TypeID, visit func(row []byte)) { eachRow(t, f, p, typ, visit) }
 	for p := range trace.P(d.NumLocations()) {
 		each(p, xtf.TypeCall, func(row []byte) { borders = append(borders, xtf.U64(row, 0)+1) })
 		if !has(uint32(p)) {
