@@ -3,9 +3,9 @@
 //
 //	site, err := slurm.ReadSite("site.toml", text)  // what the computing centre says about its machine
 //	size := slurm.Fit(&slurm.Work{Bytes: 20e12, Locations: 4096, Largest: 8e9}, site, 15*time.Minute)
-//	job := slurm.Job{Verb: "analyze", Size: size, Command: []string{"coppice", "analyze", ...}}
-//	text, err := job.Script(site)
-//	ids, err := slurm.Submit(ctx, site, []slurm.Job{job})
+//	job := &slurm.Job{Verb: "analyze", Size: size, Command: []string{"coppice", "analyze", ...}, Resumable: true}
+//	text, err := job.Script(site, true)
+//	list, err := slurm.Submit(ctx, site, true, []*slurm.Job{job})
 //
 // # Sizes
 //

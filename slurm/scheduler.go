@@ -118,7 +118,7 @@ func (s *scheduler) run(ctx context.Context, args []string, text []byte) (string
 	return string(m[1]), nil
 }
 
-// States returns what the queue says of a Slurm job, as RUNNING; "" of one that has left it.
+// State returns what the queue says of a Slurm job, as RUNNING; "" of one that has left it.
 func State(ctx context.Context, site *Site, id string) (string, error) {
 	if site.Name() != "slurm" {
 		return "", fmt.Errorf("%w: following a job through its queue works with Slurm alone: coppice info coppice-%s.status --follow shows it once it runs", ErrSubmit, id)
