@@ -444,63 +444,6 @@ func (a *analysis) match() error {
 	return err
 }
 
-// graph makes the shared call graph and the columns of this rank's locations.
-func (a *analysis) graph() error {
-	passes := uint64(3) // ccgmerge.Locals are opened twice, and once for their columns
-	if !a.graphs.Deviation.Lossless() {
-		passes = 6
-	}
-	a.meter.Stage("graph", passes*a.ownBytes())
-	shared, report, err := ccgmerge.Reduce(a.c, a.defs, locals{a}, a.graphs, ccgmerge.Config{})
-	a.res.Graph = report
-	if err != nil {
-		return err
-	}
-	d := ccg.NewDistributor(shared)
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		if err = a.distribute(d, p); err == nil {
-			err = a.pace.poll()
-		}
-	}
-	if a.c.Rank() == 0 {
-		a.section = shared.Encode()
-	}
-	return agree(a.c, err)
-}
-
-func (a *analysis) distribute(d *ccg.Distributor, p trace.P) error {
-	l, err := a.local(p)
-	if err != nil {
-		return err
-	}
-	blob, err := d.Distribute(l)
-	if err != nil {
-		return fmt.Errorf("call graph of location %d: %w", p, err)
-	}
-	a.drop(p, stageLoad, kindGraph)
-	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
-}
-
-// locals opens the location graphs of this rank one at a time.
-type locals struct{ a *analysis }
-
-func (l locals) Len() int { return l.a.own.Len() }
-
-func (l locals) Open(i int) (*ccg.Local, error) { return l.a.local(l.a.own.First + trace.P(i)) }
-
-func (a *analysis) local(p trace.P) (*ccg.Local, error) {
-	a.meter.Add(a.size.Weights[p])
-	b, err := a.store.Get(a.key(p, stageLoad, kindGraph))
-	if err != nil {
-		return nil, err
-	}
-	l, err := ccg.OpenLocal(b)
-	if err != nil {
-		return nil, fmt.Errorf("call graph of location %d: %w", p, err)
-	}
-	return l, nil
-}
-
 func (a *analysis) key(p trace.P, stage, kind uint32) xtfwriter.Key {
 	return xtfwriter.Key{Unit: unit(p, stage), Kind: kind}
 }
