@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,7 +57,7 @@ func runCapacityExtract(args []string, s streams) error {
 		list = append(list, r)
 	}
 	e, err := pipeline.ExtractRuns(context.Background(), list, o.x)
-	if errors.Is(err, pipeline.ErrNoPipeline) || errors.Is(err, pipeline.ErrNoJob) || errors.Is(err, pipeline.ErrClocks) {
+	if slices.ContainsFunc([]error{pipeline.ErrNoPipeline, pipeline.ErrNoJob, pipeline.ErrClocks, pipeline.ErrAlone}, func(e error) bool { return errors.Is(err, e) }) {
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", strings.Join(operands, ", "), err))
 	}
 	if err != nil {

@@ -23,8 +23,11 @@ func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extr
 	var runs []*Extracted
 	for i, o := range list {
 		e, err := Extract(ctx, o, x)
+		if err != nil && len(list) > 1 {
+			err = fmt.Errorf("run %d: %w", i+1, err)
+		}
 		if err != nil {
-			return nil, fmt.Errorf("run %d: %w", i+1, err)
+			return nil, err
 		}
 		runs = append(runs, e)
 	}

@@ -14,6 +14,9 @@ const MaxExtractedTasks = 100_000
 // ErrClocks means that the times of processes contradict each other.
 var ErrClocks = errors.New("by their times, messages were received before they were sent, each in a circle of them: analyze the trace with --clock-repair")
 
+// ErrAlone means that a run has no messages and no collective operations.
+var ErrAlone = errors.New("no process communicates with another one: there is nothing to model")
+
 // precedence is the extraction of a graph under way. The time of a process in a job is cut at the begin of each call that
 // sends, receives or is collective: what others wait for is that it comes there. What lies between two cuts is a task; its
 // demand is that time less wait states. A task comes after the one before it on its process; where it begins with a receive,
@@ -191,7 +194,7 @@ func (g *precedence) enter(job *Observed) error {
 	}
 	switch {
 	case total == 0:
-		return fmt.Errorf("%w: no process communicates", ErrNoPipeline)
+		return ErrAlone
 	case total > MaxExtractedTasks:
 		return fmt.Errorf("%w: a job of %d tasks, more than %d: name a shorter part of the run as the job", ErrTooLarge, total, MaxExtractedTasks)
 	}
