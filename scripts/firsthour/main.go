@@ -27,7 +27,7 @@ import (
 )
 
 // sameWords is the part of an output whose words have to be those of the document, in per cent.
-const sameWords = 75
+const sameWords = 65
 
 func main() {
 	check := flag.Bool("check", false, "compare, and write nothing")
