@@ -50,25 +50,31 @@ func timeLimit() time.Time {
 	return time.Unix(n, 0)
 }
 
-// heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT and a second SIGTERM end this process at once:
-// what was listed stays valid. The function that it returns ends that. Warnings of the watchdog go where messages go.
+// sameTerm is how long further SIGTERMs are taken for the first one: at a time limit a process gets one from slurmd and one
+// from srun.
+const sameTerm = 2 * time.Second
+
+// heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT, and a SIGTERM more than sameTerm behind the
+// first one, end this process at once: what was listed stays valid. The function that it returns ends that. Warnings of the watchdog go where messages go.
 func heedSignals(job *jobs.AnalyzeOptions, s streams) (end func()) {
 	job.Watch.Warn = func(text string) { fmt.Fprintf(s.err, "coppice: %s.\n", text) }
 	stop := job.Stop
 	c := make(chan os.Signal, 8)
 	signal.Notify(c, syscall.SIGUSR1, syscall.SIGTERM, syscall.SIGINT)
 	go func() {
-		terminated := false
+		var terminated time.Time
 		for x := range c {
 			switch {
 			case x == syscall.SIGINT:
 				fmt.Fprintln(s.err, "coppice: interrupted. What the last checkpoint lists stays valid: --resume goes on with it.")
 				os.Exit(jobs.ExitInterrupt)
-			case x == syscall.SIGTERM && terminated:
+			case x == syscall.SIGTERM && !terminated.IsZero() && time.Since(terminated) > sameTerm:
 				fmt.Fprintln(s.err, "coppice: terminated before a checkpoint was complete. What the last one lists stays valid: --resume goes on with it.")
 				os.Exit(jobs.ExitTerminate)
 			case x == syscall.SIGTERM:
-				terminated = true
+				if terminated.IsZero() {
+					terminated = time.Now()
+				}
 				stop.Ask("SIGTERM")
 			default:
 				stop.Ask("SIGUSR1")
