@@ -181,16 +181,16 @@ func (r *Run) worstWait() (string, error) {
 	return text, nil
 }
 
-// who names the cause: an activity, a process, and the place in the program.
+// who names the cause: an activity, its place in the program, and of the processes, whose sum it is, the one with most.
 func (x *Cause) who(r *Run) string {
-	what := map[string]string{"cpu": "CPU time", "mpi": "MPI calls", "io": "I/O", "marker": "markers", "wait": "waits"}[x.Activity]
-	text := fmt.Sprintf("%s of rank %d", what, x.Rank)
+	text := map[string]string{"cpu": "CPU time", "mpi": "MPI calls", "io": "I/O", "marker": "markers", "wait": "waits"}[x.Activity]
 	if x.region == trace.Undefined {
-		return text + " outside recorded calls"
+		text += " outside recorded calls"
+	} else {
+		text += " in " + clean(r.RegionName(x.region), 60)
+		if file, line := r.Where(x.region); strings.Contains(file, ".") && line != trace.Undefined && line > 0 {
+			text += fmt.Sprintf(" (%s:%d)", clean(file[strings.LastIndexByte(file, '/')+1:], 60), line)
+		}
 	}
-	text += " in " + clean(r.RegionName(x.region), 60)
-	if file, line := r.Where(x.region); strings.Contains(file, ".") && line != trace.Undefined && line > 0 {
-		text += fmt.Sprintf(" (%s:%d)", clean(file[strings.LastIndexByte(file, '/')+1:], 60), line)
-	}
-	return text
+	return fmt.Sprintf("%s, most on rank %d", text, x.Rank)
 }

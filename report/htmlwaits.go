@@ -123,8 +123,7 @@ func (w *Waits) htmlCauses(r *Run, u unit) (*htmlTable, string) {
 	}
 	t.left(len(w.Causes), htmlCauses, "cause", "waits")
 	top := &w.Causes[0]
-	who := strings.Replace(top.who(r), fmt.Sprintf(" of rank %d", top.Rank), "", 1)
-	text := fmt.Sprintf("%s, most on rank %d: %s of all waiting", who, top.Rank, top.Share.percent())
+	text := fmt.Sprintf("%s: %s of all waiting", top.who(r), top.Share.percent())
 	if a := activityAdvice[top.Activity]; a != "" {
 		text += "; " + a
 	}
