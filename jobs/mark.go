@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -98,13 +99,14 @@ func (a *analysis) putTables(events [][]byte) error {
 }
 
 // restore goes back to the last mark of an earlier run and returns its stage; notMarked if there is none, or if something
-// of it is damaged. Collective.
+// of it is damaged. An error leaves the mark as it is. Collective.
 func (a *analysis) restore() (uint32, error) {
 	k := a.ws.Kept()
 	if k == nil || k.Stage() == notMarked {
 		return notMarked, nil
 	}
 	a.meter.Stage("resume", a.ownBytes())
+	var stop error // ErrStopped, which the workspace does not tell apart
 	ok, err := a.ws.AdoptStage(func(p xtf.Proc) bool {
 		if p == xtf.WholeRun {
 			return a.c.Rank() == 0
@@ -112,10 +114,11 @@ func (a *analysis) restore() (uint32, error) {
 		return trace.P(p) >= a.own.First && trace.P(p) < a.own.End
 	}, func(n int64) error {
 		a.meter.Add(uint64(n))
-		return a.pace.poll()
+		stop = a.pace.poll()
+		return stop
 	})
-	if err != nil {
-		return notMarked, coded(err)
+	if err != nil { // on all ranks
+		return k.Stage(), cmp.Or(agree(a.c, stop), coded(err))
 	}
 	if !ok {
 		if a.c.Rank() == 0 {

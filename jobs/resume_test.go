@@ -271,6 +271,30 @@ func TestChangedInput(t *testing.T) {
 	}
 }
 
+// TestStopWhileResuming stops a run while it verifies the mark of another.
+func TestStopWhileResuming(t *testing.T) {
+	o := jobs.AnalyzeOptions{Source: generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
+	want := analyzed(t, 2, jobs.AnalyzeOptions{Source: o.Source, Version: o.Version})
+	stop := &jobs.Stop{}
+	run := moment{stage: "waits"}.hooked(o, func() { stop.Ask("the test") })
+	run.Stop, run.Every = stop, 1
+	if _, err := analyze(2, run); !errors.Is(err, jobs.ErrStopped) {
+		t.Fatal(err)
+	}
+	run = o
+	run.Stop = &jobs.Stop{}
+	run.Stop.Ask("the test")
+	if _, err := analyze(3, run); jobs.ExitCode(err) != jobs.ExitSaved || !strings.Contains(fmt.Sprint(err), "all stages up to waits are finished and kept") {
+		t.Errorf("exit status %d: %v", jobs.ExitCode(err), err)
+	}
+	if res, err := analyze(3, o); err != nil || res.Resumed.Stage != "waits" {
+		t.Errorf("%+v, %v", res.Resumed, err)
+	}
+	if b, err := os.ReadFile(o.Output); err != nil || !bytes.Equal(b, want) {
+		t.Errorf("another file: %v", err)
+	}
+}
+
 // TestTimeLimit lets the time of a batch job run out. A run that finished nothing says so instead of asking to be started
 // again for ever.
 func TestTimeLimit(t *testing.T) {
