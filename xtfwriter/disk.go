@@ -2,6 +2,7 @@ package xtfwriter
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -37,8 +38,10 @@ func (systemDisk) create(path string) (diskFile, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
 }
 
-func (systemDisk) replace(path string, b []byte) error {
-	tmp := path + newEnd
+func (systemDisk) replace(path string, b []byte) error { return replaceBy(path+newEnd, path, b) }
+
+// replaceBy is replace with another name for the time of writing.
+func replaceBy(tmp, path string, b []byte) error {
 	f, err := os.Create(tmp)
 	if err != nil {
 		return err
@@ -74,4 +77,16 @@ func syncDir(dir string) error {
 		return ioError("directory "+dir, err)
 	}
 	return ioError("directory "+dir, errors.Join(d.Sync(), d.Close()))
+}
+
+// readRegular reads a file of at most so many bytes. One that is longer, or no file, is damaged: nothing of it is read.
+func readRegular(path string, most int64, damaged error) ([]byte, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > most {
+		return nil, fmt.Errorf("%w: %s is no file of at most %d bytes", damaged, path, most)
+	}
+	return os.ReadFile(path)
 }

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"fmt"
 	"hash/crc32"
-	"os"
 	"slices"
 	"strconv"
 
@@ -32,7 +31,10 @@ type Piece struct {
 	CRC    uint32 // CRC-32C of the whole segment
 }
 
-const listHead = "coppice-list 2"
+const (
+	listHead = "coppice-list 2"
+	mostList = 1 << 30 // bytes of a list: 15 million pieces
+)
 
 // Encode returns the list as text: a head, a line per unit and per piece, and a
 // last line with the CRC-32C of all lines before it.
@@ -220,7 +222,7 @@ func compareUnits(a, b Unit) int {
 
 // ReadList reads a list file.
 func ReadList(path string) (*List, error) {
-	b, err := os.ReadFile(path)
+	b, err := readRegular(path, mostList, xtf.ErrCorrupt)
 	if err != nil {
 		return nil, fmt.Errorf("xtfwriter: %w", err)
 	}

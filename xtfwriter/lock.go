@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Lock is the content of the lock file of a running analysis, RUN.xtf.lock. It
@@ -32,14 +34,15 @@ func LockPath(output string) string { return output + ".lock" }
 // readLock returns the lock at path; ok is false if there is none. A lock that
 // cannot be read as one is somebody's anyway.
 func readLock(path string) (l Lock, ok bool, err error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	b, err := readRegular(path, 64<<10, xtf.ErrCorrupt)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return l, false, nil
-	}
-	if err != nil {
+	case errors.Is(err, xtf.ErrCorrupt):
+		return l, true, nil
+	case err != nil:
 		return l, false, ioError("lock file "+path, err)
-	}
-	if len(b) > 64<<10 || json.Unmarshal(b, &l) != nil {
+	case json.Unmarshal(b, &l) != nil:
 		return Lock{}, true, nil
 	}
 	return l, true, nil
@@ -61,8 +64,12 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	if err != nil {
 		return l, err
 	}
-	if found {
-		return l, ioError("lock file "+path, systemDisk{}.replace(path, append(b, '\n')))
+	if found { // others may take it over at the same moment: the last one has it
+		tmp := fmt.Sprintf("%s.%d%s", path, l.PID, newEnd)
+		if err := replaceBy(tmp, path, append(b, '\n')); err != nil {
+			return l, ioError("lock file "+path, err)
+		}
+		return l, stillOwns(path, l)
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if errors.Is(err, fs.ErrExist) {

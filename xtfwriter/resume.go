@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -350,14 +349,17 @@ func (st *Store) adoptUnit(u Unit) {
 	st.done[u] = unitListed
 }
 
-// open opens the segment file of an older run for reading, once.
+// open finds the segment file of an older run, for reading.
 func (st *Store) open(dir string, o Owner) (*spillFile, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if f := st.adopted[o]; f != nil {
 		return f, nil
 	}
-	f, err := os.Open(filepath.Join(dir, segName(o)))
+	f := &oldFile{path: filepath.Join(dir, segName(o)), all: &st.old}
+	f.all.mu.Lock()
+	err := f.reopen()
+	f.all.mu.Unlock()
 	if err != nil {
 		return nil, fmt.Errorf("xtfwriter: %w", err)
 	}

@@ -67,6 +67,7 @@ type Store struct {
 	order    []*chunk // chunks in memory, oldest first; freed ones have no memory
 	file     *spillFile
 	adopted  map[Owner]*spillFile // of earlier runs, read only
+	old      openFiles            // those of adopted that are open
 	tail     int64                // end of the file
 	memory   int64
 	peak     int64

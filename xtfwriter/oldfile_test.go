@@ -1,0 +1,102 @@
+package xtfwriter
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestManyOldFiles reads more files of earlier runs than are open at once.
+func TestManyOldFiles(t *testing.T) {
+	dir := t.TempDir()
+	st := NewStore(filepath.Join(dir, "seg.9.0"), 0)
+	var files []*spillFile
+	for rank := range 2 * mostOpen {
+		o := Owner{1, rank}
+		if err := os.WriteFile(filepath.Join(dir, segName(o)), fmt.Appendf(nil, "%04d", rank), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		f, err := st.open(dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	var wait sync.WaitGroup
+	for g := range uint64(4) {
+		wait.Go(func() {
+			r, b := rand.New(rand.NewPCG(g, 1)), make([]byte, 4)
+			for range 500 {
+				i := r.IntN(len(files))
+				if _, err := files[i].ReadAt(b, 0); err != nil || string(b) != fmt.Sprintf("%04d", i) {
+					t.Errorf("file %d: %q %v", i, b, err)
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n := len(st.old.open); n != mostOpen {
+		t.Errorf("%d files are open", n)
+	}
+	if err := st.Close(false); err != nil || len(st.old.open) > 0 {
+		t.Errorf("%d files stay open: %v", len(st.old.open), err)
+	}
+}
+
+// TestStrangeLists puts in the place of a list what is none.
+func TestStrangeLists(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "list.1.0")
+	if err := os.Mkdir(path, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadList(path); !errors.Is(err, xtf.ErrCorrupt) {
+		t.Errorf("a folder: %v", err)
+	}
+	path += ".1"
+	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, mostList+1)); err != nil {
+		t.Skip(err)
+	}
+	if _, err := ReadList(path); !errors.Is(err, xtf.ErrCorrupt) || !strings.Contains(err.Error(), "no file of at most") {
+		t.Errorf("a file that is too long: %v", err)
+	}
+}
+
+// TestLockRace lets many runs take one lock over at the same moment: one has it in the end, and no other says so.
+func TestLockRace(t *testing.T) {
+	for round := range 50 {
+		path := LockPath(filepath.Join(t.TempDir(), "run.xtf"))
+		if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":1,"epoch":7}`), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var wait sync.WaitGroup
+		locks, errs := make([]Lock, 8), make([]error, 8)
+		for i := range locks {
+			wait.Go(func() {
+				own := Lock{Host: strings.Repeat("h", 1+i*round%13), PID: i + 1}
+				locks[i], errs[i] = acquire(path, own, 0, true)
+			})
+		}
+		wait.Wait()
+		owners := 0
+		for i, l := range locks {
+			if errs[i] != nil && !errors.Is(errs[i], ErrSuperseded) {
+				t.Fatal(errs[i])
+			}
+			if stillOwns(path, l) == nil {
+				if owners++; errs[i] != nil {
+					t.Errorf("the owner was refused: %v", errs[i])
+				}
+			}
+		}
+		if left, _ := filepath.Glob(path + "?*"); owners != 1 || len(left) > 0 {
+			t.Fatalf("%d owners, left behind: %v", owners, left)
+		}
+	}
+}
