@@ -107,12 +107,7 @@ func (a *analysis) restore() (uint32, error) {
 	}
 	a.meter.Stage("resume", a.ownBytes())
 	var stop error // ErrStopped, which the workspace does not tell apart
-	ok, err := a.ws.AdoptStage(func(p xtf.Proc) bool {
-		if p == xtf.WholeRun {
-			return a.c.Rank() == 0
-		}
-		return trace.P(p) >= a.own.First && trace.P(p) < a.own.End
-	}, func(n int64) error {
+	ok, err := a.ws.AdoptStage(xtf.Proc(a.own.First), xtf.Proc(a.own.End), a.c.Rank() == 0, func(n int64) error {
 		a.meter.Add(uint64(n))
 		stop = a.pace.poll()
 		return stop

@@ -102,7 +102,10 @@ func stillOwns(path string, l Lock) error {
 	if err != nil {
 		return err
 	}
-	if !found || now.Epoch != l.Epoch || now.Host != l.Host || now.PID != l.PID {
+	if !found {
+		return fmt.Errorf("%w: %s of epoch %d is gone", ErrSuperseded, path, l.Epoch)
+	}
+	if now.Epoch != l.Epoch || now.Host != l.Host || now.PID != l.PID {
 		return fmt.Errorf("%w: %s, epoch %d is not %d", ErrSuperseded, path, now.Epoch, l.Epoch)
 	}
 	return nil

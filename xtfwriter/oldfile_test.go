@@ -70,7 +70,7 @@ func TestStrangeLists(t *testing.T) {
 
 // TestLockRace lets many runs take one lock over at the same moment: one has it in the end, and no other says so.
 func TestLockRace(t *testing.T) {
-	for round := range 50 {
+	for round := range 20 {
 		path := LockPath(filepath.Join(t.TempDir(), "run.xtf"))
 		if err := os.WriteFile(path, []byte(`{"host":"elsewhere","pid":1,"epoch":7}`), 0o666); err != nil {
 			t.Fatal(err)

@@ -29,6 +29,39 @@ type mark struct {
 	Owner
 	ranks int
 	stage uint32
+	procs span
+}
+
+// span says of which locations there are segments: none before first, none from end on but for those of the whole run.
+type span struct {
+	first, end xtf.Proc
+	whole      bool // there are segments of the whole run
+}
+
+func spanOf(pieces []Piece) (s span) {
+	for i := range pieces {
+		switch p := pieces[i].P; {
+		case p == xtf.WholeRun:
+			s.whole = true
+		case s.first == s.end:
+			s.first, s.end = p, p+1
+		default:
+			s.first, s.end = min(s.first, p), max(s.end, p+1)
+		}
+	}
+	return s
+}
+
+func (s span) has(p xtf.Proc) bool {
+	if p == xtf.WholeRun {
+		return s.whole
+	}
+	return p >= s.first && p < s.end
+}
+
+// meets says whether there may be a location that both have.
+func (s span) meets(t span) bool {
+	return s.whole && t.whole || max(s.first, t.first) < min(s.end, t.end)
 }
 
 // Has says whether a unit is listed.
@@ -91,6 +124,14 @@ func appendSummary(b []byte, l *List) []byte {
 	for _, v := range [...]uint64{1, l.Epoch, uint64(l.Rank), uint64(l.Ranks), uint64(l.Stage), uint64(len(l.Units))} {
 		b = binary.AppendUvarint(b, v)
 	}
+	if l.Stage != 0 {
+		s := spanOf(l.Pieces)
+		whole := uint64(0)
+		if s.whole {
+			whole = 1
+		}
+		b = binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(s.first)), uint64(s.end)), whole)
+	}
 	for _, u := range l.Units {
 		b = binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(u.P)), uint64(u.Group)), uint64(u.Stage))
 	}
@@ -120,7 +161,7 @@ func (k *Kept) add(b []byte, marks []mark) ([]mark, error) {
 		o := Owner{next(), int(next())}
 		ranks, stage, units := int(next()), uint32(next()), next()
 		if stage != 0 {
-			marks = append(marks, mark{o, ranks, stage})
+			marks = append(marks, mark{o, ranks, stage, span{xtf.Proc(next()), xtf.Proc(next()), next() != 0}})
 		}
 		for ; units > 0 && !bad; units-- {
 			u := Unit{P: xtf.Proc(next()), Group: uint32(next()), Stage: uint32(next())}
@@ -178,12 +219,16 @@ func (w *Workspace) Adopt(want func(Unit) bool, step func(bytes int64) error) (t
 	return torn, nil
 }
 
-// AdoptStage takes over what the marks of Kept.Stage hold of the locations that want accepts. ok is false on all ranks if
-// something of it is torn on any: then nothing is taken over. Collective.
-func (w *Workspace) AdoptStage(want func(xtf.Proc) bool, step func(bytes int64) error) (ok bool, err error) {
+// AdoptStage takes over what the marks of Kept.Stage hold of the locations from first to before end, and with run that of
+// the whole run. ok is false on all ranks if something of it is torn on any: then nothing is taken over. It reads the marks
+// of ranks that had some of it. Collective.
+func (w *Workspace) AdoptStage(first, end xtf.Proc, run bool, step func(bytes int64) error) (ok bool, err error) {
 	var taken []*Segment
-	whole := []int64{1}
+	want, whole := span{first, end, run}, []int64{1}
 	for _, m := range w.kept.marks {
+		if !m.procs.meets(want) {
+			continue
+		}
 		a := adoption{w: w, step: step, procs: want}
 		torn, aerr := a.take(filepath.Join(w.cfg.WorkDir, markName(m.Owner, m.stage)))
 		taken = append(taken, a.taken...)
@@ -218,7 +263,7 @@ type adoption struct {
 	w     *Workspace
 	step  func(bytes int64) error
 	units map[Unit]bool
-	procs func(xtf.Proc) bool
+	procs span
 	taken []*Segment
 	buf   []byte
 }
@@ -227,7 +272,7 @@ func (a *adoption) wants(u Unit) bool {
 	if a.units != nil {
 		return a.units[u]
 	}
-	return a.procs(u.P)
+	return a.procs.has(u.P)
 }
 
 // take returns how many units, or of a mark whether anything, was torn.

@@ -313,3 +313,52 @@ func TestDoneAlready(t *testing.T) {
 		t.Errorf("an output of others: %v, want %v", err, ErrExists)
 	}
 }
+
+// TestAdoptStage takes over a part of a stage: the marks of ranks that had nothing of it are not even read.
+func TestAdoptStage(t *testing.T) {
+	cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
+	err := mpi.RunInProcess(3, func(c mpi.Comm) error {
+		w, err := Begin(c, cfg)
+		if err != nil {
+			return err
+		}
+		if c.Rank() < 2 { // the last rank has nothing
+			err = w.Store.Put(Key{Unit{P: xtf.Proc(5 + c.Rank()), Stage: 1}, KindCaller}, []byte{byte(c.Rank())})
+		}
+		return errors.Join(err, w.Mark(7), w.Close())
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Resume = true
+	err = mpi.RunInProcess(1, func(c mpi.Comm) error {
+		w, err := Begin(c, cfg)
+		if err != nil {
+			return err
+		}
+		defer w.Close()
+		if n := w.Kept().Stage(); n != 7 {
+			t.Errorf("stage %d", n)
+		}
+		if err := os.Remove(filepath.Join(w.Dir(), markName(Owner{1, 1}, 7))); err != nil {
+			return err
+		}
+		for _, k := range []struct {
+			first, end xtf.Proc
+			ok         bool
+		}{{5, 7, false}, {6, 7, false}, {0, 6, true}, {7, 9, true}} {
+			ok, err := w.AdoptStage(k.first, k.end, true, func(int64) error { return nil })
+			if ok != k.ok || err != nil {
+				t.Errorf("locations %d to %d: %v %v", k.first, k.end, ok, err)
+			}
+		}
+		b, err := w.Store.Get(Key{Unit{P: 5, Stage: 1}, KindCaller})
+		if string(b) != "\x00" {
+			t.Errorf("%q", b)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
