@@ -102,7 +102,7 @@ func (a *analysis) putTables(events [][]byte) error {
 // of it is damaged. An error leaves the mark as it is. Collective.
 func (a *analysis) restore() (uint32, error) {
 	k := a.ws.Kept()
-	if k == nil || k.Stage() == notMarked {
+	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) { // another build may have other stages
 		return notMarked, nil
 	}
 	a.meter.Stage("resume", a.ownBytes())

@@ -295,6 +295,32 @@ func TestStopWhileResuming(t *testing.T) {
 	}
 }
 
+// TestMarkOfAnotherBuild goes on with the mark of a stage that this build does not have: only the loads count.
+func TestMarkOfAnotherBuild(t *testing.T) {
+	o := jobs.AnalyzeOptions{Source: generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
+	stop := &jobs.Stop{}
+	run := moment{stage: "waits"}.hooked(o, func() { stop.Ask("the test") })
+	run.Stop, run.Every = stop, 1
+	if _, err := analyze(2, run); !errors.Is(err, jobs.ErrStopped) {
+		t.Fatal(err)
+	}
+	marks, err := filepath.Glob(o.Output + ".work/mark.*")
+	if err != nil || len(marks) != 2 {
+		t.Fatal(marks, err)
+	}
+	for _, path := range marks {
+		l, err := xtfwriter.ReadList(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Stage = 99
+		write(t, path, l.Encode())
+	}
+	if res, err := analyze(3, o); err != nil || res.Resumed.Stage != "" || res.Resumed.Kept != 4 {
+		t.Errorf("%+v, %v", res.Resumed, err)
+	}
+}
+
 // TestTimeLimit lets the time of a batch job run out. A run that finished nothing says so instead of asking to be started
 // again for ever.
 func TestTimeLimit(t *testing.T) {
@@ -309,10 +335,17 @@ func TestTimeLimit(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	run = moment{batch: batches(t, o) - 1}.hooked(o, wait)
-	run.End = time.Now().Add(jobs.EndMargin + time.Second)
-	if _, err := analyze(1, run); jobs.ExitCode(err) != jobs.ExitSaved || !strings.Contains(err.Error(), "the time limit is near; 3 of 4 locations") {
-		t.Errorf("little time: %v", err)
+	for window := time.Second; ; window *= 4 { // a busy machine may take longer for three locations
+		run = moment{batch: batches(t, o) - 1}.hooked(o, wait)
+		run.End = time.Now().Add(jobs.EndMargin + window)
+		_, err := analyze(1, run)
+		if jobs.ExitCode(err) == jobs.ExitSaved && strings.Contains(err.Error(), "the time limit is near; 3 of 4 locations") {
+			break
+		}
+		if window > time.Minute {
+			t.Fatalf("little time: %v", err)
+		}
+		o.Output = filepath.Join(t.TempDir(), "run.xtf")
 	}
 	if res, err := analyze(3, o); err != nil || res.Resumed.Kept != 3 {
 		t.Errorf("enough time: %v, %+v", err, res.Resumed)
