@@ -129,7 +129,8 @@ type Profile struct {
 	Count  []int         `json:"count"`  // processes in it
 	Series []Series      `json:"series"` // cpu, p2p, collective, barrier, rma, mpi_io, mgmt, io, marker: they add up to time
 	Time   []json.Number `json:"time"`
-	Wait   []json.Number `json:"wait"` // part of the MPI time
+	Wait   []json.Number `json:"wait"`  // part of the MPI time
+	Waits  Bounds        `json:"waits"` // its sum
 	Exact  bool          `json:"exact"`
 	Lost   []report.Lost `json:"lost"`
 	Cost   Cost          `json:"cost"`
@@ -139,6 +140,7 @@ type Profile struct {
 type Series struct {
 	Item   string        `json:"item"`
 	Values []json.Number `json:"values"`
+	Sum    Bounds        `json:"sum"`
 }
 
 // CounterBins is the answer of api/counter?metric=ID&loc=L&t=A..B&bins=N (default 512): values of a metric on a location.

@@ -58,7 +58,7 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 		return nil, err
 	}
 	for _, i := range windowItems {
-		s := all.sums[i][1].big()
+		s := all.sums[i].about.big()
 		if s.Sign() == 0 {
 			continue
 		}

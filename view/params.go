@@ -171,6 +171,26 @@ func (p *params) flag(name string) (bool, error) {
 	return n == 1, err
 }
 
+// mostExact is how many locations are read exactly without being asked: some pages at either border of each.
+const mostExact = 256
+
+// exact reads exact=1 or 0. Without it few locations are read exactly: bounds of a short window may be as wide as it.
+func (p *params) exact(ranks report.Ranks) (bool, error) {
+	if p.has("exact") {
+		return p.flag("exact")
+	}
+	of, n := ranks.Locations(p.run.Defs), 0
+	for l := range trace.P(p.run.meta.Locations) {
+		if of(l) {
+			n++
+		}
+		if n > mostExact {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // choice reads one of some words, the first by default.
 func (p *params) choice(name string, words ...string) (string, error) {
 	text, err := p.text(name, 64)

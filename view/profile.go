@@ -27,7 +27,7 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, err := p.flag("exact")
+	exact, err := p.exact(ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -45,9 +45,9 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range profileItems {
-		v.Series = append(v.Series, Series{i.String(), numbers(t.sums[k])})
+		v.Series = append(v.Series, Series{i.String(), numbers(t.sums[k]), t.all[k].bounds()})
 	}
-	v.Time, v.Wait = numbers(t.time), numbers(t.wait)
+	v.Time, v.Wait, v.Waits = numbers(t.time), numbers(t.wait), t.waits.bounds()
 	return v, nil
 }
 
@@ -67,6 +67,8 @@ type columns struct {
 	place      []int // column of each rank, -1: not chosen
 	time, wait []sum
 	sums       [][]sum // by profileItems
+	all        []bounded
+	waits      bounded
 	exact      bool
 }
 
@@ -91,6 +93,7 @@ func newColumns(n int, ranks report.Ranks, most int) *columns {
 		t.count[t.place[r]]++
 	}
 	t.time, t.wait = make([]sum, len(t.first)), make([]sum, len(t.first))
+	t.all = make([]bounded, len(profileItems))
 	for range profileItems {
 		t.sums = append(t.sums, make([]sum, len(t.first)))
 	}
@@ -105,12 +108,14 @@ func (t *columns) add(v *processWindow) {
 	t.time[c].add(v.items[xtf.ItemTime].about)
 	for _, i := range waitItems {
 		t.wait[c].add(v.items[i].about)
+		t.waits.add(&v.items[i])
 	}
 	for k, i := range profileItems {
 		l := v.items[i]
 		if t.exact = t.exact && l.lower == l.upper; i == xtf.ItemColl {
-			l.about -= min(l.about, v.items[xtf.ItemBarrier].about)
+			l = l.without(&v.items[xtf.ItemBarrier])
 		}
 		t.sums[k][c].add(l.about)
+		t.all[k].add(&l)
 	}
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math/big"
@@ -26,7 +27,7 @@ func (s *Server) stats(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, err := p.flag("exact")
+	exact, err := p.exact(ranks)
 	if err != nil {
 		return nil, err
 	}
@@ -121,6 +122,6 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Function
 
 func sortLost(list []report.Lost) {
 	slices.SortFunc(list, func(a, b report.Lost) int {
-		return int(int64(a.Process)<<32+int64(a.Thread)-int64(b.Process)<<32-int64(b.Thread)) >> 1
+		return cmp.Or(cmp.Compare(a.Process, b.Process), cmp.Compare(a.Thread, b.Thread))
 	})
 }

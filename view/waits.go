@@ -46,7 +46,11 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 		return nil, err
 	}
 	v := &Waits{Begin: begin, End: end, Ranks: ranks.String(), List: []Wait{}, Patterns: []ItemSum{}, Complete: true, Lost: []report.Lost{}}
-	o := &windowOptions{begin: begin, end: end, ranks: ranks, types: []xtf.TypeID{xtf.TypeWait}}
+	exact, err := p.exact(ranks)
+	if err != nil {
+		return nil, err
+	}
+	o := &windowOptions{begin: begin, end: end, ranks: ranks, exact: exact, types: []xtf.TypeID{xtf.TypeWait}}
 	sums := &windowSums{}
 	lost, cost, err := p.run.eachProcess(ctx, o, func(w *processWindow) { sums.add(w) })
 	if err != nil {

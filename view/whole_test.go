@@ -97,6 +97,34 @@ func TestProfile(t *testing.T) {
 	})
 }
 
+// TestProfileBounds: few processes are exact without being asked for, and bounds of a window enclose what is exact.
+func TestProfileBounds(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, rng *rand.Rand) {
+		for range 6 {
+			begin, end := window(s.runs[0], rng)
+			path := fmt.Sprintf("profile?t=%d..%d", begin, end)
+			exact, about := answer[Profile](t, s, path), answer[Profile](t, s, path+"&exact=0")
+			if !exact.Exact {
+				t.Fatalf("%s of %d processes has bounds", path, s.runs[0].meta.Processes)
+			}
+			encloses := func(what string, e, a Bounds, values []json.Number) {
+				t.Helper()
+				sum := uint64(0)
+				for _, v := range values {
+					sum += integer(t, v)
+				}
+				if v := integer(t, e.About); v != sum || v < integer(t, a.Lower) || v > integer(t, a.Upper) || integer(t, a.About) < integer(t, a.Lower) || integer(t, a.About) > integer(t, a.Upper) {
+					t.Errorf("%s: %s is %d and between %+v; the columns have %d", path, what, v, a, sum)
+				}
+			}
+			for k := range exact.Series {
+				encloses(exact.Series[k].Item, exact.Series[k].Sum, about.Series[k].Sum, exact.Series[k].Values)
+			}
+			encloses("waiting", exact.Waits, about.Waits, exact.Wait)
+		}
+	})
+}
+
 func integer(t testing.TB, n json.Number) uint64 {
 	t.Helper()
 	v, err := strconv.ParseUint(string(n), 10, 64)

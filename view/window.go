@@ -27,6 +27,11 @@ func (l *limited) add(o limited) {
 	l.lower, l.about, l.upper = saturating(l.lower, o.lower), saturating(l.about, o.about), saturating(l.upper, o.upper)
 }
 
+// without is what is left of a number without a part of it.
+func (l limited) without(part *limited) limited {
+	return limited{l.lower - min(l.lower, part.upper), l.about - min(l.about, part.about), l.upper - min(l.upper, part.lower)}
+}
+
 // saturating adds without wrapping.
 func saturating(a, b uint64) uint64 {
 	sum, carry := bits.Add64(a, b, 0)
@@ -284,19 +289,30 @@ func (s *sum) big() *big.Int {
 	return v.Add(v, new(big.Int).SetUint64(s.lo))
 }
 
+// bounded is a sum of limited numbers.
+type bounded struct{ lower, about, upper sum }
+
+func (b *bounded) add(l *limited) {
+	b.lower.add(l.lower)
+	b.about.add(l.about)
+	b.upper.add(l.upper)
+}
+
+func (b *bounded) bounds() Bounds {
+	return Bounds{Lower: number(b.lower.big()), Upper: number(b.upper.big()), About: number(b.about.big())}
+}
+
 // windowSums adds up processes.
 type windowSums struct {
 	processes uint64
-	sums      [xtf.NumItems][3]sum // lower, about, upper
+	sums      [xtf.NumItems]bounded
 	min, max  [xtf.NumItems]Extreme
 }
 
 func (s *windowSums) add(v *processWindow) {
 	for i := range v.items {
 		l := &v.items[i]
-		s.sums[i][0].add(l.lower)
-		s.sums[i][1].add(l.about)
-		s.sums[i][2].add(l.upper)
+		s.sums[i].add(l)
 		if s.processes == 0 || l.about < s.min[i].Value {
 			s.min[i] = Extreme{l.about, v.rank}
 		}
@@ -311,12 +327,10 @@ func (s *windowSums) add(v *processWindow) {
 func (s *windowSums) items(exact bool) []ItemSum {
 	list := []ItemSum{}
 	for _, i := range windowItems {
-		if s.sums[i][2] == (sum{}) {
+		if s.sums[i].upper == (sum{}) {
 			continue
 		}
-		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: Bounds{
-			Lower: number(s.sums[i][0].big()), Upper: number(s.sums[i][2].big()), About: number(s.sums[i][1].big()),
-		}}
+		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: s.sums[i].bounds()}
 		if exact {
 			least, most := s.min[i], s.max[i]
 			v.Min, v.Max = &least, &most

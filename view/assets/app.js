@@ -26,6 +26,7 @@ export class App {
     this.answer = answer;
     this.meta = answer.runs[0];
     this.busy = new Busy();
+    this.pause = 80; // ms that the window rests before what follows it is asked for
     this.busy.idle = () => this.rest();
     this.clock = new Clock(this.meta.resolution);
     const {first, last} = this.meta;
@@ -318,6 +319,7 @@ export class App {
   }
 
   async found(h) {
+    this.busy.start();
     try {
       if (h.kind === 'interval' && h.begin !== null) this.state.change({t: [h.begin, Math.max(h.begin + 4, h.end)], tab: 'intervals'}, 'found');
       else if (h.location !== null) this.go({row: h.location, t: h.begin ?? this.state.t[0], n: h.kind === 'call' ? h.n : null});
@@ -326,6 +328,8 @@ export class App {
       this.timeline.canvas.focus();
     } catch (e) {
       this.failed(e);
+    } finally {
+      this.busy.end();
     }
   }
 

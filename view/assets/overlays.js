@@ -1,8 +1,6 @@
 // What is drawn above the tiles and follows the window: messages, critical path, executions of intervals. Each is asked
 // for when the window rests, and what came last stays until the next answer.
 
-const rest = 80; // ms
-
 export class Overlays {
   constructor(app) {
     this.app = app;
@@ -20,7 +18,7 @@ export class Overlays {
     this.timer = setTimeout(() => {
       this.timer = 0;
       this.all().finally(() => this.app.busy.end());
-    }, rest);
+    }, this.app.pause);
   }
 
   span() {

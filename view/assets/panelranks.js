@@ -2,28 +2,26 @@ import {chart, heat, yAxis} from './chart.js';
 import {el} from './dom.js';
 import {bytes, count, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
-import {fewIn, part, swatch} from './paneltime.js';
+import {about, itemName, part, swatch} from './paneltime.js';
 
 // Panels about processes: ranks, matrix, counters, classes, prediction.
 
 // Items of a profile and the class whose colour they have.
 const itemClass = {cpu: 0, p2p: 1, collective: 2, collective_all: 2, barrier: 3, rma: 4, mpi_io: 6, mgmt: 5, io: 6, marker: 7};
-const itemNames = {cpu: 'own code', p2p: 'point to point', collective: 'collectives', collective_all: 'collectives', barrier: 'barriers',
-  rma: 'one-sided', mpi_io: 'MPI file I/O', mgmt: 'other MPI', io: 'file I/O', marker: 'markers'};
-const itemName = (i) => itemNames[i] || i.replaceAll('_', ' ');
 
 export class RankPanels {
   constructor(app) {
     this.app = app;
     this.metric = 0;
     this.what = 'bytes';
+    this.exact = '';
   }
 
   list() {
     const {app} = this;
     const span = () => app.panels.span() + ' ' + app.panels.window().rows;
     const list = [
-      {id: 'ranks', name: 'Ranks', key: span, show: () => this.ranks()},
+      {id: 'ranks', name: 'Ranks', key: () => span() + this.exact, show: () => this.ranks()},
       {id: 'matrix', name: 'Matrix', key: () => this.what, show: () => this.matrix()},
       {id: 'counters', name: 'Counters', key: () => app.panels.span() + this.metric + (app.state.sel ? app.state.sel.row : ''), show: () => this.counters()},
       {id: 'classes', name: 'Classes', key: () => '', show: () => this.classes()},
@@ -38,8 +36,13 @@ export class RankPanels {
 
   async ranks() {
     const {app} = this;
-    const p = await app.ask('profile', {t: app.panels.span(), ranks: await app.panels.ranks(), columns: Math.min(1000, this.width() - 80),
-      exact: fewIn(app) ? 1 : null});
+    const t = app.panels.span();
+    const p = await app.ask('profile', {t, ranks: await app.panels.ranks(), columns: Math.min(1000, this.width() - 80),
+      exact: this.exact === t ? 1 : null});
+    const exact = () => {
+      this.exact = t;
+      app.panels.follow(true);
+    };
     const series = p.series.filter((s) => s.values.some((v) => Number(v) > 0));
     const time = p.time.map(Number);
     const span = Math.max(1, ...time.map((v, k) => v / p.count[k]));
@@ -78,12 +81,19 @@ export class RankPanels {
     const extreme = (values, better) => values.reduce((best, v, k) => (better(Number(v) / p.count[k], Number(values[best]) / p.count[best]) ? k : best), 0);
     const legend = table(`time of ${count(sum(p.count))} processes, ${part(app)}` + (p.exact ? '' : ', ≈'), [
       {head: 'class', of: (s) => el('span', {}, swatch(s.cls), ' ', s.name)},
-      {head: 'share', n: true, of: (s) => share(sum(s.values) / total)},
+      {head: 'share', n: true, of: (s) => this.share(s.sum, total, exact)},
       {head: 'least', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},
       {head: 'most', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
-    [...series.map((s) => ({name: itemName(s.item), cls: itemClass[s.item] ?? 5, values: s.values})), {name: 'of it waiting', cls: 8, values: p.wait}]);
+    [...series.map((s) => ({name: itemName(s.item), cls: itemClass[s.item] ?? 5, values: s.values, sum: s.sum})),
+      {name: 'of it waiting', cls: 8, values: p.wait, sum: p.waits}]);
     return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table beside has the extremes', draw, pick),
       el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
+  }
+
+  // share of a sum that may have bounds, which it shows: those of a short window may be as wide as it.
+  share(x, total, exact) {
+    if (typeof x !== 'object') return share(Number(x) / total);
+    return link(`≈ ${share(about(x) / total)}, ${share(x.lower / total)} to ${share(x.upper / total)}`, exact, 'click for the exact value');
   }
 
   extreme(p, values, k, name) {

@@ -65,7 +65,7 @@ export class Panels {
     this.timer = setTimeout(() => {
       this.timer = 0;
       this.show(p).finally(() => this.app.busy.end());
-    }, now ? 0 : 80);
+    }, now ? 0 : this.app.pause);
   }
 
   async show(p) {

@@ -11,11 +11,12 @@ const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver'
   wait_nxn: 'wait at n × n', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
 export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
 
-// fewIn: exact numbers read calls at both borders of each process. Of a few processes that costs next to nothing.
-export function fewIn(app) {
-  const [from, to] = app.panels.window().rows;
-  return to - from <= 64;
-}
+// itemName is the word of reports for an item of time or count.
+const itemNames = {cpu: 'CPU', mpi: 'MPI', io: 'I/O', p2p: 'point to point', collective: 'collective', collective_all: 'collective', all_to_all: 'all to all',
+  rma: 'one-sided', mpi_io: 'MPI file I/O', mgmt: 'MPI management', comm: 'communication', t_start: 'starting only', send_recv: 'message spans',
+  potent_sync: 'potential sync', calls: 'calls that begin', bytes_out: 'bytes sent', bytes_in: 'bytes received',
+  coll_bytes_out: 'bytes sent in collectives', coll_bytes_in: 'bytes received in collectives', nxn_completion: 'n × n completion'};
+export const itemName = (i) => itemNames[i] || patternName(i);
 
 // part is what sums are about: a static file has those of the whole run alone.
 export function part(app) {
@@ -119,22 +120,21 @@ export class TimePanels {
 
   number(x, write, exact) {
     if (x === null || typeof x !== 'object') return write(x);
-    const title = `between ${write(x.lower)} and ${write(x.upper)}; click for the exact value`;
-    return link('≈ ' + write(x.about), exact, title);
+    const title = `between ${write(x.lower)} and ${write(x.upper)}`;
+    return exact ? link('≈ ' + write(x.about), exact, title + '; click for the exact value') : el('span', {title}, '≈ ' + write(x.about));
   }
 
   async statistics() {
     const {app} = this;
     const t = app.panels.span();
-    const few = fewIn(app);
-    const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: few || this.exact === t ? 1 : null});
-    const exact = () => {
+    const s = await app.ask('stats', {t, ranks: await app.panels.ranks(), exact: this.exact === t ? 1 : null});
+    const exact = s.exact ? null : () => { // bytes of functions stay approximate
       this.exact = t;
       app.panels.follow(true);
     };
     const unit = {ticks: (x) => this.time(x), count, bytes};
     const items = table(`${count(s.processes)} processes, ${this.time(s.end - s.begin)} of time each, ${part(app)}` + (s.exact ? ', exact' : ''), [
-      {head: 'item', of: (i) => i.item.replaceAll('_', ' '), by: (i) => i.item},
+      {head: 'item', of: (i) => itemName(i.item), by: (i) => itemName(i.item)},
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
       {head: 'most', n: true, of: (i) => (i.max ? `${(unit[i.unit] || count)(i.max.value)} (rank ${i.max.rank})` : '')}], s.items);

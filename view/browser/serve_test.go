@@ -153,6 +153,7 @@ func open(t testing.TB, s *browser.Session, address, fragment string) {
 	must(t, s.Open("about:blank")) // another fragment alone would not load the page anew
 	must(t, s.Open(address+"#"+fragment))
 	must(t, s.Wait(browser.Ready))
+	must(t, s.Do("coppice.pause = 0")) // nobody goes on moving
 }
 
 // turn shows another fragment of the page that is open, as a link or the back button does.
