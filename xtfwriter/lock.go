@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -65,8 +66,11 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 		return l, err
 	}
 	if found { // others may take it over at the same moment: the last one has it
-		tmp := fmt.Sprintf("%s.%d%s", path, l.PID, newEnd)
-		if err := replaceBy(tmp, path, append(b, '\n')); err != nil {
+		err := replaceBy(fmt.Sprintf("%s.%d%s", path, l.PID, newEnd), path, append(b, '\n'))
+		if errors.Is(err, fs.ErrNotExist) { // freeLock of another
+			return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
+		}
+		if err != nil {
 			return l, ioError("lock file "+path, err)
 		}
 		return l, stillOwns(path, l)
@@ -80,6 +84,18 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	}
 	_, err = f.Write(append(b, '\n'))
 	return l, ioError("lock file "+path, errors.Join(err, f.Sync(), f.Close()))
+}
+
+// freeLock removes the lock at path, and what processes left that died while they took it over.
+func freeLock(path string) error {
+	err := os.Remove(path)
+	halves, _ := filepath.Glob(globEscape(path) + ".[0-9]*" + newEnd)
+	for _, half := range halves {
+		if rerr := os.Remove(half); !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+	}
+	return err
 }
 
 // lockedBy fails if somebody else has the lock at path who must not be disturbed.

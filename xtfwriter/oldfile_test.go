@@ -100,3 +100,20 @@ func TestLockRace(t *testing.T) {
 		}
 	}
 }
+
+// TestHalfLock removes what a process left that died while it took the lock over, and nothing else.
+func TestHalfLock(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "run [1].xtf")
+	lock := LockPath(output)
+	for _, name := range []string{lock, lock + ".17.new", lock + ".mine", output + ".new"} {
+		if err := os.WriteFile(name, nil, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := freeLock(lock); err != nil {
+		t.Error(err)
+	}
+	if left, _ := filepath.Glob(globEscape(output) + "*"); len(left) != 2 {
+		t.Error(left)
+	}
+}

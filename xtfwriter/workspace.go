@@ -144,7 +144,7 @@ func (w *Workspace) claim() (found claimed, err error) {
 		}
 	}
 	if err != nil {
-		return found, errors.Join(fmt.Errorf("xtfwriter: %w", ioError("work folder "+cfg.WorkDir, err)), os.Remove(LockPath(cfg.Output)))
+		return found, errors.Join(fmt.Errorf("xtfwriter: %w", ioError("work folder "+cfg.WorkDir, err)), freeLock(LockPath(cfg.Output)))
 	}
 	return found, nil
 }
@@ -186,6 +186,8 @@ func checkOutput(path string, force bool) error {
 		return fmt.Errorf("xtfwriter: %w", ioError("output "+path, err))
 	case st.IsDir():
 		return fmt.Errorf("xtfwriter: %w: output %s is a directory", ErrUnwritable, path)
+	case !st.Mode().IsRegular(): // a device or a pipe: a rename would put a file in its place
+		return fmt.Errorf("xtfwriter: %w: output %s is no regular file", ErrUnwritable, path)
 	case !force:
 		return fmt.Errorf("xtfwriter: %w: %s", ErrExists, path)
 	}
@@ -242,7 +244,7 @@ func (w *Workspace) release(keep bool) error {
 			}
 		}
 	}
-	return errors.Join(err, os.Remove(LockPath(w.cfg.Output)))
+	return errors.Join(err, freeLock(LockPath(w.cfg.Output)))
 }
 
 // folderInUse says whether somebody keeps other files in the folder: it stays.
