@@ -57,6 +57,9 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 	if path == "-" {
 		return fill(s.out)
 	}
+	if ok, err := throughDevice(path, fill); ok {
+		return err
+	}
 	f, err := x.create(path)
 	if err != nil {
 		return err

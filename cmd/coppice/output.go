@@ -81,7 +81,7 @@ func (o *output) check() error {
 		return usage("%s: --limit %d: give the number of rows to show, or 0 for the usual one", o.verb, o.limit)
 	}
 	if !o.toStdout() && !o.force {
-		if _, err := os.Lstat(o.path); err == nil {
+		if _, err := os.Lstat(o.path); err == nil && !isDevice(o.path) {
 			return outputError(o.verb, fmt.Errorf("%s: %w", o.path, fs.ErrExist))
 		}
 	}
@@ -126,8 +126,18 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 		}
 		return nil
 	}
+	ok, err := throughDevice(o.path, func(w io.Writer) error {
+		_, err := w.Write(b.Bytes())
+		return err
+	})
+	if ok && err == nil {
+		return nil
+	}
+	if ok {
+		return outputError(o.verb, err)
+	}
 	tmp := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path)+".new")
-	err := os.WriteFile(tmp, b.Bytes(), 0o666)
+	err = os.WriteFile(tmp, b.Bytes(), 0o666)
 	if err == nil && !o.force {
 		if _, e := os.Lstat(o.path); e == nil {
 			err = fmt.Errorf("%s: %w", o.path, fs.ErrExist)
@@ -141,6 +151,24 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 		return outputError(o.verb, err)
 	}
 	return nil
+}
+
+// isDevice tells whether something is at path that is no file, such as a device or a pipe.
+func isDevice(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
+}
+
+// throughDevice writes to a device or a pipe, which is never replaced; ok is false where there is none at path.
+func throughDevice(path string, fill func(w io.Writer) error) (ok bool, err error) {
+	if !isDevice(path) {
+		return false, nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return true, err
+	}
+	return true, errors.Join(fill(f), f.Close())
 }
 
 // openRun opens a run for a verb that reads one.
