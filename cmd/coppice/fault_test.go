@@ -59,7 +59,7 @@ func TestHungInput(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var text bytes.Buffer
-			cmd := exec.Command(bin, append([]string{"analyze", filepath.Join(dir, "traces.otf2"), "-o", out, "-j", "1", "--progress", "none", "--resume"}, k.args...)...)
+			cmd := exec.CommandContext(t.Context(), bin, append([]string{"analyze", filepath.Join(dir, "traces.otf2"), "-o", out, "-j", "1", "--progress", "none", "--resume"}, k.args...)...)
 			cmd.Stderr = &text
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)

@@ -115,10 +115,11 @@ func (p *plan) follow(ctx context.Context, s streams) error {
 		f := &follower{w: s.out, path: x.Status}
 		var asked time.Time
 		for last := ""; ; {
+			before := f.state
 			if err := f.look(); err != nil {
 				return err
 			}
-			if time.Since(asked) >= askEvery || asked.IsZero() || f.state != "" && f.state != runningState {
+			if time.Since(asked) >= askEvery || f.state != before { // a job that stopped may wait in the queue again for long
 				state, err := slurm.State(ctx, p.site, x.ID)
 				if err != nil {
 					return jobs.Fail(jobs.ExitUsage, err)

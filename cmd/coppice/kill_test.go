@@ -75,7 +75,7 @@ func newKilled(t *testing.T, bin, out string, args ...string) *killed {
 		k.args = append(args, "--progress", "none", "--mem", "160M")
 	}
 	ref := out + ".ref"
-	cmd := exec.Command(bin, append(slices.Clone(k.args), "-o", ref, "-j", "2", "--checkpoint-every", "1ms")...)
+	cmd := exec.CommandContext(t.Context(), bin, append(slices.Clone(k.args), "-o", ref, "-j", "2", "--checkpoint-every", "1ms")...)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func bytesWritten(out string) (n int64) {
 // command makes one run; ranks 0 means in-process ranks.
 func (k *killed) command(ranks, local int, stderr *bytes.Buffer) *exec.Cmd {
 	args := append(slices.Clone(k.args), "-o", k.out, "--resume", "--checkpoint-every", "1ms", "--watchdog", "2m")
-	cmd := exec.Command(k.bin, append(args, "-j", strconv.Itoa(local))...)
+	cmd := exec.CommandContext(k.t.Context(), k.bin, append(args, "-j", strconv.Itoa(local))...)
 	if ranks > 0 {
-		cmd = exec.Command("mpirun", append([]string{"--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(ranks), k.bin}, args...)...)
+		cmd = exec.CommandContext(k.t.Context(), "mpirun", append([]string{"--oversubscribe", "--bind-to", "none", "-n", strconv.Itoa(ranks), k.bin}, args...)...)
 		cmd.Env = append(os.Environ(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
 	}
 	cmd.Stdout, cmd.Stderr = stderr, stderr
