@@ -119,6 +119,47 @@ func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (r
 	return rows, w.Close()
 }
 
+// Rows counts the rows that Events writes; it stops behind most. It costs two descents a location, and the rows that are
+// open when the window begins.
+func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
+	t, err := tableOf(name)
+	if err != nil {
+		return 0, err
+	}
+	for p := range trace.P(s.Defs.NumLocations()) {
+		if rows > most {
+			break
+		}
+		if !s.selected(p) {
+			continue
+		}
+		begin, end, ok, err := s.window(p)
+		if err != nil {
+			return rows, err
+		}
+		if !ok {
+			continue
+		}
+		a, err := s.array(p, t.typ)
+		if err != nil {
+			return rows, err
+		}
+		first, last, err := s.between(a, begin, end)
+		if err != nil {
+			return rows, s.at(p, err)
+		}
+		rows += last - first
+		err = a.Overlapping(begin, begin, func(uint64, []byte) bool {
+			rows++
+			return rows <= most
+		})
+		if err != nil {
+			return rows, s.at(p, err)
+		}
+	}
+	return rows, nil
+}
+
 // times appends the times of a row.
 func (t *eventTable) times(dst []Cell, row []byte, c clock) []Cell {
 	begin := xtf.U64(row, 0)

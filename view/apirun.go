@@ -143,6 +143,10 @@ type Series struct {
 	Sum    Bounds        `json:"sum"`
 }
 
+// api/arrow?table=NAME&t=A..B&ranks=SET&max=M streams the events that overlap a window as an Arrow IPC stream
+// (application/vnd.apache.arrow.stream), as coppice export --to arrow writes it: docs/export.md has the tables and columns.
+// More than max rows (default and bound 1000000) are status 400. A stream that breaks off has met damage.
+
 // CounterBins is the answer of api/counter?metric=ID&loc=L&t=A..B&bins=N (default 512): values of a metric on a location.
 // Without loc the sum over nothing is not offered: ask for the locations in view. Bins without a reading hold null.
 type CounterBins struct {

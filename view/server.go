@@ -36,6 +36,7 @@ type Server struct {
 	assets  fs.FS
 	etags   map[string]string // of assets
 	slots   chan struct{}     // requests that compute
+	streams chan struct{}     // and those that write while they read
 	waiting atomic.Int64
 	active  atomic.Int64 // unix seconds of the last request with a token
 	routes  map[string]endpoint
@@ -59,7 +60,7 @@ func New(runs []*report.Run, o Options) (*Server, error) {
 		}
 		o.Token = t
 	}
-	s := &Server{o: o, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0)))}
+	s := &Server{o: o, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), streams: make(chan struct{}, 1)}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %s", Schema, o.Tool)
 	for _, r := range runs {
@@ -83,7 +84,7 @@ func New(runs []*report.Run, o Options) (*Server, error) {
 		"meta": s.meta, "locations": s.locations, "tile": s.tile, "stats": s.stats, "at": s.at, "next": s.next,
 		"messages": s.messages, "waits": s.waits, "critical": s.critical, "matrix": s.matrix, "profile": s.profile, "counter": s.counter,
 		"intervals": s.intervals, "interval": s.interval, "executions": s.executionsOf, "classes": s.classesOf, "search": s.search,
-		"compare": s.compare,
+		"compare": s.compare, "arrow": s.arrow,
 	}
 	s.touch()
 	return s, nil
@@ -161,6 +162,10 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		return
 	}
 	w.Header().Set("Server-Timing", fmt.Sprintf("total;dur=%.3f", float64(time.Since(began).Microseconds())/1000))
+	if x, ok := v.(stream); ok {
+		s.sendStream(w, r, x)
+		return
+	}
 	send(w, r, v)
 }
 

@@ -1,0 +1,113 @@
+package view
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/coppice-hpc/coppice/export"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// mostArrow is how many rows one stream has at most.
+const mostArrow = 1_000_000
+
+// stream is an answer that is written while it is read. One is under way at a time: its client may be slow.
+type stream struct {
+	mediaType string
+	write     func(w io.Writer) error
+}
+
+// arrow answers api/arrow: it counts the rows; what it returns reads them.
+func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
+	table, err := p.choice("table", export.Tables()...)
+	if err != nil {
+		return nil, err
+	}
+	begin, end, err := p.span()
+	if err != nil {
+		return nil, err
+	}
+	ranks, err := p.ranks()
+	if err != nil {
+		return nil, err
+	}
+	most, err := p.limit(mostArrow, mostArrow)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.run.needRows(); err != nil {
+		return nil, err
+	}
+	labels, err := p.run.NodeLabels()
+	if err != nil {
+		return nil, err
+	}
+	of := ranks.Locations(p.run.Defs)
+	src := &export.Source{
+		File: p.run.File, Defs: p.run.Defs, Nodes: labels, Window: export.Window{Begin: begin, End: end},
+		Selected: func(l trace.P) bool { return ctx.Err() == nil && of(l) },
+	}
+	n, err := src.Rows(table, uint64(most))
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n > uint64(most) {
+		return nil, bad("t", fmt.Sprintf("more than %d rows of %s overlap the window", most, table),
+			"Choose fewer ranks or a shorter window, or use coppice export --to arrow")
+	}
+	return stream{"application/vnd.apache.arrow.stream", func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<16)
+		_, err := src.Events(table, func(schema *export.Schema) (export.TableWriter, error) { return export.NewTable(b, "arrow", schema) })
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		return b.Flush()
+	}}, nil
+}
+
+// sendStream writes a stream. An error behind its first bytes breaks the connection, so that nobody takes a part for all.
+func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, x stream) {
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", x.mediaType)
+		return
+	}
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	case <-r.Context().Done():
+		return
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	out := &begun{w: w, mediaType: x.mediaType}
+	if err := x.write(out); err != nil {
+		if out.n > 0 {
+			panic(http.ErrAbortHandler)
+		}
+		fail(w, r, err)
+	}
+}
+
+// begun counts what was written of an answer, and gives it its type.
+type begun struct {
+	w         http.ResponseWriter
+	mediaType string
+	n         int
+}
+
+func (b *begun) Write(p []byte) (int, error) {
+	if b.n == 0 {
+		b.w.Header().Set("Content-Type", b.mediaType)
+	}
+	n, err := b.w.Write(p)
+	b.n += max(1, n)
+	return n, err
+}
