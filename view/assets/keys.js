@@ -17,7 +17,7 @@ export const keyTable = [
   ['/', 'search'], ['g', 'go to a time or record number'],
   ['m', 'mark the selected time'], ['M', 'mark with a note', 'Shift+m'],
   ['r', 'ruler: from here, again: to here'],
-  ['1', 'tab 1 to 8', '1 … 8'], ['t', 'table instead of the picture'],
+  ['1', 'tab by its place', '1 … 9'], ['t', 'table instead of the picture'],
   ['l', 'light, dark or the system’s theme'],
   ['Escape', 'clear selection and ruler', 'Esc'], ['?', 'this list'],
 ];
@@ -39,11 +39,11 @@ export class Keys {
   press(e) {
     if (e.ctrlKey || e.altKey || e.metaKey || document.querySelector('dialog[open]')) return;
     const t = e.target;
-    if (t instanceof HTMLInputElement && t.type === 'text') return;
     const letter = e.key.length === 1;
+    if (t instanceof HTMLInputElement && t.type === 'text' || t instanceof HTMLSelectElement && letter) return;
     if (letter && !this.letters && e.key !== '?') return;
     if (!letter && t !== $('timeline') && t !== document.body && e.key !== 'Escape' && e.key !== 'Backspace') return;
-    const action = this.actions.get(e.key) || (/^[1-8]$/.test(e.key) ? this.actions.get('tab') : null);
+    const action = this.actions.get(e.key) || (/^[1-9]$/.test(e.key) ? this.actions.get('tab') : null);
     if (!action) return;
     e.preventDefault();
     action(e);

@@ -54,20 +54,25 @@ export class RankPanels {
       const w = box.w / p.first.length;
       p.first.forEach((_, k) => {
         let sum = 0;
+        const left = Math.round(box.x + k * w); // whole pixels: parts of one would shade the columns
+        const wide = Math.max(1, Math.round(box.x + (k + 1) * w) - left - (w > 4 ? 1 : 0));
         for (const s of series) {
           const v = Number(s.values[k]) / p.count[k];
           ctx.fillStyle = c.cls[itemClass[s.item] ?? 5];
           const top = y(sum + v);
-          ctx.fillRect(box.x + k * w, top, Math.max(1, w - (w > 4 ? 1 : 0)), y(sum) - top);
+          ctx.fillRect(left, top, wide, y(sum) - top);
           sum += v;
         }
         const wait = Number(p.wait[k]) / p.count[k];
         ctx.fillStyle = c.wait;
-        ctx.fillRect(box.x + k * w, y(wait), Math.max(1, w - (w > 4 ? 1 : 0)), 2);
+        ctx.fillRect(left, y(wait), wide, 2);
       });
       ctx.fillStyle = c.dim;
       const every = Math.max(1, Math.ceil(p.first.length / (box.w / 44)));
-      for (let k = 0; k < p.first.length; k += every) ctx.fillText(String(p.first[k]), box.x + (k + 0.1) * w, box.y + box.h + 12);
+      for (let k = 0; k < p.first.length; k += every) {
+        const text = String(p.first[k]);
+        ctx.fillText(text, Math.min(box.x + (k + 0.1) * w, box.x + box.w + 10 - ctx.measureText(text).width), box.y + box.h + 12);
+      }
     };
     const pick = (x, _, click) => {
       const k = column(x);

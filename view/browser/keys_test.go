@@ -167,6 +167,11 @@ func TestKeys(t *testing.T) {
 		w = press(t, s, string(rune('1'+k)))
 		check("tab "+tab, w.Tab == tab, w)
 	}
+	turn(t, s, "tab=counters")
+	must(t, s.Do("document.querySelector('#panel select').focus()"))
+	w = press(t, s, "1")
+	check("a list takes its own letters", w.Tab == "counters", w)
+	must(t, s.Do("document.getElementById('timeline').focus()"))
 	w = press(t, s, "t")
 	check("t is the table", w.Table && eval[int](t, s, "document.querySelectorAll('#table tbody tr').length") == 16, w)
 	press(t, s, "t")

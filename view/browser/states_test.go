@@ -143,6 +143,8 @@ func TestPrediction(t *testing.T) {
 	s := started(t)
 	_, address := page(t, nil, analyzed(t, exampleSpec), analyzed(t, "stencil:procs=16,events=60k,jitter=2,imbalance=5,depth=3,seed=3"))
 	open(t, s, address, "tab=prediction")
+	press(t, s, "1")
+	press(t, s, "9") // the last of nine tabs
 	text := eval[string](t, s, "document.getElementById('panel').innerText")
 	if !strings.Contains(text, "predicted ÷ measured") {
 		t.Errorf("the panel says %q", text)
