@@ -166,7 +166,7 @@ func TestScriptWords(t *testing.T) {
 func TestScriptSignals(t *testing.T) {
 	// The stand-in of mpirun says when its trap is set, and saves after the first signal.
 	path := bin(t, map[string]string{
-		"mpirun":   `trap 'echo saved >>"$OUT"; exit 75' USR1; trap 'echo killed >>"$OUT"; exit 1' TERM; echo ready >"$OUT"; while :; do sleep 0.05; done`,
+		"mpirun":   `trap 'echo saved >>"$OUT"; exit 75' USR1; trap 'echo killed >>"$OUT"; exit 1' TERM; echo ready >"$OUT"; while kill -0 $PPID; do sleep 0.05; done`,
 		"scontrol": `echo "scontrol $*" >>"$OUT"; [ "$1" = requeue ] || echo "PreemptTime=${PREEMPTED:-None}"`,
 		"qrerun":   `echo "qrerun $*" >>"$OUT"`,
 	})
