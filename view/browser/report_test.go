@@ -40,7 +40,10 @@ func TestReportPages(t *testing.T) {
 	axe := checker(t)
 	themes := []string{"light", "dark"}
 	for i, address := range reportPages(t) {
-		for _, theme := range themes[i:] { // both pages have one style
+		for _, theme := range themes {
+			if theme == "dark" && i > 0 {
+				break // both pages have one style
+			}
 			must(t, s.Media("prefers-color-scheme", theme, "prefers-reduced-motion", "reduce"))
 			must(t, s.Open(address))
 			must(t, s.Do("document.querySelectorAll('details').forEach((d) => { d.open = true; })"))
