@@ -152,6 +152,18 @@ func (w *Workspace) mayKeep() (bool, error) {
 	return false, fmt.Errorf("xtfwriter: %w: %s: %s", ErrOtherJob, dir, w.cfg.differs([]byte(about)))
 }
 
+// shared fails where a folder that was asked for is that of another job, which may run now and have no list yet.
+func (w *Workspace) shared() error {
+	if !w.named || w.cfg.Force {
+		return nil
+	}
+	identity, about, err := w.readJob()
+	if err != nil || identity == w.cfg.Identity { // mayKeep tells what a folder without a job file is
+		return nil
+	}
+	return fmt.Errorf("xtfwriter: %w, which may be running: %s: %s", ErrOtherJob, w.cfg.WorkDir, w.cfg.differs([]byte(about)))
+}
+
 func (c *Config) differs(about []byte) string {
 	if c.Differs == nil {
 		return "its identity is another"

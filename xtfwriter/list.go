@@ -182,6 +182,9 @@ func (st *Store) AppendList(path, identity string, ranks int) (int, error) {
 		if l, err = ReadList(path); err != nil {
 			return 0, err
 		}
+		if l.Identity != identity || l.Owner != st.own {
+			return 0, fmt.Errorf("xtfwriter: %w: %s is not what this run wrote", ErrOtherJob, path)
+		}
 	}
 	fresh := make(map[Unit]bool, len(units))
 	for _, u := range units {

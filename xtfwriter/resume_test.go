@@ -282,6 +282,55 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// TestSharedFolder gives two jobs one work folder: the second one is refused from the first moment on, and where it says
+// that it will have the folder, nothing of the first gets into its lists.
+func TestSharedFolder(t *testing.T) {
+	dir := t.TempDir()
+	a := config(filepath.Join(dir, "a.xtf"), 0)
+	a.WorkDir = filepath.Join(dir, "work")
+	b := a
+	b.Output, b.Identity = filepath.Join(dir, "b.xtf"), "other"
+	put := func(w *Workspace, p xtf.Proc) (int, error) {
+		k := Key{Unit{P: p, Stage: 1}, KindCaller}
+		if err := w.Store.Put(k, []byte("some bytes")); err != nil {
+			return 0, err
+		}
+		w.Store.Finish(k.Unit)
+		return w.Checkpoint()
+	}
+	err := mpi.RunInProcess(1, func(c mpi.Comm) error {
+		first, err := Begin(c, a)
+		if err != nil {
+			return err
+		}
+		defer first.Close()
+		for _, b.Resume = range []bool{false, true} {
+			if _, err := Begin(c, b); !errors.Is(err, ErrOtherJob) {
+				t.Errorf("resume %v: %v", b.Resume, err)
+			}
+		}
+		if _, err := put(first, 0); err != nil {
+			return err
+		}
+		b.Force = true
+		second, err := Begin(c, b)
+		if err != nil {
+			return err
+		}
+		defer second.Close()
+		if _, err := put(second, 1); err != nil {
+			return err
+		}
+		if _, err := put(first, 2); !errors.Is(err, ErrOtherJob) && !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("the first job goes on: %v", err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 // TestDoneAlready resumes what is complete, with the litter of a crash right behind the rename.
 func TestDoneAlready(t *testing.T) {
 	cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)

@@ -39,6 +39,7 @@ type Workspace struct {
 	comm  mpi.Comm
 	cfg   Config
 	lock  Lock
+	named bool // Config named the work folder: the lock does not tell who else uses it
 
 	kept      *Kept
 	marked    uint32 // stage of this run's mark
@@ -61,13 +62,14 @@ func agree(c mpi.Comm, err error) error { return mpi.AgreeOn(c, err, sentinels()
 // lock over, and finds out what can be kept; an output of the same identity is
 // ErrDone. Collective; on error nothing is left behind that was not there.
 func Begin(c mpi.Comm, cfg Config) (*Workspace, error) {
-	if cfg.WorkDir == "" {
+	named := cfg.WorkDir != ""
+	if !named {
 		cfg.WorkDir = cfg.Output + ".work"
 	}
 	if cfg.disk == nil {
 		cfg.disk = systemDisk{}
 	}
-	w := &Workspace{disk: cfg.disk, comm: c, cfg: cfg}
+	w := &Workspace{disk: cfg.disk, comm: c, cfg: cfg, named: named}
 	var err error
 	var found claimed
 	if c.Rank() == 0 {
@@ -120,6 +122,9 @@ func (w *Workspace) claim() (found claimed, err error) {
 		return found, fmt.Errorf("xtfwriter: %w", err)
 	}
 	keep := false
+	if err := w.shared(); err != nil {
+		return found, err
+	}
 	if len(old.Lists) > 0 && !done {
 		if keep, err = w.mayKeep(); err != nil {
 			return found, err
