@@ -90,7 +90,7 @@ partition, account, cores, memory, launcher and modules once; its least form:
    5  memory or disk would be exceeded, the file system of the output failed, or nothing moved any more (--watchdog)
    6  a bug of coppice
   75  stopped by SIGUSR1, SIGTERM or before the time limit; run the same command with --resume
- 130  ended at once by SIGINT, 143 by a second SIGTERM; the last checkpoint stays valid`},
+ 130  ended at once by SIGINT, 143 by a second SIGTERM 2 s later; the last checkpoint stays valid`},
 	}
 }
 
