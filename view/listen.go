@@ -101,6 +101,14 @@ func (p *Place) Loopback() bool {
 	return p.Address == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// Hosts are the names that browsers on other machines have for the server; none if they do not reach it.
+func (p *Place) Hosts(machine string) []string {
+	if p.Port == 0 || p.Loopback() {
+		return nil
+	}
+	return []string{p.Address, machine}
+}
+
 // Close closes the listeners; the socket's file goes with it.
 func (p *Place) Close() error {
 	var err error

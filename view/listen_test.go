@@ -132,3 +132,23 @@ func TestAnnounce(t *testing.T) {
 		t.Errorf("printed:\n%s", &b)
 	}
 }
+
+// TestHosts: who listens for other machines answers to its own name, also where --listen names a port alone.
+func TestHosts(t *testing.T) {
+	for _, c := range []struct {
+		listen string
+		other  bool
+	}{{"127.0.0.1:0", false}, {"localhost:0", false}, {":0", true}, {"0.0.0.0:0", true}, {"unix:" + filepath.Join(t.TempDir(), "s"), false}} {
+		p, err := Listen(c.listen, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &Server{o: Options{Hosts: p.Hosts("node7")}}
+		if got := s.hostAllowed("node7:8411"); got != c.other || s.hostAllowed("evil.example") || s.hostAllowed("") || !s.hostAllowed("localhost:1") {
+			t.Errorf("%s answers to %q: %t", c.listen, p.Hosts("node7"), got)
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

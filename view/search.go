@@ -78,8 +78,11 @@ func (f *find) ticks(text string) (uint64, bool) {
 		return t, err == nil
 	}
 	digits, ok := strings.CutSuffix(text, "s")
-	v, good := new(big.Rat).SetString(digits)
-	if !ok || !good || len(text) > 40 || strings.ContainsAny(digits, "/eEpPxX_") || v.Sign() < 0 {
+	if !ok || len(text) > 40 || strings.Trim(digits, "0123456789.") != "" { // an exponent could be large
+		return 0, false
+	}
+	v, ok := new(big.Rat).SetString(digits)
+	if !ok {
 		return 0, false
 	}
 	v.Mul(v, new(big.Rat).SetInt(new(big.Int).SetUint64(f.x.meta.Resolution)))

@@ -62,10 +62,7 @@ func runServe(args []string, s streams) error {
 	}
 	defer place.Close()
 	around := aroundHere()
-	if place.Address != "" && !place.Loopback() {
-		hosts = append(hosts, place.Address, around.Host)
-	}
-	server, err := view.New(runs, view.Options{Tool: version, Base: base, Hosts: hosts})
+	server, err := view.New(runs, view.Options{Tool: version, Base: base, Hosts: append(hosts, place.Hosts(around.Host)...)})
 	if err != nil {
 		return readError(operands[0], err)
 	}
