@@ -156,19 +156,12 @@ func (r *Run) worstWait() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var worst *Spread
-	label := ""
-	for _, l := range waitLabels {
-		x := s.item(l.item)
-		if l.item != xtf.ItemLateSenderSame && l.item != xtf.ItemLateSenderOther && positive(x.Sum) && (worst == nil || x.Sum.Cmp(worst.Sum) > 0) {
-			worst, label = x, l.label
-		}
-	}
+	worst := worstPattern(s)
 	if worst == nil {
 		return "", nil
 	}
 	u := unit{r.Defs.Clock().TimerResolution}
-	text := fmt.Sprintf("%s %s %s, %s on rank %d", strings.ToLower(label), u.short(Fraction{worst.Sum, big.NewInt(1)}), u.name(), percentOf(integer(worst.Max), worst.Sum), worst.MaxP)
+	text := fmt.Sprintf("%s %s %s, %s on rank %d", strings.ToLower(waitLabel(worst.Item)), u.short(Fraction{worst.Sum, big.NewInt(1)}), u.name(), percentOf(integer(worst.Max), worst.Sum), worst.MaxP)
 	c := causes{r: r}
 	if err := c.read(); err != nil {
 		return "", err

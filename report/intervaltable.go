@@ -136,11 +136,14 @@ func (n *Interval) worstWait() *Spread {
 	if n.Waits == nil {
 		return nil
 	}
+	return worstPattern(n.Stats)
+}
+
+// worstPattern is the pattern with most waiting time, nil without any. Completions are none: there nobody is late.
+func worstPattern(stats Spreads) *Spread {
 	var worst *Spread
-	for _, x := range waitLabels {
-		s := n.Stats.item(x.item)
-		subset := x.item == xtf.ItemLateSenderSame || x.item == xtf.ItemLateSenderOther
-		if !subset && positive(s.Sum) && (worst == nil || s.Sum.Cmp(worst.Sum) > 0) {
+	for _, i := range waitItems {
+		if s := stats.item(i); positive(s.Sum) && (worst == nil || s.Sum.Cmp(worst.Sum) > 0) {
 			worst = s
 		}
 	}

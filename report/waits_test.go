@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"math/big"
 	"strings"
 	"testing"
 
@@ -233,3 +234,18 @@ func TestApproximate(t *testing.T) {
 }
 
 func lateRunOnly(t *testing.T) *Run { r, _ := lateRun(t); return r }
+
+// TestWorstPattern: completions and parts of other patterns are not the worst wait, however long they are.
+func TestWorstPattern(t *testing.T) {
+	sums := map[xtf.Item]int64{xtf.ItemNxNCompletion: 90, xtf.ItemBarrierCompletion: 80, xtf.ItemLateSenderSame: 70, xtf.ItemLateSender: 20, xtf.ItemWaitNxN: 30}
+	var stats Spreads
+	for i := range xtf.NumItems {
+		stats = append(stats, Spread{Item: i, Sum: big.NewInt(sums[i])})
+	}
+	if w := worstPattern(stats); w == nil || w.Item != xtf.ItemWaitNxN {
+		t.Errorf("the worst is %+v", w)
+	}
+	if w := worstPattern(nil); w != nil {
+		t.Errorf("without waits the worst is %+v", w)
+	}
+}
