@@ -117,3 +117,19 @@ func TestHalfLock(t *testing.T) {
 		t.Error(left)
 	}
 }
+
+// TestStrangeLock finds a folder where the lock should be.
+func TestStrangeLock(t *testing.T) {
+	output := filepath.Join(t.TempDir(), "run.xtf")
+	if err := os.Mkdir(LockPath(output), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []struct {
+		takeover bool
+		want     error
+	}{{false, ErrLocked}, {true, ErrUnwritable}} {
+		if _, err := acquire(LockPath(output), Lock{Host: "here", PID: 1}, 0, k.takeover); !errors.Is(err, k.want) {
+			t.Errorf("takeover %v: %v", k.takeover, err)
+		}
+	}
+}
