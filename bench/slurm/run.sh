@@ -77,8 +77,8 @@ limit() {
 	same limit limit.xtf
 }
 
-# timeout: no USR1, because somebody took the option out; at the limit the ranks get TERM from slurmd and from srun, and the
-# second one ends them at once. Submitted again, the job goes on.
+# timeout: no USR1, because somebody took the option out; at the limit the ranks get TERM from slurmd and from srun, which are
+# one. The job saves within Slurm's KillWait and goes back.
 timeout_() {
 	local id
 	trace
@@ -87,10 +87,8 @@ timeout_() {
 	id=$(sbatch --parsable timeout.sh)
 	freeze "$id" timeout.xtf >/dev/null
 	finished "$id"
-	verdict timeout state TIMEOUT "$(state "$id" JobState)"
-	id=$(sbatch --parsable timeout.sh)
-	finished "$id"
-	verdict timeout "state when submitted again" COMPLETED "$(state "$id" JobState)"
+	verdict timeout state COMPLETED "$(state "$id" JobState)"
+	verdict timeout restarts 1 "$(state "$id" Restarts)"
 	same timeout timeout.xtf
 }
 
