@@ -7,6 +7,9 @@ import {facts, link, stack, table} from './table.js';
 // about is the best guess of a number that may be {lower, upper, about}.
 export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
 
+// vague tells of bounds so wide that what lies in between says nothing.
+const vague = (x) => x !== null && typeof x === 'object' && Number(x.upper) > 2 * Number(x.lower);
+
 const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', wait_barrier: 'wait at barrier',
   wait_nxn: 'wait at n × n', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
 export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
@@ -121,7 +124,8 @@ export class TimePanels {
   number(x, write, exact) {
     if (x === null || typeof x !== 'object') return write(x);
     const title = `between ${write(x.lower)} and ${write(x.upper)}`;
-    return exact ? link('≈ ' + write(x.about), exact, title + '; click for the exact value') : el('span', {title}, '≈ ' + write(x.about));
+    const text = vague(x) ? `${write(x.lower)} to ${write(x.upper)}` : '≈ ' + write(x.about);
+    return exact ? link(text, exact, title + '; click for the exact value') : el('span', {title}, text);
   }
 
   async statistics() {
@@ -142,7 +146,7 @@ export class TimePanels {
     const cls = (f) => (f.region >= 0 ? app.meta.regions[f.region].class : 0);
     const functions = table('functions of the ' + part(app) + (s.more ? `; ${count(s.more)} with less time left out` : ''), [
       {head: 'function', of: (f) => el('span', {}, swatch(cls(f)), ' ', link(f.name, () => app.search(f.name), 'search for it')), by: (f) => f.name},
-      {head: 'share', of: (f) => stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all))},
+      {head: 'share', of: (f) => (vague(f.exclusive) ? '–' : stack([[cls(f), Number(about(f.exclusive)) / all]], share(Number(about(f.exclusive)) / all)))},
       {head: 'in itself', n: true, of: (f) => this.number(f.exclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.exclusive))},
       {head: 'with callees', n: true, of: (f) => this.number(f.inclusive, (x) => this.time(x), exact), by: (f) => Number(about(f.inclusive))},
       {head: 'calls', n: true, of: (f) => this.number(f.calls, count, exact), by: (f) => Number(about(f.calls))},

@@ -50,6 +50,10 @@ func TestMany(t *testing.T) {
 	if groups < 16 {
 		t.Errorf("4096 processes are drawn in groups of %d", groups)
 	}
+	turn(t, s, "t=500000..500400&tab=statistics")
+	if text := eval[string](t, s, "document.getElementById('panel').innerText"); !strings.Contains(text, " to ") || strings.Contains(text, "exact") {
+		t.Errorf("a short window of many processes shows no bounds:\n%s", text)
+	}
 	turn(t, s, "rows=1024..1040")
 	if g := eval[int](t, s, "coppice.timeline.used.group"); g != 1 {
 		t.Errorf("16 processes are drawn in groups of %d", g)
