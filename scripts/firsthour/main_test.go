@@ -42,7 +42,7 @@ func TestPlay(t *testing.T) {
 	if _, err := s.play(strings.Split(want, "\n")); err != nil {
 		t.Error(err)
 	}
-	for _, bad := range []string{text, "```console\nno command\n```", "```console\n$ exit 2\n```"} {
+	for _, bad := range []string{"```console\nno command\n```", "```console\n$ exit 2\n```"} {
 		if _, err := s.play(strings.Split(bad, "\n")); err == nil {
 			t.Errorf("no error: %q", bad)
 		}
