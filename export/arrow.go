@@ -137,15 +137,16 @@ func (t *arrowTable) buffer(from int) {
 
 // dictionary writes the texts of column i: no nulls, offsets, bytes.
 func (t *arrowTable) dictionary(i int) error {
+	if err := t.s.Columns[i].checkTexts(); err != nil {
+		return err
+	}
 	texts := t.s.Columns[i].Dict
 	t.buffer(0)
-	end := uint64(0)
-	t.body = binary.LittleEndian.AppendUint32(t.body, 0)
+	end := uint32(0)
+	t.body = binary.LittleEndian.AppendUint32(t.body, end)
 	for _, s := range texts {
-		if end += uint64(len(s)); end > math.MaxInt32 {
-			return errPage
-		}
-		t.body = binary.LittleEndian.AppendUint32(t.body, uint32(end))
+		end += uint32(len(s))
+		t.body = binary.LittleEndian.AppendUint32(t.body, end)
 	}
 	t.buffer(0)
 	from := len(t.body)
@@ -181,13 +182,13 @@ func (t *arrowTable) Write(b *Batch) error {
 		nodes[i] = [2]int64{int64(b.rows), int64(nulls)}
 		from := len(t.body)
 		if nulls > 0 {
-			valid := make([]uint64, b.rows)
+			valid := make([]byte, (b.rows+7)/8)
 			for r, none := range b.null[i] {
 				if !none {
-					valid[r] = 1
+					valid[r/8] |= 1 << (r % 8)
 				}
 			}
-			t.body = appendBits(t.body, valid, 1)
+			t.body = append(t.body, valid...)
 		}
 		t.buffer(from)
 		t.values(b, i)

@@ -27,8 +27,8 @@
 //
 //	GroupRows x columns x (8 + 1) bytes
 //
-// and for Parquet or Arrow the encoded form of one column (at most 9 bytes a row), or of one batch. A table with texts
-// holds its dictionary: each name once. A timeline holds the calls that are open, 24 bytes for each message that completes in
+// and for Arrow its encoded form, for Parquet 24 bytes a row, the columns again as numbers, their encoded form, and 1 KB
+// a column for each row group. A table with texts holds its dictionary: each name once. A timeline holds the calls that are open, 24 bytes for each message that completes in
 // one call, 8 bytes a location, and its buffer.
 //
 // # Concurrency

@@ -84,6 +84,18 @@ func (s *Schema) check() error {
 	return nil
 }
 
+// checkTexts refuses texts that forms with offsets of 32 bits cannot hold.
+func (c *Column) checkTexts() error {
+	size := uint64(0)
+	for _, text := range c.Dict {
+		size += uint64(len(text))
+	}
+	if size > math.MaxInt32 {
+		return fmt.Errorf("column %s: texts of %d bytes, at most %d can be written: choose csv", c.Name, size, math.MaxInt32)
+	}
+	return nil
+}
+
 // Batch is rows of a table, column by column.
 type Batch struct {
 	rows   int

@@ -2,8 +2,11 @@ package readers
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"math/big"
 	"math/rand/v2"
 	"strconv"
 	"testing"
@@ -11,8 +14,12 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/parquet/compress"
+	"github.com/apache/arrow-go/v18/parquet/file"
+	"github.com/apache/arrow-go/v18/parquet/metadata"
+	"github.com/apache/arrow-go/v18/parquet/pqarrow"
 	"github.com/coppice-hpc/coppice/export"
-	"github.com/parquet-go/parquet-go"
 )
 
 // sample is a table with its rows as texts; "null" stands for an absent value.
@@ -130,97 +137,123 @@ func (s *sample) compare(t *testing.T, got [][]string) {
 
 func TestParquet(t *testing.T) {
 	for k, s := range samples() {
-		b := s.write(t, "parquet")
-		f, err := parquet.OpenFile(bytes.NewReader(b), int64(len(b)))
+		f, err := file.NewParquetReader(bytes.NewReader(s.write(t, "parquet")))
 		if err != nil {
 			t.Fatalf("table %d: %v", k, err)
 		}
-		if v, ok := f.Lookup("coppice.table"); !ok || v != "x" || f.NumRows() != int64(len(s.rows)) {
-			t.Errorf("table %d: %d rows, metadata %q", k, f.NumRows(), v)
+		m := f.MetaData()
+		if v := m.KeyValueMetadata().FindValue("coppice.table"); v == nil || *v != "x" || f.NumRows() != int64(len(s.rows)) || m.GetCreatedBy() != "coppice" {
+			t.Errorf("table %d: %d rows, metadata %v", k, f.NumRows(), m.KeyValueMetadata())
 		}
-		for i, c := range f.Root().Columns() {
-			want := []string{"INT(64,false)", "INT64", "INT(32,false)", "DOUBLE", "STRING"}[s.schema.Columns[i].Type]
-			if c.Name() != s.schema.Columns[i].Name || c.Optional() != s.schema.Columns[i].Nullable || c.Type().String() != want {
-				t.Errorf("column %d: %s %v %s, want %s", i, c.Name(), c.Optional(), c.Type(), want)
-			}
+		r, err := pqarrow.NewFileReader(f, pqarrow.ArrowReadProperties{BatchSize: 1000}, memory.DefaultAllocator)
+		if err != nil {
+			t.Fatalf("table %d: %v", k, err)
 		}
-		var got [][]string
-		rows := make([]parquet.Row, 1000)
-		for _, g := range f.RowGroups() {
-			r := g.Rows()
-			for {
-				n, err := r.ReadRows(rows)
-				for _, row := range rows[:n] {
-					got = append(got, s.texts(row))
-				}
-				if err != nil {
-					break
-				}
-			}
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
+		batches, err := r.GetRecordReader(t.Context(), nil, nil)
+		if err != nil {
+			t.Fatalf("table %d: %v", k, err)
 		}
-		s.compare(t, got)
+		s.fields(t, batches.Schema(), "utf8")
+		s.compare(t, texts(t, batches))
 		bounds(t, s, f)
 	}
 }
 
-// texts are the values of a row of Parquet.
-func (s *sample) texts(row parquet.Row) (list []string) {
-	for i, v := range row {
-		text := "null"
-		if !v.IsNull() {
-			switch s.schema.Columns[i].Type {
-			case export.Uint64:
-				text = strconv.FormatUint(v.Uint64(), 10)
-			case export.Int64:
-				text = strconv.FormatInt(v.Int64(), 10)
-			case export.Uint32:
-				text = strconv.FormatUint(uint64(v.Uint32()), 10)
-			case export.Float64:
-				text = fmt.Sprint(v.Double())
-			default:
-				text = string(v.ByteArray())
-			}
-		}
-		list = append(list, text)
+// fields compares names, types and nullability; text is the type of texts.
+func (s *sample) fields(t *testing.T, schema *arrow.Schema, text string) {
+	t.Helper()
+	if schema.NumFields() != len(s.schema.Columns) {
+		t.Fatalf("%d columns", schema.NumFields())
 	}
-	return list
+	for i, f := range schema.Fields() {
+		want := []string{"uint64", "int64", "uint32", "float64", text}[s.schema.Columns[i].Type]
+		if f.Name != s.schema.Columns[i].Name || f.Nullable != s.schema.Columns[i].Nullable || f.Type.String() != want {
+			t.Errorf("column %d: %v, want %s", i, f, want)
+		}
+	}
 }
 
-// bounds compares the counts of nulls and the least and largest integers that row groups tell with their rows.
-func bounds(t *testing.T, s *sample, f *parquet.File) {
+// texts are the rows of record batches.
+func texts(t *testing.T, r array.RecordReader) (rows [][]string) {
+	t.Helper()
+	defer r.Release()
+	for r.Next() {
+		b := r.RecordBatch()
+		for row := range int(b.NumRows()) {
+			var texts []string
+			for i := range int(b.NumCols()) {
+				texts = append(texts, arrowText(b.Column(i), row))
+			}
+			rows = append(rows, texts)
+		}
+	}
+	if err := r.Err(); err != nil && !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	return rows
+}
+
+// bounds compares the row groups, their counts of nulls, and the least and largest integers that they tell, with the rows.
+func bounds(t *testing.T, s *sample, f *file.Reader) {
 	t.Helper()
 	at := 0
-	for _, g := range f.Metadata().RowGroups {
-		rows := s.rows[at : at+int(g.NumRows)]
-		at += int(g.NumRows)
-		for i := range g.Columns {
-			st := &g.Columns[i].MetaData.Statistics
+	for k := range f.NumRowGroups() {
+		g := f.MetaData().RowGroup(k)
+		rows := s.rows[at : at+int(g.NumRows())]
+		at += int(g.NumRows())
+		for i := range s.schema.Columns {
+			c, err := g.ColumnChunk(i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			st, err := c.Statistics()
+			if err != nil || c.Compression() != compress.Codecs.Zstd {
+				t.Fatalf("%v, compressed with %v", err, c.Compression())
+			}
+			var least, most *big.Int
 			nulls := int64(0)
 			for _, r := range rows {
-				if r[i] == "null" {
+				if v, ok := new(big.Int).SetString(r[i], 10); ok {
+					if least == nil || v.Cmp(least) < 0 {
+						least = v
+					}
+					if most == nil || v.Cmp(most) > 0 {
+						most = v
+					}
+				} else if r[i] == "null" {
 					nulls++
 				}
 			}
-			if st.NullCount != nulls {
-				t.Errorf("column %d: %d nulls, want %d", i, st.NullCount, nulls)
-			}
-			if s.schema.Columns[i].Type != export.Int64 || len(st.MinValue) != 8 {
+			if st == nil || st.NullCount() != nulls {
+				t.Errorf("column %d: nulls %v, want %d", i, st, nulls)
 				continue
 			}
-			least, most := int64(math.MaxInt64), int64(math.MinInt64)
-			for _, r := range rows {
-				if v, err := strconv.ParseInt(r[i], 10, 64); err == nil {
-					least, most = min(least, v), max(most, v)
-				}
+			if typ := s.schema.Columns[i].Type; typ == export.Float64 || typ == export.Text || least == nil {
+				continue
 			}
-			if a, b := parquet.Int64.Value(st.MinValue).Int64(), parquet.Int64.Value(st.MaxValue).Int64(); a != least || b != most {
-				t.Errorf("column %d: %d to %d, want %d to %d", i, a, b, least, most)
+			want := [2]string{least.String(), most.String()}
+			if got := span(st, s.schema.Columns[i].Type); got != want {
+				t.Errorf("column %d: %v, want %v", i, got, want)
 			}
 		}
 	}
+	if at != len(s.rows) {
+		t.Errorf("%d rows in row groups of %d", at, len(s.rows))
+	}
+}
+
+// span is the least and the largest integer of a column of a row group.
+func span(st metadata.TypedStatistics, of export.Type) [2]string {
+	switch st := st.(type) {
+	case *metadata.Int32Statistics:
+		return [2]string{fmt.Sprint(uint32(st.Min())), fmt.Sprint(uint32(st.Max()))}
+	case *metadata.Int64Statistics:
+		if of == export.Uint64 {
+			return [2]string{fmt.Sprint(uint64(st.Min())), fmt.Sprint(uint64(st.Max()))}
+		}
+		return [2]string{fmt.Sprint(st.Min()), fmt.Sprint(st.Max())}
+	}
+	return [2]string{fmt.Sprintf("%T", st), ""}
 }
 
 func TestArrow(t *testing.T) {
@@ -233,27 +266,8 @@ func TestArrow(t *testing.T) {
 		if v, _ := m.GetValue("coppice.table"); v != "x" {
 			t.Errorf("table %d: metadata %v", k, m)
 		}
-		for i, f := range r.Schema().Fields() {
-			want := []string{"uint64", "int64", "uint32", "float64", "dictionary<values=utf8, indices=int32, ordered=false>"}[s.schema.Columns[i].Type]
-			if f.Name != s.schema.Columns[i].Name || f.Nullable != s.schema.Columns[i].Nullable || f.Type.String() != want {
-				t.Errorf("column %d: %v, want %s", i, f, want)
-			}
-		}
-		var got [][]string
-		for r.Next() {
-			b := r.RecordBatch()
-			for row := range int(b.NumRows()) {
-				var texts []string
-				for i := range int(b.NumCols()) {
-					texts = append(texts, arrowText(b.Column(i), row))
-				}
-				got = append(got, texts)
-			}
-		}
-		if err := r.Err(); err != nil {
-			t.Fatal(err)
-		}
-		s.compare(t, got)
+		s.fields(t, r.Schema(), "dictionary<values=utf8, indices=int32, ordered=false>")
+		s.compare(t, texts(t, r))
 	}
 }
 
@@ -270,6 +284,8 @@ func arrowText(a arrow.Array, i int) string {
 		return strconv.FormatUint(uint64(a.Value(i)), 10)
 	case *array.Float64:
 		return fmt.Sprint(a.Value(i))
+	case *array.String:
+		return a.Value(i)
 	case *array.Dictionary:
 		return a.Dictionary().(*array.String).Value(a.GetValueIndex(i))
 	}
