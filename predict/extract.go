@@ -139,20 +139,7 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 		err = o.rows(proc, xtf.TypeIO, func(row []byte) error { return o.file(r, row) })
 	}
 	if err == nil {
-		err = o.rows(proc, xtf.TypeWait, func(row []byte) error {
-			var w xtf.Wait
-			w.Load(row)
-			if w.End < w.T {
-				return xtf.ErrCorrupt
-			}
-			if w.CauseP == nobody { // until others are through as well: what the operation takes, not what it waits for
-				return nil
-			}
-			r.Waits = append(r.Waits, pipeline.ObservedWait{
-				ObservedSpan: pipeline.ObservedSpan{Begin: o.time(w.T), End: o.time(w.End)}, InSend: w.Pattern&xtf.WaitPatternMask == xtf.WaitLateReceiver,
-			})
-			return nil
-		})
+		err = o.rows(proc, xtf.TypeWait, func(row []byte) error { return o.wait(r, row) })
 	}
 	if err != nil {
 		return err
@@ -168,6 +155,22 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	if n := len(r.Collectives); n > 0 {
 		r.End = max(r.End, r.Collectives[n-1].End)
 	}
+	return nil
+}
+
+// wait adds a wait state that somebody caused.
+func (o *observer) wait(r *pipeline.ObservedRank, row []byte) error {
+	var w xtf.Wait
+	w.Load(row)
+	if w.End < w.T {
+		return xtf.ErrCorrupt
+	}
+	if w.CauseP == nobody { // until others are through as well: what the operation takes, not what it waits for
+		return nil
+	}
+	r.Waits = append(r.Waits, pipeline.ObservedWait{
+		ObservedSpan: pipeline.ObservedSpan{Begin: o.time(w.T), End: o.time(w.End)}, InSend: w.Pattern&xtf.WaitPatternMask == xtf.WaitLateReceiver,
+	})
 	return nil
 }
 
