@@ -239,4 +239,3 @@ func (g *precedence) lastOfEach(list []int) []int {
 	}
 	return kept
 }
-
