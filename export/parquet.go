@@ -91,6 +91,9 @@ func (t *parquetTable) Write(b *Batch) error {
 	}
 	for i, w := range t.out.ColumnWriters() {
 		t.column(b, i)
+		if len(t.values) == 0 { // the library takes the address of the first one
+			continue
+		}
 		if _, err := w.WriteRowValues(t.values); err != nil {
 			return fmt.Errorf("column %s: %w", t.s.Columns[i].Name, err)
 		}

@@ -166,34 +166,75 @@ func (c *cluster) completed(t *testing.T, id string) map[string]string {
 	return j
 }
 
-// frozen waits until the ranks of a job have begun to load, and stops them there, so that nothing that follows depends on how
-// fast they are. It returns their process numbers. Slurm lets stopped processes go on when it ends a job.
+// caught submits a job and stops its ranks while they load, by SIGSTOP. A job that is over before is submitted once more, with
+// another output, which submit gets.
+func (c *cluster) caught(t *testing.T, name string, ranks int, submit func(output string) []string) (ids []string, output string, pids []int) {
+	t.Helper()
+	for n := range 20 {
+		output = fmt.Sprintf("%s%d.xtf", name, n)
+		ids = submit(output)
+		if pids = c.frozen(t, ids[0], output, ranks); pids != nil {
+			return ids, output, pids
+		}
+		t.Logf("job %s was over before its ranks were stopped", ids[0])
+	}
+	t.Fatalf("no job could be stopped")
+	return nil, "", nil
+}
+
+// frozen stops the ranks of a job; nil: it was over before.
 func (c *cluster) frozen(t *testing.T, id, output string, ranks int) []int {
 	t.Helper()
 	status := filepath.Join(c.work, "coppice-"+id+".status")
-	for began := time.Now(); ; time.Sleep(2 * time.Millisecond) {
-		if st, err := readStatus(status); err == nil && st != nil && st.Stage == "load" {
-			break
-		}
-		if time.Since(began) > patience {
-			t.Fatalf("job %s does not run: %v\n%s", id, c.job(t, id), c.log(id))
-		}
-	}
 	var pids []int
-	for began := time.Now(); len(pids) < ranks; {
+	for began := time.Now(); len(pids) < ranks; time.Sleep(2 * time.Millisecond) {
+		st, err := readStatus(status)
+		switch {
+		case time.Since(began) > patience:
+			t.Fatalf("job %s: %d of %d ranks are there: %v\n%s", id, len(pids), ranks, c.job(t, id), c.log(id))
+		case err != nil || st == nil || st.Stage == "open" || st.Stage == "measure":
+			continue
+		case st.Stage != "load" && len(pids) == 0:
+			return nil
+		}
 		for _, pid := range c.processes(t, output) {
-			if err := syscall.Kill(pid, syscall.SIGSTOP); err == nil {
+			if !slices.Contains(pids, pid) && syscall.Kill(pid, syscall.SIGSTOP) == nil {
 				pids = append(pids, pid)
 			}
 		}
-		if time.Since(began) > patience {
-			t.Fatalf("job %s: %d of %d ranks are there", id, len(pids), ranks)
+		if len(pids) == 0 && c.job(t, id)["JobState"] == "COMPLETED" {
+			return nil
 		}
 	}
-	if j := c.job(t, id); j["JobState"] != "RUNNING" {
-		t.Fatalf("job %s was over before its ranks were stopped: %v", id, j)
+	if c.job(t, id)["JobState"] != "RUNNING" {
+		goOn(pids)
+		return nil
 	}
 	return pids
+}
+
+// pending waits until a signal has come to stopped processes.
+func (c *cluster) pending(t *testing.T, id string, pids []int, signal syscall.Signal) {
+	t.Helper()
+	c.until(t, id, "stopped with a signal", func(map[string]string) bool {
+		for _, pid := range pids {
+			b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+			if err != nil {
+				t.Fatalf("job %s: a stopped rank is gone: %v", id, err)
+			}
+			found := false
+			for line := range strings.Lines(string(b)) {
+				if key, value, _ := strings.Cut(line, ":"); key == "SigPnd" || key == "ShdPnd" {
+					mask, _ := strconv.ParseUint(strings.TrimSpace(value), 16, 64)
+					found = found || mask>>(signal-1)&1 == 1
+				}
+			}
+			if !found {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // processes are those of the program that write an output, by their command lines.
@@ -320,13 +361,15 @@ func nodesUnderSlurm(t *testing.T, c *cluster) {
 // chainUnderSlurm stops the first of three jobs by USR1, as Slurm does before the limit. It goes back into the queue, the others
 // wait for its good end.
 func chainUnderSlurm(t *testing.T, c *cluster) {
-	ids := c.plan(t, "analyze", "long", "-o", "chain.xtf", "--site", "n1.toml", "--ranks", "2", "--submit",
-		"--then", "predict --platform platform.toml -o predicted.xtf", "--then", "export --to otf2 -o again", "--", "--events", "none")
+	ids, output, pids := c.caught(t, "chain", 2, func(output string) []string {
+		return c.plan(t, "analyze", "long", "-o", output, "--site", "n1.toml", "--ranks", "2", "--submit",
+			"--then", "predict --platform platform.toml -o predicted-"+output, "--then", "export --to otf2 -o again-"+output, "--", "--events", "none")
+	})
 	if len(ids) != 3 {
 		t.Fatalf("jobs %v", ids)
 	}
-	pids := c.frozen(t, ids[0], "chain.xtf", 2)
 	c.in(t, "scancel", "--signal=USR1", ids[0])
+	c.pending(t, ids[0], pids, syscall.SIGUSR1)
 	goOn(pids)
 	c.until(t, ids[0], "back in the queue", func(j map[string]string) bool { return j["Restarts"] == "1" })
 	for _, id := range ids[1:] {
@@ -337,11 +380,11 @@ func chainUnderSlurm(t *testing.T, c *cluster) {
 	for _, id := range ids {
 		c.completed(t, id)
 	}
-	c.same(t, "chain.xtf", "long.xtf")
+	c.same(t, output, "long.xtf")
 	if !strings.Contains(c.log(ids[0]), "SIGUSR1") {
 		t.Errorf("the log of the job does not tell why it stopped:\n%s", c.log(ids[0]))
 	}
-	for _, name := range []string{"predicted.xtf", filepath.Join("again", "traces.otf2")} {
+	for _, name := range []string{"predicted-" + output, filepath.Join("again-"+output, "traces.otf2")} {
 		if _, err := os.Stat(filepath.Join(c.work, name)); err != nil {
 			t.Error(err)
 		}
@@ -350,8 +393,10 @@ func chainUnderSlurm(t *testing.T, c *cluster) {
 
 // preemptUnderSlurm lets a more urgent job take the node: Slurm sends TERM, the job saves, and goes on later.
 func preemptUnderSlurm(t *testing.T, c *cluster) {
-	id := c.plan(t, "analyze", "long", "-o", "preempted.xtf", "--site", "n2.toml", "--ranks", "2", "--submit", "--", "--events", "none")[0]
-	c.frozen(t, id, "preempted.xtf", 2)
+	ids, output, _ := c.caught(t, "preempted", 2, func(output string) []string {
+		return c.plan(t, "analyze", "long", "-o", output, "--site", "n2.toml", "--ranks", "2", "--submit", "--", "--events", "none")
+	})
+	id := ids[0]
 	c.in(t, "sbatch", "--partition=urgent", "--nodelist=n2", "--exclusive", "--output=urgent.out", "--wrap", "true")
 	j := c.completed(t, id)
 	if j["Restarts"] != "1" {
@@ -360,43 +405,46 @@ func preemptUnderSlurm(t *testing.T, c *cluster) {
 	if !strings.Contains(c.log(id), "SIGTERM") {
 		t.Errorf("the log of the job does not tell why it stopped:\n%s", c.log(id))
 	}
-	c.same(t, "preempted.xtf", "long.xtf")
+	c.same(t, output, "long.xtf")
 }
 
 // cancelUnderSlurm cancels a job by hand: it saves, does not come back, what waits for it goes too, and a job by hand goes on.
 func cancelUnderSlurm(t *testing.T, c *cluster) {
-	args := []string{"analyze", "long", "-o", "cancelled.xtf", "--site", "n3.toml", "--ranks", "2", "--submit"}
-	ids := c.plan(t, append(args, "--then", "predict --platform platform.toml", "--", "--events", "none")...)
-	c.frozen(t, ids[0], "cancelled.xtf", 2)
+	args := []string{"analyze", "long", "--site", "n3.toml", "--ranks", "2", "--submit", "-o"}
+	ids, output, _ := c.caught(t, "cancelled", 2, func(output string) []string {
+		return c.plan(t, append(args, output, "--then", "predict --platform platform.toml", "--", "--events", "none")...)
+	})
 	c.in(t, "scancel", ids[0])
 	for _, id := range ids {
 		c.until(t, id, "cancelled", func(j map[string]string) bool { return j["JobState"] == "CANCELLED" })
 	}
-	c.until(t, ids[0], "without processes", func(map[string]string) bool { return len(c.processes(t, "cancelled.xtf")) == 0 })
+	c.until(t, ids[0], "without processes", func(map[string]string) bool { return len(c.processes(t, output)) == 0 })
 	c.until(t, ids[0], "at the end of its script", func(map[string]string) bool {
 		return !strings.Contains(c.in(t, "squeue", "--noheader", "--format=%A"), ids[0])
 	})
 	if j := c.job(t, ids[0]); j["JobState"] != "CANCELLED" || j["Restarts"] != "0" {
 		t.Fatalf("a cancelled job came back: %v\n%s", j, c.log(ids[0]))
 	}
-	if _, err := os.Stat(filepath.Join(c.work, "cancelled.xtf")); err == nil {
+	if _, err := os.Stat(filepath.Join(c.work, output)); err == nil {
 		t.Error("a cancelled job left an output")
 	}
-	again := c.plan(t, append(args, "--", "--events", "none")...)
+	again := c.plan(t, append(args, output, "--", "--events", "none")...)
 	c.completed(t, again[0])
-	c.same(t, "cancelled.xtf", "long.xtf")
+	c.same(t, output, "long.xtf")
 }
 
 // requeueUnderSlurm puts a running job back by hand, as operators do before they take a node out.
 func requeueUnderSlurm(t *testing.T, c *cluster) {
-	id := c.plan(t, "analyze", "long", "-o", "requeued.xtf", "--site", "n4.toml", "--ranks", "2", "--submit", "--", "--events", "none")[0]
-	c.frozen(t, id, "requeued.xtf", 2)
+	ids, output, _ := c.caught(t, "requeued", 2, func(output string) []string {
+		return c.plan(t, "analyze", "long", "-o", output, "--site", "n4.toml", "--ranks", "2", "--submit", "--", "--events", "none")
+	})
+	id := ids[0]
 	c.in(t, "scontrol", "requeue", id)
 	j := c.completed(t, id)
 	if j["Restarts"] != "1" {
 		t.Errorf("restarted %s times:\n%s", j["Restarts"], c.log(id))
 	}
-	c.same(t, "requeued.xtf", "long.xtf")
+	c.same(t, output, "long.xtf")
 }
 
 // TestPlanSubmitRefused submits where there is no scheduler.
