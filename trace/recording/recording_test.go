@@ -219,6 +219,17 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestEndBeforeHead has a window that a thread had room for when its program ended without MPI_Finalize: it says only that.
+func TestEndBeforeHead(t *testing.T) {
+	s, err := OpenPath(write(t, map[string][]byte{"0.def": definitions(0, endExit), "1.def": definitions(1, endFinalize), "0.evt": make([]byte, 4096)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, found := list(t, s, 0); got != "" || len(found) != 1 || found[0].Code != trace.DiagTruncated {
+		t.Errorf("%q, %v", got, found)
+	}
+}
+
 // TestMissingProcess has no files of one process of two.
 func TestMissingProcess(t *testing.T) {
 	s, err := OpenPath(write(t, map[string][]byte{"1.def": definitions(1, endFinalize), "1.evt": window(0, 1500, false, receiver...)}))
