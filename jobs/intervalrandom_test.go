@@ -80,7 +80,7 @@ func TestGoldenIntervals(t *testing.T) {
 func TestRandomIntervals(t *testing.T) {
 	seeds := uint64(1000)
 	if testing.Short() {
-		seeds = 60
+		seeds = 30
 	}
 	const groups = 10
 	for group := range uint64(groups) {

@@ -81,7 +81,7 @@ func TestRandomEvents(t *testing.T) {
 	}
 	seeds := uint64(60)
 	if testing.Short() {
-		seeds = 20
+		seeds = 10
 	}
 	for seed := range seeds {
 		src := &randomSource{base, seed, 300}

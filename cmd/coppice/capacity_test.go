@@ -41,6 +41,7 @@ func modelFile(t *testing.T, text string) string {
 
 // TestCapacity runs every verb on the model of the documentation.
 func TestCapacity(t *testing.T) {
+	slowUnderRace(t)
 	model := modelFile(t, capacityModel)
 	for _, x := range []struct {
 		args []string
@@ -72,6 +73,7 @@ func TestCapacity(t *testing.T) {
 
 // TestCapacityFiles: documents, tables and pictures have the same bytes again, and the picture is XML.
 func TestCapacityFiles(t *testing.T) {
+	slowUnderRace(t)
 	model := modelFile(t, strings.ReplaceAll(capacityModel, `"read"`, `"<r&d>"`))
 	dir := t.TempDir()
 	read := func(name string) []byte {

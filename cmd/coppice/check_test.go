@@ -177,6 +177,7 @@ func add64(off int) func(row []byte) {
 // TestCheckContradictions changes single numbers of a sound run: every one has
 // to be noticed, and named.
 func TestCheckContradictions(t *testing.T) {
+	slowUnderRace(t)
 	dir := analysed(t, "stencil:procs=4,events=4k,jitter=20,seed=1")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
 	alter(t, run, bad, func(xtf.Proc, xtf.TypeID, uint64, []byte) {})

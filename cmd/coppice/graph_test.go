@@ -36,6 +36,7 @@ func section(t testing.TB, run, name string, args ...string) map[string]any {
 // TestEventsNone compares the reports of rows, of the graph beside them and of a
 // file that has the graph alone.
 func TestEventsNone(t *testing.T) {
+	slowUnderRace(t)
 	for _, spec := range []string{
 		"stencil:procs=4,events=4k,jitter=20,seed=1",
 		"masterworker:procs=4,events=3k,seed=2",

@@ -102,3 +102,12 @@ func sharedTraces(t *testing.T) string {
 		dir = up
 	}
 }
+
+// slowUnderRace leaves out a test of one goroutine that takes long with the race detector, and does what tests of the packages
+// below do under it.
+func slowUnderRace(t *testing.T) {
+	t.Helper()
+	if underRace {
+		t.Skip("slow with the race detector, which has nothing to find here")
+	}
+}

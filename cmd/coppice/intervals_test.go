@@ -159,6 +159,7 @@ func TestAnalyzeFailIf(t *testing.T) {
 
 // TestScalingOfArchives compares real runs of one program.
 func TestScalingOfArchives(t *testing.T) {
+	slowUnderRace(t)
 	traces := sharedTraces(t)
 	dir := t.TempDir()
 	var files []string
