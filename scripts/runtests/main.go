@@ -15,7 +15,7 @@ import (
 
 func main() {
 	list := flag.Bool("list", false, "print the steps and end")
-	fuzz := flag.Duration("fuzztime", 12*time.Second, "fuzzing per package")
+	fuzz := flag.Duration("fuzztime", 8*time.Second, "fuzzing per package")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "scripts/test [flags] [STEP...]: runs the named steps, or all.")
 		flag.PrintDefaults()
