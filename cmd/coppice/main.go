@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/spf13/pflag"
@@ -95,7 +96,7 @@ func conclude(err error, s streams) int {
 	if errors.Is(err, errSilent) {
 		return code // the status of a recorded program, maybe
 	}
-	fmt.Fprintf(s.err, "coppice: %v.%s\n", err, advice(err))
+	fmt.Fprintf(s.err, "coppice: %s.%s\n", strings.TrimSuffix(err.Error(), "."), advice(err))
 	if code == jobs.ExitInternal {
 		fmt.Fprintln(s.err, "coppice: this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
 	}

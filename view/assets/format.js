@@ -8,6 +8,10 @@ export function count(n) {
   return n === null || n === undefined ? '–' : grouped.format(n);
 }
 
+export function processes(n) {
+  return `${count(n)} ${n === 1 ? 'process' : 'processes'}`;
+}
+
 export function compact(n) {
   return new Intl.NumberFormat(undefined, {notation: 'compact', maximumSignificantDigits: 3}).format(n);
 }

@@ -1,7 +1,7 @@
 import {App} from './app.js';
 import {ask} from './dialogs.js';
 import {$, el, notice, replace} from './dom.js';
-import {Clock, count} from './format.js';
+import {Clock, count, processes} from './format.js';
 import {Keys} from './keys.js';
 import {Failure, openSource} from './source.js';
 import {classNames, nextTheme, recall, setTheme, theme, watchTheme} from './theme.js';
@@ -88,7 +88,7 @@ function legend(app) {
 
 function summary(meta) {
   const clock = new Clock(meta.resolution);
-  return `${count(meta.processes)} processes` + (meta.locations !== meta.processes ? `, ${count(meta.locations)} rows` : '') +
+  return processes(meta.processes) + (meta.locations !== meta.processes ? `, ${count(meta.locations)} rows` : '') +
     ` · ${clock.duration(meta.last - meta.first)} · ${count(meta.events)} events`;
 }
 

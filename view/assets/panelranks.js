@@ -1,6 +1,6 @@
 import {chart, heat, yAxis} from './chart.js';
 import {el} from './dom.js';
-import {bytes, count, ratio, share} from './format.js';
+import {bytes, count, processes, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
 import {about, itemName, part, swatch} from './paneltime.js';
 
@@ -84,7 +84,7 @@ export class RankPanels {
     const sum = (values) => values.reduce((a, v) => a + Number(v), 0);
     const total = sum(p.time) || 1;
     const extreme = (values, better) => values.reduce((best, v, k) => (better(Number(v) / p.count[k], Number(values[best]) / p.count[best]) ? k : best), 0);
-    const legend = table(`time of ${count(sum(p.count))} processes, ${part(app)}` + (p.exact ? '' : ', ≈'), [
+    const legend = table(`time of ${processes(sum(p.count))}, ${part(app)}` + (p.exact ? '' : ', ≈'), [
       {head: 'class', of: (s) => el('span', {}, swatch(s.cls), ' ', s.name)},
       {head: 'share', n: true, of: (s) => this.share(s.sum, total, exact)},
       {head: 'least', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},

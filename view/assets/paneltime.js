@@ -1,5 +1,5 @@
 import {el} from './dom.js';
-import {bytes, count, ratio, share} from './format.js';
+import {bytes, count, processes, ratio, share} from './format.js';
 import {facts, link, stack, table} from './table.js';
 
 // Panels about time: selection, statistics, intervals, waits.
@@ -137,7 +137,7 @@ export class TimePanels {
       app.panels.follow(true);
     };
     const unit = {ticks: (x) => this.time(x), count, bytes};
-    const items = table(`${count(s.processes)} processes, ${this.time(s.end - s.begin)} of time each, ${part(app)}` + (s.exact ? ', exact' : ''), [
+    const items = table(`${processes(s.processes)}, ${this.time(s.end - s.begin)} of time each, ${part(app)}` + (s.exact ? ', exact' : ''), [
       {head: 'item', of: (i) => itemName(i.item), by: (i) => itemName(i.item)},
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
