@@ -28,7 +28,7 @@ func TestPipes(t *testing.T) {
 		for _, force := range []string{"", "-f"} {
 			pipe := filepath.Join(t.TempDir(), "pipe")
 			if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-				t.Skip(err)
+				t.Skipf("the file system has no named pipes: %v", err)
 			}
 			read := make(chan string, 1)
 			go func() {
@@ -62,7 +62,7 @@ func TestPipes(t *testing.T) {
 	}
 	pipe := filepath.Join(dir, "pipe.xtf")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
+		t.Skipf("the file system has no named pipes: %v", err)
 	}
 	code, _, errs := call("analyze", filepath.Join(dir, "traces.otf2"), "-o", pipe, "-f", "-q")
 	if st, err := os.Lstat(pipe); code != jobs.ExitUsage || err != nil || st.Mode()&os.ModeNamedPipe == 0 {
