@@ -91,7 +91,9 @@ func Extract(ctx context.Context, o *Observed, x ExtractOptions) (*Extracted, er
 	if err != nil {
 		return nil, err
 	}
-	if x.Form != FormGraph {
+	if x.Form == FormGraph {
+		err = e.graph()
+	} else {
 		err = e.pipeline()
 	}
 	if x.Form == FormAuto && errors.Is(err, ErrNoPipeline) {
@@ -100,8 +102,6 @@ func Extract(ctx context.Context, o *Observed, x ExtractOptions) (*Extracted, er
 			return nil, err
 		}
 		e.warn("%v: the model is the graph of the job", reason)
-	}
-	if x.Form == FormGraph || e.out.Form == FormAuto && err == nil {
 		err = e.graph()
 	}
 	if err != nil {
