@@ -1,0 +1,37 @@
+# Sourced by the sections of bench/run: rows, medians, processor time. See the comment of bench/table for what a section gets
+# and prints.
+set -euo pipefail
+
+# row SECTION WHAT PEER COPPICE PEER'S UNIT less|more [NOTE]: less or more is better.
+row() {
+	awk -v OFS='\t' -v s="$1" -v w="$2" -v p="$3" -v a="$4" -v b="$5" -v u="$6" -v better="$7" -v n="${8:-}" 'BEGIN {
+		r = "-"
+		if (a > 0 && b > 0) r = better == "less" ? b / a : a / b
+		print s, w, p, a, b, u, r, n
+	}'
+}
+
+# skip SECTION WHAT PEER WHY: a row that could not be measured.
+skip() { printf '%s\t%s\t%s\t-\t-\t-\t-\tskipped: %s\n' "$@"; }
+
+# peer NAME VERSION: a tool that was measured.
+peer() { printf 'peer\t%s\t%s\n' "$1" "$2"; }
+
+# debian PACKAGE: its version as installed, or nothing.
+debian() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || true; }
+
+say() { echo "   $*" >&2; }
+
+# median: of the numbers on standard input.
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+
+# cost FILE COMMAND...: runs it, appends "processor seconds, peak MiB, wall seconds" to FILE. Standard output goes to FILE.out.
+cost() {
+	local to=$1
+	shift
+	/usr/bin/env time -q -f '%U %S %M %e' -o "$to.time" "$@" >"$to.out"
+	awk '{ print $1 + $2, $3 / 1024, $4 }' "$to.time" >>"$to"
+}
+
+# column N FILE: median of a column of FILE.
+column() { cut -d ' ' -f "$1" "$2" | median; }
