@@ -3,6 +3,8 @@ package ccg
 import (
 	"fmt"
 	"iter"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // AppendBinary appends the modes: a column of 0 and 1, one per node.
@@ -21,11 +23,11 @@ func (m ClassModes) AppendBinary(dst []byte) ([]byte, error) {
 // OpenClassModes reads what AppendBinary wrote for s.
 func OpenClassModes(s *Shared, src []byte) (ClassModes, error) {
 	m := ClassModes{make([]bool, s.Nodes()+1)}
-	r := reader{b: src}
+	r := reader{varint.Read(src)}
 	p := newPartDecoder()
 	defer p.close()
 	bits, err := p.column(&r, nil, uint64(s.Nodes()))
-	if err != nil || len(bits) != s.Nodes() || len(r.b) != 0 {
+	if err != nil || len(bits) != s.Nodes() || r.Len() != 0 {
 		return m, fmt.Errorf("call graph: modes of classes: %w", ErrCorrupt)
 	}
 	nodes := s.graph.nodes

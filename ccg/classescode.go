@@ -195,8 +195,8 @@ func (d *classDecoder) add(src []byte, f func(id uint32, gaps []uint64, kids []u
 	default:
 		err = fmt.Errorf("part of kind %d among the classes: %w", k, ErrCorrupt)
 	}
-	if err == nil && (r.bad || len(r.b) != 0) {
-		err = fmt.Errorf("%d bytes behind a part: %w", len(r.b), ErrCorrupt)
+	if err == nil && (!r.Done()) {
+		err = fmt.Errorf("%d bytes behind a part: %w", r.Len(), ErrCorrupt)
 	}
 	return rest, err
 }

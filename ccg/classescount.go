@@ -3,6 +3,8 @@ package ccg
 import (
 	"fmt"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // Bounds of GapCounts.
@@ -204,7 +206,7 @@ func OpenGapCounts(s *Shared, src []byte) (*GapCounts, error) {
 func (c *GapCounts) read(src []byte) error {
 	var cols [5][]uint64
 	var err error
-	r := reader{b: src}
+	r := reader{varint.Read(src)}
 	p := newPartDecoder()
 	defer p.close()
 	nodes := uint64(c.shared.Nodes())
@@ -225,8 +227,8 @@ func (c *GapCounts) read(src []byte) error {
 			limits[4] = limits[3]
 		}
 	}
-	if len(r.b) != 0 {
-		return fmt.Errorf("%d bytes behind it: %w", len(r.b), ErrCorrupt)
+	if r.Len() != 0 {
+		return fmt.Errorf("%d bytes behind it: %w", r.Len(), ErrCorrupt)
 	}
 	for id, n := range cols[0] {
 		if n > maxEvents || cols[1][id] > n {

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -216,14 +217,14 @@ func (c *Codebook) find(context uint32, v uint64) (gapBin, bool) {
 // before, width, and distance of the stored value to the lowest.
 func (c *Codebook) AppendBinary(dst []byte) ([]byte, error) {
 	dst = appendGrid(dst, c.d, c.grid)
-	dst = appendUvarints(dst, uint64(len(c.keys)))
+	dst = varint.Append(dst, uint64(len(c.keys)))
 	for n, key := range c.keys {
 		dst = appendContext(dst, key)
 		bins := c.bins[c.first[n]:c.first[n+1]]
-		dst = appendUvarints(dst, uint64(len(bins)))
+		dst = varint.Append(dst, uint64(len(bins)))
 		last := uint64(0)
 		for _, b := range bins {
-			dst = appendUvarints(dst, b.low-last, b.high-b.low, b.stored-b.low)
+			dst = varint.Append(dst, b.low-last, b.high-b.low, b.stored-b.low)
 			last = b.high
 		}
 	}
@@ -241,25 +242,25 @@ func OpenCodebook(defs *trace.Definitions, d Deviation, src []byte) (*Codebook, 
 }
 
 func (c *Codebook) open(src []byte) error {
-	r := reader{b: src}
+	r := reader{varint.Read(src)}
 	var err error
 	if c.grid, err = r.grid(c.d); err != nil {
 		return err
 	}
 	c.shifts = c.grid.shifts(c.d)
-	n := r.uvarint()
+	n := r.Next()
 	if n > 0 && c.grid == gridFixed {
 		return fmt.Errorf("bins without a grid: %w", ErrCorrupt)
 	}
 	var key gapContext
-	for i := uint64(0); i < n && !r.bad; i++ {
+	for i := uint64(0); i < n && !r.Failed(); i++ {
 		key = r.context(c.grid, key, i == 0)
 		c.number[key] = uint32(len(c.keys))
 		c.keys = append(c.keys, key)
 		r.bins(c)
 		c.first = append(c.first, uint32(len(c.bins)))
 	}
-	if r.bad || len(r.b) != 0 {
+	if !r.Done() {
 		return fmt.Errorf("bins: %w", ErrCorrupt)
 	}
 	return nil
@@ -267,16 +268,16 @@ func (c *Codebook) open(src []byte) error {
 
 // bins takes the bins of a context.
 func (r *reader) bins(c *Codebook) {
-	n := r.uvarint()
+	n := r.Next()
 	last := uint64(0)
-	for i := uint64(0); i < n && !r.bad; i++ {
-		step := r.uvarint()
+	for i := uint64(0); i < n && !r.Failed(); i++ {
+		step := r.Next()
 		low, carry := bits.Add64(last, step, 0)
-		high, carry2 := bits.Add64(low, r.uvarint(), 0)
-		stored, carry3 := bits.Add64(low, r.uvarint(), 0)
+		high, carry2 := bits.Add64(low, r.Next(), 0)
+		stored, carry3 := bits.Add64(low, r.Next(), 0)
 		b := gapBin{low, high, stored}
 		if carry+carry2+carry3 != 0 || i > 0 && step == 0 || !b.legal(c.d) {
-			r.bad = true
+			r.Fail()
 			return
 		}
 		c.bins = append(c.bins, b)

@@ -1,12 +1,13 @@
 package ccg
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // Deviation bounds how far stored gaps may be from the true ones. The zero value
@@ -114,9 +115,7 @@ func (d Deviation) append(dst []byte) []byte {
 	if d.Lossless() {
 		return dst
 	}
-	for _, v := range []uint64{d.Abs, d.Num, d.Den} {
-		dst = binary.AppendUvarint(dst, v)
-	}
+	dst = varint.Append(dst, d.Abs, d.Num, d.Den)
 	if d.TimeStamps {
 		return append(dst, 1)
 	}
@@ -128,11 +127,11 @@ func (r *reader) deviation(lossy bool) Deviation {
 	if !lossy {
 		return Deviation{}
 	}
-	d := Deviation{Abs: r.uvarint(), Num: r.uvarint(), Den: r.uvarint()}
-	flag := r.byte()
+	d := Deviation{Abs: r.Next(), Num: r.Next(), Den: r.Next()}
+	flag := r.Byte()
 	d.TimeStamps = flag == 1
 	if flag > 1 || d.Lossless() || d.Check() != nil || d != d.normal() {
-		r.bad = true
+		r.Fail()
 		return Deviation{}
 	}
 	return d

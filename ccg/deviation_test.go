@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 func TestParseDeviation(t *testing.T) {
@@ -104,8 +106,8 @@ func TestDeviation(t *testing.T) {
 		if again, err := ParseDeviation(d.String(), 1); err != nil || again != d {
 			t.Fatalf("%+v: %q reads as %+v (%v)", d, d, again, err)
 		}
-		in := reader{b: d.append(nil)}
-		if got := in.deviation(d.mode() == modeLossy); got != d || in.bad || len(in.b) != 0 {
+		in := reader{varint.Read(d.append(nil))}
+		if got := in.deviation(d.mode() == modeLossy); got != d || !in.Done() {
 			t.Fatalf("%+v: bytes read as %+v", d, got)
 		}
 	}
@@ -116,8 +118,8 @@ func TestDeviationRefused(t *testing.T) {
 	for _, b := range [][]byte{
 		{0, 0, 0, 0}, {5, 2, 4, 0}, {5, 3, 3, 0}, {0, 1, 2, 1}, {5, 1, 2, 2}, {5, 0, 7, 0}, {5, 1, 2}, {},
 	} {
-		r := reader{b: b}
-		if d := r.deviation(true); !r.bad {
+		r := reader{varint.Read(b)}
+		if d := r.deviation(true); !r.Failed() {
 			t.Errorf("% x reads as %+v", b, d)
 		}
 	}

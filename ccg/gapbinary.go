@@ -2,10 +2,10 @@ package ccg
 
 import (
 	"cmp"
-	"encoding/binary"
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -52,14 +52,14 @@ func (h *GapHistogram) AppendBinary(dst []byte) ([]byte, error) {
 	all := h.sorted()
 	contexts := 0
 	eachContext(all, func(uint32, []*gapCell) { contexts++ })
-	dst = appendUvarints(dst, uint64(contexts))
+	dst = varint.Append(dst, uint64(contexts))
 	eachContext(all, func(n uint32, cells []*gapCell) {
 		dst = appendContext(dst, h.keys[n])
-		dst = appendUvarints(dst, uint64(len(cells)))
+		dst = varint.Append(dst, uint64(len(cells)))
 		last := uint64(0)
 		for _, c := range cells {
 			q, r := c.sum.minus(product(c.low, c.count)).divide(c.count)
-			dst = appendUvarints(dst, c.low-last, c.count, q, r)
+			dst = varint.Append(dst, c.low-last, c.count, q, r)
 			last = c.low
 		}
 	})
@@ -72,11 +72,11 @@ func appendGrid(dst []byte, d Deviation, g gapGrid) []byte {
 
 // grid takes what appendGrid appended, for the bounds d.
 func (r *reader) grid(d Deviation) (gapGrid, error) {
-	mode := r.byte()
+	mode := r.Byte()
 	got := r.deviation(mode == modeLossy)
-	g := gapGrid(r.byte())
+	g := gapGrid(r.Byte())
 	switch {
-	case r.bad || mode > modeLossy || g > gridFixed:
+	case r.Failed() || mode > modeLossy || g > gridFixed:
 		return 0, fmt.Errorf("head: %w", ErrCorrupt)
 	case got != d.normal():
 		return 0, fmt.Errorf("for bounds of %s, not of %s: %w", got, d, ErrForeign)
@@ -87,22 +87,15 @@ func (r *reader) grid(d Deviation) (gapGrid, error) {
 }
 
 func appendContext(dst []byte, c gapContext) []byte {
-	return appendUvarints(dst, uint64(c.region), c.prev, c.next)
-}
-
-func appendUvarints(dst []byte, values ...uint64) []byte {
-	for _, v := range values {
-		dst = binary.AppendUvarint(dst, v)
-	}
-	return dst
+	return varint.Append(dst, uint64(c.region), c.prev, c.next)
 }
 
 // context takes what appendContext appended; it must come behind last, unless it
 // is the first.
 func (r *reader) context(g gapGrid, last gapContext, first bool) gapContext {
-	c := gapContext{r.uint32(), r.uvarint(), r.uvarint()}
+	c := gapContext{r.Uint32(), r.Next(), r.Next()}
 	if c.prev > maxWord || c.next > maxWord || c != g.of(c) || !first && c.compare(last) <= 0 {
-		r.bad = true
+		r.Fail()
 	}
 	return c
 }
@@ -117,22 +110,22 @@ func OpenGapHistogram(defs *trace.Definitions, d Deviation, src []byte) (*GapHis
 }
 
 func (h *GapHistogram) open(src []byte) error {
-	r := reader{b: src}
+	r := reader{varint.Read(src)}
 	grid, err := r.grid(h.d)
 	if err != nil {
 		return err
 	}
 	h.grid, h.shifts = grid, grid.shifts(h.d)
-	n := r.uvarint()
+	n := r.Next()
 	if n > 0 && grid == gridFixed {
 		return fmt.Errorf("cells without a grid: %w", ErrCorrupt)
 	}
 	var c gapContext
-	for i := uint64(0); i < n && !r.bad; i++ {
+	for i := uint64(0); i < n && !r.Failed(); i++ {
 		c = r.context(grid, c, i == 0)
 		r.cells(h, h.context(c))
 	}
-	if r.bad || len(r.b) != 0 {
+	if !r.Done() {
 		return fmt.Errorf("cells: %w", ErrCorrupt)
 	}
 	h.limit()
@@ -142,18 +135,20 @@ func (h *GapHistogram) open(src []byte) error {
 // cells takes the cells of a context.
 func (r *reader) cells(h *GapHistogram, context uint32) {
 	low := uint64(0)
-	n := r.uvarint()
-	r.bad = r.bad || n == 0
-	for i := uint64(0); i < n && !r.bad; i++ {
-		step, count, q, rest := r.uvarint(), r.uvarint(), r.uvarint(), r.uvarint()
+	n := r.Next()
+	if n == 0 {
+		r.Fail()
+	}
+	for i := uint64(0); i < n && !r.Failed(); i++ {
+		step, count, q, rest := r.Next(), r.Next(), r.Next(), r.Next()
 		low += step
 		width := h.shifts.high(low) - low
 		if low < step || i > 0 && step == 0 || h.shifts.low(low) != low || count == 0 || count > maxEvents ||
 			q > width || rest >= count || q == width && rest > 0 {
-			r.bad = true
+			r.Fail()
 		}
-		if h.gaps += count; r.bad || h.gaps > maxEvents {
-			r.bad = true
+		if h.gaps += count; r.Failed() || h.gaps > maxEvents {
+			r.Fail()
 			return
 		}
 		c := h.cells.find(context, low)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -247,9 +248,9 @@ func TestCells(t *testing.T) {
 func TestCountedTooOften(t *testing.T) {
 	defs := testDefs(1)
 	d := Deviation{Abs: 1}
-	b := appendContext(appendUvarints(appendGrid(nil, d, gridRegion), 1), gapContext{region: 1})
-	b = appendUvarints(b, 2, 0, maxEvents, 0, 0)
-	if _, err := OpenGapHistogram(defs, d, appendUvarints(b, 1, 1, 0, 0)); !errors.Is(err, ErrCorrupt) {
+	b := appendContext(varint.Append(appendGrid(nil, d, gridRegion), 1), gapContext{region: 1})
+	b = varint.Append(b, 2, 0, maxEvents, 0, 0)
+	if _, err := OpenGapHistogram(defs, d, varint.Append(b, 1, 1, 0, 0)); !errors.Is(err, ErrCorrupt) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := OpenGapHistogram(defs, Deviation{Abs: 2}, b); !errors.Is(err, ErrForeign) {

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -88,8 +89,8 @@ func TestOptionLimits(t *testing.T) {
 		} else if again := got.normal(); again != got {
 			t.Errorf("%+v is %+v, and that again %+v", c.o, got, again)
 		}
-		r := reader{b: c.want.append(nil)}
-		if got := r.options(false); got != c.want || r.bad {
+		r := reader{varint.Read(c.want.append(nil))}
+		if got := r.options(false); got != c.want || r.Failed() {
 			t.Errorf("%+v came back as %+v", c.want, got)
 		}
 	}

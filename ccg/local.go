@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -58,12 +59,10 @@ func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	start := len(dst)
 	dst = append(append(dst, segmentMagic...), formatVersion, l.opt.Deviation.mode())
 	dst = l.opt.append(dst)
-	for _, v := range []uint64{
-		uint64(l.p), uint64(l.first), uint64(l.last - l.first), l.events,
+	dst = varint.Append(dst,
+		uint64(l.p), uint64(l.first), uint64(l.last-l.first), l.events,
 		uint64(l.graph.tuples.len()), uint64(l.graph.nodes.len()),
-	} {
-		dst = binary.AppendUvarint(dst, v)
-	}
+	)
 	dst = l.appendQuantised(dst)
 	dst = appendParts(dst, &l.graph, false)
 	dst = slices.Grow(dst, len(l.gaps)+len(l.values)+len(l.payload)+3*binary.MaxVarintLen64+crc32.Size)
@@ -88,24 +87,26 @@ func openLocal(src []byte) (*Local, error) {
 	if len(src) < 4 || crc32.Checksum(src[:len(src)-4], castagnoli) != binary.LittleEndian.Uint32(src[len(src)-4:]) {
 		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
 	}
-	r := reader{b: src[:len(src)-4]}
+	r := reader{varint.Read(src[:len(src)-4])}
 	lossy, err := r.magic(segmentMagic)
 	if err != nil {
 		return nil, err
 	}
-	l := &Local{opt: r.options(lossy), p: trace.P(r.uint32()), first: trace.Time(r.uvarint())}
-	l.last = l.first + trace.Time(r.uvarint())
-	l.events = r.uvarint()
-	nTuples, nNodes := r.uvarint(), r.uvarint()
+	l := &Local{opt: r.options(lossy), p: trace.P(r.Uint32()), first: trace.Time(r.Next())}
+	l.last = l.first + trace.Time(r.Next())
+	l.events = r.Next()
+	nTuples, nNodes := r.Next(), r.Next()
 	r.quantised(l)
-	if r.bad || l.last < l.first {
+	if r.Failed() || l.last < l.first {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}
-	if l.graph, r.b, err = readParts(r.b, nTuples, nNodes, l.opt.Fan); err != nil {
+	var rest []byte
+	if l.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, l.opt.Fan); err != nil {
 		return nil, err
 	}
-	l.gaps, l.values, l.payload = r.block(), r.block(), r.block()
-	if r.bad || len(r.b) != 0 || l.Nodes() == 0 || l.graph.nodes.kind(uint32(l.Nodes())) != kindRoot {
+	r = reader{varint.Read(rest)}
+	l.gaps, l.values, l.payload = r.Block(), r.Block(), r.Block()
+	if !r.Done() || l.Nodes() == 0 || l.graph.nodes.kind(uint32(l.Nodes())) != kindRoot {
 		return nil, fmt.Errorf("streams: %w", ErrCorrupt)
 	}
 	return l, nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -37,7 +38,7 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 	if len(blob) < 4 || crc32.Checksum(blob[:len(blob)-4], castagnoli) != binary.LittleEndian.Uint32(blob[len(blob)-4:]) {
 		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
 	}
-	r := reader{b: blob[:len(blob)-4]}
+	r := reader{varint.Read(blob[:len(blob)-4])}
 	lossy, err := r.magic(localMagic)
 	if err != nil {
 		return nil, err
@@ -45,14 +46,14 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 	if lossy == s.opt.Deviation.Lossless() {
 		return nil, fmt.Errorf("lossy %t, the shared section is not so: %w", lossy, ErrCorrupt)
 	}
-	l := &Location{shared: s, p: trace.P(r.uint32()), root: r.uint32(), first: trace.Time(r.uvarint()), size: len(blob)}
-	events, columns := r.uvarint(), r.uvarint()
+	l := &Location{shared: s, p: trace.P(r.Uint32()), root: r.Uint32(), first: trace.Time(r.Next()), size: len(blob)}
+	events, columns := r.Next(), r.Next()
 	row := uint64(0) // 1 + the root's row
 	if lossy {
-		row = r.uvarint()
+		row = r.Next()
 		l.errors = r.errorStats(events)
 	}
-	if r.bad || l.root == 0 || int64(l.root) > int64(s.Nodes()) || s.graph.nodes.kind(l.root) != kindRoot {
+	if r.Failed() || l.root == 0 || int64(l.root) > int64(s.Nodes()) || s.graph.nodes.kind(l.root) != kindRoot {
 		return nil, fmt.Errorf("location %d: root %d: %w", l.p, l.root, ErrCorrupt)
 	}
 	if l.view, err = s.cut(l.root, len(blob)); err != nil {
@@ -74,26 +75,26 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 // columns opens the columns behind the lengths.
 func (l *Location) columns(r *reader) error {
 	n := len(l.view.cols)
-	if n > len(r.b) {
-		return fmt.Errorf("%d columns in %d bytes: %w", n, len(r.b), ErrCorrupt)
+	if n > r.Len() {
+		return fmt.Errorf("%d columns in %d bytes: %w", n, r.Len(), ErrCorrupt)
 	}
 	sizes := make([]uint64, n)
 	for i := range sizes {
-		sizes[i] = r.uvarint()
+		sizes[i] = r.Next()
 	}
 	l.cols = make([]column.Column, n)
 	for i, size := range sizes {
-		c, err := column.ParseBare(r.bytes(size), l.view.cols[i].count)
+		c, err := column.ParseBare(r.Bytes(size), l.view.cols[i].count)
 		switch {
-		case r.bad:
+		case r.Failed():
 			return fmt.Errorf("column %d cut: %w", i, ErrCorrupt)
 		case err != nil:
 			return fmt.Errorf("column %d: %w: %w", i, ErrCorrupt, err)
 		}
 		l.cols[i] = c
 	}
-	if len(r.b) != 0 {
-		return fmt.Errorf("%d bytes behind the columns: %w", len(r.b), ErrCorrupt)
+	if r.Len() != 0 {
+		return fmt.Errorf("%d bytes behind the columns: %w", r.Len(), ErrCorrupt)
 	}
 	return nil
 }

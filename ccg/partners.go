@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -128,28 +129,28 @@ func (s *Partners) AppendBinary(dst []byte) ([]byte, error) {
 // OpenPartners reads what AppendBinary wrote.
 func OpenPartners(defs *trace.Definitions, src []byte) (*Partners, error) {
 	s := NewPartners(defs)
-	r := reader{b: src}
-	n := r.uvarint()
+	r := reader{varint.Read(src)}
+	n := r.Next()
 	for range n {
-		if r.bad {
+		if r.Failed() {
 			break
 		}
 		set := s.set(r.key())
 		for e := range set {
-			count := r.uvarint()
+			count := r.Next()
 			if count > maxPartners {
 				set[e].more = true
 				continue
 			}
 			for range count {
-				if r.bad {
+				if r.Failed() {
 					break
 				}
-				set[e].add(r.uvarint())
+				set[e].add(r.Next())
 			}
 		}
 	}
-	if r.bad || len(r.b) != 0 {
+	if !r.Done() {
 		return nil, fmt.Errorf("partner counts: %w", ErrCorrupt)
 	}
 	return s, nil
@@ -191,9 +192,9 @@ func (e *Encodings) append(dst []byte) []byte {
 
 // OpenEncodings reads what AppendBinary wrote.
 func OpenEncodings(src []byte) (*Encodings, error) {
-	r := reader{b: src}
+	r := reader{varint.Read(src)}
 	e := r.encodings()
-	if r.bad || len(r.b) != 0 {
+	if !r.Done() {
 		return nil, fmt.Errorf("partner encodings: %w", ErrCorrupt)
 	}
 	return e, nil
@@ -201,19 +202,21 @@ func OpenEncodings(src []byte) (*Encodings, error) {
 
 func (r *reader) encodings() *Encodings {
 	e := &Encodings{chosen: map[partnerKey]encoding{}}
-	n := r.uvarint()
+	n := r.Next()
 	for range n {
-		if r.bad {
+		if r.Failed() {
 			break
 		}
 		k := r.key()
-		c := encoding(r.byte())
-		r.bad = r.bad || c >= numEncodings
+		c := encoding(r.Byte())
+		if c >= numEncodings {
+			r.Fail()
+		}
 		e.chosen[k] = c
 	}
 	return e
 }
 
 func (r *reader) key() partnerKey {
-	return partnerKey{trace.Kind(r.byte()), r.uint32(), r.uint32()}
+	return partnerKey{trace.Kind(r.Byte()), r.Uint32(), r.Uint32()}
 }

@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 
 	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // A part carries a run of tuples or of nodes; the children of its nodes are in
@@ -118,8 +119,8 @@ func (p *partDecoder) close() { p.unsqueeze.Close() }
 
 // column reads a column with its length in front, of limit values at most.
 func (p *partDecoder) column(r *reader, dst []uint64, limit uint64) ([]uint64, error) {
-	c, err := column.Parse(r.block())
-	if r.bad || err != nil {
+	c, err := column.Parse(r.Block())
+	if r.Failed() || err != nil {
 		return dst, fmt.Errorf("column of a part: %w", ErrCorrupt)
 	}
 	if c.Len() > limit {
@@ -147,8 +148,8 @@ func (p *partDecoder) unit(src []byte) (kind byte, r reader, rest []byte, err er
 	if len(rest) < 4 || crc32.Checksum(src[:len(src)-len(rest)], castagnoli) != binary.LittleEndian.Uint32(rest) {
 		return 0, r, nil, fmt.Errorf("check sum of a part: %w", ErrCorrupt)
 	}
-	r.b = unit
-	kind = r.byte()
+	r = reader{varint.Read(unit)}
+	kind = r.Byte()
 	return kind, r, rest[4:], nil
 }
 
@@ -173,8 +174,8 @@ func (p *partDecoder) read(src []byte) (kind byte, rest []byte, err error) {
 			return 0, nil, err
 		}
 	}
-	if len(r.b) != 0 {
-		return 0, nil, fmt.Errorf("%d bytes behind a part: %w", len(r.b), ErrCorrupt)
+	if r.Len() != 0 {
+		return 0, nil, fmt.Errorf("%d bytes behind a part: %w", r.Len(), ErrCorrupt)
 	}
 	return kind, rest, nil
 }

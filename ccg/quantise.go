@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -47,14 +48,14 @@ func (l *Local) Quantised() bool { return l.quantised }
 
 // append appends the figures of a location, all but the count.
 func (s ErrorStats) append(dst []byte) []byte {
-	return appendUvarints(dst, s.Largest, s.SumHi, s.SumLo)
+	return varint.Append(dst, s.Largest, s.SumHi, s.SumLo)
 }
 
 // errorStats takes what append appended, for a location with count events.
 func (r *reader) errorStats(count uint64) ErrorStats {
-	s := ErrorStats{r.uvarint(), r.uvarint(), r.uvarint(), count}
+	s := ErrorStats{r.Next(), r.Next(), r.Next(), count}
 	if (total{s.SumHi, s.SumLo}).compare(product(s.Largest, count)) > 0 {
-		r.bad = true
+		r.Fail()
 	}
 	return s
 }
@@ -76,11 +77,13 @@ func (r *reader) quantised(l *Local) {
 	if l.opt.Deviation.Lossless() {
 		return
 	}
-	flag := r.byte()
+	flag := r.Byte()
 	if l.quantised = flag == 1; l.quantised {
 		l.errors = r.errorStats(l.events)
 	}
-	r.bad = r.bad || flag > 1
+	if flag > 1 {
+		r.Fail()
+	}
 }
 
 // SetCodebook gives s the codebook of its run, which Distribute needs if s is

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -115,19 +116,19 @@ func OpenShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 }
 
 func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
-	r := reader{b: src}
+	r := reader{varint.Read(src)}
 	lossy, err := r.magic(sharedMagic)
 	if err != nil {
 		return nil, err
 	}
 	s := &Shared{defs: defs, opt: r.options(lossy)}
 	s.encoding = r.encodings()
-	nTuples, nNodes := r.uvarint(), r.uvarint()
-	if r.bad {
+	nTuples, nNodes := r.Next(), r.Next()
+	if r.Failed() {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}
 	var rest []byte
-	if s.graph, rest, err = readParts(r.b, nTuples, nNodes, s.opt.Fan); err != nil {
+	if s.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, s.opt.Fan); err != nil {
 		return nil, err
 	}
 	if lossy {
@@ -143,11 +144,11 @@ func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 
 // magic takes the four letters, version and mode.
 func (r *reader) magic(want string) (lossy bool, err error) {
-	if got := r.bytes(uint64(len(want))); string(got) != want {
+	if got := r.Bytes(uint64(len(want))); string(got) != want {
 		return false, fmt.Errorf("not a call graph: %w", ErrCorrupt)
 	}
-	version, mode := r.byte(), r.byte()
-	if version != formatVersion || mode > modeLossy || r.bad {
+	version, mode := r.Byte(), r.Byte()
+	if version != formatVersion || mode > modeLossy || r.Failed() {
 		return false, fmt.Errorf("version %d, mode %d are not known here: %w", version, mode, ErrVersion)
 	}
 	return mode == modeLossy, nil
@@ -162,10 +163,10 @@ func (o Options) append(dst []byte) []byte {
 
 // options takes what append appended.
 func (r *reader) options(lossy bool) Options {
-	fan, fold := r.uvarint(), r.uvarint()
+	fan, fold := r.Next(), r.Next()
 	d := r.deviation(lossy)
 	if fan < 2 || fan > maxFan || fold > maxFold {
-		r.bad = true
+		r.Fail()
 		return Options{Fan: DefaultFan, Fold: DefaultFold}
 	}
 	if fold == 0 {
