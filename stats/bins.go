@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/bits"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // Bins is what the regions of one location, or of several, did in each bin of
@@ -119,9 +121,7 @@ func (b *Bins) AppendBinary(dst []byte) []byte {
 	last := uint64(0)
 	for i := range b.Rows {
 		r := &b.Rows[i]
-		for _, v := range [...]uint64{r.Bin - last, uint64(r.Region), r.Calls, r.Inclusive, r.Exclusive, r.Bytes} {
-			dst = binary.AppendUvarint(dst, v)
-		}
+		dst = varint.Append(dst, r.Bin-last, uint64(r.Region), r.Calls, r.Inclusive, r.Exclusive, r.Bytes)
 		last = r.Bin
 	}
 	return dst
@@ -131,16 +131,16 @@ func (b *Bins) AppendBinary(dst []byte) []byte {
 const leastBinRow = 6
 
 // bins reads what AppendBinary of Bins wrote about regions regions.
-func (r *uvarints) bins(regions int) (Bins, error) {
-	level, n := r.next(), r.next()
-	if level >= BinLevels || n > uint64(len(r.b))/leastBinRow {
+func (r *reader) bins(regions int) (Bins, error) {
+	level, n := r.Next(), r.Next()
+	if level >= BinLevels || n > uint64(r.Len())/leastBinRow {
 		return Bins{}, fmt.Errorf("bins of time: %w", errSummary)
 	}
 	b := Bins{Level: uint8(level), Rows: make([]BinRow, n)}
 	last := uint64(0)
 	for i := range b.Rows {
-		bin, region := last+r.next(), r.next()
-		b.Rows[i] = BinRow{bin, int32(region), BinSums{r.next(), r.next(), r.next(), r.next()}}
+		bin, region := last+r.Next(), r.Next()
+		b.Rows[i] = BinRow{bin, int32(region), BinSums{r.Next(), r.Next(), r.Next(), r.Next()}}
 		ordered := i == 0 || bin > last || bin == last && int32(region) > b.Rows[i-1].Region
 		if region >= uint64(regions) || bin < last || !ordered {
 			return Bins{}, fmt.Errorf("bins of time: %w", errSummary)

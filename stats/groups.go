@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -217,13 +218,13 @@ func (g *TileGroups) collect(c mpi.Comm, i int, members []int, failed *error) er
 
 // receive adds the part of another rank.
 func (g *TileGroups) receive(i int, part []byte) error {
-	r := uvarints{b: part}
+	r := reader{varint.Read(part)}
 	b, err := r.bins(len(g.t.class))
 	if err != nil {
 		return err
 	}
 	long, err := r.long()
-	if err != nil || r.bad || b.Level > g.levels.Top || g.open[i].sum == nil {
+	if err != nil || r.Failed() || b.Level > g.levels.Top || g.open[i].sum == nil {
 		return fmt.Errorf("tiles of groups: %w", errSummary)
 	}
 	g.open[i].add(&b, long)
@@ -235,9 +236,7 @@ func appendLong(dst []byte, list []LongCall) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(list)))
 	last := uint64(0)
 	for _, c := range list {
-		for _, v := range [...]uint64{c.Bin - last, c.Ticks, c.N} {
-			dst = binary.AppendUvarint(dst, v)
-		}
+		dst = varint.Append(dst, c.Bin-last, c.Ticks, c.N)
 		last = c.Bin
 	}
 	return dst

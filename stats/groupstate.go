@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -67,18 +68,14 @@ func (l *Loader) State() *State {
 	if l.begun {
 		begun = 1
 	}
-	for _, v := range [...]uint64{
+	s.b = varint.Append(s.b,
 		c.calls, c.io, c.rma, c.metrics, l.p2p.n, l.coll.n, l.totals.Events, l.now,
 		l.posting, l.begin, begun, l.lastColl, l.mpi.probed, uint64(l.mpi.io),
-	} {
-		s.b = binary.AppendUvarint(s.b, v)
-	}
+	)
 	s.b = binary.AppendUvarint(s.b, uint64(len(l.stack)))
 	for i := range l.stack {
 		f := &l.stack[i]
-		for _, v := range [...]uint64{f.enter, f.child, f.n, uint64(f.region), uint64(f.path)} {
-			s.b = binary.AppendUvarint(s.b, v)
-		}
+		s.b = varint.Append(s.b, f.enter, f.child, f.n, uint64(f.region), uint64(f.path))
 	}
 	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
 		s.b = q.appendBinary(s.b)
@@ -98,9 +95,7 @@ func (q *requests) appendBinary(b []byte) []byte {
 	})
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, r := range list {
-		for _, v := range [...]uint64{r.id, r.posting, r.post, r.row, uint64(r.kind)} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = varint.Append(b, r.id, r.posting, r.post, r.row, uint64(r.kind))
 	}
 	return b
 }
@@ -109,9 +104,9 @@ var errState = errors.New("damaged state of a location's load")
 
 // ParseState reads what Bytes returned.
 func ParseState(b []byte) (*State, error) {
-	r := uvarints{b: b}
-	s := &State{Calls: r.next(), IO: r.next(), RMA: r.next(), Metrics: r.next(), b: b}
-	if r.bad {
+	r := reader{varint.Read(b)}
+	s := &State{Calls: r.Next(), IO: r.Next(), RMA: r.Next(), Metrics: r.Next(), b: b}
+	if r.Failed() {
 		return nil, errState
 	}
 	return s, nil
@@ -122,27 +117,27 @@ func ParseState(b []byte) (*State, error) {
 func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error) {
 	out.NoSums = true
 	l := NewLoader(t, p, out)
-	r := uvarints{b: s.b}
-	l.counted = rowCounts{r.next(), r.next(), r.next(), r.next()}
-	l.p2p.n, l.coll.n, l.totals.Events, l.now = r.next(), r.next(), r.next(), r.next()
-	l.posting, l.begin, l.begun, l.lastColl = r.next(), r.next(), r.next() != 0, r.next()
-	l.mpi.probed, l.mpi.io = r.next(), int(r.next())
+	r := reader{varint.Read(s.b)}
+	l.counted = rowCounts{r.Next(), r.Next(), r.Next(), r.Next()}
+	l.p2p.n, l.coll.n, l.totals.Events, l.now = r.Next(), r.Next(), r.Next(), r.Next()
+	l.posting, l.begin, l.begun, l.lastColl = r.Next(), r.Next(), r.Next() != 0, r.Next()
+	l.mpi.probed, l.mpi.io = r.Next(), int(r.Next())
 	l.p2p.base, l.coll.base = l.p2p.n, l.coll.n
-	for n := r.next(); n > 0 && !r.bad; n-- {
-		f := frame{enter: r.next(), child: r.next(), n: r.next(), region: uint32(r.next()), path: uint32(r.next())}
+	for n := r.Next(); n > 0 && !r.Failed(); n-- {
+		f := frame{enter: r.Next(), child: r.Next(), n: r.Next(), region: uint32(r.Next()), path: uint32(r.Next())}
 		f.index = int32(l.regionIndex(f.region))
 		l.stack = append(l.stack, f)
 	}
 	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
-		for n := r.next(); n > 0 && !r.bad; n-- {
-			q.add(request{id: r.next(), posting: r.next(), post: r.next(), row: r.next(), kind: requestKind(r.next())})
+		for n := r.Next(); n > 0 && !r.Failed(); n-- {
+			q.add(request{id: r.Next(), posting: r.Next(), post: r.Next(), row: r.Next(), kind: requestKind(r.Next())})
 		}
 	}
-	if r.bad {
+	if r.Failed() {
 		return nil, errState
 	}
 	var err error
-	if l.paths, err = callpath.Parse(r.b); err != nil {
+	if l.paths, err = callpath.Parse(r.Rest()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errState, err)
 	}
 	for i := range l.stack {

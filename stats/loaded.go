@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -27,9 +28,7 @@ func (l *Loaded) AppendBinary(b []byte) []byte {
 	b = binary.AppendUvarint(b, called)
 	for i := range l.Profile {
 		if p := &l.Profile[i]; p.Calls > 0 {
-			for _, v := range [...]uint64{uint64(i), p.Calls, p.Inclusive, p.Exclusive, p.Bytes} {
-				b = binary.AppendUvarint(b, v)
-			}
+			b = varint.Append(b, uint64(i), p.Calls, p.Inclusive, p.Exclusive, p.Bytes)
 		}
 	}
 	return appendDiagnostics(appendLong(l.Bins.AppendBinary(b), l.Long), &l.Diagnostics)
@@ -39,13 +38,9 @@ func appendDiagnostics(b []byte, ds *trace.Diagnostics) []byte {
 	b = binary.AppendUvarint(b, uint64(len(ds.Codes)))
 	for i := range ds.Codes {
 		c := &ds.Codes[i]
-		for _, v := range [...]uint64{uint64(c.Code), c.Count, c.Worst, uint64(len(c.First))} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = varint.Append(b, uint64(c.Code), c.Count, c.Worst, uint64(len(c.First)))
 		for _, d := range c.First {
-			for _, v := range [...]uint64{uint64(d.Time), d.Event, d.Count, d.Worst, uint64(len(d.Detail))} {
-				b = binary.AppendUvarint(b, v)
-			}
+			b = varint.Append(b, uint64(d.Time), d.Event, d.Count, d.Worst, uint64(len(d.Detail)))
 			b = append(b, d.Detail...)
 		}
 	}
@@ -65,21 +60,21 @@ func (t *Totals) words() []*uint64 {
 
 // Parse reads what AppendBinary wrote about a location of this trace.
 func (t *Tables) Parse(b []byte) (*Loaded, error) {
-	r := uvarints{b: b}
-	l := &Loaded{P: trace.P(r.next()), P2PRows: r.next(), CollRows: r.next()}
+	r := reader{varint.Read(b)}
+	l := &Loaded{P: trace.P(r.Next()), P2PRows: r.Next(), CollRows: r.Next()}
 	for _, w := range l.Totals.words() {
-		*w = r.next()
+		*w = r.Next()
 	}
-	regions, called := r.next(), r.next()
+	regions, called := r.Next(), r.Next()
 	if regions != uint64(len(t.class)) || called > regions {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, errSummary)
 	}
 	l.Profile = make([]RegionProfile, regions)
 	for range called {
-		i := r.next()
-		p := RegionProfile{Calls: r.next(), Inclusive: r.next(), Exclusive: r.next(), Bytes: r.next()}
+		i := r.Next()
+		p := RegionProfile{Calls: r.Next(), Inclusive: r.Next(), Exclusive: r.Next(), Bytes: r.Next()}
 		if i >= regions {
-			r.bad = true
+			r.Fail()
 			break
 		}
 		l.Profile[i] = p
@@ -92,45 +87,21 @@ func (t *Tables) Parse(b []byte) (*Loaded, error) {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, err)
 	}
 	r.diagnostics(&l.Diagnostics)
-	if r.bad {
+	if r.Failed() {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, errSummary)
 	}
 	return l, nil
 }
 
-// uvarints reads variable-length integers; bad is set at the first damage.
-type uvarints struct {
-	b   []byte
-	bad bool
-}
+// reader takes what this package packs.
+type reader struct{ varint.Reader }
 
-func (r *uvarints) next() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *uvarints) text() string {
-	n := r.next()
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
-}
-
-func (r *uvarints) diagnostics(ds *trace.Diagnostics) {
-	for n := r.next(); n > 0 && !r.bad; n-- {
-		c := trace.CodeDiagnostics{Code: trace.Code(r.next()), Count: r.next(), Worst: r.next()}
-		for k := r.next(); k > 0 && !r.bad; k-- {
-			d := trace.Diagnostic{Code: c.Code, Time: trace.Time(r.next()), Event: r.next(), Count: r.next(), Worst: r.next()}
-			d.Detail = r.text()
+func (r *reader) diagnostics(ds *trace.Diagnostics) {
+	for n := r.Next(); n > 0 && !r.Failed(); n-- {
+		c := trace.CodeDiagnostics{Code: trace.Code(r.Next()), Count: r.Next(), Worst: r.Next()}
+		for k := r.Next(); k > 0 && !r.Failed(); k-- {
+			d := trace.Diagnostic{Code: c.Code, Time: trace.Time(r.Next()), Event: r.Next(), Count: r.Next(), Worst: r.Next()}
+			d.Detail = r.Text()
 			c.First = append(c.First, d)
 		}
 		ds.Codes = append(ds.Codes, c)

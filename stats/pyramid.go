@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -149,9 +150,9 @@ func (s *binSum) add(b *Bins) {
 func (s *binSum) reduce(c mpi.Comm) (Bins, error) {
 	_, err := mpi.TreeReduce(c, &s.bins, func(b *Bins) ([]byte, error) { return b.AppendBinary(nil), nil },
 		func(b []byte) (*Bins, error) {
-			r := uvarints{b: b}
+			r := reader{varint.Read(b)}
 			got, err := r.bins(len(s.place))
-			if err == nil && (r.bad || got.Level > s.top) {
+			if err == nil && (r.Failed() || got.Level > s.top) {
 				err = errSummary
 			}
 			return &got, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -116,23 +117,21 @@ func (s *Summary) encode() ([]byte, error) {
 		b = binary.AppendUvarint(b, *w)
 	}
 	for _, c := range s.Codes {
-		for _, v := range [...]uint64{uint64(c.Code), c.Count, c.Worst, c.Locations} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = varint.Append(b, uint64(c.Code), c.Count, c.Worst, c.Locations)
 	}
 	return b, nil
 }
 
 func (s *Summarizer) decode(b []byte) (*Summary, error) {
 	sum := &Summary{Profile: make([]RegionProfile, len(s.t.class))}
-	r := uvarints{b: b}
+	r := reader{varint.Read(b)}
 	for _, w := range sum.words() {
-		*w = r.next()
+		*w = r.Next()
 	}
-	for len(r.b) > 0 {
-		sum.Codes = append(sum.Codes, CodeTotal{trace.Code(r.next()), r.next(), r.next(), r.next()})
+	for r.Len() > 0 {
+		sum.Codes = append(sum.Codes, CodeTotal{trace.Code(r.Next()), r.Next(), r.Next(), r.Next()})
 	}
-	if r.bad {
+	if r.Failed() {
 		return nil, errSummary
 	}
 	return sum, nil

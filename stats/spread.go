@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -161,25 +162,25 @@ func (s Spreads) encode() ([]byte, error) {
 // decodeSpreads reads the distributions of a number of nodes.
 func decodeSpreads(nodes int, b []byte) (Spreads, error) {
 	s := make(Spreads, nodes)
-	r := uvarints{b: b}
+	r := reader{varint.Read(b)}
 	for i := range s {
 		n := &s[i]
-		if n.Processes = r.next(); n.Processes == 0 {
+		if n.Processes = r.Next(); n.Processes == 0 {
 			continue
 		}
-		n.lowest = uint32(r.next())
-		mask := r.next()
+		n.lowest = uint32(r.Next())
+		mask := r.Next()
 		for k := range n.items {
-			if mask>>k&1 == 0 || r.bad {
+			if mask>>k&1 == 0 || r.Failed() {
 				continue
 			}
 			n.items[k] = &Spread{
-				Sum: [2]uint64{r.next(), r.next()}, Squares: [3]uint64{r.next(), r.next(), r.next()},
-				Min: r.next(), Max: r.next(), MinP: uint32(r.next()), MaxP: uint32(r.next()),
+				Sum: [2]uint64{r.Next(), r.Next()}, Squares: [3]uint64{r.Next(), r.Next(), r.Next()},
+				Min: r.Next(), Max: r.Next(), MinP: uint32(r.Next()), MaxP: uint32(r.Next()),
 			}
 		}
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return nil, errSummary
 	}
 	return s, nil

@@ -57,15 +57,15 @@ func widened(list []LongCall) []LongCall {
 }
 
 // long reads what appendLong wrote.
-func (r *uvarints) long() ([]LongCall, error) {
-	n := r.next()
-	if n > uint64(len(r.b))/3 {
+func (r *reader) long() ([]LongCall, error) {
+	n := r.Next()
+	if n > uint64(r.Len())/3 {
 		return nil, fmt.Errorf("longest calls: %w", errSummary)
 	}
 	var list []LongCall
 	last := uint64(0)
 	for range n {
-		c := LongCall{last + r.next(), r.next(), r.next()}
+		c := LongCall{last + r.Next(), r.Next(), r.Next()}
 		if len(list) > 0 && c.Bin <= last {
 			return nil, fmt.Errorf("longest calls: %w", errSummary)
 		}
