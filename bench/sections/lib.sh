@@ -20,6 +20,14 @@ peer() { printf 'peer\t%s\t%s\n' "$1" "$2"; }
 # debian PACKAGE: its version as installed, or nothing.
 debian() { dpkg-query -W -f '${Version}' "$1" 2>/dev/null || true; }
 
+quick() { [ -n "$BENCH_QUICK" ]; }
+
+# real NAME: whether there is such a real archive; $anchor is its file.
+real() {
+	anchor=$BENCH_TRACES/$1/traces.otf2
+	[ -f "$anchor" ]
+}
+
 say() { echo "   $*" >&2; }
 
 # median: of the numbers on standard input.
