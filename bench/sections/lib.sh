@@ -35,10 +35,10 @@ median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : 
 
 # cost FILE COMMAND...: runs it, appends "processor seconds, peak MiB, wall seconds" to FILE. Standard output goes to FILE.out.
 cost() {
-	local to=$1
+	local to=$1 TIMEFORMAT='%3U %3S %3R' # the shell has milliseconds, GNU time has memory
 	shift
-	/usr/bin/env time -q -f '%U %S %M %e' -o "$to.time" "$@" >"$to.out"
-	awk '{ print $1 + $2, $3 / 1024, $4 }' "$to.time" >>"$to"
+	{ time /usr/bin/env time -q -f %M -o "$to.memory" "$@" >"$to.out" 2>&3; } 3>&2 2>"$to.time"
+	paste -d ' ' "$to.time" "$to.memory" | awk '{ print $1 + $2, $4 / 1024, $3 }' >>"$to"
 }
 
 # column N FILE: median of a column of FILE.
