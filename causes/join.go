@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -72,9 +73,7 @@ func (b *blame) compare(late, waiting []term) {
 
 // append encodes all but p.
 func (b *blame) append(dst []byte) []byte {
-	for _, v := range [...]uint64{uint64(b.waiter), b.index, uint64(b.pattern), b.end, b.since, b.over, b.ended} {
-		dst = binary.AppendUvarint(dst, v)
-	}
+	dst = varint.Append(dst, uint64(b.waiter), b.index, uint64(b.pattern), b.end, b.since, b.over, b.ended)
 	for _, v := range b.excess {
 		dst = binary.AppendUvarint(dst, v)
 	}
@@ -98,28 +97,28 @@ func (b *blame) append(dst []byte) []byte {
 
 // parse reads what append wrote.
 func (b *blame) parse(src []byte) error {
-	r := numbers{b: src}
+	r := varint.Read(src)
 	b.parseHead(&r)
 	for x := range b.excess {
-		b.excess[x] = r.next()
+		b.excess[x] = r.Next()
 	}
 	b.places, b.spots = b.places[:0], b.spots[:0]
-	for len(r.b) > 0 {
-		x := place{key: r.next(), weight: r.next(), spots: int(r.next())}
-		if x.spots < 0 || x.spots > len(r.b) || x.key&7 >= uint64(xtf.NumActivities) {
+	for r.Len() > 0 {
+		x := place{key: r.Next(), weight: r.Next(), spots: int(r.Next())}
+		if x.spots < 0 || x.spots > r.Len() || x.key&7 >= uint64(xtf.NumActivities) {
 			return errDamaged
 		}
 		for range x.spots {
-			b.spots = append(b.spots, spot{uint32(r.next()), r.next()})
+			b.spots = append(b.spots, spot{uint32(r.Next()), r.Next()})
 		}
 		b.places = append(b.places, x)
 	}
-	return r.err()
+	return failure(&r)
 }
 
-func (b *blame) parseHead(r *numbers) {
-	b.waiter, b.index, b.pattern = trace.P(r.next()), r.next(), uint32(r.next())
-	b.end, b.since, b.over, b.ended = r.next(), r.next(), r.next(), r.next()
+func (b *blame) parseHead(r *varint.Reader) {
+	b.waiter, b.index, b.pattern = trace.P(r.Next()), r.Next(), uint32(r.Next())
+	b.end, b.since, b.over, b.ended = r.Next(), r.Next(), r.Next(), r.Next()
 }
 
 // join compares the vectors of both sides of every wait that a location of this

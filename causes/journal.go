@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
 )
 
 // journalBuffer is how much a journal gathers before it writes, and about how
@@ -132,33 +134,9 @@ func readFull(src io.ReaderAt, b []byte, off int64) error {
 	return nil
 }
 
-// numbers reads variable-length integers.
-type numbers struct {
-	b   []byte
-	bad bool
-}
-
-func (r *numbers) next() uint64 {
-	if len(r.b) > 0 && r.b[0] < 0x80 {
-		v := r.b[0]
-		r.b = r.b[1:]
-		return uint64(v)
-	}
-	return r.long()
-}
-
-func (r *numbers) long() uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *numbers) err() error {
-	if r.bad {
+// failure is the error of a record that was not read to its end.
+func failure(r *varint.Reader) error {
+	if r.Failed() {
 		return errDamaged
 	}
 	return nil

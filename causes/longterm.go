@@ -2,6 +2,7 @@ package causes
 
 import (
 	"github.com/coppice-hpc/coppice/dataflow"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -98,9 +99,9 @@ func (w *passer) next() error {
 	if w.record, err = w.blames.next(); err != nil || w.record == nil {
 		return err
 	}
-	r := numbers{b: w.record}
+	r := varint.Read(w.record)
 	w.head.parseHead(&r)
-	return r.err()
+	return failure(&r)
 }
 
 // send sends what the last waits have to pass on, as far as no blame is left that

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -189,16 +190,16 @@ func appendTerms(b []byte, terms []term, nodes bool) []byte {
 
 // parseTerms reads what appendTerms wrote.
 func parseTerms(dst []term, b []byte, nodes bool) ([]term, error) {
-	r := numbers{b: b}
-	for len(r.b) > 0 {
-		t := term{key: r.next()}
+	r := varint.Read(b)
+	for r.Len() > 0 {
+		t := term{key: r.Next()}
 		if nodes {
-			t.node = uint32(r.next())
+			t.node = uint32(r.Next())
 		}
-		if t.ticks = r.next(); t.activity() >= xtf.NumActivities {
+		if t.ticks = r.Next(); t.activity() >= xtf.NumActivities {
 			return nil, errDamaged
 		}
 		dst = append(dst, t)
 	}
-	return dst, r.err()
+	return dst, failure(&r)
 }

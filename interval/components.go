@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -142,25 +143,25 @@ func (c *Components) AppendBinary(b []byte) []byte {
 
 // ParseComponents reads components that take all of b.
 func ParseComponents(b []byte) (*Components, error) {
-	r := reader{b: b}
+	r := varint.Read(b)
 	c := &Components{}
 	node := uint64(0)
-	for i := r.next(MaxNodes); i > 0 && !r.bad; i-- {
-		back := r.next(MaxNodes)
+	for i := r.AtMost(MaxNodes); i > 0 && !r.Failed(); i-- {
+		back := r.AtMost(MaxNodes)
 		node += back
-		mask := r.next(1<<xtf.NumItems - 1)
-		if r.bad || node >= MaxNodes || mask == 0 || back == 0 && len(c.nodes) > 0 {
+		mask := r.AtMost(1<<xtf.NumItems - 1)
+		if r.Failed() || node >= MaxNodes || mask == 0 || back == 0 && len(c.nodes) > 0 {
 			return nil, errDamaged
 		}
 		x := c.Node(uint32(node))
 		for m := mask; m != 0; m &= m - 1 {
 			item := bits.TrailingZeros64(m)
-			if x[item] = r.next(xtf.Never); x[item] == 0 {
+			if x[item] = r.Next(); x[item] == 0 {
 				return nil, errDamaged
 			}
 		}
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return nil, errDamaged
 	}
 	return c, nil

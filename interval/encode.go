@@ -3,6 +3,7 @@ package interval
 import (
 	"encoding/binary"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -17,9 +18,7 @@ func (t *Tree) AppendBinary(b []byte) []byte {
 		if i > 0 {
 			back = uint64(i) - uint64(x.Parent)
 		}
-		for _, v := range [...]uint64{back, uint64(x.Form), x.ID, uint64(x.Line), x.Executions, x.First + 1, x.Last} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = varint.Append(b, back, uint64(x.Form), x.ID, uint64(x.Line), x.Executions, x.First+1, x.Last)
 		for _, s := range [...]string{x.Name, x.File} {
 			b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 		}
@@ -32,27 +31,27 @@ const nodeBytes = 9
 
 // ParseTree reads a tree that takes all of b.
 func ParseTree(b []byte) (*Tree, error) {
-	r := reader{b: b}
-	count := r.next(MaxNodes)
-	if r.bad || count == 0 || count > uint64(len(r.b))/nodeBytes {
+	r := varint.Read(b)
+	count := r.AtMost(MaxNodes)
+	if r.Failed() || count == 0 || count > uint64(r.Len())/nodeBytes {
 		return nil, errDamaged
 	}
 	t := &Tree{nodes: make([]Node, 0, count), children: make(map[child]uint32, count)}
 	for i := range count {
-		back := r.next(i)
+		back := r.AtMost(i)
 		x := Node{Parent: uint32(i - back), First: xtf.Never}
-		x.Form = Form(r.next(uint64(NumForms) - 1))
-		x.ID, x.Line = r.next(xtf.Never), uint32(r.next(1<<32-1))
-		x.Executions, x.First, x.Last = r.next(xtf.Never), r.next(xtf.Never)-1, r.next(xtf.Never)
-		x.Name, x.File = r.text(), r.text()
+		x.Form = Form(r.AtMost(uint64(NumForms) - 1))
+		x.ID, x.Line = r.Next(), r.Uint32()
+		x.Executions, x.First, x.Last = r.Next(), r.Next()-1, r.Next()
+		x.Name, x.File = r.Text(), r.Text()
 		if i == 0 {
 			x.Parent = None
-		} else if r.bad || back == 0 || !t.link(uint32(i), &x) {
+		} else if r.Failed() || back == 0 || !t.link(uint32(i), &x) {
 			return nil, errDamaged
 		}
 		t.nodes = append(t.nodes, x)
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return nil, errDamaged
 	}
 	return t, nil
@@ -67,32 +66,4 @@ func (t *Tree) link(n uint32, x *Node) bool {
 	x.Level = t.nodes[x.Parent].Level + 1
 	t.children[at] = n
 	return true
-}
-
-// reader reads variable-length integers; bad is set at the first damage.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-// next reads an integer of at most most.
-func (r *reader) next(most uint64) uint64 {
-	v, n := binary.Uvarint(r.b)
-	if n <= 0 || v > most {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[n:]
-	return v
-}
-
-func (r *reader) text() string {
-	n := r.next(uint64(len(r.b)))
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return ""
-	}
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -139,11 +140,11 @@ func (t *Totals) Agree() error {
 	if err != nil {
 		return err
 	}
-	end, n := binary.Uvarint(b)
-	if n <= 0 || end > callpath.MaxLevel {
+	r := varint.Read(b)
+	t.end = uint32(r.AtMost(callpath.MaxLevel))
+	if r.Failed() {
 		return errTotals
 	}
-	t.end = uint32(end)
 	clear(t.at)
 	return nil
 }
@@ -230,11 +231,12 @@ func encodeNoted(n noted) ([]byte, error) {
 }
 
 func (t *Totals) decodeNoted(b []byte) (noted, error) {
-	end, n := binary.Uvarint(b)
-	if n <= 0 || end > callpath.MaxLevel {
+	r := varint.Read(b)
+	end := r.AtMost(callpath.MaxLevel)
+	if r.Failed() {
 		return noted{}, errTotals
 	}
-	list, err := t.decodeTotals(b[n:])
+	list, err := t.decodeTotals(r.Rest())
 	return noted{uint32(end), list}, err
 }
 
@@ -245,9 +247,7 @@ func appendTotals(b []byte, list []total) []byte {
 	last := uint64(0)
 	for i := range list {
 		x := &list[i]
-		for _, v := range [...]uint64{x.key - last, uint64(x.pattern), x.count, x.ticks, x.worst, uint64(x.worstP)} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = varint.Append(b, x.key-last, uint64(x.pattern), x.count, x.ticks, x.worst, uint64(x.worstP))
 		last = x.key
 	}
 	return b
@@ -255,30 +255,19 @@ func appendTotals(b []byte, list []total) []byte {
 
 // decodeTotals reads totals that take all of b, in order.
 func (t *Totals) decodeTotals(b []byte) ([]total, error) {
-	count, n := binary.Uvarint(b)
-	if n <= 0 || count > uint64(len(b)-n)/6 {
-		return nil, errTotals
-	}
-	b = b[n:]
-	list := make([]total, count)
+	r := varint.Read(b)
+	list := make([]total, r.Count(6))
 	last := uint64(0)
 	for i := range list {
-		var v [6]uint64
-		for k := range v {
-			x, n := binary.Uvarint(b)
-			if n <= 0 {
-				return nil, errTotals
-			}
-			v[k], b = x, b[n:]
-		}
-		last += v[0]
-		list[i] = total{place{last, uint32(v[1])}, amount{v[2], v[3]}, v[4], uint32(v[5])}
-		if v[1] > 0xFFFFFFFF || v[5] > 0xFFFFFFFF || last < v[0] || uint64(uint32(last)) >= uint64(t.paths.Len()) ||
+		step := r.Next()
+		last += step
+		list[i] = total{place{last, r.Uint32()}, amount{r.Next(), r.Next()}, r.Next(), r.Uint32()}
+		if r.Failed() || last < step || uint64(uint32(last)) >= uint64(t.paths.Len()) ||
 			i > 0 && list[i-1].place.compare(list[i].place) >= 0 {
 			return nil, errTotals
 		}
 	}
-	if len(b) > 0 {
+	if !r.Done() {
 		return nil, errTotals
 	}
 	return list, nil
