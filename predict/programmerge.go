@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
@@ -105,9 +106,7 @@ func (b *builder) encode() ([]byte, error) {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(p.Nodes)))
 	for i, n := range p.Nodes {
-		for _, v := range []uint64{uint64(n.Kind), n.Count, uint64(n.Len)} {
-			dst = binary.AppendUvarint(dst, v)
-		}
+		dst = varint.Append(dst, uint64(n.Kind), n.Count, uint64(n.Len))
 		if n.Kind != simnet.Call {
 			for _, c := range p.Children[n.First : n.First+n.Len] {
 				dst = binary.AppendUvarint(dst, uint64(i)-uint64(c))
@@ -117,9 +116,7 @@ func (b *builder) encode() ([]byte, error) {
 		dst = binary.AppendUvarint(dst, uint64(b.region[i]))
 		for _, a := range p.Actions[n.First : n.First+n.Len] {
 			dst = append(dst, byte(a.Kind), byte(a.Flags), byte(a.Mode), byte(a.Coll))
-			for _, v := range []uint64{uint64(a.Comm), uint64(uint32(a.Peer)), uint64(a.Tag), uint64(a.Age), a.Bytes, a.Recv} {
-				dst = binary.AppendUvarint(dst, v)
-			}
+			dst = varint.Append(dst, uint64(a.Comm), uint64(uint32(a.Peer)), uint64(a.Tag), uint64(a.Age), a.Bytes, a.Recv)
 		}
 	}
 	return dst, nil
@@ -127,47 +124,22 @@ func (b *builder) encode() ([]byte, error) {
 
 var errMessage = errors.New("a program came damaged from another rank")
 
-// words takes what encode wrote.
-type words struct {
-	b   []byte
-	bad bool
-}
-
-func (w *words) next() uint64 {
-	v, n := binary.Uvarint(w.b)
-	if n <= 0 {
-		w.bad, w.b = true, nil
-		return 0
-	}
-	w.b = w.b[n:]
-	return v
-}
-
-func (w *words) byte() byte {
-	if len(w.b) == 0 {
-		w.bad = true
-		return 0
-	}
-	x := w.b[0]
-	w.b = w.b[1:]
-	return x
-}
-
+// decode appends what encode wrote.
 func (b *builder) decode(src []byte) (*builder, error) {
-	w := &words{b: src}
+	w := varint.Read(src)
 	p := &b.program
-	for n := w.next(); n > 0 && !w.bad; n-- {
-		p.Roots = append(p.Roots, simnet.NodeID(w.next()))
+	for n := w.Next(); n > 0 && !w.Failed(); n-- {
+		p.Roots = append(p.Roots, simnet.NodeID(w.Next()))
 	}
 	for _, n := range b.left.fields() {
-		*n = w.next()
+		*n = w.Next()
 	}
 	var ids, children []simnet.NodeID // ids by number in the message
 	var actions []simnet.Action
-	for i, nodes := uint64(0), w.next(); i < nodes && !w.bad; i++ {
-		n := simnet.Node{Kind: simnet.NodeKind(w.next()), Count: w.next()}
-		size := w.next()
-		if size > uint64(len(w.b)) {
+	for i, nodes := uint64(0), w.Next(); i < nodes && !w.Failed(); i++ {
+		n := simnet.Node{Kind: simnet.NodeKind(w.Next()), Count: w.Next()}
+		size := w.Next()
+		if size > uint64(w.Len()) {
 			return nil, errMessage
 		}
 		n.Len = uint32(size)
@@ -177,19 +149,19 @@ func (b *builder) decode(src []byte) (*builder, error) {
 		var id simnet.NodeID
 		var err error
 		if n.Kind == simnet.Call {
-			region := uint32(w.next())
+			region := uint32(w.Next())
 			actions = actions[:0]
 			for range size {
-				a := simnet.Action{Kind: simnet.ActionKind(w.byte()), Flags: simnet.CallFlags(w.byte()), Mode: simnet.PeerMode(w.byte()), Coll: simnet.CollKind(w.byte())}
-				a.Comm, a.Peer, a.Tag, a.Age = uint32(w.next()), int32(uint32(w.next())), uint32(w.next()), uint32(w.next())
-				a.Bytes, a.Recv = w.next(), w.next()
+				a := simnet.Action{Kind: simnet.ActionKind(w.Byte()), Flags: simnet.CallFlags(w.Byte()), Mode: simnet.PeerMode(w.Byte()), Coll: simnet.CollKind(w.Byte())}
+				a.Comm, a.Peer, a.Tag, a.Age = uint32(w.Next()), int32(uint32(w.Next())), uint32(w.Next()), uint32(w.Next())
+				a.Bytes, a.Recv = w.Next(), w.Next()
 				actions = append(actions, a)
 			}
 			id, err = b.call(region, actions)
 		} else {
 			children = children[:0]
 			for range size {
-				back := w.next()
+				back := w.Next()
 				if back == 0 || back > i {
 					return nil, errMessage
 				}
@@ -208,7 +180,7 @@ func (b *builder) decode(src []byte) (*builder, error) {
 		}
 		p.Roots[i] = ids[r]
 	}
-	if w.bad || len(w.b) != 0 {
+	if !w.Done() {
 		return nil, errMessage
 	}
 	return b, nil

@@ -2,12 +2,12 @@ package report
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -164,10 +164,6 @@ func detail(texts []byte, at uint32) string {
 	if at == 0 || uint64(at) > uint64(len(texts)) {
 		return ""
 	}
-	b := texts[at-1:]
-	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) {
-		return ""
-	}
-	return string(b[w : w+int(n)])
+	r := varint.Read(texts[at-1:])
+	return r.Text() // "" where it is damaged
 }

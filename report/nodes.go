@@ -1,12 +1,12 @@
 package report
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -81,14 +81,12 @@ func (r *Run) nodeNames() ([]string, error) {
 		return nil, nil
 	}
 	var list []string
-	for err == nil && len(b) > 0 {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w) {
-			err = xtf.ErrCorrupt
-			break
-		}
-		list = append(list, string(b[w:w+int(n)]))
-		b = b[w+int(n):]
+	names := varint.Read(b)
+	for names.Len() > 0 {
+		list = append(list, names.Text())
+	}
+	if err == nil && names.Failed() {
+		err = xtf.ErrCorrupt
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: names of intervals: %w", r.Name, err)

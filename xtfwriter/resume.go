@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -121,19 +122,17 @@ func appendSummary(b []byte, l *List) []byte {
 	if l == nil {
 		return binary.AppendUvarint(b, 0)
 	}
-	for _, v := range [...]uint64{1, l.Epoch, uint64(l.Rank), uint64(l.Ranks), uint64(l.Stage), uint64(len(l.Units))} {
-		b = binary.AppendUvarint(b, v)
-	}
+	b = varint.Append(b, 1, l.Epoch, uint64(l.Rank), uint64(l.Ranks), uint64(l.Stage), uint64(len(l.Units)))
 	if l.Stage != 0 {
 		s := spanOf(l.Pieces)
 		whole := uint64(0)
 		if s.whole {
 			whole = 1
 		}
-		b = binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(s.first)), uint64(s.end)), whole)
+		b = varint.Append(b, uint64(s.first), uint64(s.end), whole)
 	}
 	for _, u := range l.Units {
-		b = binary.AppendUvarint(binary.AppendUvarint(binary.AppendUvarint(b, uint64(u.P)), uint64(u.Group)), uint64(u.Stage))
+		b = varint.Append(b, uint64(u.P), uint64(u.Group), uint64(u.Stage))
 	}
 	return b
 }
@@ -142,35 +141,26 @@ var errLists = errors.New("xtfwriter: lists of finished units arrived damaged fr
 
 // add reads the summaries of a rank. Of a unit in several lists the youngest run's counts.
 func (k *Kept) add(b []byte, marks []mark) ([]mark, error) {
-	bad := false
-	next := func() uint64 {
-		v, n := binary.Uvarint(b)
-		if bad = bad || n <= 0; bad {
-			b = nil
-			return 0
-		}
-		b = b[n:]
-		return v
-	}
-	for len(b) > 0 {
+	r := varint.Read(b)
+	for r.Len() > 0 {
 		k.lists++
-		if next() == 0 {
+		if r.Next() == 0 {
 			k.Torn++
 			continue
 		}
-		o := Owner{next(), int(next())}
-		ranks, stage, units := int(next()), uint32(next()), next()
+		o := Owner{r.Next(), int(r.Next())}
+		ranks, stage, units := int(r.Next()), uint32(r.Next()), r.Next()
 		if stage != 0 {
-			marks = append(marks, mark{o, ranks, stage, span{xtf.Proc(next()), xtf.Proc(next()), next() != 0}})
+			marks = append(marks, mark{o, ranks, stage, span{xtf.Proc(r.Next()), xtf.Proc(r.Next()), r.Next() != 0}})
 		}
-		for ; units > 0 && !bad; units-- {
-			u := Unit{P: xtf.Proc(next()), Group: uint32(next()), Stage: uint32(next())}
+		for ; units > 0 && !r.Failed(); units-- {
+			u := Unit{P: xtf.Proc(r.Next()), Group: uint32(r.Next()), Stage: uint32(r.Next())}
 			if old, ok := k.units[u]; !ok || old.Epoch < o.Epoch {
 				k.units[u] = o
 			}
 		}
 	}
-	if bad {
+	if r.Failed() {
 		return nil, errLists
 	}
 	return marks, nil

@@ -1,11 +1,11 @@
 package paraver
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -48,11 +48,7 @@ type position struct {
 
 // appendBinary appends the index as variable-length integers.
 func (x *index) appendBinary(b []byte) []byte {
-	put := func(v ...uint64) {
-		for _, v := range v {
-			b = binary.AppendUvarint(b, v)
-		}
-	}
+	put := func(v ...uint64) { b = varint.Append(b, v...) }
 	b = append(b, x.identity[:]...)
 	put(x.states, x.events, x.comms, uint64(len(x.locations)))
 	for _, l := range x.locations {
@@ -98,13 +94,9 @@ func (x *index) appendBinary(b []byte) []byte {
 }
 
 func appendProblem(b []byte, c *trace.CodeDiagnostics) []byte {
-	b = binary.AppendUvarint(b, uint64(c.Code))
-	b = binary.AppendUvarint(b, c.Count)
-	b = binary.AppendUvarint(b, uint64(len(c.First)))
+	b = varint.Append(b, uint64(c.Code), c.Count, uint64(len(c.First)))
 	for _, d := range c.First {
-		b = binary.AppendUvarint(b, d.Count)
-		b = binary.AppendUvarint(b, uint64(len(d.Detail)))
-		b = append(b, d.Detail...)
+		b = append(varint.Append(b, d.Count, uint64(len(d.Detail))), d.Detail...)
 	}
 	return b
 }
@@ -116,49 +108,49 @@ func parseIndex(b []byte) (*index, error) {
 		return nil, errIndex
 	}
 	copy(x.identity[:], b)
-	r := varints{b: b[len(x.identity):]}
-	x.states, x.events, x.comms = r.next(), r.next(), r.next()
-	x.locations = make([]locationIndex, r.count(3))
+	r := varint.Read(b[len(x.identity):])
+	x.states, x.events, x.comms = r.Next(), r.Next(), r.Next()
+	x.locations = make([]locationIndex, r.Count(3))
 	for i := range x.locations {
-		x.locations[i] = locationIndex{r.next(), r.next(), r.next()}
+		x.locations[i] = locationIndex{r.Next(), r.Next(), r.Next()}
 	}
-	x.types = r.list()
-	x.named = make([]pair, r.count(2))
+	x.types = takeList(&r)
+	x.named = make([]pair, r.Count(2))
 	for i := range x.named {
-		x.named[i] = pair{r.next(), r.next()}
+		x.named[i] = pair{r.Next(), r.Next()}
 	}
-	x.positions = make([]position, r.count(4))
+	x.positions = make([]position, r.Count(4))
 	for i := range x.positions {
-		x.positions[i] = position{pair{r.next(), r.next()}, pair{r.next(), r.next()}}
+		x.positions[i] = position{pair{r.Next(), r.Next()}, pair{r.Next(), r.Next()}}
 	}
-	x.counters = r.list()
-	x.sets = make([][]uint64, r.count(1))
+	x.counters = takeList(&r)
+	x.sets = make([][]uint64, r.Count(1))
 	for i := range x.sets {
-		x.sets[i] = r.list()
+		x.sets[i] = takeList(&r)
 	}
-	x.roots = make([][]rootRun, r.count(1))
+	x.roots = make([][]rootRun, r.Count(1))
 	for i := range x.roots {
-		x.roots[i] = make([]rootRun, r.count(2))
+		x.roots[i] = make([]rootRun, r.Count(2))
 		for k := range x.roots[i] {
-			x.roots[i][k] = rootRun{r.next(), uint32(r.next())}
+			x.roots[i][k] = rootRun{r.Next(), uint32(r.Next())}
 		}
 	}
-	flags := r.next()
+	flags := r.Next()
 	x.foreign, x.stateful = flags&1 != 0, flags&2 != 0
-	for range r.count(3) {
+	for range r.Count(3) {
 		x.parseProblem(&r)
 	}
-	if r.bad || len(r.b) > 0 {
+	if !r.Done() {
 		return nil, errIndex
 	}
 	return x, nil
 }
 
-func (x *index) parseProblem(r *varints) {
-	c := trace.CodeDiagnostics{Code: trace.Code(r.next()), Count: r.next()}
-	for range r.count(2) {
-		d := trace.Diagnostic{Code: c.Code, Count: r.next()}
-		d.Detail = r.text()
+func (x *index) parseProblem(r *varint.Reader) {
+	c := trace.CodeDiagnostics{Code: trace.Code(r.Next()), Count: r.Next()}
+	for range r.Count(2) {
+		d := trace.Diagnostic{Code: c.Code, Count: r.Next()}
+		d.Detail = r.Text()
 		c.First = append(c.First, d)
 	}
 	x.problems.Merge(&trace.Diagnostics{Codes: []trace.CodeDiagnostics{c}})
@@ -166,45 +158,13 @@ func (x *index) parseProblem(r *varints) {
 
 var errIndex = errors.New("paraver: the index of the trace is damaged")
 
-// varints reads variable-length integers; the first fault stays.
-type varints struct {
-	b   []byte
-	bad bool
-}
-
-func (r *varints) next() uint64 {
-	v, w := binary.Uvarint(r.b)
-	if w <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[w:]
-	return v
-}
-
-// count returns the length of a list whose elements take so many bytes at least.
-func (r *varints) count(least uint64) uint64 {
-	n := r.next()
-	if n > uint64(len(r.b))/least {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	return n
-}
-
-func (r *varints) list() []uint64 {
-	l := make([]uint64, r.count(1))
+// takeList takes a length and so many values.
+func takeList(r *varint.Reader) []uint64 {
+	l := make([]uint64, r.Count(1))
 	for i := range l {
-		l[i] = r.next()
+		l[i] = r.Next()
 	}
 	return l
-}
-
-func (r *varints) text() string {
-	n := r.count(1)
-	s := string(r.b[:n])
-	r.b = r.b[n:]
-	return s
 }
 
 // comparePairs orders by type and value.
