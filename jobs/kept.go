@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtfwriter"
@@ -36,9 +37,7 @@ func (a *analysis) putKept(p trace.P, peers []stats.PeerRange) error {
 		if x.Coll {
 			coll = 1
 		}
-		for _, v := range [...]uint64{uint64(x.Peer), uint64(x.Comm), coll, x.First, x.Count, x.Sends} {
-			b = binary.AppendUvarint(b, v)
-		}
+		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), coll, x.First, x.Count, x.Sends)
 	}
 	return a.store.Put(a.key(p, stageLoad, kindKept), b)
 }
@@ -51,21 +50,16 @@ func (a *analysis) kept(p trace.P) (bytes uint64, peers []stats.PeerRange, err e
 	if err != nil {
 		return 0, nil, err
 	}
-	next := func() (v uint64) {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			err, b = errKept, nil
-			return 0
-		}
-		b = b[n:]
-		return v
-	}
-	for bytes = next(); len(b) > 0; {
+	r := varint.Read(b)
+	for bytes = r.Next(); r.Len() > 0; {
 		peers = append(peers, stats.PeerRange{
-			Peer: uint32(next()), Comm: uint32(next()), Coll: next() != 0, First: next(), Count: next(), Sends: next(),
+			Peer: uint32(r.Next()), Comm: uint32(r.Next()), Coll: r.Next() != 0, First: r.Next(), Count: r.Next(), Sends: r.Next(),
 		})
 	}
-	return bytes, peers, err
+	if r.Failed() {
+		return 0, nil, errKept
+	}
+	return bytes, peers, nil
 }
 
 // workLeft is the work of each location that this run has to do, in bytes: of a location whose load was kept, the stages

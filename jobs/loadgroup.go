@@ -1,12 +1,12 @@
 package jobs
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -51,25 +51,23 @@ func (t *groupTask) encode() []byte {
 		last = 1
 	}
 	b := []byte{teamGroup}
-	for _, v := range [...]uint64{
+	b = varint.Append(b,
 		uint64(t.number), uint64(t.from.chunk), t.from.skip, t.from.event, uint64(t.from.last), t.events, last,
-	} {
-		b = binary.AppendUvarint(b, v)
-	}
+	)
 	return append(b, t.state...)
 }
 
 func parseTask(b []byte) (*groupTask, error) {
 	var v [7]uint64
+	r := varint.Read(b)
 	for i := range v {
-		x, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, errTeam
-		}
-		v[i], b = x, b[n:]
+		v[i] = r.Next()
+	}
+	if r.Failed() {
+		return nil, errTeam
 	}
 	return &groupTask{
-		number: int(v[0]), from: place{int(v[1]), v[2], v[3], trace.Time(v[4])}, events: v[5], last: v[6] == 1, state: b,
+		number: int(v[0]), from: place{int(v[1]), v[2], v[3], trace.Time(v[4])}, events: v[5], last: v[6] == 1, state: r.Rest(),
 	}, nil
 }
 

@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/binary"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/stats"
@@ -90,12 +91,12 @@ func (l *leader) fetchSums(work *loading) (*stats.Loaded, error) {
 		return nil, err
 	}
 	var sizes [4]uint64
+	r := varint.Read(b)
 	for i := range sizes {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, errTeam
-		}
-		sizes[i], b = v, b[n:]
+		sizes[i] = r.Next()
+	}
+	if r.Failed() {
+		return nil, errTeam
 	}
 	failed, err := l.pieces(sumMaker, sizes[3], appendTo(work.staged[3]))
 	if err == nil {
@@ -106,10 +107,10 @@ func (l *leader) fetchSums(work *loading) (*stats.Loaded, error) {
 	}
 	var parts [3][]byte
 	for i := range parts {
-		if sizes[i] > uint64(len(b)) {
-			return nil, errTeam
-		}
-		parts[i], b = b[:sizes[i]], b[sizes[i]:]
+		parts[i] = r.Bytes(sizes[i])
+	}
+	if r.Failed() {
+		return nil, errTeam
 	}
 	loaded, err := l.tables.Parse(parts[0])
 	if err != nil {

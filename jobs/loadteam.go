@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/stats"
@@ -311,12 +312,12 @@ func (l *leader) parseGroup(b []byte) (g *groupRows, sizes []uint64, err error) 
 		g.pages = append(g.pages, l.store.Scratch())
 	}
 	g.rest[groupEntries] = l.store.Scratch()
+	r := varint.Read(b)
 	for range len(groupTypes) + groupSegments {
-		v, n := binary.Uvarint(b)
-		if n <= 0 {
-			return nil, nil, errTeam
-		}
-		sizes, b = append(sizes, v), b[n:]
+		sizes = append(sizes, r.Next())
+	}
+	if r.Failed() {
+		return nil, nil, errTeam
 	}
 	return g, sizes, nil
 }

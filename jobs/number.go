@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -83,15 +84,16 @@ func (f *forest) encode() []byte {
 }
 
 func parseForest(b []byte) (*forest, error) {
-	n, w := binary.Uvarint(b)
-	if w <= 0 || n > uint64(len(b)-w) {
+	r := varint.Read(b)
+	first := r.Block()
+	if r.Failed() {
 		return nil, errors.New("damaged trees of intervals and call paths")
 	}
-	nodes, err := interval.ParseTree(b[w : w+int(n)])
+	nodes, err := interval.ParseTree(first)
 	if err != nil {
 		return nil, err
 	}
-	paths, err := callpath.Parse(b[w+int(n):])
+	paths, err := callpath.Parse(r.Rest())
 	return &forest{nodes, paths}, err
 }
 

@@ -1,10 +1,10 @@
 package jobs
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -187,7 +187,7 @@ func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Wo
 func appendSpans(b []byte, list []threads.Span) []byte {
 	at := uint64(0)
 	for _, s := range list {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, s.Begin-at), s.End-s.Begin)
+		b = varint.Append(b, s.Begin-at, s.End-s.Begin)
 		at = s.End
 	}
 	return b
@@ -197,36 +197,33 @@ var errThreads = errors.New("the work of threads arrived damaged from another ra
 
 func parseSpans(b []byte) (list []threads.Span, err error) {
 	at := uint64(0)
-	for len(b) > 0 {
-		gap, n := binary.Uvarint(b)
-		length, m := binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 {
-			return nil, errThreads
-		}
-		list = append(list, threads.Span{Begin: at + gap, End: at + gap + length})
-		at, b = at+gap+length, b[n+m:]
+	r := varint.Read(b)
+	for r.Len() > 0 {
+		begin := at + r.Next()
+		at = begin + r.Next()
+		list = append(list, threads.Span{Begin: begin, End: at})
+	}
+	if r.Failed() {
+		return nil, errThreads
 	}
 	return list, nil
 }
 
 func appendWork(b []byte, w *threads.Work) []byte {
 	for i := range w.Sum {
-		b = binary.AppendUvarint(binary.AppendUvarint(b, w.Sum[i]), w.Max[i])
+		b = varint.Append(b, w.Sum[i], w.Max[i])
 	}
 	return b
 }
 
 func parseWork(b []byte, n int) (*threads.Work, error) {
 	w := threads.NewWork(n)
+	r := varint.Read(b)
 	for i := range n {
-		var k, m int
-		if w.Sum[i], k = binary.Uvarint(b); k <= 0 {
-			return nil, errThreads
-		}
-		if w.Max[i], m = binary.Uvarint(b[k:]); m <= 0 {
-			return nil, errThreads
-		}
-		b = b[k+m:]
+		w.Sum[i], w.Max[i] = r.Next(), r.Next()
+	}
+	if r.Failed() {
+		return nil, errThreads
 	}
 	return w, nil
 }
