@@ -66,22 +66,13 @@ func (s *Source) window(p trace.P) (begin, end uint64, ok bool, err error) {
 	return 0, 0, false, c.Err()
 }
 
-// array opens an array whose rows have at least the columns of version 1.
+// array opens an array.
 func (s *Source) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	a, err := s.File.Array(xtf.Proc(p), t)
-	if err == nil && a.Type().RowBytes < rowBytes[t] {
-		err = fmt.Errorf("rows of %s with %d bytes: %w", a.Type().Name, a.Type().RowBytes, xtf.ErrCorrupt)
-	}
 	if err != nil {
 		return nil, s.at(p, err)
 	}
 	return a, nil
-}
-
-// rowBytes are the sizes of the rows that are read here.
-var rowBytes = map[xtf.TypeID]int{
-	xtf.TypeCall: xtf.CallRowBytes, xtf.TypeP2P: xtf.P2PRowBytes, xtf.TypeColl: xtf.CollRowBytes, xtf.TypeIO: xtf.IORowBytes,
-	xtf.TypeRMA: xtf.RMARowBytes, xtf.TypeMetric: xtf.MetricRowBytes, xtf.TypeWait: xtf.WaitRowBytes, xtf.TypeIval: xtf.IvalRowBytes,
 }
 
 func (s *Source) at(p trace.P, err error) error {

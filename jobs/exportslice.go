@@ -257,15 +257,11 @@ func (f *rowFeed) take() ([]byte, error) {
 func (s *slicer) open(p xtf.Proc) error {
 	for _, a := range []struct {
 		typ  xtf.TypeID
-		size int
 		feed *rowFeed
-	}{{xtf.TypeP2P, xtf.P2PRowBytes, &s.messages}, {xtf.TypeColl, xtf.CollRowBytes, &s.colls}} {
+	}{{xtf.TypeP2P, &s.messages}, {xtf.TypeColl, &s.colls}} {
 		array, err := s.x.file.Array(p, a.typ)
 		if err != nil {
 			return err
-		}
-		if array.Type().RowBytes < a.size {
-			return fmt.Errorf("rows of %s with %d bytes: %w", array.Type().Name, array.Type().RowBytes, xtf.ErrCorrupt)
 		}
 		a.feed.c = array.Rows(0, array.Len())
 	}

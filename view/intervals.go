@@ -30,7 +30,7 @@ func (x *run) readTree() (*Intervals, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.Type().RowBytes < xtf.IntervalRowBytes || uint64(len(doc.Nodes)) != a.Len() {
+	if uint64(len(doc.Nodes)) != a.Len() {
 		return nil, fmt.Errorf("%s: %d intervals in %d rows: %w", x.Name, len(doc.Nodes), a.Len(), xtf.ErrCorrupt)
 	}
 	v := &Intervals{Nodes: []IntervalNode{}, More: max(0, len(doc.Nodes)-mostNodes)}

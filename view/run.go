@@ -180,20 +180,10 @@ func (x *run) region(ref uint32) int {
 // array opens the array of location p.
 func (x *run) array(p trace.P, t xtf.TypeID) (*xtf.Array, error) {
 	a, err := x.File.Array(xtf.Proc(p), t)
-	if err == nil && a.Type().RowBytes < rowBytes[t] {
-		err = fmt.Errorf("rows of type %s have %d bytes: %w", a.Type().Name, a.Type().RowBytes, xtf.ErrCorrupt)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: location %d: %w", x.Name, x.Defs.Location(p).Ref, err)
 	}
 	return a, nil
-}
-
-// rowBytes are the least sizes of the rows that are read: a file brings its own description of them.
-var rowBytes = map[xtf.TypeID]int{
-	xtf.TypeCall: xtf.CallRowBytes, xtf.TypeP2P: xtf.P2PRowBytes, xtf.TypeColl: xtf.CollRowBytes, xtf.TypeIO: xtf.IORowBytes,
-	xtf.TypeMetric: xtf.MetricRowBytes, xtf.TypeWait: xtf.WaitRowBytes, xtf.TypeIval: xtf.IvalRowBytes, xtf.TypeCPath: xtf.CPathRowBytes,
-	xtf.TypeChannel: xtf.ChannelRowBytes, xtf.TypeTile: xtf.TileRowBytes, xtf.TypeTimeBin: xtf.TimeBinRowBytes, xtf.TypeComp: xtf.CompRowBytes,
 }
 
 // needRows is the error of endpoints that show events, where the file keeps none.

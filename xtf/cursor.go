@@ -157,9 +157,11 @@ func (c *Cursor) release() {
 
 // fileSource reads the pages of an array of a file in large pieces.
 type fileSource struct {
-	a   *Array
-	buf []byte
-	off int64 // file offset of buf
+	a      *Array
+	buf    []byte
+	off    int64 // file offset of buf
+	rising bool  // a page that begins before the end of the last one is refused unread
+	end    int64 // of the last one
 }
 
 func (s *fileSource) fail(err error, ord uint64) error { return s.a.where(err, "page", ord) }
@@ -190,6 +192,10 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
+	if s.rising && off < s.end {
+		return nil, 0, corrupt("page begins at %d, the one before ends at %d", off, s.end)
+	}
+	s.end = off + size
 	if err := s.fill(off, size); err != nil {
 		return nil, 0, err
 	}

@@ -133,15 +133,15 @@ func appendSection(dst []byte, kind, version uint32, off, size int64, crc, flags
 	return le.AppendUint32(dst, flags)
 }
 
-// parseSection reads an entry; base is added to its offset, and the section
-// must lie inside [0, limit).
-func parseSection(b []byte, base, limit int64) (SectionInfo, error) {
+// parseSection reads an entry; base is added to its offset, and the section must
+// lie in [from, limit): behind the one before it, so that no byte is in two.
+func parseSection(b []byte, base, from, limit int64) (SectionInfo, error) {
 	s := SectionInfo{
 		Kind: le.Uint32(b), Version: le.Uint32(b[4:]),
 		CRC: le.Uint32(b[24:]), Flags: le.Uint32(b[28:]),
 	}
 	off, size := le.Uint64(b[8:]), le.Uint64(b[16:])
-	if off > uint64(limit) || size > uint64(limit) || base+int64(off) > limit-int64(size) {
+	if off > uint64(limit) || size > uint64(limit) || base+int64(off) > limit-int64(size) || base+int64(off) < from {
 		return s, corrupt("section of kind %d: %d bytes at %d of %d", s.Kind, size, off, limit)
 	}
 	s.Offset, s.Size = base+int64(off), int64(size)
@@ -156,13 +156,14 @@ func parseFooter(b []byte, fileEnd int64) ([]SectionInfo, error) {
 	if stride < footerEntry || count > maxSections || 8+count*stride > int64(len(b)) {
 		return nil, corrupt("footer of %d entries of %d bytes in %d", count, stride, len(b))
 	}
-	out := make([]SectionInfo, 0, count)
+	out, from := make([]SectionInfo, 0, count), int64(SuperblockSize)
 	for i := range count {
-		s, err := parseSection(b[8+i*stride:], 0, fileEnd)
+		s, err := parseSection(b[8+i*stride:], 0, from, fileEnd)
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, s)
+		from = s.Offset + s.Size
 	}
 	return out, nil
 }

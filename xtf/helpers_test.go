@@ -1,6 +1,7 @@
 package xtf
 
 import (
+	"hash/crc32"
 	"io"
 	"math/rand/v2"
 	"sort"
@@ -164,3 +165,5 @@ func sortedKeys(r *rand.Rand, n int, spread uint64) []uint64 {
 	sort.Slice(k, func(i, j int) bool { return k[i] < k[j] })
 	return k
 }
+
+func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }

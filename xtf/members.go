@@ -37,7 +37,7 @@ func (f *File) Members(comm uint32, ordinal uint64, p1, p2 Proc, st *Stats, visi
 // Ordinals rise along a channel; a collective that was never matched has none
 // and counts as the largest.
 func (f *File) member(p Proc, c *Channel, ordinal uint64, row []byte, st *Stats) (n uint64, b []byte, ok bool, err error) {
-	a, err := f.arrayOf(p, TypeColl, CollRowBytes, st)
+	a, err := f.array(p, TypeColl, st)
 	if err != nil || ordinal == Never {
 		return 0, row, false, err
 	}

@@ -56,7 +56,7 @@ func (f *File) PartnerByChannel(p Proc, n uint64, st *Stats) (to Partner, ok boo
 		return Partner{}, false, err
 	}
 	to.P = q
-	a, err := f.arrayOf(q, TypeP2P, P2PRowBytes, st)
+	a, err := f.array(q, TypeP2P, st)
 	if err == nil {
 		to.N, err = f.entry(q, &c, m.Seq, a, st)
 	}
@@ -65,7 +65,7 @@ func (f *File) PartnerByChannel(p Proc, n uint64, st *Stats) (to Partner, ok boo
 
 // message reads row n of the P2P array of p.
 func (f *File) message(p Proc, n uint64, st *Stats) (m P2P, err error) {
-	a, err := f.arrayOf(p, TypeP2P, P2PRowBytes, st)
+	a, err := f.array(p, TypeP2P, st)
 	if err != nil {
 		return m, err
 	}
@@ -74,19 +74,6 @@ func (f *File) message(p Proc, n uint64, st *Stats) (m P2P, err error) {
 		m.Load(row)
 	}
 	return m, err
-}
-
-// arrayOf returns the array (t, p) with its cost counted; rows have at least
-// size bytes.
-func (f *File) arrayOf(p Proc, t TypeID, size int, st *Stats) (*Array, error) {
-	a, err := f.array(p, t, st)
-	if err != nil {
-		return nil, err
-	}
-	if a.typ.RowBytes < size {
-		return nil, fmt.Errorf("xtf: proc %d array %s: %w", p, a.typ.Name, corrupt("rows of %d bytes", a.typ.RowBytes))
-	}
-	return a, nil
 }
 
 // Locations returns the locations [p1, p2) of a process: two binary searches in
@@ -141,7 +128,7 @@ func (f *File) onlyChannel(process uint32, want *Channel, st *Stats) (p Proc, c 
 // Channel returns the channel of location p with the key, tag and direction of
 // want: two descents for the key, then a binary search among its rows.
 func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, err error) {
-	a, err := f.arrayOf(p, TypeChannel, ChannelRowBytes, st)
+	a, err := f.array(p, TypeChannel, st)
 	if err != nil {
 		return c, false, err
 	}
@@ -175,7 +162,7 @@ func (f *File) Channel(p Proc, want *Channel, st *Stats) (c Channel, ok bool, er
 
 // entry returns the row of an array of p that entry i of a channel names.
 func (f *File) entry(p Proc, c *Channel, i uint64, of *Array, st *Stats) (uint64, error) {
-	a, err := f.arrayOf(p, TypeChan, ChanRowBytes, st)
+	a, err := f.array(p, TypeChan, st)
 	if err != nil {
 		return 0, err
 	}

@@ -98,16 +98,21 @@ func (f *File) parseRegion(b []byte, d DirRow) (*region, error) {
 		return nil, err
 	}
 	reg.slots = make([]atomic.Pointer[slots], len(reg.arrays))
+	from := reg.body
+	if n := len(reg.arrays); n > 0 {
+		from += int64(reg.arrays[n-1].base + reg.arrays[n-1].bytes)
+	}
 	for range blobs {
 		e := r.take(footerEntry)
 		if r.bad {
 			break
 		}
-		s, err := parseSection(e, reg.body, limit)
+		s, err := parseSection(e, reg.body, from, limit)
 		if err != nil {
 			return nil, err
 		}
 		reg.blobs = append(reg.blobs, s)
+		from = s.Offset + s.Size
 	}
 	if r.bad || len(r.b) != 0 {
 		return nil, corrupt("head has %d bytes for %d arrays and %d blobs", raw, arrays, blobs)

@@ -46,6 +46,14 @@ type rowSpec struct {
 	sums    []Sum
 }
 
+// end is the index of the column End, -1 without one.
+func (s *rowSpec) end() int {
+	if len(s.columns) > 1 && s.columns[1].Name == "End" {
+		return 1
+	}
+	return -1
+}
+
 var rowSpecs = []rowSpec{
 	{id: TypeCall, name: "CALL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},

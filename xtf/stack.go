@@ -6,7 +6,7 @@ package xtf
 // and at most two pages for each call above. The row is valid during the call.
 // Arrays that are not calls have no such rows.
 func (a *Array) Stack(t uint64, visit func(n uint64, row []byte) bool) error {
-	if a.typ.ID != TypeCall || a.typ.RowBytes < CallRowBytes {
+	if a.typ.ID != TypeCall {
 		return nil
 	}
 	pos, ok, err := a.Search(t, LE)

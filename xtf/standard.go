@@ -39,11 +39,8 @@ func StandardTypes(p Profile) *TypeTable {
 	for _, s := range rowSpecs {
 		last := s.columns[len(s.columns)-1]
 		t := Type{
-			ID: s.id, Name: s.name, Role: s.role, PageSize: size, End: -1,
+			ID: s.id, Name: s.name, Role: s.role, PageSize: size, End: s.end(),
 			RowBytes: last.Offset + last.Width, Columns: s.columns, Sums: s.sums,
-		}
-		if len(s.columns) > 1 && s.columns[1].Name == "End" {
-			t.End = 1
 		}
 		setGeometry(&t)
 		tt.types = append(tt.types, t)

@@ -1,6 +1,9 @@
 package xtf
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 const typeEntryHead = 28
 
@@ -141,16 +144,17 @@ func (t *Type) validate() error {
 	}
 	covered := 0
 	for i, c := range t.Columns {
-		covered += c.Width
 		switch {
-		case c.Width != 1 && c.Width != 2 && c.Width != 4 && c.Width != 8,
-			c.Offset+c.Width > t.RowBytes:
-			return fail("column " + c.Name + " lies outside the row")
+		case c.Width != 1 && c.Width != 2 && c.Width != 4 && c.Width != 8:
+			return fail(fmt.Sprintf("column %s is %d bytes wide", c.Name, c.Width))
+		case c.Offset != covered:
+			return fail("column " + c.Name + " does not follow the one before it")
 		case i == 0 && c.Transform != TransformNone,
 			c.Transform > TransformMinusSpan,
 			c.Transform == TransformMinusSpan && (t.End < 1 || i <= t.End):
 			return fail("column " + c.Name + " has an impossible transform")
 		}
+		covered += c.Width
 	}
 	if covered != t.RowBytes {
 		return fail("columns do not cover the row")
@@ -172,5 +176,22 @@ func (t *Type) validate() error {
 			}
 		}
 	}
+	if !t.conforms() {
+		return fail("its rows do not begin like those of version 1")
+	}
 	return nil
+}
+
+// conforms says whether rows of a type of version 1 begin with its columns: whoever
+// reads rows relies on their offsets. A later minor version may add columns behind
+// them.
+func (t *Type) conforms() bool {
+	i := slices.IndexFunc(rowSpecs, func(s rowSpec) bool { return s.id == t.ID })
+	if i < 0 {
+		return true
+	}
+	s := &rowSpecs[i]
+	same := func(a, b Column) bool { return a.Offset == b.Offset && a.Width == b.Width }
+	return t.Role == s.role && t.End == s.end() && len(t.Columns) >= len(s.columns) &&
+		slices.EqualFunc(t.Columns[:len(s.columns)], s.columns, same)
 }

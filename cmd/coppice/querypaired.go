@@ -102,9 +102,6 @@ func (q *query) partner(a *answer, n uint64) error {
 }
 
 func (q *query) members(a *answer, row []byte, limit int) error {
-	if a.typ.RowBytes < xtf.CollRowBytes {
-		return q.readFailure(fmt.Errorf("array %s: rows of %d bytes: %w", a.typ.Name, a.typ.RowBytes, xtf.ErrCorrupt))
-	}
 	var c xtf.Coll
 	c.Load(row)
 	if limit == 0 {
