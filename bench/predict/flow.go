@@ -2,21 +2,17 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/coppice-hpc/coppice/internal/workload"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// flow runs a program with the dataflow engine, and prints makespan in ns, events, seconds of processor time, millions of
-// events in such a second, and the peak of the process's memory in MB, the program included. Arguments before those of the
-// program: unroll makes one long sequence of each loop, skip lets iterations be added instead of run, workers=N, and
-// runs=N for the best of several runs.
+// flow runs a program with the dataflow engine. Arguments before those of the program: unroll makes one long sequence of each
+// loop, skip lets iterations be added instead of run, workers=N, and runs=N for the best of several runs.
 func flow(w io.Writer, args []string) error {
 	o := simnet.Options{Workers: 1, NoSkip: true}
 	unrolled, runs := false, 1
@@ -54,7 +50,7 @@ func flow(w io.Writer, args []string) error {
 	best := 0.0
 	for i := range max(runs, 1) {
 		before := processorTime()
-		r, err = simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, comparison(simnet.Copy), o)
+		r, err = simnet.Dataflow(context.Background(), mpi.Serial(), 0, uint32(len(p.Roots)), p, c, network(simnet.Copy), o)
 		if err != nil {
 			return err
 		}
@@ -62,13 +58,7 @@ func flow(w io.Writer, args []string) error {
 			best = t
 		}
 	}
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(w, "%s: %d ns, %d events, %.3f s, %.1f M/s, %d MB\n",
-		s, r.Makespan/1000, r.Events, best, float64(r.Events)/best/1e6, u.Maxrss>>10)
-	return err
+	return report(w, s, r, best)
 }
 
 // unroll replaces the loop at the root of each process by one sequence.

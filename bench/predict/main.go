@@ -1,9 +1,13 @@
-// Command predict measures the network simulator on generated programs.
+// Command predict measures the network simulator on generated programs, and writes them for other simulators.
 //
-//	predict compare [-rounds N] [-loggopsim FOLDER]                        both, for the programs of the comparison
 //	predict events PATTERN PROCESSES ITERATIONS [BYTES [CALC [JITTER]]]   runs the event engine
-//	predict flow [unroll] [skip] [workers=N] the same                      runs the dataflow engine
-//	predict goal   the same                                               writes the program as a schedule for LogGOPSim
+//	predict flow [unroll] [skip] [workers=N] [runs=N] the same             runs the dataflow engine
+//	predict goal the same                                                  writes a schedule for LogGOPSim
+//	predict smpi FOLDER the same                                           writes traces and a cluster for SimGrid
+//
+// The first two print makespan in ns, events, seconds of processor time without making the program, millions of events in
+// such a second, and the peak of the process's memory in MB. Patterns are those of internal/workload. bench/run simulation
+// compares.
 package main
 
 import (
@@ -11,16 +15,18 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"syscall"
 
 	"github.com/coppice-hpc/coppice/internal/workload"
+	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
 // sections are what the first argument names.
 var sections = map[string]func(w io.Writer, args []string) error{
-	"compare": compare,
-	"events":  events,
-	"flow":    flow,
-	"goal":    goal,
+	"events": events,
+	"flow":   flow,
+	"goal":   goal,
+	"smpi":   smpi,
 }
 
 func main() {
@@ -66,4 +72,34 @@ func spec(args []string) (workload.Spec, error) {
 	return workload.Spec{
 		Pattern: args[0], Processes: int(n[0]), Iterations: int(n[1]), Bytes: uint64(n[2]), Calc: n[3], Jitter: n[4],
 	}, nil
+}
+
+// network is that of the comparison with LogGOPSim: L=2500 o=1500 g=1000 G=6 O=0 S=65535, ns.
+func network(policy simnet.Policy) *simnet.Network {
+	n := &simnet.Network{Policy: policy, RanksPerNode: 1, NoRendezvousLatency: policy == simnet.Arrival}
+	for i := range n.Links {
+		n.Links[i] = simnet.Link{
+			Latency: 2_500_000, SendOver: 1_500_000, RecvOver: 1_500_000, Gap: 1_000_000, PerByte: 6000 << 32, Eager: 65535,
+		}
+	}
+	return n
+}
+
+// report prints what a run of an engine gave and took.
+func report(w io.Writer, s workload.Spec, r *simnet.Result, seconds float64) error {
+	_, err := fmt.Fprintf(w, "%s: %d ns, %d events, %.3f s, %.1f M/s, %d MB\n",
+		s, r.Makespan/1000, r.Events, seconds, float64(r.Events)/seconds/1e6, usage().Maxrss>>10)
+	return err
+}
+
+// processorTime returns the seconds of processor time that the process has taken, of user and system.
+func processorTime() float64 {
+	u := usage()
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// usage is what the process has taken so far.
+func usage() (u syscall.Rusage) {
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // fails for other arguments alone
+	return u
 }

@@ -152,3 +152,50 @@ l4 requires l3
 		t.Errorf("got %s", out.String())
 	}
 }
+
+func TestSMPI(t *testing.T) {
+	for _, c := range []struct {
+		s       Spec
+		process int
+		want    string
+	}{
+		{Spec{"chain", 3, 2, 8, 5, 0}, 1, `1 init
+1 recv 0 0 8 6
+1 compute 5
+1 send 2 0 8 6
+1 recv 0 0 8 6
+1 compute 5
+1 send 2 0 8 6
+1 finalize
+`},
+		{Spec{"stencil3d", 8, 1, 8, 5, 0}, 0, `0 init
+0 irecv 4 0 8 6
+0 irecv 4 1 8 6
+0 irecv 2 2 8 6
+0 irecv 2 3 8 6
+0 irecv 1 4 8 6
+0 irecv 1 5 8 6
+0 isend 4 1 8 6
+0 isend 4 0 8 6
+0 isend 2 3 8 6
+0 isend 2 2 8 6
+0 isend 1 5 8 6
+0 isend 1 4 8 6
+0 waitall
+0 compute 5
+0 finalize
+`},
+	} {
+		p, calc, err := Make(c.s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		if err := WriteSMPI(&out, p, calc, c.process); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != c.want {
+			t.Errorf("%v: got %s", c.s, out.String())
+		}
+	}
+}
