@@ -54,7 +54,8 @@ type CriticalSum struct {
 // activityNames are the activities of locations.
 var activityNames = [xtf.NumActivities]string{"cpu", "mpi", "io", "marker", "wait"}
 
-func activityName(a uint32) string {
+// ActivityName is the name of an activity in CPATH rows, as in documents.
+func ActivityName(a uint32) string {
 	if a < xtf.NumActivities {
 		return activityNames[a]
 	}
@@ -84,7 +85,7 @@ type causes struct {
 	r      *Run
 	ranks  Ranks
 	span   *Span
-	paths  *callPaths
+	paths  *CallPaths
 	waits  map[causeKey]*causeSum
 	delays map[causeKey]*causeSum
 	path   map[causeKey]*causeSum
@@ -93,7 +94,7 @@ type causes struct {
 
 func (c *causes) read() error {
 	var err error
-	if c.paths, err = c.r.callPaths(); err != nil {
+	if c.paths, err = c.r.CallPaths(); err != nil {
 		return err
 	}
 	c.waits, c.delays, c.path = map[causeKey]*causeSum{}, map[causeKey]*causeSum{}, map[causeKey]*causeSum{}
@@ -274,14 +275,17 @@ func (c *causes) waitPaths(patterns []PatternSum) []WaitPath {
 		}
 		counts[i].Add(counts[i], integer(n))
 	}
-	for _, k := range sortedKeys(c.waits) {
+	keys := sortedKeys(c.waits)
+	for _, k := range keys {
 		s := c.waits[k]
 		x := WaitPath{
-			Node: uint32(k.key >> 32), Path: c.paths.names(uint32(k.key)), Pattern: patternName(k.pattern), Order: orderName(k.pattern),
+			Node: uint32(k.key >> 32), Path: c.paths.Names(uint32(k.key)), Pattern: PatternName(k.pattern), Order: OrderName(k.pattern),
 			Count: s.count, Ticks: s.ticks.big(), Worst: s.worst, Rank: c.rank(s.worstP),
 		}
 		list = append(list, x)
-		all.Add(all, x.Ticks)
+		if !IsCompletion(k.pattern) {
+			all.Add(all, x.Ticks)
+		}
 		addCount(patternItems[k.pattern&xtf.WaitPatternMask], s.count)
 		switch x.Order {
 		case "same":
@@ -290,8 +294,10 @@ func (c *causes) waitPaths(patterns []PatternSum) []WaitPath {
 			addCount(xtf.ItemLateSenderOther, s.count)
 		}
 	}
-	for i := range list {
-		list[i].Share = ratio(list[i].Ticks, all)
+	for i, k := range keys {
+		if !IsCompletion(k.pattern) {
+			list[i].Share = ratio(list[i].Ticks, all)
+		}
 	}
 	for i := range patterns {
 		patterns[i].Count = counts[patterns[i].item]
@@ -310,8 +316,8 @@ func (c *causes) causeLines(whole bool) []Cause {
 	for _, k := range sortedKeys(c.delays) {
 		s := c.delays[k]
 		x := Cause{
-			Node: uint32(k.key >> 32), Path: c.paths.names(uint32(k.key)), Pattern: patternName(k.pattern), Activity: activityName(k.activity),
-			Short: s.ticks.big(), Long: s.long.big(), Worst: s.worst, Rank: c.rank(s.worstP), region: c.paths.region(uint32(k.key)),
+			Node: uint32(k.key >> 32), Path: c.paths.Names(uint32(k.key)), Pattern: PatternName(k.pattern), Activity: ActivityName(k.activity),
+			Short: s.ticks.big(), Long: s.long.big(), Worst: s.worst, Rank: c.rank(s.worstP), region: c.paths.Region(uint32(k.key)),
 		}
 		x.all = add(x.Short, x.Long)
 		all.Add(all, x.all)

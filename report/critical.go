@@ -24,7 +24,7 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 	var order []criticalKey
 	for _, k := range sortedKeys(c.path) {
 		s := c.path[k]
-		key := criticalKey{c.paths.region(uint32(k.key)), k.activity}
+		key := criticalKey{c.paths.Region(uint32(k.key)), k.activity}
 		if byRegion[key] == nil {
 			byRegion[key] = &causeSum{}
 			order = append(order, key)
@@ -45,7 +45,7 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 	}
 	for a := range xtf.NumActivities {
 		if s := byActivity[a]; s != nil {
-			x.Activities = append(x.Activities, x.sum(c, strings.ToUpper(activityName(a)), criticalKey{trace.Undefined, a}, s, activityMean(root, a), root.participants))
+			x.Activities = append(x.Activities, x.sum(c, strings.ToUpper(ActivityName(a)), criticalKey{trace.Undefined, a}, s, activityMean(root, a), root.participants))
 		}
 	}
 	for _, k := range order {
@@ -73,7 +73,7 @@ func (c *causes) name(region uint32) string {
 // sum completes a line; mean is the sum over processes, nil where it is not known.
 func (x *Critical) sum(c *causes, name string, k criticalKey, s *causeSum, all *big.Int, processes uint64) CriticalSum {
 	line := CriticalSum{
-		Name: name, Activity: activityName(k.activity), Ticks: s.ticks.big(), Share: ratio(s.ticks.big(), x.Length), Rank: c.rank(s.worstP), region: k.region,
+		Name: name, Activity: ActivityName(k.activity), Ticks: s.ticks.big(), Share: ratio(s.ticks.big(), x.Length), Rank: c.rank(s.worstP), region: k.region,
 	}
 	if all == nil || processes == 0 {
 		return line
@@ -114,8 +114,8 @@ func (c *causes) means(root *measured) (map[criticalKey]*big.Int, error) {
 	}
 	waits := map[uint32]*big.Int{}
 	for _, k := range sortedKeys(c.waits) {
-		region := c.paths.region(uint32(k.key))
-		if completion(k.pattern) {
+		region := c.paths.Region(uint32(k.key))
+		if IsCompletion(k.pattern) {
 			continue
 		}
 		if waits[region] == nil {
@@ -161,7 +161,7 @@ func (r *Run) worstWait() (string, error) {
 		return "", nil
 	}
 	u := unit{r.Defs.Clock().TimerResolution}
-	text := fmt.Sprintf("%s %s %s, %s on rank %d", strings.ToLower(waitLabel(worst.Item)), u.short(Fraction{worst.Sum, big.NewInt(1)}), u.name(), percentOf(integer(worst.Max), worst.Sum), worst.MaxP)
+	text := fmt.Sprintf("%s %s %s, %s on rank %d", patternLabel(worst.Item.String()), u.short(Fraction{worst.Sum, big.NewInt(1)}), u.name(), percentOf(integer(worst.Max), worst.Sum), worst.MaxP)
 	c := causes{r: r}
 	if err := c.read(); err != nil {
 		return "", err

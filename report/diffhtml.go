@@ -12,6 +12,7 @@ import (
 type htmlDiff struct {
 	htmlPage
 	A, B      htmlDiffRun
+	Unit      string // of times
 	Identical bool
 	Cards     []htmlCard
 	Headline  []string
@@ -46,7 +47,7 @@ func (d *Diff) WriteHTML(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	h := &htmlDiff{htmlPage: page, A: d.htmlRun(0), B: d.htmlRun(1), Identical: d.Identical, Commands: []string{"coppice diff A.xtf B.xtf --format html -o diff.html"}}
+	h := &htmlDiff{htmlPage: page, A: d.htmlRun(0), B: d.htmlRun(1), Unit: d.unitName(), Identical: d.Identical, Commands: []string{"coppice diff A.xtf B.xtf --format html -o diff.html"}}
 	if d.Threshold.Cmp(big.NewRat(1, 20)) != 0 {
 		h.Commands[0] += " --threshold " + strings.ReplaceAll(percentRat(d.Threshold.Rat), " ", "")
 	}
@@ -57,9 +58,7 @@ func (d *Diff) WriteHTML(out io.Writer) error {
 	h.Options = d.htmlOptions()
 	d.htmlTree(h)
 	h.Tables = []*htmlTable{d.htmlLines("Whole program", d.Intervals[0].Metrics), d.htmlLines("Waits, mean of a process", d.Waits), d.htmlRegions()}
-	for i := range d.Lost[:min(len(d.Lost), htmlRows)] {
-		h.Lost = append(h.Lost, clean(d.Lost[i].Error, 300))
-	}
+	h.Lost = htmlLost(d.Lost)
 	return writeHTML(out, "diff.tmpl", h)
 }
 

@@ -29,11 +29,10 @@ func (d *Diff) number(kind metricKind, v DiffNumber) string {
 	if kind == kindShare {
 		return text
 	}
-	whole, rest, _ := strings.Cut(text, ".")
-	if rest != "" {
-		rest = "." + rest
+	if digits == 0 {
+		return group(text)
 	}
-	return group(whole) + rest
+	return grouped(text)
 }
 
 // signed is a number with its sign, of a change.
@@ -174,7 +173,7 @@ func (d *Diff) writeTree(w *writer) {
 	}
 	w.table(&tab)
 	w.more(len(d.Intervals), len(shown), "interval")
-	w.line("time of the longest process, waits of a process on average; efficiency is POP's parallel efficiency")
+	w.line("in %s, time of the longest process, waits of a process on average; efficiency is POP's parallel efficiency", w.unit.name())
 	for i, letter := range []string{"A", "B"} {
 		list := d.Only[i]
 		for k, name := range list[:min(len(list), w.style.rows())] {

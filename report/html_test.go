@@ -331,3 +331,26 @@ func TestReproduce(t *testing.T) {
 		}
 	}
 }
+
+// TestHTMLLost lists what was left out: never more than fits, and never less than is said.
+func TestHTMLLost(t *testing.T) {
+	for _, x := range []struct {
+		n, lines int
+		last     string
+	}{
+		{0, 0, ""},
+		{1, 1, "location 0, section comm: gone"},
+		{htmlRows, htmlRows, "location 39, section comm: gone"},
+		{htmlRows + 1, htmlRows + 1, "and 1 more location"},
+		{htmlRows + 2, htmlRows + 1, "and 2 more locations"},
+	} {
+		var lost []Lost
+		for i := range x.n {
+			lost = append(lost, Lost{Location: uint64(i), Section: "comm", Error: "gone"})
+		}
+		list := htmlLost(lost)
+		if len(list) != x.lines || x.n > 0 && list[len(list)-1] != x.last {
+			t.Errorf("%d: %d lines, %q", x.n, len(list), list)
+		}
+	}
+}

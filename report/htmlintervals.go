@@ -298,7 +298,7 @@ func (n *Interval) htmlSpreads(u unit) *htmlTable {
 		s := n.Stats.item(x.item)
 		number, mean := u.ticks, u.real
 		if isCount(x.item) {
-			number, mean = count, func(r Ratio) string { return r.text(1) }
+			number, mean = count, Ratio.mean
 		}
 		t.add(htmlCell{Text: x.name}, numberCell(number(s.Min), float64(s.Min)), numberCell(fmt.Sprint(s.MinP), float64(s.MinP)), ratioCell(s.Mean, mean(s.Mean)),
 			numberCell(number(s.Max), float64(s.Max)), numberCell(fmt.Sprint(s.MaxP), float64(s.MaxP)), ratioCell(s.Deviation, mean(s.Deviation)))

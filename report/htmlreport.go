@@ -118,15 +118,21 @@ func (d *Document) WriteHTML(out io.Writer) error {
 	h.Classes = d.htmlClasses(u)
 	h.Predicted = d.run.predicted()
 	h.Problems = d.htmlProblems(u)
-	for _, l := range d.Lost {
-		h.Lost = append(h.Lost, fmt.Sprintf("location %d, section %s: %s", l.Location, l.Section, clean(l.Error, 300)))
-		if len(h.Lost) == htmlRows {
-			h.Lost = append(h.Lost, plural(len(d.Lost)-htmlRows, "more location"))
-			break
-		}
-	}
+	h.Lost = htmlLost(d.Lost)
 	h.Provenance, h.Reproduce = d.htmlProvenance()
 	return writeHTML(out, "report.tmpl", h)
+}
+
+// htmlLost lists what was left out.
+func htmlLost(lost []Lost) []string {
+	var list []string
+	for _, l := range lost[:min(len(lost), htmlRows)] {
+		list = append(list, fmt.Sprintf("location %d, section %s: %s", l.Location, l.Section, clean(l.Error, 300)))
+	}
+	if n := len(lost) - htmlRows; n > 0 {
+		list = append(list, "and "+plural(n, "more location"))
+	}
+	return list
 }
 
 // htmlRows bounds long tables of the page.

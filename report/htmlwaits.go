@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math/big"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -58,11 +57,6 @@ func heatClass(v, of *big.Int) string {
 		}
 	}
 	return fmt.Sprintf("h%d", step+1)
-}
-
-// patternLabel is a pattern for people.
-func patternLabel(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "_", " "), "nxn", "N×N")
 }
 
 // htmlCauses is how many causes, call paths and parts of the critical path a page has.
@@ -138,8 +132,8 @@ func (w *Waits) htmlPaths(u unit) *htmlTable {
 	t := &htmlTable{Caption: "Ten call paths that wait most", Head: heads("<who waits, innermost call last", "<for", "waits", u.name(), "share of all waits", "most at rank")}
 	for i := range w.Paths[:min(len(w.Paths), htmlCauses)] {
 		p := &w.Paths[i]
-		t.add(htmlCell{Text: pathLabel(p.Path)}, htmlCell{Text: patternLabel(p.Pattern)}, numberCell(count(p.Count), float64(p.Count)), bigCell(p.Ticks, u.big(p.Ticks)),
-			ratioCell(p.Share, p.Share.percent()), numberCell(fmt.Sprint(p.Rank), float64(p.Rank)))
+		t.add(htmlCell{Text: pathLabel(p.Path)}, htmlCell{Text: p.label(patternLabel(p.Pattern))}, numberCell(count(p.Count), float64(p.Count)), bigCell(p.Ticks, u.big(p.Ticks)),
+			ratioCell(p.Share, p.Share.known()), numberCell(fmt.Sprint(p.Rank), float64(p.Rank)))
 	}
 	t.left(len(w.Paths), htmlCauses, "row", "waits")
 	return t

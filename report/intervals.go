@@ -66,12 +66,18 @@ type Interval struct {
 	index      int
 }
 
+// Label is the interval's name for people.
+func (i *Interval) Label() string { return i.label }
+
+// Node is the number of the interval in the file.
+func (i *Interval) Node() uint32 { return uint32(i.index) }
+
 // WaitTimes are the waits of an interval: ticks by pattern.
 type WaitTimes struct {
 	Total      *big.Int // for partners
 	Completion *big.Int // at the end of collectives
 	Count      *big.Int // of wait states; nil: not known
-	patterns   []Spread
+	patterns   Spreads
 }
 
 // MarshalJSON writes the sums, then the patterns that occur.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"strings"
-
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // firstScreen are the intervals of the summary.
@@ -108,7 +106,7 @@ func (n *Interval) mostly(u unit) string {
 	lost := n.Ticks.Lost
 	text := fmt.Sprintf("%s %s (%s)", name, u.short(Fraction{part, lost.Den}), percentOf(part, lost.Num))
 	if worst := n.worstWait(); name == "MPI" && worst != nil && ratio(worst.Sum, n.Ticks.MPI).Value >= 0.1 {
-		text += fmt.Sprintf(", of it %s %s", strings.ToLower(waitLabel(worst.Item)), u.short(Fraction{worst.Sum, big.NewInt(1)}))
+		text += fmt.Sprintf(", of it %s %s", patternLabel(worst.Item.String()), u.short(Fraction{worst.Sum, big.NewInt(1)}))
 	}
 	return text
 }
@@ -150,14 +148,14 @@ func worstPattern(stats Spreads) *Spread {
 	return worst
 }
 
-// waitLabel is the name of a pattern.
-func waitLabel(i xtf.Item) string {
+// patternLabel is a pattern in a sentence, by its name in documents.
+func patternLabel(name string) string {
 	for _, x := range waitLabels {
-		if x.item == i {
-			return x.label
+		if x.item.String() == name {
+			name = strings.TrimPrefix(x.label, "---")
 		}
 	}
-	return i.String()
+	return strings.ReplaceAll(strings.ToLower(name), "nxn", "N×N")
 }
 
 func percentOf(a, b *big.Int) string {

@@ -165,10 +165,10 @@ func (x *Intervals) details(w *writer, n *Interval, l wording) {
 			continue
 		}
 		if isCount(s.Item) {
-			tab.add(s.Item.String(), s.Sum.String(), s.Mean.text(1), s.Deviation.text(1), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
+			tab.add(s.Item.String(), s.Sum.String(), s.Mean.text(1), s.Deviation.text(1), strconv.FormatUint(s.Min, 10), fmt.Sprintf("@%d", s.MinP), strconv.FormatUint(s.Max, 10), fmt.Sprintf("@%d", s.MaxP))
 			continue
 		}
-		tab.add(s.Item.String(), u.plainTicks(s.Sum), u.real(s.Mean), u.real(s.Deviation), u.plainTicks(integer(s.Min)), fmt.Sprintf("@%d", s.MinP), u.plainTicks(integer(s.Max)), fmt.Sprintf("@%d", s.MaxP))
+		tab.add(s.Item.String(), u.plainTicks(s.Sum), u.plainReal(s.Mean), u.plainReal(s.Deviation), u.plainTicks(integer(s.Min)), fmt.Sprintf("@%d", s.MinP), u.plainTicks(integer(s.Max)), fmt.Sprintf("@%d", s.MaxP))
 	}
 	w.table(&tab)
 }

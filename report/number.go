@@ -40,12 +40,23 @@ func (r Ratio) text(digits int) string {
 	return strconv.FormatFloat(r.Value, 'f', digits, 64)
 }
 
+// mean prints the mean of counts.
+func (r Ratio) mean() string { return grouped(r.text(1)) }
+
 // percent prints the ratio as a percentage.
 func (r Ratio) percent() string {
 	if !r.Defined {
 		return "n/a"
 	}
 	return strconv.FormatFloat(float64(r.Value*100), 'f', 1, 64) + " %"
+}
+
+// known is percent, "" where there is none.
+func (r Ratio) known() string {
+	if !r.Defined {
+		return ""
+	}
+	return r.percent()
 }
 
 // Fraction is an exact number of ticks; in JSON [numerator, denominator].

@@ -36,6 +36,22 @@ func TestUnit(t *testing.T) {
 	}
 }
 
+// TestMeans groups the digits of means as those of the sums beside them.
+func TestMeans(t *testing.T) {
+	for _, x := range []struct{ got, want string }{
+		{unit{1000}.real(Ratio{1234567, true}), "1 234.567000"},
+		{unit{1000}.real(Ratio{-1234567, true}), "-1 234.567000"},
+		{unit{}.real(Ratio{12345.25, true}), "12 345.2"},
+		{unit{}.real(Ratio{}), "n/a"},
+		{unit{1000}.perCall(big.NewInt(5_000_000), big.NewInt(4)), "1 250 000 000.000"},
+		{Ratio{322472.04, true}.mean(), "322 472.0"},
+	} {
+		if x.got != x.want {
+			t.Errorf("%q, want %q", x.got, x.want)
+		}
+	}
+}
+
 // TestWide compares 128-bit sums with big numbers.
 func TestWide(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -344,7 +344,7 @@ func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
 			continue
 		}
 		if isCount(s.Item) || s.Sum == nil {
-			tab.add(s.Item.String(), countBig(s.Sum), s.Mean.text(1), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
+			tab.add(s.Item.String(), countBig(s.Sum), s.Mean.mean(), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
 			continue
 		}
 		tab.add(s.Item.String(), w.unit.big(s.Sum), w.unit.real(s.Mean), w.unit.ticks(s.Min), fmt.Sprintf("@%d", s.MinP), w.unit.ticks(s.Max), fmt.Sprintf("@%d", s.MaxP))

@@ -68,18 +68,12 @@ func (w *writer) bar(r Ratio) string {
 	return b + strings.Repeat(" ", 10-utf8.RuneCountInString(b)) + " "
 }
 
-// grade colours a ratio: good from 0.8 on, as POP does, bad below 0.6.
+// grade colours a ratio by its class.
 func (w *writer) grade(r Ratio, text string) string {
 	if !w.style.Color || !r.Defined {
 		return text
 	}
-	color := "31"
-	switch {
-	case r.Value >= 0.8:
-		color = "32"
-	case r.Value >= 0.6:
-		color = "33"
-	}
+	color := map[string]string{"good": "32", "fair": "33", "poor": "31"}[gradeClass(r)]
 	return "\x1b[" + color + "m" + text + "\x1b[0m"
 }
 
@@ -123,7 +117,10 @@ func (u unit) fraction(f Fraction) string {
 }
 
 // real prints a mean of ticks.
-func (u unit) real(r Ratio) string {
+func (u unit) real(r Ratio) string { return grouped(u.plainReal(r)) }
+
+// plainReal is real without groups of digits.
+func (u unit) plainReal(r Ratio) string {
 	switch {
 	case !r.Defined:
 		return "n/a"
@@ -140,9 +137,9 @@ func (u unit) perCall(t, n *big.Int) string {
 	case !r.Defined:
 		return "n/a"
 	case u.resolution == 0:
-		return strconv.FormatFloat(r.Value, 'f', 1, 64)
+		return r.mean()
 	}
-	return strconv.FormatFloat(float64(r.Value*1e6)/float64(u.resolution), 'f', 3, 64)
+	return grouped(strconv.FormatFloat(float64(r.Value*1e6)/float64(u.resolution), 'f', 3, 64))
 }
 
 // perCallName is the heading of such a column.
@@ -159,6 +156,9 @@ func (u unit) span(ticks uint64) string {
 		return plural(int(min(ticks, math.MaxInt64)), "tick")
 	}
 	v := float64(ticks) / float64(u.resolution)
+	if v >= 9999.5 {
+		return group(strconv.FormatFloat(v, 'f', 0, 64)) + " s"
+	}
 	for _, x := range []struct {
 		scale float64
 		name  string
@@ -196,6 +196,15 @@ func group(digits string) string {
 		b.WriteRune(c)
 	}
 	return sign + b.String()
+}
+
+// grouped groups the digits before the point.
+func grouped(text string) string {
+	whole, rest, ok := strings.Cut(text, ".")
+	if !ok {
+		return text
+	}
+	return group(whole) + "." + rest
 }
 
 func count(v uint64) string { return group(strconv.FormatUint(v, 10)) }

@@ -152,7 +152,7 @@ func (v *Verified) compareCauses(array string, want, got blameSums) {
 	for _, at := range places {
 		if x, y := want[at], got[at]; x != y {
 			v.add(array, "node %d, call path %d, pattern %d, activity %s: %d + %d ticks, most %d of location %d; the locations have %d + %d, most %d of location %d",
-				at.key>>32, uint32(at.key), at.pattern, activityName(at.activity), y.short, y.long, y.worst, y.worstP, x.short, x.long, x.worst, x.worstP)
+				at.key>>32, uint32(at.key), at.pattern, ActivityName(at.activity), y.short, y.long, y.worst, y.worstP, x.short, x.long, x.worst, x.worstP)
 		}
 	}
 }

@@ -56,7 +56,7 @@ type WaitPath struct {
 	Order   string   `json:"wrong_order,omitempty"` // same or different source
 	Count   uint64   `json:"count"`
 	Ticks   *big.Int `json:"ticks"`
-	Share   Ratio    `json:"share"` // of all waits here
+	Share   Ratio    `json:"share"` // of all waits for partners here; undefined of completions
 	Worst   uint64   `json:"worst"` // of one location
 	Rank    uint32   `json:"worst_rank"`
 }
@@ -76,16 +76,17 @@ var patternItems = map[uint32]xtf.Item{
 	xtf.WaitLateBroadcast: xtf.ItemLateBroadcast, xtf.WaitEarlyReduce: xtf.ItemEarlyReduce, xtf.WaitEarlyScan: xtf.ItemEarlyScan,
 }
 
-// patternName is a pattern's name in reports.
-func patternName(pattern uint32) string {
+// PatternName is the name of the pattern of a WAIT row, as in documents.
+func PatternName(pattern uint32) string {
 	if i, ok := patternItems[pattern&xtf.WaitPatternMask]; ok {
 		return i.String()
 	}
 	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
 }
 
-// orderName says which kind of wrong order a late sender is, "" for none.
-func orderName(pattern uint32) string {
+// OrderName says which kind of wrong order a late sender is, same or different; ""
+// for none.
+func OrderName(pattern uint32) string {
 	switch pattern & xtf.WaitOrderMask {
 	case xtf.WaitOrderSame:
 		return "same"
@@ -95,8 +96,9 @@ func orderName(pattern uint32) string {
 	return ""
 }
 
-// completion reports whether a pattern is a span at the end of a collective.
-func completion(pattern uint32) bool {
+// IsCompletion reports whether a pattern is a span at the end of a collective,
+// which is no wait for a partner.
+func IsCompletion(pattern uint32) bool {
 	p := pattern & xtf.WaitPatternMask
 	return p == xtf.WaitBarrierCompletion || p == xtf.WaitNxNCompletion
 }
@@ -199,8 +201,9 @@ func (x WaitProcess) MarshalJSON() ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// callPaths are the rows of PATH.
-type callPaths struct {
+// CallPaths are the call paths that waits and causes refer to, the rows of PATH.
+// Memory: 8 bytes each.
+type CallPaths struct {
 	r       *Run
 	parents []uint32
 	regions []uint32
@@ -209,9 +212,9 @@ type callPaths struct {
 // maxPathDepth bounds what is shown of a call path.
 const maxPathDepth = 512
 
-// callPaths reads the call paths that waits and causes refer to.
-func (r *Run) callPaths() (*callPaths, error) {
-	p := &callPaths{r: r}
+// CallPaths reads them.
+func (r *Run) CallPaths() (*CallPaths, error) {
+	p := &CallPaths{r: r}
 	var bad error
 	err := r.rows(xtf.WholeRun, xtf.TypePath, func(row []byte) {
 		var x xtf.Path
@@ -230,16 +233,17 @@ func (r *Run) callPaths() (*callPaths, error) {
 	return p, nil
 }
 
-// region is the innermost region of a path, Undefined outside of all calls.
-func (p *callPaths) region(id uint32) uint32 {
+// Region is the reference of the innermost region of a path, trace.Undefined
+// outside of all calls.
+func (p *CallPaths) Region(id uint32) uint32 {
 	if id == 0 || uint64(id) >= uint64(len(p.regions)) {
 		return trace.Undefined
 	}
 	return p.regions[id]
 }
 
-// names are the names of the path's regions, outermost first.
-func (p *callPaths) names(id uint32) []string {
+// Names are the names of the path's regions, outermost first.
+func (p *CallPaths) Names(id uint32) []string {
 	list := []string{}
 	for n := 0; id > 0 && uint64(id) < uint64(len(p.parents)) && n < maxPathDepth; n++ {
 		list = append(list, p.r.RegionName(p.regions[id]))

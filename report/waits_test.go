@@ -20,6 +20,7 @@ func lateRun(t testing.TB) (*Run, [2]uint32) {
 	a, b := process(100, 90, 10, 0), process(100, 45, 55, 0)
 	b[xtf.ItemLateSender], b[xtf.ItemLateSenderOther], b[xtf.ItemWaitNxN], b[xtf.ItemNxNCompletion], b[xtf.ItemWaitCount] = 40, 15, 10, 3, 4
 	a[xtf.ItemEvents], b[xtf.ItemEvents] = 2, 2
+	a[xtf.ItemNxNCompletion] = 7
 	w := &written{nodes: []writtenNode{rootNode(a, b)}, rows: map[xtf.Proc]func(func(xtf.TypeID) *xtf.ArrayBuilder){}}
 	var region [2]uint32
 	w.rows[1] = func(array func(xtf.TypeID) *xtf.ArrayBuilder) {
@@ -39,6 +40,7 @@ func lateRun(t testing.TB) (*Run, [2]uint32) {
 		put(array(xtf.TypeWaitTotal), &xtf.WaitTotal{Key: xtf.NodeKey(0, 2), Pattern: xtf.WaitLateSender, WorstP: 1, Count: 1, Ticks: 25, Worst: 25})
 		put(array(xtf.TypeWaitTotal), &xtf.WaitTotal{Key: xtf.NodeKey(0, 2), Pattern: xtf.WaitLateSender | xtf.WaitOrderDifferent, WorstP: 1, Count: 1, Ticks: 15, Worst: 15})
 		put(array(xtf.TypeWaitTotal), &xtf.WaitTotal{Key: xtf.NodeKey(0, 2), Pattern: xtf.WaitNxN, WorstP: 1, Count: 1, Ticks: 10, Worst: 10})
+		put(array(xtf.TypeWaitTotal), &xtf.WaitTotal{Key: xtf.NodeKey(0, 2), Pattern: xtf.WaitNxNCompletion, Count: 1, Ticks: 3, Worst: 3})
 		put(array(xtf.TypeDelayTotal), &xtf.DelayTotal{Key: xtf.NodeKey(0, 1), Pattern: xtf.WaitLateSender, Activity: xtf.ActivityCPU, Short: 40, Long: 5, Worst: 45})
 		put(array(xtf.TypeDelayTotal), &xtf.DelayTotal{Key: xtf.NodeKey(0, 2), Pattern: xtf.WaitNxN, Activity: xtf.ActivityMPI, Short: 10, Worst: 10})
 		put(array(xtf.TypePathTotal), &xtf.PathTotal{Key: xtf.NodeKey(0, 1), Activity: xtf.ActivityCPU, Ticks: 90, Worst: 90})
@@ -57,7 +59,7 @@ func TestWaits(t *testing.T) {
 	if err != nil || len(lost) > 0 {
 		t.Fatal(err, lost)
 	}
-	if x.Total.Int64() != 50 || x.Completion.Int64() != 3 || x.Share.Value != 0.25 {
+	if x.Total.Int64() != 50 || x.Completion.Int64() != 10 || x.Share.Value != 0.25 {
 		t.Errorf("total %s, completion %s, share %v", x.Total, x.Completion, x.Share)
 	}
 	var names []string
@@ -73,6 +75,9 @@ func TestWaits(t *testing.T) {
 	names = []string{r.RegionName(region[0]), r.RegionName(region[1])}
 	if p := x.Paths[0]; p.Ticks.Int64() != 25 || cmp.Diff(names, p.Path) != "" || p.Share.Value != 0.5 {
 		t.Errorf("%+v", p)
+	}
+	if all := x.Paths[0].Share.Value + x.Paths[1].Share.Value + x.Paths[2].Share.Value; len(x.Paths) != 4 || all != 1 || x.Paths[3].Share.Defined {
+		t.Errorf("shares of waits for partners are %v, of a completion %v", all, x.Paths[len(x.Paths)-1].Share)
 	}
 	if c := x.Causes[0]; c.Short.Int64() != 40 || c.Long.Int64() != 5 || c.Rank != 0 || c.Activity != "cpu" || math.Abs(c.Share.Value-45.0/55) > 1e-15 {
 		t.Errorf("%+v", c)
@@ -99,6 +104,7 @@ func TestWaits(t *testing.T) {
 		"> CPU time in " + names[0] + ", most on rank 0: 81.8 % of all waiting",
 		": 81.8 % of all waiting; do less of it before others need the result, or give others some of it\n",
 		"critical path: 0.000100 s\n",
+		"rank 0      0.000000        0.0 %\n", // a completion is no wait
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -153,7 +159,7 @@ func TestWaitsCSV(t *testing.T) {
 	if err := d.WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(b.String(), "\n"); n != 1+3+2+2 {
+	if n := strings.Count(b.String(), "\n"); n != 1+4+2+2 {
 		t.Errorf("%d lines\n%s", n, b.String())
 	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -91,19 +90,21 @@ func (x *Waits) writeNodes(w *writer) {
 	for i := range shown {
 		n := &shown[i]
 		most := ""
-		var largest *big.Int
-		for k := range n.Waits.patterns {
-			if p := &n.Waits.patterns[k]; positive(p.Sum) && (largest == nil || p.Sum.Cmp(largest) > 0) {
-				largest, most = p.Sum, p.Item.String()
-			}
-		}
-		if largest != nil {
-			most += " " + u.big(largest)
+		if p := worstPattern(n.Waits.patterns); p != nil {
+			most = p.Item.String() + " " + u.big(p.Sum)
 		}
 		tab.add(strings.Repeat("  ", max(0, len(n.Path)-1))+n.Label, u.big(n.Waits.Total), n.Share.percent(), most)
 	}
 	w.table(&tab)
 	w.more(len(x.Intervals), len(shown), "interval")
+}
+
+// label completes the name of the pattern: which order of messages was wrong.
+func (p *WaitPath) label(pattern string) string {
+	if p.Order == "" {
+		return pattern
+	}
+	return pattern + ", wrong order (" + p.Order + " source)"
 }
 
 func (x *Waits) writePaths(w *writer) {
@@ -112,15 +113,11 @@ func (x *Waits) writePaths(w *writer) {
 	}
 	u := w.unit
 	w.line("")
-	tab := table{head: []string{"<by call path", "<pattern", "waits", u.name(), "share", "<most on"}}
+	tab := table{head: []string{"<by call path", "<pattern", "waits", u.name(), "of waits", "<most on"}}
 	shown := x.Paths[:min(len(x.Paths), w.style.rows())]
 	for i := range shown {
 		p := &shown[i]
-		name := p.Pattern
-		if p.Order != "" {
-			name += ", wrong order (" + p.Order + " source)"
-		}
-		tab.add(pathLabel(p.Path), name, count(p.Count), u.big(p.Ticks), p.Share.percent(), fmt.Sprintf("rank %d: %s", p.Rank, u.ticks(p.Worst)))
+		tab.add(pathLabel(p.Path), p.label(p.Pattern), count(p.Count), u.big(p.Ticks), p.Share.known(), fmt.Sprintf("rank %d: %s", p.Rank, u.ticks(p.Worst)))
 	}
 	w.table(&tab)
 	w.more(len(x.Paths), len(shown), "row")
@@ -144,7 +141,7 @@ func (x *Waits) writeProcesses(w *writer) {
 		p := &shown[i]
 		most, v := "", uint64(0)
 		for k, ticks := range p.items {
-			if ticks > v {
+			if ticks > v && slices.Contains(waitItems, waitLabels[k].item) {
 				most, v = waitLabels[k].item.String(), ticks
 			}
 		}
@@ -163,7 +160,7 @@ func (x *Waits) writeCauses(w *writer, r *Run) {
 	}
 	u := w.unit
 	w.line("")
-	tab := table{head: []string{"<caused by", "<activity", "<waits of", "short " + u.name(), "long " + u.name(), "share", "<most by"}}
+	tab := table{head: []string{"<caused by", "<activity", "<waits of", "short " + u.name(), "long " + u.name(), "of waits", "<most by"}}
 	shown := x.Causes[:min(len(x.Causes), w.style.rows())]
 	for i := range shown {
 		c := &shown[i]

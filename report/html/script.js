@@ -5,7 +5,8 @@ for (const table of document.querySelectorAll("table.sortable")) {
   rows.forEach((row, i) => { row.dataset.place = i; });
   const key = (row, column) => {
     const cell = row.cells[column];
-    return cell.dataset.sort === undefined ? cell.textContent.trim() : Number(cell.dataset.sort);
+    if (cell.dataset.sort !== undefined) return Number(cell.dataset.sort);
+    return cell.classList.contains("l") ? cell.textContent.trim() : -Infinity; // a number that is not known
   };
   heads.forEach((head, column) => {
     const button = document.createElement("button");
