@@ -2,6 +2,9 @@
 # and prints.
 set -euo pipefail
 
+# Open MPI does not start as root unless told to twice.
+[ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+
 # row SECTION WHAT PEER COPPICE PEER'S UNIT less|more [NOTE]: less or more is better.
 row() {
 	awk -v OFS='\t' -v s="$1" -v w="$2" -v p="$3" -v a="$4" -v b="$5" -v u="$6" -v better="$7" -v n="${8:-}" 'BEGIN {

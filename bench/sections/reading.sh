@@ -33,6 +33,6 @@ for name in npb-cg.S-16 npb-lu.S-func-4; do
 		compare "$name" libotf2 -r "$(quick && echo 1 || echo 7)" "$anchor"
 		compare "$name" "Python bindings" -r "$(quick && echo 1 || echo 3)" "$anchor"
 	else
-		skip reading "$name" libotf2 "no such archive in $BENCH_TRACES"
+		skip reading "$name" libotf2 "no such real archive (--traces)"
 	fi
 done
