@@ -1,0 +1,193 @@
+// Command soak runs generated, collected and damaged traces through everything that coppice does, with random options, ranks and
+// kills, for as long as it is told.
+//
+//	go run ./bench/soak -for 1h -seed 1              rounds with the seeds 1, 2, 3, ...
+//	go run ./bench/soak -rounds 1 -seed 17           the round 17 once more
+//	go run ./bench/soak -only serve,kill -for 10m    some of the steps; -list names them
+//
+// A round makes an input, analyses it, and takes a few steps with the result. All it chooses follows from its seed; the moment
+// of a kill is counted in bytes that were written, so it is about the same each time. What is asked of each command stands in
+// judge.go, of each step in the comment of its function. A round that fails keeps its folder (input, results, and commands.txt with
+// every command line and what it printed) as OUT/SEED, prints what was wrong and how to repeat it, and the next round begins.
+//
+// Commands run with the race detector (-race=false: without); one in eight without, and these are held to their --mem.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// settings are what all rounds share.
+type settings struct {
+	bin, race string   // the tool, plain and with the race detector ("" for none)
+	traces    []string // collected traces
+	out, work string   // folders of failed rounds, and of the one under way
+	only      []string
+	mpi       bool
+}
+
+func main() {
+	log.SetFlags(0)
+	var s settings
+	length := flag.Duration("for", time.Minute, "begin rounds for so long")
+	rounds := flag.Uint64("rounds", 0, "end after so many rounds; 0: by -for alone")
+	seed := flag.Uint64("seed", 1, "of the first round")
+	only := flag.String("only", "", "steps to take, of those that -list names")
+	race := flag.Bool("race", true, "build with the race detector")
+	list := flag.Bool("list", false, "name the steps")
+	traces := flag.String("traces", "../shared/traces", "folder of collected traces; may be missing")
+	flag.StringVar(&s.out, "out", filepath.Join("out", "soak"), "folder for what fails")
+	flag.Parse()
+	if *list {
+		for _, st := range steps {
+			fmt.Println(st.name)
+		}
+		return
+	}
+	if err := s.prepare(*race, *only, *traces); err != nil {
+		log.Fatal("soak: ", err)
+	}
+	ok := s.soak(*seed, *rounds, *length)
+	os.RemoveAll(s.work)
+	if !ok {
+		os.Exit(1)
+	}
+}
+
+// prepare builds the tool and looks at what is here.
+func (s *settings) prepare(race bool, only, traces string) (err error) {
+	for name := range strings.SplitSeq(only, ",") {
+		if name == "" {
+			continue
+		}
+		if !slices.ContainsFunc(steps, func(st step) bool { return st.name == name }) {
+			return fmt.Errorf("-only %s: no such step. -list names them", name)
+		}
+		s.only = append(s.only, name)
+	}
+	if s.out, err = filepath.Abs(s.out); err != nil {
+		return err
+	}
+	if s.work, err = os.MkdirTemp("", "soak"); err != nil {
+		return err
+	}
+	s.bin = filepath.Join(s.work, "coppice")
+	if err := build(s.bin); err != nil {
+		return err
+	}
+	if race {
+		s.race = filepath.Join(s.work, "coppice-race")
+		if err := build(s.race, "-race"); err != nil {
+			return err
+		}
+	}
+	_, err = exec.LookPath("mpirun")
+	s.mpi = err == nil
+	if !s.mpi {
+		log.Print("soak: no mpirun: in-process ranks alone")
+	}
+	if s.traces, err = collected(traces); err != nil {
+		log.Print("soak: no collected traces: ", err)
+	}
+	return nil
+}
+
+func build(path string, flags ...string) error {
+	args := append([]string{"build"}, flags...)
+	cmd := exec.Command("go", append(args, "-o", path, "./cmd/coppice")...)
+	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+	return cmd.Run()
+}
+
+// soak does rounds and says how they went.
+func (s *settings) soak(seed, rounds uint64, length time.Duration) bool {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	began := time.Now()
+	var done, failed, commands uint64
+	counts := map[string]int{}
+	status := func() {
+		fmt.Printf("soak: %d rounds from seed %d in %s: %d commands, %d rounds failed; %s\n",
+			done, seed, time.Since(began).Round(time.Second), commands, failed, summary(counts))
+	}
+	told := began
+	for rounds == 0 && time.Since(began) < length || done < rounds {
+		r := newRound(s, seed+done)
+		err := r.play()
+		done++
+		commands += uint64(r.commands)
+		for name, n := range r.taken {
+			counts[name] += n
+		}
+		if err != nil {
+			failed++
+			fmt.Print(r.keep(err))
+		}
+		os.RemoveAll(r.dir)
+		if time.Since(told) > 5*time.Minute {
+			told = time.Now()
+			status()
+		}
+		select {
+		case <-stop:
+			rounds, length = done, 0
+		default:
+		}
+	}
+	status()
+	return failed == 0
+}
+
+// summary is a line of counts.
+func summary(counts map[string]int) string {
+	var parts []string
+	for name, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", name, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}
+
+// collected lists the archives and Paraver traces of a folder, at most 2 MB each.
+func collected(folder string) (list []string, err error) {
+	archives, err := filepath.Glob(filepath.Join(folder, "otf2", "*"))
+	if err != nil {
+		return nil, err
+	}
+	paraver, err := filepath.Glob(filepath.Join(folder, "paraver", "*.prv.gz"))
+	more, err2 := filepath.Glob(filepath.Join(folder, "paraver", "*", "*.prv.gz"))
+	if err = errors.Join(err, err2); err != nil {
+		return nil, err
+	}
+	for _, path := range slices.Concat(archives, paraver, more) {
+		if n, err := size(path); err == nil && n < 2e6 {
+			list = append(list, path)
+		}
+	}
+	if len(list) == 0 {
+		err = fmt.Errorf("none in %s", folder)
+	}
+	return list, err
+}
+
+// size is the number of bytes of a file or of all files of a folder.
+func size(path string) (n int64, err error) {
+	err = filepath.Walk(path, func(_ string, st os.FileInfo, err error) error {
+		if err == nil && st.Mode().IsRegular() {
+			n += st.Size()
+		}
+		return err
+	})
+	return n, err
+}
