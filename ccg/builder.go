@@ -77,7 +77,6 @@ type Builder struct {
 	gaps        []byte // one varint per event
 	values      []byte // one varint per value slot, in stream order
 	payload     []byte // 8 bytes per word of unknown and surplus bytes
-	diags       trace.Diagnostics
 
 	words  []uint64 // scratch: a tuple
 	ids    []uint32 // scratch: children
@@ -117,19 +116,10 @@ func (b *Builder) Reset(p trace.P) {
 	b.carried, b.enters, b.levels = b.carried[:0], b.enters[:0], b.levels[:0]
 	b.gaps, b.values, b.payload = b.gaps[:0], b.values[:0], b.payload[:0]
 	b.first, b.last, b.events = 0, 0, 0
-	b.diags = trace.Diagnostics{}
 	b.calls, b.lists, b.leaves = b.calls[:0], b.lists[:0], b.leaves[:0]
 	clear(b.single[:])
 	clear(b.recent[:])
 	b.frames = append(b.frames[:0], frame{ref: trace.Undefined, region: trace.Undefined})
-}
-
-// Memory returns the bytes that b holds.
-func (b *Builder) Memory() uint64 {
-	n := b.store.memory() + b.tuples.memory() + b.list.memory()
-	n += uint64(cap(b.frames))*56 + 32*uint64(cap(b.levels)) + 4*uint64(cap(b.carried)+cap(b.ids)+cap(b.packed)) + 8*uint64(cap(b.enters)+cap(b.words))
-	n += uint64(cap(b.gaps) + cap(b.values) + cap(b.payload))
-	return n + 4*uint64(cap(b.calls)+cap(b.lists)+cap(b.leaves))
 }
 
 // Add appends the events of a batch, in stream order. After an error b is of no
@@ -420,7 +410,6 @@ func (b *Builder) Finish() (*Local, error) {
 	b.countLoose()
 	for len(b.frames) > 1 {
 		top := &b.frames[len(b.frames)-1]
-		b.problem(trace.DiagOpenCall, b.last, top.event, "never left: call of region", top.region)
 		b.beginCall(top, 0, wordCut)
 		if err := b.closeWords(top); err != nil {
 			return nil, b.fail(err)
@@ -441,7 +430,7 @@ func (b *Builder) Finish() (*Local, error) {
 	}
 	l := &Local{
 		p: b.p, opt: b.opt, first: b.first, last: b.last, events: b.events,
-		gaps: take(&b.gaps), values: take(&b.values), payload: take(&b.payload), diags: b.diags,
+		gaps: take(&b.gaps), values: take(&b.values), payload: take(&b.payload),
 	}
 	if l.graph, err = canonical(b.store, b.tuples, root); err != nil {
 		return nil, b.fail(err)

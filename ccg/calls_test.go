@@ -2,10 +2,7 @@ package ccg
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
-
-	"github.com/coppice-hpc/coppice/trace"
 )
 
 // numbered returns a call as an Index tells it.
@@ -40,43 +37,11 @@ func TestCallsEqualEvents(t *testing.T) {
 					if got.Node, got.Bound = 0, 0; got != want {
 						t.Fatalf("%+v, want %+v", got, want)
 					}
-					for _, k := range []uint64{want.Event, want.Event + 1, r.Uint64N(uint64(len(o.steps)) + 1)} {
-						n := uint64(slices.IndexFunc(calls, func(c Call) bool { return c.Event >= k }))
-						if got := x.CallsBefore(region, k); got != min(n, uint64(len(calls))) {
-							t.Fatalf("region %d: %d calls before event %d, want %d", region, got, k, n)
-						}
-					}
 				}
 				if _, err := x.Call(region, uint64(len(calls))); err == nil {
 					t.Error("a call behind the last one")
 				}
 			}
-			for _, at := range o.borders(r, rounds(3)) {
-				o.checkOpen(t, x, byRegion, at)
-			}
 		}
 	})
-}
-
-func (o *told) checkOpen(t *testing.T, x *Index, byRegion map[uint32][]Call, at trace.Time) {
-	t.Helper()
-	var want []Call
-	for _, calls := range byRegion {
-		for _, c := range calls {
-			if c.Begin <= at && at < c.End {
-				want = append(want, c)
-			}
-		}
-	}
-	slices.SortFunc(want, func(a, b Call) int { return int(a.Event) - int(b.Event) })
-	got, err := x.CallsAt(at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range got {
-		got[i].Node, got[i].Bound = 0, 0
-	}
-	if !slices.Equal(got, want) {
-		t.Fatalf("at %d: %+v, want %+v", at, got, want)
-	}
 }

@@ -56,7 +56,7 @@ func TestCandidateLists(t *testing.T) {
 			}
 			values, stats := candidateLists(t, locals[0], defs, d)
 			t.Logf("%s, %s: %d values in %d contexts, candidates %d; mean error %d, candidates %d; largest %d, %d", d, name,
-				book.Bins(), book.Contexts(), values, q.ErrorStats().Mean(), stats.Mean(), q.ErrorStats().Largest, stats.Largest)
+				book.Bins(), book.Contexts(), values, q.errors.Mean(), stats.Mean(), q.errors.Largest, stats.Largest)
 			if book.Bins() > values+values/4+book.Contexts()/4 {
 				t.Errorf("%s, %s: %d values, candidate lists %d", d, name, book.Bins(), values)
 			}
@@ -64,8 +64,8 @@ func TestCandidateLists(t *testing.T) {
 			if d.Num > 0 {
 				factor = 10
 			}
-			if name == "stencil" && q.ErrorStats().Largest*factor > stats.Largest {
-				t.Errorf("%s: times off by %d, with candidate lists by %d", d, q.ErrorStats().Largest, stats.Largest)
+			if name == "stencil" && q.errors.Largest*factor > stats.Largest {
+				t.Errorf("%s: times off by %d, with candidate lists by %d", d, q.errors.Largest, stats.Largest)
 			}
 		}
 	}

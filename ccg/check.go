@@ -16,7 +16,7 @@ func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
 	if err := s.checkContent(); err != nil {
 		return fmt.Errorf("call graph: %w", err)
 	}
-	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.Tuples())}
+	c := numbering{s: s, seen: make([]bool, s.Nodes()+1), tuple: make([]bool, s.graph.tuples.len())}
 	r := newRowNumbering(s)
 	last, any := trace.P(0), false
 	for l, err := range locations {
@@ -37,9 +37,9 @@ func Check(s *Shared, locations iter.Seq2[*Location, error]) error {
 	if err := r.finish(); err != nil {
 		return fmt.Errorf("call graph: %w", err)
 	}
-	if int(c.nodes) != s.Nodes() || int(c.tuples) != s.Tuples() {
+	if int(c.nodes) != s.Nodes() || int(c.tuples) != s.graph.tuples.len() {
 		return fmt.Errorf("call graph: %d of %d nodes and %d of %d tuples are used: %w",
-			c.nodes, s.Nodes(), c.tuples, s.Tuples(), ErrCorrupt)
+			c.nodes, s.Nodes(), c.tuples, s.graph.tuples.len(), ErrCorrupt)
 	}
 	return nil
 }

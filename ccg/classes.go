@@ -178,14 +178,3 @@ func (c *classes) total() uint64 {
 	}
 	return n
 }
-
-// memory returns the bytes held.
-func (c *classes) memory() uint64 {
-	n := 8 * uint64(len(c.tables)+cap(c.rows)+cap(c.index.slots))
-	for _, t := range c.tables {
-		if t != nil {
-			n += 80 + 8*uint64(cap(t.gaps)) + 4*uint64(cap(t.kids))
-		}
-	}
-	return n
-}

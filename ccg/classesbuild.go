@@ -71,9 +71,6 @@ func NewClassBuilder(s *Shared, m ClassModes) *ClassBuilder {
 // Rows returns the number of rows.
 func (b *ClassBuilder) Rows() int { return len(b.classes.rows) }
 
-// Memory returns the bytes that b holds.
-func (b *ClassBuilder) Memory() uint64 { return b.classes.memory() }
-
 // Add adds the classes of l's stored gaps: O(events).
 func (b *ClassBuilder) Add(l *Local) error {
 	if err := b.add(l); err != nil {

@@ -38,11 +38,3 @@ func Clusters(locations iter.Seq2[*Location, error]) ([]Cluster, error) {
 	}
 	return list, nil
 }
-
-// ComparableTimes reports whether times of this location may be compared with
-// those of others. Where only gaps are bounded, stored times drift, each location
-// by itself, and a receive may seem to precede its send.
-func (l *Location) ComparableTimes() bool {
-	d := l.Deviation()
-	return d.Lossless() || d.TimeStamps
-}

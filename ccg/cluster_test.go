@@ -46,20 +46,3 @@ func TestClusters(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
-
-func TestComparableTimes(t *testing.T) {
-	for _, c := range []struct {
-		d    Deviation
-		want bool
-	}{
-		{Deviation{}, true},
-		{Deviation{Num: 1, Den: 10}, false},
-		{Deviation{Abs: 5}, false},
-		{Deviation{Abs: 5, TimeStamps: true}, true},
-	} {
-		l := Location{shared: &Shared{opt: Options{Deviation: c.d}}}
-		if l.ComparableTimes() != c.want {
-			t.Errorf("%v: %v", c.d, !c.want)
-		}
-	}
-}

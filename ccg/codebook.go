@@ -35,9 +35,6 @@ func (b gapBin) legal(d Deviation) bool {
 	return b.low <= b.stored && b.stored <= b.high && b.stored-b.low <= d.Bound(b.low) && b.high-b.stored <= d.Bound(b.high)
 }
 
-// Deviation returns the bounds that the codebook keeps.
-func (c *Codebook) Deviation() Deviation { return c.d }
-
 // Bins returns the number of stored values, over all contexts.
 func (c *Codebook) Bins() int { return len(c.bins) }
 

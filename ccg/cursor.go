@@ -44,7 +44,6 @@ type Cursor struct {
 	met    []uint64         // by node: Calls and Events before the cursor; nil if not wanted
 	next   uint64           // number of the event behind the cursor
 	time   trace.Time       // of the event before it
-	record *Expander        // reads full records
 	err    error
 }
 
@@ -139,14 +138,6 @@ func (c *Cursor) Event() uint64 { return c.next }
 // Time returns the time of the event before the cursor; before the first event,
 // the location's first time.
 func (c *Cursor) Time() trace.Time { return c.time }
-
-// Bound returns how far Time may be off, ticks: 0 if the graph is lossless.
-func (c *Cursor) Bound() uint64 {
-	return c.x.loc.Deviation().TimeBound(c.next, uint64(c.time-c.x.loc.first))
-}
-
-// Depth returns the number of open calls.
-func (c *Cursor) Depth() int { return c.depth }
 
 // settle passes what is no event: borders of Groups and Repeats, calls that end
 // without a leave. It stops before an event, or at the end.

@@ -54,16 +54,9 @@ func (d Deviation) share(v, den uint64) uint64 {
 	return q
 }
 
-// SumBound returns the guaranteed deviation, ticks, of the sum of n gaps that are
-// the given ticks in truth: their relative part, and Abs for each gap. At most
-// 2^64-1.
-func (d Deviation) SumBound(n, ticks uint64) uint64 {
-	return saturate(d.share(ticks, d.Den), n, d.Abs)
-}
-
-// StoredBound is SumBound for a reader, who knows the stored sum only: the sum of
-// n gaps that is stored as the given ticks is in truth at most so far from it.
-// From |v - v'| <= r*v follows |v - v'| <= v' * r/(1-r).
+// StoredBound returns the guaranteed deviation, ticks, of a sum of n gaps: stored
+// as the given ticks, it is in truth at most so far from it. From |v - v'| <= r*v
+// follows |v - v'| <= v' * r/(1-r), and there is Abs for each gap. At most 2^64-1.
 func (d Deviation) StoredBound(n, ticks uint64) uint64 {
 	return saturate(d.share(ticks, d.Den-d.Num), n, d.Abs)
 }

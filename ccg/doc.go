@@ -76,7 +76,7 @@
 //	Cursor                 events in both directions; a seek takes O(nodes) and 512 steps
 //	Index.Interval         what happened in [t1, t2): two seeks and sums of column prefixes
 //	Index.Timeline         the region with most time in each pixel: intervals, or a walk if narrow
-//	Index.Call, CallsAt    a region's n-th call, the calls open at a time
+//	Index.Call             a region's n-th call
 //	Index.CallDurations    histograms: values of columns, rows of classes by how often they occur;
 //	Location.GapDurations  a walk for calls that contain others
 //	Clusters               locations of equal structure, or all equal
@@ -91,7 +91,8 @@
 // need them told apart, the first question walks through the location once.
 //
 // Results of several locations add up, in any order. Times of different locations
-// must not be subtracted unless [Location.ComparableTimes] says so.
+// must not be subtracted where gaps alone are bounded: stored times then drift, each
+// location by itself, and a receive may seem to precede its send.
 //
 // # Invariants
 //
@@ -149,9 +150,9 @@
 // values; an Expander 8 KiB per column. What is read from a file takes at most
 // about 1 KiB per byte of a location's blob, and 256 MiB per part.
 // A Cursor holds 64 bytes per node under way, 16 per column, and 8 KiB per column
-// that it reads. An Index holds 8 bytes per node, and until Drop three cursors, 60
+// that it reads. An Index holds 8 bytes per node, and once it was asked three cursors, 60
 // bytes more per node, 8 for each of up to 16 regions asked for, 16 MiB of decoded
-// blocks and 16 MiB of samples for each of three ledgers.
+// blocks and 16 MiB of samples for each of two ledgers.
 // A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
 //
 // # Concurrency

@@ -53,10 +53,6 @@ func (s *entryStack) reset(o Options) {
 	s.fold, s.fan, s.work = max(o.Fold, 0), o.Fan, Work{}
 }
 
-func (s *entryStack) memory() uint64 {
-	return 24*uint64(cap(s.entries)) + 4*uint64(cap(s.last)) + 8*uint64(cap(s.bodies)) + 16*uint64(len(s.bodyOf))
-}
-
 // push adds an entry of a node on top of a frame that begins at base, and
 // returns it. Its fields are set one by one: a composite would be built
 // elsewhere and copied in wider words than it was written.

@@ -12,6 +12,5 @@ var (
 	ErrDeviation  = errors.New("bad deviation")                           // bounds that contradict themselves or the text form
 	ErrRange      = errors.New("outside the location")                    // no such event, call or interval
 	ErrNoCodebook = errors.New("a lossy call graph without its codebook") // distributing needs the one of the run
-	ErrHistory    = errors.New("known from the start only")               // a value that depends on all before it
 	ErrForeign    = errors.New("location is not part of this graph")      // a node that the shared graph does not have
 )

@@ -38,7 +38,7 @@ func (l *Location) Expand() *Expander {
 	return x
 }
 
-// Diagnostics returns nothing: what was odd was counted when the graph was built.
+// Diagnostics returns nothing: what was odd was counted when the trace was read.
 func (x *Expander) Diagnostics() []trace.Diagnostic { return nil }
 
 // Close releases nothing.

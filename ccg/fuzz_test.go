@@ -97,7 +97,7 @@ func section(fan byte, nTuples, nNodes uint64, units ...[]byte) []byte {
 func FuzzShared(f *testing.F) {
 	m := makeGraph(f, 3, 60, true, Options{})
 	tu, nu := plainUnits(&m.shared.graph)
-	f.Add(byte(16), uint64(m.shared.Tuples()), uint64(m.shared.Nodes()), tu, nu, m.blobs[1][:len(m.blobs[1])-4])
+	f.Add(byte(16), uint64(m.shared.graph.tuples.len()), uint64(m.shared.Nodes()), tu, nu, m.blobs[1][:len(m.blobs[1])-4])
 	small := build(f, m.defs, 1, player("ab.c.b.c.!?d.d"), Options{}, 9)
 	one := join(f, m.defs, []*Local{small}, Options{})
 	blob, err := Distribute(one, small)
@@ -105,7 +105,7 @@ func FuzzShared(f *testing.F) {
 		f.Fatal(err)
 	}
 	tu, nu = plainUnits(&one.graph)
-	f.Add(byte(16), uint64(one.Tuples()), uint64(one.Nodes()), tu, nu, blob[:len(blob)-4])
+	f.Add(byte(16), uint64(one.graph.tuples.len()), uint64(one.Nodes()), tu, nu, blob[:len(blob)-4])
 	f.Fuzz(func(t *testing.T, fan byte, nTuples, nNodes uint64, tu, nu, body []byte) {
 		s, err := OpenShared(m.defs, section(fan, nTuples, nNodes, tu, nu))
 		acceptable(t, err)

@@ -11,7 +11,7 @@ import (
 
 // Index answers queries about one location and keeps between them what makes
 // the next one fast: event counts of nodes, sums of column prefixes, decoded
-// blocks. All of it can be computed again, see Drop.
+// blocks.
 //
 // An Index and the Cursors of it belong to one goroutine; any number of them may
 // read one Location.
@@ -24,16 +24,13 @@ type Index struct {
 	right       *Cursor
 	flat        *ledger // by region
 	open        *ledger // by the set of open regions
-	level       *ledger // by the call at levelDepth
 	roster      *roster
 	counted     map[uint32]tally // calls by region
 	blocks      blockCache
-	levelDepth  int
-	posts       [3]postCounts // by family of ids
-	done        []uint64      // by node, see sweep
-	near        uint64        // steps that cost as much as finding a position
-	sampleWords int           // of one ledger
-	visits      uint64        // nodes and slots that positions were computed from
+	done        []uint64 // by node, see sweep
+	near        uint64   // steps that cost as much as finding a position
+	sampleWords int      // of one ledger
+	visits      uint64   // nodes and slots that positions were computed from
 }
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
@@ -46,17 +43,6 @@ func (l *Location) Index() *Index {
 	x.events = v.count(func(id uint32) uint64 { return v.shapeOf(id).events() })
 	x.near = markEvery/2 + uint64(len(v.order)+len(v.column))/8 + 4*uint64(len(v.cols))
 	return x
-}
-
-// Location returns the location that x is about.
-func (x *Index) Location() *Location { return x.loc }
-
-// Drop gives up all memory that can be filled again.
-func (x *Index) Drop() {
-	x.scout, x.left, x.right, x.done = nil, nil, nil, nil
-	x.flat, x.open, x.level, x.roster = nil, nil, nil, nil
-	x.blocks, x.counted = blockCache{}, nil
-	clear(x.posts[:])
 }
 
 // scratch returns a number per node.

@@ -54,8 +54,8 @@ func TestEmptyLocation(t *testing.T) {
 	if err != nil || len(line.Pixels) != 2 || line.Pixels[0] != (Pixel{Region: trace.Undefined}) {
 		t.Errorf("%+v (%v)", line, err)
 	}
-	if calls, err := x.CallsAt(3); err != nil || len(calls) != 0 || x.Calls(0) != 0 || x.CallsBefore(0, 5) != 0 {
-		t.Errorf("%v (%v)", calls, err)
+	if n := x.Calls(0); n != 0 {
+		t.Errorf("%d calls", n)
 	}
 	if d, err := x.CallDurations(0); err != nil || d.Count != 0 {
 		t.Errorf("%+v (%v)", d, err)
@@ -96,19 +96,14 @@ func TestDeepQueries(t *testing.T) {
 	if err != nil || len(iv.Regions) != 7 || iv.Regions[0].Inclusive != 2*n {
 		t.Errorf("%+v (%v)", iv, err)
 	}
-	line, err := x.TimelineAt(0, 5*n, 100, n/2)
-	if err != nil || line.Pixels[50] != (Pixel{n / 2 % 7, 5 * n / 100}) {
-		t.Errorf("%v (%v)", line.Pixels, err)
-	}
-	calls, err := x.CallsAt(2 * n)
-	if err != nil || len(calls) != n-1 || calls[n-2].Number != (n-2)/7 || calls[1].End != 2*n+3*(n-2) {
-		t.Errorf("%d calls (%v)", len(calls), err)
+	if call, err := x.Call(1, 0); err != nil || call.Depth != 1 || call.End != 2*n+3*(n-2) {
+		t.Errorf("%+v (%v)", call, err)
 	}
 	if d, err := x.CallDurations(3); err != nil || d.Count != x.Calls(3) {
 		t.Errorf("%+v (%v)", d, err)
 	}
 	var p PathProfile
-	if err := p.Add(x.Location()); err != nil {
+	if err := p.Add(x.loc); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := p.Paths(); err != nil || len(list) != n+1 || list[n].Depth != n {

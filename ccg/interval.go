@@ -100,9 +100,9 @@ func (r *roster) place(region uint32) int32 {
 }
 
 // Interval returns what the location did in [begin, end): two seeks, and
-// differences of sums at both ends, O(nodes + columns). Its first use, and that
-// after Drop, finds out which calls each column's gaps lie in; where some lie in
-// several, that reads the location once.
+// differences of sums at both ends, O(nodes + columns). Its first use finds out
+// which calls each column's gaps lie in; where some lie in several, that reads the
+// location once.
 func (x *Index) Interval(begin, end trace.Time) (Interval, error) {
 	iv := Interval{Begin: begin, End: end}
 	if begin > end {
@@ -157,16 +157,24 @@ func (x *Index) openBorders() error {
 		x.left, x.right = x.ownCursor(), x.ownCursor()
 		x.left.met, x.right.met = make([]uint64, x.loc.view.nodes.len()+1), make([]uint64, x.loc.view.nodes.len()+1)
 	}
+	if err := x.openFlat(); err != nil {
+		return err
+	}
+	var err error
+	if x.open == nil {
+		if x.open, err = x.newLedger(byContext); err != nil {
+			x.open = nil
+		}
+	}
+	return err
+}
+
+// openFlat makes the ledger of the innermost regions.
+func (x *Index) openFlat() error {
 	var err error
 	if x.flat == nil {
 		if x.flat, err = x.newLedger(byRegion); err != nil {
 			x.flat = nil
-			return err
-		}
-	}
-	if x.open == nil {
-		if x.open, err = x.newLedger(byContext); err != nil {
-			x.open = nil
 		}
 	}
 	return err

@@ -146,7 +146,7 @@ func TestIntervalEqualsEvents(t *testing.T) {
 					t.Fatalf("location %d, [%d, %d):\n%+v, want\n%+v", p, b, e, got, want)
 				}
 				if i%3 == 2 {
-					x.Drop()
+					x = l.Index()
 				}
 			}
 		}

@@ -23,7 +23,6 @@ type Local struct {
 	gaps        []byte
 	values      []byte
 	payload     []byte
-	diags       trace.Diagnostics
 
 	quantised bool // gaps are stored ones, within opt.Deviation
 	errors    ErrorStats
@@ -32,26 +31,8 @@ type Local struct {
 // P returns the location.
 func (l *Local) P() trace.P { return l.p }
 
-// Events returns the number of events.
-func (l *Local) Events() uint64 { return l.events }
-
 // Nodes returns the number of nodes.
 func (l *Local) Nodes() int { return l.graph.nodes.len() }
-
-// First returns the time of the first event, 0 if there is none.
-func (l *Local) First() trace.Time { return l.first }
-
-// Last returns the time of the last event, 0 if there is none.
-func (l *Local) Last() trace.Time { return l.last }
-
-// Diagnostics returns stray leaves and calls that were never left; they are not
-// part of AppendBinary.
-func (l *Local) Diagnostics() *trace.Diagnostics { return &l.diags }
-
-// Size returns the bytes held, and the length of AppendBinary roughly.
-func (l *Local) Size() uint64 {
-	return uint64(len(l.gaps)+len(l.values)+len(l.payload)) + l.graph.nodes.memory() + l.graph.tuples.memory()
-}
 
 // AppendBinary appends the location as a segment: head, structure, streams, and
 // the CRC-32C of all.

@@ -189,9 +189,3 @@ func (l *Location) ErrorStats() ErrorStats { return l.errors }
 // Root returns the id of the location's root: locations with equal roots have
 // equal structure.
 func (l *Location) Root() uint32 { return l.root }
-
-// Columns returns the number of columns.
-func (l *Location) Columns() int { return len(l.cols) }
-
-// Size returns the bytes of the blob.
-func (l *Location) Size() int { return l.size }

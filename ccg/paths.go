@@ -95,24 +95,6 @@ func (p *PathProfile) add(n int32, t pathTotal) error {
 	return nil
 }
 
-// AddPaths adds what Paths of another profile returned, as from another rank.
-func (p *PathProfile) AddPaths(list []PathTotal) error {
-	number := make([]int32, len(list))
-	p.outside()
-	for i, t := range list {
-		if i > 0 {
-			if t.Parent < 0 || t.Parent >= i {
-				return fmt.Errorf("call graph: path %d comes before its parent: %w", i, ErrCorrupt)
-			}
-			number[i] = p.path(number[t.Parent], t.Region)
-		}
-		if err := p.add(number[i], pathTotal{calls: t.Calls, time: t.Exclusive, gap: t.Gaps}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Paths returns all paths in depth-first order, those with one parent by
 // ascending region; the first one is "outside all calls".
 func (p *PathProfile) Paths() ([]PathTotal, error) {

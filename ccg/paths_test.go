@@ -62,15 +62,7 @@ func TestPathsEqualEvents(t *testing.T) {
 			}
 		}
 		for _, l := range slices.Backward(m.locs) {
-			var one PathProfile
-			if err := one.Add(l); err != nil {
-				t.Fatal(err)
-			}
-			part, err := one.Paths()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := merged.AddPaths(part); err != nil {
+			if err := merged.Add(l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -139,13 +131,6 @@ func twoWays(t *testing.T, depth int) *Location {
 		t.Fatal(err)
 	}
 	return &Location{shared: &Shared{defs: defs, graph: g}, view: v, cols: make([]column.Column, len(v.cols))}
-}
-
-func TestPathsOutOfOrder(t *testing.T) {
-	var p PathProfile
-	if err := p.AddPaths([]PathTotal{{Parent: -1}, {Parent: 1}}); !errors.Is(err, ErrCorrupt) {
-		t.Errorf("%v", err)
-	}
 }
 
 func TestPathsLimit(t *testing.T) {

@@ -39,13 +39,6 @@ func (s *ErrorStats) count(e uint64) {
 	s.Count++
 }
 
-// ErrorStats returns the errors of the times that l holds: zero unless Quantise
-// made it.
-func (l *Local) ErrorStats() ErrorStats { return l.errors }
-
-// Quantised reports whether Quantise made l.
-func (l *Local) Quantised() bool { return l.quantised }
-
 // append appends the figures of a location, all but the count.
 func (s ErrorStats) append(dst []byte) []byte {
 	return varint.Append(dst, s.Largest, s.SumHi, s.SumLo)

@@ -64,14 +64,14 @@ func checkQuantised(t *testing.T, l, q *Local, d Deviation) {
 		if d.TimeStamps && (stored > truth || e >= d.Abs) {
 			t.Fatalf("%s: event %d at %d is stored at %d", d, i, truth, stored)
 		}
-		if n := uint64(i); e > d.SumBound(n, truth) || e > d.StoredBound(n, stored) || e > d.TimeBound(n, stored) {
+		if n := uint64(i); e > saturate(d.share(truth, d.Den), n, d.Abs) || e > d.StoredBound(n, stored) || e > d.TimeBound(n, stored) {
 			t.Fatalf("%s: event %d at %d is stored at %d: more than is promised, %d, %d, %d", d, i, truth, stored,
-				d.SumBound(n, truth), d.StoredBound(n, stored), d.TimeBound(n, stored))
+				saturate(d.share(truth, d.Den), n, d.Abs), d.StoredBound(n, stored), d.TimeBound(n, stored))
 		}
 		stats.count(e)
 	}
-	if q.ErrorStats() != stats || uint64(q.last-q.first) != stored || !q.Quantised() {
-		t.Fatalf("%s: figures %+v, last %d; want %+v, %d", d, q.ErrorStats(), q.last, stats, stored)
+	if q.errors != stats || uint64(q.last-q.first) != stored || !q.quantised {
+		t.Fatalf("%s: figures %+v, last %d; want %+v, %d", d, q.errors, q.last, stats, stored)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestLossyFile(t *testing.T) {
 				t.Fatal(err)
 			}
 			again, err := OpenLocal(segment)
-			if err != nil || again.ErrorStats() != q.ErrorStats() || !again.Quantised() {
+			if err != nil || again.errors != q.errors || !again.quantised {
 				t.Fatalf("%s: segment read as %+v (%v)", d, again, err)
 			}
 			blob, err := Distribute(shared, l)
@@ -236,7 +236,7 @@ func TestLossyFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if loc.ErrorStats() != q.ErrorStats() || loc.Deviation() != d {
+			if loc.ErrorStats() != q.errors || loc.Deviation() != d {
 				t.Fatalf("%s: blob has %+v, %s", d, loc.ErrorStats(), loc.Deviation())
 			}
 			if err := sameTimes(expand(t, loc), streams[p], gapsOf(t, q)); err != nil {

@@ -149,7 +149,7 @@ func TestSummaryAndCheck(t *testing.T) {
 	}
 	st := sum.Stats()
 	byNodes := uint64(0)
-	for id, n := range sum.Multiplicity() {
+	for id, n := range sum.mult {
 		if id > 0 {
 			byNodes += n * m.shared.graph.shapeOf(uint32(id)).events()
 		}

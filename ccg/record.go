@@ -29,9 +29,6 @@ func (b *Builder) record(batch *trace.Batch, e *trace.Event) error {
 	}
 	region := b.frames[len(b.frames)-1].region
 	words := append(b.words[:0], classEvent|uint64(e.Kind)<<wordKind|uint64(e.Flags)<<wordFlags, uint64(region))
-	if e.Kind == trace.Leave || e.Kind == trace.CallingContextLeave {
-		b.problem(trace.DiagStrayLeave, e.Time, b.events, "the innermost open call is of region", region)
-	}
 	if e.Kind == trace.Leave {
 		words = append(words, uint64(e.Ref)) // its only field, kept outside the words
 	} else if words, w, err = b.fields(words, w, e); err != nil {
@@ -205,14 +202,4 @@ func (b *Builder) tail(dst, w []uint64, flags uint8) ([]uint64, error) {
 		return dst, fmt.Errorf("%d words more than the record has: %w", len(w), ErrBatch)
 	}
 	return dst, nil
-}
-
-// problem counts something odd about an event; the text is made for the first
-// few only.
-func (b *Builder) problem(code trace.Code, at trace.Time, event uint64, what string, region uint32) {
-	d := trace.Diagnostic{Code: code, Time: at, Event: event}
-	if b.diags.Count(code) < 16 {
-		d.Detail = fmt.Sprintf("location %d: %s %d", b.p, what, region)
-	}
-	b.diags.Add(d)
 }

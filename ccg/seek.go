@@ -301,14 +301,3 @@ func (c *Cursor) Open(dst []OpenCall) ([]OpenCall, error) {
 	}
 	return dst, nil
 }
-
-// Path appends the regions of the open calls to dst, outermost first.
-func (c *Cursor) Path(dst []uint32) []uint32 {
-	v := c.x.loc.view
-	for i := range c.stack {
-		if c.stack[i].kind == kindCall {
-			dst = append(dst, v.shapeOf(c.stack[i].id).region(v.defs))
-		}
-	}
-	return dst
-}

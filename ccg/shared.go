@@ -31,9 +31,6 @@ type Shared struct {
 // Nodes returns the number of nodes.
 func (s *Shared) Nodes() int { return s.graph.nodes.len() }
 
-// Tuples returns the number of distinct tuples.
-func (s *Shared) Tuples() int { return s.graph.tuples.len() }
-
 // Options returns the options that the graph was built with.
 func (s *Shared) Options() Options { return s.opt }
 

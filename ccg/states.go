@@ -9,7 +9,6 @@ import "github.com/coppice-hpc/coppice/trace"
 type states struct {
 	parent []int32  // by state; what it means is up to next
 	region []uint32 // by state
-	depth  []int32  // by state: parents up to state 0
 	next   func(s *states, around int32, region uint32) int32
 	known  map[stateKey]int32
 	// the last answer for each Call, which is nearly always the next one
@@ -25,7 +24,7 @@ type stateKey struct {
 const mixedState = -1
 
 func newStates(v *view, next func(*states, int32, uint32) int32) *states {
-	s := &states{parent: []int32{mixedState}, region: []uint32{trace.Undefined}, depth: []int32{0}, next: next, known: map[stateKey]int32{}}
+	s := &states{parent: []int32{mixedState}, region: []uint32{trace.Undefined}, next: next, known: map[stateKey]int32{}}
 	s.around, s.inside = make([]int32, v.nodes.len()+1), make([]int32, v.nodes.len()+1)
 	for i := range s.around {
 		s.around[i] = mixedState
@@ -54,7 +53,6 @@ func (s *states) number(parent int32, region uint32) int32 {
 		n = int32(len(s.region))
 		s.known[k] = n
 		s.parent, s.region = append(s.parent, parent), append(s.region, region)
-		s.depth = append(s.depth, s.depth[parent]+1)
 	}
 	return n
 }
@@ -80,20 +78,3 @@ func byNothing(*states, int32, uint32) int32 { return 0 }
 
 // byPath tells the whole path.
 func byPath(s *states, around int32, region uint32) int32 { return s.number(around, region) }
-
-// byDepth tells the region of the call that has the given number of calls
-// around it; outside of it the states are a chain of that length.
-func byDepth(depth int32) func(*states, int32, uint32) int32 {
-	return func(s *states, around int32, region uint32) int32 {
-		if around == mixedState {
-			return mixedState
-		}
-		switch level := s.depth[around]; { // calls open around the new one
-		case level < depth:
-			return s.number(around, trace.Undefined)
-		case level == depth:
-			return s.number(around, region)
-		}
-		return around
-	}
-}

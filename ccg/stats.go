@@ -58,7 +58,7 @@ type Summary struct {
 // NewSummary starts the statistics of s, whose section has the given size.
 func NewSummary(s *Shared, section int) *Summary {
 	m := &Summary{shared: s, mult: make([]uint64, s.Nodes()+1)}
-	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.Tuples()), SharedBytes: uint64(section)}
+	m.stats = Stats{Nodes: uint64(s.Nodes()), Tuples: uint64(s.graph.tuples.len()), SharedBytes: uint64(section)}
 	if !s.opt.Deviation.Lossless() {
 		m.stats.ClassBytes = uint64(len(appendClasses(nil, &s.graph, s.classes, s.opt.Fan)))
 	}
@@ -121,10 +121,6 @@ func (s *Shared) tableSizes() (rows, size uint64) {
 	}
 	return rows, size
 }
-
-// Multiplicity returns how often each node occurs in the locations added, by
-// id; ids start at 1.
-func (m *Summary) Multiplicity() []uint64 { return m.mult }
 
 // Stats returns the figures so far.
 func (m *Summary) Stats() Stats {

@@ -163,10 +163,10 @@ func TestLongList(t *testing.T) {
 		}
 		batch.Reset()
 		if i == 10000 {
-			size = b.Memory() - uint64(cap(b.gaps))
+			size = b.memory() - uint64(cap(b.gaps))
 		}
 	}
-	if got := b.Memory() - uint64(cap(b.gaps)); got > size+1000 {
+	if got := b.memory() - uint64(cap(b.gaps)); got > size+1000 {
 		t.Errorf("%d bytes after 10 000 events, %d after %d", size, got, n)
 	}
 	l, err := b.Finish()
@@ -267,17 +267,6 @@ func TestFits(t *testing.T) {
 		if fits(c.n, c.more) != c.want {
 			t.Errorf("%d and %d more", c.n, c.more)
 		}
-	}
-}
-
-func TestDiagnostics(t *testing.T) {
-	l := build(t, testDefs(2), 1, player("ab??"), Options{}, 9)
-	d := l.Diagnostics()
-	if d.Count(trace.DiagStrayLeave) != 2 || d.Count(trace.DiagOpenCall) != 2 {
-		t.Errorf("%+v", d)
-	}
-	if first := d.Codes[0].First[0]; first.Event != 2 || first.Time != 20 {
-		t.Errorf("%+v", first)
 	}
 }
 

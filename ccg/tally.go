@@ -17,40 +17,6 @@ func (n tally) own(v *view, id uint32) uint64 {
 	return own
 }
 
-// before adds up what lies before event k: O(depth * fan).
-func (n tally) before(x *Index, k uint64) uint64 {
-	v := x.loc.view
-	sum, id := uint64(0), v.root
-	for k > 0 {
-		list := v.nodes.children(id)
-		switch v.nodes.kind(id) {
-		case kindCall:
-			k-- // its enter
-			sum += n.own(v, id)
-		case kindRepeat:
-			times := min(k/x.events[list[0]], v.nodes.count(id))
-			sum += times * n[list[0]]
-			if k -= times * x.events[list[0]]; times == v.nodes.count(id) {
-				list = nil
-			}
-		}
-		inner := uint32(0)
-		for _, c := range list {
-			if x.events[c] > k {
-				inner = c
-				break
-			}
-			sum += n[c]
-			k -= x.events[c]
-		}
-		if inner == 0 { // before a leave, or at the end
-			return sum
-		}
-		id = inner
-	}
-	return sum
-}
-
 // find returns where the one of number k is, k below the root's count: its node,
 // the number of its event, and the calls around it. Each node must have one or
 // none itself.
@@ -81,30 +47,4 @@ func (n tally) find(x *Index, k uint64) (id uint32, event uint64, depth int) {
 			event += x.events[c]
 		}
 	}
-}
-
-// along returns, for each call that is open before a cursor, what lies before its
-// enter: O(depth * fan).
-func (n tally) along(c *Cursor) []uint64 {
-	v := c.x.loc.view
-	var list []uint64
-	sum := uint64(0)
-	for i := range c.stack {
-		r := &c.stack[i]
-		if r.kind == kindCall {
-			list = append(list, sum)
-			sum += n.own(v, r.id)
-		}
-		if i == len(c.stack)-1 {
-			break
-		}
-		if r.kind == kindRepeat {
-			sum += (r.at - 1) * n[c.childAt(r, 0)]
-			continue
-		}
-		for j := range r.at - 1 {
-			sum += n[c.childAt(r, j)]
-		}
-	}
-	return list
 }

@@ -25,39 +25,6 @@ type Timeline struct {
 // maxPixels bounds a timeline.
 const maxPixels = 1 << 24
 
-// Timeline returns the regions with most exclusive time in each of w pixels.
-// Pixels of many events are differences of sums as in Interval, narrow ones are
-// read: O(w * (nodes + columns)), and less for few events.
-func (x *Index) Timeline(begin, end trace.Time, w int) (Timeline, error) {
-	var err error
-	if x.flat == nil {
-		if x.flat, err = x.newLedger(byRegion); err != nil {
-			x.flat = nil
-			return Timeline{}, err
-		}
-	}
-	return x.timeline(x.flat, begin, end, w)
-}
-
-// TimelineAt is Timeline for the calls with the given number of calls around
-// them: the whole time of a call counts, and that of shallower stacks for none.
-func (x *Index) TimelineAt(begin, end trace.Time, w, depth int) (Timeline, error) {
-	if depth < 0 || depth > maxDepth {
-		return Timeline{}, fmt.Errorf("call graph: timeline at depth %d: %w", depth, ErrRange)
-	}
-	if x.level == nil || x.levelDepth != depth {
-		g, err := x.newLedger(byDepth(int32(depth)))
-		if err != nil {
-			return Timeline{}, err
-		}
-		x.level, x.levelDepth = g, depth
-	}
-	return x.timeline(x.level, begin, end, w)
-}
-
-// maxDepth is the largest depth of a timeline.
-const maxDepth = 1 << 16
-
 // painter fills the pixels from left to right.
 type painter struct {
 	g      *ledger
@@ -72,10 +39,17 @@ type painter struct {
 	known  bool
 }
 
-func (x *Index) timeline(g *ledger, begin, end trace.Time, w int) (Timeline, error) {
+// Timeline returns the regions with most exclusive time in each of w pixels.
+// Pixels of many events are differences of sums as in Interval, narrow ones are
+// read: O(w * (nodes + columns)), and less for few events.
+func (x *Index) Timeline(begin, end trace.Time, w int) (Timeline, error) {
 	if begin > end || w < 1 || w > maxPixels {
 		return Timeline{}, fmt.Errorf("call graph: timeline of %d pixels from %d to %d: %w", w, begin, end, ErrRange)
 	}
+	if err := x.openFlat(); err != nil {
+		return Timeline{}, err
+	}
+	g := x.flat
 	p := painter{g: g, c: x.scouting(), w: uint64(w), now: begin, ticks: make([]uint64, g.states.len())}
 	p.out = Timeline{Begin: begin, End: end, Pixels: make([]Pixel, 0, w)}
 	p.end = p.border(1)

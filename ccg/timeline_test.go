@@ -9,8 +9,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// timeline paints every gap into every pixel; depth < 0 is the innermost call.
-func (o *told) timeline(b, e trace.Time, w, depth int) []Pixel {
+// timeline paints every gap into every pixel.
+func (o *told) timeline(b, e trace.Time, w int) []Pixel {
 	var row []Pixel
 	border := func(i int) trace.Time {
 		hi, lo := bits.Mul64(uint64(i), uint64(e-b))
@@ -26,11 +26,8 @@ func (o *told) timeline(b, e trace.Time, w, depth int) []Pixel {
 				continue
 			}
 			region := uint32(trace.Undefined)
-			switch open := o.open[k]; {
-			case depth < 0 && len(open) > 0:
+			if open := o.open[k]; len(open) > 0 {
 				region = open[len(open)-1].Region
-			case depth >= 0 && depth < len(open):
-				region = open[depth].Region
 			}
 			ticks[region] += n
 		}
@@ -71,19 +68,12 @@ func TestTimelineEqualsEvents(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if want := o.timeline(b, e, w, -1); !slices.Equal(got.Pixels, want) {
+				if want := o.timeline(b, e, w); !slices.Equal(got.Pixels, want) {
 					t.Fatalf("location %d, [%d, %d), %d pixels:\n%v, want\n%v", p, b, e, w, got.Pixels, want)
 				}
-				depth := r.IntN(4)
-				if got, err = x.TimelineAt(b, e, w, depth); err != nil {
-					t.Fatal(err)
-				}
-				if want := o.timeline(b, e, w, depth); !slices.Equal(got.Pixels, want) {
-					t.Fatalf("location %d, [%d, %d), %d pixels, depth %d:\n%v, want\n%v", p, b, e, w, depth, got.Pixels, want)
-				}
 			}
-			for _, bad := range []struct{ b, e, w, d int }{{2, 1, 1, 0}, {1, 2, 0, 0}, {1, 2, 1 << 30, 0}, {1, 2, 1, -1}} {
-				if _, err := x.TimelineAt(trace.Time(bad.b), trace.Time(bad.e), bad.w, bad.d); err == nil {
+			for _, bad := range []struct{ b, e, w int }{{2, 1, 1}, {1, 2, 0}, {1, 2, 1 << 30}} {
+				if _, err := x.Timeline(trace.Time(bad.b), trace.Time(bad.e), bad.w); err == nil {
 					t.Errorf("%+v was accepted", bad)
 				}
 			}

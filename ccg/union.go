@@ -32,11 +32,6 @@ func NewUnion(defs *trace.Definitions, e *Encodings, o Options) *Union {
 // Nodes returns the number of nodes.
 func (u *Union) Nodes() int { return u.graph.nodes.len() }
 
-// Memory returns the bytes that u holds.
-func (u *Union) Memory() uint64 {
-	return u.graph.nodes.memory() + u.graph.tuples.memory() + 4*uint64(cap(u.tuple)+cap(u.ids))
-}
-
 // relabel returns a tuple of a location with its partner written as chosen.
 func (e *Encodings) relabel(pls *places, h *shape, w, scratch []uint64) ([]uint64, error) {
 	at, comm, window, ok := h.rankWord(w)
