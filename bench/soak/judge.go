@@ -13,6 +13,9 @@ import (
 // and no error is unforeseen.
 var crashes = []string{"panic:", "fatal error:", "DATA RACE", "goroutine ", "this is a bug of coppice", "internal error", "runtime error", "SIGSEGV", "invalid memory address"}
 
+// mostMemory is more than any command needs for inputs of some MB, with the shadow memory of the race detector.
+const mostMemory = 3 << 30
+
 // judge asks of a command what holds for all: a documented exit code, no crash, an error in its form, and no files of its own
 // left behind.
 func (r *round) judge(o outcome) {
@@ -25,6 +28,9 @@ func (r *round) judge(o outcome) {
 	if !slices.Contains([]int{0, 1, 2, 3, 4, 5, 75}, o.code) {
 		r.fail("%s: exit code %d is not documented", o, o.code)
 		return
+	}
+	if o.peak > mostMemory {
+		r.fail("%s: %d MiB of memory", o, o.peak>>20)
 	}
 	if o.code == 2 || o.code == 3 || o.code == 5 {
 		r.judgeError(o)

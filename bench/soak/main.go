@@ -82,12 +82,12 @@ func (s *settings) prepare(race bool, only, traces string) (err error) {
 	if s.work, err = os.MkdirTemp("", "soak"); err != nil {
 		return err
 	}
-	s.bin = filepath.Join(s.work, "coppice")
+	s.bin = filepath.Join(s.out, "bin", "coppice") // one that is up to date is not built again
 	if err := build(s.bin); err != nil {
 		return err
 	}
 	if race {
-		s.race = filepath.Join(s.work, "coppice-race")
+		s.race = filepath.Join(s.out, "bin", "coppice-race")
 		if err := build(s.race, "-race"); err != nil {
 			return err
 		}
