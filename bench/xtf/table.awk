@@ -1,4 +1,4 @@
-# Prints the table of run.sh from lines "STORE METRIC VALUE".
+# Prints the table of run.sh from lines "STORE METRIC VALUE"; with lines=1 the medians alone.
 
 function median(store, metric,    n, i, j, v, t) {
 	n = count[store, metric]
@@ -44,6 +44,7 @@ function ratio(title, metric,    i, own, m) {
 {
 	n = ++count[$1, $2]
 	value[$1, $2, n] = $3 + 0
+	metrics[$2]
 	if ($2 ~ /^check/ && !($2 in seen))
 		seen[$2] = $3
 	if ($2 ~ /^check/ && seen[$2] != $3) {
@@ -54,6 +55,13 @@ function ratio(title, metric,    i, own, m) {
 
 END {
 	k = split(stores, name, " ")
+	if (lines) {
+		for (i = 2; i <= k; i++)
+			for (metric in metrics)
+				if ((own = median(name[1], metric)) >= 0 && (m = median(name[i], metric)) >= 0)
+					printf "%s\t%s\t%.9g\t%.9g\n", name[i], metric, own, m
+		exit failed
+	}
 	rows = seen["check_count"]
 	printf "%d records of 64 bytes (%.0f MB), %d rounds, medians; load average before %s, after %s\n\n", records, records * 64 / 1e6, count[name[1], "bytes"], before, after
 	printf "%-34s", ""
@@ -74,6 +82,7 @@ END {
 		printf "%12s", name[i] == "array" || m <= 0 ? "-" : sprintf("%.0f", records * 64 / m / 1e6)
 	}
 	printf "\n"
+	row("build, peak memory, MiB", "build_peak_kib", "%.0f", 1 / 1024)
 	row("size on disk, MB", "bytes", "%.1f", 1e-6)
 	row("search in memory, CPU ns", "search_ns", "%.0f", 1)
 	row("search and record, CPU ns", "record_ns", "%.0f", 1)

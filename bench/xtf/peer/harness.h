@@ -116,8 +116,11 @@ static void measure_build(const char *path, uint64_t n)
 {
 	double wall = wall_seconds(), cpu = cpu_seconds();
 	struct stat st;
+	struct rusage u;
 	store_build(path, n);
 	printf("build_s %f\nbuild_cpu_s %f\n", wall_seconds() - wall, cpu_seconds() - cpu);
+	getrusage(RUSAGE_SELF, &u);
+	printf("build_peak_kib %ld\n", u.ru_maxrss);
 	if (stat(path, &st) != 0)
 		fail(path, "not there");
 	printf("bytes %" PRId64 "\n", (int64_t)st.st_blocks * 512 < st.st_size ? (int64_t)st.st_blocks * 512 : (int64_t)st.st_size);

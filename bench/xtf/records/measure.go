@@ -72,6 +72,7 @@ func build(s Store, path string, n uint64) error {
 	}
 	fmt.Println("build_s", time.Since(wall).Seconds())
 	fmt.Println("build_cpu_s", cpuSeconds()-cpu)
+	fmt.Println("build_peak_kib", peakKiB())
 	st, err := os.Stat(path)
 	if err != nil {
 		return err
@@ -218,6 +219,15 @@ func MajorFaults() int64 {
 		return 0
 	}
 	return int64(u.Majflt)
+}
+
+// peakKiB is the most memory that was resident so far, pages of mapped files included.
+func peakKiB() int64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return int64(u.Maxrss)
 }
 
 func cpuSeconds() float64 {
