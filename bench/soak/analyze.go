@@ -213,8 +213,8 @@ func (r *round) harmless(x *rand.Rand, tight bool) (list []string) {
 	return list
 }
 
-// stepSame analyses again, on other ranks and with other memory, in the process or under mpirun: the same bytes and exit code. One
-// run without the race detector, on generated input, keeps to its --mem.
+// stepSame analyses again, on other ranks and with other memory, in the process or under mpirun: the same bytes and exit code. A
+// run without the race detector keeps to its --mem.
 func stepSame(r *round, x *rand.Rand) {
 	for i := range 1 + x.IntN(3) {
 		out := r.path(fmt.Sprintf("again%d.xtf", i))
@@ -244,7 +244,7 @@ const besideHeap = 96 << 20
 
 // judgeMemory holds a run without the race detector to the memory that it was given.
 func (r *round) judgeMemory(o outcome) {
-	if !o.plain || o.ranks > 0 {
+	if r.race != "" && r.raced(o.command) || o.ranks > 0 {
 		return
 	}
 	ranks := int64(1)

@@ -10,7 +10,7 @@
 // judge.go, of each step in the comment of its function. A round that fails keeps its folder (input, results, and commands.txt with
 // every command line and what it printed) as OUT/SEED, prints what was wrong and how to repeat it, and the next round begins.
 //
-// Commands run with the race detector (-race=false: without); one in eight without, and these are held to their --mem.
+// Rounds with odd seeds run with the race detector (-race=false: none); the others are faster, and are held to their --mem.
 package main
 
 import (

@@ -132,11 +132,14 @@ type outcome struct {
 
 func (o outcome) String() string { return strings.Join(o.args, " ") }
 
+// raced says whether a command runs with the race detector.
+func (r *round) raced(c command) bool { return r.seed%2 == 1 && !c.plain }
+
 // prepare makes the process of a command, in a process group of its own.
 func (r *round) prepare(c command) *exec.Cmd {
-	bin := r.race
-	if bin == "" || c.plain {
-		bin = r.bin
+	bin := r.bin
+	if r.race != "" && r.raced(c) {
+		bin = r.race
 	}
 	args := append([]string{bin}, c.args...)
 	if c.ranks > 0 {
@@ -221,7 +224,7 @@ func clip(text string) string {
 	return text[:most/2] + "\n[...]\n" + text[len(text)-most/2:]
 }
 
-// coppice runs the tool alone, once in a while without the race detector.
+// coppice runs the tool alone.
 func (r *round) coppice(args ...string) outcome { return r.do(command{args: args}) }
 
 // expect fails unless the code is one of these.
