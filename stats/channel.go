@@ -55,8 +55,7 @@ func (w *channelWriter) add(row []byte) error {
 	w.channel.Count++
 	w.channel.Bytes += entryValue(row, entryBytesAt)
 	chanRow, _ := w.out.Chan.Append()
-	c := xtf.Chan{N: entryValue(row, entryRowAt)}
-	c.Put(chanRow)
+	xtf.SetU64(chanRow, 0, entryValue(row, entryRowAt))
 	w.n++
 	w.buffer = append(w.buffer, row...)
 	if len(w.buffer) >= 256<<10 {

@@ -45,8 +45,8 @@ func TestSumsAlong(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 60 {
-			t1, most := rng.Uint64N(a.MaxEnd()+10), 1+rng.IntN(30)
-			t2 := t1 + 1 + rng.Uint64N(a.MaxEnd())
+			t1, most := rng.Uint64N(a.desc.maxEnd+10), 1+rng.IntN(30)
+			t2 := t1 + 1 + rng.Uint64N(a.desc.maxEnd)
 			s, err := a.SumsAlong(t1, t2, most)
 			if err != nil {
 				t.Fatal(err)
@@ -63,15 +63,15 @@ func checkAlong(t *testing.T, a *Array, s *SumSeries, t1, t2 uint64, most int) {
 	if n < 2 || n > most+1 || len(s.Sums) != n*s.K {
 		t.Fatalf("%d instants of at most %d", n, most+1)
 	}
-	if s.T[0] > t1 && s.T[0] != first || s.T[n-1] < t2 && s.T[n-1] != a.MaxEnd() {
+	if s.T[0] > t1 && s.T[0] != first || s.T[n-1] < t2 && s.T[n-1] != a.desc.maxEnd {
 		t.Fatalf("[%d, %d): instants from %d to %d", t1, t2, s.T[0], s.T[n-1])
 	}
 	for i := range s.T {
-		lo, err := a.SumsAt(s.T[i])
+		lo, err := a.sumsAt(s.T[i])
 		if err != nil {
 			t.Fatal(err)
 		}
-		hi, err := a.SumsAt(s.T[i] + 1)
+		hi, err := a.sumsAt(s.T[i] + 1)
 		if err != nil {
 			t.Fatal(err)
 		}

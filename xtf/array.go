@@ -67,22 +67,13 @@ func (a *Array) Proc() Proc { return a.proc }
 // Len is the number of rows.
 func (a *Array) Len() uint64 { return a.desc.rows }
 
-// Flags are the flags given when the region was composed.
-func (a *Array) Flags() uint32 { return a.desc.flags }
-
 // Bounds returns the first and last key; ok is false without rows.
 func (a *Array) Bounds() (first, last uint64, ok bool) {
 	return a.desc.first, a.desc.last, a.desc.rows > 0
 }
 
-// MaxEnd is the largest End, 0 without an End column.
-func (a *Array) MaxEnd() uint64 { return a.desc.maxEnd }
-
 // Height is the number of levels, the data pages included.
 func (a *Array) Height() int { return len(a.desc.levels) }
-
-// LevelPages is the number of pages of a level; level 0 holds the rows.
-func (a *Array) LevelPages(level int) uint32 { return a.desc.levels[level].pages }
 
 // StoredBytes is what the array takes in the file.
 func (a *Array) StoredBytes() uint64 { return a.desc.bytes }
@@ -174,23 +165,6 @@ func (a *Array) SizeN(n1, n2 uint64) uint64 {
 		return 0
 	}
 	return n2 - n1
-}
-
-// SizeProcs sums Size over the arrays of type t of the locations [p1, p2).
-func (f *File) SizeProcs(p1, p2 Proc, t TypeID, k1, k2 uint64) (uint64, error) {
-	var sum uint64
-	for p := uint64(p1); p < min(uint64(p2), uint64(f.Procs())); p++ {
-		a, err := f.Array(Proc(p), t)
-		if err != nil {
-			return 0, err
-		}
-		n, err := a.Size(k1, k2)
-		if err != nil {
-			return 0, err
-		}
-		sum += n
-	}
-	return sum, nil
 }
 
 // NextN steps from row n. Outside 0..Len-1 it returns the side.

@@ -139,14 +139,6 @@ func (b *ArrayBuilder) Len() uint64 { return b.next }
 // Err returns the first error so far.
 func (b *ArrayBuilder) Err() error { return b.err }
 
-// Pinned is the number of full pages held back by an open row.
-func (b *ArrayBuilder) Pinned() int { return len(b.pinned) }
-
-// MemoryBytes counts the memory of pages and page table.
-func (b *ArrayBuilder) MemoryBytes() int64 {
-	return int64(b.held)*int64(b.end) + int64(b.spill.count*b.typ.PageRows/8) + b.sum.MemoryBytes() + b.sums.memoryBytes()
-}
-
 // Finish encodes what is left and returns the array's page table. The builder
 // must not be used afterwards.
 func (b *ArrayBuilder) Finish() (*ArraySummary, error) {

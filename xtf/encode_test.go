@@ -158,8 +158,8 @@ func TestLateRows(t *testing.T) {
 		for len(open) > 0 {
 			shut()
 		}
-		if b.Pinned() != 0 {
-			t.Fatalf("%d pages pinned without open rows", b.Pinned())
+		if len(b.pinned) != 0 {
+			t.Fatalf("%d pages pinned without open rows", len(b.pinned))
 		}
 		sum, err := b.Finish()
 		if err != nil {

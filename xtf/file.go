@@ -17,8 +17,8 @@ type Options struct {
 	// Mmap makes OpenFile map the file instead of reading it by its descriptor:
 	// no system call for a page, for files on local disks. Where it cannot be
 	// mapped (systems other than Linux, or more bytes than addresses) it is read
-	// as without; Mapped tells. A mapped file must not be cut while it is open:
-	// reads then fail with ErrCorrupt, as they do without Mmap.
+	// as without. A mapped file must not be cut while it is open: reads then fail
+	// with ErrCorrupt, as they do without Mmap.
 	Mmap bool
 }
 
@@ -79,12 +79,6 @@ func OpenFile(path string, o Options) (*File, error) {
 	}
 	x.closer = r
 	return x, nil
-}
-
-// Mapped says whether the file is read through a mapping.
-func (f *File) Mapped() bool {
-	_, ok := f.r.(*mapping)
-	return ok
 }
 
 // Open reads superblock, footer, types and the directory's head: four reads.
@@ -236,16 +230,6 @@ func (f *File) section(kind uint32) (SectionInfo, error) {
 		}
 	}
 	return SectionInfo{}, fmt.Errorf("xtf: section of kind %d: %w", kind, ErrNoSection)
-}
-
-// Section opens the first section of a kind for reading; its checksum is the
-// caller's or Check's to compare. SectionBytes compares it.
-func (f *File) Section(kind uint32) (*io.SectionReader, error) {
-	s, err := f.section(kind)
-	if err != nil {
-		return nil, err
-	}
-	return io.NewSectionReader(f.r, s.Offset, s.Size), nil
 }
 
 // SectionBytes reads a whole section and verifies it.

@@ -125,27 +125,3 @@ func TestEqualKeysOverLevels(t *testing.T) {
 		checkPrimitives(t, a, model(keys))
 	}
 }
-
-// TestSizeProcs sums over locations, empty and missing ones too.
-func TestSizeProcs(t *testing.T) {
-	r := rand.New(rand.NewPCG(2, 2))
-	tt := tinyTypes(Packed, 3, 4)
-	var regions []testRegion
-	var all []model
-	for p := range 5 {
-		keys := sortedKeys(r, []int{40, 0, 1, 13, 100}[p], 60)
-		all = append(all, keys)
-		regions = append(regions, testRegion{p: Proc(p), arrays: []testArray{{TypeMetric, metricRows(keys)}}})
-	}
-	f := openMem(t, buildFile(t, tt, append(regions, testRegion{p: WholeRun})))
-	for range 100 {
-		p1, p2, k1, k2 := r.IntN(7), r.IntN(7), r.Uint64N(65), r.Uint64N(65)
-		want := uint64(0)
-		for p := p1; p < min(p2, 5) && k1 < k2; p++ {
-			want += all[p].lo(k2) - all[p].lo(k1)
-		}
-		if got, err := f.SizeProcs(Proc(p1), Proc(p2), TypeMetric, k1, k2); err != nil || got != want {
-			t.Fatalf("SizeProcs(%d, %d, %d, %d) = %d %v, want %d", p1, p2, k1, k2, got, err, want)
-		}
-	}
-}

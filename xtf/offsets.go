@@ -40,12 +40,8 @@ const (
 	CollRoot       = 88
 	CollFlags      = 92
 	IOEnd          = 8
-	IOCallN        = 16
 	IODone         = 32
-	RMAEnd         = 8
-	RMACallN       = 16
 	IvalEnd        = 8
-	IvalExecution  = 16
 	IvalNode       = 24
 	IvalFlags      = 28
 )

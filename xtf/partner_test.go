@@ -93,8 +93,7 @@ func (x *exchange) arrays(p int) []testArray {
 		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Tag, b.Tag), cmp.Compare(a.Direction, b.Direction))
 	})
 	for i, e := range all {
-		chans = append(chans, make([]byte, ChanRowBytes)...)
-		(&Chan{N: e.row}).Put(chans[i*ChanRowBytes:])
+		chans = le.AppendUint64(chans, e.row)
 		if last := len(channels) - ChannelRowBytes; i > 0 && all[i-1].Channel == e.Channel {
 			var c Channel
 			c.Load(channels[last:])

@@ -101,7 +101,7 @@ func log2(n uint64) uint64 {
 func worst(a *Array) uint64 {
 	c := log2(min(uint64(a.typ.PageRows), a.Len()))
 	for lv := 1; lv < a.Height(); lv++ {
-		c += log2(min(uint64(a.typ.Fanout), uint64(a.LevelPages(lv-1))))
+		c += log2(min(uint64(a.typ.Fanout), uint64(a.desc.levels[lv-1].pages)))
 	}
 	return c
 }

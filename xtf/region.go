@@ -12,15 +12,7 @@ import (
 type FinishedArray struct {
 	Summary *ArraySummary
 	Data    io.ReaderAt // the Sink it was built into, or a copy of it
-	Flags   uint32      // kept in the descriptor
 }
-
-// Flags of arrays.
-const (
-	// ArrayBestEffort marks P2P and CHAN arrays of processes where several
-	// locations used one channel: their order is a guess.
-	ArrayBestEffort uint32 = 1
-)
 
 // Blob is an opaque part of a region or a section of the file.
 type Blob struct {
@@ -40,7 +32,6 @@ type level struct {
 // descriptor is the array descriptor of a region head.
 type descriptor struct {
 	typ         TypeID
-	flags       uint32
 	rows        uint64
 	first, last uint64
 	maxEnd      uint64
@@ -131,7 +122,7 @@ func planArray(t *Type, s *ArraySummary, a FinishedArray) (arrayPlan, error) {
 		align = int64(t.PageSize)
 	}
 	p.desc = descriptor{
-		typ: t.ID, flags: a.Flags, rows: s.rows, first: s.first, last: s.last,
+		typ: t.ID, rows: s.rows, first: s.first, last: s.last,
 		maxEnd: s.maxEnd, codec: s.codec, totals: s.totals,
 	}
 	geo := Geometry(s.rows, t.PageRows, t.Fanout)
@@ -242,7 +233,7 @@ func (r *RegionPlan) place() error {
 
 func (d *descriptor) append(b []byte) []byte {
 	b = le.AppendUint32(b, uint32(d.typ))
-	b = le.AppendUint32(b, d.flags)
+	b = le.AppendUint32(b, 0)
 	for _, v := range []uint64{d.rows, d.first, d.last, d.maxEnd, d.base, d.bytes} {
 		b = le.AppendUint64(b, v)
 	}
@@ -258,9 +249,6 @@ func (d *descriptor) append(b []byte) []byte {
 	}
 	return b
 }
-
-// Proc is the location of the region.
-func (r *RegionPlan) Proc() Proc { return r.proc }
 
 // Size is the number of bytes WriteTo will write: a multiple of the alignment.
 func (r *RegionPlan) Size() int64 { return r.size }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"hash/crc32"
-	"io"
 	"sort"
 	"sync/atomic"
 )
@@ -147,10 +146,9 @@ func (f *File) parseDescriptors(reg *region, r *byteReader, arrays int, room uin
 }
 
 func parseDescriptor(r *byteReader) descriptor {
-	d := descriptor{
-		typ: TypeID(r.u32()), flags: r.u32(), rows: r.u64(), first: r.u64(), last: r.u64(),
-		maxEnd: r.u64(), base: r.u64(), bytes: r.u64(),
-	}
+	d := descriptor{typ: TypeID(r.u32())}
+	r.u32() // flags: version 1.0 has none
+	d.rows, d.first, d.last, d.maxEnd, d.base, d.bytes = r.u64(), r.u64(), r.u64(), r.u64(), r.u64(), r.u64()
 	levels, codec, k := r.u8(), r.u8(), r.u8()
 	r.take(5)
 	d.codec = Codec(codec)
@@ -294,16 +292,6 @@ func (f *File) Blobs(p Proc) ([]SectionInfo, error) {
 		return nil, err
 	}
 	return append([]SectionInfo(nil), reg.blobs...), nil
-}
-
-// Blob opens the first blob of a kind in the region of p. Its checksum is the
-// caller's or Check's to compare; BlobBytes compares it.
-func (f *File) Blob(p Proc, kind uint32) (*io.SectionReader, error) {
-	s, err := f.blob(p, kind)
-	if err != nil {
-		return nil, err
-	}
-	return io.NewSectionReader(f.r, s.Offset, s.Size), nil
 }
 
 // BlobBytes reads a blob and verifies it.

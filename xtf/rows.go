@@ -21,7 +21,7 @@ type Call struct {
 	Flags     uint32
 }
 
-// Put writes the row into dst, which has CallRowBytes bytes.
+// Put writes the row into dst.
 func (r *Call) Put(dst []byte) {
 	_ = dst[47]
 	le.PutUint64(dst[0:], r.T)
@@ -34,7 +34,7 @@ func (r *Call) Put(dst []byte) {
 	le.PutUint32(dst[44:], r.Flags)
 }
 
-// Load reads the row from src, which has CallRowBytes bytes.
+// Load reads the row from src.
 func (r *Call) Load(src []byte) {
 	_ = src[47]
 	r.T = le.Uint64(src[0:])
@@ -69,7 +69,7 @@ type P2P struct {
 	MateT  uint64
 }
 
-// Put writes the row into dst, which has P2PRowBytes bytes.
+// Put writes the row into dst.
 func (r *P2P) Put(dst []byte) {
 	_ = dst[95]
 	le.PutUint64(dst[0:], r.T)
@@ -89,7 +89,7 @@ func (r *P2P) Put(dst []byte) {
 	le.PutUint64(dst[88:], r.MateT)
 }
 
-// Load reads the row from src, which has P2PRowBytes bytes.
+// Load reads the row from src.
 func (r *P2P) Load(src []byte) {
 	_ = src[95]
 	r.T = le.Uint64(src[0:])
@@ -130,7 +130,7 @@ type Coll struct {
 	Flags      uint32
 }
 
-// Put writes the row into dst, which has CollRowBytes bytes.
+// Put writes the row into dst.
 func (r *Coll) Put(dst []byte) {
 	_ = dst[95]
 	le.PutUint64(dst[0:], r.T)
@@ -149,7 +149,7 @@ func (r *Coll) Put(dst []byte) {
 	le.PutUint32(dst[92:], r.Flags)
 }
 
-// Load reads the row from src, which has CollRowBytes bytes.
+// Load reads the row from src.
 func (r *Coll) Load(src []byte) {
 	_ = src[95]
 	r.T = le.Uint64(src[0:])
@@ -168,9 +168,6 @@ func (r *Coll) Load(src []byte) {
 	r.Flags = le.Uint32(src[92:])
 }
 
-// IORowBytes is the size of a row of type IO.
-const IORowBytes = 48
-
 // IO is a file operation.
 type IO struct {
 	T      uint64
@@ -182,7 +179,7 @@ type IO struct {
 	Op     uint32
 }
 
-// Put writes the row into dst, which has IORowBytes bytes.
+// Put writes the row into dst.
 func (r *IO) Put(dst []byte) {
 	_ = dst[47]
 	le.PutUint64(dst[0:], r.T)
@@ -194,7 +191,7 @@ func (r *IO) Put(dst []byte) {
 	le.PutUint32(dst[44:], r.Op)
 }
 
-// Load reads the row from src, which has IORowBytes bytes.
+// Load reads the row from src.
 func (r *IO) Load(src []byte) {
 	_ = src[47]
 	r.T = le.Uint64(src[0:])
@@ -205,9 +202,6 @@ func (r *IO) Load(src []byte) {
 	r.Handle = le.Uint32(src[40:])
 	r.Op = le.Uint32(src[44:])
 }
-
-// RMARowBytes is the size of a row of type RMA.
-const RMARowBytes = 48
 
 // RMA is a one-sided operation.
 type RMA struct {
@@ -221,7 +215,7 @@ type RMA struct {
 	Flags  uint32
 }
 
-// Put writes the row into dst, which has RMARowBytes bytes.
+// Put writes the row into dst.
 func (r *RMA) Put(dst []byte) {
 	_ = dst[47]
 	le.PutUint64(dst[0:], r.T)
@@ -234,7 +228,7 @@ func (r *RMA) Put(dst []byte) {
 	le.PutUint32(dst[44:], r.Flags)
 }
 
-// Load reads the row from src, which has RMARowBytes bytes.
+// Load reads the row from src.
 func (r *RMA) Load(src []byte) {
 	_ = src[47]
 	r.T = le.Uint64(src[0:])
@@ -258,7 +252,7 @@ type Metric struct {
 	Flags  uint32
 }
 
-// Put writes the row into dst, which has MetricRowBytes bytes.
+// Put writes the row into dst.
 func (r *Metric) Put(dst []byte) {
 	_ = dst[23]
 	le.PutUint64(dst[0:], r.T)
@@ -267,7 +261,7 @@ func (r *Metric) Put(dst []byte) {
 	le.PutUint32(dst[20:], r.Flags)
 }
 
-// Load reads the row from src, which has MetricRowBytes bytes.
+// Load reads the row from src.
 func (r *Metric) Load(src []byte) {
 	_ = src[23]
 	r.T = le.Uint64(src[0:])
@@ -275,9 +269,6 @@ func (r *Metric) Load(src []byte) {
 	r.Metric = le.Uint32(src[16:])
 	r.Flags = le.Uint32(src[20:])
 }
-
-// WaitRowBytes is the size of a row of type WAIT.
-const WaitRowBytes = 40
 
 // Wait is a wait state.
 type Wait struct {
@@ -290,7 +281,7 @@ type Wait struct {
 	Path    uint32
 }
 
-// Put writes the row into dst, which has WaitRowBytes bytes.
+// Put writes the row into dst.
 func (r *Wait) Put(dst []byte) {
 	_ = dst[39]
 	le.PutUint64(dst[0:], r.T)
@@ -302,7 +293,7 @@ func (r *Wait) Put(dst []byte) {
 	le.PutUint32(dst[36:], r.Path)
 }
 
-// Load reads the row from src, which has WaitRowBytes bytes.
+// Load reads the row from src.
 func (r *Wait) Load(src []byte) {
 	_ = src[39]
 	r.T = le.Uint64(src[0:])
@@ -326,7 +317,7 @@ type Ival struct {
 	Flags     uint32
 }
 
-// Put writes the row into dst, which has IvalRowBytes bytes.
+// Put writes the row into dst.
 func (r *Ival) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.T)
@@ -336,7 +327,7 @@ func (r *Ival) Put(dst []byte) {
 	le.PutUint32(dst[28:], r.Flags)
 }
 
-// Load reads the row from src, which has IvalRowBytes bytes.
+// Load reads the row from src.
 func (r *Ival) Load(src []byte) {
 	_ = src[31]
 	r.T = le.Uint64(src[0:])
@@ -345,9 +336,6 @@ func (r *Ival) Load(src []byte) {
 	r.Node = le.Uint32(src[24:])
 	r.Flags = le.Uint32(src[28:])
 }
-
-// CPathRowBytes is the size of a row of type CPATH.
-const CPathRowBytes = 32
 
 // CPath is a piece of the critical path.
 type CPath struct {
@@ -359,7 +347,7 @@ type CPath struct {
 	Path     uint32
 }
 
-// Put writes the row into dst, which has CPathRowBytes bytes.
+// Put writes the row into dst.
 func (r *CPath) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.T)
@@ -370,7 +358,7 @@ func (r *CPath) Put(dst []byte) {
 	le.PutUint32(dst[28:], r.Path)
 }
 
-// Load reads the row from src, which has CPathRowBytes bytes.
+// Load reads the row from src.
 func (r *CPath) Load(src []byte) {
 	_ = src[31]
 	r.T = le.Uint64(src[0:])

@@ -1,8 +1,5 @@
 package xtf
 
-// GroupRowBytes is the size of a row of type GROUP.
-const GroupRowBytes = 64
-
 // Group is a set of processes whose MPI calls follow each other in the same order.
 type Group struct {
 	Key       uint64
@@ -18,7 +15,7 @@ type Group struct {
 	Led       uint32
 }
 
-// Put writes the row into dst, which has GroupRowBytes bytes.
+// Put writes the row into dst.
 func (r *Group) Put(dst []byte) {
 	_ = dst[63]
 	le.PutUint64(dst[0:], r.Key)
@@ -34,7 +31,7 @@ func (r *Group) Put(dst []byte) {
 	le.PutUint32(dst[60:], r.Led)
 }
 
-// Load reads the row from src, which has GroupRowBytes bytes.
+// Load reads the row from src.
 func (r *Group) Load(src []byte) {
 	_ = src[63]
 	r.Key = le.Uint64(src[0:])
@@ -50,9 +47,6 @@ func (r *Group) Load(src []byte) {
 	r.Led = le.Uint32(src[60:])
 }
 
-// ClassSumRowBytes is the size of a row of type CLASSSUM.
-const ClassSumRowBytes = 40
-
 // ClassSum is how much the processes of a class compute.
 type ClassSum struct {
 	Key   uint64
@@ -63,7 +57,7 @@ type ClassSum struct {
 	Mean  uint64
 }
 
-// Put writes the row into dst, which has ClassSumRowBytes bytes.
+// Put writes the row into dst.
 func (r *ClassSum) Put(dst []byte) {
 	_ = dst[39]
 	le.PutUint64(dst[0:], r.Key)
@@ -74,7 +68,7 @@ func (r *ClassSum) Put(dst []byte) {
 	le.PutUint64(dst[32:], r.Mean)
 }
 
-// Load reads the row from src, which has ClassSumRowBytes bytes.
+// Load reads the row from src.
 func (r *ClassSum) Load(src []byte) {
 	_ = src[39]
 	r.Key = le.Uint64(src[0:])

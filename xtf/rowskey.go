@@ -13,7 +13,7 @@ type Channel struct {
 	Bytes     uint64
 }
 
-// Put writes the row into dst, which has ChannelRowBytes bytes.
+// Put writes the row into dst.
 func (r *Channel) Put(dst []byte) {
 	_ = dst[39]
 	le.PutUint64(dst[0:], r.Key)
@@ -24,7 +24,7 @@ func (r *Channel) Put(dst []byte) {
 	le.PutUint64(dst[32:], r.Bytes)
 }
 
-// Load reads the row from src, which has ChannelRowBytes bytes.
+// Load reads the row from src.
 func (r *Channel) Load(src []byte) {
 	_ = src[39]
 	r.Key = le.Uint64(src[0:])
@@ -33,26 +33,6 @@ func (r *Channel) Load(src []byte) {
 	r.First = le.Uint64(src[16:])
 	r.Count = le.Uint64(src[24:])
 	r.Bytes = le.Uint64(src[32:])
-}
-
-// ChanRowBytes is the size of a row of type CHAN.
-const ChanRowBytes = 8
-
-// Chan is a channel entry: the N of a P2P or COLL row.
-type Chan struct {
-	N uint64
-}
-
-// Put writes the row into dst, which has ChanRowBytes bytes.
-func (r *Chan) Put(dst []byte) {
-	_ = dst[7]
-	le.PutUint64(dst[0:], r.N)
-}
-
-// Load reads the row from src, which has ChanRowBytes bytes.
-func (r *Chan) Load(src []byte) {
-	_ = src[7]
-	r.N = le.Uint64(src[0:])
 }
 
 // TileRowBytes is the size of a row of type TILE.
@@ -67,7 +47,7 @@ type Tile struct {
 	Longest uint64
 }
 
-// Put writes the row into dst, which has TileRowBytes bytes.
+// Put writes the row into dst.
 func (r *Tile) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.Key)
@@ -77,7 +57,7 @@ func (r *Tile) Put(dst []byte) {
 	le.PutUint64(dst[24:], r.Longest)
 }
 
-// Load reads the row from src, which has TileRowBytes bytes.
+// Load reads the row from src.
 func (r *Tile) Load(src []byte) {
 	_ = src[31]
 	r.Key = le.Uint64(src[0:])
@@ -101,7 +81,7 @@ type TimeBin struct {
 	Bytes     uint64
 }
 
-// Put writes the row into dst, which has TimeBinRowBytes bytes.
+// Put writes the row into dst.
 func (r *TimeBin) Put(dst []byte) {
 	_ = dst[47]
 	le.PutUint64(dst[0:], r.Key)
@@ -113,7 +93,7 @@ func (r *TimeBin) Put(dst []byte) {
 	le.PutUint64(dst[40:], r.Bytes)
 }
 
-// Load reads the row from src, which has TimeBinRowBytes bytes.
+// Load reads the row from src.
 func (r *TimeBin) Load(src []byte) {
 	_ = src[47]
 	r.Key = le.Uint64(src[0:])
@@ -125,31 +105,25 @@ func (r *TimeBin) Load(src []byte) {
 	r.Bytes = le.Uint64(src[40:])
 }
 
-// CompRowBytes is the size of a row of type COMP.
-const CompRowBytes = 16
-
 // Comp is one component of an interval.
 type Comp struct {
 	Key   uint64
 	Value uint64
 }
 
-// Put writes the row into dst, which has CompRowBytes bytes.
+// Put writes the row into dst.
 func (r *Comp) Put(dst []byte) {
 	_ = dst[15]
 	le.PutUint64(dst[0:], r.Key)
 	le.PutUint64(dst[8:], r.Value)
 }
 
-// Load reads the row from src, which has CompRowBytes bytes.
+// Load reads the row from src.
 func (r *Comp) Load(src []byte) {
 	_ = src[15]
 	r.Key = le.Uint64(src[0:])
 	r.Value = le.Uint64(src[8:])
 }
-
-// DelayRowBytes is the size of a row of type DELAY.
-const DelayRowBytes = 32
 
 // Delay is a delay cost.
 type Delay struct {
@@ -160,7 +134,7 @@ type Delay struct {
 	Long     uint64
 }
 
-// Put writes the row into dst, which has DelayRowBytes bytes.
+// Put writes the row into dst.
 func (r *Delay) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.Key)
@@ -170,7 +144,7 @@ func (r *Delay) Put(dst []byte) {
 	le.PutUint64(dst[24:], r.Long)
 }
 
-// Load reads the row from src, which has DelayRowBytes bytes.
+// Load reads the row from src.
 func (r *Delay) Load(src []byte) {
 	_ = src[31]
 	r.Key = le.Uint64(src[0:])
@@ -179,9 +153,6 @@ func (r *Delay) Load(src []byte) {
 	r.Short = le.Uint64(src[16:])
 	r.Long = le.Uint64(src[24:])
 }
-
-// DiagRowBytes is the size of a row of type DIAG.
-const DiagRowBytes = 48
 
 // Diag is a diagnostic.
 type Diag struct {
@@ -195,7 +166,7 @@ type Diag struct {
 	Zero     uint32
 }
 
-// Put writes the row into dst, which has DiagRowBytes bytes.
+// Put writes the row into dst.
 func (r *Diag) Put(dst []byte) {
 	_ = dst[47]
 	le.PutUint64(dst[0:], r.T)
@@ -208,7 +179,7 @@ func (r *Diag) Put(dst []byte) {
 	le.PutUint32(dst[44:], r.Zero)
 }
 
-// Load reads the row from src, which has DiagRowBytes bytes.
+// Load reads the row from src.
 func (r *Diag) Load(src []byte) {
 	_ = src[47]
 	r.T = le.Uint64(src[0:])
@@ -221,9 +192,6 @@ func (r *Diag) Load(src []byte) {
 	r.Zero = le.Uint32(src[44:])
 }
 
-// WaitSumRowBytes is the size of a row of type WAITSUM.
-const WaitSumRowBytes = 32
-
 // WaitSum is waits of one pattern on one call path of an interval.
 type WaitSum struct {
 	Key     uint64
@@ -233,7 +201,7 @@ type WaitSum struct {
 	Ticks   uint64
 }
 
-// Put writes the row into dst, which has WaitSumRowBytes bytes.
+// Put writes the row into dst.
 func (r *WaitSum) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.Key)
@@ -243,7 +211,7 @@ func (r *WaitSum) Put(dst []byte) {
 	le.PutUint64(dst[24:], r.Ticks)
 }
 
-// Load reads the row from src, which has WaitSumRowBytes bytes.
+// Load reads the row from src.
 func (r *WaitSum) Load(src []byte) {
 	_ = src[31]
 	r.Key = le.Uint64(src[0:])

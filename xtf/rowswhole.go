@@ -1,8 +1,5 @@
 package xtf
 
-// IntervalRowBytes is the size of a row of type INTERVAL.
-const IntervalRowBytes = 88
-
 // Interval is a node of the interval tree.
 type Interval struct {
 	Key          uint64
@@ -22,7 +19,7 @@ type Interval struct {
 	SumMax       uint64
 }
 
-// Put writes the row into dst, which has IntervalRowBytes bytes.
+// Put writes the row into dst.
 func (r *Interval) Put(dst []byte) {
 	_ = dst[87]
 	le.PutUint64(dst[0:], r.Key)
@@ -42,7 +39,7 @@ func (r *Interval) Put(dst []byte) {
 	le.PutUint64(dst[80:], r.SumMax)
 }
 
-// Load reads the row from src, which has IntervalRowBytes bytes.
+// Load reads the row from src.
 func (r *Interval) Load(src []byte) {
 	_ = src[87]
 	r.Key = le.Uint64(src[0:])
@@ -62,9 +59,6 @@ func (r *Interval) Load(src []byte) {
 	r.SumMax = le.Uint64(src[80:])
 }
 
-// StatRowBytes is the size of a row of type STAT.
-const StatRowBytes = 72
-
 // Stat is a statistic of a component over processes.
 type Stat struct {
 	Key     uint64
@@ -79,7 +73,7 @@ type Stat struct {
 	MaxP    uint32
 }
 
-// Put writes the row into dst, which has StatRowBytes bytes.
+// Put writes the row into dst.
 func (r *Stat) Put(dst []byte) {
 	_ = dst[71]
 	le.PutUint64(dst[0:], r.Key)
@@ -94,7 +88,7 @@ func (r *Stat) Put(dst []byte) {
 	le.PutUint32(dst[68:], r.MaxP)
 }
 
-// Load reads the row from src, which has StatRowBytes bytes.
+// Load reads the row from src.
 func (r *Stat) Load(src []byte) {
 	_ = src[71]
 	r.Key = le.Uint64(src[0:])
@@ -109,9 +103,6 @@ func (r *Stat) Load(src []byte) {
 	r.MaxP = le.Uint32(src[68:])
 }
 
-// ClassRowBytes is the size of a row of type CLASS.
-const ClassRowBytes = 32
-
 // ClassRow is a class of processes.
 type ClassRow struct {
 	Key            uint64
@@ -122,7 +113,7 @@ type ClassRow struct {
 	Diameter       uint64
 }
 
-// Put writes the row into dst, which has ClassRowBytes bytes.
+// Put writes the row into dst.
 func (r *ClassRow) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.Key)
@@ -133,7 +124,7 @@ func (r *ClassRow) Put(dst []byte) {
 	le.PutUint64(dst[24:], r.Diameter)
 }
 
-// Load reads the row from src, which has ClassRowBytes bytes.
+// Load reads the row from src.
 func (r *ClassRow) Load(src []byte) {
 	_ = src[31]
 	r.Key = le.Uint64(src[0:])
@@ -144,9 +135,6 @@ func (r *ClassRow) Load(src []byte) {
 	r.Diameter = le.Uint64(src[24:])
 }
 
-// MemberRowBytes is the size of a row of type MEMBER.
-const MemberRowBytes = 16
-
 // Member is the class of a process.
 type Member struct {
 	Key   uint64
@@ -154,7 +142,7 @@ type Member struct {
 	Group uint32
 }
 
-// Put writes the row into dst, which has MemberRowBytes bytes.
+// Put writes the row into dst.
 func (r *Member) Put(dst []byte) {
 	_ = dst[15]
 	le.PutUint64(dst[0:], r.Key)
@@ -162,16 +150,13 @@ func (r *Member) Put(dst []byte) {
 	le.PutUint32(dst[12:], r.Group)
 }
 
-// Load reads the row from src, which has MemberRowBytes bytes.
+// Load reads the row from src.
 func (r *Member) Load(src []byte) {
 	_ = src[15]
 	r.Key = le.Uint64(src[0:])
 	r.Class = le.Uint32(src[8:])
 	r.Group = le.Uint32(src[12:])
 }
-
-// MergeRowBytes is the size of a row of type MERGE.
-const MergeRowBytes = 24
 
 // Merge is one merge of the dendrogram.
 type Merge struct {
@@ -181,7 +166,7 @@ type Merge struct {
 	Height uint64
 }
 
-// Put writes the row into dst, which has MergeRowBytes bytes.
+// Put writes the row into dst.
 func (r *Merge) Put(dst []byte) {
 	_ = dst[23]
 	le.PutUint64(dst[0:], r.Key)
@@ -190,7 +175,7 @@ func (r *Merge) Put(dst []byte) {
 	le.PutUint64(dst[16:], r.Height)
 }
 
-// Load reads the row from src, which has MergeRowBytes bytes.
+// Load reads the row from src.
 func (r *Merge) Load(src []byte) {
 	_ = src[23]
 	r.Key = le.Uint64(src[0:])
@@ -198,9 +183,6 @@ func (r *Merge) Load(src []byte) {
 	r.Second = le.Uint32(src[12:])
 	r.Height = le.Uint64(src[16:])
 }
-
-// PathRowBytes is the size of a row of type PATH.
-const PathRowBytes = 24
 
 // Path is a call path.
 type Path struct {
@@ -211,7 +193,7 @@ type Path struct {
 	Zero   uint32
 }
 
-// Put writes the row into dst, which has PathRowBytes bytes.
+// Put writes the row into dst.
 func (r *Path) Put(dst []byte) {
 	_ = dst[23]
 	le.PutUint64(dst[0:], r.Key)
@@ -221,7 +203,7 @@ func (r *Path) Put(dst []byte) {
 	le.PutUint32(dst[20:], r.Zero)
 }
 
-// Load reads the row from src, which has PathRowBytes bytes.
+// Load reads the row from src.
 func (r *Path) Load(src []byte) {
 	_ = src[23]
 	r.Key = le.Uint64(src[0:])
@@ -230,9 +212,6 @@ func (r *Path) Load(src []byte) {
 	r.Level = le.Uint32(src[16:])
 	r.Zero = le.Uint32(src[20:])
 }
-
-// WaitTotalRowBytes is the size of a row of type WAITTOTAL.
-const WaitTotalRowBytes = 40
 
 // WaitTotal is waits of one pattern on one call path of an interval, of all locations.
 type WaitTotal struct {
@@ -244,7 +223,7 @@ type WaitTotal struct {
 	Worst   uint64
 }
 
-// Put writes the row into dst, which has WaitTotalRowBytes bytes.
+// Put writes the row into dst.
 func (r *WaitTotal) Put(dst []byte) {
 	_ = dst[39]
 	le.PutUint64(dst[0:], r.Key)
@@ -255,7 +234,7 @@ func (r *WaitTotal) Put(dst []byte) {
 	le.PutUint64(dst[32:], r.Worst)
 }
 
-// Load reads the row from src, which has WaitTotalRowBytes bytes.
+// Load reads the row from src.
 func (r *WaitTotal) Load(src []byte) {
 	_ = src[39]
 	r.Key = le.Uint64(src[0:])
@@ -265,9 +244,6 @@ func (r *WaitTotal) Load(src []byte) {
 	r.Ticks = le.Uint64(src[24:])
 	r.Worst = le.Uint64(src[32:])
 }
-
-// DelayTotalRowBytes is the size of a row of type DELAYTOTAL.
-const DelayTotalRowBytes = 48
 
 // DelayTotal is delay costs on one call path of an interval, of all locations.
 type DelayTotal struct {
@@ -281,7 +257,7 @@ type DelayTotal struct {
 	Zero     uint32
 }
 
-// Put writes the row into dst, which has DelayTotalRowBytes bytes.
+// Put writes the row into dst.
 func (r *DelayTotal) Put(dst []byte) {
 	_ = dst[47]
 	le.PutUint64(dst[0:], r.Key)
@@ -294,7 +270,7 @@ func (r *DelayTotal) Put(dst []byte) {
 	le.PutUint32(dst[44:], r.Zero)
 }
 
-// Load reads the row from src, which has DelayTotalRowBytes bytes.
+// Load reads the row from src.
 func (r *DelayTotal) Load(src []byte) {
 	_ = src[47]
 	r.Key = le.Uint64(src[0:])
@@ -307,9 +283,6 @@ func (r *DelayTotal) Load(src []byte) {
 	r.Zero = le.Uint32(src[44:])
 }
 
-// PathTotalRowBytes is the size of a row of type PATHTOTAL.
-const PathTotalRowBytes = 32
-
 // PathTotal is the critical path on one call path of an interval.
 type PathTotal struct {
 	Key      uint64
@@ -319,7 +292,7 @@ type PathTotal struct {
 	Worst    uint64
 }
 
-// Put writes the row into dst, which has PathTotalRowBytes bytes.
+// Put writes the row into dst.
 func (r *PathTotal) Put(dst []byte) {
 	_ = dst[31]
 	le.PutUint64(dst[0:], r.Key)
@@ -329,7 +302,7 @@ func (r *PathTotal) Put(dst []byte) {
 	le.PutUint64(dst[24:], r.Worst)
 }
 
-// Load reads the row from src, which has PathTotalRowBytes bytes.
+// Load reads the row from src.
 func (r *PathTotal) Load(src []byte) {
 	_ = src[31]
 	r.Key = le.Uint64(src[0:])

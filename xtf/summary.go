@@ -41,17 +41,8 @@ type ArraySummary struct {
 // Type is the type of the array's rows.
 func (s *ArraySummary) Type() TypeID { return s.typ }
 
-// Proc is the location the array belongs to.
-func (s *ArraySummary) Proc() Proc { return s.proc }
-
 // Len is the number of rows.
 func (s *ArraySummary) Len() uint64 { return s.rows }
-
-// First and Last are the keys of the first and last row, 0 without rows.
-func (s *ArraySummary) First() uint64 { return s.first }
-
-// Last is the key of the last row.
-func (s *ArraySummary) Last() uint64 { return s.last }
 
 // StoredBytes is the size of all page payloads in the sink.
 func (s *ArraySummary) StoredBytes() int64 {
@@ -60,11 +51,6 @@ func (s *ArraySummary) StoredBytes() int64 {
 		n += int64(s.pages[i].stored)
 	}
 	return n
-}
-
-// MemoryBytes is the size of the table in memory.
-func (s *ArraySummary) MemoryBytes() int64 {
-	return int64(cap(s.pages))*32 + int64(cap(s.ps)+cap(s.totals))*8
 }
 
 const (

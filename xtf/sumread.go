@@ -133,10 +133,10 @@ func (a *Array) prefix(j uint64, t *tally) ([]uint64, error) {
 	return ps, nil
 }
 
-// SumsAt returns F(t) for every sum of the type, exactly: what the rows have
+// sumsAt returns F(t) for every sum of the type, exactly: what the rows have
 // contributed by time t. It reads one descent, one aux page, the page around t
 // and the pages with rows that are open there, whatever t is.
-func (a *Array) SumsAt(t uint64) ([]uint64, error) {
+func (a *Array) sumsAt(t uint64) ([]uint64, error) {
 	f := make([]uint64, len(a.desc.totals))
 	if a.desc.rows == 0 || len(f) == 0 {
 		return f, nil
@@ -225,11 +225,11 @@ func (a *Array) addSums(f []uint64, row []byte, t, t0, at, end uint64, own bool)
 // SumsBetween returns F(t2) - F(t1): the statistics of [t1, t2), exactly, at a
 // cost that does not depend on its length.
 func (a *Array) SumsBetween(t1, t2 uint64) ([]uint64, error) {
-	f1, err := a.SumsAt(min(t1, t2))
+	f1, err := a.sumsAt(min(t1, t2))
 	if err != nil {
 		return nil, err
 	}
-	f2, err := a.SumsAt(t2)
+	f2, err := a.sumsAt(t2)
 	if err != nil {
 		return nil, err
 	}

@@ -315,11 +315,3 @@ func (s *sumBuilder) finish(sum *ArraySummary) {
 	sum.k, sum.ps, sum.totals = s.k, s.a[:len(sum.pages)*s.k:len(sum.pages)*s.k], s.totals
 	s.a, s.c, s.wait = nil, nil, nil
 }
-
-// memoryBytes counts the difference arrays and the waiting rows.
-func (s *sumBuilder) memoryBytes() int64 {
-	if s == nil {
-		return 0
-	}
-	return int64(cap(s.a)+cap(s.c))*8 + int64(cap(s.wait))*80
-}

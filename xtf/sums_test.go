@@ -118,9 +118,9 @@ func checkSums(t *testing.T, tt *TypeTable, id TypeID, rows []byte) {
 	}
 	r := rand.New(rand.NewPCG(uint64(len(rows)), 1))
 	for _, at := range times {
-		got, err := a.SumsAt(at)
+		got, err := a.sumsAt(at)
 		if d := cmp.Diff(bruteSum(a.typ, rows, at), got); d != "" || err != nil {
-			t.Fatalf("SumsAt(%d): %v %s", at, err, d)
+			t.Fatalf("sumsAt(%d): %v %s", at, err, d)
 		}
 		t2 := times[r.IntN(len(times))]
 		checkBounds(t, a, rows, min(at, t2), max(at, t2))

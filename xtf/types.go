@@ -100,16 +100,6 @@ type Type struct {
 	Sums     []Sum
 }
 
-// ColumnIndex returns the index of the named column, or -1.
-func (t *Type) ColumnIndex(name string) int {
-	for i := range t.Columns {
-		if t.Columns[i].Name == name {
-			return i
-		}
-	}
-	return -1
-}
-
 // Geometry returns the number of pages of each level, data pages first, of an
 // array of n rows with z rows per page and s entries per index page. An empty
 // array has no pages, an array of one page no index.

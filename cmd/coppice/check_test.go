@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -134,7 +133,7 @@ func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, chang
 		if err != nil || rows.Err() != nil {
 			t.Fatal(err, rows.Err())
 		}
-		arrays = append(arrays, xtf.FinishedArray{Summary: sum, Data: sink, Flags: a.Flags()})
+		arrays = append(arrays, xtf.FinishedArray{Summary: sum, Data: sink})
 	}
 	infos, err := f.Blobs(p)
 	if err != nil {
@@ -142,11 +141,7 @@ func alterRegion(t *testing.T, f *xtf.File, w *xtf.FileWriter, p xtf.Proc, chang
 	}
 	var blobs []xtf.Blob
 	for _, i := range infos {
-		r, err := f.Blob(p, i.Kind)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := io.ReadAll(r)
+		b, err := f.BlobBytes(p, i.Kind)
 		if err != nil {
 			t.Fatal(err)
 		}

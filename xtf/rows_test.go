@@ -1,0 +1,92 @@
+package xtf
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+)
+
+// rowForm is the typed form of a row.
+type rowForm interface {
+	Put(dst []byte)
+	Load(src []byte)
+}
+
+// TestRowForms compares the typed forms of rows with the columns that files
+// describe: the fields are the columns, in their order.
+func TestRowForms(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 1))
+	forms := map[TypeID]func() rowForm{
+		TypeCall: func() rowForm { return &Call{} }, TypeP2P: func() rowForm { return &P2P{} }, TypeColl: func() rowForm { return &Coll{} },
+		TypeIO: func() rowForm { return &IO{} }, TypeRMA: func() rowForm { return &RMA{} }, TypeMetric: func() rowForm { return &Metric{} },
+		TypeWait: func() rowForm { return &Wait{} }, TypeIval: func() rowForm { return &Ival{} }, TypeCPath: func() rowForm { return &CPath{} },
+		TypeChannel: func() rowForm { return &Channel{} }, TypeTile: func() rowForm { return &Tile{} }, TypeTimeBin: func() rowForm { return &TimeBin{} },
+		TypeComp: func() rowForm { return &Comp{} }, TypeDelay: func() rowForm { return &Delay{} }, TypeDiag: func() rowForm { return &Diag{} },
+		TypeWaitSum: func() rowForm { return &WaitSum{} }, TypeInterval: func() rowForm { return &Interval{} }, TypeStat: func() rowForm { return &Stat{} },
+		TypeClass: func() rowForm { return &ClassRow{} }, TypeMember: func() rowForm { return &Member{} }, TypeMerge: func() rowForm { return &Merge{} },
+		TypePath: func() rowForm { return &Path{} }, TypeWaitTotal: func() rowForm { return &WaitTotal{} },
+		TypeDelayTotal: func() rowForm { return &DelayTotal{} }, TypePathTotal: func() rowForm { return &PathTotal{} },
+		TypeGroup: func() rowForm { return &Group{} }, TypeClassSum: func() rowForm { return &ClassSum{} },
+	}
+	for _, typ := range StandardTypes(Packed).types {
+		form := forms[typ.ID]
+		if typ.ID == TypeChan || typ.ID == TypeDirectory {
+			continue // a number, and DirRow, whose 4 bytes of zero are no field
+		}
+		row := make([]byte, typ.RowBytes)
+		for i := range row {
+			row[i] = byte(r.Uint32())
+		}
+		x := form()
+		x.Load(row)
+		var fields []uint64
+		for v, i := reflect.ValueOf(x).Elem(), 0; i < v.NumField(); i++ {
+			f := v.Field(i)
+			if f.Kind() != reflect.Array {
+				fields = append(fields, f.Uint())
+				continue
+			}
+			for j := range f.Len() {
+				fields = append(fields, f.Index(j).Uint())
+			}
+		}
+		if len(fields) != len(typ.Columns) {
+			t.Errorf("%s: %d fields, %d columns", typ.Name, len(fields), len(typ.Columns))
+			continue
+		}
+		for i, c := range typ.Columns {
+			if fields[i] != loadValue(row[c.Offset:], c.Width) {
+				t.Errorf("%s: field %d is not column %s", typ.Name, i, c.Name)
+			}
+		}
+		again := make([]byte, typ.RowBytes)
+		if x.Put(again); !bytes.Equal(again, row) {
+			t.Errorf("%s: %x becomes %x", typ.Name, row, again)
+		}
+	}
+}
+
+// TestOffsets compares the offsets of columns that are read on their own.
+func TestOffsets(t *testing.T) {
+	for id, want := range map[TypeID]map[string]int{
+		TypeCall: {"T": CallT, "End": CallEnd, "parentN": CallParent, "exclusive": CallExclusive, "region": CallRegion, "depth": CallDepth, "class": CallClass, "flags": CallFlags},
+		TypeP2P: {
+			"T": P2PT, "End": P2PEnd, "post": P2PPost, "done": P2PDone, "callN": P2PCallN, "mateN": P2PMateN, "seq": P2PSeq, "bytes": P2PBytes,
+			"region": P2PRegion, "peer": P2PPeer, "comm": P2PComm, "tag": P2PTag, "kind": P2PKind, "mateP": P2PMateP, "mateT": P2PMateT,
+		},
+		TypeColl: {
+			"T": CollT, "End": CollEnd, "post": CollPost, "callN": CollCallN, "sent": CollSent, "received": CollReceived, "ordinal": CollOrdinal,
+			"lastEnter": CollLastEnter, "firstLeave": CollFirstLeave, "lastLeave": CollLastLeave, "region": CollRegion, "comm": CollComm,
+			"root": CollRoot, "flags": CollFlags,
+		},
+		TypeIO:   {"End": IOEnd, "done": IODone},
+		TypeIval: {"End": IvalEnd, "node": IvalNode, "flags": IvalFlags},
+	} {
+		for _, c := range StandardTypes(Packed).Lookup(id).Columns {
+			if at, ok := want[c.Name]; ok && at != c.Offset {
+				t.Errorf("%d.%s is at %d, not %d", id, c.Name, c.Offset, at)
+			}
+		}
+	}
+}
