@@ -190,7 +190,7 @@ func stepDiff(r *round, x *rand.Rand) {
 		var v any
 		r.decode(o, &v)
 	}
-	if strings.Contains(o.out, "NaN") || strings.Contains(o.out, "Inf") {
+	if format != "html" && (strings.Contains(o.out, "NaN") || strings.Contains(o.out, "Inf")) {
 		r.fail("%s: no numbers", o)
 	}
 	other := r.path("other.xtf")
