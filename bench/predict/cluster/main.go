@@ -148,10 +148,10 @@ func run(c mpi.Comm, s settings) error {
 		fmt.Fprintln(h, m)
 		sum += m.Height.Float(r.Fraction)
 	}
-	fmt.Printf("%d x %d, %s, %d ranks: %d classes, %d components, largest %d, %d merges, sum of heights %.6f, digest %x\n",
-		s.members, s.entries, s.linkage, c.Size(), len(r.Classes), r.Components, r.Largest, len(r.Merges), sum, h.Sum(nil)[:6])
+	fmt.Printf("%d x %d, %s, %d ranks: %d classes, %d components, largest %d, %d merges, sum of heights %.6f, threshold %.6f, digest %x\n",
+		s.members, s.entries, s.linkage, c.Size(), len(r.Classes), r.Components, r.Largest, len(r.Merges), sum, r.Threshold.Float(r.Fraction), h.Sum(nil)[:6])
 	const mega = 1e6
-	fmt.Printf("  CPU %.2f s in all, %.2f s on the busiest rank; memory %d MB on the largest rank, %d MB in all; %.1f s on the clock (%s)\n",
+	fmt.Printf("  CPU %.3f s in all, %.3f s on the busiest rank; memory %d MB on the largest rank, %d MB in all; %.1f s on the clock (%s)\n",
 		float64(all[0])/mega, float64(most[0])/mega, most[1]>>20, all[1]>>20, wall.Seconds(), runtime.Version())
 	return nil
 }

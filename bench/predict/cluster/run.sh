@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Clustering of computation vectors: processor time and memory, beside scipy and
-# fastcluster where Debian's python3-scipy and python3-fastcluster are installed,
-# else beside the figures of one run of them; the same merges on 1, 2, 3 and 8
-# ranks; what sharing the rows saves; parts after the split. Vectors are made, see
-# main.go. Times are processor time; a rank that waits for others may spend it too.
+# Clustering of computation vectors: the same merges on 1, 2, 3 and 8 ranks; what
+# sharing the rows saves; parts after the split. Vectors are made, see main.go. Times
+# are processor time; a rank that waits for others may spend it too. bench/run
+# clustering compares with other libraries.
 #
-# usage: bench/predict/cluster/run.sh [peer] [ranks] [scaling] [split] [big]
+# usage: bench/predict/cluster/run.sh [ranks] [scaling] [split] [big]
 #   big: 40 000 vectors in one part on 16 ranks, 8 GB of memory; not in the default
 set -eu
 cd "$(dirname "$0")/../../.."
@@ -18,24 +17,6 @@ on() {
 	local ranks=$1
 	shift
 	mpirun --oversubscribe --bind-to none -n "$ranks" "$bench" "$@"
-}
-
-peer() {
-	local python=
-	for p in /usr/bin/python3 python3; do
-		if "$p" -c 'import fastcluster, scipy' 2>/dev/null; then
-			python=$p
-			break
-		fi
-	done
-	"$bench" -k 10000 -dump "$dir/vectors"
-	for linkage in complete average single; do
-		"$bench" -k 10000 -linkage "$linkage"
-		if [ -n "$python" ]; then
-			echo "  peer: $("$python" bench/predict/cluster/peer.py "$dir/vectors" 32 "$linkage")"
-		fi
-	done
-	[ -n "$python" ] || echo "  peer, another run on other vectors: scipy 1.10.1 0.85 s, fastcluster 1.2.3 1.79 s complete, 2.47 s average, 1.33 s single; 827 MB"
 }
 
 ranks() {
@@ -56,7 +37,7 @@ scaling() {
 
 split() {
 	"$bench" -k 100000 -percent 5 -limit 1000
-	"$bench" -k 100000 -percent 5 -kinds 100 -limit 1000
+	"$bench" -k 100000 -percent 1 -kinds 100 -limit 1000
 	on 4 -k 100000 -percent 5 -limit 500
 }
 
@@ -64,7 +45,7 @@ big() {
 	on 16 -k 40000 -limit 460
 }
 
-[ $# -gt 0 ] || set -- peer ranks scaling split
+[ $# -gt 0 ] || set -- ranks scaling split
 for section; do
 	echo "$section:"
 	"$section"
