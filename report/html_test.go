@@ -354,3 +354,31 @@ func TestHTMLLost(t *testing.T) {
 		}
 	}
 }
+
+// TestMatrixSteps gives the largest value the strongest colour and the least a fainter one, and says no more steps than there are.
+func TestMatrixSteps(t *testing.T) {
+	for _, x := range []struct {
+		name   string
+		values []uint64
+		want   []int8
+		legend int
+	}{
+		{"nothing", []uint64{0, 0, 0, 0}, []int8{noCell, noCell, noCell, noCell}, 1},
+		{"equal", []uint64{0, 5, 5, 0}, []int8{noCell, 7, 7, noCell}, 1},
+		{"two powers", []uint64{1 << 20, 1 << 21, 0, 0}, []int8{3, 7, noCell, noCell}, 2},
+		{"eight powers", []uint64{1, 2, 4, 128}, []int8{0, 1, 2, 7}, 8},
+		{"wide", []uint64{1, 1 << 30, 1 << 60, 3}, []int8{0, 3, 7, 0}, 8},
+	} {
+		sums := make([]wide, 4)
+		for i, v := range x.values {
+			sums[i].add(v)
+		}
+		s := newMatrixSteps(sums)
+		if got := slices.Concat(s.rows(sums, 2)...); !slices.Equal(got, x.want) {
+			t.Errorf("%s: %v, want %v", x.name, got, x.want)
+		}
+		if got := s.legend(false); len(got) != x.legend || got[len(got)-1].Class != "h8" {
+			t.Errorf("%s: %v", x.name, got)
+		}
+	}
+}

@@ -41,13 +41,13 @@ func (d *Document) htmlMatrix() *htmlFigure {
 	if d.Processes > matrixCells {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d ranks are merged into %d × %d cells.", d.Processes, n, n))
 	}
-	rows, least, step := matrixSteps(sums, n)
-	f.Legend = matrixLegend(least, step, messages)
+	steps := newMatrixSteps(sums)
+	f.Legend = steps.legend(messages)
 	const left, top, side = 60, 24, 560
 	var w drawing
 	w.open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
 	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, side, side)
-	w.mosaic(left, top, side, side, rows, matrixClasses)
+	w.mosaic(left, top, side, side, steps.rows(sums, n), matrixClasses)
 	marks := 16
 	if d.Processes > 9999 { // long numbers
 		marks = 9
@@ -65,38 +65,50 @@ func (d *Document) htmlMatrix() *htmlFigure {
 	return f
 }
 
-// matrixSteps turns sums into steps of equal factors: 2^step for each, from 2^least on.
-func matrixSteps(sums []wide, n int) (rows [][]int8, least, step int) {
+// matrixSteps are steps of equal factors, 2^step each, from 2^least on; so many are used, the last one by the largest value.
+type matrixSteps struct{ least, step, used int }
+
+// newMatrixSteps chooses steps that hold all values, as small as the number of colours allows.
+func newMatrixSteps(sums []wide) matrixSteps {
 	low, high := 1<<10, 0
 	for i := range sums {
 		if v := sums[i].big().BitLen(); v > 0 {
 			low, high = min(low, v-1), max(high, v-1)
 		}
 	}
-	step = (high-min(low, high))/len(matrixClasses) + 1
-	rows = make([][]int8, n)
+	low = min(low, high)
+	step := (high-low)/len(matrixClasses) + 1
+	return matrixSteps{low, step, (high-low)/step + 1}
+}
+
+// class is the colour of a step: the colours from the faintest to the strongest are dealt out to those that are used.
+func (s matrixSteps) class(k int) int { return (k+1)*len(matrixClasses)/s.used - 1 }
+
+// rows are the colours of n by n cells.
+func (s matrixSteps) rows(sums []wide, n int) [][]int8 {
+	rows := make([][]int8, n)
 	for i := range rows {
 		rows[i] = make([]int8, n)
 		for k := range rows[i] {
 			rows[i][k] = noCell
 			if v := sums[i*n+k].big().BitLen(); v > 0 {
-				rows[i][k] = int8((v - 1 - low) / step)
+				rows[i][k] = int8(s.class((v - 1 - s.least) / s.step))
 			}
 		}
 	}
-	return rows, low, step
+	return rows
 }
 
-// matrixLegend says from how many bytes on a cell has a colour.
-func matrixLegend(least, step int, messages bool) []htmlKey {
+// legend says from how many bytes on a cell has a colour.
+func (s matrixSteps) legend(messages bool) []htmlKey {
 	var list []htmlKey
-	for i, c := range matrixClasses {
-		from := new(big.Int).Lsh(big.NewInt(1), uint(least+i*step))
+	for k := range s.used {
+		from := new(big.Int).Lsh(big.NewInt(1), uint(s.least+k*s.step))
 		text := "from " + Bytes(from)
 		if messages {
 			text = "from " + countBig(from) + " messages"
 		}
-		list = append(list, htmlKey{c, text})
+		list = append(list, htmlKey{matrixClasses[s.class(k)], text})
 	}
 	return list
 }

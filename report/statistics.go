@@ -130,7 +130,8 @@ func (f *Functions) Join(o *Functions) {
 
 // Add adds the time bins of location p, or those of the whole run: whole bins, of
 // each level at most three on either side, and the two that are cut. Of a
-// location, exact reads the calls in these.
+// location, exact reads the calls in these. A span around all events has one bin,
+// the widest, and no bounds.
 func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
 	a, err := f.r.File.Array(p, xtf.TypeTimeBin)
 	if err != nil {
@@ -140,6 +141,11 @@ func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
 	bins, err := a.Pyramid(0)
 	if err != nil || a.Len() == 0 || f.begin >= f.end {
 		return err
+	}
+	if all, err := f.around(p, st); err != nil {
+		return err
+	} else if all {
+		return f.takeBins(a, bins, bins.Top, 0, 0)
 	}
 	first, last := f.begin>>(2*bins.Finest), (f.end-1)>>(2*bins.Finest)
 	if f.begin&(1<<(2*bins.Finest)-1) != 0 || first == last && !f.fills(bins.Finest, first) {
@@ -158,6 +164,35 @@ func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
 		last--
 	}
 	return f.whole(a, bins, first, last)
+}
+
+// around reports whether all events of location p, or of the run, lie in the span.
+func (f *Functions) around(p xtf.Proc, st *xtf.Stats) (bool, error) {
+	if p == xtf.WholeRun {
+		s, err := f.r.nodeStats(0, 1)
+		first, last := s.item(xtf.ItemFirst), s.item(xtf.ItemLast)
+		return first.Sum != nil && last.Sum != nil && f.begin <= first.Min && f.end > last.Max, err
+	}
+	a, err := f.r.File.Array(p, xtf.TypeComp)
+	if err != nil {
+		return false, err
+	}
+	a = a.Counted(st)
+	var at [2]uint64
+	for i, item := range [...]xtf.Item{xtf.ItemFirst, xtf.ItemLast} {
+		pos, ok, err := a.Search(xtf.NodeKey(0, uint32(item)), xtf.First)
+		if err != nil {
+			return false, err
+		}
+		if ok { // the file leaves out what is 0
+			row, err := a.Row(pos.N, nil)
+			if err != nil {
+				return false, err
+			}
+			at[i] = xtf.U64(row, 8)
+		}
+	}
+	return f.begin <= at[0] && f.end > at[1], nil
 }
 
 // fills reports whether a bin lies in the span as a whole.

@@ -28,7 +28,7 @@ func manyCalls(t testing.TB, n uint64) *Run {
 			last := (10*n - 1) / width
 			for bin := range last + 1 {
 				span := min((bin+1)*width, 10*n) - bin*width
-				put(array(xtf.TypeTimeBin), &xtf.TimeBin{Key: xtf.BinKey(uint8(level), bin), Region: a, Count: span / 10, Inclusive: span, Exclusive: span})
+				put(array(xtf.TypeTimeBin), &xtf.TimeBin{Key: xtf.BinKey(uint8(level), bin), Region: a, Count: span / 10, Inclusive: span, Exclusive: span, Bytes: span})
 			}
 			if last == 0 {
 				break
@@ -75,4 +75,29 @@ func TestStatisticsCost(t *testing.T) {
 // mpiBefore is the MPI time of manyCalls before a tick: the last 10 of every 40.
 func mpiBefore(t uint64) uint64 {
 	return t/40*10 + max(t%40, 30) - 30
+}
+
+// TestStatisticsOfAll takes the sums of the whole run where a span holds all of it, without bounds, bytes included; a span that
+// leaves out the last tick has bounds that hold.
+func TestStatisticsOfAll(t *testing.T) {
+	const n = 1 << 13
+	r := manyCalls(t, n)
+	for _, exact := range []bool{false, true} {
+		x, err := r.Statistics(Ranks{}, 0, 10*n+1, exact)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := x.Functions[0]
+		for i, v := range []Limits{f.Calls, f.Inclusive, f.Exclusive, f.Bytes} {
+			if want := []uint64{n, 10 * n, 10 * n, 10 * n}[i]; v.Lower.Uint64() != want || v.Upper.Uint64() != want {
+				t.Errorf("exact %t, number %d: %s to %s, want %d", exact, i, v.Lower, v.Upper, want)
+			}
+		}
+		if x, err = r.Statistics(Ranks{}, 0, 10*n-1, exact); err != nil {
+			t.Fatal(err)
+		}
+		if b := x.Functions[0].Bytes; b.Lower.Uint64() > 10*n-1 || b.Upper.Uint64() < 10*n-1 || b.Lower.Cmp(b.Upper) == 0 {
+			t.Errorf("bytes of a part: %s to %s", b.Lower, b.Upper)
+		}
+	}
 }

@@ -192,7 +192,7 @@ type Location struct {
 // of 255. Cost: 64 descents, then sequential reads.
 
 // Stats is the answer of api/stats?t=A..B&ranks=SET&exact=1: the statistics of a window. exact=1 reads the calls at the
-// borders, and makes plain numbers of all bounds but those of Bytes; without exact=1 or 0 at most 256 locations are read so.
+// borders, and makes plain numbers of all bounds but those of Bytes, which a window around the whole run has exactly; without exact=1 or 0 at most 256 locations are read so.
 type Stats struct {
 	Ranks     string        `json:"ranks"`
 	Begin     uint64        `json:"begin"`
@@ -251,7 +251,7 @@ type FunctionSum struct {
 	Calls     Bounds `json:"calls"` // that begin in the window
 	Inclusive Bounds `json:"inclusive"`
 	Exclusive Bounds `json:"exclusive"`
-	Bytes     Bounds `json:"bytes"` // bounds in exact windows too: the file keeps them by bins of time alone
+	Bytes     Bounds `json:"bytes"` // bounds in exact windows too, but for those around the whole run: the file keeps them by bins of time
 }
 
 // Cost is what an answer took; the header Server-Timing has its time.

@@ -96,7 +96,7 @@ export class App {
     const step = (b - a) / 500;
     const rows = r0 <= 0 && r1 >= this.meta.locations ? 'all ' + count(this.meta.locations) + (this.meta.locations === this.meta.processes ? ' ranks' : ' rows')
       : this.names.group(Math.floor(r0), Math.ceil(r1));
-    return `${this.clock.at(a, step)} … ${this.clock.at(b, step)} (${this.clock.duration(b - a)}), ${rows}`;
+    return `${this.clock.at(a, step, b)} … ${this.clock.at(b, step)} (${this.clock.duration(b - a)}), ${rows}`;
   }
 
   failed(e) {

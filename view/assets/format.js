@@ -1,7 +1,8 @@
 // Numbers and times as people read them, in the locale's grouping.
 
 const grouped = new Intl.NumberFormat();
-const one = new Intl.NumberFormat(undefined, {maximumFractionDigits: 1});
+const three = new Intl.NumberFormat(undefined, {maximumSignificantDigits: 3});
+const allThree = new Intl.NumberFormat(undefined, {minimumSignificantDigits: 3, maximumSignificantDigits: 3});
 const percent = new Intl.NumberFormat(undefined, {style: 'percent', maximumFractionDigits: 1});
 
 export function count(n) {
@@ -10,10 +11,6 @@ export function count(n) {
 
 export function processes(n) {
   return `${count(n)} ${n === 1 ? 'process' : 'processes'}`;
-}
-
-export function compact(n) {
-  return new Intl.NumberFormat(undefined, {notation: 'compact', maximumSignificantDigits: 3}).format(n);
 }
 
 export function share(x) {
@@ -29,19 +26,19 @@ export function bytes(n) {
   const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
   let u = 0;
   let x = Number(n);
-  while (x >= 1000 && u < units.length - 1) {
+  while (x >= (u === 0 ? 1000 : 999.5) && u < units.length - 1) {
     x /= 1000;
     u++;
   }
-  return (u === 0 ? grouped.format(x) : one.format(x)) + ' ' + units[u];
+  return (u === 0 ? grouped : three).format(x) + ' ' + units[u];
 }
 
 const timeUnits = [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs'], [1e-9, 'ns']];
 
-// unitOf is the largest unit in which a step of that many seconds is at least one.
+// unitOf is the largest unit in which a time of that many seconds, rounded to three digits, is at least one.
 function unitOf(seconds) {
   for (const u of timeUnits) {
-    if (seconds >= u[0] * 0.9999) return u;
+    if (seconds >= u[0] * 0.9995) return u;
   }
   return timeUnits[timeUnits.length - 1];
 }
@@ -52,7 +49,7 @@ export class Clock {
     this.resolution = resolution > 0 ? resolution : 0; // ticks per second
   }
 
-  // duration of some ticks with about three significant digits.
+  // duration of some ticks with three significant digits, of long ones all whole seconds.
   duration(ticks) {
     if (ticks === null || ticks === undefined) return '–';
     if (this.resolution === 0) return grouped.format(Math.round(ticks)) + ' ticks';
@@ -60,17 +57,16 @@ export class Clock {
     if (s === 0) return '0 s';
     const [u, name] = unitOf(Math.abs(s));
     const x = s / u;
-    const a = Math.abs(x);
-    const digits = a >= 100 ? 0 : a >= 10 ? 1 : 2;
-    return new Intl.NumberFormat(undefined, {maximumFractionDigits: digits}).format(x) + ' ' + name;
+    if (Math.abs(x) >= 999.5) return grouped.format(Math.round(x)) + ' ' + name;
+    return (name === 'ns' ? three : allThree).format(x) + ' ' + name;
   }
 
-  // at is a point of time, exact enough to tell points apart that are step ticks from each other.
-  at(ticks, step) {
+  // at is a point of time, exact enough to tell points apart that are step ticks from each other; in the unit of another one.
+  at(ticks, step, other = ticks) {
     if (this.resolution === 0) return grouped.format(Math.round(ticks));
     const s = Number(ticks) / this.resolution + 0; // no negative 0
     const d = Math.max(step / this.resolution, 1e-12);
-    const [u, name] = unitOf(Math.max(Math.abs(s), d));
+    const [u, name] = unitOf(Math.max(Math.abs(Number(other) / this.resolution), d));
     const digits = Math.min(12, Math.max(0, Math.ceil(-Math.log10(d / u) - 1e-9)));
     return new Intl.NumberFormat(undefined, {minimumFractionDigits: digits, maximumFractionDigits: digits})
       .format(s / u) + ' ' + name;

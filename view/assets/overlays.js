@@ -1,3 +1,5 @@
+import {asked} from './state.js';
+
 // What is drawn above the tiles and follows the window: messages, critical path, executions of intervals. Each is asked
 // for when the window rests, and what came last stays until the next answer.
 
@@ -22,8 +24,7 @@ export class Overlays {
   }
 
   span() {
-    const {t} = this.app.state;
-    return Math.floor(t[0]) + '..' + Math.ceil(t[1]);
+    return asked(this.app.state.t, this.app.state.span);
   }
 
   async all() {

@@ -39,6 +39,7 @@ export class Painter {
     const i0 = Math.max(0, Math.floor(view.rows[0] / group / tileRows));
     const i1 = Math.min(Math.ceil(rowsAll / tileRows) - 1, Math.floor(view.rows[1] / group / tileRows));
     const used = {z, f, group, wanted: [], missing: false, single: true, lost: 0};
+    const steps = this.listed(z, f, [x0, x1], [i0, i1]);
     this.labels = new Map(); // row and call -> text to write when all tiles are painted
     ctx.save();
     ctx.beginPath();
@@ -48,7 +49,7 @@ export class Painter {
     const top = (r) => box.y + (r - view.rows[0]) * rowHeight;
     ctx.fillRect(box.x, box.y, box.w, top(this.tiles.meta.locations) - box.y);
     for (let i = i0; i <= i1; i++) {
-      for (let x = x0; x <= x1; x++) this.one(ctx, view, box, {z, x, f, i, group, rowHeight, rowsAll}, used);
+      for (let x = x0; x <= x1; x++) this.one(ctx, view, box, {z, x, f, i, group, rowHeight, steps}, used);
     }
     if (group * rowHeight >= 4) this.separate(ctx, view, box, group * rowHeight, group);
     this.write(ctx);
@@ -56,6 +57,18 @@ export class Painter {
     const middle = (x0 + x1) / 2;
     used.wanted.sort((a, b) => Math.abs(a[1] - middle) - Math.abs(b[1] - middle));
     return used;
+  }
+
+  // listed reports whether all tiles that are here list their calls. Only then callers are drawn above their callees: they would
+  // seem to end where the next tile has shares alone.
+  listed(z, f, [x0, x1], [i0, i1]) {
+    for (let i = i0; i <= i1; i++) {
+      for (let x = x0; x <= x1; x++) {
+        const tile = this.tiles.peek(z, x, f, i);
+        if (tile && !tile.span) return false;
+      }
+    }
+    return true;
   }
 
   // separate draws lines between rows.
@@ -190,7 +203,7 @@ export class Painter {
   stripes(ctx, view, box, at, tile) {
     const full = at.group * at.rowHeight;
     if (full < 4) return;
-    const part = tile.span && full >= stepsFrom ? 0.45 : 1;
+    const part = at.steps && tile.span && full >= stepsFrom ? 0.45 : 1;
     const height = full * part;
     tile.stripes ??= stripePath(tile);
     if (tile.stripes === 'none') return;
@@ -212,7 +225,7 @@ export class Painter {
   spans(ctx, view, box, at, tile) {
     const scale = box.w / (view.t[1] - view.t[0]);
     const height = at.group * at.rowHeight;
-    const step = height >= stepsFrom ? stepHeight : 0;
+    const step = at.steps && height >= stepsFrom ? stepHeight : 0;
     const deepest = step ? Math.max(0, Math.floor((height - stepHeight) / step)) : 0;
     const s = tile.span;
     const from = Math.round(box.x + Math.max(0, (tile.begin - view.t[0]) * scale));
@@ -233,7 +246,7 @@ export class Painter {
       this.span(ctx, s, k, {a, b, y: y + down, h}, step);
       // Calls without steps hide their callers: only what is in front gets its name.
       if (b - a < 26 || h < 12) continue;
-const name = row + ' ' + s.n[k];
+      const name = row + ' ' + s.n[k];
       const known = this.labels.get(name); // from the tile before
       if (known) known.b = Math.min(b, to);
       else this.labels.set(name, {x: Math.max(a, from), b: Math.min(b, to), y: y + down + (step ? stepHeight / 2 + 1.5 : h / 2 + 0.5), region: s.region[k], cls: s.class[k], row, depth: s.depth[k]});

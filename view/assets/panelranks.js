@@ -112,11 +112,12 @@ export class RankPanels {
     const values = this.what === 'bytes' ? m.bytes : m.messages;
     const write = this.what === 'bytes' ? bytes : count;
     const most = Math.max(1, ...values.map(Number));
+    const least = Math.min(most, ...values.map(Number).filter((v) => v > 0));
     const size = Math.max(140, Math.min(420, document.getElementById('panel').clientHeight - 70));
     const cell = size / m.cells;
     const box = {x: 54, y: 22};
     const name = (i) => (m.merged > 1 ? `${i * m.merged}–${Math.min(m.processes, (i + 1) * m.merged) - 1}` : String(i));
-    const level = (v) => Math.log1p(v) / Math.log1p(most);
+    const level = (v) => (v <= 0 ? 0 : most === least ? 1 : Math.log(v / least) / Math.log(most / least));
     const draw = (ctx, c) => {
       ctx.fillStyle = c.lane;
       ctx.fillRect(box.x, box.y, size, size);
@@ -155,7 +156,7 @@ export class RankPanels {
         ctx.fillRect(box.x + i * (size - box.x) / 100, 0, (size - box.x) / 100 + 1, 10);
       }
       ctx.fillStyle = c.dim;
-      ctx.fillText('1', box.x, 20);
+      ctx.fillText(write(least), box.x, 20);
       const text = write(most);
       ctx.fillText(text, size - ctx.measureText(text).width, 20);
     });
@@ -310,8 +311,7 @@ export class RankPanels {
 
   // compared draws the time of ranks in both runs side by side.
   compared(p) {
-    // Barriers are part of all collectives; waits and the whole time are no parts beside the others.
-    const parts = p.series.filter((s) => s.item in itemClass && s.item !== 'barrier').filter((s) => s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0));
+    const parts = timeParts(p);
     const box = {x: 70, y: 18, w: this.width() / 2 - 80, h: 120};
     const total = (k, which) => parts.reduce((sum, s) => sum + s[which][k], 0);
     const high = Math.max(1e-12, ...p.first.map((_, k) => Math.max(total(k, 'measured'), total(k, 'predicted'))));
@@ -332,6 +332,12 @@ export class RankPanels {
     });
     return el('div', {class: 'lock'}, one('measured'), one('predicted'));
   }
+}
+
+// timeParts are the series that add up to the time of ranks in one of the runs. Collectives come without barriers; waits and
+// the whole time are no parts beside the others.
+export function timeParts(p) {
+  return p.series.filter((s) => s.item in itemClass && (s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0)));
 }
 
 // placed orders the leaves of merges so that no lines cross, and gives every merge its place. Without recursion.

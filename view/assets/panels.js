@@ -1,5 +1,6 @@
 import {$, el, replace} from './dom.js';
 import {Failure} from './source.js';
+import {asked} from './state.js';
 
 // The panels below the timeline. A panel has key() for what it depends on, and show(box, keep), which asks and fills it.
 // All follow the window, unless it is locked: then they stay with the window of that moment.
@@ -27,8 +28,7 @@ export class Panels {
   }
 
   span() {
-    const {t} = this.window();
-    return Math.floor(t[0]) + '..' + Math.ceil(t[1]);
+    return asked(this.window().t, this.app.state.span);
   }
 
   async ranks() {

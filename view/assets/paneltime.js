@@ -11,14 +11,14 @@ export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
 const vague = (x) => x !== null && typeof x === 'object' && Number(x.upper) > 2 * Number(x.lower);
 
 const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', wait_barrier: 'wait at barrier',
-  wait_nxn: 'wait at n × n', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
+  wait_nxn: 'wait at N×N', nxn_completion: 'N×N completion', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
 export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
 
 // itemName is the word of reports for an item of time or count.
 const itemNames = {cpu: 'CPU', mpi: 'MPI', io: 'I/O', p2p: 'point to point', collective: 'collective', collective_all: 'collective', all_to_all: 'all to all',
   rma: 'one-sided', mpi_io: 'MPI file I/O', mgmt: 'MPI management', comm: 'communication', t_start: 'starting only', send_recv: 'message spans',
   potent_sync: 'potential sync', calls: 'calls that begin', bytes_out: 'bytes sent', bytes_in: 'bytes received',
-  coll_bytes_out: 'bytes sent in collectives', coll_bytes_in: 'bytes received in collectives', nxn_completion: 'n × n completion'};
+  coll_bytes_out: 'bytes sent in collectives', coll_bytes_in: 'bytes received in collectives'};
 export const itemName = (i) => itemNames[i] || patternName(i);
 
 // part is what sums are about: a static file has those of the whole run alone.
@@ -137,7 +137,7 @@ export class TimePanels {
       app.panels.follow(true);
     };
     const unit = {ticks: (x) => this.time(x), count, bytes};
-    const items = table(`${processes(s.processes)}, ${this.time(s.end - s.begin)} of time each, ${part(app)}` + (s.exact ? ', exact' : ''), [
+    const items = table(`${processes(s.processes)} in ${this.time(s.end - s.begin)}, ${part(app)}` + (s.exact ? ', exact' : ''), [
       {head: 'item', of: (i) => itemName(i.item), by: (i) => itemName(i.item)},
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
@@ -194,11 +194,12 @@ export class TimePanels {
   async waits() {
     const {app} = this;
     const w = await app.waitList();
-    const sum = w.patterns.reduce((s, p) => s + Number(about(p.sum)), 0) || 1;
+    const waiting = (p) => !p.item.endsWith('_completion'); // at the end of a collective nobody is waited for
+    const sum = w.patterns.filter(waiting).reduce((s, p) => s + Number(about(p.sum)), 0) || 1;
     const patterns = table('by pattern, ' + part(app), [
       {head: 'pattern', of: (p) => patternName(p.item), by: (p) => p.item},
       {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
-      {head: 'share', of: (p) => stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum))}], w.patterns, 1);
+      {head: 'of waits', of: (p) => (waiting(p) ? stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum)) : '')}], w.patterns, 1);
     const list = table(`longest waits of the window (n, p)` + (w.complete ? '' : `, of ${count(w.seen)} looked at`), [
       {head: 'time', n: true, of: (x) => link(this.time(x.ticks), () => app.goWait(w.list.indexOf(x)), 'go to the wait'), by: (x) => x.ticks},
       {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},

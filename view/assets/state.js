@@ -155,6 +155,11 @@ export class State {
   }
 }
 
+// asked is a window of time in a request. One to the end of the run has no end: the last event is in it.
+export function asked([from, to], span) {
+  return Math.floor(from) + '..' + (to >= span[1] ? '' : Math.ceil(to));
+}
+
 // shifted moves a range by d, as far as the bounds allow.
 function shifted([a, b], d, [low, high]) {
   const by = Math.max(low - a, Math.min(high - b, d));

@@ -1,6 +1,6 @@
 import {$, cut, fit, say} from './dom.js';
 import {cellOf} from './cell.js';
-import {compact} from './format.js';
+import {count} from './format.js';
 import {colours, hatch} from './theme.js';
 
 // The timeline: axis and lanes on top, rows of processes below, overlays on them. It draws; pointer.js moves it.
@@ -271,7 +271,7 @@ export class Timeline {
     ctx.fillStyle = c.dim;
     ctx.textBaseline = 'middle';
     ctx.fillText('sends, receives', 8, y + 11);
-    ctx.fillText(compact(m.total), 8, y + 25);
+    ctx.fillText(count(m.total), 8, y + 25);
     ctx.fillStyle = c.cls[1];
     ctx.save();
     ctx.beginPath();

@@ -153,6 +153,16 @@ func TestPrediction(t *testing.T) {
 	if !strings.Contains(text, "predicted ÷ measured") {
 		t.Errorf("the panel says %q", text)
 	}
+	// The columns are all of the time of a rank, barriers too.
+	const off = `(async () => {
+		const {timeParts} = await import('./assets/panelranks.js');
+		const p = await coppice.ask('compare', {});
+		const time = p.series.find((s) => s.item === 'time');
+		return Math.max(...p.first.map((_, k) => Math.abs(timeParts(p).reduce((sum, s) => sum + s.measured[k], 0) - time.measured[k]) / time.measured[k]));
+	})()`
+	if v := eval[float64](t, s, off); v > 1e-9 {
+		t.Errorf("the parts of a rank's time differ from it by a share of %v", v)
+	}
 	must(t, s.Wait("coppice.predicted.tiles.cache.map.size > 0 && "+browser.Ready))
 	shot, err := s.Shot()
 	must(t, err)

@@ -89,3 +89,49 @@ func TestViews(t *testing.T) {
 		}
 	}
 }
+
+// TestWholeRun asks for the statistics of all: they have no bounds, bytes of functions neither.
+func TestWholeRun(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "tab=statistics")
+	text := eval[string](t, s, "document.getElementById('panel').innerText")
+	for _, vague := range []string{"≈", "B to "} {
+		if strings.Contains(text, vague) {
+			t.Errorf("statistics of the whole run have bounds:\n%s", text)
+		}
+	}
+	for _, want := range []string{"16 processes in ", "exact"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the panel does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestNumbers writes numbers with the digits that reports have.
+func TestNumbers(t *testing.T) {
+	s := started(t)
+	_, address := page(t, nil, analyzed(t, exampleSpec))
+	open(t, s, address, "")
+	must(t, s.Do("globalThis.format = await import('./assets/format.js')"))
+	for expression, want := range map[string]string{
+		"format.bytes(0)":                         "0 B",
+		"format.bytes(999)":                       "999 B",
+		"format.bytes(2579776)":                   "2.58 MB",
+		"format.bytes(999500)":                    "1 MB",
+		"format.bytes(29700)":                     "29.7 kB",
+		"new format.Clock(1e9).duration(0)":       "0 s",
+		"new format.Clock(1e9).duration(5)":       "5 ns",
+		"new format.Clock(1e9).duration(16e6)":    "16.0 ms",
+		"new format.Clock(1e9).duration(9.6e9)":   "9.60 s",
+		"new format.Clock(1e9).duration(999.6e6)": "1.00 s",
+		"new format.Clock(1e9).duration(86400e9)": "86,400 s",
+		"new format.Clock(1e9).at(0, 1e6, 4e8)":   "0 ms",
+		"new format.Clock(1e9).at(4.585e8, 1e6)":  "459 ms",
+		"new format.Clock(0).duration(1234)":      "1,234 ticks",
+	} {
+		if got := eval[string](t, s, expression); got != want {
+			t.Errorf("%s is %q, want %q", expression, got, want)
+		}
+	}
+}
