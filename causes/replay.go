@@ -25,9 +25,13 @@ type Replay struct {
 	Storage Storage
 	Last    uint64 // last event of the run, ticks
 	Budget  int64  // bytes for values under way, see dataflow.Options
+	// Calm, where not nil, tells of an array of messages or collectives that none of its rows takes effect before its T: it
+	// is read once less then. False if that is not known.
+	Calm func(p trace.P, t xtf.TypeID) bool
 
 	clocks bool // see replayScript
 	piece  int
+	most   int // steps of the longest piece so far
 	early  Scratch
 }
 
@@ -83,7 +87,7 @@ func (s *replayScript) sortEarly(rows *uint64) error {
 			continue
 		}
 		*rows += a.Summary.Len()
-		if !s.r.mayBeEarly(t) {
+		if !s.r.mayBeEarly(t) || s.r.Calm != nil && s.r.Calm(s.p, t) {
 			continue
 		}
 		c := xtf.ScanArray(s.r.Types, a, 0).Only(earlyColumns[i]...)

@@ -181,6 +181,9 @@ func (s *replayScript) fill() error {
 	if s.ended {
 		return nil
 	}
+	if s.ops == nil { // locations are mostly alike
+		s.ops = make([]replayOp, 0, s.r.most)
+	}
 	if err := s.openRows(); err != nil {
 		return err
 	}
@@ -189,6 +192,7 @@ func (s *replayScript) fill() error {
 			return err
 		}
 	}
+	s.r.most = max(s.r.most, len(s.ops))
 	if err := s.closeRows(); err != nil {
 		return fmt.Errorf("location %d: %w", s.p, err)
 	}

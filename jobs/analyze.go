@@ -170,6 +170,8 @@ type analysis struct {
 	nodes        *interval.Tree // of all locations, from number on
 	paths        *callpath.Tree // the same
 	summary      *stats.Summary // on rank 0, from finish on
+	// locations without rows that take effect before their T, as far as finish was in this run; see causes.Replay.Calm
+	calm map[xtf.TypeID]map[trace.P]bool
 	// what was found that concerns no single location, on rank 0
 	problems trace.Diagnostics
 	meter    *Meter
@@ -181,7 +183,7 @@ type analysis struct {
 
 // Analyze runs the main job. Collective: all ranks return the same error.
 func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
-	a := &analysis{o: o, led: map[trace.P]bool{}}
+	a := &analysis{o: o, led: map[trace.P]bool{}, calm: map[xtf.TypeID]map[trace.P]bool{xtf.TypeP2P: {}, xtf.TypeColl: {}}}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err

@@ -143,6 +143,7 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 		return err
 	}
 	sum.Add(done, f.loaded)
+	a.calm[xtf.TypeP2P][p], a.calm[xtf.TypeColl][p] = !done.EarlyP2P, !done.EarlyColl
 	if f.causes != nil {
 		f.causes.Seal()
 	}

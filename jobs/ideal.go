@@ -41,6 +41,7 @@ func (a *analysis) replay() error {
 	r := &causes.Ideal{Replay: a.replayOver(func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
 		return a.store.LoadArray(unit(p, stageOf[t]), t)
 	})}
+	r.Calm = func(p trace.P, t xtf.TypeID) bool { return a.calm[t][p] }
 	report, err := r.Run()
 	if err != nil {
 		return replayed("replay in an ideal network", err)

@@ -30,6 +30,9 @@ type Finished struct {
 	P           trace.P
 	Diagnostics trace.Diagnostics
 	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
+	// EarlyP2P and EarlyColl tell whether rows take effect before their T: receives whose posting a sender waits for, and
+	// non-blocking collectives.
+	EarlyP2P, EarlyColl bool
 }
 
 // Finisher joins the staged rows of one location with their results.
@@ -50,6 +53,8 @@ type Finisher struct {
 	causes []byte // encoded, not yet in out.Causes
 	lowest bool   // this location reports what is wrong with the collective in hand
 	diags  trace.Diagnostics
+
+	earlyP2P, earlyColl bool
 }
 
 // NewFinisher prepares the finish of one location.
@@ -164,6 +169,7 @@ func (f *Finisher) endMessage() {
 		}
 	case receive:
 		m.Kind |= awaited(f.mate.flags, m.MateT, f.mate.end, m.T)
+		f.earlyP2P = f.earlyP2P || m.Kind&xtf.P2PAwaitedPost != 0
 		f.endReceive(m)
 	default:
 		m.Kind |= awaited(f.mate.flags, m.T, m.End, m.MateT)
@@ -214,6 +220,7 @@ func (f *Finisher) endColl() error {
 	if f.lowest && c.Flags&xtf.CollMixed != 0 {
 		f.diags.Add(f.found(trace.DiagMixedCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
+	f.earlyColl = f.earlyColl || c.Flags&xtf.CollNonBlocking != 0
 	row, _ := f.out.Coll.Append()
 	c.Put(row)
 	f.causes = f.cause.Append(f.causes)
@@ -263,7 +270,7 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if f.out.TimeBins != nil {
 		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)
 	}
-	return &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics()}, nil
+	return &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics(), EarlyP2P: f.earlyP2P, EarlyColl: f.earlyColl}, nil
 }
 
 // Pairs ends the rows of messages and collectives, for who needs nothing else of
