@@ -114,8 +114,7 @@ func (s *Server) staticAnswers(ctx context.Context) (*staticData, error) {
 
 func (s *Server) staticAnswer(ctx context.Context, d *staticData, key, name, tail, query string) error {
 	v, err := s.inside(ctx, name, tail, query)
-	var p *problem
-	if errors.As(err, &p) && p.status == http.StatusUnprocessableEntity {
+	if err != nil && problemOf(err, "").status == http.StatusUnprocessableEntity {
 		return nil
 	}
 	if err != nil {
@@ -125,17 +124,14 @@ func (s *Server) staticAnswer(ctx context.Context, d *staticData, key, name, tai
 	return err
 }
 
-// inside answers a question of the program itself, about the first run.
+// inside answers a question of the program itself, about the first run. Its errors are those of the packages below, which tell what
+// the exit code is.
 func (s *Server) inside(ctx context.Context, name, tail, query string) (any, error) {
 	v, err := url.ParseQuery(query)
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], path: "api/" + name, tail: tail, v: v})
-	if err != nil {
-		return nil, problemOf(err, "api/"+name)
-	}
-	return out, nil
+	return s.compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], path: "api/" + name, tail: tail, v: v})
 }
 
 // leastRows is the number of rows from which a level of groups is worth its bytes: with fewer, finer groups are shown.

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,6 +59,29 @@ func TestExportViewer(t *testing.T) {
 		code, _, errs := call(append([]string{"export", run, "--to", "viewer", "-o", out, "-f"}, x.args...)...)
 		if code != jobs.ExitUsage || !strings.Contains(errs, x.want) {
 			t.Errorf("%v: exit code %d: %s", x.args, code, errs)
+		}
+	}
+}
+
+// TestExportDamaged turns bytes of a file all over: no form of export takes that for a fault of its own.
+func TestExportDamaged(t *testing.T) {
+	dir := analysed(t, "ring:procs=3,events=1k")
+	whole, err := os.ReadFile(filepath.Join(dir, "run.xtf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "damaged.xtf")
+	others := []string{"chrome", "perfetto", "csv", "arrow"}
+	for i := range 24 {
+		b := slices.Clone(whole)
+		b[len(b)*i/24] ^= 0x10
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		for _, form := range []string{"viewer", others[i%len(others)]} {
+			if code, _, errs := call("export", path, "--to", form, "-q", "-o", "-"); code > jobs.ExitResource {
+				t.Errorf("byte %d, %s: exit code %d: %s", len(b)*i/24, form, code, errs)
+			}
 		}
 	}
 }
