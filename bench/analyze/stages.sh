@@ -5,7 +5,7 @@
 # that recognises intervals comes from a profile of the same analyses. Compare only
 # figures of the same run.
 #
-# usage: bench/intervals/run.sh [-n REPEATS] [SPEC | ARCHIVE.otf2 ...]
+# usage: bench/analyze/stages.sh [-n REPEATS] [SPEC | ARCHIVE.otf2 ...]
 #   SPEC as of coppice demo --spec
 set -eu
 cd "$(dirname "$0")/../.."
@@ -20,14 +20,14 @@ if [ $# -eq 0 ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/intervals" ./bench/intervals
+go build -o "$work/analyze" ./bench/analyze
 # cumulative samples of the load of locations, and of those of them that match
 samples() {
-	go tool pprof -unit ms -top -cum -nodecount 100000 -nodefraction 0 "$@" "$work/intervals" "$work/profile" 2>/dev/null |
+	go tool pprof -unit ms -top -cum -nodecount 100000 -nodefraction 0 "$@" "$work/analyze" "$work/profile" 2>/dev/null |
 		awk '$NF ~ /jobs.\(\*analysis\).load$/ { print $4 + 0 }'
 }
 for what; do
-	GOMAXPROCS=1 "$work/intervals" -n "$repeats" -cpuprofile "$work/profile" "$what" >"$work/stages"
+	GOMAXPROCS=1 "$work/analyze" stages -n "$repeats" -cpuprofile "$work/profile" "$what" >"$work/stages"
 	cat "$work/stages"
 	load=$(samples)
 	hooks=$(samples -focus 'coppice/(interval|callpath)\.|stats\.\(\*(ledger|executions|pathStream)\)|stats\.\(\*Loader\)\.(attend|used|piece|amountsAt|path|innermostPath|sent|received|tally|endIntervals|closedMPI)$')
