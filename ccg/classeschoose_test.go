@@ -247,7 +247,7 @@ func TestLargeTables(t *testing.T) {
 		}
 	}
 	b := appendClasses(nil, &g, c, 16)
-	read, rest, err := readClasses(append(b, 9), &g, 16)
+	read, rest, err := readClasses(append(b, 9), &g, 16, 1<<30)
 	if err != nil || len(rest) != 1 {
 		t.Fatalf("%d bytes left, %v", len(rest), err)
 	}

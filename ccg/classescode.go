@@ -370,8 +370,9 @@ func appendClasses(dst []byte, g *graph, c *classes, fan int) []byte {
 	return dst
 }
 
-// readClasses reads what appendClasses wrote; it returns the bytes behind it.
-func readClasses(src []byte, g *graph, fan int) (*classes, []byte, error) {
+// readClasses reads what appendClasses wrote, unless its rows take more than limit
+// bytes of memory; it returns the bytes behind it.
+func readClasses(src []byte, g *graph, fan int, limit uint64) (*classes, []byte, error) {
 	d := newClassDecoder(g, fan)
 	defer d.close()
 	c := newClasses(g, fan, d.mode)
@@ -379,6 +380,11 @@ func readClasses(src []byte, g *graph, fan int) (*classes, []byte, error) {
 		known := d.known
 		var err error
 		src, err = d.add(src, func(id uint32, gaps []uint64, kids []uint32) error {
+			if n := uint64(8*len(gaps) + 4*len(kids)); n > limit {
+				return fmt.Errorf("rows of node %d and before: %w", id, ErrLimit)
+			} else {
+				limit -= n
+			}
 			_, err := c.append(id, gaps, kids)
 			return err
 		})

@@ -69,7 +69,7 @@ func FuzzClasses(f *testing.F) {
 		in := NewClassBuilder(m.shared, known).Receive()
 		acceptable(t, in.Add(src))
 		acceptable(t, in.Close())
-		c, _, err := readClasses(src, &m.shared.graph, o.Fan)
+		c, _, err := readClasses(src, &m.shared.graph, o.Fan, 1<<26)
 		acceptable(t, err)
 		if err != nil {
 			return

@@ -148,11 +148,13 @@
 // per node, 4 per slot and up to 70 per child for its program; a Location 24
 // bytes per node and 4 per slot (32 and 8 if lossy) and 56 per block of 1 024
 // values; an Expander 8 KiB per column. What is read from a file takes at most
-// about 1 KiB per byte of a location's blob, and 256 MiB per part.
+// about 1 KiB per byte of a location's blob, 256 MiB per part, and of the shared
+// section 16 KiB per byte or 1 GiB, for nodes and for rows of classes each.
 // A Cursor holds 64 bytes per node under way, 16 per column, and 8 KiB per column
 // that it reads. An Index holds 8 bytes per node, and once it was asked three cursors, 60
 // bytes more per node, 8 for each of up to 16 regions asked for, 16 MiB of decoded
-// blocks and 16 MiB of samples for each of two ledgers.
+// blocks, and for each of two ledgers 16 MiB of samples, or of a lossy graph the
+// times of its rows, up to 1 GiB.
 // A GapHistogram takes 8 MB at most, Quantise as much as the location's gaps.
 //
 // # Concurrency

@@ -18,6 +18,12 @@ func newGraph() graph {
 	return graph{nodes: newStore(), tuples: newTuples()}
 }
 
+// memory returns about what the graph takes in bytes.
+func (g *graph) memory() uint64 {
+	const shape = 72
+	return g.nodes.memory() + g.tuples.memory() + shape*uint64(cap(g.shapes))
+}
+
 // shapeOf returns the shape of a node's tuple.
 func (g *graph) shapeOf(id uint32) *shape { return &g.shapes[g.nodes.tuple(id)] }
 

@@ -30,12 +30,13 @@ type Index struct {
 	done        []uint64 // by node, see sweep
 	near        uint64   // steps that cost as much as finding a position
 	sampleWords int      // of one ledger
+	tickWords   uint64   // likewise
 	visits      uint64   // nodes and slots that positions were computed from
 }
 
 // Index returns an index of the location: O(nodes), 8 bytes per node.
 func (l *Location) Index() *Index {
-	x := &Index{loc: l, sampleWords: maxSampleWords}
+	x := &Index{loc: l, sampleWords: maxSampleWords, tickWords: maxTickWords}
 	v := l.view
 	if v.marks >= 0 {
 		x.marks.Init(&l.cols[v.marks])

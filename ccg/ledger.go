@@ -20,6 +20,7 @@ type ledger struct {
 	column   []int32 // by column of gaps
 	pure     bool
 	rows     []*rowTicks    // by node with classes
+	words    uint64         // in their ticks
 	classes  []*classColumn // by column of classes
 	underWay []uint64       // by column of classes: 1 if its last row is that of an instance under way
 	samples  [][]uint64     // if not pure: ticks by state before every so many marks

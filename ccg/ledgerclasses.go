@@ -15,6 +15,9 @@ type rowTicks struct {
 	ticks  []uint64 // by row, then by state
 }
 
+// maxTickWords bounds the ticks of all rows of a ledger: 1 GiB.
+const maxTickWords = 1 << 27
+
 // classColumn are the sums of a column of classes.
 type classColumn struct {
 	rows   *rowTicks
@@ -59,6 +62,9 @@ func (g *ledger) sumTable(id uint32, t *classTable) error {
 	}
 	slices.Sort(r.states)
 	r.states = slices.Compact(r.states)
+	if g.words += uint64(t.rows) * uint64(len(r.states)); g.words > g.x.tickWords {
+		return fmt.Errorf("call graph: location %d: ticks of %d classes in %d states, and of others: %w", g.x.loc.p, t.rows, len(r.states), ErrLimit)
+	}
 	r.ticks = make([]uint64, t.rows*len(r.states))
 	g.rows[id] = r
 	times := v.iterations(id, t)

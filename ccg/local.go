@@ -82,7 +82,7 @@ func openLocal(src []byte) (*Local, error) {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}
 	var rest []byte
-	if l.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, l.opt.Fan); err != nil {
+	if l.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, l.opt.Fan, memoryLimit(len(src))); err != nil {
 		return nil, err
 	}
 	r = reader{varint.Read(rest)}

@@ -60,8 +60,14 @@ func appendParts(dst []byte, g *graph, squeezed bool) []byte {
 	return dst
 }
 
-// readParts reads what appendParts wrote; it returns the bytes behind it.
-func readParts(src []byte, nTuples, nNodes uint64, fan int) (graph, []byte, error) {
+// memoryLimit is how many bytes of memory n bytes of parts may take: a hundred bytes
+// that somebody made up can be 32 MiB of nodes. Calls that differ in a counter alone
+// take 330 times their bytes.
+func memoryLimit(n int) uint64 { return max(1<<30, uint64(n)<<14) }
+
+// readParts reads what appendParts wrote, unless it takes more than limit bytes of
+// memory; it returns the bytes behind it.
+func readParts(src []byte, nTuples, nNodes uint64, fan int, limit uint64) (graph, []byte, error) {
 	g := newGraph()
 	dec := newPartDecoder()
 	defer dec.close()
@@ -95,6 +101,9 @@ func readParts(src []byte, nTuples, nNodes uint64, fan int) (graph, []byte, erro
 		if g.tuples.len()+g.nodes.len() == before {
 			return g, nil, fmt.Errorf("empty part: %w", ErrCorrupt)
 		}
+		if n := g.memory(); n > limit {
+			return g, nil, fmt.Errorf("%d nodes and %d tuples of %d take %d bytes: %w", g.nodes.len(), g.tuples.len(), nTuples, n, ErrLimit)
+		}
 	}
 	if uint64(g.tuples.len()) != nTuples || uint64(g.nodes.len()) != nNodes {
 		return g, nil, fmt.Errorf("%d tuples and %d nodes, announced %d and %d: %w",
@@ -125,11 +134,11 @@ func openShared(defs *trace.Definitions, src []byte) (*Shared, error) {
 		return nil, fmt.Errorf("header: %w", ErrCorrupt)
 	}
 	var rest []byte
-	if s.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, s.opt.Fan); err != nil {
+	if s.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, s.opt.Fan, memoryLimit(len(src))); err != nil {
 		return nil, err
 	}
 	if lossy {
-		if s.classes, rest, err = readClasses(rest, &s.graph, s.opt.Fan); err != nil {
+		if s.classes, rest, err = readClasses(rest, &s.graph, s.opt.Fan, memoryLimit(len(src))); err != nil {
 			return nil, err
 		}
 	}
