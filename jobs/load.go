@@ -236,7 +236,7 @@ func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (
 	}
 	defer stream.Close()
 	found.AddAll(stream.Diagnostics())
-	g := guard{clamp: a.o.ClampTime, last: a.size.Origin}
+	g := guard{clamp: a.o.ClampTime, origin: a.size.Origin, last: a.size.Origin}
 	clock := a.clock(p)
 	var events uint64
 	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]

@@ -237,7 +237,7 @@ func (a *analysis) passGroup(p trace.P, t *groupTask, loader *stats.Loader) erro
 	defer stream.Close()
 	left := t.events
 	if left > 0 {
-		_, err = a.pass(stream, &guard{clamp: a.o.ClampTime, last: t.from.last}, t.from, func(_ place, b *trace.Batch) error {
+		_, err = a.pass(stream, &guard{clamp: a.o.ClampTime, origin: a.size.Origin, last: t.from.last}, t.from, func(_ place, b *trace.Batch) error {
 			b.Events = b.Events[:min(uint64(len(b.Events)), left)]
 			left -= uint64(len(b.Events))
 			if err := loader.Add(b); err != nil || left > 0 {
