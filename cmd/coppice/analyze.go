@@ -51,7 +51,7 @@ func runAnalyze(args []string, s streams) error {
 }
 
 func (o *analyzeFlags) define(s streams) *pflag.FlagSet {
-	f := flags("analyze", "TRACE -o RUN.xtf", s,
+	f := flags("analyze", s,
 		"coppice analyze scorep-run/traces.otf2 -o run.xtf",
 		"mpirun -n 64 coppice analyze scorep-run/traces.otf2 -o run.xtf",
 		"srun coppice analyze scorep-run -o run.xtf --resume --mem 2G")

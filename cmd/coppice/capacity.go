@@ -9,48 +9,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/svg"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 	"github.com/spf13/pflag"
 )
-
-// capacityParts names the parts of coppice capacity.
-var capacityParts = []string{"extract", "solve", "sweep", "check", "plan"}
-
-func runCapacity(args []string, s streams) error {
-	if len(args) > 0 {
-		switch args[0] {
-		case "solve":
-			return runCapacitySolve(args[1:], s)
-		case "sweep":
-			return runCapacitySweep(args[1:], s)
-		case "check":
-			return runCapacityCheck(args[1:], s)
-		case "plan":
-			return runCapacityPlan(args[1:], s)
-		case "extract":
-			return runCapacityExtract(args[1:], s)
-		case "-h", "--help":
-			fmt.Fprint(s.out, capacityHelp)
-			return nil
-		}
-	}
-	return usage("capacity: say what to do: extract, solve, sweep, check or plan. Run coppice capacity --help.")
-}
-
-const capacityHelp = `Usage: coppice capacity extract|solve|sweep|check|plan [flags] MODEL.toml
-
-How long jobs take that work in stages on chunks, alone and with others, and what more would bring (docs/capacity.md).
-
-Examples:
-  coppice capacity extract run.xtf -o model.toml          a model from a recorded pipeline
-  coppice capacity solve model.toml --plot curve.svg      response, throughput, bottleneck, bounds, advice
-  coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8 -o sweep.csv
-  coppice capacity check model.toml                       the model against a simulation
-  coppice capacity plan model.toml --max-response 20 --vary machines.node=1..64
-
-coppice capacity solve --help and so on show the flags.
-`
 
 // capacityFlags are the flags that the verbs of capacity share.
 type capacityFlags struct {
@@ -157,7 +120,7 @@ func capacityError(verb string, err error) error {
 
 func runCapacitySolve(args []string, s streams) error {
 	var x capacityFlags
-	f := flags("capacity solve", "MODEL.toml", s, "coppice capacity solve model.toml", "coppice capacity solve model.toml --method sim", "coppice capacity solve model.toml --plot curve.svg -o report.json")
+	f := flags("capacity solve", s, "coppice capacity solve model.toml", "coppice capacity solve model.toml --method sim", "coppice capacity solve model.toml --plot curve.svg -o report.json")
 	x.define(f, true)
 	f.StringVar(&x.plot, "plot", "", "SVG file with response and throughput by the number of jobs")
 	m, _, err := x.open(f, args)
@@ -181,7 +144,7 @@ func runCapacitySolve(args []string, s streams) error {
 		return err
 	}
 	if x.plot != "" {
-		if err := x.draw(s, pipeline.SVG(r.answer.Curves(), r.bars())); err != nil {
+		if err := x.draw(s, svg.File(r.answer.Curves(), r.answer.OccupancyBar())); err != nil {
 			return err
 		}
 	}
@@ -212,7 +175,7 @@ func (r *capacityReport) unreliable() bool {
 
 func runCapacitySweep(args []string, s streams) error {
 	x := capacityFlags{output: output{tables: true}}
-	f := flags("capacity sweep", "MODEL.toml", s, "coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8,16,32 -o sweep.csv --plot sweep.svg")
+	f := flags("capacity sweep", s, "coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8,16,32 -o sweep.csv --plot sweep.svg")
 	x.define(f, true)
 	x.defineVary(f)
 	f.StringVar(&x.plot, "plot", "", "SVG file with the response over the longest of the lists, a line for each combination of the others")
@@ -232,7 +195,7 @@ func runCapacitySweep(args []string, s streams) error {
 		return err
 	}
 	if x.plot != "" {
-		if err := x.draw(s, pipeline.SVG([]pipeline.Chart{pipeline.SweepChart(knobs, rows)}, nil)); err != nil {
+		if err := x.draw(s, svg.File([]svg.Chart{pipeline.SweepChart(knobs, rows)}, nil)); err != nil {
 			return err
 		}
 	}
@@ -249,7 +212,7 @@ func agrees(walk, sim *pipeline.TypeAnswer) bool {
 
 func runCapacityCheck(args []string, s streams) error {
 	var x capacityFlags
-	f := flags("capacity check", "MODEL.toml", s, "coppice capacity check model.toml", "coppice capacity check model.toml --sim-jobs 100000")
+	f := flags("capacity check", s, "coppice capacity check model.toml", "coppice capacity check model.toml --sim-jobs 100000")
 	x.define(f, false)
 	m, _, err := x.open(f, args)
 	if err != nil {
@@ -280,7 +243,7 @@ func runCapacityPlan(args []string, s streams) error {
 	var x capacityFlags
 	var target pipeline.Target
 	var noSim bool
-	f := flags("capacity plan", "MODEL.toml", s,
+	f := flags("capacity plan", s,
 		"coppice capacity plan model.toml --max-response 20 --vary machines.node=1..64",
 		"coppice capacity plan model.toml --jobs 8 --min-throughput 0.3 --vary disk.servers=1..4 --vary chunks=1..32")
 	x.define(f, false)

@@ -27,7 +27,7 @@ type extractFlags struct {
 
 func runCapacityExtract(args []string, s streams) error {
 	var o extractFlags
-	f := flags("capacity extract", "RUN.xtf...", s,
+	f := flags("capacity extract", s,
 		"coppice capacity extract run.xtf -o model.toml",
 		"coppice capacity extract chunks64.xtf chunks16.xtf chunks256.xtf -o model.toml",
 		"coppice capacity extract run.xtf -o model.toml --job sweep --platform cluster.toml --map 0-7=node0:4")

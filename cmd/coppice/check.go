@@ -16,7 +16,7 @@ import (
 func runCheck(args []string, s streams) error {
 	var o output
 	var parallel int
-	f := flags("check", "TRACE|RUN.xtf", s,
+	f := flags("check", s,
 		"coppice check run.xtf",
 		"coppice check scorep-run/traces.otf2 -j 8",
 		"coppice check run.xtf --format json > check.json")

@@ -25,7 +25,7 @@ const archiveName = "traces"
 func runDemo(args []string, s streams) error {
 	var dir, spec string
 	var force bool
-	f := flags("demo", "", s,
+	f := flags("demo", s,
 		"coppice demo",
 		"coppice demo --archive /tmp/wave --spec wavefront:procs=16,events=200k",
 		"coppice demo --spec stencil:procs=64,events=20M,jitter=5 -f")

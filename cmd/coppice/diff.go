@@ -23,7 +23,7 @@ type diffFlags struct {
 
 func runDiff(args []string, s streams) error {
 	x := diffFlags{print: output{tables: true, pages: true}}
-	f := flags("diff", "A.xtf B.xtf", s,
+	f := flags("diff", s,
 		"coppice diff before.xtf after.xtf",
 		"coppice diff before.xtf after.xtf -o diff.html",
 		"coppice diff before.xtf after.xtf --max-slowdown 5%",

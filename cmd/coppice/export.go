@@ -54,7 +54,7 @@ func exportNames() string {
 
 func runExport(args []string, s streams) error {
 	var o exportFlags
-	f := flags("export", "RUN.xtf --to FORM -o PATH", s,
+	f := flags("export", s,
 		"coppice export run.xtf --to perfetto -o run.pftrace --time 40%..60% --ranks 0-15",
 		"coppice export run.xtf --to chrome -o run.json --time interval:solve[3]",
 		"coppice export run.xtf --to parquet -o tables",

@@ -1,97 +1,48 @@
 package main
 
 import (
+	"embed"
 	"fmt"
 	"io"
-	"slices"
+	"os"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/spf13/pflag"
 )
 
-// topic is a short explanation: coppice help NAME.
-type topic struct {
-	name string
-	text string
+//go:embed topics
+var topicFiles embed.FS
+
+// topicNames are the topics of coppice help, in the order they are listed; the text of each is topics/NAME.txt.
+var topicNames = []string{"intervals", "waits", "pop", "conditions", "formats", "slurm", "config", "exit-codes"}
+
+// topicText is the text of a topic, empty where there is none of this name.
+func topicText(name string) string {
+	text, err := topicFiles.ReadFile("topics/" + name + ".txt")
+	if err != nil {
+		return ""
+	}
+	if name == "conditions" {
+		return string(text) + wrapped(report.MetricNames(), 100) + "\n"
+	}
+	return string(text)
 }
 
-func topics() []topic {
-	return []topic{
-		{"intervals", `An interval is a piece of the program: what markers, regions, time slices or the time between collectives delimit
-(coppice analyze --help). Intervals nest; the whole program is the outermost one.
+// environment are the variables that the verbs read, as the topic config explains them.
+var environment = []string{"COPPICE_SITE", "COPPICE_STATUS_FILE", "GOMEMLIMIT", "NO_COLOR"}
 
-  coppice report run.xtf                          the tree, with efficiency and lost time
-  coppice report run.xtf intervals --details      everything about each
-  coppice report run.xtf intervals --per-execution
-  coppice report run.xtf intervals --time 40%..60% --ranks 0-3
-
-  execution    longest time of a process              total        execution x processors
-  productive   CPU + I/O + MPI of one processor       lost         total - productive = MPI + idle + markers
-  efficiency   productive / total: look closer below 0.8
-
-docs/metrics.md has every formula.`},
-		{"waits", `A wait state is a span in which a process waits for another one inside MPI.
-
-  coppice report run.xtf waits                    patterns, intervals, call paths, processes, causes, critical path
-  coppice report run.xtf waits --time interval:solve
-  coppice report run.xtf waits --ranks 3
-
-  late_sender, late_receiver       one side of a message comes too late
-  wait_barrier, wait_nxn           members of a collective come at different times
-  late_broadcast, early_reduce, early_scan
-
-"caused by" names who came late, and with what it was busy meanwhile: shorten that. On the critical path, a positive
-imbalance is time that the run would save if all processes shared that work.`},
-		{"pop", `Efficiencies of POP: products of factors, each 1 at best. Look closer below 0.8.
-
-  parallel      = load balance x communication        useful time over all time
-  load balance  mean useful time / largest            below: deal out the work evenly
-  communication = serialisation x transfer
-  serialisation largest useful time / runtime on an ideal network     below: processes wait in turn for one another
-  transfer      runtime on an ideal network / runtime                 below: network and MPI library take the time
-
-  coppice report run.xtf pop
-  coppice report scaling run-2.xtf run-4.xtf run-8.xtf --at 1024      the factors over several runs, and their growth`},
-		{"conditions", `--fail-if CONDITION of report, analyze and diff ends with exit status 1 if it holds; repeat it for several. That of predict
-has metrics of its own: coppice predict --help.
-
-  [interval:NAME.]METRIC OP NUMBER[UNIT]
-
-  --fail-if 'parallel_efficiency<0.8'
-  --fail-if 'interval:solve.efficiency<70%'
-  --fail-if 'interval:exch.c:160.late_sender>1.5s'
-
-NAME is a name, an id, FILE:LINE, root or #N. OP is one of < <= > >= == !=. Metrics:
-
-` + wrapped(report.MetricNames(), 100)},
-		{"slurm", `coppice plan sizes a job from its trace, writes the batch script, and submits it.
-
-  coppice plan analyze run/traces.otf2 -o run.xtf                      ranks, nodes, memory, time, and what decided them
-  coppice plan analyze run/traces.otf2 -o run.xtf --format script      the batch script
-  coppice plan analyze run/traces.otf2 -o run.xtf --submit --follow
-  coppice plan analyze run/traces.otf2 -o run.xtf --submit --then 'predict --platform cluster.toml'
-  coppice info coppice-1234.status --follow                            a job that runs
-  scancel 1234                                                         it saves; submitted again it goes on
-
-Near its time limit, or preempted, a job saves what is finished, ends with status 75 and goes back into the queue. --rate, or
---calibrate, which measures it here, says what a rank goes through in a second. A site file (--site, $COPPICE_SITE) names
-partition, account, cores, memory, launcher and modules once; its least form:
-
-  schema = "coppice.site/1"
-  cores = 128
-  memory_gib = 512
-
---scheduler pbs, lsf, flux or mpirun writes scripts for those. docs/slurm.md has the formula and all keys.`},
-		{"exit-codes", `   0  done
-   1  done, but a --fail-if condition holds, check found problems, diff --max-slowdown a slower interval, or the program deadlocks on the platform of predict
-   2  wrong usage: flags, output exists, locked by another run
-   3  input cannot be read, or is not what the verb takes
-   4  finished with damaged or partial input, or --strict refused it
-   5  memory or disk would be exceeded, the file system of the output failed, or nothing moved any more (--watchdog)
-   6  a bug of coppice
-  75  stopped by SIGUSR1, SIGTERM or before the time limit; run the same command with --resume
- 130  ended at once by SIGINT, 143 by a second SIGTERM 2 s later; the last checkpoint stays valid`},
+// settings tells what is set here of the environment.
+func settings() string {
+	var b strings.Builder
+	for _, name := range environment {
+		value, set := os.LookupEnv(name)
+		if !set {
+			value = "(not set)"
+		}
+		fmt.Fprintf(&b, "  %-20s %s\n", name, value)
 	}
+	return b.String()
 }
 
 // wrapped joins words to indented lines.
@@ -113,30 +64,114 @@ func wrapped(words []string, width int) string {
 
 // help prints the list of verbs, a topic, or the help of a verb.
 func help(args []string, s streams) error {
-	if len(args) == 0 {
+	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" {
 		printHelp(s.out)
 		return nil
 	}
-	names := []string{}
-	for _, x := range topics() {
-		if x.name == args[0] {
-			_, err := fmt.Fprintln(s.out, x.text)
-			return err
+	if text := topicText(args[0]); text != "" {
+		if args[0] == "config" {
+			text += "\nSet here:\n\n" + settings()
 		}
-		names = append(names, x.name)
+		return printText(s.out, text)
 	}
-	all := verbs()
-	if i := slices.IndexFunc(all, func(v verb) bool { return v.name == args[0] }); i >= 0 {
-		return all[i].run([]string{"--help"}, s)
+	if v := find(verbs(), args[0]); v != nil {
+		return v.call(append(args[1:], "--help"), s)
 	}
-	return usage("help: %q is neither a verb nor one of %s", args[0], strings.Join(names, ", "))
+	return usage("help: %q is neither a verb nor one of %s", args[0], strings.Join(topicNames, ", "))
 }
 
-// printTopics lists the topics.
-func printTopics(w io.Writer) {
-	var names []string
-	for _, x := range topics() {
-		names = append(names, x.name)
+// printHelp prints the verbs and the topics.
+func printHelp(w io.Writer) {
+	fmt.Fprintln(w, "coppice finds out where a parallel program lost its time.\n\nUsage: coppice VERB [flags] OPERAND...\n\nVerbs:")
+	for _, v := range verbs() {
+		fmt.Fprintf(w, "  %-10s  %s\n", v.name, v.short)
 	}
-	fmt.Fprintf(w, "coppice help TOPIC explains %s.\n", strings.Join(names, ", "))
+	fmt.Fprintf(w, `
+A program of yours, from its start to a picture:
+
+  coppice record -o run -- mpirun -n 4 ./program
+  coppice analyze run -o run.xtf
+  coppice report run.xtf -o report.html
+
+coppice VERB --help shows operands, examples and flags of a verb.
+coppice help TOPIC explains %s.
+`, alternatives(topicNames))
+}
+
+// usageWidth is the width of the lines of --help: flags with long texts are wrapped.
+const usageWidth = 120
+
+// synopsis is how a verb is called.
+func synopsis(v *verb, f *pflag.FlagSet) string {
+	call := "coppice " + f.Name()
+	if v.run == nil {
+		call += " PART"
+	}
+	if f.HasAvailableFlags() || v.run == nil {
+		call += " [flags]"
+	}
+	return strings.TrimSpace(call + " " + v.operands)
+}
+
+// printUsage prints the help of a verb: how it is called, what it does, examples, parts, flags.
+func printUsage(w io.Writer, f *pflag.FlagSet, examples []string) {
+	v := verbOf(f.Name())
+	fmt.Fprintf(w, "Usage: %s\n\n%s.\n", synopsis(v, f), capital(v.short))
+	fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(examples, "\n  "))
+	if len(v.parts) > 0 {
+		fmt.Fprintf(w, "\nParts, each with a --help of its own:\n")
+		for _, p := range v.parts {
+			fmt.Fprintf(w, "  %-8s %s\n", p.name, p.short)
+		}
+	}
+	if f.HasAvailableFlags() {
+		nameValues(f)
+		fmt.Fprintf(w, "\nFlags:\n%s", f.FlagUsagesWrapped(usageWidth))
+	}
+}
+
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+
+// valueNames are what the help calls the values of flags that take a text; others are named by their type.
+var valueNames = map[string]string{
+	"archive": "DIR", "checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
+	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE",
+	"compare": "PATH", "host-vectors": "PATH", "output": "PATH", "vectors": "PATH",
+	"cc": "COMMAND", "fail-if": "CONDITION", "hint": "NAME=VALUE", "map": "RANKS=NODE", "vary": "NAME=VALUES", "sweep": "NAME=VALUES",
+	"job": "NAME", "name": "NAME", "region": "NAME", "table": "NAME", "interval": "WHAT:NAME", "between": "WHAT:NAME",
+	"ranks": "SET", "log-ranks": "SET", "time": "TIME", "slice": "TIME",
+	"deviation": "BOUND", "classes": "BOUND", "quantum": "SHARE", "threshold": "SHARE", "max-slowdown": "SHARE", "cpu-scale": "FACTOR",
+	"host": "NAME", "listen": "ADDRESS", "base-path": "PATH", "spec": "PROGRAM", "then": "JOB", "loggops": "LETTERS",
+}
+
+// typeNames are what the help calls values of the types of pflag.
+var typeNames = map[string]string{
+	"string": "NAME", "stringArray": "NAME", "stringSlice": "NAME,...", "stringToString": "NAME=VALUE", "duration": "TIME",
+	"int": "N", "uint": "N", "uint32": "N", "uint64": "N", "float64": "X",
+}
+
+// named is the value of a flag under a name that tells what to write.
+type named struct {
+	pflag.Value
+	name string
+}
+
+func (n named) Type() string { return n.name }
+
+// nameValues prepares the flags to be printed, no longer to be parsed.
+func nameValues(f *pflag.FlagSet) {
+	f.VisitAll(func(x *pflag.Flag) {
+		kind := x.Value.Type()
+		name, known := typeNames[kind]
+		if !known {
+			return
+		}
+		if own := valueNames[x.Name]; own != "" && strings.HasPrefix(kind, "string") {
+			name = own
+		}
+		if x.DefValue == "[]" || x.DefValue == "0" {
+			x.DefValue = "" // the text says what happens without the flag
+		}
+		x.Value = named{x.Value, name}
+	})
 }

@@ -22,7 +22,7 @@ import (
 func runInfo(args []string, s streams) error {
 	var o output
 	var follow bool
-	f := flags("info", "TRACE|RUN.xtf|LOG|STATUS", s,
+	f := flags("info", s,
 		"coppice info scorep-run/traces.otf2",
 		"coppice info epoch.prv.gz",
 		"coppice info run.xtf --format json",

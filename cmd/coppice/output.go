@@ -57,8 +57,7 @@ func (o *output) choices() []string {
 
 // formats names the formats to choose from.
 func (o *output) formats() string {
-	list := o.choices()
-	return strings.Join(list[:len(list)-1], ", ") + " or " + list[len(list)-1]
+	return alternatives(o.choices())
 }
 
 // check completes the flags.

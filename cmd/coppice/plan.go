@@ -75,7 +75,7 @@ func runPlan(args []string, s streams) error {
 }
 
 func (o *planFlags) define(s streams) *pflag.FlagSet {
-	f := flags("plan", "VERB INPUT [-- ARGUMENTS of the verb]", s,
+	f := flags("plan", s,
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf",
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --format script > job.sh",
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --submit --follow -- --events none",

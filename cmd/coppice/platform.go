@@ -14,32 +14,6 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 )
 
-// platformParts names the parts of coppice platform.
-var platformParts = []string{"show", "convert", "measure"}
-
-// platformVerbs are the parts of coppice platform.
-var platformVerbs = map[string]func(args []string, s streams) error{
-	"show":    runPlatformShow,
-	"convert": runPlatformConvert,
-	"measure": runPlatformMeasure,
-}
-
-func runPlatform(args []string, s streams) error {
-	if len(args) > 0 {
-		if run, ok := platformVerbs[args[0]]; ok {
-			return run(args[1:], s)
-		}
-	}
-	f := flags("platform", "show|convert|measure ...", s,
-		"coppice platform show P.toml",
-		"coppice platform convert --loggops L=2500,o=1500,g=1000,G=6,S=65535 -o P.toml",
-		"mpirun -n 2 coppice platform measure -o P.toml")
-	if _, err := parse(f, args, 0, 1<<20); err != nil {
-		return err
-	}
-	return usage("platform: say what to do: show, convert or measure. Run coppice platform --help.")
-}
-
 // platformOutput is where a platform file goes.
 type platformOutput struct {
 	output
@@ -69,7 +43,7 @@ func platformInput(verb string, err error) error {
 func runPlatformShow(args []string, s streams) error {
 	o := platformOutput{}
 	var processes uint32
-	f := flags("platform show", "P.toml", s,
+	f := flags("platform show", s,
 		"coppice platform show P.toml",
 		"coppice platform show P.toml --processes 64")
 	o.add(f)
@@ -106,7 +80,7 @@ func runPlatformShow(args []string, s streams) error {
 func runPlatformMeasure(args []string, s streams) error {
 	o := platformOutput{}
 	var m jobs.MeasureOptions
-	f := flags("platform measure", "-o P.toml", s,
+	f := flags("platform measure", s,
 		"mpirun -n 2 coppice platform measure -o P.toml",
 		"srun -N 2 --ntasks-per-node 2 coppice platform measure -o P.toml --name cluster-a")
 	o.add(f)
@@ -144,7 +118,7 @@ var platformFormats = []string{"--loggops LETTERS", "--simgrid FILE", "--dimemas
 func runPlatformConvert(args []string, s streams) error {
 	o := platformOutput{}
 	var letters, simgrid, dimemas string
-	f := flags("platform convert", "("+strings.Join(platformFormats, " | ")+")", s,
+	f := flags("platform convert", s,
 		"coppice platform convert --loggops L=2500,o=1500,g=1000,G=6,S=65535 -o P.toml",
 		"coppice platform convert --simgrid cluster.xml -o P.toml",
 		"coppice platform convert --dimemas machine.cfg -o P.toml")

@@ -60,7 +60,7 @@ func runPredict(args []string, s streams) error {
 }
 
 func (o *predictFlags) flagSet(s streams) *pflag.FlagSet {
-	f := flags("predict", "RUN.xtf --platform P.toml", s,
+	f := flags("predict", s,
 		"coppice predict run.xtf --platform cluster.toml",
 		"coppice predict run.xtf --platform cluster.toml --host-platform here.toml --vectors replay --substitute copy",
 		"mpirun -n 64 coppice predict run.xtf --platform cluster.toml --cpu-scale 0.7 -o predicted.xtf",

@@ -59,7 +59,7 @@ var searchModes = []struct {
 func runQuery(args []string, s streams) error {
 	var o output
 	q := query{}
-	f := flags("query", "RUN.xtf PRIMITIVE", s,
+	f := flags("query", s,
 		"coppice query run.xtf search --rank 3 --type call --time 1.25s --mode le",
 		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json",
 		"coppice query run.xtf stats --rank 3 --time 40%..60%",

@@ -18,7 +18,7 @@ func runRecord(args []string, s streams) error {
 	o := record.Options{Out: s.out, Err: s.err}
 	var bytes, logBytes size
 	var finish, ranks string
-	f := flags("record", "-o DIR -- LAUNCHER PROGRAM", s,
+	f := flags("record", s,
 		"coppice record -o run1 -- mpirun -n 8 ./program",
 		"coppice record -o run2 --cc mpicc.mpich -- mpiexec.hydra -n 8 ./script.sh",
 		"coppice record --finish run1")

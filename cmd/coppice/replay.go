@@ -16,7 +16,7 @@ import (
 
 func runReplay(args []string, s streams) error {
 	o := record.ReplayOptions{Out: s.err, Err: s.err}
-	f := flags("replay", "LOG... -- ./PROGRAM [ARGUMENT...]", s,
+	f := flags("replay", s,
 		"coppice record -o run1 --log-ranks 3 --cpu-time -- mpirun -n 8 ./program",
 		"coppice replay run1/logs/3.log -- ./program",
 		"coppice replay run1/logs/*.log --repeat 5 --compare run1/vectors -o replays -- ./program")

@@ -25,13 +25,10 @@ type choice struct {
 }
 
 func runReport(args []string, s streams) error {
-	if len(args) > 0 && args[0] == "scaling" {
-		return runScaling(args[1:], s)
-	}
 	o := output{tables: true, packed: true, pages: true}
 	var x choice
 	var strict bool
-	f := flags("report", "RUN.xtf [SECTION]...", s,
+	f := flags("report", s,
 		"coppice report run.xtf",
 		"coppice report run.xtf intervals --details",
 		"coppice report run.xtf waits --time interval:solve",

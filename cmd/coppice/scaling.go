@@ -12,7 +12,7 @@ func runScaling(args []string, s streams) error {
 	o := output{tables: true}
 	x := report.ScalingOptions{}
 	mode := ""
-	f := flags("report scaling", "RUN.xtf RUN.xtf...", s,
+	f := flags("report scaling", s,
 		"coppice report scaling run-2.xtf run-4.xtf run-8.xtf run-16.xtf",
 		"coppice report scaling run-*.xtf --at 1024",
 		"coppice report scaling run-*.xtf --mode weak -o scaling.csv")

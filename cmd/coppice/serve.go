@@ -28,7 +28,7 @@ func runServe(args []string, s streams) error {
 	var hosts []string
 	var mem size
 	var idle time.Duration
-	f := flags("serve", "RUN.xtf [PREDICTED.xtf]", s,
+	f := flags("serve", s,
 		"coppice serve run.xtf",
 		"coppice serve run.xtf predicted.xtf --mem 2G",
 		"coppice serve run.xtf --base-path /user/ann/proxy/absolute/8411 --host hub.example.org")

@@ -1,0 +1,165 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// repository is where the documents are.
+const repository = "../.."
+
+// documents are the texts for people.
+func documents(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/format/*.md", "examples/*.md", "bench/*.md", "cmd/coppice/topics/*.txt"} {
+		found, err := filepath.Glob(filepath.Join(repository, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, found...)
+	}
+	if len(list) < 30 {
+		t.Fatalf("only %d documents", len(list))
+	}
+	return list
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	markup  = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+	fenced  = regexp.MustCompile("(?ms)^```.*?^```$")
+)
+
+// anchors are the names that links to the headings of a document have.
+func anchors(text string) []string {
+	var list []string
+	for _, h := range heading.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
+		list = append(list, strings.ReplaceAll(markup.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-"))
+	}
+	return list
+}
+
+// TestLinks: what documents link to is there.
+func TestLinks(t *testing.T) {
+	for _, doc := range documents(t) {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(m[1], "#")
+			target := doc
+			if path != "" {
+				target = filepath.Join(filepath.Dir(doc), path)
+			}
+			there, err := os.ReadFile(target)
+			if st, e := os.Stat(target); e == nil && st.IsDir() {
+				err = nil
+			}
+			if err != nil {
+				t.Errorf("%s: link to %s: %v", doc, m[1], err)
+			} else if anchor != "" && !slices.Contains(anchors(string(there)), anchor) {
+				t.Errorf("%s: link to %s: no such heading", doc, m[1])
+			}
+		}
+	}
+}
+
+// flagsOf are the flags of all verbs and parts by their names; "" has those of all.
+func flagsOf() map[string]map[string]bool {
+	all := map[string]map[string]bool{"": {"help": true, "version": true}}
+	for _, d := range describe() {
+		all[d.name] = map[string]bool{"help": true}
+		d.flags.VisitAll(func(f *pflag.Flag) {
+			all[d.name][f.Name], all[""][f.Name] = true, true
+		})
+	}
+	return all
+}
+
+var (
+	span     = regexp.MustCompile("`[^`\n]+`")
+	flagName = regexp.MustCompile(`(?:^|[\s(\[])--([a-z][a-z-]*)`)
+	command  = regexp.MustCompile(`(?:^|[\s$(])(?:[\w./~-]*/)?coppice ([a-z][a-z-]*)( [a-z]+)?`)
+)
+
+// commandsIn are the command lines in a document: those of indented and fenced lines, and of spans of code.
+func commandsIn(text string, all map[string]map[string]bool) []string {
+	var list []string
+	inFence := false
+	for _, l := range strings.Split(strings.ReplaceAll(text, "\\\n", " "), "\n") {
+		if strings.HasPrefix(l, "```") {
+			inFence = !inFence
+		}
+		if inFence || strings.HasPrefix(l, "    ") || strings.HasPrefix(l, "  ") {
+			if at := command.FindStringIndex(l); at != nil {
+				list = append(list, l)
+			}
+			continue
+		}
+		for _, s := range span.FindAllString(l, -1) {
+			s = strings.Trim(s, "`")
+			verb, _, _ := strings.Cut(s, " ")
+			switch {
+			case command.MatchString(s):
+				list = append(list, s)
+			case all[verb] != nil && strings.Contains(s, " -"):
+				list = append(list, "coppice "+s)
+			}
+		}
+	}
+	return list
+}
+
+// TestCommands: verbs and flags that documents name exist.
+func TestCommands(t *testing.T) {
+	all := flagsOf()
+	seen := 0
+	for _, doc := range documents(t) {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range commandsIn(string(text), all) {
+			for _, at := range command.FindAllStringSubmatchIndex(line, -1) {
+				verb, rest := line[at[2]:at[3]], line[at[3]:]
+				if verb == "help" {
+					continue
+				}
+				if at[4] >= 0 && all[verb+line[at[4]:at[5]]] != nil {
+					verb += line[at[4]:at[5]]
+				}
+				if all[verb] == nil {
+					t.Errorf("%s: no verb %s: %s", doc, verb, line)
+					continue
+				}
+				seen++
+				for _, end := range []string{" -- ", " | ", " && ", "; ", " # ", " 'predict"} {
+					rest, _, _ = strings.Cut(rest, end)
+				}
+				if next := command.FindStringIndex(rest); next != nil {
+					rest = rest[:next[0]]
+				}
+				for _, f := range flagName.FindAllStringSubmatch(rest, -1) {
+					if !all[verb][f[1]] {
+						t.Errorf("%s: coppice %s has no --%s: %s", doc, verb, f[1], line)
+					}
+				}
+			}
+		}
+	}
+	if seen < 100 {
+		t.Errorf("only %d commands found", seen)
+	}
+}
