@@ -3,9 +3,9 @@
 #
 #   bench/peers.sh [-s FOLDER] [-o FOLDER] [NAME...]
 #
-# Names: pallas, pilgrim; all without one. -o is where they go, default out/bench/peers, which is what bench/run takes. Sources
+# Names: pallas, pilgrim, loggopsim; all without one. -o is where they go, default out/bench/peers, which is what bench/run takes. Sources
 # come from GitHub; with -s from FOLDER/OWNER+NAME/repo, bare clones of the same. Needs Debian's git, cmake, ninja-build and
-# libzstd-dev; for pilgrim automake, libtool, autoconf-archive and Open MPI.
+# libzstd-dev; for pilgrim automake, libtool, autoconf-archive and Open MPI; for loggopsim re2c and gengetopt.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -33,7 +33,7 @@ revision() {
 }
 
 # installed NAME COMMIT
-installed() { echo "$2" >"$out/$1/REVISION"; }
+installed() { echo "$2" >"$out/$1/version"; }
 
 pallas() {
 	revision Pallas-Trace pallas d3bd7fc "$work/pallas"
@@ -50,7 +50,15 @@ pilgrim() {
 	installed pilgrim a2b828b
 }
 
-[ $# -gt 0 ] || set -- pallas pilgrim
+loggopsim() {
+	revision spcl LogGOPSim 76451de "$work/loggopsim"
+	make -C "$work/loggopsim/src/LogGOPSim" CXXFLAGS="-std=c++11 -O3" CCFLAGS=-O3 LDFLAGS= all
+	mkdir -p "$out/loggopsim"
+	cp "$work"/loggopsim/src/LogGOPSim/{LogGOPSim,txt2bin} "$out/loggopsim"
+	installed loggopsim 76451de
+}
+
+[ $# -gt 0 ] || set -- pallas pilgrim loggopsim
 for name; do
 	"$name" >&2
 done

@@ -11,7 +11,7 @@ has_pallas=
 if [ -d "$pallas" ] && "${CC:-cc}" -O3 -march=native -I"$pallas/include" -o "$BENCH_WORK/pallas" bench/ccg/peer/pallas.c \
 	-L"$pallas/lib" -Wl,-rpath,"$pallas/lib" -lpallas -lotf2 2>"$BENCH_WORK/log"; then
 	has_pallas=1
-	peer Pallas "$(cat "$pallas/REVISION"), its default settings (zstd level 5)"
+	peer Pallas "$(cat "$pallas/version"), its default settings (zstd level 5)"
 fi
 
 # pallas_rows WHAT ANCHOR EVENTS COPPICE'S
@@ -101,7 +101,7 @@ done
 
 pilgrim=$BENCH_PEERS/pilgrim/lib/libpilgrim.so.0.0.0
 if [ -f "$pilgrim" ] && mpicc -O2 -o "$BENCH_WORK/halo" bench/ccg/peer/halo.c 2>"$BENCH_WORK/log"; then
-	peer Pilgrim "$(cat "$BENCH_PEERS/pilgrim/REVISION")"
+	peer Pilgrim "$(cat "$BENCH_PEERS/pilgrim/version")"
 	steps=2000
 	quick && steps=100
 	halo 4 $steps
