@@ -69,7 +69,9 @@ func (n *Network) steady() *Steady {
 }
 
 // ExactMVA solves a network with one class by mean value analysis, centers with several servers by the probabilities of
-// their lengths (Reiser and Lavenberg, JACM 27, 1980). O(jobs x (centers + servers)) time.
+// their lengths (Reiser and Lavenberg, JACM 27, 1980). The probability that such a center is empty comes from the network
+// without it (Reiser, Performance Evaluation 1, 1981): as the rest to 1 it would lose all digits where that is unlikely.
+// O(jobs x (centers + servers)) time, times centers with several servers if there are; these take 8 bytes a job each.
 func ExactMVA(n *Network) (*Steady, error) {
 	if err := n.check(); err != nil {
 		return nil, err
@@ -78,11 +80,13 @@ func ExactMVA(n *Network) (*Steady, error) {
 		return nil, fmt.Errorf("%w: this algorithm is for one class", ErrNetwork)
 	}
 	s, demand, queue := n.steady(), n.Demand[0], make([]float64, len(n.Centers))
-	short := make([][]float64, len(n.Centers)) // probabilities of 0 to m-1 customers
+	short := make([][]float64, len(n.Centers))   // probabilities of 0 to m-1 customers
+	without := make([][]float64, len(n.Centers)) // cycle times of the network without the center
 	for k, c := range n.Centers {
 		if c.Kind != Delay && c.Servers > 1 {
 			short[k] = make([]float64, min(c.Servers, n.Jobs[0]+1))
 			short[k][0] = 1
+			without[k] = n.cycles(k)
 		}
 	}
 	wait := make([]float64, len(n.Centers))
@@ -102,9 +106,14 @@ func ExactMVA(n *Network) (*Steady, error) {
 			total += wait[k]
 		}
 		x := float64(jobs) / (n.Think[0] + total)
-		for k, c := range n.Centers {
+		for k, p := range short {
 			queue[k] = x * wait[k]
-			shift(short[k], x*demand[k], c.Servers)
+			for j := len(p) - 1; j >= 1; j-- {
+				p[j] = x * demand[k] / float64(j) * p[j-1]
+			}
+			if p != nil {
+				p[0] *= x * without[k][jobs]
+			}
 		}
 		s.Response[0], s.Throughput[0] = total, x
 	}
@@ -112,18 +121,41 @@ func ExactMVA(n *Network) (*Steady, error) {
 	return s, nil
 }
 
-// shift updates the probabilities that a center with m servers holds 0 to m-1 customers, for one job more. load is throughput
-// times demand.
-func shift(p []float64, load float64, m int) {
-	if len(p) == 0 {
-		return
+// cycles returns the seconds between two jobs that end, for each number of jobs, in the network without center left. Centers
+// with queues join one after the other: p are the probabilities of 0 to m-1 customers at the last one, more that of m or
+// more. Nothing is subtracted.
+func (n *Network) cycles(left int) []float64 {
+	delay := n.Think[0]
+	for k, c := range n.Centers {
+		if c.Kind == Delay && k != left {
+			delay += n.Demand[0][k]
+		}
 	}
-	idle := load // of servers that are busy, then of those that are not
-	for j := len(p) - 1; j >= 1; j-- {
-		p[j] = load / float64(j) * p[j-1]
-		idle += float64(float64(m-j) * p[j])
+	cycle := make([]float64, n.Jobs[0]+1)
+	for jobs := 1; jobs < len(cycle); jobs++ {
+		cycle[jobs] = delay / float64(jobs)
 	}
-	p[0] = max(0, 1-idle/float64(m))
+	for k, c := range n.Centers {
+		d := n.Demand[0][k]
+		if c.Kind == Delay || k == left || d/float64(c.Servers) < 1e-300 { // its part is no number, and nothing beside leastDemand
+			continue
+		}
+		p, more := make([]float64, min(c.Servers, len(cycle))), 0.0
+		p[0] = 1
+		for jobs := 1; jobs < len(cycle); jobs++ {
+			full := d / float64(c.Servers) * (p[len(p)-1] + more)
+			empty := p[0] * cycle[jobs]
+			all := empty + full
+			for j := 1; j < len(p); j++ {
+				all += float64(d / float64(j) * p[j-1])
+			}
+			for j := len(p) - 1; j >= 1; j-- {
+				p[j] = d / float64(j) * p[j-1] / all
+			}
+			p[0], more, cycle[jobs] = empty/all, full/all, all
+		}
+	}
+	return cycle
 }
 
 // ExactMultiMVA solves a network with several classes, whose centers have one server each or no queue, for every population

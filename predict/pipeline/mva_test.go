@@ -3,6 +3,7 @@ package pipeline
 import (
 	"errors"
 	"math"
+	"math/big"
 	"testing"
 )
 
@@ -79,6 +80,72 @@ func TestOneClass(t *testing.T) {
 		}
 		near(t, c.name+" as one of many classes", m.Response[0], s.Response[0], 1e-12*s.Response[0])
 	}
+}
+
+// TestManyServers: results are right where many jobs keep all servers busy and the probability of an idle center is tiny. The
+// textbook's recursion loses all digits there; with 2000 bits it does not.
+func TestManyServers(t *testing.T) {
+	for _, c := range []struct {
+		jobs    int
+		think   float64
+		servers []int
+		demand  []float64
+	}{
+		{200, 0, []int{4, 4, 4, 1}, []float64{1, .5, .75, .1}},
+		{300, 5, []int{8, 2, 1}, []float64{1, .25, .125}},
+		{50, 0, []int{64, 3}, []float64{2, .5}},
+		{40, 0, []int{40}, []float64{1}},
+	} {
+		n := one(c.jobs, c.think, c.servers, c.demand...)
+		s, err := ExactMVA(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := preciseMVA(n)
+		near(t, "response", s.Response[0], want, 1e-10*want)
+	}
+}
+
+// preciseMVA returns the response of a network with one class, by the recursion of Reiser and Lavenberg.
+func preciseMVA(n *Network) float64 {
+	num := func(x float64) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(x) }
+	add := func(a, b *big.Float) *big.Float { return num(0).Add(a, b) }
+	mul := func(a, b *big.Float) *big.Float { return num(0).Mul(a, b) }
+	div := func(a, b *big.Float) *big.Float { return num(0).Quo(a, b) }
+	queue, short := make([]*big.Float, len(n.Centers)), make([][]*big.Float, len(n.Centers))
+	for k, c := range n.Centers {
+		queue[k] = num(0)
+		for range c.Servers {
+			short[k] = append(short[k], num(0))
+		}
+		short[k][0] = num(1)
+	}
+	total := num(0)
+	for jobs := 1; jobs <= n.Jobs[0]; jobs++ {
+		total = num(0)
+		wait := make([]*big.Float, len(n.Centers))
+		for k, c := range n.Centers {
+			ahead := add(num(1), queue[k])
+			for j, p := range short[k] {
+				ahead = add(ahead, mul(num(float64(c.Servers-1-j)), p))
+			}
+			wait[k] = mul(div(num(n.Demand[0][k]), num(float64(c.Servers))), ahead)
+			total = add(total, wait[k])
+		}
+		x := div(num(float64(jobs)), add(num(n.Think[0]), total))
+		for k, c := range n.Centers {
+			queue[k] = mul(x, wait[k])
+			load := mul(x, num(n.Demand[0][k]))
+			idle := load
+			for j := c.Servers - 1; j >= 1; j-- {
+				short[k][j] = mul(div(load, num(float64(j))), short[k][j-1])
+				idle = add(idle, mul(num(float64(c.Servers-j)), short[k][j]))
+			}
+			short[k][0] = num(0).Sub(num(1), div(idle, num(float64(c.Servers))))
+		}
+	}
+	r, _ := total.Float64()
+	return r
 }
 
 // TestManyClasses does the same with several classes.
