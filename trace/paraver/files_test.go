@@ -146,6 +146,33 @@ func TestLongLines(t *testing.T) {
 	}
 }
 
+// TestLongHead refuses a head that has no end, of which a small compressed file may hold any length.
+func TestLongHead(t *testing.T) {
+	head := strings.NewReader(two + strings.Repeat("# a comment\n", 100))
+	if _, err := newRecords(head, 1000); !errors.Is(err, trace.ErrUnsupported) {
+		t.Error(err)
+	}
+}
+
+// TestNumbers leaves lines out whose numbers are none: too large, negative, or cut. Tags have 32 bits and may be negative.
+func TestNumbers(t *testing.T) {
+	message := func(tag string) string { return "3:1:1:1:1:5:5:2:1:2:1:6:6:8:" + tag + "\n" }
+	for line, bad := range map[string]bool{
+		message("-1"): false, message("2147483647"): false, message("4294967295"): false, message("-2147483648"): false,
+		message("4294967296"): true, message("-2147483649"): true, message("18446744073709551616"): true,
+		"2:1:1:1:1:18446744073709551615:1000:1\n": false, "2:1:1:1:1:18446744073709551616:1000:1\n": true,
+		"2:1:1:1:1:-1:1000:1\n": true, "2:1:1:1:1:1:-1000:1\n": true, "2:1:1:1:1:1:1000:-9223372036854775809\n": true,
+		"2:1:1:1:18446744073709551617:1:1000:1\n": true, "2:1:0:1:1:1:1000:1\n": true, "2:1:1:1:1:1:1000:\n": true,
+		"2:1:1:1:1:1:1000:1:\n": true, "1:1:1:1:1:5:4:3\n": true, "3:1:1:1:1:5:5:2:1:3:1:6:6:8:1\n": true,
+	} {
+		x := trial(t, two+line)
+		if got := x.Definitions().Problems().Count(trace.DiagCorrupt); (got == 1) != bad {
+			t.Errorf("%q: %v", line, x.Definitions().Problems().List())
+		}
+		listing(t, x)
+	}
+}
+
 // TestRoots finds roots that come out of order, and none where there are none.
 func TestRoots(t *testing.T) {
 	var l rootLog

@@ -53,7 +53,7 @@ func newIndexer(r io.Reader, size uint64, n *names) (*indexer, error) {
 		calls: make(map[threadComm]uint64), behaviours: make(map[pair]behaviour), halves: make(map[uint32]half), used: make(map[uint64]struct{}),
 	}
 	var err error
-	if x.records, err = newRecords(r); err != nil {
+	if x.records, err = newRecords(r, mostHead); err != nil {
 		return nil, err
 	}
 	if x.head, err = parseHead(x.records.head, size); err != nil {

@@ -15,6 +15,7 @@ import (
 // few hundred bytes.
 const (
 	longestHead   = 64 << 20
+	mostHead      = 1 << 30 // of all lines before the first record
 	longestRecord = 1 << 20
 	readAtOnce    = 128 << 10
 	shown         = 64 // of a line that is too long
@@ -124,8 +125,8 @@ type records struct {
 	waiting bool   // first is not yet used
 }
 
-// newRecords reads the head.
-func newRecords(r io.Reader) (*records, error) {
+// newRecords reads the head, of so many bytes at most.
+func newRecords(r io.Reader, most int) (*records, error) {
 	x := &records{lines: newLines(r)}
 	for {
 		line, long, err := x.lines.next()
@@ -144,6 +145,9 @@ func newRecords(r io.Reader) (*records, error) {
 			x.first, x.waiting = bytes.Clone(line), true
 			x.limit = longestRecord
 			return x, nil
+		}
+		if len(line) >= most-len(x.head) {
+			return nil, fmt.Errorf("paraver: line %d: more than %d MiB before the first record: %w", x.number, most>>20, trace.ErrUnsupported)
 		}
 		x.head = append(append(x.head, line...), '\n')
 	}

@@ -1,5 +1,7 @@
 package paraver
 
+import "math"
+
 // recordKind is the first field of a line.
 type recordKind uint8
 
@@ -38,6 +40,7 @@ const (
 	badNumber  = "a field that is no number"
 	badFields  = "a wrong number of fields"
 	badObject  = "a thread that the header does not have"
+	badTag     = "a tag of more than 32 bits"
 	badTimes   = "an end before its begin"
 	badUnknown = "an unknown kind of record"
 )
@@ -85,7 +88,11 @@ func (r *record) parseComm(h *header, f *fields) {
 	m.receiver = f.object(h, &m.to)
 	m.posted, m.received = f.unsigned(), f.unsigned()
 	m.size = f.unsigned()
-	m.tag = uint32(f.signed())
+	tag := int64(f.signed())
+	if tag < math.MinInt32 || tag > math.MaxUint32 {
+		f.fail(badTag)
+	}
+	m.tag = uint32(tag)
 	m.posted = min(m.posted, m.received)
 }
 

@@ -68,7 +68,7 @@ type split struct {
 // newSplit makes one pass over a trace.
 func newSplit(h *head, r io.Reader, first, end uint32, dir string, states bool, l limits) (*split, error) {
 	s := &split{first: first, end: end, states: states, limits: l, runs: make([][]run, end-first), dir: dir}
-	x, err := newRecords(r)
+	x, err := newRecords(r, mostHead)
 	if err != nil {
 		return nil, err
 	}
