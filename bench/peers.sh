@@ -5,7 +5,7 @@
 #
 # Names: pallas, pilgrim, loggopsim; all without one. -o is where they go, default out/bench/peers, which is what bench/run takes. Sources
 # come from GitHub; with -s from FOLDER/OWNER+NAME/repo, bare clones of the same. Needs Debian's git, cmake, ninja-build and
-# libzstd-dev; for pilgrim automake, libtool, autoconf-archive and Open MPI; for loggopsim re2c and gengetopt.
+# libzstd-dev; for pilgrim automake, libtool, autoconf-archive and Open MPI; for loggopsim re2c, gengetopt and libgraphviz-dev.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -52,7 +52,7 @@ pilgrim() {
 
 loggopsim() {
 	revision spcl LogGOPSim 76451de "$work/loggopsim"
-	make -C "$work/loggopsim/src/LogGOPSim" CXXFLAGS="-std=c++11 -O3" CCFLAGS=-O3 LDFLAGS= all
+	make -C "$work/loggopsim/src/LogGOPSim" CXXFLAGS="-std=c++11 -O3" CCFLAGS=-O3 LDFLAGS=-lcgraph all
 	mkdir -p "$out/loggopsim"
 	cp "$work"/loggopsim/src/LogGOPSim/{LogGOPSim,txt2bin} "$out/loggopsim"
 	installed loggopsim 76451de
