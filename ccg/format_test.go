@@ -1,0 +1,193 @@
+package ccg
+
+import (
+	"errors"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
+)
+
+// documented returns the rows of the first table below a heading of
+// docs/format/ccg.md.
+func documented(t *testing.T, heading string) (rows [][]string) {
+	t.Helper()
+	b, err := os.ReadFile("../docs/format/ccg.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(b), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("no heading %q", heading)
+	}
+	_, text, _ = strings.Cut(text, "|---|---|---|\n")
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(strings.Trim(line, "|\n"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+var formToken = regexp.MustCompile("`[^`]+`|u8|u32|v")
+
+// takeForm reads what a form says and returns its numbers. A list in quotes behind
+// "each" is there as often as the number before it says.
+func takeForm(t *testing.T, r *varint.Reader, form string) (values []uint64) {
+	t.Helper()
+	once, list, _ := strings.Cut(form, " then each ")
+	for _, token := range formToken.FindAllString(once, -1) {
+		switch token {
+		case "v":
+			values = append(values, r.Next())
+		case "u8":
+			values = append(values, uint64(r.Byte()))
+		case "u32":
+			for range 4 {
+				values = append(values, uint64(r.Byte()))
+			}
+		default:
+			if got := string(r.Bytes(4)); got != strings.Trim(token, "`") {
+				t.Fatalf("%q, not %s", got, token)
+			}
+		}
+	}
+	if list != "" {
+		for range values[len(values)-1] {
+			values = append(values, takeForm(t, r, strings.Trim(list, "`"))...)
+		}
+	}
+	return values
+}
+
+// takeTable reads the rows of a table, up to one without form, by field.
+func takeTable(t *testing.T, r *varint.Reader, rows [][]string, lossy bool) map[string][]uint64 {
+	t.Helper()
+	got := map[string][]uint64{}
+	for _, row := range rows {
+		if row[1] == "" {
+			break
+		}
+		if strings.HasPrefix(row[2], "mode 1 only") && !lossy {
+			continue
+		}
+		times := uint64(1)
+		if row[1] == "v each" {
+			times = got["columns"][0]
+		}
+		for range times {
+			got[row[0]] = append(got[row[0]], takeForm(t, r, row[1])...)
+		}
+	}
+	if r.Failed() {
+		t.Fatal("the bytes end before the table")
+	}
+	return got
+}
+
+// TestDocumented reads sections and blobs by the tables of the document.
+func TestDocumented(t *testing.T) {
+	for _, o := range []Options{{Fan: 5, Fold: 77}, {Fan: 5, Fold: 77, Deviation: Deviation{Num: 1, Den: 10, Abs: 20}}} {
+		m := &made{defs: testDefs(3)}
+		for p := range uint32(3) {
+			m.streams = append(m.streams, boundLengths(newScript(5, p, 3, true).stream(1500)))
+		}
+		m.finish(t, o, 100)
+		lossy := !o.Deviation.Lossless()
+		r := varint.Read(m.shared.Encode())
+		got := takeTable(t, &r, documented(t, "Shared section"), lossy)
+		s := m.shared
+		want := map[string][]uint64{
+			"magic": nil, "version, mode": {2, uint64(o.Deviation.mode())}, "B, K": {5, 77}, "tuples, nodes": {uint64(s.graph.tuples.len()), uint64(s.Nodes())},
+		}
+		if lossy {
+			want["bounds"] = []uint64{20, 1, 10, 0}
+		}
+		want["encodings"] = []uint64{0}
+		for _, k := range sortedKeys(s.encoding.chosen) {
+			if e := s.encoding.chosen[k]; e != relative {
+				want["encodings"][0]++
+				want["encodings"] = append(want["encodings"], uint64(k.kind), uint64(k.region), uint64(k.comm), uint64(e))
+			}
+		}
+		compareFields(t, got, want)
+		for r.Len() > 0 && !r.Failed() { // part: raw bytes v, stored bytes v, the stored bytes, CRC
+			r.Next()
+			r.Block()
+			r.Bytes(4)
+		}
+		if !r.Done() {
+			t.Error("bytes behind the parts")
+		}
+		for p, blob := range m.blobs {
+			l := m.locs[p]
+			r := varint.Read(blob)
+			got := takeTable(t, &r, documented(t, "Blob of a location"), lossy)
+			size := uint64(4)
+			for _, n := range got["lengths"] {
+				size += n
+			}
+			want := map[string][]uint64{
+				"magic": nil, "version, mode": {2, uint64(o.Deviation.mode())}, "P, root": {uint64(l.p), uint64(l.root)},
+				"first time, events": {uint64(l.first), l.Events()}, "columns": {uint64(len(l.cols))}, "lengths": got["lengths"],
+			}
+			if lossy {
+				want["class, errors"] = []uint64{uint64(l.view.rootRow + 1), l.errors.Largest, l.errors.SumHi, l.errors.SumLo}
+			}
+			compareFields(t, got, want)
+			if size != uint64(r.Len()) {
+				t.Errorf("%d bytes of columns and check sum, %d are there", size, r.Len())
+			}
+		}
+	}
+}
+
+func compareFields(t *testing.T, got, want map[string][]uint64) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Errorf("fields %v, want %v", got, want)
+	}
+	for field, values := range want {
+		if !slices.Equal(got[field], values) {
+			t.Errorf("%s: %d, want %d", field, got[field], values)
+		}
+	}
+}
+
+// TestVersions refuses other versions and modes by name.
+func TestVersions(t *testing.T) {
+	m := makeGraph(t, 2, 50, false, Options{})
+	segment, err := m.locals[0].AppendBinary(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range map[string]struct {
+		b    []byte
+		open func([]byte) error
+	}{
+		"section": {m.shared.Encode(), func(b []byte) error { _, err := OpenShared(m.defs, b); return err }},
+		"blob":    {m.blobs[0], func(b []byte) error { _, err := OpenLocation(m.shared, sealed(b[:len(b)-4])); return err }},
+		"segment": {segment, func(b []byte) error { _, err := OpenLocal(sealed(b[:len(b)-4])); return err }},
+	} {
+		if err := x.open(slices.Clone(x.b)); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for at, values := range map[int][]byte{4: {0, 1, 3, 255}, 5: {2, 255}} {
+			for _, v := range values {
+				b := slices.Clone(x.b)
+				b[at] = v
+				if err := x.open(b); !errors.Is(err, ErrVersion) {
+					t.Errorf("%s: byte %d is %d: %v", name, at, v, err)
+				}
+			}
+		}
+	}
+}
