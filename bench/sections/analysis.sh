@@ -2,7 +2,7 @@
 # analysis: a whole archive analysed, from its bytes to what a user reads. Beside it otf2-print to /dev/null, which decodes and
 # prints and so is a floor for everything built on libotf2, and the script on OTF2's Python bindings that people write today
 # (bench/analyze/peer/profile.py): profile, message matrix, late senders. Both must find the same. coppice does more: all wait
-# states and their causes, call paths, clocks checked, rows with indexes, the call graph. One process, processor time.
+# states and their causes, call paths, clocks checked, rows with indexes, the call graph. One rank on one core, but for wall time.
 . bench/sections/lib.sh
 
 python=
@@ -15,8 +15,8 @@ done
 
 # own OPTIONS...: what the user does: analyse, then read the report
 own() {
-	"$COPPICE" analyze "$anchor" -o "$BENCH_WORK/run.xtf" -f --progress none -j 1 "$@" 2>/dev/null
-	"$COPPICE" report "$BENCH_WORK/run.xtf"
+	"$COPPICE" analyze "$anchor" -o "$BENCH_WORK/run.xtf" -f --progress none "$@" 2>/dev/null &&
+		"$COPPICE" report "$BENCH_WORK/run.xtf"
 }
 export -f own
 
@@ -30,11 +30,12 @@ rows() {
 compare() {
 	local rounds=$1 what=$2 i
 	say "$what"
-	rm -f "$BENCH_WORK"/{full,graph,print,script}
+	rm -f "$BENCH_WORK"/{full,graph,cores,print,script}
 	export anchor
 	for i in $(seq "$rounds"); do
-		GOMAXPROCS=1 cost "$BENCH_WORK/full" bash -c own
-		GOMAXPROCS=1 cost "$BENCH_WORK/graph" bash -c 'own --events none'
+		GOMAXPROCS=1 cost "$BENCH_WORK/full" bash -c 'own -j 1'
+		GOMAXPROCS=1 cost "$BENCH_WORK/graph" bash -c 'own -j 1 --events none'
+		cost "$BENCH_WORK/cores" bash -c own
 		if command -v otf2-print >/dev/null; then
 			cost "$BENCH_WORK/print" sh -c "otf2-print '$anchor' >/dev/null"
 		fi
@@ -53,6 +54,7 @@ compare() {
 		"$COPPICE" report "$BENCH_WORK/run.xtf" profile comm waits --format json >"$BENCH_WORK/report.json"
 		"$python" bench/analyze/peer/same.py "$BENCH_WORK/script.out" "$BENCH_WORK/report.json"
 		rows "$what, all" "Python script" full script "equal profile, messages, late senders"
+		row analysis "$what, all: wall time" "Python script" "$(column 3 "$BENCH_WORK/cores")" "$(column 3 "$BENCH_WORK/script")" s less "coppice on all cores, as it does by itself"
 	else
 		skip analysis "$what" "Python script" "needs Debian's python3-otf2"
 	fi
