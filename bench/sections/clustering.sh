@@ -4,7 +4,7 @@
 # vectors before, coppice makes them meanwhile. Where distances are equal the order of merges is free, so heights differ a little.
 . bench/sections/lib.sh
 
-rounds=3
+rounds=2
 [ -z "$BENCH_QUICK" ] || rounds=1
 own=$BENCH_WORK/cluster
 go build -o "$own" ./bench/predict/cluster
@@ -56,6 +56,6 @@ clusters 2000 complete fastcluster $rounds
 for linkage in complete average single; do
 	clusters 10000 $linkage fastcluster $rounds
 done
-clusters 10000 complete scipy $rounds
+clusters 10000 complete scipy 1
 clusters 20000 complete fastcluster 1
 clusters 20000 complete fastcluster 1 classes
