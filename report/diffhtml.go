@@ -173,12 +173,12 @@ func diffBars(x *DiffLine, longest *big.Rat) template.HTML {
 		return ""
 	}
 	var w drawing
-	w.add(`<svg class="split pair" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">`)
+	w.Add(`<svg class="split pair" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">`)
 	for i, v := range []*big.Rat{x.A.Rat, x.B.Rat} {
 		part := new(big.Rat).Quo(v, longest)
 		part.Mul(part, big.NewRat(1000, 1))
 		width := roundQuotient(part.Num(), part.Denom()).Int64()
-		w.add(`<rect class="%s" y="%d" width="%d" height="9"/>`, [...]string{"k-mgmt", "k-coll"}[i], 11*i, min(max(width, 1), 1000))
+		w.Add(`<rect class="%s" y="%d" width="%d" height="9"/>`, [...]string{"k-mgmt", "k-coll"}[i], 11*i, min(max(width, 1), 1000))
 	}
 	return w.html()
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/svg"
+
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -236,30 +238,12 @@ func TestHTMLSize(t *testing.T) {
 	}
 	ranks, _ := drawRanks(list, (len(list)+rankColumns-1)/rankColumns, 1e7, unit{1e9})
 	var matrix drawing
-	matrix.mosaic(0, 0, 560, 560, cells(matrixCells, matrixCells, len(matrixClasses)), matrixClasses)
+	matrix.Mosaic(0, 0, 560, 560, cells(matrixCells, matrixCells, len(matrixClasses)), matrixClasses)
 	const most = 1_600_000 // of 2 MB; the rest is for tables and texts, whose rows are bounded
-	if n := len(timeline) + len(ranks) + matrix.b.Len(); n > most {
-		t.Errorf("pictures of %d bytes: %d, %d, %d", n, len(timeline), len(ranks), matrix.b.Len())
+	if n := len(timeline) + len(ranks) + len(matrix.String()); n > most {
+		t.Errorf("pictures of %d bytes: %d, %d, %d", n, len(timeline), len(ranks), len(matrix.String()))
 	}
 	balanced(t, string(timeline+ranks))
-}
-
-func TestMosaic(t *testing.T) {
-	var w drawing
-	w.mosaic(10, 20, 40, 30, [][]int8{{0, 0, 1, noCell}, {1, 0, 0, 0}, {1, 1, 1, 0}}, []string{"a", "b"})
-	want := `<g class="mosaic" transform="translate(10 20) scale(10.0000 10.0000) translate(0 0.5)" shape-rendering="crispEdges">
-<path class="a" d="M0 0h2M1 1h3M3 2h1"/>
-<path class="b" d="M2 0h1M0 1h1M0 2h3"/>
-</g>
-`
-	if got := w.b.String(); got != want {
-		t.Errorf("%s", got)
-	}
-	w = drawing{}
-	w.mosaic(0, 0, 3, 1, [][]int8{{0, 1, 0}}, []string{"a", "b"})
-	if got := w.b.String(); !strings.Contains(got, `d="M0 0h1m1 0h1"`) {
-		t.Errorf("%s", got)
-	}
 }
 
 func TestAxisMarks(t *testing.T) {
@@ -363,9 +347,9 @@ func TestMatrixSteps(t *testing.T) {
 		want   []int8
 		legend int
 	}{
-		{"nothing", []uint64{0, 0, 0, 0}, []int8{noCell, noCell, noCell, noCell}, 1},
-		{"equal", []uint64{0, 5, 5, 0}, []int8{noCell, 7, 7, noCell}, 1},
-		{"two powers", []uint64{1 << 20, 1 << 21, 0, 0}, []int8{3, 7, noCell, noCell}, 2},
+		{"nothing", []uint64{0, 0, 0, 0}, []int8{svg.NoCell, svg.NoCell, svg.NoCell, svg.NoCell}, 1},
+		{"equal", []uint64{0, 5, 5, 0}, []int8{svg.NoCell, 7, 7, svg.NoCell}, 1},
+		{"two powers", []uint64{1 << 20, 1 << 21, 0, 0}, []int8{3, 7, svg.NoCell, svg.NoCell}, 2},
 		{"eight powers", []uint64{1, 2, 4, 128}, []int8{0, 1, 2, 7}, 8},
 		{"wide", []uint64{1, 1 << 30, 1 << 60, 3}, []int8{0, 3, 7, 0}, 8},
 	} {

@@ -149,7 +149,7 @@ func (t *Ticks) htmlSplit() template.HTML {
 		return ""
 	}
 	var w drawing
-	w.add(`<svg class="split" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">`)
+	w.Add(`<svg class="split" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">`)
 	x := int64(0)
 	whole := func(v *big.Int) Fraction { return Fraction{v, big.NewInt(1)} }
 	for _, part := range []struct {
@@ -158,7 +158,7 @@ func (t *Ticks) htmlSplit() template.HTML {
 	}{{"k-cpu", t.Productive}, {"k-p2p", t.MPILost}, {"k-idle", whole(t.Idle)}, {"k-marker", whole(t.Marker)}} {
 		width := roundQuotient(new(big.Int).Mul(part.v.Num, big.NewInt(1000)), new(big.Int).Mul(part.v.Den, t.Total)).Int64()
 		if width = min(max(width, 0), 1000-x); width > 0 {
-			w.add(`<rect class="%s" x="%d" width="%d" height="10"/>`, part.class, x, width)
+			w.Add(`<rect class="%s" x="%d" width="%d" height="10"/>`, part.class, x, width)
 			x += width
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/big"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/svg"
 )
 
 // matrixCells is the largest number of rows and columns of the drawn matrix; beyond
@@ -46,8 +48,8 @@ func (d *Document) htmlMatrix() *htmlFigure {
 	const left, top, side = 60, 24, 560
 	var w drawing
 	w.open(left+side+20, top+side+40, "figure square", "Bytes from each rank to each", "A matrix of senders and receivers; darker cells carry more bytes, on a logarithmic scale. The table below has the largest pairs.")
-	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, side, side)
-	w.mosaic(left, top, side, side, steps.rows(sums, n), matrixClasses)
+	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, side, side)
+	w.Mosaic(left, top, side, side, steps.rows(sums, n), matrixClasses)
 	marks := 16
 	if d.Processes > 9999 { // long numbers
 		marks = 9
@@ -90,7 +92,7 @@ func (s matrixSteps) rows(sums []wide, n int) [][]int8 {
 	for i := range rows {
 		rows[i] = make([]int8, n)
 		for k := range rows[i] {
-			rows[i][k] = noCell
+			rows[i][k] = svg.NoCell
 			if v := sums[i*n+k].big().BitLen(); v > 0 {
 				rows[i][k] = int8(s.class((v - 1 - s.least) / s.step))
 			}

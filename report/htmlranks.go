@@ -122,7 +122,7 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 	}
 	var w drawing
 	w.open(left+width+10, top+height+42, "figure", "Time of each process by part", "Stacked columns, one for each process or group of neighbours: CPU, MPI by class with waits, and idle time. The table below has the numbers.")
-	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, height)
+	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, height)
 	classes := make([]string, len(rankParts))
 	var legend []htmlKey
 	for k, p := range rankParts {
@@ -131,10 +131,10 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 			legend = append(legend, htmlKey{p.class, p.name})
 		}
 	}
-	w.stack(left, top, width, height, parts, classes)
+	w.Stack(left, top, width, height, parts, classes)
 	for _, m := range axisMarks(longest, u) {
 		y := top + height - m.at*height/1000
-		w.add(`<path class="tick" d="M%d %dh-5"/>`, left, y)
+		w.Add(`<path class="tick" d="M%d %dh-5"/>`, left, y)
 		w.text(left-8, y+4, "end", m.text, 12)
 	}
 	every := (columns + 15) / 16

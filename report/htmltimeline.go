@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"html/template"
 
+	"github.com/coppice-hpc/coppice/internal/svg"
+
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -275,7 +277,7 @@ func (d *Document) rowRanks(n int) []uint32 {
 func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime) ([]int8, error) {
 	row := make([]int8, timelineColumns)
 	for c := range row {
-		row[c] = noCell
+		row[c] = svg.NoCell
 	}
 	a, err := r.File.Array(p, xtf.TypeTile)
 	if err != nil {
@@ -359,7 +361,7 @@ func (r *Run) graphRows(s runSpan, lives []lifetime) ([][]int8, error) {
 			case t >= life.begin && t < life.end:
 				row[c] = xtf.ShareOwn
 			default:
-				row[c] = noCell
+				row[c] = svg.NoCell
 			}
 		}
 		rows = append(rows, row)
@@ -391,13 +393,13 @@ func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, ranks []uint
 	var w drawing
 	bottom := top + upper + gap + lower
 	w.open(left+width+30, bottom+40, "figure", "Timeline of the whole run", "Above, the shares of classes in all processes' time; below, for each process the class that takes most of each piece of time. The table below has the shares.")
-	w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, upper)
-	w.stack(left, top, width, upper, shares, classes)
+	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, upper)
+	w.Stack(left, top, width, upper, shares, classes)
 	w.text(left-8, top+12, "end", "100 %", 10)
 	w.text(left-8, top+upper, "end", "0", 10)
 	if rows != nil {
-		w.add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top+upper+gap, width, lower)
-		w.mosaic(left, top+upper+gap, width, lower, rows, classes)
+		w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top+upper+gap, width, lower)
+		w.Mosaic(left, top+upper+gap, width, lower, rows, classes)
 		every := (len(rows) + 15) / 16
 		for i := 0; i < len(rows); i += every {
 			w.text(left-8, top+upper+gap+(2*i+1)*lower/(2*len(rows))+4, "end", fmt.Sprint(ranks[i]), 10)

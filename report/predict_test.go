@@ -102,7 +102,7 @@ func TestPredictionPlot(t *testing.T) {
 	}
 	for _, want := range []string{
 		`>a &lt;title&gt;</text>`, `>mapping a&lt;b&gt;&amp;</text>`, `>0.025</text>`, `text-anchor="middle">×</text>`,
-		`<circle cx="110.0" cy="162.0" r="2.5" fill="#000000"/>`, `<path d="M110.0 82.8L540.0 82.8" fill="none" stroke="#e69f00" stroke-width="1.5"/>`,
+		`r="2.5" fill="#0072b2"/>`, `" fill="none" stroke="#d55e00" stroke-width="2"/>`,
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%s is not in\n%s", want, b.String())

@@ -50,14 +50,6 @@ func writeBytes(b []byte) func(w io.Writer) error {
 	}
 }
 
-// bars are the sets of stages under way, as parts of the response.
-func (r *capacityReport) bars() *pipeline.Bars {
-	if len(r.answer.Types) != 1 || len(r.answer.Types[0].Occupancy) == 0 {
-		return nil
-	}
-	return &pipeline.Bars{Title: "Share of the response by stages under way", Parts: r.answer.Types[0].Occupancy}
-}
-
 // figure is a number of a document: nine digits, null where it is not finite.
 type figure float64
 

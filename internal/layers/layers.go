@@ -29,6 +29,7 @@ var Table = []Package{
 	{Path: "trace", Layer: 0},
 	{Path: "mpi", Layer: 0, Cgo: true},
 	{Path: "column", Layer: 0},
+	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "cmd/coppice"}},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},

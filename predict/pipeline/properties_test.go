@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/svg"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -422,7 +424,7 @@ func FuzzSolve(f *testing.F) {
 					t.Fatalf("%s: %+v", method, a.Types[i])
 				}
 			}
-			SVG(a.Curves(), &Bars{"x", a.Types[0].Occupancy})
+			svg.File(a.Curves(), a.OccupancyBar())
 		}
 	})
 }
