@@ -12,23 +12,26 @@ import (
 )
 
 // neighbours is a program in which every location waits for one beside it in each
-// iteration, after some calls.
-func neighbours(locations, iterations int) *program {
+// iteration, after calls of some of its functions.
+func neighbours(locations, iterations, functions int) *program {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := &program{locations: make([]rows, locations), derived: []bool{false}}
 	for i := range p.locations {
 		l := &p.locations[i]
 		l.mpi = true
-		l.calls = append(l.calls, xtf.Call{Region: 9})
+		l.calls = append(l.calls, xtf.Call{})
 		t := uint64(0)
 		for range iterations {
-			for k := range uint32(4) {
-				took := 50 + r.Uint64N(50)
-				l.calls = append(l.calls, xtf.Call{T: t, End: t + took, Region: k, Depth: 1})
+			for k := range 4 {
+				took, function := 50+r.Uint64N(50), uint32(k)
+				if functions > 4 {
+					function = r.Uint32N(uint32(functions))
+				}
+				l.calls = append(l.calls, xtf.Call{T: t, End: t + took, Region: 2 + function, Depth: 1})
 				t += took
 			}
 			end := t + 100 + r.Uint64N(100)
-			l.calls = append(l.calls, xtf.Call{T: t, End: end, Region: 5, Depth: 1, Flags: xtf.FlagOutermostMPI})
+			l.calls = append(l.calls, xtf.Call{T: t, End: end, Region: 1, Depth: 1, Flags: xtf.FlagOutermostMPI})
 			cause := uint32((i + 1 + r.IntN(2)*(locations-2)) % locations)
 			over := end - 9 - r.Uint64N(80) // on each location at other instants, so that no two end together
 			l.waits = append(l.waits, xtf.Wait{T: t, End: over/8*8 + uint64(i), CauseP: cause})
@@ -44,11 +47,12 @@ func neighbours(locations, iterations int) *program {
 // BenchmarkCauses measures both passes on rows in memory.
 func BenchmarkCauses(b *testing.B) {
 	const locations, iterations = 8, 4000
-	p := neighbours(locations, iterations)
-	defs := p.definitions()
-	union, own := p.paths()
-	for _, ranks := range []int{1, 2} {
-		b.Run(fmt.Sprint("ranks=", ranks), func(b *testing.B) {
+	for _, v := range []struct{ functions, ranks int }{{4, 1}, {4, 2}, {400, 1}} {
+		p := neighbours(locations, iterations, v.functions)
+		defs := p.definitions()
+		union, own := p.paths()
+		ranks := v.ranks
+		b.Run(fmt.Sprintf("functions=%d/ranks=%d", v.functions, ranks), func(b *testing.B) {
 			b.ReportAllocs()
 			var sent, messages atomic.Uint64
 			for b.Loop() {

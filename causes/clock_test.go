@@ -64,7 +64,7 @@ func (pl *plan) repair(t testing.TB, ranks int) ([][]uint64, uint64) {
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		r := &Clocks{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: idealStorage(), Last: pl.last,
+			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last,
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
 		}}
 		if _, err := r.Run(); err != nil {
@@ -221,7 +221,7 @@ func TestClocksReportWhoWaits(t *testing.T) {
 	var report *dataflow.Report
 	err := mpi.RunInProcess(1, func(c mpi.Comm) error {
 		r := &Clocks{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: []partition.Range{{End: 2}}, Types: types, Storage: idealStorage(), Last: pl.last,
+			Comm: c, Defs: pl.defs, Ranges: []partition.Range{{End: 2}}, Types: types, Storage: heapStorage(), Last: pl.last,
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) {
 				return pl.clockRows(t, types, int(p))[id], true, nil
 			},

@@ -25,27 +25,25 @@ const (
 	costKinds
 )
 
-// costs sums the costs of the locations of this rank: those that come often in
-// memory, all in a sorter. Memory: 64 bytes for each of mostCosts, and 32 KiB.
+// cost is what was added to a cost.
+type cost struct {
+	cost1
+	sum [costKinds]uint64
+}
+
+// costs sums the costs of the locations of this rank: as many as mostCosts in
+// memory, all in a sorter. Memory: 64 bytes for each of mostCosts.
 type costs struct {
-	sums     map[cost1]*[costKinds]uint64
+	list     []cost
+	index    []uint32 // 1 + number in list, by hash and linear probing; 0 is free
 	sorter   Sorter
 	overflow uint64
-	recent   [recentCosts]recentCost
 }
 
-// recentCosts are the costs that were added to last, by a hash of their names:
-// most additions are to few of them.
-const recentCosts = 1 << 10
-
-type recentCost struct {
-	cost1
-	sum *[costKinds]uint64
-}
-
-func (x *cost1) place() uint64 {
+// hash is a place among n, a power of two.
+func (x *cost1) hash(n int) int {
 	h := (x.key^uint64(x.p)<<40)*0x9E3779B97F4A7C15 + uint64(x.pattern*7+x.activity)*0xC2B2AE3D27D4EB4F
-	return h >> 54 % recentCosts
+	return int(h >> 40 & uint64(n-1))
 }
 
 const mostCosts = 1 << 16
@@ -58,39 +56,54 @@ const (
 )
 
 func newCosts(s *Storage) costs {
-	return costs{sums: map[cost1]*[costKinds]uint64{}, sorter: s.Sorter(costBytes, costKey)}
+	return costs{index: make([]uint32, 256), sorter: s.Sorter(costBytes, costKey)}
 }
 
 func (c *costs) add(x *cost1, ticks uint64, long bool) error {
-	r := &c.recent[x.place()]
-	if r.sum == nil || r.cost1 != *x {
-		sum, err := c.find(x)
-		if err != nil {
-			return err
-		}
-		*r = recentCost{*x, sum}
+	sum, err := c.find(x)
+	if err != nil {
+		return err
 	}
 	kind := shortTerm
 	if long {
 		kind = longTerm
 	}
-	c.overflow += addChecked(&r.sum[kind], ticks)
+	c.overflow += addChecked(&sum[kind], ticks)
 	return nil
 }
 
-// find returns the sum of a cost in memory, where it may be new.
+// find returns the sum of a cost in memory, where it may be new; it is valid until
+// the next call.
 func (c *costs) find(x *cost1) (*[costKinds]uint64, error) {
-	if sum := c.sums[*x]; sum != nil {
-		return sum, nil
+	i := c.place(x)
+	if n := c.index[i]; n > 0 {
+		return &c.list[n-1].sum, nil
 	}
-	if len(c.sums) == mostCosts {
+	switch {
+	case len(c.list) == mostCosts:
 		if err := c.spill(); err != nil {
 			return nil, err
 		}
+		i = c.place(x)
+	case 2*len(c.list) >= len(c.index):
+		c.index = make([]uint32, 2*len(c.index))
+		for n := range c.list {
+			c.index[c.place(&c.list[n].cost1)] = uint32(n + 1)
+		}
+		i = c.place(x)
 	}
-	sum := new([costKinds]uint64)
-	c.sums[*x] = sum
-	return sum, nil
+	c.list = append(c.list, cost{cost1: *x})
+	c.index[i] = uint32(len(c.list))
+	return &c.list[len(c.list)-1].sum, nil
+}
+
+// place is where the index has a cost, or would have it.
+func (c *costs) place(x *cost1) int {
+	i := x.hash(len(c.index))
+	for c.index[i] > 0 && c.list[c.index[i]-1].cost1 != *x {
+		i = (i + 1) & (len(c.index) - 1)
+	}
+	return i
 }
 
 // addChecked adds to a sum, which stays at the greatest value when it overflows;
@@ -108,19 +121,20 @@ func addChecked(sum *uint64, v uint64) uint64 {
 // spill moves the sums to the sorter, in which order does not matter.
 func (c *costs) spill() error {
 	var row [costBytes]byte
-	for x, sum := range c.sums {
+	for i := range c.list {
+		x := &c.list[i]
 		binary.BigEndian.PutUint32(row[0:], uint32(x.p))
 		binary.BigEndian.PutUint64(row[4:], x.key)
 		binary.BigEndian.PutUint32(row[12:], x.pattern)
 		binary.BigEndian.PutUint32(row[16:], x.activity)
-		binary.BigEndian.PutUint64(row[20:], sum[shortTerm])
-		binary.BigEndian.PutUint64(row[28:], sum[longTerm])
+		binary.BigEndian.PutUint64(row[20:], x.sum[shortTerm])
+		binary.BigEndian.PutUint64(row[28:], x.sum[longTerm])
 		if err := c.sorter.Add(row[:]); err != nil {
 			return err
 		}
 	}
-	clear(c.sums)
-	clear(c.recent[:])
+	c.list = c.list[:0]
+	clear(c.index)
 	return nil
 }
 

@@ -2,7 +2,6 @@ package causes
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -16,47 +15,6 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// idealStorage keeps everything in memory.
-func idealStorage() Storage {
-	return Storage{
-		Sorter:  func(_, key int) Sorter { return &idealSorter{key: key} },
-		Scratch: func() Scratch { return &idealBytes{} },
-	}
-}
-
-type idealSorter struct {
-	key  int
-	list [][]byte
-	i    int
-}
-
-func (s *idealSorter) Add(row []byte) error { s.list = append(s.list, slices.Clone(row)); return nil }
-
-func (s *idealSorter) Sort() (Rows, error) {
-	slices.SortFunc(s.list, func(a, b []byte) int { return slices.Compare(a[:s.key], b[:s.key]) })
-	return s, nil
-}
-func (s *idealSorter) Next() bool  { s.i++; return s.i <= len(s.list) }
-func (s *idealSorter) Row() []byte { return s.list[s.i-1] }
-func (s *idealSorter) Err() error  { return nil }
-func (s *idealSorter) Close()      {}
-
-type idealBytes struct{ b []byte }
-
-func (s *idealBytes) Append(b []byte) (int64, error) {
-	s.b = append(s.b, b...)
-	return int64(len(s.b) - len(b)), nil
-}
-
-func (s *idealBytes) ReadAt(b []byte, off int64) (int, error) {
-	if n := copy(b, s.b[off:]); n < len(b) {
-		return n, io.ErrUnexpectedEOF
-	}
-	return len(b), nil
-}
-func (s *idealBytes) WriteAt(b []byte, off int64) (int, error) { return copy(s.b[off:], b), nil }
-func (s *idealBytes) Drop()                                    {}
 
 // replay runs Ideal on several ranks. It returns the nodes of each location.
 func (pl *plan) replay(t testing.TB, ranks int) ([][]NodeIdeal, *dataflow.Deadlock) {
@@ -72,7 +30,7 @@ func (pl *plan) replay(t testing.TB, ranks int) ([][]NodeIdeal, *dataflow.Deadlo
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		r := &Ideal{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: idealStorage(), Last: pl.last,
+			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last,
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
 		}}
 		report, err := r.Run()
@@ -354,7 +312,7 @@ func BenchmarkIdeal(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		r := &Ideal{Replay: Replay{
-			Comm: mpi.Serial(), Defs: pl.defs, Ranges: []partition.Range{{End: 8}}, Types: types, Storage: idealStorage(), Last: pl.last,
+			Comm: mpi.Serial(), Defs: pl.defs, Ranges: []partition.Range{{End: 8}}, Types: types, Storage: heapStorage(), Last: pl.last,
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
 		}}
 		if report, err := r.Run(); err != nil || report.Deadlock != nil {

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -33,12 +34,12 @@ func weightsOf(r *rand.Rand, n int) []uint64 {
 	return w
 }
 
-// TestSplit compares both ways to split with rational numbers.
+// TestSplit compares with rational numbers.
 func TestSplit(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var s splitter
 	for range 2000 {
-		weights := weightsOf(r, 1+r.IntN(2*sortedRest)>>r.IntN(4)+1)
+		weights := weightsOf(r, 1+r.IntN(80)>>r.IntN(4)+1)
 		amount := r.Uint64() >> r.IntN(64)
 		want := exactSplit(amount, weights)
 		if got := s.split(amount, weights); !slices.Equal(got, want) {
@@ -47,6 +48,57 @@ func TestSplit(t *testing.T) {
 	}
 	if got := s.split(5, []uint64{0, 0}); got != nil {
 		t.Errorf("5 by nothing: %v", got)
+	}
+}
+
+// TestLargest compares with a sorted list, also where it gives up early.
+func TestLargest(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 4))
+	for range 2000 {
+		n := 1 + r.IntN(300)
+		list, most := make([]remainder, n), 1+r.Uint64N(400)
+		for i := range list {
+			list[i] = remainder{r.Uint64N(most), i}
+		}
+		r.Shuffle(n, func(a, b int) { list[a], list[b] = list[b], list[a] })
+		want, k := slices.Clone(list), 1+r.IntN(n)
+		order := func(a, b remainder) int { return cmp.Or(cmp.Compare(b.r, a.r), cmp.Compare(a.i, b.i)) }
+		slices.SortFunc(want, order)
+		largest(list, k, r.IntN(mostRounds))
+		slices.SortFunc(list[:k], order)
+		if !slices.Equal(list[:k], want[:k]) {
+			t.Fatalf("%d of %d: %v, want %v", k, n, list[:k], want[:k])
+		}
+	}
+}
+
+// TestCosts adds to more costs than are held in memory, and compares with a map.
+func TestCosts(t *testing.T) {
+	s := heapStorage()
+	c := newCosts(&s)
+	r := rand.New(rand.NewPCG(2, 8))
+	want := map[cost1][costKinds]uint64{}
+	for range 4 * mostCosts {
+		x := cost1{p: trace.P(r.Uint32N(3)), key: r.Uint64N(1 << 13), pattern: r.Uint32N(2), activity: r.Uint32N(2)}
+		sum, kind := want[x], r.IntN(costKinds)
+		sum[kind] += x.key
+		want[x] = sum
+		if err := c.add(&x, x.key, kind == longTerm); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(want) <= mostCosts {
+		t.Fatalf("%d costs are no more than are held", len(want))
+	}
+	err := c.each(func(x *cost1, sum [costKinds]uint64) error {
+		if want[*x] != sum {
+			t.Fatalf("%+v: %d, want %d", *x, sum, want[*x])
+		}
+		delete(want, *x)
+		return nil
+	})
+	if err != nil || len(want) > 0 {
+		t.Fatalf("%d costs are lost (%v)", len(want), err)
 	}
 }
 

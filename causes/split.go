@@ -20,7 +20,7 @@ type remainder struct {
 }
 
 // split divides amount in proportion to weights, whose sum fits 64 bits. It
-// returns nil if that is 0; the parts are valid until the next call. O(n log n).
+// returns nil if that is 0; the parts are valid until the next call.
 func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 	total := uint64(0)
 	for _, w := range weights {
@@ -34,38 +34,69 @@ func (s *splitter) split(amount uint64, weights []uint64) []uint64 {
 		return s.parts
 	}
 	s.parts, s.rest = s.parts[:0], s.rest[:0]
-	left, most := amount, uint64(0)
+	left := amount
 	for i, w := range weights {
 		q, r := share(amount, w, total)
 		left -= q
 		s.parts = append(s.parts, q)
 		if r > 0 {
 			s.rest = append(s.rest, remainder{r, i})
-			most = max(most, r)
 		}
 	}
-	switch {
-	case left == 0:
-	case len(s.rest) > sortedRest:
-		c := newCut(left, most, func(yield func(r uint64)) {
-			for _, x := range s.rest {
-				yield(x.r)
-			}
-		})
-		for _, x := range s.rest {
-			s.parts[x.i] += c.extra(x.r)
-		}
-	default:
-		slices.SortFunc(s.rest, func(a, b remainder) int { return cmp.Or(cmp.Compare(b.r, a.r), cmp.Compare(a.i, b.i)) })
-		for _, x := range s.rest[:left] {
-			s.parts[x.i]++
-		}
+	if left > 0 {
+		largest(s.rest, int(left), mostRounds)
+	}
+	for _, x := range s.rest[:left] {
+		s.parts[x.i]++
 	}
 	return s.parts
 }
 
-// sortedRest is how many remainders are sorted; of more the largest are chosen.
-const sortedRest = 40
+// mostRounds is twice what halving a billion takes.
+const mostRounds = 60
+
+// before orders remainders as they get ticks: the largest first, of equal ones the first.
+func (a remainder) before(b remainder) bool { return a.r > b.r || a.r == b.r && a.i < b.i }
+
+// largest moves the k remainders that get ticks, one at least, to the front, in any order: C. A. R. Hoare, Algorithm 65:
+// FIND, 1961, with the middle of three as the pivot, and a sort after so many rounds. O(n), and O(n log n) for weights made
+// to defeat it.
+func largest(list []remainder, k, rounds int) {
+	for ; len(list) > k; rounds-- {
+		if rounds == 0 {
+			slices.SortFunc(list, func(a, b remainder) int { return cmp.Or(cmp.Compare(b.r, a.r), cmp.Compare(a.i, b.i)) })
+			return
+		}
+		a, p, b := list[0], list[len(list)/2], list[len(list)-1]
+		if a.before(p) != a.before(b) {
+			p = a
+		} else if b.before(p) != b.before(a) {
+			p = b
+		}
+		i, j := 0, len(list)-1
+		for i <= j {
+			for list[i].before(p) {
+				i++
+			}
+			for p.before(list[j]) {
+				j--
+			}
+			if i <= j {
+				list[i], list[j] = list[j], list[i]
+				i++
+				j--
+			}
+		}
+		switch { // [0, j] come before [i, n), p alone lies between
+		case k <= j:
+			list = list[:j+1]
+		case k >= i:
+			list, k = list[i:], k-i
+		default:
+			return
+		}
+	}
+}
 
 // share returns amount * w / total and its remainder; w is at most total.
 func share(amount, w, total uint64) (q, r uint64) {
