@@ -33,9 +33,13 @@
 // # Clocks
 //
 // Times are corrected to those of rank 0 by the clock readings of a process, after MPI_Init and before MPI_Finalize,
-// linearly between and beyond them. With one reading the offset is constant.
+// linearly between and beyond them. With one reading the offset is constant, and so it is where two contradict each other:
+// where they say that the clocks drift apart by half of what passes, or more.
+//
+// Times of a thread never run backwards: a window that begins before those before it is left out, and one ends at an event
+// that lies before its predecessor or behind the begin of the next window.
 //
 // # Memory
 //
-// The definitions; per stream one window.
+// The definitions; per stream one window, and 16 bytes for each of its windows.
 package recording

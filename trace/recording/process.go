@@ -1,6 +1,7 @@
 package recording
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"strconv"
@@ -27,7 +28,6 @@ type process struct {
 	rank, size int
 	host       string
 	command    string
-	begin      uint64 // ns of the process's clock
 	real       int64  // ns between the process's clock and the time of day
 	comms      []comm // by number here, from 1
 	names      []string
@@ -66,23 +66,31 @@ const maxMembers = 1 << 24
 // parseProcess reads a definition file. What is damaged ends it; what stands before is used.
 func parseProcess(b []byte) *process {
 	p := &process{rank: -1}
+	p.read(b)
+	if !p.ticks() {
+		p.clocks = p.clocks[:1]
+		p.damaged = cmp.Or(p.damaged, "its clock readings contradict each other")
+	}
+	return p
+}
+
+func (p *process) read(b []byte) {
 	for len(b) > 0 {
 		if len(b) < 5 {
 			p.damaged = "it ends inside a definition"
-			return p
+			return
 		}
 		kind, n := b[0], binary.LittleEndian.Uint32(b[1:])
 		if uint64(n) > uint64(len(b)-5) {
 			p.damaged = "it ends inside a definition"
-			return p
+			return
 		}
 		if !p.define(kind, b[5:5+n]) {
 			p.damaged = fmt.Sprintf("a definition of kind %d is not one", kind)
-			return p
+			return
 		}
 		b = b[5+n:]
 	}
-	return p
 }
 
 // define takes one definition; unknown kinds are left out.
@@ -166,18 +174,25 @@ func (p *process) describe(text string) bool {
 	if p.size, err = strconv.Atoi(values["size"]); err != nil || p.size <= rank || p.size > maxMembers {
 		return false
 	}
-	begin, err := strconv.ParseInt(values["begin"], 10, 64)
-	if err != nil || begin < 0 {
-		return false
-	}
 	now, err1 := strconv.ParseInt(values["now"], 10, 64)
 	real, err2 := strconv.ParseInt(values["real"], 10, 64)
 	if err1 == nil && err2 == nil {
 		p.real = real - now
 	}
-	p.rank, p.begin = rank, uint64(begin)
+	p.rank = rank
 	p.host, p.command = clean([]byte(values["host"])), clean([]byte(values["command"]))
 	return true
+}
+
+// ticks tells whether the clock readings leave the order of times: the clocks drift apart by less than half of what passes.
+func (p *process) ticks() bool {
+	if len(p.clocks) < 2 {
+		return true
+	}
+	a, b := p.clocks[0], p.clocks[len(p.clocks)-1]
+	passed, drift := b.at-a.at, b.ahead-a.ahead
+	overflows := (b.ahead > a.ahead) != (drift > 0) && b.ahead != a.ahead
+	return passed <= 0 || !overflows && magnitude(drift) < uint64(passed)/2
 }
 
 // correct turns a time of the process into one of rank 0. Two readings make a line, exactly in integers.

@@ -287,6 +287,55 @@ func TestCounters(t *testing.T) {
 	}
 }
 
+// TestOrder has windows and clocks by which time would run backwards: an archive of such a recording could not be written.
+// What keeps the order is there, the rest is told.
+func TestOrder(t *testing.T) {
+	leave := event{evRegionLeave, 5, []uint64{1}}
+	clocks := func(list ...uint64) []byte {
+		b := definitions(0, endFinalize)
+		for i := 0; i < len(list); i += 2 {
+			b = append(b, definition(defClock, words(list[i], list[i+1], 50))...)
+		}
+		return b
+	}
+	minus := func(n uint64) uint64 { return -n }
+	padded := func(b []byte) []byte { return append(b, make([]byte, windowBytes-len(b))...) }
+	for _, c := range []struct {
+		name   string
+		def    []byte
+		events []byte
+		times  string
+		code   trace.Code
+	}{
+		{"in order", clocks(), append(padded(window(0, 1500, false, leave)), window(1, 1505, false, leave)...), "1505 1510", 0},
+		{"a first time that is too early", clocks(), append(padded(window(0, 1500, false, leave)), window(1, 1400, false, leave)...), "1505", trace.DiagCorrupt},
+		{"a first time that is too late", clocks(), append(padded(window(0, 1600, false, leave)), window(1, 1505, false, leave, leave)...), "1605", trace.DiagCorrupt},
+		{"an event behind the next window", clocks(), append(padded(window(0, 1500, false, leave, leave)), window(1, 1507, false, leave)...), "1505 1512", trace.DiagCorrupt},
+		{"a step beyond 64 bits", clocks(), window(0, 1500, false, leave, event{evRegionLeave, minus(3), []uint64{1}}), "1505", trace.DiagCorrupt},
+		{"a clock that runs backwards", clocks(3000, minus(5000)), window(0, 1500, false, leave, leave), "1505 1510", trace.DiagBadLocalDef},
+		{"clock readings without measure", clocks(3000, 1<<63), window(0, 1500, false, leave, leave), "1505 1510", trace.DiagBadLocalDef},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s, err := OpenPath(write(t, map[string][]byte{"0.def": c.def, "1.def": definitions(1, endFinalize), "0.evt": c.events}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, found := list(t, s, 0)
+			var times []string
+			for line := range strings.Lines(text) {
+				time, _, _ := strings.Cut(line, " ")
+				times = append(times, time)
+			}
+			if got := strings.Join(times, " "); got != c.times || c.code == 0 && len(found) > 0 || c.code != 0 && (len(found) != 1 || found[0].Code != c.code) {
+				t.Errorf("%s, want %s; %v", got, c.times, found)
+			}
+		})
+	}
+	if _, err := Open(t.TempDir(), nil); !errors.Is(err, trace.ErrNotTrace) {
+		t.Errorf("nothing: %v", err)
+	}
+}
+
 func TestMulDiv(t *testing.T) {
 	for _, c := range []struct{ x, y, z, want int64 }{
 		{7, 3, 2, 10},

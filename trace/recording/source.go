@@ -119,6 +119,9 @@ func readDefinitions(path string) ([]byte, error) {
 
 // fill makes the list of processes; one whose files are not there has no events.
 func (s *Source) fill(byRank map[int]*process) error {
+	if len(byRank) == 0 {
+		return fmt.Errorf("%s: %w: no process has written here", s.dir, trace.ErrNotTrace)
+	}
 	size := 0
 	var functions []string // of the process that wrote them for all
 	for _, p := range byRank {
@@ -234,6 +237,9 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 		return nil, err
 	}
 	st.h = h
+	if err := st.look(); err != nil {
+		return nil, errors.Join(err, h.Close())
+	}
 	if why := q.cut(); why != "" && f == &q.files[0] {
 		st.diags.Add(trace.Diagnostic{Code: trace.DiagTruncated, Detail: why})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -18,7 +19,38 @@ type stream struct {
 	p     *process
 	file  *file
 	h     *os.File
+	heads []head
 	diags trace.Diagnostics
+}
+
+// head is what the head of a window says of its place in time.
+type head struct {
+	first   trace.Time // corrected; of a window without head the one before it
+	ordered bool       // it has a head, and begins no earlier than those before it
+}
+
+// look reads the heads of all windows: each is decoded alone, and yet times never run backwards.
+func (s *stream) look() error {
+	s.heads = make([]head, windows(s.file.size))
+	var b [windowHead]byte
+	var newest trace.Time
+	for i := range s.heads {
+		w := &s.heads[i]
+		if n, err := s.h.ReadAt(b[:], int64(i)*windowBytes); n < windowHead && err != io.EOF {
+			return err
+		} else if n == windowHead && isHead(b[:], uint64(i)) {
+			t := s.p.correct(binary.LittleEndian.Uint64(b[24:]))
+			w.ordered = t >= newest
+			newest = max(newest, t)
+		}
+		w.first = newest
+	}
+	return nil
+}
+
+// isHead reports whether b begins with the head of a window.
+func isHead(b []byte, number uint64) bool {
+	return len(b) >= windowHead && bytes.HasPrefix(b, magic) && binary.LittleEndian.Uint64(b[16:]) == number
 }
 
 func (s *stream) Chunks() int {
@@ -33,8 +65,16 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	if _, err := s.h.ReadAt(b, int64(i)*windowBytes); err != nil && err != io.EOF {
 		return nil, err
 	}
-	r := &reader{p: s.p}
-	r.open(b, uint64(i))
+	r := &reader{p: s.p, now: s.heads[i].first, high: math.MaxUint64}
+	for _, w := range s.heads[i+1:] {
+		if w.ordered {
+			r.high = w.first
+			break
+		}
+	}
+	if r.open(b, uint64(i)); r.b != nil && !s.heads[i].ordered {
+		r.damage("window %d begins before those before it", i)
+	}
 	return r, nil
 }
 
@@ -52,6 +92,8 @@ type reader struct {
 	p       *process
 	b       []byte
 	last    uint64
+	now     trace.Time          // of the event before, corrected
+	high    trace.Time          // the next window begins here
 	counted [maxCounters]uint64 // the counters
 	closed  bool                // the window's end was written: nothing may be missing
 	diags   trace.Diagnostics
@@ -64,7 +106,7 @@ func (r *reader) open(b []byte, number uint64) {
 	if r.p.ended != endFinalize && len(b) >= windowHead && len(bytes.Trim(b[:windowHead], "\x00")) == 0 {
 		return
 	}
-	if len(b) < windowHead || !bytes.HasPrefix(b, magic) || binary.LittleEndian.Uint64(b[16:]) != number {
+	if !isHead(b, number) {
 		r.damage("window %d has no head", number)
 		return
 	}
@@ -102,8 +144,13 @@ func (r *reader) Next(b *trace.Batch) error {
 			r.end()
 			break
 		}
-		r.b, r.last = r.b[n:], e.t
-		r.emit(b, &e, r.p.correct(e.t))
+		t := r.p.correct(e.t)
+		if e.t < r.last || t < r.now || t > r.high {
+			r.damage("an event of %d ns between %d and %d: the rest of the window is left out", t, r.now, r.high)
+			break
+		}
+		r.b, r.last, r.now = r.b[n:], e.t, t
+		r.emit(b, &e, t)
 	}
 	if len(b.Events) == 0 {
 		return io.EOF
