@@ -88,9 +88,9 @@ type block struct {
 	crc uint32
 }
 
-// TempPath is where a commit of this epoch writes before the rename: beside the
+// tempPath is where a commit of this epoch writes before the rename: beside the
 // output, so that the rename stays in one file system.
-func (w *Workspace) TempPath() string {
+func (w *Workspace) tempPath() string {
 	return fmt.Sprintf("%s.out.%d", w.cfg.Output, w.lock.Epoch)
 }
 
@@ -104,7 +104,7 @@ func (w *Workspace) TempPath() string {
 // Memory: 4 MiB for the write buffer, one region's page tables, 64 bytes for each
 // of the rank's locations; rank 0 one page of directory rows more.
 func (w *Workspace) Commit(p *Parts) (Result, error) {
-	m := &commit{w: w, p: p, c: w.comm, tmp: w.TempPath()}
+	m := &commit{w: w, p: p, c: w.comm, tmp: w.tempPath()}
 	err := m.run()
 	if err != nil {
 		err = m.failed(err)

@@ -247,7 +247,7 @@ func TestReadBack(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		m := &commit{w: w, c: c, tmp: w.TempPath(), p: &Parts{Types: s.types, FileID: s.id}}
+		m := &commit{w: w, c: c, tmp: w.tempPath(), p: &Parts{Types: s.types, FileID: s.id}}
 		for _, step := range []func() error{m.measure, m.place, m.write, m.directory, m.sync} {
 			if err := step(); err != nil {
 				return err

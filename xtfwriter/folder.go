@@ -177,7 +177,7 @@ func (w *Workspace) Checkpoint() (int, error) {
 	if err := w.CheckEpoch(); err != nil {
 		return 0, err
 	}
-	return w.Store.AppendList(filepath.Join(w.cfg.WorkDir, listName(w.Store.own)), w.cfg.Identity, w.comm.Size())
+	return w.Store.appendList(filepath.Join(w.cfg.WorkDir, listName(w.Store.own)), w.cfg.Identity, w.comm.Size())
 }
 
 // Mark keeps all sealed segments of all ranks as the state at the end of a stage, above 0. The mark before it is removed
@@ -185,7 +185,7 @@ func (w *Workspace) Checkpoint() (int, error) {
 func (w *Workspace) Mark(stage uint32) error {
 	err := w.CheckEpoch()
 	if err == nil {
-		err = w.Store.WriteMark(filepath.Join(w.cfg.WorkDir, markName(w.Store.own, stage)), w.cfg.Identity, w.comm.Size(), stage)
+		err = w.Store.writeMark(filepath.Join(w.cfg.WorkDir, markName(w.Store.own, stage)), w.cfg.Identity, w.comm.Size(), stage)
 	}
 	old := w.marked
 	if err == nil {

@@ -51,8 +51,8 @@ func (l *List) Encode() []byte {
 	return b.Bytes()
 }
 
-// ParseList reads what Encode wrote.
-func ParseList(b []byte) (*List, error) {
+// parseList reads what Encode wrote.
+func parseList(b []byte) (*List, error) {
 	bad := func(what string) error {
 		return fmt.Errorf("xtfwriter: list of finished units: %w: %s", xtf.ErrCorrupt, what)
 	}
@@ -167,11 +167,11 @@ func (st *Store) unlisted() (list []Unit) {
 	return list
 }
 
-// AppendList adds the units that finished since the last call to the list at path: their segments are moved to the
+// appendList adds the units that finished since the last call to the list at path: their segments are moved to the
 // file and synced, then the list is replaced. It returns how many units it added.
 //
 // Memory: the list, 80 bytes for each piece of a segment.
-func (st *Store) AppendList(path, identity string, ranks int) (int, error) {
+func (st *Store) appendList(path, identity string, ranks int) (int, error) {
 	units := st.unlisted()
 	if len(units) == 0 {
 		return 0, nil
@@ -206,8 +206,8 @@ func (st *Store) AppendList(path, identity string, ranks int) (int, error) {
 	return len(units), nil
 }
 
-// WriteMark writes a list of all sealed segments with a name, like AppendList.
-func (st *Store) WriteMark(path, identity string, ranks int, stage uint32) error {
+// writeMark writes a list of all sealed segments with a name, like appendList.
+func (st *Store) writeMark(path, identity string, ranks int, stage uint32) error {
 	l := &List{Identity: identity, Owner: st.own, Ranks: ranks, Stage: stage}
 	err := st.collect(l, func(Key) bool { return true })
 	if err == nil {
@@ -229,5 +229,5 @@ func ReadList(path string) (*List, error) {
 	if err != nil {
 		return nil, fmt.Errorf("xtfwriter: %w", err)
 	}
-	return ParseList(b)
+	return parseList(b)
 }

@@ -274,13 +274,7 @@ func (a *adoption) take(path string) (torn int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	for i := 0; i < len(l.Pieces); {
-		j := i + 1
-		for j < len(l.Pieces) && l.Pieces[j].Unit == l.Pieces[i].Unit {
-			j++
-		}
-		unit := l.Pieces[i:j]
-		i = j
+	for _, unit := range runs(l.Pieces, func(p Piece) Unit { return p.Unit }) {
 		if !a.wants(unit[0].Unit) {
 			continue
 		}
@@ -299,30 +293,34 @@ func (a *adoption) take(path string) (torn int, err error) {
 
 // unit takes over the segments of one unit if all are whole.
 func (a *adoption) unit(pieces []Piece) (bool, error) {
-	for i := 0; i < len(pieces); {
-		j := i + 1
-		for j < len(pieces) && pieces[j].Key == pieces[i].Key {
-			j++
-		}
-		ok, err := a.verify(pieces[i:j])
+	segments := runs(pieces, func(p Piece) Key { return p.Key })
+	for _, list := range segments {
+		ok, err := a.verify(list)
 		if !ok || err != nil {
 			return false, err
 		}
-		i = j
 	}
-	for i := 0; i < len(pieces); {
-		j := i + 1
-		for j < len(pieces) && pieces[j].Key == pieces[i].Key {
-			j++
-		}
-		s, err := a.w.Store.adopt(pieces[i:j])
+	for _, list := range segments {
+		s, err := a.w.Store.adopt(list)
 		if err != nil {
 			return false, err
 		}
 		a.taken = append(a.taken, s)
-		i = j
 	}
 	return true, nil
+}
+
+// runs cuts a list where what is asked of its elements changes.
+func runs[T any, K comparable](list []T, of func(T) K) (parts [][]T) {
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && of(list[n]) == of(list[0]) {
+			n++
+		}
+		parts = append(parts, list[:n])
+		list = list[n:]
+	}
+	return parts
 }
 
 // verify reads a segment and compares its checksum.

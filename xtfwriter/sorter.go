@@ -82,9 +82,6 @@ func (s *Sorter) AddRun(seg *Segment) {
 	s.rows += uint64(seg.Size()) / uint64(s.width)
 }
 
-// Len is the number of rows added.
-func (s *Sorter) Len() uint64 { return s.rows }
-
 // sortBuffer fills s.order with the rows in buf in their order.
 func (s *Sorter) sortBuffer() {
 	s.order = slices.Grow(s.order[:0], s.n)[:s.n]

@@ -36,8 +36,6 @@ const (
 	KindSummary uint32 = 1 << 16
 	// KindBlob is added to a blob kind.
 	KindBlob uint32 = 1 << 17
-	// KindRun is used for runs of sorted rows.
-	KindRun uint32 = 1 << 18
 	// KindCaller is the first kind that callers may define.
 	KindCaller uint32 = 1 << 20
 )

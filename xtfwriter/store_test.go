@@ -197,7 +197,7 @@ func TestList(t *testing.T) {
 		}
 	}
 	path := filepath.Join(dir, "list.2.0")
-	if n, err := st.AppendList(path, "abcd", 3); n != 10 || err != nil {
+	if n, err := st.appendList(path, "abcd", 3); n != 10 || err != nil {
 		t.Fatal(n, err)
 	}
 	l, err := ReadList(path)
@@ -221,11 +221,11 @@ func TestList(t *testing.T) {
 	}
 	b := l.Encode()
 	for i := range b {
-		if _, err := ParseList(b[:i]); !errors.Is(err, xtf.ErrCorrupt) && i != len(b)-1 {
+		if _, err := parseList(b[:i]); !errors.Is(err, xtf.ErrCorrupt) && i != len(b)-1 {
 			t.Fatalf("cut at %d of %d: %v", i, len(b), err)
 		}
 	}
-	again, err := ParseList(b)
+	again, err := parseList(b)
 	if d := cmp.Diff(l, again); d != "" || err != nil {
 		t.Errorf("%v %s", err, d)
 	}
@@ -237,14 +237,14 @@ func FuzzParseList(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		body := append(bytes.Clone(b), fmt.Sprintf("end %08x\n", crc32.Checksum(b, castagnoli))...)
 		for _, in := range [][]byte{b, body} {
-			l, err := ParseList(in)
+			l, err := parseList(in)
 			if err != nil {
 				if !errors.Is(err, xtf.ErrCorrupt) {
 					t.Fatal(err)
 				}
 				continue
 			}
-			if _, err := ParseList(l.Encode()); err != nil {
+			if _, err := parseList(l.Encode()); err != nil {
 				t.Fatalf("what was read cannot be read again: %v", err)
 			}
 		}
