@@ -75,6 +75,6 @@
 //
 // # Memory per rank
 //
-// See ARCHITECTURE.md. Definitions, one location's builders and one decoder are
+// See docs/memory.md. Definitions, one location's builders and one decoder are
 // the fixed part; the segment store takes what the budget leaves.
 package jobs

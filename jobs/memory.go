@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/cluster"
 )
 
-// Parts of the memory of a rank, in bytes; see ARCHITECTURE.md.
+// Parts of the memory of a rank, in bytes; see docs/memory.md.
 const (
 	runtimeBytes  = 32 << 20 // Go runtime, buffers of exchange and commit, encoder
 	unitBytes     = 40 << 20 // builders, sorters and decoder of one location

@@ -47,7 +47,7 @@ func peakHeap(f func()) int64 {
 }
 
 // TestMemory counts the heap of one rank on two sizes of one program. It must
-// stay under the formula of ARCHITECTURE.md, and grow with the events of a
+// stay under the formula of docs/memory.md, and grow with the events of a
 // single location only by what the formula says: page tables and the graph's
 // streams. The number of locations must not matter.
 func TestMemory(t *testing.T) {
