@@ -69,3 +69,22 @@ func TestPipes(t *testing.T) {
 		t.Errorf("analyze over a pipe: exit code %d, now %v, %v\n%s", code, st, err, errs)
 	}
 }
+
+// TestTerminalOfALauncher writes no colours from a rank: mpirun gives it a terminal though its own output is a file.
+func TestTerminalOfALauncher(t *testing.T) {
+	f, err := os.Open("/dev/ptmx")
+	if err != nil {
+		t.Skipf("no terminals here: %v", err)
+	}
+	defer f.Close()
+	for _, name := range []string{"OMPI_COMM_WORLD_SIZE", "PMIX_RANK", "PMI_RANK", "PMI_SIZE", "SLURM_PROCID"} {
+		t.Setenv(name, "")
+	}
+	if !isTerminal(f) {
+		t.Error("a terminal is none")
+	}
+	t.Setenv("OMPI_COMM_WORLD_SIZE", "1")
+	if isTerminal(f) {
+		t.Error("the terminal of a rank")
+	}
+}

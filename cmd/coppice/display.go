@@ -38,10 +38,8 @@ type display struct {
 func newDisplay(w io.Writer, form, status string) *display {
 	if form == "auto" {
 		form = "plain"
-		if f, ok := w.(*os.File); ok && os.Getenv("TERM") != "dumb" {
-			if st, err := f.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
-				form = "tty"
-			}
+		if isTerminal(w) && os.Getenv("TERM") != "dumb" {
+			form = "tty"
 		}
 	}
 	return &display{w: w, form: form, status: status}

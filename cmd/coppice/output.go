@@ -13,6 +13,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/pflag"
@@ -103,9 +104,11 @@ func (o *output) style(s streams) report.Style {
 	return st
 }
 
+// isTerminal tells whether text goes to a terminal. A rank never says so: mpirun gives it a terminal of its own, whatever its
+// output goes to.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok {
+	if !ok || mpi.Launched() {
 		return false
 	}
 	st, err := f.Stat()
