@@ -1,10 +1,12 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
@@ -93,5 +95,21 @@ func TestCheckIntervals(t *testing.T) {
 		if code, out, errs := call("check", run); code != 0 {
 			t.Errorf("analyze %v: check has exit code %d\n%s%s", extra, code, out, errs)
 		}
+	}
+}
+
+// TestCheckWithoutRankZero checks a run of which rank 0 has no events: whose values are all 0 has no row, so it names no process.
+func TestCheckWithoutRankZero(t *testing.T) {
+	dir := t.TempDir()
+	must(t, "demo", "--archive", dir, "--spec", "ring:procs=2,events=60")
+	if err := os.Remove(filepath.Join(dir, "traces", "0.evt")); err != nil {
+		t.Fatal(err)
+	}
+	run := filepath.Join(dir, "run.xtf")
+	if code, _, errs := call("analyze", dir, "-o", run, "-q", "-j", "1"); code != jobs.ExitPartial {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	if code, c := checkOf(t, run); code != jobs.ExitDone {
+		t.Errorf("exit code %d: %+v", code, c.Check.Problems)
 	}
 }
