@@ -34,7 +34,7 @@ var endings = []ending{
 // end the same bytes, and nothing else left.
 func stepKill(r *round, x *rand.Rand) {
 	out := r.path("killed.xtf")
-	slow := []string{"--store", "0", "--checkpoint-every", "1ms", "--progress", "none", "--resume", "--watchdog", "4m"}
+	slow := []string{"--store", "0", "--checkpoint-every", "1ms", "--progress", "none", "--resume", "--watchdog", "30m"}
 	for range 1 + x.IntN(3) {
 		r.interrupt(x, out, slow)
 		if b, err := os.ReadFile(out); err == nil && !bytes.Equal(b, r.whole) {

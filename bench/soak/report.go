@@ -33,7 +33,6 @@ type document struct {
 	Comm *struct {
 		Messages, Bytes json.Number
 		Matrix          []struct{ Messages, Bytes json.Number }
-		Unknown         struct{ Sent, Received json.Number }
 	}
 	CCG *struct{ Events json.Number }
 }
@@ -85,7 +84,7 @@ func (r *round) agree() {
 		equal("exclusive times", number(p.Exclusive), exclusive)
 	}
 	if c := d.Comm; c != nil {
-		messages := number(c.Unknown.Sent)
+		var messages int64 // but those whose partner is unknown
 		for _, m := range c.Matrix {
 			messages += number(m.Messages)
 		}

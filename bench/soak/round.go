@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// patience is how long a command may take on a machine that is busy with other things.
-const patience = 5 * time.Minute
+// patience is how long a command may take on a machine that is busy with other things, out of memory too.
+const patience = 15 * time.Minute
 
 // A round is one input and what is done with it.
 type round struct {
