@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os/exec"
 )
 
 // given are the totals of the same estimate as they were stated when the target
@@ -21,7 +22,8 @@ func archives(w io.Writer, c config) error {
 	if err != nil {
 		return err
 	}
-	z, ok := xz6()
+	_, err = exec.LookPath("xz")
+	ok := err == nil
 	if !ok {
 		fmt.Fprintf(w, "No program xz: the estimate is shown only where it was given.\n\n")
 	}
@@ -42,7 +44,7 @@ func archives(w io.Writer, c config) error {
 			row[8] = total
 		}
 		if ok {
-			e, err := estimated(src, z)
+			e, err := estimated(src)
 			if err != nil {
 				return err
 			}

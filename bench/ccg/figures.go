@@ -19,7 +19,6 @@ import (
 type program struct {
 	name string
 	open func() (trace.Source, error)
-	dir  string // of an archive, "" for a generated program
 }
 
 // generated returns a program of package tracetest, with noise in percent on
@@ -66,7 +65,6 @@ func found(w io.Writer, c config) ([]program, error) {
 	}
 	var list []program
 	for _, anchor := range anchors {
-		dir := filepath.Dir(anchor)
 		open := func() (trace.Source, error) { return otf2.OpenPath(anchor) }
 		src, err := open()
 		if errors.Is(err, trace.ErrMissing) || errors.Is(err, os.ErrNotExist) {
@@ -86,7 +84,7 @@ func found(w io.Writer, c config) ([]program, error) {
 		}
 		src.Close()
 		if events >= c.least {
-			list = append(list, program{name: filepath.Base(dir), open: open, dir: dir})
+			list = append(list, program{filepath.Base(filepath.Dir(anchor)), open})
 		}
 	}
 	return list, nil

@@ -134,12 +134,12 @@ func TestErrors(t *testing.T) {
 // TestSections prints small tables and looks for their rows.
 func TestSections(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, []string{"-events", "5k", "-traces", t.TempDir(), "figures", "peers"}); err != nil {
+	if err := run(&out, []string{"-events", "5k", "-traces", t.TempDir(), "figures"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range programs("5k") {
-		if n := strings.Count(out.String(), "| "+p.name+" "); n != 6 {
-			t.Errorf("%s is in %d tables, want 6", p.name, n)
+		if n := strings.Count(out.String(), "| "+p.name+" "); n != 5 {
+			t.Errorf("%s is in %d tables, want 5", p.name, n)
 		}
 	}
 	if err := run(&out, []string{"nonsense"}); err == nil {

@@ -1,11 +1,11 @@
 // Command ccg measures how well Complete Call Graphs compress: generated
-// programs and the archives found, at several deviations, beside other
-// encodings of the same events, and runs the benchmarks that have a target. It
-// prints Markdown tables.
+// programs and the archives found, at several deviations, beside an estimate of
+// what is possible, and runs the benchmarks that have a target. It prints
+// Markdown tables.
 //
 //	ccg [-events N] [-traces DIR] [SECTION...]
 //
-// Sections: figures, peers, scaling, archives, speeds; all without an argument.
+// Sections: figures, scaling, archives, speeds; all without an argument.
 package main
 
 import (
@@ -23,7 +23,6 @@ var sections = []struct {
 	run  func(io.Writer, config) error
 }{
 	{"figures", figures},
-	{"peers", peers},
 	{"scaling", scaling},
 	{"archives", archives},
 	{"speeds", speeds},
@@ -61,7 +60,7 @@ func run(w io.Writer, args []string) error {
 			known = known || s.name == name
 		}
 		if !known {
-			return fmt.Errorf("unknown section %q; there are figures, peers, scaling, archives, speeds", name)
+			return fmt.Errorf("unknown section %q; there are figures, scaling, archives, speeds", name)
 		}
 	}
 	for _, s := range sections {

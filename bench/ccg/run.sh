@@ -3,7 +3,7 @@
 # and of the archives beside the repository, at several deviations, then the Go
 # benchmarks with their targets. Prints Markdown. docs/ccg-figures.md quotes one run.
 #
-# usage: bench/ccg/run.sh [-events N] [-traces DIR] [figures] [peers] [scaling] [archives] [speeds]
+# usage: bench/ccg/run.sh [-events N] [-traces DIR] [figures] [scaling] [archives] [speeds]
 #   -events of each generated program, default 4M; -traces a folder with an archive
 #   in each subfolder, default ../shared/traces/otf2. Everything takes about
 #   four minutes of processor time.
