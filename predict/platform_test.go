@@ -130,6 +130,7 @@ func TestPlatformErrors(t *testing.T) {
 		{"size without rate", head + link + "[[links.net.sizes]]\nmax_bytes = 3\n", "p.toml:4: links.net.sizes[0]: G_ns_per_byte is missing"},
 		{"sizes fall", head + link + "[[links.net.sizes]]\nmax_bytes = 3\nG_ns_per_byte=1\n[[links.net.sizes]]\nmax_bytes = 3\nG_ns_per_byte=1\n", "p.toml:8: links.net.sizes[1].max_bytes: 3; allowed is more than the 3 before it"},
 		{"policy", head + "receive_policy = \"DMA\"\n", `p.toml:2: receive_policy: "DMA"; allowed is dma, copy, arrival`},
+		{"contention of arrivals", head + "contention = \"nic\"\nreceive_policy = \"arrival\"\n" + link, `p.toml:2: contention: "nic"; allowed is none, where receive_policy is arrival`},
 		{"scale", head + "[compute]\nscale = 0\n", "p.toml:3: compute.scale: 0; allowed is a number above 0"},
 		{"nodes", head + "[nodes]\ncount = 0\n", "p.toml:3: nodes.count: 0; allowed is a whole number of 1 to"},
 		{"algorithm", head + link + "[collectives]\nbcast = [{algorithm = \"magic\"}]\n", `p.toml:5: collectives.bcast[0].algorithm: "magic"; allowed is binomial`},
@@ -164,7 +165,9 @@ func TestPlatformErrors(t *testing.T) {
 func randomPlatform(r *rand.Rand) *Platform {
 	p := NewPlatform()
 	p.Name = []string{"", "a", `quo"te\ é`, "x#y"}[r.IntN(4)]
-	p.Policy, p.Contention = simnet.Policy(r.IntN(3)), simnet.Contention(r.IntN(3))
+	if p.Policy = simnet.Policy(r.IntN(3)); p.Policy != simnet.Arrival {
+		p.Contention = simnet.Contention(r.IntN(3))
+	}
 	p.NoRendezvousLatency = r.IntN(2) == 0
 	p.Nodes, p.RanksPerNode, p.NICs = uint32(r.IntN(3)), uint32(r.IntN(3)), 1+uint32(r.IntN(3))
 	p.Mapping = []string{"block", "cyclic", `map\ "x"`}[r.IntN(3)]

@@ -18,6 +18,9 @@ func (in *platformReader) check() error {
 	if p.Links[simnet.LinkNode] == nil && p.Links[simnet.LinkNet] == nil {
 		return in.wrong("links", "neither links.node nor links.net is there", "one of them or both")
 	}
+	if p.Policy == simnet.Arrival && p.Contention != simnet.NoContention {
+		return in.wrong("contention", fmt.Sprintf("%q", contentionNames[p.Contention]), "none, where receive_policy is arrival")
+	}
 	for c, l := range p.Links {
 		if l == nil {
 			continue
