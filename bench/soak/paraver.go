@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -136,7 +137,12 @@ func (g *paraverRun) text() string {
 	slices.SortStableFunc(g.lines, func(a, b line) int { return cmp.Compare(a.time, b.time) })
 	var out strings.Builder
 	n := len(g.clock)
-	fmt.Fprintf(&out, "#Paraver (01/01/2026 at 00:00):%d_ns:1(%d):1:%d(%s)\n", slices.Max(g.clock)+1, n, n, strings.TrimSuffix(strings.Repeat("1:1,", n), ","))
+	fmt.Fprintf(&out, "#Paraver (01/01/2026 at 00:00):%d_ns:1(%d):1:%d(%s),1\n", slices.Max(g.clock)+1, n, n, strings.TrimSuffix(strings.Repeat("1:1,", n), ","))
+	out.WriteString("c:1:1:" + strconv.Itoa(n))
+	for p := range n {
+		out.WriteString(":" + strconv.Itoa(p+1))
+	}
+	out.WriteString("\n")
 	for _, l := range g.lines {
 		out.WriteString(l.text + "\n")
 	}
