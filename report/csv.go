@@ -27,6 +27,9 @@ func (d *Document) WriteCSV(out io.Writer) error {
 	return err
 }
 
+// writeTable writes rows as CSV.
+func writeTable(out io.Writer, rows [][]string) error { return csv.NewWriter(out).WriteAll(rows) }
+
 // rows writes the rows of the one section that was asked for.
 func (d *Document) rows(w rowWriter) error {
 	switch {

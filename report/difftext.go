@@ -1,9 +1,6 @@
 package report
 
 import (
-	"bytes"
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
@@ -67,23 +64,10 @@ func (x *DiffLine) percent() string {
 }
 
 // WriteJSON writes one document.
-func (d *Diff) WriteJSON(w io.Writer) error {
-	b, err := json.Marshal(d)
-	if err != nil {
-		return err
-	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", " "); err != nil {
-		return err
-	}
-	out.WriteByte('\n')
-	_, err = w.Write(out.Bytes())
-	return err
-}
+func (d *Diff) WriteJSON(out io.Writer) error { return writeJSON(out, d) }
 
 // WriteCSV writes a row for each number: what it is of, and what it is.
 func (d *Diff) WriteCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
 	rows := [][]string{{"kind", "name", "metric", "a", "b", "change", "ratio"}}
 	add := func(kind, name string, x *DiffLine) {
 		row := []string{kind, name, x.Name}
@@ -111,10 +95,7 @@ func (d *Diff) WriteCSV(out io.Writer) error {
 			add("region", r.Name, x)
 		}
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	return w.Error()
+	return writeTable(out, rows)
 }
 
 // WriteText writes the comparison for people.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -236,12 +235,15 @@ func (e *Envelope) write(w io.Writer, list []member) error {
 		}
 		b = fmt.Appendf(b, "%q:%s", m.key, v)
 	}
-	b = append(b, '}')
-	var out bytes.Buffer
-	if err := json.Indent(&out, b, "", " "); err != nil {
+	return writeJSON(w, json.RawMessage(append(b, '}')))
+}
+
+// writeJSON writes one document, indented.
+func writeJSON[T any](w io.Writer, v T) error {
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
 		return err
 	}
-	out.WriteByte('\n')
-	_, err := w.Write(out.Bytes())
+	_, err = w.Write(append(b, '\n'))
 	return err
 }

@@ -115,17 +115,20 @@ func (s matrixSteps) legend(messages bool) []htmlKey {
 	return list
 }
 
-// heaviest returns the n pairs with most bytes, then messages, in that order; of
-// equal ones the first.
+// heavier orders pairs by falling bytes, then messages.
+func heavier(a, b Pair) int {
+	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
+}
+
+// heaviest returns the n heaviest pairs, n being small; of equal ones the first.
 func heaviest(pairs []Pair, n int) []Pair {
-	order := func(a, b Pair) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages)) }
 	list := make([]Pair, 0, n+1)
 	for _, p := range pairs {
-		if len(list) == n && order(p, list[n-1]) >= 0 {
+		if len(list) == n && heavier(p, list[n-1]) >= 0 {
 			continue
 		}
 		at, _ := slices.BinarySearchFunc(list, p, func(x, p Pair) int {
-			if order(x, p) <= 0 {
+			if heavier(x, p) <= 0 {
 				return -1
 			}
 			return 1

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
 	"strconv"
@@ -238,15 +237,11 @@ func (p *Prediction) writeSweep(w *writer) {
 
 // WriteCSV writes a row for each point of the sweep or, without one, for each process. Times are picoseconds.
 func (p *Prediction) WriteCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
 	rows := p.processRows()
 	if p.Sweep != nil {
 		rows = p.Sweep.rows()
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	return w.Error()
+	return writeTable(out, rows)
 }
 
 func (p *Prediction) processRows() [][]string {

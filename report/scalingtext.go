@@ -1,8 +1,6 @@
 package report
 
 import (
-	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -10,14 +8,7 @@ import (
 )
 
 // WriteJSON writes one document.
-func (s *Scaling) WriteJSON(out io.Writer) error {
-	b, err := json.MarshalIndent(s, "", " ")
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(append(b, '\n'))
-	return err
-}
+func (s *Scaling) WriteJSON(out io.Writer) error { return writeJSON(out, s) }
 
 // WriteText writes what scales how.
 func (s *Scaling) WriteText(out io.Writer, style Style) error {
@@ -163,7 +154,6 @@ func significant(r Ratio) string {
 
 // WriteCSV writes a row for every interval and run, then one for every region.
 func (s *Scaling) WriteCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
 	rows := [][]string{{"kind", "name", "run", "processes", "runtime", "speedup", "global", "parallel", "load_balance", "communication", "serialisation", "transfer", "computation", "instruction_scaling", "ipc_scaling", "frequency_scaling", "c0", "c1", "power", "log_power", "r2", "smape", "at"}}
 	for i := range s.Intervals {
 		n := &s.Intervals[i]
@@ -182,10 +172,7 @@ func (s *Scaling) WriteCSV(out io.Writer) error {
 			rows = append(rows, append(row, r.Growth.csv(r.At)...))
 		}
 	}
-	if err := w.WriteAll(rows); err != nil {
-		return err
-	}
-	return w.Error()
+	return writeTable(out, rows)
 }
 
 func (g *Growth) csv(at Ratio) []string {

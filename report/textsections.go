@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math/big"
 	"slices"
@@ -85,11 +84,9 @@ func (d *Document) writeComm(w *writer) {
 }
 
 func (d *Document) writePairs(w *writer) {
-	list := slices.Clone(d.Comm.Pairs)
-	slices.SortStableFunc(list, func(a, b Pair) int {
-		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
-	})
 	tab := table{head: []string{"from", "to", "messages", "bytes", "share", "each", "<"}}
+	list := slices.Clone(d.Comm.Pairs)
+	slices.SortStableFunc(list, heavier)
 	for _, x := range list[:min(len(list), w.style.rows())] {
 		note := ""
 		if x.Messages != x.Received {

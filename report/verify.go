@@ -40,9 +40,9 @@ const keptFindings = 100
 // Verify compares what the file says twice, to the last row: sums of
 // components, profiles and channels with the rows they stand for, messages with
 // their partners, collectives with all their members, time bins of each level
-// with those of the one below and with tiles, the whole run's rows with the locations', and the
-// call graph with the rows. parallel locations are
-// looked at at once. Memory per location: its channels, its open calls and 64
+// with those of the one below and with tiles, the whole run's rows with the
+// locations', and the call graph with the rows. parallel locations are looked at
+// at once. Memory per location: its channels, its open calls and 64
 // bytes per region; for collectives 48 bytes per instance.
 func (r *Run) Verify(parallel int) (*Verified, error) {
 	v := &Verified{Findings: []Finding{}, Skipped: []string{}}
@@ -57,35 +57,8 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 	if all.shared, err = r.Graph(); err != nil {
 		v.skip("%v", err)
 	}
-	kept, err := r.kept()
-	if err != nil {
+	if err := v.locations(r, all, parallel); err != nil {
 		return nil, err
-	}
-	checks := make([]*locationCheck, r.Defs.NumLocations())
-	var g errgroup.Group
-	g.SetLimit(max(parallel, 1))
-	for p := range trace.P(r.Defs.NumLocations()) {
-		g.Go(func() error {
-			c := newLocationCheck(r, p)
-			c.rows, c.kept = all.from == SourceRows, kept
-			err := c.run(all.shared)
-			c.drop()
-			checks[p] = c
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	for _, c := range checks {
-		v.Calls += c.counts.calls
-		v.Messages += c.counts.messages
-		v.Mates += c.counts.mates
-		v.Collectives += c.counts.collectives
-		v.Channels += c.counts.channels
-		v.Graphs += c.counts.graphs
-		v.Found += c.found
-		v.Findings = append(v.Findings, c.findings...)
 	}
 	for _, check := range []func() error{
 		func() error { return v.collectives(r) },
@@ -105,6 +78,41 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		}
 	}
 	return v, nil
+}
+
+// locations checks every location by itself, some at once.
+func (v *Verified) locations(r *Run, all *profileTable, parallel int) error {
+	kept, err := r.kept()
+	if err != nil {
+		return err
+	}
+	checks := make([]*locationCheck, r.Defs.NumLocations())
+	var g errgroup.Group
+	g.SetLimit(max(parallel, 1))
+	for p := range trace.P(r.Defs.NumLocations()) {
+		g.Go(func() error {
+			c := newLocationCheck(r, p)
+			c.rows, c.kept = all.from == SourceRows, kept
+			err := c.run(all.shared)
+			c.drop()
+			checks[p] = c
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, c := range checks {
+		v.Calls += c.counts.calls
+		v.Messages += c.counts.messages
+		v.Mates += c.counts.mates
+		v.Collectives += c.counts.collectives
+		v.Channels += c.counts.channels
+		v.Graphs += c.counts.graphs
+		v.Found += c.found
+		v.Findings = append(v.Findings, c.findings...)
+	}
+	return nil
 }
 
 func (v *Verified) skip(format string, args ...any) {
