@@ -1,12 +1,11 @@
 // Command otf2 measures how fast this repository reads OTF2 archives, in events
 // per CPU second. run.sh compares it with libotf2 on the same archive.
 //
-//	otf2 make DIR LOCATIONS EVENTS   writes an archive with EVENTS per location
-//	otf2 decode|touch|merge DIR      reads it; touch and merge look at every event
+//	otf2 decode|touch|merge ARCHIVE
 //
-// Reading prints the number of events, the CPU seconds of the process spent on
-// them and a sum over times, references and message fields, which is the same
-// for every reader.
+// touch and merge look at every event. It prints the number of events, the CPU
+// seconds of the process spent on them and a sum over times, references and
+// message fields, which is the same for every reader.
 package main
 
 import (
@@ -14,7 +13,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -22,36 +20,21 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: otf2 decode|touch|merge ARCHIVE")
+		os.Exit(2)
+	}
+	if err := read(os.Args[1], os.Args[2]); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
-	switch {
-	case len(args) == 4 && args[0] == "make":
-		locations, err := strconv.Atoi(args[2])
-		if err != nil {
-			return err
-		}
-		events, err := strconv.Atoi(args[3])
-		if err != nil {
-			return err
-		}
-		_, err = otf2.Copy(args[1], "ring", newRing(locations, events/8), otf2.Options{})
-		return err
-	case len(args) == 2:
-		return read(args[0], args[1])
-	}
-	return errors.New("usage: otf2 make DIR LOCATIONS EVENTS | otf2 decode|touch|merge DIR")
-}
-
 // tally is what a reader counts.
 type tally struct{ events, sum uint64 }
 
-func read(mode, dir string) error {
-	a, err := otf2.OpenPath(dir)
+func read(mode, path string) error {
+	a, err := otf2.OpenPath(path)
 	if err != nil {
 		return err
 	}

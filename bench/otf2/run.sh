@@ -2,8 +2,9 @@
 # Compares reading of OTF2 archives with libotf2 and its Python bindings: million events per CPU second, all readers in turns,
 # medians. The readers must count the same events and see the same fields.
 #
-#   bench/otf2/run.sh [-l] [-r ROUNDS] [-w libotf2|python] [LOCATIONS [EVENTS_PER_LOCATION] | ARCHIVE]
+#   bench/otf2/run.sh [-l] [-r ROUNDS] [-w libotf2|python] [SPEC | ARCHIVE.otf2]
 #
+# SPEC is as of coppice demo --spec, default ring:procs=16,events=16M,jitter=5.
 # -l prints lines "MODE READER COPPICE'S READER'S" with tabs; -w compares with one reader alone: the bindings take a hundred
 # times longer. Needs a C compiler and libotf2 (Debian: libotf2-trace-dev), for the bindings python3-otf2.
 set -euo pipefail
@@ -36,12 +37,14 @@ if [ "$with" != libotf2 ]; then
 	[ -n "$python" ] || echo "bench/otf2: without OTF2's Python bindings (Debian: apt-get install python3-otf2)" >&2
 fi
 (cd "$here" && go build -o "$work/ours" .)
-if [ -e "${1:-}" ]; then
-	anchor=$1
-else
-	"$work/ours" make "$work/archive" "${1:-16}" "${2:-1000000}"
-	anchor=$work/archive/ring.otf2
-fi
+case ${1:-} in
+*.otf2) anchor=$1 ;;
+*)
+	[ -n "${COPPICE:-}" ] || (cd "$here/../.." && go build -o "$work/coppice" ./cmd/coppice)
+	"${COPPICE:-$work/coppice}" demo --archive "$work/archive" --spec "${1:-ring:procs=16,events=16M,jitter=5}" >/dev/null
+	anchor=$work/archive/traces.otf2
+	;;
+esac
 
 median() {
 	sort -n "$1" | awk '{v[NR] = $1} END {print (NR % 2) ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'

@@ -22,11 +22,11 @@ compare() {
 peer libotf2 "$(debian libotf2-trace-dev), cc -O3 -march=native"
 peer "Python bindings" "$(debian python3-otf2)"
 if quick; then
-	compare "ring, 16 locations, 320 000 events" libotf2 -r 1 16 20000
-	compare "ring, 16 locations, 320 000 events" "Python bindings" -r 1 16 20000
+	compare "ring, 16 locations, 200k events" libotf2 -r 1 ring:procs=16,events=200k,jitter=5
+	compare "ring, 16 locations, 200k events" "Python bindings" -r 1 ring:procs=16,events=200k,jitter=5
 else
-	compare "ring, 16 locations, 16 M events" libotf2 -r 5 16 1000000
-	compare "ring, 16 locations, 800 000 events" "Python bindings" -r 3 16 50000
+	compare "ring, 16 locations, 16M events" libotf2 -r 5 ring:procs=16,events=16M,jitter=5
+	compare "ring, 16 locations, 1M events" "Python bindings" -r 3 ring:procs=16,events=1M,jitter=5
 fi
 for name in npb-cg.S-16 npb-lu.S-func-4; do
 	if real "$name"; then
