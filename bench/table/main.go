@@ -118,6 +118,11 @@ func run(c config) error {
 	if err := os.MkdirAll(c.out, 0o755); err != nil {
 		return err
 	}
+	if c.write != "" {
+		if _, _, err := around(c.write); err != nil {
+			return err // before a quarter of an hour is spent
+		}
+	}
 	if out, err := exec.Command("go", "build", "-o", coppice, "./cmd/coppice").CombinedOutput(); err != nil {
 		return fmt.Errorf("go build ./cmd/coppice: %w\n%s", err, out)
 	}

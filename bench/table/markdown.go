@@ -126,16 +126,25 @@ const (
 	ends   = "<!-- the table of bench/run ends -->\n"
 )
 
-// replaceTable puts the text between the markers of a document.
-func replaceTable(path, text string) error {
-	old, err := os.ReadFile(path)
+// around returns what stands before and behind the table of a document.
+func around(path string) (before, after string, err error) {
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return "", "", err
 	}
-	before, rest, ok := strings.Cut(string(old), begins)
+	before, rest, ok := strings.Cut(string(text), begins)
 	_, after, closed := strings.Cut(rest, ends)
 	if !ok || !closed {
-		return fmt.Errorf("%s has no lines %q and %q", path, strings.TrimSpace(begins), strings.TrimSpace(ends))
+		return "", "", fmt.Errorf("%s has no lines %q and %q", path, strings.TrimSpace(begins), strings.TrimSpace(ends))
+	}
+	return before, after, nil
+}
+
+// replaceTable puts the text between the markers of a document.
+func replaceTable(path, text string) error {
+	before, after, err := around(path)
+	if err != nil {
+		return err
 	}
 	return os.WriteFile(path, []byte(before+begins+"\n"+text+"\n"+ends+after), 0o644)
 }
