@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -162,6 +163,58 @@ func stepBack(r *round, x *rand.Rand) {
 		r.fail("exported, analysed and exported again: other definitions")
 	}
 }
+
+// stepSlice cuts archives out of the run by time and processes. Each is a trace of its own: it checks as clean as the input
+// was sound, and its analysis ends as well.
+func stepSlice(r *round, x *rand.Rand) {
+	out := r.path("slice")
+	args := []string{"export", r.run, "--to", "otf2", "-o", out, "-q", "-j", fmt.Sprint(1 + x.IntN(3)), "--time", anyTime(x)}
+	if x.IntN(3) == 0 {
+		args = append(args, "--ranks", []string{"0", "0-1", "comm:MPI_COMM_WORLD"}[x.IntN(3)])
+	}
+	o := r.coppice(args...)
+	if !r.expect(o, 0, 2, 3, 4) || o.code != 0 {
+		return
+	}
+	checked, run := r.coppice("check", out), r.path("slice.xtf")
+	analysed := r.coppice("analyze", out, "-o", run, "-q")
+	if r.in.sound {
+		r.expect(checked, 0)
+		r.expect(analysed, 0)
+	} else {
+		r.expect(checked, 0, 1)
+		r.expect(analysed, 0, 4)
+	}
+	r.expect(r.coppice("check", run), 0)
+}
+
+// stepSources compares what the rows say with what an exact call graph says: the same profile and the same messages.
+func stepSources(r *round, x *rand.Rand) {
+	if r.code != 0 || slices.Contains(r.options, "--events") || slices.Contains(r.options, "--deviation") {
+		return
+	}
+	for _, section := range []string{"profile", "comm", "paths"} {
+		rows := r.coppice("report", r.run, section, "--source", "rows", "--format", "json")
+		graph := r.coppice("report", r.run, section, "--source", "graph", "--format", "json")
+		if rows.code != graph.code || strings.Replace(rows.out, `"source": "rows"`, `"source": "graph"`, 1) != graph.out {
+			r.fail("%s: the rows and the call graph differ", rows)
+		}
+	}
+	time := anyTime(x)
+	for p := range min(r.in.procs, 3) {
+		args := []string{"query", r.run, "stack", "--rank", fmt.Sprint(p), "--time", fmt.Sprintf("%d%%", x.IntN(101)), "--format", "json"}
+		rows, graph := r.coppice(append(args, "--source", "rows")...), r.coppice(append(args, "--source", "graph")...)
+		if rows.code != graph.code || calls(rows.out) != calls(graph.out) {
+			r.fail("%s: the rows and the call graph have other calls open", rows)
+		}
+	}
+	r.expect(r.coppice("query", r.run, "interval", "--time", time), 0, 2)
+}
+
+// calls lists the calls of a stack.
+func calls(text string) string { return strings.Join(openCall.FindAllString(text, -1), " ") }
+
+var openCall = regexp.MustCompile(`"(region|name|begin)": [^\n]*`)
 
 // tables is a report without what tells where the run comes from.
 func (r *round) tables(run string) string {

@@ -21,6 +21,8 @@ func init() {
 		{"query", false, stepQuery},
 		{"export", false, stepExport},
 		{"back", false, stepBack},
+		{"slice", false, stepSlice},
+		{"sources", false, stepSources},
 		{"diff", false, stepDiff},
 		{"predict", false, stepPredict},
 		{"capacity", false, stepCapacity},
