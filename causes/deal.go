@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -215,8 +216,9 @@ func (r *spanRange) each(write bool, f func(s []byte, length uint64)) error {
 
 // span reads one wait of a location.
 func (d *delays) span(p trace.P, index uint64) (end, passed uint64, cause trace.P, err error) {
-	var s [spanBytes]byte
-	if err := readFull(d.spans.scratch, s[:], int64(d.spanFirst[p-d.own.First]+index)*spanBytes); err != nil {
+	d.row = slices.Grow(d.row[:0], spanBytes)[:spanBytes]
+	s := d.row
+	if err := readFull(d.spans.scratch, s, int64(d.spanFirst[p-d.own.First]+index)*spanBytes); err != nil {
 		return 0, 0, 0, err
 	}
 	le := binary.LittleEndian

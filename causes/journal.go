@@ -103,7 +103,8 @@ type forwards struct {
 	src io.ReaderAt
 	off int64 // of the next byte that is not in buf
 	end int64
-	buf []byte
+	all []byte // what was read last ...
+	buf []byte // ... and its end, which was not taken
 }
 
 // bytes returns the next n bytes, valid until the next call.
@@ -112,7 +113,11 @@ func (r *forwards) bytes(n int) ([]byte, error) {
 		if int64(n-len(r.buf)) > r.end-r.off {
 			return nil, errDamaged
 		}
-		b := make([]byte, max(n, int(min(journalBuffer, r.end-r.off+int64(len(r.buf))))))
+		size := max(n, int(min(journalBuffer, r.end-r.off+int64(len(r.buf)))))
+		if cap(r.all) < size {
+			r.all = make([]byte, size)
+		}
+		b := r.all[:size]
 		k := copy(b, r.buf)
 		if err := readFull(r.src, b[k:], r.off); err != nil {
 			return nil, err

@@ -141,6 +141,7 @@ func (d *delays) eachWait(p trace.P, f func(x *point) error) error {
 		return err
 	}
 	rows := newCauseRows(c, p, d.locations())
+	var x point // once: it is on the heap
 	for ; rows.more; rows.next() {
 		w := &rows.row
 		if rows.n >= mostWaits {
@@ -149,7 +150,8 @@ func (d *delays) eachWait(p trace.P, f func(x *point) error) error {
 		d.report.Waits++
 		d.latest = max(d.latest, w.End)
 		d.report.add(&d.report.Ticks, w.End-w.T)
-		if err := f(&point{p: p, partner: trace.P(w.CauseP), end: w.End, index: rows.n, begin: w.T, pattern: w.Pattern}); err != nil {
+		x = point{p: p, partner: trace.P(w.CauseP), end: w.End, index: rows.n, begin: w.T, pattern: w.Pattern}
+		if err := f(&x); err != nil {
 			return err
 		}
 	}

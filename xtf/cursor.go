@@ -124,6 +124,7 @@ func (c *Cursor) load() bool {
 	}
 	if c.dec == nil {
 		c.dec = segmentDecoders.Get().(*decoder)
+		c.rows, c.dec.page = c.dec.page, nil
 	}
 	z := uint64(c.typ.PageRows)
 	ord := c.n / z
@@ -150,6 +151,7 @@ func (c *Cursor) release() {
 		c.pool.Put(c.dec)
 		c.pool, c.dec, c.end = nil, nil, c.n
 	case c.dec != nil:
+		c.dec.page, c.rows, c.at = c.rows[:0], nil, 0
 		segmentDecoders.Put(c.dec)
 		c.dec = nil
 	}

@@ -14,6 +14,7 @@ type decoder struct {
 	vals []uint64
 	keys []uint64
 	ends []uint64
+	page []byte // decoded, for the next cursor
 }
 
 func newDecoder() *decoder {
