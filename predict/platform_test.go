@@ -147,6 +147,8 @@ func TestPlatformErrors(t *testing.T) {
 		{"levels", head + link + "[topology]\nkind = \"fat-tree\"\ndown = [2, 2]\nup = [2]\n", "p.toml:7: topology.up: 1 levels; allowed is as many as down has, 2"},
 		{"no dims", head + link + "[topology]\nkind = \"torus\"\ndims = []\n", "p.toml:6: topology.dims: []; allowed is an array of one to 16"},
 		{"too deep", head + "a = " + strings.Repeat("[", 20) + strings.Repeat("]", 20) + "\n", "nested more than 8 deep"},
+		{"many parts", head + "a" + strings.Repeat(".a", 20) + " = 1\n", "p.toml:2: a.a.a.a.a.a.a.a.a: a key of more than 8 parts"},
+		{"many tables", head + strings.Repeat("[[a]]\n", maxEntries), "p.toml:4097: a[4095]: more than 4096 keys and tables"},
 		{"too large", head + strings.Repeat("#\n", maxPlatform/2), "larger than"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 // the others.
 const (
 	maxTimeNS = 1e12 // 1000 s
-	maxHopNS  = 1e6  // times the hops of the largest torus this is still far below 2^63 ps
+	maxHopNS  = 1e6  // times the links of the largest topology, 2^30, still below 2^60 ps
 	maxRateNS = 4e6  // ns a byte, 250 bytes/s
 	maxBytes  = 1 << 62
 	minBand   = 1000 // bytes/s

@@ -3,6 +3,7 @@ package predict
 import (
 	"errors"
 	"fmt"
+	"sort"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2"
@@ -52,38 +53,52 @@ type entry struct {
 	list []string // of an array of integers
 }
 
-// maxDepth bounds how deep tables and arrays of a file may nest.
+// maxDepth bounds how deep tables and arrays of a file may nest, and how many parts a key may have.
 const maxDepth = 8
+
+// maxEntries bounds the keys and tables of a file.
+const maxEntries = 4096
 
 // flattener turns the tree of a file into entries. The library keeps the rules of TOML, this keeps lines and digits.
 type flattener struct {
 	file    string
 	parser  unstable.Parser
+	ends    []int // offsets of line feeds
 	entries []entry
 	tables  map[string]int // elements of an array of tables so far
 }
 
-// flatten reads TOML. The values of the library's own tree have neither lines nor all digits, so it only checks the rules.
+// flatten reads TOML. The values of the library's own tree have neither lines nor all digits, so it only checks the rules,
+// after the bounds, because its time grows with the square of the number of tables.
 func flatten(file string, data []byte) ([]entry, error) {
-	var ignored map[string]any
-	if err := toml.Unmarshal(data, &ignored); err != nil {
-		return nil, tomlError(file, err)
-	}
 	f := flattener{file: file, tables: map[string]int{}}
+	for i, b := range data {
+		if b == '\n' {
+			f.ends = append(f.ends, i)
+		}
+	}
 	f.parser.Reset(data)
-	key, rule := "", ""
+	var table entry // under way
 	for f.parser.NextExpression() {
 		e := f.parser.Expression()
 		var err error
 		switch e.Kind {
 		case unstable.Table, unstable.ArrayTable:
-			key, rule = f.table(e)
+			table, err = f.table(e)
 		case unstable.KeyValue:
-			err = f.value(e, key, rule, 0)
+			err = f.value(e, table, 0)
+		}
+		if err == nil && len(f.entries) > maxEntries {
+			last := f.entries[maxEntries]
+			err = &FileError{File: file, Line: last.line, Key: clipped(last.key), Text: fmt.Sprintf("more than %d keys and tables", maxEntries)}
 		}
 		if err != nil {
 			return nil, err
 		}
+	}
+	var ignored map[string]any
+	if err := toml.Unmarshal(data, &ignored); err != nil {
+		return nil, tomlError(file, err)
 	}
 	if err := f.parser.Error(); err != nil {
 		return nil, &FileError{File: file, Text: err.Error()}
@@ -101,22 +116,33 @@ func tomlError(file string, err error) error {
 	return e
 }
 
-// table appends an entry for a header and returns its key. A part that is an array of tables means its last element.
-func (f *flattener) table(e *unstable.Node) (key, rule string) {
-	line := 0
+// table appends an entry for a header and returns it. A part that is an array of tables means its last element.
+func (f *flattener) table(e *unstable.Node) (entry, error) {
+	at := entry{kind: unstable.Table}
 	parts := e.Key()
 	for parts.Next() {
-		line = f.parser.Shape(parts.Node().Raw).Start.Line
-		key, rule = under(key, parts.Node()), under(rule, parts.Node())
-		if parts.IsLast() && e.Kind == unstable.ArrayTable {
-			f.tables[key]++
+		if err := f.part(&at, parts.Node()); err != nil {
+			return at, err
 		}
-		if n := f.tables[key]; n > 0 {
-			key, rule = fmt.Sprintf("%s[%d]", key, n-1), rule+"[]"
+		if parts.IsLast() && e.Kind == unstable.ArrayTable {
+			f.tables[at.key]++
+		}
+		if n := f.tables[at.key]; n > 0 {
+			at.key, at.rule = fmt.Sprintf("%s[%d]", at.key, n-1), at.rule+"[]"
 		}
 	}
-	f.entries = append(f.entries, entry{key: key, rule: rule, line: line, kind: unstable.Table})
-	return key, rule
+	f.entries = append(f.entries, at)
+	return at, nil
+}
+
+// part appends a part to the key of an entry, and takes its line.
+func (f *flattener) part(at *entry, part *unstable.Node) error {
+	at.line = sort.SearchInts(f.ends, int(part.Raw.Offset)) + 1
+	if strings.Count(at.rule, ".") == maxDepth {
+		return &FileError{File: f.file, Line: at.line, Key: clipped(at.key), Text: fmt.Sprintf("a key of more than %d parts", maxDepth)}
+	}
+	at.key, at.rule = under(at.key, part), under(at.rule, part)
+	return nil
 }
 
 // under appends a part to a key. Parts that need quotes keep them: no key of ours does.
@@ -133,15 +159,16 @@ func under(key string, part *unstable.Node) string {
 	return key + "." + name
 }
 
-// value appends the entries of a key and its value.
-func (f *flattener) value(e *unstable.Node, key, rule string, depth int) error {
-	line := 0
+// value appends the entries of a key in a table and of its value.
+func (f *flattener) value(e *unstable.Node, table entry, depth int) error {
+	at := entry{key: table.key, rule: table.rule}
 	parts := e.Key()
 	for parts.Next() {
-		line = f.parser.Shape(parts.Node().Raw).Start.Line
-		key, rule = under(key, parts.Node()), under(rule, parts.Node())
+		if err := f.part(&at, parts.Node()); err != nil {
+			return err
+		}
 	}
-	return f.add(e.Value(), entry{key: key, rule: rule, line: line}, depth)
+	return f.add(e.Value(), at, depth)
 }
 
 // add appends the entries of a value.
@@ -155,7 +182,7 @@ func (f *flattener) add(v *unstable.Node, at entry, depth int) error {
 		f.entries = append(f.entries, at)
 		it := v.Children()
 		for it.Next() {
-			if err := f.value(it.Node(), at.key, at.rule, depth+1); err != nil {
+			if err := f.value(it.Node(), at, depth+1); err != nil {
 				return err
 			}
 		}

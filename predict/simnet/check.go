@@ -70,8 +70,8 @@ func (n *Network) check(processes int) error {
 				return programError("a time of the network is %d ps", t)
 			}
 		}
-		if l.Hop > 1<<40 { // times 2^19 hops stays below largest
-			return programError("a hop takes %d ps", l.Hop)
+		if n.Topology != nil && l.Hop > largest/int64(max(n.Topology.Links(), 1)) { // no way has more hops than there are links
+			return programError("a hop of %d links takes %d ps", n.Topology.Links(), l.Hop)
 		}
 	}
 	if n.Files.Open < 0 {

@@ -93,6 +93,14 @@ func TestOverflow(t *testing.T) {
 		{"bytes", script{{"send 1 0 2147483647"}, {"recv 0 0 1"}}, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].PerByte = math.MaxUint64 }},
 		{"overhead", exchange, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].SendOver = -1 }},
 		{"hop", exchange, vectors{{}, {}}, func(n *Network) { n.Links[LinkNet].Hop = -1 }},
+		// 2^24 hops of 2^40 ps would be no time at all.
+		{"hops", exchange, vectors{{}, {}}, func(n *Network) {
+			torus, err := NewTorus([]uint32{1 << 26})
+			if err != nil {
+				t.Fatal(err)
+			}
+			n.Links[LinkNet].Hop, n.Topology, n.Node = 1<<40, torus, []uint32{0, 1 << 24}
+		}},
 		{"rendezvous", script{{"ssend 1 0 8"}, {"recv 0 0 8"}}, vectors{{}, {huge}}, nil},
 	} {
 		p, v := x.script.build(t)
