@@ -149,10 +149,10 @@ func (r *Run) Content() (*Content, error) {
 	for _, p := range append(procs, xtf.WholeRun) {
 		blobs, err := r.addRegion(p, arrays)
 		if err != nil {
-			if !partial(err) || p == xtf.WholeRun {
+			if !Partial(err) || p == xtf.WholeRun {
 				return nil, fmt.Errorf("%s: region %d: %w", r.Name, p, err)
 			}
-			c.Lost = append(c.Lost, r.lost(trace.P(p), "info", err))
+			c.Lost = append(c.Lost, r.Lost(trace.P(p), "info", err))
 			continue
 		}
 		for _, b := range blobs {

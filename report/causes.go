@@ -108,8 +108,8 @@ func (c *causes) read() error {
 		}
 		switch err := c.readLocation(p); {
 		case err == nil:
-		case partial(err):
-			c.lost = append(c.lost, c.r.lost(p, "waits", err))
+		case Partial(err):
+			c.lost = append(c.lost, c.r.Lost(p, "waits", err))
 		default:
 			return err
 		}

@@ -80,10 +80,10 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 	for p := range trace.P(r.Defs.NumLocations()) {
 		if err := t.add(p); err != nil {
 			err = fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
-			if !partial(err) {
+			if !Partial(err) {
 				return nil, nil, err
 			}
-			lost = append(lost, r.lost(p, "comm", err))
+			lost = append(lost, r.Lost(p, "comm", err))
 		}
 	}
 	c := &Comm{Source: from, Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}

@@ -42,8 +42,8 @@ func counters(d *trace.Definitions) map[uint32][]counter {
 		members[d.MetricMembers[i].Ref] = &d.MetricMembers[i]
 	}
 	found := map[uint32][]counter{}
-	for i := range d.MetricClasss {
-		class := &d.MetricClasss[i]
+	for i := range d.MetricClasses {
+		class := &d.MetricClasses[i]
 		for k, ref := range class.Members {
 			m := members[ref]
 			if m == nil || m.ValueType != trace.TypeUint64 && m.ValueType != trace.TypeInt64 {

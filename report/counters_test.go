@@ -38,7 +38,7 @@ func countedRun(t *testing.T, processes int, factor uint64) *Run {
 		{Ref: 2, Name: text("instructions"), ValueType: trace.TypeUint64},
 		{Ref: 3, Name: text("instructions"), ValueType: trace.TypeDouble},
 	}
-	w.defs.MetricClasss = []trace.MetricClass{{Ref: 4, Members: []uint32{1, 2}}, {Ref: 6, Members: []uint32{3}}}
+	w.defs.MetricClasses = []trace.MetricClass{{Ref: 4, Members: []uint32{1, 2}}, {Ref: 6, Members: []uint32{3}}}
 	w.defs.MetricInstances = []trace.MetricInstance{{Ref: 5, Class: 4}}
 	return w.write(t, processes)
 }

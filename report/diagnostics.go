@@ -88,10 +88,10 @@ func (r *Run) addOccurrences(codes []CodeTotal) ([]Lost, error) {
 	for p := range trace.P(r.Defs.NumLocations()) {
 		list, err := r.occurrences(p)
 		if err != nil {
-			if !partial(err) {
+			if !Partial(err) {
 				return nil, err
 			}
-			lost = append(lost, r.lost(p, "diagnostics", err))
+			lost = append(lost, r.Lost(p, "diagnostics", err))
 			continue
 		}
 		if len(list) > 0 {

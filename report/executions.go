@@ -65,8 +65,8 @@ func (s *survey) perExecution(nodes []*Interval, o *IntervalOptions) ([]Lost, er
 		err := s.executionsOf(uint32(rank), p.First, o.Span, sums)
 		switch {
 		case err == nil:
-		case partial(err):
-			lost = append(lost, s.run.lost(p.First, "intervals", err))
+		case Partial(err):
+			lost = append(lost, s.run.Lost(p.First, "intervals", err))
 		default:
 			return nil, err
 		}

@@ -77,8 +77,8 @@ func (r *Run) CCG() (*Graph, []Lost, error) {
 				if !yield(l, nil) {
 					return
 				}
-			case partial(err):
-				lost = append(lost, r.lost(p, "ccg", err))
+			case Partial(err):
+				lost = append(lost, r.Lost(p, "ccg", err))
 			default:
 				failed = err
 				return

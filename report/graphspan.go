@@ -61,8 +61,8 @@ func (r *Run) eachReader(ranks Ranks, section string, f func(*GraphReader) error
 			}
 			switch {
 			case err == nil:
-			case partial(err):
-				lost = append(lost, r.lost(p, section, err))
+			case Partial(err):
+				lost = append(lost, r.Lost(p, section, err))
 			default:
 				return lost, err
 			}

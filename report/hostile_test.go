@@ -66,7 +66,7 @@ func TestHostileRows(t *testing.T) {
 
 func acceptable(t *testing.T, seed int, err error) {
 	t.Helper()
-	if err != nil && !partial(err) && !errors.Is(err, ErrScaling) && !errors.Is(err, ErrNoResult) {
+	if err != nil && !Partial(err) && !errors.Is(err, ErrScaling) && !errors.Is(err, ErrNoResult) {
 		t.Errorf("seed %d: %v", seed, err)
 	}
 }

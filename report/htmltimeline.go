@@ -175,7 +175,7 @@ func (r *Run) lifetimes() ([]lifetime, error) {
 			continue
 		}
 		v, err := r.components(p)
-		if err != nil && !partial(err) {
+		if err != nil && !Partial(err) {
 			return nil, err
 		}
 		list = append(list, lifetime{p, v[xtf.ItemFirst], v[xtf.ItemLast]})
@@ -232,7 +232,7 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows [][]int8, tex
 	fine := first.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4
 	if !fine && d.Events <= timelineEvents && f == 0 {
 		rows, err = r.graphRows(s, lives)
-		if errors.Is(err, ErrNoResult) || err != nil && partial(err) {
+		if errors.Is(err, ErrNoResult) || err != nil && Partial(err) {
 			return nil, "The call graph cannot be read, so there are no rows.", nil
 		}
 		return rows, text, err
@@ -250,7 +250,7 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows [][]int8, tex
 			life.begin, life.end = s.begin, s.end
 		}
 		row, err := r.tileRow(xtf.Proc(p), f, s, life)
-		if err != nil && !partial(err) {
+		if err != nil && !Partial(err) {
 			return nil, "", err
 		}
 		rows = append(rows, row)

@@ -438,7 +438,7 @@ func TestDamagedTrees(t *testing.T) {
 		"level":          {rootNode(process(5, 5, 0, 0)), child(0, 2)},
 	} {
 		r := (&written{nodes: nodes}).write(t, 1)
-		if _, _, err := r.Intervals(IntervalOptions{}); err == nil || !partial(err) {
+		if _, _, err := r.Intervals(IntervalOptions{}); err == nil || !Partial(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -90,8 +90,8 @@ func (r *Run) eachProcess(ranks Ranks, section string, f func(x *processItems)) 
 		switch {
 		case err == nil:
 			f(x)
-		case partial(err):
-			lost = append(lost, r.lost(p.First, section, err))
+		case Partial(err):
+			lost = append(lost, r.Lost(p.First, section, err))
 		default:
 			return lost, err
 		}

@@ -62,10 +62,10 @@ func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []Lost, error) {
 		chosen++
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {
 			if err := t.addLocation(p); err != nil {
-				if !partial(err) {
+				if !Partial(err) {
 					return nil, nil, err
 				}
-				lost = append(lost, r.lost(p, "profile", err))
+				lost = append(lost, r.Lost(p, "profile", err))
 			}
 		}
 		t.endProcess(uint64(i), chosen == 1)
@@ -96,7 +96,7 @@ func (r *Run) totals(s *Summary) (*Profile, error) {
 				continue
 			}
 			v, err := r.components(p)
-			if err != nil && !partial(err) {
+			if err != nil && !Partial(err) {
 				return nil, err
 			}
 			sum.add(v[xtf.ItemTime])
@@ -391,7 +391,7 @@ func (r *Run) hot(s *Summary) (*hot, error) {
 	}
 	x := r.Defs.Processes()[rank]
 	for p := x.First; p < x.First+trace.P(x.Count); p++ {
-		if err := t.addLocation(p); err != nil && !partial(err) {
+		if err := t.addLocation(p); err != nil && !Partial(err) {
 			return nil, err
 		}
 	}

@@ -107,14 +107,15 @@ type Lost struct {
 	Error    string `json:"error"`
 }
 
-func (r *Run) lost(p trace.P, section string, err error) Lost {
+// Lost describes a location that a section leaves out because of err.
+func (r *Run) Lost(p trace.P, section string, err error) Lost {
 	process, thread := r.Defs.Process(p)
 	return Lost{Location: r.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
 }
 
-// partial reports whether err is damage of a part of the file, which leaves the
+// Partial reports whether err is damage of a part of the file, which leaves the
 // rest readable.
-func partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
+func Partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
 
 // RegionName returns the name of a region for people.
 func (r *Run) RegionName(ref uint32) string {

@@ -85,8 +85,8 @@ func (r *Run) Statistics(ranks Ranks, begin, end uint64, exact bool) (*Statistic
 		}
 		switch err := f.Add(xtf.Proc(p), exact, &s.cost); {
 		case err == nil:
-		case partial(err):
-			x.Lost = append(x.Lost, r.lost(p, "window", err))
+		case Partial(err):
+			x.Lost = append(x.Lost, r.Lost(p, "window", err))
 		default:
 			return nil, err
 		}

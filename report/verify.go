@@ -71,7 +71,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		func() error { return v.classes(r) },
 	} {
 		if err := check(); err != nil {
-			if !partial(err) {
+			if !Partial(err) {
 				return nil, err
 			}
 			v.skip("%v", err)
@@ -233,7 +233,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		err := s.run()
 		switch {
 		case err == nil:
-		case partial(err) || errors.Is(err, xtf.ErrNoSection):
+		case Partial(err) || errors.Is(err, xtf.ErrNoSection):
 			c.add(s.array, nil, "cannot be compared: %v", err)
 			return nil
 		default:

@@ -170,8 +170,8 @@ func (s *survey) eachWindow(o *surveyOptions, f func(x *processItems)) ([]Lost, 
 		switch {
 		case err == nil:
 			f(x)
-		case partial(err):
-			lost = append(lost, s.run.lost(p.First, o.section, err))
+		case Partial(err):
+			lost = append(lost, s.run.Lost(p.First, o.section, err))
 		default:
 			return lost, err
 		}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/coppice-hpc/coppice/report"
 )
 
 // Constants of the formula. Memory is that of a rank.
@@ -128,11 +130,11 @@ func (z *Size) ranks(w *Work, site *Site, goal time.Duration) {
 	add := func(name string, ranks float64, why string) {
 		z.Bounds = append(z.Bounds, Bound{name, int(max(1, min(ranks, mostRanks))), why})
 	}
-	add("goal", math.Ceil(bytes/(z.Rate*goal.Seconds()*busy)), fmt.Sprintf("done in %s at %s/s a rank", goal, decimal(z.Rate)))
+	add("goal", math.Ceil(bytes/(z.Rate*goal.Seconds()*busy)), fmt.Sprintf("done in %s at %s/s a rank", goal, report.Size(uint64(z.Rate))))
 	if alone := w.alone(); alone > 0 {
-		add("longest location", math.Floor(uneven*bytes/alone), fmt.Sprintf("more would wait for the longest location: %s", decimal(float64(w.Largest))))
+		add("longest location", math.Floor(uneven*bytes/alone), fmt.Sprintf("more would wait for the longest location: %s", report.Size(w.Largest)))
 	}
-	add("file system", math.Floor(bandwidthOf(site)/z.Rate), fmt.Sprintf("%s/s", decimal(bandwidthOf(site))))
+	add("file system", math.Floor(bandwidthOf(site)/z.Rate), fmt.Sprintf("%s/s", report.Size(uint64(bandwidthOf(site)))))
 	add("locations", float64(max(w.Locations, 1)), "one rank for each location at most")
 	if w.OneRank {
 		add("one rank", 1, "this job cannot be shared out")
@@ -226,17 +228,6 @@ func (z *Size) time(w *Work, site *Site) {
 		t, what = time.Duration(site.MaxTime)*time.Minute, "max_minutes of the site file"
 	}
 	z.Time, z.TimeBound = t, what
-}
-
-// decimal prints bytes in decimal units, as the sizes of files are.
-func decimal(n float64) string {
-	for _, u := range []string{"B", "kB", "MB", "GB", "TB"} {
-		if n < 999.5 || u == "TB" {
-			return fmt.Sprintf("%.3g %s", n, u)
-		}
-		n /= 1000
-	}
-	return ""
 }
 
 // Binary prints bytes in binary units, as memory is sold.

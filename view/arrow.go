@@ -26,11 +26,7 @@ func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	begin, end, err := p.span()
-	if err != nil {
-		return nil, err
-	}
-	ranks, err := p.ranks()
+	o, err := p.window()
 	if err != nil {
 		return nil, err
 	}
@@ -38,16 +34,13 @@ func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.run.needRows(); err != nil {
-		return nil, err
-	}
 	labels, err := p.run.NodeLabels()
 	if err != nil {
 		return nil, err
 	}
-	of := ranks.Locations(p.run.Defs)
+	of := o.ranks.Locations(p.run.Defs)
 	src := &export.Source{
-		File: p.run.File, Defs: p.run.Defs, Nodes: labels, Window: export.Window{Begin: begin, End: end},
+		File: p.run.File, Defs: p.run.Defs, Nodes: labels, Window: export.Window{Begin: o.begin, End: o.end},
 		Selected: func(l trace.P) bool { return ctx.Err() == nil && of(l) },
 	}
 	n, err := src.Rows(table, uint64(most))

@@ -56,11 +56,11 @@ func (x *run) metricRefs(metric int) map[metricRef]bool {
 	d := x.Defs
 	list := map[metricRef]bool{}
 	of := map[uint32][]uint32{} // places by class
-	for i := range d.MetricClasss {
-		for k, m := range d.MetricClasss[i].Members {
+	for i := range d.MetricClasses {
+		for k, m := range d.MetricClasses[i].Members {
 			if m == d.MetricMembers[metric].Ref {
-				of[d.MetricClasss[i].Ref] = append(of[d.MetricClasss[i].Ref], uint32(k))
-				list[metricRef{d.MetricClasss[i].Ref, uint32(k)}] = true
+				of[d.MetricClasses[i].Ref] = append(of[d.MetricClasses[i].Ref], uint32(k))
+				list[metricRef{d.MetricClasses[i].Ref, uint32(k)}] = true
 			}
 		}
 	}

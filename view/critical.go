@@ -45,8 +45,8 @@ func (s *Server) critical(ctx context.Context, p *params) (any, error) {
 				return v.Complete
 			})
 		}
-		if partial(err) {
-			v.Lost = append(v.Lost, p.run.lost(l, "critical", err))
+		if report.Partial(err) {
+			v.Lost = append(v.Lost, p.run.Lost(l, "critical", err))
 		} else if err != nil {
 			return nil, err
 		}

@@ -65,8 +65,8 @@ func (x *run) addPairs(ctx context.Context, most int) (*Matrix, error) {
 		list, err := x.sent(trace.P(i))
 		mu.Lock()
 		defer mu.Unlock()
-		if partial(err) {
-			m.Lost = append(m.Lost, x.lost(trace.P(i), "matrix", err))
+		if report.Partial(err) {
+			m.Lost = append(m.Lost, x.Lost(trace.P(i), "matrix", err))
 			return nil
 		}
 		process, _ := x.Defs.Process(trace.P(i))

@@ -18,14 +18,7 @@ const (
 
 // messages answers api/messages.
 func (s *Server) messages(ctx context.Context, p *params) (any, error) {
-	if err := p.run.needRows(); err != nil {
-		return nil, err
-	}
-	begin, end, err := p.span()
-	if err != nil {
-		return nil, err
-	}
-	ranks, err := p.ranks()
+	o, err := p.window()
 	if err != nil {
 		return nil, err
 	}
@@ -33,8 +26,8 @@ func (s *Server) messages(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &arrows{x: p.run, begin: begin, end: end, of: ranks.Locations(p.run.Defs), limit: limit}
-	v := &Messages{Begin: begin, End: end, List: noArrows(), Density: Density{Count: []uint64{}, Bytes: []uint64{}}, Lost: []report.Lost{}}
+	q := &arrows{x: p.run, begin: o.begin, end: o.end, of: o.ranks.Locations(p.run.Defs), limit: limit}
+	v := &Messages{Begin: o.begin, End: o.end, List: noArrows(), Density: Density{Count: []uint64{}, Bytes: []uint64{}}, Lost: []report.Lost{}}
 	q.to = v
 	if err := q.count(ctx); err != nil {
 		return nil, err
@@ -77,8 +70,8 @@ func (q *arrows) count(ctx context.Context) error {
 		if err == nil {
 			n, err = a.Size(q.begin, q.end)
 		}
-		if partial(err) {
-			q.to.Lost = append(q.to.Lost, q.x.lost(p, "messages", err))
+		if report.Partial(err) {
+			q.to.Lost = append(q.to.Lost, q.x.Lost(p, "messages", err))
 			continue
 		}
 		if err != nil {
@@ -102,8 +95,8 @@ func (q *arrows) list(ctx context.Context) error {
 		if !q.of(p) || q.to.Truncated {
 			continue
 		}
-		if err := q.listLocation(p); partial(err) {
-			q.to.Lost = append(q.to.Lost, q.x.lost(p, "messages", err))
+		if err := q.listLocation(p); report.Partial(err) {
+			q.to.Lost = append(q.to.Lost, q.x.Lost(p, "messages", err))
 		} else if err != nil {
 			return err
 		}
@@ -219,8 +212,8 @@ func (q *arrows) density(ctx context.Context) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if partial(err) {
-			q.to.Lost = append(q.to.Lost, q.x.lost(list[i], "messages", err))
+		if report.Partial(err) {
+			q.to.Lost = append(q.to.Lost, q.x.Lost(list[i], "messages", err))
 			return nil
 		}
 		if err == nil {

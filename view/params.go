@@ -146,6 +146,28 @@ func (p *params) ranks() (report.Ranks, error) {
 	return r, nil
 }
 
+// window reads t and ranks, of a run with events.
+func (p *params) window() (*windowOptions, error) {
+	o := &windowOptions{}
+	err := p.run.needRows()
+	if err == nil {
+		o.begin, o.end, err = p.span()
+	}
+	if err == nil {
+		o.ranks, err = p.ranks()
+	}
+	return o, err
+}
+
+// summed reads a window, and whether its sums are to be exact.
+func (p *params) summed() (*windowOptions, error) {
+	o, err := p.window()
+	if err == nil {
+		o.exact, err = p.exact(o.ranks)
+	}
+	return o, err
+}
+
 // loc reads loc=L, which must be given.
 func (p *params) loc() (trace.P, error) {
 	if !p.has("loc") {

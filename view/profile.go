@@ -15,11 +15,7 @@ var profileItems = []xtf.Item{
 
 // profile answers api/profile.
 func (s *Server) profile(ctx context.Context, p *params) (any, error) {
-	begin, end, err := p.span()
-	if err != nil {
-		return nil, err
-	}
-	ranks, err := p.ranks()
+	o, err := p.summed()
 	if err != nil {
 		return nil, err
 	}
@@ -27,21 +23,13 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	exact, err := p.exact(ranks)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.run.needRows(); err != nil {
-		return nil, err
-	}
-	t := newColumns(p.run.meta.Processes, ranks, int(columns))
-	o := &windowOptions{begin: begin, end: end, ranks: ranks, exact: exact}
+	t := newColumns(p.run.meta.Processes, o.ranks, int(columns))
 	lost, cost, err := p.run.eachProcess(ctx, o, t.add)
 	if err != nil {
 		return nil, err
 	}
 	v := &Profile{
-		Begin: begin, End: end, Ranks: ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
+		Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
 		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range profileItems {

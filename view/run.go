@@ -3,7 +3,6 @@ package view
 import (
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -11,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -155,15 +153,6 @@ func (x *run) classOf(process uint32) int {
 		return -1 // api/classes tells what is wrong with them
 	}
 	return int(list[process].Class)
-}
-
-// partial reports whether err is damage of a part of the file, which leaves the rest readable.
-func partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
-
-// lost describes a location that was left out.
-func (x *run) lost(p trace.P, section string, err error) report.Lost {
-	process, thread := x.Defs.Process(p)
-	return report.Lost{Location: x.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
 }
 
 // end is the tick behind the last event.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -185,7 +186,7 @@ func (f *find) longest(ctx context.Context, name string) error {
 			return err
 		}
 		h, err := f.longCall(&bins[i], top, level)
-		if err != nil && !partial(err) {
+		if err != nil && !report.Partial(err) {
 			return err
 		}
 		if h != nil && strings.Contains(strings.ToLower(h.Label), name) {

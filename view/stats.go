@@ -19,15 +19,7 @@ const mostFunctions = 10000
 
 // stats answers api/stats.
 func (s *Server) stats(ctx context.Context, p *params) (any, error) {
-	begin, end, err := p.span()
-	if err != nil {
-		return nil, err
-	}
-	ranks, err := p.ranks()
-	if err != nil {
-		return nil, err
-	}
-	exact, err := p.exact(ranks)
+	o, err := p.summed()
 	if err != nil {
 		return nil, err
 	}
@@ -35,17 +27,13 @@ func (s *Server) stats(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.run.needRows(); err != nil {
-		return nil, err
-	}
-	o := &windowOptions{begin: begin, end: end, ranks: ranks, exact: exact}
-	x := &Stats{Ranks: ranks.String(), Begin: begin, End: end, Exact: exact, Lost: []report.Lost{}}
+	x := &Stats{Ranks: o.ranks.String(), Begin: o.begin, End: o.end, Exact: o.exact, Lost: []report.Lost{}}
 	sums := &windowSums{}
 	lost, cost, err := p.run.eachProcess(ctx, o, func(v *processWindow) { sums.add(v) })
 	if err != nil {
 		return nil, err
 	}
-	x.Items, x.Processes = sums.items(exact), sums.processes
+	x.Items, x.Processes = sums.items(o.exact), sums.processes
 	x.Lost, x.Cost.PageReads = append(x.Lost, lost...), cost.PageReads
 	return x, p.run.addFunctions(ctx, o, x, limit)
 }
@@ -84,7 +72,7 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Function
 	all := x.NewFunctions(o.begin, o.end)
 	var cost xtf.Stats
 	if o.ranks.All() && !o.exact {
-		if err := all.Add(xtf.WholeRun, false, &cost); !partial(err) {
+		if err := all.Add(xtf.WholeRun, false, &cost); !report.Partial(err) {
 			return all, nil, cost, err
 		}
 		all = x.NewFunctions(o.begin, o.end)
@@ -103,8 +91,8 @@ func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Function
 			if !of(trace.P(i)) {
 				continue
 			}
-			if err := f.Add(xtf.Proc(i), o.exact, &st); partial(err) {
-				out = append(out, x.lost(trace.P(i), "window", err))
+			if err := f.Add(xtf.Proc(i), o.exact, &st); report.Partial(err) {
+				out = append(out, x.Lost(trace.P(i), "window", err))
 			} else if err != nil {
 				return err
 			}

@@ -26,14 +26,11 @@ type waitRow struct {
 
 // waits answers api/waits.
 func (s *Server) waits(ctx context.Context, p *params) (any, error) {
-	begin, end, err := p.span()
+	o, err := p.summed()
 	if err != nil {
 		return nil, err
 	}
-	ranks, err := p.ranks()
-	if err != nil {
-		return nil, err
-	}
+	o.types = []xtf.TypeID{xtf.TypeWait}
 	limit, err := p.limit(100, 1000)
 	if err != nil {
 		return nil, err
@@ -42,15 +39,7 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.run.needRows(); err != nil {
-		return nil, err
-	}
-	v := &Waits{Begin: begin, End: end, Ranks: ranks.String(), List: []Wait{}, Patterns: []ItemSum{}, Complete: true, Lost: []report.Lost{}}
-	exact, err := p.exact(ranks)
-	if err != nil {
-		return nil, err
-	}
-	o := &windowOptions{begin: begin, end: end, ranks: ranks, exact: exact, types: []xtf.TypeID{xtf.TypeWait}}
+	v := &Waits{Begin: o.begin, End: o.end, Ranks: o.ranks.String(), List: []Wait{}, Patterns: []ItemSum{}, Complete: true, Lost: []report.Lost{}}
 	sums := &windowSums{}
 	lost, cost, err := p.run.eachProcess(ctx, o, func(w *processWindow) { sums.add(w) })
 	if err != nil {
@@ -68,7 +57,7 @@ func (s *Server) waits(ctx context.Context, p *params) (any, error) {
 	}
 	for _, r := range h.best.list() {
 		w, err := p.run.waitOf(r.p, r.n, &r.w)
-		if err != nil && !partial(err) {
+		if err != nil && !report.Partial(err) {
 			return nil, err
 		}
 		v.List = append(v.List, w) // without its cause where that is damaged
@@ -121,7 +110,7 @@ func (h *waitSearch) run(ctx context.Context) error {
 		if err == nil {
 			n, err = a.Size(h.o.begin, h.o.end)
 		}
-		if partial(err) {
+		if report.Partial(err) {
 			continue // listed as lost already
 		}
 		if err != nil {
@@ -139,7 +128,7 @@ func (h *waitSearch) run(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := h.look(p, h.o.begin, h.o.end); err != nil && !partial(err) {
+		if err := h.look(p, h.o.begin, h.o.end); err != nil && !report.Partial(err) {
 			return err
 		}
 	}
@@ -205,7 +194,7 @@ func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 		if err := ctx.Err(); err != nil || h.to.Seen > mostWaitRows {
 			return err
 		}
-		if err := h.lookPiece(&w); err != nil && !partial(err) {
+		if err := h.lookPiece(&w); err != nil && !report.Partial(err) {
 			return err
 		}
 	}

@@ -82,7 +82,7 @@ func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*process
 				if !o.ranks.Contains(rank) {
 					continue
 				}
-				if err := x.window(o, &windows[i], all[rank], &took[w]); partial(err) {
+				if err := x.window(o, &windows[i], all[rank], &took[w]); report.Partial(err) {
 					bad[i] = err
 				} else if err != nil {
 					return err
@@ -95,7 +95,7 @@ func (x *run) eachProcess(ctx context.Context, o *windowOptions, f func(*process
 		}
 		for i := range n {
 			if bad[i] != nil {
-				lost = append(lost, x.lost(all[from+i].First, "window", bad[i]))
+				lost = append(lost, x.Lost(all[from+i].First, "window", bad[i]))
 			} else if windows[i].items[xtf.ItemTime].upper > 0 {
 				f(&windows[i])
 			}
