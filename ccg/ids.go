@@ -141,8 +141,8 @@ func newCounters(defs *trace.Definitions) counters {
 			members[m.Ref] = m.Mode & 0x0F
 		}
 	}
-	for i := range defs.MetricClasss {
-		k := &defs.MetricClasss[i]
+	for i := range defs.MetricClasses {
+		k := &defs.MetricClasses[i]
 		if _, ok := c.modes[k.Ref]; ok {
 			continue
 		}

@@ -40,7 +40,7 @@ func testDefs(n int) *trace.Definitions {
 	for i := range uint8(3) {
 		d.MetricMembers = append(d.MetricMembers, trace.MetricMember{Ref: uint32(i), Mode: i, ValueType: trace.TypeUint64})
 	}
-	d.MetricClasss = []trace.MetricClass{{Ref: 0, Members: []uint32{0, 1, 2}}, {Ref: 1, Members: []uint32{0, 9}}}
+	d.MetricClasses = []trace.MetricClass{{Ref: 0, Members: []uint32{0, 1, 2}}, {Ref: 1, Members: []uint32{0, 9}}}
 	d.MetricInstances = []trace.MetricInstance{{Ref: 7, Class: 0}}
 	d.Seal()
 	return d

@@ -17,12 +17,12 @@ type metrics struct {
 
 func (s *Source) metrics() *metrics {
 	d := s.Defs
-	x := &metrics{defs: d, member: make(map[uint32]int, len(d.MetricMembers)), classes: make(map[uint32]*trace.MetricClass, len(d.MetricClasss))}
+	x := &metrics{defs: d, member: make(map[uint32]int, len(d.MetricMembers)), classes: make(map[uint32]*trace.MetricClass, len(d.MetricClasses))}
 	for i := range d.MetricMembers {
 		x.member[d.MetricMembers[i].Ref] = i
 	}
-	for i := range d.MetricClasss {
-		x.classes[d.MetricClasss[i].Ref] = &d.MetricClasss[i]
+	for i := range d.MetricClasses {
+		x.classes[d.MetricClasses[i].Ref] = &d.MetricClasses[i]
 	}
 	for i := range d.MetricInstances {
 		if c := x.classes[d.MetricInstances[i].Class]; c != nil {

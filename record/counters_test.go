@@ -64,8 +64,8 @@ func TestCounters(t *testing.T) {
 	for i, name := range have { // where the kernel leaves itself out
 		have[i] = strings.TrimSuffix(name, ":u")
 	}
-	if !slices.Equal(have, names) || len(d.MetricClasss) != 1 || !slices.Equal(d.MetricClasss[0].Members, []uint32{0, 1}) {
-		t.Fatalf("counters %v, classes %v", have, d.MetricClasss)
+	if !slices.Equal(have, names) || len(d.MetricClasses) != 1 || !slices.Equal(d.MetricClasses[0].Members, []uint32{0, 1}) {
+		t.Fatalf("counters %v, classes %v", have, d.MetricClasses)
 	}
 	for p := range trace.P(d.NumLocations()) {
 		metered(t, src, p)

@@ -17,7 +17,7 @@ type Definitions struct {
 	Callpaths                []Callpath
 	Groups                   []Group
 	MetricMembers            []MetricMember
-	MetricClasss             []MetricClass
+	MetricClasses            []MetricClass
 	MetricInstances          []MetricInstance
 	Comms                    []Comm
 	Parameters               []Parameter
@@ -28,7 +28,7 @@ type Definitions struct {
 	LocationGroupProperties  []LocationGroupProperty
 	LocationProperties       []LocationProperty
 	CartDimensions           []CartDimension
-	CartTopologys            []CartTopology
+	CartTopologies           []CartTopology
 	CartCoordinates          []CartCoordinate
 	SourceCodeLocations      []SourceCodeLocation
 	CallingContexts          []CallingContext
@@ -84,7 +84,7 @@ func (d *Definitions) Add(k DefKind) Record {
 	case DefMetricMember:
 		return add(&d.MetricMembers, MetricMember{})
 	case DefMetricClass:
-		return add(&d.MetricClasss, MetricClass{})
+		return add(&d.MetricClasses, MetricClass{})
 	case DefMetricInstance:
 		return add(&d.MetricInstances, MetricInstance{})
 	case DefComm:
@@ -106,7 +106,7 @@ func (d *Definitions) Add(k DefKind) Record {
 	case DefCartDimension:
 		return add(&d.CartDimensions, CartDimension{})
 	case DefCartTopology:
-		return add(&d.CartTopologys, CartTopology{})
+		return add(&d.CartTopologies, CartTopology{})
 	case DefCartCoordinate:
 		return add(&d.CartCoordinates, CartCoordinate{})
 	case DefSourceCodeLocation:
@@ -151,7 +151,7 @@ func (d *Definitions) Each(f func(k DefKind, r Record)) {
 	each(DefCallpath, d.Callpaths, f)
 	each(DefGroup, d.Groups, f)
 	each(DefMetricMember, d.MetricMembers, f)
-	each(DefMetricClass, d.MetricClasss, f)
+	each(DefMetricClass, d.MetricClasses, f)
 	each(DefMetricInstance, d.MetricInstances, f)
 	each(DefComm, d.Comms, f)
 	each(DefParameter, d.Parameters, f)
@@ -162,7 +162,7 @@ func (d *Definitions) Each(f func(k DefKind, r Record)) {
 	each(DefLocationGroupProperty, d.LocationGroupProperties, f)
 	each(DefLocationProperty, d.LocationProperties, f)
 	each(DefCartDimension, d.CartDimensions, f)
-	each(DefCartTopology, d.CartTopologys, f)
+	each(DefCartTopology, d.CartTopologies, f)
 	each(DefCartCoordinate, d.CartCoordinates, f)
 	each(DefSourceCodeLocation, d.SourceCodeLocations, f)
 	each(DefCallingContext, d.CallingContexts, f)

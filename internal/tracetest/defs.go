@@ -199,7 +199,7 @@ func (b *definer) extras() {
 			Name: b.str("PAPI_TOT_INS"), Description: b.str("Instr completed"), Type: 1, Mode: 0,
 			ValueType: trace.TypeUint64, Base: 1, Unit: b.str("#"),
 		}}
-		b.d.MetricClasss = []trace.MetricClass{{Members: []uint32{0}, RecorderKind: 2}}
+		b.d.MetricClasses = []trace.MetricClass{{Members: []uint32{0}, RecorderKind: 2}}
 	}
 	if b.o.Parameters {
 		b.d.Parameters = []trace.Parameter{{Ref: parameterStep, Name: b.str("step"), Type: 2}}

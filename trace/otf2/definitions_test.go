@@ -227,8 +227,8 @@ func form(n *namer, f *fields, x field, how string) string {
 		}
 		return word + ": (" + colon(f, func(v uint64) string { return strconv.FormatUint(v, 10) })[2:] + ")"
 	case "topology":
-		for i := range n.defs.CartTopologys {
-			if t := &n.defs.CartTopologys[i]; uint64(t.Ref) == x.value {
+		for i := range n.defs.CartTopologies {
+			if t := &n.defs.CartTopologies[i]; uint64(t.Ref) == x.value {
 				return fmt.Sprintf("%q <%d>", n.defs.Text(t.Name), t.Ref)
 			}
 		}
@@ -325,8 +325,8 @@ func dimension(d *trace.Definitions, ref uint32) string {
 }
 
 func cartRank(n *namer, f *fields, rank uint32) string {
-	for i := range n.defs.CartTopologys {
-		if t := &n.defs.CartTopologys[i]; uint64(t.Ref) == f.at("cart_topology").value {
+	for i := range n.defs.CartTopologies {
+		if t := &n.defs.CartTopologies[i]; uint64(t.Ref) == f.at("cart_topology").value {
 			p := printer{namer: n}
 			p.rank(t.Comm, rank, 0, false)
 			return string(p.b)

@@ -19,8 +19,8 @@ type LocationWriter struct {
 	last    uint64 // raw time of the last stamp
 	enc     encoder
 	body    encoder
-	inexact uint64
-	quick   bool // neither tables nor clock nor old spelling
+	inexact uint64 // time stamps that no raw time corrects to, written a tick or so early: of offsets that grow
+	quick   bool   // neither tables nor clock nor old spelling
 }
 
 // inverse translates global references to local ones.
@@ -116,10 +116,6 @@ func (l *LocationWriter) Events() uint64 { return l.out.count }
 
 // Bytes returns the size of the event file so far; it is final after Close.
 func (l *LocationWriter) Bytes() uint64 { return l.out.bytes + uint64(len(l.out.buf)) }
-
-// Inexact returns the number of time stamps that no raw time corrects to; they
-// were written one tick or so early. Only offsets that grow cause them.
-func (l *LocationWriter) Inexact() uint64 { return l.inexact }
 
 // Add writes the events of b. Times must not decrease.
 func (l *LocationWriter) Add(b *trace.Batch) error {

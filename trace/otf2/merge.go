@@ -20,8 +20,8 @@ type Run struct {
 }
 
 // Merger reads all locations of a source in global order: by time, at equal
-// times by location id, the events of one location in their order. It is for
-// one goroutine. Memory: for each location a batch of 128 events and a chunk
+// times by location id, the events of one location in their order. What is
+// damaged is left out without a word: streams tell. It is for one goroutine. Memory: for each location a batch of 128 events and a chunk
 // reader, about 5 + 128 KiB, and 24 bytes for each of 4096 runs.
 //
 // Locations compete in a tree of losers. A key holds the time since base in its
@@ -37,7 +37,6 @@ type Merger struct {
 	base  uint64
 	empty int32 // lane to refill before the next run, -1 for none
 	runs  []Run
-	found []trace.Diagnostics // by P
 }
 
 // lane is one location: its open chunk and the events read from it.
@@ -65,7 +64,7 @@ const (
 func Merge(src trace.Source) (*Merger, error) {
 	d := src.Definitions()
 	n := d.NumLocations()
-	m := &Merger{src: src, lanes: make([]lane, n), empty: -1, runs: make([]Run, 0, runsAtOnce), found: make([]trace.Diagnostics, n)}
+	m := &Merger{src: src, lanes: make([]lane, n), empty: -1, runs: make([]Run, 0, runsAtOnce)}
 	for i := range m.lanes {
 		l := &m.lanes[i]
 		l.p = trace.P(i)
@@ -84,7 +83,6 @@ func Merge(src trace.Source) (*Merger, error) {
 		l := &m.lanes[i]
 		var err error
 		if l.stream, err = src.Stream(l.p); err == nil {
-			m.found[l.p].AddAll(l.stream.Diagnostics())
 			err = m.refill(i)
 		}
 		if err != nil {
@@ -95,9 +93,6 @@ func Merge(src trace.Source) (*Merger, error) {
 	m.rebase()
 	return m, nil
 }
-
-// Diagnostics returns what was found in location p so far.
-func (m *Merger) Diagnostics(p trace.P) *trace.Diagnostics { return &m.found[p] }
 
 // Close closes all streams.
 func (m *Merger) Close() error {
@@ -146,7 +141,6 @@ func (m *Merger) read(l *lane) error {
 			continue
 		}
 		l.batch.Reset()
-		m.found[l.p].AddAll(l.reader.Diagnostics())
 		err = l.reader.Close()
 		l.reader = nil
 		if err != nil {

@@ -160,8 +160,8 @@ func (n *namer) metricMembers(ref uint32) []uint32 {
 			break
 		}
 	}
-	for i := range n.defs.MetricClasss {
-		if c := &n.defs.MetricClasss[i]; c.Ref == ref {
+	for i := range n.defs.MetricClasses {
+		if c := &n.defs.MetricClasses[i]; c.Ref == ref {
 			return c.Members
 		}
 	}

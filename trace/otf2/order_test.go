@@ -382,8 +382,8 @@ func TestInexactTimes(t *testing.T) {
 	if err := l.Add(&b); err != nil {
 		t.Fatal(err)
 	}
-	if l.Inexact() == 0 || l.Inexact() > 200 || l.Events() != 1000 {
-		t.Errorf("%d inexact times of %d", l.Inexact(), l.Events())
+	if l.inexact == 0 || l.inexact > 200 || l.Events() != 1000 {
+		t.Errorf("%d inexact times of %d", l.inexact, l.Events())
 	}
 	if err := errors.Join(l.Close(), w.Close()); err != nil {
 		t.Fatal(err)

@@ -153,7 +153,7 @@ func TestFirstFormat(t *testing.T) {
 		if l := d.LocationGroups[2]; l.Creator != trace.Undefined {
 			t.Errorf("location group %+v", l)
 		}
-		if d.Attributes[3].Description != trace.Undefined || d.MetricClasss[0].RecorderKind != 0 || d.Comms[1].Flags != 0 {
+		if d.Attributes[3].Description != trace.Undefined || d.MetricClasses[0].RecorderKind != 0 || d.Comms[1].Flags != 0 {
 			t.Error("defaults of attribute, metric class or communicator")
 		}
 		for p := range trace.P(d.NumLocations()) {

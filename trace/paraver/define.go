@@ -280,8 +280,8 @@ func (d *definer) metrics() {
 		d.MetricMembers = append(d.MetricMembers, m)
 	}
 	class := func(members ...uint32) {
-		d.MetricClasss = append(d.MetricClasss, trace.MetricClass{
-			Ref: uint32(len(d.MetricClasss)), Members: members, Occurrence: 1, RecorderKind: 2,
+		d.MetricClasses = append(d.MetricClasses, trace.MetricClass{
+			Ref: uint32(len(d.MetricClasses)), Members: members, Occurrence: 1, RecorderKind: 2,
 		})
 	}
 	for _, s := range d.index.sets {

@@ -73,7 +73,7 @@ func judge(t *testing.T, x *Trace, p trace.P) []byte {
 				t.Fatal("no such parameter")
 			}
 		case trace.Metric:
-			if b.Words(e)[0] >= uint64(len(d.MetricClasss)) {
+			if b.Words(e)[0] >= uint64(len(d.MetricClasses)) {
 				t.Fatal("no such set of counters")
 			}
 		}

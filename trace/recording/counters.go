@@ -24,11 +24,11 @@ func (b *definer) allCounters(s *Source) {
 		key := strings.Join(p.counters, "\n")
 		class, ok := classes[key]
 		if !ok {
-			c := trace.MetricClass{Ref: uint32(len(b.d.MetricClasss)), RecorderKind: recorderCPU}
+			c := trace.MetricClass{Ref: uint32(len(b.d.MetricClasses)), RecorderKind: recorderCPU}
 			for _, name := range p.counters {
 				c.Members = append(c.Members, b.counter(name, members))
 			}
-			b.d.MetricClasss = append(b.d.MetricClasss, c)
+			b.d.MetricClasses = append(b.d.MetricClasses, c)
 			class = c.Ref
 			classes[key] = class
 		}
