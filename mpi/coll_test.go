@@ -72,25 +72,6 @@ func testAllgather(t *rankTest, c Comm) {
 	}
 }
 
-func testScatter(t *rankTest, c Comm) {
-	for _, scale := range []int{0, 1, 100} {
-		if c.Size() > 64 && scale > 1 {
-			continue
-		}
-		for _, root := range someRoots(c) {
-			var parts [][]byte
-			if c.Rank() == root {
-				for i := range c.Size() {
-					parts = append(parts, pattern(scale*partLen(root, i), root, i))
-				}
-			}
-			b, err := c.Scatter(parts, root)
-			t.ok("scatter", err)
-			t.equal("scatter", b, pattern(scale*partLen(root, c.Rank()), root, c.Rank()))
-		}
-	}
-}
-
 func testAlltoall(t *rankTest, c Comm) {
 	for _, scale := range []int{0, 1, 100} {
 		if c.Size() > 16 && scale > 1 {

@@ -41,7 +41,7 @@ type Status struct {
 // Calls marked "collective" must be made by every rank of the communicator, in the same order, and by one goroutine
 // of a rank at a time. Point-to-point calls may be made by any goroutine at any time.
 //
-// Byte slices that Bcast, Allgather and Scatter return must not be modified: in-process ranks share them.
+// Byte slices that Bcast and Allgather return must not be modified: in-process ranks share them.
 type Comm interface {
 	Rank() int
 	Size() int
@@ -84,8 +84,6 @@ type Comm interface {
 	Gather(b []byte, root int) ([][]byte, error)
 	// Allgather returns every rank's b, by rank. Collective.
 	Allgather(b []byte) ([][]byte, error)
-	// Scatter returns parts[rank] of root; parts is ignored elsewhere. Collective.
-	Scatter(parts [][]byte, root int) ([]byte, error)
 	// Alltoall sends parts[i] to rank i and returns what every rank sent here, by rank. Collective.
 	Alltoall(parts [][]byte) ([][]byte, error)
 	// Exscan returns the sum of v over the lower ranks, 0 on rank 0. When the sum does not fit on any rank, every
@@ -128,14 +126,12 @@ const tagTree = 1
 // Mode says how OpenFile opens a file.
 type Mode uint
 
-// The access modes; one of the first three is required. Create makes a missing file, Exclusive with Create refuses an
-// existing one, Truncate empties it.
+// The access modes; one of the first three is required. Create makes a missing file, Truncate empties it.
 const (
 	ReadOnly Mode = 1 << iota
 	WriteOnly
 	ReadWrite
 	Create
-	Exclusive
 	Truncate
 )
 
@@ -143,13 +139,10 @@ const (
 func (m Mode) check(name string) error {
 	switch m & (ReadOnly | WriteOnly | ReadWrite) {
 	case ReadOnly:
-		if m&(Create|Exclusive|Truncate) != 0 {
+		if m&(Create|Truncate) != 0 {
 			return errf("open", ErrMode, "%s: a read-only file cannot be created or truncated", name)
 		}
 	case WriteOnly, ReadWrite:
-		if m&Exclusive != 0 && m&Create == 0 {
-			return errf("open", ErrMode, "%s: exclusive without create", name)
-		}
 	default:
 		return errf("open", ErrMode, "%s: choose one of read-only, write-only and read-write", name)
 	}
@@ -173,12 +166,8 @@ type File interface {
 	WriteAtAll(b []byte, off int64) error
 	// ReadAt fills all of b from offset off; a file that ends earlier gives ErrShortRead.
 	ReadAt(b []byte, off int64) error
-	// ReadAtAll is ReadAt by all ranks together. Collective.
-	ReadAtAll(b []byte, off int64) error
 	// Size returns the length of the file. Not collective.
 	Size() (int64, error)
-	// SetSize cuts or extends the file. Collective.
-	SetSize(n int64) error
 	// Sync waits until written data is on storage. Collective.
 	Sync() error
 	// Close closes the file. Collective.

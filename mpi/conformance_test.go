@@ -65,7 +65,6 @@ func conformance() []testCase {
 		{"bcast", 1, true, testBcast},
 		{"gather", 1, true, testGather},
 		{"allgather", 1, true, testAllgather},
-		{"scatter", 1, true, testScatter},
 		{"alltoall", 1, false, testAlltoall},
 		{"sparse alltoall", 1, false, testSparse},
 		{"exscan", 1, true, testExscan},
@@ -203,13 +202,9 @@ func testArguments(t *rankTest, c Comm) {
 	t.is("bcast", err, ErrRoot)
 	_, err = c.Gather(nil, -1)
 	t.is("gather", err, ErrRoot)
-	_, err = c.Scatter(nil, -1)
-	t.is("scatter", err, ErrRoot)
 	t.is("reduce", c.ReduceInt64(nil, Sum, -1), ErrRoot)
 	t.is("operation", c.AllreduceInt64([]int64{1}, numOps), ErrOp)
 	t.is("free the first", c.Free(), ErrComm)
-	_, err = c.Scatter(make([][]byte, c.Size()+1), 0)
-	t.is("scatter of too many parts", err, ErrCount)
 	_, err = c.Alltoall(nil)
 	t.is("alltoall of too few parts", err, ErrCount)
 	other := Serial()

@@ -31,7 +31,7 @@
 //	Allreduce, Reduce on world    gompi    int64 only, after a check of lengths, operation and root on all ranks
 //	start, finish, abort          ours     gompi starts single-threaded or with log.Fatal
 //	send, receive, requests       ours     gompi: ints for lengths, no zero length, wildcards matched twice, no requests
-//	bcast, gather, scatter, ...   ours     gompi: BcastBytes overruns by a factor of four; the others are missing
+//	bcast, gather, alltoall, ...  ours     gompi: BcastBytes overruns by a factor of four; the others are missing
 //	dup, split, free              ours     missing in gompi
 //	files                         ours     missing in gompi
 //	what Time measures            ours     in C, nothing of Go between two calls
@@ -67,11 +67,11 @@
 //
 // Observe makes a communicator that tells of each call of its rank: its kind, partner and bytes.
 //
-// Received messages belong to the receiver. What Bcast, Allgather, Gather and Scatter return is shared by in-process
+// Received messages belong to the receiver. What Bcast, Allgather and Gather return is shared by in-process
 // ranks and must not be modified.
 //
 // Memory: received bytes once; on MPI the pending heads (4 KiB per long message that is under way), and for
-// gather, scatter and alltoall of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
+// gather and alltoall of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
 // goroutine's stack; each collective call one copy of what every rank contributes; Alltoall one copy of all parts.
 //
 // # Sums

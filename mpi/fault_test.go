@@ -171,7 +171,8 @@ func childDiskFull(c Comm, dir string) int {
 	block := pattern(8<<20, c.Rank(), 0)
 	at := int64(c.Rank()) * int64(len(block))
 	for _, together := range []bool{false, true} {
-		f, err := c.OpenFile(filepath.Join(dir, "small", fmt.Sprint("out", together)), ReadWrite|Create, nil)
+		name := filepath.Join(dir, "small", fmt.Sprint("out", together))
+		f, err := c.OpenFile(name, ReadWrite|Create, nil)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 98
@@ -185,7 +186,11 @@ func childDiskFull(c Comm, dir string) int {
 		if !errors.Is(err, ErrNoSpace) || !errors.Is(err, syscall.ENOSPC) {
 			return 97
 		}
-		if err := errors.Join(f.SetSize(0), f.Close()); err != nil {
+		err = f.Close()
+		if c.Rank() == 0 { // before the others come to the next open
+			err = errors.Join(err, os.Remove(name))
+		}
+		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 96
 		}

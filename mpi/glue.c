@@ -177,10 +177,6 @@ int cop_iallgather(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Reque
 	return MPI_Iallgather(in, n, MPI_INT64_T, out, n, MPI_INT64_T, c, r);
 }
 
-int cop_iscatter(const int64_t *in, int64_t *out, int n, int root, MPI_Comm c, MPI_Request *r) {
-	return MPI_Iscatter(in, n, MPI_INT64_T, out, n, MPI_INT64_T, root, c, r);
-}
-
 int cop_ialltoall(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r) {
 	return MPI_Ialltoall(in, n, MPI_INT64_T, out, n, MPI_INT64_T, c, r);
 }
@@ -191,10 +187,6 @@ int cop_igatherv(const void *in, int n, void *out, const int *counts, const int 
 
 int cop_iallgatherv(const void *in, int n, void *out, const int *counts, const int *at, MPI_Comm c, MPI_Request *r) {
 	return MPI_Iallgatherv(in, n, MPI_BYTE, out, counts, at, MPI_BYTE, c, r);
-}
-
-int cop_iscatterv(const void *in, const int *counts, const int *at, void *out, int n, int root, MPI_Comm c, MPI_Request *r) {
-	return MPI_Iscatterv(in, counts, at, MPI_BYTE, out, n, MPI_BYTE, root, c, r);
 }
 
 int cop_ialltoallv(const void *in, const int *sc, const int *sd, void *out, const int *rc, const int *rd, MPI_Comm c, MPI_Request *r) {
@@ -223,10 +215,10 @@ int cop_file_write(MPI_File f, int64_t at, const void *b, int n, int all, int *c
 	return rc != MPI_SUCCESS || n == 0 ? rc : MPI_Get_count(&st, MPI_BYTE, count);
 }
 
-int cop_file_read(MPI_File f, int64_t at, void *b, int n, int all, int *count) {
+int cop_file_read(MPI_File f, int64_t at, void *b, int n, int *count) {
 	MPI_Status st;
 	*count = 0;
-	int rc = all ? MPI_File_read_at_all(f, at, b, n, MPI_BYTE, &st) : MPI_File_read_at(f, at, b, n, MPI_BYTE, &st);
+	int rc = MPI_File_read_at(f, at, b, n, MPI_BYTE, &st);
 	return rc != MPI_SUCCESS || n == 0 ? rc : MPI_Get_count(&st, MPI_BYTE, count);
 }
 

@@ -40,11 +40,9 @@ int cop_ireduce(const int64_t *in, int64_t *out, int n, int op, int root, MPI_Co
 int cop_iexscan(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
 int cop_igather(const int64_t *in, int64_t *out, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallgather(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
-int cop_iscatter(const int64_t *in, int64_t *out, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_ialltoall(const int64_t *in, int64_t *out, int n, MPI_Comm c, MPI_Request *r);
 int cop_igatherv(const void *in, int n, void *out, const int *counts, const int *at, int root, MPI_Comm c, MPI_Request *r);
 int cop_iallgatherv(const void *in, int n, void *out, const int *counts, const int *at, MPI_Comm c, MPI_Request *r);
-int cop_iscatterv(const void *in, const int *counts, const int *at, void *out, int n, int root, MPI_Comm c, MPI_Request *r);
 int cop_ialltoallv(const void *in, const int *sc, const int *sd, void *out, const int *rc, const int *rd, MPI_Comm c, MPI_Request *r);
 
 int cop_info_create(MPI_Info *i);
@@ -53,7 +51,7 @@ int cop_info_free(MPI_Info *i);
 int cop_file_open(MPI_Comm c, const char *name, int mode, MPI_Info i, MPI_File *f);
 int cop_file_close(MPI_File *f);
 int cop_file_write(MPI_File f, int64_t at, const void *b, int n, int all, int *count);
-int cop_file_read(MPI_File f, int64_t at, void *b, int n, int all, int *count);
+int cop_file_read(MPI_File f, int64_t at, void *b, int n, int *count);
 int cop_file_size(MPI_File f, int64_t *n);
 int cop_file_set_size(MPI_File f, int64_t n);
 int cop_file_sync(MPI_File f);

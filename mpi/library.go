@@ -247,8 +247,9 @@ func (b *backoff) wait() {
 	C.cop_pause(C.long(pause.Nanoseconds()))
 }
 
-// abort ends the job, a moment late, since launchers drop what a rank printed just before. When another goroutine holds the lock in a call that does not return, it does so without the lock,
-// and when even that does not end the process, it exits.
+// abort ends the job, a moment late, since launchers drop what a rank printed just before. When another goroutine holds
+// the lock in a call that does not return, it does so without the lock, and when even that does not end the process, it
+// exits.
 func (l *library) abort(code int) {
 	code &= 0xff
 	if code == 0 {

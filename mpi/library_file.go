@@ -47,7 +47,7 @@ func (c *mpiComm) OpenFile(name string, mode Mode, hints map[string]string) (Fil
 		return nil, err
 	}
 	if mode&Truncate != 0 {
-		if err := f.SetSize(0); err != nil {
+		if err := f.call("truncate", func() C.int { return C.cop_file_set_size(f.h, 0) }); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 	}
@@ -75,7 +75,6 @@ func (l *library) openFile(f *mpiFile, hints map[string]string) error {
 		{WriteOnly, C.MPI_MODE_WRONLY},
 		{ReadWrite, C.MPI_MODE_RDWR},
 		{Create, C.MPI_MODE_CREATE},
-		{Exclusive, C.MPI_MODE_EXCL},
 	} {
 		if f.mode&m.mode != 0 {
 			mode |= m.c
@@ -199,33 +198,24 @@ func (f *mpiFile) diagnose(e *Error, b []byte, off int64) error {
 	return fe
 }
 
+// WriteAtAll makes one collective call of the I/O layer per chunk of the longest rank; ranks that have no more bytes take
+// part with none. Where the arguments of one are wrong, none writes.
 func (f *mpiFile) WriteAtAll(b []byte, off int64) error {
-	return f.all("write", b, f.checkWrite(b, off), func(piece []byte, at int) error {
-		return f.write(piece, off+int64(at), 1)
-	}, f.c.l.stats.wrote)
-}
-
-// all makes one collective call of the I/O layer per chunk of the longest rank; ranks that have no more bytes, or whose
-// arguments are wrong, take part with none. bad is the error of this rank's arguments.
-func (f *mpiFile) all(op string, b []byte, bad error, act func(piece []byte, at int) error, count func(int)) error {
-	leave, err := f.c.enter(op)
+	leave, err := f.c.enter("write")
 	if err != nil {
 		return err
 	}
-	if bad != nil {
-		b = nil
-	}
-	chunk := f.c.l.chunk
+	bad, chunk := f.checkWrite(b, off), f.c.l.chunk
 	rounds := []int64{int64((len(b) + chunk - 1) / chunk), 0}
 	if bad != nil {
-		rounds[1] = 1
+		rounds = []int64{0, 1}
 	}
-	err = f.c.allreduce(op, rounds, C.COP_MAX)
+	err = f.c.allreduce("write", rounds, C.COP_MAX)
 	if err == nil && rounds[1] == 0 {
 		for i := range int(rounds[0]) {
 			at := min(i*chunk, len(b))
-			if aerr := act(b[at:min(at+chunk, len(b))], at); err == nil {
-				err = aerr
+			if werr := f.write(b[at:min(at+chunk, len(b))], off+int64(at), 1); err == nil {
+				err = werr
 			}
 		}
 	}
@@ -234,7 +224,7 @@ func (f *mpiFile) all(op string, b []byte, bad error, act func(piece []byte, at 
 		err = bad
 	}
 	if err = f.c.Agree(err); err == nil {
-		count(len(b))
+		f.c.l.stats.wrote(len(b))
 	}
 	return err
 }
@@ -252,7 +242,7 @@ func (f *mpiFile) ReadAt(b []byte, off int64) error {
 	}
 	for at := 0; at < len(b); at += fileChunk {
 		piece := b[at:min(at+fileChunk, len(b))]
-		if err := f.read(piece, off+int64(at), 0); err != nil {
+		if err := f.read(piece, off+int64(at)); err != nil {
 			return err
 		}
 	}
@@ -260,11 +250,11 @@ func (f *mpiFile) ReadAt(b []byte, off int64) error {
 	return nil
 }
 
-func (f *mpiFile) read(b []byte, off int64, all C.int) error {
+func (f *mpiFile) read(b []byte, off int64) error {
 	f.c.l.mu.Lock()
 	defer f.c.l.mu.Unlock()
 	var n C.int
-	rc := C.cop_file_read(f.h, C.int64_t(off), address(b), C.int(len(b)), all, &n)
+	rc := C.cop_file_read(f.h, C.int64_t(off), address(b), C.int(len(b)), &n)
 	if rc != C.MPI_SUCCESS {
 		return f.explain("read", f.c.l.failure("read", rc))
 	}
@@ -274,37 +264,12 @@ func (f *mpiFile) read(b []byte, off int64, all C.int) error {
 	return nil
 }
 
-// ReadAtAll compares with the file's size itself: ROMIO's collective read reports a full count behind the end.
-func (f *mpiFile) ReadAtAll(b []byte, off int64) error {
-	bad := f.checkRead(b, off)
-	if bad == nil {
-		size, err := f.Size()
-		if err == nil && off+int64(len(b)) > size {
-			err = errf("read", ErrShortRead, "%s: offset %d: the file ends at %d, before %d bytes", f.name, off, size, len(b))
-		}
-		bad = err
-	}
-	return f.all("read", b, bad, func(piece []byte, at int) error {
-		return f.read(piece, off+int64(at), 1)
-	}, f.c.l.stats.read)
-}
-
 func (f *mpiFile) Size() (int64, error) {
 	f.c.l.mu.Lock()
 	defer f.c.l.mu.Unlock()
 	var n C.int64_t
 	err := f.explain("size", f.c.l.failure("size", C.cop_file_size(f.h, &n)))
 	return int64(n), err
-}
-
-func (f *mpiFile) SetSize(n int64) error {
-	if n < 0 {
-		return errf("set size", ErrArg, "%s: size %d is negative", f.name, n)
-	}
-	if f.mode&ReadOnly != 0 {
-		return errf("set size", ErrReadOnly, "%s: opened for reading only", f.name)
-	}
-	return f.call("set size", func() C.int { return C.cop_file_set_size(f.h, C.int64_t(n)) })
 }
 
 func (f *mpiFile) Sync() error {

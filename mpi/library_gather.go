@@ -43,8 +43,8 @@ func (c *mpiComm) Gather(b []byte, root int) ([][]byte, error) {
 	return parts, err
 }
 
-// treeLimit is the total up to which parts are gathered along a tree, in bytes. Libraries gather parts of different lengths in as many
-// messages as there are ranks; a tree takes log2 of that, and a rank holds up to half of all.
+// treeLimit is the total up to which parts are gathered along a tree, in bytes. Libraries gather parts of different
+// lengths in as many messages as there are ranks; a tree takes log2 of that, and a rank holds up to half of all.
 func (c *mpiComm) treeLimit() int64 { return int64(min(1<<20, c.l.chunk/2)) }
 
 // gatherTree gathers along a binomial tree around root.

@@ -330,7 +330,7 @@ func (c *mpiComm) Wait(reqs ...*Request) error {
 	if err != nil {
 		return err
 	}
-	return c.report(reqs)
+	return handOut(reqs, &c.l.stats)
 }
 
 func (c *mpiComm) WaitSome(reqs []*Request) ([]int, error) {
@@ -338,47 +338,14 @@ func (c *mpiComm) WaitSome(reqs []*Request) ([]int, error) {
 		return nil, err
 	}
 	var list []int
-	err := c.l.poll(context.Background(), func() (bool, error) {
-		open := 0
-		list = list[:0]
-		for i, r := range reqs {
-			if r == nil || r.reported {
-				continue
-			}
-			if r.done {
-				list = append(list, i)
-			} else {
-				open++
-			}
-		}
-		return len(list) > 0 || open == 0, nil
+	err := c.l.poll(context.Background(), func() (some bool, _ error) {
+		list, some = ended(reqs, list[:0])
+		return some, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	ready := make([]*Request, len(list))
-	for i, k := range list {
-		ready[i] = reqs[k]
-	}
-	return list, c.report(ready)
-}
-
-// report marks complete requests as handed out and counts what was received.
-func (c *mpiComm) report(reqs []*Request) error {
-	var first error
-	for _, r := range reqs {
-		if r == nil {
-			continue
-		}
-		if !r.reported && r.op == "recv" && r.err == nil {
-			c.l.stats.received(len(r.data))
-		}
-		r.reported = true
-		if first == nil {
-			first = r.err
-		}
-	}
-	return first
+	return list, handOut(pick(reqs, list), &c.l.stats)
 }
 
 // checkRequests refuses requests of another kind of communicator.

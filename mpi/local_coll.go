@@ -155,30 +155,6 @@ func (c *local) collect(what call, b []byte, want bool) ([][]byte, error) {
 	return r.bytes, nil
 }
 
-func (c *local) Scatter(parts [][]byte, root int) ([]byte, error) {
-	if err := checkRoot("scatter", root, c.Size()); err != nil {
-		return nil, err
-	}
-	var own [][]byte
-	if c.rank == root {
-		own = copyParts(parts)
-	}
-	r, err := c.meet(context.Background(), call{op: "scatter", root: root}, func(r *round) {
-		if c.rank == root {
-			r.bytes = own
-		}
-	}, func(r *round) {
-		if len(r.bytes) != c.Size() {
-			r.err = errf("scatter", ErrCount, "root gives %d parts for %d ranks", len(r.bytes), c.Size())
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	c.proc.stats.collective(totalLen(own), len(r.bytes[c.rank]))
-	return r.bytes[c.rank], nil
-}
-
 func (c *local) Alltoall(parts [][]byte) ([][]byte, error) {
 	own := copyParts(parts)
 	r, err := c.meet(context.Background(), call{op: "alltoall"}, func(r *round) {

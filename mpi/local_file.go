@@ -65,7 +65,7 @@ func openOS(name string, mode Mode) (*os.File, error) {
 	for _, m := range [...]struct {
 		mode Mode
 		flag int
-	}{{Create, os.O_CREATE}, {Exclusive, os.O_EXCL}, {Truncate, os.O_TRUNC}} {
+	}{{Create, os.O_CREATE}, {Truncate, os.O_TRUNC}} {
 		if mode&m.mode != 0 {
 			flags |= m.flag
 		}
@@ -119,26 +119,12 @@ func (f *localFile) ReadAt(b []byte, off int64) error {
 
 func (f *localFile) WriteAtAll(b []byte, off int64) error { return f.c.Agree(f.WriteAt(b, off)) }
 
-func (f *localFile) ReadAtAll(b []byte, off int64) error { return f.c.Agree(f.ReadAt(b, off)) }
-
 func (f *localFile) Size() (int64, error) {
 	st, err := f.s.f.Stat()
 	if err != nil {
 		return 0, fileError("size", f.name, -1, err)
 	}
 	return st.Size(), nil
-}
-
-func (f *localFile) SetSize(n int64) error {
-	return f.once("set size", func() error {
-		if n < 0 {
-			return errf("set size", ErrArg, "%s: size %d is negative", f.name, n)
-		}
-		if f.mode&ReadOnly != 0 {
-			return errf("set size", ErrReadOnly, "%s: opened for reading only", f.name)
-		}
-		return fileError("set size", f.name, -1, f.s.f.Truncate(n))
-	})
 }
 
 func (f *localFile) Sync() error {

@@ -218,25 +218,7 @@ func (c *local) Wait(reqs ...*Request) error {
 	}); err != nil {
 		return err
 	}
-	return c.report(reqs)
-}
-
-// report marks complete requests as handed out and counts what was received.
-func (c *local) report(reqs []*Request) error {
-	var first error
-	for _, r := range reqs {
-		if r == nil {
-			continue
-		}
-		if !r.reported && r.op == "recv" {
-			c.proc.stats.received(len(r.data))
-		}
-		r.reported = true
-		if first == nil {
-			first = r.err
-		}
-	}
-	return first
+	return handOut(reqs, &c.proc.stats)
 }
 
 func (c *local) WaitSome(reqs []*Request) ([]int, error) {
@@ -244,28 +226,14 @@ func (c *local) WaitSome(reqs []*Request) ([]int, error) {
 		return nil, err
 	}
 	var list []int
-	err := c.await("wait", func() bool {
-		open := 0
-		list = list[:0]
-		for i, r := range reqs {
-			switch {
-			case r == nil || r.reported:
-			case r.done:
-				list = append(list, i)
-			default:
-				open++
-			}
-		}
-		return len(list) > 0 || open == 0
+	err := c.await("wait", func() (some bool) {
+		list, some = ended(reqs, list[:0])
+		return some
 	})
 	if err != nil {
 		return nil, err
 	}
-	ready := make([]*Request, len(list))
-	for i, k := range list {
-		ready[i] = reqs[k]
-	}
-	return list, c.report(ready)
+	return list, handOut(pick(reqs, list), &c.proc.stats)
 }
 
 // checkRequests refuses requests of another rank or of another kind of communicator, which would never complete here.

@@ -14,13 +14,12 @@ const (
 	OpBcast
 	OpGather
 	OpAllgather
-	OpScatter
 	OpAlltoall
 	OpExscan
 	OpAllreduce // the reduction of Agree, too
 	OpReduce
 	OpGroup // Dup, Split, SplitNode, Free
-	OpFile  // collective call of a file without data: OpenFile, SetSize, Sync, Close
+	OpFile  // collective call of a file without data: OpenFile, Sync, Close
 	OpWrite
 	OpRead
 	NumOpKinds
@@ -29,7 +28,7 @@ const (
 func (k OpKind) String() string {
 	if k < NumOpKinds {
 		return [...]string{
-			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather", "scatter", "alltoall", "exscan",
+			"send", "isend", "recv", "barrier", "bcast", "gather", "allgather", "alltoall", "exscan",
 			"allreduce", "reduce", "group", "file", "write", "read",
 		}[k]
 	}
@@ -198,16 +197,6 @@ func (o *observed) Allgather(b []byte) ([][]byte, error) {
 	return got, o.all(err, OpAllgather, len(b), totalLen(got))
 }
 
-func (o *observed) Scatter(parts [][]byte, root int) ([]byte, error) {
-	defer o.begin(OpScatter)()
-	got, err := o.Comm.Scatter(parts, root)
-	x := Note{Kind: OpScatter, Peer: root, Received: int64(len(got))}
-	if root == o.Rank() {
-		x.Sent = int64(totalLen(parts))
-	}
-	return got, o.tell(err, x)
-}
-
 func (o *observed) Alltoall(parts [][]byte) ([][]byte, error) {
 	defer o.begin(OpAlltoall)()
 	got, err := o.Comm.Alltoall(parts)
@@ -284,16 +273,6 @@ func (f *observedFile) WriteAtAll(b []byte, off int64) error {
 func (f *observedFile) ReadAt(b []byte, off int64) error {
 	defer f.o.begin(OpRead)()
 	return f.o.all(f.File.ReadAt(b, off), OpRead, 0, len(b))
-}
-
-func (f *observedFile) ReadAtAll(b []byte, off int64) error {
-	defer f.o.begin(OpRead)()
-	return f.o.all(f.File.ReadAtAll(b, off), OpRead, 0, len(b))
-}
-
-func (f *observedFile) SetSize(n int64) error {
-	defer f.o.begin(OpFile)()
-	return f.o.all(f.File.SetSize(n), OpFile, 0, 0)
 }
 
 func (f *observedFile) Sync() error {

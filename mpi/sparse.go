@@ -111,27 +111,27 @@ func SparseAlltoall(c Comm, tag int, parts []Part) ([]Part, error) {
 	return got, failed
 }
 
-// routed is a part on its way: to u32 | from u32 | length u32 | data, integers little-endian.
+// routed is a part on its way: to u32 | from u32 | length u64 | data, integers little-endian.
 type routed struct {
 	from int
 	Part
 }
 
-const routedBytes = 12
+const routedBytes = 16
 
 func (x *routed) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, uint32(x.Rank))
 	b = binary.LittleEndian.AppendUint32(b, uint32(x.from))
-	b = binary.LittleEndian.AppendUint32(b, uint32(len(x.Data)))
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(x.Data)))
 	return append(b, x.Data...)
 }
 
 // take reads what append wrote and returns the rest.
 func (x *routed) take(b []byte) ([]byte, error) {
-	if len(b) < routedBytes || uint64(len(b)-routedBytes) < uint64(binary.LittleEndian.Uint32(b[8:])) {
+	if len(b) < routedBytes || uint64(len(b)-routedBytes) < binary.LittleEndian.Uint64(b[8:]) {
 		return nil, errf("sparse alltoall", ErrInternal, "a damaged message of %d bytes", len(b))
 	}
-	end := routedBytes + int(binary.LittleEndian.Uint32(b[8:]))
+	end := routedBytes + int(binary.LittleEndian.Uint64(b[8:]))
 	x.Rank, x.from = int(binary.LittleEndian.Uint32(b)), int(binary.LittleEndian.Uint32(b[4:]))
 	x.Data = b[routedBytes:end:end]
 	return b[end:], nil

@@ -7,8 +7,9 @@ import (
 )
 
 // Stats counts what one rank did, over its communicator and all communicators made from it. Messages are the
-// point-to-point messages of the caller and of TreeReduce; the chunks of a long message count as one. Over MPI, collectives
-// of more than 1 GiB in total, and gathers of at most 1 MiB, count as the messages they are made of, too. Collective bytes are payload: what the rank contributed, and what it was given by others.
+// point-to-point messages of the caller and of TreeReduce; the chunks of a long message count as one. Over MPI,
+// collectives of more than 1 GiB in total, and gathers of at most 1 MiB, count as the messages they are made of, too.
+// Collective bytes are payload: what the rank contributed, and what it was given by others.
 type Stats struct {
 	SentMessages, SentBytes         int64
 	ReceivedMessages, ReceivedBytes int64

@@ -68,16 +68,11 @@ func (c *counts) add(o *counts) {
 }
 
 // collectiveMessages is how many messages a rank sends and receives in a collective call: in a binomial tree, by doubling, or, of
-// Scatter and Alltoall, one for each partner.
+// Alltoall, one for each partner.
 func collectiveMessages(x mpi.Note, rank, size int) int {
 	switch x.Kind {
 	case mpi.OpAlltoall:
 		return 2 * (size - 1)
-	case mpi.OpScatter:
-		if rank == x.Peer {
-			return size - 1
-		}
-		return min(1, size-1)
 	case mpi.OpBcast, mpi.OpReduce, mpi.OpGather:
 		return treeDegree((rank-x.Peer+size)%size, size)
 	}

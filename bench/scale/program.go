@@ -126,7 +126,7 @@ func (p *program) exchange(count uint64, from, to partner, bytes int64) {
 // together: they meet.
 var collectives = map[mpi.OpKind]simnet.CollKind{
 	mpi.OpBarrier: simnet.Barrier, mpi.OpBcast: simnet.Bcast, mpi.OpGather: simnet.Gather,
-	mpi.OpScatter: simnet.Scatter, mpi.OpAlltoall: simnet.Alltoall, mpi.OpExscan: simnet.Scan, mpi.OpAllreduce: simnet.Allreduce,
+	mpi.OpAlltoall: simnet.Alltoall, mpi.OpExscan: simnet.Scan, mpi.OpAllreduce: simnet.Allreduce,
 	mpi.OpReduce: simnet.Reduce, mpi.OpGroup: simnet.Barrier, mpi.OpFile: simnet.Barrier,
 }
 
