@@ -73,7 +73,7 @@ func BenchmarkAppendBlockBy(b *testing.B) {
 				v = noisyColumn(64 * BlockSize)
 			}
 			benchmarkAppend(b, v, func(dst []byte, v []uint64) []byte {
-				dst, _ = e.AppendBlockBy(dst, v, p)
+				dst, _ = e.appendBlockBy(dst, v, p)
 				return dst
 			})
 		})
@@ -87,12 +87,12 @@ func BenchmarkDecodeBlock(b *testing.B) {
 	for p := range numPipelines {
 		b.Run(p.String(), func(b *testing.B) {
 			var e Encoder
-			src, ok := e.AppendBlockBy(nil, v, p)
+			src, ok := e.appendBlockBy(nil, v, p)
 			if p == Const {
-				src, ok = e.AppendBlockBy(nil, make([]uint64, BlockSize), p)
+				src, ok = e.appendBlockBy(nil, make([]uint64, BlockSize), p)
 			}
 			if !ok {
-				if src, ok = e.AppendBlockBy(nil, sorted, p); !ok {
+				if src, ok = e.appendBlockBy(nil, sorted, p); !ok {
 					b.Fatal("does not apply")
 				}
 			}

@@ -216,9 +216,6 @@ func (e *Encoder) choose(v []uint64) choice {
 // those of tablePrecision; a table of more would not pay.
 const exactShare = 4
 
-// noBound is a size that no block reaches.
-const noBound = never - 8*BlockSize
-
 // chooseSymbols offers the pipelines that need the distinct values.
 func (e *Encoder) chooseSymbols(v []uint64, c *choice) {
 	ok := e.findDistinct(v, c.size)

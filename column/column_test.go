@@ -48,7 +48,7 @@ func TestBlockEveryPipelineWidthLength(t *testing.T) {
 					}
 				}
 				for p := range numPipelines {
-					b, ok := e.AppendBlockBy(nil, v, p)
+					b, ok := e.appendBlockBy(nil, v, p)
 					if !ok {
 						continue
 					}
@@ -110,11 +110,11 @@ func smallest(e *Encoder, v []uint64) (best Pipeline, size int) {
 	}
 	best, size = numPipelines, math.MaxInt
 	for p := range Huffman {
-		if b, ok := e.AppendBlockBy(nil, v, p); ok && len(b) < size {
+		if b, ok := e.appendBlockBy(nil, v, p); ok && len(b) < size {
 			best, size = p, len(b)
 		}
 	}
-	if b, ok := e.AppendBlockBy(nil, v, Huffman); ok && e.Entropy && 16*(size-len(b)) >= size-1 {
+	if b, ok := e.appendBlockBy(nil, v, Huffman); ok && e.Entropy && 16*(size-len(b)) >= size-1 {
 		return Huffman, len(b)
 	}
 	return best, size
@@ -310,7 +310,7 @@ func TestGoldenBytes(t *testing.T) {
 		{Raw, []uint64{258}, "090201000000000000"},
 		{Huffman, []uint64{70, 80, 70, 90, 70, 1000, 70, 80}, "0a46144017f67670b5267240"},
 	} {
-		got, ok := e.AppendBlockBy(nil, c.v, c.p)
+		got, ok := e.appendBlockBy(nil, c.v, c.p)
 		if !ok {
 			t.Errorf("%s does not apply", c.p)
 		}

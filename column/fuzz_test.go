@@ -13,7 +13,7 @@ func FuzzBlock(f *testing.F) {
 	for p := range numPipelines {
 		for range 20 {
 			v := randomColumn(r, 2+r.IntN(120))
-			if b, ok := e.AppendBlockBy(nil, v, p); ok {
+			if b, ok := e.appendBlockBy(nil, v, p); ok {
 				f.Add(uint16(len(v)), b)
 			}
 		}
@@ -24,7 +24,7 @@ func FuzzBlock(f *testing.F) {
 			return
 		}
 		for p := range numPipelines {
-			b, ok := e.AppendBlockBy(nil, v, p)
+			b, ok := e.appendBlockBy(nil, v, p)
 			if !ok {
 				continue
 			}

@@ -166,9 +166,8 @@ func (h *huffman) plan(n int, exact bool, limit int) bool {
 }
 
 const (
-	perLength     = 640                       // estimate for a code length, 2.5 bits; it takes 1 at least
-	estimateError = BlockSize/256 + 1         // bits by which rounded logarithms may be too high
-	noLimit       = 64 * codeBits * BlockSize // bits that no block has
+	perLength     = 640               // estimate for a code length, 2.5 bits; it takes 1 at least
+	estimateError = BlockSize/256 + 1 // bits by which rounded logarithms may be too high
 )
 
 // golombOrder fits the code for differences to their mean.

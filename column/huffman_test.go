@@ -109,7 +109,7 @@ func TestPrecisions(t *testing.T) {
 				v[i] = r.Uint64() >> shift
 			}
 		}
-		b, ok := e.AppendBlockBy(nil, v, Huffman)
+		b, ok := e.appendBlockBy(nil, v, Huffman)
 		if !ok {
 			continue
 		}
