@@ -2,7 +2,9 @@ package otf2
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -76,7 +78,9 @@ func (e *encoder) significant(v uint64) {
 	}
 }
 
+// str appends a string, up to its first zero byte: the format ends it there.
 func (e *encoder) str(s string) {
+	s, _, _ = strings.Cut(s, "\x00")
 	e.b = append(e.b, s...)
 	e.b = append(e.b, 0)
 }
@@ -120,6 +124,7 @@ type defWriter struct {
 	encoder
 	kind trace.DefKind
 	cut  bool // later fields are not written
+	long bool // a list is longer than the format can say
 }
 
 // skips reports whether a field is left out: old writers end a record where
@@ -172,6 +177,7 @@ func (w *defWriter) Count(name string, n int, width trace.Width) int {
 	switch {
 	case w.skips(name):
 	case width == trace.U8:
+		w.long = w.long || n > math.MaxUint8
 		w.u8(uint8(n))
 	default:
 		w.v32(uint32(n))

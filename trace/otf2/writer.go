@@ -41,7 +41,8 @@ type Local struct {
 }
 
 // ErrTooLong says that a record does not fit a chunk: choose larger ones, up to
-// MaxChunk.
+// MaxChunk. No chunk is large enough for a list that is longer than its length
+// can say.
 var ErrTooLong = errors.New("record does not fit a chunk")
 
 // Sizes of chunks in bytes; the ones above MaxChunk are refused by readers.
@@ -138,7 +139,9 @@ func (w *Writer) definitions(f *chunkWriter) (count uint64, id uint64, err error
 			d.record = w.counted(l)
 		}
 		body := defWriter{encoder: w.encoder(), kind: d.kind}
-		d.record.Visit(&body)
+		if d.record.Visit(&body); body.long {
+			return 0, 0, fmt.Errorf("otf2: %s: a list of more than 255 elements in a definition of kind %d: %w", f.file.Name(), d.kind, ErrTooLong)
+		}
 		framed := w.encoder()
 		framed.record(uint8(d.kind), body.b)
 		h.Write(framed.b)
