@@ -62,9 +62,9 @@ func Ranges(weights []uint64, n int) []Range {
 	return out
 }
 
-// Largest returns the weight of the heaviest range, and false if it does not
+// largest returns the weight of the heaviest range, and false if it does not
 // fit 64 bits.
-func Largest(weights []uint64, ranges []Range) (uint64, bool) {
+func largest(weights []uint64, ranges []Range) (uint64, bool) {
 	s := prefixSums(weights)
 	var top wide
 	for _, r := range ranges {

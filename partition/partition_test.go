@@ -67,9 +67,9 @@ func TestAgainstBruteForce(t *testing.T) {
 		if want, have := best(weights, n), heaviest(weights, got); want.Cmp(have) != 0 {
 			t.Fatalf("weights %v in %d parts: largest %v, possible %v: %v", weights, n, have, want, got)
 		}
-		w, fits := Largest(weights, got)
+		w, fits := largest(weights, got)
 		if h := heaviest(weights, got); fits != h.IsUint64() || fits && w != h.Uint64() {
-			t.Fatalf("Largest(%v) = %d, %v, want %v", got, w, fits, h)
+			t.Fatalf("largest(%v) = %d, %v, want %v", got, w, fits, h)
 		}
 	}
 }
@@ -88,7 +88,7 @@ func TestLarge(t *testing.T) {
 	for _, n := range []int{1, 7, 4096, 20_001} {
 		got := Ranges(weights, n)
 		checkCover(t, weights, n, got)
-		largest, _ := Largest(weights, got)
+		largest, _ := largest(weights, got)
 		if limit := sum/uint64(n) + top; largest > limit {
 			t.Errorf("%d parts: largest %d above %d", n, largest, limit)
 		}

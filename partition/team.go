@@ -48,7 +48,7 @@ func Teams(weights []uint64, n int, c Cost) ([]Range, []Team) {
 
 // mostOf is the weight of the heaviest range.
 func mostOf(weights []uint64, ranges []Range) uint64 {
-	if w, ok := Largest(weights, ranges); ok {
+	if w, ok := largest(weights, ranges); ok {
 		return w
 	}
 	return 1<<64 - 1

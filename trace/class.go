@@ -101,8 +101,7 @@ func classByPrefix(name string) CallClass {
 		return ClassRMA
 	case strings.HasPrefix(name, "i"):
 		// MPI_I<collective>: initiation of a non-blocking collective
-		c, ok := classByName[strings.TrimSuffix(name[1:], "_init")]
-		if ok && c&ClassColl != 0 {
+		if c, ok := classByName[name[1:]]; ok && c&ClassColl != 0 {
 			return c | ClassStart
 		}
 	}

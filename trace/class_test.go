@@ -42,6 +42,7 @@ func TestClass(t *testing.T) {
 		{"MPI_Reduce_scatter_block", ParadigmMPI, 0, coll | ClassNxN},
 		{"MPI_Ialltoallw", ParadigmMPI, 0, coll | ClassNxN | ClassStart},
 		{"MPI_Ineighbor_alltoall", ParadigmMPI, 0, coll | ClassNxN | ClassStart},
+		{"MPI_Bcast_init", ParadigmMPI, 0, mgmt},
 		{"MPI_Init", ParadigmMPI, 0, mgmt | ClassInit},
 		{"MPI_Init_thread", ParadigmMPI, 0, mgmt | ClassInit},
 		{"MPI_Info_create", ParadigmMPI, 0, mgmt},
