@@ -239,6 +239,23 @@ func TestStreams(t *testing.T) {
 	}
 }
 
+// TestMuch repeats a call until its bytes do not fit 64 bits: no process received so much.
+func TestMuch(t *testing.T) {
+	call := record(2, []byte{5, 0, 0, 7, 0, 3, 0, 'a', 'b', 'c'})
+	for times, want := range map[uint64]error{1 << 61: nil, 1 << 63: ErrCorrupt} {
+		repeat, end := record(3, binary.AppendUvarint(nil, times)), binary.AppendUvarint([]byte{1}, 1+times)
+		b := blocks(bytes.Join([][]byte{header(), call, repeat, record(4, end, []byte{0, 0, 0})}, nil))
+		r, err := Open(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := Summarise(r)
+		if !errors.Is(err, want) || want == nil && s.Payload != 3*(times+1) {
+			t.Errorf("%d times: %+v, %v", times, s, err)
+		}
+	}
+}
+
 // FuzzRead reads any bytes as a log, and as the stream of one.
 func FuzzRead(f *testing.F) {
 	f.Add(blocks(sample()), false)

@@ -3,6 +3,7 @@ package receivelog
 import (
 	"errors"
 	"io"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -45,7 +46,12 @@ func Summarise(r *Reader) (*Summary, error) {
 		f.Calls += c.Times
 		s.Calls += c.Times
 		for _, o := range c.Outputs {
-			f.Payload += o.Payload.Bytes * c.Times
+			hi, bytes := bits.Mul64(o.Payload.Bytes, c.Times)
+			if hi > 0 || s.Payload+bytes < bytes {
+				return nil, corrupt("call %d: %d times %d bytes, which nobody receives", c.Number, c.Times, o.Payload.Bytes)
+			}
+			f.Payload += bytes
+			s.Payload += bytes
 			if !o.Payload.Again {
 				s.Stored += o.Payload.Bytes
 			}
@@ -56,7 +62,6 @@ func Summarise(r *Reader) (*Summary, error) {
 	}
 	for _, f := range counts {
 		s.Functions = append(s.Functions, *f)
-		s.Payload += f.Payload
 		if f.Class == Refused {
 			s.Refused = append(s.Refused, f.Name)
 		}
