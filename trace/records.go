@@ -46,7 +46,8 @@ const (
 	DefInterComm               DefKind = 43
 )
 
-// ClockProperties is the trace clock: resolution in ticks per second, the smallest time (the origin), the length in ticks, and the wall-clock time of the origin in ns since 1970.
+// ClockProperties is the trace clock: resolution in ticks per second, the smallest time (the origin), the length in ticks,
+// and the wall-clock time of the origin in ns since 1970.
 type ClockProperties struct {
 	TimerResolution   uint64
 	GlobalOffset      uint64

@@ -24,7 +24,7 @@ type Package struct {
 // nothing is the list of a package that imports no other one of this module.
 var nothing = []string{}
 
-// Table holds every package there is or will be. Lines without a package yet are planned.
+// Table holds every package there is, and the families.
 var Table = []Package{
 	{Path: "trace", Layer: 0},
 	{Path: "mpi", Layer: 0, Cgo: true},
@@ -37,8 +37,8 @@ var Table = []Package{
 	{Path: "trace/recording", Layer: 1, NoMPI: true},
 	{Path: "trace/receivelog", Layer: 1, NoMPI: true},
 	{Path: "xtf", Layer: 1, NoMPI: true},
-	{Path: "ccg", Layer: 1},
-	{Path: "partition", Layer: 1},
+	{Path: "ccg", Layer: 1, NoMPI: true},
+	{Path: "partition", Layer: 1, NoMPI: true},
 	// A slow second computation of what intervals say, for tests.
 	{Path: "internal/oracle", Layer: 1, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
@@ -65,7 +65,7 @@ var Table = []Package{
 	// The viewer shows what reports compute, so it stands above them.
 	{Path: "view", Layer: 5, NoMPI: true},
 	{Path: "slurm", Layer: 5},
-	{Path: "record", Layer: 5, Cgo: true},
+	{Path: "record", Layer: 5, NoMPI: true},
 
 	{Path: "cmd/coppice", Layer: 6},
 	// A headless browser: for the tests of the viewer and for pictures.
