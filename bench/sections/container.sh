@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # container: XTF beside LMDB, SQLite and bbolt on the same records of 64 bytes, by bench/xtf/run.sh; how each is set up stands
-# in bench/README.md.
+# in docs/performance.md.
 . bench/sections/lib.sh
 
 options="-n 8000000 -r 3 -q 500000 -c 200" records="8 M records of 64 bytes"

@@ -10,8 +10,9 @@
 # which should lie on a real disk for the cold lookups. -l prints lines "STORE METRIC
 # XTF'S STORE'S" with tabs instead of the table.
 #
-# Needs a C compiler, liblmdb and sqlite3 (Debian: liblmdb-dev libsqlite3-dev) and,
-# once, the Go module of bbolt. What is missing is left out and said.
+# docs/performance.md says how each store is set up. Needs a C compiler, liblmdb and
+# sqlite3 (Debian: liblmdb-dev libsqlite3-dev) and, once, the Go module of bbolt. What
+# is missing is left out and said.
 set -eu
 
 lines= records=20000000 rounds=3 queries=1000000 cold=300 dir=${TMPDIR:-/tmp}
