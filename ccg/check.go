@@ -156,7 +156,7 @@ func (c *numbering) visit(root uint32) error {
 func (l *Location) check(r *rowNumbering) error {
 	for i := range l.cols {
 		if err := l.cols[i].Verify(); err != nil {
-			return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, i, ErrCorrupt, err)
+			return l.columnError(i, err)
 		}
 	}
 	x := l.Expand()

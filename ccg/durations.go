@@ -269,7 +269,7 @@ type lengthRung struct {
 
 func (w *lengthWalk) run() error {
 	v := w.x.loc.view
-	w.reads = w.x.loc.gapCursors()
+	w.reads = w.x.loc.cursors()
 	w.push(v.root)
 	if v.rootRow >= 0 {
 		return nil

@@ -26,11 +26,8 @@ type Expander struct {
 // Expand returns the location's events, in order.
 func (l *Location) Expand() *Expander {
 	x := &Expander{
-		loc: l, cursors: make([]column.Cursor, len(l.cols)), places: newPlaces(l.shared.defs),
+		loc: l, cursors: l.cursors(), places: newPlaces(l.shared.defs),
 		history: history{counters: newCounters(l.shared.defs)}, time: l.first,
-	}
-	for i := range x.cursors {
-		x.cursors[i].Init(&l.cols[i])
 	}
 	x.places.of(l.p)
 	x.walk.cursors = x.cursors
@@ -94,7 +91,7 @@ func (x *Expander) columnError() error {
 	}
 	for i := range x.cursors {
 		if err := x.cursors[i].Err(); err != nil {
-			return fmt.Errorf("call graph: location %d, column %d: %w: %w", x.loc.p, i, ErrCorrupt, err)
+			return x.loc.columnError(i, err)
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package ccg
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -152,18 +153,5 @@ type partnerKey struct {
 }
 
 func (k partnerKey) compare(o partnerKey) int {
-	switch {
-	case k.kind != o.kind:
-		return int(k.kind) - int(o.kind)
-	case k.region != o.region:
-		if k.region < o.region {
-			return -1
-		}
-		return 1
-	case k.comm < o.comm:
-		return -1
-	case k.comm > o.comm:
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(k.kind, o.kind), cmp.Compare(k.region, o.region), cmp.Compare(k.comm, o.comm))
 }

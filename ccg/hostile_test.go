@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -121,5 +122,44 @@ func TestRegularGraph(t *testing.T) {
 	section := s.Encode()
 	if _, err := OpenShared(testDefs(2), section); err != nil || s.graph.memory() > uint64(len(section))<<10 {
 		t.Errorf("%d bytes take %d: %v", len(section), s.graph.memory(), err)
+	}
+}
+
+// TestTimesOverflow adds up times that no location can have, of columns that are
+// each in order: no profile wraps around.
+func TestTimesOverflow(t *testing.T) {
+	var batch trace.Batch
+	batch.Append(0, trace.Enter, 0)
+	for r := range uint32(2) {
+		for range 2 {
+			batch.Append(0, trace.Enter, 1+r)
+			batch.Append(0, trace.Leave, 1+r)
+		}
+	}
+	batch.Append(0, trace.Leave, 0)
+	l := whole(t, &batch, Options{})
+	l.gaps = varint.Append(nil, 0, 0, 1<<62, 0, 1<<62, 0, 1<<62, 0, 1<<62+5, 0) // tails of the four calls
+	s := join(t, testDefs(2), []*Local{l}, Options{})
+	blob, err := Distribute(s, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loc, err := OpenLocation(s, blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var flat, paths, calls error
+	var p Profile
+	flat = p.Add(loc, true)
+	var q PathProfile
+	if paths = q.Add(loc); paths == nil {
+		_, paths = q.Paths()
+	}
+	_, calls = loc.Index().CallDurations(0)
+	_, interval := loc.Index().Interval(0, 1<<64-1)
+	for name, err := range map[string]error{"profile": flat, "paths": paths, "durations": calls, "interval": interval} {
+		if !errors.Is(err, ErrLimit) && !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -14,15 +14,14 @@ import (
 // goes through the location once and writes the ticks down every few thousand
 // events; a question then walks on from there.
 type ledger struct {
-	x        *Index
-	states   *states
-	node     []int32 // by node: state of its gaps
-	column   []int32 // by column of gaps
-	pure     bool
+	x *Index
+	*stateMap
 	rows     []*rowTicks    // by node with classes
 	words    uint64         // in their ticks
 	classes  []*classColumn // by column of classes
 	underWay []uint64       // by column of classes: 1 if its last row is that of an instance under way
+	total    uint64         // of all states, of the question under way
+	over     bool           // total exceeds 64 bits
 	samples  [][]uint64     // if not pure: ticks by state before every so many marks
 	every    uint64         // marks between two samples
 	walk     *Cursor        // from a sample on
@@ -34,58 +33,11 @@ const maxSampleWords = 1 << 21
 
 func (x *Index) newLedger(next func(*states, int32, uint32) int32) (*ledger, error) {
 	v := x.loc.view
-	g := &ledger{x: x, states: newStates(v, next)}
-	g.pure = g.assign()
+	g := &ledger{x: x, stateMap: newStates(v, next).assign(v)}
 	if !g.pure {
 		return g, g.sample()
 	}
 	return g, g.sumRows()
-}
-
-// assign finds the state of each node and column; false if one has several.
-func (g *ledger) assign() bool {
-	v := g.x.loc.view
-	g.node, g.column = make([]int32, v.nodes.len()+1), make([]int32, len(v.cols))
-	const unknown = -2
-	for i := range g.node {
-		g.node[i] = unknown
-	}
-	for i := range g.column {
-		g.column[i] = unknown
-	}
-	set := func(at *int32, n int32) bool {
-		if *at != unknown && *at != n {
-			*at = mixedState
-			return false
-		}
-		*at = n
-		return n != mixedState
-	}
-	pure := true
-	g.node[v.root] = 0
-	for i := len(v.order) - 1; i >= 0; i-- {
-		id := v.order[i]
-		if v.nodes.kind(id) == kindEvent {
-			continue
-		}
-		if v.nodes.kind(id) == kindCall {
-			g.node[id] = g.states.enter(v, g.node[id], id)
-		}
-		n := g.node[id]
-		for _, c := range v.nodes.children(id) {
-			set(&g.node[c], n)
-		}
-		gaps, _ := v.slots(id)
-		for _, c := range v.column[v.slot[id] : v.slot[id]+gaps] {
-			if c >= 0 && !set(&g.column[c], n) {
-				pure = false
-			}
-		}
-		if v.tables != nil && v.tables[id] != nil && n == mixedState {
-			pure = false
-		}
-	}
-	return pure
 }
 
 // before writes the ticks of each state before the cursor into dst, which it
@@ -95,6 +47,7 @@ func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 		return g.fromSample(c, dst)
 	}
 	dst = append(dst[:0], make([]uint64, g.states.len())...)
+	g.total, g.over = 0, false
 	v := g.x.loc.view
 	for k := range v.cols {
 		if !v.cols[k].gap {
@@ -104,14 +57,24 @@ func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 		if err != nil {
 			return dst, 0, err
 		}
-		dst[g.column[k]] += sum
+		g.put(dst, g.column[k], sum, 1)
 	}
 	if v.tables != nil {
 		if err := g.addClasses(c, dst); err != nil {
 			return dst, 0, err
 		}
 	}
+	if g.over {
+		return dst, 0, g.x.damaged("time overflows")
+	}
 	return dst, g.node[c.stack[len(c.stack)-1].id], nil
+}
+
+// put adds ticks to a state, so many times. What all states have together is a span
+// of the location's time: over says that it cannot be one.
+func (g *ledger) put(dst []uint64, state int32, ticks, times uint64) {
+	g.over = !addTimes(&g.total, ticks, times) || g.over
+	dst[state] += ticks * times
 }
 
 // until is before at time t: with the part of the gap in which t lies. The

@@ -203,7 +203,7 @@ func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
 	c := g.classes[k]
 	b := int(n / column.BlockSize)
 	for j, s := range c.rows.states {
-		dst[s] += c.before[b][j]
+		g.put(dst, s, c.before[b][j], 1)
 	}
 	rest := n % column.BlockSize
 	if rest == 0 {
@@ -215,7 +215,7 @@ func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
 	sum := make([]uint64, len(c.rows.states))
 	c.rows.add(sum, c.values[:rest])
 	for j, s := range c.rows.states {
-		dst[s] += sum[j]
+		g.put(dst, s, sum[j], 1)
 	}
 	return nil
 }
@@ -230,13 +230,13 @@ func (g *ledger) addRung(r *rung, innermost bool, dst []uint64) {
 	t := r.table
 	gaps, kids := t.row(int(r.row))
 	add := func(position int, entered, complete uint64) {
-		dst[g.node[r.id]] += gaps[position] * entered
+		g.put(dst, g.node[r.id], gaps[position], entered)
 		inside := g.rows[v.childOf(r.id, position)]
 		if inside == nil {
 			return
 		}
 		for j, ticks := range inside.of(kids[position]) {
-			dst[inside.states[j]] += ticks * complete
+			g.put(dst, inside.states[j], ticks, complete)
 		}
 	}
 	if v.iterations(r.id, t) > 1 {

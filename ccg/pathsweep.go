@@ -230,7 +230,7 @@ func (s *pathSweep) walk() error {
 	if !want[v.root] {
 		return nil
 	}
-	reads := s.l.gapCursors()
+	reads := s.l.cursors()
 	ok := true
 	stack := []pathRung{{id: v.root, n: uint64(len(v.nodes.children(v.root)))}}
 	for len(stack) > 0 {

@@ -3,7 +3,6 @@ package ccg
 import (
 	"fmt"
 	"maps"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/column"
@@ -48,41 +47,62 @@ func (p *Profile) Add(l *Location, inclusive bool) error {
 			p.region(h.region(v.defs)).Calls += v.mult[id]
 		}
 	}
-	var open contexts
-	summed := inclusive && open.of(v)
+	var open *stateMap
+	if inclusive {
+		if open = newStates(v, byContext).assign(v); !open.pure {
+			open = nil
+		}
+	}
 	for i, c := range v.cols {
 		if !c.gap {
 			continue
 		}
 		hi, lo, err := l.cols[i].Sum()
 		if err != nil {
-			return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, i, ErrCorrupt, err)
+			return l.columnError(i, err)
 		}
-		if err := p.region(c.region).exclusive(hi, lo); err != nil {
-			return fmt.Errorf("call graph: location %d: %w", l.p, err)
+		if err := p.add(l, c.region, hi, lo); err != nil {
+			return err
 		}
-		if summed {
-			p.include(&open, open.column[i], lo)
+		if open != nil {
+			if err := p.include(l, open, open.column[i], lo); err != nil {
+				return err
+			}
 		}
 	}
-	if err := p.classes(l, &open, summed); err != nil {
+	if err := p.classes(l, open); err != nil {
 		return err
 	}
-	if inclusive && !summed {
+	if inclusive && open == nil {
 		return p.inclusive(l)
 	}
 	return nil
 }
 
-// include adds time to the regions that are open in context n.
-func (p *Profile) include(open *contexts, n int32, ticks uint64) {
-	for ; n > 1; n = open.list[n].parent {
-		p.region(open.list[n].region).Inclusive += ticks
+// add adds exclusive time to a region.
+func (p *Profile) add(l *Location, region uint32, hi, lo uint64) error {
+	if !addTimes(&p.region(region).Exclusive, lo, 1) || hi != 0 {
+		return l.regionError(region)
 	}
+	return nil
+}
+
+// include adds time to the regions that are open in state n.
+func (p *Profile) include(l *Location, open *stateMap, n int32, ticks uint64) error {
+	for ; n > 0; n = open.states.parent[n] {
+		if r := open.states.region[n]; !addTimes(&p.region(r).Inclusive, ticks, 1) {
+			return l.regionError(r)
+		}
+	}
+	return nil
+}
+
+func (l *Location) regionError(region uint32) error {
+	return fmt.Errorf("call graph: location %d: time of region %d exceeds 64 bits: %w", l.p, region, ErrLimit)
 }
 
 // classes adds the times of nodes in class mode: O(rows).
-func (p *Profile) classes(l *Location, open *contexts, summed bool) error {
+func (p *Profile) classes(l *Location, open *stateMap) error {
 	v := l.view
 	if v.tables == nil {
 		return nil
@@ -99,96 +119,16 @@ func (p *Profile) classes(l *Location, open *contexts, summed bool) error {
 		if hi|lo == 0 {
 			continue
 		}
-		if err := p.region(v.shapeOf(id).region(v.defs)).exclusive(hi, lo); err != nil {
-			return fmt.Errorf("call graph: location %d: %w", l.p, err)
+		if err := p.add(l, v.shapeOf(id).region(v.defs), hi, lo); err != nil {
+			return err
 		}
-		if summed {
-			p.include(open, open.node[id], lo)
-		}
-	}
-	return nil
-}
-
-func (t *RegionTotal) exclusive(hi, lo uint64) error {
-	var carry uint64
-	if t.Exclusive, carry = bits.Add64(t.Exclusive, lo, 0); carry != 0 || hi != 0 {
-		return fmt.Errorf("time of region %d exceeds 64 bits: %w", t.Region, ErrLimit)
-	}
-	return nil
-}
-
-// contexts are the sets of open regions in which gaps lie, as paths: number 0 is
-// unknown, 1 is "no call open".
-type contexts struct {
-	list   []context
-	index  map[context]int32
-	column []int32 // by gap column
-	node   []int32 // by node: inside it
-}
-
-type context struct {
-	parent int32
-	region uint32
-}
-
-const mixed = -1
-
-// enter returns the context inside a call of a region: the same if the region
-// is open already.
-func (x *contexts) enter(n int32, region uint32) int32 {
-	for i := n; i > 1; i = x.list[i].parent {
-		if x.list[i].region == region {
-			return n
-		}
-	}
-	k := context{n, region}
-	m, ok := x.index[k]
-	if !ok {
-		m = int32(len(x.list))
-		x.list = append(x.list, k)
-		x.index[k] = m
-	}
-	return m
-}
-
-// of finds the context of each gap column; false if a column has several.
-func (x *contexts) of(v *view) bool {
-	x.list = make([]context, 2) // 0 and 1 have no region
-	x.index = map[context]int32{}
-	x.column = make([]int32, len(v.cols))
-	x.node = make([]int32, v.nodes.len()+1)
-	node := make([]int32, v.nodes.len()+1) // context around a node
-	node[v.root] = 1
-	for id := v.root; id > 0; id-- {
-		n := node[id]
-		h := v.shapeOf(id)
-		if n == mixed {
-			return false
-		}
-		if h.class == classCall {
-			n = x.enter(n, h.region(v.defs))
-		}
-		x.node[id] = n
-		children := v.nodes.children(id)
-		for _, c := range children {
-			if node[c] == 0 {
-				node[c] = n
-			} else if node[c] != n && v.nodes.kind(c) != kindEvent {
-				node[c] = mixed
-			}
-		}
-		gaps, _ := v.slots(id)
-		for _, c := range v.column[v.slot[id] : v.slot[id]+gaps] {
-			switch {
-			case c < 0:
-			case x.column[c] == 0:
-				x.column[c] = n
-			case x.column[c] != n:
-				return false
+		if open != nil {
+			if err := p.include(l, open, open.node[id], lo); err != nil {
+				return err
 			}
 		}
 	}
-	return true
+	return nil
 }
 
 // inclusive walks through the gaps of a location.
@@ -205,7 +145,7 @@ func (p *Profile) inclusive(l *Location) error {
 			region[id] = p.region(h.region(v.defs))
 		}
 	}
-	cursors := l.gapCursors()
+	cursors := l.cursors()
 	w := walker{cursors: cursors}
 	w.init(v)
 	var calls []visit
@@ -220,7 +160,9 @@ func (p *Profile) inclusive(l *Location) error {
 			if c := v.column[slot]; c >= 0 {
 				gap = cursors[c].Next()
 			}
-			now += trace.Time(gap)
+			if now += trace.Time(gap); now < trace.Time(gap) {
+				return fmt.Errorf("call graph: location %d: time overflows: %w", l.p, ErrCorrupt)
+			}
 		}
 		switch st {
 		case stepOpen:
@@ -229,8 +171,8 @@ func (p *Profile) inclusive(l *Location) error {
 		case stepClose, stepCut:
 			top := calls[len(calls)-1]
 			calls = calls[:len(calls)-1]
-			if open[top.total]--; open[top.total] == 0 {
-				top.total.Inclusive += uint64(now - top.begin)
+			if open[top.total]--; open[top.total] == 0 && !addTimes(&top.total.Inclusive, uint64(now-top.begin), 1) {
+				return l.regionError(top.total.Region)
 			}
 		}
 	}
@@ -238,14 +180,15 @@ func (p *Profile) inclusive(l *Location) error {
 		return fmt.Errorf("call graph: location %d: a class that does not exist: %w", l.p, ErrCorrupt)
 	}
 	for i := range cursors {
-		if cursors[i].Err() != nil {
-			return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, i, ErrCorrupt, cursors[i].Err())
+		if err := cursors[i].Err(); err != nil {
+			return l.columnError(i, err)
 		}
 	}
 	return nil
 }
 
-func (l *Location) gapCursors() []column.Cursor {
+// cursors returns one for each column, at its start.
+func (l *Location) cursors() []column.Cursor {
 	cursors := make([]column.Cursor, len(l.cols))
 	for i := range cursors {
 		cursors[i].Init(&l.cols[i])

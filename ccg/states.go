@@ -20,7 +20,7 @@ type stateKey struct {
 	region uint32
 }
 
-// mixed is the state of what has several.
+// mixedState is the state of what has several.
 const mixedState = -1
 
 func newStates(v *view, next func(*states, int32, uint32) int32) *states {
@@ -78,3 +78,55 @@ func byNothing(*states, int32, uint32) int32 { return 0 }
 
 // byPath tells the whole path.
 func byPath(s *states, around int32, region uint32) int32 { return s.number(around, region) }
+
+// stateMap says in which states of one kind the gaps of a location lie.
+type stateMap struct {
+	states *states
+	node   []int32 // by node: state of its gaps
+	column []int32 // by column of gaps
+	pure   bool    // each column, and each node with classes, is in one state
+}
+
+// assign finds the state of each node and column; mixedState where there are
+// several.
+func (s *states) assign(v *view) *stateMap {
+	const unknown = -2
+	m := &stateMap{states: s, node: make([]int32, v.nodes.len()+1), column: make([]int32, len(v.cols)), pure: true}
+	for _, list := range [][]int32{m.node, m.column} {
+		for i := range list {
+			list[i] = unknown
+		}
+	}
+	set := func(at *int32, n int32) bool {
+		if *at != unknown && *at != n {
+			*at = mixedState
+			return false
+		}
+		*at = n
+		return n != mixedState
+	}
+	m.node[v.root] = 0
+	for i := len(v.order) - 1; i >= 0; i-- {
+		id := v.order[i]
+		if v.nodes.kind(id) == kindEvent {
+			continue
+		}
+		if v.nodes.kind(id) == kindCall {
+			m.node[id] = s.enter(v, m.node[id], id)
+		}
+		n := m.node[id]
+		for _, c := range v.nodes.children(id) {
+			set(&m.node[c], n)
+		}
+		gaps, _ := v.slots(id)
+		for _, c := range v.column[v.slot[id] : v.slot[id]+gaps] {
+			if c >= 0 && !set(&m.column[c], n) {
+				m.pure = false
+			}
+		}
+		if v.tables != nil && v.tables[id] != nil && n == mixedState {
+			m.pure = false
+		}
+	}
+	return m
+}

@@ -37,10 +37,7 @@ type Stretches struct {
 
 // Stretches begins a walk; role has an entry for each node of the location's Structure, and one for node 0.
 func (l *Location) Stretches(role []Role) *Stretches {
-	s := &Stretches{loc: l, role: role, cursors: make([]column.Cursor, len(l.cols))}
-	for i := range s.cursors {
-		s.cursors[i].Init(&l.cols[i])
-	}
+	s := &Stretches{loc: l, role: role, cursors: l.cursors()}
 	if l.view.tables == nil {
 		p := &stretchCode{}
 		if p.compile(l.view, role) {

@@ -223,7 +223,7 @@ func (t *traffic) sums() error {
 		}
 		hi, lo, err := t.l.cols[i].Sum()
 		if err != nil {
-			return t.corrupt(i, err)
+			return t.l.columnError(i, err)
 		}
 		t.over = t.over || hi != 0
 		t.add(x.channel, x.outer, lo, x.in)
@@ -240,10 +240,6 @@ func (t *traffic) add(c *Channel, outer uint32, bytes uint64, in bool) {
 	*sum, carry = bits.Add64(*sum, bytes, 0)
 	t.regions[outer], more = bits.Add64(t.regions[outer], bytes, 0)
 	t.over = t.over || carry|more != 0
-}
-
-func (t *traffic) corrupt(column int, err error) error {
-	return fmt.Errorf("call graph: location %d, column %d: %w: %w", t.l.p, column, ErrCorrupt, err)
 }
 
 // trafficFrame is a node under way in the walk.
@@ -297,7 +293,7 @@ func (t *traffic) walk() error {
 	}
 	for i := range t.columns {
 		if t.columns[i].mixed && cursors[i].Err() != nil {
-			return t.corrupt(i, cursors[i].Err())
+			return t.l.columnError(i, cursors[i].Err())
 		}
 	}
 	return nil
