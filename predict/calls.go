@@ -85,7 +85,7 @@ func (in *Input) Picoseconds(ticks trace.Time) (int64, bool) {
 
 // Tick is the length of a tick of the run, in ps.
 func (in *Input) Tick() Scale {
-	return Scale{PicosecondClock, max(in.Defs.Clock().TimerResolution, 1)}
+	return Scale{picosecondClock, max(in.Defs.Clock().TimerResolution, 1)}
 }
 
 // Delayed is the computation of processes that begin at different times: entry 0 takes as much longer.

@@ -60,8 +60,8 @@ type Merge struct {
 	cluster.Merge
 }
 
-// Ticks returns the height of a merge in ticks, rounded down; the largest number where that does not fit.
-func Ticks(h cluster.Height, fraction uint8) uint64 {
+// heightTicks returns the height of a merge in ticks, rounded down; the largest number where that does not fit.
+func heightTicks(h cluster.Height, fraction uint8) uint64 {
 	if h.Pairs == 0 {
 		return 0
 	}
@@ -176,7 +176,7 @@ func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *Classes, g ui
 		return fmt.Errorf("processes that call the same as process %d: %w", group.First, err)
 	}
 	group.Classes, group.Fraction, group.Approximation = uint32(len(res.Classes)), res.Fraction, res.Approximation
-	group.Threshold = Ticks(res.Threshold, res.Fraction)
+	group.Threshold = heightTicks(res.Threshold, res.Fraction)
 	for _, x := range res.Classes {
 		k.Classes = append(k.Classes, Class{Group: g, First: x.First, Representative: x.Representative, Size: x.Size})
 	}
@@ -241,7 +241,7 @@ func (in *Input) shareHeights(c mpi.Comm, k *Classes) error {
 	if c.Rank() == 0 {
 		for _, m := range k.Merges {
 			if x := &k.Classes[k.Of[m.A]]; k.Of[m.A] == k.Of[m.B] {
-				x.Height = max(x.Height, Ticks(m.Height, k.Groups[m.Group].Fraction))
+				x.Height = max(x.Height, heightTicks(m.Height, k.Groups[m.Group].Fraction))
 			}
 		}
 		for i := range k.Classes {

@@ -35,7 +35,7 @@ func (k *Classes) Write(row func(t xtf.TypeID) []byte) {
 		if i == 0 || m.Group != k.Merges[i-1].Group {
 			n = 0
 		}
-		x := xtf.Merge{Key: uint64(m.Group)<<32 | n, First: m.A, Second: m.B, Height: Ticks(m.Height, k.Groups[m.Group].Fraction)}
+		x := xtf.Merge{Key: uint64(m.Group)<<32 | n, First: m.A, Second: m.B, Height: heightTicks(m.Height, k.Groups[m.Group].Fraction)}
 		x.Put(row(xtf.TypeMerge))
 		n++
 	}

@@ -51,7 +51,7 @@ const (
 
 // platformKeys are the keys of a file.
 var platformKeys = map[string]platformKey{
-	"schema":         {`"` + Schema + `"`, func(in *platformReader) bool { return in.e.kind == unstable.String && in.e.text == Schema }},
+	"schema":         {`"` + platformSchema + `"`, func(in *platformReader) bool { return in.e.kind == unstable.String && in.e.text == platformSchema }},
 	"name":           {"a string of at most 200 bytes without control characters", (*platformReader).name},
 	"receive_policy": {allowedWords(policyNames), func(in *platformReader) bool { return word(in, policyNames, &in.p.Policy) }},
 	"contention":     {allowedWords(contentionNames), func(in *platformReader) bool { return word(in, contentionNames, &in.p.Contention) }},

@@ -16,8 +16,8 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// Schema is the format of platform files that this package reads and writes.
-const Schema = "coppice.platform/1"
+// platformSchema is the format of platform files that this package reads and writes.
+const platformSchema = "coppice.platform/1"
 
 // maxPlatform bounds the size of a platform file, bytes.
 const maxPlatform = 256 << 10

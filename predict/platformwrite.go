@@ -22,7 +22,7 @@ func (p *Platform) Write(w io.Writer, notes ...string) error {
 			return r
 		}, strings.ToValidUTF8(n, "?")))
 	}
-	fmt.Fprintf(&b, "schema = %q\n", Schema)
+	fmt.Fprintf(&b, "schema = %q\n", platformSchema)
 	if p.Name != "" {
 		fmt.Fprintf(&b, "name = %s\n", quoted(p.Name))
 	}

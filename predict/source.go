@@ -11,8 +11,8 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// PicosecondClock is the resolution of predicted runs, in ticks a second.
-const PicosecondClock = 1e12
+// picosecondClock is the resolution of predicted runs, in ticks a second.
+const picosecondClock = 1e12
 
 // Recorded is the run that was predicted, as its file has it.
 type Recorded interface {

@@ -104,7 +104,7 @@ func TestKnotTimes(t *testing.T) {
 			last = got
 		}
 	}
-	k := &knots{tick: Scale{PicosecondClock, 1}, last: true}
+	k := &knots{tick: Scale{picosecondClock, 1}, last: true}
 	k.at(1 << 60)
 	if err := k.fits(); !errors.Is(err, ErrTooLong) {
 		t.Errorf("a time behind all times: %v", err)

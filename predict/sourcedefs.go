@@ -21,7 +21,7 @@ func predictedDefinitions(recorded *trace.Definitions, makespan int64, list []Pr
 	if err := d.UnmarshalBinary(b); err != nil {
 		return nil, err
 	}
-	d.Clocks = []trace.ClockProperties{{TimerResolution: PicosecondClock, TraceLength: uint64(makespan), RealtimeTimestamp: trace.Undefined64}}
+	d.Clocks = []trace.ClockProperties{{TimerResolution: picosecondClock, TraceLength: uint64(makespan), RealtimeTimestamp: trace.Undefined64}}
 	next := uint64(0)
 	for i := range d.Strings {
 		next = max(next, uint64(d.Strings[i].Ref)+1)

@@ -13,7 +13,7 @@ import (
 func inputOf(t *testing.T, calls [][]simnet.NodeID, vectors [][]int64) *Input {
 	t.Helper()
 	p := &simnet.Program{Nodes: make([]simnet.Node, 4)} // call 0 to 3, then a sequence for each process
-	in := &Input{Program: p, keys: []uint64{0, 1, 2, 3}, Vectors: newVectors(0, uint32(len(calls)), PicosecondClock, nil), End: uint32(len(calls))}
+	in := &Input{Program: p, keys: []uint64{0, 1, 2, 3}, Vectors: newVectors(0, uint32(len(calls)), picosecondClock, nil), End: uint32(len(calls))}
 	for i, list := range calls {
 		p.Roots = append(p.Roots, simnet.NodeID(len(p.Nodes)))
 		p.Nodes = append(p.Nodes, simnet.Node{Kind: simnet.Seq, First: uint32(len(p.Children)), Len: uint32(len(list))})

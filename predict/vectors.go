@@ -216,7 +216,7 @@ func (x *vector) refill() error {
 
 // picoseconds converts ticks, rounded down; false if that is 2^63 ps or more.
 func picoseconds(ticks, resolution uint64) (int64, bool) {
-	hi, lo := bits.Mul64(ticks, PicosecondClock)
+	hi, lo := bits.Mul64(ticks, picosecondClock)
 	if hi >= resolution {
 		return 0, false
 	}

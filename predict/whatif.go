@@ -14,8 +14,8 @@ import (
 // ErrSweep says that a sweep is misspelt.
 var ErrSweep = errors.New("no sweep")
 
-// MaxPoints is how many predictions a sweep may consist of.
-const MaxPoints = 10000
+// maxPoints is how many predictions a sweep may consist of.
+const maxPoints = 10000
 
 // Axis is one thing that a sweep changes.
 type Axis struct {
@@ -160,8 +160,8 @@ func ParseSweep(texts []string) ([]Axis, error) {
 		}
 	}
 	for i := range list {
-		if points *= len(list[i].Values); points > MaxPoints {
-			return nil, fmt.Errorf("%w: more than %d predictions", ErrSweep, MaxPoints)
+		if points *= len(list[i].Values); points > maxPoints {
+			return nil, fmt.Errorf("%w: more than %d predictions", ErrSweep, maxPoints)
 		}
 	}
 	return list, nil
@@ -182,7 +182,7 @@ func (a *Axis) add(value string) error {
 			continue
 		}
 		apply, ok := k.parse(value, class)
-		if !ok || len(a.Values) == MaxPoints {
+		if !ok || len(a.Values) == maxPoints {
 			return fmt.Errorf("%w: %s: %q: allowed is %s", ErrSweep, a.Name, clipped(value), k.allowed)
 		}
 		a.Values, a.apply = append(a.Values, value), append(a.apply, apply)

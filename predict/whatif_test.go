@@ -109,7 +109,7 @@ func FuzzParseSweep(f *testing.F) {
 		p := NewPlatform()
 		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
 		n := Points(axes)
-		if n < 1 || n > MaxPoints {
+		if n < 1 || n > maxPoints {
 			t.Fatalf("%d points", n)
 		}
 		q, at := p.Point(axes, n-1)

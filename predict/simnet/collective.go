@@ -6,60 +6,57 @@ import (
 	"strings"
 )
 
-// Nobody is the partner of a half of a step that is not there.
-const Nobody = -1
+// nobody is the partner of a half of a step that is not there.
+const nobody = -1
 
-// Step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
+// step is one step of a rank in a collective operation: MPI_Sendrecv, or one half of it. Both are posted, the send is eager
 // at any size, and when the message is there the process combines Reduce bytes with its own. A message has the size its
 // sender gives it; Recv is that size where all processes have equal parts.
-type Step struct {
-	To, From int32 // ranks of the communicator, or Nobody
+type step struct {
+	To, From int32 // ranks of the communicator, or nobody
 	Send     uint64
 	Recv     uint64
 	Reduce   uint64
 }
 
-// Progress is how far a rank is in a collective operation. The zero value is the beginning.
-type Progress struct {
+// collProgress is how far a rank is in a collective operation. The zero value is the beginning.
+type collProgress struct {
 	Next uint32 // number of the next step
 	Last uint64 // bytes of the message received last
 	Sum  uint64 // bytes received so far
 }
 
-// Received notes that the message of a step came, and how large it is.
-func (p *Progress) Received(n uint64) {
+// received notes that the message of a step came, and how large it is.
+func (p *collProgress) received(n uint64) {
 	p.Last = n
 	p.Sum = addSat(p.Sum, n)
 }
 
-// Schedule is a collective operation as one rank performs it: Steps steps, computed when asked for. On every channel the
-// messages come in the order in which their sender's steps send them. A Schedule is a value that its arguments determine,
+// schedule is a collective operation as one rank performs it: so many steps, computed when asked for. On every channel the
+// messages come in the order in which their sender's steps send them. A schedule is a value that its arguments determine,
 // so it need not be kept while a rank waits.
-type Schedule struct {
+type schedule struct {
 	alg        algorithm
 	size       uint32
 	rank       uint32
 	virtual    uint32 // rank relative to the root
 	root       uint32
-	steps      uint32
+	steps      uint32 // of this rank
 	pow, surp  uint32 // largest power of two not above size, and the ranks above it
 	log        uint32 // pow = 1 << log
 	levels     uint32 // least l with 1<<l >= size
 	bytes, got uint64 // what the rank puts in and gets, of an operation with parts for each one part
 }
 
-// Steps returns the number of steps of this rank.
-func (s *Schedule) Steps() uint32 { return s.steps }
-
-// Step returns step p.Next, which is below Steps. It costs O(1).
-func (s *Schedule) Step(p *Progress) Step { return algorithms[s.alg].step(s, p.Next, p) }
+// at returns step p.Next, which is below steps. It costs O(1).
+func (s *schedule) at(p *collProgress) step { return algorithms[s.alg].step(s, p.Next, p) }
 
 // newSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
-func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) Schedule {
-	if root >= size || !algorithms[alg].kind.Rooted() {
+func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) schedule {
+	if root >= size || !algorithms[alg].kind.rooted() {
 		root = 0
 	}
-	s := Schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
+	s := schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
 	if rank < root {
 		s.virtual += size
 	}
@@ -107,8 +104,8 @@ const (
 var algorithms = [numAlgorithms]struct {
 	kind  CollKind
 	name  string
-	steps func(s *Schedule) uint32
-	step  func(s *Schedule, i uint32, p *Progress) Step
+	steps func(s *schedule) uint32
+	step  func(s *schedule, i uint32, p *collProgress) step
 }{
 	barrierDissemination:  {Barrier, "dissemination", levelSteps, disseminationStep},
 	barrierLinear:         {Barrier, "linear", linearBarrierSteps, linearBarrierStep},
@@ -133,8 +130,8 @@ var algorithms = [numAlgorithms]struct {
 	scanDoubling:          {Scan, "recursive-doubling", levelSteps, scanStep},
 }
 
-// Rooted tells whether one rank of a kind is special.
-func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
+// rooted tells whether one rank of a kind is special.
+func (k CollKind) rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
 
 // choice is an algorithm for operations of at most max bytes.
 type choice struct {

@@ -70,7 +70,7 @@ func closedForm(alg algorithm, size uint32, bytes uint64, c *closedLink) int64 {
 }
 
 // vector returns the bytes of a broadcast or barrier.
-func (s *Schedule) vector() uint64 {
+func (s *schedule) vector() uint64 {
 	if algorithms[s.alg].kind == Barrier {
 		return 0
 	}
@@ -78,7 +78,7 @@ func (s *Schedule) vector() uint64 {
 }
 
 // halves returns the time of log messages of b/2, b/4, ... bytes.
-func (c *closedLink) halves(s *Schedule, b uint64, reduce bool) int64 {
+func (c *closedLink) halves(s *schedule, b uint64, reduce bool) int64 {
 	t := int64(0)
 	for k := uint32(1); k <= s.log; k++ {
 		t = addTime(t, c.hop(b>>k))
@@ -99,7 +99,7 @@ func (c *closedLink) doubled(size uint32, b uint64) int64 {
 }
 
 // fold returns what the ranks beyond a power of two cost.
-func (c *closedLink) fold(s *Schedule, in, out uint64, back bool) int64 {
+func (c *closedLink) fold(s *schedule, in, out uint64, back bool) int64 {
 	if s.surp == 0 {
 		return 0
 	}
@@ -130,7 +130,7 @@ const (
 // dependsOn returns whose entry rank's leave depends on.
 func (k CollKind) dependsOn(isRoot bool) dependence {
 	switch {
-	case !k.Rooted():
+	case !k.rooted():
 		return onAll
 	case k == Bcast || k == Scatter:
 		if isRoot {

@@ -15,8 +15,8 @@ type flying struct {
 
 // member is one rank in the slow evaluation of a collective operation.
 type member struct {
-	s                   Schedule
-	p                   Progress
+	s                   schedule
+	p                   collProgress
 	known               []bool
 	sent, got, combined uint64
 	cpu, tx, rx         int64
@@ -39,14 +39,14 @@ func collective(t *testing.T, alg algorithm, size, root uint32, bytes func(rank 
 	for moved := true; moved; {
 		moved = false
 		for r := range ms {
-			for ms[r].p.Next < ms[r].s.Steps() && ms[r].advance(int32(r), queues, policy) {
+			for ms[r].p.Next < ms[r].s.steps && ms[r].advance(int32(r), queues, policy) {
 				moved = true
 			}
 		}
 	}
 	for r := range ms {
-		if ms[r].p.Next != ms[r].s.Steps() {
-			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", algorithms[alg].name, size, r, ms[r].p.Next, ms[r].s.Steps())
+		if ms[r].p.Next != ms[r].s.steps {
+			t.Fatalf("%v of %d ranks: rank %d stops at step %d of %d", algorithms[alg].name, size, r, ms[r].p.Next, ms[r].s.steps)
 		}
 	}
 	for ch, q := range queues {
@@ -64,8 +64,8 @@ var testLink = Link{
 // advance performs a step, or its first half.
 func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) bool {
 	l := &testLink
-	st := m.s.Step(&m.p)
-	if !m.posted && st.To != Nobody {
+	st := m.s.at(&m.p)
+	if !m.posted && st.To != nobody {
 		start := max(m.cpu, m.tx)
 		wire, _ := l.Wire(st.Send)
 		m.tx = start + l.Gap + wire
@@ -76,7 +76,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		m.sent += st.Send
 	}
 	m.posted = true
-	if st.From != Nobody {
+	if st.From != nobody {
 		ch := [2]int32{st.From, r}
 		if len(queues[ch]) == 0 {
 			return false
@@ -96,7 +96,7 @@ func (m *member) advance(r int32, queues map[[2]int32][]flying, policy Policy) b
 		for i, k := range msg.known {
 			m.known[i] = m.known[i] || k
 		}
-		m.p.Received(msg.bytes)
+		m.p.received(msg.bytes)
 	}
 	m.cpu = max(m.cpu, m.free)
 	m.p.Next++
@@ -117,7 +117,7 @@ func TestScheduleReaches(t *testing.T) {
 			}
 			for _, root := range []uint32{0, 1 % size, size / 2, size - 1} {
 				ms := collective(t, alg, size, root, equal(1000), DMA)
-				if !kind.Rooted() {
+				if !kind.rooted() {
 					root = 0
 				}
 				for r := range ms {
@@ -233,9 +233,9 @@ func TestScheduleExpects(t *testing.T) {
 			var want uint64
 			ms := collective(t, alg, size, size/3, equal(777), DMA)
 			for r := range ms {
-				p := Progress{}
-				for want = 0; p.Next < ms[r].s.Steps(); p.Next++ {
-					st := ms[r].s.Step(&p)
+				p := collProgress{}
+				for want = 0; p.Next < ms[r].s.steps; p.Next++ {
+					st := ms[r].s.at(&p)
 					want += st.Recv
 				}
 				if want != ms[r].got {

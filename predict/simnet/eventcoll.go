@@ -4,7 +4,7 @@ import "slices"
 
 // stepState is how far a process is in the collective operation that it performs by steps.
 type stepState struct {
-	Progress
+	collProgress
 	coll uint32 // in code.colls
 	recv uint32 // the message that the step receives
 }
@@ -52,14 +52,14 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 	m := &r.code.program.Comms[x.comm]
 	rank, _ := r.code.rank(x.comm, id)
 	plan := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got)
-	if s.Next == plan.Steps() {
+	if s.Next == plan.steps {
 		p.stage = atPosts
 		p.at++
 		return true
 	}
-	do := plan.Step(&s.Progress)
+	do := plan.at(&s.collProgress)
 	p.stage, p.need, s.recv = atStep, 0, 0
-	if do.From != Nobody {
+	if do.From != nobody {
 		ch, ok := r.stepChain(x.comm, m.Process(uint32(do.From)), id)
 		if !ok {
 			return false
@@ -69,7 +69,7 @@ func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
 		r.takeRecv(ch, 0)
 		r.awaitRecv(p, s.recv)
 	}
-	if do.To != Nobody {
+	if do.To != nobody {
 		ch, ok := r.stepChain(x.comm, id, m.Process(uint32(do.To)))
 		if !ok {
 			return false
@@ -94,8 +94,8 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 		m := &r.code.program.Comms[x.comm]
 		rank, _ := r.code.rank(x.comm, id)
 		plan := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got)
-		reduce = plan.Step(&s.Progress).Reduce
-		s.Received(r.bytesOf(&r.messages[s.recv]))
+		reduce = plan.at(&s.collProgress).Reduce
+		s.received(r.bytesOf(&r.messages[s.recv]))
 		r.events++
 		if r.arrival {
 			r.close(s.recv, recvClosed)
@@ -178,7 +178,7 @@ func (r *eventRun) enterMeeting(p *eventProc, id, i, coll uint32) {
 }
 
 func (r *eventRun) isRoot(x *collOp, process uint32) bool {
-	return x.kind.Rooted() && r.code.program.Comms[x.comm].Process(x.root) == process
+	return x.kind.rooted() && r.code.program.Comms[x.comm].Process(x.root) == process
 }
 
 func (r *eventRun) meet(key meetingKey) *eventMeeting {

@@ -14,7 +14,7 @@ type collOp struct {
 
 // collState is how far a process is in the collective operation that it performs by steps.
 type collState struct {
-	Progress
+	collProgress
 	free   int64  // when the send of the step is complete
 	ahead  uint32 // messages sent that are not received
 	limLog uint8  // ahead is at most 1 << limLog
@@ -101,12 +101,12 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 			return true
 		}
 		w.entered[i]++
-		s.inside, s.Progress = true, Progress{}
+		s.inside, s.collProgress = true, collProgress{}
 	}
 	m := &w.code.program.Comms[x.comm]
 	rank, _ := w.code.rank(x.comm, w.lo+w.me)
-	for plan := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got); s.Next < plan.Steps(); s.Next++ {
-		if !w.step(p, s, plan.Step(&s.Progress), x.comm, m) {
+	for plan := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got); s.Next < plan.steps; s.Next++ {
+		if !w.step(p, s, plan.at(&s.collProgress), x.comm, m) {
 			return false
 		}
 	}
@@ -115,9 +115,9 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 }
 
 // step performs one step: a send and a receive posted together, and then waited for.
-func (w *worker) step(p *proc, s *collState, do Step, comm uint32, m *Comm) bool {
+func (w *worker) step(p *proc, s *collState, do step, comm uint32, m *Comm) bool {
 	own := w.lo + w.me
-	if do.To != Nobody && !s.posted {
+	if do.To != nobody && !s.posted {
 		if s.ahead >= 1<<s.limLog {
 			p.state = crowded
 			if s.full = true; !s.listed {
@@ -128,7 +128,7 @@ func (w *worker) step(p *proc, s *collState, do Step, comm uint32, m *Comm) bool
 		}
 		w.stepSend(p, s, pairKey{comm, own, m.Process(uint32(do.To))}, do.Send)
 	}
-	if do.From != Nobody {
+	if do.From != nobody {
 		key := pairKey{comm, m.Process(uint32(do.From)), own}
 		x, ok := w.messages.get(key)
 		if !ok {
@@ -194,7 +194,7 @@ func (w *worker) stepReceive(p *proc, s *collState, key pairKey, m pairMessage) 
 	}
 	w.clock |= p.rx | p.cpu
 	w.events++
-	s.Received(m.bytes)
+	s.received(m.bytes)
 	if !w.owns(key.src) {
 		w.pairCredit(key.src)
 		return

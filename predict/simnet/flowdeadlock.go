@@ -71,8 +71,8 @@ func (w *worker) stepPartner(s *standstill, i uint32, x *collOp) {
 	m := &w.code.program.Comms[x.comm]
 	rank, _ := w.code.rank(x.comm, w.lo+i)
 	plan, at := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), &w.inColl[i]
-	if at.Next < plan.Steps() {
-		if from := plan.Step(&at.Progress).From; from != Nobody {
+	if at.Next < plan.steps {
+		if from := plan.at(&at.collProgress).From; from != nobody {
 			s.For = m.Process(uint32(from))
 		}
 	}

@@ -70,13 +70,13 @@ func TestScheduleHostile(t *testing.T) {
 	for alg := range numAlgorithms {
 		for _, size := range []uint32{1, 2, 5, 1<<31 - 1} {
 			s := newSchedule(fit(alg, size), size, size-1, 1<<32-1, 1<<64-1, 1<<64-1)
-			p := Progress{}
-			for i := 0; p.Next < s.Steps() && i < 100; i++ {
-				st := s.Step(&p)
-				if st.To < Nobody || int64(st.To) >= int64(size) || st.From < Nobody || int64(st.From) >= int64(size) {
+			p := collProgress{}
+			for i := 0; p.Next < s.steps && i < 100; i++ {
+				st := s.at(&p)
+				if st.To < nobody || int64(st.To) >= int64(size) || st.From < nobody || int64(st.From) >= int64(size) {
 					t.Fatalf("%s of %d: %+v", algorithms[alg].name, size, st)
 				}
-				p.Received(1<<64 - 1)
+				p.received(1<<64 - 1)
 				p.Next++
 			}
 			if got := closedForm(alg, size, 1<<64-1, &closedLink{link: &testLink}); got < 0 {
