@@ -130,15 +130,20 @@ func TestRegularGraph(t *testing.T) {
 func TestTimesOverflow(t *testing.T) {
 	var batch trace.Batch
 	batch.Append(0, trace.Enter, 0)
-	for r := range uint32(2) {
-		for range 2 {
-			batch.Append(0, trace.Enter, 1+r)
-			batch.Append(0, trace.Leave, 1+r)
-		}
+	gaps := []uint64{0}
+	for r := range uint32(4) { // together 2^64 + 5 ticks, which no mark sees
+		batch.Append(0, trace.Enter, 1+r)
+		batch.Append(0, trace.Leave, 1+r)
+		gaps = append(gaps, 0, 1<<62+uint64(r/3)*5)
+	}
+	for range 3000 {
+		batch.Append(0, trace.Enter, 5)
+		batch.Append(0, trace.Leave, 5)
+		gaps = append(gaps, 0, 0)
 	}
 	batch.Append(0, trace.Leave, 0)
 	l := whole(t, &batch, Options{})
-	l.gaps = varint.Append(nil, 0, 0, 1<<62, 0, 1<<62, 0, 1<<62, 0, 1<<62+5, 0) // tails of the four calls
+	l.gaps = varint.Append(nil, append(gaps, 0)...)
 	s := join(t, testDefs(2), []*Local{l}, Options{})
 	blob, err := Distribute(s, l)
 	if err != nil {
