@@ -124,6 +124,7 @@ var exitCodes = []struct {
 	{xtf.ErrNotCommitted, ExitInput},
 	{xtf.ErrVersion, ExitInput},
 	{xtf.ErrCorrupt, ExitInput},
+	{xtf.ErrNoSection, ExitInput},
 	{ccg.ErrCorrupt, ExitInput},
 	{ccg.ErrVersion, ExitInput},
 	{ccg.ErrLimit, ExitResource},
