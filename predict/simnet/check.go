@@ -151,7 +151,7 @@ func (p *Program) checkAction(i int) error {
 		return nil
 	case int64(a.Comm) >= int64(len(p.Comms)):
 		return programError("action %d is on communicator %d of %d", i, a.Comm, len(p.Comms))
-	case a.Kind == PostColl && (a.Coll >= NumCollKinds || a.Coll.rooted() && (a.Peer < 0 || int64(a.Peer) >= int64(p.Comms[a.Comm].Size))):
+	case a.Kind == PostColl && (a.Coll >= NumCollKinds || a.Coll.Rooted() && (a.Peer < 0 || int64(a.Peer) >= int64(p.Comms[a.Comm].Size))):
 		return programError("action %d is a collective operation of no known kind or with rank %d as root", i, a.Peer)
 	case a.Kind == PostColl || a.Kind == WaitColl:
 		return nil

@@ -53,7 +53,7 @@ func (s *schedule) at(p *collProgress) step { return algorithms[s.alg].step(s, p
 
 // newSchedule makes the schedule of one rank. A root outside the communicator counts as rank 0.
 func newSchedule(alg algorithm, size, rank, root uint32, bytes, got uint64) schedule {
-	if root >= size || !algorithms[alg].kind.rooted() {
+	if root >= size || !algorithms[alg].kind.Rooted() {
 		root = 0
 	}
 	s := schedule{alg: alg, size: size, rank: rank, root: root, virtual: rank - root, bytes: bytes, got: got}
@@ -130,8 +130,8 @@ var algorithms = [numAlgorithms]struct {
 	scanDoubling:          {Scan, "recursive-doubling", levelSteps, scanStep},
 }
 
-// rooted tells whether one rank of a kind is special.
-func (k CollKind) rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
+// Rooted tells whether one rank of a kind is special.
+func (k CollKind) Rooted() bool { return k == Bcast || k == Reduce || k == Gather || k == Scatter }
 
 // choice is an algorithm for operations of at most max bytes.
 type choice struct {

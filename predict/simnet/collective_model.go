@@ -130,7 +130,7 @@ const (
 // dependsOn returns whose entry rank's leave depends on.
 func (k CollKind) dependsOn(isRoot bool) dependence {
 	switch {
-	case !k.rooted():
+	case !k.Rooted():
 		return onAll
 	case k == Bcast || k == Scatter:
 		if isRoot {

@@ -117,7 +117,7 @@ func TestScheduleReaches(t *testing.T) {
 			}
 			for _, root := range []uint32{0, 1 % size, size / 2, size - 1} {
 				ms := collective(t, alg, size, root, equal(1000), DMA)
-				if !kind.rooted() {
+				if !kind.Rooted() {
 					root = 0
 				}
 				for r := range ms {

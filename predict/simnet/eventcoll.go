@@ -178,7 +178,7 @@ func (r *eventRun) enterMeeting(p *eventProc, id, i, coll uint32) {
 }
 
 func (r *eventRun) isRoot(x *collOp, process uint32) bool {
-	return x.kind.rooted() && r.code.program.Comms[x.comm].Process(x.root) == process
+	return x.kind.Rooted() && r.code.program.Comms[x.comm].Process(x.root) == process
 }
 
 func (r *eventRun) meet(key meetingKey) *eventMeeting {

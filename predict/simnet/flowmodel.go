@@ -74,7 +74,7 @@ func (w *worker) enterModel(p *proc, o *op, i uint32) bool {
 	w.pending[i] = append(w.pending[i], pending{number: key.number, coll: o.size, enter: p.cpu})
 	m = w.meet(key)
 	m.entered++
-	m.rooted = x.kind.rooted()
+	m.rooted = x.kind.Rooted()
 	root := w.isRoot(x)
 	if !x.kind.spreads() || root {
 		m.most, m.time = max(m.most, p.cpu), max(m.time, x.time)
@@ -87,7 +87,7 @@ func (w *worker) enterModel(p *proc, o *op, i uint32) bool {
 
 // isRoot tells whether the process that runs is the root.
 func (w *worker) isRoot(x *collOp) bool {
-	return x.kind.rooted() && w.code.program.Comms[x.comm].Process(x.root) == w.lo+w.me
+	return x.kind.Rooted() && w.code.program.Comms[x.comm].Process(x.root) == w.lo+w.me
 }
 
 // meet returns a meeting, which begins if there is none.
@@ -170,7 +170,7 @@ func (w *worker) end(key meetingKey) {
 // owner returns the number of the worker that brings a meeting together: that of the root, or of rank 0.
 func (w *worker) owner(x *collOp) int {
 	r := uint32(0)
-	if x.kind.rooted() {
+	if x.kind.Rooted() {
 		r = x.root
 	}
 	return w.run.workerOf(w.code.program.Comms[x.comm].Process(r))
