@@ -3,15 +3,52 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
+// fileError is an error about a file that a verb was told to read.
+type fileError struct {
+	path string
+	err  error
+}
+
+func (e *fileError) Error() string {
+	text := e.err.Error()
+	if strings.Contains(text, e.path) {
+		return text
+	}
+	return e.path + ": " + text
+}
+
+func (e *fileError) Unwrap() error { return e.err }
+
+// readError gives an error about the file at path its exit code.
+func readError(path string, err error) error {
+	code := jobs.ExitCode(err)
+	switch {
+	case errors.Is(err, report.ErrNoResult):
+		code = jobs.ExitInput
+	case errors.Is(err, report.ErrSpan):
+		code = jobs.ExitUsage
+	}
+	return jobs.Fail(code, &fileError{path, err})
+}
+
 // advice says what to do about errors whose text tells only what, where and why.
 func advice(err error) string {
+	path, missing := "FILE", "Check the path."
+	if file := (*fileError)(nil); errors.As(err, &file) {
+		path, missing = file.path, "Give the path of a trace, or of a file that coppice analyze wrote."
+	}
+	changed := "It changed after it was written: copy it again or analyze the trace again; coppice check " + path + " tells what is still sound."
 	for _, a := range []struct {
 		is   error
 		text string
@@ -24,13 +61,19 @@ func advice(err error) string {
 		{syscall.EIO, "Look after the file system of the input, or copy the input elsewhere."},
 		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
 		{xtfwriter.ErrOtherJob, "Give -f beside --resume to start afresh, or another folder with --checkpoint."},
-		{trace.ErrNotTrace, "Name the .otf2 file of an OTF2 archive, the directory that holds it, or a .prv file of Paraver."},
-		{trace.ErrMissing, "Copy the whole archive again: the .otf2 file, the .def file and the folder beside them."},
-		{fs.ErrNotExist, "Check the path."},
-		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote."},
+		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)."},
+		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive."},
+		{trace.ErrMissing, "Copy the whole archive again: NAME.otf2, NAME.def and the directory NAME."},
+		{trace.ErrCorrupt, "Copy the archive again."},
+		{fs.ErrNotExist, missing},
+		{fs.ErrPermission, "Ask its owner for the right to read it."},
+		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " tells what this one is."},
 		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the trace again."},
-		{xtf.ErrCorrupt, "It changed after it was written: copy it again or analyze the trace again; coppice check tells what is still sound."},
-		{xtf.ErrNotCommitted, "It was never finished: analyze the trace again."},
+		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
+		{xtf.ErrCorrupt, changed},
+		{ccg.ErrCorrupt, changed},
+		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
+		{report.ErrNoResult, "Analyze the trace again with the options that keep it."},
 	} {
 		if errors.Is(err, a.is) {
 			return " " + a.text

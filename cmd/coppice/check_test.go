@@ -318,7 +318,7 @@ func TestCheckIncomplete(t *testing.T) {
 	}{
 		{"run.xtf.out.1", func(b []byte) []byte { clear(b[:xtf.SuperblockSize]); return b }, true, "not committed"},
 		{"torn.xtf", func(b []byte) []byte { b[100] ^= 1; return b }, true, "not committed"},
-		{"cut.xtf", func(b []byte) []byte { return b[:len(b)/2] }, false, "analyze the archive again"},
+		{"cut.xtf", func(b []byte) []byte { return b[:len(b)/2] }, false, "analyze the trace again"},
 		{"footer.xtf", func(b []byte) []byte { b[len(b)-3] ^= 1; return b }, true, "corrupt"},
 	} {
 		bad := filepath.Join(dir, x.name)

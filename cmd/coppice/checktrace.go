@@ -15,7 +15,7 @@ func (c *checked) checkTrace(path string, parallel int) (report.Envelope, *repor
 	c.Kind = "archive"
 	src, err := jobs.OpenPath(path)
 	if err != nil {
-		return report.Envelope{}, nil, traceError(path, err)
+		return report.Envelope{}, nil, readError(path, err)
 	}
 	defer src.Close()
 	if _, ok := src.(*otf2.Archive); !ok {
@@ -30,7 +30,7 @@ func (c *checked) checkTrace(path string, parallel int) (report.Envelope, *repor
 		g.Go(func() error { return scans[p].run(src, p) })
 	}
 	if err := g.Wait(); err != nil {
-		return report.Envelope{}, nil, traceError(path, err)
+		return report.Envelope{}, nil, readError(path, err)
 	}
 	e := report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations()}
 	brief := &report.Brief{Resolution: d.Clock().TimerResolution}

@@ -186,7 +186,7 @@ func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) e
 		return nil
 	}
 	if c.Rank() == 0 {
-		fmt.Fprintf(s.err, "coppice: %s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound.\n",
+		fmt.Fprintf(s.err, "coppice: %s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound.\n",
 			res.Anchor, report.Plural(res.Lost, "location"), job.Run, res.Unreadable[0].Error, job.Run)
 	}
 	return jobs.Fail(jobs.ExitPartial, errSilent)

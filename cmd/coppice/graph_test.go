@@ -93,7 +93,7 @@ func TestEventsNoneText(t *testing.T) {
 		t.Errorf("what was not computed is not null: %+v", s)
 	}
 	for _, args := range [][]string{{"query", none, "search"}, {"report", none, "profile", "--source", "rows"}} {
-		if code, _, errs := call(args...); code != jobs.ExitInput || !strings.Contains(errs, "--events none") || !strings.Contains(errs, "Analyze the archive again") {
+		if code, _, errs := call(args...); code != jobs.ExitInput || !strings.Contains(errs, "--events none") || !strings.Contains(errs, "Analyze the trace again") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}

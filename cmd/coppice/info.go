@@ -142,12 +142,12 @@ type recordCounts struct {
 func infoTrace(path string, o *output, s streams) error {
 	src, err := jobs.OpenPath(path)
 	if err != nil {
-		return traceError(path, err)
+		return readError(path, err)
 	}
 	defer src.Close()
 	x, err := measure(src)
 	if err != nil {
-		return traceError(path, err)
+		return readError(path, err)
 	}
 	d := src.Definitions()
 	clock := d.Clock()
@@ -396,29 +396,6 @@ func codeTotals(ds *trace.Diagnostics) []report.CodeTotal {
 		list = append(list, report.CodeTotal{Code: ds.Codes[i].Code, Count: ds.Codes[i].Count, Worst: ds.Codes[i].Worst})
 	}
 	return list
-}
-
-// traceError gives an error of reading an archive its exit code and advice.
-func traceError(path string, err error) error {
-	text := err.Error()
-	if !strings.Contains(text, path) {
-		text = path + ": " + text
-	}
-	for _, a := range []struct {
-		err    error
-		advice string
-	}{
-		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)"},
-		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive"},
-		{trace.ErrMissing, "Copy the whole archive: NAME.otf2, NAME.def and the directory NAME"},
-		{trace.ErrCorrupt, "Copy the archive again"},
-	} {
-		if errors.Is(err, a.err) {
-			text += ". " + a.advice
-			break
-		}
-	}
-	return jobs.Fail(jobs.ExitCode(err), errors.New(text))
 }
 
 // infoStatus prints the state of a running job.

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/ccg"
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -177,34 +175,7 @@ func throughDevice(path string, fill func(w io.Writer) error) (ok bool, err erro
 func openRun(path string) (*report.Run, error) {
 	r, err := report.Open(path, xtf.Options{})
 	if err != nil {
-		return nil, jobs.Fail(jobs.ExitCode(err), errors.New(advised(path, err)))
+		return nil, readError(path, err)
 	}
 	return r, nil
-}
-
-// advised completes the message of an error about the file at path by what to do.
-func advised(path string, err error) string {
-	text := err.Error()
-	if !strings.Contains(text, path) {
-		text = path + ": " + text
-	}
-	for _, a := range []struct {
-		err    error
-		advice string
-	}{
-		{fs.ErrNotExist, "Give the path of a file that coppice analyze wrote"},
-		{fs.ErrPermission, "Ask its owner for the right to read it"},
-		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " tells what this one is"},
-		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the archive again"},
-		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the archive again"},
-		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the archive again"},
-		{ccg.ErrCorrupt, "It changed after it was written: copy the file again or analyze the archive again; coppice check " + path + " tells what is still sound"},
-		{xtf.ErrCorrupt, "It changed after it was written: copy the file again or analyze the archive again; coppice check " + path + " tells what is still sound"},
-		{report.ErrNoResult, "Analyze the archive again with the options that keep it"},
-	} {
-		if errors.Is(err, a.err) {
-			return text + ". " + a.advice
-		}
-	}
-	return text
 }

@@ -88,12 +88,12 @@ func (p *plan) work(st *planStep, s streams) (*slurm.Work, string, error) {
 func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work, string, error) {
 	src, err := jobs.OpenPath(st.input)
 	if err != nil {
-		return nil, "", traceError(st.input, err)
+		return nil, "", readError(st.input, err)
 	}
 	defer src.Close()
 	x, err := measure(src)
 	if err != nil {
-		return nil, "", traceError(st.input, err)
+		return nil, "", readError(st.input, err)
 	}
 	d := src.Definitions()
 	w.Bytes, w.Locations, w.Largest, w.Result = x.Bytes, d.NumLocations(), x.LargestBytes, x.Bytes
@@ -131,7 +131,7 @@ func scaled(bytes uint64, factor float64) uint64 {
 func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, error) {
 	run, err := report.Open(st.input, xtf.Options{})
 	if err != nil {
-		return nil, "", jobs.Fail(jobs.ExitCode(err), fmt.Errorf("plan: %s", advised(st.input, err)))
+		return nil, "", jobs.Fail(jobs.ExitCode(err), fmt.Errorf("plan: %w", &fileError{st.input, err}))
 	}
 	e, err := run.Envelope()
 	brief, berr := run.Brief()

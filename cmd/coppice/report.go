@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -237,25 +236,13 @@ func findRegion(verb string, run *report.Run, name string) (uint32, error) {
 	return 0, usage("%s: --region %s: several regions have this name: choose one by its number, of %s", verb, name, strings.Join(numbers, ", "))
 }
 
-// readError gives an error of reading a run its exit code and advice.
-func readError(path string, err error) error {
-	code := jobs.ExitCode(err)
-	switch {
-	case errors.Is(err, report.ErrNoResult):
-		code = jobs.ExitInput
-	case errors.Is(err, report.ErrSpan):
-		code = jobs.ExitUsage
-	}
-	return jobs.Fail(code, errors.New(advised(path, err)))
-}
-
 // leftOut is the error of a result that was printed without these locations, nil
 // if there are none.
 func leftOut(path string, lost []report.Lost) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the result leaves %s out: %s. Copy the file again or analyze the archive again; coppice check %s tells what is still sound",
+	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the result leaves %s out: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound",
 		path, report.Plural(len(lost), "location"), lost[0].Error, path))
 }
 

@@ -240,11 +240,11 @@ func TestExitCodes(t *testing.T) {
 		{"report of an archive", 3, []string{"report", anchor}, "coppice info"},
 		{"report of JSON", 3, []string{"report", text}, "coppice info"},
 		{"report of a directory", 3, []string{"report", dir}, dir},
-		{"report of a cut file", 3, []string{"report", cut}, "nalyze the archive again"},
+		{"report of a cut file", 3, []string{"report", cut}, "nalyze the trace again"},
 		{"query of JSON", 3, []string{"query", text, "at", "--n", "0"}, "not an XTF file"},
 		{"info of nothing", 3, []string{"info", missing}, "no such file"},
 		{"info of JSON", 3, []string{"info", text}, "Give the anchor file"},
-		{"info of a cut file", 3, []string{"info", cut}, "nalyze the archive again"},
+		{"info of a cut file", 3, []string{"info", cut}, "nalyze the trace again"},
 		{"check of nothing", 3, []string{"check", missing}, "no such file"},
 		{"check of JSON", 3, []string{"check", text}, "Give the anchor file"},
 	} {
