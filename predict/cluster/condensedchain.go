@@ -135,17 +135,23 @@ func (c *condensed[E]) compact() {
 		if o < 0 {
 			continue
 		}
-		row := i * (i - 1) / 2
-		for _, k := range living {
-			c.lo[at] = c.lo[row+int(k)]
-			if c.hi != nil {
-				c.hi[at] = c.hi[row+int(k)]
-			}
-			at++
-		}
+		at = c.closeUp(at, i, living)
 		living = append(living, int32(i))
 	}
 	c.keep(living)
+}
+
+// closeUp moves the entries of slot i with the living slots below it to at on, and returns the place behind them.
+func (c *condensed[E]) closeUp(at, i int, living []int32) int {
+	row := i * (i - 1) / 2
+	for _, k := range living {
+		c.lo[at] = c.lo[row+int(k)]
+		if c.hi != nil {
+			c.hi[at] = c.hi[row+int(k)]
+		}
+		at++
+	}
+	return at
 }
 
 // keep makes the living slots, whose entries are in place, the only ones.

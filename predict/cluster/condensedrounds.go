@@ -150,14 +150,7 @@ func (c *condensed[E]) foldRows(pairs []pair) {
 			if c.owner[i] < 0 {
 				continue
 			}
-			row := i * (i - 1) / 2
-			for _, k := range living {
-				c.lo[at] = c.lo[row+int(k)]
-				if c.hi != nil {
-					c.hi[at] = c.hi[row+int(k)]
-				}
-				at++
-			}
+			at = c.closeUp(at, i, living)
 			living = append(living, int32(i))
 		}
 	}

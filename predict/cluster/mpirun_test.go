@@ -86,7 +86,7 @@ func TestRanksOfMPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, n := range []int{1, 2, 3, 8} {
+	for _, n := range []int{2, 3} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		cmd := exec.CommandContext(ctx, "mpirun", "--oversubscribe", "--bind-to", "none", "-n", fmt.Sprint(n), os.Args[0])
 		cmd.Env = append(os.Environ(), childVariable+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1")
