@@ -46,6 +46,15 @@ type rowSpec struct {
 	sums    []Sum
 }
 
+// is takes rows whose bits of a column, masked, are the value.
+func is(column int, mask, value uint32) Term { return Term{column, uint64(mask), uint64(value)} }
+
+// has takes rows that have all these bits in a column.
+func has(column int, bits uint32) Term { return is(column, bits, bits) }
+
+// outermostMPI takes CALL rows of outermost MPI calls that mark no interval.
+var outermostMPI = is(7, FlagOutermostMPI|FlagMarker, FlagOutermostMPI)
+
 // end is the index of the column End, -1 without one.
 func (s *rowSpec) end() int {
 	if len(s.columns) > 1 && s.columns[1].Name == "End" {
@@ -66,18 +75,18 @@ var rowSpecs = []rowSpec{
 		{"flags", 44, 4, TransformNone},
 	}, sums: []Sum{
 		{"calls", -1, -1, RuleAtT, nil},
-		{"mpiCalls", -1, -1, RuleAtT, []Term{{7, uint64(FlagOutermostMPI), uint64(FlagOutermostMPI)}}},
-		{"mpi", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}}},
-		{"p2p", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassP2P), uint64(ClassP2P)}}},
-		{"start", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassStart), uint64(ClassStart)}}},
-		{"coll", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassColl), uint64(ClassColl)}}},
-		{"nxn", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassNxN), uint64(ClassNxN)}}},
-		{"barrier", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassBarrier), uint64(ClassBarrier)}}},
-		{"mpiio", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassMPIIO), uint64(ClassMPIIO)}}},
-		{"rma", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassRMA), uint64(ClassRMA)}}},
-		{"mgmt", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostMPI | FlagMarker), uint64(FlagOutermostMPI)}, {6, uint64(ClassMgmt), uint64(ClassMgmt)}}},
-		{"io", -1, -1, RuleSpan, []Term{{7, uint64(FlagOutermostIO), uint64(FlagOutermostIO)}}},
-		{"marker", -1, -1, RuleSpan, []Term{{7, uint64(FlagMarker), uint64(FlagMarker)}}},
+		{"mpiCalls", -1, -1, RuleAtT, []Term{has(7, FlagOutermostMPI)}},
+		{"mpi", -1, -1, RuleSpan, []Term{outermostMPI}},
+		{"p2p", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassP2P)}},
+		{"start", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassStart)}},
+		{"coll", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassColl)}},
+		{"nxn", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassNxN)}},
+		{"barrier", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassBarrier)}},
+		{"mpiio", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassMPIIO)}},
+		{"rma", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassRMA)}},
+		{"mgmt", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassMgmt)}},
+		{"io", -1, -1, RuleSpan, []Term{has(7, FlagOutermostIO)}},
+		{"marker", -1, -1, RuleSpan, []Term{has(7, FlagMarker)}},
 	}},
 	{id: TypeP2P, name: "P2P", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -96,13 +105,13 @@ var rowSpecs = []rowSpec{
 		{"mateP", 84, 4, TransformNone},
 		{"mateT", 88, 8, TransformMinusT},
 	}, sums: []Sum{
-		{"sends", -1, -1, RuleAtT, []Term{{12, uint64(P2PKindMask), uint64(P2PSend)}}},
-		{"bytesOut", 7, -1, RuleAtT, []Term{{12, uint64(P2PKindMask), uint64(P2PSend)}}},
-		{"unmatched", -1, -1, RuleAtT, []Term{{12, uint64(P2PUnmatched), uint64(P2PUnmatched)}}},
-		{"receives", -1, -1, RuleAtEnd, []Term{{12, uint64(P2PKindMask), uint64(P2PRecv)}}},
-		{"bytesIn", 7, -1, RuleAtEnd, []Term{{12, uint64(P2PKindMask), uint64(P2PRecv)}}},
-		{"sendRecv", 1, 14, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched | P2PMarker), uint64(P2PRecv)}}},
-		{"potentSync", 14, 0, RuleAtEnd, []Term{{12, uint64(P2PKindMask | P2PUnmatched | P2PMarker), uint64(P2PRecv)}}},
+		{"sends", -1, -1, RuleAtT, []Term{is(12, P2PKindMask, P2PSend)}},
+		{"bytesOut", 7, -1, RuleAtT, []Term{is(12, P2PKindMask, P2PSend)}},
+		{"unmatched", -1, -1, RuleAtT, []Term{has(12, P2PUnmatched)}},
+		{"receives", -1, -1, RuleAtEnd, []Term{is(12, P2PKindMask, P2PRecv)}},
+		{"bytesIn", 7, -1, RuleAtEnd, []Term{is(12, P2PKindMask, P2PRecv)}},
+		{"sendRecv", 1, 14, RuleAtEnd, []Term{is(12, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)}},
+		{"potentSync", 14, 0, RuleAtEnd, []Term{is(12, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)}},
 	}},
 	{id: TypeColl, name: "COLL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -136,8 +145,8 @@ var rowSpecs = []rowSpec{
 		{"op", 44, 4, TransformNone},
 	}, sums: []Sum{
 		{"operations", -1, -1, RuleAtT, nil},
-		{"read", 4, -1, RuleAtT, []Term{{6, uint64(IOOpMask), uint64(IORead)}}},
-		{"written", 4, -1, RuleAtT, []Term{{6, uint64(IOOpMask), uint64(IOWrite)}}},
+		{"read", 4, -1, RuleAtT, []Term{is(6, IOOpMask, IORead)}},
+		{"written", 4, -1, RuleAtT, []Term{is(6, IOOpMask, IOWrite)}},
 		{"time", -1, -1, RuleSpan, nil},
 	}},
 	{id: TypeRMA, name: "RMA", role: RoleT, columns: []Column{
@@ -168,15 +177,15 @@ var rowSpecs = []rowSpec{
 		{"node", 32, 4, TransformNone},
 		{"path", 36, 4, TransformNone},
 	}, sums: []Sum{
-		{"lateSender", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateSender)}}},
-		{"lateReceiver", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateReceiver)}}},
-		{"barrier", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitBarrier)}}},
-		{"barrierCompletion", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitBarrierCompletion)}}},
-		{"nxn", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitNxN)}}},
-		{"nxnCompletion", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitNxNCompletion)}}},
-		{"lateBroadcast", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitLateBroadcast)}}},
-		{"earlyReduce", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitEarlyReduce)}}},
-		{"earlyScan", -1, -1, RuleSpan, []Term{{4, uint64(WaitPatternMask), uint64(WaitEarlyScan)}}},
+		{"lateSender", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateSender)}},
+		{"lateReceiver", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateReceiver)}},
+		{"barrier", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitBarrier)}},
+		{"barrierCompletion", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitBarrierCompletion)}},
+		{"nxn", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitNxN)}},
+		{"nxnCompletion", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitNxNCompletion)}},
+		{"lateBroadcast", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateBroadcast)}},
+		{"earlyReduce", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitEarlyReduce)}},
+		{"earlyScan", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitEarlyScan)}},
 	}},
 	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
