@@ -40,7 +40,7 @@ type EventAttribute struct {
 // Batch is a run of events of one location, in stream order. It is refilled in
 // place: its contents are valid until the next call of ChunkReader.Next.
 type Batch struct {
-	First  uint64 // number of the first event in its stream, from 0
+	First  uint64 // number of the first event in its stream, from 0; in its chunk where chunks do not tell how many are before
 	Events []Event
 	Args   []uint64
 }

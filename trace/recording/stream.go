@@ -91,6 +91,7 @@ func (s *stream) Close() error {
 type reader struct {
 	p       *process
 	b       []byte
+	number  uint64 // of the next event in the window
 	last    uint64
 	now     trace.Time          // of the event before, corrected
 	high    trace.Time          // the next window begins here
@@ -137,6 +138,7 @@ const batchEvents = 4096
 
 func (r *reader) Next(b *trace.Batch) error {
 	b.Reset()
+	b.First = r.number
 	var e raw
 	for len(b.Events) < batchEvents {
 		n := e.decode(r.b, r.last)
@@ -155,6 +157,7 @@ func (r *reader) Next(b *trace.Batch) error {
 	if len(b.Events) == 0 {
 		return io.EOF
 	}
+	r.number += uint64(len(b.Events))
 	return nil
 }
 
