@@ -182,7 +182,7 @@ func (s *Server) staticTile(ctx context.Context, name string) (string, error) {
 		return "", fmt.Errorf("tile %s is no tile", name)
 	}
 	var out bytes.Buffer
-	z, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(&out, gzip.DefaultCompression)
 	if err != nil {
 		return "", err
 	}
