@@ -31,7 +31,7 @@ func (x *capacityFlags) define(f *pflag.FlagSet, methods bool) {
 	x.add(f)
 	f.Uint64Var(&x.options.Seed, "seed", 7, "of random numbers: the same seed gives the same result")
 	f.IntVar(&x.options.Samples, "samples", 0, "walks that a mean is taken of (default: 200000 tasks in all, at most 1000)")
-	f.Uint32Var(&x.options.SimJobs, "sim-jobs", 0, "jobs that a simulation ends (default: 400000 tasks in all, 2000 to 60000 jobs)")
+	f.Uint32Var(&x.options.SimJobs, "sim-jobs", 0, "jobs that a simulation ends (default: 1000000 visits to centers in all, 2000 to 60000 jobs)")
 	x.method, x.operator = string(pipeline.MethodWalk), string(pipeline.OpExp)
 	if methods {
 		f.StringVar(&x.method, "method", x.method, "walk, bounds, tree, dag or sim")

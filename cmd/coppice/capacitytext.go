@@ -126,6 +126,9 @@ func (r *capacityReport) textType(w io.Writer, t *pipeline.TypeAnswer) {
 	fmt.Fprintln(w)
 	var parts []string
 	for i, p := range t.Percentile {
+		if math.IsNaN(p) { // a warning says why
+			break
+		}
 		parts = append(parts, fmt.Sprintf("%g %% within %s s", 100*pipeline.Percentiles[i], short(p)))
 	}
 	if parts != nil {
@@ -240,6 +243,10 @@ func (r *capacityReport) textCheck(w io.Writer) {
 		name := a.Name
 		if name != "" {
 			name += ": "
+		}
+		if math.IsNaN(b.Response) { // a warning says why
+			fmt.Fprintf(w, "%swalk %s s   sim -: not compared\n", name, short(a.Response))
+			continue
 		}
 		verdict := "within"
 		if !agrees(a, b) {

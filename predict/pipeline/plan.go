@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -295,7 +296,7 @@ func (s *search) misses(response, throughput float64) string {
 	return ""
 }
 
-// judge compares a setting with a simulation of it.
+// judge compares a setting with a simulation of it. Where that has no mean response of a type, it says nothing.
 func (s *search) judge(ctx context.Context, x *Setting) error {
 	if s.o.NoSim || x.Bounded {
 		return nil
@@ -312,6 +313,9 @@ func (s *search) judge(ctx context.Context, x *Setting) error {
 	}
 	if err != nil {
 		return err
+	}
+	if slices.ContainsFunc(a.Types, func(t TypeAnswer) bool { return math.IsNaN(t.Response) }) {
+		return nil
 	}
 	var throughput float64
 	for i := range a.Types {

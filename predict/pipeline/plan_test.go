@@ -267,3 +267,28 @@ func TestSweep(t *testing.T) {
 		t.Error("0 chunks are taken")
 	}
 }
+
+// TestPlanRare: a type of which too few jobs end in a simulation has no response there, and no setting is judged by the
+// responses of the others.
+func TestPlanRare(t *testing.T) {
+	m := fork([]Center{{"a", PS, 1}, {"b", PS, 1}}, 1, d(0, 1))
+	rare := fork(nil, 1, d(1, 1e5)).Types[0]
+	m.Types[0].Name, rare.Name = "often", "rare"
+	m.Types = append(m.Types, rare)
+	p := planOf(t, m, Target{MaxResponse: 2e5}, PlanOptions{}, "a.servers=1")
+	if p.Answer == nil || p.Answer.Verdict != NotSimulated || p.Answer.Simulated != 0 {
+		t.Errorf("%+v", p.Answer)
+	}
+	a, err := Solve(context.Background(), m, Options{Method: MethodSim, SimJobs: 2000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range append(a.Types[1].Percentile, a.Types[1].Response, a.Types[1].HalfWidth) {
+		if !math.IsNaN(x) {
+			t.Errorf("%v of a type with %d jobs", x, a.Types[1].Samples)
+		}
+	}
+	if len(a.Warnings) != 1 || !strings.HasPrefix(a.Warnings[0], "rare: ") {
+		t.Errorf("%q", a.Warnings)
+	}
+}

@@ -14,7 +14,7 @@ type simOptions struct {
 	Seed uint64
 }
 
-// simulated is what a simulation saw of one type.
+// simulated is what a simulation saw of one type. Responses are NaN where fewer than 20 jobs of it ended.
 type simulated struct {
 	Response   float64 // mean of the jobs on the fullest machines, seconds
 	HalfWidth  float64 // of its 95 % confidence interval
@@ -373,6 +373,9 @@ func (st *simStats) summary(span float64) simulated {
 	n := len(st.response) / batches
 	if n == 0 {
 		r.Response, r.HalfWidth = math.NaN(), math.NaN()
+		for i := range r.Percentile {
+			r.Percentile[i] = math.NaN()
+		}
 		return r
 	}
 	var means [batches]float64

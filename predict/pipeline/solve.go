@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -46,8 +47,8 @@ type TypeAnswer struct {
 	Name       string
 	Jobs       int
 	Think      float64
-	Chunks     int // of a pipeline
-	Response   float64
+	Chunks     int     // of a pipeline
+	Response   float64 // NaN where too few jobs ended in a simulation, with HalfWidth and Percentile
 	HalfWidth  float64 // of the 95 % confidence interval; of sim
 	Throughput float64
 	Bounds     Bounds
@@ -333,6 +334,9 @@ func (a *Answer) simulate(ctx context.Context, m *Model) error {
 			Samples: x.Jobs, Percentile: x.Percentile[:], Bounds: s.bounds(j, j.demand, j.path),
 		}
 		a.Types = append(a.Types, t)
+		if math.IsNaN(x.Response) {
+			a.warn("%sonly %d of its jobs ended in the simulation: no mean response", prefix(&m.Types[i]), x.Jobs)
+		}
 	}
 	for k, c := range m.Centers {
 		x := CenterAnswer{Name: c.Name, Queue: r.Queue[k]}
