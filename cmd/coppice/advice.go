@@ -73,6 +73,7 @@ func advice(err error) string {
 		{xtf.ErrCorrupt, changed},
 		{ccg.ErrCorrupt, changed},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
+		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
 		{report.ErrNoResult, "Analyze the trace again with the options that keep it."},
 	} {
 		if errors.Is(err, a.is) {
