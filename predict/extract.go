@@ -23,9 +23,10 @@ const nobody = 1<<32 - 1
 type observer struct {
 	f       *xtf.File
 	d       *trace.Definitions
-	seconds float64  // of a tick
-	rank    []int    // by location: its process where it is the first of it, else -1
-	class   []string // by location, of processes; nil: there are none
+	seconds float64           // of a tick
+	rank    []int             // by location: its process where it is the first of it, else -1
+	class   []string          // by location, of processes; nil: there are none
+	node    map[uint32]string // by location group, the name of where it ran; "" where it has none
 }
 
 // Observe reads messages, collectives, files and wait states of all processes of a file: what a capacity model is
@@ -55,6 +56,7 @@ func Observe(f *xtf.File, jobs ObservedJobs) (*pipeline.Observed, error) {
 	if err := o.classes(); err != nil {
 		return nil, err
 	}
+	o.places()
 	for r, p := range o.d.Processes() {
 		if err := o.process(&out.Ranks[r], p); err != nil {
 			return nil, fmt.Errorf("process %d: %w", r, err)
@@ -101,7 +103,7 @@ func (o *observer) input() (string, error) {
 // process reads the first location of a process.
 func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	proc := xtf.Proc(p.First)
-	r.Node = o.node(p)
+	r.Node = cmp.Or(o.node[p.Group], "node")
 	if o.class != nil {
 		r.Class = o.class[proc]
 	}
@@ -261,21 +263,16 @@ func (o *observer) name(region uint32) string {
 	return ""
 }
 
-// node is the name of the part of the system that a process ran on.
-func (o *observer) node(p trace.Process) string {
-	for _, g := range o.d.LocationGroups {
-		if g.Ref != p.Group {
-			continue
-		}
-		for _, n := range o.d.SystemTreeNodes {
-			if n.Ref == g.Parent {
-				if name := strings.ToValidUTF8(o.d.Text(n.Name), "?"); name != "" {
-					return name
-				}
-			}
-		}
+// places finds the part of the system that each location group ran on.
+func (o *observer) places() {
+	names := map[uint32]string{}
+	for _, n := range o.d.SystemTreeNodes {
+		names[n.Ref] = cmp.Or(names[n.Ref], strings.ToValidUTF8(o.d.Text(n.Name), "?"))
 	}
-	return "node"
+	o.node = make(map[uint32]string, len(o.d.LocationGroups))
+	for _, g := range o.d.LocationGroups {
+		o.node[g.Ref] = cmp.Or(o.node[g.Ref], names[g.Parent])
+	}
 }
 
 // rows calls f for every row of an array.

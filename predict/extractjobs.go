@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -98,37 +99,43 @@ func (o *observer) regionsOf(name string) map[uint32]bool {
 	return found
 }
 
-// repeat counts what may be a job.
+// repeat counts the executions of what may be a job, rank after rank.
 type repeat struct {
-	executions []int // by rank
-	ticks      float64
+	rank   int // that executed it last
+	here   int // executions there
+	each   int // executions of each rank before that communicates
+	ranks  int // of these
+	uneven bool
+	ticks  float64
 }
 
-// add counts an execution of a rank.
-func (x *repeat) add(ranks, rank int, ticks uint64) {
-	if x.executions == nil {
-		x.executions = make([]int, ranks)
+// add counts an execution of a rank, not below the last one.
+func (x *repeat) add(list []pipeline.ObservedRank, rank int, ticks uint64) {
+	if rank != x.rank {
+		x.close(list)
+		x.rank = rank
 	}
-	x.executions[rank]++
+	x.here++
 	x.ticks += float64(ticks)
 }
 
-// regular says whether all ranks that communicate have equally many executions, and more than one.
-func (x *repeat) regular(out *pipeline.Observed) bool {
-	count := 0
-	for r, n := range x.executions {
-		if q := &out.Ranks[r]; len(q.Messages)+len(q.Collectives) == 0 {
-			continue
-		}
-		if count == 0 {
-			count = n
-		}
-		if n != count || n < 2 {
-			return false
-		}
+// close ends the last rank.
+func (x *repeat) close(list []pipeline.ObservedRank) {
+	if x.here > 0 && communicates(&list[x.rank]) {
+		x.each = cmp.Or(x.each, x.here)
+		x.uneven = x.uneven || x.here != x.each
+		x.ranks++
 	}
-	return count > 1
+	x.here = 0
 }
+
+// regular says whether all ranks that communicate have equally many executions, and more than one.
+func (x *repeat) regular(list []pipeline.ObservedRank, communicating int) bool {
+	x.close(list)
+	return x.ranks == communicating && !x.uneven && x.each > 1
+}
+
+func communicates(r *pipeline.ObservedRank) bool { return len(r.Messages)+len(r.Collectives) > 0 }
 
 // repeated finds the outermost thing that all processes execute again and again; of several the one with the most time.
 func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
@@ -153,28 +160,32 @@ func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 			var x xtf.Ival
 			x.Load(row)
 			if n := nodes[x.Node]; n != nil {
-				n.add(len(out.Ranks), r, x.End-min(x.T, x.End))
+				n.add(out.Ranks, r, x.End-min(x.T, x.End))
 			}
 			return nil
 		})
 		if err == nil {
-			err = o.countRegions(regions, r, len(out.Ranks), xtf.Proc(p.First))
+			err = o.countRegions(regions, r, out.Ranks, xtf.Proc(p.First))
 		}
 		if err != nil {
 			return ObservedJobs{}, err
 		}
 	}
-	if n, ok := mostTime(nodes, func(n uint32, x *repeat) bool {
-		for p := parents[n]; p != 0; p = parents[p] {
-			if x := nodes[p]; x != nil && x.regular(out) {
-				return false
-			}
+	communicating := 0
+	for r := range out.Ranks {
+		if communicates(&out.Ranks[r]) {
+			communicating++
 		}
-		return x.regular(out)
+	}
+	covered := map[uint32]bool{} // by a node above it, which has a lower number
+	if n, ok := mostTime(nodes, func(n uint32, x *repeat) bool {
+		above := nodes[parents[n]]
+		covered[n] = covered[parents[n]] || above != nil && above.regular(out.Ranks, communicating)
+		return !covered[n] && x.regular(out.Ranks, communicating)
 	}); ok {
 		return ObservedJobs{Node: &n}, nil
 	}
-	if ref, ok := mostTime(regions, func(_ uint32, x *repeat) bool { return x.regular(out) }); ok {
+	if ref, ok := mostTime(regions, func(_ uint32, x *repeat) bool { return x.regular(out.Ranks, communicating) }); ok {
 		return ObservedJobs{Region: o.name(ref)}, nil
 	}
 	return ObservedJobs{}, fmt.Errorf("%w: no interval and no function is executed equally often, and more than once, by all processes. "+
@@ -182,7 +193,7 @@ func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 }
 
 // countRegions counts the calls of functions of the program, those inside of calls of the same function left out.
-func (o *observer) countRegions(list map[uint32]*repeat, rank, ranks int, p xtf.Proc) error {
+func (o *observer) countRegions(list map[uint32]*repeat, rank int, ranks []pipeline.ObservedRank, p xtf.Proc) error {
 	open := map[uint32]uint64{}
 	return o.rows(p, xtf.TypeCall, func(row []byte) error {
 		var c xtf.Call
@@ -199,7 +210,7 @@ func (o *observer) countRegions(list map[uint32]*repeat, rank, ranks int, p xtf.
 	})
 }
 
-// mostTime is the candidate with the most time, of equals the lowest.
+// mostTime is the candidate with the most time, of equals the lowest. It asks in ascending order.
 func mostTime(list map[uint32]*repeat, candidate func(uint32, *repeat) bool) (best uint32, ok bool) {
 	keys := make([]uint32, 0, len(list))
 	for k := range list {

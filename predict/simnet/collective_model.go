@@ -52,8 +52,8 @@ func closedForm(alg algorithm, size uint32, bytes uint64, c *closedLink) int64 {
 		return c.doubled(size, bytes)
 	case gatherLinear:
 		wire, over := c.link.Wire(bytes)
-		step := max(c.link.RecvOver+over, addTime(c.link.Gap, wire))
-		return addTime(c.hop(bytes), mulTime(peers-1, step))
+		apart := max(addTime(c.link.RecvOver, over), addTime(c.link.Gap, wire))
+		return addTime(c.hop(bytes), mulTime(peers-1, apart))
 	case scatterLinear:
 		return addTime(c.hop(bytes), mulTime(peers-1, c.spacing(bytes)))
 	case allgatherRing, alltoallPairwise:

@@ -1,0 +1,48 @@
+package predict
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/predict/pipeline"
+)
+
+// TestRepeat compares with counts of all ranks.
+func TestRepeat(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	regular := 0
+	for range 2000 {
+		list := make([]pipeline.ObservedRank, 1+r.IntN(4))
+		most, communicating := 0, 0
+		for i := range list {
+			if r.IntN(4) > 0 {
+				list[i].Messages = make([]pipeline.ObservedMessage, 1)
+				communicating++
+			}
+		}
+		want, each := communicating > 0, r.IntN(4)
+		var x repeat
+		for i := range list {
+			n := each
+			if r.IntN(8) == 0 {
+				n = r.IntN(4)
+			}
+			if communicates(&list[i]) {
+				want = want && n > 1 && (most == 0 || n == most)
+				most = n
+			}
+			for range n {
+				x.add(list, i, 1)
+			}
+		}
+		if got := x.regular(list, communicating); got != want {
+			t.Fatalf("%d ranks, %d communicate, %+v: %v", len(list), communicating, x, got)
+		}
+		if want {
+			regular++
+		}
+	}
+	if regular < 200 {
+		t.Errorf("only %d of the cases are regular", regular)
+	}
+}
