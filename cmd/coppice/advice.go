@@ -73,8 +73,8 @@ func advice(err error) string {
 		{xtf.ErrCorrupt, changed},
 		{ccg.ErrCorrupt, changed},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
-		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
 		{report.ErrNoResult, "Analyze the trace again with the options that keep it."},
+		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
 	} {
 		if errors.Is(err, a.is) {
 			return " " + a.text
