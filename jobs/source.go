@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -134,19 +135,18 @@ func unpackParts(b []byte) (format byte, parts [][]byte, err error) {
 	if len(b) == 0 {
 		return 0, nil, errPacked
 	}
-	for format, b = b[0], b[1:]; len(b) > 0; {
-		n, w := binary.Uvarint(b)
-		if w <= 0 || n > uint64(len(b)-w)+1 {
+	r := varint.Read(b[1:])
+	for r.Len() > 0 {
+		if n := r.Next(); n == 0 {
+			parts = append(parts, nil)
+		} else {
+			parts = append(parts, r.Bytes(n-1))
+		}
+		if r.Failed() {
 			return 0, nil, errPacked
 		}
-		b = b[w:]
-		if n == 0 {
-			parts = append(parts, nil)
-			continue
-		}
-		parts, b = append(parts, b[:n-1:n-1]), b[n-1:]
 	}
-	return format, parts, nil
+	return b[0], parts, nil
 }
 
 // Size is what the ranks found out about the trace together.

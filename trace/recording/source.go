@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -58,9 +59,7 @@ func Load(dir string) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = binary.AppendUvarint(all, rank)
-		all = binary.AppendUvarint(all, uint64(len(b)))
-		all = append(all, b...)
+		all = append(varint.Append(all, rank, uint64(len(b))), b...)
 	}
 	if len(all) == 0 {
 		return nil, fmt.Errorf("%s: %w: no process has written here", dir, trace.ErrNotTrace)
@@ -72,15 +71,13 @@ func Load(dir string) ([]byte, error) {
 func Open(dir string, loaded []byte) (*Source, error) {
 	s := &Source{dir: dir, identity: sha256.Sum256(loaded)}
 	byRank := make(map[int]*process)
-	for b := loaded; len(b) > 0; {
-		rank, n := binary.Uvarint(b)
-		size, m := binary.Uvarint(b[max(n, 0):])
-		if n <= 0 || m <= 0 || size > uint64(len(b)-n-m) {
+	for r := varint.Read(loaded); r.Len() > 0; {
+		rank, b := r.Next(), r.Block()
+		if r.Failed() {
 			return nil, fmt.Errorf("%s: %w: the definitions arrived damaged", dir, trace.ErrCorrupt)
 		}
-		b = b[n+m:]
-		p := parseProcess(b[:size])
-		if b = b[size:]; p.rank < 0 || uint64(p.rank) != rank {
+		p := parseProcess(b)
+		if p.rank < 0 || uint64(p.rank) != rank {
 			return nil, fmt.Errorf("%s: %w: it does not say that it is of process %d", filepath.Join(dir, fmt.Sprintf("%d.def", rank)), trace.ErrCorrupt, rank)
 		}
 		byRank[p.rank] = p
