@@ -26,15 +26,18 @@ rows() {
 	row analysis "$1: peak memory" "$2" "$(column 2 "$BENCH_WORK/$3")" "$(column 2 "$BENCH_WORK/$4")" "MiB" less
 }
 
-# compare ROUNDS WHAT: the archive $anchor
+# compare ROUNDS WHAT [MEMORY]: the archive $anchor; once more with so much for --mem
 compare() {
-	local rounds=$1 what=$2 i
+	local rounds=$1 what=$2 memory=${3:-} i
 	say "$what"
-	rm -f "$BENCH_WORK"/{full,graph,cores,print,script}
+	rm -f "$BENCH_WORK"/{full,graph,bounded,cores,print,script}
 	export anchor
 	for i in $(seq "$rounds"); do
 		GOMAXPROCS=1 cost "$BENCH_WORK/full" bash -c 'own -j 1'
 		GOMAXPROCS=1 cost "$BENCH_WORK/graph" bash -c 'own -j 1 --events none'
+		if [ -n "$memory" ]; then
+			GOMAXPROCS=1 cost "$BENCH_WORK/bounded" bash -c "own -j 1 --mem $memory"
+		fi
 		cost "$BENCH_WORK/cores" bash -c own
 		if command -v otf2-print >/dev/null; then
 			cost "$BENCH_WORK/print" sh -c "otf2-print '$anchor' >/dev/null"
@@ -54,6 +57,7 @@ compare() {
 		"$COPPICE" report "$BENCH_WORK/run.xtf" profile comm waits --format json >"$BENCH_WORK/report.json"
 		"$python" bench/analyze/peer/same.py "$BENCH_WORK/script.out" "$BENCH_WORK/report.json"
 		rows "$what, all" "Python script" full script "equal profile, messages, late senders"
+		[ -z "$memory" ] || rows "$what, all, --mem $memory" "Python script" bounded script
 		row analysis "$what, all: wall time" "Python script" "$(column 3 "$BENCH_WORK/cores")" "$(column 3 "$BENCH_WORK/script")" s less "coppice on all cores, as it does by itself"
 	else
 		skip analysis "$what" "Python script" "needs Debian's python3-otf2"
@@ -66,7 +70,7 @@ rounds=3 events=2M
 quick && rounds=1 events=100k
 "$COPPICE" demo --archive "$BENCH_WORK/stencil" --spec "stencil:procs=16,jitter=5,events=$events" >/dev/null
 anchor=$BENCH_WORK/stencil/traces.otf2
-compare $rounds "stencil, 16 processes, $events events"
+compare $rounds "stencil, 16 processes, $events events" 96M
 for name in npb-cg.S-16 lulesh-s4-27; do
 	if real "$name"; then
 		compare $rounds "$name"
