@@ -47,14 +47,16 @@ for n in "${networks[@]}"; do
 	for who in own peer; do grep "^$key " "$BENCH_WORK/$who" >"$BENCH_WORK/$who.line"; done
 	same=$(digits "$BENCH_WORK/own.line" "$BENCH_WORK/peer.line")
 	note="equal to $same digits"
+	other=$(cut -d ' ' -f 2 "$BENCH_WORK/peer.line")
 	if [ "$same" = negative ]; then
-		note="the other says $(cut -d ' ' -f 3 "$BENCH_WORK/peer.line") s, its digits are lost; coppice $(cut -d ' ' -f 3 "$BENCH_WORK/own.line") s"
+		note="the other loses all digits: response $(cut -d ' ' -f 3 "$BENCH_WORK/peer.line" | cut -c 1-7) s; coppice $(cut -d ' ' -f 3 "$BENCH_WORK/own.line" | cut -c 1-9) s"
+		other=-
 	elif [ "$same" -lt 9 ]; then
 		echo "queueing: $key: results differ:" >&2
 		cat "$BENCH_WORK/own.line" "$BENCH_WORK/peer.line" >&2
 		exit 1
 	fi
-	row queueing "${n#*: }" "$name" "$(cut -d ' ' -f 2 "$BENCH_WORK/own.line")" "$(cut -d ' ' -f 2 "$BENCH_WORK/peer.line")" "CPU s" less "$note"
+	row queueing "${n#*: }" "$name" "$(cut -d ' ' -f 2 "$BENCH_WORK/own.line")" "$other" "CPU s" less "$note"
 done
 
 say "command"
