@@ -313,7 +313,7 @@ func (a *analysis) planMemory() error {
 	if mpi.Launched() {
 		here = 1
 	}
-	limitHeap(mem, here)
+	limitHeap(mem, here, a.size.Bytes)
 	budget := a.o.StoreBytes
 	if !a.o.GraphOnly {
 		budget += sortBytes - resultBytes(a.o.StoreBytes)
