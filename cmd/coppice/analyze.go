@@ -101,7 +101,7 @@ func (o *analyzeFlags) parse(f *pflag.FlagSet, args []string) (jobs.AnalyzeOptio
 func (o *analyzeFlags) intervalFlags(f *pflag.FlagSet) {
 	i := &o.intervals
 	f.StringVar(&i.Markers, "markers", "auto", "markers to look for: auto, none, or some of f1 to f7, such as f2,f6")
-	f.StringArrayVar(&i.Intervals, "interval", nil, "an interval for each call of matching regions, region:GLOB, or for a Paraver event type, prv:TYPE; repeatable")
+	f.StringArrayVar(&i.Intervals, "interval", nil, "an interval for each call of matching regions, region:GLOB, or for a Paraver event type, prv:TYPE (repeatable)")
 	f.StringVar(&o.sidecar, "intervals-file", "", "intervals from lines rank,begin,end,id,name[,file,line]; rank * is all")
 	f.StringVar(&i.Slice, "slice", "", "intervals of this length, such as 100ms or 5000ticks")
 	f.IntVar(&i.SliceCount, "slice-count", 0, "this many intervals of equal length")

@@ -404,7 +404,7 @@ func TestPartialReport(t *testing.T) {
 // TestPartialInput analyses an archive without one of its event files.
 func TestPartialInput(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "ring:procs=3,events=2k,seed=1")
+	must(t, "demo", "-o", dir, "--spec", "ring:procs=3,events=2k,seed=1")
 	if err := os.Remove(filepath.Join(dir, "traces", "1.evt")); err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +436,7 @@ func TestPartialInput(t *testing.T) {
 // TestCheckArchive finds the faults that were planted in an archive.
 func TestCheckArchive(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "irregular:procs=4,events=4k,seed=3,broken=stray-leave+open-call+dangling-region+dangling-comm")
+	must(t, "demo", "-o", dir, "--spec", "irregular:procs=4,events=4k,seed=3,broken=stray-leave+open-call+dangling-region+dangling-comm")
 	code, got := checkOf(t, filepath.Join(dir, "traces.otf2"))
 	if code != jobs.ExitFound {
 		t.Errorf("exit code %d", code)

@@ -101,7 +101,7 @@ func TestCheckIntervals(t *testing.T) {
 // TestCheckWithoutRankZero checks a run of which rank 0 has no events: whose values are all 0 has no row, so it names no process.
 func TestCheckWithoutRankZero(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "ring:procs=2,events=60")
+	must(t, "demo", "-o", dir, "--spec", "ring:procs=2,events=60")
 	if err := os.Remove(filepath.Join(dir, "traces", "0.evt")); err != nil {
 		t.Fatal(err)
 	}

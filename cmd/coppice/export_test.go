@@ -111,7 +111,7 @@ func backwards(t *testing.T, file string) {
 // TestExportPartial exports the run of a trace whose times run backwards.
 func TestExportPartial(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "stencil:procs=3,events=3k")
+	must(t, "demo", "-o", dir, "--spec", "stencil:procs=3,events=3k")
 	backwards(t, filepath.Join(dir, "traces", "1.evt"))
 	anchor, run, out := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf"), filepath.Join(dir, "out")
 	for _, clamp := range []string{"--clamp-time=true", "--clamp-time=false"} {

@@ -14,7 +14,7 @@ import (
 func TestExportViewer(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run.xtf")
-	if code, _, errs := call("demo", "--archive", filepath.Join(dir, "demo"), "--spec", "stencil:procs=4,events=20k"); code != jobs.ExitDone {
+	if code, _, errs := call("demo", "-o", filepath.Join(dir, "demo"), "--spec", "stencil:procs=4,events=20k"); code != jobs.ExitDone {
 		t.Fatal(errs)
 	}
 	if code, _, errs := call("analyze", filepath.Join(dir, "demo"), "-o", run, "-q"); code != jobs.ExitDone {

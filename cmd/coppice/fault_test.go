@@ -33,7 +33,7 @@ func until(t *testing.T, what string, is func() bool) {
 func TestHungInput(t *testing.T) {
 	bin := built(t)
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "ring:procs=3,events=3k")
+	must(t, "demo", "-o", dir, "--spec", "ring:procs=3,events=3k")
 	events, err := filepath.Glob(filepath.Join(dir, "*", "1.evt"))
 	if err != nil || len(events) != 1 {
 		t.Fatal(events, err)
@@ -108,7 +108,7 @@ func TestResumeAfterFullDisk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	must(t, "demo", "--archive", dir, "--spec", "stencil:procs=16,events=100k")
+	must(t, "demo", "-o", dir, "--spec", "stencil:procs=16,events=100k")
 	in, out, ref := filepath.Join(dir, "traces.otf2"), filepath.Join(disk, "out.xtf"), filepath.Join(dir, "ref.xtf")
 	must(t, "analyze", in, "-o", ref, "-q", "-j", "2")
 	run := func(ranks string) (int, string) {

@@ -44,7 +44,7 @@ func TestEventsNone(t *testing.T) {
 		"ring:procs=4,events=2k,broken=stray-leave+open-call+unmatched-send",
 	} {
 		dir := t.TempDir()
-		must(t, "demo", "--archive", dir, "--spec", spec)
+		must(t, "demo", "-o", dir, "--spec", spec)
 		all := analysedAs(t, dir, "all.xtf", "-j", "2")
 		none := analysedAs(t, dir, "none.xtf", "-j", "3", "--events", "none")
 		for _, args := range [][]string{{"profile"}, {"profile", "--ranks", "1-2"}, {"comm"}} {

@@ -134,7 +134,7 @@ func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // valueNames are what the help calls the values of flags that take a text; others are named by their type.
 var valueNames = map[string]string{
-	"archive": "DIR", "checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
+	"checkpoint": "DIR", "finish": "DIR", "run-dir": "DIR",
 	"dimemas": "FILE", "host-platform": "FILE", "intervals-file": "FILE", "platform": "FILE", "plot": "FILE", "simgrid": "FILE", "site": "FILE", "status-file": "FILE",
 	"compare": "PATH", "host-vectors": "PATH", "output": "PATH", "vectors": "PATH",
 	"cc": "COMMAND", "fail-if": "CONDITION", "hint": "NAME=VALUE", "map": "RANKS=NODE", "vary": "NAME=VALUES", "sweep": "NAME=VALUES",
@@ -169,7 +169,7 @@ func nameValues(f *pflag.FlagSet) {
 		if own := valueNames[x.Name]; own != "" && strings.HasPrefix(kind, "string") {
 			name = own
 		}
-		if x.DefValue == "[]" || x.DefValue == "0" {
+		if x.DefValue == "[]" || x.DefValue == "0" || x.DefValue == "0s" {
 			x.DefValue = "" // the text says what happens without the flag
 		}
 		x.Value = named{x.Value, name}

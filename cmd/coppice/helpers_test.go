@@ -37,7 +37,7 @@ func must(t testing.TB, args ...string) string {
 func analysed(t testing.TB, spec string) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", spec)
+	must(t, "demo", "-o", dir, "--spec", spec)
 	code, _, errs := call("analyze", filepath.Join(dir, "traces.otf2"), "-o", filepath.Join(dir, "run.xtf"), "-q", "-j", "2")
 	if code != jobs.ExitDone {
 		t.Fatalf("analyze: exit code %d: %s", code, errs)

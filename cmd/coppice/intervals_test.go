@@ -15,7 +15,7 @@ import (
 func sliced(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", programs[0])
+	must(t, "demo", "-o", dir, "--spec", programs[0])
 	file := filepath.Join(dir, "run.xtf")
 	must(t, "analyze", filepath.Join(dir, "traces.otf2"), "-o", file, "-q", "-j", "2", "--slice-count", "3")
 	return file
@@ -143,7 +143,7 @@ func TestFailIf(t *testing.T) {
 // file is there.
 func TestAnalyzeFailIf(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", programs[1])
+	must(t, "demo", "-o", dir, "--spec", programs[1])
 	file := filepath.Join(dir, "run.xtf")
 	for _, x := range []struct {
 		condition string

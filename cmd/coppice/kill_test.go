@@ -279,7 +279,7 @@ func zombie(pid int) bool {
 func TestKillAndResume(t *testing.T) {
 	bin := built(t)
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "stencil:procs=8,events=200k")
+	must(t, "demo", "-o", dir, "--spec", "stencil:procs=8,events=200k")
 	a := newKilled(t, bin, filepath.Join(dir, "out.xtf"), "analyze", filepath.Join(dir, "traces.otf2"))
 	run, platform := predictable(t, "irregular:procs=8,threads=2,events=40k,seed=2", platformOf4)
 	p := newKilled(t, bin, filepath.Join(dir, "predicted.xtf"), "predict", run, "--platform", platform)

@@ -83,7 +83,7 @@ func built(t *testing.T) string {
 func TestRanksOfMPI(t *testing.T) {
 	bin := built(t)
 	dir := t.TempDir()
-	if code := run([]string{"demo", "--archive", dir, "--spec", "irregular:procs=6,threads=2,events=20k,seed=2", "-f"}, &bytes.Buffer{}, os.Stderr); code != 0 {
+	if code := run([]string{"demo", "-o", dir, "--spec", "irregular:procs=6,threads=2,events=20k,seed=2", "-f"}, &bytes.Buffer{}, os.Stderr); code != 0 {
 		t.Fatalf("demo: exit code %d", code)
 	}
 	in := filepath.Join(dir, "traces.otf2")

@@ -48,7 +48,7 @@ type planJSON struct {
 
 func TestPlanTrace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "run 1")
-	must(t, "demo", "--archive", dir, "--spec", "stencil:procs=12,events=24k")
+	must(t, "demo", "-o", dir, "--spec", "stencil:procs=12,events=24k")
 	site := planSite(t, t.TempDir(), "")
 	args := []string{"plan", "analyze", filepath.Join(dir, "traces.otf2"), "--site", site, "--rate", "100", "--goal", "30s", "--sequential", "0.5"}
 	doc := jsonOf[planJSON](t, args...)
@@ -121,7 +121,7 @@ func TestPlanChain(t *testing.T) {
 
 func TestPlanUsage(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "ring:procs=2,events=200")
+	must(t, "demo", "-o", dir, "--spec", "ring:procs=2,events=200")
 	bad := planSite(t, dir, "core = 3\n")
 	for _, c := range []struct {
 		args string
@@ -168,7 +168,7 @@ func TestPlanHostileNames(t *testing.T) {
 	base := t.TempDir()
 	t.Chdir(base)
 	for _, name := range []string{"a b", "it's", "$(touch pwned)", "a\nb", "-x", "#SBATCH"} {
-		must(t, "demo", "--archive", "./"+name, "--spec", "ring:procs=2,events=200")
+		must(t, "demo", "-o", "./"+name, "--spec", "ring:procs=2,events=200")
 		script := must(t, "plan", "analyze", "--format", "script", "./"+name)
 		if strings.Contains(script, "\nb") || !strings.Contains(script, "srun ") {
 			t.Errorf("%q:\n%s", name, script)

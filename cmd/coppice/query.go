@@ -159,10 +159,9 @@ func (q *query) print(s streams, o *output, v json.Marshaler, text func(io.Write
 // define defines the flags.
 func (q *query) define(f *pflag.FlagSet, o *output) {
 	f.StringVar(&q.typ, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
-	f.Int64Var(&q.process, "process", 0, "process, its rank in MPI_COMM_WORLD")
-	f.Int64Var(&q.process, "rank", 0, "the same as --process")
+	f.Int64Var(&q.process, "rank", 0, "process, by its rank in MPI_COMM_WORLD")
 	f.Int64Var(&q.thread, "thread", 0, "location of the process")
-	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --process and --thread")
+	f.Uint64Var(&q.location, "location", 0, "location by its id in the trace, instead of --rank and --thread")
 	f.BoolVar(&q.whole, "whole", false, "rows about the whole run, instead of a location's")
 	f.StringVar(&q.time, "time", "", "instant: 12.5s, 40% of the run, or #TICKS; visible, stats, bins, window, interval and timeline: A..B")
 	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
@@ -244,7 +243,7 @@ func (q *query) findLocation() (trace.P, error) {
 		return p, nil
 	}
 	if q.process < 0 || q.process >= int64(len(d.Processes())) {
-		return 0, usage("query: --process %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
+		return 0, usage("query: --rank %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
 	}
 	x := d.Processes()[q.process]
 	if q.thread < 0 || q.thread >= int64(x.Count) {

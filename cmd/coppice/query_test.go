@@ -19,7 +19,7 @@ func TestStackSources(t *testing.T) {
 		"ring:procs=2,events=1k,broken=stray-leave+open-call+unmatched-send",
 	} {
 		dir := t.TempDir()
-		must(t, "demo", "--archive", dir, "--spec", spec)
+		must(t, "demo", "-o", dir, "--spec", spec)
 		run := analysedAs(t, dir, "run.xtf")
 		rows := callRows(t, run, 1)
 		last := rows[0].End
@@ -111,7 +111,7 @@ func TestQueryPartner(t *testing.T) {
 		{"ring:procs=2,events=1k,broken=unmatched-send", "same none"},
 	} {
 		dir := t.TempDir()
-		must(t, "demo", "--archive", dir, "--spec", x.spec)
+		must(t, "demo", "-o", dir, "--spec", x.spec)
 		run := analysedAs(t, dir, "run.xtf")
 		all := jsonOf[queryJSON](t, "query", run, "rows", "--type", "p2p", "--rank", "1", "--limit", "100000").Query.Rows
 		for k := 0; k < len(all); k += 1 + len(all)/12 {

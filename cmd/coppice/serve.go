@@ -34,7 +34,7 @@ func runServe(args []string, s streams) error {
 		"coppice serve run.xtf --base-path /user/ann/proxy/absolute/8411 --host hub.example.org")
 	f.StringVar(&listen, "listen", "", "HOST:PORT or unix:PATH (default: 127.0.0.1, and a UNIX socket in XDG_RUNTIME_DIR)")
 	f.StringVar(&base, "base-path", "", "path below which a proxy shows the server, such as that of JupyterHub")
-	f.StringArrayVar(&hosts, "host", nil, "name under which browsers reach the server, beside localhost; repeatable")
+	f.StringArrayVar(&hosts, "host", nil, "name under which browsers reach the server, beside localhost (repeatable)")
 	f.Var(&mem, "mem", "memory of the server (default 512 MiB)")
 	f.DurationVar(&idle, "idle", 8*time.Hour, "stop when nobody asked for so long; 0: never")
 	operands, err := parse(f, args, 1, 2)

@@ -295,7 +295,7 @@ func TestSlurm(t *testing.T) {
 	}
 	c := newCluster(t)
 	for name, spec := range map[string]string{"small": "stencil:procs=8,events=40k,jitter=5", "long": "stencil:procs=8,events=3M,depth=40,jitter=5,seed=2"} {
-		must(t, "demo", "--archive", filepath.Join(c.work, name), "--spec", spec)
+		must(t, "demo", "-o", filepath.Join(c.work, name), "--spec", spec)
 	}
 	must(t, "analyze", filepath.Join(c.work, "small"), "-o", filepath.Join(c.work, "small.xtf"), "-q")
 	must(t, "analyze", filepath.Join(c.work, "long"), "-o", filepath.Join(c.work, "long.xtf"), "-q", "--events", "none")
@@ -450,7 +450,7 @@ func requeueUnderSlurm(t *testing.T, c *cluster) {
 // TestPlanSubmitRefused submits where there is no scheduler.
 func TestPlanSubmitRefused(t *testing.T) {
 	dir := t.TempDir()
-	must(t, "demo", "--archive", dir, "--spec", "ring:procs=2,events=200")
+	must(t, "demo", "-o", dir, "--spec", "ring:procs=2,events=200")
 	t.Setenv("PATH", dir)
 	code, _, errs := call("plan", "analyze", dir, "--submit")
 	if code != jobs.ExitUsage || !strings.Contains(errs, "sbatch") {

@@ -18,7 +18,7 @@ func TestVerbs(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "demo")
 	anchor, run := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf")
 	status := filepath.Join(dir, "job.status")
-	out := must(t, "demo", "--archive", dir, "--spec", "stencil:procs=4,events=4k")
+	out := must(t, "demo", "-o", dir, "--spec", "stencil:procs=4,events=4k")
 	for _, want := range []string{"events of 4 locations", "coppice analyze " + anchor, "coppice report " + run} {
 		if !strings.Contains(out, want) {
 			t.Errorf("demo does not say %q:\n%s", want, out)
@@ -234,7 +234,7 @@ func TestExitCodes(t *testing.T) {
 		{"bad intervals file", 2, []string{"analyze", anchor, "-o", missing, "--intervals-file", text}, "line 1"},
 		{"bad deviation", 2, []string{"analyze", anchor, "-o", missing, "--deviation", "ten"}, "neither a percentage"},
 		{"bad jobs", 2, []string{"check", run, "-j", "0"}, "at least one"},
-		{"archive exists", 2, []string{"demo", "--archive", dir}, "-f replaces it"},
+		{"archive exists", 2, []string{"demo", "-o", dir}, "-f replaces it"},
 		{"bad spec", 2, []string{"demo", "--spec", "stencil:procs=x"}, "procs"},
 		{"report of nothing", 3, []string{"report", missing}, "Give the path"},
 		{"report of an archive", 3, []string{"report", anchor}, "coppice info"},
