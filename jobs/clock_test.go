@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -131,20 +132,23 @@ func TestClockRepairOfRealTraces(t *testing.T) {
 				t.Skip("a large one, left out with -short")
 			}
 			o := jobs.AnalyzeOptions{Trace: path, ClampTime: true, StoreBytes: 1 << 30, ClockRepair: true, Version: "test", Output: filepath.Join(t.TempDir(), "run.xtf")}
-			res, err := analyze(2, o)
+			res, err := analyze(3, o)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if r := res.Clocks; r.Violations+r.Collectives == 0 {
 				return
 			}
-			o.Output = ""
-			want := analyzed(t, 1, o)
-			if m, c := clockViolations(t, want); m+c != 0 {
+			got, err := os.ReadFile(o.Output)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, c := clockViolations(t, got); m+c != 0 {
 				t.Errorf("%d messages and %d members of collectives still break causality: %+v", m, c, res.Clocks)
 			}
-			if !bytes.Equal(analyzed(t, 3, o), want) {
-				t.Error("three ranks make another file")
+			o.Output = ""
+			if !bytes.Equal(analyzed(t, 1, o), got) {
+				t.Error("one rank makes another file than three")
 			}
 			t.Logf("%+v", res.Clocks)
 		})

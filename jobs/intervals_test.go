@@ -273,6 +273,17 @@ func checkAgainstOracle(t *testing.T, src trace.Source, o jobs.AnalyzeOptions, w
 	}
 	o.Source, o.ClampTime, o.StoreBytes, o.Output = src, true, 1<<20, ""
 	file := analyzed(t, ranks[0], o)
+	compareWithOracle(t, want, file)
+	for _, n := range ranks[1:] {
+		if got := analyzed(t, n, o); !bytes.Equal(file, got) {
+			t.Errorf("%d ranks make another file than %d", n, ranks[0])
+		}
+	}
+}
+
+// compareWithOracle compares what a file says of intervals.
+func compareWithOracle(t *testing.T, want *oracle.Result, file []byte) {
+	t.Helper()
 	f, err := xtf.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -280,11 +291,6 @@ func checkAgainstOracle(t *testing.T, src trace.Source, o jobs.AnalyzeOptions, w
 	oracleLines(want).compare(t, fileLines(t, f))
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
-	}
-	for _, n := range ranks[1:] {
-		if got := analyzed(t, n, o); !bytes.Equal(file, got) {
-			t.Errorf("%d ranks make another file than %d", n, ranks[0])
-		}
 	}
 }
 

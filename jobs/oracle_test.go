@@ -15,7 +15,6 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -85,29 +84,9 @@ func TestAgainstReference(t *testing.T) {
 	}
 }
 
-// TestRealAgainstReference does the same for real archives.
-func TestRealAgainstReference(t *testing.T) {
-	for _, path := range archives(t) {
-		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
-			t.Parallel()
-			src, err := otf2.OpenPath(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if filepath.Base(path) == "all.otf2" {
-				t.Skip("its calling contexts are calls here, and no calls to the reference")
-			}
-			if testing.Short() && announced(t, src) > 40_000 {
-				t.Skip("a large one, left out with -short")
-			}
-			checkAgainstReference(t, src)
-		})
-	}
-}
-
 // checkAgainstReference compares the file of three ranks with the reference, and
-// that of one rank with it byte by byte.
-func checkAgainstReference(t *testing.T, src trace.Source) {
+// that of one rank with it byte by byte. It returns that file.
+func checkAgainstReference(t *testing.T, src trace.Source) []byte {
 	want, err := tracetest.Reference(src)
 	if err != nil {
 		t.Fatal(err)
@@ -129,12 +108,13 @@ func checkAgainstReference(t *testing.T, src trace.Source) {
 		}
 	}
 	if testing.Short() {
-		return // TestSameBytes does it for generated programs
+		return file // TestSameBytes does it for generated programs
 	}
 	o.Output = ""
 	if !bytes.Equal(file, analyzed(t, 1, o)) {
 		t.Error("one rank makes another file than three")
 	}
+	return file
 }
 
 // readFound reads what the file says.
@@ -286,20 +266,4 @@ func earliest(src trace.Source) trace.Time {
 		}
 	}
 	return origin
-}
-
-// archives lists the real archives that lie beside the repository.
-func archives(t *testing.T) []string {
-	t.Helper()
-	list, err := filepath.Glob(filepath.Join("..", "..", "shared", "traces", "otf2", "*", "*.otf2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list = slices.DeleteFunc(list, func(path string) bool {
-		return filepath.Base(filepath.Dir(path)) == "buffer-endian" // contents of buffers, without definitions: no trace
-	})
-	if len(list) == 0 {
-		t.Skip("no real traces in ../shared/traces/otf2 beside the repository")
-	}
-	return list
 }
