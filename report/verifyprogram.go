@@ -1,6 +1,10 @@
 package report
 
-import "github.com/coppice-hpc/coppice/xtf"
+import (
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
 
 // withoutInit is the option that ends the program at MPI_Init and MPI_Finalize.
 const withoutInit = "init=exclude"
@@ -8,20 +12,30 @@ const withoutInit = "init=exclude"
 // program is the execution of the whole program on a location: its first and last
 // event, or only what lies between MPI_Init and MPI_Finalize.
 type program struct {
-	from, to uint64
-	cut      bool
+	from, to     uint64
+	begins, ends bool // cut there, by MPI_Init and MPI_Finalize: what lies on the border may be outside
 }
 
 // readProgram finds the row of the whole program.
 func (c *locationCheck) readProgram() error {
-	c.program = program{to: xtf.Never, cut: c.kept.has(withoutInit)}
-	if c.program.cut {
-		c.program.to = 0 // where there is none
+	c.program = program{to: xtf.Never}
+	if !c.kept.has(withoutInit) {
+		return nil
 	}
-	return c.each(xtf.TypeIval, func(_ uint64, row []byte) {
+	c.program = program{begins: true, ends: true} // nothing, where there is none
+	err := c.each(xtf.TypeIval, func(_ uint64, row []byte) {
 		var x xtf.Ival
 		if x.Load(row); x.Node == 0 {
-			c.program.from, c.program.to = x.T, x.End
+			c.program = program{from: x.T, to: x.End, begins: x.T > c.stored[xtf.ItemFirst], ends: x.End < c.stored[xtf.ItemLast]}
+		}
+	})
+	if err != nil || c.program.ends {
+		return err
+	}
+	return c.each(xtf.TypeCall, func(_ uint64, row []byte) { // whose last event is the enter of MPI_Finalize
+		var x xtf.Call
+		if x.Load(row); x.T == c.program.to && strings.Contains(strings.ToLower(c.r.RegionName(x.Region)), "mpi_finalize") {
+			c.program.ends = true
 		}
 	})
 }
@@ -33,7 +47,9 @@ func (p *program) clip(x, y uint64) uint64 {
 }
 
 // point reports whether what happens at t counts; all does that is not cut off.
-func (p *program) point(t uint64) bool { return !p.cut || p.from <= t && t < p.to }
+func (p *program) point(t uint64) bool { return p.from <= t && (t < p.to || t == p.to && !p.ends) }
 
 // completion reports whether what is complete at t counts.
-func (p *program) completion(t uint64) bool { return !p.cut || p.from < t && t <= p.to }
+func (p *program) completion(t uint64) bool {
+	return (p.from < t || p.from == t && !p.begins) && t <= p.to
+}

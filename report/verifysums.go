@@ -56,7 +56,7 @@ func (c *locationCheck) compareSums() error {
 	v[xtf.ItemEvents] = dir.Events
 	v[xtf.ItemFirst], v[xtf.ItemLast] = c.stored[xtf.ItemFirst], c.stored[xtf.ItemLast] // no row has them
 	v[xtf.ItemTime] = v[xtf.ItemLast] - min(v[xtf.ItemFirst], v[xtf.ItemLast])
-	if c.program.cut {
+	if c.kept.has(withoutInit) {
 		v[xtf.ItemTime] = c.program.clip(0, xtf.Never)
 	}
 	if stored := c.stored[xtf.ItemMarker]; v[xtf.ItemMarker] > 0 && stored > v[xtf.ItemMarker] {
@@ -191,6 +191,11 @@ func (v *Verified) whole(r *Run, all *profileTable) error {
 		events += dir.Events
 	}
 	for i := range t.sums {
+		for k, w := range t.sums[i].sums {
+			if x := &all.sums[i].sums[k]; w.lo == xtf.Never && x.hi > 0 {
+				*x = w // rows stop there
+			}
+		}
 		if !all.sums[i].within(&t.sums[i]) {
 			name := "undefined regions"
 			if i < len(r.Defs.Regions) {

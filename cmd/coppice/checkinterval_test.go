@@ -113,3 +113,26 @@ func TestCheckWithoutRankZero(t *testing.T) {
 		t.Errorf("exit code %d: %+v", code, c.Check.Problems)
 	}
 }
+
+// TestCheckCutProgram checks --init exclude of programs that were cut: before MPI_Finalize the last event counts, in it it does not.
+func TestCheckCutProgram(t *testing.T) {
+	for name, text := range map[string]string{
+		"before": "0 5 ENTER compute\n",
+		"in":     "0 5 ENTER MPI_Finalize\n",
+		"behind": "0 5 ENTER MPI_Finalize\n0 6 LEAVE MPI_Finalize\n0 6 ENTER compute\n",
+	} {
+		src, err := tracetest.Parse("-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n0 1 ENTER MPI_Init\n0 3 LEAVE MPI_Init\n" + text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dir := t.TempDir()
+		if _, err := otf2.Copy(dir, "traces", src, otf2.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		run := filepath.Join(dir, "run.xtf")
+		must(t, "analyze", dir, "-o", run, "-q", "-j", "1", "--init", "exclude")
+		if code, c := checkOf(t, run); code != jobs.ExitDone {
+			t.Errorf("cut %s MPI_Finalize: exit code %d: %+v", name, code, c.Check.Problems)
+		}
+	}
+}
