@@ -93,7 +93,7 @@ func (r *round) makeProgram(x *rand.Rand, in *input) error {
 		}
 	}
 	in.kind = "program"
-	r.expect(r.coppice("demo", "--archive", in.folder, "--spec", spec), 0)
+	r.expect(r.coppice("demo", "-o", in.folder, "--spec", spec), 0)
 	return nil
 }
 
