@@ -89,7 +89,9 @@ func (r *round) afterAnalysis(o outcome, out string) {
 	if o.code != 75 {
 		left := leftBeside(out)
 		if err != nil { // a failed run keeps what it has listed
-			left = slices.DeleteFunc(left, func(f string) bool { return strings.HasSuffix(f, ".work") && strings.Contains(o.String(), "--checkpoint-every") })
+			left = slices.DeleteFunc(left, func(f string) bool {
+				return strings.HasSuffix(f, ".work") && strings.Contains(o.String(), "--checkpoint-every")
+			})
 		}
 		if len(left) > 0 {
 			r.fail("%s: exit code %d, left behind: %s", o, o.code, strings.Join(left, " "))
