@@ -50,7 +50,7 @@ func main() {
 	flag.StringVar(&s.out, "out", filepath.Join("out", "soak"), "folder for what fails")
 	flag.Parse()
 	if *list {
-		for _, st := range steps {
+		for _, st := range steps() {
 			fmt.Println(st.name)
 		}
 		return
@@ -71,7 +71,7 @@ func (s *settings) prepare(race bool, only, traces string) (err error) {
 		if name == "" {
 			continue
 		}
-		if !slices.ContainsFunc(steps, func(st step) bool { return st.name == name }) {
+		if !slices.ContainsFunc(steps(), func(st step) bool { return st.name == name }) {
 			return fmt.Errorf("-only %s: no such step. -list names them", name)
 		}
 		s.only = append(s.only, name)

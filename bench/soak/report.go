@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 )
@@ -242,5 +241,4 @@ func stepQuery(r *round, x *rand.Rand) {
 			}
 		}
 	}
-	_ = os.Remove(r.path("q"))
 }

@@ -74,9 +74,10 @@ func (r *round) play() error {
 	r.lookAtInput()
 	r.analyze()
 	choose := r.random("steps")
-	for _, i := range choose.Perm(len(steps)) {
-		st := steps[i]
-		if len(r.only) > 0 && !slices.Contains(r.only, st.name) || len(r.only) == 0 && choose.IntN(len(steps)) >= 5 {
+	all := steps()
+	for _, i := range choose.Perm(len(all)) {
+		st := all[i]
+		if len(r.only) > 0 && !slices.Contains(r.only, st.name) || len(r.only) == 0 && choose.IntN(len(all)) >= 5 {
 			continue
 		}
 		if r.run == "" && !st.always {

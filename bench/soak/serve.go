@@ -129,6 +129,13 @@ func (c *client) talk() {
 			}
 		}
 	}
+	c.refused()
+	c.garbage()
+	c.atOnce(run.First, run.Last, run.Locations)
+}
+
+// refused asks what the server must not answer, and what it must beside that.
+func (c *client) refused() {
 	for _, h := range []struct {
 		path   string
 		token  bool
@@ -152,8 +159,6 @@ func (c *client) talk() {
 			c.fail("serve: %s %.80s %v: status %d, want %v: %s", h.method, h.path, h.header, status, h.want, clip(string(body)))
 		}
 	}
-	c.garbage()
-	c.atOnce(run.First, run.Last, run.Locations)
 }
 
 // fill puts random values into a question.

@@ -10,10 +10,8 @@ type step struct {
 }
 
 // steps are all there are; a round takes some of them in some order.
-var steps []step
-
-func init() {
-	steps = []step{
+func steps() []step {
+	return []step{
 		{"same", false, stepSame},
 		{"status", false, stepStatus},
 		{"kill", false, stepKill},
