@@ -109,7 +109,7 @@ func activityMean(root *measured, activity uint32) *big.Int {
 // calls without their waits.
 func (c *causes) means(root *measured) (map[criticalKey]*big.Int, error) {
 	t := newProfileTable(c.r)
-	if err := t.add(xtf.WholeRun); err != nil {
+	if err := t.addWhole(); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", c.r.Name, err)
 	}
 	waits := map[uint32]*big.Int{}

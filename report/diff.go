@@ -10,8 +10,6 @@ import (
 	"math/big"
 	"os"
 	"slices"
-
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // DiffSchema names the form of JSON documents about two runs.
@@ -224,7 +222,7 @@ func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
 		x.intervals = append(x.intervals, s.interval(n, rules))
 	}
 	t := newProfileTable(r)
-	if err := t.add(xtf.WholeRun); err != nil {
+	if err := t.addWhole(); err != nil {
 		return nil, nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
 	for _, l := range t.lines() {

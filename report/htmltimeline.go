@@ -337,7 +337,7 @@ func (r *Run) graphRows(s runSpan, lives []lifetime) ([][]int8, error) {
 		return nil, err
 	}
 	t := newProfileTable(r)
-	if err := t.add(xtf.WholeRun); err != nil {
+	if err := t.addWhole(); err != nil {
 		return nil, err
 	}
 	classes := make([]int8, len(p.Regions))

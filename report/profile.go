@@ -83,7 +83,7 @@ func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []Lost, error) {
 // times are read one by one.
 func (r *Run) totals(s *Summary) (*Profile, error) {
 	t := newProfileTable(r)
-	if err := t.add(xtf.WholeRun); err != nil {
+	if err := t.addWhole(); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
 	out := &Profile{Source: SourceRows, Ranks: "all", Processes: len(r.Defs.Processes()), Time: new(big.Int), Regions: t.lines()}
@@ -224,6 +224,29 @@ func (t *profileTable) add(p xtf.Proc) error {
 		var x xtf.TimeBin
 		x.Load(row)
 		t.put(x.Region, x.Class, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
+	})
+}
+
+// addWhole adds the whole run's rows. A sum there that does not fit 64 bits is
+// Never; then the locations' rows or graphs take their place, each read once.
+func (t *profileTable) addWhole() error {
+	if err := t.add(xtf.WholeRun); err != nil || !t.beyond() {
+		return err
+	}
+	sum, err := t.r.profileTable(SourceAuto)
+	for p := trace.P(0); err == nil && p < trace.P(t.r.Defs.NumLocations()); p++ {
+		err = sum.addLocation(p)
+	}
+	if err == nil {
+		*t = *sum
+	}
+	return err
+}
+
+// beyond reports whether a sum of the whole run, alone in the table, is not known.
+func (t *profileTable) beyond() bool {
+	return slices.ContainsFunc(t.sums, func(s regionSum) bool {
+		return slices.ContainsFunc(s.sums[:], func(w wide) bool { return w.lo == xtf.Never })
 	})
 }
 

@@ -158,7 +158,7 @@ func newSample(r *Run, numbers nodeNumbers) (*sample, error) {
 		x.nodes[n] = i
 	}
 	t := newProfileTable(r)
-	if err := t.add(xtf.WholeRun); err != nil {
+	if err := t.addWhole(); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
 	if x.counted, err = r.usefulCounters(); err != nil {

@@ -103,6 +103,7 @@ type Functions struct {
 	begin, end uint64
 	lower      [][4]wide // calls, inclusive, exclusive, bytes
 	upper      [][4]wide
+	beyond     bool // a row said that its sum does not fit 64 bits
 }
 
 // NewFunctions begins with nothing.
@@ -131,8 +132,27 @@ func (f *Functions) Join(o *Functions) {
 // Add adds the time bins of location p, or those of the whole run: whole bins, of
 // each level at most three on either side, and the two that are cut. Of a
 // location, exact reads the calls in these. A span around all events has one bin,
-// the widest, and no bounds.
+// the widest, and no bounds. Where a sum of the whole run does not fit 64 bits,
+// all locations are read in its place.
 func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
+	if p != xtf.WholeRun {
+		return f.add(p, exact, st)
+	}
+	sum := f.r.NewFunctions(f.begin, f.end)
+	err := sum.add(p, exact, st)
+	if sum.beyond {
+		sum = f.r.NewFunctions(f.begin, f.end)
+		for i := xtf.Proc(0); err == nil && i < xtf.Proc(f.r.Defs.NumLocations()); i++ {
+			err = sum.add(i, exact, st)
+		}
+	}
+	if err == nil {
+		f.Join(sum)
+	}
+	return err
+}
+
+func (f *Functions) add(p xtf.Proc, exact bool, st *xtf.Stats) error {
 	a, err := f.r.File.Array(p, xtf.TypeTimeBin)
 	if err != nil {
 		return err
@@ -247,6 +267,7 @@ func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, la
 	return a.Each(n1, n2, func(_ uint64, row []byte) bool {
 		var x xtf.TimeBin
 		x.Load(row)
+		f.beyond = f.beyond || max(x.Count, x.Inclusive, x.Exclusive, x.Bytes) == xtf.Never
 		take(f.index(x.Region), [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
 		return true
 	})

@@ -55,7 +55,10 @@ type TileSums struct {
 // Add adds a row of the bin. The region with most exclusive ticks is the tile's,
 // of equal ones the first.
 func (s *TileSums) Add(r *TimeBin) {
-	s.ticks[ShareOf(r.Class)] += r.Exclusive
+	share := &s.ticks[ShareOf(r.Class)]
+	if *share += r.Exclusive; *share < r.Exclusive {
+		*share = Never // a row stops there as well
+	}
 	s.calls += r.Count
 	if !s.any || r.Exclusive > s.most {
 		s.any, s.most, s.region = true, r.Exclusive, r.Region
