@@ -62,8 +62,11 @@ func (r *round) agree() {
 			r.fail("%s: %s: %d and %d", o, what, a, b)
 		}
 	}
-	equal("total and execution times processors", tick("total"), tick("execution")*d.Summary.Processors)
 	sum := func(name string) int64 { return number(d.Summary.Stats[name].Sum) }
+	if sum("last_event") > 1<<50 {
+		return // damaged times: sums are right, but beyond the 64 bits here
+	}
+	equal("total and execution times processors", tick("total"), tick("execution")*d.Summary.Processors)
 	equal("time and its parts", sum("time"), sum("cpu")+sum("mpi")+sum("io")+sum("marker"))
 	n := sum("executions") // of the whole program: processes that have any event
 	for name, s := range d.Summary.Stats {
