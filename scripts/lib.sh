@@ -26,12 +26,4 @@ die() {
 	exit 1
 }
 
-# ranks N COMMAND...: runs N ranks here, also when there are fewer cores. Without --bind-to none two ranks or fewer get
-# one core each, and Go then uses only that one.
-ranks() {
-	local n=$1
-	shift
-	mpirun --oversubscribe --bind-to none -n "$n" "$@"
-}
-
 build() { go build -o bin/coppice ./cmd/coppice; }

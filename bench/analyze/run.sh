@@ -18,7 +18,7 @@ go build -o "$work/coppice" ./cmd/coppice
 case $what in
 *.otf2) anchor=$what ;;
 *) anchor=$work/trace/traces.otf2
-	"$work/coppice" demo --archive "$work/trace" --spec "$what" >/dev/null ;;
+	"$work/coppice" demo -o "$work/trace" --spec "$what" >/dev/null ;;
 esac
 echo "$what: archive $(du -sb "$(dirname "$anchor")" | cut -f 1) bytes"
 for ranks in 1 2; do

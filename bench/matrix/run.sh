@@ -20,7 +20,7 @@ c=$work/coppice
 
 if [ $# -eq 0 ]; then
 	set -- ../shared/traces/otf2/*/*.otf2
-	"$c" demo --archive "$work/generated" --spec stencil:procs=64,events=20M,jitter=5 >/dev/null || exit 1
+	"$c" demo -o "$work/generated" --spec stencil:procs=64,events=20M,jitter=5 >/dev/null || exit 1
 	set -- "$@" "$work/generated/traces.otf2"
 fi
 

@@ -41,7 +41,7 @@ case ${1:-} in
 *.otf2) anchor=$1 ;;
 *)
 	[ -n "${COPPICE:-}" ] || (cd "$here/../.." && go build -o "$work/coppice" ./cmd/coppice)
-	"${COPPICE:-$work/coppice}" demo --archive "$work/archive" --spec "${1:-ring:procs=16,events=16M,jitter=5}" >/dev/null
+	"${COPPICE:-$work/coppice}" demo -o "$work/archive" --spec "${1:-ring:procs=16,events=16M,jitter=5}" >/dev/null
 	anchor=$work/archive/traces.otf2
 	;;
 esac

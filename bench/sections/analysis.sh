@@ -68,7 +68,7 @@ peer otf2-print "$(debian otf2-tools)"
 peer "Python bindings" "$(debian python3-otf2)"
 rounds=3 events=2M
 quick && rounds=1 events=100k
-"$COPPICE" demo --archive "$BENCH_WORK/stencil" --spec "stencil:procs=16,jitter=5,events=$events" >/dev/null
+"$COPPICE" demo -o "$BENCH_WORK/stencil" --spec "stencil:procs=16,jitter=5,events=$events" >/dev/null
 anchor=$BENCH_WORK/stencil/traces.otf2
 compare $rounds "stencil, 16 processes, $events events" 96M
 for name in npb-cg.S-16 lulesh-s4-27; do

@@ -95,7 +95,7 @@ halo() {
 command -v zstd >/dev/null && peer zstd "$(zstd --version | grep -o 'v[0-9.]*' | head -1)"
 events=1M rounds=3
 quick && events=100k rounds=1
-"$COPPICE" demo --archive "$BENCH_WORK/stencil" --spec "stencil:procs=16,jitter=5,events=$events" >/dev/null
+"$COPPICE" demo -o "$BENCH_WORK/stencil" --spec "stencil:procs=16,jitter=5,events=$events" >/dev/null
 compare "stencil, 16 processes, jitter 5 %, $events events" "$BENCH_WORK/stencil/traces.otf2"
 names="npb-cg.S-16 lammps-melt-16 lulesh-s4-27 sweep3d-16"
 quick && names=lulesh-s4-27

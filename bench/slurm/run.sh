@@ -46,7 +46,7 @@ finished() { # JOB: waits for its end, 10 minutes at most
 }
 running() { until [ "$(state "$1" JobState)" = RUNNING ] && [ -s "coppice-$1.status" ]; do sleep 0.1; done; }
 trace() {
-	[ -d trace ] || "$coppice" demo --archive trace --spec stencil:procs=8,events=12M,depth=40,seed=2 >/dev/null
+	[ -d trace ] || "$coppice" demo -o trace --spec stencil:procs=8,events=12M,depth=40,seed=2 >/dev/null
 	[ -f want.xtf ] || "$coppice" analyze trace -o want.xtf -q --events none
 }
 # freeze JOB OUTPUT: stops its ranks as soon as they load, so that the job reaches its limit

@@ -15,7 +15,7 @@ go build -o "$dir/coppice" ./cmd/coppice
 go build -o "$dir/client" ./bench/view
 if ! [ -s "$dir/run.xtf" ] || [ "$(cat "$dir/spec" 2>/dev/null)" != "$spec" ]; then
 	rm -rf "$dir/trace" "$dir/run.xtf"
-	"$dir/coppice" demo --archive "$dir/trace" --spec "$spec" >/dev/null
+	"$dir/coppice" demo -o "$dir/trace" --spec "$spec" >/dev/null
 	/usr/bin/env time -f "analyze: %e s wall, %U s of processor time, %M KiB" \
 		"$dir/coppice" analyze "$dir/trace/traces.otf2" -o "$dir/run.xtf" --interval region:timestep -q
 	rm -rf "$dir/trace"

@@ -58,9 +58,7 @@ func followings() []following {
 			c.words = shells
 		}
 		d.flags.VisitAll(func(f *pflag.Flag) {
-			if !f.Hidden {
-				c.flags = append(c.flags, "--"+f.Name)
-			}
+			c.flags = append(c.flags, "--"+f.Name)
 		})
 		list = append(list, c)
 	}
@@ -128,9 +126,6 @@ end
 			behind += "; and not __coppice_behind " + d.name + " " + p.name
 		}
 		d.flags.VisitAll(func(f *pflag.Flag) {
-			if f.Hidden {
-				return
-			}
 			short := ""
 			if f.Shorthand != "" {
 				short = " -s " + f.Shorthand

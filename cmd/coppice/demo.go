@@ -30,8 +30,6 @@ func runDemo(args []string, s streams) error {
 		"coppice demo -o /tmp/wave --spec wavefront:procs=16,events=200k",
 		"coppice demo --spec stencil:procs=64,events=20M,jitter=5 -f")
 	f.StringVarP(&dir, "output", "o", "coppice-demo", "folder of the archive; the anchor is traces.otf2 in it")
-	f.StringVar(&dir, "archive", dir, "the same, in older scripts")
-	f.Lookup("archive").Hidden = true
 	f.StringVar(&spec, "spec", demoSpec, "program: stencil, ring, wavefront, masterworker or irregular, then :KEY=VALUE,... (procs, threads, events, iterations, work, jitter, imbalance, bytes, seed, offset, drift, ...)")
 	f.BoolVarP(&force, "force", "f", false, "replace an archive of an earlier run")
 	if _, err := parse(f, args, 0, 0); err != nil {

@@ -122,9 +122,6 @@ func verbPage(d *described) string {
 		b.WriteString(".SH OPTIONS\n")
 	}
 	d.flags.VisitAll(func(f *pflag.Flag) {
-		if f.Hidden {
-			return
-		}
 		head := "--" + f.Name
 		if f.Shorthand != "" {
 			head = "-" + f.Shorthand + ", " + head
