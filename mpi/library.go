@@ -290,6 +290,12 @@ func (l *library) finish(c *mpiComm, code int) int {
 		l.abort(6)
 	}
 	l.drain()
+	// No rank finalizes before all have drained: Open MPI's mpirun may hang or crash when one aborts while others finalize.
+	err = l.async(context.Background(), "finish", func(r *C.MPI_Request) C.int { return C.cop_ibarrier(l.control, r) })
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: ending: %v\n", l.rank, l.size, err)
+		l.abort(6)
+	}
 	if err := l.do("finalize", func() C.int { return C.cop_finalize() }); err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: %v\n", l.rank, l.size, err)
 	}
