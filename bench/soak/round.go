@@ -181,7 +181,7 @@ func (r *round) do(c command) outcome {
 	cancel()
 	o.code, o.out, o.errs = cmd.ProcessState.ExitCode(), out.String(), errs.String()
 	if u, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
-		o.peak = u.Maxrss << 10
+		o.peak = int64(u.Maxrss) << 10
 	}
 	r.note(o)
 	if !inTime {
