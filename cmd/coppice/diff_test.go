@@ -81,8 +81,9 @@ func TestReportPage(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"waits"}, {"--lang", "ru"}, {"--source", "graph"}} {
-		if code, _, errs := call(append([]string{"report", graph, "--format", "html"}, args...)...); code != jobs.ExitUsage {
+	for _, args := range [][]string{{"waits"}, {"--lang", "ru"}, {"--source", "graph"}, {"--time", "0..1ms"}, {"--ranks", "0"}} {
+		code, _, errs := call(append([]string{"report", graph, "--format", "html"}, args...)...)
+		if code != jobs.ExitUsage || !strings.Contains(errs, "report of the whole run") {
 			t.Errorf("%v: exit code %d: %s", args, code, errs)
 		}
 	}

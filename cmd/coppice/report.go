@@ -130,6 +130,8 @@ func (x *choice) check(path string, o *output) error {
 	_, known := sources[x.source]
 	intervals := x.has(report.SectionIntervals)
 	switch {
+	case o.format == "html" && (len(x.sections) > 0 || x.ranks != "" || x.time != "" || x.lang != "en" || x.source != "auto"):
+		return usage("report: --format html is the report of the whole run with all sections, in English: leave out sections, --ranks, --time, --lang and --source")
 	case x.ranks != "" && !x.has(report.SectionProfile, report.SectionPaths, report.SectionHistogram, report.SectionIntervals, report.SectionWaits, report.SectionPOP):
 		return usage("report: --ranks chooses the processes of sections intervals, waits, pop, profile, paths and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
 	case x.time != "" && !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP):
@@ -142,8 +144,6 @@ func (x *choice) check(path string, o *output) error {
 		return usage("report: --region chooses the region of section histogram: add it, coppice report %s histogram --region %s", path, x.region)
 	case x.of != "calls" && x.of != "gaps":
 		return usage("report: --of %s: choose calls or gaps", x.of)
-	case o.format == "html" && (len(x.sections) > 0 || x.lang != "en" || x.source != "auto"):
-		return usage("report: --format html is the report of the whole run with all sections, in English: leave out sections, --lang and --source")
 	case !known:
 		return usage("report: --source %s: choose auto, rows or graph", x.source)
 	case x.lang != "en" && x.lang != "ru":
