@@ -247,13 +247,14 @@ type Left struct {
 	Unknown      uint64 // completions of requests never posted, partners that are not known, operations of unknown kind: left out
 	Probes       uint64 // probes before anything but the receive of what they found: no wait
 	Outside      uint64 // records outside of MPI calls: calls by themselves
+	NoRoot       uint64 // collectives whose root is not in their communicator: rank 0 takes its place
 }
 
 // fields returns the counts in order.
 func (l *Left) fields() []*uint64 {
 	return []*uint64{
 		&l.OtherThreads, &l.OneSided, &l.Files, &l.Spawns, &l.FailedTests, &l.Chosen, &l.BetweenGroup, &l.Cancelled, &l.NeverDone,
-		&l.Detached, &l.Unknown, &l.Probes, &l.Outside,
+		&l.Detached, &l.Unknown, &l.Probes, &l.Outside, &l.NoRoot,
 	}
 }
 

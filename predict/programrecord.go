@@ -251,8 +251,12 @@ func (r *reader) collective(rec *record, f []ccg.Field, instances uint64) {
 	if varying {
 		rec.action.Flags = simnet.Varying
 	}
-	if size := r.tables.comms[number].Size; kind.Rooted() && f[2].Value < uint64(size) {
+	switch size := r.tables.comms[number].Size; {
+	case !kind.Rooted():
+	case f[2].Value < uint64(size):
 		rec.action.Peer = int32(f[2].Value)
+	default:
+		r.left.NoRoot += instances
 	}
 	rec.channel = r.channel(channelKey{kind: simnet.PostColl, comm: number})
 }

@@ -180,6 +180,7 @@ func leftOutOf(l *predict.Left) []report.LeftOut {
 		{"unknown", l.Unknown, true, "left out: completions, partners and operations that are not known"},
 		{"probes", l.Probes, false, "without waiting: probes not before the receive of what they found"},
 		{"outside", l.Outside, false, "as calls of their own: records outside of MPI calls"},
+		{"no_root", l.NoRoot, true, "with root 0: collectives whose root is not in their communicator"},
 	} {
 		if x.n > 0 {
 			list = append(list, report.LeftOut{What: x.what, Count: x.n, Lost: x.lost, Text: x.text})
