@@ -126,6 +126,9 @@ func TestRunAll(t *testing.T) {
 		{"speaks where it must be silent", []step{
 			{"one", "", nil, commands(silent("echo", "a.go"))},
 		}, true, "0 passed, 1 failed, 0 skipped", []string{"a.go"}},
+		{"is silent, and downloads", []step{
+			{"one", "", nil, commands(silent("sh", "-c", "echo downloading >&2"))},
+		}, false, "1 passed, 0 failed, 0 skipped", nil},
 		{"no such command", []step{
 			{"one", "", nil, commands(command("./no-such-command"))},
 		}, true, "0 passed, 1 failed, 0 skipped", nil},

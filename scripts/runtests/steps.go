@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ func table(fuzz time.Duration) []step {
 // output is where a step writes: out is for people, log takes everything.
 type output struct{ out, log io.Writer }
 
-// cmdline is a command of a step. A silent one fails when it prints anything.
+// cmdline is a command of a step. A silent one fails when it prints anything to standard output.
 type cmdline struct {
 	args, env []string
 	silent    bool
@@ -114,16 +115,20 @@ func commands(list ...cmdline) func(*output, *tally) {
 		for _, c := range list {
 			ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
 			cmd := c.start(ctx)
-			out, err := cmd.CombinedOutput()
+			var out, aside bytes.Buffer
+			if cmd.Stdout, cmd.Stderr = &out, &out; c.silent {
+				cmd.Stderr = &aside // where the go command says what it downloads
+			}
+			err := cmd.Run()
 			cancel()
 			t.used(cmd.ProcessState)
-			fmt.Fprintf(b.log, "$ %s\n%s", c, out)
+			fmt.Fprintf(b.log, "$ %s\n%s%s", c, &aside, &out)
 			switch {
 			case err != nil:
-				fmt.Fprintf(b.out, "FAIL %s: %v\n%s", c, err, out)
+				fmt.Fprintf(b.out, "FAIL %s: %v\n%s%s", c, err, &aside, &out)
 				t.fail(c.String())
-			case c.silent && len(out) > 0:
-				fmt.Fprintf(b.out, "FAIL %s printed\n%s", c, out)
+			case c.silent && out.Len() > 0:
+				fmt.Fprintf(b.out, "FAIL %s printed\n%s", c, &out)
 				t.fail(c.String())
 			default:
 				fmt.Fprintf(b.out, "ok   %s\n", c)
