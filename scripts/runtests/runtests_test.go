@@ -141,6 +141,10 @@ func TestRunAll(t *testing.T) {
 		}, false, "1 passed, 0 failed, 3 skipped", []string{
 			"skipped:\n  no traces\n      never\n  and 1 that another step ran",
 		}},
+		{"skipped as a whole in one step, run in parts in another", []step{
+			{"one", "", nil, func(_ *output, t *tally) { t.skip("p long", "short run") }},
+			{"two", "", nil, func(_ *output, t *tally) { t.pass("p long/a/b"); t.pass("p long/c") }},
+		}, false, "2 passed, 0 failed, 1 skipped", []string{"skipped:\n  and 1 that another step ran"}},
 		{"environment", []step{
 			{"one", "", nil, commands(sh(`test "$GOARCH" = 386`).with("GOARCH=386"))},
 		}, false, "1 passed, 0 failed, 0 skipped", nil},
