@@ -37,7 +37,7 @@ type AnalyzeOptions struct {
 	Strict        bool                // damaged input is an error
 	ClockRepair   bool                // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
 	Classes       *predict.ClassFlags // classes of processes; nil: none
-	MemBytes      int64               // heap and counted buffers per rank; 0: what the machine gives
+	MemBytes      int64               // heap and counted buffers per rank; 0: what its events need, within what the machine gives
 	StoreBytes    int64               // segments kept in memory per rank, 0 puts all into files; negative: what MemBytes leaves
 	GroupEvents   uint64              // least events of a group of a location that several ranks load; 0: 2^18
 	Collective    bool                // write the output by collective calls
@@ -300,15 +300,19 @@ func (a *analysis) planMemory() error {
 			return err
 		}
 	}
-	left := mem - a.intervals.MemoryBytes()
 	defs, lossy := int64(a.res.DefsBytes), !a.graphs.Deviation.Lossless()
+	plan := planOf(defs, a.size.Longest, a.o.GraphOnly, lossy)
+	if a.o.MemBytes == 0 && a.o.Classes == nil { // what classes need is not known before
+		events := max(a.size.Events/uint64(a.c.Size()), a.size.Longest)
+		mem = usualMemory(mem, events, plan.total()+a.intervals.MemoryBytes())
+	}
+	left := mem - a.intervals.MemoryBytes()
 	if a.o.StoreBytes < 0 {
 		a.o.StoreBytes, err = StoreBudget(left, defs, a.size.Longest, a.o.GraphOnly, lossy)
 		if a.o.Classes != nil {
 			a.o.StoreBytes = besideClasses(a.o.StoreBytes)
 		}
 	}
-	plan := planOf(defs, a.size.Longest, a.o.GraphOnly, lossy)
 	a.classMemory = left - plan.runtime - plan.defs - plan.lossy - a.o.StoreBytes
 	if mpi.Launched() {
 		here = 1

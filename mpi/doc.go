@@ -40,9 +40,10 @@
 //
 // MPI is started with MPI_THREAD_SERIALIZED and one lock is held around every MPI call, gompi's included. Nothing waits
 // for another rank while it holds the lock: what may take long is started with a non-blocking call and tested, and
-// between the tests the lock is free and the core is given away (yield, then sleeps of a tenth of the time waited, at
-// most 1 ms in the first second and 4 ms later). So 64 waiting ranks do not starve two cores, and any number of
-// goroutines of a rank may send and receive at once. The rules for callers:
+// between the tests the lock is free. A rank spins for 20 ms where the ranks of its node that may use its processors are
+// no more than these. Where they are more it dozes, until a rank that sends to it rings its bell, in shared memory of the
+// node (node.c); what cannot ring, such as messages of other nodes, is found by looking, ever less often. So 64 waiting
+// ranks do not starve two cores, and any number of goroutines of a rank may send and receive at once. The rules for callers:
 //
 //   - Point-to-point calls: any goroutine, any time.
 //   - Collective calls, those of files included: the same calls in the same order on every rank, one goroutine of a rank

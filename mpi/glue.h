@@ -31,6 +31,13 @@ int cop_improbe(int from, int tag, MPI_Comm c, MPI_Message *m, int *found, int *
 int cop_imrecv(void *b, int n, MPI_Message *m, MPI_Request *r, int *done);
 int cop_test(MPI_Request *r, int *done);
 
+int cop_node(int *sharing, int *processors, int *all_rung);
+int cop_node_free(void);
+int cop_node_ranks(MPI_Comm c, int n, int *out);
+void cop_ring(int node_rank);
+uint32_t cop_rings(void);
+void cop_doze(uint32_t seen, long ns);
+
 enum { COP_SUM, COP_MIN, COP_MAX, COP_BOR };
 
 int cop_ibarrier(MPI_Comm c, MPI_Request *r);

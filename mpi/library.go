@@ -47,6 +47,9 @@ type library struct {
 	nextID    int
 	open      []*Request      // started and not complete: keeps their memory alive
 	waiting   []*mpiPlane     // with pending receives
+	moving    int             // MPI messages of open that are under way: heads, pieces of bodies
+	crowded   bool            // more ranks than processors: waiting takes them away from somebody
+	allRung   bool            // every rank of the job rings a bell here
 	abandoned []C.MPI_Request // barriers that were given up
 	stats     counters
 }
@@ -108,6 +111,9 @@ func initLibrary(chunk int, patience time.Duration) (*World, error) {
 		return nil, l.failure("init", rc)
 	}
 	l.control = control
+	if err := l.findNode(); err != nil {
+		return nil, err
+	}
 	c, err := l.newComm(func(out *C.MPI_Comm) C.int { return C.cop_dup(C.cop_world(), out) })
 	if err != nil {
 		return nil, err
@@ -201,52 +207,6 @@ func (l *library) do(op string, call func() C.int) error {
 	return l.failure(op, call())
 }
 
-// poll calls step, with the lock held, until it says that it is done. Between the calls it drives whatever else was
-// started, and then the lock is free and the core is given away for longer and longer.
-func (l *library) poll(ctx context.Context, step func() (bool, error)) error {
-	var b backoff
-	for {
-		l.mu.Lock()
-		done, err := step()
-		if !done && err == nil && len(l.open) > 0 {
-			l.progress()
-			done, err = step()
-		}
-		l.mu.Unlock()
-		if done || err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		b.wait()
-	}
-}
-
-// backoff spaces the tests of a wait: it yields a few times and then sleeps for a tenth of the time waited so far, 5 us
-// to 1 ms, and after a second 4 ms. So a wait is lengthened by about a tenth, and 64 waiting ranks leave two cores free.
-type backoff struct {
-	n     int
-	start time.Time
-}
-
-func (b *backoff) wait() {
-	b.n++
-	if b.n < 16 {
-		C.cop_pause(0)
-		return
-	}
-	if b.start.IsZero() {
-		b.start = time.Now()
-	}
-	waited := time.Since(b.start)
-	pause := min(max(waited/10, 5*time.Microsecond), time.Millisecond)
-	if waited > time.Second {
-		pause = 4 * time.Millisecond
-	}
-	C.cop_pause(C.long(pause.Nanoseconds()))
-}
-
 // abort ends the job, a moment late, since launchers drop what a rank printed just before. When another goroutine holds
 // the lock in a call that does not return, it does so without the lock, and when even that does not end the process, it
 // exits.
@@ -296,7 +256,13 @@ func (l *library) finish(c *mpiComm, code int) int {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: ending: %v\n", l.rank, l.size, err)
 		l.abort(6)
 	}
-	if err := l.do("finalize", func() C.int { return C.cop_finalize() }); err != nil {
+	err = l.do("finalize", func() C.int {
+		if rc := C.cop_node_free(); rc != C.MPI_SUCCESS {
+			return rc
+		}
+		return C.cop_finalize()
+	})
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "mpi: rank %d of %d: %v\n", l.rank, l.size, err)
 	}
 	return int(out[0] & 0xff)
@@ -306,7 +272,7 @@ func (l *library) finish(c *mpiComm, code int) int {
 func (l *library) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), l.grace)
 	defer cancel()
-	err := l.poll(ctx, func() (bool, error) {
+	err := l.poll(ctx, false, func() (bool, error) {
 		for len(l.abandoned) > 0 {
 			var done C.int
 			if rc := C.cop_test(&l.abandoned[0], &done); rc != C.MPI_SUCCESS {
@@ -330,7 +296,7 @@ func (l *library) drain() {
 func (l *library) async(ctx context.Context, op string, start func(*C.MPI_Request) C.int) error {
 	var h C.MPI_Request
 	started := false
-	err := l.poll(ctx, func() (bool, error) {
+	err := l.poll(ctx, false, func() (bool, error) {
 		if !started {
 			started = true
 			if rc := start(&h); rc != C.MPI_SUCCESS {

@@ -17,6 +17,7 @@ type mpiComm struct {
 	rank  int
 	size  int
 	world worldCalls // gompi, on the world communicator only
+	node  []C.int    // of each rank its place among the ranks of this node, -1 on another one
 	plane [numPlanes]mpiPlane
 
 	inside atomic.Bool // a goroutine is in a collective call
@@ -42,7 +43,11 @@ func (l *library) newComm(create func(*C.MPI_Comm) C.int) (*mpiComm, error) {
 			return rc
 		}
 		c.rank, c.size = int(C.cop_rank(user)), int(C.cop_size(user))
-		return C.cop_dup(user, &system)
+		if rc := C.cop_dup(user, &system); rc != C.MPI_SUCCESS {
+			return rc
+		}
+		c.node = make([]C.int, c.size)
+		return C.cop_node_ranks(user, C.int(c.size), &c.node[0])
 	})
 	c.plane[userPlane].h, c.plane[systemPlane].h = user, system
 	if err != nil {

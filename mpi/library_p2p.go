@@ -48,9 +48,10 @@ func (q *libRequest) end(r *Request, err error) {
 		r.data, r.err = nil, err
 	}
 	q.pin.Unpin()
+	l := q.c.l
+	l.moving -= len(q.handles)
 	q.head, q.handles = nil, nil
 	r.done = true
-	l := q.c.l
 	last := l.open[len(l.open)-1]
 	l.open[q.slot], last.lib.slot = last, q.slot
 	l.open[len(l.open)-1] = nil
@@ -92,9 +93,12 @@ func (c *mpiComm) isend(plane int, b []byte, to, tag int) *Request {
 	}
 	if rc != C.MPI_SUCCESS {
 		q.end(r, c.l.failure("send", rc))
-	} else if len(q.handles) == 0 {
+		return r
+	}
+	if len(q.handles) == 0 {
 		q.end(r, nil)
 	}
+	C.cop_ring(c.node[to])
 	return r
 }
 
@@ -104,7 +108,7 @@ func (q *libRequest) post(b []byte, to, tag int, h C.MPI_Comm) C.int {
 	var done C.int
 	rc := C.cop_isend(pin(&q.pin, b), C.int(len(b)), C.int(to), C.int(tag), h, &req, &done)
 	if rc == C.MPI_SUCCESS && done == 0 {
-		q.handles = append(q.handles, req)
+		q.started(req)
 	}
 	return rc
 }
@@ -180,7 +184,7 @@ func (c *mpiComm) probe(r *Request) bool {
 	case rc != C.MPI_SUCCESS:
 		q.end(r, c.l.failure("recv", rc))
 	case done == 0:
-		q.handles = append(q.handles, req)
+		q.started(req)
 	default:
 		c.gotHead(r)
 	}
@@ -214,9 +218,16 @@ func (c *mpiComm) gotHead(r *Request) {
 			q.end(r, c.l.failure("recv", rc))
 			return
 		}
-		q.handles = append(q.handles, req)
+		q.started(req)
 		at += n
 	}
+	C.cop_ring(c.node[r.st.Source]) // the sender may have to go on
+}
+
+// started keeps an operation that is under way.
+func (q *libRequest) started(req C.MPI_Request) {
+	q.handles = append(q.handles, req)
+	q.c.l.moving++
 }
 
 // step drives a request that has its message. The lock is held.
@@ -235,10 +246,14 @@ func (q *libRequest) step(r *Request) {
 			return
 		}
 		q.handles = q.handles[:last]
+		q.c.l.moving--
 	}
 	if r.op == "recv" && !q.inBody {
 		q.c.gotHead(r)
 		return
+	}
+	if q.inBody {
+		C.cop_ring(q.c.node[r.st.Source])
 	}
 	q.end(r, nil)
 }
@@ -321,7 +336,7 @@ func (c *mpiComm) Wait(reqs ...*Request) error {
 		return err
 	}
 	next := 0
-	err := c.l.poll(context.Background(), func() (bool, error) {
+	err := c.l.poll(context.Background(), c.l.allRung, func() (bool, error) {
 		for next < len(reqs) && (reqs[next] == nil || reqs[next].done) {
 			next++
 		}
@@ -338,7 +353,7 @@ func (c *mpiComm) WaitSome(reqs []*Request) ([]int, error) {
 		return nil, err
 	}
 	var list []int
-	err := c.l.poll(context.Background(), func() (some bool, _ error) {
+	err := c.l.poll(context.Background(), c.l.allRung, func() (some bool, _ error) {
 		list, some = ended(reqs, list[:0])
 		return some, nil
 	})

@@ -63,7 +63,7 @@ func (o *analyzeFlags) define(s streams) *pflag.FlagSet {
 	f.BoolVar(&o.clamp, "clamp-time", false, "raise times that run backwards instead of ending the location there")
 	f.BoolVar(&o.repair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
 	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
-	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 0.8 of what the machine, cgroup or Slurm gives a rank)")
+	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 256 MiB and 12 bytes an event, within 0.8 of what the machine, cgroup or Slurm gives a rank)")
 	o.store = -1
 	f.Var(&o.store, "store", "segments kept in memory per rank, the rest goes to files (default from --mem)")
 	o.checkpoint.define(f, "RUN.xtf")

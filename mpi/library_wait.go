@@ -1,0 +1,105 @@
+//go:build cgo && !nompi
+
+package mpi
+
+// #include "glue.h"
+import "C"
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"time"
+)
+
+// How a rank waits. Nothing in an MPI library wakes a rank: it has to look. Between two looks it
+//
+//	spins    for awakeTime, where there are processors for all ranks that may use them, as MPI itself does
+//	yields   for awakeTime, where ranks share processors: whoever has something to do comes first
+//	dozes    after that; where ranks share processors and all that it waits for rings, after looksAtRing looks
+//
+// A rank that sends to another one of its node rings its bell, which ends a doze. So a chain of messages over ranks that
+// share processors takes no time in which nobody works, and those that wait leave the processors to those that work. Sleeps
+// alone do not do: each rank of a chain waits for the sleeps of all before it, and so sleeps longer and longer itself.
+//
+// What does not ring is found at the end of a doze of a twentieth of the time waited so far: messages of other nodes, rounds
+// of collective calls, the other side of a long message.
+const (
+	awakeTime = 20 * time.Millisecond
+	mostDoze  = 20 * time.Millisecond
+	// looksAtRing is more than one, because a look may just bring in what the next one finds.
+	looksAtRing = 4
+)
+
+// findNode finds the ranks of this node, and whether they share processors. All ranks call it.
+func (l *library) findNode() error {
+	var sharing, processors, allRung C.int
+	if err := l.failure("init", C.cop_node(&sharing, &processors, &allRung)); err != nil {
+		return err
+	}
+	n := int(processors)
+	if os.Getenv("GOMAXPROCS") == "" { // else it says nothing of a cgroup's limit
+		n = min(n, runtime.GOMAXPROCS(0))
+	}
+	l.crowded, l.allRung = int(sharing) > n, allRung != 0
+	return nil
+}
+
+// wait is one wait, between its looks.
+type wait struct {
+	rings bool       // whatever ends it rings
+	heard C.uint32_t // rings before the last look
+	looks int        // since the bell rang
+	start time.Time
+}
+
+// look is called before each look.
+func (w *wait) look() {
+	w.looks++
+	if n := C.cop_rings(); n != w.heard {
+		w.heard, w.looks = n, 1
+	}
+}
+
+// rest passes the time until the next look.
+func (w *wait) rest(crowded bool) {
+	if w.start.IsZero() {
+		w.start = time.Now()
+	}
+	waited := time.Since(w.start)
+	switch {
+	case w.rings && w.looks >= looksAtRing && (crowded || waited > awakeTime):
+		C.cop_doze(w.heard, C.long(mostDoze))
+	case w.looks >= looksAtRing && waited > awakeTime:
+		C.cop_doze(w.heard, C.long(min(waited/20, mostDoze)))
+	case crowded:
+		C.cop_pause(0)
+	case w.looks%16 == 0:
+		runtime.Gosched() // to other goroutines of a rank that has one processor
+	}
+}
+
+// poll calls step, with the lock held, until it says that it is done. Between the calls it drives whatever else was
+// started, and then the lock is free and the rank rests. rings tells that whatever makes step done rings the bell, unless
+// a long message of this rank is on its way.
+func (l *library) poll(ctx context.Context, rings bool, step func() (bool, error)) error {
+	var w wait
+	for {
+		w.look()
+		l.mu.Lock()
+		done, err := step()
+		if !done && err == nil && len(l.open) > 0 {
+			l.progress()
+			done, err = step()
+		}
+		w.rings = rings && l.moving == 0
+		l.mu.Unlock()
+		if done || err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		w.rest(l.crowded)
+	}
+}

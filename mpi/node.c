@@ -1,0 +1,135 @@
+//go:build cgo && !nompi
+
+// The ranks of a node: how many share the processors of this one, and a bell for each, with which a sender wakes a rank
+// that dozes. The bells lie in a window of shared memory; without one a rank looks for itself, at intervals.
+#define _GNU_SOURCE
+#include "glue.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+typedef struct {
+	_Atomic uint32_t rings;  // what a dozing rank sleeps on
+	_Atomic uint32_t dozing; // its threads that do
+	char apart[56];          // from the cache line of the next
+} bell;
+
+static MPI_Comm node = MPI_COMM_NULL;
+static MPI_Win window = MPI_WIN_NULL;
+static bell *bells; // of all ranks of the node; NULL without shared memory
+static bell *mine;
+
+enum { MASK = 1024 }; // bytes: 8192 processors
+
+// Counts the bits that both have.
+static int common(const unsigned char *a, const unsigned char *b) {
+	int n = 0;
+	for (int i = 0; i < MASK; i++)
+		n += __builtin_popcount(a[i] & b[i]);
+	return n;
+}
+
+// Counts the processors that this process may use, and the ranks of its node that may use any of them, itself included.
+static int count_sharing(int *sharing, int *processors) {
+	int n = cop_size(node);
+	unsigned char own[MASK] = {0}, *all = malloc((size_t)n * MASK);
+	if (all == NULL)
+		return MPI_ERR_NO_MEM;
+	if (sched_getaffinity(0, MASK, (cpu_set_t *)own) != 0)
+		memset(own, 0xff, MASK);
+	int rc = MPI_Allgather(own, MASK, MPI_BYTE, all, MASK, MPI_BYTE, node);
+	*sharing = 0;
+	*processors = common(own, own);
+	for (int i = 0; i < n; i++)
+		*sharing += common(own, all + (size_t)i * MASK) > 0;
+	free(all);
+	return rc;
+}
+
+// Finds the ranks of the node and hangs up their bells. All ranks call it. all_rung tells that every rank of the job has one.
+int cop_node(int *sharing, int *processors, int *all_rung) {
+	*all_rung = 0;
+	int rc = cop_split_node(MPI_COMM_WORLD, &node);
+	if (rc != MPI_SUCCESS || (rc = count_sharing(sharing, processors)) != MPI_SUCCESS)
+		return rc;
+	bell *own = NULL;
+	int have = MPI_Win_allocate_shared(sizeof(bell), 1, MPI_INFO_NULL, node, &own, &window) == MPI_SUCCESS;
+	if (have)
+		memset(own, 0, sizeof(bell));
+	if ((rc = MPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_MIN, node)) != MPI_SUCCESS || !have)
+		return rc;
+	MPI_Aint bytes;
+	int unit;
+	if ((rc = MPI_Win_shared_query(window, 0, &bytes, &unit, &bells)) != MPI_SUCCESS)
+		return rc;
+	mine = own;
+	*all_rung = cop_size(node) == cop_size(MPI_COMM_WORLD);
+	return rc;
+}
+
+// Takes the bells down. All ranks call it.
+int cop_node_free(void) {
+	bells = mine = NULL;
+	int rc = window == MPI_WIN_NULL ? MPI_SUCCESS : MPI_Win_free(&window);
+	return rc != MPI_SUCCESS || node == MPI_COMM_NULL ? rc : MPI_Comm_free(&node);
+}
+
+// Finds the bell of each of the n ranks of a communicator, -1 for those of other nodes.
+int cop_node_ranks(MPI_Comm c, int n, int *out) {
+	for (int i = 0; i < n; i++)
+		out[i] = -1;
+	if (bells == NULL)
+		return MPI_SUCCESS;
+	int *all = malloc(sizeof(int) * (size_t)n);
+	MPI_Group from = MPI_GROUP_NULL, to = MPI_GROUP_NULL;
+	if (all == NULL)
+		return MPI_ERR_NO_MEM;
+	for (int i = 0; i < n; i++)
+		all[i] = i;
+	int rc = MPI_Comm_group(c, &from);
+	if (rc == MPI_SUCCESS && (rc = MPI_Comm_group(node, &to)) == MPI_SUCCESS)
+		rc = MPI_Group_translate_ranks(from, n, all, to, out);
+	for (int i = 0; i < n; i++)
+		out[i] = rc == MPI_SUCCESS && out[i] != MPI_UNDEFINED ? out[i] : -1;
+	if (from != MPI_GROUP_NULL)
+		MPI_Group_free(&from);
+	if (to != MPI_GROUP_NULL)
+		MPI_Group_free(&to);
+	free(all);
+	return rc;
+}
+
+static void futex(bell *b, int op, uint32_t value, const struct timespec *limit) {
+	syscall(SYS_futex, &b->rings, op, value, limit, NULL, 0);
+}
+
+// Wakes a rank of the node: what it may wait for has happened.
+void cop_ring(int node_rank) {
+	if (bells == NULL || node_rank < 0)
+		return;
+	bell *b = &bells[node_rank];
+	atomic_fetch_add(&b->rings, 1);
+	if (atomic_load(&b->dozing) != 0)
+		futex(b, FUTEX_WAKE, 1 << 30, NULL);
+}
+
+// Returns how often this rank was rung for: ask, look at what is waited for, doze.
+uint32_t cop_rings(void) { return mine == NULL ? 0 : atomic_load(&mine->rings); }
+
+// Sleeps until the bell has rung more often than seen, for ns nanoseconds at most.
+void cop_doze(uint32_t seen, long ns) {
+	if (mine == NULL) {
+		cop_pause(ns);
+		return;
+	}
+	struct timespec t = {ns / 1000000000L, ns % 1000000000L};
+	atomic_fetch_add(&mine->dozing, 1);
+	futex(mine, FUTEX_WAIT, seen, &t);
+	atomic_fetch_sub(&mine->dozing, 1);
+}
