@@ -18,8 +18,8 @@ const (
 	perEventGraph = 16       // its graph's streams alone
 	lossyBytes    = 32 << 20 // of a lossy graph: gap counts of a rank, of another one and encoded; gap counts by slot; classes
 	leastStore    = 16 << 20
-	usualBytes    = 256 << 20 // what a rank takes that is told nothing, and more does not make faster
-	perEventUsual = 12        // of the rank
+	usualBytes    = 256 << 20 // of a rank that is told nothing
+	perEventUsual = 12        // of its events
 )
 
 // FixedMemory returns what a rank needs beside its segments: a part that
@@ -85,8 +85,7 @@ func shareClasses(o *cluster.Options, bytes int64) {
 // usualMemory returns what a rank with so many events takes of the memory that there is for it, when the user does not say: segments
 // of more than that are as fast in files, and memory that is touched for the first time costs more than memory used again.
 func usualMemory(available int64, events uint64, least int64) int64 {
-	usual := usualBytes + perEventUsual*int64(min(events, 1<<40))
-	return min(available, max(usual, least+usualBytes))
+	return min(available, max(usualBytes+perEventUsual*int64(min(events, 1<<40)), least+usualBytes))
 }
 
 // rankMemory returns the memory of a rank, where 0 is asked for that of the machine, and the number of ranks on the node.

@@ -87,3 +87,26 @@ func TestOwnHeap(t *testing.T) {
 		}
 	}
 }
+
+// TestUsualMemory has the default of a rank: 256 MiB and 12 bytes an event, but never less than its least and 256 MiB, and never
+// more than there is. 64 M events are 768 MiB, the longest location's 24 bytes an event are in its least.
+func TestUsualMemory(t *testing.T) {
+	const mib = 1 << 20
+	for _, k := range []struct {
+		name      string
+		available int64
+		events    uint64
+		least     int64
+		want      int64
+	}{
+		{"few events", 16 << 30, 1000, 88 * mib, 344 * mib},
+		{"64 Mi events in 16 locations", 16 << 30, 64 * mib, 184 * mib, 1024 * mib},
+		{"64 Mi events in one location", 16 << 30, 64 * mib, 1624 * mib, 1880 * mib},
+		{"a small machine", 512 * mib, 64 * mib, 184 * mib, 512 * mib},
+		{"an announcement that cannot be", 16 << 30, math.MaxUint64, 184 * mib, 16 << 30},
+	} {
+		if got := usualMemory(k.available, k.events, k.least); got != k.want {
+			t.Errorf("%s: %d MiB, want %d", k.name, got/mib, k.want/mib)
+		}
+	}
+}

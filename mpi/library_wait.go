@@ -12,20 +12,21 @@ import (
 	"time"
 )
 
-// How a rank waits. Nothing in an MPI library wakes a rank: it has to look. Between two looks it
+// How a rank waits. Nothing in an MPI library wakes a rank: it has to look. Between two looks
 //
-//	spins    for awakeTime, where there are processors for all ranks that may use them, as MPI itself does
-//	yields   for awakeTime, where ranks share processors: whoever has something to do comes first
-//	dozes    after that; where ranks share processors and all that it waits for rings, after looksAtRing looks
+//	it spins for awakeTime     where there are processors for all ranks that may use them, as MPI itself does
+//	it yields                  where ranks share processors, for looksAtRing looks
+//	it dozes                   after that, until a rank of the same node that sends to this one rings its bell
 //
-// A rank that sends to another one of its node rings its bell, which ends a doze. So a chain of messages over ranks that
-// share processors takes no time in which nobody works, and those that wait leave the processors to those that work. Sleeps
-// alone do not do: each rank of a chain waits for the sleeps of all before it, and so sleeps longer and longer itself.
+// So a chain of messages over ranks that share processors takes no time in which nobody works, and those that wait leave
+// the processors to those that work. Sleeps alone do not do: each rank of a chain waits for the sleeps of all before it, and
+// so sleeps longer and longer itself.
 //
-// What does not ring is found at the end of a doze of a twentieth of the time waited so far: messages of other nodes, rounds
-// of collective calls, the other side of a long message.
+// What does not ring is found at the end of a doze of a tenth of the time waited so far: messages of other nodes, rounds of
+// collective calls, the other side of a long message.
 const (
 	awakeTime = 20 * time.Millisecond
+	leastDoze = 20 * time.Microsecond
 	mostDoze  = 20 * time.Millisecond
 	// looksAtRing is more than one, because a look may just bring in what the next one finds.
 	looksAtRing = 4
@@ -68,14 +69,16 @@ func (w *wait) rest(crowded bool) {
 	}
 	waited := time.Since(w.start)
 	switch {
-	case w.rings && w.looks >= looksAtRing && (crowded || waited > awakeTime):
-		C.cop_doze(w.heard, C.long(mostDoze))
-	case w.looks >= looksAtRing && waited > awakeTime:
-		C.cop_doze(w.heard, C.long(min(waited/20, mostDoze)))
-	case crowded:
+	case crowded && w.looks < looksAtRing:
 		C.cop_pause(0)
-	case w.looks%16 == 0:
-		runtime.Gosched() // to other goroutines of a rank that has one processor
+	case !crowded && waited < awakeTime:
+		if w.looks%16 == 0 {
+			runtime.Gosched() // to other goroutines of a rank that has one processor
+		}
+	case w.rings:
+		C.cop_doze(w.heard, C.long(mostDoze))
+	default:
+		C.cop_doze(w.heard, C.long(min(max(waited/10, leastDoze), mostDoze)))
 	}
 }
 
