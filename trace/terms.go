@@ -31,7 +31,12 @@ const (
 	ParadigmCompiler    ParadigmID = 2
 	ParadigmOpenMP      ParadigmID = 3
 	ParadigmMPI         ParadigmID = 4
+	ParadigmCUDA        ParadigmID = 5
 	ParadigmMeasurement ParadigmID = 6
+	ParadigmPthread     ParadigmID = 7
+	ParadigmOpenACC     ParadigmID = 18
+	ParadigmOpenCL      ParadigmID = 19
+	ParadigmHIP         ParadigmID = 23
 )
 
 // GroupType is the kind of a group.
@@ -87,7 +92,12 @@ const (
 	RoleFileIO          RegionRole = 27
 	RolePointToPoint    RegionRole = 28
 	RoleRMA             RegionRole = 29
+	RoleDataTransfer    RegionRole = 30
+	RoleArtificial      RegionRole = 31
+	RoleThreadCreate    RegionRole = 32
+	RoleThreadWait      RegionRole = 33
 	RoleFileIOMetadata  RegionRole = 38
+	RoleKernel          RegionRole = 40 // OTF2 3.1
 )
 
 // Region flags.

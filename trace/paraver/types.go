@@ -27,12 +27,6 @@ type eventType struct {
 	of       uint64 // position: the type of the region
 }
 
-// Paradigms that package trace does not name.
-const (
-	paradigmCUDA    trace.ParadigmID = 5
-	paradigmPthread trace.ParadigmID = 7
-)
-
 // Event types that the code asks for.
 const (
 	typeP2P      = 50000001
@@ -70,7 +64,7 @@ var eventTypes = map[uint64]eventType{
 	60000016:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleImplicitBarrier},
 	60000018:     {use: nested, paradigm: trace.ParadigmOpenMP, role: trace.RoleCode}, // body of a parallel region
 	60000019:     {use: nested, paradigm: trace.ParadigmUser, role: trace.RoleFunction},
-	60000020:     {use: nested, paradigm: paradigmPthread, role: trace.RoleFunction},
+	60000020:     {use: nested, paradigm: trace.ParadigmPthread, role: trace.RoleFunction},
 	60000021:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleTaskCreate},
 	60000022:     {use: call, paradigm: trace.ParadigmOpenMP, role: trace.RoleTaskWait},
 	60000023:     {use: nested, paradigm: trace.ParadigmOpenMP, role: trace.RoleTask},
@@ -84,8 +78,8 @@ var eventTypes = map[uint64]eventType{
 	60000120:     {use: sourceLine, of: 60000020},
 	60000123:     {use: sourceLine, of: 60000023},
 	60000124:     {use: sourceLine, of: 60000024},
-	61000000:     {use: call, paradigm: paradigmPthread, role: trace.RoleFunction},
-	63000001:     {use: call, paradigm: paradigmCUDA, role: trace.RoleFunction},
+	61000000:     {use: call, paradigm: trace.ParadigmPthread, role: trace.RoleFunction},
+	63000001:     {use: call, paradigm: trace.ParadigmCUDA, role: trace.RoleFunction},
 }
 
 // Types of regions with positions follow each other: placeOf numbers them, and
