@@ -11,14 +11,18 @@ import (
 // Items are the values of one node.
 type Items [xtf.NumItems]uint64
 
-// Derive sets what follows from other times of a node: communication, and the
-// processor's own time.
+// Derive sets what follows from other times of a node: communication, the
+// processor's own time, and the time without set-up.
 func (x *Items) Derive() {
 	x[xtf.ItemComm] = Checked(Checked(x[xtf.ItemP2P], x[xtf.ItemColl]), x[xtf.ItemRMA])
-	away := Checked(Checked(x[xtf.ItemMPI], x[xtf.ItemMarker]), x[xtf.ItemIO])
+	away := uint64(0)
+	for _, i := range xtf.AsideItems {
+		away = Checked(away, x[i])
+	}
 	x[xtf.ItemCPU] = x[xtf.ItemTime] - min(x[xtf.ItemTime], away)
+	x[xtf.ItemMeasured] = x[xtf.ItemTime] - min(x[xtf.ItemTime], x[xtf.ItemSetup])
 	if x[xtf.ItemTime] == xtf.Overflowed {
-		x[xtf.ItemCPU] = xtf.Overflowed
+		x[xtf.ItemCPU], x[xtf.ItemMeasured] = xtf.Overflowed, xtf.Overflowed
 	}
 }
 

@@ -30,6 +30,17 @@ func Productives() []Productive {
 type Rules struct {
 	Productive   Productive // "" is the mean
 	AllProcesses bool       // every process counts, with no time where it did not execute the interval
+	Init         bool       // MPI_Init and MPI_Finalize are MPI like all other; else they are a line of their own, and no loss
+	IO           bool       // I/O outside MPI is productive
+}
+
+// processes reports whether numbers need what each process did, not sums alone.
+func (x Rules) processes() bool {
+	switch x.rule() {
+	case ProductiveMin, ProductiveMax, ProductiveRank0:
+		return true
+	}
+	return false
 }
 
 // rule is the rule of productive MPI time.
@@ -45,8 +56,10 @@ type measured struct {
 	spreads      Spreads // over the participants
 	participants uint64
 	processes    uint64 // of the run, or chosen
-	useful       uint64 // largest time outside MPI and markers of a process
-	rank0        uint64 // MPI time of process 0
+	rules        Rules  // of useful time and of what is measured
+	useful       uint64 // largest useful time of a process
+	least, most  uint64 // MPI time of a process without set-up; known where the rules need it
+	rank0        uint64 // the same of process 0
 	rows         bool   // messages and collectives were matched
 	part         bool   // of a span of time: what has no running totals is not known
 	single       bool   // every process executed it at most once
@@ -61,12 +74,55 @@ func (m *measured) sum(i xtf.Item) *big.Int { return m.spreads.item(i).Sum }
 // check refuses sums that the arithmetic cannot use: times by class are parts of
 // the time, so they always fit.
 func (m *measured) check() error {
-	for _, i := range []xtf.Item{xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU} {
+	for _, i := range append([]xtf.Item{xtf.ItemTime, xtf.ItemCPU, xtf.ItemSetup, xtf.ItemMeasured}, xtf.AsideItems[:]...) {
 		if m.sum(i) == nil {
 			return fmt.Errorf("%s does not fit 64 bits: %w", i, xtf.ErrCorrupt)
 		}
 	}
 	return nil
+}
+
+// hasSetup reports whether set-up and end are left out of what is measured.
+func (m *measured) hasSetup() bool { return !m.rules.Init && m.spreads.has(xtf.ItemSetup) }
+
+// execution is the largest time of a process between set-up and end.
+func (m *measured) execution() uint64 {
+	if m.hasSetup() {
+		return m.spreads.item(xtf.ItemMeasured).Max
+	}
+	return m.spreads.item(xtf.ItemTime).Max
+}
+
+// setup is the sum of set-up and end, where they are left out.
+func (m *measured) setup() *big.Int {
+	if m.hasSetup() {
+		return m.sum(xtf.ItemSetup)
+	}
+	return new(big.Int)
+}
+
+// usefulSum is the useful time of all processes.
+func (m *measured) usefulSum() *big.Int {
+	if m.rules.IO {
+		return add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO))
+	}
+	return m.sum(xtf.ItemCPU)
+}
+
+// visit takes what the rules need of one process.
+func (m *measured) visit(x *processItems, n uint32, first bool) {
+	mpi := x.at(n, xtf.ItemMPI)
+	if !m.rules.Init {
+		mpi -= min(mpi, x.at(n, xtf.ItemSetup))
+	}
+	if first || mpi < m.least {
+		m.least = mpi
+	}
+	m.most = max(m.most, mpi)
+	if x.rank == 0 {
+		m.rank0 = mpi
+	}
+	m.useful = max(m.useful, x.useful(n, m.rules))
 }
 
 // count is the number of processors by the rules.
@@ -82,6 +138,10 @@ func (m *measured) ticks(rules Rules) Ticks {
 	p := m.count(rules)
 	t := Ticks{Execution: m.spreads.item(xtf.ItemTime).Max, Runtime: m.span}
 	t.Total = times(integer(t.Execution), p)
+	t.Measured = times(integer(m.execution()), p)
+	t.longest = integer(m.execution())
+	t.Setup = sub(t.Total, t.Measured)
+	t.DeviceCall, t.DeviceWait, t.LockWait, t.Overhead = m.sum(xtf.ItemDeviceCall), m.sum(xtf.ItemDeviceWait), m.sum(xtf.ItemLockWait), m.sum(xtf.ItemOverhead)
 	t.CPU, t.IO, t.MPI, t.Marker = m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO), m.sum(xtf.ItemMPI), m.sum(xtf.ItemMarker)
 	t.P2P, t.CollectiveAll, t.AllToAll, t.Barrier = m.sum(xtf.ItemP2P), m.sum(xtf.ItemColl), m.sum(xtf.ItemNxN), m.sum(xtf.ItemBarrier)
 	t.FileIO, t.RMA, t.Management, t.Comm = m.sum(xtf.ItemFileIO), m.sum(xtf.ItemRMA), m.sum(xtf.ItemManagement), m.sum(xtf.ItemComm)
@@ -96,64 +156,76 @@ func (m *measured) ticks(rules Rules) Ticks {
 		longest, dephasing := m.sumMax, m.sumMax-t.Execution
 		t.SumOfMax, t.Dephasing = &longest, &dephasing
 	}
-	t.Idle = sub(t.Total, m.sum(xtf.ItemTime))
+	t.Idle = sub(t.Measured, sub(m.sum(xtf.ItemTime), m.setup()))
 	t.LoadImbalance = sub(times(integer(m.spreads.item(xtf.ItemCPU).Max), p), t.CPU)
-	t.setProductive(m.productive(rules), p)
+	t.ioProductive = m.rules.IO
+	t.setProductive(sub(t.MPI, m.setup()), m.productive(rules))
 	return t
 }
 
 // productive is the MPI time that counts as productive: the part num of den.
 func (m *measured) productive(rules Rules) Fraction {
-	mpi := m.spreads.item(xtf.ItemMPI)
 	one := big.NewInt(1)
 	switch rules.rule() {
 	case ProductiveMin:
 		if m.count(rules) > m.participants {
 			return Fraction{new(big.Int), one}
 		}
-		return Fraction{integer(mpi.Min), one}
+		return Fraction{integer(m.least), one}
 	case ProductiveMax:
-		return Fraction{integer(mpi.Max), one}
+		return Fraction{integer(m.most), one}
 	case ProductiveRank0:
 		return Fraction{integer(m.rank0), one}
 	case ProductiveNone:
 		return Fraction{new(big.Int), one}
 	}
-	return Fraction{mpi.Sum, integer(max(m.count(rules), 1))}
+	return Fraction{sub(m.sum(xtf.ItemMPI), m.setup()), integer(max(m.count(rules), 1))}
 }
 
-// setProductive splits the total into productive and lost time.
-func (t *Ticks) setProductive(mpi Fraction, p uint64) {
+// setProductive splits what is measured into productive and lost time; all is the
+// MPI time in there, mpi its productive part.
+func (t *Ticks) setProductive(all *big.Int, mpi Fraction) {
 	scaled := func(v *big.Int) *big.Int { return new(big.Int).Mul(v, mpi.Den) }
+	useful, lost := t.CPU, add(t.Idle, t.Marker)
+	for _, v := range []*big.Int{t.DeviceCall, t.DeviceWait, t.LockWait, t.Overhead} {
+		lost = add(lost, v)
+	}
+	if t.ioProductive {
+		useful = add(useful, t.IO)
+	} else {
+		lost = add(lost, t.IO)
+	}
 	t.MPIProductive = mpi
-	t.MPILost = Fraction{sub(scaled(t.MPI), mpi.Num), mpi.Den}
-	t.Productive = Fraction{add(scaled(add(t.CPU, t.IO)), mpi.Num), mpi.Den}
-	t.Lost = Fraction{add(t.MPILost.Num, scaled(add(t.Idle, t.Marker))), mpi.Den}
+	t.MPILost = Fraction{sub(scaled(all), mpi.Num), mpi.Den}
+	t.Productive = Fraction{add(scaled(useful), mpi.Num), mpi.Den}
+	t.Lost = Fraction{add(t.MPILost.Num, scaled(lost)), mpi.Den}
 }
 
-// efficiency is the productive part of the total, 1 for an empty interval, and
-// the estimated speed-up.
+// efficiency is the productive part of what is measured, 1 for an empty interval,
+// and the estimated speed-up.
 func (t *Ticks) efficiency() (efficiency, speedup Ratio) {
 	efficiency = Ratio{1, true}
-	if t.Total.Sign() > 0 {
-		efficiency = t.Productive.over(t.Total)
+	if t.Measured.Sign() > 0 {
+		efficiency = t.Productive.over(t.Measured)
 	}
-	return efficiency, t.Productive.over(integer(t.Execution))
+	return efficiency, t.Productive.over(t.longest)
 }
 
 // efficiencyText is the efficiency with 6 decimals, half away from zero.
 func (t *Ticks) efficiencyText() string {
-	if t.Total.Sign() == 0 {
+	if t.Measured.Sign() == 0 {
 		return "1.000000"
 	}
-	return Fraction{t.Productive.Num, new(big.Int).Mul(t.Productive.Den, t.Total)}.fixed(6)
+	return Fraction{t.Productive.Num, new(big.Int).Mul(t.Productive.Den, t.Measured)}.fixed(6)
 }
 
 // runtime is what POP's efficiencies divide by: of an interval executed once the
-// time from its first begin to its last end, of a repeated one the longest sum.
+// time from its first begin to its last end, of a repeated one the longest sum. If
+// set-up is left out it is the longest time between set-up and end: processes that
+// begin one after the other meet in there.
 func (m *measured) runtime() *big.Int {
-	if m.single {
+	if m.single && !m.hasSetup() {
 		return integer(m.span)
 	}
-	return integer(m.spreads.item(xtf.ItemTime).Max)
+	return integer(m.execution())
 }

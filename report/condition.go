@@ -192,7 +192,7 @@ func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
-	s, err := r.survey(surveyOptions{section: "conditions", deep: true})
+	s, err := r.survey(surveyOptions{section: "conditions", deep: true, rules: rules})
 	if err == nil && len(s.lost) > 0 {
 		err = fmt.Errorf("%s: location %d: %s: %w", r.Name, s.lost[0].Location, s.lost[0].Error, xtf.ErrCorrupt)
 	}
@@ -287,12 +287,14 @@ func metrics() []metric {
 	p := func(i *Interval) *big.Int { return integer(i.POP.participants) }
 	list := []metric{
 		{"efficiency", kindShare, func(i *Interval) *big.Rat {
-			if i.Ticks.Total.Sign() == 0 {
+			if i.Ticks.Measured.Sign() == 0 {
 				return big.NewRat(1, 1)
 			}
-			return ratOf(i.Ticks.Productive.Num, new(big.Int).Mul(i.Ticks.Productive.Den, i.Ticks.Total))
+			return ratOf(i.Ticks.Productive.Num, new(big.Int).Mul(i.Ticks.Productive.Den, i.Ticks.Measured))
 		}},
-		share("parallel_efficiency", func(i *Interval) (a, b *big.Int) { return i.POP.Useful, new(big.Int).Mul(p(i), i.POP.Runtime) }),
+		share("parallel_efficiency", func(i *Interval) (a, b *big.Int) { return i.POP.parallel.Num, i.POP.parallel.Den }),
+		share("process_efficiency", func(i *Interval) (a, b *big.Int) { return i.POP.Useful, new(big.Int).Mul(p(i), i.POP.Runtime) }),
+		share("io_efficiency", func(i *Interval) (a, b *big.Int) { return i.Ticks.CPU, add(i.Ticks.CPU, i.Ticks.IO) }),
 		share("load_balance", func(i *Interval) (a, b *big.Int) { return i.POP.Useful, new(big.Int).Mul(p(i), integer(i.POP.Largest)) }),
 		share("communication_efficiency", func(i *Interval) (a, b *big.Int) { return integer(i.POP.Largest), i.POP.Runtime }),
 		share("serialisation_efficiency", func(i *Interval) (a, b *big.Int) { return integer(i.POP.Largest), i.POP.Ideal }),
@@ -310,7 +312,7 @@ func metrics() []metric {
 		{"wait", kindTime, func(i *Interval) *big.Rat { return ratOf(i.waitTotal(), one) }},
 		{"processors", kindCount, func(i *Interval) *big.Rat { return ratOf(integer(i.Processors), one) }},
 	}
-	for item := range xtf.NumItems {
+	for _, item := range itemsInUse() {
 		kind := kindTime
 		if isCount(item) {
 			kind = kindCount

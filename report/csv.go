@@ -92,7 +92,7 @@ func (s Section) Kind(column string) ColumnKind {
 // order; times are ticks.
 func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
 	head := []string{"rank", "node", "path", "level", "id", "name", "file", "line"}
-	for i := range xtf.NumItems {
+	for _, i := range itemsInUse() {
 		head = append(head, i.String())
 	}
 	if err := w.Write(append(head, "useful", "lost")); err != nil {
@@ -102,7 +102,7 @@ func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
 	_, err := r.survey(surveyOptions{ranks: x.text.Ranks, span: x.Span, section: "intervals", deep: true, each: func(p *processItems) {
 		for _, n := range x.Nodes {
 			if p.took(uint32(n.index)) && failed == nil {
-				failed = w.Write(n.csvRow(p))
+				failed = w.Write(n.csvRow(p, x.text.Rules))
 			}
 		}
 	}})
@@ -112,12 +112,23 @@ func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
 	return err
 }
 
+// itemsInUse are the items whose numbers are in use.
+func itemsInUse() []xtf.Item {
+	var list []xtf.Item
+	for i := range xtf.NumItems {
+		if i.String() != "" {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
 // csvRow is what a process has of the interval. A process's lost time takes the
-// mean rule: all of its MPI time but a P-th, its idle and its marker time.
-func (n *Interval) csvRow(p *processItems) []string {
+// mean rule: all of its MPI time but a P-th, its idle time, and what else is not productive.
+func (n *Interval) csvRow(p *processItems, rules Rules) []string {
 	id := uint32(n.index)
 	row := []string{strconv.Itoa(int(p.rank)), strconv.Itoa(n.index), pathText(n.Path), fmt.Sprint(n.Level), fmt.Sprint(n.ID), n.Name, n.File, fmt.Sprint(n.Line)}
-	for i := range xtf.NumItems {
+	for _, i := range itemsInUse() {
 		v := p.at(id, i)
 		if v == xtf.Overflowed {
 			row = append(row, "")
@@ -126,10 +137,19 @@ func (n *Interval) csvRow(p *processItems) []string {
 		row = append(row, strconv.FormatUint(v, 10))
 	}
 	of := integer(max(n.Processors, 1))
-	mpi := integer(p.at(id, xtf.ItemMPI))
-	idle := integer(n.Ticks.Execution - min(n.Ticks.Execution, p.at(id, xtf.ItemTime)))
-	lost := add(sub(new(big.Int).Mul(mpi, of), mpi), new(big.Int).Mul(add(idle, integer(p.at(id, xtf.ItemMarker))), of))
-	return append(row, strconv.FormatUint(p.useful(id), 10), Fraction{lost, of}.fixed(3))
+	setup := p.at(id, xtf.ItemSetup)
+	if rules.Init {
+		setup = 0
+	}
+	mpi := integer(p.at(id, xtf.ItemMPI) - min(setup, p.at(id, xtf.ItemMPI)))
+	other := sub(n.Ticks.longest, integer(p.at(id, xtf.ItemTime)-min(setup, p.at(id, xtf.ItemTime)))) // idle
+	for _, i := range xtf.AsideItems {
+		if i != xtf.ItemMPI && (i != xtf.ItemIO || !rules.IO) {
+			other = add(other, integer(p.at(id, i)))
+		}
+	}
+	lost := add(sub(new(big.Int).Mul(mpi, of), mpi), new(big.Int).Mul(other, of))
+	return append(row, strconv.FormatUint(p.useful(id, rules), 10), Fraction{lost, of}.fixed(3))
 }
 
 // pathText is a path as 0.1.0.

@@ -210,7 +210,7 @@ func NewDiff(a, b *Run, o DiffOptions) (*Diff, error) {
 
 // newDiffSample reads one run.
 func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
-	s, err := r.survey(surveyOptions{section: "diff", deep: true})
+	s, err := r.survey(surveyOptions{section: "diff", deep: true, rules: rules})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -136,7 +136,7 @@ func (d *Document) fill(s Section, o *Options) (lost []Lost, err error) {
 	case SectionWaits:
 		d.Waits, lost, err = r.Waits(o.Ranks, o.Span)
 	case SectionPOP:
-		d.POPs, lost, err = r.POP(o.Ranks, o.Span)
+		d.POPs, lost, err = r.POP(o.Ranks, o.Span, o.Intervals.Rules)
 	case SectionProfile:
 		d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
 	case SectionPaths:

@@ -6,16 +6,22 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// POP are the efficiencies of POP. With useful time U (CPU and I/O outside MPI),
-// its mean u and largest value U*, runtime R and runtime on an ideal network I:
+// POP are the efficiencies of POP. With useful time U (CPU; with I/O outside MPI by
+// the rules), its mean u and largest value U*, runtime R and runtime on an ideal
+// network I:
 //
 //	multiplicative   load balance u/U*, serialisation U*/I, transfer I/R,
-//	                 communication U*/R = serialisation * transfer, parallel u/R = load balance * communication
-//	additive         1 - loss/R, with the losses U*-u, I-U* and R-I; parallel = 1 - all three
+//	                 communication U*/R = serialisation * transfer, process u/R = load balance * communication
+//	additive         1 - loss/R, with the losses U*-u, I-U* and R-I; process = 1 - all three
+//
+// Parallel is process times the efficiency of threads, where there are several.
 type POP struct {
 	LoadBalance   Ratio  `json:"load_balance"`
 	Communication Ratio  `json:"communication"`
-	Parallel      Ratio  `json:"parallel"`
+	Parallel      Ratio  `json:"parallel"` // process x threads
+	Process       Ratio  `json:"process"`
+	IO            Ratio  `json:"io"`               // CPU / (CPU + I/O); not defined without I/O
+	Unburdened    Ratio  `json:"without_overhead"` // process, of the time without measurement overhead; not defined without any
 	Serialisation Ratio  `json:"serialisation"`
 	Transfer      Ratio  `json:"transfer"`
 	Additive      Losses `json:"additive"`
@@ -29,6 +35,7 @@ type POP struct {
 	Threads *ThreadPOP `json:"threads,omitempty"` // of processes with several
 
 	participants uint64
+	parallel     Fraction // exactly
 }
 
 // Losses are the additive efficiencies.
@@ -43,10 +50,21 @@ type Losses struct {
 func (m *measured) pop() POP {
 	p, r := integer(m.participants), m.runtime()
 	x := POP{Threads: m.threads(), Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful, participants: m.participants}
-	x.Useful = add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO))
+	x.Useful = m.usefulSum()
 	most := integer(m.useful)
 	all := new(big.Int).Mul(p, r)
-	x.Parallel = ratio(x.Useful, all)
+	x.Process = ratio(x.Useful, all)
+	x.parallel = Fraction{x.Useful, all}
+	if left := m.threadTimes(); left != nil {
+		x.parallel = Fraction{new(big.Int).Mul(x.Useful, left[3]), new(big.Int).Mul(all, left[0])}
+	}
+	x.Parallel = ratio(x.parallel.Num, x.parallel.Den)
+	if io := m.sum(xtf.ItemIO); io.Sign() > 0 {
+		x.IO = ratio(m.sum(xtf.ItemCPU), add(m.sum(xtf.ItemCPU), io))
+	}
+	if overhead := m.sum(xtf.ItemOverhead); overhead.Sign() > 0 {
+		x.Unburdened = ratio(x.Useful, sub(all, overhead))
+	}
 	x.LoadBalance = ratio(x.Useful, times(p, m.useful))
 	x.Communication = ratio(most, r)
 	// 1 - (U* - u)/R = (P (R - U*) + sum U) / (P R)
@@ -55,9 +73,12 @@ func (m *measured) pop() POP {
 	if m.ideal == nil {
 		return x
 	}
-	x.Serialisation = ratio(most, m.ideal)
-	x.Transfer = ratio(m.ideal, r)
-	x.Additive.Serialisation = ratio(add(sub(r, m.ideal), most), r)
+	if m.hasSetup() && x.Ideal.Cmp(r) > 0 { // the replay has those who began late, the runtime has not
+		x.Ideal = r
+	}
+	x.Serialisation = ratio(most, x.Ideal)
+	x.Transfer = ratio(x.Ideal, r)
+	x.Additive.Serialisation = ratio(add(sub(r, x.Ideal), most), r)
 	x.Additive.Transfer = x.Transfer
 	return x
 }

@@ -34,7 +34,7 @@ const (
 )
 
 // runItems are the components of an execution; its waits for partners come last.
-var runItems = [...]xtf.Item{xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU}
+var runItems = [...]xtf.Item{xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU, xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup, xtf.ItemMeasured}
 
 // executionSums gathers the executions of the nodes that a report shows.
 type executionSums struct {
@@ -50,6 +50,7 @@ type runSum struct {
 	count       uint64
 	first, last uint64
 	rank0       uint64
+	least, most uint64 // MPI time of a process by the rules
 }
 
 // perExecution adds a line for every execution to the nodes: executions are
@@ -116,6 +117,14 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
 	}
 	e.runs[iv.Node] = list
 	r := &list[iv.Execution]
+	mpi := v[xtf.ItemMPI]
+	if !e.rules.Init {
+		mpi -= min(mpi, v[xtf.ItemSetup])
+	}
+	if r.count == 0 || mpi < r.least {
+		r.least = mpi
+	}
+	r.most = max(r.most, mpi)
 	for i, item := range runItems {
 		addStat(&r.items[i], v[item], rank, r.count == 0)
 	}
@@ -125,7 +134,7 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
 	r.count++
 	r.first, r.last = min(r.first, iv.T), max(r.last, iv.End)
 	if rank == 0 {
-		r.rank0 = v[xtf.ItemMPI]
+		r.rank0 = mpi
 	}
 }
 
@@ -137,7 +146,7 @@ func (e *executionSums) lines(n int, rows bool) ([]OneRun, error) {
 		if r.count == 0 {
 			continue
 		}
-		m := measured{participants: r.count, processes: r.count, rank0: r.rank0, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never}
+		m := measured{participants: r.count, processes: r.count, rules: e.rules, rank0: r.rank0, least: r.least, most: r.most, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never}
 		for i, item := range runItems {
 			r.items[i].Key = uint64(item)
 			m.spreads = append(m.spreads, spreadOf(&r.items[i], r.count))

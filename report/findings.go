@@ -74,6 +74,12 @@ func (d *Document) findImbalance(u unit) string {
 func (d *Document) findCommunication(u unit) string {
 	s := d.Summary
 	t := &s.Ticks
+	if away := add(t.DeviceWait, t.DeviceCall); t.MPI.Sign() == 0 && positive(away) {
+		return fmt.Sprintf("%s of all time the host is in calls of a device's runtime, %s it waits for the device", ratio(away, t.Total).percent(), ratio(t.DeviceWait, t.Total).percent())
+	}
+	if t.MPI.Sign() == 0 && sub(t.Measured, t.CPU).Cmp(t.Idle) > 0 {
+		return fmt.Sprintf("communication efficiency %s, yet no MPI time: what is lost stands in the table above", s.POP.Communication.text(2))
+	}
 	if t.MPI.Sign() == 0 {
 		return fmt.Sprintf("communication efficiency %s, yet no MPI time: processes do not run at the same time", s.POP.Communication.text(2))
 	}

@@ -139,6 +139,12 @@ func (d *Document) ruleFlags() string {
 	if d.Intervals.Options.Processors == "all" {
 		text += " --processors all"
 	}
+	if r := d.Intervals.text.Rules; r.Init {
+		text += " --init include"
+	}
+	if d.Intervals.text.Rules.IO {
+		text += " --io-productive"
+	}
 	return text
 }
 

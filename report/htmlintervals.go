@@ -201,9 +201,12 @@ func (n *Interval) htmlMain(u unit) htmlBlock {
 	b.add("Execution time (longest process)", integer(t.Execution), nil, u)
 	b.Lines = append(b.Lines, htmlLine{Name: "Processors", Value: count(n.Processors)})
 	b.add("Total time", t.Total, t.Total, u)
+	b.add("Set-up and end", t.Setup, t.Total, u)
 	b.Lines = append(b.Lines, htmlLine{Name: "Productive time", Value: u.fraction(t.Productive), Share: t.Productive.over(t.Total).percent()})
 	b.add("---CPU", t.CPU, t.Total, u)
-	b.add("---I/O", t.IO, t.Total, u)
+	if t.ioProductive {
+		b.add("---I/O", t.IO, t.Total, u)
+	}
 	if positive(t.MPIProductive.Num) {
 		b.Lines = append(b.Lines, htmlLine{Name: "MPI of one processor", Value: u.fraction(t.MPIProductive), Share: t.MPIProductive.over(t.Total).percent(), Part: true})
 	}
@@ -219,6 +222,13 @@ func (n *Interval) htmlLoss(u unit) htmlBlock {
 	}
 	b.add("---Idle", t.Idle, t.Total, u)
 	b.add("---Marker", t.Marker, t.Total, u)
+	if !t.ioProductive {
+		b.add("---I/O", t.IO, t.Total, u)
+	}
+	b.add("---Device wait", t.DeviceWait, t.Total, u)
+	b.add("---Device calls", t.DeviceCall, t.Total, u)
+	b.add("---Lock wait", t.LockWait, t.Total, u)
+	b.add("---Measurement overhead", t.Overhead, t.Total, u)
 	return b
 }
 

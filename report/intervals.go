@@ -115,8 +115,8 @@ func (r *Run) Intervals(o IntervalOptions) (*Intervals, []Lost, error) {
 	}
 	lists := orderedLists{items: o.Ordered}
 	s, err := r.survey(surveyOptions{
-		ranks: o.Ranks, span: o.Span, section: "intervals", each: lists.add,
-		deep: o.Details || len(o.Ordered) > 0 || o.Rules.rule() == ProductiveRank0,
+		ranks: o.Ranks, span: o.Span, section: "intervals", each: lists.add, rules: o.Rules,
+		deep: o.Details || len(o.Ordered) > 0,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -256,7 +256,7 @@ func (l *orderedLists) of(n int) []Ordered {
 // ParseItem returns the component with a name.
 func ParseItem(name string) (xtf.Item, bool) {
 	for i := range xtf.NumItems {
-		if i.String() == name {
+		if name != "" && i.String() == name {
 			return i, true
 		}
 	}

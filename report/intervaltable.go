@@ -18,7 +18,7 @@ const screenRows = 24
 
 // firstScreen reads the tree for the summary; nil for a run without intervals.
 func (r *Run) firstScreen(rules Rules) (*firstScreen, error) {
-	s, err := r.survey(surveyOptions{section: "summary"})
+	s, err := r.survey(surveyOptions{section: "summary", rules: rules})
 	if err != nil || len(s.nodes) < 2 {
 		return nil, err
 	}

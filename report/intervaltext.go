@@ -70,6 +70,9 @@ func (x *Intervals) block(w *writer, n *Interval) {
 	w.line("%s", l.entry("Execution Time", w.unit.plainTicks(integer(t.Execution))))
 	w.line("%s", l.entry("Processors", strconv.FormatUint(n.Processors, 10)))
 	w.line("%s", l.entry("Total Time", w.unit.plainTicks(t.Total)))
+	if positive(t.Setup) {
+		w.line("%s", l.entry("Set-up and End", w.unit.plainTicks(t.Setup)))
+	}
 	w.line("%s", l.entry("Productive Time", w.unit.plain(t.Productive)+productiveParts(t)))
 	if rule := x.text.Rules.rule(); rule == ProductiveNone {
 		w.line("  %s", l.of("rule: no MPI time counts as productive"))
@@ -79,8 +82,14 @@ func (x *Intervals) block(w *writer, n *Interval) {
 	w.line("%s", l.entry("Lost Time", w.unit.plain(t.Lost)))
 	w.line("%s", l.entry("---MPI Time", w.unit.plain(t.MPILost)))
 	w.line("%s", l.entry("---Idle Time", w.unit.plainTicks(t.Idle)))
-	if marker := w.unit.plainTicks(t.Marker); strings.Trim(marker, "0.") != "" {
-		w.line("%s", l.entry("---Marker Time", marker))
+	other := []timeLine{{"---Marker Time", t.Marker}, {"---Device Wait", t.DeviceWait}, {"---Device Calls", t.DeviceCall}, {"---Lock Wait", t.LockWait}, {"---Overhead", t.Overhead}}
+	if !t.ioProductive {
+		other = append(other, timeLine{"---I/O Time", t.IO})
+	}
+	for _, e := range other {
+		if v := w.unit.plainTicks(e.v); strings.Trim(v, "0.") != "" {
+			w.line("%s", l.entry(e.label, v))
+		}
 	}
 	if x.text.Details {
 		x.details(w, n, l)
@@ -96,7 +105,7 @@ func productiveParts(t *Ticks) string {
 		name string
 		v    *big.Int
 	}{{"CPU", t.CPU}, {"MPI", t.MPIProductive.Num}, {"I/O", t.IO}} {
-		if positive(p.v) {
+		if positive(p.v) && (p.name != "I/O" || t.ioProductive) {
 			parts = append(parts, p.name)
 		}
 	}

@@ -42,6 +42,16 @@ type ThreadPOP struct {
 
 // threads computes the efficiencies of threads; nil without any.
 func (m *measured) threads() *ThreadPOP {
+	left := m.threadTimes()
+	if left == nil {
+		return nil
+	}
+	return &ThreadPOP{ratio(left[3], left[0]), ratio(left[1], left[0]), ratio(left[2], left[1]), ratio(left[3], left[2])}
+}
+
+// threadTimes are the time of all threads, and what is left of it without each loss
+// in turn; nil without threads.
+func (m *measured) threadTimes() []*big.Int {
 	all := m.sum(xtf.ItemThreadTime)
 	if !positive(all) {
 		return nil
@@ -53,16 +63,16 @@ func (m *measured) threads() *ThreadPOP {
 		}
 		left = append(left, sub(left[len(left)-1], m.sum(i)))
 	}
-	return &ThreadPOP{ratio(left[3], left[0]), ratio(left[1], left[0]), ratio(left[2], left[1]), ratio(left[3], left[2])}
+	return left
 }
 
 // POP reports the efficiencies.
-func (r *Run) POP(ranks Ranks, span *Span) (*POPs, []Lost, error) {
+func (r *Run) POP(ranks Ranks, span *Span, rules Rules) (*POPs, []Lost, error) {
 	x := &POPs{Resolution: r.Defs.Clock().TimerResolution, Ranks: ranks.String(), Span: span}
 	of, n := hosts(r.Defs)
 	x.Hosts = n
 	useful := map[uint64]*hostSum{} // by interval and host
-	s, err := r.survey(surveyOptions{ranks: ranks, span: span, section: "pop", deep: true, each: func(p *processItems) {
+	s, err := r.survey(surveyOptions{ranks: ranks, span: span, section: "pop", deep: true, rules: rules, each: func(p *processItems) {
 		for _, k := range p.keys() {
 			if node := uint32(k >> 32); xtf.Item(uint32(k)) == xtf.ItemTime && p.took(node) {
 				h := useful[xtf.NodeKey(node, uint32(of[p.rank]))]
@@ -70,7 +80,7 @@ func (r *Run) POP(ranks Ranks, span *Span) (*POPs, []Lost, error) {
 					h = &hostSum{}
 					useful[xtf.NodeKey(node, uint32(of[p.rank]))] = h
 				}
-				h.useful.add(p.useful(node))
+				h.useful.add(p.useful(node, rules))
 				h.processes++
 			}
 		}
@@ -129,28 +139,28 @@ func (d *Document) writePOPs(w *writer) {
 		head += ", " + x.Span.text(w.unit)
 	}
 	w.title(head)
-	tab := table{head: []string{"<interval", "processors", "runtime " + w.unit.name(), "parallel", "balance", "comm", "serial", "transfer", "<"}}
+	tab := table{head: []string{"<interval", "processors", "runtime " + w.unit.name(), "parallel", "process", "balance", "comm", "serial", "transfer", "<"}}
 	for i := range x.Nodes {
 		n := &x.Nodes[i]
 		note := ""
 		if n.Approximate {
 			note = "approx"
 		}
-		tab.add(strings.Repeat("  ", int(n.level))+n.Label, count(n.Processors), w.unit.big(n.Runtime), w.grade(n.Parallel, n.Parallel.text(3)),
+		tab.add(strings.Repeat("  ", int(n.level))+n.Label, count(n.Processors), w.unit.big(n.Runtime), w.grade(n.Parallel, n.Parallel.text(3)), n.Process.text(3),
 			w.grade(n.LoadBalance, n.LoadBalance.text(3)), w.grade(n.Communication, n.Communication.text(3)),
 			w.grade(n.Serialisation, n.Serialisation.text(3)), w.grade(n.Transfer, n.Transfer.text(3)), note)
 	}
 	w.table(&tab)
-	w.line("parallel = balance x communication, communication = serialisation x transfer")
+	w.line("process = balance x communication, communication = serialisation x transfer, parallel = process x openmp")
 	w.line("")
-	tab = table{head: []string{"<additive", "parallel", "balance", "serial", "transfer", "comm"}}
+	tab = table{head: []string{"<additive", "process", "balance", "serial", "transfer", "comm"}}
 	for i := range x.Nodes {
 		n := &x.Nodes[i]
 		a := &n.Additive
-		tab.add(strings.Repeat("  ", int(n.level))+n.Label, n.Parallel.text(3), a.LoadBalance.text(3), a.Serialisation.text(3), a.Transfer.text(3), a.Communication.text(3))
+		tab.add(strings.Repeat("  ", int(n.level))+n.Label, n.Process.text(3), a.LoadBalance.text(3), a.Serialisation.text(3), a.Transfer.text(3), a.Communication.text(3))
 	}
 	w.table(&tab)
-	w.line("each is 1 - loss / runtime; parallel = balance + serialisation + transfer - 2")
+	w.line("each is 1 - loss / runtime; process = balance + serialisation + transfer - 2")
 	if x.Hosts > 1 {
 		w.line("")
 		tab = table{head: []string{"<load balance", "within hosts", "between hosts"}}

@@ -11,6 +11,16 @@ import (
 // vector is the items of a location or process, from COMP rows of node 0.
 type vector [xtf.NumItems]uint64
 
+// derive sets what follows from other times.
+func (v *vector) derive() {
+	away := uint64(0)
+	for _, i := range xtf.AsideItems {
+		away += v[i]
+	}
+	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], away)
+	v[xtf.ItemMeasured] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemSetup])
+}
+
 // components reads the items of location p.
 func (r *Run) components(p trace.P) (vector, error) {
 	var v vector
@@ -24,19 +34,6 @@ func (r *Run) components(p trace.P) (vector, error) {
 		return v, fmt.Errorf("%s: location %d: components: %w", r.Name, r.Defs.Location(p).Ref, err)
 	}
 	return v, nil
-}
-
-// mostUseful is the largest time outside MPI and markers of a process.
-func (r *Run) mostUseful() (uint64, error) {
-	most := uint64(0)
-	for rank, p := range r.Defs.Processes() {
-		x, err := r.processItems(uint32(rank), p)
-		if err != nil {
-			return 0, err
-		}
-		most = max(most, x.useful(0))
-	}
-	return most, nil
 }
 
 // processItems are the components of one process, of all interval nodes.
@@ -55,9 +52,12 @@ func (x *processItems) took(n uint32) bool {
 	return x.at(n, xtf.ItemExecutions) > 0
 }
 
-// useful is the process's time outside MPI and markers.
-func (x *processItems) useful(n uint32) uint64 {
-	return saturating(x.at(n, xtf.ItemCPU), x.at(n, xtf.ItemIO))
+// useful is the process's useful time.
+func (x *processItems) useful(n uint32, rules Rules) uint64 {
+	if rules.IO {
+		return saturating(x.at(n, xtf.ItemCPU), x.at(n, xtf.ItemIO))
+	}
+	return x.at(n, xtf.ItemCPU)
 }
 
 // keys are those of all values, ascending.
@@ -188,7 +188,11 @@ func (x *processItems) spanTime() {
 		return
 	}
 	all := last - first
-	less := saturating(saturating(x.at(0, xtf.ItemMPI), x.at(0, xtf.ItemMarker)), x.at(0, xtf.ItemIO))
+	less := uint64(0)
+	for _, i := range xtf.AsideItems {
+		less = saturating(less, x.at(0, i))
+	}
 	x.values[uint64(xtf.ItemTime)] = all
 	x.values[uint64(xtf.ItemCPU)] = all - min(all, less)
+	x.values[uint64(xtf.ItemMeasured)] = all - min(all, x.at(0, xtf.ItemSetup))
 }

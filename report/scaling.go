@@ -27,6 +27,8 @@ const (
 type ScalingOptions struct {
 	Mode Mode
 	At   uint64 // number of processes to predict for, 0: none
+
+	Rules Rules // of efficiencies
 }
 
 // Scaling is how a program scales over several runs with different numbers of
@@ -116,7 +118,7 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 	var list []*sample
 	numbers := nodeNumbers{}
 	for _, r := range runs {
-		x, err := newSample(r, numbers)
+		x, err := newSample(r, numbers, o.Rules)
 		if err != nil {
 			return nil, err
 		}
@@ -144,8 +146,8 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 }
 
 // newSample reads one run.
-func newSample(r *Run, numbers nodeNumbers) (*sample, error) {
-	s, err := r.survey(surveyOptions{section: "scaling", deep: true})
+func newSample(r *Run, numbers nodeNumbers, rules Rules) (*sample, error) {
+	s, err := r.survey(surveyOptions{section: "scaling", deep: true, rules: rules})
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +200,7 @@ func guessMode(list []*sample) Mode {
 	first, last := list[0], list[len(list)-1]
 	useful := func(x *sample) float64 {
 		m := x.survey.measured[0]
-		return x.seconds(add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO)), 1).Value
+		return x.seconds(m.usefulSum(), 1).Value
 	}
 	a, b := useful(first), useful(last)
 	if a <= 0 || b/a < math.Sqrt(float64(last.p)/float64(first.p)) {
@@ -295,7 +297,7 @@ func (f *ScalingFactor) setCounters(ref, x *sample, here, there uint64) {
 	}
 	rate := func(s *sample) float64 {
 		m := &s.survey.measured[0]
-		return quotient(per(s.counted.cycles, 1), s.seconds(add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO)), 1).Value).Value
+		return quotient(per(s.counted.cycles, 1), s.seconds(m.usefulSum(), 1).Value).Value
 	}
 	f.Frequency = quotient(rate(x), rate(ref))
 }

@@ -38,6 +38,12 @@ type Ticks struct {
 	Total         *big.Int `json:"total"`
 	Productive    Fraction `json:"productive"`
 	Lost          Fraction `json:"lost"`
+	Setup         *big.Int `json:"setup"`    // what set-up and end take of the total; with Measured all of it
+	Measured      *big.Int `json:"measured"` // the total between set-up and end: productive and lost
+	DeviceCall    *big.Int `json:"device_call"`
+	DeviceWait    *big.Int `json:"device_wait"`
+	LockWait      *big.Int `json:"lock_wait"`
+	Overhead      *big.Int `json:"overhead"`
 	CPU           *big.Int `json:"cpu"`
 	IO            *big.Int `json:"io"`
 	MPI           *big.Int `json:"mpi"`
@@ -61,6 +67,9 @@ type Ticks struct {
 	SumOfMax      *uint64  `json:"execution_sum_of_max"` // sum over the executions of the longest of each; nil: not known
 	Dephasing     *uint64  `json:"dephasing"`            // that minus execution: imbalance that cancels over executions
 	Overlap       *big.Int `json:"overlap"`              // CPU time while a request is open
+
+	longest      *big.Int // largest time of a process between set-up and end
+	ioProductive bool
 }
 
 // Messages are the counts of point-to-point messages. A receive counts when it
@@ -141,7 +150,7 @@ func (r *Run) summary(rules Rules) (*Summary, error) {
 // wholeProgram is what the characteristics of node 0 are computed from.
 func (r *Run) wholeProgram(s *Summary, root *xtf.Interval, rules Rules) (*measured, error) {
 	n := &measured{
-		spreads: s.Spreads, participants: s.Processors, processes: uint64(len(r.Defs.Processes())), rows: s.Rows, single: true,
+		rules: rules, spreads: s.Spreads, participants: s.Processors, processes: uint64(len(r.Defs.Processes())), rows: s.Rows, single: true,
 		sumMax: s.Item(xtf.ItemTime).Max, span: root.LastEnd - min(root.FirstBegin, root.LastEnd), useful: s.Item(xtf.ItemCPU).Max,
 	}
 	if err := n.check(); err != nil {
@@ -150,18 +159,20 @@ func (r *Run) wholeProgram(s *Summary, root *xtf.Interval, rules Rules) (*measur
 	if n.spreads.has(xtf.ItemIdeal) {
 		n.setIdeal()
 	}
-	var err error
-	if s.Item(xtf.ItemIO).Max > 0 {
-		if n.useful, err = r.mostUseful(); err != nil {
-			return nil, err
-		}
+	if !rules.processes() && (!rules.IO || s.Item(xtf.ItemIO).Max == 0) {
+		return n, nil
 	}
-	if list := r.Defs.Processes(); rules.rule() == ProductiveRank0 && len(list) > 0 {
-		x, err := r.processItems(0, list[0])
+	n.useful = 0
+	first := true
+	for rank, p := range r.Defs.Processes() {
+		x, err := r.processItems(uint32(rank), p)
 		if err != nil {
 			return nil, err
 		}
-		n.rank0 = x.at(0, xtf.ItemMPI)
+		if x.took(0) {
+			n.visit(x, 0, first)
+			first = false
+		}
 	}
 	return n, nil
 }

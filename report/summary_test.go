@@ -200,7 +200,7 @@ func TestEmptyRun(t *testing.T) {
 func TestLargestUseful(t *testing.T) {
 	a := items{xtf.ItemTime: 100, xtf.ItemLast: 100, xtf.ItemCPU: 70, xtf.ItemIO: 10, xtf.ItemMPI: 20, xtf.ItemEvents: 2}
 	b := items{xtf.ItemTime: 100, xtf.ItemLast: 100, xtf.ItemCPU: 30, xtf.ItemIO: 60, xtf.ItemMPI: 10, xtf.ItemEvents: 2}
-	s, err := build(t, []items{a, b}).Summary()
+	s, err := build(t, []items{a, b}).summary(Rules{IO: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,6 +27,7 @@ type surveyOptions struct {
 	ranks   Ranks
 	span    *Span // nil: the whole run
 	deep    bool  // read every process
+	rules   Rules
 	section string
 	each    func(x *processItems) // of a deep survey: called for each process
 }
@@ -47,11 +48,14 @@ func (r *Run) survey(o surveyOptions) (*survey, error) {
 	}
 	s.cut = k.has("init=exclude")
 	s.measured = make([]measured, len(s.nodes))
+	for n := range s.measured {
+		s.measured[n].rules = o.rules
+	}
 	whole := o.ranks.All() && o.span == nil
 	if whole {
 		err = s.readStats()
 	}
-	if err == nil && (!whole || o.deep || s.measured[0].spreads.has(xtf.ItemIO)) {
+	if err == nil && (!whole || o.deep || o.rules.processes() || o.rules.IO && s.measured[0].spreads.has(xtf.ItemIO)) {
 		err = s.readProcesses(&o, whole)
 	}
 	if err != nil {
@@ -98,7 +102,7 @@ func (s *survey) readStats() error {
 		if n == 0 {
 			m.sumMax = m.spreads.item(xtf.ItemTime).Max
 		}
-		m.useful = m.spreads.item(xtf.ItemCPU).Max // right where there is no I/O; else readProcesses knows
+		m.useful = m.spreads.item(xtf.ItemCPU).Max // with productive I/O readProcesses knows
 	}
 	return nil
 }
@@ -111,6 +115,7 @@ func (s *survey) readProcesses(o *surveyOptions, whole bool) error {
 		s.measured[n].useful = 0
 	}
 	estimates := make([]uint64, len(s.nodes))
+	seen := make([]bool, len(s.nodes))
 	visit := func(x *processItems) {
 		for n := range s.nodes {
 			m, n := &s.measured[n], uint32(n)
@@ -123,10 +128,9 @@ func (s *survey) readProcesses(o *surveyOptions, whole bool) error {
 				}
 				sums[n].add(x, n)
 			}
-			if x.rank == 0 {
-				m.rank0 = x.at(n, xtf.ItemMPI)
-			}
-			m.useful, estimates[n] = max(m.useful, x.useful(n)), max(estimates[n], x.estimate(n))
+			m.visit(x, n, !seen[n])
+			seen[n] = true
+			estimates[n] = max(estimates[n], x.estimate(n))
 		}
 		if o.each != nil {
 			o.each(x)

@@ -111,12 +111,22 @@ func (d *Document) writeProgram(w *writer) {
 			tab.add(name, w.unit.fraction(f), share(f), note)
 		}
 	}
+	row("set-up and end", whole(t.Setup), "MPI_Init and MPI_Finalize: what follows is between them")
 	tab.add("productive", w.unit.fraction(t.Productive), share(t.Productive), "")
 	row("  CPU", whole(t.CPU), "")
-	row("  I/O", whole(t.IO), "")
+	if t.ioProductive {
+		row("  I/O", whole(t.IO), "")
+	}
 	row("  MPI of one processor", t.MPIProductive, "rule: "+map[string]string{"mean": "the mean process", "min": "the process with least", "max": "the process with most", "rank0": "process 0"}[s.Rule])
 	tab.add("lost", w.unit.fraction(t.Lost), share(t.Lost), "")
 	row("  MPI", t.MPILost, "")
+	if !t.ioProductive {
+		row("  I/O", whole(t.IO), "")
+	}
+	row("  "+trace.States[trace.StateDeviceWait].Text, whole(t.DeviceWait), "the host waits for a device")
+	row("  "+trace.States[trace.StateDeviceCall].Text, whole(t.DeviceCall), "launches, transfers, memory of a device")
+	row("  "+trace.States[trace.StateLock].Text, whole(t.LockWait), "")
+	row("  "+trace.States[trace.StateOverhead].Text, whole(t.Overhead), "flushes, and where the measurement was off")
 	row("  idle", whole(t.Idle), "processes that began late or ended early")
 	row("  marker", whole(t.Marker), "")
 	w.table(&tab)
@@ -135,6 +145,10 @@ func (d *Document) writeMPI(w *writer) {
 		{"time", xtf.ItemTime},
 		{"CPU", xtf.ItemCPU},
 		{"I/O", xtf.ItemIO},
+		{trace.States[trace.StateDeviceWait].Text, xtf.ItemDeviceWait},
+		{trace.States[trace.StateDeviceCall].Text, xtf.ItemDeviceCall},
+		{trace.States[trace.StateLock].Text, xtf.ItemLockWait},
+		{trace.States[trace.StateOverhead].Text, xtf.ItemOverhead},
 		{"MPI", xtf.ItemMPI},
 		{"  point to point", xtf.ItemP2P},
 		{"  collective", xtf.ItemColl},
@@ -143,6 +157,7 @@ func (d *Document) writeMPI(w *writer) {
 		{"  file I/O", xtf.ItemFileIO},
 		{"  one-sided", xtf.ItemRMA},
 		{"  management, Init", xtf.ItemManagement},
+		{"    " + trace.States[trace.StateSetup].Text, xtf.ItemSetup},
 		{"  starting only", xtf.ItemStart},
 		{"potential sync", xtf.ItemPotentialSync},
 		{"time variation", xtf.ItemVariation},
@@ -165,12 +180,16 @@ func (d *Document) writeMPI(w *writer) {
 func (d *Document) writePOP(w *writer) {
 	p := &d.Summary.POP
 	w.line("")
+	note := "useful time over all time"
+	if p.Threads != nil {
+		note = fmt.Sprintf("process efficiency %s (load balance x communication) x threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
+	}
 	for _, x := range []struct {
 		name string
 		r    Ratio
 		note string
 	}{
-		{"parallel efficiency", p.Parallel, "useful time over all time"},
+		{"parallel efficiency", p.Parallel, note},
 		{"  load balance", p.LoadBalance, "mean useful time over the largest"},
 		{"  communication", p.Communication, "largest useful time over the runtime"},
 		{"    serialisation", p.Serialisation, "largest useful time over the runtime on an ideal network"},
@@ -180,6 +199,12 @@ func (d *Document) writePOP(w *writer) {
 			continue
 		}
 		w.line("%-22s %s%s   %s", x.name, w.bar(x.r), w.grade(x.r, x.r.text(3)), x.note)
+	}
+	if p.IO.Defined {
+		w.line("%-22s %s%s   %s", "I/O efficiency", w.bar(p.IO), w.grade(p.IO, p.IO.text(3)), "CPU time over CPU and I/O time")
+	}
+	if p.Unburdened.Defined {
+		w.line("%-22s %s%s   %s", "without overhead", w.bar(p.Unburdened), w.grade(p.Unburdened, p.Unburdened.text(3)), "useful time over all time but that of the measurement")
 	}
 	if t := p.Threads; t != nil {
 		w.line("%-22s %s%s   %s", "threads", w.bar(t.OpenMP), w.grade(t.OpenMP, t.OpenMP.text(3)),

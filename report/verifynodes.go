@@ -196,7 +196,11 @@ func (w *executionWalk) compare() error {
 		if o := &w.nodes[n]; o.count != at(xtf.ItemExecutions) || o.ticks != at(xtf.ItemTime) {
 			w.add("COMP", "location %d, node %d: %d executions in %d ticks, the rows have %d in %d", id, n, at(xtf.ItemExecutions), at(xtf.ItemTime), o.count, o.ticks)
 		}
-		if parts := at(xtf.ItemCPU) + at(xtf.ItemMPI) + at(xtf.ItemMarker) + at(xtf.ItemIO); parts != at(xtf.ItemTime) {
+		parts := at(xtf.ItemCPU)
+		for _, i := range xtf.AsideItems {
+			parts += at(i)
+		}
+		if parts != at(xtf.ItemTime) {
 			w.add("COMP", "location %d, node %d: time is %d, its parts are %d", id, n, at(xtf.ItemTime), parts)
 		}
 	}

@@ -12,7 +12,7 @@ type openCall struct {
 	inside uint64 // what its times leave for called regions
 	child  uint64 // what those took
 	index  int
-	io     bool
+	aside  bool
 }
 
 // callWalk replays the calls of a location, which are in order of their enters.
@@ -20,11 +20,11 @@ type callWalk struct {
 	c     *locationCheck
 	stack []openCall
 	open  []uint32 // of each region, on the stack
-	io    int      // outermost I/O calls on the stack
+	aside xtf.Item // of the call of xtf.AsideOf on the stack; NumItems: none
 }
 
 func (c *locationCheck) calls() error {
-	w := callWalk{c: c, open: make([]uint32, len(c.profile))}
+	w := callWalk{c: c, open: make([]uint32, len(c.profile)), aside: xtf.NumItems}
 	err := c.each(xtf.TypeCall, w.row)
 	if err == nil {
 		w.unwind(0)
@@ -69,11 +69,11 @@ func (w *callWalk) row(n uint64, row []byte) {
 	}
 	w.open[i]++
 	w.times(&x)
-	io := x.Flags&xtf.FlagOutermostIO != 0
-	if io {
-		w.io++
+	item, aside := xtf.AsideOf(x.Flags)
+	if aside {
+		w.aside = item
 	}
-	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, io: io})
+	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, aside: aside})
 	if x.Exclusive > span {
 		c.at("CALL", n, "exclusive time %d of a call of %d", x.Exclusive, span)
 	}
@@ -85,14 +85,14 @@ func (w *callWalk) times(x *xtf.Call) {
 	if w.c.program.point(x.T) {
 		v[xtf.ItemCalls]++
 	}
-	if x.Flags&xtf.FlagOutermostIO != 0 {
-		v[xtf.ItemIO] += span
+	if item, ok := xtf.AsideOf(x.Flags); ok {
+		v[item] += span
 	}
 	if x.Flags&xtf.FlagOutermostMPI == 0 {
 		return
 	}
-	if w.io > 0 {
-		v[xtf.ItemIO] -= span // MPI inside an I/O call is MPI time
+	if w.aside < xtf.NumItems {
+		v[w.aside] -= span // MPI inside such a call is MPI time
 	}
 	if x.Flags&xtf.FlagMarker != 0 {
 		v[xtf.ItemMarker] += span
@@ -111,6 +111,7 @@ func (w *callWalk) times(x *xtf.Call) {
 		{xtf.ClassMPIIO, xtf.ItemFileIO},
 		{xtf.ClassRMA, xtf.ItemRMA},
 		{xtf.ClassMgmt, xtf.ItemManagement},
+		{xtf.ClassInit, xtf.ItemSetup},
 	} {
 		if x.Class&k.class != 0 {
 			v[k.item] += span
@@ -128,8 +129,8 @@ func (w *callWalk) unwind(depth int) {
 			w.c.at("CALL", f.n, "calls inside take %d ticks, its times leave %d for them", f.child, f.inside)
 		}
 		w.open[f.index]--
-		if f.io {
-			w.io--
+		if f.aside {
+			w.aside = xtf.NumItems
 		}
 	}
 	w.stack = w.stack[:min(depth, len(w.stack))]

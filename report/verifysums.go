@@ -62,13 +62,29 @@ func (c *locationCheck) compareSums() error {
 	if stored := c.stored[xtf.ItemMarker]; v[xtf.ItemMarker] > 0 && stored > v[xtf.ItemMarker] {
 		v[xtf.ItemMarker] = stored // markers of two calls reach from the first to the second
 	}
-	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO])
+	c.overhead()
+	v.derive()
 	for i := range xtf.NumItems {
-		if (i <= xtf.ItemLast || i >= xtf.ItemLateSender && i <= xtf.ItemWaitCount) && v[i] != c.stored[i] {
+		if (i <= xtf.ItemLast || i >= xtf.ItemLateSender && i <= xtf.ItemWaitCount || i >= xtf.ItemDeviceCall && c.stored[xtf.ItemMeasured] > 0) && v[i] != c.stored[i] {
 			c.add("COMP", nil, "%s is %d, the rows add up to %d", i, c.stored[i], v[i])
 		}
 	}
 	return nil
+}
+
+// overhead allows for what records tell: it has no rows, and lies outside MPI.
+func (c *locationCheck) overhead() {
+	v := &c.sums
+	told := c.stored[xtf.ItemOverhead] - min(c.stored[xtf.ItemOverhead], v[xtf.ItemOverhead])
+	if told == 0 {
+		return
+	}
+	v[xtf.ItemOverhead] += told
+	for _, i := range xtf.AsideItems {
+		if i != xtf.ItemMPI && i != xtf.ItemMarker && c.stored[i] < v[i] { // a call that such a record takes time from
+			v[i] = c.stored[i]
+		}
+	}
 }
 
 // compareProfile compares TIMEBIN with the calls.

@@ -179,7 +179,7 @@ func TestPOP(t *testing.T) {
 		w.defs.LocationGroups[i].Parent = uint32(i / 2)
 	}
 	r := w.write(t, 4)
-	x, _, err := r.POP(Ranks{}, nil)
+	x, _, err := r.POP(Ranks{}, nil, Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestThreads(t *testing.T) {
 	x := process(100, 80, 20, 0)
 	x[xtf.ItemEvents], x[xtf.ItemThreadTime], x[xtf.ItemThreadSerial], x[xtf.ItemThreadImbalance], x[xtf.ItemThreadScheduling] = 2, 400, 100, 60, 24
 	r := (&written{nodes: []writtenNode{rootNode(x)}}).write(t, 1)
-	p, _, err := r.POP(Ranks{}, nil)
+	p, _, err := r.POP(Ranks{}, nil, Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestThreads(t *testing.T) {
 // TestApproximate checks the estimate of the ideal runtime where there is no
 // replay.
 func TestApproximate(t *testing.T) {
-	x, _, err := lateRunOnly(t).POP(Ranks{}, nil)
+	x, _, err := lateRunOnly(t).POP(Ranks{}, nil, Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ var sumItems = map[xtf.TypeID]map[string]xtf.Item{
 	xtf.TypeCall: {
 		"calls": xtf.ItemCalls, "mpi": xtf.ItemMPI, "p2p": xtf.ItemP2P, "start": xtf.ItemStart, "coll": xtf.ItemColl,
 		"nxn": xtf.ItemNxN, "barrier": xtf.ItemBarrier, "mpiio": xtf.ItemFileIO, "rma": xtf.ItemRMA, "mgmt": xtf.ItemManagement,
-		"io": xtf.ItemIO, "marker": xtf.ItemMarker,
+		"io": xtf.ItemIO, "marker": xtf.ItemMarker, "deviceCall": xtf.ItemDeviceCall, "deviceWait": xtf.ItemDeviceWait,
+		"lockWait": xtf.ItemLockWait, "overhead": xtf.ItemOverhead, "setup": xtf.ItemSetup,
 	},
 	xtf.TypeP2P: {
 		"sends": xtf.ItemSends, "bytesOut": xtf.ItemBytesOut, "receives": xtf.ItemReceives, "bytesIn": xtf.ItemBytesIn,
@@ -151,7 +152,7 @@ func (x *running) between(begin, end uint64) (vector, error) {
 	v[xtf.ItemTime] = to - from
 	v[xtf.ItemFirst], v[xtf.ItemLast] = from, to
 	v[xtf.ItemComm] = v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA]
-	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO])
+	v.derive()
 	return v, nil
 }
 
@@ -245,7 +246,7 @@ func (x *running) addNode(to *processItems, n uint32, first bool, begin, end uin
 			if n == 0 && v[xtf.ItemTime] > 0 {
 				to.join(c, first, !first)
 			}
-		case i < xtf.ItemSendRecv && first: // several executions add up
+		case (i < xtf.ItemSendRecv || i >= xtf.ItemDeviceCall) && first: // several executions add up
 			to.values[c.Key] = saturating(to.values[c.Key], c.Value)
 		default:
 			to.join(c, first, true)

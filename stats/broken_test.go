@@ -101,7 +101,7 @@ func checkLaws(t *testing.T, l *stats.Loaded) {
 	}
 	for k := range n {
 		v := l.Components.Node(k)
-		if v[xtf.ItemTime] != v[xtf.ItemCPU]+v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO] || v[xtf.ItemCPU] > v[xtf.ItemTime] {
+		if v[xtf.ItemTime] != v[xtf.ItemCPU]+v[xtf.ItemMPI]+v[xtf.ItemMarker]+v[xtf.ItemIO]+v[xtf.ItemDeviceCall]+v[xtf.ItemDeviceWait]+v[xtf.ItemLockWait]+v[xtf.ItemOverhead] || v[xtf.ItemCPU] > v[xtf.ItemTime] {
 			t.Errorf("node %d: time %d of CPU %d, MPI %d, marker %d, I/O %d", k, v[xtf.ItemTime], v[xtf.ItemCPU], v[xtf.ItemMPI], v[xtf.ItemMarker], v[xtf.ItemIO])
 		}
 		if v[xtf.ItemMPI] != v[xtf.ItemP2P]+v[xtf.ItemColl]+v[xtf.ItemFileIO]+v[xtf.ItemRMA]+v[xtf.ItemManagement] || v[xtf.ItemOverlap] > v[xtf.ItemCPU] {

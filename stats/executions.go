@@ -103,7 +103,8 @@ func (x *executions) end(e *execution, t uint64, at *amounts, flags uint32) {
 	}
 	took := t - e.t
 	x.comps.Add(e.node, xtf.ItemTime, took)
-	x.comps.Add(e.node, xtf.ItemCPU, took-v[TimeMPI]-v[TimeMarker]-v[TimeIO])
+	x.comps.Add(e.node, xtf.ItemCPU, took-v[TimeMPI]-v[TimeMarker]-v[TimeIO]-v[TimeDeviceCall]-v[TimeDeviceWait]-v[TimeLock]-v[TimeOverhead])
+	x.comps.Add(e.node, xtf.ItemMeasured, took-v[TimeSetup])
 	x.comps.Add(e.node, xtf.ItemComm, v[TimeP2P]+v[TimeColl]+v[TimeRMA])
 	x.comps.Add(e.node, xtf.ItemExecutions, 1)
 	e.node = interval.None

@@ -31,6 +31,7 @@ var amountItems = [numAmounts]xtf.Item{
 	TimeMPI: xtf.ItemMPI, TimeP2P: xtf.ItemP2P, TimeStart: xtf.ItemStart, TimeColl: xtf.ItemColl, TimeNxN: xtf.ItemNxN,
 	TimeBarrier: xtf.ItemBarrier, TimeFileIO: xtf.ItemFileIO, TimeRMA: xtf.ItemRMA, TimeManagement: xtf.ItemManagement,
 	TimeIO: xtf.ItemIO, TimeMarker: xtf.ItemMarker, TimeOverlap: xtf.ItemOverlap,
+	TimeDeviceCall: xtf.ItemDeviceCall, TimeDeviceWait: xtf.ItemDeviceWait, TimeLock: xtf.ItemLockWait, TimeOverhead: xtf.ItemOverhead, TimeSetup: xtf.ItemSetup,
 	amountCalls: xtf.ItemCalls, amountSends: xtf.ItemSends, amountBytesOut: xtf.ItemBytesOut,
 	amountCollectives: xtf.ItemCollectives, amountCollOut: xtf.ItemCollOut, amountCollIn: xtf.ItemCollIn,
 	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,
@@ -53,7 +54,7 @@ type outermost struct {
 //
 // An MPI call is added when it is over and known to be a marker or none. A border
 // that lies behind the begin of a call that is not added yet waits in the queue,
-// and so does a border of the newest tick, at which more may happen. Memory: 200
+// and so does a border of the newest tick, at which more may happen. Memory: 240
 // bytes for each border that waits, and for each open execution.
 type ledger struct {
 	sum     amounts
@@ -62,6 +63,8 @@ type ledger struct {
 	calls   uint64
 	opsT    uint64 // begin of the newest MPI call with operations, and these amounts before that time
 	ops     operations
+	flushed uint64 // end of the newest flush of the tracer's buffer
+	off     bool   // the measurement is switched off
 	queue   []border
 	waiting []waiting
 }
@@ -176,8 +179,21 @@ func (g *ledger) add(b border) {
 	g.queue[i] = b
 }
 
-// cut adds the time outside MPI since the last cut: to I/O, or to the overlap of
-// computation and requests.
+// asides says, of the states that calls outside MPI are summed up by, where to and
+// which flag their rows have. Of other states the flag is 0.
+var asides = [trace.NumStates]struct {
+	time int
+	flag uint32
+}{
+	trace.StateIO:         {TimeIO, xtf.FlagOutermostIO},
+	trace.StateDeviceCall: {TimeDeviceCall, xtf.FlagOutermostDeviceCall},
+	trace.StateDeviceWait: {TimeDeviceWait, xtf.FlagOutermostDeviceWait},
+	trace.StateLock:       {TimeLock, xtf.FlagOutermostLock},
+	trace.StateOverhead:   {TimeOverhead, xtf.FlagOutermostOverhead},
+}
+
+// cut adds the time outside MPI since the last cut: to overhead that records tell,
+// to the state of the outermost call, or to the overlap of computation and requests.
 func (l *Loader) cut() {
 	if l.mpi.depth > 0 || !l.sums {
 		return
@@ -187,11 +203,19 @@ func (l *Loader) cut() {
 }
 
 func (l *Loader) piece(a *amounts, t uint64) {
+	g := &l.ledger
+	from := g.since
+	if g.flushed > from {
+		from = min(t, g.flushed)
+		a[TimeOverhead] += from - g.since
+	}
 	switch {
-	case l.mpi.io > 0:
-		a[TimeIO] += t - l.ledger.since
+	case g.off:
+		a[TimeOverhead] += t - from
+	case l.mpi.asides > 0:
+		a[asides[l.mpi.aside].time] += t - from
 	case l.requests.n > 0:
-		a[TimeOverlap] += t - l.ledger.since
+		a[TimeOverlap] += t - from
 	}
 }
 

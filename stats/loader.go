@@ -118,8 +118,9 @@ type mpiCall struct {
 	index   int32
 	p2p     uint64 // first staged row of the call
 	coll    uint64
-	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
-	io      int    // open IO regions outside MPI
+	probed  uint64      // enter of the call before it, if that was a blocking probe; else Never
+	asides  int         // open calls outside MPI with one of asides
+	aside   trace.State // of the outermost of them
 	path    uint32
 	site    uint32 // calling context
 	calls   uint64 // before enter
@@ -238,12 +239,13 @@ func (l *Loader) enter(ref uint32) {
 			l.mpi.path = path
 		}
 		l.mpi.depth++
-	} else if class&trace.ClassIO != 0 && l.mpi.depth == 0 {
-		if l.mpi.io == 0 {
-			flags = xtf.FlagOutermostIO
+	} else if aside := &asides[l.t.state[index]]; aside.flag != 0 && l.mpi.depth == 0 {
+		if l.mpi.asides == 0 {
+			flags = aside.flag
 			l.cut()
+			l.mpi.aside = l.t.state[index]
 		}
-		l.mpi.io++
+		l.mpi.asides++
 	}
 	if l.rows {
 		c := xtf.Call{T: l.now, End: xtf.Never, Parent: l.innermost(), Region: ref, Depth: uint32(len(l.stack)), Class: uint32(class), Flags: flags}
@@ -311,11 +313,11 @@ func (l *Loader) close(flags uint32) {
 		l.closeMPI(f.n, class, flags)
 	case class&trace.ClassMPI != 0:
 		l.mpi.depth--
-	case class&trace.ClassIO != 0 && l.mpi.depth == 0 && l.mpi.io > 0:
-		if l.mpi.io == 1 {
+	case asides[l.t.state[f.index]].flag != 0 && l.mpi.depth == 0 && l.mpi.asides > 0:
+		if l.mpi.asides == 1 {
 			l.cut()
 		}
-		l.mpi.io--
+		l.mpi.asides--
 	}
 	if top == l.markers.depth {
 		l.endWatched(flags)
@@ -392,6 +394,7 @@ var classTimes = [...]struct {
 	{trace.ClassFileIO, TimeFileIO},
 	{trace.ClassRMA, TimeRMA},
 	{trace.ClassManagement, TimeManagement},
+	{trace.ClassInit, TimeSetup},
 }
 
 func (l *Loader) diag(c trace.Code, detail string) {

@@ -38,5 +38,10 @@ const (
 	TimeIO
 	TimeMarker
 	TimeOverlap // computation while a request is open
+	TimeDeviceCall
+	TimeDeviceWait
+	TimeLock
+	TimeOverhead
+	TimeSetup // part of TimeManagement
 	NumClassTimes
 )

@@ -8,6 +8,9 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
+// measurementOff is a value of the enumeration MeasurementMode.
+const measurementOff = 2
+
 // record handles every record but enter and leave.
 func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	w := b.Words(e)
@@ -38,6 +41,14 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.context(e.Kind, uint32(w[0]))
 	case trace.Metric:
 		l.metric(w)
+	case trace.BufferFlush:
+		if w[0] > uint64(e.Time) && w[0] != trace.Undefined64 {
+			l.cut()
+			l.ledger.flushed = max(l.ledger.flushed, l.now+(w[0]-uint64(e.Time)))
+		}
+	case trace.MeasurementOnOff:
+		l.cut()
+		l.ledger.off = w[0] == measurementOff
 	case trace.ParameterString, trace.ParameterInt, trace.ParameterUnsignedInt:
 		l.parameter(e.Kind, uint32(w[0]), w[1])
 	default:

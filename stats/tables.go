@@ -11,7 +11,8 @@ type Tables struct {
 	Defs   *trace.Definitions
 	Origin trace.Time // times in rows are ticks since this instant
 	class  []trace.CallClass
-	probe  []bool // Definitions.IsProbe
+	state  []trace.State // Definitions.StateOf
+	probe  []bool        // Definitions.IsProbe
 
 	synchronous []bool // Definitions.IsSynchronous
 
@@ -23,11 +24,12 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), probe: make([]bool, n), synchronous: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs),
 	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
+		t.state[i] = defs.StateOf(&defs.Regions[i])
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
 	}

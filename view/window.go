@@ -57,6 +57,7 @@ var windowItems = []xtf.Item{
 	xtf.ItemCalls, xtf.ItemSends, xtf.ItemReceives, xtf.ItemBytesOut, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
 	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
 	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup,
 }
 
 // waitItems are the spans in which a process waits for others.
@@ -157,12 +158,11 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 		}
 	}
 	items[xtf.ItemTime] = limited{time, time, time}
-	m, k, i := &items[xtf.ItemMPI], &items[xtf.ItemMarker], &items[xtf.ItemIO]
-	items[xtf.ItemCPU] = limited{
-		lower: time - min(time, saturating(saturating(m.upper, k.upper), i.upper)),
-		about: time - min(time, saturating(saturating(m.about, k.about), i.about)),
-		upper: time - min(time, saturating(saturating(m.lower, k.lower), i.lower)),
+	var away limited
+	for _, i := range xtf.AsideItems {
+		away.add(items[i])
 	}
+	items[xtf.ItemCPU] = limited{lower: time - min(time, away.upper), about: time - min(time, away.about), upper: time - min(time, away.lower)}
 	for _, part := range []xtf.Item{xtf.ItemP2P, xtf.ItemColl, xtf.ItemRMA} {
 		items[xtf.ItemComm].add(items[part])
 	}
@@ -203,7 +203,7 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most uint64
 
 // outermost reports whether an item is the time of outermost calls.
 func outermost(i xtf.Item) bool {
-	return i == xtf.ItemMPI || i == xtf.ItemIO || i >= xtf.ItemP2P && i <= xtf.ItemManagement || i == xtf.ItemStart
+	return i == xtf.ItemMPI || i == xtf.ItemIO || i >= xtf.ItemDeviceCall && i <= xtf.ItemSetup || i >= xtf.ItemP2P && i <= xtf.ItemManagement || i == xtf.ItemStart
 }
 
 // sumItem is the item that sum k of an array adds to; NumItems: none.

@@ -13,7 +13,7 @@ const (
 	ItemMPI           Item = 1 // in outermost MPI calls
 	ItemMarker        Item = 2 // in interval markers
 	ItemIO            Item = 3 // in I/O outside MPI
-	ItemCPU           Item = 4 // time - MPI - marker - I/O
+	ItemCPU           Item = 4 // time - AsideItems
 	ItemP2P           Item = 5 // MPI by class
 	ItemColl          Item = 6
 	ItemNxN           Item = 7
@@ -65,8 +65,35 @@ const (
 	ItemThreadSerial     Item = 50 // other threads idle outside of parallel regions
 	ItemThreadImbalance  Item = 51 // threads idle longer than the busiest one of a parallel region
 	ItemThreadScheduling Item = 52 // what even the busiest one idles, for all threads
-	NumItems             Item = 53
+
+	ItemDeviceCall Item = 54 // outside MPI in the runtime of a device, which 55 is no part of
+	ItemDeviceWait Item = 55 // outside MPI in calls that wait for a device
+	ItemLockWait   Item = 56 // outside MPI in calls that wait for a lock
+	ItemOverhead   Item = 57 // outside MPI in what the measurement did
+	ItemSetup      Item = 58 // part of management: Init and Finalize
+	ItemMeasured   Item = 59 // time - set-up
+	NumItems       Item = 60
 )
+
+// AsideItems are the disjoint parts of the time that are no computation: CPU is the rest.
+var AsideItems = [...]Item{ItemMPI, ItemMarker, ItemIO, ItemDeviceCall, ItemDeviceWait, ItemLockWait, ItemOverhead}
+
+// AsideOf is the item that an outermost call outside MPI with these flags adds to.
+func AsideOf(flags uint32) (Item, bool) {
+	switch {
+	case flags&FlagOutermostIO != 0:
+		return ItemIO, true
+	case flags&FlagOutermostDeviceCall != 0:
+		return ItemDeviceCall, true
+	case flags&FlagOutermostDeviceWait != 0:
+		return ItemDeviceWait, true
+	case flags&FlagOutermostLock != 0:
+		return ItemLockWait, true
+	case flags&FlagOutermostOverhead != 0:
+		return ItemOverhead, true
+	}
+	return NumItems, false
+}
 
 // itemNames are the names in reports and in the file's table of names.
 var itemNames = [NumItems]string{
@@ -77,7 +104,8 @@ var itemNames = [NumItems]string{
 	"wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan",
 	"wait_count", "overlap", "ideal", "ideal_first", "ideal_last",
 	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
-	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling",
+	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling", "",
+	"device_call", "device_wait", "lock_wait", "overhead", "setup", "measured",
 }
 
 // String returns the item's name.
@@ -91,7 +119,7 @@ func (i Item) String() string {
 // NeedsPartners reports whether the item compares the two sides of messages or
 // the members of collectives, or is known only where rows are kept.
 func (i Item) NeedsPartners() bool {
-	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i < NumItems && i != ItemOverlap
+	return i >= ItemSendRecv && i <= ItemVariation || i >= ItemLateSender && i <= ItemThreadScheduling && i != ItemOverlap
 }
 
 // Adds reports whether the item of a process is the sum over its locations: counts
@@ -140,7 +168,9 @@ func ClassName(class uint32) string {
 func Names() []byte {
 	var b []byte
 	for i := range NumItems {
-		b = fmt.Appendf(b, "item %d %s\n", i, i)
+		if i.String() != "" { // a number that is not in use
+			b = fmt.Appendf(b, "item %d %s\n", i, i)
+		}
 	}
 	for i, n := range classNames {
 		b = fmt.Appendf(b, "class %d %s\n", 1<<i, n)

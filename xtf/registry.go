@@ -87,6 +87,11 @@ var rowSpecs = []rowSpec{
 		{"mgmt", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassMgmt)}},
 		{"io", -1, -1, RuleSpan, []Term{has(7, FlagOutermostIO)}},
 		{"marker", -1, -1, RuleSpan, []Term{has(7, FlagMarker)}},
+		{"deviceCall", -1, -1, RuleSpan, []Term{has(7, FlagOutermostDeviceCall)}},
+		{"deviceWait", -1, -1, RuleSpan, []Term{has(7, FlagOutermostDeviceWait)}},
+		{"lockWait", -1, -1, RuleSpan, []Term{has(7, FlagOutermostLock)}},
+		{"overhead", -1, -1, RuleSpan, []Term{has(7, FlagOutermostOverhead)}},
+		{"setup", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassInit)}},
 	}},
 	{id: TypeP2P, name: "P2P", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},

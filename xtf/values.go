@@ -21,10 +21,14 @@ const (
 
 // Bits of CALL.flags.
 const (
-	FlagOutermostMPI uint32 = 1 << iota // an MPI call not inside another one
-	FlagMarker                          // part of an interval marker
-	FlagCut                             // the trace has no leave: End is the last event
-	FlagOutermostIO                     // ClassIO, outside MPI and other ClassIO calls
+	FlagOutermostMPI        uint32 = 1 << iota // an MPI call not inside another one
+	FlagMarker                                 // part of an interval marker
+	FlagCut                                    // the trace has no leave: End is the last event
+	FlagOutermostIO                            // ClassIO; this and what follows: outside of MPI and of other such calls
+	FlagOutermostDeviceCall                    // of a device's runtime
+	FlagOutermostDeviceWait                    // for a device
+	FlagOutermostLock                          // wait for a lock
+	FlagOutermostOverhead                      // of the measurement
 )
 
 // P2P.kind: the low byte says which side, the bits above are flags.

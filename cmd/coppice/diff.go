@@ -35,6 +35,7 @@ func runDiff(args []string, s streams) error {
 	f.StringVar(&x.maxSlowdown, "max-slowdown", "", "the same, and exit with status 1 if an interval got worse")
 	f.StringArrayVar(&x.failIf, "fail-if", nil, "exit with status 1 if this holds: METRIC<NUMBER or interval:NAME.METRIC<NUMBER of B, METRIC.change of B - A, METRIC.ratio of B / A (repeatable)")
 	x.rules.defineRules(f)
+	x.rules.defineMeasured(f)
 	operands, err := parse(f, args, 2, 2)
 	if err != nil {
 		return err

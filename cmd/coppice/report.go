@@ -18,6 +18,8 @@ type choice struct {
 	time, productive          string
 	processors, lang          string
 	details, perExecution     bool
+	init                      string
+	ioProductive              bool
 	ordered                   []string
 	failIf                    []string
 	conditions                []*report.Condition
@@ -105,11 +107,18 @@ func (x *choice) define(f *pflag.FlagSet) {
 	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
 	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...")
 	x.defineRules(f)
+	x.defineMeasured(f)
 	f.StringVar(&x.lang, "lang", "en", "labels of intervals: en or ru")
 	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
 	f.StringVar(&x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself")
 	f.StringVar(&x.source, "source", "auto", "of profile and comm: rows, graph, or auto, which takes rows where the file has them")
 	f.StringArrayVar(&x.failIf, "fail-if", nil, "exit with status 1 if this holds: METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md (repeatable)")
+}
+
+// defineMeasured defines the flags of what efficiencies take for measured and for useful.
+func (x *choice) defineMeasured(f *pflag.FlagSet) {
+	f.StringVar(&x.init, "init", "exclude", "MPI_Init and MPI_Finalize in efficiencies: exclude, they are a line of their own; include, they are lost MPI time")
+	f.BoolVar(&x.ioProductive, "io-productive", false, "file I/O outside MPI is useful time; else it is lost")
 }
 
 // defineRules defines the flags of interval numbers.
@@ -160,8 +169,10 @@ func (x *choice) check(path string, o *output) error {
 
 // rules reads what interval numbers depend on.
 func (x *choice) rules() (report.Rules, error) {
-	r := report.Rules{Productive: report.Productive(x.productive), AllProcesses: x.processors == "all"}
+	r := report.Rules{Productive: report.Productive(x.productive), AllProcesses: x.processors == "all", Init: x.init == "include", IO: x.ioProductive}
 	switch {
+	case x.init != "" && x.init != "include" && x.init != "exclude":
+		return r, usage("report: --init %s: choose exclude or include", x.init)
 	case !slices.Contains(report.Productives(), r.Productive):
 		return r, usage("report: --mpi-productive %s: choose mean, min, max, rank0 or none", x.productive)
 	case x.processors != "all" && x.processors != "participants":

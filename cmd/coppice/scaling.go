@@ -12,6 +12,7 @@ func runScaling(args []string, s streams) error {
 	o := output{tables: true}
 	x := report.ScalingOptions{}
 	mode := ""
+	rules := choice{productive: "mean", processors: "participants"}
 	f := flags("report scaling", s,
 		"coppice report scaling run-2.xtf run-4.xtf run-8.xtf run-16.xtf",
 		"coppice report scaling run-*.xtf --at 1024",
@@ -19,6 +20,7 @@ func runScaling(args []string, s streams) error {
 	o.add(f)
 	f.StringVar(&mode, "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto tells by the useful time")
 	f.Uint64Var(&x.At, "at", 0, "number of processes to predict for")
+	rules.defineMeasured(f)
 	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
 	operands, err := parse(f, args, 2, 1<<16)
 	if err != nil {
@@ -28,6 +30,9 @@ func runScaling(args []string, s streams) error {
 	case report.ModeAuto, report.ModeStrong, report.ModeWeak:
 	default:
 		return usage("report scaling: --mode %s: choose auto, strong or weak", mode)
+	}
+	if x.Rules, err = rules.rules(); err != nil {
+		return err
 	}
 	if err := o.check(); err != nil {
 		return err

@@ -27,6 +27,8 @@ type slice struct {
 	path     int    // of the innermost call
 	node     int    // innermost interval of markers
 	over     uint64 // end of the wait
+
+	aside trace.State // of CPU and IO: the state of the outermost call that has one of its own
 }
 
 // timeline cuts the time of a location from its first to its last event.
@@ -86,9 +88,12 @@ func (a *analysis) after(l *location, i int) slice {
 		return s
 	}
 	for ; c >= 0; c = l.calls[c].parent {
-		if l.calls[c].class&trace.ClassIO != 0 {
-			s.what = IO
+		if _, ok := asideItems[l.calls[c].state]; ok {
+			s.aside = l.calls[c].state
 		}
+	}
+	if s.aside == trace.StateIO {
+		s.what = IO
 	}
 	return s
 }

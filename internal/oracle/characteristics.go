@@ -77,7 +77,8 @@ func (a *analysis) join(c Components, l *Location, node int) {
 			return // the program is a part of the events, and that of the first location
 		}
 		c[Time] = c[LastEvent] - c[FirstEvent]
-		c[CPUTime] = c[Time] - min(c[Time], c[MPITime]+c[MarkerTime]+c[IOTime])
+		c[CPUTime] = c[Time] - min(c[Time], c[MPITime]+c[MarkerTime]+c[IOTime]+c[DeviceCall]+c[DeviceWait]+c[LockWait]+c[Overhead])
+		c[Measured] = c[Time] - min(c[Time], c[Setup])
 	}
 }
 

@@ -60,6 +60,12 @@ const (
 	CriticalMPI     Item = "critical_mpi"
 	CriticalIO      Item = "critical_io"
 	CriticalMarker  Item = "critical_marker"
+	DeviceCall      Item = "device_call"
+	DeviceWait      Item = "device_wait"
+	LockWait        Item = "lock_wait"
+	Overhead        Item = "overhead"
+	Setup           Item = "setup"
+	Measured        Item = "measured"
 )
 
 // Components are the items of one node on one location that are not 0.
@@ -120,6 +126,7 @@ func (a *analysis) components(l *location) []Components {
 	list[0][FirstEvent], list[0][LastEvent] = l.first, l.last
 	for _, c := range list {
 		c[CommTime] = c[P2PTime] + c[CollTime] + c[RMATime]
+		c[Measured] = c[Time] - c[Setup]
 	}
 	a.idealComponents(l, list)
 	for _, c := range list {
@@ -135,8 +142,18 @@ func (a *analysis) components(l *location) []Components {
 func (a *analysis) contributions(l *location) []contribution {
 	var all []contribution
 	span := func(item Item, from, to uint64) { all = append(all, contribution{item, clipped, from, to, 0}) }
-	for _, s := range l.slices {
-		span([...]Item{CPU: CPUTime, MPI: MPITime, IO: IOTime, Marker: MarkerTime}[s.what], s.from, s.to)
+	// For the components alone: causes know no state but those of Activity.
+	states := overlay(l.slices, l.overhead(), func(s *slice, _ markerSpan) {
+		if s.what == CPU || s.what == IO {
+			s.aside = trace.StateOverhead
+		}
+	})
+	for _, s := range states {
+		item := [...]Item{CPU: CPUTime, MPI: MPITime, IO: IOTime, Marker: MarkerTime}[s.what]
+		if x, ok := asideItems[s.aside]; ok && (s.what == CPU || s.what == IO) {
+			item = x
+		}
+		span(item, s.from, s.to)
 	}
 	for i := range l.visits {
 		v := &l.visits[i]
@@ -162,7 +179,35 @@ func (a *analysis) contributions(l *location) []contribution {
 		c := &a.r.Locations[l.p].Critical[i]
 		span([...]Item{CPU: CriticalCPU, MPI: CriticalMPI, IO: CriticalIO, Marker: CriticalMarker}[c.Activity], c.From, c.To)
 	}
-	return append(all, overlaps(l)...)
+	return append(all, overlaps(l, states)...)
+}
+
+// asideItems are the items of states outside MPI.
+var asideItems = map[trace.State]Item{
+	trace.StateIO: IOTime, trace.StateDeviceCall: DeviceCall, trace.StateDeviceWait: DeviceWait,
+	trace.StateLock: LockWait, trace.StateOverhead: Overhead,
+}
+
+// overhead is what records tell of the measurement: flushes, and where it is off.
+func (l *location) overhead() []markerSpan {
+	var spans []markerSpan
+	for i := range l.records {
+		e := &l.records[i]
+		switch {
+		case e.kind == trace.BufferFlush && e.fields[0] != trace.Undefined64 && e.fields[0] > e.raw:
+			spans = append(spans, markerSpan{e.at, e.at + (e.fields[0] - e.raw)})
+		case e.kind == trace.MeasurementOnOff && e.fields[0] == 2:
+			to := l.last
+			for _, x := range l.records[i+1:] {
+				if x.kind == trace.MeasurementOnOff && x.fields[0] != 2 {
+					to = x.at
+					break
+				}
+			}
+			spans = append(spans, markerSpan{e.at, to})
+		}
+	}
+	return union(spans)
 }
 
 var classItems = []struct {
@@ -177,6 +222,7 @@ var classItems = []struct {
 	{trace.ClassRMA, RMATime},
 	{trace.ClassManagement, MgmtTime},
 	{trace.ClassStart, StartTime},
+	{trace.ClassInit, Setup},
 }
 
 func (m *message) contributions(a *analysis) []contribution {
@@ -227,7 +273,7 @@ func (m *member) contributions() []contribution {
 }
 
 // overlaps are the stretches of CPU time in which a request is open.
-func overlaps(l *location) []contribution {
+func overlaps(l *location, states []slice) []contribution {
 	var spans []markerSpan
 	for _, w := range l.windows {
 		if w.send != nil && w.send.marker {
@@ -244,11 +290,11 @@ func overlaps(l *location) []contribution {
 	spans = union(spans)
 	var list []contribution
 	k := 0
-	for _, s := range l.slices {
+	for _, s := range states {
 		for k < len(spans) && spans[k].to <= s.from {
 			k++
 		}
-		for j := k; s.what == CPU && j < len(spans) && spans[j].from < s.to; j++ {
+		for j := k; s.what == CPU && s.aside == trace.StateOwn && j < len(spans) && spans[j].from < s.to; j++ {
 			list = append(list, contribution{Overlap, clipped, max(s.from, spans[j].from), min(s.to, spans[j].to), 0})
 		}
 	}

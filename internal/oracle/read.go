@@ -12,6 +12,7 @@ import (
 // record is one event with its words.
 type record struct {
 	at     uint64 // ticks from the origin; a time before its predecessor counts as that
+	raw    uint64 // the same in the trace's time
 	kind   trace.Kind
 	ref    uint32
 	fields []uint64
@@ -23,6 +24,7 @@ type record struct {
 type call struct {
 	region       uint32
 	class        trace.CallClass
+	state        trace.State
 	context      uint32 // calling context, or trace.Undefined
 	enter, leave uint64
 	first, last  int // records of enter and leave; the number of records if it is cut off
@@ -131,7 +133,7 @@ func (a *analysis) read(src trace.Source) error {
 	a.origin = origin
 	for i, l := range a.locs {
 		for j, t := range all[i] {
-			l.records[j].at = uint64(t - origin)
+			l.records[j].at, l.records[j].raw = uint64(t-origin), uint64(t)
 		}
 		if n := len(l.records); n > 0 {
 			l.first, l.last = l.records[0].at, l.records[n-1].at
@@ -196,7 +198,7 @@ func (l *location) visitOf(i int) int {
 // place gives a new call its class, path and visit.
 func (a *analysis) place(l *location, c *call) {
 	if r := a.d.Region(c.region); r != nil {
-		c.class = a.d.Class(r)
+		c.class, c.state = a.d.Class(r), a.d.StateOf(r)
 	}
 	above := 0
 	if c.parent >= 0 {
