@@ -103,7 +103,7 @@ func TestReportKnownAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := analysed(t, spec)
-			got := jsonOf[reportJSON](t, "report", filepath.Join(dir, "run.xtf"), "summary", "profile", "comm", "ccg", "diagnostics")
+			got := jsonOf[reportJSON](t, "report", filepath.Join(dir, "run.xtf"), "summary", "profile", "comm", "ccg", "diagnostics", "--init", "include", "--io-productive")
 			facts, err := tracetest.Reference(src)
 			if err != nil {
 				t.Fatal(err)

@@ -61,7 +61,7 @@ func slowSums(t testing.TB, f *xtf.File, p xtf.Proc, a, b uint64) *spanSums {
 			s.items[xtf.ItemMPI] += v
 			for class, item := range map[uint32]xtf.Item{
 				xtf.ClassP2P: xtf.ItemP2P, xtf.ClassStart: xtf.ItemStart, xtf.ClassColl: xtf.ItemColl, xtf.ClassNxN: xtf.ItemNxN, xtf.ClassBarrier: xtf.ItemBarrier,
-				xtf.ClassMPIIO: xtf.ItemFileIO, xtf.ClassRMA: xtf.ItemRMA, xtf.ClassMgmt: xtf.ItemManagement,
+				xtf.ClassMPIIO: xtf.ItemFileIO, xtf.ClassRMA: xtf.ItemRMA, xtf.ClassMgmt: xtf.ItemManagement, xtf.ClassInit: xtf.ItemSetup,
 			} {
 				if x.Class&class != 0 {
 					s.items[item] += v
@@ -187,14 +187,18 @@ func compareWindow(t *testing.T, run *report.Run, a, b uint64) {
 	}
 	for k := range xtf.NumItems {
 		switch k {
-		case xtf.ItemTime, xtf.ItemCPU, xtf.ItemFirst, xtf.ItemLast, xtf.ItemEvents, xtf.ItemOverlap, xtf.ItemWaitCount:
+		case xtf.ItemTime, xtf.ItemCPU, xtf.ItemMeasured, xtf.ItemFirst, xtf.ItemLast, xtf.ItemEvents, xtf.ItemOverlap, xtf.ItemWaitCount:
 			continue
 		}
 		if got[k] != want[k] {
 			t.Errorf("[%d,%d): %s is %d, the rows add up to %d", a, b, k, got[k], want[k])
 		}
 	}
-	if got[xtf.ItemTime] != got[xtf.ItemCPU]+got[xtf.ItemMPI]+got[xtf.ItemMarker]+got[xtf.ItemIO] {
+	parts := got[xtf.ItemCPU]
+	for _, k := range xtf.AsideItems {
+		parts += got[k]
+	}
+	if got[xtf.ItemTime] != parts || got[xtf.ItemTime] != got[xtf.ItemMeasured]+got[xtf.ItemSetup] {
 		t.Errorf("[%d,%d): parts of the time are not the time: %v", a, b, got)
 	}
 	compareFunctions(t, fmt.Sprintf("[%d,%d) exact", a, b), exact, total, true)
