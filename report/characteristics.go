@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/big"
 
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -182,18 +183,39 @@ func (m *measured) productive(rules Rules) Fraction {
 	return Fraction{sub(m.sum(xtf.ItemMPI), m.setup()), integer(max(m.count(rules), 1))}
 }
 
+// loss is a part of the lost time.
+type loss struct {
+	name, note string
+	ticks      *big.Int
+}
+
+// losses are the parts of the lost time beside MPI.
+func (t *Ticks) losses() []loss {
+	text := func(s trace.State) string { return trace.States[s].Text }
+	list := []loss{
+		{text(trace.StateDeviceWait), "the host waits for a device", t.DeviceWait},
+		{text(trace.StateDeviceCall), "launches, transfers, memory of a device", t.DeviceCall},
+		{text(trace.StateLock), "", t.LockWait},
+		{text(trace.StateOverhead), "flushes, and where the measurement was off", t.Overhead},
+		{"idle", "processes that began late or ended early", t.Idle},
+		{"marker", "", t.Marker},
+	}
+	if !t.ioProductive {
+		list = append([]loss{{"I/O", "", t.IO}}, list...)
+	}
+	return list
+}
+
 // setProductive splits what is measured into productive and lost time; all is the
 // MPI time in there, mpi its productive part.
 func (t *Ticks) setProductive(all *big.Int, mpi Fraction) {
 	scaled := func(v *big.Int) *big.Int { return new(big.Int).Mul(v, mpi.Den) }
-	useful, lost := t.CPU, add(t.Idle, t.Marker)
-	for _, v := range []*big.Int{t.DeviceCall, t.DeviceWait, t.LockWait, t.Overhead} {
-		lost = add(lost, v)
-	}
+	useful, lost := t.CPU, new(big.Int)
 	if t.ioProductive {
 		useful = add(useful, t.IO)
-	} else {
-		lost = add(lost, t.IO)
+	}
+	for _, x := range t.losses() {
+		lost = add(lost, x.ticks)
 	}
 	t.MPIProductive = mpi
 	t.MPILost = Fraction{sub(scaled(all), mpi.Num), mpi.Den}

@@ -92,7 +92,11 @@ func (x *Critical) sum(c *causes, name string, k criticalKey, s *causeSum, all *
 func activityMean(root *measured, activity uint32) *big.Int {
 	switch activity {
 	case xtf.ActivityCPU:
-		return root.sum(xtf.ItemCPU)
+		all := root.sum(xtf.ItemTime) // what the critical path takes for CPU is all that has no activity of its own
+		for _, i := range [...]xtf.Item{xtf.ItemMPI, xtf.ItemIO, xtf.ItemMarker} {
+			all = sub(all, root.sum(i))
+		}
+		return all
 	case xtf.ActivityIO:
 		return root.sum(xtf.ItemIO)
 	case xtf.ActivityMarker:

@@ -152,10 +152,18 @@ func (t *Ticks) htmlSplit() template.HTML {
 	w.Add(`<svg class="split" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">`)
 	x := int64(0)
 	whole := func(v *big.Int) Fraction { return Fraction{v, big.NewInt(1)} }
+	other := add(add(t.DeviceWait, t.DeviceCall), add(t.LockWait, t.Overhead))
+	io := t.IO
+	if t.ioProductive {
+		io = new(big.Int)
+	}
 	for _, part := range []struct {
 		class string
 		v     Fraction
-	}{{"k-cpu", t.Productive}, {"k-p2p", t.MPILost}, {"k-idle", whole(t.Idle)}, {"k-marker", whole(t.Marker)}} {
+	}{
+		{"k-cpu", t.Productive}, {"k-p2p", t.MPILost}, {"k-io", whole(io)}, {"k-start", whole(other)}, {"k-idle", whole(t.Idle)},
+		{"k-marker", whole(t.Marker)}, {"k-mgmt", whole(t.Setup)},
+	} {
 		width := roundQuotient(new(big.Int).Mul(part.v.Num, big.NewInt(1000)), new(big.Int).Mul(part.v.Den, t.Total)).Int64()
 		if width = min(max(width, 0), 1000-x); width > 0 {
 			w.Add(`<rect class="%s" x="%d" width="%d" height="10"/>`, part.class, x, width)
@@ -220,15 +228,9 @@ func (n *Interval) htmlLoss(u unit) htmlBlock {
 	if t.MPILost.Num.Sign() > 0 {
 		b.Lines = append(b.Lines, htmlLine{Name: "MPI", Value: u.fraction(t.MPILost), Share: t.MPILost.over(t.Total).percent(), Part: true})
 	}
-	b.add("---Idle", t.Idle, t.Total, u)
-	b.add("---Marker", t.Marker, t.Total, u)
-	if !t.ioProductive {
-		b.add("---I/O", t.IO, t.Total, u)
+	for _, x := range t.losses() {
+		b.add("---"+strings.ToUpper(x.name[:1])+x.name[1:], x.ticks, t.Total, u)
 	}
-	b.add("---Device wait", t.DeviceWait, t.Total, u)
-	b.add("---Device calls", t.DeviceCall, t.Total, u)
-	b.add("---Lock wait", t.LockWait, t.Total, u)
-	b.add("---Measurement overhead", t.Overhead, t.Total, u)
 	return b
 }
 

@@ -23,6 +23,7 @@ var rankParts = [...]struct{ class, name string }{
 	{"k-rma", "one-sided"},
 	{"k-mgmt", "MPI management"},
 	{"k-marker", "markers"},
+	{"k-start", "device calls and waits, locks, measurement overhead"},
 	{"k-idle", "idle: began late or ended early"},
 }
 
@@ -36,6 +37,7 @@ const (
 	partRMA
 	partManagement
 	partMarker
+	partOther
 	partIdle
 )
 
@@ -67,6 +69,9 @@ func (x *processItems) rankTime(longest uint64) rankTime {
 	t.parts[partP2P], t.parts[partP2PWait] = split(xtf.ItemP2P, p2pWaits)
 	t.parts[partColl], t.parts[partCollWait] = split(xtf.ItemColl, collWaits)
 	t.parts[partRMA], t.parts[partManagement], t.parts[partMarker] = x.at(0, xtf.ItemRMA), x.at(0, xtf.ItemManagement), x.at(0, xtf.ItemMarker)
+	for _, i := range [...]xtf.Item{xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead} {
+		t.parts[partOther] = saturating(t.parts[partOther], x.at(0, i))
+	}
 	t.parts[partIdle] = longest - min(longest, x.at(0, xtf.ItemTime))
 	return t
 }

@@ -241,13 +241,17 @@ func htmlMetrics(p *POP, u unit) []htmlMetric {
 	}
 	mean := u.real(ratio(p.Useful, integer(p.participants)))
 	most, runtime, name := u.ticks(p.Largest), u.big(p.Runtime), u.name()
+	formula := fmt.Sprintf("load balance × communication efficiency = mean useful time / runtime = %s / %s %s", mean, runtime, name)
+	if p.Threads != nil {
+		formula += fmt.Sprintf(" = %s, × threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
+	}
 	list := []htmlMetric{
-		line(0, "Parallel efficiency", p.Parallel, fmt.Sprintf("load balance × communication efficiency = mean useful time / runtime = %s / %s %s", mean, runtime, name),
-			"the part of the run in which processes do useful work: all that is not MPI", "intervals"),
+		line(0, "Parallel efficiency", p.Parallel, formula,
+			"the part of the run between set-up and end in which processes compute", "intervals"),
 		line(1, "Load balance", p.LoadBalance, fmt.Sprintf("mean useful time / largest useful time = %s / %s %s", mean, most, name),
 			"low: some processes have more work than others; deal out the work more evenly, or look which part of the input is heavy", "ranks"),
 		line(1, "Communication efficiency", p.Communication, fmt.Sprintf("serialisation × transfer = largest useful time / runtime = %s / %s %s", most, runtime, name),
-			"low: even the busiest process is often in MPI", "waits"),
+			"low: even the busiest process is often in MPI, or in what is lost beside it", "waits"),
 	}
 	if p.Ideal != nil {
 		list = append(list,

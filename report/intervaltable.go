@@ -120,11 +120,10 @@ func (n *Interval) mostLost() (part *big.Int, name string) {
 	}
 	den := t.Lost.Den
 	part, name = t.MPILost.Num, "MPI"
-	if v := new(big.Int).Mul(t.Idle, den); v.Cmp(part) > 0 {
-		part, name = v, "idle"
-	}
-	if v := new(big.Int).Mul(t.Marker, den); v.Cmp(part) > 0 {
-		part, name = v, "marker"
+	for _, x := range t.losses() {
+		if v := new(big.Int).Mul(x.ticks, den); v.Cmp(part) > 0 {
+			part, name = v, x.name
+		}
 	}
 	return part, name
 }

@@ -120,15 +120,9 @@ func (d *Document) writeProgram(w *writer) {
 	row("  MPI of one processor", t.MPIProductive, "rule: "+map[string]string{"mean": "the mean process", "min": "the process with least", "max": "the process with most", "rank0": "process 0"}[s.Rule])
 	tab.add("lost", w.unit.fraction(t.Lost), share(t.Lost), "")
 	row("  MPI", t.MPILost, "")
-	if !t.ioProductive {
-		row("  I/O", whole(t.IO), "")
+	for _, x := range t.losses() {
+		row("  "+x.name, whole(x.ticks), x.note)
 	}
-	row("  "+trace.States[trace.StateDeviceWait].Text, whole(t.DeviceWait), "the host waits for a device")
-	row("  "+trace.States[trace.StateDeviceCall].Text, whole(t.DeviceCall), "launches, transfers, memory of a device")
-	row("  "+trace.States[trace.StateLock].Text, whole(t.LockWait), "")
-	row("  "+trace.States[trace.StateOverhead].Text, whole(t.Overhead), "flushes, and where the measurement was off")
-	row("  idle", whole(t.Idle), "processes that began late or ended early")
-	row("  marker", whole(t.Marker), "")
 	w.table(&tab)
 	w.line("efficiency %s%s   speed-up %s of %d", w.bar(s.Efficiency), w.grade(s.Efficiency, s.Efficiency.text(6)), s.Speedup.text(2), s.Processors)
 }
