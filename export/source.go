@@ -218,7 +218,7 @@ func className(class uint32) string {
 
 // waitNames name the patterns of waits (xtf.Wait values), as in package xtf's items.
 var waitNames = []string{
-	"late_sender", "late_receiver", "wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan",
+	"late_sender", "late_receiver", "wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan", "late_progress",
 }
 
 func waitName(pattern uint32) string {

@@ -125,6 +125,7 @@ const (
 	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
 	kindLate       // results of the load of a location, for those who take it over
 	kindKept       // and what Match has to know
+	kindSendCalls  // of stageFinish: xtf.SendCall of sends
 )
 
 // sortBytes bounds the memory of one sorter; the one of all results may take a

@@ -97,6 +97,7 @@ type finishing struct {
 	loaded *stats.Loaded
 	tiles  *xtfwriter.Array
 	causes *xtfwriter.Segment // of collectives, nil without rows
+	sends  *xtfwriter.Segment // calls of sends, nil without rows
 	*stats.Finisher
 }
 
@@ -130,7 +131,10 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 		if f.causes, err = a.store.Create(a.key(p, stageFinish, kindCollCauses)); err != nil {
 			return nil, err
 		}
-		out.Causes = f.causes
+		if f.sends, err = a.store.Create(a.key(p, stageFinish, kindSendCalls)); err != nil {
+			return nil, err
+		}
+		out.Causes, out.Sends = f.causes, f.sends
 	}
 	f.Finisher = stats.NewFinisher(a.tables, in, out)
 	return f, nil
@@ -146,6 +150,7 @@ func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer
 	a.calm[xtf.TypeP2P][p], a.calm[xtf.TypeColl][p] = !done.EarlyP2P, !done.EarlyColl
 	if f.causes != nil {
 		f.causes.Seal()
+		f.sends.Seal()
 	}
 	if f.tiles != nil {
 		if err := a.tiles.add(p, f); err != nil {

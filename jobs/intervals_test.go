@@ -182,6 +182,7 @@ var itemOfPattern = map[uint32]oracle.Item{
 	xtf.WaitLateSender: oracle.LateSender, xtf.WaitLateReceiver: oracle.LateReceiver, xtf.WaitBarrier: oracle.WaitBarrier,
 	xtf.WaitBarrierCompletion: oracle.BarrierDone, xtf.WaitNxN: oracle.WaitNxN, xtf.WaitNxNCompletion: oracle.NxNDone,
 	xtf.WaitLateBroadcast: oracle.LateBroadcast, xtf.WaitEarlyReduce: oracle.EarlyReduce, xtf.WaitEarlyScan: oracle.EarlyScan,
+	xtf.WaitLateProgress: oracle.LateProgress,
 }
 
 // fileLines tells what a file says.
@@ -245,7 +246,9 @@ func (l lines) location(t *testing.T, f *xtf.File, p xtf.Proc) {
 }
 
 // covered reports whether the oracle knows an item; it leaves out those of threads.
-func covered(item xtf.Item) bool { return item <= xtf.ItemCriticalMarker }
+func covered(item xtf.Item) bool {
+	return item <= xtf.ItemCriticalMarker || item == xtf.ItemLateProgress
+}
 
 // nodeNames reads the names of nodes; 0 is none.
 func nodeNames(t *testing.T, f *xtf.File) []string {

@@ -128,14 +128,15 @@ func (a *analysis) waitLocation(p trace.P) (waits.Location, error) {
 		}
 	}
 	in.Scan = func(id xtf.TypeID) *xtf.Cursor { return xtf.ScanArray(a.types, arrays[id], 0) }
-	var segments [3]*xtfwriter.Segment
-	for i, x := range []struct{ stage, kind uint32 }{{stageLoad, kindP2PPaths}, {stageLoad, kindCollPaths}, {stageFinish, kindCollCauses}} {
+	var segments [4]*xtfwriter.Segment
+	for i, x := range []struct{ stage, kind uint32 }{{stageLoad, kindP2PPaths}, {stageLoad, kindCollPaths}, {stageFinish, kindCollCauses}, {stageFinish, kindSendCalls}} {
 		var err error
 		if segments[i], err = a.store.Segment(a.key(p, x.stage, x.kind)); err != nil {
 			return in, err
 		}
 	}
-	in.P2PPaths, in.CollPaths, in.Causes = segments[0], segments[1], segments[2]
+	in.P2PPaths, in.CollPaths, in.Causes, in.Sends = segments[0], segments[1], segments[2], segments[3]
+	in.SendCalls = uint64(segments[3].Size()) / xtf.SendCallBytes
 	var err error
 	in.Paths, err = a.pathTable(p)
 	return in, err

@@ -178,7 +178,116 @@ func goldenWaits() []waitCase {
 			{1, xtf.ItemWaitCount, []uint64{2, 0}},
 			{2, xtf.ItemWaitCount, []uint64{1, 0}},
 		},
-	})
+	}, lateReceivers(), lateProgress(), exchanges(), waitallOfAll())
+}
+
+// lateReceivers has a tick of 1 ms: five times MPI_Isend and MPI_Wait of a message whose receiver computes 50 ms longer
+// than the sender. The sender waits 5 x 50 ticks, in MPI_Wait. A send that MPI_Test completes does not wait.
+func lateReceivers() waitCase {
+	c := waitCase{name: "late receiver of a non-blocking send", last: []uint64{600, 600}}
+	var waits []waitRow
+	for k := range uint64(5) {
+		t := 100 * k
+		c.calls = append(
+			c.calls,
+			smallCall{0, t, t + 1, "MPI_Isend", fmt.Sprint("MPI_ISEND 1 MPI_COMM_WORLD 3 4194304 ", k), ""},
+			smallCall{0, t + 1, t + 60, "MPI_Wait", "", fmt.Sprint("MPI_ISEND_COMPLETE ", k)},
+			smallCall{1, t + 51, t + 60, "MPI_Recv", "", "MPI_RECV 0 MPI_COMM_WORLD 3 4194304"},
+		)
+		waits = append(waits, waitRow{t + 1, t + 51, xtf.WaitLateReceiver, 1, 0})
+	}
+	c.calls = append(
+		c.calls,
+		smallCall{0, 500, 501, "MPI_Isend", "MPI_ISEND 1 MPI_COMM_WORLD 3 8 9", ""},
+		smallCall{0, 510, 520, "MPI_Test", "", "MPI_ISEND_COMPLETE 9"},
+		smallCall{1, 515, 518, "MPI_Recv", "", "MPI_RECV 0 MPI_COMM_WORLD 3 8"},
+	)
+	c.waits = [][]waitRow{waits, nil}
+	c.items = []nodeItem{{0, xtf.ItemLateReceiver, []uint64{250, 0}}, {0, xtf.ItemLateProgress, []uint64{0, 0}}, {0, xtf.ItemWaitCount, []uint64{5, 0}}}
+	return c
+}
+
+// lateProgress has receives that are posted before the send begins: the sender waits until the receiver is in MPI again,
+// 40 - 10 ticks, and where it probes in between until then, 70 - 65 ticks. Starting another message is no such call, and
+// a message that was gone when the receiver came back did not wait for it. The last receive is posted while the sender
+// waits, 205 - 200 ticks, and goes on 20 ticks later.
+func lateProgress() waitCase {
+	irecv := func(t uint64, id int) smallCall {
+		return smallCall{0, t, t + 1, "MPI_Irecv", fmt.Sprint("MPI_IRECV_REQUEST ", id), ""}
+	}
+	wait := func(from, to uint64, id int) smallCall {
+		return smallCall{0, from, to, "MPI_Wait", "", fmt.Sprint("MPI_IRECV 1 MPI_COMM_WORLD 7 8 ", id)}
+	}
+	send := func(from, to uint64) smallCall {
+		return smallCall{1, from, to, "MPI_Send", "MPI_SEND 0 MPI_COMM_WORLD 7 8", ""}
+	}
+	return waitCase{
+		name: "late progress", last: []uint64{300, 300},
+		calls: []smallCall{
+			irecv(2, 1), wait(40, 52, 1), send(10, 50),
+			irecv(62, 2), irecv(66, 3), {0, 70, 71, "MPI_Iprobe", "", ""}, wait(90, 95, 2), send(65, 93),
+			wait(150, 152, 3), send(110, 120),
+			irecv(205, 4), wait(225, 232, 4), send(200, 230),
+		},
+		waits: [][]waitRow{nil, {
+			{10, 40, xtf.WaitLateProgress, 0, 0}, {65, 70, xtf.WaitLateProgress, 0, 0},
+			{200, 205, xtf.WaitLateReceiver, 0, 0}, {205, 225, xtf.WaitLateProgress, 0, 0},
+		}},
+		items: []nodeItem{{0, xtf.ItemLateProgress, []uint64{0, 30 + 5 + 20}}, {0, xtf.ItemLateReceiver, []uint64{0, 5}}, {0, xtf.ItemWaitCount, []uint64{0, 4}}},
+	}
+}
+
+// exchanges has MPI_Sendrecv, which waits for who sends to it, 20 - 5 ticks, and never for who receives: from 40 on
+// process 0 has its message of process 2, and process 1 comes at 60.
+func exchanges() waitCase {
+	sendrecv := func(p int, from, to uint64, dest, source int) smallCall {
+		return smallCall{p, from, to, "MPI_Sendrecv", fmt.Sprintf("MPI_SEND %d MPI_COMM_WORLD 1 8", dest), fmt.Sprintf("MPI_RECV %d MPI_COMM_WORLD 1 8", source)}
+	}
+	return waitCase{
+		name: "calls that send and receive", last: []uint64{100, 100, 100},
+		calls: []smallCall{
+			sendrecv(0, 5, 30, 1, 1), sendrecv(1, 20, 30, 0, 0),
+			{2, 35, 36, "MPI_Send", "MPI_SEND 0 MPI_COMM_WORLD 1 8", ""},
+			sendrecv(0, 40, 70, 1, 2), {1, 60, 70, "MPI_Recv", "", "MPI_RECV 0 MPI_COMM_WORLD 1 8"},
+		},
+		waits: [][]waitRow{{{5, 20, xtf.WaitLateSender, 1, 0}}, nil, nil},
+		items: []nodeItem{{0, xtf.ItemLateSender, []uint64{15, 0, 0}}, {0, xtf.ItemLateReceiver, []uint64{0, 0, 0}}},
+	}
+}
+
+// waitallOfAll has a process that completes a message of each of two others in one call. Process 2 is late, 40 - 5 and
+// 80 - 50 ticks. That process 1 has sent its next message before, at 30, is no wrong order: the call needs both.
+// One receive at a time, of process 2 first, is: 120 - 90 ticks.
+func waitallOfAll() waitCase {
+	two := func(at uint64, from, to int) string {
+		return fmt.Sprintf("MPI_IRECV 1 MPI_COMM_WORLD 1 8 %d\n0 %d MPI_IRECV 2 MPI_COMM_WORLD 1 8 %d", from, at, to)
+	}
+	irecv := func(t uint64, id int) smallCall {
+		return smallCall{0, t, t + 1, "MPI_Irecv", fmt.Sprint("MPI_IRECV_REQUEST ", id), ""}
+	}
+	send := func(p int, t uint64) smallCall {
+		return smallCall{p, t, t + 1, "MPI_Send", "MPI_SEND 0 MPI_COMM_WORLD 1 8", ""}
+	}
+	recv := func(p int, from, to uint64) smallCall {
+		return smallCall{0, from, to, "MPI_Recv", "", fmt.Sprintf("MPI_RECV %d MPI_COMM_WORLD 1 8", p)}
+	}
+	return waitCase{
+		name: "several late senders in one call", last: []uint64{200, 200, 200},
+		calls: []smallCall{
+			irecv(1, 1), irecv(2, 2), {0, 5, 45, "MPI_Waitall", "", two(45, 1, 2)},
+			irecv(46, 3), irecv(48, 4), {0, 50, 85, "MPI_Waitall", "", two(85, 3, 4)},
+			recv(2, 90, 125), recv(1, 126, 127),
+			send(1, 10), send(1, 30), send(1, 100), send(2, 40), send(2, 80), send(2, 120),
+		},
+		waits: [][]waitRow{{
+			{5, 40, xtf.WaitLateSender, 2, 0}, {50, 80, xtf.WaitLateSender, 2, 0}, {90, 120, xtf.WaitLateSender | xtf.WaitOrderDifferent, 2, 0},
+		}, nil, nil},
+		items: []nodeItem{
+			{0, xtf.ItemLateSender, []uint64{35 + 30 + 30, 0, 0}},
+			{0, xtf.ItemLateSenderSame, []uint64{0, 0, 0}},
+			{0, xtf.ItemLateSenderOther, []uint64{30, 0, 0}},
+		},
+	}
 }
 
 // openBytes opens a file in memory.
@@ -316,7 +425,7 @@ func checkLimits(t *testing.T, p xtf.Proc, comps map[uint64]uint64, blocking boo
 			}
 			return v
 		}
-		messages := []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver}
+		messages := []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress}
 		barriers := []xtf.Item{xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion}
 		nxn := []xtf.Item{xtf.ItemWaitNxN, xtf.ItemNxNCompletion}
 		rooted := []xtf.Item{xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan}

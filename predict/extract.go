@@ -171,7 +171,7 @@ func (o *observer) wait(r *pipeline.ObservedRank, row []byte) error {
 		return nil
 	}
 	r.Waits = append(r.Waits, pipeline.ObservedWait{
-		ObservedSpan: pipeline.ObservedSpan{Begin: o.time(w.T), End: o.time(w.End)}, InSend: w.Pattern&xtf.WaitPatternMask == xtf.WaitLateReceiver,
+		ObservedSpan: pipeline.ObservedSpan{Begin: o.time(w.T), End: o.time(w.End)}, InSend: xtf.WaitsForMessage(w.Pattern) && w.Pattern&xtf.WaitPatternMask != xtf.WaitLateSender,
 	})
 	return nil
 }

@@ -97,7 +97,7 @@ func (m *measured) setIdeal() {
 // waitItems are the waits for a partner. Spans of completion are no waits for
 // anybody and stand apart.
 var waitItems = []xtf.Item{
-	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemWaitNxN,
+	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier, xtf.ItemWaitNxN,
 	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
 }
 

@@ -291,6 +291,7 @@ var htmlSpreadItems = []struct {
 	{xtf.ItemMarker, "marker"},
 	{xtf.ItemLateSender, "late sender"},
 	{xtf.ItemLateReceiver, "late receiver"},
+	{xtf.ItemLateProgress, "late progress"},
 	{xtf.ItemWaitBarrier, "wait at barrier"},
 	{xtf.ItemWaitNxN, "wait at NxN"},
 	{xtf.ItemLateBroadcast, "late broadcast"},

@@ -49,7 +49,7 @@ type rankTime struct {
 
 // p2pWaits and collWaits are the patterns inside of these calls.
 var (
-	p2pWaits  = []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver}
+	p2pWaits  = []xtf.Item{xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress}
 	collWaits = []xtf.Item{xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan}
 )
 

@@ -165,8 +165,8 @@ func (s *survey) interval(n int, rules Rules) *Interval {
 			w.Count = m.sum(xtf.ItemWaitCount)
 		}
 		w.Total, w.Completion = m.waits()
-		for item := xtf.ItemLateSender; item <= xtf.ItemEarlyScan; item++ {
-			if p := m.spreads.item(item); p.Sum == nil || p.Sum.Sign() > 0 {
+		for i := range waitLabels {
+			if p := m.spreads.item(waitLabels[i].item); p.Sum == nil || p.Sum.Sign() > 0 {
 				w.patterns = append(w.patterns, *p)
 			}
 		}

@@ -203,6 +203,7 @@ var waitLabels = []struct {
 	{"---Wrong Order Same", xtf.ItemLateSenderSame},
 	{"---Wrong Order Other", xtf.ItemLateSenderOther},
 	{"Late Receiver", xtf.ItemLateReceiver},
+	{"Late Progress", xtf.ItemLateProgress},
 	{"Wait at Barrier", xtf.ItemWaitBarrier},
 	{"Barrier Completion", xtf.ItemBarrierCompletion},
 	{"Wait at NxN", xtf.ItemWaitNxN},

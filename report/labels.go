@@ -45,6 +45,7 @@ var russian = map[string]string{
 	"---Wrong Order Same":        "---порядок, тот же",
 	"---Wrong Order Other":       "---порядок, другой",
 	"Late Receiver":              "Поздний прием",
+	"Late Progress":              "Поздний прогресс",
 	"Wait at Barrier":            "Ожидание барьера",
 	"Barrier Completion":         "Завершение барьера",
 	"Wait at NxN":                "Ожидание NxN",

@@ -88,7 +88,7 @@ func (c *locationCheck) waits() error {
 			return
 		}
 		past = x.End
-		if pattern <= xtf.WaitLateReceiver {
+		if xtf.WaitsForMessage(pattern) {
 			buf, failed = c.messageWait(arrays[0], n, &x, buf)
 		} else {
 			buf, failed = c.collectiveWait(arrays[1], n, &x, buf)
@@ -138,14 +138,15 @@ func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait, buf []b
 	}
 	var m xtf.P2P
 	m.Load(buf)
-	side, begin, end := xtf.P2PSend, m.T, m.MateT
+	// A sender waits until the receive is posted, or its receiver makes progress: both are where it completes, at the latest.
+	side, begin, exact, end := xtf.P2PSend, m.T, x.End, min(m.MateT, m.Done)
 	if x.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
-		side, end = xtf.P2PRecv, min(m.MateT, m.End)
+		side, exact, end = xtf.P2PRecv, min(m.MateT, m.End), m.End
 		if m.Kind&xtf.P2PProbed != 0 {
 			begin = m.Post
 		}
 	}
-	if m.Kind&xtf.P2PKindMask != side || m.Kind&(xtf.P2PUnmatched|xtf.P2PMarker) != 0 || x.CauseP != m.MateP || x.T < begin || x.End != end || end > m.End {
+	if m.Kind&xtf.P2PKindMask != side || m.Kind&(xtf.P2PUnmatched|xtf.P2PMarker) != 0 || x.CauseP != m.MateP || x.T < begin || x.End != exact || x.End > end {
 		c.at("WAIT", n, "from %d to %d for location %d, by message %d: kind %#x, from %d to %d, its mate at %d of location %d",
 			x.T, x.End, x.CauseP, x.RecN, m.Kind, m.T, m.End, m.MateT, m.MateP)
 	}

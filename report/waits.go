@@ -74,6 +74,7 @@ var patternItems = map[uint32]xtf.Item{
 	xtf.WaitLateSender: xtf.ItemLateSender, xtf.WaitLateReceiver: xtf.ItemLateReceiver, xtf.WaitBarrier: xtf.ItemWaitBarrier,
 	xtf.WaitBarrierCompletion: xtf.ItemBarrierCompletion, xtf.WaitNxN: xtf.ItemWaitNxN, xtf.WaitNxNCompletion: xtf.ItemNxNCompletion,
 	xtf.WaitLateBroadcast: xtf.ItemLateBroadcast, xtf.WaitEarlyReduce: xtf.ItemEarlyReduce, xtf.WaitEarlyScan: xtf.ItemEarlyScan,
+	xtf.WaitLateProgress: xtf.ItemLateProgress,
 }
 
 // PatternName is the name of the pattern of a WAIT row, as in documents.

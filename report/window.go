@@ -38,7 +38,7 @@ var sumItems = map[xtf.TypeID]map[string]xtf.Item{
 		"potentSync": xtf.ItemPotentialSync, "timeVariation": xtf.ItemVariation,
 	},
 	xtf.TypeWait: {
-		"lateSender": xtf.ItemLateSender, "lateReceiver": xtf.ItemLateReceiver, "barrier": xtf.ItemWaitBarrier,
+		"lateSender": xtf.ItemLateSender, "lateReceiver": xtf.ItemLateReceiver, "lateProgress": xtf.ItemLateProgress, "barrier": xtf.ItemWaitBarrier,
 		"barrierCompletion": xtf.ItemBarrierCompletion, "nxn": xtf.ItemWaitNxN, "nxnCompletion": xtf.ItemNxNCompletion,
 		"lateBroadcast": xtf.ItemLateBroadcast, "earlyReduce": xtf.ItemEarlyReduce, "earlyScan": xtf.ItemEarlyScan,
 	},

@@ -8,11 +8,12 @@ import "encoding/binary"
 //	16 posting number                                big-endian u64
 //	24 row number | 32 T | 40 End | 48 bytes | 56 post   little-endian u64
 //	64 location P | 68 flags                         little-endian u32
+//	72 ready                                         little-endian u64
 //
 // The first entryKey bytes compare like the channel order of the file:
 // (peer, communicator, tag, direction, posting).
 const (
-	entryBytes = 72
+	entryBytes = 80
 	entryKey   = 24
 	channelKey = 16
 )
@@ -28,6 +29,7 @@ type entry struct {
 	post                       uint64 // instant of posting; collectives: operation<<32 | root
 	p                          uint32
 	flags                      uint32 // see below
+	ready                      uint64 // receives: see request.ready
 }
 
 // Flags of entries. A result has those of both sides.
@@ -35,6 +37,7 @@ const (
 	entryShared      uint32 = 1 << iota // of a channel that several locations use
 	entryBlocking                       // a blocking send
 	entrySynchronous                    // a send that the call makes synchronous
+	entryClock                          // the receive ended before the send began
 )
 
 func (e *entry) put(b []byte) {
@@ -51,6 +54,7 @@ func (e *entry) put(b []byte) {
 	binary.LittleEndian.PutUint64(b[56:], e.post)
 	binary.LittleEndian.PutUint32(b[64:], e.p)
 	binary.LittleEndian.PutUint32(b[68:], e.flags)
+	binary.LittleEndian.PutUint64(b[72:], e.ready)
 }
 
 func (e *entry) load(b []byte) {
@@ -67,6 +71,7 @@ func (e *entry) load(b []byte) {
 	e.post = binary.LittleEndian.Uint64(b[56:])
 	e.p = binary.LittleEndian.Uint32(b[64:])
 	e.flags = binary.LittleEndian.Uint32(b[68:])
+	e.ready = binary.LittleEndian.Uint64(b[72:])
 }
 
 // entryDirection returns the direction of an encoded entry.

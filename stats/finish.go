@@ -23,6 +23,7 @@ type FinishInput struct {
 type FinishOutputs struct {
 	P2P, Coll, Tiles, TimeBins, Diagnostics *xtf.ArrayBuilder
 	Causes                                  xtf.Sink // an xtf.CollCause for each row of Coll
+	Sends                                   xtf.Sink // an xtf.SendCall for each send whose receiver comes after Enter, in the order of rows
 }
 
 // Finished is what a location leaves for the reduction over all.
@@ -48,6 +49,8 @@ type Finisher struct {
 		end, bytes uint64
 		flags      uint32 // entry flags of both sides
 	}
+	call   xtf.SendCall // of the message in hand, if it is a send
+	sends  []byte       // encoded, not yet in out.Sends
 	coll1  xtf.Coll
 	cause  xtf.CollCause
 	causes []byte // encoded, not yet in out.Causes
@@ -82,11 +85,17 @@ func (f *Finisher) Add(row []byte) error {
 	switch r.kind {
 	case resultDone:
 		m.Done = r.t
+		f.call.Enter, f.call.CallN, f.call.Path, f.call.Region = r.a, r.mateN, r.mateP, r.flags
 	case resultCancelled:
 		m.Kind |= xtf.P2PIncomplete
 	case resultMate:
 		m.MateN, m.MateP, m.MateT, m.Seq = r.mateN, r.mateP, r.t, r.a
-		f.mate.end, f.mate.bytes, f.mate.flags = r.b, r.c, r.flags
+		f.mate.flags = r.flags
+		if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+			f.mate.end, f.mate.bytes = r.b, r.c
+		} else {
+			f.call.Post, f.call.Ready = r.b, r.c
+		}
 		if r.flags&entryShared != 0 {
 			m.Kind |= xtf.P2PBestEffort
 		}
@@ -114,13 +123,17 @@ func (f *Finisher) addColl(r *result) error {
 func (f *Finisher) nextMessage(n uint64) error {
 	for f.p2p.next <= n {
 		if f.p2p.next > 0 {
-			f.endMessage()
+			if err := f.endMessage(); err != nil {
+				return err
+			}
 		}
 		row, err := f.p2p.read()
 		if err != nil || row == nil {
 			return fmt.Errorf("location %d: a result for message row %d of %d: %w", f.in.Loaded.P, n, f.p2p.rows, orUnexpected(err))
 		}
 		f.message.Load(row)
+		m := &f.message
+		f.call = xtf.SendCall{Row: f.p2p.next - 1, CallN: m.CallN, Enter: m.T, Post: xtf.Never, Ready: xtf.Never, Region: m.Region}
 		f.mate.end, f.mate.bytes, f.mate.flags = xtf.Never, f.message.Bytes, 0
 	}
 	return nil
@@ -151,7 +164,7 @@ func orUnexpected(err error) error {
 }
 
 // endMessage writes the message row in hand.
-func (f *Finisher) endMessage() {
+func (f *Finisher) endMessage() error {
 	m := &f.message
 	receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
 	if m.Done == xtf.Never {
@@ -173,8 +186,11 @@ func (f *Finisher) endMessage() {
 		f.endReceive(m)
 	default:
 		m.Kind |= awaited(f.mate.flags, m.T, m.End, m.MateT)
-		if f.mate.end < m.T {
+		if f.mate.flags&entryClock != 0 {
 			m.Kind |= xtf.P2PClock
+		}
+		if ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0; ends && f.out.Sends != nil && max(f.call.Post, f.call.Ready) > f.call.Enter {
+			f.sends = f.call.Append(f.sends)
 		}
 	}
 	if m.Kind&xtf.P2PBestEffort != 0 {
@@ -182,6 +198,21 @@ func (f *Finisher) endMessage() {
 	}
 	row, _ := f.out.P2P.Append()
 	m.Put(row)
+	if len(f.sends) < causeBlock*xtf.SendCallBytes {
+		return nil
+	}
+	return f.flushSends()
+}
+
+func (f *Finisher) flushSends() error {
+	if len(f.sends) == 0 {
+		return nil
+	}
+	if _, err := f.out.Sends.Append(f.sends); err != nil {
+		return fmt.Errorf("calls of sends of location %d: %w", f.in.Loaded.P, err)
+	}
+	f.sends = f.sends[:0]
+	return nil
 }
 
 // awaited says for both sides of a message alike whether the send, which begins at
@@ -230,7 +261,7 @@ func (f *Finisher) endColl() error {
 	return f.flushCauses()
 }
 
-// causeBlock is the number of causes that are stored at once.
+// causeBlock is the number of causes, or calls of sends, that are stored at once.
 const causeBlock = 4096
 
 func (f *Finisher) flushCauses() error {
@@ -286,7 +317,12 @@ func (f *Finisher) drain() error {
 		if err := f.nextMessage(n - 1); err != nil {
 			return err
 		}
-		f.endMessage()
+		if err := f.endMessage(); err != nil {
+			return err
+		}
+		if err := f.flushSends(); err != nil {
+			return err
+		}
 	}
 	if n := f.coll.rows; n > 0 {
 		if err := f.nextColl(n - 1); err != nil {

@@ -95,7 +95,7 @@ func (q *requests) appendBinary(b []byte) []byte {
 	})
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, r := range list {
-		b = varint.Append(b, r.id, r.posting, r.post, r.row, uint64(r.kind))
+		b = varint.Append(b, r.id, r.posting, r.post, r.ready, r.row, uint64(r.kind))
 	}
 	return b
 }
@@ -130,12 +130,13 @@ func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error
 	}
 	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
 		for n := r.Next(); n > 0 && !r.Failed(); n-- {
-			q.add(request{id: r.Next(), posting: r.Next(), post: r.Next(), row: r.Next(), kind: requestKind(r.Next())})
+			q.add(request{id: r.Next(), posting: r.Next(), post: r.Next(), ready: r.Next(), row: r.Next(), kind: requestKind(r.Next())})
 		}
 	}
 	if r.Failed() {
 		return nil, errState
 	}
+	l.listIdle()
 	var err error
 	if l.paths, err = callpath.Parse(r.Rest()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errState, err)

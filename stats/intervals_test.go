@@ -240,7 +240,7 @@ func randomProgram(seed uint64, most int) string {
 // partnered are items that the load does not know.
 var partnered = []oracle.Item{
 	oracle.SendRecv, oracle.PotentialSync, oracle.Variation, oracle.LateSender, oracle.LateSenderSame, oracle.LateSenderOther,
-	oracle.LateReceiver, oracle.WaitBarrier, oracle.BarrierDone, oracle.WaitNxN, oracle.NxNDone, oracle.LateBroadcast,
+	oracle.LateReceiver, oracle.LateProgress, oracle.WaitBarrier, oracle.BarrierDone, oracle.WaitNxN, oracle.NxNDone, oracle.LateBroadcast,
 	oracle.EarlyReduce, oracle.EarlyScan, oracle.WaitCount, oracle.Ideal, oracle.IdealFirst, oracle.IdealLast,
 	oracle.CriticalCPU, oracle.CriticalMPI, oracle.CriticalIO, oracle.CriticalMarker,
 }

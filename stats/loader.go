@@ -78,9 +78,10 @@ type Loader struct {
 	requests requests
 	io       requests // open file operations: row is N in the IO array
 	rma      requests // open one-sided operations
+	idle     []uint64 // ids of receives posted since the last call that makes progress; some are no more
 	posting  uint64   // number of the next posting
 	pending  []pendingOp
-	done     []uint64        // staged sends that complete in the current MPI call
+	done     []doneSend      // that complete in the current MPI call
 	begin    uint64          // time of the last MpiCollectiveBegin
 	begun    bool            // no end has used it yet
 	lastColl uint64          // T of the newest COLL row
@@ -134,7 +135,14 @@ type mpiCall struct {
 type pendingOp struct {
 	posting uint64
 	row     uint64
+	ready   uint64 // of a receive, see request.ready
 	coll    bool
+}
+
+// doneSend is a send that completes in the current MPI call.
+type doneSend struct {
+	row  uint64 // staged
+	path uint32
 }
 
 // NewLoader prepares the load of location p.
@@ -157,7 +165,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
 		paths: callpath.New(), p2pPaths: pathStream{sink: out.P2PPaths, rows: l.p2pPaths.rows[:0]}, collPaths: pathStream{sink: out.CollPaths, rows: l.collPaths.rows[:0]},
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
-		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
+		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], idle: l.idle[:0], entries: l.entries[:0],
 	}
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
@@ -271,6 +279,9 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	}
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
 	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()
+	if len(l.idle) > 0 && l.t.progress[index] {
+		l.advance()
+	}
 }
 
 func (l *Loader) leave(ref uint32) {

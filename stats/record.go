@@ -84,11 +84,40 @@ func (l *Loader) keepColl() uint64 {
 
 func (l *Loader) post(id uint64, k requestKind, row uint64) {
 	l.cut()
-	r := request{id: id, posting: l.posting, post: l.instant(), row: row, kind: k}
+	r := request{id: id, posting: l.posting, post: l.instant(), ready: xtf.Never, row: row, kind: k}
 	l.posting++
 	if l.requests.add(r) {
 		l.diag(trace.DiagOpenRequest, fmt.Sprintf("request %d posted again before it completed", id))
 	}
+	if k != receiveRequest {
+		return
+	}
+	if l.idle = append(l.idle, id); len(l.idle) > 2*l.requests.n+mostIdle {
+		l.listIdle()
+	}
+}
+
+// mostIdle is how many ids the list of idle receives may have beyond two for each open request.
+const mostIdle = 64
+
+// listIdle lists the receives that wait for a call that makes progress.
+func (l *Loader) listIdle() {
+	l.idle = l.idle[:0]
+	l.requests.each(func(r request) {
+		if r.kind == receiveRequest && r.ready == xtf.Never {
+			l.idle = append(l.idle, r.id)
+		}
+	})
+}
+
+// advance notes for the receives posted so far that a call begins in which they make progress.
+func (l *Loader) advance() {
+	for _, id := range l.idle {
+		if r := l.requests.at(id); r != nil && r.kind == receiveRequest {
+			r.ready = min(r.ready, l.now)
+		}
+	}
+	l.idle = l.idle[:0]
 }
 
 func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
@@ -103,7 +132,7 @@ func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
 		l.posting++
 	}
 	l.tally(amountSends, bytes, 0)
-	l.message(&r, rank, posting)
+	l.message(&r, rank, pendingOp{posting: posting})
 }
 
 func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
@@ -112,33 +141,33 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	if id != nil {
 		r.Kind |= xtf.P2PNonBlocking
 	}
-	posting := l.posted(id, &r.Post, "receive")
+	posting, ready := l.posted(id, &r.Post, "receive")
 	if id == nil && l.mpi.depth > 0 && l.mpi.probed != xtf.Never {
 		r.Post = l.mpi.probed
 		r.Kind |= xtf.P2PProbed
 	}
 	l.tally(amountReceives, bytes, 0)
-	l.message(&r, rank, posting)
+	l.message(&r, rank, pendingOp{posting: posting, ready: min(ready, t)})
 }
 
 // posted returns the number of the posting that an operation completes, and sets
-// post to its instant. Without a request, or with one never posted, the
-// operation posts itself now.
-func (l *Loader) posted(id *uint64, post *uint64, what string) uint64 {
+// post to its instant; ready is that of the request. Without a request, or with one
+// never posted, the operation posts itself now.
+func (l *Loader) posted(id *uint64, post *uint64, what string) (posting, ready uint64) {
 	if id != nil {
 		l.cut()
 		if q, ok := l.requests.take(*id); ok {
 			*post = q.post
-			return q.posting
+			return q.posting, q.ready
 		}
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("%s completes request %d", what, *id))
 	}
 	l.posting++
-	return l.posting - 1
+	return l.posting - 1, xtf.Never
 }
 
 // message stages the row of an operation in the current call.
-func (l *Loader) message(r *xtf.P2P, rank uint32, posting uint64) {
+func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 	r.End, r.CallN, r.MateN, r.Seq, r.MateT = xtf.Never, l.mpi.n, xtf.Never, xtf.Never, xtf.Never
 	r.Region, r.MateP = l.mpi.region, trace.Undefined
 	r.Peer = l.t.Defs.Peer(r.Comm, rank, l.process)
@@ -160,7 +189,8 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, posting uint64) {
 	row, n := l.p2p.add(l.keepP2P())
 	r.Put(row)
 	l.p2pPaths.add(l.innermostPath())
-	l.pending = append(l.pending, pendingOp{posting: posting, row: n})
+	op.row = n
+	l.pending = append(l.pending, op)
 }
 
 func (l *Loader) sendComplete(id uint64) {
@@ -171,7 +201,7 @@ func (l *Loader) sendComplete(id uint64) {
 		return
 	}
 	if l.rows {
-		l.done = append(l.done, r.row)
+		l.done = append(l.done, doneSend{r.row, l.innermostPath()})
 	}
 }
 
@@ -213,7 +243,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	if id != nil {
 		r.Flags |= xtf.CollNonBlocking
 	}
-	posting := l.posted(id, &r.Post, "collective")
+	posting, _ := l.posted(id, &r.Post, "collective")
 	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
 	l.tally(amountCollectives, r.Sent, r.Received)
 	if id == nil && l.mpi.depth > 0 && !l.mpi.between && l.t.plan.IsBetween(uint32(w[0]), r.Comm) {
@@ -243,12 +273,12 @@ func (l *Loader) completeOps(flags uint32) {
 			l.completeP2P(op, flags)
 		}
 	}
-	for _, n := range l.done {
-		if row := l.p2p.row(n); row != nil {
-			xtf.SetU64(row, xtf.P2PDone, l.now)
-		} else {
-			l.late(result{row: n, kind: resultDone, t: l.now})
-		}
+	enter := l.now
+	if l.mpi.n != xtf.Never {
+		enter = l.mpi.enter
+	}
+	for _, x := range l.done {
+		l.late(result{row: x.row, kind: resultDone, t: l.now, a: enter, mateN: l.mpi.n, mateP: x.path, flags: l.mpi.region})
 	}
 	l.pending, l.done = l.pending[:0], l.done[:0]
 }
@@ -269,7 +299,7 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	e := entry{
 		peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag),
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.P2PT), end: l.now,
-		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost),
+		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost), ready: op.ready,
 	}
 	if receive {
 		e.direction = xtf.ChannelReceive

@@ -85,7 +85,7 @@ func TestStage(t *testing.T) {
 }
 
 func TestEncodedRows(t *testing.T) {
-	e := entry{1, 2, 3, xtf.ChannelReceive, 5, 6, 7, 8, 9, 10, 11, entryShared}
+	e := entry{1, 2, 3, xtf.ChannelReceive, 5, 6, 7, 8, 9, 10, 11, entryShared, 12}
 	var eb [entryBytes]byte
 	e.put(eb[:])
 	var e2 entry

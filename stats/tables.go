@@ -15,6 +15,7 @@ type Tables struct {
 	probe  []bool        // Definitions.IsProbe
 
 	synchronous []bool // Definitions.IsSynchronous
+	progress    []bool // messages under way make progress in it: it communicates, and does not only start
 
 	leastBins uint64
 	plan      *interval.Plan
@@ -24,7 +25,7 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), progress: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs),
 	}
 	for i := range defs.Regions {
@@ -32,6 +33,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.state[i] = defs.StateOf(&defs.Regions[i])
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
+		t.progress[i] = t.class[i]&trace.ClassStart == 0 && t.class[i]&(trace.ClassP2P|trace.ClassColl|trace.ClassRMA|trace.ClassFileIO) != 0
 	}
 	return t
 }

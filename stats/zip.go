@@ -18,7 +18,7 @@ const pieceEntries = 16 << 10
 //
 //	group  source u32 | destination u32 | communicator u32 | tag u32 | count u32 | zero u32
 //	send   T u64 | End u64 | bytes u64 | row u64 | P u32 | flags u32
-//	reply  mate's row u64 | its T u64 | its End u64 | its bytes u64 | its P u32 | flags u32
+//	reply  mate's row u64 | its T u64 | its post u64 | its ready u64 | its P u32 | flags u32
 //
 // with one reply for each send, in the same order. An empty piece ends a
 // stream. Integers are little-endian.
@@ -114,7 +114,7 @@ func (m *matcher) exchangeLocal(out *sender, in *receiver) {
 			break
 		}
 		e.load(row)
-		r := result{p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never, b: xtf.Never, c: e.bytes, flags: e.flags}
+		r := result{p: e.p, row: e.row, kind: resultMate, mateP: unknown, mateN: xtf.Never, t: xtf.Never, b: xtf.Never, c: xtf.Never, flags: e.flags}
 		if other := in.seek(p.s, p.d, e.comm, e.tag); other != nil {
 			mate.load(other)
 			m.report.Messages++
@@ -122,8 +122,8 @@ func (m *matcher) exchangeLocal(out *sender, in *receiver) {
 				p: mate.p, row: mate.row, kind: resultMate, mateP: e.p, mateN: e.row,
 				t: e.t, a: in.seq.next(other), b: e.end, c: e.bytes, flags: e.flags | mate.flags,
 			})
-			r.mateP, r.mateN, r.t, r.b, r.c = mate.p, mate.row, mate.t, mate.end, mate.bytes
-			r.flags |= mate.flags
+			r.mateP, r.mateN, r.t, r.b, r.c = mate.p, mate.row, mate.t, mate.post, mate.ready
+			r.flags |= mate.flags | clockFlag(e.t, mate.end)
 			in.cur.take()
 		}
 		if p.src != from || p.d != to {
@@ -352,10 +352,10 @@ func (r *receiver) join(group, send, replies []byte) []byte {
 	row := r.seek(binary.LittleEndian.Uint32(group), binary.LittleEndian.Uint32(group[4:]),
 		binary.LittleEndian.Uint32(group[8:]), binary.LittleEndian.Uint32(group[12:]))
 	if row == nil {
-		replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
-		replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
-		replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
-		return binary.LittleEndian.AppendUint64(append(replies, send[16:24]...), unknown)
+		for range 4 {
+			replies = binary.LittleEndian.AppendUint64(replies, xtf.Never)
+		}
+		return binary.LittleEndian.AppendUint64(replies, unknown)
 	}
 	var e entry
 	e.load(row)
@@ -370,10 +370,18 @@ func (r *receiver) join(group, send, replies []byte) []byte {
 	r.cur.take()
 	replies = binary.LittleEndian.AppendUint64(replies, e.row)
 	replies = binary.LittleEndian.AppendUint64(replies, e.t)
-	replies = binary.LittleEndian.AppendUint64(replies, e.end)
-	replies = binary.LittleEndian.AppendUint64(replies, e.bytes)
+	replies = binary.LittleEndian.AppendUint64(replies, e.post)
+	replies = binary.LittleEndian.AppendUint64(replies, e.ready)
 	replies = binary.LittleEndian.AppendUint32(replies, e.p)
-	return binary.LittleEndian.AppendUint32(replies, e.flags)
+	return binary.LittleEndian.AppendUint32(replies, e.flags|clockFlag(binary.LittleEndian.Uint64(send), e.end))
+}
+
+// clockFlag tells the sender that the receive ended before the send began.
+func clockFlag(sent, received uint64) uint32 {
+	if received < sent {
+		return entryClock
+	}
+	return 0
 }
 
 // seek passes over the receives before the channel from process s to d, which

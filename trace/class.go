@@ -71,6 +71,31 @@ func (d *Definitions) IsSynchronous(r *Region) bool {
 	return name == "ssend" || name == "issend"
 }
 
+// IsExchange reports whether a region is a call that sends and receives in one.
+func (d *Definitions) IsExchange(r *Region) bool {
+	if !d.IsMPI(r) {
+		return false
+	}
+	switch d.callName(r) {
+	case "sendrecv", "sendrecv_replace", "isendrecv", "isendrecv_replace":
+		return true
+	}
+	return false
+}
+
+// IsTest reports whether a region is a call that completes requests if they are
+// done, and does not wait.
+func (d *Definitions) IsTest(r *Region) bool {
+	if !d.IsMPI(r) {
+		return false
+	}
+	switch d.callName(r) {
+	case "test", "testall", "testany", "testsome":
+		return true
+	}
+	return false
+}
+
 func classByRole(r RegionRole) CallClass {
 	switch r {
 	case RolePointToPoint:

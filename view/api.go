@@ -350,7 +350,7 @@ type Wait struct {
 	Begin    uint64   `json:"begin"`
 	End      uint64   `json:"end"`
 	Ticks    uint64   `json:"ticks"`
-	Pattern  string   `json:"pattern"` // late_sender, late_receiver, wait_barrier, ...
+	Pattern  string   `json:"pattern"` // late_sender, late_receiver, late_progress, wait_barrier, ...
 	Order    string   `json:"order"`   // "", same or different: wrong order of receives
 	Node     uint32   `json:"node"`    // interval
 	Path     []string `json:"path"`    // call path, outermost first

@@ -240,7 +240,7 @@ func (x *run) waitsAt(to *At, p trace.P) error {
 
 // attach gives a wait to the message or collective that it belongs to.
 func (x *run) attach(to *At, w *xtf.Wait, v *Wait) {
-	if p := w.Pattern & xtf.WaitPatternMask; p != xtf.WaitLateSender && p != xtf.WaitLateReceiver {
+	if !xtf.WaitsForMessage(w.Pattern) {
 		if to.Coll != nil && to.Coll.N == w.RecN && to.Coll.Wait == nil {
 			to.Coll.Wait, to.Coll.Last = v, v.Cause
 		}

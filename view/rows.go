@@ -128,8 +128,7 @@ func (x *run) waitOf(p trace.P, n uint64, w *xtf.Wait) (Wait, error) {
 
 // causeOf finds who was waited for: the other side of the message, or the member of the collective that came last.
 func (x *run) causeOf(p trace.P, w *xtf.Wait) (*Side, error) {
-	switch w.Pattern & xtf.WaitPatternMask {
-	case xtf.WaitLateSender, xtf.WaitLateReceiver:
+	if xtf.WaitsForMessage(w.Pattern) {
 		row, err := x.referred(uint32(p), xtf.TypeP2P, w.RecN)
 		if err != nil {
 			return nil, err

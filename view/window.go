@@ -56,13 +56,13 @@ var windowItems = []xtf.Item{
 	xtf.ItemFileIO, xtf.ItemRMA, xtf.ItemManagement, xtf.ItemComm, xtf.ItemStart, xtf.ItemSendRecv, xtf.ItemPotentialSync, xtf.ItemVariation,
 	xtf.ItemCalls, xtf.ItemSends, xtf.ItemReceives, xtf.ItemBytesOut, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
 	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
-	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemLateProgress,
 	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup,
 }
 
 // waitItems are the spans in which a process waits for others.
 var waitItems = []xtf.Item{
-	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
 }
 
 // eachProcess calls f, in the order of ranks, with what every chosen process did in the window. Approximate numbers come

@@ -5,20 +5,33 @@
 //
 // E and L are enter and leave of the call, E* the last enter of a collective operation's members, L° the first leave;
 // a message was sent by a call that began at σ, and its receiver could block from ρ on: the enter of the call that
-// completes the receive, or of the blocking probe directly before it.
+// completes the receive, or of the blocking probe directly before it. A send is completed by a call from ε to λ, which of
+// a blocking send is the call itself; its receive was posted by a call that began at π, and the receiver was back in MPI
+// at β: the enter of its first call behind the one that posts in which it communicates and does not only start, at the
+// latest of the one that completes the receive.
 //
 //	late sender         receiver        [ρ, min(σ, L))         of all that one call completes the one sent last
-//	late receiver       blocking send   [σ, min(ρ, L))         if the sender left after ρ
+//	late receiver       completes send  [ε, π)                 if λ > π; of all that one call completes the one posted last
+//	late progress       completes send  [max(ε, π), β)         if λ > β; of all that one call completes the one back last
 //	barrier, all to all each member     [E, min(E*, L))
 //	their completion    each member     [max(E, L°), L)
 //	late broadcast      not the root    [E, min(E of root, L))
 //	early reduce        root            [E, min(first E of the others, L))
 //	early scan          member          [E, min(last E of lower ranks, L))
 //
-// A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. A
-// call that sends and receives has the longer of late sender and late receiver. Init and Finalize have no waits,
-// messages of markers neither. A message received late is in the wrong order if another one that was sent before it is
-// received by a later call; the same source if one such message has its source.
+// The rules of messages are functions on these instants (Receive, Send).
+//
+// That λ is later than the receiver's instant is the evidence that the send waited for it; a send that was buffered ends
+// before. Where a call completes several operations its end is evidence for the last of them only. So a call with a late
+// sender has that wait alone, and one without it those for the last receivers. Calls that send and receive in one
+// (MPI_Sendrecv) have no waits of a sender, and calls that test have none. Late progress ends at β even where the
+// transfer goes on, and what a receiver does outside of MPI behind β is not counted, although the message may wait then
+// too: who was in MPI when is not known of another location.
+//
+// A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. Init
+// and Finalize have no waits, messages of markers neither. A message received late is in the wrong order if another one
+// that was sent before it is received by a later call; the same source if one such message has its source. One call that
+// completes several receives needs all of them, in whatever order they come: it has no wrong order.
 //
 // A location waits for one thing at a time: where spans overlap, the one that begins first, of these the one that ends
 // first, has the common part. So waits are never longer than their calls, and WAIT rows neither overlap nor run
@@ -37,7 +50,7 @@
 // # Memory
 //
 // Locate: seven cursors, or two and 64 KiB where there are few executions, 16 bytes per process that the location
-// receives from, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
+// receives from, 72 per send under way whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
 // take. Totals: 64 bytes per (node, path, pattern) of the run.
 //
 // Nothing here is safe for concurrent use.

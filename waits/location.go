@@ -1,6 +1,7 @@
 package waits
 
 import (
+	"container/heap"
 	"fmt"
 	"io"
 
@@ -20,11 +21,12 @@ type Run struct {
 	Defs    *trace.Definitions
 	Derived []bool // by interval node: slices and the like, which are not innermost
 	init    []bool // by index of the region
+	silent  []bool // the same: calls without waits of a sender
 }
 
 // NewRun prepares the pass over the locations of a trace.
 func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
-	r := &Run{Options: o, Defs: defs, Derived: derived, init: make([]bool, len(defs.Regions))}
+	r := &Run{Options: o, Defs: defs, Derived: derived, init: make([]bool, len(defs.Regions)), silent: silent(defs)}
 	for i := range defs.Regions {
 		r.init[i] = defs.Class(&defs.Regions[i])&trace.ClassInit != 0
 	}
@@ -35,6 +37,12 @@ func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
 func (r *Run) outside(region uint32) bool {
 	i, ok := r.Defs.RegionIndex(region)
 	return ok && r.init[i]
+}
+
+// senderWaits reports whether senders wait in calls of a region.
+func (r *Run) senderWaits(region uint32) bool {
+	i, ok := r.Defs.RegionIndex(region)
+	return ok && !r.silent[i]
 }
 
 // Location is what Locate reads of a location.
@@ -48,6 +56,8 @@ type Location struct {
 	P2PPaths  io.ReaderAt // of each P2P row the local call path of its call, u32 little-endian
 	CollPaths io.ReaderAt // of each COLL row
 	Causes    io.ReaderAt // of each COLL row an xtf.CollCause
+	Sends     io.ReaderAt // xtf.SendCall of sends, in the order of their P2P rows
+	SendCalls uint64      // of them
 	Paths     []uint32    // the call path of the run for each of the location
 	P         trace.P
 }
@@ -70,6 +80,7 @@ type walk struct {
 	p2pPaths, collPaths, causes column
 
 	orders orders
+	sends  sentMessages
 	nodes  innermost
 	past   uint64 // end of the newest wait
 
@@ -92,7 +103,7 @@ type walk struct {
 // read.
 var (
 	orderColumns   = []int{xtf.P2PPost, xtf.P2PCallN, xtf.P2PPeer, xtf.P2PKind, xtf.P2PMateT}
-	messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
+	messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PDone, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
 )
 
 // Locate finds the waits of one location.
@@ -131,6 +142,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 		causes:    column{data: in.Causes, width: xtf.CollCauseBytes, rows: in.CollRows},
 		nodes:     innermost{rows: intervals(), derived: r.Derived},
 		sums:      summing{},
+		sends:     sentMessages{rows: column{data: in.Sends, width: xtf.SendCallBytes, rows: in.SendCalls}},
 	}
 	sums := func(items ...xtf.Item) *interval.Sums {
 		return interval.NewSums(intervals(), out.Components, items...)
@@ -151,15 +163,39 @@ func (w *walk) fail(err error) {
 // rows merges messages and collectives by their calls, in the order of time.
 func (w *walk) rows() {
 	message, coll := w.p2p.Next(), w.coll.Next()
-	for w.err == nil && (message || coll) {
-		if message && (!coll || w.messageFirst()) {
+	for w.err == nil {
+		first := message && (!coll || w.messageFirst())
+		switch {
+		case w.sendFirst(first, coll):
+			x := heap.Pop(&w.sends).(sentMessage)
+			w.begin(x.callN, x.region, x.path)
+			w.messages.completed(&x)
+		case first:
 			w.message()
 			message = w.p2p.Next()
-		} else {
+		case coll:
 			w.collective()
 			coll = w.coll.Next()
+		default:
+			return
 		}
 	}
+}
+
+// sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
+// in their order.
+func (w *walk) sendFirst(message, coll bool) bool {
+	x := w.sends.next()
+	if x == nil || !message && !coll {
+		return x != nil
+	}
+	t, call := uint64(0), uint64(0)
+	if message {
+		t, call = xtf.U64(w.p2p.Row(), xtf.P2PT), xtf.U64(w.p2p.Row(), xtf.P2PCallN)
+	} else {
+		t, call = xtf.U64(w.coll.Row(), xtf.CollT), xtf.U64(w.coll.Row(), xtf.CollCallN)
+	}
+	return x.Enter < t || x.Enter == t && x.callN <= call
 }
 
 // messageFirst reports whether the next message comes before the next collective:
@@ -172,39 +208,63 @@ func (w *walk) messageFirst() bool {
 	return w.call == xtf.Never || xtf.U64(c, xtf.CollCallN) != w.call
 }
 
-// enter makes the call of the next row the one in hand. An operation outside of
-// all MPI calls is its own.
+// enter makes the call of the next row the one in hand.
 func (w *walk) enter(call uint64, region uint32, paths *column, n uint64) {
 	if call == w.call && call != xtf.Never {
 		return
 	}
-	w.endCall()
-	w.call, w.excluded = call, w.run.outside(region)
 	b, err := paths.at(n)
 	if err != nil {
 		w.fail(err)
 		return
 	}
-	local := xtf.U32(b, 0)
-	if uint64(local) >= uint64(len(w.in.Paths)) {
-		w.fail(fmt.Errorf("waits: row %d names call path %d of %d", n, local, len(w.in.Paths)))
+	w.begin(call, region, xtf.U32(b, 0))
+}
+
+// begin makes a call the one in hand. An operation outside of all MPI calls is its own.
+func (w *walk) begin(call uint64, region, path uint32) {
+	if call == w.call && call != xtf.Never {
 		return
 	}
-	w.path = w.in.Paths[local]
+	w.endCall()
+	w.call, w.excluded = call, w.run.outside(region)
+	if uint64(path) >= uint64(len(w.in.Paths)) {
+		w.fail(fmt.Errorf("waits: location %d names call path %d of %d", w.in.P, path, len(w.in.Paths)))
+		return
+	}
+	w.path = w.in.Paths[path]
 }
 
 // message takes the next P2P row.
 func (w *walk) message() {
 	row, n := w.p2p.Row(), w.p2p.N()
 	w.enter(xtf.U64(row, xtf.P2PCallN), xtf.U32(row, xtf.P2PRegion), &w.p2pPaths, n)
-	w.messages.add(n, row)
-	if kind := xtf.U32(row, xtf.P2PKind); received(kind) {
+	kind := xtf.U32(row, xtf.P2PKind)
+	if kind&xtf.P2PKindMask == xtf.P2PSend {
+		w.send(n, row)
+	}
+	if received(kind) {
+		w.messages.received(n, row)
 		end, sent, ready := xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), readyAt(row)
 		if w.run.PostPoint {
 			ready = xtf.U64(row, xtf.P2PPost)
 		}
 		w.receives.Completion(end, xtf.ItemSendRecv, end-min(sent, end))
 		w.receives.Completion(end, xtf.ItemPotentialSync, sent-min(sent, ready))
+	}
+}
+
+// send takes a P2P row of a send.
+func (w *walk) send(n uint64, row []byte) {
+	x, ok, err := w.sends.take(n, row)
+	w.fail(err)
+	if !ok || !w.run.senderWaits(xtf.U32(row, xtf.P2PRegion)) || !w.run.senderWaits(x.region) {
+		return
+	}
+	if xtf.U32(row, xtf.P2PKind)&xtf.P2PNonBlocking == 0 {
+		w.messages.completed(&x)
+	} else {
+		w.sends.add(x)
 	}
 }
 
@@ -230,15 +290,13 @@ func (w *walk) collective() {
 
 // endCall writes the waits of the call in hand.
 func (w *walk) endCall() {
-	if m := w.messages.longer(); m.length() > 0 && !w.excluded {
-		if m.pattern == xtf.WaitLateSender {
-			order, err := w.orders.of(m.row)
-			w.fail(err)
-			m.pattern |= order
-		}
-		w.found = append(w.found, *m)
+	if m := &w.messages.late; m.length() > 0 && !w.excluded {
+		order, err := w.orders.of(m.row)
+		w.fail(err)
+		m.pattern |= order
 	}
 	if !w.excluded {
+		w.found = w.messages.append(w.found)
 		for _, x := range apart(w.found, w.past) {
 			w.write(&x)
 		}

@@ -21,6 +21,8 @@ type world struct {
 	colls     []xtf.Coll
 	ivals     []xtf.Ival
 	causes    []xtf.CollCause
+	sends     []xtf.SendCall
+	open      []int // messages that are sends without SendCall
 	mPaths    []uint32
 	cPaths    []uint32
 	defs      *trace.Definitions
@@ -29,14 +31,19 @@ type world struct {
 }
 
 const (
-	regionCall uint32 = 7
-	regionInit uint32 = 9
+	regionCall     uint32 = 7
+	regionInit     uint32 = 9
+	regionSendrecv uint32 = 11
+	regionTest     uint32 = 12
 )
 
 func newWorld() *world {
 	d := &trace.Definitions{
-		Strings: []trace.String{{Ref: 0, Value: "MPI_Sendrecv"}, {Ref: 1, Value: "MPI_Init"}},
-		Regions: []trace.Region{{Ref: regionCall, Name: 0, Paradigm: trace.ParadigmMPI}, {Ref: regionInit, Name: 1, Paradigm: trace.ParadigmMPI}},
+		Strings: []trace.String{{Ref: 0, Value: "MPI_Waitall"}, {Ref: 1, Value: "MPI_Init"}, {Ref: 2, Value: "MPI_Sendrecv"}, {Ref: 3, Value: "MPI_Testsome"}},
+		Regions: []trace.Region{
+			{Ref: regionCall, Name: 0, Paradigm: trace.ParadigmMPI}, {Ref: regionInit, Name: 1, Paradigm: trace.ParadigmMPI},
+			{Ref: regionSendrecv, Name: 2, Paradigm: trace.ParadigmMPI}, {Ref: regionTest, Name: 3, Paradigm: trace.ParadigmMPI},
+		},
 	}
 	d.Seal()
 	return &world{types: xtf.StandardTypes(xtf.Packed), defs: d, derived: []bool{false, false, false, true}}
@@ -83,6 +90,10 @@ func (w *world) location(tb testing.TB) Location {
 	for i := range w.causes {
 		causes = w.causes[i].Append(causes)
 	}
+	var sends []byte
+	for i := range w.sends {
+		sends = w.sends[i].Append(sends)
+	}
 	u32s := func(list []uint32) *bytes.Reader {
 		var b []byte
 		for _, v := range list {
@@ -93,7 +104,7 @@ func (w *world) location(tb testing.TB) Location {
 	return Location{
 		Scan:    func(id xtf.TypeID) *xtf.Cursor { return xtf.ScanArray(w.types, arrays[id], 0) },
 		P2PRows: uint64(len(w.messages)), CollRows: uint64(len(w.colls)), PageRows: uint64(w.types.Lookup(xtf.TypeP2P).PageRows),
-		P2PPaths: u32s(w.mPaths), CollPaths: u32s(w.cPaths), Causes: bytes.NewReader(causes), Paths: []uint32{0, 20, 10, 30},
+		P2PPaths: u32s(w.mPaths), CollPaths: u32s(w.cPaths), Causes: bytes.NewReader(causes), Sends: bytes.NewReader(sends), SendCalls: uint64(len(w.sends)), Paths: []uint32{0, 20, 10, 30},
 	}
 }
 
@@ -148,13 +159,19 @@ func randomWorld(rng *rand.Rand, calls int) *world {
 		switch rng.IntN(15) {
 		case 0:
 			c.region = regionInit
+		case 2:
+			c.region = regionSendrecv
+		case 3:
+			c.region = regionTest
 		case 1:
 			c.n, c.end, c.region = xtf.Never, c.t, trace.Undefined
 		}
 		now = c.end
 		c.probe = c.t - uint64(rng.IntN(int(c.t-max(c.t-4, w.last())+1)))
 		c.fill(w)
+		c.complete(w)
 	}
+	slices.SortFunc(w.sends, func(a, b xtf.SendCall) int { return int(a.Row) - int(b.Row) })
 	w.addIvals(rng, now+5)
 	return w
 }
@@ -168,6 +185,29 @@ func (w *world) last() (t uint64) {
 		t = max(t, w.colls[n-1].End)
 	}
 	return t
+}
+
+// complete gives some of the open sends, and all blocking ones, this call.
+func (c *randomCall) complete(w *world) {
+	left := w.open[:0]
+	for _, i := range w.open {
+		m := &w.messages[i]
+		blocking := m.Kind&xtf.P2PNonBlocking == 0
+		if !blocking && (c.n == xtf.Never || c.rng.IntN(2) == 0) {
+			left = append(left, i)
+			continue
+		}
+		x := xtf.SendCall{Row: uint64(i), CallN: c.n, Enter: c.t, Region: c.region}
+		if !blocking {
+			m.Done, x.Path = c.end, c.path
+		}
+		x.Post = max(c.t, 9) - 9 + uint64(c.rng.IntN(24))
+		x.Ready = x.Post + uint64(c.rng.IntN(9))
+		if x.Ready > c.t {
+			w.sends = append(w.sends, x)
+		}
+	}
+	w.open = left
 }
 
 type randomCall struct {
@@ -210,6 +250,9 @@ func (c *randomCall) fill(w *world) {
 		if m.Kind&(xtf.P2PNonBlocking|xtf.P2PProbed) == 0 {
 			m.Post = m.T
 		}
+		if m.Kind&0xff == xtf.P2PSend {
+			w.open = append(w.open, len(w.messages))
+		}
 		w.messages, w.mPaths = append(w.messages, m), append(w.mPaths, c.path)
 	}
 	for range colls {
@@ -251,13 +294,16 @@ func (w *world) addIvals(rng *rand.Rand, end uint64) {
 func (w *world) slowly() found {
 	f := found{Items: map[uint64]uint64{}}
 	var list []wait
-	done := map[uint64]bool{}
+	late := map[uint64]bool{}
 	for i := range w.messages {
-		if n := w.messages[i].CallN; n == xtf.Never || !done[n] {
-			done[n] = n != xtf.Never
-			if x := w.slowMessage(i); x.from < x.to {
-				list = append(list, x)
-			}
+		if x := w.slowLateSender(i); x.from < x.to {
+			list = append(list, x)
+			late[w.messages[i].CallN] = true
+		}
+	}
+	for _, s := range w.sends {
+		if !late[s.CallN] {
+			list = append(list, w.slowSend(&s)...)
 		}
 	}
 	for i := range w.colls {
@@ -347,49 +393,85 @@ func (f *found) each(w *world, in func(xtf.Ival) bool, item xtf.Item, v uint64) 
 
 func (w *world) slowPath(x *wait) uint32 {
 	local := uint32(0)
-	if p := x.pattern & 0xff; p == xtf.WaitLateSender || p == xtf.WaitLateReceiver {
-		local = w.mPaths[x.row]
-	} else {
+	switch p := x.pattern & 0xff; {
+	case p != xtf.WaitLateSender && p != xtf.WaitLateReceiver && p != xtf.WaitLateProgress:
 		local = w.cPaths[x.row]
+	case p != xtf.WaitLateSender && w.messages[x.row].Kind&xtf.P2PNonBlocking != 0:
+		i, _ := slices.BinarySearchFunc(w.sends, x.row, func(s xtf.SendCall, row uint64) int { return int(s.Row) - int(row) })
+		local = w.sends[i].Path
+	default:
+		local = w.mPaths[x.row]
 	}
 	return []uint32{0, 20, 10, 30}[local]
 }
 
-// slowMessage is the wait for messages of the call of row i, its first.
-func (w *world) slowMessage(i int) wait {
-	var late, blocked *xtf.P2P
-	var lateRow, blockedRow int
-	if w.messages[i].Region == regionInit {
+// has reports whether row i is a side of a message that makes waits.
+func (w *world) has(i int, side uint32) bool {
+	m := &w.messages[i]
+	return m.MateN != xtf.Never && m.Kind&xtf.P2PMarker == 0 && m.Kind&0xff == side && m.Region != regionInit
+}
+
+// slowLateSender is the wait for message i, if it is the one of its call that was sent last, the first of several.
+func (w *world) slowLateSender(i int) wait {
+	if !w.has(i, xtf.P2PRecv) {
 		return wait{}
 	}
-	for k := i; k < len(w.messages) && (k == i || w.messages[k].CallN == w.messages[i].CallN && w.messages[i].CallN != xtf.Never); k++ {
-		m := &w.messages[k]
-		switch {
-		case m.MateN == xtf.Never || m.Kind&xtf.P2PMarker != 0:
-		case m.Kind&0xff == xtf.P2PRecv:
-			if late == nil || m.MateT > late.MateT {
-				late, lateRow = m, k
-			}
-		case m.Kind&xtf.P2PNonBlocking == 0 && m.MateT > m.T && m.End > m.MateT:
-			if blocked == nil || m.MateT > blocked.MateT {
-				blocked, blockedRow = m, k
+	m := &w.messages[i]
+	receives := 0
+	for k := range w.messages {
+		if x := &w.messages[k]; k == i || x.CallN == m.CallN && m.CallN != xtf.Never && w.has(k, xtf.P2PRecv) {
+			receives++
+			if x.MateT > m.MateT || x.MateT == m.MateT && k < i {
+				return wait{}
 			}
 		}
 	}
-	var x wait
-	if late != nil {
-		from := late.T
-		if late.Kind&xtf.P2PProbed != 0 {
-			from = late.Post
-		}
-		if to := min(late.MateT, late.End); from < to {
-			x = wait{from, to, uint64(lateRow), xtf.WaitLateSender | w.slowOrder(lateRow), late.MateP}
-		}
+	from := m.T
+	if m.Kind&xtf.P2PProbed != 0 {
+		from = m.Post
 	}
-	if blocked != nil && blocked.MateT-blocked.T > x.to-x.from {
-		x = wait{blocked.T, blocked.MateT, uint64(blockedRow), xtf.WaitLateReceiver, blocked.MateP}
+	x := wait{from, min(m.MateT, m.End), uint64(i), xtf.WaitLateSender, m.MateP}
+	if receives == 1 {
+		x.pattern |= w.slowOrder(i)
 	}
 	return x
+}
+
+// slowSend are the waits of a send whose receivers are the last ones of its call.
+func (w *world) slowSend(s *xtf.SendCall) (list []wait) {
+	span := func(s *xtf.SendCall, progress bool) (from, to uint64) {
+		m := &w.messages[s.Row]
+		end := m.End
+		if m.Kind&xtf.P2PNonBlocking != 0 {
+			end = m.Done
+		}
+		switch silent := s.Region != regionCall || m.Region != regionCall && m.Region != regionInit; {
+		case m.Kind&xtf.P2PMarker != 0, m.MateN == xtf.Never, silent:
+			return 0, 0
+		case progress && s.Ready < end && max(s.Enter, s.Post) < s.Ready:
+			return max(s.Enter, s.Post), s.Ready
+		case !progress && s.Post < end && s.Enter < s.Post:
+			return s.Enter, s.Post
+		}
+		return 0, 0
+	}
+	for _, progress := range []bool{false, true} {
+		from, to := span(s, progress)
+		for i := range w.sends {
+			x := &w.sends[i]
+			if _, other := span(x, progress); x.CallN == s.CallN && (other > to || other == to && x.Row < s.Row) {
+				to = from
+			}
+		}
+		pattern := xtf.WaitLateReceiver
+		if progress {
+			pattern = xtf.WaitLateProgress
+		}
+		if from < to {
+			list = append(list, wait{from, to, s.Row, pattern, w.messages[s.Row].MateP})
+		}
+	}
+	return list
 }
 
 func (w *world) slowOrder(row int) uint32 {
@@ -445,7 +527,7 @@ func TestLocate(t *testing.T) {
 		}
 	}
 	for _, p := range []uint32{
-		xtf.WaitLateSender, xtf.WaitLateSender | xtf.WaitOrderSame, xtf.WaitLateSender | xtf.WaitOrderDifferent, xtf.WaitLateReceiver,
+		xtf.WaitLateSender, xtf.WaitLateSender | xtf.WaitOrderSame, xtf.WaitLateSender | xtf.WaitOrderDifferent, xtf.WaitLateReceiver, xtf.WaitLateProgress,
 		xtf.WaitBarrier, xtf.WaitBarrierCompletion, xtf.WaitNxN, xtf.WaitNxNCompletion, xtf.WaitLateBroadcast, xtf.WaitEarlyReduce, xtf.WaitEarlyScan,
 	} {
 		if waits[p] < most {

@@ -84,7 +84,7 @@ func (o *ordering) endCall() {
 	if len(o.own) == 0 {
 		return
 	}
-	if x := &o.latest; o.waits && o.least < x.sent {
+	if x := &o.latest; o.waits && couldSwap(len(o.own)) && o.least < x.sent {
 		order := uint64(xtf.WaitOrderDifferent)
 		if least, ok := o.sources[x.source]; ok && least < x.sent {
 			order = uint64(xtf.WaitOrderSame)

@@ -29,6 +29,7 @@ var itemOf = [...]xtf.Item{
 	xtf.WaitLateBroadcast:     xtf.ItemLateBroadcast,
 	xtf.WaitEarlyReduce:       xtf.ItemEarlyReduce,
 	xtf.WaitEarlyScan:         xtf.ItemEarlyScan,
+	xtf.WaitLateProgress:      xtf.ItemLateProgress,
 }
 
 // received reports whether a message row is a receive with a partner, and no marker's.
@@ -36,9 +37,9 @@ func received(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PRecv
 }
 
-// blockingSend reports whether it is a blocking send with a partner, and no marker's.
-func blockingSend(kind uint32) bool {
-	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker|xtf.P2PNonBlocking) == xtf.P2PSend
+// sent reports whether a message row is a send with a partner, and no marker's.
+func sent(kind uint32) bool {
+	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PSend
 }
 
 // readyAt is the enter of the call in which the receiver of a message row can block.
@@ -49,37 +50,48 @@ func readyAt(row []byte) uint64 {
 	return xtf.U64(row, xtf.P2PT)
 }
 
-// messageWaits are the waits for messages of one call.
+// messageWaits are the waits for messages of one call: for the message sent last,
+// and for the receivers that come last. Where messages are received, their sender
+// is waited for: whether a send that ends with them waited too is not known.
 type messageWaits struct {
-	any     bool // a message was received
-	sent    uint64
-	late    wait
-	blocked wait
+	any      bool // a message was received
+	sent     uint64
+	late     wait
+	receiver wait
+	progress wait
 }
 
-// add takes message row n of the call.
-func (m *messageWaits) add(n uint64, row []byte) {
-	kind := xtf.U32(row, xtf.P2PKind)
-	t, end, mate, p := xtf.U64(row, xtf.P2PT), xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), xtf.U32(row, xtf.P2PMateP)
-	switch {
-	case received(kind):
-		if !m.any || mate > m.sent {
-			m.any, m.sent = true, mate
-			m.late = wait{readyAt(row), min(mate, end), n, xtf.WaitLateSender, p}
-		}
-	case blockingSend(kind) && mate > t && end > mate:
-		if w := (wait{t, mate, n, xtf.WaitLateReceiver, p}); w.length() > m.blocked.length() {
-			m.blocked = w
-		}
+// received takes message row n of the call, a receive with a partner.
+func (m *messageWaits) received(n uint64, row []byte) {
+	r := Receive{Ready: readyAt(row), Leave: xtf.U64(row, xtf.P2PEnd), Sent: xtf.U64(row, xtf.P2PMateT)}
+	if !m.any || r.Sent > m.sent {
+		m.any, m.sent = true, r.Sent
+		from, to := r.LateSender()
+		m.late = wait{from, to, n, xtf.WaitLateSender, xtf.U32(row, xtf.P2PMateP)}
 	}
 }
 
-// longer is the wait that counts; it may be empty.
-func (m *messageWaits) longer() *wait {
-	if m.blocked.length() > m.late.length() {
-		return &m.blocked
+// completed takes a send that the call completes.
+func (m *messageWaits) completed(x *sentMessage) {
+	if from, to := x.LateReceiver(); to > max(from, m.receiver.to) {
+		m.receiver = wait{from, to, x.row, xtf.WaitLateReceiver, x.mate}
 	}
-	return &m.late
+	if from, to := x.LateProgress(); to > max(from, m.progress.to) {
+		m.progress = wait{from, to, x.row, xtf.WaitLateProgress, x.mate}
+	}
+}
+
+// append adds the waits that count to list.
+func (m *messageWaits) append(list []wait) []wait {
+	if m.late.length() > 0 {
+		return append(list, m.late)
+	}
+	for _, w := range [...]wait{m.receiver, m.progress} {
+		if w.length() > 0 {
+			list = append(list, w)
+		}
+	}
+	return list
 }
 
 // collWaits appends the waits of a member of a collective operation, row n.

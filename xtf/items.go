@@ -65,6 +65,7 @@ const (
 	ItemThreadSerial     Item = 50 // other threads idle outside of parallel regions
 	ItemThreadImbalance  Item = 51 // threads idle longer than the busiest one of a parallel region
 	ItemThreadScheduling Item = 52 // what even the busiest one idles, for all threads
+	ItemLateProgress     Item = 53 // waits by pattern, as from ItemLateSender on
 
 	ItemDeviceCall Item = 54 // outside MPI in the runtime of a device, which 55 is no part of
 	ItemDeviceWait Item = 55 // outside MPI in calls that wait for a device
@@ -104,7 +105,7 @@ var itemNames = [NumItems]string{
 	"wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan",
 	"wait_count", "overlap", "ideal", "ideal_first", "ideal_last",
 	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
-	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling", "",
+	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling", "late_progress",
 	"device_call", "device_wait", "lock_wait", "overhead", "setup", "measured",
 }
 
@@ -127,7 +128,7 @@ func (i Item) NeedsPartners() bool {
 // those of the first location that executed the node.
 func (i Item) Adds() bool {
 	return i >= ItemSendRecv && i <= ItemCollIn || i >= ItemLateSender && i <= ItemWaitCount ||
-		i >= ItemCriticalCPU && i <= ItemThreadScheduling
+		i >= ItemCriticalCPU && i <= ItemLateProgress
 }
 
 // Kinds of file sections and region blobs beside rows.

@@ -191,6 +191,7 @@ var rowSpecs = []rowSpec{
 		{"lateBroadcast", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateBroadcast)}},
 		{"earlyReduce", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitEarlyReduce)}},
 		{"earlyScan", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitEarlyScan)}},
+		{"lateProgress", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateProgress)}},
 	}},
 	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},

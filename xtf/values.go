@@ -83,11 +83,21 @@ const (
 	WaitLateBroadcast     uint32 = 6
 	WaitEarlyReduce       uint32 = 7
 	WaitEarlyScan         uint32 = 8
+	WaitLateProgress      uint32 = 9
 
 	WaitOrderMask      uint32 = 0xff << 8 // of a late sender
 	WaitOrderSame      uint32 = 1 << 8    // a message of the same source was there first
 	WaitOrderDifferent uint32 = 2 << 8    // one of another source only
 )
+
+// WaitsForMessage reports whether the record of a wait is a P2P row, of a COLL row otherwise.
+func WaitsForMessage(pattern uint32) bool {
+	switch pattern & WaitPatternMask {
+	case WaitLateSender, WaitLateReceiver, WaitLateProgress:
+		return true
+	}
+	return false
+}
 
 // Activities of a location in CPATH, DELAY and their totals.
 const (

@@ -18,7 +18,7 @@ type Process struct {
 // are those of its first location, the one that calls MPI.
 var summed = []Item{
 	SendRecv, PotentialSync, Variation, Events, Calls, Sends, Receives, BytesOut, BytesIn, Collectives, CollOut, CollIn,
-	LateSender, LateSenderSame, LateSenderOther, LateReceiver, WaitBarrier, BarrierDone, WaitNxN, NxNDone, LateBroadcast, EarlyReduce, EarlyScan, WaitCount,
+	LateSender, LateSenderSame, LateSenderOther, LateReceiver, LateProgress, WaitBarrier, BarrierDone, WaitNxN, NxNDone, LateBroadcast, EarlyReduce, EarlyScan, WaitCount,
 	CriticalCPU, CriticalMPI, CriticalIO, CriticalMarker,
 }
 

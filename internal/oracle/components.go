@@ -44,6 +44,7 @@ const (
 	LateSenderSame  Item = "late_sender_wrong_order_same"
 	LateSenderOther Item = "late_sender_wrong_order_different"
 	LateReceiver    Item = "late_receiver"
+	LateProgress    Item = "late_progress"
 	WaitBarrier     Item = "wait_barrier"
 	BarrierDone     Item = "barrier_completion"
 	WaitNxN         Item = "wait_nxn"

@@ -103,7 +103,7 @@ func checkSums(t *testing.T, p, n int, c oracle.Components) {
 	equal("MPI by class", c[oracle.MPITime], sum(oracle.P2PTime, oracle.CollTime, oracle.FileIOTime, oracle.RMATime, oracle.MgmtTime))
 	atMost("subsets of collectives", sum(oracle.NxNTime, oracle.BarrierTime), c[oracle.CollTime])
 	atMost("starting", c[oracle.StartTime], c[oracle.MPITime])
-	atMost("waiting in MPI", sum(oracle.LateSender, oracle.LateReceiver, oracle.WaitBarrier, oracle.BarrierDone, oracle.WaitNxN, oracle.NxNDone,
+	atMost("waiting in MPI", sum(oracle.LateSender, oracle.LateReceiver, oracle.LateProgress, oracle.WaitBarrier, oracle.BarrierDone, oracle.WaitNxN, oracle.NxNDone,
 		oracle.LateBroadcast, oracle.EarlyReduce, oracle.EarlyScan), c[oracle.MPITime]+c[oracle.CPUTime])
 	atMost("orders of late senders", sum(oracle.LateSenderSame, oracle.LateSenderOther), c[oracle.LateSender])
 	if n == 0 {

@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -22,7 +23,7 @@ const NoCause = trace.P(trace.Undefined)
 
 // kindOrder puts waits for messages before those for collectives.
 var kindOrder = map[Item]int{
-	LateSender: 0, LateReceiver: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, BarrierDone: 1, NxNDone: 1,
+	LateSender: 0, LateReceiver: 0, LateProgress: 0, WaitBarrier: 1, WaitNxN: 1, LateBroadcast: 1, EarlyReduce: 1, EarlyScan: 1, BarrierDone: 1, NxNDone: 1,
 }
 
 // WaitSpan is a wait state of one location.
@@ -62,11 +63,19 @@ func (a *analysis) waits(l *location) []WaitSpan {
 	byVisit := map[int][]*message{}
 	for _, m := range l.ops {
 		if m.mate != nil && !m.marker {
-			byVisit[m.visit] = append(byVisit[m.visit], m)
+			v := m.visit
+			if m.send {
+				v = m.done
+			}
+			byVisit[v] = append(byVisit[v], m)
 		}
 	}
+	delete(byVisit, -1)
 	for v, messages := range byVisit {
-		add(a.messageWait(l, v, messages))
+		for _, w := range a.messageWaits(l, v, messages) {
+			w.visit = v
+			add(w)
+		}
 	}
 	for _, m := range l.colls {
 		for _, w := range m.waits(a) {
@@ -95,36 +104,66 @@ func (a *analysis) apart(l *location, list []WaitSpan) []WaitSpan {
 	return out
 }
 
-// messageWait is the one wait for messages of a visit: for the latest sender of
-// all that it completes, or for the latest receiver, whichever is longer. Waits
-// are in calls, wherever potential synchronisation counts from; a probe does not
-// receive what a sender waits to get rid of.
-func (a *analysis) messageWait(l *location, v int, messages []*message) WaitSpan {
+// messageWaits are the waits for messages of a visit, which completes these: for
+// the latest sender, if one is late, or else for the receivers that post, and come
+// back to MPI, last. Waits are in calls, wherever potential synchronisation counts
+// from; a probe does not receive what a sender waits to get rid of.
+func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitSpan {
 	var latest *message
-	var late, blocked WaitSpan
+	var receiver, progress WaitSpan
+	receives := 0
+	at := &l.visits[v]
 	for _, m := range messages {
-		switch {
-		case !m.send:
+		if !m.send {
+			receives++
 			if latest == nil || m.mate.enter() > latest.mate.enter() {
 				latest = m
 			}
-		case !m.nonBlocking:
-			if ready := m.mate.enter(); ready > m.enter() && m.leave() > ready && ready-m.enter() > blocked.To-blocked.From {
-				blocked = WaitSpan{From: m.enter(), To: ready, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, visit: v}
-			}
+			continue
+		}
+		if a.waitless(l.visits[m.visit].region) || a.waitless(at.region) {
+			continue
+		}
+		posted, back := m.mate.postedAt(), a.progress(m.mate)
+		if at.enter < posted && posted < at.leave && posted > receiver.To {
+			receiver = WaitSpan{From: at.enter, To: posted, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, visit: v}
+		}
+		if from := max(at.enter, posted); from < back && back < at.leave && back > progress.To {
+			progress = WaitSpan{From: from, To: back, Pattern: LateProgress, Row: m.row, Cause: m.mate.at.p, visit: v}
 		}
 	}
 	if latest != nil {
 		if sent, ready := latest.mate.enter(), latest.point(); sent > ready {
-			late = WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, visit: v}
-			late.Order = a.order(l, latest)
+			late := WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, visit: v}
+			if receives == 1 {
+				late.Order = a.order(l, latest)
+			}
+			return []WaitSpan{late}
 		}
 	}
-	if blocked.To-blocked.From > late.To-late.From {
-		return blocked
+	return []WaitSpan{receiver, progress}
+}
+
+// waitless reports whether senders do not wait in calls of a region: it sends and
+// receives in one, tests, or is no MPI call.
+func (a *analysis) waitless(region uint32) bool {
+	switch strings.TrimSuffix(strings.TrimPrefix(strings.ToLower(a.regionName(region)), "p"), "_c") {
+	case "mpi_sendrecv", "mpi_sendrecv_replace", "mpi_isendrecv", "mpi_isendrecv_replace", "mpi_test", "mpi_testall", "mpi_testany", "mpi_testsome", "":
+		return true
 	}
-	late.visit = v
-	return late
+	return false
+}
+
+// progress is when the receiver of a posted message is back in a call that
+// communicates and does not only start, at the latest where it receives.
+func (a *analysis) progress(m *message) uint64 {
+	const communicates = trace.ClassP2P | trace.ClassColl | trace.ClassRMA | trace.ClassFileIO
+	for v := m.post + 1; v < m.visit; v++ {
+		if x := &m.at.visits[v]; x.call >= 0 && x.class&communicates != 0 && x.class&trace.ClassStart == 0 {
+			return x.enter
+		}
+	}
+	return m.enter()
 }
 
 // order looks for a message that was sent before m and is received after it.

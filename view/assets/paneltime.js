@@ -10,7 +10,7 @@ export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
 // vague tells of bounds so wide that what lies in between says nothing.
 const vague = (x) => x !== null && typeof x === 'object' && Number(x.upper) > 2 * Number(x.lower);
 
-const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', wait_barrier: 'wait at barrier',
+const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', late_progress: 'late progress', wait_barrier: 'wait at barrier',
   wait_nxn: 'wait at N×N', nxn_completion: 'N×N completion', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
 export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
 
