@@ -17,8 +17,10 @@ import (
 // Computing 35 (2009).
 //
 // A message must not end, in the call that completes the receive, before the call
-// of its send is entered; a member of a collective must not leave before those it
-// depends on (see Ideal) have entered. Where that is violated, the leave is raised
+// of its send is entered; a member of a collective that gets bytes must not leave
+// before those it depends on (see Ideal) and that give some have entered, and nobody
+// a barrier before all have entered; alltoallv and alltoallw set no condition, whose
+// bytes are not known by pairs. Where that is violated, the leave is raised
 // to the enter it needs, at least to what the correction before makes of it. After
 // that the location's clock is ahead and is slowed down to 127/128 until it agrees
 // with the trace again (the forward amortisation): an instant t after a correction
@@ -148,18 +150,22 @@ func (w *clockWalker) step(x *dataflow.Port, o *replayOp) (bool, error) {
 		x.Send(trace.P(o.peer), o.key, w.last.at(o.t))
 	case stepEnter:
 		x.Enter(o.collective(), w.last.at(o.t))
+	case stepAttend:
+		x.Enter(o.collective(), 0)
 	case stepNeed:
 		v, ok := x.Receive(o.key, trace.P(o.peer))
 		if !ok {
 			return false, nil
 		}
 		w.need = max(w.need, v)
-	case stepResult:
+	case stepResult, stepIgnore:
 		v, ok := x.Result(o.collective())
 		if !ok {
 			return false, nil
 		}
-		w.need = max(w.need, v)
+		if o.kind == stepResult {
+			w.need = max(w.need, v)
+		}
 	case stepLeave:
 		if w.need > w.last.at(w.end) {
 			return true, w.correct(o.key)

@@ -42,7 +42,7 @@ func (pl *plan) clockRows(t testing.TB, types *xtf.TypeTable, p int) map[xtf.Typ
 		}
 		for _, k := range c.coll {
 			m := &pl.members[k]
-			coll = append(coll, xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: uint64(2*i + 1), Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Flags: m.op | m.flags})
+			coll = append(coll, xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: uint64(2*i + 1), Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Sent: m.sent, Received: m.received, Flags: m.op | m.flags})
 		}
 	}
 	return map[xtf.TypeID]xtf.FinishedArray{
@@ -143,7 +143,20 @@ func (pl *plan) clockNeeds(p, call int, times [][]uint64, need func(uint64)) {
 	}
 	only := *pl
 	only.sides = nil
-	only.needs(p, call, begin, need)
+	for i := range pl.members { // one operation after the other, of those that set a condition here
+		m := &pl.members[i]
+		if m.p != p || m.call != call || m.op == opAlltoallv || m.op != opBarrier && m.op != opReduce && m.received == 0 {
+			continue
+		}
+		only.members = nil
+		for k := range pl.members {
+			o := &pl.members[k]
+			if o.comm == m.comm && o.ordinal == m.ordinal && (o == m || m.op == opBarrier || m.op == opBcast || o.sent > 0) {
+				only.members = append(only.members, *o)
+			}
+		}
+		only.needs(p, call, begin, need)
+	}
 }
 
 func TestClocksAgainstSlowRepair(t *testing.T) {

@@ -15,6 +15,7 @@ const (
 	opBcast     = 1
 	opReduce    = 12
 	opScan      = 14
+	opAlltoallv = 9
 	regionSend  = 0
 	regionSsend = 1
 	regionColl  = 2
@@ -43,6 +44,7 @@ type member struct {
 	comm, op, root uint32
 	ordinal        uint64
 	flags          uint32
+	sent, received uint64
 }
 
 // plan is a run: calls of each location in the order of time.
@@ -91,6 +93,11 @@ func (pl *plan) message(s, r side) {
 }
 
 func (pl *plan) member(m member) {
+	if m.ordinal%2 > 0 { // of every other operation some members give or get nothing
+		m.sent, m.received = uint64(m.p%2), uint64((m.p+1)%3)
+	} else {
+		m.sent, m.received = 8, 8
+	}
 	pl.calls[m.p][m.call].coll = append(pl.calls[m.p][m.call].coll, len(pl.members))
 	pl.members = append(pl.members, m)
 }
@@ -259,7 +266,7 @@ func randomPlan(r *rand.Rand, processes, steps int) *plan {
 func (pl *plan) randomCollective(r *rand.Rand, ordinals *[2]uint64, comms [2][]uint64, now []uint64, work func(int) uint64, leave func(int, uint64) uint64) func() {
 	comm := r.IntN(2)
 	members := comms[comm]
-	m := member{comm: uint32(comm), op: []uint32{opBarrier, opBcast, opReduce, opScan, 11}[r.IntN(5)], root: uint32(r.IntN(len(members))), ordinal: ordinals[comm]}
+	m := member{comm: uint32(comm), op: []uint32{opBarrier, opBcast, opReduce, opScan, 11, 9}[r.IntN(6)], root: uint32(r.IntN(len(members))), ordinal: ordinals[comm]}
 	ordinals[comm]++
 	blocking := r.IntN(3) > 0
 	starts := make([]int, len(members))

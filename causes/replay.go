@@ -92,7 +92,7 @@ func (s *replayScript) sortEarly(rows *uint64) error {
 		}
 		c := xtf.ScanArray(s.r.Types, a, 0).Only(earlyColumns[i]...)
 		for c.Next() {
-			o, ok := earlyOf(t, c.Row(), s.r.Defs.NumLocations())
+			o, ok := s.r.earlyOf(t, c.Row())
 			if !ok {
 				continue
 			}
@@ -123,16 +123,16 @@ func (r *Replay) mayBeEarly(t xtf.TypeID) bool {
 }
 
 // earlyOf is what a row does before its T.
-func earlyOf(t xtf.TypeID, row []byte, locations int) (replayOp, bool) {
+func (r *Replay) earlyOf(t xtf.TypeID, row []byte) (replayOp, bool) {
 	if t == xtf.TypeP2P {
 		var m xtf.P2P
 		m.Load(row)
-		return earlyMessage(&m, locations)
+		return earlyMessage(&m, r.Defs.NumLocations())
 	}
 	var c xtf.Coll
 	c.Load(row)
-	o, ok := collectiveStep(&c)
-	o.kind, o.t = stepEnter, c.Post
+	o, ok := r.collectiveStep(&c)
+	o.t = c.Post
 	return o, ok && c.Flags&xtf.CollNonBlocking != 0
 }
 

@@ -20,6 +20,8 @@ const (
 	stepDrop                     // the same, but nothing depends on it any more
 	stepEnter                    // take part in a collective with instant t
 	stepResult                   // the call does not leave before the collective is complete
+	stepAttend                   // take part in a collective without an instant that others need
+	stepIgnore                   // the collective is complete, which the call does not need
 	stepBegin                    // an execution of node peer begins at t
 	stepEnd                      // ... ends
 )
@@ -110,14 +112,14 @@ var replayArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.Ty
 var replayColumns = [4][]int{
 	{xtf.CallEnd, xtf.CallFlags},
 	{xtf.P2PEnd, xtf.P2PDone, xtf.P2PCallN, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
-	{xtf.CollEnd, xtf.CollCallN, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+	{xtf.CollEnd, xtf.CollCallN, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 	{xtf.IvalEnd, xtf.IvalNode},
 }
 
 // earlyColumns are those that earlyOf reads of P2P and COLL.
 var earlyColumns = [2][]int{
 	{xtf.P2PPost, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
-	{xtf.CollPost, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+	{xtf.CollPost, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 }
 
 // openRows opens the arrays where the last piece ended.
@@ -360,23 +362,35 @@ func earlyMessage(m *xtf.P2P, locations int) (replayOp, bool) {
 
 // collective adds a member of a collective to the call in hand.
 func (s *replayScript) collective(c *xtf.Coll) {
-	o, ok := collectiveStep(c)
+	o, ok := s.r.collectiveStep(c)
 	if !ok {
 		return
 	}
 	if c.Flags&xtf.CollNonBlocking == 0 {
-		o.kind = stepEnter
 		s.ops = append(s.ops, o)
 	}
 	o.kind = stepResult
+	if s.r.clocks && o.coll != dataflow.MaxToRoot && c.Received == 0 && hasData(c) {
+		o.kind = stepIgnore
+	}
 	s.needs = append(s.needs, o)
+}
+
+// hasData reports whether a collective moves data, so that members without bytes
+// need nobody.
+func hasData(c *xtf.Coll) bool {
+	return trace.CollectiveClass(c.Flags&xtf.CollOpMask)&trace.ClassBarrier == 0
 }
 
 // collectiveStep says what a collective computes. It is false for operations
 // without members that wait for each other, and where some are missing or do not
-// agree on the operation.
-func collectiveStep(c *xtf.Coll) (replayOp, bool) {
-	o := replayOp{peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
+// agree on the operation. For the repair of clocks members without bytes for others
+// set no condition, and some operations none at all.
+func (r *Replay) collectiveStep(c *xtf.Coll) (replayOp, bool) {
+	o := replayOp{kind: stepEnter, peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
+	if r.clocks && !trace.SetsClock(c.Flags&xtf.CollOpMask) {
+		return o, false
+	}
 	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
 	switch {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
@@ -391,6 +405,9 @@ func collectiveStep(c *xtf.Coll) (replayOp, bool) {
 		o.coll = dataflow.PrefixMax
 	default:
 		return o, false
+	}
+	if r.clocks && o.coll != dataflow.RootToAll && c.Sent == 0 && hasData(c) {
+		o.kind = stepAttend
 	}
 	return o, true
 }

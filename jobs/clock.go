@@ -122,11 +122,11 @@ func (r *clockRepair) join() error {
 	more := rows.Next()
 	for i := range r.pairs {
 		l := &r.pairs[i]
-		sinks := [3]*xtfwriter.Segment{r.a.store.Scratch(), r.a.store.Scratch(), r.a.store.Scratch()}
+		sinks := [2]*xtfwriter.Segment{r.a.store.Scratch(), r.a.store.Scratch()}
 		p2p := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeP2P), xtf.Proc(l.P), sinks[0])
 		coll := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeColl), xtf.Proc(l.P), sinks[1])
 		f := stats.NewFinisher(r.a.tables, stats.FinishInput{Loaded: l, P2P: r.staged[i][0], Coll: r.staged[i][1]},
-			stats.FinishOutputs{P2P: p2p, Coll: coll, Causes: sinks[2]})
+			stats.FinishOutputs{P2P: p2p, Coll: coll, Causes: nowhere{}})
 		for ; more && stats.ResultP(rows.Row()) == l.P; more = rows.Next() {
 			if err := f.Add(rows.Row()); err != nil {
 				return err
@@ -140,12 +140,15 @@ func (r *clockRepair) join() error {
 			return err
 		}
 		for _, c := range found.Codes {
-			if c.Code == trace.DiagClockViolation {
+			switch c.Code {
+			case trace.DiagClockViolation:
 				r.report.Violations += c.Count
 				r.report.Worst = max(r.report.Worst, c.Worst)
+			case trace.DiagClockCollective:
+				r.report.Collectives += c.Count
 			}
 		}
-		for _, s := range append(r.staged[i], sinks[2]) {
+		for _, s := range r.staged[i] {
 			s.Drop()
 		}
 	}
@@ -153,9 +156,8 @@ func (r *clockRepair) join() error {
 	return rows.Err()
 }
 
-// keep finishes the rows of a location and counts the collectives whose members
-// left too early.
-func (r *clockRepair) keep(rows [2]*xtf.ArrayBuilder, sinks [3]*xtfwriter.Segment) error {
+// keep finishes the rows of a location.
+func (r *clockRepair) keep(rows [2]*xtf.ArrayBuilder, sinks [2]*xtfwriter.Segment) error {
 	arrays := make(map[xtf.TypeID]xtf.FinishedArray, 2)
 	for k, b := range rows {
 		sum, err := b.Finish()
@@ -169,23 +171,7 @@ func (r *clockRepair) keep(rows [2]*xtf.ArrayBuilder, sinks [3]*xtfwriter.Segmen
 		}
 	}
 	r.arrays = append(r.arrays, arrays)
-	members, ok := arrays[xtf.TypeColl]
-	if !ok {
-		return nil
-	}
-	c := xtf.ScanArray(r.a.types, members, 0)
-	var b [xtf.CollCauseBytes]byte
-	for c.Next() {
-		if _, err := sinks[2].ReadAt(b[:], int64(c.N())*xtf.CollCauseBytes); err != nil {
-			return err
-		}
-		var cause xtf.CollCause
-		cause.Load(b[:])
-		if cause.LastT != xtf.Never && cause.LastT > xtf.U64(c.Row(), xtf.CollEnd) {
-			r.report.Collectives++
-		}
-	}
-	return c.Err()
+	return nil
 }
 
 // run finds the corrections, and sums up over all ranks what they are.

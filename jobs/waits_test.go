@@ -82,6 +82,12 @@ func collective(region, op, root string, times ...[2]uint64) (list []smallCall) 
 	return list
 }
 
+// member makes a blocking collective call of one process, which sends and receives so
+// many bytes.
+func member(p int, enter, leave uint64, region, op, root string, sent, received int) smallCall {
+	return smallCall{p, enter, leave, region, "MPI_COLLECTIVE_BEGIN", fmt.Sprintf("MPI_COLLECTIVE_END %s MPI_COMM_WORLD %s %d %d", op, root, sent, received)}
+}
+
 // mark makes a marker of form F1 of process p.
 func mark(p int, at uint64, tag uint32) smallCall {
 	return smallCall{
@@ -144,6 +150,37 @@ func goldenWaits() []waitCase {
 			{0, xtf.ItemWaitBarrier, []uint64{2, 8, 0, 12}},
 			{0, xtf.ItemBarrierCompletion, []uint64{0, 1, 0, 0}},
 			{0, xtf.ItemWaitCount, []uint64{3, 4, 3, 3}},
+		},
+	}, {
+		// Only 0 and 1 give data to the first operation, the later one of them at 12; 3 gets none of it and waits for
+		// nobody, and its leave at 22 is no completion. The broadcast has no data. Of the reduction 2 is the first
+		// sender with data, at 44. Of the scan 0 is the only one with data for others, at 60, and 3 gets nothing. The
+		// barrier waits for 3, at 78.
+		name: "zero bytes", last: []uint64{100, 100, 100, 100},
+		calls: []smallCall{
+			member(0, 10, 20, "MPI_Allgatherv", "ALLGATHERV", "none", 8, 16), member(1, 12, 20, "MPI_Allgatherv", "ALLGATHERV", "none", 8, 16),
+			member(2, 18, 19, "MPI_Allgatherv", "ALLGATHERV", "none", 0, 16), member(3, 4, 22, "MPI_Allgatherv", "ALLGATHERV", "none", 0, 0),
+			member(0, 30, 31, "MPI_Bcast", "BCAST", "0", 0, 0), member(1, 24, 28, "MPI_Bcast", "BCAST", "0", 0, 0),
+			member(2, 24, 28, "MPI_Bcast", "BCAST", "0", 0, 0), member(3, 24, 28, "MPI_Bcast", "BCAST", "0", 0, 0),
+			member(0, 40, 41, "MPI_Gatherv", "GATHERV", "1", 0, 0), member(1, 36, 50, "MPI_Gatherv", "GATHERV", "1", 8, 16),
+			member(2, 44, 45, "MPI_Gatherv", "GATHERV", "1", 8, 0), member(3, 46, 47, "MPI_Gatherv", "GATHERV", "1", 0, 0),
+			member(0, 60, 61, "MPI_Exscan", "EXSCAN", "none", 8, 0), member(1, 56, 62, "MPI_Exscan", "EXSCAN", "none", 0, 8),
+			member(2, 54, 63, "MPI_Exscan", "EXSCAN", "none", 0, 8), member(3, 52, 53, "MPI_Exscan", "EXSCAN", "none", 0, 0),
+			member(0, 70, 80, "MPI_Barrier", "BARRIER", "none", 0, 0), member(1, 72, 80, "MPI_Barrier", "BARRIER", "none", 0, 0),
+			member(2, 76, 80, "MPI_Barrier", "BARRIER", "none", 0, 0), member(3, 78, 80, "MPI_Barrier", "BARRIER", "none", 0, 0),
+		},
+		waits: [][]waitRow{
+			{{10, 12, xtf.WaitNxN, 1, 0}, {19, 20, xtf.WaitNxNCompletion, none, 0}, {70, 78, xtf.WaitBarrier, 3, 0}},
+			{{19, 20, xtf.WaitNxNCompletion, none, 0}, {36, 44, xtf.WaitEarlyReduce, 2, 0}, {56, 60, xtf.WaitEarlyScan, 0, 0}, {72, 78, xtf.WaitBarrier, 3, 0}},
+			{{54, 60, xtf.WaitEarlyScan, 0, 0}, {76, 78, xtf.WaitBarrier, 3, 0}},
+			nil,
+		},
+		items: []nodeItem{
+			{0, xtf.ItemWaitNxN, []uint64{2, 0, 0, 0}},
+			{0, xtf.ItemLateBroadcast, []uint64{0, 0, 0, 0}},
+			{0, xtf.ItemEarlyReduce, []uint64{0, 8, 0, 0}},
+			{0, xtf.ItemEarlyScan, []uint64{0, 4, 6, 0}},
+			{0, xtf.ItemWaitBarrier, []uint64{8, 6, 2, 0}},
 		},
 	}}
 	return append(list, waitCase{

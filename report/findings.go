@@ -33,6 +33,9 @@ func (d *Document) findings(u unit) []string {
 		add(fmt.Sprintf("%s of %s messages arrive before they were sent: the clocks disagree, and times between processes are wrong by at least that much",
 			count(*m), countBig(s.Messages.Received)))
 	}
+	if n := s.Collectives.ClockViolation; n != nil && *n > 0 {
+		add(fmt.Sprintf("%s of %s members leave a collective before one that they need has entered: the clocks disagree", count(*n), countBig(s.Collectives.Calls)))
+	}
 	if len(list) == 0 {
 		list = append(list, fmt.Sprintf("no efficiency below %.1f", threshold))
 	}

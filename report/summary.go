@@ -87,9 +87,10 @@ type Messages struct {
 // Collectives are the counts of calls of collective operations, one for each
 // member.
 type Collectives struct {
-	Calls    *big.Int `json:"calls"`
-	BytesOut *big.Int `json:"bytes_out"`
-	BytesIn  *big.Int `json:"bytes_in"`
+	Calls          *big.Int `json:"calls"`
+	BytesOut       *big.Int `json:"bytes_out"`
+	BytesIn        *big.Int `json:"bytes_in"`
+	ClockViolation *uint64  `json:"clock_violations"` // members that left too early; nil if members were not matched
 }
 
 // FileInfo describes the file.
@@ -186,10 +187,11 @@ func (s *Summary) setCounts(codes []CodeTotal) {
 	if s.Rows {
 		m := &s.Messages
 		m.UnmatchedSends, m.UnmatchedRecvs, m.ClockViolation = new(uint64), new(uint64), new(uint64)
+		s.Collectives.ClockViolation = new(uint64)
 	}
 	for _, c := range codes {
 		n := map[trace.Code]*uint64{
-			trace.DiagUnmatchedSend: s.Messages.UnmatchedSends, trace.DiagUnmatchedRecv: s.Messages.UnmatchedRecvs, trace.DiagClockViolation: s.Messages.ClockViolation,
+			trace.DiagUnmatchedSend: s.Messages.UnmatchedSends, trace.DiagUnmatchedRecv: s.Messages.UnmatchedRecvs, trace.DiagClockViolation: s.Messages.ClockViolation, trace.DiagClockCollective: s.Collectives.ClockViolation,
 		}[c.Code]
 		if n != nil {
 			*n = c.Count

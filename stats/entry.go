@@ -38,6 +38,7 @@ const (
 	entryBlocking                       // a blocking send
 	entrySynchronous                    // a send that the call makes synchronous
 	entryClock                          // the receive ended before the send began
+	entryTakes                          // a member of a collective that gets bytes
 )
 
 func (e *entry) put(b []byte) {

@@ -251,6 +251,7 @@ func (f *Finisher) endColl() error {
 	if f.lowest && c.Flags&xtf.CollMixed != 0 {
 		f.diags.Add(f.found(trace.DiagMixedCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
+	f.collectiveClock(c)
 	f.earlyColl = f.earlyColl || c.Flags&xtf.CollNonBlocking != 0
 	row, _ := f.out.Coll.Append()
 	c.Put(row)
@@ -259,6 +260,16 @@ func (f *Finisher) endColl() error {
 		return nil
 	}
 	return f.flushCauses()
+}
+
+// collectiveClock looks for a member that left before one that it needed had entered.
+// Where members are missing or disagree nobody knows whom it needed, and of an
+// inter-communicator not which of two groups.
+func (f *Finisher) collectiveClock(c *xtf.Coll) {
+	op, need := c.Flags&xtf.CollOpMask, f.cause.LastT
+	if need != xtf.Never && need > c.End && trace.SetsClock(op) && c.Flags&(xtf.CollShort|xtf.CollMixed) == 0 && !f.t.Defs.IsInter(c.Comm) {
+		f.diags.Add(f.found(trace.DiagClockCollective, c.T, need-c.End, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), op))
+	}
 }
 
 // causeBlock is the number of causes, or calls of sends, that are stored at once.

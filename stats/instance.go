@@ -37,19 +37,26 @@ type instance struct {
 	firstLeave, lastLeave uint64
 	opMin, opMax          uint64 // least and greatest operation<<32 | root
 	members, lowest       uint32 // lowest location
-	// Of operations with a root: the root's enter, and the first and the last of the others.
+	// Of operations with a root: the root's enter, and the first and the last of the others that give data.
 	root, firstOther, lastOther moment
+	// Of all-to-all operations of which a member gives no data: the last enter of those that do.
+	partly    bool
+	lastGiver moment
 }
 
-// Encoded instances are a number, the part that all have, and with instanceRooted
-// in the number the part of operations with a root, little-endian:
+// Encoded instances are a number, the part that all have, with instanceRooted in
+// the number the part of operations with a root, and with instancePartly that of
+// those to which not all give data, little-endian:
 //
 //	number u32 | last t, first leave, last leave, least op, greatest op u64 | members, lowest, last p u32
 //	root t, first other t, last other t u64 | root p, first other p, last other p u32
+//	last giver t u64 | last giver p u32
 const (
 	instanceRooted = 1 << 31
+	instancePartly = 1 << 30
 	instanceBytes  = 4 + 52
 	rootedBytes    = 36
+	partlyBytes    = 12
 )
 
 // memberInstance is the collective of one member.
@@ -57,17 +64,25 @@ func (m *matcher) memberInstance(mb *member, e *entry) instance {
 	own := moment{e.t, e.p}
 	x := instance{
 		last: own, firstLeave: e.end, lastLeave: e.end, opMin: e.post, opMax: e.post, members: 1, lowest: e.p,
-		root: noMoment, firstOther: noMoment, lastOther: noMoment,
+		root: noMoment, firstOther: noMoment, lastOther: noMoment, lastGiver: noMoment,
 	}
-	if collClass(e)&(trace.ClassOneToN|trace.ClassNToOne) != 0 {
+	switch class := collClass(e); {
+	case class&(trace.ClassOneToN|trace.ClassNToOne) != 0:
 		if m.isRoot(mb, e) {
 			x.root = own
-		} else {
+		} else if gives(e) {
 			x.firstOther, x.lastOther = own, own
 		}
+	case class&trace.ClassNxN != 0:
+		x.partly = !gives(e)
 	}
 	return x
 }
+
+// gives and takes say whether a member of a data collective has bytes for others,
+// and gets some: without, nobody waits for it, and it for nobody.
+func gives(e *entry) bool { return e.bytes > 0 }
+func takes(e *entry) bool { return e.flags&entryTakes != 0 }
 
 // collClass returns the class of a member's operation.
 func collClass(e *entry) trace.CallClass { return trace.CollectiveClass(uint32(e.post >> 32)) }
@@ -82,6 +97,11 @@ func (x *instance) add(y *instance) {
 		*x = *y
 		return
 	}
+	if x.partly || y.partly {
+		x.lastGiver = x.giver()
+		x.lastGiver.latest(y.giver())
+		x.partly = true
+	}
 	x.last.latest(y.last)
 	x.firstLeave = min(x.firstLeave, y.firstLeave)
 	x.lastLeave = max(x.lastLeave, y.lastLeave)
@@ -95,12 +115,22 @@ func (x *instance) add(y *instance) {
 	x.lastOther.latest(y.lastOther)
 }
 
+// giver is the last enter of a member of an all-to-all operation that gives data.
+func (x *instance) giver() moment {
+	if x.partly {
+		return x.lastGiver
+	}
+	return x.last
+}
+
 // cause returns the enter that a member waited for, and the last one it needed.
 func (m *matcher) cause(x *instance, mb *member, e *entry) (first, last moment) {
 	switch class := collClass(e); {
-	case class&(trace.ClassNxN|trace.ClassBarrier) != 0:
+	case class&trace.ClassBarrier != 0:
 		return x.last, x.last
-	case class&trace.ClassOneToN != 0 && !m.isRoot(mb, e):
+	case class&trace.ClassNxN != 0 && takes(e):
+		return x.giver(), x.giver()
+	case class&trace.ClassOneToN != 0 && takes(e) && !m.isRoot(mb, e):
 		return x.root, x.root
 	case class&trace.ClassNToOne != 0 && m.isRoot(mb, e):
 		return x.firstOther, x.lastOther
@@ -114,6 +144,9 @@ func (x *instance) append(b []byte, number uint32) []byte {
 	if rooted {
 		number |= instanceRooted
 	}
+	if x.partly {
+		number |= instancePartly
+	}
 	b = binary.LittleEndian.AppendUint32(b, number)
 	for _, v := range [...]uint64{x.last.t, x.firstLeave, x.lastLeave, x.opMin, x.opMax} {
 		b = binary.LittleEndian.AppendUint64(b, v)
@@ -121,14 +154,17 @@ func (x *instance) append(b []byte, number uint32) []byte {
 	for _, v := range [...]uint32{x.members, x.lowest, x.last.p} {
 		b = binary.LittleEndian.AppendUint32(b, v)
 	}
-	if !rooted {
-		return b
+	if rooted {
+		for _, v := range [...]uint64{x.root.t, x.firstOther.t, x.lastOther.t} {
+			b = binary.LittleEndian.AppendUint64(b, v)
+		}
+		for _, v := range [...]uint32{x.root.p, x.firstOther.p, x.lastOther.p} {
+			b = binary.LittleEndian.AppendUint32(b, v)
+		}
 	}
-	for _, v := range [...]uint64{x.root.t, x.firstOther.t, x.lastOther.t} {
-		b = binary.LittleEndian.AppendUint64(b, v)
-	}
-	for _, v := range [...]uint32{x.root.p, x.firstOther.p, x.lastOther.p} {
-		b = binary.LittleEndian.AppendUint32(b, v)
+	if x.partly {
+		b = binary.LittleEndian.AppendUint64(b, x.lastGiver.t)
+		b = binary.LittleEndian.AppendUint32(b, x.lastGiver.p)
 	}
 	return b
 }
@@ -143,7 +179,7 @@ func (x *instance) take(b []byte) (number uint32, rest []byte, ok bool) {
 	u64, u32 := binary.LittleEndian.Uint64, binary.LittleEndian.Uint32
 	*x = instance{
 		last: moment{u64(b[4:]), u32(b[52:])}, firstLeave: u64(b[12:]), lastLeave: u64(b[20:]), opMin: u64(b[28:]), opMax: u64(b[36:]),
-		members: u32(b[44:]), lowest: u32(b[48:]), root: noMoment, firstOther: noMoment, lastOther: noMoment,
+		members: u32(b[44:]), lowest: u32(b[48:]), root: noMoment, firstOther: noMoment, lastOther: noMoment, lastGiver: noMoment,
 	}
 	b = b[instanceBytes:]
 	if number&instanceRooted != 0 {
@@ -153,5 +189,12 @@ func (x *instance) take(b []byte) (number uint32, rest []byte, ok bool) {
 		x.root, x.firstOther, x.lastOther = moment{u64(b), u32(b[24:])}, moment{u64(b[8:]), u32(b[28:])}, moment{u64(b[16:]), u32(b[32:])}
 		b = b[rootedBytes:]
 	}
-	return number &^ instanceRooted, b, true
+	if number&instancePartly != 0 {
+		if len(b) < partlyBytes {
+			return 0, nil, false
+		}
+		x.partly, x.lastGiver = true, moment{u64(b), u32(b[8:])}
+		b = b[partlyBytes:]
+	}
+	return number &^ (instanceRooted | instancePartly), b, true
 }

@@ -8,10 +8,13 @@ import (
 
 // FuzzInstances reads instances of any bytes: what is read can be written again.
 func FuzzInstances(f *testing.F) {
-	plain := instance{last: moment{7, 1}, firstLeave: 8, lastLeave: 9, opMin: 1, opMax: 2, members: 3, lowest: 4, root: noMoment, firstOther: noMoment, lastOther: noMoment}
+	plain := instance{last: moment{7, 1}, firstLeave: 8, lastLeave: 9, opMin: 1, opMax: 2, members: 3, lowest: 4, root: noMoment, firstOther: noMoment, lastOther: noMoment, lastGiver: noMoment}
 	rooted := plain
 	rooted.root, rooted.firstOther, rooted.lastOther = moment{1, 2}, moment{3, 4}, moment{5, 6}
+	partly := plain
+	partly.partly, partly.lastGiver = true, moment{6, 2}
 	f.Add(rooted.append(plain.append(nil, 5), 6))
+	f.Add(plain.append(partly.append(nil, 7), 8))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var x, y instance

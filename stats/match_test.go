@@ -185,8 +185,9 @@ type collProgram struct {
 
 // collMember is a process in an operation.
 type collMember struct {
-	process uint32
-	enter   uint64
+	process        uint32
+	enter          uint64
+	sent, received int // bytes
 }
 
 var collOps = []struct{ region, op string }{
@@ -232,7 +233,8 @@ func (p *collProgram) operation(rng *rand.Rand, comm string, ranks []int, now []
 	for r, process := range ranks {
 		now[process] += uint64(rng.IntN(4))
 		enter := now[process]
-		members[r] = collMember{uint32(process), enter}
+		members[r] = collMember{uint32(process), enter, 8 * min(rng.IntN(4), 1), 8 * min(rng.IntN(4), 1)}
+		bytes := fmt.Sprint(members[r].sent, " ", members[r].received)
 		line := func(format string, a ...any) {
 			fmt.Fprintf(&p.text, "%d %d %s\n", process, now[process], fmt.Sprintf(format, a...))
 		}
@@ -242,12 +244,12 @@ func (p *collProgram) operation(rng *rand.Rand, comm string, ranks []int, now []
 			line("LEAVE %s", o.region)
 			now[process] += uint64(rng.IntN(4))
 			line("ENTER MPI_Wait")
-			line("NON_BLOCKING_COLLECTIVE_COMPLETE %s %s %s 0 0 5", o.op, comm, root)
+			line("NON_BLOCKING_COLLECTIVE_COMPLETE %s %s %s %s 5", o.op, comm, root, bytes)
 			line("LEAVE MPI_Wait")
 		} else {
 			line("MPI_COLLECTIVE_BEGIN")
 			now[process] += uint64(rng.IntN(4))
-			line("MPI_COLLECTIVE_END %s %s %s 0 0", o.op, comm, root)
+			line("MPI_COLLECTIVE_END %s %s %s %s", o.op, comm, root, bytes)
 			line("LEAVE %s", o.region)
 		}
 	}
@@ -256,18 +258,22 @@ func (p *collProgram) operation(rng *rand.Rand, comm string, ranks []int, now []
 	}
 }
 
-// slowCause asks every member whether rank needs it.
+// slowCause asks every member whether rank needs it: but for barriers it does if it
+// gets bytes, and the other one gives some.
 func slowCause(op string, members []collMember, rank, root int) xtf.CollCause {
 	needs := func(other int) bool {
+		gets, gives := members[rank].received > 0, members[other].sent > 0
 		switch op {
-		case "BARRIER", "ALLREDUCE":
+		case "BARRIER":
 			return true
+		case "ALLREDUCE":
+			return gets && gives
 		case "BCAST", "SCATTERV":
-			return rank != root && other == root
+			return rank != root && other == root && gets
 		case "REDUCE", "GATHER":
-			return rank == root && other != root
+			return rank == root && other != root && gives
 		case "SCAN", "EXSCAN":
-			return other < rank
+			return other < rank && gets && gives
 		}
 		return false
 	}

@@ -18,7 +18,8 @@ import (
 //	member  number u32 | rank in the communicator u32 | P u32 | enter u64
 //	reply   latest enter of lower ranks u64 | its P u32
 //
-// with one reply for each member, in the same order.
+// with one reply for each member, in the same order. Of a member without data for
+// others P is undefined and the enter never.
 const (
 	prefixBytes = 20
 	prefixReply = 12
@@ -71,8 +72,12 @@ func (m *matcher) prefixRound(members []member, lo, hi uint64) error {
 		o := parts.of(owner(g))
 		b := binary.LittleEndian.AppendUint32(o.Data, uint32(g-lo))
 		b = binary.LittleEndian.AppendUint32(b, rank)
-		b = binary.LittleEndian.AppendUint32(b, e.p)
-		o.Data = binary.LittleEndian.AppendUint64(b, e.t)
+		own := noMoment
+		if gives(e) {
+			own = moment{e.t, e.p}
+		}
+		b = binary.LittleEndian.AppendUint32(b, own.p)
+		o.Data = binary.LittleEndian.AppendUint64(b, own.t)
 	})
 	got, err := m.exchangeParts(parts)
 	if err != nil {
@@ -90,7 +95,7 @@ func (m *matcher) prefixRound(members []member, lo, hi uint64) error {
 		}
 		t, p := binary.LittleEndian.Uint64(o.Data), binary.LittleEndian.Uint32(o.Data[8:])
 		o.Data = o.Data[prefixReply:]
-		if t != xtf.Never {
+		if t != xtf.Never && takes(e) {
 			m.deliver(&result{p: e.p, row: e.row, kind: resultCause, mateP: p, t: t, a: t, b: uint64(p)})
 		}
 	})

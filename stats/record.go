@@ -333,11 +333,15 @@ func (l *Loader) completeColl(op pendingOp) {
 	if l.out.Ends {
 		xtf.SetU64(row, xtf.CollCallN, l.totals.Events-1)
 	}
-	l.writeEntry(&entry{
+	e := entry{
 		peer: trace.Undefined, comm: xtf.U32(row, xtf.CollComm), tag: trace.Undefined, direction: xtf.ChannelColl,
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.CollPost), end: l.now,
 		bytes: xtf.U64(row, xtf.CollSent), post: uint64(xtf.U32(row, xtf.CollFlags)&xtf.CollOpMask)<<32 | uint64(xtf.U32(row, xtf.CollRoot)),
-	})
+	}
+	if xtf.U64(row, xtf.CollReceived) > 0 {
+		e.flags = entryTakes
+	}
+	l.writeEntry(&e)
 }
 
 func (l *Loader) writeEntry(e *entry) {

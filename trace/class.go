@@ -170,6 +170,14 @@ func CollectiveClass(op uint32) CallClass {
 	return ClassColl
 }
 
+// SetsClock reports whether a collective operation says that its members cannot
+// leave before others have entered. Of alltoallv and alltoallw the bytes of a member
+// are no pairs: it may get nothing from the one that comes last.
+func SetsClock(op uint32) bool {
+	const alltoallv, alltoallw = 9, 10
+	return CollectiveClass(op)&^ClassColl != 0 && op != alltoallv && op != alltoallw
+}
+
 func newClassNames(lists map[CallClass]string) map[string]CallClass {
 	m := make(map[string]CallClass)
 	for c, names := range lists {

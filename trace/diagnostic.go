@@ -34,6 +34,7 @@ const (
 	DiagBytesDiffer     Code = 31 // a message received with another length than it was sent with
 	DiagClockRepaired   Code = 32 // an end of a call that the repair of clocks raised; worst: ticks
 	DiagClockStuck      Code = 33 // locations that wait for each other in a circle: clocks are not repaired
+	DiagClockCollective Code = 34 // a member that left a collective before one that it needed entered; worst: ticks
 	DiagCrossed         Code = 40 // an end marker of an interval that has others open inside, which end with it
 	DiagStrayEnd        Code = 41 // an end marker without its begin, left out
 	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
@@ -85,6 +86,7 @@ var codes = map[Code]codeInfo{
 	DiagClockViolation:  {"clock-violation", Warning, "messages received before they were sent"},
 	DiagClockRepaired:   {"clock-repaired", Note, "ends of calls raised by the repair of clocks"},
 	DiagClockStuck:      {"clock-stuck", Warning, "locations that wait for each other in a circle: clocks not repaired"},
+	DiagClockCollective: {"collective-clock-violation", Warning, "members of collectives that left before one they needed had entered"},
 	DiagShortCollective: {"short-collective", Warning, "collectives that not all members entered"},
 	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
@@ -109,7 +111,7 @@ func (c Code) Text() string { return codes[c].text }
 
 // InTicks reports whether the magnitudes of the code are ticks.
 func (c Code) InTicks() bool {
-	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockRepaired
+	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired
 }
 
 // Severity returns the code's grade.

@@ -94,9 +94,10 @@ func (m *messageWaits) append(list []wait) []wait {
 	return list
 }
 
-// collWaits appends the waits of a member of a collective operation, row n.
+// collWaits appends the waits of a member of a collective operation, row n. Without
+// a cause it needs nobody: it is the root that sends, or there is no data for it.
 func collWaits(list []wait, n uint64, c *xtf.Coll, cause *xtf.CollCause) []wait {
-	if c.Ordinal == xtf.Never {
+	if c.Ordinal == xtf.Never || cause.CauseT == xtf.Never {
 		return list
 	}
 	entry := func(pattern uint32) wait {
@@ -109,9 +110,6 @@ func collWaits(list []wait, n uint64, c *xtf.Coll, cause *xtf.CollCause) []wait 
 			first, done = xtf.WaitNxN, xtf.WaitNxNCompletion
 		}
 		return append(list, entry(first), wait{max(c.T, c.FirstLeave), c.End, n, done, trace.Undefined})
-	}
-	if cause.CauseT == xtf.Never {
-		return list
 	}
 	switch {
 	case class&trace.ClassOneToN != 0:

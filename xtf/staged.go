@@ -7,9 +7,10 @@ const CollCauseBytes = 24
 
 // CollCause says whom a member of a collective operation needed, by the class of
 // the operation: all others (barrier, all to all), the root (from one to all), the
-// others (the root of all to one), those of lower rank (prefix). Non-blocking
-// operations count from their initiation. Without such members, and for members
-// that need nobody, it is what NoCollCause returns.
+// others (the root of all to one), those of lower rank (prefix). But for barriers
+// only members count that give bytes, and only one that gets bytes needs them.
+// Non-blocking operations count from their initiation. Without such members, and for
+// members that need nobody, it is what NoCollCause returns.
 type CollCause struct {
 	CauseT uint64 // enter that ends the wait, ticks: the last one needed; of a root of all to one the first
 	LastT  uint64 // the last enter needed

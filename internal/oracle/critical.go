@@ -104,7 +104,7 @@ func (a *analysis) jumps(l *location) []jump {
 		if m.all == nil || trace.CollectiveClass(m.op)&trace.ClassNToOne == 0 || !a.d.IsRoot(m.comm, m.root, l.process) || v.marker || v.class&trace.ClassInit != 0 {
 			continue
 		}
-		if q := last(m.others()); q != nil {
+		if q := last(giving(m.others())); q != nil {
 			if end := min(q.started(), v.leave); end > v.enter {
 				list = append(list, jump{v.enter, end, q.at.p})
 			}

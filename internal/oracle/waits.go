@@ -202,19 +202,30 @@ func (m *member) waits(a *analysis) []WaitSpan {
 		return WaitSpan{From: max(at, first), To: end, Pattern: pattern, Cause: NoCause}
 	}
 	root := a.d.IsRoot(m.comm, m.root, m.at.process)
-	switch class := trace.CollectiveClass(m.op); {
+	class := trace.CollectiveClass(m.op)
+	if class&(trace.ClassNxN|trace.ClassOneToN|trace.ClassPrefix) != 0 && m.received == 0 {
+		return nil // there is no data to wait for
+	}
+	switch {
 	case class&trace.ClassBarrier != 0:
 		return []WaitSpan{wait(WaitBarrier, last(m.all)), done(BarrierDone)}
 	case class&trace.ClassNxN != 0:
-		return []WaitSpan{wait(WaitNxN, last(m.all)), done(NxNDone)}
+		if q := last(giving(m.all)); q != nil {
+			return []WaitSpan{wait(WaitNxN, q), done(NxNDone)}
+		}
 	case class&trace.ClassOneToN != 0 && !root:
 		return []WaitSpan{wait(LateBroadcast, m.rootOf(a))}
 	case class&trace.ClassNToOne != 0 && root:
-		return []WaitSpan{wait(EarlyReduce, first(m.others()))}
+		return []WaitSpan{wait(EarlyReduce, first(giving(m.others())))}
 	case class&trace.ClassPrefix != 0:
-		return []WaitSpan{wait(EarlyScan, last(m.lower(a)))}
+		return []WaitSpan{wait(EarlyScan, last(giving(m.lower(a))))}
 	}
 	return nil
+}
+
+// giving are the members with data for others.
+func giving(list []*member) []*member {
+	return slices.DeleteFunc(slices.Clone(list), func(q *member) bool { return q.sent == 0 })
 }
 
 // last returns the member that starts last, the first of those at one instant.
