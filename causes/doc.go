@@ -5,13 +5,13 @@
 //
 // # Time lines
 //
-// A location has at each instant an activity (CPU, MPI, I/O, marker, wait), a call
+// A location has at each instant an activity (CPU, MPI, I/O, marker, wait, outside), a call
 // path and a node. The activity is that of the outermost MPI call, marker or file
 // operation; in the span of a WAIT row with a cause it is wait. Completion spans
 // have no cause and are time in MPI. The path is that of the innermost call, the
 // node the innermost interval that markers made. Before its first event and after
-// its last one a location computes outside all calls, so all time lines begin
-// together and are of one length.
+// its last one a location is outside: nobody knows what it does, and no function does
+// it. So all time lines begin together and are of one length.
 //
 // # Delay costs
 //

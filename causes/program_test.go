@@ -28,6 +28,7 @@ type rows struct {
 	waits  []xtf.Wait
 	colls  []xtf.Coll
 	causes []xtf.CollCause
+	first  uint64
 	last   uint64
 	mpi    bool
 }
@@ -49,7 +50,7 @@ func randomProgram(r *rand.Rand, locations int, length uint64) *program {
 			}
 			t = end + r.Uint64N(20)
 		}
-		l.ivals = slices.Insert(l.ivals, 0, xtf.Ival{End: l.last})
+		l.ivals = slices.Insert(l.ivals, 0, xtf.Ival{T: l.first, End: l.last})
 		slices.SortStableFunc(l.ivals, func(a, b xtf.Ival) int { return cmp.Compare(a.T, b.T) })
 		p.last = max(p.last, l.last)
 	}
@@ -60,6 +61,7 @@ func randomProgram(r *rand.Rand, locations int, length uint64) *program {
 func randomCalls(r *rand.Rand, l *rows, own uint32, locations int, length uint64) {
 	t := r.Uint64N(10)
 	var open []int
+	l.first = t
 	for l.last = t; t < length; t += r.Uint64N(6) {
 		switch k := r.IntN(10); {
 		case k < 3 && len(open) < 4:

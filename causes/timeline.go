@@ -27,8 +27,8 @@ type state struct {
 
 // timeline says what a location does at each instant: its activity is that of the
 // outermost MPI call, marker or file operation, its path that of the innermost
-// call, its node the innermost interval made by markers. Outside its events a
-// location computes, outside all calls and in the root. Memory: 32 bytes per open
+// call, its node the innermost interval made by markers. Before its first event and
+// after its last one it is outside, in no call and in the root. Memory: 32 bytes per open
 // call, 16 per open interval.
 type timeline struct {
 	state
@@ -40,6 +40,8 @@ type timeline struct {
 	intervals rowReader[xtf.Ival, *xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
+	begun     bool   // the location's first event has passed
+	last      uint64 // its last event, once begun
 }
 
 type openCall struct {
@@ -73,6 +75,12 @@ func (x *timeline) enter(t uint64) {
 	x.enterIntervals(t)
 	x.until = xtf.Never
 	x.state = state{region: trace.Undefined}
+	switch {
+	case !x.begun || x.last <= t:
+		x.activity = xtf.ActivityOutside
+	default:
+		x.until = x.last
+	}
 	if x.calls.more {
 		x.until = min(x.until, x.calls.row.T)
 	}
@@ -124,6 +132,9 @@ func (x *timeline) enterCalls(t uint64) {
 func (x *timeline) enterIntervals(t uint64) {
 	for x.intervals.more && x.intervals.row.T <= t {
 		i := &x.intervals.row
+		if i.Node == 0 && !x.begun { // all events, or those of the program
+			x.begun, x.last = true, i.End
+		}
 		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
 			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
 				x.nodes = x.nodes[:n-1]

@@ -51,6 +51,9 @@ func (l *rows) states(last uint64, global []uint32, tree *callpath.Tree, derived
 	out := make([]state, last+20)
 	for t := range out {
 		s := state{region: trace.Undefined}
+		if n := slices.IndexFunc(l.ivals, func(v xtf.Ival) bool { return v.Node == 0 }); n < 0 || uint64(t) < l.ivals[n].T || uint64(t) >= l.ivals[n].End {
+			s.activity = xtf.ActivityOutside
+		}
 		var local []uint32
 		for _, c := range l.calls {
 			if c.T > uint64(t) || c.End <= uint64(t) {
@@ -72,7 +75,7 @@ func (l *rows) states(last uint64, global []uint32, tree *callpath.Tree, derived
 			}
 		}
 		for _, v := range l.ivals {
-			if v.T <= uint64(t) && uint64(t) < v.End && !derived[v.Node] {
+			if v.Node != 0 && v.T <= uint64(t) && uint64(t) < v.End && !derived[v.Node] {
 				s.node = v.Node
 			}
 		}

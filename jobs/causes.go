@@ -229,7 +229,9 @@ func (a *analysis) addCritical(p trace.P) error {
 	var row xtf.CPath
 	for more := true; more; more = pieces.Next() {
 		row.Load(pieces.Row())
-		s.Span(row.T, row.End, criticalItems[row.Activity])
+		if item, ok := criticalItems[row.Activity]; ok { // what lies outside of the events is part of no interval
+			s.Span(row.T, row.End, item)
+		}
 	}
 	if err := pieces.Err(); err != nil {
 		return err

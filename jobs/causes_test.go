@@ -39,7 +39,7 @@ var goldenCauses = []struct {
 	},
 }
 
-var activityNames = []string{"cpu", "mpi", "io", "marker"}
+var activityNames = []string{"cpu", "mpi", "io", "marker", "wait", "outside"}
 
 // TestGoldenCauses analyses the golden traces.
 func TestGoldenCauses(t *testing.T) {
@@ -59,6 +59,48 @@ func TestGoldenCauses(t *testing.T) {
 				t.Errorf("delay costs\n%s, want\n%s", got, g.delays)
 			}
 		})
+	}
+}
+
+// TestLateStart: process 1 begins at 50, and 0 waits for it in a barrier from 20 to 60.
+// From 0 to 60 process 1 is outside for 50 ticks and computes for 10, 0 computes for
+// 20 before it waits: what 1 does too long are the 50 ticks outside, which cost all 40
+// of the wait. The path is 0 back to 60, then 1 back to the begin of the run.
+func TestLateStart(t *testing.T) {
+	const program = `
+-- program --
+processes 2
+-- events --
+0 0 ENTER main
+0 20 ENTER MPI_Barrier
+0 20 MPI_COLLECTIVE_BEGIN
+0 70 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 70 LEAVE MPI_Barrier
+0 100 LEAVE main
+1 50 ENTER main
+1 60 ENTER MPI_Barrier
+1 60 MPI_COLLECTIVE_BEGIN
+1 70 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+1 70 LEAVE MPI_Barrier
+1 90 LEAVE main
+`
+	src, err := tracetest.Parse(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
+	analyzed(t, 2, o)
+	f := openFile(t, o.Output)
+	if got, want := pathText(t, f, src), "0: 60-70 mpi, 70-100 cpu; 1: 0-50 outside, 50-60 cpu; "; got != want {
+		t.Errorf("critical path %s, want %s", got, want)
+	}
+	if got, want := delayText(t, f, src), "1 wait_barrier outside 40+0"; got != want {
+		t.Errorf("delay costs %s, want %s", got, want)
+	}
+	for p, want := range []uint64{30, 10} { // of the program's time, which begins with its first event
+		if got := readComponents(t, f, xtf.Proc(p))[xtf.NodeKey(0, uint32(xtf.ItemCriticalCPU))]; got != want {
+			t.Errorf("process %d: critical_cpu is %d, want %d", p, got, want)
+		}
 	}
 }
 

@@ -52,7 +52,7 @@ type CriticalSum struct {
 }
 
 // activityNames are the activities of locations.
-var activityNames = [xtf.NumActivities]string{"cpu", "mpi", "io", "marker", "wait"}
+var activityNames = [xtf.NumActivities]string{"cpu", "mpi", "io", "marker", "wait", "outside"}
 
 // ActivityName is the name of an activity in CPATH rows, as in documents.
 func ActivityName(a uint32) string {

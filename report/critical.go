@@ -49,7 +49,7 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 		}
 	}
 	for _, k := range order {
-		x.Regions = append(x.Regions, x.sum(c, c.name(k.region), k, byRegion[k], means[k], root.participants))
+		x.Regions = append(x.Regions, x.sum(c, c.name(k), k, byRegion[k], means[k], root.participants))
 	}
 	slices.SortStableFunc(x.Regions, func(a, b CriticalSum) int { return b.Ticks.Cmp(a.Ticks) })
 	return x, nil
@@ -63,11 +63,14 @@ func (s *causeSum) take(o *causeSum) {
 	}
 }
 
-func (c *causes) name(region uint32) string {
-	if region == trace.Undefined {
+func (c *causes) name(k criticalKey) string {
+	switch {
+	case k.activity == xtf.ActivityOutside:
+		return "(before the first event)"
+	case k.region == trace.Undefined:
 		return "(outside recorded calls)"
 	}
-	return c.r.RegionName(region)
+	return c.r.RegionName(k.region)
 }
 
 // sum completes a line; mean is the sum over processes, nil where it is not known.
@@ -181,9 +184,12 @@ func (r *Run) worstWait() (string, error) {
 // who names the cause: an activity, its place in the program, and of the processes, whose sum it is, the one with most.
 func (x *Cause) who(r *Run) string {
 	text := map[string]string{"cpu": "CPU time", "mpi": "MPI calls", "io": "I/O", "marker": "markers", "wait": "waits"}[x.Activity]
-	if x.region == trace.Undefined {
+	switch {
+	case x.Activity == ActivityName(xtf.ActivityOutside):
+		text = "time before the first event or after the last one"
+	case x.region == trace.Undefined:
 		text += " outside recorded calls"
-	} else {
+	default:
 		text += " in " + clean(r.RegionName(x.region), 60)
 		if file, line := r.Where(x.region); strings.Contains(file, ".") && line != trace.Undefined && line > 0 {
 			text += fmt.Sprintf(" (%s:%d)", clean(file[strings.LastIndexByte(file, '/')+1:], 60), line)

@@ -175,10 +175,11 @@ func (x *Waits) writeCauses(w *writer, r *Run) {
 
 // activityAdvice says what to do about an activity that makes others wait.
 var activityAdvice = map[string]string{
-	"cpu":    "do less of it before others need the result, or give others some of it",
-	"mpi":    "transfers take long there: fewer messages, or operations that do not block, started earlier",
-	"io":     "write or read less, later, or on all processes together",
-	"marker": "the intervals are too fine: mark fewer",
+	"cpu":     "do less of it before others need the result, or give others some of it",
+	"mpi":     "transfers take long there: fewer messages, or operations that do not block, started earlier",
+	"io":      "write or read less, later, or on all processes together",
+	"marker":  "the intervals are too fine: mark fewer",
+	"outside": "nothing is recorded of that time: launch the processes closer together, or record them from their start",
 }
 
 func (x *Waits) writeCritical(w *writer) {

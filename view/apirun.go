@@ -99,7 +99,7 @@ type Piece struct {
 	Begin    uint64 `json:"begin"`
 	End      uint64 `json:"end"`
 	Region   int    `json:"region"`
-	Activity string `json:"activity"` // cpu, mpi, io, marker
+	Activity string `json:"activity"` // cpu, mpi, io, marker, outside
 	Node     uint32 `json:"node"`
 }
 

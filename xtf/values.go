@@ -106,6 +106,7 @@ const (
 	ActivityIO
 	ActivityMarker
 	ActivityWait
+	ActivityOutside // before the first event of the location, or after its last one
 	NumActivities
 )
 

@@ -17,6 +17,7 @@ const (
 	IO
 	Marker
 	Wait
+	Outside // before the first event, or after the last one
 	activities
 )
 

@@ -178,6 +178,9 @@ func (a *analysis) contributions(l *location) []contribution {
 	}
 	for i := range a.r.Locations[l.p].Critical {
 		c := &a.r.Locations[l.p].Critical[i]
+		if c.Activity == Outside { // part of no interval
+			continue
+		}
 		span([...]Item{CPU: CriticalCPU, MPI: CriticalMPI, IO: CriticalIO, Marker: CriticalMarker}[c.Activity], c.From, c.To)
 	}
 	return append(all, overlaps(l, states)...)

@@ -43,7 +43,7 @@ func (a *analysis) criticalPath() [][]Piece {
 	}
 	t := at.execs[0].to
 	if t < end { // the others have nothing to do with MPI
-		path[at.p] = append(path[at.p], Piece{From: t, To: end})
+		path[at.p] = append(path[at.p], Piece{From: t, To: end, Activity: Outside})
 	}
 	seen := map[trace.P]bool{at.p: true} // locations visited at t
 	for {
@@ -53,7 +53,7 @@ func (a *analysis) criticalPath() [][]Piece {
 			from = j.to
 		}
 		if from < at.first { // what the location does before its first event is not known
-			path[at.p] = append(path[at.p], Piece{From: from, To: min(t, at.first)})
+			path[at.p] = append(path[at.p], Piece{From: from, To: min(t, at.first), Activity: Outside})
 		}
 		if from < t {
 			path[at.p] = append(path[at.p], pieces(at, from, t)...)

@@ -82,7 +82,7 @@ func (a *analysis) delays() map[DelayKey]*Cost {
 }
 
 // busy gives each location its activities with the waits among them; time before
-// its first and after its last event is computation.
+// its first and after its last event is neither.
 func (a *analysis) busy(waits map[trace.P][]*wait) [][]slice {
 	out := make([][]slice, len(a.locs))
 	for i, l := range a.locs {
@@ -90,8 +90,8 @@ func (a *analysis) busy(waits map[trace.P][]*wait) [][]slice {
 		for _, w := range waits[l.p] {
 			spans = append(spans, markerSpan{w.span.From, w.span.To})
 		}
-		all := append([]slice{{to: l.first}}, l.slices...)
-		all = append(all, slice{from: l.last, to: noTime})
+		all := append([]slice{{to: l.first, what: Outside}}, l.slices...)
+		all = append(all, slice{from: l.last, to: noTime, what: Outside})
 		out[i] = overlay(all, spans, func(s *slice, w markerSpan) { s.what, s.over = Wait, w.to })
 	}
 	return out
