@@ -22,6 +22,8 @@ const (
 	stretchEnter        // the outside code of a node, likewise
 	stretchEmit         // a stretch ends
 	stretchReset        // forget the gaps so far
+	stretchOpen         // a call begins whose time is told
+	stretchClose        // it ends, and with it the stretch before it
 
 	stretchBits = 3
 	stretchArg  = 1<<(32-stretchBits) - 1
@@ -74,8 +76,9 @@ func (p *stretchCode) child(v *view, role []Role, id uint32, column int32, where
 		return
 	}
 	if role[id] == Ends && v.nodes.kind(id) == kindCall {
+		p.step(stretchOpen, 0)
 		p.body(v, id, codeInside)
-		p.step(stretchEmit, 0)
+		p.step(stretchClose, 0)
 		return
 	}
 	p.step(stretchEmit, 0)
@@ -100,7 +103,7 @@ func (p *stretchCode) body(v *view, id uint32, where int) {
 }
 
 // runCode is Next for a location with code.
-func (s *Stretches) runCode(dst []uint64) (int, error) {
+func (s *Stretches) runCode(dst, own []uint64) (int, error) {
 	p, nodes := s.code, s.loc.view.nodes
 	cursors, f, sum, n := s.cursors, s.frame, s.sum, 0
 	for n < len(dst) {
@@ -114,7 +117,7 @@ func (s *Stretches) runCode(dst []uint64) (int, error) {
 				s.frames = s.frames[:len(s.frames)-1]
 			default:
 				s.last = true
-				dst[n] = sum
+				dst[n], own[n] = sum, 0
 				s.frame, s.sum = f, sum
 				if s.err = s.finish(); s.err != nil {
 					return 0, s.err
@@ -133,10 +136,15 @@ func (s *Stretches) runCode(dst []uint64) (int, error) {
 				return 0, s.err
 			}
 		case stretchEmit:
-			dst[n], sum = sum, 0
+			dst[n], own[n], sum = sum, 0, 0
 			n++
 		case stretchReset:
 			sum = 0
+		case stretchOpen:
+			s.before, sum = sum, 0
+		case stretchClose:
+			dst[n], own[n], sum = s.before, sum, 0
+			n++
 		default:
 			where := codeInside
 			if op&(1<<stretchBits-1) == stretchEnter {

@@ -14,7 +14,7 @@ type Role uint8
 const (
 	Within    Role = iota // nothing: their time is part of the stretch
 	Separates             // a stretch ends where they begin, the next one begins where they end
-	Ends                  // a stretch ends where they end: their time is part of it
+	Ends                  // a stretch ends where they begin, and their own time is told apart
 )
 
 // Stretches measures the time between some calls of a location, in one walk: of the outermost ones whose role is not Within,
@@ -29,6 +29,7 @@ type Stretches struct {
 	current Role
 	last    bool // the last stretch was given
 	sum     uint64
+	before  uint64 // sum where the open call that ends a stretch began
 	err     error
 	code    *stretchCode // nil: walk follows classes
 	frame   codeFrame
@@ -52,10 +53,11 @@ func (l *Location) Stretches(role []Role) *Stretches {
 }
 
 // Next writes the next stretches, ticks, to dst and returns their number: all that there are, or as many as dst has room for.
-// There is one more than there are calls and events between stretches: the last one ends with the location.
-func (s *Stretches) Next(dst []uint64) (int, error) {
+// What the call behind a stretch took goes to own, which is as long as dst: 0 unless its role is Ends. There is one stretch more
+// than there are calls and events between stretches: the last one ends with the location.
+func (s *Stretches) Next(dst, own []uint64) (int, error) {
 	if s.code != nil && !s.last && s.err == nil {
-		return s.runCode(dst)
+		return s.runCode(dst, own)
 	}
 	n := 0
 	v := s.loc.view
@@ -64,7 +66,7 @@ func (s *Stretches) Next(dst []uint64) (int, error) {
 		if st == stepEnd {
 			s.last = true
 			s.err = s.finish()
-			dst[n] = s.sum
+			dst[n], own[n] = s.sum, 0
 			n++
 			break
 		}
@@ -78,7 +80,7 @@ func (s *Stretches) Next(dst []uint64) (int, error) {
 				s.err = fmt.Errorf("call graph: location %d: time overflows: %w", s.loc.p, ErrCorrupt)
 			}
 		}
-		if s.step(st, id, &dst[n]) {
+		if s.step(st, id, &dst[n], &own[n]) {
 			n++
 		}
 	}
@@ -89,14 +91,14 @@ func (s *Stretches) Next(dst []uint64) (int, error) {
 }
 
 // step passes an event, whose gap is in the sum, and reports whether a stretch ended.
-func (s *Stretches) step(st step, id uint32, dst *uint64) bool {
+func (s *Stretches) step(st step, id uint32, dst, own *uint64) bool {
 	if s.inside > 0 {
 		switch st {
 		case stepOpen:
 			s.inside++
 		case stepClose, stepCut:
 			if s.inside--; s.inside == 0 {
-				*dst = s.sum
+				*dst, *own = s.before, s.sum
 				s.sum = 0
 				return s.current == Ends
 			}
@@ -109,9 +111,9 @@ func (s *Stretches) step(st step, id uint32, dst *uint64) bool {
 	}
 	ended := st == stepEvent || r == Separates
 	if ended {
-		*dst = s.sum
-		s.sum = 0
+		*dst, *own = s.sum, 0
 	}
+	s.before, s.sum = s.sum, 0
 	if st == stepOpen {
 		s.inside, s.current = 1, r
 	}

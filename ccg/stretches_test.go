@@ -8,10 +8,10 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// slowStretches adds up the times between events one by one.
+// slowStretches adds up the times between events one by one: pairs of a stretch and of what the call behind it took.
 func slowStretches(t *testing.T, l *Location, role map[uint32]Role) []uint64 {
 	var list []uint64
-	var sum uint64
+	var sum, before uint64
 	inside, current := 0, Within
 	c := l.Cursor()
 	last := l.First()
@@ -29,18 +29,18 @@ func slowStretches(t *testing.T, l *Location, role map[uint32]Role) []uint64 {
 		case inside > 0 && s.Move == Leaves:
 			if inside--; inside == 0 {
 				if current == Ends {
-					list = append(list, sum)
+					list = append(list, before, sum)
 				}
 				sum = 0
 			}
 		case inside > 0 || r == Within || s.Move == Leaves:
 		case s.Move == Enters:
-			if inside, current = 1, r; r == Separates {
-				list = append(list, sum)
-				sum = 0
+			if inside, current, before = 1, r, sum; r == Separates {
+				list = append(list, sum, 0)
 			}
+			sum = 0
 		default:
-			list = append(list, sum)
+			list = append(list, sum, 0)
 			sum = 0
 		}
 	}
@@ -48,12 +48,12 @@ func slowStretches(t *testing.T, l *Location, role map[uint32]Role) []uint64 {
 		t.Fatal(c.Err())
 	}
 	if inside > 0 && current == Ends { // never left
-		list = append(list, sum)
+		list = append(list, before, sum)
 	}
 	if inside > 0 {
 		sum = 0
 	}
-	return append(list, sum)
+	return append(list, sum, 0)
 }
 
 // TestStretchesEqualEvents compares stretches between calls and records of any kind with the events, of exact and of lossy graphs,
@@ -96,15 +96,17 @@ func TestStretchesEqualEvents(t *testing.T) {
 	}
 }
 
-// allStretches reads so many at a time.
+// allStretches reads so many at a time, as slowStretches lists them.
 func allStretches(t *testing.T, s *Stretches, n int) (list []uint64) {
-	buf := make([]uint64, n)
+	buf, own := make([]uint64, n), make([]uint64, n)
 	for {
-		k, err := s.Next(buf)
+		k, err := s.Next(buf, own)
 		if err != nil {
 			t.Fatal(err)
 		}
-		list = append(list, buf[:k]...)
+		for i := range buf[:k] {
+			list = append(list, buf[i], own[i])
+		}
 		if k < n {
 			return list
 		}

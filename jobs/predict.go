@@ -71,6 +71,7 @@ type PredictedProcess struct {
 	Node     uint32
 	Finish   int64 // recorded: last event
 	Compute  int64 // recorded
+	Kept     int64 // in calls that are neither computed nor simulated: recorded, and predicted
 	Start    int64 // first event, behind that of the first process; it is the predicted one too
 	Times    simnet.ProcessTimes
 	Replaced bool // its computation follows from measured vectors

@@ -19,21 +19,30 @@ type startTimes struct {
 	first  uint32
 	delay  []int64 // first event
 	end    []int64 // last event
+	kept   []int64 // sum of what calls took that is not simulated
+	calls  simnet.Calc
 }
 
 // measureStarts reads when processes began and ended. Collective.
 func (x *prediction) measureStarts() error {
 	s := &startTimes{}
 	x.start = s
+	var kept *predict.Vectors
 	var begin, end []trace.Time
 	const none = 1<<63 - 1
 	bounds := []int64{none, 0} // least first, largest last
 	var err error
 	if x.sim != nil {
-		s.first = x.sim.First
+		s.first, kept = x.sim.First, x.sim.Vectors.Kept()
+		s.calls = kept
 		for p := x.sim.First; p < x.sim.End && err == nil; p++ {
 			var a, b trace.Time
 			var ok bool
+			var sum int64
+			if sum, err = sumOf(kept, p); err != nil {
+				break
+			}
+			s.kept = append(s.kept, sum)
 			if a, b, ok, err = x.sim.Span(p); !ok {
 				a, b = none, none
 			}
@@ -75,9 +84,26 @@ func (x *prediction) measureStarts() error {
 	return agree(x.c, err)
 }
 
-// from returns computation that begins when the processes began.
+// from returns computation that begins when the processes began, with the calls that take what they took.
 func (s *startTimes) from(calc simnet.Calc) simnet.Calc {
-	return &predict.Delayed{Calc: calc, First: s.first, Delay: s.delay}
+	return &predict.Delayed{Calc: calc, First: s.first, Delay: s.delay, Kept: s.calls}
+}
+
+// sumOf adds up the entries of a process, ps.
+func sumOf(v *predict.Vectors, p uint32) (int64, error) {
+	var buf [512]int64
+	sum := int64(0)
+	for first := uint64(0); first < v.Entries(p); first += uint64(len(buf)) {
+		if err := v.Fill(p, first, buf[:]); err != nil {
+			return 0, err
+		}
+		for _, t := range buf {
+			if sum += t; sum < 0 {
+				return 0, fmt.Errorf("process %d: %w", p, predict.ErrTooLong)
+			}
+		}
+	}
+	return sum, nil
 }
 
 // processClasses are the classes of all processes, on every rank.

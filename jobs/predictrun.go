@@ -56,7 +56,7 @@ func (x *prediction) runHere(p *predict.Platform, calc simnet.Calc, o simnet.Opt
 		return err
 	}
 	for k := range r.Times {
-		r.Times[k].Compute -= x.start.delay[k] // which the engine counts as computation
+		r.Times[k].Compute -= x.start.delay[k] + x.start.kept[k] // which the engine counts as computation
 	}
 	out.times, out.first = r.Times, r.First
 	out.result = *r
@@ -183,7 +183,7 @@ func (x *prediction) representatives() (*donorSet, error) {
 		if x.classes.size[c] < 2 {
 			continue
 		}
-		host, _, err := x.hostVector(r)
+		host, err := x.hostVector(r)
 		if err != nil {
 			return nil, err
 		}
@@ -277,13 +277,13 @@ func (x *prediction) collect() error {
 	if err != nil || x.c.Rank() != 0 {
 		return err
 	}
-	const width = 12
+	const width = 13
 	nodes := map[uint32]uint32{}
 	for _, b := range all {
 		for v := takeInts(b); len(v) >= width; v = v[width:] {
 			p := uint32(len(x.res.Processes))
 			y := PredictedProcess{
-				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Start: v[11], Replaced: x.donors.donor(p) != nil,
+				Class: x.classes.class[p], Node: uint32(v[10]), Finish: v[0], Compute: v[1], Start: v[11], Kept: v[12], Replaced: x.donors.donor(p) != nil,
 				Times: simnet.ProcessTimes{
 					Finish: v[2], Compute: v[3], Send: v[4], Receive: v[5], Wait: v[6], Collective: v[7], File: v[8], Messages: uint64(v[9]), Calls: x.in.Calls(p),
 				},
@@ -307,19 +307,11 @@ func (x *prediction) rows() ([]byte, error) {
 		}
 	}
 	var b []byte
-	buf := make([]int64, 4096)
 	for p := x.sim.First; p < x.sim.End; p++ {
 		k := p - x.sim.First
-		compute := int64(0)
-		for first := uint64(0); first < x.sim.Vectors.Entries(p); first += uint64(len(buf)) {
-			if err := x.sim.Vectors.Fill(p, first, buf); err != nil {
-				return nil, err
-			}
-			for _, v := range buf {
-				if compute += v; compute < 0 {
-					return nil, fmt.Errorf("process %d: %w", p, predict.ErrTooLong)
-				}
-			}
+		compute, err := sumOf(x.sim.Vectors, p)
+		if err != nil {
+			return nil, err
 		}
 		var t simnet.ProcessTimes
 		if x.out != nil && int(k) < len(x.out.times) {
@@ -329,7 +321,7 @@ func (x *prediction) rows() ([]byte, error) {
 		if n != nil {
 			node = int64(n.NodeOf(p))
 		}
-		b = appendInts(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node, x.start.delay[k])
+		b = appendInts(b, x.start.end[k], compute, t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, int64(t.Messages), node, x.start.delay[k], x.start.kept[k])
 	}
 	return b, nil
 }

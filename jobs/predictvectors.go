@@ -159,11 +159,11 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 	s := &donorSet{}
 	h := sha256.New()
 	for i := range targets {
-		host, gaps, err := x.hostVector(targets[i].Process)
+		host, err := x.hostVector(targets[i].Process)
 		if err != nil {
 			return nil, err
 		}
-		d, about, times, err := x.newDonor(&targets[i], host, gaps)
+		d, about, times, err := x.newDonor(&targets[i], host)
 		if err := agree(x.c, targetError(err)); err != nil {
 			return nil, err
 		}
@@ -176,34 +176,33 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 	return s, nil
 }
 
-// newDonor joins one vector; times are those that were measured, by entry. What calls took that are computation in the recorded
-// vector, MPI_Init before all, was not measured: it stays as recorded.
-func (x *prediction) newDonor(t *predict.Target, host, gaps []int64) (d *predict.Donor, about PredictedDonor, times []int64, err error) {
-	about = PredictedDonor{Process: t.Process, Entries: uint64(len(host))}
+// newDonor joins one vector, which has an entry for each MPI call; times are those that were measured, by entry.
+func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor, about PredictedDonor, times []int64, err error) {
+	about = PredictedDonor{Process: t.Process}
 	nodes, err := x.in.CallNodes(t.Process)
 	if err != nil {
 		return nil, about, nil, err
 	}
+	if host, err = predict.Join(nodes, host, x.in.IsMPI); err != nil {
+		return nil, about, nil, err
+	}
+	nodes, about.Entries = predict.Counted(nodes, x.in.IsMPI), uint64(len(host))
 	calls, names := x.in.Functions(nodes)
 	if times, err = t.Place(uint64(len(host)), calls, names); err != nil {
 		return nil, about, nil, err
 	}
-	whole := slices.Clone(times)
 	for i, v := range times {
 		if v < 0 {
 			continue
 		}
 		about.Measured++
-		about.Host += gaps[i]
+		about.Host += host[i]
 		about.Target += v
-		if whole[i] += host[i] - gaps[i]; whole[i] < 0 {
-			return nil, about, nil, predict.ErrTooLong
-		}
 	}
 	if about.Measured == 0 {
 		return nil, about, nil, fmt.Errorf("%w: nothing in the vector of process %d belongs to this run: is it of another program?", predict.ErrTarget, t.Process)
 	}
-	d, err = x.joinDonor(t.Process, nodes, host, whole)
+	d, err = x.joinDonor(t.Process, nodes, host, times)
 	if err == nil {
 		d.Keep(0)
 		d.Keep(d.Entries() - 1)
@@ -213,14 +212,14 @@ func (x *prediction) newDonor(t *predict.Target, host, gaps []int64) (d *predict
 
 // joinDonor makes a donor whose entries lie between calls that count.
 func (x *prediction) joinDonor(process uint32, nodes []simnet.NodeID, host, times []int64) (*predict.Donor, error) {
-	host, err := x.in.Join(nodes, slices.Clone(host))
+	host, err := predict.Join(nodes, slices.Clone(host), x.in.Counts)
 	if err != nil {
 		return nil, err
 	}
-	if times, err = x.in.Join(nodes, slices.Clone(times)); err != nil {
+	if times, err = predict.Join(nodes, slices.Clone(times), x.in.Counts); err != nil {
 		return nil, err
 	}
-	return predict.NewDonor(process, host, times, sitesOf(x.in.Counted(nodes)))
+	return predict.NewDonor(process, host, times, sitesOf(predict.Counted(nodes, x.in.Counts)))
 }
 
 // sitesOf returns the place in the program of each entry: the call behind it.
@@ -232,29 +231,25 @@ func sitesOf(nodes []simnet.NodeID) []uint32 {
 	return sites
 }
 
-// hostVector gives all ranks the recorded vector of a process, and the gaps between its calls. Collective.
-func (x *prediction) hostVector(process uint32) (vector, gaps []int64, err error) {
+// hostVector gives all ranks the recorded vector of a process. Collective.
+func (x *prediction) hostVector(process uint32) (vector []int64, err error) {
 	owner := slices.IndexFunc(x.in.Ranges, func(r partition.Range) bool { return r.Contains(trace.P(process)) })
 	if owner < 0 {
-		return nil, nil, fmt.Errorf("process %d belongs to no rank", process)
+		return nil, fmt.Errorf("process %d belongs to no rank", process)
 	}
 	var b []byte
 	if x.c.Rank() == owner {
 		v := make([]int64, x.in.Vectors.Entries(process))
-		if err = x.in.Vectors.Fill(process, 0, v); err == nil {
-			gaps, err = x.in.Gaps(process)
-		}
-		b = appendInts(appendInts(nil, v...), gaps...)
+		err = x.in.Vectors.Fill(process, 0, v)
+		b = appendInts(nil, v...)
 	}
 	if err := agree(x.c, inputError(x.o.Run, err)); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if b, err = x.c.Bcast(b, owner); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	both := takeInts(b)
-	n := len(both) / 2
-	return both[:n], both[n:], nil
+	return takeInts(b), nil
 }
 
 // follow says who follows whom: a process itself, the representative of its class, the first of its class that was measured.

@@ -88,17 +88,31 @@ func (in *Input) Tick() Scale {
 	return Scale{picosecondClock, max(in.Defs.Clock().TimerResolution, 1)}
 }
 
-// Delayed is the computation of processes that begin at different times: entry 0 takes as much longer.
+// Delayed is the computation of processes that begin at different times, entry 0 takes as much longer, and whose calls take time
+// that is not simulated: it goes to the entry before each.
 type Delayed struct {
 	simnet.Calc
 	First uint32
-	Delay []int64 // ps, of process First and those behind it
+	Delay []int64     // ps, of process First and those behind it
+	Kept  simnet.Calc // of calls, see [Vectors.Kept]
 }
 
 // Fill implements [simnet.Calc].
 func (d *Delayed) Fill(process uint32, first uint64, dst []int64) error {
 	if err := d.Calc.Fill(process, first, dst); err != nil {
 		return err
+	}
+	var buf [256]int64
+	for i := 0; i < len(dst); i += len(buf) {
+		part := dst[i:min(i+len(buf), len(dst))]
+		if err := d.Kept.Fill(process, first+uint64(i), buf[:len(part)]); err != nil {
+			return err
+		}
+		for k, t := range buf[:len(part)] {
+			if part[k] += t; part[k] < 0 {
+				return fmt.Errorf("process %d: entry %d: %w", process, first+uint64(i+k), ErrTooLong)
+			}
+		}
 	}
 	if first == 0 && len(dst) > 0 {
 		if dst[0] += d.Delay[process-d.First]; dst[0] < 0 {

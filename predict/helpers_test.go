@@ -151,12 +151,15 @@ const (
 	inIbarrier
 	inSsend
 	inFinalize
+	inWtime
+	inPut
+	inWrite // outside of MPI
 	numRegions
 )
 
 var regionNames = [numRegions]string{
 	"main", "work", "MPI_Init", "MPI_Send", "MPI_Recv", "MPI_Isend", "MPI_Irecv", "MPI_Waitall", "MPI_Barrier", "MPI_Test",
-	"MPI_Probe", "MPI_Sendrecv", "MPI_Allreduce", "MPI_Ibarrier", "MPI_Ssend", "MPI_Finalize",
+	"MPI_Probe", "MPI_Sendrecv", "MPI_Allreduce", "MPI_Ibarrier", "MPI_Ssend", "MPI_Finalize", "MPI_Wtime", "MPI_Put", "write",
 }
 
 // worldOf defines n processes and a communicator 0 of all, 1 of the even ones, with a clock of 1 ns.
@@ -182,6 +185,9 @@ func worldOf(n int) *trace.Definitions {
 		r := trace.Region{Ref: uint32(i), Name: uint32(i), Paradigm: trace.ParadigmMPI}
 		if i <= int(inWork) {
 			r.Paradigm = trace.ParadigmUser
+		}
+		if uint32(i) == inWrite {
+			r.Paradigm, r.Role = trace.ParadigmUser, trace.RoleFileIO
 		}
 		d.Regions = append(d.Regions, r)
 	}

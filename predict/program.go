@@ -16,8 +16,9 @@ import (
 // read-only but for Calc.
 //
 // A process is its first location; MPI calls of its other threads are counted and left out. Each outermost MPI call of it is a
-// call of the program. What happens to the records of a call stands in the comments of [Left]; what calls without records of
-// messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests, one-sided operations) is computation.
+// call of the program, and so is each file operation and one-sided call outside of MPI. What happens to the records of a call stands in the
+// comments of [Left]. What calls without records of messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests,
+// one-sided operations), and what is outside of MPI, is no computation and no communication: it stays as recorded.
 //
 // Memory: the shared graph; the program, 16 bytes a node, 4 a child, 40 an action and 24 for the sequence of a node; 4 bytes
 // a process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3, see [Vectors].
@@ -201,7 +202,7 @@ func (in *Input) Processes() uint32 { return uint32(len(in.processes)) }
 func (in *Input) Calls(process uint32) uint64 { return in.sequences[in.Program.Roots[process]].calls }
 
 // callKeys returns a number for each node that is a Call: equal for equal functions on communicators of equal size, 0 for tests
-// that complete nothing, of which there are as many as there is time.
+// that complete nothing, of which there are as many as there is time, and for what is outside of MPI.
 func (in *Input) callKeys() []uint64 {
 	keys := make([]uint64, len(in.Program.Nodes))
 	names := map[string]uint64{}
@@ -211,7 +212,7 @@ func (in *Input) callKeys() []uint64 {
 		}
 		name := ""
 		if r := in.Defs.Region(in.Region[i]); r != nil {
-			if n.Len == 0 && in.tables.region(r.Ref).test {
+			if x := in.tables.region(r.Ref); n.Len == 0 && x.test || x.apart {
 				continue
 			}
 			name = in.Defs.Text(r.Name)
@@ -235,10 +236,10 @@ func (in *Input) callKeys() []uint64 {
 // Left counts what the program has not, or has in another form. Numbers are those of calls or records of all processes.
 type Left struct {
 	OtherThreads uint64 // MPI calls of threads but the first of a process: left out
-	OneSided     uint64 // calls of one-sided communication: their time is computation
-	Files        uint64 // calls of MPI files without a record of what they transfer: their time is computation
-	Spawns       uint64 // calls that start or connect processes: their time is computation
-	FailedTests  uint64 // tests that completed nothing, MPI_Iprobe: their time is computation
+	OneSided     uint64 // calls of one-sided communication: they take the time that they took
+	Files        uint64 // calls of MPI files without a record of what they transfer, and of files outside of MPI, whatever they transfer: likewise
+	Spawns       uint64 // calls that start or connect processes: likewise
+	FailedTests  uint64 // tests that completed nothing, MPI_Iprobe: likewise
 	Chosen       uint64 // calls that completed some of several requests: the program completes the same ones
 	BetweenGroup uint64 // collectives of two groups, and of groups with unknown members: left out
 	Cancelled    uint64 // cancelled requests: posted in vain, left out

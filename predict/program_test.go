@@ -104,6 +104,13 @@ func checkTwin(in *Input, t *tables, process uint32) error {
 	if err := in.Vectors.Ticks(process, 0, ticks); err != nil {
 		return err
 	}
+	kept := make([]uint64, len(ticks))
+	if err := in.Vectors.Kept().Ticks(process, 0, kept); err != nil {
+		return err
+	}
+	if !slices.Equal(kept, w.kept) {
+		return fmt.Errorf("process %d: calls keep %d, the events say %d", process, kept, w.kept)
+	}
 	if !slices.Equal(ticks, w.entries) {
 		for i := range min(len(ticks), len(w.entries)) {
 			if ticks[i] != w.entries[i] {

@@ -76,7 +76,10 @@ func (w *rambler) act(k int) {
 	case 7:
 		w.call(inProbe)
 	case 8:
-		w.call(inWork)
+		w.call([]uint32{inWork, inPut}[w.r.IntN(2)])
+		if w.r.IntN(2) == 0 {
+			w.call(inWrite, w.record(trace.IoOperationBegin, 0, 0, 0, uint64(1+w.r.IntN(2)), 0))
+		}
 	case 9:
 		w.work(w.r.IntN(100))
 	case 10:

@@ -110,7 +110,7 @@ func (t *tracer) resolve(n uint32, q numbering, plain bool) resolution {
 				r.res.probes = append(r.res.probes, found{})
 			}
 		case walkCallEnd:
-			if r.acts {
+			if r.acts && t.info[id].flags&nodeActs != 0 {
 				r.pending = len(r.res.probes)
 			}
 		case walkPart:

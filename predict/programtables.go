@@ -25,7 +25,12 @@ type regionInfo struct {
 	some  bool              // may complete some of its requests
 	probe bool              // waits for a message that another call receives
 	spawn bool
+	apart bool // a file operation or one-sided call outside of MPI
 }
+
+// mute reports whether the records in a call of a region do nothing in the program: MPI_Init is no barrier, and what the platform's
+// file system would take for a transfer outside of MPI is not asked.
+func (x *regionInfo) mute() bool { return x.class&trace.ClassInit != 0 || x.apart }
 
 // commKind says how a communicator's operations are told.
 type commKind uint8
@@ -52,6 +57,10 @@ func newTables(d *trace.Definitions) *tables {
 
 func newRegionInfo(d *trace.Definitions, r *trace.Region) regionInfo {
 	x := regionInfo{class: d.Class(r), post: simnet.PostSend, probe: d.IsProbe(r)}
+	if x.class&trace.ClassMPI == 0 {
+		x.apart = x.class&trace.ClassIO != 0 || r.Role == trace.RoleRMA
+		return x
+	}
 	name := strings.TrimPrefix(strings.TrimPrefix(strings.ToLower(d.Text(r.Name)), "p"), "mpi_")
 	switch name {
 	case "ssend", "issend":

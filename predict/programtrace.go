@@ -51,7 +51,7 @@ type nodeInfo struct {
 type nodeFlags uint16
 
 const (
-	nodeMPI      nodeFlags = 1 << iota // a Call of an MPI function
+	nodeCall     nodeFlags = 1 << iota // a Call of an MPI function, or one outside of MPI whose time is told
 	nodeActs                           // has records that become actions or requests
 	nodeVaries                         // byte counts differ, or ids are numbers
 	nodeProbes                         // its last call waits for the message of a later one
@@ -60,6 +60,7 @@ const (
 	nodeReads                          // has records to be read, though they do nothing
 	nodeUnit                           // does the same whenever its few byte counts are the same
 	nodeLoose                          // has requests or probes that are in no closed part and no unit
+	nodeTalks                          // has calls of MPI, or records other than those of files
 )
 
 func newTracer(b *builder, l *ccg.Location, process uint32) *tracer {
@@ -98,7 +99,7 @@ func (t *tracer) roles() []ccg.Role {
 	for n := range t.info {
 		x := &t.info[n]
 		switch {
-		case x.calls == 0 || x.flags&nodeMPI == 0 && t.nodes[n].Kind != ccg.EventNode:
+		case x.calls == 0 || x.flags&nodeCall == 0 && t.nodes[n].Kind != ccg.EventNode:
 		case x.flags&nodeSeparate != 0:
 			roles[n] = ccg.Separates
 		default:
@@ -140,7 +141,7 @@ func (t *tracer) mark(w *writer, n uint32) error {
 // look tells whether a node has requests or probes that are in no closed part and no unit.
 func (t *tracer) look(n uint32) {
 	x := &t.info[n]
-	if t.nodes[n].Kind == ccg.EventNode && x.posts+x.ends > 0 || x.flags&(nodeMPI|nodeProbes) == nodeMPI|nodeProbes {
+	if t.nodes[n].Kind == ccg.EventNode && x.posts+x.ends > 0 || x.flags&(nodeCall|nodeProbes) == nodeCall|nodeProbes {
 		x.flags |= nodeLoose
 	}
 	for _, c := range t.nodes[n].Children {
@@ -150,7 +151,8 @@ func (t *tracer) look(n uint32) {
 	}
 }
 
-// survey reads all nodes, children first.
+// survey reads all nodes, children first. A file operation or one-sided call outside of MPI of which MPI calls
+// are a part is no call: these are.
 func (t *tracer) survey() error {
 	r := reader{
 		tables: t.b.tables, left: &t.b.left, s: t.s, process: t.process,
@@ -174,10 +176,13 @@ func (t *tracer) survey() error {
 			continue
 		}
 		region := t.b.tables.region(x.Region)
-		if region.class&trace.ClassMPI == 0 {
-			continue
+		switch {
+		case region.class&trace.ClassMPI != 0:
+			info.flags |= nodeTalks
+			t.call(info, region)
+		case region.apart && info.flags&nodeTalks == 0:
+			t.call(info, region)
 		}
-		t.call(info, region)
 	}
 	return nil
 }
@@ -196,7 +201,9 @@ func (t *tracer) event(x *nodeInfo, rec *record) {
 	if k == recSkip {
 		return
 	}
-	x.flags |= nodeActs | nodeSeparate
+	if x.flags |= nodeActs | nodeSeparate; k != recFile {
+		x.flags |= nodeTalks
+	}
 	x.calls = 1 // where it stands outside of calls
 	if k.posts() {
 		x.posts = 1
@@ -226,7 +233,7 @@ func (t *tracer) gather(n uint32) {
 		info.calls += y.calls
 		info.bloom |= y.bloom
 		info.values = min(info.values+y.values, unitValues+1)
-		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads)
+		info.flags |= y.flags & (nodeActs | nodeVaries | nodeReads | nodeTalks)
 	}
 	info.values = uint32(min(times(uint64(info.values), x.Count), unitValues+1))
 	info.posts, info.ends, info.calls = times(info.posts, x.Count), times(info.ends, x.Count), times(info.calls, x.Count)
@@ -250,12 +257,12 @@ func times(a, b uint64) uint64 {
 	return lo
 }
 
-// call notes what an outermost call of an MPI function does.
+// call notes what an outermost call does.
 func (t *tracer) call(x *nodeInfo, region *regionInfo) {
-	x.flags |= nodeMPI
+	x.flags |= nodeCall
 	x.flags &^= nodeProbes | nodeSeparate
 	x.calls = 1
-	if region.class&trace.ClassInit != 0 {
+	if region.mute() {
 		x.flags &^= nodeActs
 		return
 	}
@@ -279,7 +286,7 @@ func (t *tracer) count() {
 		if x.Kind == ccg.EventNode && info.calls > 0 {
 			left.Outside += info.outer
 		}
-		if info.flags&nodeMPI == 0 {
+		if info.flags&nodeCall == 0 {
 			for _, c := range x.Children {
 				t.info[c].outer += times(info.outer, x.Count)
 			}
@@ -292,9 +299,9 @@ func (t *tracer) count() {
 			left.Chosen += info.outer
 		case region.test && !acts:
 			left.FailedTests += info.outer
-		case region.class&trace.ClassRMA != 0 && !acts:
+		case region.class&trace.ClassRMA != 0 && !acts, region.apart && region.class == 0:
 			left.OneSided += info.outer
-		case region.class&trace.ClassFileIO != 0 && !acts:
+		case region.class&trace.ClassFileIO != 0 && !acts, region.apart:
 			left.Files += info.outer
 		case region.spawn:
 			left.Spawns += info.outer

@@ -47,7 +47,7 @@ func (w *walker) enter(n uint32) (walkStep, uint32) {
 		return walkRecord, n
 	}
 	w.stack = append(w.stack, walkFrame{node: n, left: x.Count})
-	if w.t.info[n].flags&nodeMPI != 0 {
+	if w.t.info[n].flags&nodeCall != 0 {
 		w.call = len(w.stack)
 		return walkCall, n
 	}

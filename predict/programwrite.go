@@ -366,7 +366,7 @@ func (w *writer) finish(n uint32) error {
 	if n > 0 {
 		region = w.t.nodes[n].Region
 		r := w.t.b.tables.region(region)
-		mode, mute = r.post, r.class&trace.ClassInit != 0
+		mode, mute = r.post, r.mute()
 	}
 	w.actions = append(append(w.actions[:0], w.early...), w.posts...)
 	posts := len(w.actions)

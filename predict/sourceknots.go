@@ -21,8 +21,8 @@ type knot struct {
 const noEvent = 1<<64 - 1
 
 // knots are the instants of a process that are known in both runs, in order: its first event, the calls of the program, its end.
-// Of a call that separates stretches of computation begin and end are known, of one that is part of a stretch the end alone.
-// Two knots are held: what lies between a and b keeps its proportions.
+// Of a call that the network simulates begin and end are. Another one, which takes the time that it took, ends where it does in the
+// simulation, and begins as long before. Two knots are held: what lies between a and b keeps its proportions.
 type knots struct {
 	process uint32
 	cursor  *ccg.Cursor
@@ -33,6 +33,8 @@ type knots struct {
 	depth   int        // around it
 	passed  trace.Time // of the last event that cursor passed
 	a, b    knot
+	enter   knot // of the open call
+	leave   knot // of the call that b begins, where its times are known together; noEvent otherwise
 	last    bool // b is the end of the process
 	long    bool // a time did not fit
 }
@@ -54,7 +56,7 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.tick, passed: r.origin}
+	k := &knots{process: process, cursor: master.Cursor(), role: role, times: times, tick: r.tick, passed: r.origin, leave: knot{event: noEvent}}
 	k.b = knot{event: noEvent, recorded: r.origin}
 	if master.Events() == 0 {
 		return k, k.advance()
@@ -70,6 +72,10 @@ func (r *Run) knots(process, thread uint32, loc *ccg.Location) (*knots, error) {
 // advance goes on by a knot.
 func (k *knots) advance() error {
 	k.a = k.b
+	if k.leave.event != noEvent {
+		k.b, k.leave.event = k.leave, noEvent
+		return nil
+	}
 	for s, ok := k.cursor.Next(); ok; s, ok = k.cursor.Next() {
 		k.passed = max(k.passed, s.Time)
 		known, err := k.step(&s)
@@ -77,12 +83,16 @@ func (k *knots) advance() error {
 			return fmt.Errorf("process %d: the call graph has more calls than the simulated program: %w", k.process, err)
 		}
 		if known {
-			k.b.event, k.b.recorded = s.Event, k.passed
 			return nil
 		}
 	}
 	if err := k.cursor.Err(); err != nil {
 		return err
+	}
+	if k.current == ccg.Ends { // the call was never left
+		k.current = ccg.Within
+		k.begin()
+		return nil
 	}
 	return k.end()
 }
@@ -93,23 +103,38 @@ func (k *knots) step(s *ccg.Step) (known bool, err error) {
 		if s.Move != ccg.Leaves || s.Depth != k.depth {
 			return false, nil
 		}
+		if k.b, err = k.knot(s); k.current == ccg.Ends {
+			k.leave = k.b
+			k.begin()
+		}
 		k.current = ccg.Within
-		k.b.time, err = k.times.next()
 		return true, err
 	}
 	role := k.role[s.Node]
 	if role == ccg.Within || s.Move == ccg.Leaves {
 		return false, nil
 	}
-	if k.b.time, err = k.times.next(); err != nil {
+	if k.b, err = k.knot(s); err != nil {
 		return false, err
 	}
 	if s.Move == ccg.Enters {
-		k.current, k.depth = role, s.Depth
+		k.current, k.depth, k.enter = role, s.Depth, k.b
 		return role == ccg.Separates, nil
 	}
 	_, err = k.times.next() // of a record: it takes no time of the recorded run
 	return true, err
+}
+
+// knot reads the time of an event.
+func (k *knots) knot(s *ccg.Step) (knot, error) {
+	t, err := k.times.next()
+	return knot{s.Event, k.passed, t}, err
+}
+
+// begin makes b the begin of a call that took the time until now, which lies before its begin in the simulation.
+func (k *knots) begin() {
+	k.b = k.enter
+	k.b.time = max(k.a.time, k.enter.time-k.tick.Of(int64(min(k.passed-k.enter.recorded, math.MaxInt64))))
 }
 
 // end reads the end of the process. The time before it belongs to a call that was never left, if there is one.

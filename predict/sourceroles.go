@@ -31,27 +31,3 @@ func (in *Input) roles(process uint32, l *ccg.Location) ([]ccg.Role, error) {
 	t.count()
 	return t.roles(), nil
 }
-
-// Gaps returns the times between the calls of a process, ps: its vector without what calls took that are computation in it.
-// Memory: 8 bytes a call.
-func (in *Input) Gaps(process uint32) ([]int64, error) {
-	l, err := in.Location(in.processes[process].First)
-	if err != nil {
-		return nil, err
-	}
-	roles, err := in.roles(process, l)
-	if err != nil {
-		return nil, err
-	}
-	for i, r := range roles {
-		if r == ccg.Ends {
-			roles[i] = ccg.Separates
-		}
-	}
-	v := newVectors(process, process+1, in.Vectors.resolution, nil)
-	if err := v.add(process, l, roles, in.Calls(process)); err != nil {
-		return nil, err
-	}
-	list := make([]int64, v.list[0].entries)
-	return list, v.Fill(process, 0, list)
-}

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
@@ -11,28 +12,27 @@ func (in *Input) Substitute(rule Rule, scale Scale, donor func(process uint32) *
 	return &Substituted{Host: in.Vectors, Rule: rule, Scale: scale, Donor: donor, in: in, places: make([]*joinedPlace, in.End-in.First)}
 }
 
-// joins reports whether a process has calls that do not count among those of its class: tests that completed nothing, of which
-// another process may have more. Such calls are skipped, and the entries around them are one.
+// joins reports whether a process has calls that do not count among those of its class: tests that completed nothing and calls
+// outside of MPI, of which another process may have more. Such calls are skipped, and the entries around them are one.
 func (in *Input) joins(process uint32) bool {
 	s := &in.sequences[in.Program.Roots[process]]
 	return s.counted != s.calls
 }
 
+// Counts reports whether a call is one of those that processes of a class have in common.
+func (in *Input) Counts(call simnet.NodeID) bool { return in.keys[call] != 0 }
+
+// IsMPI reports whether a call is none of those outside of MPI.
+func (in *Input) IsMPI(call simnet.NodeID) bool { return !in.tables.region(in.Region[call]).apart }
+
 // Counted returns the calls that count out of all calls of a process. It may change list.
-func (in *Input) Counted(list []simnet.NodeID) []simnet.NodeID {
-	n := 0
-	for _, c := range list {
-		if in.keys[c] != 0 {
-			list[n] = c
-			n++
-		}
-	}
-	return list[:n]
+func Counted(list []simnet.NodeID, counts func(simnet.NodeID) bool) []simnet.NodeID {
+	return slices.DeleteFunc(list, func(c simnet.NodeID) bool { return !counts(c) })
 }
 
 // Join adds up the entries of a process's vector around calls that do not count. One that lacks a part is not measured. It may
 // change v.
-func (in *Input) Join(calls []simnet.NodeID, v []int64) ([]int64, error) {
+func Join(calls []simnet.NodeID, v []int64, counts func(simnet.NodeID) bool) ([]int64, error) {
 	n := 0
 	sum := int64(0)
 	for i, t := range v {
@@ -41,7 +41,7 @@ func (in *Input) Join(calls []simnet.NodeID, v []int64) ([]int64, error) {
 		} else if sum += t; sum < 0 {
 			return nil, ErrTooLong
 		}
-		if i == len(calls) || in.keys[calls[i]] != 0 {
+		if i == len(calls) || counts(calls[i]) {
 			v[n] = sum
 			n++
 			sum = 0

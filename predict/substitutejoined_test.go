@@ -21,7 +21,7 @@ func inputOf(t *testing.T, calls [][]simnet.NodeID, vectors [][]int64) *Input {
 		in.keys = append(in.keys, 0)
 		v := &in.Vectors.list[i]
 		for _, t := range vectors[i] {
-			v.bytes = binary.AppendUvarint(v.bytes, uint64(t))
+			v.bytes = binary.AppendUvarint(v.bytes, uint64(t)<<1)
 		}
 		v.entries = uint64(len(vectors[i]))
 	}
@@ -79,7 +79,7 @@ func TestJoinedSubstitution(t *testing.T) {
 			t.Fatal(err)
 		}
 		for p := range calls {
-			if got, err := in.Join(calls[p], slices.Clone(vectors[p])); err != nil || !slices.Equal(got, slowJoin(calls[p], vectors[p])) {
+			if got, err := Join(calls[p], slices.Clone(vectors[p]), in.Counts); err != nil || !slices.Equal(got, slowJoin(calls[p], vectors[p])) {
 				t.Fatalf("process %d joined: %v, %v, want %v", p, got, err, slowJoin(calls[p], vectors[p]))
 			}
 			for _, rule := range []Rule{CopyRule, ScaleRule} {
@@ -102,11 +102,11 @@ func TestJoinedSubstitution(t *testing.T) {
 // TestJoinNotMeasured keeps what lacks a part as not measured.
 func TestJoinNotMeasured(t *testing.T) {
 	in := inputOf(t, [][]simnet.NodeID{{0, 1, 0, 2}}, [][]int64{{1, 1, 1, 1, 1}})
-	got, err := in.Join([]simnet.NodeID{0, 1, 0, 2}, []int64{notMeasured, 5, 3, 4, notMeasured})
+	got, err := Join([]simnet.NodeID{0, 1, 0, 2}, []int64{notMeasured, 5, 3, 4, notMeasured}, in.Counts)
 	if err != nil || !slices.Equal(got, []int64{notMeasured, 7, notMeasured}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	if got := in.Counted([]simnet.NodeID{0, 1, 0, 2}); !slices.Equal(got, []simnet.NodeID{1, 2}) {
+	if got := Counted([]simnet.NodeID{0, 1, 0, 2}, in.Counts); !slices.Equal(got, []simnet.NodeID{1, 2}) {
 		t.Errorf("counted %v", got)
 	}
 }

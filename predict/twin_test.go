@@ -17,6 +17,7 @@ type twin struct {
 	process uint32
 	calls   []plainCall
 	entries []uint64
+	kept    []uint64
 
 	depth    int
 	region   uint32
@@ -64,6 +65,7 @@ func (w *twin) follow(l *ccg.Location) error {
 		w.leave(true)
 		w.entries = append(w.entries, 0)
 	}
+	w.kept = append(w.kept, 0)
 	return nil
 }
 
@@ -79,7 +81,7 @@ func (w *twin) event(b *trace.Batch, e *trace.Event) {
 		switch {
 		case w.depth > 0:
 			w.depth++
-		case w.tables.region(region).class&trace.ClassMPI != 0:
+		case w.tables.region(region).class&trace.ClassMPI != 0 || w.tables.region(region).apart:
 			w.depth, w.region, w.enter, w.acts = 1, region, e.Time, false
 			w.open()
 		}
@@ -116,17 +118,16 @@ func (w *twin) open() {
 
 func (w *twin) leave(cut bool) {
 	r := w.tables.region(w.region)
-	separate := w.acts && r.class&trace.ClassInit == 0 || r.probe && !w.acts
-	if separate {
-		w.entries = append(w.entries, uint64(w.enter-w.end))
-	} else {
-		w.entries = append(w.entries, uint64(w.now-w.end))
+	separate := w.acts && !r.mute() || r.probe && !w.acts
+	w.entries, w.kept = append(w.entries, uint64(w.enter-w.end)), append(w.kept, 0)
+	if !separate {
+		w.kept[len(w.kept)-1] = uint64(w.now - w.enter)
 	}
 	w.end = w.now
 	call := len(w.calls) - 1
 	if r.probe && !w.acts {
 		w.probes = append(w.probes, call)
-	} else if w.acts && r.class&trace.ClassInit == 0 {
+	} else if w.acts && !r.mute() {
 		w.probes = nil
 	}
 }
@@ -303,7 +304,7 @@ func (w *twin) finish() {
 		if len(early)+len(posts) == 1 && len(waits) == 1 && w.lists[c][0].block {
 			call.Actions[0].Flags |= simnet.Blocking
 		}
-		if r.class&trace.ClassInit != 0 {
+		if r.mute() {
 			call.Actions = nil
 		}
 	}

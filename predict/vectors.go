@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -14,19 +15,21 @@ import (
 )
 
 // Vectors are the computation vectors of a rank's processes, in ticks: entry i is the time between call i-1 and call i, or the
-// first event where there is none, or the last event. What a call without actions took belongs to the entry before it.
+// first event where there is none, or the last event. What call i took is no computation; where it does nothing that the
+// network simulates, its time is kept beside the entry, see Kept.
 //
 // They are simnet's Calc, in ps, rounded down once for each entry. Memory: 80 bytes a process, and 1 byte for each 7 bits of an
-// entry; with segments these bytes lie there, and a process that is read has 512 of them.
+// entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
 type Vectors struct {
 	first      uint32
 	resolution uint64 // ticks a second
 	out        Segments
 	list       []vector
 	bound      uint64 // ticks: largest possible error of a process's sum
+	kept       bool   // gives kept times instead of computation
 }
 
-// vector is one process's entries, as varints.
+// vector is one process's entries, as varints: twice the computation, plus 1 if what the call took follows.
 type vector struct {
 	bytes   []byte // all, or those read from segments
 	from    io.Reader
@@ -46,14 +49,22 @@ func newVectors(first, end uint32, resolution uint64, out Segments) *Vectors {
 func (v *Vectors) add(process uint32, l *ccg.Location, roles []ccg.Role, calls uint64) error {
 	x := &v.list[process-v.first]
 	s := l.Stretches(roles)
-	var buf [512]uint64
+	var buf, own [512]uint64
 	for {
-		n, err := s.Next(buf[:])
+		n, err := s.Next(buf[:], own[:])
 		if err != nil {
 			return err
 		}
-		for _, t := range buf[:n] {
-			x.bytes = binary.AppendUvarint(x.bytes, t)
+		for i, t := range buf[:n] {
+			if t > math.MaxInt64 {
+				return fmt.Errorf("process %d, entry %d: %w", process, x.entries+uint64(i), ErrTooLong)
+			}
+			if own[i] == 0 {
+				x.bytes = binary.AppendUvarint(x.bytes, t<<1)
+				continue
+			}
+			x.bytes = binary.AppendUvarint(x.bytes, t<<1|1)
+			x.bytes = binary.AppendUvarint(x.bytes, own[i])
 		}
 		x.entries += uint64(n)
 		if v.out != nil {
@@ -83,6 +94,20 @@ func lastTime(l *ccg.Location) trace.Time {
 		return l.First()
 	}
 	return c.Time()
+}
+
+// Kept returns, in the place of computation, what calls took that do nothing which the network simulates: entry i is the time of
+// call i, 0 for others. It can be read independently of v.
+func (v *Vectors) Kept() *Vectors {
+	k := *v
+	k.kept, k.list = true, slices.Clone(v.list)
+	for i := range k.list {
+		x := &k.list[i]
+		if x.next, x.at = 0, 0; k.out != nil {
+			x.bytes, x.from = nil, nil
+		}
+	}
+	return &k
 }
 
 // Entries returns the length of a process's vector.
@@ -115,7 +140,7 @@ func (v *Vectors) Ticks(process uint32, first uint64, dst []uint64) error {
 		return err
 	}
 	for i := range dst {
-		if dst[i], err = x.take(); err != nil {
+		if dst[i], err = v.take(x); err != nil {
 			return err
 		}
 	}
@@ -130,7 +155,7 @@ func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
 		return err
 	}
 	for i := range dst {
-		t, err := x.take()
+		t, err := v.take(x)
 		if err != nil {
 			return err
 		}
@@ -151,7 +176,7 @@ func (v *Vectors) Sum(process uint32) (uint64, error) {
 	}
 	var sum uint64
 	for x.next < x.entries {
-		t, err := x.take()
+		t, err := v.take(x)
 		if err != nil {
 			return 0, err
 		}
@@ -174,30 +199,43 @@ func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 		}
 	}
 	for x.next < min(first, x.entries) {
-		if _, err := x.take(); err != nil {
+		if _, _, err := x.take(); err != nil {
 			return nil, err
 		}
 	}
 	return x, nil
 }
 
-// take returns the next entry, 0 behind the last.
-func (x *vector) take() (uint64, error) {
-	if x.next >= x.entries {
-		return 0, nil
+// take returns the next entry of a process, 0 behind the last.
+func (v *Vectors) take(x *vector) (uint64, error) {
+	t, own, err := x.take()
+	if v.kept {
+		t = own
 	}
-	if len(x.bytes)-x.at < binary.MaxVarintLen64 && x.from != nil {
+	return t, err
+}
+
+// take returns the next entry, and what the call behind it took.
+func (x *vector) take() (t, own uint64, err error) {
+	if x.next >= x.entries {
+		return 0, 0, nil
+	}
+	if len(x.bytes)-x.at < 2*binary.MaxVarintLen64 && x.from != nil {
 		if err := x.refill(); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 	}
 	x.next++
 	t, n := binary.Uvarint(x.bytes[x.at:])
+	if n > 0 && t&1 != 0 {
+		x.at += n
+		own, n = binary.Uvarint(x.bytes[x.at:])
+	}
 	if n <= 0 {
-		return 0, fmt.Errorf("a vector ends before entry %d: %w", x.next-1, io.ErrUnexpectedEOF)
+		return 0, 0, fmt.Errorf("a vector ends before entry %d: %w", x.next-1, io.ErrUnexpectedEOF)
 	}
 	x.at += n
-	return t, nil
+	return t >> 1, own, nil
 }
 
 // refill reads on.

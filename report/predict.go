@@ -101,17 +101,18 @@ type PredictedTimes struct {
 	Wait       uint64 `json:"wait"`
 	Collective uint64 `json:"collective"`
 	File       uint64 `json:"file"`
+	Kept       uint64 `json:"kept"` // in calls that are neither computed nor simulated: as recorded
 }
 
 // list is the times in the order of the columns.
-func (t *PredictedTimes) list() [7]uint64 {
-	return [...]uint64{t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File}
+func (t *PredictedTimes) list() [8]uint64 {
+	return [...]uint64{t.Finish, t.Compute, t.Send, t.Receive, t.Wait, t.Collective, t.File, t.Kept}
 }
 
 // MeasuredTimes are those of the recorded run.
 type MeasuredTimes struct {
 	Finish  uint64 `json:"finish"`  // last event
-	Compute uint64 `json:"compute"` // between calls that communicate
+	Compute uint64 `json:"compute"` // outside of calls of MPI, files and one-sided communication
 	Start   uint64 `json:"start"`   // first event, behind that of the first process; it is the predicted one too
 }
 
@@ -138,7 +139,7 @@ type PredictedClass struct {
 }
 
 // sums are 128-bit sums.
-type sums [10]struct{ hi, lo uint64 }
+type sums [11]struct{ hi, lo uint64 }
 
 func (s *sums) add(i int, v uint64) {
 	var carry uint64
@@ -169,25 +170,25 @@ func (p *Prediction) Classify() {
 			*c.Least.at(k) = min(*c.Least.at(k), v)
 			*c.Most.at(k) = max(*c.Most.at(k), v)
 		}
-		s.add(7, x.Measured.Finish)
-		s.add(8, x.Measured.Compute)
-		s.add(9, x.Measured.Start)
+		s.add(8, x.Measured.Finish)
+		s.add(9, x.Measured.Compute)
+		s.add(10, x.Measured.Start)
 	}
 	for i := range p.Classes {
 		c, s := &p.Classes[i], &all[i]
 		if c.Processes == 0 {
 			continue
 		}
-		for k := range 7 {
+		for k := range 8 {
 			*c.Mean.at(k) = s.mean(k, c.Processes)
 		}
-		c.Measured = MeasuredTimes{s.mean(7, c.Processes), s.mean(8, c.Processes), s.mean(9, c.Processes)}
+		c.Measured = MeasuredTimes{s.mean(8, c.Processes), s.mean(9, c.Processes), s.mean(10, c.Processes)}
 	}
 }
 
 // at is the time in column k.
 func (t *PredictedTimes) at(k int) *uint64 {
-	return [...]*uint64{&t.Finish, &t.Compute, &t.Send, &t.Receive, &t.Wait, &t.Collective, &t.File}[k]
+	return [...]*uint64{&t.Finish, &t.Compute, &t.Send, &t.Receive, &t.Wait, &t.Collective, &t.File, &t.Kept}[k]
 }
 
 // PredictedSweep is a table of predictions.

@@ -28,7 +28,7 @@ func somePrediction() *Prediction {
 		k := uint64(i + 1)
 		p.Processes = append(p.Processes, PredictedProcess{
 			Process: uint32(i), Class: c, Measured: MeasuredTimes{20 * ms, 10 * ms * k, 0},
-			Predicted: PredictedTimes{Finish: 15 * ms, Compute: 3 * ms * k, Send: ms, Receive: 0, Wait: 2, Collective: math.MaxInt64, File: 7},
+			Predicted: PredictedTimes{Finish: 15 * ms, Compute: 3 * ms * k, Send: ms, Receive: 0, Wait: 2, Collective: math.MaxInt64, File: 7, Kept: 9},
 		})
 	}
 	p.Classify()
@@ -86,7 +86,7 @@ func TestPredictionTables(t *testing.T) {
 	if err := p.WriteCSV(&b); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Split(b.String(), "\n"); len(lines) != 5 || lines[1] != "0,0,0,0,0,20000000000,10000000000,15000000000,3000000000,1000000000,0,2,9223372036854775807,7" {
+	if lines := strings.Split(b.String(), "\n"); len(lines) != 5 || lines[1] != "0,0,0,0,0,20000000000,10000000000,15000000000,3000000000,1000000000,0,2,9223372036854775807,7,9" {
 		t.Errorf("processes:\n%s", b.String())
 	}
 	text, err := json.Marshal(p)

@@ -112,7 +112,7 @@ func (p *Prediction) writeClasses(w *writer) {
 		return
 	}
 	w.line("")
-	tab := table{head: []string{"class", "like", "processes", "measured s", "computing", "predicted s", "computing", "send", "receive", "wait", "collective", "file"}}
+	tab := table{head: []string{"class", "like", "processes", "measured s", "computing", "predicted s", "computing", "send", "receive", "wait", "collective", "file", "kept"}}
 	for i := range p.Classes {
 		if i == w.style.rows() {
 			break
@@ -139,7 +139,7 @@ func (p *Prediction) writeProcesses(w *writer) {
 		return
 	}
 	w.line("")
-	tab := table{head: []string{"process", "class", "node", "measured s", "computing", "predicted s", "computing", "send", "receive", "wait", "collective", "file"}}
+	tab := table{head: []string{"process", "class", "node", "measured s", "computing", "predicted s", "computing", "send", "receive", "wait", "collective", "file", "kept"}}
 	shown := p.Processes[:min(len(p.Processes), w.style.rows())]
 	for i := range shown {
 		x := &shown[i]
@@ -245,7 +245,7 @@ func (p *Prediction) WriteCSV(out io.Writer) error {
 }
 
 func (p *Prediction) processRows() [][]string {
-	rows := [][]string{strings.Split("rank,class,node,calls,messages_sent,measured_finish,measured_compute,finish,compute,send,receive,wait,collective,file", ",")}
+	rows := [][]string{strings.Split("rank,class,node,calls,messages_sent,measured_finish,measured_compute,finish,compute,send,receive,wait,collective,file,kept", ",")}
 	for i := range p.Processes {
 		x := &p.Processes[i]
 		row := []string{strconv.Itoa(int(x.Process)), strconv.Itoa(x.Class), strconv.Itoa(int(x.Node))}

@@ -34,7 +34,7 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 			Measured: report.MeasuredTimes{Finish: uint64(x.Finish), Compute: uint64(x.Compute), Start: uint64(x.Start)},
 			Predicted: report.PredictedTimes{
 				Finish: uint64(t.Finish), Compute: uint64(t.Compute), Send: uint64(t.Send), Receive: uint64(t.Receive),
-				Wait: uint64(t.Wait), Collective: uint64(t.Collective), File: uint64(t.File),
+				Wait: uint64(t.Wait), Collective: uint64(t.Collective), File: uint64(t.File), Kept: uint64(x.Kept),
 			},
 		}
 	}
@@ -168,10 +168,10 @@ func leftOutOf(l *predict.Left) []report.LeftOut {
 		text string
 	}{
 		{"other_threads", l.OtherThreads, true, "left out: MPI calls of threads but the first of a process"},
-		{"one_sided", l.OneSided, false, "as computation: calls of one-sided communication"},
-		{"files", l.Files, false, "as computation: calls of MPI files whose bytes are not known"},
-		{"spawns", l.Spawns, false, "as computation: calls that start or connect processes"},
-		{"failed_tests", l.FailedTests, false, "as computation: tests that completed nothing"},
+		{"one_sided", l.OneSided, false, "as long as recorded: calls of one-sided communication"},
+		{"files", l.Files, false, "as long as recorded: calls of MPI files whose bytes are not known, and of other files"},
+		{"spawns", l.Spawns, false, "as long as recorded: calls that start or connect processes"},
+		{"failed_tests", l.FailedTests, false, "as long as recorded: tests that completed nothing"},
 		{"chosen", l.Chosen, false, "as recorded: calls that completed some of several requests"},
 		{"between_groups", l.BetweenGroup, true, "left out: collectives of two groups, or of unknown members"},
 		{"cancelled", l.Cancelled, true, "left out: cancelled requests"},
