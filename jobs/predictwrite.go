@@ -151,7 +151,7 @@ func (x *prediction) properties() []predict.Property {
 // identified is what decides the prediction beside the definitions.
 func (x *prediction) identified() ([]byte, error) {
 	id := x.file.FileID()
-	b := append([]byte("prediction/1"), id[:]...)
+	b := append([]byte("prediction/2"), id[:]...)
 	p, err := x.platform.Fingerprint(x.in.Processes())
 	if err != nil {
 		return nil, err

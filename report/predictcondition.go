@@ -44,7 +44,7 @@ func predictMetrics() []predictMetric {
 		{"error_replay", kindShare, func(p *Prediction) *big.Rat { return share(p.Errors.Replay) }},
 		{"compute", kindTime, func(p *Prediction) *big.Rat { return p.mean(func(t *PredictedTimes) uint64 { return t.Compute }) }},
 		{"communication", kindTime, func(p *Prediction) *big.Rat {
-			return p.mean(func(t *PredictedTimes) uint64 { return t.Finish - min(t.Compute, t.Finish) })
+			return p.mean(func(t *PredictedTimes) uint64 { return t.Finish - min(t.Compute+t.Kept, t.Finish) })
 		}},
 	}
 }

@@ -18,9 +18,10 @@ type Mode string
 
 // Modes of a series of runs.
 const (
-	ModeAuto   Mode = "auto"   // from the useful time of all processes: more than p^(1/2) of growth is weak
-	ModeStrong Mode = "strong" // the problem stays, each process has less of it
-	ModeWeak   Mode = "weak"   // the problem grows with the processes
+	ModeAuto      Mode = "auto"      // from useful computation, where that decides: see toldMode
+	ModeStrong    Mode = "strong"    // the problem stays, each process has less of it
+	ModeWeak      Mode = "weak"      // the problem grows with the processes
+	ModeUndecided Mode = "undecided" // of a result: it has both readings
 )
 
 // ScalingOptions choose what a report about scaling says.
@@ -36,10 +37,11 @@ type ScalingOptions struct {
 type Scaling struct {
 	Schema    string          `json:"schema"`
 	Mode      Mode            `json:"mode"`
-	Guessed   bool            `json:"mode_guessed"` // from the useful time
-	Runs      []ScalingRun    `json:"runs"`         // by processes
-	Intervals []ScalingNode   `json:"intervals"`    // that all runs have, depth-first
-	Regions   []ScalingRegion `json:"regions"`      // by falling time, at --at or in the largest run
+	Told      bool            `json:"mode_guessed"`             // no mode was asked for: it is what useful computation tells
+	Runs      []ScalingRun    `json:"runs"`                     // by processes
+	Intervals []ScalingNode   `json:"intervals"`                // that all runs have, depth-first; undecided: as strong scaling
+	Weak      []ScalingNode   `json:"intervals_weak,omitempty"` // undecided: as weak scaling
+	Regions   []ScalingRegion `json:"regions"`                  // by falling time, at --at or in the largest run
 	At        uint64          `json:"at,omitempty"`
 	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
 }
@@ -135,12 +137,16 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 	}
 	s := &Scaling{Schema: "coppice.scaling/1", Mode: o.Mode, At: o.At}
 	if s.Mode == ModeAuto || s.Mode == "" {
-		s.Mode, s.Guessed = guessMode(list), true
+		s.Mode, s.Told = toldMode(list), true
 	}
 	for _, x := range list {
 		s.Runs = append(s.Runs, ScalingRun{x.run.Name, x.p, x.u.resolution})
 	}
-	s.addNodes(list)
+	if s.Mode == ModeUndecided {
+		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
+	} else {
+		s.Intervals = s.nodes(list, s.Mode)
+	}
 	s.addRegions(list)
 	return s, nil
 }
@@ -195,22 +201,52 @@ func (x *sample) seconds(v *big.Int, parts uint64) Ratio {
 	return ratio(v, den)
 }
 
-// guessMode tells strong from weak scaling by the growth of useful time.
-func guessMode(list []*sample) Mode {
-	first, last := list[0], list[len(list)-1]
-	useful := func(x *sample) float64 {
-		m := x.survey.measured[0]
-		return x.seconds(m.usefulSum(), 1).Value
+// toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
+// where all processes together compute the same in every run, and weak where each process does: the mean, and the one with most.
+// The mean alone would call weak what computes more on more processes for another reason, mostly on some of them. Where both hold, or
+// neither, nothing is told.
+func toldMode(list []*sample) Mode {
+	strong, weak := true, true
+	for _, x := range list[1:] {
+		if x.p == list[0].p {
+			continue
+		}
+		sum, mean, most := x.usefulOver(list[0])
+		strong = strong && near(sum)
+		weak = weak && near(mean) && near(most)
 	}
-	a, b := useful(first), useful(last)
-	if a <= 0 || b/a < math.Sqrt(float64(last.p)/float64(first.p)) {
+	switch {
+	case strong && !weak:
 		return ModeStrong
+	case weak && !strong:
+		return ModeWeak
 	}
-	return ModeWeak
+	return ModeUndecided
 }
 
-// addNodes adds the intervals of the reference that all runs have.
-func (s *Scaling) addNodes(list []*sample) {
+// usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;
+// nil where a run has none.
+func (x *sample) usefulOver(ref *sample) (sum, mean, most *big.Rat) {
+	here, there := x.survey.measured[0].pop(), ref.survey.measured[0].pop()
+	if here.Useful.Sign() <= 0 || there.Useful.Sign() <= 0 || here.Largest == 0 || there.Largest == 0 {
+		return nil, nil, nil
+	}
+	tick := new(big.Rat).SetFrac(integer(max(ref.u.resolution, 1)), integer(max(x.u.resolution, 1)))
+	sum = new(big.Rat).SetFrac(here.Useful, there.Useful)
+	sum.Mul(sum, tick)
+	mean = new(big.Rat).SetFrac(integer(ref.p), integer(x.p))
+	mean.Mul(mean, sum)
+	most = new(big.Rat).SetFrac(integer(here.Largest), integer(there.Largest))
+	return sum, mean, most.Mul(most, tick)
+}
+
+// near reports whether a ratio is between 5/6 and 6/5.
+func near(r *big.Rat) bool {
+	return r != nil && r.Cmp(big.NewRat(5, 6)) >= 0 && r.Cmp(big.NewRat(6, 5)) <= 0
+}
+
+// nodes returns the intervals of the reference that all runs have.
+func (s *Scaling) nodes(list []*sample, mode Mode) (nodes []ScalingNode) {
 	ref := list[0]
 	for n, key := range ref.numbers {
 		node := ScalingNode{Label: ref.survey.nodes[n].label(), level: int(ref.survey.nodes[n].Level)}
@@ -220,7 +256,7 @@ func (s *Scaling) addNodes(list []*sample) {
 			if !ok || x.survey.measured[i].participants == 0 {
 				continue
 			}
-			f := s.factors(ref, n, x, i)
+			f := factors(mode, ref, n, x, i)
 			node.Points = append(node.Points, f)
 			points = append(points, point{x.p, f.Runtime.Value})
 		}
@@ -234,7 +270,7 @@ func (s *Scaling) addNodes(list []*sample) {
 				node.At = Ratio{g.At(s.At), true}
 			}
 		}
-		s.Intervals = append(s.Intervals, node)
+		nodes = append(nodes, node)
 	}
 	for _, x := range list[1:] {
 		for i := range x.survey.nodes {
@@ -245,11 +281,12 @@ func (s *Scaling) addNodes(list []*sample) {
 	}
 	slices.Sort(s.Missing)
 	s.Missing = slices.Compact(s.Missing)
+	return nodes
 }
 
 // factors splits the efficiency of node i of run x against node n of the
 // reference.
-func (s *Scaling) factors(ref *sample, n int, x *sample, i int) ScalingFactor {
+func factors(mode Mode, ref *sample, n int, x *sample, i int) ScalingFactor {
 	m, r := &x.survey.measured[i], &ref.survey.measured[n]
 	pop, base := m.pop(), r.pop()
 	f := ScalingFactor{
@@ -258,7 +295,7 @@ func (s *Scaling) factors(ref *sample, n int, x *sample, i int) ScalingFactor {
 	}
 	// useful time per process for weak scaling, of all for strong
 	here, there := uint64(1), uint64(1)
-	if s.Mode == ModeWeak {
+	if mode == ModeWeak {
 		here, there = m.participants, r.participants
 	}
 	u, v := x.seconds(pop.Useful, here), ref.seconds(base.Useful, there)
@@ -273,7 +310,7 @@ func (s *Scaling) factors(ref *sample, n int, x *sample, i int) ScalingFactor {
 	}
 	if t := ref.seconds(base.Runtime, 1); t.Defined && f.Runtime.Value > 0 {
 		f.Speedup = Ratio{t.Value / f.Runtime.Value, true}
-		if s.Mode == ModeWeak { // of a problem that has grown
+		if mode == ModeWeak { // of a problem that has grown
 			f.Speedup.Value = float64(f.Speedup.Value*float64(m.participants)) / float64(max(r.participants, 1))
 		}
 	}

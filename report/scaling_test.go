@@ -100,7 +100,7 @@ func TestScaling(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if x.Mode != ModeStrong || !x.Guessed || len(x.Intervals) != 2 || fmt.Sprint(x.Missing) != "[only here]" {
+	if x.Mode != ModeStrong || !x.Told || len(x.Intervals) != 2 || fmt.Sprint(x.Missing) != "[only here]" {
 		t.Errorf("%+v", x)
 	}
 	for i, want := range []struct{ speedup, parallel, computation, transfer, global float64 }{
@@ -137,6 +137,91 @@ func TestScaling(t *testing.T) {
 		}
 	}
 	if !json.Valid(js.Bytes()) || strings.Count(table.String(), "\n") != 1+2*3+3 {
+		t.Errorf("%s\n%s", js.String(), table.String())
+	}
+}
+
+// uneven is a run whose processes compute so many microseconds each.
+func uneven(t *testing.T, cpu ...uint64) *Run {
+	var list []items
+	for _, c := range cpu {
+		x := process(100_000, c, 100_000-c, 0)
+		x[xtf.ItemEvents] = 2
+		list = append(list, x)
+	}
+	return (&written{nodes: []writtenNode{rootNode(list...)}}).write(t, len(cpu))
+}
+
+// TestScalingMode decides between strong and weak scaling at the borders, 5/6 and 6/5 of the reference. The reference computes 2 x 6000
+// = 12000 us where nothing else stands.
+func TestScalingMode(t *testing.T) {
+	ref := []uint64{6000, 6000}
+	for _, x := range []struct {
+		name string
+		runs [][]uint64
+		want Mode
+	}{
+		{"sum 4 x 3600 = 14400, 6/5 of 12000", [][]uint64{ref, {3600, 3600, 3600, 3600}}, ModeStrong},
+		{"sum 14401, above 6/5", [][]uint64{ref, {3600, 3600, 3600, 3601}}, ModeUndecided},
+		{"sum 4 x 2500 = 10000, 5/6 of 12000", [][]uint64{ref, {2500, 2500, 2500, 2500}}, ModeStrong},
+		{"sum 9999, below 5/6", [][]uint64{ref, {2500, 2500, 2500, 2499}}, ModeUndecided},
+		{"sum constant, all on one process", [][]uint64{ref, {12000, 0, 0, 0}}, ModeStrong},
+		{"each 7200, 6/5 of 6000", [][]uint64{ref, {7200, 7200, 7200, 7200}}, ModeWeak},
+		{"mean 7200, most 7201, above 6/5", [][]uint64{ref, {7199, 7200, 7200, 7201}}, ModeUndecided},
+		{"each 5000, 5/6 of 6000", [][]uint64{ref, {5000, 5000, 5000, 5000}}, ModeWeak},
+		{"most 5000, mean 4999.75, below 5/6", [][]uint64{ref, {5000, 5000, 5000, 4999}}, ModeUndecided},
+		{"mean 6000, most 12000: more on some", [][]uint64{ref, {12000, 6000, 3000, 3000}}, ModeUndecided},
+		{"sum x 1.5: p^(1/2) of growth and more was weak", [][]uint64{ref, {4500, 4500, 4500, 4500}}, ModeUndecided},
+		{"3 processes of 4800: sum 14400, mean 4800 is below 5/6", [][]uint64{ref, {4800, 4800, 4800}}, ModeStrong},
+		{"6 against 5 processes: sum 6/5, mean 1, both hold", [][]uint64{{1000, 1000, 1000, 1000, 1000}, {1000, 1000, 1000, 1000, 1000, 1000}}, ModeUndecided},
+		{"one run of three is neither", [][]uint64{ref, {3000, 3000, 3000, 3000}, {3000, 3000, 3000, 3000, 3000, 3000, 3000, 3000}}, ModeUndecided},
+		{"three runs, strong", [][]uint64{ref, {3000, 3000, 3000, 3000}, {1500, 1500, 1500, 1500, 1500, 1500, 1500, 1500}}, ModeStrong},
+		{"another run of the reference's size says nothing", [][]uint64{ref, {1, 1}, {3000, 3000, 3000, 3000}}, ModeStrong},
+		{"nothing computed", [][]uint64{ref, {0, 0, 0, 0}}, ModeUndecided},
+	} {
+		var runs []*Run
+		for _, cpu := range x.runs {
+			runs = append(runs, uneven(t, cpu...))
+		}
+		s, err := NewScaling(runs, ScalingOptions{})
+		if err != nil {
+			t.Fatalf("%s: %v", x.name, err)
+		}
+		if s.Mode != x.want || !s.Told {
+			t.Errorf("%s: %s, want %s", x.name, s.Mode, x.want)
+		}
+		if (s.Mode == ModeUndecided) != (len(s.Weak) > 0) {
+			t.Errorf("%s: %d intervals as weak scaling", x.name, len(s.Weak))
+		}
+	}
+}
+
+// TestUndecidedScaling has both readings. 12000 us of 2 processes against 18000 us of 4, all in runs of 100 ms: strong has a speed-up of 1
+// and computation 12000/18000, weak a speed-up of 4/2 and computation 6000/4500.
+func TestUndecidedScaling(t *testing.T) {
+	s, err := NewScaling([]*Run{uneven(t, 6000, 6000), uneven(t, 4500, 4500, 4500, 4500)}, ScalingOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := s.Intervals[0].Points[1], s.Weak[0].Points[1]
+	for name, x := range map[string][2]float64{
+		"strong speed-up": {a.Speedup.Value, 1}, "strong computation": {a.Computation.Value, 2.0 / 3}, "weak speed-up": {b.Speedup.Value, 2},
+		"weak computation": {b.Computation.Value, 4.0 / 3},
+	} {
+		if math.Abs(x[0]-x[1]) > 1e-12 {
+			t.Errorf("%s %v, want %v", name, x[0], x[1])
+		}
+	}
+	var text, js, table bytes.Buffer
+	if err := errors.Join(s.WriteText(&text, Style{}), s.WriteJSON(&js), s.WriteCSV(&table)); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"scaling over 2 runs", "does not tell strong from weak", "--mode", "as strong scaling", "as weak scaling"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+	if !strings.Contains(js.String(), `"mode": "undecided"`) || strings.Count(table.String(), "\ninterval,") != 2 || strings.Count(table.String(), "\ninterval_weak,") != 2 {
 		t.Errorf("%s\n%s", js.String(), table.String())
 	}
 }

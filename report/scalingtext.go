@@ -17,16 +17,29 @@ func (s *Scaling) WriteText(out io.Writer, style Style) error {
 	for i, r := range s.Runs {
 		p[i] = strconv.FormatUint(r.Processes, 10)
 	}
-	w.title(fmt.Sprintf("%s scaling over %s of %s processes, against %s", s.Mode, plural(len(s.Runs), "run"), strings.Join(p, ", "), s.Runs[0].Name))
-	if s.Guessed {
-		w.line("%s: told by the growth of useful time; --mode chooses", s.Mode)
+	kind := string(s.Mode) + " scaling"
+	if s.Mode == ModeUndecided {
+		kind = "scaling"
+	}
+	w.title(fmt.Sprintf("%s over %s of %s processes, against %s", kind, plural(len(s.Runs), "run"), strings.Join(p, ", "), s.Runs[0].Name))
+	switch {
+	case s.Mode == ModeUndecided:
+		w.line("useful computation does not tell strong from weak scaling: both readings follow; choose with --mode")
+	case s.Told:
+		w.line("%s: told by the useful computation of %s; --mode chooses", s.Mode, map[Mode]string{ModeStrong: "all processes", ModeWeak: "each process"}[s.Mode])
 	}
 	if distinct := s.distinct(); distinct < leastPoints {
 		w.line("no growth is fitted: %s, at least %d are needed, and %d to trust it", plural(distinct, "number")+" of processes", leastPoints, fivePoints)
 	} else if distinct < fivePoints {
 		w.line("only %d numbers of processes: take fitted growth as a guess; %d are enough to trust it", distinct, fivePoints)
 	}
-	s.writeNodes(w)
+	if s.Mode == ModeUndecided {
+		s.writeNodes(w, "as strong scaling", s.Intervals)
+		s.writeNodes(w, "as weak scaling", s.Weak)
+	} else {
+		s.writeNodes(w, "interval", s.Intervals)
+	}
+	s.writeGrowth(w)
 	s.writeRegions(w)
 	if n := len(s.Missing); n > 0 {
 		w.line("\nnot in all runs: %s", clean(strings.Join(s.Missing, ", "), 500))
@@ -51,11 +64,12 @@ func (s *Scaling) seconds() string {
 	return "s"
 }
 
-func (s *Scaling) writeNodes(w *writer) {
+// writeNodes lists the efficiencies of intervals, in one reading.
+func (s *Scaling) writeNodes(w *writer, title string, list []ScalingNode) {
 	w.line("")
-	tab := table{head: []string{"<interval", "processes", "runtime " + s.seconds(), "speed-up", "global", "parallel", "balance", "serial", "transfer", "computation", "<"}}
-	for i := range s.Intervals {
-		n := &s.Intervals[i]
+	tab := table{head: []string{"<" + title, "processes", "runtime " + s.seconds(), "speed-up", "global", "parallel", "balance", "serial", "transfer", "computation", "<"}}
+	for i := range list {
+		n := &list[i]
 		name := strings.Repeat("  ", n.level) + n.Label
 		for _, f := range n.Points {
 			note := ""
@@ -69,8 +83,12 @@ func (s *Scaling) writeNodes(w *writer) {
 	}
 	w.table(&tab)
 	w.line("global = parallel x computation, parallel = balance x serialisation x transfer; computation: useful time of the reference over that here")
-	s.writeCounters(w)
-	tab = table{head: []string{"<growth of the runtime", "<" + s.seconds() + ", p processes", "<", "R2", "SMAPE", s.atName()}}
+	writeCounters(w, list)
+}
+
+// writeGrowth lists how the runtime of intervals grows.
+func (s *Scaling) writeGrowth(w *writer) {
+	tab := table{head: []string{"<growth of the runtime", "<" + s.seconds() + ", p processes", "<", "R2", "SMAPE", s.atName()}}
 	for i := range s.Intervals {
 		if n := &s.Intervals[i]; n.Growth != nil {
 			g := n.Growth
@@ -84,13 +102,13 @@ func (s *Scaling) writeNodes(w *writer) {
 }
 
 // writeCounters splits computation where there are hardware counters.
-func (s *Scaling) writeCounters(w *writer) {
-	if len(s.Intervals) == 0 {
+func writeCounters(w *writer, list []ScalingNode) {
+	if len(list) == 0 {
 		return
 	}
 	tab := table{head: []string{"<computation", "processes", "computation", "instructions", "IPC", "frequency"}}
-	name := s.Intervals[0].Label
-	for _, f := range s.Intervals[0].Points {
+	name := list[0].Label
+	for _, f := range list[0].Points {
 		if f.Instructions.Defined || f.Frequency.Defined {
 			tab.add(name, strconv.FormatUint(f.Processes, 10), f.Computation.text(3), f.Instructions.text(3), f.IPC.text(3), f.Frequency.text(3))
 			name = ""
@@ -152,13 +170,18 @@ func significant(r Ratio) string {
 	return strconv.FormatFloat(r.Value, 'g', 5, 64)
 }
 
-// WriteCSV writes a row for every interval and run, then one for every region.
+// WriteCSV writes a row for every interval and run, then one for every region. Where the mode is undecided, intervals are as strong
+// scaling, and follow once more as weak: their kind is interval_weak.
 func (s *Scaling) WriteCSV(out io.Writer) error {
 	rows := [][]string{{"kind", "name", "run", "processes", "runtime", "speedup", "global", "parallel", "load_balance", "communication", "serialisation", "transfer", "computation", "instruction_scaling", "ipc_scaling", "frequency_scaling", "c0", "c1", "power", "log_power", "r2", "smape", "at"}}
-	for i := range s.Intervals {
-		n := &s.Intervals[i]
+	for i := range len(s.Intervals) + len(s.Weak) {
+		kind, list := "interval", s.Intervals
+		if i >= len(list) {
+			kind, list, i = "interval_weak", s.Weak, i-len(list)
+		}
+		n := &list[i]
 		for k, f := range n.Points {
-			row := []string{"interval", n.Label, s.Runs[k].Name, strconv.FormatUint(f.Processes, 10)}
+			row := []string{kind, n.Label, s.Runs[k].Name, strconv.FormatUint(f.Processes, 10)}
 			for _, r := range []Ratio{f.Runtime, f.Speedup, f.Global, f.Parallel, f.LoadBalance, f.Communication, f.Serialisation, f.Transfer, f.Computation, f.Instructions, f.IPC, f.Frequency} {
 				row = append(row, r.csv())
 			}

@@ -2,7 +2,9 @@ package main
 
 import (
 	"encoding/csv"
+	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -205,6 +207,47 @@ func TestScalingOfArchives(t *testing.T) {
 	}
 	if code, _, errs := call("report", "scaling", files[0], files[0]); code != jobs.ExitUsage || !strings.Contains(errs, "different numbers") {
 		t.Errorf("the same run twice: %d %s", code, errs)
+	}
+}
+
+// TestModeOfArchives compares runs of NPB, class S, which are strong scaling on fewer processors than processes: what they compute grows
+// on more processes, so nothing tells; never are they called weak. As strong scaling with MPI_Init, the speed-up of LU on 16 processes is
+// the runtime on 2 over that on 16: 263149270 ns / 1102591277 ns = 0.2387, the lengths that the clock properties of the archives have.
+func TestModeOfArchives(t *testing.T) {
+	slowUnderRace(t)
+	traces := sharedTraces(t)
+	dir := t.TempDir()
+	type scaling struct {
+		Mode      string
+		Intervals []struct {
+			Points []struct{ Speedup float64 }
+		}
+		Weak []json.RawMessage `json:"intervals_weak"`
+	}
+	for _, x := range []struct {
+		program string
+		sizes   []int
+	}{{"mg", []int{4, 8}}, {"lu", []int{2, 4, 8, 16}}, {"cg", []int{4, 8, 16}}, {"is", []int{4, 8, 16}}, {"mg", []int{4, 8, 16}}} {
+		if testing.Short() && len(x.sizes) == 3 {
+			continue
+		}
+		args := []string{"report", "scaling"}
+		for _, n := range x.sizes {
+			file := filepath.Join(dir, fmt.Sprintf("%s-%d.xtf", x.program, n))
+			if code, _, errs := call("analyze", filepath.Join(traces, fmt.Sprintf("npb-%s.S-%d", x.program, n)), "-o", file, "-q", "-f", "--init", "include"); code != jobs.ExitDone {
+				t.Fatal(errs)
+			}
+			args = append(args, file)
+		}
+		if s := jsonOf[scaling](t, args...); s.Mode != "undecided" || len(s.Weak) != len(s.Intervals) {
+			t.Errorf("%s on %d processes: %s", x.program, x.sizes, s.Mode)
+		}
+		if x.program == "lu" {
+			s := jsonOf[scaling](t, append(args, "--mode", "strong")...)
+			if v := s.Intervals[0].Points[3].Speedup; s.Mode != "strong" || len(s.Weak) > 0 || math.Abs(v-0.2387) > 0.00005 {
+				t.Errorf("LU is %s scaling with a speed-up of %v, want 0.2387", s.Mode, v)
+			}
+		}
 	}
 }
 

@@ -18,7 +18,7 @@ func runScaling(args []string, s streams) error {
 		"coppice report scaling run-*.xtf --at 1024",
 		"coppice report scaling run-*.xtf --mode weak -o scaling.csv")
 	o.add(f)
-	f.StringVar(&mode, "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto tells by the useful time")
+	f.StringVar(&mode, "mode", "auto", "strong: the problem stays; weak: it grows with the processes; auto: told by useful computation, or both are printed")
 	f.Uint64Var(&x.At, "at", 0, "number of processes to predict for")
 	rules.defineMeasured(f)
 	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
