@@ -114,7 +114,7 @@ func TestPredictConditions(t *testing.T) {
 	p := somePrediction()
 	for text, holds := range map[string]bool{
 		"makespan>15ms": false, "makespan>=0.015": true, "measured<21000us": true, "ratio>74%": true, "speedup<1.4": true, "speedup<1.3": false,
-		"error_net>5%": true, "error_class>0": false, "error_replay>99%": true, "compute==6ms": true, "communication<9ms": false,
+		"error_net>5%": true, "error_class>0": false, "error_replay>99%": true, "compute==6ms": true, "communication<9ms": true, "communication>8.999ms": true, // 15 - 6 ms, and 9 ps are kept
 	} {
 		c, err := ParsePredictCondition(text)
 		if err != nil {
