@@ -64,7 +64,7 @@
 //
 // # Memory
 //
-// Loader: 40 bytes per open call, 48 per open request, 136 per region, 96 per
+// Loader: 6 KiB, 40 bytes per open call, 48 per open request, 136 per region, 96 per
 // operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
 // 200 for each open execution of an interval and each of at most 2 * mostWaiting

@@ -107,7 +107,7 @@ func TestForms(t *testing.T) {
 		{"recursion folded over another", interval.Flags{Fold: true}, level(1, 11) + level(2, 12) + level(3, 11) + level(4, -11) + level(5, -12) + level(6, -11), []string{"/ 0 90 whole", "/11 1 6", "/11/12 2 5"}, ""},
 		{"parameter", interval.Flags{}, "0 1 ENTER f\n0 2 PARAMETER_INT64 2 41\n0 3 ENTER f\n0 3 LEAVE f\n0 4 PARAMETER_INT64 2 42\n0 5 LEAVE f\n", []string{"/ 0 90 whole", "/41f@f.c:9 2 5"}, ""},
 		{"event type", interval.Flags{Intervals: []string{"prv:77"}}, "0 1 PARAMETER_UINT64 3 5\n0 2 PARAMETER_UINT64 3 6\n0 3 PARAMETER_UINT64 3 0\n0 4 PARAMETER_UINT64 3 0\n0 5 PARAMETER_UINT64 3 0\n", []string{"/ 0 90 whole", "/5prv:77 Phase 1 4", "/5prv:77 Phase/6prv:77 Phase 2 3"}, "end-without-begin"},
-		{"event type, not asked for", interval.Flags{}, "0 1 PARAMETER_UINT64 3 5\n", []string{"/ 0 90 whole"}, ""},
+		{"event type, not asked for", interval.Flags{}, "0 1 PARAMETER_UINT64 3 5\n", []string{"/ 0 90 whole"}, "not-analysed:ParameterUnsignedInt"},
 		{"between", interval.Flags{Between: "coll:allreduce"}, reduced(10) + reduced(20) + level(21, 7) + level(22, -7) + reduced(30) + level(35, 8) + level(36, -8), []string{
 			"/ 0 90 whole", "/0MPI_Allreduce 12 20", "/7 21 22", "/1MPI_Allreduce 22 30", "/8 35 36",
 		}, ""},

@@ -68,9 +68,10 @@ type Loader struct {
 	bins    binner
 	totals  Totals
 	diags   trace.Diagnostics
-	spent   uint64 // exclusive times in the profile are complete up to here
-	now     uint64 // time of the newest event, ticks since the origin
-	event   uint64 // number of the event in hand
+	unread  [256]unread // by kind of record
+	spent   uint64      // exclusive times in the profile are complete up to here
+	now     uint64      // time of the newest event, ticks since the origin
+	event   uint64      // number of the event in hand
 
 	mpi      mpiCall
 	p2p      stage
@@ -128,6 +129,7 @@ type mpiCall struct {
 	half    bool   // with the first half of what may be a marker
 	part    bool   // with a message of a marker or half of one
 	between bool   // with a collective of --between
+	posted  bool   // with the request of a non-blocking collective
 }
 
 // pendingOp is an operation of the current MPI call; its entry is written when
@@ -273,7 +275,7 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	l.cut()
 	l.mpi.site = l.site
 	l.mpi.calls = l.ledger.callsBefore(l.now)
-	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between = false, false, false, false
+	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between, l.mpi.posted = false, false, false, false, false
 	if l.mpi.counted {
 		l.mpi.counted, l.mpi.ops = false, operations{}
 	}
@@ -389,6 +391,9 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 	if l.t.probe[l.mpi.index] {
 		l.mpi.probed = l.mpi.enter
 	}
+	if starts := trace.ClassColl | trace.ClassStart; class&starts == starts && !l.mpi.posted && flags&xtf.FlagCut == 0 {
+		l.diag(trace.DiagNoCollRecord, fmt.Sprintf("region %d", l.mpi.region))
+	}
 	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
 	l.closedMPI()
 }
@@ -458,6 +463,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 	if err := l.endIntervals(&rows); l.err == nil {
 		l.err = err
 	}
+	l.reportUnread()
 	rows.Diagnostics = l.diags
 	if !l.numbers {
 		return &rows, l.err

@@ -322,8 +322,8 @@ func (l *Loader) endMarker() {
 	l.setWake()
 }
 
-// parameter handles a parameter of a region, or a Paraver event.
-func (l *Loader) parameter(k trace.Kind, ref uint32, v uint64) {
+// parameter handles a parameter of a region, or a Paraver event. It reports whether an option names it.
+func (l *Loader) parameter(k trace.Kind, ref uint32, v uint64) bool {
 	top, r := len(l.stack)-1, &l.markers.recognizer
 	if top >= 0 && l.t.plan.Uses[l.stack[top].index]&interval.UseControl != 0 {
 		marked := false
@@ -335,15 +335,15 @@ func (l *Loader) parameter(k trace.Kind, ref uint32, v uint64) {
 		if marked {
 			l.point(r.Mark())
 		}
-		return
+		return true
 	}
 	if k == trace.ParameterString {
-		return
+		return false
 	}
 	switch l.t.plan.Value(ref) {
 	case interval.FormParameter:
 		if top < 0 || l.markers.entered != top {
-			return
+			return true
 		}
 		key := l.t.plan.RegionKey(int(l.stack[top].index))
 		key.ID, key.Form = v, interval.FormParameter
@@ -352,10 +352,13 @@ func (l *Loader) parameter(k trace.Kind, ref uint32, v uint64) {
 		key := l.t.plan.EventKey(ref)
 		if key.ID = v; v == 0 {
 			l.border(endEvent, l.now, l.amountsAt(l.now), key)
-			return
+			return true
 		}
 		l.border(beginMarked, l.now, l.amountsAt(l.now), l.placed(key, trace.Undefined))
+	default:
+		return false
 	}
+	return true
 }
 
 // point handles a marker whose begin and end are one instant.

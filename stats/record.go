@@ -14,6 +14,9 @@ const measurementOff = 2
 // record handles every record but enter and leave.
 func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	w := b.Words(e)
+	if e.Kind.Unread() {
+		l.countUnread(e.Kind)
+	}
 	switch e.Kind {
 	case trace.MpiSend:
 		l.send(uint32(w[0]), uint32(w[1]), uint32(w[2]), w[3], nil)
@@ -26,6 +29,7 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 	case trace.MpiIrecvRequest:
 		l.post(w[0], receiveRequest, 0)
 	case trace.NonBlockingCollectiveRequest:
+		l.mpi.posted = true
 		l.post(w[0], collectiveRequest, 0)
 	case trace.MpiIsendComplete:
 		l.sendComplete(w[0])
@@ -50,7 +54,9 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.cut()
 		l.ledger.off = w[0] == measurementOff
 	case trace.ParameterString, trace.ParameterInt, trace.ParameterUnsignedInt:
-		l.parameter(e.Kind, uint32(w[0]), w[1])
+		if !l.parameter(e.Kind, uint32(w[0]), w[1]) {
+			l.countUnread(e.Kind)
+		}
 	default:
 		l.operation(e.Kind, w)
 	}

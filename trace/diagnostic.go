@@ -45,7 +45,19 @@ const (
 	DiagWaitCircle      Code = 47 // waits that end at one instant and wait for each other: their ends count as time in MPI
 	DiagReversedWait    Code = 48 // a wait that begins before its two locations synchronised last: clocks differ
 	DiagNoNames         Code = 50 // no file that names event types and values: numbers stand for them
+	DiagNoCollRecord    Code = 51 // a call of a non-blocking collective without its record: it is not matched
+
+	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
+	diagUnread Code = 256
 )
+
+// UnreadCode is the code of records of kind k that no analysis reads.
+func UnreadCode(k Kind) Code { return diagUnread + Code(k) }
+
+// Unread returns the kind of the records that c counts, and false where c is another problem.
+func (c Code) Unread() (Kind, bool) {
+	return Kind(c - diagUnread), c >= diagUnread && c < diagUnread+256
+}
 
 // Severity grades a diagnostic.
 type Severity uint32
@@ -91,6 +103,7 @@ var codes = map[Code]codeInfo{
 	DiagMixedCollective: {"mixed-collective", Warning, "collectives with differing operations or roots"},
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
 	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
+	DiagNoCollRecord:    {"no-collective-record", Note, "calls of non-blocking collectives without a record: not matched, their waits are not known"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
 	DiagCrossed:         {"crossed", Warning, "ends of intervals that end others inside"},
 	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
@@ -104,10 +117,20 @@ var codes = map[Code]codeInfo{
 }
 
 // String returns the code's name in JSON output.
-func (c Code) String() string { return codes[c].name }
+func (c Code) String() string {
+	if k, ok := c.Unread(); ok {
+		return "not-analysed:" + k.String()
+	}
+	return codes[c].name
+}
 
 // Text returns the code's meaning in words.
-func (c Code) Text() string { return codes[c].text }
+func (c Code) Text() string {
+	if k, ok := c.Unread(); ok {
+		return k.String() + " records: " + k.Account().Untold
+	}
+	return codes[c].text
+}
 
 // InTicks reports whether the magnitudes of the code are ticks.
 func (c Code) InTicks() bool {

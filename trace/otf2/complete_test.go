@@ -3,6 +3,7 @@ package otf2
 import (
 	"io"
 	"math/rand/v2"
+	"testing"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -309,4 +310,46 @@ func completeSource(seed uint64, wild bool) *memory {
 		src.chunks = append(src.chunks, []trace.Batch{b})
 	}
 	return src
+}
+
+// TestAccountedKinds compares the table of trace.Account with the decoder: a record of a kind with a line is decoded, one
+// without is reported.
+func TestAccountedKinds(t *testing.T) {
+	for _, accounted := range []bool{true, false} {
+		var b trace.Batch
+		for i := firstRecord; i < 256; i++ {
+			if k := trace.Kind(i); accounted == (*k.Account() != *trace.Kind(0).Account()) {
+				mix{rand.New(rand.NewPCG(uint64(i), 2)), false}.event(&b, 1000, k)
+			}
+		}
+		want := len(b.Events)
+		src := &memory{defs: completeDefinitions()}
+		for range src.defs.NumLocations() {
+			src.chunks = append(src.chunks, []trace.Batch{b})
+		}
+		st, err := copies(t, src, Options{EventChunk: 1 << 20}).Stream(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := st.Chunk(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, reported := 0, uint64(0)
+		for r.Next(&b) == nil {
+			got += len(b.Events)
+		}
+		for _, d := range r.Diagnostics() {
+			reported += d.Count
+			if d.Code != trace.DiagUnknownRecord {
+				t.Errorf("%v: %s", d.Code, d.Detail)
+			}
+		}
+		if got != want || accounted && reported != 0 || !accounted && reported != uint64(want) {
+			t.Errorf("in the table %v: %d of %d records decoded, %d of them as unknown", accounted, got, want, reported)
+		}
+		if err := st.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
 }

@@ -1,0 +1,132 @@
+package stats_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// counted loads events of the first location and returns how often it has each code.
+func counted(t *testing.T, defs *trace.Definitions, b *trace.Batch, f interval.Flags) map[string]uint64 {
+	t.Helper()
+	o, err := f.Parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := interval.NewPlan(defs, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := stats.NewTables(defs, 0)
+	tables.SetIntervals(p)
+	l := stats.NewLoader(tables, 0, stats.Outputs{})
+	if err := l.Add(b); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := l.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]uint64{}
+	for _, c := range loaded.Diagnostics.Codes {
+		found[c.Code.String()] = c.Count
+	}
+	return found
+}
+
+// TestUnreadRecords: of two records of each kind, both are counted where the table says that nobody reads them, and none
+// where somebody does.
+func TestUnreadRecords(t *testing.T) {
+	src, err := tracetest.Parse("-- program --\nprocesses 1\n-- events --\n0 1 ENTER main\n0 9 LEAVE main\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b trace.Batch
+	for i := range 256 {
+		k := trace.Kind(i)
+		for range 2 {
+			if k == trace.Enter || k == trace.Leave {
+				b.Append(trace.Time(i), k, 0)
+			} else {
+				b.Append(trace.Time(i), k, 0, make([]uint64, len(k.Info().Fields))...) // lists are empty
+			}
+		}
+	}
+	found := counted(t, src.Definitions(), &b, interval.Flags{})
+	for i := range 256 {
+		k := trace.Kind(i)
+		want := uint64(0)
+		if k.Known() && k.Account().Untold != "" {
+			want = 2
+		}
+		if got := found[trace.UnreadCode(k).String()]; got != want && (k.Known() || got > 0) {
+			t.Errorf("%v: %d counted, want %d", k, got, want)
+		}
+	}
+}
+
+// TestUnreadParameters: a parameter that an option names is read, another is not.
+func TestUnreadParameters(t *testing.T) {
+	defs := &trace.Definitions{
+		Strings:        []trace.String{{Ref: 1, Value: "prv:77 phase"}, {Ref: 2, Value: "prv:78 load"}},
+		Parameters:     []trace.Parameter{{Ref: 1, Name: 1}, {Ref: 2, Name: 2}},
+		LocationGroups: []trace.LocationGroup{{Ref: 1, Type: trace.ProcessGroup, Parent: trace.Undefined, Creator: trace.Undefined}},
+		Locations:      []trace.Location{{Ref: 1, Group: 1, Type: trace.CPUThread}},
+	}
+	defs.Seal()
+	var b trace.Batch
+	b.Append(1, trace.ParameterUnsignedInt, 0, 1, 5)
+	b.Append(2, trace.ParameterUnsignedInt, 0, 2, 6)
+	b.Append(3, trace.ParameterUnsignedInt, 0, 2, 7)
+	b.Append(4, trace.ParameterUnsignedInt, 0, 1, 0)
+	for _, x := range []struct {
+		flags interval.Flags
+		want  uint64
+	}{
+		{interval.Flags{}, 4},
+		{interval.Flags{Intervals: []string{"prv:77"}}, 2}, // those of type 78
+	} {
+		if got := counted(t, defs, &b, x.flags)["not-analysed:ParameterUnsignedInt"]; got != x.want {
+			t.Errorf("%v: %d parameters not read, want %d", x.flags.Intervals, got, x.want)
+		}
+	}
+}
+
+// TestCollectivesWithoutRecord: a call of a non-blocking collective that posts no request is counted, one that does is not.
+func TestCollectivesWithoutRecord(t *testing.T) {
+	src, err := tracetest.Parse(`-- program --
+processes 1
+-- events --
+0 1 ENTER MPI_Ibarrier
+0 2 LEAVE MPI_Ibarrier
+0 3 ENTER MPI_Iallreduce
+0 3 NON_BLOCKING_COLLECTIVE_REQUEST 7
+0 4 LEAVE MPI_Iallreduce
+0 5 ENTER MPI_Wait
+0 5 NON_BLOCKING_COLLECTIVE_COMPLETE ALLREDUCE MPI_COMM_WORLD none 8 8 7
+0 6 LEAVE MPI_Wait
+0 7 ENTER MPI_Ibcast
+0 8 LEAVE MPI_Ibcast
+0 9 ENTER MPI_Isend
+0 10 LEAVE MPI_Isend
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := loadFirst(t, src, interval.Flags{})
+	var got []string
+	for _, c := range l.Diagnostics.Codes {
+		got = append(got, c.Code.String())
+	}
+	if diff := cmp.Diff([]string{"no-collective-record"}, got); diff != "" {
+		t.Fatal(diff)
+	}
+	if n := l.Diagnostics.Count(trace.DiagNoCollRecord); n != 2 { // MPI_Ibarrier and MPI_Ibcast
+		t.Errorf("%d calls without record, want 2", n)
+	}
+}
