@@ -28,12 +28,13 @@ const (
 	SectionClasses     Section = "classes"
 	SectionCCG         Section = "ccg"
 	SectionDiagnostics Section = "diagnostics"
+	SectionUntold      Section = "untold"
 )
 
 // Sections lists the sections there are.
 func Sections() []Section {
 	return []Section{
-		SectionSummary, SectionIntervals, SectionWaits, SectionPOP, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionClasses, SectionCCG, SectionDiagnostics,
+		SectionSummary, SectionIntervals, SectionWaits, SectionPOP, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionClasses, SectionCCG, SectionDiagnostics, SectionUntold,
 	}
 }
 
@@ -74,6 +75,7 @@ type Document struct {
 	Intervals *Intervals
 	Waits     *Waits
 	POPs      *POPs
+	Untold    *Untold // of the summary too
 
 	hot    *hot         // what the text of the summary says about regions
 	screen *firstScreen // and about intervals
@@ -109,6 +111,11 @@ func (r *Run) Document(o Options) (*Document, error) {
 			return nil, err
 		}
 		if d.screen, err = r.firstScreen(o.Intervals.Rules); err != nil {
+			return nil, err
+		}
+	}
+	if slices.Contains(d.text, SectionSummary) || slices.Contains(d.text, SectionUntold) {
+		if d.Untold, err = r.untold(d.Summary, d.Diagnostics); err != nil {
 			return nil, err
 		}
 	}
@@ -199,6 +206,9 @@ func (d *Document) WriteJSON(w io.Writer) error {
 	}
 	if d.CCG != nil {
 		list = append(list, member{"ccg", Value(d.CCG)})
+	}
+	if d.Untold != nil {
+		list = append(list, member{"cannot_tell", Value(d.Untold)})
 	}
 	if len(d.Lost) > 0 {
 		list = append(list, member{"lost", Value(d.Lost)})

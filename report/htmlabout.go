@@ -65,6 +65,9 @@ func (d *Document) htmlProblems(u unit) *htmlTable {
 	t := &htmlTable{Caption: "What was found wrong with the input", Head: heads("<severity", "<code", "<meaning", "times", "locations", "worst", "<first")}
 	for i := range d.Diagnostics {
 		c := &d.Diagnostics[i]
+		if _, unread := c.Code.Unread(); unread {
+			continue // nothing is wrong with records that nobody reads; they are a section of their own
+		}
 		worst := htmlCell{Sort: "-1"}
 		if c.Worst > 0 {
 			worst = numberCell(u.magnitude(c.Code, c.Worst), float64(c.Worst))

@@ -50,6 +50,7 @@ type htmlReport struct {
 	Classes    *htmlClasses
 	Predicted  [][2]string
 	Problems   *htmlTable
+	Untold     []string
 	Lost       []string
 	Provenance [][2]string
 	Reproduce  []string
@@ -118,6 +119,7 @@ func (d *Document) WriteHTML(out io.Writer) error {
 	h.Classes = d.htmlClasses(u)
 	h.Predicted = d.run.predicted()
 	h.Problems = d.htmlProblems(u)
+	h.Untold = d.Untold.lines()
 	h.Lost = htmlLost(d.Lost)
 	h.Provenance, h.Reproduce = d.htmlProvenance()
 	return writeHTML(out, "report.tmpl", h)

@@ -224,7 +224,7 @@ func (d *Document) writeOperations(w *writer) {
 
 func (d *Document) writeDiagnostics(w *writer) {
 	w.title("diagnostics")
-	if len(d.Diagnostics) == 0 {
+	if !problems(d.Diagnostics) {
 		w.line("nothing was found wrong with the input")
 	}
 	for i := range d.Diagnostics {
@@ -248,6 +248,9 @@ func (d *Document) writeDiagnostics(w *writer) {
 			tab.add("  ", fmt.Sprint(o.Location), process, fmt.Sprint(o.Thread), w.unit.ticks(o.Time), event, worst, clean(o.Text, 160))
 		}
 		w.table(&tab)
+		if _, each := c.Code.Unread(); each { // one line counts all of a location
+			continue
+		}
 		if n := c.Count - uint64(len(c.First)); n > 0 && len(c.First) > 0 && n < c.Count {
 			w.line("    the first %d of %s", min(len(c.First), w.style.rows()), count(c.Count))
 		}

@@ -39,6 +39,8 @@ func (d *Document) WriteText(out io.Writer, style Style) error {
 			d.writeCCG(w)
 		case SectionDiagnostics:
 			d.writeDiagnostics(w)
+		case SectionUntold:
+			d.writeUntold(w, 0)
 		}
 	}
 	w.lost(d.Lost)
@@ -78,6 +80,7 @@ func (d *Document) writeSummary(w *writer) {
 	d.writeHot(w)
 	d.writeTraffic(w)
 	d.writeProblems(w)
+	d.writeUntold(w, untoldLines)
 	w.line("")
 	for _, f := range d.findings(w.unit) {
 		w.line("> %s", f)
@@ -299,6 +302,9 @@ func (d *Document) writeProblems(w *writer) {
 }
 
 func (d *Document) codeLine(c *CodeTotal, u unit) string {
+	if k, ok := c.Code.Unread(); ok {
+		return fmt.Sprintf("%s %v records in %s: %s", count(c.Count), k, plural(int(c.Locations), "location"), k.Account().Untold)
+	}
 	text := fmt.Sprintf("%s: %s in %s", c.Code.Text(), count(c.Count), plural(int(c.Locations), "location"))
 	if c.Locations == 0 {
 		text = fmt.Sprintf("%s: %s in the definitions", c.Code.Text(), count(c.Count))

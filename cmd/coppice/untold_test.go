@@ -1,0 +1,129 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// untoldProgram has records that no analysis reads: process p does p+1 file operations, process 1 forks a team.
+const untoldProgram = `-- program --
+processes 3
+-- events --
+0 1 ENTER MPI_Win_fence
+0 2 LEAVE MPI_Win_fence
+0 3 IO_OPERATION_BEGIN 0 WRITE NONE 100 1
+0 4 IO_OPERATION_COMPLETE 0 100 1
+0 9 ENTER MPI_Ibarrier
+0 10 LEAVE MPI_Ibarrier
+1 1 ENTER MPI_Win_fence
+1 2 LEAVE MPI_Win_fence
+1 3 IO_OPERATION_BEGIN 0 WRITE NONE 100 1
+1 4 IO_OPERATION_COMPLETE 0 100 1
+1 5 IO_OPERATION_BEGIN 0 WRITE NONE 100 2
+1 6 IO_OPERATION_COMPLETE 0 100 2
+1 7 THREAD_FORK OPENMP 4
+2 1 ENTER MPI_Win_fence
+2 2 LEAVE MPI_Win_fence
+2 3 IO_OPERATION_BEGIN 0 READ NONE 100 1
+2 4 IO_OPERATION_COMPLETE 0 100 1
+2 5 IO_OPERATION_BEGIN 0 READ NONE 100 2
+2 6 IO_OPERATION_COMPLETE 0 100 2
+2 7 IO_OPERATION_BEGIN 0 READ NONE 100 3
+2 8 IO_OPERATION_COMPLETE 0 100 3
+`
+
+// TestUntold: what nobody reads is counted for each kind, and what is missing is said, in every form and for any number of
+// ranks; what is not missing is not.
+func TestUntold(t *testing.T) {
+	src, err := tracetest.Parse(untoldProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := otf2.Copy(filepath.Join(dir, "archive"), "traces", src, otf2.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var first []byte
+	for _, ranks := range []int{1, 3} {
+		run := filepath.Join(dir, fmt.Sprintf("run%d.xtf", ranks))
+		must(t, "analyze", filepath.Join(dir, "archive", "traces.otf2"), "-o", run, "-q", "-j", fmt.Sprint(ranks))
+		b, err := os.ReadFile(run)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = b
+		}
+		if !bytes.Equal(first, b) {
+			t.Errorf("%d ranks write another file than 1", ranks)
+		}
+	}
+	run := filepath.Join(dir, "run1.xtf")
+	doc := jsonOf[struct {
+		Untold report.Untold `json:"cannot_tell"`
+	}](t, "report", run)
+	want := []report.UnreadRecords{{ // 1 + 2 + 3 operations of two records each
+		Kinds: []report.UnreadKind{{Kind: "IoOperationBegin", Count: 6, Locations: 3}, {Kind: "IoOperationComplete", Count: 6, Locations: 3}},
+		Count: 12, Text: "bytes and files are listed, no report sums them (predict uses the bytes)",
+	}, {
+		Kinds: []report.UnreadKind{{Kind: "ThreadFork", Count: 1, Locations: 1}},
+		Count: 1, Text: "which threads form a team is not analysed; parallel regions are, by their calls",
+	}}
+	if diff := cmp.Diff(want, doc.Untold.Records); diff != "" {
+		t.Error(diff)
+	}
+	var missing []string
+	for _, m := range doc.Untold.Missing {
+		missing = append(missing, m.What)
+	}
+	if diff := cmp.Diff([]string{"functions", "one-sided", "non-blocking collectives", "counters"}, missing); diff != "" {
+		t.Error(diff)
+	}
+	for _, args := range [][]string{{"report", run}, {"report", run, "untold"}, {"report", run, "--format", "html", "-o", "-"}} {
+		text := must(t, args...)
+		for _, want := range []string{"What this trace cannot tell", "no functions but MPI", "12 IoOperationBegin, IoOperationComplete records: bytes and files"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("%v: not in it: %s", args[1:], want)
+			}
+		}
+	}
+	if text := must(t, "report", run, "diagnostics"); !strings.Contains(text, "6 IoOperationBegin records in 3 locations: bytes and files") || strings.Contains(text, "the first 3") {
+		t.Errorf("section diagnostics:\n%s", text)
+	}
+}
+
+// TestUntoldSynthetic: the archive of the collection has each kind of record twice, so all that nobody reads are in it, with
+// count 2.
+func TestUntoldSynthetic(t *testing.T) {
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	must(t, "analyze", filepath.Join(sharedTraces(t), "synthetic-all-events"), "-o", run, "-q")
+	doc := jsonOf[struct {
+		Untold report.Untold `json:"cannot_tell"`
+	}](t, "report", run)
+	got := map[string]uint64{}
+	for _, x := range doc.Untold.Records {
+		for _, k := range x.Kinds {
+			got[k.Kind] = k.Count
+		}
+	}
+	want := map[string]uint64{}
+	for i := range 256 {
+		if k := trace.Kind(i); k.Known() && k.Account().Untold != "" {
+			want[k.String()] = 2
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,170 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Untold is what a trace cannot tell: what its records would have told that no analysis reads, and what it lacks for an
+// analysis. Both lists have only what holds for this trace.
+type Untold struct {
+	Missing []Missing       `json:"missing"`
+	Records []UnreadRecords `json:"records"` // most records first
+}
+
+// Missing is something that a trace does not have.
+type Missing struct {
+	What string `json:"what"`
+	Text string `json:"text"`
+}
+
+// UnreadRecords are records of kinds that would have told the same.
+type UnreadRecords struct {
+	Kinds []UnreadKind `json:"kinds"`
+	Count uint64       `json:"count"`
+	Text  string       `json:"text"` // what they would have told
+}
+
+// UnreadKind are the records of one kind that no analysis reads.
+type UnreadKind struct {
+	Kind      string `json:"kind"`
+	Count     uint64 `json:"count"`
+	Locations uint64 `json:"locations"`
+}
+
+// untold finds what the trace of a run cannot tell.
+func (r *Run) untold(s *Summary, codes []CodeTotal) (*Untold, error) {
+	profile, err := r.totals(s)
+	if err != nil {
+		return nil, err
+	}
+	return &Untold{r.missing(s, profile, codes), unreadRecords(codes)}, nil
+}
+
+func unreadRecords(codes []CodeTotal) []UnreadRecords {
+	list := []UnreadRecords{}
+	for i := range codes {
+		k, ok := codes[i].Code.Unread()
+		if !ok {
+			continue
+		}
+		text := k.Account().Untold
+		at := slices.IndexFunc(list, func(x UnreadRecords) bool { return x.Text == text })
+		if at < 0 {
+			at = len(list)
+			list = append(list, UnreadRecords{Text: text})
+		}
+		x := &list[at]
+		x.Kinds = append(x.Kinds, UnreadKind{k.String(), codes[i].Count, codes[i].Locations})
+		x.Count += codes[i].Count
+	}
+	slices.SortStableFunc(list, func(a, b UnreadRecords) int { return cmp.Compare(b.Count, a.Count) })
+	return list
+}
+
+// missing lists what the trace lacks for an analysis.
+func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing {
+	list := []Missing{}
+	add := func(holds bool, what, text string) {
+		if holds {
+			list = append(list, Missing{what, text})
+		}
+	}
+	var called trace.CallClass
+	own := false // a function of the program itself
+	for i := range profile.Regions {
+		x := &profile.Regions[i]
+		called |= trace.CallClass(x.class)
+		d := r.Defs.Region(x.Region)
+		own = own || x.class == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
+	}
+	mpi := called&trace.ClassMPI != 0
+	messages := positive(s.Messages.Sent) || positive(s.Messages.Received)
+	count := func(code trace.Code) uint64 {
+		for i := range codes {
+			if codes[i].Code == code {
+				return codes[i].Count
+			}
+		}
+		return 0
+	}
+	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
+	add(!mpi && !messages && !positive(s.Collectives.Calls), "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
+	add(called&trace.ClassP2P != 0 && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
+	add(called&trace.ClassColl != 0 && called&trace.ClassStart == 0 && !positive(s.Collectives.Calls), "collectives",
+		"calls of collectives without records of them: who is late for them is not known")
+	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
+	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
+	add(len(profile.Regions) == 0, "calls", "no calls of functions: nothing is known of what the program did")
+	add(called&trace.ClassRMA != 0, "one-sided", "waits in one-sided communication are not computed")
+	if n := count(trace.DiagNoCollRecord); n > 0 {
+		add(true, "non-blocking collectives", fmt.Sprintf("%s of non-blocking collectives without a record: who waits for whom in them is not known", plural(int(n), "call")))
+	}
+	if n := count(trace.DiagUnknownRecord); n > 0 {
+		add(true, "unknown records", plural(int(n), "record")+" of a kind that this version does not know")
+	}
+	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known")
+	return list
+}
+
+// lines are both lists as text has them.
+func (l *Untold) lines() []string {
+	var list []string
+	for _, m := range l.Missing {
+		list = append(list, m.Text)
+	}
+	for i := range l.Records {
+		x := &l.Records[i]
+		var kinds []string
+		for k := range x.Kinds[:min(len(x.Kinds), namedKinds)] {
+			kinds = append(kinds, x.Kinds[k].Kind)
+		}
+		names := strings.Join(kinds, ", ")
+		if len(x.Kinds) > namedKinds {
+			names += ", ..."
+		}
+		list = append(list, fmt.Sprintf("%s %s records: %s", count(x.Count), names, x.Text))
+	}
+	return list
+}
+
+// Lines of the first page of a report, and kinds that a line names.
+const (
+	untoldLines = 6
+	namedKinds  = 3
+)
+
+// writeUntold writes what the trace cannot tell; within the summary only the first lines.
+func (d *Document) writeUntold(w *writer, most int) {
+	lines := d.Untold.lines()
+	if len(lines) == 0 {
+		if most == 0 {
+			w.title("What this trace cannot tell")
+			w.line("nothing is missing, and all records are read")
+		}
+		return
+	}
+	w.title("What this trace cannot tell")
+	n := len(lines)
+	if most > 0 {
+		n = min(n, most)
+	}
+	for _, line := range lines[:n] {
+		w.line("  %s", line)
+	}
+	if len(lines) > n {
+		w.line("  and %s more: coppice report %s untold", plural(len(lines)-n, "line"), d.run.Path)
+	}
+}
+
+// problems reports whether anything is wrong with the input, which records that nobody reads are not.
+func problems(codes []CodeTotal) bool {
+	return slices.ContainsFunc(codes, func(c CodeTotal) bool {
+		_, unread := c.Code.Unread()
+		return !unread
+	})
+}
