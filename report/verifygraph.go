@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"math/big"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
@@ -34,6 +35,13 @@ func (c *locationCheck) graph(shared *ccg.Shared) error {
 	c.graphCounts(t, whole)
 	if !c.rows {
 		return nil
+	}
+	found, err := c.r.occurrences(c.p)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(found, func(o Occurrence) bool { return o.code == trace.DiagSuspended }) {
+		return nil // rows have a stack for each task, the graph has one
 	}
 	c.graphProfile(t)
 	return c.graphCalls(l)

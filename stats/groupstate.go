@@ -42,7 +42,7 @@ func (l *Loader) skip(s *stage) {
 
 // Quiet reports whether a group may end before the next event.
 func (l *Loader) Quiet() bool {
-	return l.mpi.depth == 0 && l.markers.recognizer.Idle() && len(l.ledger.waiting) == 0
+	return l.mpi.depth == 0 && len(l.teams) == 0 && l.markers.recognizer.Idle() && len(l.ledger.waiting) == 0
 }
 
 // leaveSums makes a new loader one without sums.

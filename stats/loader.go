@@ -64,6 +64,7 @@ type Loader struct {
 	counted rowCounts
 
 	stack   []frame
+	teams   []team // innermost last
 	profile []RegionProfile
 	bins    binner
 	totals  Totals
@@ -289,10 +290,17 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 func (l *Loader) leave(ref uint32) {
 	top := len(l.stack) - 1
 	if top < 0 || l.stack[top].region != ref {
+		if l.elsewhere() {
+			l.leaveOut(1)
+			return
+		}
 		l.diag(trace.DiagStrayLeave, fmt.Sprintf("region %d", ref))
 		return
 	}
 	l.close(0)
+	if len(l.teams) > 0 {
+		l.taskLeft()
+	}
 }
 
 // close ends the innermost call now.
@@ -451,6 +459,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 		rows := Loaded{P: l.p}
 		return &rows, l.endChannels(&rows)
 	}
+	l.endTeams(0)
 	l.endCalls()
 	l.endBin(l.now)
 	l.completeOps(0)

@@ -43,6 +43,8 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.collective(w, &w[5])
 	case trace.CallingContextEnter, trace.CallingContextLeave:
 		l.context(e.Kind, uint32(w[0]))
+	case trace.OmpTaskSwitch, trace.ThreadTaskSwitch:
+		l.switchTask(taskOf(e.Kind, w))
 	case trace.Metric:
 		l.metric(w)
 	case trace.BufferFlush:

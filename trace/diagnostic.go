@@ -46,6 +46,8 @@ const (
 	DiagReversedWait    Code = 48 // a wait that begins before its two locations synchronised last: clocks differ
 	DiagNoNames         Code = 50 // no file that names event types and values: numbers stand for them
 	DiagNoCollRecord    Code = 51 // a call of a non-blocking collective without its record: it is not matched
+	DiagSuspended       Code = 52 // an open call of a task that was suspended: each part is a call
+	DiagMovedTask       Code = 53 // a call of a task that began or ended on another thread: left out
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -104,6 +106,8 @@ var codes = map[Code]codeInfo{
 	DiagSharedChannel:   {"shared-channel", Warning, "channels used by several threads: matching is best effort"},
 	DiagNoNames:         {"no-names", Note, "file of names missing: numbers stand for them"},
 	DiagNoCollRecord:    {"no-collective-record", Note, "calls of non-blocking collectives without a record: not matched, their waits are not known"},
+	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
+	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
 	DiagCrossed:         {"crossed", Warning, "ends of intervals that end others inside"},
 	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
