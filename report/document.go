@@ -60,16 +60,17 @@ type Envelope struct {
 // Document is a report as a value. Sections that were not asked for are nil.
 type Document struct {
 	Envelope
-	Name    string
-	Summary *Summary
-	Profile *Profile
-	Paths   *Paths
-	Comm    *Comm
-	Classes *Classes
-	CCG     *Graph
-	Lost    []Lost // what could not be read
-	text    []Section
-	run     *Run
+	Name     string
+	Summary  *Summary
+	Findings []RunFinding // with the summary
+	Profile  *Profile
+	Paths    *Paths
+	Comm     *Comm
+	Classes  *Classes
+	CCG      *Graph
+	Lost     []Lost // what could not be read
+	text     []Section
+	run      *Run
 
 	Histogram *Histogram
 	Intervals *Intervals
@@ -111,6 +112,9 @@ func (r *Run) Document(o Options) (*Document, error) {
 			return nil, err
 		}
 		if d.screen, err = r.firstScreen(o.Intervals.Rules); err != nil {
+			return nil, err
+		}
+		if d.Findings, err = r.findings(d.Summary, d.hot); err != nil {
 			return nil, err
 		}
 	}
@@ -180,6 +184,9 @@ func Value[T any](v T) json.Marshaler { return value[T]{v} }
 // envelope, then what the document holds. Keys have a fixed order.
 func (d *Document) WriteJSON(w io.Writer) error {
 	list := []member{{"summary", Value(d.Summary)}}
+	if d.hot != nil {
+		list = append(list, member{"findings", Value(append([]RunFinding{}, d.Findings...))})
+	}
 	if d.Intervals != nil {
 		list = append(list, member{"intervals", Value(d.Intervals)})
 	}

@@ -1,144 +1,487 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
+	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // threshold is the efficiency below which POP calls for a look.
 const threshold = 0.8
 
-// findings says in sentences, by fixed rules, where to look first.
-func (d *Document) findings(u unit) []string {
-	s := d.Summary
-	var list []string
-	add := func(text string) {
-		if text != "" {
-			list = append(list, text)
+// leastFinding is the part of the runtime, in percent, below which a loss is no
+// finding.
+const leastFinding = 1
+
+// Kinds of findings.
+const (
+	kindLateSender      = "late_sender"
+	kindWrongOrder      = "wrong_order"
+	kindBarrier         = "barrier_wait"
+	kindNxN             = "nxn_wait"
+	kindImbalance       = "imbalance"
+	kindSerial          = "serial"
+	kindIO              = "io"
+	kindSmallMessages   = "small_messages"
+	kindLongMessages    = "long_messages"
+	kindTransfer        = "transfer"
+	kindThreadImbalance = "thread_imbalance"
+	kindOverhead        = "overhead"
+	kindIdle            = "idle"
+	kindSetup           = "setup"
+	kindHang            = "hang"
+	kindClock           = "clock"
+)
+
+// RunFinding is a loss, or a doubt about the trace, with its evidence. Ticks are what
+// the run could be shorter by at most, never a sum over processes; docs/metrics.md
+// has the formula of each kind.
+type RunFinding struct {
+	Kind     string        `json:"kind"`
+	Seconds  Ratio         `json:"seconds"` // null where the trace does not tell its clock's resolution
+	Ticks    uint64        `json:"ticks"`
+	Basis    string        `json:"basis"` // how Ticks was computed
+	Where    FindingWhere  `json:"where"`
+	Cause    *FindingCause `json:"cause,omitempty"` // of a wait: who made others wait
+	Evidence string        `json:"evidence"`
+	Query    string        `json:"query"`  // a command that shows it
+	Advice   string        `json:"advice"` // "" where no row of the table matches
+	Text     string        `json:"text"`   // all of it but the advice, in a sentence
+
+	facts findingFacts
+}
+
+// FindingWhere is where a loss is: of a wait who waits, of all others who has most.
+type FindingWhere struct {
+	Interval  string   `json:"interval"`  // "" for the whole program
+	Path      []string `json:"path"`      // names of regions, outermost first; of the place with the largest part
+	Region    string   `json:"region"`    // the innermost one
+	Processes []uint32 `json:"processes"` // ranks, ascending
+}
+
+// FindingCause is what makes others wait: an activity on a call path, and the process
+// with the largest part of it.
+type FindingCause struct {
+	Process  uint32   `json:"process"`
+	Activity string   `json:"activity"`
+	Path     []string `json:"path"`
+	Region   string   `json:"region"`
+	Share    Ratio    `json:"share"`         // of the waits of this kind
+	OfRow    Ratio    `json:"process_share"` // of that, by the process
+}
+
+// finder gathers the findings of a run.
+type finder struct {
+	r       *Run
+	s       *Summary
+	hot     *hot
+	u       unit
+	runtime uint64
+	each    eachSums // what is largest of a process
+	causes  *causes  // nil without rows
+	nodes   []node
+	list    []RunFinding
+}
+
+// findings lists what could be gained, by falling time: at least 1 % of the run each.
+// A hang stands before them, doubts about clocks and set-up behind them.
+func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
+	f := &finder{r: r, s: s, hot: h, u: unit{s.Resolution}, runtime: s.Ticks.Runtime}
+	if err := f.read(); err != nil {
+		return nil, err
+	}
+	f.waits()
+	f.imbalance()
+	if err := f.serial(); err != nil {
+		return nil, err
+	}
+	f.io()
+	f.transfer()
+	f.threads()
+	f.markers()
+	f.idle()
+	slices.SortStableFunc(f.list, func(a, b RunFinding) int { return cmp.Compare(b.Ticks, a.Ticks) })
+	f.list = slices.DeleteFunc(f.list, func(x RunFinding) bool { return !f.matters(x.Ticks) })
+	f.setup()
+	f.clock()
+	if err := f.hang(); err != nil {
+		return nil, err
+	}
+	for i := range f.list {
+		x := &f.list[i]
+		x.Seconds = ratio64(x.Ticks, f.s.Resolution)
+		x.Advice = adviceFor(x)
+		if x.Where.Path == nil {
+			x.Where.Path = []string{}
+		}
+		if x.Where.Processes == nil {
+			x.Where.Processes = []uint32{}
 		}
 	}
-	add(d.findStartup(u))
-	if p := s.POP.LoadBalance; p.Defined && p.Value < threshold {
-		add(d.findImbalance(u))
-	}
-	if p := s.POP.Communication; p.Defined && p.Value < threshold {
-		add(d.findCommunication(u))
-	}
-	add(d.findIdle(u))
-	add(d.findSizes())
-	if m := s.Messages.ClockViolation; m != nil && *m > 0 {
-		add(fmt.Sprintf("%s of %s messages arrive before they were sent: the clocks disagree, and times between processes are wrong by at least that much",
-			count(*m), countBig(s.Messages.Received)))
-	}
-	if n := s.Collectives.ClockViolation; n != nil && *n > 0 {
-		add(fmt.Sprintf("%s of %s members leave a collective before one that they need has entered: the clocks disagree", count(*n), countBig(s.Collectives.Calls)))
-	}
-	if len(list) == 0 {
-		list = append(list, fmt.Sprintf("no efficiency below %.1f", threshold))
-	}
-	return list
+	return f.list, nil
 }
 
-// findStartup warns where most MPI time is in Init and the like, so that the
-// characteristics say little about the program.
-func (d *Document) findStartup(u unit) string {
-	t := &d.Summary.Ticks
-	share := ratio(t.Management, t.Total)
-	if !share.Defined || share.Value < 0.2 {
+// matters reports whether a loss is 1 % of the run or more.
+func (f *finder) matters(ticks uint64) bool {
+	return ticks > 0 && times(integer(ticks), 100/leastFinding).Cmp(integer(f.runtime)) >= 0
+}
+
+// command is a command about the run.
+func (f *finder) command(verb, rest string) string {
+	return fmt.Sprintf("coppice %s %s %s", verb, f.r.Path, rest)
+}
+
+// upTo says what a finding could gain.
+func (f *finder) upTo(ticks uint64) string {
+	return fmt.Sprintf("up to %s %s of the run (%s)", f.u.ticks(ticks), f.u.name(), ratio64(ticks, f.runtime).percent())
+}
+
+// eachSums are sums of single processes.
+type eachSums struct {
+	slack      uint64            // least of a process: what it waits, makes others wait, idles, or spends in set-up
+	slackRank  uint32            // who has it
+	largest    [numSums]uint64   // of a process, by sum
+	rank       [numSums]uint32   // who has it
+	total      [numSums]*big.Int // over all processes
+	scheduling uint64            // part of the largest of sumThreads
+}
+
+// Sums of a process that are no item.
+const (
+	sumP2P     = iota // in point-to-point calls, less waits there
+	sumColl           // in collective calls, less waits there and spans of completion
+	sumRMA            // in one-sided calls
+	sumIO             // file input and output, of MPI too
+	sumSerial         // of threads: idle outside of parallel regions, of one thread
+	sumThreads        // of threads: idle in parallel regions, of one thread
+	numSums
+)
+
+// waitsP2P are the waits in point-to-point calls; the others are in collectives.
+func waitsP2P(i xtf.Item) bool { return i == xtf.ItemLateSender || i == xtf.ItemLateReceiver }
+
+// read takes the components of each process, and its delay costs.
+func (f *finder) read() error {
+	rows, err := f.r.HasRows()
+	if err != nil {
+		return err
+	}
+	if f.nodes, err = f.r.nodes(); err != nil {
+		return err
+	}
+	caused := make([]uint64, len(f.r.Defs.Processes()))
+	if rows {
+		f.causes = &causes{r: f.r}
+		if err := f.causes.read(); err != nil {
+			return err
+		}
+		if len(f.causes.delays) > 0 {
+			if err := f.r.delaysOfProcesses(caused); err != nil {
+				return err
+			}
+		}
+	}
+	e := &f.each
+	e.slack = xtf.Never
+	for i := range e.total {
+		e.total[i] = new(big.Int)
+	}
+	_, err = f.r.eachProcess(Ranks{}, "findings", func(x *processItems) { f.addProcess(x, caused[x.rank]) })
+	if e.slack == xtf.Never {
+		e.slack = 0
+	}
+	return err
+}
+
+// addProcess takes what a process has; caused is what it makes others wait.
+func (f *finder) addProcess(x *processItems, caused uint64) {
+	var p2p, coll uint64
+	for _, i := range waitItems {
+		if v := x.at(0, i); waitsP2P(i) {
+			p2p = saturating(p2p, v)
+		} else {
+			coll = saturating(coll, v)
+		}
+	}
+	for _, i := range completionItems {
+		coll = saturating(coll, x.at(0, i))
+	}
+	less := func(a, b uint64) uint64 { return a - min(a, b) }
+	slack := saturating(saturating(p2p, coll), saturating(caused, x.at(0, xtf.ItemManagement)))
+	slack = saturating(slack, less(f.runtime, x.at(0, xtf.ItemTime)))
+	e := &f.each
+	if slack < e.slack {
+		e.slack, e.slackRank = slack, x.rank
+	}
+	threads := uint64(max(f.r.cpuThreads(x.rank), 1))
+	scheduling := x.at(0, xtf.ItemThreadScheduling) / threads
+	for i, v := range [numSums]uint64{
+		sumP2P: less(x.at(0, xtf.ItemP2P), p2p), sumColl: less(x.at(0, xtf.ItemColl), coll), sumRMA: x.at(0, xtf.ItemRMA),
+		sumIO: saturating(x.at(0, xtf.ItemIO), x.at(0, xtf.ItemFileIO)), sumSerial: x.at(0, xtf.ItemThreadSerial) / threads,
+		sumThreads: saturating(x.at(0, xtf.ItemThreadImbalance)/threads, scheduling),
+	} {
+		e.total[i].Add(e.total[i], integer(v))
+		if v > e.largest[i] {
+			e.largest[i], e.rank[i] = v, x.rank
+			if i == sumThreads {
+				e.scheduling = scheduling
+			}
+		}
+	}
+}
+
+// cpuThreads is how many threads of a processor a process has.
+func (r *Run) cpuThreads(rank uint32) int {
+	n, x := 0, r.Defs.Processes()[rank]
+	for p := x.First; p < x.First+trace.P(x.Count); p++ {
+		if r.Defs.Location(p).Type == trace.CPUThread {
+			n++
+		}
+	}
+	return n
+}
+
+// delaysOfProcesses adds up the delay costs, short and long, by the process that
+// causes them. A location that cannot be read has none.
+func (r *Run) delaysOfProcesses(sums []uint64) error {
+	for p := range trace.P(r.Defs.NumLocations()) {
+		rank, _ := r.Defs.Process(p)
+		err := r.rows(xtf.Proc(p), xtf.TypeDelay, func(row []byte) {
+			var x xtf.Delay
+			x.Load(row)
+			sums[rank] = saturating(sums[rank], saturating(x.Short, x.Long))
+		})
+		if err != nil && !Partial(err) {
+			return fmt.Errorf("%s: location %d: delay costs: %w", r.Name, r.Defs.Location(p).Ref, err)
+		}
+	}
+	return nil
+}
+
+// io is what file input and output takes.
+func (f *finder) io() {
+	ticks, rank := f.each.largest[sumIO], f.each.rank[sumIO]
+	x := RunFinding{
+		Kind: kindIO, Ticks: min(ticks, f.runtime), Basis: "largest time of a process in file input and output",
+		Where: FindingWhere{Processes: []uint32{rank}}, Query: f.command("report", "profile"),
+	}
+	f.placeRegion(&x, xtf.ClassIO|xtf.ClassMPIIO)
+	x.facts.mean = ratio(f.each.total[sumIO], integer(f.s.Processors))
+	x.facts.uneven = x.facts.mean.Defined && float64(ticks) >= 1.5*x.facts.mean.Value
+	x.Evidence = fmt.Sprintf("all processes together %s %s, the mean is %s", f.u.big(f.each.total[sumIO]), f.u.name(), f.u.real(x.facts.mean))
+	x.Text = fmt.Sprintf("file input and output: %s: rank %d has most%s; %s", f.upTo(x.Ticks), rank, x.mostIn(), x.Evidence)
+	f.absorb(&x, "io")
+	f.list = append(f.list, x)
+}
+
+// placeRegion sets the region of a class with most time.
+func (f *finder) placeRegion(x *RunFinding, class uint32) {
+	if r := f.hot.largest(class); r != nil {
+		x.Where.Region = clean(r.Name, 60)
+		x.Where.Path = []string{x.Where.Region}
+		x.facts.region = x.Where.Region
+	}
+}
+
+// mostIn names the region with the largest part, where there is one.
+func (x *RunFinding) mostIn() string {
+	if x.Where.Region == "" {
 		return ""
 	}
-	x := d.largest(xtf.ClassMgmt)
-	if x == nil {
-		return ""
-	}
-	rest := ratio(add(t.CPU, t.IO), sub(d.Summary.Item(xtf.ItemTime).Sum, t.Management))
-	return fmt.Sprintf("%s of all time is MPI set-up and management, most of it %s (%s %s): the run is short against its start-up; of the rest, %s is useful",
-		share.percent(), clean(x.Name, 40), u.big(x.Exclusive), u.name(), rest.percent())
+	return ", most of it in " + x.Where.Region
 }
 
-func (d *Document) findImbalance(u unit) string {
-	s := d.Summary
-	cpu := s.Item(xtf.ItemCPU)
-	text := fmt.Sprintf("load balance %s: rank %d computes %s %s, the mean is %s, rank %d has least with %s",
-		s.POP.LoadBalance.text(2), cpu.MaxP, u.ticks(cpu.Max), u.name(), u.real(cpu.Mean), cpu.MinP, u.ticks(cpu.Min))
-	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
-	switch x := d.hot.slowest; {
-	case x != nil && d.hot.above.Value >= worth && d.hot.above.Value >= d.hot.outside.Value:
-		text += fmt.Sprintf("; it spends %s %s more than the mean in %s", u.real(d.hot.above), u.name(), d.label(x, 40))
-	case d.hot.outside.Value >= worth:
-		text += fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls: instrument the program's functions to see where", u.real(d.hot.outside), u.name())
+// absorb joins waits that an activity caused with the finding about that activity:
+// one loss is one finding.
+func (f *finder) absorb(x *RunFinding, activity string) {
+	if !f.matters(x.Ticks) {
+		return
 	}
-	return text
+	f.list = slices.DeleteFunc(f.list, func(w RunFinding) bool {
+		if w.Cause == nil || w.Cause.Activity != activity || !(w.Cause.Share.Value >= 0.5) || w.Ticks > x.Ticks {
+			return false
+		}
+		note := fmt.Sprintf("; others wait for it: %s %s %s on one process", patternLabel(w.facts.pattern), f.u.ticks(w.Ticks), f.u.name())
+		x.Evidence += note
+		x.Text += note
+		return true
+	})
 }
 
-func (d *Document) findCommunication(u unit) string {
-	s := d.Summary
-	t := &s.Ticks
-	if away := add(t.DeviceWait, t.DeviceCall); t.MPI.Sign() == 0 && positive(away) {
-		return fmt.Sprintf("%s of all time the host is in calls of a device's runtime, %s it waits for the device", ratio(away, t.Total).percent(), ratio(t.DeviceWait, t.Total).percent())
+// Sizes of messages, in bytes: below the first latency is what they cost, from the
+// second on the network's rate.
+const (
+	smallMessage = 1 << 10
+	longMessage  = 1 << 18
+)
+
+// transfer is MPI time in which nobody is waited for.
+func (f *finder) transfer() {
+	loss := f.runtime
+	basis := ""
+	if i := f.s.POP.Ideal; i != nil && i.IsUint64() && i.Uint64() <= f.runtime {
+		loss = f.runtime - i.Uint64()
+		basis = ", at most what the run is longer than on an ideal network"
 	}
-	if t.MPI.Sign() == 0 && sub(t.Measured, t.CPU).Cmp(t.Idle) > 0 {
-		return fmt.Sprintf("communication efficiency %s, yet no MPI time: what is lost stands in the table above", s.POP.Communication.text(2))
+	without := "without waits"
+	if f.causes == nil {
+		without = "with waits, which are not known"
 	}
-	if t.MPI.Sign() == 0 {
-		return fmt.Sprintf("communication efficiency %s, yet no MPI time: processes do not run at the same time", s.POP.Communication.text(2))
+	m := &f.s.Messages
+	for _, k := range []struct {
+		sum   int
+		class uint32
+		name  string
+	}{{sumP2P, xtf.ClassP2P, "point-to-point"}, {sumColl, xtf.ClassColl, "collective"}, {sumRMA, xtf.ClassRMA, "one-sided"}} {
+		x := RunFinding{
+			Kind: kindTransfer, Ticks: min(f.each.largest[k.sum], loss), Basis: "largest time of a process in " + k.name + " calls " + without + basis,
+			Where: FindingWhere{Processes: []uint32{f.each.rank[k.sum]}}, Query: f.command("report", "comm"),
+		}
+		f.placeRegion(&x, k.class)
+		x.Evidence = fmt.Sprintf("all processes together %s %s in %s calls", f.u.big(f.each.total[k.sum]), f.u.name(), k.name)
+		if k.sum == sumP2P && positive(m.Sent) && m.BytesOut != nil {
+			mean := roundQuotient(m.BytesOut, m.Sent)
+			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", countBig(m.Sent), Bytes(mean))
+			switch {
+			case mean.Cmp(big.NewInt(smallMessage)) <= 0 && m.Sent.Cmp(big.NewInt(1000)) >= 0:
+				x.Kind = kindSmallMessages
+			case mean.Cmp(big.NewInt(longMessage)) >= 0:
+				x.Kind = kindLongMessages
+			}
+		}
+		x.Text = fmt.Sprintf("%s calls %s: %s: rank %d has most%s; %s", k.name, without, f.upTo(x.Ticks), f.each.rank[k.sum], x.mostIn(), x.Evidence)
+		f.list = append(f.list, x)
 	}
-	text := fmt.Sprintf("communication efficiency %s: MPI takes %s of all time", s.POP.Communication.text(2), ratio(t.MPI, t.Total).percent())
-	if x := d.largest(xtf.ClassP2P | xtf.ClassColl | xtf.ClassRMA | xtf.ClassMPIIO); x != nil {
-		text += fmt.Sprintf(", %s alone %s (%s calls of %s %s each)", clean(x.Name, 40), ratio(x.Exclusive, t.Total).percent(),
-			countBig(x.Calls), u.perCall(x.Exclusive, x.Calls), strings.TrimSuffix(u.perCallName(), "/call"))
-	}
-	if t.PotentialSync == nil {
-		return text
-	}
-	if r := ratio(t.PotentialSync, t.Comm); r.Defined && r.Value > 0 {
-		text += fmt.Sprintf("; partners that come late explain up to %s %s of it", u.big(least(t.PotentialSync, t.Comm)), u.name())
-	}
-	return text
 }
 
-func least(a, b *big.Int) *big.Int {
-	if a.Cmp(b) <= 0 {
-		return a
+// threads are losses inside of processes with several threads.
+func (f *finder) threads() {
+	for _, k := range []struct {
+		sum                   int
+		kind, basis, sentence string
+	}{
+		{sumSerial, kindSerial, "largest of a process: idle time of its threads outside of parallel regions, over its threads", "other threads idle outside of parallel regions"},
+		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions, over its threads", "threads idle inside of parallel regions"},
+	} {
+		rank, ticks := f.each.rank[k.sum], f.each.largest[k.sum]
+		x := RunFinding{
+			Kind: k.kind, Ticks: min(ticks, f.runtime), Basis: k.basis, Where: FindingWhere{Processes: []uint32{rank}},
+			Query: f.command("report", "pop"), facts: findingFacts{threads: true},
+		}
+		if t := f.s.POP.Threads; t != nil {
+			x.Evidence = fmt.Sprintf("efficiency of threads %s: serial %s x balance %s x scheduling %s", t.OpenMP.text(3), t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3))
+		}
+		if k.sum == sumThreads {
+			x.facts.scheduling = f.each.scheduling*2 > ticks
+		}
+		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", k.sentence, f.upTo(x.Ticks), rank, x.Evidence)
+		f.list = append(f.list, x)
 	}
-	return b
 }
 
-func (d *Document) findIdle(u unit) string {
-	t := &d.Summary.Ticks
-	share := ratio(t.Idle, t.Total)
-	if !share.Defined || share.Value < 0.05 {
-		return ""
+// markers is what the marks of intervals cost.
+func (f *finder) markers() {
+	m := f.s.Item(xtf.ItemMarker)
+	x := RunFinding{
+		Kind: kindOverhead, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in markers of intervals",
+		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "intervals"), facts: findingFacts{markers: true},
 	}
-	short := d.Summary.Item(xtf.ItemTime)
-	return fmt.Sprintf("idle %s: processes live for different times, rank %d only %s %s", share.percent(), short.MinP, u.ticks(short.Min), u.name())
+	x.Evidence = fmt.Sprintf("all processes together %s %s in markers", f.u.big(m.Sum), f.u.name())
+	x.Text = fmt.Sprintf("markers of intervals: %s, most on rank %d; %s", f.upTo(x.Ticks), m.MaxP, x.Evidence)
+	f.list = append(f.list, x)
 }
 
-// findSizes points at many small messages.
-func (d *Document) findSizes() string {
-	m := &d.Summary.Messages
-	share := ratio(d.Summary.Ticks.P2P, d.Summary.Ticks.Total)
-	if !positive(m.Sent) || m.BytesOut == nil || !share.Defined || share.Value < 0.1 {
-		return ""
+// idle is time in which processes have not begun or have ended. Where the trace has
+// MPI_Init, that is set-up: processes are started one after another.
+func (f *finder) idle() {
+	t := f.s.Item(xtf.ItemTime)
+	if f.hot.largest(xtf.ClassInit) != nil || t.Sum == nil || f.s.Processors == 0 || f.s.Ticks.Idle == nil {
+		return
 	}
-	mean := roundQuotient(m.BytesOut, m.Sent)
-	if mean.Cmp(big.NewInt(256)) >= 0 || m.Sent.Cmp(big.NewInt(1000)) < 0 {
-		return ""
+	mean := roundQuotient(f.s.Ticks.Idle, integer(f.s.Processors))
+	if !mean.IsUint64() {
+		return
 	}
-	return fmt.Sprintf("%s messages carry %s each on average, and point-to-point calls take %s of all time: joining them saves latency", countBig(m.Sent), Bytes(mean), share.percent())
+	x := RunFinding{
+		Kind: kindIdle, Ticks: min(mean.Uint64(), f.runtime), Basis: "time of the longest process, less the mean",
+		Where: FindingWhere{Processes: []uint32{t.MinP}}, Query: f.command("report", "intervals --ordered time"),
+		Evidence: fmt.Sprintf("rank %d lives for %s %s, rank %d for %s", t.MinP, f.u.ticks(t.Min), f.u.name(), t.MaxP, f.u.ticks(t.Max)),
+	}
+	x.Text = fmt.Sprintf("processes live for different times: %s: %s", f.upTo(x.Ticks), x.Evidence)
+	f.list = append(f.list, x)
+}
+
+// setup is what MPI_Init and the like take: a line of its own behind the others, for
+// it says little about the program.
+func (f *finder) setup() {
+	m := f.s.Item(xtf.ItemManagement)
+	if !f.matters(m.Max) {
+		return
+	}
+	x := RunFinding{
+		Kind: kindSetup, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in MPI set-up, end and management",
+		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "profile"),
+	}
+	f.placeRegion(&x, xtf.ClassMgmt)
+	x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.big(m.Sum), f.u.name())
+	if t := f.s.Item(xtf.ItemTime); positive(f.s.Ticks.Idle) {
+		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.ticks(t.Min), f.u.ticks(t.Max), f.u.name())
+	}
+	x.Text = fmt.Sprintf("set-up and end: MPI_Init and the like take %s %s on rank %d (%s of the run)%s",
+		f.u.ticks(m.Max), f.u.name(), m.MaxP, ratio64(m.Max, f.runtime).percent(), x.mostIn())
+	f.list = append(f.list, x)
+}
+
+// clock says that times of different processes do not compare.
+func (f *finder) clock() {
+	m := &f.s.Messages
+	if m.ClockViolation == nil || *m.ClockViolation == 0 {
+		return
+	}
+	x := RunFinding{
+		Kind: kindClock, Basis: "no gain: a doubt about the times", Query: f.command("report", "diagnostics"),
+		Evidence: fmt.Sprintf("%s of %s messages arrive before they were sent", count(*m.ClockViolation), countBig(m.Received)),
+	}
+	x.Text = x.Evidence + ": the clocks disagree, and times between processes are wrong by at least that much"
+	f.list = append(f.list, x)
 }
 
 // largest returns the region of a class with the most exclusive time.
-func (d *Document) largest(class uint32) *RegionTime {
+func (h *hot) largest(class uint32) *RegionTime {
 	var best *RegionTime
-	for i := range d.hot.profile.Regions {
-		x := &d.hot.profile.Regions[i]
+	for i := range h.profile.Regions {
+		x := &h.profile.Regions[i]
 		if x.class&class != 0 && (best == nil || x.Exclusive.Cmp(best.Exclusive) > 0) {
 			best = x
 		}
 	}
 	return best
+}
+
+// findingLines are the findings as sentences, with their advice.
+func (d *Document) findingLines() []string {
+	var list []string
+	losses := false
+	for i := range d.Findings {
+		x := &d.Findings[i]
+		text := x.Text
+		if x.Advice != "" {
+			text += ". " + strings.ToUpper(x.Advice[:1]) + x.Advice[1:]
+		}
+		losses = losses || x.Kind != kindSetup && x.Kind != kindClock
+		list = append(list, text)
+	}
+	if !losses {
+		text := fmt.Sprintf("nothing above %d %% of the run", leastFinding)
+		if !d.Summary.Rows {
+			text += " is known; waits are not: the file has the call graph alone (--events none)"
+		}
+		list = append([]string{text}, list...)
+	}
+	return list
 }

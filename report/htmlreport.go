@@ -5,7 +5,6 @@ import (
 	"html/template"
 	"io"
 	"math/big"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -87,9 +86,7 @@ func (d *Document) WriteHTML(out io.Writer) error {
 	u := unit{d.Summary.Resolution}
 	h := &htmlReport{htmlPage: page, Name: clean(d.Name, 120), Partial: d.Summary.Partial}
 	h.Cards = d.htmlCards(u)
-	if h.Headline, h.Findings, err = d.htmlHeadline(u); err != nil {
-		return err
-	}
+	h.Headline, h.Findings = d.htmlHeadline(u)
 	pop := &d.Summary.POP
 	if len(d.POPs.Nodes) > 0 {
 		pop = &d.POPs.Nodes[0].POP // with estimates where there was no replay
@@ -163,10 +160,9 @@ func (d *Document) htmlCards(u unit) []htmlCard {
 	return cards
 }
 
-// htmlHeadline says in three sentences, by fixed rules, how well the run used its
-// time, which efficiency is lowest and who waits for whom; what else was found is
-// the second list.
-func (d *Document) htmlHeadline(u unit) (three, more []string, err error) {
+// htmlHeadline says how well the run used its time, and what the two largest findings
+// are; the others are the second list.
+func (d *Document) htmlHeadline(u unit) (head, more []string) {
 	s := d.Summary
 	t := &s.Ticks
 	of := fmt.Sprintf("of %s %s that %s took together", u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"))
@@ -178,28 +174,18 @@ func (d *Document) htmlHeadline(u unit) (three, more []string, err error) {
 		first = fmt.Sprintf("efficiency %s, where less than %.1f calls for a look: %s, %s %s were lost, mostly %s",
 			s.Efficiency.text(2), threshold, of, u.short(t.Lost), u.name(), d.htmlMostly(u))
 	}
-	found := d.findings(u)
-	second := d.lowest()
-	if len(found) > 0 && !strings.HasPrefix(found[0], "no efficiency") {
-		second, found = found[0], found[1:]
-	} else {
-		found = nil
-	}
-	third := "who waits for whom is not known: the file has the call graph alone (--events none)"
-	if s.Rows {
-		worst, err := d.run.worstWait()
-		if err != nil {
-			return nil, nil, err
-		}
-		third = "no process waits for another"
-		if worst != "" {
-			third = "worst wait: " + worst
+	head = []string{sentence(first)}
+	for i, f := range d.findingLines() {
+		if i < 2 {
+			head = append(head, sentence(f))
+		} else {
+			more = append(more, sentence(f))
 		}
 	}
-	for _, f := range found {
-		more = append(more, sentence(f))
+	if !s.Rows {
+		head = append(head, sentence("who waits for whom is not known: the file has the call graph alone (--events none)"))
 	}
-	return []string{sentence(first), sentence(second), sentence(third)}, more, nil
+	return head, more
 }
 
 // htmlMostly is the largest part of the whole program's lost time.
@@ -208,24 +194,6 @@ func (d *Document) htmlMostly(u unit) string {
 		return d.Intervals.Nodes[0].mostly(u)
 	}
 	return "MPI"
-}
-
-// lowest names the lowest of POP's factors, all of which are good.
-func (d *Document) lowest() string {
-	p := &d.Summary.POP
-	best, name := Ratio{}, ""
-	for _, x := range []struct {
-		name string
-		r    Ratio
-	}{{"load balance", p.LoadBalance}, {"serialisation efficiency", p.Serialisation}, {"transfer efficiency", p.Transfer}, {"communication efficiency", p.Communication}} {
-		if x.r.Defined && (name == "" || x.r.Value < best.Value) {
-			best, name = x.r, x.name
-		}
-	}
-	if name == "" {
-		return "no efficiency of POP is defined"
-	}
-	return fmt.Sprintf("no efficiency of POP is below %.1f; the lowest is %s with %s", threshold, name, best.text(2))
 }
 
 // htmlMetric is a line of the efficiency tree.

@@ -82,7 +82,7 @@ func (d *Document) writeSummary(w *writer) {
 	d.writeProblems(w)
 	d.writeUntold(w, untoldLines)
 	w.line("")
-	for _, f := range d.findings(w.unit) {
+	for _, f := range d.findingLines() {
 		w.line("> %s", f)
 	}
 	w.line("next: coppice report %s %s", d.run.Path, d.next())

@@ -64,7 +64,7 @@ func TestReportPage(t *testing.T) {
 	}{
 		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="matrix"`, `id="timeline"`, "4 processes took together"}, nil},
 		{graph, []string{`id="ranks"`, `id="timeline"`, "--events none"}, []string{`id="waits"`}},
-		{one, []string{`id="ranks"`, `id="timeline"`, "No process waits for another"}, []string{`id="classes"`}},
+		{one, []string{`id="ranks"`, `id="timeline"`, "Nothing above 1 % of the run"}, []string{`id="classes"`}},
 	} {
 		page := must(t, "report", x.path, "--format", "html")
 		if again := must(t, "report", x.path, "--format", "html"); again != page {

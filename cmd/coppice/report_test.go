@@ -278,6 +278,7 @@ func TestReportGolden(t *testing.T) {
 		golden(t, "report-"+x.name+".txt", text)
 		doc := must(t, append(sections, "--format", "json")...)
 		doc = sizeInJSON.ReplaceAllString(doc, `${1}0${2}"ID"`)
+		doc = strings.ReplaceAll(doc, run, "run.xtf")
 		golden(t, "report-"+x.name+".json", hashInJSON.ReplaceAllString(doc, `"HASH"`))
 		text = must(t, "report", run, "paths", "histogram", "--region", "MPI_Allreduce", "--limit", "12")
 		golden(t, "paths-"+x.name+".txt", sizeInText.ReplaceAllString(text, "  file SIZE"))

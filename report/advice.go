@@ -1,0 +1,81 @@
+package report
+
+import "strings"
+
+// findingFacts are what rows of the table of advice ask for.
+type findingFacts struct {
+	pattern     string // of waits
+	region      string // the call
+	activity    string // of the cause
+	causeRegion uint32
+	causeNode   uint32
+	sameSource  bool // wrong order: mostly of messages of one source
+	threads     bool
+	scheduling  bool // of threads: mostly what even the busiest one idles
+	markers     bool
+	outside     bool // work outside of recorded calls
+	uneven      bool
+	mean        Ratio
+}
+
+// adviceRow is what to do about findings of a kind, in calls whose names begin with
+// one of some words, under a condition.
+type adviceRow struct {
+	kind  string
+	calls string // words; "" for all
+	when  func(x *findingFacts) bool
+	text  string
+}
+
+// adviceTable is all advice there is: the first row that matches counts, and where
+// none does there is no advice. docs/metrics.md prints it.
+var adviceTable = []adviceRow{
+	{kindLateSender, "", func(x *findingFacts) bool { return x.activity == "cpu" }, "send earlier, or give the sender less to compute before"},
+	{kindLateSender, "", func(x *findingFacts) bool { return x.activity == "io" }, "read or write after the message is sent"},
+	{kindWrongOrder, "", func(x *findingFacts) bool { return x.sameSource }, "receive in the order of sending"},
+	{kindWrongOrder, "", func(x *findingFacts) bool { return !x.sameSource }, "receive from any source, or in the order of arrival"},
+	{"late_receiver", "", nil, "post the receive before the sender needs it, or send without blocking"},
+	{"late_progress", "", nil, "enter MPI during the computation (MPI_Test), or use a progress thread"},
+	{kindBarrier, "", func(x *findingFacts) bool { return x.activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
+	{kindNxN, "", func(x *findingFacts) bool { return x.activity == "cpu" }, "balance the work before the operation"},
+	{"late_broadcast", "", func(x *findingFacts) bool { return x.activity == "cpu" }, "move the broadcast up, or the root's work behind it"},
+	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},
+	{kindImbalance, "", func(x *findingFacts) bool { return x.outside }, "instrument the program's functions to see where, then deal out the work more evenly"},
+	{kindImbalance, "", nil, "deal out the work more evenly"},
+	{kindSerial, "", func(x *findingFacts) bool { return x.threads }, "make more of the code parallel"},
+	{kindSerial, "", func(x *findingFacts) bool { return !x.threads }, "give the other processes a part of it, or something else to do meanwhile"},
+	{kindIO, "", func(x *findingFacts) bool { return x.uneven }, "read and write on all processes evenly"},
+	{kindIO, "MPI_File_write_at MPI_File_read_at MPI_File_write MPI_File_read MPI_File_iwrite MPI_File_iread", nil, "read or write more at once, or with a collective call where all processes take part"},
+	{kindSmallMessages, "", nil, "join messages to the same process"},
+	{kindThreadImbalance, "", func(x *findingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
+	{kindThreadImbalance, "", func(x *findingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},
+	{kindOverhead, "", func(x *findingFacts) bool { return x.markers }, "mark fewer intervals: they are too fine"},
+	{kindHang, "", nil, "look at the calls on the processes that did not come"},
+	{kindClock, "", nil, "analyze with --clock-repair"},
+}
+
+// adviceFor is the text of the first row that matches, "" for none.
+func adviceFor(x *RunFinding) string { return advice(x.Kind, &x.facts) }
+
+func advice(kind string, x *findingFacts) string {
+	for i := range adviceTable {
+		row := &adviceTable[i]
+		if row.kind == kind && row.matches(x.region) && (row.when == nil || row.when(x)) {
+			return row.text
+		}
+	}
+	return ""
+}
+
+// matches reports whether a call is one of the row's.
+func (r *adviceRow) matches(region string) bool {
+	if r.calls == "" {
+		return true
+	}
+	for word := range strings.FieldsSeq(r.calls) {
+		if region == word {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,299 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"math/big"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// waitKind is the kind of a finding about waits of an item.
+func waitKind(i xtf.Item) string {
+	switch i {
+	case xtf.ItemWaitBarrier:
+		return kindBarrier
+	case xtf.ItemWaitNxN:
+		return kindNxN
+	}
+	return i.String()
+}
+
+// place is where something adds up: an interval and a call path, or of a cause what
+// was done there.
+type place struct {
+	path, activity uint32
+}
+
+// placeSum is a sum over the rows of a place.
+type placeSum struct {
+	place
+	node   uint32 // of the row with most
+	most   *big.Int
+	all    *big.Int
+	ranks  map[uint32]uint64 // largest locations of rows
+	counts uint64
+}
+
+// places adds up rows by call path and activity, largest first. What a row says is
+// the sum over its locations and the part of the largest one.
+func (c *causes) places(rows map[causeKey]*causeSum, item xtf.Item) []*placeSum {
+	at := map[place]*placeSum{}
+	var list []*placeSum
+	for _, k := range sortedKeys(rows) {
+		if patternItems[k.pattern&xtf.WaitPatternMask] != item {
+			continue
+		}
+		s := rows[k]
+		p := place{uint32(k.key), k.activity}
+		if at[p] == nil {
+			at[p] = &placeSum{place: p, all: new(big.Int), most: new(big.Int), ranks: map[uint32]uint64{}}
+			list = append(list, at[p])
+		}
+		x, v := at[p], add(s.ticks.big(), s.long.big())
+		x.all.Add(x.all, v)
+		x.counts += s.count
+		if v.Cmp(x.most) > 0 {
+			x.most, x.node = v, uint32(k.key>>32)
+		}
+		rank := c.rank(s.worstP)
+		x.ranks[rank] = saturating(x.ranks[rank], s.worst)
+	}
+	slices.SortStableFunc(list, func(a, b *placeSum) int { return b.all.Cmp(a.all) })
+	return list
+}
+
+// worst is the process with the largest known part, the lowest of equals.
+func (x *placeSum) worst() (rank uint32, ticks uint64) {
+	rank = trace.Undefined
+	for r, v := range x.ranks { // the order does not matter
+		if v > ticks || v == ticks && r < rank {
+			rank, ticks = r, v
+		}
+	}
+	return rank, ticks
+}
+
+// waits makes a finding of each pattern of waits. The run could be shorter by the
+// largest sum of it on one process, and by no more than what any process could end
+// earlier by: what it waits itself, makes others wait, idles, or spends in set-up.
+func (f *finder) waits() {
+	if f.causes == nil {
+		return
+	}
+	for _, item := range waitItems {
+		sum := f.s.Item(item)
+		if sum.Sum == nil || sum.Max == 0 {
+			continue
+		}
+		ticks := min(sum.Max, f.each.slack, f.runtime)
+		if !f.matters(ticks) {
+			continue
+		}
+		x := RunFinding{Kind: waitKind(item), Ticks: ticks, Query: f.command("report", "waits"), facts: findingFacts{pattern: item.String()}}
+		x.Basis = fmt.Sprintf("largest sum of these waits on one process, rank %d", sum.MaxP)
+		if ticks < sum.Max {
+			x.Basis = fmt.Sprintf("what rank %d could end earlier by: its waits, the waits that it causes, set-up and idle time; the largest sum of these waits on one process is more, %s %s on rank %d",
+				f.each.slackRank, f.u.ticks(sum.Max), f.u.name(), sum.MaxP)
+		}
+		f.placeWaits(&x, item, sum)
+		f.blame(&x, item, sum)
+		f.name(&x, item, sum)
+		f.list = append(f.list, x)
+	}
+}
+
+// placeWaits says where most of a pattern is waited.
+func (f *finder) placeWaits(x *RunFinding, item xtf.Item, sum *Spread) {
+	x.Where.Processes = []uint32{sum.MaxP}
+	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.big(sum.Sum), f.u.name(), f.u.ticks(sum.Max), sum.MaxP)
+	list := f.causes.places(f.causes.waits, item)
+	if len(list) == 0 {
+		return
+	}
+	top := list[0]
+	x.Where.Path, x.Where.Region = f.causes.paths.Names(top.path), clean(f.causes.name(f.causes.paths.Region(top.path)), 60)
+	x.Where.Interval = f.interval(top.node)
+	x.facts.region = x.Where.Region
+	x.Evidence += fmt.Sprintf("; %s of it in %s", ratio(top.all, sum.Sum).percent(), pathLabel(x.Where.Path))
+	if item != xtf.ItemLateSender {
+		return
+	}
+	wrong := new(big.Int)
+	for _, i := range []xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther} {
+		if v := f.s.Item(i).Sum; v != nil {
+			wrong.Add(wrong, v)
+		}
+	}
+	if r := ratio(wrong, sum.Sum); r.Defined && r.Value >= 0.5 {
+		x.Kind = kindWrongOrder
+		x.facts.sameSource = positive(f.s.Item(xtf.ItemLateSenderSame).Sum) && compareBig(f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum) >= 0
+		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.percent())
+	}
+}
+
+// interval is the label of a node, "" for the whole program.
+func (f *finder) interval(n uint32) string {
+	if n == 0 || uint64(n) >= uint64(len(f.nodes)) {
+		return ""
+	}
+	return f.nodes[n].label()
+}
+
+// blame says who makes others wait.
+func (f *finder) blame(x *RunFinding, item xtf.Item, sum *Spread) {
+	list := f.causes.places(f.causes.delays, item)
+	if len(list) == 0 {
+		return
+	}
+	top := list[0]
+	rank, ticks := top.worst()
+	all := new(big.Int)
+	for _, p := range list {
+		all.Add(all, p.all)
+	}
+	region := f.causes.paths.Region(top.path)
+	x.Cause = &FindingCause{
+		Process: rank, Activity: ActivityName(top.activity), Path: f.causes.paths.Names(top.path), Region: clean(f.causes.name(region), 60),
+		Share: ratio(top.all, all), OfRow: ratio(integer(ticks), top.all),
+	}
+	x.facts.activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
+	cause := Cause{Activity: x.Cause.Activity, region: region, Rank: rank}
+	x.Evidence += fmt.Sprintf("; %s of the waits come from %s (%s of that)", x.Cause.Share.percent(), cause.who(f.r), x.Cause.OfRow.percent())
+}
+
+// name writes the sentence about a wait.
+func (f *finder) name(x *RunFinding, item xtf.Item, sum *Spread) {
+	x.Text = fmt.Sprintf("%s: %s: %s", patternLabel(item.String()), f.upTo(x.Ticks), x.Evidence)
+}
+
+// imbalance is work that is dealt out unevenly: of the waits in collectives that the
+// process with most work makes it is the reason, and stands in their place; else the
+// run could be shorter by the largest time less the mean.
+func (f *finder) imbalance() {
+	cpu := f.s.Item(xtf.ItemCPU)
+	if cpu.Sum == nil || !cpu.Mean.Defined || f.s.Processors < 2 {
+		return
+	}
+	over := integer(cpu.Max)
+	over.Sub(over, roundQuotient(cpu.Sum, integer(f.s.Processors)))
+	if over.Sign() <= 0 || !over.IsUint64() {
+		return
+	}
+	ticks := min(over.Uint64(), f.runtime)
+	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.ticks(cpu.Max), f.u.name(), f.u.real(cpu.Mean), cpu.MinP, f.u.ticks(cpu.Min))
+	known := false
+	for i := range f.list {
+		x := &f.list[i]
+		c := x.Cause
+		if c == nil || c.Activity != "cpu" || c.Process != cpu.MaxP || ticks < x.Ticks/2 {
+			continue
+		}
+		known = true
+		x.Evidence += "; " + note
+		if x.Kind != kindBarrier && x.Kind != kindNxN {
+			x.Text += "; " + note
+			continue
+		}
+		x.Kind = kindImbalance
+		x.Where.Path, x.Where.Region, x.Where.Processes = c.Path, c.Region, []uint32{c.Process}
+		x.Where.Interval = f.interval(x.facts.causeNode)
+		x.Text = fmt.Sprintf("imbalance: %s: rank %d computes longer than others, most in %s: %s", f.upTo(x.Ticks), c.Process, c.Region, x.Evidence)
+	}
+	if known {
+		return
+	}
+	x := RunFinding{
+		Kind: kindImbalance, Ticks: ticks, Basis: "largest computing time of a process, less the mean", Evidence: note,
+		Where: FindingWhere{Processes: []uint32{cpu.MaxP}}, Query: f.command("report", "intervals --ordered cpu"),
+	}
+	region := ""
+	worth := (float64(cpu.Max) - cpu.Mean.Value) / 4 // a part of the difference that is worth a name
+	switch h := f.hot; {
+	case h.slowest != nil && h.above.Value >= worth && h.above.Value >= h.outside.Value:
+		x.Where.Region = clean(h.slowest.Name, 60)
+		x.Where.Path = []string{x.Where.Region}
+		region = fmt.Sprintf("; it spends %s %s more than the mean in %s", f.u.real(h.above), f.u.name(), x.Where.Region)
+	case h.outside.Value >= worth:
+		x.facts.outside = true
+		region = fmt.Sprintf("; it spends %s %s more than the mean outside of recorded calls", f.u.real(h.outside), f.u.name())
+	}
+	x.Evidence += region
+	x.Text = fmt.Sprintf("imbalance: %s: %s", f.upTo(x.Ticks), x.Evidence)
+	f.list = append(f.list, x)
+}
+
+// fewParts is the part of the processes, one of so many, that are few.
+const fewParts = 4
+
+// serial renames waits in collectives whose cause is a function or an interval that
+// one or few of the processes execute: what the others wait meanwhile is the loss.
+func (f *finder) serial() error {
+	candidates := false
+	for i := range f.list {
+		x := &f.list[i]
+		candidates = candidates || x.serialCandidate()
+	}
+	processes := len(f.r.Defs.Processes())
+	if !candidates || processes < 2 {
+		return nil
+	}
+	few := max(processes/fewParts, 1)
+	p, _, err := f.r.Profile(Ranks{}, SourceAuto)
+	if err != nil {
+		return err
+	}
+	for i := range f.list {
+		x := &f.list[i]
+		if !x.serialCandidate() {
+			continue
+		}
+		what := ""
+		if k := slices.IndexFunc(p.Regions, func(r RegionTime) bool { return r.Region == x.facts.causeRegion }); k >= 0 && p.Regions[k].Processes <= few {
+			what = fmt.Sprintf("%s of %d execute %s", plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
+		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {
+			what = fmt.Sprintf("%s of %d execute the interval %s", plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
+		}
+		if what == "" {
+			continue
+		}
+		c := x.Cause
+		x.Kind = kindSerial
+		x.Where = FindingWhere{Interval: f.interval(x.facts.causeNode), Path: c.Path, Region: c.Region, Processes: []uint32{c.Process}}
+		x.Evidence = what + ", others wait; " + x.Evidence
+		x.Text = fmt.Sprintf("serial section: %s: %s", f.upTo(x.Ticks), x.Evidence)
+	}
+	return nil
+}
+
+// serialCandidate reports whether a finding is about waits in collectives that a
+// process makes by computing.
+func (x *RunFinding) serialCandidate() bool {
+	collective := x.Kind == kindBarrier || x.Kind == kindNxN || x.Kind == kindImbalance
+	return collective && x.Cause != nil && x.Cause.Activity == "cpu"
+}
+
+// endCall is the MPI call that a location is in at its end.
+type endCall struct {
+	rank   uint32
+	region uint32
+	class  uint32
+	since  uint64
+}
+
+// hang says who is in which MPI call at the end of the trace, and since when.
+func (f *finder) hang() error {
+	codes, err := f.r.Codes()
+	if err != nil || f.causes == nil || !slices.ContainsFunc(codes, func(c CodeTotal) bool { return c.Code == trace.DiagOpenCall }) {
+		return err
+	}
+	open, err := f.r.openCalls()
+	if err != nil || len(open) == 0 {
+		return err
+	}
+	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
+	f.list = slices.Insert(f.list, 0, f.r.hangFinding(f.u, open, f.command("query", "stack")))
+	return nil
+}
