@@ -95,8 +95,15 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
 	if err := f.read(); err != nil {
 		return nil, err
 	}
+	hang, err := f.hang()
+	if err != nil {
+		return nil, err
+	}
 	f.waits()
-	f.imbalance()
+	if len(hang) == 0 { // else processes end when they hang: their times do not compare
+		f.imbalance()
+		f.idle()
+	}
 	if err := f.serial(); err != nil {
 		return nil, err
 	}
@@ -104,14 +111,11 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
 	f.transfer()
 	f.threads()
 	f.markers()
-	f.idle()
 	slices.SortStableFunc(f.list, func(a, b RunFinding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	f.list = slices.DeleteFunc(f.list, func(x RunFinding) bool { return !f.matters(x.Ticks) })
 	f.setup()
 	f.clock()
-	if err := f.hang(); err != nil {
-		return nil, err
-	}
+	f.list = append(hang, f.list...)
 	for i := range f.list {
 		x := &f.list[i]
 		x.Seconds = ratio64(x.Ticks, f.s.Resolution)

@@ -99,10 +99,11 @@ func (f *finder) waits() {
 				f.each.slackRank, f.u.ticks(sum.Max), f.u.name(), sum.MaxP)
 		}
 		f.placeWaits(&x, item, sum)
-		f.blame(&x, item, sum)
-		f.name(&x, item, sum)
+		f.blame(&x, item)
+		x.Text = fmt.Sprintf("%s: %s: %s", patternLabel(item.String()), f.upTo(x.Ticks), x.Evidence)
 		f.list = append(f.list, x)
 	}
+	slices.SortStableFunc(f.list, func(a, b RunFinding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 }
 
 // placeWaits says where most of a pattern is waited.
@@ -143,7 +144,7 @@ func (f *finder) interval(n uint32) string {
 }
 
 // blame says who makes others wait.
-func (f *finder) blame(x *RunFinding, item xtf.Item, sum *Spread) {
+func (f *finder) blame(x *RunFinding, item xtf.Item) {
 	list := f.causes.places(f.causes.delays, item)
 	if len(list) == 0 {
 		return
@@ -164,11 +165,6 @@ func (f *finder) blame(x *RunFinding, item xtf.Item, sum *Spread) {
 	x.Evidence += fmt.Sprintf("; %s of the waits come from %s (%s of that)", x.Cause.Share.percent(), cause.who(f.r), x.Cause.OfRow.percent())
 }
 
-// name writes the sentence about a wait.
-func (f *finder) name(x *RunFinding, item xtf.Item, sum *Spread) {
-	x.Text = fmt.Sprintf("%s: %s: %s", patternLabel(item.String()), f.upTo(x.Ticks), x.Evidence)
-}
-
 // imbalance is work that is dealt out unevenly: of the waits in collectives that the
 // process with most work makes it is the reason, and stands in their place; else the
 // run could be shorter by the largest time less the mean.
@@ -184,17 +180,21 @@ func (f *finder) imbalance() {
 	}
 	ticks := min(over.Uint64(), f.runtime)
 	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.ticks(cpu.Max), f.u.name(), f.u.real(cpu.Mean), cpu.MinP, f.u.ticks(cpu.Min))
+	// What others compute less on average: with one of two processes the mean hides half of it.
+	others := muldiv(ticks, f.s.Processors, f.s.Processors-1)
 	known := false
 	for i := range f.list {
 		x := &f.list[i]
 		c := x.Cause
-		if c == nil || c.Activity != "cpu" || c.Process != cpu.MaxP || ticks < x.Ticks/2 {
+		if c == nil || c.Activity != "cpu" || ticks > x.Ticks {
 			continue
 		}
-		known = true
-		x.Evidence += "; " + note
-		if x.Kind != kindBarrier && x.Kind != kindNxN {
+		if !known { // the same loss: one finding
+			x.Evidence += "; " + note
 			x.Text += "; " + note
+		}
+		known = true
+		if c.Process != cpu.MaxP || others < x.Ticks/2 || x.Kind != kindBarrier && x.Kind != kindNxN {
 			continue
 		}
 		x.Kind = kindImbalance
@@ -284,16 +284,15 @@ type endCall struct {
 }
 
 // hang says who is in which MPI call at the end of the trace, and since when.
-func (f *finder) hang() error {
+func (f *finder) hang() ([]RunFinding, error) {
 	codes, err := f.r.Codes()
 	if err != nil || f.causes == nil || !slices.ContainsFunc(codes, func(c CodeTotal) bool { return c.Code == trace.DiagOpenCall }) {
-		return err
+		return nil, err
 	}
 	open, err := f.r.openCalls()
 	if err != nil || len(open) == 0 {
-		return err
+		return nil, err
 	}
 	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
-	f.list = slices.Insert(f.list, 0, f.r.hangFinding(f.u, open, f.command("query", "stack")))
-	return nil
+	return []RunFinding{f.r.hangFinding(f.u, open, f.command("query", fmt.Sprintf("stack --rank %d --time end", open[0].rank)))}, nil
 }

@@ -1,0 +1,233 @@
+package main
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+)
+
+// foundIn is what tests look at in the document of a report.
+type foundIn struct {
+	Findings []struct {
+		Kind    string
+		Seconds *float64
+		Ticks   uint64
+		Basis   string
+		Where   struct {
+			Interval, Region string
+			Processes        []uint32
+		}
+		Cause *struct {
+			Process          uint32
+			Activity, Region string
+		}
+		Evidence, Query, Advice, Text string
+	}
+}
+
+// foundTrace analyses a trace in text form and returns the file.
+func foundTrace(t *testing.T, text string) string {
+	t.Helper()
+	src, err := tracetest.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "run.xtf")
+	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
+		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: file})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// Programs with one cause each; times are milliseconds.
+const (
+	lateSender = `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 0 ENTER produce
+0 600 LEAVE produce
+0 600 ENTER MPI_Send
+0 600 MPI_SEND 1 MPI_COMM_WORLD 7 8
+0 610 LEAVE MPI_Send
+0 1000 LEAVE main
+1 0 ENTER main
+1 200 ENTER MPI_Recv
+1 620 MPI_RECV 0 MPI_COMM_WORLD 7 8
+1 620 LEAVE MPI_Recv
+1 1000 LEAVE main
+`
+	slowRank = `
+-- program --
+processes 4
+resolution 1000
+-- events --
+0 0 ENTER main
+0 200 ENTER MPI_Barrier
+0 200 MPI_COLLECTIVE_BEGIN
+0 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 700 LEAVE MPI_Barrier
+0 1000 LEAVE main
+1 0 ENTER main
+1 0 ENTER solve
+1 700 LEAVE solve
+1 700 ENTER MPI_Barrier
+1 700 MPI_COLLECTIVE_BEGIN
+1 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+1 700 LEAVE MPI_Barrier
+1 1000 LEAVE main
+2 0 ENTER main
+2 0 ENTER solve
+2 200 LEAVE solve
+2 200 ENTER MPI_Barrier
+2 200 MPI_COLLECTIVE_BEGIN
+2 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 700 LEAVE MPI_Barrier
+2 1000 LEAVE main
+3 0 ENTER main
+3 0 ENTER solve
+3 200 LEAVE solve
+3 200 ENTER MPI_Barrier
+3 200 MPI_COLLECTIVE_BEGIN
+3 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+3 700 LEAVE MPI_Barrier
+3 1000 LEAVE main
+`
+	serialSection = `
+-- program --
+processes 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER prepare
+0 700 LEAVE prepare
+0 700 ENTER MPI_Barrier
+0 700 MPI_COLLECTIVE_BEGIN
+0 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 700 LEAVE MPI_Barrier
+0 1000 LEAVE main
+1 0 ENTER main
+1 100 ENTER MPI_Barrier
+1 100 MPI_COLLECTIVE_BEGIN
+1 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+1 700 LEAVE MPI_Barrier
+1 1000 LEAVE main
+2 0 ENTER main
+2 100 ENTER MPI_Barrier
+2 100 MPI_COLLECTIVE_BEGIN
+2 700 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 700 LEAVE MPI_Barrier
+2 1000 LEAVE main
+`
+	hung = `
+-- program --
+processes 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER MPI_Barrier
+0 100 MPI_COLLECTIVE_BEGIN
+0 120 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 120 LEAVE MPI_Barrier
+0 900 ENTER MPI_Allreduce
+0 900 MPI_COLLECTIVE_BEGIN
+1 0 ENTER main
+1 110 ENTER MPI_Barrier
+1 110 MPI_COLLECTIVE_BEGIN
+1 120 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+1 120 LEAVE MPI_Barrier
+1 950 ENTER MPI_Allreduce
+1 950 MPI_COLLECTIVE_BEGIN
+2 0 ENTER main
+2 110 ENTER MPI_Barrier
+2 110 MPI_COLLECTIVE_BEGIN
+2 120 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 120 LEAVE MPI_Barrier
+2 500 ENTER MPI_Recv
+`
+	fileWrites = `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER MPI_File_write_at
+0 600 LEAVE MPI_File_write_at
+0 1000 LEAVE main
+1 0 ENTER main
+1 100 ENTER MPI_File_write_at
+1 600 LEAVE MPI_File_write_at
+1 1000 LEAVE main
+`
+)
+
+// TestFindings analyses programs with one cause each; the expected ticks are worked
+// out in the comments.
+func TestFindings(t *testing.T) {
+	for _, x := range []struct {
+		name, trace, kind, region string
+		ticks                     uint64
+		processes                 []uint32
+		cause                     string // rank, activity, region
+		process                   uint32
+		advice                    string
+	}{
+		// The message is sent at 600, the receive blocks from 200.
+		{"late sender", lateSender, "late_sender", "MPI_Recv", 400, []uint32{1}, "produce", 0, "send earlier"},
+		// Rank 1 comes at 700, the others at 200. Without the 500 that it computes more the run is 500 shorter.
+		{"slow rank", slowRank, "imbalance", "solve", 500, []uint32{1}, "solve", 1, "deal out the work"},
+		// Only rank 0 prepares, from 100 to 700, and the others wait as long.
+		{"serial section", serialSection, "serial", "prepare", 600, []uint32{0}, "prepare", 0, "give the other processes a part"},
+		// Nothing is gained, so there are no ticks.
+		{"hang", hung, "hang", "MPI_Allreduce", 0, []uint32{0, 1, 2}, "", 0, "look at the calls"},
+		// Both write for 500: even, and no message.
+		{"file output", fileWrites, "io", "MPI_File_write_at", 500, []uint32{0}, "", 0, "read or write more at once"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			doc := jsonOf[foundIn](t, "report", foundTrace(t, x.trace))
+			if len(doc.Findings) == 0 {
+				t.Fatal("no finding")
+			}
+			f := doc.Findings[0]
+			if f.Kind != x.kind || f.Ticks != x.ticks || f.Where.Region != x.region || len(f.Where.Processes) != len(x.processes) || f.Where.Processes[0] != x.processes[0] {
+				t.Errorf("first finding %+v", f)
+			}
+			if f.Seconds == nil || *f.Seconds != float64(x.ticks)/1e3 {
+				t.Errorf("%v seconds of %d ms", f.Seconds, x.ticks)
+			}
+			if !strings.HasPrefix(f.Advice, x.advice) {
+				t.Errorf("advice %q, want %q", f.Advice, x.advice)
+			}
+			if (f.Cause != nil) != (x.cause != "") || f.Cause != nil && (f.Cause.Region != x.cause || f.Cause.Process != x.process || f.Cause.Activity != "cpu") {
+				t.Errorf("cause %+v, want %s of rank %d", f.Cause, x.cause, x.process)
+			}
+			for _, other := range doc.Findings[1:] { // one loss is one finding
+				if other.Kind == "imbalance" || other.Kind == "idle" || strings.HasSuffix(other.Kind, "_wait") && x.kind != "hang" {
+					t.Errorf("also %+v", other)
+				}
+			}
+		})
+	}
+}
+
+// TestHangText names who is where, since when, and who never came.
+func TestHangText(t *testing.T) {
+	text := must(t, "report", foundTrace(t, hung))
+	for _, want := range []string{
+		"ranks 0-1 in MPI_Allreduce since 0.900000 s to 0.950000", "rank 2 in MPI_Recv since 0.500000 s", "MPI_Allreduce of ranks 0-1 did not begin on rank 2",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
