@@ -115,7 +115,7 @@ func (f *finder) placeWaits(x *RunFinding, item xtf.Item, sum *Spread) {
 		return
 	}
 	top := list[0]
-	x.Where.Path, x.Where.Region = f.causes.paths.Names(top.path), clean(f.causes.name(f.causes.paths.Region(top.path)), 60)
+	x.Where.Path, x.Where.Region = f.causes.paths.Names(top.path), clean(f.causes.name(criticalKey{f.causes.paths.Region(top.path), xtf.ActivityMPI}), 60)
 	x.Where.Interval = f.interval(top.node)
 	x.facts.region = x.Where.Region
 	x.Evidence += fmt.Sprintf("; %s of it in %s", ratio(top.all, sum.Sum).percent(), pathLabel(x.Where.Path))
@@ -157,7 +157,7 @@ func (f *finder) blame(x *RunFinding, item xtf.Item) {
 	}
 	region := f.causes.paths.Region(top.path)
 	x.Cause = &FindingCause{
-		Process: rank, Activity: ActivityName(top.activity), Path: f.causes.paths.Names(top.path), Region: clean(f.causes.name(region), 60),
+		Process: rank, Activity: ActivityName(top.activity), Path: f.causes.paths.Names(top.path), Region: clean(f.causes.name(criticalKey{region, top.activity}), 60),
 		Share: ratio(top.all, all), OfRow: ratio(integer(ticks), top.all),
 	}
 	x.facts.activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
@@ -294,5 +294,9 @@ func (f *finder) hang() ([]RunFinding, error) {
 		return nil, err
 	}
 	slices.SortStableFunc(open, func(a, b endCall) int { return cmp.Compare(a.rank, b.rank) })
-	return []RunFinding{f.r.hangFinding(f.u, open, f.command("query", fmt.Sprintf("stack --rank %d --time end", open[0].rank)))}, nil
+	last, err := f.r.lastCollective()
+	if err != nil {
+		return nil, err
+	}
+	return []RunFinding{f.r.hangFinding(f.u, open, f.command("report", "diagnostics"), last)}, nil
 }

@@ -66,7 +66,7 @@ func groups(open []endCall) []*openGroup {
 }
 
 // hangFinding is the report of calls that never returned; open is by rank.
-func (r *Run) hangFinding(u unit, open []endCall, query string) RunFinding {
+func (r *Run) hangFinding(u unit, open []endCall, query, last string) RunFinding {
 	list := groups(open)
 	x := RunFinding{Kind: kindHang, Basis: "no gain: calls that never returned in the trace", Query: query}
 	var parts []string
@@ -106,9 +106,49 @@ func (r *Run) hangFinding(u unit, open []endCall, query string) RunFinding {
 			never = append(never, fmt.Sprintf("%s of %s did not begin on %s", clean(r.RegionName(g.region), 60), rankText(g.ranks), rankText(Ranks{list: missing})))
 		}
 	}
+	if len(never) > 0 && last != "" {
+		never = append(never, last)
+	}
 	x.Evidence = strings.Join(append(parts, never...), "; ")
 	x.Text = "hang, or the trace was cut there: calls that never returned: " + x.Evidence
 	return x
+}
+
+// lastCollective names the collective operation that was the last one of every process;
+// "" where they differ, or a process had none. What follows it is where they part.
+func (r *Run) lastCollective() (string, error) {
+	var common xtf.Coll
+	for rank, x := range r.Defs.Processes() {
+		var own *xtf.Coll
+		for p := x.First; p < x.First+trace.P(x.Count); p++ {
+			a, err := r.File.Array(xtf.Proc(p), xtf.TypeColl)
+			if err != nil || a.Len() == 0 {
+				if err != nil && !Partial(err) {
+					return "", fmt.Errorf("%s: location %d: collectives: %w", r.Name, r.Defs.Location(p).Ref, err)
+				}
+				continue
+			}
+			b, err := a.Row(a.Len()-1, nil)
+			if err != nil {
+				if !Partial(err) {
+					return "", fmt.Errorf("%s: location %d: collectives: %w", r.Name, r.Defs.Location(p).Ref, err)
+				}
+				continue
+			}
+			var c xtf.Coll
+			c.Load(b)
+			if own == nil || c.T > own.T {
+				own = &c
+			}
+		}
+		switch {
+		case own == nil || rank > 0 && (own.Comm != common.Comm || own.Ordinal != common.Ordinal):
+			return "", nil
+		case rank == 0:
+			common = *own
+		}
+	}
+	return fmt.Sprintf("the last collective that all finished is number %s of %s, %s: the next one differs", count(common.Ordinal), clean(r.CommName(common.Comm), 60), clean(r.RegionName(common.Region), 60)), nil
 }
 
 // rankText is a set of ranks in a sentence.

@@ -198,16 +198,16 @@ func (d *Document) htmlMostly(u unit) string {
 
 // htmlMetric is a line of the efficiency tree.
 type htmlMetric struct {
-	Level                  int
-	Name, Value, Grade     string
-	Bar                    template.HTML
-	Formula, Advice, Where string
+	Level                   int
+	Name, Value, Grade      string
+	Bar                     template.HTML
+	Formula, Meaning, Where string
 }
 
 // htmlMetrics are POP's efficiencies, each with its formula in numbers.
 func htmlMetrics(p *POP, u unit) []htmlMetric {
-	line := func(level int, name string, r Ratio, formula, advice, where string) htmlMetric {
-		return htmlMetric{level, name, r.text(3), gradeWord(r), htmlBar(r), formula, advice, where}
+	line := func(level int, name string, r Ratio, formula, meaning, where string) htmlMetric {
+		return htmlMetric{level, name, r.text(3), gradeWord(r), htmlBar(r), formula, meaning, where}
 	}
 	mean := u.real(ratio(p.Useful, integer(p.participants)))
 	most, runtime, name := u.ticks(p.Largest), u.big(p.Runtime), u.name()
@@ -219,16 +219,16 @@ func htmlMetrics(p *POP, u unit) []htmlMetric {
 		line(0, "Parallel efficiency", p.Parallel, formula,
 			"the part of the run between set-up and end in which processes compute", "intervals"),
 		line(1, "Load balance", p.LoadBalance, fmt.Sprintf("mean useful time / largest useful time = %s / %s %s", mean, most, name),
-			"low: some processes have more work than others; deal out the work more evenly, or look which part of the input is heavy", "ranks"),
+			"low: some processes have more work than others", "ranks"),
 		line(1, "Communication efficiency", p.Communication, fmt.Sprintf("serialisation × transfer = largest useful time / runtime = %s / %s %s", most, runtime, name),
 			"low: even the busiest process is often in MPI, or in what is lost beside it", "waits"),
 	}
 	if p.Ideal != nil {
 		list = append(list,
 			line(2, "Serialisation efficiency", p.Serialisation, fmt.Sprintf("largest useful time / runtime on an ideal network = %s / %s %s", most, u.big(p.Ideal), name),
-				"low: processes wait for one another in turn, though each has as much work; start messages earlier, and look who is late", "waits"),
+				"low: processes wait for one another in turn, though each has as much work", "waits"),
 			line(2, "Transfer efficiency", p.Transfer, fmt.Sprintf("runtime on an ideal network / runtime = %s / %s %s", u.big(p.Ideal), runtime, name),
-				"low: the network or the MPI library is slow for what is sent; fewer and larger messages, or processes closer to each other", "matrix"))
+				"low: the network or the MPI library is slow for what is sent", "matrix"))
 	}
 	if t := p.Threads; t != nil {
 		list = append(list, line(0, "Threads", t.OpenMP, fmt.Sprintf("serial × balance × scheduling = %s × %s × %s, of the threads' time outside MPI", t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3)),

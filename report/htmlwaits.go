@@ -23,8 +23,8 @@ type htmlWaits struct {
 
 // htmlPattern is a pattern that occurs.
 type htmlPattern struct {
-	Name, Advice string
-	item         xtf.Item
+	Name, Meaning string
+	item          xtf.Item
 }
 
 // htmlHeatRow is an interval's line of the map.
@@ -68,7 +68,7 @@ func (d *Document) htmlWaits(u unit) *htmlWaits {
 	for i := range w.Patterns {
 		p := &w.Patterns[i]
 		if !p.part() {
-			x.Patterns = append(x.Patterns, htmlPattern{patternLabel(p.Pattern), patternAdvice[p.Pattern], p.item})
+			x.Patterns = append(x.Patterns, htmlPattern{patternLabel(p.Pattern), patternMeaning[p.Pattern], p.item})
 		}
 	}
 	shown := w.Intervals[:min(len(w.Intervals), htmlRows)]
@@ -117,11 +117,7 @@ func (w *Waits) htmlCauses(r *Run, u unit) (*htmlTable, string) {
 	}
 	t.left(len(w.Causes), htmlCauses, "cause", "waits")
 	top := &w.Causes[0]
-	text := fmt.Sprintf("%s: %s of all waiting", top.who(r), top.Share.percent())
-	if a := activityAdvice[top.Activity]; a != "" {
-		text += "; " + a
-	}
-	return t, sentence(text)
+	return t, sentence(top.sentence(r))
 }
 
 // htmlPaths is where most is waited.

@@ -6,21 +6,23 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// patternAdvice says what a pattern means and where to look.
-var patternAdvice = map[string]string{
+// patternMeaning says what a pattern is; what to do about it is in adviceTable.
+var patternMeaning = map[string]string{
 	"late_sender":                       "receivers wait for messages that were sent too late",
-	"late_sender_wrong_order_same":      "messages of one source are received in another order than they were sent: receive in the order of sending",
-	"late_sender_wrong_order_different": "another source's message was already there: receive from any source, or in the order of arrival",
-	"late_receiver":                     "senders wait, in the send or where it is completed, for the receive to be posted: post receives earlier",
+	"late_sender_wrong_order_same":      "messages of one source are received in another order than they were sent",
+	"late_sender_wrong_order_different": "another source's message was already there",
+	"late_receiver":                     "senders wait, in the send or where it is completed, for the receive to be posted",
 	"late_progress":                     "senders wait until the receiver, which has posted the receive, is in MPI again",
-	"wait_barrier":                      "processes come to barriers at different times: balance the work before, or drop the barrier",
+	"wait_barrier":                      "processes come to barriers at different times",
 	"barrier_completion":                "leaving barriers takes this long after the first process has left",
-	"wait_nxn":                          "processes come to all-to-all operations at different times: balance the work before",
+	"wait_nxn":                          "processes come to all-to-all operations at different times",
 	"nxn_completion":                    "leaving all-to-all operations takes this long after the first process has left",
-	"late_broadcast":                    "the root comes late to a broadcast: move the broadcast up, or the root's work away",
-	"early_reduce":                      "the root of a reduction waits for the first contribution: give the root more work before",
+	"late_broadcast":                    "the root comes late to a broadcast",
+	"early_reduce":                      "the root of a reduction waits for the first contribution",
 	"early_scan":                        "processes wait in prefix operations for those below them",
 }
 
@@ -63,7 +65,7 @@ func (d *Document) writeWaits(w *writer) {
 		if p.part() {
 			name = "  of it " + strings.TrimPrefix(name, "late_sender_")
 		}
-		tab.add(name, countBig(p.Count), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternAdvice[p.Pattern])
+		tab.add(name, countBig(p.Count), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternMeaning[p.Pattern])
 	}
 	w.table(&tab)
 	x.writeNodes(w)
@@ -170,16 +172,21 @@ func (x *Waits) writeCauses(w *writer, r *Run) {
 	w.table(&tab)
 	w.more(len(x.Causes), len(shown), "row")
 	top := &x.Causes[0]
-	w.line("> %s: %s of all waiting; %s", top.who(r), top.Share.percent(), activityAdvice[top.Activity])
+	w.line("> %s", top.sentence(r))
 }
 
-// activityAdvice says what to do about an activity that makes others wait.
-var activityAdvice = map[string]string{
-	"cpu":     "do less of it before others need the result, or give others some of it",
-	"mpi":     "transfers take long there: fewer messages, or operations that do not block, started earlier",
-	"io":      "write or read less, later, or on all processes together",
-	"marker":  "the intervals are too fine: mark fewer",
-	"outside": "nothing is recorded of that time: launch the processes closer together, or record them from their start",
+// sentence says who causes most waits, and what to do about it where the table of
+// advice knows.
+func (x *Cause) sentence(r *Run) string {
+	text := fmt.Sprintf("%s: %s of all waiting", x.who(r), x.Share.percent())
+	for item := range xtf.NumItems {
+		if item.String() == x.Pattern {
+			if a := advice(waitKind(item), &findingFacts{activity: x.Activity}); a != "" {
+				text += "; " + a
+			}
+		}
+	}
+	return text
 }
 
 func (x *Waits) writeCritical(w *writer) {

@@ -225,6 +225,7 @@ func TestHangText(t *testing.T) {
 	text := must(t, "report", foundTrace(t, hung))
 	for _, want := range []string{
 		"ranks 0-1 in MPI_Allreduce since 0.900000 s to 0.950000", "rank 2 in MPI_Recv since 0.500000 s", "MPI_Allreduce of ranks 0-1 did not begin on rank 2",
+		"the last collective that all finished is number 0 of MPI_COMM_WORLD, MPI_Barrier",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
