@@ -166,9 +166,6 @@ const (
 	numSums
 )
 
-// waitsP2P are the waits in point-to-point calls; the others are in collectives.
-func waitsP2P(i xtf.Item) bool { return i == xtf.ItemLateSender || i == xtf.ItemLateReceiver }
-
 // read takes the components of each process, and its delay costs.
 func (f *finder) read() error {
 	rows, err := f.r.HasRows()
@@ -206,7 +203,7 @@ func (f *finder) read() error {
 func (f *finder) addProcess(x *processItems, caused uint64) {
 	var p2p, coll uint64
 	for _, i := range waitItems {
-		if v := x.at(0, i); waitsP2P(i) {
+		if v := x.at(0, i); slices.Contains(p2pWaits, i) {
 			p2p = saturating(p2p, v)
 		} else {
 			coll = saturating(coll, v)

@@ -75,7 +75,13 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 		x.Notes = append(x.Notes, text)
 	}
 	x.Picture, x.Legend = drawTimeline(shares, rows, s, u, d.rowRanks(len(rows)))
-	x.Table = shareTable(shares, s, u)
+	if x.Table, err = d.run.exactTable(s, lives, u); err != nil {
+		return nil, err
+	}
+	x.Notes = append(x.Notes, "The upper picture is an estimate from bins of time.")
+	if x.Table == nil {
+		x.Table = shareTable(shares, s, u)
+	}
 	x.View = d.viewerSpans()
 	return x, nil
 }
@@ -415,9 +421,97 @@ func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, ranks []uint
 	return w.html(), legend
 }
 
-// shareTable has the shares of all processes' time in tenths of the run.
-func shareTable(shares [][]int, s runSpan, u unit) *htmlTable {
+// exactLocations is the number of locations up to which the table of shares is exact:
+// that costs ten looks at the running totals of each.
+const exactLocations = 1024
+
+// exactParts are the columns of the exact table, each less those that it contains.
+var exactParts = [...]struct {
+	name string
+	of   func(v *vector) uint64
+}{
+	{"own code", func(v *vector) uint64 { return v[xtf.ItemCPU] }},
+	{"point to point", func(v *vector) uint64 { return v[xtf.ItemP2P] }},
+	{"collective", func(v *vector) uint64 { return v[xtf.ItemColl] - min(v[xtf.ItemColl], v[xtf.ItemBarrier]) }},
+	{"barrier", func(v *vector) uint64 { return v[xtf.ItemBarrier] }},
+	{"one-sided", func(v *vector) uint64 { return v[xtf.ItemRMA] }},
+	{"other MPI", func(v *vector) uint64 {
+		named := v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA] + v[xtf.ItemFileIO]
+		return v[xtf.ItemMPI] - min(v[xtf.ItemMPI], named)
+	}},
+	{"file I/O", func(v *vector) uint64 { return v[xtf.ItemIO] + v[xtf.ItemFileIO] }},
+	{"markers", func(v *vector) uint64 { return v[xtf.ItemMarker] }},
+}
+
+// part is the i-th of n parts of the span.
+func (s runSpan) part(i, n uint64) (begin, end uint64) {
+	return s.begin + muldiv(s.end-s.begin, i, n), s.begin + muldiv(s.end-s.begin, i+1, n)
+}
+
+// exactTable has the shares of all locations' time in tenths of the run, from running
+// totals: exact. Nil where there are none, too many locations, or a damaged one.
+func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error) {
+	if rows, err := r.HasRows(); err != nil || !rows || len(lives) == 0 || len(lives) > exactLocations {
+		return nil, err
+	}
+	var sums [timelineParts][len(exactParts)]wide
+	for _, l := range lives {
+		x, err := r.running(l.p, nil)
+		if err == nil {
+			x.cut, x.first, x.last = false, l.begin, l.end // set-up is part of the run
+		}
+		for i := range sums {
+			if err != nil {
+				break
+			}
+			var v vector
+			begin, end := s.part(uint64(i), timelineParts)
+			if v, err = x.between(begin, end); err == nil {
+				for k := range exactParts {
+					sums[i][k].add(exactParts[k].of(&v))
+				}
+			}
+		}
+		if Partial(err) { // a part of the numbers would be missing
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 	t := &htmlTable{Caption: "Share of all processes' time", Head: heads("<from", "<to")}
+	var used []int
+	for k := range exactParts {
+		for i := range sums {
+			if sums[i][k].big().Sign() > 0 {
+				used = append(used, k)
+				t.Head = append(t.Head, htmlHead{Text: exactParts[k].name})
+				break
+			}
+		}
+	}
+	for i := range sums {
+		begin, end := s.part(uint64(i), timelineParts)
+		row := s.partCells(begin, end, u)
+		for _, k := range used {
+			of := ratio(sums[i][k].big(), times(integer(uint64(len(lives))), end-begin))
+			row = append(row, ratioCell(of, of.percent()))
+		}
+		t.add(row...)
+	}
+	return t, nil
+}
+
+// partCells name a part of the span.
+func (s runSpan) partCells(begin, end uint64, u unit) []htmlCell {
+	from, to := begin-s.begin, end-s.begin
+	return []htmlCell{{Text: u.ticks(from) + " " + u.name(), Sort: fmt.Sprint(from)}, {Text: u.ticks(to) + " " + u.name(), Sort: fmt.Sprint(to)}}
+}
+
+// shareTable has the shares of all processes' time in tenths of the run, from the
+// picture's columns: an estimate, for bins do not begin where tenths do.
+func shareTable(shares [][]int, s runSpan, u unit) *htmlTable {
+	t := &htmlTable{Caption: "Share of all processes' time, an estimate from bins of time", Head: heads("<from", "<to")}
 	var used []int
 	for k, p := range shareParts {
 		for _, v := range shares[k] {
@@ -431,8 +525,8 @@ func shareTable(shares [][]int, s runSpan, u unit) *htmlTable {
 	n := len(shares[0])
 	for i := range timelineParts {
 		a, b := i*n/timelineParts, (i+1)*n/timelineParts
-		from, to := muldiv(s.end-s.begin, uint64(i), timelineParts), muldiv(s.end-s.begin, uint64(i+1), timelineParts)
-		row := []htmlCell{{Text: u.ticks(from) + " " + u.name(), Sort: fmt.Sprint(from)}, {Text: u.ticks(to) + " " + u.name(), Sort: fmt.Sprint(to)}}
+		begin, end := s.part(uint64(i), timelineParts)
+		row := s.partCells(begin, end, u)
 		for _, k := range used {
 			sum := 0
 			for _, v := range shares[k][a:b] {

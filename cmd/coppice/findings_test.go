@@ -2,6 +2,8 @@ package main
 
 import (
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -229,6 +231,47 @@ func TestHangText(t *testing.T) {
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+// TestTimelineShares: of the first fifth of the run every process is in MPI_Init, and the
+// table of the page says so to the digit; behind it are four fifths of own code but for a
+// barrier of rank 1 from 500 to 600, half of the processes' time there.
+func TestTimelineShares(t *testing.T) {
+	page := must(t, "report", foundTrace(t, `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER MPI_Init
+0 200 LEAVE MPI_Init
+0 600 ENTER MPI_Barrier
+0 600 MPI_COLLECTIVE_BEGIN
+0 600 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 600 LEAVE MPI_Barrier
+0 999 ENTER main
+0 1000 LEAVE main
+1 0 ENTER MPI_Init
+1 200 LEAVE MPI_Init
+1 500 ENTER MPI_Barrier
+1 500 MPI_COLLECTIVE_BEGIN
+1 600 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+1 600 LEAVE MPI_Barrier
+1 999 ENTER main
+1 1000 LEAVE main
+`), "--format", "html")
+	_, table, _ := strings.Cut(page, `<section id="timeline"`)
+	table, _, _ = strings.Cut(table, "</section>")
+	cells := regexp.MustCompile(`<td[^>]*>([^<]*)</td>`).FindAllStringSubmatch(table, -1)
+	var got []string
+	for _, c := range cells {
+		got = append(got, c[1])
+	}
+	// from, to, own code, barrier, other MPI
+	for row, want := range map[int][]string{0: {"0.0 %", "0.0 %", "100.0 %"}, 1: {"0.0 %", "0.0 %", "100.0 %"}, 2: {"100.0 %", "0.0 %", "0.0 %"}, 5: {"50.0 %", "50.0 %", "0.0 %"}} {
+		if len(got) != 50 || !slices.Equal(got[5*row+2:5*row+5], want) {
+			t.Errorf("row %d: want %v in %q", row, want, got)
 		}
 	}
 }
