@@ -1,8 +1,11 @@
 package report
 
 import (
+	"os"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // TestAdvice is about calls that once were told to send fewer messages, and about
@@ -30,5 +33,29 @@ func TestAdvice(t *testing.T) {
 		if !strings.HasPrefix(got, x.want) || (x.want == "") != (got == "") {
 			t.Errorf("%s: %q, want %q", x.name, got, x.want)
 		}
+	}
+}
+
+// TestAdviceDocument holds docs/metrics.md against the table: one line for each row, in
+// its order.
+func TestAdviceDocument(t *testing.T) {
+	b, err := os.ReadFile("../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(b), "**Advice**")
+	text, _, _ = strings.Cut(text, "\n## ")
+	var got []string
+	for line := range strings.Lines(text) {
+		if c := strings.Split(line, " | "); strings.HasPrefix(line, "| `") && len(c) > 1 {
+			got = append(got, strings.Trim(c[0], "|` ")+": "+strings.Trim(c[len(c)-1], " |\n"))
+		}
+	}
+	var want []string
+	for _, row := range adviceTable {
+		want = append(want, row.kind+": "+row.text)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -18,6 +18,7 @@
 // and the whole run in time. NewDiff puts two runs side by side, NewScaling compares
 // several runs of one program; Judge decides conditions about metrics; Statistics
 // tells what processes did in a span of time from indexes.
+// A RunFinding is a loss with its evidence, what it could gain at most, and advice.
 // docs/metrics.md defines every number.
 //
 // Results come from integer sums that the analysis stored; divisions happen
@@ -46,7 +47,8 @@
 //
 // # Cost and memory
 //
-// summary reads a few rows, whatever the size of the run. profile reads one
+// summary reads the components and delay costs of every process, one after another, and
+// 8 bytes each stay; where a section may be serial it reads what profile does. profile reads one
 // row per region and location and holds 64 bytes per region; comm reads the
 // channels of all locations and holds 40 bytes per pair of processes that
 // communicate; diagnostics holds 16 occurrences per code. intervals holds 100 bytes
