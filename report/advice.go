@@ -1,6 +1,10 @@
 package report
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
 
 // findingFacts are what rows of the table of advice ask for.
 type findingFacts struct {
@@ -11,9 +15,9 @@ type findingFacts struct {
 	causeNode   uint32
 	sameSource  bool // wrong order: mostly of messages of one source
 	threads     bool
-	scheduling  bool // of threads: mostly what even the busiest one idles
-	markers     bool
-	outside     bool // work outside of recorded calls
+	scheduling  bool     // of threads: mostly what even the busiest one idles
+	item        xtf.Item // of a component that is a loss by itself
+	outside     bool     // work outside of recorded calls
 	uneven      bool
 	mean        Ratio
 }
@@ -49,7 +53,7 @@ var adviceTable = []adviceRow{
 	{kindSmallMessages, "", nil, "join messages to the same process"},
 	{kindThreadImbalance, "", func(x *findingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *findingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},
-	{kindOverhead, "", func(x *findingFacts) bool { return x.markers }, "mark fewer intervals: they are too fine"},
+	{kindOverhead, "", func(x *findingFacts) bool { return x.item == xtf.ItemMarker }, "mark fewer intervals: they are too fine"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
 	{kindClock, "", nil, "analyze with --clock-repair"},
 }

@@ -85,6 +85,7 @@ type finder struct {
 	each    eachSums // what is largest of a process
 	causes  *causes  // nil without rows
 	nodes   []node
+	codes   []CodeTotal
 	list    []RunFinding
 }
 
@@ -110,7 +111,7 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
 	f.io()
 	f.transfer()
 	f.threads()
-	f.markers()
+	f.items()
 	slices.SortStableFunc(f.list, func(a, b RunFinding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	f.list = slices.DeleteFunc(f.list, func(x RunFinding) bool { return !f.matters(x.Ticks) })
 	f.setup()
@@ -173,6 +174,9 @@ func (f *finder) read() error {
 		return err
 	}
 	if f.nodes, err = f.r.nodes(); err != nil {
+		return err
+	}
+	if f.codes, err = f.r.Codes(); err != nil {
 		return err
 	}
 	caused := make([]uint64, len(f.r.Defs.Processes()))
@@ -385,16 +389,30 @@ func (f *finder) threads() {
 	}
 }
 
-// markers is what the marks of intervals cost.
-func (f *finder) markers() {
-	m := f.s.Item(xtf.ItemMarker)
-	x := RunFinding{
-		Kind: kindOverhead, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in markers of intervals",
-		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "intervals"), facts: findingFacts{markers: true},
+// lostItems are components that are a loss by themselves.
+var lostItems = []struct {
+	kind string
+	item xtf.Item
+	what string
+}{
+	{kindOverhead, xtf.ItemMarker, "markers of intervals"},
+}
+
+// items is what a process loses in components that are a loss by themselves.
+func (f *finder) items() {
+	for _, k := range lostItems {
+		m := f.s.Item(k.item)
+		if m.Sum == nil {
+			continue
+		}
+		x := RunFinding{
+			Kind: k.kind, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process: " + k.what,
+			Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "intervals --ordered "+k.item.String()), facts: findingFacts{item: k.item},
+		}
+		x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.big(m.Sum), f.u.name())
+		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", k.what, f.upTo(x.Ticks), m.MaxP, x.Evidence)
+		f.list = append(f.list, x)
 	}
-	x.Evidence = fmt.Sprintf("all processes together %s %s in markers", f.u.big(m.Sum), f.u.name())
-	x.Text = fmt.Sprintf("markers of intervals: %s, most on rank %d; %s", f.upTo(x.Ticks), m.MaxP, x.Evidence)
-	f.list = append(f.list, x)
 }
 
 // idle is time in which processes have not begun or have ended. Where the trace has
@@ -438,18 +456,20 @@ func (f *finder) setup() {
 	f.list = append(f.list, x)
 }
 
+// clockCodes are the diagnostics that say that times of processes do not compare.
+var clockCodes = []trace.Code{trace.DiagClockViolation}
+
 // clock says that times of different processes do not compare.
 func (f *finder) clock() {
-	m := &f.s.Messages
-	if m.ClockViolation == nil || *m.ClockViolation == 0 {
-		return
+	for _, c := range f.codes {
+		if !slices.Contains(clockCodes, c.Code) || c.Count == 0 {
+			continue
+		}
+		x := RunFinding{Kind: kindClock, Basis: "no gain: a doubt about the times", Query: f.command("report", "diagnostics")}
+		x.Evidence = fmt.Sprintf("%s: %s in %s, worst %s", c.Code.Text(), count(c.Count), plural(int(c.Locations), "location"), f.u.magnitude(c.Code, c.Worst))
+		x.Text = "clocks disagree, and times between processes are wrong by at least that much: " + x.Evidence
+		f.list = append(f.list, x)
 	}
-	x := RunFinding{
-		Kind: kindClock, Basis: "no gain: a doubt about the times", Query: f.command("report", "diagnostics"),
-		Evidence: fmt.Sprintf("%s of %s messages arrive before they were sent", count(*m.ClockViolation), countBig(m.Received)),
-	}
-	x.Text = x.Evidence + ": the clocks disagree, and times between processes are wrong by at least that much"
-	f.list = append(f.list, x)
 }
 
 // largest returns the region of a class with the most exclusive time.
