@@ -114,7 +114,7 @@ func (r *Run) Document(o Options) (*Document, error) {
 		if d.screen, err = r.firstScreen(o.Intervals.Rules); err != nil {
 			return nil, err
 		}
-		if d.Findings, err = r.findings(d.Summary, d.hot); err != nil {
+		if d.Findings, d.Lost, err = r.findings(d.Summary, d.hot); err != nil {
 			return nil, err
 		}
 	}

@@ -86,19 +86,20 @@ type finder struct {
 	causes  *causes  // nil without rows
 	nodes   []node
 	codes   []CodeTotal
+	lost    []Lost // processes that no finding counts
 	list    []RunFinding
 }
 
 // findings lists what could be gained, by falling time: at least 1 % of the run each.
 // A hang stands before them, doubts about clocks and set-up behind them.
-func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
+func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, []Lost, error) {
 	f := &finder{r: r, s: s, hot: h, u: unit{s.Resolution}, runtime: s.Ticks.Runtime}
 	if err := f.read(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	hang, err := f.hang()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f.waits()
 	if len(hang) == 0 { // else processes end when they hang: their times do not compare
@@ -106,7 +107,7 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
 		f.idle()
 	}
 	if err := f.serial(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f.io()
 	f.transfer()
@@ -128,7 +129,7 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, error) {
 			x.Where.Processes = []uint32{}
 		}
 	}
-	return f.list, nil
+	return f.list, f.lost, nil
 }
 
 // matters reports whether a loss is 1 % of the run or more.
@@ -196,7 +197,7 @@ func (f *finder) read() error {
 	for i := range e.total {
 		e.total[i] = new(big.Int)
 	}
-	_, err = f.r.eachProcess(Ranks{}, "findings", func(x *processItems) { f.addProcess(x, caused[x.rank]) })
+	f.lost, err = f.r.eachProcess(Ranks{}, "findings", func(x *processItems) { f.addProcess(x, caused[x.rank]) })
 	if e.slack == xtf.Never {
 		e.slack = 0
 	}

@@ -275,3 +275,80 @@ resolution 1000
 		}
 	}
 }
+
+// TestNoFindings: what looks like a loss and is none.
+func TestNoFindings(t *testing.T) {
+	const workers = `
+-- program --
+processes 4
+resolution 1000
+-- events --
+0 0 ENTER main
+0 0 ENTER MPI_Recv
+0 900 MPI_RECV 1 MPI_COMM_WORLD 7 8
+0 900 LEAVE MPI_Recv
+0 900 ENTER MPI_Recv
+0 900 MPI_RECV 2 MPI_COMM_WORLD 7 8
+0 900 LEAVE MPI_Recv
+0 900 ENTER MPI_Recv
+0 900 MPI_RECV 3 MPI_COMM_WORLD 7 8
+0 900 LEAVE MPI_Recv
+0 1000 LEAVE main
+`
+	worker := func(rank string) string {
+		return strings.ReplaceAll("# 0 ENTER main\n# 900 ENTER MPI_Send\n# 900 MPI_SEND 0 MPI_COMM_WORLD 7 8\n# 900 LEAVE MPI_Send\n# 1000 LEAVE main\n", "#", rank)
+	}
+	for name, trace := range map[string]string{
+		// Rank 0 waits 900 for rank 1, but 2 and 3 compute all the time: the run cannot be shorter for that.
+		"a master waits for busy workers": workers + worker("1") + worker("2") + worker("3"),
+		// One of three executes prepare, but the others have work of their own.
+		"coupled codes": `
+-- program --
+processes 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER prepare
+0 700 LEAVE prepare
+0 1000 LEAVE main
+1 0 ENTER main
+1 1000 LEAVE main
+2 0 ENTER main
+2 1000 LEAVE main
+`,
+	} {
+		run := foundTrace(t, trace)
+		for _, f := range jsonOf[foundIn](t, "report", run).Findings {
+			if f.Kind == "late_sender" || f.Kind == "serial" || f.Kind == "transfer" {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		if name == "coupled codes" && !strings.Contains(must(t, "report", run), "\n> nothing above 1 % of the run\n") {
+			t.Errorf("%s: something is found", name)
+		}
+	}
+}
+
+// TestClockFinding: a message of 100 ms arrives at 50; the doubt is printed though nothing could be gained.
+func TestClockFinding(t *testing.T) {
+	doc := jsonOf[foundIn](t, "report", foundTrace(t, `
+-- program --
+processes 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER MPI_Send
+0 100 MPI_SEND 1 MPI_COMM_WORLD 7 8
+0 101 LEAVE MPI_Send
+0 1000 LEAVE main
+1 0 ENTER main
+1 50 ENTER MPI_Recv
+1 51 MPI_RECV 0 MPI_COMM_WORLD 7 8
+1 51 LEAVE MPI_Recv
+1 1000 LEAVE main
+`))
+	n := len(doc.Findings)
+	if n == 0 || doc.Findings[n-1].Kind != "clock" || doc.Findings[n-1].Ticks != 0 || !strings.Contains(doc.Findings[n-1].Text, "worst 0.049000000 s") {
+		t.Errorf("%+v", doc.Findings)
+	}
+}
