@@ -389,8 +389,8 @@ func TestPartialReport(t *testing.T) {
 			t.Errorf("%s: exit code %d\n%s\n%s", primitive, code, out, errs)
 		}
 	}
-	if code, _, errs := call("report", bad); code != jobs.ExitDone {
-		t.Errorf("the summary needs no location: exit code %d: %s", code, errs)
+	if code, out, errs := call("report", bad); code != jobs.ExitPartial || !strings.Contains(out, "left out of findings: location 1 (process 1, thread 0)") {
+		t.Errorf("the numbers of the summary need no location, its findings do: exit code %d: %s", code, errs)
 	}
 	code, got := checkOf(t, bad)
 	if code != jobs.ExitFound || len(got.Check.Problems) == 0 {
