@@ -262,13 +262,17 @@ func lateProgress() waitCase {
 		name: "late progress", last: []uint64{300, 300},
 		calls: []smallCall{
 			irecv(2, 1), wait(40, 52, 1), send(10, 50),
-			irecv(62, 2), irecv(66, 3), {0, 70, 71, "MPI_Iprobe", "", ""}, wait(90, 95, 2), send(65, 93),
+			irecv(62, 2), irecv(66, 3),
+			{0, 70, 71, "MPI_Iprobe", "", ""},
+			wait(90, 95, 2), send(65, 93),
 			wait(150, 152, 3), send(110, 120),
 			irecv(205, 4), wait(225, 232, 4), send(200, 230),
 		},
 		waits: [][]waitRow{nil, {
-			{10, 40, xtf.WaitLateProgress, 0, 0}, {65, 70, xtf.WaitLateProgress, 0, 0},
-			{200, 205, xtf.WaitLateReceiver, 0, 0}, {205, 225, xtf.WaitLateProgress, 0, 0},
+			{10, 40, xtf.WaitLateProgress, 0, 0},
+			{65, 70, xtf.WaitLateProgress, 0, 0},
+			{200, 205, xtf.WaitLateReceiver, 0, 0},
+			{205, 225, xtf.WaitLateProgress, 0, 0},
 		}},
 		items: []nodeItem{{0, xtf.ItemLateProgress, []uint64{0, 30 + 5 + 20}}, {0, xtf.ItemLateReceiver, []uint64{0, 5}}, {0, xtf.ItemWaitCount, []uint64{0, 4}}},
 	}
@@ -285,7 +289,8 @@ func exchanges() waitCase {
 		calls: []smallCall{
 			sendrecv(0, 5, 30, 1, 1), sendrecv(1, 20, 30, 0, 0),
 			{2, 35, 36, "MPI_Send", "MPI_SEND 0 MPI_COMM_WORLD 1 8", ""},
-			sendrecv(0, 40, 70, 1, 2), {1, 60, 70, "MPI_Recv", "", "MPI_RECV 0 MPI_COMM_WORLD 1 8"},
+			sendrecv(0, 40, 70, 1, 2),
+			{1, 60, 70, "MPI_Recv", "", "MPI_RECV 0 MPI_COMM_WORLD 1 8"},
 		},
 		waits: [][]waitRow{{{5, 20, xtf.WaitLateSender, 1, 0}}, nil, nil},
 		items: []nodeItem{{0, xtf.ItemLateSender, []uint64{15, 0, 0}}, {0, xtf.ItemLateReceiver, []uint64{0, 0, 0}}},
@@ -311,8 +316,10 @@ func waitallOfAll() waitCase {
 	return waitCase{
 		name: "several late senders in one call", last: []uint64{200, 200, 200},
 		calls: []smallCall{
-			irecv(1, 1), irecv(2, 2), {0, 5, 45, "MPI_Waitall", "", two(45, 1, 2)},
-			irecv(46, 3), irecv(48, 4), {0, 50, 85, "MPI_Waitall", "", two(85, 3, 4)},
+			irecv(1, 1), irecv(2, 2),
+			{0, 5, 45, "MPI_Waitall", "", two(45, 1, 2)},
+			irecv(46, 3), irecv(48, 4),
+			{0, 50, 85, "MPI_Waitall", "", two(85, 3, 4)},
 			recv(2, 90, 125), recv(1, 126, 127),
 			send(1, 10), send(1, 30), send(1, 100), send(2, 40), send(2, 80), send(2, 120),
 		},

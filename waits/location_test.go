@@ -41,8 +41,10 @@ func newWorld() *world {
 	d := &trace.Definitions{
 		Strings: []trace.String{{Ref: 0, Value: "MPI_Waitall"}, {Ref: 1, Value: "MPI_Init"}, {Ref: 2, Value: "MPI_Sendrecv"}, {Ref: 3, Value: "MPI_Testsome"}},
 		Regions: []trace.Region{
-			{Ref: regionCall, Name: 0, Paradigm: trace.ParadigmMPI}, {Ref: regionInit, Name: 1, Paradigm: trace.ParadigmMPI},
-			{Ref: regionSendrecv, Name: 2, Paradigm: trace.ParadigmMPI}, {Ref: regionTest, Name: 3, Paradigm: trace.ParadigmMPI},
+			{Ref: regionCall, Name: 0, Paradigm: trace.ParadigmMPI},
+			{Ref: regionInit, Name: 1, Paradigm: trace.ParadigmMPI},
+			{Ref: regionSendrecv, Name: 2, Paradigm: trace.ParadigmMPI},
+			{Ref: regionTest, Name: 3, Paradigm: trace.ParadigmMPI},
 		},
 	}
 	d.Seal()
