@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"bytes"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -402,6 +404,69 @@ func TestGoldenWaits(t *testing.T) {
 		})
 	}
 }
+
+// TestWaitsOfArchives compares the waits for messages of real archives with sums that a script made from the text of
+// otf2-print, by the definitions of package waits: it paired the sends and receives of each communicator, source,
+// destination and tag in the order of posting. Nanoseconds; in LULESH and LAMMPS many receives are posted, in NPB MG most,
+// before the send begins.
+func TestWaitsOfArchives(t *testing.T) {
+	want := map[string]map[uint32]waitAmount{
+		"lulesh-8":      {xtf.WaitLateSender: {335, 24452537}, xtf.WaitLateReceiver: {536, 59576621}, xtf.WaitLateProgress: {512, 19482893}},
+		"lammps-pppm-4": {xtf.WaitLateSender: {476, 4840054}, xtf.WaitLateReceiver: {2967, 71975067}, xtf.WaitLateProgress: {2757, 14346007}},
+		"npb-mg.W-2":    {xtf.WaitLateSender: {7, 57701}, xtf.WaitLateReceiver: {80, 16252728}, xtf.WaitLateProgress: {97, 342967}},
+		"npb-mg.S-4":    {xtf.WaitLateSender: {153, 2785442}, xtf.WaitLateReceiver: {187, 3766329}, xtf.WaitLateProgress: {195, 414151}},
+		"npb-lu.S-4":    {xtf.WaitLateSender: {361, 32628905}, xtf.WaitLateReceiver: {228, 7155517}, xtf.WaitLateProgress: {228, 1337459}},
+	}
+	found := 0
+	for _, path := range archives(t) {
+		name := filepath.Base(filepath.Dir(path))
+		if want[name] == nil || testing.Short() && name == "lammps-pppm-4" {
+			continue
+		}
+		found++
+		t.Run(name, func(t *testing.T) {
+			src, err := otf2.OpenPath(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := openBytes(t, analyzed(t, 2, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20}))
+			sides := make([][]xtf.P2P, f.Procs())
+			for p := range sides {
+				rowsOf(t, f, xtf.Proc(p), xtf.TypeP2P, func(_ uint64, row []byte) {
+					var m xtf.P2P
+					m.Load(row)
+					sides[p] = append(sides[p], m)
+				})
+			}
+			got := map[uint32]waitAmount{}
+			for p := range sides {
+				for _, w := range readWaits(t, f, xtf.Proc(p)) {
+					pattern := w.Pattern & xtf.WaitPatternMask
+					if !xtf.WaitsForMessage(pattern) {
+						continue
+					}
+					got[pattern] = waitAmount{got[pattern].count + 1, got[pattern].ticks + w.End - w.T}
+					mate := sides[w.CauseP][sides[p][w.RecN].MateN]
+					switch {
+					case pattern == xtf.WaitLateReceiver && (mate.Post <= sides[p][w.RecN].T || mate.Post != w.End):
+						t.Errorf("location %d: late receiver from %d to %d, the receive was posted at %d", p, w.T, w.End, mate.Post)
+					case pattern == xtf.WaitLateProgress && (mate.Post > w.T || mate.T < w.End):
+						t.Errorf("location %d: late progress from %d to %d, the receive was posted at %d and completed from %d on", p, w.T, w.End, mate.Post, mate.T)
+					}
+				}
+			}
+			if d := cmp.Diff(want[name], got, cmp.AllowUnexported(waitAmount{})); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+	if found == 0 {
+		t.Skip("none of the archives with known waits in ../shared/traces/otf2 beside the repository")
+	}
+}
+
+// waitAmount is how many waits there are, and how long they are together.
+type waitAmount struct{ count, ticks uint64 }
 
 // TestPostedReceivePoint counts potential synchronisation from the posting of
 // receives; waits stay what they are.

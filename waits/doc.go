@@ -23,10 +23,10 @@
 //
 // That λ is later than the receiver's instant is the evidence that the send waited for it; a send that was buffered ends
 // before. Where a call completes several operations its end is evidence for the last of them only. So a call with a late
-// sender has that wait alone, and one without it those for the last receivers. Calls that send and receive in one
-// (MPI_Sendrecv) have no waits of a sender, and calls that test have none. Late progress ends at β even where the
-// transfer goes on, and what a receiver does outside of MPI behind β is not counted, although the message may wait then
-// too: who was in MPI when is not known of another location.
+// sender has that wait alone, and one without it those for the last receivers; what these two share is late receiver.
+// Calls that send and receive in one (MPI_Sendrecv) have no waits of a sender, and calls that test have none. Late
+// progress ends at β even where the transfer goes on, and what a receiver does outside of MPI behind β is not counted,
+// although the message may wait then too: who was in MPI when is not known of another location.
 //
 // A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. Init
 // and Finalize have no waits, messages of markers neither. A message received late is in the wrong order if another one

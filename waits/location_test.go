@@ -468,6 +468,11 @@ func (w *world) slowSend(s *xtf.SendCall) (list []wait) {
 		pattern := xtf.WaitLateReceiver
 		if progress {
 			pattern = xtf.WaitLateProgress
+			for i := range w.sends {
+				if _, posted := span(&w.sends[i], false); w.sends[i].CallN == s.CallN {
+					from = max(from, posted)
+				}
+			}
 		}
 		if from < to {
 			list = append(list, wait{from, to, s.Row, pattern, w.messages[s.Row].MateP})

@@ -81,12 +81,14 @@ func (m *messageWaits) completed(x *sentMessage) {
 	}
 }
 
-// append adds the waits that count to list.
+// append adds the waits that count to list. What both of a sender's share is late receiver.
 func (m *messageWaits) append(list []wait) []wait {
 	if m.late.length() > 0 {
 		return append(list, m.late)
 	}
-	for _, w := range [...]wait{m.receiver, m.progress} {
+	progress := m.progress
+	progress.from = max(progress.from, m.receiver.to)
+	for _, w := range [...]wait{m.receiver, progress} {
 		if w.length() > 0 {
 			list = append(list, w)
 		}

@@ -141,6 +141,7 @@ func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitS
 			return []WaitSpan{late}
 		}
 	}
+	progress.From = max(progress.From, receiver.To)
 	return []WaitSpan{receiver, progress}
 }
 
