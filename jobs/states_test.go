@@ -1,6 +1,7 @@
 package jobs_test
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -118,5 +120,39 @@ func TestStates(t *testing.T) {
 				t.Errorf("process %d, second computation: %s is %d, want %d", p, item, got, items[item])
 			}
 		}
+	}
+}
+
+// TestHostWaits: the host of a real archive waits in hipEventSynchronize twice, as
+// otf2-print shows it: from 6127386368586303 to 6127403889510655 and from
+// 6127405422752434 to 6127411447543723, together 23545715641 ticks.
+func TestHostWaits(t *testing.T) {
+	path := filepath.Join("..", "..", "shared", "traces", "otf2", "hip-mi300-scorep9", "traces.otf2")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the archive is not there: %v", err)
+	}
+	src, err := otf2.OpenPath(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 30}
+	analyzed(t, 2, o)
+	f, err := xtf.OpenFile(o.Output, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	got := map[xtf.Item]uint64{}
+	rowsOf(t, f, 0, xtf.TypeComp, func(_ uint64, row []byte) {
+		var c xtf.Comp
+		c.Load(row)
+		got[xtf.Item(uint32(c.Key))] = c.Value
+	})
+	if got[xtf.ItemDeviceWait] != 23545715641 {
+		t.Errorf("device_wait is %d, want 23545715641", got[xtf.ItemDeviceWait])
+	}
+	if got[xtf.ItemTime] != got[xtf.ItemCPU]+got[xtf.ItemDeviceWait]+got[xtf.ItemDeviceCall] {
+		t.Errorf("time is %d of CPU %d, device wait %d, device call %d", got[xtf.ItemTime], got[xtf.ItemCPU], got[xtf.ItemDeviceWait], got[xtf.ItemDeviceCall])
 	}
 }

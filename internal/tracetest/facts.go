@@ -64,6 +64,7 @@ type ClassTime struct {
 // IO are those of its first location, the one that calls MPI; CPU is the rest.
 type Component struct {
 	Time, CPU, MPI, IO                                      uint64
+	Aside                                                   uint64 // devices, locks and measurement, outside MPI
 	P2P, Coll, NxN, Barrier, FileIO, RMA, Management, Start uint64 // MPI time by class
 	SendRecv                                                uint64 // spans from the enter of the send to the leave of the receive, at the receiver
 	PotentialSync                                           uint64 // late senders, and waiting for the last member of collectives
@@ -171,7 +172,7 @@ func classTimesOf(m map[trace.CallClass]uint64) []ClassTime {
 func (f *Facts) sumProcesses() {
 	for i := range f.Processes {
 		c := &f.Processes[i]
-		c.CPU = c.Time - c.MPI - c.IO
+		c.CPU = c.Time - c.MPI - c.IO - c.Aside
 		f.Execution = max(f.Execution, c.Time)
 		f.CPU += c.CPU
 		f.MPI += c.MPI

@@ -180,6 +180,7 @@ type call struct {
 	event        uint64 // number of the enter
 	parent       int    // index of the calling visit, -1 if there is none
 	recursive    bool   // the region is already open
+	aside        bool   // in the runtime of a device, waiting for a lock, or the measurement itself
 }
 
 // calls lists all visits, and for each event the visit it happens in.
@@ -191,9 +192,14 @@ func (a *analysis) calls(events []record) (calls []call, inside []int) {
 		case trace.Enter, trace.CallingContextEnter:
 			c := call{region: a.region(e), enter: e.time, event: uint64(i), parent: current}
 			c.key, c.class = c.region, a.class(c.region)
-			if a.d.Region(c.region) == nil {
+			if r := a.d.Region(c.region); r == nil {
 				a.problem(trace.DiagBadReference)
 				c.key = trace.Undefined
+			} else {
+				switch a.d.StateOf(r) {
+				case trace.StateDeviceCall, trace.StateDeviceWait, trace.StateLock, trace.StateOverhead:
+					c.aside = true
+				}
 			}
 			for up := current; up >= 0; up = calls[up].parent {
 				c.recursive = c.recursive || calls[up].key == c.key
@@ -254,6 +260,8 @@ func (a *analysis) profile(p trace.P, process uint32, calls []call) {
 			} else {
 				a.r.Processes[process].IO += took
 			}
+		} else if c.aside && first && outermost(calls, c, c.class) {
+			a.r.Processes[process].Aside += took
 		}
 	}
 	var list []Profile
@@ -272,7 +280,7 @@ func outermost(calls []call, c call, class trace.CallClass) bool {
 		stop |= trace.ClassIO
 	}
 	for up := c.parent; up >= 0; up = calls[up].parent {
-		if calls[up].class&stop != 0 {
+		if calls[up].class&stop != 0 || class&trace.ClassMPI == 0 && calls[up].aside {
 			return false
 		}
 	}
