@@ -161,8 +161,13 @@ func (t *Ticks) htmlSplit() template.HTML {
 		class string
 		v     Fraction
 	}{
-		{"k-cpu", t.Productive}, {"k-p2p", t.MPILost}, {"k-io", whole(io)}, {"k-start", whole(other)}, {"k-idle", whole(t.Idle)},
-		{"k-marker", whole(t.Marker)}, {"k-mgmt", whole(t.Setup)},
+		{"k-cpu", t.Productive},
+		{"k-p2p", t.MPILost},
+		{"k-io", whole(io)},
+		{"k-start", whole(other)},
+		{"k-idle", whole(t.Idle)},
+		{"k-marker", whole(t.Marker)},
+		{"k-mgmt", whole(t.Setup)},
 	} {
 		width := roundQuotient(new(big.Int).Mul(part.v.Num, big.NewInt(1000)), new(big.Int).Mul(part.v.Den, t.Total)).Int64()
 		if width = min(max(width, 0), 1000-x); width > 0 {

@@ -11,6 +11,7 @@ import (
 // profileItems are the parts of a process's time; collectives come without barriers.
 var profileItems = []xtf.Item{
 	xtf.ItemCPU, xtf.ItemP2P, xtf.ItemColl, xtf.ItemBarrier, xtf.ItemRMA, xtf.ItemFileIO, xtf.ItemManagement, xtf.ItemIO, xtf.ItemMarker,
+	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead,
 }
 
 // profile answers api/profile.

@@ -57,7 +57,7 @@ var windowItems = []xtf.Item{
 	xtf.ItemCalls, xtf.ItemSends, xtf.ItemReceives, xtf.ItemBytesOut, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
 	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
 	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemLateProgress,
-	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup,
+	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup, xtf.ItemMeasured,
 }
 
 // waitItems are the spans in which a process waits for others.
@@ -163,6 +163,7 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 		away.add(items[i])
 	}
 	items[xtf.ItemCPU] = limited{lower: time - min(time, away.upper), about: time - min(time, away.about), upper: time - min(time, away.lower)}
+	items[xtf.ItemMeasured] = items[xtf.ItemTime].without(&items[xtf.ItemSetup])
 	for _, part := range []xtf.Item{xtf.ItemP2P, xtf.ItemColl, xtf.ItemRMA} {
 		items[xtf.ItemComm].add(items[part])
 	}

@@ -7,7 +7,7 @@ import {about, itemName, part, swatch} from './paneltime.js';
 // Panels about processes: ranks, matrix, counters, classes, prediction.
 
 // Items of a profile and the class whose colour they have.
-const itemClass = {cpu: 0, p2p: 1, collective: 2, collective_all: 2, barrier: 3, rma: 4, mpi_io: 6, mgmt: 5, io: 6, marker: 7};
+const itemClass = {cpu: 0, p2p: 1, collective: 2, collective_all: 2, barrier: 3, rma: 4, mpi_io: 6, mgmt: 5, io: 6, marker: 7, device_call: 5, device_wait: 5, lock_wait: 5, overhead: 7};
 
 export class RankPanels {
   constructor(app) {
