@@ -159,7 +159,45 @@ func (a *analysis) location(p trace.P, events []record) {
 	}
 	calls, inside := a.calls(events)
 	a.profile(p, process, calls)
+	if a.d.Processes()[process].First == p {
+		a.overhead(process, events, calls)
+	}
 	a.communication(p, process, events, calls, inside)
+}
+
+// overhead adds what records tell of the measurement: from a flush to its stop
+// time, and from where the measurement is switched off to where it is on again, as
+// far as no outermost call has that time already.
+func (a *analysis) overhead(process uint32, events []record, calls []call) {
+	done := trace.Time(0)
+	for i, e := range events {
+		last := events[len(events)-1].time
+		to := e.time
+		switch {
+		case e.kind == trace.BufferFlush && e.fields[0] != trace.Undefined64:
+			to = max(to, min(trace.Time(e.fields[0]), last))
+		case e.kind == trace.MeasurementOnOff && e.fields[0] == 2:
+			to = last
+			for _, x := range events[i+1:] {
+				if x.kind == trace.MeasurementOnOff && x.fields[0] != 2 {
+					to = x.time
+					break
+				}
+			}
+		}
+		from := max(e.time, done)
+		if to <= from {
+			continue
+		}
+		done = to
+		took := uint64(to - from)
+		for _, c := range calls {
+			if (c.class != 0 || c.aside) && outermost(calls, c, c.class) && c.enter < to && c.leave > from {
+				took -= uint64(min(c.leave, to) - max(c.enter, from))
+			}
+		}
+		a.r.Processes[process].Aside += took
+	}
 }
 
 func clampTimes(a *analysis, events []record) {
