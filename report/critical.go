@@ -49,7 +49,12 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 		}
 	}
 	for _, k := range order {
-		x.Regions = append(x.Regions, x.sum(c, c.name(k), k, byRegion[k], means[k], root.participants))
+		line := x.sum(c, c.name(k), k, byRegion[k], means[k], root.participants)
+		if s := c.state(k); s != trace.StateOwn {
+			line.Activity = s.String() // the path itself knows it as CPU
+			x.Activities[0].Name = "all but MPI and I/O"
+		}
+		x.Regions = append(x.Regions, line)
 	}
 	slices.SortStableFunc(x.Regions, func(a, b CriticalSum) int { return b.Ticks.Cmp(a.Ticks) })
 	return x, nil
@@ -71,6 +76,19 @@ func (c *causes) name(k criticalKey) string {
 		return "(outside recorded calls)"
 	}
 	return c.r.RegionName(k.region)
+}
+
+// state is what a region that the path knows as CPU is in, StateOwn for its own code.
+func (c *causes) state(k criticalKey) trace.State {
+	r := c.r.Defs.Region(k.region)
+	if k.activity != xtf.ActivityCPU || r == nil {
+		return trace.StateOwn
+	}
+	switch s := c.r.Defs.StateOf(r); s {
+	case trace.StateDeviceCall, trace.StateDeviceWait, trace.StateLock, trace.StateOverhead, trace.StateThread:
+		return s
+	}
+	return trace.StateOwn
 }
 
 // sum completes a line; mean is the sum over processes, nil where it is not known.
