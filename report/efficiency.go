@@ -73,7 +73,10 @@ func (m *measured) pop() POP {
 	if m.ideal == nil {
 		return x
 	}
-	if m.hasSetup() && x.Ideal.Cmp(r) > 0 { // the replay has those who began late, the runtime has not
+	if m.hasSetup() && x.Ideal.Cmp(most) < 0 { // a process that computes before the last one has begun
+		x.Ideal = most
+	}
+	if m.hasSetup() && x.Ideal.Cmp(r) > 0 {
 		x.Ideal = r
 	}
 	x.Serialisation = ratio(most, x.Ideal)
@@ -91,7 +94,11 @@ func (m *measured) setIdeal() {
 		m.ideal = integer(m.spreads.item(xtf.ItemIdeal).Max)
 		return
 	}
-	m.ideal = integer(last.Max - min(first.Min, last.Max))
+	begin := first.Min
+	if m.hasSetup() {
+		begin = first.Max // set-up takes no time in the replay: it is over when the last process has begun
+	}
+	m.ideal = integer(last.Max - min(begin, last.Max))
 }
 
 // waitItems are the waits for a partner. Spans of completion are no waits for
