@@ -104,6 +104,9 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 	if n := count(trace.DiagNoCollRecord); n > 0 {
 		add(true, "non-blocking collectives", fmt.Sprintf("%s of non-blocking collectives without a record: who waits for whom in them is not known", plural(int(n), "call")))
 	}
+	if n := count(trace.DiagNoFrame); n > 0 {
+		add(true, "frames", plural(int(n), "call")+" with frames that were sampled only: call paths are without them")
+	}
 	if n := count(trace.DiagUnknownRecord); n > 0 {
 		add(true, "unknown records", plural(int(n), "record")+" of a kind that this version does not know")
 	}

@@ -34,6 +34,11 @@
 // those of the rows: a point counts for begin <= t < end, what completes for
 // begin < t <= end, also where many events share a tick.
 //
+// # Tasks
+//
+// A switch of tasks ends the open calls of the one that is suspended and begins those of the other one again, so that
+// calls always nest (task.go). Records that no analysis reads are counted by kind (unread.go, trace.Account).
+//
 // # Matching
 //
 // A channel is (communicator, source process, destination process, tag). The
@@ -64,7 +69,7 @@
 //
 // # Memory
 //
-// Loader: 6 KiB, 40 bytes per open call, 48 per open request, 136 per region, 96 per
+// Loader: 6 KiB, 48 bytes per open call, 4 per open call of a suspended task, 48 per open request, 136 per region, 96 per
 // operation of one call plus two blocks of staged rows (2 * stageBlock * 96 bytes),
 // 48 for each of at most mostLeastBins time bins and one more every eventsPerBin events,
 // 200 for each open execution of an interval and each of at most 2 * mostWaiting

@@ -110,6 +110,7 @@ type frame struct {
 	region uint32 // reference
 	index  int32  // in Tables.class
 	path   uint32
+	task   bool // with the attribute GUID
 }
 
 // mpiCall is the outermost open MPI call.
@@ -202,8 +203,15 @@ func (l *Loader) Add(b *trace.Batch) error {
 		switch e.Kind {
 		case trace.Enter:
 			l.enter(e.Ref)
+			if e.Flags&trace.HasAttributes != 0 && l.ofTask(b, e) {
+				l.stack[len(l.stack)-1].task = true
+			}
 		case trace.Leave:
-			l.leave(e.Ref)
+			if top := len(l.stack) - 1; top >= 0 && l.stack[top].region == e.Ref || !l.ofTask(b, e) {
+				l.leave(e.Ref)
+			} else {
+				l.diag(trace.DiagMigrated, fmt.Sprintf("leave of region %d", e.Ref))
+			}
 		default:
 			l.record(b, e)
 		}
@@ -498,7 +506,11 @@ func (l *Loader) endCalls() {
 	}
 	for len(l.stack) > 0 {
 		f := l.stack[len(l.stack)-1]
-		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
+		code := trace.DiagOpenCall
+		if f.task {
+			code = trace.DiagMigrated
+		}
+		l.diag(code, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
 		l.close(xtf.FlagCut)
 	}
 }

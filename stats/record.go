@@ -372,12 +372,25 @@ func (l *Loader) late(r result) {
 func (l *Loader) context(k trace.Kind, ref uint32) {
 	region, _ := l.t.Defs.ContextRegion(ref) // an unknown context is a call of an unknown region, counted as such
 	if k == trace.CallingContextEnter {
+		if !l.underParent(ref) {
+			l.diag(trace.DiagNoFrame, fmt.Sprintf("calling context %d", ref))
+		}
 		l.site = ref
 		l.enter(region)
 		l.site = trace.Undefined
 	} else {
 		l.leave(region)
 	}
+}
+
+// underParent reports whether the parent of a calling context is the innermost open call, or there is none.
+func (l *Loader) underParent(ref uint32) bool {
+	c := l.t.Defs.Context(ref)
+	if c == nil {
+		return true
+	}
+	parent, ok := l.t.Defs.ContextRegion(c.Parent)
+	return !ok || len(l.stack) > 0 && l.stack[len(l.stack)-1].region == parent
 }
 
 func (l *Loader) metric(w []uint64) {

@@ -16,6 +16,7 @@ type Tables struct {
 
 	synchronous []bool // Definitions.IsSynchronous
 	progress    []bool // messages under way make progress in it: it communicates, and does not only start
+	guid        int64  // attribute that names the task of a call, as APEX writes it; -1 for none
 
 	leastBins uint64
 	plan      *interval.Plan
@@ -26,7 +27,12 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
 		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), progress: make([]bool, n),
-		leastBins: leastBins(defs), plan: interval.Default(defs),
+		leastBins: leastBins(defs), plan: interval.Default(defs), guid: -1,
+	}
+	for i := range defs.Attributes {
+		if a := &defs.Attributes[i]; defs.Text(a.Name) == "GUID" {
+			t.guid = int64(a.Ref)
+		}
 	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])

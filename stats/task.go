@@ -111,3 +111,17 @@ func (l *Loader) elsewhere() bool {
 	n := len(l.teams)
 	return n > 0 && !l.teams[n-1].current.implicit() && len(l.stack) <= l.teams[n-1].base
 }
+
+// ofTask reports whether an event names its task by attribute.
+func (l *Loader) ofTask(b *trace.Batch, e *trace.Event) bool {
+	if l.t.guid < 0 || e.Flags&trace.HasAttributes == 0 {
+		return false
+	}
+	_, _, list, _ := b.Layout(e)
+	for i := 0; i+1 < len(list); i += 2 {
+		if int64(uint32(list[i])) == l.t.guid {
+			return true
+		}
+	}
+	return false
+}

@@ -113,3 +113,33 @@ func TestTasks(t *testing.T) {
 		})
 	}
 }
+
+// TestMigratedTasks: thread 0 enters call a of task 1 and never leaves it, and leaves call b of task 2 that it never entered; both
+// are counted. What has no GUID, or begins and ends here, is no such call.
+func TestMigratedTasks(t *testing.T) {
+	src, err := tracetest.Parse(`-- definitions --
+STRING self=0 string="GUID"
+ATTRIBUTE self=5 name=0 type=4
+-- program --
+processes 1
+-- events --
+0 0 ENTER main
+0 2 ENTER a @5:4:1
+0 20 LEAVE b @5:4:2
+0 30 ENTER c @5:4:3
+0 40 LEAVE c @5:4:3
+0 50 LEAVE b
+0 913 LEAVE c @5:4:4
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := loadFirst(t, src, interval.Flags{})
+	got := [3]uint64{l.Diagnostics.Count(trace.DiagMigrated), l.Diagnostics.Count(trace.DiagStrayLeave), l.Diagnostics.Count(trace.DiagOpenCall)}
+	if want := [3]uint64{3, 1, 1}; got != want { // a, b of task 2, c of task 4; b of none; main
+		t.Errorf("migrated, stray leaves, open calls: %d, want %d", got, want)
+	}
+	if s, _ := l.Diagnostics.Severity(); s != trace.Damage {
+		t.Errorf("severity %d: the result is not partial", s)
+	}
+}

@@ -130,3 +130,36 @@ processes 1
 		t.Errorf("%d calls without record, want 2", n)
 	}
 }
+
+// TestSampledFrames: context 1 is main, 2 is f called by main, 3 is MPI_Barrier called by f. The tracer entered main and
+// MPI_Barrier; f it knows from the stack alone, so that one frame is missing in the call path of the barrier of the first
+// call, and none where f was entered. Samples are counted.
+func TestSampledFrames(t *testing.T) {
+	const none = trace.Undefined
+	defs := &trace.Definitions{
+		Strings:        []trace.String{{Ref: 1, Value: "main"}, {Ref: 2, Value: "f"}, {Ref: 3, Value: "MPI_Barrier"}},
+		Regions:        []trace.Region{{Ref: 1, Name: 1}, {Ref: 2, Name: 2}, {Ref: 3, Name: 3}},
+		LocationGroups: []trace.LocationGroup{{Ref: 1, Type: trace.ProcessGroup, Parent: none, Creator: none}},
+		Locations:      []trace.Location{{Ref: 1, Group: 1, Type: trace.CPUThread}},
+		CallingContexts: []trace.CallingContext{
+			{Ref: 1, Region: 1, SourceCodeLocation: none, Parent: none},
+			{Ref: 2, Region: 2, SourceCodeLocation: none, Parent: 1},
+			{Ref: 3, Region: 3, SourceCodeLocation: none, Parent: 2},
+		},
+	}
+	defs.Seal()
+	var b trace.Batch
+	b.Append(1, trace.CallingContextEnter, 0, 1, 1)
+	b.Append(2, trace.CallingContextEnter, 0, 3, 2) // without f
+	b.Append(3, trace.CallingContextLeave, 0, 3)
+	b.Append(4, trace.CallingContextEnter, 0, 2, 2)
+	b.Append(5, trace.CallingContextEnter, 0, 3, 2)
+	b.Append(6, trace.CallingContextSample, 0, 3, 1, 0)
+	b.Append(7, trace.CallingContextLeave, 0, 3)
+	b.Append(8, trace.CallingContextLeave, 0, 2)
+	b.Append(9, trace.CallingContextLeave, 0, 1)
+	want := map[string]uint64{"frames-left-out": 1, "not-analysed:CallingContextSample": 1}
+	if diff := cmp.Diff(want, counted(t, defs, &b, interval.Flags{})); diff != "" {
+		t.Error(diff)
+	}
+}

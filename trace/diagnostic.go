@@ -48,6 +48,8 @@ const (
 	DiagNoCollRecord    Code = 51 // a call of a non-blocking collective without its record: it is not matched
 	DiagSuspended       Code = 52 // an open call of a task that was suspended: each part is a call
 	DiagMovedTask       Code = 53 // a call of a task that began or ended on another thread: left out
+	DiagMigrated        Code = 54 // a call with the attribute GUID of a task that does not begin and end on one thread
+	DiagNoFrame         Code = 55 // a calling context whose parent is no open call: the frames between are left out
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -108,6 +110,8 @@ var codes = map[Code]codeInfo{
 	DiagNoCollRecord:    {"no-collective-record", Note, "calls of non-blocking collectives without a record: not matched, their waits are not known"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
+	DiagMigrated:        {"migrated-task", Damage, "calls of tasks (attribute GUID) that do not end on the thread where they began: open to its end, their times are too long"},
+	DiagNoFrame:         {"frames-left-out", Note, "calls whose calling context has frames that were sampled only: call paths are without them"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
 	DiagCrossed:         {"crossed", Warning, "ends of intervals that end others inside"},
 	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
