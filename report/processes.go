@@ -159,7 +159,7 @@ func withZeros(own []xtf.Comp) []xtf.Comp {
 }
 
 // join adds a value of one location of the process, the first one or not; begun
-// says whether an earlier one executed the node. Counts, messages and waits add up.
+// says whether an earlier one executed the node. Counts and messages add up.
 // Other items are those of the first location that executed the node; those of the
 // whole program are of the first location, the one that calls MPI.
 func (x *processItems) join(c xtf.Comp, first, begun bool) {

@@ -16,15 +16,16 @@ type Waits struct {
 	Resolution uint64        `json:"resolution"`
 	Ranks      string        `json:"ranks"`
 	Span       *Span         `json:"time,omitempty"`
-	Time       *big.Int      `json:"time_sum"`   // of the chosen processes
-	Total      *big.Int      `json:"total"`      // waits for partners
-	Completion *big.Int      `json:"completion"` // spans at the end of collectives
-	Share      Ratio         `json:"share"`      // total, of the time
-	Patterns   []PatternSum  `json:"patterns"`   // by falling time
-	Intervals  []WaitNode    `json:"intervals"`  // depth-first
-	Paths      []WaitPath    `json:"paths"`      // by falling time
-	Processes  []WaitProcess `json:"processes"`  // by rank
-	Causes     []Cause       `json:"causes"`     // by falling cost; nil for a span of time
+	Time       *big.Int      `json:"time_sum"`                // of the chosen processes
+	Total      *big.Int      `json:"total"`                   // waits for partners
+	Others     *big.Int      `json:"other_threads,omitempty"` // waits for partners of threads but the first of a process, not in total
+	Completion *big.Int      `json:"completion"`              // spans at the end of collectives
+	Share      Ratio         `json:"share"`                   // total, of the time
+	Patterns   []PatternSum  `json:"patterns"`                // by falling time
+	Intervals  []WaitNode    `json:"intervals"`               // depth-first
+	Paths      []WaitPath    `json:"paths"`                   // by falling time
+	Processes  []WaitProcess `json:"processes"`               // by rank
+	Causes     []Cause       `json:"causes"`                  // by falling cost; nil for a span of time
 	Critical   *Critical     `json:"critical_path"`
 }
 
@@ -139,9 +140,28 @@ func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
 	if err := c.read(); err != nil {
 		return nil, nil, err
 	}
+	x.Others = c.otherThreads(x.Total)
 	x.Paths, x.Causes = c.waitPaths(x.Patterns), c.causeLines(ranks.All() && span == nil)
 	x.Critical, err = c.critical(root)
 	return x, append(lost, c.lost...), err
+}
+
+// otherThreads is what threads wait that are not the first of their process, whose
+// waits are total; nil where there are none.
+func (c *causes) otherThreads(total *big.Int) *big.Int {
+	if total == nil || !slices.ContainsFunc(c.r.Defs.Processes(), func(p trace.Process) bool { return p.Count > 1 }) {
+		return nil
+	}
+	all := new(big.Int)
+	for k, s := range c.waits {
+		if !IsCompletion(k.pattern) {
+			all.Add(all, s.ticks.big())
+		}
+	}
+	if all.Cmp(total) <= 0 {
+		return nil
+	}
+	return sub(all, total)
 }
 
 // sortPatterns puts the patterns in the order of falling time, parts of late

@@ -55,6 +55,9 @@ func (d *Document) writeWaits(w *writer) {
 		head += ", " + x.Span.text(u)
 	}
 	w.title(head)
+	if x.Others != nil {
+		w.line("other threads than the first of a process wait %s %s more: call paths, causes and numbers of waits have them too", u.big(x.Others), u.name())
+	}
 	if len(x.Patterns) == 0 {
 		w.line("none")
 	}

@@ -124,11 +124,11 @@ func (i Item) NeedsPartners() bool {
 }
 
 // Adds reports whether the item of a process is the sum over its locations: counts
-// and what concerns single messages, waits and the critical path. Other items are
-// those of the first location that executed the node.
+// and what concerns single messages, and the critical path. Other items are those of
+// the first location that executed the node; so are waits, which are a part of its
+// time in MPI.
 func (i Item) Adds() bool {
-	return i >= ItemSendRecv && i <= ItemCollIn || i >= ItemLateSender && i <= ItemWaitCount ||
-		i >= ItemCriticalCPU && i <= ItemLateProgress
+	return i >= ItemSendRecv && i <= ItemCollIn || i >= ItemCriticalCPU && i <= ItemThreadScheduling
 }
 
 // Kinds of file sections and region blobs beside rows.

@@ -14,11 +14,10 @@ type Process struct {
 	Executions [][]Execution // by node
 }
 
-// summed are the items that the locations of a process add up; times by class
-// are those of its first location, the one that calls MPI.
+// summed are the items that the locations of a process add up; times by class, and
+// waits as parts of them, are those of its first location, the one that calls MPI.
 var summed = []Item{
 	SendRecv, PotentialSync, Variation, Events, Calls, Sends, Receives, BytesOut, BytesIn, Collectives, CollOut, CollIn,
-	LateSender, LateSenderSame, LateSenderOther, LateReceiver, LateProgress, WaitBarrier, BarrierDone, WaitNxN, NxNDone, LateBroadcast, EarlyReduce, EarlyScan, WaitCount,
 	CriticalCPU, CriticalMPI, CriticalIO, CriticalMarker,
 }
 
