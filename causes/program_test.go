@@ -194,6 +194,7 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 		Open: func(i trace.P) (*Location, error) {
 			l := &p.locations[i]
 			return &Location{
+				First: l.first, Last: l.last,
 				Calls: packed(tb, xtf.TypeCall, l.calls), Intervals: packed(tb, xtf.TypeIval, l.ivals),
 				Paths: own[i], Global: union.Locate(own[i]),
 			}, nil

@@ -112,14 +112,14 @@ var replayArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.Ty
 var replayColumns = [4][]int{
 	{xtf.CallEnd, xtf.CallFlags},
 	{xtf.P2PEnd, xtf.P2PDone, xtf.P2PCallN, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
-	{xtf.CollEnd, xtf.CollCallN, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+	{xtf.CollEnd, xtf.CollCallN, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 	{xtf.IvalEnd, xtf.IvalNode},
 }
 
 // earlyColumns are those that earlyOf reads of P2P and COLL.
 var earlyColumns = [2][]int{
 	{xtf.P2PPost, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
-	{xtf.CollPost, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+	{xtf.CollPost, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 }
 
 // openRows opens the arrays where the last piece ended.
@@ -379,7 +379,8 @@ func (s *replayScript) collective(c *xtf.Coll) {
 // hasData reports whether a collective moves data, so that members without bytes
 // need nobody.
 func hasData(c *xtf.Coll) bool {
-	return trace.CollectiveClass(c.Flags&xtf.CollOpMask)&trace.ClassBarrier == 0
+	op := c.Flags & xtf.CollOpMask
+	return trace.CollectiveClass(op)&trace.ClassBarrier == 0 && !trace.CreatesHandle(op)
 }
 
 // collectiveStep says what a collective computes. It is false for operations
@@ -388,14 +389,15 @@ func hasData(c *xtf.Coll) bool {
 // set no condition, and some operations none at all.
 func (r *Replay) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	o := replayOp{kind: stepEnter, peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
-	if r.clocks && !trace.SetsClock(c.Flags&xtf.CollOpMask) {
+	op := c.Flags & xtf.CollOpMask
+	if r.clocks && !r.Defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
 		return o, false
 	}
-	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
+	class := trace.CollectiveClass(op)
 	switch {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
 		return o, false
-	case class&(trace.ClassBarrier|trace.ClassNxN) != 0:
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, r.clocks && trace.CreatesHandle(op):
 		o.coll = dataflow.MaxToAll
 	case class&trace.ClassOneToN != 0:
 		o.coll = dataflow.RootToAll

@@ -18,6 +18,8 @@ type Location struct {
 	Intervals *xtf.Cursor // IVAL
 	Paths     Paths       // empty; calls are added in their order
 	Global    []uint32    // of each of these paths, its number in the whole run
+
+	First, Last uint64 // its events, ticks
 }
 
 // state is what a location does for a while.
@@ -40,8 +42,6 @@ type timeline struct {
 	intervals rowReader[xtf.Ival, *xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
-	begun     bool   // the location's first event has passed
-	last      uint64 // its last event, once begun
 }
 
 type openCall struct {
@@ -76,10 +76,12 @@ func (x *timeline) enter(t uint64) {
 	x.until = xtf.Never
 	x.state = state{region: trace.Undefined}
 	switch {
-	case !x.begun || x.last <= t:
-		x.activity = xtf.ActivityOutside
+	case t < x.location.First:
+		x.activity, x.until = xtf.ActivityOutside, x.location.First
+	case t < x.location.Last:
+		x.until = x.location.Last
 	default:
-		x.until = x.last
+		x.activity = xtf.ActivityOutside
 	}
 	if x.calls.more {
 		x.until = min(x.until, x.calls.row.T)
@@ -132,9 +134,6 @@ func (x *timeline) enterCalls(t uint64) {
 func (x *timeline) enterIntervals(t uint64) {
 	for x.intervals.more && x.intervals.row.T <= t {
 		i := &x.intervals.row
-		if i.Node == 0 && !x.begun { // all events, or those of the program
-			x.begun, x.last = true, i.End
-		}
 		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
 			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
 				x.nodes = x.nodes[:n-1]

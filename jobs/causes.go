@@ -80,8 +80,11 @@ func (a *analysis) causesRun() *causes.Run {
 		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(),
 		Budget: replayBytes + resultBytes(a.o.StoreBytes),
 		Open: func(p trace.P) (*causes.Location, error) {
-			l := &causes.Location{Paths: callpath.New()}
-			var err error
+			c, err := a.components(p)
+			if err != nil {
+				return nil, err
+			}
+			l := &causes.Location{Paths: callpath.New(), First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
 			if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
 				return nil, err
 			}

@@ -471,7 +471,8 @@ type waitAmount struct{ count, ticks uint64 }
 // TestPostedReceivePoint counts potential synchronisation from the posting of
 // receives; waits stay what they are.
 func TestPostedReceivePoint(t *testing.T) {
-	c := goldenWaits()[2]
+	list := goldenWaits()
+	c := list[len(list)-1]
 	o := jobs.AnalyzeOptions{Source: c.source(t), StoreBytes: 1 << 20}
 	o.Intervals.RecvPoint = "post"
 	comps := readComponents(t, openBytes(t, analyzed(t, 2, o)), 0)

@@ -267,7 +267,10 @@ func (f *Finisher) endColl() error {
 // inter-communicator not which of two groups.
 func (f *Finisher) collectiveClock(c *xtf.Coll) {
 	op, need := c.Flags&xtf.CollOpMask, f.cause.LastT
-	if need != xtf.Never && need > c.End && trace.SetsClock(op) && c.Flags&(xtf.CollShort|xtf.CollMixed) == 0 && !f.t.Defs.IsInter(c.Comm) {
+	if need == xtf.Never || need <= c.End || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.t.Defs.IsInter(c.Comm) {
+		return
+	}
+	if f.t.Defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
 		f.diags.Add(f.found(trace.DiagClockCollective, c.T, need-c.End, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), op))
 	}
 }

@@ -126,7 +126,7 @@ func (x *instance) giver() moment {
 // cause returns the enter that a member waited for, and the last one it needed.
 func (m *matcher) cause(x *instance, mb *member, e *entry) (first, last moment) {
 	switch class := collClass(e); {
-	case class&trace.ClassBarrier != 0:
+	case class&trace.ClassBarrier != 0, trace.CreatesHandle(uint32(e.post >> 32)):
 		return x.last, x.last
 	case class&trace.ClassNxN != 0 && takes(e):
 		return x.giver(), x.giver()

@@ -264,7 +264,7 @@ func slowCause(op string, members []collMember, rank, root int) xtf.CollCause {
 	needs := func(other int) bool {
 		gets, gives := members[rank].received > 0, members[other].sent > 0
 		switch op {
-		case "BARRIER":
+		case "BARRIER", "CREATE_HANDLE":
 			return true
 		case "ALLREDUCE":
 			return gets && gives

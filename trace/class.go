@@ -170,11 +170,23 @@ func CollectiveClass(op uint32) CallClass {
 	return ClassColl
 }
 
-// SetsClock reports whether a collective operation says that its members cannot
-// leave before others have entered. Of alltoallv and alltoallw the bytes of a member
-// are no pairs: it may get nothing from the one that comes last.
-func SetsClock(op uint32) bool {
+// CreatesHandle reports whether a collective operation makes a communicator, window or
+// file, on which all members have to agree: nobody leaves before the last one enters.
+func CreatesHandle(op uint32) bool {
+	const create, createAndAllocate = 17, 21
+	return op == create || op == createAndAllocate
+}
+
+// SetsClock reports whether a collective operation, completed in a call of region,
+// says that its members cannot leave before others have entered. Of alltoallv and
+// alltoallw the bytes of a member are no pairs: it may get nothing from the one that
+// comes last. Init makes handles without waiting, and so do calls that do not block.
+func (d *Definitions) SetsClock(op, region uint32, blocking bool) bool {
 	const alltoallv, alltoallw = 9, 10
+	if CreatesHandle(op) {
+		r := d.Region(region)
+		return blocking && (r == nil || d.Class(r)&ClassInit == 0)
+	}
 	return CollectiveClass(op)&^ClassColl != 0 && op != alltoallv && op != alltoallw
 }
 

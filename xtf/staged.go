@@ -6,9 +6,9 @@ package xtf
 const CollCauseBytes = 24
 
 // CollCause says whom a member of a collective operation needed, by the class of
-// the operation: all others (barrier, all to all), the root (from one to all), the
+// the operation: all others (barrier, creation of a handle, all to all), the root (from one to all), the
 // others (the root of all to one), those of lower rank (prefix). But for barriers
-// only members count that give bytes, and only one that gets bytes needs them.
+// and handles only members count that give bytes, and only one that gets bytes needs them.
 // Non-blocking operations count from their initiation. Without such members, and for
 // members that need nobody, it is what NoCollCause returns.
 type CollCause struct {

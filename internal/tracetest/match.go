@@ -26,6 +26,8 @@ type coll struct {
 	started  trace.Time // enter of the call that starts it
 	enter    trace.Time // enter and leave of the call that can block
 	leave    trace.Time
+	sent     uint64 // bytes
+	received uint64
 }
 
 // communication collects the messages and collectives of a location.
@@ -151,7 +153,7 @@ func (w *walk) recv(f []uint64, op Op) {
 
 func (w *walk) collective(f []uint64, x coll) {
 	k := collKey{uint32(f[1]), w.process}
-	x.op, x.root = f[0], f[2]
+	x.op, x.root, x.sent, x.received = f[0], f[2], f[3], f[4]
 	w.a.colls[k] = append(w.a.colls[k], x)
 }
 
@@ -276,6 +278,9 @@ func (a *analysis) instance(comm uint32, n int, lists [][]coll, owner []uint32) 
 	if slices.ContainsFunc(all, func(x coll) bool { return x.op != all[0].op || x.root != all[0].root }) {
 		a.problem(trace.DiagMixedCollective)
 	}
+	if len(all) == a.d.CommSize(comm) && !a.d.IsInter(comm) {
+		a.tooEarly(comm, all, who)
+	}
 	var started, left trace.Time
 	for _, x := range all {
 		started, left = max(started, x.started), max(left, x.leave)
@@ -286,4 +291,33 @@ func (a *analysis) instance(comm uint32, n int, lists [][]coll, owner []uint32) 
 		c.Variation += uint64(left - x.leave)
 	}
 	return true
+}
+
+// tooEarly counts the members that leave before one that they need has entered.
+func (a *analysis) tooEarly(comm uint32, all []coll, who []uint32) {
+	const alltoallv, alltoallw = 9, 10
+	op := all[0].op
+	if op == alltoallv || op == alltoallw || slices.ContainsFunc(all, func(x coll) bool { return x.op != op || x.root != all[0].root }) {
+		return
+	}
+	class := trace.CollectiveClass(uint32(op))
+	for i, x := range all {
+		need := trace.Time(0)
+		for k, o := range all {
+			root, their := a.d.IsRoot(comm, uint32(x.root), who[i]), a.d.IsRoot(comm, uint32(x.root), who[k])
+			own, _ := a.d.RankIn(comm, who[i])
+			rank, _ := a.d.RankIn(comm, who[k])
+			needed := class&trace.ClassBarrier != 0 || op == opCreateHandle ||
+				class&trace.ClassNxN != 0 && x.received > 0 && o.sent > 0 ||
+				class&trace.ClassOneToN != 0 && !root && their && x.received > 0 ||
+				class&trace.ClassNToOne != 0 && root && !their && o.sent > 0 ||
+				class&trace.ClassPrefix != 0 && rank < own && x.received > 0 && o.sent > 0
+			if needed {
+				need = max(need, o.started)
+			}
+		}
+		if need > x.leave {
+			a.problem(trace.DiagClockCollective)
+		}
+	}
 }
