@@ -18,18 +18,25 @@
 #include <mpi.h>
 #include <stddef.h>
 
-static inline void coppice_message_(int tag)
+/* With -finstrument-functions a region would begin between the two messages, which then were no marker. */
+#if defined(__GNUC__)
+#define COPPICE_PLAIN_ __attribute__((no_instrument_function))
+#else
+#define COPPICE_PLAIN_
+#endif
+
+static inline COPPICE_PLAIN_ void coppice_message_(int tag)
 {
     MPI_Sendrecv(NULL, 0, MPI_BYTE, 0, tag, NULL, 0, MPI_BYTE, 0, tag, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 }
 
-static inline void coppice_begin(int number)
+static inline COPPICE_PLAIN_ void coppice_begin(int number)
 {
     coppice_message_(0x2AAA);
     coppice_message_(number);
 }
 
-static inline void coppice_end(int number)
+static inline COPPICE_PLAIN_ void coppice_end(int number)
 {
     coppice_message_(0x2ABB);
     coppice_message_(number);
