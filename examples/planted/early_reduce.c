@@ -1,0 +1,28 @@
+/* The root of a reduction comes 40 ms before the others. */
+#include "planted.h"
+
+enum { ROUNDS = 8 };
+
+void part(void)
+{
+	work(rank == 0 ? 10 : 50);
+}
+
+int main(int argc, char **argv)
+{
+	int mine = 1, all;
+	begin(&argc, &argv, 3);
+	for (int i = 0; i < ROUNDS; i++) {
+		part();
+		note();
+		MPI_Reduce(&mine, &all, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+	}
+	finish();
+	double waits = 0;
+	for (int i = 0; rank == 0 && i < ROUNDS; i++) { /* until the first of the others comes */
+		double first = noted[1][i] < noted[2][i] ? noted[1][i] : noted[2][i];
+		waits += late(noted[0][i], first);
+	}
+	result("early_reduce", 0, NULL, waits, "early_reduce", waits);
+	return 0;
+}

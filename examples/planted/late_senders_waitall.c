@@ -1,0 +1,35 @@
+/* Process 0 waits for the messages of three others in one MPI_Waitall; they come 20, 30 and 40 ms late, the last one first in the list. */
+#include "planted.h"
+
+enum { ROUNDS = 8 };
+
+void produce(void)
+{
+	work(60 - 10 * rank);
+}
+
+int main(int argc, char **argv)
+{
+	int items[4] = {0};
+	MPI_Request requests[3];
+	begin(&argc, &argv, 4);
+	for (int i = 0; i < ROUNDS; i++) {
+		if (rank == 0) {
+			for (int p = 1; p < size; p++)
+				MPI_Irecv(&items[p], 1, MPI_INT, p, 0, MPI_COMM_WORLD, &requests[p - 1]);
+			work(10);
+			note();
+			MPI_Waitall(size - 1, requests, MPI_STATUSES_IGNORE);
+		} else {
+			produce();
+			note();
+			MPI_Send(&i, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+		}
+	}
+	finish();
+	double waits = 0;
+	for (int i = 0; rank == 0 && i < ROUNDS; i++) /* until all are there */
+		waits += last(i) - noted[0][i];
+	result("late_sender", 1, "produce", waits, "late_sender", waits);
+	return 0;
+}

@@ -1,0 +1,293 @@
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// plantedFolder has programs that know what they cost; its README says which, and what their line of JSON means.
+const plantedFolder = "../examples/planted"
+
+// planted is a line of the README's table.
+type planted struct {
+	file    string
+	ranks   int
+	kinds   []string // that the first finding may have
+	compare bool     // its seconds
+}
+
+// plantedCause is the last line of a planted program.
+type plantedCause struct {
+	Kind, Function, Pattern string
+	Process                 int
+	Seconds, Runtime, Waits float64
+}
+
+// plantedReport is what the test reads of a report.
+type plantedReport struct {
+	Waits struct {
+		Resolution float64
+		Patterns   []struct {
+			Pattern string
+			Ticks   float64
+		}
+		Intervals []struct {
+			Label string
+			Waits map[string]float64
+		}
+	}
+	Findings []struct {
+		Kind, Text string
+		Seconds    float64
+		Where      struct {
+			Region    string
+			Path      []string
+			Processes []int
+		}
+		Cause *struct {
+			Process int
+			Region  string
+			Path    []string
+		}
+	}
+}
+
+var plantedLine = regexp.MustCompile("(?m)^\\| `([a-z_]+\\.(?:c|f90|trace))` \\| ([0-9]+) \\|.*\\| ([a-z_ ]+) \\| (compare|kind) \\|$")
+
+// plantedTable reads the README's table. Each program of the folder has a line there.
+func plantedTable(t *testing.T) (list []planted) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(plantedFolder, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, m := range plantedLine.FindAllStringSubmatch(string(b), -1) {
+		ranks, err := strconv.Atoi(m[2])
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, planted{m[1], ranks, strings.Fields(m[3]), m[4] == "compare"})
+		named = append(named, m[1])
+	}
+	var there []string
+	for _, pattern := range [...]string{"*.c", "*.f90", "*.trace"} {
+		files, err := filepath.Glob(filepath.Join(plantedFolder, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range files {
+			if f = filepath.Base(f); f != "planted.f90" {
+				there = append(there, f)
+			}
+		}
+	}
+	slices.Sort(named)
+	slices.Sort(there)
+	if !slices.Equal(named, there) {
+		t.Fatalf("the table has\n%v, the folder\n%v", named, there)
+	}
+	return list
+}
+
+// TestPlanted records programs with one planted cause each, and holds what the report says against their own clocks.
+func TestPlanted(t *testing.T) {
+	table := plantedTable(t)
+	l := libraries(t)[0]
+	for _, tool := range [...]string{"make", l.fc} {
+		if exec.Command(tool, "--version").Run() != nil {
+			t.Skipf("no %s", tool)
+		}
+	}
+	dir := t.TempDir()
+	for _, folder := range [...]string{"examples", "include"} {
+		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS("../"+folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	folder := filepath.Join(dir, "examples", "planted")
+	if b, err := exec.Command("make", "-j4", "-C", folder, "MPICC="+l.cc, "MPIFC="+l.fc, "clean", "all").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, b)
+	}
+	for _, x := range table {
+		t.Run(x.file, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "run.xtf")
+			var own plantedCause
+			if strings.HasSuffix(x.file, ".trace") {
+				own = x.trace(t, file)
+			} else {
+				own = x.run(t, &l, filepath.Join(folder, strings.TrimSuffix(x.file, filepath.Ext(x.file))), file)
+			}
+			doc := readPlanted(t, file)
+			t.Run("waits", func(t *testing.T) { x.short(t, doc.wrongWaits(&own)) })
+			t.Run("finding", func(t *testing.T) {
+				if doc.Findings == nil {
+					t.Skip("the report has no findings")
+				}
+				x.short(t, doc.wrongFinding(&x, &own))
+			})
+		})
+	}
+}
+
+// plantedShort is what the report does not tell yet, by test; an entry that is not needed any more fails.
+var plantedShort = map[string]string{
+	"late_receiver_isend.c/waits":  "senders without blocking have no late receiver",
+	"late_progress.c/waits":        "a late receiver until the receive is completed, not posted",
+	"late_senders_waitall.c/waits": "messages of one Waitall are in wrong order",
+}
+
+// short reports what is wrong, unless it is known to be.
+func (x *planted) short(t *testing.T, wrong error) {
+	t.Helper()
+	_, name, _ := strings.Cut(t.Name(), "/")
+	reason, known := plantedShort[name]
+	switch {
+	case known && wrong == nil:
+		t.Errorf("right, though plantedShort says: %s", reason)
+	case known:
+		t.Skipf("known: %s: %v", reason, wrong)
+	case wrong != nil:
+		t.Error(wrong)
+	}
+}
+
+// run records and analyses a program, and returns what it says itself.
+func (x *planted) run(t *testing.T, l *library, program, file string) (own plantedCause) {
+	t.Helper()
+	r, out, errs := l.runRecorded(t, Options{Command: l.launch(t, x.ranks, program)})
+	line := ""
+	for s := range strings.Lines(out) {
+		if strings.HasPrefix(s, "{") {
+			line = s
+		}
+	}
+	if err := json.Unmarshal([]byte(line), &own); err != nil {
+		t.Fatalf("%v in %q\n%s", err, out, errs)
+	}
+	if hang := own.Kind == "hang"; r.Processes != x.ranks || (r.Exit != 0) != hang {
+		t.Fatalf("status %d, %d processes\n%s", r.Exit, r.Processes, errs)
+	}
+	analyse(t, r.Archive, file)
+	return own
+}
+
+// trace analyses a trace in text form, and returns what was worked out by hand.
+func (x *planted) trace(t *testing.T, file string) (own plantedCause) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(plantedFolder, x.file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal([]byte(tracetest.Section(string(b), "planted")), &own); err != nil {
+		t.Fatal(err)
+	}
+	src, err := tracetest.Parse(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
+		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return own
+}
+
+// readPlanted reads a report as JSON.
+func readPlanted(t *testing.T, file string) *plantedReport {
+	t.Helper()
+	run, err := report.Open(file, xtf.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.File.Close()
+	d, err := run.Document(report.Options{Sections: []report.Section{report.SectionSummary, report.SectionWaits}})
+	if err != nil && !report.Partial(err) {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := d.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	r := new(plantedReport)
+	if err := json.Unmarshal(text.Bytes(), r); err != nil {
+		t.Fatalf("%v in %s", err, text.String())
+	}
+	return r
+}
+
+// near compares seconds of the report with those of a program: 5 % or 10 ms.
+func near(got, own float64) bool {
+	return math.Abs(got-own) <= max(0.010, 0.05*own)
+}
+
+// wrongWaits compares the wait state that shows a cause: in interval 1, or of a trace in all of it.
+func (r *plantedReport) wrongWaits(own *plantedCause) error {
+	sums := map[string]float64{}
+	for _, x := range r.Waits.Patterns {
+		sums[x.Pattern] = x.Ticks
+	}
+	for _, x := range r.Waits.Intervals {
+		if x.Label == "interval 1" {
+			sums = x.Waits
+		}
+	}
+	seconds := func(pattern string) float64 { return sums[pattern] / r.Waits.Resolution }
+	var wrong error
+	if got := seconds(own.Pattern); own.Pattern != "" && !near(got, own.Waits) {
+		wrong = errors.Join(wrong, fmt.Errorf("%s %.6f s, by the program's clock %.6f", own.Pattern, got, own.Waits))
+	}
+	for _, pattern := range [...]string{"late_sender_wrong_order_same", "late_sender_wrong_order_different"} {
+		if got := seconds(pattern); own.Pattern == "late_sender" && !near(got, 0) {
+			wrong = errors.Join(wrong, fmt.Errorf("%s %.6f s, but no message is received out of order", pattern, got))
+		}
+	}
+	return wrong
+}
+
+// wrongFinding compares the first finding.
+func (r *plantedReport) wrongFinding(x *planted, own *plantedCause) error {
+	if len(r.Findings) == 0 {
+		return fmt.Errorf("no finding; planted is %s", own.Kind)
+	}
+	f := r.Findings[0]
+	if !slices.Contains(x.kinds, f.Kind) {
+		return fmt.Errorf("first is %s, planted %s: %s", f.Kind, own.Kind, f.Text)
+	}
+	if !x.compare {
+		return nil
+	}
+	var wrong error
+	if !near(f.Seconds, own.Seconds) {
+		wrong = fmt.Errorf("%s of %.6f s, by the program's clock %.6f: %s", f.Kind, f.Seconds, own.Seconds, f.Text)
+	}
+	processes, regions := f.Where.Processes, append(f.Where.Path, f.Where.Region)
+	if f.Cause != nil {
+		processes, regions = append(processes, f.Cause.Process), append(append(regions, f.Cause.Path...), f.Cause.Region)
+	}
+	process, function := slices.Contains(processes, own.Process), slices.Contains(regions, own.Function)
+	if named := own.Process < 0 && own.Function == "" || own.Process >= 0 && process || own.Function != "" && function; !named {
+		wrong = errors.Join(wrong, fmt.Errorf("%s names processes %v and %q, not process %d or %q: %s", f.Kind, processes, regions, own.Process, own.Function, f.Text))
+	}
+	return wrong
+}
