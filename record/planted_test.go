@@ -152,6 +152,14 @@ var plantedShort = map[string]string{
 	"late_receiver_isend.c/waits":  "senders without blocking have no late receiver",
 	"late_progress.c/waits":        "a late receiver until the receive is completed, not posted",
 	"late_senders_waitall.c/waits": "messages of one Waitall are in wrong order",
+
+	"late_receiver_isend.c/finding":  "the same",
+	"late_progress.c/finding":        "the same",
+	"late_senders_waitall.c/finding": "the same",
+	"oversubscription.c/finding":     "nothing looks at processors",
+	"flush.trace/finding":            "a flush is computing time",
+	"thread_imbalance.trace/finding": "the mean of the threads that wait, where of processes the longest counts",
+	"lock.trace/finding":             "waiting for a lock is computing time",
 }
 
 // short reports what is wrong, unless it is known to be.
@@ -285,9 +293,8 @@ func (r *plantedReport) wrongFinding(x *planted, own *plantedCause) error {
 	if f.Cause != nil {
 		processes, regions = append(processes, f.Cause.Process), append(append(regions, f.Cause.Path...), f.Cause.Region)
 	}
-	process, function := slices.Contains(processes, own.Process), slices.Contains(regions, own.Function)
-	if named := own.Process < 0 && own.Function == "" || own.Process >= 0 && process || own.Function != "" && function; !named {
-		wrong = errors.Join(wrong, fmt.Errorf("%s names processes %v and %q, not process %d or %q: %s", f.Kind, processes, regions, own.Process, own.Function, f.Text))
+	if own.Process >= 0 && !slices.Contains(processes, own.Process) || own.Function != "" && !slices.Contains(regions, own.Function) {
+		wrong = errors.Join(wrong, fmt.Errorf("%s names processes %v and %q, not process %d and %q: %s", f.Kind, processes, regions, own.Process, own.Function, f.Text))
 	}
 	return wrong
 }

@@ -21,8 +21,8 @@ int main(int argc, char **argv)
 	}
 	finish();
 	double seconds = 0;
-	for (int i = 0; rank == 0 && i < ROUNDS; i++) /* from where both have come */
-		seconds += noted[1][2 * i + 1] - last(2 * i);
+	for (int i = 0; rank == 0 && i < ROUNDS; i++) /* from where both have come to where both go on */
+		seconds += last(2 * i + 1) - last(2 * i);
 	result("long_messages", -1, NULL, seconds, NULL, 0);
 	free(data);
 	return 0;
