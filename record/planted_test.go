@@ -147,8 +147,15 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
+// sometimes begins the reason of what is wrong in some runs only.
+const sometimes = "sometimes: "
+
 // plantedShort is what the report does not tell yet, by test; an entry that is not needed any more fails.
 var plantedShort = map[string]string{
+	// Two that waited for a third one in a collective count as not having met there: what they did before it is compared too.
+	"late_sender_after_barrier.trace/finding": "a function before the barrier is blamed",
+	"serial_pipeline.c/finding":               sometimes + "MPI_Init before the barrier is blamed, where it took different times",
+
 	"late_receiver_isend.c/waits":  "senders without blocking have no late receiver",
 	"late_progress.c/waits":        "a late receiver until the receive is completed, not posted",
 	"late_senders_waitall.c/waits": "messages of one Waitall are in wrong order",
@@ -168,9 +175,9 @@ func (x *planted) short(t *testing.T, wrong error) {
 	_, name, _ := strings.Cut(t.Name(), "/")
 	reason, known := plantedShort[name]
 	switch {
-	case known && wrong == nil:
+	case known && wrong == nil && !strings.HasPrefix(reason, sometimes):
 		t.Errorf("right, though plantedShort says: %s", reason)
-	case known:
+	case known && wrong != nil:
 		t.Skipf("known: %s: %v", reason, wrong)
 	case wrong != nil:
 		t.Error(wrong)
