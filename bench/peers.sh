@@ -3,9 +3,11 @@
 #
 #   bench/peers.sh [-s FOLDER] [-o FOLDER] [NAME...]
 #
-# Names: pallas, pilgrim, loggopsim; all without one. -o is where they go, default out/bench/peers, which is what bench/run takes. Sources
-# come from GitHub; with -s from FOLDER/OWNER+NAME/repo, bare clones of the same. Needs Debian's git, cmake, ninja-build and
-# libzstd-dev; for pilgrim automake, libtool, autoconf-archive and Open MPI; for loggopsim re2c, gengetopt and libgraphviz-dev.
+# Names: pallas, pilgrim, loggopsim; all of these without one; scout, Scalasca's trace analyser, which bench/scout takes. -o is where they
+# go, default out/bench/peers, which is what bench/run takes. Sources come from GitHub; with -s from FOLDER/OWNER+NAME/repo, bare clones of
+# the same; scout's from the folder or clone SCALASCA_SRC where it is set. Needs Debian's git, cmake, ninja-build and libzstd-dev; for
+# pilgrim automake, libtool, autoconf-archive and Open MPI; for loggopsim re2c, gengetopt and libgraphviz-dev; for scout Open MPI and
+# zlib1g-dev.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -56,6 +58,39 @@ loggopsim() {
 	mkdir -p "$out/loggopsim"
 	cp "$work"/loggopsim/src/LogGOPSim/{LogGOPSim,txt2bin} "$out/loggopsim"
 	installed loggopsim 76451de
+}
+
+# scout reads OTF2 with the library that comes with it. Of collectives it does not know those that create handles; they become barriers,
+# which its patterns leave out by the names of the calls. It is C++ of 1998. Its generated files are as old as their sources, so that
+# nothing is made again.
+scout() {
+	local src=$work/scalasca build=$work/scalasca.build
+	case ${SCALASCA_SRC:-} in
+	'') revision AishwaryaDoosa scalasca-2.5 25067c28 "$src" ;;
+	*)
+		mkdir "$src"
+		if git -C "$SCALASCA_SRC" rev-parse --git-dir >/dev/null 2>&1; then
+			git -C "$SCALASCA_SRC" archive HEAD | tar x -C "$src"
+		else
+			cp -r "$SCALASCA_SRC/." "$src"
+		fi
+		;;
+	esac
+	sed -i '/^otf2ConvertCollectiveType/,/switch/s/switch/if (type > OTF2_COLLECTIVE_OP_REDUCE_SCATTER_BLOCK) return MpiCollEnd_rep::BARRIER; switch/' \
+		"$src/src/pearl/base/Otf2TypeHelpers.cpp"
+	find "$src" -exec touch -d 2020-01-01 {} +
+	mkdir "$build"
+	(
+		cd "$build"
+		"$src/configure" --with-mpi=openmpi --without-otf2 --without-cubew PYTHON=: PYTHON_FOR_GENERATOR=: CFLAGS=-O2 CXXFLAGS='-std=gnu++98 -O2'
+		make -j2 -C vendor/otf2/build-backend libotf2.la
+		make -j2 -C vendor/cubew/build-backend libcube4w.la
+		make -j2 -C build-backend libpearl.replay.la libpearl.base.la libpearl.thread.ser.la libscout.common.la
+		make -j2 -C build-mpi scout.mpi
+	)
+	mkdir -p "$out/scout"
+	"$build/build-mpi/libtool" --mode=install install "$build/build-mpi/scout.mpi" "$out/scout"
+	installed scout 25067c28
 }
 
 [ $# -gt 0 ] || set -- pallas pilgrim loggopsim

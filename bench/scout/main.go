@@ -1,0 +1,247 @@
+// Command scout prints what SCOUT, the trace analyser of Scalasca, found in an archive: waits by pattern, call path and process, in
+// ticks of the archive's clock. run.sh beside it starts SCOUT, and keeps the lines of all archives as test data.
+//
+//	scout ARCHIVE.otf2                 the number of processes of MPI
+//	scout ARCHIVE.otf2 scout.cubex     what SCOUT found
+//
+// A line has, separated by tabs, the pattern, the call path and, for each process with a value, PROCESS:TICKS. Lines are in the order
+// of the patterns below and of the call tree.
+//
+// A scout.cubex is a tar of anchor.xml, which has the trees of metrics, calls and processes, and for metric N the files N.index and
+// N.data: the numbers of the call paths that have values, and of each of them a row with a double for each location.
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/binary"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// patterns are those that are kept, by Scalasca's names.
+var patterns = []string{
+	"mpi_latesender", "mpi_latesender_wo", "mpi_lswo_same", "mpi_lswo_different", "mpi_latereceiver", "mpi_barrier_wait", "mpi_barrier_completion",
+	"mpi_wait_nxn", "mpi_nxn_completion", "mpi_latebroadcast", "mpi_earlyreduce", "mpi_earlyscan",
+}
+
+// anchor is what is read of anchor.xml.
+type anchor struct {
+	Metrics []metric   `xml:"metrics>metric"`
+	Regions []region   `xml:"program>region"`
+	Calls   []call     `xml:"program>cnode"`
+	Nodes   []treeNode `xml:"system>systemtreenode"`
+}
+
+type metric struct {
+	ID     int      `xml:"id,attr"`
+	Type   string   `xml:"type,attr"`
+	Name   string   `xml:"uniq_name"`
+	DType  string   `xml:"dtype"`
+	Inside []metric `xml:"metric"`
+}
+
+type region struct {
+	ID   int    `xml:"id,attr"`
+	Name string `xml:"name"`
+}
+
+type call struct {
+	Callee int    `xml:"calleeId,attr"`
+	Inside []call `xml:"cnode"`
+}
+
+type treeNode struct {
+	Inside []treeNode `xml:"systemtreenode"`
+	Groups []group    `xml:"locationgroup"`
+}
+
+type group struct {
+	Rank      int        `xml:"rank"`
+	Locations []location `xml:"location"`
+}
+
+type location struct {
+	ID int `xml:"Id,attr"`
+}
+
+func main() {
+	if len(os.Args) != 2 && len(os.Args) != 3 {
+		fmt.Fprintln(os.Stderr, "usage: scout ARCHIVE.otf2 [scout.cubex]")
+		os.Exit(2)
+	}
+	if err := show(os.Args[1], os.Args[2:]); err != nil {
+		fmt.Fprintln(os.Stderr, "scout:", err)
+		os.Exit(1)
+	}
+}
+
+func show(archive string, rest []string) error {
+	src, err := otf2.OpenPath(archive)
+	if err != nil {
+		return err
+	}
+	if len(rest) == 0 {
+		n := 0
+		for _, g := range src.Definitions().Groups {
+			if g.Type == trace.GroupCommLocations && g.Paradigm == trace.ParadigmMPI {
+				n = len(g.Members)
+			}
+		}
+		fmt.Println(n)
+		return nil
+	}
+	cubex := rest[0]
+	files, err := untar(cubex)
+	if err != nil {
+		return err
+	}
+	var a anchor
+	if err := xml.Unmarshal(files["anchor.xml"], &a); err != nil {
+		return fmt.Errorf("%s: anchor.xml: %w", cubex, err)
+	}
+	r := result{files: files, second: float64(src.Definitions().Clock().TimerResolution)}
+	names := map[int]string{}
+	for _, x := range a.Regions {
+		names[x.ID] = x.Name
+	}
+	for _, c := range a.Calls {
+		r.addPaths("", c, names)
+	}
+	for _, n := range a.Nodes {
+		r.addProcesses(n)
+	}
+	metrics := map[string]metric{}
+	addMetrics(metrics, a.Metrics)
+	for _, name := range patterns {
+		m, ok := metrics[name]
+		if !ok {
+			return fmt.Errorf("%s: no metric %s", cubex, name)
+		}
+		if err := r.print(m); err != nil {
+			return fmt.Errorf("%s: metric %s: %w", cubex, name, err)
+		}
+	}
+	return nil
+}
+
+func untar(path string) (map[string][]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	files := map[string][]byte{}
+	for t := tar.NewReader(f); ; {
+		h, err := t.Next()
+		if errors.Is(err, io.EOF) {
+			return files, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if files[h.Name], err = io.ReadAll(t); err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", path, h.Name, err)
+		}
+	}
+}
+
+func addMetrics(all map[string]metric, list []metric) {
+	for _, m := range list {
+		all[m.Name] = m
+		addMetrics(all, m.Inside)
+	}
+}
+
+// result is one file.
+type result struct {
+	files     map[string][]byte
+	second    float64  // in ticks
+	paths     []string // in the order of a walk that visits callers first, the order of exclusive metrics
+	processes []int    // of each location
+}
+
+func (r *result) addPaths(outer string, c call, names map[int]string) {
+	path := outer + names[c.Callee]
+	r.paths = append(r.paths, path)
+	for _, x := range c.Inside {
+		r.addPaths(path+"/", x, names)
+	}
+}
+
+func (r *result) addProcesses(n treeNode) {
+	for _, g := range n.Groups {
+		for range g.Locations {
+			r.processes = append(r.processes, g.Rank)
+		}
+	}
+	for _, x := range n.Inside {
+		r.addProcesses(x)
+	}
+}
+
+var errFormat = errors.New("not the binary form that is known")
+
+// print writes the lines of a metric.
+func (r *result) print(m metric) error {
+	if m.Type != "EXCLUSIVE" || m.DType != "FLOAT" && m.DType != "DOUBLE" { // of Cube both have 8 bytes
+		return fmt.Errorf("%s %s: %w", m.Type, m.DType, errFormat)
+	}
+	rows, err := r.rows(m.ID)
+	if err != nil {
+		return err
+	}
+	data, ok := bytes.CutPrefix(r.files[fmt.Sprintf("%d.data", m.ID)], []byte("CUBEX.DATA"))
+	if !ok && len(rows) > 0 || len(data) < len(rows)*len(r.processes)*8 {
+		return errFormat
+	}
+	for _, path := range rows {
+		var line strings.Builder
+		for _, p := range r.processes {
+			seconds := math.Float64frombits(binary.LittleEndian.Uint64(data))
+			data = data[8:]
+			if ticks := math.Round(seconds * r.second); ticks != 0 {
+				line.WriteString("\t" + strconv.Itoa(p) + ":" + strconv.FormatFloat(ticks, 'f', 0, 64))
+			}
+		}
+		if line.Len() > 0 {
+			fmt.Printf("%s\t%s%s\n", m.Name, path, line.String())
+		}
+	}
+	return nil
+}
+
+// rows are the call paths of a metric's rows.
+func (r *result) rows(id int) ([]string, error) {
+	b, ok := r.files[fmt.Sprintf("%d.index", id)]
+	if !ok {
+		return nil, nil // no process has a value
+	}
+	b, ok = bytes.CutPrefix(b, []byte("CUBEX.INDEX"))
+	const head, sparse = 4 + 2 + 1 + 4, 1 // endianness, version, form, rows
+	if !ok || len(b) < head || binary.LittleEndian.Uint32(b) != 1 || b[6] != sparse {
+		return nil, errFormat
+	}
+	n := uint64(binary.LittleEndian.Uint32(b[7:]))
+	if b = b[head:]; uint64(len(b)) != n*4 {
+		return nil, errFormat
+	}
+	list := make([]string, n)
+	for i := range list {
+		x := uint64(binary.LittleEndian.Uint32(b[4*i:]))
+		if x >= uint64(len(r.paths)) {
+			return nil, errFormat
+		}
+		list[i] = r.paths[x]
+	}
+	return list, nil
+}
