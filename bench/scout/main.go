@@ -30,7 +30,7 @@ import (
 
 // patterns are those that are kept, by Scalasca's names.
 var patterns = []string{
-	"mpi_latesender", "mpi_latesender_wo", "mpi_lswo_same", "mpi_lswo_different", "mpi_latereceiver", "mpi_barrier_wait", "mpi_barrier_completion",
+	"mpi_latesender", "mpi_lswo_same", "mpi_lswo_different", "mpi_latereceiver", "mpi_barrier_wait", "mpi_barrier_completion",
 	"mpi_wait_nxn", "mpi_nxn_completion", "mpi_latebroadcast", "mpi_earlyreduce", "mpi_earlyscan",
 }
 
