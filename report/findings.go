@@ -32,6 +32,9 @@ const (
 	kindTransfer        = "transfer"
 	kindThreadImbalance = "thread_imbalance"
 	kindOverhead        = "overhead"
+	kindDeviceWait      = "device_wait"
+	kindDeviceCall      = "device_call"
+	kindLockWait        = "lock_wait"
 	kindIdle            = "idle"
 	kindSetup           = "setup"
 	kindHang            = "hang"
@@ -396,6 +399,10 @@ var lostItems = []struct {
 	item xtf.Item
 	what string
 }{
+	{kindDeviceWait, xtf.ItemDeviceWait, "waiting for a device"},
+	{kindDeviceCall, xtf.ItemDeviceCall, "calls of a device's runtime that do not wait"},
+	{kindLockWait, xtf.ItemLockWait, "waiting for locks"},
+	{kindOverhead, xtf.ItemOverhead, "measurement overhead"},
 	{kindOverhead, xtf.ItemMarker, "markers of intervals"},
 }
 
@@ -439,12 +446,12 @@ func (f *finder) idle() {
 // setup is what MPI_Init and the like take: a line of its own behind the others, for
 // it says little about the program.
 func (f *finder) setup() {
-	m := f.s.Item(xtf.ItemManagement)
+	m := f.s.Item(xtf.ItemSetup)
 	if !f.matters(m.Max) {
 		return
 	}
 	x := RunFinding{
-		Kind: kindSetup, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in MPI set-up, end and management",
+		Kind: kindSetup, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in MPI_Init and MPI_Finalize",
 		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "profile"),
 	}
 	f.placeRegion(&x, xtf.ClassMgmt)
@@ -458,7 +465,7 @@ func (f *finder) setup() {
 }
 
 // clockCodes are the diagnostics that say that times of processes do not compare.
-var clockCodes = []trace.Code{trace.DiagClockViolation}
+var clockCodes = []trace.Code{trace.DiagClockViolation, trace.DiagClockCollective}
 
 // clock says that times of different processes do not compare.
 func (f *finder) clock() {

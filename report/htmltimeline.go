@@ -440,7 +440,9 @@ var exactParts = [...]struct {
 		return v[xtf.ItemMPI] - min(v[xtf.ItemMPI], named)
 	}},
 	{"file I/O", func(v *vector) uint64 { return v[xtf.ItemIO] + v[xtf.ItemFileIO] }},
-	{"markers", func(v *vector) uint64 { return v[xtf.ItemMarker] }},
+	{"device calls and waits", func(v *vector) uint64 { return v[xtf.ItemDeviceCall] + v[xtf.ItemDeviceWait] }},
+	{"locks", func(v *vector) uint64 { return v[xtf.ItemLockWait] }},
+	{"markers and measurement", func(v *vector) uint64 { return v[xtf.ItemMarker] + v[xtf.ItemOverhead] }},
 }
 
 // part is the i-th of n parts of the span.

@@ -33,10 +33,9 @@ const (
 
 	readCalls    = "profile, efficiencies, waits, causes, threads, predict"
 	readMessages = "matching, waits, causes, predict, clock repair"
+	readOverhead = "efficiencies: measurement overhead"
 	readMarkers  = "intervals, where --interval or a marker names it"
 
-	untoldFlush     = "the time that the tracer took to write its buffer is not told from the program's own"
-	untoldOff       = "time without recording is not told from the program's own"
 	untoldTest      = "how often the program asked for requests that were not complete is not analysed"
 	untoldTeam      = "which threads form a team is not analysed; parallel regions are, by their calls"
 	untoldLock      = "who held a lock while others waited for it is not analysed"
@@ -60,8 +59,8 @@ var unknownAccount = Account{Untold: "what they say is not known: the kind is of
 
 // accounts has a line for each known kind.
 var accounts = [256]Account{
-	BufferFlush:                   {"", "", "", untoldFlush, false, false, false},
-	MeasurementOnOff:              {"", "", "", untoldOff, false, false, false},
+	BufferFlush:                   {"", "report", readOverhead, "", false, false, false},
+	MeasurementOnOff:              {"", "report", readOverhead, "", false, false, false},
 	Enter:                         {"CALL", showCalls, readCalls, "", false, true, true},
 	Leave:                         {"CALL", showCalls, readCalls, "", false, true, true},
 	MpiSend:                       {"P2P", showP2P, readMessages, "", false, true, true},
