@@ -38,8 +38,15 @@ type numbersReceiver struct {
 	count int
 }
 
-func (r *numbersReceiver) len() int     { return r.count }
-func (r *numbersReceiver) Close() error { return nil }
+func (r *numbersReceiver) len() int { return r.count }
+
+// Close finds that something is missing, where nothing came.
+func (r *numbersReceiver) Close() error {
+	if r.count == 0 {
+		return errRefused
+	}
+	return nil
+}
 
 func (r *numbersReceiver) Add(msg []byte) error {
 	r.table.added++

@@ -56,6 +56,7 @@ func TestDecodeBorders(t *testing.T) {
 		{"the last of the dictionary of 3", cat(Dict, 3, 5, 1, 1, 0b10_10_01_00, 0), 6, []uint64{5, 6, 7, 7, 5, 5}},
 		{"runs of 1 + 1 and 1 + 1", cat(RLE, 2, For, 4, 1, 0b10, Const, 1), 4, []uint64{4, 4, 5, 5}},
 		{"runs of 1 + 2 and 1 + 2", cat(RLE, 2, For, 4, 1, 0b10, Const, 2), 4, nil},
+		{"runs of 1 + 1 and 1 + 2", cat(RLE, 2, For, 4, 1, 0b10, For, 1, 1, 0b10), 4, nil},
 		{"runs of 1 and 1", cat(RLE, 2, For, 4, 1, 0b10, Const, 0), 4, nil},
 		{"8 bytes a value", cat(Raw, codes), 3, []uint64{0, 0, 0}},
 		{"and a byte less", cat(Raw, codes[:23]), 3, nil},

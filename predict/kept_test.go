@@ -115,6 +115,53 @@ func TestScaleKeepsCalls(t *testing.T) {
 	}
 }
 
+// TestApartFromMPI has files written by some processes only: 0 writes twice where 1 does not write. They call the same all the same, and what
+// they compute there is one entry: 30 + 30 + 40 = 100 ns, and 100 ns. Process 2 writes through MPI: the barrier in its write is the call, and
+// the 5 ns before it and behind it are what it computes.
+func TestApartFromMPI(t *testing.T) {
+	var list []*trace.Batch
+	for p := range 3 {
+		s := &scribe{Batch: &trace.Batch{}}
+		barrier := func() { s.call(inBarrier, s.record(trace.MpiCollectiveEnd, 0, 0, trace.Undefined, 0, 0)) }
+		s.call(inInit)
+		switch p {
+		case 0:
+			s.work(30)
+			s.call(inWrite)
+			s.work(30)
+			s.call(inWrite)
+			s.work(40)
+			barrier()
+		case 1:
+			s.work(100)
+			barrier()
+		case 2:
+			s.work(100)
+			s.call(inWrite, barrier)
+		}
+		s.call(inFinalize)
+		list = append(list, s.Batch)
+	}
+	f := graphsOfBatches(t, worldOf(3), list)
+	in := inputs(t, f, 1)[0]
+	for p, want := range [][2][]uint64{
+		{{0, 30, 30, 40, 0, 0}, {10, 10, 10, 0, 10, 0}},
+		{{0, 100, 0, 0}, {10, 0, 10, 0}},
+		{{0, 105, 5, 0}, {10, 0, 10, 0}},
+	} {
+		got := make([]uint64, in.Vectors.Entries(uint32(p)))
+		for i, v := range []*Vectors{in.Vectors, in.Vectors.Kept()} {
+			if err := v.Ticks(uint32(p), 0, got); err != nil || !slices.Equal(got, want[i]) {
+				t.Errorf("process %d: %d, %v, want %d", p, got, err, want[i])
+			}
+		}
+	}
+	k := classify(t, f, 2, ClassOptions{Options: cluster.Options{Threshold: cluster.Percent(1)}})
+	if len(k.Groups) != 1 || k.Of[0] != k.Of[1] || k.Of[0] == k.Of[2] || k.Classes[0].Mean != 100 || k.Classes[1].Mean != 110 {
+		t.Errorf("groups %+v, classes %+v of %d", k.Groups, k.Classes, k.Of)
+	}
+}
+
 // timesOf returns the times of all events of a location.
 func timesOf(t *testing.T, src trace.Source, p trace.P) (list []trace.Time) {
 	t.Helper()

@@ -68,6 +68,15 @@ func TestBasis(t *testing.T) {
 	}
 }
 
+// TestCrossError has the cross validation of a constant by hand. Times 1, 2, 9: each is predicted by the mean of the others, 5.5, 5, 1.5,
+// and is off by |5.5-1|/3.25, |5-2|/3.5, |1.5-9|/5.25 of the mean of both.
+func TestCrossError(t *testing.T) {
+	got, ok := crossError([]point{{1, 1}, {2, 2}, {4, 9}}, 0, 0)
+	if want := (4.5/3.25 + 3/3.5 + 7.5/5.25) / 3; !ok || math.Abs(got-want) > 1e-12 {
+		t.Errorf("%v, %v, want %v", got, ok, want)
+	}
+}
+
 func TestJoinPoints(t *testing.T) {
 	got := joinPoints([]point{{4, 3}, {2, 10}, {4, 1}, {2, 20}, {4, 2}})
 	if fmt.Sprint(got) != "[{2 15} {4 2}]" {
