@@ -59,8 +59,8 @@ var unknownAccount = Account{Untold: "what they say is not known: the kind is of
 
 // accounts has a line for each known kind.
 var accounts = [256]Account{
-	BufferFlush:                   {"", "report", readOverhead, "", false, false, false},
-	MeasurementOnOff:              {"", "report", readOverhead, "", false, false, false},
+	BufferFlush:                   {"", "", readOverhead, "", false, false, false},
+	MeasurementOnOff:              {"", "", readOverhead, "", false, false, false},
 	Enter:                         {"CALL", showCalls, readCalls, "", false, true, true},
 	Leave:                         {"CALL", showCalls, readCalls, "", false, true, true},
 	MpiSend:                       {"P2P", showP2P, readMessages, "", false, true, true},
