@@ -139,8 +139,8 @@ func openFile(t *testing.T, name string) *xtf.File {
 
 // patternItems name the patterns as the oracle does.
 var patternItems = []xtf.Item{
-	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
-	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
+	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
+	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemLateProgress,
 }
 
 func delayText(t *testing.T, f *xtf.File, src trace.Source) string {

@@ -281,8 +281,9 @@ func checkClean(t *testing.T, what, run string) {
 	c := a.Rows(0, a.Len())
 	for c.Next() {
 		var d xtf.Diag
-		d.Load(c.Row())
-		t.Errorf("%s: %s: %d", what, trace.Code(d.Code).Text(), d.Count)
+		if d.Load(c.Row()); !trace.Code(d.Code).Untold() {
+			t.Errorf("%s: %s: %d", what, trace.Code(d.Code).Text(), d.Count)
+		}
 	}
 }
 

@@ -472,7 +472,7 @@ type waitAmount struct{ count, ticks uint64 }
 // receives; waits stay what they are.
 func TestPostedReceivePoint(t *testing.T) {
 	list := goldenWaits()
-	c := list[len(list)-1]
+	c := list[slices.IndexFunc(list, func(c waitCase) bool { return c.name == "intervals and requests over their borders" })]
 	o := jobs.AnalyzeOptions{Source: c.source(t), StoreBytes: 1 << 20}
 	o.Intervals.RecvPoint = "post"
 	comps := readComponents(t, openBytes(t, analyzed(t, 2, o)), 0)

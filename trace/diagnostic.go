@@ -63,6 +63,13 @@ func (c Code) Unread() (Kind, bool) {
 	return Kind(c - diagUnread), c >= diagUnread && c < diagUnread+256
 }
 
+// Untold reports whether the code counts what no analysis reads, and so says nothing
+// about faults of the trace.
+func (c Code) Untold() bool {
+	_, unread := c.Unread()
+	return unread || c == DiagNoCollRecord
+}
+
 // Severity grades a diagnostic.
 type Severity uint32
 

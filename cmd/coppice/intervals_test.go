@@ -243,7 +243,7 @@ func TestModeOfArchives(t *testing.T) {
 			t.Errorf("%s on %d processes: %s", x.program, x.sizes, s.Mode)
 		}
 		if x.program == "lu" {
-			s := jsonOf[scaling](t, append(args, "--mode", "strong")...)
+			s := jsonOf[scaling](t, append(args, "--mode", "strong", "--init", "include")...)
 			if v := s.Intervals[0].Points[3].Speedup; s.Mode != "strong" || len(s.Weak) > 0 || math.Abs(v-0.2387) > 0.00005 {
 				t.Errorf("LU is %s scaling with a speed-up of %v, want 0.2387", s.Mode, v)
 			}

@@ -134,8 +134,10 @@ func TestSharedParaver(t *testing.T) {
 				t.Skip("no " + path)
 			}
 			roundTrip(t, path, filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again.xtf"), dir)
-			if x := jsonOf[briefInfo](t, "info", filepath.Join(dir, "run.xtf")); len(x.Diagnostics) > 0 {
-				t.Errorf("%+v", x.Diagnostics)
+			for _, x := range jsonOf[briefInfo](t, "info", filepath.Join(dir, "run.xtf")).Diagnostics {
+				if !untold(x.Code) {
+					t.Errorf("%+v", x)
+				}
 			}
 		})
 	}
