@@ -171,9 +171,9 @@ var plantedShort = map[string]string{
 	"late_progress.c/finding": "the same",
 
 	"oversubscription.c/finding":     "nothing looks at processors",
-	"flush.trace/finding":            "a flush is computing time",
+	"flush.trace/finding":            "the barrier wait that the flush makes comes first",
 	"thread_imbalance.trace/finding": "the mean of the threads that wait, where of processes the longest counts",
-	"lock.trace/finding":             "waiting for a lock is computing time",
+	"lock.trace/finding":             "sums of a process are those of its first thread, and the second one waits",
 }
 
 // short reports what is wrong, unless it is known to be.

@@ -183,7 +183,7 @@ func (w *walk) rows() {
 }
 
 // sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
-// in their order.
+// in their order, behind what is outside of all calls at that instant.
 func (w *walk) sendFirst(message, coll bool) bool {
 	x := w.sends.next()
 	if x == nil || !message && !coll {
@@ -195,17 +195,25 @@ func (w *walk) sendFirst(message, coll bool) bool {
 	} else {
 		t, call = xtf.U64(w.coll.Row(), xtf.CollT), xtf.U64(w.coll.Row(), xtf.CollCallN)
 	}
-	return x.Enter < t || x.Enter == t && x.callN <= call
+	return x.Enter < t || x.Enter == t && (x.callN <= call && call != xtf.Never || x.callN == w.call)
 }
 
 // messageFirst reports whether the next message comes before the next collective:
-// at one instant what belongs to the call in hand is first.
+// at one instant what belongs to the call in hand is first, then what is outside of
+// all calls, then the call that began first.
 func (w *walk) messageFirst() bool {
 	m, c := w.p2p.Row(), w.coll.Row()
 	if a, b := xtf.U64(m, xtf.P2PT), xtf.U64(c, xtf.CollT); a != b {
 		return a < b
 	}
-	return w.call == xtf.Never || xtf.U64(c, xtf.CollCallN) != w.call
+	switch a, b := xtf.U64(m, xtf.P2PCallN), xtf.U64(c, xtf.CollCallN); {
+	case w.call != xtf.Never && (a == w.call || b == w.call):
+		return b != w.call
+	case a == xtf.Never || b == xtf.Never:
+		return a == xtf.Never
+	default:
+		return a <= b
+	}
 }
 
 // enter makes the call of the next row the one in hand.
