@@ -454,7 +454,7 @@ func (f *finder) setup() {
 		Kind: kindSetup, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process in MPI_Init and MPI_Finalize",
 		Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "profile"),
 	}
-	f.placeRegion(&x, xtf.ClassMgmt)
+	f.placeRegion(&x, xtf.ClassInit)
 	x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.big(m.Sum), f.u.name())
 	if t := f.s.Item(xtf.ItemTime); positive(f.s.Ticks.Idle) {
 		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.ticks(t.Min), f.u.ticks(t.Max), f.u.name())

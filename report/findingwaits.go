@@ -30,11 +30,10 @@ type place struct {
 // placeSum is a sum over the rows of a place.
 type placeSum struct {
 	place
-	node   uint32 // of the row with most
-	most   *big.Int
-	all    *big.Int
-	ranks  map[uint32]uint64 // largest locations of rows
-	counts uint64
+	node  uint32 // of the row with most
+	most  *big.Int
+	all   *big.Int
+	ranks map[uint32]uint64 // largest locations of rows
 }
 
 // places adds up rows by call path and activity, largest first. What a row says is
@@ -54,7 +53,6 @@ func (c *causes) places(rows map[causeKey]*causeSum, item xtf.Item) []*placeSum 
 		}
 		x, v := at[p], add(s.ticks.big(), s.long.big())
 		x.all.Add(x.all, v)
-		x.counts += s.count
 		if v.Cmp(x.most) > 0 {
 			x.most, x.node = v, uint32(k.key>>32)
 		}
