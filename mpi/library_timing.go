@@ -11,6 +11,8 @@ var operations = [numOperations]C.int{
 	Burst: C.COP_BURST, EagerSend: C.COP_EAGER, EagerInside: C.COP_EAGER_INSIDE, ReduceLocal: C.COP_REDUCE,
 }
 
+func (c *mpiComm) crowded() bool { return c.l.crowded }
+
 // time is Time. It holds the lock while both ranks are in it, which is why nothing else may communicate.
 func (c *mpiComm) time(t Timing, ns []int64) error {
 	if err := c.usable("time"); err != nil {

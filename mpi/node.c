@@ -58,16 +58,17 @@ int cop_node(int *sharing, int *processors, int *all_rung) {
 	int rc = cop_split_node(MPI_COMM_WORLD, &node);
 	if (rc != MPI_SUCCESS || (rc = count_sharing(sharing, processors)) != MPI_SUCCESS)
 		return rc;
-	bell *own = NULL;
-	int have = MPI_Win_allocate_shared(sizeof(bell), 1, MPI_INFO_NULL, node, &own, &window) == MPI_SUCCESS;
-	if (have)
-		memset(own, 0, sizeof(bell));
-	if ((rc = MPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_MIN, node)) != MPI_SUCCESS || !have)
-		return rc;
+	bell *own = NULL, *first = NULL;
 	MPI_Aint bytes;
 	int unit;
-	if ((rc = MPI_Win_shared_query(window, 0, &bytes, &unit, &bells)) != MPI_SUCCESS)
+	int have = MPI_Win_allocate_shared(sizeof(bell), 1, MPI_INFO_NULL, node, &own, &window) == MPI_SUCCESS;
+	if (have) { // a tool between may give a window that is not shared
+		memset(own, 0, sizeof(bell));
+		have = MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN) == MPI_SUCCESS && MPI_Win_shared_query(window, 0, &bytes, &unit, &first) == MPI_SUCCESS;
+	}
+	if ((rc = MPI_Allreduce(MPI_IN_PLACE, &have, 1, MPI_INT, MPI_MIN, node)) != MPI_SUCCESS || !have)
 		return rc;
+	bells = first;
 	mine = own;
 	*all_rung = cop_size(node) == cop_size(MPI_COMM_WORLD);
 	return rc;

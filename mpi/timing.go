@@ -28,6 +28,13 @@ type Timing struct {
 // maxTimed bounds the memory of a series: bytes of a message, messages of a burst.
 const maxTimed = 1 << 28
 
+// Crowded says whether more ranks may use the processors of this one than there are: they wait for each other. Ranks that are
+// bound to processors of their own do not. Communicators without a library tell nothing.
+func Crowded(c Comm) bool {
+	lib, ok := c.(interface{ crowded() bool })
+	return ok && lib.crowded()
+}
+
 // Time repeats an operation of the MPI library that c is made of, as often as ns has places, and leaves the time of each
 // repetition there, on the rank that leads. The calls are made from C, directly after one another: the times are what a
 // program that uses the library has, without what this package adds. Both ranks of the pair call it together; no other

@@ -48,10 +48,11 @@ func Teams(weights []uint64, n int, c Cost) ([]Range, []Team) {
 
 // mostOf is the weight of the heaviest range.
 func mostOf(weights []uint64, ranges []Range) uint64 {
-	if w, ok := largest(weights, ranges); ok {
-		return w
+	s, most := newSums(weights), uint64(0)
+	for _, r := range ranges {
+		most = max(most, s.between(int(r.First), int(r.End)))
 	}
-	return 1<<64 - 1
+	return most
 }
 
 // fit deals the locations out to ranges of weight at most b, in order; one that is heavier gets a range and a team of its

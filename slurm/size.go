@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -41,6 +42,7 @@ type Work struct {
 	Least       int64   // memory of a rank without which the job refuses to start, bytes; 0: not known
 	Rate        float64 // bytes/s of a rank; 0 means that of the site, else DefaultRate
 	Result      uint64  // bytes of the result; 0: not known
+	Segments    uint64  // bytes of its parts before they are one file; 0: as many as the result
 	OneRank     bool    // the work cannot be shared out
 }
 
@@ -59,7 +61,8 @@ type Size struct {
 	RanksPerNode int           `json:"ranks_per_node"`
 	Memory       int64         `json:"memory_per_rank"` // bytes of --mem
 	Slot         int64         `json:"slot_per_rank"`   // bytes that the job asks for
-	Disk         uint64        `json:"disk"`            // bytes beside the input, 0: not known
+	Disk         uint64        `json:"disk"`            // bytes beside the input, at most, 0: not known
+	Result       uint64        `json:"-"`               // bytes of the result, 0: not known
 	Time         time.Duration `json:"-"`
 	Computed     time.Duration `json:"-"` // without reserve
 	Rate         float64       `json:"bytes_per_second_per_rank"`
@@ -93,7 +96,8 @@ func Fit(w *Work, site *Site, goal time.Duration) *Size {
 	z.Place(site, 0)
 	z.time(w, site)
 	if w.Result > 0 {
-		z.Disk = min(w.Result, math.MaxUint64/2) * 2
+		z.Result = min(w.Result, math.MaxUint64/2)
+		z.Disk = z.Result + min(cmp.Or(w.Segments, z.Result), math.MaxUint64/2)
 	}
 	return z
 }
