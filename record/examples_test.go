@@ -86,7 +86,7 @@ func TestExamples(t *testing.T) {
 			t.Run(l.cc+"/"+x.file, func(t *testing.T) {
 				program := l.compileExample(t, x.file)
 				r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 4, append([]string{program}, sleeping[x.file]...)...)})
-				if r.Exit != 0 || r.Processes != 4 || len(r.Found) > 0 {
+				if r.Exit != 0 || r.Processes != 4 || len(r.Found) > 0 || len(r.Cut) > 0 {
 					t.Errorf("status %d, %d processes, %v", r.Exit, r.Processes, r.Found)
 				}
 				if ns := work(t, r.Archive, x.slow); ns < x.least {

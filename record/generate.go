@@ -88,7 +88,7 @@ var word = regexp.MustCompile(`[A-Za-z_][A-Za-z0-9_]*`)
 // needs tells the parameters that a hook names.
 func (h hook) needs(p *prototype) map[string]bool {
 	m := make(map[string]bool)
-	words := word.FindAllString(h.before+" "+h.after+" "+h.logged, -1)
+	words := word.FindAllString(strings.Join([]string{h.before, h.entered, h.after, h.failed, h.logged}, " "), -1)
 	for _, q := range p.params {
 		if slices.Contains(words, q.name) {
 			m[q.name] = true
@@ -132,35 +132,74 @@ func (g *generator) wrapC(p *prototype, id int) {
 	release := ""
 	g.form(p, h, "0", func(i int) string { return p.params[i].name })
 	if needs["saved"] {
-		if length == "" {
-			g.line("\tMPI_Request saved[1] = {*%s};", q.name)
-		} else {
-			g.line("\tMPI_Request few[FEW], *saved = cr_saved(few, %s, %s);", q.name, length)
-			release += "\tif (saved != few)\n\t\tfree(saved);\n"
-		}
+		release += g.saved(q, length)
 	}
+	room := newRoom(length, needs)
 	for _, q := range p.params {
 		switch {
 		case !needs[q.name]:
 		case q.ctype == "MPI_Status*":
 			g.line("\tMPI_Status own;\n\tif (%s == MPI_STATUS_IGNORE)\n\t\t%s = &own;", q.name, q.name)
 		case q.ctype == "MPI_Status" && q.array:
-			g.line("\tMPI_Status own[FEW], *ours = %s == MPI_STATUSES_IGNORE ? cr_statuses(own, %s) : NULL;\n\tif (ours)\n\t\t%s = ours;", q.name, length, q.name)
+			array, _ := p.request()
+			g.line("\tMPI_Status own[FEW], *ours = %s == MPI_STATUSES_IGNORE ? cr_statuses(own, %s ? %s : 0) : NULL;\n\tif (ours)\n\t\t%s = ours;", q.name, array.name, length, q.name)
+			room = append(room, q.name+" != MPI_STATUSES_IGNORE")
 			release += "\tif (ours && ours != own)\n\t\tfree(ours);\n"
 		}
 	}
 	if h.before != "" {
 		g.line("\t%s", h.before)
 	}
-	g.line("\tint rc = %s;\n\tcr_returned();", call)
+	g.line("\tint rc = %s;", call)
+	g.entered(h)
+	g.line("\tcr_returned();")
+	g.left(h, room)
+	g.WriteString(release)
+	g.line("\tcr_leave(%d);\n\treturn rc;\n}\n", id)
+}
+
+// saved notes the requests from before a call. It returns what lets them go.
+func (g *generator) saved(q param, length string) (release string) {
+	if length == "" {
+		g.line("\tMPI_Request saved[1];\n\tcr_saved(saved, %s, 1);", q.name)
+		return ""
+	}
+	g.line("\tMPI_Request few[FEW], *saved = cr_saved(few, %s, %s);", q.name, length)
+	return "\tif (saved != few)\n\t\tfree(saved);\n"
+}
+
+// newRoom returns the conditions under which there was memory for the arrays of a call, at first that of saved.
+func newRoom(length string, needs map[string]bool) []string {
+	if length == "" || !needs["saved"] {
+		return nil
+	}
+	return []string{"saved"}
+}
+
+// entered writes the part of a hook whose events have the time of the call's begin.
+func (g *generator) entered(h hook) {
+	if h.entered != "" {
+		g.line("\tif (%s) {\n\t\t%s\n\t}", h.taken, h.entered)
+	}
+}
+
+// left writes the parts of a hook that come behind the call, if there was memory for its arrays.
+func (g *generator) left(h hook, room []string) {
+	if len(room) > 0 {
+		g.line("\tif (%s) {", strings.Join(room, " && "))
+	}
 	if h.after != "" {
-		g.line("\tif (rc == MPI_SUCCESS) {\n\t\t%s\n\t}", h.after)
+		g.line("\tif (%s) {\n\t\t%s\n\t}", h.taken, h.after)
+	}
+	if h.failed != "" {
+		g.line("\tif (!(%s)) {\n\t\t%s\n\t}", h.taken, h.failed)
 	}
 	if h.logged != "" {
 		g.line("\t%s", h.logged)
 	}
-	g.WriteString(release)
-	g.line("\tcr_leave(%d);\n\treturn rc;\n}\n", id)
+	if len(room) > 0 {
+		g.line("\t}")
+	}
 }
 
 // form writes what tells a hook the language: from is the number of an array's first element, and newcomm_at where the
@@ -239,38 +278,37 @@ func (g *generator) fortranBody(p *prototype, id int, call string) {
 	h.logged = fortranTypes.Replace(h.logged)
 	needs := h.needs(p)
 	var release string
+	g.line("\tMPI_Fint own_error = MPI_SUCCESS;\n\tif (!ierror)\n\t\tierror = &own_error;")
 	g.form(p, h, "1", func(i int) string { return fmt.Sprintf("a%d", i) })
-	_, length := p.request()
+	array, length := p.request()
+	room := newRoom(length, needs)
 	for i, q := range p.params {
 		if !needs[q.name] && !(needs["saved"] && (q.name == length || strings.HasPrefix(q.ctype, "MPI_Request"))) {
 			continue
 		}
 		g.fortranParam(q, i, length, &release)
+		switch {
+		case q.ctype == "MPI_Request" && q.array:
+			room = append(room, q.name)
+		case q.ctype == "MPI_Status" && q.array:
+			room = append(room, q.name, fmt.Sprintf("!cr_status_ignored(a%d)", i))
+		}
 	}
 	if needs["saved"] {
-		q, _ := p.request()
-		if length == "" {
-			g.line("\tMPI_Request saved[1] = {*%s};", q.name)
-		} else {
-			g.line("\tMPI_Request few[FEW], *saved = cr_saved(few, %s, %s);", q.name, length)
-			release += "\tif (saved != few)\n\t\tfree(saved);\n"
-		}
+		release += g.saved(array, length)
 	}
 	if h.before != "" {
 		g.line("\t%s", h.before)
 	}
-	g.line("\t%s\n\tcr_returned();", call)
+	g.line("\t%s\n\tconst int rc = *(MPI_Fint *)ierror;\n\t(void)rc;", call)
+	g.entered(h)
+	g.line("\tcr_returned();")
 	for i, q := range p.params {
 		if needs[q.name] {
-			g.fortranResult(q, i, length)
+			g.fortranResult(q, i, length, room)
 		}
 	}
-	if h.after != "" {
-		g.line("\tif (!ierror || *(MPI_Fint *)ierror == MPI_SUCCESS) {\n\t\t%s\n\t}", h.after)
-	}
-	if h.logged != "" {
-		g.line("\tconst int rc = ierror ? *(MPI_Fint *)ierror : MPI_SUCCESS;\n\t%s", h.logged)
-	}
+	g.left(h, room)
 	g.WriteString(release)
 }
 
@@ -312,15 +350,15 @@ func (g *generator) fortranParam(q param, i int, length string, release *string)
 	}
 }
 
-func (g *generator) fortranResult(q param, i int, length string) {
-	base := strings.TrimSuffix(q.ctype, "*")
+func (g *generator) fortranResult(q param, i int, length string, room []string) {
+	base, there := strings.TrimSuffix(q.ctype, "*"), strings.Join(room, " && ")
 	switch {
 	case q.ctype == "MPI_Status*":
 		g.line("\tPMPI_Status_f2c(a%d, &own);", i)
 	case q.ctype == "MPI_Status":
-		g.line("\tfor (int i = 0; i < %s; i++)\n\t\tPMPI_Status_f2c((MPI_Fint *)a%d + i * STATUS_INTS, &%s[i]);", length, i, q.name)
+		g.line("\tfor (int i = 0; %s && i < %s; i++)\n\t\tPMPI_Status_f2c((MPI_Fint *)a%d + i * STATUS_INTS, &%s[i]);", there, length, i, q.name)
 	case q.ctype == "MPI_Request" && q.array:
-		g.line("\tfor (int i = 0; i < %s; i++)\n\t\t%s[i] = PMPI_Request_f2c(((MPI_Fint *)a%d)[i]);", length, q.name, i)
+		g.line("\tfor (int i = 0; %s && i < %s; i++)\n\t\t%s[i] = PMPI_Request_f2c(((MPI_Fint *)a%d)[i]);", there, length, q.name, i)
 	case convert[base] != "" && strings.HasSuffix(q.ctype, "*"):
 		g.line("\t%s_v = %s(*(MPI_Fint *)a%d);", q.name, convert[base], i)
 	case q.ctype == "int*" && q.name == "index":

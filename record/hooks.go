@@ -5,15 +5,27 @@ import (
 	"strings"
 )
 
-// hook is what a wrapper does besides marking the call: C statements before and after the call of the library, in terms of
-// the parameters' names in the MPI standard. Requests and statuses are real ones in them: a status that the program ignores
-// is replaced, and "saved" holds a request's handle, or those of an array, from before the call.
-type hook struct{ before, after, logged string }
+// hook is what a wrapper does besides marking the call: C statements in terms of the parameters' names in the MPI standard.
+// Requests and statuses are real ones in them: a status that the program ignores is replaced, and "saved" holds a request's
+// handle, or those of an array, from before the call.
+//
+// Arguments are the library's to judge: what it did not take, the recorder does not look at. So before may only note handles
+// from pointers that can be null; entered and after come where the call succeeded, or where the condition taken holds;
+// failed is for the other calls, and logged for all. What entered writes has the time of the call's begin.
+type hook struct{ before, entered, after, failed, logged, taken string }
+
+// succeeded is the condition of hooks that have none.
+const succeeded = "rc == MPI_SUCCESS"
+
+// completes is that of receives: a message longer than its buffer has come all the same.
+const completes = "cr_taken(rc, NULL)"
 
 // withLog adds what the receive log does.
 func (h hook) withLog(p *prototype, id int) hook {
-	before, logged := logHook(p, id)
-	h.before, h.logged = strings.TrimSpace(before+" "+h.before), logged
+	h.logged = logHook(p, id)
+	if h.taken == "" {
+		h.taken = succeeded
+	}
 	return h
 }
 
@@ -34,13 +46,16 @@ func hookOf(p *prototype) hook {
 	}
 	if c, ok := collectives[name]; ok {
 		return hook{
-			before: "cr_coll_begin();",
-			after:  fmt.Sprintf("cr_coll_end(%s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received),
+			entered: "cr_coll_begin();",
+			after:   fmt.Sprintf("cr_coll_end(%s, comm, %s, %s, %s);", c.operation, c.rootText(), c.sent, c.received),
 		}
 	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
-		return hook{before: "cr_comm_gone(*comm);"} // behind the call another thread may have its handle
+		return hook{ // behind the call another thread may have its handle
+			before: "const uint64_t old_comm = cr_comm_gone(comm);",
+			failed: "if (old_comm)\n\t\t\tcr_comm_is(*comm, old_comm);",
+		}
 	case "Comm_set_name":
 		return hook{after: "cr_comm_named(comm);"}
 	case "Comm_idup", "Comm_idup_with_info":
@@ -56,17 +71,15 @@ func hookOf(p *prototype) hook {
 	return hook{}
 }
 
-const sendBefore = "cr_send(dest, tag, comm, count, datatype);"
-
 var pointToPoint = map[string]hook{
-	"Send": {before: sendBefore}, "Bsend": {before: sendBefore}, "Ssend": {before: sendBefore}, "Rsend": {before: sendBefore},
-	"Recv":             {after: "cr_recv(comm, status);"},
-	"Sendrecv":         {before: "cr_send(dest, sendtag, comm, sendcount, sendtype);", after: "cr_recv(comm, status);"},
-	"Sendrecv_replace": {before: "cr_send(dest, sendtag, comm, count, datatype);", after: "cr_recv(comm, status);"},
+	"Send": send, "Bsend": send, "Ssend": send, "Rsend": send,
+	"Recv":             {after: "cr_recv(comm, status);", taken: completes},
+	"Sendrecv":         {entered: "cr_send(dest, sendtag, comm, sendcount, sendtype);", after: "cr_recv(comm, status);", taken: completes},
+	"Sendrecv_replace": {entered: "cr_send(dest, sendtag, comm, count, datatype);", after: "cr_recv(comm, status);", taken: completes},
 	"Mprobe":           {after: "cr_message(*message, comm);"},
 	"Improbe":          {after: "if (*flag) cr_message(*message, comm);"},
-	"Mrecv":            {before: "MPI_Comm comm = cr_message_comm(*message);", after: "if (comm != MPI_COMM_NULL) cr_recv(comm, status);"},
-	"Imrecv":           {before: "MPI_Comm comm = cr_message_comm(*message);", after: "if (comm != MPI_COMM_NULL) cr_irecv(*request, 0, comm);"},
+	"Mrecv":            {before: messageBefore, after: "if (comm != MPI_COMM_NULL) cr_recv(comm, status);", failed: messageStays, taken: completes},
+	"Imrecv":           {before: messageBefore, after: "if (comm != MPI_COMM_NULL) cr_irecv(*request, 0, comm);", failed: messageStays},
 	"Isend":            immediate, "Ibsend": immediate, "Issend": immediate, "Irsend": immediate,
 	"Irecv":     {after: "cr_irecv(*request, source, comm);"},
 	"Send_init": persistent, "Bsend_init": persistent, "Ssend_init": persistent, "Rsend_init": persistent,
@@ -77,22 +90,31 @@ var pointToPoint = map[string]hook{
 	"Isendrecv":         {after: "cr_isendrecv(*request, dest, sendtag, comm, cr_bytes(sendcount, sendtype), source);"},
 	"Isendrecv_replace": {after: "cr_isendrecv(*request, dest, sendtag, comm, cr_bytes(count, datatype), source);"},
 	"Startall":          {after: "for (int i = 0; i < count; i++) cr_started(array_of_requests[i]);"},
-	"Wait":              {after: "cr_completed(*saved, status);"},
-	"Test":              {after: "if (*flag) cr_completed(*saved, status);"},
-	"Waitall":           {after: "for (int i = 0; i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
-	"Testall":           {after: "for (int i = 0; *flag && i < count; i++) cr_completed(saved[i], &array_of_statuses[i]);"},
-	"Waitany":           {after: "if (*index >= 0 && *index < count) cr_completed(saved[*index], status);"},
-	"Testany":           {after: "if (*flag && *index >= 0 && *index < count) cr_completed(saved[*index], status);"},
+	"Wait":              {after: "cr_completed(*saved, status);", taken: completes},
+	"Test":              {after: "if (*flag) cr_completed(*saved, status);", taken: completes},
+	"Waitall":           {after: "for (int i = 0; i < count; i++) if (cr_taken(rc, &array_of_statuses[i])) cr_completed(saved[i], &array_of_statuses[i]);", taken: inStatus},
+	"Testall":           {after: "for (int i = 0; i < count; i++) if (rc != MPI_SUCCESS ? cr_taken(rc, &array_of_statuses[i]) : *flag) cr_completed(saved[i], &array_of_statuses[i]);", taken: inStatus},
+	"Waitany":           {after: "if (*index >= 0 && *index < count) cr_completed(saved[*index], status);", taken: completes},
+	"Testany":           {after: "if (*flag && *index >= 0 && *index < count) cr_completed(saved[*index], status);", taken: completes},
 	"Waitsome":          some,
 	"Testsome":          some,
 	"Request_free":      {after: "cr_request_gone(*saved);"},
-	"Cancel":            {before: "cr_cancel(*request);"},
+	"Cancel":            {after: "cr_cancel(*request);"},
 }
 
+// inStatus is the condition of calls that complete several requests: the statuses tell which of them.
+const inStatus = "rc == MPI_SUCCESS || cr_in_status(rc)"
+
+const (
+	messageBefore = "MPI_Comm comm = cr_message_comm(message);"
+	messageStays  = "if (comm != MPI_COMM_NULL)\n\t\t\tcr_message(*message, comm);"
+)
+
 var (
+	send       = hook{entered: "cr_send(dest, tag, comm, count, datatype);"}
 	immediate  = hook{after: "cr_isend(*request, dest, tag, comm, count, datatype);"}
 	persistent = hook{after: "cr_persistent(*request, RQ_SEND, dest, tag, comm, count, datatype);"}
-	some       = hook{after: "for (int i = 0; i < *outcount && i < incount; i++) cr_completed(saved[array_of_indices[i] - from], &array_of_statuses[i]);"}
+	some       = hook{after: "for (int i = 0; i < *outcount && i < incount; i++) if (cr_taken(rc, &array_of_statuses[i])) cr_completed(saved[array_of_indices[i] - from], &array_of_statuses[i]);", taken: inStatus}
 )
 
 // collective is an operation with the bytes that a member sends and receives: what the library would move if everybody sent

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,8 +43,12 @@ func ProgramAt(ctx context.Context, command []string) (int, error) {
 }
 
 func programAt(ctx context.Context, command []string) (at int, k kind, err error) {
+	var missing error // a path that is none, where no program is found
 	for i, arg := range command {
 		path, err := exec.LookPath(arg)
+		if missing == nil && strings.HasPrefix(arg, ".") && errors.Is(err, fs.ErrNotExist) {
+			missing = fmt.Errorf("%w: %s: %w", ErrProgram, arg, fs.ErrNotExist)
+		}
 		if err != nil || i == 0 && launcherOf(ctx, command) != noLauncher {
 			continue
 		}
@@ -54,6 +59,9 @@ func programAt(ctx context.Context, command []string) (at int, k kind, err error
 		if k := libraryOf(string(b)); k != unknownMPI {
 			return i, k, nil
 		}
+	}
+	if missing != nil {
+		return 0, unknownMPI, missing
 	}
 	return 0, unknownMPI, fmt.Errorf("%w: none of the words of %q is a program that is linked dynamically with Open MPI or MPICH (see ldd PROGRAM). "+
 		"A statically linked program cannot be recorded; for a script that starts one, give --cc", ErrProgram, strings.Join(command, " "))

@@ -86,7 +86,11 @@ func (m *product) library(ctx context.Context, cc, folder string) (string, error
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	return path, compile(ctx, cc, folder, path, sources)
+	err = compile(ctx, cc, folder, path, sources)
+	if err != nil && !errors.Is(err, ErrCompiler) {
+		err = fmt.Errorf("the cache of recorders, which XDG_CACHE_HOME moves: %w", written(err))
+	}
+	return path, err
 }
 
 // compile makes the shared library; it appears under its name complete or not at all.

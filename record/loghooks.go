@@ -56,28 +56,21 @@ func (p *prototype) number(name string) int {
 	return -1
 }
 
-// logHook returns the statements that log a call: one before the call of the library, and those after it that check the
-// code, which is in rc.
-func logHook(p *prototype, id int) (before, after string) {
+// logHook returns the statements that log a call, whose code is in rc. One that failed has nothing to check.
+func logHook(p *prototype, id int) string {
 	l := logOf(p)
 	if l.class == classLocal {
-		return "", ""
+		return ""
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "if (lg_on && lg_call(%d, rc)) {\n\t\t", id)
-	if l.comm == "old_comm" {
-		before = "const uint64_t old_comm = lg_on ? cr_comm(*comm) : 0;"
-	}
-	if l.class == classRefused {
+	if checks := l.checks(); l.class == classRefused {
 		b.WriteString("lg_checks(0, NULL);")
 	} else {
-		b.WriteString(l.checks())
-		if out := l.outputs(p); out != "" {
-			fmt.Fprintf(&b, "\n\t\tif (rc == MPI_SUCCESS) {\n\t\t\t%s\n\t\t}", out)
-		}
+		fmt.Fprintf(&b, "if (%s) {\n\t\t\t%s\n\t\t\t%s\n\t\t} else\n\t\t\tlg_checks(0, NULL);", succeeded, checks, l.outputs(p))
 	}
 	b.WriteString("\n\t\tlg_end();\n\t}")
-	return before, b.String()
+	return b.String()
 }
 
 func (l logged) checks() string {

@@ -138,12 +138,15 @@ func TestPlanted(t *testing.T) {
 					own = x.run(t, &l, filepath.Join(folder, strings.TrimSuffix(x.file, filepath.Ext(x.file))), file)
 				}
 				doc := readPlanted(t, file)
-				if waits, finding = doc.wrongWaits(&own), doc.wrongFinding(&x, &own); waits == nil && finding == nil || x.known() {
+				if waits, finding = doc.wrongWaits(&own), doc.wrongFinding(&x, &own); waits == nil && finding == nil {
 					break
 				}
 			}
-			t.Run("waits", func(t *testing.T) { x.short(t, waits) })
-			t.Run("finding", func(t *testing.T) { x.short(t, finding) })
+			for _, wrong := range [...]error{waits, finding} {
+				if wrong != nil {
+					t.Error(wrong)
+				}
+			}
 		})
 	}
 }
@@ -151,45 +154,6 @@ func TestPlanted(t *testing.T) {
 // plantedTries is how often a program runs until the report is right: other work on the machine delays a process by more than
 // 10 ms now and then, and not always the same one.
 const plantedTries = 3
-
-// known reports whether something about the program is known to be wrong.
-func (x *planted) known() bool {
-	return plantedShort[x.file+"/waits"] != "" || plantedShort[x.file+"/finding"] != ""
-}
-
-// sometimes begins the reason of what is wrong in some runs only.
-const sometimes = "sometimes: "
-
-// plantedShort is what the report does not tell yet, by test; an entry that is not needed any more fails.
-var plantedShort = map[string]string{
-	// Two that waited for a third one in a collective count as not having met there: what they did before it is compared too.
-	"late_sender_after_barrier.trace/finding": "a function before the barrier is blamed",
-	"serial_pipeline.c/finding":               sometimes + "MPI_Init before the barrier is blamed, where it took different times",
-
-	// Until the receiver's first call after it posted the receive, which is a short send here: a lower bound.
-	"late_progress.c/waits":   "the receiver's later stays outside of MPI are not seen",
-	"late_progress.c/finding": "the same",
-
-	"oversubscription.c/finding":     "nothing looks at processors",
-	"flush.trace/finding":            "the barrier wait that the flush makes comes first",
-	"thread_imbalance.trace/finding": "the mean of the threads that wait, where of processes the longest counts",
-	"lock.trace/finding":             "sums of a process are those of its first thread, and the second one waits",
-}
-
-// short reports what is wrong, unless it is known to be.
-func (x *planted) short(t *testing.T, wrong error) {
-	t.Helper()
-	_, name, _ := strings.Cut(t.Name(), "/")
-	reason, known := plantedShort[name]
-	switch {
-	case known && wrong == nil && !strings.HasPrefix(reason, sometimes):
-		t.Errorf("right, though plantedShort says: %s", reason)
-	case known && wrong != nil:
-		t.Skipf("known: %s: %v", reason, wrong)
-	case wrong != nil:
-		t.Error(wrong)
-	}
-}
 
 // run records and analyses a program, and returns what it says itself.
 func (x *planted) run(t *testing.T, l *library, program, file string) (own plantedCause) {

@@ -47,7 +47,7 @@ func (l *LogOptions) prepare(output string) ([][2]string, error) {
 	if l.Wtime {
 		vars = append(vars, [2]string{"COPPICE_LOG_WTIME", "1"})
 	}
-	return vars, os.MkdirAll(folder, 0o755)
+	return vars, written(os.MkdirAll(folder, 0o755))
 }
 
 // paths returns the logs that were written, and which are missing: the program has no such rank, or did not come to the

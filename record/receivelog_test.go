@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/receivelog"
 )
 
@@ -91,6 +92,35 @@ func TestReceiveLog(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestReceiveLogTime compares when messages come with when their calls end: writing a log is no computation of the program, so it
+// belongs to the call.
+func TestReceiveLogTime(t *testing.T) {
+	l := libraries(t)[0]
+	r, _, errs := l.runRecorded(t, Options{
+		Command: l.launch(t, 2, l.compileExample(t, "stencil.c"), "--size=64", "--steps=4"), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}},
+	})
+	came := map[trace.P]trace.Time{}
+	same, later := map[trace.P]int{}, map[trace.P]int{}
+	eachEvent(t, r.Archive, func(p trace.P, e *trace.Event) {
+		switch at, ok := came[p]; {
+		case e.Kind == trace.MpiIrecv:
+			came[p] = e.Time
+		case e.Kind != trace.Leave || !ok:
+			return
+		case e.Time > at:
+			later[p]++
+		default:
+			same[p]++
+		}
+		if e.Kind == trace.Leave {
+			delete(came, p)
+		}
+	})
+	if same[0] == 0 || later[0] > 0 || later[1] == 0 || same[1] > 0 {
+		t.Errorf("calls end with their messages %v, later %v; %s", same, later, errs)
 	}
 }
 

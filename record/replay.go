@@ -22,7 +22,7 @@ type ReplayOptions struct {
 	Output   string   // folder of the vectors and of replay.json
 	Compiler string   // wrapper of the program's MPI library; "" to find it
 	Cache    string   // folder of compiled libraries
-	Repeat   int      // times; the one with the least processor time counts
+	Repeat   int      // times; see steady
 	Yield    bool     // calls that wait give the processor away, as in a run with more processes than cores
 	PerNode  int      // replays of each log at once
 	Original []string // vectors of the recorded process to compare with, as CSV
@@ -42,8 +42,11 @@ type Replay struct {
 	Segments int          `json:"segments"`
 	CPU      int64        `json:"cpuNs"`
 	Wall     int64        `json:"wallNs"`
-	AllCPU   []int64      `json:"allCpuNs"` // sums of all replays, in the order of repetitions and copies
+	AllCPU   []int64      `json:"allCpuNs"`   // sums of all replays, in the order of repetitions and copies
+	AllDelay []int64      `json:"allDelayNs"` // and for how long the program was ready to run and had no processor
 	Original []Comparison `json:"original,omitempty"`
+
+	vectors []Vector // of the replays that count
 }
 
 // Comparison is the vector of a normal run beside that of the replay.
@@ -58,14 +61,15 @@ type Comparison struct {
 // Whole reports whether the replay went to the end of the recorded process.
 func (r *Replay) Whole() bool { return r.End == "finalize" || r.End == "exit" || r.End == "abort" }
 
-// RunReplay replays processes: each is the program, alone, with all of its MPI calls answered from a receive log.
+// RunReplay replays processes: each is the program, alone, with all of its MPI calls answered from a receive log. Memory: 32
+// bytes for each segment of each replay.
 func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
 	lib, err := compiled(ctx, ReplayLibrary, o.Compiler, o.Command, o.Cache)
 	if err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(o.Output, 0o755); err != nil {
-		return nil, err
+		return nil, written(err)
 	}
 	list := make([]Replay, len(o.Logs))
 	heads := make([]*receivelog.Header, len(o.Logs))
@@ -81,6 +85,9 @@ func RunReplay(ctx context.Context, o ReplayOptions) ([]Replay, error) {
 		}
 	}
 	for i := range list {
+		if err := list[i].finish(o.Output); err != nil {
+			return nil, err
+		}
 		if err := list[i].compare(o.Original); err != nil {
 			return nil, err
 		}
@@ -100,7 +107,7 @@ func readHeader(path string) (*receivelog.Header, error) {
 func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) error {
 	copies := max(o.PerNode, 1)
 	errs := make([]error, len(list)*copies)
-	vectors := make([]Vector, len(errs))
+	vectors, delays := make([]Vector, len(errs)), make([]int64, len(errs))
 	ends := make([]Replay, len(errs))
 	all, err := newGathering(len(errs))
 	if err != nil {
@@ -111,7 +118,7 @@ func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) err
 	for k := range errs {
 		wg.Go(func() {
 			ends[k] = list[k/copies]
-			vectors[k], errs[k] = o.process(ctx, lib, &ends[k], k, all)
+			vectors[k], delays[k], errs[k] = o.process(ctx, lib, &ends[k], k, all)
 		})
 	}
 	wg.Wait()
@@ -120,31 +127,38 @@ func (o *ReplayOptions) once(ctx context.Context, lib string, list []Replay) err
 	}
 	for k, v := range vectors {
 		r, e := &list[k/copies], &ends[k]
-		r.AllCPU = append(r.AllCPU, v.CPU())
-		if r.End != "" && !r.Whole() {
-			continue // the first one that failed is told
+		r.AllCPU, r.AllDelay = append(r.AllCPU, v.CPU()), append(r.AllDelay, delays[k])
+		switch {
+		case r.End != "" && !r.Whole(): // the first one that failed is told
+			continue
+		case e.Whole():
+			r.vectors = append(r.vectors, v)
+		default:
+			r.vectors = []Vector{v}
 		}
-		if best := r.Vector == "" || v.CPU() < r.CPU; best || !e.Whole() {
-			r.End, r.Message, r.Calls, r.Exit = e.End, e.Message, e.Calls, e.Exit
-			r.Segments, r.CPU, r.Wall = len(v), v.CPU(), v.Wall()
-			r.Vector = filepath.Join(o.Output, strconv.Itoa(r.Rank)+".csv")
-			if err := writeVector(r.Vector, v); err != nil {
-				return err
-			}
-		}
+		r.End, r.Message, r.Calls, r.Exit = e.End, e.Message, e.Calls, e.Exit
 	}
 	return nil
 }
 
+// finish writes the vector that the replays make.
+func (r *Replay) finish(folder string) error {
+	v, totals := steady(r.vectors)
+	r.vectors = nil
+	r.Segments, r.CPU, r.Wall = len(v), v.CPU(), v.Wall()
+	r.Vector = filepath.Join(folder, strconv.Itoa(r.Rank)+".csv")
+	return writeVector(r.Vector, v, totals...)
+}
+
 // process runs the program once.
-func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k int, all *gathering) (Vector, error) {
+func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k int, all *gathering) (v Vector, delay int64, err error) {
 	base, err := filepath.Abs(filepath.Join(o.Output, fmt.Sprintf("%d-%d", r.Rank, k)))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	log, err := filepath.Abs(r.Log)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c := exec.CommandContext(ctx, o.Command[0], o.Command[1:]...)
 	c.Stdout, c.Stderr = o.Out, o.Err
@@ -162,18 +176,18 @@ func (o *ReplayOptions) process(ctx context.Context, lib string, r *Replay, k in
 	case errors.As(err, &ended):
 		r.Exit = ended.ExitCode()
 	case err != nil:
-		return nil, err
+		return nil, 0, err
 	}
 	if err := r.readEnd(base + ".end"); err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	v, err := readRows(base + ".vec")
+	v, delay, err = readRows(base + ".vec")
 	if err != nil && !r.Whole() { // it did not begin
 		err = nil
 	}
 	_ = os.Remove(base + ".vec")
 	_ = os.Remove(base + ".end")
-	return v, err
+	return v, delay, err
 }
 
 // readEnd reads how the library in the program says that the replay ended.

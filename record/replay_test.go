@@ -2,6 +2,8 @@ package record
 
 import (
 	"bytes"
+	"encoding/binary"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,7 +95,8 @@ func TestReplayDiffers(t *testing.T) {
 	}
 }
 
-// TestReplayFortran replays the example in Fortran, two of its processes and each twice at once, and twice in a row.
+// TestReplayFortran replays the example in Fortran, two of its processes and each twice at once, and twice in a row. The least and
+// the most processor time of the four are those of their sums.
 func TestReplayFortran(t *testing.T) {
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {
@@ -103,8 +106,18 @@ func TestReplayFortran(t *testing.T) {
 			})
 			list, _ := l.replayed(t, ReplayOptions{Logs: r.Logs, Command: []string{program, "--size=100", "--steps=3"}, Repeat: 2, PerNode: 2, Yield: true})
 			for _, one := range list {
-				if len(one.AllCPU) != 4 || one.CPU != slices.Min(one.AllCPU) {
-					t.Errorf("rank %d: %d is not the least of %d", one.Rank, one.CPU, one.AllCPU)
+				b, err := os.ReadFile(one.Vector)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, name := range []string{"least", "most"} {
+					sum := []int64{slices.Min(one.AllCPU), slices.Max(one.AllCPU)}[i]
+					if row := fmt.Sprintf("\n%s,,%d,%d,%d\n", name, one.Segments, sum, sum+one.Wall-one.CPU); !strings.Contains(string(b), row) {
+						t.Errorf("rank %d: no row %q for %+v", one.Rank, row, one)
+					}
+				}
+				if len(one.AllCPU) != 4 || len(one.AllDelay) != 4 {
+					t.Errorf("rank %d: %+v", one.Rank, one)
 				}
 			}
 		})
@@ -134,11 +147,82 @@ func TestReplayLAMMPS(t *testing.T) {
 	l.replayed(t, ReplayOptions{Logs: r.Logs, Command: command})
 }
 
+// TestSteady makes a vector of repetitions that a busy machine disturbed.
+func TestSteady(t *testing.T) {
+	quiet := Vector{{"MPI_Send", 100, 101}, {"MPI_Recv", 40, 1040}, {"MPI_Send", 7, 7}} // the second one sleeps
+	sliced := Vector{{"MPI_Send", 110, 4110}, {"MPI_Recv", 42, 1043}, {"MPI_Send", 8, 8}}
+	slow := Vector{{"MPI_Send", 300, 301}, {"MPI_Recv", 41, 9041}, {"MPI_Send", 9, 4009}}
+	other := Vector{{"MPI_Send", 500, 500}, {"MPI_Bcast", 1, 1}, {"MPI_Send", 1, 1}}
+	skewed := Vector{{"MPI_Send", 100, 99}} // the processor's clock is read first
+	for _, c := range []struct {
+		name   string
+		all    []Vector
+		want   Vector
+		totals []total
+	}{
+		{"none", nil, nil, nil},
+		{"one", []Vector{sliced}, sliced, nil},
+		{"one of two", []Vector{sliced, quiet}, Vector{{"MPI_Send", 100, 101}, {"MPI_Recv", 40, 1040}, {"MPI_Send", 7, 7}}, []total{{"least", 147, 1148}, {"most", 160, 1161}}},
+		{
+			"three",
+			[]Vector{slow, sliced, quiet},
+			Vector{{"MPI_Send", 110, 111}, {"MPI_Recv", 41, 1041}, {"MPI_Send", 8, 8}},
+			[]total{{"least", 147, 1148}, {"most", 350, 1351}},
+		},
+		{"another program", []Vector{other, quiet}, quiet, nil},
+		{"skewed", []Vector{skewed, skewed}, Vector{{"MPI_Send", 100, 100}}, []total{{"least", 100, 100}, {"most", 100, 100}}},
+	} {
+		if v, totals := steady(c.all); !slices.Equal(v, c.want) || !slices.Equal(totals, c.totals) {
+			t.Errorf("%s: %v, %v, want %v, %v", c.name, v, totals, c.want, c.totals)
+		}
+	}
+	if !slices.Equal(quiet, Vector{{"MPI_Send", 100, 101}, {"MPI_Recv", 40, 1040}, {"MPI_Send", 7, 7}}) {
+		t.Errorf("a repetition was changed: %v", quiet)
+	}
+}
+
+// TestReadRows takes out of the time that passed what the thread had no processor.
+func TestReadRows(t *testing.T) {
+	b := append([]byte(vectorMagic), 8, 0, 0, 0)
+	b = append(b, "MPI_Send"...)
+	for _, row := range [][2]uint64{{0, 9000}, {7 << 32, 9000}} { // 7 us of the second
+		b = binary.LittleEndian.AppendUint64(b, row[0])
+		b = binary.LittleEndian.AppendUint64(b, 1500)
+		b = binary.LittleEndian.AppendUint64(b, row[1])
+	}
+	path := filepath.Join(t.TempDir(), "0.vec")
+	if err := os.WriteFile(path, append(b, 1, 2, 3), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	v, delay, err := readRows(path)
+	if want := (Vector{{"MPI_Send", 1500, 9000}, {"MPI_Send", 1500, 2000}}); err != nil || delay != 7000 || !slices.Equal(v, want) {
+		t.Errorf("%v, %d, %v", v, delay, err)
+	}
+}
+
+// TestReplaySleeps replays a program that sleeps 2 ms in each of 5 steps: that time passes in the replay too. A sleep may take longer, never
+// less.
+func TestReplaySleeps(t *testing.T) {
+	l := libraries(t)[0]
+	command := []string{l.compileExample(t, "stencil.c"), "--size=1000", "--steps=5", "--compute=sleep", "--slow=4"}
+	r, _, _ := l.runRecorded(t, Options{Command: l.launch(t, 2, command...), Compiler: l.cc, Log: LogOptions{Ranks: []int{1}}, CPUTime: true})
+	list, _ := l.replayed(t, ReplayOptions{Logs: r.Logs, Command: command, Repeat: 2})
+	recorded, err := ReadVector(filepath.Join(filepath.Dir(r.Archive), vectorFolder, "1.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, off := range []int64{list[0].Wall - list[0].CPU, recorded.Wall() - recorded.CPU()} {
+		if off < 9_900_000 { // two clocks, and delays to whole us
+			t.Errorf("%d ns without processor in 10 ms of sleep: %+v", off, list[0])
+		}
+	}
+}
+
 // TestVector writes a vector and reads it back.
 func TestVector(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "v.csv")
 	want := Vector{{"MPI_Send", 12, 15}, {"MPI_Recv", 0, 3}}
-	if err := writeVector(path, want); err != nil {
+	if err := writeVector(path, want, total{"least", 11, 14}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadVector(path)

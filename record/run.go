@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,7 +25,7 @@ type Options struct {
 	Command  []string // launcher and program
 	Compiler string   // wrapper of the program's MPI library; "" to find it
 	Cache    string   // folder of compiled recorders
-	Bytes    int64    // most bytes of events a process writes; 0: no limit
+	Bytes    int64    // most bytes of the archive, of which every process has the same share; 0: no limit
 	Keep     bool     // keep the recording beside the archive
 	CPUTime  bool     // write the processor time between calls: vectors/R.csv
 	Counters []string // of the processor and the kernel, at every enter and leave, by the names that perf gives them
@@ -39,7 +40,8 @@ type Result struct {
 	Processes int
 	Logs      []string           // receive logs that were written
 	Unlogged  []int              // ranks that a log was asked for and that have none
-	Found     []trace.Diagnostic // what is missing or was cut
+	Cut       map[int]string     // processes whose recordings have no MPI_Finalize, and why
+	Found     []trace.Diagnostic // what is missing or damaged besides
 	Uncounted map[int]string     // processes without some of the counters that were asked for, and why
 }
 
@@ -48,6 +50,19 @@ const rawFolder = "recording"
 
 // ErrExists says that the output is there already.
 var ErrExists = errors.New("exists already")
+
+// OutputError is an error of writing what the command line names as output.
+type OutputError struct{ error }
+
+func (e *OutputError) Unwrap() error { return e.error }
+
+// written makes an error of writing an output one.
+func written(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &OutputError{err}
+}
 
 // ErrNothing says that the command ended before anything was recorded.
 var ErrNothing = errors.New("nothing was recorded")
@@ -88,7 +103,7 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if o.CPUTime {
 		folder := filepath.Join(filepath.Dir(raw), vectorFolder)
 		if err := os.MkdirAll(folder, 0o755); err != nil {
-			return nil, err
+			return nil, written(err)
 		}
 		vars = append(vars, [2]string{"COPPICE_RECORD_VECTORS", folder})
 	}
@@ -134,9 +149,9 @@ func prepare(output, raw string) error {
 		}
 	}
 	if err := os.MkdirAll(raw, 0o755); err != nil {
-		return err
+		return written(err)
 	}
-	return os.WriteFile(filepath.Join(raw, recording.Marker), nil, 0o644)
+	return written(os.WriteFile(filepath.Join(raw, recording.Marker), nil, 0o644))
 }
 
 // start runs the command to its end. An interrupt from the terminal reaches the command too, which is in the foreground; a
@@ -149,7 +164,7 @@ func start(args, env []string, o Options) (exit int, err error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	if err := c.Start(); err != nil {
 		signal.Stop(signals)
-		return 0, err
+		return 0, fmt.Errorf("%w: %w", ErrProgram, err)
 	}
 	passed := make(chan struct{})
 	go func() {
@@ -194,15 +209,16 @@ func Finish(output string, keep bool) (*Result, error) {
 	}
 	// Without the anchor, which is written last, the rest is no archive.
 	if err := errors.Join(os.RemoveAll(filepath.Join(output, "traces")), os.RemoveAll(filepath.Join(output, "traces.def"))); err != nil {
-		return nil, err
+		return nil, written(err)
 	}
 	found, err := otf2.Copy(output, "traces", src, otf2.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("the archive of %s: %w; the recording is kept, coppice record --finish %s tries again", raw, err, output)
 	}
-	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Found: found.List(), Uncounted: src.Uncounted()}
+	r := &Result{Archive: anchor, Processes: len(src.Definitions().Processes()), Cut: src.Cut(), Uncounted: src.Uncounted()}
+	r.Found = slices.DeleteFunc(found.List(), func(d trace.Diagnostic) bool { return d.Code == trace.DiagTruncated || d.Code == trace.DiagUnfinished })
 	if !keep {
-		err = os.RemoveAll(raw)
+		err = written(os.RemoveAll(raw))
 	}
 	return r, err
 }

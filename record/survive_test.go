@@ -5,9 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
@@ -21,11 +23,11 @@ var survivals = []struct {
 	cut    string // what it says of the cut
 	done   bool   // the program comes to its end
 }{
-	{"exit", "100", 0, 200, "the process ended without it", false},
+	{"exit", "100", 0, 200, "exit", false},
 	{"abort", "100", 0, 200, "MPI_Abort", false},
 	{"kill", "100", 0, 200, "killed", false},
 	{"crash", "100", 0, 200, "killed", false},
-	{"budget", "60000", 1 << 20, 40_000, "the size given for a process was reached", true},
+	{"budget", "60000", 4 << 20, 40_000, "its share of the size given was used up", true},
 	{"disk", "110000", 0, 40_000, "no room on the disk", true},
 }
 
@@ -50,15 +52,24 @@ func TestSurvival(t *testing.T) {
 					t.Errorf("the user is not told: %s", errs)
 				}
 				cut := false
-				for _, d := range r.Found {
-					cut = cut || d.Code == trace.DiagTruncated && strings.Contains(d.Detail, x.cut)
+				for _, why := range r.Cut {
+					cut = cut || strings.Contains(why, x.cut)
 				}
-				if n := sends(t, r.Archive); !cut || n < x.least {
-					t.Errorf("%d sends, %d at least; %v", n, x.least, r.Found)
+				if n := sends(t, r.Archive); !cut || n < x.least || len(r.Found) > 0 {
+					t.Errorf("%d sends, %d at least; %v, %v", n, x.least, r.Cut, r.Found)
 				}
 				res := analyse(t, r.Archive, filepath.Join(t.TempDir(), "run.xtf"))
-				if !res.Partial {
-					t.Errorf("the analysis of the archive does not know that it was cut: %v", res.Codes)
+				want := trace.DiagUnfinished
+				if x.done {
+					want = trace.DiagTruncated
+				}
+				if known := slices.ContainsFunc(res.Codes, func(c stats.CodeTotal) bool { return c.Code == want && c.Count == uint64(len(r.Cut)) }); !known || !res.Partial {
+					t.Errorf("the analysis of the archive does not know how it ended: %v", res.Codes)
+				}
+				for _, c := range res.Codes {
+					if c.Code != want && c.Code.Severity() > trace.Note && !x.done && x.how != "kill" && x.how != "crash" {
+						t.Errorf("%v: %+v", c.Code, c)
+					}
 				}
 			})
 		}
@@ -67,6 +78,17 @@ func TestSurvival(t *testing.T) {
 
 // sends counts the messages sent in an archive.
 func sends(t *testing.T, archive string) (n uint64) {
+	t.Helper()
+	eachEvent(t, archive, func(_ trace.P, e *trace.Event) {
+		if e.Kind == trace.MpiSend || e.Kind == trace.MpiIsend {
+			n++
+		}
+	})
+	return n
+}
+
+// eachEvent goes through the events of an archive, location by location.
+func eachEvent(t *testing.T, archive string, f func(p trace.P, e *trace.Event)) {
 	t.Helper()
 	src, err := otf2.OpenPath(archive)
 	if err != nil {
@@ -86,16 +108,13 @@ func sends(t *testing.T, archive string) (n uint64) {
 			var b trace.Batch
 			for r.Next(&b) == nil {
 				for j := range b.Events {
-					if k := b.Events[j].Kind; k == trace.MpiSend || k == trace.MpiIsend {
-						n++
-					}
+					f(p, &b.Events[j])
 				}
 			}
 			r.Close()
 		}
 		s.Close()
 	}
-	return n
 }
 
 // TestFinish makes the archive of a recording whose launcher was killed, also where an attempt before it came half way.

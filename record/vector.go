@@ -2,15 +2,20 @@ package record
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/binary"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/csvwriter"
 )
 
 // Vector is the computation of a process between its MPI calls, in program order: row i is what it did between call i and
@@ -21,7 +26,7 @@ type Vector []Segment
 type Segment struct {
 	Function string // MPI function that ends it
 	CPU      int64  // ns of processor time of the thread
-	Wall     int64  // ns that passed
+	Wall     int64  // ns that passed, without those in which the thread was ready to run and had no processor
 }
 
 // CPU returns the sum of the processor times in ns.
@@ -42,6 +47,47 @@ func (v Vector) Wall() int64 {
 	return sum
 }
 
+// steady makes one vector of several that a process wrote in repetitions of the same: of each segment the median of the processor
+// times, the lower one of two, and the least time that it was not on a processor. Other programs take processors from it, more in one
+// repetition than in another; what the program itself sleeps, or waits for a disk, is in all of them. Repetitions that call
+// something else than the one with the least processor time are left out. totals are the sums of those with the least and the most
+// processor time, with the same time off the processors; none for a single repetition.
+func steady(all []Vector) (v Vector, totals []total) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	base := slices.MinFunc(all, func(a, b Vector) int { return cmp.Compare(a.CPU(), b.CPU()) })
+	same := func(a, b Segment) bool { return a.Function == b.Function }
+	all = slices.DeleteFunc(slices.Clone(all), func(x Vector) bool { return !slices.EqualFunc(base, x, same) })
+	v = slices.Clone(base)
+	cpu := make([]int64, len(all))
+	for i := range v {
+		off := int64(math.MaxInt64)
+		for k, x := range all {
+			cpu[k] = x[i].CPU
+			off = min(off, max(x[i].Wall-x[i].CPU, 0)) // two clocks are read one after the other
+		}
+		slices.Sort(cpu)
+		v[i].CPU = cpu[(len(cpu)-1)/2]
+		v[i].Wall = v[i].CPU + off
+	}
+	if len(all) == 1 {
+		return base, nil
+	}
+	off := v.Wall() - v.CPU()
+	for _, x := range []total{{"least", base.CPU(), 0}, {"most", slices.MaxFunc(all, func(a, b Vector) int { return cmp.Compare(a.CPU(), b.CPU()) }).CPU(), 0}} {
+		x.wall = x.cpu + off
+		totals = append(totals, x)
+	}
+	return v, totals
+}
+
+// total is a row below the segments of a vector.
+type total struct {
+	name      string
+	cpu, wall int64 // ns
+}
+
 // vectorMagic begins the files that recorder and replay write; rows of 24 bytes follow.
 const (
 	vectorMagic = "CPRVEC1\x00"
@@ -54,28 +100,31 @@ var ErrVector = errors.New("no computation vector")
 // vectorHeader are the columns of a vector as CSV.
 var vectorHeader = []string{"sequence", "function", "count", "cpu_ns", "wall_ns"}
 
-// readRows reads what a process wrote. A row that is cut at the end of the file is left out.
-func readRows(path string) (Vector, error) {
+// readRows reads what a process wrote, and for how many ns it was ready to run and had no processor. A row that is cut at the end of
+// the file is left out.
+func readRows(path string) (v Vector, delay int64, err error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	if len(b) < len(vectorMagic) || string(b[:len(vectorMagic)]) != vectorMagic {
-		return nil, fmt.Errorf("%s: %w", path, ErrVector)
+		return nil, 0, fmt.Errorf("%s: %w", path, ErrVector)
 	}
 	b = b[len(vectorMagic):]
 	if len(b) < 4 || uint64(len(b)-4) < uint64(binary.LittleEndian.Uint32(b)) {
-		return nil, fmt.Errorf("%s: %w: cut in its names", path, ErrVector)
+		return nil, 0, fmt.Errorf("%s: %w: cut in its names", path, ErrVector)
 	}
 	n := 4 + int(binary.LittleEndian.Uint32(b))
 	names := strings.Split(string(b[4:n]), "\n")
 	b = b[n:]
-	v := make(Vector, 0, len(b)/vectorRow)
+	v = make(Vector, 0, len(b)/vectorRow)
 	for ; len(b) >= vectorRow; b = b[vectorRow:] {
 		f := binary.LittleEndian.Uint32(b)
-		v = append(v, Segment{functionName(names, f), int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:]))})
+		away := 1000 * int64(binary.LittleEndian.Uint32(b[4:]))
+		v = append(v, Segment{functionName(names, f), int64(binary.LittleEndian.Uint64(b[8:])), int64(binary.LittleEndian.Uint64(b[16:])) - away})
+		delay += away
 	}
-	return v, nil
+	return v, delay, nil
 }
 
 // handWritten are the functions whose wrappers are not made from mpi.h, by number from 4096.
@@ -91,20 +140,23 @@ func functionName(names []string, f uint32) string {
 	return "function " + strconv.Itoa(int(f))
 }
 
-// WriteCSV writes a row for each segment, and one for all: its sequence is "sum", and its count the number of segments.
-func (v Vector) WriteCSV(to io.Writer) error {
-	w := csv.NewWriter(to)
+// writeCSV writes a row for each segment, and one for all: its sequence is "sum", and its count the number of segments. More
+// totals follow, each by its name.
+func (v Vector) writeCSV(to io.Writer, totals ...total) error {
+	w := csvwriter.New(to)
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	err := w.Write(vectorHeader)
 	for i, s := range v {
 		err = errors.Join(err, w.Write([]string{strconv.Itoa(i), s.Function, "1", number(s.CPU), number(s.Wall)}))
 	}
-	err = errors.Join(err, w.Write([]string{"sum", "", strconv.Itoa(len(v)), number(v.CPU()), number(v.Wall())}))
+	for _, x := range append([]total{{"sum", v.CPU(), v.Wall()}}, totals...) {
+		err = errors.Join(err, w.Write([]string{x.name, "", strconv.Itoa(len(v)), number(x.cpu), number(x.wall)}))
+	}
 	w.Flush()
 	return errors.Join(err, w.Error())
 }
 
-// ReadVector reads a vector that WriteCSV wrote.
+// ReadVector reads the vector of a recording or of a replay.
 func ReadVector(path string) (Vector, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -124,7 +176,7 @@ func ReadVector(path string) (Vector, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
-		if line == 1 || row[0] == "sum" {
+		if line == 1 || row[1] == "" { // a total
 			continue
 		}
 		cpu, err1 := strconv.ParseInt(row[3], 10, 64)
@@ -146,12 +198,12 @@ func finishVectors(output string) error {
 		return err
 	}
 	for _, path := range list {
-		v, err := readRows(path)
+		v, _, err := readRows(path)
 		if err == nil {
 			err = writeVector(strings.TrimSuffix(path, ".vec")+".csv", v)
 		}
 		if err == nil {
-			err = os.Remove(path)
+			err = written(os.Remove(path))
 		}
 		if err != nil {
 			return err
@@ -160,12 +212,12 @@ func finishVectors(output string) error {
 	return nil
 }
 
-func writeVector(path string, v Vector) (err error) {
+func writeVector(path string, v Vector, totals ...total) (err error) {
 	f, err := os.Create(path)
 	if err != nil {
-		return err
+		return written(err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
+	defer func() { err = errors.Join(err, written(f.Close())) }()
 	w := bufio.NewWriter(f)
-	return errors.Join(v.WriteCSV(w), w.Flush())
+	return written(errors.Join(v.writeCSV(w, totals...), w.Flush()))
 }

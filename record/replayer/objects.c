@@ -229,6 +229,8 @@ HIDDEN void rp_status(MPI_Status *s, int64_t source, int64_t tag, uint64_t bytes
 
 /* Data */
 
+HIDDEN void cr_no_memory(void) { rp_stop(STOP_BROKEN, "no memory"); }
+
 HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type)
 {
 	int size = 0;

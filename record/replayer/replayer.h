@@ -69,6 +69,7 @@ HIDDEN uint64_t rp_peers(MPI_Comm comm);
 HIDDEN uint64_t rp_own(const void *buffer, MPI_Count count, MPI_Datatype type);
 HIDDEN uint64_t cr_bytes(MPI_Count count, MPI_Datatype type);
 HIDDEN uint64_t cr_comm(MPI_Comm comm);
+HIDDEN void cr_no_memory(void);
 HIDDEN int cr_in_place(const void *buffer);
 HIDDEN void *cr_library(const char *symbol);
 #define cr_peers rp_peers

@@ -39,17 +39,33 @@ static void *room(void *few, int n, size_t width)
 	if (n <= FEW)
 		return few;
 	void *p = malloc((size_t)n * width);
-	if (!p) {
-		fprintf(stderr, "coppice record: no memory for %d requests\n", n);
-		abort();
-	}
+	if (!p)
+		cr_no_memory();
 	return p;
+}
+
+HIDDEN int cr_taken(int code, const MPI_Status *status)
+{
+	int class = MPI_SUCCESS;
+	if (code == MPI_SUCCESS)
+		return 1;
+	PMPI_Error_class(code, &class);
+	return class == MPI_ERR_TRUNCATE || (class == MPI_ERR_IN_STATUS && status && cr_taken(status->MPI_ERROR, NULL));
+}
+
+HIDDEN int cr_in_status(int code)
+{
+	int class = MPI_SUCCESS;
+	PMPI_Error_class(code, &class);
+	return class == MPI_ERR_IN_STATUS;
 }
 
 HIDDEN MPI_Request *cr_saved(MPI_Request *few, const MPI_Request *requests, int n)
 {
-	MPI_Request *p = room(few, n, sizeof *p);
-	if (n > 0)
+	MPI_Request *p = room(few, requests ? n : 0, sizeof *p);
+	if (!requests)
+		*p = MPI_REQUEST_NULL;
+	else if (p && n > 0)
 		memcpy(p, requests, (size_t)n * sizeof *p);
 	return p;
 }
@@ -59,7 +75,7 @@ HIDDEN MPI_Status *cr_statuses(MPI_Status *few, int n) { return room(few, n, siz
 HIDDEN MPI_Request *cr_requests(MPI_Request *few, const void *fortran, int n)
 {
 	MPI_Request *p = room(few, n, sizeof *p);
-	for (int i = 0; i < n; i++)
+	for (int i = 0; p && i < n; i++)
 		p[i] = PMPI_Request_f2c(((const MPI_Fint *)fortran)[i]);
 	return p;
 }
@@ -176,15 +192,16 @@ HIDDEN void cr_message(MPI_Message message, MPI_Comm comm)
 	if (s) {
 		s->number = 1;
 		s->comm = HANDLE(comm);
-	}
+	} else
+		cr_no_memory();
 	pthread_mutex_unlock(&lock);
 }
 
-HIDDEN MPI_Comm cr_message_comm(MPI_Message message)
+HIDDEN MPI_Comm cr_message_comm(const MPI_Message *message)
 {
 	MPI_Comm comm = MPI_COMM_NULL;
 	pthread_mutex_lock(&lock);
-	struct slot *s = find(&messages, HANDLE(message));
+	struct slot *s = message ? find(&messages, HANDLE(*message)) : NULL;
 	if (s) {
 		comm = (MPI_Comm)(uintptr_t)s->comm;
 		discard(&messages, s);

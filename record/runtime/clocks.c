@@ -25,24 +25,31 @@ static uint64_t boot(void)
 
 /*
  * cr_clock writes how far the clock of rank 0 is ahead. Processes of one running kernel share a clock; the others ask
- * rank 0, one after the other. Collective over the world.
+ * rank 0, one after the other. Collective over the world, also for a process whose recording ended or never began: the others
+ * wait for it.
  */
-HIDDEN void cr_clock(void)
+HIDDEN void cr_clock(int last)
 {
+	static int read;
 	int rank, size;
+	if (read != last)
+		return;
 	cr_quiet(1);
-	if (own == MPI_COMM_NULL && PMPI_Comm_dup(MPI_COMM_WORLD, &own) != MPI_SUCCESS) {
+	if (!last && PMPI_Comm_dup(MPI_COMM_WORLD, &own) != MPI_SUCCESS) {
 		cr_quiet(0);
 		return;
 	}
+	read++;
 	PMPI_Comm_rank(own, &rank);
 	PMPI_Comm_size(own, &size);
-	uint64_t mine = boot(), zero = mine;
+	int *all = rank == 0 ? calloc((size_t)size, sizeof *all) : NULL;
+	if (rank == 0 && !all)
+		cr_no_memory();
+	uint64_t mine = boot(), zero = rank == 0 && !all ? 0 : mine; /* 0: nobody asks */
 	PMPI_Bcast(&zero, 8, MPI_BYTE, 0, own);
-	int far = mine != zero, *all = NULL;
-	if (rank == 0)
-		all = calloc((size_t)size, sizeof *all);
-	PMPI_Gather(&far, 1, MPI_INT, all, 1, MPI_INT, 0, own);
+	int far = zero && mine != zero;
+	if (zero)
+		PMPI_Gather(&far, 1, MPI_INT, all, 1, MPI_INT, 0, own);
 	int64_t best[3] = {(int64_t)cr_now(), 0, 0};
 	uint64_t t;
 	for (int r = 1; rank == 0 && all && r < size; r++)
@@ -64,6 +71,7 @@ HIDDEN void cr_clock(void)
 		}
 	}
 	free(all);
-	cr_define(DEF_CLOCK, best, sizeof best);
+	if (zero)
+		cr_define(DEF_CLOCK, best, sizeof best);
 	cr_quiet(0);
 }

@@ -27,44 +27,41 @@ static uint64_t mix(uint64_t h, uint64_t v)
 	return h ^ h >> 33;
 }
 
-/* members appends the world ranks of a group, all ones for processes outside of the world. */
+/* members returns the world ranks of a group, all ones for processes outside of the world, and frees the group. */
 static int *members(MPI_Group group, int *n)
 {
 	PMPI_Group_size(group, n);
 	int *ranks = malloc(((size_t)*n + 1) * 2 * sizeof *ranks);
-	if (!ranks)
-		return NULL;
-	for (int i = 0; i < *n; i++)
+	for (int i = 0; ranks && i < *n; i++)
 		ranks[*n + i] = i;
-	PMPI_Group_translate_ranks(group, *n, ranks + *n, world, ranks);
+	if (ranks)
+		PMPI_Group_translate_ranks(group, *n, ranks + *n, world, ranks);
+	PMPI_Group_free(&group);
 	return ranks;
 }
 
 /*
  * define_comm writes what this process knows of a communicator. Its global number is a hash of the members and of how
  * many communicators of just these members there were before: all members create those in the same order, so they agree
- * without a message. The first member writes the list.
+ * without a message. The first member writes the list. Without memory the recording ends.
  */
 static uint64_t define_comm(MPI_Comm comm, int copy)
 {
 	int inter = 0, n = 0, far = 0, me = 0, named = 0;
 	char name[MPI_MAX_OBJECT_NAME] = "";
-	MPI_Group group, other;
+	MPI_Group group;
 	PMPI_Comm_test_inter(comm, &inter);
-	PMPI_Comm_group(comm, &group);
+	if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS) /* no communicator */
+		return 0;
 	PMPI_Comm_rank(comm, &me);
 	if (!copy)
 		PMPI_Comm_get_name(comm, name, &named);
 	int *ranks = members(group, &n), *remote = NULL;
-	if (inter) {
-		PMPI_Comm_remote_group(comm, &other);
-		remote = members(other, &far);
-		PMPI_Group_free(&other);
-	}
-	PMPI_Group_free(&group);
+	if (inter && PMPI_Comm_remote_group(comm, &group) == MPI_SUCCESS)
+		remote = members(group, &far);
 	uint64_t hash = mix(1469598103934665603u, (uint64_t)inter);
 	uint64_t near_hash = hash, far_hash = hash;
-	for (int i = 0; ranks && i < n; i++)
+	for (int i = 0; ranks && i < n; i++) /* without them the recording ends below */
 		near_hash = mix(near_hash, (uint64_t)(uint32_t)ranks[i]);
 	for (int i = 0; remote && i < far; i++)
 		far_hash = mix(far_hash, (uint64_t)(uint32_t)remote[i]);
@@ -75,8 +72,10 @@ static uint64_t define_comm(MPI_Comm comm, int copy)
 	uint64_t ordinal = m ? m->number++ : 0;
 	uint64_t number = ++comm_count;
 	size_t words = 7 + (me == 0 ? (size_t)n + (size_t)far : 0), length = strlen(name);
-	unsigned char *b = malloc(words * 8 + length);
-	if (b) {
+	unsigned char *b = m && ranks && (remote || !inter) ? malloc(words * 8 + length) : NULL;
+	if (!b)
+		cr_no_memory();
+	else {
 		uint64_t head[7] = {number, mix(hash, ordinal), (uint64_t)n, (uint64_t)far, (uint64_t)me, (uint64_t)inter, me == 0 ? (uint64_t)(n + far) : 0};
 		memcpy(b, head, sizeof head);
 		for (int i = 0; me == 0 && i < n + far; i++) {
@@ -98,8 +97,10 @@ static uint64_t comm_number(MPI_Comm comm)
 	if (s)
 		return s->number;
 	uint64_t number = define_comm(comm, 0);
-	if ((s = insert(&comms, HANDLE(comm))))
+	if (number && (s = insert(&comms, HANDLE(comm))))
 		s->number = number;
+	else if (number)
+		cr_no_memory();
 	return number;
 }
 
@@ -117,6 +118,8 @@ HIDDEN void cr_comm_is(MPI_Comm comm, uint64_t number)
 	struct slot *s = comm == MPI_COMM_NULL ? NULL : insert(&comms, HANDLE(comm));
 	if (s)
 		s->number = number;
+	else if (comm != MPI_COMM_NULL)
+		cr_no_memory();
 	atomic_fetch_add(&changes, 1);
 	pthread_mutex_unlock(&lock);
 }
@@ -148,14 +151,16 @@ HIDDEN void cr_comm_made(MPI_Comm comm)
 	pthread_mutex_unlock(&lock);
 }
 
-HIDDEN void cr_comm_gone(MPI_Comm comm)
+HIDDEN uint64_t cr_comm_gone(const MPI_Comm *comm)
 {
 	pthread_mutex_lock(&lock);
-	struct slot *s = find(&comms, HANDLE(comm));
+	struct slot *s = comm ? find(&comms, HANDLE(*comm)) : NULL;
+	uint64_t number = s ? s->number : 0;
 	if (s)
 		discard(&comms, s);
 	atomic_fetch_add(&changes, 1);
 	pthread_mutex_unlock(&lock);
+	return number;
 }
 
 HIDDEN void cr_comm_named(MPI_Comm comm)

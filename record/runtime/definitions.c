@@ -9,10 +9,15 @@
 
 /* Definitions: the file, the process, its counters. */
 
+#define DEFINITION 96 /* bytes that one takes in the archive besides its text and its members: a string and a record or two */
+
 HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 {
 	uint8_t head[5] = {(uint8_t)kind};
 	uint32_t n = (uint32_t)bytes;
+	int counts = kind == DEF_COMM || kind == DEF_NAME || kind == DEF_COMM_NAME; /* the others are in the process's share from the start */
+	if (counts && !cr_take((int64_t)bytes + DEFINITION))
+		cr_stop(END_BUDGET);
 	memcpy(head + 1, &n, 4);
 	pthread_mutex_lock(&cr.lock);
 	if (cr.def >= 0 && (write(cr.def, head, 5) != 5 || write(cr.def, body, bytes) != (ssize_t)bytes))
@@ -22,7 +27,7 @@ HIDDEN void cr_define(int kind, const void *body, size_t bytes)
 
 HIDDEN void cr_define_process(void)
 {
-	char text[4096] = "", boot[64] = "", host[256] = "", command[2048] = "";
+	char text[16384] = "", boot[64] = "", host[256] = "", command[2048] = "", processors[8192];
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		ssize_t n = read(fd, boot, sizeof boot - 1);
@@ -41,8 +46,10 @@ HIDDEN void cr_define_process(void)
 	struct timespec wall;
 	clock_gettime(CLOCK_REALTIME, &wall);
 	uint64_t real = (uint64_t)wall.tv_sec * 1000000000u + (uint64_t)wall.tv_nsec;
-	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\ncommand=%s\n", cr.rank,
-		cr.size, (long)getpid(), (unsigned long long)cr.begin, (unsigned long long)now(), (unsigned long long)real, host, boot, command);
+	cr_processors(processors, sizeof processors);
+	int n = snprintf(text, sizeof text, "rank=%d\nsize=%d\npid=%ld\nbegin=%llu\nnow=%llu\nreal=%llu\nhost=%s\nboot=%s\nonline=%ld\nprocessors=%s\ncommand=%s\n",
+		cr.rank, cr.size, (long)getpid(), (unsigned long long)cr.begin, (unsigned long long)now(), (unsigned long long)real, host, boot,
+		sysconf(_SC_NPROCESSORS_ONLN), processors, command);
 	cr_define(DEF_PROCESS, text, n < (int)sizeof text ? (size_t)n : sizeof text - 1);
 }
 

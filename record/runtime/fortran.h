@@ -15,7 +15,12 @@ extern const char cr_classes[];   /* and what the receive log has of them, a let
 /* cr_library finds the function that the wrapper of the same name stands before. */
 HIDDEN void *cr_library(const char *symbol);
 
-/* Copies of arrays, in few if they fit. */
+/* Whether a call that returned this code received what it was for: with success, or with a message longer than its buffer. Where
+ * the code says so the status has that of one of several; cr_in_status tells such a code. */
+HIDDEN int cr_taken(int code, const MPI_Status *status);
+HIDDEN int cr_in_status(int code);
+
+/* Copies of arrays, in few if they fit; NULL without memory, where the recording ends. A null pointer has null requests. */
 HIDDEN MPI_Request *cr_saved(MPI_Request *few, const MPI_Request *requests, int n);
 HIDDEN MPI_Status *cr_statuses(MPI_Status *few, int n);
 HIDDEN MPI_Request *cr_requests(MPI_Request *few, const void *fortran, int n);
@@ -39,6 +44,6 @@ HIDDEN uint64_t cr_fortran_types(MPI_Comm comm, const int *counts, const MPI_Fin
 
 /* Matched probes: the communicator of a message. */
 HIDDEN void cr_message(MPI_Message message, MPI_Comm comm);
-HIDDEN MPI_Comm cr_message_comm(MPI_Message message);
+HIDDEN MPI_Comm cr_message_comm(const MPI_Message *message);
 
 #endif

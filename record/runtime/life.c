@@ -40,7 +40,8 @@ int MPI_Finalize(void)
 {
 	int outermost = cr_enter(F_FINALIZE);
 	if (outermost)
-		cr_clock();
+		cr_usage(0);
+	cr_clock(1);
 	int rc = PMPI_Finalize();
 	if (outermost) {
 		cr_returned();
@@ -130,7 +131,8 @@ static void f_finalize(void *f, void *ierror)
 {
 	int outermost = cr_enter(F_FINALIZE);
 	if (outermost)
-		cr_clock();
+		cr_usage(0);
+	cr_clock(1);
 	((fortran_1 *)f)(ierror);
 	if (outermost) {
 		cr_returned();

@@ -334,8 +334,8 @@ HIDDEN int lg_open(const char *name, uint64_t budget, int times)
 	lg.budget = budget;
 	lg.block = malloc(BLOCK);
 	lg.known = calloc(HASHES, sizeof *lg.known);
-	lg.fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (lg.fd < 0 || !lg.block || !lg.known) {
+	lg.fd = lg.block && lg.known ? open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644) : -1;
+	if (lg.fd < 0) {
 		complain(name);
 		close_log();
 		return 0;

@@ -52,8 +52,10 @@ static void arguments(void)
 	while (fd >= 0 && got > 0) {
 		if (n + 4096 > room) {
 			char *more = realloc(b, room = 2 * room + 8192);
-			if (!more)
+			if (!more) {
+				lg_lost();
 				break;
+			}
 			b = more;
 		}
 		got = read(fd, b + n, room - n - 1);

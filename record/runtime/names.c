@@ -37,7 +37,8 @@ HIDDEN uint64_t cr_name(const char *text)
 		memcpy(b, &number, 8);
 		memcpy(b + 8, text, n);
 		cr_define(DEF_NAME, b, 8 + n);
-	}
+	} else
+		cr_no_memory();
 	pthread_mutex_unlock(&lock);
 	return number;
 }

@@ -22,6 +22,16 @@ HIDDEN void cr_complain(const char *what)
 		strerror(errno));
 }
 
+HIDDEN void cr_no_memory(void)
+{
+	static atomic_flag told = ATOMIC_FLAG_INIT;
+	lg_lost();
+	if (atomic_flag_test_and_set(&told))
+		return;
+	fprintf(stderr, "coppice record: process %d: no memory; the recording ends here, the program goes on\n", cr.rank);
+	cr_stop(END_MEMORY);
+}
+
 /* count reads the counters of the thread, for the event that is about to be written. */
 static inline void count(struct stream *s)
 {
@@ -73,8 +83,11 @@ HIDDEN int cr_enter(unsigned function)
 	if (!active)
 		return 1;
 	count(cr_mine);
-	cr_mine->stamp = now();
-	edge(cr_mine, cr_mine->stamp, EV_ENTER, function);
+	uint64_t t = now();
+	if (cr_mine->thread == 0 && t - cr_mine->stamp >= PIECE)
+		cr_computed(cr_mine->stamp, t);
+	cr_mine->stamp = t;
+	edge(cr_mine, t, EV_ENTER, function);
 	return 1;
 }
 
@@ -88,8 +101,12 @@ HIDDEN void cr_returned(void)
 
 HIDDEN void cr_leave(unsigned function)
 {
+	if (lg_on) /* what its log took is no computation of the program */
+		cr_returned();
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
 		edge(cr_mine, cr_mine->stamp, EV_LEAVE, function);
+	if (cr_mine->thread == 0)
+		cr_computes(cr_mine->stamp);
 	cr_mine->depth--;
 	if (cr_vector_on)
 		cr_vector_leave();
@@ -134,6 +151,8 @@ __attribute__((constructor)) static void loaded(void)
 	cr.begin = now();
 	cr.first = pthread_self();
 	cr.counters = cr_counters_open();
+	if (getenv("COPPICE_RECORD_DIR"))
+		cr_usage(1);
 }
 
 /* cr_begins returns the time at which MPI_Init is called. */
@@ -141,14 +160,24 @@ HIDDEN uint64_t cr_begins(void)
 {
 	if (cr.counters && pthread_equal(pthread_self(), cr.first) && !cr_counters_read(cr.counters, cr.entered))
 		cr.counters = NULL;
+	cr_usage(0);
 	return now();
 }
 
-static uint64_t budget(void)
+/* What an archive takes without the events, the communicators and the names: definitions of the functions and of a process,
+ * with room for the blocks of the files. */
+#define ARCHIVE_BYTES (32 << 10)
+#define PROCESS_BYTES (10 << 10)
+
+/* share is what this process may take of an archive that is bounded. In 1 MiB of events a chunk's head and end are less than 256. */
+static int64_t share(void)
 {
 	const char *b = getenv("COPPICE_RECORD_BYTES");
 	uint64_t n = b ? strtoull(b, NULL, 10) : 0;
-	return n ? n : UINT64_MAX;
+	if (n == 0 || n > INT64_MAX / 2)
+		return INT64_MAX / 2;
+	int64_t mine = ((int64_t)n - ARCHIVE_BYTES - 3 * (int64_t)strlen(cr_functions)) / cr.size - PROCESS_BYTES;
+	return mine - mine / 4096;
 }
 
 /* A child that the program forks records nothing: the files are its parent's. */
@@ -176,17 +205,22 @@ static void leave_note(void)
 		close(fd);
 }
 
-/* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
-HIDDEN void cr_start(uint64_t entered, unsigned function)
+/* define_end ends the definitions. */
+static void define_end(const uint64_t end[5])
 {
-	const char *folder = getenv("COPPICE_RECORD_DIR");
-	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder)
-		return;
+	cr_define(DEF_END, end, 5 * sizeof *end);
+	close(cr.def);
+	cr.def = -1;
+}
+
+/* begin opens the files of this process; without them, and a thread that helps, nothing is recorded. */
+static int begin(const char *folder)
+{
+	char name[sizeof cr.folder + 64];
 	strcpy(cr.folder, folder);
 	PMPI_Comm_rank(MPI_COMM_WORLD, &cr.rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &cr.size);
-	cr.budget = budget();
-	char name[sizeof cr.folder + 64];
+	atomic_store(&cr.left, share());
 	const char *vectors = getenv("COPPICE_RECORD_VECTORS");
 	if (vectors && snprintf(name, sizeof name, "%s/%d.vec", vectors, cr.rank) < (int)sizeof name && !cr_vector_open(name, cr_functions))
 		cr_complain(name);
@@ -194,14 +228,29 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	cr.def = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
 	if (cr.def < 0) {
 		cr_complain(name);
-		return;
+		return 0;
 	}
 	cr_define_process();
 	cr_define_counters();
-	if (!(cr_mine = cr_open_stream(cr.begin)))
-		return;
-	if (pthread_create(&cr.helper, NULL, cr_help, NULL) != 0) {
+	errno = 0;
+	cr_mine = cr_open_stream(cr.begin);
+	if (cr_mine && (errno = pthread_create(&cr.helper, NULL, cr_help, NULL)) == 0)
+		return 1;
+	uint64_t end[5] = {errno == ENOMEM || errno == EAGAIN ? END_MEMORY : END_DISK};
+	if (cr_mine)
 		cr_complain("no thread for the recording");
+	define_end(end);
+	return 0;
+}
+
+/* cr_start begins the recording once MPI is there. The event stream begins when the library was loaded. */
+HIDDEN void cr_start(uint64_t entered, unsigned function)
+{
+	const char *folder = getenv("COPPICE_RECORD_DIR");
+	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder)
+		return;
+	if (!begin(folder)) {
+		cr_clock(0);
 		return;
 	}
 	atomic_store(&cr.active, 1);
@@ -214,7 +263,8 @@ HIDDEN void cr_start(uint64_t entered, unsigned function)
 	if (cr.rank == 0)
 		cr_define(DEF_FUNCTIONS, cr_functions, strlen(cr_functions));
 	cr_comm_start();
-	cr_clock();
+	cr_clock(0);
+	cr_usage(1);
 	cr_returned();
 	cr_leave(function);
 }
@@ -242,7 +292,11 @@ HIDDEN void cr_stop(int reason)
 {
 	if (!atomic_exchange(&cr.active, 0))
 		return;
-	if (cr_mine && reason != END_BUDGET && reason != END_DISK && cr_mine->at < cr_mine->end) {
+	if (cr_mine && cr_mine->thread == 0 && cr_mine->depth == 0)
+		cr_computed(cr_mine->stamp, now());
+	cr_usage(0);
+	if (cr_mine && reason <= END_ABORT && cr_mine->depth == 0 && cr_mine->at < cr_mine->end) { /* the program's end, outside of MPI */
+		cr_mine->room += EVENT * ((int64_t)region_depth + 1);
 		count(cr_mine);
 		while (region_depth > 0 && cr_mine->at < cr_mine->end)
 			if (--region_depth < REGIONS && regions[region_depth])
@@ -261,9 +315,8 @@ HIDDEN void cr_stop(int reason)
 	for (struct stream *s = atomic_load(&cr.streams); s; s = s->following)
 		cr_end_stream(s, end);
 	pthread_mutex_unlock(&cr.lock);
-	cr_define(DEF_END, end, sizeof end);
-	close(cr.def);
-	cr.def = -1;
+	cr_define_usage();
+	define_end(end);
 }
 
 __attribute__((destructor)) static void unloaded(void)

@@ -47,7 +47,7 @@ enum {
 
 /* Kinds of definitions: a byte, the length of the rest as u32, the rest. */
 enum {
-	DEF_PROCESS = 1, /* rank, size, pid, start; host, boot id, command */
+	DEF_PROCESS = 1, /* rank, size, pid, start; host, boot id, processors, command */
 	DEF_COMM,        /* local number, global number, size; name; world ranks where this process is its first */
 	DEF_NAME,        /* number, text: of regions and Pcontrol */
 	DEF_CLOCK,       /* own time, offset to rank 0, round trip */
@@ -55,11 +55,13 @@ enum {
 	DEF_FUNCTIONS,   /* of rank 0: names of the wrapped functions, a line each, numbered from 0 */
 	DEF_END,         /* reason, events, time stalled, threads, newest time */
 	DEF_COUNTERS,    /* names of the counters, a line each */
-	DEF_UNCOUNTED    /* text: why nothing is counted, or no more */
+	DEF_UNCOUNTED,   /* text: why nothing is counted, or no more */
+	DEF_USAGE        /* of the first thread without MPI_Init and MPI_Finalize: ns of processor time; ns between calls in
+	                    which it was ready and had no processor, ~0 where the kernel does not tell; involuntary switches */
 };
 
 /* Reasons of an end. */
-enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK };
+enum { END_FINALIZE = 1, END_EXIT, END_ABORT, END_BUDGET, END_DISK, END_MEMORY };
 
 /* Events. All are no-ops while nothing is recorded. cr_enter tells whether the call is an outermost one that is
  * recorded: then cr_returned and cr_leave must follow, and only then may the other functions be called. */
@@ -78,11 +80,13 @@ HIDDEN void cr_region_end(void);
 HIDDEN uint64_t cr_now(void);
 HIDDEN uint64_t cr_begins(void); /* the time; MPI_Init is about to be called */
 HIDDEN void cr_start(uint64_t entered, unsigned function);
+HIDDEN void cr_usage(int on); /* the part of the run that is measured begins or ends */
 HIDDEN void cr_session(void); /* MPI_Session_init is called */
-HIDDEN void cr_clock(void); /* reads the clock of rank 0; collective */
+HIDDEN void cr_clock(int last); /* reads the clock of rank 0, at the begin and at the end of MPI; collective */
 HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */
 HIDDEN void cr_quiet(int on); /* the calls in between are the recorder's own */
 HIDDEN void cr_stop(int reason);
+HIDDEN void cr_no_memory(void); /* ends the recording and the receive log; the user is told once */
 
 /* Definitions. */
 HIDDEN void cr_define(int kind, const void *body, size_t bytes);
@@ -92,7 +96,7 @@ HIDDEN uint64_t cr_name(const char *text);
 HIDDEN uint64_t cr_comm(MPI_Comm comm);
 HIDDEN void cr_comm_made(MPI_Comm comm);
 HIDDEN void cr_comm_named(MPI_Comm comm);
-HIDDEN void cr_comm_gone(MPI_Comm comm);
+HIDDEN uint64_t cr_comm_gone(const MPI_Comm *comm); /* its number, 0 if it has none */
 HIDDEN void cr_comm_start(void);
 HIDDEN uint64_t cr_comm_like(MPI_Comm comm); /* number of a coming duplicate */
 HIDDEN void cr_comm_is(MPI_Comm comm, uint64_t number);

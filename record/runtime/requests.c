@@ -145,7 +145,8 @@ static struct slot *add(MPI_Request request, int kind)
 		s->number = ++newest;
 		s->kind = (uint64_t)kind;
 		s->thread = cr_thread();
-	}
+	} else
+		cr_no_memory();
 	return s;
 }
 

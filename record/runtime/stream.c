@@ -18,7 +18,8 @@
 #define PAGE 4096 /* bytes of the smallest page */
 #define HEAD 48  /* bytes of a window's head */
 #define ROOM 128 /* more than any event takes */
-#define E_BUDGET 4000 /* no error of the system: a limit of file sizes is EFBIG */
+#define GRANT (64 << 10) /* bytes of the archive that a stream takes at a time */
+#define THREAD_BYTES (9 << 10) /* that another thread takes without its events: a location, two files */
 
 /* The head of a window. length and crc are 0 until the window is closed. */
 struct head {
@@ -33,11 +34,6 @@ HIDDEN _Thread_local struct stream *cr_mine;
 static uint8_t *new_window(struct stream *s)
 {
 	off_t off = (off_t)(s->sequence * WINDOW);
-	if (atomic_fetch_add(&cr.bytes, WINDOW) + WINDOW > cr.budget) {
-		atomic_fetch_sub(&cr.bytes, WINDOW);
-		errno = E_BUDGET;
-		return NULL;
-	}
 	/* Without room on the disk a store into the mapping would end the program: take the room first. */
 	int rc = posix_fallocate(s->fd, off, WINDOW);
 	if (rc != 0) {
@@ -114,11 +110,48 @@ static void enter_window(struct stream *s, uint8_t *w)
 	memset(s->counted, 0, sizeof s->counted);
 }
 
-/* cr_turn goes on in the next window. Without one the recording of this process ends. */
+HIDDEN int cr_take(int64_t bytes)
+{
+	int64_t left = atomic_load(&cr.left);
+	while (left >= bytes)
+		if (atomic_compare_exchange_weak(&cr.left, &left, left - bytes))
+			return 1;
+	return 0;
+}
+
+/* more gives a stream room in the archive. */
+static int more(struct stream *s)
+{
+	for (int64_t n = GRANT; n >= EVENT; n /= 2)
+		if (cr_take(n)) {
+			s->room += n;
+			return 1;
+		}
+	return 0;
+}
+
+/* give_up ends the recording of this process; the last event finds room. */
+static int give_up(struct stream *s, int reason)
+{
+	uint64_t r = (uint64_t)reason;
+	s->end += ROOM / 2;
+	s->room += EVENT;
+	put(s, s->last, EV_STOPPED, 1, &r);
+	cr_stop(reason);
+	return 0;
+}
+
+/* cr_turn finds room for an event. Where there is none, in the archive or for a window, the recording of this process ends. */
 HIDDEN int cr_turn(struct stream *s)
 {
 	uint8_t *w;
 	uint64_t since = 0;
+	if (!atomic_load(&cr.active))
+		return 0;
+	if (s->room < EVENT && !more(s))
+		return give_up(s, END_BUDGET);
+	if (s->at < s->end)
+		return 1;
 	while (!(w = atomic_load(&s->next)) || atomic_load(&s->full)) {
 		if (!atomic_load(&cr.active)) /* another thread ended the recording */
 			return 0;
@@ -131,14 +164,8 @@ HIDDEN int cr_turn(struct stream *s)
 		s->stalled += now() - since;
 	if (failed(w)) {
 		errno = (int)-(intptr_t)w;
-		int reason = errno == E_BUDGET ? END_BUDGET : END_DISK;
-		if (reason == END_DISK)
-			cr_complain("no more room for events");
-		s->end += ROOM / 2; /* the last event finds room */
-		uint64_t r = (uint64_t)reason;
-		cr_event(EV_STOPPED, 1, &r);
-		cr_stop(reason);
-		return 0;
+		cr_complain("no more room for events");
+		return give_up(s, END_DISK);
 	}
 	pthread_mutex_lock(&cr.lock);
 	int stopped = cr.stopped;
@@ -157,8 +184,10 @@ HIDDEN struct stream *cr_open_stream(uint64_t first)
 {
 	char name[sizeof cr.folder + 64];
 	struct stream *s = calloc(1, sizeof *s);
-	if (!s)
+	if (!s) {
+		cr_no_memory();
 		return NULL;
+	}
 	s->thread = atomic_fetch_add(&cr.threads, 1);
 	if (s->thread == 0)
 		snprintf(name, sizeof name, "%s/%d.evt", cr.folder, cr.rank);
@@ -169,6 +198,14 @@ HIDDEN struct stream *cr_open_stream(uint64_t first)
 	uint8_t *w = s->fd < 0 ? NULL : new_window(s);
 	if (!w) {
 		cr_complain(name);
+		cr_stop(END_DISK);
+		free(s);
+		return NULL;
+	}
+	if (s->thread > 0 && !cr_take(THREAD_BYTES)) {
+		munmap(w, WINDOW);
+		close(s->fd);
+		cr_stop(END_BUDGET);
 		free(s);
 		return NULL;
 	}
@@ -198,8 +235,10 @@ HIDDEN void cr_end_stream(struct stream *s, uint64_t *end)
 	seal(s->window, used);
 	if (next && !failed(next))
 		munmap(next, WINDOW);
-	if (s == cr_mine)
+	if (s == cr_mine) {
 		munmap(s->window, WINDOW);
+		s->room = 0; /* nothing is written any more */
+	}
 	if (ftruncate(s->fd, start + (off_t)(s == cr_mine ? used : WINDOW)) != 0)
 		cr_complain("the end of the event file");
 	close(s->fd);

@@ -16,6 +16,7 @@ struct stream {
 	unsigned depth, quiet;
 	_Atomic(uint8_t *) at; /* others read it at the end of the run */
 	uint8_t *end, *window;
+	int64_t room; /* bytes that its events may take in the archive before it asks for more */
 	uint64_t last, stamp, sequence, events, stalled, closed; /* stamp: time of the events of the call in hand */
 	_Atomic(uint8_t *) next, full;
 	struct counters *counters;
@@ -27,8 +28,8 @@ struct recording {
 	atomic_int active;
 	int def, rank, size;
 	char folder[3000];
-	uint64_t begin, budget;
-	_Atomic(uint64_t) bytes;
+	uint64_t begin;
+	_Atomic(int64_t) left; /* bytes that this process may still take in the archive */
 	pthread_mutex_t lock;
 	pthread_cond_t work;
 	pthread_t helper;
@@ -46,12 +47,22 @@ extern HIDDEN struct recording cr;
 extern HIDDEN _Thread_local struct stream *cr_mine;
 
 HIDDEN struct stream *cr_open_stream(uint64_t first);
-HIDDEN int cr_turn(struct stream *s);                       /* goes on in the next window; 0: the recording ended */
+HIDDEN int cr_turn(struct stream *s);                       /* finds room in the archive and the next window; 0: the recording ended */
+HIDDEN int cr_take(int64_t bytes);                          /* of what is left for the archive; 0: it is less */
 HIDDEN void cr_end_stream(struct stream *s, uint64_t *end); /* the lock is held */
 HIDDEN void *cr_help(void *);                               /* the helper's thread */
 HIDDEN void cr_complain(const char *what);
 HIDDEN void cr_define_process(void);
 HIDDEN void cr_define_counters(void);
+HIDDEN void cr_define_usage(void);
+HIDDEN void cr_processors(char *text, size_t size);
+
+/* Numbers of DEF_USAGE, and the shortest piece of computation that is looked at, in ns. */
+enum { USAGE_CPU, USAGE_DELAY, USAGE_SWITCHES, USAGE };
+#define PIECE 1000000
+HIDDEN void cr_computed(uint64_t from, uint64_t to);
+HIDDEN void cr_computes(uint64_t t);
+
 HIDDEN void cr_uncounted(void);
 
 static inline uint64_t now(void)
@@ -71,18 +82,30 @@ static inline uint8_t *varint(uint8_t *p, uint64_t v)
 	return p;
 }
 
+/*
+ * Bounds of what is archived, in OTF2. An event takes kind and length, a time stamp of 9 bytes if its time is another than that of
+ * the event before, and for each number a byte and its significant ones, of which a varint has no less; references of
+ * communicators and regions may be up to 3 bytes longer than the numbers here. The values of counters are absolute.
+ */
+#define EVENT 256 /* more than any event takes */
+static inline int64_t archived(int kind, int n, int64_t varints, int stamp)
+{
+	return varints + n + (stamp ? 9 : 0) + (kind <= EV_LEAVE ? 2 : kind < EV_PCONTROL ? 6 : 2 + 9 * n);
+}
+
 /* put writes an event: its kind last, so that a process that is killed leaves whole events. */
 static inline void put(struct stream *s, uint64_t t, int kind, int n, const uint64_t *args)
 {
 	uint8_t *at = atomic_load_explicit(&s->at, memory_order_relaxed);
-	if (at >= s->end) {
+	if (at >= s->end || s->room < EVENT) {
 		if (!cr_turn(s))
 			return;
 		at = atomic_load_explicit(&s->at, memory_order_relaxed);
 	}
-	uint8_t *p = varint(at + 1, t - s->last);
+	uint8_t *from = varint(at + 1, t - s->last), *p = from;
 	for (int i = 0; i < n; i++)
 		p = varint(p, args[i]);
+	s->room -= archived(kind, n, p - from, t != s->last);
 	atomic_store_explicit((_Atomic(uint8_t) *)at, (uint8_t)kind, memory_order_release);
 	atomic_store_explicit(&s->at, p, memory_order_release);
 	s->last = t;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,11 +17,16 @@ static struct {
 	pid_t process; /* not a child that it forked */
 	unsigned used;
 	uint64_t cpu, wall; /* at the end of the call before */
+	int schedstat;	    /* file that tells how long the thread waited for a processor; -1: none */
+	uint64_t delay, off; /* what it told last; of the time that passed until then, when the thread was not on a processor */
 	struct row {
-		uint32_t function, zero;
+		uint32_t function, delay;
 		uint64_t cpu, wall;
 	} rows[ROWS];
-} v = {.fd = -1};
+} v = {.fd = -1, .schedstat = -1};
+
+/* The kernel is asked for delays once the clocks have gone apart by so many ns: a change of threads takes a few us. */
+#define APART 20000
 
 static _Thread_local int mine;
 
@@ -31,6 +37,25 @@ static uint64_t read_clock(clockid_t id)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+/* delayed asks the kernel, where the clocks have gone apart, for how long the thread was ready to run and had no processor since
+ * it was last asked. It returns 0 where it did not ask. A kernel that does not count writes zeros. */
+static int delayed(uint64_t cpu, uint64_t wall, uint64_t *ns)
+{
+	char text[96];
+	unsigned long long run, wait;
+	*ns = 0;
+	if (v.schedstat < 0 || wall - cpu < v.off + APART)
+		return 0;
+	ssize_t n = pread(v.schedstat, text, sizeof text - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	if (sscanf(text, "%llu %llu", &run, &wait) == 2 && wait >= v.delay) {
+		*ns = wait - v.delay;
+		v.delay = wait;
+	}
+	v.off = wall - cpu;
+	return 1;
+}
+
 HIDDEN int cr_vector_open(const char *path, const char *names)
 {
 	v.fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -39,6 +64,7 @@ HIDDEN int cr_vector_open(const char *path, const char *names)
 		return 0;
 	memset(v.rows, 0, sizeof v.rows); /* in memory before it is needed */
 	v.process = getpid();
+	v.schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
 	mine = cr_vector_on = 1;
 	return 1;
 }
@@ -55,9 +81,15 @@ HIDDEN void cr_vector_enter(unsigned function)
 {
 	if (!cr_vector_on || !mine)
 		return;
-	uint64_t cpu = read_clock(CLOCK_THREAD_CPUTIME_ID), wall = read_clock(CLOCK_MONOTONIC);
-	if (v.cpu)
-		v.rows[v.used++] = (struct row){.function = function, .cpu = cpu - v.cpu, .wall = wall - v.wall};
+	uint64_t cpu = read_clock(CLOCK_THREAD_CPUTIME_ID), wall = read_clock(CLOCK_MONOTONIC), delay;
+	delayed(cpu, wall, &delay);
+	if (v.cpu) {
+		cpu -= v.cpu;
+		wall -= v.wall;
+		uint64_t off = wall > cpu ? wall - cpu : 0;
+		delay = (delay < off ? delay : off) / 1000;
+		v.rows[v.used++] = (struct row){.function = function, .delay = delay < UINT32_MAX ? (uint32_t)delay : UINT32_MAX, .cpu = cpu, .wall = wall};
+	}
 	if (v.used == ROWS)
 		flush();
 }
@@ -66,8 +98,11 @@ HIDDEN void cr_vector_leave(void)
 {
 	if (!cr_vector_on || !mine)
 		return;
-	v.wall = read_clock(CLOCK_MONOTONIC);
-	v.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t before;
+	do {
+		v.wall = read_clock(CLOCK_MONOTONIC);
+		v.cpu = read_clock(CLOCK_THREAD_CPUTIME_ID);
+	} while (delayed(v.cpu, v.wall, &before)); /* asking takes time */
 }
 
 HIDDEN void cr_vector_close(void)
@@ -77,7 +112,9 @@ HIDDEN void cr_vector_close(void)
 	if (cr_vector_on && getpid() == v.process)
 		flush();
 	close(v.fd);
-	v.fd = -1;
+	if (v.schedstat >= 0)
+		close(v.schedstat);
+	v.fd = v.schedstat = -1;
 	cr_vector_on = 0;
 }
 

@@ -19,7 +19,16 @@ int main(int argc, char **argv)
 		signal(SIGXFSZ, SIG_IGN);
 		setrlimit(RLIMIT_FSIZE, &limit);
 	}
-	for (int i = 0; i < atoi(rounds); i++) /* to itself: many messages in a short time */
+	int quiet = (!strcmp(how, "first") && rank != 0) || (!strcmp(how, "last") && rank != 1);
+	for (int i = 0; !strcmp(how, "comms") && i < atoi(rounds); i++) { /* definitions rather than events */
+		MPI_Comm comm;
+		char name[64];
+		MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+		snprintf(name, sizeof name, "a communicator with a name that is as long as this one, %d", i);
+		MPI_Comm_set_name(comm, name);
+		MPI_Comm_free(&comm);
+	}
+	for (int i = 0; !quiet && strcmp(how, "comms") && i < atoi(rounds); i++) /* to itself: many messages in a short time */
 		MPI_Sendrecv_replace(&value, 1, MPI_INT, 0, 1, 0, 1, MPI_COMM_SELF, MPI_STATUS_IGNORE);
 	MPI_Barrier(MPI_COMM_WORLD);
 	if (!strcmp(how, "exit"))

@@ -1,0 +1,129 @@
+#define _GNU_SOURCE
+#include "stream.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* What the first thread had of the processors that it may use, outside of MPI_Init and MPI_Finalize. */
+
+static struct {
+	int on, known;
+	uint64_t sums[USAGE];
+	int schedstat; /* file that tells how long the thread waited for a processor; 0: none */
+	uint64_t delay, at; /* what it told last, and when */
+} u;
+
+/* delayed is for how long the thread was ready to run and had no processor, in ns. A kernel that does not count writes zeros. */
+static int delayed(int fd, uint64_t *ns)
+{
+	char text[96];
+	unsigned long long run, wait;
+	ssize_t n = pread(fd, text, sizeof text - 1, 0);
+	text[n > 0 ? n : 0] = 0;
+	if (sscanf(text, "%llu %llu", &run, &wait) != 2 || run == 0)
+		return 0;
+	*ns = wait;
+	return 1;
+}
+
+/* look reads the delay, and stops looking where there is none to read. */
+static uint64_t look(uint64_t t)
+{
+	uint64_t before = u.delay;
+	if (!delayed(u.schedstat, &u.delay)) {
+		close(u.schedstat);
+		u.schedstat = 0;
+		return 0;
+	}
+	u.at = t;
+	return u.delay > before ? u.delay - before : 0;
+}
+
+/* cr_computed is called where a piece of computation ends. What the thread was delayed since the last look counts, up to the
+ * length of the piece: the look was less than PIECE before it began. Shorter pieces are less than a time slice, and left out. */
+HIDDEN void cr_computed(uint64_t from, uint64_t to)
+{
+	if (!u.on || !u.schedstat || to - from < PIECE)
+		return;
+	uint64_t d = look(to);
+	u.sums[USAGE_DELAY] += d < to - from ? d : to - from;
+}
+
+/* cr_computes is called where a piece begins. */
+HIDDEN void cr_computes(uint64_t t)
+{
+	if (u.schedstat && t - u.at >= PIECE)
+		look(t);
+}
+
+/* cr_usage begins and ends the part of the run that is measured; another thread than the first knows nothing of it. */
+HIDDEN void cr_usage(int on)
+{
+	struct timespec t;
+	struct rusage r;
+	if (u.on == on)
+		return;
+	u.on = on;
+	u.known = pthread_equal(pthread_self(), cr.first) && clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t) == 0 && getrusage(RUSAGE_THREAD, &r) == 0 && (on || u.known);
+	if (!u.known)
+		return;
+	uint64_t sign = on ? UINT64_MAX : 1; /* a sum is what it ends at less what it began with */
+	u.sums[USAGE_CPU] += sign * ((uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec);
+	u.sums[USAGE_SWITCHES] += sign * (uint64_t)r.ru_nivcsw;
+	if (on && !u.schedstat && cr.def >= 0) { /* not in a process that is none of the run */
+		char name[64];
+		snprintf(name, sizeof name, "/proc/self/task/%ld/schedstat", (long)syscall(SYS_gettid));
+		int fd = open(name, O_RDONLY | O_CLOEXEC);
+		u.schedstat = fd > 0 ? fd : 0;
+	}
+	if (on && u.schedstat)
+		look(now());
+}
+
+/* cr_define_usage tells what was used. */
+HIDDEN void cr_define_usage(void)
+{
+	if (!u.known) /* the first thread may be reading */
+		return;
+	if (u.schedstat)
+		close(u.schedstat);
+	else
+		u.sums[USAGE_DELAY] = UINT64_MAX;
+	u.schedstat = 0;
+	cr_define(DEF_USAGE, u.sums, sizeof u.sums);
+}
+
+/* cr_processors writes which processors the thread may use, as the kernel writes lists: 0-3,8. Empty where it is not known. */
+HIDDEN void cr_processors(char *text, size_t size)
+{
+	size_t used = 0;
+	*text = 0;
+	for (int n = 1024; n <= 1 << 16; n *= 2) {
+		cpu_set_t *set = CPU_ALLOC((size_t)n);
+		size_t bytes = CPU_ALLOC_SIZE((size_t)n);
+		if (!set)
+			return;
+		int ok = sched_getaffinity(0, bytes, set) == 0;
+		for (int i = 0; ok && i < n; i++) {
+			int first = i;
+			if (!CPU_ISSET_S((size_t)i, bytes, set))
+				continue;
+			while (i + 1 < n && CPU_ISSET_S((size_t)i + 1, bytes, set))
+				i++;
+			int m = snprintf(text + used, size - used, i > first ? "%s%d-%d" : "%s%d", used ? "," : "", first, i);
+			if (m < 0 || (size_t)m >= size - used) {
+				*text = 0;
+				break;
+			}
+			used += (size_t)m;
+		}
+		CPU_FREE(set);
+		if (ok)
+			return;
+	}
+}

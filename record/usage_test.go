@@ -1,0 +1,73 @@
+package record
+
+import (
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+)
+
+// TestUsage: four processes share a processor and compute 50 ms of its time each. What the recorder says of them is what they
+// say themselves: the processors that they may use, their processor time, for how long they were ready to run in vain.
+func TestUsage(t *testing.T) {
+	l := libraries(t)[0]
+	if exec.Command("taskset", "-c", "0", "true").Run() != nil {
+		t.Skip("no taskset, or processor 0 may not be used")
+	}
+	command := l.launch(t, 4, l.compileProgram(t, "usage.c"))
+	program := command[len(command)-1]
+	r, out, errs := l.runRecorded(t, Options{Command: append(command[:len(command)-1], "taskset", "-c", "0", program)})
+	var own [][3]float64
+	for line := range strings.Lines(out) {
+		var x [3]float64
+		if n, _ := fmt.Sscan(line, &x[0], &x[1], &x[2]); n == 3 {
+			own = append(own, x)
+		}
+	}
+	if r.Processes != 4 || len(own) != 4 {
+		t.Fatalf("%d processes; %s%s", r.Processes, out, errs)
+	}
+	src, err := otf2.OpenPath(r.Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	d := src.Definitions()
+	got := map[uint64]map[string]uint64{}
+	for i := range d.LocationProperties {
+		q := &d.LocationProperties[i]
+		if got[q.Location] == nil {
+			got[q.Location] = map[string]uint64{}
+		}
+		if name := d.Text(q.Name); name == trace.PropertyProcessors {
+			if text := d.Text(uint32(q.Value.Bits)); q.Value.Type != trace.TypeString || text != "0" {
+				t.Errorf("location %d may use %q", q.Location, text)
+			}
+			got[q.Location][name] = 1
+		} else {
+			got[q.Location][name] = q.Value.Bits
+		}
+	}
+	for rank, x := range own {
+		v := got[uint64(rank)]
+		cpu, delay := float64(v[trace.PropertyCPUTime])/1e9, float64(v[trace.PropertyDelay])/1e9
+		// Its own processor time has MPI_Init too. It waited for a processor for what passed beyond its processor time, and
+		// perhaps on the way from one barrier, or to the next.
+		if cpu < 0.050 || cpu > x[0]+0.010 {
+			t.Errorf("rank %d: %.6f s of processor time, its own clock has %.6f with MPI_Init", rank, cpu, x[0])
+		}
+		if _, told := v[trace.PropertyDelay]; told && (delay < 0.95*x[1]-0.005 || delay > 1.05*x[1]+0.100) {
+			t.Errorf("rank %d: %.6f s without a processor, its own clocks have %.6f", rank, delay, x[1])
+		}
+		if v[trace.PropertyProcessors] != 1 || v[trace.PropertySwitches] == 0 || v[trace.PropertySwitches] > uint64(x[2])+100 {
+			t.Errorf("rank %d: %v; it had to leave the processor %.0f times", rank, v, x[2])
+		}
+		t.Logf("rank %d: %.6f s of processor time of %.6f, %.6f s without, by its clocks %.6f", rank, cpu, x[0], delay, x[1])
+	}
+	if len(d.SystemTreeNodeProperties) != 1 || d.SystemTreeNodeProperties[0].Value.Type != trace.TypeUint64 || d.SystemTreeNodeProperties[0].Value.Bits == 0 {
+		t.Errorf("of the host: %+v", d.SystemTreeNodeProperties)
+	}
+}
