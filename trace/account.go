@@ -46,7 +46,6 @@ const (
 	untoldFence     = "waits in synchronisation of one-sided communication are not analysed"
 	untoldRMALock   = "waits for locks of windows are not analysed"
 	untoldRMA       = "bytes, partners and waits of one-sided operations are listed, no report sums them"
-	untoldSample    = "the sampled call paths are not analysed"
 	untoldHandle    = "which files are opened, closed and removed, and how, is not analysed"
 	untoldIO        = "bytes and files are listed, no report sums them (predict uses the bytes)"
 	untoldIOLock    = "waits for locks of files are not analysed"
@@ -117,7 +116,7 @@ var accounts = [256]Account{
 	ThreadEnd:                     {"", "", "", untoldThread, false, false, false},
 	CallingContextEnter:           {"CALL", showCalls, readCalls, "", false, false, false},
 	CallingContextLeave:           {"CALL", showCalls, readCalls, "", false, false, false},
-	CallingContextSample:          {"", "", "", untoldSample, false, false, false},
+	CallingContextSample:          {"CALL", showCalls, readCalls, "", false, false, false},
 	IoCreateHandle:                {"", "", "", untoldHandle, false, false, false},
 	IoDestroyHandle:               {"", "", "", untoldHandle, false, false, false},
 	IoDuplicateHandle:             {"", "", "", untoldHandle, false, false, false},

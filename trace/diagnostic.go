@@ -13,13 +13,14 @@ const (
 	DiagCorrupt         Code = 3  // a record contradicts the format; the rest of the chunk is left out
 	DiagUnknownRecord   Code = 4  // a record kind of a later version: counted, kept as bytes
 	DiagEventCount      Code = 5  // the stream has another number of events than the definitions say
-	DiagTimeBackwards   Code = 6  // a time stamp before its predecessor; raised with --clamp-time, else refused; worst: ticks
-	DiagMissingLocalDef Code = 7  // no local definitions: identity mapping and no clock correction
+	DiagTimeBackwards   Code = 6  // a time stamp before its predecessor, raised to it; worst: ticks
+	DiagMissingLocalDef Code = 7  // no local definitions of a location: its events are left out; where no location has any, identity mapping and no clock correction
 	DiagBadLocalDef     Code = 8  // local definitions damaged; what could be read is used
 	DiagSingleOffset    Code = 9  // one clock offset gives no interval: clock not corrected
-	DiagBadReference    Code = 10 // a definition that an event refers to is not there
+	DiagBadReference    Code = 10 // a record that refers to a definition that is not there
 	DiagBadDefinition   Code = 11 // a definition record that is damaged or defined twice
 	DiagSurplus         Code = 12 // a record with bytes of a later version: counted, kept as bytes
+	DiagUnfinished      Code = 13 // a process that ended without MPI_Finalize; all that it recorded until then is there
 	DiagStrayLeave      Code = 20 // a leave that does not close the innermost open call
 	DiagOpenCall        Code = 21 // a call still open at the end of the stream, closed there
 	DiagUnmatchedSend   Code = 22 // a send without receive
@@ -40,7 +41,7 @@ const (
 	DiagUnclosed        Code = 42 // an interval still open at the last event, ended there
 	DiagDangling        Code = 43 // the first half of a marker without the second: an ordinary message
 	DiagIntervalLimit   Code = 44 // an interval that is not counted: too many different ones, or too deep
-	DiagOverflow        Code = 45 // a sum of a process that does not fit 64 bits: not known
+	DiagOverflow        Code = 45 // a location whose times or bytes are too large to add up over all
 	DiagReplayStuck     Code = 46 // locations that wait for each other in a circle: no replay in an ideal network
 	DiagWaitCircle      Code = 47 // waits that end at one instant and wait for each other: their ends count as time in MPI
 	DiagReversedWait    Code = 48 // a wait that begins before its two locations synchronised last: clocks differ
@@ -48,8 +49,10 @@ const (
 	DiagNoCollRecord    Code = 51 // a call of a non-blocking collective without its record: it is not matched
 	DiagSuspended       Code = 52 // an open call of a task that was suspended: each part is a call
 	DiagMovedTask       Code = 53 // a call of a task that began or ended on another thread: left out
-	DiagMigrated        Code = 54 // a call with the attribute GUID of a task that does not begin and end on one thread
-	DiagNoFrame         Code = 55 // a calling context whose parent is no open call: the frames between are left out
+	DiagMigrated        Code = 54 // an enter or leave with the attribute GUID of a task whose call does not begin and end on one thread: left out
+	DiagNoFrame         Code = 55 // a calling context with frames that are no open calls: they are left out
+	DiagSampled         Code = 56 // a sample: the calls that it tells of are estimated
+	DiagSampleGap       Code = 57 // more than two periods of an interrupt generator without a record of a calling context; worst: ticks
 
 	// diagUnread is the first of 256 codes: diagUnread + k counts the records of kind k that no analysis reads.
 	diagUnread Code = 256
@@ -67,7 +70,7 @@ func (c Code) Unread() (Kind, bool) {
 // about faults of the trace.
 func (c Code) Untold() bool {
 	_, unread := c.Unread()
-	return unread || c == DiagNoCollRecord
+	return unread || c == DiagNoCollRecord || c == DiagSampled || c == DiagSampleGap
 }
 
 // Severity grades a diagnostic.
@@ -89,14 +92,15 @@ type codeInfo struct {
 var codes = map[Code]codeInfo{
 	DiagMissingEvents:   {"missing-events", Damage, "event file missing"},
 	DiagTruncated:       {"truncated", Damage, "event data cut before the end mark"},
+	DiagUnfinished:      {"unfinished", Damage, "processes that ended without MPI_Finalize, complete up to there"},
 	DiagCorrupt:         {"corrupt", Damage, "damaged event data left out"},
 	DiagUnknownRecord:   {"unknown-record", Note, "records of an unknown kind"},
 	DiagEventCount:      {"event-count", Note, "event count differs from the definitions"},
-	DiagTimeBackwards:   {"time-backwards", Warning, "time stamps before their predecessor"},
-	DiagMissingLocalDef: {"missing-local-definitions", Warning, "local definitions missing: clock not corrected"},
+	DiagTimeBackwards:   {"time-backwards", Damage, "time stamps before their predecessor"},
+	DiagMissingLocalDef: {"missing-local-definitions", Damage, "local definitions missing"},
 	DiagBadLocalDef:     {"bad-local-definitions", Damage, "local definitions damaged"},
 	DiagSingleOffset:    {"single-clock-offset", Warning, "one clock offset only: clock not corrected"},
-	DiagBadReference:    {"bad-reference", Warning, "references to missing definitions"},
+	DiagBadReference:    {"bad-reference", Warning, "records that refer to missing definitions"},
 	DiagBadDefinition:   {"bad-definition", Damage, "damaged or repeated definitions"},
 	DiagSurplus:         {"surplus", Note, "records with fields of a later version"},
 	DiagStrayLeave:      {"stray-leave", Warning, "leaves that close no open call"},
@@ -117,15 +121,17 @@ var codes = map[Code]codeInfo{
 	DiagNoCollRecord:    {"no-collective-record", Note, "calls of non-blocking collectives without a record: not matched, their waits are not known"},
 	DiagSuspended:       {"task-suspended", Warning, "open calls of tasks that were suspended: each part is a call; the call graph does not tell tasks apart"},
 	DiagMovedTask:       {"moved-task", Damage, "calls of tasks that go on or end on another thread, left out from there on"},
-	DiagMigrated:        {"migrated-task", Damage, "calls of tasks (attribute GUID) that do not end on the thread where they began: open to its end, their times are too long"},
-	DiagNoFrame:         {"frames-left-out", Note, "calls whose calling context has frames that were sampled only: call paths are without them"},
+	DiagMigrated:        {"migrated-task", Damage, "enters and leaves of tasks' calls (attribute GUID) that do not begin and end on one thread, left out"},
+	DiagNoFrame:         {"frames-left-out", Note, "calling contexts with frames that are no open calls: call paths are without them"},
+	DiagSampled:         {"sampled", Note, "samples: calls known from them alone have estimated times, and their number is not known"},
+	DiagSampleGap:       {"sample-gap", Note, "times of more than two periods of a sampling timer without a sample: they count for the call path sampled before"},
 	DiagBytesDiffer:     {"bytes-differ", Warning, "messages received with another length than sent"},
 	DiagCrossed:         {"crossed", Warning, "ends of intervals that end others inside"},
 	DiagStrayEnd:        {"end-without-begin", Warning, "ends of intervals without begin"},
 	DiagUnclosed:        {"unclosed", Warning, "intervals open at the last event, ended there"},
 	DiagDangling:        {"dangling-marker", Note, "first halves of markers without the second, taken for messages"},
 	DiagIntervalLimit:   {"interval-limit", Warning, "intervals left out: too many different ones, or too deep"},
-	DiagOverflow:        {"overflow", Warning, "sums too large to be stored, left unknown"},
+	DiagOverflow:        {"overflow", Damage, "times or bytes too large to add up over all locations, left out"},
 	DiagReplayStuck:     {"replay-stuck", Warning, "locations that wait for each other in a circle: not replayed in an ideal network"},
 	DiagWaitCircle:      {"wait-circle", Warning, "waits that end at one instant in a circle: delay costs take them for time in MPI"},
 	DiagReversedWait:    {"reversed-wait", Note, "waits that begin before the locations synchronised last: clocks differ"},
@@ -149,7 +155,7 @@ func (c Code) Text() string {
 
 // InTicks reports whether the magnitudes of the code are ticks.
 func (c Code) InTicks() bool {
-	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired
+	return c == DiagTimeBackwards || c == DiagClockViolation || c == DiagClockCollective || c == DiagClockRepaired || c == DiagSampleGap
 }
 
 // Severity returns the code's grade.

@@ -25,6 +25,8 @@
 // field words. All references are global ones, all times are corrected ticks
 // of the trace's clock.
 //
+// [Frames] makes events of the calls that calling contexts tell of, with the flag [Estimated].
+//
 // # Definitions
 //
 // [Definitions] holds every definition record in typed form. After

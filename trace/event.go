@@ -1,5 +1,7 @@
 package trace
 
+import "slices"
+
 // Time is an instant in ticks of the trace's clock, corrected for clock offsets.
 // It counts from the clock's own epoch; [ClockProperties.GlobalOffset] is the
 // trace's origin.
@@ -18,6 +20,7 @@ const (
 const (
 	HasAttributes uint8 = 1 << iota // an attribute list follows the fields
 	HasSurplus                      // bytes of a later format version follow
+	Estimated                       // no record: a call that calling contexts tell of begins or ends about here, see Frames
 )
 
 // Event is the header of one event record; its fields are words of the batch.
@@ -48,6 +51,11 @@ type Batch struct {
 // Reset empties b and keeps its memory.
 func (b *Batch) Reset() {
 	b.Events, b.Args = b.Events[:0], b.Args[:0]
+}
+
+// KeepRecords removes the Estimated events.
+func (b *Batch) KeepRecords() {
+	b.Events = slices.DeleteFunc(b.Events, func(e Event) bool { return e.Flags&Estimated != 0 })
 }
 
 // Words returns all words of e: fields, list, attributes, surplus.

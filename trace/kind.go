@@ -177,6 +177,21 @@ func (k Kind) Info() *Info {
 	return &kinds[k]
 }
 
+// Sizes returns the indices of the fields that say how many bytes an operation moves.
+func (k Kind) Sizes() []int { return sizes[k] }
+
+var sizes = func() (s [256][]int) {
+	for k := range kinds {
+		for i, f := range kinds[k].Fields {
+			switch f.Name {
+			case "msg_length", "size_sent", "size_received", "bytes", "bytes_sent", "bytes_received", "bytes_request", "bytes_result":
+				s[k] = append(s[k], i)
+			}
+		}
+	}
+	return s
+}()
+
 // Known reports whether k is a record kind of this vocabulary.
 func (k Kind) Known() bool { return kinds[k].List != PayloadList }
 

@@ -244,9 +244,36 @@ type LocationGroupProperty struct {
 	Value         Value
 }
 
-// PropertyCut is the name of the location property that says why a location's recording ended before the program did. Its
-// value is a string.
-const PropertyCut = "coppice: cut"
+// Names of the location properties that say why a recording has no MPI_Finalize. Their values are strings.
+const (
+	PropertyCut        = "coppice: cut"        // the recording ended before the program did
+	PropertyUnfinished = "coppice: unfinished" // the program did: DiagUnfinished
+)
+
+// CutBy returns the diagnostic that a location property stands for, and false for other properties.
+func CutBy(property string) (Code, bool) {
+	switch property {
+	case PropertyCut:
+		return DiagTruncated, true
+	case PropertyUnfinished:
+		return DiagUnfinished, true
+	}
+	return 0, false
+}
+
+// Names of the properties that tell what processes had of the processors. A value of a property of a location is that of
+// the process whose first location it is.
+const (
+	// PropertyProcessors are the processors that a process may use, a string as Linux writes lists ("0-3,8"); of a system
+	// tree node how many processors it has.
+	PropertyProcessors = "coppice: processors"
+	// PropertyCPUTime is the processor time of the location outside of MPI_Init and MPI_Finalize, in ns.
+	PropertyCPUTime = "coppice: cpu time"
+	// PropertyDelay is the time between MPI calls in which the location was ready to run and had no processor, in ns.
+	PropertyDelay = "coppice: delay"
+	// PropertySwitches is how often the location had to leave a processor, outside of MPI_Init and MPI_Finalize.
+	PropertySwitches = "coppice: involuntary switches"
+)
 
 // LocationProperty is a property of a location.
 type LocationProperty struct {

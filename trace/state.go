@@ -30,12 +30,14 @@ const (
 	StateOverhead
 	StateBefore
 	StateAfter
+	StateCritical
+	StateThreadWait
 	NumStates
 )
 
 // StateInfo is the row of a state in the table.
 type StateInfo struct {
-	Name       string // of the component that sums it up, where there is one
+	Name       string // in documents, and of the component that sums it up
 	Text       string // for people
 	Group      string
 	Productive bool
@@ -56,15 +58,17 @@ const (
 var States = [NumStates]StateInfo{
 	StateOwn:        {"cpu", "own code", groupProgram, true, "whatever nothing below tells; where a trace has MPI calls alone, the time between them"},
 	StateP2P:        {"p2p", "point to point", groupMPI, false, "class of the MPI call: its name; its role where the MPI standard does not have the name"},
-	StateCollective: {"collective_all", "collective", groupMPI, false, "the same; the component has the barriers too"},
+	StateCollective: {"collective", "collective", groupMPI, false, "the same; the component has the barriers too"},
 	StateBarrier:    {"barrier", "barrier", groupMPI, false, "the same"},
 	StateMPIIO:      {"mpi_io", "MPI-IO", groupMPI, false, "the same"},
 	StateRMA:        {"rma", "one-sided", groupMPI, false, "the same"},
 	StateManagement: {"mgmt", "MPI management", groupMPI, false, "the same: every other call; the component has set-up and end too"},
 	StateSetup:      {"setup", "set-up and end", groupMPI, false, "names: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`"},
 	StateIO:         {"io", "file I/O", groupIO, false, "roles FILE_IO and FILE_IO_METADATA outside MPI"},
-	StateThread:     {"thread_runtime", "thread runtime", groupThreads, false, "OpenMP: roles BARRIER, IMPLICIT_BARRIER, CRITICAL, ORDERED, FLUSH, TASK_CREATE, TASK_WAIT, WRAPPER; any: roles THREAD_CREATE and THREAD_WAIT. Part of `cpu`: the `thread_*` components have what it costs"},
-	StateLock:       {"lock_wait", "lock wait", groupThreads, false, "names, where roles do not distinguish: " + quoted(lockCalls)},
+	StateThread:     {"thread_runtime", "thread runtime", groupThreads, false, "OpenMP: roles FLUSH, TASK_CREATE, WRAPPER; any: role THREAD_CREATE. This, thread waits and critical waits are part of `cpu`: the `thread_*` components have what they cost in parallel regions"},
+	StateThreadWait: {"thread_wait", "thread wait", groupThreads, false, "OpenMP: roles BARRIER, IMPLICIT_BARRIER, TASK_WAIT; any: role THREAD_WAIT; names, as of lock waits: " + quoted(threadWaits)},
+	StateCritical:   {"critical_wait", "critical wait", groupThreads, false, "OpenMP: roles CRITICAL and ORDERED, without the body, which is a call inside of them: roles CRITICAL_SBLOCK and ORDERED_SBLOCK, own code; names, as of lock waits: " + quoted(criticalCalls)},
+	StateLock:       {"lock_wait", "lock wait", groupThreads, false, "names, because role WRAPPER has waits and others; of any paradigm, because POSIX, OpenMP and C++ keep them for themselves: " + quoted(lockCalls)},
 	StateDeviceCall: {"device_call", "device call", groupDevice, false, "paradigms CUDA, HIP, OpenCL and OpenACC on the host: launch, transfer call, allocation, the rest"},
 	StateDeviceWait: {"device_wait", "device wait", groupDevice, false, "the same paradigms, by name, because one role has waits and others: with `Synchronize`, " + quoted(deviceWaits)},
 	StateKernel:     {"kernel", "kernel", groupDevice, true, "the same paradigms: role 40 (kernel), or role FUNCTION and no name of the programming interface"},
@@ -86,8 +90,15 @@ func (s State) String() string {
 // Names in lower case, where role and paradigm do not distinguish.
 var (
 	lockCalls = []string{
-		"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_spin_lock",
-		"pthread_cond_wait", "pthread_cond_timedwait", "omp_set_lock", "omp_set_nest_lock",
+		"pthread_mutex_lock", "pthread_mutex_timedlock", "pthread_mutex_clocklock", "pthread_rwlock_rdlock", "pthread_rwlock_timedrdlock",
+		"pthread_rwlock_wrlock", "pthread_rwlock_timedwrlock", "pthread_spin_lock", "omp_set_lock", "omp_set_nest_lock",
+		"std::mutex::lock", "std::timed_mutex::lock", "std::recursive_mutex::lock", "std::recursive_timed_mutex::lock",
+		"std::shared_mutex::lock", "std::shared_mutex::lock_shared", "std::shared_timed_mutex::lock", "std::shared_timed_mutex::lock_shared",
+	}
+	criticalCalls = []string{"gomp_critical_start", "gomp_critical_name_start", "gomp_ordered_start", "__kmpc_critical", "__kmpc_critical_with_hint", "__kmpc_ordered"}
+	threadWaits   = []string{
+		"pthread_join", "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait", "pthread_barrier_wait", "sem_wait", "sem_timedwait",
+		"gomp_barrier", "gomp_taskwait", "gomp_taskgroup_end", "__kmpc_barrier", "__kmpc_omp_taskwait",
 	}
 	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
@@ -99,12 +110,8 @@ func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + 
 // StateOf returns the state in a region, StateOwn for the program's own code.
 // Role and paradigm decide; names do where these do not distinguish.
 func (d *Definitions) StateOf(r *Region) State {
-	class := d.Class(r)
-	switch {
-	case class&ClassMPI != 0:
-		return mpiState(class)
-	case class&ClassIO != 0:
-		return StateIO
+	if class := d.Class(r); class != 0 {
+		return StateOfClass(class)
 	}
 	switch r.Paradigm {
 	case ParadigmCUDA, ParadigmHIP, ParadigmOpenCL, ParadigmOpenACC:
@@ -114,17 +121,20 @@ func (d *Definitions) StateOf(r *Region) State {
 			return StateOverhead
 		}
 	}
-	switch name := strings.ToLower(d.Text(r.Name)); {
-	case r.Role == RoleArtificial && slices.Contains(overheadRegions, name):
+	name := strings.ToLower(d.Text(r.Name))
+	if r.Role == RoleArtificial && slices.Contains(overheadRegions, name) {
 		return StateOverhead
-	case (r.Paradigm == ParadigmPthread || r.Paradigm == ParadigmOpenMP || r.Paradigm == ParadigmUnknown) && slices.Contains(lockCalls, name):
-		return StateLock
 	}
-	return threadState(r)
+	return threadState(r, withoutArguments(name))
 }
 
-func mpiState(class CallClass) State {
+// StateOfClass returns the state in a call of a class, StateOwn for none.
+func StateOfClass(class CallClass) State {
 	switch {
+	case class == 0:
+		return StateOwn
+	case class&(ClassMPI|ClassIO) == ClassIO:
+		return StateIO
 	case class&ClassInit != 0:
 		return StateSetup
 	case class&ClassBarrier != 0:
@@ -169,16 +179,38 @@ func isDeviceCall(name string) bool {
 	return short && len(name) > 2 && 'A' <= name[2] && name[2] <= 'Z'
 }
 
-func threadState(r *Region) State {
+// withoutArguments is the name of a function of C++ without what stands in parentheses,
+// and without the type void before it.
+func withoutArguments(name string) string {
+	name, _, _ = strings.Cut(name, "(")
+	return strings.TrimPrefix(name, "void ")
+}
+
+// threadState is the state in a region outside of MPI, files and devices.
+func threadState(r *Region, name string) State {
+	switch {
+	case slices.Contains(lockCalls, name):
+		return StateLock
+	case slices.Contains(criticalCalls, name):
+		return StateCritical
+	case slices.Contains(threadWaits, name):
+		return StateThreadWait
+	}
 	switch r.Role {
-	case RoleThreadCreate, RoleThreadWait:
+	case RoleThreadCreate:
 		return StateThread
+	case RoleThreadWait:
+		return StateThreadWait
 	}
 	if r.Paradigm != ParadigmOpenMP {
 		return StateOwn
 	}
 	switch r.Role {
-	case RoleBarrier, RoleImplicitBarrier, RoleCritical, RoleOrdered, RoleFlush, RoleTaskCreate, RoleTaskWait, RoleWrapper:
+	case RoleBarrier, RoleImplicitBarrier, RoleTaskWait:
+		return StateThreadWait
+	case RoleCritical, RoleOrdered:
+		return StateCritical
+	case RoleFlush, RoleTaskCreate, RoleWrapper:
 		return StateThread
 	}
 	return StateOwn

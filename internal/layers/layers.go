@@ -30,6 +30,7 @@ var Table = []Package{
 	{Path: "mpi", Layer: 0, Cgo: true},
 	{Path: "column", Layer: 0},
 	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "cmd/coppice"}},
+	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
 
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},
@@ -46,7 +47,6 @@ var Table = []Package{
 
 	{Path: "interval", Layer: 2, NoMPI: true},
 	{Path: "callpath", Layer: 2, NoMPI: true},
-	{Path: "dataflow", Layer: 2},
 
 	{Path: "ccgmerge", Layer: 3},
 	{Path: "xtfwriter", Layer: 3},

@@ -18,6 +18,10 @@ const (
 	Marker
 	Wait
 	Outside // before the first event, or after the last one
+	InDeviceCall
+	InDeviceWait
+	InLock
+	InOverhead // of the measurement
 	activities
 )
 
@@ -28,8 +32,12 @@ type slice struct {
 	path     int    // of the innermost call
 	node     int    // innermost interval of markers
 	over     uint64 // end of the wait
+}
 
-	aside trace.State // of CPU and IO: the state of the outermost call that has one of its own
+// asides are the activities of states outside MPI.
+var asides = map[trace.State]Activity{
+	trace.StateIO: IO, trace.StateDeviceCall: InDeviceCall, trace.StateDeviceWait: InDeviceWait,
+	trace.StateLock: InLock, trace.StateOverhead: InOverhead,
 }
 
 // timeline cuts the time of a location from its first to its last event.
@@ -50,6 +58,11 @@ func (a *analysis) timeline(l *location) {
 	if !a.o.MarkerAsMPI {
 		l.slices = overlay(l.slices, union(l.spans), func(s *slice, _ markerSpan) { s.what = Marker })
 	}
+	l.slices = overlay(l.slices, l.overhead(), func(s *slice, _ markerSpan) {
+		if s.what != MPI && s.what != Marker {
+			s.what = InOverhead
+		}
+	})
 	borders := []uint64{l.first, l.last}
 	for _, e := range l.execs {
 		borders = append(borders, e.from, e.to)
@@ -89,12 +102,9 @@ func (a *analysis) after(l *location, i int) slice {
 		return s
 	}
 	for ; c >= 0; c = l.calls[c].parent {
-		if _, ok := asideItems[l.calls[c].state]; ok {
-			s.aside = l.calls[c].state
+		if what, ok := asides[l.calls[c].state]; ok {
+			s.what = what
 		}
-	}
-	if s.aside == trace.StateIO {
-		s.what = IO
 	}
 	return s
 }

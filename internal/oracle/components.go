@@ -143,18 +143,8 @@ func (a *analysis) components(l *location) []Components {
 func (a *analysis) contributions(l *location) []contribution {
 	var all []contribution
 	span := func(item Item, from, to uint64) { all = append(all, contribution{item, clipped, from, to, 0}) }
-	// For the components alone: causes know no state but those of Activity.
-	states := overlay(l.slices, l.overhead(), func(s *slice, _ markerSpan) {
-		if s.what == CPU || s.what == IO {
-			s.aside = trace.StateOverhead
-		}
-	})
-	for _, s := range states {
-		item := [...]Item{CPU: CPUTime, MPI: MPITime, IO: IOTime, Marker: MarkerTime}[s.what]
-		if x, ok := asideItems[s.aside]; ok && (s.what == CPU || s.what == IO) {
-			item = x
-		}
-		span(item, s.from, s.to)
+	for _, s := range l.slices {
+		span(activityItems[s.what].sum, s.from, s.to)
 	}
 	for i := range l.visits {
 		v := &l.visits[i]
@@ -181,15 +171,15 @@ func (a *analysis) contributions(l *location) []contribution {
 		if c.Activity == Outside { // part of no interval
 			continue
 		}
-		span([...]Item{CPU: CriticalCPU, MPI: CriticalMPI, IO: CriticalIO, Marker: CriticalMarker}[c.Activity], c.From, c.To)
+		span(activityItems[c.Activity].critical, c.From, c.To)
 	}
-	return append(all, overlaps(l, states)...)
+	return append(all, overlaps(l)...)
 }
 
-// asideItems are the items of states outside MPI.
-var asideItems = map[trace.State]Item{
-	trace.StateIO: IOTime, trace.StateDeviceCall: DeviceCall, trace.StateDeviceWait: DeviceWait,
-	trace.StateLock: LockWait, trace.StateOverhead: Overhead,
+// activityItems are the items that an activity adds to, in all and on the critical path.
+var activityItems = map[Activity]struct{ sum, critical Item }{
+	CPU: {CPUTime, CriticalCPU}, MPI: {MPITime, CriticalMPI}, IO: {IOTime, CriticalIO}, Marker: {MarkerTime, CriticalMarker},
+	InDeviceCall: {DeviceCall, CriticalCPU}, InDeviceWait: {DeviceWait, CriticalCPU}, InLock: {LockWait, CriticalCPU}, InOverhead: {Overhead, CriticalCPU},
 }
 
 // overhead is what records tell of the measurement: flushes, and where it is off.
@@ -277,7 +267,7 @@ func (m *member) contributions() []contribution {
 }
 
 // overlaps are the stretches of CPU time in which a request is open.
-func overlaps(l *location, states []slice) []contribution {
+func overlaps(l *location) []contribution {
 	var spans []markerSpan
 	for _, w := range l.windows {
 		if w.send != nil && w.send.marker {
@@ -294,11 +284,11 @@ func overlaps(l *location, states []slice) []contribution {
 	spans = union(spans)
 	var list []contribution
 	k := 0
-	for _, s := range states {
+	for _, s := range l.slices {
 		for k < len(spans) && spans[k].to <= s.from {
 			k++
 		}
-		for j := k; s.what == CPU && s.aside == trace.StateOwn && j < len(spans) && spans[j].from < s.to; j++ {
+		for j := k; s.what == CPU && j < len(spans) && spans[j].from < s.to; j++ {
 			list = append(list, contribution{Overlap, clipped, max(s.from, spans[j].from), min(s.to, spans[j].to), 0})
 		}
 	}

@@ -26,7 +26,7 @@ type Cost struct{ Short, Long uint64 }
 type wait struct {
 	span    *WaitSpan
 	p       trace.P
-	since   uint64 // the synchronisation point of the pair before, or 0
+	since   uint64 // when the pair met last before, or 0
 	weights [activities]uint64
 	paths   [activities]map[int]uint64    // the surplus by path
 	nodes   [activities]map[[2]int]uint64 // time of the delaying location by path and node
@@ -55,9 +55,48 @@ func (a *analysis) causes() []*wait {
 			clear(now)
 		}
 		pair := [2]trace.P{min(w.p, w.span.Cause), max(w.p, w.span.Cause)}
-		w.since, now[pair] = last[pair], w.span.To
+		w.since, now[pair] = max(last[pair], a.met(w)), w.span.To
 	}
 	return list
+}
+
+// met is when both sides of a wait were last in one collective operation that
+// nobody leaves before all have entered it, and which was over before the wait; 0
+// for never.
+func (a *analysis) met(w *wait) uint64 {
+	other := a.locs[w.span.Cause].process
+	for _, m := range slices.Backward(a.locs[w.p].colls) {
+		with := slices.ContainsFunc(m.all, func(q *member) bool { return q.at.process == other })
+		if m.leave() <= w.span.From && with && m.together(a) {
+			return min(last(m.all).started(), m.leave())
+		}
+	}
+	return 0
+}
+
+// together reports whether a member leaves an operation only when all have entered
+// it: a barrier, creation of a handle but in Init, or an operation of all with all
+// of which the member gives and gets data, and behind whose givers nobody comes. Of
+// alltoallv and alltoallw a pair may exchange nothing.
+func (m *member) together(a *analysis) bool {
+	const alltoallv, alltoallw, create, createAndAllocate = 9, 10, 17, 21
+	if m.start != m.visit || len(m.all) < a.d.CommSize(m.comm) || a.d.IsInter(m.comm) {
+		return false
+	}
+	for _, q := range m.all {
+		if q.op != m.op || q.root != m.root {
+			return false
+		}
+	}
+	switch class := trace.CollectiveClass(m.op); {
+	case class&trace.ClassBarrier != 0:
+		return true
+	case m.op == create || m.op == createAndAllocate:
+		return m.at.visits[m.visit].class&trace.ClassInit == 0
+	case class&trace.ClassNxN == 0 || m.op == alltoallv || m.op == alltoallw || m.sent == 0 || m.received == 0:
+		return false
+	}
+	return last(giving(m.all)).started() == last(m.all).started()
 }
 
 // delays computes the delay costs (intervals 6.1). Waits that end at one instant
@@ -194,7 +233,7 @@ func (w *wait) split(amount uint64, add func(*Cost, uint64), costs map[DelayKey]
 			continue
 		}
 		if Activity(x) == Wait {
-			for i, t := range largestRemainder(part, w.lengths) {
+			for i, t := range backwards(part, w.lengths) {
 				w.upon[i].long += t
 			}
 			continue
@@ -231,6 +270,23 @@ func shares(amount uint64, weights map[int]uint64) map[int]uint64 {
 		}
 	}
 	return out
+}
+
+// backwards splits amount by lengths, from the last one on: each part is what the
+// whole ticks of all so far grow by.
+func backwards(amount uint64, lengths []uint64) []uint64 {
+	var sum, far, given uint64
+	for _, n := range lengths {
+		sum += n
+	}
+	parts := make([]uint64, len(lengths))
+	for i := len(lengths) - 1; i >= 0 && sum > 0; i-- {
+		far += lengths[i]
+		hi, lo := bits.Mul64(amount, far)
+		now, _ := bits.Div64(hi, lo, sum)
+		parts[i], given = now-given, now
+	}
+	return parts
 }
 
 // largestRemainder splits amount by weights into whole ticks: the floor of each

@@ -124,11 +124,12 @@ func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitS
 		if a.waitless(l.visits[m.visit].region) || a.waitless(at.region) {
 			continue
 		}
-		posted, back := m.mate.postedAt(), a.progress(m.mate)
+		posted := m.mate.postedAt()
+		out, back := a.progress(m.mate, m.enter())
 		if at.enter < posted && posted < at.leave && posted > receiver.To {
 			receiver = WaitSpan{From: at.enter, To: posted, Pattern: LateReceiver, Row: m.row, Cause: m.mate.at.p, visit: v}
 		}
-		if from := max(at.enter, posted); from < back && back < at.leave && back > progress.To {
+		if from := max(at.enter, posted, out); from < back && back < at.leave && back > progress.To {
 			progress = WaitSpan{From: from, To: back, Pattern: LateProgress, Row: m.row, Cause: m.mate.at.p, visit: v}
 		}
 	}
@@ -155,16 +156,24 @@ func (a *analysis) waitless(region uint32) bool {
 	return false
 }
 
-// progress is when the receiver of a posted message is back in a call that
-// communicates and does not only start, at the latest where it receives.
-func (a *analysis) progress(m *message) uint64 {
+// progress is the receiver's first stay outside of calls that communicate and do not
+// only start, from where its receive is posted and the message sent on, at the latest
+// to where it receives.
+func (a *analysis) progress(m *message, sent uint64) (out, back uint64) {
 	const communicates = trace.ClassP2P | trace.ClassColl | trace.ClassRMA | trace.ClassFileIO
+	t := max(m.postedAt(), sent)
+	out = t
 	for v := m.post + 1; v < m.visit; v++ {
-		if x := &m.at.visits[v]; x.call >= 0 && x.class&communicates != 0 && x.class&trace.ClassStart == 0 {
-			return x.enter
+		x := &m.at.visits[v]
+		switch {
+		case x.call < 0 || x.class&communicates == 0 || x.class&trace.ClassStart != 0 || x.leave <= t:
+		case x.enter > t:
+			return out, x.enter
+		default:
+			out = x.leave
 		}
 	}
-	return m.enter()
+	return out, m.enter()
 }
 
 // order looks for a message that was sent before m and is received after it.

@@ -91,11 +91,8 @@ func (g *gardener) synchronised(call, pattern string) Plant {
 	p := Plant{Name: pattern, Script: &Script{Steps: make([][]Step, n)}}
 	waits, blame, works := make([]uint64, n), make([]uint64, n), make([]uint64, n)
 	var path uint64
-	same, last := g.IntN(2) == 0, g.IntN(n)
 	for range rounds {
-		if !same {
-			last = g.IntN(n)
-		}
+		last := g.IntN(n)
 		longest := 1001 + g.ticks()
 		for q := range n {
 			w := g.ticks()
@@ -116,7 +113,7 @@ func (g *gardener) synchronised(call, pattern string) Plant {
 		p.item(q, "time_variation", 0)
 		p.item(q, "cpu", works[q])
 		p.item(q, "ideal", path)
-		if same && blame[q] > 0 { // else two that waited for a third one have not met since an earlier round
+		if blame[q] > 0 { // all have met in the round before, whoever was last there
 			p.Costs = append(p.Costs, PlantedCost{q, "cpu", pattern, blame[q], 0})
 		}
 	}

@@ -245,6 +245,9 @@ func (a *analysis) calls(events []record) (calls []call, inside []int) {
 			current = len(calls)
 			calls = append(calls, c)
 		case trace.Leave, trace.CallingContextLeave:
+			if a.d.Region(a.region(e)) == nil {
+				a.problem(trace.DiagBadReference)
+			}
 			if current < 0 || calls[current].region != a.region(e) {
 				a.problem(trace.DiagStrayLeave)
 				break

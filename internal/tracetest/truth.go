@@ -25,7 +25,7 @@ func (m *model) problems() map[trace.Code]uint64 {
 		{OpenCall, trace.DiagOpenCall, 2},
 		{StrayLeave, trace.DiagStrayLeave, 1},
 		{Backwards, trace.DiagTimeBackwards, 1},
-		{DanglingRegion, trace.DiagBadReference, 1},
+		{DanglingRegion, trace.DiagBadReference, 2},
 		{DanglingComm, trace.DiagUnknownPeer, 1},
 		{UnmatchedSend, trace.DiagUnmatchedSend, 1},
 		{UnmatchedRecv, trace.DiagUnmatchedRecv, 1},

@@ -22,11 +22,11 @@ type Archive struct {
 	anchor   *Anchor
 	defs     *trace.Definitions
 	identity [32]byte
-	clamp    bool
 	window   int    // bytes read at once
 	open     opener // of the locations' files
 	windows  sync.Pool
-	cut      map[uint64]string // of locations whose recording was cut: why
+	local    func() (bool, error)        // whether any location has local definitions
+	cut      map[uint64]trace.Diagnostic // of locations whose recording has no end of MPI
 }
 
 var _ trace.Source = (*Archive)(nil)
@@ -49,6 +49,7 @@ func OpenPath(path string) (*Archive, error) {
 // locations lie in the folder of the same name without ".otf2".
 func Open(path string, anchor, defs []byte) (*Archive, error) {
 	a := &Archive{path: path, dir: strings.TrimSuffix(path, anchorSuffix), window: window, open: openRegular}
+	a.local = sync.OnceValues(a.anyLocal)
 	var err error
 	if a.anchor, err = parseAnchor(path, anchor); err != nil {
 		return nil, err
@@ -66,23 +67,16 @@ func Open(path string, anchor, defs []byte) (*Archive, error) {
 }
 
 // cut finds the locations whose recording ended early, by their property.
-func cut(defs *trace.Definitions) map[uint64]string {
-	m := make(map[uint64]string)
+func cut(defs *trace.Definitions) map[uint64]trace.Diagnostic {
+	m := make(map[uint64]trace.Diagnostic)
 	for i := range defs.LocationProperties {
 		q := &defs.LocationProperties[i]
-		if defs.Text(q.Name) == trace.PropertyCut && q.Value.Type == trace.TypeString {
-			m[q.Location] = defs.Text(uint32(q.Value.Bits))
+		if code, ok := trace.CutBy(defs.Text(q.Name)); ok && q.Value.Type == trace.TypeString {
+			m[q.Location] = trace.Diagnostic{Code: code, Count: 1, Detail: defs.Text(uint32(q.Value.Bits))}
 		}
 	}
 	return m
 }
-
-// ClampTime decides what becomes of a time stamp before its predecessor, which
-// only damaged files have. With it times are brought in order: raised to the
-// predecessor's, and at the end of a chunk lowered to the start of the next.
-// Without it the chunk ends at that event. Both are counted as
-// trace.DiagTimeBackwards. Call it before the first Stream.
-func (a *Archive) ClampTime(on bool) { a.clamp = on }
 
 // Anchor returns the content of the anchor file.
 func (a *Archive) Anchor() *Anchor { return a.anchor }
@@ -121,7 +115,7 @@ func (a *Archive) Measure(p trace.P) (trace.Extent, error) {
 	if err := a.check(p); err != nil {
 		return x, err
 	}
-	f, size, err := a.open(a.file(p, ".evt"))
+	f, size, l, err := a.openLocation(p)
 	if f == nil || err != nil {
 		return x, err
 	}
@@ -130,10 +124,6 @@ func (a *Archive) Measure(p trace.P) (trace.Extent, error) {
 	x.Bytes, x.Chunks = uint64(size), int((size+chunk-1)/chunk)
 	if x.Chunks == 0 {
 		return x, nil
-	}
-	l, err := a.localRecords(a.file(p, ".def"))
-	if err != nil {
-		return x, err
 	}
 	b, err := readBorder(f, 0)
 	if err != nil {

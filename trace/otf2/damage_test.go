@@ -354,6 +354,65 @@ func TestSurvivals(t *testing.T) {
 	}
 }
 
+// TestMissingLocalDefinitions: a location that alone has lost its local definitions is left out, for its times and references
+// mean nothing without them. Where no location has any, they are taken as they stand. Either is damage.
+func TestMissingLocalDefinitions(t *testing.T) {
+	d := &trace.Definitions{}
+	add(d, trace.DefString, trace.String{})
+	add(d, trace.DefClockProperties, trace.ClockProperties{TimerResolution: 1e9, RealtimeTimestamp: trace.Undefined64})
+	add(d, trace.DefSystemTreeNode, trace.SystemTreeNode{Parent: trace.Undefined})
+	add(d, trace.DefLocationGroup, trace.LocationGroup{Type: trace.ProcessGroup, Creator: trace.Undefined})
+	for i := range uint32(2) {
+		add(d, trace.DefLocation, trace.Location{Ref: uint64(i), Type: trace.CPUThread, Events: 2})
+		add(d, trace.DefRegion, trace.Region{Ref: i, Role: trace.RoleFunction})
+	}
+	d.Seal()
+	batches := make([][]trace.Batch, 2)
+	for i := range batches {
+		var b trace.Batch
+		b.Append(1000, trace.Enter, 1)
+		b.Append(1010, trace.Leave, 1)
+		batches[i] = []trace.Batch{b}
+	}
+	dir := t.TempDir()
+	local := func(trace.P) *Local { // times are 990 ticks late in the file, and the regions in another order
+		return &Local{Mappings: []Mapping{{trace.RefRegion, [][2]uint64{{0, 1}, {1, 0}}}}, Offsets: []ClockOffset{{Time: 0, Offset: -990}, {Time: 5000, Offset: -990}}}
+	}
+	if _, err := Copy(dir, "traces", &memory{d, batches}, Options{Local: local}); err != nil {
+		t.Fatal(err)
+	}
+	whole := load(t, dir)
+	const first, second = "traces/0.def", "traces/1.def"
+	for name, c := range map[string]struct {
+		files  archiveFiles
+		events [2]uint64
+		lost   uint64
+	}{
+		"all there": {whole, [2]uint64{2, 2}, 0},
+		"one lost":  {without(whole, second), [2]uint64{2, 0}, 1},
+		"none":      {without(without(whole, first), second), [2]uint64{2, 2}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			c.files.store(t, dir)
+			a := mustOpen(t, dir)
+			var diags trace.Diagnostics
+			for p, want := range c.events {
+				s := drain(t, a, trace.P(p), nil)
+				x, err := a.Measure(trace.P(p))
+				if s.events != want || err != nil || x.Events != want || x.HasFirst != (want > 0) {
+					t.Errorf("location %d: %d events, measured %+v, %v; want %d", p, s.events, x, err, want)
+				}
+				diags.Merge(&s.diags)
+			}
+			severity, _ := diags.Severity()
+			if n := diags.Count(trace.DiagMissingLocalDef); n != c.lost || (severity == trace.Damage) != (c.lost > 0) {
+				t.Errorf("%d locations without local definitions, want %d; severity %d: %+v", n, c.lost, severity, diags)
+			}
+		})
+	}
+}
+
 func without(f archiveFiles, name string) archiveFiles {
 	c := maps.Clone(f)
 	delete(c, name)

@@ -47,7 +47,6 @@ type decoder struct {
 	now   trace.Time // corrected, never below its predecessor
 	high  trace.Time // the next chunk starts here: times must not rise above
 	timed bool       // a time stamp was read
-	clamp bool       // bring times in order instead of ending the chunk
 
 	pending []uint64 // attribute list read for the next event: two words each
 	listed  bool

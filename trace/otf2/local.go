@@ -2,10 +2,14 @@ package otf2
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -102,20 +106,74 @@ const (
 	idClockOffset  = 6
 )
 
+// openLocation opens the events of location p and reads its local definitions. There
+// is no file, and no local, where there are no events. There is no file either where
+// other locations have local definitions and this one has lost its own: nobody knows
+// what its references and times mean. Where no location has any, the writer left them
+// out, or all are lost: references and times are taken as they stand.
+func (a *Archive) openLocation(p trace.P) (f file, size int64, l *local, err error) {
+	f, size, err = a.open(a.file(p, ".evt"))
+	if f == nil || err != nil {
+		return nil, 0, nil, err
+	}
+	l, err = a.localRecords(a.file(p, ".def"))
+	if err == nil && l == nil {
+		l = &local{}
+		others, err := a.local()
+		if others || err != nil {
+			f.Close()
+			l.add(trace.DiagMissingLocalDef, "%d.def is not there; the %d bytes of %[1]d.evt are left out", a.defs.Location(p).Ref, size)
+			return nil, 0, l, err
+		}
+		l.add(trace.DiagMissingLocalDef, "%d.def is not there, nor that of any other location; references and times are taken as they stand", a.defs.Location(p).Ref)
+	}
+	if err != nil {
+		f.Close()
+		return nil, 0, nil, err
+	}
+	return f, size, l, nil
+}
+
+// anyLocal looks for a file of local definitions.
+func (a *Archive) anyLocal() (bool, error) {
+	d, err := os.Open(a.dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("otf2: %w", err)
+	}
+	defer d.Close()
+	for {
+		list, err := d.ReadDir(1024)
+		for _, e := range list {
+			if strings.HasSuffix(e.Name(), ".def") && !e.IsDir() {
+				return true, nil
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("otf2: %w", err)
+		}
+	}
+}
+
 // localRecords reads mapping tables and clock offsets. Other records live in
-// the local reference space and say nothing that the global ones do not.
+// the local reference space and say nothing that the global ones do not. Without a
+// file it returns nil.
 func (a *Archive) localRecords(path string) (l *local, err error) {
-	l = &local{}
-	name := filepath.Base(path) // diagnostics do not depend on where the archive lies
 	f, size, err := a.open(path)
 	if err != nil {
 		return nil, err
 	}
 	if f == nil {
-		l.add(trace.DiagMissingLocalDef, "%s is not there", name)
-		return l, nil
+		return nil, nil
 	}
 	defer f.Close()
+	l = &local{}
+	name := filepath.Base(path) // diagnostics do not depend on where the archive lies
 	p, err := records(f, size, int64(a.anchor.DefChunk), func(id uint8, at int64, c *cursor) {
 		switch id {
 		case idMappingTable:

@@ -33,9 +33,7 @@ func (d *decoder) step(b *trace.Batch) progress {
 			if c.state != fine {
 				return d.outOfData()
 			}
-			if !d.stamp(raw) {
-				return atEnd
-			}
+			d.stamp(raw)
 		case id == idAttributes:
 			n := c.length()
 			if c.state == fine {
@@ -83,24 +81,21 @@ func (d *decoder) corrupt(what string) progress {
 	return atEnd
 }
 
-// stamp takes a new raw time; it reports false where the chunk has to end.
-func (d *decoder) stamp(raw uint64) bool {
+// stamp takes a new raw time. One before its predecessor, which only damaged files
+// have, is raised to it, and one behind the start of the next chunk lowered to that.
+func (d *decoder) stamp(raw uint64) {
 	d.iv = d.loc.clock.at(raw)
 	t := d.iv.correct(raw)
 	d.timed = true
 	switch {
 	case t < d.now:
 		d.report.add(trace.DiagTimeBackwards, t, d.number, uint64(d.now-t), "")
-		return d.clamp
+		return
 	case t > d.high:
 		d.report.add(trace.DiagTimeBackwards, t, d.number, uint64(t-d.high), "later than the start of the next chunk")
-		if !d.clamp {
-			return false
-		}
 		t = d.high
 	}
 	d.now = t
-	return true
 }
 
 // attributes reads an attribute list for the next event.

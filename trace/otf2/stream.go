@@ -34,16 +34,19 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 	}
 	s := &stream{a: a, p: p, path: a.file(p, ".evt")}
 	s.name = filepath.Base(s.path)
-	if why, ok := a.cut[a.defs.Location(p).Ref]; ok {
-		s.diags = append(s.diags, trace.Diagnostic{Code: trace.DiagTruncated, Count: 1, Detail: why})
+	if d, ok := a.cut[a.defs.Location(p).Ref]; ok {
+		s.diags = append(s.diags, d)
 	}
 	var err error
-	if s.file, s.size, err = a.open(s.path); err != nil {
+	if s.file, s.size, s.loc, err = a.openLocation(p); err != nil {
 		return nil, err
+	}
+	if s.loc != nil {
+		s.diags = append(s.diags, s.loc.diags.List()...)
 	}
 	announced := a.defs.Location(p).Events
 	if s.file == nil {
-		if announced > 0 {
+		if announced > 0 && s.loc == nil {
 			s.diags = append(s.diags, trace.Diagnostic{
 				Code: trace.DiagMissingEvents, Count: 1,
 				Detail: fmt.Sprintf("%s is not there; the definitions announce %d events", s.name, announced),
@@ -51,13 +54,8 @@ func (a *Archive) Stream(p trace.P) (trace.Stream, error) {
 		}
 		return s, nil
 	}
-	if s.loc, err = a.localRecords(a.file(p, ".def")); err != nil {
-		s.file.Close()
-		return nil, err
-	}
 	chunk := int64(a.anchor.EventChunk)
 	s.chunks = max(1, int((s.size+chunk-1)/chunk))
-	s.diags = append(s.diags, s.loc.diags.List()...)
 	last, err := readBorder(s.file, int64(s.chunks-1)*chunk)
 	if err != nil {
 		s.file.Close()
@@ -138,7 +136,7 @@ func (s *stream) Chunk(i int) (trace.ChunkReader, error) {
 	r := &chunkReader{s: s, head: b, off: int64(i) * chunk, pool: s.a.windowOf()}
 	r.limit = min(r.off+chunk, s.size)
 	r.decoder = decoder{
-		loc: s.loc, iv: &uncorrected, now: b.start, high: high, clamp: s.a.clamp,
+		loc: s.loc, iv: &uncorrected, now: b.start, high: high,
 		big: b.big, quick: s.loc.dense(), last: i == s.chunks-1, number: b.base, mark: noMark, buf: *r.pool,
 	}
 	if err := r.open(); err != nil {
@@ -267,7 +265,7 @@ func (r *chunkReader) finish() {
 	cut := false
 	for i := range r.report.list {
 		d := &r.report.list[i]
-		cut = cut || d.Code == trace.DiagTruncated || d.Code == trace.DiagCorrupt || d.Code == trace.DiagTimeBackwards && !r.clamp
+		cut = cut || d.Code == trace.DiagTruncated || d.Code == trace.DiagCorrupt
 		place := fmt.Sprintf("%s: after event %d of %d", r.s.name, d.Event, h.base+n)
 		if d.Detail != "" {
 			place += ": " + d.Detail

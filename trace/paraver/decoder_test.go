@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 const two = "#Paraver (01/02/2026 at 10:11):1000_ns:1(2):1:2(1:1,1:1),2\nc:1:1:2:1:2\nc:1:2:2:2:1\n"
@@ -241,4 +243,21 @@ func unindent(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// TestLockStates: a thread waits from asking for a lock to having it, not when it gives it
+// back.
+func TestLockStates(t *testing.T) {
+	x := trial(t, "#Paraver (x):1000_ns:1(1):1:1(1:1)\n2:1:1:1:1:13:60000006:3\n2:1:1:1:1:14:60000006:6\n2:1:1:1:1:15:60000006:5\n2:1:1:1:1:16:60000006:0\n")
+	d := x.Definitions()
+	want := map[string]trace.State{"OpenMP named-Lock: Lock": trace.StateCritical, "OpenMP named-Lock: Unlock": trace.StateThread}
+	got := map[string]trace.State{}
+	for i := range d.Regions {
+		got[d.Text(d.Regions[i].Name)] = d.StateOf(&d.Regions[i])
+	}
+	for name, s := range want {
+		if have, ok := got[name]; !ok || have != s {
+			t.Errorf("%s: %v, want %v; all are %v", name, have, s, got)
+		}
+	}
 }

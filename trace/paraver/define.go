@@ -205,7 +205,10 @@ func (d *definer) region(p pair, e *eventType) {
 		r.Role = collectiveRole(b.collective, r.Role)
 	}
 	if e.use == lock {
-		r.Role = trace.RoleCritical
+		r.Role = trace.RoleCritical // whose body is no call
+		if p.v == lockGiven {
+			r.Role = trace.RoleWrapper
+		}
 	}
 	d.regions[p] = ref
 	d.behaviours = append(d.behaviours, b)

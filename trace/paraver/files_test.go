@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/google/go-cmp/cmp"
 )
 
 const small = two + "1:1:1:1:1:0:10:1\n2:1:1:1:1:10:50000001:1\n3:1:1:1:1:10:20:2:1:2:1:5:25:64:7\n2:1:1:1:1:20:50000001:0\n"
@@ -73,6 +74,7 @@ func TestRefused(t *testing.T) {
 		{"#Paraver (x):10_ns:1(1):0\n", trace.ErrCorrupt},
 		{"#Paraver (x):10_ns:1(1):99999999999999999999:1(1:1)\n", trace.ErrCorrupt},
 		{"#Paraver (x):10_ns:1(1):4000000000:1(1:1)\n", trace.ErrCorrupt},
+		{"#Paraver (x):10_ns:1(1):1:1(1:1),1(1:1),2\n", trace.ErrCorrupt},
 	} {
 		if _, err := inMemory([]byte(c.text), nil); !errors.Is(err, c.want) {
 			t.Errorf("%q: %v, want %v", c.text, err, c.want)
@@ -99,6 +101,85 @@ func TestHeader(t *testing.T) {
 	}{{1, 1, 1, 0, true}, {1, 2, 3, 3, true}, {2, 1, 1, 4, true}, {1, 2, 4, 0, false}, {1, 3, 1, 0, false}, {3, 1, 1, 0, false}, {0, 1, 1, 0, false}, {1, 0, 1, 0, false}, {1, 1, 0, 0, false}} {
 		if got, ok := h.locate(c.app, c.task, c.thread); ok != c.ok || ok && got != c.want {
 			t.Errorf("thread %d.%d.%d: %d, %v", c.app, c.task, c.thread, got, ok)
+		}
+	}
+}
+
+// applications is the head that Extrae writes of two applications: of tasks 1 and 2, and of 1 to 3. A comma stands between
+// them, the number of communicators behind the last one, and each application has the communicators of both.
+const applications = "#Paraver (04/11/2019 at 16:35):1000_ns:1(8):2:2(1:1,1:1),3(1:1,1:1,1:1),2\n" +
+	"c:1:1:2:1:2\nc:1:2:3:1:2:3\nc:2:1:2:1:2\nc:2:2:3:1:2:3\n"
+
+// TestApplications reads the head of two applications and what they do: each sends a message in its own world.
+func TestApplications(t *testing.T) {
+	x := trial(t, applications+unindent(`
+		2:1:1:1:1:10:50000001:1
+		3:1:1:1:1:10:10:2:1:2:1:12:20:64:7
+		2:1:1:1:1:15:50000001:0
+		2:2:1:2:1:12:50000001:2
+		2:2:1:2:1:20:50000001:0
+		2:5:2:3:1:30:50000001:1
+		3:5:2:3:1:30:30:3:2:1:1:31:40:32:8
+		2:5:2:3:1:35:50000001:0
+		2:3:2:1:1:31:50000001:2
+		2:3:2:1:1:40:50000001:0
+		2:3:2:1:1:50:50000002:8:50100001:0:50100002:0:50100004:2
+		2:4:2:2:1:51:50000002:8:50100001:0:50100002:0:50100004:2
+		2:5:2:3:1:52:50000002:8:50100001:0:50100002:0:50100004:2
+		2:3:2:1:1:60:50000002:0
+		2:4:2:2:1:60:50000002:0
+		2:5:2:3:1:60:50000002:0`)+"\n")
+	want := unindent(`
+		0 10 Enter MPI_Send
+		0 10 MpiSend 1 0 7 64
+		0 15 Leave MPI_Send
+		1 12 Enter MPI_Recv
+		1 20 MpiRecv 0 0 7 64
+		1 20 Leave MPI_Recv
+		2 31 Enter MPI_Recv
+		2 40 MpiRecv 2 2 8 32
+		2 40 Leave MPI_Recv
+		2 50 Enter MPI_Barrier
+		2 50 MpiCollectiveBegin
+		2 60 MpiCollectiveEnd 0 2 none 0 0
+		2 60 Leave MPI_Barrier
+		3 51 Enter MPI_Barrier
+		3 51 MpiCollectiveBegin
+		3 60 MpiCollectiveEnd 0 2 none 0 0
+		3 60 Leave MPI_Barrier
+		4 30 Enter MPI_Send
+		4 30 MpiSend 0 2 8 32
+		4 35 Leave MPI_Send
+		4 52 Enter MPI_Barrier
+		4 52 MpiCollectiveBegin
+		4 60 MpiCollectiveEnd 0 2 none 0 0
+		4 60 Leave MPI_Barrier`)
+	if diff := cmp.Diff(want, strings.TrimSpace(listing(t, x))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// Communicator 2 is {0, 1, 2} of the second application: processes 2, 3 and 4.
+	for rank, process := range []uint32{2, 3, 4} {
+		if got := x.Definitions().Peer(2, uint32(rank), 2); got != process {
+			t.Errorf("rank %d is process %d, want %d", rank, got, process)
+		}
+	}
+}
+
+// TestRepeatedCommunicators: what is repeated says nothing new; what contradicts is damage.
+func TestRepeatedCommunicators(t *testing.T) {
+	for _, c := range []struct {
+		name, lines string
+		want        uint64
+	}{
+		{"of each application", "", 0},
+		{"the same line", "c:1:1:2:1:2\n", 0},
+		{"other tasks", "c:1:1:2:2:1\n", 1},
+		{"tasks that no application has", "c:1:7:2:1:9\n", 1},
+		{"tasks of the other application in another order", "c:1:2:3:3:2:1\n", 1},
+	} {
+		x := trial(t, applications+c.lines+"2:1:1:1:1:10:50000001:1\n")
+		if got := x.Definitions().Problems().Count(trace.DiagBadDefinition); got != c.want {
+			t.Errorf("%s: %d damaged definitions, want %d", c.name, got, c.want)
 		}
 	}
 }

@@ -34,6 +34,7 @@ type communicator struct {
 func parseHead(text []byte, size uint64) (*head, error) {
 	h := &head{byID: make(map[commID]int)}
 	number := uint64(0)
+	var others []otherLine
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\r\n")
 		number++
@@ -48,20 +49,72 @@ func parseHead(text []byte, size uint64) (*head, error) {
 			continue // a comment
 		}
 		c, wrong := h.parseComm(line)
-		if _, known := h.byID[c.commID]; wrong == "" && known {
+		if i, known := h.byID[c.commID]; wrong == "" && known {
+			if h.comms[i].same(&c) {
+				continue // repeated: nothing new
+			}
 			wrong = "a communicator that is there already"
 		}
-		if wrong != "" {
-			h.problems.Add(trace.Diagnostic{Code: trace.DiagBadDefinition, Detail: fmt.Sprintf("line %d: %s", number, wrong)})
-			continue
+		switch {
+		case wrong == badTask:
+			others = append(others, otherLine{line, number, c.id})
+		case wrong != "":
+			h.damaged(number, wrong)
+		default:
+			h.byID[c.commID] = len(h.comms)
+			h.comms = append(h.comms, c)
 		}
-		h.byID[c.commID] = len(h.comms)
-		h.comms = append(h.comms, c)
+	}
+	if len(others) > 0 {
+		h.others(others)
 	}
 	if h.header == nil {
 		return nil, fmt.Errorf("paraver: an empty file: %w", trace.ErrNotTrace)
 	}
 	return h, nil
+}
+
+// badTask is what is wrong with a communicator of more tasks than its application
+// has: unless it is repeated from another application.
+const badTask = "a task that the header does not have"
+
+// otherLine is a line that may be the communicator of another application. Extrae
+// writes the communicators of all applications behind each other for each of them,
+// with the same ids.
+type otherLine struct {
+	text   []byte
+	number uint64
+	id     uint64
+}
+
+// others reports the lines that no other application has: what one has says
+// nothing of its own.
+func (h *head) others(list []otherLine) {
+	first := make(map[uint64]int) // communicator of each id
+	for i := range h.comms {
+		if _, known := first[h.comms[i].id]; !known {
+			first[h.comms[i].id] = i
+		}
+	}
+	for _, o := range list {
+		i, known := first[o.id]
+		if known {
+			_, rest, _ := bytes.Cut(o.text[2:], []byte(":"))
+			c, wrong := h.parseComm(fmt.Appendf(nil, "c:%d:%s", h.comms[i].app+1, rest))
+			known = wrong == "" && h.comms[i].same(&c)
+		}
+		if !known {
+			h.damaged(o.number, badTask)
+		}
+	}
+}
+
+func (h *head) damaged(line uint64, what string) {
+	h.problems.Add(trace.Diagnostic{Code: trace.DiagBadDefinition, Detail: fmt.Sprintf("line %d: %s", line, what)})
+}
+
+func (c *communicator) same(o *communicator) bool {
+	return c.inter == o.inter && c.a == o.a && c.b == o.b && slices.Equal(c.members, o.members)
 }
 
 // parseComm reads a communicator:
@@ -83,7 +136,7 @@ func (h *head) parseComm(line []byte) (c communicator, wrong string) {
 	for f.wrong == "" && !f.done {
 		t, ok := h.taskOf(app, f.unsigned())
 		if !ok && f.wrong == "" {
-			f.wrong = "a task that the header does not have"
+			f.wrong = badTask
 		}
 		c.members = append(c.members, t)
 	}

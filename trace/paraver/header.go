@@ -43,6 +43,9 @@ const leastThreads = 1 << 12
 //
 //	#Paraver (date):length[_ns|_us]:nodes[(processors,...)]:applications:app:...
 //	app = tasks(threads:node,...)[,communicators]
+//
+// Extrae writes a comma between applications, and the number of communicators
+// behind the last one only: app,app,communicators.
 func parseHeader(line []byte, size uint64) (*header, error) {
 	if !bytes.HasPrefix(line, []byte(magic)) {
 		return nil, fmt.Errorf("paraver: no line %s at the start: %w", magic, trace.ErrNotTrace)
@@ -74,8 +77,13 @@ func parseHeader(line []byte, size uint64) (*header, error) {
 	s.expect(':')
 	apps := s.number()
 	for i := uint64(0); i < apps && s.err == nil; i++ {
-		s.expect(':')
+		if s.at == 0 || s.b[s.at-1] != ',' {
+			s.expect(':')
+		}
 		h.readApplication(&s, size)
+	}
+	if s.err == nil && s.b[s.at-1] == ',' {
+		s.fail(fmt.Sprintf("%d applications are announced, more are listed", apps))
 	}
 	if s.err != nil {
 		return nil, s.err
@@ -119,10 +127,14 @@ func (h *header) readApplication(s *scanner, size uint64) {
 	if s.err == nil && uint64(a.tasks) != want {
 		s.fail(fmt.Sprintf("application %d announces %d tasks and lists %d", len(h.apps)+1, want, a.tasks))
 	}
-	if s.take(',') {
-		s.number() // of communicators, which have lines of their own
-	}
 	h.apps = append(h.apps, a)
+	comma := s.at
+	if s.take(',') {
+		s.number()                               // of communicators, which have lines of their own
+		if s.at < len(s.b) && s.b[s.at] == '(' { // it was of tasks: the next application
+			s.at = comma + 1
+		}
+	}
 }
 
 // locate returns the number of a thread, counted over all tasks, from its

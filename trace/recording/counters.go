@@ -60,11 +60,5 @@ func (b *definer) counter(name string, members map[string]uint32) uint32 {
 
 // Uncounted returns the processes without counters that were asked for, by rank, with the reason.
 func (s *Source) Uncounted() map[int]string {
-	m := make(map[int]string)
-	for _, p := range s.processes {
-		if p.uncounted != "" {
-			m[p.rank] = p.uncounted
-		}
-	}
-	return m
+	return s.told(func(p *process) string { return p.uncounted })
 }

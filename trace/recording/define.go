@@ -2,7 +2,9 @@ package recording
 
 import (
 	"fmt"
+	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -55,12 +57,19 @@ func (b *definer) system(s *Source) {
 	b.d.SystemTreeNodeDomains = []trace.SystemTreeNodeDomain{{}}
 	nodes := make(map[string]uint32)
 	for _, p := range s.processes {
-		node, ok := nodes[p.host]
+		kernel := p.host + "\n" + p.boot // machines may have the same name
+		node, ok := nodes[kernel]
 		if !ok {
 			node = uint32(len(b.d.SystemTreeNodes))
-			nodes[p.host] = node
+			nodes[kernel] = node
 			b.d.SystemTreeNodes = append(b.d.SystemTreeNodes, trace.SystemTreeNode{Ref: node, Name: b.str(p.host), Class: b.str("node")})
 			b.d.SystemTreeNodeDomains = append(b.d.SystemTreeNodeDomains, trace.SystemTreeNodeDomain{Node: node, Domain: 1})
+			if p.online > 0 {
+				b.d.SystemTreeNodeProperties = append(b.d.SystemTreeNodeProperties, trace.SystemTreeNodeProperty{
+					Node: node, Name: b.str(trace.PropertyProcessors), StringValue: b.str(strconv.FormatUint(p.online, 10)),
+					Value: trace.Value{Type: trace.TypeUint64, Bits: p.online},
+				})
+			}
 		}
 		b.d.LocationGroups = append(b.d.LocationGroups, trace.LocationGroup{
 			Ref: uint32(p.rank), Name: b.str(fmt.Sprintf("MPI Rank %d", p.rank)), Type: trace.ProcessGroup, Parent: node, Creator: trace.Undefined,
@@ -74,19 +83,34 @@ func (b *definer) system(s *Source) {
 				Ref: locationID(p.rank, t), Name: b.str(name), Type: trace.CPUThread, Events: trace.Undefined64, Group: uint32(p.rank),
 			})
 		}
-		b.property(p, trace.PropertyCut, p.cut())
+		property, why := p.cut()
+		b.property(p, property, why)
 		b.property(p, PropertyUncounted, p.uncounted)
+		b.property(p, trace.PropertyProcessors, p.processors)
+		for i, name := range [usageWords]string{trace.PropertyCPUTime, trace.PropertyDelay, trace.PropertySwitches} {
+			if p.usage != nil && p.usage[i] != math.MaxUint64 {
+				b.number(p, name, p.usage[i])
+			}
+		}
 	}
 }
 
 // property gives the first thread of a process a property, if there is a text for it.
 func (b *definer) property(p *process, name, text string) {
-	if text == "" {
-		return
+	if text != "" {
+		ref := b.str(text)
+		b.value(p, name, ref, trace.Value{Type: trace.TypeString, Bits: uint64(ref)})
 	}
-	ref := b.str(text)
+}
+
+// number gives it one that is a number.
+func (b *definer) number(p *process, name string, n uint64) {
+	b.value(p, name, b.str(strconv.FormatUint(n, 10)), trace.Value{Type: trace.TypeUint64, Bits: n})
+}
+
+func (b *definer) value(p *process, name string, text uint32, v trace.Value) {
 	b.d.LocationProperties = append(b.d.LocationProperties, trace.LocationProperty{
-		Location: locationID(p.rank, 0), Name: b.str(name), StringValue: ref, Value: trace.Value{Type: trace.TypeString, Bits: uint64(ref)},
+		Location: locationID(p.rank, 0), Name: b.str(name), StringValue: text, Value: v,
 	})
 }
 

@@ -11,7 +11,8 @@
 //
 // A definition is a byte for its kind, the length of its body as u32, and the body. Integers are little-endian.
 //
-//	1 process        lines name=value: rank, size, pid, begin, now, real (ns), host, boot, command
+//	1 process        lines name=value: rank, size, pid, begin, now, real (ns), host, boot, online (processors of the host),
+//	                 processors (that the process may use: 0-3,8), command
 //	2 communicator   number here, number everywhere, size, remote size, rank here, inter, members: u64 each; the world
 //	                 ranks of all members (of the first member's process only); the name
 //	3 name           number u64, text: user regions and texts of MPI_Pcontrol
@@ -21,6 +22,9 @@
 //	7 end            reason, events, ns stalled, threads, newest time: u64
 //	8 counters       their names, a line each
 //	9 uncounted      text: why a thread has no counters, or none from some time on
+//	10 usage         of the first thread, without MPI_Init and MPI_Finalize: ns of processor time; ns between MPI calls in
+//	                 which it was ready to run and had no processor, all bits set where the kernel does not tell; involuntary
+//	                 switches: u64 each
 //
 // An event file is a sequence of windows of 1 MiB, each decodable alone:
 //

@@ -21,12 +21,25 @@ const (
 	defEnd       = 7
 	defCounters  = 8
 	defUncounted = 9
+	defUsage     = 10
+)
+
+// Words of defUsage.
+const (
+	usageCPU = iota
+	usageDelay
+	usageSwitches
+	usageWords
 )
 
 // process is what one definition file says.
 type process struct {
 	rank, size int
 	host       string
+	boot       string
+	online     uint64   // processors of the host, 0 if not known
+	processors string   // those that the process may use, as the kernel writes lists
+	usage      []uint64 // words of defUsage, nil if there are none
 	command    string
 	real       int64  // ns between the process's clock and the time of day
 	comms      []comm // by number here, from 1
@@ -126,6 +139,11 @@ func (p *process) define(kind byte, b []byte) bool {
 		}
 	case defUncounted:
 		p.uncounted = clean(b)
+	case defUsage:
+		if len(b) < 8*usageWords {
+			return false
+		}
+		p.usage = []uint64{word(usageCPU), word(usageDelay), word(usageSwitches)}
 	case defEnd:
 		if len(b) < 40 {
 			return false
@@ -181,6 +199,8 @@ func (p *process) describe(text string) bool {
 	}
 	p.rank = rank
 	p.host, p.command = clean([]byte(values["host"])), clean([]byte(values["command"]))
+	p.boot, p.processors = values["boot"], clean([]byte(values["processors"]))
+	p.online, _ = strconv.ParseUint(values["online"], 10, 64) // 0 where the recorder does not tell
 	return true
 }
 

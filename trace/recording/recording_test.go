@@ -60,7 +60,7 @@ func words(list ...uint64) (b []byte) {
 
 // definitions are those of one of two processes: the world, and the name of a region.
 func definitions(rank int, ended uint64) []byte {
-	text := fmt.Sprintf("rank=%d\nsize=2\npid=7\nbegin=1000\nnow=2000\nreal=5000\nhost=n1\nboot=x\ncommand=./heat -n 3\n", rank)
+	text := fmt.Sprintf("rank=%[1]d\nsize=2\npid=7\nbegin=1000\nnow=2000\nreal=5000\nhost=n1\nboot=x\nonline=4\nprocessors=0-1,%[1]d\ncommand=./heat -n 3\n", rank)
 	b := definition(defProcess, []byte(text))
 	world := words(1, 99, 2, 0, uint64(rank), 0, 0)
 	if rank == 0 {
@@ -72,6 +72,7 @@ func definitions(rank int, ended uint64) []byte {
 	b = append(b, definition(defClock, words(1000, uint64(10*rank), 50))...)
 	b = append(b, definition(defClock, words(2000, uint64(20*rank), 50))...)
 	if ended != 0 {
+		b = append(b, definition(defUsage, words(600, 1<<64-1, 3))...)
 		b = append(b, definition(defEnd, words(ended, 9, 0, 1, 1900))...)
 	}
 	return b
@@ -172,8 +173,24 @@ func TestRecording(t *testing.T) {
 	}
 	got, found = list(t, s, 1) // 15 ns behind at 1500, as far as the readings tell
 	want = fmt.Sprintf("1515 Enter %d []\n1525 Enter %d []\n1555 MpiRecv 0 [0 0 7 64]\n1555 Leave %[2]d []\n", region["heat"], region["MPI_Recv"])
-	if got != want || len(found) != 1 || found[0].Code != trace.DiagTruncated {
+	if got != want || len(found) != 1 || found[0].Code != trace.DiagUnfinished {
 		t.Errorf("process 1: %v\n%swant\n%s", found, got, want)
+	}
+	var properties []string
+	for i := range s.defs.LocationProperties {
+		q := &s.defs.LocationProperties[i]
+		properties = append(properties, fmt.Sprintf("%d %s: %s", q.Location, s.defs.Text(q.Name), s.defs.Text(q.StringValue)))
+	}
+	// The delay is not known; process 1 was killed.
+	if got, want := strings.Join(properties, "\n"), `0 coppice: processors: 0-1,0
+0 coppice: cpu time: 600
+0 coppice: involuntary switches: 3
+1 coppice: unfinished: it crashed or was killed
+1 coppice: processors: 0-1,1`; got != want {
+		t.Errorf("properties\n%s\nwant\n%s", got, want)
+	}
+	if n := s.defs.SystemTreeNodeProperties; len(n) != 1 || n[0].Node != 1 || n[0].Value.Bits != 4 {
+		t.Errorf("processors of the host: %+v", n)
 	}
 	if c := s.defs.Clock(); c.GlobalOffset != 1500 || c.TraceLength != 400 || c.RealtimeTimestamp != 4500 {
 		t.Errorf("clock %+v", c)
@@ -225,8 +242,26 @@ func TestEndBeforeHead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, found := list(t, s, 0); got != "" || len(found) != 1 || found[0].Code != trace.DiagTruncated {
+	if got, found := list(t, s, 0); got != "" || len(found) != 1 || found[0].Code != trace.DiagUnfinished {
 		t.Errorf("%q, %v", got, found)
+	}
+}
+
+// TestPrepared has the next window of a process that was killed, with a head and without its first time: it says nothing.
+func TestPrepared(t *testing.T) {
+	events := append(window(0, 1500, true, receiver...), make([]byte, windowBytes)...)[:windowBytes]
+	events = append(events, window(1, 0, true)...)
+	for _, x := range []struct {
+		ended uint64
+		code  trace.Code
+	}{{0, trace.DiagUnfinished}, {endFinalize, trace.DiagCorrupt}} {
+		s, err := OpenPath(write(t, map[string][]byte{"0.def": definitions(0, endFinalize), "1.def": definitions(1, x.ended), "1.evt": events}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, found := list(t, s, 1); strings.Count(got, "\n") != len(receiver) || len(found) != 1 || found[0].Code != x.code {
+			t.Errorf("ended %d: %q, %v", x.ended, got, found)
+		}
 	}
 }
 

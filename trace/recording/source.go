@@ -225,6 +225,10 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	if q.damaged != "" && f == &q.files[0] {
 		st.diags.Add(trace.Diagnostic{Code: trace.DiagBadLocalDef, Detail: "definitions of the process: " + q.damaged})
 	}
+	property, why := q.cut()
+	if code, ok := trace.CutBy(property); ok && f == &q.files[0] {
+		st.diags.Add(trace.Diagnostic{Code: code, Detail: why})
+	}
 	h, err := os.Open(f.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -237,9 +241,6 @@ func (s *Source) Stream(p trace.P) (trace.Stream, error) {
 	if err := st.look(); err != nil {
 		return nil, errors.Join(err, h.Close())
 	}
-	if why := q.cut(); why != "" && f == &q.files[0] {
-		st.diags.Add(trace.Diagnostic{Code: trace.DiagTruncated, Detail: why})
-	}
 	return st, nil
 }
 
@@ -250,30 +251,51 @@ const (
 	endAbort
 	endBudget
 	endDisk
+	endMemory
 )
 
-// cut says why the recording of a process ended before MPI_Finalize, "" where it did not.
-func (p *process) cut() string {
-	if p.ended == endFinalize {
-		return ""
+// cut returns the property that says why the recording of a process has no MPI_Finalize, and its value; "" where it has.
+func (p *process) cut() (property, why string) {
+	const recording = "the recording ended before the program: "
+	switch p.ended {
+	case endFinalize:
+		return "", ""
+	case 0:
+		if p.damaged != "" { // that is told; how the process ended is not known
+			return "", ""
+		}
+		return trace.PropertyUnfinished, "it crashed or was killed"
+	case endExit:
+		return trace.PropertyUnfinished, "exit"
+	case endAbort:
+		return trace.PropertyUnfinished, "MPI_Abort"
+	case endBudget:
+		return trace.PropertyCut, recording + "its share of the size given was used up"
+	case endDisk:
+		return trace.PropertyCut, recording + "no room on the disk"
+	case endMemory:
+		return trace.PropertyCut, recording + "no memory for the recorder"
 	}
-	return "the recording ends before MPI_Finalize: " + endText(p.ended)
+	return trace.PropertyCut, recording + "unknown reason"
 }
 
-func endText(reason uint64) string {
-	switch reason {
-	case 0:
-		return "the process was killed or the machine stopped"
-	case endExit:
-		return "the process ended without it"
-	case endAbort:
-		return "MPI_Abort"
-	case endBudget:
-		return "the size given for a process was reached"
-	case endDisk:
-		return "no room on the disk"
+// Cut returns the processes whose recordings have no MPI_Finalize, by rank, with the reason.
+func (s *Source) Cut() map[int]string {
+	return s.told(func(p *process) string {
+		_, why := p.cut()
+		return why
+	})
+}
+
+// told returns what there is to say of processes, by rank.
+func (s *Source) told(what func(p *process) string) map[int]string {
+	m := make(map[int]string)
+	for _, p := range s.processes {
+		if text := what(p); text != "" {
+			m[p.rank] = text
+		}
 	}
-	return "unknown reason"
+	return m
 }
 
 const (

@@ -101,10 +101,19 @@ type reader struct {
 	ended   bool
 }
 
+// prepared reports whether a window was made and not entered: it has no head, or one without its first time, and no event.
+func prepared(b []byte, number uint64) bool {
+	if len(b) <= windowHead || b[windowHead] != evEnd {
+		return false
+	}
+	empty := len(bytes.Trim(b[:windowHead], "\x00")) == 0
+	return empty || isHead(b, number) && binary.LittleEndian.Uint64(b[8:]) == 0 && binary.LittleEndian.Uint64(b[24:]) == 0
+}
+
 // open looks at the head of a window. One that the process did not come to close has whole events up to the first zero.
-// A program that ends while a thread begins its file leaves room without a head: nothing was recorded there.
+// A process that ends otherwise than by MPI_Finalize leaves windows that it had prepared: nothing was recorded there.
 func (r *reader) open(b []byte, number uint64) {
-	if r.p.ended != endFinalize && len(b) >= windowHead && len(bytes.Trim(b[:windowHead], "\x00")) == 0 {
+	if r.p.ended != endFinalize && prepared(b, number) {
 		return
 	}
 	if !isHead(b, number) {
