@@ -195,7 +195,7 @@ func (b *Builder) addEvents(batch *trace.Batch) (err error) {
 			err = b.enter(batch, e)
 		case trace.CallingContextLeave:
 			top := &b.frames[len(b.frames)-1]
-			if e.Len > 0 && uint64(e.Arg) < uint64(len(batch.Args)) && top.kind == trace.CallingContextEnter && uint64(top.ref) == batch.Args[e.Arg] {
+			if e.Len > 0 && uint64(e.Arg) < uint64(len(batch.Args)) && top.kind == trace.CallingContextEnter && b.ends(top, batch.Args[e.Arg]) {
 				err = b.leave(batch, e)
 			} else {
 				err = b.record(batch, e)
@@ -260,17 +260,33 @@ func (b *Builder) enter(batch *trace.Batch, e *trace.Event) error {
 	return err
 }
 
+// ends reports whether a leave of a calling context ends an open one: the place in the source may differ.
+func (b *Builder) ends(top *frame, context uint64) bool {
+	if context > trace.Undefined {
+		return false
+	}
+	region, ok := b.defs.ContextRegion(uint32(context))
+	return context == uint64(top.ref) || ok && region == top.region
+}
+
 // leave closes a call whose enter or leave has more than a region.
 func (b *Builder) leave(batch *trace.Batch, e *trace.Event) error {
 	w, err := eventWords(batch, e)
 	if err != nil {
 		return err
 	}
-	if e.Kind == trace.CallingContextLeave {
+	top := &b.frames[len(b.frames)-1]
+	switch {
+	case e.Kind == trace.Leave:
+		b.beginCall(top, e.Flags, 0)
+	case w[0] == uint64(top.ref):
+		b.beginCall(top, e.Flags, 0)
+		w = w[1:]
+	default:
+		b.beginCall(top, e.Flags|otherContext, 0)
+		b.words = append(b.words, w[0])
 		w = w[1:]
 	}
-	top := &b.frames[len(b.frames)-1]
-	b.beginCall(top, e.Flags, 0)
 	if b.words, err = b.tail(b.words, w, e.Flags); err != nil {
 		return err
 	}

@@ -321,7 +321,7 @@ func (s *Step) describe(v *view, id uint32, depth int) {
 func (s *Step) left(v *view, id uint32) {
 	s.Move, s.Kind = Leaves, trace.Leave
 	if v.shapeOf(id).kind == trace.CallingContextEnter {
-		s.Kind = trace.CallingContextLeave
+		s.Kind, s.Ref = trace.CallingContextLeave, v.shapeOf(id).left
 	}
 }
 

@@ -137,12 +137,12 @@ func (x *Expander) event(b *trace.Batch, st step, id uint32) error {
 		b.Args = append(b.Args, uint64(h.ref), uint64(h.unwind))
 		x.tail(b, w[h.enterList:], values, h.flags)
 	default:
-		e.Kind, e.Flags = trace.Leave, h.leave
+		e.Kind, e.Flags = trace.Leave, h.leave&^otherContext
 		if h.kind == trace.Enter {
 			e.Ref = h.ref
 		} else {
 			e.Kind = trace.CallingContextLeave
-			b.Args = append(b.Args, uint64(h.ref))
+			b.Args = append(b.Args, uint64(h.left))
 		}
 		x.tail(b, w[h.leaveList:], values, h.leave)
 	}

@@ -16,6 +16,8 @@ type PathTotal struct {
 	Region    uint32 // trace.Undefined of the first: outside all calls
 	Depth     int    // regions in the path
 	Calls     uint64
+	Estimated uint64 // of the calls: known from calling contexts alone
+	Samples   uint64 // with the whole path
 	Exclusive uint64 // ticks
 	Inclusive uint64 // ticks
 	Gaps      uint64 // gaps that Exclusive is the sum of
@@ -33,6 +35,8 @@ type pathTotal struct {
 	parent           int32
 	region           uint32
 	calls, time, gap uint64
+
+	estimated, samples uint64
 }
 
 // maxPaths bounds the paths of a profile, and the pairs of nodes and paths on
@@ -85,6 +89,8 @@ func (p *PathProfile) add(n int32, t pathTotal) error {
 	q := &p.paths[n]
 	q.calls += t.calls
 	q.gap += t.gap
+	q.estimated += t.estimated
+	q.samples += t.samples
 	var carry uint64
 	if q.time, carry = bits.Add64(q.time, t.time, 0); carry != 0 {
 		return fmt.Errorf("call graph: time of a path exceeds 64 bits: %w", ErrLimit)
@@ -116,7 +122,7 @@ func (p *PathProfile) Paths() ([]PathTotal, error) {
 		at := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		t := &p.paths[at.path]
-		r := PathTotal{Parent: at.parent, Region: t.region, Calls: t.calls, Exclusive: t.time, Inclusive: t.time, Gaps: t.gap, GapsIn: t.gap}
+		r := PathTotal{Parent: at.parent, Region: t.region, Calls: t.calls, Estimated: t.estimated, Samples: t.samples, Exclusive: t.time, Inclusive: t.time, Gaps: t.gap, GapsIn: t.gap}
 		if at.parent >= 0 {
 			r.Depth = list[at.parent].Depth + 1
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // pathSweep finds what the calls of one location took by path.
@@ -120,8 +121,12 @@ func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 	if v.nodes.kind(id) == kindCall {
 		path = s.states.enter(v, path, id)
 		s.grow()
+		h := v.shapeOf(id)
 		s.totals[path].calls += at.count
-		if !v.shapeOf(id).cut {
+		if h.flags&trace.Estimated != 0 {
+			s.totals[path].estimated += at.count
+		}
+		if !h.cut {
 			gaps++
 		}
 	}
@@ -135,6 +140,8 @@ func (s *pathSweep) inside(id uint32, at pathCount) int32 {
 		}
 		if v.nodes.kind(c) != kindEvent {
 			s.add(c, path, times)
+		} else if v.shapeOf(c).isSample() {
+			s.totals[path].samples += times
 		}
 	}
 	if v.nodes.kind(id) == kindRepeat {

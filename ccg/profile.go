@@ -13,6 +13,8 @@ import (
 type RegionTotal struct {
 	Region    uint32 // reference; trace.Undefined: outside all calls
 	Calls     uint64
+	Estimated uint64 // of the calls: known from calling contexts alone
+	Samples   uint64 // with the region innermost
 	Exclusive uint64 // ticks
 	Inclusive uint64 // ticks, outermost calls only
 }
@@ -43,8 +45,15 @@ func (p *Profile) region(ref uint32) *RegionTotal {
 func (p *Profile) Add(l *Location, inclusive bool) error {
 	v := l.view
 	for _, id := range v.order {
-		if h := v.shapeOf(id); h.class == classCall {
-			p.region(h.region(v.defs)).Calls += v.mult[id]
+		switch h := v.shapeOf(id); {
+		case h.class == classCall:
+			r := p.region(h.region(v.defs))
+			r.Calls += v.mult[id]
+			if h.flags&trace.Estimated != 0 {
+				r.Estimated += v.mult[id]
+			}
+		case h.isSample():
+			p.region(h.ref).Samples += v.mult[id]
 		}
 	}
 	var open *stateMap

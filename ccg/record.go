@@ -27,6 +27,9 @@ func (b *Builder) record(batch *trace.Batch, e *trace.Event) error {
 	if err != nil {
 		return err
 	}
+	if e.Flags&trace.Estimated != 0 {
+		return malformed(e.Kind)
+	}
 	region := b.frames[len(b.frames)-1].region
 	words := append(b.words[:0], classEvent|uint64(e.Kind)<<wordKind|uint64(e.Flags)<<wordFlags, uint64(region))
 	if e.Kind == trace.Leave {

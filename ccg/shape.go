@@ -9,7 +9,8 @@ import (
 //
 //	class 0, Root, Group, Repeat: enclosing region
 //	class 1, Call: region or calling context | unwind distance (calling contexts)
-//	         | attributes and surplus of the enter | those of the leave
+//	         | attributes and surplus of the enter | calling context of the leave, if
+//	         it is another one | attributes and surplus of the leave
 //	class 2, Event: enclosing region | hard fields in the record's order
 //	         | list (types, strings) | attributes and surplus
 //
@@ -35,7 +36,10 @@ const (
 	maxSurplus    = 1 << 30
 )
 
-const eventFlags = trace.HasAttributes | trace.HasSurplus
+const eventFlags = trace.HasAttributes | trace.HasSurplus | trace.Estimated
+
+// otherContext is a flag of the leave of a calling context: it names another one than the enter, of the same region.
+const otherContext = 1 << 3
 
 // recipe says how the fields of a record kind are taken apart. There is one for
 // each kind, made from trace.Kind.Info.
@@ -98,6 +102,7 @@ type shape struct {
 	cut    bool
 	ref    uint32
 	unwind uint32
+	left   uint32 // calling context of the leave
 
 	values       uint32 // value slots of the record, or of the enter
 	leaveValues  uint32
@@ -116,6 +121,11 @@ func (h *shape) region(defs *trace.Definitions) uint32 {
 	return h.ref
 }
 
+// isSample reports whether a node is a sample. Its region is the innermost one.
+func (h *shape) isSample() bool {
+	return h.class == classEvent && h.kind == trace.CallingContextSample
+}
+
 // parseShape validates a tuple and says what it means.
 func parseShape(w []uint64) (shape, bool) {
 	if len(w) < 2 || w[1] > trace.Undefined {
@@ -125,7 +135,7 @@ func parseShape(w []uint64) (shape, bool) {
 		class: uint8(w[0]), kind: trace.Kind(w[0] >> wordKind), flags: uint8(w[0] >> wordFlags),
 		leave: uint8(w[0] >> wordLeave), cut: w[0]&wordCut != 0, ref: uint32(w[1]),
 	}
-	if w[0]>>33 != 0 || (h.flags|h.leave)&^eventFlags != 0 {
+	if w[0]>>33 != 0 || (h.flags|h.leave&^otherContext)&^eventFlags != 0 {
 		return h, false
 	}
 	switch h.class {
@@ -159,13 +169,20 @@ func (h *shape) parseCall(w []uint64) bool {
 	if rest, h.values, h.payload, ok = parseTail(rest, h.flags); !ok {
 		return false
 	}
+	h.left = h.ref
+	if h.leave&otherContext != 0 {
+		if h.kind != trace.CallingContextEnter || len(rest) == 0 || rest[0] > trace.Undefined {
+			return false
+		}
+		h.left, rest = uint32(rest[0]), rest[1:]
+	}
 	h.leaveList = uint32(len(w) - len(rest))
 	rest, h.leaveValues, h.leavePayload, ok = parseTail(rest, h.leave)
 	return ok && len(rest) == 0
 }
 
 func (h *shape) parseEvent(w []uint64) bool {
-	if h.leave != 0 || h.cut || h.kind == trace.Enter || h.kind == trace.CallingContextEnter {
+	if h.leave != 0 || h.cut || h.flags&trace.Estimated != 0 || h.kind == trace.Enter || h.kind == trace.CallingContextEnter {
 		return false
 	}
 	rest := w[2:]

@@ -3,7 +3,6 @@ package interval
 import (
 	"container/heap"
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -127,14 +126,14 @@ type span struct {
 }
 
 // begin adds [x, y) at slot.
-func (r *running) begin(totals []wide, x, y uint64, slot int) {
+func (r *running) begin(totals []uint64, x, y uint64, slot int) {
 	r.advance(totals, x)
 	r.active[slot]++
 	heap.Push(&r.list, span{y, slot})
 }
 
 // advance adds to the totals what lies before to.
-func (r *running) advance(totals []wide, to uint64) {
+func (r *running) advance(totals []uint64, to uint64) {
 	for len(r.list) > 0 && r.list[0].end <= to {
 		first := heap.Pop(&r.list).(span)
 		r.count(totals, first.end)
@@ -143,13 +142,13 @@ func (r *running) advance(totals []wide, to uint64) {
 	r.count(totals, to)
 }
 
-func (r *running) count(totals []wide, to uint64) {
+func (r *running) count(totals []uint64, to uint64) {
 	if to <= r.at {
 		return
 	}
 	for i, n := range r.active {
 		if n > 0 {
-			totals[i].add(bits.Mul64(n, to-r.at))
+			totals[i] += n * (to - r.at)
 		}
 	}
 	r.at = to

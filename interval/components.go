@@ -14,16 +14,12 @@ type Items [xtf.NumItems]uint64
 // Derive sets what follows from other times of a node: communication, the
 // processor's own time, and the time without set-up.
 func (x *Items) Derive() {
-	x[xtf.ItemComm] = Checked(Checked(x[xtf.ItemP2P], x[xtf.ItemColl]), x[xtf.ItemRMA])
-	away := uint64(0)
+	x[xtf.ItemComm] = x[xtf.ItemP2P] + x[xtf.ItemColl] + x[xtf.ItemRMA]
+	x[xtf.ItemCPU] = x[xtf.ItemTime]
 	for _, i := range xtf.AsideItems {
-		away = Checked(away, x[i])
+		x[xtf.ItemCPU] -= min(x[xtf.ItemCPU], x[i])
 	}
-	x[xtf.ItemCPU] = x[xtf.ItemTime] - min(x[xtf.ItemTime], away)
 	x[xtf.ItemMeasured] = x[xtf.ItemTime] - min(x[xtf.ItemTime], x[xtf.ItemSetup])
-	if x[xtf.ItemTime] == xtf.Overflowed {
-		x[xtf.ItemCPU], x[xtf.ItemMeasured] = xtf.Overflowed, xtf.Overflowed
-	}
 }
 
 // Components are the values of a location, or process, by node and item. What was
@@ -60,23 +56,21 @@ func (c *Components) Value(node uint32, item xtf.Item) uint64 {
 	return c.nodes[node][item]
 }
 
-// Add adds v to the item of a node. A sum that does not fit is xtf.Overflowed from
-// then on.
+// Add adds v to the item of a node.
 func (c *Components) Add(node uint32, item xtf.Item, v uint64) {
 	if v == 0 {
 		return
 	}
-	x := c.Node(node)
-	x[item] = Checked(x[item], v)
+	c.Node(node)[item] += v
 }
 
-// Checked is a + b, or xtf.Overflowed if that does not fit or one of them did not.
-func Checked(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry != 0 || a == xtf.Overflowed || b == xtf.Overflowed {
-		return xtf.Overflowed
+// Forget sets an item of all nodes to 0: not known.
+func (c *Components) Forget(item xtf.Item) {
+	for _, x := range c.nodes {
+		if x != nil {
+			x[item] = 0
+		}
 	}
-	return sum
 }
 
 // Each calls f for the values that are not 0, by ascending node, then item.

@@ -40,7 +40,7 @@
 //	for each receive { s.Completion(end, xtf.ItemSendRecv, v) }
 //	err := s.Flush()
 //
-// A value that does not fit 64 bits is xtf.Overflowed from then on, never wrapped.
+// No value of a location is more than xtf.Most.
 //
 // Memory: Tree 100 bytes per node and its names; Components 8 bytes per item of the format and node; Sums 16 bytes per
 // item of it and open execution, 16 per span in progress.

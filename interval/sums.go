@@ -2,7 +2,6 @@ package interval
 
 import (
 	"errors"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -15,34 +14,25 @@ type Executions interface {
 }
 
 // Sums adds what happens on one location to the components of the executions that
-// contain it. One Sums is for one of the rules Point, Completion and Span, and
+// contain it; all that is added is less than 2^64, see xtf.Most. One Sums is for one of the rules Point, Completion and Span, and
 // time does not run backwards. An execution of all
 // events (xtf.IvalWhole) also has what happens at its first and last instant.
 type Sums struct {
 	comps  *Components
 	items  []xtf.Item
 	slot   [xtf.NumItems]int // in items
-	totals []wide            // of what has passed, by slot
+	totals []uint64          // of what has passed, by slot
 	spans  running
-	open   map[uint32][]wide // totals when the execution of a node began
-	spare  [][]wide
+	open   map[uint32][]uint64 // totals when the execution of a node began
+	spare  [][]uint64
 	due    uint64 // time of the next border, xtf.Never for none
 	rows   reading
 	err    error
 }
 
-// wide is a sum of 128 bits.
-type wide struct{ hi, lo uint64 }
-
-func (w *wide) add(hi, lo uint64) {
-	var carry uint64
-	w.lo, carry = bits.Add64(w.lo, lo, 0)
-	w.hi += hi + carry
-}
-
 // NewSums prepares sums of the given items over the executions of ivals.
 func NewSums(ivals Executions, comps *Components, items ...xtf.Item) *Sums {
-	s := &Sums{comps: comps, items: items, totals: make([]wide, len(items)), open: map[uint32][]wide{}, rows: reading{rows: ivals}}
+	s := &Sums{comps: comps, items: items, totals: make([]uint64, len(items)), open: map[uint32][]uint64{}, rows: reading{rows: ivals}}
 	s.spans.active = make([]uint64, len(items))
 	for i := range s.slot {
 		s.slot[i] = -1
@@ -60,7 +50,7 @@ func (s *Sums) Point(t uint64, item xtf.Item, v uint64) {
 	if t >= s.due {
 		s.pass(func(b *border) bool { return b.t < t || b.t == t && !(b.whole && b.end) })
 	}
-	s.totals[s.slot[item]].add(0, v)
+	s.totals[s.slot[item]] += v
 }
 
 // Completion adds v at t to the executions with begin < t <= end.
@@ -68,7 +58,7 @@ func (s *Sums) Completion(t uint64, item xtf.Item, v uint64) {
 	if t >= s.due {
 		s.pass(func(b *border) bool { return b.t < t || b.t == t && b.whole && !b.end })
 	}
-	s.totals[s.slot[item]].add(0, v)
+	s.totals[s.slot[item]] += v
 }
 
 // Span adds the part of [x, y) inside of each execution. Spans may overlap.
@@ -81,7 +71,7 @@ func (s *Sums) Span(x, y uint64, item xtf.Item) {
 	}
 	slot := s.slot[item]
 	if y <= s.due {
-		s.totals[slot].add(0, y-x)
+		s.totals[slot] += y - x
 		return
 	}
 	s.spans.begin(s.totals, x, y, slot)
@@ -129,11 +119,11 @@ func (s *Sums) begin(node uint32) {
 		s.err = errBorders
 		return
 	}
-	var snap []wide
+	var snap []uint64
 	if n := len(s.spare); n > 0 {
 		snap, s.spare = s.spare[n-1], s.spare[:n-1]
 	} else {
-		snap = make([]wide, len(s.items))
+		snap = make([]uint64, len(s.items))
 	}
 	copy(snap, s.totals)
 	s.open[node] = snap
@@ -147,11 +137,7 @@ func (s *Sums) close(node uint32) {
 	}
 	delete(s.open, node)
 	s.spare = append(s.spare, snap)
-	for i, w := range s.totals {
-		lo, borrow := bits.Sub64(w.lo, snap[i].lo, 0)
-		if w.hi-snap[i].hi-borrow != 0 {
-			lo = xtf.Overflowed
-		}
-		s.comps.Add(node, s.items[i], lo)
+	for i, v := range s.totals {
+		s.comps.Add(node, s.items[i], v-snap[i])
 	}
 }

@@ -133,18 +133,6 @@ func TestSums(t *testing.T) {
 	}
 }
 
-func TestSumsOverflow(t *testing.T) {
-	var c Components
-	s := NewSums(&rowList{rows: []xtf.Ival{{T: 0, End: 10}, {T: 2, End: 4, Node: 1}, {T: 4, End: 6, Node: 1}}}, &c, xtf.ItemSendRecv, xtf.ItemMPI)
-	for range 3 {
-		s.Completion(3, xtf.ItemSendRecv, 1<<63)
-	}
-	s.Completion(5, xtf.ItemSendRecv, 7)
-	if err := s.Flush(); err != nil || c.Value(0, xtf.ItemSendRecv) != xtf.Overflowed || c.Value(1, xtf.ItemSendRecv) != xtf.Overflowed {
-		t.Fatal(err, text(&c))
-	}
-}
-
 func TestSumsRefuse(t *testing.T) {
 	for name, rows := range map[string][]xtf.Ival{
 		"twice open":     {{T: 0, End: 9}, {T: 1, End: 5, Node: 1}, {T: 2, End: 3, Node: 1}},

@@ -149,9 +149,9 @@ func TestComponents(t *testing.T) {
 		var c Components
 		want := map[uint64]uint64{}
 		for range r.IntN(30) {
-			node, item, v := r.Uint32N(20), xtf.Item(r.Uint32N(uint32(xtf.NumItems))), r.Uint64()>>r.IntN(64)
+			node, item, v := r.Uint32N(20), xtf.Item(r.Uint32N(uint32(xtf.NumItems))), r.Uint64()>>(8+r.IntN(56))
 			c.Add(node, item, v)
-			want[xtf.NodeKey(node, uint32(item))] = Checked(want[xtf.NodeKey(node, uint32(item))], v)
+			want[xtf.NodeKey(node, uint32(item))] += v
 		}
 		p, err := ParseComponents(c.AppendBinary(nil))
 		if err != nil || text(p) != text(&c) {
@@ -177,9 +177,6 @@ func TestComponents(t *testing.T) {
 				}
 			}
 		}
-	}
-	if Checked(1<<63, 1<<63) != xtf.Overflowed || Checked(xtf.Overflowed, 0) != xtf.Overflowed || Checked(2, 3) != 5 {
-		t.Error("checked sums")
 	}
 }
 

@@ -27,8 +27,8 @@
 // the first thread. A thread works in it from the enter of its own such call,
 // or, if the trace has bodies of parallel regions apart (OpenMP calls with role
 // code, as Extrae records them), of its body; it does not where it waits: in
-// barriers, task waits, and for critical and ordered sections. Tasks in a wait
-// are work. Processes without parallel regions, or with one thread, have no
+// calls whose state is a thread wait or a critical wait (trace.States). Tasks in
+// a wait are work. Processes without parallel regions, or with one thread, have no
 // thread items.
 //
 // # Memory

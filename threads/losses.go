@@ -1,8 +1,6 @@
 package threads
 
 import (
-	"math/bits"
-
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -24,7 +22,7 @@ func (w *Work) Merge(o *Work) { w.add(o.Sum, o.Max) }
 
 func (w *Work) add(sum, most []uint64) {
 	for i := range w.Sum {
-		w.Sum[i] = interval.Checked(w.Sum[i], sum[i])
+		w.Sum[i] += sum[i]
 		w.Max[i] = max(w.Max[i], most[i])
 	}
 }
@@ -62,25 +60,16 @@ func (r *Roles) Account(threads uint32, calls Calls, executions func() (interval
 		if item == xtf.ItemThreadSerial {
 			n--
 		}
-		c.Add(node, item, times(n, v))
+		c.Add(node, item, n*v)
 	})
 	if rows, err = executions(); err != nil {
 		return err
 	}
 	losses := interval.NewSums(rows, c, xtf.ItemThreadImbalance, xtf.ItemThreadScheduling)
 	for i, s := range regions {
-		all := times(uint64(threads), w.Max[i])
+		all := uint64(threads) * w.Max[i]
 		losses.Completion(s.End, xtf.ItemThreadImbalance, all-min(w.Sum[i], all))
-		losses.Completion(s.End, xtf.ItemThreadScheduling, times(uint64(threads), s.End-s.Begin-min(w.Max[i], s.End-s.Begin)))
+		losses.Completion(s.End, xtf.ItemThreadScheduling, uint64(threads)*(s.End-s.Begin-min(w.Max[i], s.End-s.Begin)))
 	}
 	return losses.Flush()
-}
-
-// times multiplies; what does not fit is marked, as sums mark it.
-func times(n, v uint64) uint64 {
-	hi, lo := bits.Mul64(n, v)
-	if hi != 0 {
-		return xtf.Overflowed
-	}
-	return lo
 }

@@ -39,13 +39,14 @@ func NewRoles(d *trace.Definitions) *Roles {
 			if bodies {
 				r.states[i] = idle
 			}
-		case trace.RoleBarrier, trace.RoleImplicitBarrier, trace.RoleTaskWait, trace.RoleCritical, trace.RoleOrdered:
-			r.states[i] = idle
 		case trace.RoleCriticalSblock, trace.RoleOrderedSblock, trace.RoleTask:
 			r.states[i] = busy
 		}
 		if isBody(x) {
 			r.states[i] = busy
+		}
+		if s := d.StateOf(x); s == trace.StateThreadWait || s == trace.StateCritical {
+			r.states[i] = idle
 		}
 	}
 	return r

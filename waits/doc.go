@@ -7,12 +7,13 @@
 // a message was sent by a call that began at σ, and its receiver could block from ρ on: the enter of the call that
 // completes the receive, or of the blocking probe directly before it. A send is completed by a call from ε to λ, which of
 // a blocking send is the call itself; its receive was posted by a call that began at π, and the receiver was back in MPI
-// at β: the enter of its first call behind the one that posts in which it communicates and does not only start, at the
-// latest of the one that completes the receive.
+// at β after it was outside of it from ο on: its first stay outside of calls in which it communicates and does not only start,
+// counted from where the receive is posted and the call that begins the send has begun; at the latest β is the enter of the
+// call that completes the receive. Where it was in no such call at that instant, ο is that instant.
 //
 //	late sender         receiver        [ρ, min(σ, L))         of all that one call completes the one sent last
 //	late receiver       completes send  [ε, π)                 if λ > π; of all that one call completes the one posted last
-//	late progress       completes send  [max(ε, π), β)         if λ > β; of all that one call completes the one back last
+//	late progress       completes send  [max(ε, π, ο), β)      if λ > β; of all that one call completes the one back last
 //	barrier, all to all each member     [E, min(E*, L))
 //	their completion    each member     [max(E, L°), L)
 //	late broadcast      not the root    [E, min(E of root, L))
@@ -25,8 +26,8 @@
 // before. Where a call completes several operations its end is evidence for the last of them only. So a call with a late
 // sender has that wait alone, and one without it those for the last receivers; what these two share is late receiver.
 // Calls that send and receive in one (MPI_Sendrecv) have no waits of a sender, and calls that test have none. Late
-// progress ends at β even where the transfer goes on, and what a receiver does outside of MPI behind β is not counted,
-// although the message may wait then too: who was in MPI when is not known of another location.
+// progress ends at β even where the transfer goes on, and what a receiver does outside of MPI behind its next call is not
+// counted, although the message may wait then too.
 //
 // A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. Init
 // and Finalize have no waits, messages of markers neither. A message received late is in the wrong order if another one
@@ -50,7 +51,7 @@
 // # Memory
 //
 // Locate: seven cursors, or two and 64 KiB where there are few executions, 16 bytes per process that the location
-// receives from, 72 per send under way whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
+// receives from, 80 per send under way whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
 // take. Totals: 64 bytes per (node, path, pattern) of the run.
 //
 // Nothing here is safe for concurrent use.

@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
@@ -22,11 +23,12 @@ type Run struct {
 	Derived []bool // by interval node: slices and the like, which are not innermost
 	init    []bool // by index of the region
 	silent  []bool // the same: calls without waits of a sender
+	most    uint64 // of an item of a location, see xtf.Most
 }
 
 // NewRun prepares the pass over the locations of a trace.
 func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
-	r := &Run{Options: o, Defs: defs, Derived: derived, init: make([]bool, len(defs.Regions)), silent: silent(defs)}
+	r := &Run{Options: o, Defs: defs, Derived: derived, init: make([]bool, len(defs.Regions)), silent: silent(defs), most: xtf.Most(defs.NumLocations())}
 	for i := range defs.Regions {
 		r.init[i] = defs.Class(&defs.Regions[i])&trace.ClassInit != 0
 	}
@@ -89,6 +91,8 @@ type walk struct {
 	counts     *interval.Sums // of waits
 	spans      *interval.Sums
 	sums       summing
+	total      [xtf.NumItems]uint64 // what operations have added to an item
+	over       []xtf.Item           // with more than xtf.Most
 
 	// the call in hand
 	call     uint64
@@ -106,16 +110,17 @@ var (
 	messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PDone, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
 )
 
-// Locate finds the waits of one location.
-func (r *Run) Locate(in Location, out Outputs) error {
+// Locate finds the waits of one location. Spans of messages and collectives overlap, so that a location may have more of an item
+// than can be added up over all: overflows counts the items that are 0 for that.
+func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 	intervals, err := openExecutions(&in)
 	if err != nil {
-		return fmt.Errorf("location %d: %w", in.P, err)
+		return 0, fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w := newWalk(r, &in, &out, intervals)
 	found, err := findOrders(w.p2p.Only(orderColumns...), in.P2PRows, in.PageRows, out.Scratch)
 	if err != nil {
-		return fmt.Errorf("location %d: %w", in.P, err)
+		return 0, fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w.orders = orders{data: out.Scratch, left: found}
 	w.p2p.Only(messageColumns...).Seek(0)
@@ -128,10 +133,13 @@ func (r *Run) Locate(in Location, out Outputs) error {
 	w.fail(w.coll.Err())
 	w.fail(w.nodes.rows.Err())
 	if w.err != nil {
-		return fmt.Errorf("location %d: %w", in.P, w.err)
+		return 0, fmt.Errorf("location %d: %w", in.P, w.err)
 	}
 	w.sums.write(out.Sums)
-	return nil
+	for _, item := range w.over {
+		out.Components.Forget(item)
+	}
+	return uint64(len(w.over)), nil
 }
 
 func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
@@ -257,8 +265,8 @@ func (w *walk) message() {
 		if w.run.PostPoint {
 			ready = xtf.U64(row, xtf.P2PPost)
 		}
-		w.receives.Completion(end, xtf.ItemSendRecv, end-min(sent, end))
-		w.receives.Completion(end, xtf.ItemPotentialSync, sent-min(sent, ready))
+		w.receives.Completion(end, xtf.ItemSendRecv, w.checked(xtf.ItemSendRecv, end-min(sent, end)))
+		w.receives.Completion(end, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, sent-min(sent, ready)))
 	}
 }
 
@@ -291,9 +299,22 @@ func (w *walk) collective() {
 	cause.Load(b)
 	w.found = collWaits(w.found, n, &c, &cause)
 	if c.Ordinal != xtf.Never {
-		w.operations.Point(c.T, xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T))
-		w.operations.Point(c.T, xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End))
+		w.operations.Point(c.T, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T)))
+		w.operations.Point(c.T, xtf.ItemVariation, w.checked(xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End)))
 	}
+}
+
+// checked returns what an operation adds to an item, 0 where the location has too much of it.
+func (w *walk) checked(item xtf.Item, v uint64) uint64 {
+	switch {
+	case slices.Contains(w.over, item):
+		return 0
+	case v > w.run.most-w.total[item]:
+		w.over = append(w.over, item)
+		return 0
+	}
+	w.total[item] += v
+	return v
 }
 
 // endCall writes the waits of the call in hand.

@@ -120,7 +120,7 @@ func (w *world) locate(tb testing.TB) found {
 		Sums:       xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWaitSum), 0, sinks[1]),
 		Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
 	}
-	if err := NewRun(w.defs, w.derived, Options{PostPoint: w.postPoint}).Locate(w.location(tb), out); err != nil {
+	if _, err := NewRun(w.defs, w.derived, Options{PostPoint: w.postPoint}).Locate(w.location(tb), out); err != nil {
 		tb.Fatal(err)
 	}
 	f := found{Items: map[uint64]uint64{}}
@@ -204,7 +204,8 @@ func (c *randomCall) complete(w *world) {
 			m.Done, x.Path = c.end, c.path
 		}
 		x.Post = max(c.t, 9) - 9 + uint64(c.rng.IntN(24))
-		x.Ready = x.Post + uint64(c.rng.IntN(9))
+		x.Out = uint64(c.rng.IntN(2)) * (x.Post + uint64(c.rng.IntN(5)))
+		x.Ready = max(x.Post, x.Out) + uint64(c.rng.IntN(9))
 		if x.Ready > c.t {
 			w.sends = append(w.sends, x)
 		}
@@ -450,8 +451,8 @@ func (w *world) slowSend(s *xtf.SendCall) (list []wait) {
 		switch silent := s.Region != regionCall || m.Region != regionCall && m.Region != regionInit; {
 		case m.Kind&xtf.P2PMarker != 0, m.MateN == xtf.Never, silent:
 			return 0, 0
-		case progress && s.Ready < end && max(s.Enter, s.Post) < s.Ready:
-			return max(s.Enter, s.Post), s.Ready
+		case progress && s.Ready < end && max(s.Enter, s.Post, s.Out) < s.Ready:
+			return max(s.Enter, s.Post, s.Out), s.Ready
 		case !progress && s.Post < end && s.Enter < s.Post:
 			return s.Enter, s.Post
 		}
@@ -573,7 +574,7 @@ func BenchmarkLocate(b *testing.B) {
 			Sums:       xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWaitSum), 0, &xtf.MemorySink{}),
 			Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
 		}
-		if err := run.Locate(in, out); err != nil {
+		if _, err := run.Locate(in, out); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -26,8 +26,7 @@ type ordering struct {
 	least   uint64            // sent first, of all that later calls receive
 	sources map[uint32]uint64 // the same per source
 	call    uint64            // the call in hand
-	latest  receive           // received late by it and sent last
-	waits   bool              // latest was sent after its receiver was ready
+	waits   bool              // what it received first was sent after its receiver was ready
 	own     []receive         // all that the call receives
 	err     error
 }
@@ -72,10 +71,7 @@ func (o *ordering) row(n uint64, row []byte) {
 		return
 	}
 	r := receive{n, xtf.U64(row, xtf.P2PMateT), xtf.U32(row, xtf.P2PPeer)}
-	if len(o.own) == 0 || r.sent >= o.latest.sent {
-		o.latest = r
-		o.waits = r.sent > readyAt(row)
-	}
+	o.waits = r.sent > readyAt(row)
 	o.own = append(o.own, r)
 }
 
@@ -84,7 +80,7 @@ func (o *ordering) endCall() {
 	if len(o.own) == 0 {
 		return
 	}
-	if x := &o.latest; o.waits && couldSwap(len(o.own)) && o.least < x.sent {
+	if x := &o.own[0]; o.waits && couldSwap(len(o.own)) && o.least < x.sent {
 		order := uint64(xtf.WaitOrderDifferent)
 		if least, ok := o.sources[x.source]; ok && least < x.sent {
 			order = uint64(xtf.WaitOrderSame)

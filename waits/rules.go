@@ -18,8 +18,9 @@ func (r *Receive) LateSender() (from, to uint64) { return r.Ready, min(r.Sent, r
 type Send struct {
 	Enter uint64 // of the call that completes it: of a blocking send the call itself
 	Leave uint64 // of the same call
-	Post  uint64 // enter of the call that posts the receive
-	Ready uint64 // enter of the first call behind Post in which the receiver makes progress, β of the package comment
+	Post  uint64 // enter of the call that posts the receive; where that is before the send began, its begin
+	Out   uint64 // from here on the receiver is out of calls in which it makes progress, ο of the package comment
+	Ready uint64 // enter of the first such call behind Post and Out, β
 }
 
 // LateReceiver is the time in which the receive is not posted yet. That the call
@@ -35,7 +36,7 @@ func (s *Send) LateReceiver() (from, to uint64) {
 // call that would move the message. That the call leaves after the receiver came
 // back is the evidence that the send waited for it.
 func (s *Send) LateProgress() (from, to uint64) {
-	from = max(s.Enter, s.Post)
+	from = max(s.Enter, s.Post, s.Out)
 	if s.Leave <= s.Ready {
 		return from, from
 	}

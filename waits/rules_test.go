@@ -12,23 +12,29 @@ func TestSenderRules(t *testing.T) {
 		receiver, progress span
 	}{
 		// Send [10, 60); MPI_Recv begins at 40: 40 - 10 = 30 ticks. It is posted and served by one call.
-		{"blocking, late receive", Send{10, 60, 40, 40}, span{10, 40}, span{}},
+		{"blocking, late receive", Send{10, 60, 40, 0, 40}, span{10, 40}, span{}},
 		// Irecv at 5, computing, MPI_Wait at 40: posted before the send began, 40 - 10 = 30 ticks without progress.
-		{"posted before", Send{10, 60, 5, 40}, span{}, span{10, 40}},
+		{"posted before", Send{10, 60, 5, 0, 40}, span{}, span{10, 40}},
 		// Irecv at 20, MPI_Wait at 40: 10 ticks until it is posted, 20 until the receiver is back.
-		{"posted late, served later", Send{10, 60, 20, 40}, span{10, 20}, span{20, 40}},
+		{"posted late, served later", Send{10, 60, 20, 0, 40}, span{10, 20}, span{20, 40}},
 		// The send was over when the receive was posted: it was buffered.
-		{"eager", Send{10, 15, 40, 40}, span{}, span{}},
+		{"eager", Send{10, 15, 40, 0, 40}, span{}, span{}},
 		// It left as the receive was posted: nothing says that it waited.
-		{"at one instant", Send{10, 40, 40, 40}, span{}, span{}},
+		{"at one instant", Send{10, 40, 40, 0, 40}, span{}, span{}},
 		// Posted late, but the message went while the receiver was outside of MPI.
-		{"served by a progress thread", Send{10, 30, 20, 40}, span{10, 20}, span{}},
+		{"served by a progress thread", Send{10, 30, 20, 0, 40}, span{10, 20}, span{}},
 		// Isend at 0, MPI_Wait [100, 400), MPI_Recv at 350: 250 ticks, of the Wait alone.
-		{"completed by MPI_Wait", Send{100, 400, 350, 350}, span{100, 350}, span{}},
+		{"completed by MPI_Wait", Send{100, 400, 350, 0, 350}, span{100, 350}, span{}},
 		// Irecv at 50 between Isend and MPI_Wait: no late receiver.
-		{"posted before MPI_Wait", Send{100, 400, 50, 350}, span{}, span{100, 350}},
+		{"posted before MPI_Wait", Send{100, 400, 50, 0, 350}, span{}, span{100, 350}},
+		// Posted at 5; the send begins while the receiver is in another call, up to 15, and ends after it came back at 40.
+		{"in MPI as the send began", Send{10, 60, 5, 15, 40}, span{}, span{15, 40}},
+		// As it came back at once: no time.
+		{"all the time in MPI", Send{10, 60, 5, 40, 40}, span{}, span{}},
+		// It left as the receiver came back: nothing says that it waited for that.
+		{"back at one instant", Send{10, 40, 5, 0, 40}, span{}, span{}},
 		// The receiver was in MPI before MPI_Wait began.
-		{"nothing late", Send{100, 400, 50, 90}, span{}, span{}},
+		{"nothing late", Send{100, 400, 50, 0, 90}, span{}, span{}},
 	} {
 		empty := func(from, to uint64) span {
 			if to <= from {

@@ -22,7 +22,7 @@ type sentMessage struct {
 }
 
 // sentMessages waits for the calls that complete non-blocking sends, in the order
-// of their enters. Memory: 72 bytes for each send under way that has a late
+// of their enters. Memory: 80 bytes for each send under way that has a late
 // receiver.
 type sentMessages struct {
 	rows column // of xtf.SendCall
@@ -52,7 +52,7 @@ func (s *sentMessages) take(n uint64, row []byte) (x sentMessage, ok bool, err e
 		leave = xtf.U64(row, xtf.P2PDone)
 	}
 	return sentMessage{
-		Send: Send{Enter: c.Enter, Leave: leave, Post: c.Post, Ready: c.Ready},
+		Send: Send{Enter: c.Enter, Leave: leave, Post: c.Post, Out: c.Out, Ready: c.Ready},
 		row:  n, callN: c.CallN, path: c.Path, region: c.Region, mate: xtf.U32(row, xtf.P2PMateP),
 	}, sent(kind), nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -165,7 +164,7 @@ func (t *Totals) Add(p trace.P, rows *xtf.Cursor) error {
 	own := summing{}
 	err := t.each(rows, func(at place, x amount) {
 		y := own[at]
-		own[at] = amount{interval.Checked(y.count, x.count), interval.Checked(y.ticks, x.ticks)}
+		own[at] = amount{y.count + x.count, y.ticks + x.ticks}
 	})
 	for at, x := range own {
 		y, ok := t.at[at]
@@ -181,7 +180,7 @@ func (t *Totals) Add(p trace.P, rows *xtf.Cursor) error {
 // join adds what locations above those of x have at the same place; empty says
 // that x has none yet.
 func (x *total) join(y *total, empty bool) {
-	x.count, x.ticks = interval.Checked(x.count, y.count), interval.Checked(x.ticks, y.ticks)
+	x.count, x.ticks = x.count+y.count, x.ticks+y.ticks
 	if empty || y.worst > x.worst {
 		x.worst, x.worstP = y.worst, y.worstP
 	}
