@@ -1,21 +1,22 @@
 package export
 
 import (
-	"encoding/csv"
 	"io"
 	"math"
 	"strconv"
+
+	"github.com/coppice-hpc/coppice/internal/csvwriter"
 )
 
 // csvTable writes a heading and one line a row (RFC 4180, lines end with a line feed); an absent value is empty.
 type csvTable struct {
 	s   *Schema
-	w   *csv.Writer
+	w   *csvwriter.Writer
 	row []string
 }
 
 func newCSV(out io.Writer, s *Schema) (TableWriter, error) {
-	t := &csvTable{s: s, w: csv.NewWriter(out), row: make([]string, len(s.Columns))}
+	t := &csvTable{s: s, w: csvwriter.New(out), row: make([]string, len(s.Columns))}
 	for i := range s.Columns {
 		t.row[i] = s.Columns[i].Name
 	}

@@ -90,22 +90,17 @@ var eventTables = []eventTable{
 func bindCalls(s *Source, c []Column) func([]Cell, []byte) []Cell {
 	regions := s.regionNames()
 	c[4].Dict = regions.dict.Texts()
-	var classes Dictionary
-	cells := make(map[uint32]Cell)
-	for bit := range uint32(16) {
-		classes.Cell(className(1 << bit))
+	var names Dictionary
+	var cells [trace.NumStates]Cell
+	for state, name := range stateNames() {
+		cells[state] = names.Cell(name)
 	}
-	classes.Cell(className(0))
-	c[3].Dict = classes.Texts()
+	c[3].Dict = names.Texts()
+	states := s.states()
 	return func(dst []Cell, row []byte) []Cell {
 		var x xtf.Call
 		x.Load(row)
-		class, ok := cells[x.Class]
-		if !ok {
-			class = classes.Cell(className(x.Class))
-			cells[x.Class] = class
-		}
-		return append(dst, Number(x.Exclusive), known(x.Parent), Number(uint64(x.Depth)), class, regions.cell(x.Region), known32(x.Region),
+		return append(dst, Number(x.Exclusive), known(x.Parent), Number(uint64(x.Depth)), cells[states.of(&x)], regions.cell(x.Region), known32(x.Region),
 			Number(uint64(x.Flags)))
 	}
 }

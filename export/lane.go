@@ -172,7 +172,7 @@ func (l *lane) call(n uint64, x *xtf.Call) error {
 	l.last = begin
 	e := &l.event
 	e.args, e.flows = e.args[:0], e.flows[:0]
-	e.category = categoryOf(x.Class)
+	e.category = l.t.states.of(x)
 	var ok bool
 	if e.region, ok = l.t.index[x.Region]; !ok {
 		e.region = l.unknown
@@ -233,7 +233,7 @@ func (l *lane) flow(n uint64, m *xtf.P2P) uint64 {
 func (l *lane) outside(n, t uint64) error {
 	for m := l.p2p.peek(); m != nil && (m.CallN < n || m.CallN == xtf.Never && m.T <= t); m = l.p2p.peek() {
 		e := &l.event
-		e.args, e.flows, e.category = l.messageArgs(e.args[:0], m), e.flows[:0], categoryOf(xtf.ClassP2P)
+		e.args, e.flows, e.category = l.messageArgs(e.args[:0], m), e.flows[:0], trace.StateP2P
 		receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
 		if id := l.flow(l.p2p.n, m); id != 0 {
 			e.flows = append(e.flows, id)

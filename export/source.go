@@ -194,26 +194,32 @@ func (s *Source) commNames() map[uint32]string {
 	return names
 }
 
-// className names the class of a call (xtf.Class bits) in one word.
-func className(class uint32) string {
-	for _, c := range []struct {
-		bit  uint32
-		name string
-	}{
-		{xtf.ClassBarrier, "barrier"},
-		{xtf.ClassColl, "collective"},
-		{xtf.ClassP2P, "p2p"},
-		{xtf.ClassMPIIO, "mpiio"},
-		{xtf.ClassRMA, "rma"},
-		{xtf.ClassMgmt, "management"},
-		{xtf.ClassMPI, "mpi"},
-		{xtf.ClassIO, "io"},
-	} {
-		if class&c.bit != 0 {
-			return c.name
-		}
+// states are the states of regions, by their reference.
+type states map[uint32]trace.State
+
+func (s *Source) states() states {
+	m := make(states, len(s.Defs.Regions))
+	for i := range s.Defs.Regions {
+		m[s.Defs.Regions[i].Ref] = s.Defs.StateOf(&s.Defs.Regions[i])
 	}
-	return "code"
+	return m
+}
+
+// of is the state in a call: by its class, which rows keep of regions without definition too.
+func (m states) of(x *xtf.Call) trace.State {
+	if x.Class != 0 {
+		return trace.StateOfClass(trace.CallClass(x.Class))
+	}
+	return m[x.Region]
+}
+
+// stateNames are the names of states, by their number.
+func stateNames() []string {
+	names := make([]string, trace.NumStates)
+	for s := range names {
+		names[s] = trace.State(s).String()
+	}
+	return names
 }
 
 // waitNames name the patterns of waits (xtf.Wait values), as in package xtf's items.

@@ -41,8 +41,8 @@ func TestEvents(t *testing.T) {
 	for name, want := range map[string][]string{
 		"calls": {
 			"rank,thread,n,begin,end,begin_ns,end_ns,exclusive,parent,depth,class,region,region_ref,flags",
-			"0,0,0,10,300,5,150,0,,0,code,main,0,0", "0,0,1,120,160,60,80,40,0,1,p2p,MPI_Send,1,1",
-			"1,0,0,10,300,5,150,0,,0,code,main,0,0", "1,0,1,100,180,50,90,40,0,1,p2p,MPI_Recv \"x\"\n\x01,2,1",
+			"0,0,0,10,300,5,150,0,,0,cpu,main,0,0", "0,0,1,120,160,60,80,40,0,1,p2p,MPI_Send,1,1",
+			"1,0,0,10,300,5,150,0,,0,cpu,main,0,0", "1,0,1,100,180,50,90,40,0,1,p2p,MPI_Recv \"x\"\n\x01,2,1",
 		},
 		"messages": {
 			"rank,thread,n,begin,end,begin_ns,end_ns,direction,peer,bytes,tag,comm,call,region,post,done,partner_rank,partner_thread,partner_n,partner_begin,flags",
@@ -89,7 +89,7 @@ func TestEventsOdd(t *testing.T) {
 		xtf.TypeRMA:    {&xtf.RMA{T: 1, End: xtf.Never, CallN: xtf.Never, Op: 200}},
 	}})
 	want := map[string]string{
-		"calls":       "0,0,0,1,2,0,1,0,0,0,barrier,,99,0",
+		"calls":       "0,0,0,1,2,0,1,0,0,0,setup,,99,0",
 		"messages":    "0,0,0,1,2,0,1,other,,0,0,(undefined),,a,0,,,,4,,16777215",
 		"collectives": "0,0,0,1,2,0,1,invalid <255>,(undefined),,,0,0,0,a,0,0,0,0,0",
 		"waits":       "0,0,0,1,2,0,1,pattern 255,,,,,",

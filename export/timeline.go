@@ -101,7 +101,7 @@ type thread struct {
 // event is what the begin of a slice tells.
 type event struct {
 	region   int // index of its name
-	category int
+	category trace.State
 	flows    []uint64 // messages that begin
 	args     []arg
 }
@@ -150,6 +150,7 @@ type timeline struct {
 	base    []uint64     // number of the first message of each location in the run, from 1
 	count   []uint64     // of messages of each location
 	index   map[uint32]int
+	states  states
 	comms   map[uint32]string
 	metrics *metrics
 }
@@ -173,7 +174,7 @@ func (t *timeline) prepare() error {
 		return fmt.Errorf("%d locations, a timeline has at most %d: choose a part with --ranks: %w", n, maxLocations, ErrRun)
 	}
 	t.windows, t.base, t.count = make([]span, n), make([]uint64, n), make([]uint64, n)
-	t.index, t.comms, t.metrics = make(map[uint32]int), s.commNames(), s.metrics()
+	t.index, t.states, t.comms, t.metrics = make(map[uint32]int), s.states(), s.commNames(), s.metrics()
 	next := uint64(1)
 	for p := range trace.P(n) {
 		if !s.selected(p) {
@@ -220,7 +221,7 @@ func (t *timeline) draw() error {
 	s := t.s
 	names := t.names()
 	id := s.File.FileID()
-	if err := t.sink.head(fmt.Sprintf("%x", id[:]), names, categories); err != nil {
+	if err := t.sink.head(fmt.Sprintf("%x", id[:]), names, stateNames()); err != nil {
 		return err
 	}
 	for rank, x := range s.Defs.Processes() {
@@ -276,8 +277,3 @@ func (t *timeline) location(first, p trace.P, unknown int) error {
 	}
 	return nil
 }
-
-// categories are the classes of calls, by the numbers that events use.
-var categories = []string{"code", "barrier", "collective", "p2p", "mpiio", "rma", "management", "mpi", "io"}
-
-func categoryOf(class uint32) int { return slices.Index(categories, className(class)) }

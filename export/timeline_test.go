@@ -43,10 +43,10 @@ func TestTimeline(t *testing.T) {
 	got, x := bothForms(t, s)
 	want := map[string][]string{
 		"1/1": {
-			"B 5 main code", "B 60 MPI_Send p2p", "E 80", "B 100 MPI_Recv \"x\"\n\x01 p2p", "E 140", "E 150", "b 25 loop\uFFFD interval", "e 75",
+			"B 5 main cpu", "B 60 MPI_Send p2p", "E 80", "B 100 MPI_Recv \"x\"\n\x01 p2p", "E 140", "E 150", "b 25 loop\uFFFD interval", "e 75",
 		},
 		"2/2": {
-			"B 5 main code", "B 50 MPI_Recv \"x\"\n\x01 p2p", "E 90", "B 110 MPI_Send p2p", "E 130", "E 150", "b 25 loop\uFFFD interval", "e 75",
+			"B 5 main cpu", "B 50 MPI_Recv \"x\"\n\x01 p2p", "E 90", "B 110 MPI_Send p2p", "E 130", "E 150", "b 25 loop\uFFFD interval", "e 75",
 		},
 	}
 	if diff := cmp.Diff(want, got.list); diff != "" {

@@ -1,7 +1,6 @@
 package xtf
 
 import (
-	"fmt"
 	"hash/crc32"
 	"math"
 	"sync/atomic"
@@ -78,9 +77,9 @@ func (a *Array) Height() int { return len(a.desc.levels) }
 // StoredBytes is what the array takes in the file.
 func (a *Array) StoredBytes() uint64 { return a.desc.bytes }
 
-// where wraps an error with the place it belongs to.
+// where wraps an error with the place it belongs to; the file remembers damage.
 func (a *Array) where(err error, what string, ord uint64) error {
-	return fmt.Errorf("xtf: proc %d array %s %s %d: %w", a.proc, a.typ.Name, what, ord, err)
+	return a.f.errorf(a.proc, "xtf: proc %d array %s %s %d: %w", a.proc, a.typ.Name, what, ord, err)
 }
 
 func (a *Array) pos(n uint64) Pos {

@@ -132,7 +132,11 @@ func (c *Cursor) load() bool {
 	if err == nil {
 		r := c.typ.RowBytes
 		c.rows = growBytes(c.rows[:0], count*r)
-		if err = c.dec.columns(c.rows, c.typ, codec, b, count, ord*z, c.want); err == nil {
+		err = c.dec.columns(c.rows, c.typ, codec, b, count, ord*z, c.want)
+		if s, ok := c.src.(*fileSource); ok && err == nil {
+			err = s.a.checkAmounts(c.rows)
+		}
+		if err == nil {
 			c.at = int(c.n-ord*z) * r
 			c.rows = c.rows[:min(uint64(count), c.end-ord*z)*uint64(r)]
 			return true

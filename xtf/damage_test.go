@@ -3,6 +3,7 @@ package xtf
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -204,7 +205,13 @@ func checkDamaged(t *testing.T, m *memFile, want []byte, bit int, old byte) {
 	if err != nil {
 		t.Fatalf("bit %d: Check: %v", bit, err)
 	}
+	if f, err = Open(m, int64(len(m.b)), Options{}); err != nil {
+		t.Fatalf("bit %d: Open again: %v", bit, err)
+	}
 	got, err := contents(f)
+	if errors.Is(err, ErrCorrupt) != (len(f.Damage()) > 0) {
+		t.Fatalf("bit %d: reading says %v, the file remembers %v", bit, err, f.Damage())
+	}
 	switch {
 	case err != nil && !named(err):
 		t.Fatalf("bit %d: unnamed error %v", bit, err)
@@ -278,9 +285,14 @@ func exercise(f *File) error {
 				if n < a.Len() {
 					note(err)
 				}
-				_, err = a.Row(n, nil)
+				row, err := a.Row(n, nil)
 				if n < a.Len() {
 					note(err)
+				}
+				for _, c := range amounts[id] {
+					if err == nil && le.Uint64(row[c:]) > Most(1) {
+						return fmt.Errorf("row %d of %d has %d in column %d", n, id, le.Uint64(row[c:]), c)
+					}
 				}
 			}
 		}

@@ -2,11 +2,13 @@ package xtf
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -46,6 +48,9 @@ type File struct {
 	reads     atomic.Uint64
 	hits      atomic.Uint64
 	compares  atomic.Uint64
+
+	damageLock sync.Mutex
+	damage     map[Proc]error // what was found so far, the first of each location
 }
 
 // OpenFile opens the file at path.
@@ -195,6 +200,48 @@ func (f *File) Stats() Stats {
 	return Stats{f.reads.Load(), f.hits.Load(), f.compares.Load()}
 }
 
+// Damage is a part of a file that changed after it was written.
+type Damage struct {
+	P   Proc  // the location; WholeRun: what is about all of them
+	Err error // the first that was found there
+}
+
+// Damage lists the parts that calls found damaged since the file was opened, by
+// location, WholeRun last. Every call that returns ErrCorrupt adds to it: who
+// goes on without that part tells it from here.
+func (f *File) Damage() []Damage {
+	f.damageLock.Lock()
+	defer f.damageLock.Unlock()
+	list := make([]Damage, 0, len(f.damage))
+	for p, err := range f.damage {
+		list = append(list, Damage{p, err})
+	}
+	slices.SortFunc(list, func(a, b Damage) int { return cmp.Compare(a.P, b.P) })
+	return list
+}
+
+// Damaged adds to Damage what a reader of rows, blobs or sections of p found in
+// them that no checksum tells.
+func (f *File) Damaged(p Proc, err error) {
+	f.damageLock.Lock()
+	defer f.damageLock.Unlock()
+	if f.damage == nil {
+		f.damage = map[Proc]error{}
+	}
+	if f.damage[p] == nil {
+		f.damage[p] = err
+	}
+}
+
+// errorf is fmt.Errorf for errors about the part of p: damage is remembered.
+func (f *File) errorf(p Proc, format string, args ...any) error {
+	err := fmt.Errorf(format, args...)
+	if errors.Is(err, ErrCorrupt) {
+		f.Damaged(p, err)
+	}
+	return err
+}
+
 // Dir returns the directory row of p.
 func (f *File) Dir(p Proc) (DirRow, error) { return f.dirRow(p, nil) }
 
@@ -215,7 +262,7 @@ func (f *File) dirRow(p Proc, st *Stats) (DirRow, error) {
 	if d.P != p || d.HeadOff > uint64(limit) || d.RegionBytes > uint64(limit)-d.HeadOff ||
 		uint64(d.HeadLen) > d.RegionBytes || d.HeadLen < regionHead || d.HeadLen > maxRaw ||
 		d.HeadOff%uint64(f.types.align) != 0 {
-		return d, fmt.Errorf("xtf: directory row %d: %w", n, corrupt("region of proc %d, %d bytes at %d", d.P, d.RegionBytes, d.HeadOff))
+		return d, f.errorf(WholeRun, "xtf: directory row %d: %w", n, corrupt("region of proc %d, %d bytes at %d", d.P, d.RegionBytes, d.HeadOff))
 	}
 	return d, nil
 }
@@ -240,7 +287,7 @@ func (f *File) SectionBytes(kind uint32) ([]byte, error) {
 	}
 	b, err := f.readSum(s.Offset, s.Size, s.CRC)
 	if err != nil {
-		return nil, fmt.Errorf("xtf: section of kind %d: %w", kind, err)
+		return nil, f.errorf(WholeRun, "xtf: section of kind %d: %w", kind, err)
 	}
 	return b, nil
 }

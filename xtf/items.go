@@ -76,26 +76,6 @@ const (
 	NumItems       Item = 60
 )
 
-// AsideItems are the disjoint parts of the time that are no computation: CPU is the rest.
-var AsideItems = [...]Item{ItemMPI, ItemMarker, ItemIO, ItemDeviceCall, ItemDeviceWait, ItemLockWait, ItemOverhead}
-
-// AsideOf is the item that an outermost call outside MPI with these flags adds to.
-func AsideOf(flags uint32) (Item, bool) {
-	switch {
-	case flags&FlagOutermostIO != 0:
-		return ItemIO, true
-	case flags&FlagOutermostDeviceCall != 0:
-		return ItemDeviceCall, true
-	case flags&FlagOutermostDeviceWait != 0:
-		return ItemDeviceWait, true
-	case flags&FlagOutermostLock != 0:
-		return ItemLockWait, true
-	case flags&FlagOutermostOverhead != 0:
-		return ItemOverhead, true
-	}
-	return NumItems, false
-}
-
 // itemNames are the names in reports and in the file's table of names.
 var itemNames = [NumItems]string{
 	"time", "mpi", "marker", "io", "cpu", "p2p", "collective_all", "all_to_all", "barrier", "mpi_io", "rma", "mgmt",
@@ -146,22 +126,6 @@ const DiagTotal uint32 = 0xFFFFFFFF
 // classNames are the names of the bits of CALL.class, lowest first.
 var classNames = [...]string{
 	"mpi", "p2p", "start", "collective", "all_to_all", "barrier", "mpi_io", "rma", "mgmt", "one_to_n", "n_to_one", "prefix", "io", "init",
-}
-
-// ClassName returns the name of the lowest bit of a class that is no subset of
-// another one, "" for the program's own code.
-func ClassName(class uint32) string {
-	for _, bit := range [...]uint32{ClassP2P, ClassColl, ClassMPIIO, ClassRMA, ClassMgmt, ClassMPI, ClassIO} {
-		if class&bit == 0 {
-			continue
-		}
-		for i, n := range classNames {
-			if bit == 1<<i {
-				return n
-			}
-		}
-	}
-	return ""
 }
 
 // Names returns the names of items and classes as lines "kind number name", so

@@ -26,7 +26,7 @@ func (f *File) Partner(p Proc, n uint64, st *Stats) (to Partner, ok bool, err er
 		return Partner{}, false, err
 	}
 	if m.MateP >= f.Procs() {
-		return Partner{}, false, fmt.Errorf("xtf: proc %d message %d: %w", p, n, corrupt("partner in proc %d of %d", m.MateP, f.Procs()))
+		return Partner{}, false, f.errorf(p, "xtf: proc %d message %d: %w", p, n, corrupt("partner in proc %d of %d", m.MateP, f.Procs()))
 	}
 	return Partner{Proc(m.MateP), m.MateN}, true, nil
 }
@@ -167,7 +167,7 @@ func (f *File) entry(p Proc, c *Channel, i uint64, of *Array, st *Stats) (uint64
 		return 0, err
 	}
 	if i >= c.Count || c.First > a.Len() || i >= a.Len()-c.First {
-		return 0, fmt.Errorf("xtf: proc %d array %s: %w", p, a.typ.Name, corrupt("entry %d of a channel of %d from row %d on, of %d", i, c.Count, c.First, a.Len()))
+		return 0, a.f.errorf(p, "xtf: proc %d array %s: %w", p, a.typ.Name, corrupt("entry %d of a channel of %d from row %d on, of %d", i, c.Count, c.First, a.Len()))
 	}
 	n, err := a.At(c.First + i)
 	if err == nil && n >= of.Len() {

@@ -53,7 +53,7 @@ func (f *File) regionOf(p Proc, st *Stats) (*region, error) {
 		err = corrupt("a page lies where the region head should")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("xtf: proc %d region head at %d: %w", p, d.HeadOff, err)
+		return nil, f.errorf(p, "xtf: proc %d region head at %d: %w", p, d.HeadOff, err)
 	}
 	var t tally
 	t.add(hit)
@@ -302,7 +302,7 @@ func (f *File) BlobBytes(p Proc, kind uint32) ([]byte, error) {
 	}
 	b, err := f.readSum(s.Offset, s.Size, s.CRC)
 	if err != nil {
-		return nil, fmt.Errorf("xtf: proc %d blob of kind %d: %w", p, kind, err)
+		return nil, f.errorf(p, "xtf: proc %d blob of kind %d: %w", p, kind, err)
 	}
 	return b, nil
 }

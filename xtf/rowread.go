@@ -26,6 +26,9 @@ func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
 		dec := a.f.decoder()
 		err = dec.row(dst, a.typ, pg.bytes, int(pg.count), slot, pg.firstN)
 		a.f.decoders.Put(dec)
+		if err == nil {
+			err = a.checkAmounts(dst)
+		}
 	} else {
 		var rows []byte
 		if rows, err = a.decoded(pg); err == nil {
@@ -54,7 +57,7 @@ func (a *Array) row(n uint64) (*page, int, error) {
 // decoded returns the rows of a data page, decoding them once.
 func (a *Array) decoded(pg *page) ([]byte, error) {
 	if pg.codec == CodecRaw {
-		return pg.bytes, nil
+		return pg.bytes, a.checkAmounts(pg.bytes)
 	}
 	if rows := pg.rows.Load(); rows != nil {
 		return *rows, nil
@@ -68,6 +71,9 @@ func (a *Array) decoded(pg *page) ([]byte, error) {
 	dec := a.f.decoder()
 	err := dec.rows(rows, a.typ, pg.codec, pg.bytes, int(pg.count), pg.firstN)
 	a.f.decoders.Put(dec)
+	if err == nil {
+		err = a.checkAmounts(rows)
+	}
 	if err != nil {
 		return nil, err
 	}

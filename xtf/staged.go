@@ -31,7 +31,7 @@ func (c *CollCause) Append(b []byte) []byte {
 }
 
 // SendCallBytes is the size of an encoded SendCall.
-const SendCallBytes = 48
+const SendCallBytes = 56
 
 // SendCall is the call that completes a send, which of a blocking one is the call
 // that begins it, and when the receiver was there. Ticks.
@@ -39,15 +39,16 @@ type SendCall struct {
 	Row    uint64 // of the send, N in P2P
 	CallN  uint64 // of the call; Never outside of all MPI calls
 	Enter  uint64 // of the call; it leaves at P2P.done
-	Post   uint64 // enter of the call that posts the receive
-	Ready  uint64 // the first instant behind Post when the receiver is in a call that makes progress
+	Post   uint64 // enter of the call that posts the receive; where that is before the send began, its begin
+	Out    uint64 // from here on the receiver is out of calls that make progress; 0: not known to be in one before
+	Ready  uint64 // the first instant behind that at which it is in one
 	Path   uint32 // the location's own number of the call path of a non-blocking send's call
 	Region uint32 // of the call
 }
 
 // Append appends the encoded call to b.
 func (s *SendCall) Append(b []byte) []byte {
-	for _, v := range [...]uint64{s.Row, s.CallN, s.Enter, s.Post, s.Ready} {
+	for _, v := range [...]uint64{s.Row, s.CallN, s.Enter, s.Post, s.Out, s.Ready} {
 		b = le.AppendUint64(b, v)
 	}
 	return le.AppendUint32(le.AppendUint32(b, s.Path), s.Region)
@@ -57,8 +58,8 @@ func (s *SendCall) Append(b []byte) []byte {
 func (s *SendCall) Load(src []byte) {
 	_ = src[SendCallBytes-1]
 	s.Row, s.CallN, s.Enter = le.Uint64(src), le.Uint64(src[8:]), le.Uint64(src[16:])
-	s.Post, s.Ready = le.Uint64(src[24:]), le.Uint64(src[32:])
-	s.Path, s.Region = le.Uint32(src[40:]), le.Uint32(src[44:])
+	s.Post, s.Out, s.Ready = le.Uint64(src[24:]), le.Uint64(src[32:]), le.Uint64(src[40:])
+	s.Path, s.Region = le.Uint32(src[48:]), le.Uint32(src[52:])
 }
 
 // Load reads the cause from src, which has CollCauseBytes bytes.

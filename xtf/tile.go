@@ -7,37 +7,16 @@ import (
 
 // Indices of TILE.share.
 const (
-	ShareOwn     = iota // the program's own code
-	ShareP2P            // point-to-point calls that may wait
-	ShareColl           // collectives without barriers
-	ShareBarrier        // barriers
-	ShareRMA            // one-sided
-	ShareOther          // the rest of MPI
-	ShareIO             // file input and output, of MPI too
-	ShareStart          // point-to-point calls that do not wait
+	ShareOwn = iota // outside of MPI and files
+	ShareP2P        // calls that may wait
+	ShareColl
+	ShareBarrier
+	ShareRMA
+	ShareOther // the rest of MPI
+	ShareIO    // of MPI too
+	ShareStart // point-to-point calls that do not wait
+	NumShares
 )
-
-// ShareOf is the index in TILE.share of a class of regions. A subset stands before its set.
-func ShareOf(class uint32) int {
-	for _, c := range [...]struct {
-		class uint32
-		share int
-	}{
-		{ClassMPIIO, ShareIO},
-		{ClassIO, ShareIO},
-		{ClassBarrier, ShareBarrier},
-		{ClassColl, ShareColl},
-		{ClassStart, ShareStart},
-		{ClassP2P, ShareP2P},
-		{ClassRMA, ShareRMA},
-		{ClassMPI, ShareOther},
-	} {
-		if class&c.class != 0 {
-			return c.share
-		}
-	}
-	return ShareOwn
-}
 
 // TileKey is the key of a TILE row of 16^f locations.
 func TileKey(f, level uint8, bin uint64) uint64 { return uint64(f)<<groupBits | BinKey(level, bin) }
@@ -45,7 +24,7 @@ func TileKey(f, level uint8, bin uint64) uint64 { return uint64(f)<<groupBits | 
 // TileSums makes a tile of the TIMEBIN rows of its bin, added in their order.
 // The zero value is an empty bin.
 type TileSums struct {
-	ticks  [8]uint64
+	ticks  [NumShares]uint64
 	calls  uint64
 	most   uint64 // exclusive ticks of region
 	region uint32

@@ -29,6 +29,7 @@ const (
 	FlagOutermostDeviceWait                    // for a device
 	FlagOutermostLock                          // wait for a lock
 	FlagOutermostOverhead                      // of the measurement
+	FlagEstimated                              // no record: known from calling contexts, begin and end are near
 )
 
 // P2P.kind: the low byte says which side, the bits above are flags.
@@ -107,14 +108,16 @@ const (
 	ActivityMarker
 	ActivityWait
 	ActivityOutside // before the first event of the location, or after its last one
+	ActivityDeviceCall
+	ActivityDeviceWait
+	ActivityLock
+	ActivityOverhead // of the measurement
 	NumActivities
 )
 
 // INTERVAL.flags.
 const (
-	IntervalUneven   uint32 = 1 << iota // processes disagree about the number of executions
-	IntervalOverflow                    // a sum of a process does not fit 64 bits
-
+	IntervalUneven uint32 = 1 << iota // processes disagree about the number of executions
 )
 
 // IVAL.flags.
@@ -124,9 +127,20 @@ const (
 	IvalWhole                      // all events of the location: what happens at its first and last instant too
 )
 
-// Overflowed is the value of a COMP row, and of all words of a STAT row, whose sum
-// does not fit.
-const Overflowed uint64 = Never
+// Most is the greatest sum of the times, and of the bytes, that one of a number of locations may have. Sums over all
+// locations are then less than 2^63: nothing that adds up what Most allows can wrap. Events beyond it are left out when a
+// trace is loaded, rows beyond it are damage.
+func Most(locations int) uint64 { return (1<<63 - 1) / uint64(max(locations, 1)) }
+
+// Add adds v to a sum. It reports whether the result is less than 2^63, as all sums are that rows of a sound file make; else
+// the sum stays.
+func Add(sum *uint64, v uint64) bool {
+	fits := *sum <= Most(1) && v <= Most(1)-*sum
+	if fits {
+		*sum += v
+	}
+	return fits
+}
 
 // ChannelKey is the key of a CHANNEL row: peer and communicator.
 func ChannelKey(peer, comm uint32) uint64 { return uint64(peer)<<32 | uint64(comm) }

@@ -142,7 +142,7 @@ func (s *Segment) WriteAt(p []byte, off int64) (int, error) {
 		if c.mem != nil {
 			copy(c.mem[at-c.pos:], p[done:done+k])
 		} else if _, err := c.in.WriteAt(p[done:done+k], c.off+at-c.pos); err != nil {
-			return done, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
+			return done, fmt.Errorf("xtfwriter: %w", OutputError("segment file "+st.path, err))
 		}
 		done += k
 	}

@@ -377,7 +377,7 @@ func (m *commit) verify() error {
 func (m *commit) readBack() error {
 	f, err := os.Open(m.tmp)
 	if err != nil {
-		return fmt.Errorf("xtfwriter: %w", ioError("reading back", err))
+		return fmt.Errorf("xtfwriter: %w", OutputError("reading back", err))
 	}
 	var b []byte
 	for _, w := range m.out {

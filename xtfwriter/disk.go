@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -42,18 +43,27 @@ func (systemDisk) replace(path string, b []byte) error { return replaceBy(path+n
 
 // replaceBy is replace with another name for the time of writing.
 func replaceBy(tmp, path string, b []byte) error {
-	f, err := os.Create(tmp)
+	err := writeFile(tmp, os.O_TRUNC, b)
+	if err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		if rerr := os.Remove(tmp); !errors.Is(rerr, fs.ErrNotExist) {
+			err = errors.Join(err, rerr)
+		}
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+// writeFile makes a file and syncs it.
+func writeFile(path string, flag int, b []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|flag, 0o666)
 	if err != nil {
 		return err
 	}
 	_, err = f.Write(b)
-	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(tmp, path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp))
-	}
-	return syncDir(filepath.Dir(path))
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 func (systemDisk) writeSync(path string, b []byte, off int64) error {
@@ -74,9 +84,9 @@ func (systemDisk) syncDir(dir string) error      { return syncDir(dir) }
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
-		return ioError("directory "+dir, err)
+		return OutputError("directory "+dir, err)
 	}
-	return ioError("directory "+dir, errors.Join(d.Sync(), d.Close()))
+	return OutputError("directory "+dir, errors.Join(d.Sync(), d.Close()))
 }
 
 // readRegular reads a file of at most so many bytes. One that is longer, or no file, is damaged: nothing of it is read.

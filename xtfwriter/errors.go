@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"syscall"
+
+	"github.com/coppice-hpc/coppice/mpi"
 )
 
 // One sentinel per decision a caller can take.
@@ -16,6 +18,8 @@ var (
 	ErrNoSpace = errors.New("no space left on the file system")
 	// ErrUnwritable says a directory does not exist or refuses files.
 	ErrUnwritable = errors.New("directory cannot be written")
+	// ErrFolderGone says that somebody removed the work folder under the run.
+	ErrFolderGone = errors.New("the work folder was removed while the run was going on")
 	// ErrStorage says the file system failed: a disk, a server or the way to it.
 	ErrStorage = errors.New("the file system failed")
 	// ErrLocked says another run holds the output.
@@ -39,26 +43,39 @@ func readFault(path string, err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return nil
 	}
-	return fmt.Errorf("xtfwriter: %w", ioError("segment file "+path, err))
+	return fmt.Errorf("xtfwriter: %w", OutputError("segment file "+path, err))
 }
 
-// ioError names the errors of the operating system that a user can act on.
-func ioError(what string, err error) error {
+// OutputError names the errors of the operating system about an output that a user can act on, and what it was, "" where the
+// error tells. An error with an exit code stays.
+func OutputError(what string, err error) error {
+	var coded mpi.Coded
+	if what != "" {
+		what += ": "
+	}
 	switch {
-	case err == nil:
-		return nil
+	case err == nil || errors.As(err, &coded):
+		return err
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%s: %w: %w", what, ErrNoSpace, err)
+		return fmt.Errorf("%s%w: %w", what, ErrNoSpace, err)
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.EROFS),
 		errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR), errors.Is(err, syscall.ELOOP), errors.Is(err, syscall.ENAMETOOLONG):
-		return fmt.Errorf("%s: %w: %w", what, ErrUnwritable, err)
+		return fmt.Errorf("%s%w: %w", what, ErrUnwritable, err)
 	}
 	for _, e := range storageErrors {
 		if errors.Is(err, e) {
-			return fmt.Errorf("%s: %w: %w", what, ErrStorage, err)
+			return fmt.Errorf("%s%w: %w", what, ErrStorage, err)
 		}
 	}
-	return fmt.Errorf("%s: %w", what, err)
+	return fmt.Errorf("%s%w", what, err)
+}
+
+// folderError is OutputError about a file of the work folder, which was there when the run began.
+func folderError(what, path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s%s: %w: %w", what, path, ErrFolderGone, err)
+	}
+	return OutputError(what+path, err)
 }
 
 // storageErrors are those of a file system that fails.

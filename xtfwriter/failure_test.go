@@ -176,6 +176,8 @@ func TestBegin(t *testing.T) {
 			_, err := acquire(LockPath(out), dead, 0, false)
 			return err
 		}, false, nil},
+		{"empty lock of a full disk", func(_, out string) error { return os.WriteFile(LockPath(out), nil, 0o666) }, false, nil},
+		{"torn lock", func(_, out string) error { return os.WriteFile(LockPath(out), []byte(`{"identity":"ab","ho`), 0o666) }, false, nil},
 		{"lock that is no lock", func(_, out string) error { return os.WriteFile(LockPath(out), []byte("x"), 0o666) }, false, ErrLocked},
 		{"finished units", func(_, out string) error {
 			return errors.Join(os.Mkdir(out+".work", 0o777), os.WriteFile(out+".work/list.3.0", nil, 0o666))

@@ -63,7 +63,7 @@ func oldFiles(dir string) (f folderFiles, err error) {
 		return f, nil
 	}
 	if err != nil {
-		return f, fmt.Errorf("xtfwriter: %w", ioError("work folder "+dir, err))
+		return f, fmt.Errorf("xtfwriter: %w", OutputError("work folder "+dir, err))
 	}
 	for _, e := range entries {
 		kind, o, ok := workName(e.Name())
@@ -139,7 +139,7 @@ func (w *Workspace) mayKeep() (bool, error) {
 	}
 	identity, about, err := w.readJob()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("xtfwriter: %w", ioError("work folder "+dir, err))
+		return false, fmt.Errorf("xtfwriter: %w", OutputError("work folder "+dir, err))
 	}
 	switch {
 	case err == nil && identity == w.cfg.Identity:

@@ -129,7 +129,7 @@ func (st *Store) collect(l *List, choose func(Key) bool) error {
 	if st.file == nil {
 		return nil
 	}
-	return ioError("segment file "+st.path, st.file.Sync())
+	return OutputError("segment file "+st.path, st.file.Sync())
 }
 
 // pieces adds those of one segment.
@@ -195,7 +195,7 @@ func (st *Store) appendList(path, identity string, ranks int) (int, error) {
 	}
 	l.Units = append(l.Units, units...)
 	if err := st.disk.replace(path, l.Encode()); err != nil {
-		return 0, fmt.Errorf("xtfwriter: %w", ioError("file "+path, err))
+		return 0, fmt.Errorf("xtfwriter: %w", folderError("file ", path, err))
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -211,7 +211,7 @@ func (st *Store) writeMark(path, identity string, ranks int, stage uint32) error
 	l := &List{Identity: identity, Owner: st.own, Ranks: ranks, Stage: stage}
 	err := st.collect(l, func(Key) bool { return true })
 	if err == nil {
-		err = ioError("file "+path, st.disk.replace(path, l.Encode()))
+		err = folderError("file ", path, st.disk.replace(path, l.Encode()))
 	}
 	if err != nil {
 		return fmt.Errorf("xtfwriter: %w", err)

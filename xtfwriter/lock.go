@@ -19,9 +19,14 @@ type Lock struct {
 	PID      int    `json:"pid"`
 	Job      string `json:"job,omitempty"` // of a batch system
 	Epoch    uint64 `json:"epoch"`         // raised by every run that takes the output
+
+	torn bool // the file holds no whole lock
 }
 
 func (l Lock) String() string {
+	if l == (Lock{}) {
+		return "somebody who left no name"
+	}
 	s := fmt.Sprintf("process %d on %s", l.PID, l.Host)
 	if l.Job != "" {
 		s += ", job " + l.Job
@@ -32,8 +37,8 @@ func (l Lock) String() string {
 // LockPath is where the lock of an output lies.
 func LockPath(output string) string { return output + ".lock" }
 
-// readLock returns the lock at path; ok is false if there is none. A lock that
-// cannot be read as one is somebody's anyway.
+// readLock returns the lock at path; ok is false if there is none. What cannot be read as a lock is somebody's anyway, but for
+// what a full disk leaves of one: an empty file, or one that begins as a lock does and says of no process. That is nobody's.
 func readLock(path string) (l Lock, ok bool, err error) {
 	b, err := readRegular(path, 64<<10, xtf.ErrCorrupt)
 	switch {
@@ -42,9 +47,9 @@ func readLock(path string) (l Lock, ok bool, err error) {
 	case errors.Is(err, xtf.ErrCorrupt):
 		return l, true, nil
 	case err != nil:
-		return l, false, ioError("lock file "+path, err)
-	case json.Unmarshal(b, &l) != nil:
-		return Lock{}, true, nil
+		return l, false, OutputError("lock file "+path, err)
+	case json.Unmarshal(b, &l) != nil || l == Lock{}:
+		return Lock{torn: len(b) == 0 || b[0] == '{'}, true, nil
 	}
 	return l, true, nil
 }
@@ -65,25 +70,39 @@ func acquire(path string, l Lock, floor uint64, takeover bool) (Lock, error) {
 	if err != nil {
 		return l, err
 	}
+	tmp := fmt.Sprintf("%s.%d%s", path, l.PID, newEnd)
+	b = append(b, '\n')
 	if found { // others may take it over at the same moment: the last one has it
-		err := replaceBy(fmt.Sprintf("%s.%d%s", path, l.PID, newEnd), path, append(b, '\n'))
+		err := replaceBy(tmp, path, b)
 		if errors.Is(err, fs.ErrNotExist) { // freeLock of another
 			return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
 		}
 		if err != nil {
-			return l, ioError("lock file "+path, err)
+			return l, OutputError("lock file "+path, err)
 		}
 		return l, stillOwns(path, l)
 	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
-	if errors.Is(err, fs.ErrExist) {
+	if err = appear(tmp, path, b); errors.Is(err, fs.ErrExist) {
 		return l, fmt.Errorf("%w: lock file %s", ErrLocked, path)
 	}
-	if err != nil {
-		return l, ioError("lock file "+path, err)
+	return l, OutputError("lock file "+path, err)
+}
+
+// appear makes a file that must not be there, whole or not at all: a link gives it its name. On a file system without links it
+// is written in place, and removed where that fails.
+func appear(tmp, path string, b []byte) error {
+	err := writeFile(tmp, os.O_TRUNC, b)
+	if err == nil {
+		if err = os.Link(tmp, path); err != nil && !errors.Is(err, fs.ErrExist) {
+			if err = writeFile(path, os.O_EXCL, b); err != nil && !errors.Is(err, fs.ErrExist) {
+				err = errors.Join(err, os.Remove(path))
+			}
+		}
 	}
-	_, err = f.Write(append(b, '\n'))
-	return l, ioError("lock file "+path, errors.Join(err, f.Sync(), f.Close()))
+	if rerr := os.Remove(tmp); !errors.Is(rerr, fs.ErrNotExist) {
+		err = errors.Join(err, rerr)
+	}
+	return err
 }
 
 // freeLock removes the lock at path, and what processes left that died while they took it over.
@@ -107,9 +126,9 @@ func lockedBy(path string, l Lock, takeover bool) error {
 	return err
 }
 
-// abandoned says whether the owner ran on this host and is gone.
+// abandoned says whether the owner ran on this host and is gone, or never had the lock.
 func abandoned(old, l Lock) bool {
-	return old.PID > 0 && old.Host != "" && old.Host == l.Host && !alive(old.PID)
+	return old.torn || old.PID > 0 && old.Host != "" && old.Host == l.Host && !alive(old.PID)
 }
 
 // stillOwns fails with ErrSuperseded if the lock at path is not l's any more.

@@ -27,7 +27,7 @@ func (m *commit) seal() error {
 		return err
 	}
 	if err := m.w.disk.writeSync(m.tmp, m.super.Encode(), 0); err != nil {
-		return fmt.Errorf("xtfwriter: %w", ioError("superblock of "+m.tmp, err))
+		return fmt.Errorf("xtfwriter: %w", OutputError("superblock of "+m.tmp, err))
 	}
 	f, err := xtf.OpenFile(m.tmp, xtf.Options{CacheBytes: 1 << 20})
 	if err != nil {
@@ -44,7 +44,7 @@ func (m *commit) seal() error {
 		return fmt.Errorf("xtfwriter: %w", err)
 	}
 	if err := m.w.disk.syncDir(filepath.Dir(out)); err != nil {
-		return fmt.Errorf("xtfwriter: %w", errors.Join(ioError("output "+out, err), m.w.disk.remove(out)))
+		return fmt.Errorf("xtfwriter: %w", errors.Join(OutputError("output "+out, err), m.w.disk.remove(out)))
 	}
 	m.tidy(out)
 	return nil
@@ -62,7 +62,7 @@ func (m *commit) name(out string) error {
 			return err
 		}
 	}
-	return ioError("output "+out, m.w.disk.rename(m.tmp, out))
+	return OutputError("output "+out, m.w.disk.rename(m.tmp, out))
 }
 
 // tidy removes the second name of the file, and what older epochs left beside it.

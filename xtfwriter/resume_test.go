@@ -363,6 +363,75 @@ func TestDoneAlready(t *testing.T) {
 	}
 }
 
+// TestKilledBehindRename has what a run leaves that is killed when its output has its name: the next run removes it, whatever it
+// says about the output. What belongs to another job, or to a run that is alive, stays.
+func TestKilledBehindRename(t *testing.T) {
+	for _, x := range []struct {
+		name, job, lock string
+		left            int
+	}{
+		{"its own", "", "{}", 0},
+		{"its own, lock of a dead process", "", `{"host":"here","pid":1073741824,"epoch":3}`, 0},
+		{"of a run that is alive", "", fmt.Sprintf(`{"host":"here","pid":%d,"epoch":3}`, os.Getpid()), 2},
+		{"of another job", "other", "{}", 2},
+	} {
+		cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
+		s := interrupted(t, cfg)
+		_, whole := record(t, false, false)
+		if err := os.WriteFile(cfg.Output, whole, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if x.job == "" {
+			x.job = fmt.Sprintf("%x", s.id)
+		}
+		if err := errors.Join(os.WriteFile(filepath.Join(cfg.Output+".work", jobFile), []byte(x.job+"\n"), 0o666), os.WriteFile(LockPath(cfg.Output), []byte(x.lock), 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		err := mpi.RunInProcess(2, func(c mpi.Comm) error {
+			_, err := Begin(c, cfg)
+			return err
+		})
+		if !errors.Is(err, ErrExists) {
+			t.Errorf("%s: %v, want %v", x.name, err, ErrExists)
+		}
+		if left, _ := filepath.Glob(cfg.Output + "?*"); len(left) != x.left {
+			t.Errorf("%s: left behind: %v", x.name, left)
+		}
+	}
+}
+
+// TestFolderRemoved removes the work folder under a run: the error says so, whatever needed the folder.
+func TestFolderRemoved(t *testing.T) {
+	for _, needs := range []string{"segments", "list", "mark"} {
+		cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 0)
+		if needs != "segments" {
+			cfg.Budget = 1 << 20
+		}
+		err := mpi.RunInProcess(1, func(c mpi.Comm) error {
+			w, err := Begin(c, cfg)
+			if err != nil {
+				return err
+			}
+			if err := os.RemoveAll(cfg.Output + ".work"); err != nil {
+				return err
+			}
+			switch needs {
+			case "segments":
+				err = w.Store.Put(Key{}, []byte("x"))
+			case "list":
+				w.Store.Finish(Unit{P: 1})
+				_, err = w.Checkpoint()
+			case "mark":
+				err = w.Mark(1)
+			}
+			return errors.Join(err, w.Close())
+		})
+		if !errors.Is(err, ErrFolderGone) {
+			t.Errorf("%s: %v, want %v", needs, err, ErrFolderGone)
+		}
+	}
+}
+
 // TestAdoptStage takes over a part of a stage: the marks of ranks that had nothing of it are not even read.
 func TestAdoptStage(t *testing.T) {
 	cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)

@@ -289,7 +289,7 @@ func (st *Store) write(b []byte) (int64, error) {
 	if st.file == nil {
 		f, err := st.disk.create(st.path)
 		if err != nil {
-			return 0, fmt.Errorf("xtfwriter: %w", ioError("segment file "+st.path, err))
+			return 0, fmt.Errorf("xtfwriter: %w", folderError("segment file ", st.path, err))
 		}
 		st.file = &spillFile{f, st.own}
 		if st.unnamed {
@@ -299,7 +299,7 @@ func (st *Store) write(b []byte) (int64, error) {
 		}
 	}
 	if _, err := st.file.WriteAt(b, st.tail); err != nil {
-		return 0, fmt.Errorf("xtfwriter: %w", ioError(fmt.Sprintf("segment file %s at %d", st.path, st.tail), err))
+		return 0, fmt.Errorf("xtfwriter: %w", OutputError(fmt.Sprintf("segment file %s at %d", st.path, st.tail), err))
 	}
 	off := st.tail
 	st.tail += int64(len(b))

@@ -130,7 +130,7 @@ func TestStoreFileDamaged(t *testing.T) {
 
 func TestStoreErrors(t *testing.T) {
 	st := NewStore(filepath.Join(t.TempDir(), "none", "seg.1.0"), 0)
-	if err := st.Put(Key{}, []byte("x")); !errors.Is(err, ErrUnwritable) {
+	if err := st.Put(Key{}, []byte("x")); !errors.Is(err, ErrFolderGone) {
 		t.Errorf("missing directory: %v", err)
 	}
 	if _, err := st.Segment(Key{Kind: 5}); !errors.Is(err, ErrNoSegment) {

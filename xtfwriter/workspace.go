@@ -49,7 +49,7 @@ type Workspace struct {
 // sentinels survive the agreement between ranks.
 func sentinels() []error {
 	return []error{
-		ErrDone, ErrExists, ErrNoSpace, ErrStorage, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrUnits, ErrWrite,
+		ErrDone, ErrExists, ErrNoSpace, ErrStorage, ErrFolderGone, ErrUnwritable, ErrLocked, ErrSuperseded, ErrOtherJob, ErrUnits, ErrWrite,
 		ErrNoSegment, xtf.ErrOrder, xtf.ErrCorrupt, xtf.ErrTooLarge, xtf.ErrOpenRows,
 	}
 }
@@ -107,6 +107,9 @@ type claimed struct {
 func (w *Workspace) claim() (found claimed, err error) {
 	cfg := &w.cfg
 	done, err := w.checkOutput()
+	if errors.Is(err, ErrExists) {
+		err = errors.Join(err, w.removeRest())
+	}
 	if err != nil {
 		return found, err
 	}
@@ -149,9 +152,33 @@ func (w *Workspace) claim() (found claimed, err error) {
 		}
 	}
 	if err != nil {
-		return found, errors.Join(fmt.Errorf("xtfwriter: %w", ioError("work folder "+cfg.WorkDir, err)), freeLock(LockPath(cfg.Output)))
+		return found, errors.Join(fmt.Errorf("xtfwriter: %w", OutputError("work folder "+cfg.WorkDir, err)), freeLock(LockPath(cfg.Output)))
 	}
 	return found, nil
+}
+
+// removeRest removes what the run left that made the output, where it was killed when the output had its name: the lock of a
+// process that is gone, and the files of the folder that says the same job.
+func (w *Workspace) removeRest() error {
+	lock := LockPath(w.cfg.Output)
+	identity, _, err := w.readJob()
+	if err != nil || lockedBy(lock, w.cfg.own(), false) != nil {
+		return nil
+	}
+	f, err := xtf.OpenFile(w.cfg.Output, xtf.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		return nil // of an output that says nothing, nothing is removed
+	}
+	id := f.FileID()
+	if err := f.Close(); err != nil || hex.EncodeToString(id[:]) != identity {
+		return err
+	}
+	if err = removeFolder(w.cfg.WorkDir); err == nil {
+		if err = freeLock(lock); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+	}
+	return err
 }
 
 func (c *Config) own() Lock {
@@ -188,7 +215,7 @@ func checkOutput(path string, force bool) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("xtfwriter: %w", ioError("output "+path, err))
+		return fmt.Errorf("xtfwriter: %w", OutputError("output "+path, err))
 	case st.IsDir():
 		return fmt.Errorf("xtfwriter: %w: output %s is a directory", ErrUnwritable, path)
 	case !st.Mode().IsRegular(): // a device or a pipe: a rename would put a file in its place
@@ -243,13 +270,20 @@ func (w *Workspace) release(keep bool) error {
 	}
 	var err error
 	if !keep {
-		if err = cleanFolder(w.cfg.WorkDir); err == nil {
-			if rerr := os.Remove(w.cfg.WorkDir); rerr != nil && !errors.Is(rerr, fs.ErrNotExist) && !folderInUse(w.cfg.WorkDir) {
-				err = rerr
-			}
-		}
+		err = removeFolder(w.cfg.WorkDir)
 	}
 	return errors.Join(err, freeLock(LockPath(w.cfg.Output)))
+}
+
+// removeFolder removes the files of runs from a work folder, and the folder if that was all.
+func removeFolder(dir string) error {
+	if err := cleanFolder(dir); err != nil {
+		return err
+	}
+	if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) && !folderInUse(dir) {
+		return err
+	}
+	return nil
 }
 
 // folderInUse says whether somebody keeps other files in the folder: it stays.

@@ -1,0 +1,95 @@
+package xtf
+
+import "github.com/coppice-hpc/coppice/trace"
+
+// StateNumbers say where a file has a state: the columns of trace.States that are numbers of the format.
+type StateNumbers struct {
+	Item     Item   // component that sums it up, alone or with others; NumItems: none yet
+	Activity uint32 // of CPATH and DELAY
+	Share    int    // of TILE
+	Flag     uint32 // of CALL: the outermost call outside MPI is in it; 0: it is told in another way
+}
+
+// States are the numbers of states, by trace.State.
+var States = [trace.NumStates]StateNumbers{
+	trace.StateOwn:        {ItemCPU, ActivityCPU, ShareOwn, 0},
+	trace.StateP2P:        {ItemP2P, ActivityMPI, ShareP2P, 0},
+	trace.StateCollective: {ItemColl, ActivityMPI, ShareColl, 0},
+	trace.StateBarrier:    {ItemBarrier, ActivityMPI, ShareBarrier, 0},
+	trace.StateMPIIO:      {ItemFileIO, ActivityMPI, ShareIO, 0},
+	trace.StateRMA:        {ItemRMA, ActivityMPI, ShareRMA, 0},
+	trace.StateManagement: {ItemManagement, ActivityMPI, ShareOther, 0},
+	trace.StateSetup:      {ItemSetup, ActivityMPI, ShareOther, 0},
+	trace.StateIO:         {ItemIO, ActivityIO, ShareIO, FlagOutermostIO},
+	trace.StateThread:     {ItemCPU, ActivityCPU, ShareOwn, 0},
+	trace.StateThreadWait: {ItemCPU, ActivityCPU, ShareOwn, 0},
+	trace.StateCritical:   {ItemCPU, ActivityCPU, ShareOwn, 0},
+	trace.StateLock:       {ItemLockWait, ActivityLock, ShareOwn, FlagOutermostLock},
+	trace.StateDeviceCall: {ItemDeviceCall, ActivityDeviceCall, ShareOwn, FlagOutermostDeviceCall},
+	trace.StateDeviceWait: {ItemDeviceWait, ActivityDeviceWait, ShareOwn, FlagOutermostDeviceWait},
+	trace.StateKernel:     {NumItems, ActivityCPU, ShareOwn, 0},
+	trace.StateTransfer:   {NumItems, ActivityCPU, ShareOwn, 0},
+	trace.StateDeviceIdle: {NumItems, ActivityCPU, ShareOwn, 0},
+	trace.StateOverhead:   {ItemOverhead, ActivityOverhead, ShareOwn, FlagOutermostOverhead},
+	trace.StateBefore:     {NumItems, ActivityOutside, ShareOwn, 0},
+	trace.StateAfter:      {NumItems, ActivityOutside, ShareOwn, 0},
+}
+
+// ClassItems are the components of the time in outermost MPI calls, by bits of their class.
+var ClassItems = [...]struct {
+	Class uint32
+	Item  Item
+}{
+	{ClassP2P, ItemP2P},
+	{ClassStart, ItemStart},
+	{ClassColl, ItemColl},
+	{ClassNxN, ItemNxN},
+	{ClassBarrier, ItemBarrier},
+	{ClassMPIIO, ItemFileIO},
+	{ClassRMA, ItemRMA},
+	{ClassMgmt, ItemManagement},
+	{ClassInit, ItemSetup},
+}
+
+// AsideItems are the disjoint parts of the time that are no computation: CPU is the rest.
+var AsideItems = func() []Item {
+	list := []Item{ItemMPI, ItemMarker}
+	for _, x := range States {
+		if x.Flag != 0 {
+			list = append(list, x.Item)
+		}
+	}
+	return list
+}()
+
+// AsideOf is the state of an outermost call outside MPI with these flags, StateOwn for none.
+func AsideOf(flags uint32) trace.State {
+	if flags >= FlagOutermostIO {
+		for s, x := range States {
+			if flags&x.Flag != 0 {
+				return trace.State(s)
+			}
+		}
+	}
+	return trace.StateOwn
+}
+
+// ShareOf is the index in TILE.share of a class of regions.
+func ShareOf(class uint32) int {
+	s := trace.StateOfClass(trace.CallClass(class))
+	if s == trace.StateP2P && class&ClassStart != 0 {
+		return ShareStart
+	}
+	return States[s].Share
+}
+
+// StatesOf are the states that an item sums up by itself: several for CPU, none where it is no state.
+func StatesOf(i Item) []trace.State {
+	var list []trace.State
+	for s, x := range States {
+		if x.Item == i {
+			list = append(list, trace.State(s))
+		}
+	}
+	return list
+}
