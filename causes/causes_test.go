@@ -63,10 +63,8 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		for i := range rep.Ticks {
-			f.report.Ticks[i] += rep.Ticks[i]
-			f.report.Dealt[i] += rep.Dealt[i]
-		}
+		f.report.Ticks += rep.Ticks
+		f.report.Dealt += rep.Dealt
 		f.report.Strict = rep.Strict
 		f.report.Reversed += rep.Reversed
 		f.path.Jumps += path.Jumps
@@ -84,7 +82,7 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 
 func programs(t *testing.T) int {
 	if testing.Short() {
-		return 25
+		return 40
 	}
 	return 120
 }
@@ -92,7 +90,7 @@ func programs(t *testing.T) int {
 // TestTwin compares random programs with a computation tick by tick, for several
 // numbers of ranks.
 func TestTwin(t *testing.T) {
-	var strict, reversed, long, jumps int
+	var strict, reversed, long, jumps, meetings int
 	for seed := range programs(t) {
 		r := rand.New(rand.NewPCG(uint64(seed), 7))
 		p := randomProgram(r, 1+r.IntN(6), 20+r.Uint64N(150))
@@ -107,13 +105,15 @@ func TestTwin(t *testing.T) {
 			strict++
 		}
 		for _, ranks := range []int{1, []int{2, 3, 7}[seed%3]} {
+			p.slabs = everyTick([]uint64{1000, 40, 7}[(seed+ranks)%3], p.last)
 			got := p.analyze(t, ranks)
 			if d := cmp.Diff(want, got.costs, cmp.AllowUnexported(cost1{})); d != "" {
 				t.Fatalf("program %d, %d ranks: costs (-want +got):\n%s", seed, ranks, d)
 			}
-			if got.report.Ticks != got.report.Dealt || got.report.Strict != x.strict {
-				t.Fatalf("program %d, %d ranks: %+v", seed, ranks, got.report)
+			if got.report.Ticks != got.report.Dealt || got.report.Strict != x.strict || got.report.Reversed != x.reversed {
+				t.Fatalf("program %d, %d ranks: %+v, want %d reversed", seed, ranks, got.report, x.reversed)
 			}
+			meetings += x.meetings
 			p.checkTotals(t, got)
 			p.checkPath(t, x, got)
 			if got.report.Reversed > 0 {
@@ -127,7 +127,7 @@ func TestTwin(t *testing.T) {
 			jumps += int(got.path.Jumps)
 		}
 	}
-	if t.Logf("strict %d, reversed %d, long-term costs %d, jumps %d", strict, reversed, long, jumps); strict*reversed*long*jumps == 0 {
+	if t.Logf("strict %d, reversed %d, long-term costs %d, jumps %d, meetings %d", strict, reversed, long, jumps, meetings); strict*reversed*long*jumps*meetings == 0 {
 		t.Error("the programs miss a case")
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -33,7 +32,7 @@ import (
 // 24 bytes for each correction.
 type Clocks struct {
 	Replay
-	place []*clockWalker
+	place []clockPlace
 }
 
 // ClockReport says what the repair did to the locations of a rank.
@@ -45,18 +44,70 @@ type ClockReport struct {
 // Run finds the corrections of all locations. With Report.Deadlock there are none:
 // no clock can be right where locations wait for each other in a circle.
 // Collective.
-func (r *Clocks) Run() (*dataflow.Report, error) {
-	r.clocks, r.place = true, nil
-	return r.run(func(s replayScript) dataflow.Walker {
-		w := &clockWalker{script: s}
-		r.place = append(r.place, w)
-		return w
-	})
+func (r *Clocks) Run() (*ReplayReport, error) {
+	r.clocks = true
+	f, err := r.run()
+	if err != nil {
+		return nil, err
+	}
+	own := r.Ranges[r.Comm.Rank()]
+	r.place = make([]clockPlace, own.Len())
+	sorter := r.Storage.Sorter(fixedBytes, fixedKey)
+	box := newOutbox(r.Comm, &r.Storage, sorter.Add)
+	for i := range f.runs {
+		for _, x := range f.runs[i].fixed {
+			var b [fixedBytes]byte
+			binary.BigEndian.PutUint32(b[:], x.p)
+			binary.BigEndian.PutUint64(b[4:], x.c.event)
+			x.c.append(b[:fixedKey])
+			if perr := box.put(rankOf(r.Ranges, trace.P(x.p)), b[:]); err == nil {
+				err = perr
+			}
+		}
+	}
+	if err := box.deliver(err); err != nil {
+		return nil, err
+	}
+	return f.report, r.Comm.Agree(r.keep(sorter, own.First))
+}
+
+// A correction on its way to its location is p u32, event u64, big-endian, by
+// which it is sorted, then as it is stored.
+const (
+	fixedKey   = 12
+	fixedBytes = fixedKey + correctionBytes
+)
+
+// keep stores the corrections of this rank's locations.
+func (r *Clocks) keep(s Sorter, first trace.P) error {
+	rows, err := s.Sort()
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var x correction
+	for rows.Next() {
+		w := &r.place[trace.P(binary.BigEndian.Uint32(rows.Row()))-first]
+		x.load(rows.Row()[fixedKey:])
+		w.report.Corrections++
+		w.report.Greatest = max(w.report.Greatest, x.raised-x.t)
+		if w.buf = x.append(w.buf); len(w.buf) >= correctionBlock*correctionBytes {
+			if err := w.flush(&r.Storage); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range r.place {
+		if err := r.place[i].flush(&r.Storage); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // Map gives the clock of this rank's i-th location, for its events in order.
 func (r *Clocks) Map(i int) (*ClockMap, ClockReport) {
-	w := r.place[i]
+	w := &r.place[i]
 	return &ClockMap{scratch: w.stored, left: w.report.Corrections}, w.report
 }
 
@@ -65,7 +116,7 @@ func (r *Clocks) Drop(i int) {
 	if s := r.place[i].stored; s != nil {
 		s.Drop()
 	}
-	r.place[i] = nil
+	r.place[i] = clockPlace{}
 }
 
 // correction raises event and those after it, from t to raised.
@@ -106,96 +157,62 @@ func (c *correction) at(t uint64) uint64 {
 	return max(t, c.raised+slow)
 }
 
-// clockWalker finds the corrections of one location.
-type clockWalker struct {
-	script replayScript
-	i      int
-	end    uint64 // of the call in hand
-	need   uint64 // the latest enter that it depends on
-	last   correction
+// clockPlace is the corrections of one location.
+type clockPlace struct {
 	report ClockReport
 	buf    []byte
 	stored Scratch
 }
 
-// Walk implements dataflow.Walker.
-func (w *clockWalker) Walk(x *dataflow.Port) (bool, error) {
-	for {
-		for ; w.i < len(w.script.ops); w.i++ {
-			ok, err := w.step(x, &w.script.ops[w.i])
-			if !ok || err != nil {
-				return false, err
-			}
-		}
-		w.i = 0
-		if err := w.script.fill(); err != nil {
-			return false, err
-		}
-		if len(w.script.ops) == 0 {
-			w.script.ops = nil
-			return true, w.flush()
-		}
-	}
-}
-
-// step does one step, false if it has to wait.
-func (w *clockWalker) step(x *dataflow.Port, o *replayOp) (bool, error) {
-	switch o.kind {
-	case stepCall:
-		if !x.Reach(o.t) {
-			return false, nil
-		}
-		w.end, w.need = o.key, 0
-	case stepSend:
-		x.Send(trace.P(o.peer), o.key, w.last.at(o.t))
-	case stepEnter:
-		x.Enter(o.collective(), w.last.at(o.t))
-	case stepAttend:
-		x.Enter(o.collective(), 0)
-	case stepNeed:
-		v, ok := x.Receive(o.key, trace.P(o.peer))
-		if !ok {
-			return false, nil
-		}
-		w.need = max(w.need, v)
-	case stepResult, stepIgnore:
-		v, ok := x.Result(o.collective())
-		if !ok {
-			return false, nil
-		}
-		if o.kind == stepResult {
-			w.need = max(w.need, v)
-		}
-	case stepLeave:
-		if w.need > w.last.at(w.end) {
-			return true, w.correct(o.key)
-		}
-	}
-	return true, nil
-}
-
-// correct raises the end of the call in hand, which is that event.
-func (w *clockWalker) correct(event uint64) error {
-	w.last = correction{event, w.end, w.need}
-	w.report.Corrections++
-	w.report.Greatest = max(w.report.Greatest, w.need-w.end)
-	w.buf = w.last.append(w.buf)
-	if len(w.buf) < correctionBlock*correctionBytes {
-		return nil
-	}
-	return w.flush()
-}
-
-func (w *clockWalker) flush() error {
+func (w *clockPlace) flush(st *Storage) error {
 	if len(w.buf) == 0 {
 		return nil
 	}
 	if w.stored == nil {
-		w.stored = w.script.r.Storage.Scratch()
+		w.stored = st.Scratch()
 	}
 	_, err := w.stored.Append(w.buf)
 	w.buf = w.buf[:0]
 	return err
+}
+
+// clockStep does one step of a location, false if it has to wait.
+func (f *flow) clockStep(p uint32, x *flowing) bool {
+	o := &x.op
+	switch o.kind {
+	case stepCall:
+		x.enter, x.leave, x.need = o.t, o.key, 0
+	case stepResume:
+		if f.guess {
+			x.enter, x.leave, x.need = o.t, o.key, 0
+		}
+	case stepSend:
+		f.give(valueKey{o.peer, 0, o.key}, x.last.at(o.t))
+	case stepEnter:
+		f.enter(p, o, x.last.at(o.t))
+	case stepAttend:
+		f.enter(p, o, 0)
+	case stepNeed:
+		v, ok := f.receive(p, valueKey{p, 0, o.key})
+		if !ok {
+			return false
+		}
+		x.need = max(x.need, v)
+	case stepResult, stepIgnore:
+		v, ok := f.result(p, o)
+		if !ok {
+			return false
+		}
+		if o.kind == stepResult {
+			x.need = max(x.need, v)
+		}
+	case stepLeave:
+		if x.need > x.last.at(x.leave) {
+			x.last = correction{o.key, x.leave, x.need}
+			f.run.fixed = append(f.run.fixed, placed{p, x.last})
+		}
+	}
+	return true
 }
 
 // ClockMap maps the times of a location's events, in their order.

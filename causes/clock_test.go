@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -64,7 +63,7 @@ func (pl *plan) repair(t testing.TB, ranks int) ([][]uint64, uint64) {
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		r := &Clocks{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last,
+			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last),
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
 		}}
 		if _, err := r.Run(); err != nil {
@@ -231,10 +230,10 @@ func TestClocksReportWhoWaits(t *testing.T) {
 	pl.message(side{p: 0, call: sa, post: sa, done: sa}, side{p: 1, call: rb, post: rb, done: rb})
 	pl.message(side{p: 1, call: sb, post: sb, done: sb}, side{p: 0, call: ra, post: ra, done: ra})
 	types := xtf.StandardTypes(xtf.Packed)
-	var report *dataflow.Report
+	var report *ReplayReport
 	err := mpi.RunInProcess(1, func(c mpi.Comm) error {
 		r := &Clocks{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: []partition.Range{{End: 2}}, Types: types, Storage: heapStorage(), Last: pl.last,
+			Comm: c, Defs: pl.defs, Ranges: []partition.Range{{End: 2}}, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last),
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) {
 				return pl.clockRows(t, types, int(p))[id], true, nil
 			},

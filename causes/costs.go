@@ -3,7 +3,6 @@ package causes
 import (
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -31,13 +30,12 @@ type cost struct {
 	sum [costKinds]uint64
 }
 
-// costs sums the costs of the locations of this rank: as many as mostCosts in
+// costs sums the costs of the locations of this rank, which are no more ticks than there are waits: as many as mostCosts in
 // memory, all in a sorter. Memory: 64 bytes for each of mostCosts.
 type costs struct {
-	list     []cost
-	index    []uint32 // 1 + number in list, by hash and linear probing; 0 is free
-	sorter   Sorter
-	overflow uint64
+	list   []cost
+	index  []uint32 // 1 + number in list, by hash and linear probing; 0 is free
+	sorter Sorter
 }
 
 // hash is a place among n, a power of two.
@@ -68,7 +66,7 @@ func (c *costs) add(x *cost1, ticks uint64, long bool) error {
 	if long {
 		kind = longTerm
 	}
-	c.overflow += addChecked(&sum[kind], ticks)
+	sum[kind] += ticks
 	return nil
 }
 
@@ -106,29 +104,34 @@ func (c *costs) place(x *cost1) int {
 	return i
 }
 
-// addChecked adds to a sum, which stays at the greatest value when it overflows;
-// it returns how often that happened.
-func addChecked(sum *uint64, v uint64) uint64 {
-	s := *sum + v
-	if s < v {
-		*sum = math.MaxUint64
-		return 1
+// put encodes a cost.
+func (x *cost1) put(row []byte, sum [costKinds]uint64) {
+	_ = row[costBytes-1]
+	binary.BigEndian.PutUint32(row[0:], uint32(x.p))
+	binary.BigEndian.PutUint64(row[4:], x.key)
+	binary.BigEndian.PutUint32(row[12:], x.pattern)
+	binary.BigEndian.PutUint32(row[16:], x.activity)
+	binary.BigEndian.PutUint64(row[20:], sum[shortTerm])
+	binary.BigEndian.PutUint64(row[28:], sum[longTerm])
+}
+
+// addAll adds both sums.
+func (c *costs) addAll(x *cost1, add [costKinds]uint64) error {
+	sum, err := c.find(x)
+	if err != nil {
+		return err
 	}
-	*sum = s
-	return 0
+	for k := range sum {
+		sum[k] += add[k]
+	}
+	return nil
 }
 
 // spill moves the sums to the sorter, in which order does not matter.
 func (c *costs) spill() error {
 	var row [costBytes]byte
 	for i := range c.list {
-		x := &c.list[i]
-		binary.BigEndian.PutUint32(row[0:], uint32(x.p))
-		binary.BigEndian.PutUint64(row[4:], x.key)
-		binary.BigEndian.PutUint32(row[12:], x.pattern)
-		binary.BigEndian.PutUint32(row[16:], x.activity)
-		binary.BigEndian.PutUint64(row[20:], x.sum[shortTerm])
-		binary.BigEndian.PutUint64(row[28:], x.sum[longTerm])
+		c.list[i].put(row[:], c.list[i].sum)
 		if err := c.sorter.Add(row[:]); err != nil {
 			return err
 		}
@@ -163,7 +166,7 @@ func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
 		}
 		at, any = x, true
 		for k := range sum {
-			c.overflow += addChecked(&sum[k], be.Uint64(row[costKey+8*k:]))
+			sum[k] += be.Uint64(row[costKey+8*k:])
 		}
 	}
 	if err := rows.Err(); err != nil || !any {
@@ -193,9 +196,8 @@ func compareTotals(a, b Total) int {
 
 // totalling sums over the locations of a rank.
 type totalling struct {
-	index    map[cost1]int // p is 0
-	list     Totals
-	overflow uint64
+	index map[cost1]int // p is 0
+	list  Totals
 }
 
 func newTotalling() *totalling { return &totalling{index: map[cost1]int{}} }
@@ -210,17 +212,16 @@ func (t *totalling) add(x *cost1, short, long uint64) {
 		t.index[name] = i
 		t.list = append(t.list, Total{Key: x.key, Pattern: x.pattern, Activity: x.activity})
 	}
-	one := short
-	t.overflow += addChecked(&one, long)
-	t.overflow += t.list[i].add(&Total{Short: short, Long: long, Worst: one, WorstP: uint32(x.p)})
+	t.list[i].add(&Total{Short: short, Long: long, Worst: short + long, WorstP: uint32(x.p)})
 }
 
 // add adds the sums of higher locations.
-func (t *Total) add(o *Total) (overflow uint64) {
+func (t *Total) add(o *Total) {
 	if o.Worst > t.Worst {
 		t.Worst, t.WorstP = o.Worst, o.WorstP
 	}
-	return addChecked(&t.Short, o.Short) + addChecked(&t.Long, o.Long)
+	t.Short += o.Short
+	t.Long += o.Long
 }
 
 // reduce sums over all ranks; rank 0 gets the result. Memory there: 48 bytes per
@@ -228,12 +229,12 @@ func (t *Total) add(o *Total) (overflow uint64) {
 func (t *totalling) reduce(c mpi.Comm) (Totals, error) {
 	slices.SortFunc(t.list, compareTotals)
 	return mpi.TreeReduce(c, t.list, encodeTotals, decodeTotals, func(a, b Totals) (Totals, error) {
-		return mergeTotals(a, b, &t.overflow), nil
+		return mergeTotals(a, b), nil
 	})
 }
 
 // mergeTotals merges sums of lower locations with those of higher ones.
-func mergeTotals(a, b Totals, overflow *uint64) Totals {
+func mergeTotals(a, b Totals) Totals {
 	out := make(Totals, 0, max(len(a), len(b)))
 	for len(a) > 0 || len(b) > 0 {
 		switch {
@@ -243,7 +244,7 @@ func mergeTotals(a, b Totals, overflow *uint64) Totals {
 			out, b = append(out, b[0]), b[1:]
 		default:
 			x := a[0]
-			*overflow += x.add(&b[0])
+			x.add(&b[0])
 			out, a, b = append(out, x), a[1:], b[1:]
 		}
 	}

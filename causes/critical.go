@@ -3,8 +3,6 @@ package causes
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
-	"math/bits"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -16,8 +14,6 @@ import (
 type PathInput struct {
 	// Extent says what is known of a location of this rank.
 	Extent func(p trace.P) (Extent, error)
-	// Collectives returns the COLL rows of a location, nil if there are none, and an xtf.CollCause for each.
-	Collectives func(p trace.P) (*xtf.Cursor, io.ReaderAt, error)
 }
 
 // Extent is where the path can begin on a location.
@@ -36,7 +32,10 @@ type PathReport struct {
 
 // tagPath is the tag of the messages that carry the path: instant u64 and location
 // u32, little-endian, or nothing when it is complete.
-const tagPath = 12
+const (
+	tagPath   = 12
+	pathBytes = 12
+)
 
 // Path is the critical path, as far as one rank knows it.
 type Path struct {
@@ -46,12 +45,12 @@ type Path struct {
 	begin  uint64 // first and last event of the run
 	end    uint64
 	report PathReport
-	jumps  journal  // of all locations of this rank, each in the order of time
-	first  []uint64 // number of the first one of each location
-	left   []uint64 // number behind the last one that was not passed
-	buf    []byte
 	spans  Sorter
-	trail  trail
+
+	parcels *parcels
+	out     parcelWriter
+	jumps   [][]jump // of the slab in hand, by location, that were not passed
+	trail   trail
 }
 
 // A span of the path is p u32, begin, end u64, big-endian.
@@ -66,20 +65,16 @@ const (
 func FindPath(r *Run, in *PathInput, write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
 	c := &Path{run: r, in: in, own: r.Ranges[r.Comm.Rank()], spans: r.Storage.Sorter(spanRowBytes, spanRowKey)}
 	c.trail = trail{write: write, totals: newTotalling(), sums: map[cost1]uint64{}}
-	c.jumps.scratch = r.Storage.Scratch()
-	defer c.jumps.scratch.Drop()
 	start, ok, err := c.start()
 	if err != nil || !ok {
 		return c, err
 	}
-	if err := r.Comm.Agree(c.collect()); err != nil {
+	c.parcels = newParcels(r.Comm, &r.Storage, r.Slabs)
+	defer c.parcels.drop()
+	if err := c.parcels.deliver(c.collect()); err != nil {
 		return nil, err
 	}
-	failed, fatal := c.follow(start)
-	if fatal != nil {
-		return nil, fatal
-	}
-	return c, r.Comm.Agree(failed)
+	return c, c.follow(start)
 }
 
 // Totals sums over all locations, on rank 0, as short-term costs, without patterns.
@@ -185,96 +180,70 @@ func flag(set bool) byte {
 	return 0
 }
 
-// follow carries the path back over all ranks. An error of this rank ends the
-// search; fatal ones are of the communicator. Collective.
-func (c *Path) follow(start trace.P) (failed, fatal error) {
-	p, at := start, c.end
+// follow goes back over the slabs, from the last one to the first, rank after rank. Collective.
+func (c *Path) follow(start trace.P) error {
 	comm := c.run.Comm
-	if rankOf(c.run.Ranges, p) != comm.Rank() {
-		var more bool
-		var err error
-		if p, at, more, err = c.await(); err != nil || !more {
-			return nil, err
-		}
-	}
-	for {
-		var more bool
-		p, at, more, failed = c.back(p, at)
-		if !more || failed != nil {
-			return failed, c.announce(comm.Rank())
-		}
-		b := binary.LittleEndian.AppendUint64(nil, at)
-		b = binary.LittleEndian.AppendUint32(b, uint32(p))
-		c.report.Messages++
-		if err := comm.Send(b, rankOf(c.run.Ranges, p), tagPath); err != nil {
-			return nil, err
-		}
-		var err error
-		if p, at, more, err = c.await(); err != nil || !more {
-			return nil, err
-		}
-	}
-}
-
-// await waits for the path to come back, or for its end, which it passes on.
-func (c *Path) await() (p trace.P, at uint64, more bool, err error) {
-	b, _, err := c.run.Comm.Recv(mpi.AnySource, tagPath)
-	switch {
-	case err != nil:
-		return 0, 0, false, err
-	case len(b) == 4:
-		return 0, 0, false, c.announce(int(binary.LittleEndian.Uint32(b)))
-	}
-	return trace.P(binary.LittleEndian.Uint32(b[8:])), binary.LittleEndian.Uint64(b), true, nil
-}
-
-// announce tells the ranks below this one, in a binomial tree around the rank where
-// the path is complete, that it is: that rank, u32 little-endian.
-func (c *Path) announce(root int) error {
-	size := c.run.Comm.Size()
-	at := (c.run.Comm.Rank() - root + size) % size
-	low := at & -at
-	if at == 0 {
-		low = 1 << bits.Len(uint(size-1))
-	}
-	b := binary.LittleEndian.AppendUint32(nil, uint32(root))
-	for bit := low / 2; bit > 0; bit /= 2 {
-		if at+bit >= size {
-			continue
-		}
-		if err := c.run.Comm.Send(b, (root+at+bit)%size, tagPath); err != nil {
+	var failed error
+	p, at, more := start, c.end, true
+	if comm.Rank()+1 < comm.Size() {
+		b, _, err := comm.Recv(comm.Rank()+1, tagPath)
+		if err != nil {
 			return err
 		}
+		if more = len(b) == pathBytes; more {
+			p, at = trace.P(binary.LittleEndian.Uint32(b[8:])), binary.LittleEndian.Uint64(b)
+		}
 	}
-	return nil
+	box := newOutbox(comm, &c.run.Storage, c.spans.Add)
+	first := c.parcels.own
+	for k := first + len(c.parcels.list) - 1; k >= first && more && failed == nil; k-- {
+		if failed = c.openSlab(k); failed == nil {
+			p, at, more, failed = c.back(p, at, box)
+		}
+	}
+	if comm.Rank() > 0 {
+		var b []byte
+		if more && failed == nil {
+			b = binary.LittleEndian.AppendUint64(nil, at)
+			b = binary.LittleEndian.AppendUint32(b, uint32(p))
+			c.report.Messages++
+		}
+		if err := comm.Send(b, comm.Rank()-1, tagPath); err != nil {
+			return err
+		}
+	} else if more && failed == nil {
+		failed = c.span(p, min(c.begin, at), at, box)
+	}
+	return box.deliver(failed)
 }
 
-// back follows the path from location p at an instant as far as it stays on this
-// rank; it is complete if there is no more. A wait is passed once, so that waits
-// that wait for each other at one instant do not hold it.
-func (c *Path) back(p trace.P, at uint64) (trace.P, uint64, bool, error) {
-	for c.own.Contains(p) {
-		end, cause, ok, err := c.jump(p, at)
-		if err != nil {
+// back follows the path from location p at an instant through the slab in hand; there may be more of it. A wait is passed
+// once, so that waits that wait for each other at one instant do not hold it.
+func (c *Path) back(p trace.P, at uint64, box *outbox) (trace.P, uint64, bool, error) {
+	for {
+		j, ok := c.jump(p, at)
+		if !ok {
+			return p, at, true, nil
+		}
+		if j.end < c.begin {
+			return p, at, false, c.span(p, min(c.begin, at), at, box)
+		}
+		if err := c.span(p, j.end, at, box); err != nil {
 			return p, at, false, err
 		}
-		if !ok {
-			end = min(c.begin, at)
-		}
-		if end < at {
-			var b [spanRowBytes]byte
-			binary.BigEndian.PutUint32(b[0:], uint32(p))
-			binary.BigEndian.PutUint64(b[4:], end)
-			binary.BigEndian.PutUint64(b[12:], at)
-			if err := c.spans.Add(b[:]); err != nil {
-				return p, at, false, err
-			}
-		}
-		if !ok {
-			return p, at, false, nil
-		}
 		c.report.Jumps++
-		p, at = cause, end
+		p, at = j.cause, j.end
 	}
-	return p, at, true, nil
+}
+
+// span is a part of the path on a location.
+func (c *Path) span(p trace.P, begin, end uint64, box *outbox) error {
+	if begin >= end {
+		return nil
+	}
+	var b [spanRowBytes]byte
+	binary.BigEndian.PutUint32(b[0:], uint32(p))
+	binary.BigEndian.PutUint64(b[4:], begin)
+	binary.BigEndian.PutUint64(b[12:], end)
+	return box.put(rankOf(c.run.Ranges, p), b[:])
 }

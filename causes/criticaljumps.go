@@ -1,67 +1,78 @@
 package causes
 
 import (
-	"encoding/binary"
+	"cmp"
+	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// A jump is the end of a wait, u64, and its cause, u32, little-endian. Sorted they
-// are p u32, end u64, all ones minus cause u32, big-endian: of waits that end at one
-// instant the path takes the lowest cause first.
-const (
-	jumpBytes = 12
-	jumpBlock = 256 // jumps read at once
-	jumpKey   = 16
-)
-
-// collect gathers the jumps of this rank's locations.
-func (c *Path) collect() error {
-	sorter := c.run.Storage.Sorter(jumpKey, jumpKey)
-	for p := c.own.First; p < c.own.End; p++ {
-		if err := c.collectWaits(p, sorter); err != nil {
-			return err
-		}
-		if err := c.collectRoots(p, sorter); err != nil {
-			return err
-		}
-	}
-	rows, err := sorter.Sort()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	more := rows.Next()
-	var b [jumpBytes]byte
-	for p := c.own.First; p < c.own.End; p++ {
-		c.first = append(c.first, uint64(c.jumps.size/jumpBytes))
-		for ; more && trace.P(binary.BigEndian.Uint32(rows.Row())) == p; more = rows.Next() {
-			binary.LittleEndian.PutUint64(b[:], binary.BigEndian.Uint64(rows.Row()[4:]))
-			binary.LittleEndian.PutUint32(b[8:], ^binary.BigEndian.Uint32(rows.Row()[12:]))
-			if _, err := c.jumps.append(b[:]); err != nil {
-				return err
-			}
-		}
-		c.left = append(c.left, uint64(c.jumps.size/jumpBytes))
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return c.jumps.flush()
+// jump is the end of a wait, and who caused it: where the path goes over. In the
+// records of a slab it is both as varints.
+type jump struct {
+	end   uint64
+	cause trace.P
 }
 
-func addJump(s Sorter, p trace.P, end uint64, cause uint32) error {
-	var b [jumpKey]byte
-	binary.BigEndian.PutUint32(b[0:], uint32(p))
-	binary.BigEndian.PutUint64(b[4:], end)
-	binary.BigEndian.PutUint32(b[12:], ^cause)
-	return s.Add(b[:])
+// collect deals the jumps of this rank's locations out to the slabs.
+func (c *Path) collect() error {
+	c.out = parcelWriter{to: c.parcels}
+	for p := c.own.First; p < c.own.End; p++ {
+		if err := c.collectWaits(p); err != nil {
+			return err
+		}
+		if err := c.collectRoots(p); err != nil {
+			return err
+		}
+	}
+	c.out.flush()
+	return c.out.err
+}
+
+func (c *Path) addJump(p trace.P, end uint64, cause uint32) {
+	c.out.at(uint32(p), c.parcels.slabs.at(end))
+	c.out.buf = varint.Append(c.out.buf, end, uint64(cause))
+}
+
+// openSlab reads the jumps of a slab. Of waits that end at one instant the path takes
+// the lowest cause first.
+func (c *Path) openSlab(k int) error {
+	if c.jumps == nil {
+		c.jumps = make([][]jump, c.run.Defs.NumLocations())
+	}
+	clear(c.jumps)
+	return c.parcels.each(k, func(p uint32, b []byte) error {
+		if uint64(p) >= uint64(len(c.jumps)) {
+			return errDamaged
+		}
+		var list []jump
+		r := varint.Read(b)
+		for r.Len() > 0 {
+			list = append(list, jump{r.Next(), trace.P(r.Next())})
+		}
+		slices.SortFunc(list, func(a, b jump) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(b.cause, a.cause)) })
+		c.jumps[p] = list
+		return failure(&r)
+	})
+}
+
+// jump returns the last wait of a location that ends by an instant and was not
+// passed, and passes it.
+func (c *Path) jump(p trace.P, at uint64) (x jump, ok bool) {
+	list := c.jumps[p]
+	for len(list) > 0 && !ok {
+		x = list[len(list)-1]
+		list, ok = list[:len(list)-1], x.end <= at
+	}
+	c.jumps[p] = list
+	return x, ok
 }
 
 // collectWaits takes the waits of a location but those of roots for the first
 // sender.
-func (c *Path) collectWaits(p trace.P, s Sorter) error {
+func (c *Path) collectWaits(p trace.P) error {
 	cursor, err := c.run.Waits(p)
 	if err != nil {
 		return err
@@ -72,17 +83,15 @@ func (c *Path) collectWaits(p trace.P, s Sorter) error {
 		if w.Pattern&xtf.WaitPatternMask == xtf.WaitEarlyReduce {
 			continue
 		}
-		if err := addJump(s, p, w.End, w.CauseP); err != nil {
-			return err
-		}
+		c.addJump(p, w.End, w.CauseP)
 	}
 	return rows.err()
 }
 
 // collectRoots takes the waits of a location for the last sender of an operation
 // of which it is the root.
-func (c *Path) collectRoots(p trace.P, s Sorter) error {
-	cursor, causes, err := c.in.Collectives(p)
+func (c *Path) collectRoots(p trace.P) error {
+	cursor, causes, err := c.run.Collectives(p)
 	if err != nil || cursor == nil {
 		return err
 	}
@@ -102,9 +111,7 @@ func (c *Path) collectRoots(p trace.P, s Sorter) error {
 		if cause.LastT == xtf.Never || end <= row.T || uint64(cause.LastP) >= uint64(c.run.Defs.NumLocations()) || trace.P(cause.LastP) == p {
 			continue
 		}
-		if err := addJump(s, p, end, cause.LastP); err != nil {
-			return err
-		}
+		c.addJump(p, end, cause.LastP)
 	}
 	return cursor.Err()
 }
@@ -113,28 +120,4 @@ func (c *Path) collectRoots(p trace.P, s Sorter) error {
 func (c *Path) outside(region uint32) bool {
 	r := c.run.Defs.Region(region)
 	return r != nil && c.run.Defs.Class(r)&trace.ClassInit != 0
-}
-
-// jump returns the last wait of a location that ends by an instant and was not
-// passed, and passes it.
-func (c *Path) jump(p trace.P, at uint64) (end uint64, cause trace.P, ok bool, err error) {
-	i := p - c.own.First
-	for c.left[i] > c.first[i] {
-		n := min(c.left[i]-c.first[i], jumpBlock)
-		if c.buf == nil {
-			c.buf = make([]byte, jumpBlock*jumpBytes)
-		}
-		b := c.buf[:n*jumpBytes]
-		if err := readFull(c.jumps.scratch, b, int64(c.left[i]-n)*jumpBytes); err != nil {
-			return 0, 0, false, err
-		}
-		for ; len(b) > 0; b = b[:len(b)-jumpBytes] {
-			c.left[i]--
-			x := b[len(b)-jumpBytes:]
-			if end := binary.LittleEndian.Uint64(x); end <= at {
-				return end, trace.P(binary.LittleEndian.Uint32(x[8:])), end >= c.begin, nil
-			}
-		}
-	}
-	return 0, 0, false, nil
 }

@@ -5,18 +5,26 @@
 //
 // # Time lines
 //
-// A location has at each instant an activity (CPU, MPI, I/O, marker, wait, outside), a call
-// path and a node. The activity is that of the outermost MPI call, marker or file
-// operation; in the span of a WAIT row with a cause it is wait. Completion spans
-// have no cause and are time in MPI. The path is that of the innermost call, the
+// A location has at each instant an activity (CPU, MPI, I/O, marker, device call,
+// device wait, lock wait, overhead, wait, outside), a call path and a node. The
+// activity is that of the outermost MPI call or marker; else overhead where records
+// tell that the tracer was busy with itself or off; else that of the outermost call
+// with one of its own. In the span of a WAIT row with a cause it is wait. Completion
+// spans have no cause and are time in MPI. The path is that of the innermost call, the
 // node the innermost interval that markers made. Before its first event and after
 // its last one a location is outside: nobody knows what it does, and no function does
 // it. So all time lines begin together and are of one length.
 //
 // # Delay costs
 //
-// The end of a wait of w for d is a synchronisation point of the pair. With s0 the
-// pair's point before, in whichever direction, or the start, and wait = [t, s):
+// A pair meets at the end of a wait of one for the other, and in a collective
+// operation that nobody leaves before all have entered it, whomever the two wait
+// for there: a blocking barrier, creation of a handle, or data operation of all with
+// all but alltoallv and alltoallw (of which a pair may exchange nothing), that all
+// members recorded; of a data operation the one that waits gave and got bytes, and
+// no member without bytes came after all that have some. The instant is the last
+// enter of a member, at the latest the leave of the one that waits. With s0 the
+// last instant before at which d and w met, or the start, and wait = [t, s):
 //
 //	a_d(x) = time of d in activity x in [s0, s)      a_w(x) = time of w in x in [s0, t)
 //	δ(x)   = max(0, a_d(x) - a_w(x))                 Σ(a_d - a_w) = s - t
@@ -27,8 +35,10 @@
 // costs. The part of x = wait falls to the waits of d that ended in [s0, s], in
 // proportion to their time after s0. What a wait gets so is summed, then dealt out
 // over the location that caused it in the same way, the last wait first: long-term
-// costs. All splits are in whole ticks by the largest remainder, ties by activity,
-// path, node and time. So short-term and long-term costs of all locations sum up
+// costs. All splits are in whole ticks: over waits, from the last one on, a part is
+// what floor(amount * length so far / length of all) grows by, so that nobody has to
+// know all of them at once; other splits are by the largest remainder, ties by
+// activity, path and node. So short-term and long-term costs of all locations sum up
 // to the waits (after D. Böhme et al., Identifying the root causes of wait states
 // in large-scale parallel applications, 2010).
 //
@@ -47,14 +57,24 @@
 // last sender; all other time is part of it. A wait that is not over when the path
 // arrives is time in MPI. So the length of the path is the runtime of the run.
 //
+// # Slabs of time
+//
+// What depends on other locations, step after step, is found slab by slab (Slabs): a
+// rank gets all that happens in its slabs, at all locations, in one exchange. The
+// replay passes crossings on to the next slab (flow.go); costs that waits pass on, and
+// the critical path, go back from rank to rank, once. So the number of messages does
+// not grow with the number of events, and what is found does not depend on slabs or
+// ranks.
+//
 // # Memory
 //
-// One location is walked at a time: its open calls and intervals, 60 bytes for
-// each (activity, path, node) that it comes to, and 16 bytes for each pair of
-// those and of a partner's synchronisation point that is still needed after which
-// it changed. Beside that the sorters, mostCosts x 64 bytes of sums, outboxBytes,
-// readersBytes or leastReader for each location, 200 bytes per location of the
-// rank, and the values under way of package dataflow. Waits, vectors and costs are
-// in the storage: about 200 bytes and 6 per entry of both vectors for each wait.
-// On rank 0: 48 bytes for each row of the totals.
+// The time line of one location is walked at a time: its open calls and intervals, 60
+// bytes for each (activity, path, node) that it comes to, and 16 for each of its
+// communicators. Of one slab 12 bytes for each piece of a time line, 8 for each total at
+// every block of pieces, 130 and what it is to be blamed on for each wait, and
+// 16 for each jump of the path. Beside that twice mostCosts x 64 bytes of sums, outboxBytes,
+// 300 bytes per location, 8 for each wait of the rank's slabs, and 40 for each pair of
+// locations that wait for each other in them. Time lines and waits are in the storage:
+// 3 bytes for each piece, and 20 for each wait. On rank 0: 48 bytes for each row of the
+// totals.
 package causes

@@ -21,13 +21,12 @@ const (
 	tagPieces  = 13 // how many pieces of records follow
 )
 
-// outbox collects records for locations of all ranks and delivers them all at
+// outbox collects records for all ranks and delivers them all at
 // once. Records for this rank are delivered as they come. Memory: outboxBytes, 64
 // bytes per rank that gets some and 12 for each of its pieces in the scratch, and
 // one piece while delivering.
 type outbox struct {
 	comm    mpi.Comm
-	ranges  []partition.Range
 	scratch Scratch
 	take    func(record []byte) error
 	boxes   map[int]*box // of each rank that gets some
@@ -48,9 +47,9 @@ type piece struct {
 	n   uint32
 }
 
-func newOutbox(r *Run, take func(record []byte) error) *outbox {
+func newOutbox(c mpi.Comm, st *Storage, take func(record []byte) error) *outbox {
 	return &outbox{
-		comm: r.Comm, ranges: r.Ranges, scratch: r.Storage.Scratch(), take: take, most: outboxBytes,
+		comm: c, scratch: st.Scratch(), take: take, most: outboxBytes,
 		boxes: map[int]*box{},
 	}
 }
@@ -60,9 +59,8 @@ func rankOf(ranges []partition.Range, p trace.P) int {
 	return sort.Search(len(ranges), func(i int) bool { return ranges[i].End > p })
 }
 
-// put sends a record to the rank of location p; the bytes may be reused.
-func (o *outbox) put(p trace.P, record []byte) error {
-	to := rankOf(o.ranges, p)
+// put sends a record to a rank; the bytes may be reused.
+func (o *outbox) put(to int, record []byte) error {
 	if to == o.comm.Rank() {
 		return o.take(record)
 	}
@@ -96,19 +94,33 @@ func (o *outbox) spill() error {
 	return nil
 }
 
-// deliver exchanges the records of all ranks: in step k a rank sends to the k-th
+// inlineBytes is the most records for a rank that go with their count: by halves of the ranks, so that a rank that gets
+// little of many does not get a message of each.
+const inlineBytes = 8 << 10
+
+// deliver exchanges the records of all ranks: few of them by halves of the ranks, and then in step k a rank sends to the k-th
 // above and receives from the k-th below, piece by piece, where there are some. An error of this rank
 // is kept while it goes on taking part. Collective.
 func (o *outbox) deliver(failed error) error {
-	if err := o.spill(); failed == nil {
-		failed = err
-	}
 	rank, size := o.comm.Rank(), o.comm.Size()
 	var counts []mpi.Part
 	steps := map[int]bool{} // distances of ranks that get or send some
 	for to, x := range o.boxes {
-		counts = append(counts, mpi.Part{Rank: to, Data: binary.LittleEndian.AppendUint64(nil, uint64(len(x.pieces)))})
-		steps[(to-rank+size)%size] = true
+		if len(x.pieces) == 0 && len(x.buffer) <= inlineBytes {
+			counts = append(counts, mpi.Part{Rank: to, Data: append(make([]byte, 8), x.buffer...)})
+			o.sent += uint64(len(x.buffer))
+			o.held -= len(x.buffer)
+			x.buffer = nil
+		}
+	}
+	if err := o.spill(); failed == nil {
+		failed = err
+	}
+	for to, x := range o.boxes {
+		if len(x.pieces) > 0 {
+			counts = append(counts, mpi.Part{Rank: to, Data: binary.LittleEndian.AppendUint64(nil, uint64(len(x.pieces)))})
+			steps[(to-rank+size)%size] = true
+		}
 	}
 	incoming, err := mpi.SparseAlltoall(o.comm, tagPieces, counts)
 	if err != nil {
@@ -116,8 +128,11 @@ func (o *outbox) deliver(failed error) error {
 	}
 	coming := map[int]uint64{}
 	for _, x := range incoming {
-		coming[x.Rank] = binary.LittleEndian.Uint64(x.Data)
-		steps[(rank-x.Rank+size)%size] = true
+		if coming[x.Rank] = binary.LittleEndian.Uint64(x.Data); coming[x.Rank] > 0 {
+			steps[(rank-x.Rank+size)%size] = true
+		} else if err := o.open(x.Data[8:]); failed == nil {
+			failed = err
+		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(steps)) {
 		to, from := (rank+k)%size, (rank-k+size)%size

@@ -2,10 +2,12 @@ package causes
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/dataflow"
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Ideal is the replay of a run in an ideal network, without latency and with
@@ -30,10 +32,11 @@ import (
 // transfer then, in no time. So time is mapped monotonically, and the lengths of
 // executions that share a border add up to the length of the whole.
 //
-// Memory: that of Replay, and 40 bytes per node that a location executed.
+// Memory: that of Replay, and 40 bytes per node that a location executed, for each
+// slab in which it began or ended.
 type Ideal struct {
 	Replay
-	place []*idealWalker
+	nodes map[uint64]*NodeIdeal // of this rank's locations, by location and node
 }
 
 // NodeIdeal is what the replay says of a node on a location: times in ticks.
@@ -44,107 +47,134 @@ type NodeIdeal struct {
 	Last  uint64 // latest end
 }
 
+// nodeTicks is what a slab adds to a node of a location: the sum of ends less that
+// of begins, modulo 2^64.
+type nodeTicks struct {
+	sum, first, last uint64
+	ends             uint64 // less begins, modulo 2^64
+}
+
+func nodeOf(p, node uint32) uint64 { return uint64(p)<<32 | uint64(node) }
+
 // Run replays all locations. Without Report.Deadlock, Nodes holds the results.
 // Collective.
-func (r *Ideal) Run() (*dataflow.Report, error) {
-	r.place = nil
-	return r.run(func(s replayScript) dataflow.Walker {
-		w := &idealWalker{script: s, nodes: make(map[uint32]*NodeIdeal)}
-		r.place = append(r.place, w)
-		return w
-	})
+func (r *Ideal) Run() (*ReplayReport, error) {
+	f, err := r.run()
+	if err != nil {
+		return nil, err
+	}
+	r.nodes = map[uint64]*NodeIdeal{}
+	box := newOutbox(r.Comm, &r.Storage, r.takeNode)
+	err = nil
+	var b []byte
+	for i := range f.runs {
+		x := &f.runs[i]
+		for _, k := range slices.Sorted(maps.Keys(x.nodes)) {
+			n := x.nodes[k]
+			if n.first != xtf.Never {
+				n.first -= x.late
+			}
+			if n.last > 0 {
+				n.last -= x.late
+			}
+			b = varint.Append(b[:0], k, n.sum-x.late*n.ends, n.first, n.last)
+			if perr := box.put(rankOf(r.Ranges, trace.P(k>>32)), b); err == nil {
+				err = perr
+			}
+		}
+	}
+	return f.report, box.deliver(err)
+}
+
+func (r *Ideal) takeNode(b []byte) error {
+	x := varint.Read(b)
+	k, sum, first, last := x.Next(), x.Next(), x.Next(), x.Next()
+	n := r.nodes[k]
+	if n == nil {
+		n = &NodeIdeal{Node: uint32(k), First: xtf.Never}
+		r.nodes[k] = n
+	}
+	n.Sum += sum
+	n.First, n.Last = min(n.First, first), max(n.Last, last)
+	return failure(&x)
 }
 
 // Nodes returns the results of this rank's i-th location, by node.
 func (r *Ideal) Nodes(i int) []NodeIdeal {
+	p := uint32(int(r.Ranges[r.Comm.Rank()].First) + i)
 	var list []NodeIdeal
-	for _, n := range r.place[i].nodes {
-		list = append(list, *n)
+	for k, n := range r.nodes {
+		if uint32(k>>32) == p {
+			list = append(list, *n)
+		}
 	}
 	slices.SortFunc(list, func(a, b NodeIdeal) int { return cmp.Compare(a.Node, b.Node) })
 	return list
 }
 
-// idealWalker replays one location. Instants are ticks; shift is how much later
-// the location is in the trace than in the replay, modulo 2^64.
-type idealWalker struct {
-	script       replayScript
-	i            int
-	shift        uint64
-	enter, leave uint64 // the last MPI call in the trace
-	from, to     uint64 // ... and in the replay
-	nodes        map[uint32]*NodeIdeal
-}
-
 // instant maps an instant from the begin of the last call on.
-func (w *idealWalker) instant(t uint64) uint64 {
-	if t >= w.leave || t < w.enter {
-		return t - w.shift
+func (x *standing) instant(t uint64) uint64 {
+	if t >= x.leave || t < x.enter {
+		return t - x.shift
 	}
-	return min(w.from+(t-w.enter), w.to)
+	return x.enter - x.before + min(t-x.enter, x.wait)
 }
 
-// Walk implements dataflow.Walker.
-func (w *idealWalker) Walk(x *dataflow.Port) (bool, error) {
-	for {
-		for ; w.i < len(w.script.ops); w.i++ {
-			if !w.step(x, &w.script.ops[w.i]) {
-				return false, nil
-			}
-		}
-		w.i = 0
-		if err := w.script.fill(); err != nil {
-			return false, err
-		}
-		if len(w.script.ops) == 0 {
-			w.script.ops = nil
-			return true, nil
-		}
-	}
-}
-
-// step does one step, false if it has to wait.
-func (w *idealWalker) step(x *dataflow.Port, o *replayOp) bool {
+// idealStep does one step of a location, false if it has to wait.
+func (f *flow) idealStep(p uint32, x *flowing) bool {
+	o := &x.op
 	switch o.kind {
 	case stepCall:
-		if !x.Reach(o.t) {
-			return false
+		x.call(o)
+	case stepResume:
+		if f.guess {
+			x.call(o)
 		}
-		w.enter, w.leave = o.t, o.key
-		w.from = o.t - w.shift
-		w.to = w.from
 	case stepLeave:
-		w.shift = w.leave - w.to
+		x.shift = x.leave - (x.enter - x.before + x.wait)
 	case stepSend:
-		x.Send(trace.P(o.peer), o.key, w.instant(o.t))
+		f.give(valueKey{o.peer, 0, o.key}, x.instant(o.t))
 	case stepNeed, stepDrop:
-		v, ok := x.Receive(o.key, trace.P(o.peer))
+		v, ok := f.receive(p, valueKey{p, 0, o.key})
 		if !ok {
 			return false
 		}
 		if o.kind == stepNeed {
-			w.to = max(w.to, v)
+			x.until(v)
 		}
 	case stepEnter:
-		x.Enter(o.collective(), w.instant(o.t))
+		f.enter(p, o, x.instant(o.t))
 	case stepResult:
-		v, ok := x.Result(o.collective())
+		v, ok := f.result(p, o)
 		if !ok {
 			return false
 		}
-		w.to = max(w.to, v)
-	case stepBegin:
-		n := w.nodes[o.peer]
-		at := w.instant(o.t)
-		if n == nil {
-			n = &NodeIdeal{Node: o.peer, First: at}
-			w.nodes[o.peer] = n
+		x.until(v)
+	case stepBegin, stepEnd:
+		k, at := nodeOf(p, o.peer), x.instant(o.t)
+		n, ok := f.run.nodes[k]
+		if !ok {
+			n.first = xtf.Never
 		}
-		n.Sum -= at
-	case stepEnd:
-		n, at := w.nodes[o.peer], w.instant(o.t)
-		n.Sum += at
-		n.Last = max(n.Last, at)
+		if o.kind == stepBegin {
+			n.sum, n.ends, n.first = n.sum-at, n.ends-1, min(n.first, at)
+		} else {
+			n.sum, n.ends, n.last = n.sum+at, n.ends+1, max(n.last, at)
+		}
+		f.run.nodes[k] = n
 	}
 	return true
+}
+
+// call begins a call.
+func (x *standing) call(o *replayOp) {
+	x.enter, x.leave = o.t, o.key
+	x.before, x.wait = x.shift, 0
+}
+
+// until has the call last until an instant of the replay.
+func (x *standing) until(v uint64) {
+	if from := x.enter - x.before; v > from {
+		x.wait = max(x.wait, v-from)
+	}
 }

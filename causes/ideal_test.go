@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -17,7 +16,7 @@ import (
 )
 
 // replay runs Ideal on several ranks. It returns the nodes of each location.
-func (pl *plan) replay(t testing.TB, ranks int) ([][]NodeIdeal, *dataflow.Deadlock) {
+func (pl *plan) replay(t testing.TB, ranks int, slab uint64) ([][]NodeIdeal, *Deadlock) {
 	t.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
 	ranges := partition.Ranges(make([]uint64, len(pl.calls)), ranks)
@@ -26,11 +25,11 @@ func (pl *plan) replay(t testing.TB, ranks int) ([][]NodeIdeal, *dataflow.Deadlo
 		arrays[p] = pl.rows(t, types, p)
 	}
 	out := make([][]NodeIdeal, len(pl.calls))
-	var stuck *dataflow.Deadlock
+	var stuck *Deadlock
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		r := &Ideal{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last,
+			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(slab, pl.last),
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
 		}}
 		report, err := r.Run()
@@ -120,7 +119,7 @@ func goldenPlans() map[string]struct {
 func TestIdealGolden(t *testing.T) {
 	for name, g := range goldenPlans() {
 		for _, ranks := range []int{1, 2} {
-			nodes, stuck := g.pl.replay(t, ranks)
+			nodes, stuck := g.pl.replay(t, ranks, 12)
 			if stuck != nil {
 				t.Fatalf("%s: %v", name, stuck)
 			}
@@ -263,7 +262,7 @@ func TestIdealAgainstSlowReplay(t *testing.T) {
 		}
 		want := pl.slowNodes(ends)
 		for _, ranks := range []int{1, 3, 7} {
-			got, stuck := pl.replay(t, ranks)
+			got, stuck := pl.replay(t, ranks, 12)
 			if stuck != nil {
 				t.Fatalf("seed %d, %d ranks: %v", seed, ranks, stuck)
 			}
@@ -292,7 +291,7 @@ func TestIdealReportsWhoWaits(t *testing.T) {
 	pl.message(side{p: 1, call: sb, post: sb, done: sb}, side{p: 0, call: ra, post: ra, done: ra})
 	pl.root([]uint64{0, 0}, []uint64{50, 50})
 	for _, ranks := range []int{1, 2} {
-		_, stuck := pl.replay(t, ranks)
+		_, stuck := pl.replay(t, ranks, 12)
 		if got, want := fmt.Sprint(stuck), "2 locations wait: [ 0 at 10 for 1; 1 at 11 for 0; ] in a cycle"; got != want {
 			t.Errorf("%d ranks: %s, want %s", ranks, got, want)
 		}
@@ -320,4 +319,12 @@ func BenchmarkIdeal(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(operations)*float64(b.N)/b.Elapsed().Seconds(), "operations/s")
+}
+
+// everyTick parts a run into slabs of equal length.
+func everyTick(ticks, last uint64) (s Slabs) {
+	for t := ticks; t < last; t += ticks {
+		s.ends = append(s.ends, t)
+	}
+	return s
 }

@@ -1,11 +1,11 @@
 package causes
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -102,88 +102,71 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// TestPassOn compares passing on to few waits and to more than fit a block.
+// TestPassOn compares passing on within one slab and over several.
 func TestPassOn(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for _, n := range []int{1, 2, 100, spanBlock, spanBlock + 1, 3*spanBlock + 7} {
-		d := &delays{spanFirst: []uint64{3}}
-		d.spans.scratch = &heapScratch{}
-		weights := weightsOf(r, n)
+	for _, n := range []int{1, 2, 100, 2049} {
+		lengths := weightsOf(r, n)
 		total := uint64(0)
-		for i := range 3 + n + 2 {
-			w := uint64(7)
-			if i >= 3 && i < 3+n {
-				w = weights[i-3]
-			}
-			if err := d.addSpan(total, total+w, 1); err != nil {
-				t.Fatal(err)
-			}
-			total += w
+		for i := range lengths {
+			lengths[i] = min(lengths[i], 1<<40)
+			total += lengths[i]
 		}
-		if err := d.spans.flush(); err != nil {
-			t.Fatal(err)
-		}
-		var want []uint64
 		for _, amount := range []uint64{1, uint64(n), 12345, r.Uint64() >> 3} {
-			if err := d.passOn(&blame{over: uint64(n), ended: uint64(n)}, amount); err != nil {
-				t.Fatal(err)
-			}
-			var s splitter
-			for i, q := range s.split(amount, weights) {
-				if len(want) <= i {
-					want = append(want, 0)
+			got := make([]uint64, n)
+			d := &delays{}
+			b := &blame{over: uint64(n), ended: uint64(n), waited: total}
+			for end, at := n, total; end > 0; {
+				first := max(end-1-r.IntN(n), 0)
+				d.waits = []ownWaits{{first: uint64(first)}}
+				for i := end - 1; i >= first; i-- {
+					d.waits[0].list = append([]ownWait{{begin: at - lengths[i], end: at}}, d.waits[0].list...)
+					at -= lengths[i]
 				}
-				want[i] += q
+				if end == n {
+					if err := d.passOn(b, amount); err != nil {
+						t.Fatal(err)
+					}
+				} else {
+					d.carry(&d.carried[0])
+				}
+				for i := range d.waits[0].list {
+					got[first+i] = d.waits[0].list[i].passed
+				}
+				end = first
 			}
-		}
-		for i := range uint64(n) {
-			if _, got, _, err := d.span(0, i); err != nil || got != want[i] {
-				t.Fatalf("%d waits, number %d: %d ticks, want %d (%v)", n, i, got, want[i], err)
+			if want := exactBack(amount, lengths); !slices.Equal(got, want) {
+				t.Fatalf("%d waits, %d ticks: %v, want %v", n, amount, got, want)
 			}
 		}
 	}
 }
 
-// TestHistory compares with a copy of all totals for each instant.
-func TestHistory(t *testing.T) {
-	h := newHistory()
-	for seed := range uint64(30) {
-		h.reset()
-		r := rand.New(rand.NewPCG(seed, 1))
-		slots := 1 + r.IntN(40)
-		total := make([]uint64, slots)
-		held := map[uint64][]uint64{0: slices.Clone(total)}
-		var list []uint64
-		for now := uint64(1); now < 3000; now++ {
-			i := r.IntN(slots)
-			h.add(h.slot(uint64(i)<<3, uint32(i%3)), now%5, now)
-			total[i] += now % 5
-			if r.IntN(3) == 0 {
-				h.hold(now)
-				held[now] = slices.Clone(total)
-				list = append(list, now)
-			}
-			if len(list) > 0 && r.IntN(3) == 0 {
-				k := r.IntN(len(list))
-				at := list[k]
-				list = slices.Delete(list, k, k+1)
-				var want []term
-				for s := range total {
-					if more := total[s] - held[at][s]; more > 0 {
-						want = append(want, term{uint64(s) << 3, uint32(s % 3), more})
-					}
-				}
-				if got := h.since(nil, at); !slices.Equal(got, want) {
-					t.Fatalf("since %d at %d: %v, want %v", at, now, got, want)
-				}
-				h.release(at)
-			}
+// TestValueTable compares with a map.
+func TestValueTable(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 3))
+	var table valueTable
+	want := map[valueKey]uint64{}
+	for i := range uint64(50_000) {
+		k := valueKey{r.Uint32N(4), r.Uint32N(3), r.Uint64N(100)}
+		if r.IntN(2) == 0 {
+			table.put(k, i)
+			want[k] = i
+			continue
 		}
-		if most := 2*(len(list)+1)*slots + 1<<10; h.kept > most {
-			t.Errorf("%d versions for %d instants and %d totals", h.kept, len(list), slots)
+		v, ok := table.take(k)
+		if w, there := want[k]; v != w || ok != there {
+			t.Fatalf("%+v: %d, %t, want %d, %t", k, v, ok, w, there)
 		}
-		if got := h.since(nil, 0); len(got) > slots {
-			t.Errorf("%d totals of %d", len(got), slots)
+		delete(want, k)
+	}
+	list := table.sorted()
+	if len(list) != len(want) || !slices.IsSortedFunc(list, func(a, b value) int { return compareKeys(a.valueKey, b.valueKey) }) {
+		t.Errorf("%d values, want %d in order", len(list), len(want))
+	}
+	for _, x := range list {
+		if want[x.valueKey] != x.v {
+			t.Errorf("%+v, want %d", x, want[x.valueKey])
 		}
 	}
 }
@@ -196,7 +179,7 @@ func TestOutbox(t *testing.T) {
 		got := map[string]int{}
 		err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 			run := &Run{Comm: c, Ranges: partition.Ranges(make([]uint64, locations), ranks), Storage: heapStorage()}
-			box := newOutbox(run, func(b []byte) error {
+			box := newOutbox(run.Comm, &run.Storage, func(b []byte) error {
 				to := trace.P(binary.LittleEndian.Uint32(b))
 				if !run.Ranges[c.Rank()].Contains(to) {
 					return fmt.Errorf("a record for location %d", to)
@@ -214,7 +197,7 @@ func TestOutbox(t *testing.T) {
 				b := binary.LittleEndian.AppendUint32(nil, to)
 				b = binary.LittleEndian.AppendUint32(b, uint32(c.Rank()<<16|i))
 				if err == nil {
-					err = box.put(trace.P(to), append(b, make([]byte, r.IntN(60))...))
+					err = box.put(rankOf(run.Ranges, trace.P(to)), append(b, make([]byte, r.IntN(60))...))
 				}
 			}
 			return box.deliver(err)
@@ -239,10 +222,10 @@ func TestOutboxFails(t *testing.T) {
 	failed := 0
 	_ = mpi.RunInProcess(3, func(c mpi.Comm) error {
 		run := &Run{Comm: c, Ranges: partition.Ranges(make([]uint64, 3), 3), Storage: heapStorage()}
-		box := newOutbox(run, func([]byte) error { return nil })
+		box := newOutbox(run.Comm, &run.Storage, func([]byte) error { return nil })
 		var err error
 		for p := range trace.P(3) {
-			err = box.put(p, []byte("record"))
+			err = box.put(int(p), []byte("record"))
 		}
 		if c.Rank() == 1 {
 			err = errDamaged
@@ -259,43 +242,122 @@ func TestOutboxFails(t *testing.T) {
 	}
 }
 
-// TestBackwards reads records from the last to the first.
-func TestBackwards(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 8))
-	j := journal{scratch: &heapScratch{}}
-	var want [][]byte
-	for range 3000 {
-		b := bytes.Repeat([]byte{byte(r.Uint32())}, r.IntN(40))
-		if r.IntN(100) == 0 {
-			b = make([]byte, r.IntN(9000))
+// crossingOf makes a crossing with some of everything.
+func crossingOf(locations int) *crossing {
+	x := &crossing{places: make([]standing, locations)}
+	x.places[0] = standing{enter: 7, leave: 9, before: ^uint64(3), shift: 5, wait: 2, need: 8, last: correction{1, 2, 3}, rest: []replayOp{
+		{kind: stepCall, t: 9, key: 12}, {kind: stepNeed, peer: 1, key: 4}, {kind: stepResult, coll: maxToAll, peer: 3, key: 1 << 40}, {kind: stepLeave, key: 5},
+	}}
+	x.values = []value{{valueKey{0, 0, 4}, 11}, {valueKey{1, 4, 9}, ^uint64(0)}}
+	x.instances = []instance{{coll: replayOp{coll: prefixMax, peer: 3, key: 2}, entered: 1, value: 4, waiting: []uint32{1}, prefix: []memberValue{{2, 1, 9}}}}
+	return x
+}
+
+// TestLater has two crossings that differ by 7 ticks, and then in something else too.
+func TestLater(t *testing.T) {
+	by := func(c uint64) *crossing {
+		x := crossingOf(2)
+		x.places[1] = standing{enter: 3, leave: 4, before: 1, shift: 2}
+		for p := range x.places {
+			x.places[p].before += c
+			x.places[p].shift += c
 		}
-		want = append(want, b)
-		if err := j.appendEnded(slices.Clone(b)); err != nil {
-			t.Fatal(err)
+		for i := range x.values {
+			x.values[i].v -= c
 		}
+		x.instances[0].prefix[0].v -= c
+		x.instances = append(x.instances, instance{coll: replayOp{coll: maxToAll, peer: 1, key: 3}, entered: 1, value: 20 - c})
+		return x
 	}
-	if err := j.flush(); err != nil {
-		t.Fatal(err)
+	if c, ok := later(by(0), by(7), nil, false); !ok || c != 7 {
+		t.Errorf("later by %d, %t, want 7", c, ok)
 	}
-	x := backwards{src: j.scratch, end: j.size, most: 1 << 10}
-	for i := len(want) - 1; i >= 0; i-- {
-		if got, err := x.next(); err != nil || !bytes.Equal(got, want[i]) || got == nil {
-			t.Fatalf("record %d: %d bytes, %v", i, len(got), err)
+	run := &slabRun{to: by(0), active: []bool{true, true}}
+	run.delay(nil, 7)
+	if want := by(7); !reflect.DeepEqual(run.to, want) {
+		t.Errorf("delayed by 7: %+v, want %+v", run.to, want)
+	}
+	for what, change := range map[string]func(x *crossing){
+		"shift":  func(x *crossing) { x.places[1].shift++ },
+		"wait":   func(x *crossing) { x.places[1].wait++ },
+		"rest":   func(x *crossing) { x.places[0].rest = x.places[0].rest[1:] },
+		"value":  func(x *crossing) { x.values[1].v++ },
+		"result": func(x *crossing) { x.instances[1].value++ },
+		"prefix": func(x *crossing) { x.instances[0].prefix[0].v++ },
+	} {
+		x := by(7)
+		change(x)
+		if _, ok := later(by(0), x, nil, false); ok {
+			t.Errorf("another %s is not seen", what)
 		}
-	}
-	if got, err := x.next(); got != nil || err != nil {
-		t.Errorf("before the first: %v, %v", got, err)
 	}
 }
 
-// FuzzRecords reads what passes keep in the storage from any bytes.
+// TestUntil has a call from 10 on, 4 ticks earlier in the replay, that waits for three others: until 25 at the latest, 19 ticks.
+func TestUntil(t *testing.T) {
+	x := standing{shift: 4}
+	x.call(&replayOp{t: 10, key: 40})
+	for _, v := range []uint64{20, 25, 3, 22} {
+		x.until(v)
+	}
+	if x.wait != 19 {
+		t.Errorf("the call lasts %d ticks, want 19", x.wait)
+	}
+}
+
+// TestSpan compares sums over blocks of pieces with sums over pieces.
+func TestSpan(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 1))
+	var line lineSlab
+	var sum tally
+	b, last := []byte{0, 0, 0}, uint64(7)
+	var pieces []term // key, ticks
+	for i := range uint64(300) {
+		p := term{key: r.Uint64N(5), ticks: 1 + r.Uint64N(9)}
+		if i < 5 {
+			p.key = i
+		}
+		if b = binary.AppendUvarint(b, p.key<<pieceBits); i < 5 {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, p.key), 0)
+		}
+		b = binary.AppendUvarint(b, p.ticks)
+		pieces, last = append(pieces, p), last+p.ticks
+	}
+	if err := line.parse(b, 7); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		from := 7 + r.Uint64N(last-7)
+		to := from + r.Uint64N(last-from+1)
+		want, at := make([]uint64, 5), uint64(7)
+		for _, p := range pieces {
+			if first, end := max(from, at), min(to, at+p.ticks); first < end {
+				want[p.key] += end - first
+			}
+			at += p.ticks
+		}
+		got := make([]uint64, 5)
+		sum.begin(len(line.keys))
+		line.span(&sum, from, to)
+		for _, x := range line.take(&sum, nil) {
+			got[x.key] += x.ticks
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("[%d, %d): %v, want %v", from, to, got, want)
+		}
+	}
+}
+
+// FuzzRecords reads what passes keep in the storage, and what ranks send, from any bytes.
 func FuzzRecords(f *testing.F) {
-	b := blame{waiter: 3, end: 9, ended: 2, over: 4, places: []place{{8, 5, 2}}, spots: []spot{{1, 2}, {2, 3}}}
+	b := blame{end: 9, ended: 2, over: 4, places: []place{{8, 5, 2}}, spots: []spot{{1, 2}, {2, 3}}}
 	b.excess[0] = 7
 	f.Add(b.append(nil))
-	f.Add(appendTerms(nil, []term{{1, 2, 3}, {9, 2, 3}}, true))
+	f.Add(appendTerms(nil, []term{{1, 2, 3}, {9, 2, 3}}))
 	totals, _ := encodeTotals(Totals{{Key: 1, Short: 2}})
 	f.Add(totals)
+	f.Add(crossingOf(2).append(nil))
+	f.Add((&delays{carried: []carried{{p: 1, next: 9, low: 4, amount: 8, total: 5, length: 2, given: 1}}}).appendCarried(true))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		var x, y blame
 		if x.parse(in) == nil {
@@ -303,24 +365,97 @@ func FuzzRecords(f *testing.F) {
 				t.Errorf("%+v is not read back: %v", x, err)
 			}
 		}
-		for _, nodes := range []bool{false, true} {
-			if terms, err := parseTerms(nil, in, nodes); err == nil {
-				again, err := parseTerms(nil, appendTerms(nil, terms, true), true)
-				if err != nil || !slices.Equal(again, terms) {
-					t.Errorf("%v are read back as %v: %v", terms, again, err)
-				}
+		if terms, err := parseTerms(nil, in); err == nil {
+			again, err := parseTerms(nil, appendTerms(nil, terms))
+			if err != nil || !slices.Equal(again, terms) {
+				t.Errorf("%v are read back as %v: %v", terms, again, err)
 			}
+		}
+		var line lineSlab
+		if line.parse(in, 7) == nil && len(line.ends) > 0 {
+			var sum tally
+			line.total(&sum, line.ends[len(line.ends)/2], nil)
+			line.state(line.ends[0])
 		}
 		if list, err := decodeTotals(in); err == nil {
 			if again, _ := encodeTotals(list); len(again) != len(in) {
 				t.Errorf("%d bytes of totals became %d", len(in), len(again))
 			}
 		}
-		r := backwards{src: bytes.NewReader(in), end: int64(len(in)), most: 16}
-		for {
-			if b, err := r.next(); b == nil || err != nil {
-				break
+		if x, err := parseCrossing(in, 2); err == nil {
+			if again, err := parseCrossing(x.append(nil), 2); err != nil || !reflect.DeepEqual(again, x) {
+				t.Errorf("%+v are read back as %+v: %v", x, again, err)
 			}
+		}
+		if x, err := parseDeadlock(in); err == nil {
+			_ = x.String()
+		}
+		defs := (&program{locations: make([]rows, 2)}).definitions()
+		d := &delays{run: &Run{Defs: defs}}
+		if _, err := d.parseCarried(in); err == nil {
+			again := &delays{run: &Run{Defs: defs}}
+			if _, err := again.parseCarried(d.appendCarried(false)); err != nil || !slices.Equal(again.carried, d.carried) {
+				t.Errorf("%+v are read back as %+v: %v", d.carried, again.carried, err)
+			}
+		}
+	})
+}
+
+// FuzzSlab replays any steps of three locations, from any crossing: it ends, and what it leaves can be sent and goes on.
+func FuzzSlab(f *testing.F) {
+	steps := func(list ...replayOp) (b []byte) {
+		var code stepCoder
+		for i := range list {
+			b = code.put(b, &list[i])
+		}
+		return b
+	}
+	f.Add(steps(replayOp{kind: stepCall, t: 3, key: 9}, replayOp{kind: stepSend, peer: 1, t: 4, key: 2}, replayOp{kind: stepLeave, key: 1}),
+		steps(replayOp{kind: stepCall, t: 1, key: 9}, replayOp{kind: stepNeed, key: 2}, replayOp{kind: stepLeave, key: 1}), []byte{}, []byte{}, false, false)
+	for k := range prefixMax + 1 {
+		x := steps(replayOp{kind: stepCall, t: 3, key: 9}, replayOp{kind: stepEnter, coll: k, root: 1, t: 4}, replayOp{kind: stepResult, coll: k, root: 1}, replayOp{kind: stepLeave, key: 1})
+		f.Add(x, x, x, crossingOf(3).append(nil), k%2 > 0, k > rootToAll)
+	}
+	beyond := crossing{places: make([]standing, 3), instances: []instance{{coll: replayOp{coll: prefixMax}, prefix: []memberValue{{member: 9, p: 1}}}}}
+	x := steps(replayOp{kind: stepEnter, coll: prefixMax})
+	f.Add(x, x, x, beyond.append(nil), false, false)
+	defs := planDefs(3, []uint64{0, 1, 2}, []uint64{2, 0})
+	f.Fuzz(func(t *testing.T, a, b, c, from []byte, clocks, guess bool) {
+		if len(a)+len(b)+len(c)+len(from) > 1<<14 {
+			return
+		}
+		run := &Replay{Comm: mpi.Serial(), Defs: defs, Storage: heapStorage(), clocks: clocks}
+		x := &flow{r: run, defs: defs, comms: map[uint32]uint32{}, runs: make([]slabRun, 1), guess: guess, report: &ReplayReport{}}
+		x.steps = newParcels(run.Comm, &run.Storage, Slabs{})
+		for p, list := range [][]byte{a, b, c} {
+			if err := x.steps.put(append([]byte{0, 0, 0, 0, byte(p), 0, 0, 0}, list...)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.steps.deliver(nil); err != nil {
+			t.Fatal(err)
+		}
+		start, err := parseCrossing(from, 3)
+		if err != nil {
+			start = &crossing{places: make([]standing, 3)}
+		}
+		for range 2 {
+			if err := x.slab(0, start); err != nil {
+				return
+			}
+			to := x.runs[0].to
+			again, err := parseCrossing(to.append(nil), 3)
+			if err != nil {
+				t.Fatalf("%+v is not read back: %v", to, err)
+			}
+			if _, ok := later(to, again, nil, clocks); !ok {
+				t.Errorf("%+v is read back as %+v", to, again)
+			}
+			if _, err := x.deadlock(to, 0); err != nil {
+				t.Error(err)
+			}
+			x.runs[0].delay(start, 7)
+			start = again
 		}
 	})
 }

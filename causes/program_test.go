@@ -3,6 +3,7 @@ package causes
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -20,6 +21,7 @@ type program struct {
 	locations []rows
 	derived   []bool
 	last      uint64
+	slabs     Slabs
 }
 
 type rows struct {
@@ -28,6 +30,7 @@ type rows struct {
 	waits  []xtf.Wait
 	colls  []xtf.Coll
 	causes []xtf.CollCause
+	busy   [][2]uint64 // overhead that records tell
 	first  uint64
 	last   uint64
 	mpi    bool
@@ -50,6 +53,11 @@ func randomProgram(r *rand.Rand, locations int, length uint64) *program {
 			}
 			t = end + r.Uint64N(20)
 		}
+		for t := r.Uint64N(60); t < length; t += 1 + r.Uint64N(40) {
+			end := t + 1 + r.Uint64N(15)
+			l.busy = append(l.busy, [2]uint64{t, end})
+			t = end
+		}
 		l.ivals = slices.Insert(l.ivals, 0, xtf.Ival{T: l.first, End: l.last})
 		slices.SortStableFunc(l.ivals, func(a, b xtf.Ival) int { return cmp.Compare(a.T, b.T) })
 		p.last = max(p.last, l.last)
@@ -68,7 +76,7 @@ func randomCalls(r *rand.Rand, l *rows, own uint32, locations int, length uint64
 			open = append(open, len(l.calls))
 			c := xtf.Call{T: t, End: xtf.Never, Region: r.Uint32N(3), Depth: uint32(len(open) - 1)}
 			if r.IntN(8) == 0 {
-				c.Flags = xtf.FlagOutermostIO
+				c.Flags = xtf.FlagOutermostIO << r.IntN(5)
 			}
 			l.calls = append(l.calls, c)
 		case k < 5 && len(open) > 0:
@@ -102,8 +110,21 @@ func randomWait(r *rand.Rand, l *rows, own uint32, locations int, c *xtf.Call) {
 	if w.CauseP == own || r.IntN(10) == 0 {
 		w.CauseP = trace.Undefined
 	}
-	switch r.IntN(6) {
+	switch r.IntN(8) {
 	case 0: // none
+	case 6, 7: // a meeting, or what is none: not all members, not blocking, on another communicator, no data, a late member without
+		x := xtf.Coll{
+			T: c.T, End: c.End, LastEnter: c.T + r.Uint64N(c.End-c.T+4), Comm: r.Uint32N(2), Flags: []uint32{opBarrier, 11, opAlltoallv, opScan}[r.IntN(4)],
+			Sent: uint64(r.IntN(4)), Received: uint64(r.IntN(4)),
+		}
+		if r.IntN(8) == 0 {
+			x.Flags |= []uint32{xtf.CollNonBlocking, xtf.CollShort, xtf.CollMixed}[r.IntN(3)]
+		}
+		cause := xtf.NoCollCause()
+		if n := r.Uint64N(8); n > 0 {
+			cause.LastT = x.LastEnter - min(x.LastEnter, n/7)
+		}
+		l.colls, l.causes = append(l.colls, x), append(l.causes, cause)
 	case 1: // a root of a reduction
 		x := xtf.Coll{T: c.T, End: c.End, Ordinal: 1, Flags: 12}
 		last := w
@@ -148,13 +169,11 @@ func (p *program) paths() (*callpath.Tree, []*callpath.Tree) {
 
 // definitions has the locations of the program.
 func (p *program) definitions() *trace.Definitions {
-	d := &trace.Definitions{Groups: nil}
-	for i := range p.locations {
-		d.LocationGroups = append(d.LocationGroups, trace.LocationGroup{Ref: uint32(i)})
-		d.Locations = append(d.Locations, trace.Location{Ref: uint64(i), Group: uint32(i)})
+	all := make([]uint64, len(p.locations))
+	for i := range all {
+		all[i] = uint64(i)
 	}
-	d.Seal()
-	return d
+	return planDefs(len(all), all, all[:len(all)/2+1]) // communicator 1 has half of them
 }
 
 // packed is a finished array of rows.
@@ -190,22 +209,20 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 	}
 	r := &Run{
 		Comm: c, Defs: defs, Ranges: partition.Ranges(weights, c.Size()), Storage: heapStorage(),
-		Derived: p.derived,
+		Derived: p.derived, Slabs: p.slabs, Last: p.last,
 		Open: func(i trace.P) (*Location, error) {
 			l := &p.locations[i]
+			var busy []byte
+			for _, b := range l.busy {
+				busy = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(busy, b[0]), b[1])
+			}
 			return &Location{
-				First: l.first, Last: l.last,
+				First: l.first, Last: l.last, Overhead: bytes.NewReader(busy),
 				Calls: packed(tb, xtf.TypeCall, l.calls), Intervals: packed(tb, xtf.TypeIval, l.ivals),
 				Paths: own[i], Global: union.Locate(own[i]),
 			}, nil
 		},
 		Waits: func(i trace.P) (*xtf.Cursor, error) { return packed(tb, xtf.TypeWait, p.locations[i].waits), nil },
-	}
-	in := &PathInput{
-		Extent: func(i trace.P) (Extent, error) {
-			l := &p.locations[i]
-			return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
-		},
 		Collectives: func(i trace.P) (*xtf.Cursor, io.ReaderAt, error) {
 			l := &p.locations[i]
 			var b []byte
@@ -215,5 +232,9 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 			return packed(tb, xtf.TypeColl, l.colls), bytes.NewReader(b), nil
 		},
 	}
+	in := &PathInput{Extent: func(i trace.P) (Extent, error) {
+		l := &p.locations[i]
+		return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
+	}}
 	return r, in
 }

@@ -3,7 +3,6 @@ package causes
 import (
 	"slices"
 
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -13,9 +12,9 @@ import (
 // Replay is what passes work with that go through the rows of all locations at
 // once, each location as far as the others let it: Ideal and Clocks.
 //
-// Memory: that of dataflow; per location 32 bytes for each of the steps that were
-// read ahead (together replayStepBytes, but leastPiece each), and 24 per open
-// execution.
+// Memory: of one slab, 4 bytes for each step and 200 for each location, and 24 for
+// each value that is under way at once; for each slab of the rank 100 bytes for
+// each location and 20 for each value under way at its borders; 24 per open execution.
 type Replay struct {
 	Comm    mpi.Comm
 	Defs    *trace.Definitions
@@ -24,50 +23,96 @@ type Replay struct {
 	Array   func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) // of this rank's locations
 	Storage Storage
 	Last    uint64 // last event of the run, ticks
-	Budget  int64  // bytes for values under way, see dataflow.Options
+	Slabs   Slabs  // chosen by the run if there is only one
 	// Calm, where not nil, tells of an array of messages or collectives that none of its rows takes effect before its T: it
 	// is read once less then. False if that is not known.
 	Calm func(p trace.P, t xtf.TypeID) bool
 
 	clocks bool // see replayScript
-	piece  int
-	most   int // steps of the longest piece so far
 	early  Scratch
 }
 
-// replayStepBytes is what the steps of all locations of a rank may take together;
-// a location has at least leastPiece steps at a time.
-const (
-	replayStepBytes = 16 << 20
-	leastPiece      = 256
-	mostPiece       = 64 << 10
-)
+// earlyBlock is the number of early operations that are read at a time.
+const earlyBlock = 1024
 
-// run runs a walker over each location's script. Collective.
-func (r *Replay) run(walker func(s replayScript) dataflow.Walker) (*dataflow.Report, error) {
-	own := r.Ranges[r.Comm.Rank()]
-	r.piece = min(max(replayStepBytes/(32*max(own.Len(), 1)), leastPiece), mostPiece)
-	r.early = r.Storage.Scratch()
-	defer r.early.Drop()
-	walkers := make([]dataflow.Walker, 0, own.Len())
-	var rows uint64
-	var err error
-	for p := own.First; p < own.End && err == nil; p++ {
-		s := replayScript{r: r, p: p}
-		err = s.sortEarly(&rows)
-		walkers = append(walkers, walker(s))
-	}
-	if err := r.Comm.Agree(err); err != nil {
-		return nil, err
-	}
-	return dataflow.Run(dataflow.Options{
-		Comm: r.Comm, Defs: r.Defs, Ranges: r.Ranges, Walkers: walkers, Span: r.Last, Rows: rows, Budget: r.Budget,
-	})
+// ReplayReport says what a replay did. Counts of a rank are for logs; Deadlock is
+// the same on all ranks.
+type ReplayReport struct {
+	Deadlock *Deadlock // nil if every location came to its end
+	Slabs    uint64    // that this rank ran, some more than once
+	Phases   uint64    // in which all ranks ran at once
+	Steps    uint64
+	Messages uint64 // sent with crossings
+	Bytes    uint64 // sent, with steps and crossings
 }
 
-// sortEarly finds the operations that take effect before their row. It counts the
-// rows that may get values.
-func (s *replayScript) sortEarly(rows *uint64) error {
+func (r *ReplayReport) count(b []byte) {
+	r.Messages++
+	r.Bytes += uint64(len(b))
+}
+
+// run replays all locations. Collective.
+func (r *Replay) run() (*flow, error) {
+	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, report: &ReplayReport{}}
+	own := r.Ranges[r.Comm.Rank()]
+	if len(r.Slabs.ends) == 0 {
+		var err error
+		if r.Slabs, err = cutSlabs(r.Comm, r.Last, r.Defs.NumLocations(), func(add func(first, end, rows uint64)) error { return r.eachPage(own, add) }); err != nil {
+			return nil, err
+		}
+	}
+	f.steps = newParcels(r.Comm, &r.Storage, r.Slabs)
+	defer f.steps.drop()
+	if err := f.steps.deliver(r.deal(own, f.steps)); err != nil {
+		return nil, err
+	}
+	f.report.Bytes = f.steps.box.sent
+	f.runs = make([]slabRun, len(f.steps.list))
+	last, err := f.runSlabs(r.Defs.NumLocations())
+	if err != nil {
+		return nil, err
+	}
+	f.report.Deadlock, err = f.deadlock(last, r.Comm.Size()-1)
+	return f, err
+}
+
+// eachPage tells of the pages of messages and collectives of this rank's locations.
+func (r *Replay) eachPage(own partition.Range, add func(first, end, rows uint64)) error {
+	for p := own.First; p < own.End; p++ {
+		for _, t := range replayArrays[1:3] {
+			a, ok, err := r.Array(p, t)
+			if err != nil {
+				return err
+			}
+			if ok && a.Summary != nil {
+				a.Summary.EachPage(add)
+			}
+		}
+	}
+	return nil
+}
+
+// deal deals the steps of this rank's locations out to the slabs.
+func (r *Replay) deal(own partition.Range, to *parcels) error {
+	r.early = r.Storage.Scratch()
+	defer r.early.Drop()
+	w := stepWriter{parcelWriter: parcelWriter{to: to}}
+	for p := own.First; p < own.End; p++ {
+		s := replayScript{r: r, p: p}
+		if err := s.sortEarly(); err != nil {
+			return err
+		}
+		w.begin(uint32(p))
+		if err := s.each(w.add); err != nil {
+			return err
+		}
+	}
+	w.flush()
+	return w.err
+}
+
+// sortEarly finds the operations that take effect before their row.
+func (s *replayScript) sortEarly() error {
 	var sorter Sorter
 	b := make([]byte, earlyBytes)
 	add := func(o replayOp, order uint64) error {
@@ -86,7 +131,6 @@ func (s *replayScript) sortEarly(rows *uint64) error {
 		if !ok {
 			continue
 		}
-		*rows += a.Summary.Len()
 		if !s.r.mayBeEarly(t) || s.r.Calm != nil && s.r.Calm(s.p, t) {
 			continue
 		}
@@ -143,7 +187,7 @@ func (s *replayScript) storeEarly(sorter Sorter) error {
 		return err
 	}
 	defer rows.Close()
-	const block = 1024 * earlyBytes
+	const block = earlyBlock * earlyBytes
 	first := true
 	var b []byte
 	flush := func() error {

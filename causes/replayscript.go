@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -24,20 +23,17 @@ const (
 	stepIgnore                   // the collective is complete, which the call does not need
 	stepBegin                    // an execution of node peer begins at t
 	stepEnd                      // ... ends
+	stepResume                   // a call that began in a slab before, as stepCall has it
 )
 
 // replayOp is one step of a location in the replay. Memory: 32 bytes.
 type replayOp struct {
 	kind replayKind
-	coll dataflow.Kind
+	coll collectiveKind
 	peer uint32 // location, communicator or node
 	root uint32
 	t    uint64
 	key  uint64 // End, row or ordinal
-}
-
-func (o *replayOp) collective() dataflow.Collective {
-	return dataflow.Collective{Comm: o.peer, Ordinal: o.key, Kind: o.coll, Root: o.root}
 }
 
 // earlyBytes is the size of an operation that takes effect at an instant before
@@ -65,13 +61,12 @@ func (o *replayOp) loadEarly(b []byte) {
 	_ = b[earlyBytes-1]
 	*o = replayOp{
 		t: binary.BigEndian.Uint64(b), peer: binary.LittleEndian.Uint32(b[16:]), root: binary.LittleEndian.Uint32(b[20:]),
-		kind: replayKind(b[24]), coll: dataflow.Kind(b[25]), key: binary.LittleEndian.Uint64(b[32:]),
+		kind: replayKind(b[24]), coll: collectiveKind(b[25]), key: binary.LittleEndian.Uint64(b[32:]),
 	}
 }
 
-// replayScript makes the steps of one location from its rows, a piece at a time,
-// so that no page stays open while the location waits. Memory between two pieces:
-// 24 bytes per open execution and per synchronous send that is open.
+// replayScript makes the steps of one location from its rows. Memory: 24 bytes per
+// open execution and per synchronous send that is open.
 //
 // For the repair of clocks it leaves calls and executions aside: operations that
 // end together are a call, with the number of the event where they end as the key
@@ -79,8 +74,7 @@ func (o *replayOp) loadEarly(b []byte) {
 type replayScript struct {
 	r     *Replay
 	p     trace.P
-	at    [4]uint64 // next row of each array
-	early struct {  // in Replay.early, by instant
+	early struct { // in Replay.early, by instant
 		off  int64
 		n    uint64 // left
 		next replayOp
@@ -122,7 +116,29 @@ var earlyColumns = [2][]int{
 	{xtf.CollPost, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 }
 
-// openRows opens the arrays where the last piece ended.
+// each passes the steps of the location in their order.
+func (s *replayScript) each(f func(o *replayOp)) error {
+	if err := s.openRows(); err != nil {
+		return err
+	}
+	for !s.ended {
+		s.ops = s.ops[:0]
+		if err := s.nextCall(); err != nil {
+			return err
+		}
+		for i := range s.ops {
+			f(&s.ops[i])
+		}
+	}
+	for _, err := range [...]error{s.calls.err(), s.p2p.err(), s.coll.err(), s.ivals.err()} {
+		if err != nil {
+			return fmt.Errorf("location %d: %w", s.p, err)
+		}
+	}
+	return nil
+}
+
+// openRows begins to read the rows.
 func (s *replayScript) openRows() error {
 	for i, t := range replayArrays {
 		if s.r.clocks && t != xtf.TypeP2P && t != xtf.TypeColl {
@@ -134,7 +150,7 @@ func (s *replayScript) openRows() error {
 		}
 		var c *xtf.Cursor
 		if ok {
-			c = xtf.ScanArray(s.r.Types, a, s.at[i]).Only(replayColumns[i]...)
+			c = xtf.ScanArray(s.r.Types, a, 0).Only(replayColumns[i]...)
 		}
 		switch t {
 		case xtf.TypeCall:
@@ -151,53 +167,6 @@ func (s *replayScript) openRows() error {
 	s.p2p.advance()
 	s.coll.advance()
 	s.ivals.advance()
-	return nil
-}
-
-// closeRows notes where the arrays stand and lets go of them.
-func (s *replayScript) closeRows() error {
-	for _, err := range [...]error{s.calls.err(), s.p2p.err(), s.coll.err(), s.ivals.err()} {
-		if err != nil {
-			return err
-		}
-	}
-	for i, c := range [...]struct {
-		cursor *xtf.Cursor
-		more   bool
-	}{{s.calls.cursor, s.calls.more}, {s.p2p.cursor, s.p2p.more}, {s.coll.cursor, s.coll.more}, {s.ivals.cursor, s.ivals.more}} {
-		switch {
-		case c.more:
-			s.at[i] = c.cursor.N()
-		case c.cursor != nil:
-			s.at[i] = xtf.Never
-		}
-	}
-	s.calls.cursor, s.p2p.cursor, s.coll.cursor, s.ivals.cursor = nil, nil, nil, nil
-	return nil
-}
-
-// fill makes the next piece: whole calls, up to about Replay.piece steps. It is
-// empty at the end.
-func (s *replayScript) fill() error {
-	s.ops = s.ops[:0]
-	if s.ended {
-		return nil
-	}
-	if s.ops == nil { // locations are mostly alike
-		s.ops = make([]replayOp, 0, s.r.most)
-	}
-	if err := s.openRows(); err != nil {
-		return err
-	}
-	for len(s.ops) < s.r.piece && !s.ended {
-		if err := s.nextCall(); err != nil {
-			return err
-		}
-	}
-	s.r.most = max(s.r.most, len(s.ops))
-	if err := s.closeRows(); err != nil {
-		return fmt.Errorf("location %d: %w", s.p, err)
-	}
 	return nil
 }
 
@@ -311,7 +280,7 @@ func (s *replayScript) peekEarly() error {
 		return nil
 	}
 	if len(e.buf) == 0 {
-		e.buf = make([]byte, min(e.n, uint64(s.r.piece))*earlyBytes)
+		e.buf = make([]byte, min(e.n, earlyBlock)*earlyBytes)
 		if _, err := s.r.early.ReadAt(e.buf, e.off); err != nil {
 			return fmt.Errorf("operations of location %d by their posting: %w", s.p, err)
 		}
@@ -370,7 +339,7 @@ func (s *replayScript) collective(c *xtf.Coll) {
 		s.ops = append(s.ops, o)
 	}
 	o.kind = stepResult
-	if s.r.clocks && o.coll != dataflow.MaxToRoot && c.Received == 0 && hasData(c) {
+	if s.r.clocks && o.coll != maxToRoot && c.Received == 0 && hasData(c) {
 		o.kind = stepIgnore
 	}
 	s.needs = append(s.needs, o)
@@ -398,17 +367,17 @@ func (r *Replay) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
 		return o, false
 	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, r.clocks && trace.CreatesHandle(op):
-		o.coll = dataflow.MaxToAll
+		o.coll = maxToAll
 	case class&trace.ClassOneToN != 0:
-		o.coll = dataflow.RootToAll
+		o.coll = rootToAll
 	case class&trace.ClassNToOne != 0:
-		o.coll = dataflow.MaxToRoot
+		o.coll = maxToRoot
 	case class&trace.ClassPrefix != 0:
-		o.coll = dataflow.PrefixMax
+		o.coll = prefixMax
 	default:
 		return o, false
 	}
-	if r.clocks && o.coll != dataflow.RootToAll && c.Sent == 0 && hasData(c) {
+	if r.clocks && o.coll != rootToAll && c.Sent == 0 && hasData(c) {
 		o.kind = stepAttend
 	}
 	return o, true

@@ -1,6 +1,12 @@
 package causes
 
-import "io"
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
+)
 
 // Storage is where passes keep what does not fit in memory.
 type Storage struct {
@@ -25,10 +31,26 @@ type Rows interface {
 	Close()
 }
 
-// Scratch is bytes that are appended, read and changed in place.
+// Scratch is bytes that are appended and read.
 type Scratch interface {
 	Append(b []byte) (off int64, err error)
 	io.ReaderAt
-	io.WriterAt
 	Drop()
+}
+
+var errDamaged = errors.New("causes: a damaged record")
+
+func readFull(src io.ReaderAt, b []byte, off int64) error {
+	if n, err := src.ReadAt(b, off); err != nil && (err != io.EOF || n < len(b)) {
+		return fmt.Errorf("causes: %d bytes at %d: %w", len(b), off, err)
+	}
+	return nil
+}
+
+// failure is the error of a record that was not read to its end.
+func failure(r *varint.Reader) error {
+	if r.Failed() {
+		return errDamaged
+	}
+	return nil
 }

@@ -73,13 +73,4 @@ func (s *heapScratch) ReadAt(b []byte, off int64) (int, error) {
 	return n, nil
 }
 
-func (s *heapScratch) WriteAt(b []byte, off int64) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if off < 0 || off+int64(len(b)) > int64(len(s.b)) {
-		return 0, io.ErrShortWrite
-	}
-	return copy(s.b[off:], b), nil
-}
-
 func (s *heapScratch) Drop() {}

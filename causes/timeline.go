@@ -1,6 +1,10 @@
 package causes
 
 import (
+	"cmp"
+	"encoding/binary"
+	"io"
+
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -19,6 +23,8 @@ type Location struct {
 	Paths     Paths       // empty; calls are added in their order
 	Global    []uint32    // of each of these paths, its number in the whole run
 
+	Overhead io.Reader // when records tell overhead of the measurement: begin, end u64 little-endian, in order and apart; nil for never
+
 	First, Last uint64 // its events, ticks
 }
 
@@ -28,7 +34,8 @@ type state struct {
 }
 
 // timeline says what a location does at each instant: its activity is that of the
-// outermost MPI call, marker or file operation, its path that of the innermost
+// outermost MPI call or marker, else overhead where records tell it, else that of the
+// outermost call with an activity of its own; its path that of the innermost
 // call, its node the innermost interval made by markers. Before its first event and
 // after its last one it is outside, in no call and in the root. Memory: 32 bytes per open
 // call, 16 per open interval.
@@ -42,6 +49,8 @@ type timeline struct {
 	intervals rowReader[xtf.Ival, *xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
+	busy      [2]uint64 // overhead: the span in hand, or the next one; Never behind the last
+	busyErr   error
 }
 
 type openCall struct {
@@ -64,8 +73,44 @@ func newTimeline(l *Location, derived []bool) *timeline {
 	x.intervals.only(xtf.IvalEnd, xtf.IvalNode)
 	x.calls.advance()
 	x.intervals.advance()
+	x.nextBusy()
 	x.enter(0)
 	return x
+}
+
+// nextBusy takes the next span of overhead.
+func (x *timeline) nextBusy() {
+	var b [16]byte
+	err := io.EOF
+	if x.location.Overhead != nil {
+		_, err = io.ReadFull(x.location.Overhead, b[:])
+	}
+	if err != nil {
+		x.busy = [2]uint64{xtf.Never, xtf.Never}
+		if err != io.EOF {
+			x.busyErr = err
+		}
+		return
+	}
+	x.busy = [2]uint64{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:])}
+}
+
+// enterOverhead makes the state overhead where records tell it at instant t, but in
+// calls of MPI and outside of the events.
+func (x *timeline) enterOverhead(t uint64) {
+	for x.busy[1] <= t && x.busy[1] != xtf.Never {
+		x.nextBusy()
+	}
+	if t < x.busy[0] {
+		x.until = min(x.until, x.busy[0])
+		return
+	}
+	x.until = min(x.until, x.busy[1])
+	switch x.activity {
+	case xtf.ActivityMPI, xtf.ActivityMarker, xtf.ActivityOutside:
+	default:
+		x.activity = xtf.ActivityOverhead
+	}
 }
 
 // enter makes the state that of instant t, at which something changes.
@@ -89,6 +134,7 @@ func (x *timeline) enter(t uint64) {
 	if n := len(x.stack); n > 0 {
 		x.until, x.state = min(x.until, x.stack[n-1].end), x.stack[n-1].state
 	}
+	x.enterOverhead(t)
 	if x.intervals.more {
 		x.until = min(x.until, x.intervals.row.T)
 	}
@@ -118,8 +164,10 @@ func (x *timeline) enterCalls(t uint64) {
 			o.state.activity = xtf.ActivityMarker
 		case c.Flags&xtf.FlagOutermostMPI != 0:
 			o.state.activity = xtf.ActivityMPI
-		case c.Flags&xtf.FlagOutermostIO != 0:
-			o.state.activity = xtf.ActivityIO
+		default:
+			if s := xtf.AsideOf(c.Flags); s != trace.StateOwn {
+				o.state.activity = xtf.States[s].Activity
+			}
 		}
 		x.stack = append(x.stack, o)
 		x.calls.advance()
@@ -163,7 +211,7 @@ func (x *timeline) err() error {
 	if err := x.calls.err(); err != nil {
 		return err
 	}
-	return x.intervals.err()
+	return cmp.Or(x.intervals.err(), x.busyErr)
 }
 
 // rowReader reads typed rows.

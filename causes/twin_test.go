@@ -13,10 +13,12 @@ import (
 
 // twin computes causes tick by tick, straight from the package comment.
 type twin struct {
-	p      *program
-	states [][]state // of each location, at each tick
-	waits  []*twinWait
-	strict bool
+	p        *program
+	states   [][]state // of each location, at each tick
+	waits    []*twinWait
+	strict   bool
+	meetings int    // waits whose sides met last in an operation of all
+	reversed uint64 // waits that begin before their sides met last
 }
 
 type twinWait struct {
@@ -72,6 +74,19 @@ func (l *rows) states(last uint64, global []uint32, tree *callpath.Tree, derived
 				s.activity = xtf.ActivityMPI
 			case c.Flags&xtf.FlagOutermostIO != 0:
 				s.activity = xtf.ActivityIO
+			case c.Flags&xtf.FlagOutermostDeviceCall != 0:
+				s.activity = xtf.ActivityDeviceCall
+			case c.Flags&xtf.FlagOutermostDeviceWait != 0:
+				s.activity = xtf.ActivityDeviceWait
+			case c.Flags&xtf.FlagOutermostLock != 0:
+				s.activity = xtf.ActivityLock
+			case c.Flags&xtf.FlagOutermostOverhead != 0:
+				s.activity = xtf.ActivityOverhead
+			}
+		}
+		for _, b := range l.busy {
+			if above := s.activity == xtf.ActivityMPI || s.activity == xtf.ActivityMarker || s.activity == xtf.ActivityOutside; !above && b[0] <= uint64(t) && uint64(t) < b[1] {
+				s.activity = xtf.ActivityOverhead
 			}
 		}
 		for _, v := range l.ivals {
@@ -115,6 +130,13 @@ func (x *twin) prepare() {
 				w.since = max(w.since, v.End)
 			}
 		}
+		if t := x.met(w); t > w.since {
+			w.since = t
+			x.meetings++
+		}
+		if w.T < w.since {
+			x.reversed++
+		}
 		w.late, w.own = x.spent(d, w.since, w.End, x.strict), x.spent(w.p, w.since, max(w.T, w.since), false)
 		var late, own [xtf.NumActivities]uint64
 		for s, t := range w.late {
@@ -134,6 +156,20 @@ func (x *twin) prepare() {
 			}
 		}
 	}
+}
+
+// met is when both sides of a wait were last in one operation that nobody leaves
+// before all have entered, 0 for never.
+func (x *twin) met(w *twinWait) uint64 {
+	l := &x.p.locations[w.p]
+	for i, c := range slices.Backward(l.colls) {
+		data := c.Flags&xtf.CollOpMask == 11 && c.Sent > 0 && c.Received > 0
+		with := c.Comm == 0 || int(w.CauseP) <= len(x.p.locations)/2
+		if blocks := c.Flags>>8 == 0; c.End <= w.T && blocks && with && (data || c.Flags == opBarrier) && l.causes[i].LastT == c.LastEnter {
+			return min(c.LastEnter, c.End)
+		}
+	}
+	return 0
 }
 
 // delays returns the costs of all locations, false if waits go round in a circle.
@@ -160,7 +196,7 @@ func (x *twin) delays() (map[cost1][costKinds]uint64, bool) {
 func (x *twin) deal(w *twinWait, amount uint64, kind int, costs map[cost1][costKinds]uint64) {
 	for a, part := range exactSplit(amount, w.excess[:]) {
 		if uint32(a) == xtf.ActivityWait {
-			for i, q := range exactSplit(part, w.shares) {
+			for i, q := range exactBack(part, w.shares) {
 				w.upon[i].passed += q
 			}
 			continue
@@ -204,6 +240,23 @@ func byPath(m map[state]uint64, activity uint32) map[uint32]uint64 {
 		}
 	}
 	return out
+}
+
+// exactBack splits by lengths that end one after the other: from the last one on each part is what floor(amount * length so
+// far / all) grows by.
+func exactBack(amount uint64, lengths []uint64) []uint64 {
+	all, sum := new(big.Int), new(big.Int)
+	for _, n := range lengths {
+		all.Add(all, new(big.Int).SetUint64(n))
+	}
+	parts, given := make([]uint64, len(lengths)), uint64(0)
+	for i := len(lengths) - 1; i >= 0 && all.Sign() > 0; i-- {
+		sum.Add(sum, new(big.Int).SetUint64(lengths[i]))
+		x := new(big.Int).Mul(new(big.Int).SetUint64(amount), sum)
+		now := x.Div(x, all).Uint64()
+		parts[i], given = now-given, now
+	}
+	return parts
 }
 
 // exactSplit splits by the largest remainder in rational numbers.
@@ -254,7 +307,7 @@ func (x *twin) critical() [][]xtf.CPath {
 			}
 		}
 		for k, c := range l.causes {
-			if end := min(c.LastT, l.colls[k].End); c.LastT != xtf.Never && end > l.colls[k].T && int(c.LastP) != i {
+			if end := min(c.LastT, l.colls[k].End); l.colls[k].Flags&xtf.CollOpMask == opReduce && c.LastT != xtf.Never && end > l.colls[k].T && int(c.LastP) != i {
 				jumps[i] = append(jumps[i], &twinJump{end: end, cause: int(c.LastP)})
 			}
 		}

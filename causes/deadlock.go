@@ -1,4 +1,4 @@
-package dataflow
+package causes
 
 import (
 	"encoding/binary"
@@ -53,69 +53,56 @@ func (d *Deadlock) String() string {
 	return s
 }
 
-// deadlock collects who waits for whom on rank 0, 28 bytes each, and gives all
-// ranks the same finding, nil if nobody waits. Collective.
-func (e *engine) deadlock() (*Deadlock, error) {
-	var own []byte
-	for n := range e.places {
-		if s := &e.places[n]; s.state != ended {
-			own = appendStuck(own, e.own+trace.P(n), s)
-		}
-	}
-	parts, err := e.c.Gather(own, 0)
-	if err != nil {
-		return nil, err
-	}
+// deadlock tells all ranks who waits in the last crossing, which one of them has. It is nil if nobody does. Collective.
+func (f *flow) deadlock(last *crossing, root int) (*Deadlock, error) {
 	var found []byte
-	if e.rank == 0 {
-		all := make([]Stuck, e.o.Defs.NumLocations())
-		var n uint64
-		for _, b := range parts {
-			n += loadStuck(all, b)
+	if last != nil {
+		all := make([]Stuck, len(last.places))
+		n := uint64(0)
+		for p := range last.places {
+			x := &last.places[p]
+			if len(x.rest) == 0 {
+				continue
+			}
+			o := &x.rest[0]
+			all[p] = Stuck{P: trace.P(p), At: x.enter, Comm: trace.Undefined, Key: o.key, For: trace.P(o.peer), waiting: true}
+			if o.kind != stepNeed && o.kind != stepDrop {
+				all[p].Comm, all[p].For = o.peer, trace.Undefined
+			}
+			n++
 		}
 		if n > 0 {
-			found = e.chain(all, n)
+			found = f.chain(all, n)
 		}
 	}
-	if found, err = e.c.Bcast(found, 0); err != nil || len(found) == 0 {
+	c := f.r.Comm
+	if root > 0 && c.Rank() == root {
+		if err := c.Send(found, 0, tagCrossing); err != nil {
+			return nil, err
+		}
+	}
+	if root > 0 && c.Rank() == 0 {
+		var err error
+		if found, _, err = c.Recv(root, tagCrossing); err != nil {
+			return nil, err
+		}
+	}
+	found, err := c.Bcast(found, 0)
+	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return parseDeadlock(found)
 }
 
-func appendStuck(b []byte, p trace.P, s *place) []byte {
-	comm := uint32(trace.Undefined)
-	if s.box.space >= collSpace {
-		comm = uint32(s.box.space)
-	}
-	b = binary.LittleEndian.AppendUint32(b, uint32(p))
-	b = binary.LittleEndian.AppendUint32(b, comm)
-	b = binary.LittleEndian.AppendUint32(b, uint32(s.from))
-	b = binary.LittleEndian.AppendUint64(b, s.at)
-	return binary.LittleEndian.AppendUint64(b, s.box.key)
-}
-
 func (s *Stuck) load(b []byte) {
 	*s = Stuck{
 		P: trace.P(binary.LittleEndian.Uint32(b)), Comm: binary.LittleEndian.Uint32(b[4:]), For: trace.P(binary.LittleEndian.Uint32(b[8:])),
-		At: binary.LittleEndian.Uint64(b[12:]), Key: binary.LittleEndian.Uint64(b[20:]), waiting: true,
+		At: binary.LittleEndian.Uint64(b[12:]), Key: binary.LittleEndian.Uint64(b[20:]),
 	}
-}
-
-func loadStuck(all []Stuck, b []byte) (n uint64) {
-	for ; len(b) >= stuckBytes; b = b[stuckBytes:] {
-		var s Stuck
-		s.load(b)
-		if uint64(s.P) < uint64(len(all)) {
-			all[s.P] = s
-			n++
-		}
-	}
-	return n
 }
 
 // chain follows who waits for whom from the lowest location that waits.
-func (e *engine) chain(all []Stuck, n uint64) []byte {
+func (f *flow) chain(all []Stuck, n uint64) []byte {
 	p := trace.P(slices.IndexFunc(all, func(s Stuck) bool { return s.waiting }))
 	var list []Stuck
 	seen := make(map[trace.P]int)
@@ -123,7 +110,7 @@ func (e *engine) chain(all []Stuck, n uint64) []byte {
 	for cycle < 0 {
 		s := all[p]
 		if s.Comm != trace.Undefined {
-			s.For = e.missing(all, &s)
+			s.For = f.missing(all, &s)
 		}
 		seen[p] = len(list)
 		list = append(list, s)
@@ -156,15 +143,15 @@ func (e *engine) chain(all []Stuck, n uint64) []byte {
 
 // missing is a location that has not come to a collective: of the lowest member
 // none of whose locations waits in it.
-func (e *engine) missing(all []Stuck, x *Stuck) trace.P {
-	list := e.o.Defs.Processes()
-	for _, process := range e.o.Defs.CommMembers(x.Comm) {
+func (f *flow) missing(all []Stuck, x *Stuck) trace.P {
+	list := f.defs.Processes()
+	for _, process := range f.defs.CommMembers(x.Comm) {
 		if uint64(process) >= uint64(len(list)) {
 			continue
 		}
 		absent, inside := trace.P(trace.Undefined), false
 		for p := list[process].First; int(p) < len(all); p++ {
-			if q, _ := e.o.Defs.Process(p); q != process {
+			if q, _ := f.defs.Process(p); q != process {
 				break
 			}
 			s := &all[p]
@@ -182,7 +169,7 @@ func (e *engine) missing(all []Stuck, x *Stuck) trace.P {
 
 func parseDeadlock(b []byte) (*Deadlock, error) {
 	if len(b) < 16 || (len(b)-16)%stuckBytes != 0 {
-		return nil, fmt.Errorf("dataflow: a damaged finding of %d bytes", len(b))
+		return nil, fmt.Errorf("causes: a damaged finding of %d bytes", len(b))
 	}
 	d := &Deadlock{Stuck: binary.LittleEndian.Uint64(b), Cycle: int(binary.LittleEndian.Uint64(b[8:]))}
 	for b = b[16:]; len(b) > 0; b = b[stuckBytes:] {

@@ -1,0 +1,738 @@
+package causes
+
+import (
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// A replay runs slab after slab, each from the crossing that the slab before left. Slabs of different ranks run at once:
+// first as if nobody had waited before, and again from the crossing of the rank below. In an ideal network times depend on
+// each other by maximum and addition only, so a crossing that is later by a constant makes everything behind it later by that
+// constant, and where programs wait alike after a while wherever they began, a slab need not run again (rank convergence: S.
+// Maleki, M. Musuvathi, T. Mytkowicz, Parallelizing dynamic programming through rank convergence, 2014). A walk over the
+// ranks in their order adds the constants, and runs again what is not right yet, so that the result is the one of a single slab.
+
+// collectiveKind is what a collective operation computes, and who gets it.
+type collectiveKind uint8
+
+// Kinds of collectives. The root is a member like the others.
+const (
+	maxToAll  collectiveKind = iota // the greatest value of all members, to all
+	rootToAll                       // the root's value, to all others; their own values do not count
+	maxToRoot                       // the greatest value of all members, to the root alone
+	prefixMax                       // the greatest value of the members up to the own communicator rank, to each
+)
+
+func (k collectiveKind) rooted() bool { return k == rootToAll || k == maxToRoot }
+
+// valueKey names a value that a location gets: of a message row, or the result of a collective.
+type valueKey struct {
+	p    uint32
+	comm uint32 // 1 + communicator; 0: a message
+	key  uint64 // row or ordinal
+}
+
+func compareKeys(a, b valueKey) int {
+	return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.comm, b.comm), cmp.Compare(a.key, b.key))
+}
+
+type value struct {
+	valueKey
+	v uint64
+}
+
+// standing is where a location is in the replay. Instants are ticks. In an ideal network: before is how much later the last
+// call began in the trace than in the replay, modulo 2^64, shift the same for what comes behind it, wait how long it lasts
+// there. In the repair of clocks: need is the latest enter that the call in hand depends on.
+type standing struct {
+	enter, leave  uint64 // the last MPI call in the trace
+	before, shift uint64
+	wait          uint64
+	need          uint64
+	last          correction
+	rest          []replayOp // steps of slabs before this one that wait
+}
+
+// instance is a collective under way.
+type instance struct {
+	coll    replayOp // comm, ordinal, kind, root
+	entered uint32
+	known   bool
+	value   uint64
+	waiting []uint32      // locations that get the value
+	prefix  []memberValue // of those that have entered, by member
+}
+
+type memberValue struct {
+	member, p uint32
+	v         uint64
+}
+
+// crossing is what a slab leaves to the next one. It is not changed once it is made.
+type crossing struct {
+	places    []standing
+	values    []value // nobody has taken yet, by key
+	instances []instance
+}
+
+// flow runs a replay on one rank.
+type flow struct {
+	r     *Replay
+	defs  *trace.Definitions
+	steps *parcels
+	runs  []slabRun         // of own slabs
+	comms map[uint32]uint32 // how many members of a communicator are known; 0: not an operation of known members
+
+	// the slab in hand
+	places []flowing
+	run    *slabRun
+	guess  bool // values that are missing do not count
+	queue  []uint32
+	values valueTable
+	open   map[valueKey]*instance // p is 0
+	report *ReplayReport
+}
+
+// slabRun is what is known of a slab.
+type slabRun struct {
+	from, to *crossing
+	active   []bool // locations that have steps
+	nodes    map[uint64]nodeTicks
+	fixed    []placed // corrections of clocks, in order by location
+	late     uint64   // what nodes and to were shifted by since the run, modulo 2^64
+}
+
+// placed is a correction of a location.
+type placed struct {
+	p uint32
+	c correction
+}
+
+// flowing is a standing while its slab runs.
+type flowing struct {
+	standing
+	src     varint.Reader
+	code    stepCoder
+	rest    int      // next of place.rest
+	op      replayOp // in hand
+	held    bool     // op waits for key
+	key     valueKey
+	queued  bool
+	skipped bool // op is not waited for
+}
+
+// members looks a communicator up in the definitions, once.
+func (f *flow) members(comm uint32) uint32 {
+	n, ok := f.comms[comm]
+	if ok {
+		return n
+	}
+	if !f.defs.IsInter(comm) {
+		for i, p := range f.defs.CommMembers(comm) {
+			if p != trace.UnknownProcess && f.isRank(comm, uint32(i), p) {
+				n++
+			}
+		}
+	}
+	f.comms[comm] = n
+	return n
+}
+
+// isRank says that a process has this rank, and no lower one too.
+func (f *flow) isRank(comm, rank, process uint32) bool {
+	r, ok := f.defs.RankIn(comm, process)
+	return ok && r == rank
+}
+
+// member is the communicator rank of a location's process, false where the collective is none of known members.
+func (f *flow) member(p uint32, o *replayOp) (uint32, bool) {
+	process, _ := f.defs.Process(trace.P(p))
+	member, ok := f.defs.RankIn(o.peer, process)
+	return member, ok && f.members(o.peer) > 0 && f.hasRoot(o)
+}
+
+// hasRoot says that the root of a rooted collective is a known process.
+func (f *flow) hasRoot(o *replayOp) bool {
+	if !o.coll.rooted() {
+		return true
+	}
+	list := f.defs.CommMembers(o.peer)
+	return uint64(o.root) < uint64(len(list)) && list[o.root] != trace.UnknownProcess && f.isRank(o.peer, o.root, list[o.root])
+}
+
+// gets says whether a member gets the result.
+func (o *replayOp) gets(member uint32) bool {
+	return !o.coll.rooted() || (member == o.root) == (o.coll != rootToAll)
+}
+
+func (o *replayOp) valueKey(p uint32) valueKey { return valueKey{p, 1 + o.peer, o.key} }
+
+// give gives a location a value.
+func (f *flow) give(k valueKey, v uint64) {
+	if uint64(k.p) >= uint64(len(f.places)) {
+		return
+	}
+	f.values.put(k, v)
+	if x := &f.places[k.p]; x.held && x.key == k {
+		f.push(k.p)
+	}
+}
+
+func (f *flow) push(p uint32) {
+	if x := &f.places[p]; !x.queued {
+		x.queued = true
+		f.queue = append(f.queue, p)
+	}
+}
+
+// enter takes part in a collective. Where the members are not known nothing happens.
+func (f *flow) enter(p uint32, o *replayOp, v uint64) {
+	member, ok := f.member(p, o)
+	if !ok {
+		return
+	}
+	k := o.valueKey(0)
+	x := f.open[k]
+	if x == nil {
+		x = &instance{coll: replayOp{coll: o.coll, peer: o.peer, key: o.key}}
+		if o.coll.rooted() {
+			x.coll.root = o.root
+		}
+		f.open[k] = x
+	}
+	if x.coll.coll != o.coll || o.coll.rooted() && x.coll.root != o.root {
+		return // the members do not agree on what it is: those that wait for it are stuck
+	}
+	x.entered++
+	all := x.entered >= f.members(o.peer)
+	switch o.coll {
+	case prefixMax:
+		i, _ := slices.BinarySearchFunc(x.prefix, member, func(m memberValue, n uint32) int { return cmp.Compare(m.member, n) })
+		x.prefix = slices.Insert(x.prefix, i, memberValue{member, p, v})
+		f.prefixes(x)
+	case rootToAll:
+		if member == o.root {
+			x.value, x.known = v, true
+		} else {
+			x.waiting = append(x.waiting, p)
+		}
+	default:
+		x.value, x.known = max(x.value, v), all
+		if o.gets(member) {
+			x.waiting = append(x.waiting, p)
+		}
+	}
+	if x.known {
+		for _, w := range x.waiting {
+			f.give(x.coll.valueKey(w), x.value)
+		}
+		x.waiting = nil
+	}
+	if all && o.coll != prefixMax {
+		delete(f.open, k)
+	}
+}
+
+// prefixes gives members of a prefix operation what they wait for: the greatest value up to themselves, when all below have
+// entered. Members that are not known are not waited for.
+func (f *flow) prefixes(x *instance) {
+	next, most := uint32(0), uint64(0)
+	list := f.defs.CommMembers(x.coll.peer)
+	for i := range x.prefix {
+		m := &x.prefix[i]
+		for next < min(m.member, uint32(len(list))) {
+			if p := list[next]; p != trace.UnknownProcess && f.isRank(x.coll.peer, next, p) {
+				return
+			}
+			next++
+		}
+		most = max(most, m.v)
+		if next++; m.p != trace.Undefined {
+			f.give(x.coll.valueKey(m.p), most)
+			m.p = trace.Undefined
+		}
+	}
+	if x.entered >= f.members(x.coll.peer) {
+		delete(f.open, x.coll.valueKey(0))
+	}
+}
+
+// receive takes a value, or has the location wait for it.
+func (f *flow) receive(p uint32, k valueKey) (uint64, bool) {
+	x := &f.places[p]
+	if v, ok := f.values.take(k); ok {
+		return v, true
+	}
+	if x.skipped {
+		x.skipped = false
+		return 0, true
+	}
+	x.held, x.key = true, k
+	return 0, false
+}
+
+// result is the result of a collective for a location, 0 where it gets none.
+func (f *flow) result(p uint32, o *replayOp) (uint64, bool) {
+	if member, ok := f.member(p, o); !ok || !o.gets(member) {
+		return 0, true
+	}
+	return f.receive(p, o.valueKey(p))
+}
+
+// slab runs a slab from a crossing.
+func (f *flow) slab(k int, from *crossing) error {
+	run := &f.runs[k-f.steps.own]
+	*run = slabRun{from: from, active: make([]bool, len(from.places)), nodes: map[uint64]nodeTicks{}}
+	f.run = run
+	f.places = make([]flowing, len(from.places))
+	f.queue = f.queue[:0]
+	f.values.reset()
+	f.open = map[valueKey]*instance{}
+	for i := range from.places {
+		f.places[i].standing = from.places[i]
+		f.places[i].src = varint.Read(nil)
+		if len(from.places[i].rest) > 0 {
+			run.active[i] = true
+			f.push(uint32(i))
+		}
+	}
+	for _, v := range from.values {
+		f.values.put(v.valueKey, v.v)
+	}
+	for i := range from.instances {
+		x := from.instances[i]
+		x.waiting, x.prefix = slices.Clone(x.waiting), slices.Clone(x.prefix)
+		f.open[x.coll.valueKey(0)] = &x
+	}
+	err := f.steps.each(k, func(p uint32, b []byte) error {
+		if uint64(p) >= uint64(len(f.places)) {
+			return errDamaged
+		}
+		f.places[p].src = varint.Read(b)
+		run.active[p] = true
+		f.push(p)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for f.drain(); f.guess && f.release(); f.drain() {
+	}
+	f.report.Slabs++
+	return f.leave()
+}
+
+// drain goes on with all locations that can.
+func (f *flow) drain() {
+	for len(f.queue) > 0 {
+		n := len(f.queue) - 1
+		p := f.queue[n]
+		f.queue = f.queue[:n]
+		f.places[p].queued = false
+		f.walk(p)
+	}
+}
+
+// release has all that wait go on without what they wait for.
+func (f *flow) release() bool {
+	for p := range f.places {
+		if x := &f.places[p]; x.held {
+			x.skipped = true
+			f.push(uint32(p))
+		}
+	}
+	return len(f.queue) > 0
+}
+
+// walk goes on with a location until the end of the slab or until a value is not there.
+func (f *flow) walk(p uint32) {
+	x := &f.places[p]
+	for {
+		switch {
+		case x.held:
+			x.held = false
+		case x.rest < len(x.standing.rest):
+			x.op = x.standing.rest[x.rest]
+			x.rest++
+		case x.src.Len() > 0:
+			x.code.next(&x.src, &x.op)
+		default:
+			return
+		}
+		f.report.Steps++
+		if f.r.clocks && !f.clockStep(p, x) || !f.r.clocks && !f.idealStep(p, x) {
+			return
+		}
+	}
+}
+
+// leave makes the crossing behind the slab.
+func (f *flow) leave() error {
+	to := &crossing{places: make([]standing, len(f.places))}
+	for p := range f.places {
+		x := &f.places[p]
+		to.places[p] = x.standing
+		rest := slices.Clone(x.standing.rest[min(x.rest, len(x.standing.rest)):])
+		if x.held {
+			rest = slices.Insert(rest, 0, x.op)
+		}
+		for x.src.Len() > 0 {
+			var o replayOp
+			x.code.next(&x.src, &o)
+			rest = append(rest, o)
+		}
+		if x.src.Failed() {
+			return errDamaged
+		}
+		to.places[p].rest = rest
+	}
+	to.values = f.values.sorted()
+	for _, x := range f.open {
+		to.instances = append(to.instances, *x)
+	}
+	slices.SortFunc(to.instances, func(a, b instance) int { return compareKeys(a.coll.valueKey(0), b.coll.valueKey(0)) })
+	f.run.to = to
+	f.places, f.open = nil, nil
+	return nil
+}
+
+// later says whether b is a but for a constant by which it is later in the trace than in the replay, as far as the
+// locations count: the constant is modulo 2^64, and 0 in the repair of clocks.
+func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
+	if a == nil || b == nil || len(a.values) != len(b.values) || len(a.instances) != len(b.instances) {
+		return 0, false
+	}
+	if !clocks {
+		for p := range a.places {
+			if active == nil || active[p] {
+				c = b.places[p].shift - a.places[p].shift
+				break
+			}
+		}
+	}
+	for p := range a.places {
+		if active != nil && !active[p] {
+			continue
+		}
+		x, y := &a.places[p], &b.places[p]
+		if y.shift-x.shift != c || x.enter != y.enter || x.leave != y.leave || x.leave > 0 && y.before-x.before != c || x.wait != y.wait ||
+			x.need != y.need || x.last != y.last || !slices.Equal(x.rest, y.rest) {
+			return 0, false
+		}
+	}
+	for i := range a.values {
+		if x, y := &a.values[i], &b.values[i]; x.valueKey != y.valueKey || x.v-y.v != c {
+			return 0, false
+		}
+	}
+	for i := range a.instances {
+		x, y := &a.instances[i], &b.instances[i]
+		if x.coll != y.coll || x.entered != y.entered || x.known != y.known || len(x.prefix) != len(y.prefix) || !slices.Equal(x.waiting, y.waiting) ||
+			(x.known || x.coll.coll == maxToAll || x.coll.coll == maxToRoot) && x.value-y.value != c {
+			return 0, false
+		}
+		for k := range x.prefix {
+			if m, n := &x.prefix[k], &y.prefix[k]; m.member != n.member || m.p != n.p || m.v-n.v != c {
+				return 0, false
+			}
+		}
+	}
+	return c, true
+}
+
+// delay is the crossing behind a slab that began later by a constant. Locations without steps pass through.
+func (r *slabRun) delay(from *crossing, c uint64) {
+	r.from = from
+	if c == 0 && slices.Index(r.active, false) < 0 {
+		return
+	}
+	r.late += c
+	to := &crossing{places: slices.Clone(r.to.places), values: slices.Clone(r.to.values), instances: slices.Clone(r.to.instances)}
+	for p := range to.places {
+		if x := &to.places[p]; !r.active[p] {
+			*x = from.places[p]
+		} else {
+			x.shift += c
+			x.before += c
+		}
+	}
+	for i := range to.values {
+		to.values[i].v -= c
+	}
+	for i := range to.instances {
+		x := &to.instances[i]
+		if x.known || x.coll.coll == maxToAll || x.coll.coll == maxToRoot {
+			x.value -= c
+		}
+		x.prefix = slices.Clone(x.prefix)
+		for k := range x.prefix {
+			x.prefix[k].v -= c
+		}
+	}
+	r.to = to
+}
+
+// tagCrossing is the tag of crossings on their way to the next rank.
+const tagCrossing = 14
+
+// phases is how often the slabs of all ranks run at once. What is not right then runs again in the walk over the ranks.
+const phases = 3
+
+// runSlabs runs all slabs of the run, and returns the crossing behind the last one on the rank that has it, nil on the others.
+// Collective.
+func (f *flow) runSlabs(locations int) (*crossing, error) {
+	c := f.r.Comm
+	start := &crossing{places: make([]standing, locations)}
+	first, end := f.steps.own, f.steps.own+len(f.runs)
+	in := start
+	for phase := range phases {
+		err := f.pass(first, end, in, phase == 0 && first > 0)
+		if err = c.Agree(err); err != nil {
+			return nil, err
+		}
+		f.report.Phases++
+		if c.Size() == 1 {
+			break
+		}
+		out := in
+		if len(f.runs) > 0 {
+			out = f.runs[len(f.runs)-1].to
+		}
+		if in, err = f.shift(in, out, locations); err != nil {
+			return nil, err
+		}
+	}
+	return f.settle(first, end, start, locations)
+}
+
+// pass runs the slabs of this rank from a crossing, but those that would find the same.
+func (f *flow) pass(first, end int, in *crossing, guess bool) error {
+	for k := first; k < end; k++ {
+		run := &f.runs[k-first]
+		f.guess = guess && k == first
+		if d, ok := later(run.from, in, run.active, f.r.clocks); ok && run.to != nil {
+			run.delay(in, d)
+		} else if err := f.slab(k, in); err != nil {
+			return err
+		}
+		in = run.to
+	}
+	return nil
+}
+
+// shift gives the crossing behind this rank's slabs to the next rank, and takes that of the rank below.
+func (f *flow) shift(in, out *crossing, locations int) (*crossing, error) {
+	c := f.r.Comm
+	var sent *mpi.Request
+	var err error
+	if c.Rank()+1 < c.Size() {
+		b := out.append(nil)
+		f.report.count(b)
+		if sent, err = c.Isend(b, c.Rank()+1, tagCrossing); err != nil {
+			return nil, err
+		}
+	}
+	if c.Rank() > 0 {
+		b, _, err := c.Recv(c.Rank()-1, tagCrossing)
+		if err != nil {
+			return nil, err
+		}
+		if in, err = parseCrossing(b, locations); err != nil {
+			in = nil
+		}
+	}
+	if err := c.Wait(sent); err != nil {
+		return nil, err
+	}
+	if in == nil {
+		err = errDamaged
+	}
+	return in, c.Agree(err)
+}
+
+// settle takes the crossing of each rank through all ranks in their order.
+func (f *flow) settle(first, end int, in *crossing, locations int) (*crossing, error) {
+	c := f.r.Comm
+	var failed error
+	if c.Rank() > 0 {
+		b, _, err := c.Recv(c.Rank()-1, tagCrossing)
+		if err != nil {
+			return nil, err
+		}
+		if in, failed = parseCrossing(b, locations); failed != nil {
+			in = &crossing{places: make([]standing, locations)}
+		}
+	}
+	if failed == nil {
+		failed = f.pass(first, end, in, false)
+	}
+	out := in
+	if len(f.runs) > 0 && failed == nil {
+		out = f.runs[len(f.runs)-1].to
+	}
+	if c.Rank()+1 < c.Size() {
+		b := out.append(nil)
+		f.report.count(b)
+		if err := c.Send(b, c.Rank()+1, tagCrossing); err != nil {
+			return nil, err
+		}
+		out = nil
+	}
+	return out, c.Agree(failed)
+}
+
+// append encodes a crossing.
+func (x *crossing) append(b []byte) []byte {
+	for i := range x.places {
+		p := &x.places[i]
+		b = varint.Append(b, p.enter, p.leave-p.enter, zigzag(p.before), zigzag(p.shift), p.wait, p.need, p.last.event, p.last.t, p.last.raised, uint64(len(p.rest)))
+		var code stepCoder
+		for k := range p.rest {
+			b = code.put(b, &p.rest[k])
+		}
+	}
+	b = binary.AppendUvarint(b, uint64(len(x.values)))
+	for i := range x.values {
+		v := &x.values[i]
+		b = varint.Append(b, uint64(v.p), uint64(v.comm), v.key, v.v)
+	}
+	b = binary.AppendUvarint(b, uint64(len(x.instances)))
+	for i := range x.instances {
+		y := &x.instances[i]
+		known := uint64(0)
+		if y.known {
+			known = 1
+		}
+		b = varint.Append(b, uint64(y.coll.coll), uint64(y.coll.peer), uint64(y.coll.root), y.coll.key, uint64(y.entered), known, y.value, uint64(len(y.waiting)))
+		for _, p := range y.waiting {
+			b = binary.AppendUvarint(b, uint64(p))
+		}
+		b = binary.AppendUvarint(b, uint64(len(y.prefix)))
+		for k := range y.prefix {
+			m := &y.prefix[k]
+			b = varint.Append(b, uint64(m.member), uint64(m.p), m.v)
+		}
+	}
+	return b
+}
+
+// parseCrossing reads what append wrote.
+func parseCrossing(b []byte, locations int) (*crossing, error) {
+	r := varint.Read(b)
+	x := &crossing{places: make([]standing, locations)}
+	for i := range x.places {
+		p := &x.places[i]
+		p.enter = r.Next()
+		p.leave = p.enter + r.Next()
+		p.before, p.shift, p.wait, p.need = unzigzag(r.Next()), unzigzag(r.Next()), r.Next(), r.Next()
+		p.last = correction{r.Next(), r.Next(), r.Next()}
+		var code stepCoder
+		for range r.Count(1) {
+			var o replayOp
+			code.next(&r, &o)
+			p.rest = append(p.rest, o)
+		}
+	}
+	for range r.Count(4) {
+		x.values = append(x.values, value{valueKey{uint32(r.AtMost(uint64(locations - 1))), r.Uint32(), r.Next()}, r.Next()})
+	}
+	for range r.Count(9) {
+		y := instance{coll: replayOp{coll: collectiveKind(r.Next()), peer: r.Uint32(), root: r.Uint32(), key: r.Next()}, entered: r.Uint32(), known: r.Next() == 1, value: r.Next()}
+		for range r.Count(1) {
+			y.waiting = append(y.waiting, r.Uint32())
+		}
+		for range r.Count(3) {
+			y.prefix = append(y.prefix, memberValue{r.Uint32(), r.Uint32(), r.Next()})
+		}
+		x.instances = append(x.instances, y)
+	}
+	return x, failure(&r)
+}
+
+// valueTable holds values by key: linear probing.
+type valueTable struct {
+	slots []value // p is 1 + location; 0: free
+	n     int
+}
+
+func (t *valueTable) reset() {
+	clear(t.slots)
+	t.n = 0
+}
+
+func (t *valueTable) home(k valueKey) int {
+	h := (k.key + uint64(k.comm)<<32) * 0x9E3779B97F4A7C15
+	h = (h ^ uint64(k.p)) * 0xD6E8FEB86659FD93
+	return int(h>>32) & (len(t.slots) - 1)
+}
+
+// put sets a value. A key has one only.
+func (t *valueTable) put(k valueKey, v uint64) {
+	if 2*t.n >= len(t.slots) {
+		old := t.slots
+		t.slots, t.n = make([]value, max(1<<10, 2*len(old))), 0
+		for _, x := range old {
+			if x.p > 0 {
+				x.p--
+				t.put(x.valueKey, x.v)
+			}
+		}
+	}
+	i := t.home(k)
+	for t.slots[i].p > 0 && !t.at(i, k) {
+		i = (i + 1) & (len(t.slots) - 1)
+	}
+	if t.slots[i].p == 0 {
+		t.n++
+	}
+	t.slots[i] = value{valueKey{k.p + 1, k.comm, k.key}, v}
+}
+
+func (t *valueTable) at(i int, k valueKey) bool {
+	x := &t.slots[i]
+	return x.p == k.p+1 && x.key == k.key && x.comm == k.comm
+}
+
+// take removes a value.
+func (t *valueTable) take(k valueKey) (uint64, bool) {
+	if t.n == 0 {
+		return 0, false
+	}
+	mask := len(t.slots) - 1
+	i := t.home(k)
+	for ; !t.at(i, k); i = (i + 1) & mask {
+		if t.slots[i].p == 0 {
+			return 0, false
+		}
+	}
+	v := t.slots[i].v
+	for j := (i + 1) & mask; t.slots[j].p > 0; j = (j + 1) & mask { // values behind it move into the hole
+		x := t.slots[j].valueKey
+		x.p--
+		if (j-t.home(x))&mask >= (j-i)&mask {
+			t.slots[i] = t.slots[j]
+			i = j
+		}
+	}
+	t.slots[i] = value{}
+	t.n--
+	return v, true
+}
+
+// sorted returns all values by key.
+func (t *valueTable) sorted() []value {
+	var list []value
+	for _, x := range t.slots {
+		if x.p > 0 {
+			x.p--
+			list = append(list, x)
+		}
+	}
+	slices.SortFunc(list, func(a, b value) int { return compareKeys(a.valueKey, b.valueKey) })
+	return list
+}

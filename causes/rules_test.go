@@ -1,0 +1,165 @@
+package causes
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// byHand is a program without intervals whose locations all end at one instant.
+func byHand(last uint64, locations ...rows) *program {
+	p := &program{locations: locations, derived: make([]bool, 1), last: last}
+	for i := range p.locations {
+		p.locations[i].last, p.locations[i].mpi = last, true
+	}
+	return p
+}
+
+func lateSender(from, to uint64, cause uint32) xtf.Wait {
+	return xtf.Wait{T: from, End: to, CauseP: cause, Pattern: xtf.WaitLateSender}
+}
+
+// TestCostsByHand has costs worked out by hand where a process waits across the
+// instant at which a pair synchronised, in one slab and with waits that end with a slab.
+func TestCostsByHand(t *testing.T) {
+	type place struct{ p, path, activity uint32 }
+	first, second := xtf.Call{End: 30}, xtf.Call{T: 30, End: 70, Region: 1}
+	for _, x := range []struct {
+		name   string
+		p      *program
+		strict bool
+		want   map[place][costKinds]uint64
+	}{
+		{
+			// 1 waits for 0 until 20, then again from 22 to 60. In [20, 60) 0 computes for 20 ticks, 1 for 2; 0 waits in [20, 30) and [40, 50),
+			// 10 ticks each. So 38 ticks fall to 18 of CPU and to 20 of waits, 10 to each; 2 caused both, on its first and its second path.
+			"waits by their time since", byHand(
+				70,
+				rows{waits: []xtf.Wait{lateSender(10, 30, 2), lateSender(40, 50, 2)}},
+				rows{waits: []xtf.Wait{lateSender(5, 20, 0), lateSender(22, 60, 0)}},
+				rows{calls: []xtf.Call{first, second}},
+			), false,
+			map[place][costKinds]uint64{
+				{0, 0, xtf.ActivityCPU}: {5 + 18, 0},
+				{0, 0, xtf.ActivityMPI}: {10, 0}, // at 20 the first wait of 0 is not over
+				{2, 1, xtf.ActivityCPU}: {20, 10},
+				{2, 2, xtf.ActivityCPU}: {10, 10},
+			},
+		},
+		{
+			// 0 waits in [10, 60). 1 waits for it until 20: 5 ticks of CPU, 10 in the wait, which is not over. It waits again in [25, 40): 20
+			// ticks in the wait since 20.
+			"a wait that is not over", byHand(
+				70,
+				rows{waits: []xtf.Wait{lateSender(10, 60, 2)}},
+				rows{waits: []xtf.Wait{lateSender(5, 20, 0), lateSender(25, 40, 0)}},
+				rows{calls: []xtf.Call{first, second}},
+			), false,
+			map[place][costKinds]uint64{
+				{0, 0, xtf.ActivityCPU}: {5, 0},
+				{0, 0, xtf.ActivityMPI}: {10 + 15, 0},
+				{2, 1, xtf.ActivityCPU}: {25, 0},
+				{2, 2, xtf.ActivityCPU}: {25, 0},
+			},
+		},
+		{
+			// 0 and 1 wait for each other until 50: both waits count as MPI. Since they met at 20 that is 30 ticks of 0, and 20 of 1, which
+			// computes for 10 before. 40 ticks fall to 1 as 10 to 20; 20 ticks to 0.
+			"a circle", byHand(
+				70,
+				rows{waits: []xtf.Wait{lateSender(10, 50, 1)}},
+				rows{waits: []xtf.Wait{lateSender(12, 20, 0), lateSender(30, 50, 0)}},
+			), true,
+			map[place][costKinds]uint64{
+				{0, 0, xtf.ActivityMPI}: {8 + 20, 0},
+				{1, 0, xtf.ActivityCPU}: {13, 0},
+				{1, 0, xtf.ActivityMPI}: {27, 0},
+			},
+		},
+		{
+			// 0 waits in [10, 20) and at once again in [20, 30), both for 2, which computes: 10 ticks each. 1 waits for 0 in [12, 20), when
+			// the first wait is over: 0 computed for 10 ticks, no longer than 1, and waited for 10, so that all 8 pass on to 2.
+			"a wait that follows another one at once", byHand(
+				70,
+				rows{waits: []xtf.Wait{lateSender(10, 20, 2), lateSender(20, 30, 2)}},
+				rows{waits: []xtf.Wait{lateSender(12, 20, 0)}},
+				rows{},
+			), false,
+			map[place][costKinds]uint64{{2, 0, xtf.ActivityCPU}: {20, 8}},
+		},
+		{
+			// 0 and 1 wait for 2 until 30, 2 for 3 until the same instant: all it did more of is its wait, so that their 20 and 10 ticks pass
+			// on to 3, once both are dealt out.
+			"waits that end at one instant", byHand(
+				70,
+				rows{waits: []xtf.Wait{lateSender(10, 30, 2)}},
+				rows{waits: []xtf.Wait{lateSender(20, 30, 2)}},
+				rows{waits: []xtf.Wait{lateSender(5, 30, 3)}},
+				rows{},
+			), false,
+			map[place][costKinds]uint64{{3, 0, xtf.ActivityCPU}: {25, 30}},
+		},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			for _, slab := range []uint64{x.p.last, 20} {
+				x.p.slabs = everyTick(slab, x.p.last)
+				f := x.p.analyze(t, 1)
+				got := map[place][costKinds]uint64{}
+				for name, c := range f.costs {
+					got[place{uint32(name.p), uint32(name.key), name.activity}] = c
+				}
+				if d := cmp.Diff(x.want, got); d != "" || f.report.Strict != x.strict {
+					t.Errorf("slabs of %d ticks: strict %t; costs (-want +got):\n%s", slab, f.report.Strict, d)
+				}
+			}
+		})
+	}
+}
+
+// TestPathOfRoot has the root of a reduction whose last member enters, by the
+// clocks, when the root has left: the path goes over at the leave. Of two that it
+// waits for until then, the path takes the first.
+func TestPathOfRoot(t *testing.T) {
+	root := rows{
+		colls:  []xtf.Coll{{T: 10, End: 20, Ordinal: 1, Flags: opReduce}},
+		causes: []xtf.CollCause{{CauseT: xtf.Never, CauseP: trace.Undefined, LastT: 30, LastP: 2}},
+	}
+	also := root
+	also.waits = []xtf.Wait{lateSender(10, 20, 1)}
+	for _, x := range []struct {
+		root rows
+		over trace.P
+	}{{root, 2}, {also, 1}} {
+		f := byHand(50, x.root, rows{}, rows{}).analyze(t, 1)
+		want := map[trace.P][2]uint64{0: {20, 50}, x.over: {0, 20}}
+		got := map[trace.P][2]uint64{}
+		for at, list := range f.paths {
+			got[at] = [2]uint64{list[0].T, list[len(list)-1].End}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("critical path (-want +got):\n%s", d)
+		}
+	}
+}
+
+// TestPathEnds has the location on which the path ends.
+func TestPathEnds(t *testing.T) {
+	early := candidate{Extent{Events: true, MPI: true, Last: 10}, 0}
+	late := candidate{Extent{Events: true, MPI: true, Last: 20}, 2}
+	for _, x := range []struct {
+		name         string
+		better, than candidate
+	}{
+		{"with events", early, candidate{p: 1}},
+		{"with MPI, though another one ends later", early, candidate{Extent{Events: true, Last: 30}, 1}},
+		{"that ends last", late, early},
+		{"the first of them", late, candidate{late.Extent, 3}},
+	} {
+		if !x.better.better(&x.than) || x.than.better(&x.better) {
+			t.Errorf("%s: not chosen", x.name)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package causes
+
+import (
+	"encoding/binary"
+
+	"github.com/coppice-hpc/coppice/internal/varint"
+)
+
+// stepCoder writes and reads steps as differences to what came before: about three bytes each. A record of steps begins with
+// a new one. Memory: 280 bytes.
+type stepCoder struct {
+	t, own, leave uint64
+	last          [2][8]struct { // by partner, and by communicator
+		who uint32
+		key uint64
+	}
+}
+
+// key is the last key of a partner or communicator.
+func (c *stepCoder) key(kind int, who uint32) *uint64 {
+	x := &c.last[kind][who%8]
+	if x.who != who {
+		x.who, x.key = who, 0
+	}
+	return &x.key
+}
+
+func zigzag(v uint64) uint64   { return v<<1 ^ uint64(int64(v)>>63) }
+func unzigzag(v uint64) uint64 { return v>>1 ^ -(v & 1) }
+
+// put appends a step: kind, with the kind of a collective in the upper half, u8, then what the step has.
+func (c *stepCoder) put(b []byte, o *replayOp) []byte {
+	b = append(b, uint8(o.kind)|uint8(o.coll)<<4)
+	switch o.kind {
+	case stepCall, stepResume:
+		b = binary.AppendUvarint(b, zigzag(o.t-c.t))
+		b = binary.AppendUvarint(b, o.key-o.t)
+		c.t = o.t
+	case stepLeave:
+		b = binary.AppendUvarint(b, zigzag(o.key-c.leave))
+		c.leave = o.key
+	case stepSend:
+		k := c.key(0, o.peer)
+		b = binary.AppendUvarint(b, uint64(o.peer))
+		b = binary.AppendUvarint(b, zigzag(o.key-*k))
+		b = binary.AppendUvarint(b, zigzag(o.t-c.t))
+		*k, c.t = o.key, o.t
+	case stepNeed, stepDrop:
+		b = binary.AppendUvarint(b, uint64(o.peer))
+		b = binary.AppendUvarint(b, zigzag(o.key-c.own))
+		c.own = o.key
+	case stepBegin, stepEnd:
+		b = binary.AppendUvarint(b, uint64(o.peer))
+		b = binary.AppendUvarint(b, zigzag(o.t-c.t))
+		c.t = o.t
+	default:
+		k := c.key(1, o.peer)
+		b = binary.AppendUvarint(b, uint64(o.peer))
+		b = binary.AppendUvarint(b, uint64(o.root))
+		b = binary.AppendUvarint(b, zigzag(o.key-*k))
+		b = binary.AppendUvarint(b, zigzag(o.t-c.t))
+		*k, c.t = o.key, o.t
+	}
+	return b
+}
+
+// next reads a step.
+func (c *stepCoder) next(r *varint.Reader, o *replayOp) {
+	h := r.Byte()
+	*o = replayOp{kind: replayKind(h & 15), coll: collectiveKind(h >> 4)}
+	switch o.kind {
+	case stepCall, stepResume:
+		o.t = c.t + unzigzag(r.Next())
+		o.key = o.t + r.Next()
+		c.t = o.t
+	case stepLeave:
+		o.key = c.leave + unzigzag(r.Next())
+		c.leave = o.key
+	case stepSend:
+		o.peer = uint32(r.Next())
+		k := c.key(0, o.peer)
+		o.key, o.t = *k+unzigzag(r.Next()), c.t+unzigzag(r.Next())
+		*k, c.t = o.key, o.t
+	case stepNeed, stepDrop:
+		o.peer = uint32(r.Next())
+		o.key = c.own + unzigzag(r.Next())
+		c.own = o.key
+	case stepBegin, stepEnd:
+		o.peer = uint32(r.Next())
+		o.t = c.t + unzigzag(r.Next())
+		c.t = o.t
+	default:
+		o.peer, o.root = uint32(r.Next()), uint32(r.Next())
+		k := c.key(1, o.peer)
+		o.key, o.t = *k+unzigzag(r.Next()), c.t+unzigzag(r.Next())
+		*k, c.t = o.key, o.t
+	}
+}
+
+// stepWriter deals the steps of a location out to slabs.
+type stepWriter struct {
+	parcelWriter
+	from uint32
+	now  uint64 // where the location is
+	call replayOp
+	open bool // within call
+	code stepCoder
+	k    int // the slab in hand
+}
+
+// begin starts another location.
+func (w *stepWriter) begin(p uint32) {
+	w.from, w.now, w.open, w.k, w.code = p, 0, false, 0, stepCoder{}
+}
+
+// add adds the next step of the location.
+func (w *stepWriter) add(o *replayOp) {
+	switch o.kind {
+	case stepNeed, stepDrop, stepResult, stepIgnore, stepLeave:
+		w.now = max(w.now, w.call.key)
+	default:
+		w.now = max(w.now, o.t)
+	}
+	if ends := w.to.slabs.ends; w.k < len(ends) && w.now > ends[w.k] {
+		w.k = w.to.slabs.at(w.now)
+		w.code = stepCoder{}
+	}
+	if w.at(w.from, w.k) && w.open && w.code == (stepCoder{}) { // within a call of a slab before
+		resume := w.call
+		resume.kind = stepResume
+		w.buf = w.code.put(w.buf, &resume)
+	}
+	if o.kind == stepCall {
+		w.call, w.open = *o, true
+	} else if o.kind == stepLeave {
+		w.open = false
+	}
+	w.buf = w.code.put(w.buf, o)
+}
