@@ -10,7 +10,6 @@ import (
 	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -33,7 +32,6 @@ type AnalyzeOptions struct {
 	Intervals     interval.Flags
 	IntervalsFile string              // sidecar file of intervals, which becomes Intervals.Sidecar; "" is none
 	Deviation     string              // how far times in the call graph may be off, as ccg.ParseDeviation reads it; "" is lossless
-	ClampTime     bool                // raise times that run backwards instead of ending the location there
 	Strict        bool                // damaged input is an error
 	ClockRepair   bool                // raise times until no message is received before it was sent, see causes.Clocks; not with GraphOnly
 	Classes       *predict.ClassFlags // classes of processes; nil: none
@@ -73,7 +71,7 @@ type AnalyzeResult struct {
 	File      xtfwriter.Result
 	Match     stats.MatchReport
 	Matched   MatchTotals
-	Replay    dataflow.Report
+	Replay    causes.ReplayReport
 	Delays    causes.DelayReport
 	Path      causes.PathReport
 	Clocks    ClockReport
@@ -126,6 +124,8 @@ const (
 	kindLate       // results of the load of a location, for those who take it over
 	kindKept       // and what Match has to know
 	kindSendCalls  // of stageFinish: xtf.SendCall of sends
+	kindStays      // of the location in MPI, until Match has seen them
+	kindOverhead   // spans of it that records tell, see stats.Outputs
 )
 
 // sortBytes bounds the memory of one sorter; the one of all results may take a
@@ -175,6 +175,7 @@ type analysis struct {
 	calm map[xtf.TypeID]map[trace.P]bool
 	// what was found that concerns no single location, on rank 0
 	problems trace.Diagnostics
+	slabs    causes.Slabs // of the run, in causes
 	meter    *Meter
 	pace     *pacer
 	dog      *watchdog
@@ -231,7 +232,7 @@ func (a *analysis) open() error {
 	a.atStage("open")
 	var err error
 	if a.src = a.o.Source; a.src == nil {
-		if a.src, err = OpenTrace(a.c, a.o.Trace, a.o.ClampTime); err != nil {
+		if a.src, err = OpenTrace(a.c, a.o.Trace); err != nil {
 			return err
 		}
 	}
@@ -280,7 +281,7 @@ func (a *analysis) setProvenance() {
 	a.prov = Provenance{
 		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
 		Options: map[string]string{
-			"pages": pagesName(a.o.Profile), "clamp_time": fmt.Sprint(a.o.ClampTime), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
+			"pages": pagesName(a.o.Profile), "events": a.o.events(), "deviation": a.graphs.Deviation.String(),
 			"intervals": a.intervals.Canonical(), "clock_repair": fmt.Sprint(a.o.ClockRepair),
 		},
 		Tool: "coppice " + a.o.Version,
@@ -401,13 +402,13 @@ func (a *analysis) measure() error {
 	if err = a.planMemory(); err != nil {
 		return err
 	}
+	a.tables = stats.NewTables(a.defs, a.size.Origin)
+	a.tables.SetIntervals(a.intervals)
 	a.ranges, a.teams = partition.Teams(a.workLeft(), a.c.Size(), a.teamCost())
 	a.own = a.ranges[a.c.Rank()]
 	if err = a.gather(); err != nil {
 		return err
 	}
-	a.tables = stats.NewTables(a.defs, a.size.Origin)
-	a.tables.SetIntervals(a.intervals)
 	if !a.o.GraphOnly {
 		a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
 		a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
@@ -442,6 +443,7 @@ func (a *analysis) match() error {
 	for _, p := range a.units {
 		a.drop(p.P, stageLoad, kindEntries)
 		a.drop(p.P, stageLoad, kindLate)
+		a.drop(p.P, stageLoad, kindStays)
 	}
 	a.units = nil
 	if err != nil {

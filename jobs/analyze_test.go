@@ -77,7 +77,7 @@ func TestSameBytes(t *testing.T) {
 					}
 					v.ranks = v.ranks[len(v.ranks)-1:]
 				}
-				v.o.Source, v.o.ClampTime = src, true
+				v.o.Source = src
 				t.Run(v.name, func(t *testing.T) { sameBytes(t, v.o, v.ranks) })
 			}
 		})

@@ -44,7 +44,7 @@ func TestRealTraces(t *testing.T) {
 			}
 			var file []byte
 			if filepath.Base(path) == "all.otf2" { // its calling contexts are calls here, and no calls to the reference
-				file = analyzed(t, 3, jobs.AnalyzeOptions{Source: src, ClampTime: true, StoreBytes: 1 << 20})
+				file = analyzed(t, 3, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20})
 			} else {
 				file = checkAgainstReference(t, src)
 			}

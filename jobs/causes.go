@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -78,7 +79,7 @@ func (a *analysis) problem(d trace.Diagnostic) {
 func (a *analysis) causesRun() *causes.Run {
 	return &causes.Run{
 		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(),
-		Budget: replayBytes + resultBytes(a.o.StoreBytes),
+		Slabs: a.slabs, Last: a.last,
 		Open: func(p trace.P) (*causes.Location, error) {
 			c, err := a.components(p)
 			if err != nil {
@@ -91,10 +92,18 @@ func (a *analysis) causesRun() *causes.Run {
 			if l.Intervals, err = a.rows(p, stageNumber, xtf.TypeIval); err != nil {
 				return nil, err
 			}
+			overhead, err := a.store.Segment(a.key(p, stageLoad, kindOverhead))
+			if err != nil {
+				return nil, err
+			}
+			if n := overhead.Size(); n > 0 {
+				l.Overhead = bufio.NewReader(io.NewSectionReader(overhead, 0, n))
+			}
 			l.Global, err = a.pathTable(p)
 			return l, err
 		},
-		Waits: func(p trace.P) (*xtf.Cursor, error) { return a.rows(p, stageWaits, xtf.TypeWait) },
+		Waits:       func(p trace.P) (*xtf.Cursor, error) { return a.rows(p, stageWaits, xtf.TypeWait) },
+		Collectives: a.collectives,
 	}
 }
 
@@ -103,7 +112,7 @@ func (a *analysis) causesRun() *causes.Run {
 func (a *analysis) delays() (delays, path causes.Totals, err error) {
 	run := a.causesRun()
 	pieces, rows := causeWriter{a: a, t: xtf.TypeCPath}, causeWriter{a: a, t: xtf.TypeDelay}
-	in := &causes.PathInput{Extent: a.extent, Collectives: a.collectives}
+	in := &causes.PathInput{Extent: a.extent}
 	found, err := causes.FindPath(run, in, func(p trace.P, row *xtf.CPath) error {
 		b, err := pieces.row(p)
 		if err == nil {
@@ -125,7 +134,7 @@ func (a *analysis) delays() (delays, path causes.Totals, err error) {
 		err = agree(a.c, errors.Join(rows.end(), pieces.end()))
 	}
 	if err != nil {
-		return nil, nil, replayed("delay costs", err)
+		return nil, nil, fmt.Errorf("delay costs: %w", err)
 	}
 	if err := a.reportDelays(rep); err != nil {
 		return nil, nil, err
@@ -140,15 +149,12 @@ func (a *analysis) reportDelays(rep *causes.DelayReport) error {
 	if rep.Strict {
 		a.problem(trace.Diagnostic{Code: trace.DiagWaitCircle})
 	}
-	counts := []int64{int64(rep.Reversed), int64(rep.Overflows)}
+	counts := []int64{int64(rep.Reversed)}
 	if err := a.c.AllreduceInt64(counts, mpi.Sum); err != nil {
 		return err
 	}
 	if counts[0] > 0 {
 		a.problem(trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
-	}
-	if counts[1] > 0 {
-		a.problem(trace.Diagnostic{Code: trace.DiagOverflow, Detail: "delay costs"}) // how often depends on the ranks
 	}
 	return nil
 }
@@ -211,6 +217,7 @@ func (a *analysis) collectives(p trace.P) (*xtf.Cursor, io.ReaderAt, error) {
 // criticalItems are the items of the critical path by activity.
 var criticalItems = map[uint32]xtf.Item{
 	xtf.ActivityCPU: xtf.ItemCriticalCPU, xtf.ActivityMPI: xtf.ItemCriticalMPI, xtf.ActivityIO: xtf.ItemCriticalIO, xtf.ActivityMarker: xtf.ItemCriticalMarker,
+	xtf.ActivityDeviceCall: xtf.ItemCriticalCPU, xtf.ActivityDeviceWait: xtf.ItemCriticalCPU, xtf.ActivityLock: xtf.ItemCriticalCPU, xtf.ActivityOverhead: xtf.ItemCriticalCPU,
 }
 
 // addCritical adds the pieces of the critical path to the executions of a

@@ -24,7 +24,7 @@ func TestClasses(t *testing.T) {
 			t.Parallel()
 			for _, graphOnly := range []bool{true, false} {
 				o := jobs.AnalyzeOptions{
-					Source: generated(t, spec), Profile: xtf.Packed, GraphOnly: graphOnly, Classes: flags, StoreBytes: 1 << 30, ClampTime: true,
+					Source: generated(t, spec), Profile: xtf.Packed, GraphOnly: graphOnly, Classes: flags, StoreBytes: 1 << 30,
 					Output: filepath.Join(t.TempDir(), "run.xtf"),
 				}
 				want := analyzed(t, 1, o)

@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -93,12 +92,15 @@ func (r *clockRepair) load(p trace.P) error {
 	}
 	s := []*xtfwriter.Segment{a.store.Scratch(), a.store.Scratch(), a.store.Scratch()}
 	r.staged = append(r.staged, s)
-	loader := a.newLoader(p, stats.Outputs{
+	loader, err := a.newLoader(p, stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), P2P: s[0], Coll: s[1], Sorted: s[2],
 		Borders: nowhere{}, P2PPaths: nowhere{}, CollPaths: nowhere{}, Ends: true,
 		Entries: sorter{adder{a.entries}}, Late: adder{a.results},
 	})
+	if err != nil {
+		return err
+	}
 	if _, err := a.decode(p, func(_ place, b *trace.Batch) error { return loader.Add(b) }); err != nil {
 		return err
 	}
@@ -185,7 +187,7 @@ func (r *clockRepair) run(last uint64) error {
 	r.clocks = &causes.Clocks{Replay: over}
 	report, err := r.clocks.Run()
 	if err != nil {
-		return replayed("repair of clocks", err)
+		return fmt.Errorf("repair of clocks: %w", err)
 	}
 	for _, arrays := range r.arrays {
 		for _, x := range arrays {
@@ -232,6 +234,7 @@ type clock struct {
 	a      *analysis
 	p      trace.P
 	of     *causes.ClockMap
+	most   uint64 // ticks from the origin, see xtf.Most
 	report causes.ClockReport
 }
 
@@ -241,7 +244,7 @@ func (a *analysis) clock(p trace.P) *clock {
 		return nil
 	}
 	m, report := a.clocks.clocks.Map(int(p - a.own.First))
-	return &clock{a, p, m, report}
+	return &clock{a, p, m, xtf.Most(a.defs.NumLocations()), report}
 }
 
 // set gives a batch its times.
@@ -256,8 +259,8 @@ func (c *clock) set(b *trace.Batch) error {
 		if err != nil {
 			return err
 		}
-		if t > math.MaxUint64-uint64(origin) {
-			return errors.New("a repaired time beyond the range of 64 bits")
+		if t > c.most {
+			return Fail(ExitInput, fmt.Errorf("a repaired time more than %d ticks after the first of the trace", c.most))
 		}
 		e.Time = origin + trace.Time(t)
 	}

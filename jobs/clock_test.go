@@ -74,7 +74,7 @@ func TestClockRepair(t *testing.T) {
 				t.Skip("a short test repairs three programs")
 			}
 			src := generated(t, spec)
-			o := jobs.AnalyzeOptions{Source: src, ClampTime: true, StoreBytes: 1 << 30}
+			o := jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 30}
 			before, members := clockViolations(t, analyzed(t, 2, o))
 			broken += before + members
 			o.ClockRepair = true
@@ -220,7 +220,7 @@ func TestClockRepairOfRealTraces(t *testing.T) {
 			if testing.Short() && announced(t, src) > 20_000 {
 				t.Skip("a large one, left out with -short")
 			}
-			o := jobs.AnalyzeOptions{Trace: path, ClampTime: true, StoreBytes: 1 << 30, ClockRepair: true, Version: "test", Output: filepath.Join(t.TempDir(), "run.xtf")}
+			o := jobs.AnalyzeOptions{Trace: path, StoreBytes: 1 << 30, ClockRepair: true, Version: "test", Output: filepath.Join(t.TempDir(), "run.xtf")}
 			res, err := analyze(3, o)
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -81,6 +82,11 @@ func agree(c mpi.Comm, err error) error {
 	return mpi.AgreeOn(c, coded(err), sentinels...)
 }
 
+// keepingCodes is a communicator whose Agree is agree, for packages that do not know the sentinels of others.
+type keepingCodes struct{ mpi.Comm }
+
+func (c keepingCodes) Agree(err error) error { return agree(c.Comm, err) }
+
 // uncoded is the code of agreed errors whose rank gave none.
 const uncoded = 1
 
@@ -108,6 +114,7 @@ var exitCodes = []struct {
 	{xtfwriter.ErrUnwritable, ExitUsage},
 	{xtfwriter.ErrNoSpace, ExitResource},
 	{xtfwriter.ErrStorage, ExitResource},
+	{xtfwriter.ErrFolderGone, ExitResource},
 	{xtfwriter.ErrWrite, ExitResource},
 	{ccg.ErrDeviation, ExitUsage},
 	{interval.ErrOption, ExitUsage},
@@ -116,6 +123,14 @@ var exitCodes = []struct {
 	{syscall.EDQUOT, ExitResource},
 	{syscall.EIO, ExitInput}, // of an output it is ErrStorage
 	{syscall.ESTALE, ExitInput},
+	{syscall.EISDIR, ExitInput}, // of an output these are ErrUnwritable
+	{syscall.ENOTDIR, ExitInput},
+	{syscall.ELOOP, ExitInput},
+	{syscall.ENAMETOOLONG, ExitInput},
+	{syscall.EFBIG, ExitResource},
+	{syscall.EMFILE, ExitResource},
+	{syscall.ENFILE, ExitResource},
+	{syscall.ENOMEM, ExitResource},
 	{trace.ErrNotTrace, ExitInput},
 	{trace.ErrUnsupported, ExitInput},
 	{trace.ErrCorrupt, ExitInput},
@@ -125,11 +140,17 @@ var exitCodes = []struct {
 	{xtf.ErrVersion, ExitInput},
 	{xtf.ErrCorrupt, ExitInput},
 	{xtf.ErrNoSection, ExitInput},
+	{xtf.ErrNoProc, ExitInput},
+	{xtf.ErrClasses, ExitInput},
+	{xtf.ErrTooLarge, ExitResource},
+	{column.ErrCorrupt, ExitInput},
 	{ccg.ErrCorrupt, ExitInput},
 	{ccg.ErrVersion, ExitInput},
 	{ccg.ErrLimit, ExitResource},
 	{fs.ErrNotExist, ExitInput},
 	{fs.ErrPermission, ExitInput},
+	{predict.ErrNoRows, ExitInput},
+	{predict.ErrTarget, ExitInput},
 	{predict.ErrPlatform, ExitInput},
 	{predict.ErrTooLong, ExitInput},
 	{predict.ErrTooLarge, ExitResource},

@@ -31,7 +31,7 @@ type ExportOptions struct {
 	Window func() (ExportWindow, error)
 }
 
-// ExportResult is what the ranks wrote together. Differs, ClampTime and
+// ExportResult is what the ranks wrote together. Differs and
 // Unreadable are there on rank 0 only.
 type ExportResult struct {
 	Anchor     string // path
@@ -42,7 +42,6 @@ type ExportResult struct {
 	LeftOut    int               // locations that were not selected: they have no events
 	Deviation  ccg.Deviation     // what the times may be away from the true ones
 	Differs    []stats.CodeTotal // what the analysis had to leave out or change, by ascending code
-	ClampTime  bool              // times that ran backwards were raised, not left out
 	Lost       int               // locations whose part of the file is damaged: they have no events
 	Unreadable []ExportLost      // the same, one by one
 	EventChunk int               // bytes
@@ -128,7 +127,7 @@ func (x *export) run() error {
 	err = x.work()
 	var cleaned error
 	if x.c.Rank() == 0 {
-		cleaned = outputError(x.place.clean())
+		cleaned = xtfwriter.OutputError("", x.place.clean())
 	}
 	for _, e := range []error{agree(x.c, cleaned), x.ws.Close()} {
 		if err == nil {
@@ -221,7 +220,6 @@ func (x *export) readOptions() error {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
 	}
-	x.res.ClampTime = p.Options["clamp_time"] == "true"
 	x.rowless = p.Options["events"] == "none"
 	return nil
 }
@@ -241,7 +239,7 @@ func (x *export) claim() error {
 	if err == nil {
 		x.place.work = fmt.Sprintf("%s.work/archive.%d", x.place.anchor(), x.ws.Epoch())
 		if x.c.Rank() == 0 {
-			err = outputError(x.place.begin())
+			err = xtfwriter.OutputError("", x.place.begin())
 		}
 		err = agree(x.c, err)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // commit writes definitions and anchor on rank 0 and gives the archive its name.
@@ -91,12 +92,12 @@ func (x *export) publish() error {
 		err = w.Close()
 	}
 	if err != nil {
-		return outputError(err)
+		return xtfwriter.OutputError("", err)
 	}
 	if err := x.ws.CheckEpoch(); err != nil {
 		return coded(err)
 	}
-	return outputError(x.place.publish(x.o.Force))
+	return xtfwriter.OutputError("", x.place.publish(x.o.Force))
 }
 
 // describe tells people what the archive is.

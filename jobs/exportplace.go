@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
@@ -42,7 +41,7 @@ func (a *archivePlace) prepare(force bool) error {
 	err := os.Mkdir(a.dir, 0o777)
 	a.made = err == nil
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return outputError(err)
+		return xtfwriter.OutputError("", err)
 	}
 	return a.free(force)
 }
@@ -57,7 +56,7 @@ func (a *archivePlace) free(force bool) error {
 		case errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
-			return outputError(err)
+			return xtfwriter.OutputError("", err)
 		case !force:
 			return fmt.Errorf("%w: %s", xtfwriter.ErrExists, path)
 		case st.IsDir() != (part == a.name):
@@ -66,7 +65,7 @@ func (a *archivePlace) free(force bool) error {
 	}
 	entries, err := os.ReadDir(filepath.Join(a.dir, a.name))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return outputError(err)
+		return xtfwriter.OutputError("", err)
 	}
 	for _, e := range entries {
 		if !isLocationFile(e) {
@@ -146,18 +145,4 @@ func (a *archivePlace) leave() {
 	if a.made {
 		_ = os.Remove(a.dir) // not empty: somebody uses it
 	}
-}
-
-// outputError names the errors of writing that a user can act on.
-func outputError(err error) error {
-	var own *Error
-	switch {
-	case err == nil || errors.Is(err, xtfwriter.ErrExists) || errors.As(err, &own):
-		return err
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.Is(err, syscall.EFBIG):
-		return fmt.Errorf("%w: %w", xtfwriter.ErrNoSpace, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.EROFS), errors.Is(err, syscall.ENOTDIR):
-		return fmt.Errorf("%w: %w", xtfwriter.ErrUnwritable, err)
-	}
-	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // ExportCut counts what a slice leaves out because its other part is outside.
@@ -316,5 +317,5 @@ func (x *export) sliceError(err error) error {
 	if err == nil || unreadable(err) {
 		return inputError(x.o.Run, err)
 	}
-	return outputError(err)
+	return xtfwriter.OutputError("", err)
 }

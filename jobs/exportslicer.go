@@ -43,6 +43,9 @@ type sliceCall struct {
 
 // event takes event number n of the location.
 func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
+	if e.Flags&trace.Estimated != 0 {
+		return nil
+	}
 	if !s.entered && e.Time >= s.begin {
 		if err := s.enterWindow(); err != nil {
 			return err

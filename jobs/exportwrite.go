@@ -13,6 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 // graphSize is the size of a location's part of the graph.
@@ -28,7 +29,7 @@ var outside = [...]trace.Code{trace.DiagUnknownRecord, trace.DiagSurplus}
 // changing are diagnostics that say the streams of the file are not those of
 // the archive it was made from.
 var changing = []trace.Code{
-	trace.DiagMissingEvents, trace.DiagTruncated, trace.DiagCorrupt, trace.DiagTimeBackwards, trace.DiagBadLocalDef, trace.DiagBadDefinition,
+	trace.DiagMissingEvents, trace.DiagTruncated, trace.DiagCorrupt, trace.DiagTimeBackwards, trace.DiagMissingLocalDef, trace.DiagBadLocalDef, trace.DiagBadDefinition,
 }
 
 // measure looks at the sizes of all locations, each rank at an equal share, and
@@ -174,7 +175,7 @@ func (x *export) write() error {
 			return err
 		}
 		if x.c.Rank() == 0 {
-			err = outputError(x.place.again())
+			err = xtfwriter.OutputError("", x.place.again())
 		}
 		if err := agree(x.c, err); err != nil {
 			return err
@@ -186,7 +187,7 @@ func (x *export) writeLocations(chunk int) error {
 	x.written, x.lost, x.last, x.res.Bytes, x.res.Cut = x.written[:0], nil, 0, 0, ExportCut{}
 	w, err := otf2.Create(x.place.work, x.place.name, x.defs, otf2.Options{EventChunk: chunk})
 	if err != nil {
-		return outputError(err)
+		return xtfwriter.OutputError("", err)
 	}
 	var batch trace.Batch
 	for p := x.own.First; p < x.own.End; p++ {
@@ -204,18 +205,18 @@ func (x *export) writeLocations(chunk int) error {
 func (x *export) writeLocation(w *otf2.Writer, p trace.P, batch *trace.Batch) error {
 	l, err := w.Location(p)
 	if err != nil {
-		return outputError(err)
+		return xtfwriter.OutputError("", err)
 	}
 	if x.selected(p) {
 		err = x.writeEvents(l, p, batch)
 		if unreadable(err) && !x.o.Strict {
 			process, thread := x.defs.Process(p)
 			x.lost = append(x.lost, ExportLost{x.defs.Location(p).Ref, process, thread, err.Error()})
-			err = outputError(l.Discard())
+			err = xtfwriter.OutputError("", l.Discard())
 		}
 	}
 	if cerr := l.Close(); err == nil {
-		err = outputError(cerr)
+		err = xtfwriter.OutputError("", cerr)
 	}
 	x.written = append(x.written, l.Events())
 	x.res.Bytes += l.Bytes()
@@ -241,7 +242,7 @@ func (x *export) writeEvents(l *otf2.LocationWriter, p trace.P, batch *trace.Bat
 	if x.window != nil {
 		return x.sliceError(x.writeSlice(l, loc))
 	}
-	r := loc.Expand()
+	r, read := loc.Expand(), uint64(0)
 	for {
 		err := r.Next(batch)
 		if errors.Is(err, io.EOF) {
@@ -250,16 +251,18 @@ func (x *export) writeEvents(l *otf2.LocationWriter, p trace.P, batch *trace.Bat
 		if err != nil {
 			return inputError(x.o.Run, err)
 		}
-		if err := l.Add(batch); err != nil {
-			return outputError(err)
-		}
 		x.last = max(x.last, batch.Events[len(batch.Events)-1].Time)
+		read += uint64(len(batch.Events))
+		batch.KeepRecords()
+		if err := l.Add(batch); err != nil {
+			return xtfwriter.OutputError("", err)
+		}
 		done := min(left, x.sizes[p].bytes/loc.Events()*uint64(len(batch.Events)))
 		x.meter.Add(done)
 		left -= done
 	}
-	if l.Events() != loc.Events() {
-		return fmt.Errorf("%d events written of %d", l.Events(), loc.Events())
+	if read != loc.Events() {
+		return fmt.Errorf("%d events read of %d", read, loc.Events())
 	}
 	return nil
 }

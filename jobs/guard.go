@@ -1,21 +1,27 @@
 package jobs
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"fmt"
 
-// guard keeps the times of one location from running backwards: an event before
-// its predecessor, or before the trace's origin, is raised to it with clamp;
-// without clamp the location ends there. It ends before a time too far from the
-// origin in any case.
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// guard keeps the times of one location from running backwards, whatever the
+// source: an event before its predecessor, or before the trace's origin, is raised
+// to it and counted. The location ends before an event whose time, or whose bytes
+// with those before, are more than a sum over all locations can take.
 type guard struct {
 	origin, last trace.Time
-	clamp        bool
+	most         uint64 // xtf.Most
+	bytes        uint64 // of all events so far
 	ended        bool
 	diags        trace.Diagnostics
 }
 
-// farthest is how many ticks a trace may last, 292 years of ns. What is later was
-// damaged; sums and differences of what is not fit 64 bits with a sign.
-const farthest = 1<<63 - 1
+func (a *analysis) guard(last trace.Time) *guard {
+	return &guard{origin: a.size.Origin, last: last, most: xtf.Most(a.defs.NumLocations())}
+}
 
 // check brings the batch in order, or cuts it.
 func (g *guard) check(b *trace.Batch) {
@@ -25,25 +31,35 @@ func (g *guard) check(b *trace.Batch) {
 	}
 	for i := range b.Events {
 		e := &b.Events[i]
-		if e.Time >= g.last && e.Time-g.origin <= farthest {
+		tooMuch := g.tooMuch(b, e)
+		if e.Time >= g.last && tooMuch == "" {
 			g.last = e.Time
 			continue
 		}
-		d := trace.Diagnostic{Code: trace.DiagTimeBackwards, Time: e.Time, Event: b.First + uint64(i), Worst: uint64(g.last - e.Time)}
-		switch {
-		case e.Time >= g.last:
-			d.Code, d.Time, d.Worst = trace.DiagCorrupt, g.last, 0
-			d.Detail = "a time stamp 2^63 ticks or more after the first of the trace; the rest of the location is left out"
-		case g.clamp:
-			g.diags.Add(d)
+		event := b.First + uint64(i)
+		if tooMuch == "" {
+			g.diags.Add(trace.Diagnostic{Code: trace.DiagTimeBackwards, Time: e.Time, Event: event, Worst: uint64(g.last - e.Time)})
 			e.Time = g.last
 			continue
-		default:
-			d.Detail = "the rest of the location is left out; --clamp-time keeps it"
 		}
-		g.diags.Add(d)
+		g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: event, Detail: tooMuch + "; the rest of the location is left out"})
 		b.Events = b.Events[:i]
 		g.ended = true
 		return
 	}
+}
+
+// tooMuch says what of an event is more than a location may have, "" for nothing.
+func (g *guard) tooMuch(b *trace.Batch, e *trace.Event) string {
+	if e.Time >= g.last && uint64(e.Time-g.origin) > g.most {
+		return fmt.Sprintf("an event more than %d ticks after the first of the trace", g.most)
+	}
+	for _, i := range e.Kind.Sizes() {
+		v := b.Words(e)[i]
+		if v > g.most-g.bytes {
+			return fmt.Sprintf("more than %d bytes in the operations of one location", g.most)
+		}
+		g.bytes += v
+	}
+	return ""
 }

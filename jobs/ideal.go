@@ -1,38 +1,18 @@
 package jobs
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/causes"
-	"github.com/coppice-hpc/coppice/dataflow"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// replayBytes bounds, together with the memory that the sorter of results no
-// longer takes, the values under way in a replay.
-const replayBytes = 8 << 20
 
 // replayOver is what a replay over the rows of all locations works with.
 func (a *analysis) replayOver(array func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error)) causes.Replay {
 	return causes.Replay{
 		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Array: array, Storage: a.storage(), Last: a.last,
-		Budget: replayBytes + resultBytes(a.o.StoreBytes),
 	}
-}
-
-// replayed is the error of a replay: too many values under way are a matter of
-// memory.
-func replayed(what string, err error) error {
-	if err == nil {
-		return nil
-	}
-	err = fmt.Errorf("%s: %w", what, err)
-	if errors.Is(err, dataflow.ErrBudget) {
-		return Fail(ExitResource, fmt.Errorf("%w. Give --mem more, or run fewer ranks per node", err))
-	}
-	return err
 }
 
 // replay adds the times in an ideal network to the components. Where locations
@@ -44,8 +24,9 @@ func (a *analysis) replay() error {
 	r.Calm = func(p trace.P, t xtf.TypeID) bool { return a.calm[t][p] }
 	report, err := r.Run()
 	if err != nil {
-		return replayed("replay in an ideal network", err)
+		return fmt.Errorf("replay in an ideal network: %w", err)
 	}
+	a.slabs = r.Slabs
 	a.res.Replay = *report
 	if d := report.Deadlock; d != nil {
 		a.problem(trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})

@@ -25,7 +25,7 @@ func TestSameBytesOfIntervals(t *testing.T) {
 	} {
 		t.Run(v.spec, func(t *testing.T) {
 			for _, graphOnly := range []bool{false, true} {
-				o := jobs.AnalyzeOptions{Source: generated(t, v.spec), ClampTime: true, Intervals: v.flags, GraphOnly: graphOnly, StoreBytes: 1 << 30}
+				o := jobs.AnalyzeOptions{Source: generated(t, v.spec), Intervals: v.flags, GraphOnly: graphOnly, StoreBytes: 1 << 30}
 				want := analyzed(t, 1, o)
 				for _, ranks := range []int{2, 3, 5, 7} {
 					if testing.Short() && ranks < 7 {

@@ -274,7 +274,7 @@ func checkAgainstOracle(t *testing.T, src trace.Source, o jobs.AnalyzeOptions, w
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Source, o.ClampTime, o.StoreBytes, o.Output = src, true, 1<<20, ""
+	o.Source, o.StoreBytes, o.Output = src, 1<<20, ""
 	file := analyzed(t, ranks[0], o)
 	compareWithOracle(t, want, file)
 	for _, n := range ranks[1:] {

@@ -104,7 +104,11 @@ func (a *analysis) takeOver(p trace.P) error {
 		if err != nil {
 			return err
 		}
-		a.units = append(a.units, stats.Unit{P: p, Peers: peers, Sorted: sorted})
+		stays, err := a.store.Segment(a.key(p, stageLoad, kindStays))
+		if err != nil {
+			return err
+		}
+		a.units = append(a.units, stats.Unit{P: p, Peers: peers, Sorted: sorted, Stays: stays})
 	}
 	a.noteLoaded(loaded)
 	a.meter.Add(bytes)

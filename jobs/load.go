@@ -83,7 +83,7 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
-	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL, late results
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL, late results, overhead, stays
 	late   lateRows
 	loader *stats.Loader
 }
@@ -91,14 +91,15 @@ type loading struct {
 // newLoading begins the load of a location. How says what its loader leaves to others: rows, sums.
 func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if a.o.GraphOnly {
-		return &loading{loader: a.newLoader(p, stats.Outputs{})}, nil
+		loader, err := a.newLoader(p, stats.Outputs{})
+		return &loading{loader: loader}, err
 	}
 	l := &loading{types: loadArrays}
 	var err error
 	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths, kindLate} {
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths, kindLate, kindOverhead, kindStays} {
 		s, err := a.store.Create(a.key(p, stageLoad, kind))
 		if err != nil {
 			return nil, err
@@ -108,24 +109,42 @@ func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	l.late = lateRows{adder{a.results}, l.staged[6]}
 	out := how
 	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
-	out.Sorted, out.Borders, out.Entries = l.staged[2], l.staged[3], sorter{adder{a.entries}}
+	out.Sorted, out.Borders, out.Entries, out.Overhead, out.Stays = l.staged[2], l.staged[3], sorter{adder{a.entries}}, l.staged[7], l.staged[8]
 	if !out.Counts {
 		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
 		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
 		out.P2P, out.Coll, out.P2PPaths, out.CollPaths, out.Late = l.staged[0], l.staged[1], l.staged[4], l.staged[5], l.late
 	}
-	l.loader = a.newLoader(p, out)
-	return l, nil
+	l.loader, err = a.newLoader(p, out)
+	return l, err
 }
 
 // newLoader reuses the memory of the location before.
-func (a *analysis) newLoader(p trace.P, out stats.Outputs) *stats.Loader {
+func (a *analysis) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 	if a.loader == nil {
 		a.loader = stats.NewLoader(a.tables, p, out)
 	} else {
 		a.loader.Reset(p, out)
 	}
-	return a.loader
+	if !a.tables.NamesTasks() {
+		return a.loader, nil
+	}
+	stream, err := a.src.Stream(p)
+	if err != nil {
+		return nil, err
+	}
+	defer stream.Close()
+	moved := stats.NewMovedCalls(a.tables)
+	add, end := a.withFrames(func(_ place, b *trace.Batch) error {
+		moved.Add(b)
+		return nil
+	})
+	_, err = a.pass(stream, a.guard(a.size.Origin), place{last: a.size.Origin}, add, func() { a.meter.Add(0) }) // a sign of life
+	if err == nil {
+		err = end()
+	}
+	a.loader.LeaveOut(moved.Found())
+	return a.loader, err
 }
 
 // finish ends the load; what Match needs of the location joins a.units.
@@ -141,7 +160,7 @@ func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
 		s.Seal()
 	}
 	if !a.o.GraphOnly {
-		a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: l.staged[2]})
+		a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: l.staged[2], Stays: l.staged[8]})
 	}
 	return loaded, nil
 }
@@ -173,12 +192,16 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.decode(p, func(_ place, b *trace.Batch) error {
+	add, end := a.withFrames(func(_ place, b *trace.Batch) error {
 		if err := l.loader.Add(b); err != nil {
 			return err
 		}
 		return graph.Add(b)
 	})
+	found, err := a.decode(p, add)
+	if err == nil {
+		err = end()
+	}
 	if err != nil {
 		return err
 	}
@@ -236,11 +259,11 @@ func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (
 	}
 	defer stream.Close()
 	found.AddAll(stream.Diagnostics())
-	g := guard{clamp: a.o.ClampTime, origin: a.size.Origin, last: a.size.Origin}
+	g := a.guard(a.size.Origin)
 	clock := a.clock(p)
 	var events uint64
 	share, left := a.size.Weights[p]/uint64(max(stream.Chunks(), 1)), a.size.Weights[p]
-	chunks, err := a.pass(stream, &g, place{last: a.size.Origin}, func(at place, b *trace.Batch) error {
+	chunks, err := a.pass(stream, g, place{last: a.size.Origin}, func(at place, b *trace.Batch) error {
 		events += uint64(len(b.Events))
 		if err := clock.set(b); err != nil {
 			return err
@@ -259,6 +282,19 @@ func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (
 	clock.end(found)
 	a.checkCount(p, events, found)
 	return found, nil
+}
+
+// withFrames puts the calls that calling contexts tell of between the events that add gets. end is called behind the last.
+func (a *analysis) withFrames(add func(at place, b *trace.Batch) error) (with func(at place, b *trace.Batch) error, end func() error) {
+	if len(a.defs.CallingContexts) == 0 {
+		return add, func() error { return nil }
+	}
+	var now place
+	f := trace.NewFrames(a.defs, func(b *trace.Batch) error { return add(now, b) })
+	return func(at place, b *trace.Batch) error {
+		now = at
+		return f.Add(b)
+	}, f.Finish
 }
 
 // checkCount compares the number of events with what the definitions announce.

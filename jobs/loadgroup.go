@@ -237,7 +237,7 @@ func (a *analysis) passGroup(p trace.P, t *groupTask, loader *stats.Loader) erro
 	defer stream.Close()
 	left := t.events
 	if left > 0 {
-		_, err = a.pass(stream, &guard{clamp: a.o.ClampTime, origin: a.size.Origin, last: t.from.last}, t.from, func(_ place, b *trace.Batch) error {
+		_, err = a.pass(stream, a.guard(t.from.last), t.from, func(_ place, b *trace.Batch) error {
 			b.Events = b.Events[:min(uint64(len(b.Events)), left)]
 			left -= uint64(len(b.Events))
 			if err := loader.Add(b); err != nil || left > 0 {
@@ -250,7 +250,7 @@ func (a *analysis) passGroup(p trace.P, t *groupTask, loader *stats.Loader) erro
 		err = nil
 	}
 	if err == nil && left > 0 {
-		err = fmt.Errorf("%d events fewer than before; does somebody change the trace?", left)
+		err = Fail(ExitInput, fmt.Errorf("%d events fewer than before; does somebody change the trace?", left))
 	}
 	if err != nil {
 		return err

@@ -33,7 +33,10 @@ type loadSums struct {
 // makeSums passes all events of a location for its sums and executions.
 func (a *analysis) makeSums(p trace.P) (*loadSums, error) {
 	s := &loadSums{borders: a.store.Scratch()}
-	loader := a.newLoader(p, stats.Outputs{Counts: true, Borders: s.borders})
+	loader, err := a.newLoader(p, stats.Outputs{Counts: true, Borders: s.borders})
+	if err != nil {
+		return nil, err
+	}
 	if _, err := a.decode(p, func(_ place, b *trace.Batch) error { return loader.Add(b) }); err != nil {
 		return nil, err
 	}

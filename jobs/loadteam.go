@@ -57,8 +57,8 @@ func (a *analysis) teamCost() partition.Cost {
 	if a.o.GraphOnly {
 		c.Alone, c.Serial, c.Shared = costSums+costGraph, costSums, costSums+costGraph
 	}
-	if _, mixed := a.src.(trace.Interleaved); mixed || a.o.ClockRepair {
-		c = partition.Cost{} // each rank reads what it holds; only the owner knows the clock
+	if _, mixed := a.src.(trace.Interleaved); mixed || a.o.ClockRepair || a.tables.NamesTasks() || len(a.defs.CallingContexts) > 0 {
+		c = partition.Cost{} // each rank reads what it holds; only the owner knows the clock, which calls are left out, and the frames
 	}
 	return c
 }

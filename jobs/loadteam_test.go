@@ -3,8 +3,10 @@ package jobs_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -23,10 +25,10 @@ func TestSameBytesOfTeams(t *testing.T) {
 		o    jobs.AnalyzeOptions
 	}{
 		{"stencil:procs=2,events=3k,jitter=10,seed=1,chunk=40", jobs.AnalyzeOptions{}},
-		{"irregular:procs=2,threads=2,events=4k,io,metrics,parameters,depth=6,seed=4,chunk=30", jobs.AnalyzeOptions{ClampTime: true}},
+		{"irregular:procs=2,threads=2,events=4k,io,metrics,parameters,depth=6,seed=4,chunk=30", jobs.AnalyzeOptions{}},
 		{"masterworker:procs=3,events=3k,seed=2,chunk=50", jobs.AnalyzeOptions{Profile: xtf.Raw4K}},
 		{"wavefront:procs=3,events=4k,jitter=3,chunk=25", jobs.AnalyzeOptions{Intervals: interval.Flags{SliceCount: 9, Intervals: []string{"region:*"}}}},
-		{"stencil:procs=2,events=3k,broken=all,chunk=20", jobs.AnalyzeOptions{ClampTime: true, Intervals: interval.Flags{Intervals: []string{"region:*"}, Between: "coll:Allreduce"}}},
+		{"stencil:procs=2,events=3k,broken=all,chunk=20", jobs.AnalyzeOptions{Intervals: interval.Flags{Intervals: []string{"region:*"}, Between: "coll:Allreduce"}}},
 		{"stencil:procs=2,events=3k,broken=all,chunk=20", jobs.AnalyzeOptions{}},
 		{"ring:procs=2,events=2k,chunk=30,skew=100k", jobs.AnalyzeOptions{ClockRepair: true}},
 		{"irregular:procs=2,events=2k,seed=9,chunk=30", jobs.AnalyzeOptions{GraphOnly: true}},
@@ -47,6 +49,43 @@ func TestSameBytesOfTeams(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestOverheadOfTeams: who leads a team knows the overhead that records tell, whichever groups these are in: of 300 rounds of
+// 100 ticks the tracer is off for 30, empties its buffer for 20 from then on, and for 5 in MPI, where it is MPI.
+func TestOverheadOfTeams(t *testing.T) {
+	var text strings.Builder
+	text.WriteString("-- program --\nprocesses 2\n-- events --\n1 0 ENTER main\n1 30000 LEAVE main\n0 0 ENTER main\n")
+	for at := 0; at < 30000; at += 100 {
+		fmt.Fprintf(&text, "0 %d MEASUREMENT_ON_OFF OFF\n0 %d BUFFER_FLUSH %d\n0 %d MEASUREMENT_ON_OFF ON\n0 %d ENTER MPI_Iprobe\n0 %[5]d BUFFER_FLUSH %[6]d\n0 %[6]d LEAVE MPI_Iprobe\n",
+			at+10, at+40, at+60, at+40, at+90, at+95)
+	}
+	text.WriteString("0 30000 LEAVE main\n")
+	src, err := tracetest.Parse(text.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20, GroupEvents: 50}
+	r, err := analyze(4, o)
+	if err != nil || len(r.Teams) == 0 {
+		t.Fatalf("%d teams, %v", len(r.Teams), err)
+	}
+	sums := map[uint32]uint64{}
+	rowsOf(t, openFile(t, o.Output), xtf.Proc(0), xtf.TypeCPath, func(_ uint64, b []byte) {
+		var x xtf.CPath
+		x.Load(b)
+		sums[x.Activity] += x.End - x.T
+	})
+	if want := map[uint32]uint64{xtf.ActivityCPU: 300 * 45, xtf.ActivityOverhead: 300 * 50, xtf.ActivityMPI: 300 * 5}; !maps.Equal(sums, want) {
+		t.Errorf("critical path by activity: %v, want %v", sums, want)
+	}
+	o.Output = ""
+	want := analyzed(t, 1, o)
+	for _, ranks := range []int{2, 4, 7} {
+		if !bytes.Equal(analyzed(t, ranks, o), want) {
+			t.Errorf("%d ranks: other bytes than one", ranks)
+		}
 	}
 }
 
@@ -154,7 +193,7 @@ func TestDamagedChunkOfTeam(t *testing.T) {
 		b := bytes.Clone(whole)
 		clear(b[at : at+40])
 		write(t, file, b)
-		o := jobs.AnalyzeOptions{Trace: filepath.Join(dir, "traces.otf2"), StoreBytes: 1 << 20, ClampTime: at == chunk}
+		o := jobs.AnalyzeOptions{Trace: filepath.Join(dir, "traces.otf2"), StoreBytes: 1 << 20}
 		want := analyzed(t, 1, o)
 		if o.GroupEvents = 6000; !bytes.Equal(analyzed(t, 4, o), want) {
 			t.Errorf("damage at byte %d: a team makes another file", at)

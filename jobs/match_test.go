@@ -138,4 +138,38 @@ func TestLateCompletion(t *testing.T) {
 			t.Errorf("row %d: done %d, mate %d, kind %#x; want %+v", i, r.Done, r.MateN, r.Kind, want)
 		}
 	}
+	if got := readFound(t, f, src.Definitions()).Problems[trace.DiagUnmatchedSend]; got != 1 {
+		t.Errorf("%d unmatched sends, want 1: that which never completes", got)
+	}
+}
+
+// TestCancelledSend: nobody has to receive a send that was cancelled. The second one is received.
+func TestCancelledSend(t *testing.T) {
+	src, err := tracetest.Parse(`-- program --
+processes 2
+-- events --
+0 1 ENTER MPI_Isend
+0 1 MPI_ISEND 1 MPI_COMM_WORLD 7 8 1
+0 2 LEAVE MPI_Isend
+0 3 ENTER MPI_Cancel
+0 4 LEAVE MPI_Cancel
+0 5 ENTER MPI_Wait
+0 6 MPI_REQUEST_CANCELLED 1
+0 6 LEAVE MPI_Wait
+0 7 ENTER MPI_Send
+0 7 MPI_SEND 1 MPI_COMM_WORLD 7 16
+0 8 LEAVE MPI_Send
+1 7 ENTER MPI_Recv
+1 9 MPI_RECV 0 MPI_COMM_WORLD 7 16
+1 9 LEAVE MPI_Recv
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "run.xtf")
+	analyzed(t, 1, jobs.AnalyzeOptions{Source: src, Output: out})
+	got := readFound(t, openFile(t, out), src.Definitions())
+	if got.Problems[trace.DiagUnmatchedSend] != 0 || got.Problems[trace.DiagBytesDiffer] != 0 || len(got.Matches) != 1 {
+		t.Errorf("found %v, %d messages matched; want one, of 16 bytes", got.Problems, len(got.Matches))
+	}
 }

@@ -86,7 +86,7 @@ func TestMemory(t *testing.T) {
 	if grown, allowed := long-base, perEvent*(longEvents-baseEvents)+noise; grown > allowed {
 		t.Errorf("locations with 20 times the events take %d KiB more, the formula allows %d KiB", grown>>10, allowed>>10)
 	}
-	// The steps that the stage causes keeps grow towards their bound, K of the formula, with the locations.
+	// What causes keeps of a slab grows slowly with the locations, K of the formula.
 	if grown := many - some; grown > noise {
 		t.Errorf("twice the locations of the same size take %d KiB more", grown>>10)
 	}

@@ -91,7 +91,7 @@ func checkAgainstReference(t *testing.T, src trace.Source) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), ClampTime: true, StoreBytes: 1 << 20}
+	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
 	file := analyzed(t, 3, o)
 	f, err := xtf.OpenFile(o.Output, xtf.Options{})
 	if err != nil {

@@ -3,7 +3,6 @@ package jobs
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 	"time"
 
@@ -126,23 +125,20 @@ func pairsOf(nodes []int) [simnet.NumLinkClasses]int {
 	return pairs
 }
 
-// crowdedNodes counts the nodes that have more ranks than processors. Collective.
+// crowdedNodes counts the nodes where ranks share processors. Collective.
 func crowdedNodes(c mpi.Comm, nodes []int) (int, error) {
-	processors := make([]int64, slices.Max(nodes)+1)
-	for i := range processors {
-		processors[i] = 1 << 30
+	crowded := make([]int64, slices.Max(nodes)+1)
+	if mpi.Crowded(c) {
+		crowded[nodes[c.Rank()]] = 1
 	}
-	processors[nodes[c.Rank()]] = int64(runtime.NumCPU())
-	if err := c.AllreduceInt64(processors, mpi.Min); err != nil {
+	if err := c.AllreduceInt64(crowded, mpi.Max); err != nil {
 		return 0, err
 	}
-	crowded := 0
-	for node, n := range ranksOf(nodes) {
-		if int64(n) > processors[node] {
-			crowded++
-		}
+	n := 0
+	for _, x := range crowded {
+		n += int(x)
 	}
-	return crowded, nil
+	return n, nil
 }
 
 // ranksOf counts the ranks of each node.
@@ -166,7 +162,7 @@ func describePlatform(o MeasureOptions, nodes []int, links [simnet.NumLinkClasse
 	m.Notes = append(m.Notes, fmt.Sprintf("coppice platform measure: ranks %d, nodes %d, %s, least times of %d repetitions",
 		len(nodes), len(ranks), mpi.LibraryVersion(), o.Repetitions))
 	if crowded > 0 {
-		m.warn(fmt.Sprintf("nodes with more ranks than processors: %d of %d. Ranks wait for a processor there, and times may be too long: measure with fewer ranks", crowded, len(ranks)))
+		m.warn(fmt.Sprintf("nodes whose ranks share processors: %d of %d. Ranks wait for a processor there, and times may be too long: measure with fewer ranks", crowded, len(ranks)))
 	}
 	for class, l := range links {
 		if l == nil {

@@ -58,6 +58,8 @@ type PredictResult struct {
 	Host      *HostCheck
 	Class     *ClassCheck
 	Replay    *ReplayCheck
+	Spread    *SpreadCheck
+	Delay     *DelayCheck
 	Points    []SweepPoint
 	Bound     int64 // how far the recorded time of a process may be from the truth at most: 0 unless the file has bounded times
 	Output    *AnalyzeResult
@@ -84,6 +86,7 @@ type PredictedDonor struct {
 	Entries      uint64
 	Measured     uint64
 	Host, Target int64 // sums of the entries measured
+	predict.Totals
 }
 
 // HostCheck is the recorded run simulated on the machine where it was recorded.
@@ -101,6 +104,18 @@ type ClassCheck struct {
 type ReplayCheck struct {
 	Process          uint32 // the one that differs most
 	Recorded, Replay int64
+}
+
+// SpreadCheck is the process whose repetitions lie farthest apart: of replays on the host, else of those on the target. Times are ns.
+type SpreadCheck struct {
+	Process uint32
+	predict.Totals
+}
+
+// DelayCheck is the recorded process that lost most of its computation to others: ready to run, without a processor.
+type DelayCheck struct {
+	Process        uint32
+	Delay, Compute int64
 }
 
 // SweepPoint is one prediction of a sweep.
@@ -170,7 +185,7 @@ func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 
 // Representatives returns the processes that stand for the others of their classes, ascending. Collective.
 func Representatives(c mpi.Comm, o *PredictOptions) ([]uint32, error) {
-	x := &prediction{o: *o, c: c}
+	x := &prediction{o: *o, c: keepingCodes{c}}
 	x.o.Host, x.o.HostVectors, x.o.Output = "", nil, ""
 	x.o.Vectors = []string{""} // there will be some
 	x.meter = NewMeter(c, nil)
@@ -275,7 +290,7 @@ func (x *prediction) openProgram() error {
 	if x.single {
 		x.sim, x.simComm = nil, nil
 		if x.c.Rank() == 0 {
-			x.simComm = mpi.Serial()
+			x.simComm = keepingCodes{mpi.Serial()}
 			x.sim, err = predict.Open(x.simComm, x.file)
 		}
 		if err := agree(x.c, inputError(x.o.Run, err)); err != nil {

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -57,7 +59,7 @@ func platformFile(t *testing.T, text string) string {
 func runFile(t *testing.T, spec string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.xtf")
-	if _, err := analyze(2, jobs.AnalyzeOptions{Source: generated(t, spec), Output: path, ClampTime: true, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+	if _, err := analyze(2, jobs.AnalyzeOptions{Source: generated(t, spec), Output: path, StoreBytes: 1 << 20, Version: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	return path
@@ -317,6 +319,81 @@ func TestPredictRepresentatives(t *testing.T) {
 			})
 		}
 	}
+}
+
+// delayedSource is a source whose recorder told for how long processes had no processor.
+type delayedSource struct {
+	trace.Source
+	defs *trace.Definitions
+}
+
+func (s *delayedSource) Definitions() *trace.Definitions { return s.defs }
+
+// delayedRun is a run of a generated program whose processes had no processor for some ns.
+func delayedRun(t *testing.T, spec string, ns ...uint64) string {
+	t.Helper()
+	src := generated(t, spec)
+	d := *src.Definitions()
+	name := uint32(0)
+	for i := range d.Strings {
+		name = max(name, d.Strings[i].Ref+1)
+	}
+	d.Strings = append(slices.Clone(d.Strings), trace.String{Ref: name, Value: trace.PropertyDelay})
+	for p, v := range ns {
+		d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{
+			Location: d.Locations[p].Ref, Name: name, StringValue: trace.Undefined, Value: trace.Value{Type: trace.TypeUint64, Bits: v},
+		})
+	}
+	d.Seal()
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	if _, err := analyze(2, jobs.AnalyzeOptions{Source: &delayedSource{src, &d}, Output: run, StoreBytes: 1 << 20, Version: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// TestPredictMeasured tells the parts of the error that the measurements themselves tell.
+func TestPredictMeasured(t *testing.T) {
+	const spec = "ring:procs=3,events=600"
+	run, platform := delayedRun(t, spec, 1000, 4000, 2000), platformFile(t, platformText("", "ranks_per_node = 2"))
+	vectors := []string{replayFile(t, run, 0, "least,,1,790,990\nmost,,1,890,1090\n"), replayFile(t, run, 2, "")}
+	for _, o := range []jobs.PredictOptions{{HostVectors: vectors}, {Vectors: vectors, Scaled: true}} {
+		o.Run, o.Platform = run, platform
+		r := mustPredict(t, 2, o)
+		if c := r.Delay; c == nil || c.Process != 1 || c.Delay != 4_000_000 || c.Compute != r.Processes[1].Compute || c.Compute <= c.Delay {
+			t.Errorf("delay %+v", r.Delay)
+		}
+		if c := r.Spread; c == nil || c.Process != 0 || c.Share() != 0.1 || c.Off != 200 {
+			t.Errorf("spread %+v", r.Spread)
+		}
+	}
+	all := mustPredict(t, 2, jobs.PredictOptions{Run: delayedRun(t, spec, 1, math.MaxUint64), Platform: platform})
+	if c := all.Delay; c == nil || c.Process != 1 || c.Delay != c.Compute/1000*1000 {
+		t.Errorf("all of the computation %+v", c)
+	}
+	if r := mustPredict(t, 1, jobs.PredictOptions{Run: runFile(t, spec), Platform: platform}); r.Delay != nil || r.Spread != nil {
+		t.Errorf("nobody told, and there is %+v, %+v", r.Delay, r.Spread)
+	}
+}
+
+// replayFile writes the vector of a replay of process p as coppice replay does: 1 us in all, and more rows below.
+func replayFile(t *testing.T, run string, p uint32, more string) string {
+	t.Helper()
+	in := graphOf(t, run)
+	nodes, err := in.CallNodes(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls, names := in.Functions(predict.Counted(nodes, in.IsMPI))
+	text := "sequence,function,count,cpu_ns,wall_ns\n"
+	for i, f := range calls[1:] {
+		text += fmt.Sprintf("%d,%s,1,5,5\n", i, names[f])
+	}
+	path := filepath.Join(t.TempDir(), fmt.Sprint(p)+".csv")
+	if err := os.WriteFile(path, []byte(text+"sum,,1,800,1000\n"+more), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // TestPredictDeadlock sends without room for messages that are not awaited.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // outcome is a simulation as all ranks know it.
@@ -294,8 +295,33 @@ func (x *prediction) collect() error {
 		}
 	}
 	x.res.Nodes = uint32(len(nodes))
+	x.res.Delay = x.delayed()
 	return nil
 }
+
+// delayed returns the process with the largest share of its computation in which it had no processor, nil where no recorder told.
+func (x *prediction) delayed() *DelayCheck {
+	var w *DelayCheck
+	for i := range x.in.Defs.LocationProperties {
+		q := &x.in.Defs.LocationProperties[i]
+		at, ok := x.in.Defs.Ordinal(q.Location)
+		if !ok || q.Value.Type != trace.TypeUint64 || x.in.Defs.Text(q.Name) != trace.PropertyDelay {
+			continue
+		}
+		rank, thread := x.in.Defs.Process(at)
+		if thread > 0 || int(rank) >= len(x.res.Processes) {
+			continue
+		}
+		y := &DelayCheck{Process: uint32(rank), Compute: x.res.Processes[rank].Compute}
+		y.Delay = int64(min(q.Value.Bits, uint64(y.Compute)/1000)) * 1000 // the file may tell any number
+		if w == nil || w.share() < y.share() {
+			w = y
+		}
+	}
+	return w
+}
+
+func (d *DelayCheck) share() float64 { return float64(d.Delay) / float64(max(d.Compute, 1)) }
 
 // rows are the numbers of this rank's processes.
 func (x *prediction) rows() ([]byte, error) {

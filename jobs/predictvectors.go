@@ -54,7 +54,10 @@ func (x *prediction) openVectors() error {
 		x.res.Donors, x.res.Content = x.donors.about, x.donors.content
 	}
 	if x.hostDons != nil {
-		x.res.Replay = x.hostDons.worst()
+		x.res.Replay, x.res.Spread = x.hostDons.worst(), x.hostDons.spread()
+	}
+	if x.donors != nil && x.res.Spread == nil {
+		x.res.Spread = x.donors.spread()
 	}
 	return x.everybodyFollows()
 }
@@ -178,7 +181,7 @@ func (x *prediction) newDonors(targets []predict.Target) (*donorSet, error) {
 
 // newDonor joins one vector, which has an entry for each MPI call; times are those that were measured, by entry.
 func (x *prediction) newDonor(t *predict.Target, host []int64) (d *predict.Donor, about PredictedDonor, times []int64, err error) {
-	about = PredictedDonor{Process: t.Process}
+	about = PredictedDonor{Process: t.Process, Totals: t.Totals}
 	nodes, err := x.in.CallNodes(t.Process)
 	if err != nil {
 		return nil, about, nil, err
@@ -308,6 +311,24 @@ func (s *donorSet) worst() *ReplayCheck {
 		}
 	}
 	return w
+}
+
+// spread returns the process whose repetitions lie farthest apart, nil where none was replayed more than once.
+func (s *donorSet) spread() *SpreadCheck {
+	var w *SpreadCheck
+	for i := range s.about {
+		a := &s.about[i]
+		r := &SpreadCheck{a.Process, a.Totals}
+		if a.Totals.Most > 0 && (w == nil || w.Share() < r.Share()) {
+			w = r
+		}
+	}
+	return w
+}
+
+// Share is how far the repetitions lie apart, of the time that counts.
+func (c *SpreadCheck) Share() float64 {
+	return float64(max(c.Most-c.Least, 0)) / float64(max(c.Sum, 1))
 }
 
 // share is how far the replay is from the recorded run.

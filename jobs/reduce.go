@@ -21,12 +21,17 @@ func (a *analysis) reduce() error {
 	a.meter.Stage("reduce", a.ownBytes())
 	r := stats.NewReducer(a.tables, a.ranges, a.c.Rank(), a.nodes.Len())
 	var err error
+	var over, n uint64
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		if err = a.reduceLocation(p, r); err != nil {
+		n, err = a.reduceLocation(p, r)
+		if over += n; err != nil {
 			err = fmt.Errorf("components of location %d: %w", p, err)
 		}
 	}
 	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	if err := a.reportOverflows(over, "times on an ideal network"); err != nil {
 		return err
 	}
 	spreads, err := r.Reduce(a.c)
@@ -52,15 +57,34 @@ func (a *analysis) reduce() error {
 	return err
 }
 
-// reduceLocation writes COMP and passes the components on.
-func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) error {
+// reportOverflows tells how many sums of locations were too large and are not known. Collective.
+func (a *analysis) reportOverflows(own uint64, what string) error {
+	all := []int64{int64(own)}
+	err := a.c.AllreduceInt64(all, mpi.Sum)
+	if err == nil && all[0] > 0 {
+		a.problem(trace.Diagnostic{Code: trace.DiagOverflow, Count: uint64(all[0]), Detail: what})
+	}
+	return err
+}
+
+// reduceLocation writes COMP and passes the components on. In a replay a location may wait for computing of all others one
+// after the other, longer than xtf.Most: overflows counts what is not known for that.
+func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64, err error) {
 	c, err := a.components(p)
 	if err != nil {
-		return err
+		return overflows, err
+	}
+	for n := range uint32(c.Len()) {
+		for _, item := range [...]xtf.Item{xtf.ItemIdeal, xtf.ItemIdealFirst, xtf.ItemIdealLast} {
+			if c.Value(n, item) > xtf.Most(a.defs.NumLocations()) {
+				c.Forget(item)
+				overflows++
+			}
+		}
 	}
 	arrays, err := a.newArrays(unit(p, stageReduce), compArrays)
 	if err != nil {
-		return err
+		return overflows, err
 	}
 	out := arrays[xtf.TypeComp]
 	c.Each(func(node uint32, item xtf.Item, v uint64) {
@@ -69,19 +93,19 @@ func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) error {
 		x.Put(row)
 	})
 	if err := saveArrays(arrays, compArrays); err != nil {
-		return err
+		return overflows, err
 	}
 	r.Add(p, c)
-	for _, kind := range []uint32{kindComponents, kindP2PPaths, kindCollPaths} {
+	for _, kind := range []uint32{kindComponents, kindP2PPaths, kindCollPaths, kindOverhead} {
 		a.drop(p, stageLoad, kind)
 	}
 	a.meter.Add(a.size.Weights[p])
-	return nil
+	return overflows, nil
 }
 
 // sumOfLongest compares the executions of all processes. Without rows they are not
 // known: nodes that no process executed twice have their only one, others
-// xtf.Overflowed. spreads are on rank 0. Collective.
+// xtf.Never. spreads are on rank 0. Collective.
 func (a *analysis) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64, error) {
 	var b []byte
 	for i := range spreads {
@@ -107,7 +131,7 @@ func (a *analysis) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64
 			x, _ := spreads[n].Item(xtf.ItemTime)
 			sums[n] = x.Max
 		} else if a.o.GraphOnly {
-			sums[n] = xtf.Overflowed
+			sums[n] = xtf.Never
 		}
 	}
 	return sums, nil
@@ -164,9 +188,6 @@ type ownership struct {
 // end closes the books on rank 0 and writes what is about all locations.
 func (a *analysis) end(spreads stats.Spreads, sumMax []uint64) error {
 	a.summary.AddProblems(a.defs.Problems())
-	if n := spreads.Overflows(); n > 0 {
-		a.problems.Add(trace.Diagnostic{Code: trace.DiagOverflow, Count: n})
-	}
 	a.summary.AddProblems(&a.problems)
 	a.res.Codes = a.summary.Codes
 	a.res.Partial = a.summary.Partial()

@@ -110,7 +110,7 @@ func jobsToResume(t *testing.T) map[string]jobs.AnalyzeOptions {
 		"clocks":    {Source: generated(t, "stencil:procs=5,events=6k"), ClockRepair: true},
 	}
 	for name, o := range list {
-		o.ClampTime, o.Version = true, "test"
+		o.Version = "test"
 		list[name] = o
 	}
 	return list

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"compress/gzip"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -74,19 +75,13 @@ var scoutName = [...]string{
 	xtf.WaitLateBroadcast: "mpi_latebroadcast", xtf.WaitEarlyReduce: "mpi_earlyreduce", xtf.WaitEarlyScan: "mpi_earlyscan",
 }
 
-// waitsFound are the sums of a file.
-func waitsFound(t *testing.T, path string, d *trace.Definitions) map[scoutKey]uint64 {
+// pathNames are the call paths of a file, with their regions separated by slashes.
+func pathNames(t *testing.T, f *xtf.File, d *trace.Definitions) (paths []string) {
 	t.Helper()
-	f, err := xtf.OpenFile(path, xtf.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	names := map[uint32]string{}
 	for _, r := range d.Regions {
 		names[r.Ref] = d.Text(r.Name)
 	}
-	var paths []string
 	rowsOf(t, f, xtf.WholeRun, xtf.TypePath, func(_ uint64, row []byte) {
 		var x xtf.Path
 		x.Load(row)
@@ -100,6 +95,13 @@ func waitsFound(t *testing.T, path string, d *trace.Definitions) map[scoutKey]ui
 		}
 		paths = append(paths, name)
 	})
+	return paths
+}
+
+// waitsFound are the sums of a file.
+func waitsFound(t *testing.T, f *xtf.File, d *trace.Definitions) map[scoutKey]uint64 {
+	t.Helper()
+	paths := pathNames(t, f, d)
 	found := map[scoutKey]uint64{}
 	for p := range trace.P(d.NumLocations()) {
 		process, _ := d.Process(p)
@@ -128,7 +130,7 @@ func waitsFound(t *testing.T, path string, d *trace.Definitions) map[scoutKey]ui
 func (k scoutKey) outermost() string { name, _, _ := strings.Cut(k.path, "/"); return name }
 
 // withoutProgram leaves out the program around all calls where found has none: SCOUT makes a region of the record that a program begins.
-func withoutProgram(all, found map[scoutKey]uint64) map[scoutKey]uint64 {
+func withoutProgram[V any](all map[scoutKey]uint64, found map[scoutKey]V) map[scoutKey]uint64 {
 	outermost := map[string]bool{}
 	for at := range found {
 		outermost[at.outermost()] = true
@@ -136,7 +138,7 @@ func withoutProgram(all, found map[scoutKey]uint64) map[scoutKey]uint64 {
 	list := map[scoutKey]uint64{}
 	for at, ticks := range all {
 		if first := at.outermost(); !outermost[first] {
-			at.path = strings.TrimPrefix(at.path, first+"/")
+			at.path = strings.TrimPrefix(strings.TrimPrefix(at.path, first), "/")
 		}
 		list[at] = ticks
 	}
@@ -204,9 +206,15 @@ func TestScout(t *testing.T) {
 			if testing.Short() && announced(t, src) > 40_000 {
 				t.Skip("a large one, left out with -short")
 			}
-			o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), ClampTime: true}
+			o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf")}
 			analyzed(t, 1, o)
-			compareWithScout(t, name, want, waitsFound(t, o.Output, src.Definitions()))
+			f, err := xtf.OpenFile(o.Output, xtf.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			compareWithScout(t, name, want, waitsFound(t, f, src.Definitions()))
+			causesWithScout(t, f, src, want)
 		})
 	}
 }
@@ -214,7 +222,7 @@ func TestScout(t *testing.T) {
 func compareWithScout(t *testing.T, name string, want, got map[scoutKey]uint64) {
 	t.Helper()
 	want = withoutProgram(want, got)
-	keys := slices.Collect(maps.Keys(want))
+	keys := slices.DeleteFunc(slices.Collect(maps.Keys(want)), func(at scoutKey) bool { return !strings.HasPrefix(at.pattern, "mpi_") })
 	for at := range got {
 		if _, ok := want[at]; !ok {
 			keys = append(keys, at)
@@ -238,5 +246,130 @@ func compareWithScout(t *testing.T, name string, want, got map[scoutKey]uint64) 
 	}
 	if equal == 0 {
 		t.Error("no value is equal")
+	}
+}
+
+// delayNames are the patterns that SCOUT knows delay costs of.
+var delayNames = map[uint32]string{
+	xtf.WaitLateSender: "delay_latesender", xtf.WaitLateReceiver: "delay_latereceiver", xtf.WaitBarrier: "delay_barrier",
+	xtf.WaitNxN: "delay_n2n", xtf.WaitLateBroadcast: "delay_12n",
+}
+
+// causesWithScout compares the critical path and delay costs. Those of SCOUT have to follow by its rules from the calls and waits found here;
+// then nothing but the rules makes the difference. Of the path each rule is put in place of ours in turn, and the one from which on a value
+// is SCOUT's is its reason.
+func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutKey]uint64) {
+	t.Helper()
+	x := newScoutRules(t, f, src)
+	path, costs := map[scoutTime]float64{}, map[scoutTime]float64{}
+	first, last, process := xtf.Never, uint64(0), 0
+	for p := range x.processes {
+		rowsOf(t, f, xtf.Proc(p), xtf.TypeCPath, func(_ uint64, row []byte) {
+			var r xtf.CPath
+			r.Load(row)
+			path[scoutTime{"critical_path", r.Path, p}] += float64(r.End - r.T)
+			if first = min(first, r.T); r.End > last {
+				last, process = r.End, p
+			}
+		})
+		rowsOf(t, f, xtf.Proc(p), xtf.TypeDelay, func(_ uint64, row []byte) {
+			var r xtf.Delay
+			r.Load(row)
+			if pattern := delayNames[r.Pattern]; pattern != "" {
+				costs[scoutTime{pattern, uint32(r.Key), p}] += float64(r.Short)
+				costs[scoutTime{pattern + "_longterm", uint32(r.Key), p}] += float64(r.Long)
+			}
+		})
+	}
+	jumps, end := x.pathJumps(t, f), x.last()
+	if ours := x.follow(jumps, process, last, func(int) uint64 { return first }); !maps.Equal(ours, path) {
+		t.Errorf("the critical path does not follow from the waits: %v, found %v", ours, path)
+	}
+	scout := func(jumps [][]scoutJump) map[scoutTime]float64 {
+		return x.follow(jumps, end.process, x.call(end).T, x.begin)
+	}
+	known := x.reductions(x.pathJumps(t, f, xtf.WaitLateProgress, xtf.WaitEarlyScan))
+	steps := []struct {
+		why string
+		got map[scoutTime]float64
+	}{
+		{"SCOUT's path begins when all are in MPI_Init, and ends before MPI_Finalize of the process that comes last", scout(jumps)},
+		{"SCOUT's path goes to the last member from all of a reduction that none leaves before", scout(x.reductions(jumps))},
+		{"SCOUT does not know late progress, and its path stays in scans", scout(known)},
+		{"SCOUT's path stays in Alltoallv and Alltoallw, and where clocks contradict", scout(x.pointsOnly(known))},
+		{"clocks contradict: SCOUT's path goes to the call that sends", x.critical()},
+	}
+	x.delays()
+	rules := x.keyed(src.Definitions(), x.found, steps[len(steps)-1].got)
+	want := withoutProgram(all, rules)
+	ours := x.keyed(src.Definitions(), path, costs)
+	stages := make([]map[scoutKey]float64, len(steps))
+	for i := range steps {
+		stages[i] = x.keyed(src.Definitions(), steps[i].got)
+	}
+	for at := range maps.Keys(rules) {
+		want[at] += 0
+	}
+	for at := range maps.Keys(ours) {
+		want[at] += 0
+	}
+	equal, same, explained := 0, 0, map[string]int{}
+	for at, ticks := range want {
+		off := func(x map[scoutKey]float64) float64 { return math.Abs(x[at] - float64(ticks)) }
+		switch {
+		case strings.HasPrefix(at.pattern, "mpi_"):
+			continue
+		case off(rules) > max(16, 1e-5*float64(ticks)): // SCOUT adds up seconds in floating point, and passes their quotients on
+			t.Errorf("%s, process %d, %s: Scalasca %d, by its rules %.1f ticks", at.pattern, at.process, at.path, ticks, rules[at])
+		case off(rules) <= 2:
+			same++
+		}
+		switch {
+		case off(ours) <= 2:
+			equal++
+		case at.pattern == "critical_path":
+			k := len(steps) - 1
+			for k > 0 && math.Abs(stages[k-1][at]-float64(ticks)) <= 2 {
+				k--
+			}
+			if k == len(steps)-1 && !x.contradicts() {
+				t.Errorf("%s, process %d, %s: Scalasca %d, here %.0f ticks", at.pattern, at.process, at.path, ticks, ours[at])
+			}
+			explained[steps[k].why]++
+		default:
+			explained["delay costs are dealt out by other rules"]++
+		}
+	}
+	t.Logf("path and costs: %d values by SCOUT's rules", same)
+	t.Logf("path and costs: %d values equal", equal)
+	for _, why := range slices.Sorted(maps.Keys(explained)) {
+		t.Logf("path and costs: %d values differ: %s", explained[why], why)
+	}
+	compareBlame(t, want, ours)
+}
+
+// compareBlame tells the sums of costs, and how often both see the largest short-term cost on the same process and call path.
+func compareBlame(t *testing.T, want map[scoutKey]uint64, ours map[scoutKey]float64) {
+	t.Helper()
+	for _, pattern := range slices.Sorted(maps.Values(delayNames)) {
+		var theirs, own [2]float64
+		var most, mostOwn scoutKey
+		for _, at := range slices.SortedFunc(maps.Keys(want), scoutKey.compare) {
+			switch at.pattern {
+			case pattern:
+				theirs[0], own[0] = theirs[0]+float64(want[at]), own[0]+ours[at]
+				if want[at] > want[most] {
+					most = at
+				}
+				if ours[at] > ours[mostOwn] {
+					mostOwn = at
+				}
+			case pattern + "_longterm":
+				theirs[1], own[1] = theirs[1]+float64(want[at]), own[1]+ours[at]
+			}
+		}
+		if own[0] > 0 {
+			t.Logf("%s: SCOUT %.0f and %.0f ticks, here %.0f and %.0f, most by the same: %t", pattern, theirs[0], theirs[1], own[0], own[1], most == mostOwn)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -12,12 +13,13 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 	"github.com/coppice-hpc/coppice/trace/paraver"
 	"github.com/coppice-hpc/coppice/trace/recording"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // OpenTrace opens a trace on all ranks: rank 0 reads what describes it as a
 // whole, the others get the bytes. Of an archive that is the anchor and the
 // global definitions; of a Paraver trace rank 0 reads the file once. Collective.
-func OpenTrace(c mpi.Comm, path string, clampTime bool) (trace.Source, error) {
+func OpenTrace(c mpi.Comm, path string) (trace.Source, error) {
 	var b []byte
 	var err error
 	if c.Rank() == 0 {
@@ -30,13 +32,7 @@ func OpenTrace(c mpi.Comm, path string, clampTime bool) (trace.Source, error) {
 		return nil, err
 	}
 	src, err := openInput(b)
-	if err := agree(c, err); err != nil {
-		return nil, err
-	}
-	if a, ok := src.(*otf2.Archive); ok {
-		a.ClampTime(clampTime)
-	}
-	return src, nil
+	return src, agree(c, err)
 }
 
 // OpenPath opens a trace for one process.
@@ -160,13 +156,13 @@ type Size struct {
 }
 
 // MeasureTrace looks at every location without decoding it; each rank takes an
-// equal share. Memory: 8 bytes per location on every rank. Collective.
+// equal share. Memory: 8 bytes per location on every rank, three times that
+// meanwhile. Collective.
 func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 	n := src.Definitions().NumLocations()
 	lo, hi := n*c.Rank()/c.Size(), n*(c.Rank()+1)/c.Size()
-	const noFirst = 1<<63 - 1
-	events, first, longest := []int64{0}, []int64{noFirst}, []int64{0}
-	own := make([]byte, 0, 8*(hi-lo))
+	events, longest := []int64{0}, []int64{0}
+	own := make([]byte, 0, 16*(hi-lo))
 	var err error
 	for p := lo; p < hi && err == nil; p++ {
 		var x trace.Extent
@@ -176,9 +172,10 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 		own = binary.LittleEndian.AppendUint64(own, x.Bytes)
 		events[0] += int64(min(x.Events, 1<<40))
 		longest[0] = max(longest[0], int64(min(x.Events, 1<<40)))
-		if x.HasFirst && uint64(x.First) < noFirst {
-			first[0] = min(first[0], int64(x.First))
+		if !x.HasFirst {
+			x.First = trace.Time(trace.Undefined64)
 		}
+		own = binary.LittleEndian.AppendUint64(own, uint64(x.First))
 	}
 	if err := agree(c, err); err != nil {
 		return nil, err
@@ -188,24 +185,25 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 		err = c.AllreduceInt64(events, mpi.Sum)
 	}
 	if err == nil {
-		err = c.AllreduceInt64(first, mpi.Min)
-	}
-	if err == nil {
 		err = c.AllreduceInt64(longest, mpi.Max)
 	}
 	if err != nil {
 		return nil, err
 	}
 	s := &Size{Events: uint64(events[0]), Longest: uint64(longest[0])}
+	var firsts []trace.Time
 	for _, b := range parts {
-		for ; len(b) >= 8; b = b[8:] {
+		for ; len(b) >= 16; b = b[16:] {
+			if first := trace.Time(binary.LittleEndian.Uint64(b[8:])); first < 1<<63 {
+				firsts = append(firsts, first)
+			}
 			w := binary.LittleEndian.Uint64(b)
 			s.Weights = append(s.Weights, w)
 			s.Bytes += w
 			s.Largest = max(s.Largest, w)
 		}
 	}
-	s.Origin = origin(src.Definitions().Clock(), trace.Time(first[0]), first[0] != noFirst)
+	s.Origin = origin(src.Definitions().Clock(), firsts, xtf.Most(n))
 	return s, nil
 }
 
@@ -219,14 +217,19 @@ func (a *analysis) gather() error {
 	return agree(a.c, mixed.Gather(a.own.First, a.own.End, a.ws.Dir()))
 }
 
-// origin is the instant that becomes tick 0: the clock's global offset, unless
-// an event lies before it or the trace has no clock.
-func origin(clock trace.ClockProperties, first trace.Time, known bool) trace.Time {
-	if !known {
-		return trace.Time(clock.GlobalOffset)
+// origin is the instant that becomes tick 0: the clock's global offset, unless an event lies before it or the trace has no
+// clock, or the events of a trace are too far from it to add up. firsts are the first times of all locations. One that is
+// too far before the middle one to add up is damaged, and no reason to leave out all others.
+func origin(clock trace.ClockProperties, firsts []trace.Time, most uint64) trace.Time {
+	offset := trace.Time(clock.GlobalOffset)
+	if len(firsts) == 0 {
+		return offset
 	}
-	if clock.TimerResolution == 0 || trace.Time(clock.GlobalOffset) > first {
+	slices.Sort(firsts)
+	middle := firsts[(len(firsts)-1)/2]
+	first := firsts[slices.IndexFunc(firsts, func(t trace.Time) bool { return uint64(middle-t) <= most })]
+	if clock.TimerResolution == 0 || offset > first || uint64(first-offset) > most/2 {
 		return first
 	}
-	return trace.Time(clock.GlobalOffset)
+	return offset
 }

@@ -102,6 +102,13 @@ func TestStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
+	const path = "0: 0-10 cpu, 10-30 mpi, 30-40 cpu, 40-50 device_call, 50-60 device_wait, 60-65 mpi, 65-90 device_wait, 90-100 cpu, " +
+		"100-115 lock_wait, 115-120 cpu, 120-140 io, 140-150 cpu, 150-160 overhead, 160-170 cpu, 170-180 overhead, 180-200 cpu, " +
+		"200-230 overhead, 230-240 cpu, 240-260 mpi, 260-300 cpu; 1: ; "
+	if got := pathText(t, f, src); got != path {
+		t.Errorf("critical path\n%s, want\n%s", got, path)
+	}
+	compareCauses(t, o.Output, src, second)
 	for p, items := range want {
 		got := map[xtf.Item]uint64{}
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeComp, func(_ uint64, row []byte) {

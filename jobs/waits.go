@@ -24,8 +24,10 @@ func (a *analysis) waits() error {
 	a.meter.Stage("waits", a.ownBytes())
 	run := waits.NewRun(a.defs, a.derivedNodes(), waits.Options{PostPoint: a.intervals.PostPoint})
 	totals := waits.NewTotals(a.c, a.paths)
+	over := uint64(0)
 	err := a.eachOwn(func(p trace.P) error {
-		err := a.waitsOf(run, p)
+		n, err := a.waitsOf(run, p)
+		over += n
 		a.meter.Add(a.size.Weights[p])
 		if err != nil {
 			return err
@@ -33,6 +35,9 @@ func (a *analysis) waits() error {
 		return a.scanSums(p, totals.Note)
 	})
 	if err := agree(a.c, err); err != nil {
+		return err
+	}
+	if err := a.reportOverflows(over, "spans of messages and collectives"); err != nil {
 		return err
 	}
 	if err := totals.Agree(); err != nil {
@@ -82,32 +87,32 @@ func (a *analysis) scanSums(p trace.P, f func(*xtf.Cursor) error) error {
 	return f(c)
 }
 
-// waitsOf finds the waits of a location.
-func (a *analysis) waitsOf(run *waits.Run, p trace.P) error {
+// waitsOf finds the waits of a location, and returns how many sums were too large.
+func (a *analysis) waitsOf(run *waits.Run, p trace.P) (overflows uint64, err error) {
 	in, err := a.waitLocation(p)
 	if err != nil || in.P2PRows|in.CollRows == 0 {
-		return err
+		return 0, err
 	}
 	arrays, err := a.newArrays(unit(p, stageWaits), waitArrays)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	c, err := a.components(p)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	scratch := a.store.Scratch()
 	defer scratch.Drop()
-	err = run.Locate(in, waits.Outputs{
+	overflows, err = run.Locate(in, waits.Outputs{
 		Waits: arrays[xtf.TypeWait].ArrayBuilder, Sums: arrays[xtf.TypeWaitSum].ArrayBuilder, Components: c, Scratch: scratch,
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if err := saveArrays(arrays, waitArrays); err != nil {
-		return err
+		return 0, err
 	}
-	return a.putComponents(p, c)
+	return overflows, a.putComponents(p, c)
 }
 
 // waitLocation opens what is known of the messages and collectives of a location.

@@ -249,7 +249,8 @@ func lateReceivers() waitCase {
 // lateProgress has receives that are posted before the send begins: the sender waits until the receiver is in MPI again,
 // 40 - 10 ticks, and where it probes in between until then, 70 - 65 ticks. Starting another message is no such call, and
 // a message that was gone when the receiver came back did not wait for it. The last receive is posted while the sender
-// waits, 205 - 200 ticks, and goes on 20 ticks later.
+// waits, 205 - 200 ticks, and goes on 20 ticks later. In the end the receiver has probed before the send begins, which
+// changes nothing, and probes again while it begins, up to 252: the sender waits for it from there, 262 - 252 ticks.
 func lateProgress() waitCase {
 	irecv := func(t uint64, id int) smallCall {
 		return smallCall{0, t, t + 1, "MPI_Irecv", fmt.Sprint("MPI_IRECV_REQUEST ", id), ""}
@@ -269,14 +270,19 @@ func lateProgress() waitCase {
 			wait(90, 95, 2), send(65, 93),
 			wait(150, 152, 3), send(110, 120),
 			irecv(205, 4), wait(225, 232, 4), send(200, 230),
+			irecv(240, 5),
+			{0, 242, 243, "MPI_Iprobe", "", ""},
+			{0, 245, 252, "MPI_Iprobe", "", ""},
+			wait(262, 270, 5), send(250, 268),
 		},
 		waits: [][]waitRow{nil, {
 			{10, 40, xtf.WaitLateProgress, 0, 0},
 			{65, 70, xtf.WaitLateProgress, 0, 0},
 			{200, 205, xtf.WaitLateReceiver, 0, 0},
 			{205, 225, xtf.WaitLateProgress, 0, 0},
+			{252, 262, xtf.WaitLateProgress, 0, 0},
 		}},
-		items: []nodeItem{{0, xtf.ItemLateProgress, []uint64{0, 30 + 5 + 20}}, {0, xtf.ItemLateReceiver, []uint64{0, 5}}, {0, xtf.ItemWaitCount, []uint64{0, 4}}},
+		items: []nodeItem{{0, xtf.ItemLateProgress, []uint64{0, 30 + 5 + 20 + 10}}, {0, xtf.ItemLateReceiver, []uint64{0, 5}}, {0, xtf.ItemWaitCount, []uint64{0, 5}}},
 	}
 }
 
@@ -411,10 +417,10 @@ func TestGoldenWaits(t *testing.T) {
 // before the send begins.
 func TestWaitsOfArchives(t *testing.T) {
 	want := map[string]map[uint32]waitAmount{
-		"lulesh-8":      {xtf.WaitLateSender: {335, 24452537}, xtf.WaitLateReceiver: {536, 59576621}, xtf.WaitLateProgress: {512, 19482893}},
-		"lammps-pppm-4": {xtf.WaitLateSender: {476, 4840054}, xtf.WaitLateReceiver: {2967, 71975067}, xtf.WaitLateProgress: {2757, 14346007}},
-		"npb-mg.W-2":    {xtf.WaitLateSender: {7, 57701}, xtf.WaitLateReceiver: {80, 16252728}, xtf.WaitLateProgress: {97, 342967}},
-		"npb-mg.S-4":    {xtf.WaitLateSender: {153, 2785442}, xtf.WaitLateReceiver: {187, 3766329}, xtf.WaitLateProgress: {195, 414151}},
+		"lulesh-8":      {xtf.WaitLateSender: {335, 24452537}, xtf.WaitLateReceiver: {536, 59576621}, xtf.WaitLateProgress: {615, 10206268}},
+		"lammps-pppm-4": {xtf.WaitLateSender: {476, 4840054}, xtf.WaitLateReceiver: {2967, 71975067}, xtf.WaitLateProgress: {5823, 17486818}},
+		"npb-mg.W-2":    {xtf.WaitLateSender: {7, 57701}, xtf.WaitLateReceiver: {80, 16252728}, xtf.WaitLateProgress: {206, 437478}},
+		"npb-mg.S-4":    {xtf.WaitLateSender: {153, 2785442}, xtf.WaitLateReceiver: {187, 3766329}, xtf.WaitLateProgress: {662, 560953}},
 		"npb-lu.S-4":    {xtf.WaitLateSender: {361, 32628905}, xtf.WaitLateReceiver: {228, 7155517}, xtf.WaitLateProgress: {228, 1337459}},
 	}
 	found := 0
@@ -563,4 +569,55 @@ func checkLimits(t *testing.T, p xtf.Proc, comps map[uint64]uint64, blocking boo
 		}
 	}
 	return whole
+}
+
+// TestLateProgressOfThreads: the second thread of process 0 has posted a receive at 2 and probes from 5 to 15; process 1 sends from
+// 10 to 50, and waits from 15 to 40, where the thread completes the receive, whichever rank holds the thread.
+func TestLateProgressOfThreads(t *testing.T) {
+	program := `
+-- program --
+processes 2
+threads 2
+-- events --
+0 0 ENTER main
+0 30 ENTER other
+0 31 LEAVE other
+0 60 LEAVE main
+1 2 ENTER MPI_Irecv
+1 2 MPI_IRECV_REQUEST 1
+1 3 LEAVE MPI_Irecv
+1 5 ENTER MPI_Iprobe
+1 15 LEAVE MPI_Iprobe
+1 40 ENTER MPI_Wait
+1 52 MPI_IRECV 1 MPI_COMM_WORLD 7 8 1
+1 52 LEAVE MPI_Wait
+2 10 ENTER MPI_Send
+2 10 MPI_SEND 0 MPI_COMM_WORLD 7 8
+2 50 LEAVE MPI_Send
+3 0 ENTER main
+3 30 ENTER other
+3 31 LEAVE other
+3 60 LEAVE main
+`
+	src, err := tracetest.Parse(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20}
+	one := analyzed(t, 1, o)
+	f := openBytes(t, one)
+	var got []xtf.Wait
+	rowsOf(t, f, xtf.Proc(2), xtf.TypeWait, func(_ uint64, b []byte) {
+		var w xtf.Wait
+		w.Load(b)
+		got = append(got, w)
+	})
+	if len(got) != 1 || got[0].T != 15 || got[0].End != 40 || got[0].Pattern != xtf.WaitLateProgress || got[0].CauseP != 1 {
+		t.Errorf("waits %+v, want late progress from 15 to 40", got)
+	}
+	for _, ranks := range []int{2, 3, 4} {
+		if !bytes.Equal(analyzed(t, ranks, o), one) {
+			t.Errorf("%d ranks: other bytes than one", ranks)
+		}
+	}
 }

@@ -43,11 +43,11 @@ type watchdog struct {
 	end        chan struct{}
 }
 
-// watch begins to observe the rank and returns a communicator whose calls are seen.
+// watch begins to observe the rank and returns a communicator whose calls are seen and whose errors keep their exit codes.
 func watch(c mpi.Comm, o Watch) (*watchdog, mpi.Comm) {
 	w := &watchdog{Watch: o, rank: c.Rank(), size: c.Size(), comm: c, began: time.Now(), parent: os.Getppid(), end: make(chan struct{})}
 	if o.GiveUp <= 0 {
-		return w, c
+		return w, keepingCodes{c}
 	}
 	if w.Warn == nil {
 		w.Warn = func(string) {}
@@ -65,7 +65,7 @@ func watch(c mpi.Comm, o Watch) (*watchdog, mpi.Comm) {
 		w.waiting.Store(1 + int32(k))
 		return ended
 	}
-	return w, mpi.ObserveCalls(c, begin, func(mpi.Note) {})
+	return w, keepingCodes{mpi.ObserveCalls(c, begin, func(mpi.Note) {})}
 }
 
 // alive is called whenever something has moved.

@@ -70,7 +70,7 @@ func hang(t *testing.T, giveUp time.Duration) (code int, text string) {
 			once.Do(func() { close(src.on) })
 		}
 	}
-	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), ClampTime: true, Version: "test"}
+	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test"}
 	o.Watch = jobs.Watch{GiveUp: giveUp, Warn: func(text string) { note(text+"\n", -1) }, Die: func(c int) { note("", c) }}
 	timer := time.AfterFunc(20*giveUp, func() { once.Do(func() { close(src.on) }) })
 	defer timer.Stop()

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Bins is what the regions of one location, or of several, did in each bin of
@@ -36,19 +35,10 @@ type BinSums struct {
 }
 
 func (s *BinSums) add(o *BinSums) {
-	s.Calls = capped(s.Calls, o.Calls)
-	s.Inclusive = capped(s.Inclusive, o.Inclusive)
-	s.Exclusive = capped(s.Exclusive, o.Exclusive)
-	s.Bytes = capped(s.Bytes, o.Bytes)
-}
-
-// capped is a + b, or xtf.Never where that does not fit 64 bits. The order of
-// several additions does not matter.
-func capped(a, b uint64) uint64 {
-	if sum := a + b; sum >= a {
-		return sum
-	}
-	return xtf.Never
+	s.Calls += o.Calls
+	s.Inclusive += o.Inclusive
+	s.Exclusive += o.Exclusive
+	s.Bytes += o.Bytes
 }
 
 func (s *BinSums) sub(o *BinSums) {

@@ -8,7 +8,7 @@ import "encoding/binary"
 //	16 posting number                                big-endian u64
 //	24 row number | 32 T | 40 End | 48 bytes | 56 post   little-endian u64
 //	64 location P | 68 flags                         little-endian u32
-//	72 ready                                         little-endian u64
+//	72 stay                                          little-endian u64
 //
 // The first entryKey bytes compare like the channel order of the file:
 // (peer, communicator, tag, direction, posting).
@@ -29,7 +29,7 @@ type entry struct {
 	post                       uint64 // instant of posting; collectives: operation<<32 | root
 	p                          uint32
 	flags                      uint32 // see below
-	ready                      uint64 // receives: see request.ready
+	stay                       uint64 // receives: see pendingOp.stay
 }
 
 // Flags of entries. A result has those of both sides.
@@ -39,6 +39,7 @@ const (
 	entrySynchronous                    // a send that the call makes synchronous
 	entryClock                          // the receive ended before the send began
 	entryTakes                          // a member of a collective that gets bytes
+	entryPosted                         // the receive was posted when the send began
 )
 
 func (e *entry) put(b []byte) {
@@ -55,7 +56,7 @@ func (e *entry) put(b []byte) {
 	binary.LittleEndian.PutUint64(b[56:], e.post)
 	binary.LittleEndian.PutUint32(b[64:], e.p)
 	binary.LittleEndian.PutUint32(b[68:], e.flags)
-	binary.LittleEndian.PutUint64(b[72:], e.ready)
+	binary.LittleEndian.PutUint64(b[72:], e.stay)
 }
 
 func (e *entry) load(b []byte) {
@@ -72,7 +73,7 @@ func (e *entry) load(b []byte) {
 	e.post = binary.LittleEndian.Uint64(b[56:])
 	e.p = binary.LittleEndian.Uint32(b[64:])
 	e.flags = binary.LittleEndian.Uint32(b[68:])
-	e.ready = binary.LittleEndian.Uint64(b[72:])
+	e.stay = binary.LittleEndian.Uint64(b[72:])
 }
 
 // entryDirection returns the direction of an encoded entry.

@@ -96,14 +96,16 @@ func (x *executions) end(e *execution, t uint64, at *amounts, flags uint32) {
 	x.stack.Tree.Executed(e.node, e.t, t)
 	var v [numAmounts]uint64
 	for i := range v {
-		if v[i] = xtf.Overflowed; at[i] != xtf.Overflowed {
-			v[i] = at[i] - e.at[i]
-		}
+		v[i] = at[i] - e.at[i]
 		x.comps.Add(e.node, amountItems[i], v[i])
 	}
 	took := t - e.t
 	x.comps.Add(e.node, xtf.ItemTime, took)
-	x.comps.Add(e.node, xtf.ItemCPU, took-v[TimeMPI]-v[TimeMarker]-v[TimeIO]-v[TimeDeviceCall]-v[TimeDeviceWait]-v[TimeLock]-v[TimeOverhead])
+	cpu := took
+	for _, i := range xtf.AsideItems {
+		cpu -= v[amountOf(i)]
+	}
+	x.comps.Add(e.node, xtf.ItemCPU, cpu)
 	x.comps.Add(e.node, xtf.ItemMeasured, took-v[TimeSetup])
 	x.comps.Add(e.node, xtf.ItemComm, v[TimeP2P]+v[TimeColl]+v[TimeRMA])
 	x.comps.Add(e.node, xtf.ItemExecutions, 1)

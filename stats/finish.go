@@ -95,6 +95,9 @@ func (f *Finisher) Add(row []byte) error {
 			f.mate.end, f.mate.bytes = r.b, r.c
 		} else {
 			f.call.Post, f.call.Ready = r.b, r.c
+			if r.flags&entryPosted != 0 {
+				f.call.Post, f.call.Out = m.T, r.b
+			}
 		}
 		if r.flags&entryShared != 0 {
 			m.Kind |= xtf.P2PBestEffort
@@ -167,6 +170,7 @@ func orUnexpected(err error) error {
 func (f *Finisher) endMessage() error {
 	m := &f.message
 	receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
+	cancelled := m.Kind&xtf.P2PIncomplete != 0 // its cancellation said so
 	if m.Done == xtf.Never {
 		m.Kind |= xtf.P2PIncomplete
 	}
@@ -177,7 +181,7 @@ func (f *Finisher) endMessage() error {
 		if receive {
 			code = trace.DiagUnmatchedRecv
 		}
-		if m.Peer != trace.Undefined {
+		if m.Peer != trace.Undefined && !cancelled {
 			f.diags.Add(f.found(code, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 		}
 	case receive:

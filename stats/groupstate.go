@@ -70,7 +70,7 @@ func (l *Loader) State() *State {
 	}
 	s.b = varint.Append(s.b,
 		c.calls, c.io, c.rma, c.metrics, l.p2p.n, l.coll.n, l.totals.Events, l.now,
-		l.posting, l.begin, begun, l.lastColl, l.mpi.probed, uint64(l.mpi.asides),
+		l.posting, l.begin, begun, l.lastColl, l.mpi.probed, uint64(l.mpi.asides), l.stays.n,
 	)
 	s.b = binary.AppendUvarint(s.b, uint64(len(l.stack)))
 	for i := range l.stack {
@@ -95,7 +95,7 @@ func (q *requests) appendBinary(b []byte) []byte {
 	})
 	b = binary.AppendUvarint(b, uint64(len(list)))
 	for _, r := range list {
-		b = varint.Append(b, r.id, r.posting, r.post, r.ready, r.row, uint64(r.kind))
+		b = varint.Append(b, r.id, r.posting, r.post, r.stay, r.row, uint64(r.kind))
 	}
 	return b
 }
@@ -121,7 +121,7 @@ func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error
 	l.counted = rowCounts{r.Next(), r.Next(), r.Next(), r.Next()}
 	l.p2p.n, l.coll.n, l.totals.Events, l.now = r.Next(), r.Next(), r.Next(), r.Next()
 	l.posting, l.begin, l.begun, l.lastColl = r.Next(), r.Next(), r.Next() != 0, r.Next()
-	l.mpi.probed, l.mpi.asides = r.Next(), int(r.Next())
+	l.mpi.probed, l.mpi.asides, l.stays.n = r.Next(), int(r.Next()), r.Next()
 	l.p2p.base, l.coll.base = l.p2p.n, l.coll.n
 	for n := r.Next(); n > 0 && !r.Failed(); n-- {
 		f := frame{enter: r.Next(), child: r.Next(), n: r.Next(), region: uint32(r.Next()), path: uint32(r.Next())}
@@ -130,13 +130,12 @@ func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error
 	}
 	for _, q := range []*requests{&l.requests, &l.io, &l.rma} {
 		for n := r.Next(); n > 0 && !r.Failed(); n-- {
-			q.add(request{id: r.Next(), posting: r.Next(), post: r.Next(), ready: r.Next(), row: r.Next(), kind: requestKind(r.Next())})
+			q.add(request{id: r.Next(), posting: r.Next(), post: r.Next(), stay: r.Next(), row: r.Next(), kind: requestKind(r.Next())})
 		}
 	}
 	if r.Failed() {
 		return nil, errState
 	}
-	l.listIdle()
 	var err error
 	if l.paths, err = callpath.Parse(r.Rest()); err != nil {
 		return nil, fmt.Errorf("%w: %w", errState, err)

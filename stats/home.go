@@ -151,6 +151,9 @@ func (m *matcher) collectSources() error {
 			continue
 		}
 		all = append(all, stream{u.P, u.Sorted, u.Peers})
+		if u.Stays != nil && u.Stays.Size() > 0 {
+			m.stays[uint32(u.P)] = &stayReader{data: u.Stays, n: uint64(u.Stays.Size() / spanBytes)}
+		}
 	}
 	if to, away := m.homes.away(); away {
 		m.fail(m.Comm.Send(nil, to, tagShip))
@@ -179,20 +182,35 @@ func (m *matcher) collectSources() error {
 	return nil
 }
 
-// shipAway sends the entries of a location to the home of its process.
+// shipAway sends the entries of a location to the home of its process, then its stays.
 func (m *matcher) shipAway(u Unit) {
-	to, _ := m.homes.away()
 	s := stream{u.P, u.Sorted, u.Peers}
-	store := make([]byte, shipEntries*entryBytes)
-	for first, left := uint64(0), s.entries(); left > 0; {
-		n := min(left, shipEntries)
-		msg := binary.LittleEndian.AppendUint32(nil, uint32(u.P))
-		if _, err := u.Sorted.ReadAt(store[:n*entryBytes], int64(first)*entryBytes); err != nil && err != io.EOF {
-			m.fail(fmt.Errorf("channel entries of location %d: %w", u.P, err))
+	n := int64(s.entries())
+	m.ship(u.P, shippedEntries, u.Sorted, n*entryBytes, shipEntries*entryBytes)
+	if u.Stays != nil && n > 0 {
+		m.ship(u.P, shippedStays, u.Stays, u.Stays.Size(), shipEntries*spanBytes)
+	}
+}
+
+// Kinds of what is shipped: its message has location and kind, u32 each, before it.
+const (
+	shippedEntries = iota
+	shippedStays
+	shipHead = 8
+)
+
+// ship sends size bytes to the home of the rank's first process, most at a time.
+func (m *matcher) ship(p trace.P, kind uint32, data io.ReaderAt, size, most int64) {
+	to, _ := m.homes.away()
+	for at := int64(0); at < size; at += most {
+		b := make([]byte, shipHead+min(most, size-at))
+		binary.LittleEndian.PutUint32(b, uint32(p))
+		binary.LittleEndian.PutUint32(b[4:], kind)
+		if _, err := data.ReadAt(b[shipHead:], at); err != nil && err != io.EOF {
+			m.fail(fmt.Errorf("channel entries of location %d: %w", p, err))
 			return
 		}
-		m.fail(m.Comm.Send(append(msg, store[:n*entryBytes]...), to, tagShip))
-		first, left = first+n, left-n
+		m.fail(m.Comm.Send(b, to, tagShip))
 	}
 }
 
@@ -223,19 +241,31 @@ func (m *matcher) receiveShip(from int) ([]stream, error) {
 		if err != nil || len(msg) == 0 {
 			return all, cmp.Or(err, failed)
 		}
-		p := trace.P(binary.LittleEndian.Uint32(msg))
-		if n := len(all); n == 0 || all[n-1].p != p {
+		p, stay := trace.P(binary.LittleEndian.Uint32(msg)), binary.LittleEndian.Uint32(msg[4:]) == shippedStays
+		if n := len(all); !stay && (n == 0 || all[n-1].p != p) {
 			sink, err := m.Scratch()
 			failed = cmp.Or(failed, err)
 			all = append(all, stream{p: p, data: sink})
 		}
+		if stay && m.stays[uint32(p)] == nil {
+			sink, err := m.Scratch()
+			failed = cmp.Or(failed, err)
+			m.stays[uint32(p)] = &stayReader{data: sink}
+		}
 		if failed != nil {
 			continue // take the rest, so that the sender is not held up
 		}
+		if stay {
+			s := m.stays[uint32(p)]
+			_, err = s.data.(xtf.Sink).Append(msg[shipHead:])
+			failed = cmp.Or(failed, err)
+			s.n += uint64(len(msg)-shipHead) / spanBytes
+			continue
+		}
 		s := &all[len(all)-1]
-		_, err = s.data.(xtf.Sink).Append(msg[4:])
+		_, err = s.data.(xtf.Sink).Append(msg[shipHead:])
 		failed = cmp.Or(failed, err)
-		for b := msg[4:]; len(b) >= entryBytes; b = b[entryBytes:] {
+		for b := msg[shipHead:]; len(b) >= entryBytes; b = b[entryBytes:] {
 			s.peers = extendRanges(s.peers, b)
 		}
 	}

@@ -49,18 +49,26 @@ func loadFirst(tb testing.TB, src trace.Source, f interval.Flags) (*stats.Loaded
 	if err != nil {
 		tb.Fatal(err)
 	}
-	var b trace.Batch
-	for i := range stream.Chunks() {
-		r, err := stream.Chunk(i)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		for r.Next(&b) == nil {
-			if err := l.Add(&b); err != nil {
+	pass := func(add func(b *trace.Batch) error) {
+		var b trace.Batch
+		for i := range stream.Chunks() {
+			r, err := stream.Chunk(i)
+			if err != nil {
 				tb.Fatal(err)
+			}
+			for r.Next(&b) == nil {
+				if err := add(&b); err != nil {
+					tb.Fatal(err)
+				}
 			}
 		}
 	}
+	if t.NamesTasks() {
+		moved := stats.NewMovedCalls(t)
+		pass(func(b *trace.Batch) error { moved.Add(b); return nil })
+		l.LeaveOut(moved.Found())
+	}
+	pass(l.Add)
 	loaded, err := l.Finish()
 	if err != nil {
 		tb.Fatal(err)

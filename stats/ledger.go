@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"slices"
+
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -36,6 +38,17 @@ var amountItems = [numAmounts]xtf.Item{
 	amountCollectives: xtf.ItemCollectives, amountCollOut: xtf.ItemCollOut, amountCollIn: xtf.ItemCollIn,
 	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,
 }
+
+// amountOf is the index of the amount that makes a component.
+func amountOf(i xtf.Item) int { return slices.Index(amountItems[:], i) }
+
+// classTimes are the amounts of xtf.ClassItems.
+var classTimes = func() (list [len(xtf.ClassItems)]int) {
+	for k := range list {
+		list[k] = amountOf(xtf.ClassItems[k].Item)
+	}
+	return list
+}()
 
 // operations are the amounts that the records of one MPI call add.
 type operations [numAmounts - firstPoint]uint64
@@ -91,9 +104,9 @@ func (a *amounts) spans(c *outermost, t uint64) {
 		return
 	}
 	a[TimeMPI] += took
-	for _, k := range classTimes {
-		if c.class&k.class != 0 {
-			a[k.index] += took
+	for k, x := range xtf.ClassItems {
+		if uint32(c.class)&x.Class != 0 {
+			a[classTimes[k]] += took
 		}
 	}
 }
@@ -101,7 +114,7 @@ func (a *amounts) spans(c *outermost, t uint64) {
 // counts adds the operations of c from amount first to before end.
 func (a *amounts) counts(c *outermost, first, end int) {
 	for i := first; i < end; i++ {
-		a[i] = interval.Checked(a[i], c.ops[i-firstPoint])
+		a[i] += c.ops[i-firstPoint]
 	}
 }
 
@@ -179,19 +192,6 @@ func (g *ledger) add(b border) {
 	g.queue[i] = b
 }
 
-// asides says, of the states that calls outside MPI are summed up by, where to and
-// which flag their rows have. Of other states the flag is 0.
-var asides = [trace.NumStates]struct {
-	time int
-	flag uint32
-}{
-	trace.StateIO:         {TimeIO, xtf.FlagOutermostIO},
-	trace.StateDeviceCall: {TimeDeviceCall, xtf.FlagOutermostDeviceCall},
-	trace.StateDeviceWait: {TimeDeviceWait, xtf.FlagOutermostDeviceWait},
-	trace.StateLock:       {TimeLock, xtf.FlagOutermostLock},
-	trace.StateOverhead:   {TimeOverhead, xtf.FlagOutermostOverhead},
-}
-
 // cut adds the time outside MPI since the last cut: to overhead that records tell,
 // to the state of the outermost call, or to the overlap of computation and requests.
 func (l *Loader) cut() {
@@ -213,7 +213,7 @@ func (l *Loader) piece(a *amounts, t uint64) {
 	case g.off:
 		a[TimeOverhead] += t - from
 	case l.mpi.asides > 0:
-		a[asides[l.mpi.aside].time] += t - from
+		a[l.mpi.aside] += t - from
 	case l.requests.n > 0:
 		a[TimeOverlap] += t - from
 	}
@@ -244,9 +244,9 @@ func (l *Loader) tally(operation int, bytes, received uint64) {
 	c.counted = true
 	o := c.ops[operation-firstPoint:]
 	o[0]++
-	o[1] = interval.Checked(o[1], bytes)
+	o[1] += bytes
 	if received > 0 {
-		o[2] = interval.Checked(o[2], received)
+		o[2] += received
 	}
 	if l.mpi.depth == 0 {
 		l.ledger.settle(c)

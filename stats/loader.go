@@ -21,6 +21,8 @@ type Outputs struct {
 	Late                    Adder    // the rank's results, rows of ResultBytes with ResultKey
 	Borders                 xtf.Sink // of executions, as interval.Border, in order
 	P2PPaths, CollPaths     xtf.Sink // call path of the outermost MPI call of each staged row, u32, little-endian
+	Overhead                xtf.Sink // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
+	Stays                   xtf.Sink // the location's stays in MPI for Match, begin, end u64, little-endian
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
 	// which knows events only.
 	Ends bool
@@ -64,15 +66,18 @@ type Loader struct {
 	counted rowCounts
 
 	stack   []frame
-	teams   []team // innermost last
+	teams   []team   // innermost last
+	moved   []uint64 // numbers of the events to leave out, ascending
 	profile []RegionProfile
 	bins    binner
 	totals  Totals
 	diags   trace.Diagnostics
 	unread  [256]unread // by kind of record
-	spent   uint64      // exclusive times in the profile are complete up to here
-	now     uint64      // time of the newest event, ticks since the origin
-	event   uint64      // number of the event in hand
+	samples unread
+	seen    uint64 // time of the newest record of a calling context
+	spent   uint64 // exclusive times in the profile are complete up to here
+	now     uint64 // time of the newest event, ticks since the origin
+	event   uint64 // number of the event in hand
 
 	mpi      mpiCall
 	p2p      stage
@@ -80,7 +85,6 @@ type Loader struct {
 	requests requests
 	io       requests // open file operations: row is N in the IO array
 	rma      requests // open one-sided operations
-	idle     []uint64 // ids of receives posted since the last call that makes progress; some are no more
 	posting  uint64   // number of the next posting
 	pending  []pendingOp
 	done     []doneSend      // that complete in the current MPI call
@@ -100,6 +104,8 @@ type Loader struct {
 	paths      *callpath.Tree
 	p2pPaths   pathStream
 	collPaths  pathStream
+	overhead   overheadSpans
+	stays      stays
 }
 
 // frame is an open call.
@@ -110,7 +116,6 @@ type frame struct {
 	region uint32 // reference
 	index  int32  // in Tables.class
 	path   uint32
-	task   bool // with the attribute GUID
 }
 
 // mpiCall is the outermost open MPI call.
@@ -122,9 +127,9 @@ type mpiCall struct {
 	index   int32
 	p2p     uint64 // first staged row of the call
 	coll    uint64
-	probed  uint64      // enter of the call before it, if that was a blocking probe; else Never
-	asides  int         // open calls outside MPI with one of asides
-	aside   trace.State // of the outermost of them
+	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
+	asides  int    // open calls outside MPI in states that have sums
+	aside   int    // amount of the outermost of them
 	path    uint32
 	site    uint32 // calling context
 	calls   uint64 // before enter
@@ -139,7 +144,7 @@ type mpiCall struct {
 type pendingOp struct {
 	posting uint64
 	row     uint64
-	ready   uint64 // of a receive, see request.ready
+	stay    uint64 // of a receive, see request.stay; Never without a request
 	coll    bool
 }
 
@@ -168,8 +173,10 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
 		paths: callpath.New(), p2pPaths: pathStream{sink: out.P2PPaths, rows: l.p2pPaths.rows[:0]}, collPaths: pathStream{sink: out.CollPaths, rows: l.collPaths.rows[:0]},
+		overhead:   overheadSpans{spanStream: spanStream{sink: out.Overhead, rows: l.overhead.rows[:0]}},
+		stays:      stays{spanStream: spanStream{sink: out.Stays, rows: l.stays.rows[:0]}},
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
-		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], idle: l.idle[:0], entries: l.entries[:0],
+		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
 	}
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
@@ -202,15 +209,12 @@ func (l *Loader) Add(b *trace.Batch) error {
 		l.totals.Events++
 		switch e.Kind {
 		case trace.Enter:
-			l.enter(e.Ref)
-			if e.Flags&trace.HasAttributes != 0 && l.ofTask(b, e) {
-				l.stack[len(l.stack)-1].task = true
+			if len(l.moved) == 0 || !l.isMoved(b, e) {
+				l.enter(e.Ref, e.Flags)
 			}
 		case trace.Leave:
-			if top := len(l.stack) - 1; top >= 0 && l.stack[top].region == e.Ref || !l.ofTask(b, e) {
+			if len(l.moved) == 0 || !l.isMoved(b, e) {
 				l.leave(e.Ref)
-			} else {
-				l.diag(trace.DiagMigrated, fmt.Sprintf("leave of region %d", e.Ref))
 			}
 		default:
 			l.record(b, e)
@@ -230,7 +234,8 @@ func (l *Loader) Add(b *trace.Batch) error {
 	return l.err
 }
 
-// regionIndex returns the index of a region in the tables.
+// regionIndex returns the index of the region that a record names in the tables. A record of one without definition
+// is counted.
 func (l *Loader) regionIndex(ref uint32) int {
 	if i, ok := l.t.Defs.RegionIndex(ref); ok {
 		return i
@@ -239,10 +244,14 @@ func (l *Loader) regionIndex(ref uint32) int {
 	return l.t.unknownRegion()
 }
 
-func (l *Loader) enter(ref uint32) {
+// enter begins a call; of the flags of its event it needs trace.Estimated.
+func (l *Loader) enter(ref uint32, event uint8) {
 	index := l.regionIndex(ref)
 	class := l.t.class[index]
 	var flags uint32
+	if event&trace.Estimated != 0 {
+		flags = xtf.FlagEstimated
+	}
 	row, n := l.openRowOf(l.out.Calls, &l.counted.calls)
 	path := uint32(0)
 	if l.numbers {
@@ -253,16 +262,16 @@ func (l *Loader) enter(ref uint32) {
 	}
 	if class&trace.ClassMPI != 0 {
 		if l.mpi.depth == 0 {
-			flags = xtf.FlagOutermostMPI
+			flags |= xtf.FlagOutermostMPI
 			l.openMPI(n, ref, index)
 			l.mpi.path = path
 		}
 		l.mpi.depth++
-	} else if aside := &asides[l.t.state[index]]; aside.flag != 0 && l.mpi.depth == 0 {
+	} else if aside := &xtf.States[l.t.state[index]]; aside.Flag != 0 && l.mpi.depth == 0 {
 		if l.mpi.asides == 0 {
-			flags = aside.flag
+			flags |= aside.Flag
 			l.cut()
-			l.mpi.aside = l.t.state[index]
+			l.mpi.aside = amountOf(aside.Item)
 		}
 		l.mpi.asides++
 	}
@@ -290,9 +299,7 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	}
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
 	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()
-	if len(l.idle) > 0 && l.t.progress[index] {
-		l.advance()
-	}
+	l.beginStay(index)
 }
 
 func (l *Loader) leave(ref uint32) {
@@ -302,8 +309,12 @@ func (l *Loader) leave(ref uint32) {
 			l.leaveOut(1)
 			return
 		}
+		l.regionIndex(ref)
 		l.diag(trace.DiagStrayLeave, fmt.Sprintf("region %d", ref))
 		return
+	}
+	if int(l.stack[top].index) == l.t.unknownRegion() {
+		l.regionIndex(ref)
 	}
 	l.close(0)
 	if len(l.teams) > 0 {
@@ -342,7 +353,7 @@ func (l *Loader) close(flags uint32) {
 		l.closeMPI(f.n, class, flags)
 	case class&trace.ClassMPI != 0:
 		l.mpi.depth--
-	case asides[l.t.state[f.index]].flag != 0 && l.mpi.depth == 0 && l.mpi.asides > 0:
+	case xtf.States[l.t.state[f.index]].Flag != 0 && l.mpi.depth == 0 && l.mpi.asides > 0:
 		if l.mpi.asides == 1 {
 			l.cut()
 		}
@@ -402,6 +413,7 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 		l.settle(c)
 	}
 	l.ledger.since = l.now
+	l.endStay()
 	l.completeOps(flags)
 	l.mpi.probed = xtf.Never
 	if l.t.probe[l.mpi.index] {
@@ -412,21 +424,6 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 	}
 	l.mpi.n, l.mpi.region = xtf.Never, trace.Undefined
 	l.closedMPI()
-}
-
-var classTimes = [...]struct {
-	class trace.CallClass
-	index int
-}{
-	{trace.ClassP2P, TimeP2P},
-	{trace.ClassStart, TimeStart},
-	{trace.ClassColl, TimeColl},
-	{trace.ClassNxN, TimeNxN},
-	{trace.ClassBarrier, TimeBarrier},
-	{trace.ClassFileIO, TimeFileIO},
-	{trace.ClassRMA, TimeRMA},
-	{trace.ClassManagement, TimeManagement},
-	{trace.ClassInit, TimeSetup},
 }
 
 func (l *Loader) diag(c trace.Code, detail string) {
@@ -464,6 +461,9 @@ type PeerRange struct {
 // Finish closes what is still open at the last event and returns the sums.
 func (l *Loader) Finish() (*Loaded, error) {
 	if !l.sums {
+		if err := l.endSpans(); l.err == nil {
+			l.err = err
+		}
 		rows := Loaded{P: l.p}
 		return &rows, l.endChannels(&rows)
 	}
@@ -475,6 +475,9 @@ func (l *Loader) Finish() (*Loaded, error) {
 		l.diags.Add(trace.Diagnostic{Code: trace.DiagOpenRequest, Time: trace.Time(l.now), Event: l.event})
 	})
 	l.cut()
+	if err := l.endSpans(); l.err == nil {
+		l.err = err
+	}
 	l.ledger.total(&l.totals)
 	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 	if err := l.endIntervals(&rows); l.err == nil {
@@ -506,11 +509,7 @@ func (l *Loader) endCalls() {
 	}
 	for len(l.stack) > 0 {
 		f := l.stack[len(l.stack)-1]
-		code := trace.DiagOpenCall
-		if f.task {
-			code = trace.DiagMigrated
-		}
-		l.diag(code, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
+		l.diag(trace.DiagOpenCall, fmt.Sprintf("region %d entered at tick %d", f.region, f.enter))
 		l.close(xtf.FlagCut)
 	}
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -10,7 +9,7 @@ import (
 const pieceExecutions = 1 << 20
 
 // SumOfLongest returns for each node the sum over k of the longest k-th execution
-// of a process, xtf.Overflowed where that does not fit. counts are the executions
+// of a process. counts are the executions
 // of the process with most, by node, the same on all ranks. Each call of each
 // passes this rank's executions to visit, those of the root and of nodes with fewer
 // than two executions may be left out; their sums are 0 here. Collective. Memory:
@@ -57,7 +56,7 @@ func sumOfLongest(c mpi.Comm, counts []uint64, piece uint64, each func(visit fun
 			for first[n+1] <= lo+uint64(i) {
 				n++
 			}
-			sums[n] = interval.Checked(sums[n], unordered(v))
+			sums[n] += unordered(v)
 		}
 	}
 	return sums, nil

@@ -16,6 +16,13 @@ type Unit struct {
 	P      trace.P
 	Peers  []PeerRange
 	Sorted io.ReaderAt // what Outputs.Sorted got
+	Stays  Spans       // what Outputs.Stays got; nil for none
+}
+
+// Spans are spans of time, as Outputs has them.
+type Spans interface {
+	io.ReaderAt
+	Size() int64
 }
 
 // MatchOptions is what Match works with.
@@ -58,7 +65,8 @@ type matcher struct {
 	rank, size int
 	sources    []source // processes at home here, ascending
 	homes      homes
-	foreign    []foreign // results for locations of other ranks
+	stays      map[uint32]*stayReader // of the locations of sources
+	foreign    []foreign              // results for locations of other ranks
 	own        partition.Range
 	zip        zipBuffers
 	report     MatchReport
@@ -73,7 +81,7 @@ const unknown = trace.Undefined
 // entry into the sorter of the rank that holds its location. Collective: every
 // rank returns the same error, or nil.
 func Match(o MatchOptions) (MatchReport, error) {
-	m := matcher{MatchOptions: o, rank: o.Comm.Rank(), size: o.Comm.Size()}
+	m := matcher{MatchOptions: o, rank: o.Comm.Rank(), size: o.Comm.Size(), stays: map[uint32]*stayReader{}}
 	if m.roundInstances == 0 {
 		m.roundInstances, m.prefixMembers = roundInstances, prefixMembers
 	}

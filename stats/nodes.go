@@ -25,18 +25,6 @@ func (s Spreads) Write(tree *interval.Tree, sumMax []uint64, out NodeOutputs) {
 	}
 }
 
-// Overflows is the number of items, over all nodes, that do not fit.
-func (s Spreads) Overflows() (count uint64) {
-	for n := range s {
-		for i := range xtf.NumItems {
-			if x, _ := s[n].Item(i); x.Min == xtf.Overflowed {
-				count++
-			}
-		}
-	}
-	return count
-}
-
 func (n *NodeSpread) writeInterval(key uint32, node interval.Node, sumMax uint64, names *nameTable, out *xtf.ArrayBuilder) {
 	time, _ := n.Item(xtf.ItemTime)
 	executions, _ := n.Item(xtf.ItemExecutions)
@@ -58,11 +46,6 @@ func (n *NodeSpread) writeInterval(key uint32, node interval.Node, sumMax uint64
 	if x.ExeMax != x.ExeMin {
 		x.Flags |= xtf.IntervalUneven
 	}
-	for i := range xtf.NumItems {
-		if s, _ := n.Item(i); s.Min == xtf.Overflowed {
-			x.Flags |= xtf.IntervalOverflow
-		}
-	}
 	row, _ := out.Append()
 	x.Put(row)
 }
@@ -76,7 +59,7 @@ func (n *NodeSpread) writeStats(key uint32, out *NodeOutputs) {
 		}
 		row, _ := out.Stats.Append()
 		st := xtf.Stat{
-			Key: xtf.NodeKey(key, uint32(i)), Sum0: it.Sum[0], Sum1: it.Sum[1], Square0: it.Squares[0], Square1: it.Squares[1], Square2: it.Squares[2],
+			Key: xtf.NodeKey(key, uint32(i)), Sum0: it.Sum, Square0: it.Squares[0], Square1: it.Squares[1],
 			Min: it.Min, Max: it.Max, MinP: it.MinP, MaxP: it.MaxP,
 		}
 		st.Put(row)

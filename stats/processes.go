@@ -77,7 +77,7 @@ func (x *process) join(o *process, part bool) {
 		for i := range xtf.NumItems {
 			switch {
 			case i.Adds():
-				a[i] = interval.Checked(a[i], b[i])
+				a[i] += b[i]
 			case take:
 				a[i] = b[i]
 			}

@@ -43,18 +43,18 @@ func (l *Loader) record(b *trace.Batch, e *trace.Event) {
 		l.collective(w, &w[5])
 	case trace.CallingContextEnter, trace.CallingContextLeave:
 		l.context(e.Kind, uint32(w[0]))
+	case trace.CallingContextSample:
+		l.sample(uint32(w[0]), uint32(w[2]))
 	case trace.OmpTaskSwitch, trace.ThreadTaskSwitch:
-		l.switchTask(taskOf(e.Kind, w))
+		l.switchTask(switchedTo(e.Kind, w))
 	case trace.Metric:
 		l.metric(w)
 	case trace.BufferFlush:
 		if w[0] > uint64(e.Time) && w[0] != trace.Undefined64 {
-			l.cut()
-			l.ledger.flushed = max(l.ledger.flushed, l.now+(w[0]-uint64(e.Time)))
+			l.measured(l.ledger.off, l.now+(w[0]-uint64(e.Time)))
 		}
 	case trace.MeasurementOnOff:
-		l.cut()
-		l.ledger.off = w[0] == measurementOff
+		l.measured(w[0] == measurementOff, l.now)
 	case trace.ParameterString, trace.ParameterInt, trace.ParameterUnsignedInt:
 		if !l.parameter(e.Kind, uint32(w[0]), w[1]) {
 			l.countUnread(e.Kind)
@@ -92,40 +92,11 @@ func (l *Loader) keepColl() uint64 {
 
 func (l *Loader) post(id uint64, k requestKind, row uint64) {
 	l.cut()
-	r := request{id: id, posting: l.posting, post: l.instant(), ready: xtf.Never, row: row, kind: k}
+	r := request{id: id, posting: l.posting, post: l.instant(), stay: l.stays.n, row: row, kind: k}
 	l.posting++
 	if l.requests.add(r) {
 		l.diag(trace.DiagOpenRequest, fmt.Sprintf("request %d posted again before it completed", id))
 	}
-	if k != receiveRequest {
-		return
-	}
-	if l.idle = append(l.idle, id); len(l.idle) > 2*l.requests.n+mostIdle {
-		l.listIdle()
-	}
-}
-
-// mostIdle is how many ids the list of idle receives may have beyond two for each open request.
-const mostIdle = 64
-
-// listIdle lists the receives that wait for a call that makes progress.
-func (l *Loader) listIdle() {
-	l.idle = l.idle[:0]
-	l.requests.each(func(r request) {
-		if r.kind == receiveRequest && r.ready == xtf.Never {
-			l.idle = append(l.idle, r.id)
-		}
-	})
-}
-
-// advance notes for the receives posted so far that a call begins in which they make progress.
-func (l *Loader) advance() {
-	for _, id := range l.idle {
-		if r := l.requests.at(id); r != nil && r.kind == receiveRequest {
-			r.ready = min(r.ready, l.now)
-		}
-	}
-	l.idle = l.idle[:0]
 }
 
 func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
@@ -149,24 +120,24 @@ func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	if id != nil {
 		r.Kind |= xtf.P2PNonBlocking
 	}
-	posting, ready := l.posted(id, &r.Post, "receive")
+	posting, stay := l.posted(id, &r.Post, "receive")
 	if id == nil && l.mpi.depth > 0 && l.mpi.probed != xtf.Never {
 		r.Post = l.mpi.probed
 		r.Kind |= xtf.P2PProbed
 	}
 	l.tally(amountReceives, bytes, 0)
-	l.message(&r, rank, pendingOp{posting: posting, ready: min(ready, t)})
+	l.message(&r, rank, pendingOp{posting: posting, stay: stay})
 }
 
 // posted returns the number of the posting that an operation completes, and sets
-// post to its instant; ready is that of the request. Without a request, or with one
+// post to its instant; stay is that of the request. Without a request, or with one
 // never posted, the operation posts itself now.
-func (l *Loader) posted(id *uint64, post *uint64, what string) (posting, ready uint64) {
+func (l *Loader) posted(id *uint64, post *uint64, what string) (posting, stay uint64) {
 	if id != nil {
 		l.cut()
 		if q, ok := l.requests.take(*id); ok {
 			*post = q.post
-			return q.posting, q.ready
+			return q.posting, q.stay
 		}
 		l.diag(trace.DiagUnknownRequest, fmt.Sprintf("%s completes request %d", what, *id))
 	}
@@ -251,6 +222,9 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 	if id != nil {
 		r.Flags |= xtf.CollNonBlocking
 	}
+	if l.t.Defs.CommSize(r.Comm) == 0 {
+		l.diag(trace.DiagBadReference, fmt.Sprintf("communicator %d", r.Comm))
+	}
 	posting, _ := l.posted(id, &r.Post, "collective")
 	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
 	l.tally(amountCollectives, r.Sent, r.Received)
@@ -307,7 +281,7 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	e := entry{
 		peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag),
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.P2PT), end: l.now,
-		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost), ready: op.ready,
+		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost), stay: op.stay,
 	}
 	if receive {
 		e.direction = xtf.ChannelReceive
@@ -370,13 +344,14 @@ func (l *Loader) late(r result) {
 }
 
 func (l *Loader) context(k trace.Kind, ref uint32) {
+	l.seen = l.now
 	region, _ := l.t.Defs.ContextRegion(ref) // an unknown context is a call of an unknown region, counted as such
 	if k == trace.CallingContextEnter {
 		if !l.underParent(ref) {
 			l.diag(trace.DiagNoFrame, fmt.Sprintf("calling context %d", ref))
 		}
 		l.site = ref
-		l.enter(region)
+		l.enter(region, 0)
 		l.site = trace.Undefined
 	} else {
 		l.leave(region)
@@ -391,6 +366,21 @@ func (l *Loader) underParent(ref uint32) bool {
 	}
 	parent, ok := l.t.Defs.ContextRegion(c.Parent)
 	return !ok || len(l.stack) > 0 && l.stack[len(l.stack)-1].region == parent
+}
+
+// sample counts a sample; trace.Frames has made calls of its frames.
+func (l *Loader) sample(context, generator uint32) {
+	if u := &l.samples; u.count == 0 {
+		u.first, u.event = l.now, l.event
+	} else if gap := l.now - l.seen; gap > 2*l.t.period(generator) {
+		l.diags.Add(trace.Diagnostic{Code: trace.DiagSampleGap, Time: trace.Time(l.seen), Event: l.event, Worst: gap})
+	}
+	l.samples.count++
+	l.seen = l.now
+	region, ok := l.t.Defs.ContextRegion(context)
+	if top := len(l.stack) - 1; !ok || top < 0 || l.stack[top].region != region {
+		l.diag(trace.DiagNoFrame, fmt.Sprintf("sample of calling context %d", context))
+	}
 }
 
 func (l *Loader) metric(w []uint64) {

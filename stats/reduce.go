@@ -70,10 +70,10 @@ func (s *Summarizer) Reduce(c mpi.Comm) (*Summary, error) {
 }
 
 func (p *RegionProfile) add(o *RegionProfile) {
-	p.Calls = capped(p.Calls, o.Calls)
-	p.Inclusive = capped(p.Inclusive, o.Inclusive)
-	p.Exclusive = capped(p.Exclusive, o.Exclusive)
-	p.Bytes = capped(p.Bytes, o.Bytes)
+	p.Calls += o.Calls
+	p.Inclusive += o.Inclusive
+	p.Exclusive += o.Exclusive
+	p.Bytes += o.Bytes
 }
 
 func mergeCodes(a, b []CodeTotal) []CodeTotal {

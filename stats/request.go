@@ -5,7 +5,7 @@ type request struct {
 	id      uint64
 	posting uint64 // number of the posting in the location's stream
 	post    uint64 // enter of the posting call, ticks
-	ready   uint64 // receives: enter of the first call after it in which messages make progress; Never: none yet
+	stay    uint64 // receives: number of the first stay after it, see stays
 	row     uint64 // sends: number of the staged row whose completion is missing
 	kind    requestKind
 	used    bool
@@ -73,19 +73,6 @@ func (q *requests) take(id uint64) (request, bool) {
 	q.slots[i] = request{}
 	q.n--
 	return r, true
-}
-
-// at returns the open request with the given id, nil for none.
-func (q *requests) at(id uint64) *request {
-	if q.n == 0 {
-		return nil
-	}
-	for i := q.home(id); q.slots[i].used; i = (i + 1) & (len(q.slots) - 1) {
-		if q.slots[i].id == id {
-			return &q.slots[i]
-		}
-	}
-	return nil
 }
 
 // each calls f for the open requests in no particular order.

@@ -10,32 +10,17 @@ import (
 )
 
 // Spread is the distribution of one item over the processes that executed a node.
-// All words are ones where the item of a process does not fit.
 type Spread struct {
-	Sum        [2]uint64 // 128 bits, low word first
-	Squares    [3]uint64 // 192 bits
+	Sum        uint64    // less than 2^63, see xtf.Most
+	Squares    [2]uint64 // 128 bits, low word first: no more than the square of the sum
 	Min, Max   uint64
 	MinP, MaxP uint32 // the lowest process that attains it
 }
 
-var overflowed = Spread{
-	Sum: [2]uint64{xtf.Overflowed, xtf.Overflowed}, Squares: [3]uint64{xtf.Overflowed, xtf.Overflowed, xtf.Overflowed},
-	Min: xtf.Overflowed, Max: xtf.Overflowed, MinP: 1<<32 - 1, MaxP: 1<<32 - 1,
-}
-
 // add puts the value of a process into s; processes come in ascending order.
 func (s *Spread) add(v uint64, process uint32, first bool) {
-	if v == xtf.Overflowed || s.Min == xtf.Overflowed {
-		*s = overflowed
-		return
-	}
-	var c uint64
-	s.Sum[0], c = bits.Add64(s.Sum[0], v, 0)
-	s.Sum[1] += c
 	hi, lo := bits.Mul64(v, v)
-	s.Squares[0], c = bits.Add64(s.Squares[0], lo, 0)
-	s.Squares[1], c = bits.Add64(s.Squares[1], hi, c)
-	s.Squares[2] += c
+	s.sum(v, [2]uint64{lo, hi})
 	if first || v < s.Min {
 		s.Min, s.MinP = v, process
 	}
@@ -44,18 +29,16 @@ func (s *Spread) add(v uint64, process uint32, first bool) {
 	}
 }
 
+func (s *Spread) sum(v uint64, squares [2]uint64) {
+	var carry uint64
+	s.Sum += v
+	s.Squares[0], carry = bits.Add64(s.Squares[0], squares[0], 0)
+	s.Squares[1] += squares[1] + carry
+}
+
 // merge joins the distribution over higher processes into s.
 func (s *Spread) merge(o *Spread) {
-	if s.Min == xtf.Overflowed || o.Min == xtf.Overflowed {
-		*s = overflowed
-		return
-	}
-	var c uint64
-	s.Sum[0], c = bits.Add64(s.Sum[0], o.Sum[0], 0)
-	s.Sum[1], _ = bits.Add64(s.Sum[1], o.Sum[1], c)
-	s.Squares[0], c = bits.Add64(s.Squares[0], o.Squares[0], 0)
-	s.Squares[1], c = bits.Add64(s.Squares[1], o.Squares[1], c)
-	s.Squares[2] += o.Squares[2] + c
+	s.sum(o.Sum, o.Squares)
 	if o.Min < s.Min {
 		s.Min, s.MinP = o.Min, o.MinP
 	}
@@ -64,8 +47,8 @@ func (s *Spread) merge(o *Spread) {
 	}
 }
 
-func (s *Spread) words() [9]uint64 {
-	return [9]uint64{s.Sum[0], s.Sum[1], s.Squares[0], s.Squares[1], s.Squares[2], s.Min, s.Max, uint64(s.MinP), uint64(s.MaxP)}
+func (s *Spread) words() [7]uint64 {
+	return [7]uint64{s.Sum, s.Squares[0], s.Squares[1], s.Min, s.Max, uint64(s.MinP), uint64(s.MaxP)}
 }
 
 // NodeSpread is the distribution of all items of one node. An item that is 0 on
@@ -175,7 +158,7 @@ func decodeSpreads(nodes int, b []byte) (Spreads, error) {
 				continue
 			}
 			n.items[k] = &Spread{
-				Sum: [2]uint64{r.Next(), r.Next()}, Squares: [3]uint64{r.Next(), r.Next(), r.Next()},
+				Sum: r.Next(), Squares: [2]uint64{r.Next(), r.Next()},
 				Min: r.Next(), Max: r.Next(), MinP: uint32(r.Next()), MaxP: uint32(r.Next()),
 			}
 		}

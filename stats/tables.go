@@ -1,6 +1,8 @@
 package stats
 
 import (
+	"math"
+
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -14,9 +16,10 @@ type Tables struct {
 	state  []trace.State // Definitions.StateOf
 	probe  []bool        // Definitions.IsProbe
 
-	synchronous []bool // Definitions.IsSynchronous
-	progress    []bool // messages under way make progress in it: it communicates, and does not only start
-	guid        int64  // attribute that names the task of a call, as APEX writes it; -1 for none
+	synchronous []bool            // Definitions.IsSynchronous
+	progress    []bool            // messages under way make progress in it: it communicates, and does not only start
+	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
+	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
 
 	leastBins uint64
 	plan      *interval.Plan
@@ -34,6 +37,13 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 			t.guid = int64(a.Ref)
 		}
 	}
+	t.periods = make(map[uint32]uint64, len(defs.InterruptGenerators))
+	for i := range defs.InterruptGenerators {
+		g := &defs.InterruptGenerators[i]
+		if ticks, ok := defs.PeriodTicks(g); ok {
+			t.periods[g.Ref] = ticks
+		}
+	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
 		t.state[i] = defs.StateOf(&defs.Regions[i])
@@ -42,6 +52,15 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.progress[i] = t.class[i]&trace.ClassStart == 0 && t.class[i]&(trace.ClassP2P|trace.ClassColl|trace.ClassRMA|trace.ClassFileIO) != 0
 	}
 	return t
+}
+
+// period returns the ticks between two samples of an interrupt generator, at most half of what 64 bits hold; so much for
+// one that is no timer.
+func (t *Tables) period(generator uint32) uint64 {
+	if ticks, ok := t.periods[generator]; ok {
+		return min(ticks, math.MaxUint64/2)
+	}
+	return math.MaxUint64 / 2
 }
 
 // SetIntervals says what marks intervals; without it that is interval.Default. It

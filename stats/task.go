@@ -1,6 +1,11 @@
 package stats
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // Tasks have a call stack each. Below the calls of a task lie those of the implicit task of its team, which is at a
 // scheduling point and runs it. When a task is suspended its open calls end, and begin again when it goes on: each part is
@@ -23,8 +28,8 @@ type team struct {
 	suspended map[taskID][]uint32 // regions of the open calls of others, outermost first; none without calls
 }
 
-// taskOf returns the task that a switch names.
-func taskOf(k trace.Kind, w []uint64) taskID {
+// switchedTo returns the task that a switch names.
+func switchedTo(k trace.Kind, w []uint64) taskID {
 	if k == trace.OmpTaskSwitch {
 		return taskID{trace.Undefined, uint32(w[0] >> 32), uint32(w[0])}
 	}
@@ -56,7 +61,7 @@ func (l *Loader) switchTask(id taskID) {
 	regions := t.suspended[id]
 	delete(t.suspended, id)
 	for _, r := range regions {
-		l.enter(r)
+		l.enter(r, 0)
 	}
 	if id.implicit() && len(t.suspended) == 0 {
 		l.teams = l.teams[:n-1]
@@ -114,16 +119,183 @@ func (l *Loader) elsewhere() bool {
 	return n > 0 && !l.teams[n-1].current.implicit() && len(l.stack) <= l.teams[n-1].base
 }
 
-// ofTask reports whether an event names its task by attribute.
-func (l *Loader) ofTask(b *trace.Batch, e *trace.Event) bool {
-	if l.t.guid < 0 || e.Flags&trace.HasAttributes == 0 {
-		return false
+// taskOf returns the task that an event names by attribute, and false for none.
+func (t *Tables) taskOf(b *trace.Batch, e *trace.Event) (guid uint64, ok bool) {
+	if e.Flags&trace.HasAttributes == 0 {
+		return 0, false
 	}
 	_, _, list, _ := b.Layout(e)
 	for i := 0; i+1 < len(list); i += 2 {
-		if int64(uint32(list[i])) == l.t.guid {
-			return true
+		if int64(uint32(list[i])) == t.guid {
+			return list[i+1], true
 		}
 	}
-	return false
+	return 0, false
+}
+
+// NamesTasks reports whether calls may name their tasks by attribute, as APEX writes them: no record tells when such a task
+// goes on on another thread. MovedCalls finds its calls.
+func (t *Tables) NamesTasks() bool { return t.guid >= 0 }
+
+// MovedCalls finds the enters and leaves of tasks' calls that do not begin and end on one thread, nested in each other, in a
+// pass over the events of a location. Loader.LeaveOut takes them. A call of a task ends with a leave of the same task and
+// region; what is open above it then went on elsewhere. Leaves that end no call are found with them. Memory: 48 bytes for each open call, 8 for each event found.
+type MovedCalls struct {
+	t     *Tables
+	calls []taskCall         // open ones
+	last  map[taskRegion]int // innermost open call of each task and region, index in calls
+	found []uint64           // numbers of events
+	told  bool               // there are switches of tasks
+}
+
+type taskRegion struct {
+	guid   uint64
+	region uint32
+}
+
+// taskCall is an open call, of a task or not.
+type taskCall struct {
+	taskRegion
+	event  uint64 // number of the enter
+	before int    // open call of the same task and region outside of it, -1 for none
+	other  int    // this call or the innermost around it that is of no task, -1 for none
+	task   bool
+	gone   bool // it is found already
+}
+
+// NewMovedCalls prepares a pass over one location.
+func NewMovedCalls(t *Tables) *MovedCalls {
+	return &MovedCalls{t: t, last: map[taskRegion]int{}}
+}
+
+// Add passes the events of a batch.
+func (m *MovedCalls) Add(b *trace.Batch) {
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch e.Kind {
+		case trace.Enter, trace.Leave:
+		case trace.OmpTaskSwitch, trace.ThreadTaskSwitch:
+			m.told = true
+			continue
+		default:
+			continue
+		}
+		guid, task := m.t.taskOf(b, e)
+		at, key := b.First+uint64(i), taskRegion{guid, e.Ref}
+		switch {
+		case e.Kind == trace.Enter:
+			m.enter(taskCall{taskRegion: key, event: at, before: -1, other: -1, task: task})
+		case task:
+			m.leaveTask(key, at)
+		default:
+			m.leave(e.Ref, at)
+		}
+	}
+}
+
+func (m *MovedCalls) enter(c taskCall) {
+	n := len(m.calls)
+	switch {
+	case !c.task:
+		c.other = n
+	case n > 0:
+		c.other = m.calls[n-1].other
+	}
+	if c.task {
+		if i, open := m.last[c.taskRegion]; open {
+			c.before = i
+		}
+		m.last[c.taskRegion] = n
+	}
+	m.calls = append(m.calls, c)
+}
+
+// leaveTask ends a call of a task.
+func (m *MovedCalls) leaveTask(key taskRegion, event uint64) {
+	i, open := m.last[key]
+	switch {
+	case !open:
+		m.found = append(m.found, event)
+	case m.calls[len(m.calls)-1].other > i: // a call of no task is open inside
+		m.found = append(m.found, event)
+		m.forget(i)
+	default:
+		m.end(i)
+	}
+}
+
+// leave ends the innermost call, or that of no task. What ends neither is found too: it must not end a call of a task
+// from which what lies inside is left out.
+func (m *MovedCalls) leave(region uint32, event uint64) {
+	i := len(m.calls) - 1
+	if i >= 0 && m.calls[i].region != region {
+		i = m.calls[i].other
+	}
+	if i < 0 || m.calls[i].region != region {
+		m.found = append(m.found, event)
+		return
+	}
+	m.end(i)
+}
+
+// end ends call i; those of tasks above it have left this thread.
+func (m *MovedCalls) end(i int) {
+	for k := len(m.calls) - 1; k > i; k-- {
+		m.forget(k)
+	}
+	if c := &m.calls[i]; c.task {
+		m.close(c)
+	}
+	for i > 0 && m.calls[i-1].gone {
+		i--
+	}
+	m.calls = m.calls[:i]
+}
+
+// forget takes the enter of call i for that of a call that left.
+func (m *MovedCalls) forget(i int) {
+	if c := &m.calls[i]; !c.gone {
+		c.gone = true
+		m.found = append(m.found, c.event)
+		m.close(c)
+	}
+}
+
+func (m *MovedCalls) close(c *taskCall) {
+	if c.before < 0 {
+		delete(m.last, c.taskRegion)
+	} else {
+		m.last[c.taskRegion] = c.before
+	}
+}
+
+// Found returns the numbers of the events, ascending, behind the last Add; none where switches tell which task runs.
+func (m *MovedCalls) Found() []uint64 {
+	if m.told {
+		return nil
+	}
+	for i := range m.calls {
+		if c := &m.calls[i]; c.task && !c.gone {
+			m.found = append(m.found, c.event)
+		}
+	}
+	slices.Sort(m.found)
+	return m.found
+}
+
+// LeaveOut takes what MovedCalls found in the location; call it before the first Add.
+func (l *Loader) LeaveOut(events []uint64) { l.moved = events }
+
+// isMoved reports whether the event in hand is the next to leave out, and counts it then. There is one.
+func (l *Loader) isMoved(b *trace.Batch, e *trace.Event) bool {
+	if l.moved[0] != l.event {
+		return false
+	}
+	l.moved = l.moved[1:]
+	code := trace.DiagStrayLeave
+	if _, task := l.t.taskOf(b, e); task {
+		code = trace.DiagMigrated
+	}
+	l.diag(code, fmt.Sprintf("%v of region %d", e.Kind, e.Ref))
+	return true
 }

@@ -1,6 +1,8 @@
 package stats_test
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,32 +116,147 @@ func TestTasks(t *testing.T) {
 	}
 }
 
-// TestMigratedTasks: thread 0 enters call a of task 1 and never leaves it, and leaves call b of task 2 that it never entered; both
-// are counted. What has no GUID, or begins and ends here, is no such call.
-func TestMigratedTasks(t *testing.T) {
-	src, err := tracetest.Parse(`-- definitions --
-STRING self=0 string="GUID"
-ATTRIBUTE self=5 name=0 type=4
--- program --
-processes 1
--- events --
-0 0 ENTER main
+// TestMovedCalls: what APEX writes of tasks that go on on another thread, as one thread has it. Regions and times of the rest, and
+// how many enters and leaves are left out.
+func TestMovedCalls(t *testing.T) {
+	const definitions = "-- definitions --\nSTRING self=0 string=\"GUID\"\nATTRIBUTE self=5 name=0 type=4\n"
+	for _, c := range []struct {
+		name, events string
+		want         map[string][3]uint64
+		moved, stray uint64
+	}{
+		// Call a of task 1 ends elsewhere after 9 ticks, b of task 2 and c of task 4 began elsewhere. Only c of task 3 is here, 30-40.
+		{"calls without their other half", `0 0 ENTER main
 0 2 ENTER a @5:4:1
 0 20 LEAVE b @5:4:2
 0 30 ENTER c @5:4:3
 0 40 LEAVE c @5:4:3
 0 50 LEAVE b
 0 913 LEAVE c @5:4:4
-`)
+0 913 LEAVE main
+`, map[string][3]uint64{"main": {1, 913, 903}, "c": {1, 10, 10}}, 3, 1},
+		{"the same region and another task", `0 0 ENTER main
+0 2 ENTER a @5:4:1
+0 20 LEAVE a @5:4:2
+0 30 LEAVE main
+`, map[string][3]uint64{"main": {1, 30, 30}}, 2, 0},
+		// Task 1 is left open under task 2, which the stack needs to reach its end: 10-20.
+		{"a task that left stays below", `0 0 ENTER main
+0 2 ENTER a @5:4:1
+0 10 ENTER a @5:4:2
+0 20 LEAVE a @5:4:2
+0 30 ENTER b
+0 40 LEAVE b
+0 50 LEAVE main
+`, map[string][3]uint64{"main": {1, 50, 30}, "a": {1, 10, 10}, "b": {1, 10, 10}}, 1, 0},
+		// b of task 2 lies in a of task 1 and ends behind it: one of the two can be a call, 10-30.
+		{"crossed tasks", `0 0 ENTER main
+0 10 ENTER a @5:4:1
+0 20 ENTER b @5:4:2
+0 30 LEAVE a @5:4:1
+0 40 LEAVE b @5:4:2
+0 50 LEAVE main
+`, map[string][3]uint64{"main": {1, 50, 30}, "a": {1, 20, 20}}, 2, 0},
+		{"a task that ends below a call of none", `0 0 ENTER main
+0 10 ENTER a @5:4:1
+0 20 ENTER b
+0 30 LEAVE a @5:4:1
+0 40 LEAVE b
+0 50 LEAVE main
+`, map[string][3]uint64{"main": {1, 50, 30}, "b": {1, 20, 20}}, 2, 0},
+		{"switches tell which task runs", `0 0 ENTER main
+0 10 THREAD_TASK_SWITCH 0 0 1
+0 10 ENTER a @5:4:1
+0 20 THREAD_TASK_SWITCH 0 0 2
+0 20 ENTER b @5:4:2
+0 30 THREAD_TASK_SWITCH 0 0 1
+0 40 LEAVE a
+0 40 THREAD_TASK_SWITCH 0 0 2
+0 50 LEAVE b
+0 50 THREAD_TASK_SWITCH 0 0 0
+0 60 LEAVE main
+`, map[string][3]uint64{"main": {1, 60, 20}, "a": {2, 20, 20}, "b": {2, 20, 20}}, 0, 0},
+		{"a leave without the attribute, recursion", `0 0 ENTER main
+0 10 ENTER a @5:4:1
+0 15 ENTER a @5:4:1
+0 20 LEAVE a @5:4:1
+0 30 LEAVE a
+0 50 LEAVE main
+`, map[string][3]uint64{"main": {1, 50, 30}, "a": {2, 20, 20}}, 0, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			src, err := tracetest.Parse(definitions + "-- program --\nprocesses 1\n-- events --\n" + c.events)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l, _ := loadFirst(t, src, interval.Flags{})
+			if diff := cmp.Diff(c.want, times(src.Definitions(), l)); diff != "" {
+				t.Errorf("calls, inclusive, exclusive (-want +got):\n%s", diff)
+			}
+			d := &l.Diagnostics
+			if got := [3]uint64{d.Count(trace.DiagMigrated), d.Count(trace.DiagStrayLeave), d.Count(trace.DiagOpenCall)}; got != [3]uint64{c.moved, c.stray} {
+				t.Errorf("moved, stray leaves, open calls: %d, want %d, %d and none", got, c.moved, c.stray)
+			}
+			if s, _ := d.Severity(); (s == trace.Damage) != (c.moved > 0) {
+				t.Errorf("severity %d with %d left out", s, c.moved)
+			}
+		})
+	}
+}
+
+// TestMovedCallsNest leaves out what is found in random events: of the rest each leave of a task ends the innermost open call,
+// which is of the same task and region, and no call of a task stays open.
+func TestMovedCallsNest(t *testing.T) {
+	src, err := tracetest.Parse("-- definitions --\nSTRING self=0 string=\"GUID\"\nATTRIBUTE self=5 name=0 type=4\n-- program --\nprocesses 1\n-- events --\n0 0 ENTER main\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, _ := loadFirst(t, src, interval.Flags{})
-	got := [3]uint64{l.Diagnostics.Count(trace.DiagMigrated), l.Diagnostics.Count(trace.DiagStrayLeave), l.Diagnostics.Count(trace.DiagOpenCall)}
-	if want := [3]uint64{3, 1, 1}; got != want { // a, b of task 2, c of task 4; b of none; main
-		t.Errorf("migrated, stray leaves, open calls: %d, want %d", got, want)
+	tables := stats.NewTables(src.Definitions(), 0)
+	type call struct {
+		region uint32
+		guid   uint64 // 0: of no task
 	}
-	if s, _ := l.Diagnostics.Severity(); s != trace.Damage {
-		t.Errorf("severity %d: the result is not partial", s)
+	for seed := range uint64(500) {
+		rng := rand.New(rand.NewPCG(seed, 7))
+		var b trace.Batch
+		var calls []call // of each event
+		for i := range trace.Time(1 + rng.IntN(60)) {
+			c := call{rng.Uint32N(3), rng.Uint64N(4)}
+			kind := trace.Enter
+			if rng.IntN(2) == 0 {
+				kind = trace.Leave
+			}
+			b.Append(i, kind, c.region)
+			if c.guid > 0 {
+				b.AppendAttributes(trace.EventAttribute{Ref: 5, Type: trace.TypeUint64, Value: c.guid})
+			}
+			calls = append(calls, c)
+		}
+		m := stats.NewMovedCalls(tables)
+		m.Add(&b)
+		found := m.Found()
+		var stack []call
+		for i, c := range calls {
+			if k, left := slices.BinarySearch(found, uint64(i)); left {
+				if c.guid == 0 && b.Events[i].Kind == trace.Enter || k > 0 && found[k-1] == found[k] {
+					t.Fatalf("seed %d: event %d is left out: %+v, %d", seed, i, c, found)
+				}
+				continue
+			}
+			top := len(stack) - 1
+			switch {
+			case b.Events[i].Kind == trace.Enter:
+				stack = append(stack, c)
+			case top < 0 || stack[top].region != c.region || c.guid > 0 && stack[top].guid != c.guid:
+				t.Fatalf("seed %d: event %d leaves %+v, open are %+v", seed, i, c, stack)
+			default:
+				stack = stack[:top]
+			}
+		}
+		for _, c := range stack {
+			if c.guid > 0 {
+				t.Fatalf("seed %d: %+v stays open", seed, c)
+			}
+		}
 	}
 }

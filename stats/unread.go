@@ -19,6 +19,9 @@ func (l *Loader) countUnread(k trace.Kind) {
 
 // reportUnread adds one diagnostic for each kind that was counted.
 func (l *Loader) reportUnread() {
+	if u := &l.samples; u.count > 0 {
+		l.diags.Add(trace.Diagnostic{Code: trace.DiagSampled, Time: trace.Time(u.first), Event: u.event, Count: u.count})
+	}
 	for k := range l.unread {
 		if u := &l.unread[k]; u.count > 0 {
 			l.diags.Add(trace.Diagnostic{Code: trace.UnreadCode(trace.Kind(k)), Time: trace.Time(u.first), Event: u.event, Count: u.count})

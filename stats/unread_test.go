@@ -1,6 +1,7 @@
 package stats_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -132,8 +133,9 @@ processes 1
 }
 
 // TestSampledFrames: context 1 is main, 2 is f called by main, 3 is MPI_Barrier called by f. The tracer entered main and
-// MPI_Barrier; f it knows from the stack alone, so that one frame is missing in the call path of the barrier of the first
-// call, and none where f was entered. Samples are counted.
+// MPI_Barrier; f it knows from the stack alone, so that one frame is missing in the call path of the first barrier, and in a
+// sample of it outside of the barrier, unless trace.Frames has made calls of frames. Samples are counted. The timer has a
+// period of 10 ticks: of the samples at 12, 32 and 53 the last one is more than two of them behind the record before.
 func TestSampledFrames(t *testing.T) {
 	const none = trace.Undefined
 	defs := &trace.Definitions{
@@ -146,20 +148,36 @@ func TestSampledFrames(t *testing.T) {
 			{Ref: 2, Region: 2, SourceCodeLocation: none, Parent: 1},
 			{Ref: 3, Region: 3, SourceCodeLocation: none, Parent: 2},
 		},
+		Clocks:              []trace.ClockProperties{{TimerResolution: 1000}},
+		InterruptGenerators: []trace.InterruptGenerator{{Ref: 7, Base: 1, Exponent: -2, Period: 1}},
 	}
 	defs.Seal()
 	var b trace.Batch
 	b.Append(1, trace.CallingContextEnter, 0, 1, 1)
-	b.Append(2, trace.CallingContextEnter, 0, 3, 2) // without f
+	b.Append(2, trace.CallingContextEnter, 0, 3, 3) // without f
 	b.Append(3, trace.CallingContextLeave, 0, 3)
 	b.Append(4, trace.CallingContextEnter, 0, 2, 2)
 	b.Append(5, trace.CallingContextEnter, 0, 3, 2)
-	b.Append(6, trace.CallingContextSample, 0, 3, 1, 0)
 	b.Append(7, trace.CallingContextLeave, 0, 3)
 	b.Append(8, trace.CallingContextLeave, 0, 2)
-	b.Append(9, trace.CallingContextLeave, 0, 1)
-	want := map[string]uint64{"frames-left-out": 1, "not-analysed:CallingContextSample": 1}
+	b.Append(12, trace.CallingContextSample, 0, 2, 2, 7)
+	b.Append(32, trace.CallingContextSample, 0, 2, 1, 7)
+	b.Append(53, trace.CallingContextSample, 0, 2, 1, 7)
+	b.Append(60, trace.CallingContextLeave, 0, 1)
+	want := map[string]uint64{"frames-left-out": 4, "sampled": 3, "sample-gap": 1}
 	if diff := cmp.Diff(want, counted(t, defs, &b, interval.Flags{})); diff != "" {
-		t.Error(diff)
+		t.Errorf("records alone: %s", diff)
+	}
+	var with trace.Batch
+	f := trace.NewFrames(defs, func(b *trace.Batch) error {
+		with.Events, with.Args = append(with.Events, b.Events...), b.Args
+		return nil
+	})
+	if err := errors.Join(f.Add(&b), f.Finish()); err != nil {
+		t.Fatal(err)
+	}
+	want = map[string]uint64{"sampled": 3, "sample-gap": 1}
+	if diff := cmp.Diff(want, counted(t, defs, &with, interval.Flags{})); diff != "" {
+		t.Errorf("with frames: %s", diff)
 	}
 }

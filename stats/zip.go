@@ -18,7 +18,7 @@ const pieceEntries = 16 << 10
 //
 //	group  source u32 | destination u32 | communicator u32 | tag u32 | count u32 | zero u32
 //	send   T u64 | End u64 | bytes u64 | row u64 | P u32 | flags u32
-//	reply  mate's row u64 | its T u64 | its post u64 | its ready u64 | its P u32 | flags u32
+//	reply  mate's row u64 | its T u64 | its post u64 | its ready u64 (see matcher.received) | its P u32 | flags u32
 //
 // with one reply for each send, in the same order. An empty piece ends a
 // stream. Integers are little-endian.
@@ -122,8 +122,10 @@ func (m *matcher) exchangeLocal(out *sender, in *receiver) {
 				p: mate.p, row: mate.row, kind: resultMate, mateP: e.p, mateN: e.row,
 				t: e.t, a: in.seq.next(other), b: e.end, c: e.bytes, flags: e.flags | mate.flags,
 			})
-			r.mateP, r.mateN, r.t, r.b, r.c = mate.p, mate.row, mate.t, mate.post, mate.ready
-			r.flags |= mate.flags | clockFlag(e.t, mate.end)
+			var posted uint32
+			r.mateP, r.mateN, r.t = mate.p, mate.row, mate.t
+			r.b, r.c, posted = m.received(&mate, e.t)
+			r.flags |= posted | mate.flags | clockFlag(e.t, mate.end)
 			in.cur.take()
 		}
 		if p.src != from || p.d != to {
@@ -370,10 +372,11 @@ func (r *receiver) join(group, send, replies []byte) []byte {
 	r.cur.take()
 	replies = binary.LittleEndian.AppendUint64(replies, e.row)
 	replies = binary.LittleEndian.AppendUint64(replies, e.t)
-	replies = binary.LittleEndian.AppendUint64(replies, e.post)
-	replies = binary.LittleEndian.AppendUint64(replies, e.ready)
+	post, ready, posted := r.m.received(&e, binary.LittleEndian.Uint64(send))
+	replies = binary.LittleEndian.AppendUint64(replies, post)
+	replies = binary.LittleEndian.AppendUint64(replies, ready)
 	replies = binary.LittleEndian.AppendUint32(replies, e.p)
-	return binary.LittleEndian.AppendUint32(replies, e.flags|clockFlag(binary.LittleEndian.Uint64(send), e.end))
+	return binary.LittleEndian.AppendUint32(replies, e.flags|posted|clockFlag(binary.LittleEndian.Uint64(send), e.end))
 }
 
 // clockFlag tells the sender that the receive ended before the send began.
