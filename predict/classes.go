@@ -196,19 +196,19 @@ func (in *Input) measureClasses(c mpi.Comm, k *Classes) error {
 	for p := in.First; p < in.End; p++ {
 		sum, err := in.Vectors.Sum(p)
 		if err != nil {
-			return agree(c, err)
+			return c.Agree(err)
 		}
 		b = binary.LittleEndian.AppendUint32(b, k.Of[p])
 		b = binary.LittleEndian.AppendUint64(b, sum)
 	}
-	if err := agree(c, nil); err != nil {
+	if err := c.Agree(nil); err != nil {
 		return err
 	}
 	all, err := c.Allgather(b)
 	if err != nil {
 		return err
 	}
-	total := make([]wideSum, len(k.Classes))
+	total, members := make([]uint64, len(k.Classes)), make([]uint64, len(k.Classes))
 	p := 0
 	for _, b := range all {
 		for ; len(b) >= 12; b = b[12:] {
@@ -218,19 +218,22 @@ func (in *Input) measureClasses(c mpi.Comm, k *Classes) error {
 			}
 			k.Of[p] = of
 			x := &k.Classes[of]
-			if total[of].n == 0 || sum < x.Least {
+			if members[of] == 0 || sum < x.Least {
 				x.Least = sum
 			}
 			x.Most = max(x.Most, sum)
-			total[of].add(sum)
+			if members[of]++; sum > math.MaxInt64-total[of] { // it is less than 2^63, like all sums of times of a run
+				return fmt.Errorf("class %d: a sum of %d and %d ticks: %w", of, total[of], sum, ccg.ErrCorrupt)
+			}
+			total[of] += sum
 			p++
 		}
 	}
 	for i := range total {
-		if total[i].n != uint64(k.Classes[i].Size) {
-			return fmt.Errorf("class %d has %d processes, not %d: %w", i, total[i].n, k.Classes[i].Size, ccg.ErrCorrupt)
+		if members[i] != uint64(k.Classes[i].Size) {
+			return fmt.Errorf("class %d has %d processes, not %d: %w", i, members[i], k.Classes[i].Size, ccg.ErrCorrupt)
 		}
-		k.Classes[i].Mean = total[i].mean()
+		k.Classes[i].Mean = total[i] / max(members[i], 1)
 	}
 	return in.shareHeights(c, k)
 }
@@ -256,25 +259,6 @@ func (in *Input) shareHeights(c mpi.Comm, k *Classes) error {
 		k.Classes[i].Height = binary.LittleEndian.Uint64(b[8*i:])
 	}
 	return nil
-}
-
-// wideSum is a sum of 128 bits and the number of its terms.
-type wideSum struct{ hi, lo, n uint64 }
-
-func (s *wideSum) add(v uint64) {
-	var carry uint64
-	s.lo, carry = bits.Add64(s.lo, v, 0)
-	s.hi += carry
-	s.n++
-}
-
-// mean is rounded down.
-func (s *wideSum) mean() uint64 {
-	if s.n == 0 {
-		return 0
-	}
-	q, _ := bits.Div64(s.hi, s.lo, s.n) // hi < n: it counts carries
-	return q
 }
 
 // Representatives returns the processes that stand for the others, ascending.

@@ -64,12 +64,12 @@ func Open(c mpi.Comm, file *xtf.File) (*Input, error) { return OpenGraphs(c, fil
 // OpenGraphs is Open with options.
 func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in := &Input{file: file, Ranges: o.Ranges}
-	if err := agree(c, in.open()); err != nil {
+	if err := c.Agree(in.open()); err != nil {
 		return nil, err
 	}
 	if in.Ranges == nil {
 		weights, err := in.weights()
-		if err := agree(c, err); err != nil {
+		if err := c.Agree(err); err != nil {
 			return nil, err
 		}
 		in.Ranges = partition.Ranges(weights, c.Size())
@@ -78,7 +78,7 @@ func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in.First, in.End = uint32(own.First), uint32(own.End)
 	b := newBuilder(in.Defs)
 	in.tables = b.tables
-	if err := agree(c, in.load(b, &o)); err != nil {
+	if err := c.Agree(in.load(b, &o)); err != nil {
 		return nil, err
 	}
 	if err := in.unite(c, b); err != nil {
@@ -90,12 +90,6 @@ func OpenGraphs(c mpi.Comm, file Graphs, o OpenOptions) (*Input, error) {
 	in.keys = in.callKeys()
 	in.sequences = sequences(in.Program, in.keys)
 	return in, nil
-}
-
-// agree makes one error of those of all ranks, by which damaged files, versions and times that do not fit can still be told from
-// others. Collective.
-func agree(c mpi.Comm, err error) error {
-	return mpi.AgreeOn(c, err, xtf.ErrCorrupt, xtf.ErrNoSection, ccg.ErrCorrupt, ccg.ErrVersion, trace.ErrCorrupt, ErrTooLong, ErrTooLarge)
 }
 
 // open reads what all ranks have.

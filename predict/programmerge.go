@@ -16,7 +16,7 @@ func (in *Input) unite(c mpi.Comm, own *builder) error {
 	first := func() *builder { return &builder{tables: t, slots: make([]uint64, 256)} }
 	mine := first()
 	err := mine.take(own)
-	if err := agree(c, err); err != nil {
+	if err := c.Agree(err); err != nil {
 		return err
 	}
 	all, err := mpi.TreeReduce(c, mine, (*builder).encode, func(b []byte) (*builder, error) { return first().decode(b) },
@@ -28,7 +28,7 @@ func (in *Input) unite(c mpi.Comm, own *builder) error {
 	if c.Rank() == 0 {
 		b, err = all.encode()
 	}
-	if err := agree(c, err); err != nil {
+	if err := c.Agree(err); err != nil {
 		return err
 	}
 	if b, err = c.Bcast(b, 0); err != nil {
@@ -37,7 +37,7 @@ func (in *Input) unite(c mpi.Comm, own *builder) error {
 	if c.Rank() != 0 {
 		all, err = first().decode(b)
 	}
-	if err := agree(c, err); err != nil {
+	if err := c.Agree(err); err != nil {
 		return err
 	}
 	all.program.Comms = t.comms

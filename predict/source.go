@@ -168,5 +168,7 @@ func (c *predictedChunk) Next(b *trace.Batch) error {
 	if err := c.ChunkReader.Next(b); err != nil {
 		return err
 	}
-	return c.stretch(b)
+	err := c.stretch(b)
+	b.KeepRecords()
+	return err
 }

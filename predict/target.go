@@ -23,6 +23,14 @@ type Target struct {
 	// Function is, of a replay, the MPI function that ended each piece of computation, as an index into Names.
 	Function []uint32
 	Names    []string
+	Totals   Totals
+}
+
+// Totals are the sums below the times of a replay, ns; 0 where it has none.
+type Totals struct {
+	Sum         int64
+	Off         int64 // of the time that passed, when it was not on a processor
+	Least, Most int64 // of the repetitions with the least and the most processor time
 }
 
 // Entries without a measured time.

@@ -38,6 +38,8 @@ func TestReadTargetsErrors(t *testing.T) {
 		{"quote", "v.csv", "rank,index,ns\n1,\"7,5\n", "v.csv:2"},
 		{"name", "v.csv", strings.Join(replayHeader, ",") + "\n", "RANK.csv"},
 		{"sequence", "3.csv", strings.Join(replayHeader, ",") + "\n1,MPI_Send,1,5,6\n", "sequence 1 where 0"},
+		{"total", "3.csv", strings.Join(replayHeader, ",") + "\n0,a,1,5,6\nmost,,1,x,6\n", "3.csv:3: no table of computation vectors: cpu_ns"},
+		{"long total", "3.csv", strings.Join(replayHeader, ",") + "\nsum,,0,5,9223372036854775807\n", "wall_ns"},
 		{"replay sum", "3.csv", strings.Join(replayHeader, ",") + "\n0,a,1,5,9000000000000000\n1,a,1,5,9000000000000000\n", "3.csv:3"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
@@ -98,6 +100,17 @@ func TestPlaceReplay(t *testing.T) {
 	cpu, err := ReadTargets("7.csv", strings.NewReader(replayOf("MPI_Send")), CPUClock)
 	if err != nil || cpu[0].Times[0] != 100 {
 		t.Errorf("processor time %+v, %v", cpu, err)
+	}
+}
+
+// TestTargetTotals reads the sums below a replay.
+func TestTargetTotals(t *testing.T) {
+	text := replayOf("MPI_Send") + "sum,,1,100,130\nleast,,1,90,120\nmost,,1,140,170\n"
+	for clock, want := range map[Clock]Totals{CPUClock: {100, 30, 90, 140}, WallClock: {130, 30, 120, 170}} {
+		list, err := ReadTargets("7.csv", strings.NewReader(text), clock)
+		if err != nil || len(list) != 1 || list[0].Totals != want || len(list[0].Times) != 1 {
+			t.Errorf("clock %d: %+v, %v", clock, list, err)
+		}
 	}
 }
 

@@ -113,6 +113,22 @@ type targetRow struct {
 	ns    int64
 }
 
+// total reads a sum in a row below the times of a replay.
+func (in *targetReader) total(row []string, column int, to *int64, all *Totals) error {
+	var ns [2]uint64 // on a processor, and all that passed
+	for i := range ns {
+		var err error
+		if ns[i], err = in.number(row, replayHeader, 3+i, maxTargetNS); err != nil {
+			return err
+		}
+	}
+	*to = int64(ns[column-3])
+	if row[0] == "sum" {
+		all.Off = int64(max(ns[1], ns[0]) - ns[0])
+	}
+	return nil
+}
+
 // table reads rows of any ranks.
 func (in *targetReader) table() ([]Target, error) {
 	rows := map[uint32][]targetRow{}
@@ -190,7 +206,10 @@ func (in *targetReader) replay() ([]Target, error) {
 		if !ok {
 			return []Target{t}, nil
 		}
-		if row[0] == "sum" {
+		if total := map[string]*int64{"sum": &t.Totals.Sum, "least": &t.Totals.Least, "most": &t.Totals.Most}[row[0]]; total != nil {
+			if err := in.total(row, column, total, &t.Totals); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		at, err := in.number(row, replayHeader, 0, math.MaxInt64)
