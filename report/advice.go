@@ -19,6 +19,7 @@ type findingFacts struct {
 	item        xtf.Item // of a component that is a loss by itself
 	outside     bool     // work outside of recorded calls
 	uneven      bool
+	bound       bool // to processors that others may not use
 	mean        Ratio
 }
 
@@ -53,7 +54,10 @@ var adviceTable = []adviceRow{
 	{kindSmallMessages, "", nil, "join messages to the same process"},
 	{kindThreadImbalance, "", func(x *findingFacts) bool { return !x.scheduling }, "deal out the iterations of parallel loops more evenly"},
 	{kindThreadImbalance, "", func(x *findingFacts) bool { return x.scheduling }, "make parallel regions longer, or fewer"},
+	{kindLockWait, "", nil, "hold the lock for a shorter time, or give threads data of their own"},
 	{kindOverhead, "", func(x *findingFacts) bool { return x.item == xtf.ItemMarker }, "mark fewer intervals: they are too fine"},
+	{kindOversubscription, "", func(x *findingFacts) bool { return x.bound }, "bind each process to a processor of its own"},
+	{kindOversubscription, "", nil, "start fewer processes, or take more hosts"},
 	{kindHang, "", nil, "look at the calls on the processes that did not come"},
 	{kindClock, "", nil, "analyze with --clock-repair"},
 }

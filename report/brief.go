@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/big"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -229,7 +228,7 @@ func (u Units) Time(ticks uint64) string { return u.u.ticks(ticks) + " " + u.u.n
 func Count(n uint64) string { return count(n) }
 
 // Size prints a number of bytes in decimal units.
-func Size(n uint64) string { return Bytes(integer(n)) }
+func Size(n uint64) string { return Bytes(n) }
 
 // Plural prints a number of things.
 func Plural(n int, what string) string { return plural(n, what) }
@@ -257,7 +256,7 @@ func (c *Content) WriteText(out io.Writer) error {
 	tab = table{head: []string{"<sections", "parts", "bytes"}}
 	for _, s := range c.Sections {
 		if s.Parts > 0 {
-			tab.add(s.Name, count(s.Parts), Bytes(new(big.Int).SetUint64(s.Bytes)))
+			tab.add(s.Name, count(s.Parts), Bytes(s.Bytes))
 		}
 	}
 	w.table(&tab)

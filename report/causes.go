@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -18,19 +17,19 @@ type Cause struct {
 	Path     []string `json:"path"` // of the one who was late
 	Pattern  string   `json:"pattern"`
 	Activity string   `json:"activity"`
-	Short    *big.Int `json:"short"`
-	Long     *big.Int `json:"long"`
+	Short    Sum      `json:"short"`
+	Long     Sum      `json:"long"`
 	Share    Ratio    `json:"share"` // of all costs here
 	Worst    uint64   `json:"worst"` // of one location
 	Rank     uint32   `json:"worst_rank"`
 	region   uint32
-	all      *big.Int
+	all      Sum
 }
 
 // Critical is the critical path: the chain of work that the run's length depends
 // on. It partitions the runtime.
 type Critical struct {
-	Length     *big.Int      `json:"length"`
+	Length     Sum           `json:"length"`
 	Activities []CriticalSum `json:"activities"`
 	Regions    []CriticalSum `json:"regions"` // by falling time on the path
 }
@@ -42,22 +41,40 @@ type Critical struct {
 type CriticalSum struct {
 	Name      string   `json:"name"`
 	Activity  string   `json:"activity"`
-	Ticks     *big.Int `json:"ticks"`
+	Ticks     Sum      `json:"ticks"`
 	Share     Ratio    `json:"share"` // of the path
 	Mean      Fraction `json:"mean"`  // of a process
 	Imbalance Fraction `json:"imbalance"`
-	Impact    *big.Int `json:"performance_impact"` // ticks
+	Impact    Sum      `json:"performance_impact"` // ticks
 	Rank      uint32   `json:"worst_rank"`         // whose part of the path is largest
 	region    uint32
 }
 
-// activityNames are the activities of locations.
-var activityNames = [xtf.NumActivities]string{"cpu", "mpi", "io", "marker", "wait", "outside"}
+// activity is what a location does, on the critical path and as a cause of waits.
+type activity struct {
+	name  string   // in documents
+	line  string   // on the critical path
+	cause string   // in a sentence about who makes others wait
+	item  xtf.Item // its time; NumItems where it has none
+}
+
+// activities are those of locations, by number: one state, or several, or none.
+var activities = func() (list [xtf.NumActivities]activity) {
+	for s, x := range trace.States {
+		list[xtf.States[s].Activity] = activity{x.Name, x.Text, x.Text, xtf.States[s].Item}
+	}
+	list[xtf.ActivityCPU] = activity{xtf.ItemCPU.String(), ItemWord(xtf.ItemCPU), "CPU time", xtf.ItemCPU}
+	list[xtf.ActivityMPI] = activity{xtf.ItemMPI.String(), ItemWord(xtf.ItemMPI), "MPI calls", xtf.ItemMPI}
+	list[xtf.ActivityMarker] = activity{xtf.ItemMarker.String(), ItemWord(xtf.ItemMarker), "markers", xtf.ItemMarker}
+	list[xtf.ActivityWait] = activity{"wait", "waits", "waits", xtf.NumItems}
+	list[xtf.ActivityOutside] = activity{"outside", "outside", "time before the first event or after the last one", xtf.NumItems}
+	return list
+}()
 
 // ActivityName is the name of an activity in CPATH rows, as in documents.
 func ActivityName(a uint32) string {
 	if a < xtf.NumActivities {
-		return activityNames[a]
+		return activities[a].name
 	}
 	return fmt.Sprintf("activity %d", a)
 }
@@ -75,9 +92,16 @@ func (a causeKey) compare(b causeKey) int {
 // causeSum adds up rows of one key.
 type causeSum struct {
 	count       uint64
-	ticks, long wide
+	ticks, long uint64
 	worst       uint64
 	worstP      uint32
+}
+
+// add adds ticks; a sum of 2^63 or more, which damaged rows alone make, is not known.
+func (s *causeSum) add(ticks uint64) {
+	if !xtf.Add(&s.ticks, ticks) {
+		s.ticks = xtf.Never
+	}
 }
 
 // causes gathers WAIT, DELAY and CPATH rows, or their totals.
@@ -122,20 +146,20 @@ func (c *causes) readTotals() error {
 	err := c.r.rows(xtf.WholeRun, xtf.TypeWaitTotal, func(row []byte) {
 		var x xtf.WaitTotal
 		x.Load(row)
-		c.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: wide{lo: x.Ticks}, worst: x.Worst, worstP: x.WorstP}
+		c.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP}
 	})
 	if err == nil {
 		err = c.r.rows(xtf.WholeRun, xtf.TypeDelayTotal, func(row []byte) {
 			var x xtf.DelayTotal
 			x.Load(row)
-			c.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: wide{lo: x.Short}, long: wide{lo: x.Long}, worst: x.Worst, worstP: x.WorstP}
+			c.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: x.Short, long: x.Long, worst: x.Worst, worstP: x.WorstP}
 		})
 	}
 	if err == nil {
 		err = c.r.rows(xtf.WholeRun, xtf.TypePathTotal, func(row []byte) {
 			var x xtf.PathTotal
 			x.Load(row)
-			c.path[causeKey{x.Key, 0, x.Activity}] = &causeSum{ticks: wide{lo: x.Ticks}, worst: x.Worst, worstP: x.WorstP}
+			c.path[causeKey{x.Key, 0, x.Activity}] = &causeSum{ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP}
 		})
 	}
 	if err != nil {
@@ -158,13 +182,13 @@ func (c *causes) readLocation(p trace.P) error {
 		err = c.r.rows(xtf.Proc(p), xtf.TypeWaitSum, func(row []byte) {
 			var x xtf.WaitSum
 			x.Load(row)
-			own.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: wide{lo: x.Ticks}}
+			own.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: x.Ticks}
 		})
 		if err == nil {
 			err = c.r.rows(xtf.Proc(p), xtf.TypeDelay, func(row []byte) {
 				var x xtf.Delay
 				x.Load(row)
-				own.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: wide{lo: x.Short}, long: wide{lo: x.Long}}
+				own.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: x.Short, long: x.Long}
 			})
 		}
 	}
@@ -174,9 +198,13 @@ func (c *causes) readLocation(p trace.P) error {
 	if err != nil {
 		return err
 	}
-	merge(c.waits, own.waits, p)
-	merge(c.delays, own.delays, p)
-	merge(c.path, own.path, p)
+	fits := true
+	for _, x := range []struct{ to, own map[causeKey]*causeSum }{{c.waits, own.waits}, {c.delays, own.delays}, {c.path, own.path}} {
+		fits = merge(x.to, x.own, p) && fits
+	}
+	if !fits {
+		return fmt.Errorf("sums of waits and causes are too large: %w", xtf.ErrCorrupt)
+	}
 	return nil
 }
 
@@ -203,7 +231,7 @@ func (c *causes) readWaits(r *Run, p trace.P, begin, end uint64) error {
 		x.Load(row)
 		s := at(c.waits, causeKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0})
 		s.count++
-		s.ticks.add(inside(x.T, x.End, begin, end))
+		s.add(inside(x.T, x.End, begin, end))
 		return true
 	})
 }
@@ -222,7 +250,7 @@ func (c *causes) readPath(r *Run, p trace.P, begin, end uint64) error {
 	return a.Overlapping(begin, end, func(_ uint64, row []byte) bool {
 		var x xtf.CPath
 		x.Load(row)
-		at(c.path, causeKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).ticks.add(inside(x.T, x.End, begin, end))
+		at(c.path, causeKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}).add(inside(x.T, x.End, begin, end))
 		return true
 	})
 }
@@ -236,18 +264,23 @@ func at(m map[causeKey]*causeSum, k causeKey) *causeSum {
 	return s
 }
 
-// merge adds the sums of location p; the order of the map does not matter.
-func merge(to, own map[causeKey]*causeSum, p trace.P) {
+// merge adds the sums of location p, and reports whether they fit; the order of the map does not matter.
+func merge(to, own map[causeKey]*causeSum, p trace.P) bool {
+	fits := true
 	for k, x := range own {
 		s := at(to, k)
-		s.count += x.count
-		s.ticks.addWide(x.ticks)
-		s.long.addWide(x.long)
-		both := saturating(x.ticks.lo, x.long.lo)
+		for _, v := range []struct {
+			sum *uint64
+			own uint64
+		}{{&s.count, x.count}, {&s.ticks, x.ticks}, {&s.long, x.long}} {
+			fits = xtf.Add(v.sum, v.own) && fits
+		}
+		both := x.ticks + x.long
 		if both > s.worst || both == s.worst && uint32(p) < s.worstP {
 			s.worst, s.worstP = both, uint32(p)
 		}
 	}
+	return fits
 }
 
 // sortedKeys are the keys of a map in the order of the file.
@@ -267,24 +300,19 @@ func (c *causes) rank(p uint32) uint32 {
 // waitPaths lists the waits by call path, and adds their counts to the patterns.
 func (c *causes) waitPaths(patterns []PatternSum) []WaitPath {
 	list := []WaitPath{}
-	all := new(big.Int)
-	counts := map[xtf.Item]*big.Int{}
-	addCount := func(i xtf.Item, n uint64) {
-		if counts[i] == nil {
-			counts[i] = new(big.Int)
-		}
-		counts[i].Add(counts[i], integer(n))
-	}
+	all := Sum(0)
+	counts := map[xtf.Item]Sum{}
+	addCount := func(i xtf.Item, n uint64) { counts[i] = add(counts[i], integer(n)) }
 	keys := sortedKeys(c.waits)
 	for _, k := range keys {
 		s := c.waits[k]
 		x := WaitPath{
 			Node: uint32(k.key >> 32), Path: c.paths.Names(uint32(k.key)), Pattern: PatternName(k.pattern), Order: OrderName(k.pattern),
-			Count: s.count, Ticks: s.ticks.big(), Worst: s.worst, Rank: c.rank(s.worstP),
+			Count: s.count, Ticks: integer(s.ticks), Worst: s.worst, Rank: c.rank(s.worstP),
 		}
 		list = append(list, x)
 		if !IsCompletion(k.pattern) {
-			all.Add(all, x.Ticks)
+			all = add(all, x.Ticks)
 		}
 		addCount(patternItems[k.pattern&xtf.WaitPatternMask], s.count)
 		switch x.Order {
@@ -300,9 +328,12 @@ func (c *causes) waitPaths(patterns []PatternSum) []WaitPath {
 		}
 	}
 	for i := range patterns {
-		patterns[i].Count = counts[patterns[i].item]
+		patterns[i].Count = notKnown
+		if n, ok := counts[patterns[i].item]; ok {
+			patterns[i].Count = n
+		}
 	}
-	slices.SortStableFunc(list, func(a, b WaitPath) int { return b.Ticks.Cmp(a.Ticks) })
+	slices.SortStableFunc(list, func(a, b WaitPath) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	return list
 }
 
@@ -312,20 +343,20 @@ func (c *causes) causeLines(whole bool) []Cause {
 		return nil
 	}
 	list := []Cause{}
-	all := new(big.Int)
+	all := Sum(0)
 	for _, k := range sortedKeys(c.delays) {
 		s := c.delays[k]
 		x := Cause{
 			Node: uint32(k.key >> 32), Path: c.paths.Names(uint32(k.key)), Pattern: PatternName(k.pattern), Activity: ActivityName(k.activity),
-			Short: s.ticks.big(), Long: s.long.big(), Worst: s.worst, Rank: c.rank(s.worstP), region: c.paths.Region(uint32(k.key)),
+			Short: integer(s.ticks), Long: integer(s.long), Worst: s.worst, Rank: c.rank(s.worstP), region: c.paths.Region(uint32(k.key)),
 		}
 		x.all = add(x.Short, x.Long)
-		all.Add(all, x.all)
+		all = add(all, x.all)
 		list = append(list, x)
 	}
 	for i := range list {
 		list[i].Share = ratio(list[i].all, all)
 	}
-	slices.SortStableFunc(list, func(a, b Cause) int { return b.all.Cmp(a.all) })
+	slices.SortStableFunc(list, func(a, b Cause) int { return cmp.Compare(b.all, a.all) })
 	return list
 }

@@ -1,10 +1,6 @@
 package report
 
 import (
-	"fmt"
-	"math/big"
-
-	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -66,22 +62,11 @@ type measured struct {
 	single       bool   // every process executed it at most once
 	span         uint64 // first begin to last end
 	sumMax       uint64 // xtf.Never: not known
-	ideal        *big.Int
-	approx       bool // ideal is an approximation
+	ideal        Sum    // notKnown where it is not
+	approx       bool   // ideal is an approximation
 }
 
-func (m *measured) sum(i xtf.Item) *big.Int { return m.spreads.item(i).Sum }
-
-// check refuses sums that the arithmetic cannot use: times by class are parts of
-// the time, so they always fit.
-func (m *measured) check() error {
-	for _, i := range append([]xtf.Item{xtf.ItemTime, xtf.ItemCPU, xtf.ItemSetup, xtf.ItemMeasured}, xtf.AsideItems[:]...) {
-		if m.sum(i) == nil {
-			return fmt.Errorf("%s does not fit 64 bits: %w", i, xtf.ErrCorrupt)
-		}
-	}
-	return nil
-}
+func (m *measured) sum(i xtf.Item) Sum { return m.spreads.item(i).Sum }
 
 // hasSetup reports whether set-up and end are left out of what is measured.
 func (m *measured) hasSetup() bool { return !m.rules.Init && m.spreads.has(xtf.ItemSetup) }
@@ -95,15 +80,15 @@ func (m *measured) execution() uint64 {
 }
 
 // setup is the sum of set-up and end, where they are left out.
-func (m *measured) setup() *big.Int {
+func (m *measured) setup() Sum {
 	if m.hasSetup() {
 		return m.sum(xtf.ItemSetup)
 	}
-	return new(big.Int)
+	return 0
 }
 
 // usefulSum is the useful time of all processes.
-func (m *measured) usefulSum() *big.Int {
+func (m *measured) usefulSum() Sum {
 	if m.rules.IO {
 		return add(m.sum(xtf.ItemCPU), m.sum(xtf.ItemIO))
 	}
@@ -147,15 +132,16 @@ func (m *measured) ticks(rules Rules) Ticks {
 	t.P2P, t.CollectiveAll, t.AllToAll, t.Barrier = m.sum(xtf.ItemP2P), m.sum(xtf.ItemColl), m.sum(xtf.ItemNxN), m.sum(xtf.ItemBarrier)
 	t.FileIO, t.RMA, t.Management, t.Comm = m.sum(xtf.ItemFileIO), m.sum(xtf.ItemRMA), m.sum(xtf.ItemManagement), m.sum(xtf.ItemComm)
 	t.Start = m.sum(xtf.ItemStart)
+	t.SendRecv, t.PotentialSync, t.Variation = notKnown, notKnown, notKnown
 	if m.rows {
 		t.SendRecv, t.PotentialSync, t.Variation = m.sum(xtf.ItemSendRecv), m.sum(xtf.ItemPotentialSync), m.sum(xtf.ItemVariation)
 	}
+	t.Overlap = notKnown
 	if m.rows && !m.part {
 		t.Overlap = m.sum(xtf.ItemOverlap)
 	}
 	if m.sumMax != xtf.Never && m.sumMax >= t.Execution {
-		longest, dephasing := m.sumMax, m.sumMax-t.Execution
-		t.SumOfMax, t.Dephasing = &longest, &dephasing
+		t.SumOfMax, t.Dephasing = new(m.sumMax), new(m.sumMax-t.Execution)
 	}
 	t.Idle = sub(t.Measured, sub(m.sum(xtf.ItemTime), m.setup()))
 	t.LoadImbalance = sub(times(integer(m.spreads.item(xtf.ItemCPU).Max), p), t.CPU)
@@ -166,51 +152,48 @@ func (m *measured) ticks(rules Rules) Ticks {
 
 // productive is the MPI time that counts as productive: the part num of den.
 func (m *measured) productive(rules Rules) Fraction {
-	one := big.NewInt(1)
 	switch rules.rule() {
 	case ProductiveMin:
 		if m.count(rules) > m.participants {
-			return Fraction{new(big.Int), one}
+			return whole(0)
 		}
-		return Fraction{integer(m.least), one}
+		return whole(integer(m.least))
 	case ProductiveMax:
-		return Fraction{integer(m.most), one}
+		return whole(integer(m.most))
 	case ProductiveRank0:
-		return Fraction{integer(m.rank0), one}
+		return whole(integer(m.rank0))
 	case ProductiveNone:
-		return Fraction{new(big.Int), one}
+		return whole(0)
 	}
-	return Fraction{sub(m.sum(xtf.ItemMPI), m.setup()), integer(max(m.count(rules), 1))}
+	return fraction(sub(m.sum(xtf.ItemMPI), m.setup()), integer(max(m.count(rules), 1)))
 }
 
 // loss is a part of the lost time.
 type loss struct {
 	name, note string
-	ticks      *big.Int
+	ticks      Sum
 }
 
 // losses are the parts of the lost time beside MPI.
 func (t *Ticks) losses() []loss {
-	text := func(s trace.State) string { return trace.States[s].Text }
 	list := []loss{
-		{text(trace.StateDeviceWait), "the host waits for a device", t.DeviceWait},
-		{text(trace.StateDeviceCall), "launches, transfers, memory of a device", t.DeviceCall},
-		{text(trace.StateLock), "", t.LockWait},
-		{text(trace.StateOverhead), "flushes, and where the measurement was off", t.Overhead},
+		{ItemWord(xtf.ItemDeviceWait), "the host waits for a device", t.DeviceWait},
+		{ItemWord(xtf.ItemDeviceCall), "launches, transfers, memory of a device", t.DeviceCall},
+		{ItemWord(xtf.ItemLockWait), "", t.LockWait},
+		{ItemWord(xtf.ItemOverhead), "flushes, and where the measurement was off", t.Overhead},
 		{"idle", "processes that began late or ended early", t.Idle},
-		{"marker", "", t.Marker},
+		{ItemWord(xtf.ItemMarker), "", t.Marker},
 	}
 	if !t.ioProductive {
-		list = append([]loss{{"I/O", "", t.IO}}, list...)
+		list = append([]loss{{ItemWord(xtf.ItemIO), "", t.IO}}, list...)
 	}
 	return list
 }
 
 // setProductive splits what is measured into productive and lost time; all is the
 // MPI time in there, mpi its productive part.
-func (t *Ticks) setProductive(all *big.Int, mpi Fraction) {
-	scaled := func(v *big.Int) *big.Int { return new(big.Int).Mul(v, mpi.Den) }
-	useful, lost := t.CPU, new(big.Int)
+func (t *Ticks) setProductive(all Sum, mpi Fraction) {
+	useful, lost := t.CPU, Sum(0)
 	if t.ioProductive {
 		useful = add(useful, t.IO)
 	}
@@ -218,16 +201,16 @@ func (t *Ticks) setProductive(all *big.Int, mpi Fraction) {
 		lost = add(lost, x.ticks)
 	}
 	t.MPIProductive = mpi
-	t.MPILost = Fraction{sub(scaled(all), mpi.Num), mpi.Den}
-	t.Productive = Fraction{add(scaled(useful), mpi.Num), mpi.Den}
-	t.Lost = Fraction{add(t.MPILost.Num, scaled(lost)), mpi.Den}
+	t.MPILost = mpi.from(all)
+	t.Productive = mpi.plus(useful)
+	t.Lost = t.MPILost.plus(lost)
 }
 
 // efficiency is the productive part of what is measured, 1 for an empty interval,
 // and the estimated speed-up.
 func (t *Ticks) efficiency() (efficiency, speedup Ratio) {
 	efficiency = Ratio{1, true}
-	if t.Measured.Sign() > 0 {
+	if t.Measured != 0 {
 		efficiency = t.Productive.over(t.Measured)
 	}
 	return efficiency, t.Productive.over(t.longest)
@@ -235,17 +218,17 @@ func (t *Ticks) efficiency() (efficiency, speedup Ratio) {
 
 // efficiencyText is the efficiency with 6 decimals, half away from zero.
 func (t *Ticks) efficiencyText() string {
-	if t.Measured.Sign() == 0 {
+	if t.Measured == 0 {
 		return "1.000000"
 	}
-	return Fraction{t.Productive.Num, new(big.Int).Mul(t.Productive.Den, t.Measured)}.fixed(6)
+	return t.Productive.share(whole(t.Measured), 1).fixed(6)
 }
 
 // runtime is what POP's efficiencies divide by: of an interval executed once the
 // time from its first begin to its last end, of a repeated one the longest sum. If
 // set-up is left out it is the longest time between set-up and end: processes that
 // begin one after the other meet in there.
-func (m *measured) runtime() *big.Int {
+func (m *measured) runtime() Sum {
 	if m.single && !m.hasSetup() {
 		return integer(m.span)
 	}

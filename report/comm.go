@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -14,8 +13,8 @@ import (
 // Comm is who sends how much to whom.
 type Comm struct {
 	Source    Source          `json:"source"`
-	Messages  *big.Int        `json:"messages"` // sent
-	Bytes     *big.Int        `json:"bytes"`
+	Messages  uint64          `json:"messages"` // sent
+	Bytes     uint64          `json:"bytes"`
 	Pairs     []Pair          `json:"matrix"`        // by (from, to)
 	Unknown   Unknown         `json:"unknown"`       // messages whose partner the definitions do not name
 	Comms     []Communicator  `json:"communicators"` // used ones, in the order of their references
@@ -42,27 +41,27 @@ type Unknown struct {
 
 // Communicator is the use of one communicator.
 type Communicator struct {
-	Ref       uint32   `json:"communicator"`
-	Name      string   `json:"name"`
-	Size      int      `json:"size"` // 0: the definitions do not tell
-	Channels  uint64   `json:"channels"`
-	Messages  *big.Int `json:"messages"`
-	Bytes     *big.Int `json:"bytes"`
-	CollCalls *big.Int `json:"collective_calls"` // of all members
-	Instances uint64   `json:"collectives"`      // operations, one for all members together
-	CollBytes *big.Int `json:"collective_bytes"` // sent
-	counts    [4]wide  // messages, bytes, calls, sent
-	process   uint32   // the one in hand, and its calls
+	Ref       uint32    `json:"communicator"`
+	Name      string    `json:"name"`
+	Size      int       `json:"size"` // 0: the definitions do not tell
+	Channels  uint64    `json:"channels"`
+	Messages  uint64    `json:"messages"`
+	Bytes     uint64    `json:"bytes"`
+	CollCalls uint64    `json:"collective_calls"` // of all members
+	Instances uint64    `json:"collectives"`      // operations, one for all members together
+	CollBytes uint64    `json:"collective_bytes"` // sent
+	counts    [4]uint64 // messages, bytes, calls, sent
+	process   uint32    // the one in hand, and its calls
 	calls     uint64
 }
 
 // CollOperation is the use of one collective operation.
 type CollOperation struct {
-	Region uint32   `json:"region"`
-	Name   string   `json:"name"`
-	Calls  *big.Int `json:"calls"` // of all members
-	Time   *big.Int `json:"time"`  // in the calls
-	Bytes  *big.Int `json:"bytes"` // sent and received
+	Region uint32 `json:"region"`
+	Name   string `json:"name"`
+	Calls  uint64 `json:"calls"` // of all members
+	Time   uint64 `json:"time"`  // in the calls
+	Bytes  uint64 `json:"bytes"` // sent and received
 }
 
 // Comm adds up the channels of all locations, from rows or graphs. Counts and
@@ -72,7 +71,7 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	t := commTable{r: r, comms: map[uint32]*Communicator{}, channels: r.channelRows}
+	t := commTable{r: r, pairs: []Pair{}, comms: map[uint32]*Communicator{}, channels: r.channelRows}
 	if from == SourceGraph {
 		t.channels = r.graphChannels
 	}
@@ -87,12 +86,12 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 		}
 	}
 	c := &Comm{Source: from, Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}
-	var messages, bytes wide
+	var messages, bytes uint64
 	for i := range c.Pairs {
-		messages.add(c.Pairs[i].Messages)
-		bytes.add(c.Pairs[i].Bytes)
+		messages += c.Pairs[i].Messages
+		bytes += c.Pairs[i].Bytes
 	}
-	c.Messages, c.Bytes = messages.big(), bytes.big()
+	c.Messages, c.Bytes = messages, bytes
 	all, err := r.totals(s)
 	if err != nil {
 		return nil, nil, err
@@ -160,7 +159,10 @@ func (t *commTable) add(p trace.P) error {
 		x    xtf.Channel
 	}
 	var uses []use
+	var count, bytes uint64
+	fits := true
 	err := t.channels(p, func(x *xtf.Channel) {
+		fits = xtf.Add(&count, x.Count) && xtf.Add(&bytes, x.Bytes) && fits
 		peer, comm := uint32(x.Key>>32), uint32(x.Key)
 		uses = append(uses, use{comm, *x})
 		switch {
@@ -175,6 +177,9 @@ func (t *commTable) add(p trace.P) error {
 			pairs = append(pairs, Pair{From: peer, To: process, Received: x.Count, ReceivedBytes: x.Bytes})
 		}
 	})
+	if most := xtf.Most(t.r.Defs.NumLocations()); err == nil && (!fits || max(count, bytes) > most) {
+		err = fmt.Errorf("more than %d messages or bytes, where sums hold no more: %w", most, xtf.ErrCorrupt)
+	}
 	if err != nil {
 		return err
 	}
@@ -201,11 +206,11 @@ func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
 	switch x.Direction {
 	case xtf.ChannelSend:
 		c.Channels++
-		c.counts[0].add(x.Count)
-		c.counts[1].add(x.Bytes)
+		c.counts[0] += x.Count
+		c.counts[1] += x.Bytes
 	case xtf.ChannelColl:
-		c.counts[2].add(x.Count)
-		c.counts[3].add(x.Bytes)
+		c.counts[2] += x.Count
+		c.counts[3] += x.Bytes
 		if t.r.Defs.IsSelf(ref) {
 			c.Instances += x.Count
 			break
@@ -221,7 +226,7 @@ func (t *commTable) use(ref, process uint32, x *xtf.Channel) {
 func (t *commTable) used() []Communicator {
 	list := []Communicator{}
 	for _, c := range t.comms {
-		c.Messages, c.Bytes, c.CollCalls, c.CollBytes = c.counts[0].big(), c.counts[1].big(), c.counts[2].big(), c.counts[3].big()
+		c.Messages, c.Bytes, c.CollCalls, c.CollBytes = c.counts[0], c.counts[1], c.counts[2], c.counts[3]
 		list = append(list, *c)
 	}
 	slices.SortFunc(list, func(a, b Communicator) int { return cmp.Compare(a.Ref, b.Ref) })

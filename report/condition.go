@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 	"fmt"
-	"math/big"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -28,7 +27,7 @@ type Condition struct {
 	interval string // as findNode takes it
 	metric   metric
 	op       string
-	value    *big.Rat
+	value    Fraction
 	unit     string
 }
 
@@ -45,7 +44,7 @@ const (
 type metric struct {
 	name  string
 	kind  metricKind
-	value func(i *Interval) *big.Rat // nil: not defined or not known
+	value func(i *Interval) Fraction // not known, or over 0, where it is not defined
 }
 
 // maxCondition bounds the text of a condition.
@@ -144,7 +143,7 @@ func (c *Condition) number(text string, at int) error {
 	if digits < 0 {
 		digits = len(rest)
 	}
-	v, ok := new(big.Rat).SetString(rest[:digits])
+	v, ok := parseFraction(rest[:digits])
 	if !ok || digits > 40 {
 		return conditionAt(text, at, "%q is no number", clean(rest, 40))
 	}
@@ -165,19 +164,17 @@ func (c *Condition) number(text string, at int) error {
 }
 
 // limit is the number in the metric's own unit: ticks of times.
-func (c *Condition) limit(resolution uint64) (*big.Rat, error) {
-	v := new(big.Rat).Set(c.value)
-	switch scale := map[string]int64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "": 1}[c.unit]; {
+func (c *Condition) limit(resolution uint64) (Fraction, error) {
+	switch scale := map[string]uint64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "": 1}[c.unit]; {
 	case c.unit == "%":
-		v.Quo(v, big.NewRat(100, 1))
+		return c.value.times(1, 100), nil
 	case c.metric.kind != kindTime || c.unit == "ticks" || c.unit == "" && resolution == 0:
 	case resolution == 0:
-		return nil, fmt.Errorf("%q: %w: the trace does not tell the resolution of its clock, compare with ticks", c.text, ErrCondition)
+		return Fraction{}, fmt.Errorf("%q: %w: the trace does not tell the resolution of its clock, compare with ticks", c.text, ErrCondition)
 	default:
-		v.Mul(v, new(big.Rat).SetInt(integer(resolution)))
-		v.Quo(v, big.NewRat(scale, 1))
+		return c.value.times(resolution, scale), nil
 	}
-	return v, nil
+	return c.value, nil
 }
 
 // Verdict is whether a condition holds of a run.
@@ -194,7 +191,7 @@ func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
 	}
 	s, err := r.survey(surveyOptions{section: "conditions", deep: true, rules: rules})
 	if err == nil && len(s.lost) > 0 {
-		err = fmt.Errorf("%s: location %d: %s: %w", r.Name, s.lost[0].Location, s.lost[0].Error, xtf.ErrCorrupt)
+		err = fmt.Errorf("%w: %s", xtf.ErrCorrupt, s.lost[0].Error)
 	}
 	if err != nil {
 		return nil, err
@@ -212,7 +209,7 @@ func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
 		}
 		i := s.interval(n, rules)
 		v := c.metric.value(i)
-		verdict := Verdict{Holds: v == nil || c.holds(v.Cmp(limit))}
+		verdict := Verdict{Holds: !v.defined() || c.holds(v.compare(limit))}
 		verdict.Text = fmt.Sprintf("%s: %s of %s is %s", c.text, c.metric.name, i.label, c.metric.text(v, u))
 		verdicts = append(verdicts, verdict)
 	}
@@ -236,16 +233,16 @@ func (c *Condition) holds(order int) bool {
 }
 
 // text prints a value of the metric.
-func (m *metric) text(v *big.Rat, u unit) string {
+func (m *metric) text(v Fraction, u unit) string {
 	switch {
-	case v == nil:
+	case !v.defined():
 		return "not known, which counts as failing"
 	case m.kind == kindCount:
-		return Fraction{v.Num(), v.Denom()}.fixed(0)
+		return v.fixed(0)
 	case m.kind == kindTime:
-		return u.plain(Fraction{v.Num(), v.Denom()}) + " " + u.name()
+		return u.plain(v) + " " + u.name()
 	}
-	return Fraction{v.Num(), v.Denom()}.fixed(6)
+	return v.fixed(6)
 }
 
 // metricOf finds a metric by its name.
@@ -267,50 +264,43 @@ func MetricNames() []string {
 	return list
 }
 
-func ratOf(a, b *big.Int) *big.Rat {
-	if a == nil || b == nil || b.Sign() == 0 {
-		return nil
-	}
-	return new(big.Rat).SetFrac(a, b)
-}
-
 // metrics are the numbers that conditions can name: efficiencies, characteristics
 // in ticks, and the sum over processes of every component.
 func metrics() []metric {
-	one := big.NewInt(1)
-	share := func(name string, f func(i *Interval) (a, b *big.Int)) metric {
-		return metric{name, kindShare, func(i *Interval) *big.Rat { return ratOf(f(i)) }}
+	share := func(name string, f func(i *Interval) (a, b Sum)) metric {
+		return metric{name, kindShare, func(i *Interval) Fraction { return fraction(f(i)) }}
 	}
 	ticks := func(name string, f func(t *Ticks) Fraction) metric {
-		return metric{name, kindTime, func(i *Interval) *big.Rat { x := f(&i.Ticks); return ratOf(x.Num, x.Den) }}
+		return metric{name, kindTime, func(i *Interval) Fraction { return f(&i.Ticks) }}
 	}
-	p := func(i *Interval) *big.Int { return integer(i.POP.participants) }
+	all := func(i *Interval, largest uint64) Sum { return times(integer(largest), i.POP.participants) }
 	list := []metric{
-		{"efficiency", kindShare, func(i *Interval) *big.Rat {
-			if i.Ticks.Measured.Sign() == 0 {
-				return big.NewRat(1, 1)
+		{"efficiency", kindShare, func(i *Interval) Fraction {
+			if i.Ticks.Measured == 0 {
+				return whole(1)
 			}
-			return ratOf(i.Ticks.Productive.Num, new(big.Int).Mul(i.Ticks.Productive.Den, i.Ticks.Measured))
+			return i.Ticks.Productive.by(fraction(1, i.Ticks.Measured))
 		}},
-		share("parallel_efficiency", func(i *Interval) (a, b *big.Int) { return i.POP.parallel.Num, i.POP.parallel.Den }),
-		share("process_efficiency", func(i *Interval) (a, b *big.Int) { return i.POP.Useful, new(big.Int).Mul(p(i), i.POP.Runtime) }),
-		share("io_efficiency", func(i *Interval) (a, b *big.Int) { return i.Ticks.CPU, add(i.Ticks.CPU, i.Ticks.IO) }),
-		share("load_balance", func(i *Interval) (a, b *big.Int) { return i.POP.Useful, new(big.Int).Mul(p(i), integer(i.POP.Largest)) }),
-		share("communication_efficiency", func(i *Interval) (a, b *big.Int) { return integer(i.POP.Largest), i.POP.Runtime }),
-		share("serialisation_efficiency", func(i *Interval) (a, b *big.Int) { return integer(i.POP.Largest), i.POP.Ideal }),
-		share("transfer_efficiency", func(i *Interval) (a, b *big.Int) { return i.POP.Ideal, i.POP.Runtime }),
-		share("wait_share", func(i *Interval) (a, b *big.Int) { return i.waitTotal(), i.Stats.item(xtf.ItemTime).Sum }),
-		ticks("execution", func(t *Ticks) Fraction { return Fraction{integer(t.Execution), one} }),
-		ticks("runtime", func(t *Ticks) Fraction { return Fraction{integer(t.Runtime), one} }),
-		ticks("total", func(t *Ticks) Fraction { return Fraction{t.Total, one} }),
+		{"parallel_efficiency", kindShare, func(i *Interval) Fraction { return i.POP.parallel }},
+		share("process_efficiency", func(i *Interval) (a, b Sum) { return i.POP.Useful, times(i.POP.Runtime, i.POP.participants) }),
+		share("io_efficiency", func(i *Interval) (a, b Sum) { return i.Ticks.CPU, add(i.Ticks.CPU, i.Ticks.IO) }),
+		share("io_balance", func(i *Interval) (a, b Sum) { return i.Ticks.IO, all(i, i.Stats.item(xtf.ItemIO).Max) }),
+		share("load_balance", func(i *Interval) (a, b Sum) { return i.POP.Useful, all(i, i.POP.Largest) }),
+		share("communication_efficiency", func(i *Interval) (a, b Sum) { return integer(i.POP.Largest), i.POP.Runtime }),
+		share("serialisation_efficiency", func(i *Interval) (a, b Sum) { return integer(i.POP.Largest), i.POP.Ideal }),
+		share("transfer_efficiency", func(i *Interval) (a, b Sum) { return i.POP.Ideal, i.POP.Runtime }),
+		share("wait_share", func(i *Interval) (a, b Sum) { return i.waitTotal(), i.Stats.item(xtf.ItemTime).Sum }),
+		ticks("execution", func(t *Ticks) Fraction { return whole(integer(t.Execution)) }),
+		ticks("runtime", func(t *Ticks) Fraction { return whole(integer(t.Runtime)) }),
+		ticks("total", func(t *Ticks) Fraction { return whole(t.Total) }),
 		ticks("productive", func(t *Ticks) Fraction { return t.Productive }),
 		ticks("lost", func(t *Ticks) Fraction { return t.Lost }),
 		ticks("lost_mpi", func(t *Ticks) Fraction { return t.MPILost }),
-		ticks("idle", func(t *Ticks) Fraction { return Fraction{t.Idle, one} }),
-		ticks("load_imbalance", func(t *Ticks) Fraction { return Fraction{t.LoadImbalance, one} }),
-		ticks("dephasing", func(t *Ticks) Fraction { return Fraction{optional(t.Dephasing), one} }),
-		{"wait", kindTime, func(i *Interval) *big.Rat { return ratOf(i.waitTotal(), one) }},
-		{"processors", kindCount, func(i *Interval) *big.Rat { return ratOf(integer(i.Processors), one) }},
+		ticks("idle", func(t *Ticks) Fraction { return whole(t.Idle) }),
+		ticks("load_imbalance", func(t *Ticks) Fraction { return whole(t.LoadImbalance) }),
+		ticks("dephasing", func(t *Ticks) Fraction { return whole(optional(t.Dephasing)) }),
+		{"wait", kindTime, func(i *Interval) Fraction { return whole(i.waitTotal()) }},
+		{"processors", kindCount, func(i *Interval) Fraction { return fraction64(i.Processors, 1) }},
 	}
 	for _, item := range itemsInUse() {
 		kind := kindTime
@@ -320,19 +310,19 @@ func metrics() []metric {
 		if item == xtf.ItemFirst || item == xtf.ItemLast || item >= xtf.ItemIdeal && item <= xtf.ItemIdealLast {
 			continue // no sums over processes
 		}
-		list = append(list, metric{item.String(), kind, func(i *Interval) *big.Rat {
+		list = append(list, metric{item.String(), kind, func(i *Interval) Fraction {
 			if item.NeedsPartners() && i.Waits == nil {
-				return nil
+				return Fraction{}
 			}
-			return ratOf(i.Stats.item(item).Sum, one)
+			return whole(i.Stats.item(item).Sum)
 		}})
 	}
 	return list
 }
 
-func (i *Interval) waitTotal() *big.Int {
+func (i *Interval) waitTotal() Sum {
 	if i.Waits == nil {
-		return nil
+		return notKnown
 	}
 	return i.Waits.Total
 }

@@ -24,8 +24,8 @@ func TestParseCondition(t *testing.T) {
 			t.Errorf("%q: %v", x.text, err)
 			continue
 		}
-		if c.interval != x.interval || c.metric.name != x.metric || c.op != x.op || c.value.String() != x.value || c.unit != x.unit {
-			t.Errorf("%q: %q %q %q %s %q", x.text, c.interval, c.metric.name, c.op, c.value, c.unit)
+		if c.interval != x.interval || c.metric.name != x.metric || c.op != x.op || c.value.rat().String() != x.value || c.unit != x.unit {
+			t.Errorf("%q: %q %q %q %s %q", x.text, c.interval, c.metric.name, c.op, c.value.rat(), c.unit)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func FuzzCondition(f *testing.F) {
 			}
 			return
 		}
-		if c.op == "" || c.value == nil || c.metric.value == nil {
+		if c.op == "" || !c.value.defined() || c.metric.value == nil {
 			t.Fatalf("%q: %+v", text, c)
 		}
 		if _, err := c.limit(1_000_000_000); err != nil {

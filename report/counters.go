@@ -10,7 +10,7 @@ import (
 
 // useful counts what hardware counters saw outside MPI.
 type useful struct {
-	instructions, cycles wide
+	instructions, cycles float64 // those of a large run need more than 64 bits
 	hasInstructions      bool
 	hasCycles            bool
 }
@@ -119,10 +119,10 @@ func (r *Run) addCounters(p trace.P, of map[uint32][]counter, u *useful) error {
 			return
 		}
 		if c.cycles {
-			u.cycles.add(v)
+			u.cycles += float64(v)
 			u.hasCycles = true
 		} else {
-			u.instructions.add(v)
+			u.instructions += float64(v)
 			u.hasInstructions = true
 		}
 	})

@@ -48,7 +48,7 @@ func TestCounters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !u.hasInstructions || !u.hasCycles || u.instructions.lo != 2*250 || u.cycles.lo != 2*100 {
+	if !u.hasInstructions || !u.hasCycles || u.instructions != 2*250 || u.cycles != 2*100 {
 		t.Errorf("%+v", u)
 	}
 }

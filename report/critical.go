@@ -1,8 +1,9 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"math/big"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,7 +20,7 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 	if len(c.path) == 0 {
 		return nil, nil
 	}
-	x := &Critical{Length: new(big.Int)}
+	x := &Critical{}
 	byActivity, byRegion := map[uint32]*causeSum{}, map[criticalKey]*causeSum{}
 	var order []criticalKey
 	for _, k := range sortedKeys(c.path) {
@@ -34,9 +35,9 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 			byActivity[k.activity] = &causeSum{}
 		}
 		byActivity[k.activity].take(s)
-		x.Length.Add(x.Length, s.ticks.big())
+		x.Length = add(x.Length, integer(s.ticks))
 	}
-	means := map[criticalKey]*big.Int{}
+	means := map[criticalKey]Sum{}
 	if c.ranks.All() && c.span == nil {
 		var err error
 		if means, err = c.means(root); err != nil {
@@ -45,24 +46,30 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 	}
 	for a := range xtf.NumActivities {
 		if s := byActivity[a]; s != nil {
-			x.Activities = append(x.Activities, x.sum(c, strings.ToUpper(ActivityName(a)), criticalKey{trace.Undefined, a}, s, activityMean(root, a), root.participants))
+			x.Activities = append(x.Activities, x.sum(c, activities[a].line, criticalKey{trace.Undefined, a}, s, activityMean(root, a), root.participants))
 		}
 	}
 	for _, k := range order {
-		line := x.sum(c, c.name(k), k, byRegion[k], means[k], root.participants)
-		if s := c.state(k); s != trace.StateOwn {
-			line.Activity = s.String() // the path itself knows it as CPU
-			x.Activities[0].Name = "all but MPI and I/O"
+		mean, ok := means[k]
+		if !ok {
+			mean = notKnown
+		}
+		line := x.sum(c, c.name(k), k, byRegion[k], mean, root.participants)
+		switch s := c.state(k.region); s {
+		case trace.StateThread, trace.StateThreadWait, trace.StateCritical:
+			if k.activity == xtf.ActivityCPU {
+				line.Activity = s.String() // a part of CPU
+			}
 		}
 		x.Regions = append(x.Regions, line)
 	}
-	slices.SortStableFunc(x.Regions, func(a, b CriticalSum) int { return b.Ticks.Cmp(a.Ticks) })
+	slices.SortStableFunc(x.Regions, func(a, b CriticalSum) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	return x, nil
 }
 
 // take adds the sums of another key; worst is of one of them.
 func (s *causeSum) take(o *causeSum) {
-	s.ticks.addWide(o.ticks)
+	s.add(o.ticks)
 	if o.worst > s.worst {
 		s.worst, s.worstP = o.worst, o.worstP
 	}
@@ -78,95 +85,78 @@ func (c *causes) name(k criticalKey) string {
 	return c.r.RegionName(k.region)
 }
 
-// state is what a region that the path knows as CPU is in, StateOwn for its own code.
-func (c *causes) state(k criticalKey) trace.State {
-	r := c.r.Defs.Region(k.region)
-	if k.activity != xtf.ActivityCPU || r == nil {
-		return trace.StateOwn
-	}
-	switch s := c.r.Defs.StateOf(r); s {
-	case trace.StateDeviceCall, trace.StateDeviceWait, trace.StateLock, trace.StateOverhead, trace.StateThread:
-		return s
+// state is the one of a region, StateOwn for none.
+func (c *causes) state(region uint32) trace.State {
+	if r := c.r.Defs.Region(region); r != nil {
+		return c.r.Defs.StateOf(r)
 	}
 	return trace.StateOwn
 }
 
-// sum completes a line; mean is the sum over processes, nil where it is not known.
-func (x *Critical) sum(c *causes, name string, k criticalKey, s *causeSum, all *big.Int, processes uint64) CriticalSum {
+// sum completes a line; all is the sum over processes.
+func (x *Critical) sum(c *causes, name string, k criticalKey, s *causeSum, all Sum, processes uint64) CriticalSum {
 	line := CriticalSum{
-		Name: name, Activity: ActivityName(k.activity), Ticks: s.ticks.big(), Share: ratio(s.ticks.big(), x.Length), Rank: c.rank(s.worstP), region: k.region,
+		Name: name, Activity: ActivityName(k.activity), Ticks: integer(s.ticks), Share: ratio(integer(s.ticks), x.Length), Rank: c.rank(s.worstP), region: k.region,
 	}
-	if all == nil || processes == 0 {
+	line.Impact = notKnown
+	if all == notKnown || processes == 0 {
 		return line
 	}
-	p := integer(processes)
-	over := sub(new(big.Int).Mul(line.Ticks, p), all)
-	line.Mean, line.Imbalance = Fraction{all, p}, Fraction{over, p}
-	line.Impact = new(big.Int)
-	if over.Sign() > 0 {
-		line.Impact = over
+	line.Mean = fraction(all, integer(processes))
+	line.Imbalance = line.Mean.from(line.Ticks)
+	if over := sub(times(line.Ticks, processes), all); over != notKnown {
+		line.Impact = max(over, 0)
 	}
 	return line
 }
 
 // activityMean is the time of all processes in an activity, MPI without waits.
-func activityMean(root *measured, activity uint32) *big.Int {
-	switch activity {
-	case xtf.ActivityCPU:
-		all := root.sum(xtf.ItemTime) // what the critical path takes for CPU is all that has no activity of its own
-		for _, i := range [...]xtf.Item{xtf.ItemMPI, xtf.ItemIO, xtf.ItemMarker} {
-			all = sub(all, root.sum(i))
-		}
-		return all
-	case xtf.ActivityIO:
-		return root.sum(xtf.ItemIO)
-	case xtf.ActivityMarker:
-		return root.sum(xtf.ItemMarker)
-	case xtf.ActivityMPI:
-		if waits, _ := root.waits(); waits != nil {
-			return sub(root.sum(xtf.ItemMPI), waits)
-		}
+func activityMean(root *measured, activity uint32) Sum {
+	item := activities[activity].item
+	if item == xtf.NumItems {
+		return notKnown
 	}
-	return nil
+	if activity != xtf.ActivityMPI {
+		return root.sum(item)
+	}
+	waits, _ := root.waits()
+	return sub(root.sum(item), waits)
 }
 
 // means are the times of all processes by region: exclusive time, that of MPI
 // calls without their waits.
-func (c *causes) means(root *measured) (map[criticalKey]*big.Int, error) {
+func (c *causes) means(root *measured) (map[criticalKey]Sum, error) {
 	t := newProfileTable(c.r)
 	if err := t.addWhole(); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", c.r.Name, err)
 	}
-	waits := map[uint32]*big.Int{}
+	waits := map[uint32]Sum{}
 	for _, k := range sortedKeys(c.waits) {
 		region := c.paths.Region(uint32(k.key))
 		if IsCompletion(k.pattern) {
 			continue
 		}
-		if waits[region] == nil {
-			waits[region] = new(big.Int)
-		}
-		waits[region].Add(waits[region], c.waits[k].ticks.big())
+		waits[region] = add(waits[region], integer(c.waits[k].ticks))
 	}
-	means := map[criticalKey]*big.Int{}
-	inside := new(big.Int)
+	means := map[criticalKey]Sum{}
+	inside, told := Sum(0), root.sum(xtf.ItemOverhead)
 	for _, l := range t.lines() {
-		activity := xtf.ActivityCPU
-		switch {
-		case l.class&xtf.ClassMPI != 0:
-			activity = xtf.ActivityMPI
-		case l.class&xtf.ClassIO != 0:
-			activity = xtf.ActivityIO
+		activity := xtf.States[c.state(l.Region)].Activity
+		v := integer(l.Exclusive)
+		inside = add(inside, v)
+		if activity == xtf.ActivityMPI {
+			v = sub(v, waits[l.Region])
 		}
-		v := l.Exclusive
-		inside.Add(inside, v)
-		if w := waits[l.Region]; w != nil && activity == xtf.ActivityMPI {
-			v = sub(v, w)
+		if activity == xtf.ActivityOverhead {
+			told = sub(told, v)
 		}
 		means[criticalKey{l.Region, activity}] = v
 	}
-	if rest := sub(root.sum(xtf.ItemTime), inside); rest.Sign() > 0 {
+	if rest := sub(root.sum(xtf.ItemTime), inside); rest > 0 {
 		means[criticalKey{trace.Undefined, xtf.ActivityCPU}] = rest
+	}
+	if told > 0 { // by records, inside of functions: whose is not known
+		maps.DeleteFunc(means, func(k criticalKey, _ Sum) bool { return k.activity == xtf.ActivityCPU })
 	}
 	return means, nil
 }
@@ -186,7 +176,7 @@ func (r *Run) worstWait() (string, error) {
 		return "", nil
 	}
 	u := unit{r.Defs.Clock().TimerResolution}
-	text := fmt.Sprintf("%s %s %s, %s on rank %d", patternLabel(worst.Item.String()), u.short(Fraction{worst.Sum, big.NewInt(1)}), u.name(), percentOf(integer(worst.Max), worst.Sum), worst.MaxP)
+	text := fmt.Sprintf("%s %s %s, %s on rank %d", patternLabel(worst.Item.String()), u.short(whole(worst.Sum)), u.name(), percentOf(fraction64(worst.Max, 1), whole(worst.Sum)), worst.MaxP)
 	c := causes{r: r}
 	if err := c.read(); err != nil {
 		return "", err
@@ -201,10 +191,14 @@ func (r *Run) worstWait() (string, error) {
 
 // who names the cause: an activity, its place in the program, and of the processes, whose sum it is, the one with most.
 func (x *Cause) who(r *Run) string {
-	text := map[string]string{"cpu": "CPU time", "mpi": "MPI calls", "io": "I/O", "marker": "markers", "wait": "waits"}[x.Activity]
+	text := ""
+	for a := range activities {
+		if activities[a].name == x.Activity {
+			text = activities[a].cause
+		}
+	}
 	switch {
 	case x.Activity == ActivityName(xtf.ActivityOutside):
-		text = "time before the first event or after the last one"
 	case x.region == trace.Undefined:
 		text += " outside recorded calls"
 	default:

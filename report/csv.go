@@ -1,12 +1,11 @@
 package report
 
 import (
-	"encoding/csv"
 	"fmt"
 	"io"
-	"math/big"
 	"strconv"
 
+	"github.com/coppice-hpc/coppice/internal/csvwriter"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -18,7 +17,7 @@ type rowWriter interface{ Write(row []string) error }
 
 // WriteCSV writes the one section that was asked for as a table with a heading.
 func (d *Document) WriteCSV(out io.Writer) error {
-	w := csv.NewWriter(out)
+	w := csvwriter.New(out)
 	err := d.rows(w)
 	w.Flush()
 	if err == nil {
@@ -28,7 +27,7 @@ func (d *Document) WriteCSV(out io.Writer) error {
 }
 
 // writeTable writes rows as CSV.
-func writeTable(out io.Writer, rows [][]string) error { return csv.NewWriter(out).WriteAll(rows) }
+func writeTable(out io.Writer, rows [][]string) error { return csvwriter.New(out).WriteAll(rows) }
 
 // rows writes the rows of the one section that was asked for.
 func (d *Document) rows(w rowWriter) error {
@@ -130,10 +129,6 @@ func (n *Interval) csvRow(p *processItems, rules Rules) []string {
 	row := []string{strconv.Itoa(int(p.rank)), strconv.Itoa(n.index), pathText(n.Path), fmt.Sprint(n.Level), fmt.Sprint(n.ID), n.Name, n.File, fmt.Sprint(n.Line)}
 	for _, i := range itemsInUse() {
 		v := p.at(id, i)
-		if v == xtf.Overflowed {
-			row = append(row, "")
-			continue
-		}
 		row = append(row, strconv.FormatUint(v, 10))
 	}
 	of := integer(max(n.Processors, 1))
@@ -148,8 +143,8 @@ func (n *Interval) csvRow(p *processItems, rules Rules) []string {
 			other = add(other, integer(p.at(id, i)))
 		}
 	}
-	lost := add(sub(new(big.Int).Mul(mpi, of), mpi), new(big.Int).Mul(other, of))
-	return append(row, strconv.FormatUint(p.useful(id, rules), 10), Fraction{lost, of}.fixed(3))
+	lost := fraction(mpi, of).from(add(mpi, other))
+	return append(row, strconv.FormatUint(p.useful(id, rules), 10), lost.fixed(3))
 }
 
 // pathText is a path as 0.1.0.

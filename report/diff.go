@@ -3,13 +3,14 @@ package report
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/big"
 	"os"
 	"slices"
+
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // DiffSchema names the form of JSON documents about two runs.
@@ -26,7 +27,7 @@ type DiffOptions struct {
 
 // leastShare is the part of the first run's length below which a change of time
 // counts for nothing: short intervals vary by much.
-var leastShare = big.NewRat(1, 100)
+var leastShare = fraction(1, 100)
 
 // Diff is two runs side by side, by interval, region and pattern of waits. Times are
 // seconds, or ticks where the traces do not tell the resolution of their clocks.
@@ -69,20 +70,16 @@ type DiffOption struct {
 	B    string `json:"b"`
 }
 
-// DiffNumber is an exact number, nil where it is not known. In JSON it is an integer
+// DiffNumber is an exact number. In JSON it is an integer
 // or the nearest floating-point number.
-type DiffNumber struct{ *big.Rat }
+type DiffNumber struct{ Fraction }
 
 // MarshalJSON writes null for what is not known.
 func (n DiffNumber) MarshalJSON() ([]byte, error) {
-	switch {
-	case n.Rat == nil:
-		return []byte("null"), nil
-	case n.IsInt():
-		return []byte(n.Num().String()), nil
+	if r := n.rat(); r != nil && r.IsInt() {
+		return []byte(r.Num().String()), nil
 	}
-	v, _ := n.Float64()
-	return json.Marshal(v)
+	return n.ratio().MarshalJSON()
 }
 
 // DiffLine is a number of both runs.
@@ -96,15 +93,9 @@ type DiffLine struct {
 }
 
 // newLine computes change and ratio.
-func newLine(name string, kind metricKind, a, b *big.Rat) DiffLine {
+func newLine(name string, kind metricKind, a, b Fraction) DiffLine {
 	x := DiffLine{Name: name, A: DiffNumber{a}, B: DiffNumber{b}, kind: kind}
-	if a == nil || b == nil {
-		return x
-	}
-	x.Change.Rat = new(big.Rat).Sub(b, a)
-	if a.Sign() != 0 {
-		x.Ratio.Rat = new(big.Rat).Quo(b, a)
-	}
+	x.Change.Fraction, x.Ratio.Fraction = b.minus(a), b.share(a, 1)
 	return x
 }
 
@@ -144,7 +135,7 @@ type DiffFound struct {
 	B        DiffNumber `json:"b"`
 	Ratio    DiffNumber `json:"ratio"`
 	Text     string     `json:"text"`
-	weight   *big.Rat
+	weight   Fraction
 }
 
 // The verdicts about an interval.
@@ -160,7 +151,7 @@ type diffSample struct {
 	nodes     []node
 	intervals []*Interval
 	regions   map[string]*diffSum
-	scale     *big.Rat // seconds, or ticks, of a tick
+	scale     Fraction // seconds, or ticks, of a tick
 	processes uint64
 }
 
@@ -168,7 +159,7 @@ type diffSample struct {
 type diffSum struct {
 	class              uint32
 	kind               string
-	calls, time, bytes *big.Int
+	calls, time, bytes uint64
 }
 
 // NewDiff compares two runs. It reads the components of each process of both, the
@@ -178,25 +169,30 @@ func NewDiff(a, b *Run, o DiffOptions) (*Diff, error) {
 	if o.Threshold == nil {
 		o.Threshold = big.NewRat(1, 20)
 	}
-	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
+	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{fractionOf(o.Threshold)}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
 	if (a.Defs.Clock().TimerResolution == 0) != (b.Defs.Clock().TimerResolution == 0) {
 		return nil, fmt.Errorf("%s and %s: %w: one tells the resolution of its clock, the other does not", a.Name, b.Name, ErrDiff)
 	}
 	var lists [2]provenance
+	var lost [2][]Lost
 	for i, r := range []*Run{a, b} {
-		x, lost, err := newDiffSample(r, o.Rules)
-		if err != nil {
+		var err error
+		if d.samples[i], lost[i], err = newDiffSample(r, o.Rules); err != nil {
 			return nil, err
 		}
-		d.samples[i], d.Lost = x, append(d.Lost, lost...)
-		if d.Runs[i], lists[i], err = r.diffRun(x, o.Rules); err != nil {
+		if d.Runs[i], lists[i], err = r.diffRun(d.samples[i], o.Rules); err != nil {
 			return nil, err
 		}
 	}
-	var err error
-	if d.Identical, err = sameBytes(&d.Runs[0], &d.Runs[1]); err != nil {
+	same, err := sameBytes(&d.Runs[0], &d.Runs[1])
+	if err != nil {
 		return nil, err
 	}
+	d.Identical = same
+	if d.Runs[0].ID == d.Runs[1].ID && !same {
+		a.File.Damaged(xtf.WholeRun, fmt.Errorf("%s and %s have one identity, but not the same bytes: one of them changed after it was written, or another build of coppice made it", a.Name, b.Name))
+	}
+	d.Lost = append(a.complete(lost[0]), b.complete(lost[1])...)
 	d.compareProvenance(&lists[0], &lists[1])
 	d.compareNodes()
 	d.compareRegions()
@@ -214,10 +210,7 @@ func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &diffSample{run: r, nodes: s.nodes, regions: map[string]*diffSum{}, scale: big.NewRat(1, 1), processes: max(s.measured[0].participants, 1)}
-	if n := r.Defs.Clock().TimerResolution; n > 0 {
-		x.scale.SetFrac(big.NewInt(1), integer(n))
-	}
+	x := &diffSample{run: r, nodes: s.nodes, regions: map[string]*diffSum{}, scale: fraction64(1, max(r.Defs.Clock().TimerResolution, 1)), processes: max(s.measured[0].participants, 1)}
 	for n := range s.nodes {
 		x.intervals = append(x.intervals, s.interval(n, rules))
 	}
@@ -228,10 +221,10 @@ func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
 	for _, l := range t.lines() {
 		y := x.regions[l.Name]
 		if y == nil {
-			y = &diffSum{l.class, l.Class, new(big.Int), new(big.Int), new(big.Int)}
+			y = &diffSum{class: l.class, kind: l.Class}
 			x.regions[l.Name] = y
 		}
-		y.calls, y.time, y.bytes = add(y.calls, l.Calls), add(y.time, l.Exclusive), add(y.bytes, l.Bytes)
+		y.calls, y.time, y.bytes = y.calls+l.Calls, y.time+l.Exclusive, y.bytes+l.Bytes
 	}
 	return x, s.lost, nil
 }
@@ -251,12 +244,7 @@ func (r *Run) diffRun(x *diffSample, rules Rules) (DiffRun, provenance, error) {
 }
 
 // time turns ticks into the unit of the comparison.
-func (x *diffSample) time(ticks *big.Int) *big.Rat {
-	if ticks == nil {
-		return nil
-	}
-	return new(big.Rat).Mul(new(big.Rat).SetInt(ticks), x.scale)
-}
+func (x *diffSample) time(ticks Sum) Fraction { return whole(ticks).by(x.scale) }
 
 // sameBytes compares two files, where identity and size leave it open.
 func sameBytes(a, b *DiffRun) (bool, error) {

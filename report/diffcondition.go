@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 )
 
@@ -64,21 +63,21 @@ func (d *Diff) Judge(list []*DiffCondition) ([]Verdict, error) {
 		v := c.number(d, n)
 		u := unit{min(d.Runs[0].Resolution, 1)}
 		verdicts = append(verdicts, Verdict{
-			Holds: v == nil || c.holds(v.Cmp(limit)),
+			Holds: !v.defined() || c.holds(v.compare(limit)),
 			Text:  fmt.Sprintf("%s: %s of %s is %s", c.text, c.metric.name, b.intervals[n].label, c.metric.text(v, u)),
 		})
 	}
 	return verdicts, nil
 }
 
-// number is the number that the condition is about, of node n of the second run; nil
-// if it is not known.
-func (c *DiffCondition) number(d *Diff, n int) *big.Rat {
+// number is the number that the condition is about, of node n of the second run; not known
+// where it is not.
+func (c *DiffCondition) number(d *Diff, n int) Fraction {
 	m := c.metric
 	base, _, _ := strings.Cut(m.name, ".")
 	plain, _ := metricOf(base)
 	y := d.samples[1].value(&plain, d.samples[1].intervals[n], false)
-	if c.of == "" || y == nil {
+	if c.of == "" || !y.defined() {
 		return y
 	}
 	for _, p := range d.pairs {
@@ -87,9 +86,9 @@ func (c *DiffCondition) number(d *Diff, n int) *big.Rat {
 		}
 		x := newLine("", plain.kind, d.samples[0].value(&plain, d.samples[0].intervals[p[0]], false), y)
 		if c.of == "ratio" {
-			return x.Ratio.Rat
+			return x.Ratio.Fraction
 		}
-		return x.Change.Rat
+		return x.Change.Fraction
 	}
-	return nil
+	return Fraction{}
 }

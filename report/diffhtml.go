@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
-	"math/big"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // htmlDiff is the page of two runs.
@@ -48,8 +50,8 @@ func (d *Diff) WriteHTML(out io.Writer) error {
 		return err
 	}
 	h := &htmlDiff{htmlPage: page, A: d.htmlRun(0), B: d.htmlRun(1), Unit: d.unitName(), Identical: d.Identical, Commands: []string{"coppice diff A.xtf B.xtf --format html -o diff.html"}}
-	if d.Threshold.Cmp(big.NewRat(1, 20)) != 0 {
-		h.Commands[0] += " --threshold " + strings.ReplaceAll(percentRat(d.Threshold.Rat), " ", "")
+	if d.Threshold.compare(fraction(1, 20)) != 0 {
+		h.Commands[0] += " --threshold " + strings.ReplaceAll(percentRat(d.Threshold.Fraction), " ", "")
 	}
 	for _, s := range d.sentences() {
 		h.Headline = append(h.Headline, sentence(s))
@@ -88,7 +90,7 @@ func (d *Diff) htmlCards() []htmlCard {
 		return c
 	}
 	list := []htmlCard{card("Execution time", "execution"), card("Parallel efficiency", "parallel_efficiency"), card("Computing, mean of a process", "cpu"), card("MPI, mean of a process", "mpi")}
-	if root.metric("wait").B.Rat != nil {
+	if root.metric("wait").B.defined() {
 		list = append(list, card("Waiting, mean of a process", "wait"))
 	}
 	list[0].Grade = map[string]string{diffWorse: "poor", diffBetter: "good"}[root.Verdict]
@@ -108,17 +110,17 @@ func (d *Diff) htmlOptions() *htmlTable {
 
 // cell is a number of a table.
 func (d *Diff) cell(kind metricKind, v DiffNumber) htmlCell {
-	if v.Rat == nil {
+	if !v.defined() {
 		return htmlCell{"n/a", ""}
 	}
-	f, _ := v.Float64()
+	f := v.ratio().Value
 	return numberCell(d.number(kind, v), f)
 }
 
 // changeCell is the change of a line.
 func (d *Diff) changeCell(x *DiffLine) htmlCell {
 	c := d.cell(x.kind, x.Change)
-	if x.Change.Rat != nil {
+	if x.Change.defined() {
 		c.Text = d.signed(x.kind, x.Change)
 	}
 	return c
@@ -126,20 +128,20 @@ func (d *Diff) changeCell(x *DiffLine) htmlCell {
 
 // percentCell is the change in per cent, which sorts by the ratio.
 func (x *DiffLine) percentCell() htmlCell {
-	if x.Ratio.Rat == nil {
+	if !x.Ratio.defined() {
 		return htmlCell{x.percent(), "0"}
 	}
-	f, _ := x.Ratio.Float64()
+	f := x.Ratio.ratio().Value
 	return numberCell(x.percent(), f)
 }
 
 // htmlTree has a line for each interval of both runs, and what one has alone.
 func (d *Diff) htmlTree(h *htmlDiff) {
-	longest := new(big.Rat)
-	if x := d.Intervals[0].metric("execution"); x.A.Rat != nil && x.B.Rat != nil {
-		longest = x.A.Rat
-		if x.B.Cmp(longest) > 0 {
-			longest = x.B.Rat
+	longest := whole(0)
+	if x := d.Intervals[0].metric("execution"); x.A.defined() && x.B.defined() {
+		longest = x.A.Fraction
+		if x.B.compare(longest) > 0 {
+			longest = x.B.Fraction
 		}
 	}
 	shown := d.Intervals[:min(len(d.Intervals), htmlNodes)]
@@ -168,16 +170,14 @@ func (d *Diff) htmlTree(h *htmlDiff) {
 }
 
 // diffBars draws two times, one above the other.
-func diffBars(x *DiffLine, longest *big.Rat) template.HTML {
-	if x.A.Rat == nil || x.B.Rat == nil || longest.Sign() == 0 {
+func diffBars(x *DiffLine, longest Fraction) template.HTML {
+	if !x.A.defined() || !x.B.defined() || longest.sign() == 0 {
 		return ""
 	}
 	var w drawing
 	w.Add(`<svg class="split pair" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">`)
-	for i, v := range []*big.Rat{x.A.Rat, x.B.Rat} {
-		part := new(big.Rat).Quo(v, longest)
-		part.Mul(part, big.NewRat(1000, 1))
-		width := roundQuotient(part.Num(), part.Denom()).Int64()
+	for i, v := range []Fraction{x.A.Fraction, x.B.Fraction} {
+		width := v.share(longest, 1000).round()
 		w.Add(`<rect class="%s" y="%d" width="%d" height="9"/>`, [...]string{"k-mgmt", "k-coll"}[i], 11*i, min(max(width, 1), 1000))
 	}
 	return w.html()
@@ -188,7 +188,7 @@ func (d *Diff) htmlLines(caption string, list []DiffLine) *htmlTable {
 	t := &htmlTable{Caption: caption, Head: heads("<what", "A", "B", "change", "in per cent")}
 	for i := range list {
 		x := &list[i]
-		if x.A.Rat != nil || x.B.Rat != nil {
+		if x.A.defined() || x.B.defined() {
 			t.add(htmlCell{Text: strings.ReplaceAll(lineName(x), "_", " ")}, d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.changeCell(x), x.percentCell())
 		}
 	}
@@ -203,10 +203,7 @@ func (d *Diff) htmlRegions() *htmlTable {
 	t := &htmlTable{Caption: "Regions by change of exclusive time, mean of a process", Head: heads("<region", "<class", "time A", "time B", "change", "in per cent", "calls A", "calls B", "bytes A", "bytes B")}
 	for i := range d.Regions[:min(len(d.Regions), htmlRows)] {
 		r := &d.Regions[i]
-		kind := class(r.Class)
-		if kind == "" {
-			kind = "own code"
-		}
+		kind := cmp.Or(stateLabel(r.Class), trace.States[trace.StateOwn].Text)
 		percent := r.Time.percentCell()
 		percent.Text = r.only12()
 		sized := func(v DiffNumber) htmlCell {

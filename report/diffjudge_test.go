@@ -1,21 +1,20 @@
 package report
 
 import (
-	"math/big"
 	"strings"
 	"testing"
 )
 
 // judged makes a comparison of one interval, in a run of 1000 s, and judges it by a threshold of 1/20.
 func judged(rule string, metrics ...DiffLine) *Diff {
-	d := &Diff{Rule: rule, Threshold: DiffNumber{big.NewRat(1, 20)}, Intervals: []DiffNode{{Path: []string{"whole program", "solve"}, Verdict: diffSame, Metrics: metrics}}}
-	d.Runs[0].Runtime.Rat = big.NewRat(1000, 1)
+	d := &Diff{Rule: rule, Threshold: DiffNumber{fraction(1, 20)}, Intervals: []DiffNode{{Path: []string{"whole program", "solve"}, Verdict: diffSame, Metrics: metrics}}}
+	d.Runs[0].Runtime.Fraction = fraction(1000, 1)
 	d.judge()
 	return d
 }
 
 func milli(name string, kind metricKind, a, b int64) DiffLine {
-	return newLine(name, kind, big.NewRat(a, 1000), big.NewRat(b, 1000))
+	return newLine(name, kind, fraction(Sum(a), 1000), fraction(Sum(b), 1000))
 }
 
 // TestJudgeBorders judges changes at the borders. By time: more than 1/20 of the interval's own time, and 1/100 of the run at least, 10 s.

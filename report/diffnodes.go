@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 )
@@ -117,17 +116,13 @@ var diffMetrics = []struct {
 }
 
 // value is a metric of an interval in the units of the comparison.
-func (x *diffSample) value(m *metric, i *Interval, mean bool) *big.Rat {
+func (x *diffSample) value(m *metric, i *Interval, mean bool) Fraction {
 	v := m.value(i)
-	if v == nil {
-		return nil
-	}
-	v = new(big.Rat).Set(v)
 	if m.kind == kindTime {
-		v.Mul(v, x.scale)
+		v = v.by(x.scale)
 	}
 	if mean {
-		v.Quo(v, new(big.Rat).SetInt(integer(max(i.Processors, 1))))
+		v = v.times(1, max(i.Processors, 1))
 	}
 	return v
 }
@@ -162,17 +157,15 @@ func (d *Diff) compareNodes() {
 func (d *Diff) compareWaits() {
 	root := func(i int) *Interval { return d.samples[i].intervals[0] }
 	for _, l := range waitLabels {
-		var v [2]*big.Rat
+		var v [2]Fraction
 		any := false
 		for i, s := range d.samples {
 			if root(i).Waits == nil {
 				continue
 			}
 			sum := root(i).Stats.item(l.item).Sum
-			any = any || positive(sum)
-			if v[i] = s.time(sum); v[i] != nil {
-				v[i].Quo(v[i], new(big.Rat).SetInt(integer(max(root(i).Processors, 1))))
-			}
+			any = any || sum > 0
+			v[i] = s.time(sum).times(1, max(root(i).Processors, 1))
 		}
 		if any {
 			d.Waits = append(d.Waits, newLine(l.item.String(), kindTime, v[0], v[1]))
@@ -189,8 +182,7 @@ func (d *Diff) compareRegions() {
 			names[n] = true
 		}
 	}
-	none := &diffSum{calls: new(big.Int), time: new(big.Int), bytes: new(big.Int)}
-	whole := func(v *big.Int) *big.Rat { return new(big.Rat).SetInt(v) }
+	none := &diffSum{}
 	for name := range names {
 		x, y := a.regions[name], b.regions[name]
 		r := DiffRegion{Name: name}
@@ -201,17 +193,14 @@ func (d *Diff) compareRegions() {
 			y, r.only = none, 1
 		}
 		r.Class = cmp.Or(x.kind, y.kind)
-		mean := func(s *diffSample, v *big.Int) *big.Rat {
-			return new(big.Rat).Quo(s.time(v), new(big.Rat).SetInt(integer(s.processes)))
-		}
+		mean := func(s *diffSample, v uint64) Fraction { return fraction64(v, s.processes).by(s.scale) }
 		r.Time = newLine("time", kindTime, mean(a, x.time), mean(b, y.time))
-		r.Calls = newLine("calls", kindCount, whole(x.calls), whole(y.calls))
-		r.Bytes = newLine("bytes", kindCount, whole(x.bytes), whole(y.bytes))
+		r.Calls = newLine("calls", kindCount, fraction64(x.calls, 1), fraction64(y.calls, 1))
+		r.Bytes = newLine("bytes", kindCount, fraction64(x.bytes, 1), fraction64(y.bytes, 1))
 		d.Regions = append(d.Regions, r)
 	}
 	slices.SortFunc(d.Regions, func(x, y DiffRegion) int {
-		p, q := new(big.Rat).Abs(x.Time.Change.Rat), new(big.Rat).Abs(y.Time.Change.Rat)
-		return cmp.Or(q.Cmp(p), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(y.Time.Change.abs().compare(x.Time.Change.abs()), cmp.Compare(x.Name, y.Name))
 	})
 }
 
@@ -220,7 +209,7 @@ func (d *Diff) compareRegions() {
 // first run's length at least. Others compare by parallel efficiency: a difference
 // above the threshold, of intervals that take leastShare of the first run or more.
 func (d *Diff) judge() {
-	least := new(big.Rat).Mul(d.Runs[0].Runtime.Rat, leastShare)
+	least := d.Runs[0].Runtime.by(leastShare)
 	for i := range d.Intervals {
 		n := &d.Intervals[i]
 		name := "execution"
@@ -228,19 +217,19 @@ func (d *Diff) judge() {
 			name = "parallel_efficiency"
 		}
 		m := n.metric(name)
-		if m.Change.Rat == nil {
+		if !m.Change.defined() {
 			continue
 		}
-		size := new(big.Rat).Abs(m.Change.Rat)
-		worse := m.Change.Sign() > 0
+		size := m.Change.abs()
+		worse := m.Change.sign() > 0
 		if d.Rule == "time" {
-			allowed := new(big.Rat).Mul(m.A.Rat, d.Threshold.Rat)
-			if size.Cmp(allowed) <= 0 || size.Cmp(least) < 0 || size.Sign() == 0 {
+			allowed := m.A.by(d.Threshold.Fraction)
+			if size.compare(allowed) <= 0 || size.compare(least) < 0 || size.sign() == 0 {
 				continue
 			}
 		} else {
 			worse = !worse
-			if size.Cmp(d.Threshold.Rat) <= 0 || n.metric("execution").A.Cmp(least) < 0 {
+			if size.compare(d.Threshold.Fraction) <= 0 || n.metric("execution").A.compare(least) < 0 {
 				continue
 			}
 		}
@@ -254,7 +243,7 @@ func (d *Diff) judge() {
 		}
 	}
 	for _, list := range [][]DiffFound{d.Worse, d.Better} {
-		slices.SortStableFunc(list, func(x, y DiffFound) int { return y.weight.Cmp(x.weight) })
+		slices.SortStableFunc(list, func(x, y DiffFound) int { return y.weight.compare(x.weight) })
 	}
 }
 
@@ -265,13 +254,13 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
 	}
 	text := fmt.Sprintf("%s: %s %s, was %s", name, d.number(m.kind, m.B), d.unitName(), d.number(m.kind, m.A))
-	if m.Ratio.Rat != nil {
-		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Rat))
+	if m.Ratio.defined() {
+		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Fraction))
 	}
-	best, most := "", new(big.Rat)
+	best, most := "", whole(0)
 	for _, part := range []string{"cpu", "mpi", "idle"} {
-		if x := n.metric(part); x.Change.Rat != nil && x.Change.Sign() == m.Change.Sign() {
-			if v := new(big.Rat).Abs(x.Change.Rat); v.Cmp(most) > 0 {
+		if x := n.metric(part); x.Change.defined() && x.Change.sign() == m.Change.sign() {
+			if v := x.Change.abs(); v.compare(most) > 0 {
 				best, most = part, v
 			}
 		}
@@ -281,7 +270,7 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	}
 	x := n.metric(best)
 	text += fmt.Sprintf(": a process spends %s in %s on average", d.moreOrLess(x), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
-	if w := n.metric("wait"); best == "mpi" && w.Change.Rat != nil && w.Change.Sign() == x.Change.Sign() {
+	if w := n.metric("wait"); best == "mpi" && w.Change.defined() && w.Change.sign() == x.Change.sign() {
 		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
 	}
 	return text
@@ -289,8 +278,8 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 
 // moreOrLess is the change of a time in words.
 func (d *Diff) moreOrLess(x *DiffLine) string {
-	size := DiffNumber{new(big.Rat).Abs(x.Change.Rat)}
-	if x.Change.Sign() < 0 {
+	size := DiffNumber{x.Change.abs()}
+	if x.Change.sign() < 0 {
 		return d.number(x.kind, size) + " " + d.unitName() + " less"
 	}
 	return d.number(x.kind, size) + " " + d.unitName() + " more"

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math/big"
 	"strings"
 )
 
@@ -12,7 +11,7 @@ func (d *Diff) unitName() string { return unit{d.Runs[0].Resolution}.name() }
 
 // number prints a value of a kind.
 func (d *Diff) number(kind metricKind, v DiffNumber) string {
-	if v.Rat == nil {
+	if !v.defined() {
 		return "n/a"
 	}
 	digits := 0
@@ -22,7 +21,7 @@ func (d *Diff) number(kind metricKind, v DiffNumber) string {
 	case kind == kindTime && d.Runs[0].Resolution > 0:
 		digits = 6
 	}
-	text := Fraction{v.Num(), v.Denom()}.fixed(digits)
+	text := v.fixed(digits)
 	if kind == kindShare {
 		return text
 	}
@@ -35,18 +34,17 @@ func (d *Diff) number(kind metricKind, v DiffNumber) string {
 // signed is a number with its sign, of a change.
 func (d *Diff) signed(kind metricKind, v DiffNumber) string {
 	text := d.number(kind, v)
-	if v.Rat != nil && v.Sign() > 0 {
+	if v.defined() && v.sign() > 0 {
 		text = "+" + text
 	}
 	return text
 }
 
 // signedPercent is a ratio as a change in per cent.
-func signedPercent(r *big.Rat) string {
-	v := new(big.Rat).Sub(r, big.NewRat(1, 1))
-	v.Mul(v, big.NewRat(100, 1))
-	text := Fraction{v.Num(), v.Denom()}.fixed(1) + " %"
-	if v.Sign() > 0 {
+func signedPercent(r Fraction) string {
+	v := r.plus(-1).times(100, 1)
+	text := v.fixed(1) + " %"
+	if v.sign() > 0 {
 		text = "+" + text
 	}
 	return text
@@ -55,9 +53,9 @@ func signedPercent(r *big.Rat) string {
 // percent is the change of a line in per cent, "new" where there was nothing before.
 func (x *DiffLine) percent() string {
 	switch {
-	case x.Ratio.Rat != nil:
-		return signedPercent(x.Ratio.Rat)
-	case x.Change.Rat != nil && x.Change.Sign() != 0:
+	case x.Ratio.defined():
+		return signedPercent(x.Ratio.Fraction)
+	case x.Change.defined() && x.Change.sign() != 0:
 		return "new"
 	}
 	return ""
@@ -73,7 +71,7 @@ func (d *Diff) WriteCSV(out io.Writer) error {
 		row := []string{kind, name, x.Name}
 		for _, v := range []DiffNumber{x.A, x.B, x.Change, x.Ratio} {
 			text := ""
-			if b, err := v.MarshalJSON(); err == nil && v.Rat != nil {
+			if b, err := v.MarshalJSON(); err == nil && v.defined() {
 				text = string(b)
 			}
 			row = append(row, text)
@@ -176,7 +174,7 @@ func (d *Diff) writeLines(w *writer, head string, list []DiffLine) {
 	tab := table{head: []string{head, "A", "B", "change", "<"}}
 	for i := range list {
 		x := &list[i]
-		if x.A.Rat == nil && x.B.Rat == nil {
+		if !x.A.defined() && !x.B.defined() {
 			continue
 		}
 		tab.add(lineName(x), d.number(x.kind, x.A), d.number(x.kind, x.B), d.signed(x.kind, x.Change), x.percent())
@@ -204,7 +202,7 @@ func (d *Diff) writeRegions(w *writer) {
 	for i := range shown {
 		r := &shown[i]
 		tab.add(clean(r.Name, 48), d.number(kindTime, r.Time.A), d.number(kindTime, r.Time.B), d.signed(kindTime, r.Time.Change), r.only12(),
-			d.number(kindCount, r.Calls.A), d.number(kindCount, r.Calls.B), r.Bytes.bytes(r.Bytes.A), r.Bytes.bytes(r.Bytes.B), class(r.Class))
+			d.number(kindCount, r.Calls.A), d.number(kindCount, r.Calls.B), r.Bytes.bytes(r.Bytes.A), r.Bytes.bytes(r.Bytes.B), stateLabel(r.Class))
 	}
 	if len(tab.rows) > 0 {
 		w.line("")
@@ -223,19 +221,19 @@ func (r *DiffRegion) only12() string {
 
 // bytes prints a number of bytes, "" for none in both runs.
 func (x *DiffLine) bytes(v DiffNumber) string {
-	if x.A.Rat == nil || x.B.Rat == nil || x.A.Sign() == 0 && x.B.Sign() == 0 {
+	if !x.A.defined() || !x.B.defined() || x.A.sign() == 0 && x.B.sign() == 0 {
 		return ""
 	}
-	return Bytes(v.Num())
+	return Bytes(uint64(v.round()))
 }
 
 // sentences say what got worse and better, and by which rule.
 func (d *Diff) sentences() []string {
 	const most = 5
-	rule := fmt.Sprintf("an interval counts as worse or better where its time changed by more than %s and by 1 %% of A's runtime or more", percentRat(d.Threshold.Rat))
+	rule := fmt.Sprintf("an interval counts as worse or better where its time changed by more than %s and by 1 %% of A's runtime or more", percentRat(d.Threshold.Fraction))
 	if d.Rule == "efficiency" {
 		rule = fmt.Sprintf("the runs have %d and %d processes, so times do not compare: an interval that takes 1 %% of A's runtime or more counts as worse or better where its parallel efficiency changed by more than %s points",
-			d.Runs[0].Processes, d.Runs[1].Processes, strings.TrimSuffix(percentRat(d.Threshold.Rat), " %"))
+			d.Runs[0].Processes, d.Runs[1].Processes, strings.TrimSuffix(percentRat(d.Threshold.Fraction), " %"))
 	}
 	var list []string
 	for _, x := range []struct {
@@ -256,8 +254,7 @@ func (d *Diff) sentences() []string {
 }
 
 // percentRat is a share in per cent, with as many digits as it needs.
-func percentRat(r *big.Rat) string {
-	v := new(big.Rat).Mul(r, big.NewRat(100, 1))
-	text := Fraction{v.Num(), v.Denom()}.fixed(4)
+func percentRat(r Fraction) string {
+	text := r.times(100, 1).fixed(4)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
 }

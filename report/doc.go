@@ -41,9 +41,11 @@
 //
 // # Damage
 //
-// A location whose rows cannot be read is left out of sums over locations and
-// listed in Document.Lost; what the whole program needs and cannot be read is
-// an error.
+// A location whose rows cannot be read is left out of sums over locations; its
+// row in a picture stays, empty and marked. What the whole program needs and
+// cannot be read is an error. The file remembers all damage that a read has met,
+// and Run.Left lists it: also what a sentence or a picture did without. It is in
+// Document.Lost, Diff.Lost and Scaling.Lost, and decides the exit status.
 //
 // # Cost and memory
 //

@@ -133,6 +133,7 @@ func (r *Run) Document(o Options) (*Document, error) {
 		}
 		d.Lost = append(d.Lost, lost...)
 	}
+	d.Lost = r.complete(d.Lost)
 	return d, nil
 }
 

@@ -1,8 +1,6 @@
 package report
 
 import (
-	"math/big"
-
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -21,16 +19,17 @@ type POP struct {
 	Parallel      Ratio  `json:"parallel"` // process x threads
 	Process       Ratio  `json:"process"`
 	IO            Ratio  `json:"io"`               // CPU / (CPU + I/O); not defined without I/O
+	IOBalance     Ratio  `json:"io_balance"`       // mean / largest I/O of a process; likewise
 	Unburdened    Ratio  `json:"without_overhead"` // process, of the time without measurement overhead; not defined without any
 	Serialisation Ratio  `json:"serialisation"`
 	Transfer      Ratio  `json:"transfer"`
 	Additive      Losses `json:"additive"`
 	Approximate   bool   `json:"approximate,omitempty"` // the ideal runtime is estimated from waits, not replayed
 
-	Runtime *big.Int `json:"runtime"` // R in ticks
-	Ideal   *big.Int `json:"ideal"`   // nil: not known
-	Largest uint64   `json:"largest_useful"`
-	Useful  *big.Int `json:"useful"` // sum
+	Runtime Sum    `json:"runtime"` // R in ticks
+	Ideal   Sum    `json:"ideal"`   // null: not known
+	Largest uint64 `json:"largest_useful"`
+	Useful  Sum    `json:"useful"` // sum
 
 	Threads *ThreadPOP `json:"threads,omitempty"` // of processes with several
 
@@ -48,36 +47,34 @@ type Losses struct {
 
 // pop computes the efficiencies.
 func (m *measured) pop() POP {
-	p, r := integer(m.participants), m.runtime()
-	x := POP{Threads: m.threads(), Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != nil, Largest: m.useful, participants: m.participants}
+	r := m.runtime()
+	x := POP{Threads: m.threads(), Runtime: r, Ideal: m.ideal, Approximate: m.approx && m.ideal != notKnown, Largest: m.useful, participants: m.participants}
 	x.Useful = m.usefulSum()
 	most := integer(m.useful)
-	all := new(big.Int).Mul(p, r)
+	all := times(r, m.participants)
 	x.Process = ratio(x.Useful, all)
-	x.parallel = Fraction{x.Useful, all}
+	x.parallel = fraction(x.Useful, all)
 	if left := m.threadTimes(); left != nil {
-		x.parallel = Fraction{new(big.Int).Mul(x.Useful, left[3]), new(big.Int).Mul(all, left[0])}
+		x.parallel = x.parallel.by(fraction(left[3], left[0]))
 	}
-	x.Parallel = ratio(x.parallel.Num, x.parallel.Den)
-	if io := m.sum(xtf.ItemIO); io.Sign() > 0 {
+	x.Parallel = x.parallel.ratio()
+	if io := m.sum(xtf.ItemIO); io > 0 {
 		x.IO = ratio(m.sum(xtf.ItemCPU), add(m.sum(xtf.ItemCPU), io))
+		x.IOBalance = ratio(io, times(integer(m.spreads.item(xtf.ItemIO).Max), m.participants))
 	}
-	if overhead := m.sum(xtf.ItemOverhead); overhead.Sign() > 0 {
+	if overhead := m.sum(xtf.ItemOverhead); overhead > 0 {
 		x.Unburdened = ratio(x.Useful, sub(all, overhead))
 	}
-	x.LoadBalance = ratio(x.Useful, times(p, m.useful))
+	x.LoadBalance = ratio(x.Useful, times(most, m.participants))
 	x.Communication = ratio(most, r)
 	// 1 - (U* - u)/R = (P (R - U*) + sum U) / (P R)
-	x.Additive.LoadBalance = ratio(add(new(big.Int).Mul(p, sub(r, most)), x.Useful), all)
+	x.Additive.LoadBalance = ratio(add(sub(all, times(most, m.participants)), x.Useful), all)
 	x.Additive.Communication = x.Communication
-	if m.ideal == nil {
+	if m.ideal == notKnown {
 		return x
 	}
-	if m.hasSetup() && x.Ideal.Cmp(most) < 0 { // a process that computes before the last one has begun
-		x.Ideal = most
-	}
-	if m.hasSetup() && x.Ideal.Cmp(r) > 0 {
-		x.Ideal = r
+	if m.hasSetup() { // a process may compute before the last one has begun
+		x.Ideal = min(max(x.Ideal, most), r)
 	}
 	x.Serialisation = ratio(most, x.Ideal)
 	x.Transfer = ratio(x.Ideal, r)
@@ -116,7 +113,7 @@ var completionItems = []xtf.Item{xtf.ItemBarrierCompletion, xtf.ItemNxNCompletio
 func (x *processItems) estimate(n uint32) uint64 {
 	wait := uint64(0)
 	for _, i := range waitItems {
-		wait = saturating(wait, x.at(n, i))
+		wait += x.at(n, i)
 	}
 	mpi := x.at(n, xtf.ItemMPI)
 	return x.at(n, xtf.ItemTime) - min(x.at(n, xtf.ItemTime), mpi-min(mpi, wait))

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -17,11 +16,11 @@ type OneRun struct {
 	Last       uint64   `json:"last_end"`
 	Execution  uint64   `json:"execution"`
 	Longest    uint32   `json:"longest_rank"`
-	CPU        *big.Int `json:"cpu"`
-	MPI        *big.Int `json:"mpi"`
-	Idle       *big.Int `json:"idle"`
+	CPU        Sum      `json:"cpu"`
+	MPI        Sum      `json:"mpi"`
+	Idle       Sum      `json:"idle"`
 	Lost       Fraction `json:"lost"`
-	Waits      *big.Int `json:"waits"`
+	Waits      Sum      `json:"waits"`
 	Efficiency Ratio    `json:"efficiency"`
 	LoadBal    Ratio    `json:"load_balance"`
 }
@@ -46,7 +45,7 @@ type executionSums struct {
 // runSum is one execution over the processes so far.
 type runSum struct {
 	items       [len(runItems)]xtf.Stat
-	waits       wide
+	waits       uint64
 	count       uint64
 	first, last uint64
 	rank0       uint64
@@ -129,7 +128,7 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
 		addStat(&r.items[i], v[item], rank, r.count == 0)
 	}
 	for _, item := range waitItems {
-		r.waits.add(v[item])
+		r.waits += v[item]
 	}
 	r.count++
 	r.first, r.last = min(r.first, iv.T), max(r.last, iv.End)
@@ -146,21 +145,18 @@ func (e *executionSums) lines(n int, rows bool) ([]OneRun, error) {
 		if r.count == 0 {
 			continue
 		}
-		m := measured{participants: r.count, processes: r.count, rules: e.rules, rank0: r.rank0, least: r.least, most: r.most, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never}
+		m := measured{participants: r.count, processes: r.count, rules: e.rules, rank0: r.rank0, least: r.least, most: r.most, rows: rows, single: true, span: r.last - min(r.first, r.last), sumMax: xtf.Never, ideal: notKnown}
 		for i, item := range runItems {
 			r.items[i].Key = uint64(item)
 			m.spreads = append(m.spreads, spreadOf(&r.items[i], r.count))
-		}
-		if err := m.check(); err != nil {
-			return nil, err
 		}
 		m.useful = m.spreads.item(xtf.ItemCPU).Max
 		t := m.ticks(e.rules)
 		x := OneRun{K: uint64(k), Processors: r.count, First: r.first, Last: r.last, Execution: t.Execution, Longest: m.spreads.item(xtf.ItemTime).MaxP, CPU: t.CPU, MPI: t.MPI, Idle: t.Idle, Lost: t.Lost}
 		x.Efficiency, _ = t.efficiency()
-		x.LoadBal = ratio(t.CPU, times(integer(r.count), m.useful))
-		if rows {
-			x.Waits = r.waits.big()
+		x.LoadBal = ratio(t.CPU, times(integer(m.useful), r.count))
+		if x.Waits = notKnown; rows {
+			x.Waits = integer(r.waits)
 		}
 		list = append(list, x)
 	}

@@ -3,10 +3,10 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/threads"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -20,25 +20,26 @@ const leastFinding = 1
 
 // Kinds of findings.
 const (
-	kindLateSender      = "late_sender"
-	kindWrongOrder      = "wrong_order"
-	kindBarrier         = "barrier_wait"
-	kindNxN             = "nxn_wait"
-	kindImbalance       = "imbalance"
-	kindSerial          = "serial"
-	kindIO              = "io"
-	kindSmallMessages   = "small_messages"
-	kindLongMessages    = "long_messages"
-	kindTransfer        = "transfer"
-	kindThreadImbalance = "thread_imbalance"
-	kindOverhead        = "overhead"
-	kindDeviceWait      = "device_wait"
-	kindDeviceCall      = "device_call"
-	kindLockWait        = "lock_wait"
-	kindIdle            = "idle"
-	kindSetup           = "setup"
-	kindHang            = "hang"
-	kindClock           = "clock"
+	kindLateSender       = "late_sender"
+	kindWrongOrder       = "wrong_order"
+	kindBarrier          = "barrier_wait"
+	kindNxN              = "nxn_wait"
+	kindImbalance        = "imbalance"
+	kindSerial           = "serial"
+	kindIO               = "io"
+	kindSmallMessages    = "small_messages"
+	kindLongMessages     = "long_messages"
+	kindTransfer         = "transfer"
+	kindThreadImbalance  = "thread_imbalance"
+	kindOverhead         = "overhead"
+	kindDeviceWait       = "device_wait"
+	kindDeviceCall       = "device_call"
+	kindLockWait         = "lock_wait"
+	kindIdle             = "idle"
+	kindSetup            = "setup"
+	kindHang             = "hang"
+	kindOversubscription = "oversubscription"
+	kindClock            = "clock"
 )
 
 // RunFinding is a loss, or a doubt about the trace, with its evidence. Ticks are what
@@ -61,10 +62,11 @@ type RunFinding struct {
 
 // FindingWhere is where a loss is: of a wait who waits, of all others who has most.
 type FindingWhere struct {
-	Interval  string   `json:"interval"`  // "" for the whole program
-	Path      []string `json:"path"`      // names of regions, outermost first; of the place with the largest part
-	Region    string   `json:"region"`    // the innermost one
-	Processes []uint32 `json:"processes"` // ranks, ascending
+	Interval  string   `json:"interval"`         // "" for the whole program
+	Path      []string `json:"path"`             // names of regions, outermost first; of the place with the largest part
+	Region    string   `json:"region"`           // the innermost one
+	Processes []uint32 `json:"processes"`        // ranks, ascending
+	Thread    *uint32  `json:"thread,omitempty"` // of the process, in findings about single threads
 }
 
 // FindingCause is what makes others wait: an activity on a call path, and the process
@@ -87,8 +89,12 @@ type finder struct {
 	runtime uint64
 	each    eachSums // what is largest of a process
 	causes  *causes  // nil without rows
+	teams   *teamWaits
 	nodes   []node
 	codes   []CodeTotal
+	usages  []usage    // of processors, by process
+	sharing []*sharing // where processes share them
+	crowdOf map[uint32]*sharing
 	lost    []Lost // processes that no finding counts
 	list    []RunFinding
 }
@@ -114,11 +120,18 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, []Lost, error) {
 	}
 	f.io()
 	f.transfer()
-	f.threads()
+	if err := f.threads(); err != nil {
+		return nil, nil, err
+	}
+	if err := f.locks(); err != nil {
+		return nil, nil, err
+	}
 	f.items()
+	f.oversubscription(true)
 	slices.SortStableFunc(f.list, func(a, b RunFinding) int { return cmp.Compare(b.Ticks, a.Ticks) })
 	f.list = slices.DeleteFunc(f.list, func(x RunFinding) bool { return !f.matters(x.Ticks) })
 	f.setup()
+	f.oversubscription(false)
 	f.clock()
 	f.list = append(hang, f.list...)
 	for i := range f.list {
@@ -137,7 +150,7 @@ func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, []Lost, error) {
 
 // matters reports whether a loss is 1 % of the run or more.
 func (f *finder) matters(ticks uint64) bool {
-	return ticks > 0 && times(integer(ticks), 100/leastFinding).Cmp(integer(f.runtime)) >= 0
+	return ticks > 0 && muldiv(ticks, 100/leastFinding, 1) >= f.runtime
 }
 
 // command is a command about the run.
@@ -152,12 +165,13 @@ func (f *finder) upTo(ticks uint64) string {
 
 // eachSums are sums of single processes.
 type eachSums struct {
-	slack      uint64            // least of a process: what it waits, makes others wait, idles, or spends in set-up
-	slackRank  uint32            // who has it
-	largest    [numSums]uint64   // of a process, by sum
-	rank       [numSums]uint32   // who has it
-	total      [numSums]*big.Int // over all processes
-	scheduling uint64            // part of the largest of sumThreads
+	slack      uint64          // least of a process: what it waits, makes others wait, idles, or spends in set-up
+	slackRank  uint32          // who has it
+	withIO     uint64          // least of a process: the same and its file input and output
+	largest    [numSums]uint64 // of a process, by sum
+	rank       [numSums]uint32 // who has it
+	total      [numSums]Sum    // over all processes
+	scheduling bool            // most of the largest of sumThreads is what even the busiest thread idles
 }
 
 // Sums of a process that are no item.
@@ -167,7 +181,7 @@ const (
 	sumRMA            // in one-sided calls
 	sumIO             // file input and output, of MPI too
 	sumSerial         // of threads: idle outside of parallel regions, of one thread
-	sumThreads        // of threads: idle in parallel regions, of one thread
+	sumThreads        // of threads: idle in parallel regions, of the one that waits longest
 	numSums
 )
 
@@ -195,64 +209,61 @@ func (f *finder) read() error {
 			}
 		}
 	}
-	e := &f.each
-	e.slack = xtf.Never
-	for i := range e.total {
-		e.total[i] = new(big.Int)
+	f.readCrowds()
+	var lost []Lost
+	if f.teams, lost, err = f.r.teamWaits(); err != nil {
+		return err
 	}
+	e := &f.each
+	e.slack, e.withIO = xtf.Never, xtf.Never
 	f.lost, err = f.r.eachProcess(Ranks{}, "findings", func(x *processItems) { f.addProcess(x, caused[x.rank]) })
+	f.lose(lost...)
 	if e.slack == xtf.Never {
-		e.slack = 0
+		e.slack, e.withIO = 0, 0
 	}
 	return err
 }
 
 // addProcess takes what a process has; caused is what it makes others wait.
 func (f *finder) addProcess(x *processItems, caused uint64) {
+	f.shares(x)
 	var p2p, coll uint64
 	for _, i := range waitItems {
 		if v := x.at(0, i); slices.Contains(p2pWaits, i) {
-			p2p = saturating(p2p, v)
+			p2p += v
 		} else {
-			coll = saturating(coll, v)
+			coll += v
 		}
 	}
 	for _, i := range completionItems {
-		coll = saturating(coll, x.at(0, i))
+		coll += x.at(0, i)
 	}
 	less := func(a, b uint64) uint64 { return a - min(a, b) }
-	slack := saturating(saturating(p2p, coll), saturating(caused, x.at(0, xtf.ItemManagement)))
-	slack = saturating(slack, less(f.runtime, x.at(0, xtf.ItemTime)))
+	slack := p2p + coll + caused + x.at(0, xtf.ItemManagement)
+	slack += less(f.runtime, x.at(0, xtf.ItemTime))
 	e := &f.each
 	if slack < e.slack {
 		e.slack, e.slackRank = slack, x.rank
 	}
-	threads := uint64(max(f.r.cpuThreads(x.rank), 1))
-	scheduling := x.at(0, xtf.ItemThreadScheduling) / threads
+	io := x.at(0, xtf.ItemIO) + x.at(0, xtf.ItemFileIO)
+	e.withIO = min(e.withIO, slack+io)
+	count := uint64(max(threads.TeamOf(f.r.Defs, int(x.rank)).Count, 1))
+	waits := f.teams.of(x.rank)
+	scheduling := x.at(0, xtf.ItemThreadScheduling)
+	idle := x.at(0, xtf.ItemThreadImbalance) + scheduling
 	for i, v := range [numSums]uint64{
 		sumP2P: less(x.at(0, xtf.ItemP2P), p2p), sumColl: less(x.at(0, xtf.ItemColl), coll), sumRMA: x.at(0, xtf.ItemRMA),
-		sumIO: saturating(x.at(0, xtf.ItemIO), x.at(0, xtf.ItemFileIO)), sumSerial: x.at(0, xtf.ItemThreadSerial) / threads,
-		sumThreads: saturating(x.at(0, xtf.ItemThreadImbalance)/threads, scheduling),
+		sumIO: io, sumSerial: x.at(0, xtf.ItemThreadSerial) / count,
+		sumThreads: max(waits.longest.barrier, less(idle, waits.critical)/count),
 	} {
-		e.total[i].Add(e.total[i], integer(v))
+		e.total[i] = add(e.total[i], integer(v))
 		if v > e.largest[i] {
 			e.largest[i], e.rank[i] = v, x.rank
 			if i == sumThreads {
-				e.scheduling = scheduling
+				e.scheduling = scheduling > idle-scheduling
 			}
 		}
 	}
-}
-
-// cpuThreads is how many threads of a processor a process has.
-func (r *Run) cpuThreads(rank uint32) int {
-	n, x := 0, r.Defs.Processes()[rank]
-	for p := x.First; p < x.First+trace.P(x.Count); p++ {
-		if r.Defs.Location(p).Type == trace.CPUThread {
-			n++
-		}
-	}
-	return n
 }
 
 // delaysOfProcesses adds up the delay costs, short and long, by the process that
@@ -263,7 +274,7 @@ func (r *Run) delaysOfProcesses(sums []uint64) error {
 		err := r.rows(xtf.Proc(p), xtf.TypeDelay, func(row []byte) {
 			var x xtf.Delay
 			x.Load(row)
-			sums[rank] = saturating(sums[rank], saturating(x.Short, x.Long))
+			sums[rank] += x.Short + x.Long
 		})
 		if err != nil && !Partial(err) {
 			return fmt.Errorf("%s: location %d: delay costs: %w", r.Name, r.Defs.Location(p).Ref, err)
@@ -275,15 +286,20 @@ func (r *Run) delaysOfProcesses(sums []uint64) error {
 // io is what file input and output takes.
 func (f *finder) io() {
 	ticks, rank := f.each.largest[sumIO], f.each.rank[sumIO]
+	basis := "largest time of a process in file input and output"
+	if f.each.withIO < ticks {
+		basis = "what any process could end earlier by: its file input and output, waits, the waits that it causes, set-up and idle time; the largest time of a process in file input and output is more"
+	}
 	x := RunFinding{
-		Kind: kindIO, Ticks: min(ticks, f.runtime), Basis: "largest time of a process in file input and output",
+		Kind: kindIO, Ticks: min(ticks, f.each.withIO, f.runtime), Basis: basis,
 		Where: FindingWhere{Processes: []uint32{rank}}, Query: f.command("report", "profile"),
 	}
 	f.placeRegion(&x, xtf.ClassIO|xtf.ClassMPIIO)
 	x.facts.mean = ratio(f.each.total[sumIO], integer(f.s.Processors))
 	x.facts.uneven = x.facts.mean.Defined && float64(ticks) >= 1.5*x.facts.mean.Value
-	x.Evidence = fmt.Sprintf("all processes together %s %s, the mean is %s", f.u.big(f.each.total[sumIO]), f.u.name(), f.u.real(x.facts.mean))
-	x.Text = fmt.Sprintf("file input and output: %s: rank %d has most%s; %s", f.upTo(x.Ticks), rank, x.mostIn(), x.Evidence)
+	x.Evidence = fmt.Sprintf("all processes together %s %s, the mean is %s, balance %s", f.u.big(f.each.total[sumIO]), f.u.name(), f.u.real(x.facts.mean),
+		ratio(f.each.total[sumIO], times(integer(f.s.Processors), ticks)).text(3))
+	x.Text = fmt.Sprintf("file input and output: %s: rank %d has most, %s%s; %s", f.upTo(x.Ticks), rank, f.u.ticks(ticks), x.mostIn(), x.Evidence)
 	f.absorb(&x, "io")
 	f.list = append(f.list, x)
 }
@@ -333,8 +349,8 @@ const (
 func (f *finder) transfer() {
 	loss := f.runtime
 	basis := ""
-	if i := f.s.POP.Ideal; i != nil && i.IsUint64() && i.Uint64() <= f.runtime {
-		loss = f.runtime - i.Uint64()
+	if i := f.s.POP.Ideal; i >= 0 && uint64(i) <= f.runtime {
+		loss = f.runtime - uint64(i)
 		basis = ", at most what the run is longer than on an ideal network"
 	}
 	without := "without waits"
@@ -346,20 +362,20 @@ func (f *finder) transfer() {
 		sum   int
 		class uint32
 		name  string
-	}{{sumP2P, xtf.ClassP2P, "point-to-point"}, {sumColl, xtf.ClassColl, "collective"}, {sumRMA, xtf.ClassRMA, "one-sided"}} {
+	}{{sumP2P, xtf.ClassP2P, ItemWord(xtf.ItemP2P)}, {sumColl, xtf.ClassColl, ItemWord(xtf.ItemColl)}, {sumRMA, xtf.ClassRMA, ItemWord(xtf.ItemRMA)}} {
 		x := RunFinding{
 			Kind: kindTransfer, Ticks: min(f.each.largest[k.sum], loss), Basis: "largest time of a process in " + k.name + " calls " + without + basis,
 			Where: FindingWhere{Processes: []uint32{f.each.rank[k.sum]}}, Query: f.command("report", "comm"),
 		}
 		f.placeRegion(&x, k.class)
 		x.Evidence = fmt.Sprintf("all processes together %s %s in %s calls", f.u.big(f.each.total[k.sum]), f.u.name(), k.name)
-		if k.sum == sumP2P && positive(m.Sent) && m.BytesOut != nil {
-			mean := roundQuotient(m.BytesOut, m.Sent)
-			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", countBig(m.Sent), Bytes(mean))
+		if k.sum == sumP2P && m.Sent > 0 {
+			mean := meanOf(m.BytesOut, m.Sent)
+			x.Evidence += fmt.Sprintf("; %s messages of %s each on average", count(m.Sent), Bytes(mean))
 			switch {
-			case mean.Cmp(big.NewInt(smallMessage)) <= 0 && m.Sent.Cmp(big.NewInt(1000)) >= 0:
+			case mean <= smallMessage && m.Sent >= 1000:
 				x.Kind = kindSmallMessages
-			case mean.Cmp(big.NewInt(longMessage)) >= 0:
+			case mean >= longMessage:
 				x.Kind = kindLongMessages
 			}
 		}
@@ -369,56 +385,59 @@ func (f *finder) transfer() {
 }
 
 // threads are losses inside of processes with several threads.
-func (f *finder) threads() {
+func (f *finder) threads() error {
 	for _, k := range []struct {
 		sum                   int
 		kind, basis, sentence string
 	}{
 		{sumSerial, kindSerial, "largest of a process: idle time of its threads outside of parallel regions, over its threads", "other threads idle outside of parallel regions"},
-		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions, over its threads", "threads idle inside of parallel regions"},
+		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions but for critical sections, over its threads", "threads idle inside of parallel regions"},
 	} {
 		rank, ticks := f.each.rank[k.sum], f.each.largest[k.sum]
 		x := RunFinding{
 			Kind: k.kind, Ticks: min(ticks, f.runtime), Basis: k.basis, Where: FindingWhere{Processes: []uint32{rank}},
 			Query: f.command("report", "pop"), facts: findingFacts{threads: true},
 		}
-		if t := f.s.POP.Threads; t != nil {
-			x.Evidence = fmt.Sprintf("efficiency of threads %s: serial %s x balance %s x scheduling %s", t.OpenMP.text(3), t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3))
+		if k.sum == sumThreads && f.matters(x.Ticks) {
+			x.facts.scheduling = f.each.scheduling
+			if err := f.imbalancedThreads(&x); err != nil {
+				return err
+			}
 		}
-		if k.sum == sumThreads {
-			x.facts.scheduling = f.each.scheduling*2 > ticks
+		if t := f.s.POP.Threads; t != nil {
+			if x.Evidence != "" {
+				x.Evidence += "; "
+			}
+			x.Evidence += fmt.Sprintf("efficiency of threads %s: serial %s x balance %s x scheduling %s", t.OpenMP.text(3), t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3))
 		}
 		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", k.sentence, f.upTo(x.Ticks), rank, x.Evidence)
 		f.list = append(f.list, x)
 	}
+	return nil
 }
 
 // lostItems are components that are a loss by themselves.
 var lostItems = []struct {
 	kind string
 	item xtf.Item
-	what string
 }{
-	{kindDeviceWait, xtf.ItemDeviceWait, "waiting for a device"},
-	{kindDeviceCall, xtf.ItemDeviceCall, "calls of a device's runtime that do not wait"},
-	{kindLockWait, xtf.ItemLockWait, "waiting for locks"},
-	{kindOverhead, xtf.ItemOverhead, "measurement overhead"},
-	{kindOverhead, xtf.ItemMarker, "markers of intervals"},
+	{kindDeviceWait, xtf.ItemDeviceWait},
+	{kindDeviceCall, xtf.ItemDeviceCall},
+	{kindOverhead, xtf.ItemOverhead},
+	{kindOverhead, xtf.ItemMarker},
 }
 
 // items is what a process loses in components that are a loss by themselves.
 func (f *finder) items() {
 	for _, k := range lostItems {
 		m := f.s.Item(k.item)
-		if m.Sum == nil {
-			continue
-		}
 		x := RunFinding{
-			Kind: k.kind, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process: " + k.what,
+			Kind: k.kind, Ticks: min(m.Max, f.runtime), Basis: "largest time of a process: " + ItemWord(k.item),
 			Where: FindingWhere{Processes: []uint32{m.MaxP}}, Query: f.command("report", "intervals --ordered "+k.item.String()), facts: findingFacts{item: k.item},
 		}
 		x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.big(m.Sum), f.u.name())
-		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", k.what, f.upTo(x.Ticks), m.MaxP, x.Evidence)
+		x.Text = fmt.Sprintf("%s: %s, most on rank %d; %s", ItemWord(k.item), f.upTo(x.Ticks), m.MaxP, x.Evidence)
+		f.absorb(&x, k.item.String())
 		f.list = append(f.list, x)
 	}
 }
@@ -427,15 +446,14 @@ func (f *finder) items() {
 // MPI_Init, that is set-up: processes are started one after another.
 func (f *finder) idle() {
 	t := f.s.Item(xtf.ItemTime)
-	if f.hot.largest(xtf.ClassInit) != nil || t.Sum == nil || f.s.Processors == 0 || f.s.Ticks.Idle == nil {
+	if f.hot.largest(xtf.ClassInit) != nil || f.s.Processors == 0 {
 		return
 	}
-	mean := roundQuotient(f.s.Ticks.Idle, integer(f.s.Processors))
-	if !mean.IsUint64() {
+	if f.s.Ticks.Idle < 0 {
 		return
 	}
 	x := RunFinding{
-		Kind: kindIdle, Ticks: min(mean.Uint64(), f.runtime), Basis: "time of the longest process, less the mean",
+		Kind: kindIdle, Ticks: min(meanOf(uint64(f.s.Ticks.Idle), f.s.Processors), f.runtime), Basis: "time of the longest process, less the mean",
 		Where: FindingWhere{Processes: []uint32{t.MinP}}, Query: f.command("report", "intervals --ordered time"),
 		Evidence: fmt.Sprintf("rank %d lives for %s %s, rank %d for %s", t.MinP, f.u.ticks(t.Min), f.u.name(), t.MaxP, f.u.ticks(t.Max)),
 	}
@@ -456,10 +474,10 @@ func (f *finder) setup() {
 	}
 	f.placeRegion(&x, xtf.ClassInit)
 	x.Evidence = fmt.Sprintf("all processes together %s %s", f.u.big(m.Sum), f.u.name())
-	if t := f.s.Item(xtf.ItemTime); positive(f.s.Ticks.Idle) {
+	if t := f.s.Item(xtf.ItemTime); f.s.Ticks.Idle > 0 {
 		x.Evidence += fmt.Sprintf("; processes live for %s to %s %s", f.u.ticks(t.Min), f.u.ticks(t.Max), f.u.name())
 	}
-	x.Text = fmt.Sprintf("set-up and end: MPI_Init and the like take %s %s on rank %d (%s of the run)%s",
+	x.Text = fmt.Sprintf("%s: MPI_Init and the like take %s %s on rank %d (%s of the run)%s", ItemWord(xtf.ItemSetup),
 		f.u.ticks(m.Max), f.u.name(), m.MaxP, ratio64(m.Max, f.runtime).percent(), x.mostIn())
 	f.list = append(f.list, x)
 }
@@ -485,7 +503,7 @@ func (h *hot) largest(class uint32) *RegionTime {
 	var best *RegionTime
 	for i := range h.profile.Regions {
 		x := &h.profile.Regions[i]
-		if x.class&class != 0 && (best == nil || x.Exclusive.Cmp(best.Exclusive) > 0) {
+		if x.class&class != 0 && (best == nil || x.Exclusive > best.Exclusive) {
 			best = x
 		}
 	}
@@ -502,7 +520,7 @@ func (d *Document) findingLines() []string {
 		if x.Advice != "" {
 			text += ". " + strings.ToUpper(x.Advice[:1]) + x.Advice[1:]
 		}
-		losses = losses || x.Kind != kindSetup && x.Kind != kindClock
+		losses = losses || x.Kind != kindSetup && x.Kind != kindClock && (x.Kind != kindOversubscription || x.Ticks > 0)
 		list = append(list, text)
 	}
 	if !losses {

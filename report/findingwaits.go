@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -31,8 +30,8 @@ type place struct {
 type placeSum struct {
 	place
 	node  uint32 // of the row with most
-	most  *big.Int
-	all   *big.Int
+	most  Sum
+	all   Sum
 	ranks map[uint32]uint64 // largest locations of rows
 }
 
@@ -48,18 +47,18 @@ func (c *causes) places(rows map[causeKey]*causeSum, item xtf.Item) []*placeSum 
 		s := rows[k]
 		p := place{uint32(k.key), k.activity}
 		if at[p] == nil {
-			at[p] = &placeSum{place: p, all: new(big.Int), most: new(big.Int), ranks: map[uint32]uint64{}}
+			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}}
 			list = append(list, at[p])
 		}
-		x, v := at[p], add(s.ticks.big(), s.long.big())
-		x.all.Add(x.all, v)
-		if v.Cmp(x.most) > 0 {
+		x, v := at[p], add(integer(s.ticks), integer(s.long))
+		x.all = add(x.all, v)
+		if v > x.most {
 			x.most, x.node = v, uint32(k.key>>32)
 		}
 		rank := c.rank(s.worstP)
-		x.ranks[rank] = saturating(x.ranks[rank], s.worst)
+		x.ranks[rank] += s.worst
 	}
-	slices.SortStableFunc(list, func(a, b *placeSum) int { return b.all.Cmp(a.all) })
+	slices.SortStableFunc(list, func(a, b *placeSum) int { return cmp.Compare(b.all, a.all) })
 	return list
 }
 
@@ -83,7 +82,7 @@ func (f *finder) waits() {
 	}
 	for _, item := range waitItems {
 		sum := f.s.Item(item)
-		if sum.Sum == nil || sum.Max == 0 {
+		if sum.Max == 0 {
 			continue
 		}
 		ticks := min(sum.Max, f.each.slack, f.runtime)
@@ -120,15 +119,10 @@ func (f *finder) placeWaits(x *RunFinding, item xtf.Item, sum *Spread) {
 	if item != xtf.ItemLateSender {
 		return
 	}
-	wrong := new(big.Int)
-	for _, i := range []xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther} {
-		if v := f.s.Item(i).Sum; v != nil {
-			wrong.Add(wrong, v)
-		}
-	}
-	if r := ratio(wrong, sum.Sum); r.Defined && r.Value >= 0.5 {
+	same, other := f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum
+	if r := ratio(add(same, other), sum.Sum); r.Defined && r.Value >= 0.5 {
 		x.Kind = kindWrongOrder
-		x.facts.sameSource = positive(f.s.Item(xtf.ItemLateSenderSame).Sum) && compareBig(f.s.Item(xtf.ItemLateSenderSame).Sum, f.s.Item(xtf.ItemLateSenderOther).Sum) >= 0
+		x.facts.sameSource = same > 0 && same >= other
 		x.Evidence += fmt.Sprintf("; in %s of it a message that was sent earlier is received later", r.percent())
 	}
 }
@@ -149,9 +143,9 @@ func (f *finder) blame(x *RunFinding, item xtf.Item) {
 	}
 	top := list[0]
 	rank, ticks := top.worst()
-	all := new(big.Int)
+	all := Sum(0)
 	for _, p := range list {
-		all.Add(all, p.all)
+		all = add(all, p.all)
 	}
 	region := f.causes.paths.Region(top.path)
 	x.Cause = &FindingCause{
@@ -168,15 +162,19 @@ func (f *finder) blame(x *RunFinding, item xtf.Item) {
 // run could be shorter by the largest time less the mean.
 func (f *finder) imbalance() {
 	cpu := f.s.Item(xtf.ItemCPU)
-	if cpu.Sum == nil || !cpu.Mean.Defined || f.s.Processors < 2 {
+	if !cpu.Mean.Defined || f.s.Processors < 2 {
 		return
 	}
-	over := integer(cpu.Max)
-	over.Sub(over, roundQuotient(cpu.Sum, integer(f.s.Processors)))
-	if over.Sign() <= 0 || !over.IsUint64() {
+	over := cpu.Max - min(meanOf(uint64(max(cpu.Sum, 0)), f.s.Processors), cpu.Max)
+	if over == 0 {
 		return
 	}
-	ticks := min(over.Uint64(), f.runtime)
+	// Who has most input and output computes the mean too, once all is balanced.
+	left := f.runtime - min(f.runtime, f.each.largest[sumIO]+cpu.Max-over)
+	ticks, basis := over, "largest computing time of a process, less the mean"
+	if left < ticks {
+		ticks, basis = left, fmt.Sprintf("runtime, less the mean computing time and the file input and output of rank %d", f.each.rank[sumIO])
+	}
 	note := fmt.Sprintf("rank %d computes %s %s, the mean is %s, rank %d has least with %s", cpu.MaxP, f.u.ticks(cpu.Max), f.u.name(), f.u.real(cpu.Mean), cpu.MinP, f.u.ticks(cpu.Min))
 	// What others compute less on average: with one of two processes the mean hides half of it.
 	others := muldiv(ticks, f.s.Processors, f.s.Processors-1)
@@ -204,7 +202,7 @@ func (f *finder) imbalance() {
 		return
 	}
 	x := RunFinding{
-		Kind: kindImbalance, Ticks: ticks, Basis: "largest computing time of a process, less the mean", Evidence: note,
+		Kind: kindImbalance, Ticks: ticks, Basis: basis, Evidence: note,
 		Where: FindingWhere{Processes: []uint32{cpu.MaxP}}, Query: f.command("report", "intervals --ordered cpu"),
 	}
 	region := ""
@@ -227,7 +225,8 @@ func (f *finder) imbalance() {
 const fewParts = 4
 
 // serial renames waits in collectives whose cause is a function or an interval that
-// one or few of the processes execute: what the others wait meanwhile is the loss.
+// one or few of the processes execute, or outside of functions what one computes
+// while all others wait or idle: what the others wait meanwhile is the loss.
 func (f *finder) serial() error {
 	candidates := false
 	for i := range f.list {
@@ -250,20 +249,121 @@ func (f *finder) serial() error {
 		}
 		what := ""
 		if k := slices.IndexFunc(p.Regions, func(r RegionTime) bool { return r.Region == x.facts.causeRegion }); k >= 0 && p.Regions[k].Processes <= few {
-			what = fmt.Sprintf("%s of %d execute %s", plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
+			what = fmt.Sprintf("%s of %d execute %s, others wait", plural(p.Regions[k].Processes, "process"), processes, x.Cause.Region)
 		} else if n := x.facts.causeNode; n > 0 && uint64(n) < uint64(len(f.nodes)) && int(f.nodes[n].Participants) <= few {
-			what = fmt.Sprintf("%s of %d execute the interval %s", plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
+			what = fmt.Sprintf("%s of %d execute the interval %s, others wait", plural(int(f.nodes[n].Participants), "process"), processes, f.interval(n))
+		}
+		c := x.Cause
+		if what == "" && len(c.Path) < 2 { // below it functions tell who computes what
+			if what, err = f.alone(c); err != nil {
+				return err
+			}
 		}
 		if what == "" {
 			continue
 		}
-		c := x.Cause
 		x.Kind = kindSerial
 		x.Where = FindingWhere{Interval: f.interval(x.facts.causeNode), Path: c.Path, Region: c.Region, Processes: []uint32{c.Process}}
-		x.Evidence = what + ", others wait; " + x.Evidence
+		x.Evidence = what + "; " + x.Evidence
 		x.Text = fmt.Sprintf("serial section: %s: %s", f.upTo(x.Ticks), x.Evidence)
 	}
 	return nil
+}
+
+// alonePieces bounds the pieces of computing that are looked at, times processes; of one process at most maxPieces.
+const (
+	alonePieces = 1024
+	maxPieces   = 32
+)
+
+// mostlyOf reports whether part is three quarters of whole or more.
+func mostlyOf(part, whole uint64) bool { return whole > 0 && part >= whole-whole/4 }
+
+// alone says how long the process that makes others wait computes while all others wait or idle, "" unless most of what they wait
+// in pieces of its computing is in such ones. A piece is time on the critical path, between calls; of many those are looked at that
+// lie at equal distances along their time.
+func (f *finder) alone(c *FindingCause) (string, error) {
+	if c.Share.Value < 0.5 || c.OfRow.Value < 0.5 || uint64(c.Process) >= uint64(len(f.r.Defs.Processes())) {
+		return "", nil
+	}
+	processes := f.r.Defs.Processes()
+	pieces, all, err := f.r.pieces(processes[c.Process].First, uint64(min(max(alonePieces/len(processes), 1), maxPieces)))
+	switch {
+	case Partial(err):
+		return "", nil // nothing is known of what cannot be read
+	case err != nil:
+		return "", err
+	}
+	var waited, waitedAlone, alone, looked uint64
+	for _, piece := range pieces {
+		length := piece.End - piece.Begin
+		waits, single := uint64(0), true
+		s := &survey{run: f.r, rows: true, nodes: make([]node, 1)}
+		lost, err := s.eachWindow(&surveyOptions{span: &piece, section: "findings"}, func(x *processItems) {
+			if x.rank == c.Process {
+				single = single && mostlyOf(x.at(0, xtf.ItemCPU), length)
+				return
+			}
+			idle := length - min(length, x.at(0, xtf.ItemTime))
+			for _, i := range waitItems {
+				idle += x.at(0, i)
+			}
+			single = single && mostlyOf(idle, length)
+			waits += idle
+		})
+		if err != nil || len(lost) > 0 {
+			return "", err
+		}
+		looked, waited = looked+length, waited+waits
+		if single {
+			alone, waitedAlone = alone+length, waitedAlone+waits
+		}
+	}
+	own, err := f.r.components(processes[c.Process].First)
+	if err != nil && !Partial(err) {
+		return "", err
+	}
+	// Spans know of overhead only what regions tell: what records tell of it may lie in any piece.
+	if err != nil || waitedAlone == 0 || waitedAlone < waited-waited/2 || own[xtf.ItemOverhead] > alone/4 {
+		return "", nil
+	}
+	what := fmt.Sprintf("rank %d computes while all others wait or idle, %s of %s %s of its computing on the critical path", c.Process, f.u.ticks(alone), f.u.ticks(looked), f.u.name())
+	if all > uint64(len(pieces)) {
+		what += fmt.Sprintf(" in %d of %s pieces of it", len(pieces), count(all))
+	}
+	return what, nil
+}
+
+// eachPiece visits the pieces of the critical path on location p in which it computes, ascending.
+func (r *Run) eachPiece(p trace.P, f func(begin, end uint64)) error {
+	return r.rows(xtf.Proc(p), xtf.TypeCPath, func(row []byte) {
+		var x xtf.CPath
+		if x.Load(row); x.Activity == xtf.ActivityCPU && x.End > x.T {
+			f(x.T, x.End)
+		}
+	})
+}
+
+// pieces returns how many pieces location p has, and those of them that lie at n instants at equal distances along their
+// time; all where there are no more.
+func (r *Run) pieces(p trace.P, n uint64) (list []Span, all uint64, err error) {
+	var total uint64
+	err = r.eachPiece(p, func(begin, end uint64) { all, total = all+1, total+end-begin })
+	if err != nil {
+		return nil, 0, err
+	}
+	at, k := uint64(0), uint64(0)
+	err = r.eachPiece(p, func(begin, end uint64) {
+		at += end - begin
+		hit := all <= n
+		for ; k < n && muldiv(total, 2*k+1, 2*n) < at; k++ {
+			hit = true
+		}
+		if hit {
+			list = append(list, Span{Begin: begin, End: end})
+		}
+	})
+	return list, all, err
 }
 
 // serialCandidate reports whether a finding is about waits in collectives that a
@@ -286,7 +386,7 @@ func (f *finder) hang() ([]RunFinding, error) {
 	if f.causes == nil || !slices.ContainsFunc(f.codes, func(c CodeTotal) bool { return c.Code == trace.DiagOpenCall }) {
 		return nil, nil
 	}
-	open, err := f.r.openCalls()
+	open, unknown, err := f.r.openCalls()
 	if err != nil || len(open) == 0 {
 		return nil, err
 	}
@@ -295,5 +395,5 @@ func (f *finder) hang() ([]RunFinding, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []RunFinding{f.r.hangFinding(f.u, open, f.command("report", "diagnostics"), last)}, nil
+	return []RunFinding{f.r.hangFinding(f.u, open, unknown, f.command("report", "diagnostics"), last)}, nil
 }

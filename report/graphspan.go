@@ -84,13 +84,16 @@ func (r *Run) Window(ranks Ranks, begin, end uint64) (*Window, error) {
 		if err != nil {
 			return g.failed(err)
 		}
-		w.Locations++
-		w.Bound = g.run.boundOf(g.dev)
 		if sum == nil {
 			sum = &iv
-			return nil
+		} else if err := sum.Add(&iv); errors.Is(err, ccg.ErrRange) { // its clock is not that of the locations before
+			return g.failed(fmt.Errorf("%w: %w", err, ccg.ErrCorrupt))
+		} else if err != nil {
+			return g.failed(err)
 		}
-		return sum.Add(&iv)
+		w.Locations++
+		w.Bound = g.run.boundOf(g.dev)
+		return nil
 	})
 	if err != nil || sum == nil {
 		return w, err
@@ -104,9 +107,9 @@ func (w *Window) fill(r *Run, iv *ccg.Interval) {
 	if w.Bound != nil {
 		w.Off = &iv.Bound
 	}
-	var all wide
+	all := uint64(0)
 	for _, x := range iv.Regions {
-		all.add(x.Exclusive)
+		all += x.Exclusive
 	}
 	for _, x := range iv.Regions {
 		if x.Region == trace.Undefined && x.Calls == 0 && x.Touching == 0 {
@@ -114,7 +117,7 @@ func (w *Window) fill(r *Run, iv *ccg.Interval) {
 			continue
 		}
 		w.Regions = append(w.Regions, WindowRegion{
-			x.Region, r.RegionName(x.Region), x.Calls, x.Touching, x.Exclusive, x.Inclusive, ratio(integer(x.Exclusive), all.big()),
+			x.Region, r.RegionName(x.Region), x.Calls, x.Touching, x.Exclusive, x.Inclusive, ratio64(x.Exclusive, all),
 		})
 	}
 	slices.SortStableFunc(w.Regions, func(a, b WindowRegion) int { return cmp.Compare(b.Exclusive, a.Exclusive) })

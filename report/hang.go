@@ -10,11 +10,11 @@ import (
 )
 
 // openCalls are the outermost MPI calls that never returned, of the locations that
-// are in one at their last event: by location. Set-up does not count. A location that
-// cannot be read has none.
-func (r *Run) openCalls() ([]endCall, error) {
-	var list []endCall
+// are in one at their last event: by location. Set-up does not count. Of processes
+// with a location that cannot be read nothing is known.
+func (r *Run) openCalls() (list []endCall, unknown []uint32, err error) {
 	for p := range trace.P(r.Defs.NumLocations()) {
+		rank, _ := r.Defs.Process(p)
 		v, err := r.components(p)
 		if err == nil && v[xtf.ItemEvents] > 0 {
 			var a *xtf.Array
@@ -24,18 +24,19 @@ func (r *Run) openCalls() ([]endCall, error) {
 					var c xtf.Call
 					c.Load(row)
 					if c.Flags&xtf.FlagCut != 0 && c.Flags&xtf.FlagOutermostMPI != 0 && c.Class&xtf.ClassInit == 0 {
-						rank, _ := r.Defs.Process(p)
 						list = append(list, endCall{rank, c.Region, c.Class, c.T})
 					}
 					return true
 				})
 			}
 		}
-		if err != nil && !Partial(err) {
-			return nil, fmt.Errorf("%s: location %d: open calls: %w", r.Name, r.Defs.Location(p).Ref, err)
+		if Partial(err) {
+			unknown = append(unknown, rank)
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("%s: location %d: open calls: %w", r.Name, r.Defs.Location(p).Ref, err)
 		}
 	}
-	return list, nil
+	return list, slices.Compact(unknown), nil
 }
 
 // openGroup is the processes that are in one region at the end.
@@ -65,8 +66,8 @@ func groups(open []endCall) []*openGroup {
 	return list
 }
 
-// hangFinding is the report of calls that never returned; open is by rank.
-func (r *Run) hangFinding(u unit, open []endCall, query, last string) RunFinding {
+// hangFinding is the report of calls that never returned; open and unknown are by rank.
+func (r *Run) hangFinding(u unit, open []endCall, unknown []uint32, query, last string) RunFinding {
 	list := groups(open)
 	x := RunFinding{Kind: kindHang, Basis: "no gain: calls that never returned in the trace", Query: query}
 	var parts []string
@@ -82,27 +83,27 @@ func (r *Run) hangFinding(u unit, open []endCall, query, last string) RunFinding
 	x.Where.Processes = slices.Compact(x.Where.Processes)
 	x.Where.Region = clean(r.RegionName(list[0].region), 60)
 	x.Where.Path = []string{x.Where.Region}
-	var others []uint32
-	for rank := range r.Defs.Processes() {
-		if _, ok := slices.BinarySearch(x.Where.Processes, uint32(rank)); !ok {
-			others = append(others, uint32(rank))
+	without := func(list []uint32) (others []uint32) {
+		for rank := range r.Defs.Processes() {
+			_, ok := slices.BinarySearch(list, uint32(rank))
+			if _, lost := slices.BinarySearch(unknown, uint32(rank)); !ok && !lost {
+				others = append(others, uint32(rank))
+			}
 		}
+		return others
 	}
-	if len(others) > 0 {
+	if others := without(x.Where.Processes); len(others) > 0 {
 		parts = append(parts, rankText(Ranks{list: others})+" in no MPI call at the end")
+	}
+	if len(unknown) > 0 {
+		parts = append(parts, rankText(Ranks{list: unknown})+" cannot be read")
 	}
 	var never []string
 	for _, g := range list {
 		if g.class&xtf.ClassColl == 0 {
 			continue
 		}
-		var missing []uint32
-		for rank := range r.Defs.Processes() {
-			if _, ok := slices.BinarySearch(g.ranks.list, uint32(rank)); !ok {
-				missing = append(missing, uint32(rank))
-			}
-		}
-		if len(missing) > 0 {
+		if missing := without(g.ranks.list); len(missing) > 0 {
 			never = append(never, fmt.Sprintf("%s of %s did not begin on %s", clean(r.RegionName(g.region), 60), rankText(g.ranks), rankText(Ranks{list: missing})))
 		}
 	}
@@ -115,25 +116,26 @@ func (r *Run) hangFinding(u unit, open []endCall, query, last string) RunFinding
 }
 
 // lastCollective names the collective operation that was the last one of every process;
-// "" where they differ, or a process had none. What follows it is where they part.
+// "" where they differ, a process had none, or a location cannot be read. What follows
+// it is where they part.
 func (r *Run) lastCollective() (string, error) {
 	var common xtf.Coll
 	for rank, x := range r.Defs.Processes() {
 		var own *xtf.Coll
 		for p := x.First; p < x.First+trace.P(x.Count); p++ {
+			var b []byte
 			a, err := r.File.Array(xtf.Proc(p), xtf.TypeColl)
-			if err != nil || a.Len() == 0 {
-				if err != nil && !Partial(err) {
-					return "", fmt.Errorf("%s: location %d: collectives: %w", r.Name, r.Defs.Location(p).Ref, err)
-				}
+			if err == nil && a.Len() == 0 {
 				continue
 			}
-			b, err := a.Row(a.Len()-1, nil)
+			if err == nil {
+				b, err = a.Row(a.Len()-1, nil)
+			}
+			if Partial(err) {
+				return "", nil
+			}
 			if err != nil {
-				if !Partial(err) {
-					return "", fmt.Errorf("%s: location %d: collectives: %w", r.Name, r.Defs.Location(p).Ref, err)
-				}
-				continue
+				return "", fmt.Errorf("%s: location %d: collectives: %w", r.Name, r.Defs.Location(p).Ref, err)
 			}
 			var c xtf.Coll
 			c.Load(b)

@@ -117,7 +117,7 @@ func (d *Document) writeHistogram(w *writer) {
 		}
 		return u.span(b.Lower) + " to " + u.span(b.Upper)
 	}
-	w.line("least %s, mean %s, largest %s, sum %s %s", u.span(h.Min), u.span(roundQuotient(integer(h.Sum), integer(h.Count)).Uint64()), u.span(h.Max), u.ticks(h.Sum), u.name())
+	w.line("least %s, mean %s, largest %s, sum %s %s", u.span(h.Min), u.span(meanOf(h.Sum, h.Count)), u.span(h.Max), u.ticks(h.Sum), u.name())
 	w.line("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
 	tab := table{head: []string{"from", "to", "count", "share", "<"}}
 	most := uint64(0)

@@ -143,12 +143,12 @@ func (t *htmlTable) left(all, shown int, what, section string) {
 
 // spanOf prints a sum of ticks as span does.
 func (u unit) spanOf(f Fraction) string {
-	if f.Num == nil || f.Den.Sign() == 0 {
+	if !f.defined() {
 		return "n/a"
 	}
-	v := roundQuotient(f.Num, f.Den)
-	if !v.IsUint64() {
+	v := f.round()
+	if v < 0 {
 		return u.fraction(f) + " " + u.name()
 	}
-	return u.span(v.Uint64())
+	return u.span(uint64(v))
 }

@@ -222,13 +222,17 @@ func TestHTMLSize(t *testing.T) {
 		}
 		return out
 	}
-	shares := make([][]int, len(shareParts))
+	shares := make([][]int, xtf.NumShares)
 	for k := range shares {
 		for range timelineColumns {
 			shares[k] = append(shares[k], rnd.IntN(250))
 		}
 	}
-	timeline, _ := drawTimeline(shares, cells(timelineRows, timelineColumns, len(shareParts)), runSpan{0, 1 << 40}, unit{1e9}, make([]uint32, timelineRows))
+	rows := make([]timelineRow, timelineRows)
+	for i, c := range cells(timelineRows, timelineColumns, xtf.NumShares) {
+		rows[i].cells = c
+	}
+	timeline, _ := drawTimeline(shares, rows, [xtf.NumShares]string{}, runSpan{0, 1 << 40}, unit{1e9})
 	list := make([]rankTime, 100_003)
 	for i := range list {
 		list[i].rank = uint32(i)
@@ -291,7 +295,7 @@ func TestHeaviest(t *testing.T) {
 
 func TestAlive(t *testing.T) {
 	s := runSpan{100, 200}
-	got := s.alive(10, []lifetime{{0, 100, 200}, {1, 0, 130}, {2, 150, 1 << 60}, {3, 170, 160}})
+	got := s.alive(10, []lifetime{{0, 100, 200, false}, {1, 0, 130, false}, {2, 150, 1 << 60, false}, {3, 170, 160, false}})
 	if want := "[500 500 500 250 250 500 500 500 500 500]"; fmt.Sprint(got) != want {
 		t.Errorf("%v, want %s", got, want)
 	}
@@ -304,7 +308,7 @@ func TestReproduce(t *testing.T) {
 		note    bool
 	}{
 		{nil, "coppice analyze TRACE -o RUN.xtf", false},
-		{map[string]string{"events": "none", "deviation": "10%,1000ticks", "pages": "packed", "clamp_time": "true"}, "coppice analyze TRACE -o RUN.xtf --events none --deviation 10%,1000ticks --clamp-time", false},
+		{map[string]string{"events": "none", "deviation": "10%,1000ticks", "pages": "packed", "clock_repair": "true"}, "coppice analyze TRACE -o RUN.xtf --events none --deviation 10%,1000ticks --clock-repair", false},
 		{map[string]string{"intervals": `interval=region:"so*lve" slice-count=3`, "classes": "threshold=50000ppm,linkage=complete,metric=l2,representative=mean,dendrogram"}, "coppice analyze TRACE -o RUN.xtf --interval 'region:so*lve' --slice-count 3 --classes 5% --metric l2 --dendrogram", false},
 		{map[string]string{"intervals": "wrong=1"}, "coppice analyze TRACE -o RUN.xtf", true},
 		{map[string]string{"deviation": "a';b"}, `coppice analyze TRACE -o RUN.xtf --deviation 'a'\'';b'`, false},
@@ -323,10 +327,10 @@ func TestHTMLLost(t *testing.T) {
 		last     string
 	}{
 		{0, 0, ""},
-		{1, 1, "location 0, section comm: gone"},
-		{htmlRows, htmlRows, "location 39, section comm: gone"},
-		{htmlRows + 1, htmlRows + 1, "and 1 more location"},
-		{htmlRows + 2, htmlRows + 1, "and 2 more locations"},
+		{1, 1, "location 0 (process 0, thread 0), section comm: gone"},
+		{htmlRows, htmlRows, "location 39 (process 0, thread 0), section comm: gone"},
+		{htmlRows + 1, htmlRows + 1, "and 1 more part"},
+		{htmlRows + 2, htmlRows + 1, "and 2 more parts"},
 	} {
 		var lost []Lost
 		for i := range x.n {
@@ -351,11 +355,11 @@ func TestMatrixSteps(t *testing.T) {
 		{"equal", []uint64{0, 5, 5, 0}, []int8{svg.NoCell, 7, 7, svg.NoCell}, 1},
 		{"two powers", []uint64{1 << 20, 1 << 21, 0, 0}, []int8{3, 7, svg.NoCell, svg.NoCell}, 2},
 		{"eight powers", []uint64{1, 2, 4, 128}, []int8{0, 1, 2, 7}, 8},
-		{"wide", []uint64{1, 1 << 30, 1 << 60, 3}, []int8{0, 3, 7, 0}, 8},
+		{"far apart", []uint64{1, 1 << 30, 1 << 60, 3}, []int8{0, 3, 7, 0}, 8},
 	} {
-		sums := make([]wide, 4)
+		sums := make([]uint64, 4)
 		for i, v := range x.values {
-			sums[i].add(v)
+			sums[i] += v
 		}
 		s := newMatrixSteps(sums)
 		if got := slices.Concat(s.rows(sums, 2)...); !slices.Equal(got, x.want) {

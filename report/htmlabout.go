@@ -121,7 +121,7 @@ func (p *provenance) lines() [][2]string {
 // page again.
 func (d *Document) htmlProvenance() (lines [][2]string, commands []string) {
 	p := parseProvenance(d.Summary.Provenance)
-	lines = append(p.lines(), [2]string{"file", fmt.Sprintf("%s, %s", d.Summary.File.ID, Bytes(integer(uint64(max(d.Summary.File.Bytes, 0)))))})
+	lines = append(p.lines(), [2]string{"file", fmt.Sprintf("%s, %s", d.Summary.File.ID, Bytes(uint64(max(d.Summary.File.Bytes, 0))))})
 	analyze, note := p.command(d.Summary.Resolution)
 	commands = []string{analyze, "coppice report RUN.xtf --format html -o report.html" + d.ruleFlags()}
 	if note != "" {
@@ -166,10 +166,8 @@ func (p *provenance) command(resolution uint64) (command, note string) {
 	if v := o["pages"]; v != "" && v != "packed" {
 		add("--pages", v)
 	}
-	for _, k := range []string{"clamp_time", "clock_repair"} {
-		if o[k] == "true" {
-			words = append(words, "--"+strings.ReplaceAll(k, "_", "-"))
-		}
+	if o["clock_repair"] == "true" {
+		words = append(words, "--clock-repair")
 	}
 	f, whole, err := interval.FlagsOf(o["intervals"], resolution)
 	if err != nil {
@@ -211,7 +209,7 @@ func classFlags(options string) []string {
 		name, value, _ := strings.Cut(part, "=")
 		var ppm uint64
 		if n, err := fmt.Sscanf(value, "%dppm", &ppm); n == 1 && err == nil {
-			value = Fraction{integer(ppm), integer(10000)}.fixed(4)
+			value = fraction64(ppm, 10000).fixed(4)
 			value = strings.TrimSuffix(strings.TrimRight(value, "0"), ".") + "%"
 		}
 		flag := map[string]string{

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"html/template"
-	"math/big"
 	"slices"
 	"strings"
 
@@ -104,8 +103,7 @@ func mostLost(list []*Interval) map[int]bool {
 		if (a.Level == 0) != (b.Level == 0) {
 			return cmp.Compare(a.Level, b.Level)
 		}
-		x, y := &a.Ticks.Lost, &b.Ticks.Lost
-		return new(big.Int).Mul(y.Num, x.Den).Cmp(new(big.Int).Mul(x.Num, y.Den))
+		return b.Ticks.Lost.compare(a.Ticks.Lost)
 	})
 	chosen := map[int]bool{}
 	for _, n := range order[:min(len(order), htmlDetails)] {
@@ -116,7 +114,7 @@ func mostLost(list []*Interval) map[int]bool {
 
 func (n *Interval) htmlNode(u unit, inner, linked bool) htmlNode {
 	t := &n.Ticks
-	execution := Fraction{integer(t.Execution), big.NewInt(1)}
+	execution := whole(integer(t.Execution))
 	row := htmlNode{
 		ID: n.index, Level: int(n.Level), Indent: make([]struct{}, min(n.Level, 24)), Inner: inner, Linked: linked, Label: n.label,
 		Mostly: n.htmlMostly(), Split: t.htmlSplit(),
@@ -133,10 +131,10 @@ func (n *Interval) htmlNode(u unit, inner, linked bool) htmlNode {
 // of it.
 func (n *Interval) htmlMostly() string {
 	part, name := n.mostLost()
-	if part == nil {
+	if name == "" {
 		return ""
 	}
-	text := name + " " + percentOf(part, n.Ticks.Lost.Num)
+	text := name + " " + percentOf(part, n.Ticks.Lost)
 	if s := n.worstWait(); name == "MPI" && s != nil && ratio(s.Sum, n.Ticks.MPI).Value >= 0.1 {
 		text += ", " + patternLabel(s.Item.String())
 	}
@@ -145,17 +143,16 @@ func (n *Interval) htmlMostly() string {
 
 // htmlSplit draws productive and lost time as parts of the total.
 func (t *Ticks) htmlSplit() template.HTML {
-	if t.Total.Sign() == 0 {
+	if t.Total == 0 {
 		return ""
 	}
 	var w drawing
 	w.Add(`<svg class="split" viewBox="0 0 1000 10" preserveAspectRatio="none" aria-hidden="true">`)
 	x := int64(0)
-	whole := func(v *big.Int) Fraction { return Fraction{v, big.NewInt(1)} }
-	other := add(add(t.DeviceWait, t.DeviceCall), add(t.LockWait, t.Overhead))
+	other := add(t.DeviceWait, t.DeviceCall, t.LockWait, t.Overhead)
 	io := t.IO
 	if t.ioProductive {
-		io = new(big.Int)
+		io = 0
 	}
 	for _, part := range []struct {
 		class string
@@ -169,7 +166,7 @@ func (t *Ticks) htmlSplit() template.HTML {
 		{"k-marker", whole(t.Marker)},
 		{"k-mgmt", whole(t.Setup)},
 	} {
-		width := roundQuotient(new(big.Int).Mul(part.v.Num, big.NewInt(1000)), new(big.Int).Mul(part.v.Den, t.Total)).Int64()
+		width := part.v.share(whole(t.Total), 1000).round()
 		if width = min(max(width, 0), 1000-x); width > 0 {
 			w.Add(`<rect class="%s" x="%d" width="%d" height="10"/>`, part.class, x, width)
 			x += width
@@ -195,12 +192,12 @@ func (n *Interval) htmlDetail(u unit) htmlDetail {
 }
 
 // add adds a line with its share of a whole; what is 0 is left out.
-func (b *htmlBlock) add(name string, v, of *big.Int, u unit) {
-	if v != nil && v.Sign() == 0 {
+func (b *htmlBlock) add(name string, v, of Sum, u unit) {
+	if v == 0 {
 		return
 	}
 	share := ""
-	if of != nil && v != nil {
+	if of != notKnown && v != notKnown {
 		share = ratio(v, of).percent()
 	}
 	short, part := strings.CutPrefix(name, "---")
@@ -211,16 +208,16 @@ func (n *Interval) htmlMain(u unit) htmlBlock {
 	t := &n.Ticks
 	b := htmlBlock{Title: "Main characteristics, " + u.name()}
 	b.Lines = append(b.Lines, htmlLine{Name: "Parallelization efficiency", Value: t.efficiencyText()})
-	b.add("Execution time (longest process)", integer(t.Execution), nil, u)
+	b.add("Execution time (longest process)", integer(t.Execution), notKnown, u)
 	b.Lines = append(b.Lines, htmlLine{Name: "Processors", Value: count(n.Processors)})
 	b.add("Total time", t.Total, t.Total, u)
-	b.add("Set-up and end", t.Setup, t.Total, u)
+	b.add(capital(ItemWord(xtf.ItemSetup)), t.Setup, t.Total, u)
 	b.Lines = append(b.Lines, htmlLine{Name: "Productive time", Value: u.fraction(t.Productive), Share: t.Productive.over(t.Total).percent()})
 	b.add("---CPU", t.CPU, t.Total, u)
 	if t.ioProductive {
-		b.add("---I/O", t.IO, t.Total, u)
+		b.add("---"+capital(ItemWord(xtf.ItemIO)), t.IO, t.Total, u)
 	}
-	if positive(t.MPIProductive.Num) {
+	if t.MPIProductive.sign() > 0 {
 		b.Lines = append(b.Lines, htmlLine{Name: "MPI of one processor", Value: u.fraction(t.MPIProductive), Share: t.MPIProductive.over(t.Total).percent(), Part: true})
 	}
 	return b
@@ -230,11 +227,11 @@ func (n *Interval) htmlLoss(u unit) htmlBlock {
 	t := &n.Ticks
 	b := htmlBlock{Title: "Lost time, " + u.name()}
 	b.Lines = append(b.Lines, htmlLine{Name: "Lost time", Value: u.fraction(t.Lost), Share: t.Lost.over(t.Total).percent()})
-	if t.MPILost.Num.Sign() > 0 {
+	if t.MPILost.sign() > 0 {
 		b.Lines = append(b.Lines, htmlLine{Name: "MPI", Value: u.fraction(t.MPILost), Share: t.MPILost.over(t.Total).percent(), Part: true})
 	}
 	for _, x := range t.losses() {
-		b.add("---"+strings.ToUpper(x.name[:1])+x.name[1:], x.ticks, t.Total, u)
+		b.add("---"+capital(x.name), x.ticks, t.Total, u)
 	}
 	return b
 }
@@ -242,16 +239,7 @@ func (n *Interval) htmlLoss(u unit) htmlBlock {
 func (n *Interval) htmlCommunication(u unit) htmlBlock {
 	t := &n.Ticks
 	b := htmlBlock{Title: "Communication, " + u.name()}
-	for _, x := range []timeLine{
-		{"Point to point", t.P2P},
-		{"Collective", t.CollectiveAll},
-		{"---All to all", t.AllToAll},
-		{"---Barrier", t.Barrier},
-		{"One-sided", t.RMA},
-		{"File I/O", t.FileIO},
-		{"Management", t.Management},
-		{"Starting operations", t.Start},
-	} {
+	for _, x := range t.communication(capital) {
 		b.add(x.label, x.v, t.Total, u)
 	}
 	return b
@@ -263,7 +251,7 @@ func (n *Interval) htmlPotential(u unit) htmlBlock {
 	b.add("Synchronization", t.PotentialSync, t.Total, u)
 	b.add("Time variation", t.Variation, t.Total, u)
 	b.add("Load imbalance", t.LoadImbalance, t.Total, u)
-	b.add("Dephasing", optional(t.Dephasing), nil, u)
+	b.add("Dephasing", optional(t.Dephasing), notKnown, u)
 	b.add("Overlap of CPU and requests", t.Overlap, t.Total, u)
 	b.Lines = slices.DeleteFunc(b.Lines, func(l htmlLine) bool { return l.Value == "n/a" })
 	return b
@@ -278,47 +266,25 @@ func (n *Interval) htmlWaitBlock(u unit) htmlBlock {
 }
 
 // htmlSpreadItems are the components whose distribution a page shows.
-var htmlSpreadItems = []struct {
-	item xtf.Item
-	name string
-}{
-	{xtf.ItemTime, "time"},
-	{xtf.ItemCPU, "CPU"},
-	{xtf.ItemIO, "I/O"},
-	{xtf.ItemMPI, "MPI"},
-	{xtf.ItemP2P, "point to point"},
-	{xtf.ItemColl, "collective"},
-	{xtf.ItemNxN, "all to all"},
-	{xtf.ItemBarrier, "barrier"},
-	{xtf.ItemFileIO, "MPI file I/O"},
-	{xtf.ItemRMA, "one-sided"},
-	{xtf.ItemManagement, "management"},
-	{xtf.ItemMarker, "marker"},
-	{xtf.ItemLateSender, "late sender"},
-	{xtf.ItemLateReceiver, "late receiver"},
-	{xtf.ItemLateProgress, "late progress"},
-	{xtf.ItemWaitBarrier, "wait at barrier"},
-	{xtf.ItemWaitNxN, "wait at NxN"},
-	{xtf.ItemLateBroadcast, "late broadcast"},
-	{xtf.ItemEarlyReduce, "early reduce"},
-	{xtf.ItemSends, "messages sent"},
-	{xtf.ItemBytesOut, "bytes sent"},
-	{xtf.ItemCollectives, "collective calls"},
+var htmlSpreadItems = []xtf.Item{
+	xtf.ItemTime, xtf.ItemCPU, xtf.ItemIO, xtf.ItemMPI, xtf.ItemP2P, xtf.ItemColl, xtf.ItemNxN, xtf.ItemBarrier,
+	xtf.ItemFileIO, xtf.ItemRMA, xtf.ItemManagement, xtf.ItemMarker, xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier,
+	xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemSends, xtf.ItemBytesOut, xtf.ItemCollectives,
 }
 
 // htmlSpreads is least, mean and largest value of a process, and which it is.
 func (n *Interval) htmlSpreads(u unit) *htmlTable {
 	t := &htmlTable{Caption: fmt.Sprintf("Of one process in %s (#%d), %s", n.label, n.index, u.name()), Head: heads("<component", "least", "at rank", "mean", "largest", "at rank", "deviation")}
-	for _, x := range htmlSpreadItems {
-		if !n.known(x.item) {
+	for _, i := range htmlSpreadItems {
+		if !n.known(i) {
 			continue
 		}
-		s := n.Stats.item(x.item)
+		s := n.Stats.item(i)
 		number, mean := u.ticks, u.real
-		if isCount(x.item) {
+		if isCount(i) {
 			number, mean = count, Ratio.mean
 		}
-		t.add(htmlCell{Text: x.name}, numberCell(number(s.Min), float64(s.Min)), numberCell(fmt.Sprint(s.MinP), float64(s.MinP)), ratioCell(s.Mean, mean(s.Mean)),
+		t.add(htmlCell{Text: ItemWord(i)}, numberCell(number(s.Min), float64(s.Min)), numberCell(fmt.Sprint(s.MinP), float64(s.MinP)), ratioCell(s.Mean, mean(s.Mean)),
 			numberCell(number(s.Max), float64(s.Max)), numberCell(fmt.Sprint(s.MaxP), float64(s.MaxP)), ratioCell(s.Deviation, mean(s.Deviation)))
 	}
 	return t

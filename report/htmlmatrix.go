@@ -3,7 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
+	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
@@ -23,9 +23,9 @@ func (d *Document) htmlMatrix() *htmlFigure {
 		return nil
 	}
 	n := min(d.Processes, matrixCells)
-	sums := make([]wide, n*n)
+	sums := make([]uint64, n*n)
 	messages := false // where no message has bytes, they are counted
-	if c.Bytes.Sign() == 0 {
+	if c.Bytes == 0 {
 		messages = true
 	}
 	for i := range c.Pairs {
@@ -37,9 +37,9 @@ func (d *Document) htmlMatrix() *htmlFigure {
 		if messages {
 			v = max(p.Messages, p.Received)
 		}
-		sums[groupOf(int(p.From), d.Processes, matrixCells)*n+groupOf(int(p.To), d.Processes, matrixCells)].add(v)
+		sums[groupOf(int(p.From), d.Processes, matrixCells)*n+groupOf(int(p.To), d.Processes, matrixCells)] += v
 	}
-	f := &htmlFigure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", countBig(c.Messages), Bytes(c.Bytes))}
+	f := &htmlFigure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", count(c.Messages), Bytes(c.Bytes))}
 	if d.Processes > matrixCells {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d ranks are merged into %d × %d cells.", d.Processes, n, n))
 	}
@@ -71,10 +71,10 @@ func (d *Document) htmlMatrix() *htmlFigure {
 type matrixSteps struct{ least, step, used int }
 
 // newMatrixSteps chooses steps that hold all values, as small as the number of colours allows.
-func newMatrixSteps(sums []wide) matrixSteps {
+func newMatrixSteps(sums []uint64) matrixSteps {
 	low, high := 1<<10, 0
 	for i := range sums {
-		if v := sums[i].big().BitLen(); v > 0 {
+		if v := bits.Len64(sums[i]); v > 0 {
 			low, high = min(low, v-1), max(high, v-1)
 		}
 	}
@@ -87,13 +87,13 @@ func newMatrixSteps(sums []wide) matrixSteps {
 func (s matrixSteps) class(k int) int { return (k+1)*len(matrixClasses)/s.used - 1 }
 
 // rows are the colours of n by n cells.
-func (s matrixSteps) rows(sums []wide, n int) [][]int8 {
+func (s matrixSteps) rows(sums []uint64, n int) [][]int8 {
 	rows := make([][]int8, n)
 	for i := range rows {
 		rows[i] = make([]int8, n)
 		for k := range rows[i] {
 			rows[i][k] = svg.NoCell
-			if v := sums[i*n+k].big().BitLen(); v > 0 {
+			if v := bits.Len64(sums[i*n+k]); v > 0 {
 				rows[i][k] = int8(s.class((v - 1 - s.least) / s.step))
 			}
 		}
@@ -105,10 +105,10 @@ func (s matrixSteps) rows(sums []wide, n int) [][]int8 {
 func (s matrixSteps) legend(messages bool) []htmlKey {
 	var list []htmlKey
 	for k := range s.used {
-		from := new(big.Int).Lsh(big.NewInt(1), uint(s.least+k*s.step))
+		from := uint64(1) << (s.least + k*s.step)
 		text := "from " + Bytes(from)
 		if messages {
-			text = "from " + countBig(from) + " messages"
+			text = "from " + count(from) + " messages"
 		}
 		list = append(list, htmlKey{matrixClasses[s.class(k)], text})
 	}
@@ -147,11 +147,11 @@ func (d *Document) pairTable() *htmlTable {
 		x := &list[i]
 		each := htmlCell{Sort: "-1"}
 		if x.Messages > 0 {
-			each = numberCell(Bytes(integer(x.Bytes/x.Messages)), float64(x.Bytes/x.Messages))
+			each = numberCell(Bytes(x.Bytes/x.Messages), float64(x.Bytes/x.Messages))
 		}
-		share := ratio(integer(x.Bytes), d.Comm.Bytes)
+		share := ratio64(x.Bytes, d.Comm.Bytes)
 		t.add(numberCell(fmt.Sprint(x.From), float64(x.From)), numberCell(fmt.Sprint(x.To), float64(x.To)), numberCell(count(x.Messages), float64(x.Messages)),
-			numberCell(Bytes(integer(x.Bytes)), float64(x.Bytes)), ratioCell(share, share.percent()), each)
+			numberCell(Bytes(x.Bytes), float64(x.Bytes)), ratioCell(share, share.percent()), each)
 	}
 	t.left(len(d.Comm.Pairs), len(list), "pair", "comm")
 	return t

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -13,38 +14,41 @@ import (
 
 // rankParts are the parts of a process's time in the profile of ranks, from the
 // lower edge up. They do not overlap; idle fills what the longest process took.
-var rankParts = [...]struct{ class, name string }{
-	{"k-cpu", "CPU"},
-	{"k-io", "I/O, of MPI too"},
-	{"k-p2p", "point to point"},
-	{"w-p2p", "point to point, waiting"},
-	{"k-coll", "collective"},
-	{"w-coll", "collective, waiting"},
-	{"k-rma", "one-sided"},
-	{"k-mgmt", "MPI management"},
-	{"k-marker", "markers"},
-	{"k-start", "device calls and waits, locks, measurement overhead"},
-	{"k-idle", "idle: began late or ended early"},
+var rankParts = [...]struct {
+	class   string
+	items   []xtf.Item // added up; none: idle
+	waits   []xtf.Item // inside of them
+	waiting bool       // the part is these waits, else what they leave
+}{
+	{"k-cpu", []xtf.Item{xtf.ItemCPU}, nil, false},
+	{"k-io", []xtf.Item{xtf.ItemIO, xtf.ItemFileIO}, nil, false},
+	{"k-p2p", []xtf.Item{xtf.ItemP2P}, p2pWaits, false},
+	{"w-p2p", []xtf.Item{xtf.ItemP2P}, p2pWaits, true},
+	{"k-coll", []xtf.Item{xtf.ItemColl}, collWaits, false},
+	{"w-coll", []xtf.Item{xtf.ItemColl}, collWaits, true},
+	{"k-rma", []xtf.Item{xtf.ItemRMA}, nil, false},
+	{"k-mgmt", []xtf.Item{xtf.ItemManagement}, nil, false},
+	{"k-marker", []xtf.Item{xtf.ItemMarker}, nil, false},
+	{"k-start", []xtf.Item{xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead}, nil, false},
+	{"k-idle", nil, nil, false},
 }
 
-const (
-	partCPU = iota
-	partIO
-	partP2P
-	partP2PWait
-	partColl
-	partCollWait
-	partRMA
-	partManagement
-	partMarker
-	partOther
-	partIdle
-)
+const partCPU = 0
+
+// rankPartName is what a part is called; behind a colon stands what that is.
+func rankPartName(k int) string {
+	name := cmp.Or(wordsOf(rankParts[k].items), "idle: began late or ended early")
+	if rankParts[k].waiting {
+		name += ", waiting"
+	}
+	return name
+}
 
 // rankTime is a process's time by part, in ticks.
 type rankTime struct {
 	rank  uint32
 	parts [len(rankParts)]uint64
+	lost  bool // it cannot be read
 }
 
 // p2pWaits and collWaits are the patterns inside of these calls.
@@ -56,23 +60,25 @@ var (
 // rankTime splits the time of a process; longest is that of the longest one.
 func (x *processItems) rankTime(longest uint64) rankTime {
 	t := rankTime{rank: x.rank}
-	split := func(all xtf.Item, waits []xtf.Item) (calls, waiting uint64) {
-		for _, w := range waits {
-			waiting = saturating(waiting, x.at(0, w))
+	sum := func(items []xtf.Item) (v uint64) {
+		for _, i := range items {
+			v += x.at(0, i)
 		}
-		calls = x.at(0, all)
-		waiting = min(waiting, calls)
-		return calls - waiting, waiting
+		return v
 	}
-	t.parts[partCPU] = x.at(0, xtf.ItemCPU)
-	t.parts[partIO] = saturating(x.at(0, xtf.ItemIO), x.at(0, xtf.ItemFileIO))
-	t.parts[partP2P], t.parts[partP2PWait] = split(xtf.ItemP2P, p2pWaits)
-	t.parts[partColl], t.parts[partCollWait] = split(xtf.ItemColl, collWaits)
-	t.parts[partRMA], t.parts[partManagement], t.parts[partMarker] = x.at(0, xtf.ItemRMA), x.at(0, xtf.ItemManagement), x.at(0, xtf.ItemMarker)
-	for _, i := range [...]xtf.Item{xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead} {
-		t.parts[partOther] = saturating(t.parts[partOther], x.at(0, i))
+	for k := range rankParts {
+		p := &rankParts[k]
+		all := sum(p.items)
+		waits := min(sum(p.waits), all)
+		switch {
+		case p.items == nil:
+			t.parts[k] = longest - min(longest, x.at(0, xtf.ItemTime))
+		case p.waiting:
+			t.parts[k] = waits
+		default:
+			t.parts[k] = all - waits
+		}
 	}
-	t.parts[partIdle] = longest - min(longest, x.at(0, xtf.ItemTime))
 	return t
 }
 
@@ -87,14 +93,20 @@ func (d *Document) htmlRanks(u unit) (*htmlFigure, error) {
 	if longest == 0 {
 		return nil, nil
 	}
-	var list []rankTime
-	lost, err := d.run.eachProcess(Ranks{}, "ranks", func(x *processItems) { list = append(list, x.rankTime(longest)) })
+	list := make([]rankTime, d.Processes)
+	for rank := range list {
+		list[rank].rank = uint32(rank)
+	}
+	lost, err := d.run.eachProcess(Ranks{}, "ranks", func(x *processItems) { list[x.rank] = x.rankTime(longest) })
 	if err != nil {
 		return nil, err
 	}
+	for i := range lost {
+		list[lost[i].Process].lost = true
+	}
 	f := &htmlFigure{Caption: "Where each process spends its time. Ranks from left to right, time upwards; the height is the longest process."}
 	if len(lost) > 0 {
-		f.Notes = append(f.Notes, plural(len(lost), "process")+" cannot be read and are left out.")
+		f.Notes = append(f.Notes, plural(len(lost), "process")+" cannot be read: the columns are empty and marked with a cross, or make the mean of their neighbours too small.")
 	}
 	if len(list) == 0 {
 		return nil, nil
@@ -117,9 +129,9 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 		parts[k] = make([]int, columns)
 		for c := range columns {
 			group := list[c*size : min((c+1)*size, len(list))]
-			var sum wide
+			sum := uint64(0)
 			for i := range group {
-				sum.add(group[i].parts[k])
+				sum += group[i].parts[k]
 			}
 			parts[k][c] = thousandths(sum, longest, uint64(len(group)))
 			used[k] = used[k] || parts[k][c] > 0
@@ -133,7 +145,7 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 	for k, p := range rankParts {
 		classes[k] = p.class
 		if used[k] {
-			legend = append(legend, htmlKey{p.class, p.name})
+			legend = append(legend, htmlKey{p.class, rankPartName(k)})
 		}
 	}
 	w.Stack(left, top, width, height, parts, classes)
@@ -143,29 +155,33 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 		w.text(left-8, y+4, "end", m.text, 12)
 	}
 	every := (columns + 15) / 16
-	for c := 0; c < columns; c += every {
-		w.text(left+(2*c+1)*width/(2*columns), top+height+17, "middle", fmt.Sprint(list[c*size].rank), 10)
+	for c := range columns {
+		x := left + (2*c+1)*width/(2*columns)
+		if c%every == 0 {
+			w.text(x, top+height+17, "middle", fmt.Sprint(list[c*size].rank), 10)
+		}
+		if slices.ContainsFunc(list[c*size:min((c+1)*size, len(list))], func(t rankTime) bool { return t.lost }) {
+			w.text(x, top+height-4, "middle", "×", 10)
+		}
 	}
 	w.text(left+width/2, top+height+36, "middle", "rank", 10)
 	return w.html(), legend
 }
 
 // thousandths is sum over n of v, in thousandths of whole, rounded to the nearest.
-func thousandths(sum wide, whole, n uint64) int {
-	v := sum.big()
-	v.Mul(v, integer(1000))
-	return int(min(roundQuotient(v, times(integer(whole), n)).Uint64(), 1000))
+func thousandths(sum, whole, n uint64) int {
+	return int(min(fraction64(sum, whole).times(1000, n).round(), 1000))
 }
 
 // rankTable has all processes, or those with least and most CPU time.
 func rankTable(list []rankTime, u unit) *htmlTable {
 	t := &htmlTable{Caption: "Time of processes, " + u.name(), Head: heads("rank")}
 	var used []int
-	for k, p := range rankParts {
+	for k := range rankParts {
 		for i := range list {
 			if list[i].parts[k] > 0 {
 				used = append(used, k)
-				name, _, _ := strings.Cut(p.name, ":")
+				name, _, _ := strings.Cut(rankPartName(k), ":")
 				t.Head = append(t.Head, htmlHead{Text: name})
 				break
 			}
@@ -173,6 +189,9 @@ func rankTable(list []rankTime, u unit) *htmlTable {
 	}
 	order := slices.Clone(list)
 	if len(order) > htmlRows {
+		order = slices.DeleteFunc(order, func(t rankTime) bool { return t.lost })
+	}
+	if n := len(order); n > htmlRows {
 		slices.SortStableFunc(order, func(a, b rankTime) int {
 			switch {
 			case a.parts[partCPU] < b.parts[partCPU]:
@@ -184,12 +203,16 @@ func rankTable(list []rankTime, u unit) *htmlTable {
 		})
 		order = append(order[:htmlRows/2:htmlRows/2], order[len(order)-htmlRows/2:]...)
 		t.Caption += fmt.Sprintf(", the %d with least and the %d with most CPU time", htmlRows/2, htmlRows/2)
-		t.More = fmt.Sprintf("and %s more: coppice report RUN.xtf intervals --ordered cpu", plural(len(list)-htmlRows, "process"))
+		t.More = fmt.Sprintf("and %s more: coppice report RUN.xtf intervals --ordered cpu", plural(n-htmlRows, "process"))
 	}
 	for i := range order {
 		row := []htmlCell{numberCell(fmt.Sprint(order[i].rank), float64(order[i].rank))}
 		for _, k := range used {
 			v := order[i].parts[k]
+			if order[i].lost {
+				row = append(row, htmlCell{Text: "cannot be read"})
+				continue
+			}
 			row = append(row, numberCell(u.ticks(v), float64(v)))
 		}
 		t.add(row...)

@@ -1,11 +1,13 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"io"
-	"math/big"
+	"strconv"
 
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -117,7 +119,7 @@ func (d *Document) WriteHTML(out io.Writer) error {
 	h.Predicted = d.run.predicted()
 	h.Problems = d.htmlProblems(u)
 	h.Untold = d.Untold.lines()
-	h.Lost = htmlLost(d.Lost)
+	h.Lost = htmlLost(d.run.complete(d.Lost))
 	h.Provenance, h.Reproduce = d.htmlProvenance()
 	return writeHTML(out, "report.tmpl", h)
 }
@@ -126,10 +128,10 @@ func (d *Document) WriteHTML(out io.Writer) error {
 func htmlLost(lost []Lost) []string {
 	var list []string
 	for _, l := range lost[:min(len(lost), htmlRows)] {
-		list = append(list, fmt.Sprintf("location %d, section %s: %s", l.Location, l.Section, clean(l.Error, 300)))
+		list = append(list, fmt.Sprintf("%s, section %s: %s", l.where(), l.Section, clean(l.Error, 300)))
 	}
 	if n := len(lost) - htmlRows; n > 0 {
-		list = append(list, "and "+plural(n, "more location"))
+		list = append(list, "and "+plural(n, "more part"))
 	}
 	return list
 }
@@ -150,9 +152,9 @@ func (d *Document) htmlCards(u unit) []htmlCard {
 	}
 	cards := []htmlCard{
 		{"Efficiency", s.Efficiency.text(2), "productive part of all time: " + gradeWord(s.Efficiency), gradeClass(s.Efficiency)},
-		{"Runtime", u.short(Fraction{integer(t.Runtime), big.NewInt(1)}) + " " + u.name(), "first to last event", ""},
+		{"Runtime", u.short(whole(integer(t.Runtime))) + " " + u.name(), "first to last event", ""},
 		{"Processes", count(uint64(d.Processes)), processes, ""},
-		{"Lost time", u.short(t.Lost) + " " + u.name(), lost.percent() + " of " + u.short(Fraction{t.Total, big.NewInt(1)}) + " " + u.name() + " that all processes took", ""},
+		{"Lost time", u.short(t.Lost) + " " + u.name(), lost.percent() + " of " + u.short(whole(t.Total)) + " " + u.name() + " that all processes took", ""},
 	}
 	if p := s.POP.Parallel; p.Defined {
 		cards = append(cards[:1], append([]htmlCard{{"Parallel efficiency (POP)", p.text(2), "useful part of all time: " + gradeWord(p), gradeClass(p)}}, cards[1:]...)...)
@@ -165,9 +167,9 @@ func (d *Document) htmlCards(u unit) []htmlCard {
 func (d *Document) htmlHeadline(u unit) (head, more []string) {
 	s := d.Summary
 	t := &s.Ticks
-	of := fmt.Sprintf("of %s %s that %s took together", u.short(Fraction{t.Total, big.NewInt(1)}), u.name(), plural(d.Processes, "process"))
+	of := fmt.Sprintf("of %s %s that %s took together", u.short(whole(t.Total)), u.name(), plural(d.Processes, "process"))
 	if d.Processes == 1 {
-		of = fmt.Sprintf("of %s %s of the one process", u.short(Fraction{t.Total, big.NewInt(1)}), u.name())
+		of = fmt.Sprintf("of %s %s of the one process", u.short(whole(t.Total)), u.name())
 	}
 	first := fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.text(2), threshold, of, t.Productive.over(t.Total).percent())
 	if s.Efficiency.Defined && s.Efficiency.Value < threshold {
@@ -223,12 +225,17 @@ func htmlMetrics(p *POP, u unit) []htmlMetric {
 		line(1, "Communication efficiency", p.Communication, fmt.Sprintf("serialisation × transfer = largest useful time / runtime = %s / %s %s", most, runtime, name),
 			"low: even the busiest process is often in MPI, or in what is lost beside it", "waits"),
 	}
-	if p.Ideal != nil {
+	if p.Ideal != notKnown {
 		list = append(list,
 			line(2, "Serialisation efficiency", p.Serialisation, fmt.Sprintf("largest useful time / runtime on an ideal network = %s / %s %s", most, u.big(p.Ideal), name),
 				"low: processes wait for one another in turn, though each has as much work", "waits"),
 			line(2, "Transfer efficiency", p.Transfer, fmt.Sprintf("runtime on an ideal network / runtime = %s / %s %s", u.big(p.Ideal), runtime, name),
 				"low: the network or the MPI library is slow for what is sent", "matrix"))
+	}
+	if p.IO.Defined {
+		list = append(list,
+			line(0, "I/O efficiency", p.IO, "computing time / computing time and file input and output", "low: much of the time goes to files", "ranks"),
+			line(1, "Balance of I/O", p.IOBalance, "mean / largest file input and output of a process", "low: some processes read and write more than others", "ranks"))
 	}
 	if t := p.Threads; t != nil {
 		list = append(list, line(0, "Threads", t.OpenMP, fmt.Sprintf("serial × balance × scheduling = %s × %s × %s, of the threads' time outside MPI", t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3)),
@@ -252,28 +259,28 @@ func (d *Document) htmlRegions(u unit) *htmlTable {
 		if mean.Defined && mean.Value > 0 {
 			uneven = Ratio{float64(x.Max[0]) / mean.Value, true}
 		}
-		kind := class(x.Class)
-		if kind == "" {
-			kind = "own code"
-		}
-		t.add(htmlCell{Text: d.label(x, 60)}, htmlCell{Text: kind}, bigCell(x.Calls, countBig(x.Calls)), bigCell(x.Exclusive, u.big(x.Exclusive)), ratioCell(x.Share, x.Share.percent()),
-			ratioCell(ratio(x.Exclusive, x.Calls), u.perCall(x.Exclusive, x.Calls)), numberCell(u.ticks(x.Max[0]), float64(x.Max[0])), numberCell(fmt.Sprint(x.Max[1]), float64(x.Max[1])), ratioCell(uneven, uneven.text(2)))
+		kind := cmp.Or(stateLabel(x.Class), trace.States[trace.StateOwn].Text)
+		t.add(htmlCell{Text: d.label(x, 60)}, htmlCell{Text: kind}, exactCell(x.Calls, x.calls()), exactCell(x.Exclusive, u.ticks(x.Exclusive)), ratioCell(x.Share, x.Share.percent()),
+			ratioCell(ratio64(x.Exclusive, x.Calls), x.perCall(u)), numberCell(u.ticks(x.Max[0]), float64(x.Max[0])), numberCell(fmt.Sprint(x.Max[1]), float64(x.Max[1])), ratioCell(uneven, uneven.text(2)))
 	}
-	if p.Outside.Sign() > 0 {
+	if p.Outside > 0 {
 		none := htmlCell{Sort: "-1"}
-		share := ratio(p.Outside, p.Time)
-		t.add(htmlCell{Text: "(outside recorded calls)"}, htmlCell{}, none, bigCell(p.Outside, u.big(p.Outside)), ratioCell(share, share.percent()), none, none, none, none)
+		share := ratio64(p.Outside, p.Time)
+		t.add(htmlCell{Text: "(outside recorded calls)"}, htmlCell{}, none, exactCell(p.Outside, u.ticks(p.Outside)), ratioCell(share, share.percent()), none, none, none, none)
 	}
 	t.left(len(list), htmlRows, "region", "profile")
 	return t
 }
 
+// exactCell sorts by a number of which no digit is lost.
+func exactCell(v uint64, text string) htmlCell { return htmlCell{text, strconv.FormatUint(v, 10)} }
+
 // bigCell is a cell of an exact number; unknown ones sort last.
-func bigCell(v *big.Int, text string) htmlCell {
-	if v == nil {
+func bigCell(v Sum, text string) htmlCell {
+	if v == notKnown {
 		return htmlCell{text, "-1"}
 	}
-	return htmlCell{text, v.String()}
+	return htmlCell{text, v.json()}
 }
 
 func ratioCell(r Ratio, text string) htmlCell {
@@ -284,7 +291,7 @@ func ratioCell(r Ratio, text string) htmlCell {
 }
 
 // fractionCell sorts by the nearest floating-point number.
-func fractionCell(f Fraction, text string) htmlCell { return ratioCell(ratio(f.Num, f.Den), text) }
+func fractionCell(f Fraction, text string) htmlCell { return ratioCell(f.ratio(), text) }
 
 // known reports whether the sum of an item is known and not 0.
-func (n *Interval) known(i xtf.Item) bool { return positive(n.Stats.item(i).Sum) }
+func (n *Interval) known(i xtf.Item) bool { return n.Stats.item(i).Sum > 0 }

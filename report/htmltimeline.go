@@ -21,18 +21,6 @@ const (
 	timelineParts = 10
 )
 
-// shareParts are the classes of tiles, by their number.
-var shareParts = [...]struct{ class, name string }{
-	xtf.ShareOwn:     {"k-cpu", "own code"},
-	xtf.ShareP2P:     {"k-p2p", "point to point"},
-	xtf.ShareColl:    {"k-coll", "collective"},
-	xtf.ShareBarrier: {"k-barrier", "barrier"},
-	xtf.ShareRMA:     {"k-rma", "one-sided"},
-	xtf.ShareOther:   {"k-mgmt", "other MPI"},
-	xtf.ShareIO:      {"k-io", "file I/O"},
-	xtf.ShareStart:   {"k-start", "starting messages"},
-}
-
 // htmlTimeline is the picture of the whole run.
 type htmlTimeline struct {
 	htmlFigure
@@ -66,6 +54,12 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 	if err != nil {
 		return nil, err
 	}
+	lost := 0
+	for i := range rows {
+		if rows[i].lost {
+			lost++
+		}
+	}
 	x := &htmlTimeline{}
 	x.Caption = "All processes together, and below each one by what takes most of its time. Time from left to right, ranks from top to bottom."
 	if rows == nil {
@@ -74,13 +68,17 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 	if text != "" {
 		x.Notes = append(x.Notes, text)
 	}
-	x.Picture, x.Legend = drawTimeline(shares, rows, s, u, d.rowRanks(len(rows)))
+	if lost > 0 {
+		x.Notes = append(x.Notes, plural(lost, "row")+" cannot be read whole: empty, or without a part, and marked with a cross.")
+	}
+	words := d.run.ShareWords()
+	x.Picture, x.Legend = drawTimeline(shares, rows, words, s, u)
 	if x.Table, err = d.run.exactTable(s, lives, u); err != nil {
 		return nil, err
 	}
 	x.Notes = append(x.Notes, "The upper picture is an estimate from bins of time.")
 	if x.Table == nil {
-		x.Table = shareTable(shares, s, u)
+		x.Table = shareTable(shares, words, s, u)
 	}
 	x.View = d.viewerSpans()
 	return x, nil
@@ -129,7 +127,7 @@ func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: time bins of the whole run: %w", r.Name, err)
 	}
-	out := make([][]int, len(shareParts))
+	out := make([][]int, xtf.NumShares)
 	for k := range out {
 		out[k] = make([]int, n)
 	}
@@ -137,7 +135,7 @@ func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) 
 	alive := s.alive(n, lives)
 	for c := range n {
 		key := xtf.BinKey(level, s.at(c, n)>>(2*level))
-		var share [8]uint8
+		var share [xtf.NumShares]uint8
 		if x := sums[key]; x != nil {
 			share = x.Tile(key, locations, 0).Share
 		}
@@ -170,10 +168,11 @@ func (s runSpan) covered(key uint64) (part struct{ width, inside uint64 }) {
 type lifetime struct {
 	p          trace.P
 	begin, end uint64
+	lost       bool // it cannot be read
 }
 
 // lifetimes are those of all locations but recorders of metrics, which only sample;
-// a damaged one has none.
+// a damaged one is empty.
 func (r *Run) lifetimes() ([]lifetime, error) {
 	var list []lifetime
 	for p := range trace.P(r.Defs.NumLocations()) {
@@ -184,7 +183,7 @@ func (r *Run) lifetimes() ([]lifetime, error) {
 		if err != nil && !Partial(err) {
 			return nil, err
 		}
-		list = append(list, lifetime{p, v[xtf.ItemFirst], v[xtf.ItemLast]})
+		list = append(list, lifetime{p, v[xtf.ItemFirst], v[xtf.ItemLast], err != nil})
 	}
 	return list, nil
 }
@@ -215,9 +214,17 @@ func (s runSpan) alive(n int, lives []lifetime) []int {
 	return out
 }
 
-// timelineRows are the classes that take most time, by row and column, and a note
-// about what a row is. Nil where the file has no tiles and is too long for its graph.
-func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows [][]int8, text string, err error) {
+// timelineRow is a location, or a group of neighbours, in the picture.
+type timelineRow struct {
+	rank  uint32 // process of the first location
+	cells []int8 // class that takes most time, by column
+	lost  bool   // a part of it cannot be read
+}
+
+// timelineRows are the rows of the picture, one for each location or group whatever
+// can be read of it, and a note about what a row is. Nil where the file has no tiles
+// and is too long for its graph.
+func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows []timelineRow, text string, err error) {
 	r := d.run
 	locations := r.Defs.NumLocations()
 	f, size := uint8(0), 1
@@ -227,71 +234,73 @@ func (d *Document) timelineRows(s runSpan, lives []lifetime) (rows [][]int8, tex
 	if f > 0 {
 		text = fmt.Sprintf("Each row is %d locations.", size)
 	}
-	first, err := r.File.Array(0, xtf.TypeTile)
-	if err != nil {
-		return nil, "", err
-	}
-	bins, err := first.Pyramid(f)
-	if err != nil {
-		return nil, "", err
-	}
-	fine := first.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4
-	if !fine && d.Events <= timelineEvents && f == 0 {
-		rows, err = r.graphRows(s, lives)
-		if errors.Is(err, ErrNoResult) || err != nil && Partial(err) {
-			return nil, "The call graph cannot be read, so there are no rows.", nil
-		}
-		return rows, text, err
-	}
-	if first.Len() == 0 {
-		return nil, "", nil
-	}
 	of := make([]lifetime, locations)
 	for _, l := range lives {
 		of[l.p] = l
 	}
 	for p := 0; p < locations; p += size {
+		rank, _ := r.Defs.Process(trace.P(p))
+		row := timelineRow{rank: rank, cells: make([]int8, timelineColumns)}
+		for c := range row.cells {
+			row.cells[c] = svg.NoCell
+		}
 		life := of[p]
 		if f > 0 {
-			life.begin, life.end = s.begin, s.end
+			life = lifetime{begin: s.begin, end: s.end}
 		}
-		row, err := r.tileRow(xtf.Proc(p), f, s, life)
+		of[p], row.lost = life, life.lost
+		rows = append(rows, row)
+	}
+	tiles, fine, err := r.tiled(f, size, s)
+	switch {
+	case err != nil:
+		return nil, "", err
+	case !fine && d.Events <= timelineEvents && f == 0:
+		if err := r.graphRows(s, of, rows); !errors.Is(err, ErrNoResult) {
+			return rows, text, err
+		}
+		return nil, "", nil
+	case !tiles:
+		return nil, "", nil
+	}
+	for i := range rows {
+		err := r.tileRow(xtf.Proc(i*size), f, s, of[i*size], rows[i].cells)
 		if err != nil && !Partial(err) {
 			return nil, "", err
 		}
-		rows = append(rows, row)
+		rows[i].lost = rows[i].lost || err != nil
 	}
 	return rows, text, nil
 }
 
-// rowRanks are the processes of the first locations of n rows.
-func (d *Document) rowRanks(n int) []uint32 {
-	locations := d.run.Defs.NumLocations()
-	size := 1
-	for (locations+size-1)/size > timelineRows {
-		size *= 16
+// tiled reports whether groups of level f, of so many locations, have tiles, and fine
+// ones: the first that can be read tells for all.
+func (r *Run) tiled(f uint8, size int, s runSpan) (tiles, fine bool, err error) {
+	for p := 0; p < r.Defs.NumLocations(); p += size {
+		var bins *xtf.Pyramid
+		a, err := r.File.Array(xtf.Proc(p), xtf.TypeTile)
+		if err == nil {
+			bins, err = a.Pyramid(f)
+		}
+		switch {
+		case err == nil:
+			return a.Len() > 0, a.Len() > 0 && (s.end-s.begin)>>(2*bins.Finest) >= timelineColumns/4, nil
+		case !Partial(err):
+			return false, false, err
+		}
 	}
-	list := make([]uint32, n)
-	for i := range list {
-		list[i], _ = d.run.Defs.Process(trace.P(min(i*size, locations-1)))
-	}
-	return list
+	return false, false, nil
 }
 
-// tileRow is the class with most time in each column, of one location or group. A
-// damaged one is empty.
-func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime) ([]int8, error) {
-	row := make([]int8, timelineColumns)
-	for c := range row {
-		row[c] = svg.NoCell
-	}
+// tileRow fills in the class with most time in each column, of one location or group.
+func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime, row []int8) error {
 	a, err := r.File.Array(p, xtf.TypeTile)
 	if err != nil {
-		return row, err
+		return err
 	}
 	bins, err := a.Pyramid(f)
 	if err != nil {
-		return row, err
+		return err
 	}
 	level := bins.Level(s.begin, s.end, timelineColumns)
 	n1, n2, err := bins.Find(level, s.begin, s.end)
@@ -304,7 +313,7 @@ func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime) ([]int8, er
 		})
 	}
 	if err != nil {
-		return row, err
+		return err
 	}
 	for c := range row {
 		t := s.at(c, timelineColumns)
@@ -316,7 +325,7 @@ func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime) ([]int8, er
 			row[c] = k
 		}
 	}
-	return row, nil
+	return nil
 }
 
 // dominant is the class with most time of a tile.
@@ -336,15 +345,21 @@ func (s runSpan) dominant(x *xtf.Tile) int8 {
 	return best
 }
 
-// graphRows takes the rows from the call graph.
-func (r *Run) graphRows(s runSpan, lives []lifetime) ([][]int8, error) {
+// graphRows fills in the rows of all locations from the call graph.
+func (r *Run) graphRows(s runSpan, lives []lifetime, rows []timelineRow) error {
 	p, err := r.Picture(Ranks{}, s.begin, s.end, timelineColumns)
+	if Partial(err) {
+		for i := range rows {
+			rows[i].lost = true
+		}
+		return nil
+	}
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t := newProfileTable(r)
 	if err := t.addWhole(); err != nil {
-		return nil, err
+		return err
 	}
 	classes := make([]int8, len(p.Regions))
 	for i := range p.Regions {
@@ -352,45 +367,46 @@ func (r *Run) graphRows(s runSpan, lives []lifetime) ([][]int8, error) {
 			classes[i] = int8(xtf.ShareOf(t.sums[k].class))
 		}
 	}
-	at := map[uint64]lifetime{}
-	for _, l := range lives {
-		at[r.Defs.Location(l.p).Ref] = l
+	for _, l := range p.Lost {
+		if at, ok := r.Defs.Ordinal(l.Location); ok {
+			rows[at].lost = true
+		}
 	}
-	var rows [][]int8
 	for i := range p.Rows {
-		life := at[p.Rows[i].Location]
-		row := make([]int8, len(p.Rows[i].Pixels))
+		at, ok := r.Defs.Ordinal(p.Rows[i].Location)
+		if !ok {
+			continue
+		}
+		life := lives[at]
 		for c, k := range p.Rows[i].Pixels {
 			switch t := s.at(c, timelineColumns); {
 			case k >= 0:
-				row[c] = classes[k]
+				rows[at].cells[c] = classes[k]
 			case t >= life.begin && t < life.end:
-				row[c] = xtf.ShareOwn
-			default:
-				row[c] = svg.NoCell
+				rows[at].cells[c] = xtf.ShareOwn
 			}
 		}
-		rows = append(rows, row)
 	}
-	return rows, nil
+	return nil
 }
 
 // drawTimeline draws the shares, the rows below them and the axis of time.
-func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, ranks []uint32) (template.HTML, []htmlKey) {
+func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]string, s runSpan, u unit) (template.HTML, []htmlKey) {
 	const left, top, width, upper, gap = 60, 12, 900, 90, 10
 	lower := 0
 	if rows != nil {
 		lower = min(max(12*len(rows), 40), 320)
 	}
-	classes, used := make([]string, len(shareParts)), [len(shareParts)]bool{}
-	for k, p := range shareParts {
-		classes[k] = p.class
+	var used [xtf.NumShares]bool
+	for k := range used {
 		for _, v := range shares[k] {
 			used[k] = used[k] || v > 0
 		}
 	}
-	for _, row := range rows {
-		for _, k := range row {
+	cells := make([][]int8, len(rows))
+	for i := range rows {
+		cells[i] = rows[i].cells
+		for _, k := range cells[i] {
 			if k >= 0 {
 				used[k] = true
 			}
@@ -400,22 +416,28 @@ func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, ranks []uint
 	bottom := top + upper + gap + lower
 	w.open(left+width+30, bottom+40, "figure", "Timeline of the whole run", "Above, the shares of classes in all processes' time; below, for each process the class that takes most of each piece of time. The table below has the shares.")
 	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, upper)
-	w.Stack(left, top, width, upper, shares, classes)
+	w.Stack(left, top, width, upper, shares, shareColours[:])
 	w.text(left-8, top+12, "end", "100 %", 10)
 	w.text(left-8, top+upper, "end", "0", 10)
 	if rows != nil {
 		w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top+upper+gap, width, lower)
-		w.Mosaic(left, top+upper+gap, width, lower, rows, classes)
+		w.Mosaic(left, top+upper+gap, width, lower, cells, shareColours[:])
 		every := (len(rows) + 15) / 16
-		for i := 0; i < len(rows); i += every {
-			w.text(left-8, top+upper+gap+(2*i+1)*lower/(2*len(rows))+4, "end", fmt.Sprint(ranks[i]), 10)
+		for i := range rows {
+			y := top + upper + gap + (2*i+1)*lower/(2*len(rows)) + 4
+			if i%every == 0 {
+				w.text(left-8, y, "end", fmt.Sprint(rows[i].rank), 10)
+			}
+			if rows[i].lost {
+				w.text(left+width+6, y, "start", "×", 10)
+			}
 		}
 	}
 	w.axis(left, bottom, width, axisMarks(s.end-s.begin, u))
 	var legend []htmlKey
-	for k, p := range shareParts {
+	for k, word := range words {
 		if used[k] {
-			legend = append(legend, htmlKey{p.class, p.name})
+			legend = append(legend, htmlKey{shareColours[k], word})
 		}
 	}
 	return w.html(), legend
@@ -425,24 +447,18 @@ func drawTimeline(shares [][]int, rows [][]int8, s runSpan, u unit, ranks []uint
 // that costs ten looks at the running totals of each.
 const exactLocations = 1024
 
-// exactParts are the columns of the exact table, each less those that it contains.
-var exactParts = [...]struct {
-	name string
-	of   func(v *vector) uint64
-}{
-	{"own code", func(v *vector) uint64 { return v[xtf.ItemCPU] }},
-	{"point to point", func(v *vector) uint64 { return v[xtf.ItemP2P] }},
-	{"collective", func(v *vector) uint64 { return v[xtf.ItemColl] - min(v[xtf.ItemColl], v[xtf.ItemBarrier]) }},
-	{"barrier", func(v *vector) uint64 { return v[xtf.ItemBarrier] }},
-	{"one-sided", func(v *vector) uint64 { return v[xtf.ItemRMA] }},
-	{"other MPI", func(v *vector) uint64 {
-		named := v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA] + v[xtf.ItemFileIO]
-		return v[xtf.ItemMPI] - min(v[xtf.ItemMPI], named)
-	}},
-	{"file I/O", func(v *vector) uint64 { return v[xtf.ItemIO] + v[xtf.ItemFileIO] }},
-	{"device calls and waits", func(v *vector) uint64 { return v[xtf.ItemDeviceCall] + v[xtf.ItemDeviceWait] }},
-	{"locks", func(v *vector) uint64 { return v[xtf.ItemLockWait] }},
-	{"markers and measurement", func(v *vector) uint64 { return v[xtf.ItemMarker] + v[xtf.ItemOverhead] }},
+// exactParts are the columns of the exact table: components, and of collectives those without barriers.
+var exactParts = [...][]xtf.Item{
+	{xtf.ItemCPU},
+	{xtf.ItemP2P},
+	{xtf.ItemColl},
+	{xtf.ItemBarrier},
+	{xtf.ItemRMA},
+	{xtf.ItemManagement},
+	{xtf.ItemIO, xtf.ItemFileIO},
+	{xtf.ItemDeviceCall, xtf.ItemDeviceWait},
+	{xtf.ItemLockWait},
+	{xtf.ItemMarker, xtf.ItemOverhead},
 }
 
 // part is the i-th of n parts of the span.
@@ -456,7 +472,7 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 	if rows, err := r.HasRows(); err != nil || !rows || len(lives) == 0 || len(lives) > exactLocations {
 		return nil, err
 	}
-	var sums [timelineParts][len(exactParts)]wide
+	var sums [timelineParts][len(exactParts)]uint64
 	for _, l := range lives {
 		x, err := r.running(l.p, nil)
 		if err == nil {
@@ -469,8 +485,11 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 			var v vector
 			begin, end := s.part(uint64(i), timelineParts)
 			if v, err = x.between(begin, end); err == nil {
-				for k := range exactParts {
-					sums[i][k].add(exactParts[k].of(&v))
+				v[xtf.ItemColl] -= min(v[xtf.ItemColl], v[xtf.ItemBarrier])
+				for k, items := range exactParts {
+					for _, item := range items {
+						sums[i][k] += v[item]
+					}
 				}
 			}
 		}
@@ -485,9 +504,9 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 	var used []int
 	for k := range exactParts {
 		for i := range sums {
-			if sums[i][k].big().Sign() > 0 {
+			if sums[i][k] > 0 {
 				used = append(used, k)
-				t.Head = append(t.Head, htmlHead{Text: exactParts[k].name})
+				t.Head = append(t.Head, htmlHead{Text: wordsOf(exactParts[k])})
 				break
 			}
 		}
@@ -496,7 +515,7 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 		begin, end := s.part(uint64(i), timelineParts)
 		row := s.partCells(begin, end, u)
 		for _, k := range used {
-			of := ratio(sums[i][k].big(), times(integer(uint64(len(lives))), end-begin))
+			of := ratio(integer(sums[i][k]), times(integer(uint64(len(lives))), end-begin))
 			row = append(row, ratioCell(of, of.percent()))
 		}
 		t.add(row...)
@@ -512,14 +531,14 @@ func (s runSpan) partCells(begin, end uint64, u unit) []htmlCell {
 
 // shareTable has the shares of all processes' time in tenths of the run, from the
 // picture's columns: an estimate, for bins do not begin where tenths do.
-func shareTable(shares [][]int, s runSpan, u unit) *htmlTable {
+func shareTable(shares [][]int, words [xtf.NumShares]string, s runSpan, u unit) *htmlTable {
 	t := &htmlTable{Caption: "Share of all processes' time, an estimate from bins of time", Head: heads("<from", "<to")}
 	var used []int
-	for k, p := range shareParts {
+	for k, word := range words {
 		for _, v := range shares[k] {
 			if v > 0 {
 				used = append(used, k)
-				t.Head = append(t.Head, htmlHead{Text: p.name})
+				t.Head = append(t.Head, htmlHead{Text: word})
 				break
 			}
 		}

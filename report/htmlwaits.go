@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -41,18 +40,17 @@ type htmlHeat struct {
 
 // heatSteps are the shares, in millionths of the interval's time, from which on a
 // cell has the next colour.
-var heatSteps = [...]int64{1, 1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000}
+var heatSteps = [...]uint64{1, 1_000, 5_000, 10_000, 20_000, 50_000, 100_000, 200_000}
 
 // heatClass is the colour of a part of a whole.
-func heatClass(v, of *big.Int) string {
-	if v == nil || of == nil || of.Sign() == 0 || v.Sign() == 0 {
+func heatClass(v, of Sum) string {
+	if v <= 0 || of <= 0 {
 		return "h0"
 	}
-	parts := new(big.Int).Mul(v, big.NewInt(1e6))
-	parts.Quo(parts, of)
+	parts := muldiv(uint64(v), 1e6, uint64(of))
 	step := 0
 	for i, s := range heatSteps {
-		if parts.Cmp(big.NewInt(s)) >= 0 {
+		if parts >= s {
 			step = i
 		}
 	}
@@ -88,15 +86,15 @@ func (d *Document) htmlWaits(u unit) *htmlWaits {
 func (n *WaitNode) htmlHeat(patterns []htmlPattern, u unit) htmlHeatRow {
 	row := htmlHeatRow{Indent: make([]struct{}, min(max(len(n.Path)-1, 0), 24)), Label: n.Label}
 	for _, p := range patterns {
-		v := new(big.Int)
+		v := Sum(0)
 		for k := range n.Waits.patterns {
 			if s := &n.Waits.patterns[k]; s.Item == p.item {
 				v = s.Sum
 			}
 		}
 		cell := htmlHeat{Class: heatClass(v, n.Time), Text: "–"}
-		if v == nil || v.Sign() > 0 {
-			cell.Text, cell.Share = u.spanOf(Fraction{v, big.NewInt(1)}), ratio(v, n.Time).percent()
+		if v != 0 {
+			cell.Text, cell.Share = u.spanOf(whole(v)), ratio(v, n.Time).percent()
 		}
 		row.Cells = append(row.Cells, cell)
 	}
@@ -145,7 +143,7 @@ func (w *Waits) htmlCritical(u unit) *htmlTable {
 	for i := range c.Regions[:min(len(c.Regions), htmlCauses)] {
 		x := &c.Regions[i]
 		mean, over := ratioCell(Ratio{}, "n/a"), ratioCell(Ratio{}, "n/a")
-		if x.Mean.Num != nil {
+		if x.Mean.known() {
 			mean, over = fractionCell(x.Mean, u.fraction(x.Mean)), fractionCell(x.Imbalance, u.fraction(x.Imbalance))
 		}
 		t.add(htmlCell{Text: clean(x.Name, 60)}, htmlCell{Text: x.Activity}, bigCell(x.Ticks, u.big(x.Ticks)), ratioCell(x.Share, x.Share.percent()), mean, over, numberCell(fmt.Sprint(x.Rank), float64(x.Rank)))

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -74,26 +73,19 @@ func (i *Interval) Node() uint32 { return uint32(i.index) }
 
 // WaitTimes are the waits of an interval: ticks by pattern.
 type WaitTimes struct {
-	Total      *big.Int // for partners
-	Completion *big.Int // at the end of collectives
-	Count      *big.Int // of wait states; nil: not known
+	Total      Sum // for partners
+	Completion Sum // at the end of collectives
+	Count      Sum // of wait states
 	patterns   Spreads
 }
 
 // MarshalJSON writes the sums, then the patterns that occur.
 func (x *WaitTimes) MarshalJSON() ([]byte, error) {
-	b := []byte(fmt.Sprintf(`{"total":%s,"completion":%s,"count":%s`, jsonBig(x.Total), jsonBig(x.Completion), jsonBig(x.Count)))
+	b := []byte(fmt.Sprintf(`{"total":%s,"completion":%s,"count":%s`, x.Total.json(), x.Completion.json(), x.Count.json()))
 	for i := range x.patterns {
-		b = fmt.Appendf(b, ",%q:%s", x.patterns[i].Item, jsonBig(x.patterns[i].Sum))
+		b = fmt.Appendf(b, ",%q:%s", x.patterns[i].Item, x.patterns[i].Sum.json())
 	}
 	return append(b, '}'), nil
-}
-
-func jsonBig(v *big.Int) string {
-	if v == nil {
-		return "null"
-	}
-	return v.String()
 }
 
 // Ordered is the values of all participants, least first.
@@ -160,13 +152,13 @@ func (s *survey) interval(n int, rules Rules) *Interval {
 	}
 	i.Efficiency, i.Speedup = i.Ticks.efficiency()
 	if m.rows {
-		w := &WaitTimes{}
-		if !m.part {
-			w.Count = m.sum(xtf.ItemWaitCount)
+		w := &WaitTimes{Count: m.sum(xtf.ItemWaitCount)}
+		if m.part {
+			w.Count = notKnown
 		}
 		w.Total, w.Completion = m.waits()
 		for i := range waitLabels {
-			if p := m.spreads.item(waitLabels[i].item); p.Sum == nil || p.Sum.Sign() > 0 {
+			if p := m.spreads.item(waitLabels[i].item); p.Sum > 0 {
 				w.patterns = append(w.patterns, *p)
 			}
 		}
@@ -178,10 +170,10 @@ func (s *survey) interval(n int, rules Rules) *Interval {
 // Exclusive is what an interval has without the intervals in it, in ticks, summed
 // over processes.
 type Exclusive struct {
-	Time  *big.Int `json:"time"`
-	CPU   *big.Int `json:"cpu"`
-	MPI   *big.Int `json:"mpi"`
-	Waits *big.Int `json:"waits"` // for partners; nil: not known
+	Time  Sum `json:"time"`
+	CPU   Sum `json:"cpu"`
+	MPI   Sum `json:"mpi"`
+	Waits Sum `json:"waits"` // for partners
 }
 
 // exclusive takes from each node what its children have. The whole program has
@@ -192,17 +184,13 @@ func (s *survey) exclusive() []*Exclusive {
 	for n := range s.nodes {
 		m := &s.measured[n]
 		waits, _ := m.waits()
-		own := [...]*big.Int{m.sum(xtf.ItemTime), m.sum(xtf.ItemCPU), m.sum(xtf.ItemMPI), waits}
+		own := [...]Sum{m.sum(xtf.ItemTime), m.sum(xtf.ItemCPU), m.sum(xtf.ItemMPI), waits}
 		list[n] = &Exclusive{own[0], own[1], own[2], own[3]}
 		if n == 0 {
 			continue
 		}
 		x := list[s.nodes[n].Parent]
-		for k, to := range []**big.Int{&x.Time, &x.CPU, &x.MPI, &x.Waits} {
-			if *to == nil || own[k] == nil {
-				*to = nil
-				continue
-			}
+		for k, to := range []*Sum{&x.Time, &x.CPU, &x.MPI, &x.Waits} {
 			*to = sub(*to, own[k])
 		}
 		if s.nodes[n].Parent == 0 {

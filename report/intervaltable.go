@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 	"strings"
 )
 
@@ -26,12 +25,10 @@ func (r *Run) firstScreen(rules Rules) (*firstScreen, error) {
 	for n := range s.nodes {
 		x.nodes = append(x.nodes, s.interval(n, rules))
 	}
-	most := new(big.Rat)
+	most := whole(0)
 	for _, n := range x.nodes[1:] {
-		if lost := n.Ticks.Lost; lost.Den.Sign() > 0 {
-			if v := new(big.Rat).SetFrac(lost.Num, lost.Den); v.Cmp(most) > 0 {
-				most, x.next = v, n.index
-			}
+		if n.Ticks.Lost.compare(most) > 0 {
+			most, x.next = n.Ticks.Lost, n.index
 		}
 	}
 	x.worst, err = r.worstWait()
@@ -76,7 +73,7 @@ func (d *Document) writeScreen(w *writer) {
 		if n.Level > 0 {
 			indent = strings.Repeat("  ", int(n.Level)-1) + "└ "
 		}
-		tab.add(indent+n.label, count(n.Executions), w.unit.short(Fraction{integer(n.Ticks.Execution), big.NewInt(1)}),
+		tab.add(indent+n.label, count(n.Executions), w.unit.short(whole(integer(n.Ticks.Execution))),
 			w.bar(n.Efficiency)+w.grade(n.Efficiency, n.Efficiency.text(2)), w.unit.short(n.Ticks.Lost), n.mostly(w.unit))
 	}
 	w.table(&tab)
@@ -94,34 +91,31 @@ func (u unit) short(f Fraction) string {
 	if u.resolution == 0 {
 		return u.fraction(f)
 	}
-	return Fraction{f.Num, times(f.Den, u.resolution)}.fixed(3)
+	return f.times(1, u.resolution).fixed(3)
 }
 
 // mostly names the largest part of the lost time, and the waits in it.
 func (n *Interval) mostly(u unit) string {
 	part, name := n.mostLost()
-	if part == nil {
+	if name == "" {
 		return ""
 	}
-	lost := n.Ticks.Lost
-	text := fmt.Sprintf("%s %s (%s)", name, u.short(Fraction{part, lost.Den}), percentOf(part, lost.Num))
+	text := fmt.Sprintf("%s %s (%s)", name, u.short(part), percentOf(part, n.Ticks.Lost))
 	if worst := n.worstWait(); name == "MPI" && worst != nil && ratio(worst.Sum, n.Ticks.MPI).Value >= 0.1 {
-		text += fmt.Sprintf(", of it %s %s", patternLabel(worst.Item.String()), u.short(Fraction{worst.Sum, big.NewInt(1)}))
+		text += fmt.Sprintf(", of it %s %s", patternLabel(worst.Item.String()), u.short(whole(worst.Sum)))
 	}
 	return text
 }
 
-// mostLost is the largest part of the lost time, over the denominator of that, and
-// its name; nil where nothing is lost.
-func (n *Interval) mostLost() (part *big.Int, name string) {
+// mostLost is the largest part of the lost time and its name, "" where nothing is lost.
+func (n *Interval) mostLost() (part Fraction, name string) {
 	t := &n.Ticks
-	if t.Lost.Num.Sign() == 0 {
-		return nil, ""
+	if t.Lost.sign() == 0 {
+		return Fraction{}, ""
 	}
-	den := t.Lost.Den
-	part, name = t.MPILost.Num, "MPI"
+	part, name = t.MPILost, "MPI"
 	for _, x := range t.losses() {
-		if v := new(big.Int).Mul(x.ticks, den); v.Cmp(part) > 0 {
+		if v := whole(x.ticks); v.compare(part) > 0 {
 			part, name = v, x.name
 		}
 	}
@@ -140,7 +134,7 @@ func (n *Interval) worstWait() *Spread {
 func worstPattern(stats Spreads) *Spread {
 	var worst *Spread
 	for _, i := range waitItems {
-		if s := stats.item(i); positive(s.Sum) && (worst == nil || s.Sum.Cmp(worst.Sum) > 0) {
+		if s := stats.item(i); s.Sum > 0 && (worst == nil || s.Sum > worst.Sum) {
 			worst = s
 		}
 	}
@@ -157,6 +151,4 @@ func patternLabel(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "nxn", "N×N")
 }
 
-func percentOf(a, b *big.Int) string {
-	return Fraction{new(big.Int).Mul(a, big.NewInt(100)), b}.fixed(0) + " %"
-}
+func percentOf(a, b Fraction) string { return a.share(b, 100).fixed(0) + " %" }

@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -12,16 +11,13 @@ import (
 // plain prints an exact number of ticks as seconds with 6 decimals, half away
 // from zero, without groups of digits: the layout is read by programs too.
 func (u unit) plain(f Fraction) string {
-	if f.Num == nil || f.Den == nil {
-		return "n/a"
-	}
 	if u.resolution == 0 {
 		return f.fixed(0)
 	}
-	return Fraction{f.Num, times(f.Den, u.resolution)}.fixed(6)
+	return f.times(1, u.resolution).fixed(6)
 }
 
-func (u unit) plainTicks(v *big.Int) string { return u.plain(Fraction{v, big.NewInt(1)}) }
+func (u unit) plainTicks(v Sum) string { return u.plain(whole(v)) }
 
 // writeIntervals writes a block for every interval, in the layout of the DVM
 // school's interval analyzer.
@@ -70,8 +66,8 @@ func (x *Intervals) block(w *writer, n *Interval) {
 	w.line("%s", l.entry("Execution Time", w.unit.plainTicks(integer(t.Execution))))
 	w.line("%s", l.entry("Processors", strconv.FormatUint(n.Processors, 10)))
 	w.line("%s", l.entry("Total Time", w.unit.plainTicks(t.Total)))
-	if positive(t.Setup) {
-		w.line("%s", l.entry("Set-up and End", w.unit.plainTicks(t.Setup)))
+	if t.Setup > 0 {
+		w.line("%s", l.entry(titled(ItemWord(xtf.ItemSetup)), w.unit.plainTicks(t.Setup)))
 	}
 	w.line("%s", l.entry("Productive Time", w.unit.plain(t.Productive)+productiveParts(t)))
 	if rule := x.text.Rules.rule(); rule == ProductiveNone {
@@ -82,13 +78,13 @@ func (x *Intervals) block(w *writer, n *Interval) {
 	w.line("%s", l.entry("Lost Time", w.unit.plain(t.Lost)))
 	w.line("%s", l.entry("---MPI Time", w.unit.plain(t.MPILost)))
 	w.line("%s", l.entry("---Idle Time", w.unit.plainTicks(t.Idle)))
-	other := []timeLine{{"---Marker Time", t.Marker}, {"---Device Wait", t.DeviceWait}, {"---Device Calls", t.DeviceCall}, {"---Lock Wait", t.LockWait}, {"---Overhead", t.Overhead}}
-	if !t.ioProductive {
-		other = append(other, timeLine{"---I/O Time", t.IO})
-	}
-	for _, e := range other {
-		if v := w.unit.plainTicks(e.v); strings.Trim(v, "0.") != "" {
-			w.line("%s", l.entry(e.label, v))
+	for _, e := range t.losses() {
+		label := "---" + titled(e.name)
+		if e.name == ItemWord(xtf.ItemMarker) {
+			label += " Time"
+		}
+		if v := w.unit.plainTicks(e.ticks); e.name != "idle" && strings.Trim(v, "0.") != "" {
+			w.line("%s", l.entry(label, v))
 		}
 	}
 	if x.text.Details {
@@ -103,9 +99,9 @@ func productiveParts(t *Ticks) string {
 	var parts []string
 	for _, p := range []struct {
 		name string
-		v    *big.Int
-	}{{"CPU", t.CPU}, {"MPI", t.MPIProductive.Num}, {"I/O", t.IO}} {
-		if positive(p.v) && (p.name != "I/O" || t.ioProductive) {
+		v    Sum
+	}{{"CPU", t.CPU}, {"MPI", Sum(t.MPIProductive.sign())}, {"I/O", t.IO}} {
+		if p.v > 0 && (p.name != "I/O" || t.ioProductive) {
 			parts = append(parts, p.name)
 		}
 	}
@@ -118,7 +114,29 @@ func productiveParts(t *Ticks) string {
 // timeLine is a line of a block of details: a label and ticks.
 type timeLine struct {
 	label string
-	v     *big.Int
+	v     Sum
+}
+
+// communication is MPI time by class; label makes a label of a word.
+func (t *Ticks) communication(label func(string) string) []timeLine {
+	list := []timeLine{}
+	for _, x := range []struct {
+		part string
+		item xtf.Item
+		v    Sum
+	}{
+		{"", xtf.ItemP2P, t.P2P},
+		{"", xtf.ItemColl, t.CollectiveAll},
+		{"---", xtf.ItemNxN, t.AllToAll},
+		{"---", xtf.ItemBarrier, t.Barrier},
+		{"", xtf.ItemRMA, t.RMA},
+		{"", xtf.ItemFileIO, t.FileIO},
+		{"", xtf.ItemManagement, t.Management},
+		{"", xtf.ItemStart, t.Start},
+	} {
+		list = append(list, timeLine{x.part + label(ItemWord(x.item)), x.v})
+	}
+	return list
 }
 
 // details writes where time went and what may have been lost.
@@ -128,17 +146,7 @@ func (x *Intervals) details(w *writer, n *Interval, l wording) {
 		title string
 		lines []timeLine
 	}{
-		{"Communication", []timeLine{
-			{"Point to Point", t.P2P},
-			{"Collective", t.CollectiveAll},
-			{"---All to All", t.AllToAll},
-			{"---Barrier", t.Barrier},
-			{"One-sided", t.RMA},
-			{"File I/O", t.FileIO},
-			{"Management", t.Management},
-			{"Starting Operations", t.Start},
-			{"Message Spans", t.SendRecv},
-		}},
+		{"Communication", append(t.communication(titled), timeLine{titled(ItemWord(xtf.ItemSendRecv)), t.SendRecv})},
 		{"Potential Losses", []timeLine{
 			{"Synchronization", t.PotentialSync},
 			{"Time Variation", t.Variation},
@@ -169,12 +177,8 @@ func (x *Intervals) details(w *writer, n *Interval, l wording) {
 		if s.Item == xtf.ItemFirst || s.Item == xtf.ItemLast || s.Item == xtf.ItemIdealFirst || s.Item == xtf.ItemIdealLast {
 			continue
 		}
-		if s.Sum == nil {
-			tab.add(s.Item.String(), "n/a", "n/a", "n/a", "n/a", "", "n/a")
-			continue
-		}
 		if isCount(s.Item) {
-			tab.add(s.Item.String(), s.Sum.String(), s.Mean.text(1), s.Deviation.text(1), strconv.FormatUint(s.Min, 10), fmt.Sprintf("@%d", s.MinP), strconv.FormatUint(s.Max, 10), fmt.Sprintf("@%d", s.MaxP))
+			tab.add(s.Item.String(), s.Sum.json(), s.Mean.text(1), s.Deviation.text(1), strconv.FormatUint(s.Min, 10), fmt.Sprintf("@%d", s.MinP), strconv.FormatUint(s.Max, 10), fmt.Sprintf("@%d", s.MaxP))
 			continue
 		}
 		tab.add(s.Item.String(), u.plainTicks(s.Sum), u.plainReal(s.Mean), u.plainReal(s.Deviation), u.plainTicks(integer(s.Min)), fmt.Sprintf("@%d", s.MinP), u.plainTicks(integer(s.Max)), fmt.Sprintf("@%d", s.MaxP))
@@ -182,9 +186,9 @@ func (x *Intervals) details(w *writer, n *Interval, l wording) {
 	w.table(&tab)
 }
 
-func optional(v *uint64) *big.Int {
+func optional(v *uint64) Sum {
 	if v == nil {
-		return nil
+		return notKnown
 	}
 	return integer(*v)
 }
@@ -215,11 +219,11 @@ var waitLabels = []struct {
 
 func (n *Interval) waitLines() []timeLine {
 	if n.Waits == nil {
-		return []timeLine{{"All Waits", nil}}
+		return []timeLine{{"All Waits", notKnown}}
 	}
 	list := []timeLine{{"All Waits", n.Waits.Total}}
 	for _, x := range waitLabels {
-		if s := n.Stats.item(x.item); s.Sum == nil || s.Sum.Sign() > 0 {
+		if s := n.Stats.item(x.item); s.Sum > 0 {
 			list = append(list, timeLine{x.label, s.Sum})
 		}
 	}
@@ -238,7 +242,12 @@ func (x *Intervals) popBlock(w *writer, n *Interval, l wording) {
 		{"Communication Efficiency", p.Communication},
 		{"Serialisation Efficiency", p.Serialisation},
 		{"Transfer Efficiency", p.Transfer},
+		{"I/O Efficiency", p.IO},
+		{"Balance of I/O", p.IOBalance},
 	} {
+		if !p.IO.Defined && (e.label == "I/O Efficiency" || e.label == "Balance of I/O") {
+			continue
+		}
 		text := e.r.text(6)
 		if p.Approximate && (e.label == "Serialisation Efficiency" || e.label == "Transfer Efficiency") {
 			text += " (approx)"

@@ -40,14 +40,14 @@ func TestMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		x, p := &s.Ticks, &s.POP
-		if x.Setup.Int64() != c.setup || x.Measured.Int64() != c.measured || x.Idle.Int64() != c.idle {
+		if int64(x.Setup) != c.setup || int64(x.Measured) != c.measured || int64(x.Idle) != c.idle {
 			t.Errorf("%s: set-up %v, measured %v, idle %v", c.name, x.Setup, x.Measured, x.Idle)
 		}
 		if got := x.efficiencyText(); got != c.efficiency {
 			t.Errorf("%s: efficiency %s, want %s", c.name, got, c.efficiency)
 		}
-		if x.Productive.Num.String() != c.productive || x.Lost.Num.String() != c.lost || x.Productive.Den.String() != "2" {
-			t.Errorf("%s: productive %v / %v, lost %v", c.name, x.Productive.Num, x.Productive.Den, x.Lost.Num)
+		if x.Productive.num.String() != c.productive || x.Lost.num.String() != c.lost || x.Productive.den.String() != "2" {
+			t.Errorf("%s: productive %v / %v, lost %v", c.name, x.Productive.num, x.Productive.den, x.Lost.num)
 		}
 		if p.Process != c.process || p.Parallel != c.process || p.LoadBalance != c.balance || p.Communication != c.communication || p.IO != ratio64(50, 83) {
 			t.Errorf("%s: %+v", c.name, p)
@@ -59,7 +59,7 @@ func TestMeasured(t *testing.T) {
 			if s, err = r.summary(rules); err != nil {
 				t.Fatal(err)
 			}
-			if got := times(s.Ticks.Productive.Num, 2).String(); got != want || s.Ticks.Productive.Den.Int64() != 1 {
+			if got := s.Ticks.Productive.times(2, 1).num.String(); got != want || s.Ticks.Productive.den.Int64() != 1 {
 				t.Errorf("%s, %s: productive %s halves, want %s", c.name, rule, got, want)
 			}
 		}

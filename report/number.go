@@ -2,11 +2,79 @@ package report
 
 import (
 	"encoding/json"
-	"fmt"
 	"math"
-	"math/big"
+	"math/bits"
 	"strconv"
 )
+
+// Sum is a number of ticks, bytes or things summed over locations, or a difference of two: less than 2^63, see xtf.Most. notKnown
+// is null in JSON and n/a in text.
+type Sum int64
+
+// notKnown is also what a damaged file would make too large.
+const notKnown Sum = math.MinInt64
+
+// MarshalJSON writes the number or null.
+func (s Sum) MarshalJSON() ([]byte, error) { return []byte(s.json()), nil }
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Sum) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		*s = notKnown
+		return nil
+	}
+	return json.Unmarshal(b, (*int64)(s))
+}
+
+func (s Sum) json() string {
+	if s == notKnown {
+		return "null"
+	}
+	return s.String()
+}
+
+func (s Sum) String() string {
+	if s == notKnown {
+		return "n/a"
+	}
+	return strconv.FormatInt(int64(s), 10)
+}
+
+// count prints a number of things.
+func (s Sum) count() string { return group(s.String()) }
+
+// integer is v as a sum.
+func integer(v uint64) Sum {
+	if v > math.MaxInt64 {
+		return notKnown
+	}
+	return Sum(v)
+}
+
+func add(list ...Sum) Sum {
+	x := Sum(0)
+	for _, v := range list {
+		x = sub(x, -v) // -notKnown is notKnown
+	}
+	return x
+}
+
+func sub(a, b Sum) Sum {
+	x := a - b
+	if a == notKnown || b == notKnown || (a < 0) != (b < 0) && (x < 0) != (a < 0) {
+		return notKnown
+	}
+	return x
+}
+
+// times returns a * n for a of 0 or more.
+func times(a Sum, n uint64) Sum {
+	hi, lo := bits.Mul64(uint64(a), n)
+	if a < 0 || hi != 0 {
+		return notKnown
+	}
+	return integer(lo)
+}
 
 // Ratio is a quotient; undefined ones are null in JSON and n/a in text.
 type Ratio struct {
@@ -59,72 +127,39 @@ func (r Ratio) known() string {
 	return r.percent()
 }
 
-// Fraction is an exact number of ticks; in JSON [numerator, denominator].
-type Fraction struct {
-	Num, Den *big.Int
-}
-
-// MarshalJSON writes the two numbers.
-func (f Fraction) MarshalJSON() ([]byte, error) { return json.Marshal([2]*big.Int{f.Num, f.Den}) }
-
-// over returns f / d.
-func (f Fraction) over(d *big.Int) Ratio { return ratio(f.Num, new(big.Int).Mul(f.Den, d)) }
-
-// fixed prints the fraction with a number of decimals, half away from zero; n/a
-// for a denominator of 0.
-func (f Fraction) fixed(digits int) string {
-	if f.Den.Sign() == 0 {
-		return "n/a"
-	}
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)
-	v := roundQuotient(new(big.Int).Mul(f.Num, scale), f.Den)
-	sign := ""
-	if v.Sign() < 0 {
-		sign = "-"
-		v.Neg(v)
-	}
-	if digits == 0 {
-		return sign + v.String()
-	}
-	whole, rest := new(big.Int).QuoRem(v, scale, new(big.Int))
-	return fmt.Sprintf("%s%s.%0*s", sign, whole, digits, rest)
-}
-
-// ratio returns a / b, undefined for b = 0 and for sums that are not known. Both are exact, so the quotient is
-// the nearest floating-point number on every machine.
-func ratio(a, b *big.Int) Ratio {
-	if a == nil || b == nil || b.Sign() == 0 {
+// ratio returns a / b, undefined for b = 0 and for sums that are not known.
+func ratio(a, b Sum) Ratio {
+	if a == notKnown || b == notKnown {
 		return Ratio{}
 	}
-	v, _ := new(big.Rat).SetFrac(a, b).Float64()
-	return Ratio{v, true}
-}
-
-func ratio64(a, b uint64) Ratio { return ratio(integer(a), integer(b)) }
-
-func integer(v uint64) *big.Int { return new(big.Int).SetUint64(v) }
-
-// words makes a number of 64-bit words, low word first.
-func words(w ...uint64) *big.Int {
-	x := new(big.Int)
-	for i := len(w) - 1; i >= 0; i-- {
-		x.Lsh(x, 64)
-		x.Or(x, integer(w[i]))
+	r := ratio64(uint64(max(a, -a)), uint64(max(b, -b)))
+	if (a < 0) != (b < 0) && a != 0 {
+		r.Value = -r.Value
 	}
-	return x
+	return r
 }
 
-// positive reports whether a sum is known and above 0.
-func positive(v *big.Int) bool { return v != nil && v.Sign() > 0 }
-
-func add(list ...*big.Int) *big.Int {
-	x := new(big.Int)
-	for _, v := range list {
-		x.Add(x, v)
+// ratio64 returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
+func ratio64(a, b uint64) Ratio {
+	if a == 0 || b == 0 {
+		return Ratio{0, b > 0}
 	}
-	return x
+	up, down := bits.LeadingZeros64(a), bits.LeadingZeros64(b)
+	q, rest := bits.Div64(a<<up>>1, a<<up<<63, b<<down) // 63 or 64 bits
+	if rest > 0 {
+		q |= 1 // no tie
+	}
+	return Ratio{math.Ldexp(float64(q), down-up-63), true}
 }
 
-func sub(a, b *big.Int) *big.Int { return new(big.Int).Sub(a, b) }
+// NewRatio returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
+func NewRatio(a, b uint64) Ratio { return ratio64(a, b) }
 
-func times(a *big.Int, n uint64) *big.Int { return new(big.Int).Mul(a, integer(n)) }
+// meanOf is a / b, half up; b is positive.
+func meanOf(a, b uint64) uint64 {
+	q, rest := a/b, a%b
+	if rest >= b-rest {
+		q++
+	}
+	return q
+}

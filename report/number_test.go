@@ -2,20 +2,17 @@ package report
 
 import (
 	"errors"
-	"math/big"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 func TestUnit(t *testing.T) {
 	for _, x := range []struct {
 		resolution uint64
-		num, den   int64
+		num, den   Sum
 		want       string
 	}{
 		{1_000_000_000, 1_234_567_891, 1, "1.234568"},
@@ -30,7 +27,7 @@ func TestUnit(t *testing.T) {
 		{0, 1_234_567, 1, "1 234 567"},
 		{0, 5, 2, "3"},
 	} {
-		if got := (unit{x.resolution}).fraction(Fraction{big.NewInt(x.num), big.NewInt(x.den)}); got != x.want {
+		if got := (unit{x.resolution}).fraction(fraction(x.num, x.den)); got != x.want {
 			t.Errorf("%d/%d ticks of 1/%d s: %q, want %q", x.num, x.den, x.resolution, got, x.want)
 		}
 	}
@@ -43,27 +40,12 @@ func TestMeans(t *testing.T) {
 		{unit{1000}.real(Ratio{-1234567, true}), "-1 234.567000"},
 		{unit{}.real(Ratio{12345.25, true}), "12 345.2"},
 		{unit{}.real(Ratio{}), "n/a"},
-		{unit{1000}.perCall(big.NewInt(5_000_000), big.NewInt(4)), "1 250 000 000.000"},
+		{unit{1000}.perCall(5_000_000, 4), "1 250 000 000.000"},
 		{Ratio{322472.04, true}.mean(), "322 472.0"},
 	} {
 		if x.got != x.want {
 			t.Errorf("%q, want %q", x.got, x.want)
 		}
-	}
-}
-
-// TestWide compares 128-bit sums with big numbers.
-func TestWide(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	var w wide
-	want := new(big.Int)
-	for range 1000 {
-		v := rng.Uint64()
-		w.add(v)
-		want.Add(want, integer(v))
-	}
-	if w.big().Cmp(want) != 0 {
-		t.Errorf("%s, want %s", w.big(), want)
 	}
 }
 
@@ -151,19 +133,6 @@ func FuzzRanks(f *testing.F) {
 			}
 		}
 	})
-}
-
-// TestUnknownSums adds a value that does not fit before and behind others.
-func TestUnknownSums(t *testing.T) {
-	for _, list := range [][]uint64{{xtf.Overflowed, 3}, {3, xtf.Overflowed}, {xtf.Overflowed}, {xtf.Overflowed, xtf.Overflowed, 1}} {
-		s := xtf.Stat{Key: uint64(xtf.ItemMPI)}
-		for rank, v := range list {
-			addStat(&s, v, uint32(rank), rank == 0)
-		}
-		if d := spreadOf(&s, uint64(len(list))); d.Sum != nil || d.Item != xtf.ItemMPI {
-			t.Errorf("%v: %+v", list, d)
-		}
-	}
 }
 
 // TestMagnitude prints how bad problems are, in the unit of their code.

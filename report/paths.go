@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 
@@ -13,11 +12,11 @@ import (
 // Paths is the call-path profile: what every chain of open regions took, over
 // the chosen processes, from the call graph.
 type Paths struct {
-	Source Source   `json:"source"` // the graph
-	Ranks  string   `json:"ranks"`
-	Paths  []Path   `json:"paths"` // depth first; the first is outside all calls
-	Time   *big.Int `json:"time"`  // of all locations, first to last event
-	Bound  *Bound   `json:"bound"`
+	Source Source `json:"source"` // the graph
+	Ranks  string `json:"ranks"`
+	Paths  []Path `json:"paths"` // depth first; the first is outside all calls
+	Time   uint64 `json:"time"`  // of all locations, first to last event
+	Bound  *Bound `json:"bound"`
 }
 
 // Path is one chain of regions. Times are ticks.
@@ -26,7 +25,9 @@ type Path struct {
 	Depth     int    `json:"depth"`
 	Region    uint32 `json:"region"`
 	Name      string `json:"name"`
-	Calls     uint64 `json:"calls"`
+	Calls     uint64 `json:"calls"`                     // that were recorded
+	Samples   uint64 `json:"samples,omitempty"`         // with the whole path
+	Estimated uint64 `json:"estimated_calls,omitempty"` // calls that calling contexts alone tell of
 	Inclusive uint64 `json:"inclusive"`
 	Exclusive uint64 `json:"exclusive"`
 	Share     Ratio  `json:"share"` // inclusive, of the time of all locations
@@ -53,15 +54,15 @@ func (r *Run) Paths(ranks Ranks) (*Paths, []Lost, error) {
 		return nil, lost, fmt.Errorf("%s: %w", r.Name, err)
 	}
 	p.Bound = r.boundOf(dev)
-	var time wide
+	time := uint64(0)
 	for _, x := range list {
-		time.add(x.Exclusive)
+		time += x.Exclusive
 	}
-	p.Time = time.big()
+	p.Time = time
 	for i, x := range list {
 		y := Path{
 			Parent: x.Parent, Depth: x.Depth, Region: x.Region, Name: r.RegionName(x.Region),
-			Calls: x.Calls, Inclusive: x.Inclusive, Exclusive: x.Exclusive, Share: ratio(integer(x.Inclusive), p.Time),
+			Calls: x.Calls - x.Estimated, Samples: x.Samples, Estimated: x.Estimated, Inclusive: x.Inclusive, Exclusive: x.Exclusive, Share: ratio64(x.Inclusive, p.Time),
 		}
 		if i == 0 {
 			y.Name = "(outside recorded calls)"
@@ -105,12 +106,17 @@ func (p *Paths) largest(n int) []int {
 func (d *Document) writePaths(w *writer) {
 	p := d.Paths
 	u := w.unit
-	w.title(fmt.Sprintf("call paths, %s %s in %s", u.big(p.Time), u.name(), plural(max(len(p.Paths)-1, 0), "path")))
+	w.title(fmt.Sprintf("call paths, %s %s in %s", u.ticks(p.Time), u.name(), plural(max(len(p.Paths)-1, 0), "path")))
 	w.noteGraph(SourceGraph, p.Bound)
 	tab := table{head: []string{"<path", "calls", "inclusive " + u.name(), "share", "exclusive " + u.name()}}
 	if p.Bound != nil {
 		tab.head = append(tab.head, "inclusive ±", "exclusive ±")
 	}
+	var sum sampling
+	for i := range p.Paths {
+		sum.add(p.Paths[i].Samples, p.Paths[i].Estimated)
+	}
+	sum.head(w, &tab, d.run)
 	shown := p.largest(w.style.rows() + 1)
 	for _, i := range shown {
 		x := &p.Paths[i]
@@ -120,12 +126,16 @@ func (d *Document) writePaths(w *writer) {
 		cells := []string{
 			strings.Repeat("  ", min(max(x.Depth-1, 0), 30)) + clean(x.Name, 60), count(x.Calls), u.ticks(x.Inclusive), x.Share.percent(), u.ticks(x.Exclusive),
 		}
+		if x.Estimated > 0 && x.Calls == 0 {
+			cells[1] = ""
+		}
 		if i == 0 { // not a call: what is inside lies below
 			cells[1], cells[2], cells[3] = "", "", ""
 		}
 		if p.Bound != nil {
 			cells = append(cells, u.ticks(*x.InclusiveOff), u.ticks(*x.ExclusiveOff))
 		}
+		cells = append(cells, sum.cells(x.Samples, x.Estimated)...)
 		tab.add(cells...)
 	}
 	w.table(&tab)

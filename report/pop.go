@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 	"strconv"
 	"strings"
 
@@ -51,16 +50,13 @@ func (m *measured) threads() *ThreadPOP {
 
 // threadTimes are the time of all threads, and what is left of it without each loss
 // in turn; nil without threads.
-func (m *measured) threadTimes() []*big.Int {
+func (m *measured) threadTimes() []Sum {
 	all := m.sum(xtf.ItemThreadTime)
-	if !positive(all) {
+	if all <= 0 {
 		return nil
 	}
-	left := []*big.Int{all}
+	left := []Sum{all}
 	for _, i := range []xtf.Item{xtf.ItemThreadSerial, xtf.ItemThreadImbalance, xtf.ItemThreadScheduling} {
-		if m.sum(i) == nil {
-			return nil
-		}
 		left = append(left, sub(left[len(left)-1], m.sum(i)))
 	}
 	return left
@@ -69,8 +65,8 @@ func (m *measured) threadTimes() []*big.Int {
 // POP reports the efficiencies.
 func (r *Run) POP(ranks Ranks, span *Span, rules Rules) (*POPs, []Lost, error) {
 	x := &POPs{Resolution: r.Defs.Clock().TimerResolution, Ranks: ranks.String(), Span: span}
-	of, n := hosts(r.Defs)
-	x.Hosts = n
+	nodes, of := hosts(r.Defs)
+	x.Hosts = len(nodes)
 	useful := map[uint64]*hostSum{} // by interval and host
 	s, err := r.survey(surveyOptions{ranks: ranks, span: span, section: "pop", deep: true, rules: rules, each: func(p *processItems) {
 		for _, k := range p.keys() {
@@ -80,7 +76,7 @@ func (r *Run) POP(ranks Ranks, span *Span, rules Rules) (*POPs, []Lost, error) {
 					h = &hostSum{}
 					useful[xtf.NodeKey(node, uint32(of[p.rank]))] = h
 				}
-				h.useful.add(p.useful(node, rules))
+				h.useful += p.useful(node, rules)
 				h.processes++
 			}
 		}
@@ -95,7 +91,7 @@ func (r *Run) POP(ranks Ranks, span *Span, rules Rules) (*POPs, []Lost, error) {
 			continue
 		}
 		p := NodePOP{Path: pathOf(s.nodes, i), Label: s.nodes[i].label(), Processors: m.participants, POP: m.pop(), level: s.nodes[i].Level}
-		p.setHosts(m, uint32(i), n, useful)
+		p.setHosts(m, uint32(i), len(nodes), useful)
 		x.Nodes = append(x.Nodes, p)
 	}
 	return x, s.lost, nil
@@ -103,7 +99,7 @@ func (r *Run) POP(ranks Ranks, span *Span, rules Rules) (*POPs, []Lost, error) {
 
 // hostSum is the useful time of the processes of a host.
 type hostSum struct {
-	useful    wide
+	useful    uint64
 	processes uint64
 }
 
@@ -118,17 +114,15 @@ func (p *NodePOP) setHosts(m *measured, n uint32, hosts int, useful map[uint64]*
 		if x == nil {
 			continue
 		}
-		f := Fraction{x.useful.big(), integer(x.processes)}
-		// a/b > c/d
-		if best.Num == nil || times(f.Num, best.Den.Uint64()).Cmp(times(best.Num, x.processes)) > 0 {
+		if f := fraction64(x.useful, x.processes); !best.known() || f.compare(best) > 0 {
 			best = f
 		}
 	}
-	if best.Num == nil {
+	if !best.known() {
 		return
 	}
 	p.Inside = best.over(integer(m.useful))
-	p.Between = ratio(times(p.Useful, best.Den.Uint64()), times(best.Num, m.participants))
+	p.Between = fraction(p.Useful, integer(m.participants)).share(best, 1).ratio()
 }
 
 // writePOPs writes the multiplicative, then the additive efficiencies.
@@ -171,12 +165,28 @@ func (d *Document) writePOPs(w *writer) {
 		w.table(&tab)
 		w.line("%d hosts; within x between = load balance", x.Hosts)
 	}
+	x.writeIO(w)
 	x.writeThreads(w)
 	for i := range x.Nodes {
 		if x.Nodes[i].Approximate {
 			w.line("approx: without a replay on an ideal network, its runtime is estimated as the longest time without MPI calls that do not wait")
 			break
 		}
+	}
+}
+
+// writeIO writes the efficiencies of file input and output, where there is any.
+func (x *POPs) writeIO(w *writer) {
+	tab := table{head: []string{"<file input and output", "efficiency", "balance"}}
+	for i := range x.Nodes {
+		if n := &x.Nodes[i]; n.IO.Defined {
+			tab.add(strings.Repeat("  ", int(n.level))+n.Label, w.grade(n.IO, n.IO.text(3)), w.grade(n.IOBalance, n.IOBalance.text(3)))
+		}
+	}
+	if len(tab.rows) > 0 {
+		w.line("")
+		w.table(&tab)
+		w.line("CPU time over CPU and I/O time; mean I/O time over the largest of a process")
 	}
 }
 
@@ -199,7 +209,7 @@ func (x *POPs) writeThreads(w *writer) {
 // writeCSV writes a row for every interval.
 func (x *POPs) writeCSV(w rowWriter) error {
 	head := []string{"path", "interval", "processors", "runtime", "ideal", "parallel", "load_balance", "communication", "serialisation", "transfer"}
-	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "openmp", "openmp_serial", "openmp_load_balance", "openmp_scheduling", "approximate")
+	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "openmp", "openmp_serial", "openmp_load_balance", "openmp_scheduling", "io", "io_balance", "approximate")
 	if err := w.Write(head); err != nil {
 		return err
 	}
@@ -209,11 +219,11 @@ func (x *POPs) writeCSV(w rowWriter) error {
 		if n.Threads != nil {
 			threads = *n.Threads
 		}
-		row := []string{pathText(n.Path), n.Label, strconv.FormatUint(n.Processors, 10), jsonBig(n.Runtime), jsonBig(n.Ideal)}
+		row := []string{pathText(n.Path), n.Label, strconv.FormatUint(n.Processors, 10), n.Runtime.json(), n.Ideal.json()}
 		for _, r := range []Ratio{
 			n.Parallel, n.LoadBalance, n.Communication, n.Serialisation, n.Transfer,
 			n.Additive.LoadBalance, n.Additive.Serialisation, n.Additive.Transfer, n.Additive.Communication, n.Inside, n.Between,
-			threads.OpenMP, threads.Serial, threads.Balance, threads.Scheduling,
+			threads.OpenMP, threads.Serial, threads.Balance, threads.Scheduling, n.IO, n.IOBalance,
 		} {
 			row = append(row, r.csv())
 		}

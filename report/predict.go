@@ -56,6 +56,7 @@ type Donor struct {
 	Measured  uint64 `json:"entries_measured"`
 	Host      uint64 `json:"host"`   // sum of the entries measured, in the recorded run
 	Target    uint64 `json:"target"` // and on the target
+	Off       uint64 `json:"off"`    // of the whole replay, when it was not on a processor
 }
 
 // PredictedErrors are the parts of the error, as shares; undefined where the input is missing.
@@ -63,11 +64,19 @@ type PredictedErrors struct {
 	Net    Ratio `json:"net"`    // the run simulated on the host against the recorded one
 	Class  Ratio `json:"class"`  // the same with representatives instead of all processes
 	Replay Ratio `json:"replay"` // replays on the host against the recorded run, the worst
+	Spread Ratio `json:"spread"` // repetitions of a replay, the farthest apart
+	Delay  Ratio `json:"delay"`  // of a process's recorded computation, in which it was ready to run and had no processor, the most
 
 	HostPlatform  string  `json:"host_platform,omitempty"`
 	HostMakespan  *uint64 `json:"host_makespan,omitempty"`
 	ClassMakespan *uint64 `json:"class_makespan,omitempty"`
 	WorstReplay   *uint32 `json:"worst_replay,omitempty"` // process
+	WorstSpread   *uint32 `json:"worst_spread,omitempty"`
+	WorstDelay    *uint32 `json:"worst_delay,omitempty"`
+
+	Replayed, Recorded uint64 `json:"-"` // of WorstReplay, for people
+	Least, Most        uint64 `json:"-"` // of WorstSpread
+	Delayed            uint64 `json:"-"` // of WorstDelay
 }
 
 // LeftOut counts something that the simulated program has not as it was.

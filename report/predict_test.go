@@ -14,7 +14,7 @@ func somePrediction() *Prediction {
 	makespan, host := uint64(15*ms), uint64(21*ms)
 	p := &Prediction{
 		Name: "run.xtf", Resolution: Picoseconds, Platform: &PredictedPlatform{Name: "c\x1b", Nodes: 2, RanksPerNode: 2, Mapping: "block", Contention: "none", Policy: "dma", Engine: "dataflow"},
-		Computation: PredictedComputing{Source: "vectors", Scale: "1", Rule: "copy", Replaced: 3, Threshold: "5%", Donors: []Donor{{Process: 1, Processes: 3, Entries: 10, Measured: 5, Host: 4 * ms, Target: 2 * ms}}},
+		Computation: PredictedComputing{Source: "vectors", Scale: "1", Rule: "copy", Replaced: 3, Threshold: "5%", Donors: []Donor{{Process: 1, Processes: 3, Entries: 10, Measured: 5, Host: 4 * ms, Target: 2 * ms, Off: 300_000_000}}},
 		Measured:    20 * ms, Makespan: &makespan, Ratio: Ratio{0.75, true},
 		Errors:  PredictedErrors{Net: Ratio{0.05001, true}, Class: Ratio{0, true}, HostMakespan: &host, HostPlatform: "h"},
 		LeftOut: []LeftOut{{What: "files", Count: 3, Text: "as computation: files"}}, Unmatched: 2,
@@ -58,7 +58,10 @@ func TestPredictionText(t *testing.T) {
 		"runtime: measured 0.020000 s, predicted 0.015000 s, x 0.7500",
 		"compute alike (5%)",
 		"network            5.0 %  simulated on h 0.021000 s, measured 0.020000 s; above 5 %",
+		"5 of 10 entries measured, the others follow them by site; 0.000300 s of the replay not on a processor",
 		"replay               n/a  needs --host-vectors",
+		"spread               n/a  needs vectors of replays with --repeat",
+		"delay                n/a  needs a run of coppice record",
 		"left out: 2 sides of messages",
 		"as computation: files: 3",
 		"2    block     deadlock",
@@ -69,6 +72,37 @@ func TestPredictionText(t *testing.T) {
 	}
 	if strings.Contains(b.String(), "\x1b") {
 		t.Error("an escape code of a name is printed")
+	}
+}
+
+// TestPredictionMeasured prints what is known of the measurement.
+func TestPredictionMeasured(t *testing.T) {
+	p, process := somePrediction(), uint32(2)
+	e := &p.Errors
+	e.Replay, e.WorstReplay, e.Replayed, e.Recorded = Ratio{0.5, true}, &process, 2_000_000_000, 4_000_000_000
+	e.Spread, e.WorstSpread, e.Least, e.Most = Ratio{0.03125, true}, &process, 1_900_000_000, 1_980_000_000
+	e.Delay, e.WorstDelay, e.Delayed = Ratio{0.5, true}, &process, 1_800_000_000
+	var b bytes.Buffer
+	if err := p.WriteText(&b, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"replay             50.0 %  of process 2, the worst: 0.002000 s replayed, 0.004000 s recorded; above 5 %",
+		"spread              3.1 %  repetitions of process 2, the farthest apart: 0.001900 to 0.001980 s\n",
+		"delay              50.0 %  of the recorded computation of process 2, the most: it had no processor for 0.001800 s; above 5 %",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%q is not in\n%s", want, b.String())
+		}
+	}
+	for text, holds := range map[string]bool{"error_spread>3.2%": false, "error_spread>3%": true, "error_delay>49%": true, "error_delay>50%": false} {
+		c, err := ParsePredictCondition(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v := p.Judge([]*PredictCondition{c}); v[0].Holds != holds {
+			t.Errorf("%s: %+v", text, v[0])
+		}
 	}
 }
 

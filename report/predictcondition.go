@@ -2,63 +2,60 @@ package report
 
 import (
 	"fmt"
-	"math/big"
+	"math/bits"
 )
 
 // PredictCondition is a comparison of a metric of a prediction with a number, as [Condition] is of an interval's. Times without
 // a unit are seconds.
 type PredictCondition struct {
 	Condition
-	value func(p *Prediction) *big.Rat
+	value func(p *Prediction) Fraction
 }
 
 // predictMetric is a number of a prediction.
 type predictMetric struct {
 	name  string
 	kind  metricKind
-	value func(p *Prediction) *big.Rat // nil: not known
+	value func(p *Prediction) Fraction
 }
 
 // predictMetrics are the numbers that conditions about a prediction can name.
 func predictMetrics() []predictMetric {
-	ps := func(v *uint64) *big.Int {
-		if v == nil {
-			return nil
+	makespan := func(p *Prediction) Fraction {
+		if p.Makespan == nil {
+			return Fraction{}
 		}
-		return integer(*v)
+		return fraction64(*p.Makespan, 1)
 	}
-	one := big.NewInt(1)
-	share := func(r Ratio) *big.Rat {
-		if !r.Defined {
-			return nil
-		}
-		return new(big.Rat).SetFloat64(r.Value)
-	}
+	measured := func(p *Prediction) Fraction { return fraction64(p.Measured, 1) }
 	return []predictMetric{
-		{"makespan", kindTime, func(p *Prediction) *big.Rat { return ratOf(ps(p.Makespan), one) }},
-		{"measured", kindTime, func(p *Prediction) *big.Rat { return ratOf(integer(p.Measured), one) }},
-		{"ratio", kindShare, func(p *Prediction) *big.Rat { return ratOf(ps(p.Makespan), integer(p.Measured)) }},
-		{"speedup", kindShare, func(p *Prediction) *big.Rat { return ratOf(integer(p.Measured), ps(p.Makespan)) }},
-		{"error_net", kindShare, func(p *Prediction) *big.Rat { return share(p.Errors.Net) }},
-		{"error_class", kindShare, func(p *Prediction) *big.Rat { return share(p.Errors.Class) }},
-		{"error_replay", kindShare, func(p *Prediction) *big.Rat { return share(p.Errors.Replay) }},
-		{"compute", kindTime, func(p *Prediction) *big.Rat { return p.mean(func(t *PredictedTimes) uint64 { return t.Compute }) }},
-		{"communication", kindTime, func(p *Prediction) *big.Rat {
+		{"makespan", kindTime, makespan},
+		{"measured", kindTime, measured},
+		{"ratio", kindShare, func(p *Prediction) Fraction { return makespan(p).share(measured(p), 1) }},
+		{"speedup", kindShare, func(p *Prediction) Fraction { return measured(p).share(makespan(p), 1) }},
+		{"error_net", kindShare, func(p *Prediction) Fraction { return p.Errors.Net.fraction() }},
+		{"error_class", kindShare, func(p *Prediction) Fraction { return p.Errors.Class.fraction() }},
+		{"error_replay", kindShare, func(p *Prediction) Fraction { return p.Errors.Replay.fraction() }},
+		{"error_spread", kindShare, func(p *Prediction) Fraction { return p.Errors.Spread.fraction() }},
+		{"error_delay", kindShare, func(p *Prediction) Fraction { return p.Errors.Delay.fraction() }},
+		{"compute", kindTime, func(p *Prediction) Fraction { return p.mean(func(t *PredictedTimes) uint64 { return t.Compute }) }},
+		{"communication", kindTime, func(p *Prediction) Fraction {
 			return p.mean(func(t *PredictedTimes) uint64 { return t.Finish - min(t.Compute+t.Kept, t.Finish) })
 		}},
 	}
 }
 
 // mean is that of a time over the processes, nil without a prediction.
-func (p *Prediction) mean(of func(t *PredictedTimes) uint64) *big.Rat {
+func (p *Prediction) mean(of func(t *PredictedTimes) uint64) Fraction {
 	if p.Makespan == nil {
-		return nil
+		return Fraction{}
 	}
-	sum := new(big.Int)
+	var high, low, carry uint64
 	for i := range p.Processes {
-		sum.Add(sum, integer(of(&p.Processes[i].Predicted)))
+		low, carry = bits.Add64(low, of(&p.Processes[i].Predicted), 0)
+		high += carry
 	}
-	return ratOf(sum, big.NewInt(int64(len(p.Processes))))
+	return fraction128(high, low, uint64(len(p.Processes)))
 }
 
 // PredictMetricNames are the names of the metrics of conditions about a prediction.
@@ -98,7 +95,7 @@ func (p *Prediction) Judge(list []*PredictCondition) []Verdict {
 	for _, c := range list {
 		v := c.value(p)
 		limit, err := c.limit(u.resolution)
-		holds := v == nil || err != nil || c.holds(v.Cmp(limit))
+		holds := !v.defined() || err != nil || c.holds(v.compare(limit))
 		verdicts = append(verdicts, Verdict{Holds: holds, Text: fmt.Sprintf("%s: %s is %s", c.text, c.metric.name, c.metric.text(v, u))})
 	}
 	return verdicts

@@ -51,8 +51,12 @@ func (p *Prediction) writeHead(w *writer) {
 	}
 	for i := range c.Donors {
 		d := &c.Donors[i]
-		w.line("  process %d for %s: %s s there, %s s recorded, x %s%s", d.Process, plural(int(d.Processes), "process"),
-			w.unit.ticks(d.Target), w.unit.ticks(d.Host), ratio64(d.Target, d.Host).text(4), d.partly())
+		off := ""
+		if d.Off > 0 {
+			off = fmt.Sprintf("; %s s of the replay not on a processor", w.unit.ticks(d.Off))
+		}
+		w.line("  process %d for %s: %s s there, %s s recorded, x %s%s%s", d.Process, plural(int(d.Processes), "process"),
+			w.unit.ticks(d.Target), w.unit.ticks(d.Host), ratio64(d.Target, d.Host).text(4), d.partly(), off)
 		if i == w.style.rows()-1 && i < len(c.Donors)-1 {
 			w.more(len(c.Donors), i+1, "process")
 			break
@@ -166,7 +170,9 @@ func (p *Prediction) writeErrors(w *writer) {
 	}{
 		{"network", e.Net, e.hostText(w.unit, p.Measured), "needs --host-platform"},
 		{"classes", e.Class, e.classText(w.unit), "needs --host-platform or --platform"},
-		{"replay", e.Replay, e.replayText(), "needs --host-vectors"},
+		{"replay", e.Replay, e.replayText(w.unit), "needs --host-vectors"},
+		{"spread", e.Spread, e.spreadText(w.unit), "needs vectors of replays with --repeat"},
+		{"delay", e.Delay, e.delayText(w.unit), "needs a run of coppice record"},
 	} {
 		if !x.share.Defined {
 			x.text = x.need
@@ -192,11 +198,25 @@ func (e *PredictedErrors) classText(u unit) string {
 	return fmt.Sprintf("%s s with the vectors of representatives", u.ticks(*e.ClassMakespan))
 }
 
-func (e *PredictedErrors) replayText() string {
+func (e *PredictedErrors) replayText(u unit) string {
 	if e.WorstReplay == nil {
 		return ""
 	}
-	return fmt.Sprintf("of process %d, the worst", *e.WorstReplay)
+	return fmt.Sprintf("of process %d, the worst: %s s replayed, %s s recorded", *e.WorstReplay, u.ticks(e.Replayed), u.ticks(e.Recorded))
+}
+
+func (e *PredictedErrors) spreadText(u unit) string {
+	if e.WorstSpread == nil {
+		return ""
+	}
+	return fmt.Sprintf("repetitions of process %d, the farthest apart: %s to %s s", *e.WorstSpread, u.ticks(e.Least), u.ticks(e.Most))
+}
+
+func (e *PredictedErrors) delayText(u unit) string {
+	if e.WorstDelay == nil {
+		return ""
+	}
+	return fmt.Sprintf("of the recorded computation of process %d, the most: it had no processor for %s s", *e.WorstDelay, u.ticks(e.Delayed))
 }
 
 // writeLeftOut says what is not simulated as it was.

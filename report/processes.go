@@ -13,11 +13,10 @@ type vector [xtf.NumItems]uint64
 
 // derive sets what follows from other times.
 func (v *vector) derive() {
-	away := uint64(0)
+	v[xtf.ItemCPU] = v[xtf.ItemTime]
 	for _, i := range xtf.AsideItems {
-		away += v[i]
+		v[xtf.ItemCPU] -= min(v[xtf.ItemCPU], v[i])
 	}
-	v[xtf.ItemCPU] = v[xtf.ItemTime] - min(v[xtf.ItemTime], away)
 	v[xtf.ItemMeasured] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemSetup])
 }
 
@@ -55,7 +54,7 @@ func (x *processItems) took(n uint32) bool {
 // useful is the process's useful time.
 func (x *processItems) useful(n uint32, rules Rules) uint64 {
 	if rules.IO {
-		return saturating(x.at(n, xtf.ItemCPU), x.at(n, xtf.ItemIO))
+		return x.at(n, xtf.ItemCPU) + x.at(n, xtf.ItemIO)
 	}
 	return x.at(n, xtf.ItemCPU)
 }
@@ -68,14 +67,6 @@ func (x *processItems) keys() []uint64 {
 	}
 	slices.Sort(list)
 	return list
-}
-
-// saturating adds without wrapping: what does not fit stays marked.
-func saturating(a, b uint64) uint64 {
-	if s := a + b; s >= a {
-		return s
-	}
-	return xtf.Overflowed
 }
 
 // eachProcess calls f with the components of every chosen process, one after
@@ -102,6 +93,7 @@ func (r *Run) eachProcess(ranks Ranks, section string, f func(x *processItems)) 
 // processItems reads the components of a process, its locations joined.
 func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) {
 	x := &processItems{rank: rank, values: map[uint64]uint64{}}
+	most := xtf.Most(r.Defs.NumLocations()) * uint64(p.Count)
 	begun := map[uint64]bool{} // nodes that an earlier location executed, or has events of
 	for i := range trace.P(p.Count) {
 		at := p.First + i
@@ -121,7 +113,9 @@ func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) 
 			own = withZeros(own)
 		}
 		for _, c := range own {
-			x.join(c, i == 0, begun[c.Key>>32])
+			if v := x.join(c, i == 0, begun[c.Key>>32]); v > most {
+				return nil, fmt.Errorf("%s: process %d: %s of %d, where sums hold %d: %w", r.Name, rank, xtf.Item(uint32(c.Key)), v, most, xtf.ErrCorrupt)
+			}
 		}
 		for _, c := range own {
 			if item := xtf.Item(uint32(c.Key)); !metric && (item == xtf.ItemExecutions || item == xtf.ItemEvents) {
@@ -161,8 +155,8 @@ func withZeros(own []xtf.Comp) []xtf.Comp {
 // join adds a value of one location of the process, the first one or not; begun
 // says whether an earlier one executed the node. Counts and messages add up.
 // Other items are those of the first location that executed the node; those of the
-// whole program are of the first location, the one that calls MPI.
-func (x *processItems) join(c xtf.Comp, first, begun bool) {
+// whole program are of the first location, the one that calls MPI. It returns the process's value.
+func (x *processItems) join(c xtf.Comp, first, begun bool) uint64 {
 	old := x.values[c.Key]
 	whole := c.Key>>32 == 0
 	switch i := xtf.Item(uint32(c.Key)); {
@@ -173,11 +167,12 @@ func (x *processItems) join(c xtf.Comp, first, begun bool) {
 	case whole && (i == xtf.ItemLast || i == xtf.ItemExecutions):
 		c.Value = max(c.Value, old)
 	case i.Adds():
-		c.Value = saturating(c.Value, old)
+		c.Value += old
 	case whole && !first || !whole && begun:
-		return
+		return old
 	}
 	x.values[c.Key] = c.Value
+	return c.Value
 }
 
 // spanTime takes the whole program's time from the first to the last event of
@@ -188,11 +183,11 @@ func (x *processItems) spanTime() {
 		return
 	}
 	all := last - first
-	less := uint64(0)
+	own := all
 	for _, i := range xtf.AsideItems {
-		less = saturating(less, x.at(0, i))
+		own -= min(own, x.at(0, i))
 	}
 	x.values[uint64(xtf.ItemTime)] = all
-	x.values[uint64(xtf.ItemCPU)] = all - min(all, less)
+	x.values[uint64(xtf.ItemCPU)] = own
 	x.values[uint64(xtf.ItemMeasured)] = all - min(all, x.at(0, xtf.ItemSetup))
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -17,30 +16,35 @@ type Profile struct {
 	Bound     *Bound       `json:"bound"`     // of times from a lossy graph; nil: exact
 	Ranks     string       `json:"ranks"`     // "all", or the chosen ones
 	Processes int          `json:"processes"` // chosen
-	Time      *big.Int     `json:"time"`      // of all their threads and streams, first to last event
-	Exclusive *big.Int     `json:"exclusive"` // of all regions
-	Outside   *big.Int     `json:"outside"`   // time in no recorded call
+	Time      uint64       `json:"time"`      // of all their threads and streams, first to last event
+	Exclusive uint64       `json:"exclusive"` // of all regions
+	Outside   uint64       `json:"outside"`   // time in no recorded call
 	Regions   []RegionTime `json:"regions"`   // in the order of the definitions
 }
 
 // RegionTime is a region's line of a profile. Times are ticks; inclusive time
 // counts the outermost of recursive calls only.
 type RegionTime struct {
-	Region    uint32   `json:"region"` // reference in the trace
-	Name      string   `json:"name"`
-	File      string   `json:"file"`
-	Line      uint32   `json:"line"`
-	Class     string   `json:"class"` // of MPI and I/O calls, "" for the program's own code
-	Calls     *big.Int `json:"calls"`
-	Inclusive *big.Int `json:"inclusive"`
-	Exclusive *big.Int `json:"exclusive"`
-	Share     Ratio    `json:"share"` // of the locations' time
+	Region    uint32 `json:"region"` // reference in the trace
+	Name      string `json:"name"`
+	File      string `json:"file"`
+	Line      uint32 `json:"line"`
+	Class     string `json:"class"` // name of the state (trace.States), "" for own code
+	Calls     uint64 `json:"calls"` // that were recorded
+	Inclusive uint64 `json:"inclusive"`
+	Exclusive uint64 `json:"exclusive"`
+	Share     Ratio  `json:"share"` // of the locations' time
+
+	// Of sampled traces: samples with the region innermost, and calls that calling contexts alone tell of. Times of those are
+	// estimated.
+	Samples   uint64 `json:"samples,omitempty"`
+	Estimated uint64 `json:"estimated_calls,omitempty"`
 
 	// How far times from a lossy graph may be off; nil: exact.
-	InclusiveOff *big.Int `json:"inclusive_deviation,omitempty"`
-	ExclusiveOff *big.Int `json:"exclusive_deviation,omitempty"`
+	InclusiveOff *uint64 `json:"inclusive_deviation,omitempty"`
+	ExclusiveOff *uint64 `json:"exclusive_deviation,omitempty"`
 
-	Bytes     *big.Int  `json:"bytes"` // sent and received
+	Bytes     uint64    `json:"bytes"` // sent and received
 	Processes int       `json:"processes"`
 	Min       [2]uint64 `json:"min_exclusive"` // over the chosen processes: ticks, the lowest process that has them
 	Max       [2]uint64 `json:"max_exclusive"`
@@ -70,7 +74,7 @@ func (r *Run) Profile(ranks Ranks, from Source) (*Profile, []Lost, error) {
 		}
 		t.endProcess(uint64(i), chosen == 1)
 	}
-	out := &Profile{Source: t.from, Ranks: ranks.String(), Processes: chosen, Time: t.time.big(), Regions: t.lines()}
+	out := &Profile{Source: t.from, Ranks: ranks.String(), Processes: chosen, Time: t.time, Regions: t.lines()}
 	if t.from == SourceGraph {
 		out.Bound, err = r.Bound()
 	}
@@ -86,11 +90,11 @@ func (r *Run) totals(s *Summary) (*Profile, error) {
 	if err := t.addWhole(); err != nil {
 		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
-	out := &Profile{Source: SourceRows, Ranks: "all", Processes: len(r.Defs.Processes()), Time: new(big.Int), Regions: t.lines()}
+	out := &Profile{Source: SourceRows, Ranks: "all", Processes: len(r.Defs.Processes()), Regions: t.lines()}
 	if r.Defs.NumLocations() == out.Processes {
-		out.Time = s.Item(xtf.ItemTime).Sum
+		out.Time = uint64(max(s.Item(xtf.ItemTime).Sum, 0))
 	} else {
-		var sum wide
+		var sum uint64
 		for p := range trace.P(r.Defs.NumLocations()) {
 			if r.Defs.Location(p).Type == trace.MetricLocation {
 				continue
@@ -99,9 +103,9 @@ func (r *Run) totals(s *Summary) (*Profile, error) {
 			if err != nil && !Partial(err) {
 				return nil, err
 			}
-			sum.add(v[xtf.ItemTime])
+			sum += v[xtf.ItemTime]
 		}
-		out.Time = sum.big()
+		out.Time = sum
 	}
 	out.finish()
 	return out, nil
@@ -109,34 +113,36 @@ func (r *Run) totals(s *Summary) (*Profile, error) {
 
 // finish fills what needs the sum over all regions.
 func (p *Profile) finish() {
-	p.Exclusive = new(big.Int)
+	p.Exclusive = 0
 	for i := range p.Regions {
-		p.Exclusive.Add(p.Exclusive, p.Regions[i].Exclusive)
+		p.Exclusive += p.Regions[i].Exclusive
 	}
 	switch {
-	case p.Time.Cmp(p.Exclusive) >= 0:
-		p.Outside = sub(p.Time, p.Exclusive)
+	case p.Time >= p.Exclusive:
+		p.Outside = p.Time - p.Exclusive
 	case p.Bound != nil: // the time is exact
-		p.Outside = new(big.Int)
+		p.Outside = 0
 	default:
-		p.Time, p.Outside = p.Exclusive, new(big.Int)
+		p.Time, p.Outside = p.Exclusive, 0
 	}
 	for i := range p.Regions {
-		p.Regions[i].Share = ratio(p.Regions[i].Exclusive, p.Time)
+		p.Regions[i].Share = ratio64(p.Regions[i].Exclusive, p.Time)
 	}
 }
 
 // byTime returns the lines by falling exclusive time, ties in definition order.
 func (p *Profile) byTime() []RegionTime {
 	list := slices.Clone(p.Regions)
-	slices.SortStableFunc(list, func(a, b RegionTime) int { return b.Exclusive.Cmp(a.Exclusive) })
+	slices.SortStableFunc(list, func(a, b RegionTime) int { return cmp.Compare(b.Exclusive, a.Exclusive) })
 	return list
 }
 
 // regionSum is a region's sums; own is that of the process in hand.
 type regionSum struct {
-	sums      [4]wide // calls, inclusive, exclusive, bytes
-	off       [2]wide // how far inclusive and exclusive time from a lossy graph may be off
+	sums      [4]uint64 // calls, inclusive, exclusive, bytes
+	off       [2]uint64 // how far inclusive and exclusive time from a lossy graph may be off
+	samples   uint64
+	estimated uint64 // of the calls
 	class     uint32
 	own       uint64
 	ownCalls  uint64
@@ -145,23 +151,6 @@ type regionSum struct {
 	seen      bool
 }
 
-// wide is a 128-bit sum.
-type wide struct{ lo, hi uint64 }
-
-func (w *wide) add(v uint64) {
-	w.lo += v
-	if w.lo < v {
-		w.hi++
-	}
-}
-
-func (w *wide) addWide(o wide) {
-	w.add(o.lo)
-	w.hi += o.hi
-}
-
-func (w *wide) big() *big.Int { return words(w.lo, w.hi) }
-
 // profileTable adds TIMEBIN rows, or graphs, by region: those of the definitions
 // in their order, one more for all others.
 type profileTable struct {
@@ -169,7 +158,7 @@ type profileTable struct {
 	from   Source
 	shared *ccg.Shared // of SourceGraph
 	sums   []regionSum
-	time   wide // of the locations
+	time   uint64 // of the locations
 }
 
 // newProfileTable returns a table of rows.
@@ -191,8 +180,8 @@ func (t *profileTable) addLocation(p trace.P) error {
 	var err error
 	if t.from == SourceGraph {
 		err = t.addGraph(p)
-	} else {
-		err = t.add(xtf.Proc(p))
+	} else if err = t.add(xtf.Proc(p)); err == nil && t.sampled() {
+		err = t.addSamples(p)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: location %d: profile: %w", t.r.Name, t.r.Defs.Location(p).Ref, err)
@@ -201,8 +190,40 @@ func (t *profileTable) addLocation(p trace.P) error {
 		return nil // it samples, it does not run
 	}
 	v, err := t.r.components(p)
-	t.time.add(v[xtf.ItemTime])
+	t.time += v[xtf.ItemTime]
 	return err
+}
+
+// sampled reports whether some calls may be known from calling contexts alone.
+func (t *profileTable) sampled() bool { return len(t.r.Defs.CallingContexts) > 0 }
+
+// addSamples adds what the graph of a location knows of samples, beside its rows.
+func (t *profileTable) addSamples(p trace.P) error {
+	shared, err := t.r.Graph()
+	if err != nil {
+		return err
+	}
+	l, err := t.r.Location(shared, p)
+	if err != nil {
+		return err
+	}
+	var prof ccg.Profile
+	if err := prof.Add(l, false); err != nil {
+		return err
+	}
+	t.putSamples(prof.Regions())
+	return nil
+}
+
+func (t *profileTable) putSamples(regions []ccg.RegionTotal) {
+	for _, x := range regions {
+		i, ok := t.r.Defs.RegionIndex(x.Region)
+		if !ok {
+			i = len(t.sums) - 1
+		}
+		t.sums[i].samples += x.Samples
+		t.sums[i].estimated += x.Estimated
+	}
 }
 
 // add adds the rows of the coarsest level, whose only bin holds the whole run:
@@ -220,17 +241,22 @@ func (t *profileTable) add(p xtf.Proc) error {
 	if err != nil {
 		return err
 	}
-	return eachRow(a, first, a.Len(), func(row []byte) {
+	fits := true
+	err = eachRow(a, first, a.Len(), func(row []byte) {
 		var x xtf.TimeBin
 		x.Load(row)
-		t.put(x.Region, x.Class, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
+		fits = t.put(x.Region, x.Class, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes}) && fits
 	})
+	if err == nil && !fits {
+		err = fmt.Errorf("sums of regions are too large: %w", xtf.ErrCorrupt)
+	}
+	return err
 }
 
-// addWhole adds the whole run's rows. A sum there that does not fit 64 bits is
-// Never; then the locations' rows or graphs take their place, each read once.
+// addWhole adds the whole run's rows, or those of the locations, each read once, where calls may be estimated, which the whole
+// run's rows do not tell apart.
 func (t *profileTable) addWhole() error {
-	if err := t.add(xtf.WholeRun); err != nil || !t.beyond() {
+	if err := t.add(xtf.WholeRun); err != nil || !t.sampled() {
 		return err
 	}
 	sum, err := t.r.profileTable(SourceAuto)
@@ -243,26 +269,19 @@ func (t *profileTable) addWhole() error {
 	return err
 }
 
-// beyond reports whether a sum of the whole run, alone in the table, is not known.
-func (t *profileTable) beyond() bool {
-	return slices.ContainsFunc(t.sums, func(s regionSum) bool {
-		return slices.ContainsFunc(s.sums[:], func(w wide) bool { return w.lo == xtf.Never })
-	})
-}
-
-// put adds calls, inclusive and exclusive time and bytes of a region.
-func (t *profileTable) put(ref, class uint32, values [4]uint64) {
+// put adds calls, inclusive and exclusive time and bytes of a region, and reports whether sums hold them.
+func (t *profileTable) put(ref, class uint32, values [4]uint64) bool {
 	i, ok := t.r.Defs.RegionIndex(ref)
 	if !ok {
 		i = len(t.sums) - 1
 	}
 	s := &t.sums[i]
 	s.seen, s.class = true, class
-	s.ownCalls += values[0]
-	s.own += values[2]
+	fits := xtf.Add(&s.ownCalls, values[0]) && xtf.Add(&s.own, values[2])
 	for k, v := range values {
-		s.sums[k].add(v)
+		fits = xtf.Add(&s.sums[k], v) && fits
 	}
+	return fits
 }
 
 // graphSums is what is known of a location's graph beside its profile.
@@ -297,7 +316,7 @@ func (t *profileTable) putGraph(l *ccg.Location) (*graphSums, error) {
 		bytes[x.Region] = x.Bytes
 	}
 	sums := &graphSums{traffic: traffic}
-	undefined := false
+	undefined, fits := false, true
 	for _, x := range prof.Regions() {
 		sums.time += x.Exclusive
 		if x.Calls == 0 {
@@ -308,15 +327,19 @@ func (t *profileTable) putGraph(l *ccg.Location) (*graphSums, error) {
 			undefined = true
 			continue
 		}
-		t.put(x.Region, uint32(t.r.Defs.Class(def)), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]})
+		fits = t.put(x.Region, uint32(t.r.Defs.Class(def)), [4]uint64{x.Calls, x.Inclusive, x.Exclusive, bytes[x.Region]}) && fits
 	}
 	if undefined {
 		calls, inclusive, exclusive, err := t.r.undefinedCalls(l)
 		if err != nil {
 			return nil, err
 		}
-		t.put(trace.Undefined, 0, [4]uint64{calls, inclusive, exclusive, 0})
+		fits = t.put(trace.Undefined, 0, [4]uint64{calls, inclusive, exclusive, 0}) && fits
 	}
+	if !fits {
+		return nil, fmt.Errorf("sums of regions are too large: %w", xtf.ErrCorrupt)
+	}
+	t.putSamples(prof.Regions())
 	t.putBounds(l, prof.Regions())
 	return sums, nil
 }
@@ -337,8 +360,8 @@ func (t *profileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 			i = len(t.sums) - 1
 		}
 		if x.Calls > 0 {
-			t.sums[i].off[0].add(d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive))
-			t.sums[i].off[1].add(d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive))
+			t.sums[i].off[0] += d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive)
+			t.sums[i].off[1] += d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive)
 		}
 	}
 }
@@ -367,26 +390,47 @@ func (t *profileTable) lines() []RegionTime {
 		if !s.seen {
 			continue
 		}
+		state := trace.StateOfClass(trace.CallClass(s.class))
 		x := RegionTime{
-			Region: trace.Undefined, Name: "(undefined region)", class: s.class, Class: xtf.ClassName(s.class),
-			Calls: s.sums[0].big(), Inclusive: s.sums[1].big(), Exclusive: s.sums[2].big(), Bytes: s.sums[3].big(),
+			Region: trace.Undefined, Name: "(undefined region)", class: s.class,
+			Calls: s.sums[0] - min(s.sums[0], s.estimated), Samples: s.samples, Estimated: s.estimated, Inclusive: s.sums[1], Exclusive: s.sums[2], Bytes: s.sums[3],
 			Processes: s.processes, Min: s.min, Max: s.max,
 		}
 		if t.shared != nil && !t.shared.Options().Deviation.Lossless() {
-			x.InclusiveOff, x.ExclusiveOff = s.off[0].big(), s.off[1].big()
+			x.InclusiveOff, x.ExclusiveOff = &s.off[0], &s.off[1]
 		}
 		if i < len(t.r.Defs.Regions) {
 			x.Region = t.r.Defs.Regions[i].Ref
+			state = t.r.Defs.StateOf(&t.r.Defs.Regions[i])
 			x.Name = t.r.RegionName(x.Region)
 			x.File, x.Line = t.r.Where(x.Region)
+		}
+		if state != trace.StateOwn {
+			x.Class = state.String()
 		}
 		list = append(list, x)
 	}
 	return list
 }
 
+// calls is the number of recorded calls as text; there is none of a region that calling contexts alone tell of.
+func (x *RegionTime) calls() string {
+	if x.Estimated > 0 && x.Calls == 0 {
+		return ""
+	}
+	return count(x.Calls)
+}
+
+// perCall is the exclusive time of a call as text. It is not known where calls are estimated.
+func (x *RegionTime) perCall(u unit) string {
+	if x.Estimated > 0 {
+		return ""
+	}
+	return u.perCall(x.Exclusive, x.Calls)
+}
+
 // mean is the exclusive time per chosen process.
-func (x *RegionTime) mean(processes int) Ratio { return ratio(x.Exclusive, integer(uint64(processes))) }
+func (x *RegionTime) mean(processes int) Ratio { return ratio64(x.Exclusive, uint64(processes)) }
 
 // hot is what the summary tells about regions.
 type hot struct {
@@ -414,13 +458,17 @@ func (r *Run) hot(s *Summary) (*hot, error) {
 	}
 	x := r.Defs.Processes()[rank]
 	for p := x.First; p < x.First+trace.P(x.Count); p++ {
-		if err := t.addLocation(p); err != nil && !Partial(err) {
+		err := t.addLocation(p)
+		if Partial(err) {
+			return h, nil // half of its regions would tell of others than all of them
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
-	inside := new(big.Int)
+	inside := uint64(0)
 	for _, own := range t.lines() {
-		inside.Add(inside, own.Exclusive)
+		inside += own.Exclusive
 		if own.class != 0 {
 			continue
 		}
@@ -429,15 +477,13 @@ func (r *Run) hot(s *Summary) (*hot, error) {
 			continue
 		}
 		mean := all.Regions[i].mean(all.Processes)
-		v, _ := new(big.Float).SetInt(own.Exclusive).Float64()
-		if d := v - mean.Value; mean.Defined && d > h.above.Value {
+		if d := float64(own.Exclusive) - mean.Value; mean.Defined && d > h.above.Value {
 			h.above = Ratio{d, true}
 			h.slowest = &all.Regions[i]
 		}
 	}
-	if mean := ratio(all.Outside, integer(uint64(all.Processes))); mean.Defined {
-		v, _ := new(big.Float).SetInt(sub(t.time.big(), inside)).Float64()
-		h.outside = Ratio{v - mean.Value, true}
+	if mean := ratio64(all.Outside, uint64(all.Processes)); mean.Defined {
+		h.outside = Ratio{float64(int64(t.time-inside)) - mean.Value, true}
 	}
 	return h, nil
 }

@@ -98,24 +98,64 @@ func eachRow(a *xtf.Array, first, end uint64, f func(row []byte)) error {
 	}
 }
 
-// Lost is a location that was left out of a result.
+// Lost is a location that was left out of a result, or what the file has about
+// all of them.
 type Lost struct {
 	Location uint64 `json:"location"` // id in the trace
 	Process  uint32 `json:"process"`
 	Thread   uint32 `json:"thread"`
+	WholeRun bool   `json:"whole_run,omitempty"` // not a location: the numbers above are 0
 	Section  string `json:"section"`
 	Error    string `json:"error"`
 }
 
-// Lost describes a location that a section leaves out because of err.
+// where names what was left out.
+func (l *Lost) where() string {
+	if l.WholeRun {
+		return "a part about the whole run"
+	}
+	return fmt.Sprintf("location %d (process %d, thread %d)", l.Location, l.Process, l.Thread)
+}
+
+// Lost describes a location that a section leaves out because of err, which the
+// file remembers as damage.
 func (r *Run) Lost(p trace.P, section string, err error) Lost {
+	r.File.Damaged(xtf.Proc(p), err)
 	process, thread := r.Defs.Process(p)
 	return Lost{Location: r.Defs.Location(p).Ref, Process: process, Thread: thread, Section: section, Error: err.Error()}
 }
 
 // Partial reports whether err is damage of a part of the file, which leaves the
-// rest readable.
+// rest readable. The file remembers that part: Left
+// has it in the end.
 func Partial(err error) bool { return errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) }
+
+// Left lists all damage that reading the file has met so far: what every result
+// made from it until now may lack.
+func (r *Run) Left() []Lost { return r.complete(nil) }
+
+// complete adds to what sections of a result leave out the other damage that
+// reading the file has met.
+func (r *Run) complete(lost []Lost) []Lost {
+	const section = "report"
+	whole, told := false, map[uint64]bool{}
+	for i := range lost {
+		if lost[i].WholeRun {
+			whole = true
+		} else {
+			told[lost[i].Location] = true
+		}
+	}
+	for _, d := range r.File.Damage() {
+		switch {
+		case d.P != xtf.WholeRun && !told[r.Defs.Location(trace.P(d.P)).Ref]:
+			lost = append(lost, r.Lost(trace.P(d.P), section, d.Err))
+		case d.P == xtf.WholeRun && !whole:
+			lost = append(lost, Lost{WholeRun: true, Section: section, Error: d.Err.Error()})
+		}
+	}
+	return lost
+}
 
 // RegionName returns the name of a region for people.
 func (r *Run) RegionName(ref uint32) string {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -44,6 +43,7 @@ type Scaling struct {
 	Regions   []ScalingRegion `json:"regions"`                  // by falling time, at --at or in the largest run
 	At        uint64          `json:"at,omitempty"`
 	Missing   []string        `json:"missing,omitempty"` // intervals that only some runs have
+	Lost      []Lost          `json:"lost,omitempty"`
 }
 
 // ScalingRun is one run.
@@ -108,8 +108,8 @@ type sample struct {
 }
 
 type regionSample struct {
-	class uint32
-	ticks *big.Int
+	class string
+	ticks Sum
 }
 
 // NewScaling compares runs.
@@ -148,6 +148,9 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 		s.Intervals = s.nodes(list, s.Mode)
 	}
 	s.addRegions(list)
+	for _, r := range runs {
+		s.Lost = append(s.Lost, r.Left()...)
+	}
 	return s, nil
 }
 
@@ -172,19 +175,19 @@ func newSample(r *Run, numbers nodeNumbers, rules Rules) (*sample, error) {
 	if x.counted, err = r.usefulCounters(); err != nil {
 		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
 	}
-	inside := new(big.Int)
+	inside := uint64(0)
 	for _, l := range t.lines() {
-		inside.Add(inside, l.Exclusive)
-		x.addRegion(l.Name, l.class, l.Exclusive)
+		inside += l.Exclusive
+		x.addRegion(l.Name, l.Class, integer(l.Exclusive))
 	}
-	if rest := sub(s.measured[0].sum(xtf.ItemTime), inside); rest.Sign() > 0 {
-		x.addRegion("(outside recorded calls)", 0, rest)
+	if rest := sub(s.measured[0].sum(xtf.ItemTime), integer(inside)); rest > 0 {
+		x.addRegion("(outside recorded calls)", "", rest)
 	}
 	return x, nil
 }
 
 // addRegion adds a region's time; regions of one name count together.
-func (x *sample) addRegion(name string, class uint32, ticks *big.Int) {
+func (x *sample) addRegion(name, class string, ticks Sum) {
 	if y := x.regions[name]; y != nil {
 		y.ticks = add(y.ticks, ticks)
 		return
@@ -193,12 +196,8 @@ func (x *sample) addRegion(name string, class uint32, ticks *big.Int) {
 }
 
 // seconds turns ticks into seconds, or leaves ticks of unknown length.
-func (x *sample) seconds(v *big.Int, parts uint64) Ratio {
-	den := integer(parts)
-	if x.u.resolution > 0 {
-		den = times(den, x.u.resolution)
-	}
-	return ratio(v, den)
+func (x *sample) seconds(v Sum, parts uint64) Ratio {
+	return whole(v).times(1, parts).times(1, max(x.u.resolution, 1)).ratio()
 }
 
 // toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
@@ -225,24 +224,20 @@ func toldMode(list []*sample) Mode {
 }
 
 // usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;
-// nil where a run has none.
-func (x *sample) usefulOver(ref *sample) (sum, mean, most *big.Rat) {
+// not known where a run has none.
+func (x *sample) usefulOver(ref *sample) (sum, mean, most Fraction) {
 	here, there := x.survey.measured[0].pop(), ref.survey.measured[0].pop()
-	if here.Useful.Sign() <= 0 || there.Useful.Sign() <= 0 || here.Largest == 0 || there.Largest == 0 {
-		return nil, nil, nil
+	if here.Useful <= 0 || there.Useful <= 0 || here.Largest == 0 || there.Largest == 0 {
+		return Fraction{}, Fraction{}, Fraction{}
 	}
-	tick := new(big.Rat).SetFrac(integer(max(ref.u.resolution, 1)), integer(max(x.u.resolution, 1)))
-	sum = new(big.Rat).SetFrac(here.Useful, there.Useful)
-	sum.Mul(sum, tick)
-	mean = new(big.Rat).SetFrac(integer(ref.p), integer(x.p))
-	mean.Mul(mean, sum)
-	most = new(big.Rat).SetFrac(integer(here.Largest), integer(there.Largest))
-	return sum, mean, most.Mul(most, tick)
+	tick := fraction64(max(ref.u.resolution, 1), max(x.u.resolution, 1))
+	sum = fraction(here.Useful, there.Useful).by(tick)
+	return sum, sum.times(ref.p, x.p), fraction64(here.Largest, there.Largest).by(tick)
 }
 
 // near reports whether a ratio is between 5/6 and 6/5.
-func near(r *big.Rat) bool {
-	return r != nil && r.Cmp(big.NewRat(5, 6)) >= 0 && r.Cmp(big.NewRat(6, 5)) <= 0
+func near(r Fraction) bool {
+	return r.compare(fraction(5, 6)) >= 0 && r.compare(fraction(6, 5)) <= 0
 }
 
 // nodes returns the intervals of the reference that all runs have.
@@ -321,20 +316,19 @@ func factors(mode Mode, ref *sample, n int, x *sample, i int) ScalingFactor {
 // numbers of processes that useful time is divided by.
 func (f *ScalingFactor) setCounters(ref, x *sample, here, there uint64) {
 	a, b := x.counted, ref.counted
-	per := func(v wide, n uint64) float64 { return ratio(v.big(), integer(n)).Value }
 	quotient := func(a, b float64) Ratio { return Ratio{a / max(b, math.SmallestNonzeroFloat64), b > 0} }
 	if a.hasInstructions && b.hasInstructions {
-		f.Instructions = quotient(per(b.instructions, there), per(a.instructions, here))
+		f.Instructions = quotient(b.instructions/float64(there), a.instructions/float64(here))
 	}
 	if !a.hasCycles || !b.hasCycles {
 		return
 	}
 	if f.Instructions.Defined {
-		f.IPC = quotient(ratio(a.instructions.big(), a.cycles.big()).Value, ratio(b.instructions.big(), b.cycles.big()).Value)
+		f.IPC = quotient(a.instructions/a.cycles, b.instructions/b.cycles)
 	}
 	rate := func(s *sample) float64 {
 		m := &s.survey.measured[0]
-		return quotient(per(s.counted.cycles, 1), s.seconds(m.usefulSum(), 1).Value).Value
+		return quotient(s.counted.cycles, s.seconds(m.usefulSum(), 1).Value).Value
 	}
 	f.Frequency = quotient(rate(x), rate(ref))
 }
@@ -359,7 +353,7 @@ func (s *Scaling) addRegions(list []*sample) {
 			if y == nil {
 				break
 			}
-			x.Class = xtf.ClassName(y.class)
+			x.Class = y.class
 			v := run.seconds(y.ticks, run.p)
 			x.Seconds = append(x.Seconds, v)
 			points = append(points, point{run.p, v.Value})

@@ -44,6 +44,7 @@ func (s *Scaling) WriteText(out io.Writer, style Style) error {
 	if n := len(s.Missing); n > 0 {
 		w.line("\nnot in all runs: %s", clean(strings.Join(s.Missing, ", "), 500))
 	}
+	w.lost(s.Lost)
 	return w.flush(out)
 }
 

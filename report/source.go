@@ -92,7 +92,11 @@ func (r *Run) openShared() (*ccg.Shared, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ccg.OpenShared(r.Defs, b)
+	s, err := ccg.OpenShared(r.Defs, b)
+	if Partial(err) {
+		r.File.Damaged(xtf.WholeRun, err)
+	}
+	return s, err
 }
 
 // Location opens the graph of location p.
@@ -109,7 +113,11 @@ func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
 		err = fmt.Errorf("it is of location number %d: %w", l.P(), ccg.ErrCorrupt)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: location %d: call graph: %w", r.Name, r.Defs.Location(p).Ref, err)
+		err = fmt.Errorf("%s: location %d: call graph: %w", r.Name, r.Defs.Location(p).Ref, err)
+		if Partial(err) {
+			r.File.Damaged(xtf.Proc(p), err)
+		}
+		return nil, err
 	}
 	return l, nil
 }

@@ -4,11 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"math/big"
 	"math/bits"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -16,7 +14,7 @@ import (
 // interval.
 type Spread struct {
 	Item      xtf.Item
-	Sum       *big.Int // nil: a process's own sum does not fit 64 bits, and nothing else is known either
+	Sum       Sum
 	Min, Max  uint64
 	MinP      uint32 // the lowest process with the least value
 	MaxP      uint32
@@ -33,15 +31,12 @@ func (s Spreads) MarshalJSON() ([]byte, error) {
 	for i := range s {
 		x := &s[i]
 		line := struct {
-			Sum    *big.Int   `json:"sum"`
-			Min    *[2]uint64 `json:"min"`
-			Max    *[2]uint64 `json:"max"`
-			Mean   Ratio      `json:"mean"`
-			StdDev Ratio      `json:"stddev"`
-		}{Sum: x.Sum, Mean: x.Mean, StdDev: x.Deviation}
-		if x.Sum != nil {
-			line.Min, line.Max = &[2]uint64{x.Min, uint64(x.MinP)}, &[2]uint64{x.Max, uint64(x.MaxP)}
-		}
+			Sum    Sum       `json:"sum"`
+			Min    [2]uint64 `json:"min"`
+			Max    [2]uint64 `json:"max"`
+			Mean   Ratio     `json:"mean"`
+			StdDev Ratio     `json:"stddev"`
+		}{x.Sum, [2]uint64{x.Min, uint64(x.MinP)}, [2]uint64{x.Max, uint64(x.MaxP)}, x.Mean, x.Deviation}
 		v, err := json.Marshal(line)
 		if err != nil {
 			return nil, err
@@ -61,29 +56,19 @@ func (s Spreads) item(i xtf.Item) *Spread {
 	if ok {
 		return &s[k]
 	}
-	return &Spread{Item: i, Sum: new(big.Int)}
+	return &Spread{Item: i}
 }
 
 // has reports whether a value of the item is not 0.
 func (s Spreads) has(i xtf.Item) bool {
-	x := s.item(i)
-	return x.Sum == nil || x.Sum.Sign() > 0
+	return s.item(i).Sum > 0
 }
 
 // spreadOf completes a row of STAT over a number of processes.
 func spreadOf(x *xtf.Stat, processes uint64) Spread {
-	d := Spread{Item: xtf.Item(uint32(x.Key))}
-	if *x == (xtf.Stat{
-		Key: x.Key, Sum0: xtf.Overflowed, Sum1: xtf.Overflowed, Square0: xtf.Overflowed, Square1: xtf.Overflowed, Square2: xtf.Overflowed,
-		Min: xtf.Overflowed, Max: xtf.Overflowed, MinP: math.MaxUint32, MaxP: math.MaxUint32,
-	}) {
-		return d
-	}
-	p, sum, squares := integer(processes), words(x.Sum0, x.Sum1), words(x.Square0, x.Square1, x.Square2)
-	d.Sum, d.Min, d.Max, d.MinP, d.MaxP, d.Mean = sum, x.Min, x.Max, x.MinP, x.MaxP, ratio(sum, p)
-	// variance = (P * sum of squares - sum * sum) / (P * P)
-	variance := ratio(sub(new(big.Int).Mul(p, squares), new(big.Int).Mul(sum, sum)), new(big.Int).Mul(p, p))
-	d.Deviation = Ratio{math.Sqrt(max(variance.Value, 0)), variance.Defined}
+	d := Spread{Item: xtf.Item(uint32(x.Key)), Sum: integer(x.Sum0), Min: x.Min, Max: x.Max, MinP: x.MinP, MaxP: x.MaxP, Mean: ratio64(x.Sum0, processes)}
+	v := variance(processes, x.Sum0, x.Square1, x.Square0)
+	d.Deviation = Ratio{math.Sqrt(max(v.Value, 0)), v.Defined}
 	return d
 }
 
@@ -130,24 +115,13 @@ func (g *gathered) add(x *processItems, n uint32) {
 	g.count++
 }
 
-// addStat adds the value of a process; processes come in ascending order. One that
-// does not fit makes all unknown.
+// addStat adds the value of a process; processes come in ascending order.
 func addStat(s *xtf.Stat, v uint64, rank uint32, first bool) {
-	if v == xtf.Overflowed || s.Min == xtf.Overflowed {
-		const all = xtf.Overflowed
-		*s = xtf.Stat{
-			Key: s.Key, Sum0: all, Sum1: all, Square0: all, Square1: all, Square2: all, Min: all, Max: all,
-			MinP: trace.Undefined, MaxP: trace.Undefined,
-		}
-		return
-	}
 	var carry uint64
-	s.Sum0, carry = bits.Add64(s.Sum0, v, 0)
-	s.Sum1 += carry
+	s.Sum0 += v
 	high, low := bits.Mul64(v, v)
 	s.Square0, carry = bits.Add64(s.Square0, low, 0)
-	s.Square1, carry = bits.Add64(s.Square1, high, carry)
-	s.Square2 += carry
+	s.Square1 += high + carry
 	if first || v < s.Min {
 		s.Min, s.MinP = v, rank
 	}
@@ -162,8 +136,6 @@ func (g *gathered) spreads() Spreads {
 	for i := range xtf.NumItems {
 		x := &g.items[i]
 		switch x.Key = uint64(i); {
-		case x.Max == xtf.Overflowed:
-			list = append(list, Spread{Item: i})
 		case x.Max > 0:
 			list = append(list, spreadOf(x, g.count))
 		}

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"math/big"
-	"math/bits"
 	"slices"
+	"strconv"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -41,14 +40,14 @@ type Function struct {
 
 // Limits are a number that lies between two others; equal ones are exact, and a
 // plain number in JSON.
-type Limits struct{ Lower, Upper *big.Int }
+type Limits struct{ Lower, Upper uint64 }
 
 // MarshalJSON writes a number, or an object with the bounds.
 func (l Limits) MarshalJSON() ([]byte, error) {
-	if l.Lower.Cmp(l.Upper) == 0 {
-		return l.Lower.MarshalJSON()
+	if l.Lower == l.Upper {
+		return strconv.AppendUint(nil, l.Lower, 10), nil
 	}
-	return fmt.Appendf(nil, `{"lower":%s,"upper":%s}`, l.Lower, l.Upper), nil
+	return fmt.Appendf(nil, `{"lower":%d,"upper":%d}`, l.Lower, l.Upper), nil
 }
 
 // Statistics reads the statistics of a span; exact also reads the rows of calls
@@ -101,15 +100,14 @@ func (r *Run) Statistics(ranks Ranks, begin, end uint64, exact bool) (*Statistic
 type Functions struct {
 	r          *Run
 	begin, end uint64
-	lower      [][4]wide // calls, inclusive, exclusive, bytes
-	upper      [][4]wide
-	beyond     bool // a row said that its sum does not fit 64 bits
+	lower      [][4]uint64 // calls, inclusive, exclusive, bytes
+	upper      [][4]uint64
 }
 
 // NewFunctions begins with nothing.
 func (r *Run) NewFunctions(begin, end uint64) *Functions {
 	n := len(r.Defs.Regions) + 1
-	return &Functions{r: r, begin: begin, end: end, lower: make([][4]wide, n), upper: make([][4]wide, n)}
+	return &Functions{r: r, begin: begin, end: end, lower: make([][4]uint64, n), upper: make([][4]uint64, n)}
 }
 
 func (f *Functions) index(region uint32) int {
@@ -123,8 +121,8 @@ func (f *Functions) index(region uint32) int {
 func (f *Functions) Join(o *Functions) {
 	for i := range o.lower {
 		for k := range o.lower[i] {
-			f.lower[i][k].addWide(o.lower[i][k])
-			f.upper[i][k].addWide(o.upper[i][k])
+			f.lower[i][k] += o.lower[i][k]
+			f.upper[i][k] += o.upper[i][k]
 		}
 	}
 }
@@ -132,27 +130,8 @@ func (f *Functions) Join(o *Functions) {
 // Add adds the time bins of location p, or those of the whole run: whole bins, of
 // each level at most three on either side, and the two that are cut. Of a
 // location, exact reads the calls in these. A span around all events has one bin,
-// the widest, and no bounds. Where a sum of the whole run does not fit 64 bits,
-// all locations are read in its place.
+// the widest, and no bounds.
 func (f *Functions) Add(p xtf.Proc, exact bool, st *xtf.Stats) error {
-	if p != xtf.WholeRun {
-		return f.add(p, exact, st)
-	}
-	sum := f.r.NewFunctions(f.begin, f.end)
-	err := sum.add(p, exact, st)
-	if sum.beyond {
-		sum = f.r.NewFunctions(f.begin, f.end)
-		for i := xtf.Proc(0); err == nil && i < xtf.Proc(f.r.Defs.NumLocations()); i++ {
-			err = sum.add(i, exact, st)
-		}
-	}
-	if err == nil {
-		f.Join(sum)
-	}
-	return err
-}
-
-func (f *Functions) add(p xtf.Proc, exact bool, st *xtf.Stats) error {
 	a, err := f.r.File.Array(p, xtf.TypeTimeBin)
 	if err != nil {
 		return err
@@ -191,7 +170,7 @@ func (f *Functions) around(p xtf.Proc, st *xtf.Stats) (bool, error) {
 	if p == xtf.WholeRun {
 		s, err := f.r.nodeStats(0, 1)
 		first, last := s.item(xtf.ItemFirst), s.item(xtf.ItemLast)
-		return first.Sum != nil && last.Sum != nil && f.begin <= first.Min && f.end > last.Max, err
+		return f.begin <= first.Min && f.end > last.Max, err
 	}
 	a, err := f.r.File.Array(p, xtf.TypeComp)
 	if err != nil {
@@ -251,8 +230,8 @@ func (f *Functions) whole(a *xtf.Array, bins *xtf.Pyramid, first, last uint64) e
 func (f *Functions) takeBins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, last uint64) error {
 	return f.bins(a, bins, level, first, last, func(i int, v [4]uint64) {
 		for k := range v {
-			f.lower[i][k].add(v[k])
-			f.upper[i][k].add(v[k])
+			f.lower[i][k] += v[k]
+			f.upper[i][k] += v[k]
 		}
 	})
 }
@@ -267,7 +246,6 @@ func (f *Functions) bins(a *xtf.Array, bins *xtf.Pyramid, level uint8, first, la
 	return a.Each(n1, n2, func(_ uint64, row []byte) bool {
 		var x xtf.TimeBin
 		x.Load(row)
-		f.beyond = f.beyond || max(x.Count, x.Inclusive, x.Exclusive, x.Bytes) == xtf.Never
 		take(f.index(x.Region), [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes})
 		return true
 	})
@@ -279,19 +257,17 @@ func (f *Functions) cut(a *xtf.Array, bins *xtf.Pyramid, p xtf.Proc, bin uint64,
 	t1, t2 := xtf.BinSpan(xtf.BinKey(bins.Finest, bin))
 	begin, end := max(t1, f.begin), min(max(t2, t2+1), f.end)
 	most := end - begin
-	if hi, lo := bits.Mul64(most, uint64(f.r.Defs.NumLocations())); p == xtf.WholeRun {
-		if most = lo; hi > 0 {
-			most = xtf.Never
-		}
+	if p == xtf.WholeRun {
+		most *= uint64(f.r.Defs.NumLocations())
 	}
 	err := f.bins(a, bins, bins.Finest, bin, bin, func(i int, v [4]uint64) {
 		if exact {
-			f.upper[i][3].add(v[3])
+			f.upper[i][3] += v[3]
 			return
 		}
 		v[1], v[2] = min(v[1], most), min(v[2], most)
 		for k := range v {
-			f.upper[i][k].add(v[k])
+			f.upper[i][k] += v[k]
 		}
 	})
 	if err != nil || !exact {
@@ -360,8 +336,8 @@ func (f *Functions) instants(a *xtf.Array, begin uint64) error {
 }
 
 func (f *Functions) both(i, k int, v uint64) {
-	f.lower[i][k].add(v)
-	f.upper[i][k].add(v)
+	f.lower[i][k] += v
+	f.upper[i][k] += v
 }
 
 // Lines are the regions that did something, by falling upper bound of exclusive
@@ -369,7 +345,7 @@ func (f *Functions) both(i, k int, v uint64) {
 func (f *Functions) Lines() []Function {
 	list := []Function{}
 	for i := range f.upper {
-		if f.upper[i] == [4]wide{} {
+		if f.upper[i] == [4]uint64{} {
 			continue
 		}
 		x := Function{Region: trace.Undefined, Name: "(undefined region)", order: i}
@@ -378,12 +354,12 @@ func (f *Functions) Lines() []Function {
 			x.Name = f.r.RegionName(x.Region)
 		}
 		for k, l := range []*Limits{&x.Calls, &x.Inclusive, &x.Exclusive, &x.Bytes} {
-			*l = Limits{f.lower[i][k].big(), f.upper[i][k].big()}
+			*l = Limits{f.lower[i][k], f.upper[i][k]}
 		}
 		list = append(list, x)
 	}
 	slices.SortFunc(list, func(a, b Function) int {
-		return cmp.Or(b.Exclusive.Upper.Cmp(a.Exclusive.Upper), cmp.Compare(a.order, b.order))
+		return cmp.Or(cmp.Compare(b.Exclusive.Upper, a.Exclusive.Upper), cmp.Compare(a.order, b.order))
 	})
 	return list
 }
@@ -399,8 +375,8 @@ func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
 		if s.Item == xtf.ItemFirst || s.Item == xtf.ItemLast {
 			continue
 		}
-		if isCount(s.Item) || s.Sum == nil {
-			tab.add(s.Item.String(), countBig(s.Sum), s.Mean.mean(), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
+		if isCount(s.Item) {
+			tab.add(s.Item.String(), s.Sum.count(), s.Mean.mean(), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
 			continue
 		}
 		tab.add(s.Item.String(), w.unit.big(s.Sum), w.unit.real(s.Mean), w.unit.ticks(s.Min), fmt.Sprintf("@%d", s.MinP), w.unit.ticks(s.Max), fmt.Sprintf("@%d", s.MaxP))
@@ -410,7 +386,7 @@ func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
 	shown := x.Functions[:min(len(x.Functions), w.style.rows())]
 	for i := range shown {
 		f := &shown[i]
-		tab.add(clean(f.Name, 48), f.Calls.text(countBig), f.Exclusive.text(w.unit.big), f.Inclusive.text(w.unit.big), f.Bytes.text(countBig))
+		tab.add(clean(f.Name, 48), f.Calls.text(count), f.Exclusive.text(w.unit.ticks), f.Inclusive.text(w.unit.ticks), f.Bytes.text(count))
 	}
 	w.line("")
 	w.table(&tab)
@@ -423,8 +399,8 @@ func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
 }
 
 // text prints the bounds, or the one number.
-func (l Limits) text(number func(*big.Int) string) string {
-	if l.Lower.Cmp(l.Upper) == 0 {
+func (l Limits) text(number func(uint64) string) string {
+	if l.Lower == l.Upper {
 		return number(l.Lower)
 	}
 	return number(l.Lower) + " .. " + number(l.Upper)

@@ -63,7 +63,7 @@ func TestStatisticsCost(t *testing.T) {
 		if x.PageReads > 60 {
 			t.Errorf("%d pages were read for %v of %d rows", x.PageReads, span, n)
 		}
-		sum := func(i xtf.Item) uint64 { return x.Items.item(i).Sum.Uint64() }
+		sum := func(i xtf.Item) uint64 { return uint64(x.Items.item(i).Sum) }
 		mpi, calls := mpiBefore(span[1])-mpiBefore(span[0]), (span[1]+9)/10-(span[0]+9)/10
 		if sum(xtf.ItemMPI) != mpi || sum(xtf.ItemCalls) != calls || sum(xtf.ItemTime) != span[1]-span[0] {
 			t.Errorf("%v: MPI %d, calls %d, time %d; want %d, %d, %d", span, sum(xtf.ItemMPI), sum(xtf.ItemCalls), sum(xtf.ItemTime), mpi, calls, span[1]-span[0])
@@ -89,15 +89,15 @@ func TestStatisticsOfAll(t *testing.T) {
 		}
 		f := x.Functions[0]
 		for i, v := range []Limits{f.Calls, f.Inclusive, f.Exclusive, f.Bytes} {
-			if want := []uint64{n, 10 * n, 10 * n, 10 * n}[i]; v.Lower.Uint64() != want || v.Upper.Uint64() != want {
-				t.Errorf("exact %t, number %d: %s to %s, want %d", exact, i, v.Lower, v.Upper, want)
+			if want := []uint64{n, 10 * n, 10 * n, 10 * n}[i]; v.Lower != want || v.Upper != want {
+				t.Errorf("exact %t, number %d: %d to %d, want %d", exact, i, v.Lower, v.Upper, want)
 			}
 		}
 		if x, err = r.Statistics(Ranks{}, 0, 10*n-1, exact); err != nil {
 			t.Fatal(err)
 		}
-		if b := x.Functions[0].Bytes; b.Lower.Uint64() > 10*n-1 || b.Upper.Uint64() < 10*n-1 || b.Lower.Cmp(b.Upper) == 0 {
-			t.Errorf("bytes of a part: %s to %s", b.Lower, b.Upper)
+		if b := x.Functions[0].Bytes; b.Lower > 10*n-1 || b.Upper < 10*n-1 || b.Lower == b.Upper {
+			t.Errorf("bytes of a part: %d to %d", b.Lower, b.Upper)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"math/big"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -35,62 +34,62 @@ type Summary struct {
 type Ticks struct {
 	Execution     uint64   `json:"execution"` // longest process
 	Runtime       uint64   `json:"runtime"`   // first event of all to last event of all
-	Total         *big.Int `json:"total"`
+	Total         Sum      `json:"total"`
 	Productive    Fraction `json:"productive"`
 	Lost          Fraction `json:"lost"`
-	Setup         *big.Int `json:"setup"`    // what set-up and end take of the total; with Measured all of it
-	Measured      *big.Int `json:"measured"` // the total between set-up and end: productive and lost
-	DeviceCall    *big.Int `json:"device_call"`
-	DeviceWait    *big.Int `json:"device_wait"`
-	LockWait      *big.Int `json:"lock_wait"`
-	Overhead      *big.Int `json:"overhead"`
-	CPU           *big.Int `json:"cpu"`
-	IO            *big.Int `json:"io"`
-	MPI           *big.Int `json:"mpi"`
+	Setup         Sum      `json:"setup"`    // what set-up and end take of the total; with Measured all of it
+	Measured      Sum      `json:"measured"` // the total between set-up and end: productive and lost
+	DeviceCall    Sum      `json:"device_call"`
+	DeviceWait    Sum      `json:"device_wait"`
+	LockWait      Sum      `json:"lock_wait"`
+	Overhead      Sum      `json:"overhead"`
+	CPU           Sum      `json:"cpu"`
+	IO            Sum      `json:"io"`
+	MPI           Sum      `json:"mpi"`
 	MPIProductive Fraction `json:"mpi_productive"`
 	MPILost       Fraction `json:"mpi_lost"`
-	Idle          *big.Int `json:"idle"`
-	Marker        *big.Int `json:"marker"`
-	P2P           *big.Int `json:"p2p"`
-	CollectiveAll *big.Int `json:"collective_all"`
-	AllToAll      *big.Int `json:"all_to_all"`
-	Barrier       *big.Int `json:"barrier"`
-	FileIO        *big.Int `json:"mpi_io"`
-	RMA           *big.Int `json:"rma"`
-	Management    *big.Int `json:"mgmt"`
-	Comm          *big.Int `json:"comm"`
-	Start         *big.Int `json:"t_start"`
-	SendRecv      *big.Int `json:"send_recv"`
-	PotentialSync *big.Int `json:"potent_sync"`
-	Variation     *big.Int `json:"time_variation"`
-	LoadImbalance *big.Int `json:"load_imbalance"`
+	Idle          Sum      `json:"idle"`
+	Marker        Sum      `json:"marker"`
+	P2P           Sum      `json:"p2p"`
+	CollectiveAll Sum      `json:"collective_all"`
+	AllToAll      Sum      `json:"all_to_all"`
+	Barrier       Sum      `json:"barrier"`
+	FileIO        Sum      `json:"mpi_io"`
+	RMA           Sum      `json:"rma"`
+	Management    Sum      `json:"mgmt"`
+	Comm          Sum      `json:"comm"`
+	Start         Sum      `json:"t_start"`
+	SendRecv      Sum      `json:"send_recv"`
+	PotentialSync Sum      `json:"potent_sync"`
+	Variation     Sum      `json:"time_variation"`
+	LoadImbalance Sum      `json:"load_imbalance"`
 	SumOfMax      *uint64  `json:"execution_sum_of_max"` // sum over the executions of the longest of each; nil: not known
 	Dephasing     *uint64  `json:"dephasing"`            // that minus execution: imbalance that cancels over executions
-	Overlap       *big.Int `json:"overlap"`              // CPU time while a request is open
+	Overlap       Sum      `json:"overlap"`              // CPU time while a request is open
 
-	longest      *big.Int // largest time of a process between set-up and end
+	longest      Sum // largest time of a process between set-up and end
 	ioProductive bool
 }
 
 // Messages are the counts of point-to-point messages. A receive counts when it
 // completes.
 type Messages struct {
-	Sent           *big.Int `json:"sent"`
-	Received       *big.Int `json:"received"`
-	BytesOut       *big.Int `json:"bytes_out"`
-	BytesIn        *big.Int `json:"bytes_in"`
-	UnmatchedSends *uint64  `json:"unmatched_sends"` // this and the next: nil if messages were not matched
-	UnmatchedRecvs *uint64  `json:"unmatched_receives"`
-	ClockViolation *uint64  `json:"clock_violations"`
+	Sent           uint64  `json:"sent"`
+	Received       uint64  `json:"received"`
+	BytesOut       uint64  `json:"bytes_out"`
+	BytesIn        uint64  `json:"bytes_in"`
+	UnmatchedSends *uint64 `json:"unmatched_sends"` // this and the next: nil if messages were not matched
+	UnmatchedRecvs *uint64 `json:"unmatched_receives"`
+	ClockViolation *uint64 `json:"clock_violations"`
 }
 
 // Collectives are the counts of calls of collective operations, one for each
 // member.
 type Collectives struct {
-	Calls          *big.Int `json:"calls"`
-	BytesOut       *big.Int `json:"bytes_out"`
-	BytesIn        *big.Int `json:"bytes_in"`
-	ClockViolation *uint64  `json:"clock_violations"` // members that left too early; nil if members were not matched
+	Calls          uint64  `json:"calls"`
+	BytesOut       uint64  `json:"bytes_out"`
+	BytesIn        uint64  `json:"bytes_in"`
+	ClockViolation *uint64 `json:"clock_violations"` // members that left too early; nil if members were not matched
 }
 
 // FileInfo describes the file.
@@ -152,10 +151,7 @@ func (r *Run) summary(rules Rules) (*Summary, error) {
 func (r *Run) wholeProgram(s *Summary, root *xtf.Interval, rules Rules) (*measured, error) {
 	n := &measured{
 		rules: rules, spreads: s.Spreads, participants: s.Processors, processes: uint64(len(r.Defs.Processes())), rows: s.Rows, single: true,
-		sumMax: s.Item(xtf.ItemTime).Max, span: root.LastEnd - min(root.FirstBegin, root.LastEnd), useful: s.Item(xtf.ItemCPU).Max,
-	}
-	if err := n.check(); err != nil {
-		return nil, err
+		sumMax: s.Item(xtf.ItemTime).Max, span: root.LastEnd - min(root.FirstBegin, root.LastEnd), useful: s.Item(xtf.ItemCPU).Max, ideal: notKnown,
 	}
 	if n.spreads.has(xtf.ItemIdeal) {
 		n.setIdeal()
@@ -179,7 +175,7 @@ func (r *Run) wholeProgram(s *Summary, root *xtf.Interval, rules Rules) (*measur
 }
 
 func (s *Summary) setCounts(codes []CodeTotal) {
-	sum := func(i xtf.Item) *big.Int { return s.Item(i).Sum }
+	sum := func(i xtf.Item) uint64 { return uint64(max(s.Item(i).Sum, 0)) }
 	s.Messages = Messages{
 		Sent: sum(xtf.ItemSends), Received: sum(xtf.ItemReceives), BytesOut: sum(xtf.ItemBytesOut), BytesIn: sum(xtf.ItemBytesIn),
 	}

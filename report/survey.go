@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -49,7 +48,7 @@ func (r *Run) survey(o surveyOptions) (*survey, error) {
 	s.cut = k.has("init=exclude")
 	s.measured = make([]measured, len(s.nodes))
 	for n := range s.measured {
-		s.measured[n].rules = o.rules
+		s.measured[n].rules, s.measured[n].ideal = o.rules, notKnown
 	}
 	whole := o.ranks.All() && o.span == nil
 	if whole {
@@ -60,11 +59,6 @@ func (r *Run) survey(o surveyOptions) (*survey, error) {
 	}
 	if err != nil {
 		return nil, err
-	}
-	for n := range s.measured {
-		if err := s.measured[n].check(); err != nil {
-			return nil, fmt.Errorf("%s: interval %d: %w", r.Name, n, err)
-		}
 	}
 	s.setIdeal(&o, whole)
 	return s, nil
@@ -172,7 +166,7 @@ func (s *survey) setGathered(o *surveyOptions, sums []*gathered) {
 		}
 		m.spreads, m.participants, m.processes, m.rows, m.sumMax = sums[n].spreads(), sums[n].count, chosen, s.rows, xtf.Never
 		m.part = o.span != nil
-		if first, last := m.spreads.item(xtf.ItemFirst), m.spreads.item(xtf.ItemLast); n == 0 && last.Sum != nil {
+		if first, last := m.spreads.item(xtf.ItemFirst), m.spreads.item(xtf.ItemLast); n == 0 {
 			m.single, m.span = !s.cut || o.span != nil, last.Max-min(first.Min, last.Max)
 		}
 	}
@@ -185,7 +179,7 @@ func (s *survey) setIdeal(o *surveyOptions, whole bool) {
 	for n := range s.measured {
 		m := &s.measured[n]
 		if m.participants == 0 || !s.rows {
-			m.ideal = nil
+			m.ideal = notKnown
 			continue
 		}
 		if s.replayed && (whole || !m.single) {
@@ -196,43 +190,38 @@ func (s *survey) setIdeal(o *surveyOptions, whole bool) {
 }
 
 // waits is the sum of the waits for partners of a node, and of spans of completion;
-// nil where they are not known.
-func (m *measured) waits() (partner, completion *big.Int) {
+// notKnown where they are not.
+func (m *measured) waits() (partner, completion Sum) {
 	if !m.rows {
-		return nil, nil
+		return notKnown, notKnown
 	}
-	sum := func(items []xtf.Item) *big.Int {
-		v := new(big.Int)
+	sum := func(items []xtf.Item) Sum {
+		v := Sum(0)
 		for _, i := range items {
-			if x := m.sum(i); v == nil || x == nil {
-				v = nil
-			} else {
-				v.Add(v, x)
-			}
+			v = add(v, m.sum(i))
 		}
 		return v
 	}
 	return sum(waitItems), sum(completionItems)
 }
 
-// hosts returns which node of the system each process runs on, numbered in the
-// order of their first process, and how many there are.
-func hosts(d *trace.Definitions) (of []int, count int) {
+// hosts returns the nodes of the system that processes run on, in the order of
+// their first process, and which of them each process runs on.
+func hosts(d *trace.Definitions) (nodes []uint32, of []int) {
 	parents := make(map[uint32]uint32, len(d.LocationGroups))
 	for i := range d.LocationGroups {
 		parents[d.LocationGroups[i].Ref] = d.LocationGroups[i].Parent
 	}
-	var seen []uint32
 	at := map[uint32]int{}
 	for _, x := range d.Processes() {
 		host := parents[x.Group]
 		i, ok := at[host]
 		if !ok {
-			i = len(seen)
+			i = len(nodes)
 			at[host] = i
-			seen = append(seen, host)
+			nodes = append(nodes, host)
 		}
 		of = append(of, i)
 	}
-	return of, len(seen)
+	return nodes, of
 }

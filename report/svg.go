@@ -2,7 +2,6 @@ package report
 
 import (
 	"html/template"
-	"math/big"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
@@ -39,19 +38,15 @@ type axisMark struct {
 // axisMarks are round times on an axis of span ticks that begins at 0: eight steps
 // of 1, 2 or 5 times a power of ten at most.
 func axisMarks(span uint64, u unit) []axisMark {
-	fine, name, digits := span, "", 0 // of what is counted: nanoseconds, or ticks
+	fine, name, digits, scale := span, "", 0, uint64(1) // of what is counted: nanoseconds, or ticks
 	if u.resolution > 0 {
-		v := roundQuotient(times(integer(span), 1e9), integer(u.resolution))
-		if !v.IsUint64() {
-			return nil
-		}
-		switch fine = v.Uint64(); {
+		switch fine = uint64(max(fraction64(span, u.resolution).times(1e9, 1).round(), 0)); {
 		case fine >= 1e9:
-			name, digits = " s", 9
+			name, digits, scale = " s", 9, 1e9
 		case fine >= 1e6:
-			name, digits = " ms", 6
+			name, digits, scale = " ms", 6, 1e6
 		default:
-			name, digits = " µs", 3
+			name, digits, scale = " µs", 3, 1e3
 		}
 	}
 	if fine == 0 || fine > 1<<54 {
@@ -63,7 +58,7 @@ func axisMarks(span uint64, u unit) []axisMark {
 	}
 	var list []axisMark
 	for v := uint64(0); v <= fine; v += step {
-		text := Fraction{integer(v), new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(digits)), nil)}.fixed(digits)
+		text := fraction64(v, scale).fixed(digits)
 		if digits > 0 {
 			text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 		}

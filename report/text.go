@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
 	"strconv"
 	"strings"
 	"unicode"
@@ -91,29 +90,19 @@ func (u unit) name() string {
 }
 
 // big prints ticks as seconds with 6 decimals, rounded half away from zero.
-// n/a for a sum that does not fit.
-func (u unit) big(ticks *big.Int) string {
-	if ticks == nil {
-		return "n/a"
-	}
-	return u.fraction(Fraction{ticks, big.NewInt(1)})
+// n/a for a sum that is not known.
+func (u unit) big(ticks Sum) string {
+	return u.fraction(whole(ticks))
 }
 
-func (u unit) ticks(v uint64) string { return u.big(integer(v)) }
+func (u unit) ticks(v uint64) string { return u.fraction(fraction64(v, 1)) }
 
 // fraction prints an exact fraction of ticks.
 func (u unit) fraction(f Fraction) string {
 	if u.resolution == 0 {
-		return group(roundQuotient(f.Num, f.Den).String())
+		return group(f.fixed(0))
 	}
-	micro := roundQuotient(new(big.Int).Mul(f.Num, big.NewInt(1e6)), times(f.Den, u.resolution))
-	sign := ""
-	if micro.Sign() < 0 {
-		sign = "-"
-		micro.Neg(micro)
-	}
-	whole, rest := new(big.Int).QuoRem(micro, big.NewInt(1e6), new(big.Int))
-	return sign + group(whole.String()) + fmt.Sprintf(".%06d", rest.Int64())
+	return grouped(f.times(1, u.resolution).fixed(6))
 }
 
 // real prints a mean of ticks.
@@ -131,8 +120,8 @@ func (u unit) plainReal(r Ratio) string {
 }
 
 // perCall prints the time of one of n calls, in microseconds.
-func (u unit) perCall(t, n *big.Int) string {
-	r := ratio(t, n)
+func (u unit) perCall(t, n uint64) string {
+	r := ratio64(t, n)
 	switch {
 	case !r.Defined:
 		return "n/a"
@@ -170,18 +159,6 @@ func (u unit) span(ticks uint64) string {
 	return strconv.FormatFloat(float64(v*1e9), 'g', 4, 64) + " ns"
 }
 
-// roundQuotient is a / b, half away from zero; b is positive.
-func roundQuotient(a, b *big.Int) *big.Int {
-	x := new(big.Int).Abs(a)
-	x.Lsh(x, 1)
-	x.Add(x, b)
-	x.Quo(x, new(big.Int).Lsh(b, 1))
-	if a.Sign() < 0 {
-		x.Neg(x)
-	}
-	return x
-}
-
 // group puts a space between groups of three digits.
 func group(digits string) string {
 	sign := ""
@@ -209,22 +186,12 @@ func grouped(text string) string {
 
 func count(v uint64) string { return group(strconv.FormatUint(v, 10)) }
 
-func countBig(v *big.Int) string {
-	if v == nil {
-		return "n/a"
-	}
-	return group(v.String())
-}
-
 // Bytes prints a number of bytes in decimal units with three digits.
-func Bytes(n *big.Int) string {
-	if n == nil {
-		return "n/a bytes"
+func Bytes(n uint64) string {
+	if n < 1000 {
+		return strconv.FormatUint(n, 10) + " B"
 	}
-	v, _ := new(big.Float).SetInt(n).Float64()
-	if v < 1000 {
-		return n.String() + " B"
-	}
+	v := float64(n)
 	for _, u := range []string{"kB", "MB", "GB", "TB"} {
 		v /= 1000
 		if v < 999.5 {

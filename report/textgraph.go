@@ -10,7 +10,7 @@ func (d *Document) writeCCG(w *writer) {
 	}
 	tab := table{head: []string{"<", "", "<"}}
 	tab.add("instances per node, R_n", g.NodeRatio.text(2), "how often structure repeats")
-	tab.add("memory ratio, R_m", g.MemoryRatio.text(2), fmt.Sprintf("%s unshared, %s shared", Bytes(integer(g.RawBytes)), Bytes(integer(g.StoredBytes))))
+	tab.add("memory ratio, R_m", g.MemoryRatio.text(2), fmt.Sprintf("%s unshared, %s shared", Bytes(g.RawBytes), Bytes(g.StoredBytes)))
 	tab.add("different structures", count(uint64(g.Structures)), fmt.Sprintf("of %s", plural(int(g.Locations), "location")))
 	tab.add("nodes used once", count(g.SingleUse), g.SingleShare.percent()+" of the nodes: what does not repeat")
 	tab.add("distinct records", count(g.Tuples), "")
@@ -25,8 +25,8 @@ func (d *Document) writeCCG(w *writer) {
 	tab.add("bytes in the file", count(g.Bytes), parts)
 	tab.add("bytes per event", g.BytesPerEvent.text(2), fmt.Sprintf("of %s events", count(g.Events)))
 	if e := g.TimeError; e != nil {
-		mean := roundQuotient(words(e.sum[0], e.sum[1]), integer(max(g.Events, 1)))
-		tab.add("time stamps off by", w.unit.span(e.Largest), fmt.Sprintf("at most; %s on average", w.unit.span(mean.Uint64())))
+		mean := fraction128(e.sum[1], e.sum[0], max(g.Events, 1)).round()
+		tab.add("time stamps off by", w.unit.span(e.Largest), fmt.Sprintf("at most; %s on average", w.unit.span(uint64(max(mean, 0)))))
 	}
 	tab.add("bounds", fmt.Sprintf("%d", g.Fold), fmt.Sprintf("longest folded loop body; fan-out %d", g.Fan))
 	w.table(&tab)

@@ -44,7 +44,7 @@ func (x *Window) WriteText(out io.Writer, u Units, limit int) error {
 	w := u.writer()
 	w.style.Limit = limit
 	w.line("%s to %s, %s: %s, %s of %s sent, %s of %s received", u.Time(x.Begin), u.Time(x.End), plural(x.Locations, "location"),
-		plural(int(x.Events), "event"), plural(int(x.Sent), "message"), Bytes(integer(x.SentBytes)), count(x.Received), Bytes(integer(x.ReceivedBytes)))
+		plural(int(x.Events), "event"), plural(int(x.Sent), "message"), Bytes(x.SentBytes), count(x.Received), Bytes(x.ReceivedBytes))
 	w.noteBound(x.Bound, x.Off)
 	tab := table{head: []string{"<region", "calls", "open", "exclusive " + w.unit.name(), "share", "inclusive " + w.unit.name()}}
 	for i := range x.Regions[:min(len(x.Regions), w.style.rows())] {
@@ -98,6 +98,6 @@ func (p *Picture) WriteText(out io.Writer, u Units) error {
 func (w *writer) lost(list []Lost) {
 	for i := range list {
 		l := &list[i]
-		w.line("left out of %s: location %d (process %d, thread %d): %s", l.Section, l.Location, l.Process, l.Thread, clean(l.Error, 300))
+		w.line("left out of %s: %s: %s", l.Section, l.where(), clean(l.Error, 300))
 	}
 }

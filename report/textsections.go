@@ -1,8 +1,8 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -11,7 +11,7 @@ import (
 func (d *Document) writeProfile(w *writer) {
 	p := d.Profile
 	u := w.unit
-	w.title(fmt.Sprintf("profile of %s, %s %s", ofRanks(p), u.big(p.Time), u.name()))
+	w.title(fmt.Sprintf("profile of %s, %s %s", ofRanks(p), u.ticks(p.Time), u.name()))
 	w.noteGraph(p.Source, p.Bound)
 	tab := table{head: []string{
 		"<region", "calls", "exclusive " + u.name(), "share", "inclusive " + u.name(), u.perCallName(),
@@ -20,6 +20,11 @@ func (d *Document) writeProfile(w *writer) {
 	if p.Bound != nil {
 		tab.head = append(tab.head, "exclusive ±", "inclusive ±")
 	}
+	var sum sampling
+	for i := range p.Regions {
+		sum.add(p.Regions[i].Samples, p.Regions[i].Estimated)
+	}
+	sum.head(w, &tab, d.run)
 	list := p.byTime()
 	for i := range list[:min(len(list), w.style.rows())] {
 		x := &list[i]
@@ -29,16 +34,17 @@ func (d *Document) writeProfile(w *writer) {
 			uneven = Ratio{float64(x.Max[0]) / mean.Value, true}.text(2)
 		}
 		size := ""
-		if x.Bytes.Sign() > 0 {
+		if x.Bytes > 0 {
 			size = Bytes(x.Bytes)
 		}
 		cells := []string{
-			d.label(x, 48), countBig(x.Calls), u.big(x.Exclusive), x.Share.percent(), u.big(x.Inclusive), u.perCall(x.Exclusive, x.Calls),
-			u.real(mean), u.ticks(x.Max[0]), fmt.Sprintf("@%d", x.Max[1]), uneven, count(uint64(x.Processes)), size, class(x.Class),
+			d.label(x, 48), x.calls(), u.ticks(x.Exclusive), x.Share.percent(), u.ticks(x.Inclusive), x.perCall(u),
+			u.real(mean), u.ticks(x.Max[0]), fmt.Sprintf("@%d", x.Max[1]), uneven, count(uint64(x.Processes)), size, stateLabel(x.Class),
 		}
 		if p.Bound != nil {
-			cells = append(cells, u.big(x.ExclusiveOff), u.big(x.InclusiveOff))
+			cells = append(cells, u.ticks(*x.ExclusiveOff), u.ticks(*x.InclusiveOff))
 		}
+		cells = append(cells, sum.cells(x.Samples, x.Estimated)...)
 		tab.add(cells...)
 	}
 	addOutside(&tab, p, u)
@@ -65,9 +71,9 @@ const matrixSize = 16
 
 func (d *Document) writeComm(w *writer) {
 	c := d.Comm
-	w.title(fmt.Sprintf("messages: %s of %s between %s", countBig(c.Messages), Bytes(c.Bytes), plural(len(c.Pairs), "pair")))
+	w.title(fmt.Sprintf("messages: %s of %s between %s", count(c.Messages), Bytes(c.Bytes), plural(len(c.Pairs), "pair")))
 	w.noteGraph(c.Source, nil)
-	if c.Messages.Sign() == 0 && len(c.Pairs) == 0 {
+	if c.Messages == 0 && len(c.Pairs) == 0 {
 		w.line("none")
 	} else {
 		d.writePairs(w)
@@ -94,9 +100,9 @@ func (d *Document) writePairs(w *writer) {
 		}
 		each := ""
 		if x.Messages > 0 {
-			each = Bytes(integer(x.Bytes / x.Messages))
+			each = Bytes(x.Bytes / x.Messages)
 		}
-		tab.add(fmt.Sprint(x.From), fmt.Sprint(x.To), count(x.Messages), Bytes(integer(x.Bytes)), ratio(integer(x.Bytes), d.Comm.Bytes).percent(), each, note)
+		tab.add(fmt.Sprint(x.From), fmt.Sprint(x.To), count(x.Messages), Bytes(x.Bytes), ratio64(x.Bytes, d.Comm.Bytes).percent(), each, note)
 	}
 	w.table(&tab)
 	w.more(len(list), w.style.rows(), "pair")
@@ -161,17 +167,17 @@ func (d *Document) writeEnds(w *writer) {
 	for _, k := range []struct {
 		name string
 		of   func(e *end) uint64
-		text func(v *big.Int) string
+		text func(v uint64) string
 	}{
 		{"bytes sent", func(e *end) uint64 { return e.sent }, Bytes},
 		{"bytes received", func(e *end) uint64 { return e.received }, Bytes},
-		{"receivers", func(e *end) uint64 { return e.partners }, countBig},
+		{"receivers", func(e *end) uint64 { return e.partners }, count},
 	} {
-		var sum wide
+		sum := uint64(0)
 		var low, high, lowP, highP uint64
 		for p := range uint64(d.Processes) {
 			v := k.of(at(uint32(p)))
-			sum.add(v)
+			sum += v
 			if p == 0 || v < low {
 				low, lowP = v, p
 			}
@@ -181,9 +187,9 @@ func (d *Document) writeEnds(w *writer) {
 		}
 		mean := "n/a"
 		if d.Processes > 0 {
-			mean = k.text(roundQuotient(sum.big(), integer(uint64(d.Processes))))
+			mean = k.text(meanOf(sum, uint64(d.Processes)))
 		}
-		tab.add(k.name, mean, k.text(integer(low)), fmt.Sprintf("@%d", lowP), k.text(integer(high)), fmt.Sprintf("@%d", highP))
+		tab.add(k.name, mean, k.text(low), fmt.Sprintf("@%d", lowP), k.text(high), fmt.Sprintf("@%d", highP))
 	}
 	w.line("")
 	w.table(&tab)
@@ -198,8 +204,8 @@ func (d *Document) writeComms(w *writer) {
 		if c.Size == 0 {
 			size = "?"
 		}
-		tab.add(fmt.Sprintf("%d %s", c.Ref, clean(c.Name, 32)), size, count(c.Channels), countBig(c.Messages), Bytes(c.Bytes),
-			count(c.Instances), countBig(c.CollCalls), Bytes(c.CollBytes))
+		tab.add(fmt.Sprintf("%d %s", c.Ref, clean(c.Name, 32)), size, count(c.Channels), count(c.Messages), Bytes(c.Bytes),
+			count(c.Instances), count(c.CollCalls), Bytes(c.CollBytes))
 	}
 	if len(list) > 0 {
 		w.line("")
@@ -211,10 +217,10 @@ func (d *Document) writeComms(w *writer) {
 func (d *Document) writeOperations(w *writer) {
 	u := w.unit
 	list := slices.Clone(d.Comm.Operation)
-	slices.SortStableFunc(list, func(a, b CollOperation) int { return b.Time.Cmp(a.Time) })
+	slices.SortStableFunc(list, func(a, b CollOperation) int { return cmp.Compare(b.Time, a.Time) })
 	tab := table{head: []string{"<collective", "calls", u.name(), "of total", u.perCallName(), "bytes"}}
 	for _, x := range list {
-		tab.add(clean(x.Name, 40), countBig(x.Calls), u.big(x.Time), ratio(x.Time, d.Summary.Ticks.Total).percent(), u.perCall(x.Time, x.Calls), Bytes(x.Bytes))
+		tab.add(clean(x.Name, 40), count(x.Calls), u.ticks(x.Time), ratio(integer(x.Time), d.Summary.Ticks.Total).percent(), u.perCall(x.Time, x.Calls), Bytes(x.Bytes))
 	}
 	if len(list) > 0 {
 		w.line("")

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"math/big"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -63,7 +62,7 @@ func (d *Document) writeHead(w *writer) {
 	if d.Locations != d.Processes {
 		head += "  " + plural(d.Locations, "location")
 	}
-	head += fmt.Sprintf("  %s %s  %s events  file %s", w.unit.ticks(s.Ticks.Runtime), w.unit.name(), count(d.Events), Bytes(big.NewInt(s.File.Bytes)))
+	head += fmt.Sprintf("  %s %s  %s events  file %s", w.unit.ticks(s.Ticks.Runtime), w.unit.name(), count(d.Events), Bytes(uint64(s.File.Bytes)))
 	w.title(head)
 	if s.Partial {
 		w.line("partial: the input was damaged or incomplete; these numbers describe what could be read (section diagnostics)")
@@ -104,21 +103,20 @@ func (d *Document) next() string {
 func (d *Document) writeProgram(w *writer) {
 	s, t := d.Summary, &d.Summary.Ticks
 	share := func(f Fraction) string { return f.over(t.Total).percent() }
-	whole := func(n *big.Int) Fraction { return Fraction{n, big.NewInt(1)} }
 	tab := table{head: []string{"<whole program", "time " + w.unit.name(), "of total", "<"}}
 	longest := s.Item(xtf.ItemTime)
 	tab.add("execution", w.unit.ticks(t.Execution), "", fmt.Sprintf("longest process: rank %d", longest.MaxP))
 	tab.add(fmt.Sprintf("total, %s", plural(int(s.Processors), "process")), w.unit.big(t.Total), "100.0 %", "execution times processes")
 	row := func(name string, f Fraction, note string) {
-		if f.Num.Sign() != 0 {
+		if f.sign() != 0 {
 			tab.add(name, w.unit.fraction(f), share(f), note)
 		}
 	}
-	row("set-up and end", whole(t.Setup), "MPI_Init and MPI_Finalize: what follows is between them")
+	row(ItemWord(xtf.ItemSetup), whole(t.Setup), "MPI_Init and MPI_Finalize: what follows is between them")
 	tab.add("productive", w.unit.fraction(t.Productive), share(t.Productive), "")
-	row("  CPU", whole(t.CPU), "")
+	row("  "+ItemWord(xtf.ItemCPU), whole(t.CPU), "")
 	if t.ioProductive {
-		row("  I/O", whole(t.IO), "")
+		row("  "+ItemWord(xtf.ItemIO), whole(t.IO), "")
 	}
 	row("  MPI of one processor", t.MPIProductive, "rule: "+map[string]string{"mean": "the mean process", "min": "the process with least", "max": "the process with most", "rank0": "process 0"}[s.Rule])
 	tab.add("lost", w.unit.fraction(t.Lost), share(t.Lost), "")
@@ -136,39 +134,39 @@ func (d *Document) writeMPI(w *writer) {
 	u := w.unit
 	tab := table{head: []string{"<per process", "sum " + u.name(), "of total", "mean", "min", "<rank", "max", "<rank"}}
 	for _, x := range []struct {
-		name string
-		item xtf.Item
+		indent string
+		item   xtf.Item
 	}{
-		{"time", xtf.ItemTime},
-		{"CPU", xtf.ItemCPU},
-		{"I/O", xtf.ItemIO},
-		{trace.States[trace.StateDeviceWait].Text, xtf.ItemDeviceWait},
-		{trace.States[trace.StateDeviceCall].Text, xtf.ItemDeviceCall},
-		{trace.States[trace.StateLock].Text, xtf.ItemLockWait},
-		{trace.States[trace.StateOverhead].Text, xtf.ItemOverhead},
-		{"MPI", xtf.ItemMPI},
-		{"  point to point", xtf.ItemP2P},
-		{"  collective", xtf.ItemColl},
-		{"    all to all", xtf.ItemNxN},
-		{"    barrier", xtf.ItemBarrier},
-		{"  file I/O", xtf.ItemFileIO},
-		{"  one-sided", xtf.ItemRMA},
-		{"  management, Init", xtf.ItemManagement},
-		{"    " + trace.States[trace.StateSetup].Text, xtf.ItemSetup},
-		{"  starting only", xtf.ItemStart},
-		{"potential sync", xtf.ItemPotentialSync},
-		{"time variation", xtf.ItemVariation},
-		{"message spans", xtf.ItemSendRecv},
+		{"", xtf.ItemTime},
+		{"", xtf.ItemCPU},
+		{"", xtf.ItemIO},
+		{"", xtf.ItemDeviceWait},
+		{"", xtf.ItemDeviceCall},
+		{"", xtf.ItemLockWait},
+		{"", xtf.ItemOverhead},
+		{"", xtf.ItemMPI},
+		{"  ", xtf.ItemP2P},
+		{"  ", xtf.ItemColl},
+		{"    ", xtf.ItemNxN},
+		{"    ", xtf.ItemBarrier},
+		{"  ", xtf.ItemFileIO},
+		{"  ", xtf.ItemRMA},
+		{"  ", xtf.ItemManagement},
+		{"    ", xtf.ItemSetup},
+		{"  ", xtf.ItemStart},
+		{"", xtf.ItemPotentialSync},
+		{"", xtf.ItemVariation},
+		{"", xtf.ItemSendRecv},
 	} {
 		i := s.Item(x.item)
-		if i.Sum != nil && i.Sum.Sign() == 0 {
+		if i.Sum == 0 {
 			continue
 		}
 		of := ratio(i.Sum, s.Ticks.Total).percent()
 		if x.item == xtf.ItemSendRecv {
 			of = "" // spans overlap and are no share of anything
 		}
-		tab.add(x.name, u.big(i.Sum), of, u.real(i.Mean), u.ticks(i.Min), fmt.Sprintf("@%d", i.MinP), u.ticks(i.Max), fmt.Sprintf("@%d", i.MaxP))
+		tab.add(x.indent+ItemWord(x.item), u.big(i.Sum), of, u.real(i.Mean), u.ticks(i.Min), fmt.Sprintf("@%d", i.MinP), u.ticks(i.Max), fmt.Sprintf("@%d", i.MaxP))
 	}
 	w.line("")
 	w.table(&tab)
@@ -199,6 +197,7 @@ func (d *Document) writePOP(w *writer) {
 	}
 	if p.IO.Defined {
 		w.line("%-22s %s%s   %s", "I/O efficiency", w.bar(p.IO), w.grade(p.IO, p.IO.text(3)), "CPU time over CPU and I/O time")
+		w.line("%-22s %s%s   %s", "  balance of I/O", w.bar(p.IOBalance), w.grade(p.IOBalance, p.IOBalance.text(3)), "mean I/O time over the largest")
 	}
 	if p.Unburdened.Defined {
 		w.line("%-22s %s%s   %s", "without overhead", w.bar(p.Unburdened), w.grade(p.Unburdened, p.Unburdened.text(3)), "useful time over all time but that of the measurement")
@@ -217,7 +216,7 @@ func (d *Document) writeHot(w *writer) {
 	tab := table{head: []string{"<regions by exclusive time", "calls", w.unit.name(), "share", w.unit.perCallName(), "<class"}}
 	for i := range list[:min(len(list), hotRows)] {
 		x := &list[i]
-		tab.add(d.label(x, 40), countBig(x.Calls), w.unit.big(x.Exclusive), x.Share.percent(), w.unit.perCall(x.Exclusive, x.Calls), class(x.Class))
+		tab.add(d.label(x, 40), x.calls(), w.unit.ticks(x.Exclusive), x.Share.percent(), x.perCall(w.unit), stateLabel(x.Class))
 	}
 	addOutside(&tab, d.hot.profile, w.unit)
 	w.line("")
@@ -230,8 +229,8 @@ func (d *Document) writeHot(w *writer) {
 // addOutside adds the row of time in no recorded call to a table that begins
 // with name, calls, time and share.
 func addOutside(tab *table, p *Profile, u unit) {
-	if p.Outside.Sign() > 0 {
-		tab.add("(outside recorded calls)", "", u.big(p.Outside), ratio(p.Outside, p.Time).percent())
+	if p.Outside > 0 {
+		tab.add("(outside recorded calls)", "", u.ticks(p.Outside), ratio64(p.Outside, p.Time).percent())
 	}
 }
 
@@ -248,43 +247,24 @@ func (d *Document) label(x *RegionTime, limit int) string {
 	return fmt.Sprintf("%s  %s:%d", name, file, x.Line)
 }
 
-// class is a class as text has it.
-func class(name string) string {
-	switch name {
-	case "p2p":
-		return "MPI point to point"
-	case "collective":
-		return "MPI collective"
-	case "mpi_io":
-		return "MPI file I/O"
-	case "rma":
-		return "MPI one-sided"
-	case "mgmt", "mpi":
-		return "MPI management"
-	case "io":
-		return "I/O"
-	}
-	return ""
-}
-
 func (d *Document) writeTraffic(w *writer) {
 	s := d.Summary
 	m, c := &s.Messages, &s.Collectives
-	if positive(m.Sent) || positive(m.Received) || positive(c.Calls) {
+	if m.Sent > 0 || m.Received > 0 || c.Calls > 0 {
 		w.line("")
 	}
-	if positive(m.Sent) || positive(m.Received) {
-		text := fmt.Sprintf("messages     %s of %s", countBig(m.Sent), Bytes(m.BytesOut))
-		if positive(m.Sent) && m.BytesOut != nil {
-			text += fmt.Sprintf(", %s each", Bytes(roundQuotient(m.BytesOut, m.Sent)))
+	if m.Sent > 0 || m.Received > 0 {
+		text := fmt.Sprintf("messages     %s of %s", count(m.Sent), Bytes(m.BytesOut))
+		if m.Sent > 0 {
+			text += fmt.Sprintf(", %s each", Bytes(meanOf(m.BytesOut, m.Sent)))
 		}
 		if s.Rows && *m.UnmatchedSends+*m.UnmatchedRecvs > 0 {
 			text += fmt.Sprintf("; unmatched: %s, %s", plural(int(*m.UnmatchedSends), "send"), plural(int(*m.UnmatchedRecvs), "receive"))
 		}
 		w.line("%s", text)
 	}
-	if positive(c.Calls) {
-		w.line("collectives  %s calls, %s sent, %s received", countBig(c.Calls), Bytes(c.BytesOut), Bytes(c.BytesIn))
+	if c.Calls > 0 {
+		w.line("collectives  %s calls, %s sent, %s received", count(c.Calls), Bytes(c.BytesOut), Bytes(c.BytesIn))
 	}
 	if !s.Rows {
 		w.line("kept         the call graph alone (--events none): messages and collectives were not matched, so waits and clock violations are not known")
@@ -324,5 +304,5 @@ func (u unit) magnitude(code trace.Code, v uint64) string {
 	case u.resolution == 0:
 		return count(v) + " ticks"
 	}
-	return Fraction{integer(v), integer(u.resolution)}.fixed(9) + " s"
+	return fraction64(v, u.resolution).fixed(9) + " s"
 }

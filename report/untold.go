@@ -76,14 +76,16 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 	}
 	var called trace.CallClass
 	own := false // a function of the program itself
+	var sum sampling
 	for i := range profile.Regions {
 		x := &profile.Regions[i]
+		sum.add(x.Samples, x.Estimated)
 		called |= trace.CallClass(x.class)
 		d := r.Defs.Region(x.Region)
 		own = own || x.class == 0 && (d == nil || d.Paradigm != trace.ParadigmMeasurement)
 	}
 	mpi := called&trace.ClassMPI != 0
-	messages := positive(s.Messages.Sent) || positive(s.Messages.Received)
+	messages := s.Messages.Sent > 0 || s.Messages.Received > 0
 	count := func(code trace.Code) uint64 {
 		for i := range codes {
 			if codes[i].Code == code {
@@ -93,9 +95,9 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 		return 0
 	}
 	add(!s.Rows, "rows", "rows of events were not kept (--events none): messages are not matched, waits and their causes not known")
-	add(!mpi && !messages && !positive(s.Collectives.Calls), "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
+	add(!mpi && !messages && s.Collectives.Calls == 0, "mpi", "no MPI calls: time in communication, and who waits for whom, is not known")
 	add(called&trace.ClassP2P != 0 && !messages, "messages", "calls of point-to-point communication without records of messages: who waits for whom is not known")
-	add(called&trace.ClassColl != 0 && called&trace.ClassStart == 0 && !positive(s.Collectives.Calls), "collectives",
+	add(called&trace.ClassColl != 0 && called&trace.ClassStart == 0 && s.Collectives.Calls == 0, "collectives",
 		"calls of collectives without records of them: who is late for them is not known")
 	add(messages && len(r.Defs.Comms)+len(r.Defs.InterComms) == 0, "communicators", "messages without communicators: their partners are not known")
 	add(mpi && !own, "functions", "no functions but MPI: own code is one block, no function can be named")
@@ -105,12 +107,15 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 		add(true, "non-blocking collectives", fmt.Sprintf("%s of non-blocking collectives without a record: who waits for whom in them is not known", plural(int(n), "call")))
 	}
 	if n := count(trace.DiagNoFrame); n > 0 {
-		add(true, "frames", plural(int(n), "call")+" with frames that were sampled only: call paths are without them")
+		add(true, "frames", plural(int(n), "calling context")+" with frames that are no open calls: call paths are without them")
 	}
+	add(sum.estimated > 0, "samples", "numbers, exact times and waits of calls that no record enters: their times are "+sum.text(r))
 	if n := count(trace.DiagUnknownRecord); n > 0 {
 		add(true, "unknown records", plural(int(n), "record")+" of a kind that this version does not know")
 	}
 	add(len(r.Defs.MetricMembers) == 0, "counters", "no hardware counters: whether own code is slow for instructions, cache or clock rate is not known")
+	_, unknown := crowds(r.Defs, usages(r.Defs))
+	add(unknown > 0, "processors", "no processors of the hosts: whether several processes share one is not known")
 	return list
 }
 

@@ -166,6 +166,7 @@ type locationCheck struct {
 	counts   struct{ calls, messages, mates, collectives, channels, graphs uint64 }
 	stored   vector      // COMP rows
 	sums     vector      // of the rows themselves
+	spans    vector      // of all operations, within the program or not
 	profile  []regionSum // of CALL, P2P and COLL rows, by region index; the last is unknown regions
 	channels []xtf.Channel
 	chans    *xtf.Array

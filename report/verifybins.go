@@ -27,14 +27,12 @@ func (s *levelSums) add(bin uint64, x *xtf.TimeBin) {
 // pyramid is what the levels of an array of TIMEBIN add up to.
 type pyramid struct {
 	levels [256]levelSums
-	beyond bool     // a sum does not fit 64 bits, so levels cannot be compared
 	found  []string // what is wrong
 }
 
 // pyramid reads the time bins of p. Levels must follow one another without gaps
 // up to one with a single bin, bins must not run backwards, a region stands once
-// in a bin, and each level must be the sum of the one below, as far as sums fit
-// 64 bits. O(rows).
+// in a bin, and each level must be the sum of the one below. O(rows).
 func (r *Run) pyramid(p xtf.Proc) (*pyramid, error) {
 	y := &pyramid{}
 	a, err := r.File.Array(p, xtf.TypeTimeBin)
@@ -63,7 +61,6 @@ func (r *Run) pyramid(p xtf.Proc) (*pyramid, error) {
 			y.add("level %d is missing", level-1)
 		}
 		y.levels[level].add(bin, &x)
-		y.beyond = y.beyond || max(x.Count, x.Inclusive, x.Exclusive, x.Bytes) == xtf.Never
 		last = x
 		n++
 	})
@@ -75,7 +72,7 @@ func (r *Run) pyramid(p xtf.Proc) (*pyramid, error) {
 	}
 	finest, top := y.span()
 	for l := finest; l < top; l++ {
-		if !y.beyond && y.levels[l].coarse != y.levels[l+1].own {
+		if y.levels[l].coarse != y.levels[l+1].own {
 			y.add("level %d is not the sum of level %d", l+1, l)
 		}
 	}
@@ -139,7 +136,7 @@ func (v *Verified) pyramids(r *Run, rows bool) error {
 		}
 		sum += y.levels[finest].own
 	}
-	if !whole.beyond && sum != whole.levels[finest].own {
+	if sum != whole.levels[finest].own {
 		v.add("TIMEBIN", "level %d of the whole run is not the sum of the locations'", finest)
 	}
 	return nil

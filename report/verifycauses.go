@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -55,12 +54,12 @@ func (v *Verified) causes(r *Run, rows bool) error {
 // that DELAYTOTAL is their sum.
 func (v *Verified) delayTotals(r *Run) error {
 	all, whole := blameSums{}, blameSums{}
-	waits, costs := new(big.Int), new(big.Int)
+	waits, costs := Sum(0), Sum(0)
 	for p := range trace.P(r.Defs.NumLocations()) {
 		err := r.rows(xtf.Proc(p), xtf.TypeWait, func(row []byte) {
 			var x xtf.Wait
 			if x.Load(row); x.CauseP != trace.Undefined && x.CauseP != uint32(p) {
-				waits.Add(waits, integer(x.End-min(x.T, x.End)))
+				waits = add(waits, integer(x.End-min(x.T, x.End)))
 			}
 		})
 		if err == nil {
@@ -68,7 +67,7 @@ func (v *Verified) delayTotals(r *Run) error {
 				var x xtf.Delay
 				x.Load(row)
 				all.add(blamePlace{x.Key, x.Pattern, x.Activity}, uint32(p), x.Short, x.Long)
-				costs.Add(costs, integer(x.Short)).Add(costs, integer(x.Long))
+				costs = add(costs, integer(x.Short), integer(x.Long))
 			})
 		}
 		if err != nil {
@@ -83,7 +82,7 @@ func (v *Verified) delayTotals(r *Run) error {
 	if err != nil {
 		return err
 	}
-	if waits.Cmp(costs) != 0 {
+	if waits != costs {
 		v.add("DELAY", "costs of %d ticks, the waits have %d", costs, waits)
 	}
 	v.compareCauses("DELAYTOTAL", all, whole)

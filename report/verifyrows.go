@@ -19,12 +19,12 @@ type openCall struct {
 type callWalk struct {
 	c     *locationCheck
 	stack []openCall
-	open  []uint32 // of each region, on the stack
-	aside xtf.Item // of the call of xtf.AsideOf on the stack; NumItems: none
+	open  []uint32    // of each region, on the stack
+	aside trace.State // of the call of xtf.AsideOf on the stack; StateOwn: none
 }
 
 func (c *locationCheck) calls() error {
-	w := callWalk{c: c, open: make([]uint32, len(c.profile)), aside: xtf.NumItems}
+	w := callWalk{c: c, open: make([]uint32, len(c.profile)), aside: trace.StateOwn}
 	err := c.each(xtf.TypeCall, w.row)
 	if err == nil {
 		w.unwind(0)
@@ -62,18 +62,18 @@ func (w *callWalk) row(n uint64, row []byte) {
 	}
 	i := c.index(x.Region)
 	s := &c.profile[i]
-	s.sums[0].add(1)
-	s.sums[2].add(x.Exclusive)
+	s.sums[0]++
+	s.sums[2] += x.Exclusive
 	if w.open[i] == 0 {
-		s.sums[1].add(span)
+		s.sums[1] += span
 	}
 	w.open[i]++
 	w.times(&x)
-	item, aside := xtf.AsideOf(x.Flags)
-	if aside {
-		w.aside = item
+	aside := xtf.AsideOf(x.Flags)
+	if aside != trace.StateOwn {
+		w.aside = aside
 	}
-	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, aside: aside})
+	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, aside: aside != trace.StateOwn})
 	if x.Exclusive > span {
 		c.at("CALL", n, "exclusive time %d of a call of %d", x.Exclusive, span)
 	}
@@ -85,36 +85,23 @@ func (w *callWalk) times(x *xtf.Call) {
 	if w.c.program.point(x.T) {
 		v[xtf.ItemCalls]++
 	}
-	if item, ok := xtf.AsideOf(x.Flags); ok {
-		v[item] += span
+	if s := xtf.AsideOf(x.Flags); s != trace.StateOwn {
+		v[xtf.States[s].Item] += span
 	}
 	if x.Flags&xtf.FlagOutermostMPI == 0 {
 		return
 	}
-	if w.aside < xtf.NumItems {
-		v[w.aside] -= span // MPI inside such a call is MPI time
+	if w.aside != trace.StateOwn {
+		v[xtf.States[w.aside].Item] -= span // MPI inside such a call is MPI time
 	}
 	if x.Flags&xtf.FlagMarker != 0 {
 		v[xtf.ItemMarker] += span
 		return
 	}
 	v[xtf.ItemMPI] += span
-	for _, k := range [...]struct {
-		class uint32
-		item  xtf.Item
-	}{
-		{xtf.ClassP2P, xtf.ItemP2P},
-		{xtf.ClassStart, xtf.ItemStart},
-		{xtf.ClassColl, xtf.ItemColl},
-		{xtf.ClassNxN, xtf.ItemNxN},
-		{xtf.ClassBarrier, xtf.ItemBarrier},
-		{xtf.ClassMPIIO, xtf.ItemFileIO},
-		{xtf.ClassRMA, xtf.ItemRMA},
-		{xtf.ClassMgmt, xtf.ItemManagement},
-		{xtf.ClassInit, xtf.ItemSetup},
-	} {
-		if x.Class&k.class != 0 {
-			v[k.item] += span
+	for _, k := range xtf.ClassItems {
+		if x.Class&k.Class != 0 {
+			v[k.Item] += span
 		}
 	}
 	v[xtf.ItemComm] = v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA]
@@ -130,7 +117,7 @@ func (w *callWalk) unwind(depth int) {
 		}
 		w.open[f.index]--
 		if f.aside {
-			w.aside = xtf.NumItems
+			w.aside = trace.StateOwn
 		}
 	}
 	w.stack = w.stack[:min(depth, len(w.stack))]
@@ -167,7 +154,7 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 		v[xtf.ItemBytesOut] += x.Bytes
 	}
 	if x.CallN != xtf.Never {
-		c.profile[c.index(x.Region)].sums[3].add(x.Bytes)
+		c.profile[c.index(x.Region)].sums[3] += x.Bytes
 	}
 	maybe := direction == xtf.ChannelSend && x.Kind&xtf.P2PIncomplete != 0 && x.MateN == xtf.Never
 	channel := c.channel(x.Peer, x.Comm, x.Tag, direction)
@@ -258,9 +245,10 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 	default:
 		c.counts.mates++
 	}
-	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 && c.program.completion(x.End) {
-		c.sums[xtf.ItemSendRecv] += x.End - min(x.End, m.T)
-		c.sums[xtf.ItemPotentialSync] += m.T - min(m.T, c.kept.readyAt(x))
+	if direction == xtf.ChannelReceive && x.Kind&xtf.P2PMarker == 0 {
+		counts := c.program.completion(x.End)
+		c.span(xtf.ItemSendRecv, x.End-min(x.End, m.T), counts)
+		c.span(xtf.ItemPotentialSync, m.T-min(m.T, c.kept.readyAt(x)), counts)
 	}
 	return nil
 }
@@ -278,8 +266,8 @@ func (c *locationCheck) collectives() error {
 			v[xtf.ItemCollIn] += x.Received
 		}
 		if x.CallN != xtf.Never {
-			c.profile[c.index(x.Region)].sums[3].add(x.Sent)
-			c.profile[c.index(x.Region)].sums[3].add(x.Received)
+			c.profile[c.index(x.Region)].sums[3] += x.Sent
+			c.profile[c.index(x.Region)].sums[3] += x.Received
 		}
 		if c.channel(trace.Undefined, x.Comm, trace.Undefined, xtf.ChannelColl) == nil {
 			c.at("COLL", n, "no channel for communicator %d", x.Comm)
@@ -291,9 +279,20 @@ func (c *locationCheck) collectives() error {
 		if x.LastEnter < x.Post || x.FirstLeave > x.End || x.LastLeave < x.End {
 			c.at("COLL", n, "posted at %d, left at %d, yet last enter %d, first leave %d, last leave %d", x.Post, x.End, x.LastEnter, x.FirstLeave, x.LastLeave)
 		}
-		if counts {
-			v[xtf.ItemPotentialSync] += x.LastEnter - min(x.LastEnter, x.T)
-			v[xtf.ItemVariation] += x.LastLeave - min(x.LastLeave, x.End)
-		}
+		c.span(xtf.ItemPotentialSync, x.LastEnter-min(x.LastEnter, x.T), counts)
+		c.span(xtf.ItemVariation, x.LastLeave-min(x.LastLeave, x.End), counts)
 	})
+}
+
+// span adds a span of an operation to an item, of which nothing is known where all spans of the location are more than xtf.Most.
+func (c *locationCheck) span(item xtf.Item, v uint64, counts bool) {
+	most := xtf.Most(c.r.Defs.NumLocations())
+	if c.spans[item] > most || v > most-c.spans[item] {
+		c.spans[item], c.sums[item] = xtf.Never, 0
+		return
+	}
+	c.spans[item] += v
+	if counts {
+		c.sums[item] += v
+	}
 }

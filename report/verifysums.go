@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -100,7 +99,7 @@ func (c *locationCheck) compareProfile() error {
 			if got.sums[k] == want.sums[k] || i == last && k == 1 { // inclusive time of unknown regions is not told apart
 				continue
 			}
-			c.add("TIMEBIN", nil, "%s of %s: %s, the rows add up to %s", what, c.regionAt(i), got.sums[k].big(), want.sums[k].big())
+			c.add("TIMEBIN", nil, "%s of %s: %d, the rows add up to %d", what, c.regionAt(i), got.sums[k], want.sums[k])
 		}
 	}
 	return nil
@@ -207,11 +206,6 @@ func (v *Verified) whole(r *Run, all *profileTable) error {
 		events += dir.Events
 	}
 	for i := range t.sums {
-		for k, w := range t.sums[i].sums {
-			if x := &all.sums[i].sums[k]; w.lo == xtf.Never && x.hi > 0 {
-				*x = w // rows stop there
-			}
-		}
 		if !all.sums[i].within(&t.sums[i]) {
 			name := "undefined regions"
 			if i < len(r.Defs.Regions) {
@@ -239,7 +233,7 @@ func (v *Verified) spreads(r *Run) error {
 	}
 	want := make([]Spread, xtf.NumItems)
 	for i := range want {
-		want[i] = Spread{Item: xtf.Item(i), Sum: new(big.Int)}
+		want[i] = Spread{Item: xtf.Item(i)}
 	}
 	participants := uint64(0) // processes with events
 	for rank, x := range r.Defs.Processes() {
@@ -253,7 +247,7 @@ func (v *Verified) spreads(r *Run) error {
 		participants++
 		for i := range want {
 			w, n := &want[i], items.at(0, xtf.Item(i))
-			w.Sum.Add(w.Sum, integer(n))
+			w.Sum = add(w.Sum, integer(n))
 			if n < w.Min || participants == 1 {
 				w.Min, w.MinP = n, uint32(rank)
 			}
@@ -273,8 +267,8 @@ func (v *Verified) spreads(r *Run) error {
 		if w.Max == 0 && got.Max == 0 {
 			continue // no row, which names no process
 		}
-		if got.Sum == nil || got.Sum.Cmp(w.Sum) != 0 || got.Min != w.Min || got.Max != w.Max || got.MinP != w.MinP || got.MaxP != w.MaxP {
-			v.add("STAT", "%s: sum %s, min %d@%d, max %d@%d; the processes have %s, %d@%d, %d@%d", w.Item,
+		if got.Sum != w.Sum || got.Min != w.Min || got.Max != w.Max || got.MinP != w.MinP || got.MaxP != w.MaxP {
+			v.add("STAT", "%s: sum %d, min %d@%d, max %d@%d; the processes have %d, %d@%d, %d@%d", w.Item,
 				got.Sum, got.Min, got.MinP, got.Max, got.MaxP, w.Sum, w.Min, w.MinP, w.Max, w.MaxP)
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -28,7 +27,7 @@ type waitSums map[waitPlace]waitAmount
 
 func (s waitSums) add(at waitPlace, count, ticks uint64) {
 	x := s[at]
-	s[at] = waitAmount{interval.Checked(x.count, count), interval.Checked(x.ticks, ticks)}
+	s[at] = waitAmount{x.count + count, x.ticks + ticks}
 }
 
 // differ calls f for the places at which s and o differ, in order.

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -16,27 +15,28 @@ type Waits struct {
 	Resolution uint64        `json:"resolution"`
 	Ranks      string        `json:"ranks"`
 	Span       *Span         `json:"time,omitempty"`
-	Time       *big.Int      `json:"time_sum"`                // of the chosen processes
-	Total      *big.Int      `json:"total"`                   // waits for partners
-	Others     *big.Int      `json:"other_threads,omitempty"` // waits for partners of threads but the first of a process, not in total
-	Completion *big.Int      `json:"completion"`              // spans at the end of collectives
+	Time       Sum           `json:"time_sum"`                // of the chosen processes
+	Total      Sum           `json:"total"`                   // waits for partners
+	Others     Sum           `json:"other_threads,omitempty"` // waits for partners of threads but the first of a process, not in total
+	Completion Sum           `json:"completion"`              // spans at the end of collectives
 	Share      Ratio         `json:"share"`                   // total, of the time
 	Patterns   []PatternSum  `json:"patterns"`                // by falling time
 	Intervals  []WaitNode    `json:"intervals"`               // depth-first
 	Paths      []WaitPath    `json:"paths"`                   // by falling time
 	Processes  []WaitProcess `json:"processes"`               // by rank
+	Threads    []ThreadWait  `json:"threads,omitempty"`       // that wait for other threads, longest first; nil for a span of time
 	Causes     []Cause       `json:"causes"`                  // by falling cost; nil for a span of time
 	Critical   *Critical     `json:"critical_path"`
 }
 
 // PatternSum is the waits of one pattern.
 type PatternSum struct {
-	Pattern string   `json:"pattern"`
-	Count   *big.Int `json:"count"` // nil: not known
-	Ticks   *big.Int `json:"ticks"`
-	Share   Ratio    `json:"share"` // of the time
-	Worst   uint64   `json:"worst"` // of one process
-	Rank    uint32   `json:"worst_rank"`
+	Pattern string `json:"pattern"`
+	Count   Sum    `json:"count"` // null: not known
+	Ticks   Sum    `json:"ticks"`
+	Share   Ratio  `json:"share"` // of the time
+	Worst   uint64 `json:"worst"` // of one process
+	Rank    uint32 `json:"worst_rank"`
 	item    xtf.Item
 }
 
@@ -44,7 +44,7 @@ type PatternSum struct {
 type WaitNode struct {
 	Path  []int      `json:"path"`
 	Label string     `json:"label"`
-	Time  *big.Int   `json:"time_sum"`
+	Time  Sum        `json:"time_sum"`
 	Share Ratio      `json:"share"`
 	Waits *WaitTimes `json:"waits"`
 }
@@ -56,7 +56,7 @@ type WaitPath struct {
 	Pattern string   `json:"pattern"`
 	Order   string   `json:"wrong_order,omitempty"` // same or different source
 	Count   uint64   `json:"count"`
-	Ticks   *big.Int `json:"ticks"`
+	Ticks   Sum      `json:"ticks"`
 	Share   Ratio    `json:"share"` // of all waits for partners here; undefined of completions
 	Worst   uint64   `json:"worst"` // of one location
 	Rank    uint32   `json:"worst_rank"`
@@ -123,19 +123,26 @@ func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
 	x.Share = ratio(x.Total, x.Time)
 	for _, l := range waitLabels {
 		p := root.spreads.item(l.item)
-		if p.Sum == nil || p.Sum.Sign() > 0 {
-			x.Patterns = append(x.Patterns, PatternSum{l.item.String(), nil, p.Sum, ratio(p.Sum, x.Time), p.Max, p.MaxP, l.item})
+		if p.Sum > 0 {
+			x.Patterns = append(x.Patterns, PatternSum{l.item.String(), notKnown, p.Sum, ratio(p.Sum, x.Time), p.Max, p.MaxP, l.item})
 		}
 	}
 	x.sortPatterns()
 	for n := range s.nodes {
 		i := s.interval(n, Rules{})
 		t := s.measured[n].sum(xtf.ItemTime)
-		if i.Waits != nil && (n == 0 || positive(i.Waits.Total)) {
+		if i.Waits != nil && (n == 0 || i.Waits.Total > 0) {
 			x.Intervals = append(x.Intervals, WaitNode{i.Path, i.label, t, ratio(i.Waits.Total, t), i.Waits})
 		}
 	}
 	lost := s.lost
+	if span == nil {
+		missing, err := x.readThreads(r, ranks)
+		if err != nil {
+			return nil, nil, err
+		}
+		lost = append(lost, missing...)
+	}
 	c := causes{r: r, ranks: ranks, span: span}
 	if err := c.read(); err != nil {
 		return nil, nil, err
@@ -147,37 +154,34 @@ func (r *Run) Waits(ranks Ranks, span *Span) (*Waits, []Lost, error) {
 }
 
 // otherThreads is what threads wait that are not the first of their process, whose
-// waits are total; nil where there are none.
-func (c *causes) otherThreads(total *big.Int) *big.Int {
-	if total == nil || !slices.ContainsFunc(c.r.Defs.Processes(), func(p trace.Process) bool { return p.Count > 1 }) {
-		return nil
+// waits are total; 0 where there are none.
+func (c *causes) otherThreads(total Sum) Sum {
+	if !slices.ContainsFunc(c.r.Defs.Processes(), func(p trace.Process) bool { return p.Count > 1 }) {
+		return 0
 	}
-	all := new(big.Int)
+	all := Sum(0)
 	for k, s := range c.waits {
 		if !IsCompletion(k.pattern) {
-			all.Add(all, s.ticks.big())
+			all = add(all, integer(s.ticks))
 		}
 	}
-	if all.Cmp(total) <= 0 {
-		return nil
-	}
-	return sub(all, total)
+	return max(sub(all, total), 0)
 }
 
 // sortPatterns puts the patterns in the order of falling time, parts of late
 // sender behind it.
 func (x *Waits) sortPatterns() {
-	of := map[xtf.Item]*big.Int{}
+	of := map[xtf.Item]Sum{}
 	for _, p := range x.Patterns {
 		of[p.item] = p.Ticks
 	}
-	key := func(p PatternSum) *big.Int {
+	key := func(p PatternSum) Sum {
 		if late, ok := of[xtf.ItemLateSender]; ok && p.part() {
 			return late
 		}
 		return p.Ticks
 	}
-	slices.SortStableFunc(x.Patterns, func(a, b PatternSum) int { return compareBig(key(b), key(a)) })
+	slices.SortStableFunc(x.Patterns, func(a, b PatternSum) int { return cmp.Compare(key(b), key(a)) })
 }
 
 // part reports whether the pattern is a part of late sender.
@@ -185,23 +189,10 @@ func (p *PatternSum) part() bool {
 	return p.item == xtf.ItemLateSenderSame || p.item == xtf.ItemLateSenderOther
 }
 
-// compareBig compares sums; what is not known comes first.
-func compareBig(a, b *big.Int) int {
-	switch {
-	case a == nil && b == nil:
-		return 0
-	case a == nil:
-		return -1
-	case b == nil:
-		return 1
-	}
-	return a.Cmp(b)
-}
-
 func waitProcess(p *processItems) WaitProcess {
 	x := WaitProcess{Rank: p.rank}
 	for _, i := range waitItems {
-		x.Total = saturating(x.Total, p.at(0, i))
+		x.Total += p.at(0, i)
 	}
 	for _, l := range waitLabels {
 		x.items = append(x.items, p.at(0, l.item))

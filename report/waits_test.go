@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
-	"math/big"
 	"strings"
 	"testing"
 
@@ -59,7 +58,7 @@ func TestWaits(t *testing.T) {
 	if err != nil || len(lost) > 0 {
 		t.Fatal(err, lost)
 	}
-	if x.Total.Int64() != 50 || x.Completion.Int64() != 10 || x.Share.Value != 0.25 {
+	if x.Total != 50 || x.Completion != 10 || x.Share.Value != 0.25 {
 		t.Errorf("total %s, completion %s, share %v", x.Total, x.Completion, x.Share)
 	}
 	var names []string
@@ -69,17 +68,17 @@ func TestWaits(t *testing.T) {
 	if diff := cmp.Diff([]string{"late_sender", "late_sender_wrong_order_different", "wait_nxn", "nxn_completion"}, names); diff != "" {
 		t.Error(diff)
 	}
-	if p := x.Patterns[0]; p.Count.Int64() != 2 || p.Rank != 1 || p.Worst != 40 {
+	if p := x.Patterns[0]; p.Count != 2 || p.Rank != 1 || p.Worst != 40 {
 		t.Errorf("%+v", p)
 	}
 	names = []string{r.RegionName(region[0]), r.RegionName(region[1])}
-	if p := x.Paths[0]; p.Ticks.Int64() != 25 || cmp.Diff(names, p.Path) != "" || p.Share.Value != 0.5 {
+	if p := x.Paths[0]; p.Ticks != 25 || cmp.Diff(names, p.Path) != "" || p.Share.Value != 0.5 {
 		t.Errorf("%+v", p)
 	}
 	if all := x.Paths[0].Share.Value + x.Paths[1].Share.Value + x.Paths[2].Share.Value; len(x.Paths) != 4 || all != 1 || x.Paths[3].Share.Defined {
 		t.Errorf("shares of waits for partners are %v, of a completion %v", all, x.Paths[len(x.Paths)-1].Share)
 	}
-	if c := x.Causes[0]; c.Short.Int64() != 40 || c.Long.Int64() != 5 || c.Rank != 0 || c.Activity != "cpu" || math.Abs(c.Share.Value-45.0/55) > 1e-15 {
+	if c := x.Causes[0]; c.Short != 40 || c.Long != 5 || c.Rank != 0 || c.Activity != "cpu" || math.Abs(c.Share.Value-45.0/55) > 1e-15 {
 		t.Errorf("%+v", c)
 	}
 	// CPU: 90 on the path, 135 of both processes: 22.5 above the mean; MPI: 10 on the path, 65-50 of both: 2.5 above
@@ -90,11 +89,11 @@ func TestWaits(t *testing.T) {
 		mean          string
 	}{{"CPU", 90, 45, "22.5", "67.5"}, {"MPI", 10, 5, "2.5", "7.5"}} {
 		a := x.Critical.Activities[i]
-		if a.Name != want.name || a.Ticks.Int64() != want.ticks || a.Impact.Int64() != want.impact || a.Imbalance.fixed(1) != want.imbalance || a.Mean.fixed(1) != want.mean {
+		if a.Name != want.name || int64(a.Ticks) != want.ticks || int64(a.Impact) != want.impact || a.Imbalance.fixed(1) != want.imbalance || a.Mean.fixed(1) != want.mean {
 			t.Errorf("%+v, want %+v", a, want)
 		}
 	}
-	if g := x.Critical.Regions[0]; g.Ticks.Int64() != 90 || g.Impact.Int64() != 45 || g.Name != names[0] {
+	if g := x.Critical.Regions[0]; g.Ticks != 90 || g.Impact != 45 || g.Name != names[0] {
 		t.Errorf("%+v", g)
 	}
 	text := sectionText(t, r, Options{Sections: []Section{SectionWaits}})
@@ -123,14 +122,14 @@ func TestWaitsOfPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(one.Paths) != 1 || one.Paths[0].Ticks.Int64() != 25 || one.Paths[0].Rank != 1 || len(one.Causes) != 0 || one.Critical != nil || len(one.Processes) != 1 {
+	if len(one.Paths) != 1 || one.Paths[0].Ticks != 25 || one.Paths[0].Rank != 1 || len(one.Causes) != 0 || one.Critical != nil || len(one.Processes) != 1 {
 		t.Errorf("%+v", one)
 	}
 	zero, _, err := r.Waits(mustRanks(t, r, "0"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(zero.Causes) != 1 || zero.Causes[0].Short.Int64() != 30 || zero.Causes[0].Worst != 35 || zero.Critical.Length.Int64() != 100 || zero.Critical.Regions[0].Mean.Num != nil {
+	if len(zero.Causes) != 1 || zero.Causes[0].Short != 30 || zero.Causes[0].Worst != 35 || zero.Critical.Length != 100 || zero.Critical.Regions[0].Mean.known() {
 		t.Errorf("%+v", zero)
 	}
 	part, _, err := r.Waits(Ranks{}, &Span{Begin: 30, End: 65})
@@ -139,12 +138,12 @@ func TestWaitsOfPart(t *testing.T) {
 	}
 	ticks := map[string]int64{}
 	for _, p := range part.Patterns {
-		ticks[p.Pattern] = p.Ticks.Int64()
+		ticks[p.Pattern] = int64(p.Ticks)
 	}
 	if diff := cmp.Diff(map[string]int64{"late_sender": 20, "wait_nxn": 5}, ticks); diff != "" {
 		t.Error(diff)
 	}
-	if len(part.Paths) != 3 || part.Paths[0].Ticks.Int64() != 15 || part.Causes != nil || part.Critical.Length.Int64() != 35 {
+	if len(part.Paths) != 3 || part.Paths[0].Ticks != 15 || part.Causes != nil || part.Critical.Length != 35 {
 		t.Errorf("%+v", part)
 	}
 }
@@ -234,7 +233,7 @@ func TestApproximate(t *testing.T) {
 		t.Fatal(err)
 	}
 	// process 0: 100-10 = 90, process 1: 100-(55-50) = 95
-	if n := x.Nodes[0]; !n.Approximate || n.Ideal.Int64() != 95 || n.Transfer.Value != 0.95 {
+	if n := x.Nodes[0]; !n.Approximate || n.Ideal != 95 || n.Transfer.Value != 0.95 {
 		t.Errorf("%+v", n.POP)
 	}
 }
@@ -246,7 +245,7 @@ func TestWorstPattern(t *testing.T) {
 	sums := map[xtf.Item]int64{xtf.ItemNxNCompletion: 90, xtf.ItemBarrierCompletion: 80, xtf.ItemLateSenderSame: 70, xtf.ItemLateSender: 20, xtf.ItemWaitNxN: 30}
 	var stats Spreads
 	for i := range xtf.NumItems {
-		stats = append(stats, Spread{Item: i, Sum: big.NewInt(sums[i])})
+		stats = append(stats, Spread{Item: i, Sum: Sum(sums[i])})
 	}
 	if w := worstPattern(stats); w == nil || w.Item != xtf.ItemWaitNxN {
 		t.Errorf("the worst is %+v", w)

@@ -55,7 +55,7 @@ func (d *Document) writeWaits(w *writer) {
 		head += ", " + x.Span.text(u)
 	}
 	w.title(head)
-	if x.Others != nil {
+	if x.Others > 0 {
 		w.line("other threads than the first of a process wait %s %s more: call paths, causes and numbers of waits have them too", u.big(x.Others), u.name())
 	}
 	if len(x.Patterns) == 0 {
@@ -68,12 +68,13 @@ func (d *Document) writeWaits(w *writer) {
 		if p.part() {
 			name = "  of it " + strings.TrimPrefix(name, "late_sender_")
 		}
-		tab.add(name, countBig(p.Count), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternMeaning[p.Pattern])
+		tab.add(name, p.Count.count(), u.big(p.Ticks), p.Share.percent(), u.ticks(p.Worst), fmt.Sprintf("@%d", p.Rank), patternMeaning[p.Pattern])
 	}
 	w.table(&tab)
 	x.writeNodes(w)
 	x.writePaths(w)
 	x.writeProcesses(w)
+	x.writeThreads(w)
 	x.writeCauses(w, d.run)
 	x.writeCritical(w)
 }
@@ -220,7 +221,7 @@ func (x *Waits) writeCritical(w *writer) {
 func (x *Waits) adviseCritical(w *writer) {
 	var top *CriticalSum
 	for i := range x.Critical.Regions {
-		if c := &x.Critical.Regions[i]; c.Activity == "cpu" && positive(c.Impact) && (top == nil || c.Impact.Cmp(top.Impact) > 0) {
+		if c := &x.Critical.Regions[i]; c.Activity == "cpu" && c.Impact > 0 && (top == nil || c.Impact > top.Impact) {
 			top = c
 		}
 	}
@@ -232,7 +233,7 @@ func (x *Waits) adviseCritical(w *writer) {
 
 // maybe prints a fraction that may not be known.
 func (u unit) maybe(f Fraction) string {
-	if f.Num == nil {
+	if !f.known() {
 		return "n/a"
 	}
 	return u.fraction(f)
@@ -245,14 +246,14 @@ func (x *Waits) writeCSV(w rowWriter) error {
 	}
 	for i := range x.Paths {
 		p := &x.Paths[i]
-		row := []string{"wait", fmt.Sprint(p.Node), strings.Join(p.Path, " > "), p.Pattern, p.Order, strconv.FormatUint(p.Count, 10), p.Ticks.String(), "", strconv.FormatUint(p.Worst, 10), fmt.Sprint(p.Rank)}
+		row := []string{"wait", fmt.Sprint(p.Node), strings.Join(p.Path, " > "), p.Pattern, p.Order, strconv.FormatUint(p.Count, 10), p.Ticks.json(), "", strconv.FormatUint(p.Worst, 10), fmt.Sprint(p.Rank)}
 		if err := w.Write(row); err != nil {
 			return err
 		}
 	}
 	for i := range x.Causes {
 		c := &x.Causes[i]
-		row := []string{"delay", fmt.Sprint(c.Node), strings.Join(c.Path, " > "), c.Pattern, c.Activity, "", c.Short.String(), c.Long.String(), strconv.FormatUint(c.Worst, 10), fmt.Sprint(c.Rank)}
+		row := []string{"delay", fmt.Sprint(c.Node), strings.Join(c.Path, " > "), c.Pattern, c.Activity, "", c.Short.json(), c.Long.json(), strconv.FormatUint(c.Worst, 10), fmt.Sprint(c.Rank)}
 		if err := w.Write(row); err != nil {
 			return err
 		}
@@ -262,7 +263,7 @@ func (x *Waits) writeCSV(w rowWriter) error {
 	}
 	for i := range x.Critical.Regions {
 		c := &x.Critical.Regions[i]
-		if err := w.Write([]string{"critical", "", c.Name, "", c.Activity, "", c.Ticks.String(), "", "", fmt.Sprint(c.Rank)}); err != nil {
+		if err := w.Write([]string{"critical", "", c.Name, "", c.Activity, "", c.Ticks.json(), "", "", fmt.Sprint(c.Rank)}); err != nil {
 			return err
 		}
 	}

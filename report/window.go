@@ -247,7 +247,7 @@ func (x *running) addNode(to *processItems, n uint32, first bool, begin, end uin
 				to.join(c, first, !first)
 			}
 		case (i < xtf.ItemSendRecv || i >= xtf.ItemDeviceCall) && first: // several executions add up
-			to.values[c.Key] = saturating(to.values[c.Key], c.Value)
+			to.values[c.Key] += c.Value
 		default:
 			to.join(c, first, true)
 		}

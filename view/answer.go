@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/report"
@@ -26,8 +28,11 @@ import (
 // Schema names the form of the answers.
 const Schema = "coppice.view/1"
 
-// raw is an answer that is no JSON.
-type raw []byte
+// raw is an answer that is no JSON, asset one whose type is set.
+type (
+	raw   []byte
+	asset []byte
+)
 
 // problem is an error with its status.
 type problem struct {
@@ -72,7 +77,7 @@ func problemOf(err error, where string) *problem {
 }
 
 // fail answers with an error.
-func fail(w http.ResponseWriter, r *http.Request, err error) {
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, errAnswered) || errors.Is(err, context.Canceled) {
 		return // the client has its answer, or is gone
 	}
@@ -82,32 +87,87 @@ func fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
-	b, err := json.Marshal(Error{p.failure})
+	b, err := marshal(Error{p.failure})
 	if err != nil {
 		b = []byte("{}")
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	deadline(w, s.turns.stall)
 	w.WriteHeader(p.status)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(b) // a client that is gone needs no answer
 	}
 }
 
-// send writes an answer, compressed where the client can read that.
-func send(w http.ResponseWriter, r *http.Request, v any) {
-	b, binary := v.(raw)
-	if !binary {
-		var err error
-		if b, err = json.Marshal(v); err != nil {
-			fail(w, r, err)
-			return
+// marshal makes JSON whose texts can be shown: control characters, and those that turn around the text beside them, are
+// U+FFFD there. Names in traces may have both.
+func marshal(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	const replaced = "\uFFFD"
+	var out []byte
+	done := 0
+	for i, n := 0, 0; i < len(b); i += n {
+		bad := false
+		switch {
+		case b[i] == '\\' && b[i+1] == 'u': // of control characters, and of <, > and &
+			n = len(`\u0000`)
+			c, err := strconv.ParseUint(string(b[i+2:i+n]), 16, 32)
+			bad = err == nil && unicode.IsControl(rune(c))
+		case b[i] == '\\':
+			n = 2
+			bad = b[i+1] == 'b' || b[i+1] == 'f'
+		case b[i] < utf8.RuneSelf:
+			n = 1
+			bad = b[i] == 0x7f
+		default:
+			var c rune
+			c, n = utf8.DecodeRune(b[i:])
+			bad = unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c)
+		}
+		if bad {
+			out, done = append(append(out, b[done:i]...), replaced...), i+n
 		}
 	}
-	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	if binary {
-		w.Header().Set("Content-Type", "application/octet-stream")
+	if done == 0 {
+		return b, nil
 	}
-	write(w, r, b)
+	return append(out, b[done:]...), nil
+}
+
+// answer sends what an endpoint returned, compressed where the client can read that. An error is not sent yet.
+func (t *turn) answer(r *http.Request, v any) error {
+	h := t.w.Header()
+	var b []byte
+	switch v := v.(type) {
+	case stream:
+		return t.stream(r, v)
+	case asset:
+		b = v
+	case raw:
+		h.Set("Content-Type", "application/octet-stream")
+		b = v
+	default:
+		var err error
+		if b, err = marshal(v); err != nil {
+			return err
+		}
+		h.Set("Content-Type", "application/json; charset=utf-8")
+	}
+	b, encoding := compress(r.Header.Get("Accept-Encoding"), b)
+	if err := t.hold(int64(len(b))); err != nil {
+		return err
+	}
+	if encoding != "" {
+		h.Set("Content-Encoding", encoding)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	if r.Method != http.MethodHead {
+		_, _ = t.send(b) // a client that is gone needs no answer
+	}
+	return nil
 }
 
 // leastCompressed is the size in bytes from which compression pays.
@@ -131,27 +191,22 @@ var fast = sync.OnceValue(func() *zstd.Encoder {
 	return e
 })
 
-func write(w http.ResponseWriter, r *http.Request, b []byte) {
-	accept := r.Header.Get("Accept-Encoding")
+// compress returns b as the client can read it, and the name of the encoding, "" for none.
+func compress(accept string, b []byte) ([]byte, string) {
 	switch {
 	case len(b) < leastCompressed:
 	case accepts(accept, "zstd"):
-		w.Header().Set("Content-Encoding", "zstd")
-		b = fast().EncodeAll(b, make([]byte, 0, len(b)/4))
+		return fast().EncodeAll(b, make([]byte, 0, len(b)/4)), "zstd"
 	case accepts(accept, "gzip"):
 		z := compressors.Get().(*gzip.Writer)
+		defer compressors.Put(z)
 		out := bytes.NewBuffer(make([]byte, 0, len(b)/4))
 		z.Reset(out)
 		if _, err := z.Write(b); err == nil && z.Close() == nil {
-			w.Header().Set("Content-Encoding", "gzip")
-			b = out.Bytes()
+			return out.Bytes(), "gzip"
 		}
-		compressors.Put(z)
 	}
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)))
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(b) // a client that is gone needs no answer
-	}
+	return b, ""
 }
 
 // accepts looks for an encoding in Accept-Encoding.
@@ -191,12 +246,7 @@ var assetTypes = map[string]string{
 func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string) {
 	tag, ok := s.etags[name]
 	if !ok {
-		fail(w, r, missing(r.URL.Path))
-		return
-	}
-	b, err := fs.ReadFile(s.assets, name)
-	if err != nil {
-		fail(w, r, err)
+		s.fail(w, r, missing(r.URL.Path))
 		return
 	}
 	t := assetTypes[path.Ext(name)]
@@ -211,5 +261,8 @@ func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request, name string)
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	write(w, r, b)
+	s.produce(w, r, func() (any, error) {
+		b, err := fs.ReadFile(s.assets, name)
+		return asset(b), err
+	})
 }

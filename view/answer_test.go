@@ -2,6 +2,7 @@ package view
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http/httptest"
 	"testing"
@@ -35,6 +36,29 @@ func TestCompression(t *testing.T) {
 		b, err := io.ReadAll(in)
 		if got := w.Header().Get("Content-Encoding"); err != nil || got != c.want || !bytes.Equal(b, plain) {
 			t.Errorf("%q: encoding %q, %d bytes of %d, %v", c.accept, got, len(b), len(plain), err)
+		}
+	}
+}
+
+// TestMarshal: texts have nothing in them that controls or turns around; all else is as it was.
+func TestMarshal(t *testing.T) {
+	for text, want := range map[string]string{
+		"main \"<b>\" & \\u0000 \\ \t\n é 日本 \u200d": "main \"<b>\" & \\u0000 \\ \t\n é 日本 \u200d",
+		"a\x00b\x1b[31m\b\f\x7f\u0085":               "a\ufffdb\ufffd[31m\ufffd\ufffd\ufffd\ufffd",
+		"gnp.\u202eexe\u2066\u200f":                  "gnp.\ufffdexe\ufffd\ufffd",
+		"\xff\xfe(":                                  "\ufffd\ufffd(",
+		"\\\u202e\\\x00":                             "\\\ufffd\\\ufffd",
+	} {
+		b, err := marshal(map[string]any{"text": text, "n": 17})
+		var got struct {
+			Text string
+			N    int
+		}
+		if err == nil {
+			err = json.Unmarshal(b, &got)
+		}
+		if err != nil || got.Text != want || got.N != 17 {
+			t.Errorf("%q becomes %q, %v", text, got.Text, err)
 		}
 	}
 }

@@ -32,7 +32,8 @@ import (
 // number, both below 2^53 always.
 //
 // A region is an index into RunMeta.Regions, -1 for none. A location is its number; a process its rank.
-// Lists are never null.
+// Lists are never null. In texts, such as names of the trace, U+FFFD stands for control characters other than tab and
+// newline, for characters that change the direction of text, and for bytes that are no UTF-8.
 //
 // # Token
 //
@@ -62,18 +63,13 @@ type Failure struct {
 // Meta is the answer of api/meta: what a client needs before anything else. Cost: the definitions, whatever the
 // number of events.
 type Meta struct {
-	Schema  string      `json:"schema"`  // coppice.view/1
-	Version string      `json:"version"` // for v=: of the files and of this interface
-	Tool    string      `json:"tool"`    // version of coppice
-	Runs    []RunMeta   `json:"runs"`    // the run and, if given, the predicted one
-	Classes []ClassName `json:"classes"` // the 8 classes of time in tiles, in the order of their planes
-	Limits  Limits      `json:"limits"`
-}
-
-// ClassName is a class of time in tiles.
-type ClassName struct {
-	Name  string `json:"name"`  // own, p2p, collective, barrier, rma, mpi, io, start
-	Label string `json:"label"` // for people
+	Schema  string            `json:"schema"`  // coppice.view/1
+	Version string            `json:"version"` // for v=: of the files and of this interface
+	Tool    string            `json:"tool"`    // version of coppice
+	Runs    []RunMeta         `json:"runs"`    // the run and, if given, the predicted one
+	Classes []string          `json:"classes"` // words of the 8 classes of time in tiles, in the order of their planes: of the states of the first run that are in them
+	Words   map[string]string `json:"words"`   // of the items of sums, by their names
+	Limits  Limits            `json:"limits"`
 }
 
 // Limits are bounds of answers.
@@ -153,7 +149,7 @@ type Location struct {
 	Group    string `json:"group"` // name of the process
 	Node     string `json:"node"`  // name of the machine, "" where not known
 	Type     string `json:"type"`  // cpu, accelerator, metric, other
-	Class    int    `json:"class"` // of its process (api/classes), -1: none
+	Class    int    `json:"class"` // of its process (api/classes), -1: none, -2: cannot be read
 	Events   uint64 `json:"events"`
 }
 
@@ -285,7 +281,8 @@ type Call struct {
 	Name      string `json:"name"`
 	Depth     uint32 `json:"depth"`
 	Class     int    `json:"class"`
-	Cut       bool   `json:"cut"` // the trace has no end of it
+	Cut       bool   `json:"cut"`                 // the trace has no end of it
+	Estimated bool   `json:"estimated,omitempty"` // known from calling contexts alone
 }
 
 // Message is one side of a message and its other side.

@@ -99,7 +99,7 @@ type Piece struct {
 	Begin    uint64 `json:"begin"`
 	End      uint64 `json:"end"`
 	Region   int    `json:"region"`
-	Activity string `json:"activity"` // cpu, mpi, io, marker, outside
+	Activity string `json:"activity"` // a state of the program, or marker or outside
 	Node     uint32 `json:"node"`
 }
 
@@ -139,6 +139,7 @@ type Profile struct {
 // Series is a component by column.
 type Series struct {
 	Item   string        `json:"item"`
+	Class  int           `json:"class"` // of time in tiles, whose colour it has
 	Values []json.Number `json:"values"`
 	Sum    Bounds        `json:"sum"`
 }
@@ -197,6 +198,7 @@ type CompareItem struct {
 // CompareSeries is one component by column, of both runs.
 type CompareSeries struct {
 	Item      string    `json:"item"`
+	Class     int       `json:"class"` // of time in tiles, whose colour it has; -1: no part of the time beside the others
 	Measured  []float64 `json:"measured"`
 	Predicted []float64 `json:"predicted"`
 }

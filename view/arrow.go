@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 
 	"github.com/coppice-hpc/coppice/export"
@@ -14,7 +15,7 @@ import (
 // mostArrow is how many rows one stream has at most.
 const mostArrow = 1_000_000
 
-// stream is an answer that is written while it is read. One is under way at a time: its client may be slow.
+// stream is an answer that is written while it is read.
 type stream struct {
 	mediaType string
 	write     func(w io.Writer) error
@@ -67,40 +68,40 @@ func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
 	}}, nil
 }
 
-// sendStream writes a stream. An error behind its first bytes breaks the connection, so that nobody takes a part for all.
-func (s *Server) sendStream(w http.ResponseWriter, r *http.Request, x stream) {
+// stream sends a stream. An error behind its first bytes breaks the connection, so that nobody takes a part for all.
+func (t *turn) stream(r *http.Request, x stream) error {
 	if r.Method == http.MethodHead {
-		w.Header().Set("Content-Type", x.mediaType)
-		return
+		t.w.Header().Set("Content-Type", x.mediaType)
+		return nil
 	}
-	select {
-	case s.streams <- struct{}{}:
-		defer func() { <-s.streams }()
-	case <-r.Context().Done():
-		return
+	if err := t.hold(streamHeld); err != nil {
+		return err
 	}
-	w.Header().Set("Cache-Control", "no-store")
-	out := &begun{w: w, mediaType: x.mediaType}
-	if err := x.write(out); err != nil {
-		if out.n > 0 {
-			panic(http.ErrAbortHandler)
-		}
-		fail(w, r, err)
+	t.w.Header().Set("Cache-Control", "no-store")
+	out := &begun{t: t, ctx: r.Context(), mediaType: x.mediaType}
+	err := x.write(out)
+	if err != nil && out.n > 0 {
+		panic(http.ErrAbortHandler)
 	}
+	return err
 }
 
-// begun counts what was written of an answer, and gives it its type.
+// begun counts what was written of an answer, and gives it its type. While the reader takes it, others have their turns.
 type begun struct {
-	w         http.ResponseWriter
+	t         *turn
+	ctx       context.Context
 	mediaType string
 	n         int
 }
 
 func (b *begun) Write(p []byte) (int, error) {
 	if b.n == 0 {
-		b.w.Header().Set("Content-Type", b.mediaType)
+		b.t.w.Header().Set("Content-Type", b.mediaType)
 	}
-	n, err := b.w.Write(p)
+	n, err := b.t.send(p)
 	b.n += max(1, n)
+	if err == nil {
+		err = b.t.wait(b.ctx, math.MaxInt)
+	}
 	return n, err
 }

@@ -62,13 +62,15 @@ func TestStreamBreaks(t *testing.T) {
 	s := serving(t, generated(t, generatedSpecs[0]))
 	for _, begins := range []bool{false, true} {
 		h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			s.sendStream(w, r, stream{"text/plain", func(w io.Writer) error {
-				if begins {
-					_, err := w.Write(make([]byte, 1<<16))
-					return errors.Join(err, errAnswerless)
-				}
-				return errAnswerless
-			}})
+			s.produce(w, r, func() (any, error) {
+				return stream{"text/plain", func(w io.Writer) error {
+					if begins {
+						_, err := w.Write(make([]byte, 1<<16))
+						return errors.Join(err, errAnswerless)
+					}
+					return errAnswerless
+				}}, nil
+			})
 		}))
 		t.Cleanup(h.Close)
 		resp, err := http.Get(h.URL)

@@ -2,7 +2,6 @@ package view
 
 import (
 	"context"
-	"math/big"
 	"net/http"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -31,10 +30,10 @@ func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 	}
 	v.Merged, v.First = parts[0].merged, append(v.First, parts[0].first...)
 	for k, i := range profileItems {
-		v.Series = append(v.Series, CompareSeries{i.String(), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
+		v.Series = append(v.Series, CompareSeries{i.String(), report.ItemShare(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
 	}
-	v.Series = append(v.Series, CompareSeries{"wait", s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})
-	v.Series = append(v.Series, CompareSeries{"time", s.runs[0].secondsOf(parts[0].time), s.runs[1].secondsOf(parts[1].time)})
+	v.Series = append(v.Series, CompareSeries{"wait", -1, s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})
+	v.Series = append(v.Series, CompareSeries{"time", -1, s.runs[0].secondsOf(parts[0].time), s.runs[1].secondsOf(parts[1].time)})
 	return v, nil
 }
 
@@ -48,7 +47,7 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 	if len(tree.Nodes) > 0 {
 		r.Efficiency = tree.Nodes[0].Efficiency
 	}
-	r.Seconds = x.seconds(new(big.Int).SetUint64(x.last - min(x.first, x.last)))
+	r.Seconds = x.seconds(x.last - min(x.first, x.last))
 	all := &windowSums{}
 	_, _, err = x.eachProcess(ctx, &windowOptions{begin: 0, end: xtf.Never}, func(v *processWindow) {
 		all.add(v)
@@ -58,16 +57,15 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 		return nil, err
 	}
 	for _, i := range windowItems {
-		s := all.sums[i].about.big()
-		if s.Sign() == 0 {
+		s := all.sums[i].about
+		if s == 0 {
 			continue
 		}
 		item := CompareItem{Item: i.String()}
 		if unitOf(i) == "ticks" {
 			item.Seconds = x.seconds(s)
 		} else {
-			n, _ := new(big.Float).SetInt(s).Float64()
-			item.Count = &n
+			item.Count = new(float64(s))
 		}
 		r.Items = append(r.Items, item)
 	}
@@ -75,22 +73,21 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 }
 
 // seconds converts ticks; nil where the trace does not tell how long one is.
-func (x *run) seconds(ticks *big.Int) *float64 {
+func (x *run) seconds(ticks uint64) *float64 {
 	if x.meta.Resolution == 0 {
 		return nil
 	}
-	v, _ := new(big.Rat).SetFrac(ticks, new(big.Int).SetUint64(x.meta.Resolution)).Float64()
-	return &v
+	return new(report.NewRatio(ticks, x.meta.Resolution).Value)
 }
 
 // secondsOf converts sums; without a known resolution they stay ticks.
-func (x *run) secondsOf(list []sum) []float64 {
+func (x *run) secondsOf(list []uint64) []float64 {
 	out := make([]float64, len(list))
 	for i := range list {
-		if v := x.seconds(list[i].big()); v != nil {
+		if v := x.seconds(list[i]); v != nil {
 			out[i] = *v
 		} else {
-			out[i], _ = new(big.Float).SetInt(list[i].big()).Float64()
+			out[i] = float64(list[i])
 		}
 	}
 	return out

@@ -21,7 +21,8 @@
 // # Concurrency and memory
 //
 // A Server is safe for concurrent use. As many requests compute as there are cores, at least two; others wait, 256 at most.
-// Beside the cache of the files it holds the definitions, 24 bytes a location, 80 bytes for each of 65536 calls, the matrix
+// No reader keeps others waiting, and what waits for readers is bounded: turns.go is all of that.
+// Beside the cache of the files and Options.SendBytes it holds the definitions, 24 bytes a location, 80 bytes for each of 65536 calls, the matrix
 // and the tree of intervals once asked for, and 1 MiB for each tile under way.
 //
 //	r, err := report.Open("run.xtf", xtf.Options{CacheBytes: 128 << 20})

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/big"
-	"strconv"
 
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
@@ -47,7 +45,7 @@ func nodeOf(i *report.Interval, r *xtf.Interval) IntervalNode {
 	n := IntervalNode{
 		Node: i.Node(), Parent: r.Parent, Level: r.Level, Label: i.Label(), Name: i.Name, File: i.File, Line: i.Line,
 		Executions: i.Executions, Participants: r.Participants, Begin: r.FirstBegin, End: max(r.FirstBegin, r.LastEnd), Efficiency: i.Efficiency,
-		Lost: rounded(i.Ticks.Lost), Execution: json.Number(strconv.FormatUint(i.Ticks.Execution, 10)), MPI: orZero(i.Ticks.MPI), Wait: "0",
+		Lost: orZero(i.Ticks.Lost.Floor()), Execution: number(i.Ticks.Execution), MPI: orZero(i.Ticks.MPI), Wait: "0",
 	}
 	if i.Waits != nil {
 		n.Wait = orZero(i.Waits.Total)
@@ -55,21 +53,8 @@ func nodeOf(i *report.Interval, r *xtf.Interval) IntervalNode {
 	return n
 }
 
-// rounded is a fraction of ticks, rounded down.
-func rounded(f report.Fraction) json.Number {
-	if f.Num == nil || f.Den == nil || f.Den.Sign() == 0 {
-		return "0"
-	}
-	return number(new(big.Int).Quo(f.Num, f.Den))
-}
-
-// orZero is a sum as a number; one that is not known is 0.
-func orZero(v *big.Int) json.Number {
-	if v == nil {
-		return "0"
-	}
-	return number(v)
-}
+// orZero is a sum as a number; one that is not known, below 0, is 0.
+func orZero(v report.Sum) json.Number { return number(uint64(max(v, 0))) }
 
 // interval answers api/interval/{node}.
 func (s *Server) interval(ctx context.Context, p *params) (any, error) {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -96,12 +97,18 @@ func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
 		return nil, err
 	}
 	var list []xtf.Channel
+	count, bytes := xtf.Most(x.meta.Locations), xtf.Most(x.meta.Locations) // that may follow
 	c := a.Rows(0, a.Len())
 	for c.Next() {
 		var v xtf.Channel
-		if v.Load(c.Row()); v.Direction == xtf.ChannelSend {
-			list = append(list, v)
+		if v.Load(c.Row()); v.Direction != xtf.ChannelSend {
+			continue
 		}
+		if v.Count > count || v.Bytes > bytes {
+			return nil, fmt.Errorf("channels of %d messages or %d bytes more than sums hold: %w", v.Count, v.Bytes, xtf.ErrCorrupt)
+		}
+		count, bytes = count-v.Count, bytes-v.Bytes
+		list = append(list, v)
 	}
 	return list, c.Err()
 }
@@ -110,9 +117,9 @@ func (x *run) sent(p trace.P) ([]xtf.Channel, error) {
 func (t *pairSums) add(from uint32, c *xtf.Channel) {
 	f, to := int(from)/t.merged, uint64(c.Key>>32)/uint64(t.merged)
 	if f >= t.cells || to >= uint64(t.cells) {
-		t.unknown = saturating(t.unknown, c.Count)
+		t.unknown += c.Count
 		return
 	}
 	i := f*t.cells + int(to)
-	t.messages[i], t.bytes[i] = saturating(t.messages[i], c.Count), saturating(t.bytes[i], c.Bytes)
+	t.messages[i], t.bytes[i] = t.messages[i]+c.Count, t.bytes[i]+c.Bytes
 }

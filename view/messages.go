@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"fmt"
 	"math/bits"
 	"sync"
 
@@ -210,6 +211,9 @@ func (q *arrows) density(ctx context.Context) error {
 		if err == nil {
 			s, err = a.SumsAlong(q.begin, q.end, densityBins)
 		}
+		if err == nil {
+			err = q.check(a, s)
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if report.Partial(err) {
@@ -217,7 +221,7 @@ func (q *arrows) density(ctx context.Context) error {
 			return nil
 		}
 		if err == nil {
-			total = saturating(total, q.addSeries(a, s))
+			total += q.addSeries(a, s)
 		}
 		return err
 	})
@@ -250,6 +254,24 @@ func (q *arrows) chosen() ([]trace.P, uint64) {
 	return list[:n], uint64(every)
 }
 
+// check refuses running totals that fall, or that are more than those of all locations can hold.
+func (q *arrows) check(a *xtf.Array, s *xtf.SumSeries) error {
+	for j := range s.K {
+		if item := sumItem(a, j); item != xtf.ItemSends && item != xtf.ItemReceives && item != xtf.ItemBytesOut && item != xtf.ItemBytesIn {
+			continue
+		}
+		left := xtf.Most(q.x.meta.Locations)
+		for k := 0; k+1 < len(s.T); k++ {
+			v := s.Sums[(k+1)*s.K+j] - s.Sums[k*s.K+j]
+			if v > left {
+				return fmt.Errorf("running totals that rise by %d: %w", v, xtf.ErrCorrupt)
+			}
+			left -= v
+		}
+	}
+	return nil
+}
+
 // addSeries spreads running totals over the bins, and returns their number in the window.
 func (q *arrows) addSeries(a *xtf.Array, s *xtf.SumSeries) uint64 {
 	d := &q.to.Density
@@ -265,7 +287,7 @@ func (q *arrows) addSeries(a *xtf.Array, s *xtf.SumSeries) uint64 {
 				bytes += v
 			}
 		}
-		total = saturating(total, q.deal(d.Count, s.T[k], s.T[k+1], count))
+		total += q.deal(d.Count, s.T[k], s.T[k+1], count)
 		q.deal(d.Bytes, s.T[k], s.T[k+1], bytes)
 	}
 	return total

@@ -4,18 +4,24 @@ import (
 	"context"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // meta answers api/meta.
 func (s *Server) meta(_ context.Context, _ *params) (any, error) {
-	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Classes: classNames, Limits: Limits{
+	m := &Meta{Schema: Schema, Version: s.version, Tool: s.o.Tool, Runs: []RunMeta{}, Words: map[string]string{}, Limits: Limits{
 		TileBins: tileBins, TileRows: tileRows, TileSpans: tileSpans, Messages: mostMessages, Matrix: matrixCells,
 		Columns: profileColumns, CounterBins: counterBins,
 	}}
 	for _, x := range s.runs {
 		m.Runs = append(m.Runs, x.meta)
+	}
+	classes := s.runs[0].ShareWords()
+	m.Classes = classes[:]
+	for i := range xtf.NumItems {
+		m.Words[i.String()] = report.ItemWord(i)
 	}
 	return m, nil
 }

@@ -34,16 +34,16 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
 	for k, i := range profileItems {
-		v.Series = append(v.Series, Series{i.String(), numbers(t.sums[k]), t.all[k].bounds()})
+		v.Series = append(v.Series, Series{i.String(), report.ItemShare(i), numbers(t.sums[k]), t.all[k].bounds()})
 	}
 	v.Time, v.Wait, v.Waits = numbers(t.time), numbers(t.wait), t.waits.bounds()
 	return v, nil
 }
 
-func numbers(list []sum) []json.Number {
+func numbers(list []uint64) []json.Number {
 	out := make([]json.Number, len(list))
 	for i := range list {
-		out[i] = number(list[i].big())
+		out[i] = number(list[i])
 	}
 	return out
 }
@@ -54,10 +54,10 @@ type columns struct {
 	first      []uint32
 	count      []int
 	place      []int // column of each rank, -1: not chosen
-	time, wait []sum
-	sums       [][]sum // by profileItems
-	all        []bounded
-	waits      bounded
+	time, wait []uint64
+	sums       [][]uint64 // by profileItems
+	all        []limited
+	waits      limited
 	exact      bool
 }
 
@@ -81,10 +81,10 @@ func newColumns(n int, ranks report.Ranks, most int) *columns {
 		}
 		t.count[t.place[r]]++
 	}
-	t.time, t.wait = make([]sum, len(t.first)), make([]sum, len(t.first))
-	t.all = make([]bounded, len(profileItems))
+	t.time, t.wait = make([]uint64, len(t.first)), make([]uint64, len(t.first))
+	t.all = make([]limited, len(profileItems))
 	for range profileItems {
-		t.sums = append(t.sums, make([]sum, len(t.first)))
+		t.sums = append(t.sums, make([]uint64, len(t.first)))
 	}
 	return t
 }
@@ -94,17 +94,17 @@ func (t *columns) add(v *processWindow) {
 	if c < 0 {
 		return
 	}
-	t.time[c].add(v.items[xtf.ItemTime].about)
+	t.time[c] += v.items[xtf.ItemTime].about
 	for _, i := range waitItems {
-		t.wait[c].add(v.items[i].about)
-		t.waits.add(&v.items[i])
+		t.wait[c] += v.items[i].about
+		t.waits.add(v.items[i])
 	}
 	for k, i := range profileItems {
 		l := v.items[i]
 		if t.exact = t.exact && l.lower == l.upper; i == xtf.ItemColl {
 			l = l.without(&v.items[xtf.ItemBarrier])
 		}
-		t.sums[k][c].add(l.about)
-		t.all[k].add(&l)
+		t.sums[k][c] += l.about
+		t.all[k].add(l)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func (x *run) callOf(n uint64, c *xtf.Call) Call {
 	return Call{
 		N: n, Begin: c.T, End: max(c.T, c.End), Exclusive: c.Exclusive, Region: x.region(c.Region), Name: x.RegionName(c.Region), Depth: c.Depth,
-		Class: xtf.ShareOf(c.Class), Cut: c.Flags&xtf.FlagCut != 0,
+		Class: xtf.ShareOf(c.Class), Cut: c.Flags&xtf.FlagCut != 0, Estimated: c.Flags&xtf.FlagEstimated != 0,
 	}
 }
 

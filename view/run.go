@@ -146,11 +146,14 @@ func (x *run) readClasses() ([]xtf.Member, error) {
 	return t.Members, nil
 }
 
-// classOf is the class of a process.
+// classOf is the class of a process, as Location.Class has it.
 func (x *run) classOf(process uint32) int {
 	list, err := x.classes()
-	if err != nil || uint64(process) >= uint64(len(list)) {
-		return -1 // api/classes tells what is wrong with them
+	switch {
+	case err != nil:
+		return -2 // api/classes tells what is wrong with them
+	case uint64(process) >= uint64(len(list)):
+		return -1
 	}
 	return int(list[process].Class)
 }
@@ -181,16 +184,4 @@ func (x *run) needRows() error {
 		return fmt.Errorf("%s: events: %w: it was analyzed with --events none", x.Name, report.ErrNoResult)
 	}
 	return nil
-}
-
-// classNames are the classes of time in tiles.
-var classNames = []ClassName{
-	{"own", "program"},
-	{"p2p", "point to point"},
-	{"collective", "collective"},
-	{"barrier", "barrier"},
-	{"rma", "one-sided"},
-	{"mpi", "other MPI"},
-	{"io", "I/O"},
-	{"start", "starting of operations"},
 }

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -186,7 +185,7 @@ func (f *find) longest(ctx context.Context, name string) error {
 			return err
 		}
 		h, err := f.longCall(&bins[i], top, level)
-		if err != nil && !report.Partial(err) {
+		if err != nil {
 			return err
 		}
 		if h != nil && strings.Contains(strings.ToLower(h.Label), name) {

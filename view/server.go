@@ -25,6 +25,8 @@ type Options struct {
 	Base  string   // path below which the server is seen, "" or "/some/path"
 	Hosts []string // names accepted in Host beside localhost and loopback addresses, without port
 	Token string   // what a request must show; empty: a random one
+
+	SendBytes int64 // bound of answers that wait for their readers; 0: 64 MiB
 }
 
 // Server answers the requests of browsers about one run, or a run and its prediction. It is an http.Handler, safe for
@@ -35,18 +37,13 @@ type Server struct {
 	version string
 	assets  fs.FS
 	etags   map[string]string // of assets
-	slots   chan struct{}     // requests that compute
-	streams chan struct{}     // and those that write while they read
-	waiting atomic.Int64
+	turns   *turns
 	active  atomic.Int64 // unix seconds of the last request with a token
 	routes  map[string]endpoint
 }
 
 // endpoint computes an answer: a value for JSON, or raw.
 type endpoint func(ctx context.Context, p *params) (any, error)
-
-// maxWaiting bounds the requests that wait for their turn; more are refused.
-const maxWaiting = 256
 
 // New makes a server of one run, or of a run and the predicted one. The runs stay the caller's.
 func New(runs []*report.Run, o Options) (*Server, error) {
@@ -60,7 +57,7 @@ func New(runs []*report.Run, o Options) (*Server, error) {
 		}
 		o.Token = t
 	}
-	s := &Server{o: o, slots: make(chan struct{}, max(2, runtime.GOMAXPROCS(0))), streams: make(chan struct{}, 1)}
+	s := &Server{o: o, turns: newTurns(max(2, runtime.GOMAXPROCS(0)), o.SendBytes)}
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%s %s", Schema, o.Tool)
 	for _, r := range runs {
@@ -109,14 +106,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if x == http.ErrAbortHandler {
 				panic(x)
 			}
-			fail(w, r, &problem{http.StatusInternalServerError, Failure{
+			s.fail(w, r, &problem{http.StatusInternalServerError, Failure{
 				What: "internal error", Where: r.URL.Path, Why: fmt.Sprint(x), Do: "Please report it with the file's coppice info",
 			}})
 		}
 	}()
 	path, err := s.admit(w, r)
 	if err != nil {
-		fail(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	s.touch()
@@ -128,7 +125,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(path, "/api/"):
 		s.serveAPI(w, r, strings.TrimPrefix(path, "/api/"))
 	default:
-		fail(w, r, missing(path))
+		s.fail(w, r, missing(path))
 	}
 }
 
@@ -137,7 +134,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 	name, rest, _ := strings.Cut(path, "/")
 	e := s.routes[name]
 	if e == nil {
-		fail(w, r, missing("api/"+name))
+		s.fail(w, r, missing("api/"+name))
 		return
 	}
 	p, err := s.params(r, rest)
@@ -145,7 +142,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		err = p.checkVersion()
 	}
 	if err != nil {
-		fail(w, r, err)
+		s.fail(w, r, err)
 		return
 	}
 	w.Header().Set("ETag", `"`+s.version+`"`)
@@ -155,38 +152,32 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request, path string) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	began := time.Now()
-	v, err := s.compute(r.Context(), e, p)
-	if err != nil {
-		fail(w, r, err)
-		return
-	}
-	w.Header().Set("Server-Timing", fmt.Sprintf("total;dur=%.3f", float64(time.Since(began).Microseconds())/1000))
-	if x, ok := v.(stream); ok {
-		s.sendStream(w, r, x)
-		return
-	}
-	send(w, r, v)
+	s.produce(w, r, func() (any, error) { return compute(r.Context(), e, p) })
 }
 
-// compute runs an endpoint when its turn comes.
-func (s *Server) compute(ctx context.Context, e endpoint, p *params) (any, error) {
-	if s.waiting.Add(1) > maxWaiting {
-		s.waiting.Add(-1)
-		return nil, &problem{http.StatusServiceUnavailable, Failure{
-			What: "too many requests at a time", Where: p.path, Why: fmt.Sprintf("%d wait already", maxWaiting), Do: "Ask again in a second",
-		}}
-	}
-	defer s.waiting.Add(-1)
-	select {
-	case s.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	defer func() { <-s.slots }()
+// compute runs an endpoint.
+func compute(ctx context.Context, e endpoint, p *params) (any, error) {
 	v, err := e(ctx, p)
 	if err == nil {
 		err = p.rest()
 	}
 	return v, err
+}
+
+// produce makes an answer in its turn, and sends it.
+func (s *Server) produce(w http.ResponseWriter, r *http.Request, make func() (any, error)) {
+	t, err := s.turns.take(w, r)
+	if err == nil {
+		defer t.end()
+		began := time.Now()
+		var v any
+		if v, err = make(); err == nil {
+			w.Header().Set("Server-Timing", fmt.Sprintf("total;dur=%.3f", float64(time.Since(began).Microseconds())/1000))
+			err = t.answer(r, v)
+		}
+		t.end()
+	}
+	if err != nil {
+		s.fail(w, r, err)
+	}
 }

@@ -58,7 +58,7 @@ func (s *Server) WriteStatic(ctx context.Context, w io.Writer, o StaticOptions) 
 	if err != nil {
 		return nil, err
 	}
-	b, err := json.Marshal(d)
+	b, err := marshal(d)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (s *Server) WriteStatic(ctx context.Context, w io.Writer, o StaticOptions) 
 	if err != nil {
 		return nil, err
 	}
-	if b, err = json.Marshal(d); err != nil {
+	if b, err = marshal(d); err != nil {
 		return nil, err
 	}
 	before, after, _ := strings.Cut(page, seam)
@@ -120,7 +120,7 @@ func (s *Server) staticAnswer(ctx context.Context, d *staticData, key, name, tai
 	if err != nil {
 		return err
 	}
-	d.JSON[key], err = json.Marshal(v)
+	d.JSON[key], err = marshal(v)
 	return err
 }
 
@@ -131,7 +131,7 @@ func (s *Server) inside(ctx context.Context, name, tail, query string) (any, err
 	if err != nil {
 		return nil, err
 	}
-	return s.compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], path: "api/" + name, tail: tail, v: v})
+	return compute(ctx, s.routes[name], &params{s: s, run: s.runs[0], path: "api/" + name, tail: tail, v: v})
 }
 
 // leastRows is the number of rows from which a level of groups is worth its bytes: with fewer, finer groups are shown.

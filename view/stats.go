@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"math/big"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -60,12 +60,10 @@ func (x *run) addFunctions(ctx context.Context, o *windowOptions, to *Stats, lim
 
 // boundsOf takes the middle for the best guess.
 func boundsOf(l report.Limits) Bounds {
-	about := new(big.Int).Add(l.Lower, l.Upper)
-	about.Rsh(about, 1)
-	return Bounds{number(l.Lower), number(l.Upper), number(about)}
+	return Bounds{number(l.Lower), number(l.Upper), number(l.Lower + (l.Upper-l.Lower)/2)}
 }
 
-func number(v *big.Int) json.Number { return json.Number(v.String()) }
+func number(v uint64) json.Number { return json.Number(strconv.FormatUint(v, 10)) }
 
 // functions gathers the regions of a window: of all processes from the sums of the whole run, unless exact.
 func (x *run) functions(ctx context.Context, o *windowOptions) (*report.Functions, []report.Lost, xtf.Stats, error) {

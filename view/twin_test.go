@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -37,14 +37,14 @@ func window(x *run, rng *rand.Rand) (begin, end uint64) {
 }
 
 // limitsJSON is a number or bounds.
-type limitsJSON struct{ lower, about, upper *big.Int }
+type limitsJSON struct{ lower, about, upper uint64 }
 
 func (l *limitsJSON) UnmarshalJSON(b []byte) error {
-	var v struct{ Lower, About, Upper *big.Int }
+	var v struct{ Lower, About, Upper uint64 }
 	if b[0] != '{' {
-		n, ok := new(big.Int).SetString(string(b), 10)
-		if !ok {
-			return fmt.Errorf("%s is no number", b)
+		n, err := strconv.ParseUint(string(b), 10, 64)
+		if err != nil {
+			return err
 		}
 		l.lower, l.about, l.upper = n, n, n
 		return nil
@@ -123,7 +123,7 @@ func compareItems(t *testing.T, path string, got *statsJSON, want *report.Statis
 			t.Fatalf("%s: no %s, want %v", path, w.Item, w.Sum)
 		}
 		g := &got.Items[k]
-		if g.Sum.lower.Cmp(w.Sum) != 0 || g.Sum.upper.Cmp(w.Sum) != 0 {
+		if g.Sum.lower != uint64(w.Sum) || g.Sum.upper != uint64(w.Sum) {
 			t.Fatalf("%s: %s is %v to %v, want %v", path, w.Item, g.Sum.lower, g.Sum.upper, w.Sum)
 		}
 		if got.Processes == want.Processes && (g.Min.Value != w.Min || g.Max.Value != w.Max || g.Max.Rank != w.MaxP || g.Min.Rank != w.MinP) {
@@ -143,7 +143,7 @@ func compareFunctions(t *testing.T, path string, x *run, got *statsJSON, want *r
 	}
 	for i := range want.Functions {
 		g, w := &got.Functions[i], &want.Functions[i]
-		if g.Region != x.region(w.Region) || g.Exclusive.lower.Cmp(w.Exclusive.Lower) != 0 || g.Calls.upper.Cmp(w.Calls.Upper) != 0 || g.Inclusive.upper.Cmp(w.Inclusive.Upper) != 0 {
+		if g.Region != x.region(w.Region) || g.Exclusive.lower != w.Exclusive.Lower || g.Calls.upper != w.Calls.Upper || g.Inclusive.upper != w.Inclusive.Upper {
 			t.Fatalf("%s: function %d is %+v, want %+v", path, i, g, w)
 		}
 	}
@@ -153,7 +153,7 @@ func compareFunctions(t *testing.T, path string, x *run, got *statsJSON, want *r
 func compareApproximate(t *testing.T, path string, exact, about *statsJSON) {
 	t.Helper()
 	within := func(what string, e, a *limitsJSON) {
-		if a.lower.Cmp(e.lower) > 0 || a.upper.Cmp(e.upper) < 0 || a.about.Cmp(a.lower) < 0 || a.about.Cmp(a.upper) > 0 {
+		if a.lower > e.lower || a.upper < e.upper || a.about < a.lower || a.about > a.upper {
 			t.Fatalf("%s: %s between %v and %v, about %v; it is %v", path, what, a.lower, a.upper, a.about, e.lower)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +92,7 @@ func TestProfile(t *testing.T) {
 				members += v.Count[c]
 			}
 			if i := slices.IndexFunc(profileItems, func(i xtf.Item) bool { return i == xtf.ItemCPU }); members != s.runs[0].meta.Processes ||
-				all.Items[0].Item != "time" || all.Items[0].Sum.lower.Uint64() != total || integer(t, v.Series[i].Values[0]) == 0 {
+				all.Items[0].Item != "time" || all.Items[0].Sum.lower != total || integer(t, v.Series[i].Values[0]) == 0 {
 				t.Errorf("%d ticks in %d ranks, want %v", total, members, all.Items[0].Sum.lower)
 			}
 		}
@@ -293,5 +295,35 @@ func TestCompare(t *testing.T) {
 	}
 	if w := ask(serving(t, file), "compare"); w.Code != 422 {
 		t.Errorf("without a second run: status %d", w.Code)
+	}
+}
+
+// TestWords: the page has no words of states of its own, it gets those of the table.
+func TestWords(t *testing.T) {
+	everyFile(t, func(t *testing.T, s *Server, _ *rand.Rand) {
+		m := answer[Meta](t, s, "meta")
+		if want := s.runs[0].ShareWords(); !slices.Equal(m.Classes, want[:]) {
+			t.Errorf("classes %q, want %q", m.Classes, want)
+		}
+		for i, x := range xtf.States {
+			if x.Item != xtf.NumItems && x.Item != xtf.ItemCPU && m.Words[x.Item.String()] != trace.States[i].Text {
+				t.Errorf("%s is called %q", x.Item, m.Words[x.Item.String()])
+			}
+		}
+	})
+	files, err := filepath.Glob("assets/*.js")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range trace.States {
+			if strings.Contains(string(text), "'"+x.Text+"'") || strings.Contains(string(text), x.Name+":") {
+				t.Errorf("%s has %q or %q of its own", name, x.Text, x.Name)
+			}
+		}
 	}
 }

@@ -2,8 +2,7 @@ package view
 
 import (
 	"context"
-	"math/big"
-	"math/bits"
+	"fmt"
 	"runtime"
 	"strings"
 
@@ -24,21 +23,13 @@ type windowOptions struct {
 type limited struct{ lower, about, upper uint64 }
 
 func (l *limited) add(o limited) {
-	l.lower, l.about, l.upper = saturating(l.lower, o.lower), saturating(l.about, o.about), saturating(l.upper, o.upper)
+	const most = 1<<63 - 1 // sums of a damaged location stay below it, and window refuses them
+	l.lower, l.about, l.upper = min(l.lower+o.lower, most), min(l.about+o.about, most), min(l.upper+o.upper, most)
 }
 
 // without is what is left of a number without a part of it.
 func (l limited) without(part *limited) limited {
 	return limited{l.lower - min(l.lower, part.upper), l.about - min(l.about, part.about), l.upper - min(l.upper, part.lower)}
-}
-
-// saturating adds without wrapping.
-func saturating(a, b uint64) uint64 {
-	sum, carry := bits.Add64(a, b, 0)
-	if carry > 0 {
-		return 1<<64 - 1
-	}
-	return sum
 }
 
 // processWindow is what one process did in a window.
@@ -125,6 +116,14 @@ func (x *run) window(o *windowOptions, v *processWindow, p trace.Process, st *xt
 			}
 		}
 	}
+	for k := range v.items {
+		if xtf.Item(k) == xtf.ItemComm { // of uncertain parts that may each be as long as the window
+			continue
+		}
+		if v.items[k].upper > xtf.Most(x.Defs.NumLocations())*uint64(p.Count) {
+			return fmt.Errorf("process %d: %s of %d: %w", v.rank, xtf.Item(k), v.items[k].upper, xtf.ErrCorrupt)
+		}
+	}
 	return nil
 }
 
@@ -153,16 +152,15 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 		if err != nil {
 			return items, err
 		}
-		if err := addSums(&items, a.Counted(st), begin, end, time, o.exact); err != nil {
+		if err := addSums(&items, a.Counted(st), begin, end, time, xtf.Most(x.Defs.NumLocations()), o.exact); err != nil {
 			return items, err
 		}
 	}
 	items[xtf.ItemTime] = limited{time, time, time}
-	var away limited
+	items[xtf.ItemCPU] = items[xtf.ItemTime]
 	for _, i := range xtf.AsideItems {
-		away.add(items[i])
+		items[xtf.ItemCPU] = items[xtf.ItemCPU].without(&items[i])
 	}
-	items[xtf.ItemCPU] = limited{lower: time - min(time, away.upper), about: time - min(time, away.about), upper: time - min(time, away.lower)}
 	items[xtf.ItemMeasured] = items[xtf.ItemTime].without(&items[xtf.ItemSetup])
 	for _, part := range []xtf.Item{xtf.ItemP2P, xtf.ItemColl, xtf.ItemRMA} {
 		items[xtf.ItemComm].add(items[part])
@@ -170,8 +168,9 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 	return items, nil
 }
 
-// addSums adds the running totals of an array between two instants; most is the time that there is in between.
-func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most uint64, exact bool) error {
+// addSums adds the running totals of an array between two instants; most is the time that there is in between, limit what
+// a sum of a location may be.
+func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most, limit uint64, exact bool) error {
 	if !a.HasSums() {
 		return nil
 	}
@@ -189,9 +188,9 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most uint64
 	if err != nil {
 		return err
 	}
-	for k, v := range about {
-		if item := sumItem(a, k); item < xtf.NumItems {
-			l := limited{lower[k], v, upper[k]}
+	for k, all := range a.Totals() {
+		if item := sumItem(a, k); item < xtf.NumItems && all <= limit { // more is left out, as in COMP
+			l := limited{min(lower[k], all), min(about[k], all), min(upper[k], all)}
 			if outermost(item) { // these calls do not overlap: they cannot exceed the window
 				l.upper = max(l.lower, min(l.upper, most))
 				l.about = min(max(l.about, l.lower), l.upper)
@@ -275,45 +274,21 @@ func (x *run) component(p trace.P, item xtf.Item) (uint64, error) {
 	return c.Value, nil
 }
 
-// sum is a number of 128 bits.
-type sum struct{ lo, hi uint64 }
-
-func (s *sum) add(v uint64) {
-	var carry uint64
-	s.lo, carry = bits.Add64(s.lo, v, 0)
-	s.hi += carry
-}
-
-func (s *sum) big() *big.Int {
-	v := new(big.Int).SetUint64(s.hi)
-	v.Lsh(v, 64)
-	return v.Add(v, new(big.Int).SetUint64(s.lo))
-}
-
-// bounded is a sum of limited numbers.
-type bounded struct{ lower, about, upper sum }
-
-func (b *bounded) add(l *limited) {
-	b.lower.add(l.lower)
-	b.about.add(l.about)
-	b.upper.add(l.upper)
-}
-
-func (b *bounded) bounds() Bounds {
-	return Bounds{Lower: number(b.lower.big()), Upper: number(b.upper.big()), About: number(b.about.big())}
+func (l limited) bounds() Bounds {
+	return Bounds{Lower: number(l.lower), Upper: number(l.upper), About: number(l.about)}
 }
 
 // windowSums adds up processes.
 type windowSums struct {
 	processes uint64
-	sums      [xtf.NumItems]bounded
+	sums      [xtf.NumItems]limited
 	min, max  [xtf.NumItems]Extreme
 }
 
 func (s *windowSums) add(v *processWindow) {
 	for i := range v.items {
 		l := &v.items[i]
-		s.sums[i].add(l)
+		s.sums[i].add(*l)
 		if s.processes == 0 || l.about < s.min[i].Value {
 			s.min[i] = Extreme{l.about, v.rank}
 		}
@@ -328,7 +303,7 @@ func (s *windowSums) add(v *processWindow) {
 func (s *windowSums) items(exact bool) []ItemSum {
 	list := []ItemSum{}
 	for _, i := range windowItems {
-		if s.sums[i].upper == (sum{}) {
+		if s.sums[i].upper == 0 {
 			continue
 		}
 		v := ItemSum{Item: i.String(), Unit: unitOf(i), Sum: s.sums[i].bounds()}

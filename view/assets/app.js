@@ -1,6 +1,6 @@
 import {ask, hitButton} from './dialogs.js';
 import {drawDetails} from './details.js';
-import {$, notice, replace, say} from './dom.js';
+import {$, beginning, notice, replace, say} from './dom.js';
 import {Clock, count} from './format.js';
 import {Names} from './names.js';
 import {Overlays} from './overlays.js';
@@ -8,7 +8,7 @@ import {Overview} from './overview.js';
 import {Painter} from './paint.js';
 import {RankPanels} from './panelranks.js';
 import {Panels} from './panels.js';
-import {patternName, TimePanels} from './paneltime.js';
+import {TimePanels} from './paneltime.js';
 import {Pointer} from './pointer.js';
 import {Busy, Failure} from './source.js';
 import {State} from './state.js';
@@ -17,6 +17,8 @@ import {Tiles} from './tiles.js';
 import {speakWindow, Timeline} from './timeline.js';
 import {Tree} from './tree.js';
 import {visibleTable} from './visible.js';
+
+const mostQuery = 256; // bytes that api/search takes
 
 // The application: it puts the parts together, and holds what several of them do.
 
@@ -62,6 +64,11 @@ export class App {
     return {meta, tiles, painter: new Painter(tiles, meta.regions),
       names: new Names(this.source, 1, meta.locations, this.busy, again),
       fromMeasured: (t) => meta.first + (t - this.meta.first) * scale};
+  }
+
+  // word is what people call an item of sums, or a wait.
+  word(item) {
+    return this.answer.words[item] || item.replaceAll('_', ' ');
   }
 
   // schedule draws in the next frame.
@@ -173,7 +180,7 @@ export class App {
     const c = at.stack[0];
     const w = at.waits[0];
     say(`${this.names.label(this.state.sel.row)}: ` + (c ? `${c.name}, ${this.clock.duration(c.end - c.begin)} from ${this.clock.at(c.begin, 1)}` : 'no open call') +
-      (w ? `, waits ${this.clock.duration(w.ticks)}, ${patternName(w.pattern)}` : '') +
+      (w ? `, waits ${this.clock.duration(w.ticks)}, ${this.word(w.pattern)}` : '') +
       (at.messages.length ? `, ${at.messages[0].kind} of ${count(at.messages[0].bytes)} bytes` : ''));
   }
 
@@ -261,7 +268,7 @@ export class App {
     if (k !== undefined) this.stepping = {list: w.list, k};
     const x = this.stepping.list[this.stepping.k];
     this.go({row: x.location, t: (x.begin + x.end) / 2});
-    say(`Wait ${this.stepping.k + 1} of ${this.stepping.list.length}: ${patternName(x.pattern)}, ${this.clock.duration(x.ticks)}, rank ${x.process}`);
+    say(`Wait ${this.stepping.k + 1} of ${this.stepping.list.length}: ${this.word(x.pattern)}, ${this.clock.duration(x.ticks)}, rank ${x.process}`);
   }
 
   async stepWait(d) {
@@ -297,11 +304,12 @@ export class App {
     return lo;
   }
 
+  // search looks for names that contain a text; of names longer than a question may be, their beginning is looked for.
   search(text) {
     const find = async (q, show) => {
       if (!q.trim()) return show('Regions, intervals, ranks; longest NAME for extreme calls.', []);
       try {
-        const a = await this.source.json('search', {q, max: 50});
+        const a = await this.source.json('search', {q: beginning(q, mostQuery), max: 50});
         const what = {region: 'function', location: 'row', call: 'call'};
         show(`${count(a.hits.length + a.more)} found`, a.hits.map((h) => hitButton(what[h.kind] || h.kind, h.label, h.detail, () => this.found(h))));
       } catch (e) {

@@ -1,5 +1,4 @@
 import {count, share} from './format.js';
-import {classNames} from './theme.js';
 import {bins, tileRows} from './tiles.js';
 
 // What the picture shows at a point, found in the tile, and in words.
@@ -16,7 +15,7 @@ export function cellOf(app, used, t, row) {
   const k = local * bins + b;
   const cells = tile.rows * bins;
   const cell = {tile, k, region: tile.region[k], wait: tile.wait[k] / 255, calls: tile.calls[k], flags: tile.flag[k],
-    shares: classNames.map((name, s) => [s, tile.share[s * cells + k] / 255])};
+    shares: app.answer.classes.map((_, s) => [s, tile.share[s * cells + k] / 255])};
   if (!tile.span) return {cell};
   const s = tile.span;
   let call = -1;
@@ -40,7 +39,7 @@ export function describe(app, c) {
   if (c.cell.flags & 8) return lines.concat('could not be read').join('\n');
   if (!c.call && c.cell.region !== 0xffffffff) lines.push('most: ' + (app.meta.regions[c.cell.region]?.name || '?'));
   const parts = c.cell.shares.filter(([, x]) => x > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
-    .map(([s, x]) => `${classNames[s]} ${share(x)}`);
+    .map(([s, x]) => `${app.answer.classes[s]} ${share(x)}`);
   if (!c.call && parts.length) lines.push(parts.join(', '));
   if (!parts.length && !c.call) lines.push('nothing recorded');
   if (c.cell.wait > 0) lines.push(c.call ? 'waiting' : 'waiting ' + share(c.cell.wait));

@@ -49,6 +49,12 @@ export function fit(canvas) {
   return {ctx, width: box.width, height: box.height, scale};
 }
 
+// beginning is the part that text begins with, of at most so many bytes as UTF-8.
+export function beginning(text, bytes) {
+  const part = new Uint8Array(bytes);
+  return text.slice(0, new TextEncoder().encodeInto(text, part).read);
+}
+
 // cut shortens text so that it is at most width pixels wide; nothing where not even three letters would fit.
 export function cut(ctx, text, width) {
   if (width < 18) return '';

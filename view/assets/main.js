@@ -4,7 +4,7 @@ import {$, el, notice, replace} from './dom.js';
 import {Clock, count, processes} from './format.js';
 import {Keys} from './keys.js';
 import {Failure, openSource} from './source.js';
-import {classNames, nextTheme, recall, setTheme, theme, watchTheme} from './theme.js';
+import {nextTheme, recall, setTheme, theme, watchTheme} from './theme.js';
 
 // The program of the page: keys, buttons, and the start.
 
@@ -79,7 +79,7 @@ function divide(app) {
 }
 
 function legend(app) {
-  const items = classNames.map((name, s) => [s, name]);
+  const items = app.answer.classes.map((name, s) => [s, name]);
   if (app.meta.waits) items.push([8, 'waiting']);
   if (app.meta.critical) items.push([9, 'critical path']);
   items.push([10, 'no call recorded']);

@@ -2,12 +2,9 @@ import {chart, heat, yAxis} from './chart.js';
 import {el} from './dom.js';
 import {bytes, count, processes, ratio, share} from './format.js';
 import {facts, link, table} from './table.js';
-import {about, itemName, part, swatch} from './paneltime.js';
+import {about, part, swatch} from './paneltime.js';
 
 // Panels about processes: ranks, matrix, counters, classes, prediction.
-
-// Items of a profile and the class whose colour they have.
-const itemClass = {cpu: 0, p2p: 1, collective: 2, collective_all: 2, barrier: 3, rma: 4, mpi_io: 6, mgmt: 5, io: 6, marker: 7, device_call: 5, device_wait: 5, lock_wait: 5, overhead: 7};
 
 export class RankPanels {
   constructor(app) {
@@ -58,7 +55,7 @@ export class RankPanels {
         const wide = Math.max(1, Math.round(box.x + (k + 1) * w) - left - (w > 4 ? 1 : 0));
         for (const s of series) {
           const v = Number(s.values[k]) / p.count[k];
-          ctx.fillStyle = c.cls[itemClass[s.item] ?? 5];
+          ctx.fillStyle = c.cls[s.class];
           const top = y(sum + v);
           ctx.fillRect(left, top, wide, y(sum) - top);
           sum += v;
@@ -78,7 +75,7 @@ export class RankPanels {
       const k = column(x);
       if (k < 0 || k >= p.first.length) return '';
       if (click) app.findRank(p.first[k]);
-      return `${name(k)}: ` + series.map((s) => `${itemName(s.item)} ${app.clock.duration(Number(s.values[k]) / p.count[k])}`).join(', ') +
+      return `${name(k)}: ` + series.map((s) => `${this.app.word(s.item)} ${app.clock.duration(Number(s.values[k]) / p.count[k])}`).join(', ') +
         `, of it waiting ${app.clock.duration(Number(p.wait[k]) / p.count[k])}`;
     };
     const sum = (values) => values.reduce((a, v) => a + Number(v), 0);
@@ -89,7 +86,7 @@ export class RankPanels {
       {head: 'share', n: true, of: (s) => this.share(s.sum, total, exact)},
       {head: 'least', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a < b), name)},
       {head: 'most', n: true, of: (s) => this.extreme(p, s.values, extreme(s.values, (a, b) => a > b), name)}],
-    [...series.map((s) => ({name: itemName(s.item), cls: itemClass[s.item] ?? 5, values: s.values, sum: s.sum})),
+    [...series.map((s) => ({name: this.app.word(s.item), cls: s.class, values: s.values, sum: s.sum})),
       {name: 'of it waiting', cls: 8, values: p.wait, sum: p.waits}]);
     return [el('div', {class: 'columns'}, el('div', {}, chart(this.width(), 180, 'Time of each rank by class, mean of merged ranks; the table beside has the extremes', draw, pick),
       el('p', {class: 'note'}, (p.merged > 1 ? `${p.merged} ranks a column, their mean. ` : '') + 'The line in each column is the time spent waiting.')), legend)];
@@ -300,7 +297,7 @@ export class RankPanels {
     const value = (i) => (i.seconds !== null ? seconds(i.seconds) : count(i.count));
     const number = (i) => i.seconds ?? i.count;
     const t = table('measured and predicted, sums over all processes', [
-      {head: 'item', of: (i) => itemName(i.item)},
+      {head: 'item', of: (i) => this.app.word(i.item)},
       {head: 'measured', n: true, of: (i) => value(i.a), by: (i) => number(i.a)},
       {head: 'predicted', n: true, of: (i) => value(i.b), by: (i) => number(i.b)},
       {head: 'ratio', n: true, of: (i) => (number(i.a) ? ratio(number(i.b) / number(i.a)) : '–'), by: (i) => (number(i.a) ? number(i.b) / number(i.a) : 0)}], items);
@@ -323,7 +320,7 @@ export class RankPanels {
       p.first.forEach((_, k) => {
         let sum = 0;
         for (const s of parts) {
-          ctx.fillStyle = c.cls[itemClass[s.item] ?? 5];
+          ctx.fillStyle = c.cls[s.class];
           const top = y(sum + s[which][k]);
           ctx.fillRect(box.x + k * w, top, Math.max(1, w - (w > 4 ? 1 : 0)), y(sum) - top);
           sum += s[which][k];
@@ -337,7 +334,7 @@ export class RankPanels {
 // timeParts are the series that add up to the time of ranks in one of the runs. Collectives come without barriers; waits and
 // the whole time are no parts beside the others.
 export function timeParts(p) {
-  return p.series.filter((s) => s.item in itemClass && (s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0)));
+  return p.series.filter((s) => s.class >= 0 && (s.measured.some((v) => v > 0) || s.predicted.some((v) => v > 0)));
 }
 
 // placed orders the leaves of merges so that no lines cross, and gives every merge its place. Without recursion.

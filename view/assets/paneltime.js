@@ -10,17 +10,6 @@ export const about = (x) => (x !== null && typeof x === 'object' ? x.about : x);
 // vague tells of bounds so wide that what lies in between says nothing.
 const vague = (x) => x !== null && typeof x === 'object' && Number(x.upper) > 2 * Number(x.lower);
 
-const patternNames = {late_sender: 'late sender', late_receiver: 'late receiver', late_progress: 'late progress', wait_barrier: 'wait at barrier',
-  wait_nxn: 'wait at N×N', nxn_completion: 'N×N completion', late_broadcast: 'late broadcast', early_reduce: 'early reduce', early_scan: 'early scan'};
-export const patternName = (p) => patternNames[p] || p.replaceAll('_', ' ');
-
-// itemName is the word of reports for an item of time or count.
-const itemNames = {cpu: 'CPU', mpi: 'MPI', io: 'I/O', p2p: 'point to point', collective: 'collective', collective_all: 'collective', all_to_all: 'all to all',
-  rma: 'one-sided', mpi_io: 'MPI file I/O', mgmt: 'MPI management', comm: 'communication', t_start: 'starting only', send_recv: 'message spans',
-  potent_sync: 'potential sync', calls: 'calls that begin', bytes_out: 'bytes sent', bytes_in: 'bytes received',
-  coll_bytes_out: 'bytes sent in collectives', coll_bytes_in: 'bytes received in collectives'};
-export const itemName = (i) => itemNames[i] || patternName(i);
-
 // part is what sums are about: a static file has those of the whole run alone.
 export function part(app) {
   return app.source.static ? 'whole run' : 'visible window';
@@ -76,7 +65,7 @@ export class TimePanels {
     const call = at.stack[0];
     const left = el('div', {}, el('h2', {}, call ? call.name : 'no open call'), facts([
       ['where', `${app.names.label(app.state.sel.row)}${at.location.node ? ' on ' + at.location.node : ''}`],
-      ['begin', call ? this.at(call.begin) : this.at(at.t)], ['time', call ? this.time(call.end - call.begin) + (call.cut ? ' (the trace has no end of it)' : '') : null],
+      ['begin', call ? this.at(call.begin) : this.at(at.t)], ['time', call ? this.time(call.end - call.begin) + (call.cut ? ' (the trace has no end of it)' : '') + (call.estimated ? ' (estimated from samples)' : '') : null],
       ['in itself', call ? this.time(call.exclusive) : null],
       ['source', call ? sourceOf(app.meta.regions[call.region]) : null],
       ['call number', call ? count(call.n) : null],
@@ -113,7 +102,7 @@ export class TimePanels {
         ['last to leave', this.at(c.last_leave)]])));
     }
     for (const w of at.waits.slice(0, 4)) {
-      out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch s8'}), ' waits: ' + patternName(w.pattern)), facts([
+      out.push(el('div', {}, el('h3', {}, el('span', {class: 'swatch s8'}), ' waits: ' + this.app.word(w.pattern)), facts([
         ['time', `${this.time(w.ticks)} from ${this.at(w.begin)}`],
         ['cause', w.cause ? this.jump(w.pattern === 'late_sender' ? `go to the sender, rank ${w.cause.process} (c)`
           : `go to rank ${w.cause.process}, ${w.cause.name || 'no call'} (c)`, w.cause, 'go to the cause') : 'not known']])));
@@ -138,7 +127,7 @@ export class TimePanels {
     };
     const unit = {ticks: (x) => this.time(x), count, bytes};
     const items = table(`${processes(s.processes)} in ${this.time(s.end - s.begin)}, ${part(app)}` + (s.exact ? ', exact' : ''), [
-      {head: 'item', of: (i) => itemName(i.item), by: (i) => itemName(i.item)},
+      {head: 'item', of: (i) => this.app.word(i.item), by: (i) => this.app.word(i.item)},
       {head: 'sum', n: true, of: (i) => this.number(i.sum, unit[i.unit] || count, exact), by: (i) => Number(about(i.sum))},
       {head: 'least', n: true, of: (i) => (i.min ? `${(unit[i.unit] || count)(i.min.value)} (rank ${i.min.rank})` : '')},
       {head: 'most', n: true, of: (i) => (i.max ? `${(unit[i.unit] || count)(i.max.value)} (rank ${i.max.rank})` : '')}], s.items);
@@ -197,14 +186,14 @@ export class TimePanels {
     const waiting = (p) => !p.item.endsWith('_completion'); // at the end of a collective nobody is waited for
     const sum = w.patterns.filter(waiting).reduce((s, p) => s + Number(about(p.sum)), 0) || 1;
     const patterns = table('by pattern, ' + part(app), [
-      {head: 'pattern', of: (p) => patternName(p.item), by: (p) => p.item},
+      {head: 'pattern', of: (p) => this.app.word(p.item), by: (p) => p.item},
       {head: 'time', n: true, of: (p) => (typeof p.sum === 'object' ? '≈ ' : '') + this.time(about(p.sum)), by: (p) => Number(about(p.sum))},
       {head: 'of waits', of: (p) => (waiting(p) ? stack([[8, Number(about(p.sum)) / sum]], share(Number(about(p.sum)) / sum)) : '')}], w.patterns, 1);
     const list = table(`longest waits of the window (n, p)` + (w.complete ? '' : `, of ${count(w.seen)} looked at`), [
       {head: 'time', n: true, of: (x) => link(this.time(x.ticks), () => app.goWait(w.list.indexOf(x)), 'go to the wait'), by: (x) => x.ticks},
       {head: 'rank', n: true, of: (x) => count(x.process), by: (x) => x.process},
       {head: 'at', n: true, of: (x) => this.at(x.begin), by: (x) => x.begin},
-      {head: 'pattern', of: (x) => patternName(x.pattern), by: (x) => x.pattern},
+      {head: 'pattern', of: (x) => this.app.word(x.pattern), by: (x) => x.pattern},
       {head: 'in', of: (x) => x.path[x.path.length - 1] || (x.region >= 0 ? app.meta.regions[x.region].name : '')},
       {head: 'caused by', of: (x) => (x.cause ? this.jump(`rank ${x.cause.process}${x.cause.name ? ', ' + x.cause.name : ''}`, x.cause, 'go to the cause (c)') : 'not known')}], w.list);
     if (!w.list.length) return [el('p', {class: 'note'}, 'No process waits in this window.'), w.patterns.length ? patterns : null];

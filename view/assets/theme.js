@@ -5,10 +5,6 @@ import {$} from './dom.js';
 const themes = ['system', 'light', 'dark'];
 let palette = null;
 
-// classes in the order of the shares of a tile.
-export const classNames = ['own code', 'point to point', 'collectives', 'barriers', 'one-sided', 'other MPI',
-  'file I/O', 'starting calls'];
-
 function stored(key) {
   try {
     return localStorage.getItem(key);
@@ -60,7 +56,7 @@ export function colours() {
   const style = getComputedStyle(document.documentElement);
   const get = (name) => style.getPropertyValue('--' + name).trim();
   palette = {cls: [], rgb: []};
-  for (let i = 0; i < classNames.length; i++) {
+  for (let i = 0; get('c' + i); i++) { // in the order of the shares of a tile
     palette.cls.push(get('c' + i));
     palette.rgb.push(parse(get('c' + i)));
   }

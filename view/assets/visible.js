@@ -1,7 +1,6 @@
 import {el} from './dom.js';
 import {count, share} from './format.js';
 import {table} from './table.js';
-import {classNames} from './theme.js';
 import {bins, tileRows} from './tiles.js';
 
 // The picture as a table: for every visible row the shares of its classes in the visible window, from the same tiles.
@@ -43,10 +42,11 @@ export function visibleTable(app) {
   const last = Math.min(Math.ceil(app.state.rows[1] / used.group), Math.ceil(app.meta.locations / used.group));
   const rows = [];
   for (let r = first; r < Math.min(last, first + mostRows); r++) rows.push({r, ...rowShares(app, used, r)});
-  const shown = classNames.map((_, s) => s).filter((s) => rows.some((x) => x.shares[s] > 0.0005));
+  const {classes} = app.answer;
+  const shown = classes.map((_, s) => s).filter((s) => rows.some((x) => x.shares[s] > 0.0005));
   const name = (x) => (used.group === 1 ? app.names.label(x.r) : app.names.group(x.r * used.group, (x.r + 1) * used.group));
   const columns = [{head: 'row', of: name, by: (x) => x.r}];
-  for (const s of shown) columns.push({head: classNames[s], n: true, of: (x) => share(x.shares[s]), by: (x) => x.shares[s]});
+  for (const s of shown) columns.push({head: classes[s], n: true, of: (x) => share(x.shares[s]), by: (x) => x.shares[s]});
   columns.push({head: 'nothing recorded', n: true, of: (x) => share(Math.max(0, 1 - x.shares.reduce((a, b) => a + b, 0))), by: (x) => -x.shares.reduce((a, b) => a + b, 0)},
     {head: 'of it waiting', n: true, of: (x) => share(x.wait), by: (x) => x.wait},
     {head: 'calls, at least', n: true, of: (x) => count(x.calls), by: (x) => x.calls});

@@ -1,8 +1,9 @@
 // Package browser drives a headless Chromium: for the tests of the viewer and for pictures in documents. It is no part of
 // the tool.
 //
-// A Session is one browser with one page. It collects what must not happen: messages of errors on the console, exceptions,
-// and requests to any other place than the page's own. Methods wait for the page, never for a time; Limit ends a wait that
+// A Session is one browser with one page. It collects what must not happen: messages of errors on the console, among them
+// those of the content security policy, exceptions, dialogs of scripts, other windows, and requests to any other place than
+// the page's own. Methods wait for the page, never for a time; Limit ends a wait that
 // does not end. A Session belongs to one goroutine.
 package browser
 
@@ -21,6 +22,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
@@ -119,6 +121,12 @@ func (s *Session) event(ev any) {
 			text += " " + d.Exception.Description
 		}
 		s.problem("exception: %s (%s:%d)", text, d.URL, d.LineNumber+1)
+	case *page.EventJavascriptDialogOpening:
+		s.problem("dialog: %s %q", ev.Type, ev.Message)
+		// The page stands still until somebody answers; an event cannot wait for that.
+		go func() { _, _ = chromedp.Call(s.ctx, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
+	case *page.EventWindowOpen:
+		s.problem("another window: %s", ev.URL)
 	case *cdplog.EventEntryAdded:
 		if ev.Entry.Level == cdplog.EntryLevelError {
 			s.problem("log: %s %s", ev.Entry.Text, ev.Entry.URL)
@@ -224,6 +232,11 @@ func (s *Session) Keys(keys string, options ...chromedp.KeyOption) error {
 
 // Click presses and releases the left button at a point of the page.
 func (s *Session) Click(x, y float64) error { return s.run(chromedp.MouseClickXY(x, y)) }
+
+// Hover moves the pointer to a point of the page.
+func (s *Session) Hover(x, y float64) error {
+	return s.run(chromedp.MouseEvent(chromedp.MouseMoved, x, y))
+}
 
 // Drag presses the left button at one point and releases it at another one.
 func (s *Session) Drag(x0, y0, x1, y1 float64) error {

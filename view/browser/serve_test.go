@@ -70,7 +70,7 @@ func analyzedSource(t testing.TB, src trace.Source, name string) string {
 	err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{
 			Source: src, Output: file, MemBytes: 512 << 20, StoreBytes: 64 << 20,
-			Intervals: interval.Flags{Intervals: []string{"region:timestep"}}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
+			Intervals: interval.Flags{Intervals: []string{"region:timestep*"}}, Classes: &predict.ClassFlags{Threshold: "5%", Dendrogram: true},
 		})
 		return err
 	})

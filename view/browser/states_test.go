@@ -24,6 +24,9 @@ func TestRuns(t *testing.T) {
 		shot, err := s.Shot()
 		must(t, err)
 		keep(t, "run-"+name, shot)
+		if !eval[bool](t, s, "[...document.querySelectorAll('#legend li')].slice(0, 8).map((x) => x.innerText).join('|') === coppice.answer.classes.join('|')") {
+			t.Errorf("%s: the legend is %q", name, eval[string](t, s, "document.getElementById('legend').innerText"))
+		}
 		tabs := []string{"statistics", "waits", "ranks", "matrix"}
 		if name == "empty" {
 			tabs = append(tabs, "selection", "intervals", "counters", "classes")

@@ -1,0 +1,167 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// told is what the recorder of a process tells; 0 ns are not told.
+type told struct {
+	processors           string
+	cpu, delay, switches uint64
+}
+
+// onHosts are definitions of processes that lie on hosts, by number, with some processors each; 0: the trace does not tell.
+func onHosts(t *testing.T, hosts []uint32, processors []uint64, list []told) *trace.Definitions {
+	t.Helper()
+	src, err := tracetest.New(tracetest.Options{Processes: len(list), Iterations: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := src.Definitions()
+	next := uint32(1 << 20)
+	text := func(s string) uint32 {
+		next++
+		d.Strings = append(d.Strings, trace.String{Ref: next, Value: s})
+		return next
+	}
+	d.SystemTreeNodes = []trace.SystemTreeNode{{Name: text("machine"), Class: text("machine"), Parent: trace.Undefined}}
+	d.SystemTreeNodeDomains = nil
+	for i, n := range processors {
+		node := uint32(i + 1)
+		d.SystemTreeNodes = append(d.SystemTreeNodes, trace.SystemTreeNode{Ref: node, Name: text(fmt.Sprintf("n%d", i)), Class: text("node")})
+		if n > 0 {
+			d.SystemTreeNodeProperties = append(d.SystemTreeNodeProperties, trace.SystemTreeNodeProperty{
+				Node: node, Name: text(trace.PropertyProcessors), Value: trace.Value{Type: trace.TypeUint64, Bits: n},
+			})
+		}
+	}
+	add := func(rank int, name string, v trace.Value) {
+		d.LocationProperties = append(d.LocationProperties, trace.LocationProperty{Location: d.Location(d.Processes()[rank].First).Ref, Name: text(name), Value: v})
+	}
+	groups := map[uint32]uint32{}
+	for rank, x := range list {
+		groups[d.Processes()[rank].Group] = hosts[rank] + 1
+		if x.processors != "" {
+			add(rank, trace.PropertyProcessors, trace.Value{Type: trace.TypeString, Bits: uint64(text(x.processors))})
+		}
+		for name, n := range map[string]uint64{trace.PropertyCPUTime: x.cpu, trace.PropertyDelay: x.delay, trace.PropertySwitches: x.switches} {
+			if n > 0 {
+				add(rank, name, trace.Value{Type: trace.TypeUint64, Bits: n})
+			}
+		}
+	}
+	for i := range d.LocationGroups {
+		d.LocationGroups[i].Parent = groups[d.LocationGroups[i].Ref]
+	}
+	d.Seal()
+	return d
+}
+
+// TestCrowds counts processes and the processors that they may use.
+func TestCrowds(t *testing.T) {
+	may := func(lists ...string) (x []told) {
+		for _, l := range lists {
+			x = append(x, told{processors: l})
+		}
+		return x
+	}
+	for _, c := range []struct {
+		name       string
+		hosts      []uint32
+		processors []uint64
+		told       []told
+		want       string
+		unknown    int
+	}{
+		{"as many", []uint32{0, 0}, []uint64{2}, may("0-1", "0-1"), "", 0},
+		{"union of all", []uint32{0, 0, 0}, []uint64{64}, may("0", "1", "2"), "", 0},
+		{"more than all", []uint32{0, 0, 0}, []uint64{64}, may("0-1", "1", "0"), "n0 2 0-1 [0 1 2] false", 0},
+		{"the host has more, these may not use them", []uint32{0, 0}, []uint64{64}, may("7", "7"), "n0 1 7 [0 1] false", 0},
+		{"two bound to one", []uint32{0, 0, 0}, []uint64{4}, may("0", "2-3", "0"), "n0 1 0 [0 2] true", 0},
+		{"each host for itself", []uint32{0, 1, 0, 1}, []uint64{2, 1}, may("0-1", "0", "0-1", "0"), "n1 1 0 [1 3] false", 0},
+		{"lists overlap", []uint32{0, 0, 0}, []uint64{8}, may("0-1,2", "1-3", "3,0"), "", 0},
+		{"the host's number alone", []uint32{0, 0, 0}, []uint64{2}, may("", "", ""), "n0 2  [0 1 2] false", 0},
+		{"the host's number is enough", []uint32{0, 0, 0}, []uint64{3}, may("", "0", ""), "", 0},
+		{"nothing is told", []uint32{0, 0, 1}, []uint64{0, 0}, may("", "", ""), "", 1},
+		{"no lists", []uint32{0, 0}, []uint64{0}, may("1-0", "0-99999999999999999999"), "", 1},
+		{"a list of more than there can be", []uint32{0, 0}, []uint64{0}, may("0-18446744073709551615", "-"), "", 1},
+	} {
+		d := onHosts(t, c.hosts, c.processors, c.told)
+		list, unknown := crowds(d, usages(d))
+		var got []string
+		for _, x := range list {
+			got = append(got, fmt.Sprint(x.host, " ", x.processors, " ", x.list, " ", x.ranks, " ", x.bound))
+		}
+		if strings.Join(got, "; ") != c.want || unknown != c.unknown {
+			t.Errorf("%s: %q, %d unknown, want %q, %d", c.name, got, unknown, c.want, c.unknown)
+		}
+	}
+}
+
+// TestOversubscription: three processes of 1000 ticks, 10 of set-up, on a host where two processors may be used; a tick is 1 us.
+// Of rank 0 the kernel tells a delay of 300 us in 700 of computing: 300. Rank 1 computes 200 and had no processor for 450, in
+// MPI too: 200 at most. Of rank 2 only the processor time is known, 600 us: of 1000 - 10 measured it was 390 without, and it
+// computes 900: 390. The largest is 390, together 890.
+func TestOversubscription(t *testing.T) {
+	processes := []items{
+		{xtf.ItemTime: 1000, xtf.ItemMPI: 300, xtf.ItemManagement: 300, xtf.ItemSetup: 10, xtf.ItemCPU: 700, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
+		{xtf.ItemTime: 1000, xtf.ItemMPI: 800, xtf.ItemManagement: 800, xtf.ItemSetup: 10, xtf.ItemCPU: 200, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
+		{xtf.ItemTime: 1000, xtf.ItemMPI: 100, xtf.ItemManagement: 100, xtf.ItemSetup: 10, xtf.ItemCPU: 900, xtf.ItemMeasured: 990, xtf.ItemEvents: 2, xtf.ItemLast: 1000},
+	}
+	list := []told{{"0-1", 1, 300_000, 7}, {"0-1", 1, 450_000, 7}, {"0-1", 600_000, 0, 7}}
+	hosts := []uint32{0, 0, 0}
+	find := func(hosts []uint32, list []told, note string) *RunFinding {
+		t.Helper()
+		d := onHosts(t, hosts, make([]uint64, len(hosts)), list)
+		d.Clocks = []trace.ClockProperties{{TimerResolution: 1_000_000, TraceLength: 1000}}
+		if note != "" {
+			d.Strings = append(d.Strings, trace.String{Ref: 1 << 21, Value: note})
+			d.SystemTreeNodeProperties = append(d.SystemTreeNodeProperties, trace.SystemTreeNodeProperty{Name: 1 << 21, Value: trace.Value{Type: trace.TypeString}})
+		}
+		d.Seal()
+		doc, err := buildOn(t, d, processes).Document(Options{Sections: []Section{SectionSummary}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(doc.Findings, func(x RunFinding) bool { return x.Kind == kindOversubscription })
+		if i < 0 {
+			return nil
+		}
+		return &doc.Findings[i]
+	}
+	x := find(hosts, list, "")
+	if x == nil || x.Ticks != 390 || !slices.Equal(x.Where.Processes, []uint32{2}) || x.Seconds != ratio64(390, 1_000_000) || x.Advice != "start fewer processes, or take more hosts" {
+		t.Fatalf("%+v", x)
+	}
+	for _, want := range []string{"3 processes on host n0 may use 2 processors (0-1)", "asleep for 0.000390 of that", "these processes together 0.000890", "switches: 7"} {
+		if !strings.Contains(x.Text, want) {
+			t.Errorf("no %q in %s", want, x.Text)
+		}
+	}
+	if x := find(hosts, []told{list[0], list[1], {"0-1", 600_000, 1, 7}}, ""); x == nil || x.Ticks != 300 || x.Where.Processes[0] != 0 {
+		t.Errorf("a delay that is known counts in place of processor time: %+v", x)
+	}
+	if x := find(hosts, []told{{"0", 1, 300_000, 7}, {"0", 1, 450_000, 7}, {"1-2", 1, 1, 7}}, ""); x == nil || x.Ticks != 300 || x.Advice != "bind each process to a processor of its own" {
+		t.Errorf("bound to one processor: %+v", x)
+	}
+	if x := find(hosts, []told{{"0-1", 0, 0, 0}, {"0-1", 0, 0, 0}, {"0-1", 0, 0, 0}}, ""); x == nil || x.Ticks != 0 {
+		t.Errorf("without times: %+v", x)
+	}
+	if x := find(hosts, []told{{"0-2", 1, 300_000, 7}, {"0-2", 1, 450_000, 7}, {"0-2", 1, 1, 7}}, ""); x != nil {
+		t.Errorf("a processor for each: %+v", x)
+	}
+	if x := find(hosts, list, "coppice: predicted runtime"); x != nil {
+		t.Errorf("a predicted run: %+v", x)
+	}
+	if x := find(hosts, []told{{"0-1", 995_000, math.MaxUint64, 7}, {"0-1", 1, 1, 7}, {"0-1", 1, 1, 7}}, ""); x != nil {
+		t.Errorf("no delay, more processor time than time, and a delay of less than a tick: %+v", x)
+	}
+}

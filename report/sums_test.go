@@ -1,0 +1,105 @@
+package report
+
+import (
+	"errors"
+	"math"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestSums adds and takes away up to 2^63, and no further.
+func TestSums(t *testing.T) {
+	const most = Sum(math.MaxInt64)
+	for _, x := range []struct{ got, want Sum }{
+		{add(most-1, 1), most},
+		{add(most, 1), notKnown},
+		{add(most, 1, -most), notKnown},
+		{add(3, notKnown), notKnown},
+		{add(-most, -1), notKnown},
+		{sub(0, most), -most},
+		{sub(-most, 1), notKnown},
+		{sub(notKnown, notKnown), notKnown},
+		{sub(-1, notKnown), notKnown},
+		{times(1<<31, 1<<31), 1 << 62},
+		{times(1<<32, 1<<31), notKnown},
+		{times(1<<32, 1<<32), notKnown},
+		{times(notKnown, 0), notKnown},
+		{integer(1 << 63), notKnown},
+	} {
+		if x.got != x.want {
+			t.Errorf("%v, want %v", x.got, x.want)
+		}
+	}
+}
+
+// TestQuotients are the nearest numbers: those of exact rational numbers.
+func TestQuotients(t *testing.T) {
+	list := []uint64{1, 2, 3, 7, 10, 1<<53 - 1, 1<<53 + 1, 1<<54 + 2, 1<<54 + 3, 1<<62 + 1, 1<<63 - 1, 1 << 63, 1<<64 - 1025, 1<<64 - 1}
+	for _, a := range append(list, 0) {
+		for _, b := range list {
+			if got, want := ratio64(a, b), fraction64(a, b).ratio(); got != want {
+				t.Errorf("%d / %d = %v, want %v", a, b, got, want)
+			}
+		}
+	}
+	if r := ratio(-1, 2); r.Value != -0.5 || ratio64(1, 0).Defined || ratio(notKnown, 1).Defined {
+		t.Error("signs, or what is not known")
+	}
+}
+
+// TestSumsOfRows refuses rows that are possible one by one, and wrap when they are added.
+func TestSumsOfRows(t *testing.T) {
+	r := build(t, []items{{xtf.ItemEvents: 2, xtf.ItemTime: 10, xtf.ItemLast: 10}})
+	x := &processItems{values: map[uint64]uint64{}}
+	most := xtf.Most(1)
+	key := xtf.NodeKey(0, uint32(xtf.ItemCalls))
+	if v := x.join(xtf.Comp{Key: key, Value: most}, true, false); v != most {
+		t.Errorf("one row: %d", v)
+	}
+	if v := x.join(xtf.Comp{Key: key, Value: most}, true, false); v <= most {
+		t.Errorf("two rows: %d", v)
+	}
+	p := newProfileTable(r)
+	if !p.put(0, 0, [4]uint64{1, most, most, 0}) || p.put(0, 0, [4]uint64{1, 1, 0, 0}) {
+		t.Error("profile: a sum of 2^63 is taken")
+	}
+	s := &causeSum{}
+	for range 3 {
+		s.add(most)
+	}
+	if integer(s.ticks) != notKnown {
+		t.Errorf("waits of one location: %d", s.ticks)
+	}
+	sums := map[causeKey]*causeSum{}
+	if !merge(sums, map[causeKey]*causeSum{{}: {ticks: most}}, 0) || merge(sums, map[causeKey]*causeSum{{}: {ticks: 1}}, 1) {
+		t.Error("waits: a sum of 2^63 is taken")
+	}
+}
+
+// TestForgedSums has files whose rows are within their limits and wrap when they are added: the location is damaged.
+func TestForgedSums(t *testing.T) {
+	most := xtf.Most(2)
+	r, _ := lateRun(t)
+	a := process(100, 90, 10, 0)
+	a[xtf.ItemEvents], a[xtf.ItemExecutions] = 2, 1
+	w := &written{defs: r.Defs, nodes: []writtenNode{rootNode(a, a)}, rows: map[xtf.Proc]func(func(xtf.TypeID) *xtf.ArrayBuilder){}}
+	w.rows[0] = func(array func(xtf.TypeID) *xtf.ArrayBuilder) {
+		for tag := range uint32(5) {
+			put(array(xtf.TypeChannel), &xtf.Channel{Key: xtf.ChannelKey(1, 0), Tag: tag, Direction: xtf.ChannelSend, Count: 1, Bytes: most})
+			put(array(xtf.TypeTimeBin), &xtf.TimeBin{Key: xtf.BinKey(20, 0), Region: r.Defs.Regions[0].Ref, Count: 1, Inclusive: most, Exclusive: most})
+		}
+	}
+	r = w.write(t, 2)
+	s, err := r.Summary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	comm, lost, err := r.Comm(s, SourceRows)
+	if err != nil || len(lost) != 1 || comm.Bytes != 0 {
+		t.Errorf("channels: %v, %v", lost, err)
+	}
+	if err := newProfileTable(r).add(0); !errors.Is(err, xtf.ErrCorrupt) {
+		t.Errorf("profile: %v", err)
+	}
+}

@@ -1,0 +1,360 @@
+package report
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/threads"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// ThreadWait is what a thread waits for other threads, in ticks of the whole run.
+type ThreadWait struct {
+	Place
+	Lock uint64 `json:"lock_wait"`   // for locks, and for critical and ordered sections without their body
+	Wait uint64 `json:"thread_wait"` // for what other threads do: barriers, tasks, joins, conditions
+
+	p        trace.P
+	critical uint64    // part of Lock
+	barrier  uint64    // part of Wait: OpenMP
+	most     [2]uint32 // references of the regions with most of Lock and of barrier; Undefined
+}
+
+// threadStates is the state of each region by its index, nil where no thread waits for
+// another one in any.
+func threadStates(d *trace.Definitions) []trace.State {
+	list := make([]trace.State, len(d.Regions))
+	waits := false
+	for i := range d.Regions {
+		list[i] = d.StateOf(&d.Regions[i])
+		waits = waits || waitsForThread(list[i])
+	}
+	if !waits {
+		return nil
+	}
+	return list
+}
+
+// waitsForThread reports whether a thread waits for another one in a state.
+func waitsForThread(s trace.State) bool {
+	return s == trace.StateLock || s == trace.StateCritical || s == trace.StateThreadWait
+}
+
+// eachThread calls f for the threads of a processor of the chosen processes, where any may
+// wait for others. What a thread waits for locks is its component, all else the
+// exclusive time of regions. It reads the components and the profile of each thread.
+func (r *Run) eachThread(ranks Ranks, section string, f func(x *ThreadWait)) ([]Lost, error) {
+	states := threadStates(r.Defs)
+	if states == nil {
+		return nil, nil
+	}
+	t, err := r.profileTable(SourceAuto)
+	if err != nil {
+		return nil, err
+	}
+	var lost []Lost
+	for rank := range r.Defs.Processes() {
+		if !ranks.Contains(uint32(rank)) {
+			continue
+		}
+		team := threads.TeamOf(r.Defs, rank)
+		for p := team.First; p < team.First+trace.P(team.Count); p++ {
+			x := ThreadWait{Place: r.place(p), p: p}
+			err := t.addLocation(p)
+			if err == nil {
+				err = x.take(r, t, states)
+			}
+			t.endProcess(0, false)
+			switch {
+			case err == nil:
+				f(&x)
+			case Partial(err):
+				lost = append(lost, r.Lost(p, section, err))
+			default:
+				return lost, err
+			}
+		}
+	}
+	return lost, nil
+}
+
+// take sets the times from the profile of the thread, the one in hand in t.
+func (x *ThreadWait) take(r *Run, t *profileTable, states []trace.State) error {
+	v, err := r.components(x.p)
+	if err != nil {
+		return err
+	}
+	x.Lock = v[xtf.ItemLockWait]
+	x.most = [2]uint32{trace.Undefined, trace.Undefined}
+	var largest [2]uint64
+	for i, s := range states {
+		own := t.sums[i].own
+		region := &r.Defs.Regions[i]
+		kind := 0
+		switch {
+		case own == 0 || !waitsForThread(s):
+			continue
+		case s == trace.StateCritical:
+			x.critical += own
+		case s == trace.StateThreadWait:
+			x.Wait += own
+			if region.Paradigm != trace.ParadigmOpenMP {
+				continue
+			}
+			kind = 1
+			x.barrier += own
+		}
+		if own > largest[kind] {
+			largest[kind], x.most[kind] = own, region.Ref
+		}
+	}
+	x.Lock += x.critical
+	return nil
+}
+
+// readThreads lists the threads that wait for others.
+func (w *Waits) readThreads(r *Run, ranks Ranks) ([]Lost, error) {
+	lost, err := r.eachThread(ranks, "waits", func(x *ThreadWait) {
+		if x.Lock > 0 || x.Wait > 0 {
+			w.Threads = append(w.Threads, *x)
+		}
+	})
+	slices.SortStableFunc(w.Threads, func(a, b ThreadWait) int {
+		return cmp.Compare(b.Lock+b.Wait, a.Lock+a.Wait)
+	})
+	return lost, err
+}
+
+// writeThreads writes the threads that wait most.
+func (w *Waits) writeThreads(out *writer) {
+	if len(w.Threads) == 0 {
+		return
+	}
+	u := out.unit
+	out.line("")
+	tab := table{head: []string{"<by thread", "lock wait " + u.name(), "thread wait"}}
+	shown := w.Threads[:min(len(w.Threads), out.style.rows())]
+	for i := range shown {
+		t := &shown[i]
+		tab.add(fmt.Sprintf("rank %d, thread %d", t.Process, t.Thread), u.ticks(t.Lock), u.ticks(t.Wait))
+	}
+	out.table(&tab)
+	out.more(len(w.Threads), len(shown), "thread")
+}
+
+// teamWait is what the threads of a process wait for each other.
+type teamWait struct {
+	any      bool       // a thread that could be read
+	longest  ThreadWait // with most in barriers of OpenMP
+	least    ThreadWait // with least there
+	critical uint64     // of all threads
+}
+
+// teamWaits is what the threads of all processes wait. Memory: 150 bytes for each process.
+type teamWaits struct {
+	teams []teamWait // by rank; empty where no thread waits for another one
+	lock  ThreadWait // with most
+	locks Sum        // of all threads
+}
+
+func (r *Run) teamWaits() (*teamWaits, []Lost, error) {
+	w := &teamWaits{}
+	lost, err := r.eachThread(Ranks{}, "findings", func(x *ThreadWait) {
+		if w.teams == nil {
+			w.teams = make([]teamWait, len(r.Defs.Processes()))
+		}
+		t := &w.teams[x.Process]
+		if !t.any || x.barrier > t.longest.barrier {
+			t.longest = *x
+		}
+		if !t.any || x.barrier < t.least.barrier {
+			t.least = *x
+		}
+		t.any = true
+		t.critical += x.critical
+		w.locks = add(w.locks, integer(x.Lock))
+		if x.Lock > w.lock.Lock {
+			w.lock = *x
+		}
+	})
+	return w, lost, err
+}
+
+// of returns what the threads of a process wait.
+func (w *teamWaits) of(rank uint32) teamWait {
+	if w == nil || uint64(rank) >= uint64(len(w.teams)) {
+		return teamWait{}
+	}
+	return w.teams[rank]
+}
+
+// lose notes locations that findings leave out, each once.
+func (f *finder) lose(lost ...Lost) {
+	for _, x := range lost {
+		if !slices.ContainsFunc(f.lost, func(y Lost) bool { return y.Location == x.Location }) {
+			f.lost = append(f.lost, x)
+		}
+	}
+}
+
+// placeThread says which thread waits, and on which call path it does so most: that with
+// the most time in the region, from the call graph of the thread.
+func (f *finder) placeThread(x *RunFinding, t *ThreadWait, region uint32) error {
+	thread := t.Thread
+	x.Where.Processes, x.Where.Thread = []uint32{t.Process}, &thread
+	x.Query = f.command("report", "waits") // has the table of threads
+	if f.causes == nil {
+		x.Query = f.command("report", fmt.Sprintf("profile --ranks %d", t.Process))
+	}
+	if region == trace.Undefined {
+		return nil
+	}
+	x.Where.Region = clean(f.r.RegionName(region), 60)
+	x.Where.Path, x.facts.region = []string{x.Where.Region}, x.Where.Region
+	g, err := f.r.Reader(t.p)
+	var paths ccg.PathProfile
+	var list []ccg.PathTotal
+	if err == nil {
+		err = paths.Add(g.loc)
+	}
+	if err == nil {
+		list, err = paths.Paths()
+	}
+	switch {
+	case errors.Is(err, ErrNoResult), errors.Is(err, ccg.ErrLimit):
+		return nil // the path is the region alone
+	case Partial(err):
+		f.lose(f.r.Lost(t.p, "findings", err))
+		return nil
+	case err != nil:
+		return err
+	}
+	best := -1
+	for i := range list {
+		if list[i].Region == region && (best < 0 || list[i].Exclusive > list[best].Exclusive) {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	x.Where.Path = nil
+	for i := best; i > 0 && len(x.Where.Path) < maxPathDepth; i = list[i].Parent {
+		x.Where.Path = append(x.Where.Path, f.r.RegionName(list[i].Region))
+	}
+	slices.Reverse(x.Where.Path)
+	return nil
+}
+
+// mostCalls bounds how many calls of a thread a finding reads for its longest wait.
+const mostCalls = 1 << 20
+
+// longestLock is the longest wait of a thread for a lock, [begin, end); nothing where the file has
+// no rows of calls, or more than mostCalls of the thread.
+func (r *Run) longestLock(p trace.P) (begin, end uint64, err error) {
+	a, err := r.File.Array(xtf.Proc(p), xtf.TypeCall)
+	if err != nil || a.Len() > mostCalls {
+		return 0, 0, err
+	}
+	err = eachRow(a, 0, a.Len(), func(row []byte) {
+		var c xtf.Call
+		c.Load(row)
+		region := r.Defs.Region(c.Region)
+		waited := uint64(0)
+		switch {
+		case c.Flags&xtf.FlagOutermostLock != 0:
+			waited = c.End - min(c.T, c.End)
+		case region != nil && r.Defs.StateOf(region) == trace.StateCritical:
+			waited = c.Exclusive
+		}
+		if waited > end-begin {
+			begin, end = c.T, c.T+waited
+		}
+	})
+	return begin, end, err
+}
+
+// holder says what the other threads of the process do in the middle of the longest wait
+// for a lock: if just one of them does not wait, it has the lock, or keeps the one that has
+// it waiting. No record tells the holder.
+func (f *finder) holder(x *ThreadWait) (string, error) {
+	team := threads.TeamOf(f.r.Defs, int(x.Process))
+	if team.Count < 2 {
+		return "", nil
+	}
+	begin, end, err := f.r.longestLock(x.p)
+	if err != nil || end <= begin {
+		return "", err
+	}
+	busy, who := 0, ""
+	for p := team.First; p < team.First+trace.P(team.Count); p++ {
+		if p == x.p {
+			continue
+		}
+		s, err := f.r.Stack(p, begin+(end-begin)/2, SourceRows, new(xtf.Stats))
+		if err != nil {
+			return "", err
+		}
+		n := len(s.Calls)
+		if n == 0 {
+			continue
+		}
+		if r := f.r.Defs.Region(s.Calls[n-1].Region); r != nil && waitsForThread(f.r.Defs.StateOf(r)) {
+			continue
+		}
+		names := make([]string, n)
+		for i := range names {
+			names[i] = s.Calls[i].Name
+		}
+		busy, who = busy+1, fmt.Sprintf("only thread %d of the others did not wait: it was in %s", s.Thread, pathLabel(names))
+	}
+	if busy != 1 {
+		who = fmt.Sprintf("%d of the other threads did not wait", busy)
+	}
+	return fmt.Sprintf("; its longest wait is from %s to %s %s, and half way %s", f.u.ticks(begin), f.u.ticks(end), f.u.name(), who), nil
+}
+
+// locks is what the thread that waits longest for locks waits.
+func (f *finder) locks() error {
+	t := &f.teams.lock
+	if !f.matters(min(t.Lock, f.runtime)) {
+		return nil
+	}
+	x := RunFinding{
+		Kind: kindLockWait, Ticks: min(t.Lock, f.runtime),
+		Basis: "largest time of a thread: waiting for locks outside MPI, and in critical and ordered sections without their body",
+	}
+	if err := f.placeThread(&x, t, t.most[0]); err != nil {
+		return err
+	}
+	holder, err := f.holder(t)
+	if Partial(err) {
+		f.lose(f.r.Lost(t.p, "findings", err))
+		err = nil
+	}
+	if err != nil {
+		return err
+	}
+	x.Evidence = fmt.Sprintf("all threads together %s %s%s", f.u.big(f.teams.locks), f.u.name(), holder)
+	x.Text = fmt.Sprintf("%s: %s: rank %d, thread %d has most%s; %s", ItemWord(xtf.ItemLockWait), f.upTo(x.Ticks), t.Process, t.Thread, x.mostIn(), x.Evidence)
+	f.list = append(f.list, x)
+	return nil
+}
+
+// imbalancedThreads is what the thread that waits longest for its team waits.
+func (f *finder) imbalancedThreads(x *RunFinding) error {
+	w := f.teams.of(x.Where.Processes[0])
+	if w.longest.barrier < x.Ticks { // the mean is more: not all of it is in barriers
+		return nil
+	}
+	if err := f.placeThread(x, &w.longest, w.longest.most[1]); err != nil {
+		return err
+	}
+	x.Basis = "largest time of a thread in barriers and waits for tasks of OpenMP"
+	x.Evidence = fmt.Sprintf("thread %d waits longest%s, thread %d least, %s %s", w.longest.Thread, x.mostIn(), w.least.Thread, f.u.ticks(w.least.barrier), f.u.name())
+	return nil
+}

@@ -1,0 +1,82 @@
+package report
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// TestLegend compares docs/viewer.md with the states of each colour.
+func TestLegend(t *testing.T) {
+	var states [xtf.NumShares][]string
+	for s := range trace.StateBefore {
+		k := xtf.States[s].Share
+		states[k] = append(states[k], trace.States[s].Text)
+	}
+	for s := trace.StateAfter + 1; s < trace.NumStates; s++ {
+		k := xtf.States[s].Share
+		states[k] = append(states[k], trace.States[s].Text)
+	}
+	want := "| colour of | other states with it |\n|---|---|\n"
+	for k, first := range (&Run{Defs: &trace.Definitions{}}).ShareWords() {
+		others := ""
+		if len(states[k]) > 0 {
+			others = strings.Join(states[k][1:], ", ")
+		}
+		want += fmt.Sprintf("| %s | %s |\n", first, others)
+	}
+	text, err := os.ReadFile("../docs/viewer.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), "\n\n"+want+"\n") {
+		t.Errorf("docs/viewer.md does not have\n%s", want)
+	}
+}
+
+// TestShareWords: the word of a colour has the states that a run has, so that what waits for a device is not called own code.
+func TestShareWords(t *testing.T) {
+	d := &trace.Definitions{Strings: []trace.String{{Ref: 0, Value: "hipEventSynchronize"}, {Ref: 1, Value: "MPI_Init"}, {Ref: 2, Value: "MPI_File_open"}, {Ref: 3, Value: "write"}}}
+	d.Regions = []trace.Region{
+		{Ref: 0, Name: 0, Paradigm: trace.ParadigmHIP, Role: trace.RoleWrapper},
+		{Ref: 1, Name: 1, Paradigm: trace.ParadigmMPI},
+		{Ref: 2, Name: 2, Paradigm: trace.ParadigmMPI},
+		{Ref: 3, Name: 3, Role: trace.RoleFileIO},
+	}
+	d.Seal()
+	want := [xtf.NumShares]string{
+		"own code, device wait", "point to point", "collective", "barrier", "one-sided", "set-up and end", "MPI-IO, file I/O", "point to point, starting only",
+	}
+	if got := (&Run{Defs: d}).ShareWords(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestItemWords: a component of one state has the word of the table, in every list of components.
+func TestItemWords(t *testing.T) {
+	for s, x := range xtf.States {
+		switch {
+		case x.Item == xtf.NumItems:
+		case x.Item == xtf.ItemCPU:
+			if w := ItemWord(x.Item); w != "CPU" {
+				t.Errorf("CPU, of several states, is called %q", w)
+			}
+		case ItemWord(x.Item) != trace.States[s].Text:
+			t.Errorf("%s is called %q, its state %q", x.Item, ItemWord(x.Item), trace.States[s].Text)
+		}
+	}
+	for i := range xtf.NumItems {
+		if w := ItemWord(i); w == "" || strings.ContainsAny(w, "_") {
+			t.Errorf("item %d is called %q", i, w)
+		}
+	}
+	for a, x := range activities {
+		if x.name == "" || x.line == "" || x.cause == "" {
+			t.Errorf("activity %d: %+v", a, x)
+		}
+	}
+}
