@@ -66,7 +66,7 @@ loggopsim() {
 scout() {
 	local src=$work/scalasca build=$work/scalasca.build
 	case ${SCALASCA_SRC:-} in
-	'') revision AishwaryaDoosa scalasca-2.5 25067c28 "$src" ;;
+	'') revision AishwaryaDoosa scalasca-2.5 25067c27 "$src" ;;
 	*)
 		mkdir "$src"
 		if git -C "$SCALASCA_SRC" rev-parse --git-dir >/dev/null 2>&1; then
@@ -90,7 +90,7 @@ scout() {
 	)
 	mkdir -p "$out/scout"
 	"$build/build-mpi/libtool" --mode=install install "$build/build-mpi/scout.mpi" "$out/scout"
-	installed scout 25067c28
+	installed scout 25067c27
 }
 
 [ $# -gt 0 ] || set -- pallas pilgrim loggopsim

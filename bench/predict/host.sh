@@ -74,13 +74,13 @@ recorded() {
 }
 
 # replayed COMMAND... replays each log of the last run with logs and prints a flag FLAG=FOLDER for each. Sleeping processes are
-# replayed alone, computing ones together as they ran.
+# replayed alone, computing ones together, as many as ran.
 replayed() {
 	local flag=$1 log
 	shift
 	rm -rf "$work/replayed"
 	if [ "$kind" = busy ]; then
-		"$coppice" replay "$work"/again/logs/*.log -o "$work/replayed" -- "$@" >>"$work/log" 2>&1
+		"$coppice" replay "$work"/again/logs/*.log --repeat 3 --ranks-per-node $((n / $(ls "$work"/again/logs/*.log | wc -l))) -o "$work/replayed" -- "$@" >>"$work/log" 2>&1
 		echo "$flag=$work/replayed"
 		return
 	fi
@@ -127,8 +127,7 @@ echo "a sleep of $delay us takes $nap ns"
 printf '%-20s %9s %9s %9s %9s %9s %9s   %s\n' case least mean spread predicted 'to least' 'to mean' 'error in per cent: network, classes, replay'
 for c; do
 	IFS=: read -r program n kind <<<"$c"
-	launch=$(launcher "$n") clock=wall
-	[ "$kind" = busy ] && clock=cpu
+	launch=$(launcher "$n")
 	: >"$work/here" && : >"$work/there"
 	for i in $(seq 1 "$runs"); do
 		recorded "again" $launch $(command "$program" "$n" "$kind" 1 0) >>"$work/here"
@@ -138,8 +137,8 @@ for c; do
 	reps=$(awk '$1 == "\"representative\":" { sub(",", "", $2); print $2 }' "$work/here.json" | sort -un | paste -sd,)
 	LOGS=$reps recorded "again" $launch $(command "$program" "$n" "$kind" 1 0) >/dev/null
 	vectors=$(replayed --host-vectors $(command "$program" "$n" "$kind" 1 0))
-	"$coppice" predict "$work/first.xtf" --self-check --substitute copy --classes "$classes" --vectors-time "$clock" --host-platform "$work/platform.toml" $vectors -q --format json >"$work/check.json"
-	all=$("$coppice" predict "$work/first.xtf" --platform "$work/platform.toml" --classes "$classes" --vectors-time "$clock" ${vectors//--host-/--} -q |
+	"$coppice" predict "$work/first.xtf" --self-check --substitute copy --classes "$classes" --host-platform "$work/platform.toml" $vectors -q --format json >"$work/check.json"
+	all=$("$coppice" predict "$work/first.xtf" --platform "$work/platform.toml" --classes "$classes" ${vectors//--host-/--} -q |
 		awk '$1 == "process" && / there, / { for (i = 1; i < NF; i++) { if ($(i + 2) == "there,") t += $i; if ($(i + 2) == "recorded,") r += $i } } END { printf "%.2f", r ? 100 * (t > r ? t - r : r - t) / r : 0 }')
 	parts="$(share net <"$work/check.json") $(share class <"$work/check.json") $all (of one process at most $(share replay <"$work/check.json"))"
 	row "$c here" "$work/here" "$(seconds "$work/here.xtf")" "$parts"
@@ -147,7 +146,7 @@ for c; do
 	vectors=$(replayed --vectors $(command "$program" "$n" "$kind" 2 0))
 	target=$work/there.toml
 	[ "$kind" = busy ] && target=$work/platform.toml
-	"$coppice" predict "$work/first.xtf" --platform "$target" --classes "$classes" --vectors-time "$clock" $vectors -q -o "$work/there.xtf" -f --format json >"$work/there.json"
+	"$coppice" predict "$work/first.xtf" --platform "$target" --classes "$classes" $vectors -q -o "$work/there.xtf" -f --format json >"$work/there.json"
 	for i in $(seq 1 "$runs"); do
 		recorded "target" $launch $(command "$program" "$n" "$kind" 2 "$delay") >>"$work/there"
 	done

@@ -26,10 +26,8 @@ type costs struct {
 
 // looseCounts are the calls that lists do not have, of a rank on average.
 type looseCounts struct {
-	messages, bytes      int64 // of values
-	waves                int64
+	messages, bytes      int64 // to the next rank or the one before: crossings, passed costs, the critical path
 	records, recordBytes int64
-	jumps                int64 // of the critical path, of all ranks
 }
 
 // stopwatch takes the processor time of this process at the begin of each stage. So other load does not count, and with goroutine
@@ -134,17 +132,13 @@ func (s sample) loosely() (l looseCounts) {
 				switch {
 				case x.Comm == 0 && x.Tag == tagRecords:
 					l.records, l.recordBytes = l.records+1, l.recordBytes+x.Sent
-				case x.Comm == 0 && x.Sent > 4: // an instant and a location; the end is shorter
-					l.jumps++
-				case x.Comm > 0 && x.Tag == tagFlow:
+				case x.Comm == 0:
 					l.messages, l.bytes = l.messages+1, l.bytes+x.Sent
-				case x.Comm > 0 && x.Tag == tagCounts:
-					l.waves++
 				}
 			}
 		}
 	}
 	n := int64(len(s))
-	l.messages, l.bytes, l.waves, l.records, l.recordBytes = l.messages/n, l.bytes/n, l.waves/n, l.records/n, l.recordBytes/n
+	l.messages, l.bytes, l.records, l.recordBytes = l.messages/n, l.bytes/n, l.records/n, l.recordBytes/n
 	return l
 }

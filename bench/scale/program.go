@@ -238,20 +238,19 @@ func (p *program) output(g *segment) {
 	})
 }
 
-// causes is what depends on the trace. Values for neighbours: as many messages for each event as were counted, each waited for
-// before the next is sent, which is the worst order; waves of counts, as many as were counted; records of waits; and the critical
-// path, which is at one rank at a time.
+// causes is what depends on the trace: crossings, passed costs and the critical path go over the ranks one after the other, and
+// records of waits and steps to few others.
 func (p *program) causes() {
 	l := &p.in.loose
-	alone := (l.messages + l.jumps) * p.in.factor * p.in.costs.message
+	alone := chains * int64(p.size) * p.in.costs.message
 	p.span(func(int) int64 { return alone })
-	for range l.waves {
-		p.collective(simnet.Allreduce, 40)
-	}
 	next, before := partner{simnet.PeerRelative, 1}, partner{simnet.PeerRelative, -1}
 	pieces := l.recordBytes*p.in.factor/outboxBytes + 1
 	p.exchange(uint64(pieces), before, next, l.recordBytes*p.in.factor/pieces)
 }
+
+// chains is how often something goes over all ranks in their order.
+const chains = 3
 
 // outboxBytes is the size of a piece of records; see causes.
 const outboxBytes = 4 << 20

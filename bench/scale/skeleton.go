@@ -77,11 +77,11 @@ func newSizeLaw(sizes []int, v []int64) sizeLaw {
 
 // Tags that jobs and the packages below it use, and what they are for.
 const (
-	tagFlow      = 0 // values, of a communicator of dataflow
-	tagCounts    = 1 // the same
 	tagRecords   = 11
 	tagPath      = 12
 	tagPieces    = 13
+	tagCrossing  = 14
+	tagCarried   = 15
 	tagRows      = 21
 	tagThreads   = 31
 	tagSends     = 103
@@ -99,7 +99,7 @@ func patternOf(stage string, x mpi.Note) pattern {
 		return collective
 	case x.Kind == mpi.OpWrite:
 		return output
-	case x.Comm > progressComm && stage == "causes", x.Tag == tagRecords, x.Tag == tagPath:
+	case x.Tag == tagRecords, x.Tag == tagPath, x.Tag == tagCrossing, x.Tag == tagCarried:
 		return loose
 	case x.Tag == tagInstances, x.Tag == tagPartners, x.Tag == tagPieces, x.Tag == tagThreads:
 		return hops

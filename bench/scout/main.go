@@ -31,7 +31,9 @@ import (
 // patterns are those that are kept, by Scalasca's names.
 var patterns = []string{
 	"mpi_latesender", "mpi_lswo_same", "mpi_lswo_different", "mpi_latereceiver", "mpi_barrier_wait", "mpi_barrier_completion",
-	"mpi_wait_nxn", "mpi_nxn_completion", "mpi_latebroadcast", "mpi_earlyreduce", "mpi_earlyscan",
+	"mpi_wait_nxn", "mpi_nxn_completion", "mpi_latebroadcast", "mpi_earlyreduce", "mpi_earlyscan", "critical_path",
+	"delay_latesender", "delay_latesender_longterm", "delay_latereceiver", "delay_latereceiver_longterm", "delay_barrier",
+	"delay_barrier_longterm", "delay_n2n", "delay_n2n_longterm", "delay_12n", "delay_12n_longterm",
 }
 
 // anchor is what is read of anchor.xml.

@@ -122,7 +122,6 @@ func (r *round) deciding(x *rand.Rand) (list []string) {
 	one(5, "--pages", "packed", "raw", "raw:16K", "raw:64K")
 	one(6, "--events", "none")
 	one(6, "--deviation", "10%", "1us", "10%,1us", "500ticks", "1%,10ns,timestamps", "50%", "0")
-	flag(8, "--clamp-time")
 	flag(8, "--clock-repair")
 	flag(16, "--strict")
 	one(8, "--markers", "none", "f1", "f2,f6", "f1,f2,f3,f4,f5,f6,f7", "auto")

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 )
 
 // platformFile writes a platform with random parameters; some are impossible.
@@ -40,7 +42,7 @@ func (r *round) platformFile(x *rand.Rand) string {
 	}
 	text := []byte(b.String())
 	if x.IntN(10) == 0 {
-		text, _ = damage(x, text)
+		text, _ = tracetest.Damage(x, text)
 	}
 	path := r.path("platform.toml")
 	if err := os.WriteFile(path, text, 0o666); err != nil {
@@ -136,7 +138,7 @@ func stepCapacity(r *round, x *rand.Rand) {
 	}
 	r.sameFile(again.String(), model, first)
 	if x.IntN(4) == 0 {
-		b, _ := damage(x, first)
+		b, _ := tracetest.Damage(x, first)
 		_ = os.WriteFile(model, b, 0o666)
 	}
 	few := []string{"--samples", "5", "--sim-jobs", "50", "--format", "json"}

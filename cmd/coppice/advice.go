@@ -7,6 +7,7 @@ import (
 	"syscall"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
@@ -58,6 +59,7 @@ func advice(err error) string {
 		{xtfwriter.ErrUnits, "Give --resume to go on with them, or -f to start afresh."},
 		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o, and with --checkpoint for segments. If the folder of segments is still there, --resume goes on with it."},
 		{xtfwriter.ErrStorage, "Look after the file system, or choose another place with -o and --checkpoint. If the folder of segments is still there, --resume goes on with it."},
+		{xtfwriter.ErrFolderGone, "Start the run again, and leave its folder alone until it has ended."},
 		{syscall.EIO, "Look after the file system of the input, or copy the input elsewhere."},
 		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
 		{xtfwriter.ErrOtherJob, "Give -f beside --resume to start afresh, or another folder with --checkpoint."},
@@ -72,6 +74,7 @@ func advice(err error) string {
 		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
 		{xtf.ErrCorrupt, changed},
 		{ccg.ErrCorrupt, changed},
+		{column.ErrCorrupt, changed},
 		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
 		{report.ErrNoResult, "Analyze the trace again with the options that keep it."},
 		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},

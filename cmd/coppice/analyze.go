@@ -20,24 +20,24 @@ import (
 
 // analyzeFlags are the flags of analyze.
 type analyzeFlags struct {
-	output, pages        string
-	checkpoint           checkpointFlags
-	events, deviation    string
-	force, clamp, strict bool
-	repair               bool // of clocks
-	mem, store           size
-	progress             string
-	status               string
-	ranks                int
-	collective           bool
-	quiet                bool
-	verbose              int
-	hints                map[string]string
-	intervals            interval.Flags
-	sidecar              string
-	classes              predict.ClassFlags
-	failIf               []string
-	rules                choice // of the numbers that conditions compare
+	output, pages     string
+	checkpoint        checkpointFlags
+	events, deviation string
+	force, strict     bool
+	repair            bool // of clocks
+	mem, store        size
+	progress          string
+	status            string
+	ranks             int
+	collective        bool
+	quiet             bool
+	verbose           int
+	hints             map[string]string
+	intervals         interval.Flags
+	sidecar           string
+	classes           predict.ClassFlags
+	failIf            []string
+	rules             choice // of the numbers that conditions compare
 }
 
 func runAnalyze(args []string, s streams) error {
@@ -60,7 +60,6 @@ func (o *analyzeFlags) define(s streams) *pflag.FlagSet {
 	f.StringVar(&o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K")
 	f.StringVar(&o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory")
 	f.StringVar(&o.deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
-	f.BoolVar(&o.clamp, "clamp-time", false, "raise times that run backwards instead of ending the location there")
 	f.BoolVar(&o.repair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
 	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
 	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 256 MiB and 12 bytes an event, within 0.8 of what the machine, cgroup or Slurm gives a rank)")
@@ -144,7 +143,7 @@ func (o *analyzeFlags) classJob(f *pflag.FlagSet) (*predict.ClassFlags, error) {
 // job checks the flags and makes the options of the job.
 func (o *analyzeFlags) job(input string) (jobs.AnalyzeOptions, error) {
 	job := jobs.AnalyzeOptions{
-		Trace: input, Output: o.output, Force: o.force, ClampTime: o.clamp, ClockRepair: o.repair, Strict: o.strict,
+		Trace: input, Output: o.output, Force: o.force, ClockRepair: o.repair, Strict: o.strict,
 		Collective: o.collective, Hints: o.hints, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
 	if o.output == "" {
@@ -209,6 +208,9 @@ func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams
 	}
 	if c.Rank() == 0 && !o.quiet {
 		printAnalyzed(s, &job, res, c.Size(), o.verbose)
+	}
+	if c.Rank() == 0 && res.Partial {
+		printPartial(s, &job, res)
 	}
 	err = o.judge(c, s)
 	if res.Partial && (err == nil || errors.Is(err, errSilent)) {

@@ -10,6 +10,18 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
+// printPartial says in one line why the status is 4.
+func printPartial(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult) {
+	worst := ""
+	for _, c := range r.Codes {
+		if c.Code.Severity() == trace.Damage {
+			worst = fmt.Sprintf(" (%s: %d in %s)", c.Code.Text(), c.Count, report.Plural(int(c.Locations), "location"))
+			break
+		}
+	}
+	fmt.Fprintf(s.err, "coppice: the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics tells what is missing\n", worst, job.Output)
+}
+
 // printAnalyzed prints the closing lines of an analysis.
 func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, ranks, verbose int) {
 	for _, c := range r.Codes {
@@ -38,9 +50,6 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	}
 	fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, file %s\n",
 		job.Output, r.Events, r.Locations, decimal(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), decimal(uint64(r.File.FileBytes)))
-	if r.Partial {
-		fmt.Fprintf(s.err, "coppice: the input is damaged or incomplete: results are partial; coppice report %s diagnostics tells what is missing\n", job.Output)
-	}
 	if verbose == 0 {
 		return
 	}
@@ -59,10 +68,10 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, decimal(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
 			m.Most.Messages, decimal(m.Most.Bytes))
 	}
-	fmt.Fprintf(s.err, "coppice: rank 0 ideal network: locations went on %d times in %d windows and %d waves; sent %d values, %d parts of collectives in %d messages of %s; held %s\n",
-		r.Replay.Walks, r.Replay.Windows, r.Replay.Waves, r.Replay.Values, r.Replay.Parts, r.Replay.Messages, decimal(r.Replay.Bytes), binary(r.Replay.Peak))
-	fmt.Fprintf(s.err, "coppice: rank 0 delays: %d waits, sent %s of vectors, %d values in %d messages, held %s; critical path: %d jumps, %d messages\n",
-		r.Delays.Waits, decimal(r.Delays.Bytes), r.Delays.Flow.Values, r.Delays.Flow.Messages, binary(r.Delays.Flow.Peak), r.Path.Jumps, r.Path.Messages)
+	fmt.Fprintf(s.err, "coppice: rank 0 ideal network: %d steps in %d slabs of time, %d phases; sent %s, %d crossings\n",
+		r.Replay.Steps, r.Replay.Slabs, r.Replay.Phases, decimal(r.Replay.Bytes), r.Replay.Messages)
+	fmt.Fprintf(s.err, "coppice: rank 0 delays: %d waits, sent %s; critical path: %d jumps, %d messages\n",
+		r.Delays.Waits, decimal(r.Delays.Bytes), r.Path.Jumps, r.Path.Messages)
 	printGraph(s, &r.Graph)
 }
 

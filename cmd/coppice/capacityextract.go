@@ -50,7 +50,7 @@ func runCapacityExtract(args []string, s streams) error {
 	}
 	var list []*pipeline.Observed
 	for _, path := range operands {
-		r, err := o.observe(path)
+		r, err := o.observe(path, s)
 		if err != nil {
 			return err
 		}
@@ -112,12 +112,11 @@ func (o *extractFlags) complete() error {
 }
 
 // observe reads a run.
-func (o *extractFlags) observe(path string) (*pipeline.Observed, error) {
-	run, err := openRun(path)
+func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, error) {
+	run, err := s.runs.open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer run.Close()
 	which := predict.ObservedJobs{Repeat: o.repeat == "auto"}
 	if o.job != "" {
 		node, err := run.IntervalNode(o.job)

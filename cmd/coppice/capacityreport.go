@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/csvwriter"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
 	"github.com/coppice-hpc/coppice/report"
 )
@@ -298,7 +298,7 @@ func (r *capacityReport) writeJSON(w io.Writer) error {
 
 // writeCSV writes the rows of a sweep, a column for each number of each type.
 func (r *capacityReport) writeCSV(w io.Writer) error {
-	c := csv.NewWriter(w)
+	c := csvwriter.New(w)
 	var head []string
 	for _, k := range r.knobs {
 		head = append(head, k.Name)

@@ -172,13 +172,18 @@ func (s *scan) batch(b *trace.Batch) error {
 }
 
 func (s *scan) enter(region uint32) {
-	if s.defs.Region(region) == nil {
-		s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", region))
-	}
+	s.region(region)
 	s.stack = append(s.stack, region)
 }
 
+func (s *scan) region(ref uint32) {
+	if s.defs.Region(ref) == nil {
+		s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", ref))
+	}
+}
+
 func (s *scan) leave(region uint32) {
+	s.region(region)
 	top := len(s.stack) - 1
 	if top < 0 || s.stack[top] != region {
 		s.add(trace.DiagStrayLeave, s.events, fmt.Sprintf("region %d", region))

@@ -12,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 	"golang.org/x/sync/errgroup"
 )
 
@@ -167,14 +168,15 @@ func printDemo(w io.Writer, dir string, src *tracetest.Source) {
 	}
 }
 
-// outputError gives an error of writing an output its exit code.
+// outputError gives an error of writing an output its exit code: a place that refuses files is the user's to change, all else
+// is up to the file system.
 func outputError(verb string, err error) error {
-	code := jobs.ExitUsage
-	if c := jobs.ExitCode(err); c == jobs.ExitResource {
-		code = c
-	}
 	if errors.Is(err, os.ErrExist) {
-		return jobs.Fail(code, fmt.Errorf("%s: %w. Choose another name, or -f replaces it", verb, err))
+		return usage("%s: %w. Choose another name, or -f replaces it", verb, err)
 	}
-	return jobs.Fail(code, fmt.Errorf("%s: %w", verb, err))
+	err = fmt.Errorf("%s: %w", verb, xtfwriter.OutputError("", err))
+	if jobs.ExitCode(err) == jobs.ExitInternal {
+		return jobs.Fail(jobs.ExitResource, err)
+	}
+	return err
 }

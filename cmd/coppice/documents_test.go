@@ -91,7 +91,7 @@ func flagsOf() map[string]map[string]bool {
 var (
 	span     = regexp.MustCompile("`[^`\n]+`")
 	flagName = regexp.MustCompile(`(?:^|[\s(\[])--([a-z][a-z-]*)`)
-	column   = regexp.MustCompile(`(\S)  +.*`)
+	meaning  = regexp.MustCompile(`(\S)  +.*`)
 	command  = regexp.MustCompile(`(?:^|[\s$(])(?:[\w./~-]*/)?coppice ([a-z][a-z-]*)( [a-z]+)?`)
 )
 
@@ -104,7 +104,7 @@ func commandsIn(text string, all map[string]map[string]bool) []string {
 			inFence = !inFence
 		}
 		if inFence || strings.HasPrefix(l, "    ") || strings.HasPrefix(l, "  ") {
-			l = column.ReplaceAllString(l, "$1") // what it does stands behind a command
+			l = meaning.ReplaceAllString(l, "$1") // what it does stands behind a command
 			if command.MatchString(l) {
 				list = append(list, l)
 			}

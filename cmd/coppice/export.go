@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -106,7 +105,7 @@ func (o *exportFlags) check(known bool) error {
 
 // exportArchive writes an OTF2 archive, on all ranks.
 func exportArchive(path string, o *exportFlags, s streams) error {
-	job, err := o.job(path)
+	job, err := o.job(path, s)
 	if err != nil {
 		return err
 	}
@@ -114,7 +113,7 @@ func exportArchive(path string, o *exportFlags, s streams) error {
 }
 
 // job checks the flags of an archive and makes the options of the job.
-func (o *exportFlags) job(input string) (jobs.ExportOptions, error) {
+func (o *exportFlags) job(input string, s streams) (jobs.ExportOptions, error) {
 	job := jobs.ExportOptions{
 		Run: input, Output: o.output, Force: o.force, Strict: o.strict, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
@@ -138,19 +137,18 @@ func (o *exportFlags) job(input string) (jobs.ExportOptions, error) {
 		}
 	}
 	if o.time != "" {
-		job.Window = func() (jobs.ExportWindow, error) { return o.archiveWindow(input) }
+		job.Window = func() (jobs.ExportWindow, error) { return o.archiveWindow(input, s) }
 	}
 	job.Host, _ = os.Hostname()
 	return job, nil
 }
 
 // archiveWindow reads --time of an archive.
-func (o *exportFlags) archiveWindow(path string) (w jobs.ExportWindow, err error) {
-	run, err := openRun(path)
+func (o *exportFlags) archiveWindow(path string, s streams) (w jobs.ExportWindow, err error) {
+	run, err := s.runs.open(path)
 	if err != nil {
 		return w, err
 	}
-	defer run.Close()
 	span, err := spanOf(run, "export", o.time)
 	switch {
 	case err != nil:
@@ -200,7 +198,7 @@ func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duratio
 			where = report.Plural(int(t.Locations), "location")
 		}
 		what := "left out"
-		if t.Code == trace.DiagTimeBackwards && r.ClampTime {
+		if t.Code == trace.DiagTimeBackwards {
 			what = "raised to them"
 		}
 		fmt.Fprintf(s.err, "coppice: not as in the analysed trace: %s: %d in %s, %s by the analysis\n", t.Code.Text(), t.Count, where, what)
@@ -256,7 +254,7 @@ func exportJSON(s streams, path string, r *jobs.ExportResult) error {
 	for _, l := range r.Unreadable {
 		x.Unreadable = append(x.Unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
 	}
-	run, err := openRun(path)
+	run, err := s.runs.open(path)
 	if err != nil {
 		return err
 	}
@@ -265,7 +263,7 @@ func exportJSON(s streams, path string, r *jobs.ExportResult) error {
 	if err == nil {
 		brief, err = run.Brief()
 	}
-	if err = errors.Join(err, run.Close()); err != nil {
+	if err != nil {
 		return readError(path, err)
 	}
 	return e.WriteJSON(s.out, brief, "export", report.Value(x))

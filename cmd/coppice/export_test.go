@@ -114,29 +114,26 @@ func TestExportPartial(t *testing.T) {
 	must(t, "demo", "-o", dir, "--spec", "stencil:procs=3,events=3k")
 	backwards(t, filepath.Join(dir, "traces", "1.evt"))
 	anchor, run, out := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf"), filepath.Join(dir, "out")
-	for _, clamp := range []string{"--clamp-time=true", "--clamp-time=false"} {
-		if code, _, errs := call("analyze", anchor, "-o", run, "-f", "-q", clamp); code != jobs.ExitDone && code != jobs.ExitPartial {
-			t.Fatalf("analyze: exit code %d: %s", code, errs)
-		}
-		code, _, errs := call("export", run, "--to", "otf2", "-o", out, "-f", "--progress", "none")
-		word := map[bool]string{true: "raised to them", false: "left out"}[clamp == "--clamp-time=true"]
-		if code != jobs.ExitDone || !strings.Contains(errs, "not as in the analysed trace: time stamps before their predecessor: ") || !strings.Contains(errs, word) {
-			t.Errorf("%s: exit code %d\n%s", clamp, code, errs)
-		}
-		a, err := otf2.OpenPath(out)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text := ""
-		for _, p := range a.Anchor().Properties {
-			text += p.Name + "=" + p.Value + " "
-		}
-		if !strings.Contains(text, "COPPICE::EXACT=false") || !strings.Contains(text, "COPPICE::DIFFERS=time-backwards=1") {
-			t.Errorf("%s: properties %s", clamp, text)
-		}
-		if code, _, errs := call("export", run, "--to", "otf2", "-o", filepath.Join(dir, "strict"), "-q", "--strict"); code != jobs.ExitPartial {
-			t.Errorf("%s, strict: exit code %d\n%s", clamp, code, errs)
-		}
+	if code, _, errs := call("analyze", anchor, "-o", run, "-f", "-q"); code != jobs.ExitPartial {
+		t.Fatalf("analyze: exit code %d: %s", code, errs)
+	}
+	code, _, errs := call("export", run, "--to", "otf2", "-o", out, "-f", "--progress", "none")
+	if code != jobs.ExitDone || !strings.Contains(errs, "not as in the analysed trace: time stamps before their predecessor: ") || !strings.Contains(errs, "raised to them") {
+		t.Errorf("exit code %d\n%s", code, errs)
+	}
+	a, err := otf2.OpenPath(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, p := range a.Anchor().Properties {
+		text += p.Name + "=" + p.Value + " "
+	}
+	if !strings.Contains(text, "COPPICE::EXACT=false") || !strings.Contains(text, "COPPICE::DIFFERS=time-backwards=1") {
+		t.Errorf("properties %s", text)
+	}
+	if code, _, errs := call("export", run, "--to", "otf2", "-o", filepath.Join(dir, "strict"), "-q", "--strict"); code != jobs.ExitPartial {
+		t.Errorf("strict: exit code %d\n%s", code, errs)
 	}
 }
 

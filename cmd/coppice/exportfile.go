@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -72,16 +71,13 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 }
 
 // exportSource opens a run and the part of it that the flags choose. A file without rows of events cannot be exported from.
-func exportSource(path string, o *exportFlags) (*report.Run, *export.Source, error) {
-	run, err := openRun(path)
+func exportSource(path string, o *exportFlags, s streams) (*report.Run, *export.Source, error) {
+	run, err := s.runs.open(path)
 	if err != nil {
 		return nil, nil, err
 	}
 	src, err := o.source(run)
-	if err != nil {
-		return nil, nil, errors.Join(err, run.Close())
-	}
-	return run, src, nil
+	return run, src, err
 }
 
 func (o *exportFlags) source(run *report.Run) (*export.Source, error) {

@@ -43,11 +43,10 @@ func exportEvents(path string, o *exportFlags, s streams) error {
 	case o.table == "":
 		names = export.Tables()
 	}
-	run, src, err := exportSource(path, o)
+	run, src, err := exportSource(path, o, s)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
 	x := &tableExport{o: o, s: s, src: src, files: files{force: o.force}, result: tables{To: o.to, Output: o.output}, left: int64(o.maxSize)}
 	if len(names) > 1 {
 		if _, err := os.Lstat(o.output); err != nil {

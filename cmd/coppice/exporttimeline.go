@@ -44,11 +44,10 @@ func exportTimeline(path string, o *exportFlags, s streams) error {
 	if o.table != "" {
 		return usage("export: --table is for --to csv, parquet and arrow")
 	}
-	run, src, err := exportSource(path, o)
+	run, src, err := exportSource(path, o, s)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
 	limit := browserLimits[o.to]
 	if o.maxSize > 0 {
 		limit.bytes, limit.why = int64(o.maxSize), "--max-size says so"

@@ -40,11 +40,10 @@ func exportViewer(path string, o *exportFlags, s streams) error {
 	if limit == 0 {
 		limit = viewerSize
 	}
-	run, err := openRun(path)
+	run, err := s.runs.open(path)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
 	server, err := view.New([]*report.Run{run}, view.Options{Tool: version})
 	if err != nil {
 		return readError(path, err)

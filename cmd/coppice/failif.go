@@ -24,6 +24,9 @@ func parseConditions(verb string, texts []string) ([]*report.Condition, error) {
 // judge tells which conditions hold; the first one decides the exit status.
 func judge(run *report.Run, list []*report.Condition, rules report.Rules, s streams) error {
 	verdicts, err := run.Judge(list, rules)
+	if report.Partial(err) {
+		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("--fail-if is not decided: %w", &fileError{run.Path, err}))
+	}
 	if err != nil {
 		return intervalError("--fail-if", run, err)
 	}
@@ -40,11 +43,10 @@ func judge(run *report.Run, list []*report.Condition, rules report.Rules, s stre
 
 // judgeFile decides the conditions about a file.
 func judgeFile(path string, x *choice, s streams) error {
-	run, err := openRun(path)
+	run, err := s.runs.open(path)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
 	rules, err := x.rules()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,34 +14,38 @@ import (
 )
 
 // foundIn is what tests look at in the document of a report.
-type foundIn struct {
-	Findings []struct {
-		Kind    string
-		Seconds *float64
-		Ticks   uint64
-		Basis   string
-		Where   struct {
-			Interval, Region string
-			Processes        []uint32
-		}
-		Cause *struct {
-			Process          uint32
-			Activity, Region string
-		}
-		Evidence, Query, Advice, Text string
+type foundIn struct{ Findings []finding }
+
+type finding struct {
+	Kind    string
+	Seconds *float64
+	Ticks   uint64
+	Basis   string
+	Where   struct {
+		Interval, Region string
+		Processes        []uint32
 	}
+	Cause *struct {
+		Process          uint32
+		Activity, Region string
+	}
+	Evidence, Query, Advice, Text string
 }
 
 // foundTrace analyses a trace in text form and returns the file.
-func foundTrace(t *testing.T, text string) string {
+func foundTrace(t *testing.T, text string, options ...func(*jobs.AnalyzeOptions)) string {
 	t.Helper()
 	src, err := tracetest.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "run.xtf")
+	o := jobs.AnalyzeOptions{Source: src, Output: file}
+	for _, set := range options {
+		set(&o)
+	}
 	err = mpi.RunInProcess(2, func(c mpi.Comm) error {
-		_, err := jobs.Analyze(c, jobs.AnalyzeOptions{Source: src, Output: file})
+		_, err := jobs.Analyze(c, o)
 		return err
 	})
 	if err != nil {
@@ -172,6 +177,73 @@ resolution 1000
 1 1000 LEAVE main
 `
 )
+
+// meeting is process p in MPI_Barrier from one instant to another.
+func meeting(p, from, to int) string {
+	return fmt.Sprintf(`%[1]d %[2]d ENTER MPI_Barrier
+%[1]d %[2]d MPI_COLLECTIVE_BEGIN
+%[1]d %[3]d MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+%[1]d %[3]d LEAVE MPI_Barrier
+`, p, from, to)
+}
+
+const three = "-- program --\nprocesses 3\nresolution 1000\n-- events --\n"
+
+// TestSerialWithoutFunctions tells a serial section from uneven work in traces with MPI calls alone, by what the others do while
+// process 0 computes for 600 of 1000. All meet at 10, 610 and 990. Process 1 has no work from 20 on and waits 610 - 20 = 590.
+//
+//   - Process 2 waits from 30 on, 580: it could end no more than that earlier, nor can the run.
+//   - Process 2 computes until 600, as a code of its own that is coupled to the others: it waits 10, and no more is lost.
+//   - Process 2 computes until 400 and waits 210: process 0 has more work, but it is not alone.
+//   - Process 2 waits from 30 on, but for half of it process 0 empties a buffer of the tracer: it does not compute.
+//   - In steps, too many to look at each: 100 times process 0 computes 6 alone, then all 2. Each other waits 600.
+func TestSerialWithoutFunctions(t *testing.T) {
+	coupled := func(until int) string {
+		text := three
+		for p, second := range [...]int{610, 20, until} {
+			text += meeting(p, 0, 10) + meeting(p, second, 612) + meeting(p, 990, 1000)
+		}
+		return text
+	}
+	steps := three
+	for i := range 100 {
+		for p, late := range [...]int{6, 0, 0} {
+			steps += meeting(p, 10*i+late, 10*i+7) + meeting(p, 10*i+9, 10*i+10)
+		}
+	}
+	flush := three
+	for p, second := range [...]int{610, 20, 30} {
+		flush += meeting(p, 0, 10)
+		if p == 0 {
+			flush += "0 100 BUFFER_FLUSH 400\n"
+		}
+		flush += meeting(p, second, 612) + meeting(p, 990, 1000)
+	}
+	for _, x := range []struct {
+		name, trace, kind string
+		ticks             uint64
+		alone             string
+	}{
+		{"all others wait", coupled(30), "serial", 580, "rank 0 computes while all others wait or idle, 0.600000 of 0.978000 s of its computing on the critical path; "},
+		{"coupled codes", coupled(600), "barrier_wait", 10, ""},
+		{"partly", coupled(400), "barrier_wait", 210, ""},
+		{"a flush", flush, "barrier_wait", 580, ""},
+		{"steps", steps, "serial", 600, " s of its computing on the critical path in 32 of "},
+	} {
+		doc := jsonOf[foundIn](t, "report", foundTrace(t, x.trace))
+		i := slices.IndexFunc(doc.Findings, func(f finding) bool { return f.Cause != nil })
+		if i < 0 {
+			t.Fatalf("%s: %+v", x.name, doc.Findings)
+		}
+		f := doc.Findings[i]
+		if f.Kind != x.kind || f.Ticks != x.ticks || f.Cause.Process != 0 || x.kind == "serial" && (len(f.Where.Processes) != 1 || f.Where.Processes[0] != 0) {
+			t.Errorf("%s: %s of %d, want %s of %d: %+v", x.name, f.Kind, f.Ticks, x.kind, x.ticks, f)
+		}
+		if !strings.Contains(f.Text, x.alone) || strings.Contains(f.Text, "all others wait or idle") != (x.alone != "") {
+			t.Errorf("%s: %s", x.name, f.Text)
+		}
+	}
+}
 
 // TestFindings analyses programs with one cause each; the expected ticks are worked
 // out in the comments.

@@ -232,7 +232,7 @@ func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report
 	}
 	rows = append(
 		rows,
-		[]string{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: about %s", x.Ranks, binary(x.LeastMemory), binary(x.GraphMemory), report.Size(x.Disk))},
+		[]string{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, binary(x.LeastMemory), binary(x.GraphMemory), report.Size(x.Disk))},
 	)
 	for _, c := range e.Diagnostics {
 		rows = append(rows, []string{"problem", fmt.Sprintf("%s: %d", c.Code.Text(), c.Count)})
@@ -308,11 +308,10 @@ type runInfoOf struct {
 }
 
 func infoRun(path string, o *output, s streams) error {
-	run, err := openRun(path)
+	run, err := s.runs.open(path)
 	if err != nil {
 		return err
 	}
-	defer run.Close()
 	e, err := run.Envelope()
 	var brief *report.Brief
 	var c *report.Content
@@ -325,16 +324,12 @@ func infoRun(path string, o *output, s streams) error {
 	if err != nil {
 		return readError(path, err)
 	}
-	err = o.write(s, func(w io.Writer) error {
+	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
 			return e.WriteJSON(w, brief, "info", report.Value(runInfoOf{"run", c}))
 		}
 		return runText(w, path, &e, brief, c)
 	})
-	if err == nil && len(c.Lost) > 0 {
-		err = jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: %d locations cannot be read: %s. coppice check %s tells more", path, len(c.Lost), c.Lost[0].Error, path))
-	}
-	return err
 }
 
 func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *report.Content) error {

@@ -26,11 +26,12 @@ type streams struct {
 	out, err io.Writer
 	// describe, where not nil, gets what --help would print.
 	describe func(f *pflag.FlagSet, examples []string)
+	runs     *openRuns // of the verb
 }
 
 // run runs one verb and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
-	s := streams{out: out, err: errs}
+	s := streams{out: out, err: errs, runs: &openRuns{}}
 	if len(args) == 0 {
 		printHelp(errs)
 		return jobs.ExitUsage
@@ -42,7 +43,7 @@ func run(args []string, out, errs io.Writer) int {
 		args[0] = "version"
 	}
 	if v := find(verbs(), args[0]); v != nil {
-		return conclude(v.call(args[1:], s), s)
+		return conclude(s.runs.close(v.call(args[1:], s)), s)
 	}
 	fmt.Fprintf(errs, "coppice: %q is no verb. Run coppice help for the list.\n", args[0])
 	return jobs.ExitUsage

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"github.com/coppice-hpc/coppice/jobs"
 )
 
 // described is a verb, or a part of one such as "capacity solve", as its flag set says.
@@ -23,7 +21,7 @@ type described struct {
 // describeVerb asks a verb for its flags. Nothing is run: --help ends a verb before its work.
 func describeVerb(v *verb) described {
 	d := described{verb: v, name: v.name}
-	_ = v.call([]string{"--help"}, streams{io.Discard, io.Discard, func(f *pflag.FlagSet, examples []string) {
+	_ = v.call([]string{"--help"}, streams{out: io.Discard, err: io.Discard, describe: func(f *pflag.FlagSet, examples []string) {
 		nameValues(f)
 		d.flags, d.examples = f, examples
 	}}) // the error says that help was asked for
@@ -57,11 +55,14 @@ func runManual(args []string, s streams) error {
 		return err
 	}
 	if err := os.MkdirAll(operands[0], 0o777); err != nil {
-		return jobs.Fail(jobs.ExitUsage, err)
+		return outputError("manual", err)
 	}
 	all := describe()
 	put := func(name, text string) error {
-		return os.WriteFile(filepath.Join(operands[0], name+".1"), []byte(text), 0o666)
+		if err := os.WriteFile(filepath.Join(operands[0], name+".1"), []byte(text), 0o666); err != nil {
+			return outputError("manual", err)
+		}
+		return nil
 	}
 	if err := put("coppice", overviewPage(all)); err != nil {
 		return err

@@ -13,7 +13,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
-	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/pflag"
 )
 
@@ -33,7 +32,7 @@ type output struct {
 // add defines the flags that all printing verbs share.
 func (o *output) add(f *pflag.FlagSet) {
 	o.verb = f.Name()
-	f.StringVar(&o.format, "format", "", o.formats()+" (default from the suffix of -o, else text)")
+	f.StringVar(&o.format, "format", "", o.formats()+" (default from the suffix of -o; without one and of .txt text)")
 	f.StringVarP(&o.path, "output", "o", "-", "file to write, - for standard output")
 	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
 	f.StringVar(&o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never")
@@ -62,11 +61,14 @@ func (o *output) formats() string {
 // check completes the flags.
 func (o *output) check() error {
 	if o.format == "" {
-		o.format = "text"
-		for _, known := range o.choices() {
-			if strings.EqualFold(filepath.Ext(o.path), "."+known) {
-				o.format = known
-			}
+		suffix := strings.ToLower(strings.TrimPrefix(filepath.Ext(o.path), "."))
+		switch letters := strings.Trim(suffix, "abcdefghijklmnopqrstuvwxyz") == ""; {
+		case slices.Contains(o.choices(), suffix):
+			o.format = suffix
+		case suffix == "" || suffix == "txt" || !letters || isDevice(o.path):
+			o.format = "text"
+		default:
+			return usage("%s: -o %s: no format has this suffix: choose %s, or say with --format which one the file gets", o.verb, o.path, o.formats())
 		}
 	}
 	if !slices.Contains(o.choices(), o.format) {
@@ -169,13 +171,4 @@ func throughDevice(path string, fill func(w io.Writer) error) (ok bool, err erro
 		return true, err
 	}
 	return true, errors.Join(fill(f), f.Close())
-}
-
-// openRun opens a run for a verb that reads one.
-func openRun(path string) (*report.Run, error) {
-	r, err := report.Open(path, xtf.Options{})
-	if err != nil {
-		return nil, readError(path, err)
-	}
-	return r, nil
 }

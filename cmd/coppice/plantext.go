@@ -51,7 +51,7 @@ func (p *plan) rows(st *planStep, z *slurm.Size) [][]string {
 		rows = append(rows, []string{"memory", fmt.Sprintf("%s a rank, by %s; the job asks for %s", slurm.Binary(z.Memory), z.MemoryBound, slurm.Binary(z.Slot))})
 	}
 	if z.Disk > 0 {
-		rows = append(rows, []string{"disk", "about " + report.Size(z.Disk)})
+		rows = append(rows, []string{"disk", "up to " + report.Size(z.Disk)})
 	}
 	limit := fmt.Sprintf("%s, by %s", minutes(z.Time), z.TimeBound)
 	if z.Computed > 0 && z.TimeBound != "flag --time" {

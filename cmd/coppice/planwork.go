@@ -58,7 +58,7 @@ func (o *planFlags) insist(z *slurm.Size, site *slurm.Site) error {
 func (o *planFlags) recording(z *slurm.Size) slurm.Size {
 	r := slurm.Size{
 		Ranks: z.Ranks, Nodes: z.Nodes, RanksPerNode: z.RanksPerNode, PerNode: z.PerNode, Decided: z.Decided, Time: z.Time, TimeBound: z.TimeBound,
-		Disk: uint64(o.expect),
+		Disk: uint64(o.expect), Result: uint64(o.expect),
 	}
 	if o.mem > 0 {
 		r.Memory, r.Slot, r.MemoryBound = z.Memory, z.Slot, "flag --mem"
@@ -97,7 +97,7 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 	}
 	d := src.Definitions()
 	w.Bytes, w.Locations, w.Largest, w.Result = x.Bytes, d.NumLocations(), x.LargestBytes, x.Bytes
-	w.Least = x.LeastMemory
+	w.Least, w.Segments = x.LeastMemory, jobs.SegmentsOf(x.Bytes, d.NumLocations())
 	if st.graphOnly {
 		w.Least = x.GraphMemory
 	}
@@ -163,11 +163,14 @@ func (p *plan) workAfter(w *slurm.Work, st *planStep) {
 	if b.verb == "record" {
 		w.Bytes, w.Locations = uint64(p.flags.expect), b.job.Size.Ranks
 	} else {
-		w.Bytes, w.Locations = b.job.Size.Disk/2, b.job.Size.Parts
+		w.Bytes, w.Locations = b.job.Size.Result, b.job.Size.Parts
 	}
 	w.Largest, w.Result = even(w.Bytes, w.Locations), w.Bytes
 	if g := p.site.Growth; g > 0 && st.verb == "analyze" {
 		w.Result = scaled(w.Bytes, g)
+	}
+	if st.verb == "analyze" {
+		w.Segments = jobs.SegmentsOf(w.Bytes, w.Locations)
 	}
 }
 

@@ -236,11 +236,10 @@ func predictRank(c mpi.Comm, job jobs.PredictOptions, o *predictFlags, s streams
 
 // report prints the result and returns the exit code.
 func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, ranks int, took time.Duration, s streams) (int, error) {
-	run, err := openRun(job.Run)
+	run, err := s.runs.open(job.Run)
 	if err != nil {
 		return 0, err
 	}
-	defer run.Close()
 	p := newPrediction(run, job, r)
 	if err := o.write(run, p, s); err != nil {
 		return 0, err
@@ -258,6 +257,11 @@ func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, r
 	code := jobs.ExitDone
 	if r.Unmatched > 0 || r.Output != nil && r.Output.Partial {
 		code = jobs.ExitPartial
+		why := "the predicted run is without what could not be read"
+		if r.Unmatched > 0 {
+			why = report.Plural(int(r.Unmatched), "end") + " of messages without the other end left out"
+		}
+		fmt.Fprintf(s.err, "coppice: %s: the prediction is partial: %s\n", job.Run, why)
 	}
 	if r.Deadlock != nil {
 		return jobs.ExitFound, nil
@@ -281,10 +285,13 @@ func (o *predictFlags) write(run *report.Run, p *report.Prediction, s streams) e
 			return p.WriteText(w, o.print.style(s))
 		}
 		e, err := run.Envelope()
-		if err != nil {
-			return readError(run.Path, err)
+		var brief *report.Brief
+		if err == nil {
+			brief, err = run.Brief()
 		}
-		brief, err := run.Brief()
+		if report.Partial(err) { // the prediction is there, its report is not
+			return jobs.Fail(jobs.ExitPartial, &fileError{run.Path, err})
+		}
 		if err != nil {
 			return readError(run.Path, err)
 		}

@@ -42,7 +42,7 @@ func (o *predictFlags) measure(job *jobs.PredictOptions, s streams) error {
 			return usage("predict: %s exists already. Give -f to replace it, or another folder with --run-dir", dir)
 		}
 		if err := os.RemoveAll(dir); err != nil {
-			return err
+			return outputError("predict", err)
 		}
 	}
 	cache, err := os.UserCacheDir()
@@ -64,7 +64,7 @@ func (o *predictFlags) measure(job *jobs.PredictOptions, s streams) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.err, "coppice: replaying %s one after the other, each %d times at once: %s\n", report.Plural(len(r.Logs), "process"), copies, strings.Join(program, " "))
+	fmt.Fprintf(s.err, "coppice: replaying %s one after the other, %d times, each %d at once: %s\n", report.Plural(len(r.Logs), "process"), repetitions, copies, strings.Join(program, " "))
 	if copies < node {
 		fmt.Fprintf(s.err, "coppice: a node of the platform has %d processes: with fewer at once, each has more of memory and caches, and the prediction is too good. --replay-copies %d replays as many\n", node, node)
 	}
@@ -96,14 +96,17 @@ func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
 	return copies, node, nil
 }
 
+// repetitions of a replay: with fewer, what other programs take from one cannot be told from its own time.
+const repetitions = 3
+
 // replay replays the logs, each alone.
 func (o *predictFlags) replay(job *jobs.PredictOptions, logs, program []string, vectors, cache string, copies int, s streams) error {
 	for _, log := range logs {
 		list, err := record.RunReplay(context.Background(), record.ReplayOptions{
-			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cache, Repeat: 1, PerNode: copies, Out: s.err, Err: s.err,
+			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cache, Repeat: repetitions, PerNode: copies, Out: s.err, Err: s.err,
 		})
 		if err != nil {
-			return fmt.Errorf("predict: --run: %w", err)
+			return recordError("predict: --run", err)
 		}
 		for i := range list {
 			x := &list[i]

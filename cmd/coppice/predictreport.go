@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,14 +54,8 @@ func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictRes
 	return p
 }
 
-// quotient returns a / b.
-func quotient(a, b int64) report.Ratio {
-	if b == 0 {
-		return report.Ratio{}
-	}
-	v, _ := big.NewRat(a, b).Float64()
-	return report.Ratio{Value: v, Defined: true}
-}
+// quotient returns a / b, of times.
+func quotient(a, b int64) report.Ratio { return report.NewRatio(uint64(max(a, 0)), uint64(max(b, 0))) }
 
 // difference returns |a - b| / b.
 func difference(a, b int64) report.Ratio { return quotient(max(a-b, b-a), b) }
@@ -98,7 +91,7 @@ func computationOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.Predi
 	}
 	for _, d := range r.Donors {
 		c.Donors = append(c.Donors, report.Donor{
-			Process: d.Process, Processes: d.Processes, Entries: d.Entries, Measured: d.Measured, Host: uint64(d.Host), Target: uint64(d.Target),
+			Process: d.Process, Processes: d.Processes, Entries: d.Entries, Measured: d.Measured, Host: uint64(d.Host), Target: uint64(d.Target), Off: 1000 * uint64(d.Off),
 		})
 	}
 	return c
@@ -121,6 +114,15 @@ func errorsOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.PredictedE
 	if x := r.Replay; x != nil {
 		e.WorstReplay = &x.Process
 		e.Replay = difference(x.Replay, x.Recorded)
+		e.Replayed, e.Recorded = uint64(x.Replay), uint64(x.Recorded)
+	}
+	if x := r.Spread; x != nil {
+		e.WorstSpread, e.Spread = &x.Process, report.Ratio{Value: x.Share(), Defined: true}
+		e.Least, e.Most = 1000*uint64(x.Least), 1000*uint64(x.Most)
+	}
+	if x := r.Delay; x != nil {
+		e.WorstDelay, e.Delay = &x.Process, quotient(x.Delay, x.Compute)
+		e.Delayed = uint64(x.Delay)
 	}
 	return e
 }

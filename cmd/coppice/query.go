@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -35,10 +34,9 @@ type query struct {
 	flags     *pflag.FlagSet
 	run       *report.Run
 	array     *xtf.Array
-	cost      xtf.Stats     // of the primitive
-	rowCost   xtf.Stats     // of reading the rows found
-	before    xtf.Stats     // what was read before the question was asked
-	lost      []report.Lost // locations that the answer leaves out
+	cost      xtf.Stats // of the primitive
+	rowCost   xtf.Stats // of reading the rows found
+	before    xtf.Stats // what was read before the question was asked
 }
 
 var primitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
@@ -94,16 +92,15 @@ func runQuery(args []string, s streams) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if q.run, err = openRun(operands[0]); err != nil {
+	if q.run, err = s.runs.open(operands[0]); err != nil {
 		return err
 	}
-	defer q.run.Close()
 	if fromGraph {
 		a, err := q.graph(o.limit)
 		if err != nil {
 			return err
 		}
-		return cmp.Or(q.print(s, &o, report.Value(a), a.write), leftOut(q.run.Path, q.lost))
+		return q.print(s, &o, report.Value(a), a.write)
 	}
 	if err := q.open(); err != nil {
 		return err

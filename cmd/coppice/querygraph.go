@@ -57,9 +57,6 @@ func (q *query) graph(limit int) (*graphAnswer, error) {
 		}
 		q.before = q.run.File.Stats()
 		x, err := q.run.Statistics(ranks, begin, end, q.exact)
-		if err == nil {
-			q.lost = x.Lost
-		}
 		return answered(q, x, err, func(x *report.Statistics, w io.Writer, u report.Units) error { return x.WriteText(w, u, limit) })
 	case "interval":
 		begin, end, ranks, err := q.span()
@@ -67,9 +64,6 @@ func (q *query) graph(limit int) (*graphAnswer, error) {
 			return nil, err
 		}
 		x, err := q.run.Window(ranks, begin, end)
-		if err == nil {
-			q.lost = x.Lost
-		}
 		return answered(q, x, err, func(x *report.Window, w io.Writer, u report.Units) error { return x.WriteText(w, u, limit) })
 	case "timeline":
 		begin, end, ranks, err := q.span()
@@ -80,9 +74,6 @@ func (q *query) graph(limit int) (*graphAnswer, error) {
 			return nil, usage("query: --width %d: give the number of pixels of a line", q.width)
 		}
 		x, err := q.run.Picture(ranks, begin, end, q.width)
-		if err == nil {
-			q.lost = x.Lost
-		}
 		return answered(q, x, err, (*report.Picture).WriteText)
 	}
 	loc, err := q.findLocation()
@@ -190,8 +181,8 @@ func (q *query) span() (begin, end uint64, ranks report.Ranks, err error) {
 			return 0, 0, ranks, err
 		}
 	}
-	if begin > end {
-		return 0, 0, ranks, usage("query: --time %s: it ends before it begins", q.time)
+	if err := spanInside(b, "query", q.time, begin, end); err != nil {
+		return 0, 0, ranks, err
 	}
 	if q.ranks != "" {
 		if ranks, err = report.ParseRanks(q.ranks, q.run.Defs); err != nil {

@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
 )
@@ -24,7 +26,7 @@ func runRecord(args []string, s streams) error {
 		"coppice record --finish run1")
 	f.StringVarP(&o.Output, "output", "o", "", "folder of the archive (required)")
 	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
-	f.Var(&bytes, "max-bytes", "most bytes of events a process may write, as 500M; then it goes on unrecorded")
+	f.Var(&bytes, "max-bytes", "most bytes of the archive, as 500M: a process that used up its share goes on unrecorded")
 	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, beside the archive made of it")
 	f.StringVar(&ranks, "log-ranks", "", "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
 	f.Var(&logBytes, "log-max-bytes", "most bytes of a receive log, as 2G; then the process goes on without it")
@@ -36,6 +38,11 @@ func runRecord(args []string, s streams) error {
 	operands, err := parse(f, args, 0, 1<<20)
 	if err != nil {
 		return err
+	}
+	if mpi.Launched() { // every rank would start the program, into one folder
+		return launch(1, s, func(c mpi.Comm) error {
+			return mpi.AgreeOn(c, usage("record: it starts the launcher itself: write coppice record -o DIR -- mpirun -n %d %s", c.Size(), strings.Join(operands, " ")))
+		})
 	}
 	if finish != "" {
 		if len(operands) > 0 || o.Output != "" {
@@ -68,6 +75,13 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	if err != nil {
 		return failedRecord(r, err, s)
 	}
+	cut := make(map[string][]int)
+	for _, rank := range slices.Sorted(maps.Keys(r.Cut)) {
+		cut[r.Cut[rank]] = append(cut[r.Cut[rank]], rank)
+	}
+	for _, why := range slices.Sorted(maps.Keys(cut)) {
+		fmt.Fprintf(s.err, "coppice: %s of %d without MPI_Finalize (rank %s): %s\n", report.Plural(len(cut[why]), "process"), r.Processes, rankList(cut[why]), why)
+	}
 	for _, d := range r.Found {
 		fmt.Fprintf(s.err, "coppice: %s: %d times; first: %s\n", d.Code.Text(), max(d.Count, 1), d.Detail)
 	}
@@ -89,8 +103,17 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	return nil
 }
 
+// recordError puts the verb before an error of package record.
+func recordError(verb string, err error) error {
+	var output *record.OutputError
+	if errors.As(err, &output) {
+		return outputError(verb, err)
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}
+
 func failedRecord(r *record.Result, err error, s streams) error {
-	err = fmt.Errorf("record: %w", err)
+	err = recordError("record", err)
 	switch {
 	case r != nil && r.Exit != 0:
 		fmt.Fprintf(s.err, "coppice: %v\ncoppice: the command ended with status %d\n", err, r.Exit)

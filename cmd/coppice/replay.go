@@ -22,7 +22,7 @@ func runReplay(args []string, s streams) error {
 		"coppice replay run1/logs/*.log --repeat 5 --compare run1/vectors -o replays -- ./program")
 	f.StringVarP(&o.Output, "output", "o", "replay", "folder of the computation vectors, R.csv, and of replay.json")
 	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
-	f.IntVar(&o.Repeat, "repeat", 1, "replay so many times; the one with the least processor time counts")
+	f.IntVar(&o.Repeat, "repeat", 1, "replay so many times; of each piece of computation the median processor time counts, and the least time without a processor")
 	f.IntVar(&o.PerNode, "ranks-per-node", 1, "replay each log so many times at once, as neighbours on a node")
 	f.BoolVar(&o.Yield, "yield", false, "calls that wait give the processor to others: for replays of a run that had more processes than cores")
 	f.StringArrayVar(&o.Original, "compare", nil, "vector of a normal run, or the folder of vectors of one, to compare with; more than one shows their noise")
@@ -50,7 +50,7 @@ func runReplay(args []string, s streams) error {
 		errors.Is(err, record.ErrVector):
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("replay: %w", err))
 	case err != nil:
-		return fmt.Errorf("replay: %w", err)
+		return recordError("replay", err)
 	}
 	return concludeReplay(list, o.Output, s)
 }
@@ -65,7 +65,7 @@ func concludeReplay(list []record.Replay, folder string, s streams) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(folder, "replay.json"), append(b, '\n'), 0o644); err != nil {
-		return err
+		return outputError("replay", err)
 	}
 	code := jobs.ExitDone
 	for i := range list {

@@ -57,33 +57,34 @@ func runReport(args []string, s streams) error {
 	if err := x.check(operands[0], &o); err != nil {
 		return err
 	}
-	run, err := openRun(operands[0])
+	run, err := s.runs.open(operands[0])
 	if err != nil {
 		return err
 	}
-	defer run.Close()
 	opts, err := x.options(run)
-	if err == nil && o.format == "html" {
-		opts, err = run.HTMLOptions(opts.Intervals.Rules)
-	}
 	if err != nil {
 		return err
+	}
+	if o.format == "html" {
+		if opts, err = run.HTMLOptions(opts.Intervals.Rules); err != nil {
+			return readError(operands[0], err)
+		}
 	}
 	d, err := run.Document(opts)
 	if err != nil {
 		return readError(operands[0], err)
 	}
-	if err := printDocument(d, &o, s); err != nil {
+	if err := printDocument(operands[0], d, &o, s); err != nil {
 		return err
 	}
-	if err := partialResult(operands[0], d, strict); err != nil {
+	if err := strictResult(operands[0], d, strict); err != nil {
 		return err
 	}
 	return judge(run, x.conditions, opts.Intervals.Rules, s)
 }
 
 // printDocument writes a report in the chosen format.
-func printDocument(d *report.Document, o *output, s streams) error {
+func printDocument(path string, d *report.Document, o *output, s streams) error {
 	return o.write(s, func(w io.Writer) error {
 		switch o.format {
 		case "json":
@@ -92,8 +93,11 @@ func printDocument(d *report.Document, o *output, s streams) error {
 			return d.WriteCSV(w)
 		case "parquet":
 			return writeParquet(w, d)
-		case "html":
-			return d.WriteHTML(w)
+		case "html": // whose pictures read more of the file
+			if err := d.WriteHTML(w); err != nil {
+				return readError(path, err)
+			}
+			return nil
 		}
 		return d.WriteText(w, o.style(s))
 	})
@@ -247,21 +251,8 @@ func findRegion(verb string, run *report.Run, name string) (uint32, error) {
 	return 0, usage("%s: --region %s: several regions have this name: choose one by its number, of %s", verb, name, strings.Join(numbers, ", "))
 }
 
-// leftOut is the error of a result that was printed without these locations, nil
-// if there are none.
-func leftOut(path string, lost []report.Lost) error {
-	if len(lost) == 0 {
-		return nil
-	}
-	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the result leaves %s out: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound",
-		path, report.Plural(len(lost), "location"), lost[0].Error, path))
-}
-
-// partialResult is the outcome of a report that was printed.
-func partialResult(path string, d *report.Document, strict bool) error {
-	if err := leftOut(path, d.Lost); err != nil {
-		return err
-	}
+// strictResult is the outcome of --strict for a report that was printed.
+func strictResult(path string, d *report.Document, strict bool) error {
 	if strict && d.Summary.Partial {
 		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics tells what is missing", path, path))
 	}

@@ -38,13 +38,8 @@ func runScaling(args []string, s streams) error {
 		return err
 	}
 	var runs []*report.Run
-	defer func() {
-		for _, r := range runs {
-			r.Close()
-		}
-	}()
 	for _, path := range operands {
-		r, err := openRun(path)
+		r, err := s.runs.open(path)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,9 @@ func runServe(args []string, s streams) error {
 	}
 	defer place.Close()
 	around := aroundHere()
-	server, err := view.New(runs, view.Options{Tool: version, Base: base, Hosts: append(hosts, place.Hosts(around.Host)...)})
+	server, err := view.New(runs, view.Options{
+		Tool: version, Base: base, Hosts: append(hosts, place.Hosts(around.Host)...), SendBytes: int64(mem) / 8,
+	})
 	if err != nil {
 		return readError(operands[0], err)
 	}

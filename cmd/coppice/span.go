@@ -82,8 +82,17 @@ func spanOf(run *report.Run, verb, text string) (*report.Span, error) {
 			return nil, err
 		}
 	}
-	if s.Begin > s.End {
-		return nil, usage("%s: --time %s: it ends before it begins", verb, text)
+	return s, spanInside(b, verb, text, s.Begin, s.End)
+}
+
+// spanInside refuses a span of time that is none, or in which the run is not.
+func spanInside(b *report.Brief, verb, text string, begin, end uint64) error {
+	u := report.UnitsOf(b.Resolution)
+	switch {
+	case begin > end:
+		return usage("%s: --time %s: it ends before it begins", verb, text)
+	case b.First != nil && b.Last != nil && (begin > 0 && begin-1 > *b.Last || end < *b.First): // the tick behind the last event ends the run
+		return usage("%s: --time %s: the run is not in it: it goes from %s to %s", verb, text, u.Time(*b.First), u.Time(*b.Last))
 	}
-	return s, nil
+	return nil
 }

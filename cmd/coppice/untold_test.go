@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -87,7 +88,7 @@ func TestUntold(t *testing.T) {
 	for _, m := range doc.Untold.Missing {
 		missing = append(missing, m.What)
 	}
-	if diff := cmp.Diff([]string{"functions", "one-sided", "non-blocking collectives", "counters"}, missing); diff != "" {
+	if diff := cmp.Diff([]string{"functions", "one-sided", "non-blocking collectives", "counters", "processors"}, missing); diff != "" {
 		t.Error(diff)
 	}
 	for _, args := range [][]string{{"report", run}, {"report", run, "untold"}, {"report", run, "--format", "html", "-o", "-"}} {
@@ -126,4 +127,51 @@ func TestUntoldSynthetic(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// TestNoMessages: a run without messages has an empty matrix, not none. Each of its two collectives names a communicator
+// that nobody defined.
+func TestNoMessages(t *testing.T) {
+	src, err := tracetest.Parse(`-- program --
+processes 1
+-- events --
+0 0 ENTER main
+0 4 ENTER MPI_Barrier
+0 4 MPI_COLLECTIVE_BEGIN
+0 4 MPI_COLLECTIVE_END BARRIER 9 none 0 0
+0 5 MPI_COLLECTIVE_END BARRIER 9 none 0 0
+0 5 LEAVE MPI_Barrier
+0 6 LEAVE main
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := otf2.Copy(dir, "traces", src, otf2.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	archive, run := filepath.Join(dir, "traces.otf2"), filepath.Join(dir, "run.xtf")
+	if code, _, errs := call("analyze", archive, "-o", run, "-q"); code != jobs.ExitDone {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	for _, from := range []string{"rows", "graph"} {
+		if text := must(t, "report", run, "comm", "--source", from, "--format", "json"); strings.Contains(text, `"matrix": null`) || !strings.Contains(text, `"matrix": []`) {
+			t.Errorf("from %s:\n%s", from, text)
+		}
+	}
+	if _, out, _ := call("check", archive); strings.Count(out, "bad-reference: ") != 2 {
+		t.Errorf("check of the archive:\n%s", out)
+	}
+	doc := jsonOf[struct {
+		Diagnostics []struct {
+			Code  string
+			Count uint64
+		}
+	}](t, "report", run, "diagnostics")
+	for _, d := range doc.Diagnostics {
+		if d.Code == "bad-reference" && d.Count == 2 {
+			return
+		}
+	}
+	t.Errorf("no two bad references in %+v", doc)
 }

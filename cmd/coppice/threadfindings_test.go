@@ -1,0 +1,257 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/coppice-hpc/coppice/jobs"
+)
+
+// Programs whose threads wait for each other; times are milliseconds.
+const (
+	// Three threads want the critical section at 100: the first has it to 400, the second to
+	// 700, the third to 900. So the third waits 600 for it, and the first, which is at the
+	// barrier from 400 on, 500 there; the second 300 and 200.
+	critical = `
+-- definitions --
+STRING self=0 string="!$omp critical @solver.c:50"
+STRING self=1 string="!$omp critical sblock @solver.c:50"
+REGION self=0 name=0 region_role=12 paradigm=3
+REGION self=1 name=1 region_role=13 paradigm=3
+-- program --
+processes 1
+threads 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER "!$omp parallel @solver.c:41"
+0 100 ENTER "!$omp critical @solver.c:50"
+0 100 ENTER "!$omp critical sblock @solver.c:50"
+0 400 LEAVE "!$omp critical sblock @solver.c:50"
+0 400 LEAVE "!$omp critical @solver.c:50"
+0 400 ENTER "!$omp implicit barrier @solver.c:60"
+0 900 LEAVE "!$omp implicit barrier @solver.c:60"
+0 900 LEAVE "!$omp parallel @solver.c:41"
+0 1000 LEAVE main
+1 100 ENTER "!$omp parallel @solver.c:41"
+1 100 ENTER "!$omp critical @solver.c:50"
+1 400 ENTER "!$omp critical sblock @solver.c:50"
+1 700 LEAVE "!$omp critical sblock @solver.c:50"
+1 700 LEAVE "!$omp critical @solver.c:50"
+1 700 ENTER "!$omp implicit barrier @solver.c:60"
+1 900 LEAVE "!$omp implicit barrier @solver.c:60"
+1 900 LEAVE "!$omp parallel @solver.c:41"
+2 100 ENTER "!$omp parallel @solver.c:41"
+2 100 ENTER "!$omp critical @solver.c:50"
+2 700 ENTER "!$omp critical sblock @solver.c:50"
+2 900 LEAVE "!$omp critical sblock @solver.c:50"
+2 900 LEAVE "!$omp critical @solver.c:50"
+2 900 ENTER "!$omp implicit barrier @solver.c:60"
+2 900 LEAVE "!$omp implicit barrier @solver.c:60"
+2 900 LEAVE "!$omp parallel @solver.c:41"
+`
+	// Of four threads the last one has nothing to do, and waits 800: as long as the region is.
+	// The mean of all threads is a quarter of that.
+	idleThread = `
+-- program --
+processes 1
+threads 4
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER "!$omp parallel @solver.c:41"
+0 900 ENTER "!$omp implicit barrier @solver.c:60"
+0 900 LEAVE "!$omp implicit barrier @solver.c:60"
+0 900 LEAVE "!$omp parallel @solver.c:41"
+0 1000 LEAVE main
+1 100 ENTER "!$omp parallel @solver.c:41"
+1 900 LEAVE "!$omp parallel @solver.c:41"
+2 100 ENTER "!$omp parallel @solver.c:41"
+2 900 LEAVE "!$omp parallel @solver.c:41"
+3 100 ENTER "!$omp parallel @solver.c:41"
+3 100 ENTER "!$omp implicit barrier @solver.c:60"
+3 900 LEAVE "!$omp implicit barrier @solver.c:60"
+3 900 LEAVE "!$omp parallel @solver.c:41"
+`
+	// The second thread of process 1 waits for a mutex from 200 to 500, in two calls one
+	// inside of the other, and from 600 to 650; what it waits inside of MPI is time of MPI. Its
+	// other thread has the mutex meanwhile, in update.
+	mutex = `
+-- program --
+processes 2
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 1000 LEAVE main
+1 0 ENTER work
+1 1000 LEAVE work
+2 0 ENTER main
+2 150 ENTER update
+2 500 LEAVE update
+2 1000 LEAVE main
+3 0 ENTER work
+3 200 ENTER "void std::mutex::lock()"
+3 200 ENTER pthread_mutex_lock
+3 500 LEAVE pthread_mutex_lock
+3 500 LEAVE "void std::mutex::lock()"
+3 600 ENTER pthread_mutex_lock
+3 650 LEAVE pthread_mutex_lock
+3 700 ENTER MPI_Iprobe
+3 700 ENTER pthread_mutex_lock
+3 900 LEAVE pthread_mutex_lock
+3 900 LEAVE MPI_Iprobe
+3 1000 LEAVE work
+`
+	// The third thread waits for a mutex from 200 to 500; one of the others has it, and the trace
+	// does not say which.
+	crowd = `
+-- program --
+processes 1
+threads 3
+resolution 1000
+-- events --
+0 0 ENTER main
+0 1000 LEAVE main
+1 0 ENTER work
+1 1000 LEAVE work
+2 0 ENTER work
+2 200 ENTER pthread_mutex_lock
+2 500 LEAVE pthread_mutex_lock
+2 1000 LEAVE work
+`
+	// A thread that waits for work, and one that waits for the end of the other: nobody
+	// knows that the run could be shorter.
+	pool = `
+-- program --
+processes 1
+threads 2
+resolution 1000
+-- events --
+0 0 ENTER main
+0 100 ENTER pthread_join
+0 900 LEAVE pthread_join
+0 1000 LEAVE main
+1 0 ENTER worker
+1 100 ENTER pthread_cond_wait
+1 900 LEAVE pthread_cond_wait
+1 1000 LEAVE worker
+`
+)
+
+// TestThreadFindings compares what threads wait for each other with the sums above.
+func TestThreadFindings(t *testing.T) {
+	type finding struct {
+		Kind  string
+		Ticks uint64
+		Where struct {
+			Path      []string
+			Processes []uint32
+			Thread    *uint32
+		}
+		Evidence string
+	}
+	type answer struct {
+		Findings []finding
+		Waits    struct {
+			Threads []struct {
+				Process, Thread uint32
+				Lock            uint64 `json:"lock_wait"`
+				Wait            uint64 `json:"thread_wait"`
+			}
+		}
+	}
+	for _, x := range []struct {
+		name, trace     string
+		kind            string
+		ticks           uint64
+		process, thread uint32
+		path            string
+		evidence        []string
+		threads         [][4]uint64 // process, thread, lock, wait
+	}{
+		{
+			"critical section", critical, "lock_wait", 600, 0, 2, "!$omp parallel @solver.c:41 > !$omp critical @solver.c:50",
+			[]string{"all threads together 0.900000 s", "longest wait is from 0.100000 to 0.700000 s", "half way only thread 1 of the others did not wait: it was in !$omp parallel @solver.c:41 > !$omp critical @solver.c:50 > !$omp critical sblock @solver.c:50"},
+			[][4]uint64{{0, 2, 600, 0}, {0, 0, 0, 500}, {0, 1, 300, 200}},
+		},
+		{"critical section, barrier", critical, "thread_imbalance", 500, 0, 0, "main > !$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60", []string{"thread 2 least, 0.000000 s"}, nil},
+		{
+			"a thread without work", idleThread, "thread_imbalance", 800, 0, 3, "!$omp parallel @solver.c:41 > !$omp implicit barrier @solver.c:60",
+			[]string{"thread 3 waits longest"},
+			[][4]uint64{{0, 3, 0, 800}},
+		},
+		{
+			"mutex", mutex, "lock_wait", 350, 1, 1, "work > void std::mutex::lock() > pthread_mutex_lock",
+			[]string{"all threads together 0.350000 s", "longest wait is from 0.200000 to 0.500000 s, and half way only thread 0 of the others did not wait: it was in main > update"},
+			[][4]uint64{{1, 1, 350, 0}},
+		},
+		{"crowd", crowd, "lock_wait", 300, 0, 2, "work > pthread_mutex_lock", []string{"0.500000 s, and half way 2 of the other threads did not wait"}, [][4]uint64{{0, 2, 300, 0}}},
+		{"pool", pool, "", 0, 0, 0, "", nil, [][4]uint64{{0, 0, 0, 800}, {0, 1, 0, 800}}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			run := foundTrace(t, x.trace)
+			doc := jsonOf[answer](t, "report", run, "summary", "waits")
+			graph := jsonOf[answer](t, "report", foundTrace(t, x.trace, func(o *jobs.AnalyzeOptions) { o.GraphOnly = true }))
+			found := false
+			for _, f := range doc.Findings {
+				same := func(g finding) bool {
+					return g.Kind == f.Kind && g.Ticks == f.Ticks && slices.Equal(g.Where.Path, f.Where.Path)
+				}
+				if f.Kind == x.kind && !slices.ContainsFunc(graph.Findings, same) {
+					t.Errorf("%+v is not in %+v of the call graph", f, graph.Findings)
+				}
+				if x.kind == "" && (f.Kind == "lock_wait" || f.Kind == "thread_imbalance") {
+					t.Errorf("%+v", f)
+				}
+				if f.Kind != x.kind {
+					continue
+				}
+				found = true
+				if f.Ticks != x.ticks || !slices.Equal(f.Where.Processes, []uint32{x.process}) || f.Where.Thread == nil || *f.Where.Thread != x.thread || strings.Join(f.Where.Path, " > ") != x.path {
+					t.Errorf("%+v, want %d ticks of process %d, thread %d in %s", f, x.ticks, x.process, x.thread, x.path)
+				}
+				for _, want := range x.evidence {
+					if !strings.Contains(f.Evidence, want) {
+						t.Errorf("no %q in %q", want, f.Evidence)
+					}
+				}
+			}
+			if found != (x.kind != "") {
+				t.Errorf("%s: %+v", x.kind, doc.Findings)
+			}
+			var got [][4]uint64
+			for _, w := range doc.Waits.Threads {
+				got = append(got, [4]uint64{uint64(w.Process), uint64(w.Thread), w.Lock, w.Wait})
+			}
+			if x.threads != nil && !slices.Equal(got, x.threads) {
+				t.Errorf("threads %v, want %v", got, x.threads)
+			}
+			if code, out, errs := call("check", run); code != 0 {
+				t.Errorf("check has exit code %d\n%s%s", code, out, errs)
+			}
+		})
+	}
+}
+
+// TestLockWaitsOfParaver: the waits of a real program, as a script of awk adds up the lines of its trace
+// from the event with which a thread asks for a lock (type 60000006 to 60000009 or 60000033, value 3)
+// to that with which it has it (6).
+func TestLockWaitsOfParaver(t *testing.T) {
+	path := filepath.Join(sharedTraces(t), "..", "paraver", "omp2.prv.gz")
+	run := filepath.Join(t.TempDir(), "run.xtf")
+	must(t, "analyze", path, "-o", run, "-q")
+	type answer struct {
+		Waits struct {
+			Threads []struct {
+				Lock uint64 `json:"lock_wait"`
+			}
+		}
+	}
+	got := jsonOf[answer](t, "report", run, "waits").Waits.Threads
+	if len(got) != 2 || got[0].Lock != 36064057 || got[1].Lock != 9037791 {
+		t.Errorf("%+v", got)
+	}
+}
