@@ -348,8 +348,12 @@ func nodesUnderSlurm(t *testing.T, c *cluster) {
 	}
 	for launcher, id := range ids {
 		j := c.completed(t, id)
-		if j["NumNodes"] != "4" || j["NodeList"] != "n[1-4]" || !strings.Contains(c.log(id), "on 8 ranks") {
-			t.Errorf("%s: %s nodes, %s:\n%s", launcher, j["NumNodes"], j["NodeList"], c.log(id))
+		st, err := readStatus(filepath.Join(c.work, "coppice-"+id+".status"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st == nil || st.Ranks != 8 || j["NumNodes"] != "4" || j["NodeList"] != "n[1-4]" {
+			t.Errorf("%s: %+v on %s nodes, %s:\n%s", launcher, st, j["NumNodes"], j["NodeList"], c.log(id))
 		}
 		c.same(t, launcher+".xtf", "small.xtf")
 		if got := c.in(t, c.bin, "info", "coppice-"+id+".status", "--follow"); !strings.Contains(got, "done") {
