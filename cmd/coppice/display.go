@@ -27,9 +27,9 @@ const (
 type display struct {
 	w      io.Writer
 	form   string
-	status string // file, "" for none
-	stage  string
-	shown  float64 // share at the last plain line
+	status string        // file, "" for none
+	now    jobs.Progress // what was shown last
+	shown  float64       // share at the last plain line
 	last   time.Time
 	saved  time.Time
 	drawn  bool // a line of the tty form stands
@@ -74,7 +74,7 @@ func rate(p jobs.Progress) float64 {
 // show is called by the job whenever there is news.
 func (d *display) show(p jobs.Progress) {
 	now := time.Now()
-	begin := p.Stage != d.stage
+	begin := p.Stage != d.now.Stage
 	d.saveStatus(p, now, begin)
 	switch d.form {
 	case "tty":
@@ -88,7 +88,7 @@ func (d *display) show(p jobs.Progress) {
 		d.shown, d.last = s, now
 		d.line(p, now)
 	}
-	d.stage = p.Stage
+	d.now = p
 }
 
 func (d *display) line(p jobs.Progress, now time.Time) {
@@ -138,7 +138,9 @@ func (d *display) end(err error) {
 		case err != nil:
 			state = "failed: " + err.Error()
 		}
-		d.writeStatus(status{Schema: statusSchema, Time: time.Now().UTC().Format(time.RFC3339), Stage: d.stage, State: state, Share: 1})
+		st := statusOf(d.now, time.Now())
+		st.State, st.Share, st.Left = state, 1, 0
+		d.writeStatus(st)
 	}
 }
 

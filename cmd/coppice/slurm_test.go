@@ -182,7 +182,7 @@ func (c *cluster) caught(t *testing.T, name string, ranks int, submit func(outpu
 	return nil, "", nil
 }
 
-// frozen stops the ranks of a job; nil: it was over before.
+// frozen stops the ranks of a job while they load; nil: it was over that before.
 func (c *cluster) frozen(t *testing.T, id, output string, ranks int) []int {
 	t.Helper()
 	status := filepath.Join(c.work, "coppice-"+id+".status")
@@ -206,7 +206,7 @@ func (c *cluster) frozen(t *testing.T, id, output string, ranks int) []int {
 			return nil
 		}
 	}
-	if c.job(t, id)["JobState"] != "RUNNING" {
+	if st, err := readStatus(status); err != nil || st == nil || st.Stage != "load" || c.job(t, id)["JobState"] != "RUNNING" {
 		goOn(pids)
 		return nil
 	}
