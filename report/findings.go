@@ -76,7 +76,7 @@ type FindingCause struct {
 	Activity string   `json:"activity"`
 	Path     []string `json:"path"`
 	Region   string   `json:"region"`
-	Share    Ratio    `json:"share"`         // of the waits of this kind
+	Share    Ratio    `json:"share"`         // of the waits of this kind, at least
 	OfRow    Ratio    `json:"process_share"` // of that, by the process
 }
 
@@ -353,16 +353,20 @@ func (f *finder) transfer() {
 		loss = f.runtime - uint64(i)
 		basis = ", at most what the run is longer than on an ideal network"
 	}
-	without := "without waits"
-	if f.causes == nil {
-		without = "with waits, which are not known"
-	}
 	m := &f.s.Messages
+	unrecorded := slices.ContainsFunc(f.codes, func(c CodeTotal) bool { return c.Code == trace.DiagNoCollRecord })
 	for _, k := range []struct {
 		sum   int
 		class uint32
 		name  string
 	}{{sumP2P, xtf.ClassP2P, ItemWord(xtf.ItemP2P)}, {sumColl, xtf.ClassColl, ItemWord(xtf.ItemColl)}, {sumRMA, xtf.ClassRMA, ItemWord(xtf.ItemRMA)}} {
+		without := "without waits"
+		switch {
+		case f.causes == nil || k.sum == sumRMA || k.sum == sumP2P && m.Sent+m.Received == 0:
+			without = "with waits, which are not known"
+		case unrecorded:
+			without = "without waits for what has records"
+		}
 		x := RunFinding{
 			Kind: kindTransfer, Ticks: min(f.each.largest[k.sum], loss), Basis: "largest time of a process in " + k.name + " calls " + without + basis,
 			Where: FindingWhere{Processes: []uint32{f.each.rank[k.sum]}}, Query: f.command("report", "comm"),

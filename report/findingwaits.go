@@ -31,41 +31,43 @@ type placeSum struct {
 	place
 	node  uint32 // of the row with most
 	most  Sum
-	all   Sum
-	ranks map[uint32]uint64 // largest locations of rows
+	here  Sum               // waits of a pattern, or what they cost directly
+	long  Sum               // costs that waits of any pattern handed on
+	ranks map[uint32]uint64 // largest locations of rows, of what they have here
+	all   map[uint32]uint64 // the same with what was handed on
 }
 
-// places adds up rows by call path and activity, largest first. What a row says is
-// the sum over its locations and the part of the largest one.
-func (c *causes) places(rows map[causeKey]*causeSum, item xtf.Item) []*placeSum {
+// places adds up rows by call path and activity; of returns what counts of a row.
+func (c *causes) places(rows map[causeKey]*causeSum, of func(k causeKey, s *causeSum) (here, long Sum)) []*placeSum {
 	at := map[place]*placeSum{}
 	var list []*placeSum
 	for _, k := range sortedKeys(rows) {
-		if patternItems[k.pattern&xtf.WaitPatternMask] != item {
+		s := rows[k]
+		here, long := of(k, s)
+		v := add(here, long)
+		if v == 0 {
 			continue
 		}
-		s := rows[k]
 		p := place{uint32(k.key), k.activity}
 		if at[p] == nil {
-			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}}
+			at[p] = &placeSum{place: p, ranks: map[uint32]uint64{}, all: map[uint32]uint64{}}
 			list = append(list, at[p])
 		}
-		x, v := at[p], add(integer(s.ticks), integer(s.long))
-		x.all = add(x.all, v)
+		x := at[p]
+		x.here, x.long = add(x.here, here), add(x.long, long)
 		if v > x.most {
 			x.most, x.node = v, uint32(k.key>>32)
 		}
-		rank := c.rank(s.worstP)
-		x.ranks[rank] += s.worst
+		x.ranks[c.rank(s.worstP)] += min(s.worst, uint64(max(here, 0)))
+		x.all[c.rank(s.worstP)] += min(s.worst, uint64(max(v, 0)))
 	}
-	slices.SortStableFunc(list, func(a, b *placeSum) int { return cmp.Compare(b.all, a.all) })
 	return list
 }
 
-// worst is the process with the largest known part, the lowest of equals.
-func (x *placeSum) worst() (rank uint32, ticks uint64) {
+// worst is the process with the largest part, the lowest of equals.
+func worst(ranks map[uint32]uint64) (rank uint32, ticks uint64) {
 	rank = trace.Undefined
-	for r, v := range x.ranks { // the order does not matter
+	for r, v := range ranks { // the order does not matter
 		if v > ticks || v == ticks && r < rank {
 			rank, ticks = r, v
 		}
@@ -107,15 +109,20 @@ func (f *finder) waits() {
 func (f *finder) placeWaits(x *RunFinding, item xtf.Item, sum *Spread) {
 	x.Where.Processes = []uint32{sum.MaxP}
 	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.big(sum.Sum), f.u.name(), f.u.ticks(sum.Max), sum.MaxP)
-	list := f.causes.places(f.causes.waits, item)
+	list := f.causes.places(f.causes.waits, func(k causeKey, s *causeSum) (here, long Sum) {
+		if patternItems[k.pattern&xtf.WaitPatternMask] != item {
+			return 0, 0
+		}
+		return integer(s.ticks), 0
+	})
 	if len(list) == 0 {
 		return
 	}
-	top := list[0]
+	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(a.here, b.here) })
 	x.Where.Path, x.Where.Region = f.causes.paths.Names(top.path), clean(f.causes.name(criticalKey{f.causes.paths.Region(top.path), xtf.ActivityMPI}), 60)
 	x.Where.Interval = f.interval(top.node)
 	x.facts.region = x.Where.Region
-	x.Evidence += fmt.Sprintf("; %s of it in %s", ratio(top.all, sum.Sum).percent(), pathLabel(x.Where.Path))
+	x.Evidence += fmt.Sprintf("; %s of it in %s", ratio(top.here, sum.Sum).percent(), pathLabel(x.Where.Path))
 	if item != xtf.ItemLateSender {
 		return
 	}
@@ -135,26 +142,51 @@ func (f *finder) interval(n uint32) string {
 	return f.nodes[n].label()
 }
 
-// blame says who makes others wait.
+// blame says who makes others wait. A short cost has the pattern of the wait that it makes. A long one has that of an earlier
+// wait, which handed the lateness on: of it a pattern has at least what all other waits cannot have handed on.
 func (f *finder) blame(x *RunFinding, item xtf.Item) {
-	list := f.causes.places(f.causes.delays, item)
+	var waited, elsewhere Sum // waits of the pattern; what waits of others handed on
+	for k, s := range f.causes.waits {
+		switch i := patternItems[k.pattern&xtf.WaitPatternMask]; {
+		case i == item:
+			waited = add(waited, integer(s.ticks))
+		case slices.Contains(waitItems, i):
+			elsewhere = add(elsewhere, integer(s.ticks))
+		}
+	}
+	list := f.causes.places(f.causes.delays, func(k causeKey, s *causeSum) (here, long Sum) {
+		if patternItems[k.pattern&xtf.WaitPatternMask] != item {
+			elsewhere = sub(elsewhere, integer(s.ticks))
+			return 0, integer(s.long)
+		}
+		return integer(s.ticks), integer(s.long)
+	})
 	if len(list) == 0 {
 		return
 	}
-	top := list[0]
-	rank, ticks := top.worst()
-	all := Sum(0)
-	for _, p := range list {
-		all = add(all, p.all)
+	elsewhere = max(elsewhere, 0)
+	least := func(p *placeSum) Sum { return add(p.here, max(sub(p.long, elsewhere), 0)) }
+	top := slices.MaxFunc(list, func(a, b *placeSum) int { return cmp.Compare(least(a), least(b)) })
+	if least(top) <= 0 {
+		return
+	}
+	rank, ticks := worst(top.ranks)
+	part, atLeast := top.here, ""
+	if top.long > elsewhere { // what was handed on counts too
+		rank, ticks = worst(top.all)
+		part = add(part, top.long)
+	}
+	if elsewhere > 0 && top.long > 0 {
+		atLeast = "at least "
 	}
 	region := f.causes.paths.Region(top.path)
 	x.Cause = &FindingCause{
 		Process: rank, Activity: ActivityName(top.activity), Path: f.causes.paths.Names(top.path), Region: clean(f.causes.name(criticalKey{region, top.activity}), 60),
-		Share: ratio(top.all, all), OfRow: ratio(integer(ticks), top.all),
+		Share: ratio(least(top), waited), OfRow: ratio(integer(ticks), part),
 	}
 	x.facts.activity, x.facts.causeRegion, x.facts.causeNode = x.Cause.Activity, region, top.node
 	cause := Cause{Activity: x.Cause.Activity, region: region, Rank: rank}
-	x.Evidence += fmt.Sprintf("; %s of the waits come from %s (%s of that)", x.Cause.Share.percent(), cause.who(f.r), x.Cause.OfRow.percent())
+	x.Evidence += fmt.Sprintf("; %s%s of the waits come from %s (%s of that)", atLeast, x.Cause.Share.percent(), cause.who(f.r), x.Cause.OfRow.percent())
 }
 
 // imbalance is work that is dealt out unevenly: of the waits in collectives that the

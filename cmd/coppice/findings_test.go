@@ -28,6 +28,8 @@ type finding struct {
 	Cause *struct {
 		Process          uint32
 		Activity, Region string
+		Share            float64
+		OfRow            float64 `json:"process_share"`
 	}
 	Evidence, Query, Advice, Text string
 }
