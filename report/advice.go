@@ -43,7 +43,7 @@ var adviceTable = []adviceRow{
 	{"late_progress", "", nil, "enter MPI during the computation (MPI_Test), or use a progress thread"},
 	{kindBarrier, "", func(x *findingFacts) bool { return x.activity == "cpu" }, "balance the work before the barrier, or drop the barrier if nothing needs it"},
 	{kindNxN, "", func(x *findingFacts) bool { return x.activity == "cpu" }, "balance the work before the operation"},
-	{"late_broadcast", "", func(x *findingFacts) bool { return x.activity == "cpu" }, "move the broadcast up, or the root's work behind it"},
+	{"late_broadcast", "", func(x *findingFacts) bool { return x.activity == "cpu" }, "move the operation up, or the root's work after it"},
 	{"early_reduce", "", nil, "let the root compute before the reduction, it waits for all others"},
 	{kindImbalance, "", func(x *findingFacts) bool { return x.outside }, "instrument the program's functions to see where, then deal out the work more evenly"},
 	{kindImbalance, "", nil, "deal out the work more evenly"},

@@ -240,8 +240,9 @@ func (f *finder) ticksOf(ns uint64) uint64 {
 	return muldiv(ns, f.s.Resolution, 1e9)
 }
 
-// oversubscription says where more processes than processors compute. Where nothing tells what that costs, it gains nothing
-// that is known, and stands behind the others.
+// oversubscription says where more processes than processors compute, and what that costs between MPI calls. Where nothing
+// tells that, or where it is too little for a finding, it gains nothing that is known and comes after the others: in MPI calls
+// processes wait for such that have no processor, and no record tells how long.
 func (f *finder) oversubscription(known bool) {
 	var s *sharing
 	for _, x := range f.sharing {
@@ -249,12 +250,18 @@ func (f *finder) oversubscription(known bool) {
 			s = x
 		}
 	}
-	if s == nil || known != (s.told > 0) {
+	if s == nil || known != (s.told > 0 && f.matters(min(s.worst, f.runtime))) {
 		return
 	}
 	x := RunFinding{
 		Kind: kindOversubscription, Ticks: min(s.worst, f.runtime), Query: f.command("report", "intervals --ordered cpu"), facts: findingFacts{bound: s.bound},
 		Basis: "no gain that is known: the trace does not tell for how long processes had a processor",
+	}
+	if !known {
+		x.Ticks = 0
+	}
+	if s.told > 0 {
+		x.Basis = "no gain that is known: the trace tells for how long processes had no processor between MPI calls, and not in them"
 	}
 	x.Where.Processes = []uint32{s.worstRank}
 	x.Evidence = fmt.Sprintf("%s on host %s may use %s", plural(len(s.ranks), "process"), s.host, plural(int(s.processors), "processor"))
@@ -266,6 +273,9 @@ func (f *finder) oversubscription(known bool) {
 	}
 	if !known {
 		x.Where.Processes = s.ranks[:1]
+		if s.told > 0 {
+			x.Evidence += fmt.Sprintf("; between MPI calls rank %d had none for %s %s, in MPI calls that is not known", s.worstRank, f.u.ticks(s.worst), f.u.name())
+		}
 		x.Text = "more processes than processors: " + x.Evidence
 		f.list = append(f.list, x)
 		return
