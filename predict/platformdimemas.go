@@ -2,10 +2,10 @@ package predict
 
 import (
 	"fmt"
-	"math/big"
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -154,7 +154,7 @@ func (in *dimemasReader) nodeRecord(name string, fields []string) error {
 	if !ok || speed.Sign() <= 0 {
 		return in.fail(name, "speed "+clipped(fields[at.speed]), "a number above 0")
 	}
-	if in.p.Scale, ok = ParseScale(trimmed(new(big.Rat).Inv(speed).FloatString(9))); !ok {
+	if in.p.Scale, ok = ParseScale(trimmed(exact.Int(1).Over(speed).Fixed(9))); !ok {
 		return in.fail(name, "speed "+clipped(fields[at.speed]), "a number whose inverse is above 0 and up to 1000000")
 	}
 	node, net := in.link(simnet.LinkNode), in.link(simnet.LinkNet)
@@ -211,5 +211,5 @@ func (in *dimemasReader) rate(text string) (simnet.Rate, bool) {
 	if !ok {
 		return 0, false
 	}
-	return bandwidth(x.Mul(x, new(big.Rat).SetInt64(1<<20)))
+	return bandwidth(x.Times(1 << 20))
 }

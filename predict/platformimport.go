@@ -3,10 +3,10 @@ package predict
 import (
 	"fmt"
 	"io"
-	"math/big"
 	"os"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -36,7 +36,7 @@ func ImportLogGOPS(letters string) (*Platform, error) {
 }
 
 // setLetter sets what a letter of LogGOPSim means.
-func setLetter(l *simnet.Link, letter string, x *big.Rat) error {
+func setLetter(l *simnet.Link, letter string, x exact.Number) error {
 	var ps uint64
 	ok, allowed := true, aTime
 	time := func(to ...*int64) {
@@ -71,11 +71,11 @@ func setLetter(l *simnet.Link, letter string, x *big.Rat) error {
 }
 
 // bandwidth turns bytes a second into the time of a byte.
-func bandwidth(bytesPerSecond *big.Rat) (simnet.Rate, bool) {
+func bandwidth(bytesPerSecond exact.Number) (simnet.Rate, bool) {
 	if bytesPerSecond.Sign() <= 0 {
 		return 0, false
 	}
-	return rateOf(new(big.Rat).Quo(new(big.Rat).SetInt64(1e9), bytesPerSecond))
+	return rateOf(exact.Int(1e9).Over(bytesPerSecond))
 }
 
 // maxImport bounds the size of a file of another tool, bytes.

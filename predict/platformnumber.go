@@ -1,11 +1,10 @@
 package predict
 
 import (
-	"math"
-	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -20,59 +19,42 @@ const (
 	maxBand   = 1e15
 )
 
-// decimal reads a number of TOML exactly. It bounds digits and exponent before it computes.
-func decimal(text string) (*big.Rat, bool) {
+// decimal reads a number of TOML.
+func decimal(text string) (exact.Number, bool) {
 	text = strings.ReplaceAll(text, "_", "")
-	if text == "" || len(text) > 60 {
-		return nil, false
-	}
 	if len(text) > 1 && text[0] == '0' && strings.ContainsRune("xob", rune(text[1])) {
 		n, err := strconv.ParseUint(text, 0, 64)
-		return new(big.Rat).SetInt(new(big.Int).SetUint64(n)), err == nil
+		return exact.Share(0, n, 1), err == nil
 	}
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		x, err := strconv.Atoi(text[i+1:])
-		if err != nil || x < -40 || x > 40 {
-			return nil, false
-		}
-	}
-	if strings.Trim(text, "+-0123456789.eE") != "" {
-		return nil, false
-	}
-	return new(big.Rat).SetString(text)
+	return exact.Parse(text)
 }
 
 // scaled returns x times factor, rounded to the nearest integer, halves up, and whether it is between 0 and most.
-func scaled(x *big.Rat, factor, most uint64) (uint64, bool) {
-	f := new(big.Int).SetUint64(factor)
-	num := new(big.Int).Mul(x.Num(), f)
-	if num.Sign() < 0 {
-		return 0, false
-	}
-	num.Lsh(num, 1).Add(num, x.Denom())
-	num.Quo(num, new(big.Int).Lsh(x.Denom(), 1))
-	return num.Uint64(), num.IsUint64() && num.Uint64() <= most
+func scaled(x exact.Number, factor, most uint64) (uint64, bool) {
+	y := x.Times(factor)
+	v := uint64(y.Round())
+	return v, y.Known() && x.Sign() >= 0 && v <= most
 }
 
 // rateOf turns ns a byte into a rate.
-func rateOf(x *big.Rat) (simnet.Rate, bool) {
-	v, ok := scaled(x, 1000<<32, math.MaxUint64)
-	return simnet.Rate(v), ok && x.Cmp(new(big.Rat).SetInt64(maxRateNS)) <= 0
+func rateOf(x exact.Number) (simnet.Rate, bool) {
+	const unit = 1000 << 32
+	n := x.Floor()
+	part, ok := scaled(x.Minus(exact.Int(n)), unit, unit)
+	return simnet.Rate(uint64(n)*unit + part), ok && n >= 0 && x.Compare(exact.Int(maxRateNS)) <= 0
 }
 
 // nsOf writes ps as ns.
 func nsOf(ps int64) string {
-	return trimmed(new(big.Rat).SetFrac64(ps, 1000).FloatString(3))
+	return trimmed(exact.Int(ps).Div(1000).Fixed(3))
 }
 
 // rateNS writes a rate as ns a byte, with the fewest digits that read as the same rate.
 func rateNS(r simnet.Rate) string {
-	den := new(big.Int).Lsh(big.NewInt(1000), 32)
-	exact := new(big.Rat).SetFrac(new(big.Int).SetUint64(uint64(r)), den)
 	for digits := 0; ; digits++ {
-		s := exact.FloatString(digits)
-		x, ok := new(big.Rat).SetString(s)
-		if back, fits := rateOf(x); ok && fits && back == r || digits == 40 {
+		s := exact.Share(0, uint64(r), 1000<<32).Fixed(digits)
+		x, _ := exact.Parse(s)
+		if back, fits := rateOf(x); fits && back == r || digits == 18 {
 			return trimmed(s)
 		}
 	}
@@ -89,14 +71,20 @@ func trimmed(s string) string {
 // ParseScale reads a factor of computing times, such as 0.7: more than 0, at most a million, with at most nine decimals.
 func ParseScale(text string) (Scale, bool) {
 	x, ok := decimal(text)
-	if !ok || x.Sign() <= 0 || x.Cmp(new(big.Rat).SetInt64(1e6)) > 0 || !x.Num().IsUint64() || !x.Denom().IsUint64() || x.Denom().Uint64() > 1e9 {
+	billionths := x.Times(1e9)
+	if !ok || x.Sign() <= 0 || x.Compare(exact.Int(1e6)) > 0 || !billionths.IsInt() {
 		return Scale{}, false
 	}
-	return Scale{x.Num().Uint64(), x.Denom().Uint64()}, true
+	s := Scale{uint64(billionths.Floor()), 1e9}
+	for _, p := range []uint64{2, 5} {
+		for s.Num%p == 0 && s.Den%p == 0 {
+			s.Num, s.Den = s.Num/p, s.Den/p
+		}
+	}
+	return s, true
 }
 
 // String writes the factor as a decimal.
 func (s Scale) String() string {
-	r := new(big.Rat).SetFrac(new(big.Int).SetUint64(s.Num), new(big.Int).SetUint64(s.Den))
-	return trimmed(r.FloatString(9))
+	return trimmed(exact.Share(0, s.Num, s.Den).Fixed(9))
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2/unstable"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -182,9 +182,9 @@ func (in *platformReader) value() string {
 }
 
 // number returns the number under way.
-func (in *platformReader) number() (*big.Rat, bool) {
+func (in *platformReader) number() (exact.Number, bool) {
 	if in.e.kind != unstable.Integer && in.e.kind != unstable.Float {
-		return nil, false
+		return exact.Number{}, false
 	}
 	return decimal(in.e.text)
 }
@@ -203,7 +203,7 @@ func (in *platformReader) time(to *int64) bool {
 // rate reads ns a byte.
 func (in *platformReader) rate(to *simnet.Rate) bool {
 	x, ok := in.number()
-	if !ok || x.Sign() < 0 {
+	if !ok {
 		return false
 	}
 	*to, ok = rateOf(x)
@@ -216,11 +216,8 @@ func (in *platformReader) integer(least, most uint64, to *uint64) bool {
 		return false
 	}
 	x, ok := decimal(in.e.text)
-	if !ok || !x.IsInt() || !x.Num().IsUint64() {
-		return false
-	}
-	*to = x.Num().Uint64()
-	return *to >= least && *to <= most
+	*to = uint64(x.Floor())
+	return ok && x.IsInt() && x.Sign() >= 0 && *to >= least && *to <= most
 }
 
 // count is integer for 32 bits.
@@ -238,10 +235,10 @@ func (in *platformReader) counts(most uint32, to *[]uint32) bool {
 	}
 	for _, text := range in.e.list {
 		x, ok := decimal(text)
-		if !ok || !x.IsInt() || !x.Num().IsUint64() || x.Num().Uint64() == 0 || x.Num().Uint64() > uint64(most) {
+		if !ok || !x.IsInt() || x.Sign() <= 0 || uint64(x.Floor()) > uint64(most) {
 			return false
 		}
-		*to = append(*to, uint32(x.Num().Uint64()))
+		*to = append(*to, uint32(x.Floor()))
 	}
 	return true
 }

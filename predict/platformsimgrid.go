@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
@@ -227,7 +227,7 @@ func numberLists(text string) ([][]uint32, bool) {
 }
 
 // numberUnit divides a number from its unit.
-func numberUnit(text string) (*big.Rat, string, bool) {
+func numberUnit(text string) (exact.Number, string, bool) {
 	text = strings.TrimSpace(text)
 	i := strings.LastIndexAny(text, "0123456789.")
 	x, ok := decimal(text[:i+1])
@@ -235,7 +235,7 @@ func numberUnit(text string) (*big.Rat, string, bool) {
 }
 
 // simgridTimes are the units of time of SimGrid, in ns.
-var simgridTimes = map[string]int64{"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1, "m": 60e9, "h": 3600e9}
+var simgridTimes = map[string]uint64{"": 1e9, "s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1, "m": 60e9, "h": 3600e9}
 
 // simgridTime reads a time into ps, short enough that a few of them are still one that a platform file may hold.
 func simgridTime(text string) (int64, bool) {
@@ -244,12 +244,12 @@ func simgridTime(text string) (int64, bool) {
 	if !ok || !known {
 		return 0, false
 	}
-	ps, ok := scaled(x.Mul(x, new(big.Rat).SetInt64(ns)), 1000, maxTimeNS*1000/4)
+	ps, ok := scaled(x.Times(ns), 1000, maxTimeNS*1000/4)
 	return int64(ps), ok
 }
 
 // simgridPrefixes are the prefixes of units, decimal and binary.
-var simgridPrefixes = map[string]int64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
+var simgridPrefixes = map[string]uint64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40}
 
 // simgridBandwidth reads bits or bytes a second.
 func simgridBandwidth(text string) (simnet.Rate, bool) {
@@ -266,9 +266,9 @@ func simgridBandwidth(text string) (simnet.Rate, bool) {
 	if !known || !isBytes && !isBits && u != "" {
 		return 0, false
 	}
-	x.Mul(x, new(big.Rat).SetInt64(factor))
+	x = x.Times(factor)
 	if isBits {
-		x.Quo(x, new(big.Rat).SetInt64(8))
+		x = x.Div(8)
 	}
 	return bandwidth(x)
 }

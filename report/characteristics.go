@@ -201,9 +201,9 @@ func (t *Ticks) setProductive(all Sum, mpi Fraction) {
 		lost = add(lost, x.ticks)
 	}
 	t.MPIProductive = mpi
-	t.MPILost = mpi.from(all)
-	t.Productive = mpi.plus(useful)
-	t.Lost = t.MPILost.plus(lost)
+	t.MPILost = whole(all).Minus(mpi)
+	t.Productive = mpi.Plus(whole(useful))
+	t.Lost = t.MPILost.Plus(whole(lost))
 }
 
 // efficiency is the productive part of what is measured, 1 for an empty interval,
@@ -211,9 +211,9 @@ func (t *Ticks) setProductive(all Sum, mpi Fraction) {
 func (t *Ticks) efficiency() (efficiency, speedup Ratio) {
 	efficiency = Ratio{1, true}
 	if t.Measured != 0 {
-		efficiency = t.Productive.over(t.Measured)
+		efficiency = over(t.Productive, t.Measured)
 	}
-	return efficiency, t.Productive.over(t.longest)
+	return efficiency, over(t.Productive, t.longest)
 }
 
 // efficiencyText is the efficiency with 6 decimals, half away from zero.
@@ -221,7 +221,7 @@ func (t *Ticks) efficiencyText() string {
 	if t.Measured == 0 {
 		return "1.000000"
 	}
-	return t.Productive.share(whole(t.Measured), 1).fixed(6)
+	return t.Productive.Div(uint64(max(t.Measured, 0))).Fixed(6)
 }
 
 // runtime is what POP's efficiencies divide by: of an interval executed once the

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -143,7 +144,7 @@ func (c *Condition) number(text string, at int) error {
 	if digits < 0 {
 		digits = len(rest)
 	}
-	v, ok := parseFraction(rest[:digits])
+	v, ok := exact.Parse(rest[:digits])
 	if !ok || digits > 40 {
 		return conditionAt(text, at, "%q is no number", clean(rest, 40))
 	}
@@ -167,12 +168,12 @@ func (c *Condition) number(text string, at int) error {
 func (c *Condition) limit(resolution uint64) (Fraction, error) {
 	switch scale := map[string]uint64{"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "": 1}[c.unit]; {
 	case c.unit == "%":
-		return c.value.times(1, 100), nil
+		return c.value.Div(100), nil
 	case c.metric.kind != kindTime || c.unit == "ticks" || c.unit == "" && resolution == 0:
 	case resolution == 0:
 		return Fraction{}, fmt.Errorf("%q: %w: the trace does not tell the resolution of its clock, compare with ticks", c.text, ErrCondition)
 	default:
-		return c.value.times(resolution, scale), nil
+		return c.value.Scale(resolution, scale), nil
 	}
 	return c.value, nil
 }
@@ -209,7 +210,7 @@ func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
 		}
 		i := s.interval(n, rules)
 		v := c.metric.value(i)
-		verdict := Verdict{Holds: !v.defined() || c.holds(v.compare(limit))}
+		verdict := Verdict{Holds: !v.Known() || c.holds(v.Compare(limit))}
 		verdict.Text = fmt.Sprintf("%s: %s of %s is %s", c.text, c.metric.name, i.label, c.metric.text(v, u))
 		verdicts = append(verdicts, verdict)
 	}
@@ -235,14 +236,14 @@ func (c *Condition) holds(order int) bool {
 // text prints a value of the metric.
 func (m *metric) text(v Fraction, u unit) string {
 	switch {
-	case !v.defined():
+	case !v.Known():
 		return "not known, which counts as failing"
 	case m.kind == kindCount:
-		return v.fixed(0)
+		return v.Fixed(0)
 	case m.kind == kindTime:
 		return u.plain(v) + " " + u.name()
 	}
-	return v.fixed(6)
+	return v.Fixed(6)
 }
 
 // metricOf finds a metric by its name.
@@ -279,7 +280,7 @@ func metrics() []metric {
 			if i.Ticks.Measured == 0 {
 				return whole(1)
 			}
-			return i.Ticks.Productive.by(fraction(1, i.Ticks.Measured))
+			return i.Ticks.Productive.Div(uint64(max(i.Ticks.Measured, 0)))
 		}},
 		{"parallel_efficiency", kindShare, func(i *Interval) Fraction { return i.POP.parallel }},
 		share("process_efficiency", func(i *Interval) (a, b Sum) { return i.POP.Useful, times(i.POP.Runtime, i.POP.participants) }),

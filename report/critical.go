@@ -103,7 +103,7 @@ func (x *Critical) sum(c *causes, name string, k criticalKey, s *causeSum, all S
 		return line
 	}
 	line.Mean = fraction(all, integer(processes))
-	line.Imbalance = line.Mean.from(line.Ticks)
+	line.Imbalance = whole(line.Ticks).Minus(line.Mean)
 	if over := sub(times(line.Ticks, processes), all); over != notKnown {
 		line.Impact = max(over, 0)
 	}

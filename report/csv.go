@@ -143,8 +143,8 @@ func (n *Interval) csvRow(p *processItems, rules Rules) []string {
 			other = add(other, integer(p.at(id, i)))
 		}
 	}
-	lost := fraction(mpi, of).from(add(mpi, other))
-	return append(row, strconv.FormatUint(p.useful(id, rules), 10), lost.fixed(3))
+	lost := whole(add(mpi, other)).Minus(fraction(mpi, of))
+	return append(row, strconv.FormatUint(p.useful(id, rules), 10), lost.Fixed(3))
 }
 
 // pathText is a path as 0.1.0.

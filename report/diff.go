@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"os"
 	"slices"
+	"strconv"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -22,12 +22,11 @@ var ErrDiff = errors.New("runs that cannot be compared")
 // DiffOptions choose what a comparison says.
 type DiffOptions struct {
 	Rules     Rules
-	Threshold *big.Rat // what counts as worse or better, 1/20 if nil
+	Threshold Fraction // what counts as worse or better, 1/20 if not known
 }
 
-// leastShare is the part of the first run's length below which a change of time
-// counts for nothing: short intervals vary by much.
-var leastShare = fraction(1, 100)
+// A change of time below 1/leastShare of the first run's length counts for nothing: short intervals vary by much.
+const leastShare = 100
 
 // Diff is two runs side by side, by interval, region and pattern of waits. Times are
 // seconds, or ticks where the traces do not tell the resolution of their clocks.
@@ -76,10 +75,10 @@ type DiffNumber struct{ Fraction }
 
 // MarshalJSON writes null for what is not known.
 func (n DiffNumber) MarshalJSON() ([]byte, error) {
-	if r := n.rat(); r != nil && r.IsInt() {
-		return []byte(r.Num().String()), nil
+	if n.IsInt() {
+		return strconv.AppendInt(nil, n.Floor(), 10), nil
 	}
-	return n.ratio().MarshalJSON()
+	return ratioOf(n.Fraction).MarshalJSON()
 }
 
 // DiffLine is a number of both runs.
@@ -95,7 +94,7 @@ type DiffLine struct {
 // newLine computes change and ratio.
 func newLine(name string, kind metricKind, a, b Fraction) DiffLine {
 	x := DiffLine{Name: name, A: DiffNumber{a}, B: DiffNumber{b}, kind: kind}
-	x.Change.Fraction, x.Ratio.Fraction = b.minus(a), b.share(a, 1)
+	x.Change.Fraction, x.Ratio.Fraction = b.Minus(a), b.Over(a)
 	return x
 }
 
@@ -147,12 +146,12 @@ const (
 
 // diffSample is what a run contributes.
 type diffSample struct {
-	run       *Run
-	nodes     []node
-	intervals []*Interval
-	regions   map[string]*diffSum
-	scale     Fraction // seconds, or ticks, of a tick
-	processes uint64
+	run        *Run
+	nodes      []node
+	intervals  []*Interval
+	regions    map[string]*diffSum
+	resolution uint64 // ticks a unit
+	processes  uint64
 }
 
 // diffSum adds up regions of one name.
@@ -166,10 +165,10 @@ type diffSum struct {
 // profile of the whole runs, and all bytes of two files that have the same identity
 // and size.
 func NewDiff(a, b *Run, o DiffOptions) (*Diff, error) {
-	if o.Threshold == nil {
-		o.Threshold = big.NewRat(1, 20)
+	if !o.Threshold.Known() {
+		o.Threshold = fraction(1, 20)
 	}
-	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{fractionOf(o.Threshold)}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
+	d := &Diff{Schema: DiffSchema, Threshold: DiffNumber{o.Threshold}, Provenance: []DiffOption{}, Waits: []DiffLine{}, Regions: []DiffRegion{}, Worse: []DiffFound{}, Better: []DiffFound{}}
 	if (a.Defs.Clock().TimerResolution == 0) != (b.Defs.Clock().TimerResolution == 0) {
 		return nil, fmt.Errorf("%s and %s: %w: one tells the resolution of its clock, the other does not", a.Name, b.Name, ErrDiff)
 	}
@@ -210,7 +209,7 @@ func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	x := &diffSample{run: r, nodes: s.nodes, regions: map[string]*diffSum{}, scale: fraction64(1, max(r.Defs.Clock().TimerResolution, 1)), processes: max(s.measured[0].participants, 1)}
+	x := &diffSample{run: r, nodes: s.nodes, regions: map[string]*diffSum{}, resolution: max(r.Defs.Clock().TimerResolution, 1), processes: max(s.measured[0].participants, 1)}
 	for n := range s.nodes {
 		x.intervals = append(x.intervals, s.interval(n, rules))
 	}
@@ -244,7 +243,7 @@ func (r *Run) diffRun(x *diffSample, rules Rules) (DiffRun, provenance, error) {
 }
 
 // time turns ticks into the unit of the comparison.
-func (x *diffSample) time(ticks Sum) Fraction { return whole(ticks).by(x.scale) }
+func (x *diffSample) time(ticks Sum) Fraction { return whole(ticks).Div(x.resolution) }
 
 // sameBytes compares two files, where identity and size leave it open.
 func sameBytes(a, b *DiffRun) (bool, error) {

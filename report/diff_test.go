@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -59,7 +58,7 @@ func TestDiff(t *testing.T) {
 	for i := range d.Intervals {
 		n := &d.Intervals[i]
 		x := n.metric("execution")
-		paths = append(paths, fmt.Sprintf("%s %s %s %s", n.Path[len(n.Path)-1][:5], x.A.fixed(6), x.B.fixed(6), n.Verdict))
+		paths = append(paths, fmt.Sprintf("%s %s %s %s", n.Path[len(n.Path)-1][:5], x.A.Fixed(6), x.B.Fixed(6), n.Verdict))
 	}
 	// microseconds: the whole program grows by 100 of 1000, the first solve by 100 of 500
 	want := []string{"whole 0.001000 0.001100 worse", "solve 0.000500 0.000600 worse", "solve 0.000400 0.000400 same"}
@@ -75,10 +74,10 @@ func TestDiff(t *testing.T) {
 	if text := d.Worse[0].Text; !strings.Contains(text, "0.001100 s, was 0.001000 (+10.0 %): a process spends 0.000100 s more in MPI on average") {
 		t.Error(text)
 	}
-	if r := d.Regions[0]; r.Time.Change.fixed(6) != "0.000100" || r.Calls.B.round() != 22 {
+	if r := d.Regions[0]; r.Time.Change.Fixed(6) != "0.000100" || r.Calls.B.Round() != 22 {
 		t.Errorf("%+v", r)
 	}
-	back := newDiff(t, b, a, DiffOptions{Threshold: big.NewRat(1, 10)})
+	back := newDiff(t, b, a, DiffOptions{Threshold: fraction(1, 10)})
 	if len(back.Worse) != 0 || len(back.Better) != 1 || !strings.Contains(back.Better[0].Interval, "solve") {
 		t.Errorf("back: worse %v, better %v", back.Worse, back.Better)
 	}

@@ -63,7 +63,7 @@ func (d *Diff) Judge(list []*DiffCondition) ([]Verdict, error) {
 		v := c.number(d, n)
 		u := unit{min(d.Runs[0].Resolution, 1)}
 		verdicts = append(verdicts, Verdict{
-			Holds: !v.defined() || c.holds(v.compare(limit)),
+			Holds: !v.Known() || c.holds(v.Compare(limit)),
 			Text:  fmt.Sprintf("%s: %s of %s is %s", c.text, c.metric.name, b.intervals[n].label, c.metric.text(v, u)),
 		})
 	}
@@ -77,7 +77,7 @@ func (c *DiffCondition) number(d *Diff, n int) Fraction {
 	base, _, _ := strings.Cut(m.name, ".")
 	plain, _ := metricOf(base)
 	y := d.samples[1].value(&plain, d.samples[1].intervals[n], false)
-	if c.of == "" || !y.defined() {
+	if c.of == "" || !y.Known() {
 		return y
 	}
 	for _, p := range d.pairs {

@@ -50,7 +50,7 @@ func (d *Diff) WriteHTML(out io.Writer) error {
 		return err
 	}
 	h := &htmlDiff{htmlPage: page, A: d.htmlRun(0), B: d.htmlRun(1), Unit: d.unitName(), Identical: d.Identical, Commands: []string{"coppice diff A.xtf B.xtf --format html -o diff.html"}}
-	if d.Threshold.compare(fraction(1, 20)) != 0 {
+	if d.Threshold.Compare(fraction(1, 20)) != 0 {
 		h.Commands[0] += " --threshold " + strings.ReplaceAll(percentRat(d.Threshold.Fraction), " ", "")
 	}
 	for _, s := range d.sentences() {
@@ -90,7 +90,7 @@ func (d *Diff) htmlCards() []htmlCard {
 		return c
 	}
 	list := []htmlCard{card("Execution time", "execution"), card("Parallel efficiency", "parallel_efficiency"), card("Computing, mean of a process", "cpu"), card("MPI, mean of a process", "mpi")}
-	if root.metric("wait").B.defined() {
+	if root.metric("wait").B.Known() {
 		list = append(list, card("Waiting, mean of a process", "wait"))
 	}
 	list[0].Grade = map[string]string{diffWorse: "poor", diffBetter: "good"}[root.Verdict]
@@ -110,17 +110,17 @@ func (d *Diff) htmlOptions() *htmlTable {
 
 // cell is a number of a table.
 func (d *Diff) cell(kind metricKind, v DiffNumber) htmlCell {
-	if !v.defined() {
+	if !v.Known() {
 		return htmlCell{"n/a", ""}
 	}
-	f := v.ratio().Value
+	f := v.Float()
 	return numberCell(d.number(kind, v), f)
 }
 
 // changeCell is the change of a line.
 func (d *Diff) changeCell(x *DiffLine) htmlCell {
 	c := d.cell(x.kind, x.Change)
-	if x.Change.defined() {
+	if x.Change.Known() {
 		c.Text = d.signed(x.kind, x.Change)
 	}
 	return c
@@ -128,19 +128,19 @@ func (d *Diff) changeCell(x *DiffLine) htmlCell {
 
 // percentCell is the change in per cent, which sorts by the ratio.
 func (x *DiffLine) percentCell() htmlCell {
-	if !x.Ratio.defined() {
+	if !x.Ratio.Known() {
 		return htmlCell{x.percent(), "0"}
 	}
-	f := x.Ratio.ratio().Value
+	f := x.Ratio.Float()
 	return numberCell(x.percent(), f)
 }
 
 // htmlTree has a line for each interval of both runs, and what one has alone.
 func (d *Diff) htmlTree(h *htmlDiff) {
 	longest := whole(0)
-	if x := d.Intervals[0].metric("execution"); x.A.defined() && x.B.defined() {
+	if x := d.Intervals[0].metric("execution"); x.A.Known() && x.B.Known() {
 		longest = x.A.Fraction
-		if x.B.compare(longest) > 0 {
+		if x.B.Compare(longest) > 0 {
 			longest = x.B.Fraction
 		}
 	}
@@ -171,13 +171,13 @@ func (d *Diff) htmlTree(h *htmlDiff) {
 
 // diffBars draws two times, one above the other.
 func diffBars(x *DiffLine, longest Fraction) template.HTML {
-	if !x.A.defined() || !x.B.defined() || longest.sign() == 0 {
+	if !x.A.Known() || !x.B.Known() || longest.Sign() == 0 {
 		return ""
 	}
 	var w drawing
 	w.Add(`<svg class="split pair" viewBox="0 0 1000 20" preserveAspectRatio="none" aria-hidden="true">`)
 	for i, v := range []Fraction{x.A.Fraction, x.B.Fraction} {
-		width := v.share(longest, 1000).round()
+		width := v.Over(longest).Times(1000).Round()
 		w.Add(`<rect class="%s" y="%d" width="%d" height="9"/>`, [...]string{"k-mgmt", "k-coll"}[i], 11*i, min(max(width, 1), 1000))
 	}
 	return w.html()
@@ -188,7 +188,7 @@ func (d *Diff) htmlLines(caption string, list []DiffLine) *htmlTable {
 	t := &htmlTable{Caption: caption, Head: heads("<what", "A", "B", "change", "in per cent")}
 	for i := range list {
 		x := &list[i]
-		if x.A.defined() || x.B.defined() {
+		if x.A.Known() || x.B.Known() {
 			t.add(htmlCell{Text: strings.ReplaceAll(lineName(x), "_", " ")}, d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.changeCell(x), x.percentCell())
 		}
 	}

@@ -119,10 +119,10 @@ var diffMetrics = []struct {
 func (x *diffSample) value(m *metric, i *Interval, mean bool) Fraction {
 	v := m.value(i)
 	if m.kind == kindTime {
-		v = v.by(x.scale)
+		v = v.Div(x.resolution)
 	}
 	if mean {
-		v = v.times(1, max(i.Processors, 1))
+		v = v.Div(max(i.Processors, 1))
 	}
 	return v
 }
@@ -165,7 +165,7 @@ func (d *Diff) compareWaits() {
 			}
 			sum := root(i).Stats.item(l.item).Sum
 			any = any || sum > 0
-			v[i] = s.time(sum).times(1, max(root(i).Processors, 1))
+			v[i] = s.time(sum).Div(max(root(i).Processors, 1))
 		}
 		if any {
 			d.Waits = append(d.Waits, newLine(l.item.String(), kindTime, v[0], v[1]))
@@ -193,14 +193,14 @@ func (d *Diff) compareRegions() {
 			y, r.only = none, 1
 		}
 		r.Class = cmp.Or(x.kind, y.kind)
-		mean := func(s *diffSample, v uint64) Fraction { return fraction64(v, s.processes).by(s.scale) }
+		mean := func(s *diffSample, v uint64) Fraction { return fraction64(v, s.processes).Div(s.resolution) }
 		r.Time = newLine("time", kindTime, mean(a, x.time), mean(b, y.time))
 		r.Calls = newLine("calls", kindCount, fraction64(x.calls, 1), fraction64(y.calls, 1))
 		r.Bytes = newLine("bytes", kindCount, fraction64(x.bytes, 1), fraction64(y.bytes, 1))
 		d.Regions = append(d.Regions, r)
 	}
 	slices.SortFunc(d.Regions, func(x, y DiffRegion) int {
-		return cmp.Or(y.Time.Change.abs().compare(x.Time.Change.abs()), cmp.Compare(x.Name, y.Name))
+		return cmp.Or(y.Time.Change.Abs().Compare(x.Time.Change.Abs()), cmp.Compare(x.Name, y.Name))
 	})
 }
 
@@ -209,7 +209,7 @@ func (d *Diff) compareRegions() {
 // first run's length at least. Others compare by parallel efficiency: a difference
 // above the threshold, of intervals that take leastShare of the first run or more.
 func (d *Diff) judge() {
-	least := d.Runs[0].Runtime.by(leastShare)
+	least := d.Runs[0].Runtime.Div(leastShare)
 	for i := range d.Intervals {
 		n := &d.Intervals[i]
 		name := "execution"
@@ -217,19 +217,19 @@ func (d *Diff) judge() {
 			name = "parallel_efficiency"
 		}
 		m := n.metric(name)
-		if !m.Change.defined() {
+		if !m.Change.Known() {
 			continue
 		}
-		size := m.Change.abs()
-		worse := m.Change.sign() > 0
+		size := m.Change.Abs()
+		worse := m.Change.Sign() > 0
 		if d.Rule == "time" {
-			allowed := m.A.by(d.Threshold.Fraction)
-			if size.compare(allowed) <= 0 || size.compare(least) < 0 || size.sign() == 0 {
+			part := size.Over(m.A.Fraction)
+			if part.Known() && part.Compare(d.Threshold.Fraction) <= 0 || size.Compare(least) < 0 || size.Sign() == 0 {
 				continue
 			}
 		} else {
 			worse = !worse
-			if size.compare(d.Threshold.Fraction) <= 0 || n.metric("execution").A.compare(least) < 0 {
+			if size.Compare(d.Threshold.Fraction) <= 0 || n.metric("execution").A.Compare(least) < 0 {
 				continue
 			}
 		}
@@ -243,7 +243,7 @@ func (d *Diff) judge() {
 		}
 	}
 	for _, list := range [][]DiffFound{d.Worse, d.Better} {
-		slices.SortStableFunc(list, func(x, y DiffFound) int { return y.weight.compare(x.weight) })
+		slices.SortStableFunc(list, func(x, y DiffFound) int { return y.weight.Compare(x.weight) })
 	}
 }
 
@@ -254,13 +254,13 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 		return fmt.Sprintf("%s: parallel efficiency %s, was %s", name, d.number(m.kind, m.B), d.number(m.kind, m.A))
 	}
 	text := fmt.Sprintf("%s: %s %s, was %s", name, d.number(m.kind, m.B), d.unitName(), d.number(m.kind, m.A))
-	if m.Ratio.defined() {
+	if m.Ratio.Known() {
 		text += fmt.Sprintf(" (%s)", signedPercent(m.Ratio.Fraction))
 	}
 	best, most := "", whole(0)
 	for _, part := range []string{"cpu", "mpi", "idle"} {
-		if x := n.metric(part); x.Change.defined() && x.Change.sign() == m.Change.sign() {
-			if v := x.Change.abs(); v.compare(most) > 0 {
+		if x := n.metric(part); x.Change.Known() && x.Change.Sign() == m.Change.Sign() {
+			if v := x.Change.Abs(); v.Compare(most) > 0 {
 				best, most = part, v
 			}
 		}
@@ -270,7 +270,7 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 	}
 	x := n.metric(best)
 	text += fmt.Sprintf(": a process spends %s in %s on average", d.moreOrLess(x), map[string]string{"cpu": "computing", "mpi": "MPI", "idle": "idle time"}[best])
-	if w := n.metric("wait"); best == "mpi" && w.Change.defined() && w.Change.sign() == x.Change.sign() {
+	if w := n.metric("wait"); best == "mpi" && w.Change.Known() && w.Change.Sign() == x.Change.Sign() {
 		text += fmt.Sprintf(", %s waiting for others", d.moreOrLess(w))
 	}
 	return text
@@ -278,8 +278,8 @@ func (d *Diff) foundText(n *DiffNode, m *DiffLine) string {
 
 // moreOrLess is the change of a time in words.
 func (d *Diff) moreOrLess(x *DiffLine) string {
-	size := DiffNumber{x.Change.abs()}
-	if x.Change.sign() < 0 {
+	size := DiffNumber{x.Change.Abs()}
+	if x.Change.Sign() < 0 {
 		return d.number(x.kind, size) + " " + d.unitName() + " less"
 	}
 	return d.number(x.kind, size) + " " + d.unitName() + " more"

@@ -11,9 +11,6 @@ func (d *Diff) unitName() string { return unit{d.Runs[0].Resolution}.name() }
 
 // number prints a value of a kind.
 func (d *Diff) number(kind metricKind, v DiffNumber) string {
-	if !v.defined() {
-		return "n/a"
-	}
 	digits := 0
 	switch {
 	case kind == kindShare:
@@ -21,7 +18,7 @@ func (d *Diff) number(kind metricKind, v DiffNumber) string {
 	case kind == kindTime && d.Runs[0].Resolution > 0:
 		digits = 6
 	}
-	text := v.fixed(digits)
+	text := v.Fixed(digits)
 	if kind == kindShare {
 		return text
 	}
@@ -34,7 +31,7 @@ func (d *Diff) number(kind metricKind, v DiffNumber) string {
 // signed is a number with its sign, of a change.
 func (d *Diff) signed(kind metricKind, v DiffNumber) string {
 	text := d.number(kind, v)
-	if v.defined() && v.sign() > 0 {
+	if v.Known() && v.Sign() > 0 {
 		text = "+" + text
 	}
 	return text
@@ -42,9 +39,9 @@ func (d *Diff) signed(kind metricKind, v DiffNumber) string {
 
 // signedPercent is a ratio as a change in per cent.
 func signedPercent(r Fraction) string {
-	v := r.plus(-1).times(100, 1)
-	text := v.fixed(1) + " %"
-	if v.sign() > 0 {
+	v := r.Minus(whole(1)).Times(100)
+	text := v.Fixed(1) + " %"
+	if v.Sign() > 0 {
 		text = "+" + text
 	}
 	return text
@@ -53,9 +50,9 @@ func signedPercent(r Fraction) string {
 // percent is the change of a line in per cent, "new" where there was nothing before.
 func (x *DiffLine) percent() string {
 	switch {
-	case x.Ratio.defined():
+	case x.Ratio.Known():
 		return signedPercent(x.Ratio.Fraction)
-	case x.Change.defined() && x.Change.sign() != 0:
+	case x.Change.Known() && x.Change.Sign() != 0:
 		return "new"
 	}
 	return ""
@@ -71,7 +68,7 @@ func (d *Diff) WriteCSV(out io.Writer) error {
 		row := []string{kind, name, x.Name}
 		for _, v := range []DiffNumber{x.A, x.B, x.Change, x.Ratio} {
 			text := ""
-			if b, err := v.MarshalJSON(); err == nil && v.defined() {
+			if b, err := v.MarshalJSON(); err == nil && v.Known() {
 				text = string(b)
 			}
 			row = append(row, text)
@@ -174,7 +171,7 @@ func (d *Diff) writeLines(w *writer, head string, list []DiffLine) {
 	tab := table{head: []string{head, "A", "B", "change", "<"}}
 	for i := range list {
 		x := &list[i]
-		if !x.A.defined() && !x.B.defined() {
+		if !x.A.Known() && !x.B.Known() {
 			continue
 		}
 		tab.add(lineName(x), d.number(x.kind, x.A), d.number(x.kind, x.B), d.signed(x.kind, x.Change), x.percent())
@@ -221,10 +218,10 @@ func (r *DiffRegion) only12() string {
 
 // bytes prints a number of bytes, "" for none in both runs.
 func (x *DiffLine) bytes(v DiffNumber) string {
-	if !x.A.defined() || !x.B.defined() || x.A.sign() == 0 && x.B.sign() == 0 {
+	if !x.A.Known() || !x.B.Known() || x.A.Sign() == 0 && x.B.Sign() == 0 {
 		return ""
 	}
-	return Bytes(uint64(v.round()))
+	return Bytes(uint64(v.Round()))
 }
 
 // sentences say what got worse and better, and by which rule.
@@ -255,6 +252,6 @@ func (d *Diff) sentences() []string {
 
 // percentRat is a share in per cent, with as many digits as it needs.
 func percentRat(r Fraction) string {
-	text := r.times(100, 1).fixed(4)
+	text := r.Times(100).Fixed(4)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".") + " %"
 }

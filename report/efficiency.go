@@ -55,9 +55,9 @@ func (m *measured) pop() POP {
 	x.Process = ratio(x.Useful, all)
 	x.parallel = fraction(x.Useful, all)
 	if left := m.threadTimes(); left != nil {
-		x.parallel = x.parallel.by(fraction(left[3], left[0]))
+		x.parallel = x.parallel.Over(fraction(left[0], left[3]))
 	}
-	x.Parallel = x.parallel.ratio()
+	x.Parallel = ratioOf(x.parallel)
 	if io := m.sum(xtf.ItemIO); io > 0 {
 		x.IO = ratio(m.sum(xtf.ItemCPU), add(m.sum(xtf.ItemCPU), io))
 		x.IOBalance = ratio(io, times(integer(m.spreads.item(xtf.ItemIO).Max), m.participants))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -122,7 +123,7 @@ func newGraph(s ccg.Stats, o ccg.Options) *Graph {
 	g.MemoryRatio = ratio64(s.RawBytes, s.StoredBytes)
 	g.BytesPerEvent = ratio64(g.Bytes, s.Events)
 	if !o.Deviation.Lossless() {
-		g.TimeError = &TimeError{s.Errors.Largest, fraction128(s.Errors.SumHi, s.Errors.SumLo, s.Errors.Count).ratio(), [2]uint64{s.Errors.SumLo, s.Errors.SumHi}}
+		g.TimeError = &TimeError{s.Errors.Largest, ratioOf(exact.Share(s.Errors.SumHi, s.Errors.SumLo, s.Errors.Count)), [2]uint64{s.Errors.SumLo, s.Errors.SumHi}}
 	}
 	return g
 }

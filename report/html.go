@@ -143,10 +143,10 @@ func (t *htmlTable) left(all, shown int, what, section string) {
 
 // spanOf prints a sum of ticks as span does.
 func (u unit) spanOf(f Fraction) string {
-	if !f.defined() {
+	if !f.Known() {
 		return "n/a"
 	}
-	v := f.round()
+	v := f.Round()
 	if v < 0 {
 		return u.fraction(f) + " " + u.name()
 	}

@@ -209,7 +209,7 @@ func classFlags(options string) []string {
 		name, value, _ := strings.Cut(part, "=")
 		var ppm uint64
 		if n, err := fmt.Sscanf(value, "%dppm", &ppm); n == 1 && err == nil {
-			value = fraction64(ppm, 10000).fixed(4)
+			value = fraction64(ppm, 10000).Fixed(4)
 			value = strings.TrimSuffix(strings.TrimRight(value, "0"), ".") + "%"
 		}
 		flag := map[string]string{

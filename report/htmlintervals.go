@@ -103,7 +103,7 @@ func mostLost(list []*Interval) map[int]bool {
 		if (a.Level == 0) != (b.Level == 0) {
 			return cmp.Compare(a.Level, b.Level)
 		}
-		return b.Ticks.Lost.compare(a.Ticks.Lost)
+		return b.Ticks.Lost.Compare(a.Ticks.Lost)
 	})
 	chosen := map[int]bool{}
 	for _, n := range order[:min(len(order), htmlDetails)] {
@@ -166,7 +166,7 @@ func (t *Ticks) htmlSplit() template.HTML {
 		{"k-marker", whole(t.Marker)},
 		{"k-mgmt", whole(t.Setup)},
 	} {
-		width := part.v.share(whole(t.Total), 1000).round()
+		width := part.v.Over(whole(t.Total)).Times(1000).Round()
 		if width = min(max(width, 0), 1000-x); width > 0 {
 			w.Add(`<rect class="%s" x="%d" width="%d" height="10"/>`, part.class, x, width)
 			x += width
@@ -212,13 +212,13 @@ func (n *Interval) htmlMain(u unit) htmlBlock {
 	b.Lines = append(b.Lines, htmlLine{Name: "Processors", Value: count(n.Processors)})
 	b.add("Total time", t.Total, t.Total, u)
 	b.add(capital(ItemWord(xtf.ItemSetup)), t.Setup, t.Total, u)
-	b.Lines = append(b.Lines, htmlLine{Name: "Productive time", Value: u.fraction(t.Productive), Share: t.Productive.over(t.Total).percent()})
+	b.Lines = append(b.Lines, htmlLine{Name: "Productive time", Value: u.fraction(t.Productive), Share: over(t.Productive, t.Total).percent()})
 	b.add("---CPU", t.CPU, t.Total, u)
 	if t.ioProductive {
 		b.add("---"+capital(ItemWord(xtf.ItemIO)), t.IO, t.Total, u)
 	}
-	if t.MPIProductive.sign() > 0 {
-		b.Lines = append(b.Lines, htmlLine{Name: "MPI of one processor", Value: u.fraction(t.MPIProductive), Share: t.MPIProductive.over(t.Total).percent(), Part: true})
+	if t.MPIProductive.Sign() > 0 {
+		b.Lines = append(b.Lines, htmlLine{Name: "MPI of one processor", Value: u.fraction(t.MPIProductive), Share: over(t.MPIProductive, t.Total).percent(), Part: true})
 	}
 	return b
 }
@@ -226,9 +226,9 @@ func (n *Interval) htmlMain(u unit) htmlBlock {
 func (n *Interval) htmlLoss(u unit) htmlBlock {
 	t := &n.Ticks
 	b := htmlBlock{Title: "Lost time, " + u.name()}
-	b.Lines = append(b.Lines, htmlLine{Name: "Lost time", Value: u.fraction(t.Lost), Share: t.Lost.over(t.Total).percent()})
-	if t.MPILost.sign() > 0 {
-		b.Lines = append(b.Lines, htmlLine{Name: "MPI", Value: u.fraction(t.MPILost), Share: t.MPILost.over(t.Total).percent(), Part: true})
+	b.Lines = append(b.Lines, htmlLine{Name: "Lost time", Value: u.fraction(t.Lost), Share: over(t.Lost, t.Total).percent()})
+	if t.MPILost.Sign() > 0 {
+		b.Lines = append(b.Lines, htmlLine{Name: "MPI", Value: u.fraction(t.MPILost), Share: over(t.MPILost, t.Total).percent(), Part: true})
 	}
 	for _, x := range t.losses() {
 		b.add("---"+capital(x.name), x.ticks, t.Total, u)

@@ -170,7 +170,7 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 
 // thousandths is sum over n of v, in thousandths of whole, rounded to the nearest.
 func thousandths(sum, whole, n uint64) int {
-	return int(min(fraction64(sum, whole).times(1000, n).round(), 1000))
+	return int(min(fraction64(sum, whole).Times(1000).Div(n).Round(), 1000))
 }
 
 // rankTable has all processes, or those with least and most CPU time.

@@ -143,7 +143,7 @@ const htmlRows = 40
 func (d *Document) htmlCards(u unit) []htmlCard {
 	s := d.Summary
 	t := &s.Ticks
-	lost := t.Lost.over(t.Total)
+	lost := over(t.Lost, t.Total)
 	processes := plural(d.Locations, "location")
 	if d.Locations == d.Processes {
 		processes = count(d.Events) + " events"
@@ -171,7 +171,7 @@ func (d *Document) htmlHeadline(u unit) (head, more []string) {
 	if d.Processes == 1 {
 		of = fmt.Sprintf("of %s %s of the one process", u.short(whole(t.Total)), u.name())
 	}
-	first := fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.text(2), threshold, of, t.Productive.over(t.Total).percent())
+	first := fmt.Sprintf("efficiency %s, which is good from %.1f on: %s, %s were productive", s.Efficiency.text(2), threshold, of, over(t.Productive, t.Total).percent())
 	if s.Efficiency.Defined && s.Efficiency.Value < threshold {
 		first = fmt.Sprintf("efficiency %s, where less than %.1f calls for a look: %s, %s %s were lost, mostly %s",
 			s.Efficiency.text(2), threshold, of, u.short(t.Lost), u.name(), d.htmlMostly(u))
@@ -291,7 +291,7 @@ func ratioCell(r Ratio, text string) htmlCell {
 }
 
 // fractionCell sorts by the nearest floating-point number.
-func fractionCell(f Fraction, text string) htmlCell { return ratioCell(f.ratio(), text) }
+func fractionCell(f Fraction, text string) htmlCell { return ratioCell(ratioOf(f), text) }
 
 // known reports whether the sum of an item is known and not 0.
 func (n *Interval) known(i xtf.Item) bool { return n.Stats.item(i).Sum > 0 }

@@ -143,7 +143,7 @@ func (w *Waits) htmlCritical(u unit) *htmlTable {
 	for i := range c.Regions[:min(len(c.Regions), htmlCauses)] {
 		x := &c.Regions[i]
 		mean, over := ratioCell(Ratio{}, "n/a"), ratioCell(Ratio{}, "n/a")
-		if x.Mean.known() {
+		if x.Mean.Known() {
 			mean, over = fractionCell(x.Mean, u.fraction(x.Mean)), fractionCell(x.Imbalance, u.fraction(x.Imbalance))
 		}
 		t.add(htmlCell{Text: clean(x.Name, 60)}, htmlCell{Text: x.Activity}, bigCell(x.Ticks, u.big(x.Ticks)), ratioCell(x.Share, x.Share.percent()), mean, over, numberCell(fmt.Sprint(x.Rank), float64(x.Rank)))

@@ -252,8 +252,8 @@ func TestGoldenG3(t *testing.T) {
 			got  Ratio
 			want float64
 		}{
-			{"productive", k.Productive.over(integer(1)), want.productive},
-			{"lost", k.Lost.over(integer(1)), want.lost},
+			{"productive", over(k.Productive, integer(1)), want.productive},
+			{"lost", over(k.Lost, integer(1)), want.lost},
 			{"efficiency", i.Efficiency, want.efficiency},
 			{"load balance", i.POP.LoadBalance, want.lb},
 			{"communication", i.POP.Communication, want.comm},
@@ -328,10 +328,10 @@ func TestProductiveRules(t *testing.T) {
 				t.Fatal(err)
 			}
 			k := &i.Nodes[0].Ticks
-			if got := k.Productive.fixed(1); got != want {
+			if got := k.Productive.Fixed(1); got != want {
 				t.Errorf("%s, rule %s: productive %s, want %s", x.name, rule, got, want)
 			}
-			if sum := k.Productive.minus(k.Lost.from(0)); sum.compare(whole(k.Total)) != 0 {
+			if sum := k.Productive.Plus(k.Lost); sum.Compare(whole(k.Total)) != 0 {
 				t.Errorf("%s, rule %s: productive and lost time are not the total", x.name, rule)
 			}
 		}
@@ -459,7 +459,7 @@ func TestSummaryRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := d.Summary.Ticks.Productive.fixed(1); got != want || d.Summary.Rule != string(rule) {
+		if got := d.Summary.Ticks.Productive.Fixed(1); got != want || d.Summary.Rule != string(rule) {
 			t.Errorf("%s: %s, want %s", rule, got, want)
 		}
 	}

@@ -27,7 +27,7 @@ func (r *Run) firstScreen(rules Rules) (*firstScreen, error) {
 	}
 	most := whole(0)
 	for _, n := range x.nodes[1:] {
-		if n.Ticks.Lost.compare(most) > 0 {
+		if n.Ticks.Lost.Compare(most) > 0 {
 			most, x.next = n.Ticks.Lost, n.index
 		}
 	}
@@ -91,7 +91,7 @@ func (u unit) short(f Fraction) string {
 	if u.resolution == 0 {
 		return u.fraction(f)
 	}
-	return f.times(1, u.resolution).fixed(3)
+	return f.Div(u.resolution).Fixed(3)
 }
 
 // mostly names the largest part of the lost time, and the waits in it.
@@ -110,12 +110,12 @@ func (n *Interval) mostly(u unit) string {
 // mostLost is the largest part of the lost time and its name, "" where nothing is lost.
 func (n *Interval) mostLost() (part Fraction, name string) {
 	t := &n.Ticks
-	if t.Lost.sign() == 0 {
+	if t.Lost.Sign() == 0 {
 		return Fraction{}, ""
 	}
 	part, name = t.MPILost, "MPI"
 	for _, x := range t.losses() {
-		if v := whole(x.ticks); v.compare(part) > 0 {
+		if v := whole(x.ticks); v.Compare(part) > 0 {
 			part, name = v, x.name
 		}
 	}
@@ -151,4 +151,4 @@ func patternLabel(name string) string {
 	return strings.ReplaceAll(strings.ToLower(name), "nxn", "N×N")
 }
 
-func percentOf(a, b Fraction) string { return a.share(b, 100).fixed(0) + " %" }
+func percentOf(a, b Fraction) string { return a.Over(b).Times(100).Fixed(0) + " %" }

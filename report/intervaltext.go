@@ -12,9 +12,9 @@ import (
 // from zero, without groups of digits: the layout is read by programs too.
 func (u unit) plain(f Fraction) string {
 	if u.resolution == 0 {
-		return f.fixed(0)
+		return f.Fixed(0)
 	}
-	return f.times(1, u.resolution).fixed(6)
+	return f.Div(u.resolution).Fixed(6)
 }
 
 func (u unit) plainTicks(v Sum) string { return u.plain(whole(v)) }
@@ -100,7 +100,7 @@ func productiveParts(t *Ticks) string {
 	for _, p := range []struct {
 		name string
 		v    Sum
-	}{{"CPU", t.CPU}, {"MPI", Sum(t.MPIProductive.sign())}, {"I/O", t.IO}} {
+	}{{"CPU", t.CPU}, {"MPI", Sum(t.MPIProductive.Sign())}, {"I/O", t.IO}} {
 		if p.v > 0 && (p.name != "I/O" || t.ioProductive) {
 			parts = append(parts, p.name)
 		}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
 // Sum is a number of ticks, bytes or things summed over locations, or a difference of two: less than 2^63, see xtf.Most. notKnown
@@ -141,25 +143,14 @@ func ratio(a, b Sum) Ratio {
 
 // ratio64 returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
 func ratio64(a, b uint64) Ratio {
-	if a == 0 || b == 0 {
-		return Ratio{0, b > 0}
+	if b == 0 {
+		return Ratio{}
 	}
-	up, down := bits.LeadingZeros64(a), bits.LeadingZeros64(b)
-	q, rest := bits.Div64(a<<up>>1, a<<up<<63, b<<down) // 63 or 64 bits
-	if rest > 0 {
-		q |= 1 // no tie
-	}
-	return Ratio{math.Ldexp(float64(q), down-up-63), true}
+	return Ratio{exact.Quotient(0, a, b), true}
 }
 
 // NewRatio returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
 func NewRatio(a, b uint64) Ratio { return ratio64(a, b) }
 
 // meanOf is a / b, half up; b is positive.
-func meanOf(a, b uint64) uint64 {
-	q, rest := a/b, a%b
-	if rest >= b-rest {
-		q++
-	}
-	return q
-}
+func meanOf(a, b uint64) uint64 { return uint64(fraction64(a, b).Round()) }

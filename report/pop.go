@@ -114,15 +114,15 @@ func (p *NodePOP) setHosts(m *measured, n uint32, hosts int, useful map[uint64]*
 		if x == nil {
 			continue
 		}
-		if f := fraction64(x.useful, x.processes); !best.known() || f.compare(best) > 0 {
+		if f := fraction64(x.useful, x.processes); !best.Known() || f.Compare(best) > 0 {
 			best = f
 		}
 	}
-	if !best.known() {
+	if !best.Known() {
 		return
 	}
-	p.Inside = best.over(integer(m.useful))
-	p.Between = fraction(p.Useful, integer(m.participants)).share(best, 1).ratio()
+	p.Inside = over(best, integer(m.useful))
+	p.Between = ratioOf(fraction(p.Useful, integer(m.participants)).Over(best))
 }
 
 // writePOPs writes the multiplicative, then the additive efficiencies.

@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"math/bits"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
 )
 
 // PredictCondition is a comparison of a metric of a prediction with a number, as [Condition] is of an interval's. Times without
@@ -31,8 +33,8 @@ func predictMetrics() []predictMetric {
 	return []predictMetric{
 		{"makespan", kindTime, makespan},
 		{"measured", kindTime, measured},
-		{"ratio", kindShare, func(p *Prediction) Fraction { return makespan(p).share(measured(p), 1) }},
-		{"speedup", kindShare, func(p *Prediction) Fraction { return measured(p).share(makespan(p), 1) }},
+		{"ratio", kindShare, func(p *Prediction) Fraction { return makespan(p).Over(measured(p)) }},
+		{"speedup", kindShare, func(p *Prediction) Fraction { return measured(p).Over(makespan(p)) }},
 		{"error_net", kindShare, func(p *Prediction) Fraction { return p.Errors.Net.fraction() }},
 		{"error_class", kindShare, func(p *Prediction) Fraction { return p.Errors.Class.fraction() }},
 		{"error_replay", kindShare, func(p *Prediction) Fraction { return p.Errors.Replay.fraction() }},
@@ -55,7 +57,7 @@ func (p *Prediction) mean(of func(t *PredictedTimes) uint64) Fraction {
 		low, carry = bits.Add64(low, of(&p.Processes[i].Predicted), 0)
 		high += carry
 	}
-	return fraction128(high, low, uint64(len(p.Processes)))
+	return exact.Share(high, low, uint64(len(p.Processes)))
 }
 
 // PredictMetricNames are the names of the metrics of conditions about a prediction.
@@ -95,7 +97,7 @@ func (p *Prediction) Judge(list []*PredictCondition) []Verdict {
 	for _, c := range list {
 		v := c.value(p)
 		limit, err := c.limit(u.resolution)
-		holds := !v.defined() || err != nil || c.holds(v.compare(limit))
+		holds := !v.Known() || err != nil || c.holds(v.Compare(limit))
 		verdicts = append(verdicts, Verdict{Holds: holds, Text: fmt.Sprintf("%s: %s is %s", c.text, c.metric.name, c.metric.text(v, u))})
 	}
 	return verdicts

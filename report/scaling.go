@@ -197,7 +197,7 @@ func (x *sample) addRegion(name, class string, ticks Sum) {
 
 // seconds turns ticks into seconds, or leaves ticks of unknown length.
 func (x *sample) seconds(v Sum, parts uint64) Ratio {
-	return whole(v).times(1, parts).times(1, max(x.u.resolution, 1)).ratio()
+	return ratioOf(whole(v).Div(parts).Div(max(x.u.resolution, 1)))
 }
 
 // toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
@@ -230,14 +230,14 @@ func (x *sample) usefulOver(ref *sample) (sum, mean, most Fraction) {
 	if here.Useful <= 0 || there.Useful <= 0 || here.Largest == 0 || there.Largest == 0 {
 		return Fraction{}, Fraction{}, Fraction{}
 	}
-	tick := fraction64(max(ref.u.resolution, 1), max(x.u.resolution, 1))
-	sum = fraction(here.Useful, there.Useful).by(tick)
-	return sum, sum.times(ref.p, x.p), fraction64(here.Largest, there.Largest).by(tick)
+	was, is := max(ref.u.resolution, 1), max(x.u.resolution, 1)
+	sum = fraction(here.Useful, there.Useful).Scale(was, is)
+	return sum, sum.Scale(ref.p, x.p), fraction64(here.Largest, there.Largest).Scale(was, is)
 }
 
 // near reports whether a ratio is between 5/6 and 6/5.
 func near(r Fraction) bool {
-	return r.compare(fraction(5, 6)) >= 0 && r.compare(fraction(6, 5)) <= 0
+	return r.Compare(fraction(5, 6)) >= 0 && r.Compare(fraction(6, 5)) <= 0
 }
 
 // nodes returns the intervals of the reference that all runs have.

@@ -72,8 +72,8 @@ func TestCharacteristics(t *testing.T) {
 				got  Ratio
 				want float64
 			}{
-				{"productive", s.Ticks.Productive.over(1), x.productive},
-				{"lost", s.Ticks.Lost.over(1), x.lost},
+				{"productive", over(s.Ticks.Productive, 1), x.productive},
+				{"lost", over(s.Ticks.Lost, 1), x.lost},
 				{"efficiency", s.Efficiency, x.efficiency},
 				{"load balance", s.POP.LoadBalance, x.balance},
 				{"communication", s.POP.Communication, x.comm},
@@ -131,7 +131,7 @@ func TestGoldenTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := []float64{ratio(s.Ticks.Idle, 1).Value, s.Ticks.Productive.over(1).Value, s.Ticks.Lost.over(1).Value, s.Efficiency.Value, ratio(s.Ticks.LoadImbalance, 1).Value, s.POP.LoadBalance.Value}
+			got := []float64{ratio(s.Ticks.Idle, 1).Value, over(s.Ticks.Productive, 1).Value, over(s.Ticks.Lost, 1).Value, s.Efficiency.Value, ratio(s.Ticks.LoadImbalance, 1).Value, s.POP.LoadBalance.Value}
 			want := []float64{n.Idle, n.Productive, n.Lost, n.Efficiency, n.LoadImbalance, n.POP["load_balance"]}
 			for i := range got {
 				if math.Abs(got[i]-want[i]) > 5e-7 {

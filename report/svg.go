@@ -40,7 +40,7 @@ type axisMark struct {
 func axisMarks(span uint64, u unit) []axisMark {
 	fine, name, digits, scale := span, "", 0, uint64(1) // of what is counted: nanoseconds, or ticks
 	if u.resolution > 0 {
-		switch fine = uint64(max(fraction64(span, u.resolution).times(1e9, 1).round(), 0)); {
+		switch fine = uint64(max(fraction64(span, u.resolution).Times(1e9).Round(), 0)); {
 		case fine >= 1e9:
 			name, digits, scale = " s", 9, 1e9
 		case fine >= 1e6:
@@ -58,7 +58,7 @@ func axisMarks(span uint64, u unit) []axisMark {
 	}
 	var list []axisMark
 	for v := uint64(0); v <= fine; v += step {
-		text := fraction64(v, scale).fixed(digits)
+		text := fraction64(v, scale).Fixed(digits)
 		if digits > 0 {
 			text = strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
 		}

@@ -100,9 +100,9 @@ func (u unit) ticks(v uint64) string { return u.fraction(fraction64(v, 1)) }
 // fraction prints an exact fraction of ticks.
 func (u unit) fraction(f Fraction) string {
 	if u.resolution == 0 {
-		return group(f.fixed(0))
+		return group(f.Fixed(0))
 	}
-	return grouped(f.times(1, u.resolution).fixed(6))
+	return grouped(f.Div(u.resolution).Fixed(6))
 }
 
 // real prints a mean of ticks.

@@ -1,6 +1,10 @@
 package report
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/internal/exact"
+)
 
 func (d *Document) writeCCG(w *writer) {
 	g := d.CCG
@@ -25,7 +29,7 @@ func (d *Document) writeCCG(w *writer) {
 	tab.add("bytes in the file", count(g.Bytes), parts)
 	tab.add("bytes per event", g.BytesPerEvent.text(2), fmt.Sprintf("of %s events", count(g.Events)))
 	if e := g.TimeError; e != nil {
-		mean := fraction128(e.sum[1], e.sum[0], max(g.Events, 1)).round()
+		mean := exact.Share(e.sum[1], e.sum[0], max(g.Events, 1)).Round()
 		tab.add("time stamps off by", w.unit.span(e.Largest), fmt.Sprintf("at most; %s on average", w.unit.span(uint64(max(mean, 0)))))
 	}
 	tab.add("bounds", fmt.Sprintf("%d", g.Fold), fmt.Sprintf("longest folded loop body; fan-out %d", g.Fan))

@@ -102,13 +102,13 @@ func (d *Document) next() string {
 // writeProgram writes the characteristics of section 4 of the interval model.
 func (d *Document) writeProgram(w *writer) {
 	s, t := d.Summary, &d.Summary.Ticks
-	share := func(f Fraction) string { return f.over(t.Total).percent() }
+	share := func(f Fraction) string { return over(f, t.Total).percent() }
 	tab := table{head: []string{"<whole program", "time " + w.unit.name(), "of total", "<"}}
 	longest := s.Item(xtf.ItemTime)
 	tab.add("execution", w.unit.ticks(t.Execution), "", fmt.Sprintf("longest process: rank %d", longest.MaxP))
 	tab.add(fmt.Sprintf("total, %s", plural(int(s.Processors), "process")), w.unit.big(t.Total), "100.0 %", "execution times processes")
 	row := func(name string, f Fraction, note string) {
-		if f.sign() != 0 {
+		if f.Sign() != 0 {
 			tab.add(name, w.unit.fraction(f), share(f), note)
 		}
 	}
@@ -304,5 +304,5 @@ func (u unit) magnitude(code trace.Code, v uint64) string {
 	case u.resolution == 0:
 		return count(v) + " ticks"
 	}
-	return fraction64(v, u.resolution).fixed(9) + " s"
+	return fraction64(v, u.resolution).Fixed(9) + " s"
 }

@@ -89,7 +89,7 @@ func TestWaits(t *testing.T) {
 		mean          string
 	}{{"CPU", 90, 45, "22.5", "67.5"}, {"MPI", 10, 5, "2.5", "7.5"}} {
 		a := x.Critical.Activities[i]
-		if a.Name != want.name || int64(a.Ticks) != want.ticks || int64(a.Impact) != want.impact || a.Imbalance.fixed(1) != want.imbalance || a.Mean.fixed(1) != want.mean {
+		if a.Name != want.name || int64(a.Ticks) != want.ticks || int64(a.Impact) != want.impact || a.Imbalance.Fixed(1) != want.imbalance || a.Mean.Fixed(1) != want.mean {
 			t.Errorf("%+v, want %+v", a, want)
 		}
 	}
@@ -129,7 +129,7 @@ func TestWaitsOfPart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(zero.Causes) != 1 || zero.Causes[0].Short != 30 || zero.Causes[0].Worst != 35 || zero.Critical.Length != 100 || zero.Critical.Regions[0].Mean.known() {
+	if len(zero.Causes) != 1 || zero.Causes[0].Short != 30 || zero.Causes[0].Worst != 35 || zero.Critical.Length != 100 || zero.Critical.Regions[0].Mean.Known() {
 		t.Errorf("%+v", zero)
 	}
 	part, _, err := r.Waits(Ranks{}, &Span{Begin: 30, End: 65})

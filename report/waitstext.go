@@ -202,7 +202,7 @@ func (x *Waits) writeCritical(w *writer) {
 	w.line("critical path: %s %s", u.big(x.Critical.Length), u.name())
 	tab := table{head: []string{"<on the path", "<activity", u.name(), "share", "mean of a process", "imbalance", "impact " + u.name(), "<most on"}}
 	row := func(c *CriticalSum) {
-		tab.add(clean(c.Name, 60), c.Activity, u.big(c.Ticks), c.Share.percent(), u.maybe(c.Mean), u.maybe(c.Imbalance), u.big(c.Impact), fmt.Sprintf("rank %d", c.Rank))
+		tab.add(clean(c.Name, 60), c.Activity, u.big(c.Ticks), c.Share.percent(), u.fraction(c.Mean), u.fraction(c.Imbalance), u.big(c.Impact), fmt.Sprintf("rank %d", c.Rank))
 	}
 	for i := range x.Critical.Activities {
 		row(&x.Critical.Activities[i])
@@ -227,16 +227,8 @@ func (x *Waits) adviseCritical(w *writer) {
 	}
 	if top != nil {
 		u := w.unit
-		w.line("> %s takes %s %s of the path and %s of a process on average: balanced, the run could be %s shorter", clean(top.Name, 60), u.big(top.Ticks), u.name(), u.maybe(top.Mean), u.maybe(top.Imbalance))
+		w.line("> %s takes %s %s of the path and %s of a process on average: balanced, the run could be %s shorter", clean(top.Name, 60), u.big(top.Ticks), u.name(), u.fraction(top.Mean), u.fraction(top.Imbalance))
 	}
-}
-
-// maybe prints a fraction that may not be known.
-func (u unit) maybe(f Fraction) string {
-	if !f.known() {
-		return "n/a"
-	}
-	return u.fraction(f)
 }
 
 // writeCSV writes waits by call path, and causes; times are ticks.

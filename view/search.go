@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math/big"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -81,13 +81,12 @@ func (f *find) ticks(text string) (uint64, bool) {
 	if !ok || len(text) > 40 || strings.Trim(digits, "0123456789.") != "" { // an exponent could be large
 		return 0, false
 	}
-	v, ok := new(big.Rat).SetString(digits)
+	v, ok := exact.Parse(digits)
 	if !ok {
 		return 0, false
 	}
-	v.Mul(v, new(big.Rat).SetInt(new(big.Int).SetUint64(f.x.meta.Resolution)))
-	t := new(big.Int).Quo(v.Num(), v.Denom())
-	return t.Uint64(), t.IsUint64()
+	v = v.Times(f.x.meta.Resolution)
+	return uint64(v.Floor()), v.Known()
 }
 
 // rank finds "rank 17" and plain numbers.

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 )
@@ -76,14 +76,14 @@ func (x *diffFlags) check(given bool) error {
 }
 
 // shareOf reads 5% or 0.05.
-func shareOf(text string) (*big.Rat, error) {
+func shareOf(text string) (report.Fraction, error) {
 	number, percent := strings.CutSuffix(text, "%")
-	v, ok := new(big.Rat).SetString(number)
-	if !ok || v.Sign() < 0 || len(text) > 20 || strings.ContainsAny(number, "/eEpP") {
-		return nil, errors.New("no share")
+	v, ok := exact.Parse(number)
+	if !ok || v.Sign() < 0 || len(text) > 20 || strings.ContainsAny(number, "eE") {
+		return v, errors.New("no share")
 	}
 	if percent {
-		v.Quo(v, big.NewRat(100, 1))
+		v = v.Div(100)
 	}
 	return v, nil
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"math/big"
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/report"
 )
 
@@ -22,29 +22,24 @@ func tickAt(run *report.Run, verb, flag, text string) (uint64, error) {
 		return 0, readError(run.Name, err)
 	}
 	share, percent := strings.CutSuffix(text, "%")
-	v, ok := new(big.Rat).SetString(strings.TrimSuffix(share, "s"))
+	v, ok := exact.Parse(strings.TrimSuffix(share, "s"))
 	switch {
-	case !ok || len(text) > 40 || strings.ContainsAny(text, "/eE"):
+	case !ok || len(text) > 40 || strings.ContainsAny(text, "eE"):
 		return 0, usage("%s: %s %s: write for example 12.5s, 40%% or #1000", verb, flag, text)
 	case percent && (b.First == nil || b.Last == nil):
 		return 0, usage("%s: %s %s: the run has no span", verb, flag, text)
 	case percent:
-		v.Mul(v, big.NewRat(1, 100))
-		v.Mul(v, ratOf(*b.Last-min(*b.First, *b.Last)))
-		v.Add(v, ratOf(*b.First))
+		v = v.Times(*b.Last - min(*b.First, *b.Last)).Div(100).Plus(exact.Share(0, *b.First, 1))
 	case b.Resolution == 0:
 		return 0, usage("%s: %s %s: the trace does not tell its clock's resolution, give #TICKS", verb, flag, text)
 	default:
-		v.Mul(v, ratOf(b.Resolution))
+		v = v.Times(b.Resolution)
 	}
-	ticks := new(big.Int).Quo(v.Num(), v.Denom())
-	if v.Sign() < 0 || !ticks.IsUint64() {
+	if !v.Known() || v.Sign() < 0 {
 		return 0, usage("%s: %s %s: outside of what a clock can show", verb, flag, text)
 	}
-	return ticks.Uint64(), nil
+	return uint64(v.Floor()), nil
 }
-
-func ratOf(v uint64) *big.Rat { return new(big.Rat).SetInt(new(big.Int).SetUint64(v)) }
 
 // spanOf reads --time: A..B with either side left out, or interval:NAME for the
 // time from its first begin to its last end, or interval:NAME[K] for its K-th

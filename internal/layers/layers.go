@@ -32,6 +32,7 @@ var Table = []Package{
 	{Path: "internal/svg", Layer: 0, Only: nothing, NoMPI: true, Importers: []string{"predict", "report", "cmd/coppice"}},
 	{Path: "internal/csvwriter", Layer: 0, Only: nothing, NoMPI: true},
 	{Path: "internal/varint", Layer: 0, Only: nothing, NoMPI: true},
+	{Path: "internal/exact", Layer: 0, Only: nothing, NoMPI: true},
 
 	{Path: "trace/otf2", Layer: 1, NoMPI: true},
 	{Path: "trace/paraver", Layer: 1, NoMPI: true},

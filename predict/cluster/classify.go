@@ -37,7 +37,7 @@ func (j *job) run() (*Result, error) {
 	}
 	rounded := []int64{0}
 	for i := range list {
-		rounded[0] = max(rounded[0], int64(min(list[i].moved, math.MaxInt64)))
+		rounded[0] = max(rounded[0], int64(list[i].moved))
 	}
 	if err := j.c.AllreduceInt64(rounded, mpi.Max); err != nil {
 		return nil, err

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash"
 	"math"
-	"math/big"
 	"math/bits"
 	"slices"
 
@@ -42,7 +41,7 @@ const surveyPiece = 1 << 16
 const farthest = 1 << 62
 
 // survey reads all vectors once, and agrees on errors.
-func (j *job) survey(origin int) ([]reading, *big.Int, error) {
+func (j *job) survey(origin int) ([]reading, signed, error) {
 	list := make([]reading, j.v.Len())
 	for i := range list {
 		list[i].digest = sha256.New()
@@ -54,7 +53,7 @@ func (j *job) survey(origin int) ([]reading, *big.Int, error) {
 	for from := uint64(0); from < j.dim; from += uint64(width) {
 		n := int(min(uint64(width), j.dim-from))
 		if err := j.originPiece(origin, from, base[:n]); err != nil {
-			return nil, nil, err
+			return nil, signed{}, err
 		}
 		for _, x := range base[:n] {
 			high += x >> 32
@@ -68,7 +67,7 @@ func (j *job) survey(origin int) ([]reading, *big.Int, error) {
 			}
 		}
 		if err = j.agree(err); err != nil {
-			return nil, nil, err
+			return nil, signed{}, err
 		}
 	}
 	total, err := j.total(list, high, low)
@@ -96,7 +95,9 @@ func (j *job) originPiece(origin int, from uint64, dst []int64) error {
 
 // take adds a piece of the vector of member i.
 func (r *reading) take(j *job, i int, moved uint64, x, base []int64, bytes []byte) error {
-	r.moved = sumUp(r.moved, moved)
+	if r.moved += moved; r.moved >= farthest {
+		return fmt.Errorf("%w: rounding moves member %d by 2^62 or more", ErrRange, j.v.ID(i))
+	}
 	for k, v := range x {
 		d := apart(v, base[k])
 		r.sum += uint64(v) - uint64(base[k])
@@ -117,30 +118,18 @@ func (r *reading) take(j *job, i int, moved uint64, x, base []int64, bytes []byt
 	return err
 }
 
-// sumUp adds without passing the largest value.
-func sumUp(a, b uint64) uint64 {
-	if s, c := bits.Add64(a, b, 0); c == 0 {
-		return s
-	}
-	return math.MaxUint64
-}
-
 // total returns the sum of all entries of all members of all ranks.
-func (j *job) total(list []reading, high, low int64) (*big.Int, error) {
+func (j *job) total(list []reading, high, low int64) (signed, error) {
 	v := []int64{0, 0}
 	for i := range list {
 		v[0] += int64(list[i].sum) >> 32
 		v[1] += int64(list[i].sum) & math.MaxUint32
 	}
 	if err := j.c.AllreduceInt64(v, mpi.Sum); err != nil {
-		return nil, err
+		return signed{}, err
 	}
-	join := func(high, low int64) *big.Int {
-		s := new(big.Int).Lsh(big.NewInt(high), 32)
-		return s.Add(s, big.NewInt(low))
-	}
-	sum := join(v[0], v[1])
-	return sum.Add(sum, new(big.Int).Mul(big.NewInt(int64(j.members)), join(high, low))), nil
+	join := func(high, low int64) signed { return signed{}.addProduct(high, 1<<32).addProduct(low, 1) }
+	return join(v[0], v[1]).add(join(high, low).times(uint64(j.members))), nil
 }
 
 // read reads entries of member i, rounds them, and returns by how much in all.
@@ -153,7 +142,9 @@ func (j *job) read(i int, from uint64, dst []int64) (moved uint64, err error) {
 	}
 	for k, x := range dst {
 		dst[k] = rounded(x, j.o.Quantum)
-		moved = sumUp(moved, apart(x, dst[k]))
+		if moved += apart(x, dst[k]); moved >= farthest {
+			return moved, nil // too far in all, which take refuses
+		}
 	}
 	return moved, nil
 }
@@ -182,20 +173,19 @@ func rounded(x int64, ppm uint32) int64 {
 }
 
 // threshold returns the height of the cut in units of the vectors.
-func (j *job) threshold(total *big.Int) uint64 {
+func (j *job) threshold(total signed) uint64 {
 	t := j.o.Threshold
 	if t.PPM == 0 {
 		return min(t.Absolute, farthest)
 	}
-	if total.Sign() <= 0 {
+	if int64(total.hi) < 0 {
 		return 0
 	}
-	n := new(big.Int).Mul(total, big.NewInt(int64(t.PPM)))
-	n.Quo(n, big.NewInt(int64(j.members)*1_000_000))
-	if !n.IsUint64() {
+	n := wide{total.lo, total.hi}.times(uint64(t.PPM))
+	if n[2] != 0 {
 		return farthest
 	}
-	return min(n.Uint64(), farthest)
+	return min(Height{Hi: n[1], Lo: n[0], Pairs: uint64(j.members) * 1_000_000}.Floor(), farthest)
 }
 
 // dedupe finds equal vectors by their SHA-256 digests, makes the points known to all ranks, and leaves in j.member the
