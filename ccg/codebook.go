@@ -138,7 +138,11 @@ func (p *binning) reset(cells []*gapCell) {
 // spread returns what it costs that n gaps from cell i to cell end are stored as
 // one value.
 func (p *binning) spread(n uint64, i, end int) uint64 {
-	cost, _ := bits.Mul64(saturate(0, n, p.mean[end]-p.mean[i]), p.tick)
+	hi, ticks := bits.Mul64(n, p.mean[end]-p.mean[i])
+	if hi > 0 {
+		return p.tick
+	}
+	cost, _ := bits.Mul64(ticks, p.tick)
 	return cost
 }
 

@@ -37,6 +37,9 @@ func (d Deviation) Check() error {
 	return nil
 }
 
+// farthest bounds every deviation, ticks: sums of times are below 2^63, in truth and as stored. Two bounds add up without a carry.
+const farthest = 1<<63 - 1
+
 // Bound returns A(v), ticks: how far the stored value of a gap of v ticks may be
 // from v.
 func (d Deviation) Bound(v uint64) uint64 { return max(d.Abs, d.share(v, d.Den)) }
@@ -56,9 +59,13 @@ func (d Deviation) share(v, den uint64) uint64 {
 
 // StoredBound returns the guaranteed deviation, ticks, of a sum of n gaps: stored
 // as the given ticks, it is in truth at most so far from it. From |v - v'| <= r*v
-// follows |v - v'| <= v' * r/(1-r), and there is Abs for each gap. At most 2^64-1.
+// follows |v - v'| <= v' * r/(1-r), and there is Abs for each gap. At most farthest.
 func (d Deviation) StoredBound(n, ticks uint64) uint64 {
-	return saturate(d.share(ticks, d.Den-d.Num), n, d.Abs)
+	hi, all := bits.Mul64(n, d.Abs)
+	if hi != 0 {
+		return farthest
+	}
+	return min(min(all, farthest)+min(d.share(ticks, d.Den-d.Num), farthest), farthest)
 }
 
 // TimeBound returns the guaranteed deviation, ticks, of a span of n consecutive
@@ -69,16 +76,6 @@ func (d Deviation) TimeBound(n, ticks uint64) uint64 {
 		return min(d.Abs-1, d.StoredBound(n, ticks))
 	}
 	return d.StoredBound(n, ticks)
-}
-
-// saturate returns a + n*b, at most 2^64-1.
-func saturate(a, n, b uint64) uint64 {
-	hi, lo := bits.Mul64(n, b)
-	sum, carry := bits.Add64(a, lo, 0)
-	if hi|carry != 0 {
-		return math.MaxUint64
-	}
-	return sum
 }
 
 // normal returns d with the fraction in lowest terms: equal bounds, equal bytes.

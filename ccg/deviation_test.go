@@ -74,9 +74,9 @@ func randomDeviation(r *rand.Rand) Deviation {
 func TestDeviation(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	big64 := func(v uint64) *big.Int { return new(big.Int).SetUint64(v) }
-	saturated := func(v *big.Int) uint64 {
-		if !v.IsUint64() {
-			return math.MaxUint64
+	capped := func(v *big.Int, most uint64) uint64 {
+		if !v.IsUint64() || v.Uint64() > most {
+			return most
 		}
 		return v.Uint64()
 	}
@@ -93,11 +93,11 @@ func TestDeviation(t *testing.T) {
 			t.Fatal(err)
 		}
 		v, n := r.Uint64()>>r.IntN(64), r.Uint64()>>r.IntN(64)
-		if got, want := d.Bound(v), max(d.Abs, saturated(share(v, d.Num, d.Den))); got != want {
+		if got, want := d.Bound(v), max(d.Abs, capped(share(v, d.Num, d.Den), math.MaxUint64)); got != want {
 			t.Fatalf("%+v: A(%d) = %d, want %d", d, v, got, want)
 		}
 		all := new(big.Int).Mul(big64(n), big64(d.Abs))
-		if got, want := d.StoredBound(n, v), saturated(new(big.Int).Add(all, share(v, d.Num, d.Den-d.Num))); got != want {
+		if got, want := d.StoredBound(n, v), capped(new(big.Int).Add(all, share(v, d.Num, d.Den-d.Num)), math.MaxInt64); got != want {
 			t.Fatalf("%+v: %d stored gaps of %d: %d, want %d", d, n, v, got, want)
 		}
 		if again, err := ParseDeviation(d.String(), 1); err != nil || again != d {

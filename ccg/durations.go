@@ -2,7 +2,6 @@ package ccg
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/column"
@@ -68,7 +67,7 @@ func (d *Durations) Add(o *Durations) error {
 	for i, n := range o.Bins {
 		d.Bins[i] += n
 	}
-	d.Bound, d.SumBound = max(d.Bound, o.Bound), saturate(d.SumBound, 1, o.SumBound)
+	d.Bound, d.SumBound = max(d.Bound, o.Bound), min(d.SumBound+o.SumBound, farthest)
 	if !addTimes(&d.Sum, o.Sum, 1) {
 		return fmt.Errorf("call graph: a sum of durations exceeds 64 bits: %w", ErrLimit)
 	}
@@ -132,12 +131,14 @@ func (v *view) addGaps(d *Durations, id uint32, t *classTable, counts []uint64) 
 // ones, may be off.
 func (l *Location) durationBounds(gaps, longest, n, sum uint64) (one, all uint64) {
 	d := l.Deviation()
-	hi, total := bits.Mul64(gaps, n)
-	if hi != 0 {
-		total = math.MaxUint64
+	one, all = d.TimeBound(gaps, longest), farthest
+	if hi, total := bits.Mul64(gaps, n); hi == 0 {
+		all = d.StoredBound(total, sum)
 	}
-	one = d.TimeBound(gaps, longest)
-	return one, min(d.StoredBound(total, sum), saturate(0, n, one))
+	if hi, total := bits.Mul64(n, one); hi == 0 {
+		all = min(all, total)
+	}
+	return one, all
 }
 
 func (l *Location) durationError(ok bool) error {

@@ -3,7 +3,6 @@ package ccg
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -281,10 +280,7 @@ func (x *Index) intervalBound() uint64 {
 	first := x.loc.first
 	bound := d.StoredBound(x.right.next-x.left.next+1, uint64(x.right.time-x.left.time))
 	for _, c := range []*Cursor{x.left, x.right} {
-		var carry uint64
-		if bound, carry = bits.Add64(bound, d.TimeBound(c.next, uint64(c.time-first)), 0); carry != 0 {
-			return math.MaxUint64
-		}
+		bound = min(bound+d.TimeBound(c.next, uint64(c.time-first)), farthest)
 	}
 	return bound
 }
@@ -317,7 +313,7 @@ func (iv *Interval) Add(o *Interval) error {
 		add(&q.Exclusive, r.Exclusive)
 		add(&q.Inclusive, r.Inclusive)
 	}
-	iv.Bound = saturate(iv.Bound, 1, o.Bound)
+	iv.Bound = min(iv.Bound+o.Bound, farthest)
 	if over {
 		return fmt.Errorf("call graph: a sum over locations exceeds 64 bits: %w", ErrLimit)
 	}

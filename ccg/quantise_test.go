@@ -64,9 +64,10 @@ func checkQuantised(t *testing.T, l, q *Local, d Deviation) {
 		if d.TimeStamps && (stored > truth || e >= d.Abs) {
 			t.Fatalf("%s: event %d at %d is stored at %d", d, i, truth, stored)
 		}
-		if n := uint64(i); e > saturate(d.share(truth, d.Den), n, d.Abs) || e > d.StoredBound(n, stored) || e > d.TimeBound(n, stored) {
+		n := uint64(i)
+		if exact := (Deviation{Abs: d.Abs}).StoredBound(n, 0) + d.share(truth, d.Den); e > exact || e > d.StoredBound(n, stored) || e > d.TimeBound(n, stored) {
 			t.Fatalf("%s: event %d at %d is stored at %d: more than is promised, %d, %d, %d", d, i, truth, stored,
-				saturate(d.share(truth, d.Den), n, d.Abs), d.StoredBound(n, stored), d.TimeBound(n, stored))
+				exact, d.StoredBound(n, stored), d.TimeBound(n, stored))
 		}
 		stats.count(e)
 	}

@@ -192,5 +192,6 @@ func (x *Index) timelineBound(t trace.Time) uint64 {
 		ticks = uint64(t - x.loc.first)
 	}
 	n := x.loc.view.events
-	return saturate(d.StoredBound(n, ticks), 2, d.TimeBound(n, ticks))
+	one := d.TimeBound(n, ticks)
+	return min(min(d.StoredBound(n, ticks)+one, farthest)+one, farthest)
 }

@@ -360,8 +360,8 @@ func (t *profileTable) putBounds(l *ccg.Location, regions []ccg.RegionTotal) {
 			i = len(t.sums) - 1
 		}
 		if x.Calls > 0 {
-			t.sums[i].off[0] += d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive)
-			t.sums[i].off[1] += d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive)
+			t.sums[i].off[0] = min(t.sums[i].off[0]+d.StoredBound(gaps[x.Region].Inclusive, x.Inclusive), xtf.Most(1))
+			t.sums[i].off[1] = min(t.sums[i].off[1]+d.StoredBound(gaps[x.Region].Exclusive, x.Exclusive), xtf.Most(1))
 		}
 	}
 }
