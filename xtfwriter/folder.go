@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Files of a work folder. All but the job file carry the epoch and the rank of who wrote them.
@@ -18,6 +20,9 @@ const (
 	markKind = "mark" // and the stage
 	newEnd   = ".new" // of a file that is being replaced
 )
+
+// mostJob bounds the job file, bytes.
+const mostJob = 16 << 20
 
 func segName(o Owner) string  { return fmt.Sprintf("%s.%d.%d", segKind, o.Epoch, o.Rank) }
 func listName(o Owner) string { return fmt.Sprintf("%s.%d.%d", listKind, o.Epoch, o.Rank) }
@@ -122,7 +127,7 @@ func (w *Workspace) writeJob() error {
 
 // readJob reads what writeJob wrote.
 func (w *Workspace) readJob() (identity, about string, err error) {
-	b, err := os.ReadFile(filepath.Join(w.cfg.WorkDir, jobFile))
+	b, err := readRegular(filepath.Join(w.cfg.WorkDir, jobFile), mostJob, xtf.ErrCorrupt)
 	identity, about, _ = strings.Cut(string(b), "\n")
 	return identity, about, err
 }

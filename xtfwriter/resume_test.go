@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -369,11 +370,12 @@ func TestKilledBehindRename(t *testing.T) {
 	for _, x := range []struct {
 		name, job, lock string
 		left            int
+		told            string
 	}{
-		{"its own", "", "{}", 0},
-		{"its own, lock of a dead process", "", `{"host":"here","pid":1073741824,"epoch":3}`, 0},
-		{"of a run that is alive", "", fmt.Sprintf(`{"host":"here","pid":%d,"epoch":3}`, os.Getpid()), 2},
-		{"of another job", "other", "{}", 2},
+		{"its own", "", "{}", 0, "left by the run that made this output"},
+		{"its own, lock of a dead process", "", `{"host":"here","pid":1073741824,"epoch":3}`, 0, "left by the run that made this output"},
+		{"of a run that is alive", "", fmt.Sprintf(`{"host":"here","pid":%d,"epoch":3}`, os.Getpid()), 2, "a run works on this output"},
+		{"of another job", "other", "{}", 2, "left by another run"},
 	} {
 		cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
 		s := interrupted(t, cfg)
@@ -387,12 +389,18 @@ func TestKilledBehindRename(t *testing.T) {
 		if err := errors.Join(os.WriteFile(filepath.Join(cfg.Output+".work", jobFile), []byte(x.job+"\n"), 0o666), os.WriteFile(LockPath(cfg.Output), []byte(x.lock), 0o666)); err != nil {
 			t.Fatal(err)
 		}
+		if got := Rest(cfg.Output, "here"); !strings.Contains(got, LockPath(cfg.Output)+" and "+cfg.Output+".work: "+x.told) {
+			t.Errorf("%s: %q", x.name, got)
+		}
 		err := mpi.RunInProcess(2, func(c mpi.Comm) error {
 			_, err := Begin(c, cfg)
 			return err
 		})
 		if !errors.Is(err, ErrExists) {
 			t.Errorf("%s: %v, want %v", x.name, err, ErrExists)
+		}
+		if got := Rest(cfg.Output, "here"); x.left == 0 && got != "" {
+			t.Errorf("%s: still %q", x.name, got)
 		}
 		if left, _ := filepath.Glob(cfg.Output + "?*"); len(left) != x.left {
 			t.Errorf("%s: left behind: %v", x.name, left)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -160,25 +161,49 @@ func (w *Workspace) claim() (found claimed, err error) {
 // removeRest removes what the run left that made the output, where it was killed when the output had its name: the lock of a
 // process that is gone, and the files of the folder that says the same job.
 func (w *Workspace) removeRest() error {
-	lock := LockPath(w.cfg.Output)
 	identity, _, err := w.readJob()
-	if err != nil || lockedBy(lock, w.cfg.own(), false) != nil {
+	if err != nil || lockedBy(LockPath(w.cfg.Output), w.cfg.own(), false) != nil || outputID(w.cfg.Output) != identity {
 		return nil
 	}
-	f, err := xtf.OpenFile(w.cfg.Output, xtf.Options{CacheBytes: 1 << 20})
-	if err != nil {
-		return nil // of an output that says nothing, nothing is removed
-	}
-	id := f.FileID()
-	if err := f.Close(); err != nil || hex.EncodeToString(id[:]) != identity {
-		return err
-	}
 	if err = removeFolder(w.cfg.WorkDir); err == nil {
-		if err = freeLock(lock); errors.Is(err, fs.ErrNotExist) {
+		if err = freeLock(LockPath(w.cfg.Output)); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 	}
 	return err
+}
+
+// outputID is the identity of an output that is there; one that cannot be read has none.
+func outputID(path string) string {
+	f, err := xtf.OpenFile(path, xtf.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		return "none"
+	}
+	defer f.Close()
+	id := f.FileID()
+	return hex.EncodeToString(id[:])
+}
+
+// Rest tells of the lock and the work folder that lie beside an output, and what to do about them; "" where there are none.
+func Rest(output, host string) string {
+	w := &Workspace{cfg: Config{Output: output, WorkDir: output + ".work", Host: host}}
+	var there []string
+	for _, path := range []string{LockPath(output), w.cfg.WorkDir} {
+		if _, err := os.Lstat(path); err == nil {
+			there = append(there, path)
+		}
+	}
+	text := strings.Join(there, " and ")
+	identity, _, err := w.readJob()
+	switch locked := lockedBy(LockPath(output), w.cfg.own(), false); {
+	case text == "":
+		return ""
+	case locked != nil:
+		return fmt.Sprintf("%s: a run works on this output, and may replace it: %v", text, locked)
+	case err == nil && identity == outputID(output):
+		return text + ": left by the run that made this output, which was killed when it was whole. Remove what it left, or start it again: it does so"
+	}
+	return text + ": left by another run, which was stopped. Go on with it, by --resume, or remove what it left"
 }
 
 func (c *Config) own() Lock {

@@ -151,6 +151,9 @@ func (c *checked) checkRun(path string, parallel int) (report.Envelope, *report.
 	if err != nil {
 		return e, nil, readError(path, err)
 	}
+	if rest := restOf(path); rest != "" {
+		c.Notes = append(c.Notes, rest)
+	}
 	c.Found += res.Found
 	c.Bytes, c.Pages, c.Rows, c.LostRows, c.Regions = res.Bytes, &res.Pages, &res.Rows, &res.LostRows, &res.Lost
 	c.Locations = int(f.Procs())

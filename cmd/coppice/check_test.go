@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -64,6 +65,22 @@ func TestCheckClean(t *testing.T) {
 		c := got.Check.Compared
 		if c.Calls == 0 || c.Messages == 0 || c.Mates == 0 || c.Channels == 0 || c.Graphs == 0 {
 			t.Errorf("%s: compared %+v", spec, c)
+		}
+	}
+}
+
+// TestRestIsTold: check and info tell what a run left beside its result, and what to do; the result is sound.
+func TestRestIsTold(t *testing.T) {
+	path := filepath.Join(analysed(t, "ring:procs=2,events=100,seed=1"), "run.xtf")
+	if err := errors.Join(os.Mkdir(path+".work", 0o777), os.WriteFile(path+".lock", []byte("{}"), 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	want := path + ".lock and " + path + ".work: left by another run"
+	for _, verb := range []string{"check", "info"} {
+		for _, format := range []string{"text", "json"} {
+			if code, out, errs := call(verb, path, "--format", format); code != jobs.ExitDone || !strings.Contains(out, want) {
+				t.Errorf("%s as %s: exit code %d: %s%s", verb, format, code, out, errs)
+			}
 		}
 	}
 }

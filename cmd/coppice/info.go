@@ -17,6 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace/paraver"
 	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
 func runInfo(args []string, s streams) error {
@@ -304,7 +305,14 @@ func definitionText(c report.DefinitionCounts) string {
 // runInfoOf is what info tells of an XTF file.
 type runInfoOf struct {
 	Kind string `json:"kind"`
+	Rest string `json:"rest,omitempty"` // what a run left beside the file
 	*report.Content
+}
+
+// restOf tells what a run left beside a file.
+func restOf(path string) string {
+	host, _ := os.Hostname()
+	return xtfwriter.Rest(path, host)
 }
 
 func infoRun(path string, o *output, s streams) error {
@@ -326,7 +334,7 @@ func infoRun(path string, o *output, s streams) error {
 	}
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
-			return e.WriteJSON(w, brief, "info", report.Value(runInfoOf{"run", c}))
+			return e.WriteJSON(w, brief, "info", report.Value(runInfoOf{"run", restOf(path), c}))
 		}
 		return runText(w, path, &e, brief, c)
 	})
@@ -348,6 +356,9 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 	rows = append(rows, []string{"clock", clockText(b.Resolution)}, []string{"identity", c.ID})
 	if b.Partial {
 		rows = append(rows, []string{"partial", "the input was damaged or incomplete; coppice report " + path + " diagnostics"})
+	}
+	if rest := restOf(path); rest != "" {
+		rows = append(rows, []string{"left over", report.Clean(rest, 400)})
 	}
 	for _, d := range e.Diagnostics {
 		rows = append(rows, []string{"found", fmt.Sprintf("%s: %d in %s", d.Code.Text(), d.Count, report.Plural(int(d.Locations), "location"))})
