@@ -77,7 +77,7 @@ func (v *Verified) delayTotals(r *Run) error {
 	err := r.rows(xtf.WholeRun, xtf.TypeDelayTotal, func(row []byte) {
 		var x xtf.DelayTotal
 		x.Load(row)
-		whole[blamePlace{x.Key, x.Pattern, x.Activity}] = blameSum{x.Short, x.Long, x.Worst, x.WorstP}
+		v.place("DELAYTOTAL", whole, blamePlace{x.Key, x.Pattern, x.Activity}, blameSum{x.Short, x.Long, x.Worst, x.WorstP})
 	})
 	if err != nil {
 		return err
@@ -124,7 +124,7 @@ func (v *Verified) pathTotals(r *Run) error {
 	err := r.rows(xtf.WholeRun, xtf.TypePathTotal, func(row []byte) {
 		var x xtf.PathTotal
 		x.Load(row)
-		whole[blamePlace{x.Key, 0, x.Activity}] = blameSum{x.Ticks, 0, x.Worst, x.WorstP}
+		v.place("PATHTOTAL", whole, blamePlace{x.Key, 0, x.Activity}, blameSum{x.Ticks, 0, x.Worst, x.WorstP})
 	})
 	if err != nil {
 		return err
@@ -134,6 +134,14 @@ func (v *Verified) pathTotals(r *Run) error {
 	}
 	v.compareCauses("PATHTOTAL", all, whole)
 	return nil
+}
+
+// place takes the row of a place, of which there is one.
+func (v *Verified) place(array string, whole blameSums, at blamePlace, x blameSum) {
+	if _, twice := whole[at]; twice {
+		v.add(array, "node %d, call path %d, pattern %d, activity %s: two rows", at.key>>32, uint32(at.key), at.pattern, ActivityName(at.activity))
+	}
+	whole[at] = x
 }
 
 // compareCauses lists totals that differ from the sums of the locations.

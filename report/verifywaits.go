@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -20,14 +21,32 @@ func (a waitPlace) compare(b waitPlace) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.pattern, b.pattern))
 }
 
-type waitAmount struct{ count, ticks uint64 }
+// waitAmount is waits, and of sums over locations the location with most ticks.
+type waitAmount struct {
+	count, ticks, worst uint64
+	worstP              uint32
+}
 
 // waitSums are waits by place.
 type waitSums map[waitPlace]waitAmount
 
-func (s waitSums) add(at waitPlace, count, ticks uint64) {
+// add adds waits; of those of locations these ascend.
+func (s waitSums) add(at waitPlace, y waitAmount) {
 	x := s[at]
-	s[at] = waitAmount{x.count + count, x.ticks + ticks}
+	x.count, x.ticks = x.count+y.count, x.ticks+y.ticks
+	if y.worst > x.worst {
+		x.worst, x.worstP = y.worst, y.worstP
+	}
+	s[at] = x
+}
+
+// byNode are the sums by node and pattern.
+func (s waitSums) byNode() waitSums {
+	all := waitSums{}
+	for at, x := range s {
+		all.add(waitPlace{at.key >> 32 << 32, at.pattern}, waitAmount{count: x.count, ticks: x.ticks})
+	}
+	return all
 }
 
 // differ calls f for the places at which s and o differ, in order.
@@ -57,8 +76,11 @@ func (k *kept) readyAt(x *xtf.P2P) uint64 {
 	return x.T
 }
 
-// waits compares the WAIT rows with the messages and collectives they are of, with
-// each other and with WAITSUM. Their ticks within the whole program join the sums.
+// summedWaits are the components that add up WAIT rows.
+var summedWaits = slices.Concat(waitItems, completionItems, []xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
+
+// waits compares the WAIT rows with the messages and collectives they are of, with each other, with WAITSUM and, of every interval, with
+// COMP.
 func (c *locationCheck) waits() error {
 	var arrays [2]*xtf.Array
 	for i, id := range []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl} {
@@ -67,11 +89,18 @@ func (c *locationCheck) waits() error {
 			return err
 		}
 	}
+	executions, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeIval)
+	if err != nil {
+		return err
+	}
+	var inside interval.Components
+	spans := interval.NewSums(executions.Rows(0, executions.Len()), &inside, summedWaits...)
+	counts := interval.NewSums(executions.Rows(0, executions.Len()), &inside, xtf.ItemWaitCount)
 	rows, sums := waitSums{}, waitSums{}
 	past := uint64(0)
 	var failed error
 	var buf []byte
-	err := c.each(xtf.TypeWait, func(n uint64, row []byte) {
+	err = c.each(xtf.TypeWait, func(n uint64, row []byte) {
 		var x xtf.Wait
 		x.Load(row)
 		pattern := x.Pattern & xtf.WaitPatternMask
@@ -92,37 +121,59 @@ func (c *locationCheck) waits() error {
 		} else {
 			buf, failed = c.collectiveWait(arrays[1], n, &x, buf)
 		}
-		rows.add(waitPlace{xtf.NodeKey(x.Node, x.Path), x.Pattern}, 1, x.End-x.T)
-		c.addWait(&x, item)
+		rows.add(waitPlace{xtf.NodeKey(x.Node, x.Path), x.Pattern}, waitAmount{count: 1, ticks: x.End - x.T})
+		spans.Span(x.T, x.End, item)
+		switch x.Pattern & xtf.WaitOrderMask {
+		case xtf.WaitOrderSame:
+			spans.Span(x.T, x.End, xtf.ItemLateSenderSame)
+		case xtf.WaitOrderDifferent:
+			spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
+		}
+		counts.Point(x.T, xtf.ItemWaitCount, 1)
 	})
 	if err = errors.Join(err, failed); err != nil {
 		return err
 	}
-	err = c.each(xtf.TypeWaitSum, func(_ uint64, row []byte) {
+	err = c.each(xtf.TypeWaitSum, func(n uint64, row []byte) {
 		var x xtf.WaitSum
 		x.Load(row)
-		sums.add(waitPlace{x.Key, x.Pattern}, x.Count, x.Ticks)
+		at := waitPlace{x.Key, x.Pattern}
+		if _, twice := sums[at]; twice {
+			c.at("WAITSUM", n, "node %d, call path %d, pattern %#x: the second of this place", x.Key>>32, uint32(x.Key), x.Pattern)
+		}
+		sums.add(at, waitAmount{count: x.Count, ticks: x.Ticks})
 	})
 	rows.differ(sums, func(at waitPlace, here, there waitAmount) {
 		c.add("WAITSUM", nil, "node %d, call path %d, pattern %#x: %d of %d ticks, the rows are %d of %d",
 			at.key>>32, uint32(at.key), at.pattern, there.count, there.ticks, here.count, here.ticks)
 	})
-	return err
+	if serr := errors.Join(spans.Flush(), counts.Flush()); serr != nil {
+		c.add("IVAL", nil, "waits of intervals cannot be added up: %v", serr)
+		return err
+	}
+	return errors.Join(err, c.waitsInside(&inside))
 }
 
-// addWait adds what lies in the program to the sums.
-func (c *locationCheck) addWait(x *xtf.Wait, item xtf.Item) {
-	ticks := c.program.clip(x.T, x.End)
-	c.sums[item] += ticks
-	switch x.Pattern & xtf.WaitOrderMask {
-	case xtf.WaitOrderSame:
-		c.sums[xtf.ItemLateSenderSame] += ticks
-	case xtf.WaitOrderDifferent:
-		c.sums[xtf.ItemLateSenderOther] += ticks
+// waitsInside compares the waits of intervals in COMP with those of the rows, which it takes away.
+func (c *locationCheck) waitsInside(rows *interval.Components) error {
+	err := c.each(xtf.TypeComp, func(n uint64, row []byte) {
+		node, item, got := uint32(xtf.U64(row, 0)>>32), xtf.Item(uint32(xtf.U64(row, 0))), xtf.U64(row, 8)
+		if !slices.Contains(summedWaits, item) {
+			return
+		}
+		if want := rows.Value(node, item); got != want {
+			c.at("COMP", n, "%s of node %d is %d, the rows add up to %d", item, node, got, want)
+		}
+		if rows.Has(node) {
+			rows.Node(node)[item] = 0
+		}
+	})
+	if err == nil {
+		rows.Each(func(node uint32, item xtf.Item, v uint64) {
+			c.add("COMP", nil, "%s of node %d is missing, the rows add up to %d", item, node, v)
+		})
 	}
-	if c.program.point(x.T) {
-		c.sums[xtf.ItemWaitCount]++
-	}
+	return err
 }
 
 // messageWait compares a wait with its message. It returns the buffer.
@@ -186,15 +237,14 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait, buf 
 	return buf, nil
 }
 
-// waitTotals compares WAITTOTAL with the sums of the locations, by node and
-// pattern: call paths may have been cut.
+// waitTotals compares WAITTOTAL with the sums of the locations; by node and pattern where there are so many places that call paths were cut.
 func (v *Verified) waitTotals(r *Run) error {
 	all, whole := waitSums{}, waitSums{}
 	for p := range trace.P(r.Defs.NumLocations()) {
 		err := r.rows(xtf.Proc(p), xtf.TypeWaitSum, func(row []byte) {
 			var x xtf.WaitSum
 			x.Load(row)
-			all.add(waitPlace{x.Key >> 32, x.Pattern}, x.Count, x.Ticks)
+			all.add(waitPlace{x.Key, x.Pattern}, waitAmount{x.Count, x.Ticks, x.Ticks, uint32(p)})
 		})
 		if err != nil {
 			return fmt.Errorf("location %d: %w", p, err)
@@ -203,13 +253,19 @@ func (v *Verified) waitTotals(r *Run) error {
 	err := r.rows(xtf.WholeRun, xtf.TypeWaitTotal, func(row []byte) {
 		var x xtf.WaitTotal
 		x.Load(row)
-		whole.add(waitPlace{x.Key >> 32, x.Pattern}, x.Count, x.Ticks)
-		if x.Worst > x.Ticks || uint64(x.WorstP) >= uint64(r.Defs.NumLocations()) {
-			v.add("WAITTOTAL", "node %d, call path %d, pattern %#x: %d ticks, of location %d alone %d", x.Key>>32, uint32(x.Key), x.Pattern, x.Ticks, x.WorstP, x.Worst)
+		at := waitPlace{x.Key, x.Pattern}
+		if _, twice := whole[at]; twice || x.Worst > x.Ticks || uint64(x.WorstP) >= uint64(r.Defs.NumLocations()) {
+			v.add("WAITTOTAL", "node %d, call path %d, pattern %#x: %d ticks, of location %d alone %d, in a place of its own: %v",
+				x.Key>>32, uint32(x.Key), x.Pattern, x.Ticks, x.WorstP, x.Worst, !twice)
 		}
+		whole.add(at, waitAmount{x.Count, x.Ticks, x.Worst, x.WorstP})
 	})
+	if len(all) > xtf.MostWaitTotals {
+		all, whole = all.byNode(), whole.byNode()
+	}
 	all.differ(whole, func(at waitPlace, here, there waitAmount) {
-		v.add("WAITTOTAL", "node %d, pattern %#x: %d of %d ticks, the locations have %d of %d", at.key, at.pattern, there.count, there.ticks, here.count, here.ticks)
+		v.add("WAITTOTAL", "node %d, call path %d, pattern %#x: %d of %d ticks, most %d of location %d; the locations have %d of %d, most %d of location %d",
+			at.key>>32, uint32(at.key), at.pattern, there.count, there.ticks, there.worst, there.worstP, here.count, here.ticks, here.worst, here.worstP)
 	})
 	return err
 }

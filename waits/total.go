@@ -13,10 +13,6 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// mostTotals is the number of places of a run above which call paths are cut: the
-// deepest levels, as many as it takes, count on the paths they were called from.
-const mostTotals = 1 << 18
-
 // total is the waits of all locations at one place.
 type total struct {
 	place
@@ -45,7 +41,7 @@ type Totals struct {
 
 // NewTotals prepares the sums over all ranks; paths are those of the run.
 func NewTotals(c mpi.Comm, paths *callpath.Tree) *Totals {
-	return &Totals{comm: c, paths: paths, most: mostTotals, end: callpath.MaxLevel, at: map[place]*total{}}
+	return &Totals{comm: c, paths: paths, most: xtf.MostWaitTotals, end: callpath.MaxLevel, at: map[place]*total{}}
 }
 
 // Note takes the WAITSUM rows of a location to see which places there are.

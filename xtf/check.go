@@ -214,6 +214,9 @@ func (k *arrayCheck) data() {
 			err = dec.rows(rows, a.typ, pg.codec, pg.bytes, n, pg.firstN)
 		}
 		if err == nil {
+			err = a.checkAmounts(rows) // no reader takes them
+		}
+		if err == nil {
 			err = k.page(pg, off, rows, &st)
 		}
 		if err != nil {

@@ -132,6 +132,10 @@ const (
 // trace is loaded, rows beyond it are damage.
 func Most(locations int) uint64 { return (1<<63 - 1) / uint64(max(locations, 1)) }
 
+// MostWaitTotals is the number of places in WAITTOTAL above which call paths are cut: the deepest levels, as many as it takes, count on
+// the paths they were called from.
+const MostWaitTotals = 1 << 18
+
 // Add adds v to a sum. It reports whether the result is less than 2^63, as all sums are that rows of a sound file make; else
 // the sum stays.
 func Add(sum *uint64, v uint64) bool {

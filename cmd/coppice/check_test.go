@@ -270,6 +270,70 @@ func TestCheckContradictions(t *testing.T) {
 	}
 }
 
+// TestForgedSums changes the numbers of every array that adds up waits, their causes and the critical path, row by row, under sound
+// checksums: check names the array each time, though another one may say the same.
+func TestForgedSums(t *testing.T) {
+	slowUnderRace(t)
+	dir := t.TempDir()
+	must(t, "demo", "-o", filepath.Join(dir, "demo"), "--spec", "stencil:procs=3,events=300,jitter=20,imbalance=40,seed=3")
+	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
+	must(t, "analyze", filepath.Join(dir, "demo"), "-o", run, "-q", "--slice", "700us")
+	arrays := map[xtf.TypeID]struct {
+		name string
+		at   []int // of the numbers, of 64 bits
+	}{
+		xtf.TypeComp: {"COMP", []int{8}}, xtf.TypeStat: {"STAT", []int{8, 24, 48, 56}}, xtf.TypeWaitSum: {"WAITSUM", []int{16, 24}},
+		xtf.TypeWaitTotal: {"WAITTOTAL", []int{16, 24, 32}}, xtf.TypeDelay: {"DELAY", []int{16, 24}},
+		xtf.TypeDelayTotal: {"DELAYTOTAL", []int{16, 24, 32}}, xtf.TypePathTotal: {"PATHTOTAL", []int{16, 24}},
+	}
+	type place struct {
+		p  xtf.Proc
+		id xtf.TypeID
+		n  uint64
+	}
+	var places []place
+	nodes := map[uint64]bool{} // with waits
+	alter(t, run, bad, func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte) {
+		if _, ok := arrays[id]; !ok {
+			return
+		}
+		if id == xtf.TypeComp || id == xtf.TypeStat {
+			item := xtf.Item(uint32(xtf.U64(row, 0)))
+			if item < xtf.ItemLateSender || item > xtf.ItemWaitCount && item != xtf.ItemLateProgress {
+				return
+			}
+			nodes[xtf.U64(row, 0)>>32] = true
+		}
+		places = append(places, place{p, id, n})
+	})
+	step := 1
+	if testing.Short() {
+		step = 1 + len(places)/40
+	}
+	if len(nodes) < 2 {
+		t.Fatalf("waits in %d nodes", len(nodes))
+	}
+	tried := map[string]int{}
+	for i := 0; i < len(places); i += step {
+		x := places[i]
+		array := arrays[x.id]
+		for _, at := range array.at {
+			for _, by := range []uint64{1, 1 << 63} {
+				alter(t, run, bad, func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte) {
+					if x == (place{p, id, n}) {
+						xtf.SetU64(row, at, xtf.U64(row, at)+by)
+					}
+				})
+				tried[array.name]++
+				if code, out, errs := call("check", bad, "--limit", "1000"); code != jobs.ExitFound || !strings.Contains(out, ", "+array.name) {
+					t.Errorf("%s row %d of %d, byte %d by %d: exit code %d: %s%s", array.name, x.n, x.p, at, by, code, out, errs)
+				}
+			}
+		}
+	}
+	t.Logf("%v", tried)
+}
+
 // TestCheckDamage flips bytes all over a file: check never calls it clean
 // unless the byte is padding, and no verb crashes.
 func TestCheckDamage(t *testing.T) {
