@@ -75,13 +75,8 @@ func ParseScale(text string) (Scale, bool) {
 	if !ok || x.Sign() <= 0 || x.Compare(exact.Int(1e6)) > 0 || !billionths.IsInt() {
 		return Scale{}, false
 	}
-	s := Scale{uint64(billionths.Floor()), 1e9}
-	for _, p := range []uint64{2, 5} {
-		for s.Num%p == 0 && s.Den%p == 0 {
-			s.Num, s.Den = s.Num/p, s.Den/p
-		}
-	}
-	return s, true
+	num, den := lowest(uint64(billionths.Floor()), 1e9)
+	return Scale{num, den}, true
 }
 
 // String writes the factor as a decimal.

@@ -129,17 +129,8 @@ func (r Ratio) known() string {
 	return r.percent()
 }
 
-// ratio returns a / b, undefined for b = 0 and for sums that are not known.
-func ratio(a, b Sum) Ratio {
-	if a == notKnown || b == notKnown {
-		return Ratio{}
-	}
-	r := ratio64(uint64(max(a, -a)), uint64(max(b, -b)))
-	if (a < 0) != (b < 0) && a != 0 {
-		r.Value = -r.Value
-	}
-	return r
-}
+// ratio returns a / b, undefined for b of 0 or less and for sums that are not known.
+func ratio(a, b Sum) Ratio { return over(whole(a), b) }
 
 // ratio64 returns a / b, the nearest floating-point number on every machine; undefined for b = 0.
 func ratio64(a, b uint64) Ratio {
