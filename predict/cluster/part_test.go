@@ -183,6 +183,10 @@ func TestErrors(t *testing.T) {
 		{"range", func(r int) Vectors {
 			return Rows{[]uint32{uint32(3 * r), uint32(3*r + 1), uint32(3*r + 2)}, row(1<<62*int64(r), 4)}
 		}, nil, ErrRange},
+		{"rounding", func(r int) Vectors {
+			const x = 1<<61 + 1<<60 - 1 // moves by 2^60 - 1
+			return Rows{[]uint32{uint32(3 * r), uint32(3*r + 1), uint32(3*r + 2)}, row(x, x, x, x, x)}
+		}, func(int) Options { return Options{Quantum: 1000000} }, ErrRange},
 		{"centroid", nil, func(int) Options { return Options{Linkage: Centroid, Memory: leastMemory} }, ErrTooMany},
 		{"reading", func(r int) Vectors {
 			return broken{Rows{[]uint32{uint32(3 * r), uint32(3*r + 1), uint32(3*r + 2)}, row(1)}, unreadable}
