@@ -34,7 +34,7 @@ func (x *capacityFlags) define(f *pflag.FlagSet, methods bool) {
 	f.Uint32Var(&x.options.SimJobs, "sim-jobs", 0, "jobs that a simulation ends (default: 1000000 visits to centers in all, 2000 to 60000 jobs)")
 	x.method, x.operator = string(pipeline.MethodWalk), string(pipeline.OpExp)
 	if methods {
-		f.StringVar(&x.method, "method", x.method, "walk, bounds, tree, dag or sim")
+		f.StringVar(&x.method, "method", x.method, "walk, bounds, tree or sim")
 		f.StringVar(&x.operator, "op", x.operator, "operator of tree: exp, fj, varki or two")
 	}
 }
@@ -56,7 +56,7 @@ func (x *capacityFlags) open(f *pflag.FlagSet, args []string) (*pipeline.Model, 
 	}
 	x.options.Method, x.options.Operator = pipeline.Method(x.method), pipeline.Operator(x.operator)
 	if !knownMethod(x.options.Method, x.options.Operator) || x.options.Samples < 0 {
-		return nil, nil, usage("%s: --method is walk, bounds, tree, dag or sim, --op exp, fj, varki or two, and --samples is not negative", x.verb)
+		return nil, nil, usage("%s: --method is walk, bounds, tree or sim, --op exp, fj, varki or two, and --samples is not negative", x.verb)
 	}
 	if x.plot != "" && !x.force {
 		if _, err := os.Lstat(x.plot); err == nil {

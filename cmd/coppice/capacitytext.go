@@ -55,8 +55,6 @@ func (r *capacityReport) method() string {
 		return s
 	case pipeline.MethodSim:
 		return fmt.Sprintf("%s (seed %d, %s)", s, a.Options.Seed, report.Plural(a.Types[0].Samples, "job"))
-	case pipeline.MethodDAG:
-		return fmt.Sprintf("%s (seed %d)", s, a.Options.Seed)
 	}
 	if a.Types[0].Samples == 0 {
 		return s + " (all states)"

@@ -11,7 +11,7 @@
 // Walk, the default, keeps what a job's graph says exactly: it walks through the states of one job (all of them where they are
 // few and service is exponential, else samples), with rates from exact mean value analysis of the active tasks, and sees the
 // other jobs as a background queue, which comes from the same model with one job less. Simulate is the check, and the only
-// one with percentiles. Tree and DAG are what the literature has: approximate mean value analysis with overlap factors.
+// one with percentiles. Tree is what the literature has: approximate mean value analysis with overlap factors.
 // Bounds hold for any law of service. Plan searches the cheapest machines for a target. Plain networks, without precedence,
 // have ExactMVA, ExactMultiMVA, Schweitzer, Linearizer and Seidmann.
 //

@@ -210,9 +210,6 @@ func TestTrees(t *testing.T) {
 			near(t, "used", w.Centers[k].Utilisation, s.Centers[k].Utilisation, tolerance*s.Centers[k].Utilisation)
 		}
 		near(t, "nested tree", solve(t, m, Options{Method: MethodTree}).Types[0].Response, s.Types[0].Response, .2*s.Types[0].Response)
-		if _, err := Solve(context.Background(), m, Options{Method: MethodDAG}); !errors.Is(err, ErrMethod) {
-			t.Errorf("dag: %v", err)
-		}
 	}
 	// A pure tree is a graph: all methods take it, and walk visits all its states.
 	m := treeModelOf(1, 0, `["S", ["P", "a", "b"], ["P", "a", "b"]]`, 1, 1)
@@ -237,7 +234,7 @@ func TestTypes(t *testing.T) {
 	twice.Types = append(twice.Types, twice.Types[0])
 	twice.Types[0].Name, twice.Types[1].Name = "a", "b"
 	want := solve(t, biJob(4, 22, 4, exponential), Options{}).Types[0].Response
-	for _, method := range []Method{MethodTree, MethodWalk, MethodDAG} {
+	for _, method := range []Method{MethodTree, MethodWalk} {
 		if testing.Short() && method != MethodTree {
 			break
 		}
@@ -414,7 +411,7 @@ func FuzzSolve(f *testing.F) {
 		if tasks > 60 || len(m.Types) > 2 {
 			return
 		}
-		for _, method := range []Method{MethodBounds, MethodWalk, MethodTree, MethodDAG} {
+		for _, method := range []Method{MethodBounds, MethodWalk, MethodTree} {
 			a, err := Solve(context.Background(), m, Options{Method: method, Samples: 2, Seed: 1})
 			if err != nil {
 				continue

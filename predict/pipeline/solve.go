@@ -16,12 +16,11 @@ const (
 	MethodWalk   Method = "walk"
 	MethodBounds Method = "bounds"
 	MethodTree   Method = "tree"
-	MethodDAG    Method = "dag"
 	MethodSim    Method = "sim"
 )
 
 // Methods lists them, the default first.
-func Methods() []Method { return []Method{MethodWalk, MethodBounds, MethodTree, MethodDAG, MethodSim} }
+func Methods() []Method { return []Method{MethodWalk, MethodBounds, MethodTree, MethodSim} }
 
 // Options choose how a model is solved. The zero value is the default.
 type Options struct {
@@ -213,8 +212,8 @@ func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswe
 			out[i].Bounds = s.bounds(j, j.demand, j.path)
 			out[i].Response, out[i].Throughput = out[i].Bounds.Response, out[i].Bounds.Throughput
 		}
-	case MethodTree, MethodDAG:
-		if err := s.overlapAnswers(a, out); err != nil {
+	case MethodTree:
+		if err := s.treeAnswers(a, out); err != nil {
 			return nil, err
 		}
 	default:
