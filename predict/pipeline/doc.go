@@ -12,8 +12,8 @@
 // few and service is exponential, else samples), with rates from exact mean value analysis of the active tasks, and sees the
 // other jobs as a background queue, which comes from the same model with one job less. Simulate is the check, and the only
 // one with percentiles. Tree is what the literature has: approximate mean value analysis with overlap factors.
-// Bounds hold for any law of service. Plan searches the cheapest machines for a target. Plain networks, without precedence,
-// have ExactMVA, ExactMultiMVA, Schweitzer, Linearizer and Seidmann.
+// Bounds hold for any law of service. Plan searches the cheapest machines for a target. Of a plain network,
+// whose jobs do one task after the other, walk is exact mean value analysis and tree is Schweitzer's approximation.
 //
 // # What always holds
 //

@@ -1,24 +1,9 @@
 package pipeline
 
 import (
-	"errors"
 	"math"
-	"math/big"
 	"testing"
 )
-
-// one is a network with one class; servers nil means one each.
-func one(jobs int, think float64, servers []int, demand ...float64) *Network {
-	n := &Network{Jobs: []int{jobs}, Think: []float64{think}, Demand: [][]float64{demand}}
-	for k := range demand {
-		m := 1
-		if servers != nil {
-			m = servers[k]
-		}
-		n.Centers = append(n.Centers, Center{Kind: PS, Servers: m})
-	}
-	return n
-}
 
 func near(t *testing.T, what string, got, want, tolerance float64) {
 	t.Helper()
@@ -27,190 +12,130 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 	}
 }
 
-// TestOneClass compares with the values of octave-queueing 1.2.7.
-func TestOneClass(t *testing.T) {
+// chain is the job of a plain network: exponential tasks one after the other, each at its center; servers nil means one each.
+func chain(n int, think float64, servers []int, demand ...float64) *Model {
+	var centers []Center
+	var stages [][]Demand
+	for k, x := range demand {
+		c := Center{string(rune('a' + k)), PS, 1}
+		if servers != nil {
+			c.Servers = servers[k]
+		}
+		centers, stages = append(centers, c), append(stages, d(float64(k), x))
+	}
+	return line(centers, n, think, 1, 0, exponential, stages...)
+}
+
+// chains are several types of such jobs on the same centers.
+func chains(list ...*Model) *Model {
+	m := list[0]
+	for i, x := range list {
+		x.Types[0].Name = string(rune('a' + i))
+		if i > 0 {
+			m.Types = append(m.Types, x.Types[0])
+		}
+	}
+	return m
+}
+
+// exactMVA returns the responses of the types of such a model, by mean value analysis of every population (Reiser and Lavenberg,
+// JACM 27, 1980). Centers have one server each or no queue.
+func exactMVA(m *Model) []float64 {
+	step := make([]int, len(m.Types)) // between populations that differ by one of a type
+	all := 1
+	for c, t := range m.Types {
+		step[c] = all
+		all *= t.Jobs + 1
+	}
+	response := make([]float64, len(m.Types))
+	queue := make([][]float64, all) // by population and center
+	for p := range queue {
+		queue[p] = make([]float64, len(m.Centers))
+		for c, t := range m.Types {
+			jobs := p / step[c] % (t.Jobs + 1)
+			if jobs == 0 {
+				continue
+			}
+			wait, total := make([]float64, len(m.Centers)), 0.0
+			for _, s := range t.Pipeline.Stages {
+				k := s.Demand[0].Center
+				wait[k] = s.Demand[0].Seconds
+				if m.Centers[k].Kind != Delay {
+					wait[k] *= 1 + queue[p-step[c]][k]
+				}
+				total += wait[k]
+			}
+			for k, w := range wait {
+				queue[p][k] += float64(jobs) / (t.Think + total) * w
+			}
+			response[c] = total
+		}
+	}
+	return response
+}
+
+// TestPlainNetworks compares with the values of octave-queueing 1.2.7: walk with exact analysis, tree with Schweitzer's
+// approximation, and the oracles of this package with both.
+func TestPlainNetworks(t *testing.T) {
 	for _, c := range []struct {
 		name       string
-		n          *Network
-		x, r       float64
-		approxX, s float64 // Schweitzer
+		m          *Model
+		r, s, walk float64 // exact, Schweitzer; walk where it is not exact
 	}{
-		{"N1", one(4, 0, nil, 1, .5), 0.96774194, 4.13333333, 0.94680274, 4.22474487},
-		{"N2", one(8, 0, nil, 1, 1, 1), 0.8, 10, 0.8, 10},
-		{"N3", one(20, 15, nil, 2, 3, 1), 0.33278925, 45.09809463, 0.32453747, 46.62616558},
-		{"N4", one(6, 0, []int{2, 1}, 1.5, .4), 1.31237885, 4.57185056, 0, 0},
-		{"N5", one(5, 2, nil, 1, .6), 0.87474019, 3.71598294, 0.83333333, 4},
-		{"N6", one(12, 1, []int{4, 1, 1}, 1, .2, .1), 3.64993822, 2.28772689, 0, 0},
+		{"N1", chain(4, 0, nil, 1, .5), 4.13333333, 4.22474487, 0},
+		{"N2", chain(8, 0, nil, 1, 1, 1), 10, 10, 0},
+		{"N3", chain(20, 15, nil, 2, 3, 1), 45.09809463, 46.62616558, 0},
+		{"N4", chain(6, 0, []int{2, 1}, 1.5, .4), 4.57185056, 0, 4.571975},
+		{"N5", chain(5, 2, nil, 1, .6), 3.71598294, 4, 0},
+		{"N6", chain(12, 1, []int{4, 1, 1}, 1, .2, .1), 2.28772689, 0, 2.272379},
 	} {
-		s, err := ExactMVA(c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, c.name+" X", s.Throughput[0], c.x, 1e-6)
-		near(t, c.name+" R", s.Response[0], c.r, 1e-6)
-		a, err := Schweitzer(c.n)
-		if c.s == 0 {
-			if !errors.Is(err, ErrNetwork) {
-				t.Errorf("%s: Schweitzer takes several servers: %v", c.name, err)
-			}
-			a, err = Schweitzer(Seidmann(c.n))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e := a.Response[0]/c.r - 1; e < 0 || e > .3 { // too high at light load, as is known
-				t.Errorf("%s: Seidmann is off by %v", c.name, e)
-			}
+		r, _ := exactResponse(t, c.m)
+		near(t, c.name+" Markov chain", r, c.r, 1e-6)
+		if c.walk > 0 {
+			near(t, c.name+" walk", walkOf(t, c.m, 0).response, c.walk, 1e-6)
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, c.name+" Schweitzer X", a.Throughput[0], c.approxX, 1e-6)
-		near(t, c.name+" Schweitzer R", a.Response[0], c.s, 1e-6)
-		l, err := Linearizer(c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e := math.Abs(l.Response[0]/c.r - 1); e > .006 {
-			t.Errorf("%s: Linearizer is off by %v", c.name, e)
-		}
-		m, err := ExactMultiMVA(c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		near(t, c.name+" as one of many classes", m.Response[0], s.Response[0], 1e-12*s.Response[0])
-	}
-}
-
-// TestManyServers: results are right where many jobs keep all servers busy and the probability of an idle center is tiny. The
-// textbook's recursion loses all digits there; with 2000 bits it does not.
-func TestManyServers(t *testing.T) {
-	for _, c := range []struct {
-		jobs    int
-		think   float64
-		servers []int
-		demand  []float64
-	}{
-		{200, 0, []int{4, 4, 4, 1}, []float64{1, .5, .75, .1}},
-		{300, 5, []int{8, 2, 1}, []float64{1, .25, .125}},
-		{50, 0, []int{64, 3}, []float64{2, .5}},
-		{40, 0, []int{40}, []float64{1}},
-	} {
-		n := one(c.jobs, c.think, c.servers, c.demand...)
-		s, err := ExactMVA(n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := preciseMVA(n)
-		near(t, "response", s.Response[0], want, 1e-10*want)
-	}
-}
-
-// preciseMVA returns the response of a network with one class, by the recursion of Reiser and Lavenberg.
-func preciseMVA(n *Network) float64 {
-	num := func(x float64) *big.Float { return new(big.Float).SetPrec(2000).SetFloat64(x) }
-	add := func(a, b *big.Float) *big.Float { return num(0).Add(a, b) }
-	mul := func(a, b *big.Float) *big.Float { return num(0).Mul(a, b) }
-	div := func(a, b *big.Float) *big.Float { return num(0).Quo(a, b) }
-	queue, short := make([]*big.Float, len(n.Centers)), make([][]*big.Float, len(n.Centers))
-	for k, c := range n.Centers {
-		queue[k] = num(0)
-		for range c.Servers {
-			short[k] = append(short[k], num(0))
-		}
-		short[k][0] = num(1)
-	}
-	total := num(0)
-	for jobs := 1; jobs <= n.Jobs[0]; jobs++ {
-		total = num(0)
-		wait := make([]*big.Float, len(n.Centers))
-		for k, c := range n.Centers {
-			ahead := add(num(1), queue[k])
-			for j, p := range short[k] {
-				ahead = add(ahead, mul(num(float64(c.Servers-1-j)), p))
-			}
-			wait[k] = mul(div(num(n.Demand[0][k]), num(float64(c.Servers))), ahead)
-			total = add(total, wait[k])
-		}
-		x := div(num(float64(jobs)), add(num(n.Think[0]), total))
-		for k, c := range n.Centers {
-			queue[k] = mul(x, wait[k])
-			load := mul(x, num(n.Demand[0][k]))
-			idle := load
-			for j := c.Servers - 1; j >= 1; j-- {
-				short[k][j] = mul(div(load, num(float64(j))), short[k][j-1])
-				idle = add(idle, mul(num(float64(c.Servers-j)), short[k][j]))
-			}
-			short[k][0] = num(0).Sub(num(1), div(idle, num(float64(c.Servers))))
-		}
-	}
-	r, _ := total.Float64()
-	return r
-}
-
-// TestManyClasses does the same with several classes.
-func TestManyClasses(t *testing.T) {
-	network := func(jobs []int, think []float64, demand ...[]float64) *Network {
-		n := &Network{Jobs: jobs, Think: think, Demand: demand}
-		for range demand[0] {
-			n.Centers = append(n.Centers, Center{Kind: FCFS, Servers: 1})
-		}
-		return n
+		near(t, c.name+" analysis", exactMVA(c.m)[0], c.r, 1e-6)
+		near(t, c.name+" walk", walkOf(t, c.m, 0).response, c.r, 1e-6)
+		near(t, c.name+" tree", solve(t, c.m, Options{Method: MethodTree}).Types[0].Response, c.s, 1e-6)
 	}
 	for _, c := range []struct {
-		name     string
-		n        *Network
-		x, r, sr []float64
+		name string
+		m    *Model
+		r, s []float64
 	}{
-		{"M1", network([]int{2, 3}, []float64{0, 0}, []float64{1, .5}, []float64{.5, 1}), []float64{0.47754137, 0.66666667}, []float64{4.18811881, 4.5}, []float64{4.24411854, 4.61306838}},
-		{"M2", network([]int{1, 1, 1}, []float64{0, 0, 0}, []float64{1, .5, .2}, []float64{.5, 1, .2}, []float64{.3, .3, .9}), nil, []float64{2.73867925, 2.73867925, 2.21603053}, []float64{2.80532360, 2.80532360, 2.23767106}},
-		{"M3", network([]int{5, 4}, []float64{1, 2}, []float64{.2, .1, .05}, []float64{.1, .3, .05}), nil, []float64{0.73778753, 0.97105852}, []float64{0.79577249, 1.04528413}},
+		{"M1", chains(chain(2, 0, nil, 1, .5), chain(3, 0, nil, .5, 1)), []float64{4.18811881, 4.5}, []float64{4.24411854, 4.61306838}},
+		{"M2", chains(chain(1, 0, nil, 1, .5, .2), chain(1, 0, nil, .5, 1, .2), chain(1, 0, nil, .3, .3, .9)),
+			[]float64{2.73867925, 2.73867925, 2.21603053}, []float64{2.80532360, 2.80532360, 2.23767106}},
+		{"M3", chains(chain(5, 1, nil, .2, .1, .05), chain(4, 2, nil, .1, .3, .05)), []float64{0.73778753, 0.97105852}, []float64{0.79577249, 1.04528413}},
 	} {
-		e, err := ExactMultiMVA(c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		a, err := Schweitzer(c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l, err := Linearizer(c.n)
-		if err != nil {
-			t.Fatal(err)
-		}
+		exact, tree, walk := exactMVA(c.m), solve(t, c.m, Options{Method: MethodTree}), solve(t, c.m, Options{})
 		for i := range c.r {
-			near(t, c.name+" R", e.Response[i], c.r[i], 1e-6)
-			near(t, c.name+" Schweitzer R", a.Response[i], c.sr[i], 1e-6)
-			if c.x != nil {
-				near(t, c.name+" X", e.Throughput[i], c.x[i], 1e-6)
-			}
-			if math.Abs(l.Response[i]-c.r[i]) > .25*math.Abs(c.sr[i]-c.r[i]) {
-				t.Errorf("%s: Linearizer %v is not much nearer to %v than Schweitzer %v", c.name, l.Response[i], c.r[i], c.sr[i])
+			near(t, c.name+" analysis", exact[i], c.r[i], 1e-6)
+			near(t, c.name+" tree", tree.Types[i].Response, c.s[i], 1e-6)
+			if e := math.Abs(walk.Types[i].Response - c.r[i]); e > .25*math.Abs(c.s[i]-c.r[i]) {
+				t.Errorf("%s: walk %v is not much nearer to %v than Schweitzer %v", c.name, walk.Types[i].Response, c.r[i], c.s[i])
 			}
 		}
 	}
 }
 
-// TestNetworkBounds are the bounds of N1, and refusals.
-func TestNetworkBounds(t *testing.T) {
-	n := one(4, 0, nil, 1, .5)
-	low, high, err := AsymptoticBounds(n)
-	if err != nil || low != 4 || high != 6 {
-		t.Errorf("asymptotic %v to %v, %v", low, high, err)
+// TestActiveSet: the rates of tasks under way at once are those of a network with one customer for each (M2 of the plain networks).
+func TestActiveSet(t *testing.T) {
+	m := fork(cpus(3), 1, d(0, 1, 1, .5, 2, .2), d(0, .5, 1, 1, 2, .2), d(0, .3, 1, .3, 2, .9))
+	s := m.compile(nil)
+	h := newShape(s, &s.jobs[0])
+	h.begin(make([]float64, 3), make([]float64, 3), make([]float64, 3), make([]int, 3))
+	set := int32(0)
+	for c := range int32(3) {
+		set = h.groups[0].change(set, h.kind[c], 1)
 	}
-	low, high, err = BalancedBounds(n)
-	if err != nil || low != 4 || high != 4.5 {
-		t.Errorf("balanced %v to %v, %v", low, high, err)
-	}
-	if _, _, err := BalancedBounds(one(4, 1, nil, 1, .5)); !errors.Is(err, ErrNetwork) {
-		t.Errorf("with think time: %v", err)
-	}
-	for _, bad := range []*Network{{}, one(0, 0, nil, 1), one(1, -1, nil, 1), one(1, 0, nil, math.NaN()), one(1, 0, nil, 0), one(1, 0, []int{0}, 1)} {
-		if _, err := ExactMVA(bad); !errors.Is(err, ErrNetwork) {
-			t.Errorf("%+v: %v", bad, err)
+	kinds, rate := h.groups[0].rates(set)
+	for c, want := range []float64{2.73867925, 2.73867925, 2.21603053} {
+		for i, k := range kinds {
+			if k == h.kind[c] {
+				near(t, "residence", 1/rate[i], want, 1e-6)
+			}
 		}
-	}
-	if _, err := ExactMultiMVA(one(1<<30, 0, nil, 1)); !errors.Is(err, ErrNetwork) {
-		t.Errorf("many populations: %v", err)
 	}
 }

@@ -122,35 +122,20 @@ func TestExactCases(t *testing.T) {
 
 // TestChainsThroughWalk: without parallel tasks walk is exact mean value analysis.
 func TestChainsThroughWalk(t *testing.T) {
-	for _, c := range []struct {
-		name            string
-		m               *Model
-		want, tolerance float64
-	}{
-		{"N3", line(cpus(3), 20, 15, 1, 0, exponential, d(0, 2), d(1, 3), d(2, 1)), 45.0980946, 1e-6},
-		{"N4", line(centersOf(Center{"a", PS, 2}, Center{"b", PS, 1}), 6, 0, 1, 0, exponential, d(0, 1.5), d(1, .4)), 4.571975, 1e-6},
-		{"N6", line(centersOf(Center{"a", PS, 4}, Center{"b", PS, 1}, Center{"c", PS, 1}), 12, 1, 1, 0, exponential, d(0, 1), d(1, .2), d(2, .1)), 2.272379, 1e-6},
-	} {
-		near(t, c.name, walkOf(t, c.m, 0).response, c.want, c.tolerance)
-	}
 	src := newSource(3, 0)
 	for range 50 {
 		n := 1 + src.rng.IntN(30)
 		think := float64(src.rng.IntN(3)) * src.exponential()
-		var centers []Center
 		var demand []float64
-		var stages [][]Demand
-		for k := range 1 + src.rng.IntN(5) {
-			centers = append(centers, Center{Name: string(rune('a' + k)), Kind: Kind(src.rng.IntN(3)), Servers: 1})
+		for range 1 + src.rng.IntN(5) {
 			demand = append(demand, .05+src.rng.Float64())
-			stages = append(stages, d(float64(k), demand[k]))
 		}
-		want, err := ExactMVA(&Network{Centers: centers, Jobs: []int{n}, Think: []float64{think}, Demand: [][]float64{demand}})
-		if err != nil {
-			t.Fatal(err)
+		m := chain(n, think, nil, demand...)
+		for k := range m.Centers {
+			m.Centers[k].Kind = Kind(src.rng.IntN(3))
 		}
-		got := walkOf(t, line(centers, n, think, 1, 0, exponential, stages...), 0)
-		near(t, "chain", got.response, want.Response[0], 1e-9*want.Response[0])
+		want := exactMVA(m)[0]
+		near(t, "chain", walkOf(t, m, 0).response, want, 1e-9*want)
 	}
 }
 
