@@ -146,6 +146,10 @@ func TestParseErrors(t *testing.T) {
 		}
 		return strings.Replace(manual, old, next, 1)
 	}
+	var manyKeys strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&manyKeys, "k%d = 1\n", i)
+	}
 	tasks := func(s string) string { return head + "[classes.a]\ndemand = {cpu = 1}\n" + s }
 	for _, c := range []struct{ name, file, want string }{
 		{"schema", change("capacity/1", "capacity/2"), `schema is "coppice.capacity/2"`},
@@ -179,6 +183,7 @@ func TestParseErrors(t *testing.T) {
 		{"deep", head + "tree = " + strings.Repeat("[", 20_000), "line 3: not TOML"},
 		{"long key", strings.Repeat("a.", 10_000) + "a = 1", "line 1: a key of too many parts"},
 		{"large file", strings.Repeat(" ", MaxFile+1), "at most"},
+		{"many keys", head + manyKeys.String(), `unknown key "k0"`}, // in time that grows with them, not with their square
 		{"task_scv", tasks("task_scv = 0.1\nscv = 1\n[[tasks]]\nid = 1\nclass = \"a\"\n"), "give scv, of a visit, or task_scv"},
 		{"type at the top", head + "load = {jobs = 1}\n[[types]]\nname = \"x\"\n", "line 3: load belongs into types"},
 		{"center twice", strings.Replace(head, "disk", "cpu", 1), `two centers are called "cpu"`},

@@ -7,8 +7,6 @@ import (
 	"github.com/coppice-hpc/coppice/internal/svg"
 )
 
-func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
-
 // Curves are the charts of an answer with one type: response and throughput by the number of jobs, with the bounds that they
 // approach and the number of jobs where the first center saturates. Nil where the answer has no curve.
 func (a *Answer) Curves() []svg.Chart {

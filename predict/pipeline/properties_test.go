@@ -391,6 +391,8 @@ stages = [ { name = "first", demand = { a = 1.0 } }, { name = "second", demand =
 	// Output: response 2.75 s, 0.727 jobs per second
 }
 
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
 // FuzzSolve: no model that is small enough makes a solver panic or say what is no number.
 func FuzzSolve(f *testing.F) {
 	f.Add([]byte(manual))
