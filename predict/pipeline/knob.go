@@ -76,89 +76,70 @@ func (m *Model) clone() *Model {
 	return &c
 }
 
+// numbers calls f with the name of each number that can be varied, and where it is: an *int, a *float64, or a *[]Demand, of which
+// a factor is varied.
+func (m *Model) numbers(f func(name string, at any)) {
+	for i := range m.Machines {
+		f("machines."+m.Machines[i].Name, &m.Machines[i].Count)
+	}
+	for k := range m.Centers {
+		f(m.Centers[k].Name+".servers", &m.Centers[k].Servers)
+	}
+	for i := range m.Types {
+		t := &m.Types[i]
+		add := func(name string, at any) {
+			f(name, at)
+			if t.Name != "" {
+				f(t.Name+"."+name, at)
+			}
+		}
+		add("jobs", &t.Jobs)
+		add("think", &t.Think)
+		for i := range t.Classes {
+			add(t.Classes[i].Name+".demand", &t.Classes[i].Demand)
+		}
+		if p := t.Pipeline; p != nil {
+			add("chunks", &p.Chunks)
+			add("buffer", &p.Buffer)
+			for i := range p.Stages {
+				s := &p.Stages[i]
+				add(s.Name+".workers", &s.Workers)
+				add(s.Name+".buffer", &s.Buffer)
+				add(s.Name+".demand", &s.Demand)
+			}
+		}
+	}
+}
+
 // With returns the model with a knob at a value. The result may be impossible; Validate tells.
 func (m *Model) With(name string, value float64) (*Model, error) {
 	c := m.clone()
-	whole := int(max(math.MinInt32, min(math.MaxInt32, value)))
-	set := func(to *int) error {
-		if float64(whole) != value {
-			return fmt.Errorf("%s=%v %w: it is an integer", name, value, ErrKnob)
+	var found []any
+	c.numbers(func(n string, at any) {
+		if n == name {
+			found = append(found, at)
 		}
-		*to = whole
-		return nil
-	}
-	for i := range c.Machines {
-		if name == "machines."+c.Machines[i].Name {
-			return c, set(&c.Machines[i].Count)
-		}
-	}
-	for k := range c.Centers {
-		if name == c.Centers[k].Name+".servers" {
-			return c, set(&c.Centers[k].Servers)
-		}
-	}
-	var found []func() error
-	for i := range c.Types {
-		found = append(found, c.Types[i].knob(name, value, set)...)
-		if short, ok := strings.CutPrefix(name, c.Types[i].Name+"."); ok && c.Types[i].Name != "" {
-			found = append(found, c.Types[i].knob(short, value, set)...)
-		}
-	}
-	switch len(found) {
-	case 0:
+	})
+	switch n := len(found); {
+	case n == 0:
 		return nil, fmt.Errorf("%s %w: the model has no such number; there are jobs, think, chunks, buffer, STAGE.workers, STAGE.demand, CENTER.servers and machines.NAME", name, ErrKnob)
-	case 1:
-		return c, found[0]()
+	case n > 1:
+		return nil, fmt.Errorf("%s %w: several types have it; write TYPE.%s", name, ErrKnob, name)
 	}
-	return nil, fmt.Errorf("%s %w: several types have it; write TYPE.%s", name, ErrKnob, name)
-}
-
-// knob returns how to set a number of a type, if it has it.
-func (t *Type) knob(name string, value float64, set func(*int) error) []func() error {
-	var found []func() error
-	add := func(f func() error) { found = append(found, f) }
-	switch name {
-	case "jobs":
-		add(func() error { return set(&t.Jobs) })
-	case "think":
-		add(func() error { t.Think = value; return nil })
-	}
-	for i := range t.Classes {
-		if name == t.Classes[i].Name+".demand" {
-			add(func() error { t.Classes[i].Demand = scaled(t.Classes[i].Demand, value); return nil })
+	switch at := found[0].(type) {
+	case *float64:
+		*at = value
+	case *[]Demand:
+		*at = slices.Clone(*at)
+		for i := range *at {
+			(*at)[i].Seconds *= value
+		}
+	case *int:
+		if *at = int(max(math.MinInt32, min(math.MaxInt32, value))); float64(*at) != value {
+			return nil, fmt.Errorf("%s=%v %w: it is an integer", name, value, ErrKnob)
 		}
 	}
-	p := t.Pipeline
-	if p == nil {
-		return found
-	}
-	switch name {
-	case "chunks":
-		add(func() error { return set(&p.Chunks) })
-	case "buffer":
-		add(func() error { return set(&p.Buffer) })
-	}
-	for i := range p.Stages {
-		s := &p.Stages[i]
-		switch name {
-		case s.Name + ".workers":
-			add(func() error { return set(&s.Workers) })
-		case s.Name + ".buffer":
-			add(func() error { return set(&s.Buffer) })
-		case s.Name + ".demand":
-			add(func() error { s.Demand = scaled(s.Demand, value); return nil })
-		}
-	}
-	return found
-}
-
-// scaled is a demand by a factor.
-func scaled(list []Demand, factor float64) []Demand {
-	out := slices.Clone(list)
-	for i := range out {
-		out[i].Seconds *= factor
-	}
-	return out
+	return c, nil
 }
 
 // apply sets several knobs.

@@ -83,7 +83,7 @@ type search struct {
 	chunks  []int // knobs that are numbers of chunks
 	price   []float64
 	base    float64
-	visited map[string]*Setting
+	visited map[string]*Setting // by values
 }
 
 // MakePlan finds the cheapest setting of the knobs that meets the target: in order of cost, settings with one cost by fewer
@@ -92,37 +92,39 @@ func MakePlan(ctx context.Context, m *Model, knobs []Knob, target Target, o Plan
 	if target.MaxResponse <= 0 && target.MinThroughput <= 0 {
 		return nil, fmt.Errorf("a plan %w without a largest response or a least throughput", ErrMethod)
 	}
+	var err error
 	if target.Jobs > 0 {
-		var err error
 		if m, err = m.With("jobs", float64(target.Jobs)); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.Validate(); err != nil {
+	if err = m.Validate(); err != nil {
 		return nil, err
 	}
-	s := &search{m: m, o: o, plan: &Plan{Target: target}, visited: map[string]*Setting{}}
-	if err := s.prepare(knobs); err != nil {
+	p := &Plan{Target: target}
+	s := &search{m: m, o: o, plan: p, visited: map[string]*Setting{}}
+	if err = s.prepare(knobs); err != nil {
 		return nil, err
 	}
-	var err error
-	if s.plan.Settings <= mostScanned {
-		err = s.scan(ctx)
-	} else {
-		s.plan.Bisected = true
+	if p.Bisected = p.Settings > mostScanned; p.Bisected {
 		err = s.bisect(ctx)
+	} else {
+		err = s.scan(ctx)
 	}
-	if err != nil {
-		return nil, err
+	if err != nil || p.Answer == nil {
+		return p, err
 	}
-	for _, x := range []*Setting{s.plan.Answer, s.plan.Cheaper} {
-		if x != nil {
-			if err := s.judge(ctx, x); err != nil {
-				return nil, err
-			}
+	for _, x := range s.visited {
+		if x.Misses != "" && s.order(x.Values, p.Answer.Values) < 0 && (p.Cheaper == nil || s.order(x.Values, p.Cheaper.Values) > 0) {
+			p.Cheaper = x
 		}
 	}
-	return s.plan, nil
+	for _, x := range []*Setting{p.Answer, p.Cheaper} {
+		if err == nil && x != nil {
+			err = s.judge(ctx, x)
+		}
+	}
+	return p, err
 }
 
 // prepare sorts the knobs and finds what each costs.
@@ -142,38 +144,25 @@ func (s *search) prepare(knobs []Knob) error {
 			return fmt.Errorf("%s %w: more than %d settings, or none", k.Name, ErrKnob, mostSettings)
 		}
 		p.Settings *= len(k.Values)
-		price, known := s.priceOf(k.Name)
-		if !known {
-			return fmt.Errorf("%s %w in a plan: knobs are machines.NAME, CENTER.servers, chunks, buffer and STAGE.workers", k.Name, ErrKnob)
-		}
-		if k.Name == "chunks" || strings.HasSuffix(k.Name, ".chunks") {
+		price := 0.0
+		switch last := k.Name[strings.LastIndexByte(k.Name, '.')+1:]; {
+		case slices.ContainsFunc(s.m.Centers, func(c Center) bool { return k.Name == c.Name+".servers" }):
+			price = 1
+		case last == "chunks":
 			s.chunks = append(s.chunks, i)
+		case last != "buffer" && last != "workers" && !slices.ContainsFunc(s.m.Machines, func(g Machine) bool { return k.Name == "machines."+g.Name }):
+			return fmt.Errorf("%s %w in a plan: knobs are machines.NAME, CENTER.servers, chunks, buffer and STAGE.workers", k.Name, ErrKnob)
 		}
 		s.price = append(s.price, price)
 	}
-	for i := range s.m.Machines {
-		g := &s.m.Machines[i]
-		if !slices.ContainsFunc(p.Knobs, func(k Knob) bool { return k.Name == "machines."+g.Name }) {
+	for _, g := range s.m.Machines {
+		if i := slices.IndexFunc(p.Knobs, func(k Knob) bool { return k.Name == "machines."+g.Name }); i >= 0 {
+			s.price[i] = g.Price
+		} else {
 			s.base += float64(g.Price * float64(g.Count))
 		}
 	}
 	return nil
-}
-
-// priceOf is the cost of one more of a knob.
-func (s *search) priceOf(name string) (float64, bool) {
-	for _, g := range s.m.Machines {
-		if name == "machines."+g.Name {
-			return g.Price, true
-		}
-	}
-	for _, c := range s.m.Centers {
-		if name == c.Name+".servers" {
-			return 1, true
-		}
-	}
-	last := name[strings.LastIndexByte(name, '.')+1:]
-	return 0, last == "chunks" || last == "buffer" || last == "workers"
 }
 
 func (s *search) cost(values []float64) float64 {
@@ -186,18 +175,11 @@ func (s *search) cost(values []float64) float64 {
 
 // order sorts settings by cost, then by chunks, then by values.
 func (s *search) order(a, b []float64) int {
-	if c := cmp.Compare(s.cost(a), s.cost(b)); c != 0 {
-		return c
-	}
-	var x, y float64
+	var chunks float64 // more of a
 	for _, i := range s.chunks {
-		x += a[i]
-		y += b[i]
+		chunks += a[i] - b[i]
 	}
-	if c := cmp.Compare(x, y); c != 0 {
-		return c
-	}
-	return slices.Compare(a, b)
+	return cmp.Or(cmp.Compare(s.cost(a), s.cost(b)), cmp.Compare(chunks, 0), slices.Compare(a, b))
 }
 
 // scan looks at all settings, cheapest first, several at once.
@@ -207,9 +189,7 @@ func (s *search) scan(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(list, s.order)
-	const batch = 16
-	for at := 0; at < len(list); at += batch {
-		part := list[at:min(at+batch, len(list))]
+	for part := range slices.Chunk(list, 16) {
 		found := make([]*Setting, len(part))
 		err := parallel(ctx, len(part), s.o.Workers, func(ctx context.Context, i int) (err error) {
 			found[i], err = s.solve(ctx, part[i])
@@ -219,21 +199,19 @@ func (s *search) scan(ctx context.Context) error {
 			return err
 		}
 		for _, x := range found {
-			s.count(x)
-			if x.Misses == "" {
+			if s.count(x); x.Misses == "" {
 				s.plan.Answer = x
 				return nil
 			}
-			s.plan.Cheaper = x
 		}
 	}
-	s.plan.Cheaper = nil
 	return nil
 }
 
 // count adds a setting to what the plan says of the search.
 func (s *search) count(x *Setting) {
 	p := s.plan
+	s.visited[fmt.Sprint(x.Values)] = x
 	if !x.Bounded {
 		p.Solved++
 	}
@@ -246,6 +224,102 @@ func (s *search) count(x *Setting) {
 	if p.Closest == nil || x.Response < p.Closest.Response {
 		p.Closest = x
 	}
+}
+
+// at solves the setting with the given places in the lists of values, once, and tells whether it meets the target.
+func (s *search) at(ctx context.Context, place []int) (*Setting, bool, error) {
+	values := make([]float64, len(place))
+	for i, p := range place {
+		values[i] = s.plan.Knobs[i].Values[p]
+	}
+	x, ok := s.visited[fmt.Sprint(values)]
+	if !ok {
+		var err error
+		if x, err = s.solve(ctx, values); err != nil {
+			return nil, false, err
+		}
+		s.count(x)
+	}
+	return x, x.Misses == "", nil
+}
+
+// bisect is for too many settings to look at each. It begins with the most of all that costs, and the first combination of
+// the rest that meets the target there; then it lowers one knob after the other, until none can be lowered alone. More is
+// not always better in precedence graphs (Graham's anomalies), so the neighbours of each limit are looked at too; still the
+// answer is a setting that meets the target, and not surely the cheapest one.
+func (s *search) bisect(ctx context.Context) error {
+	place, err := s.feasible(ctx)
+	if err != nil || place == nil {
+		return err
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range place {
+			p, err := s.lower(ctx, place, i)
+			if err != nil {
+				return err
+			}
+			changed = changed || p != place[i]
+			place[i] = p
+		}
+	}
+	s.plan.Answer, _, err = s.at(ctx, place)
+	return err
+}
+
+// feasible is a setting with the most of all that costs that meets the target, or nil. Of what is free it tries each value
+// of each knob, the others at both ends.
+func (s *search) feasible(ctx context.Context) ([]int, error) {
+	low, high := make([]int, len(s.price)), make([]int, len(s.price))
+	for i, k := range s.plan.Knobs {
+		high[i] = len(k.Values) - 1
+		if s.price[i] > 0 {
+			low[i] = high[i]
+		}
+	}
+	for _, base := range [][]int{low, high} {
+		if _, ok, err := s.at(ctx, base); err != nil || ok {
+			return base, err
+		}
+		for i := range base {
+			if s.price[i] > 0 {
+				continue
+			}
+			place := slices.Clone(base)
+			for place[i] = 0; place[i] < len(s.plan.Knobs[i].Values); place[i]++ {
+				if _, ok, err := s.at(ctx, place); err != nil || ok {
+					return place, err
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// lower finds the least value of a knob that meets the target, the others as they are.
+func (s *search) lower(ctx context.Context, place []int, knob int) (int, error) {
+	try := slices.Clone(place)
+	var failed error
+	passes := func(p int) bool {
+		try[knob] = p
+		_, ok, err := s.at(ctx, try)
+		failed = cmp.Or(failed, err)
+		return ok
+	}
+	fails, least := -1, place[knob]
+	for least-fails > 1 {
+		if mid := (fails + least) / 2; passes(mid) {
+			least = mid
+		} else {
+			fails = mid
+		}
+	}
+	for p := least - 2; p >= max(0, least-3); p-- {
+		if passes(p) {
+			least = p
+		}
+	}
+	return least, failed
 }
 
 // solve tells whether a setting meets the target: by bounds, then by walk.
@@ -296,7 +370,7 @@ func (s *search) misses(response, throughput float64) string {
 	return ""
 }
 
-// judge compares a setting with a simulation of it. Where that has no mean response of a type, it says nothing.
+// judge compares a setting with a simulation of it. Where that has no mean response of a type, or is too large, it says nothing.
 func (s *search) judge(ctx context.Context, x *Setting) error {
 	if s.o.NoSim || x.Bounded {
 		return nil
@@ -309,13 +383,10 @@ func (s *search) judge(ctx context.Context, x *Setting) error {
 	o.Method = MethodSim
 	a, err := Solve(ctx, m, o)
 	if errors.Is(err, ErrTooLarge) {
-		return nil // it stays not simulated
-	}
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(a.Types, func(t TypeAnswer) bool { return math.IsNaN(t.Response) }) {
 		return nil
+	}
+	if err != nil || slices.ContainsFunc(a.Types, func(t TypeAnswer) bool { return math.IsNaN(t.Response) }) {
+		return err
 	}
 	var throughput float64
 	for i := range a.Types {

@@ -1,6 +1,9 @@
 package pipeline
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Change is one number of a model that is changed, and what comes of it.
 type Change struct {
@@ -20,43 +23,36 @@ func TryChunks(ctx context.Context, m *Model, o Options) ([]Change, error) {
 	if len(m.Types) != 1 || m.Types[0].Pipeline == nil {
 		return nil, nil
 	}
-	t := &m.Types[0]
-	p := t.Pipeline
+	p, jobs := m.Types[0].Pipeline, []int{m.Types[0].Jobs, 1}
 	var list []Change
-	for _, jobs := range []int{t.Jobs, 1} {
-		last := 0
-		for _, chunks := range []int{max(1, p.Chunks/chunkFactor), p.Chunks, chunkFactor * min(p.Chunks, MaxTasks/chunkFactor/len(p.Stages))} {
-			if chunks <= last {
+	for _, n := range slices.Compact(jobs) {
+		chunks := []int{max(1, p.Chunks/chunkFactor), p.Chunks, chunkFactor * min(p.Chunks, MaxTasks/chunkFactor/len(p.Stages))}
+		for i, x := range chunks {
+			if i > 0 && x <= slices.Max(chunks[:i]) {
 				continue
 			}
-			last = chunks
-			c, err := try(ctx, m, o, jobs, "chunks", chunks)
-			if err != nil {
+			c := Change{Knob: "chunks", Value: float64(x)}
+			if err := c.solve(ctx, m, o, n); err != nil {
 				return nil, err
 			}
 			list = append(list, c)
-		}
-		if t.Jobs == 1 {
-			break
 		}
 	}
 	return list, nil
 }
 
-// try solves a model of one type with some jobs and one knob changed.
-func try(ctx context.Context, m *Model, o Options, jobs int, knob string, value int) (Change, error) {
-	c := Change{Knob: knob, Value: float64(value), Jobs: jobs}
-	x, err := m.With(knob, c.Value)
+// solve solves a model of one type with some jobs and the change.
+func (c *Change) solve(ctx context.Context, m *Model, o Options, jobs int) error {
+	x, err := m.With(c.Knob, c.Value)
 	if err != nil {
-		return c, err
+		return err
 	}
 	x.Types[0].Jobs = jobs
 	a, err := Solve(ctx, x, o)
-	if err != nil {
-		return c, err
+	if err == nil {
+		c.Jobs, c.Response, c.Throughput = jobs, a.Types[0].Response, a.Types[0].Throughput
 	}
-	c.Response, c.Throughput = a.Types[0].Response, a.Types[0].Throughput
-	return c, nil
+	return err
 }
 
 // TryMore solves a model of one type with one server more at the center that is used most, and with one more of the machine
@@ -66,25 +62,16 @@ func TryMore(ctx context.Context, m *Model, a *Answer) ([]Change, error) {
 	if k < 0 || len(m.Types) != 1 {
 		return nil, nil
 	}
-	var list []Change
-	add := func(knob string, value int) error {
-		if value > MaxServers {
-			return nil
-		}
-		c, err := try(ctx, m, a.Options, m.Types[0].Jobs, knob, value)
-		list = append(list, c)
-		return err
-	}
-	if err := add(m.Centers[k].Name+".servers", m.Centers[k].Servers+1); err != nil {
-		return nil, err
-	}
+	list := []Change{{Knob: m.Centers[k].Name + ".servers", Value: float64(m.Centers[k].Servers + 1)}}
 	for _, g := range m.Machines {
-		for _, center := range g.Centers {
-			if center == k {
-				if err := add("machines."+g.Name, g.Count+1); err != nil {
-					return nil, err
-				}
-			}
+		if slices.Contains(g.Centers, k) {
+			list = append(list, Change{Knob: "machines." + g.Name, Value: float64(g.Count + 1)})
+		}
+	}
+	list = slices.DeleteFunc(list, func(c Change) bool { return c.Value > MaxServers })
+	for i := range list {
+		if err := list[i].solve(ctx, m, a.Options, m.Types[0].Jobs); err != nil {
+			return nil, err
 		}
 	}
 	return list, nil
