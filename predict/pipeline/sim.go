@@ -61,15 +61,15 @@ type event struct {
 }
 
 // before orders events; those at one time come as they were made.
-func (e *event) before(f *event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
+func (e event) before(f event) bool { return e.at < f.at || e.at == f.at && e.seq < f.seq }
 
 // simJob is one job that circulates.
 type simJob struct {
 	kind    int // type
 	c       *course
 	begin   float64
-	station []int32 // by center: the copy it is on
-	full    bool    // on the fullest machine of every kind
+	station []int // by center: the copy it is on
+	full    bool  // on the fullest machine of every kind
 }
 
 // simulator is a simulation under way.
@@ -77,9 +77,9 @@ type simulator struct {
 	s        *system
 	src      *source
 	stations []station
-	order    []int32 // stations by next event, a heap
+	order    heap[int] // stations by next event
 	jobs     []simJob
-	think    eventHeap
+	think    heap[event]
 	now      float64
 	seq      uint64
 	warm     bool // statistics have begun
@@ -153,8 +153,8 @@ func (j *job) visits() float64 {
 }
 
 func (s *system) newSimulator(seed uint64) *simulator {
-	z := &simulator{s: s, src: newSource(seed, 0), stats: make([]simStats, len(s.jobs))}
-	first := make([]int32, len(s.centers))
+	z := &simulator{s: s, src: newSource(seed, 0), stats: make([]simStats, len(s.jobs)), think: heap[event]{before: event.before}}
+	first := make([]int, len(s.centers))
 	most := make([]int, len(s.centers)) // copies that a job is on
 	for i := range s.jobs {
 		for k := range most {
@@ -162,9 +162,9 @@ func (s *system) newSimulator(seed uint64) *simulator {
 		}
 	}
 	for k, c := range s.centers {
-		first[k] = int32(len(z.stations))
+		first[k] = len(z.stations)
 		for range most[k] {
-			z.stations = append(z.stations, station{kind: c.Kind, servers: c.Servers, next: never})
+			z.stations = append(z.stations, station{kind: c.Kind, servers: c.Servers, next: never, heap: heap[event]{before: event.before}})
 		}
 	}
 	for i := range s.jobs {
@@ -173,16 +173,19 @@ func (s *system) newSimulator(seed uint64) *simulator {
 			x := simJob{kind: i, c: newCourse(j, z.src), full: true}
 			for k := range s.centers {
 				copies := s.copies[k]
-				x.station = append(x.station, first[k]+int32(n%copies))
+				x.station = append(x.station, first[k]+n%copies)
 				x.full = x.full && n%copies < (j.n-1)%copies+1
 			}
 			z.jobs = append(z.jobs, x)
 		}
 	}
-	z.order = make([]int32, len(z.stations))
-	for i := range z.order {
-		z.order[i] = int32(i)
-		z.stations[i].rank = int32(i)
+	z.order.before = func(a, b int) bool {
+		x, y := z.stations[a].next, z.stations[b].next
+		return x < y || x == y && a < b
+	}
+	z.order.moved = func(i, place int) { z.stations[i].rank = place }
+	for i := range z.stations {
+		z.order.push(i)
 	}
 	return z
 }
@@ -213,17 +216,17 @@ func (z *simulator) start(out *simulation) {
 // step handles one event, and tells whether a job has ended.
 func (z *simulator) step() bool {
 	z.events++
-	i := z.order[0]
+	i := z.order.list[0]
 	st := &z.stations[i]
-	if len(z.think) > 0 && z.think[0].at < st.next {
-		e := z.think.pop()
+	if len(z.think.list) > 0 && z.think.list[0].at < st.next {
+		e := z.think.remove(0)
 		z.now = e.at
 		z.begin(e.who.job)
 		return false
 	}
 	z.now = st.next
 	st.sync(z.now, z.warm)
-	e := st.heap.pop()
+	e := st.heap.remove(0)
 	st.count--
 	z.serve(st)
 	z.settle(i)
@@ -254,7 +257,7 @@ func (z *simulator) enter(who customer) {
 	switch {
 	case st.kind == PS:
 		st.heap.push(event{st.virtual + service, z.seq, who})
-	case st.kind == Delay || len(st.heap) < st.servers:
+	case st.kind == Delay || len(st.heap.list) < st.servers:
 		st.heap.push(event{z.now + service, z.seq, who})
 	default:
 		st.wait = append(st.wait, waiting{service, who})
@@ -313,13 +316,17 @@ func (z *simulator) moved(who customer) bool {
 func (z *simulator) give(job, task int32) {
 	for _, i := range z.jobs[job].station {
 		st := &z.stations[i]
-		if !st.holds(job, task) {
+		served, waits := st.find(job, task)
+		if served < 0 && waits < 0 {
 			continue
 		}
 		st.sync(z.now, z.warm)
 		st.count--
-		if st.drop(job, task) {
+		if served >= 0 {
+			st.heap.remove(served)
 			z.serve(st)
+		} else {
+			st.wait = slices.Delete(st.wait, st.head+waits, st.head+waits+1)
 		}
 		z.settle(i)
 		return
@@ -328,7 +335,7 @@ func (z *simulator) give(job, task int32) {
 
 // serve begins the service of the next customer that waits at a station with a free server.
 func (z *simulator) serve(st *station) {
-	if st.kind != FCFS || st.head == len(st.wait) || len(st.heap) >= st.servers {
+	if st.kind != FCFS || st.head == len(st.wait) || len(st.heap.list) >= st.servers {
 		return
 	}
 	w := st.wait[st.head]

@@ -13,14 +13,14 @@ type waiting struct {
 type station struct {
 	kind    Kind
 	servers int
-	heap    eventHeap // in service
-	wait    []waiting // FCFS: from head on
+	heap    heap[event] // in service
+	wait    []waiting   // FCFS: from head on
 	head    int
 	count   int
 	virtual float64
 	last    float64
 	next    float64 // time of the next end
-	rank    int32
+	rank    int     // place in the order of the simulation
 	busy    float64 // servers times seconds
 	area    float64 // customers times seconds
 }
@@ -51,111 +51,20 @@ func (st *station) sync(now float64, measure bool) {
 }
 
 // settle finds the next event of a station and its place in the order.
-func (z *simulator) settle(i int32) {
+func (z *simulator) settle(i int) {
 	st := &z.stations[i]
 	st.next = never
-	if len(st.heap) > 0 {
-		st.next = st.heap[0].at
+	if len(st.heap.list) > 0 {
+		st.next = st.heap.list[0].at
 		if st.kind == PS {
-			st.next = z.now + max(0, st.heap[0].at-st.virtual)/st.rate()
+			st.next = z.now + max(0, st.heap.list[0].at-st.virtual)/st.rate()
 		}
 	}
-	less := func(a, b int32) bool {
-		x, y := z.order[a], z.order[b]
-		return z.stations[x].next < z.stations[y].next || z.stations[x].next == z.stations[y].next && x < y
-	}
-	swap := func(a, b int32) {
-		z.order[a], z.order[b] = z.order[b], z.order[a]
-		z.stations[z.order[a]].rank, z.stations[z.order[b]].rank = a, b
-	}
-	sift(st.rank, int32(len(z.order)), less, swap)
+	z.order.fix(st.rank)
 }
 
-// sift restores a binary heap of n entries, of which the one at place i changed.
-func sift(i, n int32, less func(a, b int32) bool, swap func(a, b int32)) {
-	for i > 0 && less(i, (i-1)/2) {
-		swap(i, (i-1)/2)
-		i = (i - 1) / 2
-	}
-	for {
-		least := i
-		for c := 2*i + 1; c <= 2*i+2 && c < n; c++ {
-			if less(c, least) {
-				least = c
-			}
-		}
-		if least == i {
-			return
-		}
-		swap(i, least)
-		i = least
-	}
-}
-
-// holds tells whether a task is at a station.
-func (st *station) holds(job, task int32) bool {
-	is := func(w waiting) bool { return w.who.job == job && w.who.task == task }
-	return slices.ContainsFunc(st.heap, func(e event) bool { return e.who.job == job && e.who.task == task }) ||
-		slices.ContainsFunc(st.wait[st.head:], is)
-}
-
-// drop takes a task out, and tells whether it was in service.
-func (st *station) drop(job, task int32) bool {
-	for i, e := range st.heap {
-		if e.who.job == job && e.who.task == task {
-			st.heap.remove(i)
-			return true
-		}
-	}
-	for i := st.head; i < len(st.wait); i++ {
-		if w := st.wait[i].who; w.job == job && w.task == task {
-			st.wait = slices.Delete(st.wait, i, i+1)
-			return false
-		}
-	}
-	return false
-}
-
-// eventHeap is a binary heap of events, the first at 0.
-type eventHeap []event
-
-// fix restores the heap after the entry at place i changed.
-func (h eventHeap) fix(i int) {
-	e := h[i]
-	for i > 0 && e.before(&h[(i-1)/2]) {
-		h[i] = h[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	for {
-		c := 2*i + 1
-		if c+1 < len(h) && h[c+1].before(&h[c]) {
-			c++
-		}
-		if c >= len(h) || !h[c].before(&e) {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	h[i] = e
-}
-
-func (h *eventHeap) push(e event) {
-	*h = append(*h, e)
-	h.fix(len(*h) - 1)
-}
-
-func (h *eventHeap) pop() event {
-	e := (*h)[0]
-	h.remove(0)
-	return e
-}
-
-func (h *eventHeap) remove(i int) {
-	last := len(*h) - 1
-	(*h)[i] = (*h)[last]
-	*h = (*h)[:last]
-	if i < last {
-		h.fix(i)
-	}
+// find returns the place of a task among those in service, or among those that wait; -1 where it is not.
+func (st *station) find(job, task int32) (served, waits int) {
+	return slices.IndexFunc(st.heap.list, func(e event) bool { return e.who.job == job && e.who.task == task }),
+		slices.IndexFunc(st.wait[st.head:], func(w waiting) bool { return w.who.job == job && w.who.task == task })
 }

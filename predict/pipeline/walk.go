@@ -27,15 +27,15 @@ type walker struct {
 	h     *shape
 	c     *course
 	lanes []lane
-	runs  []run // by group
-	queue []int32
-	rank  []int32 // place of a group in queue
+	runs  []run       // by group
+	queue heap[int32] // groups by next end
+	rank  []int       // place of a group in queue
 	work  [][]float64
 	ideal *ideals // where all states are visited instead of sampled ones
 	seed  uint64
 	steps int // events of all passes
 	// Of the sample under way:
-	where []int32 // by task: its place in the heap of its lane; -1: not under way
+	where []int32 // by task: its place in the heap of its lane
 	count []int32 // by class: tasks under way
 	bits  uint64
 	track bool
@@ -45,11 +45,17 @@ type walker struct {
 // lane holds the tasks of one kind that are under way. All progress at one rate, so that they end in the order of what each
 // had to do when it began, plus what the lane had done by then.
 type lane struct {
-	done float64
-	heap []int32   // tasks, by goal
-	goal []float64 // of the task at the same place of the heap
-	lag  []float64 // done when it began
+	done       float64
+	heap[mate] // by goal
 }
+
+// mate is a task in a lane.
+type mate struct {
+	goal, lag float64 // done when it ends, and when it began
+	task      int32
+}
+
+func (a mate) before(b mate) bool { return a.goal < b.goal || a.goal == b.goal && a.task < b.task }
 
 // run is the walk of one group.
 type run struct {
@@ -71,8 +77,14 @@ func newWalker(s *system, j *job, seed uint64, samples int) *walker {
 	if w.ideal = newIdeals(j, w.h); w.ideal != nil {
 		return w
 	}
-	w.rank, w.queue = make([]int32, len(w.runs)), make([]int32, len(w.runs))
-	w.where, w.count = make([]int32, w.c.tasks()), make([]int32, len(j.classes))
+	w.rank, w.where, w.count = make([]int, len(w.runs)), make([]int32, w.c.tasks()), make([]int32, len(j.classes))
+	for l := range w.lanes {
+		w.lanes[l].heap = heap[mate]{before: mate.before, moved: func(x mate, place int) { w.where[x.task] = int32(place) }}
+	}
+	w.queue.before = func(a, b int32) bool {
+		return w.runs[a].next < w.runs[b].next || w.runs[a].next == w.runs[b].next && a < b
+	}
+	w.queue.moved = func(r int32, place int) { w.rank[r] = place }
 	w.draw(samples)
 	return w
 }
@@ -206,13 +218,14 @@ func (g *group) fold(o *occupancy) {
 func (w *walker) sample(i int) {
 	work := w.work[i]
 	w.c.draw = newSource(w.seed, uint64(i)+2)
+	w.queue.list = w.queue.list[:0]
 	for r := range w.runs {
 		run := &w.runs[r]
 		run.set, run.now, run.next = 0, 0, never
-		w.queue[r], w.rank[r] = int32(r), int32(r)
+		w.queue.push(int32(r))
 	}
 	for l := range w.lanes {
-		w.lanes[l].clear()
+		w.lanes[l].done, w.lanes[l].list = 0, w.lanes[l].list[:0]
 	}
 	clear(w.count)
 	w.bits = 0
@@ -220,18 +233,18 @@ func (w *walker) sample(i int) {
 	now := 0.0
 	w.apply(work, now, -1)
 	for w.c.left > 0 {
-		r := w.queue[0]
+		r := w.queue.list[0]
 		run := &w.runs[r]
 		if w.track {
 			w.out.sets[w.bits] += run.next - now
 		}
 		now = run.next
 		l := &w.lanes[run.lane0+run.kind]
-		task := l.heap[0]
+		first := l.list[0]
 		w.advance(r, now)
-		l.done = l.goal[0]
-		w.remove(task)
-		w.c.end(task)
+		l.done = first.goal
+		w.remove(first.task)
+		w.c.end(first.task)
 		w.steps++
 		w.apply(work, now, r)
 	}
@@ -290,11 +303,11 @@ func (w *walker) reschedule(r int32) {
 	kinds, rate := g.rates(run.set)
 	for i, k := range kinds {
 		l := &w.lanes[run.lane0+k]
-		if t := run.now + max(0, l.goal[0]-l.done)/rate[i]; t < run.next {
+		if t := run.now + max(0, l.list[0].goal-l.done)/rate[i]; t < run.next {
 			run.next, run.kind = t, k
 		}
 	}
-	w.sift(w.rank[r])
+	w.queue.fix(w.rank[r])
 }
 
 // forget drops the active sets of a group, except the one it is in.
@@ -310,13 +323,11 @@ func (w *walker) forget(r int32) {
 
 // add puts a task under way.
 func (w *walker) add(task, class int32, l *lane, work float64) {
-	if len(l.heap) == 0 {
+	if len(l.list) == 0 {
 		l.done = 0 // sums stay small
 	}
 	w.tally(class, 1)
-	l.heap, l.goal, l.lag = append(l.heap, task), append(l.goal, l.done+work), append(l.lag, l.done)
-	w.where[task] = int32(len(l.heap) - 1)
-	l.up(len(l.heap)-1, w.where)
+	l.push(mate{l.done + work, l.done, task})
 }
 
 // remove takes a task out: it has ended or is given up.
@@ -324,15 +335,8 @@ func (w *walker) remove(task int32) {
 	class := w.c.class(task)
 	r, kind := w.h.group[class], w.h.kind[class]
 	l := &w.lanes[w.runs[r].lane0+kind]
-	i, last := int(w.where[task]), len(l.heap)-1
 	w.tally(class, -1)
-	w.out.work[class] += (l.done - l.lag[i]) / w.h.work[class]
-	l.swap(i, last, w.where)
-	l.heap, l.goal, l.lag = l.heap[:last], l.goal[:last], l.lag[:last]
-	if i < last {
-		l.up(i, w.where)
-		l.down(i, w.where)
-	}
+	w.out.work[class] += (l.done - l.remove(int(w.where[task])).lag) / w.h.work[class]
 	w.runs[r].set = w.h.groups[r].change(w.runs[r].set, kind, -1)
 }
 
@@ -347,53 +351,4 @@ func (w *walker) tally(class, by int32) {
 	} else {
 		w.bits &^= 1 << class
 	}
-}
-
-func (l *lane) clear() { l.done, l.heap, l.goal, l.lag = 0, l.heap[:0], l.goal[:0], l.lag[:0] }
-
-func (l *lane) less(a, b int) bool {
-	return l.goal[a] < l.goal[b] || l.goal[a] == l.goal[b] && l.heap[a] < l.heap[b]
-}
-
-func (l *lane) swap(a, b int, where []int32) {
-	l.heap[a], l.heap[b] = l.heap[b], l.heap[a]
-	l.goal[a], l.goal[b] = l.goal[b], l.goal[a]
-	l.lag[a], l.lag[b] = l.lag[b], l.lag[a]
-	where[l.heap[a]], where[l.heap[b]] = int32(a), int32(b)
-}
-
-func (l *lane) up(i int, where []int32) {
-	for i > 0 && l.less(i, (i-1)/2) {
-		l.swap(i, (i-1)/2, where)
-		i = (i - 1) / 2
-	}
-}
-
-func (l *lane) down(i int, where []int32) {
-	for {
-		least := i
-		for c := 2*i + 1; c <= 2*i+2 && c < len(l.heap); c++ {
-			if l.less(c, least) {
-				least = c
-			}
-		}
-		if least == i {
-			return
-		}
-		l.swap(i, least, where)
-		i = least
-	}
-}
-
-// sift moves the group at place i of the queue to where its next event belongs.
-func (w *walker) sift(i int32) {
-	less := func(a, b int32) bool {
-		x, y := w.queue[a], w.queue[b]
-		return w.runs[x].next < w.runs[y].next || w.runs[x].next == w.runs[y].next && x < y
-	}
-	swap := func(a, b int32) {
-		w.queue[a], w.queue[b] = w.queue[b], w.queue[a]
-		w.rank[w.queue[a]], w.rank[w.queue[b]] = a, b
-	}
-	sift(i, int32(len(w.queue)), less, swap)
 }
