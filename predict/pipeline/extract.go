@@ -1,10 +1,12 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -43,6 +45,7 @@ type Extracted struct {
 	Runs      []RunCheck // the same for each of several runs
 	Stages    []ExtractedStage
 	Warnings  []string
+	stage     []int // of a class of the model; -1: of none
 }
 
 // ExtractedStage is a stage of a pipeline, or the processes of one kind in a graph, and what of it was seen.
@@ -79,8 +82,6 @@ type extraction struct {
 	x    ExtractOptions
 	out  *Extracted
 	layout
-	// kind is the entry of out.Stages that a class of the model belongs to; -1: to none.
-	kind []int
 }
 
 // Extract makes a model of a recorded run. What the pipeline of a run is, extractstream.go says, what its graph,
@@ -110,7 +111,7 @@ func Extract(ctx context.Context, o *Observed, x ExtractOptions) (*Extracted, er
 	if err := e.relieve(ctx); err != nil {
 		return nil, err
 	}
-	return e.out, e.selfCheck(ctx)
+	return e.out, e.out.check(ctx, []*Extracted{e.out}, x.Seed)
 }
 
 func newExtraction(o *Observed, x ExtractOptions) (*extraction, error) {
@@ -119,8 +120,7 @@ func newExtraction(o *Observed, x ExtractOptions) (*extraction, error) {
 		return nil, err
 	}
 	e := &extraction{o: o, jobs: jobs, x: x, out: &Extracted{Jobs: len(jobs)}}
-	e.layout.model = &Model{Origin: &Origin{Input: o.Input, SelfCheckError: math.NaN()}}
-	e.layout.options = &e.x
+	e.layout = layout{model: &Model{Origin: &Origin{Input: o.Input, SelfCheckError: math.NaN()}}, options: &e.x, cpu: map[string]int{}, disk: map[string]int{}}
 	return e, nil
 }
 
@@ -138,131 +138,119 @@ func (e *extraction) finish(form Form, t Type, traced float64) {
 			}
 		}
 	}
-	e.count(e.o)
+	for node, k := range e.cpu {
+		e.model.Centers[k].Servers = e.cores(e.o, node)
+	}
 	t.Jobs = 1
-	m := e.layout.model
-	m.Types = []Type{t}
-	m.Origin.Window = [2]float64{rounded(first), rounded(last)}
-	e.out.Form, e.out.Model, e.out.Traced = form, m, traced
+	e.model.Types = []Type{t}
+	e.model.Origin.Window = [2]float64{rounded(first), rounded(last)}
+	e.out.Form, e.out.Model, e.out.Traced = form, e.model, traced
 }
 
 // relieve takes out of the demands what processes took from each other, at processors that are fewer than they were.
 func (e *extraction) relieve(ctx context.Context) error {
 	crowded := e.crowded(e.o)
-	if len(crowded) == 0 {
-		return nil
-	}
-	m := e.out.Model
-	measured := m.demandsAt(crowded)
-	for range relief {
-		a, err := Solve(ctx, m, Options{Seed: e.x.Seed})
-		if err != nil {
-			return err
-		}
-		t := &a.Types[0]
-		factor := map[int]float64{}
-		for _, k := range crowded {
-			factor[k] = 1
-			if inside := t.queue[k] * t.Response; inside > t.demand[k] {
-				factor[k] = t.demand[k] / inside
-			}
-		}
-		for _, d := range measured {
-			d.at.Seconds = rounded(max(leastDemand, d.seconds*factor[d.at.Center]))
-		}
-	}
-	for _, k := range crowded {
-		e.warn("%s has fewer cores than processes: what they took from each other was divided out", m.Centers[k].Name)
-	}
-	return nil
-}
-
-// measuredDemand is a demand of a model and its first value.
-type measuredDemand struct {
-	at      *Demand
-	seconds float64
-}
-
-// demandsAt are the demands at some centers.
-func (m *Model) demandsAt(centers []int) (list []measuredDemand) {
-	at := map[int]bool{}
-	for _, k := range centers {
-		at[k] = true
-	}
-	add := func(d []Demand) {
-		for i := range d {
-			if at[d[i].Center] {
-				list = append(list, measuredDemand{&d[i], d[i].Seconds})
+	var at []*Demand
+	var measured []float64
+	add := func(list []Demand) {
+		for i := range list {
+			if slices.Contains(crowded, list[i].Center) {
+				at, measured = append(at, &list[i]), append(measured, list[i].Seconds)
 			}
 		}
 	}
-	t := &m.Types[0]
+	t := &e.model.Types[0]
 	for c := range t.Classes {
 		add(t.Classes[c].Demand)
 	}
 	if t.Pipeline != nil {
-		for s := range t.Pipeline.Stages {
-			add(t.Pipeline.Stages[s].Demand)
-			add(t.Pipeline.Stages[s].Overhead)
+		for _, s := range t.Pipeline.Stages {
+			add(s.Demand)
+			add(s.Overhead)
 		}
 	}
-	return list
-}
-
-// selfCheck predicts the traced run.
-func (e *extraction) selfCheck(ctx context.Context) error {
-	a, err := Solve(ctx, e.out.Model, Options{Seed: e.x.Seed})
-	if err != nil {
-		return err
+	for range relief {
+		if len(at) == 0 {
+			break
+		}
+		a, err := Solve(ctx, e.model, Options{Seed: e.x.Seed})
+		if err != nil {
+			return err
+		}
+		t := &a.Types[0]
+		for i, d := range at {
+			factor := 1.0
+			if inside := t.queue[d.Center] * t.Response; inside > t.demand[d.Center] {
+				factor = t.demand[d.Center] / inside
+			}
+			d.Seconds = rounded(max(leastDemand, measured[i]*factor))
+		}
 	}
-	e.out.Predicted = a.Types[0].Response
-	e.out.Model.Origin.SelfCheckError = rounded(e.out.Predicted/e.out.Traced - 1)
-	e.out.stageSpans(e.kind)
+	for _, k := range crowded {
+		e.warn("%s has fewer cores than processes: what they took from each other was divided out", e.model.Centers[k].Name)
+	}
 	return nil
 }
 
-// stageSpans predicts from when to when each stage works. kind is the stage of a class; nil: classes are stages.
-func (e *Extracted) stageSpans(kind []int) {
+// predict solves the model of a run with a number of chunks; 0: as many as it has.
+func (e *Extracted) predict(ctx context.Context, chunks int, seed uint64) (c RunCheck, err error) {
+	m := e.Model
+	if p := m.Types[0].Pipeline; p != nil {
+		if c.Chunks = cmp.Or(chunks, p.Chunks); c.Chunks != p.Chunks {
+			if m, err = m.With("chunks", float64(c.Chunks)); err != nil {
+				return c, err
+			}
+		}
+	}
+	a, err := Solve(ctx, m, Options{Seed: seed})
+	if err == nil {
+		c.Predicted = a.Types[0].Response
+	}
+	return c, err
+}
+
+// check predicts the runs that a model comes from, itself first. The error of the model is the largest of theirs.
+func (e *Extracted) check(ctx context.Context, runs []*Extracted, seed uint64) error {
+	e.Runs = nil
+	worst := 0.0
+	for i, r := range runs {
+		c, err := e.predict(ctx, r.chunks(), seed)
+		if err != nil {
+			return err
+		}
+		if c.Traced = r.Traced; math.Abs(c.Error()) > math.Abs(worst) {
+			worst = c.Error()
+		}
+		e.Runs = append(e.Runs, c)
+		for _, w := range r.Warnings {
+			if i > 0 {
+				e.Warnings = append(e.Warnings, fmt.Sprintf("run %d: %s", i+1, w))
+			}
+		}
+	}
+	e.Predicted = e.Runs[0].Predicted
+	e.Model.Origin.SelfCheckError = rounded(worst)
+	e.stageSpans()
+	return nil
+}
+
+// stageSpans predicts from when to when each stage works.
+func (e *Extracted) stageSpans() {
 	short, _ := e.Model.lengths()
-	begin, end := e.Model.compile(short).jobs[0].spans()
-	first, last := make([]float64, len(e.Stages)), make([]float64, len(e.Stages))
-	for s := range first {
-		first[s] = math.Inf(1)
-	}
-	for c := range begin {
-		s := c
-		if kind != nil {
-			s = kind[c]
-		}
-		if s >= 0 {
-			first[s], last[s] = min(first[s], begin[c]), max(last[s], end[c])
-		}
-	}
+	j := &e.Model.compile(short).jobs[0]
+	begin, end := j.g.spans(j.total)
 	for s := range e.Stages {
-		e.Stages[s].Predicted = last[s] - first[s]
+		first, last := math.Inf(1), 0.0
+		for c, stage := range e.stage {
+			if stage == s {
+				first, last = min(first, begin[c]), max(last, end[c])
+			}
+		}
+		e.Stages[s].Predicted = last - first
 		if p := e.Model.Types[0].Pipeline; p != nil { // where the pipeline is shortened, the rate is the same
 			e.Stages[s].Predicted *= float64(p.Chunks) / float64(short[0])
 		}
 	}
-}
-
-// spans are the first begin and the last end of the tasks of each class, were all times means and no task waited.
-func (j *job) spans() (begin, end []float64) {
-	begin, end = make([]float64, len(j.classes)), make([]float64, len(j.classes))
-	for c := range begin {
-		begin[c] = math.Inf(1)
-	}
-	ends := make([]float64, j.g.tasks())
-	for i := range int32(j.g.tasks()) {
-		var start float64
-		for _, p := range j.g.preds(i) {
-			start = max(start, ends[p])
-		}
-		c := j.g.class[i]
-		ends[i] = start + j.total[c]
-		begin[c], end[c] = min(begin[c], start), max(end[c], ends[i])
-	}
-	return begin, end
 }
 
 // Worst is the stage with the largest gap.

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"context"
 	"fmt"
-	"math"
+	"slices"
 )
 
 // RunCheck is how well a model tells one of the runs that it comes from.
@@ -36,29 +36,23 @@ func ExtractRuns(ctx context.Context, list []*Observed, x ExtractOptions) (*Extr
 	}
 	e := runs[0]
 	if len(runs) == 1 {
-		e.Runs = []RunCheck{{e.chunks(), e.Traced, e.Predicted}}
 		return e, nil
 	}
+	p := e.Model.Types[0].Pipeline
 	for i, r := range runs {
 		if r.Form != FormPipeline {
 			return nil, fmt.Errorf("%w: run %d; only pipelines are compared over several runs", ErrNoPipeline, i+1)
 		}
 	}
-	p := e.Model.Types[0].Pipeline
-	for i, r := range runs[1:] {
-		q := r.Model.Types[0].Pipeline
-		same := len(q.Stages) == len(p.Stages)
-		for s := 0; same && s < len(p.Stages); s++ {
-			same = q.Stages[s].Workers == p.Stages[s].Workers
-		}
-		if !same {
-			return nil, fmt.Errorf("%w: run %d has other stages than the first one", ErrNoPipeline, i+2)
+	for i, r := range runs {
+		if !slices.EqualFunc(r.Model.Types[0].Pipeline.Stages, p.Stages, func(a, b Stage) bool { return a.Workers == b.Workers }) {
+			return nil, fmt.Errorf("%w: run %d has other stages than the first one", ErrNoPipeline, i+1)
 		}
 	}
 	for s := range p.Stages {
 		fit(runs, s)
 	}
-	return e, e.check(ctx, runs, x)
+	return e, e.check(ctx, runs, x.Seed)
 }
 
 // chunks of a pipeline; 0: the job is a graph.
@@ -100,33 +94,4 @@ func fit(runs []*Extracted, stage int) {
 	}
 	st.Demand[0].Seconds = rounded(max(leastDemand, demand))
 	st.Overhead[0].Seconds = rounded(overhead)
-}
-
-// check predicts every run with the model of the first one.
-func (e *Extracted) check(ctx context.Context, runs []*Extracted, x ExtractOptions) error {
-	worst := 0.0
-	for i, r := range runs {
-		m, err := e.Model.With("chunks", float64(r.Stages[0].Chunks))
-		if err != nil {
-			return err
-		}
-		a, err := Solve(ctx, m, Options{Seed: x.Seed})
-		if err != nil {
-			return err
-		}
-		c := RunCheck{r.Stages[0].Chunks, r.Traced, a.Types[0].Response}
-		if e.Runs = append(e.Runs, c); math.Abs(c.Error()) > math.Abs(worst) {
-			worst = c.Error()
-		}
-		if i == 0 {
-			e.Predicted = c.Predicted
-			e.stageSpans(nil)
-		} else {
-			for _, w := range r.Warnings {
-				e.Warnings = append(e.Warnings, fmt.Sprintf("run %d: %s", i+1, w))
-			}
-		}
-	}
-	e.Model.Origin.SelfCheckError = rounded(worst)
-	return nil
 }

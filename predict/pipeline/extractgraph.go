@@ -72,7 +72,8 @@ func (e *extraction) graph() error {
 	g := &precedence{extraction: e, mixed: map[taskKind]float64{}}
 	var spans []float64
 	for _, o := range e.jobs {
-		spans = append(spans, o.span())
+		begin, end := o.span()
+		spans = append(spans, max(0, end-begin))
 	}
 	middle := medianOf(spans)
 	if err := g.compare(); err != nil {
@@ -114,7 +115,7 @@ func (e *extraction) graph() error {
 // measureAll makes the classes, with the times of all jobs.
 func (g *precedence) measureAll() error {
 	g.classes, g.who = map[taskKind]int{}, map[string]int{}
-	g.list, g.nodes, g.times, g.files, g.kind = nil, nil, nil, nil, nil
+	g.list, g.nodes, g.times, g.files, g.out.stage = nil, nil, nil, nil, nil
 	g.out.Stages = nil
 	for _, o := range g.jobs {
 		if err := g.enter(o); err != nil {
@@ -157,15 +158,15 @@ func (g *precedence) compare() error {
 	return nil
 }
 
-// span is how long a job takes, over its ranks that communicate.
-func (o *Observed) span() float64 {
-	begin, end := math.Inf(1), 0.0
+// span is from when to when a job takes, over its ranks that communicate.
+func (o *Observed) span() (begin, end float64) {
+	begin = math.Inf(1)
 	for r := range o.Ranks {
 		if x := &o.Ranks[r]; x.talks() {
 			begin, end = min(begin, x.Begin), max(end, x.End)
 		}
 	}
-	return max(0, end-begin)
+	return begin, end
 }
 
 // medianOf is the index of the median, of equals the first.
@@ -259,7 +260,7 @@ func (g *precedence) measure() {
 			k := g.class(g.kindOf(r, i))
 			g.times[k] = append(g.times[k], c.busy)
 			g.files[k] += c.files
-			s := &g.out.Stages[g.kind[k]]
+			s := &g.out.Stages[g.out.stage[k]]
 			s.Busy += c.busy
 			s.Overhead += c.calls
 			s.Files += c.files
@@ -322,7 +323,7 @@ func (g *precedence) class(k taskKind) int {
 	}
 	g.list, g.nodes = append(g.list, x), append(g.nodes, k.node)
 	g.times, g.files = append(g.times, nil), append(g.files, 0)
-	g.kind = append(g.kind, g.stageOf(k))
+	g.out.stage = append(g.out.stage, g.stageOf(k))
 	return c
 }
 
@@ -350,7 +351,7 @@ func (g *precedence) finishClasses() {
 			continue
 		}
 		x.SCV = s.scv
-		if stage := g.kind[c]; stage < 0 { // bytes of messages
+		if stage := g.out.stage[c]; stage < 0 { // bytes of messages
 			x.Demand[0].Seconds, x.SCV = rounded(max(leastDemand, s.mean*x.Demand[0].Seconds)), 0
 			x.Demand[1].Seconds = rounded(x.Demand[1].Seconds)
 			continue
@@ -397,12 +398,8 @@ func (g *precedence) finishStages() {
 // traced is the mean time from the begin of a job to the end of the last of some ranks.
 func (g *precedence) traced(ranks []int) (sum float64) {
 	for _, o := range g.jobs {
-		begin, end := math.Inf(1), 0.0
-		for r := range o.Ranks {
-			if o.Ranks[r].talks() {
-				begin = min(begin, o.Ranks[r].Begin)
-			}
-		}
+		begin, _ := o.span()
+		end := 0.0
 		for _, r := range ranks {
 			end = max(end, o.Ranks[r].End)
 		}

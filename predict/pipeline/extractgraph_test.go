@@ -178,7 +178,8 @@ func TestExtractJobs(t *testing.T) {
 func TestExtractPipelineJobs(t *testing.T) {
 	one := observed(50, 2, false, .001, [3]float64{1, 2, .5}, .1)
 	all := &Observed{Ranks: make([]ObservedRank, len(one.Ranks))}
-	length := one.span()
+	begin, end := one.span()
+	length := end - begin
 	for k := range 3 {
 		shift := float64(k) * (length + 1)
 		for r := range one.Ranks {

@@ -295,7 +295,7 @@ func (l *stream) build() {
 		st.Overhead = []Demand{{cpu, rounded(info.Overhead)}}
 		l.network(s, &st)
 		p.Stages = append(p.Stages, st)
-		l.out.Stages = append(l.out.Stages, info)
+		l.out.Stages, l.out.stage = append(l.out.Stages, info), append(l.out.stage, s)
 		if info.SCV > heavyTail {
 			l.warn("stage %s varies much (scv %.1f): compare with capacity check", info.Name, info.SCV)
 		}

@@ -1,5 +1,7 @@
 package pipeline
 
+import "math"
+
 // graph is a precedence graph: tasks in topological order, with the lists of who comes before and after. Task i comes after
 // pred[predAt[i]:predAt[i+1]]. 4 bytes for each entry.
 type graph struct {
@@ -137,17 +139,20 @@ func explicit(tasks []Task) *graph {
 	return g
 }
 
-// longest is the longest path when each task takes the time of its class.
-func (g *graph) longest(seconds []float64) float64 {
-	end := make([]float64, g.tasks())
-	var last float64
-	for i := range int32(g.tasks()) {
-		var start float64
-		for _, p := range g.preds(i) {
-			start = max(start, end[p])
-		}
-		end[i] = start + seconds[g.class[i]]
-		last = max(last, end[i])
+// spans are the first begin and the last end of the tasks of each class, when each takes the time of its class and none waits.
+func (g *graph) spans(seconds []float64) (begin, end []float64) {
+	begin, end = make([]float64, len(seconds)), make([]float64, len(seconds))
+	for c := range begin {
+		begin[c] = math.Inf(1)
 	}
-	return last
+	ends := make([]float64, g.tasks())
+	for i, c := range g.class {
+		var start float64
+		for _, p := range g.preds(int32(i)) {
+			start = max(start, ends[p])
+		}
+		ends[i] = start + seconds[c]
+		begin[c], end[c] = min(begin[c], start), max(end[c], ends[i])
+	}
+	return begin, end
 }

@@ -24,21 +24,16 @@ func (l *layout) center(name string, kind Kind, servers int) int {
 }
 
 // processor is the center of a node's cores.
-func (l *layout) processor(node string) int { return l.of(&l.cpu, node, ".cpu", PS) }
+func (l *layout) processor(node string) int { return l.of(l.cpu, node, ".cpu", PS) }
 
 // files is the center of a node's disk.
-func (l *layout) files(node string) int { return l.of(&l.disk, node, ".disk", FCFS) }
+func (l *layout) files(node string) int { return l.of(l.disk, node, ".disk", FCFS) }
 
-func (l *layout) of(list *map[string]int, node, suffix string, kind Kind) int {
-	k, ok := (*list)[node]
-	if !ok {
-		k = l.center(node+suffix, kind, 1)
-		if *list == nil {
-			*list = map[string]int{}
-		}
-		(*list)[node] = k
+func (l *layout) of(list map[string]int, node, suffix string, kind Kind) int {
+	if _, ok := list[node]; !ok {
+		list[node] = l.center(node+suffix, kind, 1)
 	}
-	return k
+	return list[node]
 }
 
 // message is the demand of bytes between two nodes: the network's, and the delay of one message.
@@ -48,13 +43,6 @@ func (l *layout) message(bytes float64) (carry, delay Demand) {
 		l.wire = 1 + l.center("wire", Delay, 1)
 	}
 	return Demand{l.net - 1, bytes * l.options.Net.PerByte}, Demand{l.wire - 1, l.options.Net.Latency}
-}
-
-// count gives each node its cores.
-func (l *layout) count(o *Observed) {
-	for node, k := range l.cpu {
-		l.model.Centers[k].Servers = l.cores(o, node)
-	}
 }
 
 // cores of a node: as said, or one for each of its processes that communicate.

@@ -93,7 +93,8 @@ func (j *job) describe(centers int) {
 		for _, c := range j.g.class {
 			j.count[c]++
 		}
-		j.path = j.g.longest(j.total)
+		_, end := j.g.spans(j.total)
+		j.path = slices.Max(end)
 	} else {
 		j.count, j.path = j.tree.least(j.total)
 	}
