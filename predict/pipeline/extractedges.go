@@ -177,41 +177,17 @@ func (g *precedence) coming(m member) int {
 // order numbers the tasks so that each comes after those that it needs, and drops edges that others imply: of several tasks
 // of one process the last is enough.
 func (g *precedence) order() ([]Task, error) {
-	n := len(g.after)
-	left, next := make([]int, n), make([][]int, n)
 	for t := range g.after {
 		slices.Sort(g.after[t])
 		g.after[t] = g.lastOfEach(slices.Compact(g.after[t]))
-		left[t] = len(g.after[t])
-		for _, p := range g.after[t] {
-			next[p] = append(next[p], t)
-		}
 	}
-	var queue []int
-	for t := range left {
-		if left[t] == 0 {
-			queue = append(queue, t)
-		}
-	}
-	for i := 0; i < len(queue); i++ {
-		for _, t := range next[queue[i]] {
-			if left[t]--; left[t] == 0 {
-				queue = append(queue, t)
-			}
-		}
-	}
-	if len(queue) < n {
+	order := topological(g.after)
+	if len(order) < len(g.after) {
 		return nil, ErrClocks
 	}
-	place := make([]int, n)
-	tasks := make([]Task, n)
-	for i, t := range queue {
-		place[t] = i
-		tasks[i].Class = g.classOf[t]
-		for _, p := range g.after[t] {
-			tasks[i].After = append(tasks[i].After, place[p])
-		}
-		slices.Sort(tasks[i].After)
+	tasks := inOrder(order, g.classOf, g.after)
+	for _, t := range tasks {
+		slices.Sort(t.After)
 	}
 	return tasks, nil
 }
@@ -219,14 +195,8 @@ func (g *precedence) order() ([]Task, error) {
 // lastOfEach keeps, of tasks of one process, the last. list is in order.
 func (g *precedence) lastOfEach(list []int) []int {
 	kept := list[:0]
-	rank := func(t int) int {
-		i, found := slices.BinarySearch(g.first, t)
-		if found {
-			for i+1 < len(g.first) && g.first[i+1] == t { // ranks without tasks
-				i++
-			}
-			return i
-		}
+	rank := func(t int) int { // ranks without tasks begin where the next one does
+		i, _ := slices.BinarySearch(g.first, t+1)
 		return i - 1
 	}
 	last := len(g.first) - 1

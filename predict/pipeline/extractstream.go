@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -68,41 +69,52 @@ func (e *extraction) pipeline() error {
 
 // findStages puts every rank that sends or receives into a stage.
 func (l *stream) findStages() error {
-	next, before, err := l.o.directions()
+	before, err := l.o.directions()
 	if err != nil {
 		return err
 	}
-	n := len(next)
-	l.level = make([]int, n)
-	var order []int
-	for r := range n {
-		if before[r] == 0 {
-			order = append(order, r)
-		}
-	}
-	for i := 0; i < len(order); i++ {
-		for _, to := range next[order[i]] {
-			l.level[to] = max(l.level[to], l.level[order[i]]+1)
-			if before[to]--; before[to] == 0 {
-				order = append(order, to)
-			}
-		}
-	}
-	if len(order) < n {
+	order := topological(before)
+	if len(order) < len(before) {
 		return fmt.Errorf("%w: messages go round in a circle", ErrNoPipeline)
 	}
-	for r := range n {
-		for _, to := range next[r] {
-			if l.level[to] != l.level[r]+1 {
-				return fmt.Errorf("%w: process %d of stage %d sends to process %d of stage %d", ErrNoPipeline, r, l.level[r], to, l.level[to])
+	l.level = make([]int, len(before))
+	sends := make([]bool, len(before))
+	for _, r := range order {
+		for _, from := range before[r] {
+			l.level[r] = max(l.level[r], l.level[from]+1)
+			sends[from] = true
+		}
+	}
+	for r := range before {
+		for _, from := range before[r] {
+			if l.level[r] != l.level[from]+1 {
+				return fmt.Errorf("%w: process %d of stage %d sends to process %d of stage %d", ErrNoPipeline, from, l.level[from], r, l.level[r])
 			}
 		}
 	}
-	return l.collect(next)
+	idle := 0
+	for r, s := range l.level {
+		if s == 0 && !sends[r] {
+			l.level[r] = -1
+			idle++
+			continue
+		}
+		for len(l.stages) <= s {
+			l.stages = append(l.stages, nil)
+		}
+		l.stages[s] = append(l.stages[s], r)
+	}
+	if len(l.stages) < 2 {
+		return fmt.Errorf("%w: no process sends to another one", ErrNoPipeline)
+	}
+	if idle > 0 {
+		l.warn("%d processes without messages are left out", idle)
+	}
+	return nil
 }
 
-// directions are, for each rank, those that it sends data to, in order, and how many send data to it.
-func (o *Observed) directions() (next [][]int, before []int, err error) {
+// directions are, for each rank, those that send data to it, in order.
+func (o *Observed) directions() ([][]int, error) {
 	n := len(o.Ranks)
 	bytes := make([]map[int]uint64, n) // sent, by receiver
 	for r := range o.Ranks {
@@ -113,47 +125,17 @@ func (o *Observed) directions() (next [][]int, before []int, err error) {
 			}
 		}
 	}
-	next, before = make([][]int, n), make([]int, n)
+	before := make([][]int, n)
 	for r := range bytes {
-		for to := range bytes[r] {
-			next[r] = append(next[r], to)
-		}
-		slices.Sort(next[r])
-		forth := next[r][:0]
-		for _, to := range next[r] {
+		for _, to := range slices.Sorted(maps.Keys(bytes[r])) {
 			if b, back := bytes[r][to], bytes[to][r]; b/oneWay >= back {
-				forth = append(forth, to)
-				before[to]++
+				before[to] = append(before[to], r)
 			} else if back/oneWay < b {
-				return nil, nil, fmt.Errorf("%w: processes %d and %d send each other about as much", ErrNoPipeline, min(r, to), max(r, to))
+				return nil, fmt.Errorf("%w: processes %d and %d send each other about as much", ErrNoPipeline, min(r, to), max(r, to))
 			}
 		}
-		next[r] = forth
 	}
-	return next, before, nil
-}
-
-// collect makes the lists of ranks by stage.
-func (l *stream) collect(next [][]int) error {
-	idle := 0
-	for r := range l.level {
-		if l.level[r] == 0 && len(next[r]) == 0 {
-			l.level[r] = -1
-			idle++
-			continue
-		}
-		for len(l.stages) <= l.level[r] {
-			l.stages = append(l.stages, nil)
-		}
-		l.stages[l.level[r]] = append(l.stages[l.level[r]], r)
-	}
-	if len(l.stages) < 2 {
-		return fmt.Errorf("%w: no process sends to another one", ErrNoPipeline)
-	}
-	if idle > 0 {
-		l.warn("%d processes without messages are left out", idle)
-	}
-	return nil
+	return before, nil
 }
 
 // findChunks cuts the time of the ranks of a stage in a job into chunks.

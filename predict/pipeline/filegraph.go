@@ -2,19 +2,13 @@ package pipeline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// rawTask is a task as the file has it.
-type rawTask struct {
-	id    int64
-	class int
-	after []int // places in the list
-}
-
 // tasks reads a graph and puts its tasks into an order in which each comes after those it waits for.
 func (f *file) tasks(list []*entry, classes map[string]int) []Task {
-	raw := make([]rawTask, len(list))
+	ids, class, after := make([]int64, len(list)), make([]int, len(list)), make([][]int, len(list))
 	place := make(map[int64]int, len(list))
 	for i, e := range list {
 		f.known(e, "tasks", "id", "class", "after")
@@ -23,74 +17,64 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 			f.fail(e, "a task without id")
 			return nil
 		}
+		ids[i] = id.whole
 		if _, ok := place[id.whole]; ok {
 			f.fail(id, "two tasks with id %d", id.whole)
-			return nil
-		}
-		name := f.text(e, "class")
-		class, ok := classes[name]
-		if !ok {
-			f.fail(e, "task %d: unknown class %q", id.whole, name)
-			return nil
 		}
 		place[id.whole] = i
-		raw[i] = rawTask{id: id.whole, class: class}
+		name := f.text(e, "class")
+		var ok bool
+		if class[i], ok = classes[name]; !ok {
+			f.fail(e, "task %d: unknown class %q", id.whole, name)
+		}
 	}
 	for i, e := range list {
-		after := f.field(e, "after", isList)
-		if after == nil {
-			continue
-		}
-		for _, v := range after.items {
-			p, ok := place[v.whole]
-			if !ok || v.kind != isInteger {
-				f.fail(v, "task %d: after names %d, which is no task", raw[i].id, v.whole)
-				return nil
+		if names := f.field(e, "after", isList); names != nil {
+			for _, v := range names.items {
+				p, ok := place[v.whole]
+				if !ok || v.kind != isInteger {
+					f.fail(v, "task %d: after names %d, which is not a task", ids[i], v.whole)
+				}
+				after[i] = append(after[i], p)
 			}
-			raw[i].after = append(raw[i].after, p)
 		}
 	}
 	if f.err != nil {
 		return nil
 	}
-	order := sortTasks(raw)
-	if len(order) < len(raw) {
-		i, cycle := findCycle(raw, order)
-		f.fail(list[i], "tasks wait for each other in a cycle: %s", cycle)
+	order := topological(after)
+	if len(order) < len(list) {
+		cycle := findCycle(after, order)
+		var names []string
+		for i := len(cycle) - 1; i >= 0 && len(names) < 10; i-- {
+			names = append(names, fmt.Sprint(ids[cycle[i]]))
+		}
+		if len(cycle) > len(names) {
+			names = append(names, "...")
+		}
+		f.fail(list[cycle[0]], "tasks wait for each other in a cycle: %s, %s", strings.Join(names, ", "), names[0])
 		return nil
 	}
-	number := make([]int, len(raw))
-	for n, i := range order {
-		number[i] = n
-	}
-	out := make([]Task, 0, len(raw))
-	for _, i := range order {
-		t := Task{Class: raw[i].class}
-		for _, p := range raw[i].after {
-			t.After = append(t.After, number[p])
-		}
-		out = append(out, t)
-	}
-	return out
+	return inOrder(order, class, after)
 }
 
-// sortTasks is the order of the file where that is possible: of the tasks whose predecessors are done it takes them as they
-// come. Tasks on cycles, and behind them, are missing.
-func sortTasks(raw []rawTask) []int {
-	pend, next := make([]int, len(raw)), make([][]int32, len(raw))
-	var order []int
-	for i := range raw {
-		pend[i] = len(raw[i].after)
-		for _, p := range raw[i].after {
+// topological is the order of the list where that is possible: of the tasks whose predecessors are done it takes them as they
+// come. Tasks on cycles, and after them, are missing.
+func topological(after [][]int) []int {
+	left, next := make([]int, len(after)), make([][]int32, len(after))
+	order := make([]int, 0, len(after))
+	for i := range after {
+		left[i] = len(after[i])
+		for _, p := range after[i] {
 			next[p] = append(next[p], int32(i))
 		}
-		if pend[i] == 0 {
+		if left[i] == 0 {
 			order = append(order, i)
 		}
 	}
 	for at := 0; at < len(order); at++ {
 		for _, s := range next[order[at]] {
-			if pend[s]--; pend[s] == 0 {
+			if left[s]--; left[s] == 0 {
 				order = append(order, int(s))
 			}
 		}
@@ -98,38 +82,34 @@ func sortTasks(raw []rawTask) []int {
 	return order
 }
 
-// findCycle goes back from a task that has no place in the order until it meets one again. It returns a task of the cycle and
-// at most ten ids of it.
-func findCycle(raw []rawTask, order []int) (int, string) {
-	done := make([]bool, len(raw))
+// inOrder makes tasks in an order of them, renumbered.
+func inOrder(order, class []int, after [][]int) []Task {
+	number, out := make([]int, len(order)), make([]Task, len(order))
+	for n, i := range order {
+		number[i] = n
+		out[n].Class = class[i]
+		for _, p := range after[i] {
+			out[n].After = append(out[n].After, number[p])
+		}
+	}
+	return out
+}
+
+// findCycle goes back from a task that has no place in the order until it meets one again: those between wait for each other.
+func findCycle(after [][]int, order []int) []int {
+	done := make([]bool, len(after))
 	for _, i := range order {
 		done[i] = true
 	}
-	at := 0
-	for done[at] {
-		at++
-	}
-	seen := make([]int, len(raw))
 	var path []int
+	seen := make([]int, len(after)) // places in the path, plus one
+	at := slices.Index(done, false)
 	for seen[at] == 0 {
 		path = append(path, at)
 		seen[at] = len(path)
-		for _, p := range raw[at].after {
-			if !done[p] {
-				at = p
-				break
-			}
-		}
+		at = after[at][slices.IndexFunc(after[at], func(p int) bool { return !done[p] })]
 	}
-	cycle := path[seen[at]-1:]
-	var names []string
-	for i := len(cycle) - 1; i >= 0 && len(names) < 10; i-- {
-		names = append(names, fmt.Sprint(raw[cycle[i]].id))
-	}
-	if len(cycle) > len(names) {
-		names = append(names, "...")
-	}
-	return at, strings.Join(append(names, fmt.Sprint(raw[cycle[len(cycle)-1]].id)), ", ")
+	return path[seen[at]-1:]
 }
 
 var operators = map[string]Op{"S": Series, "P": And, "OR": Or, "ALT": Choice}
