@@ -11,18 +11,22 @@ type Bounds struct {
 	Throughput  float64 // no throughput is more, jobs per second
 	Bottleneck  int     // center that saturates first; -1 where none has a queue
 	SaturatesAt float64 // N* = (R1+Z)/D*max jobs; 0 where nothing saturates
-	RuleOfThumb float64 // N R1: more is unusual, but possible
 }
 
 // bounds computes the bounds of a type whose jobs take alone seconds alone and use the centers for demand seconds.
 func (s *system) bounds(j *job, demand []float64, alone float64) Bounds {
-	b := Bounds{Alone: alone, Path: j.path, RuleOfThumb: float64(j.n) * alone}
-	cycle, center := s.saturation(j, demand, j.n)
-	b.Bottleneck, b.Work, b.Saturation = center, cycle, max(0, cycle-j.think)
-	b.Response = max(b.Path, b.Alone, b.Saturation)
-	b.Throughput = float64(j.n) / (b.Response + j.think)
-	if cycle > 0 {
-		b.SaturatesAt = float64(j.n) * (alone + j.think) / cycle
-	}
+	b := Bounds{Alone: alone, Path: j.path}
+	b.Work, b.Bottleneck = s.saturation(j, demand, j.n)
+	b.complete(j.n, j.think)
 	return b
+}
+
+// complete computes what follows from the times.
+func (b *Bounds) complete(jobs int, think float64) {
+	b.Saturation = max(0, b.Work-think)
+	b.Response = max(b.Path, b.Alone, b.Saturation)
+	b.Throughput = float64(jobs) / (b.Response + think)
+	if b.Work > 0 {
+		b.SaturatesAt = float64(jobs) * (b.Alone + think) / b.Work
+	}
 }

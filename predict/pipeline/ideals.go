@@ -109,7 +109,6 @@ func (d *ideals) pass(w *walker) {
 		if p == 0 {
 			continue
 		}
-		w.steps++
 		d.enter(w, tasks)
 		var sum float64
 		for _, t := range tasks {

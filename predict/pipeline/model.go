@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 )
 
@@ -131,10 +130,6 @@ func (e *FieldError) Error() string {
 	return e.Path + ": " + e.Text
 }
 
-func bad(path, format string, args ...any) error {
-	return &FieldError{path, fmt.Sprintf(format, args...)}
-}
-
 // at is the path of an element of a list.
 func at(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
@@ -146,220 +141,167 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
+// validation is a check of a model under way. It keeps the first impossible entry.
+type validation struct {
+	m   *Model
+	err error
+}
+
+// want notes an entry that is not as it must be, and tells whether all were until now.
+func (v *validation) want(ok bool, path, format string, args ...any) bool {
+	if !ok && v.err == nil {
+		v.err = &FieldError{path, fmt.Sprintf(format, args...)}
+	}
+	return v.err == nil
+}
+
+// names wants a name that is there, and given once.
+func (v *validation) name(seen map[string]bool, name, path, what string) {
+	v.want(name != "" && !seen[name], path, "%q is not a name of a %s, or one that another has", name, what)
+	seen[name] = true
+}
+
 // Validate returns the first impossible entry, as a *FieldError. Every solver calls it. It takes time and memory linear in
 // the model as written, not in the number of chunks.
 func (m *Model) Validate() error {
-	if err := m.validateCenters(); err != nil {
-		return err
-	}
-	if len(m.Types) == 0 {
-		return bad("", "no job: give pipeline, tasks or tree")
-	}
-	if len(m.Types) > MaxTypes {
-		return bad("types", "there are %d, not 1 to %d", len(m.Types), MaxTypes)
-	}
+	v := &validation{m: m}
+	v.centers()
+	v.machines()
+	v.want(len(m.Types) > 0, "", "no job: give pipeline, tasks or tree")
+	v.want(len(m.Types) <= MaxTypes, "types", "there are %d, not 1 to %d", len(m.Types), MaxTypes)
 	tasks, seen := 0, map[string]bool{}
 	for i := range m.Types {
-		t, path := &m.Types[i], m.path(i)
-		if seen[t.Name] {
-			return bad(under(path, "name"), "two types are called %q", t.Name)
+		t, path := &m.Types[i], at("types", i)
+		if len(m.Types) == 1 && t.Name == "" { // written at the top of the file
+			path = ""
 		}
+		v.want(!seen[t.Name], under(path, "name"), "two types are called %q", t.Name)
 		seen[t.Name] = true
-		n, err := m.validateType(t, path)
-		if err != nil {
-			return err
-		}
-		if tasks += n; tasks > MaxTasks {
-			return bad(path, "more than %d tasks (chunks times stages)", MaxTasks)
+		tasks += v.job(t, path)
+		if !v.want(tasks <= MaxTasks, path, "more than %d tasks (chunks times stages)", MaxTasks) {
+			break
 		}
 	}
-	return nil
+	return v.err
 }
 
-// path is the path of a type. The only type of a model has no name and is written at the top of the file.
-func (m *Model) path(i int) string {
-	if len(m.Types) == 1 && m.Types[0].Name == "" {
-		return ""
-	}
-	return at("types", i)
-}
-
-func (m *Model) validateCenters() error {
-	if len(m.Centers) == 0 {
-		return bad("centers", "there is none")
-	}
-	if len(m.Centers) > MaxCenters {
-		return bad("centers", "more than %d", MaxCenters)
-	}
+func (v *validation) centers() {
+	n := len(v.m.Centers)
+	v.want(n > 0, "centers", "there is none")
+	v.want(n <= MaxCenters, "centers", "more than %d", MaxCenters)
 	seen := map[string]bool{}
-	for k, c := range m.Centers {
+	for k, c := range v.m.Centers {
 		path := at("centers", k)
-		switch {
-		case c.Name == "":
-			return bad(path, "no name")
-		case seen[c.Name]:
-			return bad(under(path, "name"), "two centers are called %q", c.Name)
-		case c.Kind > Delay:
-			return bad(under(path, "kind"), "center %q is of no known kind", c.Name)
-		case c.Servers < 1 || c.Servers > MaxServers:
-			return bad(under(path, "servers"), "center %q has %d servers, not 1 to %d", c.Name, c.Servers, MaxServers)
-		}
+		v.want(c.Name != "", path, "no name")
+		v.want(!seen[c.Name], under(path, "name"), "two centers are called %q", c.Name)
+		v.want(c.Kind <= Delay, under(path, "kind"), "center %q is of no known kind", c.Name)
+		v.want(c.Servers >= 1 && c.Servers <= MaxServers, under(path, "servers"), "center %q has %d servers, not 1 to %d", c.Name, c.Servers, MaxServers)
 		seen[c.Name] = true
 	}
-	return m.validateMachines()
 }
 
-func (m *Model) validateMachines() error {
+func (v *validation) machines() {
 	owner, seen := map[int]string{}, map[string]bool{}
-	for i, g := range m.Machines {
+	for i, g := range v.m.Machines {
 		path := at("machines", i)
-		switch {
-		case g.Name == "" || seen[g.Name]:
-			return bad(under(path, "name"), "%q is no name, or one that another machine has", g.Name)
-		case g.Count < 1 || g.Count > MaxServers:
-			return bad(under(path, "count"), "machine %q: %d is not 1 to %d", g.Name, g.Count, MaxServers)
-		case !(g.Price >= 0 && g.Price <= MaxSeconds):
-			return bad(under(path, "price"), "machine %q: %v is no price", g.Name, g.Price)
-		}
-		seen[g.Name] = true
+		v.name(seen, g.Name, under(path, "name"), "machine")
+		v.want(g.Count >= 1 && g.Count <= MaxServers, under(path, "count"), "machine %q: %d is not 1 to %d", g.Name, g.Count, MaxServers)
+		v.want(seconds(g.Price), under(path, "price"), "machine %q: %v is not a price", g.Name, g.Price)
 		for _, k := range g.Centers {
-			if k < 0 || k >= len(m.Centers) {
-				return bad(under(path, "centers"), "machine %q names a center that is not there", g.Name)
+			if !v.want(k >= 0 && k < len(v.m.Centers), under(path, "centers"), "machine %q names a center that is not there", g.Name) {
+				return
 			}
-			if o, taken := owner[k]; taken {
-				return bad(under(path, "centers"), "center %q is in machine %q and in %q", m.Centers[k].Name, o, g.Name)
-			}
+			o, taken := owner[k]
+			v.want(!taken, under(path, "centers"), "center %q is in machine %q and in %q", v.m.Centers[k].Name, o, g.Name)
 			owner[k] = g.Name
 		}
 	}
-	return nil
 }
 
 // seconds tells whether x can be a time.
 func seconds(x float64) bool { return x >= 0 && x <= MaxSeconds }
 
-// validateType returns how many tasks a job has.
-func (m *Model) validateType(t *Type, path string) (int, error) {
-	load := under(path, "load")
-	if t.Jobs < 1 || t.Jobs > MaxJobs {
-		return 0, bad(under(load, "jobs"), "%d is not 1 to %d", t.Jobs, MaxJobs)
-	}
-	if !seconds(t.Think) {
-		return 0, bad(under(load, "think"), "%v is not 0 to %v seconds", t.Think, float64(MaxSeconds))
-	}
+// job returns how many tasks a job of a type has.
+func (v *validation) job(t *Type, path string) int {
+	load, classes := under(path, "load"), under(path, "classes")
+	v.want(t.Jobs >= 1 && t.Jobs <= MaxJobs, under(load, "jobs"), "%d is not 1 to %d", t.Jobs, MaxJobs)
+	v.want(seconds(t.Think), under(load, "think"), "%v is not 0 to %v seconds", t.Think, float64(MaxSeconds))
 	forms := 0
 	for _, has := range []bool{t.Pipeline != nil, t.Tasks != nil, t.Tree != nil} {
 		if has {
 			forms++
 		}
 	}
-	if forms != 1 {
-		return 0, bad(path, "give one of pipeline, tasks and tree, not %d", forms)
-	}
+	v.want(forms == 1, path, "give one of pipeline, tasks and tree, not %d", forms)
 	if t.Pipeline != nil {
-		return m.validatePipeline(t.Pipeline, under(path, "pipeline"))
+		return v.pipeline(t.Pipeline, under(path, "pipeline"))
 	}
-	if len(t.Classes) == 0 || len(t.Classes) > MaxClasses {
-		return 0, bad(under(path, "classes"), "there are %d, not 1 to %d", len(t.Classes), MaxClasses)
-	}
+	v.want(len(t.Classes) > 0 && len(t.Classes) <= MaxClasses, classes, "there are %d, not 1 to %d", len(t.Classes), MaxClasses)
 	names := map[string]bool{}
 	for i := range t.Classes {
 		c := &t.Classes[i]
-		where := under(under(path, "classes"), c.Name)
-		if c.Name == "" || names[c.Name] {
-			return 0, bad(where, "%q is no name of a class, or one that another has", c.Name)
-		}
-		names[c.Name] = true
-		if err := m.validateService(where, c.Name, c.Demand, nil, c.SCV, c.Visits); err != nil {
-			return 0, err
-		}
+		v.name(names, c.Name, under(classes, c.Name), "class")
+		v.service(under(classes, c.Name), c.Name, c.Demand, nil, c.SCV, c.Visits)
 	}
 	if t.Tree != nil {
-		return t.Tree.validate(len(t.Classes), under(path, "tree"))
+		return v.tree(t.Tree, len(t.Classes), under(path, "tree"))
 	}
-	return len(t.Tasks), validateTasks(t, under(path, "tasks"))
+	v.tasks(t, under(path, "tasks"))
+	return len(t.Tasks)
 }
 
-func validateTasks(t *Type, path string) error {
-	if len(t.Tasks) == 0 || len(t.Tasks) > MaxTasks {
-		return bad(path, "there are %d, not 1 to %d", len(t.Tasks), MaxTasks)
-	}
+func (v *validation) tasks(t *Type, path string) {
+	v.want(len(t.Tasks) > 0 && len(t.Tasks) <= MaxTasks, path, "there are %d, not 1 to %d", len(t.Tasks), MaxTasks)
 	for i, k := range t.Tasks {
 		if k.Class < 0 || k.Class >= len(t.Classes) {
-			return bad(under(at(path, i), "class"), "task %d has no class", i)
+			v.want(false, under(at(path, i), "class"), "task %d has no class", i)
 		}
 		for _, p := range k.After {
 			if p < 0 || p >= i {
-				return bad(under(at(path, i), "after"), "task %d comes after task %d, which is not before it", i, p)
+				v.want(false, under(at(path, i), "after"), "task %d comes after task %d, which is not before it", i, p)
 			}
 		}
 	}
-	return nil
 }
 
-func (m *Model) validatePipeline(p *Pipeline, path string) (int, error) {
-	switch {
-	case p.Chunks < 1 || p.Chunks > MaxTasks:
-		return 0, bad(under(path, "chunks"), "%d is not 1 to %d", p.Chunks, MaxTasks)
-	case p.Buffer < 0 || p.Buffer > MaxTasks:
-		return 0, bad(under(path, "buffer"), "%d is not 0 to %d", p.Buffer, MaxTasks)
-	case len(p.Stages) == 0 || len(p.Stages) > MaxClasses:
-		return 0, bad(under(path, "stages"), "there are %d, not 1 to %d", len(p.Stages), MaxClasses)
-	case p.Chunks > MaxTasks/len(p.Stages):
-		return 0, bad(under(path, "chunks"), "%d chunks of %d stages are more than %d tasks", p.Chunks, len(p.Stages), MaxTasks)
-	}
+// pipeline returns the number of tasks.
+func (v *validation) pipeline(p *Pipeline, path string) int {
+	stages, n := under(path, "stages"), len(p.Stages)
+	v.want(p.Chunks >= 1 && p.Chunks <= MaxTasks, under(path, "chunks"), "%d is not 1 to %d", p.Chunks, MaxTasks)
+	v.want(p.Buffer >= 0 && p.Buffer <= MaxTasks, under(path, "buffer"), "%d is not 0 to %d", p.Buffer, MaxTasks)
+	v.want(n > 0 && n <= MaxClasses, stages, "there are %d, not 1 to %d", n, MaxClasses)
+	v.want(p.Chunks <= MaxTasks/max(1, n), under(path, "chunks"), "%d chunks of %d stages are more than %d tasks", p.Chunks, n, MaxTasks)
 	names := map[string]bool{}
 	for i := range p.Stages {
-		s := &p.Stages[i]
-		where := at(under(path, "stages"), i)
-		if s.Name == "" || names[s.Name] {
-			return 0, bad(under(where, "name"), "%q is no name of a stage, or one that another has", s.Name)
-		}
-		names[s.Name] = true
-		if s.Workers < 1 || s.Workers > MaxTasks {
-			return 0, bad(under(where, "workers"), "stage %q: %d is not 1 to %d", s.Name, s.Workers, MaxTasks)
-		}
-		if s.Buffer < Unbounded || s.Buffer > MaxTasks {
-			return 0, bad(under(where, "buffer"), "stage %q: %d is not 0 to %d", s.Name, s.Buffer, MaxTasks)
-		}
-		if err := m.validateService(where, s.Name, s.Demand, s.Overhead, s.SCV, s.Visits); err != nil {
-			return 0, err
-		}
+		s, where := &p.Stages[i], at(stages, i)
+		v.name(names, s.Name, under(where, "name"), "stage")
+		v.want(s.Workers >= 1 && s.Workers <= MaxTasks, under(where, "workers"), "stage %q: %d is not 1 to %d", s.Name, s.Workers, MaxTasks)
+		v.want(s.Buffer >= Unbounded && s.Buffer <= MaxTasks, under(where, "buffer"), "stage %q: %d is not 0 to %d", s.Name, s.Buffer, MaxTasks)
+		v.service(where, s.Name, s.Demand, s.Overhead, s.SCV, s.Visits)
 	}
-	return p.Chunks * len(p.Stages), nil
+	return p.Chunks * n
 }
 
-// validateService checks what classes and stages have in common.
-func (m *Model) validateService(path, name string, demand, overhead []Demand, scv float64, visits int) error {
-	if !(scv >= 0 && scv <= MaxSCV) {
-		return bad(under(path, "scv"), "%q: %v is not 0 to %v", name, scv, float64(MaxSCV))
-	}
-	if visits < 1 || visits > MaxVisits {
-		return bad(under(path, "visits"), "%q: %d is not 1 to %d", name, visits, MaxVisits)
-	}
+// service checks what classes and stages have in common.
+func (v *validation) service(path, name string, demand, overhead []Demand, scv float64, visits int) {
+	v.want(scv >= 0 && scv <= MaxSCV, under(path, "scv"), "%q: %v is not 0 to %v", name, scv, float64(MaxSCV))
+	v.want(visits >= 1 && visits <= MaxVisits, under(path, "visits"), "%q: %d is not 1 to %d", name, visits, MaxVisits)
 	var total float64
 	for i, list := range [][]Demand{demand, overhead} {
 		field := under(path, [...]string{"demand", "overhead_per_chunk"}[i])
 		seen := map[int]bool{}
 		for _, d := range list {
-			if d.Center < 0 || d.Center >= len(m.Centers) {
-				return bad(field, "%q names a center that is not there", name)
+			if !v.want(d.Center >= 0 && d.Center < len(v.m.Centers), field, "%q names a center that is not there", name) {
+				return
 			}
-			center := m.Centers[d.Center].Name
-			if !seconds(d.Seconds) {
-				return bad(under(field, center), "%q: %v is not 0 to %v seconds", name, d.Seconds, float64(MaxSeconds))
-			}
-			if seen[d.Center] {
-				return bad(under(field, center), "%q names it twice", name)
-			}
+			where := under(field, v.m.Centers[d.Center].Name)
+			v.want(seconds(d.Seconds), where, "%q: %v is not 0 to %v seconds", name, d.Seconds, float64(MaxSeconds))
+			v.want(!seen[d.Center], where, "%q names it twice", name)
 			seen[d.Center] = true
 			total += d.Seconds
 		}
 	}
-	if !(total >= leastDemand) || math.IsInf(total, 1) {
-		return bad(under(path, "demand"), "%q has %v s of demand in all, not at least %v", name, total, leastDemand)
-	}
-	return nil
+	v.want(total >= leastDemand, under(path, "demand"), "%q has %v s of demand in all, not at least %v", name, total, leastDemand)
 }
 
 // leastDemand keeps rates of service finite.

@@ -280,7 +280,7 @@ func TestExtrapolation(t *testing.T) {
 		m := line(append(cpus(4), Center{"net", FCFS, 1}), 3, think, 60_000, 2, service{.3, 1, false},
 			d(0, 6000, 4, 500), d(1, 7000, 4, 500), d(2, 5000), d(3, 6500))
 		a := solve(t, m, Options{})
-		if !a.Types[0].Extrapolated || len(a.Warnings) != 1 {
+		if len(a.Warnings) != 1 {
 			t.Fatalf("not extrapolated: %v", a.Warnings)
 		}
 		s := m.compile(nil)
@@ -307,7 +307,7 @@ func TestHundredThousandTasks(t *testing.T) {
 		d(0, 6000, 4, 500), d(1, 7000, 4, 500), d(2, 5000), d(3, 6500))
 	a := solve(t, m, Options{})
 	runtime.ReadMemStats(&after)
-	if a.Types[0].Samples != 2 || a.Types[0].Extrapolated {
+	if a.Types[0].Samples != 2 || a.Warnings != nil {
 		t.Errorf("%+v", a.Types[0])
 	}
 	if mb := (after.TotalAlloc - before.TotalAlloc) >> 20; mb > 100 {
@@ -405,7 +405,7 @@ func FuzzSolve(f *testing.F) {
 		}
 		tasks := 0
 		for i := range m.Types {
-			n, _ := m.validateType(&m.Types[i], "")
+			n := (&validation{m: m}).job(&m.Types[i], "")
 			tasks += n * m.Types[i].Jobs
 		}
 		if tasks > 60 || len(m.Types) > 2 {

@@ -24,17 +24,9 @@ func walkOf(t testing.TB, m *Model, samples int) *walked {
 	return s.recursion(newWalker(s, &s.jobs[0], 7, samples))
 }
 
-func simOf(t testing.TB, m *Model, o simOptions) simulated {
+func simOf(t testing.TB, m *Model, jobs uint32) TypeAnswer {
 	t.Helper()
-	if err := m.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	s := m.compile(nil)
-	r, err := s.simulate(context.Background(), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.Types[0]
+	return solve(t, m, Options{Method: MethodSim, SimJobs: jobs}).Types[0]
 }
 
 // exactCase is a small model with its exact response.
@@ -114,7 +106,7 @@ func TestExactCases(t *testing.T) {
 			if !testing.Short() {
 				jobs = 15_000
 			}
-			s := simOf(t, c.m, simOptions{jobs, 7})
+			s := simOf(t, c.m, jobs)
 			near(t, "sim", s.Response, c.exact, s.HalfWidth+.01*c.exact)
 		})
 	}
@@ -171,7 +163,7 @@ func TestSimulatedCases(t *testing.T) {
 		if testing.Short() {
 			continue
 		}
-		s := simOf(t, c.m, simOptions{Seed: 7})
+		s := simOf(t, c.m, 0)
 		near(t, c.name+" sim", s.Response, c.sim, s.HalfWidth+c.half+.01*c.sim)
 	}
 }
@@ -226,7 +218,7 @@ func TestFinding(t *testing.T) {
 		{finding(6, 0, 4), 7.28},
 		{finding(6, 0, 32), 9.97},
 	} {
-		s := simOf(t, c.m, simOptions{Jobs: 6000, Seed: 7})
+		s := simOf(t, c.m, 6000)
 		near(t, "finding simulated", s.Response, c.want, s.HalfWidth+.01*c.want)
 	}
 }

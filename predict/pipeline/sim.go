@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,32 +9,8 @@ import (
 	"slices"
 )
 
-// simOptions are the size and the seed of a simulation.
-type simOptions struct {
-	Jobs uint32 // that end and count; 0: as many as the size of a job asks for
-	Seed uint64
-}
-
-// simulated is what a simulation saw of one type. Responses are NaN where fewer than 20 jobs of it ended.
-type simulated struct {
-	Response   float64 // mean of the jobs on the fullest machines, seconds
-	HalfWidth  float64 // of its 95 % confidence interval
-	Throughput float64 // of all jobs of the type
-	Percentile [3]float64
-	Jobs       int
-}
-
 // Percentiles are the shares of jobs that a simulation gives the longest response of.
 var Percentiles = [3]float64{0.5, 0.95, 0.99}
-
-// simulation is the result of one.
-type simulation struct {
-	Types       []simulated
-	Utilisation []float64 // of the servers of each center, on the fullest machine
-	Queue       []float64 // mean customers at each center, there
-	Events      uint64
-	Staggered   bool // constant service without think time: the jobs began at random moments
-}
 
 // ErrTooLarge means that a model has more tasks than a method works on.
 var ErrTooLarge = errors.New("too many tasks for this method")
@@ -85,7 +62,6 @@ type simulator struct {
 	warm     bool // statistics have begun
 	stats    []simStats
 	since    float64
-	events   uint64
 }
 
 // simStats are the ended jobs of one type.
@@ -95,27 +71,30 @@ type simStats struct {
 }
 
 // simulate runs the closed network until enough jobs have ended. Statistics begin after a tenth of them, at least 200.
-func (s *system) simulate(ctx context.Context, o simOptions) (*simulation, error) {
+func (a *Answer) simulate(ctx context.Context, m *Model) error {
+	tasks := int64(0)
+	for i := range m.Types {
+		n := (&validation{m: m}).job(&m.Types[i], "")
+		if tasks += int64(n) * int64(m.Types[i].Jobs); tasks > maxSimTasks {
+			return fmt.Errorf("%w: sim has at most %d in the system", ErrTooLarge, maxSimTasks)
+		}
+	}
+	s := m.compile(nil)
 	var largest float64 // events of a job
 	for i := range s.jobs {
 		largest = max(largest, s.jobs[i].visits())
 	}
-	if o.Jobs == 0 {
-		o.Jobs = uint32(min(max(2000, simEvents/largest), 60_000))
+	count := cmp.Or(a.Options.SimJobs, uint32(min(max(2000, simEvents/largest), 60_000)))
+	if largest*float64(count) > maxSimEvents {
+		return fmt.Errorf("%w: %d jobs of %.0f visits are more than %v events", ErrTooLarge, count, largest, float64(maxSimEvents))
 	}
-	if largest*float64(o.Jobs) > maxSimEvents {
-		return nil, fmt.Errorf("%w: %d jobs of %.0f visits are more than %v events", ErrTooLarge, o.Jobs, largest, float64(maxSimEvents))
-	}
-	z := s.newSimulator(o.Seed)
-	out := &simulation{}
-	z.start(out)
-	count := int(min(o.Jobs, math.MaxInt32/2))
-	warm := max(200, count/10)
-	for ended := 0; ended < warm+count; {
-		if z.events%4096 == 0 {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
+	z := s.newSimulator(a.Options.Seed)
+	staggered := z.start()
+	last := int(min(count, math.MaxInt32/2))
+	warm := max(200, last/10)
+	for events, ended := 0, 0; ended < warm+last; events++ {
+		if events%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		if !z.step() {
 			continue
@@ -124,8 +103,11 @@ func (s *system) simulate(ctx context.Context, o simOptions) (*simulation, error
 			z.measure()
 		}
 	}
-	z.report(out)
-	return out, nil
+	z.report(a)
+	if staggered {
+		a.warn("constant service without think time: the jobs were started at random moments")
+	}
+	return nil
 }
 
 // newCourseSize is the number of tasks of a job.
@@ -190,32 +172,32 @@ func (s *system) newSimulator(seed uint64) *simulator {
 	return z
 }
 
-// start begins all jobs: at once, or spread over the time of one where nothing else would ever separate them.
-func (z *simulator) start(out *simulation) {
+// start begins all jobs: at once, or staggered over the time of one where nothing else would ever separate them.
+func (z *simulator) start() (staggered bool) {
 	constant := true
 	for i := range z.s.jobs {
 		j := &z.s.jobs[i]
 		constant = constant && j.think == 0 && j.g != nil && !slices.ContainsFunc(j.scv, func(x float64) bool { return x > 0 })
 	}
-	out.Staggered = constant && len(z.jobs) > 1
+	staggered = constant && len(z.jobs) > 1
 	for i := range z.jobs {
 		j := &z.s.jobs[z.jobs[i].kind]
 		who := customer{job: int32(i), task: -1}
 		switch {
 		case j.think > 0:
 			z.think.push(event{j.think * z.src.exponential(), z.seq, who})
-		case out.Staggered:
+		case staggered:
 			z.think.push(event{j.path * z.src.rng.Float64(), z.seq, who})
 		default:
 			z.think.push(event{0, z.seq, who})
 		}
 		z.seq++
 	}
+	return staggered
 }
 
 // step handles one event, and tells whether a job has ended.
 func (z *simulator) step() bool {
-	z.events++
 	i := z.order.list[0]
 	st := &z.stations[i]
 	if len(z.think.list) > 0 && z.think.list[0].at < st.next {
@@ -358,39 +340,48 @@ func (z *simulator) measure() {
 }
 
 // report computes the means. The first copy of a center is on the fullest machine.
-func (z *simulator) report(out *simulation) {
+func (z *simulator) report(a *Answer) {
 	span := z.now - z.since
-	out.Events = z.events
 	for i := range z.stations {
 		z.stations[i].sync(z.now, true)
 	}
 	for k, c := range z.s.centers {
 		st := &z.stations[z.jobs[0].station[k]]
-		out.Utilisation = append(out.Utilisation, st.busy/span/float64(c.Servers))
-		out.Queue = append(out.Queue, st.area/span)
+		x := CenterAnswer{Name: c.Name, Queue: st.area / span}
+		if c.Kind != Delay {
+			x.Utilisation = st.busy / span / float64(c.Servers)
+		}
+		a.Centers = append(a.Centers, x)
 	}
 	for i := range z.stats {
-		out.Types = append(out.Types, z.stats[i].summary(span))
+		j := &z.s.jobs[i]
+		t := TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, Bounds: z.s.bounds(j, j.demand, j.path)}
+		z.stats[i].summarize(&t, span)
+		if a.Types = append(a.Types, t); math.IsNaN(t.Response) {
+			a.warn("%sonly %d of its jobs ended in the simulation: no mean response", prefix(t.Name), t.Samples)
+		}
 	}
 }
 
-// summary computes mean, interval and percentiles of ended jobs.
-func (st *simStats) summary(span float64) simulated {
-	r := simulated{Jobs: len(st.response), Throughput: float64(st.all) / span}
+// summarize computes mean, interval and percentiles of ended jobs.
+func (st *simStats) summarize(t *TypeAnswer, span float64) {
+	t.Samples, t.Throughput = len(st.response), float64(st.all)/span
+	t.Percentile = make([]float64, len(Percentiles))
 	n := len(st.response) / batches
 	if n == 0 {
-		r.Response, r.HalfWidth = math.NaN(), math.NaN()
-		for i := range r.Percentile {
-			r.Percentile[i] = math.NaN()
+		nan := math.NaN()
+		t.Response, t.HalfWidth = nan, nan
+		for i := range t.Percentile {
+			t.Percentile[i] = nan
 		}
-		return r
+		return
 	}
-	var means [batches]float64
 	var all, mean, variance float64
 	for _, x := range st.response {
 		all += x
 	}
-	r.Response = all / float64(len(st.response))
+	t.Response = all / float64(len(st.response))
+	var means [batches]float64
 	for b := range means {
 		for _, x := range st.response[b*n : (b+1)*n] {
 			means[b] += x
@@ -401,10 +392,9 @@ func (st *simStats) summary(span float64) simulated {
 	for _, m := range means {
 		variance += square(m-mean) / (batches - 1)
 	}
-	r.HalfWidth = student * math.Sqrt(variance/batches)
+	t.HalfWidth = student * math.Sqrt(variance/batches)
 	list := slices.Sorted(slices.Values(st.response))
 	for i, p := range Percentiles {
-		r.Percentile[i] = list[min(len(list)-1, int(p*float64(len(list))))]
+		t.Percentile[i] = list[min(len(list)-1, int(p*float64(len(list))))]
 	}
-	return r
 }

@@ -1,10 +1,11 @@
 package pipeline
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
+	"maps"
 	"slices"
 )
 
@@ -55,10 +56,8 @@ type TypeAnswer struct {
 	Curve      []Point     // with 1 to Jobs jobs
 	Occupancy  []Occupancy // most time first
 	Percentile []float64   // of Percentiles; of sim
-	// Extrapolated tells that fewer chunks were solved and the rest is a straight line.
-	Extrapolated bool
-	demand       []float64
-	queue        []float64 // customers of one job
+	demand     []float64
+	queue      []float64 // customers of one job
 }
 
 // CenterAnswer is what holds for one center.
@@ -105,7 +104,7 @@ func Solve(ctx context.Context, m *Model, o Options) (*Answer, error) {
 		for i := range first {
 			if m.Types[i].Pipeline != nil && long[i] < m.Types[i].Pipeline.Chunks {
 				first[i] = extrapolate(&m.Types[i], &first[i], &second[i], short[i], long[i])
-				a.warn("%s%d chunks: solved with %d and %d, and extrapolated", prefix(&m.Types[i]), m.Types[i].Pipeline.Chunks, short[i], long[i])
+				a.warn("%s%d chunks: solved with %d and %d, and extrapolated", prefix(m.Types[i].Name), m.Types[i].Pipeline.Chunks, short[i], long[i])
 			} else {
 				first[i] = second[i]
 			}
@@ -123,11 +122,11 @@ func (a *Answer) warn(format string, args ...any) {
 }
 
 // prefix names a type in a message.
-func prefix(t *Type) string {
-	if t.Name == "" {
+func prefix(name string) string {
+	if name == "" {
 		return ""
 	}
-	return t.Name + ": "
+	return name + ": "
 }
 
 // Pipelines with more tasks than longPipeline are solved with fewer chunks: startChunks for every stage, so that filling and
@@ -169,18 +168,10 @@ func extrapolate(t *Type, a, b *TypeAnswer, short, long int) TypeAnswer {
 		return y + float64((y-x)/float64(long-short)*float64(full-long))
 	}
 	r := *b
-	r.Chunks, r.Think, r.Extrapolated = full, t.Think, true
+	r.Chunks, r.Think = full, t.Think
 	r.Response = line(a.Response, b.Response)
-	r.Bounds.Alone = line(a.Bounds.Alone, b.Bounds.Alone)
-	r.Bounds.Path = line(a.Bounds.Path, b.Bounds.Path)
-	r.Bounds.Work = line(a.Bounds.Work, b.Bounds.Work)
-	r.Bounds.Saturation = max(0, r.Bounds.Work-t.Think)
-	r.Bounds.Response = max(r.Bounds.Alone, r.Bounds.Path, r.Bounds.Saturation)
-	r.Bounds.RuleOfThumb = float64(t.Jobs) * r.Bounds.Alone
-	if r.Bounds.Work > 0 {
-		r.Bounds.SaturatesAt = float64(t.Jobs) * (r.Bounds.Alone + t.Think) / r.Bounds.Work
-	}
-	r.Bounds.Throughput = float64(t.Jobs) / (r.Bounds.Response + t.Think)
+	r.Bounds.Alone, r.Bounds.Path, r.Bounds.Work = line(a.Bounds.Alone, b.Bounds.Alone), line(a.Bounds.Path, b.Bounds.Path), line(a.Bounds.Work, b.Bounds.Work)
+	r.Bounds.complete(t.Jobs, t.Think)
 	r.Throughput = float64(t.Jobs) / (r.Response + t.Think)
 	r.demand = slices.Clone(b.demand)
 	for k := range r.demand {
@@ -256,37 +247,19 @@ const mostOccupancy = 64
 
 // occupied lists the sets of classes that are under way at once, by their share of the response.
 func occupied(j *job, o *occupancy) []Occupancy {
-	type entry struct {
-		set     uint64
-		seconds float64
-	}
-	var list []entry
-	for b, x := range o.sets {
-		if x > 0 {
-			list = append(list, entry{b, x})
-		}
-	}
-	slices.SortFunc(list, func(a, b entry) int {
-		if a.seconds != b.seconds {
-			if a.seconds > b.seconds {
-				return -1
-			}
-			return 1
-		}
-		if a.set < b.set {
-			return -1
-		}
-		return 1
-	})
+	list := slices.Sorted(maps.Keys(o.sets))
+	slices.SortStableFunc(list, func(a, b uint64) int { return cmp.Compare(o.sets[b], o.sets[a]) })
 	var out []Occupancy
-	for _, e := range list[:min(len(list), mostOccupancy)] {
-		x := Occupancy{Share: e.seconds / o.response}
+	for _, set := range list[:min(len(list), mostOccupancy)] {
+		x := Occupancy{Share: o.sets[set] / o.response}
 		for c := range j.classes {
-			if e.set>>c&1 == 1 {
+			if set>>c&1 == 1 {
 				x.Classes = append(x.Classes, j.classes[c].Name)
 			}
 		}
-		out = append(out, x)
+		if x.Share > 0 {
+			out = append(out, x)
+		}
 	}
 	return out
 }
@@ -311,54 +284,5 @@ func (a *Answer) summarize(m *Model) {
 	}
 }
 
-// simulate answers by simulation.
-func (a *Answer) simulate(ctx context.Context, m *Model) error {
-	tasks := 0
-	for i := range m.Types {
-		if n, _ := m.validateType(&m.Types[i], ""); n > maxSimTasks/m.Types[i].Jobs {
-			return fmt.Errorf("%w: sim has at most %d in the system", ErrTooLarge, maxSimTasks)
-		} else if tasks += n * m.Types[i].Jobs; tasks > maxSimTasks {
-			return fmt.Errorf("%w: sim has at most %d in the system", ErrTooLarge, maxSimTasks)
-		}
-	}
-	s := m.compile(nil)
-	r, err := s.simulate(ctx, simOptions{a.Options.SimJobs, a.Options.Seed})
-	if err != nil {
-		return err
-	}
-	for i, x := range r.Types {
-		j := &s.jobs[i]
-		t := TypeAnswer{
-			Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, Response: x.Response, HalfWidth: x.HalfWidth, Throughput: x.Throughput,
-			Samples: x.Jobs, Percentile: x.Percentile[:], Bounds: s.bounds(j, j.demand, j.path),
-		}
-		a.Types = append(a.Types, t)
-		if math.IsNaN(x.Response) {
-			a.warn("%sonly %d of its jobs ended in the simulation: no mean response", prefix(&m.Types[i]), x.Jobs)
-		}
-	}
-	for k, c := range m.Centers {
-		x := CenterAnswer{Name: c.Name, Queue: r.Queue[k]}
-		if c.Kind != Delay {
-			x.Utilisation = r.Utilisation[k]
-		}
-		a.Centers = append(a.Centers, x)
-	}
-	if r.Staggered {
-		a.warn("constant service without think time: the jobs were started at random moments")
-	}
-	return nil
-}
-
 // ErrMethod means that a method does not know a part of a model.
 var ErrMethod = errors.New("not a model for this method")
-
-// sortedKeys are the keys of a map in ascending order.
-func sortedKeys[V any](m map[int32]V) []int32 {
-	list := make([]int32, 0, len(m))
-	for k := range m {
-		list = append(list, k)
-	}
-	slices.Sort(list)
-	return list
-}

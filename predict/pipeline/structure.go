@@ -28,45 +28,31 @@ type Tree struct {
 // MaxNodes bounds a tree.
 const MaxNodes = 1_000_000
 
-// validate returns the number of tasks.
-func (t *Tree) validate(classes int, path string) (int, error) {
-	if len(t.Nodes) == 0 || len(t.Nodes) > MaxNodes {
-		return 0, bad(path, "there are %d nodes, not 1 to %d", len(t.Nodes), MaxNodes)
-	}
-	parts := make([]bool, len(t.Nodes))
-	leaves := 0
+// tree returns the number of tasks.
+func (v *validation) tree(t *Tree, classes int, path string) (leaves int) {
+	v.want(len(t.Nodes) > 0 && len(t.Nodes) <= MaxNodes, path, "there are %d nodes, not 1 to %d", len(t.Nodes), MaxNodes)
+	part := make([]bool, len(t.Nodes))
 	for i, n := range t.Nodes {
+		v.want(i == 0 || part[i], path, "a node is a part of none before it")
 		if n.Op == Leaf {
-			if n.Class < 0 || n.Class >= classes {
-				return 0, bad(path, "a task has no class")
-			}
+			v.want(n.Class >= 0 && n.Class < classes, path, "a task has no class")
 			leaves++
 			continue
 		}
-		if n.Op > Choice || len(n.Parts) == 0 {
-			return 0, bad(path, "a node has no known operator, or no parts")
-		}
+		v.want(n.Op <= Choice && len(n.Parts) > 0, path, "a node has no known operator, or no parts")
 		var sum float64
 		for _, c := range n.Parts {
-			if c <= i || c >= len(t.Nodes) || parts[c] {
-				return 0, bad(path, "a node is a part of none, or of two")
+			if !v.want(c > i && c < len(t.Nodes) && !part[c], path, "a node is a part of none, or of two") {
+				return 0
 			}
-			parts[c] = true
-			sum += t.Nodes[c].Prob
-			if n.Op == Choice && !(t.Nodes[c].Prob >= 0 && t.Nodes[c].Prob <= 1) {
-				return 0, bad(path, "%v is no probability", t.Nodes[c].Prob)
-			}
+			part[c] = true
+			p := t.Nodes[c].Prob
+			v.want(n.Op != Choice || p >= 0 && p <= 1, path, "%v is not a probability", p)
+			sum += p
 		}
-		if n.Op == Choice && !(sum > 1-1e-9 && sum < 1+1e-9) {
-			return 0, bad(path, "the probabilities of ALT sum to %v, not to 1", sum)
-		}
+		v.want(n.Op != Choice || sum > 1-1e-9 && sum < 1+1e-9, path, "the probabilities of ALT sum to %v, not to 1", sum)
 	}
-	for i := 1; i < len(parts); i++ {
-		if !parts[i] {
-			return 0, bad(path, "a node is a part of none")
-		}
-	}
-	return leaves, nil
+	return leaves
 }
 
 // pure tells whether the tree has only series and parallel parts, all of which are done.

@@ -1,6 +1,10 @@
 package pipeline
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
 
 // Operator is how the tree method composes the response of parallel parts.
 type Operator string
@@ -122,7 +126,7 @@ func (m *treeModel) levels(g *graph) {
 	m.nodes = append(m.nodes, branch{op: Series, times: 1})
 	known := map[string]int32{}
 	for _, counts := range members {
-		classes := sortedKeys(counts)
+		classes := slices.Sorted(maps.Keys(counts))
 		key := fmt.Sprint(classes)
 		for _, c := range classes {
 			key += fmt.Sprint(" ", counts[c])

@@ -33,7 +33,6 @@ type walker struct {
 	work  [][]float64
 	ideal *ideals // where all states are visited instead of sampled ones
 	seed  uint64
-	steps int // events of all passes
 	// Of the sample under way:
 	where []int32 // by task: its place in the heap of its lane
 	count []int32 // by class: tasks under way
@@ -245,7 +244,6 @@ func (w *walker) sample(i int) {
 		l.done = first.goal
 		w.remove(first.task)
 		w.c.end(first.task)
-		w.steps++
 		w.apply(work, now, r)
 	}
 	for r := range w.runs {
