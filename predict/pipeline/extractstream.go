@@ -235,20 +235,21 @@ func common(a, b []ObservedSpan) (list []ObservedSpan) {
 }
 
 func (l *stream) checkCounts() error {
-	for k := range l.chunks {
-		var counts []string
+	first := len(l.chunks[0][0])
+	for k, stages := range l.chunks {
+		counts := make([]string, len(stages))
 		same := true
-		for s := range l.chunks[k] {
-			counts = append(counts, fmt.Sprint(len(l.chunks[k][s])))
-			same = same && len(l.chunks[k][s]) == len(l.chunks[0][0])
+		for s := range stages {
+			counts[s] = fmt.Sprint(len(stages[s]))
+			same = same && len(stages[s]) == first
 		}
-		switch n := len(l.chunks[0][0]); {
+		switch {
 		case !same && k == 0:
 			return fmt.Errorf("%w: the stages have %s messages", ErrNoPipeline, strings.Join(counts, ", "))
 		case !same:
-			return fmt.Errorf("%w: the stages of job %d have %s messages, those of the first one %d", ErrNoPipeline, k+1, strings.Join(counts, ", "), n)
-		case n > MaxTasks/len(l.stages):
-			return fmt.Errorf("%w: %d chunks", ErrTooLarge, n)
+			return fmt.Errorf("%w: the stages of job %d have %s messages, those of the first one %d", ErrNoPipeline, k+1, strings.Join(counts, ", "), first)
+		case first > MaxTasks/len(stages):
+			return fmt.Errorf("%w: %d chunks", ErrTooLarge, first)
 		}
 	}
 	return nil
@@ -258,23 +259,26 @@ func (l *stream) checkCounts() error {
 func (l *stream) build() {
 	p := &Pipeline{Chunks: len(l.chunks[0][0])}
 	var traced float64
-	for k := range l.jobs {
+	for _, stages := range l.chunks {
 		begin, end := math.Inf(1), 0.0
-		for s := range l.stages {
-			begin, end = min(begin, l.first(k, s)), max(end, l.last(k, s))
+		for _, list := range stages {
+			b, e := during(list)
+			begin, end = min(begin, b), max(end, e)
 		}
 		traced += (end - begin) / float64(len(l.jobs))
 	}
 	for s, ranks := range l.stages {
 		info := l.stage(s)
-		st := Stage{Name: info.Name, Visits: 1, Workers: len(ranks), SCV: info.SCV, Buffer: l.buffer(s, traced)}
-		cpu, disk := l.centers(s)
 		whole := float64(p.Chunks)
-		st.Demand = []Demand{{cpu, rounded(max(leastDemand, (info.Busy-info.Overhead-info.Files)*whole))}}
-		if info.Files > 0 {
-			st.Demand = append(st.Demand, Demand{disk(), rounded(info.Files * whole)})
+		cpu, disk := l.centers(s, info.Files > 0)
+		st := Stage{
+			Name: info.Name, Visits: 1, Workers: len(ranks), SCV: info.SCV, Buffer: l.buffer(s, traced),
+			Demand:   []Demand{{cpu, rounded(max(leastDemand, (info.Busy-info.Overhead-info.Files)*whole))}},
+			Overhead: []Demand{{cpu, rounded(info.Overhead)}},
 		}
-		st.Overhead = []Demand{{cpu, rounded(info.Overhead)}}
+		if info.Files > 0 {
+			st.Demand = append(st.Demand, Demand{disk, rounded(info.Files * whole)})
+		}
 		l.network(s, &st)
 		p.Stages = append(p.Stages, st)
 		l.out.Stages, l.out.stage = append(l.out.Stages, info), append(l.out.stage, s)
@@ -285,34 +289,37 @@ func (l *stream) build() {
 	l.finish(FormPipeline, Type{Pipeline: p}, traced)
 }
 
-// centers of a stage: processor and disk of the node that it is on, or of its own where it is on several.
-func (l *stream) centers(stage int) (cpu int, disk func() int) {
+// centers of a stage: processor, and disk where it uses files, of the node that it is on, or of its own where it is on several.
+func (l *stream) centers(stage int, files bool) (cpu, disk int) {
 	ranks := l.stages[stage]
-	node := l.o.Ranks[ranks[0]].Node
 	nodes := map[string]bool{}
 	for _, r := range ranks {
 		nodes[l.o.Ranks[r].Node] = true
 	}
+	node := l.o.Ranks[ranks[0]].Node
 	if len(nodes) == 1 {
-		return l.processor(node), func() int { return l.files(node) }
+		cpu = l.processor(node)
+	} else {
+		cpu = l.center(fmt.Sprintf("stage%d.cpu", stage), PS, len(ranks))
 	}
-	return l.center(fmt.Sprintf("stage%d.cpu", stage), PS, len(ranks)), func() int {
-		return l.center(fmt.Sprintf("stage%d.disk", stage), FCFS, len(nodes))
+	switch {
+	case files && len(nodes) == 1:
+		disk = l.files(node)
+	case files:
+		disk = l.center(fmt.Sprintf("stage%d.disk", stage), FCFS, len(nodes))
 	}
+	return cpu, disk
 }
 
 // network adds what the chunks of a stage take that come from other nodes.
 func (l *stream) network(stage int, st *Stage) {
-	if l.x.Net == nil {
-		return
-	}
 	var bytes, hops float64
-	for k := range l.chunks {
-		for _, c := range l.chunks[k][stage] {
+	for _, stages := range l.chunks {
+		for _, c := range stages[stage] {
 			bytes, hops = bytes+c.brought, hops+c.hops
 		}
 	}
-	if hops == 0 {
+	if hops == 0 || l.x.Net == nil {
 		return
 	}
 	jobs := float64(len(l.chunks))
@@ -322,18 +329,13 @@ func (l *stream) network(stage int, st *Stage) {
 	st.Demand, st.Overhead = append(st.Demand, carry), append(st.Overhead, delay)
 }
 
-// first and last are the begin of the first and the end of the last chunk of a stage in a job.
-func (l *stream) first(job, stage int) float64 {
-	t := math.Inf(1)
-	for _, c := range l.chunks[job][stage] {
-		t = min(t, c.begin)
+// during is from the begin of the first chunk to the end of the last one, of chunks in order of their ends.
+func during(list []chunk) (begin, end float64) {
+	begin = math.Inf(1)
+	for _, c := range list {
+		begin = min(begin, c.begin)
 	}
-	return t
-}
-
-func (l *stream) last(job, stage int) float64 {
-	list := l.chunks[job][stage]
-	return list[len(list)-1].end
+	return begin, list[len(list)-1].end
 }
 
 // stage computes mean and variability of the work on a chunk.
@@ -341,14 +343,15 @@ func (l *stream) stage(s int) ExtractedStage {
 	info := ExtractedStage{Name: fmt.Sprintf("stage%d", s), Ranks: l.stages[s], Chunks: len(l.chunks[0][s])}
 	var times []float64
 	jobs := float64(len(l.chunks))
-	for k := range l.chunks {
-		for _, c := range l.chunks[k][s] {
+	for _, stages := range l.chunks {
+		for _, c := range stages[s] {
 			times = append(times, c.busy)
 			info.Overhead += c.calls
 			info.Files += c.files
 			info.Waited += (c.end - c.begin - c.busy) / jobs
 		}
-		info.Traced += (l.last(k, s) - l.first(k, s)) / jobs
+		begin, end := during(stages[s])
+		info.Traced += (end - begin) / jobs
 	}
 	x := sampleOf(times)
 	info.Overhead /= float64(x.n)
@@ -367,21 +370,19 @@ func (l *stream) buffer(s int, span float64) int {
 		return Unbounded
 	}
 	var waited float64
-	for k := range l.jobs {
+	most := 1
+	for k, job := range l.jobs {
 		for _, r := range l.stages[s] {
-			for _, w := range l.jobs[k].Ranks[r].Waits {
+			for _, w := range job.Ranks[r].Waits {
 				if w.InSend {
 					waited += w.End - w.Begin
 				}
 			}
 		}
+		most = max(most, ahead(l.chunks[k][s], l.chunks[k][s+1]))
 	}
 	if waited/float64(len(l.stages[s])*len(l.jobs)) < backPressure*span {
 		return Unbounded
-	}
-	most := 1
-	for k := range l.jobs {
-		most = max(most, ahead(l.chunks[k][s], l.chunks[k][s+1]))
 	}
 	return most
 }

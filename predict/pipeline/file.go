@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -52,11 +53,7 @@ func (f *file) fail(e *entry, format string, args ...any) {
 // known refuses keys that are not in the list.
 func (f *file) known(e *entry, what string, list ...string) {
 	for _, k := range e.keys {
-		found := false
-		for _, l := range list {
-			found = found || k == l
-		}
-		if !found {
+		if !slices.Contains(list, k) {
 			f.fail(e.fields[k], "unknown key %q in %s; there are %s", k, what, strings.Join(list, ", "))
 		}
 	}
@@ -97,19 +94,24 @@ func (f *file) integer(e *entry, key string, otherwise int) int {
 	return otherwise
 }
 
+// list are the items of a list.
+func (f *file) list(e *entry, key string) []*entry {
+	if v := f.field(e, key, isList); v != nil {
+		return v.items
+	}
+	return nil
+}
+
 // tables are the items of a list of tables.
 func (f *file) tables(e *entry, key string) []*entry {
-	v := f.field(e, key, isList)
-	if v == nil {
-		return nil
-	}
-	for _, item := range v.items {
+	items := f.list(e, key)
+	for _, item := range items {
 		if item.kind != isTable {
 			f.fail(item, "%s holds %v, not tables", key, item.kind)
 			return nil
 		}
 	}
-	return v.items
+	return items
 }
 
 func (f *file) read() {
@@ -162,15 +164,11 @@ func (f *file) readCenters() {
 	for _, e := range f.tables(f.root, "centers") {
 		f.known(e, "centers", "name", "kind", "servers")
 		c := Center{Name: f.text(e, "name"), Servers: f.integer(e, "servers", 1)}
-		switch kind := f.text(e, "kind"); kind {
-		case "ps":
-		case "fcfs":
-			c.Kind = FCFS
-		case "is":
-			c.Kind = Delay
-		default:
-			f.fail(e, "center %q: kind %q is not ps, fcfs or is", c.Name, kind)
+		kind := slices.Index(kinds, f.text(e, "kind"))
+		if kind < 0 {
+			f.fail(e, "center %q: kind %q is not ps, fcfs or is", c.Name, f.text(e, "kind"))
 		}
+		c.Kind = Kind(max(0, kind))
 		if _, ok := f.centers[c.Name]; !ok {
 			f.centers[c.Name] = len(f.m.Centers)
 		}
@@ -182,14 +180,12 @@ func (f *file) readMachines() {
 	for _, e := range f.tables(f.root, "machines") {
 		f.known(e, "machines", "name", "centers", "count", "price")
 		g := Machine{Name: f.text(e, "name"), Count: f.integer(e, "count", 1), Price: f.number(e, "price", 1)}
-		if list := f.field(e, "centers", isList); list != nil {
-			for _, c := range list.items {
-				k, ok := f.centers[c.text]
-				if !ok || c.kind != isText {
-					f.fail(c, "machine %q: unknown center %q", g.Name, c.text)
-				}
-				g.Centers = append(g.Centers, k)
+		for _, c := range f.list(e, "centers") {
+			k, ok := f.centers[c.text]
+			if !ok || c.kind != isText {
+				f.fail(c, "machine %q: unknown center %q", g.Name, c.text)
 			}
+			g.Centers = append(g.Centers, k)
 		}
 		f.m.Machines = append(f.m.Machines, g)
 	}

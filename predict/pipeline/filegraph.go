@@ -29,14 +29,12 @@ func (f *file) tasks(list []*entry, classes map[string]int) []Task {
 		}
 	}
 	for i, e := range list {
-		if names := f.field(e, "after", isList); names != nil {
-			for _, v := range names.items {
-				p, ok := place[v.whole]
-				if !ok || v.kind != isInteger {
-					f.fail(v, "task %d: after names %d, which is not a task", ids[i], v.whole)
-				}
-				after[i] = append(after[i], p)
+		for _, v := range f.list(e, "after") {
+			p, ok := place[v.whole]
+			if !ok || v.kind != isInteger {
+				f.fail(v, "task %d: after names %d, which is not a task", ids[i], v.whole)
 			}
+			after[i] = append(after[i], p)
 		}
 	}
 	if f.err != nil {

@@ -16,7 +16,9 @@ const (
 )
 
 // String returns the name that model files use.
-func (k Kind) String() string { return [...]string{"ps", "fcfs", "is"}[k] }
+func (k Kind) String() string { return kinds[k] }
+
+var kinds = []string{"ps", "fcfs", "is"}
 
 // Limits of what a model may hold. They bound memory before any is taken.
 const (

@@ -3,7 +3,7 @@ package pipeline
 import (
 	"errors"
 	"fmt"
-	"slices"
+	"sort"
 )
 
 // ErrNoJob means that the processes of a run have different numbers of jobs.
@@ -99,15 +99,15 @@ func (o *Observed) jobs() ([]*Observed, error) {
 		list[k] = &Observed{Input: o.Input, Ranks: make([]ObservedRank, len(o.Ranks))}
 		for r := range o.Ranks {
 			if x := &o.Ranks[r]; k < len(x.Jobs) {
-				list[k].Ranks[r] = x.during(x.Jobs[k])
+				list[k].Ranks[r] = x.in(x.Jobs[k])
 			}
 		}
 	}
 	return list, nil
 }
 
-// during is what of a rank lies in a span.
-func (r *ObservedRank) during(s ObservedSpan) ObservedRank {
+// in is what of a rank lies in a span.
+func (r *ObservedRank) in(s ObservedSpan) ObservedRank {
 	return ObservedRank{
 		Node: r.Node, Class: r.Class, Begin: s.Begin, End: s.End,
 		Messages:    within(r.Messages, s, func(m *ObservedMessage) float64 { return m.End }),
@@ -120,15 +120,7 @@ func (r *ObservedRank) during(s ObservedSpan) ObservedRank {
 
 // within are the entries that end in a span, of a list in that order.
 func within[T any](list []T, s ObservedSpan, end func(*T) float64) []T {
-	find := func(t float64) int {
-		i, _ := slices.BinarySearchFunc(list, t, func(x T, t float64) int {
-			if end(&x) <= t {
-				return -1
-			}
-			return 1
-		})
-		return i
-	}
+	find := func(t float64) int { return sort.Search(len(list), func(i int) bool { return end(&list[i]) > t }) }
 	a, b := find(s.Begin), find(s.End)
 	return list[a:max(a, b)]
 }

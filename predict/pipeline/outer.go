@@ -14,14 +14,11 @@ type Point struct {
 
 // walked is what walk found for one type.
 type walked struct {
-	response  float64 // with the bounds applied
-	raw       float64 // as the passes said
-	alone     float64
-	curve     []Point // over the number of jobs; nil where jobs were not added one by one
-	last      *occupancy
-	demand    []float64 // seconds at each center in one job
-	queueReal []float64 // mean customers of one job at each center
-	samples   int
+	response float64 // with the bounds applied
+	alone    float64
+	curve    []Point // over the number of jobs; nil where jobs were not added one by one
+	last     *occupancy
+	demand   []float64 // seconds at each center in one job
 }
 
 // view is how other jobs see one job at the centers.
@@ -73,7 +70,7 @@ func (s *system) recursion(w *walker) *walked {
 	views := make([]view, j.n+1) // by number of jobs
 	queue, backlog, utilisation := make([]float64, centers), make([]float64, centers), make([]float64, centers)
 	others := make([]int, centers)
-	r := &walked{samples: w.samples()}
+	r := &walked{}
 	for n := 1; n <= j.n; n++ {
 		for k := range centers {
 			others[k] = dealt(n, s.copies[k]) - 1
@@ -94,12 +91,10 @@ func (s *system) recursion(w *walker) *walked {
 			r.alone = r.last.response
 		}
 		r.demand = j.used(r.last) // which part of an Or wins depends on the load
-		r.raw = r.last.response
 		cycle, _ := s.saturation(j, r.demand, n)
-		r.response = max(r.raw, r.alone, cycle-j.think)
+		r.response = max(r.last.response, r.alone, cycle-j.think)
 		r.curve = append(r.curve, Point{n, r.response, float64(n) / (r.response + j.think)})
 	}
-	r.finish(j.think)
 	return r
 }
 
@@ -117,14 +112,15 @@ func (j *job) used(o *occupancy) []float64 {
 	return list
 }
 
-// finish computes the mean queues. Where a bound holds, and not what the walk says, they are those of a job in the system
-// for as long as the bound says.
-func (r *walked) finish(think float64) {
-	r.queueReal = make([]float64, len(r.last.real))
-	scale := r.response / r.raw / (r.response + think)
+// queue is the mean number of customers of one job at each center. Where a bound holds, and not what the walk says, it is that of
+// a job in the system for as long as the bound says.
+func (r *walked) queue(think float64) []float64 {
+	list := make([]float64, len(r.last.real))
+	scale := r.response / r.last.response / (r.response + think)
 	for k, q := range r.last.real {
-		r.queueReal[k] = q * scale
+		list[k] = q * scale
 	}
+	return list
 }
 
 // Linearizer over jobs: the share of a job changes when one of another type leaves by an amount that is estimated from
@@ -193,7 +189,7 @@ func (z *linearizer) first(t int) *walked {
 	w, n := z.walkers[t], len(z.s.centers)
 	w.h.begin(make([]float64, n), make([]float64, n), make([]float64, n), make([]int, n))
 	o := w.pass(false)
-	return &walked{alone: o.response, demand: w.j.used(o), samples: w.samples()}
+	return &walked{alone: o.response, demand: w.j.used(o)}
 }
 
 // customers is how many jobs of type r share a center with one of type t, itself not counted, when population p is there.
@@ -262,8 +258,7 @@ func (v *view) mix(next *view, whole bool) float64 {
 // cycles of the types that use it grow by one factor.
 func (z *linearizer) bound() {
 	for t, r := range z.out {
-		r.raw = r.last.response
-		r.response = max(r.raw, r.alone)
+		r.response = max(r.last.response, r.alone)
 		if len(z.out) == 1 {
 			cycle, _ := z.s.saturation(z.walkers[0].j, r.demand, z.walkers[t].j.n)
 			r.response = max(r.response, cycle-z.walkers[0].j.think)
@@ -297,8 +292,5 @@ func (z *linearizer) bound() {
 				r.response *= high
 			}
 		}
-	}
-	for t, r := range z.out {
-		r.finish(z.walkers[t].j.think)
 	}
 }

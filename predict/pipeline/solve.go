@@ -215,16 +215,14 @@ func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswe
 
 // walkAnswers solves by walk.
 func (s *system) walkAnswers(a *Answer, out []TypeAnswer) {
-	samples := a.Options.Samples
 	linear := len(s.jobs) > 1 || s.jobs[0].n > mostRecursion
 	var walkers []*walker
 	for i := range s.jobs {
-		j := &s.jobs[i]
-		n := samples
-		if linear && samples == 0 {
-			n = min(max(1, linearTasks/newCourseSize(j)), mostSamples)
+		n := a.Options.Samples
+		if linear && n == 0 {
+			n = min(max(1, linearTasks/newCourseSize(&s.jobs[i])), mostSamples)
 		}
-		walkers = append(walkers, newWalker(s, j, a.Options.Seed, n))
+		walkers = append(walkers, newWalker(s, &s.jobs[i], a.Options.Seed, n))
 	}
 	var list []*walked
 	if linear {
@@ -234,11 +232,11 @@ func (s *system) walkAnswers(a *Answer, out []TypeAnswer) {
 	}
 	for i, r := range list {
 		j, t := &s.jobs[i], &out[i]
-		t.Response, t.Samples, t.Curve = r.response, r.samples, r.curve
+		t.Response, t.Samples, t.Curve = r.response, len(walkers[i].work), r.curve
 		t.Throughput = float64(j.n) / (r.response + j.think)
 		t.Bounds = s.bounds(j, r.demand, r.alone)
 		t.Occupancy = occupied(j, r.last)
-		t.demand, t.queue = r.demand, r.queueReal
+		t.demand, t.queue = r.demand, r.queue(j.think)
 	}
 }
 

@@ -126,11 +126,7 @@ func (m *treeModel) levels(g *graph) {
 	m.nodes = append(m.nodes, branch{op: Series, times: 1})
 	known := map[string]int32{}
 	for _, counts := range members {
-		classes := slices.Sorted(maps.Keys(counts))
-		key := fmt.Sprint(classes)
-		for _, c := range classes {
-			key += fmt.Sprint(" ", counts[c])
-		}
+		key := fmt.Sprint(counts) // in order of classes
 		if v, ok := known[key]; ok {
 			m.nodes[v].times++
 			continue
@@ -139,7 +135,7 @@ func (m *treeModel) levels(g *graph) {
 		known[key] = v
 		m.nodes[0].parts = append(m.nodes[0].parts, v)
 		m.nodes = append(m.nodes, branch{op: And, times: 1})
-		for _, c := range classes {
+		for _, c := range slices.Sorted(maps.Keys(counts)) {
 			p := int32(len(m.nodes))
 			m.nodes[v].parts = append(m.nodes[v].parts, p)
 			m.nodes = append(m.nodes, branch{op: Leaf, leaf: int32(len(m.leaves)), times: 1})
@@ -150,45 +146,41 @@ func (m *treeModel) levels(g *graph) {
 
 // pair finds, for every two leaves, whether they may overlap: where the lowest node that holds both is parallel.
 func (m *treeModel) pair() error {
-	below := make([][]int32, len(m.nodes)) // leaves
-	zero := make([][]bool, len(m.nodes))   // that begin with the node
-	prob := make([][]float64, len(m.nodes))
-	pairs := 0
+	below := make([][]peer, len(m.nodes)) // leaves; together: that begin with the node
+	pairs, tooMany := 0, fmt.Errorf("%w: tree has at most %d pairs of tasks side by side", ErrTooLarge, maxPairs)
 	for v := len(m.nodes) - 1; v >= 0; v-- {
 		n := &m.nodes[v]
 		if n.op == Leaf {
-			below[v], zero[v], prob[v] = []int32{n.leaf}, []bool{true}, []float64{1}
-			if m.leaves[n.leaf].count > 1 {
-				m.leaves[n.leaf].peers = append(m.leaves[n.leaf].peers, peer{n.leaf, true, false, 1})
+			below[v] = []peer{{n.leaf, true, false, 1}}
+			if l := &m.leaves[n.leaf]; l.count > 1 {
+				l.peers = append(l.peers, below[v][0])
 			}
 		}
 		for i, p := range n.parts {
-			for q, a := range below[p] {
-				for r, b := range below[v] {
-					if n.op != And && n.op != Or {
-						break
+			if n.op == And || n.op == Or {
+				if len(below[p]) > (maxPairs-pairs)/max(1, len(below[v])) {
+					return tooMany
+				}
+				pairs += len(below[p]) * len(below[v])
+				for _, a := range below[p] {
+					for _, b := range below[v] {
+						both := a.together && b.together
+						m.leaves[a.leaf].peers = append(m.leaves[a.leaf].peers, peer{b.leaf, both, n.op == Or, b.prob})
+						m.leaves[b.leaf].peers = append(m.leaves[b.leaf].peers, peer{a.leaf, both, n.op == Or, a.prob})
 					}
-					if pairs++; pairs > maxPairs {
-						return fmt.Errorf("%w: tree has at most %d pairs of tasks side by side", ErrTooLarge, maxPairs)
-					}
-					both := zero[p][q] && zero[v][r]
-					m.leaves[a].peers = append(m.leaves[a].peers, peer{b, both, n.op == Or, prob[v][r]})
-					m.leaves[b].peers = append(m.leaves[b].peers, peer{a, both, n.op == Or, prob[p][q]})
 				}
 			}
-			for q := range below[p] {
-				below[v] = append(below[v], below[p][q])
-				zero[v] = append(zero[v], zero[p][q] && (n.op != Series || i == 0))
-				chance := prob[p][q]
+			for _, a := range below[p] {
+				a.together = a.together && (n.op != Series || i == 0)
 				if n.op == Choice {
-					chance *= m.nodes[p].prob
+					a.prob *= m.nodes[p].prob
 				}
-				prob[v] = append(prob[v], chance)
+				below[v] = append(below[v], a)
 			}
-			below[p], zero[p], prob[p] = nil, nil, nil
+			below[p] = nil
 		}
 		if pairs += len(below[v]); pairs > maxPairs {
-			return fmt.Errorf("%w: tree has at most %d pairs of tasks side by side", ErrTooLarge, maxPairs)
+			return tooMany
 		}
 	}
 	return nil
@@ -306,9 +298,7 @@ func (m *treeModel) place() {
 // update computes the residence times of a leaf.
 func (m *treeModel) update(i int32, others []float64) float64 {
 	l := &m.leaves[i]
-	for q := range l.ahead {
-		l.ahead[q] = 0
-	}
+	clear(l.ahead)
 	for _, p := range l.peers {
 		o := &m.leaves[p.leaf]
 		share := m.share(l, o, p) * p.prob

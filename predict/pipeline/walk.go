@@ -88,14 +88,6 @@ func newWalker(s *system, j *job, seed uint64, samples int) *walker {
 	return w
 }
 
-// samples is the number of walks a pass takes the mean of.
-func (w *walker) samples() int {
-	if w.ideal != nil {
-		return 0
-	}
-	return len(w.work)
-}
-
 // draw draws the work of every task in every sample, in means of its class.
 func (w *walker) draw(samples int) {
 	n := w.c.tasks()
