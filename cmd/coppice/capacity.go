@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
@@ -55,7 +56,7 @@ func (x *capacityFlags) open(f *pflag.FlagSet, args []string) (*pipeline.Model, 
 		return nil, nil, err
 	}
 	x.options.Method, x.options.Operator = pipeline.Method(x.method), pipeline.Operator(x.operator)
-	if !knownMethod(x.options.Method, x.options.Operator) || x.options.Samples < 0 {
+	if !slices.Contains(pipeline.Methods(), x.options.Method) || !slices.Contains(pipeline.Operators(), x.options.Operator) || x.options.Samples < 0 {
 		return nil, nil, usage("%s: --method is walk, bounds, tree or sim, --op exp, fj, varki or two, and --samples is not negative", x.verb)
 	}
 	if x.plot != "" && !x.force {
@@ -73,17 +74,6 @@ func (x *capacityFlags) open(f *pflag.FlagSet, args []string) (*pipeline.Model, 
 	}
 	m, err := readModel(operands[0])
 	return m, knobs, err
-}
-
-func knownMethod(m pipeline.Method, op pipeline.Operator) bool {
-	method, operator := false, false
-	for _, k := range pipeline.Methods() {
-		method = method || k == m
-	}
-	for _, k := range pipeline.Operators() {
-		operator = operator || k == op
-	}
-	return method && operator
 }
 
 // readModel reads a model file.

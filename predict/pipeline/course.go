@@ -55,22 +55,6 @@ func newCourse(j *job, draw *source) *course {
 	return c
 }
 
-// tasks is the number of tasks, started or not.
-func (c *course) tasks() int {
-	if c.j.g != nil {
-		return c.j.g.tasks()
-	}
-	return len(c.leaf)
-}
-
-// class is the class of a task.
-func (c *course) class(task int32) int32 {
-	if c.j.g != nil {
-		return c.j.g.class[task]
-	}
-	return int32(c.j.tree.Nodes[c.leaf[task]].Class)
-}
-
 // begin starts a job: started are the tasks to begin with.
 func (c *course) begin() {
 	c.started, c.stopped = c.started[:0], c.stopped[:0]

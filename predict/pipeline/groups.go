@@ -29,15 +29,9 @@ type shape struct {
 // newShape cuts classes that meet at no center with a queue into groups.
 func newShape(s *system, j *job) *shape {
 	n := len(j.classes)
-	h := &shape{group: make([]int32, n), kind: make([]int32, n), work: make([]float64, n)}
-	h.width = 1
+	h := &shape{group: make([]int32, n), kind: make([]int32, n), work: make([]float64, n), width: len(j.tasks)}
 	if j.g != nil {
-		h.width = j.g.maxConcurrency
-		if h.width == 0 {
-			h.width = j.g.widthByLevels
-		}
-	} else {
-		h.width = len(j.tree.leaves())
+		h.width = cmp.Or(j.g.maxConcurrency, j.g.widthByLevels)
 	}
 	root := make([]int32, n) // a forest: the class that a group is known by
 	for c := range root {
@@ -64,31 +58,25 @@ func newShape(s *system, j *job) *shape {
 		}
 	}
 	number := map[int32]int32{}
+	var members [][]int
 	for c := range int32(n) {
-		r := find(c)
-		id, ok := number[r]
+		id, ok := number[find(c)]
 		if !ok {
-			id = int32(len(h.groups))
-			number[r] = id
-			h.groups = append(h.groups, &group{})
+			id = int32(len(members))
+			number[find(c)] = id
+			members = append(members, nil)
 		}
-		h.group[c] = id
+		h.group[c], members[id] = id, append(members[id], int(c))
 	}
-	h.fill(s, j)
+	for _, list := range members {
+		g := &group{}
+		g.fill(s, j, list, h)
+		h.groups = append(h.groups, g)
+	}
 	return h
 }
 
-// fill gives each group its kinds and centers.
-func (h *shape) fill(s *system, j *job) {
-	members := make([][]int, len(h.groups))
-	for c, id := range h.group {
-		members[id] = append(members[id], c)
-	}
-	for id, list := range members {
-		h.groups[id].fill(s, j, list, h)
-	}
-}
-
+// fill gives a group its kinds and centers.
 func (g *group) fill(s *system, j *job, members []int, h *shape) {
 	local := map[int]int32{}
 	var kinds []int // the class that each kind is made of
@@ -130,42 +118,21 @@ func (g *group) fill(s *system, j *job, members []int, h *shape) {
 
 // sortedByDemand orders classes so that those which are alike are neighbours.
 func sortedByDemand(j *job, members []int) []int {
+	center := func(a, b Demand) int { return cmp.Compare(a.Center, b.Center) }
+	seconds := func(a, b Demand) int { return cmp.Compare(a.Seconds, b.Seconds) }
 	list := slices.Clone(members)
 	slices.SortFunc(list, func(a, b int) int {
 		x, y := &j.classes[a], &j.classes[b]
-		for i := range min(len(x.Demand), len(y.Demand)) {
-			if c := cmp.Compare(x.Demand[i].Center, y.Demand[i].Center); c != 0 {
-				return c
-			}
-		}
-		if c := cmp.Compare(len(x.Demand), len(y.Demand)); c != 0 {
-			return c
-		}
-		if c := cmp.Compare(x.SCV, y.SCV); c != 0 {
-			return c
-		}
-		for i := range x.Demand {
-			if c := cmp.Compare(x.Demand[i].Seconds, y.Demand[i].Seconds); c != 0 {
-				return c
-			}
-		}
-		return cmp.Compare(a, b)
+		return cmp.Or(slices.CompareFunc(x.Demand, y.Demand, center), cmp.Compare(x.SCV, y.SCV), slices.CompareFunc(x.Demand, y.Demand, seconds), cmp.Compare(a, b))
 	})
 	return list
 }
 
 // alike tells whether two classes can be one kind: demands of the same centers that are equal, or nearly so.
 func alike(a, b *Class, nearly bool) bool {
-	if len(a.Demand) != len(b.Demand) || a.SCV != b.SCV {
-		return false
-	}
-	for i, d := range a.Demand {
-		x, y := d.Seconds, b.Demand[i].Seconds
-		if d.Center != b.Demand[i].Center || x != y && (!nearly || x == 0 || relative(x, y) > mergeShare) {
-			return false
-		}
-	}
-	return true
+	return a.SCV == b.SCV && slices.EqualFunc(a.Demand, b.Demand, func(x, y Demand) bool {
+		return x.Center == y.Center && (x.Seconds == y.Seconds || nearly && x.Seconds != 0 && relative(x.Seconds, y.Seconds) <= mergeShare)
+	})
 }
 
 // begin starts a pass with the background of other jobs: queue and backlog by center of the system, the number of

@@ -69,8 +69,7 @@ type group struct {
 // sets are the active sets a group has met: multisets of kinds, numbered as they come. Set 0 is the empty one.
 type sets struct {
 	index map[string]int32
-	step  map[uint64]int32 // set and kind, to the set with one more task of it
-	back  map[uint64]int32 // or one less
+	step  map[uint64]int32 // set, kind, and whether more, to the set with one more task of it, or one less
 	first []int32          // kinds of set i are first[i] to first[i+1] of kind, count and rate
 	kind  []int32
 	count []int32
@@ -87,7 +86,7 @@ type sets struct {
 // reset forgets all sets.
 func (g *group) reset() {
 	g.sets = sets{
-		index: map[string]int32{}, step: map[uint64]int32{}, back: map[uint64]int32{}, first: []int32{0}, key: g.sets.key,
+		index: map[string]int32{}, step: map[uint64]int32{}, first: []int32{0}, key: g.sets.key,
 	}
 	g.intern(nil, nil)
 }
@@ -130,12 +129,8 @@ func (g *group) full() bool {
 // change returns the set with by more tasks of a kind: 1 or -1.
 func (g *group) change(id, kind, by int32) int32 {
 	s := &g.sets
-	memo := s.step
-	if by < 0 {
-		memo = s.back
-	}
-	key := uint64(id)<<32 | uint64(kind)
-	if to, ok := memo[key]; ok {
+	key := uint64(id)<<32 | uint64(kind)<<1 | uint64(by+1)>>1
+	if to, ok := s.step[key]; ok {
 		return to
 	}
 	a, b := s.first[id], s.first[id+1]
@@ -150,7 +145,7 @@ func (g *group) change(id, kind, by int32) int32 {
 		kinds, counts = slices.Insert(kinds, i, kind), slices.Insert(counts, i, by)
 	}
 	to := g.intern(kinds, counts)
-	memo[key] = to
+	s.step[key] = to
 	return to
 }
 

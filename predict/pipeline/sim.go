@@ -110,26 +110,10 @@ func (a *Answer) simulate(ctx context.Context, m *Model) error {
 	return nil
 }
 
-// newCourseSize is the number of tasks of a job.
-func newCourseSize(j *job) int {
-	if j.g != nil {
-		return j.g.tasks()
-	}
-	return len(j.tree.leaves())
-}
-
 // visits is the mean number of visits to centers that a job makes at most.
-func (j *job) visits() float64 {
-	var sum float64
-	if j.g != nil {
-		for i, c := range j.classes {
-			sum += float64(j.count[i] * float64(c.Visits) * float64(len(c.Demand)))
-		}
-		return sum
-	}
-	for _, v := range j.tree.leaves() {
-		c := &j.classes[j.tree.Nodes[v].Class]
-		sum += float64(float64(c.Visits) * float64(len(c.Demand)))
+func (j *job) visits() (sum float64) {
+	for _, c := range j.tasks {
+		sum += float64(j.classes[c].Visits) * float64(len(j.classes[c].Demand))
 	}
 	return sum
 }
@@ -228,7 +212,8 @@ func (z *simulator) begin(job int32) {
 // enter sends a customer to the center of its visit, where it brings service.
 func (z *simulator) enter(who customer) {
 	x := &z.jobs[who.job]
-	class := &z.s.jobs[x.kind].classes[x.c.class(who.task)]
+	j := &z.s.jobs[x.kind]
+	class := &j.classes[j.tasks[who.task]]
 	d := class.Demand[who.visit]
 	service := float64(d.Seconds / float64(class.Visits) * z.src.unit(class.SCV))
 	i := x.station[d.Center]
@@ -259,7 +244,7 @@ func (z *simulator) again(who customer, class *Class) bool {
 func (z *simulator) moved(who customer) bool {
 	x := &z.jobs[who.job]
 	j := &z.s.jobs[x.kind]
-	class := &j.classes[x.c.class(who.task)]
+	class := &j.classes[j.tasks[who.task]]
 	if who.visit++; int(who.visit) < len(class.Demand) {
 		z.enter(who)
 		return false

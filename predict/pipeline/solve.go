@@ -220,7 +220,7 @@ func (s *system) walkAnswers(a *Answer, out []TypeAnswer) {
 	for i := range s.jobs {
 		n := a.Options.Samples
 		if linear && n == 0 {
-			n = min(max(1, linearTasks/newCourseSize(&s.jobs[i])), mostSamples)
+			n = min(max(1, linearTasks/len(s.jobs[i].tasks)), mostSamples)
 		}
 		walkers = append(walkers, newWalker(s, &s.jobs[i], a.Options.Seed, n))
 	}

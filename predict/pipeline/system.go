@@ -22,6 +22,7 @@ type job struct {
 	total   []float64 // seconds of service of a task of each class
 	g       *graph    // nil where parts can be given up or chosen
 	tree    *Tree     // nil where the job was not given as a tree
+	tasks   []int32   // class of each, of a tree from left to right
 	count   []float64 // least expected number of tasks of each class in one job
 	demand  []float64 // least expected seconds of one job at each center
 	path    float64   // seconds of the longest path when no task waits: a lower bound of every response
@@ -89,13 +90,16 @@ func (j *job) describe(centers int) {
 		j.total[i], j.scv[i] = j.classes[i].moments()
 	}
 	if j.g != nil {
-		j.count = make([]float64, len(j.classes))
-		for _, c := range j.g.class {
+		j.tasks, j.count = j.g.class, make([]float64, len(j.classes))
+		for _, c := range j.tasks {
 			j.count[c]++
 		}
 		_, end := j.g.spans(j.total)
 		j.path = slices.Max(end)
 	} else {
+		for _, v := range j.tree.leaves() {
+			j.tasks = append(j.tasks, int32(j.tree.Nodes[v].Class))
+		}
 		j.count, j.path = j.tree.least(j.total)
 	}
 	j.demand = make([]float64, centers)

@@ -83,7 +83,7 @@ type treeModel struct {
 func newTreeModel(s *system, j *job, op Operator) (*treeModel, error) {
 	m := &treeModel{s: s, j: j, op: op, queue: make([]float64, len(s.centers))}
 	switch {
-	case newCourseSize(j) > maxTreeTasks:
+	case len(j.tasks) > maxTreeTasks:
 		return nil, fmt.Errorf("%w: tree has at most %d tasks", ErrTooLarge, maxTreeTasks)
 	case j.tree != nil:
 		m.plant(j.tree)

@@ -76,7 +76,7 @@ func newWalker(s *system, j *job, seed uint64, samples int) *walker {
 	if w.ideal = newIdeals(j, w.h); w.ideal != nil {
 		return w
 	}
-	w.rank, w.where, w.count = make([]int, len(w.runs)), make([]int32, w.c.tasks()), make([]int32, len(j.classes))
+	w.rank, w.where, w.count = make([]int, len(w.runs)), make([]int32, len(w.j.tasks)), make([]int32, len(j.classes))
 	for l := range w.lanes {
 		w.lanes[l].heap = heap[mate]{before: mate.before, moved: func(x mate, place int) { w.where[x.task] = int32(place) }}
 	}
@@ -90,7 +90,7 @@ func newWalker(s *system, j *job, seed uint64, samples int) *walker {
 
 // draw draws the work of every task in every sample, in means of its class.
 func (w *walker) draw(samples int) {
-	n := w.c.tasks()
+	n := len(w.j.tasks)
 	constant := w.j.g != nil && !slices.ContainsFunc(w.j.scv, func(x float64) bool { return x >= 1e-12 })
 	switch {
 	case constant:
@@ -98,7 +98,7 @@ func (w *walker) draw(samples int) {
 	case samples == 0:
 		samples = min(max(1, sampledTasks/n), mostSamples)
 	}
-	w.work = draws(newSource(w.seed, 1), samples, n, func(i int) float64 { return w.j.scv[w.c.class(int32(i))] })
+	w.work = draws(newSource(w.seed, 1), samples, n, func(i int) float64 { return w.j.scv[w.j.tasks[i]] })
 }
 
 // draws are the factors of the mean time of n tasks in each sample. Their means over the samples are 1, so that no task is
@@ -267,13 +267,13 @@ func (w *walker) apply(work []float64, now float64, r int32) {
 		w.reschedule(r)
 	}
 	for _, task := range w.c.stopped {
-		r := w.h.group[w.c.class(task)]
+		r := w.h.group[w.j.tasks[task]]
 		w.advance(r, now)
 		w.remove(task)
 		w.reschedule(r)
 	}
 	for _, task := range w.c.started {
-		class := w.c.class(task)
+		class := w.j.tasks[task]
 		r := w.h.group[class]
 		w.advance(r, now)
 		kind := w.h.kind[class]
@@ -322,7 +322,7 @@ func (w *walker) add(task, class int32, l *lane, work float64) {
 
 // remove takes a task out: it has ended or is given up.
 func (w *walker) remove(task int32) {
-	class := w.c.class(task)
+	class := w.j.tasks[task]
 	r, kind := w.h.group[class], w.h.kind[class]
 	l := &w.lanes[w.runs[r].lane0+kind]
 	w.tally(class, -1)
