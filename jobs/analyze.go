@@ -121,18 +121,15 @@ const (
 	kindPaths      // of stageNumber: the run's number of each call path of the location
 	kindComponents // of its executions; every stage adds to them
 	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
-	kindLate       // results of the load of a location, for those who take it over
+	kindLate       // results for its rows that the load of a location found, until Match has them
 	kindKept       // and what Match has to know
 	kindSendCalls  // of stageFinish: xtf.SendCall of sends
 	kindStays      // of the location in MPI, until Match has seen them
 	kindOverhead   // spans of it that records tell, see stats.Outputs
 )
 
-// sortBytes bounds the memory of one sorter; the one of all results may take a
-// quarter of the store's budget instead.
+// sortBytes bounds the memory of one sorter.
 const sortBytes = 16 << 20
-
-func resultBytes(store int64) int64 { return max(sortBytes, store/4) }
 
 // analysis is one job on one rank.
 type analysis struct {
@@ -155,7 +152,7 @@ type analysis struct {
 	ws           *xtfwriter.Workspace
 	store        *xtfwriter.Store
 	entries      *xtfwriter.Sorter // of the location being loaded
-	results      *xtfwriter.Sorter // of all own locations
+	results      *stats.Results    // of all own locations, from match to finish
 	units        []stats.Unit
 	clocks       *clockRepair  // nil: times are those of the source
 	loader       *stats.Loader // while locations are loaded, and batch
@@ -320,11 +317,7 @@ func (a *analysis) planMemory() error {
 		here = 1
 	}
 	limitHeap(mem, here, a.size.Bytes)
-	budget := a.o.StoreBytes
-	if !a.o.GraphOnly {
-		budget += sortBytes - resultBytes(a.o.StoreBytes)
-	}
-	a.store.SetBudget(budget)
+	a.store.SetBudget(a.o.StoreBytes)
 	return agree(a.c, err)
 }
 
@@ -411,7 +404,6 @@ func (a *analysis) measure() error {
 	}
 	if !a.o.GraphOnly {
 		a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
-		a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
 	}
 	a.res.Teams = a.teams
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
@@ -436,9 +428,8 @@ func (a *analysis) match() error {
 	a.meter.Stage("match", 0)
 	a.entries = nil
 	var err error
-	a.res.Match, err = stats.Match(stats.MatchOptions{
-		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Results: adder{a.results},
-		Scratch: func() (xtf.Sink, error) { return a.store.Scratch(), nil },
+	a.results, a.res.Match, err = stats.Match(stats.MatchOptions{
+		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Scratch: a.scratch,
 	})
 	for _, p := range a.units {
 		a.drop(p.P, stageLoad, kindEntries)

@@ -59,18 +59,14 @@ func (a *analysis) repairClocks() error {
 	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
 		return err
 	}
-	_, err = stats.Match(stats.MatchOptions{
-		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Results: adder{a.results},
-		Scratch: func() (xtf.Sink, error) { return a.store.Scratch(), nil },
-	})
+	results, _, err := stats.Match(stats.MatchOptions{Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Scratch: a.scratch})
 	if err == nil {
-		err = agree(a.c, r.join())
+		err = agree(a.c, r.join(results))
 	}
 	if err == nil {
 		err = r.run(uint64(last[0]))
 	}
 	a.units, a.last, a.loader, a.batch = nil, 0, nil, trace.Batch{}
-	a.results = xtfwriter.NewSorter(a.store, stats.ResultBytes, stats.ResultKey, resultBytes(a.o.StoreBytes))
 	return err
 }
 
@@ -90,13 +86,13 @@ func (r *clockRepair) load(p trace.P) error {
 		b.SpillPinned(pinned, 1)
 		return b
 	}
-	s := []*xtfwriter.Segment{a.store.Scratch(), a.store.Scratch(), a.store.Scratch()}
+	s := []*xtfwriter.Segment{a.store.Scratch(), a.store.Scratch(), a.store.Scratch(), a.store.Scratch()}
 	r.staged = append(r.staged, s)
 	loader, err := a.newLoader(p, stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), P2P: s[0], Coll: s[1], Sorted: s[2],
 		Borders: nowhere{}, P2PPaths: nowhere{}, CollPaths: nowhere{}, Ends: true,
-		Entries: sorter{adder{a.entries}}, Late: adder{a.results},
+		Entries: sorter{adder{a.entries}}, Late: s[3],
 	})
 	if err != nil {
 		return err
@@ -109,31 +105,20 @@ func (r *clockRepair) load(p trace.P) error {
 		return err
 	}
 	r.pairs = append(r.pairs, stats.Loaded{P: p, P2PRows: loaded.P2PRows, CollRows: loaded.CollRows})
-	a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: s[2]})
+	a.addUnit(loaded, s[2], s[3], nil)
 	a.last = max(a.last, loaded.Totals.Last)
 	return nil
 }
 
 // join makes the rows of messages and collectives with their partners.
-func (r *clockRepair) join() error {
-	rows, err := r.a.results.Sort()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	more := rows.Next()
+func (r *clockRepair) join(results *stats.Results) error {
 	for i := range r.pairs {
 		l := &r.pairs[i]
 		sinks := [2]*xtfwriter.Segment{r.a.store.Scratch(), r.a.store.Scratch()}
 		p2p := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeP2P), xtf.Proc(l.P), sinks[0])
 		coll := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeColl), xtf.Proc(l.P), sinks[1])
-		f := stats.NewFinisher(r.a.tables, stats.FinishInput{Loaded: l, P2P: r.staged[i][0], Coll: r.staged[i][1]},
+		f := stats.NewFinisher(r.a.tables, stats.FinishInput{Loaded: l, P2P: r.staged[i][0], Coll: r.staged[i][1], Results: results},
 			stats.FinishOutputs{P2P: p2p, Coll: coll, Causes: nowhere{}})
-		for ; more && stats.ResultP(rows.Row()) == l.P; more = rows.Next() {
-			if err := f.Add(rows.Row()); err != nil {
-				return err
-			}
-		}
 		found, err := f.Pairs()
 		if err == nil {
 			err = r.keep([2]*xtf.ArrayBuilder{p2p, coll}, sinks)
@@ -155,7 +140,7 @@ func (r *clockRepair) join() error {
 		}
 	}
 	r.staged, r.pairs = nil, nil
-	return rows.Err()
+	return nil
 }
 
 // keep finishes the rows of a location.

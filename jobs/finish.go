@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/stats"
@@ -40,46 +39,10 @@ func (a *analysis) finish() error {
 	return a.setEvents()
 }
 
-// finishLocations joins the sorted results of this rank with its locations.
+// finishLocations finishes every location of this rank.
 func (a *analysis) finishLocations(sum *stats.Summarizer) error {
-	if a.o.GraphOnly {
-		return a.eachFinish(sum, func(trace.P, *finishing) error { return nil })
-	}
-	rows, err := a.results.Sort()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	more := rows.Next()
-	err = a.eachFinish(sum, func(p trace.P, f *finishing) error {
-		for more && stats.ResultP(rows.Row()) == p {
-			if err := f.Add(rows.Row()); err != nil {
-				return err
-			}
-			more = rows.Next()
-		}
-		return rows.Err()
-	})
-	if err == nil && more {
-		err = fmt.Errorf("results for location %d, which this rank does not hold", stats.ResultP(rows.Row()))
-	}
-	if err == nil {
-		err = rows.Err() // of a rank without locations
-	}
-	return err
-}
-
-// eachFinish finishes every location of this rank; add passes its results.
-func (a *analysis) eachFinish(sum *stats.Summarizer, add func(trace.P, *finishing) error) error {
 	for p := a.own.First; p < a.own.End; p++ {
-		f, err := a.newFinisher(p)
-		if err != nil {
-			return err
-		}
-		if err := add(p, f); err != nil {
-			return err
-		}
-		if err := a.finishLocation(p, f, sum); err != nil {
+		if err := a.finishLocation(p, sum); err != nil {
 			return err
 		}
 		a.meter.Add(a.size.Weights[p])
@@ -114,7 +77,7 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 	if f.arrays, err = a.newArrays(unit(p, stageFinish), f.types); err != nil {
 		return nil, err
 	}
-	in := stats.FinishInput{Loaded: f.loaded}
+	in := stats.FinishInput{Loaded: f.loaded, Results: a.results}
 	out := stats.FinishOutputs{Diagnostics: f.arrays[xtf.TypeDiag].ArrayBuilder}
 	if !a.o.GraphOnly {
 		if in.P2P, err = a.store.Segment(a.key(p, stageLoad, kindStagedP2P)); err != nil {
@@ -140,8 +103,12 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 	return f, nil
 }
 
-// finishLocation ends the finish of a location.
-func (a *analysis) finishLocation(p trace.P, f *finishing, sum *stats.Summarizer) error {
+// finishLocation finishes a location.
+func (a *analysis) finishLocation(p trace.P, sum *stats.Summarizer) error {
+	f, err := a.newFinisher(p)
+	if err != nil {
+		return err
+	}
 	done, err := f.Finish(a.levels)
 	if err != nil {
 		return err

@@ -12,21 +12,8 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Beside its segments, the load of a location leaves something in tables of its rank: results of sends that complete
-// late, and what Match has to know. A run that takes the location over gets it from two segments.
-
-// lateRows passes results on and keeps them with the location.
-type lateRows struct {
-	adder
-	kept *xtfwriter.Segment
-}
-
-func (l lateRows) Add(row []byte) error {
-	if _, err := l.kept.Append(row); err != nil {
-		return err
-	}
-	return l.adder.Add(row)
-}
+// Beside its segments, the load of a location leaves something in tables of its rank: what Match has to know. A run that takes
+// the location over gets it from a segment.
 
 // putKept keeps what a location left in tables. bytes is the input it was made of.
 func (a *analysis) putKept(p trace.P, peers []stats.PeerRange) error {
@@ -97,41 +84,17 @@ func (a *analysis) takeOver(p trace.P) error {
 		return err
 	}
 	if !a.o.GraphOnly {
-		if err := a.takeLate(p); err != nil {
-			return err
+		var from [3]*xtfwriter.Segment
+		for i, kind := range []uint32{kindEntries, kindLate, kindStays} {
+			if from[i], err = a.store.Segment(a.key(p, stageLoad, kind)); err != nil {
+				return err
+			}
 		}
-		sorted, err := a.store.Segment(a.key(p, stageLoad, kindEntries))
-		if err != nil {
-			return err
-		}
-		stays, err := a.store.Segment(a.key(p, stageLoad, kindStays))
-		if err != nil {
-			return err
-		}
-		a.units = append(a.units, stats.Unit{P: p, Peers: peers, Sorted: sorted, Stays: stays})
+		loaded.Peers = peers
+		a.addUnit(loaded, from[0], from[1], from[2])
 	}
 	a.noteLoaded(loaded)
 	a.meter.Add(bytes)
-	return nil
-}
-
-// takeLate passes the late results of a location on.
-func (a *analysis) takeLate(p trace.P) error {
-	s, err := a.store.Segment(a.key(p, stageLoad, kindLate))
-	if err != nil {
-		return err
-	}
-	buf := make([]byte, 1024*stats.ResultBytes)
-	for at := int64(0); at < s.Size(); {
-		b := buf[:min(int64(len(buf)), s.Size()-at)]
-		if _, err := s.ReadAt(b, at); err != nil {
-			return err
-		}
-		at += int64(len(b))
-		for ; len(b) >= stats.ResultBytes; b = b[stats.ResultBytes:] {
-			a.results.Add(b[:stats.ResultBytes])
-		}
-	}
 	return nil
 }
 

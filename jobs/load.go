@@ -84,7 +84,6 @@ type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
 	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL, late results, overhead, stays
-	late   lateRows
 	loader *stats.Loader
 }
 
@@ -106,14 +105,13 @@ func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 		}
 		l.staged = append(l.staged, s)
 	}
-	l.late = lateRows{adder{a.results}, l.staged[6]}
 	out := how
 	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
 	out.Sorted, out.Borders, out.Entries, out.Overhead, out.Stays = l.staged[2], l.staged[3], sorter{adder{a.entries}}, l.staged[7], l.staged[8]
 	if !out.Counts {
 		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
 		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
-		out.P2P, out.Coll, out.P2PPaths, out.CollPaths, out.Late = l.staged[0], l.staged[1], l.staged[4], l.staged[5], l.late
+		out.P2P, out.Coll, out.P2PPaths, out.CollPaths, out.Late = l.staged[0], l.staged[1], l.staged[4], l.staged[5], l.staged[6]
 	}
 	l.loader, err = a.newLoader(p, out)
 	return l, err
@@ -160,10 +158,18 @@ func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
 		s.Seal()
 	}
 	if !a.o.GraphOnly {
-		a.units = append(a.units, stats.Unit{P: p, Peers: loaded.Peers, Sorted: l.staged[2], Stays: l.staged[8]})
+		a.addUnit(loaded, l.staged[2], l.staged[6], l.staged[8])
 	}
 	return loaded, nil
 }
+
+// addUnit keeps what Match needs of a location.
+func (a *analysis) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays stats.Stored) {
+	a.units = append(a.units, stats.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
+}
+
+// scratch is storage that no checkpoint keeps.
+func (a *analysis) scratch() stats.Scratch { return a.store.Scratch() }
 
 func (a *analysis) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.TypeID]*xtfwriter.Array, error) {
 	m := make(map[xtf.TypeID]*xtfwriter.Array, len(types))

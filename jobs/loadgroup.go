@@ -198,19 +198,15 @@ func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 	for range groupSegments {
 		g.rest = append(g.rest, a.store.Scratch())
 	}
-	late := &rowBuffer{to: g.rest[groupLate]}
 	loader, err := stats.NewGroupLoader(a.tables, p, stats.Outputs{
 		Calls: arrays[0], IO: arrays[1], RMA: arrays[2], Metrics: arrays[3], P2P: g.rest[groupP2P], Coll: g.rest[groupColl],
-		P2PPaths: g.rest[groupP2PPaths], CollPaths: g.rest[groupCollPaths], Entries: sorter{adder{a.entries}}, Late: late,
+		P2PPaths: g.rest[groupP2PPaths], CollPaths: g.rest[groupCollPaths], Entries: sorter{adder{a.entries}}, Late: g.rest[groupLate],
 	}, state)
 	if err == nil {
 		err = a.passGroup(p, t, loader)
 	}
 	if err == nil {
 		err = a.storeEntries(g.rest[groupEntries])
-	}
-	if err == nil {
-		err = late.flush()
 	}
 	for _, b := range arrays {
 		if err != nil {
@@ -342,18 +338,8 @@ func (l *loading) groupSinks() [groupSegments]func([]byte) error {
 	}
 	return [groupSegments]func([]byte) error{
 		groupP2P: to(l.staged[0]), groupColl: to(l.staged[1]), groupP2PPaths: to(l.staged[4]), groupCollPaths: to(l.staged[5]),
-		groupLate: l.addLate,
+		groupLate: to(l.staged[6]),
 	}
-}
-
-// addLate passes late results on; pieces hold whole ones.
-func (l *loading) addLate(b []byte) error {
-	for ; len(b) >= stats.ResultBytes; b = b[stats.ResultBytes:] {
-		if err := l.late.Add(b[:stats.ResultBytes]); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // join adds the rows of a group to the location; what of it goes to sinks may have gone there already.
@@ -378,8 +364,8 @@ func (l *loading) join(a *analysis, g *groupRows) error {
 	return nil
 }
 
-// pieceBytes bounds a piece of a segment: a whole number of late results.
-const pieceBytes = (1 << 20) / stats.ResultBytes * stats.ResultBytes
+// pieceBytes bounds a piece of a segment.
+const pieceBytes = 1 << 20
 
 // eachPiece passes a segment on in pieces.
 func eachPiece(s *xtfwriter.Segment, f func([]byte) error) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -228,27 +229,29 @@ func (m *matcher) returnForeign() {
 			if m.fail(err); err != nil || len(msg) == 0 {
 				break
 			}
-			for ; len(msg) >= resultBytes; msg = msg[resultBytes:] {
-				m.fail(m.Results.Add(msg[:resultBytes]))
+			b := varint.Read(msg)
+			for b.Len() > 0 {
+				r := result{p: b.Uint32()}
+				if r.take(&b); b.Failed() {
+					m.fail(errResults)
+					break
+				}
+				m.fail(m.results.add(&r))
 			}
 		}
 	}
-	most := uint64(0)
-	for i := range m.foreign {
-		most = max(most, m.foreign[i].n)
-	}
-	store := make([]byte, min(most, shipEntries)*resultBytes)
 	for i := range m.foreign {
 		f := &m.foreign[i]
 		m.fail(f.flush())
-		for at := uint64(0); at < f.n; {
-			b := store[:min(f.n-at, shipEntries)*resultBytes]
-			if _, err := f.sink.ReadAt(b, int64(at)*resultBytes); err != nil {
+		at := int64(0)
+		for _, n := range f.pieces {
+			b := make([]byte, n)
+			if _, err := f.sink.ReadAt(b, at); err != nil {
 				m.fail(err)
 				break
 			}
 			m.fail(m.Comm.Send(b, f.rank, tagForeign))
-			at += uint64(len(b) / resultBytes)
+			at += int64(n)
 		}
 		m.fail(m.Comm.Send(nil, f.rank, tagForeign))
 	}

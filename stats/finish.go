@@ -15,6 +15,7 @@ import (
 type FinishInput struct {
 	Loaded    *Loaded
 	P2P, Coll io.ReaderAt // what Outputs.P2P and Outputs.Coll got
+	Results   *Results    // of Match; nil without rows
 }
 
 // FinishOutputs is where the last rows of a location go. The caller finishes
@@ -37,138 +38,128 @@ type Finished struct {
 }
 
 // Finisher joins the staged rows of one location with their results.
+//
+// Memory: a block of rows, 280 bytes each.
 type Finisher struct {
-	t    *Tables
-	in   FinishInput
-	out  FinishOutputs
-	p2p  stagedReader
-	coll stagedReader
-	// the row in hand and what results said of it
-	message xtf.P2P
-	mate    struct { // of the message in hand
-		end, bytes uint64
-		flags      uint32 // entry flags of both sides
-	}
-	call   xtf.SendCall // of the message in hand, if it is a send
-	sends  []byte       // encoded, not yet in out.Sends
-	coll1  xtf.Coll
-	cause  xtf.CollCause
+	t      *Tables
+	in     FinishInput
+	out    FinishOutputs
+	sends  []byte // encoded, not yet in out.Sends
 	causes []byte // encoded, not yet in out.Causes
-	lowest bool   // this location reports what is wrong with the collective in hand
 	diags  trace.Diagnostics
 
 	earlyP2P, earlyColl bool
 }
 
-// NewFinisher prepares the finish of one location.
-func NewFinisher(t *Tables, in FinishInput, out FinishOutputs) *Finisher {
-	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
-	f.p2p = stagedReader{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows}
-	f.coll = stagedReader{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows}
-	return f
+// message is a row of a message and what results said of it.
+type message struct {
+	xtf.P2P
+	mate struct {
+		end, bytes uint64
+		flags      uint32 // entry flags of both sides
+	}
+	call xtf.SendCall // if it is a send
 }
 
-// ResultP returns the location of an encoded result.
-func ResultP(row []byte) trace.P { return trace.P(binary.BigEndian.Uint32(row)) }
+// collective is a row of a collective and what results said of it.
+type collective struct {
+	xtf.Coll
+	cause   xtf.CollCause
+	settled bool // a result of its own says the cause
+	lowest  bool // this location reports what is wrong with it
+}
 
-// Add takes the next result of the location, in the order of the sorter.
-func (f *Finisher) Add(row []byte) error {
-	var r result
-	r.load(row)
-	if r.kind >= resultColl {
-		return f.addColl(&r)
+// NewFinisher prepares the finish of one location.
+func NewFinisher(t *Tables, in FinishInput, out FinishOutputs) *Finisher {
+	return &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
+}
+
+// finishRows joins staged rows of some width with their results, block by block: load takes a row, join a result, and end gets
+// each row with its number.
+func finishRows[R any](data io.ReaderAt, width int, rows uint64, sink xtf.Sink, lists []resultList, load func(r *R, b []byte, n uint64), join func(*R, *result), end func(*R) error) error {
+	block := make([]R, min(rows, resultBlock))
+	store := make([]byte, len(block)*width)
+	for i := range lists {
+		first := uint64(i) * resultBlock
+		block = block[:min(rows-first, resultBlock)]
+		if _, err := data.ReadAt(store[:len(block)*width], int64(first)*int64(width)); err != nil && err != io.EOF {
+			return fmt.Errorf("staged rows: %w", err)
+		}
+		for k := range block {
+			load(&block[k], store[k*width:(k+1)*width], first+uint64(k))
+		}
+		err := lists[i].each(sink, func(r *result) error {
+			if r.row >= uint64(len(block)) {
+				return errResults
+			}
+			join(&block[r.row], r)
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		lists[i].piece = nil
+		for k := range block {
+			if err := end(&block[k]); err != nil {
+				return err
+			}
+		}
 	}
-	if err := f.nextMessage(r.row); err != nil {
-		return err
-	}
-	m := &f.message
+	return nil
+}
+
+func loadMessage(m *message, row []byte, n uint64) {
+	m.P2P.Load(row)
+	m.mate.end, m.mate.bytes, m.mate.flags = xtf.Never, m.Bytes, 0
+	m.call = xtf.SendCall{Row: n, CallN: m.CallN, Enter: m.T, Post: xtf.Never, Ready: xtf.Never, Region: m.Region}
+}
+
+// join takes a result.
+func (m *message) join(r *result) {
 	switch r.kind {
 	case resultDone:
 		m.Done = r.t
-		f.call.Enter, f.call.CallN, f.call.Path, f.call.Region = r.a, r.mateN, r.mateP, r.flags
+		m.call.Enter, m.call.CallN, m.call.Path, m.call.Region = r.a, r.mateN, r.mateP, r.flags
 	case resultCancelled:
 		m.Kind |= xtf.P2PIncomplete
 	case resultMate:
 		m.MateN, m.MateP, m.MateT, m.Seq = r.mateN, r.mateP, r.t, r.a
-		f.mate.flags = r.flags
+		m.mate.flags = r.flags
 		if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
-			f.mate.end, f.mate.bytes = r.b, r.c
+			m.mate.end, m.mate.bytes = r.b, r.c
 		} else {
-			f.call.Post, f.call.Ready = r.b, r.c
+			m.call.Post, m.call.Ready = r.b, r.c
 			if r.flags&entryPosted != 0 {
-				f.call.Post, f.call.Out = m.T, r.b
+				m.call.Post, m.call.Out = m.T, r.b
 			}
 		}
 		if r.flags&entryShared != 0 {
 			m.Kind |= xtf.P2PBestEffort
 		}
 	}
-	return nil
 }
 
-func (f *Finisher) addColl(r *result) error {
-	if err := f.nextColl(r.row); err != nil {
-		return err
-	}
+func loadCollective(c *collective, row []byte, _ uint64) {
+	*c = collective{cause: xtf.NoCollCause()}
+	c.Coll.Load(row)
+}
+
+// join takes a result.
+func (c *collective) join(r *result) {
 	if r.kind == resultCause {
-		f.cause = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}
-		return nil
+		c.cause, c.settled = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}, true
+		return
 	}
-	c := &f.coll1
 	c.Ordinal, c.LastEnter, c.FirstLeave, c.LastLeave = r.a, r.t, r.b, r.c
 	c.Flags |= r.flags &^ resultLowest
-	f.lowest = r.flags&resultLowest != 0
-	f.cause = xtf.CollCause{CauseT: r.mateN, LastT: r.mateN, CauseP: r.mateP, LastP: r.mateP}
-	return nil
-}
-
-// nextMessage writes the rows before row n and makes n the row in hand.
-func (f *Finisher) nextMessage(n uint64) error {
-	for f.p2p.next <= n {
-		if f.p2p.next > 0 {
-			if err := f.endMessage(); err != nil {
-				return err
-			}
-		}
-		row, err := f.p2p.read()
-		if err != nil || row == nil {
-			return fmt.Errorf("location %d: a result for message row %d of %d: %w", f.in.Loaded.P, n, f.p2p.rows, orUnexpected(err))
-		}
-		f.message.Load(row)
-		m := &f.message
-		f.call = xtf.SendCall{Row: f.p2p.next - 1, CallN: m.CallN, Enter: m.T, Post: xtf.Never, Ready: xtf.Never, Region: m.Region}
-		f.mate.end, f.mate.bytes, f.mate.flags = xtf.Never, f.message.Bytes, 0
+	c.lowest = r.flags&resultLowest != 0
+	if !c.settled {
+		c.cause = xtf.CollCause{CauseT: r.mateN, LastT: r.mateN, CauseP: r.mateP, LastP: r.mateP}
 	}
-	return nil
 }
 
-func (f *Finisher) nextColl(n uint64) error {
-	for f.coll.next <= n {
-		if f.coll.next > 0 {
-			if err := f.endColl(); err != nil {
-				return err
-			}
-		}
-		row, err := f.coll.read()
-		if err != nil || row == nil {
-			return fmt.Errorf("location %d: a result for collective row %d of %d: %w", f.in.Loaded.P, n, f.coll.rows, orUnexpected(err))
-		}
-		f.coll1.Load(row)
-		f.cause, f.lowest = xtf.NoCollCause(), false
-	}
-	return nil
-}
-
-func orUnexpected(err error) error {
-	if err == nil {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}
-
-// endMessage writes the message row in hand.
-func (f *Finisher) endMessage() error {
-	m := &f.message
+// endMessage writes the row of a message.
+func (f *Finisher) endMessage(m *message) error {
 	receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
 	cancelled := m.Kind&xtf.P2PIncomplete != 0 // its cancellation said so
 	if m.Done == xtf.Never {
@@ -185,16 +176,16 @@ func (f *Finisher) endMessage() error {
 			f.diags.Add(f.found(code, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 		}
 	case receive:
-		m.Kind |= awaited(f.mate.flags, m.MateT, f.mate.end, m.T)
+		m.Kind |= awaited(m.mate.flags, m.MateT, m.mate.end, m.T)
 		f.earlyP2P = f.earlyP2P || m.Kind&xtf.P2PAwaitedPost != 0
 		f.endReceive(m)
 	default:
-		m.Kind |= awaited(f.mate.flags, m.T, m.End, m.MateT)
-		if f.mate.flags&entryClock != 0 {
+		m.Kind |= awaited(m.mate.flags, m.T, m.End, m.MateT)
+		if m.mate.flags&entryClock != 0 {
 			m.Kind |= xtf.P2PClock
 		}
-		if ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0; ends && f.out.Sends != nil && max(f.call.Post, f.call.Ready) > f.call.Enter {
-			f.sends = f.call.Append(f.sends)
+		if ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0; ends && f.out.Sends != nil && max(m.call.Post, m.call.Ready) > m.call.Enter {
+			f.sends = m.call.Append(f.sends)
 		}
 	}
 	if m.Kind&xtf.P2PBestEffort != 0 {
@@ -212,11 +203,9 @@ func (f *Finisher) flushSends() error {
 	if len(f.sends) == 0 {
 		return nil
 	}
-	if _, err := f.out.Sends.Append(f.sends); err != nil {
-		return fmt.Errorf("calls of sends of location %d: %w", f.in.Loaded.P, err)
-	}
+	_, err := f.out.Sends.Append(f.sends)
 	f.sends = f.sends[:0]
-	return nil
+	return err
 }
 
 // awaited says for both sides of a message alike whether the send, which begins at
@@ -234,32 +223,31 @@ func awaited(flags uint32, sent, left, received uint64) uint32 {
 }
 
 // endReceive looks for what is wrong with a matched receive.
-func (f *Finisher) endReceive(m *xtf.P2P) {
+func (f *Finisher) endReceive(m *message) {
 	sent := m.MateT
 	if m.End < sent {
 		m.Kind |= xtf.P2PClock
 		f.diags.Add(f.found(trace.DiagClockViolation, m.T, sent-m.End, "from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 	}
-	if f.mate.bytes != m.Bytes {
-		f.diags.Add(f.found(trace.DiagBytesDiffer, m.T, max(m.Bytes, f.mate.bytes)-min(m.Bytes, f.mate.bytes),
+	if m.mate.bytes != m.Bytes {
+		f.diags.Add(f.found(trace.DiagBytesDiffer, m.T, max(m.Bytes, m.mate.bytes)-min(m.Bytes, m.mate.bytes),
 			"from process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 	}
 }
 
-// endColl writes the collective row in hand, and its cause.
-func (f *Finisher) endColl() error {
-	c := &f.coll1
-	if f.lowest && c.Flags&xtf.CollShort != 0 {
+// endColl writes the row of a collective, and its cause.
+func (f *Finisher) endColl(c *collective) error {
+	if c.lowest && c.Flags&xtf.CollShort != 0 {
 		f.diags.Add(f.found(trace.DiagShortCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
-	if f.lowest && c.Flags&xtf.CollMixed != 0 {
+	if c.lowest && c.Flags&xtf.CollMixed != 0 {
 		f.diags.Add(f.found(trace.DiagMixedCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
 	f.collectiveClock(c)
 	f.earlyColl = f.earlyColl || c.Flags&xtf.CollNonBlocking != 0
 	row, _ := f.out.Coll.Append()
 	c.Put(row)
-	f.causes = f.cause.Append(f.causes)
+	f.causes = c.cause.Append(f.causes)
 	if len(f.causes) < causeBlock*xtf.CollCauseBytes {
 		return nil
 	}
@@ -269,8 +257,8 @@ func (f *Finisher) endColl() error {
 // collectiveClock looks for a member that left before one that it needed had entered.
 // Where members are missing or disagree nobody knows whom it needed, and of an
 // inter-communicator not which of two groups.
-func (f *Finisher) collectiveClock(c *xtf.Coll) {
-	op, need := c.Flags&xtf.CollOpMask, f.cause.LastT
+func (f *Finisher) collectiveClock(c *collective) {
+	op, need := c.Flags&xtf.CollOpMask, c.cause.LastT
 	if need == xtf.Never || need <= c.End || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.t.Defs.IsInter(c.Comm) {
 		return
 	}
@@ -283,11 +271,12 @@ func (f *Finisher) collectiveClock(c *xtf.Coll) {
 const causeBlock = 4096
 
 func (f *Finisher) flushCauses() error {
-	if _, err := f.out.Causes.Append(f.causes); err != nil {
-		return fmt.Errorf("causes of collectives of location %d: %w", f.in.Loaded.P, err)
+	if len(f.causes) == 0 {
+		return nil
 	}
+	_, err := f.out.Causes.Append(f.causes)
 	f.causes = f.causes[:0]
-	return nil
+	return err
 }
 
 func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, c uint32) trace.Diagnostic {
@@ -304,7 +293,7 @@ const diagKept = 16
 // Finish writes what is left. The location's bins are of the
 // finest level afterwards. Levels are the same for all locations.
 func (f *Finisher) Finish(levels Levels) (*Finished, error) {
-	if err := f.drain(); err != nil {
+	if err := f.rows(); err != nil {
 		return nil, err
 	}
 	l := f.in.Loaded
@@ -325,31 +314,30 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 // Pairs ends the rows of messages and collectives, for who needs nothing else of
 // the location, and says what is wrong with them.
 func (f *Finisher) Pairs() (*trace.Diagnostics, error) {
-	err := f.drain()
+	err := f.rows()
 	return &f.diags, err
 }
 
-// drain writes the rows after the last result.
-func (f *Finisher) drain() error {
-	if n := f.p2p.rows; n > 0 {
-		if err := f.nextMessage(n - 1); err != nil {
-			return err
-		}
-		if err := f.endMessage(); err != nil {
-			return err
-		}
-		if err := f.flushSends(); err != nil {
-			return err
-		}
+// rows ends the rows of messages and collectives.
+func (f *Finisher) rows() error {
+	if f.in.Results == nil {
+		return nil
 	}
-	if n := f.coll.rows; n > 0 {
-		if err := f.nextColl(n - 1); err != nil {
-			return err
-		}
-		if err := f.endColl(); err != nil {
-			return err
-		}
-		return f.flushCauses()
+	l := f.in.Loaded
+	r := f.in.Results.of(l.P)
+	defer r.sink.Drop()
+	err := finishRows(f.in.P2P, xtf.P2PRowBytes, l.P2PRows, r.sink, r.p2p, loadMessage, (*message).join, f.endMessage)
+	if err == nil {
+		err = f.flushSends()
+	}
+	if err == nil {
+		err = finishRows(f.in.Coll, xtf.CollRowBytes, l.CollRows, r.sink, r.coll, loadCollective, (*collective).join, f.endColl)
+	}
+	if err == nil {
+		err = f.flushCauses()
+	}
+	if err != nil {
+		return fmt.Errorf("messages and collectives of location %d: %w", l.P, err)
 	}
 	return nil
 }
@@ -386,34 +374,4 @@ func diagRows(ds *trace.Diagnostics, last uint64) ([]xtf.Diag, []byte) {
 		rows = append(rows, xtf.Diag{T: last, Event: xtf.Never, Count: c.Count, Worst: c.Worst, Code: uint32(c.Code), Severity: uint32(c.Code.Severity()), Detail: xtf.DiagTotal})
 	}
 	return rows, details
-}
-
-// stagedReader reads staged rows in order.
-type stagedReader struct {
-	data  io.ReaderAt
-	width int
-	rows  uint64
-	next  uint64 // number of the row that read returns
-	buf   []byte
-	store []byte
-}
-
-func (s *stagedReader) read() ([]byte, error) {
-	if s.next >= s.rows {
-		return nil, nil
-	}
-	if len(s.buf) == 0 {
-		n := min(s.rows-s.next, stageBlock/4)
-		if s.store == nil {
-			s.store = make([]byte, int(n)*s.width)
-		}
-		s.buf = s.store[:int(n)*s.width]
-		if _, err := s.data.ReadAt(s.buf, int64(s.next)*int64(s.width)); err != nil && err != io.EOF {
-			return nil, fmt.Errorf("staged rows: %w", err)
-		}
-	}
-	row := s.buf[:s.width]
-	s.buf = s.buf[s.width:]
-	s.next++
-	return row, nil
 }

@@ -121,21 +121,27 @@ type foreign struct {
 	rank      int
 	locations partition.Range
 	sink      xtf.Sink
-	n         uint64
+	pieces    []int // sizes of the messages in sink
 	buf       []byte
 }
 
-func (f *foreign) add(row []byte) error {
-	f.buf = append(f.buf, row...)
-	f.n++
-	if len(f.buf) >= shipEntries*resultBytes {
+// foreignPiece is about the size of a message of results.
+const foreignPiece = 1 << 20
+
+func (f *foreign) add(r *result) error {
+	f.buf = r.append(binary.AppendUvarint(f.buf, uint64(r.p)), r.row)
+	if len(f.buf) >= foreignPiece {
 		return f.flush()
 	}
 	return nil
 }
 
 func (f *foreign) flush() error {
+	if len(f.buf) == 0 {
+		return nil
+	}
 	_, err := f.sink.Append(f.buf)
+	f.pieces = append(f.pieces, len(f.buf))
 	f.buf = f.buf[:0]
 	return err
 }
@@ -224,11 +230,7 @@ func (m *matcher) receiveShips() ([]stream, error) {
 			return nil, err
 		}
 		all = append(all, got...)
-		sink, err := m.Scratch()
-		if err != nil {
-			return nil, err
-		}
-		m.foreign = append(m.foreign, foreign{rank: r, locations: m.Ranges[r], sink: sink})
+		m.foreign = append(m.foreign, foreign{rank: r, locations: m.Ranges[r], sink: m.scratch()})
 	}
 	return all, nil
 }
@@ -243,14 +245,10 @@ func (m *matcher) receiveShip(from int) ([]stream, error) {
 		}
 		p, stay := trace.P(binary.LittleEndian.Uint32(msg)), binary.LittleEndian.Uint32(msg[4:]) == shippedStays
 		if n := len(all); !stay && (n == 0 || all[n-1].p != p) {
-			sink, err := m.Scratch()
-			failed = cmp.Or(failed, err)
-			all = append(all, stream{p: p, data: sink})
+			all = append(all, stream{p: p, data: m.scratch()})
 		}
 		if stay && m.stays[uint32(p)] == nil {
-			sink, err := m.Scratch()
-			failed = cmp.Or(failed, err)
-			m.stays[uint32(p)] = &stayReader{data: sink}
+			m.stays[uint32(p)] = &stayReader{data: m.scratch()}
 		}
 		if failed != nil {
 			continue // take the rest, so that the sender is not held up
@@ -311,10 +309,7 @@ func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 	if len(all) == 1 {
 		return source{process, all[0].data, all[0].peers}, nil
 	}
-	sink, err := m.Scratch()
-	if err != nil {
-		return source{}, err
-	}
+	sink := m.scratch()
 	cursors := make([]cursor, len(all))
 	for i := range all {
 		cursors[i] = newCursor(all[i].data, 0, all[i].entries(), make([]byte, cursorEntries*entryBytes))

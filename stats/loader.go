@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/callpath"
@@ -18,7 +19,7 @@ type Outputs struct {
 	Channels, Chan          *xtf.ArrayBuilder
 	Entries                 Sorter   // empty, for rows of EntryBytes with EntryKey
 	Sorted                  xtf.Sink // the channel entries in order, for Match
-	Late                    Adder    // the rank's results, rows of ResultBytes with ResultKey
+	Late                    xtf.Sink // results for staged rows, for Match
 	Borders                 xtf.Sink // of executions, as interval.Border, in order
 	P2PPaths, CollPaths     xtf.Sink // call path of the outermost MPI call of each staged row, u32, little-endian
 	Overhead                xtf.Sink // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
@@ -48,10 +49,8 @@ type Sorter interface {
 
 // Widths of the rows that Sorters get, and of their leading keys.
 const (
-	EntryBytes  = entryBytes
-	EntryKey    = entryKey
-	ResultBytes = resultBytes
-	ResultKey   = resultKey
+	EntryBytes = entryBytes
+	EntryKey   = entryKey
 )
 
 // Loader turns the events of one location into rows, in one pass.
@@ -104,6 +103,7 @@ type Loader struct {
 	paths      *callpath.Tree
 	p2pPaths   pathStream
 	collPaths  pathStream
+	late       lateStream
 	overhead   overheadSpans
 	stays      stays
 }
@@ -172,9 +172,9 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
 		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
-		paths: callpath.New(), p2pPaths: pathStream{sink: out.P2PPaths, rows: l.p2pPaths.rows[:0]}, collPaths: pathStream{sink: out.CollPaths, rows: l.collPaths.rows[:0]},
-		overhead:   overheadSpans{spanStream: spanStream{sink: out.Overhead, rows: l.overhead.rows[:0]}},
-		stays:      stays{spanStream: spanStream{sink: out.Stays, rows: l.stays.rows[:0]}},
+		paths: callpath.New(), p2pPaths: pathStream{l.p2pPaths.to(out.P2PPaths)}, collPaths: pathStream{l.collPaths.to(out.CollPaths)}, late: lateStream{l.late.to(out.Late)},
+		overhead:   overheadSpans{spanStream: spanStream{l.overhead.to(out.Overhead)}},
+		stays:      stays{spanStream: spanStream{l.stays.to(out.Stays)}},
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
 	}
@@ -464,7 +464,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 		if err := l.endSpans(); l.err == nil {
 			l.err = err
 		}
-		rows := Loaded{P: l.p}
+		rows := Loaded{P: l.p, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 		return &rows, l.endChannels(&rows)
 	}
 	l.endTeams(0)
@@ -520,10 +520,7 @@ func (l *Loader) endRows() error {
 		return nil
 	}
 	l.endOperations()
-	if err := l.p2p.finish(); err != nil {
-		return err
-	}
-	return l.coll.finish()
+	return errors.Join(l.p2p.finish(), l.coll.finish(), l.late.flush())
 }
 
 // endOperations closes the rows of operations that never ended.

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -16,23 +15,31 @@ type Unit struct {
 	P      trace.P
 	Peers  []PeerRange
 	Sorted io.ReaderAt // what Outputs.Sorted got
-	Stays  Spans       // what Outputs.Stays got; nil for none
+	Late   Stored      // what Outputs.Late got
+	Stays  Stored      // what Outputs.Stays got; nil for none
+
+	P2PRows, CollRows uint64 // as in Loaded
 }
 
-// Spans are spans of time, as Outputs has them.
-type Spans interface {
+// Stored is what a sink got.
+type Stored interface {
 	io.ReaderAt
 	Size() int64
+}
+
+// Scratch is a sink whose content nobody needs after Drop.
+type Scratch interface {
+	xtf.Sink
+	Drop()
 }
 
 // MatchOptions is what Match works with.
 type MatchOptions struct {
 	Comm    mpi.Comm
 	Tables  *Tables
-	Ranges  []partition.Range        // the locations of each rank, known to all
-	Units   []Unit                   // this rank's, ascending P
-	Results Adder                    // the rank's results, see Outputs.Late
-	Scratch func() (xtf.Sink, error) // storage for entries of processes with several locations
+	Ranges  []partition.Range // the locations of each rank, known to all
+	Units   []Unit            // this rank's, ascending P
+	Scratch func() Scratch    // storage for results, and for entries of processes with several locations
 
 	roundInstances, prefixMembers uint64 // of tests; else the constants of these names
 }
@@ -69,36 +76,60 @@ type matcher struct {
 	foreign    []foreign              // results for locations of other ranks
 	own        partition.Range
 	zip        zipBuffers
+	results    *Results
+	scratches  []Scratch
 	report     MatchReport
 	err        error
-	row        [resultBytes]byte
 }
 
 // unknown is the location of a partner that does not exist.
 const unknown = trace.Undefined
 
-// Match joins the channel entries of all ranks and puts a result for every
-// entry into the sorter of the rank that holds its location. Collective: every
-// rank returns the same error, or nil.
-func Match(o MatchOptions) (MatchReport, error) {
-	m := matcher{MatchOptions: o, rank: o.Comm.Rank(), size: o.Comm.Size(), stays: map[uint32]*stayReader{}}
+// Match joins the channel entries of all ranks and returns the results for the rows of this
+// rank's locations. Collective: every rank returns the same error, or nil.
+func Match(o MatchOptions) (*Results, MatchReport, error) {
+	m := &matcher{MatchOptions: o, rank: o.Comm.Rank(), size: o.Comm.Size(), stays: map[uint32]*stayReader{}}
 	if m.roundInstances == 0 {
 		m.roundInstances, m.prefixMembers = roundInstances, prefixMembers
 	}
 	m.own = o.Ranges[m.rank]
 	m.homes = newHomes(o.Tables.Defs, o.Ranges, m.rank)
+	defer func() {
+		for _, s := range m.scratches {
+			s.Drop()
+		}
+	}()
 	m.fail(m.collectSources())
 	if err := o.Comm.Agree(m.err); err != nil {
-		return m.report, err
+		return nil, m.report, err
 	}
+	m.results = newResults(o.Units, o.Scratch)
+	m.takeLate()
 	m.matchUnknown()
 	m.exchangeMessages()
 	m.matchCollectives()
 	m.returnForeign()
 	if err := o.Comm.Agree(m.err); err != nil {
-		return m.report, err
+		return nil, m.report, err
 	}
-	return m.report, nil
+	return m.results, m.report, nil
+}
+
+// takeLate takes what the load found out about staged rows.
+func (m *matcher) takeLate() {
+	for _, u := range m.Units {
+		m.fail(eachLate(u.Late, func(r *result) {
+			r.p = uint32(u.P)
+			m.fail(m.results.add(r))
+		}))
+	}
+}
+
+// scratch returns storage that is given back when all is matched.
+func (m *matcher) scratch() Scratch {
+	s := m.Scratch()
+	m.scratches = append(m.scratches, s)
+	return s
 }
 
 // fail keeps the first error; the rank goes on taking part in the exchange so
@@ -111,19 +142,13 @@ func (m *matcher) fail(err error) {
 
 // deliver stores a result for a row of location r.p.
 func (m *matcher) deliver(r *result) {
-	r.put(m.row[:])
-	p := trace.P(r.p)
-	if p >= m.own.First && p < m.own.End {
-		m.fail(m.Results.Add(m.row[:]))
-		return
-	}
 	for i := range m.foreign {
-		if f := &m.foreign[i]; p >= f.locations.First && p < f.locations.End {
-			m.fail(f.add(m.row[:]))
+		if f := &m.foreign[i]; trace.P(r.p) >= f.locations.First && trace.P(r.p) < f.locations.End {
+			m.fail(f.add(r))
 			return
 		}
 	}
-	m.fail(fmt.Errorf("a result for location %d, which is not at home on rank %d", p, m.rank))
+	m.fail(m.results.add(r))
 }
 
 // matchUnknown gives operations with an unknown peer their place in the channel.

@@ -46,11 +46,12 @@ type staging struct {
 	loaded            *Loaded
 	p2p, coll         memory
 	sorted, causes    memory
+	late              memory
 	p2pRows, collRows [][]byte
 }
 
 // staged loads a location into memory.
-func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P, late Adder) *staging {
+func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P) *staging {
 	tb.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
 	array := func(id xtf.TypeID) *xtf.ArrayBuilder {
@@ -60,7 +61,7 @@ func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P, late Adder) *
 	l := NewLoader(t, p, Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		P2P: &s.p2p, Coll: &s.coll, Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
-		Entries: &heap{key: EntryKey}, Sorted: &s.sorted, Late: late,
+		Entries: &heap{key: EntryKey}, Sorted: &s.sorted, Late: &s.late,
 	})
 	st, err := src.Stream(p)
 	if err != nil {
@@ -101,21 +102,22 @@ func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*stagin
 	all := make([]*staging, len(weights))
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		results := &heap{key: ResultKey}
 		o := MatchOptions{
-			Comm: c, Tables: tables, Ranges: ranges, Results: results,
-			Scratch: func() (xtf.Sink, error) { return &memory{}, nil },
+			Comm: c, Tables: tables, Ranges: ranges,
+			Scratch: func() Scratch { return &memory{} },
 
 			roundInstances: round, prefixMembers: round / 2,
 		}
 		own := ranges[c.Rank()]
 		for p := own.First; p < own.End; p++ {
 			mu.Lock() // tb is not for many goroutines, and this is no test of speed
-			all[p] = staged(tb, tables, src, p, results)
+			all[p] = staged(tb, tables, src, p)
 			mu.Unlock()
-			o.Units = append(o.Units, Unit{P: p, Peers: all[p].loaded.Peers, Sorted: &all[p].sorted})
+			l := all[p].loaded
+			o.Units = append(o.Units, Unit{P: p, Peers: l.Peers, Sorted: &all[p].sorted, Late: &all[p].late, P2PRows: l.P2PRows, CollRows: l.CollRows})
 		}
-		if _, err := Match(o); err != nil {
+		results, _, err := Match(o)
+		if err != nil {
 			return err
 		}
 		for p := own.First; p < own.End; p++ {
@@ -132,7 +134,7 @@ func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*stagin
 }
 
 // finished joins the rows of a location with its results.
-func finished(t *Tables, s *staging, results *heap, p trace.P) error {
+func finished(t *Tables, s *staging, results *Results, p trace.P) error {
 	types := xtf.StandardTypes(xtf.Packed)
 	sinks := map[xtf.TypeID]*memory{xtf.TypeP2P: {}, xtf.TypeColl: {}}
 	array := func(id xtf.TypeID) *xtf.ArrayBuilder {
@@ -144,16 +146,7 @@ func finished(t *Tables, s *staging, results *heap, p trace.P) error {
 	out := FinishOutputs{
 		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag), Causes: &s.causes,
 	}
-	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll}, out)
-	err := results.Each(func(row []byte) error {
-		if ResultP(row) != p {
-			return nil
-		}
-		return f.Add(row)
-	})
-	if err != nil {
-		return err
-	}
+	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll, Results: results}, out)
 	if _, err := f.Finish(Levels{}); err != nil {
 		return err
 	}

@@ -17,14 +17,15 @@ import (
 // channels is the channel entries of a location in which every process sends to
 // its neighbours in a ring, as a load would leave them.
 type channels struct {
-	sorted memory
-	peers  []PeerRange
+	sorted             memory
+	peers              []PeerRange
+	messages, barriers uint64 // rows, those of messages with gaps
 }
 
 // ringChannels makes messages sends and as many receives of process p of n, to and
 // from two neighbours each, and barriers of all.
 func ringChannels(p, n uint32, messages, barriers int) *channels {
-	c := &channels{}
+	c := &channels{messages: 2 * uint64(messages), barriers: uint64(barriers)}
 	var e entry
 	add := func(peer, direction, tag uint32, count int) {
 		for k := range count {
@@ -62,21 +63,6 @@ func ringChannels(p, n uint32, messages, barriers int) *channels {
 	return c
 }
 
-// kept is a sorter's buffer: results are copied, and forgotten when it is full.
-type kept struct {
-	b []byte
-	n uint64
-}
-
-func (k *kept) Add(row []byte) error {
-	if len(k.b)+len(row) > cap(k.b) {
-		k.b = k.b[:0]
-	}
-	k.b = append(k.b, row...)
-	k.n++
-	return nil
-}
-
 // matchRing matches all on some ranks.
 func matchRing(tb testing.TB, tables *Tables, all []*channels, ranks int) []MatchReport {
 	tb.Helper()
@@ -84,13 +70,12 @@ func matchRing(tb testing.TB, tables *Tables, all []*channels, ranks int) []Matc
 	reports := make([]MatchReport, ranks)
 	err := mpi.RunInProcess(ranks, func(comm mpi.Comm) (err error) {
 		o := MatchOptions{
-			Comm: comm, Tables: tables, Ranges: ranges, Results: &kept{b: make([]byte, 0, 64<<10)},
-			Scratch: func() (xtf.Sink, error) { return &memory{}, nil },
+			Comm: comm, Tables: tables, Ranges: ranges, Scratch: func() Scratch { return &memory{} },
 		}
 		for p := ranges[comm.Rank()].First; p < ranges[comm.Rank()].End; p++ {
-			o.Units = append(o.Units, Unit{P: trace.P(p), Peers: all[p].peers, Sorted: &all[p].sorted})
+			o.Units = append(o.Units, Unit{P: trace.P(p), Peers: all[p].peers, Sorted: &all[p].sorted, Late: &memory{}, P2PRows: all[p].messages, CollRows: all[p].barriers})
 		}
-		reports[comm.Rank()], err = Match(o)
+		_, reports[comm.Rank()], err = Match(o)
 		return err
 	})
 	if err != nil {

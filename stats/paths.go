@@ -7,39 +7,47 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// pathStream is the call paths of staged rows, in their order: u32 each.
-type pathStream struct {
-	sink xtf.Sink
+// rowStream writes small rows in their order.
+type rowStream struct {
+	sink xtf.Sink // nil: nobody wants them
 	rows []byte
 	err  error
 }
 
-// pathBlock is how many bytes of paths are written at once.
-const pathBlock = 16 << 10
+// to returns a stream to a sink that uses the memory of this one.
+func (s *rowStream) to(sink xtf.Sink) rowStream { return rowStream{sink: sink, rows: s.rows[:0]} }
 
-func (s *pathStream) add(path uint32) {
-	if s.sink == nil {
-		return
-	}
-	if s.rows = binary.LittleEndian.AppendUint32(s.rows, path); len(s.rows) >= pathBlock {
+// streamBlock is how many bytes of rows are written at once.
+const streamBlock = 16 << 10
+
+// added is called behind each row.
+func (s *rowStream) added() {
+	if len(s.rows) >= streamBlock || s.sink == nil {
 		s.write()
 	}
 }
 
-func (s *pathStream) write() {
-	if len(s.rows) == 0 || s.err != nil {
-		return
-	}
-	if _, err := s.sink.Append(s.rows); err != nil {
-		s.err = fmt.Errorf("call paths: %w", err)
+func (s *rowStream) write() {
+	if len(s.rows) > 0 && s.err == nil && s.sink != nil {
+		if _, err := s.sink.Append(s.rows); err != nil {
+			s.err = fmt.Errorf("small rows: %w", err)
+		}
 	}
 	s.rows = s.rows[:0]
 }
 
 // flush writes what is left.
-func (s *pathStream) flush() error {
+func (s *rowStream) flush() error {
 	s.write()
 	return s.err
+}
+
+// pathStream is the call paths of staged rows, in their order: u32 each.
+type pathStream struct{ rowStream }
+
+func (s *pathStream) add(path uint32) {
+	s.rows = binary.LittleEndian.AppendUint32(s.rows, path)
+	s.added()
 }
 
 // path returns the call path of a region that is called now.

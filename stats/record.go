@@ -205,7 +205,7 @@ func (l *Loader) cancel(id uint64) {
 	if row := l.p2p.row(r.row); row != nil {
 		xtf.SetU32(row, xtf.P2PKind, xtf.U32(row, xtf.P2PKind)|xtf.P2PIncomplete)
 	} else {
-		l.late(result{row: r.row, kind: resultCancelled})
+		l.late.add(r.row, xtf.Never, xtf.Never, xtf.Never, 0, 0)
 	}
 }
 
@@ -260,7 +260,7 @@ func (l *Loader) completeOps(flags uint32) {
 		enter = l.mpi.enter
 	}
 	for _, x := range l.done {
-		l.late(result{row: x.row, kind: resultDone, t: l.now, a: enter, mateN: l.mpi.n, mateP: x.path, flags: l.mpi.region})
+		l.late.add(x.row, l.now, enter, l.mpi.n, x.path, l.mpi.region)
 	}
 	l.pending, l.done = l.pending[:0], l.done[:0]
 }
@@ -331,15 +331,6 @@ func (l *Loader) writeEntry(e *entry) {
 	e.put(l.scratch[:])
 	if err := l.out.Entries.Add(l.scratch[:]); err != nil && l.err == nil {
 		l.err = fmt.Errorf("channel entries: %w", err)
-	}
-}
-
-func (l *Loader) late(r result) {
-	r.p = uint32(l.p)
-	var b [resultBytes]byte
-	r.put(b[:])
-	if err := l.out.Late.Add(b[:]); err != nil && l.err == nil {
-		l.err = fmt.Errorf("late fields: %w", err)
 	}
 }
 

@@ -1,17 +1,14 @@
 package stats
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
 
-// resultBytes is the size of a result for one staged row.
-//
-//	0 location P, 4 row, 12 kind             big-endian u32, u64, u32; rows of COLL
-//	                                         with the top bit, so after those of P2P
-//	16 mateP u32, 20 flags u32               little-endian
-//	24 mateN | 32 t | 40 a | 48 b | 56 c     little-endian u64
-const (
-	resultBytes = 64
-	resultKey   = 16
-	collRow     = 1 << 63
+	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Result kinds.
@@ -26,6 +23,7 @@ const (
 // resultLowest marks the member that reports what is wrong with an instance.
 const resultLowest uint32 = 1 << 31
 
+// result is what Match, or the load itself, found out about a staged row.
 type result struct {
 	p       uint32
 	row     uint64
@@ -37,34 +35,171 @@ type result struct {
 	flags   uint32
 }
 
-func (r *result) put(dst []byte) {
-	_ = dst[resultBytes-1]
-	binary.BigEndian.PutUint32(dst[0:], r.p)
-	row := r.row
-	if r.kind >= resultColl {
-		row |= collRow
-	}
-	binary.BigEndian.PutUint64(dst[4:], row)
-	binary.BigEndian.PutUint32(dst[12:], r.kind)
-	binary.LittleEndian.PutUint32(dst[16:], r.mateP)
-	binary.LittleEndian.PutUint32(dst[20:], r.flags)
-	binary.LittleEndian.PutUint64(dst[24:], r.mateN)
-	binary.LittleEndian.PutUint64(dst[32:], r.t)
-	binary.LittleEndian.PutUint64(dst[40:], r.a)
-	binary.LittleEndian.PutUint64(dst[48:], r.b)
-	binary.LittleEndian.PutUint64(dst[56:], r.c)
+// mostResult bounds an encoded result.
+const mostResult = 10 * binary.MaxVarintLen64
+
+// append appends the result of a row, which may have another number there. Never takes a byte.
+func (r *result) append(b []byte, row uint64) []byte {
+	return varint.Append(b, row, uint64(r.kind), uint64(r.mateP), uint64(r.flags), r.mateN+1, r.t+1, r.a+1, r.b+1, r.c+1)
 }
 
-func (r *result) load(b []byte) {
-	_ = b[resultBytes-1]
-	r.p = binary.BigEndian.Uint32(b[0:])
-	r.row = binary.BigEndian.Uint64(b[4:]) &^ collRow
-	r.kind = binary.BigEndian.Uint32(b[12:])
-	r.mateP = binary.LittleEndian.Uint32(b[16:])
-	r.flags = binary.LittleEndian.Uint32(b[20:])
-	r.mateN = binary.LittleEndian.Uint64(b[24:])
-	r.t = binary.LittleEndian.Uint64(b[32:])
-	r.a = binary.LittleEndian.Uint64(b[40:])
-	r.b = binary.LittleEndian.Uint64(b[48:])
-	r.c = binary.LittleEndian.Uint64(b[56:])
+func (r *result) take(b *varint.Reader) {
+	r.row, r.kind, r.mateP, r.flags = b.Next(), uint32(b.Next()), uint32(b.Next()), uint32(b.Next())
+	r.mateN, r.t, r.a, r.b, r.c = b.Next()-1, b.Next()-1, b.Next()-1, b.Next()-1, b.Next()-1
+}
+
+// A completion of a send, or its cancellation, waits in the sink Outputs.Late until Match:
+//
+//	row | leave | enter | number of the call u64 | path | region u32, little-endian
+//
+// Of a cancellation leave is never.
+const lateBytes = 40
+
+// lateStream writes late results.
+type lateStream struct{ rowStream }
+
+func (s *lateStream) add(row, leave, enter, call uint64, path, region uint32) {
+	for _, v := range [...]uint64{row, leave, enter, call} {
+		s.rows = binary.LittleEndian.AppendUint64(s.rows, v)
+	}
+	s.rows = binary.LittleEndian.AppendUint32(s.rows, path)
+	s.rows = binary.LittleEndian.AppendUint32(s.rows, region)
+	s.added()
+}
+
+// eachLate calls f for the late results of a location.
+func eachLate(data Stored, f func(r *result)) error {
+	size, store := data.Size(), make([]byte, min(data.Size(), 1024*lateBytes))
+	for at := int64(0); at < size; at += int64(len(store)) {
+		b := store[:min(int64(len(store)), size-at)]
+		if _, err := data.ReadAt(b, at); err != nil && err != io.EOF {
+			return fmt.Errorf("late results: %w", err)
+		}
+		for ; len(b) >= lateBytes; b = b[lateBytes:] {
+			u64 := binary.LittleEndian.Uint64
+			r := result{kind: resultDone, row: u64(b), t: u64(b[8:]), a: u64(b[16:]), mateN: u64(b[24:]), mateP: binary.LittleEndian.Uint32(b[32:]), flags: binary.LittleEndian.Uint32(b[36:])}
+			if r.t == xtf.Never {
+				r.kind = resultCancelled
+			}
+			f(&r)
+		}
+	}
+	return nil
+}
+
+var errResults = errors.New("damaged results")
+
+// resultBlock is the number of staged rows whose results lie together.
+const resultBlock = stageBlock
+
+// Results are what was found out about the staged rows of a rank's locations: those of a block of rows lie together, in no
+// order.
+//
+// Memory: resultPiece bytes for each resultBlock rows.
+type Results struct {
+	first     trace.P
+	locations []rowResults
+}
+
+// rowResults are the results of a location.
+type rowResults struct {
+	sink      Scratch
+	p2p, coll []resultList // by block of rows
+}
+
+// newResults prepares the results of units, which are neighbours.
+func newResults(units []Unit, scratch func() Scratch) *Results {
+	r := &Results{}
+	for i, u := range units {
+		if i == 0 {
+			r.first = u.P
+		}
+		r.locations = append(r.locations, rowResults{scratch(), newResultLists(u.P2PRows), newResultLists(u.CollRows)})
+	}
+	return r
+}
+
+func newResultLists(rows uint64) []resultList {
+	return make([]resultList, (rows+resultBlock-1)/resultBlock)
+}
+
+// of returns the results of a location.
+func (r *Results) of(p trace.P) *rowResults { return &r.locations[p-r.first] }
+
+// add adds a result.
+func (r *Results) add(x *result) error {
+	i := int64(x.p) - int64(r.first)
+	if i < 0 || i >= int64(len(r.locations)) {
+		return fmt.Errorf("a result for location %d, which this rank does not hold", x.p)
+	}
+	l := &r.locations[i]
+	lists := l.p2p
+	if x.kind >= resultColl {
+		lists = l.coll
+	}
+	block := x.row / resultBlock
+	if block >= uint64(len(lists)) {
+		return fmt.Errorf("a result for row %d of location %d, which has no more than %d", x.row, x.p, len(lists)*resultBlock)
+	}
+	return lists[block].add(l.sink, x)
+}
+
+// resultList is the results of a block of rows, in pieces. The newest one lies in memory. A piece begins with its length and the
+// place of the one before it plus 1, 0 for the first.
+type resultList struct{ piece []byte }
+
+const (
+	resultPiece = 1 << 10
+	pieceHead   = 16
+)
+
+func (l *resultList) add(sink xtf.Sink, x *result) error {
+	switch {
+	case l.piece == nil:
+		l.piece = make([]byte, pieceHead, resultPiece)
+	case len(l.piece)+mostResult > resultPiece:
+		binary.LittleEndian.PutUint64(l.piece, uint64(len(l.piece)))
+		at, err := sink.Append(l.piece[:resultPiece])
+		if err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+		l.piece = l.piece[:pieceHead]
+		binary.LittleEndian.PutUint64(l.piece[8:], uint64(at)+1)
+	}
+	l.piece = x.append(l.piece, x.row%resultBlock)
+	return nil
+}
+
+// each calls f for the results, the newest piece first. Their rows are counted from the begin of the block.
+func (l *resultList) each(sink xtf.Sink, f func(r *result) error) error {
+	piece, store := l.piece, []byte(nil)
+	for len(piece) > 0 {
+		var r result
+		b := varint.Read(piece[pieceHead:])
+		for b.Len() > 0 {
+			r.take(&b)
+			if b.Failed() {
+				return errResults
+			}
+			if err := f(&r); err != nil {
+				return err
+			}
+		}
+		before := binary.LittleEndian.Uint64(piece[8:])
+		if before == 0 {
+			break
+		}
+		if store == nil {
+			store = make([]byte, resultPiece)
+		}
+		if _, err := sink.ReadAt(store, int64(before-1)); err != nil {
+			return fmt.Errorf("results: %w", err)
+		}
+		n := binary.LittleEndian.Uint64(store)
+		if n < pieceHead || n > resultPiece || binary.LittleEndian.Uint64(store[8:]) >= before {
+			return errResults
+		}
+		piece = store[:n]
+	}
+	return nil
 }

@@ -26,6 +26,9 @@ func (m *memory) ReadAt(b []byte, off int64) (int, error) {
 	return bytes.NewReader(m.b).ReadAt(b, off)
 }
 
+func (m *memory) Size() int64 { return int64(len(m.b)) }
+func (m *memory) Drop()       { m.b = nil }
+
 // TestStage adds rows in calls of any length and fills fields late.
 func TestStage(t *testing.T) {
 	const width = 12
@@ -65,22 +68,6 @@ func TestStage(t *testing.T) {
 		if !bytes.Equal(sink.b, want) {
 			t.Errorf("%d rows: staged bytes differ", total)
 		}
-		r := stagedReader{data: sink, width: width, rows: uint64(total)}
-		for n := 0; ; n++ {
-			row, err := r.read()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if row == nil {
-				if n != total {
-					t.Errorf("read %d rows of %d", n, total)
-				}
-				break
-			}
-			if !bytes.Equal(row, want[n*width:(n+1)*width]) {
-				t.Fatalf("row %d differs after reading", n)
-			}
-		}
 	}
 }
 
@@ -92,13 +79,59 @@ func TestEncodedRows(t *testing.T) {
 	if e2.load(eb[:]); e2 != e {
 		t.Errorf("entry %+v became %+v", e, e2)
 	}
-	for _, kind := range []uint32{resultDone, resultMate, resultColl} {
-		r := result{p: 1, row: 1 << 40, kind: kind, mateP: 2, mateN: 3, t: 4, a: 5, b: 6, c: 7, flags: 8}
-		var rb [resultBytes]byte
-		r.put(rb[:])
-		var r2 result
-		if r2.load(rb[:]); r2 != r {
-			t.Errorf("result %+v became %+v", r, r2)
+}
+
+// TestResults adds results of rows in any order and takes them back by blocks.
+func TestResults(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 1))
+	word := func() uint64 { return rng.Uint64() >> rng.IntN(64) }
+	for _, rows := range []uint64{1, resultBlock, 3*resultBlock + 7} {
+		unit := Unit{P: 5, P2PRows: rows, CollRows: rows}
+		sink := &memory{}
+		results := newResults([]Unit{unit}, func() Scratch { return sink })
+		want := map[result]bool{}
+		for range 4 * rows {
+			r := result{p: 5, row: rng.Uint64N(rows), kind: rng.Uint32N(resultCause + 1), mateP: uint32(word()), mateN: xtf.Never, t: word(), a: word(), b: word(), c: word(), flags: uint32(word())}
+			if rng.IntN(2) == 0 {
+				r.mateN = word()
+			}
+			want[r] = true
+			if err := results.add(&r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, bad := range []result{{p: 4}, {p: 6}, {p: 5, row: (rows + resultBlock) / resultBlock * resultBlock}} {
+			if results.add(&bad) == nil {
+				t.Errorf("%d rows: a result for row %d of location %d is taken", rows, bad.row, bad.p)
+			}
+		}
+		of := results.of(5)
+		for kind, lists := range [][]resultList{of.p2p, of.coll} {
+			for i := range lists {
+				err := lists[i].each(sink, func(r *result) error {
+					x := *r
+					x.p, x.row = 5, x.row+uint64(i)*resultBlock
+					if !want[x] || (x.kind >= resultColl) != (kind == 1) {
+						t.Fatalf("%d rows: result %+v comes back", rows, x)
+					}
+					delete(want, x)
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if len(want) > 0 {
+			t.Errorf("%d rows: %d results are lost", rows, len(want))
+		}
+		for range 100 { // damaged storage is an error, or other results, but no panic
+			if len(sink.b) > 0 {
+				sink.b[rng.IntN(len(sink.b))] ^= 1 << rng.IntN(8)
+			}
+			for i := range of.p2p {
+				_ = of.p2p[i].each(sink, func(*result) error { return nil })
+			}
 		}
 	}
 }

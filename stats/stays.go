@@ -14,36 +14,12 @@ import (
 const spanBytes = 16
 
 // spanStream writes spans of time in their order.
-type spanStream struct {
-	sink xtf.Sink // nil: nobody wants them
-	rows []byte
-	err  error
-}
+type spanStream struct{ rowStream }
 
 func (s *spanStream) add(begin, end uint64) {
-	if s.sink == nil {
-		return
-	}
 	s.rows = binary.LittleEndian.AppendUint64(s.rows, begin)
-	if s.rows = binary.LittleEndian.AppendUint64(s.rows, end); len(s.rows) >= pathBlock {
-		s.write()
-	}
-}
-
-func (s *spanStream) write() {
-	if len(s.rows) == 0 || s.err != nil {
-		return
-	}
-	if _, err := s.sink.Append(s.rows); err != nil {
-		s.err = fmt.Errorf("spans of time: %w", err)
-	}
-	s.rows = s.rows[:0]
-}
-
-// flush writes what is left.
-func (s *spanStream) flush() error {
-	s.write()
-	return s.err
+	s.rows = binary.LittleEndian.AppendUint64(s.rows, end)
+	s.added()
 }
 
 // stays are the calls in which messages of the location make progress and that begin
