@@ -128,9 +128,6 @@ const (
 	kindOverhead   // spans of it that records tell, see stats.Outputs
 )
 
-// sortBytes bounds the memory of one sorter.
-const sortBytes = 16 << 20
-
 // analysis is one job on one rank.
 type analysis struct {
 	o            AnalyzeOptions
@@ -151,8 +148,7 @@ type analysis struct {
 	classMemory  int64 // bytes that the search for classes may take
 	ws           *xtfwriter.Workspace
 	store        *xtfwriter.Store
-	entries      *xtfwriter.Sorter // of the location being loaded
-	results      *stats.Results    // of all own locations, from match to finish
+	results      *stats.Results // of all own locations, from match to finish
 	units        []stats.Unit
 	clocks       *clockRepair  // nil: times are those of the source
 	loader       *stats.Loader // while locations are loaded, and batch
@@ -402,9 +398,6 @@ func (a *analysis) measure() error {
 	if err = a.gather(); err != nil {
 		return err
 	}
-	if !a.o.GraphOnly {
-		a.entries = xtfwriter.NewSorter(a.store, stats.EntryBytes, stats.EntryKey, sortBytes)
-	}
 	a.res.Teams = a.teams
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
@@ -426,7 +419,6 @@ func (a *analysis) match() error {
 		return nil
 	}
 	a.meter.Stage("match", 0)
-	a.entries = nil
 	var err error
 	a.results, a.res.Match, err = stats.Match(stats.MatchOptions{
 		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Scratch: a.scratch,

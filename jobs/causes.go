@@ -49,17 +49,23 @@ func (a *analysis) causes() error {
 func (a *analysis) storage() causes.Storage {
 	return causes.Storage{
 		Sorter: func(width, key int) causes.Sorter {
-			return causeSorter{adder{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.o.StoreBytes))}}
+			return causeSorter{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.o.StoreBytes))}
 		},
 		Scratch: func() causes.Scratch { return a.store.Scratch() },
 	}
 }
 
 // causeSortBytes bounds the memory of one sorter of the stage, of which up to four
-// are in use: together less than the sorter of results took.
-func causeSortBytes(store int64) int64 { return max(2<<20, store/32) }
+// are in use.
+func causeSortBytes(store int64) int64 { return min(max(2<<20, store/32), 8<<20) }
 
-type causeSorter struct{ adder }
+// causeSorter gives xtfwriter's sorter the form that package causes asks for.
+type causeSorter struct{ s *xtfwriter.Sorter }
+
+func (s causeSorter) Add(row []byte) error {
+	s.s.Add(row)
+	return nil
+}
 
 func (s causeSorter) Sort() (causes.Rows, error) { return s.s.Sort() }
 

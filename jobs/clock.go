@@ -92,7 +92,7 @@ func (r *clockRepair) load(p trace.P) error {
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), P2P: s[0], Coll: s[1], Sorted: s[2],
 		Borders: nowhere{}, P2PPaths: nowhere{}, CollPaths: nowhere{}, Ends: true,
-		Entries: sorter{adder{a.entries}}, Late: s[3],
+		Scratch: a.scratch, Late: s[3],
 	})
 	if err != nil {
 		return err

@@ -200,13 +200,10 @@ func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 	}
 	loader, err := stats.NewGroupLoader(a.tables, p, stats.Outputs{
 		Calls: arrays[0], IO: arrays[1], RMA: arrays[2], Metrics: arrays[3], P2P: g.rest[groupP2P], Coll: g.rest[groupColl],
-		P2PPaths: g.rest[groupP2PPaths], CollPaths: g.rest[groupCollPaths], Entries: sorter{adder{a.entries}}, Late: g.rest[groupLate],
+		P2PPaths: g.rest[groupP2PPaths], CollPaths: g.rest[groupCollPaths], Sorted: g.rest[groupEntries], Scratch: a.scratch, Late: g.rest[groupLate],
 	}, state)
 	if err == nil {
 		err = a.passGroup(p, t, loader)
-	}
-	if err == nil {
-		err = a.storeEntries(g.rest[groupEntries])
 	}
 	for _, b := range arrays {
 		if err != nil {
@@ -303,34 +300,6 @@ func passBatch(b *trace.Batch, g *guard, at *place, skip *uint64, add func(at pl
 	return err
 }
 
-// storeEntries puts the entries of a group, in order, into a segment.
-func (a *analysis) storeEntries(to *xtfwriter.Segment) error {
-	w := &rowBuffer{to: to}
-	if err := (sorter{adder{a.entries}}).Each(w.Add); err != nil {
-		return err
-	}
-	return w.flush()
-}
-
-// rowBuffer appends rows to a segment, many at once.
-type rowBuffer struct {
-	to   *xtfwriter.Segment
-	rows []byte
-}
-
-func (w *rowBuffer) Add(row []byte) error {
-	if w.rows = append(w.rows, row...); len(w.rows) < pieceBytes {
-		return nil
-	}
-	return w.flush()
-}
-
-func (w *rowBuffer) flush() error {
-	_, err := w.to.Append(w.rows)
-	w.rows = w.rows[:0]
-	return err
-}
-
 // groupSinks take what groups leave beside arrays and channel entries.
 func (l *loading) groupSinks() [groupSegments]func([]byte) error {
 	to := func(s *xtfwriter.Segment) func([]byte) error {
@@ -360,7 +329,7 @@ func (l *loading) join(a *analysis, g *groupRows) error {
 		}
 		s.Drop()
 	}
-	a.entries.AddRun(g.rest[groupEntries])
+	l.loader.AddEntries(g.rest[groupEntries])
 	return nil
 }
 

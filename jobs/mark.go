@@ -160,7 +160,6 @@ func (a *analysis) takeTables() error {
 	if a.c.Rank() == 0 {
 		a.summary, a.section, a.problems = t.Summary, t.Section, t.Problems
 	}
-	a.entries, a.results = nil, nil
 	return nil
 }
 

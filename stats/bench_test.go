@@ -17,8 +17,6 @@ func (d *dropped) Append(b []byte) (int64, error) {
 	return d.n - int64(len(b)), nil
 }
 func (d *dropped) ReadAt([]byte, int64) (int, error) { return 0, nil }
-func (d *dropped) Add([]byte) error                  { return nil }
-func (d *dropped) Each(func([]byte) error) error     { return nil }
 
 // BenchmarkLoader loads location 0 of a generated trace that lies in memory, with
 // rows and without.
@@ -92,6 +90,6 @@ func outputs(rows bool) stats.Outputs {
 	return stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
-		P2P: &dropped{}, Coll: &dropped{}, Entries: &dropped{}, Sorted: &dropped{}, Late: &dropped{},
+		P2P: &dropped{}, Coll: &dropped{}, Sorted: &dropped{}, Late: &dropped{},
 	}
 }

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -11,37 +12,38 @@ import (
 // channelWriter turns sorted entries into the CHANNEL and CHAN arrays, the
 // sorted stream for matching and the table of peers.
 type channelWriter struct {
+	rowStream
 	out     *Outputs
 	id      channelID // of the channel in hand
 	channel xtf.Channel
 	open    bool
 	n       uint64
 	peers   []PeerRange
-	buffer  []byte
 }
 
-// writeChannels orders the channel entries of the location.
+// writeChannels orders the channel entries of the location, or of a group, which leaves it to the location to make channels of them.
 func (l *Loader) writeChannels(rows *Loaded) error {
-	w := channelWriter{out: &l.out, buffer: l.entries}
-	err := l.out.Entries.Each(func(row []byte) error {
-		if l.canceled != nil && entryDirection(row) == xtf.ChannelSend {
-			var e entry
-			if e.load(row); l.canceled[e.posting] {
+	w := channelWriter{rowStream: rowStream{sink: l.out.Sorted}, out: &l.out}
+	add := w.addRow
+	if l.out.Channels != nil {
+		add = func(row []byte) error {
+			if l.canceled != nil && entryDirection(row) == xtf.ChannelSend && l.canceled[entryPosting(row)] {
 				return nil
 			}
+			return w.add(row)
 		}
-		return w.add(row)
-	})
-	if err == nil {
-		err = w.flush()
 	}
+	err := cmp.Or(l.entries.each(add), w.flush())
 	w.endChannel()
-	rows.Peers, l.entries = w.peers, w.buffer
+	rows.Peers = w.peers
 	if err != nil {
 		return fmt.Errorf("channels of location %d: %w", l.p, err)
 	}
 	return nil
 }
+
+// AddEntries adds what Outputs.Sorted of a group got; it belongs to the loader from now on.
+func (l *Loader) AddEntries(run Scratch) { l.entries.runs = append(l.entries.runs, run) }
 
 func (w *channelWriter) add(row []byte) error {
 	if !w.open || w.id != channelOf(row) {
@@ -57,11 +59,7 @@ func (w *channelWriter) add(row []byte) error {
 	chanRow, _ := w.out.Chan.Append()
 	xtf.SetU64(chanRow, 0, entryValue(row, entryRowAt))
 	w.n++
-	w.buffer = append(w.buffer, row...)
-	if len(w.buffer) >= 256<<10 {
-		return w.flush()
-	}
-	return nil
+	return w.addRow(row)
 }
 
 func (w *channelWriter) beginChannel(row []byte) {
@@ -79,12 +77,6 @@ func (w *channelWriter) endChannel() {
 		w.channel.Put(row)
 	}
 	w.open = false
-}
-
-func (w *channelWriter) flush() error {
-	_, err := w.out.Sorted.Append(w.buffer)
-	w.buffer = w.buffer[:0]
-	return err
 }
 
 // cursor reads a run of sorted entries forwards.

@@ -13,9 +13,9 @@ import "encoding/binary"
 // The first entryKey bytes compare like the channel order of the file:
 // (peer, communicator, tag, direction, posting).
 const (
-	entryBytes = 80
-	entryKey   = 24
-	channelKey = 16
+	entryBytes   = 80
+	entryKey     = 24
+	channelBytes = 16
 )
 
 // entry is one operation of a location: where it belongs and what the other
@@ -87,6 +87,9 @@ const (
 
 // entryValue returns the little-endian value at a place of an encoded entry.
 func entryValue(row []byte, at int) uint64 { return binary.LittleEndian.Uint64(row[at:]) }
+
+// entryPosting returns the number of the posting of an encoded entry.
+func entryPosting(row []byte) uint64 { return binary.BigEndian.Uint64(row[16:]) }
 
 // entryChannel returns communicator and tag of an encoded entry.
 func entryChannel(row []byte) (comm, tag uint32) {

@@ -155,6 +155,9 @@ func (l *Loader) FinishGroup(last bool) error {
 		l.completeOps(0)
 		l.endOperations()
 	}
+	if err := l.endChannels(&Loaded{}); err != nil {
+		return err
+	}
 	for _, end := range [...]func() error{l.p2p.finish, l.coll.finish, l.p2pPaths.flush, l.collPaths.flush, l.late.flush} {
 		if err := end(); err != nil && l.err == nil {
 			l.err = err

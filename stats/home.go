@@ -310,42 +310,16 @@ func (m *matcher) mergeStreams(process uint32, all []stream) (source, error) {
 		return source{process, all[0].data, all[0].peers}, nil
 	}
 	sink := m.scratch()
-	cursors := make([]cursor, len(all))
-	for i := range all {
-		cursors[i] = newCursor(all[i].data, 0, all[i].entries(), make([]byte, cursorEntries*entryBytes))
-	}
-	merged := channelMerger{sink: sink}
-	for {
-		least := -1
-		var row []byte
-		for i := range cursors {
-			b, err := cursors[i].peek()
-			if err != nil {
-				return source{}, err
-			}
-			if b != nil && (least < 0 || compareMerged(b, row) < 0) {
-				least, row = i, b
-			}
-		}
-		if least < 0 {
-			break
-		}
-		if err := merged.add(row); err != nil {
-			return source{}, err
-		}
-		cursors[least].take()
-	}
-	if err := merged.flush(); err != nil {
-		return source{}, err
-	}
-	return source{process, sink, merged.peers}, nil
+	merged := channelMerger{rowStream: rowStream{sink: sink}}
+	err := mergeEntries(all, compareMerged, merged.add)
+	return source{process, sink, merged.peers}, cmp.Or(err, merged.flush())
 }
 
 func compareMerged(a, b []byte) int {
 	var x, y entry
 	x.load(a)
 	y.load(b)
-	if c := bytes.Compare(a[:channelKey], b[:channelKey]); c != 0 {
+	if c := bytes.Compare(a[:channelBytes], b[:channelBytes]); c != 0 {
 		return c
 	}
 	if x.direction == xtf.ChannelColl {
@@ -357,11 +331,10 @@ func compareMerged(a, b []byte) int {
 // channelMerger writes merged entries. It marks those that come from another
 // location than the first entry of their channel.
 type channelMerger struct {
-	sink    xtf.Sink
+	rowStream
 	peers   []PeerRange
 	channel channelID
 	first   uint32 // location of the channel's first entry
-	buf     []byte
 }
 
 func (w *channelMerger) add(row []byte) error {
@@ -372,18 +345,8 @@ func (w *channelMerger) add(row []byte) error {
 		w.first = e.p
 	}
 	w.peers = extendRanges(w.peers, row)
-	w.buf = append(w.buf, row...)
 	if e.p != w.first {
-		binary.LittleEndian.PutUint32(w.buf[len(w.buf)-entryBytes+68:], e.flags|entryShared)
+		binary.LittleEndian.PutUint32(row[68:], e.flags|entryShared)
 	}
-	if len(w.buf) >= cursorEntries*entryBytes {
-		return w.flush()
-	}
-	return nil
-}
-
-func (w *channelMerger) flush() error {
-	_, err := w.sink.Append(w.buf)
-	w.buf = w.buf[:0]
-	return err
+	return w.addRow(row)
 }

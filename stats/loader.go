@@ -17,13 +17,13 @@ type Outputs struct {
 	Calls, IO, RMA, Metrics *xtf.ArrayBuilder
 	P2P, Coll               xtf.Sink // staged rows of xtf.P2PRowBytes and xtf.CollRowBytes
 	Channels, Chan          *xtf.ArrayBuilder
-	Entries                 Sorter   // empty, for rows of EntryBytes with EntryKey
-	Sorted                  xtf.Sink // the channel entries in order, for Match
-	Late                    xtf.Sink // results for staged rows, for Match
-	Borders                 xtf.Sink // of executions, as interval.Border, in order
-	P2PPaths, CollPaths     xtf.Sink // call path of the outermost MPI call of each staged row, u32, little-endian
-	Overhead                xtf.Sink // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
-	Stays                   xtf.Sink // the location's stays in MPI for Match, begin, end u64, little-endian
+	Sorted                  xtf.Sink       // the channel entries in order, for Match; of a group for AddEntries
+	Scratch                 func() Scratch // for those of a long location
+	Late                    xtf.Sink       // results for staged rows, for Match
+	Borders                 xtf.Sink       // of executions, as interval.Border, in order
+	P2PPaths, CollPaths     xtf.Sink       // call path of the outermost MPI call of each staged row, u32, little-endian
+	Overhead                xtf.Sink       // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
+	Stays                   xtf.Sink       // the location's stays in MPI for Match, begin, end u64, little-endian
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
 	// which knows events only.
 	Ends bool
@@ -33,25 +33,6 @@ type Outputs struct {
 	// NoSums leaves sums, executions and diagnostics to others, who pass the same events with Counts.
 	NoSums bool
 }
-
-// Adder collects rows of one width, to be ordered by their leading key bytes,
-// compared as bytes. No two rows have equal keys.
-type Adder interface {
-	Add(row []byte) error
-}
-
-// Sorter is an Adder that gives the rows back here.
-type Sorter interface {
-	Adder
-	// Each passes the rows to f in order. It may be called once, after the last Add.
-	Each(f func(row []byte) error) error
-}
-
-// Widths of the rows that Sorters get, and of their leading keys.
-const (
-	EntryBytes = entryBytes
-	EntryKey   = entryKey
-)
 
 // Loader turns the events of one location into rows, in one pass.
 type Loader struct {
@@ -91,8 +72,7 @@ type Loader struct {
 	begun    bool            // no end has used it yet
 	lastColl uint64          // T of the newest COLL row
 	canceled map[uint64]bool // postings that match nothing
-	scratch  [entryBytes]byte
-	entries  []byte // sorted ones, not yet written
+	entries  entryRuns
 	err      error
 
 	ledger     ledger
@@ -176,8 +156,9 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		overhead:   overheadSpans{spanStream: spanStream{l.overhead.to(out.Overhead)}},
 		stays:      stays{spanStream: spanStream{l.stays.to(out.Stays)}},
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
-		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries[:0],
+		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
 	}
+	l.entries.reset(uint32(p), out.Scratch)
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
 	l.site = trace.Undefined
@@ -496,7 +477,7 @@ func (l *Loader) Finish() (*Loaded, error) {
 
 // endChannels writes the channels, unless others do.
 func (l *Loader) endChannels(rows *Loaded) error {
-	if l.err == nil && l.out.Entries != nil {
+	if l.err == nil && l.out.Sorted != nil {
 		l.err = l.writeChannels(rows)
 	}
 	return l.err

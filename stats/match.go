@@ -30,6 +30,7 @@ type Stored interface {
 // Scratch is a sink whose content nobody needs after Drop.
 type Scratch interface {
 	xtf.Sink
+	Size() int64
 	Drop()
 }
 

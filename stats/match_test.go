@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,27 +18,6 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// heap is a Sorter in memory.
-type heap struct {
-	rows [][]byte
-	key  int
-}
-
-func (h *heap) Add(row []byte) error {
-	h.rows = append(h.rows, slices.Clone(row))
-	return nil
-}
-
-func (h *heap) Each(f func([]byte) error) error {
-	slices.SortFunc(h.rows, func(a, b []byte) int { return bytes.Compare(a[:h.key], b[:h.key]) })
-	for _, r := range h.rows {
-		if err := f(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // staging is a location under way in a test: what its load left.
 type staging struct {
@@ -61,7 +39,7 @@ func staged(tb testing.TB, t *Tables, src trace.Source, p trace.P) *staging {
 	l := NewLoader(t, p, Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		P2P: &s.p2p, Coll: &s.coll, Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan),
-		Entries: &heap{key: EntryKey}, Sorted: &s.sorted, Late: &s.late,
+		Scratch: func() Scratch { return &memory{} }, Sorted: &s.sorted, Late: &s.late,
 	})
 	st, err := src.Stream(p)
 	if err != nil {

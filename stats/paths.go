@@ -36,6 +36,13 @@ func (s *rowStream) write() {
 	s.rows = s.rows[:0]
 }
 
+// addRow adds a row.
+func (s *rowStream) addRow(row []byte) error {
+	s.rows = append(s.rows, row...)
+	s.added()
+	return s.err
+}
+
 // flush writes what is left.
 func (s *rowStream) flush() error {
 	s.write()

@@ -278,20 +278,20 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	if l.out.Ends {
 		xtf.SetU64(row, xtf.P2PCallN, l.totals.Events-1)
 	}
-	e := entry{
-		peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag),
+	k := channelKey{peer: xtf.U32(row, xtf.P2PPeer), comm: xtf.U32(row, xtf.P2PComm), tag: xtf.U32(row, xtf.P2PTag)}
+	o := operation{
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.P2PT), end: l.now,
 		bytes: xtf.U64(row, xtf.P2PBytes), post: xtf.U64(row, xtf.P2PPost), stay: op.stay,
 	}
 	if receive {
-		e.direction = xtf.ChannelReceive
+		k.direction = xtf.ChannelReceive
 	} else {
-		e.flags = l.sendFlags(kind)
+		o.flags = l.sendFlags(kind)
 	}
 	if kind&xtf.P2PProbed != 0 {
-		e.post = e.t // a probe posts nothing
+		o.post = o.t // a probe posts nothing
 	}
-	l.writeEntry(&e)
+	l.addEntry(k, o)
 }
 
 // sendFlags tells what a send of the current call waits for. Outside of calls
@@ -315,21 +315,18 @@ func (l *Loader) completeColl(op pendingOp) {
 	if l.out.Ends {
 		xtf.SetU64(row, xtf.CollCallN, l.totals.Events-1)
 	}
-	e := entry{
-		peer: trace.Undefined, comm: xtf.U32(row, xtf.CollComm), tag: trace.Undefined, direction: xtf.ChannelColl,
+	o := operation{
 		posting: op.posting, row: op.row, t: xtf.U64(row, xtf.CollPost), end: l.now,
 		bytes: xtf.U64(row, xtf.CollSent), post: uint64(xtf.U32(row, xtf.CollFlags)&xtf.CollOpMask)<<32 | uint64(xtf.U32(row, xtf.CollRoot)),
 	}
 	if xtf.U64(row, xtf.CollReceived) > 0 {
-		e.flags = entryTakes
+		o.flags = entryTakes
 	}
-	l.writeEntry(&e)
+	l.addEntry(channelKey{trace.Undefined, xtf.U32(row, xtf.CollComm), trace.Undefined, xtf.ChannelColl}, o)
 }
 
-func (l *Loader) writeEntry(e *entry) {
-	e.p = uint32(l.p)
-	e.put(l.scratch[:])
-	if err := l.out.Entries.Add(l.scratch[:]); err != nil && l.err == nil {
+func (l *Loader) addEntry(k channelKey, o operation) {
+	if err := l.entries.add(k, o); err != nil && l.err == nil {
 		l.err = fmt.Errorf("channel entries: %w", err)
 	}
 }

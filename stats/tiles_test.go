@@ -18,7 +18,7 @@ func TestTiles(t *testing.T) {
 			return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), 0, m), m
 		}
 		calls, sink := array(xtf.TypeCall)
-		put := Outputs{Calls: calls, P2P: &memory{}, Coll: &memory{}, Sorted: &memory{}, Entries: noRows{}, Late: &memory{}}
+		put := Outputs{Calls: calls, P2P: &memory{}, Coll: &memory{}, Sorted: &memory{}, Late: &memory{}}
 		put.Channels, _ = array(xtf.TypeChannel)
 		put.Chan, _ = array(xtf.TypeChan)
 		l := NewLoader(tables, 0, put)
@@ -88,12 +88,6 @@ func checkTile(t *testing.T, tables *Tables, x *xtf.Tile, bins []BinRow, calls [
 		t.Errorf("tile %#x: shares %v of %d ticks, %d inside; its region has %d, the most is %d", x.Key, x.Share, width, inside, own, most)
 	}
 }
-
-// noRows is a Sorter that forgets.
-type noRows struct{}
-
-func (noRows) Add([]byte) error              { return nil }
-func (noRows) Each(func([]byte) error) error { return nil }
 
 // rowsOf finishes an array and reads it.
 func rowsOf(t *testing.T, types *xtf.TypeTable, b *xtf.ArrayBuilder, m *memory) (list [][]byte) {

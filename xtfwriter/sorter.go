@@ -73,15 +73,6 @@ func (s *Sorter) Add(row []byte) {
 	s.rows++
 }
 
-// AddRun adds rows that are in order already: a sealed segment without a name, which belongs to the sorter from now on.
-func (s *Sorter) AddRun(seg *Segment) {
-	if s.n > 0 {
-		s.spill()
-	}
-	s.runs = append(s.runs, seg)
-	s.rows += uint64(seg.Size()) / uint64(s.width)
-}
-
 // sortBuffer fills s.order with the rows in buf in their order.
 func (s *Sorter) sortBuffer() {
 	s.order = slices.Grow(s.order[:0], s.n)[:s.n]
