@@ -12,7 +12,7 @@ import (
 // Parts of the memory of a rank, in bytes; see docs/memory.md.
 const (
 	runtimeBytes  = 32 << 20 // Go runtime, buffers of exchange and commit, encoder
-	unitBytes     = 40 << 20 // builders, sorters and decoder of one location
+	unitBytes     = 40 << 20 // builders, channel entries and decoder of one location
 	graphBytes    = 16 << 20 // builder and decoder of one location whose graph alone is kept
 	perEventBytes = 24       // of the largest location: its graph's streams and page tables
 	perEventGraph = 16       // its graph's streams alone

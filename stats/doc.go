@@ -4,11 +4,11 @@
 //
 // # Stages
 //
-//	load    one location: events -> CALL, IO, RMA, METRIC rows, staged P2P and
-//	        COLL rows, channel entries, profile, executions of intervals and
+//	load    one location: events -> CALL, IO, RMA, METRIC, CHANNEL, CHAN rows, staged P2P
+//	        and COLL rows, channel entries, profile, executions of intervals and
 //	        their sums, call paths, diagnostics (Loader)
-//	match   all ranks: channel entries of both sides joined (Match)
-//	finish  one location: staged rows + partners -> P2P, COLL, CHANNEL, CHAN,
+//	match   all ranks: channel entries of both sides joined (Match -> Results)
+//	finish  one location: staged rows + results -> P2P, COLL,
 //	        TIMEBIN, TILE, DIAG rows (Finisher); all ranks: profile, bins and
 //	        diagnostics of the run (Summarizer)
 //	reduce  all ranks: components of locations -> processes -> distributions by
@@ -43,11 +43,13 @@
 //
 // A channel is (communicator, source process, destination process, tag). The
 // k-th send posted on a channel matches the k-th receive posted (MPI 4.1, 3.5,
-// order), collectives are numbered per communicator in posting order. Sends
+// order), collectives are numbered per communicator in posting order. A location
+// orders the entries of its operations by counting those of each channel. Sends
 // travel to the rank that holds the destination's process, in the order
 // (source, destination, communicator, tag, posting); that rank joins them with
 // its own receives and answers. Every result enters one row, so bytes do not
-// depend on the number of ranks.
+// depend on the number of ranks, nor on the order of results: those of a block of
+// rows lie together until Finisher takes them.
 //
 // The members of a collective operation learn, from the rank that owns it, the
 // instants all have in common and the enter that each of them waited for
@@ -78,8 +80,8 @@
 // collective of --between, or while MPI_Init is awaited.
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
 // groupRows of them for each power of 16 locations.
-// Match: 4 pieces of pieceEntries entries of 80 bytes, one sort run, and 16
-// bytes per pair of processes that communicate; for collectives 600 bytes for each
+// entryRuns: see there. Match: 4 pieces of pieceEntries entries of 80 bytes,
+// resultPiece bytes for each resultBlock rows, and 16 bytes per pair of processes that communicate; for collectives 600 bytes for each
 // of roundInstances, or 64 for each of prefixMembers and of the largest communicator's
 // members. Nothing else grows with the
 // number of events but what goes to the Storage.

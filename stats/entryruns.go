@@ -17,22 +17,24 @@ func (k channelKey) compare(o channelKey) int {
 	return cmp.Or(cmp.Compare(k.peer, o.peer), cmp.Compare(k.comm, o.comm), cmp.Compare(k.tag, o.tag), cmp.Compare(k.direction, o.direction))
 }
 
-// operation is an entry but for its channel, which is a number among those of its run.
+// operation is an entry but for its channel.
 type operation struct {
 	posting, row, t, end, bytes, post, stay uint64
-	channel, flags                          uint32
+	flags                                   uint32
 }
 
 // entryRuns orders the channel entries of a location: the operations of a run by counting those of each channel, and then all
 // runs by merging them.
 //
-// Memory: 68 bytes for each of at most runOperations operations, 56 for each channel they use, and to merge mergedEntries
+// Memory: 72 bytes for each of at most runOperations operations, 56 for each channel they use, and to merge mergedEntries
 // entries, or 16 for each run where these are more.
 type entryRuns struct {
 	p        uint32
 	scratch  func() Scratch
 	ops      []operation // since the last run, in the order in which they completed
+	of       []uint32    // number of the channel of each
 	channels []channelKey
+	count    []uint32 // of operations of each channel
 	follow   []uint32 // the channel that was used behind each one last
 	numbers  map[channelKey]uint32
 	last     uint32
@@ -47,8 +49,10 @@ func (r *entryRuns) reset(p uint32, scratch func() Scratch) {
 }
 
 func (r *entryRuns) empty() {
-	r.ops, r.channels, r.follow, r.last = r.ops[:0], r.channels[:0], r.follow[:0], 0
-	clear(r.numbers)
+	r.ops, r.of, r.channels, r.count, r.follow, r.last = r.ops[:0], r.of[:0], r.channels[:0], r.count[:0], r.follow[:0], 0
+	if clear(r.numbers); r.numbers == nil {
+		r.numbers = map[channelKey]uint32{}
+	}
 }
 
 // add adds an operation, which has ended, to a channel.
@@ -58,8 +62,12 @@ func (r *entryRuns) add(k channelKey, o operation) error {
 			return err
 		}
 	}
-	o.channel = r.number(k)
-	r.ops = append(r.ops, o)
+	if len(r.ops) == cap(r.ops) {
+		r.ops = slices.Grow(r.ops, max(64, len(r.ops)))
+	}
+	n := r.number(k)
+	r.count[n]++
+	r.ops, r.of = append(r.ops, o), append(r.of, n)
 	return nil
 }
 
@@ -73,14 +81,9 @@ func (r *entryRuns) number(k channelKey) uint32 {
 	}
 	n, ok := r.numbers[k]
 	if !ok {
-		if n = uint32(len(r.channels)); n == 0 {
-			r.last = 0
-			if r.numbers == nil {
-				r.numbers = map[channelKey]uint32{}
-			}
-		}
+		n = uint32(len(r.channels))
 		r.numbers[k] = n
-		r.channels, r.follow = append(r.channels, k), append(r.follow, 0)
+		r.channels, r.count, r.follow = append(r.channels, k), append(r.count, 0), append(r.follow, 0)
 	}
 	r.follow[r.last], r.last = n, n
 	return n
@@ -93,28 +96,22 @@ func (r *entryRuns) sort() {
 		byKey[i] = uint32(i)
 	}
 	slices.SortFunc(byKey, func(a, b uint32) int { return r.channels[a].compare(r.channels[b]) })
-	at := make([]uint32, len(r.channels)) // where the next operation of each goes
-	for i := range r.ops {
-		at[r.ops[i].channel]++
-	}
-	sum := uint32(0)
+	at, sum := make([]uint32, len(r.channels)), uint32(0) // where the next operation of each goes
 	for _, c := range byKey {
-		at[c], sum = sum, sum+at[c]
+		at[c] = sum
+		sum += r.count[c]
 	}
 	r.order = slices.Grow(r.order[:0], len(r.ops))[:len(r.ops)]
-	for i := range r.ops {
-		c := r.ops[i].channel
+	for i, c := range r.of {
 		r.order[at[c]] = uint32(i)
 		at[c]++
 	}
-	first := uint32(0)
 	for _, c := range byKey { // requests need not end in the order of their posting
-		list := r.order[first:at[c]]
+		list := r.order[at[c]-r.count[c] : at[c]]
 		byPosting := func(a, b uint32) int { return cmp.Compare(r.ops[a].posting, r.ops[b].posting) }
 		if !slices.IsSortedFunc(list, byPosting) {
 			slices.SortFunc(list, byPosting)
 		}
-		first = at[c]
 	}
 }
 
@@ -124,7 +121,7 @@ func (r *entryRuns) sorted(f func(row []byte) error) error {
 	var row [entryBytes]byte
 	for _, i := range r.order {
 		o := &r.ops[i]
-		k := &r.channels[o.channel]
+		k := &r.channels[r.of[i]]
 		e := entry{
 			peer: k.peer, comm: k.comm, tag: k.tag, direction: k.direction,
 			posting: o.posting, row: o.row, t: o.t, end: o.end, bytes: o.bytes, post: o.post, p: r.p, flags: o.flags, stay: o.stay,
