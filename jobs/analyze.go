@@ -146,24 +146,26 @@ type analysis struct {
 	graphs       ccg.Options
 	classOptions predict.ClassOptions
 	classMemory  int64 // bytes that the search for classes may take
-	ws           *xtfwriter.Workspace
-	store        *xtfwriter.Store
-	results      *stats.Results // of all own locations, from match to finish
-	units        []stats.Unit
-	clocks       *clockRepair  // nil: times are those of the source
-	loader       *stats.Loader // while locations are loaded, and batch
-	batch        trace.Batch
-	events       []uint64 // decoded, of each own location
-	last         uint64   // last event of the run, ticks since the origin
-	counts       stats.LevelCounts
-	levels       stats.Levels // of time bins
-	tiles        tiling
-	prov         Provenance
-	id           [16]byte
-	section      []byte         // shared call graph
-	nodes        *interval.Tree // of all locations, from number on
-	paths        *callpath.Tree // the same
-	summary      *stats.Summary // on rank 0, from finish on
+	// of a location whose channel entries are ordered at once
+	runOperations int
+	ws            *xtfwriter.Workspace
+	store         *xtfwriter.Store
+	results       *stats.Results // of all own locations, from match to finish
+	units         []stats.Unit
+	clocks        *clockRepair  // nil: times are those of the source
+	loader        *stats.Loader // while locations are loaded, and batch
+	batch         trace.Batch
+	events        []uint64 // decoded, of each own location
+	last          uint64   // last event of the run, ticks since the origin
+	counts        stats.LevelCounts
+	levels        stats.Levels // of time bins
+	tiles         tiling
+	prov          Provenance
+	id            [16]byte
+	section       []byte         // shared call graph
+	nodes         *interval.Tree // of all locations, from number on
+	paths         *callpath.Tree // the same
+	summary       *stats.Summary // on rank 0, from finish on
 	// locations without rows that take effect before their T, as far as finish was in this run; see causes.Replay.Calm
 	calm map[xtf.TypeID]map[trace.P]bool
 	// what was found that concerns no single location, on rank 0
@@ -313,7 +315,12 @@ func (a *analysis) planMemory() error {
 		here = 1
 	}
 	limitHeap(mem, here, a.size.Bytes)
-	a.store.SetBudget(a.o.StoreBytes)
+	budget := a.o.StoreBytes
+	if !a.o.GraphOnly {
+		a.runOperations = runOperations(budget, a.size.Longest)
+		budget -= int64(a.runOperations-stats.RunOperations) * stats.OperationBytes
+	}
+	a.store.SetBudget(budget)
 	return agree(a.c, err)
 }
 

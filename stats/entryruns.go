@@ -7,8 +7,17 @@ import (
 	"sort"
 )
 
-// runOperations is the number of operations whose entries are ordered at once.
-const runOperations = 1 << 18
+// Of a location RunOperations operations at least are ordered at once; each takes OperationBytes.
+const (
+	RunOperations  = 1 << 18
+	OperationBytes = 72
+)
+
+// The operations of a channel lie in blocks of blockOperations, those of slabOperations in one piece of memory.
+const (
+	blockOperations = 16
+	slabOperations  = 1 << 12
+)
 
 // channelKey is what a channel is known by in one location, in the order of entries.
 type channelKey struct{ peer, comm, tag, direction uint32 }
@@ -23,111 +32,137 @@ type operation struct {
 	flags                                   uint32
 }
 
-// entryRuns orders the channel entries of a location: the operations of a run by counting those of each channel, and then all
-// runs by merging them.
+// runChannel is a channel of the run under way.
+type runChannel struct {
+	channelKey
+	first, last uint32 // block
+	n           uint32 // operations
+	follow      uint32 // number of the channel that was used behind this one last
+	posting     uint64 // greatest
+	mixed       bool   // operations did not complete in the order of their posting
+}
+
+// entryRuns orders the channel entries of a location: it deals the operations of a run to their channels, and merges all runs.
 //
-// Memory: 72 bytes for each of at most runOperations operations, 56 for each channel they use, and to merge mergedEntries
-// entries, or 16 for each run where these are more.
+// Memory: OperationBytes for each of most operations, and to merge mergedEntries entries, or 16 for each run where these are more.
 type entryRuns struct {
 	p        uint32
 	scratch  func() Scratch
-	ops      []operation // since the last run, in the order in which they completed
-	of       []uint32    // number of the channel of each
-	channels []channelKey
-	count    []uint32 // of operations of each channel
-	follow   []uint32 // the channel that was used behind each one last
+	most     int           // operations of a run, if their channels fill their blocks
+	slabs    [][]operation // of blocks
+	next     []uint32      // the block behind each one in its channel
+	channels []runChannel
 	numbers  map[channelKey]uint32
-	last     uint32
-	order    []uint32
+	last     uint32 // channel
 	runs     []Scratch
 }
 
 // reset prepares the entries of another location in the memory of those before.
-func (r *entryRuns) reset(p uint32, scratch func() Scratch) {
-	r.p, r.scratch, r.runs = p, scratch, nil
+func (r *entryRuns) reset(p uint32, scratch func() Scratch, most int) {
+	r.p, r.scratch, r.runs, r.most = p, scratch, nil, max(most, RunOperations)
 	r.empty()
 }
 
 func (r *entryRuns) empty() {
-	r.ops, r.of, r.channels, r.count, r.follow, r.last = r.ops[:0], r.of[:0], r.channels[:0], r.count[:0], r.follow[:0], 0
+	r.next, r.channels, r.last = r.next[:0], r.channels[:0], 0
 	if clear(r.numbers); r.numbers == nil {
 		r.numbers = map[channelKey]uint32{}
 	}
 }
 
 // add adds an operation, which has ended, to a channel.
-func (r *entryRuns) add(k channelKey, o operation) error {
-	if len(r.ops) == runOperations {
+func (r *entryRuns) add(k channelKey, o *operation) error {
+	if len(r.next) == r.most/blockOperations {
 		if err := r.endRun(); err != nil {
 			return err
 		}
 	}
-	if len(r.ops) == cap(r.ops) {
-		r.ops = slices.Grow(r.ops, max(64, len(r.ops)))
+	c := r.channel(k)
+	if c.n%blockOperations == 0 {
+		c.extend(r)
 	}
-	n := r.number(k)
-	r.count[n]++
-	r.ops, r.of = append(r.ops, o), append(r.of, n)
+	c.mixed = c.mixed || o.posting < c.posting
+	c.posting = max(c.posting, o.posting)
+	r.block(c.last)[c.n%blockOperations] = *o
+	c.n++
 	return nil
 }
 
-// number returns the number of a channel.
-func (r *entryRuns) number(k channelKey) uint32 {
+// extend gives the channel one more block.
+func (c *runChannel) extend(r *entryRuns) {
+	b := uint32(len(r.next))
+	if len(r.slabs)*slabOperations == int(b)*blockOperations {
+		r.slabs = append(r.slabs, make([]operation, slabOperations))
+	}
+	if c.n == 0 {
+		c.first = b
+	} else {
+		r.next[c.last] = b
+	}
+	c.last, r.next = b, append(r.next, 0)
+}
+
+func (r *entryRuns) block(i uint32) []operation {
+	const blocks = slabOperations / blockOperations
+	at := i % blocks * blockOperations
+	return r.slabs[i/blocks][at : at+blockOperations]
+}
+
+// channel returns a channel of the run.
+func (r *entryRuns) channel(k channelKey) *runChannel {
 	if len(r.channels) > 0 {
-		if n := r.follow[r.last]; r.channels[n] == k {
+		if n := r.channels[r.last].follow; r.channels[n].channelKey == k {
 			r.last = n
-			return n
+			return &r.channels[n]
 		}
 	}
 	n, ok := r.numbers[k]
 	if !ok {
 		n = uint32(len(r.channels))
 		r.numbers[k] = n
-		r.channels, r.count, r.follow = append(r.channels, k), append(r.count, 0), append(r.follow, 0)
+		r.channels = append(r.channels, runChannel{channelKey: k})
 	}
-	r.follow[r.last], r.last = n, n
-	return n
+	r.channels[r.last].follow, r.last = n, n
+	return &r.channels[n]
 }
 
-// sort fills order with the operations since the last run by channel and posting.
-func (r *entryRuns) sort() {
-	byKey := make([]uint32, len(r.channels))
-	for i := range byKey {
-		byKey[i] = uint32(i)
-	}
-	slices.SortFunc(byKey, func(a, b uint32) int { return r.channels[a].compare(r.channels[b]) })
-	at, sum := make([]uint32, len(r.channels)), uint32(0) // where the next operation of each goes
-	for _, c := range byKey {
-		at[c] = sum
-		sum += r.count[c]
-	}
-	r.order = slices.Grow(r.order[:0], len(r.ops))[:len(r.ops)]
-	for i, c := range r.of {
-		r.order[at[c]] = uint32(i)
-		at[c]++
-	}
-	for _, c := range byKey { // requests need not end in the order of their posting
-		list := r.order[at[c]-r.count[c] : at[c]]
-		byPosting := func(a, b uint32) int { return cmp.Compare(r.ops[a].posting, r.ops[b].posting) }
-		if !slices.IsSortedFunc(list, byPosting) {
-			slices.SortFunc(list, byPosting)
+// each calls f for the operations of a channel in the order of their posting.
+func (c *runChannel) each(r *entryRuns, f func(o *operation) error) error {
+	var list []*operation // of a mixed one
+	for i, b := uint32(0), c.first; i < c.n; i, b = i+blockOperations, r.next[b] {
+		block := r.block(b)[:min(c.n-i, blockOperations)]
+		for k := range block {
+			if c.mixed {
+				list = append(list, &block[k])
+			} else if err := f(&block[k]); err != nil {
+				return err
+			}
 		}
 	}
+	slices.SortFunc(list, func(a, b *operation) int { return cmp.Compare(a.posting, b.posting) })
+	for _, o := range list {
+		if err := f(o); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sorted calls f for the entries since the last run, encoded and in order.
 func (r *entryRuns) sorted(f func(row []byte) error) error {
-	r.sort()
+	slices.SortFunc(r.channels, func(a, b runChannel) int { return a.compare(b.channelKey) })
 	var row [entryBytes]byte
-	for _, i := range r.order {
-		o := &r.ops[i]
-		k := &r.channels[r.of[i]]
-		e := entry{
-			peer: k.peer, comm: k.comm, tag: k.tag, direction: k.direction,
-			posting: o.posting, row: o.row, t: o.t, end: o.end, bytes: o.bytes, post: o.post, p: r.p, flags: o.flags, stay: o.stay,
-		}
-		e.put(row[:])
-		if err := f(row[:]); err != nil {
+	for i := range r.channels {
+		c := &r.channels[i]
+		err := c.each(r, func(o *operation) error {
+			e := entry{
+				peer: c.peer, comm: c.comm, tag: c.tag, direction: c.direction,
+				posting: o.posting, row: o.row, t: o.t, end: o.end, bytes: o.bytes, post: o.post, p: r.p, flags: o.flags, stay: o.stay,
+			}
+			e.put(row[:])
+			return f(row[:])
+		})
+		if err != nil {
 			return err
 		}
 	}
@@ -154,7 +189,7 @@ func (r *entryRuns) each(f func(row []byte) error) error {
 		}
 		r.runs = nil
 	}()
-	if len(r.ops) > 0 {
+	if len(r.next) > 0 {
 		if err := r.endRun(); err != nil {
 			return err
 		}

@@ -12,10 +12,10 @@ import (
 func TestEntryRuns(t *testing.T) {
 	var r entryRuns
 	for _, c := range []struct{ n, channels, moved int }{
-		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {runOperations + 1, 5, 0}, {runOperations + 70000, 40, 100000}, {runOperations + 50000, 1 << 30, 8},
+		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {RunOperations + 1, 5, 0}, {RunOperations + 70000, 40, 100000}, {RunOperations + 50000, 1 << 30, 8},
 	} {
 		rng := rand.New(rand.NewPCG(uint64(c.n), uint64(c.channels)))
-		r.reset(9, func() Scratch { return &memory{} })
+		r.reset(9, func() Scratch { return &memory{} }, 0)
 		var want []entry
 		for i := range c.n {
 			k := rng.IntN(c.channels)
@@ -36,16 +36,16 @@ func TestEntryRuns(t *testing.T) {
 				continue
 			}
 			k, o := parts(e)
-			if err := r.add(k, o); err != nil {
+			if err := r.add(k, &o); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if c.n > 600 {
 			var g entryRuns
-			g.reset(9, nil)
+			g.reset(9, nil, 0)
 			for _, e := range want[500:600] {
 				k, o := parts(e)
-				if err := g.add(k, o); err != nil {
+				if err := g.add(k, &o); err != nil {
 					t.Fatal(err)
 				}
 			}

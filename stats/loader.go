@@ -19,6 +19,7 @@ type Outputs struct {
 	Channels, Chan          *xtf.ArrayBuilder
 	Sorted                  xtf.Sink       // the channel entries in order, for Match; of a group for AddEntries
 	Scratch                 func() Scratch // for those of a long location
+	RunOperations           int            // of which so many are in memory, see RunOperations
 	Late                    xtf.Sink       // results for staged rows, for Match
 	Borders                 xtf.Sink       // of executions, as interval.Border, in order
 	P2PPaths, CollPaths     xtf.Sink       // call path of the outermost MPI call of each staged row, u32, little-endian
@@ -158,7 +159,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},
 		stack: l.stack[:0], pending: l.pending[:0], done: l.done[:0], entries: l.entries,
 	}
-	l.entries.reset(uint32(p), out.Scratch)
+	l.entries.reset(uint32(p), out.Scratch, out.RunOperations)
 	l.mpi.n, l.mpi.probed = xtf.Never, xtf.Never
 	l.mpi.region = trace.Undefined
 	l.site = trace.Undefined

@@ -291,7 +291,7 @@ func (l *Loader) completeP2P(op pendingOp, flags uint32) {
 	if kind&xtf.P2PProbed != 0 {
 		o.post = o.t // a probe posts nothing
 	}
-	l.addEntry(k, o)
+	l.addEntry(k, &o)
 }
 
 // sendFlags tells what a send of the current call waits for. Outside of calls
@@ -322,10 +322,10 @@ func (l *Loader) completeColl(op pendingOp) {
 	if xtf.U64(row, xtf.CollReceived) > 0 {
 		o.flags = entryTakes
 	}
-	l.addEntry(channelKey{trace.Undefined, xtf.U32(row, xtf.CollComm), trace.Undefined, xtf.ChannelColl}, o)
+	l.addEntry(channelKey{trace.Undefined, xtf.U32(row, xtf.CollComm), trace.Undefined, xtf.ChannelColl}, &o)
 }
 
-func (l *Loader) addEntry(k channelKey, o operation) {
+func (l *Loader) addEntry(k channelKey, o *operation) {
 	if err := l.entries.add(k, o); err != nil && l.err == nil {
 		l.err = fmt.Errorf("channel entries: %w", err)
 	}
