@@ -49,11 +49,7 @@ func (w *channelWriter) add(row []byte) error {
 	if !w.open || w.id != channelOf(row) {
 		w.beginChannel(row)
 	}
-	last := &w.peers[len(w.peers)-1]
-	last.Count++
-	if w.channel.Direction == xtf.ChannelSend {
-		last.Sends++
-	}
+	w.peers = extendRanges(w.peers, row)
 	w.channel.Count++
 	w.channel.Bytes += entryValue(row, entryBytesAt)
 	chanRow, _ := w.out.Chan.Append()
@@ -65,10 +61,8 @@ func (w *channelWriter) add(row []byte) error {
 func (w *channelWriter) beginChannel(row []byte) {
 	w.endChannel()
 	w.id, w.open = channelOf(row), true
-	var e entry
-	e.load(row)
-	w.channel = xtf.Channel{Key: xtf.ChannelKey(e.peer, e.comm), Tag: e.tag, Direction: e.direction, First: w.n}
-	w.peers = openRange(w.peers, &e)
+	k := entryChannel(row)
+	w.channel = xtf.Channel{Key: xtf.ChannelKey(k.peer, k.comm), Tag: k.tag, Direction: k.direction, First: w.n}
 }
 
 func (w *channelWriter) endChannel() {
@@ -113,6 +107,21 @@ func (c *cursor) peek() ([]byte, error) {
 
 // take drops the entry that peek returned.
 func (c *cursor) take() { c.buf = c.buf[entryBytes:] }
+
+// eachEntry calls f for entries [first, first+count) of a source.
+func (m *matcher) eachEntry(s *source, first, count uint64, store []byte, f func(row []byte, e *entry)) {
+	c := newCursor(s.data, first, count, store)
+	for range count {
+		row, err := c.peek()
+		if m.fail(err); row == nil {
+			return
+		}
+		var e entry
+		e.load(row)
+		f(row, &e)
+		c.take()
+	}
+}
 
 // source is the channel entries of one process at its home rank.
 type source struct {

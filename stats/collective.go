@@ -97,18 +97,12 @@ func (m *matcher) localMembers() ([]member, []commCount) {
 }
 
 func (m *matcher) settleSelf(x member) {
-	c := newCursor(x.src.data, x.first, x.count, make([]byte, cursorEntries*entryBytes))
-	for k := uint64(0); ; k++ {
-		row, err := c.peek()
-		if m.fail(err); row == nil {
-			return
-		}
-		var e entry
-		e.load(row)
-		own := m.memberInstance(&x, &e)
-		m.deliverColl(&own, &x, k, &e)
-		c.take()
-	}
+	k := uint64(0)
+	m.eachEntry(x.src, x.first, x.count, make([]byte, cursorEntries*entryBytes), func(_ []byte, e *entry) {
+		own := m.memberInstance(&x, e)
+		m.deliverColl(&own, &x, k, e)
+		k++
+	})
 }
 
 // collectiveRound reduces instances [lo, hi). An error is one of the communicator.
@@ -160,17 +154,11 @@ func (m *matcher) eachInstance(members []member, lo, hi uint64, f func(x *member
 		if first >= end {
 			continue
 		}
-		c := newCursor(x.src.data, x.first+first-x.base, end-first, store)
-		for g := first; g < end; g++ {
-			row, err := c.peek()
-			if m.fail(err); row == nil {
-				break
-			}
-			var e entry
-			e.load(row)
-			f(x, g, &e)
-			c.take()
-		}
+		g := first
+		m.eachEntry(x.src, x.first+first-x.base, end-first, store, func(_ []byte, e *entry) {
+			f(x, g, e)
+			g++
+		})
 	}
 }
 

@@ -44,7 +44,7 @@
 // A channel is (communicator, source process, destination process, tag). The
 // k-th send posted on a channel matches the k-th receive posted (MPI 4.1, 3.5,
 // order), collectives are numbered per communicator in posting order. A location
-// orders the entries of its operations by counting those of each channel. Sends
+// deals its operations to their channels (entryRuns). Sends
 // travel to the rank that holds the destination's process, in the order
 // (source, destination, communicator, tag, posting); that rank joins them with
 // its own receives and answers. Every result enters one row, so bytes do not
@@ -80,7 +80,7 @@
 // collective of --between, or while MPI_Init is awaited.
 // Summarizer: three times wholeRows rows of 48 bytes; TileGroups: three times
 // groupRows of them for each power of 16 locations.
-// entryRuns: see there. Match: 4 pieces of pieceEntries entries of 80 bytes,
+// Match: 4 pieces of pieceEntries entries of 80 bytes,
 // resultPiece bytes for each resultBlock rows, and 16 bytes per pair of processes that communicate; for collectives 600 bytes for each
 // of roundInstances, or 64 for each of prefixMembers and of the largest communicator's
 // members. Nothing else grows with the

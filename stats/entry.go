@@ -91,9 +91,9 @@ func entryValue(row []byte, at int) uint64 { return binary.LittleEndian.Uint64(r
 // entryPosting returns the number of the posting of an encoded entry.
 func entryPosting(row []byte) uint64 { return binary.BigEndian.Uint64(row[16:]) }
 
-// entryChannel returns communicator and tag of an encoded entry.
-func entryChannel(row []byte) (comm, tag uint32) {
-	return binary.BigEndian.Uint32(row[4:]), binary.BigEndian.Uint32(row[8:])
+// entryChannel returns the channel of an encoded entry.
+func entryChannel(row []byte) channelKey {
+	return channelKey{binary.BigEndian.Uint32(row), binary.BigEndian.Uint32(row[4:]), binary.BigEndian.Uint32(row[8:]), entryDirection(row)}
 }
 
 // channelID is the channel of an encoded entry, as it compares fastest.

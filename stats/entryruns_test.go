@@ -12,7 +12,7 @@ import (
 func TestEntryRuns(t *testing.T) {
 	var r entryRuns
 	for _, c := range []struct{ n, channels, moved int }{
-		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {RunOperations + 1, 5, 0}, {RunOperations + 70000, 40, 100000}, {RunOperations + 50000, 1 << 30, 8},
+		{0, 1, 0}, {1, 1, 0}, {1000, 3, 1}, {1000, 1000, 30}, {RunOperations + 1000, 40, 100000}, {40000, 1 << 30, 0}, {60000, 1 << 30, 50000},
 	} {
 		rng := rand.New(rand.NewPCG(uint64(c.n), uint64(c.channels)))
 		r.reset(9, func() Scratch { return &memory{} }, 0)

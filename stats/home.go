@@ -271,32 +271,25 @@ func (m *matcher) receiveShip(from int) ([]stream, error) {
 
 // extendRanges adds an encoded entry to a table of peer ranges.
 func extendRanges(peers []PeerRange, row []byte) []PeerRange {
-	var e entry
-	e.load(row)
-	peers = openRange(peers, &e)
+	k := entryChannel(row)
+	coll := k.direction == xtf.ChannelColl
+	n := len(peers)
+	if n == 0 || peers[n-1].Peer != k.peer || peers[n-1].Coll != coll || coll && peers[n-1].Comm != k.comm {
+		r := PeerRange{Peer: k.peer, Coll: coll}
+		if n > 0 {
+			r.First = peers[n-1].First + peers[n-1].Count
+		}
+		if coll {
+			r.Comm = k.comm
+		}
+		peers = append(peers, r)
+	}
 	last := &peers[len(peers)-1]
 	last.Count++
-	if e.direction == xtf.ChannelSend {
+	if k.direction == xtf.ChannelSend {
 		last.Sends++
 	}
 	return peers
-}
-
-// openRange makes sure that the last range is the one of e.
-func openRange(peers []PeerRange, e *entry) []PeerRange {
-	coll := e.direction == xtf.ChannelColl
-	n := len(peers)
-	if n > 0 && peers[n-1].Peer == e.peer && peers[n-1].Coll == coll && (!coll || peers[n-1].Comm == e.comm) {
-		return peers
-	}
-	r := PeerRange{Peer: e.peer, Coll: coll}
-	if n > 0 {
-		r.First = peers[n-1].First + peers[n-1].Count
-	}
-	if coll {
-		r.Comm = e.comm
-	}
-	return append(peers, r)
 }
 
 // mergeStreams makes one source of the locations of a process. One location is

@@ -161,18 +161,10 @@ func (m *matcher) matchUnknown() {
 			if r.Coll {
 				continue
 			}
-			c := newCursor(s.data, r.First, r.Count, store)
 			var seq sequence
-			for {
-				row, err := c.peek()
-				if m.fail(err); row == nil {
-					break
-				}
-				var e entry
-				e.load(row)
+			m.eachEntry(s, r.First, r.Count, store, func(row []byte, e *entry) {
 				m.deliver(&result{p: e.p, row: e.row, kind: resultMate, mateP: trace.Undefined, mateN: xtf.Never, t: xtf.Never, a: seq.next(row), b: xtf.Never})
-				c.take()
-			}
+			})
 		}
 	}
 }

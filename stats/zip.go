@@ -402,11 +402,10 @@ func (r *receiver) seek(s, d, comm, tag uint32) []byte {
 			continue
 		}
 		if order == 0 && entryDirection(row) == xtf.ChannelReceive {
-			c, t := entryChannel(row)
-			switch {
-			case c == comm && t == tag:
+			switch k := entryChannel(row); {
+			case k.comm == comm && k.tag == tag:
 				return row
-			case c > comm || c == comm && t > tag:
+			case k.comm > comm || k.comm == comm && k.tag > tag:
 				return nil
 			}
 		}

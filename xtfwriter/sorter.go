@@ -2,10 +2,9 @@ package xtfwriter
 
 import (
 	"bytes"
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"io"
-	"math/bits"
 	"slices"
 )
 
@@ -17,7 +16,7 @@ const mergeFan = 64
 // Rows with equal keys keep the order they were added in, so the result does not
 // depend on the memory.
 //
-// Memory: what NewSorter got, for the buffer and 32 bytes a row for its order;
+// Memory: what NewSorter got, for the buffer and 4 bytes a row for its order;
 // while merging the same again at most, for reading the runs.
 type Sorter struct {
 	st    *Store
@@ -26,19 +25,10 @@ type Sorter struct {
 	limit int      // rows of the buffer
 	buf   [][]byte // blocks of blockRows rows, so that growing moves nothing
 	n     int      // rows in buf
-	order []ranked
-	spare []ranked
+	order []uint32
 	runs  []*Segment
 	rows  uint64
-	rise  bool // rows in buf are in order so far
 	err   error
-}
-
-// ranked is a row of the buffer and the bits of its key that tell rows apart, as
-// far as 64 of them do.
-type ranked struct {
-	key uint64
-	row uint32
 }
 
 // blockRows is the number of rows of one block of the buffer.
@@ -53,17 +43,14 @@ func (s *Sorter) row(i int) []byte {
 // NewSorter sorts rows of width bytes by their first key bytes, compared as
 // bytes, holding about memory bytes of them.
 func NewSorter(st *Store, width, key int, memory int64) *Sorter {
-	rows := max(16, int(min(memory, 1<<30))/(width+32))
-	return &Sorter{st: st, width: width, key: key, limit: rows, rise: true}
+	rows := max(16, int(min(memory, 1<<30))/(width+4))
+	return &Sorter{st: st, width: width, key: key, limit: rows}
 }
 
 // Add adds a copy of row. An error of the store shows in Sort.
 func (s *Sorter) Add(row []byte) {
 	if s.n >= s.limit {
 		s.spill()
-	}
-	if s.rise && s.n > 0 {
-		s.rise = bytes.Compare(s.row(s.n - 1)[:s.key], row[:s.key]) <= 0
 	}
 	if s.n/blockRows == len(s.buf) {
 		s.buf = append(s.buf, make([]byte, min(blockRows, s.limit)*s.width))
@@ -75,129 +62,13 @@ func (s *Sorter) Add(row []byte) {
 
 // sortBuffer fills s.order with the rows in buf in their order.
 func (s *Sorter) sortBuffer() {
-	s.order = slices.Grow(s.order[:0], s.n)[:s.n]
-	for i := range s.order {
-		s.order[i] = ranked{row: uint32(i)}
+	s.order = s.order[:0]
+	for i := range s.n {
+		s.order = append(s.order, uint32(i))
 	}
-	if s.rise {
-		return
-	}
-	digits, whole := s.telling()
-	n := 0
-	for _, d := range digits {
-		n += int(d.bits)
-	}
-	for i := range s.order {
-		row := s.row(i)
-		var k uint64
-		for _, d := range digits {
-			k = k<<d.bits | uint64(row[d.at]&d.mask)
-		}
-		s.order[i].key = k
-	}
-	s.radix(n)
-	if !whole {
-		s.sortTies()
-	}
-}
-
-// digit is the low bits of one key byte in which rows differ.
-type digit struct {
-	at   int
-	bits uint8
-	mask byte
-}
-
-// telling lists the bits of the key that decide the order: those in which rows
-// differ, without bytes that differ from the first row's just as an earlier one
-// does. At most 64 bits; whole tells whether that is all.
-func (s *Sorter) telling() (list []digit, whole bool) {
-	total := 0
-	differing := s.differing()
-	for i, d := range differing {
-		if d == 0 || slices.ContainsFunc(list, func(k digit) bool { return d == differing[k.at] && s.follows(i, k.at) }) {
-			continue
-		}
-		n := bits.Len8(d)
-		if total += n; total > 64 {
-			return list, false
-		}
-		list = append(list, digit{i, uint8(n), byte(1<<n - 1)})
-	}
-	return list, true
-}
-
-// differing returns for each byte of the key the bits in which any row differs
-// from the first.
-func (s *Sorter) differing() []byte {
-	words := make([]uint64, s.key/8)
-	rest := make([]byte, s.key%8)
-	first := s.row(0)
-	for r := 1; r < s.n; r++ {
-		row := s.row(r)
-		for i := range words {
-			words[i] |= binary.LittleEndian.Uint64(row[8*i:]) ^ binary.LittleEndian.Uint64(first[8*i:])
-		}
-		for i := range rest {
-			rest[i] |= row[8*len(words)+i] ^ first[8*len(words)+i]
-		}
-	}
-	var out []byte
-	for _, w := range words {
-		out = binary.LittleEndian.AppendUint64(out, w)
-	}
-	return append(out, rest...)
-}
-
-// follows reports whether byte i of every key differs from the first key's just
-// as byte k does, so that rows with equal bytes k have equal bytes i.
-func (s *Sorter) follows(i, k int) bool {
-	x := s.row(0)[i] ^ s.row(0)[k]
-	for r := 1; r < s.n; r++ {
-		if row := s.row(r); row[i]^row[k] != x {
-			return false
-		}
-	}
-	return true
-}
-
-// radixBits is the number of key bits that one pass of radix orders.
-const radixBits = 11
-
-// radix sorts s.order by its keys of n bits, lowest first; it is stable.
-func (s *Sorter) radix(n int) {
-	s.spare = slices.Grow(s.spare[:0], len(s.order))[:len(s.order)]
-	for shift := 0; shift < n; shift += radixBits {
-		var at [1<<radixBits + 1]uint32
-		for i := range s.order {
-			at[s.order[i].key>>shift&(1<<radixBits-1)+1]++
-		}
-		for i := 1; i < len(at); i++ {
-			at[i] += at[i-1]
-		}
-		for _, r := range s.order {
-			d := r.key >> shift & (1<<radixBits - 1)
-			s.spare[at[d]] = r
-			at[d]++
-		}
-		s.order, s.spare = s.spare, s.order
-	}
-}
-
-// sortTies orders rows whose keys agree in the telling bits by their whole key.
-func (s *Sorter) sortTies() {
-	for i := 0; i < len(s.order); {
-		j := i + 1
-		for j < len(s.order) && s.order[j].key == s.order[i].key {
-			j++
-		}
-		if j-i > 1 {
-			slices.SortStableFunc(s.order[i:j], func(a, b ranked) int {
-				return bytes.Compare(s.row(int(a.row))[:s.key], s.row(int(b.row))[:s.key])
-			})
-		}
-		i = j
-	}
+	slices.SortFunc(s.order, func(a, b uint32) int {
+		return cmp.Or(bytes.Compare(s.row(int(a))[:s.key], s.row(int(b))[:s.key]), cmp.Compare(a, b))
+	})
 }
 
 // spill stores the buffer as a run.
@@ -206,7 +77,7 @@ func (s *Sorter) spill() {
 		s.sortBuffer()
 		s.err = s.store(&bufferRows{s: s})
 	}
-	s.n, s.rise = 0, true
+	s.n = 0
 }
 
 // store writes rows as a new run.
@@ -250,7 +121,7 @@ func (b *bufferRows) next() ([]byte, error) {
 	if b.i == len(b.s.order) {
 		return nil, nil
 	}
-	row := b.s.row(int(b.s.order[b.i].row))
+	row := b.s.row(int(b.s.order[b.i]))
 	b.i++
 	return row, nil
 }
@@ -300,7 +171,7 @@ func (s *Sorter) Sort() (*Rows, error) {
 	if s.n > 0 {
 		s.spill()
 	}
-	s.buf, s.order, s.spare = nil, nil, nil
+	s.buf, s.order = nil, nil
 	for s.err == nil && len(s.runs) > mergeFan {
 		s.err = s.pass()
 	}
@@ -345,7 +216,7 @@ func (s *Sorter) drop() {
 		seg.Drop()
 	}
 	s.runs, s.order = nil, s.order[:0]
-	s.n, s.rows, s.rise, s.err = 0, 0, true, nil
+	s.n, s.rows, s.err = 0, 0, nil
 }
 
 // Next advances to the next row.
