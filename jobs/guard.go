@@ -31,35 +31,29 @@ func (g *guard) check(b *trace.Batch) {
 	}
 	for i := range b.Events {
 		e := &b.Events[i]
-		tooMuch := g.tooMuch(b, e)
-		if e.Time >= g.last && tooMuch == "" {
-			g.last = e.Time
-			continue
+		if e.Time >= g.last && uint64(e.Time-g.origin) > g.most {
+			g.cut(b, i, fmt.Sprintf("an event more than %d ticks after the first of the trace", g.most))
+			return
 		}
-		event := b.First + uint64(i)
-		if tooMuch == "" {
-			g.diags.Add(trace.Diagnostic{Code: trace.DiagTimeBackwards, Time: e.Time, Event: event, Worst: uint64(g.last - e.Time)})
+		for _, field := range e.Kind.Sizes() {
+			v := b.Words(e)[field]
+			if v > g.most-g.bytes {
+				g.cut(b, i, fmt.Sprintf("more than %d bytes in the operations of one location", g.most))
+				return
+			}
+			g.bytes += v
+		}
+		if e.Time < g.last {
+			g.diags.Add(trace.Diagnostic{Code: trace.DiagTimeBackwards, Time: e.Time, Event: b.First + uint64(i), Worst: uint64(g.last - e.Time)})
 			e.Time = g.last
-			continue
 		}
-		g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: event, Detail: tooMuch + "; the rest of the location is left out"})
-		b.Events = b.Events[:i]
-		g.ended = true
-		return
+		g.last = e.Time
 	}
 }
 
-// tooMuch says what of an event is more than a location may have, "" for nothing.
-func (g *guard) tooMuch(b *trace.Batch, e *trace.Event) string {
-	if e.Time >= g.last && uint64(e.Time-g.origin) > g.most {
-		return fmt.Sprintf("an event more than %d ticks after the first of the trace", g.most)
-	}
-	for _, i := range e.Kind.Sizes() {
-		v := b.Words(e)[i]
-		if v > g.most-g.bytes {
-			return fmt.Sprintf("more than %d bytes in the operations of one location", g.most)
-		}
-		g.bytes += v
-	}
-	return ""
+// cut ends the location before event i of a batch, which has too much.
+func (g *guard) cut(b *trace.Batch, i int, tooMuch string) {
+	g.diags.Add(trace.Diagnostic{Code: trace.DiagOverflow, Time: g.last, Event: b.First + uint64(i), Detail: tooMuch + "; the rest of the location is left out"})
+	b.Events = b.Events[:i]
+	g.ended = true
 }
