@@ -26,7 +26,7 @@ func Parse(b []byte) (*Tree, error) {
 	if end == 0 || count == 0 || count-1 > uint64(r.Len())/2 {
 		return nil, errDamaged
 	}
-	t := &Tree{paths: make([]Path, 1, count), newest: make([]uint32, count), end: uint32(end)}
+	t := &Tree{paths: make([]Path, 1, count), end: uint32(end)}
 	t.paths[0] = Path{Parent: None, Region: None}
 	seen := make(map[uint64]uint32, count)
 	for n := uint64(1); n < count; n++ {

@@ -25,14 +25,17 @@ type Path struct {
 // Tree is a set of call paths. The zero Tree is not valid, see New.
 type Tree struct {
 	paths    []Path
-	newest   []uint32          // child of each path that was asked for last, 0 for none
-	children map[uint64]uint32 // by parent << 32 | region; nil until needed
-	end      uint32            // paths of this level and deeper ones are cut off
+	recent   [recentPaths]uint32 // children asked for lately, by hash of parent and region; 0 for none
+	children map[uint64]uint32   // by parent << 32 | region; nil until needed
+	end      uint32              // paths of this level and deeper ones are cut off
 }
+
+// recentPaths is how many children are found without the map.
+const recentPaths = 256
 
 // New returns the tree of path 0 alone.
 func New() *Tree {
-	return &Tree{paths: []Path{{Parent: None, Region: None}}, newest: []uint32{0}, end: MaxLevel + 1}
+	return &Tree{paths: []Path{{Parent: None, Region: None}}, end: MaxLevel + 1}
 }
 
 // Len is the number of paths.
@@ -44,7 +47,8 @@ func (t *Tree) Path(n uint32) Path { return t.paths[n] }
 // Child returns the path of region called on parent, which must exist. At the
 // limits of a location that is parent itself. O(1).
 func (t *Tree) Child(parent, region uint32) uint32 {
-	if c := t.newest[parent]; c != 0 && t.paths[c].Region == region {
+	recent := &t.recent[childKey(parent, region)*0x9E3779B97F4A7C15>>56]
+	if c := *recent; t.paths[c].Parent == parent && t.paths[c].Region == region {
 		return c
 	}
 	c, ok := t.find(parent, region)
@@ -54,7 +58,7 @@ func (t *Tree) Child(parent, region uint32) uint32 {
 		}
 		c = t.add(parent, region)
 	}
-	t.newest[parent] = c
+	*recent = c
 	return c
 }
 
@@ -73,7 +77,6 @@ func (t *Tree) find(parent, region uint32) (uint32, bool) {
 func (t *Tree) add(parent, region uint32) uint32 {
 	c := uint32(len(t.paths))
 	t.paths = append(t.paths, Path{Parent: parent, Region: region, Level: t.paths[parent].Level + 1})
-	t.newest = append(t.newest, 0)
 	t.children[childKey(parent, region)] = c
 	return c
 }
@@ -129,8 +132,7 @@ func (t *Tree) cut(end uint32, most int) {
 		table[n] = uint32(len(kept))
 		kept = append(kept, p)
 	}
-	t.paths, t.children = kept, nil
-	t.newest = make([]uint32, len(kept))
+	t.paths, t.children, t.recent = kept, nil, [recentPaths]uint32{}
 }
 
 func (t *Tree) deepest() (level uint32) {
@@ -176,8 +178,7 @@ func (t *Tree) Number() {
 			stack = append(stack, order[i-1])
 		}
 	}
-	t.paths, t.children = paths, nil
-	t.newest = make([]uint32, len(paths))
+	t.paths, t.children, t.recent = paths, nil, [recentPaths]uint32{}
 }
 
 // Locate returns the path of t for every path of o; a path that t lost is its
