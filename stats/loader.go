@@ -258,14 +258,17 @@ func (l *Loader) enter(ref uint32, event uint8) {
 		l.mpi.asides++
 	}
 	if l.rows {
-		c := xtf.Call{T: l.now, End: xtf.Never, Parent: l.innermost(), Region: ref, Depth: uint32(len(l.stack)), Class: uint32(class), Flags: flags}
+		var c xtf.Call // field by field: a composite would be built elsewhere and copied in wider words than it was written
+		c.T, c.End, c.Parent, c.Region, c.Depth, c.Class, c.Flags = l.now, xtf.Never, l.innermost(), ref, uint32(len(l.stack)), uint32(class), flags
 		c.Put(row)
 	}
 	if l.sums {
 		l.beginSums(int32(index))
 	}
 	l.markers.entered = len(l.stack)
-	l.stack = append(l.stack, frame{enter: l.now, n: n, region: ref, index: int32(index), path: path})
+	l.stack = append(l.stack, frame{})
+	f := &l.stack[len(l.stack)-1]
+	f.enter, f.n, f.region, f.index, f.path = l.now, n, ref, int32(index), path
 	if u := l.t.plan.Uses[index]; u != 0 {
 		l.used(u, index)
 	}
@@ -307,9 +310,9 @@ func (l *Loader) leave(ref uint32) {
 // close ends the innermost call now.
 func (l *Loader) close(flags uint32) {
 	top := len(l.stack) - 1
-	f := l.stack[top]
+	f := &l.stack[top] // stays as it is until the next enter
 	if l.sums {
-		l.endSums(&f)
+		l.endSums(f)
 	}
 	l.stack = l.stack[:top]
 	took := l.now - f.enter
