@@ -84,16 +84,10 @@ type Builder struct {
 	calls  []uint32 // by region: 1 + tuple of the plain call
 	lists  []uint32 // by region: 1 + tuple of its Groups and Repeats
 	leaves []uint32 // by tuple: the node without children
-	single [singleSlots]singleCall
+	callOf []uint32 // by node: the newest call that has it alone
 	recent recentRecords
 	err    error
 }
-
-// singleCall remembers a call with one child: most calls that are not leaves
-// hold one record.
-type singleCall struct{ tuple, child, id uint32 }
-
-const singleSlots = 256
 
 // NewBuilder returns a builder for location p.
 func NewBuilder(defs *trace.Definitions, p trace.P, o Options) *Builder {
@@ -117,7 +111,7 @@ func (b *Builder) Reset(p trace.P) {
 	b.gaps, b.values, b.payload = b.gaps[:0], b.values[:0], b.payload[:0]
 	b.first, b.last, b.events = 0, 0, 0
 	b.calls, b.lists, b.leaves = b.calls[:0], b.lists[:0], b.leaves[:0]
-	clear(b.single[:])
+	b.callOf = b.callOf[:0]
 	clear(b.recent[:])
 	b.frames = append(b.frames[:0], frame{ref: trace.Undefined, region: trace.Undefined})
 }
@@ -369,16 +363,19 @@ func (b *Builder) close(top *frame, tuple uint32) error {
 func (b *Builder) closeSingle(tuple, child uint32) error {
 	b.list.pop(1)
 	b.frames = b.frames[:len(b.frames)-1]
-	known := &b.single[(tuple*31+child)%singleSlots]
-	if known.id != 0 && known.tuple == tuple && known.child == child {
-		return b.appendNode(known.id)
+	meta := uint32(kindCall)<<kindShift | tuple
+	for int64(len(b.callOf)) <= int64(child) {
+		b.callOf = append(b.callOf, 0)
+	}
+	if id := b.callOf[child]; id != 0 && b.store.meta[id] == meta {
+		return b.appendNode(id)
 	}
 	b.ids = append(b.ids[:0], child)
-	id, err := b.store.intern(uint32(kindCall)<<kindShift|tuple, b.ids)
+	id, err := b.store.intern(meta, b.ids)
 	if err != nil {
 		return err
 	}
-	*known = singleCall{tuple, child, id}
+	b.callOf[child] = id
 	return b.appendNode(id)
 }
 

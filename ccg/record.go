@@ -61,7 +61,7 @@ func (b *Builder) record(batch *trace.Batch, e *trace.Event) error {
 
 // recentRecords find the node of a record that was met lately without the index
 // of tuples. What they hold decides the time, not the result.
-type recentRecords [128]recentRecord
+type recentRecords [1024]recentRecord
 
 // recentRecord is a cache line: the words of a tuple and its node.
 type recentRecord struct {
@@ -75,7 +75,7 @@ func (r *recentRecords) at(words []uint64) *recentRecord {
 	for _, w := range words {
 		h = bits.RotateLeft64(h, 9) ^ w
 	}
-	return &r[h*factors[0]>>57]
+	return &r[h*factors[0]>>54]
 }
 
 func (r *recentRecord) set(words []uint64, id uint32) {
