@@ -221,13 +221,13 @@ func (st *Store) give(b []byte) {
 	}
 }
 
-// shrink spills the oldest chunks until a quarter of the budget is free.
+// shrink spills the oldest chunks, as many as are kept for reuse or a quarter of the budget: new ones take their memory.
 func (st *Store) shrink() error {
 	if st.memory <= st.budget {
 		return nil
 	}
 	i := 0
-	for ; i < len(st.order) && st.memory > st.budget/4*3; i++ {
+	for ; i < len(st.order) && st.memory > st.budget-min(st.budget/4, spareChunks*lastChunk); i++ {
 		c := st.order[i]
 		if c.mem == nil {
 			continue
