@@ -280,7 +280,8 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 	l.mpi.calls = l.ledger.callsBefore(l.now)
 	l.mpi.marker, l.mpi.half, l.mpi.part, l.mpi.between, l.mpi.posted = false, false, false, false, false
 	if l.mpi.counted {
-		l.mpi.counted, l.mpi.ops = false, operations{}
+		l.mpi.counted = false
+		clear(l.mpi.ops[:])
 	}
 	l.mpi.enter, l.mpi.n, l.mpi.region, l.mpi.index = l.now, n, ref, int32(index)
 	l.mpi.p2p, l.mpi.coll = l.p2p.len(), l.coll.len()

@@ -23,8 +23,6 @@ type sumBuilder struct {
 	filter []int // columns that filters read
 	packs  bool  // they fit the key of an entry
 	memo   [memoSize]passes
-	cursor int // entry used last
-	oldest int
 	a, c   []uint64 // k per page, one page more than sealed
 	totals []uint64
 	acc    []uint64 // of the page in hand
@@ -39,7 +37,6 @@ type passes struct {
 	key   uint64
 	mask  uint32 // sums that pass
 	other uint32 // those of them that need more of the row than T and End
-	used  bool
 	rows  uint64
 	ticks uint64
 }
@@ -53,7 +50,7 @@ type waiting struct {
 	full []uint64 // its values of RuleAtEnd sums, nil if there are none
 }
 
-const memoSize = 8
+const memoSize = 64
 
 // newSumBuilder returns nil for types without sums or without an End.
 func newSumBuilder(t *Type) *sumBuilder {
@@ -72,7 +69,10 @@ func newSumBuilder(t *Type) *sumBuilder {
 		bytes += max(4, t.Columns[c].Width)
 	}
 	s.packs = bytes <= 8
-	s.search(0, make([]byte, t.RowBytes))
+	zero := make([]byte, t.RowBytes)
+	for i := range s.memo { // an entry of any key is right for it
+		s.replace(&s.memo[i], 0, zero)
+	}
 	return s
 }
 
@@ -92,37 +92,29 @@ func (s *sumBuilder) find(row []byte) *passes {
 		col := &s.typ.Columns[c]
 		key = key<<32 | loadValue(row[col.Offset:], col.Width)
 	}
-	if s.memo[s.cursor].key == key && s.packs {
-		return &s.memo[s.cursor]
+	p := &s.memo[key*0x9E3779B97F4A7C15>>58]
+	if p.key != key || !s.packs {
+		s.flush(p)
+		s.replace(p, key, row)
 	}
-	return s.search(key, row)
+	return p
 }
 
-// search finds or makes the entry of a key that is not the last one used.
-func (s *sumBuilder) search(key uint64, row []byte) *passes {
-	if s.packs {
-		for i := range s.memo {
-			if s.memo[i].key == key && s.memo[i].used {
-				s.cursor = i
-				return &s.memo[i]
-			}
-		}
-	}
-	s.oldest = (s.oldest + 1) % memoSize
-	s.cursor = s.oldest
-	p := &s.memo[s.cursor]
-	s.flush(p)
-	*p = passes{key: key, mask: s.evaluate(row), used: true}
+// replace makes p, whose sums are flushed, the entry of a row.
+func (s *sumBuilder) replace(p *passes, key uint64, row []byte) {
+	*p = passes{key: key, mask: s.evaluate(row)}
 	for k := range s.typ.Sums {
 		if m := &s.typ.Sums[k]; m.Rule != RuleSpan && m.Column >= 0 {
 			p.other |= p.mask & (1 << k)
 		}
 	}
-	return p
 }
 
 // flush adds what an entry gathered to the sums of the page.
 func (s *sumBuilder) flush(p *passes) {
+	if p.rows == 0 {
+		return
+	}
 	for m := p.mask &^ p.other; m != 0; m &= m - 1 {
 		k := bits.TrailingZeros32(m)
 		if s.typ.Sums[k].Rule == RuleSpan {
