@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/interval"
@@ -42,13 +43,16 @@ var amountItems = [numAmounts]xtf.Item{
 // amountOf is the index of the amount that makes a component.
 func amountOf(i xtf.Item) int { return slices.Index(amountItems[:], i) }
 
-// classTimes are the amounts of xtf.ClassItems.
-var classTimes = func() (list [len(xtf.ClassItems)]int) {
-	for k := range list {
-		list[k] = amountOf(xtf.ClassItems[k].Item)
+// timesOf returns the amounts that the time of an outermost MPI call of a class is part of, a bit each.
+func timesOf(c trace.CallClass) uint32 {
+	times := uint32(1 << TimeMPI)
+	for _, x := range xtf.ClassItems {
+		if uint32(c)&x.Class != 0 {
+			times |= 1 << amountOf(x.Item)
+		}
 	}
-	return list
-}()
+	return times
+}
 
 // operations are the amounts that the records of one MPI call add.
 type operations [numAmounts - firstPoint]uint64
@@ -56,7 +60,7 @@ type operations [numAmounts - firstPoint]uint64
 // outermost is an outermost MPI call that is over.
 type outermost struct {
 	enter, leave uint64
-	class        trace.CallClass
+	times        uint32 // see timesOf
 	marker       bool
 	counted      bool // there are operations
 	ops          operations
@@ -103,11 +107,8 @@ func (a *amounts) spans(c *outermost, t uint64) {
 		a[TimeMarker] += took
 		return
 	}
-	a[TimeMPI] += took
-	for k, x := range xtf.ClassItems {
-		if uint32(c.class)&x.Class != 0 {
-			a[classTimes[k]] += took
-		}
+	for m := c.times; m != 0; m &= m - 1 {
+		a[bits.TrailingZeros32(m)] += took
 	}
 }
 

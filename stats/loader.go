@@ -392,7 +392,7 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 		l.breakMarker()
 	}
 	c := &l.mpi.outermost
-	c.leave, c.class = l.now, class
+	c.leave, c.times = l.now, l.t.times[l.mpi.index]
 	if l.mpi.half {
 		l.ledger.waiting = append(l.ledger.waiting, waiting{*c, n})
 	} else {

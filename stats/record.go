@@ -101,7 +101,8 @@ func (l *Loader) post(id uint64, k requestKind, row uint64) {
 
 func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	t := l.instant()
-	r := xtf.P2P{T: t, Post: t, Done: t, Bytes: bytes, Comm: comm, Tag: tag, Kind: xtf.P2PSend}
+	var r xtf.P2P // field by field, as in enter
+	r.T, r.Post, r.Done, r.Bytes, r.Comm, r.Tag, r.Kind = t, t, t, bytes, comm, tag, xtf.P2PSend
 	posting := l.posting
 	if id != nil {
 		r.Kind |= xtf.P2PNonBlocking
@@ -116,7 +117,8 @@ func (l *Loader) send(rank, comm, tag uint32, bytes uint64, id *uint64) {
 
 func (l *Loader) receive(rank, comm, tag uint32, bytes uint64, id *uint64) {
 	t := l.instant()
-	r := xtf.P2P{T: t, Post: t, Done: t, Bytes: bytes, Comm: comm, Tag: tag, Kind: xtf.P2PRecv}
+	var r xtf.P2P
+	r.T, r.Post, r.Done, r.Bytes, r.Comm, r.Tag, r.Kind = t, t, t, bytes, comm, tag, xtf.P2PRecv
 	if id != nil {
 		r.Kind |= xtf.P2PNonBlocking
 	}

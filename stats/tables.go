@@ -13,6 +13,7 @@ type Tables struct {
 	Defs   *trace.Definitions
 	Origin trace.Time // times in rows are ticks since this instant
 	class  []trace.CallClass
+	times  []uint32      // timesOf
 	state  []trace.State // Definitions.StateOf
 	probe  []bool        // Definitions.IsProbe
 
@@ -29,7 +30,7 @@ type Tables struct {
 func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	n := len(defs.Regions) + 1
 	t := &Tables{
-		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), progress: make([]bool, n),
+		Defs: defs, Origin: origin, class: make([]trace.CallClass, n), times: make([]uint32, n), state: make([]trace.State, n), probe: make([]bool, n), synchronous: make([]bool, n), progress: make([]bool, n),
 		leastBins: leastBins(defs), plan: interval.Default(defs), guid: -1,
 	}
 	for i := range defs.Attributes {
@@ -46,6 +47,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 	}
 	for i := range defs.Regions {
 		t.class[i] = defs.Class(&defs.Regions[i])
+		t.times[i] = timesOf(t.class[i])
 		t.state[i] = defs.StateOf(&defs.Regions[i])
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
