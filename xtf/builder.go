@@ -93,17 +93,20 @@ func (b *ArrayBuilder) Open() (row []byte, n uint64) {
 	return row, n
 }
 
-// Row returns the bytes of an open row, valid until the next call on b. It panics
-// if row n is not open.
+// Row returns the bytes of row n, which must be open, valid until the next call on b.
 func (b *ArrayBuilder) Row(n uint64) []byte {
 	if b.part != nil && n < b.part.first {
 		return b.part.row(n)
+	}
+	r := b.typ.RowBytes
+	if n >= b.n {
+		at := int(n-b.n) * r
+		return b.rows[at : at+r : at+r]
 	}
 	pg, slot := b.locate(n)
 	if pg.rows == nil {
 		return b.spilledRow(pg, n, slot)
 	}
-	r := b.typ.RowBytes
 	return pg.rows[slot*r : (slot+1)*r : (slot+1)*r]
 }
 
@@ -114,7 +117,9 @@ func (b *ArrayBuilder) Close(n uint64) {
 		return
 	}
 	pg, slot := b.locate(n)
-	b.storeRow()
+	if pg.rows == nil {
+		b.storeRow()
+	}
 	pg.bitmap[slot>>6] &^= 1 << (slot & 63)
 	pg.open--
 	if pg.open == 0 && pg != b.cur {

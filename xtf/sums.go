@@ -2,6 +2,7 @@ package xtf
 
 import (
 	"math/bits"
+	"slices"
 	"sort"
 )
 
@@ -20,8 +21,8 @@ import (
 type sumBuilder struct {
 	typ    *Type
 	k      int
-	filter []int // columns that filters read
-	packs  bool  // they fit the key of an entry
+	filter []Column // that filters read
+	packs  bool     // they fit the key of an entry
 	memo   [memoSize]passes
 	a, c   []uint64 // k per page, one page more than sealed
 	totals []uint64
@@ -61,12 +62,14 @@ func newSumBuilder(t *Type) *sumBuilder {
 	s.totals, s.acc = make([]uint64, s.k), make([]uint64, s.k)
 	for _, sum := range t.Sums {
 		for _, f := range sum.Filter {
-			s.addFilter(f.Column)
+			if c := t.Columns[f.Column]; !slices.Contains(s.filter, c) {
+				s.filter = append(s.filter, c)
+			}
 		}
 	}
 	bytes := 0
 	for _, c := range s.filter {
-		bytes += max(4, t.Columns[c].Width)
+		bytes += max(4, c.Width)
 	}
 	s.packs = bytes <= 8
 	zero := make([]byte, t.RowBytes)
@@ -76,21 +79,12 @@ func newSumBuilder(t *Type) *sumBuilder {
 	return s
 }
 
-func (s *sumBuilder) addFilter(column int) {
-	for _, c := range s.filter {
-		if c == column {
-			return
-		}
-	}
-	s.filter = append(s.filter, column)
-}
-
 // find returns the entry of the row's combination of filter columns.
 func (s *sumBuilder) find(row []byte) *passes {
 	var key uint64
-	for _, c := range s.filter {
-		col := &s.typ.Columns[c]
-		key = key<<32 | loadValue(row[col.Offset:], col.Width)
+	for i := range s.filter {
+		c := &s.filter[i]
+		key = key<<32 | loadValue(row[c.Offset:], c.Width)
 	}
 	p := &s.memo[key*0x9E3779B97F4A7C15>>58]
 	if p.key != key || !s.packs {
