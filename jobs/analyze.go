@@ -153,8 +153,9 @@ type analysis struct {
 	results       *stats.Results // of all own locations, from match to finish
 	units         []stats.Unit
 	clocks        *clockRepair  // nil: times are those of the source
-	loader        *stats.Loader // while locations are loaded, and batch
+	loader        *stats.Loader // while locations are loaded, and the two after it
 	batch         trace.Batch
+	encoded       []byte   // graph of a location
 	events        []uint64 // decoded, of each own location
 	last          uint64   // last event of the run, ticks since the origin
 	counts        stats.LevelCounts

@@ -48,7 +48,7 @@ func (a *analysis) load() error {
 	if err == nil {
 		err = a.pace.endLoad()
 	}
-	a.loader, a.batch = nil, trace.Batch{}
+	a.loader, a.batch, a.encoded = nil, trace.Batch{}, nil
 	if err := agree(a.c, err); err != nil {
 		return err
 	}
@@ -215,11 +215,10 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	if err != nil {
 		return err
 	}
-	b, err := encodeGraph(graph)
-	if err != nil {
+	if a.encoded, err = encodeGraph(a.encoded[:0], graph); err != nil {
 		return err
 	}
-	return a.endLocation(p, loaded, found, b)
+	return a.endLocation(p, loaded, found, a.encoded)
 }
 
 // endLocation keeps what the load of a location leaves beside rows.
@@ -246,12 +245,13 @@ func (a *analysis) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Dia
 	return nil
 }
 
-func encodeGraph(graph *ccg.Builder) ([]byte, error) {
+// encodeGraph appends the graph of a location.
+func encodeGraph(dst []byte, graph *ccg.Builder) ([]byte, error) {
 	local, err := graph.Finish()
 	if err != nil {
 		return nil, err
 	}
-	return local.AppendBinary(nil)
+	return local.AppendBinary(dst)
 }
 
 // decode passes the events of location p, with repaired times where they are known, to add, with the place of each

@@ -328,9 +328,10 @@ func (s *Segment) Seal() {
 	s.sealed = true
 	if k := len(s.chunks); k > 0 {
 		if c := s.chunks[k-1]; c.mem != nil && cap(c.mem)-len(c.mem) > len(c.mem)/4 {
-			st.memory -= int64(cap(c.mem))
-			c.mem = append(make([]byte, 0, len(c.mem)), c.mem...)
-			st.memory += int64(cap(c.mem))
+			whole := c.mem
+			c.mem = append(make([]byte, 0, len(whole)), whole...)
+			st.memory -= int64(cap(whole) - cap(c.mem))
+			st.give(whole)
 		}
 	}
 }
