@@ -80,10 +80,10 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 	in := stats.FinishInput{Loaded: f.loaded, Results: a.results}
 	out := stats.FinishOutputs{Diagnostics: f.arrays[xtf.TypeDiag].ArrayBuilder}
 	if !a.o.GraphOnly {
-		if in.P2P, err = a.store.Segment(a.key(p, stageLoad, kindStagedP2P)); err != nil {
+		if in.P2P, err = a.staged(p, xtf.TypeP2P, kindStagedP2P); err != nil {
 			return nil, err
 		}
-		if in.Coll, err = a.store.Segment(a.key(p, stageLoad, kindStagedColl)); err != nil {
+		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
 			return nil, err
 		}
 		out.P2P, out.Coll, out.TimeBins = f.arrays[xtf.TypeP2P].ArrayBuilder, f.arrays[xtf.TypeColl].ArrayBuilder, f.arrays[xtf.TypeTimeBin].ArrayBuilder
@@ -101,6 +101,12 @@ func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
 	}
 	f.Finisher = stats.NewFinisher(a.tables, in, out)
 	return f, nil
+}
+
+// staged returns the rows of a location that waited for the match.
+func (a *analysis) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
+	s, err := a.store.Segment(a.key(p, stageLoad, kind))
+	return a.stagedRows(t, s), err
 }
 
 // finishLocation finishes a location.

@@ -111,7 +111,8 @@ func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if !out.Counts {
 		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
 		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
-		out.P2P, out.Coll, out.P2PPaths, out.CollPaths, out.Late = l.staged[0], l.staged[1], l.staged[4], l.staged[5], l.staged[6]
+		out.P2P, out.Coll = a.stagedRows(xtf.TypeP2P, l.staged[0]), a.stagedRows(xtf.TypeColl, l.staged[1])
+		out.P2PPaths, out.CollPaths, out.Late = l.staged[4], l.staged[5], l.staged[6]
 	}
 	l.loader, err = a.newLoader(p, out)
 	return l, err
@@ -170,6 +171,11 @@ func (a *analysis) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, sta
 
 // scratch is storage that no checkpoint keeps.
 func (a *analysis) scratch() stats.Scratch { return a.store.Scratch() }
+
+// stagedRows are rows that wait for a match in a segment.
+func (a *analysis) stagedRows(t xtf.TypeID, s *xtfwriter.Segment) *xtf.StagedRows {
+	return xtf.NewStagedRows(a.enc, a.types.Lookup(t), s)
+}
 
 func (a *analysis) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.TypeID]*xtfwriter.Array, error) {
 	m := make(map[xtf.TypeID]*xtfwriter.Array, len(types))

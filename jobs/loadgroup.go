@@ -199,7 +199,7 @@ func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 		g.rest = append(g.rest, a.store.Scratch())
 	}
 	loader, err := stats.NewGroupLoader(a.tables, p, stats.Outputs{
-		Calls: arrays[0], IO: arrays[1], RMA: arrays[2], Metrics: arrays[3], P2P: g.rest[groupP2P], Coll: g.rest[groupColl],
+		Calls: arrays[0], IO: arrays[1], RMA: arrays[2], Metrics: arrays[3], P2P: a.stagedRows(xtf.TypeP2P, g.rest[groupP2P]), Coll: a.stagedRows(xtf.TypeColl, g.rest[groupColl]),
 		P2PPaths: g.rest[groupP2PPaths], CollPaths: g.rest[groupCollPaths], Sorted: g.rest[groupEntries], Scratch: a.scratch, Late: g.rest[groupLate],
 	}, state)
 	if err == nil {

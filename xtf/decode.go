@@ -190,6 +190,9 @@ func (d *decoder) coldBlock(t *Type, b []byte, count int) ([]byte, error) {
 	if b[0] == coldPlain {
 		return b[coldHead:], nil
 	}
+	if d.zstd == nil {
+		return nil, corrupt("a frame in staged rows")
+	}
 	limit := 0
 	for _, c := range t.Columns[1:] {
 		limit += 1 + c.Width*count

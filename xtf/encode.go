@@ -120,6 +120,18 @@ func plainMayWin(t *Type, raw int) bool {
 // packed fills e.out with key block and cold block.
 func (e *Encoder) packed(t *Type, rows []byte, firstN uint64) {
 	e.out = appendKeyBlock(e.out[:0], e.keys, t.Role != RoleNone)
+	e.planes(t, rows, firstN)
+	head := len(e.out)
+	e.out = append(e.out, 0, 0, 0, 0, 0, 0, 0, 0)
+	e.out = e.zstd.EncodeAll(e.cold, e.out)
+	if len(e.out)-head-coldHead >= len(e.cold) {
+		e.out = append(e.out[:head], coldPlain, 0, 0, 0, 0, 0, 0, 0)
+		e.out = append(e.out, e.cold...)
+	}
+}
+
+// planes fills e.cold with the byte planes of all columns but the first.
+func (e *Encoder) planes(t *Type, rows []byte, firstN uint64) {
 	e.cold = e.cold[:0]
 	e.vals = grow64(e.vals, len(e.keys))
 	for i := 1; i < len(t.Columns); i++ {
@@ -135,13 +147,6 @@ func (e *Encoder) packed(t *Type, rows []byte, firstN uint64) {
 			mix = e.transform(c, firstN)
 		}
 		e.cold = appendPlanes(e.cold, e.vals, mix)
-	}
-	head := len(e.out)
-	e.out = append(e.out, 0, 0, 0, 0, 0, 0, 0, 0)
-	e.out = e.zstd.EncodeAll(e.cold, e.out)
-	if len(e.out)-head-coldHead >= len(e.cold) {
-		e.out[head] = coldPlain
-		e.out = append(e.out[:head+coldHead], e.cold...)
 	}
 }
 
