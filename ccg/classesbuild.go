@@ -88,7 +88,7 @@ func (b *ClassBuilder) add(l *Local) error {
 	if err != nil {
 		return err
 	}
-	in := streams{gaps: l.gaps}
+	in := stream{src: l.gaps}
 	w := &b.walk
 	w.init(v)
 	for !in.bad {
@@ -97,12 +97,12 @@ func (b *ClassBuilder) add(l *Local) error {
 			return w.err
 		case stepCut, stepRow:
 		default:
-			if gap := in.varint(&in.gaps); v.column[slot] < 0 {
+			if gap := in.next(); v.column[slot] < 0 {
 				w.put(gap)
 			}
 		}
 	}
-	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+	return errShort
 }
 
 // Parts encodes the tables in messages of about limit bytes.

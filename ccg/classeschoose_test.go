@@ -34,7 +34,7 @@ func slowChoice(c *GapCounts, locals []*Local) (eligible []bool, close []bool) {
 		}
 		var w walker
 		w.init(v)
-		in := streams{gaps: l.gaps}
+		in := stream{src: l.gaps}
 		owner := map[uint32]uint32{} // slot of the view -> of the counts
 		for _, id := range v.order {
 			gaps, _ := v.slots(id)
@@ -48,7 +48,7 @@ func slowChoice(c *GapCounts, locals []*Local) (eligible []bool, close []bool) {
 				if values[n] == nil {
 					values[n] = map[uint64]float64{}
 				}
-				values[n][in.varint(&in.gaps)]++
+				values[n][in.next()]++
 			}
 		}
 	}

@@ -90,7 +90,7 @@ func (c *GapCounts) addLocal(l *Local) error {
 			slot[v.slot[id]+i] = c.first[v.ids[id]] + i
 		}
 	}
-	in := streams{gaps: l.gaps}
+	in := stream{src: l.gaps}
 	var w walker
 	w.init(v)
 	for !in.bad {
@@ -101,9 +101,9 @@ func (c *GapCounts) addLocal(l *Local) error {
 		case stepCut:
 			continue
 		}
-		c.add(slot[at], in.varint(&in.gaps), 1)
+		c.add(slot[at], in.next(), 1)
 	}
-	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+	return errShort
 }
 
 func (c *GapCounts) add(slot uint32, gap, count uint64) {

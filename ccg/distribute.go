@@ -1,6 +1,7 @@
 package ccg
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -24,7 +25,8 @@ type Distributor struct {
 	enc     column.Encoder
 	writers []column.Writer
 	program program
-	stack   []codeFrame
+	gaps    stream
+	values  stream
 }
 
 // NewDistributor returns a Distributor for s.
@@ -130,67 +132,33 @@ func (d *Distributor) distribute(l *Local) ([]byte, error) {
 		d.writers[i].Init(&d.enc)
 		d.writers[i].Reserve(c.count)
 	}
-	if v.tables == nil {
-		err = d.walk(v, l)
-	} else {
-		err = d.walkRows(v, l)
+	d.gaps, d.values = stream{src: l.gaps}, stream{src: l.values}
+	if v.marks >= 0 {
+		d.gaps.marks = &d.writers[v.marks]
 	}
-	if err != nil {
+	if v.tables == nil {
+		err = d.walk(v)
+	} else {
+		err = d.walkRows(v)
+	}
+	if err == nil {
+		err = d.payload(v, l.payload)
+	}
+	if err := cmp.Or(err, d.gaps.finished(), d.values.finished()); err != nil {
 		return nil, err
 	}
 	return d.blob(v, l)
 }
 
-// streams are the three streams of a location.
-type streams struct {
-	gaps, values, payload []byte
-	bad                   bool
-}
-
-// varint takes a varint from the start of b.
-func (s *streams) varint(b *[]byte) uint64 {
-	src := *b
-	if len(src) > 1 {
-		if src[0] < 0x80 {
-			*b = src[1:]
-			return uint64(src[0])
-		}
-		if src[1] < 0x80 {
-			*b = src[2:]
-			return uint64(src[0]&0x7F) | uint64(src[1])<<7
-		}
-	}
-	v, n := binary.Uvarint(src)
-	if n <= 0 {
-		s.bad = true
-		return 0
-	}
-	*b = src[n:]
-	return v
-}
-
-// finished returns an error if anything is left.
-func (s *streams) finished() error {
-	if len(s.gaps)+len(s.values)+len(s.payload) != 0 {
-		return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
-	}
-	return nil
-}
-
 // walkRows is walk for a graph with classes: it follows the nodes.
-func (d *Distributor) walkRows(v *view, l *Local) error {
-	in := streams{gaps: l.gaps, values: l.values, payload: l.payload}
+func (d *Distributor) walkRows(v *view) error {
 	w := rowWalker{row: d.row}
 	w.init(v)
-	marks := d.marks(v)
-	for !in.bad {
+	for !d.gaps.bad && !d.values.bad {
 		st, id, slot := w.next()
 		switch st {
 		case stepEnd:
-			if w.err != nil {
-				return w.err
-			}
-			return in.finished()
+			return w.err
 		case stepCut:
 			continue
 		case stepRow:
@@ -201,18 +169,17 @@ func (d *Distributor) walkRows(v *view, l *Local) error {
 			}
 			continue
 		}
-		gap := in.varint(&in.gaps)
+		gap := d.gaps.next()
 		if c := v.column[slot]; c >= 0 {
 			d.writers[c].Add(gap)
 		} else {
 			w.put(gap)
 		}
-		marks.add(gap)
-		if st == stepClose && v.extra[id]&extraLeave != 0 || st != stepClose && v.extra[id]&extraFirst != 0 {
-			d.extra(v, id, st, &in)
+		for _, c := range v.valueColumns(id, st) {
+			d.writers[c].Add(d.values.next())
 		}
 	}
-	return fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+	return errShort
 }
 
 // row looks a class up.
@@ -224,30 +191,24 @@ func (d *Distributor) row(id uint32, gaps []uint64, kids []uint32) (uint32, erro
 	return n, nil
 }
 
-// extra deals out the values and bytes of one record, enter or leave.
-func (d *Distributor) extra(v *view, id uint32, st step, in *streams) {
-	h := v.shapeOf(id)
-	at, n := v.valueSlots(h, id, st)
-	for _, c := range v.column[at : at+n] {
-		d.writers[c].Add(in.varint(&in.values))
+// payload writes the bytes of unknown records and surplus, which all have one column.
+func (d *Distributor) payload(v *view, src []byte) error {
+	if len(src)%8 != 0 || len(src) > 0 && v.bytes < 0 {
+		return fmt.Errorf("%d bytes of unknown records: %w", len(src), ErrCorrupt)
 	}
-	words := h.payload
-	if st == stepClose {
-		words = h.leavePayload
+	for ; len(src) > 0; src = src[8:] {
+		d.writers[v.bytes].Add(binary.LittleEndian.Uint64(src))
 	}
-	d.words(v, words, in)
+	return nil
 }
 
-// words deals out bytes of unknown records and surplus.
-func (d *Distributor) words(v *view, n uint64, in *streams) {
-	for range n {
-		if len(in.payload) < 8 {
-			in.bad = true
-			return
-		}
-		d.writers[v.bytes].Add(binary.LittleEndian.Uint64(in.payload))
-		in.payload = in.payload[8:]
+// valueColumns returns the columns of the values of a record, enter or leave.
+func (v *view) valueColumns(id uint32, st step) []int32 {
+	if st == stepClose && v.extra[id]&extraLeave == 0 || st != stepClose && v.extra[id]&extraFirst == 0 {
+		return nil
 	}
+	at, n := v.valueSlots(v.shapeOf(id), id, st)
+	return v.column[at : at+n]
 }
 
 // valueSlots returns the first value slot of a record, enter or leave, and their

@@ -176,7 +176,7 @@ func (h *GapHistogram) add(l *Local) error {
 	if h.gaps += l.events; l.events > maxEvents || h.gaps > maxEvents {
 		return fmt.Errorf("more than %d gaps: %w", uint64(maxEvents), ErrCorrupt)
 	}
-	in := streams{gaps: l.gaps}
+	in := stream{src: l.gaps}
 	h.known.reset()
 	if err := h.walk.init(&l.graph, h.defs); err != nil {
 		return err
@@ -184,16 +184,13 @@ func (h *GapHistogram) add(l *Local) error {
 	for first := true; h.grid != gridFixed; first = false {
 		switch h.walk.advance() {
 		case stepEnd:
-			if len(in.gaps) != 0 {
-				return fmt.Errorf("more gaps than events: %w", ErrCorrupt)
-			}
-			return nil
+			return in.finished()
 		case stepCut:
 			continue
 		}
-		v := in.varint(&in.gaps)
+		v := in.next()
 		if in.bad {
-			return fmt.Errorf("more events than gaps: %w", ErrCorrupt)
+			return errShort
 		}
 		if first {
 			continue

@@ -139,7 +139,7 @@ type quantiser struct {
 }
 
 func (q *quantiser) run(l *Local) error {
-	in := streams{gaps: l.gaps}
+	in := stream{src: l.gaps}
 	if err := q.walk.init(&l.graph, q.c.defs); err != nil {
 		return err
 	}
@@ -148,18 +148,18 @@ func (q *quantiser) run(l *Local) error {
 		st := q.walk.advance()
 		switch st {
 		case stepEnd:
-			if len(in.gaps) != 0 || n != l.events {
-				return fmt.Errorf("%d events, %d announced, %d bytes of gaps left: %w", n, l.events, len(in.gaps), ErrCorrupt)
+			if n != l.events {
+				return fmt.Errorf("%d events, %d announced: %w", n, l.events, ErrCorrupt)
 			}
-			return nil
+			return in.finished()
 		case stepCut:
 			q.positions.leave()
 			n--
 			continue
 		}
-		v := in.varint(&in.gaps)
+		v := in.next()
 		if in.bad {
-			return fmt.Errorf("more events than gaps: %w", ErrCorrupt)
+			return errShort
 		}
 		stored := v
 		if n > 0 {

@@ -1,0 +1,80 @@
+package ccg
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/column"
+)
+
+// stream decodes one stream of a location, a block at a time: the first value by itself, then markEvery values, so that the
+// sums of whole blocks of gaps are marks.
+type stream struct {
+	src   []byte         // not decoded
+	block []uint64       // decoded
+	at    int            // next of block
+	marks *column.Writer // takes the sums of blocks, unless nil
+	bad   bool           // the stream was too short
+	buf   [markEvery]uint64
+}
+
+// next takes the next value.
+func (s *stream) next() uint64 {
+	if s.at == len(s.block) && !s.fill() {
+		return 0
+	}
+	v := s.block[s.at]
+	s.at++
+	return v
+}
+
+// take takes all values of the next block, nil if there are none.
+func (s *stream) take() []uint64 {
+	if s.at = len(s.block); !s.fill() {
+		return nil
+	}
+	s.at = len(s.block)
+	return s.block
+}
+
+// fill decodes the next block; false if there is none.
+func (s *stream) fill() bool {
+	block := s.buf[:]
+	if s.block == nil {
+		block = s.buf[:1]
+	}
+	src, sum, n := s.src, uint64(0), 0
+	for n < len(block) && len(src) > 0 {
+		v, size := uint64(src[0]), 1
+		switch {
+		case v < 0x80:
+		case len(src) > 1 && src[1] < 0x80:
+			v, size = v&0x7F|uint64(src[1])<<7, 2
+		default:
+			if v, size = binary.Uvarint(src); size <= 0 {
+				s.bad = true
+				return false
+			}
+		}
+		block[n] = v
+		sum += v
+		src = src[size:]
+		n++
+	}
+	s.src, s.block, s.at, s.bad = src, block[:n], 0, n == 0
+	if s.marks != nil && n == markEvery {
+		s.marks.Add(sum)
+	}
+	return n > 0
+}
+
+// errShort says that the structure needs more than a stream has.
+var errShort = fmt.Errorf("streams shorter than the structure: %w", ErrCorrupt)
+
+// finished returns an error unless all was taken.
+func (s *stream) finished() error {
+	if s.at < len(s.block) || len(s.src) > 0 {
+		return fmt.Errorf("streams longer than the structure: %w", ErrCorrupt)
+	}
+	return nil
+}
