@@ -241,12 +241,19 @@ func (e *Encoder) planHuffman(v []uint64, exact bool, limit int) bool {
 	if e.huffman == nil {
 		e.huffman = newHuffman()
 	}
-	if exact = exact && e.distinct.n <= len(v)/exactShare; exact {
-		e.huffman.load(&e.distinct)
-	} else {
-		e.huffman.count(&e.distinct.tally, v, e.stats.min)
+	h, d := e.huffman, &e.distinct
+	switch {
+	case exact:
+		h.load(d)
+		if exact = d.n <= len(v)/exactShare; !exact {
+			h.values = coarsen(h.values, h.values, tablePrecision)
+		}
+	case d.small:
+		h.gather(&d.tally)
+	default:
+		h.count(&d.tally, v, e.stats.min)
 	}
-	return e.huffman.plan(len(v), exact, limit)
+	return h.plan(len(v), exact, limit)
 }
 
 func (e *Encoder) huffmanSize() int { return varLen(e.stats.min) + (e.huffman.bits+7)/8 }
@@ -364,5 +371,5 @@ func (e *Encoder) findDistinct(v []uint64, best int) bool {
 	if e.Entropy {
 		limit = max(limit, len(v)/exactShare)
 	}
-	return limit >= 2 && e.distinct.find(v, e.stats.min, e.stats.max-e.stats.min, limit)
+	return e.distinct.find(v, e.stats.min, e.stats.max-e.stats.min, limit)
 }

@@ -12,7 +12,7 @@ const (
 	tallySize = 7424 // small enough for the first-level cache
 )
 
-// tally counts small numbers; it is empty between uses.
+// tally counts small numbers.
 type tally struct {
 	counts [tallySize]uint16
 	used   [(tallySize + 63) / 64]uint64
@@ -31,6 +31,9 @@ func (t *tally) len() int {
 	}
 	return n
 }
+
+// clear empties t.
+func (t *tally) clear() { t.drain(func(uint64, uint16) {}) }
 
 // drain empties t and calls f for each number in ascending order.
 func (t *tally) drain(f func(n uint64, count uint16)) {
@@ -69,18 +72,19 @@ type dictSlot struct {
 }
 
 // find finds the distinct values of v, which are base to base + span; false if
-// there are more than limit, at most half of a block.
+// there are more than limit, at most half of a block. Of small values the tally
+// is then what it was counted to be.
 func (d *distinctValues) find(v []uint64, base, span uint64, limit int) bool {
 	d.base, d.n = base, 0
+	t := &d.tally
+	t.clear()
 	if d.small = span < tallySize; !d.small {
 		return d.hash(v, limit)
 	}
-	t := &d.tally
 	for _, x := range v {
 		t.add(x - base)
 	}
 	if t.len() > limit {
-		t.drain(func(uint64, uint16) {})
 		return false
 	}
 	t.drain(func(x uint64, count uint16) {

@@ -104,12 +104,26 @@ func (h *huffman) count(t *tally, v []uint64, base uint64) {
 	}
 	h.values = h.values[:0]
 	t.drain(func(n uint64, count uint16) {
-		start, _, _ := symbolStart(n, tablePrecision)
-		h.values = append(h.values, symbol{start: start, count: uint32(count)})
+		start, low, _ := symbolStart(n, tablePrecision)
+		h.values = append(h.values, symbol{start: start, number: n, count: uint32(count), low: uint8(low)})
 	})
 }
 
-// coarsen fills dst, which may be finer itself, with the symbols of precision s.
+// gather fills values with the symbols at tablePrecision of what t has counted.
+func (h *huffman) gather(t *tally) {
+	h.values = h.values[:0]
+	last := ^uint64(0)
+	t.drain(func(x uint64, count uint16) {
+		n, low := symbolOf(x, tablePrecision)
+		if n != last {
+			last = n
+			h.values = append(h.values, symbol{start: x >> low << low, number: n, low: uint8(low)})
+		}
+		h.values[len(h.values)-1].count += uint32(count)
+	})
+}
+
+// coarsen fills dst, whose memory may be that of finer, with the symbols of precision s.
 // It takes no branch that the values decide.
 func coarsen(dst, finer []symbol, s uint) []symbol {
 	dst = dst[:len(finer)]
@@ -135,26 +149,32 @@ func coarsen(dst, finer []symbol, s uint) []symbol {
 // for sure.
 func (h *huffman) plan(n int, exact bool, limit int) bool {
 	h.precision = 0
-	best, lower := uint64(1)<<63, uint64(0)
+	best, lower, most := uint64(1)<<63, uint64(0), uint64(limit+estimateError)<<8
 	top := uint(bits.Len64(h.values[len(h.values)-1].start))
-	list := append(h.scratch[:0], h.values...)
+	list := h.values
 	for i, s := range precisions {
 		if !exact && s > tablePrecision || i+1 < len(precisions) && precisions[i+1] >= top {
 			continue // the next one has the same symbols
 		}
-		list = coarsen(list, list, s)
+		if exact || s < tablePrecision {
+			list = coarsen(h.scratch, list, s)
+		}
 		if len(list) < 2 {
 			break
+		}
+		data := h.entropy(list, n)
+		if data > best+2*uint64(n) || h.precision == 0 && data > most {
+			break // it grows with the symbols
 		}
 		if len(list) > maxSymbols {
 			continue
 		}
-		if e := h.estimate(list, n); e <= best {
+		if e := data + table(list); e <= best {
 			best, h.precision = e, s
 			lower = e - uint64(len(list))*(perLength-256)
 		}
 	}
-	if h.precision == 0 || lower > uint64(limit+estimateError)<<8 {
+	if h.precision == 0 || lower > most {
 		return false
 	}
 	h.symbols = coarsen(h.symbols, h.values, h.precision)
@@ -176,20 +196,26 @@ func golombOrder(list []symbol) uint {
 	return uint(max(0, bits.Len64(mean)-2))
 }
 
-// estimate returns the bits of n values, in 256ths.
-func (h *huffman) estimate(list []symbol, n int) uint64 {
-	k := golombOrder(list)
-	weight, rest, last := uint64(h.weight[n]), 0, uint64(0)
+// entropy returns the bits of n values, in 256ths: at a coarser precision there are at least as many. Rounded logarithms add or
+// take away less than n.
+func (h *huffman) entropy(list []symbol, n int) uint64 {
+	weight, low := h.weight[n], uint32(0)
 	for i := range list {
 		s := &list[i]
-		weight -= uint64(h.weight[s.count])
-		rest += int(s.count) * int(s.low)
-		if i > 0 {
-			rest += golombLen(s.number-last-1, k)
-		}
-		last = s.number
+		weight -= h.weight[s.count]
+		low += s.count * uint32(s.low)
 	}
-	return weight + uint64(rest)<<8 + uint64(len(list))*perLength
+	return uint64(weight) + uint64(low)<<8
+}
+
+// table returns an estimate of the bits of the table, in 256ths.
+func table(list []symbol) uint64 {
+	k := golombOrder(list)
+	size := 0
+	for i := 1; i < len(list); i++ {
+		size += golombLen(list[i].number-list[i-1].number-1, k)
+	}
+	return uint64(size)<<8 + uint64(len(list))*perLength
 }
 
 // lengths computes optimal code lengths, cut to codeBits.
