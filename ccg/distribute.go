@@ -24,9 +24,15 @@ type Distributor struct {
 	locator
 	enc     column.Encoder
 	writers []column.Writer
+	single  column.Writer // of columns of less than a block
 	program program
 	gaps    stream
 	values  stream
+
+	// Values that are in no block yet: of column c place[begin[c]:at[c]]. A column of a block and more has room for one, which
+	// ends where the number of a place is a multiple of the block's.
+	place     []uint64
+	begin, at []uint32
 }
 
 // NewDistributor returns a Distributor for s.
@@ -125,17 +131,10 @@ func (d *Distributor) distribute(l *Local) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for len(d.writers) < len(v.cols) {
-		d.writers = append(d.writers, column.Writer{})
-	}
-	for i, c := range v.cols {
-		d.writers[i].Init(&d.enc)
-		d.writers[i].Reserve(c.count)
+	if err := d.reserve(v); err != nil {
+		return nil, err
 	}
 	d.gaps, d.values = stream{src: l.gaps}, stream{src: l.values}
-	if v.marks >= 0 {
-		d.gaps.marks = &d.writers[v.marks]
-	}
 	if v.tables == nil {
 		err = d.walk(v)
 	} else {
@@ -150,14 +149,69 @@ func (d *Distributor) distribute(l *Local) ([]byte, error) {
 	return d.blob(v, l)
 }
 
+// reserve makes room for the values of a location's columns.
+func (d *Distributor) reserve(v *view) error {
+	n := len(v.cols)
+	d.begin, d.at = slices.Grow(d.begin[:0], n)[:n], slices.Grow(d.at[:0], n)[:n]
+	for len(d.writers) < n {
+		d.writers = append(d.writers, column.Writer{})
+	}
+	end := uint64(0)
+	for _, large := range []bool{true, false} {
+		for i, c := range v.cols {
+			if large == (c.count >= column.BlockSize) {
+				d.begin[i] = uint32(end)
+				end += min(c.count, column.BlockSize)
+			}
+			if end > math.MaxUint32 {
+				return fmt.Errorf("%d columns: %w", n, ErrLimit)
+			}
+		}
+	}
+	for i, c := range v.cols {
+		d.writers[i].Init(&d.enc, c.count)
+	}
+	copy(d.at, d.begin)
+	d.place = slices.Grow(d.place[:0], int(end))[:end]
+	return nil
+}
+
+// put appends a value to a column.
+func (d *Distributor) put(c int32, v uint64) {
+	i := d.at[c]
+	d.place[i] = v
+	if d.at[c] = i + 1; (i+1)%column.BlockSize == 0 {
+		d.encode(uint32(c))
+	}
+}
+
+// encode encodes the values of a column if they are a block.
+func (d *Distributor) encode(c uint32) {
+	if d.at[c]-d.begin[c] == column.BlockSize {
+		d.writers[c].Add(d.place[d.begin[c]:d.at[c]])
+		d.at[c] = d.begin[c]
+	}
+}
+
+// block takes the next gaps. Those of a whole block end at a mark.
+func (d *Distributor) block(v *view) []uint64 {
+	b := d.gaps.take()
+	if len(b) == markEvery && v.marks >= 0 {
+		d.put(int32(v.marks), d.gaps.sum)
+	}
+	return b
+}
+
 // walkRows is walk for a graph with classes: it follows the nodes.
 func (d *Distributor) walkRows(v *view) error {
 	w := rowWalker{row: d.row}
 	w.init(v)
-	for !d.gaps.bad && !d.values.bad {
+	var gaps []uint64
+	for !d.values.bad {
 		st, id, slot := w.next()
 		switch st {
 		case stepEnd:
+			d.gaps.left(gaps)
 			return w.err
 		case stepCut:
 			continue
@@ -165,18 +219,23 @@ func (d *Distributor) walkRows(v *view) error {
 			if id == v.root {
 				v.rootRow = int(w.last)
 			} else {
-				d.writers[v.class[slot]].Add(uint64(w.last))
+				d.put(v.class[slot], uint64(w.last))
 			}
 			continue
 		}
-		gap := d.gaps.next()
-		if c := v.column[slot]; c >= 0 {
-			d.writers[c].Add(gap)
-		} else {
-			w.put(gap)
+		if len(gaps) == 0 {
+			if gaps = d.block(v); gaps == nil {
+				return errShort
+			}
 		}
+		if c := v.column[slot]; c >= 0 {
+			d.put(c, gaps[0])
+		} else {
+			w.put(gaps[0])
+		}
+		gaps = gaps[1:]
 		for _, c := range v.valueColumns(id, st) {
-			d.writers[c].Add(d.values.next())
+			d.put(c, d.values.next())
 		}
 	}
 	return errShort
@@ -197,7 +256,7 @@ func (d *Distributor) payload(v *view, src []byte) error {
 		return fmt.Errorf("%d bytes of unknown records: %w", len(src), ErrCorrupt)
 	}
 	for ; len(src) > 0; src = src[8:] {
-		d.writers[v.bytes].Add(binary.LittleEndian.Uint64(src))
+		d.put(int32(v.bytes), binary.LittleEndian.Uint64(src))
 	}
 	return nil
 }
@@ -236,11 +295,19 @@ func (d *Distributor) blob(v *view, l *Local) ([]byte, error) {
 	}
 	var body []byte
 	for i, c := range v.cols {
-		if n := d.writers[i].Len(); n != c.count {
-			return nil, fmt.Errorf("column %d has %d values, its slots %d: %w", i, n, c.count, ErrCorrupt)
+		w, rest := &d.writers[i], d.place[d.begin[i]:d.at[i]]
+		if c.count < column.BlockSize {
+			w = &d.single
+			w.Init(&d.enc, c.count)
+		}
+		if w.Left() != uint64(len(rest)) {
+			return nil, fmt.Errorf("column %d lacks %d values of %d: %w", i, w.Left()-uint64(len(rest)), c.count, ErrCorrupt)
+		}
+		if len(rest) > 0 {
+			w.Add(rest)
 		}
 		start := len(body)
-		body = d.writers[i].AppendBare(body)
+		body = w.AppendBare(body)
 		dst = binary.AppendUvarint(dst, uint64(len(body)-start))
 	}
 	dst = append(dst, body...)

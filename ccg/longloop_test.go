@@ -2,6 +2,7 @@ package ccg
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"github.com/coppice-hpc/coppice/column"
@@ -14,9 +15,9 @@ func constColumn(t *testing.T, n, value uint64) column.Column {
 	t.Helper()
 	var enc column.Encoder
 	var w column.Writer
-	w.Init(&enc)
-	for range 2 * column.BlockSize {
-		w.Add(value)
+	w.Init(&enc, 2*column.BlockSize)
+	for range 2 {
+		w.Add(slices.Repeat([]uint64{value}, column.BlockSize))
 	}
 	two := w.AppendBare(nil)
 	blocks := (n + column.BlockSize - 1) / column.BlockSize

@@ -1,6 +1,10 @@
 package ccg
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/coppice-hpc/coppice/column"
+)
 
 // program says to which columns a location's events deal out a stream, in flat steps, so that the distributing walk need not
 // look at nodes. Gaps and values have a program each. The code of a node is what an instance does after the gap and values of
@@ -95,9 +99,10 @@ func (d *Distributor) walk(v *view) error {
 
 // deal deals out a stream as the program says.
 func (d *Distributor) deal(v *view, in *stream) error {
-	p, writers := &d.program, d.writers
+	p, at, place := &d.program, d.at, d.place
 	stack := append(p.stack[:0], dealFrame{rest: p.of(v.root)})
 	var block []uint64
+	next := 0 // of block
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		var called uint32
@@ -107,13 +112,23 @@ func (d *Distributor) deal(v *view, in *stream) error {
 				f.rest = f.rest[i+1:]
 				break
 			}
-			if len(block) == 0 {
-				if block = in.take(); block == nil {
+			if next == len(block) {
+				if in == &d.gaps {
+					block = d.block(v)
+				} else {
+					block = in.take()
+				}
+				if block == nil {
 					return errShort
 				}
+				next = 0
 			}
-			writers[op>>1].Add(block[0])
-			block = block[1:]
+			k := at[op>>1]
+			place[k] = block[next]
+			next++
+			if at[op>>1] = k + 1; (k+1)%column.BlockSize == 0 {
+				d.encode(op >> 1)
+			}
 		}
 		switch {
 		case called != 0:
@@ -130,7 +145,7 @@ func (d *Distributor) deal(v *view, in *stream) error {
 		}
 	}
 	p.stack = stack
-	in.at = len(in.block) - len(block)
+	in.left(block[next:])
 	return nil
 }
 

@@ -3,18 +3,16 @@ package ccg
 import (
 	"encoding/binary"
 	"fmt"
-
-	"github.com/coppice-hpc/coppice/column"
 )
 
 // stream decodes one stream of a location, a block at a time: the first value by itself, then markEvery values, so that the
 // sums of whole blocks of gaps are marks.
 type stream struct {
-	src   []byte         // not decoded
-	block []uint64       // decoded
-	at    int            // next of block
-	marks *column.Writer // takes the sums of blocks, unless nil
-	bad   bool           // the stream was too short
+	src   []byte   // not decoded
+	block []uint64 // decoded
+	at    int      // next of block
+	sum   uint64   // of block
+	bad   bool     // the stream was too short
 	buf   [markEvery]uint64
 }
 
@@ -36,6 +34,9 @@ func (s *stream) take() []uint64 {
 	s.at = len(s.block)
 	return s.block
 }
+
+// left gives back values that take gave last.
+func (s *stream) left(v []uint64) { s.at = len(s.block) - len(v) }
 
 // fill decodes the next block; false if there is none.
 func (s *stream) fill() bool {
@@ -61,10 +62,7 @@ func (s *stream) fill() bool {
 		src = src[size:]
 		n++
 	}
-	s.src, s.block, s.at, s.bad = src, block[:n], 0, n == 0
-	if s.marks != nil && n == markEvery {
-		s.marks.Add(sum)
-	}
+	s.src, s.block, s.at, s.sum, s.bad = src, block[:n], 0, sum, n == 0
 	return n > 0
 }
 

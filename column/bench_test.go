@@ -138,14 +138,14 @@ func BenchmarkUnpack(b *testing.B) {
 func BenchmarkWriter(b *testing.B) {
 	var e Encoder
 	var w Writer
-	w.Init(&e)
 	v := gapColumn(64 * BlockSize)
 	var dst []byte
 	b.SetBytes(8 * 64 * BlockSize)
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, x := range v {
-			w.Add(x)
+		w.Init(&e, uint64(len(v)))
+		for i := 0; i < len(v); i += BlockSize {
+			w.Add(v[i : i+BlockSize])
 		}
 		dst = w.AppendTo(dst[:0])
 	}

@@ -17,115 +17,64 @@ type Block struct {
 	offset       int    // in the column's block bytes
 }
 
-// Writer collects the values of one column. Use Init, then Add, then AppendTo.
+// Writer encodes a column of so many values, a block at a time. Use Init, then Add until none are left, then AppendTo.
 type Writer struct {
-	enc     *Encoder
-	count   uint64
-	pending []uint64
-	heads   []byte // of finished blocks
-	blocks  []byte // finished blocks
+	enc    *Encoder
+	count  uint64
+	left   uint64 // not added yet
+	heads  []byte // of finished blocks
+	blocks []byte // finished blocks
 }
 
-// Init empties w and keeps its memory. The encoder may serve many writers.
-func (w *Writer) Init(enc *Encoder) {
-	w.enc, w.count = enc, 0
-	w.pending, w.heads, w.blocks = w.pending[:0], w.heads[:0], w.blocks[:0]
+// Init begins a column of count values and keeps w's memory. The encoder may serve many writers.
+func (w *Writer) Init(enc *Encoder, count uint64) {
+	w.enc, w.count, w.left = enc, count, count
+	w.heads, w.blocks = w.heads[:0], w.blocks[:0]
 }
 
-// Reserve makes room for n pending values, BlockSize at most.
-func (w *Writer) Reserve(n uint64) {
-	n = min(n, BlockSize)
-	if uint64(cap(w.pending)) < n {
-		w.pending = append(make([]uint64, 0, n), w.pending...)
-	}
-}
+// Left returns how many values are missing.
+func (w *Writer) Left() uint64 { return w.left }
 
-// Add appends a value.
-func (w *Writer) Add(v uint64) {
-	w.pending = append(w.pending, v)
-	if len(w.pending) == BlockSize {
-		w.flush(true)
-	}
-}
-
-// Len returns the number of values.
-func (w *Writer) Len() uint64 { return w.count + uint64(len(w.pending)) }
-
-// flush encodes the pending values; several says that the column has, or may
-// get, more than one block.
-func (w *Writer) flush(several bool) {
-	v := w.pending
+// Add appends values: BlockSize of them, or all that are left if these are fewer.
+func (w *Writer) Add(v []uint64) {
 	start := len(w.blocks)
 	w.blocks = w.enc.AppendBlock(w.blocks, v)
+	w.left -= uint64(len(v))
+	if w.count < statsFrom {
+		return
+	}
 	s := &w.enc.stats
 	if s.min == s.max {
 		w.blocks = w.blocks[:start] // the head says it all
 	}
-	if several {
+	if w.count > BlockSize {
 		w.heads = binary.AppendUvarint(w.heads, uint64(len(w.blocks)-start))
 		w.heads = binary.AppendUvarint(w.heads, v[0]-s.min)
 	}
 	w.heads = binary.AppendUvarint(w.heads, s.min)
 	w.heads = binary.AppendUvarint(w.heads, s.max-s.min)
 	w.heads = appendUvarint128(w.heads, s.hi, s.lo)
-	w.count += uint64(len(v))
-	w.pending = v[:0]
 }
 
-// AppendTo appends the column, its count first, and leaves w as Init does.
+// AppendTo appends the column, its count first.
 func (w *Writer) AppendTo(dst []byte) []byte {
-	return w.AppendBare(binary.AppendUvarint(dst, w.Len()))
+	return w.AppendBare(binary.AppendUvarint(dst, w.count))
 }
 
 // AppendBare is AppendTo without the count, for readers that know it.
 func (w *Writer) AppendBare(dst []byte) []byte {
-	n := w.Len()
-	switch {
-	case n == 0:
-	case n < statsFrom:
-		dst = w.enc.AppendBlock(dst, w.pending)
-	default:
-		single := n <= BlockSize
-		if single && len(w.pending) == 0 {
-			// a full block was written as if others followed
-			w.heads = w.heads[:copy(w.heads, skipVarints(w.heads, 2))]
-		} else if len(w.pending) > 0 {
-			w.flush(!single)
-		}
-		dst = append(dst, w.heads...)
-		dst = append(dst, w.blocks...)
-	}
-	w.Init(w.enc)
-	return dst
-}
-
-// skipVarints returns what is behind n varints.
-func skipVarints(b []byte, n int) []byte {
-	for range n {
-		_, k := binary.Uvarint(b)
-		b = b[k:]
-	}
-	return b
+	return append(append(dst, w.heads...), w.blocks...)
 }
 
 // Append appends v as a column, its count first.
 func (e *Encoder) Append(dst []byte, v []uint64) []byte {
-	dst = binary.AppendUvarint(dst, uint64(len(v)))
-	if len(v) == 0 {
-		return dst
+	var w Writer
+	for w.Init(e, uint64(len(v))); len(v) > 0; {
+		n := min(len(v), BlockSize)
+		w.Add(v[:n])
+		v = v[n:]
 	}
-	if len(v) < statsFrom {
-		return e.AppendBlock(dst, v)
-	}
-	w := Writer{enc: e}
-	for ; len(v) > BlockSize; v = v[BlockSize:] {
-		w.pending = v[:BlockSize:BlockSize]
-		w.flush(true)
-	}
-	w.pending = v
-	w.flush(w.count > 0)
-	dst = append(dst, w.heads...)
-	return append(dst, w.blocks...)
+	return w.AppendTo(dst)
 }
 
 func appendUvarint128(dst []byte, hi, lo uint64) []byte {

@@ -187,20 +187,11 @@ func TestColumnRoundTrip(t *testing.T) {
 				v = append(v, randomColumn(r, min(n-len(v), 1+r.IntN(2000)))...)
 			}
 			whole := e.Append(nil, v)
-			var w Writer
-			w.Init(&e)
-			for i, x := range v {
-				if i%3 == 0 {
-					w.Reserve(uint64(r.IntN(2000)))
-				}
-				w.Add(x)
-			}
-			if parts := w.AppendTo(nil); !bytes.Equal(parts, whole) {
-				t.Fatalf("%d values: written one by one differs from written whole", n)
-			}
 			checkColumn(t, whole, v)
-			for _, x := range v {
-				w.Add(x)
+			var w Writer
+			w.Init(&e, uint64(n))
+			for rest := v; w.Left() > 0; rest = rest[min(len(rest), BlockSize):] {
+				w.Add(rest[:min(len(rest), BlockSize)])
 			}
 			bare := w.AppendBare(nil)
 			c, err := ParseBare(bare, uint64(len(v)))

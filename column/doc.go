@@ -99,15 +99,14 @@
 //
 // # Memory and concurrency
 //
-// An [Encoder] holds 66 KiB, 160 KiB with entropy coding, a [Writer] up to 8 KiB of pending values plus what
-// it has written, a [Cursor] and a [Sums] up to 8 KiB, a Sums 16 bytes per block
+// An [Encoder] holds 66 KiB, 160 KiB with entropy coding, a [Writer] what it has written, a [Cursor] and a [Sums] up to 8 KiB, a Sums 16 bytes per block
 // besides. All belong to one goroutine; a [Column] is read-only. Nothing is
 // allocated per block once buffers have grown.
 //
 //	var w column.Writer
-//	w.Init(&enc)
-//	for _, v := range values {
-//		w.Add(v)
+//	w.Init(&enc, uint64(len(values)))
+//	for block := range slices.Chunk(values, column.BlockSize) {
+//		w.Add(block)
 //	}
 //	data := w.AppendTo(nil)
 //

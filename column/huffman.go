@@ -111,16 +111,13 @@ func (h *huffman) count(t *tally, v []uint64, base uint64) {
 
 // gather fills values with the symbols at tablePrecision of what t has counted.
 func (h *huffman) gather(t *tally) {
-	h.values = h.values[:0]
-	last := ^uint64(0)
+	list := h.values[:BlockSize]
+	n := 0
 	t.drain(func(x uint64, count uint16) {
-		n, low := symbolOf(x, tablePrecision)
-		if n != last {
-			last = n
-			h.values = append(h.values, symbol{start: x >> low << low, number: n, low: uint8(low)})
-		}
-		h.values[len(h.values)-1].count += uint32(count)
+		list[n].start, list[n].count = x, uint32(count)
+		n++
 	})
+	h.values = coarsen(h.values, list[:n], tablePrecision)
 }
 
 // coarsen fills dst, whose memory may be that of finer, with the symbols of precision s.
