@@ -175,7 +175,7 @@ func TestVersions(t *testing.T) {
 	}{
 		"section": {m.shared.Encode(), func(b []byte) error { _, err := OpenShared(m.defs, b); return err }},
 		"blob":    {m.blobs[0], func(b []byte) error { _, err := OpenLocation(m.shared, sealed(b[:len(b)-4])); return err }},
-		"segment": {segment, func(b []byte) error { _, err := OpenLocal(sealed(b[:len(b)-4])); return err }},
+		"segment": {segment, func(b []byte) error { _, err := OpenLocal(sealedLocal(b)); return err }},
 	} {
 		if err := x.open(slices.Clone(x.b)); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
+	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -34,11 +35,15 @@ func (l *Local) P() trace.P { return l.p }
 // Nodes returns the number of nodes.
 func (l *Local) Nodes() int { return l.graph.nodes.len() }
 
-// AppendBinary appends the location as a segment: head, structure, streams, and
-// the CRC-32C of all.
+// LocalHead is how much of a segment StructureSize needs.
+const LocalHead = sizeAt + 8
+
+const sizeAt = len(segmentMagic) + 2
+
+// AppendBinary appends the location as a segment: head and structure, then the streams, each with its CRC-32C.
 func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	start := len(dst)
-	dst = append(append(dst, segmentMagic...), formatVersion, l.opt.Deviation.mode())
+	dst = append(append(dst, segmentMagic...), formatVersion, l.opt.Deviation.mode(), 0, 0, 0, 0, 0, 0, 0, 0)
 	dst = l.opt.append(dst)
 	dst = varint.Append(dst,
 		uint64(l.p), uint64(l.first), uint64(l.last-l.first), l.events,
@@ -46,6 +51,9 @@ func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	)
 	dst = l.appendQuantised(dst)
 	dst = appendParts(dst, &l.graph, false)
+	binary.LittleEndian.PutUint64(dst[start+sizeAt:], uint64(len(dst)-start+crc32.Size))
+	dst = binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	start = len(dst)
 	dst = slices.Grow(dst, len(l.gaps)+len(l.values)+len(l.payload)+3*binary.MaxVarintLen64+crc32.Size)
 	for _, b := range [][]byte{l.gaps, l.values, l.payload} {
 		dst = binary.AppendUvarint(dst, uint64(len(b)))
@@ -54,8 +62,16 @@ func (l *Local) AppendBinary(dst []byte) ([]byte, error) {
 	return binary.LittleEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli)), nil
 }
 
-// OpenLocal reads what AppendBinary wrote. The streams stay in src, which must
-// not change while the Local is in use.
+// StructureSize returns how many bytes of the segment that begins with head are OpenLocal's structure without streams.
+func StructureSize(head []byte) int {
+	if len(head) < LocalHead {
+		return 0
+	}
+	return int(min(binary.LittleEndian.Uint64(head[sizeAt:]), math.MaxInt))
+}
+
+// OpenLocal reads what AppendBinary wrote, or as much of it as StructureSize says: then streams are empty. The streams stay
+// in src, which must not change while the Local is in use.
 func OpenLocal(src []byte) (*Local, error) {
 	l, err := openLocal(src)
 	if err != nil {
@@ -65,14 +81,20 @@ func OpenLocal(src []byte) (*Local, error) {
 }
 
 func openLocal(src []byte) (*Local, error) {
-	if len(src) < 4 || crc32.Checksum(src[:len(src)-4], castagnoli) != binary.LittleEndian.Uint32(src[len(src)-4:]) {
-		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
-	}
-	r := reader{varint.Read(src[:len(src)-4])}
+	r := reader{varint.Read(src)}
 	lossy, err := r.magic(segmentMagic)
 	if err != nil {
 		return nil, err
 	}
+	size := StructureSize(src)
+	if size < LocalHead+crc32.Size || size > len(src) {
+		return nil, fmt.Errorf("structure of %d bytes: %w", size, ErrCorrupt)
+	}
+	structure, err := checked(src[:size])
+	if err != nil {
+		return nil, err
+	}
+	r = reader{varint.Read(structure[LocalHead:])}
 	l := &Local{opt: r.options(lossy), p: trace.P(r.Uint32()), first: trace.Time(r.Next())}
 	l.last = l.first + trace.Time(r.Next())
 	l.events = r.Next()
@@ -85,10 +107,27 @@ func openLocal(src []byte) (*Local, error) {
 	if l.graph, rest, err = readParts(r.Rest(), nTuples, nNodes, l.opt.Fan, memoryLimit(len(src))); err != nil {
 		return nil, err
 	}
-	r = reader{varint.Read(rest)}
-	l.gaps, l.values, l.payload = r.Block(), r.Block(), r.Block()
-	if !r.Done() || l.Nodes() == 0 || l.graph.nodes.kind(uint32(l.Nodes())) != kindRoot {
+	if len(rest) > 0 || l.Nodes() == 0 || l.graph.nodes.kind(uint32(l.Nodes())) != kindRoot {
+		return nil, fmt.Errorf("structure: %w", ErrCorrupt)
+	}
+	if src = src[size:]; len(src) == 0 {
+		return l, nil
+	}
+	if src, err = checked(src); err != nil {
+		return nil, err
+	}
+	r = reader{varint.Read(src)}
+	if l.gaps, l.values, l.payload = r.Block(), r.Block(), r.Block(); !r.Done() {
 		return nil, fmt.Errorf("streams: %w", ErrCorrupt)
 	}
 	return l, nil
+}
+
+// checked returns b without the check sum at its end.
+func checked(b []byte) ([]byte, error) {
+	n := len(b) - crc32.Size
+	if n < 0 || crc32.Checksum(b[:n], castagnoli) != binary.LittleEndian.Uint32(b[n:]) {
+		return nil, fmt.Errorf("check sum: %w", ErrCorrupt)
+	}
+	return b[:n], nil
 }

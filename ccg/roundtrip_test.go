@@ -87,7 +87,7 @@ func TestRoundTrip(t *testing.T) {
 }
 
 func roundTrip(t *testing.T, defs *trace.Definitions, size uint32, n int, odd bool, o Options) {
-	var locals []*Local
+	var locals, bares []*Local
 	var streams []*trace.Batch
 	for p := range size {
 		var all *trace.Batch
@@ -105,9 +105,17 @@ func roundTrip(t *testing.T, defs *trace.Definitions, size uint32, n int, odd bo
 		if l, err = OpenLocal(segment); err != nil {
 			t.Fatal(err)
 		}
+		bare, err := OpenLocal(segment[:StructureSize(segment)])
+		if err != nil || bare.Nodes() != l.Nodes() || len(bare.gaps) != 0 {
+			t.Fatalf("structure alone: %v", err)
+		}
 		locals = append(locals, l)
+		bares = append(bares, bare)
 	}
 	shared := join(t, defs, locals, o)
+	if o.Deviation.Lossless() && !bytes.Equal(join(t, defs, bares, o).Encode(), shared.Encode()) {
+		t.Fatal("streams change the shared graph")
+	}
 	section := shared.Encode()
 	read, err := OpenShared(defs, section)
 	if err != nil {

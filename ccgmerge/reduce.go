@@ -9,7 +9,8 @@ import (
 )
 
 // Locals gives a rank's locations, in ascending P, one at a time: from memory
-// or from a segment store. Each is opened twice, of a lossy graph five times.
+// or from a segment store. Each is opened twice, of a lossy graph five times. A
+// lossless one needs no streams, and a location is done with when the next is opened.
 type Locals interface {
 	Len() int
 	Open(i int) (*ccg.Local, error)
