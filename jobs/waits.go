@@ -117,7 +117,7 @@ func (a *analysis) waitsOf(run *waits.Run, p trace.P) (overflows uint64, err err
 
 // waitLocation opens what is known of the messages and collectives of a location.
 func (a *analysis) waitLocation(p trace.P) (waits.Location, error) {
-	in := waits.Location{P: p, PageRows: uint64(a.types.Lookup(xtf.TypeP2P).PageRows)}
+	in := waits.Location{P: p}
 	arrays := map[xtf.TypeID]xtf.FinishedArray{}
 	for _, x := range []struct {
 		stage uint32

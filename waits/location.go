@@ -54,7 +54,6 @@ type Location struct {
 	Scan      func(xtf.TypeID) *xtf.Cursor
 	P2PRows   uint64
 	CollRows  uint64
-	PageRows  uint64      // of a page of P2P
 	P2PPaths  io.ReaderAt // of each P2P row the local call path of its call, u32 little-endian
 	CollPaths io.ReaderAt // of each COLL row
 	Causes    io.ReaderAt // of each COLL row an xtf.CollCause
@@ -81,10 +80,12 @@ type walk struct {
 
 	p2pPaths, collPaths, causes column
 
-	orders orders
-	sends  sentMessages
-	nodes  innermost
-	past   uint64 // end of the newest wait
+	received receives
+	waits    journal // in the order of time
+	past     uint64  // end of the newest one
+	orders   orders
+	sends    sentMessages
+	nodes    innermost
 
 	receives   *interval.Sums // what messages add
 	operations *interval.Sums // what collectives add
@@ -103,12 +104,8 @@ type walk struct {
 	err      error
 }
 
-// orderColumns and messageColumns are the columns of P2P that the two walks over it
-// read.
-var (
-	orderColumns   = []int{xtf.P2PPost, xtf.P2PCallN, xtf.P2PPeer, xtf.P2PKind, xtf.P2PMateT}
-	messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PDone, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
-)
+// messageColumns are the columns of P2P that the walk reads.
+var messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PDone, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PPeer, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
 
 // Locate finds the waits of one location. Spans of messages and collectives overlap, so that a location may have more of an item
 // than can be added up over all: overflows counts the items that are 0 for that.
@@ -118,14 +115,10 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 		return 0, fmt.Errorf("location %d: %w", in.P, err)
 	}
 	w := newWalk(r, &in, &out, intervals)
-	found, err := findOrders(w.p2p.Only(orderColumns...), in.P2PRows, in.PageRows, out.Scratch)
-	if err != nil {
-		return 0, fmt.Errorf("location %d: %w", in.P, err)
-	}
-	w.orders = orders{data: out.Scratch, left: found}
-	w.p2p.Only(messageColumns...).Seek(0)
 	w.rows()
 	w.endCall()
+	w.fail(w.received.findOrders(&w.orders.journal))
+	w.write()
 	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
 		w.fail(s.Flush())
 	}
@@ -144,7 +137,10 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 
 func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
 	w := &walk{
-		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P), coll: in.Scan(xtf.TypeColl), call: xtf.Never,
+		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P).Only(messageColumns...), coll: in.Scan(xtf.TypeColl), call: xtf.Never,
+		received:  receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
+		waits:     journal{to: out.Scratch, width: waitBytes},
+		orders:    orders{journal: journal{to: out.Scratch, width: orderBytes}},
 		p2pPaths:  column{data: in.P2PPaths, width: 4, rows: in.P2PRows},
 		collPaths: column{data: in.CollPaths, width: 4, rows: in.CollRows},
 		causes:    column{data: in.Causes, width: xtf.CollCauseBytes, rows: in.CollRows},
@@ -259,8 +255,9 @@ func (w *walk) message() {
 	if kind&xtf.P2PKindMask == xtf.P2PSend {
 		w.send(n, row)
 	}
+	w.received.row(row, received(kind))
 	if received(kind) {
-		w.messages.received(n, row)
+		w.messages.received(n, row, w.received.n-1)
 		end, sent, ready := xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), readyAt(row)
 		if w.run.PostPoint {
 			ready = xtf.U64(row, xtf.P2PPost)
@@ -317,28 +314,40 @@ func (w *walk) checked(item xtf.Item, v uint64) uint64 {
 	return v
 }
 
-// endCall writes the waits of the call in hand.
+// endCall notes the waits of the call in hand.
 func (w *walk) endCall() {
-	if m := &w.messages.late; m.length() > 0 && !w.excluded {
-		order, err := w.orders.of(m.row)
-		w.fail(err)
-		m.pattern |= order
-	}
-	if !w.excluded {
-		w.found = w.messages.append(w.found)
+	if m := &w.messages; !w.excluded && (m.waits() || len(w.found) > 0) {
+		w.found = m.append(w.found)
 		for _, x := range apart(w.found, w.past) {
-			w.write(&x)
+			w.past = x.to
+			x.put(w.waits.add(), w.path, m.receive)
 		}
 	}
-	w.messages, w.found = messageWaits{}, w.found[:0]
+	w.messages.clear()
+	w.found = w.found[:0]
 }
 
-// write puts a wait into the rows and sums.
-func (w *walk) write(x *wait) {
-	w.past = x.to
+// write puts the waits into the rows and sums.
+func (w *walk) write() {
+	w.orders.begin()
+	for i := range w.waits.len() {
+		for b := range slices.Chunk(w.waits.block(i), waitBytes) {
+			x, path, receive := loadWait(b)
+			if x.pattern == xtf.WaitLateSender {
+				x.pattern |= w.orders.of(receive)
+			}
+			w.add(&x, path)
+		}
+	}
+	w.fail(w.waits.err)
+	w.fail(w.orders.err)
+}
+
+// add puts a wait into the rows and sums.
+func (w *walk) add(x *wait, path uint32) {
 	node := w.nodes.at(x.from)
 	row, _ := w.out.Waits.Append()
-	r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: w.path}
+	r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: path}
 	r.Put(row)
 	w.spans.Span(x.from, x.to, itemOf[x.pattern&xtf.WaitPatternMask])
 	switch x.pattern & xtf.WaitOrderMask {
@@ -348,5 +357,5 @@ func (w *walk) write(x *wait) {
 		w.spans.Span(x.from, x.to, xtf.ItemLateSenderOther)
 	}
 	w.counts.Point(x.from, xtf.ItemWaitCount, 1)
-	w.sums.add(xtf.NodeKey(node, w.path), x.pattern, x.length())
+	w.sums.add(xtf.NodeKey(node, path), x.pattern, x.length())
 }

@@ -105,7 +105,7 @@ func (w *world) location(tb testing.TB) Location {
 	}
 	return Location{
 		Scan:    func(id xtf.TypeID) *xtf.Cursor { return xtf.ScanArray(w.types, arrays[id], 0) },
-		P2PRows: uint64(len(w.messages)), CollRows: uint64(len(w.colls)), PageRows: uint64(w.types.Lookup(xtf.TypeP2P).PageRows),
+		P2PRows: uint64(len(w.messages)), CollRows: uint64(len(w.colls)),
 		P2PPaths: u32s(w.mPaths), CollPaths: u32s(w.cPaths), Causes: bytes.NewReader(causes), Sends: bytes.NewReader(sends), SendCalls: uint64(len(w.sends)), Paths: []uint32{0, 20, 10, 30},
 	}
 }
