@@ -20,31 +20,39 @@ type Options struct {
 type Run struct {
 	Options
 	Defs    *trace.Definitions
-	Derived []bool // by interval node: slices and the like, which are not innermost
-	init    []bool // by index of the region
-	silent  []bool // the same: calls without waits of a sender
-	most    uint64 // of an item of a location, see xtf.Most
+	Derived []bool  // by interval node: slices and the like, which are not innermost
+	calls   []uint8 // by index of the region: what its calls have not
+	most    uint64  // of an item of a location, see xtf.Most
 }
 
 // NewRun prepares the pass over the locations of a trace.
 func NewRun(defs *trace.Definitions, derived []bool, o Options) *Run {
-	r := &Run{Options: o, Defs: defs, Derived: derived, init: make([]bool, len(defs.Regions)), silent: silent(defs), most: xtf.Most(defs.NumLocations())}
+	r := &Run{Options: o, Defs: defs, Derived: derived, calls: make([]uint8, len(defs.Regions)), most: xtf.Most(defs.NumLocations())}
 	for i := range defs.Regions {
-		r.init[i] = defs.Class(&defs.Regions[i])&trace.ClassInit != 0
+		x := &defs.Regions[i]
+		if defs.Class(x)&trace.ClassInit != 0 {
+			r.calls[i] |= callOutside
+		}
+		if defs.IsExchange(x) || defs.IsTest(x) {
+			r.calls[i] |= callSilent
+		}
 	}
 	return r
 }
 
-// outside reports whether calls of a region have no waits.
-func (r *Run) outside(region uint32) bool {
-	i, ok := r.Defs.RegionIndex(region)
-	return ok && r.init[i]
-}
+// Calls without some waits.
+const (
+	callOutside = 1 << iota // without any
+	callSilent              // without those of a sender: calls that send and receive in one, or only test
+)
 
-// senderWaits reports whether senders wait in calls of a region.
-func (r *Run) senderWaits(region uint32) bool {
+// without returns what waits calls of a region do not have.
+func (r *Run) without(region uint32) uint8 {
 	i, ok := r.Defs.RegionIndex(region)
-	return ok && !r.silent[i]
+	if !ok {
+		return callSilent
+	}
+	return r.calls[i]
 }
 
 // Location is what Locate reads of a location.
@@ -97,7 +105,8 @@ type walk struct {
 
 	// the call in hand
 	call     uint64
-	excluded bool
+	region   uint32
+	without  uint8 // see Run.without
 	path     uint32
 	messages messageWaits
 	found    []wait
@@ -137,7 +146,7 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 
 func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
 	w := &walk{
-		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P).Only(messageColumns...), coll: in.Scan(xtf.TypeColl), call: xtf.Never,
+		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P).Only(messageColumns...), coll: in.Scan(xtf.TypeColl), call: xtf.Never, region: trace.Undefined, without: callSilent,
 		received:  receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
 		waits:     journal{to: out.Scratch, width: waitBytes},
 		orders:    orders{journal: journal{to: out.Scratch, width: orderBytes}},
@@ -145,7 +154,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 		collPaths: column{data: in.CollPaths, width: 4, rows: in.CollRows},
 		causes:    column{data: in.Causes, width: xtf.CollCauseBytes, rows: in.CollRows},
 		nodes:     innermost{rows: intervals(), derived: r.Derived},
-		sums:      summing{},
+		sums:      summing{at: map[place]*amount{}},
 		sends:     sentMessages{rows: column{data: in.Sends, width: xtf.SendCallBytes, rows: in.SendCalls}},
 	}
 	sums := func(items ...xtf.Item) *interval.Sums {
@@ -239,7 +248,10 @@ func (w *walk) begin(call uint64, region, path uint32) {
 		return
 	}
 	w.endCall()
-	w.call, w.excluded = call, w.run.outside(region)
+	w.call = call
+	if region != w.region {
+		w.region, w.without = region, w.run.without(region)
+	}
 	if uint64(path) >= uint64(len(w.in.Paths)) {
 		w.fail(fmt.Errorf("waits: location %d names call path %d of %d", w.in.P, path, len(w.in.Paths)))
 		return
@@ -271,7 +283,7 @@ func (w *walk) message() {
 func (w *walk) send(n uint64, row []byte) {
 	x, ok, err := w.sends.take(n, row)
 	w.fail(err)
-	if !ok || !w.run.senderWaits(xtf.U32(row, xtf.P2PRegion)) || !w.run.senderWaits(x.region) {
+	if !ok || (w.without|w.run.without(x.region))&callSilent != 0 {
 		return
 	}
 	if xtf.U32(row, xtf.P2PKind)&xtf.P2PNonBlocking == 0 {
@@ -316,7 +328,7 @@ func (w *walk) checked(item xtf.Item, v uint64) uint64 {
 
 // endCall notes the waits of the call in hand.
 func (w *walk) endCall() {
-	if m := &w.messages; !w.excluded && (m.waits() || len(w.found) > 0) {
+	if m := &w.messages; w.without&callOutside == 0 && (m.waits() || len(w.found) > 0) {
 		w.found = m.append(w.found)
 		for _, x := range apart(w.found, w.past) {
 			w.past = x.to
@@ -357,5 +369,5 @@ func (w *walk) add(x *wait, path uint32) {
 		w.spans.Span(x.from, x.to, xtf.ItemLateSenderOther)
 	}
 	w.counts.Point(x.from, xtf.ItemWaitCount, 1)
-	w.sums.add(xtf.NodeKey(node, path), x.pattern, x.length())
+	w.sums.add(place{xtf.NodeKey(node, path), x.pattern}, 1, x.length())
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -89,15 +88,4 @@ func (s *sentMessages) Pop() any {
 	x := s.open[last]
 	s.open = s.open[:last]
 	return x
-}
-
-// silent finds the regions whose calls have no waits of a sender: they send and
-// receive in one, or only test.
-func silent(d *trace.Definitions) []bool {
-	list := make([]bool, len(d.Regions))
-	for i := range d.Regions {
-		r := &d.Regions[i]
-		list[i] = d.IsExchange(r) || d.IsTest(r)
-	}
-	return list
 }

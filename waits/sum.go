@@ -2,6 +2,7 @@ package waits
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -21,24 +22,28 @@ func (a place) compare(b place) int {
 type amount struct{ count, ticks uint64 }
 
 // summing is the waits of one location by place.
-type summing map[place]amount
+type summing struct {
+	at      map[place]*amount
+	last    place // added to last
+	lastSum *amount
+}
 
-func (s summing) add(key uint64, pattern uint32, ticks uint64) {
-	at := place{key, pattern}
-	x := s[at]
-	s[at] = amount{x.count + 1, x.ticks + ticks}
+func (s *summing) add(at place, count, ticks uint64) {
+	if s.lastSum == nil || at != s.last {
+		if s.at[at] == nil {
+			s.at[at] = &amount{}
+		}
+		s.last, s.lastSum = at, s.at[at]
+	}
+	s.lastSum.count += count
+	s.lastSum.ticks += ticks
 }
 
 // write makes the WAITSUM rows, in order.
-func (s summing) write(out *xtf.ArrayBuilder) {
-	places := make([]place, 0, len(s))
-	for at := range s {
-		places = append(places, at)
-	}
-	slices.SortFunc(places, place.compare)
-	for _, at := range places {
+func (s *summing) write(out *xtf.ArrayBuilder) {
+	for _, at := range slices.SortedFunc(maps.Keys(s.at), place.compare) {
 		row, _ := out.Append()
-		x := s[at]
+		x := s.at[at]
 		r := xtf.WaitSum{Key: at.key, Pattern: at.pattern, Count: x.count, Ticks: x.ticks}
 		r.Put(row)
 	}

@@ -157,18 +157,15 @@ func (t *Totals) mergeNoted(a, b noted) (noted, error) {
 
 // Add takes the WAITSUM rows of location p; locations come in ascending order.
 func (t *Totals) Add(p trace.P, rows *xtf.Cursor) error {
-	own := summing{}
-	err := t.each(rows, func(at place, x amount) {
-		y := own[at]
-		own[at] = amount{y.count + x.count, y.ticks + x.ticks}
-	})
-	for at, x := range own {
+	own := summing{at: map[place]*amount{}}
+	err := t.each(rows, func(at place, x amount) { own.add(at, x.count, x.ticks) })
+	for at, x := range own.at {
 		y, ok := t.at[at]
 		if !ok {
 			y = &total{place: at}
 			t.at[at] = y
 		}
-		y.join(&total{amount: x, worst: x.ticks, worstP: uint32(p)}, !ok)
+		y.join(&total{amount: *x, worst: x.ticks, worstP: uint32(p)}, !ok)
 	}
 	return err
 }

@@ -19,11 +19,11 @@ import (
 func sumsOf(rng *rand.Rand, locations, paths int) [][]xtf.WaitSum {
 	all := make([][]xtf.WaitSum, locations)
 	for p := range all {
-		own := summing{}
+		own := summing{at: map[place]*amount{}}
 		for range rng.IntN(12) {
-			own.add(xtf.NodeKey(uint32(rng.IntN(3)), uint32(rng.IntN(paths))), uint32(rng.IntN(3))|uint32(rng.IntN(3))<<8, uint64(rng.IntN(5)))
+			own.add(place{xtf.NodeKey(uint32(rng.IntN(3)), uint32(rng.IntN(paths))), uint32(rng.IntN(3)) | uint32(rng.IntN(3))<<8}, 1, uint64(rng.IntN(5)))
 		}
-		for at, x := range own {
+		for at, x := range own.at {
 			all[p] = append(all[p], xtf.WaitSum{Key: at.key, Pattern: at.pattern, Count: x.count, Ticks: x.ticks})
 		}
 		slices.SortFunc(all[p], func(a, b xtf.WaitSum) int { return place{a.Key, a.Pattern}.compare(place{b.Key, b.Pattern}) })
