@@ -93,6 +93,7 @@ type walk struct {
 	past     uint64  // end of the newest one
 	orders   orders
 	sends    sentMessages
+	sent     sentMessage // the newest one
 	nodes    innermost
 
 	receives   *interval.Sums // what messages add
@@ -281,15 +282,16 @@ func (w *walk) message() {
 
 // send takes a P2P row of a send.
 func (w *walk) send(n uint64, row []byte) {
-	x, ok, err := w.sends.take(n, row)
+	x := &w.sent
+	ok, err := w.sends.take(x, n, row)
 	w.fail(err)
 	if !ok || (w.without|w.run.without(x.region))&callSilent != 0 {
 		return
 	}
 	if xtf.U32(row, xtf.P2PKind)&xtf.P2PNonBlocking == 0 {
-		w.messages.completed(&x)
+		w.messages.completed(x)
 	} else {
-		w.sends.add(x)
+		w.sends.add(*x)
 	}
 }
 

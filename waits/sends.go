@@ -29,31 +29,30 @@ type sentMessages struct {
 	open []sentMessage
 }
 
-// take returns the call that completes the send of message row n, false if the
+// take puts the call that completes the send of message row n into x, false if the
 // receiver was there before.
-func (s *sentMessages) take(n uint64, row []byte) (x sentMessage, ok bool, err error) {
+func (s *sentMessages) take(x *sentMessage, n uint64, row []byte) (bool, error) {
 	if s.n >= s.rows.rows {
-		return x, false, nil
+		return false, nil
 	}
 	b, err := s.rows.at(s.n)
 	if err != nil {
-		return x, false, err
+		return false, err
 	}
 	var c xtf.SendCall
 	if c.Load(b); c.Row > n {
-		return x, false, nil
+		return false, nil
 	}
 	if s.n++; c.Row < n {
-		return x, false, fmt.Errorf("waits: call of send %d behind message %d: %w", c.Row, n, io.ErrUnexpectedEOF)
+		return false, fmt.Errorf("waits: call of send %d behind message %d: %w", c.Row, n, io.ErrUnexpectedEOF)
 	}
 	kind, leave := xtf.U32(row, xtf.P2PKind), xtf.U64(row, xtf.P2PEnd)
 	if kind&xtf.P2PNonBlocking != 0 {
 		leave = xtf.U64(row, xtf.P2PDone)
 	}
-	return sentMessage{
-		Send: Send{Enter: c.Enter, Leave: leave, Post: c.Post, Out: c.Out, Ready: c.Ready},
-		row:  n, callN: c.CallN, path: c.Path, region: c.Region, mate: xtf.U32(row, xtf.P2PMateP),
-	}, sent(kind), nil
+	x.Enter, x.Leave, x.Post, x.Out, x.Ready = c.Enter, leave, c.Post, c.Out, c.Ready
+	x.row, x.callN, x.path, x.region, x.mate = n, c.CallN, c.Path, c.Region, xtf.U32(row, xtf.P2PMateP)
+	return sent(kind), nil
 }
 
 // add keeps a send until its call.
