@@ -14,7 +14,7 @@ import (
 type program struct {
 	code  []uint32 // column << 1, or node << 1 | 1 for the code of a node, of a Repeat count times
 	start []uint32 // by node: code[start[id]:start[id+1]]
-	stack []dealFrame
+	stack []codeFrame
 }
 
 // maxArg is the largest argument of a step.
@@ -75,11 +75,10 @@ func (p *program) child(v *view, id uint32, inline bool) {
 	p.code = append(p.code, id<<1|1)
 }
 
-// dealFrame is the code of a node under way.
-type dealFrame struct {
-	rest []uint32
-	body []uint32 // of a Repeat
-	left uint64   // times to do it again
+// codeFrame is code under way.
+type codeFrame struct {
+	at, begin, end uint32
+	left           uint64 // times to do it again
 }
 
 // walk deals out gaps and values.
@@ -100,16 +99,16 @@ func (d *Distributor) walk(v *view) error {
 // deal deals out a stream as the program says.
 func (d *Distributor) deal(v *view, in *stream) error {
 	p, at, place := &d.program, d.at, d.place
-	stack := append(p.stack[:0], dealFrame{rest: p.of(v.root)})
+	stack := append(p.stack[:0], codeFrame{at: p.start[v.root], end: p.start[v.root+1]})
 	var block []uint64
 	next := 0 // of block
 	for len(stack) > 0 {
 		f := &stack[len(stack)-1]
 		var called uint32
-		for i, op := range f.rest {
+		for i, op := range p.code[f.at:f.end] {
 			if op&1 != 0 {
 				called = op >> 1
-				f.rest = f.rest[i+1:]
+				f.at += uint32(i) + 1
 				break
 			}
 			if next == len(block) {
@@ -132,14 +131,15 @@ func (d *Distributor) deal(v *view, in *stream) error {
 		}
 		switch {
 		case called != 0:
-			g := dealFrame{rest: p.of(called)}
+			stack = growOne(stack) // fields are set one by one, see push
+			f = &stack[len(stack)-1]
+			f.at, f.begin, f.end, f.left = p.start[called], p.start[called], p.start[called+1], 0
 			if v.nodes.kind(called) == kindRepeat {
-				g.left, g.body = v.nodes.count(called)-1, g.rest
+				f.left = v.nodes.count(called) - 1
 			}
-			stack = append(stack, g)
 		case f.left > 0:
 			f.left--
-			f.rest = f.body
+			f.at = f.begin
 		default:
 			stack = stack[:len(stack)-1]
 		}
@@ -148,5 +148,3 @@ func (d *Distributor) deal(v *view, in *stream) error {
 	in.left(block[next:])
 	return nil
 }
-
-func (p *program) of(id uint32) []uint32 { return p.code[p.start[id]:p.start[id+1]] }

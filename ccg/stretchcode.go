@@ -102,12 +102,6 @@ func (p *stretchCode) body(v *view, id uint32, where int) {
 	}
 }
 
-// codeFrame is code under way.
-type codeFrame struct {
-	at, begin, end uint32
-	left           uint64 // times to do it again
-}
-
 // runCode is Next for a location with code.
 func (s *Stretches) runCode(dst, own []uint64) (int, error) {
 	p, nodes := s.code, s.loc.view.nodes

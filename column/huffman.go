@@ -24,7 +24,7 @@ func symbolOf(x uint64, s uint) (symbol uint64, low uint) {
 	if n := uint(bits.Len64(x)); n > s {
 		low = n - s
 	}
-	return uint64(low)<<(s-1) + x>>low, low
+	return uint64(low)<<((s-1)&63) + x>>(low&63), low // masks spare tests of the shifts
 }
 
 // symbolStart returns the smallest value of a symbol and its number of low bits;
@@ -92,7 +92,7 @@ func log2(c uint32) uint32 {
 func (h *huffman) load(d *distinctValues) {
 	h.values = h.values[:d.n]
 	for i, x := range d.list() {
-		h.values[i] = symbol{start: x - d.base, count: uint32(d.counts[i])}
+		h.values[i].start, h.values[i].count = x-d.base, uint32(d.counts[i])
 	}
 }
 
@@ -102,22 +102,24 @@ func (h *huffman) count(t *tally, v []uint64, base uint64) {
 		n, _ := symbolOf(x-base, tablePrecision)
 		t.add(n)
 	}
-	h.values = h.values[:0]
+	list, k := h.values[:BlockSize], 0
 	t.drain(func(n uint64, count uint16) {
 		start, low, _ := symbolStart(n, tablePrecision)
-		h.values = append(h.values, symbol{start: start, number: n, count: uint32(count), low: uint8(low)})
+		s := &list[k]
+		s.start, s.number, s.count, s.low = start, n, uint32(count), uint8(low)
+		k++
 	})
+	h.values = list[:k]
 }
 
 // gather fills values with the symbols at tablePrecision of what t has counted.
 func (h *huffman) gather(t *tally) {
-	list := h.values[:BlockSize]
-	n := 0
+	list, k := h.values[:BlockSize], 0
 	t.drain(func(x uint64, count uint16) {
-		list[n].start, list[n].count = x, uint32(count)
-		n++
+		list[k].start, list[k].count = x, uint32(count)
+		k++
 	})
-	h.values = coarsen(h.values, list[:n], tablePrecision)
+	h.values = coarsen(h.values, list[:k], tablePrecision)
 }
 
 // coarsen fills dst, whose memory may be that of finer, with the symbols of precision s.
@@ -134,7 +136,7 @@ func coarsen(dst, finer []symbol, s uint) []symbol {
 		last = n
 		k += int(fresh)
 		d := &dst[k]
-		d.start, d.number, d.low = start>>low<<low, n, uint8(low)
+		d.start, d.number, d.low = start>>(low&63)<<(low&63), n, uint8(low)
 		d.count = d.count&(fresh-1) + count
 	}
 	return dst[:k+1]
