@@ -89,7 +89,7 @@ type walk struct {
 	p2pPaths, collPaths, causes column
 
 	received receives
-	waits    journal // in the order of time
+	waits    journal // rows of WAIT, without orders
 	past     uint64  // end of the newest one
 	orders   orders
 	sends    sentMessages
@@ -149,7 +149,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 	w := &walk{
 		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P).Only(messageColumns...), coll: in.Scan(xtf.TypeColl), call: xtf.Never, region: trace.Undefined, without: callSilent,
 		received:  receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
-		waits:     journal{to: out.Scratch, width: waitBytes},
+		waits:     journal{to: out.Scratch, width: xtf.WaitRowBytes},
 		orders:    orders{journal: journal{to: out.Scratch, width: orderBytes}},
 		p2pPaths:  column{data: in.P2PPaths, width: 4, rows: in.P2PRows},
 		collPaths: column{data: in.CollPaths, width: 4, rows: in.CollRows},
@@ -268,9 +268,9 @@ func (w *walk) message() {
 	if kind&xtf.P2PKindMask == xtf.P2PSend {
 		w.send(n, row)
 	}
-	w.received.row(row, received(kind))
+	w.received.row(n, row, received(kind))
 	if received(kind) {
-		w.messages.received(n, row, w.received.n-1)
+		w.messages.received(n, row)
 		end, sent, ready := xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), readyAt(row)
 		if w.run.PostPoint {
 			ready = xtf.U64(row, xtf.P2PPost)
@@ -334,7 +334,8 @@ func (w *walk) endCall() {
 		w.found = m.append(w.found)
 		for _, x := range apart(w.found, w.past) {
 			w.past = x.to
-			x.put(w.waits.add(), w.path, m.receive)
+			r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
+			r.Put(w.waits.add())
 		}
 	}
 	w.messages.clear()
@@ -345,12 +346,12 @@ func (w *walk) endCall() {
 func (w *walk) write() {
 	w.orders.begin()
 	for i := range w.waits.len() {
-		for b := range slices.Chunk(w.waits.block(i), waitBytes) {
-			x, path, receive := loadWait(b)
-			if x.pattern == xtf.WaitLateSender {
-				x.pattern |= w.orders.of(receive)
+		for b := range slices.Chunk(w.waits.block(i), xtf.WaitRowBytes) {
+			var x xtf.Wait
+			if x.Load(b); x.Pattern == xtf.WaitLateSender {
+				x.Pattern |= w.orders.of(x.RecN)
 			}
-			w.add(&x, path)
+			w.add(&x)
 		}
 	}
 	w.fail(w.waits.err)
@@ -358,18 +359,16 @@ func (w *walk) write() {
 }
 
 // add puts a wait into the rows and sums.
-func (w *walk) add(x *wait, path uint32) {
-	node := w.nodes.at(x.from)
+func (w *walk) add(x *xtf.Wait) {
 	row, _ := w.out.Waits.Append()
-	r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: path}
-	r.Put(row)
-	w.spans.Span(x.from, x.to, itemOf[x.pattern&xtf.WaitPatternMask])
-	switch x.pattern & xtf.WaitOrderMask {
+	x.Put(row)
+	w.spans.Span(x.T, x.End, itemOf[x.Pattern&xtf.WaitPatternMask])
+	switch x.Pattern & xtf.WaitOrderMask {
 	case xtf.WaitOrderSame:
-		w.spans.Span(x.from, x.to, xtf.ItemLateSenderSame)
+		w.spans.Span(x.T, x.End, xtf.ItemLateSenderSame)
 	case xtf.WaitOrderDifferent:
-		w.spans.Span(x.from, x.to, xtf.ItemLateSenderOther)
+		w.spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
 	}
-	w.counts.Point(x.from, xtf.ItemWaitCount, 1)
-	w.sums.add(place{xtf.NodeKey(node, path), x.pattern}, 1, x.length())
+	w.counts.Point(x.T, xtf.ItemWaitCount, 1)
+	w.sums.add(place{xtf.NodeKey(x.Node, x.Path), x.Pattern}, 1, x.End-x.T)
 }

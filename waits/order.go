@@ -11,10 +11,10 @@ import (
 // what is received later is known: per source the least instant of sending. The walk
 // over the rows notes the receives; those found are few, and noted in descending order:
 //
-//	sent u64 | source u32 | flags u8          a receive
-//	number of the receive << 2 | order  u64   one in the wrong order
+//	row << 2 | flags u64 | sent u64 | source u32   a receive
+//	row << 2 | order u64                           one in the wrong order
 const (
-	receiveBytes = 13
+	receiveBytes = 20
 	orderBytes   = 8
 )
 
@@ -27,20 +27,19 @@ const (
 // receives notes the receives of a location.
 type receives struct {
 	journal
-	n      uint64 // of them
 	call   uint64 // of the last message
 	begins bool   // nothing of that call was received yet
 }
 
-// row takes the next message row, received or not.
-func (r *receives) row(row []byte, received bool) {
+// row takes message row n, received or not.
+func (r *receives) row(n uint64, row []byte, received bool) {
 	if call := xtf.U64(row, xtf.P2PCallN); call != r.call || call == xtf.Never {
 		r.call, r.begins = call, true
 	}
 	if !received {
 		return
 	}
-	sent, flags := xtf.U64(row, xtf.P2PMateT), byte(0)
+	sent, flags := xtf.U64(row, xtf.P2PMateT), uint64(0)
 	if r.begins {
 		flags |= receiveBegins
 	}
@@ -48,11 +47,10 @@ func (r *receives) row(row []byte, received bool) {
 		flags |= receiveWaits
 	}
 	b := r.add()
-	binary.LittleEndian.PutUint64(b, sent)
-	binary.LittleEndian.PutUint32(b[8:], xtf.U32(row, xtf.P2PPeer))
-	b[12] = flags
+	binary.LittleEndian.PutUint64(b, n<<2|flags)
+	binary.LittleEndian.PutUint64(b[8:], sent)
+	binary.LittleEndian.PutUint32(b[16:], xtf.U32(row, xtf.P2PPeer))
 	r.begins = false
-	r.n++
 }
 
 // findOrders notes in found which of the receives are late and in the wrong order.
@@ -60,26 +58,25 @@ func (r *receives) findOrders(found *journal) error {
 	least := xtf.Never              // sent first, of all that later calls receive
 	sources := map[uint32]*uint64{} // the same per source
 	var call []byte                 // what the call in hand receives, last first
-	n := r.n
 	for i := r.len() - 1; i >= 0; i-- {
 		for b := r.block(i); len(b) > 0; {
 			x := b[len(b)-receiveBytes:]
 			b = b[:len(b)-receiveBytes]
 			call = append(call, x...)
-			n--
-			if x[12]&receiveBegins == 0 {
+			head := binary.LittleEndian.Uint64(x)
+			if head&receiveBegins == 0 {
 				continue
 			}
-			sent := binary.LittleEndian.Uint64(x)
-			if x[12]&receiveWaits != 0 && couldSwap(len(call)/receiveBytes) && least < sent {
+			sent := binary.LittleEndian.Uint64(x[8:])
+			if head&receiveWaits != 0 && couldSwap(len(call)/receiveBytes) && least < sent {
 				order := uint64(xtf.WaitOrderDifferent)
-				if own := sources[binary.LittleEndian.Uint32(x[8:])]; own != nil && *own < sent {
+				if own := sources[binary.LittleEndian.Uint32(x[16:])]; own != nil && *own < sent {
 					order = uint64(xtf.WaitOrderSame)
 				}
-				binary.LittleEndian.PutUint64(found.add(), n<<2|order>>8)
+				binary.LittleEndian.PutUint64(found.add(), head&^3|order>>8)
 			}
 			for x := range slices.Chunk(call, receiveBytes) {
-				sent, source := binary.LittleEndian.Uint64(x), binary.LittleEndian.Uint32(x[8:])
+				sent, source := binary.LittleEndian.Uint64(x[8:]), binary.LittleEndian.Uint32(x[16:])
 				own := sources[source]
 				if own == nil {
 					own = new(uint64)
@@ -104,8 +101,8 @@ type orders struct {
 // begin is called before the first of.
 func (o *orders) begin() { o.at = o.len() }
 
-// of returns the order of a receive, 0 for the right one. Receives do not descend.
-func (o *orders) of(n uint64) uint32 {
+// of returns the order of a row, 0 for the right one. Rows do not descend.
+func (o *orders) of(row uint64) uint32 {
 	for {
 		for len(o.rest) == 0 {
 			if o.at == 0 {
@@ -115,9 +112,9 @@ func (o *orders) of(n uint64) uint32 {
 			o.rest = o.block(o.at)
 		}
 		switch v := binary.LittleEndian.Uint64(o.rest[len(o.rest)-orderBytes:]); {
-		case v>>2 > n:
+		case v>>2 > row:
 			return 0
-		case v>>2 == n:
+		case v>>2 == row:
 			return uint32(v&3) << 8
 		}
 		o.rest = o.rest[:len(o.rest)-orderBytes]

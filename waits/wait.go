@@ -2,7 +2,6 @@ package waits
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -18,26 +17,6 @@ type wait struct {
 }
 
 func (w *wait) length() uint64 { return w.to - min(w.from, w.to) }
-
-// waitBytes is the size of a wait on its way to the rows, with its call path and the receive that it may be for.
-const waitBytes = 44
-
-func (w *wait) put(b []byte, path uint32, receive uint64) {
-	le := binary.LittleEndian
-	le.PutUint64(b, w.from)
-	le.PutUint64(b[8:], w.to)
-	le.PutUint64(b[16:], w.row)
-	le.PutUint64(b[24:], receive)
-	le.PutUint32(b[32:], w.pattern)
-	le.PutUint32(b[36:], w.cause)
-	le.PutUint32(b[40:], path)
-}
-
-func loadWait(b []byte) (w wait, path uint32, receive uint64) {
-	le := binary.LittleEndian
-	w = wait{le.Uint64(b), le.Uint64(b[8:]), le.Uint64(b[16:]), le.Uint32(b[32:]), le.Uint32(b[36:])}
-	return w, le.Uint32(b[40:]), le.Uint64(b[24:])
-}
 
 // itemOf is the item of each pattern.
 var itemOf = [...]xtf.Item{
@@ -78,7 +57,6 @@ type messageWaits struct {
 	any      bool // a message was received
 	sent     uint64
 	late     wait
-	receive  uint64 // number of the receive of late
 	receiver wait
 	progress wait
 }
@@ -95,12 +73,12 @@ func (m *messageWaits) clear() {
 }
 
 // received takes message row n of the call, a receive with a partner.
-func (m *messageWaits) received(n uint64, row []byte, receive uint64) {
+func (m *messageWaits) received(n uint64, row []byte) {
 	r := Receive{Ready: readyAt(row), Leave: xtf.U64(row, xtf.P2PEnd), Sent: xtf.U64(row, xtf.P2PMateT)}
 	if !m.any || r.Sent > m.sent {
 		m.any, m.sent = true, r.Sent
 		from, to := r.LateSender()
-		m.late, m.receive = wait{from, to, n, xtf.WaitLateSender, xtf.U32(row, xtf.P2PMateP)}, receive
+		m.late = wait{from, to, n, xtf.WaitLateSender, xtf.U32(row, xtf.P2PMateP)}
 	}
 }
 

@@ -270,6 +270,9 @@ func (r *Metric) Load(src []byte) {
 	r.Flags = le.Uint32(src[20:])
 }
 
+// WaitRowBytes is the size of a row of type WAIT.
+const WaitRowBytes = 40
+
 // Wait is a wait state.
 type Wait struct {
 	T       uint64
