@@ -172,6 +172,7 @@ func (d *Distributor) reserve(v *view) error {
 		d.writers[i].Init(&d.enc, c.count)
 	}
 	copy(d.at, d.begin)
+	end++ // too many gaps may make a mark too many
 	d.place = slices.Grow(d.place[:0], int(end))[:end]
 	return nil
 }
@@ -252,8 +253,12 @@ func (d *Distributor) row(id uint32, gaps []uint64, kids []uint32) (uint32, erro
 
 // payload writes the bytes of unknown records and surplus, which all have one column.
 func (d *Distributor) payload(v *view, src []byte) error {
-	if len(src)%8 != 0 || len(src) > 0 && v.bytes < 0 {
-		return fmt.Errorf("%d bytes of unknown records: %w", len(src), ErrCorrupt)
+	words := uint64(0)
+	if v.bytes >= 0 {
+		words = v.cols[v.bytes].count
+	}
+	if uint64(len(src)) != 8*words {
+		return fmt.Errorf("%d bytes of unknown records, %d in the structure: %w", len(src), 8*words, ErrCorrupt)
 	}
 	for ; len(src) > 0; src = src[8:] {
 		d.put(int32(v.bytes), binary.LittleEndian.Uint64(src))

@@ -168,3 +168,31 @@ func TestTimesOverflow(t *testing.T) {
 		}
 	}
 }
+
+// TestDistributeStreams distributes locations whose streams are longer or shorter than their structure.
+func TestDistributeStreams(t *testing.T) {
+	m := makeGraph(t, 1, 3*markEvery, true, Options{})
+	long := make([]byte, 2*markEvery)
+	for name, damage := range map[string]func(l *Local){
+		"gaps too long":     func(l *Local) { l.gaps = append(slices.Clip(l.gaps), long...) },
+		"gaps too short":    func(l *Local) { l.gaps = l.gaps[:len(l.gaps)/2] },
+		"gaps cut":          func(l *Local) { l.gaps = append(slices.Clip(l.gaps[:len(l.gaps)-1]), 0x80) },
+		"values too long":   func(l *Local) { l.values = append(slices.Clip(l.values), long...) },
+		"values too short":  func(l *Local) { l.values = l.values[:len(l.values)/2] },
+		"no values":         func(l *Local) { l.values = nil },
+		"payload too long":  func(l *Local) { l.payload = append(slices.Clip(l.payload), make([]byte, 1<<16)...) },
+		"payload too short": func(l *Local) { l.payload = l.payload[:len(l.payload)-8] },
+		"payload cut":       func(l *Local) { l.payload = l.payload[:len(l.payload)-1] },
+	} {
+		l := *m.locals[0]
+		if damage(&l); len(m.locals[0].values) == 0 || len(m.locals[0].payload) == 0 {
+			t.Fatal("the location has no values, or no payload")
+		}
+		if _, err := Distribute(m.shared, &l); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := Distribute(m.shared, m.locals[0]); err != nil {
+		t.Error(err)
+	}
+}

@@ -87,10 +87,10 @@ func (d *Distributor) walk(v *view) error {
 	if err == nil {
 		err = d.deal(v, &d.gaps)
 	}
-	if err == nil {
-		err = d.program.compile(v, func(id, _ uint32, st step) []int32 { return v.valueColumns(id, st) })
+	if err != nil || len(d.values.src) == 0 {
+		return err
 	}
-	if err == nil {
+	if err = d.program.compile(v, func(id, _ uint32, st step) []int32 { return v.valueColumns(id, st) }); err == nil {
 		err = d.deal(v, &d.values)
 	}
 	return err
