@@ -3,9 +3,9 @@
 #
 #   bench/peers.sh [-s FOLDER] [-o FOLDER] [NAME...]
 #
-# Names: pallas, pilgrim, loggopsim; all of these without one; scout, Scalasca's trace analyser, which bench/scout takes. -o is where they
-# go, default out/bench/peers, which is what bench/run takes. Sources come from GitHub; with -s from FOLDER/OWNER+NAME/repo, bare clones of
-# the same; scout's from the folder or clone SCALASCA_SRC where it is set. Needs Debian's git, cmake, ninja-build and libzstd-dev; for
+# Names: pallas, pilgrim, loggopsim and scout, Scalasca's trace analyser (three minutes of processor time); all without one. -o is where
+# they go, default out/bench/peers, which is what bench/run takes. Sources come from GitHub; with -s from FOLDER/OWNER+NAME/repo, bare
+# clones of the same; scout's from the folder or clone SCALASCA_SRC where it is set. Needs Debian's git, cmake, ninja-build and libzstd-dev; for
 # pilgrim automake, libtool, autoconf-archive and Open MPI; for loggopsim re2c, gengetopt and libgraphviz-dev; for scout Open MPI and
 # zlib1g-dev.
 set -euo pipefail
@@ -93,7 +93,7 @@ scout() {
 	installed scout 25067c27
 }
 
-[ $# -gt 0 ] || set -- pallas pilgrim loggopsim
+[ $# -gt 0 ] || set -- pallas pilgrim loggopsim scout
 for name; do
 	"$name" >&2
 done

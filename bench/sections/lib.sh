@@ -36,7 +36,8 @@ say() { echo "   $*" >&2; }
 # median: of the numbers on standard input.
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 
-# cost FILE COMMAND...: runs it, appends "processor seconds, peak MiB, wall seconds" to FILE. Standard output goes to FILE.out.
+# cost FILE COMMAND...: runs it, appends "processor seconds, peak MiB, wall seconds" to FILE. Standard output goes to FILE.out. Of ranks
+# on this machine time is that of all, with mpirun, and the peak that of the largest.
 cost() {
 	local to=$1 TIMEFORMAT='%3U %3S %3R' # the shell has milliseconds, GNU time has memory
 	shift
@@ -46,3 +47,12 @@ cost() {
 
 # column N FILE: median of a column of FILE.
 column() { cut -d ' ' -f "$1" "$2" | median; }
+
+# "${ranks[@]}" N COMMAND...: N ranks of a command.
+ranks=(mpirun --oversubscribe --bind-to none -n)
+
+# rest FILE FILE: what two files of costs have beside the wall time, as a note.
+rest() {
+	printf 'CPU %.2f and %.2f s, memory of the largest process %.0f and %.0f MiB' \
+		"$(column 1 "$1")" "$(column 1 "$2")" "$(column 2 "$1")" "$(column 2 "$2")"
+}

@@ -45,6 +45,8 @@ var sections = []section{
 	{"clustering", "Clustering of processes", "python3-scipy, python3-fastcluster"},
 	{"queueing", "Queueing networks", "octave, octave-queueing"},
 	{"analysis", "Whole analysis", "otf2-tools, python3-otf2"},
+	{"scout", "Whole analysis beside Scalasca's SCOUT", "scout in --peers, Open MPI"},
+	{"ranks", "Ranks of mpirun beside ranks of one process", "Open MPI"},
 }
 
 // coppice is the program that is measured.

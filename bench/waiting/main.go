@@ -1,6 +1,7 @@
 // Command waiting measures how ranks wait for each other; run.sh beside it starts it.
 //
 //	mpirun -n P waiting hop          a message round all ranks, again and again: microseconds a hop
+//	mpirun -n P waiting start        nothing: what beginning and ending MPI takes
 //	mpirun -n P waiting idle 3s      rank 0 counts for 3 s while all others wait for it: its share of the speed that it has alone
 package main
 
@@ -21,12 +22,15 @@ func main() {
 	if len(os.Args) == 2 && os.Args[1] == "hop" {
 		mpi.Main(hop)
 	}
+	if len(os.Args) == 2 && os.Args[1] == "start" {
+		mpi.Main(func(c mpi.Comm) int { return fail(c.Barrier()) })
+	}
 	if len(os.Args) == 3 && os.Args[1] == "idle" {
 		if d, err := time.ParseDuration(os.Args[2]); err == nil {
 			mpi.Main(func(c mpi.Comm) int { return idle(c, d) })
 		}
 	}
-	fmt.Fprintln(os.Stderr, "usage: waiting hop | idle DURATION")
+	fmt.Fprintln(os.Stderr, "usage: waiting hop | start | idle DURATION")
 	os.Exit(2)
 }
 
