@@ -233,11 +233,7 @@ func (a *analysis) open() error {
 		}
 	}
 	a.defs = a.src.Definitions()
-	encoded, err := a.defs.AppendBinary(nil)
-	if err != nil {
-		return err
-	}
-	a.res.DefsBytes = len(encoded)
+	a.res.DefsBytes = a.defs.BinarySize()
 	if a.o.Deviation != "" {
 		a.graphs.Deviation, err = ccg.ParseDeviation(a.o.Deviation, a.defs.Clock().TimerResolution)
 		if err = agree(a.c, err); err != nil {

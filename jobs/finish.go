@@ -250,7 +250,7 @@ func (a *analysis) wholeRegion() (xtfwriter.Region, error) {
 }
 
 func (a *analysis) sections() ([]xtf.Blob, error) {
-	defs, err := a.defs.AppendBinary(nil)
+	defs, err := a.defs.AppendBinary(make([]byte, 0, a.res.DefsBytes))
 	if err != nil {
 		return nil, err
 	}

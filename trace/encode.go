@@ -14,15 +14,28 @@ const encodingVersion = 1
 // records give equal bytes.
 func (d *Definitions) AppendBinary(dst []byte) ([]byte, error) {
 	dst = append(dst, encodingVersion)
+	d.encode(func(b []byte) { dst = append(dst, b...) })
+	return dst, nil
+}
+
+// BinarySize returns the bytes that AppendBinary appends, without taking memory for them.
+func (d *Definitions) BinarySize() int {
+	n := 1
+	d.encode(func(b []byte) { n += len(b) })
+	return n
+}
+
+// encode hands out the encoding of each record in two parts, which are valid until the next.
+func (d *Definitions) encode(part func([]byte)) {
+	var head []byte
 	var body encoder
 	d.Each(func(k DefKind, r Record) {
 		body.b = body.b[:0]
 		r.Visit(&body)
-		dst = append(dst, byte(k))
-		dst = binary.AppendUvarint(dst, uint64(len(body.b)))
-		dst = append(dst, body.b...)
+		head = binary.AppendUvarint(append(head[:0], byte(k)), uint64(len(body.b)))
+		part(head)
+		part(body.b)
 	})
-	return dst, nil
 }
 
 // UnmarshalBinary reads what AppendBinary wrote and seals the result. Records

@@ -79,6 +79,9 @@ func TestRoundTrip(t *testing.T) {
 		if !bytes.Equal(again, b[len("prefix"):]) {
 			t.Fatalf("seed %d: second encoding differs", seed)
 		}
+		if n := d.BinarySize(); n != len(again) {
+			t.Fatalf("seed %d: %d bytes announced, %d encoded", seed, n, len(again))
+		}
 	}
 }
 
