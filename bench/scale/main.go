@@ -2,6 +2,7 @@
 //
 //	scale weak     the same work for every rank
 //	scale strong   the same trace for any number of ranks
+//	scale lengths  programs in two lengths: what more events add to what a rank counts
 //	scale simulate the counted calls of many ranks on a described cluster
 //
 // The job is the real one, jobs.Analyze, on generated traces: with goroutine ranks, or with those that mpirun starts. Nothing is
@@ -34,7 +35,7 @@ func report(err error) int {
 	return 0
 }
 
-var errUsage = errors.New("say weak, strong or simulate")
+var errUsage = errors.New("say weak, strong, lengths or simulate")
 
 // command runs a subcommand.
 func command(w io.Writer, args []string) error {
@@ -45,6 +46,8 @@ func command(w io.Writer, args []string) error {
 	switch name {
 	case "weak", "strong":
 		return scaling(w, s)
+	case "lengths":
+		return lengths(w, s)
 	case "simulate":
 		return simulation(w, s)
 	}

@@ -8,6 +8,7 @@
 #   mpi       ranks of mpirun, up to 128: calls and heap (2 minutes on two cores)
 #   strong    one trace of 64 processes
 #   simulate  lists of calls made from runs on 8 to 32 ranks, simulated on 64, 4096 and 65 536 ranks of cluster.toml
+#   lengths   a stencil, a sweep and a collective program in two lengths, 2 to 4096 goroutine ranks
 #   many      1024 and 4096 goroutine ranks (4 GB)
 #   library   messages as Open MPI counts them, 16 and 64 ranks
 set -eu
@@ -30,6 +31,7 @@ for section in "$@"; do
 		"$dir/scale" simulate -ranks 64,4096
 		"$dir/scale" simulate -model -ranks 65536
 		;;
+	lengths) GOGC=25 "$dir/scale" lengths -raw -ranks 2,16,128,1024,4096 ;;
 	many) GOGC=25 "$dir/scale" weak -raw -ranks 64,256,1024,4096 -program ring:iterations=5,every=10,seed=1 ;;
 	library)
 		for n in 16 64; do

@@ -11,20 +11,22 @@ import (
 
 // settings say what is run.
 type settings struct {
-	program string // of the generated trace, without its number of processes
-	ranks   list
-	each    int  // processes of the trace for each rank; of strong scaling for all
-	graph   bool // analyze --events none
-	mpi     bool // ranks of mpirun
-	heap    bool // measure live heap at the ends of stages instead of counting calls
-	raw     bool // plain pages, which need less memory to write
-	stages  bool // print what each stage of the largest run counts
-	strong  bool
-	dir     string
-	watch   *stopwatch // of rank 0, where not nil
-	events  int64      // of each simulated rank
-	cluster string     // platform file
-	model   bool       // collective calls by closed formulas
+	program  string // of the generated trace, without its number of processes
+	ranks    list
+	each     int  // processes of the trace for each rank; of strong scaling for all
+	graph    bool // analyze --events none
+	mpi      bool // ranks of mpirun
+	heap     bool // measure live heap at the ends of stages instead of counting calls
+	raw      bool // plain pages, which need less memory to write
+	stages   bool // print what each stage of the largest run counts
+	strong   bool
+	programs string // of lengths, separated by spaces
+	steps    int    // of all processes in the shorter run of each of them; the longer one has ten times as many
+	dir      string
+	watch    *stopwatch // of rank 0, where not nil
+	events   int64      // of each simulated rank
+	cluster  string     // platform file
+	model    bool       // collective calls by closed formulas
 }
 
 // ringProgram is the trace of the simulated runs: all its processes are alike.
@@ -39,6 +41,8 @@ func newSettings(f *flag.FlagSet) *settings {
 	f.BoolVar(&s.raw, "raw", false, "analyze --pages raw, which needs less memory")
 	f.BoolVar(&s.mpi, "mpi", false, "ranks that mpirun starts, not goroutines")
 	f.BoolVar(&s.heap, "heap", false, "measure the heap that is alive at the ends of stages instead of counting calls")
+	f.StringVar(&s.programs, "programs", "stencil:jitter=5 wavefront:jitter=5 stencil:jitter=5,every=1", "of lengths: generated traces, separated by spaces")
+	f.IntVar(&s.steps, "steps", 10_000, "of lengths: steps of all processes in the shorter run of a program; the longer one has ten times as many")
 	f.Int64Var(&s.events, "events", 25_000_000, "events of each simulated rank")
 	f.StringVar(&s.cluster, "cluster", "bench/scale/cluster.toml", "platform file of the simulated cluster")
 	f.BoolVar(&s.model, "model", false, "collective calls of simulated ranks take what closed formulas say, not what their messages do")

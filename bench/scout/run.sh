@@ -35,7 +35,7 @@ for folder; do
 		continue
 	fi
 	if ! "${ranks[@]}" "$processes" "$peers/scout/scout.mpi" "$archive" >"$copy/log" 2>&1 || ! [ -s "$copy/scout.cubex" ]; then
-		why="SCOUT failed: $(grep -v '^ *$' "$copy/log" | tail -1)"
+		why="SCOUT failed: $(grep -v '^[ -]*$' "$copy/log" | tail -1)"
 		[ "$rounds" = 0 ] || skip scout "$name, $processes ranks" SCOUT "$why"
 		echo "$name: $why" >&2
 		continue
