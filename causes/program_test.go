@@ -77,6 +77,8 @@ func randomCalls(r *rand.Rand, l *rows, own uint32, locations int, length uint64
 			c := xtf.Call{T: t, End: xtf.Never, Region: r.Uint32N(3), Depth: uint32(len(open) - 1)}
 			if r.IntN(8) == 0 {
 				c.Flags = xtf.FlagOutermostIO << r.IntN(5)
+			} else if r.IntN(8) == 0 && len(open) > 1 && l.calls[open[len(open)-2]].Flags == xtf.FlagOutermostLock {
+				c.Flags = xtf.FlagInCritical
 			}
 			l.calls = append(l.calls, c)
 		case k < 5 && len(open) > 0:

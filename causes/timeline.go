@@ -165,6 +165,9 @@ func (x *timeline) enterCalls(t uint64) {
 		case c.Flags&xtf.FlagOutermostMPI != 0:
 			o.state.activity = xtf.ActivityMPI
 		default:
+			if len(xtf.InsideOf(c.Flags)) > 0 {
+				o.state.activity = xtf.ActivityCPU
+			}
 			if s := xtf.AsideOf(c.Flags); s != trace.StateOwn {
 				o.state.activity = xtf.States[s].Activity
 			}

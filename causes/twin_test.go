@@ -67,6 +67,9 @@ func (l *rows) states(last uint64, global []uint32, tree *callpath.Tree, derived
 			}
 			local = append(local, tree.Child(parent, c.Region))
 			s.path, s.region = global[local[len(local)-1]], c.Region
+			if c.Flags&(xtf.FlagInCritical|xtf.FlagInThreadWait) != 0 {
+				s.activity = xtf.ActivityCPU
+			}
 			switch {
 			case c.Flags&xtf.FlagMarker != 0:
 				s.activity = xtf.ActivityMarker

@@ -28,7 +28,7 @@ type threading struct {
 }
 
 // threads adds the losses of threads to the components of first threads. Memory:
-// 32 bytes for each parallel region of a process, twice for one that several
+// 40 bytes for each parallel region of a process, twice for one that several
 // ranks share.
 func (a *analysis) threads() error {
 	roles := threads.NewRoles(a.defs)
@@ -88,8 +88,10 @@ func (t *threading) outline(p trace.P) (list []threads.Span, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = t.roles.Outline(calls, func(s threads.Span) { list = append(list, s) }, nil)
-	return list, err
+	if err = t.roles.Outline(calls, func(s threads.Span) { list = append(list, s) }, nil); err != nil || len(list) == 0 {
+		return nil, err
+	}
+	return list, t.roles.Lock(func() (threads.Calls, error) { return t.rows(p, stageLoad, xtf.TypeCall) }, list)
 }
 
 // help sums up the work of own threads in the regions of another rank's process.
@@ -182,12 +184,12 @@ func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Wo
 	return t.putComponents(team.First, c)
 }
 
-// appendSpans writes spans that lie behind each other: the gap before each, and
-// its length.
+// appendSpans writes spans that lie behind each other: the gap before each,
+// its length, and what the first thread waits in there.
 func appendSpans(b []byte, list []threads.Span) []byte {
 	at := uint64(0)
 	for _, s := range list {
-		b = varint.Append(b, s.Begin-at, s.End-s.Begin)
+		b = varint.Append(b, s.Begin-at, s.End-s.Begin, s.Locked)
 		at = s.End
 	}
 	return b
@@ -201,7 +203,7 @@ func parseSpans(b []byte) (list []threads.Span, err error) {
 	for r.Len() > 0 {
 		begin := at + r.Next()
 		at = begin + r.Next()
-		list = append(list, threads.Span{Begin: begin, End: at})
+		list = append(list, threads.Span{Begin: begin, End: at, Locked: r.Next()})
 	}
 	if r.Failed() {
 		return nil, errThreads

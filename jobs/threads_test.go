@@ -98,7 +98,7 @@ func TestThreads(t *testing.T) {
 			})
 		}
 		f.Close()
-		want := []string{"0 0 thread_time 270", "0 0 thread_serial 80", "0 0 thread_imbalance 51", "0 0 thread_scheduling 15"}
+		want := []string{"0 0 thread_time 270", "0 0 thread_serial 80", "0 0 thread_imbalance 51", "0 0 thread_scheduling 15", "0 0 thread_wait 5", "1 0 thread_wait 8", "2 0 thread_wait 28"}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%d ranks: -want +got\n%s", ranks, diff)
 		}

@@ -61,7 +61,9 @@ type activity struct {
 // activities are those of locations, by number: one state, or several, or none.
 var activities = func() (list [xtf.NumActivities]activity) {
 	for s, x := range trace.States {
-		list[xtf.States[s].Activity] = activity{x.Name, x.Text, x.Text, xtf.States[s].Item}
+		if a := &list[xtf.States[s].Activity]; a.name == "" { // the first one stands for others
+			*a = activity{x.Name, x.Text, x.Text, xtf.States[s].Item}
+		}
 	}
 	list[xtf.ActivityCPU] = activity{xtf.ItemCPU.String(), ItemWord(xtf.ItemCPU), "CPU time", xtf.ItemCPU}
 	list[xtf.ActivityMPI] = activity{xtf.ItemMPI.String(), ItemWord(xtf.ItemMPI), "MPI calls", xtf.ItemMPI}

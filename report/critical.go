@@ -55,11 +55,9 @@ func (c *causes) critical(root *measured) (*Critical, error) {
 			mean = notKnown
 		}
 		line := x.sum(c, c.name(k), k, byRegion[k], mean, root.participants)
-		switch s := c.state(k.region); s {
-		case trace.StateThread, trace.StateThreadWait, trace.StateCritical:
-			if k.activity == xtf.ActivityCPU {
-				line.Activity = s.String() // a part of CPU
-			}
+		s := c.state(k.region)
+		if x := xtf.States[s]; k.activity == xtf.ActivityCPU && x.Activity == xtf.ActivityCPU && x.Item != xtf.NumItems {
+			line.Activity = s.String() // a part of CPU
 		}
 		x.Regions = append(x.Regions, line)
 	}

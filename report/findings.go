@@ -254,7 +254,7 @@ func (f *finder) addProcess(x *processItems, caused uint64) {
 	for i, v := range [numSums]uint64{
 		sumP2P: less(x.at(0, xtf.ItemP2P), p2p), sumColl: less(x.at(0, xtf.ItemColl), coll), sumRMA: x.at(0, xtf.ItemRMA),
 		sumIO: io, sumSerial: x.at(0, xtf.ItemThreadSerial) / count,
-		sumThreads: max(waits.longest.barrier, less(idle, waits.critical)/count),
+		sumThreads: max(waits.longest.barrier, less(idle, waits.locks)/count),
 	} {
 		e.total[i] = add(e.total[i], integer(v))
 		if v > e.largest[i] {
@@ -395,7 +395,7 @@ func (f *finder) threads() error {
 		kind, basis, sentence string
 	}{
 		{sumSerial, kindSerial, "largest of a process: idle time of its threads outside of parallel regions, over its threads", "other threads idle outside of parallel regions"},
-		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions but for critical sections, over its threads", "threads idle inside of parallel regions"},
+		{sumThreads, kindThreadImbalance, "largest of a process: idle time of its threads inside of parallel regions but for locks and critical sections, over its threads", "threads idle inside of parallel regions"},
 	} {
 		rank, ticks := f.each.rank[k.sum], f.each.largest[k.sum]
 		x := RunFinding{

@@ -18,10 +18,9 @@ type ThreadWait struct {
 	Lock uint64 `json:"lock_wait"`   // for locks, and for critical and ordered sections without their body
 	Wait uint64 `json:"thread_wait"` // for what other threads do: barriers, tasks, joins, conditions
 
-	p        trace.P
-	critical uint64    // part of Lock
-	barrier  uint64    // part of Wait: OpenMP
-	most     [2]uint32 // references of the regions with most of Lock and of barrier; Undefined
+	p       trace.P
+	barrier uint64    // part of Wait: OpenMP
+	most    [2]uint32 // references of the regions with most of Lock and of barrier; Undefined
 }
 
 // threadStates is the state of each region by its index, nil where no thread waits for
@@ -41,12 +40,12 @@ func threadStates(d *trace.Definitions) []trace.State {
 
 // waitsForThread reports whether a thread waits for another one in a state.
 func waitsForThread(s trace.State) bool {
-	return s == trace.StateLock || s == trace.StateCritical || s == trace.StateThreadWait
+	return xtf.States[s].Item == xtf.ItemLockWait || xtf.States[s].Item == xtf.ItemThreadWait
 }
 
 // eachThread calls f for the threads of a processor of the chosen processes, where any may
-// wait for others. What a thread waits for locks is its component, all else the
-// exclusive time of regions. It reads the components and the profile of each thread.
+// wait for others. What a thread waits for locks and for others is its component, the part
+// in barriers the exclusive time of regions. It reads the components and the profile of each thread.
 func (r *Run) eachThread(ranks Ranks, section string, f func(x *ThreadWait)) ([]Lost, error) {
 	states := threadStates(r.Defs)
 	if states == nil {
@@ -88,7 +87,7 @@ func (x *ThreadWait) take(r *Run, t *profileTable, states []trace.State) error {
 	if err != nil {
 		return err
 	}
-	x.Lock = v[xtf.ItemLockWait]
+	x.Lock, x.Wait = v[xtf.ItemLockWait], v[xtf.ItemThreadWait]
 	x.most = [2]uint32{trace.Undefined, trace.Undefined}
 	var largest [2]uint64
 	for i, s := range states {
@@ -98,13 +97,9 @@ func (x *ThreadWait) take(r *Run, t *profileTable, states []trace.State) error {
 		switch {
 		case own == 0 || !waitsForThread(s):
 			continue
-		case s == trace.StateCritical:
-			x.critical += own
-		case s == trace.StateThreadWait:
-			x.Wait += own
-			if region.Paradigm != trace.ParadigmOpenMP {
-				continue
-			}
+		case xtf.States[s].Item == xtf.ItemThreadWait && region.Paradigm != trace.ParadigmOpenMP:
+			continue
+		case xtf.States[s].Item == xtf.ItemThreadWait:
 			kind = 1
 			x.barrier += own
 		}
@@ -112,7 +107,6 @@ func (x *ThreadWait) take(r *Run, t *profileTable, states []trace.State) error {
 			largest[kind], x.most[kind] = own, region.Ref
 		}
 	}
-	x.Lock += x.critical
 	return nil
 }
 
@@ -148,10 +142,11 @@ func (w *Waits) writeThreads(out *writer) {
 
 // teamWait is what the threads of a process wait for each other.
 type teamWait struct {
-	any      bool       // a thread that could be read
-	longest  ThreadWait // with most in barriers of OpenMP
-	least    ThreadWait // with least there
-	critical uint64     // of all threads
+	any     bool       // a thread that could be read
+	longest ThreadWait // with most in barriers of OpenMP
+	least   ThreadWait // with least there
+	first   uint64     // what the first one waits for locks
+	locks   uint64     // what the others wait for them longer
 }
 
 // teamWaits is what the threads of all processes wait. Memory: 150 bytes for each process.
@@ -168,6 +163,9 @@ func (r *Run) teamWaits() (*teamWaits, []Lost, error) {
 			w.teams = make([]teamWait, len(r.Defs.Processes()))
 		}
 		t := &w.teams[x.Process]
+		if !t.any {
+			t.first = x.Lock
+		}
 		if !t.any || x.barrier > t.longest.barrier {
 			t.longest = *x
 		}
@@ -175,7 +173,7 @@ func (r *Run) teamWaits() (*teamWaits, []Lost, error) {
 			t.least = *x
 		}
 		t.any = true
-		t.critical += x.critical
+		t.locks += x.Lock - min(x.Lock, t.first)
 		w.locks = add(w.locks, integer(x.Lock))
 		if x.Lock > w.lock.Lock {
 			w.lock = *x
@@ -263,15 +261,11 @@ func (r *Run) longestLock(p trace.P) (begin, end uint64, err error) {
 	err = eachRow(a, 0, a.Len(), func(row []byte) {
 		var c xtf.Call
 		c.Load(row)
-		region := r.Defs.Region(c.Region)
-		waited := uint64(0)
-		switch {
-		case c.Flags&xtf.FlagOutermostLock != 0:
-			waited = c.End - min(c.T, c.End)
-		case region != nil && r.Defs.StateOf(region) == trace.StateCritical:
+		waited := c.End - min(c.T, c.End)
+		if region := r.Defs.Region(c.Region); region != nil && xtf.States[r.Defs.StateOf(region)].Inside != 0 {
 			waited = c.Exclusive
 		}
-		if waited > end-begin {
+		if c.Flags&xtf.FlagOutermostLock != 0 && waited > end-begin {
 			begin, end = c.T, c.T+waited
 		}
 	})

@@ -20,7 +20,7 @@ type callWalk struct {
 	c     *locationCheck
 	stack []openCall
 	open  []uint32    // of each region, on the stack
-	aside trace.State // of the call of xtf.AsideOf on the stack; StateOwn: none
+	aside trace.State // of the call of xtf.AsideOf on the stack that has all that it calls; StateOwn: none
 }
 
 func (c *locationCheck) calls() error {
@@ -70,10 +70,11 @@ func (w *callWalk) row(n uint64, row []byte) {
 	w.open[i]++
 	w.times(&x)
 	aside := xtf.AsideOf(x.Flags)
-	if aside != trace.StateOwn {
+	holds := xtf.States[aside].Flag != 0 && xtf.States[aside].Inside == 0
+	if holds {
 		w.aside = aside
 	}
-	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, aside: aside != trace.StateOwn})
+	w.stack = append(w.stack, openCall{end: x.End, n: n, inside: span - min(span, x.Exclusive), index: i, aside: holds})
 	if x.Exclusive > span {
 		c.at("CALL", n, "exclusive time %d of a call of %d", x.Exclusive, span)
 	}
@@ -87,6 +88,9 @@ func (w *callWalk) times(x *xtf.Call) {
 	}
 	if s := xtf.AsideOf(x.Flags); s != trace.StateOwn {
 		v[xtf.States[s].Item] += span
+	}
+	for _, s := range xtf.InsideOf(x.Flags) {
+		v[xtf.States[s].Item] -= span
 	}
 	if x.Flags&xtf.FlagOutermostMPI == 0 {
 		return

@@ -79,8 +79,8 @@ func (c *locationCheck) overhead() {
 		return
 	}
 	v[xtf.ItemOverhead] += told
-	for _, i := range xtf.AsideItems {
-		if i != xtf.ItemMPI && i != xtf.ItemMarker && c.stored[i] < v[i] { // a call that such a record takes time from
+	for _, x := range xtf.States {
+		if i := x.Item; x.Flag != 0 && c.stored[i] < v[i] { // a call that such a record takes time from
 			v[i] = c.stored[i]
 		}
 	}

@@ -21,45 +21,15 @@ type Execution struct {
 	K    uint64 `json:"k"`
 }
 
-// sumItems says which item a running total of a type adds to.
-var sumItems = map[xtf.TypeID]map[string]xtf.Item{
-	xtf.TypeCall: {
-		"calls": xtf.ItemCalls, "mpi": xtf.ItemMPI, "p2p": xtf.ItemP2P, "start": xtf.ItemStart, "coll": xtf.ItemColl,
-		"nxn": xtf.ItemNxN, "barrier": xtf.ItemBarrier, "mpiio": xtf.ItemFileIO, "rma": xtf.ItemRMA, "mgmt": xtf.ItemManagement,
-		"io": xtf.ItemIO, "marker": xtf.ItemMarker, "deviceCall": xtf.ItemDeviceCall, "deviceWait": xtf.ItemDeviceWait,
-		"lockWait": xtf.ItemLockWait, "overhead": xtf.ItemOverhead, "setup": xtf.ItemSetup,
-	},
-	xtf.TypeP2P: {
-		"sends": xtf.ItemSends, "bytesOut": xtf.ItemBytesOut, "receives": xtf.ItemReceives, "bytesIn": xtf.ItemBytesIn,
-		"sendRecv": xtf.ItemSendRecv, "potentSync": xtf.ItemPotentialSync,
-	},
-	xtf.TypeColl: {
-		"calls": xtf.ItemCollectives, "bytesOut": xtf.ItemCollOut, "bytesIn": xtf.ItemCollIn,
-		"potentSync": xtf.ItemPotentialSync, "timeVariation": xtf.ItemVariation,
-	},
-	xtf.TypeWait: {
-		"lateSender": xtf.ItemLateSender, "lateReceiver": xtf.ItemLateReceiver, "lateProgress": xtf.ItemLateProgress, "barrier": xtf.ItemWaitBarrier,
-		"barrierCompletion": xtf.ItemBarrierCompletion, "nxn": xtf.ItemWaitNxN, "nxnCompletion": xtf.ItemNxNCompletion,
-		"lateBroadcast": xtf.ItemLateBroadcast, "earlyReduce": xtf.ItemEarlyReduce, "earlyScan": xtf.ItemEarlyScan,
-	},
-}
-
-// SumItem returns the item that a running total of a type adds to.
-func SumItem(t xtf.TypeID, sum string) (xtf.Item, bool) {
-	i, ok := sumItems[t][sum]
-	return i, ok
-}
-
-// summedTypes are the arrays with running totals that a window reads.
-var summedTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
+// SummedTypes are the arrays with running totals that a window reads.
+var SummedTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
 
 // running reads running totals of a location: what its rows have added up to at
 // an instant. Every read costs a descent and an aux page of each array, and the
 // pages with rows open at that instant, whatever the number of rows.
 type running struct {
 	arrays []*xtf.Array
-	items  [][]xtf.Item // of each array's sums; NumItems: of none
-	first  uint64       // of the location's time
+	first  uint64 // of the location's time
 	last   uint64
 	cut    bool // what lies outside of that time counts for nothing
 	ival   *xtf.Array
@@ -79,7 +49,7 @@ func (r *Run) running(p trace.P, st *xtf.Stats) (*running, error) {
 	if x.cut {
 		x.first, x.last = 0, 0
 	}
-	for _, t := range append(summedTypes[:len(summedTypes):len(summedTypes)], xtf.TypeIval) {
+	for _, t := range append(SummedTypes[:len(SummedTypes):len(SummedTypes)], xtf.TypeIval) {
 		a, err := r.File.Array(xtf.Proc(p), t)
 		if err != nil {
 			return nil, fmt.Errorf("%s: location %d: %w", r.Name, r.Defs.Location(p).Ref, err)
@@ -91,15 +61,7 @@ func (r *Run) running(p trace.P, st *xtf.Stats) (*running, error) {
 			}
 			continue
 		}
-		var items []xtf.Item
-		for _, s := range a.Type().Sums {
-			item, ok := sumItems[t][s.Name]
-			if !ok {
-				item = xtf.NumItems
-			}
-			items = append(items, item)
-		}
-		x.arrays, x.items = append(x.arrays, a.Counted(st)), append(x.items, items)
+		x.arrays = append(x.arrays, a.Counted(st))
 	}
 	return x, nil
 }
@@ -131,7 +93,7 @@ func (x *running) between(begin, end uint64) (vector, error) {
 		begin, end = max(begin, x.first), min(end, x.last)
 		end = max(begin, end)
 	}
-	for i, a := range x.arrays {
+	for _, a := range x.arrays {
 		if !a.HasSums() {
 			continue
 		}
@@ -140,7 +102,11 @@ func (x *running) between(begin, end uint64) (vector, error) {
 			return v, err
 		}
 		for k, n := range sums {
-			if item := x.items[i][k]; item < xtf.NumItems {
+			switch item, less := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name); {
+			case item == xtf.NumItems:
+			case less:
+				v[item] -= min(v[item], n)
+			default:
 				v[item] += n
 			}
 		}

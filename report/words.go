@@ -15,12 +15,12 @@ var itemWords = map[xtf.Item]string{
 	xtf.ItemCollOut: "bytes sent in collectives", xtf.ItemCollIn: "bytes received in collectives",
 }
 
-// ItemWord is the word of a component for people: that of its state.
+// ItemWord is the word of a component for people: that of its state, or of the first of several.
 func ItemWord(i xtf.Item) string {
 	if w, ok := itemWords[i]; ok {
 		return w
 	}
-	if states := xtf.StatesOf(i); len(states) == 1 {
+	if states := xtf.StatesOf(i); len(states) > 0 {
 		return trace.States[states[0]].Text
 	}
 	return strings.ReplaceAll(patternLabel(i.String()), "_", " ")

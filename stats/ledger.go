@@ -34,7 +34,7 @@ var amountItems = [numAmounts]xtf.Item{
 	TimeMPI: xtf.ItemMPI, TimeP2P: xtf.ItemP2P, TimeStart: xtf.ItemStart, TimeColl: xtf.ItemColl, TimeNxN: xtf.ItemNxN,
 	TimeBarrier: xtf.ItemBarrier, TimeFileIO: xtf.ItemFileIO, TimeRMA: xtf.ItemRMA, TimeManagement: xtf.ItemManagement,
 	TimeIO: xtf.ItemIO, TimeMarker: xtf.ItemMarker, TimeOverlap: xtf.ItemOverlap,
-	TimeDeviceCall: xtf.ItemDeviceCall, TimeDeviceWait: xtf.ItemDeviceWait, TimeLock: xtf.ItemLockWait, TimeOverhead: xtf.ItemOverhead, TimeSetup: xtf.ItemSetup,
+	TimeDeviceCall: xtf.ItemDeviceCall, TimeDeviceWait: xtf.ItemDeviceWait, TimeLock: xtf.ItemLockWait, TimeOverhead: xtf.ItemOverhead, TimeSetup: xtf.ItemSetup, TimeThreadWait: xtf.ItemThreadWait,
 	amountCalls: xtf.ItemCalls, amountSends: xtf.ItemSends, amountBytesOut: xtf.ItemBytesOut,
 	amountCollectives: xtf.ItemCollectives, amountCollOut: xtf.ItemCollOut, amountCollIn: xtf.ItemCollIn,
 	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,
@@ -42,6 +42,14 @@ var amountItems = [numAmounts]xtf.Item{
 
 // amountOf is the index of the amount that makes a component.
 func amountOf(i xtf.Item) int { return slices.Index(amountItems[:], i) }
+
+// stateTimes are the amounts of states that have a flag.
+var stateTimes = func() (list [trace.NumStates]int) {
+	for s, x := range xtf.States {
+		list[s] = amountOf(x.Item)
+	}
+	return list
+}()
 
 // timesOf returns the amounts that the time of an outermost MPI call of a class is part of, a bit each.
 func timesOf(c trace.CallClass) uint32 {
@@ -193,8 +201,19 @@ func (g *ledger) add(b border) {
 	g.queue[i] = b
 }
 
+// alone is the state of the innermost call where it has a flag and no part in what it calls, outside of MPI and of calls
+// that hold all that they call; StateOwn else.
+func (l *Loader) alone() trace.State {
+	if top := len(l.stack) - 1; l.t.alone && top >= 0 && l.mpi.depth == 0 && l.mpi.asides == 0 {
+		if s := l.t.state[l.stack[top].index]; xtf.States[s].Inside != 0 {
+			return s
+		}
+	}
+	return trace.StateOwn
+}
+
 // cut adds the time outside MPI since the last cut: to overhead that records tell,
-// to the state of the outermost call, or to the overlap of computation and requests.
+// to the state of the outermost or innermost call, and what of it is CPU time to the overlap of computation and requests.
 func (l *Loader) cut() {
 	if l.mpi.depth > 0 || !l.sums {
 		return
@@ -210,12 +229,20 @@ func (l *Loader) piece(a *amounts, t uint64) {
 		from = min(t, g.flushed)
 		a[TimeOverhead] += from - g.since
 	}
-	switch {
+	switch s := l.alone(); {
 	case g.off:
 		a[TimeOverhead] += t - from
+		return
 	case l.mpi.asides > 0:
 		a[l.mpi.aside] += t - from
-	case l.requests.n > 0:
+		return
+	case s != trace.StateOwn:
+		a[stateTimes[s]] += t - from
+		if xtf.States[s].Activity != xtf.ActivityCPU {
+			return
+		}
+	}
+	if l.requests.n > 0 {
 		a[TimeOverlap] += t - from
 	}
 }

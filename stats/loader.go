@@ -234,6 +234,10 @@ func (l *Loader) enter(ref uint32, event uint8) {
 	if event&trace.Estimated != 0 {
 		flags = xtf.FlagEstimated
 	}
+	if s := l.alone(); s != trace.StateOwn {
+		flags |= xtf.States[s].Inside
+		l.cut()
+	}
 	row, n := l.openRowOf(l.out.Calls, &l.counted.calls)
 	path := uint32(0)
 	if l.numbers {
@@ -253,9 +257,11 @@ func (l *Loader) enter(ref uint32, event uint8) {
 		if l.mpi.asides == 0 {
 			flags |= aside.Flag
 			l.cut()
-			l.mpi.aside = amountOf(aside.Item)
+			l.mpi.aside = stateTimes[l.t.state[index]]
 		}
-		l.mpi.asides++
+		if aside.Inside == 0 {
+			l.mpi.asides++
+		}
 	}
 	if l.rows {
 		var c xtf.Call // field by field: a composite would be built elsewhere and copied in wider words than it was written
@@ -315,6 +321,9 @@ func (l *Loader) close(flags uint32) {
 	if l.sums {
 		l.endSums(f)
 	}
+	if l.t.alone && l.mpi.depth == 0 {
+		l.cut()
+	}
 	l.stack = l.stack[:top]
 	took := l.now - f.enter
 	exclusive := took - f.child
@@ -339,7 +348,7 @@ func (l *Loader) close(flags uint32) {
 		l.closeMPI(f.n, class, flags)
 	case class&trace.ClassMPI != 0:
 		l.mpi.depth--
-	case xtf.States[l.t.state[f.index]].Flag != 0 && l.mpi.depth == 0 && l.mpi.asides > 0:
+	case holds(l.t.state[f.index]) && l.mpi.depth == 0 && l.mpi.asides > 0:
 		if l.mpi.asides == 1 {
 			l.cut()
 		}
@@ -349,6 +358,9 @@ func (l *Loader) close(flags uint32) {
 		l.endWatched(flags)
 	}
 }
+
+// holds reports whether the outermost call in a state has all the time of what it calls.
+func holds(s trace.State) bool { return xtf.States[s].Flag != 0 && xtf.States[s].Inside == 0 }
 
 // beginSums counts a call that begins now and is not on the stack yet.
 func (l *Loader) beginSums(index int32) {

@@ -43,5 +43,6 @@ const (
 	TimeLock
 	TimeOverhead
 	TimeSetup // part of TimeManagement
+	TimeThreadWait
 	NumClassTimes
 )

@@ -5,6 +5,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Tables is what every location of a trace shares: the class of each region
@@ -15,6 +16,7 @@ type Tables struct {
 	class  []trace.CallClass
 	times  []uint32      // timesOf
 	state  []trace.State // Definitions.StateOf
+	alone  bool          // a region is in a state that has no part in what is called inside
 	probe  []bool        // Definitions.IsProbe
 
 	synchronous []bool            // Definitions.IsSynchronous
@@ -49,6 +51,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 		t.class[i] = defs.Class(&defs.Regions[i])
 		t.times[i] = timesOf(t.class[i])
 		t.state[i] = defs.StateOf(&defs.Regions[i])
+		t.alone = t.alone || xtf.States[t.state[i]].Inside != 0
 		t.probe[i] = defs.IsProbe(&defs.Regions[i])
 		t.synchronous[i] = defs.IsSynchronous(&defs.Regions[i])
 		t.progress[i] = t.class[i]&trace.ClassStart == 0 && t.class[i]&(trace.ClassP2P|trace.ClassColl|trace.ClassRMA|trace.ClassFileIO) != 0

@@ -10,7 +10,11 @@ type Calls interface {
 }
 
 // Span is the time [Begin, End) in ticks.
-type Span struct{ Begin, End uint64 }
+type Span struct {
+	Begin, End uint64
+	// Locked is what the first thread of the process waits in there for locks and critical sections.
+	Locked uint64
+}
 
 // Outline passes over the calls of the first thread of a process, which it
 // divides without gaps: region gets the parallel regions, serial the time
@@ -19,14 +23,14 @@ func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 	at := uint64(0)
 	for calls.Next() {
 		row := calls.Row()
-		s := Span{xtf.U64(row, xtf.CallT), xtf.U64(row, xtf.CallEnd)}
-		_, parallel := r.of(xtf.U32(row, xtf.CallRegion))
+		s := Span{Begin: xtf.U64(row, xtf.CallT), End: xtf.U64(row, xtf.CallEnd)}
+		parallel := r.of(xtf.U32(row, xtf.CallRegion)).parallel
 		outermost := xtf.U32(row, xtf.CallFlags)&xtf.FlagOutermostMPI != 0
 		if s.Begin < at || !parallel && !outermost {
 			continue
 		}
 		if serial != nil && s.Begin > at {
-			serial(Span{at, s.Begin})
+			serial(Span{Begin: at, End: s.Begin})
 		}
 		if parallel && region != nil {
 			region(s)
@@ -34,72 +38,111 @@ func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 		at = s.End
 	}
 	if serial != nil {
-		serial(Span{at, xtf.Never})
+		serial(Span{Begin: at, End: xtf.Never})
 	}
 	return calls.Err()
 }
 
 // Busy returns how long a thread works in each of the regions, which lie behind
-// each other.
+// each other. What it waits there for locks counts as work as far as the first thread waits
+// for them too: this is time that the process has lost already.
 func (r *Roles) Busy(calls Calls, regions []Span) ([]uint64, error) {
-	c := clock{regions: regions, spent: make([]uint64, len(regions))}
+	c, err := r.clock(calls, regions)
+	for i := range regions {
+		c.works[i] += min(c.waits[i], regions[i].Locked)
+	}
+	return c.works, err
+}
+
+// Lock sets what the first thread waits in the regions for locks; calls are its own, not
+// asked for where no thread can.
+func (r *Roles) Lock(calls func() (Calls, error), regions []Span) error {
+	if !r.locks {
+		return nil
+	}
+	own, err := calls()
+	if err != nil {
+		return err
+	}
+	c, err := r.clock(own, regions)
+	for i := range regions {
+		regions[i].Locked = c.waits[i]
+	}
+	return err
+}
+
+// clock passes over the calls of a thread.
+func (r *Roles) clock(calls Calls, regions []Span) (*clock, error) {
+	c := &clock{state: idle, regions: regions, works: make([]uint64, len(regions)), waits: make([]uint64, len(regions))}
 	for calls.Next() {
 		row := calls.Row()
 		c.unwind(int(xtf.U32(row, xtf.CallDepth)))
-		s, _ := r.of(xtf.U32(row, xtf.CallRegion))
-		works := c.busy
-		if s != asAround {
-			works = s == busy
+		does := r.of(xtf.U32(row, xtf.CallRegion))
+		if does.state == asAround {
+			if does.state = c.state; c.alone {
+				does.state = busy
+			}
 		}
-		c.turn(xtf.U64(row, xtf.CallT), works)
-		c.open = append(c.open, level{xtf.U64(row, xtf.CallEnd), works})
+		c.turn(xtf.U64(row, xtf.CallT), does.state)
+		c.alone = does.alone
+		c.open = append(c.open, level{xtf.U64(row, xtf.CallEnd), does})
 	}
 	c.unwind(0)
-	return c.spent, calls.Err()
+	return c, calls.Err()
 }
 
 // level is an open call.
 type level struct {
-	end  uint64
-	busy bool
+	end uint64
+	role
 }
 
-// clock adds up the time in which a thread works.
+// clock adds up the time in which a thread works, and in which it waits for locks.
 type clock struct {
 	open    []level
-	busy    bool
+	state   state
+	alone   bool // it is not that of calls inside
 	since   uint64
 	regions []Span
-	spent   []uint64 // by region
-	next    int      // the first region that does not lie behind
+	works   []uint64 // by region
+	waits   []uint64
+	next    int // the first region that does not lie behind
 }
 
 // unwind ends the innermost calls until depth are open.
 func (c *clock) unwind(depth int) {
 	for n := len(c.open) - 1; n >= depth; n-- {
-		c.turn(c.open[n].end, n > 0 && c.open[n-1].busy)
+		around := role{state: idle}
+		if n > 0 {
+			around = c.open[n-1].role
+		}
+		c.turn(c.open[n].end, around.state)
+		c.alone = around.alone
 		c.open = c.open[:n]
 	}
 }
 
 // turn says what the thread does from t on.
-func (c *clock) turn(t uint64, works bool) {
-	if works == c.busy {
+func (c *clock) turn(t uint64, s state) {
+	if s == c.state {
 		return
 	}
-	if c.busy {
-		c.add(Span{c.since, t})
+	switch c.state {
+	case busy:
+		c.add(c.works, c.since, t)
+	case locked:
+		c.add(c.waits, c.since, t)
 	}
-	c.busy, c.since = works, t
+	c.state, c.since = s, t
 }
 
-// add counts a span of work in the regions that it meets.
-func (c *clock) add(s Span) {
-	for c.next < len(c.regions) && c.regions[c.next].End <= s.Begin {
+// add counts a span in the regions that it meets.
+func (c *clock) add(to []uint64, begin, end uint64) {
+	for c.next < len(c.regions) && c.regions[c.next].End <= begin {
 		c.next++
 	}
-	for i := c.next; i < len(c.regions) && c.regions[i].Begin < s.End; i++ {
-		x, y := max(s.Begin, c.regions[i].Begin), min(s.End, c.regions[i].End)
-		c.spent[i] += max(y, x) - x
+	for i := c.next; i < len(c.regions) && c.regions[i].Begin < end; i++ {
+		x, y := max(begin, c.regions[i].Begin), min(end, c.regions[i].End)
+		to[i] += max(y, x) - x
 	}
 }

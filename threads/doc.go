@@ -27,12 +27,15 @@
 // the first thread. A thread works in it from the enter of its own such call,
 // or, if the trace has bodies of parallel regions apart (OpenMP calls with role
 // code, as Extrae records them), of its body; it does not where it waits: in
-// calls whose state is a thread wait or a critical wait (trace.States). Tasks in
-// a wait are work. Processes without parallel regions, or with one thread, have no
-// thread items.
+// calls whose state is a thread wait, a critical wait or a lock wait
+// (trace.States). What is called inside of the former two is work, unless it waits.
+// Of what a thread waits in a region for locks and critical sections, as much as the first
+// thread waits for them there counts as work: the process has lost it already
+// (xtf.ItemLockWait), and two losses of the same time would be multiplied.
+// Processes without parallel regions, or with one thread, have no thread items.
 //
 // # Memory
 //
-// 16 bytes for each parallel region of the process in hand, 16 more for its
-// sums, 8 for the thread under way, and 16 per open call.
+// 24 bytes for each parallel region of the process in hand, 16 more for its
+// sums, 16 for the thread under way, and 16 per open call.
 package threads

@@ -105,6 +105,9 @@ func TestGenerated(t *testing.T) {
 		if err := r.Outline(&rows{list: team[0].rows}, func(s Span) { regions = append(regions, s) }, nil); err != nil {
 			t.Fatal(err)
 		}
+		if err := r.Lock(func() (Calls, error) { return &rows{list: team[0].rows}, nil }, regions); err != nil {
+			t.Fatal(err)
+		}
 		work := NewWork(len(regions))
 		for _, h := range team {
 			spent, err := r.Busy(&rows{list: h.rows}, regions)

@@ -1,6 +1,9 @@
 package threads
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
 
 // state is what a thread does in a call.
 type state uint8
@@ -9,44 +12,45 @@ const (
 	asAround state = iota // as in the call around it
 	idle
 	busy
+	locked // waits for a lock or a critical section
 )
 
-// Roles tell of each region what it means for the threads that are in it. They
-// are safe for concurrent use.
+// role is what a region means for the threads that are in it.
+type role struct {
+	state    state
+	alone    bool // not in the calls inside of it, where threads work unless they wait there
+	parallel bool
+}
+
+// Roles tell the role of each region. They are safe for concurrent use.
 type Roles struct {
-	defs     *trace.Definitions
-	states   []state // by index of the region
-	parallel []bool
-	any      bool
+	defs       *trace.Definitions
+	list       []role // by index of the region
+	any, locks bool
 }
 
 // NewRoles looks at all regions.
 func NewRoles(d *trace.Definitions) *Roles {
-	r := &Roles{defs: d, states: make([]state, len(d.Regions)), parallel: make([]bool, len(d.Regions))}
-	bodies := false
+	r := &Roles{defs: d, list: make([]role, len(d.Regions))}
+	outside := busy // of the bodies of parallel regions
 	for i := range d.Regions {
-		bodies = bodies || isBody(&d.Regions[i])
+		if isBody(&d.Regions[i]) {
+			outside = idle
+		}
 	}
 	for i := range d.Regions {
-		x := &d.Regions[i]
-		if x.Paradigm != trace.ParadigmOpenMP {
-			continue
-		}
-		switch x.Role {
-		case trace.RoleParallel:
-			r.parallel[i], r.any = true, true
-			r.states[i] = busy
-			if bodies {
-				r.states[i] = idle
-			}
-		case trace.RoleCriticalSblock, trace.RoleOrderedSblock, trace.RoleTask:
-			r.states[i] = busy
-		}
-		if isBody(x) {
-			r.states[i] = busy
-		}
-		if s := d.StateOf(x); s == trace.StateThreadWait || s == trace.StateCritical {
-			r.states[i] = idle
+		x, to := &d.Regions[i], &r.list[i]
+		s := xtf.States[d.StateOf(x)]
+		to.alone = s.Inside != 0
+		switch {
+		case s.Item == xtf.ItemLockWait:
+			to.state, r.locks = locked, true
+		case s.Item == xtf.ItemThreadWait:
+			to.state = idle
+		case x.Paradigm == trace.ParadigmOpenMP && x.Role == trace.RoleParallel:
+			to.parallel, to.state, r.any = true, outside, true
+		case x.Paradigm == trace.ParadigmOpenMP && x.Role == trace.RoleTask, isBody(x):
+			to.state = busy
 		}
 	}
 	return r
@@ -60,13 +64,13 @@ func isBody(r *trace.Region) bool {
 // Any reports whether there are parallel regions at all.
 func (r *Roles) Any() bool { return r.any }
 
-// of returns what a region means; unknown ones mean nothing.
-func (r *Roles) of(region uint32) (s state, parallel bool) {
+// of returns the role of a region; unknown ones have none.
+func (r *Roles) of(region uint32) role {
 	i, ok := r.defs.RegionIndex(region)
 	if !ok {
-		return asAround, false
+		return role{}
 	}
-	return r.states[i], r.parallel[i]
+	return r.list[i]
 }
 
 // Team is the CPU threads of a process.

@@ -28,12 +28,13 @@ const (
 	task
 	function
 	mpiCall
+	lock
 	body
 )
 
 // definitions are those regions, bodies only where they are asked for.
 func definitions(bodies bool) *trace.Definitions {
-	d := &trace.Definitions{}
+	d := &trace.Definitions{Strings: []trace.String{{}, {Ref: 1, Value: "omp_set_lock"}}}
 	for i, r := range []trace.Region{
 		parallel: {Role: trace.RoleParallel, Paradigm: trace.ParadigmOpenMP},
 		barrier:  {Role: trace.RoleImplicitBarrier, Paradigm: trace.ParadigmOpenMP},
@@ -42,6 +43,7 @@ func definitions(bodies bool) *trace.Definitions {
 		task:     {Role: trace.RoleTask, Paradigm: trace.ParadigmOpenMP},
 		function: {Role: trace.RoleFunction, Paradigm: trace.ParadigmUser},
 		mpiCall:  {Role: trace.RoleBarrier, Paradigm: trace.ParadigmMPI},
+		lock:     {Name: 1, Role: trace.RoleWrapper, Paradigm: trace.ParadigmOpenMP},
 		body:     {Role: trace.RoleCode, Paradigm: trace.ParadigmOpenMP},
 	} {
 		r.Ref = uint32(i)
@@ -87,7 +89,7 @@ func (h *thread) call(region uint32, levels, width int) {
 	h.pass(h.random.IntN(3))
 	for range h.random.IntN(width + 1) {
 		if levels > 0 {
-			h.call([]uint32{barrier, critical, sblock, task, function, mpiCall, parallel, body}[h.random.IntN(8)], levels-1, width)
+			h.call([]uint32{barrier, critical, sblock, task, function, mpiCall, parallel, lock, body}[h.random.IntN(9)], levels-1, width)
 		}
 		h.pass(h.random.IntN(3))
 	}
@@ -110,23 +112,32 @@ func run(random *rand.Rand, regions ...uint32) *thread {
 	return h
 }
 
-// works says by the open regions whether a thread works.
-func works(open []uint32, bodies bool) bool {
+// does says by the open regions what a thread does. A call that means nothing is work in a barrier and in a critical
+// section, and else what the call around it is.
+func does(open []uint32, bodies bool) state {
 	for i := len(open) - 1; i >= 0; i-- {
 		switch open[i] {
-		case barrier, critical:
-			return false
-		case sblock, task:
-			return true
+		case barrier:
+			return idle
+		case critical, lock:
+			return locked
+		case task:
+			return busy
 		case body:
 			if bodies {
-				return true
+				return busy
 			}
 		case parallel:
-			return !bodies
+			if bodies {
+				return idle
+			}
+			return busy
+		}
+		if i > 0 && (open[i-1] == barrier || open[i-1] == critical) {
+			return busy
 		}
 	}
-	return false
+	return idle
 }
 
 // expected counts tick by tick.
@@ -139,16 +150,23 @@ func expected(team []*thread, bodies bool) (spent, serial, imbalance, scheduling
 			t++
 		case outer(open) == parallel:
 			last := t
-			work := make([]uint64, m)
+			work, wait := make([]uint64, m), make([]uint64, m)
 			for ; last < len(first.inside) && outer(first.inside[last]) == parallel && !begins(first, uint64(last), uint64(t)); last++ {
 				for i, h := range team {
-					if last < len(h.inside) && works(h.inside[last], bodies) {
+					if last >= len(h.inside) {
+						continue
+					}
+					switch does(h.inside[last], bodies) {
+					case busy:
 						work[i]++
+					case locked:
+						wait[i]++
 					}
 				}
 			}
 			most, all, long := uint64(0), uint64(0), uint64(last-t)
-			for _, w := range work {
+			for i, w := range work {
+				w += min(wait[i], wait[0]) // what the first thread waits is a loss of the process
 				most, all = max(most, w), all+w
 			}
 			spent += m * long
@@ -205,6 +223,9 @@ func TestAccount(t *testing.T) {
 		r := NewRoles(d)
 		var regions []Span
 		if err := r.Outline(&rows{list: team[0].rows}, func(s Span) { regions = append(regions, s) }, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Lock(func() (Calls, error) { return &rows{list: team[0].rows}, nil }, regions); err != nil {
 			t.Fatal(err)
 		}
 		here, there := NewWork(len(regions)), NewWork(len(regions))

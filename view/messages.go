@@ -257,7 +257,7 @@ func (q *arrows) chosen() ([]trace.P, uint64) {
 // check refuses running totals that fall, or that are more than those of all locations can hold.
 func (q *arrows) check(a *xtf.Array, s *xtf.SumSeries) error {
 	for j := range s.K {
-		if item := sumItem(a, j); item != xtf.ItemSends && item != xtf.ItemReceives && item != xtf.ItemBytesOut && item != xtf.ItemBytesIn {
+		if item, _ := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[j].Name); item != xtf.ItemSends && item != xtf.ItemReceives && item != xtf.ItemBytesOut && item != xtf.ItemBytesIn {
 			continue
 		}
 		left := xtf.Most(q.x.meta.Locations)
@@ -280,7 +280,7 @@ func (q *arrows) addSeries(a *xtf.Array, s *xtf.SumSeries) uint64 {
 		var count, bytes uint64
 		for j := range s.K {
 			v := s.Sums[(k+1)*s.K+j] - s.Sums[k*s.K+j]
-			switch sumItem(a, j) {
+			switch item, _ := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[j].Name); item {
 			case xtf.ItemSends, xtf.ItemReceives:
 				count += v
 			case xtf.ItemBytesOut, xtf.ItemBytesIn:

@@ -24,7 +24,7 @@ func TestRunningTotals(t *testing.T) {
 	}
 	sends := 0
 	for k := range s.K {
-		if sumItem(a, k) == xtf.ItemBytesOut {
+		if item, _ := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name); item == xtf.ItemBytesOut {
 			sends = k
 		}
 	}

@@ -181,7 +181,7 @@ func (h *waitSearch) pieces(ctx context.Context, locations []trace.P) error {
 		for k := 0; k+1 < len(s.T); k++ {
 			piece := waitPiece{p: p, t1: max(s.T[k], h.o.begin), t2: min(s.T[k+1], h.o.end)}
 			for j := range s.K {
-				if i := sumItem(a, j); h.counts(i) {
+				if i, _ := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[j].Name); h.counts(i) {
 					piece.ticks += s.Sums[(k+1)*s.K+j] - s.Sums[k*s.K+j]
 				}
 			}

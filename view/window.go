@@ -38,9 +38,6 @@ type processWindow struct {
 	items [xtf.NumItems]limited
 }
 
-// summed are the arrays with running totals that a window reads.
-var summed = []xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeWait}
-
 // windowItems are the items that windows have; the others are 0.
 var windowItems = []xtf.Item{
 	xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU, xtf.ItemP2P, xtf.ItemColl, xtf.ItemNxN, xtf.ItemBarrier,
@@ -48,7 +45,7 @@ var windowItems = []xtf.Item{
 	xtf.ItemCalls, xtf.ItemSends, xtf.ItemReceives, xtf.ItemBytesOut, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
 	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
 	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemLateProgress,
-	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup, xtf.ItemMeasured,
+	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup, xtf.ItemMeasured, xtf.ItemThreadWait,
 }
 
 // waitItems are the spans in which a process waits for others.
@@ -142,7 +139,7 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 	time := max(from, to) - from
 	types := o.types
 	if types == nil {
-		types = summed
+		types = report.SummedTypes
 	}
 	if begin <= l.first && end > l.last { // all of it: nothing to look up
 		begin, end = 0, xtf.Never
@@ -152,8 +149,14 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 		if err != nil {
 			return items, err
 		}
-		if err := addSums(&items, a.Counted(st), begin, end, time, xtf.Most(x.Defs.NumLocations()), o.exact); err != nil {
+		if err := addSums(&items, a.Counted(st), begin, end, xtf.Most(x.Defs.NumLocations()), o.exact); err != nil {
 			return items, err
+		}
+	}
+	for i := range items {
+		if l := &items[i]; outermost(xtf.Item(i)) { // these calls do not overlap: they cannot exceed the window
+			l.upper = max(l.lower, min(l.upper, time))
+			l.about = min(max(l.about, l.lower), l.upper)
 		}
 	}
 	items[xtf.ItemTime] = limited{time, time, time}
@@ -168,9 +171,8 @@ func (x *run) locationWindow(o *windowOptions, p trace.P, st *xtf.Stats) (items 
 	return items, nil
 }
 
-// addSums adds the running totals of an array between two instants; most is the time that there is in between, limit what
-// a sum of a location may be.
-func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most, limit uint64, exact bool) error {
+// addSums adds the running totals of an array between two instants; limit is what a sum of a location may be.
+func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, limit uint64, exact bool) error {
 	if !a.HasSums() {
 		return nil
 	}
@@ -189,11 +191,11 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most, limit
 		return err
 	}
 	for k, all := range a.Totals() {
-		if item := sumItem(a, k); item < xtf.NumItems && all <= limit { // more is left out, as in COMP
+		if item, less := xtf.ItemOfSum(a.Type().ID, a.Type().Sums[k].Name); item < xtf.NumItems && all <= limit { // more is left out, as in COMP
 			l := limited{min(lower[k], all), min(about[k], all), min(upper[k], all)}
-			if outermost(item) { // these calls do not overlap: they cannot exceed the window
-				l.upper = max(l.lower, min(l.upper, most))
-				l.about = min(max(l.about, l.lower), l.upper)
+			if less {
+				items[item] = items[item].without(&l)
+				continue
 			}
 			items[item].add(l)
 		}
@@ -201,17 +203,9 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, most, limit
 	return nil
 }
 
-// outermost reports whether an item is the time of outermost calls.
+// outermost reports whether an item is the time of calls that do not overlap.
 func outermost(i xtf.Item) bool {
-	return i == xtf.ItemMPI || i == xtf.ItemIO || i >= xtf.ItemDeviceCall && i <= xtf.ItemSetup || i >= xtf.ItemP2P && i <= xtf.ItemManagement || i == xtf.ItemStart
-}
-
-// sumItem is the item that sum k of an array adds to; NumItems: none.
-func sumItem(a *xtf.Array, k int) xtf.Item {
-	if i, ok := report.SumItem(a.Type().ID, a.Type().Sums[k].Name); ok {
-		return i
-	}
-	return xtf.NumItems
+	return i == xtf.ItemMPI || i == xtf.ItemIO || i >= xtf.ItemDeviceCall && i <= xtf.ItemSetup || i == xtf.ItemThreadWait || i >= xtf.ItemP2P && i <= xtf.ItemManagement || i == xtf.ItemStart
 }
 
 // life is the time of a location, from its first to its last event.

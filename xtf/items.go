@@ -69,11 +69,12 @@ const (
 
 	ItemDeviceCall Item = 54 // outside MPI in the runtime of a device, which 55 is no part of
 	ItemDeviceWait Item = 55 // outside MPI in calls that wait for a device
-	ItemLockWait   Item = 56 // outside MPI in calls that wait for a lock
+	ItemLockWait   Item = 56 // outside MPI in calls that wait for a lock or a critical section
 	ItemOverhead   Item = 57 // outside MPI in what the measurement did
 	ItemSetup      Item = 58 // part of management: Init and Finalize
 	ItemMeasured   Item = 59 // time - set-up
-	NumItems       Item = 60
+	ItemThreadWait Item = 60 // part of CPU: in calls that wait for what other threads do
+	NumItems       Item = 61
 )
 
 // itemNames are the names in reports and in the file's table of names.
@@ -86,7 +87,7 @@ var itemNames = [NumItems]string{
 	"wait_count", "overlap", "ideal", "ideal_first", "ideal_last",
 	"critical_cpu", "critical_mpi", "critical_io", "critical_marker",
 	"thread_time", "thread_serial", "thread_imbalance", "thread_scheduling", "late_progress",
-	"device_call", "device_wait", "lock_wait", "overhead", "setup", "measured",
+	"device_call", "device_wait", "lock_wait", "overhead", "setup", "measured", "thread_wait",
 }
 
 // String returns the item's name.

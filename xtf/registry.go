@@ -3,6 +3,11 @@
 
 package xtf
 
+import (
+	"slices"
+	"strings"
+)
+
 // Ids of the row types of version 1. From TypeInterval on they live in the
 // whole-run region.
 const (
@@ -43,7 +48,76 @@ type rowSpec struct {
 	name    string
 	role    Role
 	columns []Column
-	sums    []Sum
+	sums    []itemSum
+}
+
+// itemSum is a running total with the item that it adds to, or takes from; NumItems: none.
+type itemSum struct {
+	Sum
+	item Item
+	less bool
+}
+
+func count(i Item, name string, terms ...Term) itemSum {
+	return itemSum{Sum{name, -1, -1, RuleAtT, terms}, i, false}
+}
+func span(i Item, name string, terms ...Term) itemSum {
+	return itemSum{Sum{name, -1, -1, RuleSpan, terms}, i, false}
+}
+
+// at is the sum of a column, less another one or -1, where rows begin or end.
+func at(rule Rule, column, less int, i Item, name string, terms ...Term) itemSum {
+	return itemSum{Sum{name, column, less, rule, terms}, i, false}
+}
+
+// waited is the sum of a pattern.
+func waited(i Item, name string, pattern uint32) itemSum {
+	return span(i, name, is(4, WaitPatternMask, pattern))
+}
+
+// stateSums are the sums of states outside MPI, by the flags of their calls.
+func stateSums() (list []itemSum) {
+	for _, x := range States {
+		name := camel(x.Item.String())
+		if x.Flag != 0 && !slices.ContainsFunc(list, func(s itemSum) bool { return s.item == x.Item }) {
+			list = append(list, span(x.Item, name, has(7, x.Flag)))
+		}
+		if x.Inside != 0 {
+			s := span(x.Item, name+"Inside", has(7, x.Inside))
+			s.less = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// camel is a name as columns and sums have it.
+func camel(name string) string {
+	parts := strings.Split(name, "_")
+	for k, p := range parts[1:] {
+		parts[k+1] = strings.ToUpper(p[:1]) + p[1:]
+	}
+	return strings.Join(parts, "")
+}
+
+// sumItems are the items of sums, by their types and names.
+var sumItems = func() map[TypeID]map[string]itemSum {
+	all := map[TypeID]map[string]itemSum{}
+	for _, r := range rowSpecs {
+		all[r.id] = map[string]itemSum{}
+		for _, s := range r.sums {
+			all[r.id][s.Name] = s
+		}
+	}
+	return all
+}()
+
+// ItemOfSum is the item that a running total of a type adds to, or takes from; NumItems for none.
+func ItemOfSum(t TypeID, name string) (i Item, less bool) {
+	if s, ok := sumItems[t][name]; ok {
+		return s.item, s.less
+	}
+	return NumItems, false
 }
 
 // is takes rows whose bits of a column, masked, are the value.
@@ -73,26 +147,21 @@ var rowSpecs = []rowSpec{
 		{"depth", 36, 4, TransformDelta},
 		{"class", 40, 4, TransformNone},
 		{"flags", 44, 4, TransformNone},
-	}, sums: []Sum{
-		{"calls", -1, -1, RuleAtT, nil},
-		{"mpiCalls", -1, -1, RuleAtT, []Term{has(7, FlagOutermostMPI)}},
-		{"mpi", -1, -1, RuleSpan, []Term{outermostMPI}},
-		{"p2p", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassP2P)}},
-		{"start", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassStart)}},
-		{"coll", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassColl)}},
-		{"nxn", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassNxN)}},
-		{"barrier", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassBarrier)}},
-		{"mpiio", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassMPIIO)}},
-		{"rma", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassRMA)}},
-		{"mgmt", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassMgmt)}},
-		{"io", -1, -1, RuleSpan, []Term{has(7, FlagOutermostIO)}},
-		{"marker", -1, -1, RuleSpan, []Term{has(7, FlagMarker)}},
-		{"deviceCall", -1, -1, RuleSpan, []Term{has(7, FlagOutermostDeviceCall)}},
-		{"deviceWait", -1, -1, RuleSpan, []Term{has(7, FlagOutermostDeviceWait)}},
-		{"lockWait", -1, -1, RuleSpan, []Term{has(7, FlagOutermostLock)}},
-		{"overhead", -1, -1, RuleSpan, []Term{has(7, FlagOutermostOverhead)}},
-		{"setup", -1, -1, RuleSpan, []Term{outermostMPI, has(6, ClassInit)}},
-	}},
+	}, sums: append([]itemSum{
+		count(ItemCalls, "calls"),
+		count(NumItems, "mpiCalls", has(7, FlagOutermostMPI)),
+		span(ItemMPI, "mpi", outermostMPI),
+		span(ItemP2P, "p2p", outermostMPI, has(6, ClassP2P)),
+		span(ItemStart, "start", outermostMPI, has(6, ClassStart)),
+		span(ItemColl, "coll", outermostMPI, has(6, ClassColl)),
+		span(ItemNxN, "nxn", outermostMPI, has(6, ClassNxN)),
+		span(ItemBarrier, "barrier", outermostMPI, has(6, ClassBarrier)),
+		span(ItemFileIO, "mpiio", outermostMPI, has(6, ClassMPIIO)),
+		span(ItemRMA, "rma", outermostMPI, has(6, ClassRMA)),
+		span(ItemManagement, "mgmt", outermostMPI, has(6, ClassMgmt)),
+		span(ItemSetup, "setup", outermostMPI, has(6, ClassInit)),
+		span(ItemMarker, "marker", has(7, FlagMarker)),
+	}, stateSums()...)},
 	{id: TypeP2P, name: "P2P", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
 		{"End", 8, 8, TransformMinusT},
@@ -109,14 +178,14 @@ var rowSpecs = []rowSpec{
 		{"kind", 80, 4, TransformNone},
 		{"mateP", 84, 4, TransformNone},
 		{"mateT", 88, 8, TransformMinusT},
-	}, sums: []Sum{
-		{"sends", -1, -1, RuleAtT, []Term{is(12, P2PKindMask, P2PSend)}},
-		{"bytesOut", 7, -1, RuleAtT, []Term{is(12, P2PKindMask, P2PSend)}},
-		{"unmatched", -1, -1, RuleAtT, []Term{has(12, P2PUnmatched)}},
-		{"receives", -1, -1, RuleAtEnd, []Term{is(12, P2PKindMask, P2PRecv)}},
-		{"bytesIn", 7, -1, RuleAtEnd, []Term{is(12, P2PKindMask, P2PRecv)}},
-		{"sendRecv", 1, 14, RuleAtEnd, []Term{is(12, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)}},
-		{"potentSync", 14, 0, RuleAtEnd, []Term{is(12, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)}},
+	}, sums: []itemSum{
+		count(ItemSends, "sends", is(12, P2PKindMask, P2PSend)),
+		at(RuleAtT, 7, -1, ItemBytesOut, "bytesOut", is(12, P2PKindMask, P2PSend)),
+		count(NumItems, "unmatched", has(12, P2PUnmatched)),
+		at(RuleAtEnd, -1, -1, ItemReceives, "receives", is(12, P2PKindMask, P2PRecv)),
+		at(RuleAtEnd, 7, -1, ItemBytesIn, "bytesIn", is(12, P2PKindMask, P2PRecv)),
+		at(RuleAtEnd, 1, 14, ItemSendRecv, "sendRecv", is(12, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)),
+		at(RuleAtEnd, 14, 0, ItemPotentialSync, "potentSync", is(12, P2PKindMask|P2PUnmatched|P2PMarker, P2PRecv)),
 	}},
 	{id: TypeColl, name: "COLL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -133,12 +202,12 @@ var rowSpecs = []rowSpec{
 		{"comm", 84, 4, TransformNone},
 		{"root", 88, 4, TransformNone},
 		{"flags", 92, 4, TransformNone},
-	}, sums: []Sum{
-		{"calls", -1, -1, RuleAtT, nil},
-		{"bytesOut", 4, -1, RuleAtT, nil},
-		{"bytesIn", 5, -1, RuleAtT, nil},
-		{"potentSync", 7, 0, RuleAtT, nil},
-		{"timeVariation", 9, 1, RuleAtT, nil},
+	}, sums: []itemSum{
+		count(ItemCollectives, "calls"),
+		at(RuleAtT, 4, -1, ItemCollOut, "bytesOut"),
+		at(RuleAtT, 5, -1, ItemCollIn, "bytesIn"),
+		at(RuleAtT, 7, 0, ItemPotentialSync, "potentSync"),
+		at(RuleAtT, 9, 1, ItemVariation, "timeVariation"),
 	}},
 	{id: TypeIO, name: "IO", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -148,11 +217,11 @@ var rowSpecs = []rowSpec{
 		{"done", 32, 8, TransformNone},
 		{"handle", 40, 4, TransformNone},
 		{"op", 44, 4, TransformNone},
-	}, sums: []Sum{
-		{"operations", -1, -1, RuleAtT, nil},
-		{"read", 4, -1, RuleAtT, []Term{is(6, IOOpMask, IORead)}},
-		{"written", 4, -1, RuleAtT, []Term{is(6, IOOpMask, IOWrite)}},
-		{"time", -1, -1, RuleSpan, nil},
+	}, sums: []itemSum{
+		count(NumItems, "operations"),
+		at(RuleAtT, 4, -1, NumItems, "read", is(6, IOOpMask, IORead)),
+		at(RuleAtT, 4, -1, NumItems, "written", is(6, IOOpMask, IOWrite)),
+		span(NumItems, "time"),
 	}},
 	{id: TypeRMA, name: "RMA", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -163,9 +232,9 @@ var rowSpecs = []rowSpec{
 		{"target", 36, 4, TransformNone},
 		{"op", 40, 4, TransformNone},
 		{"flags", 44, 4, TransformNone},
-	}, sums: []Sum{
-		{"operations", -1, -1, RuleAtT, nil},
-		{"bytes", 3, -1, RuleAtT, nil},
+	}, sums: []itemSum{
+		count(NumItems, "operations"),
+		at(RuleAtT, 3, -1, NumItems, "bytes"),
 	}},
 	{id: TypeMetric, name: "METRIC", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
@@ -181,17 +250,17 @@ var rowSpecs = []rowSpec{
 		{"pattern", 28, 4, TransformNone},
 		{"node", 32, 4, TransformNone},
 		{"path", 36, 4, TransformNone},
-	}, sums: []Sum{
-		{"lateSender", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateSender)}},
-		{"lateReceiver", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateReceiver)}},
-		{"barrier", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitBarrier)}},
-		{"barrierCompletion", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitBarrierCompletion)}},
-		{"nxn", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitNxN)}},
-		{"nxnCompletion", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitNxNCompletion)}},
-		{"lateBroadcast", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateBroadcast)}},
-		{"earlyReduce", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitEarlyReduce)}},
-		{"earlyScan", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitEarlyScan)}},
-		{"lateProgress", -1, -1, RuleSpan, []Term{is(4, WaitPatternMask, WaitLateProgress)}},
+	}, sums: []itemSum{
+		waited(ItemLateSender, "lateSender", WaitLateSender),
+		waited(ItemLateReceiver, "lateReceiver", WaitLateReceiver),
+		waited(ItemWaitBarrier, "barrier", WaitBarrier),
+		waited(ItemBarrierCompletion, "barrierCompletion", WaitBarrierCompletion),
+		waited(ItemWaitNxN, "nxn", WaitNxN),
+		waited(ItemNxNCompletion, "nxnCompletion", WaitNxNCompletion),
+		waited(ItemLateBroadcast, "lateBroadcast", WaitLateBroadcast),
+		waited(ItemEarlyReduce, "earlyReduce", WaitEarlyReduce),
+		waited(ItemEarlyScan, "earlyScan", WaitEarlyScan),
+		waited(ItemLateProgress, "lateProgress", WaitLateProgress),
 	}},
 	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},

@@ -1,6 +1,10 @@
 package xtf
 
-import "github.com/coppice-hpc/coppice/trace"
+import (
+	"slices"
+
+	"github.com/coppice-hpc/coppice/trace"
+)
 
 // StateNumbers say where a file has a state: the columns of trace.States that are numbers of the format.
 type StateNumbers struct {
@@ -8,31 +12,32 @@ type StateNumbers struct {
 	Activity uint32 // of CPATH and DELAY
 	Share    int    // of TILE
 	Flag     uint32 // of CALL: the outermost call outside MPI is in it; 0: it is told in another way
+	Inside   uint32 // of calls that it makes, in which it is not; 0: it has all that the outermost call calls
 }
 
 // States are the numbers of states, by trace.State.
 var States = [trace.NumStates]StateNumbers{
-	trace.StateOwn:        {ItemCPU, ActivityCPU, ShareOwn, 0},
-	trace.StateP2P:        {ItemP2P, ActivityMPI, ShareP2P, 0},
-	trace.StateCollective: {ItemColl, ActivityMPI, ShareColl, 0},
-	trace.StateBarrier:    {ItemBarrier, ActivityMPI, ShareBarrier, 0},
-	trace.StateMPIIO:      {ItemFileIO, ActivityMPI, ShareIO, 0},
-	trace.StateRMA:        {ItemRMA, ActivityMPI, ShareRMA, 0},
-	trace.StateManagement: {ItemManagement, ActivityMPI, ShareOther, 0},
-	trace.StateSetup:      {ItemSetup, ActivityMPI, ShareOther, 0},
-	trace.StateIO:         {ItemIO, ActivityIO, ShareIO, FlagOutermostIO},
-	trace.StateThread:     {ItemCPU, ActivityCPU, ShareOwn, 0},
-	trace.StateThreadWait: {ItemCPU, ActivityCPU, ShareOwn, 0},
-	trace.StateCritical:   {ItemCPU, ActivityCPU, ShareOwn, 0},
-	trace.StateLock:       {ItemLockWait, ActivityLock, ShareOwn, FlagOutermostLock},
-	trace.StateDeviceCall: {ItemDeviceCall, ActivityDeviceCall, ShareOwn, FlagOutermostDeviceCall},
-	trace.StateDeviceWait: {ItemDeviceWait, ActivityDeviceWait, ShareOwn, FlagOutermostDeviceWait},
-	trace.StateKernel:     {NumItems, ActivityCPU, ShareOwn, 0},
-	trace.StateTransfer:   {NumItems, ActivityCPU, ShareOwn, 0},
-	trace.StateDeviceIdle: {NumItems, ActivityCPU, ShareOwn, 0},
-	trace.StateOverhead:   {ItemOverhead, ActivityOverhead, ShareOwn, FlagOutermostOverhead},
-	trace.StateBefore:     {NumItems, ActivityOutside, ShareOwn, 0},
-	trace.StateAfter:      {NumItems, ActivityOutside, ShareOwn, 0},
+	trace.StateOwn:        {ItemCPU, ActivityCPU, ShareOwn, 0, 0},
+	trace.StateP2P:        {ItemP2P, ActivityMPI, ShareP2P, 0, 0},
+	trace.StateCollective: {ItemColl, ActivityMPI, ShareColl, 0, 0},
+	trace.StateBarrier:    {ItemBarrier, ActivityMPI, ShareBarrier, 0, 0},
+	trace.StateMPIIO:      {ItemFileIO, ActivityMPI, ShareIO, 0, 0},
+	trace.StateRMA:        {ItemRMA, ActivityMPI, ShareRMA, 0, 0},
+	trace.StateManagement: {ItemManagement, ActivityMPI, ShareOther, 0, 0},
+	trace.StateSetup:      {ItemSetup, ActivityMPI, ShareOther, 0, 0},
+	trace.StateIO:         {ItemIO, ActivityIO, ShareIO, FlagOutermostIO, 0},
+	trace.StateThread:     {ItemCPU, ActivityCPU, ShareOwn, 0, 0},
+	trace.StateThreadWait: {ItemThreadWait, ActivityCPU, ShareOwn, FlagThreadWait, FlagInThreadWait},
+	trace.StateCritical:   {ItemLockWait, ActivityLock, ShareOwn, FlagOutermostLock, FlagInCritical},
+	trace.StateLock:       {ItemLockWait, ActivityLock, ShareOwn, FlagOutermostLock, 0},
+	trace.StateDeviceCall: {ItemDeviceCall, ActivityDeviceCall, ShareOwn, FlagOutermostDeviceCall, 0},
+	trace.StateDeviceWait: {ItemDeviceWait, ActivityDeviceWait, ShareOwn, FlagOutermostDeviceWait, 0},
+	trace.StateKernel:     {NumItems, ActivityCPU, ShareOwn, 0, 0},
+	trace.StateTransfer:   {NumItems, ActivityCPU, ShareOwn, 0, 0},
+	trace.StateDeviceIdle: {NumItems, ActivityCPU, ShareOwn, 0, 0},
+	trace.StateOverhead:   {ItemOverhead, ActivityOverhead, ShareOwn, FlagOutermostOverhead, 0},
+	trace.StateBefore:     {NumItems, ActivityOutside, ShareOwn, 0, 0},
+	trace.StateAfter:      {NumItems, ActivityOutside, ShareOwn, 0, 0},
 }
 
 // ClassItems are the components of the time in outermost MPI calls, by bits of their class.
@@ -51,18 +56,18 @@ var ClassItems = [...]struct {
 	{ClassInit, ItemSetup},
 }
 
-// AsideItems are the disjoint parts of the time that are no computation: CPU is the rest.
+// AsideItems are the disjoint parts of the time in which the process does not compute: CPU is the rest.
 var AsideItems = func() []Item {
 	list := []Item{ItemMPI, ItemMarker}
 	for _, x := range States {
-		if x.Flag != 0 {
+		if x.Flag != 0 && x.Activity != ActivityCPU && !slices.Contains(list, x.Item) {
 			list = append(list, x.Item)
 		}
 	}
 	return list
 }()
 
-// AsideOf is the state of an outermost call outside MPI with these flags, StateOwn for none.
+// AsideOf is the state of an outermost call outside MPI with these flags, or the first one with its flag; StateOwn for none.
 func AsideOf(flags uint32) trace.State {
 	if flags >= FlagOutermostIO {
 		for s, x := range States {
@@ -72,6 +77,18 @@ func AsideOf(flags uint32) trace.State {
 		}
 	}
 	return trace.StateOwn
+}
+
+// InsideOf are the states that a call with these flags interrupts.
+func InsideOf(flags uint32) (list []trace.State) {
+	if flags >= FlagThreadWait {
+		for s, x := range States {
+			if flags&x.Inside != 0 {
+				list = append(list, trace.State(s))
+			}
+		}
+	}
+	return list
 }
 
 // ShareOf is the index in TILE.share of a class of regions.

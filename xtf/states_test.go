@@ -47,9 +47,9 @@ func TestStateTable(t *testing.T) {
 }
 
 // TestStateNumbers: a state that is alone in a component has its name, but for collectives, whose component has the
-// barriers too; a state of calls outside MPI has a flag, a component and an activity of its own.
+// barriers too; a state of calls outside MPI has a flag; states share component, activity and flag, or none of them, but
+// what is CPU time has that activity.
 func TestStateNumbers(t *testing.T) {
-	flags, activities := map[uint32]bool{}, map[uint32]bool{}
 	for s, x := range States {
 		if name := trace.States[s].Name; len(StatesOf(x.Item)) == 1 && x.Item.String() != name && x.Item != ItemColl {
 			t.Errorf("%s is summed up as %s", name, x.Item)
@@ -57,10 +57,17 @@ func TestStateNumbers(t *testing.T) {
 		if x.Flag == 0 {
 			continue
 		}
-		if len(StatesOf(x.Item)) != 1 || flags[x.Flag] || activities[x.Activity] || AsideOf(x.Flag|FlagCut) != trace.State(s) {
-			t.Errorf("%s: %+v", trace.States[s].Name, x)
+		if y := States[AsideOf(x.Flag|FlagCut)]; y.Flag != x.Flag || y.Item != x.Item || y.Activity != x.Activity {
+			t.Errorf("%s: %+v, first with its flag %+v", trace.States[s].Name, x, y)
 		}
-		flags[x.Flag], activities[x.Activity] = true, true
+		for r, y := range States {
+			if y.Flag != x.Flag && (y.Item == x.Item || y.Activity == x.Activity && y.Activity != ActivityCPU) {
+				t.Errorf("%s: %+v, %s: %+v", trace.States[s].Name, x, trace.States[r].Name, y)
+			}
+		}
+		if inside := InsideOf(x.Inside | FlagCut); x.Inside != 0 && (len(inside) != 1 || inside[0] != trace.State(s)) {
+			t.Errorf("calls inside of %s are inside of %v", trace.States[s].Name, inside)
+		}
 	}
 	if AsideOf(FlagOutermostMPI|FlagMarker|FlagCut) != trace.StateOwn {
 		t.Error("an MPI call is a state outside MPI")

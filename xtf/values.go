@@ -27,9 +27,12 @@ const (
 	FlagOutermostIO                            // ClassIO; this and what follows: outside of MPI and of other such calls
 	FlagOutermostDeviceCall                    // of a device's runtime
 	FlagOutermostDeviceWait                    // for a device
-	FlagOutermostLock                          // wait for a lock
+	FlagOutermostLock                          // wait for a lock, or for a critical section
 	FlagOutermostOverhead                      // of the measurement
 	FlagEstimated                              // no record: known from calling contexts, begin and end are near
+	FlagThreadWait                             // wait for other threads, outside of MPI and of such calls
+	FlagInCritical                             // the caller is a critical section: it does not wait while this call lasts
+	FlagInThreadWait                           // the same of one with FlagThreadWait
 )
 
 // P2P.kind: the low byte says which side, the bits above are flags.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -253,5 +254,84 @@ func TestLockWaitsOfParaver(t *testing.T) {
 	got := jsonOf[answer](t, "report", run, "waits").Waits.Threads
 	if len(got) != 2 || got[0].Lock != 36064057 || got[1].Lock != 9037791 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestLockWaitOfProcess: the first thread of process 0 waits 50 ms of its first 100 for a lock that its other thread has;
+// process 1 computes 50 ms, and waits for it in the barrier to 105. Nobody has more to compute: so the load balance is 1, the
+// efficiency (50 + 50) / (105 + 105), and what holds up the other process is the wait for the lock. In a critical section with a body
+// the first thread works its last 10 ms there.
+func TestLockWaitOfProcess(t *testing.T) {
+	const mutex = `
+0 40 ENTER %[1]s
+0 90 LEAVE %[1]s
+1 40 ENTER update
+1 90 LEAVE update
+`
+	const section = `
+0 40 ENTER %[1]s
+0 90 ENTER "!$omp critical sblock @solver.c:50"
+0 100 LEAVE "!$omp critical sblock @solver.c:50"
+0 100 LEAVE %[1]s
+1 40 ENTER %[1]s
+1 40 ENTER "!$omp critical sblock @solver.c:50"
+1 90 LEAVE "!$omp critical sblock @solver.c:50"
+1 90 LEAVE %[1]s
+`
+	definitions, _, _ := strings.Cut(critical, "-- program --")
+	for name, lines := range map[string]string{
+		"pthread_mutex_lock": mutex, "omp_set_lock": mutex, "GOMP_critical_start": mutex, `"!$omp critical @solver.c:50"`: section,
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := foundTrace(t, definitions+"-- program --\nprocesses 2\nthreads 2\nresolution 1000\n-- events --\n0 0 ENTER main\n2 0 ENTER main"+fmt.Sprintf(lines, name)+`
+0 100 ENTER MPI_Barrier
+0 100 MPI_COLLECTIVE_BEGIN
+0 105 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+0 105 LEAVE MPI_Barrier
+0 105 LEAVE main
+2 50 ENTER MPI_Barrier
+2 50 MPI_COLLECTIVE_BEGIN
+2 105 MPI_COLLECTIVE_END BARRIER MPI_COMM_WORLD none 0 0
+2 105 LEAVE MPI_Barrier
+2 105 LEAVE main
+`, func(o *jobs.AnalyzeOptions) { o.Intervals.Slice = "35ms" })
+			doc := jsonOf[struct {
+				intervalsJSON
+				Summary struct {
+					POP struct {
+						Process     float64
+						LoadBalance float64 `json:"load_balance"`
+					}
+				}
+				Findings []finding
+			}](t, "report", run, "summary", "intervals", "waits")
+			if p := doc.Summary.POP; p.LoadBalance != 1 || p.Process != 0.476190476190476191 {
+				t.Errorf("%+v", p)
+			}
+			var sums []uint64 // of the run and of slices to 35, 70, 105
+			for _, x := range doc.Intervals.Nodes {
+				sums = append(sums, x.Stats["cpu"].Sum, x.Stats["lock_wait"].Sum)
+			}
+			if fmt.Sprint(sums) != "[100 50 70 0 20 30 10 20]" {
+				t.Errorf("CPU and lock waits are %v", sums)
+			}
+			span := jsonOf[intervalsJSON](t, "report", run, "intervals", "--time", "#60..#95").Intervals.Nodes[0]
+			if got := span.Stats["lock_wait"].Sum; got != 30 {
+				t.Errorf("%d of a span", got)
+			}
+			kinds := ""
+			for _, x := range doc.Findings {
+				kinds += x.Kind + " "
+				if x.Kind == "barrier_wait" && (x.Cause == nil || x.Cause.Activity != "lock_wait" || x.Cause.Process != 0) {
+					t.Errorf("%+v", x)
+				}
+			}
+			if kinds != "barrier_wait lock_wait transfer " {
+				t.Errorf("findings %s", kinds)
+			}
+			if code, out, errs := call("check", run); code != 0 {
+				t.Errorf("check has exit code %d\n%s%s", code, out, errs)
+			}
+		})
 	}
 }

@@ -71,6 +71,12 @@ func slowSums(t testing.TB, f *xtf.File, p xtf.Proc, a, b uint64) *spanSums {
 		if x.Flags&xtf.FlagOutermostIO != 0 {
 			s.items[xtf.ItemIO] += v
 		}
+		if x.Flags&xtf.FlagThreadWait != 0 {
+			s.items[xtf.ItemThreadWait] += v
+		}
+		if x.Parent < uint64(len(calls)) && calls[x.Parent].Flags&xtf.FlagThreadWait != 0 {
+			s.items[xtf.ItemThreadWait] -= v
+		}
 		outermost := true
 		for k := x.Parent; k < uint64(len(calls)); k = calls[k].Parent {
 			outermost = outermost && calls[k].Region != x.Region
@@ -164,7 +170,7 @@ func compareWindow(t *testing.T, run *report.Run, a, b uint64) {
 		for i := range p.Count {
 			s := slowSums(t, run.File, xtf.Proc(p.First+trace.P(i)), a, b)
 			for k := range want {
-				if xtf.Item(k) >= xtf.ItemSendRecv || i == 0 { // times are those of the first location
+				if xtf.Item(k) >= xtf.ItemSendRecv && xtf.Item(k) < xtf.ItemDeviceCall || i == 0 { // times are those of the first location
 					want[k] += s.items[k]
 				}
 			}

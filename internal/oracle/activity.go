@@ -30,6 +30,7 @@ type slice struct {
 	from, to uint64
 	what     Activity
 	path     int    // of the innermost call
+	waiting  bool   // CPU: for other threads of the process
 	node     int    // innermost interval of markers
 	over     uint64 // end of the wait
 }
@@ -49,7 +50,7 @@ func (a *analysis) timeline(l *location) {
 		}
 		s := a.after(l, i)
 		s.from, s.to = from, to
-		if n := len(l.slices); n > 0 && l.slices[n-1].to == from && l.slices[n-1].what == s.what && l.slices[n-1].path == s.path {
+		if n := len(l.slices); n > 0 && l.slices[n-1].to == from && l.slices[n-1].what == s.what && l.slices[n-1].path == s.path && l.slices[n-1].waiting == s.waiting {
 			l.slices[n-1].to = to
 		} else {
 			l.slices = append(l.slices, s)
@@ -100,6 +101,12 @@ func (a *analysis) after(l *location, i int) slice {
 	if l.calls[c].visit >= 0 {
 		s.what = MPI
 		return s
+	}
+	switch l.calls[c].state { // of the innermost call alone
+	case trace.StateCritical:
+		s.what = InLock
+	case trace.StateThreadWait:
+		s.waiting = true
 	}
 	for ; c >= 0; c = l.calls[c].parent {
 		if what, ok := asides[l.calls[c].state]; ok {

@@ -67,6 +67,7 @@ const (
 	Overhead        Item = "overhead"
 	Setup           Item = "setup"
 	Measured        Item = "measured"
+	ThreadWait      Item = "thread_wait"
 )
 
 // Components are the items of one node on one location that are not 0.
@@ -145,6 +146,9 @@ func (a *analysis) contributions(l *location) []contribution {
 	span := func(item Item, from, to uint64) { all = append(all, contribution{item, clipped, from, to, 0}) }
 	for _, s := range l.slices {
 		span(activityItems[s.what].sum, s.from, s.to)
+		if s.waiting && s.what == CPU {
+			span(ThreadWait, s.from, s.to)
+		}
 	}
 	for i := range l.visits {
 		v := &l.visits[i]
