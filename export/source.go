@@ -222,14 +222,10 @@ func stateNames() []string {
 	return names
 }
 
-// waitNames name the patterns of waits (xtf.Wait values), as in package xtf's items.
-var waitNames = []string{
-	"late_sender", "late_receiver", "wait_barrier", "barrier_completion", "wait_nxn", "nxn_completion", "late_broadcast", "early_reduce", "early_scan", "late_progress",
-}
-
+// waitName is the name of the pattern of a wait.
 func waitName(pattern uint32) string {
-	if k := pattern & xtf.WaitPatternMask; k < uint32(len(waitNames)) {
-		return waitNames[k]
+	if i := xtf.PatternItem(pattern); i != xtf.NumItems {
+		return i.String()
 	}
 	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
 }

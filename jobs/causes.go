@@ -220,12 +220,6 @@ func (a *analysis) collectives(p trace.P) (*xtf.Cursor, io.ReaderAt, error) {
 	return rows, found, err
 }
 
-// criticalItems are the items of the critical path by activity.
-var criticalItems = map[uint32]xtf.Item{
-	xtf.ActivityCPU: xtf.ItemCriticalCPU, xtf.ActivityMPI: xtf.ItemCriticalMPI, xtf.ActivityIO: xtf.ItemCriticalIO, xtf.ActivityMarker: xtf.ItemCriticalMarker,
-	xtf.ActivityDeviceCall: xtf.ItemCriticalCPU, xtf.ActivityDeviceWait: xtf.ItemCriticalCPU, xtf.ActivityLock: xtf.ItemCriticalCPU, xtf.ActivityOverhead: xtf.ItemCriticalCPU,
-}
-
 // addCritical adds the pieces of the critical path to the executions of a
 // location.
 func (a *analysis) addCritical(p trace.P) error {
@@ -245,7 +239,7 @@ func (a *analysis) addCritical(p trace.P) error {
 	var row xtf.CPath
 	for more := true; more; more = pieces.Next() {
 		row.Load(pieces.Row())
-		if item, ok := criticalItems[row.Activity]; ok { // what lies outside of the events is part of no interval
+		if item := xtf.CriticalOf(row.Activity); item != xtf.NumItems { // what lies outside of the events is part of no interval
 			s.Span(row.T, row.End, item)
 		}
 	}

@@ -316,7 +316,7 @@ func (c *causes) waitPaths(patterns []PatternSum) []WaitPath {
 		if !IsCompletion(k.pattern) {
 			all = add(all, x.Ticks)
 		}
-		addCount(patternItems[k.pattern&xtf.WaitPatternMask], s.count)
+		addCount(xtf.PatternItem(k.pattern), s.count)
 		switch x.Order {
 		case "same":
 			addCount(xtf.ItemLateSenderSame, s.count)

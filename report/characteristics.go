@@ -145,7 +145,10 @@ func (m *measured) ticks(rules Rules) Ticks {
 	}
 	t.Idle = sub(t.Measured, sub(m.sum(xtf.ItemTime), m.setup()))
 	t.LoadImbalance = sub(times(integer(m.spreads.item(xtf.ItemCPU).Max), p), t.CPU)
-	t.ioProductive = m.rules.IO
+	t.ioProductive, t.asides = m.rules.IO, map[xtf.Item]Sum{}
+	for _, i := range xtf.AsideItems {
+		t.asides[i] = m.sum(i)
+	}
 	t.setProductive(sub(t.MPI, m.setup()), m.productive(rules))
 	return t
 }
@@ -174,19 +177,21 @@ type loss struct {
 	ticks      Sum
 }
 
+// lossNotes explain losses.
+var lossNotes = map[xtf.Item]string{
+	xtf.ItemDeviceWait: "the host waits for a device", xtf.ItemDeviceCall: "launches, transfers, memory of a device",
+	xtf.ItemOverhead: "flushes, and where the measurement was off",
+}
+
 // losses are the parts of the lost time beside MPI.
 func (t *Ticks) losses() []loss {
-	list := []loss{
-		{ItemWord(xtf.ItemDeviceWait), "the host waits for a device", t.DeviceWait},
-		{ItemWord(xtf.ItemDeviceCall), "launches, transfers, memory of a device", t.DeviceCall},
-		{ItemWord(xtf.ItemLockWait), "", t.LockWait},
-		{ItemWord(xtf.ItemOverhead), "flushes, and where the measurement was off", t.Overhead},
-		{"idle", "processes that began late or ended early", t.Idle},
-		{ItemWord(xtf.ItemMarker), "", t.Marker},
+	var list []loss
+	for _, i := range otherAsides(xtf.ItemMPI, xtf.ItemMarker) {
+		if i != xtf.ItemIO || !t.ioProductive {
+			list = append(list, loss{ItemWord(i), lossNotes[i], t.asides[i]})
+		}
 	}
-	if !t.ioProductive {
-		list = append([]loss{{ItemWord(xtf.ItemIO), "", t.IO}}, list...)
-	}
+	list = append(list, loss{"idle", "processes that began late or ended early", t.Idle}, loss{ItemWord(xtf.ItemMarker), "", t.Marker})
 	return list
 }
 

@@ -98,9 +98,9 @@ func (m *measured) setIdeal() {
 	m.ideal = integer(last.Max - min(begin, last.Max))
 }
 
-// waitItems are the waits for a partner. Spans of completion are no waits for
+// WaitItems are the waits for a partner. Spans of completion are no waits for
 // anybody and stand apart.
-var waitItems = []xtf.Item{
+var WaitItems = []xtf.Item{
 	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier, xtf.ItemWaitNxN,
 	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
 }
@@ -112,7 +112,7 @@ var completionItems = []xtf.Item{xtf.ItemBarrierCompletion, xtf.ItemNxNCompletio
 // without the MPI time that is no waiting.
 func (x *processItems) estimate(n uint32) uint64 {
 	wait := uint64(0)
-	for _, i := range waitItems {
+	for _, i := range WaitItems {
 		wait += x.at(n, i)
 	}
 	mpi := x.at(n, xtf.ItemMPI)

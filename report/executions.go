@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -32,8 +33,8 @@ const (
 	maxAllRuns = 1 << 17
 )
 
-// runItems are the components of an execution; its waits for partners come last.
-var runItems = [...]xtf.Item{xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU, xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup, xtf.ItemMeasured}
+// runItems are the components of an execution, ascending; its waits for partners come last.
+var runItems = slices.Sorted(slices.Values(append([]xtf.Item{xtf.ItemTime, xtf.ItemCPU, xtf.ItemSetup, xtf.ItemMeasured}, xtf.AsideItems...)))
 
 // executionSums gathers the executions of the nodes that a report shows.
 type executionSums struct {
@@ -44,7 +45,7 @@ type executionSums struct {
 
 // runSum is one execution over the processes so far.
 type runSum struct {
-	items       [len(runItems)]xtf.Stat
+	items       []xtf.Stat // by runItems
 	waits       uint64
 	count       uint64
 	first, last uint64
@@ -111,7 +112,7 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
 		if e.count == maxAllRuns {
 			return
 		}
-		list = append(list, runSum{first: xtf.Never})
+		list = append(list, runSum{items: make([]xtf.Stat, len(runItems)), first: xtf.Never})
 		e.count++
 	}
 	e.runs[iv.Node] = list
@@ -127,7 +128,7 @@ func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
 	for i, item := range runItems {
 		addStat(&r.items[i], v[item], rank, r.count == 0)
 	}
-	for _, item := range waitItems {
+	for _, item := range WaitItems {
 		r.waits += v[item]
 	}
 	r.count++

@@ -228,7 +228,7 @@ func (f *finder) read() error {
 func (f *finder) addProcess(x *processItems, caused uint64) {
 	f.shares(x)
 	var p2p, coll uint64
-	for _, i := range waitItems {
+	for _, i := range WaitItems {
 		if v := x.at(0, i); slices.Contains(p2pWaits, i) {
 			p2p += v
 		} else {

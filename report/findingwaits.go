@@ -83,7 +83,7 @@ func (f *finder) waits() {
 	if f.causes == nil {
 		return
 	}
-	for _, item := range waitItems {
+	for _, item := range WaitItems {
 		sum := f.s.Item(item)
 		if sum.Max == 0 {
 			continue
@@ -111,7 +111,7 @@ func (f *finder) placeWaits(x *RunFinding, item xtf.Item, sum *Spread) {
 	x.Where.Processes = []uint32{sum.MaxP}
 	x.Evidence = fmt.Sprintf("%s %s waited on all processes together, %s on rank %d", f.u.big(sum.Sum), f.u.name(), f.u.ticks(sum.Max), sum.MaxP)
 	list := f.causes.places(f.causes.waits, func(k causeKey, s *causeSum) (here, long Sum) {
-		if patternItems[k.pattern&xtf.WaitPatternMask] != item {
+		if xtf.PatternItem(k.pattern) != item {
 			return 0, 0
 		}
 		return integer(s.ticks), 0
@@ -153,15 +153,15 @@ func (f *finder) interval(n uint32) string {
 func (f *finder) blame(x *RunFinding, item xtf.Item) {
 	var waited, elsewhere Sum // waits of the pattern; what waits of others handed on
 	for k, s := range f.causes.waits {
-		switch i := patternItems[k.pattern&xtf.WaitPatternMask]; {
+		switch i := xtf.PatternItem(k.pattern); {
 		case i == item:
 			waited = add(waited, integer(s.ticks))
-		case slices.Contains(waitItems, i):
+		case slices.Contains(WaitItems, i):
 			elsewhere = add(elsewhere, integer(s.ticks))
 		}
 	}
 	list := f.causes.places(f.causes.delays, func(k causeKey, s *causeSum) (here, long Sum) {
-		if patternItems[k.pattern&xtf.WaitPatternMask] != item {
+		if xtf.PatternItem(k.pattern) != item {
 			elsewhere = sub(elsewhere, integer(s.ticks))
 			return 0, integer(s.long)
 		}
@@ -343,7 +343,7 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 				return
 			}
 			idle := length - min(length, x.at(0, xtf.ItemTime))
-			for _, i := range waitItems {
+			for _, i := range WaitItems {
 				idle += x.at(0, i)
 			}
 			single = single && mostlyOf(idle, length)

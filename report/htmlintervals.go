@@ -266,11 +266,12 @@ func (n *Interval) htmlWaitBlock(u unit) htmlBlock {
 }
 
 // htmlSpreadItems are the components whose distribution a page shows.
-var htmlSpreadItems = []xtf.Item{
-	xtf.ItemTime, xtf.ItemCPU, xtf.ItemIO, xtf.ItemMPI, xtf.ItemP2P, xtf.ItemColl, xtf.ItemNxN, xtf.ItemBarrier,
-	xtf.ItemFileIO, xtf.ItemRMA, xtf.ItemManagement, xtf.ItemMarker, xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier,
-	xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemSends, xtf.ItemBytesOut, xtf.ItemCollectives,
-}
+var htmlSpreadItems = func() (list []xtf.Item) {
+	for _, x := range componentLines() {
+		list = append(list, x.item)
+	}
+	return append(append(append(list, xtf.ItemMarker), WaitItems...), xtf.ItemSends, xtf.ItemBytesOut, xtf.ItemCollectives)
+}()
 
 // htmlSpreads is least, mean and largest value of a process, and which it is.
 func (n *Interval) htmlSpreads(u unit) *htmlTable {

@@ -29,8 +29,13 @@ var rankParts = [...]struct {
 	{"k-rma", []xtf.Item{xtf.ItemRMA}, nil, false},
 	{"k-mgmt", []xtf.Item{xtf.ItemManagement}, nil, false},
 	{"k-marker", []xtf.Item{xtf.ItemMarker}, nil, false},
-	{"k-start", []xtf.Item{xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead}, nil, false},
+	{"k-start", otherAsides(xtf.ItemMPI, xtf.ItemIO, xtf.ItemMarker), nil, false},
 	{"k-idle", nil, nil, false},
+}
+
+// otherAsides are the times of a process that it does not compute, but for some.
+func otherAsides(but ...xtf.Item) []xtf.Item {
+	return slices.DeleteFunc(slices.Clone(xtf.AsideItems), func(i xtf.Item) bool { return slices.Contains(but, i) })
 }
 
 const partCPU = 0

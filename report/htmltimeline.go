@@ -447,20 +447,6 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 // that costs ten looks at the running totals of each.
 const exactLocations = 1024
 
-// exactParts are the columns of the exact table: components, and of collectives those without barriers.
-var exactParts = [...][]xtf.Item{
-	{xtf.ItemCPU},
-	{xtf.ItemP2P},
-	{xtf.ItemColl},
-	{xtf.ItemBarrier},
-	{xtf.ItemRMA},
-	{xtf.ItemManagement},
-	{xtf.ItemIO, xtf.ItemFileIO},
-	{xtf.ItemDeviceCall, xtf.ItemDeviceWait},
-	{xtf.ItemLockWait},
-	{xtf.ItemMarker, xtf.ItemOverhead},
-}
-
 // part is the i-th of n parts of the span.
 func (s runSpan) part(i, n uint64) (begin, end uint64) {
 	return s.begin + muldiv(s.end-s.begin, i, n), s.begin + muldiv(s.end-s.begin, i+1, n)
@@ -472,7 +458,7 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 	if rows, err := r.HasRows(); err != nil || !rows || len(lives) == 0 || len(lives) > exactLocations {
 		return nil, err
 	}
-	var sums [timelineParts][len(exactParts)]uint64
+	var sums [timelineParts][xtf.NumItems]uint64
 	for _, l := range lives {
 		x, err := r.running(l.p, nil)
 		if err == nil {
@@ -485,11 +471,11 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 			var v vector
 			begin, end := s.part(uint64(i), timelineParts)
 			if v, err = x.between(begin, end); err == nil {
-				v[xtf.ItemColl] -= min(v[xtf.ItemColl], v[xtf.ItemBarrier])
-				for k, items := range exactParts {
-					for _, item := range items {
-						sums[i][k] += v[item]
+				for _, item := range xtf.Parts {
+					for _, part := range xtf.PartsOf(item) {
+						v[item] -= min(v[item], v[part])
 					}
+					sums[i][item] += v[item]
 				}
 			}
 		}
@@ -501,12 +487,12 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 		}
 	}
 	t := &htmlTable{Caption: "Share of all processes' time", Head: heads("<from", "<to")}
-	var used []int
-	for k := range exactParts {
+	var used []xtf.Item
+	for _, k := range xtf.Parts {
 		for i := range sums {
 			if sums[i][k] > 0 {
 				used = append(used, k)
-				t.Head = append(t.Head, htmlHead{Text: wordsOf(exactParts[k])})
+				t.Head = append(t.Head, htmlHead{Text: ItemWord(k)})
 				break
 			}
 		}

@@ -133,7 +133,7 @@ func (n *Interval) worstWait() *Spread {
 // worstPattern is the pattern with most waiting time, nil without any. Completions are none: there nobody is late.
 func worstPattern(stats Spreads) *Spread {
 	var worst *Spread
-	for _, i := range waitItems {
+	for _, i := range WaitItems {
 		if s := stats.item(i); s.Sum > 0 && (worst == nil || s.Sum > worst.Sum) {
 			worst = s
 		}

@@ -69,6 +69,7 @@ type Ticks struct {
 
 	longest      Sum // largest time of a process between set-up and end
 	ioProductive bool
+	asides       map[xtf.Item]Sum // by xtf.AsideItems
 }
 
 // Messages are the counts of point-to-point messages. A receive counts when it

@@ -202,7 +202,7 @@ func (m *measured) waits() (partner, completion Sum) {
 		}
 		return v
 	}
-	return sum(waitItems), sum(completionItems)
+	return sum(WaitItems), sum(completionItems)
 }
 
 // hosts returns the nodes of the system that processes run on, in the order of

@@ -128,36 +128,43 @@ func (d *Document) writeProgram(w *writer) {
 	w.line("efficiency %s%s   speed-up %s of %d", w.bar(s.Efficiency), w.grade(s.Efficiency, s.Efficiency.text(6)), s.Speedup.text(2), s.Processors)
 }
 
+// componentLine is a component in the list of all; parts of one stand behind it.
+type componentLine struct {
+	indent string
+	item   xtf.Item
+}
+
+// componentLines are the components of States in their order: first what is outside of MPI, then MPI, each with its parts, then
+// what is no state.
+func componentLines() []componentLine {
+	lists := [2][]componentLine{{{"", xtf.ItemTime}}, {{"", xtf.ItemMPI}}} // outside of MPI, MPI
+	for _, i := range xtf.Parts {
+		s := xtf.StatesOf(i)
+		if len(s) == 0 || xtf.States[s[0]].Within != xtf.NumItems {
+			continue
+		}
+		indent, list := "", &lists[0]
+		if xtf.States[s[0]].Activity == xtf.ActivityMPI {
+			indent, list = "  ", &lists[1]
+		}
+		*list = append(*list, componentLine{indent, i})
+		if i == xtf.ItemColl {
+			*list = append(*list, componentLine{indent + "  ", xtf.ItemNxN})
+		}
+		for _, part := range xtf.PartsOf(i) {
+			*list = append(*list, componentLine{indent + "  ", part})
+		}
+	}
+	return append(append(lists[0], lists[1]...), componentLine{"  ", xtf.ItemStart}, componentLine{"", xtf.ItemPotentialSync},
+		componentLine{"", xtf.ItemVariation}, componentLine{"", xtf.ItemSendRecv})
+}
+
 // writeMPI writes MPI time by class and what may be lost in it.
 func (d *Document) writeMPI(w *writer) {
 	s := d.Summary
 	u := w.unit
 	tab := table{head: []string{"<per process", "sum " + u.name(), "of total", "mean", "min", "<rank", "max", "<rank"}}
-	for _, x := range []struct {
-		indent string
-		item   xtf.Item
-	}{
-		{"", xtf.ItemTime},
-		{"", xtf.ItemCPU},
-		{"", xtf.ItemIO},
-		{"", xtf.ItemDeviceWait},
-		{"", xtf.ItemDeviceCall},
-		{"", xtf.ItemLockWait},
-		{"", xtf.ItemOverhead},
-		{"", xtf.ItemMPI},
-		{"  ", xtf.ItemP2P},
-		{"  ", xtf.ItemColl},
-		{"    ", xtf.ItemNxN},
-		{"    ", xtf.ItemBarrier},
-		{"  ", xtf.ItemFileIO},
-		{"  ", xtf.ItemRMA},
-		{"  ", xtf.ItemManagement},
-		{"    ", xtf.ItemSetup},
-		{"  ", xtf.ItemStart},
-		{"", xtf.ItemPotentialSync},
-		{"", xtf.ItemVariation},
-		{"", xtf.ItemSendRecv},
-	} {
+	for _, x := range componentLines() {
 		i := s.Item(x.item)
 		if i.Sum == 0 {
 			continue

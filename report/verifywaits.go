@@ -77,7 +77,7 @@ func (k *kept) readyAt(x *xtf.P2P) uint64 {
 }
 
 // summedWaits are the components that add up WAIT rows.
-var summedWaits = slices.Concat(waitItems, completionItems, []xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
+var summedWaits = slices.Concat(WaitItems, completionItems, []xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther, xtf.ItemWaitCount})
 
 // waits compares the WAIT rows with the messages and collectives they are of, with each other, with WAITSUM and, of every interval, with
 // COMP.
@@ -103,12 +103,11 @@ func (c *locationCheck) waits() error {
 	err = c.each(xtf.TypeWait, func(n uint64, row []byte) {
 		var x xtf.Wait
 		x.Load(row)
-		pattern := x.Pattern & xtf.WaitPatternMask
-		item, known := patternItems[pattern]
+		item := xtf.PatternItem(x.Pattern)
 		switch {
 		case failed != nil:
 			return
-		case !known:
+		case item == xtf.NumItems:
 			c.at("WAIT", n, "unknown pattern %#x", x.Pattern)
 			return
 		case x.T < past || x.End <= x.T:
@@ -116,7 +115,7 @@ func (c *locationCheck) waits() error {
 			return
 		}
 		past = x.End
-		if xtf.WaitsForMessage(pattern) {
+		if xtf.WaitsForMessage(x.Pattern) {
 			buf, failed = c.messageWait(arrays[0], n, &x, buf)
 		} else {
 			buf, failed = c.collectiveWait(arrays[1], n, &x, buf)

@@ -70,17 +70,9 @@ type WaitProcess struct {
 	items []uint64 // by waitLabels
 }
 
-// patternItems are the items of the patterns of WAIT rows.
-var patternItems = map[uint32]xtf.Item{
-	xtf.WaitLateSender: xtf.ItemLateSender, xtf.WaitLateReceiver: xtf.ItemLateReceiver, xtf.WaitBarrier: xtf.ItemWaitBarrier,
-	xtf.WaitBarrierCompletion: xtf.ItemBarrierCompletion, xtf.WaitNxN: xtf.ItemWaitNxN, xtf.WaitNxNCompletion: xtf.ItemNxNCompletion,
-	xtf.WaitLateBroadcast: xtf.ItemLateBroadcast, xtf.WaitEarlyReduce: xtf.ItemEarlyReduce, xtf.WaitEarlyScan: xtf.ItemEarlyScan,
-	xtf.WaitLateProgress: xtf.ItemLateProgress,
-}
-
 // PatternName is the name of the pattern of a WAIT row, as in documents.
 func PatternName(pattern uint32) string {
-	if i, ok := patternItems[pattern&xtf.WaitPatternMask]; ok {
+	if i := xtf.PatternItem(pattern); i != xtf.NumItems {
 		return i.String()
 	}
 	return fmt.Sprintf("pattern %d", pattern&xtf.WaitPatternMask)
@@ -191,7 +183,7 @@ func (p *PatternSum) part() bool {
 
 func waitProcess(p *processItems) WaitProcess {
 	x := WaitProcess{Rank: p.rank}
-	for _, i := range waitItems {
+	for _, i := range WaitItems {
 		x.Total += p.at(0, i)
 	}
 	for _, l := range waitLabels {

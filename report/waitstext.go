@@ -148,7 +148,7 @@ func (x *Waits) writeProcesses(w *writer) {
 		p := &shown[i]
 		most, v := "", uint64(0)
 		for k, ticks := range p.items {
-			if ticks > v && slices.Contains(waitItems, waitLabels[k].item) {
+			if ticks > v && slices.Contains(WaitItems, waitLabels[k].item) {
 				most, v = waitLabels[k].item.String(), ticks
 			}
 		}

@@ -1,8 +1,10 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -77,6 +79,49 @@ func TestItemWords(t *testing.T) {
 	for a, x := range activities {
 		if x.name == "" || x.line == "" || x.cause == "" {
 			t.Errorf("activity %d: %+v", a, x)
+		}
+	}
+}
+
+// TestStatesInReports: what is not productive outside of MPI is a loss by its word, and a component in documents; every part
+// of the time is in the list of components, in the profile of ranks and in the distributions of a page.
+func TestStatesInReports(t *testing.T) {
+	var m measured
+	for i := range xtf.NumItems {
+		m.spreads = append(m.spreads, Spread{Item: i, Sum: integer(1 << i % 50)})
+	}
+	ticks := m.ticks(Rules{})
+	fields, err := json.Marshal(ticks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed, shown, drawn := map[xtf.Item]bool{}, map[xtf.Item]bool{}, map[xtf.Item]bool{}
+	for _, x := range componentLines() {
+		listed[x.item] = true
+	}
+	for _, p := range rankParts {
+		for _, i := range p.items {
+			shown[i] = true
+		}
+	}
+	for _, i := range htmlSpreadItems {
+		drawn[i] = true
+	}
+	for s, x := range xtf.States {
+		if x.Item == xtf.NumItems {
+			continue
+		}
+		if !listed[x.Item] || !shown[x.Item] && !shown[x.Within] || !drawn[x.Item] {
+			t.Errorf("%s: listed %t, shown %t, drawn %t", x.Item, listed[x.Item], shown[x.Item], drawn[x.Item])
+		}
+		if trace.States[s].Productive || x.Activity == xtf.ActivityMPI || x.Activity == xtf.ActivityCPU {
+			continue
+		}
+		if !slices.ContainsFunc(ticks.losses(), func(l loss) bool { return l.name == ItemWord(x.Item) && l.ticks == m.sum(x.Item) }) {
+			t.Errorf("%s is no loss", x.Item)
+		}
+		if !strings.Contains(string(fields), fmt.Sprintf("%q:", x.Item.String())) {
+			t.Errorf("no %s in %s", x.Item, fields)
 		}
 	}
 }

@@ -127,7 +127,7 @@ type Profile struct {
 	Merged int           `json:"merged"` // processes in a column, the last one may have fewer
 	First  []uint32      `json:"first"`  // lowest rank of each column
 	Count  []int         `json:"count"`  // processes in it
-	Series []Series      `json:"series"` // cpu, p2p, collective, barrier, rma, mpi_io, mgmt, io, marker, device_call, device_wait, lock_wait, overhead: they add up to time
+	Series []Series      `json:"series"` // the components of states (xtf.Parts), each without its parts: they add up to time
 	Time   []json.Number `json:"time"`
 	Wait   []json.Number `json:"wait"`  // part of the MPI time
 	Waits  Bounds        `json:"waits"` // its sum

@@ -29,7 +29,7 @@ func (s *Server) compare(ctx context.Context, _ *params) (any, error) {
 		v.Runs = append(v.Runs, *r)
 	}
 	v.Merged, v.First = parts[0].merged, append(v.First, parts[0].first...)
-	for k, i := range profileItems {
+	for k, i := range xtf.Parts {
 		v.Series = append(v.Series, CompareSeries{i.String(), report.ItemShare(i), s.runs[0].secondsOf(parts[0].sums[k]), s.runs[1].secondsOf(parts[1].sums[k])})
 	}
 	v.Series = append(v.Series, CompareSeries{"wait", -1, s.runs[0].secondsOf(parts[0].wait), s.runs[1].secondsOf(parts[1].wait)})

@@ -8,12 +8,6 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// profileItems are the parts of a process's time; collectives come without barriers.
-var profileItems = []xtf.Item{
-	xtf.ItemCPU, xtf.ItemP2P, xtf.ItemColl, xtf.ItemBarrier, xtf.ItemRMA, xtf.ItemFileIO, xtf.ItemManagement, xtf.ItemIO, xtf.ItemMarker,
-	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead,
-}
-
 // profile answers api/profile.
 func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 	o, err := p.summed()
@@ -33,7 +27,7 @@ func (s *Server) profile(ctx context.Context, p *params) (any, error) {
 		Begin: o.begin, End: o.end, Ranks: o.ranks.String(), Merged: t.merged, First: t.first, Count: t.count, Series: []Series{}, Exact: t.exact,
 		Lost: append([]report.Lost{}, lost...), Cost: Cost{cost.PageReads},
 	}
-	for k, i := range profileItems {
+	for k, i := range xtf.Parts {
 		v.Series = append(v.Series, Series{i.String(), report.ItemShare(i), numbers(t.sums[k]), t.all[k].bounds()})
 	}
 	v.Time, v.Wait, v.Waits = numbers(t.time), numbers(t.wait), t.waits.bounds()
@@ -55,7 +49,7 @@ type columns struct {
 	count      []int
 	place      []int // column of each rank, -1: not chosen
 	time, wait []uint64
-	sums       [][]uint64 // by profileItems
+	sums       [][]uint64 // by xtf.Parts
 	all        []limited
 	waits      limited
 	exact      bool
@@ -82,8 +76,8 @@ func newColumns(n int, ranks report.Ranks, most int) *columns {
 		t.count[t.place[r]]++
 	}
 	t.time, t.wait = make([]uint64, len(t.first)), make([]uint64, len(t.first))
-	t.all = make([]limited, len(profileItems))
-	for range profileItems {
+	t.all = make([]limited, len(xtf.Parts))
+	for range xtf.Parts {
 		t.sums = append(t.sums, make([]uint64, len(t.first)))
 	}
 	return t
@@ -95,14 +89,15 @@ func (t *columns) add(v *processWindow) {
 		return
 	}
 	t.time[c] += v.items[xtf.ItemTime].about
-	for _, i := range waitItems {
+	for _, i := range report.WaitItems {
 		t.wait[c] += v.items[i].about
 		t.waits.add(v.items[i])
 	}
-	for k, i := range profileItems {
+	for k, i := range xtf.Parts {
 		l := v.items[i]
-		if t.exact = t.exact && l.lower == l.upper; i == xtf.ItemColl {
-			l = l.without(&v.items[xtf.ItemBarrier])
+		t.exact = t.exact && l.lower == l.upper
+		for _, part := range xtf.PartsOf(i) {
+			l = l.without(&v.items[part])
 		}
 		t.sums[k][c] += l.about
 		t.all[k].add(l)

@@ -76,7 +76,7 @@ func TestProfile(t *testing.T) {
 		for _, columns := range []int{1000, 3} {
 			v := answer[Profile](t, s, fmt.Sprintf("profile?columns=%d", columns))
 			all := answer[statsJSON](t, s, "stats?exact=1")
-			if !v.Exact || len(v.First) > columns || len(v.Series) != len(profileItems) {
+			if !v.Exact || len(v.First) > columns || len(v.Series) != len(xtf.Parts) {
 				t.Fatalf("%d columns, %d series, exact %t", len(v.First), len(v.Series), v.Exact)
 			}
 			total, members := uint64(0), 0
@@ -91,7 +91,7 @@ func TestProfile(t *testing.T) {
 				total += integer(t, v.Time[c])
 				members += v.Count[c]
 			}
-			if i := slices.IndexFunc(profileItems, func(i xtf.Item) bool { return i == xtf.ItemCPU }); members != s.runs[0].meta.Processes ||
+			if i := slices.IndexFunc(xtf.Parts, func(i xtf.Item) bool { return i == xtf.ItemCPU }); members != s.runs[0].meta.Processes ||
 				all.Items[0].Item != "time" || all.Items[0].Sum.lower != total || integer(t, v.Series[i].Values[0]) == 0 {
 				t.Errorf("%d ticks in %d ranks, want %v", total, members, all.Items[0].Sum.lower)
 			}

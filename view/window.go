@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -38,20 +39,20 @@ type processWindow struct {
 	items [xtf.NumItems]limited
 }
 
-// windowItems are the items that windows have; the others are 0.
-var windowItems = []xtf.Item{
-	xtf.ItemTime, xtf.ItemMPI, xtf.ItemMarker, xtf.ItemIO, xtf.ItemCPU, xtf.ItemP2P, xtf.ItemColl, xtf.ItemNxN, xtf.ItemBarrier,
-	xtf.ItemFileIO, xtf.ItemRMA, xtf.ItemManagement, xtf.ItemComm, xtf.ItemStart, xtf.ItemSendRecv, xtf.ItemPotentialSync, xtf.ItemVariation,
-	xtf.ItemCalls, xtf.ItemSends, xtf.ItemReceives, xtf.ItemBytesOut, xtf.ItemBytesIn, xtf.ItemCollectives, xtf.ItemCollOut, xtf.ItemCollIn,
-	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemWaitBarrier, xtf.ItemBarrierCompletion, xtf.ItemWaitNxN, xtf.ItemNxNCompletion,
-	xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan, xtf.ItemLateProgress,
-	xtf.ItemDeviceCall, xtf.ItemDeviceWait, xtf.ItemLockWait, xtf.ItemOverhead, xtf.ItemSetup, xtf.ItemMeasured, xtf.ItemThreadWait,
-}
-
-// waitItems are the spans in which a process waits for others.
-var waitItems = []xtf.Item{
-	xtf.ItemLateSender, xtf.ItemLateReceiver, xtf.ItemLateProgress, xtf.ItemWaitBarrier, xtf.ItemWaitNxN, xtf.ItemLateBroadcast, xtf.ItemEarlyReduce, xtf.ItemEarlyScan,
-}
+// windowItems are the items that windows have: what running totals add up to, and what follows from it. The others are 0.
+var windowItems = func() (list []xtf.Item) {
+	for i := range xtf.NumItems {
+		switch i {
+		case xtf.ItemTime, xtf.ItemCPU, xtf.ItemComm, xtf.ItemMeasured:
+			list = append(list, i)
+		default:
+			if slices.ContainsFunc(report.SummedTypes, func(t xtf.TypeID) bool { return xtf.HasSum(t, i) }) {
+				list = append(list, i)
+			}
+		}
+	}
+	return list
+}()
 
 // eachProcess calls f, in the order of ranks, with what every chosen process did in the window. Approximate numbers come
 // from indexes alone: two descents for each of four arrays.
@@ -203,9 +204,9 @@ func addSums(items *[xtf.NumItems]limited, a *xtf.Array, begin, end, limit uint6
 	return nil
 }
 
-// outermost reports whether an item is the time of calls that do not overlap.
+// outermost reports whether an item is the time of calls that do not overlap. Markers do, those of two calls.
 func outermost(i xtf.Item) bool {
-	return i == xtf.ItemMPI || i == xtf.ItemIO || i >= xtf.ItemDeviceCall && i <= xtf.ItemSetup || i == xtf.ItemThreadWait || i >= xtf.ItemP2P && i <= xtf.ItemManagement || i == xtf.ItemStart
+	return xtf.HasSum(xtf.TypeCall, i) && i != xtf.ItemCalls && i != xtf.ItemMarker
 }
 
 // life is the time of a location, from its first to its last event.

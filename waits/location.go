@@ -164,7 +164,7 @@ func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Execu
 	w.receives = sums(xtf.ItemSendRecv, xtf.ItemPotentialSync)
 	w.operations = sums(xtf.ItemPotentialSync, xtf.ItemVariation)
 	w.counts = sums(xtf.ItemWaitCount)
-	w.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, itemOf[:]...)...)
+	w.spans = sums(append([]xtf.Item{xtf.ItemLateSenderSame, xtf.ItemLateSenderOther}, xtf.PatternItems[:]...)...)
 	return w
 }
 
@@ -362,7 +362,7 @@ func (w *walk) write() {
 func (w *walk) add(x *xtf.Wait) {
 	row, _ := w.out.Waits.Append()
 	x.Put(row)
-	w.spans.Span(x.T, x.End, itemOf[x.Pattern&xtf.WaitPatternMask])
+	w.spans.Span(x.T, x.End, xtf.PatternItem(x.Pattern))
 	switch x.Pattern & xtf.WaitOrderMask {
 	case xtf.WaitOrderSame:
 		w.spans.Span(x.T, x.End, xtf.ItemLateSenderSame)

@@ -366,7 +366,7 @@ func (w *world) slowWaits(f *found, list []wait) {
 		f.Waits = append(f.Waits, xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: node, Path: path})
 		at := place{xtf.NodeKey(node, path), x.pattern}
 		sums[at] = amount{sums[at].count + 1, sums[at].ticks + x.to - x.from}
-		items := []xtf.Item{itemOf[x.pattern&0xff]}
+		items := []xtf.Item{xtf.PatternItem(x.pattern)}
 		if x.pattern&xtf.WaitOrderSame != 0 {
 			items = append(items, xtf.ItemLateSenderSame)
 		}

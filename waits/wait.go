@@ -18,20 +18,6 @@ type wait struct {
 
 func (w *wait) length() uint64 { return w.to - min(w.from, w.to) }
 
-// itemOf is the item of each pattern.
-var itemOf = [...]xtf.Item{
-	xtf.WaitLateSender:        xtf.ItemLateSender,
-	xtf.WaitLateReceiver:      xtf.ItemLateReceiver,
-	xtf.WaitBarrier:           xtf.ItemWaitBarrier,
-	xtf.WaitBarrierCompletion: xtf.ItemBarrierCompletion,
-	xtf.WaitNxN:               xtf.ItemWaitNxN,
-	xtf.WaitNxNCompletion:     xtf.ItemNxNCompletion,
-	xtf.WaitLateBroadcast:     xtf.ItemLateBroadcast,
-	xtf.WaitEarlyReduce:       xtf.ItemEarlyReduce,
-	xtf.WaitEarlyScan:         xtf.ItemEarlyScan,
-	xtf.WaitLateProgress:      xtf.ItemLateProgress,
-}
-
 // received reports whether a message row is a receive with a partner, and no marker's.
 func received(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PRecv

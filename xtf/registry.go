@@ -71,8 +71,8 @@ func at(rule Rule, column, less int, i Item, name string, terms ...Term) itemSum
 }
 
 // waited is the sum of a pattern.
-func waited(i Item, name string, pattern uint32) itemSum {
-	return span(i, name, is(4, WaitPatternMask, pattern))
+func waited(pattern uint32, name string) itemSum {
+	return span(PatternItems[pattern], name, is(4, WaitPatternMask, pattern))
 }
 
 // stateSums are the sums of states outside MPI, by the flags of their calls.
@@ -111,6 +111,16 @@ var sumItems = func() map[TypeID]map[string]itemSum {
 	}
 	return all
 }()
+
+// HasSum reports whether a running total of a type adds to an item.
+func HasSum(t TypeID, i Item) bool {
+	for _, s := range sumItems[t] {
+		if s.item == i {
+			return true
+		}
+	}
+	return false
+}
 
 // ItemOfSum is the item that a running total of a type adds to, or takes from; NumItems for none.
 func ItemOfSum(t TypeID, name string) (i Item, less bool) {
@@ -251,16 +261,16 @@ var rowSpecs = []rowSpec{
 		{"node", 32, 4, TransformNone},
 		{"path", 36, 4, TransformNone},
 	}, sums: []itemSum{
-		waited(ItemLateSender, "lateSender", WaitLateSender),
-		waited(ItemLateReceiver, "lateReceiver", WaitLateReceiver),
-		waited(ItemWaitBarrier, "barrier", WaitBarrier),
-		waited(ItemBarrierCompletion, "barrierCompletion", WaitBarrierCompletion),
-		waited(ItemWaitNxN, "nxn", WaitNxN),
-		waited(ItemNxNCompletion, "nxnCompletion", WaitNxNCompletion),
-		waited(ItemLateBroadcast, "lateBroadcast", WaitLateBroadcast),
-		waited(ItemEarlyReduce, "earlyReduce", WaitEarlyReduce),
-		waited(ItemEarlyScan, "earlyScan", WaitEarlyScan),
-		waited(ItemLateProgress, "lateProgress", WaitLateProgress),
+		waited(WaitLateSender, "lateSender"),
+		waited(WaitLateReceiver, "lateReceiver"),
+		waited(WaitBarrier, "barrier"),
+		waited(WaitBarrierCompletion, "barrierCompletion"),
+		waited(WaitNxN, "nxn"),
+		waited(WaitNxNCompletion, "nxnCompletion"),
+		waited(WaitLateBroadcast, "lateBroadcast"),
+		waited(WaitEarlyReduce, "earlyReduce"),
+		waited(WaitEarlyScan, "earlyScan"),
+		waited(WaitLateProgress, "lateProgress"),
 	}},
 	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},

@@ -9,7 +9,9 @@ import (
 // StateNumbers say where a file has a state: the columns of trace.States that are numbers of the format.
 type StateNumbers struct {
 	Item     Item   // component that sums it up, alone or with others; NumItems: none yet
+	Within   Item   // component of which that one is a part; NumItems: none
 	Activity uint32 // of CPATH and DELAY
+	Critical Item   // component of the critical path in this activity; NumItems: it is part of no interval
 	Share    int    // of TILE
 	Flag     uint32 // of CALL: the outermost call outside MPI is in it; 0: it is told in another way
 	Inside   uint32 // of calls that it makes, in which it is not; 0: it has all that the outermost call calls
@@ -17,27 +19,27 @@ type StateNumbers struct {
 
 // States are the numbers of states, by trace.State.
 var States = [trace.NumStates]StateNumbers{
-	trace.StateOwn:        {ItemCPU, ActivityCPU, ShareOwn, 0, 0},
-	trace.StateP2P:        {ItemP2P, ActivityMPI, ShareP2P, 0, 0},
-	trace.StateCollective: {ItemColl, ActivityMPI, ShareColl, 0, 0},
-	trace.StateBarrier:    {ItemBarrier, ActivityMPI, ShareBarrier, 0, 0},
-	trace.StateMPIIO:      {ItemFileIO, ActivityMPI, ShareIO, 0, 0},
-	trace.StateRMA:        {ItemRMA, ActivityMPI, ShareRMA, 0, 0},
-	trace.StateManagement: {ItemManagement, ActivityMPI, ShareOther, 0, 0},
-	trace.StateSetup:      {ItemSetup, ActivityMPI, ShareOther, 0, 0},
-	trace.StateIO:         {ItemIO, ActivityIO, ShareIO, FlagOutermostIO, 0},
-	trace.StateThread:     {ItemCPU, ActivityCPU, ShareOwn, 0, 0},
-	trace.StateThreadWait: {ItemThreadWait, ActivityCPU, ShareOwn, FlagThreadWait, FlagInThreadWait},
-	trace.StateCritical:   {ItemLockWait, ActivityLock, ShareOwn, FlagOutermostLock, FlagInCritical},
-	trace.StateLock:       {ItemLockWait, ActivityLock, ShareOwn, FlagOutermostLock, 0},
-	trace.StateDeviceCall: {ItemDeviceCall, ActivityDeviceCall, ShareOwn, FlagOutermostDeviceCall, 0},
-	trace.StateDeviceWait: {ItemDeviceWait, ActivityDeviceWait, ShareOwn, FlagOutermostDeviceWait, 0},
-	trace.StateKernel:     {NumItems, ActivityCPU, ShareOwn, 0, 0},
-	trace.StateTransfer:   {NumItems, ActivityCPU, ShareOwn, 0, 0},
-	trace.StateDeviceIdle: {NumItems, ActivityCPU, ShareOwn, 0, 0},
-	trace.StateOverhead:   {ItemOverhead, ActivityOverhead, ShareOwn, FlagOutermostOverhead, 0},
-	trace.StateBefore:     {NumItems, ActivityOutside, ShareOwn, 0, 0},
-	trace.StateAfter:      {NumItems, ActivityOutside, ShareOwn, 0, 0},
+	trace.StateOwn:        {ItemCPU, NumItems, ActivityCPU, ItemCriticalCPU, ShareOwn, 0, 0},
+	trace.StateP2P:        {ItemP2P, NumItems, ActivityMPI, ItemCriticalMPI, ShareP2P, 0, 0},
+	trace.StateCollective: {ItemColl, NumItems, ActivityMPI, ItemCriticalMPI, ShareColl, 0, 0},
+	trace.StateBarrier:    {ItemBarrier, ItemColl, ActivityMPI, ItemCriticalMPI, ShareBarrier, 0, 0},
+	trace.StateMPIIO:      {ItemFileIO, NumItems, ActivityMPI, ItemCriticalMPI, ShareIO, 0, 0},
+	trace.StateRMA:        {ItemRMA, NumItems, ActivityMPI, ItemCriticalMPI, ShareRMA, 0, 0},
+	trace.StateManagement: {ItemManagement, NumItems, ActivityMPI, ItemCriticalMPI, ShareOther, 0, 0},
+	trace.StateSetup:      {ItemSetup, ItemManagement, ActivityMPI, ItemCriticalMPI, ShareOther, 0, 0},
+	trace.StateIO:         {ItemIO, NumItems, ActivityIO, ItemCriticalIO, ShareIO, FlagOutermostIO, 0},
+	trace.StateThread:     {ItemCPU, NumItems, ActivityCPU, ItemCriticalCPU, ShareOwn, 0, 0},
+	trace.StateThreadWait: {ItemThreadWait, ItemCPU, ActivityCPU, ItemCriticalCPU, ShareOwn, FlagThreadWait, FlagInThreadWait},
+	trace.StateCritical:   {ItemLockWait, NumItems, ActivityLock, ItemCriticalCPU, ShareOwn, FlagOutermostLock, FlagInCritical},
+	trace.StateLock:       {ItemLockWait, NumItems, ActivityLock, ItemCriticalCPU, ShareOwn, FlagOutermostLock, 0},
+	trace.StateDeviceCall: {ItemDeviceCall, NumItems, ActivityDeviceCall, ItemCriticalCPU, ShareOwn, FlagOutermostDeviceCall, 0},
+	trace.StateDeviceWait: {ItemDeviceWait, NumItems, ActivityDeviceWait, ItemCriticalCPU, ShareOwn, FlagOutermostDeviceWait, 0},
+	trace.StateKernel:     {NumItems, NumItems, ActivityCPU, ItemCriticalCPU, ShareOwn, 0, 0},
+	trace.StateTransfer:   {NumItems, NumItems, ActivityCPU, ItemCriticalCPU, ShareOwn, 0, 0},
+	trace.StateDeviceIdle: {NumItems, NumItems, ActivityCPU, ItemCriticalCPU, ShareOwn, 0, 0},
+	trace.StateOverhead:   {ItemOverhead, NumItems, ActivityOverhead, ItemCriticalCPU, ShareOwn, FlagOutermostOverhead, 0},
+	trace.StateBefore:     {NumItems, NumItems, ActivityOutside, NumItems, ShareOwn, 0, 0},
+	trace.StateAfter:      {NumItems, NumItems, ActivityOutside, NumItems, ShareOwn, 0, 0},
 }
 
 // ClassItems are the components of the time in outermost MPI calls, by bits of their class.
@@ -66,6 +68,40 @@ var AsideItems = func() []Item {
 	}
 	return list
 }()
+
+// Parts are the parts of a process's time: components that do not overlap once the PartsOf each are taken off, and
+// that add up to the time then.
+var Parts = func() (list []Item) {
+	for _, x := range States {
+		if x.Item != NumItems && !slices.Contains(list, x.Item) {
+			list = append(list, x.Item)
+		}
+	}
+	return append(list, ItemMarker)
+}()
+
+// PartsOf are the Parts that are parts of a component.
+func PartsOf(i Item) (list []Item) {
+	for _, x := range States {
+		if x.Within == i && i != NumItems {
+			list = append(list, x.Item)
+		}
+	}
+	return list
+}
+
+// CriticalOf is the component of the critical path in an activity; NumItems: none.
+func CriticalOf(activity uint32) Item {
+	for _, x := range States {
+		if x.Activity == activity {
+			return x.Critical
+		}
+	}
+	if activity == ActivityMarker {
+		return ItemCriticalMarker
+	}
+	return NumItems
+}
 
 // AsideOf is the state of an outermost call outside MPI with these flags, or the first one with its flag; StateOwn for none.
 func AsideOf(flags uint32) trace.State {

@@ -73,3 +73,54 @@ func TestStateNumbers(t *testing.T) {
 		t.Error("an MPI call is a state outside MPI")
 	}
 }
+
+// TestStateLists: each state is in every list that is made of the table, or has no component and says so there: of a time that is all in
+// one state, the parts of the time, running totals and the components that CPU is the rest of tell that one.
+func TestStateLists(t *testing.T) {
+	for s, x := range States {
+		name := trace.States[s].Name
+		if x.Share < 0 || x.Share >= NumShares || x.Activity >= NumActivities || x.Activity == ActivityWait || x.Activity == ActivityMarker {
+			t.Errorf("%s has no share or activity of its own: %+v", name, x)
+		}
+		if critical := CriticalOf(x.Activity); critical != x.Critical || critical == NumItems && x.Activity != ActivityOutside {
+			t.Errorf("%s is %s of the critical path, its activity %s", name, x.Critical, critical)
+		}
+		if x.Item == NumItems {
+			if s := trace.State(s); s < trace.StateKernel || s > trace.StateDeviceIdle && s != trace.StateBefore && s != trace.StateAfter {
+				t.Errorf("%s has no component", name)
+			}
+			continue
+		}
+		v := map[Item]uint64{x.Item: 1, x.Within: 1} // a tick in the state
+		if x.Activity == ActivityMPI {
+			v[ItemMPI] = 1
+		}
+		rest := 1
+		for _, i := range AsideItems {
+			rest -= int(v[i])
+		}
+		if x.Item == ItemCPU {
+			v[ItemCPU] = 1
+		}
+		if rest != int(v[ItemCPU]) {
+			t.Errorf("a tick of %s leaves %d to CPU", name, rest)
+		}
+		for _, i := range Parts {
+			own := v[i]
+			for _, part := range PartsOf(i) {
+				own -= v[part]
+			}
+			if (own == 1) != (i == x.Item) || own > 1 {
+				t.Errorf("a tick of %s is %d of %s", name, own, i)
+			}
+		}
+		if x.Item != ItemCPU && !HasSum(TypeCall, x.Item) {
+			t.Errorf("%s has no running total", name)
+		}
+	}
+	for p, i := range PatternItems {
+		if PatternItem(uint32(p)|WaitOrderSame) != i || !HasSum(TypeWait, i) {
+			t.Errorf("pattern %d is %s", p, i)
+		}
+	}
+}

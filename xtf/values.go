@@ -94,6 +94,21 @@ const (
 	WaitOrderDifferent uint32 = 2 << 8    // one of another source only
 )
 
+// PatternItems are the components of waits, by pattern.
+var PatternItems = [...]Item{
+	WaitLateSender: ItemLateSender, WaitLateReceiver: ItemLateReceiver, WaitBarrier: ItemWaitBarrier, WaitBarrierCompletion: ItemBarrierCompletion,
+	WaitNxN: ItemWaitNxN, WaitNxNCompletion: ItemNxNCompletion, WaitLateBroadcast: ItemLateBroadcast, WaitEarlyReduce: ItemEarlyReduce,
+	WaitEarlyScan: ItemEarlyScan, WaitLateProgress: ItemLateProgress,
+}
+
+// PatternItem is the component of the pattern of a WAIT row; NumItems for one that is not known.
+func PatternItem(pattern uint32) Item {
+	if k := pattern & WaitPatternMask; k < uint32(len(PatternItems)) {
+		return PatternItems[k]
+	}
+	return NumItems
+}
+
 // WaitsForMessage reports whether the record of a wait is a P2P row, of a COLL row otherwise.
 func WaitsForMessage(pattern uint32) bool {
 	switch pattern & WaitPatternMask {
