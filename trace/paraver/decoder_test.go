@@ -261,3 +261,17 @@ func TestLockStates(t *testing.T) {
 		}
 	}
 }
+
+// TestStatesAsCalls: what a location does in a state of a trace without calls.
+func TestStatesAsCalls(t *testing.T) {
+	d := &trace.Definitions{Strings: []trace.String{{Value: "a state"}}}
+	d.Seal()
+	for state, want := range map[uint64]trace.State{
+		3: trace.StateP2P, 5: trace.StateThreadWait, 7: trace.StateThread, 12: trace.StateIO, 13: trace.StateCollective, 14: trace.StateOverhead, 25: trace.StateRMA,
+	} {
+		e := stateType(state)
+		if got := d.StateOf(&trace.Region{Paradigm: e.paradigm, Role: e.role}); got != want {
+			t.Errorf("state %d is %s, want %s", state, got, want)
+		}
+	}
+}

@@ -112,8 +112,14 @@ func stateType(state uint64) eventType {
 		e.role = trace.RoleCollOther
 	case 25: // one-sided
 		e.role = trace.RoleRMA
+	case 5: // synchronisation of threads
+		e.paradigm, e.role = trace.ParadigmOpenMP, trace.RoleBarrier
+	case 7: // scheduling, fork and join
+		e.paradigm, e.role = trace.ParadigmOpenMP, trace.RoleWrapper
 	case 12:
 		e.paradigm, e.role = trace.ParadigmUser, trace.RoleFileIO
+	case 14: // tracing is disabled
+		e.paradigm, e.role = trace.ParadigmMeasurement, trace.RoleCode
 	default:
 		e.paradigm, e.role = trace.ParadigmUser, trace.RoleCode
 	}
