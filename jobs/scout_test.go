@@ -257,12 +257,12 @@ var delayNames = map[uint32]string{
 
 // causesWithScout compares the critical path and delay costs. Those of SCOUT have to follow by its rules from the calls and waits found here;
 // then nothing but the rules makes the difference. Of the path each rule is put in place of ours in turn, and the one from which on a value
-// is SCOUT's is its reason.
+// is SCOUT's is its reason; of the costs each of ours in place of SCOUT's, until a value is ours.
 func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutKey]uint64) {
 	t.Helper()
 	x := newScoutRules(t, f, src)
 	path, costs := map[scoutTime]float64{}, map[scoutTime]float64{}
-	first, last, process := xtf.Never, uint64(0), 0
+	first, last, process, deals := xtf.Never, uint64(0), 0, map[uint32]int{}
 	for p := range x.processes {
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeCPath, func(_ uint64, row []byte) {
 			var r xtf.CPath
@@ -270,6 +270,13 @@ func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutK
 			path[scoutTime{"critical_path", r.Path, p}] += float64(r.End - r.T)
 			if first = min(first, r.T); r.End > last {
 				last, process = r.End, p
+			}
+		})
+		rowsOf(t, f, xtf.Proc(p), xtf.TypeWait, func(_ uint64, row []byte) {
+			var r xtf.Wait
+			if r.Load(row); r.CauseP != trace.Undefined {
+				rank, _ := src.Definitions().Process(trace.P(r.CauseP))
+				deals[rank]++
 			}
 		})
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeDelay, func(_ uint64, row []byte) {
@@ -301,6 +308,11 @@ func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutK
 	}
 	x.delays()
 	rules := x.keyed(src.Definitions(), x.found, steps[len(steps)-1].got)
+	names, costSteps := []string{"SCOUT"}, []map[scoutKey]float64{rules}
+	for _, s := range x.costSteps(t, f) {
+		names, costSteps = append(names, s.rule), append(costSteps, x.keyed(src.Definitions(), s.found))
+	}
+	var different []scoutKey
 	want := withoutProgram(all, rules)
 	ours := x.keyed(src.Definitions(), path, costs)
 	stages := make([]map[scoutKey]float64, len(steps))
@@ -337,8 +349,12 @@ func causesWithScout(t *testing.T, f *xtf.File, src trace.Source, all map[scoutK
 			}
 			explained[steps[k].why]++
 		default:
-			explained["delay costs are dealt out by other rules"]++
+			different = append(different, at)
 		}
+	}
+	most, moved := costReasons(t, different, costSteps, names, ours, deals)
+	for _, name := range names[1:] {
+		t.Logf("costs: %d values moved, %d most: %s", moved[name], most[name], name)
 	}
 	t.Logf("path and costs: %d values by SCOUT's rules", same)
 	t.Logf("path and costs: %d values equal", equal)

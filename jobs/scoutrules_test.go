@@ -40,7 +40,12 @@ type scoutProcess struct {
 	path   []uint32
 	at     []uint64
 	inside []uint32
+	does   []uint32      // activity
+	acts   []uint32      // of calls
 	points []*scoutPoint // in the order of their records
+
+	first    uint64 // event
+	meetings []costMeeting
 }
 
 // scoutPoint is a synchronisation point: the end of a call at which the process met others. It lies right behind the call's enter.
@@ -50,6 +55,7 @@ type scoutPoint struct {
 	index                int    // in points of the process
 	with                 map[int]bool
 	wait                 float64
+	from                 uint64  // begin of the wait; 0: that of the call
 	completion           float64 // part of the call that counts as work behind the point
 	pattern              string  // of the delay costs of the wait
 	cause                *scoutPoint
@@ -77,16 +83,22 @@ func newScoutRules(t *testing.T, f *xtf.File, src trace.Source) *scoutRules {
 	})
 	for p := range trace.P(src.Definitions().NumLocations()) {
 		s := &scoutProcess{}
+		rowsOf(t, f, xtf.Proc(p), xtf.TypeIval, func(_ uint64, row []byte) {
+			var r xtf.Ival
+			if r.Load(row); r.Node == 0 {
+				s.first = r.T
+			}
+		})
 		var open []int
 		leave := func(until uint64) {
 			for len(open) > 0 && s.calls[open[len(open)-1]].End <= until {
 				end := s.calls[open[len(open)-1]].End
 				open = open[:len(open)-1]
-				outer := uint32(0)
+				outer, act := uint32(0), xtf.ActivityCPU
 				if len(open) > 0 {
-					outer = s.path[open[len(open)-1]]
+					outer, act = s.path[open[len(open)-1]], s.acts[open[len(open)-1]]
 				}
-				s.at, s.inside = append(s.at, end), append(s.inside, outer)
+				s.at, s.inside, s.does = append(s.at, end), append(s.inside, outer), append(s.does, act)
 			}
 		}
 		rowsOf(t, f, xtf.Proc(p), xtf.TypeCall, func(n uint64, row []byte) {
@@ -95,14 +107,25 @@ func newScoutRules(t *testing.T, f *xtf.File, src trace.Source) *scoutRules {
 			for len(open) > int(c.Depth) {
 				leave(s.calls[open[len(open)-1]].End)
 			}
-			outer := uint32(0)
+			outer, act := uint32(0), xtf.ActivityCPU
 			if len(open) > 0 {
-				outer = s.path[open[len(open)-1]]
+				outer, act = s.path[open[len(open)-1]], s.acts[open[len(open)-1]]
 			}
+			switch {
+			case c.Flags&xtf.FlagMarker != 0:
+				act = xtf.ActivityMarker
+			case c.Flags&xtf.FlagOutermostMPI != 0:
+				act = xtf.ActivityMPI
+			case xtf.AsideOf(c.Flags) != trace.StateOwn:
+				act = xtf.States[xtf.AsideOf(c.Flags)].Activity
+			case len(xtf.InsideOf(c.Flags)) > 0:
+				act = xtf.ActivityCPU
+			}
+			s.acts = append(s.acts, act)
 			open = append(open, int(n))
 			s.calls = append(s.calls, c)
 			s.path = append(s.path, children[child{outer, c.Region}])
-			s.at, s.inside = append(s.at, c.T), append(s.inside, s.path[n])
+			s.at, s.inside, s.does = append(s.at, c.T), append(s.inside, s.path[n]), append(s.does, act)
 		})
 		leave(xtf.Never)
 		x.processes = append(x.processes, s)
@@ -183,7 +206,7 @@ func (x *scoutRules) addMessages(t *testing.T, f *xtf.File) {
 			m := &rows[i][w.RecN]
 			mate, mateN := int(m.MateP), m.MateN
 			wait := x.add(i, x.callAt(i, w.T), scoutEnd, w.RecN)
-			wait.wait = float64(w.End - w.T)
+			wait.wait, wait.from = float64(w.End-w.T), w.T
 			x.waits = append(x.waits, wait)
 			if pattern == xtf.WaitLateSender {
 				wait.pattern, wait.cause = "delay_latesender", x.add(mate, x.callAt(mate, rows[mate][mateN].T), scoutPost, mateN)
@@ -246,6 +269,7 @@ func (x *scoutRules) addCollectives(t *testing.T, f *xtf.File, src trace.Source)
 		})
 	}
 	for _, members := range operations {
+		x.addMeetings(d, members)
 		class := trace.CollectiveClass(members[0].Flags & xtf.CollOpMask)
 		switch {
 		case class&trace.ClassBarrier != 0:
@@ -258,6 +282,7 @@ func (x *scoutRules) addCollectives(t *testing.T, f *xtf.File, src trace.Source)
 			x.addToRoot(members)
 		}
 	}
+	x.orderMeetings()
 }
 
 func (x *scoutRules) addMember(m *scoutMember) *scoutPoint {
