@@ -303,7 +303,7 @@ func metrics() []metric {
 		{"wait", kindTime, func(i *Interval) Fraction { return whole(i.waitTotal()) }},
 		{"processors", kindCount, func(i *Interval) Fraction { return fraction64(i.Processors, 1) }},
 	}
-	for _, item := range itemsInUse() {
+	for item := range xtf.NumItems {
 		kind := kindTime
 		if isCount(item) {
 			kind = kindCount

@@ -91,7 +91,7 @@ func (s Section) Kind(column string) ColumnKind {
 // order; times are ticks.
 func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
 	head := []string{"rank", "node", "path", "level", "id", "name", "file", "line"}
-	for _, i := range itemsInUse() {
+	for i := range xtf.NumItems {
 		head = append(head, i.String())
 	}
 	if err := w.Write(append(head, "useful", "lost")); err != nil {
@@ -111,23 +111,12 @@ func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
 	return err
 }
 
-// itemsInUse are the items whose numbers are in use.
-func itemsInUse() []xtf.Item {
-	var list []xtf.Item
-	for i := range xtf.NumItems {
-		if i.String() != "" {
-			list = append(list, i)
-		}
-	}
-	return list
-}
-
 // csvRow is what a process has of the interval. A process's lost time takes the
 // mean rule: all of its MPI time but a P-th, its idle time, and what else is not productive.
 func (n *Interval) csvRow(p *processItems, rules Rules) []string {
 	id := uint32(n.index)
 	row := []string{strconv.Itoa(int(p.rank)), strconv.Itoa(n.index), pathText(n.Path), fmt.Sprint(n.Level), fmt.Sprint(n.ID), n.Name, n.File, fmt.Sprint(n.Line)}
-	for _, i := range itemsInUse() {
+	for i := range xtf.NumItems {
 		v := p.at(id, i)
 		row = append(row, strconv.FormatUint(v, 10))
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -106,7 +107,7 @@ func (s *survey) executionsOf(rank uint32, p trace.P, span *Span, sums *executio
 	return c.Err()
 }
 
-func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *vector) {
+func (e *executionSums) add(rank uint32, iv *xtf.Ival, v *interval.Items) {
 	list := e.runs[iv.Node]
 	for uint64(len(list)) <= iv.Execution {
 		if e.count == maxAllRuns {

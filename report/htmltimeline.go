@@ -7,6 +7,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/internal/svg"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -468,7 +469,7 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 			if err != nil {
 				break
 			}
-			var v vector
+			var v interval.Items
 			begin, end := s.part(uint64(i), timelineParts)
 			if v, err = x.between(begin, end); err == nil {
 				for _, item := range xtf.Parts {

@@ -4,25 +4,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// vector is the items of a location or process, from COMP rows of node 0.
-type vector [xtf.NumItems]uint64
-
-// derive sets what follows from other times.
-func (v *vector) derive() {
-	v[xtf.ItemCPU] = v[xtf.ItemTime]
-	for _, i := range xtf.AsideItems {
-		v[xtf.ItemCPU] -= min(v[xtf.ItemCPU], v[i])
-	}
-	v[xtf.ItemMeasured] = v[xtf.ItemTime] - min(v[xtf.ItemTime], v[xtf.ItemSetup])
-}
-
 // components reads the items of location p.
-func (r *Run) components(p trace.P) (vector, error) {
-	var v vector
+func (r *Run) components(p trace.P) (interval.Items, error) {
+	var v interval.Items
 	err := r.rows(xtf.Proc(p), xtf.TypeComp, func(row []byte) {
 		key := xtf.U64(row, 0)
 		if key < uint64(xtf.NumItems) { // node 0
@@ -182,12 +171,13 @@ func (x *processItems) spanTime() {
 	if x.at(0, xtf.ItemEvents) == 0 || last < first {
 		return
 	}
-	all := last - first
-	own := all
-	for _, i := range xtf.AsideItems {
-		own -= min(own, x.at(0, i))
+	var v interval.Items
+	for i := range v {
+		v[i] = x.at(0, xtf.Item(i))
 	}
-	x.values[uint64(xtf.ItemTime)] = all
-	x.values[uint64(xtf.ItemCPU)] = own
-	x.values[uint64(xtf.ItemMeasured)] = all - min(all, x.at(0, xtf.ItemSetup))
+	v[xtf.ItemTime] = last - first
+	v.Derive()
+	for _, i := range [...]xtf.Item{xtf.ItemTime, xtf.ItemCPU, xtf.ItemMeasured} {
+		x.values[uint64(i)] = v[i]
+	}
 }

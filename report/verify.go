@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"golang.org/x/sync/errgroup"
@@ -164,10 +165,10 @@ type locationCheck struct {
 	findings []Finding
 	found    uint64
 	counts   struct{ calls, messages, mates, collectives, channels, graphs uint64 }
-	stored   vector      // COMP rows
-	sums     vector      // of the rows themselves
-	spans    vector      // of all operations, within the program or not
-	profile  []regionSum // of CALL, P2P and COLL rows, by region index; the last is unknown regions
+	stored   interval.Items // COMP rows
+	sums     interval.Items // of the rows themselves
+	spans    interval.Items // of all operations, within the program or not
+	profile  []regionSum    // of CALL, P2P and COLL rows, by region index; the last is unknown regions
 	channels []xtf.Channel
 	chans    *xtf.Array
 	entries  uint64                // order-free sum over rows that stand in a channel

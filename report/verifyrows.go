@@ -108,7 +108,6 @@ func (w *callWalk) times(x *xtf.Call) {
 			v[k.Item] += span
 		}
 	}
-	v[xtf.ItemComm] = v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA]
 }
 
 // unwind ends the calls from depth on: what they spent in called regions must

@@ -62,7 +62,7 @@ func (c *locationCheck) compareSums() error {
 		v[xtf.ItemMarker] = stored // markers of two calls reach from the first to the second
 	}
 	c.overhead()
-	v.derive()
+	v.Derive()
 	for i := range xtf.NumItems {
 		if (i <= xtf.ItemLast || i >= xtf.ItemDeviceCall && c.stored[xtf.ItemMeasured] > 0) && v[i] != c.stored[i] {
 			c.add("COMP", nil, "%s is %d, the rows add up to %d", i, c.stored[i], v[i])

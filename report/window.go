@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -87,8 +88,8 @@ func (x *running) setCut() error {
 // there; without Init and Finalize (--init=exclude) all else is too. Times are clipped at the borders, counts and bytes are
 // of what begins in there, receives and their values of what completes in there
 // or at its end.
-func (x *running) between(begin, end uint64) (vector, error) {
-	var v vector
+func (x *running) between(begin, end uint64) (interval.Items, error) {
+	var v interval.Items
 	if x.cut {
 		begin, end = max(begin, x.first), min(end, x.last)
 		end = max(begin, end)
@@ -117,8 +118,7 @@ func (x *running) between(begin, end uint64) (vector, error) {
 	}
 	v[xtf.ItemTime] = to - from
 	v[xtf.ItemFirst], v[xtf.ItemLast] = from, to
-	v[xtf.ItemComm] = v[xtf.ItemP2P] + v[xtf.ItemColl] + v[xtf.ItemRMA]
-	v.derive()
+	v.Derive()
 	return v, nil
 }
 

@@ -94,21 +94,15 @@ func (x *executions) end(e *execution, t uint64, at *amounts, flags uint32) {
 	}
 	x.write(interval.Border{T: t, Row: e.row, Node: e.node, Flags: flags})
 	x.stack.Tree.Executed(e.node, e.t, t)
-	var v [numAmounts]uint64
-	for i := range v {
-		v[i] = at[i] - e.at[i]
-		x.comps.Add(e.node, amountItems[i], v[i])
+	var v interval.Items
+	for i, item := range amountItems {
+		v[item] = at[i] - e.at[i]
 	}
-	took := t - e.t
-	x.comps.Add(e.node, xtf.ItemTime, took)
-	cpu := took
-	for _, i := range xtf.AsideItems {
-		cpu -= v[amountOf(i)]
+	v[xtf.ItemTime], v[xtf.ItemExecutions] = t-e.t, 1
+	v.Derive()
+	for item, n := range v {
+		x.comps.Add(e.node, xtf.Item(item), n)
 	}
-	x.comps.Add(e.node, xtf.ItemCPU, cpu)
-	x.comps.Add(e.node, xtf.ItemMeasured, took-v[TimeSetup])
-	x.comps.Add(e.node, xtf.ItemComm, v[TimeP2P]+v[TimeColl]+v[TimeRMA])
-	x.comps.Add(e.node, xtf.ItemExecutions, 1)
 	e.node = interval.None
 }
 

@@ -13,9 +13,27 @@ import (
 // then points, which count from their begin, then what counts from its completion.
 type amounts [numAmounts]uint64
 
-// Indices of amounts behind those of times, which are those of Totals.Class.
+// Indices of amounts.
 const (
-	amountCalls = NumClassTimes + iota
+	amountMPI = iota
+	amountP2P
+	amountStart
+	amountColl
+	amountNxN
+	amountBarrier
+	amountFileIO
+	amountRMA
+	amountManagement
+	amountIO
+	amountMarker
+	amountOverlap // computation while a request is open
+	amountDeviceCall
+	amountDeviceWait
+	amountLock
+	amountOverhead
+	amountSetup // part of amountManagement
+	amountThreadWait
+	amountCalls
 	amountSends
 	amountBytesOut
 	amountCollectives
@@ -31,10 +49,10 @@ const (
 
 // amountItems are the components that amounts make.
 var amountItems = [numAmounts]xtf.Item{
-	TimeMPI: xtf.ItemMPI, TimeP2P: xtf.ItemP2P, TimeStart: xtf.ItemStart, TimeColl: xtf.ItemColl, TimeNxN: xtf.ItemNxN,
-	TimeBarrier: xtf.ItemBarrier, TimeFileIO: xtf.ItemFileIO, TimeRMA: xtf.ItemRMA, TimeManagement: xtf.ItemManagement,
-	TimeIO: xtf.ItemIO, TimeMarker: xtf.ItemMarker, TimeOverlap: xtf.ItemOverlap,
-	TimeDeviceCall: xtf.ItemDeviceCall, TimeDeviceWait: xtf.ItemDeviceWait, TimeLock: xtf.ItemLockWait, TimeOverhead: xtf.ItemOverhead, TimeSetup: xtf.ItemSetup, TimeThreadWait: xtf.ItemThreadWait,
+	amountMPI: xtf.ItemMPI, amountP2P: xtf.ItemP2P, amountStart: xtf.ItemStart, amountColl: xtf.ItemColl, amountNxN: xtf.ItemNxN,
+	amountBarrier: xtf.ItemBarrier, amountFileIO: xtf.ItemFileIO, amountRMA: xtf.ItemRMA, amountManagement: xtf.ItemManagement,
+	amountIO: xtf.ItemIO, amountMarker: xtf.ItemMarker, amountOverlap: xtf.ItemOverlap,
+	amountDeviceCall: xtf.ItemDeviceCall, amountDeviceWait: xtf.ItemDeviceWait, amountLock: xtf.ItemLockWait, amountOverhead: xtf.ItemOverhead, amountSetup: xtf.ItemSetup, amountThreadWait: xtf.ItemThreadWait,
 	amountCalls: xtf.ItemCalls, amountSends: xtf.ItemSends, amountBytesOut: xtf.ItemBytesOut,
 	amountCollectives: xtf.ItemCollectives, amountCollOut: xtf.ItemCollOut, amountCollIn: xtf.ItemCollIn,
 	amountReceives: xtf.ItemReceives, amountBytesIn: xtf.ItemBytesIn,
@@ -53,7 +71,7 @@ var stateTimes = func() (list [trace.NumStates]int) {
 
 // timesOf returns the amounts that the time of an outermost MPI call of a class is part of, a bit each.
 func timesOf(c trace.CallClass) uint32 {
-	times := uint32(1 << TimeMPI)
+	times := uint32(1 << amountMPI)
 	for _, x := range xtf.ClassItems {
 		if uint32(c)&x.Class != 0 {
 			times |= 1 << amountOf(x.Item)
@@ -112,7 +130,7 @@ type border struct {
 func (a *amounts) spans(c *outermost, t uint64) {
 	took := min(c.leave, t) - c.enter
 	if c.marker {
-		a[TimeMarker] += took
+		a[amountMarker] += took
 		return
 	}
 	for m := c.times; m != 0; m &= m - 1 {
@@ -183,14 +201,6 @@ func (g *ledger) callsBefore(t uint64) uint64 {
 	return g.sum[amountCalls]
 }
 
-// total puts all that was added into t.
-func (g *ledger) total(t *Totals) {
-	copy(t.Class[:], g.sum[:])
-	for i, w := range [...]*uint64{&t.Calls, &t.Sends, &t.BytesOut, &t.Collectives, &t.CollOut, &t.CollIn, &t.Receives, &t.BytesIn} {
-		*w = g.sum[NumClassTimes+i]
-	}
-}
-
 // add puts a border into the queue, behind those of its time.
 func (g *ledger) add(b border) {
 	i := len(g.queue)
@@ -227,11 +237,11 @@ func (l *Loader) piece(a *amounts, t uint64) {
 	from := g.since
 	if g.flushed > from {
 		from = min(t, g.flushed)
-		a[TimeOverhead] += from - g.since
+		a[amountOverhead] += from - g.since
 	}
 	switch s := l.alone(); {
 	case g.off:
-		a[TimeOverhead] += t - from
+		a[amountOverhead] += t - from
 		return
 	case l.mpi.asides > 0:
 		a[l.mpi.aside] += t - from
@@ -243,7 +253,7 @@ func (l *Loader) piece(a *amounts, t uint64) {
 		}
 	}
 	if l.requests.n > 0 {
-		a[TimeOverlap] += t - from
+		a[amountOverlap] += t - from
 	}
 }
 

@@ -12,12 +12,7 @@ import (
 // totals, the regions that were called, their bins,
 // the longest calls, the diagnostics.
 func (l *Loaded) AppendBinary(b []byte) []byte {
-	b = binary.AppendUvarint(b, uint64(l.P))
-	b = binary.AppendUvarint(b, l.P2PRows)
-	b = binary.AppendUvarint(b, l.CollRows)
-	for _, w := range l.Totals.words() {
-		b = binary.AppendUvarint(b, *w)
-	}
+	b = varint.Append(b, uint64(l.P), l.P2PRows, l.CollRows, l.Totals.First, l.Totals.Last, l.Totals.Events)
 	called := uint64(0)
 	for i := range l.Profile {
 		if l.Profile[i].Calls > 0 {
@@ -47,24 +42,11 @@ func appendDiagnostics(b []byte, ds *trace.Diagnostics) []byte {
 	return b
 }
 
-func (t *Totals) words() []*uint64 {
-	list := []*uint64{
-		&t.First, &t.Last, &t.Events, &t.Calls, &t.Sends, &t.Receives, &t.BytesOut, &t.BytesIn,
-		&t.Collectives, &t.CollOut, &t.CollIn,
-	}
-	for i := range t.Class {
-		list = append(list, &t.Class[i])
-	}
-	return list
-}
-
 // Parse reads what AppendBinary wrote about a location of this trace.
 func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	r := reader{varint.Read(b)}
 	l := &Loaded{P: trace.P(r.Next()), P2PRows: r.Next(), CollRows: r.Next()}
-	for _, w := range l.Totals.words() {
-		*w = r.Next()
-	}
+	l.Totals = Totals{First: r.Next(), Last: r.Next(), Events: r.Next()}
 	regions, called := r.Next(), r.Next()
 	if regions != uint64(len(t.class)) || called > regions {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, errSummary)

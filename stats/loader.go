@@ -476,7 +476,6 @@ func (l *Loader) Finish() (*Loaded, error) {
 	if err := l.endSpans(); l.err == nil {
 		l.err = err
 	}
-	l.ledger.total(&l.totals)
 	rows := Loaded{P: l.p, Totals: l.totals, Profile: l.profile, Bins: l.bins.bins, Long: l.bins.long, P2PRows: l.p2p.len(), CollRows: l.coll.len()}
 	if err := l.endIntervals(&rows); l.err == nil {
 		l.err = err

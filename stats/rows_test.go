@@ -187,8 +187,7 @@ func TestLevel(t *testing.T) {
 func loadedSample() *Loaded {
 	l := &Loaded{P: 3, P2PRows: 4, CollRows: 5, Profile: make([]RegionProfile, 6)}
 	l.Profile[2] = RegionProfile{Calls: 1, Inclusive: 2, Exclusive: 3, Bytes: 4}
-	l.Totals = Totals{First: 1, Last: 99, Events: 7, Sends: 8}
-	l.Totals.Class[TimeMPI] = 55
+	l.Totals = Totals{First: 1, Last: 99, Events: 7}
 	l.Long = []LongCall{{0, 9, 4}, {5, 0, 7}}
 	l.Bins = Bins{Level: 2, Rows: []BinRow{{0, 2, BinSums{1, 2, 3, 0}}, {5, 0, BinSums{0, 1, 0, 0}}, {5, 2, BinSums{0, 0, 0, 4}}}}
 	for i := range 20 {

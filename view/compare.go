@@ -56,7 +56,7 @@ func (x *run) headline(ctx context.Context, t *columns) (*CompareRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, i := range windowItems {
+	for i := range xtf.NumItems {
 		s := all.sums[i].about
 		if s == 0 {
 			continue

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -38,21 +37,6 @@ type processWindow struct {
 	rank  uint32
 	items [xtf.NumItems]limited
 }
-
-// windowItems are the items that windows have: what running totals add up to, and what follows from it. The others are 0.
-var windowItems = func() (list []xtf.Item) {
-	for i := range xtf.NumItems {
-		switch i {
-		case xtf.ItemTime, xtf.ItemCPU, xtf.ItemComm, xtf.ItemMeasured:
-			list = append(list, i)
-		default:
-			if slices.ContainsFunc(report.SummedTypes, func(t xtf.TypeID) bool { return xtf.HasSum(t, i) }) {
-				list = append(list, i)
-			}
-		}
-	}
-	return list
-}()
 
 // eachProcess calls f, in the order of ranks, with what every chosen process did in the window. Approximate numbers come
 // from indexes alone: two descents for each of four arrays.
@@ -297,7 +281,7 @@ func (s *windowSums) add(v *processWindow) {
 // items lists what is not 0; extremes are known in exact windows.
 func (s *windowSums) items(exact bool) []ItemSum {
 	list := []ItemSum{}
-	for _, i := range windowItems {
+	for i := range xtf.NumItems {
 		if s.sums[i].upper == 0 {
 			continue
 		}

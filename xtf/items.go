@@ -134,9 +134,7 @@ var classNames = [...]string{
 func Names() []byte {
 	var b []byte
 	for i := range NumItems {
-		if i.String() != "" { // a number that is not in use
-			b = fmt.Appendf(b, "item %d %s\n", i, i)
-		}
+		b = fmt.Appendf(b, "item %d %s\n", i, i)
 	}
 	for i, n := range classNames {
 		b = fmt.Appendf(b, "class %d %s\n", 1<<i, n)

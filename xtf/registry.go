@@ -70,13 +70,21 @@ func at(rule Rule, column, less int, i Item, name string, terms ...Term) itemSum
 	return itemSum{Sum{name, column, less, rule, terms}, i, false}
 }
 
-// waited is the sum of a pattern.
-func waited(pattern uint32, name string) itemSum {
-	return span(PatternItems[pattern], name, is(4, WaitPatternMask, pattern))
+// waitSums are the sums of patterns.
+func waitSums() (list []itemSum) {
+	for pattern, i := range PatternItems {
+		list = append(list, span(i, camel(strings.TrimPrefix(i.String(), "wait_")), is(4, WaitPatternMask, uint32(pattern))))
+	}
+	return list
 }
 
-// stateSums are the sums of states outside MPI, by the flags of their calls.
-func stateSums() (list []itemSum) {
+// callSums are the sums of calls: of MPI by class, of states outside MPI by the flags of their calls.
+func callSums() []itemSum {
+	list := []itemSum{count(ItemCalls, "calls"), count(NumItems, "mpiCalls", has(7, FlagOutermostMPI)), span(ItemMPI, "mpi", outermostMPI)}
+	for _, x := range ClassItems {
+		list = append(list, span(x.Item, x.sum, outermostMPI, has(6, x.Class)))
+	}
+	list = append(list, span(ItemMarker, "marker", has(7, FlagMarker)))
 	for _, x := range States {
 		name := camel(x.Item.String())
 		if x.Flag != 0 && !slices.ContainsFunc(list, func(s itemSum) bool { return s.item == x.Item }) {
@@ -157,21 +165,7 @@ var rowSpecs = []rowSpec{
 		{"depth", 36, 4, TransformDelta},
 		{"class", 40, 4, TransformNone},
 		{"flags", 44, 4, TransformNone},
-	}, sums: append([]itemSum{
-		count(ItemCalls, "calls"),
-		count(NumItems, "mpiCalls", has(7, FlagOutermostMPI)),
-		span(ItemMPI, "mpi", outermostMPI),
-		span(ItemP2P, "p2p", outermostMPI, has(6, ClassP2P)),
-		span(ItemStart, "start", outermostMPI, has(6, ClassStart)),
-		span(ItemColl, "coll", outermostMPI, has(6, ClassColl)),
-		span(ItemNxN, "nxn", outermostMPI, has(6, ClassNxN)),
-		span(ItemBarrier, "barrier", outermostMPI, has(6, ClassBarrier)),
-		span(ItemFileIO, "mpiio", outermostMPI, has(6, ClassMPIIO)),
-		span(ItemRMA, "rma", outermostMPI, has(6, ClassRMA)),
-		span(ItemManagement, "mgmt", outermostMPI, has(6, ClassMgmt)),
-		span(ItemSetup, "setup", outermostMPI, has(6, ClassInit)),
-		span(ItemMarker, "marker", has(7, FlagMarker)),
-	}, stateSums()...)},
+	}, sums: callSums()},
 	{id: TypeP2P, name: "P2P", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
 		{"End", 8, 8, TransformMinusT},
@@ -260,18 +254,7 @@ var rowSpecs = []rowSpec{
 		{"pattern", 28, 4, TransformNone},
 		{"node", 32, 4, TransformNone},
 		{"path", 36, 4, TransformNone},
-	}, sums: []itemSum{
-		waited(WaitLateSender, "lateSender"),
-		waited(WaitLateReceiver, "lateReceiver"),
-		waited(WaitBarrier, "barrier"),
-		waited(WaitBarrierCompletion, "barrierCompletion"),
-		waited(WaitNxN, "nxn"),
-		waited(WaitNxNCompletion, "nxnCompletion"),
-		waited(WaitLateBroadcast, "lateBroadcast"),
-		waited(WaitEarlyReduce, "earlyReduce"),
-		waited(WaitEarlyScan, "earlyScan"),
-		waited(WaitLateProgress, "lateProgress"),
-	}},
+	}, sums: waitSums()},
 	{id: TypeIval, name: "IVAL", role: RoleT, columns: []Column{
 		{"T", 0, 8, TransformNone},
 		{"End", 8, 8, TransformMinusT},

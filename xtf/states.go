@@ -42,20 +42,21 @@ var States = [trace.NumStates]StateNumbers{
 	trace.StateAfter:      {NumItems, NumItems, ActivityOutside, NumItems, ShareOwn, 0, 0},
 }
 
-// ClassItems are the components of the time in outermost MPI calls, by bits of their class.
+// ClassItems are the components of the time in outermost MPI calls, by bits of their class, with their running totals.
 var ClassItems = [...]struct {
 	Class uint32
 	Item  Item
+	sum   string
 }{
-	{ClassP2P, ItemP2P},
-	{ClassStart, ItemStart},
-	{ClassColl, ItemColl},
-	{ClassNxN, ItemNxN},
-	{ClassBarrier, ItemBarrier},
-	{ClassMPIIO, ItemFileIO},
-	{ClassRMA, ItemRMA},
-	{ClassMgmt, ItemManagement},
-	{ClassInit, ItemSetup},
+	{ClassP2P, ItemP2P, "p2p"},
+	{ClassStart, ItemStart, "start"},
+	{ClassColl, ItemColl, "coll"},
+	{ClassNxN, ItemNxN, "nxn"},
+	{ClassBarrier, ItemBarrier, "barrier"},
+	{ClassMPIIO, ItemFileIO, "mpiio"},
+	{ClassRMA, ItemRMA, "rma"},
+	{ClassMgmt, ItemManagement, "mgmt"},
+	{ClassInit, ItemSetup, "setup"},
 }
 
 // AsideItems are the disjoint parts of the time in which the process does not compute: CPU is the rest.
