@@ -27,7 +27,9 @@ func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause
 
 // openWaits reads the waits of a slab, by location and in order.
 func (d *delays) openWaits(k int) error {
-	clear(d.waits)
+	for i := range d.waits {
+		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
+	}
 	d.list = d.list[:0]
 	return d.ended.each(k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
@@ -52,41 +54,48 @@ func (d *delays) openWaits(k int) error {
 	})
 }
 
+// byEnd is the waits of the slab in the order of their ends.
+func (d *delays) byEnd() []waitEnd {
+	d.order = d.order[:0]
+	for i := range d.list {
+		d.order = append(d.order, waitEnd{d.list[i].end, i})
+	}
+	slices.SortFunc(d.order, func(a, b waitEnd) int { return cmp.Compare(a.end, b.end) })
+	return d.order
+}
+
+// waitEnd is the end of a wait and its place in the list.
+type waitEnd struct {
+	end uint64
+	i   int
+}
+
+// lastMet is when a pair met last, and before that.
+type lastMet struct{ at, before uint64 }
+
 // meet finds when the pair of each wait of a slab met last before its end, given when pairs did in the slabs before, which it
 // brings up to date.
-func (d *delays) meet(last map[pair]uint64) {
-	order := make([]int, len(d.list))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		x, y := &d.list[a], &d.list[b]
-		p, q := x.pair(), y.pair()
-		return cmp.Or(cmp.Compare(p.a, q.a), cmp.Compare(p.b, q.b), cmp.Compare(x.end, y.end))
-	})
-	for i := 0; i < len(order); {
-		p := d.list[order[i]].pair()
-		before := last[p]
-		for i < len(order) && d.list[order[i]].pair() == p {
-			end := d.list[order[i]].end
-			for ; i < len(order) && d.list[order[i]].pair() == p && d.list[order[i]].end == end; i++ {
-				w := &d.list[order[i]]
-				w.since = max(w.since, before)
-				if w.begin < w.since {
-					d.report.Reversed++
-				}
-			}
-			before = end
+func (d *delays) meet(last map[pair]lastMet) {
+	for _, x := range d.byEnd() {
+		w := &d.list[x.i]
+		p := w.pair()
+		m := last[p]
+		if m.at < w.end {
+			m = lastMet{w.end, m.at}
+			last[p] = m
 		}
-		last[p] = before
+		w.since = max(w.since, m.before)
+		if w.begin < w.since {
+			d.report.Reversed++
+		}
 	}
 }
 
 // met finds when pairs met last before this rank's slabs. Pairs are at home on a rank each, which hears of the last time in
 // the slabs of each rank, and tells the ranks behind. Collective.
-func (d *delays) met() (map[pair]uint64, error) {
+func (d *delays) met() (map[pair]lastMet, error) {
 	c := d.run.Comm
-	last := map[pair]uint64{}
+	last := map[pair]lastMet{}
 	if c.Size() == 1 {
 		return last, nil
 	}
@@ -111,12 +120,12 @@ func (d *delays) met() (map[pair]uint64, error) {
 		}
 		for i := range d.list {
 			w := &d.list[i]
-			last[w.pair()] = max(last[w.pair()], w.end)
+			last[w.pair()] = lastMet{at: max(last[w.pair()].at, w.end)}
 		}
 	}
 	var b []byte
-	for p, end := range last {
-		b = varint.Append(b[:0], uint64(p.a), uint64(p.b), uint64(c.Rank()), end)
+	for p, m := range last {
+		b = varint.Append(b[:0], uint64(p.a), uint64(p.b), uint64(c.Rank()), m.at)
 		if perr := box.put(home(p), b); err == nil {
 			err = perr
 		}
@@ -128,7 +137,7 @@ func (d *delays) met() (map[pair]uint64, error) {
 	clear(last)
 	box = newOutbox(c, &d.run.Storage, func(b []byte) error {
 		r := varint.Read(b)
-		last[pair{trace.P(r.Uint32()), trace.P(r.Uint32())}] = r.Next()
+		last[pair{trace.P(r.Uint32()), trace.P(r.Uint32())}] = lastMet{at: r.Next()}
 		return failure(&r)
 	})
 	for p, list := range heard {
@@ -203,34 +212,38 @@ func (d *delays) ask() error {
 	return d.answers.deliver(d.answer(asks))
 }
 
+// question is for the totals of a location at an instant: of which slab, and of which of its waits what.
+type question struct{ t, slab, n uint64 }
+
 // answer tells totals at instants of this rank's slabs: how many waits are over, then terms.
 func (d *delays) answer(asks *parcels) error {
 	out := parcelWriter{to: d.answers}
-	var terms []term
+	asked := make([][]question, len(d.lines))
 	for i := range asks.list {
 		k := asks.own + i
 		if len(asks.list[i]) == 0 {
 			continue
 		}
-		if err := d.openSlab(k); err != nil {
+		if err := d.openWaits(k); err != nil {
 			return err
 		}
+		clear(asked)
 		err := asks.each(k, func(p uint32, b []byte) error {
+			if int(p) >= len(asked) {
+				return errDamaged
+			}
 			r := varint.Read(b)
 			for r.Len() > 0 {
-				t, slab, n := r.Next(), r.Next(), r.Next()
-				if r.Failed() || int(p) >= len(d.lines) || slab >= uint64(d.run.Slabs.count()) || n > 1<<32-1 {
-					return errDamaged
-				}
-				x := &d.lines[p]
-				terms = x.total(&d.tally, t, terms[:0])
-				if out.at(uint32(n), int(slab)) {
-					out.buf = varint.Append(out.buf, d.over(trace.P(p), t))
-				}
-				out.buf = appendTerms(out.buf, terms)
-				out.flush()
+				asked[p] = append(asked[p], question{r.Next(), r.AtMost(uint64(d.run.Slabs.count() - 1)), uint64(r.Uint32())})
 			}
-			return nil
+			slices.SortFunc(asked[p], func(a, b question) int { return cmp.Compare(a.t, b.t) })
+			return failure(&r)
+		})
+		if err != nil {
+			return err
+		}
+		err = d.parcels.each(k, func(p uint32, b []byte) error {
+			return d.answerAll(trace.P(p), asked[p], b, d.run.Slabs.start(k), &out)
 		})
 		if err != nil {
 			return err
@@ -239,33 +252,22 @@ func (d *delays) answer(asks *parcels) error {
 	return out.err
 }
 
-// total appends what a location did up to an instant of the slab.
-func (x *lineSlab) total(t *tally, at uint64, dst []term) []term {
-	t.begin(len(x.keys))
-	x.before(t)
-	x.span(t, x.start, at)
-	return x.take(t, dst)
-}
-
-// over is how many waits of a location are over at an instant of the slab.
-func (d *delays) over(p trace.P, t uint64) uint64 {
-	list := d.waits[p].list
-	n, _ := slices.BinarySearchFunc(list, t+1, func(w ownWait, t uint64) int { return cmp.Compare(w.end, t) })
-	return d.lines[p].done + uint64(n)
-}
-
-// openSlab reads the waits and the time lines of a slab.
-func (d *delays) openSlab(k int) error {
-	if err := d.openWaits(k); err != nil {
-		return err
+// answerAll answers the questions for a location, of which b is the part of the slab.
+func (d *delays) answerAll(p trace.P, asked []question, b []byte, start uint64, out *parcelWriter) error {
+	if len(asked) == 0 {
+		return nil
 	}
-	start := d.run.Slabs.start(k)
-	return d.parcels.each(k, func(p uint32, b []byte) error {
-		if int(p) >= len(d.lines) {
-			return errDamaged
+	var r lineReader
+	r.open(b, start)
+	for _, q := range asked {
+		terms := r.total(q.t)
+		if out.at(uint32(q.n), int(q.slab)) {
+			out.buf = varint.Append(out.buf, r.done+d.waits[p].over(q.t))
 		}
-		return d.lines[p].parse(b, start)
-	})
+		out.buf = appendTerms(out.buf, terms)
+		out.flush()
+	}
+	return failure(&r.Reader)
 }
 
 // reply is what was told of an instant before the slab.
@@ -274,59 +276,65 @@ type reply struct {
 	terms []term
 }
 
-// replies reads what was told to a slab.
-func (d *delays) replies(k int) (map[uint64]reply, error) {
-	list := map[uint64]reply{}
+// openSlab reads the waits of a slab, what was told to it, and the time lines.
+func (d *delays) openSlab(k int) error {
+	if err := d.openWaits(k); err != nil {
+		return err
+	}
+	d.start = d.run.Slabs.start(k)
+	for i, t := range d.since[k-d.ended.own] {
+		d.list[i].since = t
+	}
+	d.heard = map[uint64]reply{}
 	err := d.answers.each(k, func(n uint32, b []byte) error {
 		r := varint.Read(b)
 		x := reply{over: r.Next()}
 		var err error
 		x.terms, err = parseTerms(nil, r.Rest())
-		list[uint64(n)] = x
+		d.heard[uint64(n)] = x
 		return err
 	})
-	return list, err
+	if err != nil {
+		return err
+	}
+	return d.parcels.each(k, func(p uint32, b []byte) error {
+		if int(p) >= len(d.lines) {
+			return errDamaged
+		}
+		return d.lines[p].parse(b, d.start)
+	})
 }
 
-// blameSlab finds what the waits of a slab are to be blamed on, as duties.
-func (d *delays) blameSlab(k int) ([]duty, error) {
-	if err := d.openSlab(k); err != nil {
-		return nil, err
-	}
-	told, err := d.replies(k)
-	if err != nil {
-		return nil, err
-	}
-	start, since := d.run.Slabs.start(k), d.since[k-d.ended.own]
-	duties := make([]duty, 0, len(d.list))
-	for n := range d.list {
-		w := &d.list[n]
-		w.since = since[n]
-		b := &d.blame
-		b.p, b.pattern, b.begin, b.end = w.cause, w.pattern, w.begin, w.end
-		d.late(w, start, told[uint64(n)*askKinds+lateSince])
-		d.other(w, start, told[uint64(n)*askKinds+waitSince], told[uint64(n)*askKinds+waitBegin])
-		b.compare(d.terms[0], d.terms[1])
-		at := len(d.record)
-		d.record = b.append(d.record)
-		duties = append(duties, duty{p: w.cause, waiter: w.p, index: w.index, end: w.end, record: d.record[at:len(d.record):len(d.record)]})
-	}
-	return duties, nil
+// told is what was told of an instant before the slab: of the n-th of its waits.
+func (d *delays) told(n int, what uint64) reply { return d.heard[uint64(n)*askKinds+what] }
+
+// blameWait finds what a wait of the slab in hand is to be blamed on.
+func (d *delays) blameWait(n int) {
+	w, b := &d.list[n], &d.blame
+	b.p, b.pattern, b.begin, b.end = w.cause, w.pattern, w.begin, w.end
+	d.late(n, w)
+	d.other(n, w)
+	b.compare(d.terms[0], d.terms[1])
 }
 
 // late makes the vector of the late side of a wait, up to its end: a wait that is not over there counts as time in MPI. With
 // strict order so does one that is over just then.
-func (d *delays) late(w *slabWait, start uint64, far reply) {
+func (d *delays) late(n int, w *slabWait) {
 	x, b, s := &d.lines[w.cause], &d.blame, w.end
-	d.terms[0] = d.vector(x, d.terms[0][:0], w.since, s, start, far.terms)
-	b.over = d.over(w.cause, s)
+	var far reply
+	if w.since <= d.start {
+		far = d.told(n, lateSince)
+	}
+	key, open, begun := x.state(s)
+	d.terms[0] = d.vector(x, d.terms[0][:0], w.since, s, far.terms)
+	own := &d.waits[w.cause]
+	b.over = x.reader.done + own.over(s)
 	was := far.over
-	if w.since > start {
-		was = d.over(w.cause, w.since)
+	if w.since > d.start {
+		was = x.reader.done + own.over(w.since)
 	}
 	b.ended = b.over - min(was, b.over)
-	key, open, begun := x.state(s)
-	if own := &d.waits[w.cause]; d.strict && !open {
+	if d.strict && !open {
 		for i := int(b.over-own.first) - 1; i >= 0 && i < len(own.list) && own.list[i].end == s && b.ended > 0; i-- {
 			if v := own.list[i]; v.begin < v.end {
 				open, begun = true, v.begin
@@ -343,16 +351,20 @@ func (d *delays) late(w *slabWait, start uint64, far reply) {
 }
 
 // other makes the vector of the waiting side, up to the begin of the wait, by path and activity.
-func (d *delays) other(w *slabWait, start uint64, since, begin reply) {
+func (d *delays) other(n int, w *slabWait) {
 	d.terms[1] = d.terms[1][:0]
 	if w.since >= w.begin {
 		return
 	}
 	x := &d.lines[w.p]
-	if w.begin > start {
-		d.terms[1] = d.vector(x, d.terms[1], w.since, w.begin, start, since.terms)
+	var since []term
+	if w.since <= d.start {
+		since = d.told(n, waitSince).terms
+	}
+	if w.begin > d.start {
+		d.terms[1] = d.vector(x, d.terms[1], w.since, w.begin, since)
 	} else {
-		d.terms[1] = less(append(d.terms[1], begin.terms...), since.terms)
+		d.terms[1] = less(append(d.terms[1], d.told(n, waitBegin).terms...), since)
 	}
 	list := d.terms[1][:0]
 	for _, t := range d.terms[1] {
@@ -366,9 +378,9 @@ func (d *delays) other(w *slabWait, start uint64, since, begin reply) {
 }
 
 // vector appends what a location did in [since, t), of which t is in the slab; before are its totals at since if that is not.
-func (d *delays) vector(x *lineSlab, dst []term, since, t, start uint64, before []term) []term {
+func (d *delays) vector(x *lineSlab, dst []term, since, t uint64, before []term) []term {
 	d.tally.begin(len(x.keys))
-	if since > start {
+	if since > d.start {
 		x.span(&d.tally, since, t)
 		return x.take(&d.tally, dst)
 	}

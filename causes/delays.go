@@ -64,13 +64,15 @@ type delays struct {
 	dealer  dealer
 
 	// the slab in hand
-	waits  []ownWaits // by location
-	list   []slabWait
-	lines  []lineSlab // by location
-	tally  tally
-	terms  [2][]term
-	blame  blame
-	record []byte
+	start uint64     // the instant behind which it begins
+	waits []ownWaits // by location
+	list  []slabWait
+	order []waitEnd
+	lines []lineSlab       // by location
+	heard map[uint64]reply // by number of the wait and what was asked
+	tally tally
+	terms [2][]term
+	blame blame
 }
 
 func (d *delays) locations() int { return d.run.Defs.NumLocations() }

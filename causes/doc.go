@@ -71,7 +71,7 @@
 // The time line of one location is walked at a time: its open calls and intervals, 60
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 12 bytes for each piece of a time line, 8 for each total at
-// every block of pieces, 130 and what it is to be blamed on for each wait, and
+// every block of pieces, 90 for each wait, and
 // 16 for each jump of the path. Beside that twice mostCosts x 64 bytes of sums, outboxBytes,
 // 300 bytes per location, 8 for each wait of the rank's slabs, and 40 for each pair of
 // locations that wait for each other in them. Time lines and waits are in the storage:

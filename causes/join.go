@@ -1,9 +1,6 @@
 package causes
 
 import (
-	"encoding/binary"
-
-	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -68,49 +65,4 @@ func (b *blame) compare(late, waiting []term) {
 	for x := range b.excess {
 		b.excess[x] = did[x] - min(did[x], other[x])
 	}
-}
-
-// append encodes all but p.
-func (b *blame) append(dst []byte) []byte {
-	dst = varint.Append(dst, uint64(b.pattern), b.end, b.begin, b.over, b.ended, b.waited)
-	for _, v := range b.excess {
-		dst = binary.AppendUvarint(dst, v)
-	}
-	spots := b.spots
-	for _, x := range b.places {
-		own := spots[:x.spots]
-		spots = spots[x.spots:]
-		if b.excess[activityOf(x.key)] == 0 {
-			continue
-		}
-		dst = binary.AppendUvarint(dst, x.key)
-		dst = binary.AppendUvarint(dst, x.weight)
-		dst = binary.AppendUvarint(dst, uint64(x.spots))
-		for _, s := range own {
-			dst = binary.AppendUvarint(dst, uint64(s.node))
-			dst = binary.AppendUvarint(dst, s.ticks)
-		}
-	}
-	return dst
-}
-
-// parse reads what append wrote.
-func (b *blame) parse(src []byte) error {
-	r := varint.Read(src)
-	b.pattern, b.end, b.begin, b.over, b.ended, b.waited = uint32(r.Next()), r.Next(), r.Next(), r.Next(), r.Next(), r.Next()
-	for x := range b.excess {
-		b.excess[x] = r.Next()
-	}
-	b.places, b.spots = b.places[:0], b.spots[:0]
-	for r.Len() > 0 {
-		x := place{key: r.Next(), weight: r.Next(), spots: int(r.Next())}
-		if x.spots < 0 || x.spots > r.Len() || activityOf(x.key) >= xtf.NumActivities {
-			return errDamaged
-		}
-		for range x.spots {
-			b.spots = append(b.spots, spot{uint32(r.Next()), r.Next()})
-		}
-		b.places = append(b.places, x)
-	}
-	return failure(&r)
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -13,10 +14,10 @@ import (
 
 // What a location does in a slab is a head and then pieces of time, in order:
 //
-//	head   begin of the wait under way | waits that are over | count | count times key, node, ticks before the slab
+//	head   begin of the wait under way | waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
 //	piece  number<<2 | flags | key and node of a new number | ticks
 //
-// A number is that of a key and node, in the order of the head, then as they come. A piece with no flag but pieceFirst says
+// A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. A piece with no flag but pieceFirst says
 // that a wait goes on behind the slab.
 const (
 	pieceWaits uint32 = 1 << iota // in a wait; the key is what it would be else
@@ -30,6 +31,9 @@ type slotKey struct {
 	node uint32
 }
 
+// waitSlot is where time in waits goes.
+var waitSlot = slotKey{termKey(0, xtf.ActivityWait), 0}
+
 func compareSlots(a, b slotKey) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.node, b.node))
 }
@@ -42,8 +46,8 @@ type lineWriter struct {
 	waits  parcelWriter // waits
 	slots  map[slotKey]int32
 	keys   []slotKey
-	totals []uint64
-	number []uint32 // in the slab's part, and one; 0: not yet
+	totals []uint64 // of which the first is that of waits
+	number []uint32 // in the slab's part; 0: not yet
 	next   uint32
 	recent [recentSlots]recentSlot
 
@@ -57,7 +61,6 @@ type lineWriter struct {
 	begun  uint64 // ... here
 	first  bool   // the next piece is its first one
 	k      int    // the slab in hand
-	waited int32  // slot of ticks in waits
 }
 
 // recentSlots are the slots of the states that came last, by path.
@@ -107,7 +110,7 @@ func (w *lineWriter) location(p trace.P) error {
 	w.keys, w.totals, w.number, w.recent = w.keys[:0], w.totals[:0], w.number[:0], [recentSlots]recentSlot{}
 	w.p, w.line, w.rows = p, newTimeline(l, w.d.run.Derived), newCauseRows(c, p, w.d.locations())
 	w.done, w.inside, w.first, w.k = 0, false, false, 0
-	w.waited = w.find(slotKey{termKey(0, xtf.ActivityWait), 0})
+	w.find(waitSlot)
 	w.head()
 	if err := w.settle(); err != nil {
 		return err
@@ -201,17 +204,17 @@ func (w *lineWriter) add(i int32, ticks uint64) {
 			flags |= pieceFirst
 		}
 		w.first = false
-		w.totals[w.waited] += ticks
+		w.totals[0] += ticks
 	} else {
 		w.totals[i] += ticks
 	}
 	if w.number[i] > 0 {
-		w.out.buf = varint.Append(w.out.buf, uint64((w.number[i]-1)<<pieceBits|flags), ticks)
+		w.out.buf = varint.Append(w.out.buf, uint64(w.number[i]<<pieceBits|flags), ticks)
 		return
 	}
-	w.out.buf = varint.Append(w.out.buf, uint64(w.next<<pieceBits|flags), w.keys[i].key, uint64(w.keys[i].node), ticks)
 	w.next++
 	w.number[i] = w.next
+	w.out.buf = varint.Append(w.out.buf, uint64(w.next<<pieceBits|flags), w.keys[i].key, uint64(w.keys[i].node), ticks)
 }
 
 // turn ends the part of a slab and begins the next one.
@@ -229,33 +232,109 @@ func (w *lineWriter) head() {
 	w.out.at(uint32(w.p), w.k)
 	clear(w.number)
 	w.next = 0
-	for i, v := range w.totals {
+	for i, v := range w.totals[1:] {
 		if v > 0 {
 			w.next++
-			w.number[i] = w.next
+			w.number[i+1] = w.next
 		}
 	}
-	w.out.buf = varint.Append(w.out.buf, w.begun, w.done, uint64(w.next))
-	for i, v := range w.totals {
+	w.out.buf = varint.Append(w.out.buf, w.begun, w.done, w.totals[0], uint64(w.next))
+	for i, v := range w.totals[1:] {
 		if v > 0 {
-			w.out.buf = varint.Append(w.out.buf, w.keys[i].key, uint64(w.keys[i].node), v)
+			w.out.buf = varint.Append(w.out.buf, w.keys[i+1].key, uint64(w.keys[i+1].node), v)
 		}
 	}
 }
 
+// lineReader goes through what a location does in a slab. The totals come to be those at the end of the piece in hand.
+type lineReader struct {
+	varint.Reader
+	begun  uint64    // of a wait that is under way at the slab's begin
+	done   uint64    // waits that are over there
+	keys   []slotKey // by number
+	totals []uint64  // ticks
+	at     uint64    // end of the piece in hand
+	slot   uint32    // of the piece in hand
+	goes   bool      // a wait goes on behind the slab
+}
+
+// open reads the head of a part that begins at an instant.
+func (r *lineReader) open(b []byte, start uint64) {
+	*r = lineReader{Reader: varint.Read(b), keys: append(r.keys[:0], waitSlot), totals: r.totals[:0], at: start}
+	r.begun, r.done, r.totals = r.Next(), r.Next(), append(r.totals, r.Next())
+	for i := range r.Count(3) {
+		r.key()
+		r.totals[i+1] = r.Next()
+	}
+}
+
+// key reads a new key.
+func (r *lineReader) key() {
+	k := slotKey{r.Next(), r.Uint32()}
+	if activityOf(k.key) >= xtf.NumActivities {
+		r.Fail()
+	}
+	r.keys, r.totals = append(r.keys, k), append(r.totals, 0)
+}
+
+// piece takes the next piece, its number and flags; false at the end.
+func (r *lineReader) piece() (id uint32, ok bool) {
+	for r.Len() > 0 {
+		h := r.Next()
+		if h == uint64(pieceFirst) {
+			r.goes = true
+			continue
+		}
+		n := h >> pieceBits
+		if n == uint64(len(r.keys)) {
+			r.key()
+		}
+		ticks := r.Next()
+		if n >= uint64(len(r.keys)) || r.Failed() {
+			r.Fail()
+			return 0, false
+		}
+		if r.slot = uint32(n); h&uint64(pieceWaits) != 0 {
+			r.slot = 0
+		}
+		r.at += ticks
+		r.totals[r.slot] += ticks
+		return uint32(h), true
+	}
+	return 0, false
+}
+
+// total is what the location did up to an instant, in order. Instants do not decrease.
+func (r *lineReader) total(t uint64) []term {
+	for more := true; more && r.at < t; {
+		_, more = r.piece()
+	}
+	var list []term
+	for i, v := range r.totals {
+		if i == int(r.slot) && r.at > t {
+			v -= min(r.at-t, v)
+		}
+		if v > 0 {
+			list = append(list, term{r.keys[i].key, r.keys[i].node, v})
+		}
+	}
+	slices.SortFunc(list, compareTerms)
+	return list
+}
+
 // lineSlab is what a location does in a slab. Memory: 12 bytes for each piece, and 8 for each total at every block of pieces.
 type lineSlab struct {
-	start uint64    // the instant behind which it begins
-	begun uint64    // of a wait that is under way there
-	done  uint64    // waits that are over there
-	keys  []slotKey // in order
-	base  []uint64  // ticks before the slab
-	ends  []uint64  // of the pieces
-	ids   []uint32  // place in keys, and flags
-	goes  bool      // a wait goes on behind the slab
-	wait  uint32    // place of ticks in waits
-	block int       // pieces between two rows of sums
-	sums  []uint64
+	reader lineReader
+	start  uint64    // the instant behind which it begins
+	keys   []slotKey // in order
+	base   []uint64  // ticks before the slab
+	ends   []uint64  // of the pieces
+	ids    []uint32  // place in keys, and flags
+	wait   uint32    // place of ticks in waits
+	block  int       // pieces between two rows of sums
+	sums   []uint64
+	near   int // where an instant is looked for first
+	list   []uint32
 }
 
 // leastBlock is the least number of pieces of a block.
@@ -263,76 +342,54 @@ const leastBlock = 32
 
 // parse reads the part of a location.
 func (x *lineSlab) parse(b []byte, start uint64) error {
-	r := varint.Read(b)
-	*x = lineSlab{start: start, begun: r.Next(), done: r.Next(), keys: x.keys[:0], base: x.base[:0], ends: x.ends[:0], ids: x.ids[:0], sums: x.sums[:0]}
-	for range r.Count(3) {
-		x.keys, x.base = append(x.keys, slotKey{r.Next(), r.Uint32()}), append(x.base, r.Next())
+	r := &x.reader
+	r.open(b, start)
+	x.start, x.ends, x.ids = start, x.ends[:0], x.ids[:0]
+	for id, ok := r.piece(); ok; id, ok = r.piece() {
+		x.ends, x.ids = append(x.ends, r.at), append(x.ids, id)
 	}
-	at := start
-	for r.Len() > 0 {
-		h := r.Next()
-		if h == uint64(pieceFirst) {
-			x.goes = true
-			continue
-		}
-		n, flags := h>>pieceBits, uint32(h)&(1<<pieceBits-1)
-		if n == uint64(len(x.keys)) {
-			x.keys, x.base = append(x.keys, slotKey{r.Next(), r.Uint32()}), append(x.base, 0)
-		}
-		at += r.Next()
-		if n >= uint64(len(x.keys)) {
-			return errDamaged
-		}
-		x.ends, x.ids = append(x.ends, at), append(x.ids, uint32(n)<<pieceBits|flags)
-	}
-	if r.Failed() {
-		return errDamaged
-	}
-	for i := range x.keys {
-		if activityOf(x.keys[i].key) >= xtf.NumActivities {
-			return errDamaged
-		}
-	}
+	x.near = len(x.ends)
 	x.order()
 	x.sum()
-	return nil
+	return failure(&r.Reader)
 }
 
 // order numbers the keys in their order.
 func (x *lineSlab) order() {
-	waits := slotKey{termKey(0, xtf.ActivityWait), 0}
-	if !slices.Contains(x.keys, waits) {
-		x.keys, x.base = append(x.keys, waits), append(x.base, 0)
+	keys := x.reader.keys
+	x.list = x.list[:0]
+	for i := range keys {
+		x.list = append(x.list, uint32(i))
 	}
-	list := make([]int, len(x.keys))
-	for i := range list {
-		list[i] = i
+	slices.SortFunc(x.list, func(a, b uint32) int { return compareSlots(keys[a], keys[b]) })
+	x.keys, x.base = x.keys[:0], x.base[:0]
+	place := make([]uint32, len(keys))
+	for n, i := range x.list {
+		place[i] = uint32(n) << pieceBits
+		x.keys, x.base = append(x.keys, keys[i]), append(x.base, x.reader.totals[i])
 	}
-	slices.SortFunc(list, func(a, b int) int { return compareSlots(x.keys[a], x.keys[b]) })
-	keys, base, place := make([]slotKey, len(list)), make([]uint64, len(list)), make([]uint32, len(list))
-	for n, i := range list {
-		keys[n], base[n], place[i] = x.keys[i], x.base[i], uint32(n)
-		if keys[n] == waits {
-			x.wait = uint32(n)
-		}
-	}
-	x.keys, x.base = keys, base
+	x.wait = place[0] >> pieceBits
 	for i, id := range x.ids {
-		x.ids[i] = place[id>>pieceBits]<<pieceBits | id&(1<<pieceBits-1)
+		x.ids[i] = place[id>>pieceBits] | id&(1<<pieceBits-1)
 	}
 }
 
-// sum makes the sums at blocks of pieces.
+// sum makes the sums at blocks of pieces, and takes those of all away from the totals at the end.
 func (x *lineSlab) sum() {
 	n := len(x.keys)
-	x.block = max(leastBlock, n)
-	now, at := make([]uint64, n), x.start
-	for i, end := range x.ends {
-		if i%x.block == 0 {
-			x.sums = append(x.sums, now...)
+	x.block, x.sums = max(leastBlock, n), x.sums[:0]
+	now := x.reader.totals[:n] // no longer needed
+	clear(now)
+	at := x.start
+	for i := 0; i < len(x.ends); {
+		x.sums = append(x.sums, now...)
+		for end := min(i+x.block, len(x.ends)); i < end; i++ {
+			now[x.of(i)] += x.ends[i] - at
+			at = x.ends[i]
 		}
-		now[x.of(i)] += end - at
-		at = end
+	}
+	for i, v := range now {
+		x.base[i] -= v
 	}
 }
 
@@ -352,9 +409,15 @@ func (x *lineSlab) from(i int) uint64 {
 	return x.ends[i-1]
 }
 
-// find is the first piece that ends behind an instant.
+// find is the first piece that ends behind an instant. It takes little time where that is near the one found before.
 func (x *lineSlab) find(t uint64) int {
-	lo, hi := 0, len(x.ends)
+	lo, hi := x.near, x.near
+	for step := 1; lo > 0 && x.ends[lo-1] > t; step *= 2 {
+		lo, hi = max(lo-step, 0), lo-1
+	}
+	for step := 1; hi < len(x.ends) && x.ends[hi] <= t; step *= 2 {
+		lo, hi = hi+1, min(hi+step, len(x.ends))
+	}
 	for lo < hi {
 		if m := int(uint(lo+hi) >> 1); x.ends[m] > t {
 			hi = m
@@ -362,28 +425,25 @@ func (x *lineSlab) find(t uint64) int {
 			lo = m + 1
 		}
 	}
+	x.near = lo
 	return lo
 }
 
-// tally sums ticks by place.
+// tally sums ticks by place, of which it knows those that have some.
 type tally struct {
-	ticks   []uint64
-	touched []uint32
-	set     []bool
+	ticks []uint64
+	set   []uint64 // a bit each
 }
 
 func (a *tally) add(i uint32, ticks uint64) {
-	if !a.set[i] {
-		a.set[i] = true
-		a.touched = append(a.touched, i)
-	}
+	a.set[i/64] |= 1 << (i % 64)
 	a.ticks[i] += ticks
 }
 
 // begin makes room for n places.
 func (a *tally) begin(n int) {
 	if len(a.ticks) < n {
-		a.ticks, a.set = make([]uint64, n), make([]bool, n)
+		a.ticks, a.set = make([]uint64, n), make([]uint64, n/64+1)
 	}
 }
 
@@ -392,8 +452,8 @@ func (x *lineSlab) span(t *tally, a, b uint64) {
 	if a >= b {
 		return
 	}
-	i := x.find(a)
 	end := min(x.find(b-1), max(len(x.ends), 1)-1) // the piece that holds b, or the last one
+	i := x.find(a)
 	if first, last := i/x.block+1, end/x.block; last > first {
 		x.pieces(t, i, first*x.block, a, b)
 		n := len(x.keys)
@@ -431,14 +491,16 @@ func (x *lineSlab) before(t *tally) {
 
 // take appends what was added, in the order of the keys, and clears it.
 func (x *lineSlab) take(t *tally, dst []term) []term {
-	slices.Sort(t.touched)
-	for _, i := range t.touched {
-		if v := t.ticks[i]; v > 0 {
-			dst = append(dst, term{x.keys[i].key, x.keys[i].node, v})
+	for k, set := range t.set[:len(x.keys)/64+1] {
+		t.set[k] = 0
+		for ; set != 0; set &= set - 1 {
+			i := k*64 + bits.TrailingZeros64(set)
+			if v := t.ticks[i]; v > 0 {
+				dst = append(dst, term{x.keys[i].key, x.keys[i].node, v})
+			}
+			t.ticks[i] = 0
 		}
-		t.ticks[i], t.set[i] = 0, false
 	}
-	t.touched = t.touched[:0]
 	return dst
 }
 
@@ -455,7 +517,7 @@ func (x *lineSlab) state(t uint64) (k slotKey, waits bool, begun uint64) {
 		return k, false, 0
 	}
 	if x.ends[i] == t {
-		if waits = x.goes; i+1 < len(x.ids) {
+		if waits = x.reader.goes; i+1 < len(x.ids) {
 			waits = x.ids[i+1]&(pieceWaits|pieceFirst) == pieceWaits
 		}
 		if !waits {
@@ -466,7 +528,7 @@ func (x *lineSlab) state(t uint64) (k slotKey, waits bool, begun uint64) {
 		i--
 	}
 	if i < 0 {
-		return k, true, x.begun
+		return k, true, x.reader.begun
 	}
 	return k, true, x.from(i)
 }

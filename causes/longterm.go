@@ -1,9 +1,7 @@
 package causes
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -14,16 +12,21 @@ import (
 type ownWaits struct {
 	first uint64 // number
 	list  []ownWait
+	near  int // how many were over when that was asked last
 }
 
 // ownWait is a wait, and what it has received to pass on.
 type ownWait struct{ begin, end, passed uint64 }
 
-// duty is a blame of the slab in hand.
-type duty struct {
-	p, waiter  trace.P
-	index, end uint64
-	record     []byte
+// over is how many of them are over at an instant. It takes little time where that is near the one asked for before.
+func (w *ownWaits) over(t uint64) uint64 {
+	for w.near > 0 && w.list[w.near-1].end > t {
+		w.near--
+	}
+	for w.near < len(w.list) && w.list[w.near].end <= t {
+		w.near++
+	}
+	return uint64(w.near)
 }
 
 // tagCarried is the tag of what waits of slabs of lower ranks get.
@@ -43,7 +46,6 @@ func (d *delays) passBack() (circle bool, err error) {
 		circle, failed = d.parseCarried(b)
 	}
 	for k := d.ended.own + len(d.ended.list) - 1; k >= d.ended.own && failed == nil && !circle; k-- {
-		d.record = d.record[:0]
 		circle, failed = d.passSlab(k)
 	}
 	if c.Rank() > 0 {
@@ -67,8 +69,7 @@ func (d *delays) passBack() (circle bool, err error) {
 
 // passSlab deals out the waits that end in a slab.
 func (d *delays) passSlab(k int) (circle bool, err error) {
-	duties, err := d.blameSlab(k)
-	if err != nil {
+	if err := d.openSlab(k); err != nil {
 		return false, err
 	}
 	kept := d.carried[:0]
@@ -78,13 +79,13 @@ func (d *delays) passSlab(k int) (circle bool, err error) {
 		}
 	}
 	d.carried = kept
-	slices.SortStableFunc(duties, func(a, b duty) int { return cmp.Compare(a.end, b.end) })
-	for n := len(duties); n > 0 && !circle && err == nil; {
+	list := d.byEnd()
+	for n := len(list); n > 0 && !circle && err == nil; {
 		first := n - 1
-		for first > 0 && duties[first-1].end == duties[n-1].end {
+		for first > 0 && list[first-1].end == list[n-1].end {
 			first--
 		}
-		circle, err = d.passInstant(duties[first:n])
+		circle, err = d.passInstant(list[first:n])
 		n = first
 	}
 	return circle, err
@@ -92,10 +93,10 @@ func (d *delays) passSlab(k int) (circle bool, err error) {
 
 // passInstant deals out waits that end at one instant, each after those that are caused by who waits in it. With strict
 // order none depends on another.
-func (d *delays) passInstant(list []duty) (circle bool, err error) {
+func (d *delays) passInstant(list []waitEnd) (circle bool, err error) {
 	if len(list) == 1 || d.strict {
-		for i := range list {
-			if err := d.pass(&list[i]); err != nil {
+		for _, x := range list {
+			if err := d.pass(x.i); err != nil {
 				return false, err
 			}
 		}
@@ -103,45 +104,41 @@ func (d *delays) passInstant(list []duty) (circle bool, err error) {
 	}
 	caused := map[trace.P]int{} // waits that a location causes, not dealt out yet
 	waits := map[trace.P][]int{}
-	for i := range list {
-		caused[list[i].p]++
-		waits[list[i].waiter] = append(waits[list[i].waiter], i)
+	for _, x := range list {
+		w := &d.list[x.i]
+		caused[w.cause]++
+		waits[w.p] = append(waits[w.p], x.i)
 	}
 	var ready []int
-	for i := range list {
-		if caused[list[i].waiter] == 0 {
-			ready = append(ready, i)
+	for _, x := range list {
+		if caused[d.list[x.i].p] == 0 {
+			ready = append(ready, x.i)
 		}
 	}
 	left := len(list)
 	for ; len(ready) > 0; left-- {
-		x := &list[ready[len(ready)-1]]
+		n := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]
-		if err := d.pass(x); err != nil {
+		if err := d.pass(n); err != nil {
 			return false, err
 		}
-		if caused[x.p]--; caused[x.p] == 0 {
-			ready = append(ready, waits[x.p]...)
+		cause := d.list[n].cause
+		if caused[cause]--; caused[cause] == 0 {
+			ready = append(ready, waits[cause]...)
 		}
 	}
 	return left > 0, nil
 }
 
-// pass deals out one wait, and what it has received.
-func (d *delays) pass(x *duty) error {
-	w := &d.waits[x.waiter]
-	if uint64(x.waiter) >= uint64(len(d.waits)) || x.index-w.first >= uint64(len(w.list)) {
-		return errDamaged
-	}
-	b := &d.blame
-	b.p = x.p
-	if err := b.parse(x.record); err != nil {
-		return err
-	}
+// pass deals out one wait of the slab, and what it has received.
+func (d *delays) pass(n int) error {
+	d.blameWait(n)
+	b, w := &d.blame, &d.list[n]
 	if err := d.deal(b, b.end-b.begin, false); err != nil {
 		return err
 	}
-	return d.deal(b, w.list[x.index-w.first].passed, true)
+	own := &d.waits[w.p]
+	return d.deal(b, own.list[w.index-own.first].passed, true)
 }
 
 // appendCarried encodes what is left for earlier slabs.
