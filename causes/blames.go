@@ -30,7 +30,7 @@ func (d *delays) openWaits(k int) error {
 	for i := range d.waits {
 		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
 	}
-	d.list = d.list[:0]
+	d.list, d.start = d.list[:0], d.run.Slabs.start(k)
 	return d.ended.each(k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
 			return errDamaged
@@ -54,20 +54,38 @@ func (d *delays) openWaits(k int) error {
 	})
 }
 
-// byEnd is the waits of the slab in the order of their ends.
-func (d *delays) byEnd() []waitEnd {
-	d.order = d.order[:0]
-	for i := range d.list {
-		d.order = append(d.order, waitEnd{d.list[i].end, i})
-	}
-	slices.SortFunc(d.order, func(a, b waitEnd) int { return cmp.Compare(a.end, b.end) })
-	return d.order
-}
-
-// waitEnd is the end of a wait and its place in the list.
+// waitEnd is when a wait ends, behind the begin of the slab, and its place in the list.
 type waitEnd struct {
 	end uint64
 	i   int
+}
+
+// byEnd is the waits of the slab in the order of their ends, sorted byte by byte.
+func (d *delays) byEnd() []waitEnd {
+	most, list := uint64(0), d.order[0][:0]
+	for i := range d.list {
+		end := d.list[i].end - d.start
+		list, most = append(list, waitEnd{end, i}), most|end
+	}
+	other := slices.Grow(d.order[1][:0], len(list))[:len(list)]
+	for shift := 0; most>>shift > 0; shift += 8 {
+		var at [1 << 8]int
+		for _, x := range list {
+			at[uint8(x.end>>shift)]++
+		}
+		for i, n, sum := 0, 0, 0; i < len(at); i++ {
+			n, at[i] = at[i], sum
+			sum += n
+		}
+		for _, x := range list {
+			k := &at[uint8(x.end>>shift)]
+			other[*k] = x
+			*k++
+		}
+		list, other = other, list
+	}
+	d.order = [2][]waitEnd{list, other}
+	return list
 }
 
 // lastMet is when a pair met last, and before that.
@@ -178,13 +196,12 @@ func (d *delays) ask() error {
 			break
 		}
 		d.meet(last)
-		start := d.run.Slabs.start(k)
 		since := make([]uint64, len(d.list))
 		for n := range d.list {
 			w := &d.list[n]
 			since[n] = w.since
 			put := func(p trace.P, t, what uint64) {
-				if t == 0 || t > start {
+				if t == 0 || t > d.start {
 					return
 				}
 				out.at(uint32(p), d.run.Slabs.at(t))
@@ -243,7 +260,7 @@ func (d *delays) answer(asks *parcels) error {
 			return err
 		}
 		err = d.parcels.each(k, func(p uint32, b []byte) error {
-			return d.answerAll(trace.P(p), asked[p], b, d.run.Slabs.start(k), &out)
+			return d.answerAll(trace.P(p), asked[p], b, &out)
 		})
 		if err != nil {
 			return err
@@ -253,12 +270,12 @@ func (d *delays) answer(asks *parcels) error {
 }
 
 // answerAll answers the questions for a location, of which b is the part of the slab.
-func (d *delays) answerAll(p trace.P, asked []question, b []byte, start uint64, out *parcelWriter) error {
+func (d *delays) answerAll(p trace.P, asked []question, b []byte, out *parcelWriter) error {
 	if len(asked) == 0 {
 		return nil
 	}
 	var r lineReader
-	r.open(b, start)
+	r.open(b, d.start)
 	for _, q := range asked {
 		terms := r.total(q.t)
 		if out.at(uint32(q.n), int(q.slab)) {
@@ -281,7 +298,6 @@ func (d *delays) openSlab(k int) error {
 	if err := d.openWaits(k); err != nil {
 		return err
 	}
-	d.start = d.run.Slabs.start(k)
 	for i, t := range d.since[k-d.ended.own] {
 		d.list[i].since = t
 	}

@@ -67,7 +67,7 @@ type delays struct {
 	start uint64     // the instant behind which it begins
 	waits []ownWaits // by location
 	list  []slabWait
-	order []waitEnd
+	order [2][]waitEnd
 	lines []lineSlab       // by location
 	heard map[uint64]reply // by number of the wait and what was asked
 	tally tally

@@ -186,7 +186,7 @@ func (w *lineWriter) piece() error {
 		}
 	}
 	s, from, end := w.line.next(limit)
-	if w.d.trail != nil {
+	if w.d.trail.wants(w.p) && w.d.trail.begin < end {
 		if err := w.d.trail.add(w.p, &s, from, end); err != nil {
 			return err
 		}
