@@ -322,6 +322,7 @@ func (f *flow) slab(k int, from *crossing) error {
 		return err
 	}
 	for f.drain(); f.guess && f.release(); f.drain() {
+		run.from = nil // not what the slab finds from there
 	}
 	f.report.Slabs++
 	return f.leave()
@@ -416,7 +417,7 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 		}
 	}
 	for p := range a.places {
-		if active != nil && !active[p] {
+		if active != nil && !active[p] && len(b.places[p].rest) == 0 {
 			continue
 		}
 		x, y := &a.places[p], &b.places[p]
