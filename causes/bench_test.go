@@ -62,7 +62,7 @@ func BenchmarkCauses(b *testing.B) {
 					if err != nil {
 						return err
 					}
-					_, rep, err := Delays(run, way, func(trace.P, *xtf.Delay) error { return nil })
+					_, rep, err := costsOf(run, way, func(trace.P, *xtf.Delay) error { return nil })
 					messages.Add(way.report.Messages)
 					sent.Add(rep.Bytes)
 					if rep.Strict {

@@ -26,7 +26,7 @@ type pair struct{ a, b trace.P }
 func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause)} }
 
 // openWaits reads the waits of a slab, by location and in order.
-func (d *delays) openWaits(k int) error {
+func (d *Delays) openWaits(k int) error {
 	for i := range d.waits {
 		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
 	}
@@ -61,7 +61,7 @@ type waitEnd struct {
 }
 
 // byEnd is the waits of the slab in the order of their ends, sorted byte by byte.
-func (d *delays) byEnd() []waitEnd {
+func (d *Delays) byEnd() []waitEnd {
 	most, list := uint64(0), d.order[0][:0]
 	for i := range d.list {
 		end := d.list[i].end - d.start
@@ -93,7 +93,7 @@ type lastMet struct{ at, before uint64 }
 
 // meet finds when the pair of each wait of a slab met last before its end, given when pairs did in the slabs before, which it
 // brings up to date.
-func (d *delays) meet(last map[pair]lastMet) {
+func (d *Delays) meet(last map[pair]lastMet) {
 	for _, x := range d.byEnd() {
 		w := &d.list[x.i]
 		p := w.pair()
@@ -111,7 +111,7 @@ func (d *delays) meet(last map[pair]lastMet) {
 
 // met finds when pairs met last before this rank's slabs. Pairs are at home on a rank each, which hears of the last time in
 // the slabs of each rank, and tells the ranks behind. Collective.
-func (d *delays) met() (map[pair]lastMet, error) {
+func (d *Delays) met() (map[pair]lastMet, error) {
 	c := d.run.Comm
 	last := map[pair]lastMet{}
 	if c.Size() == 1 {
@@ -181,7 +181,7 @@ const (
 )
 
 // ask asks the slabs before for totals. Collective.
-func (d *delays) ask() error {
+func (d *Delays) ask() error {
 	last, err := d.met()
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (d *delays) ask() error {
 type question struct{ t, slab, n uint64 }
 
 // answer tells totals at instants of this rank's slabs: how many waits are over, then terms.
-func (d *delays) answer(asks *parcels) error {
+func (d *Delays) answer(asks *parcels) error {
 	out := parcelWriter{to: d.answers}
 	asked := make([][]question, len(d.lines))
 	for i := range asks.list {
@@ -270,7 +270,7 @@ func (d *delays) answer(asks *parcels) error {
 }
 
 // answerAll answers the questions for a location, of which b is the part of the slab.
-func (d *delays) answerAll(p trace.P, asked []question, b []byte, out *parcelWriter) error {
+func (d *Delays) answerAll(p trace.P, asked []question, b []byte, out *parcelWriter) error {
 	if len(asked) == 0 {
 		return nil
 	}
@@ -294,7 +294,7 @@ type reply struct {
 }
 
 // openSlab reads the waits of a slab, what was told to it, and the time lines.
-func (d *delays) openSlab(k int) error {
+func (d *Delays) openSlab(k int) error {
 	if err := d.openWaits(k); err != nil {
 		return err
 	}
@@ -322,10 +322,10 @@ func (d *delays) openSlab(k int) error {
 }
 
 // told is what was told of an instant before the slab: of the n-th of its waits.
-func (d *delays) told(n int, what uint64) reply { return d.heard[uint64(n)*askKinds+what] }
+func (d *Delays) told(n int, what uint64) reply { return d.heard[uint64(n)*askKinds+what] }
 
 // blameWait finds what a wait of the slab in hand is to be blamed on.
-func (d *delays) blameWait(n int) {
+func (d *Delays) blameWait(n int) {
 	w, b := &d.list[n], &d.blame
 	b.p, b.pattern, b.begin, b.end = w.cause, w.pattern, w.begin, w.end
 	d.late(n, w)
@@ -335,7 +335,7 @@ func (d *delays) blameWait(n int) {
 
 // late makes the vector of the late side of a wait, up to its end: a wait that is not over there counts as time in MPI. With
 // strict order so does one that is over just then.
-func (d *delays) late(n int, w *slabWait) {
+func (d *Delays) late(n int, w *slabWait) {
 	x, b, s := &d.lines[w.cause], &d.blame, w.end
 	var far reply
 	if w.since <= d.start {
@@ -367,7 +367,7 @@ func (d *delays) late(n int, w *slabWait) {
 }
 
 // other makes the vector of the waiting side, up to the begin of the wait, by path and activity.
-func (d *delays) other(n int, w *slabWait) {
+func (d *Delays) other(n int, w *slabWait) {
 	d.terms[1] = d.terms[1][:0]
 	if w.since >= w.begin {
 		return
@@ -394,7 +394,7 @@ func (d *delays) other(n int, w *slabWait) {
 }
 
 // vector appends what a location did in [since, t), of which t is in the slab; before are its totals at since if that is not.
-func (d *delays) vector(x *lineSlab, dst []term, since, t uint64, before []term) []term {
+func (d *Delays) vector(x *lineSlab, dst []term, since, t uint64, before []term) []term {
 	d.tally.begin(len(x.keys))
 	if since > d.start {
 		x.span(&d.tally, since, t)

@@ -43,7 +43,7 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 			return err
 		}
 		var before cost1
-		totals, rep, err := Delays(run, way, func(at trace.P, row *xtf.Delay) error {
+		totals, rep, err := costsOf(run, way, func(at trace.P, row *xtf.Delay) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			name := cost1{at, row.Key, row.Pattern, row.Activity}

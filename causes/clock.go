@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 
+	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -46,11 +47,14 @@ type ClockReport struct {
 // Collective.
 func (r *Clocks) Run() (*ReplayReport, error) {
 	r.clocks = true
+	own := r.Ranges[r.Comm.Rank()]
+	if err := r.deal(own); err != nil {
+		return nil, err
+	}
 	f, err := r.run()
 	if err != nil {
 		return nil, err
 	}
-	own := r.Ranges[r.Comm.Rank()]
 	r.place = make([]clockPlace, own.Len())
 	sorter := r.Storage.Sorter(fixedBytes, fixedKey)
 	box := newOutbox(r.Comm, &r.Storage, sorter.Add)
@@ -69,6 +73,19 @@ func (r *Clocks) Run() (*ReplayReport, error) {
 		return nil, err
 	}
 	return f.report, r.Comm.Agree(r.keep(sorter, own.First))
+}
+
+// deal deals the steps of this rank's locations out to the slabs. Collective.
+func (r *Clocks) deal(own partition.Range) error {
+	r.open()
+	var failed error
+	for p := own.First; p < own.End && failed == nil; p++ {
+		var s *replayScript
+		if s, failed = r.script(p); failed == nil {
+			failed = s.end()
+		}
+	}
+	return r.deliver(failed)
 }
 
 // A correction on its way to its location is p u32, event u64, big-endian, by

@@ -62,10 +62,10 @@ func (pl *plan) repair(t testing.TB, ranks int) ([][]uint64, uint64) {
 	var corrections uint64
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		r := &Clocks{Replay: Replay{
+		r := &Clocks{Replay: Replay{Run: &Run{
 			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last),
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
-		}}
+		}}}
 		if _, err := r.Run(); err != nil {
 			return err
 		}
@@ -232,12 +232,12 @@ func TestClocksReportWhoWaits(t *testing.T) {
 	types := xtf.StandardTypes(xtf.Packed)
 	var report *ReplayReport
 	err := mpi.RunInProcess(1, func(c mpi.Comm) error {
-		r := &Clocks{Replay: Replay{
+		r := &Clocks{Replay: Replay{Run: &Run{
 			Comm: c, Defs: pl.defs, Ranges: []partition.Range{{End: 2}}, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last),
 			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) {
 				return pl.clockRows(t, types, int(p))[id], true, nil
 			},
-		}}
+		}}}
 		var err error
 		report, err = r.Run()
 		return err

@@ -14,7 +14,7 @@ type dealer struct {
 // deal deals out ticks over what the late location did too long: by activity,
 // then by call path, then by the intervals in which it was there. What falls to
 // its waits is added to them.
-func (d *delays) deal(b *blame, amount uint64, long bool) error {
+func (d *Delays) deal(b *blame, amount uint64, long bool) error {
 	if amount == 0 {
 		return nil
 	}
@@ -39,7 +39,7 @@ func (d *delays) deal(b *blame, amount uint64, long bool) error {
 	return nil
 }
 
-func (d *delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) error {
+func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) error {
 	q := &d.dealer
 	q.weights = q.weights[:0]
 	for i := range b.places {
@@ -85,7 +85,7 @@ func (d *delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) 
 // passOn deals ticks out over the waits of the late location since the pair met, by their lengths: the waits
 // from the last one on get the differences of floor(ticks * length so far / length of all). So a part depends on what lies
 // behind it alone, and slabs can deal out one after the other.
-func (d *delays) passOn(b *blame, amount uint64) error {
+func (d *Delays) passOn(b *blame, amount uint64) error {
 	if b.over < b.ended || b.waited == 0 {
 		return errDamaged
 	}
@@ -106,7 +106,7 @@ type carried struct {
 }
 
 // carry gives the waits of this slab their part.
-func (d *delays) carry(c *carried) {
+func (d *Delays) carry(c *carried) {
 	w := &d.waits[c.p]
 	for c.next > c.low && c.next > w.first && c.next-w.first <= uint64(len(w.list)) {
 		c.next--

@@ -18,8 +18,15 @@ type Run struct {
 	Defs    *trace.Definitions
 	Ranges  []partition.Range // the locations of each rank
 	Storage Storage
-	Slabs   Slabs
+	Slabs   Slabs  // see Cut
 	Last    uint64 // last event of the run, ticks
+
+	// Array returns the rows of a location of this rank, of the types that a replay reads; false if there are none.
+	Types *xtf.TypeTable
+	Array func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error)
+	// Calm, where not nil, tells of an array of messages or collectives that none of its rows takes effect before its T: it
+	// is read once less then. False if that is not known.
+	Calm func(p trace.P, t xtf.TypeID) bool
 
 	// Open returns the rows of a location of this rank from the first on, Waits its WAIT rows, nil if there are none.
 	Open  func(p trace.P) (*Location, error)
@@ -45,9 +52,10 @@ type DelayReport struct {
 	Messages uint64 // sent with costs that waits pass on
 }
 
-// delays is the state of the pass on one rank.
-type delays struct {
+// Delays are the costs of delays on one rank (package comment).
+type Delays struct {
 	run    *Run
+	replay *Replay
 	own    partition.Range
 	strict bool
 	report DelayReport
@@ -75,20 +83,25 @@ type delays struct {
 	blame blame
 }
 
-func (d *delays) locations() int { return d.run.Defs.NumLocations() }
+func (d *Delays) locations() int { return d.run.Defs.NumLocations() }
 
-// Delays computes the costs of delays (package comment) of all locations, and
-// passes the pieces of the critical path on the way. Each row, in order, goes to
-// write on the rank of its location. Rank 0 gets the totals. Collective.
-func Delays(r *Run, path *Path, write func(p trace.P, row *xtf.Delay) error) (Totals, *DelayReport, error) {
+// Walk goes along the time lines of all locations of this rank, and gives the slabs what delays and the replay need. The pieces
+// of the critical path are passed on the way. Collective.
+func Walk(r *Run, path *Path, replay *Replay) (*Delays, error) {
 	d := newDelays(r)
+	d.path, d.replay = path, replay
+	return d, d.walk()
+}
+
+// Costs computes the costs of delays of all locations. Each row, in order, goes to
+// write on the rank of its location. Rank 0 gets the totals. Collective.
+func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) (Totals, *DelayReport, error) {
 	defer d.drop()
-	d.path = path
-	if err := d.walk(); err != nil {
+	if err := d.ask(); err != nil {
 		return nil, &d.report, err
 	}
 	for {
-		d.costs, d.far = newCosts(&r.Storage), newCosts(&r.Storage)
+		d.costs, d.far = newCosts(&d.run.Storage), newCosts(&d.run.Storage)
 		circle, err := d.passBack()
 		if err == nil && circle && d.strict {
 			err = fmt.Errorf("causes: waits in strict order wait for each other")
@@ -104,26 +117,27 @@ func Delays(r *Run, path *Path, write func(p trace.P, row *xtf.Delay) error) (To
 	}
 }
 
-func newDelays(r *Run) *delays {
-	d := &delays{run: r, own: r.Ranges[r.Comm.Rank()]}
+func newDelays(r *Run) *Delays {
+	d := &Delays{run: r, own: r.Ranges[r.Comm.Rank()]}
 	d.parcels, d.ended = newParcels(r.Comm, &r.Storage, r.Slabs), newParcels(r.Comm, &r.Storage, r.Slabs)
 	d.answers = newParcels(r.Comm, &r.Storage, r.Slabs)
 	d.waits, d.lines = make([]ownWaits, d.locations()), make([]lineSlab, d.locations())
 	return d
 }
 
-func (d *delays) drop() {
+func (d *Delays) drop() {
 	for _, x := range []*parcels{d.parcels, d.ended, d.answers} {
 		x.drop()
 	}
 }
 
 // walk goes along the time lines of all locations of this rank, and gives them to the slabs. Collective.
-func (d *delays) walk() error {
+func (d *Delays) walk() error {
 	var err error
 	if d.path != nil {
 		d.trail, err = d.path.open()
 	}
+	d.replay.open()
 	w := lineWriter{d: d, out: parcelWriter{to: d.parcels}, waits: parcelWriter{to: d.ended}}
 	for p := d.own.First; p < d.own.End && err == nil; p++ {
 		err = w.location(p)
@@ -141,11 +155,11 @@ func (d *delays) walk() error {
 		return err
 	}
 	d.report.Bytes += d.parcels.box.sent + d.ended.box.sent
-	return d.ask()
+	return d.replay.deliver(nil)
 }
 
 // finish writes the rows of this rank's locations and sums over all.
-func (d *delays) finish(write func(p trace.P, row *xtf.Delay) error) (Totals, error) {
+func (d *Delays) finish(write func(p trace.P, row *xtf.Delay) error) (Totals, error) {
 	if err := d.gather(); err != nil {
 		return nil, err
 	}

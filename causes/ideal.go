@@ -56,7 +56,7 @@ type nodeTicks struct {
 
 func nodeOf(p, node uint32) uint64 { return uint64(p)<<32 | uint64(node) }
 
-// Run replays all locations. Without Report.Deadlock, Nodes holds the results.
+// Run replays all locations, after Walk. Without Report.Deadlock, Nodes holds the results.
 // Collective.
 func (r *Ideal) Run() (*ReplayReport, error) {
 	f, err := r.run()

@@ -2,6 +2,7 @@ package causes
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -28,11 +30,7 @@ func (pl *plan) replay(t testing.TB, ranks int, slab uint64) ([][]NodeIdeal, *De
 	var stuck *Deadlock
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		r := &Ideal{Replay: Replay{
-			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(slab, pl.last),
-			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
-		}}
-		report, err := r.Run()
+		r, report, err := pl.ideal(types, &Run{Comm: c, Ranges: ranges, Slabs: everyTick(slab, pl.last)}, arrays)
 		if err != nil {
 			return err
 		}
@@ -48,6 +46,23 @@ func (pl *plan) replay(t testing.TB, ranks int, slab uint64) ([][]NodeIdeal, *De
 		t.Fatal(err)
 	}
 	return out, stuck
+}
+
+// ideal runs Ideal over rows.
+func (pl *plan) ideal(types *xtf.TypeTable, run *Run, arrays []map[xtf.TypeID]xtf.FinishedArray) (*Ideal, *ReplayReport, error) {
+	run.Defs, run.Storage, run.Last, run.Types = pl.defs, heapStorage(), pl.last, types
+	run.Array = func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil }
+	run.Open = func(p trace.P) (*Location, error) {
+		return &Location{Calls: xtf.ScanArray(types, arrays[p][xtf.TypeCall], 0), Paths: callpath.New(), Last: pl.last}, nil
+	}
+	run.Waits = func(trace.P) (*xtf.Cursor, error) { return nil, nil }
+	run.Collectives = func(trace.P) (*xtf.Cursor, io.ReaderAt, error) { return nil, nil, nil }
+	r := &Ideal{Replay: Replay{Run: run}}
+	if _, err := Walk(run, nil, &r.Replay); err != nil {
+		return nil, nil, err
+	}
+	report, err := r.Run()
+	return r, report, err
 }
 
 // root gives every location one execution of node 0.
@@ -310,11 +325,8 @@ func BenchmarkIdeal(b *testing.B) {
 	operations := len(pl.sides) + len(pl.members)
 	b.ReportAllocs()
 	for b.Loop() {
-		r := &Ideal{Replay: Replay{
-			Comm: mpi.Serial(), Defs: pl.defs, Ranges: []partition.Range{{End: 8}}, Types: types, Storage: heapStorage(), Last: pl.last,
-			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
-		}}
-		if report, err := r.Run(); err != nil || report.Deadlock != nil {
+		run := &Run{Comm: mpi.Serial(), Ranges: []partition.Range{{End: 8}}}
+		if _, report, err := pl.ideal(types, run, arrays); err != nil || report.Deadlock != nil {
 			b.Fatal(report, err)
 		}
 	}

@@ -41,7 +41,7 @@ func compareSlots(a, b slotKey) int {
 // lineWriter deals the time lines of locations, with their waits laid over them, out to slabs. Memory: 60 bytes for each
 // (activity, path, node) that a location comes to.
 type lineWriter struct {
-	d      *delays
+	d      *Delays
 	out    parcelWriter // time lines
 	waits  parcelWriter // waits
 	slots  map[slotKey]int32
@@ -108,7 +108,11 @@ func (w *lineWriter) location(p trace.P) error {
 	}
 	clear(w.slots)
 	w.keys, w.totals, w.number, w.recent = w.keys[:0], w.totals[:0], w.number[:0], [recentSlots]recentSlot{}
-	w.p, w.line, w.rows = p, newTimeline(l, w.d.run.Derived), newCauseRows(c, p, w.d.locations())
+	script, err := w.d.replay.script(p)
+	if err != nil {
+		return err
+	}
+	w.p, w.line, w.rows = p, newTimeline(l, w.d.run.Derived, script), newCauseRows(c, p, w.d.locations())
 	w.done, w.inside, w.first, w.k = 0, false, false, 0
 	w.find(waitSlot)
 	w.head()
@@ -123,7 +127,8 @@ func (w *lineWriter) location(p trace.P) error {
 	if err := w.d.trail.endLocation(p, w.line); err != nil {
 		return err
 	}
-	return errors.Join(w.line.err(), w.rows.err(), w.met.rows.err())
+	w.line.enterCalls(xtf.Never)
+	return errors.Join(w.line.err(), w.rows.err(), w.met.rows.err(), script.end())
 }
 
 // settle begins and ends waits at the instant of the walk: they do not overlap.

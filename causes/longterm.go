@@ -35,7 +35,7 @@ const tagCarried = 15
 // passBack deals out all waits, the last one of the run first: a wait that no later one adds to any more gives its length,
 // and then what it has received, to the location that caused it. The ranks do this one after the other, the last slab first.
 // It is true if waits that end at one instant wait for each other. Collective.
-func (d *delays) passBack() (circle bool, err error) {
+func (d *Delays) passBack() (circle bool, err error) {
 	c := d.run.Comm
 	var failed error
 	if c.Rank()+1 < c.Size() {
@@ -68,7 +68,7 @@ func (d *delays) passBack() (circle bool, err error) {
 }
 
 // passSlab deals out the waits that end in a slab.
-func (d *delays) passSlab(k int) (circle bool, err error) {
+func (d *Delays) passSlab(k int) (circle bool, err error) {
 	if err := d.openSlab(k); err != nil {
 		return false, err
 	}
@@ -93,7 +93,7 @@ func (d *delays) passSlab(k int) (circle bool, err error) {
 
 // passInstant deals out waits that end at one instant, each after those that are caused by who waits in it. With strict
 // order none depends on another.
-func (d *delays) passInstant(list []waitEnd) (circle bool, err error) {
+func (d *Delays) passInstant(list []waitEnd) (circle bool, err error) {
 	if len(list) == 1 || d.strict {
 		for _, x := range list {
 			if err := d.pass(x.i); err != nil {
@@ -131,7 +131,7 @@ func (d *delays) passInstant(list []waitEnd) (circle bool, err error) {
 }
 
 // pass deals out one wait of the slab, and what it has received.
-func (d *delays) pass(n int) error {
+func (d *Delays) pass(n int) error {
 	d.blameWait(n)
 	b, w := &d.blame, &d.list[n]
 	if err := d.deal(b, b.end-b.begin, false); err != nil {
@@ -142,7 +142,7 @@ func (d *delays) pass(n int) error {
 }
 
 // appendCarried encodes what is left for earlier slabs.
-func (d *delays) appendCarried(circle bool) []byte {
+func (d *Delays) appendCarried(circle bool) []byte {
 	b := []byte{0}
 	if circle {
 		b[0] = 1
@@ -155,7 +155,7 @@ func (d *delays) appendCarried(circle bool) []byte {
 	return b
 }
 
-func (d *delays) parseCarried(b []byte) (circle bool, err error) {
+func (d *Delays) parseCarried(b []byte) (circle bool, err error) {
 	r := varint.Read(b)
 	circle = r.Byte() == 1
 	for range r.Count(7) {
@@ -169,7 +169,7 @@ func (d *delays) parseCarried(b []byte) (circle bool, err error) {
 }
 
 // gather brings the costs that were found in slabs to the ranks of their locations. Collective.
-func (d *delays) gather() error {
+func (d *Delays) gather() error {
 	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error {
 		be := binary.BigEndian
 		x := cost1{trace.P(be.Uint32(b)), be.Uint64(b[4:]), be.Uint32(b[12:]), be.Uint32(b[16:])}

@@ -114,7 +114,7 @@ func TestPassOn(t *testing.T) {
 		}
 		for _, amount := range []uint64{1, uint64(n), 12345, r.Uint64() >> 3} {
 			got := make([]uint64, n)
-			d := &delays{}
+			d := &Delays{}
 			b := &blame{over: uint64(n), ended: uint64(n), waited: total}
 			for end, at := n, total; end > 0; {
 				first := max(end-1-r.IntN(n), 0)
@@ -291,6 +291,9 @@ func TestLater(t *testing.T) {
 			t.Errorf("another %s is not seen", what)
 		}
 	}
+	if _, ok := later(&crossing{places: make([]standing, 1)}, &crossing{places: []standing{{rest: make([]replayOp, 1)}}}, []bool{false}, true); ok {
+		t.Error("steps of slabs before are not seen where a location has no others")
+	}
 }
 
 // TestUntil has a call from 10 on, 4 ticks earlier in the replay, that waits for three others: until 25 at the latest, 19 ticks.
@@ -354,7 +357,7 @@ func FuzzRecords(f *testing.F) {
 	totals, _ := encodeTotals(Totals{{Key: 1, Short: 2}})
 	f.Add(totals)
 	f.Add(crossingOf(2).append(nil))
-	f.Add((&delays{carried: []carried{{p: 1, next: 9, low: 4, amount: 8, total: 5, length: 2, given: 1}}}).appendCarried(true))
+	f.Add((&Delays{carried: []carried{{p: 1, next: 9, low: 4, amount: 8, total: 5, length: 2, given: 1}}}).appendCarried(true))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		if terms, err := parseTerms(nil, in); err == nil {
 			again, err := parseTerms(nil, appendTerms(nil, terms))
@@ -383,9 +386,9 @@ func FuzzRecords(f *testing.F) {
 			_ = x.String()
 		}
 		defs := (&program{locations: make([]rows, 2)}).definitions()
-		d := &delays{run: &Run{Defs: defs}}
+		d := &Delays{run: &Run{Defs: defs}}
 		if _, err := d.parseCarried(in); err == nil {
-			again := &delays{run: &Run{Defs: defs}}
+			again := &Delays{run: &Run{Defs: defs}}
 			if _, err := again.parseCarried(d.appendCarried(false)); err != nil || !slices.Equal(again.carried, d.carried) {
 				t.Errorf("%+v are read back as %+v: %v", d.carried, again.carried, err)
 			}
@@ -416,7 +419,7 @@ func FuzzSlab(f *testing.F) {
 		if len(a)+len(b)+len(c)+len(from) > 1<<14 {
 			return
 		}
-		run := &Replay{Comm: mpi.Serial(), Defs: defs, Storage: heapStorage(), clocks: clocks}
+		run := &Replay{Run: &Run{Comm: mpi.Serial(), Defs: defs, Storage: heapStorage()}, clocks: clocks}
 		x := &flow{r: run, defs: defs, comms: map[uint32]uint32{}, runs: make([]slabRun, 1), guess: guess, report: &ReplayReport{}}
 		x.steps = newParcels(run.Comm, &run.Storage, Slabs{})
 		for p, list := range [][]byte{a, b, c} {

@@ -212,6 +212,7 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 	r := &Run{
 		Comm: c, Defs: defs, Ranges: partition.Ranges(weights, c.Size()), Storage: heapStorage(),
 		Derived: p.derived, Slabs: p.slabs, Last: p.last,
+		Array: func(trace.P, xtf.TypeID) (xtf.FinishedArray, bool, error) { return xtf.FinishedArray{}, false, nil },
 		Open: func(i trace.P) (*Location, error) {
 			l := &p.locations[i]
 			var busy []byte
@@ -239,4 +240,13 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 		return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
 	}}
 	return r, in
+}
+
+// costsOf runs the walk and the pass.
+func costsOf(run *Run, way *Path, write func(trace.P, *xtf.Delay) error) (Totals, *DelayReport, error) {
+	d, err := Walk(run, way, &Replay{Run: run})
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.Costs(write)
 }

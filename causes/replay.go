@@ -1,10 +1,9 @@
 package causes
 
 import (
+	"cmp"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -16,19 +15,10 @@ import (
 // each value that is under way at once; for each slab of the rank 100 bytes for
 // each location and 20 for each value under way at its borders; 24 per open execution.
 type Replay struct {
-	Comm    mpi.Comm
-	Defs    *trace.Definitions
-	Ranges  []partition.Range
-	Types   *xtf.TypeTable
-	Array   func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) // of this rank's locations
-	Storage Storage
-	Last    uint64 // last event of the run, ticks
-	Slabs   Slabs  // chosen by the run if there is only one
-	// Calm, where not nil, tells of an array of messages or collectives that none of its rows takes effect before its T: it
-	// is read once less then. False if that is not known.
-	Calm func(p trace.P, t xtf.TypeID) bool
+	*Run
 
 	clocks bool // see replayScript
+	steps  stepWriter
 	early  Scratch
 }
 
@@ -51,22 +41,33 @@ func (r *ReplayReport) count(b []byte) {
 	r.Bytes += uint64(len(b))
 }
 
-// run replays all locations. Collective.
+// open begins to take the steps of locations.
+func (r *Replay) open() {
+	r.steps.to, r.early = newParcels(r.Comm, &r.Storage, r.Slabs), r.Storage.Scratch()
+}
+
+// script begins the steps of a location.
+func (r *Replay) script(p trace.P) (*replayScript, error) {
+	s := &replayScript{r: r, p: p}
+	r.steps.begin(uint32(p))
+	err := s.sortEarly()
+	if err == nil {
+		err = s.openRows()
+	}
+	return s, err
+}
+
+// deliver gives the steps to the slabs. Collective.
+func (r *Replay) deliver(failed error) error {
+	r.steps.flush()
+	r.early.Drop()
+	return r.steps.to.deliver(cmp.Or(failed, r.steps.err))
+}
+
+// run replays all locations, whose steps have been delivered. Collective.
 func (r *Replay) run() (*flow, error) {
-	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, report: &ReplayReport{}}
-	own := r.Ranges[r.Comm.Rank()]
-	if len(r.Slabs.ends) == 0 {
-		var err error
-		if r.Slabs, err = cutSlabs(r.Comm, r.Last, r.Defs.NumLocations(), func(add func(first, end, rows uint64)) error { return r.eachPage(own, add) }); err != nil {
-			return nil, err
-		}
-	}
-	f.steps = newParcels(r.Comm, &r.Storage, r.Slabs)
+	f := &flow{r: r, defs: r.Defs, comms: map[uint32]uint32{}, steps: r.steps.to, report: &ReplayReport{Bytes: r.steps.to.box.sent}}
 	defer f.steps.drop()
-	if err := f.steps.deliver(r.deal(own, f.steps)); err != nil {
-		return nil, err
-	}
-	f.report.Bytes = f.steps.box.sent
 	f.runs = make([]slabRun, len(f.steps.list))
 	last, err := f.runSlabs(r.Defs.NumLocations())
 	if err != nil {
@@ -74,41 +75,6 @@ func (r *Replay) run() (*flow, error) {
 	}
 	f.report.Deadlock, err = f.deadlock(last, r.Comm.Size()-1)
 	return f, err
-}
-
-// eachPage tells of the pages of messages and collectives of this rank's locations.
-func (r *Replay) eachPage(own partition.Range, add func(first, end, rows uint64)) error {
-	for p := own.First; p < own.End; p++ {
-		for _, t := range replayArrays[1:3] {
-			a, ok, err := r.Array(p, t)
-			if err != nil {
-				return err
-			}
-			if ok && a.Summary != nil {
-				a.Summary.EachPage(add)
-			}
-		}
-	}
-	return nil
-}
-
-// deal deals the steps of this rank's locations out to the slabs.
-func (r *Replay) deal(own partition.Range, to *parcels) error {
-	r.early = r.Storage.Scratch()
-	defer r.early.Drop()
-	w := stepWriter{parcelWriter: parcelWriter{to: to}}
-	for p := own.First; p < own.End; p++ {
-		s := replayScript{r: r, p: p}
-		if err := s.sortEarly(); err != nil {
-			return err
-		}
-		w.begin(uint32(p))
-		if err := s.each(w.add); err != nil {
-			return err
-		}
-	}
-	w.flush()
-	return w.err
 }
 
 // sortEarly finds the operations that take effect before their row.
@@ -123,7 +89,7 @@ func (s *replayScript) sortEarly() error {
 		s.early.n++
 		return sorter.Add(b)
 	}
-	for i, t := range replayArrays[1:3] {
+	for i, t := range replayArrays[:2] {
 		a, ok, err := s.r.Array(s.p, t)
 		if err != nil {
 			return err

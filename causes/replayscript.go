@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -84,13 +85,11 @@ type replayScript struct {
 	open  []dueOp // executions by End
 	syncs []dueOp // non-blocking synchronous sends by Done
 	begun []dueOp // ... of the call in hand
-	calls rowReader[xtf.Call, *xtf.Call]
 	p2p   rowReader[xtf.P2P, *xtf.P2P]
 	coll  rowReader[xtf.Coll, *xtf.Coll]
 	ivals rowReader[xtf.Ival, *xtf.Ival]
-	ops   []replayOp
 	needs []replayOp // of the call in hand
-	ended bool
+	err   error
 }
 
 // dueOp is a step that becomes due at an instant.
@@ -100,11 +99,10 @@ type dueOp struct {
 	who uint32 // node or location
 }
 
-var replayArrays = [4]xtf.TypeID{xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
+var replayArrays = [3]xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
 
 // replayColumns are the columns of each of them that are read.
-var replayColumns = [4][]int{
-	{xtf.CallEnd, xtf.CallFlags},
+var replayColumns = [3][]int{
 	{xtf.P2PEnd, xtf.P2PDone, xtf.P2PCallN, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
 	{xtf.CollEnd, xtf.CollCallN, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 	{xtf.IvalEnd, xtf.IvalNode},
@@ -116,84 +114,67 @@ var earlyColumns = [2][]int{
 	{xtf.CollPost, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
 }
 
-// each passes the steps of the location in their order.
-func (s *replayScript) each(f func(o *replayOp)) error {
-	if err := s.openRows(); err != nil {
-		return err
-	}
-	for !s.ended {
-		s.ops = s.ops[:0]
-		if err := s.nextCall(); err != nil {
-			return err
-		}
-		for i := range s.ops {
-			f(&s.ops[i])
-		}
-	}
-	for _, err := range [...]error{s.calls.err(), s.p2p.err(), s.coll.err(), s.ivals.err()} {
-		if err != nil {
-			return fmt.Errorf("location %d: %w", s.p, err)
-		}
-	}
-	return nil
-}
-
 // openRows begins to read the rows.
 func (s *replayScript) openRows() error {
+	var cursors [len(replayArrays)]*xtf.Cursor
 	for i, t := range replayArrays {
-		if s.r.clocks && t != xtf.TypeP2P && t != xtf.TypeColl {
+		if s.r.clocks && t == xtf.TypeIval {
 			continue
 		}
 		a, ok, err := s.r.Array(s.p, t)
 		if err != nil {
 			return err
 		}
-		var c *xtf.Cursor
 		if ok {
-			c = xtf.ScanArray(s.r.Types, a, 0).Only(replayColumns[i]...)
-		}
-		switch t {
-		case xtf.TypeCall:
-			s.calls.cursor = c
-		case xtf.TypeP2P:
-			s.p2p.cursor = c
-		case xtf.TypeColl:
-			s.coll.cursor = c
-		default:
-			s.ivals.cursor = c
+			cursors[i] = xtf.ScanArray(s.r.Types, a, 0).Only(replayColumns[i]...)
 		}
 	}
-	s.calls.advance()
+	s.p2p.cursor, s.coll.cursor, s.ivals.cursor = cursors[0], cursors[1], cursors[2]
 	s.p2p.advance()
 	s.coll.advance()
 	s.ivals.advance()
 	return nil
 }
 
-// nextCall adds the next MPI call, or rows outside of calls as a call of no
-// length, and what lies before it.
-func (s *replayScript) nextCall() error {
-	for s.calls.more && s.calls.row.Flags&(xtf.FlagOutermostMPI|xtf.FlagMarker) != xtf.FlagOutermostMPI {
-		s.calls.advance()
+// call adds the next outermost MPI call, row n, and what lies before it.
+func (s *replayScript) call(enter, leave, n uint64) {
+	s.rowsBefore(enter, n)
+	s.add(enter, leave, n)
+}
+
+// end adds what lies behind the last call.
+func (s *replayScript) end() error {
+	s.rowsBefore(xtf.Never, xtf.Never)
+	s.before(xtf.Never)
+	if err := cmp.Or(s.err, s.p2p.err(), s.coll.err(), s.ivals.err()); err != nil {
+		return fmt.Errorf("location %d: %w", s.p, err)
 	}
-	enter, leave, n := xtf.Never, xtf.Never, xtf.Never
-	if s.calls.more {
-		enter, leave, n = s.calls.row.T, s.calls.row.End, s.calls.cursor.N()
+	return nil
+}
+
+// rowsBefore adds rows outside of calls, up to a call, as calls of no length.
+func (s *replayScript) rowsBefore(enter, n uint64) {
+	for s.err == nil {
+		t, end, call := enter, enter, n
+		if m := &s.p2p.row; s.p2p.more && sooner(m.T, m.CallN, t, call) {
+			t, end, call = m.T, m.End, m.CallN
+		}
+		if m := &s.coll.row; s.coll.more && sooner(m.T, m.CallN, t, call) {
+			t, end, call = m.T, m.End, m.CallN
+		}
+		if t == enter && call == n {
+			return
+		}
+		s.add(t, s.outside(t, end), call)
 	}
-	if m := &s.p2p.row; s.p2p.more && sooner(m.T, m.CallN, enter, n) {
-		enter, leave, n = m.T, s.outside(m.T, m.End), m.CallN
-	}
-	if m := &s.coll.row; s.coll.more && sooner(m.T, m.CallN, enter, n) {
-		enter, leave, n = m.T, s.outside(m.T, m.End), m.CallN
-	}
-	if err := s.before(enter); err != nil {
-		return err
-	}
-	if enter == xtf.Never {
-		s.ended = true
-		return nil
-	}
-	s.ops = append(s.ops, replayOp{kind: stepCall, t: enter, key: max(leave, enter)})
+}
+
+// add adds a call and what takes effect before it.
+func (s *replayScript) add(enter, leave, n uint64) {
+	s.before(enter)
+	w := &s.r.steps
+	leave = max(leave, enter)
+	w.add(&replayOp{kind: stepCall, t: enter, key: leave})
 	s.needs = s.needs[:0]
 	for s.p2p.more && s.p2p.row.T == enter && s.p2p.row.CallN == n {
 		s.message(&s.p2p.row, s.p2p.cursor.N())
@@ -203,7 +184,7 @@ func (s *replayScript) nextCall() error {
 		s.collective(&s.coll.row)
 		s.coll.advance()
 	}
-	for len(s.syncs) > 0 && s.syncs[0].due <= max(leave, enter) {
+	for len(s.syncs) > 0 && s.syncs[0].due <= leave {
 		d := popDue(&s.syncs)
 		s.needs = append(s.needs, replayOp{kind: stepNeed, peer: d.who, key: d.row})
 	}
@@ -211,11 +192,10 @@ func (s *replayScript) nextCall() error {
 		pushDue(&s.syncs, d)
 	}
 	s.begun = s.begun[:0]
-	s.ops = append(append(s.ops, s.needs...), replayOp{kind: stepLeave, key: n})
-	if s.calls.more && s.calls.cursor.N() == n {
-		s.calls.advance()
+	for i := range s.needs {
+		w.add(&s.needs[i])
 	}
-	return nil
+	w.add(&replayOp{kind: stepLeave, key: n})
 }
 
 // outside is the end of operations without a CALL row.
@@ -233,7 +213,8 @@ func sooner(t, call, enter, n uint64) bool { return t < enter || t == enter && c
 // before adds what takes effect up to instant t: borders of executions, and
 // operations that have their row later. At the end it takes what nobody waits
 // for.
-func (s *replayScript) before(t uint64) error {
+func (s *replayScript) before(t uint64) {
+	w := &s.r.steps
 	for {
 		begin, end := xtf.Never, xtf.Never
 		if s.ivals.more {
@@ -245,51 +226,44 @@ func (s *replayScript) before(t uint64) error {
 		switch {
 		case s.ivals.more && begin <= min(t, end):
 			row := &s.ivals.row
-			s.ops = append(s.ops, replayOp{kind: stepBegin, peer: row.Node, t: row.T})
+			w.add(&replayOp{kind: stepBegin, peer: row.Node, t: row.T})
 			pushDue(&s.open, dueOp{due: max(row.End, row.T), row: s.ivals.cursor.N(), who: row.Node})
 			s.ivals.advance()
 			continue
 		case len(s.open) > 0 && end <= t:
 			d := popDue(&s.open)
-			s.ops = append(s.ops, replayOp{kind: stepEnd, peer: d.who, t: d.due})
+			w.add(&replayOp{kind: stepEnd, peer: d.who, t: d.due})
 			continue
 		}
 		break
 	}
-	for {
-		if err := s.peekEarly(); err != nil {
-			return err
-		}
-		if !s.early.more || s.early.next.t > t {
-			break
-		}
-		s.ops = append(s.ops, s.early.next)
+	for s.peekEarly(); s.early.more && s.early.next.t <= t; s.peekEarly() {
+		w.add(&s.early.next)
 		s.early.more = false
 	}
 	for t == xtf.Never && len(s.syncs) > 0 {
 		d := popDue(&s.syncs)
-		s.ops = append(s.ops, replayOp{kind: stepDrop, peer: d.who, key: d.row})
+		w.add(&replayOp{kind: stepDrop, peer: d.who, key: d.row})
 	}
-	return nil
 }
 
 // peekEarly reads the next early operation.
-func (s *replayScript) peekEarly() error {
+func (s *replayScript) peekEarly() {
 	e := &s.early
 	if e.more || len(e.buf) == 0 && e.n == 0 {
-		return nil
+		return
 	}
 	if len(e.buf) == 0 {
 		e.buf = make([]byte, min(e.n, earlyBlock)*earlyBytes)
 		if _, err := s.r.early.ReadAt(e.buf, e.off); err != nil {
-			return fmt.Errorf("operations of location %d by their posting: %w", s.p, err)
+			s.err, e.n, e.buf = fmt.Errorf("operations by their posting: %w", err), 0, nil
+			return
 		}
 		e.off += int64(len(e.buf))
 		e.n -= uint64(len(e.buf) / earlyBytes)
 	}
 	e.next.loadEarly(e.buf)
 	e.buf, e.more = e.buf[earlyBytes:], true
-	return nil
 }
 
 // message adds one side of a message to the call in hand. Without partner it
@@ -307,11 +281,11 @@ func (s *replayScript) message(m *xtf.P2P, n uint64) {
 	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 		s.needs = append(s.needs, need)
 		if awaited == xtf.P2PAwaited || awaited != 0 && m.Kind&xtf.P2PNonBlocking == 0 {
-			s.ops = append(s.ops, give)
+			s.r.steps.add(&give)
 		}
 		return
 	}
-	s.ops = append(s.ops, give)
+	s.r.steps.add(&give)
 	switch {
 	case awaited == 0:
 	case m.Kind&xtf.P2PNonBlocking == 0:
@@ -336,7 +310,7 @@ func (s *replayScript) collective(c *xtf.Coll) {
 		return
 	}
 	if c.Flags&xtf.CollNonBlocking == 0 {
-		s.ops = append(s.ops, o)
+		s.r.steps.add(&o)
 	}
 	o.kind = stepResult
 	if s.r.clocks && o.coll != maxToRoot && c.Received == 0 && hasData(c) {

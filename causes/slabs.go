@@ -41,51 +41,60 @@ func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.
 const (
 	slabRows = 64 << 10 // messages and collectives of a slab at most, about
 	fewRows  = 128      // and at least, or one for each location: what a slab costs beside them grows with the locations
-	slabBins = 8 << 10  // instants among which the ends are chosen at most, binsOfSlab for each slab
+	slabBins = 8 << 10  // instants among which the ends are chosen
 	mostSlab = 16 << 10
-
-	binsOfSlab = 16
 )
 
-// cutSlabs chooses slabs, two for each rank where they are not too small or too large. each tells of rows of this rank: how
-// many there are between two instants, evenly as far as is known. Collective.
-func cutSlabs(c mpi.Comm, last uint64, locations int, each func(add func(first, end, rows uint64)) error) (Slabs, error) {
-	var s Slabs
-	sum := []int64{0}
-	err := each(func(_, _, rows uint64) { sum[0] += int64(rows) })
-	if err = c.Agree(err); err != nil {
-		return s, err
-	}
-	if err = c.AllreduceInt64(sum, mpi.Sum); err != nil {
-		return s, err
-	}
-	total := uint64(sum[0])
-	slab := min(slabRows, max(total/uint64(2*c.Size()), fewRows, uint64(locations)))
-	slab = max(slab, total/mostSlab+1)
-	if total < 2*slab {
-		return s, nil
-	}
-	bins := make([]int64, min(slabBins, binsOfSlab*(total/slab)))
-	width := last/uint64(len(bins)) + 1
-	err = each(func(first, end, rows uint64) {
-		from, to := min(first, last)/width, min(end, last)/width
+// Cut chooses the slabs, two for each rank where they are not too small or too large, by the pages of messages and
+// collectives: rows lie evenly between the first and the last instant of their page, as far as is known. Collective.
+func (r *Run) Cut() error {
+	c := r.Comm
+	bins := make([]int64, slabBins)
+	width := r.Last/uint64(len(bins)) + 1
+	err := r.eachPage(func(first, end, rows uint64) {
+		from, to := min(first, r.Last)/width, min(end, r.Last)/width
 		for i, n := uint64(0), max(to, from)-from+1; i < n; i++ {
 			bins[from+i] += int64(rows*(i+1)/n - rows*i/n)
 		}
 	})
 	if err = c.Agree(err); err != nil {
-		return s, err
+		return err
 	}
 	if err = c.AllreduceInt64(bins, mpi.Sum); err != nil {
-		return s, err
+		return err
+	}
+	total := uint64(0)
+	for _, n := range bins {
+		total += uint64(n)
+	}
+	slab := max(min(slabRows, max(total/uint64(2*c.Size()), fewRows, uint64(r.Defs.NumLocations()))), total/mostSlab+1)
+	if total < 2*slab {
+		return nil
 	}
 	for i, sum := 0, uint64(0); i < len(bins)-1; i++ {
 		if sum += uint64(bins[i]); sum >= slab {
-			s.ends = append(s.ends, uint64(i+1)*width-1)
+			r.Slabs.ends = append(r.Slabs.ends, uint64(i+1)*width-1)
 			sum = 0
 		}
 	}
-	return s, nil
+	return nil
+}
+
+// eachPage tells of the pages of messages and collectives of this rank's locations.
+func (r *Run) eachPage(add func(first, end, rows uint64)) error {
+	own := r.Ranges[r.Comm.Rank()]
+	for p := own.First; p < own.End; p++ {
+		for _, t := range replayArrays[:2] {
+			a, ok, err := r.Array(p, t)
+			if err != nil {
+				return err
+			}
+			if ok && a.Summary != nil {
+				a.Summary.EachPage(add)
+			}
+		}
+	}
+	return nil
 }
 
 // parcels is records of locations by slab: put by the ranks that hold the locations, kept by those that work on the slabs.

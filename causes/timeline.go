@@ -51,6 +51,7 @@ type timeline struct {
 	nodes     []openNode
 	busy      [2]uint64 // overhead: the span in hand, or the next one; Never behind the last
 	busyErr   error
+	script    *replayScript // gets the MPI calls
 }
 
 type openCall struct {
@@ -66,8 +67,8 @@ type openNode struct {
 
 // newTimeline begins at tick 0. Intervals whose node is derived have no part in
 // the state.
-func newTimeline(l *Location, derived []bool) *timeline {
-	x := &timeline{location: l, derived: derived}
+func newTimeline(l *Location, derived []bool, script *replayScript) *timeline {
+	x := &timeline{location: l, derived: derived, script: script}
 	x.calls.cursor, x.intervals.cursor = l.Calls, l.Intervals
 	x.calls.only(xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags)
 	x.intervals.only(xtf.IvalEnd, xtf.IvalNode)
@@ -164,6 +165,7 @@ func (x *timeline) enterCalls(t uint64) {
 			o.state.activity = xtf.ActivityMarker
 		case c.Flags&xtf.FlagOutermostMPI != 0:
 			o.state.activity = xtf.ActivityMPI
+			x.script.call(c.T, c.End, x.calls.cursor.N())
 		default:
 			if len(xtf.InsideOf(c.Flags)) > 0 {
 				o.state.activity = xtf.ActivityCPU

@@ -167,11 +167,10 @@ type analysis struct {
 	nodes         *interval.Tree // of all locations, from number on
 	paths         *callpath.Tree // the same
 	summary       *stats.Summary // on rank 0, from finish on
-	// locations without rows that take effect before their T, as far as finish was in this run; see causes.Replay.Calm
+	// locations without rows that take effect before their T, as far as finish was in this run; see causes.Run.Calm
 	calm map[xtf.TypeID]map[trace.P]bool
 	// what was found that concerns no single location, on rank 0
 	problems trace.Diagnostics
-	slabs    causes.Slabs // of the run, in causes
 	meter    *Meter
 	pace     *pacer
 	dog      *watchdog

@@ -28,9 +28,6 @@ func (a *analysis) causes() error {
 		return nil
 	}
 	a.meter.Stage("causes", 0)
-	if err := a.replay(); err != nil {
-		return err
-	}
 	delays, path, err := a.delays()
 	if err != nil {
 		return err
@@ -84,8 +81,11 @@ func (a *analysis) problem(d trace.Diagnostic) {
 // causesRun is what the passes over waits work with.
 func (a *analysis) causesRun() *causes.Run {
 	return &causes.Run{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(),
-		Slabs: a.slabs, Last: a.last,
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(), Last: a.last, Types: a.types,
+		Array: func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
+			return a.store.LoadArray(unit(p, stageOf[t]), t)
+		},
+		Calm: func(p trace.P, t xtf.TypeID) bool { return a.calm[t][p] },
 		Open: func(p trace.P) (*causes.Location, error) {
 			c, err := a.components(p)
 			if err != nil {
@@ -113,11 +113,14 @@ func (a *analysis) causesRun() *causes.Run {
 	}
 }
 
-// delays writes the costs of delays and the critical path, which the same walk
-// along the time lines finds.
+// delays writes the costs of delays, the critical path and the times in an ideal network, for which one walk goes along the
+// time lines.
 func (a *analysis) delays() (delays, path causes.Totals, err error) {
 	run := a.causesRun()
 	pieces, rows := causeWriter{a: a, t: xtf.TypeCPath}, causeWriter{a: a, t: xtf.TypeDelay}
+	if err := run.Cut(); err != nil {
+		return nil, nil, err
+	}
 	in := &causes.PathInput{Extent: a.extent}
 	found, err := causes.FindPath(run, in, func(p trace.P, row *xtf.CPath) error {
 		b, err := pieces.row(p)
@@ -129,7 +132,15 @@ func (a *analysis) delays() (delays, path causes.Totals, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
-	delays, rep, err := causes.Delays(run, found, func(p trace.P, row *xtf.Delay) error {
+	ideal := &causes.Ideal{Replay: causes.Replay{Run: run}}
+	walked, err := causes.Walk(run, found, &ideal.Replay)
+	if err == nil {
+		err = a.replay(ideal)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	delays, rep, err := walked.Costs(func(p trace.P, row *xtf.Delay) error {
 		b, err := rows.row(p)
 		if err == nil {
 			row.Put(b)

@@ -164,12 +164,17 @@ func (r *clockRepair) keep(rows [2]*xtf.ArrayBuilder, sinks [2]*xtfwriter.Segmen
 // run finds the corrections, and sums up over all ranks what they are.
 func (r *clockRepair) run(last uint64) error {
 	a := r.a
-	over := a.replayOver(func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
-		x, ok := r.arrays[p-a.own.First][t]
-		return x, ok, nil
-	})
-	over.Last = last
-	r.clocks = &causes.Clocks{Replay: over}
+	over := &causes.Run{
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Storage: a.storage(), Last: last,
+		Array: func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
+			x, ok := r.arrays[p-a.own.First][t]
+			return x, ok, nil
+		},
+	}
+	if err := over.Cut(); err != nil {
+		return err
+	}
+	r.clocks = &causes.Clocks{Replay: causes.Replay{Run: over}}
 	report, err := r.clocks.Run()
 	if err != nil {
 		return fmt.Errorf("repair of clocks: %w", err)

@@ -8,25 +8,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// replayOver is what a replay over the rows of all locations works with.
-func (a *analysis) replayOver(array func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error)) causes.Replay {
-	return causes.Replay{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Array: array, Storage: a.storage(), Last: a.last,
-	}
-}
-
 // replay adds the times in an ideal network to the components. Where locations
 // wait for each other in a circle there are none.
-func (a *analysis) replay() error {
-	r := &causes.Ideal{Replay: a.replayOver(func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
-		return a.store.LoadArray(unit(p, stageOf[t]), t)
-	})}
-	r.Calm = func(p trace.P, t xtf.TypeID) bool { return a.calm[t][p] }
+func (a *analysis) replay(r *causes.Ideal) error {
 	report, err := r.Run()
 	if err != nil {
 		return fmt.Errorf("replay in an ideal network: %w", err)
 	}
-	a.slabs = r.Slabs
 	a.res.Replay = *report
 	if d := report.Deadlock; d != nil {
 		a.problem(trace.Diagnostic{Code: trace.DiagReplayStuck, Count: d.Stuck, Detail: d.String()})
