@@ -47,25 +47,24 @@ type value struct {
 }
 
 // standing is where a location is in the replay. Instants are ticks. In an ideal network: before is how much later the last
-// call began in the trace than in the replay, modulo 2^64, shift the same for what comes behind it, wait how long it lasts
-// there. In the repair of clocks: need is the latest enter that the call in hand depends on.
+// call began in the trace than in the replay, modulo 2^64, wait how long it lasts there. In the repair of clocks: need is the latest enter that the call in hand depends on.
 type standing struct {
-	enter, leave  uint64 // the last MPI call in the trace
-	before, shift uint64
-	wait          uint64
-	need          uint64
-	last          correction
-	rest          []replayOp // steps of slabs before this one that wait
+	enter, leave uint64 // the last MPI call in the trace
+	before, wait uint64
+	need         uint64
+	last         correction
+	rest         []replayOp // steps of slabs before this one that wait
 }
 
 // instance is a collective under way.
 type instance struct {
 	coll    replayOp // comm, ordinal, kind, root
 	entered uint32
-	known   bool
+	known   bool // of prefix operations: for the members below next
 	value   uint64
+	next    uint32        // of prefix operations: all members below have entered, as far as they are known
 	waiting []uint32      // locations that get the value
-	prefix  []memberValue // of those that have entered, by member
+	prefix  []memberValue // of those that have entered, from next on, the last member first
 }
 
 type memberValue struct {
@@ -212,7 +211,7 @@ func (f *flow) enter(p uint32, o *replayOp, v uint64) {
 	all := x.entered >= f.members(o.peer)
 	switch o.coll {
 	case prefixMax:
-		i, _ := slices.BinarySearchFunc(x.prefix, member, func(m memberValue, n uint32) int { return cmp.Compare(m.member, n) })
+		i, _ := slices.BinarySearchFunc(x.prefix, member, func(m memberValue, n uint32) int { return cmp.Compare(n, m.member) })
 		x.prefix = slices.Insert(x.prefix, i, memberValue{member, p, v})
 		f.prefixes(x)
 	case rootToAll:
@@ -241,21 +240,18 @@ func (f *flow) enter(p uint32, o *replayOp, v uint64) {
 // prefixes gives members of a prefix operation what they wait for: the greatest value up to themselves, when all below have
 // entered. Members that are not known are not waited for.
 func (f *flow) prefixes(x *instance) {
-	next, most := uint32(0), uint64(0)
 	list := f.defs.CommMembers(x.coll.peer)
-	for i := range x.prefix {
-		m := &x.prefix[i]
-		for next < min(m.member, uint32(len(list))) {
-			if p := list[next]; p != trace.UnknownProcess && f.isRank(x.coll.peer, next, p) {
+	for n := len(x.prefix) - 1; n >= 0; n-- {
+		m := x.prefix[n]
+		for x.next < min(m.member, uint32(len(list))) {
+			if p := list[x.next]; p != trace.UnknownProcess && f.isRank(x.coll.peer, x.next, p) {
 				return
 			}
-			next++
+			x.next++
 		}
-		most = max(most, m.v)
-		if next++; m.p != trace.Undefined {
-			f.give(x.coll.valueKey(m.p), most)
-			m.p = trace.Undefined
-		}
+		x.value, x.known = max(x.value, m.v), true
+		x.next, x.prefix = max(x.next, m.member+1), x.prefix[:n]
+		f.give(x.coll.valueKey(m.p), x.value)
 	}
 	if x.entered >= f.members(x.coll.peer) {
 		delete(f.open, x.coll.valueKey(0))
@@ -411,7 +407,7 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 	if !clocks {
 		for p := range a.places {
 			if active == nil || active[p] {
-				c = b.places[p].shift - a.places[p].shift
+				c = b.places[p].before - a.places[p].before
 				break
 			}
 		}
@@ -421,7 +417,7 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 			continue
 		}
 		x, y := &a.places[p], &b.places[p]
-		if y.shift-x.shift != c || x.enter != y.enter || x.leave != y.leave || x.leave > 0 && y.before-x.before != c || x.wait != y.wait ||
+		if y.before-x.before != c || x.enter != y.enter || x.leave != y.leave || x.wait != y.wait ||
 			x.need != y.need || x.last != y.last || !slices.Equal(x.rest, y.rest) {
 			return 0, false
 		}
@@ -433,7 +429,7 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 	}
 	for i := range a.instances {
 		x, y := &a.instances[i], &b.instances[i]
-		if x.coll != y.coll || x.entered != y.entered || x.known != y.known || len(x.prefix) != len(y.prefix) || !slices.Equal(x.waiting, y.waiting) ||
+		if x.coll != y.coll || x.entered != y.entered || x.known != y.known || x.next != y.next || len(x.prefix) != len(y.prefix) || !slices.Equal(x.waiting, y.waiting) ||
 			(x.known || x.coll.coll == maxToAll || x.coll.coll == maxToRoot) && x.value-y.value != c {
 			return 0, false
 		}
@@ -458,7 +454,6 @@ func (r *slabRun) delay(from *crossing, c uint64) {
 		if x := &to.places[p]; !r.active[p] {
 			*x = from.places[p]
 		} else {
-			x.shift += c
 			x.before += c
 		}
 	}
@@ -591,7 +586,7 @@ func (f *flow) settle(first, end int, in *crossing, locations int) (*crossing, e
 func (x *crossing) append(b []byte) []byte {
 	for i := range x.places {
 		p := &x.places[i]
-		b = varint.Append(b, p.enter, p.leave-p.enter, zigzag(p.before), zigzag(p.shift), p.wait, p.need, p.last.event, p.last.t, p.last.raised, uint64(len(p.rest)))
+		b = varint.Append(b, p.enter, p.leave-p.enter, zigzag(p.before), p.wait, p.need, p.last.event, p.last.t, p.last.raised, uint64(len(p.rest)))
 		var code stepCoder
 		for k := range p.rest {
 			b = code.put(b, &p.rest[k])
@@ -609,7 +604,7 @@ func (x *crossing) append(b []byte) []byte {
 		if y.known {
 			known = 1
 		}
-		b = varint.Append(b, uint64(y.coll.coll), uint64(y.coll.peer), uint64(y.coll.root), y.coll.key, uint64(y.entered), known, y.value, uint64(len(y.waiting)))
+		b = varint.Append(b, uint64(y.coll.coll), uint64(y.coll.peer), uint64(y.coll.root), y.coll.key, uint64(y.entered), known, y.value, uint64(y.next), uint64(len(y.waiting)))
 		for _, p := range y.waiting {
 			b = binary.AppendUvarint(b, uint64(p))
 		}
@@ -630,7 +625,7 @@ func parseCrossing(b []byte, locations int) (*crossing, error) {
 		p := &x.places[i]
 		p.enter = r.Next()
 		p.leave = p.enter + r.Next()
-		p.before, p.shift, p.wait, p.need = unzigzag(r.Next()), unzigzag(r.Next()), r.Next(), r.Next()
+		p.before, p.wait, p.need = unzigzag(r.Next()), r.Next(), r.Next()
 		p.last = correction{r.Next(), r.Next(), r.Next()}
 		var code stepCoder
 		for range r.Count(1) {
@@ -642,8 +637,8 @@ func parseCrossing(b []byte, locations int) (*crossing, error) {
 	for range r.Count(4) {
 		x.values = append(x.values, value{valueKey{uint32(r.AtMost(uint64(locations - 1))), r.Uint32(), r.Next()}, r.Next()})
 	}
-	for range r.Count(9) {
-		y := instance{coll: replayOp{coll: collectiveKind(r.Next()), peer: r.Uint32(), root: r.Uint32(), key: r.Next()}, entered: r.Uint32(), known: r.Next() == 1, value: r.Next()}
+	for range r.Count(10) {
+		y := instance{coll: replayOp{coll: collectiveKind(r.Next()), peer: r.Uint32(), root: r.Uint32(), key: r.Next()}, entered: r.Uint32(), known: r.Next() == 1, value: r.Next(), next: r.Uint32()}
 		for range r.Count(1) {
 			y.waiting = append(y.waiting, r.Uint32())
 		}

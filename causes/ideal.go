@@ -114,11 +114,17 @@ func (r *Ideal) Nodes(i int) []NodeIdeal {
 
 // instant maps an instant from the begin of the last call on.
 func (x *standing) instant(t uint64) uint64 {
-	if t >= x.leave || t < x.enter {
-		return t - x.shift
+	switch {
+	case t < x.enter:
+		return t - x.before
+	case t < x.leave:
+		return x.enter - x.before + min(t-x.enter, x.wait)
 	}
-	return x.enter - x.before + min(t-x.enter, x.wait)
+	return t - x.behind()
 }
+
+// behind is how much later it is in the trace than in the replay behind the last call.
+func (x *standing) behind() uint64 { return x.leave - (x.enter - x.before + x.wait) }
 
 // idealStep does one step of a location, false if it has to wait.
 func (f *flow) idealStep(p uint32, x *flowing) bool {
@@ -130,8 +136,6 @@ func (f *flow) idealStep(p uint32, x *flowing) bool {
 		if f.guess {
 			x.call(o)
 		}
-	case stepLeave:
-		x.shift = x.leave - (x.enter - x.before + x.wait)
 	case stepSend:
 		f.give(valueKey{o.peer, 0, o.key}, x.instant(o.t))
 	case stepNeed, stepDrop:
@@ -168,8 +172,8 @@ func (f *flow) idealStep(p uint32, x *flowing) bool {
 
 // call begins a call.
 func (x *standing) call(o *replayOp) {
+	x.before, x.wait = x.behind(), 0
 	x.enter, x.leave = o.t, o.key
-	x.before, x.wait = x.shift, 0
 }
 
 // until has the call last until an instant of the replay.

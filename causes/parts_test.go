@@ -245,7 +245,7 @@ func TestOutboxFails(t *testing.T) {
 // crossingOf makes a crossing with some of everything.
 func crossingOf(locations int) *crossing {
 	x := &crossing{places: make([]standing, locations)}
-	x.places[0] = standing{enter: 7, leave: 9, before: ^uint64(3), shift: 5, wait: 2, need: 8, last: correction{1, 2, 3}, rest: []replayOp{
+	x.places[0] = standing{enter: 7, leave: 9, before: ^uint64(3), wait: 2, need: 8, last: correction{1, 2, 3}, rest: []replayOp{
 		{kind: stepCall, t: 9, key: 12}, {kind: stepNeed, peer: 1, key: 4}, {kind: stepResult, coll: maxToAll, peer: 3, key: 1 << 40}, {kind: stepLeave, key: 5},
 	}}
 	x.values = []value{{valueKey{0, 0, 4}, 11}, {valueKey{1, 4, 9}, ^uint64(0)}}
@@ -257,10 +257,9 @@ func crossingOf(locations int) *crossing {
 func TestLater(t *testing.T) {
 	by := func(c uint64) *crossing {
 		x := crossingOf(2)
-		x.places[1] = standing{enter: 3, leave: 4, before: 1, shift: 2}
+		x.places[1] = standing{enter: 3, leave: 4, before: 1}
 		for p := range x.places {
 			x.places[p].before += c
-			x.places[p].shift += c
 		}
 		for i := range x.values {
 			x.values[i].v -= c
@@ -278,7 +277,7 @@ func TestLater(t *testing.T) {
 		t.Errorf("delayed by 7: %+v, want %+v", run.to, want)
 	}
 	for what, change := range map[string]func(x *crossing){
-		"shift":  func(x *crossing) { x.places[1].shift++ },
+		"before": func(x *crossing) { x.places[1].before++ },
 		"wait":   func(x *crossing) { x.places[1].wait++ },
 		"rest":   func(x *crossing) { x.places[0].rest = x.places[0].rest[1:] },
 		"value":  func(x *crossing) { x.values[1].v++ },
@@ -298,7 +297,7 @@ func TestLater(t *testing.T) {
 
 // TestUntil has a call from 10 on, 4 ticks earlier in the replay, that waits for three others: until 25 at the latest, 19 ticks.
 func TestUntil(t *testing.T) {
-	x := standing{shift: 4}
+	x := standing{before: 4}
 	x.call(&replayOp{t: 10, key: 40})
 	for _, v := range []uint64{20, 25, 3, 22} {
 		x.until(v)

@@ -14,7 +14,7 @@ type replayKind uint8
 
 const (
 	stepCall   replayKind = iota // an outermost MPI call begins at t, key is its End
-	stepLeave                    // ... and may leave
+	stepLeave                    // ... and leaves, for the repair of clocks
 	stepSend                     // peer's row key gets the instant t
 	stepNeed                     // the call does not leave before the instant that row key gets from peer
 	stepDrop                     // the same, but nothing depends on it any more
@@ -195,7 +195,9 @@ func (s *replayScript) add(enter, leave, n uint64) {
 	for i := range s.needs {
 		w.add(&s.needs[i])
 	}
-	w.add(&replayOp{kind: stepLeave, key: n})
+	if s.r.clocks {
+		w.add(&replayOp{kind: stepLeave, key: n})
+	}
 }
 
 // outside is the end of operations without a CALL row.

@@ -101,16 +101,15 @@ func (c *stepCoder) next(r *varint.Reader, o *replayOp) {
 type stepWriter struct {
 	parcelWriter
 	from uint32
-	now  uint64 // where the location is
-	call replayOp
-	open bool // within call
+	now  uint64   // where the location is
+	call replayOp // the last one
 	code stepCoder
 	k    int // the slab in hand
 }
 
 // begin starts another location.
 func (w *stepWriter) begin(p uint32) {
-	w.from, w.now, w.open, w.k, w.code = p, 0, false, 0, stepCoder{}
+	w.from, w.now, w.call, w.k, w.code = p, 0, replayOp{}, 0, stepCoder{}
 }
 
 // add adds the next step of the location.
@@ -125,15 +124,13 @@ func (w *stepWriter) add(o *replayOp) {
 		w.k = w.to.slabs.at(w.now)
 		w.code = stepCoder{}
 	}
-	if w.at(w.from, w.k) && w.open && w.code == (stepCoder{}) { // within a call of a slab before
+	if w.at(w.from, w.k) && w.call.key > w.to.slabs.start(w.k) && w.code == (stepCoder{}) { // within a call of a slab before
 		resume := w.call
 		resume.kind = stepResume
 		w.buf = w.code.put(w.buf, &resume)
 	}
 	if o.kind == stepCall {
-		w.call, w.open = *o, true
-	} else if o.kind == stepLeave {
-		w.open = false
+		w.call = *o
 	}
 	w.buf = w.code.put(w.buf, o)
 }
