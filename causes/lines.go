@@ -61,6 +61,7 @@ type lineWriter struct {
 	begun  uint64 // ... here
 	first  bool   // the next piece is its first one
 	k      int    // the slab in hand
+	limit  uint64 // where the slab or the run ends, or a wait begins or ends
 }
 
 // recentSlots are the slots of the states that came last, by path.
@@ -116,12 +117,14 @@ func (w *lineWriter) location(p trace.P) error {
 	w.done, w.inside, w.first, w.k = 0, false, false, 0
 	w.find(waitSlot)
 	w.head()
-	if err := w.settle(); err != nil {
-		return err
-	}
-	for w.line.at < w.d.run.Last || w.rows.more {
-		if err := w.piece(); err != nil {
+	for more := true; more; {
+		if more, err = w.border(); err != nil {
 			return err
+		}
+		for more && w.line.at < w.limit {
+			if err := w.piece(); err != nil {
+				return err
+			}
 		}
 	}
 	if err := w.d.trail.endLocation(p, w.line); err != nil {
@@ -170,39 +173,48 @@ func (w *lineWriter) over() error {
 	return nil
 }
 
-// piece goes on to where something changes, or to the end of the slab.
-func (w *lineWriter) piece() error {
-	limit := uint64(xtf.Never)
-	if w.line.at < w.d.run.Last {
-		limit = w.d.run.Last
+// border says how far pieces go from here; false at the end.
+func (w *lineWriter) border() (more bool, err error) {
+	at, last, ends := w.line.at, w.d.run.Last, w.out.to.slabs.ends
+	if err := w.settle(); err != nil || at >= last && !w.rows.more {
+		return false, err
+	}
+	if w.k < len(ends) && at >= ends[w.k] {
+		w.turn()
+	}
+	w.limit = xtf.Never
+	if at < last {
+		w.limit = last
 	}
 	switch {
 	case w.inside:
-		limit = min(limit, w.rows.row.End)
+		w.limit = min(w.limit, w.rows.row.End)
 	case w.rows.more:
-		limit = min(limit, w.rows.row.T)
+		w.limit = min(w.limit, w.rows.row.T)
 	}
-	if ends := w.out.to.slabs.ends; w.k < len(ends) {
-		if w.line.at >= ends[w.k] {
-			w.turn()
-		}
-		if w.k < len(ends) {
-			limit = min(limit, ends[w.k])
-		}
+	if w.k < len(ends) {
+		w.limit = min(w.limit, ends[w.k])
 	}
-	s, from, end := w.line.next(limit)
+	return true, nil
+}
+
+// piece goes on to where something changes.
+func (w *lineWriter) piece() error {
+	s, from, end := w.line.next(w.limit)
 	if w.d.trail.wants(w.p) && w.d.trail.begin < end {
 		if err := w.d.trail.add(w.p, &s, from, end); err != nil {
 			return err
 		}
 	}
 	w.add(w.slot(s), end-from)
-	return w.settle()
+	return nil
 }
 
 // add writes a piece.
 func (w *lineWriter) add(i int32, ticks uint64) {
-	w.out.at(uint32(w.p), w.k)
+	if len(w.out.buf) >= parcelBlock {
+		w.out.at(uint32(w.p), w.k)
+	}
 	flags := uint32(0)
 	if w.inside {
 		if flags = pieceWaits; w.first {

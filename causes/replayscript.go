@@ -101,7 +101,7 @@ type dueOp struct {
 
 var replayArrays = [3]xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
 
-// replayColumns are the columns of each of them that are read.
+// replayColumns are the columns of each of them that are read, the end first.
 var replayColumns = [3][]int{
 	{xtf.P2PEnd, xtf.P2PDone, xtf.P2PCallN, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
 	{xtf.CollEnd, xtf.CollCallN, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
@@ -125,8 +125,12 @@ func (s *replayScript) openRows() error {
 		if err != nil {
 			return err
 		}
+		columns := replayColumns[i]
+		if !s.r.clocks && t != xtf.TypeIval {
+			columns = columns[1:] // ends are those of the calls
+		}
 		if ok {
-			cursors[i] = xtf.ScanArray(s.r.Types, a, 0).Only(replayColumns[i]...)
+			cursors[i] = xtf.ScanArray(s.r.Types, a, 0).Only(columns...)
 		}
 	}
 	s.p2p.cursor, s.coll.cursor, s.ivals.cursor = cursors[0], cursors[1], cursors[2]

@@ -127,6 +127,7 @@ func newParcels(c mpi.Comm, st *Storage, s Slabs) *parcels {
 	x := &parcels{slabs: s, own: s.first(c.Rank()), scratch: st.Scratch()}
 	x.list = make([][]parcel, s.first(c.Rank()+1)-x.own)
 	x.box = newOutbox(c, st, x.take)
+	x.box.most /= 4 // there are up to three others
 	return x
 }
 
