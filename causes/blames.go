@@ -25,7 +25,7 @@ type pair struct{ a, b trace.P }
 
 func (w *slabWait) pair() pair { return pair{min(w.p, w.cause), max(w.p, w.cause)} }
 
-// openWaits reads the waits of a slab, by location and in order.
+// openWaits reads the waits of a slab, by location, and of each in order.
 func (d *Delays) openWaits(k int) error {
 	for i := range d.waits {
 		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
@@ -60,8 +60,8 @@ type waitEnd struct {
 	i   int
 }
 
-// byEnd is the waits of the slab in the order of their ends, sorted byte by byte.
-func (d *Delays) byEnd() []waitEnd {
+// sort puts the waits of the slab in the order of their ends, byte by byte.
+func (d *Delays) sort() {
 	most, list := uint64(0), d.order[0][:0]
 	for i := range d.list {
 		end := d.list[i].end - d.start
@@ -85,7 +85,11 @@ func (d *Delays) byEnd() []waitEnd {
 		list, other = other, list
 	}
 	d.order = [2][]waitEnd{list, other}
-	return list
+	sorted := d.spare[:0]
+	for _, x := range list {
+		sorted = append(sorted, d.list[x.i])
+	}
+	d.list, d.spare = sorted, d.list
 }
 
 // lastMet is when a pair met last, and before that.
@@ -94,8 +98,8 @@ type lastMet struct{ at, before uint64 }
 // meet finds when the pair of each wait of a slab met last before its end, given when pairs did in the slabs before, which it
 // brings up to date.
 func (d *Delays) meet(last map[pair]lastMet) {
-	for _, x := range d.byEnd() {
-		w := &d.list[x.i]
+	for i := range d.list {
+		w := &d.list[i]
 		p := w.pair()
 		m := last[p]
 		if m.at < w.end {
@@ -195,6 +199,7 @@ func (d *Delays) ask() error {
 		if err = d.openWaits(k); err != nil {
 			break
 		}
+		d.sort()
 		d.meet(last)
 		since := make([]uint64, len(d.list))
 		for n := range d.list {
@@ -298,6 +303,7 @@ func (d *Delays) openSlab(k int) error {
 	if err := d.openWaits(k); err != nil {
 		return err
 	}
+	d.sort()
 	for i, t := range d.since[k-d.ended.own] {
 		d.list[i].since = t
 	}

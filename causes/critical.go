@@ -64,7 +64,7 @@ const (
 // the rank of their location. Collective.
 func FindPath(r *Run, in *PathInput, write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
 	c := &Path{run: r, in: in, own: r.Ranges[r.Comm.Rank()], spans: r.Storage.Sorter(spanRowBytes, spanRowKey)}
-	c.trail = trail{write: write, totals: newTotalling(), sums: map[cost1]uint64{}}
+	c.trail = trail{write: write, totals: newTotalling()}
 	start, ok, err := c.start()
 	if err != nil || !ok {
 		return c, err

@@ -8,8 +8,7 @@ import (
 )
 
 // trail decomposes the spans of the path on this rank's locations, while these are
-// walked: locations ascend, and instants on each. Memory: 48 bytes per (activity,
-// path, node) of the path on a location.
+// walked: locations ascend, and instants on each.
 type trail struct {
 	write  func(p trace.P, row *xtf.CPath) error
 	totals *totalling
@@ -19,7 +18,8 @@ type trail struct {
 	end    uint64
 	more   bool      // it is there
 	row    xtf.CPath // the piece in hand
-	sums   map[cost1]uint64
+	slot   int32     // of it
+	sums   []uint64  // by slot
 }
 
 // open begins the decomposition.
@@ -47,7 +47,7 @@ func (x *trail) wants(p trace.P) bool { return x != nil && x.more && x.p == p }
 
 // add takes what location p does from one instant to another; it begins where the
 // last call ended.
-func (x *trail) add(p trace.P, s *state, from, to uint64) error {
+func (x *trail) add(p trace.P, s *state, slot int32, from, to uint64) error {
 	for x.wants(p) && x.begin < to {
 		begin, end := max(from, x.begin), min(to, x.end)
 		if r := &x.row; r.T < r.End && r.End == begin && r.Region == s.region && r.Activity == s.activity && r.Path == s.path && r.Node == s.node {
@@ -57,6 +57,7 @@ func (x *trail) add(p trace.P, s *state, from, to uint64) error {
 				return err
 			}
 			*r = xtf.CPath{T: begin, End: end, Region: s.region, Activity: s.activity, Node: s.node, Path: s.path}
+			x.slot = slot
 		}
 		if x.end > to {
 			return nil
@@ -75,28 +76,33 @@ func (x *trail) flush(p trace.P) error {
 	if r.T >= r.End {
 		return nil
 	}
-	x.sums[cost1{p: p, key: xtf.NodeKey(r.Node, r.Path), activity: r.Activity}] += r.End - r.T
+	if more := int(x.slot) + 1 - len(x.sums); more > 0 {
+		x.sums = append(x.sums, make([]uint64, more)...)
+	}
+	x.sums[x.slot] += r.End - r.T
 	err := x.write(p, r)
 	*r = xtf.CPath{}
 	return err
 }
 
-// endLocation walks the rest of the path on location p.
-func (x *trail) endLocation(p trace.P, line *timeline) error {
+// endLocation walks the rest of the path on the location in hand.
+func (x *trail) endLocation(w *lineWriter) error {
 	if x == nil {
 		return nil
 	}
-	for x.wants(p) {
-		s, from, to := line.next(x.end)
-		if err := x.add(p, &s, from, to); err != nil {
+	for x.wants(w.p) {
+		s, from, to := w.line.next(x.end)
+		if err := x.add(w.p, &s, w.slot(s), from, to); err != nil {
 			return err
 		}
 	}
-	for name, ticks := range x.sums { // the totals are sorted later
-		x.totals.add(&name, ticks, 0)
+	for i, ticks := range x.sums {
+		if k := w.keys[i]; ticks > 0 {
+			x.totals.add(&cost1{p: w.p, key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), activity: activityOf(k.key)}, ticks, 0)
+		}
 	}
-	clear(x.sums)
-	return line.err()
+	x.sums = x.sums[:0]
+	return nil
 }
 
 // close ends the decomposition.

@@ -75,6 +75,7 @@ type Delays struct {
 	start uint64     // the instant behind which it begins
 	waits []ownWaits // by location
 	list  []slabWait
+	spare []slabWait
 	order [2][]waitEnd
 	lines []lineSlab       // by location
 	heard map[uint64]reply // by number of the wait and what was asked

@@ -127,7 +127,7 @@ func (w *lineWriter) location(p trace.P) error {
 			}
 		}
 	}
-	if err := w.d.trail.endLocation(p, w.line); err != nil {
+	if err := w.d.trail.endLocation(w); err != nil {
 		return err
 	}
 	w.line.enterCalls(xtf.Never)
@@ -201,12 +201,13 @@ func (w *lineWriter) border() (more bool, err error) {
 // piece goes on to where something changes.
 func (w *lineWriter) piece() error {
 	s, from, end := w.line.next(w.limit)
+	slot := w.slot(s)
 	if w.d.trail.wants(w.p) && w.d.trail.begin < end {
-		if err := w.d.trail.add(w.p, &s, from, end); err != nil {
+		if err := w.d.trail.add(w.p, &s, slot, from, end); err != nil {
 			return err
 		}
 	}
-	w.add(w.slot(s), end-from)
+	w.add(slot, end-from)
 	return nil
 }
 
@@ -263,21 +264,22 @@ func (w *lineWriter) head() {
 	}
 }
 
-// lineReader goes through what a location does in a slab. The totals come to be those at the end of the piece in hand.
+// lineReader goes through what a location does in a slab.
 type lineReader struct {
 	varint.Reader
 	begun  uint64    // of a wait that is under way at the slab's begin
 	done   uint64    // waits that are over there
 	keys   []slotKey // by number
-	totals []uint64  // ticks
+	totals []uint64  // ticks up to the slab, and of new keys 0
 	at     uint64    // end of the piece in hand
+	from   uint64    // where totals are
 	slot   uint32    // of the piece in hand
 	goes   bool      // a wait goes on behind the slab
 }
 
 // open reads the head of a part that begins at an instant.
 func (r *lineReader) open(b []byte, start uint64) {
-	*r = lineReader{Reader: varint.Read(b), keys: append(r.keys[:0], waitSlot), totals: r.totals[:0], at: start}
+	*r = lineReader{Reader: varint.Read(b), keys: append(r.keys[:0], waitSlot), totals: r.totals[:0], at: start, from: start}
 	r.begun, r.done, r.totals = r.Next(), r.Next(), append(r.totals, r.Next())
 	for i := range r.Count(3) {
 		r.key()
@@ -295,7 +297,7 @@ func (r *lineReader) key() {
 }
 
 // piece takes the next piece, its number and flags; false at the end.
-func (r *lineReader) piece() (id uint32, ok bool) {
+func (r *lineReader) piece() (id uint32, more bool) {
 	for r.Len() > 0 {
 		h := r.Next()
 		if h == uint64(pieceFirst) {
@@ -311,11 +313,7 @@ func (r *lineReader) piece() (id uint32, ok bool) {
 			r.Fail()
 			return 0, false
 		}
-		if r.slot = uint32(n); h&uint64(pieceWaits) != 0 {
-			r.slot = 0
-		}
 		r.at += ticks
-		r.totals[r.slot] += ticks
 		return uint32(h), true
 	}
 	return 0, false
@@ -323,14 +321,22 @@ func (r *lineReader) piece() (id uint32, ok bool) {
 
 // total is what the location did up to an instant, in order. Instants do not decrease.
 func (r *lineReader) total(t uint64) []term {
-	for more := true; more && r.at < t; {
-		_, more = r.piece()
+	for r.from < t {
+		if r.at <= r.from {
+			id, more := r.piece()
+			if !more {
+				break
+			}
+			if r.slot = id >> pieceBits; id&pieceWaits != 0 {
+				r.slot = 0
+			}
+		}
+		to := min(t, r.at)
+		r.totals[r.slot] += to - r.from
+		r.from = to
 	}
 	var list []term
 	for i, v := range r.totals {
-		if i == int(r.slot) && r.at > t {
-			v -= min(r.at-t, v)
-		}
 		if v > 0 {
 			list = append(list, term{r.keys[i].key, r.keys[i].node, v})
 		}
@@ -350,6 +356,7 @@ type lineSlab struct {
 	wait   uint32    // place of ticks in waits
 	block  int       // pieces between two rows of sums
 	sums   []uint64
+	now    []uint64
 	near   int // where an instant is looked for first
 	list   []uint32
 }
@@ -391,11 +398,12 @@ func (x *lineSlab) order() {
 	}
 }
 
-// sum makes the sums at blocks of pieces, and takes those of all away from the totals at the end.
+// sum makes the sums at blocks of pieces.
 func (x *lineSlab) sum() {
 	n := len(x.keys)
 	x.block, x.sums = max(leastBlock, n), x.sums[:0]
-	now := x.reader.totals[:n] // no longer needed
+	x.now = slices.Grow(x.now[:0], n)[:n]
+	now := x.now
 	clear(now)
 	at := x.start
 	for i := 0; i < len(x.ends); {
@@ -404,9 +412,6 @@ func (x *lineSlab) sum() {
 			now[x.of(i)] += x.ends[i] - at
 			at = x.ends[i]
 		}
-	}
-	for i, v := range now {
-		x.base[i] -= v
 	}
 }
 

@@ -79,43 +79,40 @@ func (d *Delays) passSlab(k int) (circle bool, err error) {
 		}
 	}
 	d.carried = kept
-	list := d.byEnd()
-	for n := len(list); n > 0 && !circle && err == nil; {
+	for n := len(d.list); n > 0 && !circle && err == nil; {
 		first := n - 1
-		for first > 0 && list[first-1].end == list[n-1].end {
+		for first > 0 && d.list[first-1].end == d.list[n-1].end {
 			first--
 		}
-		circle, err = d.passInstant(list[first:n])
+		circle, err = d.passInstant(first, n)
 		n = first
 	}
 	return circle, err
 }
 
-// passInstant deals out waits that end at one instant, each after those that are caused by who waits in it. With strict
+// passInstant deals out the waits from first on, which end at one instant, each after those that are caused by who waits in it. With strict
 // order none depends on another.
-func (d *Delays) passInstant(list []waitEnd) (circle bool, err error) {
-	if len(list) == 1 || d.strict {
-		for _, x := range list {
-			if err := d.pass(x.i); err != nil {
-				return false, err
-			}
+func (d *Delays) passInstant(first, end int) (circle bool, err error) {
+	if end-first == 1 || d.strict {
+		for i := first; i < end && err == nil; i++ {
+			err = d.pass(i)
 		}
-		return false, nil
+		return false, err
 	}
 	caused := map[trace.P]int{} // waits that a location causes, not dealt out yet
 	waits := map[trace.P][]int{}
-	for _, x := range list {
-		w := &d.list[x.i]
+	for i := first; i < end; i++ {
+		w := &d.list[i]
 		caused[w.cause]++
-		waits[w.p] = append(waits[w.p], x.i)
+		waits[w.p] = append(waits[w.p], i)
 	}
 	var ready []int
-	for _, x := range list {
-		if caused[d.list[x.i].p] == 0 {
-			ready = append(ready, x.i)
+	for i := first; i < end; i++ {
+		if caused[d.list[i].p] == 0 {
+			ready = append(ready, i)
 		}
 	}
-	left := len(list)
+	left := end - first
 	for ; len(ready) > 0; left-- {
 		n := ready[len(ready)-1]
 		ready = ready[:len(ready)-1]

@@ -19,11 +19,7 @@ type Replay struct {
 
 	clocks bool // see replayScript
 	steps  stepWriter
-	early  Scratch
 }
-
-// earlyBlock is the number of early operations that are read at a time.
-const earlyBlock = 1024
 
 // ReplayReport says what a replay did. Counts of a rank are for logs; Deadlock is
 // the same on all ranks.
@@ -43,7 +39,7 @@ func (r *ReplayReport) count(b []byte) {
 
 // open begins to take the steps of locations.
 func (r *Replay) open() {
-	r.steps.to, r.early = newParcels(r.Comm, &r.Storage, r.Slabs), r.Storage.Scratch()
+	r.steps.to = newParcels(r.Comm, &r.Storage, r.Slabs)
 }
 
 // script begins the steps of a location.
@@ -60,7 +56,6 @@ func (r *Replay) script(p trace.P) (*replayScript, error) {
 // deliver gives the steps to the slabs. Collective.
 func (r *Replay) deliver(failed error) error {
 	r.steps.flush()
-	r.early.Drop()
 	return r.steps.to.deliver(cmp.Or(failed, r.steps.err))
 }
 
@@ -81,23 +76,12 @@ func (r *Replay) run() (*flow, error) {
 func (s *replayScript) sortEarly() error {
 	var sorter Sorter
 	b := make([]byte, earlyBytes)
-	add := func(o replayOp, order uint64) error {
-		if sorter == nil {
-			sorter = s.r.Storage.Sorter(earlyBytes, earlyKey)
-		}
-		o.putEarly(b, order)
-		s.early.n++
-		return sorter.Add(b)
-	}
 	for i, t := range replayArrays[:2] {
 		a, ok, err := s.r.Array(s.p, t)
 		if err != nil {
 			return err
 		}
-		if !ok {
-			continue
-		}
-		if !s.r.mayBeEarly(t) || s.r.Calm != nil && s.r.Calm(s.p, t) {
+		if !ok || !s.r.mayBeEarly(t) || s.r.Calm != nil && s.r.Calm(s.p, t) {
 			continue
 		}
 		c := xtf.ScanArray(s.r.Types, a, 0).Only(earlyColumns[i]...)
@@ -106,7 +90,11 @@ func (s *replayScript) sortEarly() error {
 			if !ok {
 				continue
 			}
-			if err := add(o, c.N()<<1|uint64(i)); err != nil {
+			if sorter == nil {
+				sorter = s.r.Storage.Sorter(earlyBytes, earlyKey)
+			}
+			o.putEarly(b, c.N()<<1|uint64(i))
+			if err := sorter.Add(b); err != nil {
 				return err
 			}
 		}
@@ -117,7 +105,11 @@ func (s *replayScript) sortEarly() error {
 	if sorter == nil {
 		return nil
 	}
-	return s.storeEarly(sorter)
+	var err error
+	if s.early, err = sorter.Sort(); err == nil {
+		s.nextEarly()
+	}
+	return err
 }
 
 // mayBeEarly says whether rows of a type can take effect before their T, by the
@@ -144,35 +136,4 @@ func (r *Replay) earlyOf(t xtf.TypeID, row []byte) (replayOp, bool) {
 	o, ok := r.collectiveStep(&c)
 	o.t = c.Post
 	return o, ok && c.Flags&xtf.CollNonBlocking != 0
-}
-
-// storeEarly keeps the sorted operations in the scratch of all locations.
-func (s *replayScript) storeEarly(sorter Sorter) error {
-	rows, err := sorter.Sort()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	const block = earlyBlock * earlyBytes
-	first := true
-	var b []byte
-	flush := func() error {
-		off, err := s.r.early.Append(b)
-		if first {
-			s.early.off, first = off, false
-		}
-		b = b[:0]
-		return err
-	}
-	for rows.Next() {
-		if b = append(b, rows.Row()...); len(b) >= block {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	return flush()
 }

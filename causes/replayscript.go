@@ -75,13 +75,9 @@ func (o *replayOp) loadEarly(b []byte) {
 type replayScript struct {
 	r     *Replay
 	p     trace.P
-	early struct { // in Replay.early, by instant
-		off  int64
-		n    uint64 // left
-		next replayOp
-		more bool
-		buf  []byte
-	}
+	early Rows // operations that take effect before their row, by instant; nil: none
+	next  replayOp
+	more  bool    // next is one of them
 	open  []dueOp // executions by End
 	syncs []dueOp // non-blocking synchronous sends by Done
 	begun []dueOp // ... of the call in hand
@@ -89,7 +85,6 @@ type replayScript struct {
 	coll  rowReader[xtf.Coll, *xtf.Coll]
 	ivals rowReader[xtf.Ival, *xtf.Ival]
 	needs []replayOp // of the call in hand
-	err   error
 }
 
 // dueOp is a step that becomes due at an instant.
@@ -150,7 +145,12 @@ func (s *replayScript) call(enter, leave, n uint64) {
 func (s *replayScript) end() error {
 	s.rowsBefore(xtf.Never, xtf.Never)
 	s.before(xtf.Never)
-	if err := cmp.Or(s.err, s.p2p.err(), s.coll.err(), s.ivals.err()); err != nil {
+	err := cmp.Or(s.p2p.err(), s.coll.err(), s.ivals.err())
+	if s.early != nil {
+		err = cmp.Or(err, s.early.Err())
+		s.early.Close()
+	}
+	if err != nil {
 		return fmt.Errorf("location %d: %w", s.p, err)
 	}
 	return nil
@@ -158,7 +158,7 @@ func (s *replayScript) end() error {
 
 // rowsBefore adds rows outside of calls, up to a call, as calls of no length.
 func (s *replayScript) rowsBefore(enter, n uint64) {
-	for s.err == nil {
+	for {
 		t, end, call := enter, enter, n
 		if m := &s.p2p.row; s.p2p.more && sooner(m.T, m.CallN, t, call) {
 			t, end, call = m.T, m.End, m.CallN
@@ -243,9 +243,8 @@ func (s *replayScript) before(t uint64) {
 		}
 		break
 	}
-	for s.peekEarly(); s.early.more && s.early.next.t <= t; s.peekEarly() {
-		w.add(&s.early.next)
-		s.early.more = false
+	for ; s.more && s.next.t <= t; s.nextEarly() {
+		w.add(&s.next)
 	}
 	for t == xtf.Never && len(s.syncs) > 0 {
 		d := popDue(&s.syncs)
@@ -253,23 +252,11 @@ func (s *replayScript) before(t uint64) {
 	}
 }
 
-// peekEarly reads the next early operation.
-func (s *replayScript) peekEarly() {
-	e := &s.early
-	if e.more || len(e.buf) == 0 && e.n == 0 {
-		return
+// nextEarly takes the next early operation.
+func (s *replayScript) nextEarly() {
+	if s.more = s.early.Next(); s.more {
+		s.next.loadEarly(s.early.Row())
 	}
-	if len(e.buf) == 0 {
-		e.buf = make([]byte, min(e.n, earlyBlock)*earlyBytes)
-		if _, err := s.r.early.ReadAt(e.buf, e.off); err != nil {
-			s.err, e.n, e.buf = fmt.Errorf("operations by their posting: %w", err), 0, nil
-			return
-		}
-		e.off += int64(len(e.buf))
-		e.n -= uint64(len(e.buf) / earlyBytes)
-	}
-	e.next.loadEarly(e.buf)
-	e.buf, e.more = e.buf[earlyBytes:], true
 }
 
 // message adds one side of a message to the call in hand. Without partner it

@@ -105,7 +105,8 @@ type parcels struct {
 	box     *outbox
 	scratch Scratch
 	size    int64
-	buf     []byte
+	buf     []byte     // not in the scratch yet
+	read    []byte     // of the slab in hand
 	list    [][]parcel // by own slab
 }
 
@@ -127,7 +128,6 @@ func newParcels(c mpi.Comm, st *Storage, s Slabs) *parcels {
 	x := &parcels{slabs: s, own: s.first(c.Rank()), scratch: st.Scratch()}
 	x.list = make([][]parcel, s.first(c.Rank()+1)-x.own)
 	x.box = newOutbox(c, st, x.take)
-	x.box.most /= 4 // there are up to three others
 	return x
 }
 
@@ -174,22 +174,28 @@ func (x *parcels) deliver(failed error) error {
 	return x.box.comm.Agree(x.flush())
 }
 
-// each passes the records of a slab, those of one location together. The bytes stay valid.
+// each passes the records of a slab, those of one location together. The bytes stay valid until the next call.
 func (x *parcels) each(slab int, f func(p uint32, b []byte) error) error {
-	l := x.list[slab-x.own]
+	l, all := x.list[slab-x.own], uint64(0)
+	for _, r := range l {
+		all += uint64(r.n)
+	}
+	if uint64(cap(x.read)) < all {
+		x.read = make([]byte, all)
+	}
+	b, at := x.read, 0
 	for len(l) > 0 {
 		n, size := 0, 0
 		for ; n < len(l) && l[n].p == l[0].p; n++ {
 			size += int(l[n].n)
 		}
-		b, at := make([]byte, size), 0
 		for _, r := range l[:n] {
 			if err := readFull(x.scratch, b[at:at+int(r.n)], r.off); err != nil {
 				return err
 			}
 			at += int(r.n)
 		}
-		if err := f(l[0].p, b); err != nil {
+		if err := f(l[0].p, b[at-size:at]); err != nil {
 			return err
 		}
 		l = l[n:]
