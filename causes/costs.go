@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 )
@@ -57,19 +58,6 @@ func newCosts(s *Storage) costs {
 	return costs{index: make([]uint32, 256), sorter: s.Sorter(costBytes, costKey)}
 }
 
-func (c *costs) add(x *cost1, ticks uint64, long bool) error {
-	sum, err := c.find(x)
-	if err != nil {
-		return err
-	}
-	kind := shortTerm
-	if long {
-		kind = longTerm
-	}
-	sum[kind] += ticks
-	return nil
-}
-
 // find returns the sum of a cost in memory, where it may be new; it is valid until
 // the next call.
 func (c *costs) find(x *cost1) (*[costKinds]uint64, error) {
@@ -115,8 +103,16 @@ func (x *cost1) put(row []byte, sum [costKinds]uint64) {
 	binary.BigEndian.PutUint64(row[28:], sum[longTerm])
 }
 
-// addAll adds both sums.
-func (c *costs) addAll(x *cost1, add [costKinds]uint64) error {
+// loadCost reads what put wrote.
+func loadCost(row []byte) (x cost1, sum [costKinds]uint64) {
+	_ = row[costBytes-1]
+	be := binary.BigEndian
+	x = cost1{trace.P(be.Uint32(row)), be.Uint64(row[4:]), be.Uint32(row[12:]), be.Uint32(row[16:])}
+	return x, [costKinds]uint64{be.Uint64(row[20:]), be.Uint64(row[28:])}
+}
+
+// add adds to both sums.
+func (c *costs) add(x *cost1, add [costKinds]uint64) error {
 	sum, err := c.find(x)
 	if err != nil {
 		return err
@@ -155,9 +151,7 @@ func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
 	var sum [costKinds]uint64
 	any := false
 	for rows.Next() {
-		row := rows.Row()
-		be := binary.BigEndian
-		x := cost1{trace.P(be.Uint32(row)), be.Uint64(row[4:]), be.Uint32(row[12:]), be.Uint32(row[16:])}
+		x, more := loadCost(rows.Row())
 		if any && x != at {
 			if err := f(&at, sum); err != nil {
 				return err
@@ -166,7 +160,7 @@ func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
 		}
 		at, any = x, true
 		for k := range sum {
-			sum[k] += be.Uint64(row[costKey+8*k:])
+			sum[k] += more[k]
 		}
 	}
 	if err := rows.Err(); err != nil || !any {
@@ -251,32 +245,18 @@ func mergeTotals(a, b Totals) Totals {
 	return out
 }
 
-const totalBytes = 48
-
-func encodeTotals(t Totals) ([]byte, error) {
-	b := make([]byte, 0, len(t)*totalBytes)
+func encodeTotals(t Totals) (b []byte, err error) {
 	for i := range t {
 		x := &t[i]
-		b = binary.LittleEndian.AppendUint64(b, x.Key)
-		b = binary.LittleEndian.AppendUint32(b, x.Pattern)
-		b = binary.LittleEndian.AppendUint32(b, x.Activity)
-		b = binary.LittleEndian.AppendUint64(b, x.Short)
-		b = binary.LittleEndian.AppendUint64(b, x.Long)
-		b = binary.LittleEndian.AppendUint64(b, x.Worst)
-		b = binary.LittleEndian.AppendUint32(b, x.WorstP)
-		b = binary.LittleEndian.AppendUint32(b, 0)
+		b = varint.Append(b, x.Key, uint64(x.Pattern), uint64(x.Activity), x.Short, x.Long, x.Worst, uint64(x.WorstP))
 	}
 	return b, nil
 }
 
-func decodeTotals(b []byte) (Totals, error) {
-	t := make(Totals, 0, len(b)/totalBytes)
-	le := binary.LittleEndian
-	for ; len(b) >= totalBytes; b = b[totalBytes:] {
-		t = append(t, Total{le.Uint64(b), le.Uint32(b[8:]), le.Uint32(b[12:]), le.Uint64(b[16:]), le.Uint64(b[24:]), le.Uint64(b[32:]), le.Uint32(b[40:])})
+func decodeTotals(b []byte) (t Totals, err error) {
+	r := varint.Read(b)
+	for r.Len() > 0 {
+		t = append(t, Total{r.Next(), r.Uint32(), r.Uint32(), r.Next(), r.Next(), r.Next(), r.Uint32()})
 	}
-	if len(b) > 0 {
-		return nil, errDamaged
-	}
-	return t, nil
+	return t, failure(&r)
 }

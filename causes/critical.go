@@ -2,8 +2,8 @@ package causes
 
 import (
 	"encoding/binary"
-	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -154,30 +154,24 @@ type ends struct {
 	begin, end uint64
 }
 
-// encode writes last t u64 | location u32 | has events, has MPI u8 | zero u16 | begin, end u64, little-endian.
 func (e ends) encode() ([]byte, error) {
-	b := binary.LittleEndian.AppendUint64(nil, e.best.Last)
-	b = binary.LittleEndian.AppendUint32(b, uint32(e.best.p))
-	b = append(b, flag(e.best.Events), flag(e.best.MPI), 0, 0)
-	b = binary.LittleEndian.AppendUint64(b, e.begin)
-	return binary.LittleEndian.AppendUint64(b, e.end), nil
+	kind := uint64(0)
+	if e.best.Events {
+		kind |= 1
+	}
+	if e.best.MPI {
+		kind |= 2
+	}
+	return varint.Append(nil, e.best.Last, uint64(e.best.p), kind, e.begin, e.end), nil
 }
 
 func decodeEnds(b []byte) (e ends, err error) {
-	if len(b) != 32 {
-		return e, fmt.Errorf("critical path: a damaged message of %d bytes", len(b))
-	}
-	e.best.p = trace.P(binary.LittleEndian.Uint32(b[8:]))
-	e.best.Last, e.best.Events, e.best.MPI = binary.LittleEndian.Uint64(b), b[12] != 0, b[13] != 0
-	e.begin, e.end = binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
-	return e, nil
-}
-
-func flag(set bool) byte {
-	if set {
-		return 1
-	}
-	return 0
+	r := varint.Read(b)
+	e.best.Last, e.best.p = r.Next(), trace.P(r.Uint32())
+	kind := r.Next()
+	e.best.Events, e.best.MPI = kind&1 != 0, kind&2 != 0
+	e.begin, e.end = r.Next(), r.Next()
+	return e, failure(&r)
 }
 
 // follow goes back over the slabs, from the last one to the first, rank after rank. Collective.

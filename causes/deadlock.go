@@ -1,10 +1,10 @@
 package causes
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -29,8 +29,6 @@ type Stuck struct {
 	For     trace.P
 	waiting bool // known to wait
 }
-
-const stuckBytes = 28
 
 // String names the chain for diagnostics.
 func (d *Deadlock) String() string {
@@ -94,13 +92,6 @@ func (f *flow) deadlock(last *crossing, root int) (*Deadlock, error) {
 	return parseDeadlock(found)
 }
 
-func (s *Stuck) load(b []byte) {
-	*s = Stuck{
-		P: trace.P(binary.LittleEndian.Uint32(b)), Comm: binary.LittleEndian.Uint32(b[4:]), For: trace.P(binary.LittleEndian.Uint32(b[8:])),
-		At: binary.LittleEndian.Uint64(b[12:]), Key: binary.LittleEndian.Uint64(b[20:]),
-	}
-}
-
 // chain follows who waits for whom from the lowest location that waits.
 func (f *flow) chain(all []Stuck, n uint64) []byte {
 	p := trace.P(slices.IndexFunc(all, func(s Stuck) bool { return s.waiting }))
@@ -128,15 +119,9 @@ func (f *flow) chain(all []Stuck, n uint64) []byte {
 	if len(list) > mostChain {
 		list, cycle = list[:mostChain], mostChain
 	}
-	b := binary.LittleEndian.AppendUint64(nil, n)
-	b = binary.LittleEndian.AppendUint64(b, uint64(cycle))
-	for i := range list {
-		s := &list[i]
-		b = binary.LittleEndian.AppendUint32(b, uint32(s.P))
-		b = binary.LittleEndian.AppendUint32(b, s.Comm)
-		b = binary.LittleEndian.AppendUint32(b, uint32(s.For))
-		b = binary.LittleEndian.AppendUint64(b, s.At)
-		b = binary.LittleEndian.AppendUint64(b, s.Key)
+	b := varint.Append(nil, n, uint64(cycle))
+	for _, s := range list {
+		b = varint.Append(b, uint64(s.P), s.At, uint64(s.Comm), s.Key, uint64(s.For))
 	}
 	return b
 }
@@ -168,14 +153,10 @@ func (f *flow) missing(all []Stuck, x *Stuck) trace.P {
 }
 
 func parseDeadlock(b []byte) (*Deadlock, error) {
-	if len(b) < 16 || (len(b)-16)%stuckBytes != 0 {
-		return nil, fmt.Errorf("causes: a damaged finding of %d bytes", len(b))
+	r := varint.Read(b)
+	d := &Deadlock{Stuck: r.Next(), Cycle: int(r.AtMost(mostChain))}
+	for r.Len() > 0 {
+		d.Chain = append(d.Chain, Stuck{P: trace.P(r.Uint32()), At: r.Next(), Comm: r.Uint32(), Key: r.Next(), For: trace.P(r.Uint32())})
 	}
-	d := &Deadlock{Stuck: binary.LittleEndian.Uint64(b), Cycle: int(binary.LittleEndian.Uint64(b[8:]))}
-	for b = b[16:]; len(b) > 0; b = b[stuckBytes:] {
-		var s Stuck
-		s.load(b)
-		d.Chain = append(d.Chain, s)
-	}
-	return d, nil
+	return d, failure(&r)
 }

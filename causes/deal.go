@@ -14,7 +14,7 @@ type dealer struct {
 // deal deals out ticks over what the late location did too long: by activity,
 // then by call path, then by the intervals in which it was there. What falls to
 // its waits is added to them.
-func (d *Delays) deal(b *blame, amount uint64, long bool) error {
+func (d *Delays) deal(b *blame, amount uint64, kind int) error {
 	if amount == 0 {
 		return nil
 	}
@@ -32,14 +32,14 @@ func (d *Delays) deal(b *blame, amount uint64, long bool) error {
 			}
 			continue
 		}
-		if err := d.dealPaths(b, uint32(x), cost, long); err != nil {
+		if err := d.dealPaths(b, uint32(x), cost, kind); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) error {
+func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, kind int) error {
 	q := &d.dealer
 	q.weights = q.weights[:0]
 	for i := range b.places {
@@ -74,7 +74,9 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, long bool) 
 				continue
 			}
 			x := cost1{p: b.p, key: xtf.NodeKey(own[k].node, path), pattern: b.pattern & xtf.WaitPatternMask, activity: activity}
-			if err := d.far.add(&x, c, long); err != nil {
+			var sum [costKinds]uint64
+			sum[kind] = c
+			if err := d.far.add(&x, sum); err != nil {
 				return err
 			}
 		}

@@ -131,11 +131,11 @@ func (d *Delays) passInstant(first, end int) (circle bool, err error) {
 func (d *Delays) pass(n int) error {
 	d.blameWait(n)
 	b, w := &d.blame, &d.list[n]
-	if err := d.deal(b, b.end-b.begin, false); err != nil {
+	if err := d.deal(b, b.end-b.begin, shortTerm); err != nil {
 		return err
 	}
 	own := &d.waits[w.p]
-	return d.deal(b, own.list[w.index-own.first].passed, true)
+	return d.deal(b, own.list[w.index-own.first].passed, longTerm)
 }
 
 // appendCarried encodes what is left for earlier slabs.
@@ -168,9 +168,11 @@ func (d *Delays) parseCarried(b []byte) (circle bool, err error) {
 // gather brings the costs that were found in slabs to the ranks of their locations. Collective.
 func (d *Delays) gather() error {
 	box := newOutbox(d.run.Comm, &d.run.Storage, func(b []byte) error {
-		be := binary.BigEndian
-		x := cost1{trace.P(be.Uint32(b)), be.Uint64(b[4:]), be.Uint32(b[12:]), be.Uint32(b[16:])}
-		return d.costs.addAll(&x, [costKinds]uint64{be.Uint64(b[20:]), be.Uint64(b[28:])})
+		if len(b) != costBytes {
+			return errDamaged
+		}
+		x, sum := loadCost(b)
+		return d.costs.add(&x, sum)
 	})
 	var row [costBytes]byte
 	err := d.far.each(func(x *cost1, sum [costKinds]uint64) error {
