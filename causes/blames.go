@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -193,9 +192,14 @@ func (d *Delays) ask() error {
 	asks := newParcels(d.run.Comm, &d.run.Storage, d.run.Slabs)
 	defer asks.drop()
 	out := parcelWriter{to: asks}
-	asked := []int64{0}
-	for i := 0; i < len(d.ended.list) && err == nil; i++ {
-		k := d.ended.own + i
+	put := func(p trace.P, t uint64, k, n int, what uint64) {
+		if t == 0 || t > d.start {
+			return
+		}
+		out.at(uint32(p), d.run.Slabs.at(t))
+		out.buf = varint.Append(out.buf, t, uint64(k), uint64(n)*askKinds+what)
+	}
+	for k := d.ended.own; k < d.ended.own+len(d.ended.list) && err == nil; k++ {
 		if err = d.openWaits(k); err != nil {
 			break
 		}
@@ -205,30 +209,16 @@ func (d *Delays) ask() error {
 		for n := range d.list {
 			w := &d.list[n]
 			since[n] = w.since
-			put := func(p trace.P, t, what uint64) {
-				if t == 0 || t > d.start {
-					return
-				}
-				out.at(uint32(p), d.run.Slabs.at(t))
-				out.buf = varint.Append(out.buf, t, uint64(k), uint64(n)*askKinds+what)
-				asked[0]++
-			}
-			put(w.cause, w.since, lateSince)
+			put(w.cause, w.since, k, n, lateSince)
 			if w.since < w.begin {
-				put(w.p, w.since, waitSince)
-				put(w.p, w.begin, waitBegin)
+				put(w.p, w.since, k, n, waitSince)
+				put(w.p, w.begin, k, n, waitBegin)
 			}
 		}
 		d.since = append(d.since, since)
 	}
 	out.flush()
-	if err == nil {
-		err = out.err
-	}
-	if err := asks.deliver(err); err != nil {
-		return err
-	}
-	if err := d.run.Comm.AllreduceInt64(asked, mpi.Sum); err != nil || asked[0] == 0 {
+	if err := asks.deliver(cmp.Or(err, out.err)); err != nil {
 		return err
 	}
 	return d.answers.deliver(d.answer(asks))
