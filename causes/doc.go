@@ -61,11 +61,10 @@
 //
 // What depends on other locations, step after step, is found slab by slab (Slabs): a
 // rank gets all that happens in its slabs, at all locations, in one exchange, for which
-// Walk reads the rows of each location once. The
-// replay passes crossings on to the next slab (flow.go); costs that waits pass on, and
-// the critical path, go back from rank to rank, once. So the number of messages does
-// not grow with the number of events, and what is found does not depend on slabs or
-// ranks.
+// Walk reads the rows of each location once. The replay passes crossings on to the next
+// slab (flow.go); costs that waits pass on, and the critical path, go back from rank to
+// rank, once. So the number of messages does not grow with the number of events, and
+// what is found does not depend on slabs or ranks.
 //
 // # Memory
 //
@@ -73,8 +72,9 @@
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
 // every block of pieces, 170 for each wait, and 16 for each jump of the path. Beside that
-// twice mostCosts x 64 bytes of sums, outboxBytes for each of time lines, waits and steps, 400 bytes per location, 8 for each wait of the rank's slabs, and 40 for each pair of
-// locations that wait for each other in them. Time lines and waits are in the storage:
-// 3 bytes for each piece, and 20 for each wait. On rank 0: 48 bytes for each row of the
-// totals.
+// twice mostCosts x 64 bytes of sums, outboxBytes for each of time lines, waits and
+// steps, 400 bytes per location, 8 for each wait of the rank's slabs, and 40 for each
+// pair of locations that wait for each other in them. Time lines, steps and waits are in
+// the storage: 3 bytes for each piece and step, and 20 for each wait. On rank 0: 48
+// bytes for each row of the totals.
 package causes

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -348,6 +349,21 @@ func TestSpan(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Fatalf("[%d, %d): %v, want %v", from, to, got, want)
+		}
+	}
+}
+
+// TestState has a wait end where the next one begins, and one that goes on.
+func TestState(t *testing.T) {
+	first := uint64(1)<<pieceBits | uint64(pieceWaits|pieceFirst)
+	b := varint.Append(nil, 0, 0, 0, 0, first, 3, 0, 5, first, 4, first&^uint64(pieceFirst), 2)
+	var line lineSlab
+	if err := line.parse(b, 10); err != nil {
+		t.Fatal(err)
+	}
+	for at, want := range map[uint64]bool{12: true, 15: false, 16: true, 19: true, 21: false} {
+		if _, waits, begun := line.state(at); waits != want || waits && begun != (at-1)/15*5+10 {
+			t.Errorf("at %d: %t since %d", at, waits, begun)
 		}
 	}
 }
