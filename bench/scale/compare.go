@@ -18,10 +18,6 @@ type comparison struct {
 // compare compares the calls of every rank, one by one.
 func compare(segments []segment, s sample) (c comparison) {
 	for r := range s {
-		for i := range segments {
-			g := &segments[i]
-			_ = g
-		}
 		c.rank(segments, s, r)
 	}
 	return c

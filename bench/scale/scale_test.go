@@ -106,7 +106,8 @@ func TestWrittenLists(t *testing.T) {
 		if c.different != "" {
 			t.Error(c.different)
 		}
-		if d := float64(c.generated)/float64(c.noted) - 1; math.Abs(d) > 0.5 || 5*c.exact < 2*c.calls {
+		// Bytes that depend on what happened are within a factor of two.
+		if c.generated > 2*c.noted || c.noted > 2*c.generated || 5*c.exact < 2*c.calls {
 			t.Errorf("%d ranks: %d of %d calls have exact bytes, the others %d instead of %d", n, c.exact, c.calls, c.generated, c.noted)
 		}
 		t.Logf("%d ranks: %d calls are equal, %d of them with their bytes; bytes of the others %d, generated %d", n, c.calls, c.exact, c.noted, c.generated)
