@@ -61,6 +61,7 @@ type itemSum struct {
 func count(i Item, name string, terms ...Term) itemSum {
 	return itemSum{Sum{name, -1, -1, RuleAtT, terms}, i, false}
 }
+
 func span(i Item, name string, terms ...Term) itemSum {
 	return itemSum{Sum{name, -1, -1, RuleSpan, terms}, i, false}
 }

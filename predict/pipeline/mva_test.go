@@ -105,8 +105,11 @@ func TestPlainNetworks(t *testing.T) {
 		r, s []float64
 	}{
 		{"M1", chains(chain(2, 0, nil, 1, .5), chain(3, 0, nil, .5, 1)), []float64{4.18811881, 4.5}, []float64{4.24411854, 4.61306838}},
-		{"M2", chains(chain(1, 0, nil, 1, .5, .2), chain(1, 0, nil, .5, 1, .2), chain(1, 0, nil, .3, .3, .9)),
-			[]float64{2.73867925, 2.73867925, 2.21603053}, []float64{2.80532360, 2.80532360, 2.23767106}},
+		{
+			"M2", chains(chain(1, 0, nil, 1, .5, .2), chain(1, 0, nil, .5, 1, .2), chain(1, 0, nil, .3, .3, .9)),
+			[]float64{2.73867925, 2.73867925, 2.21603053},
+			[]float64{2.80532360, 2.80532360, 2.23767106},
+		},
 		{"M3", chains(chain(5, 1, nil, .2, .1, .05), chain(4, 2, nil, .1, .3, .05)), []float64{0.73778753, 0.97105852}, []float64{0.79577249, 1.04528413}},
 	} {
 		exact, tree, walk := exactMVA(c.m), solve(t, c.m, Options{Method: MethodTree}), solve(t, c.m, Options{})

@@ -67,7 +67,7 @@ func TestViews(t *testing.T) {
 			{"statistics", "tab=statistics", "functions of the visible window"},
 			{"intervals", "tab=intervals", "timestep"},
 			{"waits", "tab=waits", "late sender"},
-			{"ranks", "tab=ranks", "MPI management"},
+			{"ranks", "tab=ranks", "set-up and end"},
 			{"matrix", "tab=matrix", "largest pairs"},
 			{"counters", "t=1000000..3000000&tab=counters", "readings"},
 			{"classes", "tab=classes", "Dendrogram"},
