@@ -13,30 +13,28 @@ type dealer struct {
 
 // deal deals out ticks over what the late location did too long: by activity,
 // then by call path, then by the intervals in which it was there. What falls to
-// its waits is added to them.
-func (d *Delays) deal(b *blame, amount uint64, kind int) error {
+// its waits is returned.
+func (d *Delays) deal(b *blame, amount uint64, kind int) (waits uint64, err error) {
 	if amount == 0 {
-		return nil
+		return 0, nil
 	}
 	parts := d.dealer.activities.split(amount, b.excess[:])
 	if parts == nil {
-		return errDamaged
+		return 0, errDamaged
 	}
 	for x, cost := range parts {
 		if cost == 0 {
 			continue
 		}
 		if uint32(x) == xtf.ActivityWait {
-			if err := d.passOn(b, cost); err != nil {
-				return err
-			}
+			waits = cost
 			continue
 		}
 		if err := d.dealPaths(b, uint32(x), cost, kind); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return waits, nil
 }
 
 func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, kind int) error {
@@ -87,11 +85,14 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, kind int) e
 // passOn deals ticks out over the waits of the late location since the pair met, by their lengths: the waits
 // from the last one on get the differences of floor(ticks * length so far / length of all). So a part depends on what lies
 // behind it alone, and slabs can deal out one after the other.
-func (d *Delays) passOn(b *blame, amount uint64) error {
-	if b.over < b.ended || b.waited == 0 {
+func (d *Delays) passOn(p trace.P, to *earlier, amount uint64) error {
+	if amount == 0 {
+		return nil
+	}
+	if to.over < to.ended || to.waited == 0 {
 		return errDamaged
 	}
-	c := carried{p: b.p, next: b.over, low: b.over - b.ended, amount: amount, total: b.waited}
+	c := carried{p: p, next: to.over, low: to.over - to.ended, amount: amount, total: to.waited}
 	d.carry(&c)
 	if c.next > c.low {
 		d.carried = append(d.carried, c)

@@ -82,6 +82,11 @@ type Delays struct {
 	tally tally
 	terms [2][]term
 	blame blame
+
+	blamed blamed
+	links  []link
+	excess []uint64 // of the links
+	packed []byte
 }
 
 func (d *Delays) locations() int { return d.run.Defs.NumLocations() }

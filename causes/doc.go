@@ -62,8 +62,9 @@
 // What depends on other locations, step after step, is found slab by slab (Slabs): a
 // rank gets all that happens in its slabs, at all locations, in one exchange, for which
 // Walk reads the rows of each location once. The replay passes crossings on to the next
-// slab (flow.go); costs that waits pass on, and the critical path, go back from rank to
-// rank, once. So the number of messages does not grow with the number of events, and
+// slab (flow.go). What a wait is to be blamed on, and the dealing out of costs, need one slab
+// only; how much waits pass on to each other (handOn), and the critical path, go back from
+// rank to rank, once. So the number of messages does not grow with the number of events, and
 // what is found does not depend on slabs or ranks.
 //
 // # Memory
@@ -75,6 +76,7 @@
 // twice mostCosts x 64 bytes of sums, outboxBytes for each of time lines, waits and
 // steps, 400 bytes per location, 8 for each wait of the rank's slabs, and 40 for each
 // pair of locations that wait for each other in them. Time lines, steps and waits are in
-// the storage: 3 bytes for each piece and step, and 20 for each wait. On rank 0: 48
+// the storage: 3 bytes for each piece and step, and 20 for each wait, to which its blame comes
+// (blamed): 10 bytes, and 10 for each call path in an activity that is to be blamed. On rank 0: 48
 // bytes for each row of the totals.
 package causes

@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -11,12 +12,55 @@ type blame struct {
 	pattern uint32
 	end     uint64 // of the wait
 	begin   uint64
-	over    uint64 // own waits of p that were over at the end ...
-	ended   uint64 // ... and the last ones of them, which ended since the pair met
-	waited  uint64 // time of p in these waits since then
-	excess  [xtf.NumActivities]uint64
-	places  []place // what p did more of than the waiter, by path and activity
-	spots   []spot  // of all places
+	earlier
+	excess [xtf.NumActivities]uint64
+	places []place // what p did more of than the waiter, by path and activity
+	spots  []spot  // of all places
+}
+
+// earlier is the waits of the late location itself that a wait passes a share on to.
+type earlier struct {
+	over   uint64 // own waits of p that were over at the end ...
+	ended  uint64 // ... and the last ones of them, which ended since the pair met
+	waited uint64 // time of p in these waits since then
+}
+
+// append encodes what deal reads: places of activities that p had too much of.
+func (b *blame) append(dst []byte) []byte {
+	dst = varint.Append(dst, uint64(b.p), uint64(b.pattern))
+	dst = varint.Append(dst, b.excess[:]...)
+	spots := b.spots
+	for i := range b.places {
+		x := &b.places[i]
+		own := spots[:x.spots]
+		spots = spots[x.spots:]
+		if b.excess[activityOf(x.key)] == 0 {
+			continue
+		}
+		dst = varint.Append(dst, x.key, x.weight, uint64(x.spots))
+		for _, s := range own {
+			dst = varint.Append(dst, uint64(s.node), s.ticks)
+		}
+	}
+	return dst
+}
+
+// parse reads what append wrote.
+func (b *blame) parse(data []byte) error {
+	r := varint.Read(data)
+	b.p, b.pattern = trace.P(r.Uint32()), r.Uint32()
+	for x := range b.excess {
+		b.excess[x] = r.Next()
+	}
+	b.places, b.spots = b.places[:0], b.spots[:0]
+	for r.Len() > 0 {
+		x := place{r.Next(), r.Next(), r.Count(2)}
+		for range x.spots {
+			b.spots = append(b.spots, spot{r.Uint32(), r.Next()})
+		}
+		b.places = append(b.places, x)
+	}
+	return failure(&r)
 }
 
 // place is a call path in an activity, and how much longer p was there.

@@ -1,11 +1,14 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // ownWaits are the waits of a location in a slab, which follow each other.
@@ -32,21 +35,104 @@ func (w *ownWaits) over(t uint64) uint64 {
 // tagCarried is the tag of what waits of slabs of lower ranks get.
 const tagCarried = 15
 
-// passBack deals out all waits, the last one of the run first: a wait that no later one adds to any more gives its length,
-// and then what it has received, to the location that caused it. The ranks do this one after the other, the last slab first.
+// passBack deals out all waits and what they pass on, in three passes over the slabs of this rank: blameAll finds what each wait
+// is to be blamed on and deals out its length; handOn says how much each wait gets of later ones, which the ranks do one
+// after the other, the last slab first; dealLong deals that out. The first and the last one take most of the time and need no other rank.
 // It is true if waits that end at one instant wait for each other. Collective.
 func (d *Delays) passBack() (circle bool, err error) {
+	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, len(d.ended.list))}
+	defer d.blamed.scratch.Drop()
+	circle, err = d.handOn(d.blameAll())
+	if err == nil && !circle {
+		err = d.run.Comm.Agree(d.dealLong())
+	}
+	return circle, err
+}
+
+// blamed is what blameAll found of the waits of this rank's slabs, in the order of their ends. Memory: 72 bytes for each slab.
+type blamed struct {
+	scratch Scratch
+	slabs   []blamedSlab
+	read    []byte
+}
+
+// blamedSlab is where the scratch has what is known of the waits of a slab.
+type blamedSlab struct {
+	links  extent // what handOn reads: of each wait a link
+	blames extent // of each wait a blame, as dealLong reads it
+	passed extent // of each wait what it has got to pass on
+}
+
+type extent struct{ off, n int64 }
+
+func (b *blamed) write(data []byte) (extent, error) {
+	off, err := b.scratch.Append(data)
+	return extent{off, int64(len(data))}, err
+}
+
+// open reads an extent; the bytes stay valid until the next call.
+func (b *blamed) open(x extent) (varint.Reader, error) {
+	b.read = slices.Grow(b.read[:0], int(x.n))[:x.n]
+	err := readFull(b.scratch, b.read, x.off)
+	return varint.Read(b.read), err
+}
+
+// blameAll finds what the waits of this rank's slabs are to be blamed on, and deals out their lengths.
+func (d *Delays) blameAll() error {
+	var links, blames []byte
+	for i := range d.blamed.slabs {
+		if err := d.openSlab(d.ended.own + i); err != nil {
+			return err
+		}
+		links, blames = links[:0], blames[:0]
+		for n := range d.list {
+			d.blameWait(n)
+			b, w := &d.blame, &d.list[n]
+			short, err := d.deal(b, b.end-b.begin, shortTerm)
+			if err != nil {
+				return err
+			}
+			links = varint.Append(links, uint64(w.p), uint64(w.cause), w.index, w.end-d.start, w.end-w.begin, short)
+			if links = varint.Append(links, b.over, b.ended, b.waited); b.waited > 0 {
+				links = varint.Append(links, b.excess[:]...)
+			}
+			d.packed = b.append(d.packed[:0])
+			blames = append(binary.AppendUvarint(blames, uint64(len(d.packed))), d.packed...)
+		}
+		x := &d.blamed.slabs[i]
+		var err error
+		if x.links, err = d.blamed.write(links); err != nil {
+			return err
+		}
+		if x.blames, err = d.blamed.write(blames); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// link is how a wait is linked with those of the location that caused it, which it passes a share on to.
+type link struct {
+	earlier
+	short  uint64 // of its own length
+	excess []uint64
+}
+
+// handOn finds how much each wait gets of those it caused: the last wait of the run comes first, a wait that no later one adds to any
+// more. It is true if waits that end at one instant wait for each other. Collective.
+func (d *Delays) handOn(failed error) (circle bool, err error) {
 	c := d.run.Comm
-	var failed error
 	if c.Rank()+1 < c.Size() {
 		b, _, err := c.Recv(c.Rank()+1, tagCarried)
 		if err != nil {
 			return false, err
 		}
-		circle, failed = d.parseCarried(b)
+		var perr error
+		circle, perr = d.parseCarried(b)
+		failed = cmp.Or(failed, perr)
 	}
-	for k := d.ended.own + len(d.ended.list) - 1; k >= d.ended.own && failed == nil && !circle; k-- {
-		circle, failed = d.passSlab(k)
+	for i := len(d.blamed.slabs) - 1; i >= 0 && failed == nil && !circle; i-- {
+		circle, failed = d.passSlab(i)
 	}
 	if c.Rank() > 0 {
 		b := d.appendCarried(circle)
@@ -67,9 +153,38 @@ func (d *Delays) passBack() (circle bool, err error) {
 	return any[0] > 0, c.Agree(failed)
 }
 
-// passSlab deals out the waits that end in a slab.
-func (d *Delays) passSlab(k int) (circle bool, err error) {
-	if err := d.openSlab(k); err != nil {
+// openLinks reads the links of a slab.
+func (d *Delays) openLinks(i int) error {
+	for p := range d.waits {
+		d.waits[p] = ownWaits{list: d.waits[p].list[:0]}
+	}
+	d.list, d.links, d.start = d.list[:0], d.links[:0], d.run.Slabs.start(d.ended.own+i)
+	d.excess = d.excess[:0]
+	r, err := d.blamed.open(d.blamed.slabs[i].links)
+	for err == nil && r.Len() > 0 {
+		w := slabWait{p: trace.P(r.Next()), cause: trace.P(r.Next()), index: r.Next(), end: d.start + r.Next()}
+		w.begin = w.end - r.Next()
+		x := link{short: r.Next(), earlier: earlier{over: r.Next(), ended: r.Next(), waited: r.Next()}}
+		if x.waited > 0 {
+			first := len(d.excess)
+			for range xtf.NumActivities {
+				d.excess = append(d.excess, r.Next())
+			}
+			x.excess = d.excess[first:]
+		}
+		own := &d.waits[w.p]
+		if len(own.list) == 0 {
+			own.first = w.index
+		}
+		own.list = append(own.list, ownWait{begin: w.begin, end: w.end})
+		d.list, d.links = append(d.list, w), append(d.links, x)
+	}
+	return cmp.Or(err, failure(&r))
+}
+
+// passSlab finds what the waits that end in a slab get, and pass on.
+func (d *Delays) passSlab(i int) (circle bool, err error) {
+	if err := d.openLinks(i); err != nil {
 		return false, err
 	}
 	kept := d.carried[:0]
@@ -87,11 +202,26 @@ func (d *Delays) passSlab(k int) (circle bool, err error) {
 		circle, err = d.passInstant(first, n)
 		n = first
 	}
-	return circle, err
+	if circle || err != nil {
+		return circle, err
+	}
+	d.packed = d.packed[:0]
+	for n := range d.list {
+		d.packed = binary.AppendUvarint(d.packed, *d.passedBy(n))
+	}
+	d.blamed.slabs[i].passed, err = d.blamed.write(d.packed)
+	return false, err
 }
 
-// passInstant deals out the waits from first on, which end at one instant, each after those that are caused by who waits in it. With strict
-// order none depends on another.
+// passedBy is what a wait of the slab has got.
+func (d *Delays) passedBy(n int) *uint64 {
+	w := &d.list[n]
+	own := &d.waits[w.p]
+	return &own.list[w.index-own.first].passed
+}
+
+// passInstant passes on what the waits from first on have, which end at one instant, each after those that are caused by who waits in
+// it. With strict order none depends on another.
 func (d *Delays) passInstant(first, end int) (circle bool, err error) {
 	if end-first == 1 || d.strict {
 		for i := first; i < end && err == nil; i++ {
@@ -127,15 +257,46 @@ func (d *Delays) passInstant(first, end int) (circle bool, err error) {
 	return left > 0, nil
 }
 
-// pass deals out one wait of the slab, and what it has received.
+// pass gives the waits of the late location their share of one wait of the slab, and of what that has got.
 func (d *Delays) pass(n int) error {
-	d.blameWait(n)
-	b, w := &d.blame, &d.list[n]
-	if err := d.deal(b, b.end-b.begin, shortTerm); err != nil {
+	x, cause := &d.links[n], d.list[n].cause
+	if err := d.passOn(cause, &x.earlier, x.short); err != nil {
 		return err
 	}
-	own := &d.waits[w.p]
-	return d.deal(b, own.list[w.index-own.first].passed, longTerm)
+	got := *d.passedBy(n)
+	if got == 0 || x.waited == 0 {
+		return nil
+	}
+	parts := d.dealer.activities.split(got, x.excess)
+	if parts == nil {
+		return errDamaged
+	}
+	return d.passOn(cause, &x.earlier, parts[xtf.ActivityWait])
+}
+
+// dealLong deals out what waits have got to pass on.
+func (d *Delays) dealLong() error {
+	for i := range d.blamed.slabs {
+		passed, err := d.blamed.open(d.blamed.slabs[i].passed)
+		if err != nil {
+			return err
+		}
+		d.packed = append(d.packed[:0], passed.Rest()...)
+		passed = varint.Read(d.packed)
+		r, err := d.blamed.open(d.blamed.slabs[i].blames)
+		for err == nil && r.Len() > 0 {
+			b := r.Block()
+			if got := passed.Next(); got > 0 {
+				if err = d.blame.parse(b); err == nil {
+					_, err = d.deal(&d.blame, got, longTerm)
+				}
+			}
+		}
+		if err = cmp.Or(err, failure(&r), failure(&passed)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // appendCarried encodes what is left for earlier slabs.

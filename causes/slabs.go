@@ -40,7 +40,8 @@ func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.
 
 const (
 	slabRows = 64 << 10 // messages and collectives of a slab at most, about
-	fewRows  = 128      // and at least, or one for each location: what a slab costs beside them grows with the locations
+	fewRows  = 128      // and at least ...
+	ownRows  = 16       // ... or so many for each location, whose totals the slab begins with
 	slabBins = 8 << 10  // instants among which the ends are chosen
 	mostSlab = 16 << 10
 )
@@ -67,7 +68,7 @@ func (r *Run) Cut() error {
 	for _, n := range bins {
 		total += uint64(n)
 	}
-	slab := max(min(slabRows, max(total/uint64(2*c.Size()), fewRows, uint64(r.Defs.NumLocations()))), total/mostSlab+1)
+	slab := max(min(slabRows, max(total/uint64(2*c.Size()), fewRows, ownRows*uint64(r.Defs.NumLocations()))), total/mostSlab+1)
 	if total < 2*slab {
 		return nil
 	}
