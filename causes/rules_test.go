@@ -91,16 +91,17 @@ func TestCostsByHand(t *testing.T) {
 			map[place][costKinds]uint64{{2, 0, xtf.ActivityCPU}: {20, 8}},
 		},
 		{
-			// 0 and 1 wait for 2 until 30, 2 for 3 until the same instant: all it did more of is its wait, so that their 20 and 10 ticks pass
-			// on to 3, once both are dealt out.
+			// 0 and 1 wait for 2 until 30, 2 for 3 and 3 for 4 until the same instant. All that 2 and 3 did more of is their waits, so 20 and 10
+			// ticks pass on to the wait of 2, and once both are dealt out, with its own 25, to that of 3, and from there to 4.
 			"waits that end at one instant", byHand(
 				70,
 				rows{waits: []xtf.Wait{lateSender(10, 30, 2)}},
 				rows{waits: []xtf.Wait{lateSender(20, 30, 2)}},
 				rows{waits: []xtf.Wait{lateSender(5, 30, 3)}},
+				rows{waits: []xtf.Wait{lateSender(1, 30, 4)}},
 				rows{},
 			), false,
-			map[place][costKinds]uint64{{3, 0, xtf.ActivityCPU}: {25, 30}},
+			map[place][costKinds]uint64{{4, 0, xtf.ActivityCPU}: {29, 55}},
 		},
 	} {
 		t.Run(x.name, func(t *testing.T) {
