@@ -16,7 +16,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
-// traces returns the directory of the collected archives, found beside the
+// traces returns the directory of the collected archives, found next to the
 // repository.
 func traces(t testing.TB) string {
 	t.Helper()
@@ -35,7 +35,7 @@ func traces(t testing.TB) string {
 	}
 	path := filepath.Join(dir, "..", "shared", "traces", "otf2")
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("no ../shared/traces/otf2 beside the repository")
+		t.Skip("no ../shared/traces/otf2 next to the repository")
 	}
 	return path
 }
@@ -153,7 +153,7 @@ func pass(src trace.Source) (sizes, error) {
 	})
 }
 
-// compare expands a location beside its source.
+// compare expands a location next to its source.
 func compare(src trace.Source, l *ccg.Location) error {
 	x := l.Expand()
 	var got trace.Batch

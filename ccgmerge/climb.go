@@ -10,7 +10,7 @@ import (
 // tag of all messages: the communicator is our own.
 const tag = 0
 
-// A message is parts behind one byte: more follow, the last one, or the sender
+// A message is parts after one byte: more follow, the last one, or the sender
 // failed.
 const (
 	messageMore = iota

@@ -98,7 +98,7 @@ func grow(dst []byte, n int) []byte {
 }
 
 // unpack reads len(dst) codes of w bits from src and adds base to each. src
-// holds at least packedLen(len(dst), w) bytes; bytes behind them make it faster.
+// holds at least packedLen(len(dst), w) bytes; bytes after them make it faster.
 func unpack(dst []uint64, src []byte, base uint64, w uint) {
 	switch {
 	case w == 0:
@@ -131,7 +131,7 @@ func unpackFast(dst []uint64, src []byte, base uint64, w uint) int {
 }
 
 // unpackTail decodes the codes from number first on, for any width, without
-// reading behind src.
+// reading after src.
 func unpackTail(dst []uint64, src []byte, base uint64, w uint, first int) {
 	m := mask(w)
 	for i := range dst {
@@ -145,7 +145,7 @@ func unpackTail(dst []uint64, src []byte, base uint64, w uint, first int) {
 	}
 }
 
-// loadLE loads up to 8 bytes at o, zeros behind the end of src.
+// loadLE loads up to 8 bytes at o, zeros after the end of src.
 func loadLE(src []byte, o int) uint64 {
 	if o+8 <= len(src) {
 		return binary.LittleEndian.Uint64(src[o:])

@@ -56,12 +56,12 @@ func (w *bitWriter) finish() []byte {
 	return w.dst
 }
 
-// bitReader reads what a bitWriter wrote. Behind the end of src come zeros; rest
+// bitReader reads what a bitWriter wrote. After the end of src come zeros; rest
 // tells whether they were used.
 type bitReader struct {
 	src  []byte
 	next int    // first byte that is not wholly in acc
-	acc  uint64 // bits read ahead, at the top; those behind the first have may be set
+	acc  uint64 // bits read ahead, at the top; those after the first have may be set
 	have uint
 }
 
@@ -153,7 +153,7 @@ func (r *bitReader) unary(limit uint) (uint, bool) {
 	return n, true
 }
 
-// rest returns the bytes behind the last one begun, false if that is behind the
+// rest returns the bytes after the last one begun, false if that is after the
 // end or its unused bits are not zeros.
 func (r *bitReader) rest() ([]byte, bool) {
 	used := 8*r.next - int(r.have)

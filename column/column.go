@@ -130,7 +130,7 @@ func ParseBare(src []byte, n uint64) (Column, error) {
 	switch {
 	case n == 0:
 		if len(src) != 0 {
-			return Column{}, fmt.Errorf("column: %d bytes behind it: %w", len(src), ErrCorrupt)
+			return Column{}, fmt.Errorf("column: %d bytes after it: %w", len(src), ErrCorrupt)
 		}
 		return c, nil
 	case n < statsFrom:
@@ -155,7 +155,7 @@ func ParseBare(src []byte, n uint64) (Column, error) {
 		}
 	}
 	if blocks > 1 && at != uint64(len(src)) {
-		return Column{}, fmt.Errorf("column: %d bytes behind the last block: %w", uint64(len(src))-at, ErrCorrupt)
+		return Column{}, fmt.Errorf("column: %d bytes after the last block: %w", uint64(len(src))-at, ErrCorrupt)
 	}
 	c.data = src
 	return c, nil

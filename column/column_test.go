@@ -229,7 +229,7 @@ func checkColumn(t *testing.T, data []byte, v []uint64) {
 		t.Fatalf("cursor at the end: done %v, %v", k.Done(), k.Err())
 	}
 	if k.Next(); !errors.Is(k.Err(), ErrCorrupt) {
-		t.Fatalf("reading behind the end gives %v", k.Err())
+		t.Fatalf("reading after the end gives %v", k.Err())
 	}
 	if gotHi, gotLo, err := c.Sum(); gotHi != hi || gotLo != lo || err != nil {
 		t.Fatalf("sum %d:%d, want %d:%d (%v)", gotHi, gotLo, hi, lo, err)

@@ -21,7 +21,7 @@ func (k *Cursor) Init(col *Column) {
 // Pos returns the number of values before the cursor.
 func (k *Cursor) Pos() uint64 { return k.start + uint64(k.at) }
 
-// Seek moves to before value i, or behind the last one for i = Len. Another i is
+// Seek moves to before value i, or after the last one for i = Len. Another i is
 // an error, see Err.
 func (k *Cursor) Seek(i uint64) {
 	switch {
@@ -35,7 +35,7 @@ func (k *Cursor) Seek(i uint64) {
 	}
 }
 
-// Next returns the next value; 0 behind the end and after an error, see Err.
+// Next returns the next value; 0 after the end and after an error, see Err.
 func (k *Cursor) Next() uint64 {
 	if k.at == len(k.buf) && !k.forward() {
 		return 0
@@ -59,14 +59,14 @@ func (k *Cursor) Prev() uint64 {
 // the cursor was to leave the column.
 func (k *Cursor) Err() error { return k.err }
 
-// Done reports whether the cursor is behind the last value.
+// Done reports whether the cursor is after the last value.
 func (k *Cursor) Done() bool { return k.Pos() == k.col.Len() }
 
 func (k *Cursor) forward() bool {
 	if pos := k.Pos(); pos < k.col.Len() {
 		return k.load(pos, pos/BlockSize)
 	}
-	return k.outside("behind")
+	return k.outside("after")
 }
 
 func (k *Cursor) backward() bool {
@@ -83,7 +83,7 @@ func (k *Cursor) outside(where string) bool {
 	return false
 }
 
-// load decodes a block, in which or behind which pos is.
+// load decodes a block, in which or after which pos is.
 func (k *Cursor) load(pos, block uint64) bool {
 	if k.err != nil {
 		return false

@@ -66,7 +66,7 @@ func TestCursorLeavesColumn(t *testing.T) {
 	var e Encoder
 	c := open(t, &e, make([]uint64, 3000))
 	for name, leave := range map[string]func(k *Cursor){
-		"behind": func(k *Cursor) { k.Seek(3000); k.Next() },
+		"after":  func(k *Cursor) { k.Seek(3000); k.Next() },
 		"before": func(k *Cursor) { k.Seek(0); k.Prev() },
 		"seek":   func(k *Cursor) { k.Seek(3001) },
 		"far":    func(k *Cursor) { k.Seek(math.MaxUint64) },
@@ -105,7 +105,7 @@ func TestSums(t *testing.T) {
 				}
 			}
 			if s.Before(uint64(n) + 1); !errors.Is(s.Err(), ErrCorrupt) {
-				t.Fatalf("behind the end: %v", s.Err())
+				t.Fatalf("after the end: %v", s.Err())
 			}
 		}
 	}

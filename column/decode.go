@@ -15,7 +15,7 @@ func corrupt(p Pipeline, what string) error {
 }
 
 // DecodeBlock reads len(dst) values, at most BlockSize, from the block at the
-// start of src and returns the bytes behind it. Bytes behind the block in src
+// start of src and returns the bytes after it. Bytes after the block in src
 // make decoding faster.
 func DecodeBlock(dst []uint64, src []byte) ([]byte, error) {
 	if len(src) == 0 {
@@ -152,7 +152,7 @@ func decodeCodes(dst []uint64, src []byte, base uint64, p Pipeline, exceptions b
 	return src[n:], nil
 }
 
-// skipExceptions validates a list of exceptions and returns what is behind it.
+// skipExceptions validates a list of exceptions and returns what is after it.
 func skipExceptions(src []byte, count, n int, w uint, p Pipeline) ([]byte, error) {
 	index, last := indexLen(n), -1
 	for range count {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestDecodeBorders decodes blocks written by hand, each right at a border of what is allowed, and one step behind it.
+// TestDecodeBorders decodes blocks written by hand, each right at a border of what is allowed, and one step after it.
 func TestDecodeBorders(t *testing.T) {
 	cat := func(parts ...any) (b []byte) {
 		for _, x := range parts {
@@ -37,7 +37,7 @@ func TestDecodeBorders(t *testing.T) {
 		{"as many exceptions as values", cat(Pfor, 10, 0, 3, 0, 1, 1, 2, 2, 3), 3, []uint64{11, 12, 13}},
 		{"one exception more", cat(Pfor, 10, 0, 4, 0, 1, 1, 2, 2, 3, 3, 4), 3, nil},
 		{"the last value", cat(Pfor, 10, 0, 1, 2, 5), 3, []uint64{10, 10, 15}},
-		{"an index behind it", cat(Pfor, 10, 0, 1, 3, 5), 3, nil},
+		{"an index after it", cat(Pfor, 10, 0, 1, 3, 5), 3, nil},
 		{"an index twice", cat(Pfor, 10, 0, 2, 1, 5, 1, 5), 3, nil},
 		{"falling indexes", cat(Pfor, 10, 0, 2, 1, 5, 0, 5), 3, nil},
 		{"an exception without its bits", cat(Pfor, 10, 0, 1, 2), 3, nil},

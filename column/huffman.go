@@ -47,7 +47,7 @@ type symbol struct {
 	count  uint32
 	code   uint16
 	length uint8
-	low    uint8 // bits behind the code
+	low    uint8 // bits after the code
 }
 
 // huffman is the scratch memory of the Huffman pipeline.

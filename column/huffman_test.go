@@ -24,7 +24,7 @@ func TestSymbols(t *testing.T) {
 		}
 		last, _ := symbolOf(1<<64-1, s)
 		if _, _, ok := symbolStart(last+1, s); ok && last != 1<<64-1 {
-			t.Fatalf("precision %d: there is a symbol behind %d", s, last)
+			t.Fatalf("precision %d: there is a symbol after %d", s, last)
 		}
 	}
 }
@@ -155,7 +155,7 @@ func TestTableRefusals(t *testing.T) {
 		{"too many codes", 1, 0, []entry{{0, 7}, {0, 0}, {0, 0}}, false},
 		{"length 0", 1, 0, []entry{{0, 9}, {0, 0}}, false},
 		{"length 11", 1, 0, []entry{{0, 12}, {0, 0}}, false},
-		{"symbol behind the last", 1, 0, []entry{{0, 7}, {64, 0}}, false},
+		{"symbol after the last", 1, 0, []entry{{0, 7}, {64, 0}}, false},
 		{"symbol beyond 64 bits", 64, 0, []entry{{0, 6}, {1<<64 - 2, 3}, {1, 0}}, false},
 		{"order 63", 64, 63, []entry{{0, 7}, {1<<64 - 2, 0}}, true},
 	} {

@@ -60,7 +60,7 @@ type Unsqueezer struct {
 // NewUnsqueezer returns an Unsqueezer that refuses units above limit bytes.
 func NewUnsqueezer(limit uint64) *Unsqueezer { return &Unsqueezer{limit: limit} }
 
-// Read returns the unit at the start of src and the bytes behind it. The unit
+// Read returns the unit at the start of src and the bytes after it. The unit
 // may share memory with src.
 func (u *Unsqueezer) Read(src []byte) (unit, rest []byte, err error) {
 	raw, src, ok := varint(src)

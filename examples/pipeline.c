@@ -6,7 +6,7 @@
  *   mpirun -n 4 ./pipeline --size 512 --steps 100 --imbalance 50
  *
  * An item is --size numbers, --steps is how many items there are. The producer hands out with Ssend, so it waits for a worker
- * that is behind; a worker has the receive of its next item under way (Recv_init, Start) while it works on one; the
+ * that is after; a worker has the receive of its next item in progress (Recv_init, Start) while it works on one; the
  * consumer receives from anybody.
  * --compute=busy works size x size times a number, --compute=sleep sleeps instead, one microsecond for each 1000 times.
  * --imbalance P gives the last worker P per cent more work, --slow F all workers F times the work, and --delay-us D is a

@@ -58,7 +58,7 @@ func (c *chrome) head(id string, regions, categories []string) error {
 	return err
 }
 
-// put writes what stands in line as an event.
+// put writes what is in line as an event.
 func (c *chrome) put() error {
 	sep := "\n"
 	if c.comma {

@@ -12,7 +12,7 @@
 //	err = w.Write(batch) // any number of times, at most GroupRows rows each
 //	err = w.Close()
 //
-// Events writes a table of events of a Source. Times are ticks since the begin of the trace, as everywhere, and beside them
+// Events writes a table of events of a Source. Times are ticks since the begin of the trace, as everywhere, and next to them
 // nanoseconds, rounded down. Rows are in the order of processes and threads, then as they are in the
 // file, so equal input gives equal bytes.
 //
@@ -23,7 +23,7 @@
 //
 // # Memory
 //
-// A table is never in memory as a whole. Beside the open file a writer holds one batch,
+// A table is never in memory as a whole. Next to the open file a writer holds one batch,
 //
 //	GroupRows x columns x (8 + 1) bytes
 //

@@ -15,7 +15,7 @@ type eventTable struct {
 	typ     xtf.TypeID
 	ended   bool // rows have an end
 	columns []Column
-	// bind makes the function that appends the cells of a row behind the common ones; it enters the dictionaries of the
+	// bind makes the function that appends the cells of a row after the common ones; it enters the dictionaries of the
 	// columns of text.
 	bind func(s *Source, c []Column) func(dst []Cell, row []byte) []Cell
 }
@@ -119,7 +119,7 @@ func (s *Source) Events(name string, open func(*Schema) (TableWriter, error)) (r
 	return rows, w.Close()
 }
 
-// Rows counts the rows that Events writes; it stops behind most. It costs two descents a location, and the rows that are
+// Rows counts the rows that Events writes; it stops after most. It costs two descents a location, and the rows that are
 // open when the window begins.
 func (s *Source) Rows(name string, most uint64) (rows uint64, err error) {
 	t, err := tableOf(name)

@@ -51,7 +51,7 @@ func (f *flat) table(fields ...flatField) (at int, places []int) {
 	return at, places
 }
 
-// refer makes the reference at place lead to what stands at target, behind it.
+// refer makes the reference at place lead to what is at target, after it.
 func (f *flat) refer(place, target int) {
 	binary.LittleEndian.PutUint32(f.b[place:], uint32(target-place))
 }

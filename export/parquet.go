@@ -9,7 +9,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 )
 
-// parquetTable writes a Parquet file: a row group for every batch, each column of it as one compressed page. Beside the
+// parquetTable writes a Parquet file: a row group for every batch, each column of it as one compressed page. Next to the
 // batch it holds the values of one column, the columns of the row group as numbers and encoded, and what the footer
 // tells of each row group.
 type parquetTable struct {

@@ -109,7 +109,7 @@ func newPerfetto(out *bufio.Writer) *perfetto {
 	return &perfetto{out: out, next: 1, parents: map[trace.P]uint64{}}
 }
 
-// write writes the packet whose body stands in body.
+// write writes the packet whose body is in body.
 func (p *perfetto) write() error {
 	p.packet = p.packet[:0].bytes(tracePacket, p.body)
 	_, err := p.out.Write(p.packet)

@@ -77,7 +77,7 @@ func decode(t *testing.T, message string, b []byte) (list []field) {
 			body := b[k : k+int(size)]
 			if n = k + int(size); s.of == "string" {
 				if f.text = string(body); !utf8.ValidString(f.text) {
-					t.Errorf("%s: field %d is no valid UTF-8: %q", message, f.number, f.text)
+					t.Errorf("%s: field %d is not valid UTF-8: %q", message, f.number, f.text)
 				}
 			} else {
 				f.fields = decode(t, s.of, body)
@@ -212,7 +212,7 @@ func (r *perfettoReader) event(ns uint64, e *field) {
 		r.l.add(where, "E %d", ns)
 	case typeCounter:
 		if d.get(8).number == 0 {
-			r.t.Errorf("value on track %d, which is no counter", track)
+			r.t.Errorf("value on track %d, which is not a counter", track)
 		}
 		r.l.values++
 	}

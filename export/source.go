@@ -81,7 +81,7 @@ func (s *Source) at(p trace.P, err error) error {
 
 // overlapping visits the rows of an array that overlap [begin, end), in their order: those that began before and are
 // still open, then those that begin in there. A row without an end is where its time is. Rows that touch the window
-// only with their end are outside of it. It costs two descents beside the rows themselves.
+// only with their end are outside of it. It costs two descents next to the rows themselves.
 func (s *Source) overlapping(p trace.P, t xtf.TypeID, begin, end uint64, visit func(n uint64, row []byte) error) error {
 	a, err := s.array(p, t)
 	if err != nil {

@@ -29,7 +29,7 @@ type Column struct {
 	Dict     []string // values of Text; valid UTF-8
 }
 
-// Meta is a key and value that a form keeps beside the table, if it can.
+// Meta is a key and value that a form keeps next to the table, if it can.
 type Meta struct{ Key, Value string }
 
 // Schema describes a table.

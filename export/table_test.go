@@ -109,7 +109,7 @@ func TestEventsOdd(t *testing.T) {
 	}
 }
 
-// TestTableRefuses gives what is no table, or rows of another one.
+// TestTableRefuses gives what is not a table, or rows of another one.
 func TestTableRefuses(t *testing.T) {
 	s := &Schema{Columns: []Column{{Name: "a", Type: Text, Dict: []string{"x"}}, {Name: "b", Nullable: true}}}
 	if _, err := NewTable(io.Discard, "xls", s); !errors.Is(err, ErrForm) {

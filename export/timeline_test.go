@@ -75,7 +75,7 @@ func TestTimelineWindows(t *testing.T) {
 		want     Drawn
 	}{
 		{"empty", Window{Begin: 300, End: 300}, nil, Drawn{}},
-		{"behind", Window{Begin: 1 << 40, End: 1 << 41}, nil, Drawn{}},
+		{"after", Window{Begin: 1 << 40, End: 1 << 41}, nil, Drawn{}},
 		{"between", Window{Begin: 190, End: 195}, nil, Drawn{Slices: 4}}, // main and the interval
 		{"inside of both calls", Window{Begin: 330, End: 350}, nil, Drawn{Slices: 6, OneEnded: 2}},
 		{"one message", Window{Begin: 300, End: 400}, nil, Drawn{Slices: 6, Flows: 1, Counters: 2}},

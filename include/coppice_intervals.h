@@ -5,7 +5,7 @@
  *     for (...) { ... }
  *     coppice_end(153);        // and ends
  *
- * A marker is two empty messages of a process to itself, one right behind the other: the first
+ * A marker is two empty messages of a process to itself, one right after the other: the first
  * says begin or end, the second carries the number in its tag. Any tool that records messages
  * keeps it. Numbers are 0 to 32767, the tags that every MPI library allows. A marker takes well
  * below a microsecond. Call it from the thread that calls MPI, between MPI_Init and MPI_Finalize.

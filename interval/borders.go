@@ -42,7 +42,7 @@ func (b *Border) Load(src []byte) {
 // reading makes borders of rows: the next begin, or the end of what is open.
 type reading struct {
 	rows Executions
-	row  xtf.Ival // the next one; T is Never behind the last
+	row  xtf.Ival // the next one; T is Never after the last
 	n    uint64
 	ends ends
 }

@@ -33,7 +33,7 @@ func TestFlagsOf(t *testing.T) {
 	}
 	for _, bad := range []string{"colour=3", `interval=region:"x`, "slice-count=x", "slice=99999999999999999999ticks", "between=coll:Nothing"} {
 		if _, _, err := interval.FlagsOf(bad, 1e9); err == nil {
-			t.Errorf("%q is no error", bad)
+			t.Errorf("%q is not an error", bad)
 		}
 	}
 }

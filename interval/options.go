@@ -45,7 +45,7 @@ type Options struct {
 	Fold         bool
 	MarkerCalls  bool // marker calls are ordinary MPI calls
 	PostPoint    bool // receives count from their posting, else from the call that can block
-	WithoutInit  bool // the program begins behind MPI_Init and ends before MPI_Finalize
+	WithoutInit  bool // the program begins after MPI_Init and ends before MPI_Finalize
 	givenDigest  [sha256.Size]byte
 	givenPresent bool
 }
@@ -200,7 +200,7 @@ func ParseLength(s string) (Length, error) {
 		for _, c := range part {
 			scale /= 10
 			if c < '0' || c > '9' || scale == 0 {
-				return Length{}, fmt.Errorf("%q is no time of whole nanoseconds", s)
+				return Length{}, fmt.Errorf("%q is not a time of whole nanoseconds", s)
 			}
 			ns += uint64(c-'0') * scale
 		}
@@ -209,7 +209,7 @@ func ParseLength(s string) (Length, error) {
 		}
 		return Length{N: ns}, nil
 	}
-	return Length{}, fmt.Errorf("%q is no length of time", s)
+	return Length{}, fmt.Errorf("%q is not a length of time", s)
 }
 
 // InTicks returns the length in ticks of a clock with the given resolution,

@@ -35,7 +35,7 @@ func TestOptions(t *testing.T) {
 		{"unknown kind", interval.Flags{Intervals: []string{"function:f"}}, "", "region:GLOB or prv:TYPE"},
 		{"no pattern", interval.Flags{Intervals: []string{"region:"}}, "", "region:GLOB or prv:TYPE"},
 		{"malformed pattern", interval.Flags{Intervals: []string{"region:[a"}}, "", "malformed"},
-		{"type that is no number", interval.Flags{Intervals: []string{"prv:x"}}, "", "event type"},
+		{"type that is not a number", interval.Flags{Intervals: []string{"prv:x"}}, "", "event type"},
 		{"slice without unit", interval.Flags{Slice: "100"}, "", "--slice"},
 		{"slice of nothing", interval.Flags{Slice: "0s"}, "", "--slice"},
 		{"slice below a nanosecond", interval.Flags{Slice: "0.5ns"}, "", "--slice"},
@@ -170,11 +170,11 @@ func TestSlices(t *testing.T) {
 		{"none", interval.Flags{}, 5, 0, 0, false, false},
 		{"first", interval.Flags{Slice: "10us"}, 0, 0, 10, true, false},
 		{"at a border", interval.Flags{Slice: "10us"}, 30, 3, 40, true, false},
-		{"behind the trace's length", interval.Flags{Slice: "10us"}, 1009, 100, 1010, true, false},
+		{"after the trace's length", interval.Flags{Slice: "10us"}, 1009, 100, 1010, true, false},
 		{"more than there may be", interval.Flags{Slice: "1ticks"}, 1 << 40, interval.MaxSlices - 1, xtfNever, true, true},
 		{"three", interval.Flags{SliceCount: 3}, 34, 1, 68, true, false},
 		{"the last of three", interval.Flags{SliceCount: 3}, 100, 2, xtfNever, true, false},
-		{"behind the last of three", interval.Flags{SliceCount: 3}, 1 << 50, 2, xtfNever, true, false},
+		{"after the last of three", interval.Flags{SliceCount: 3}, 1 << 50, 2, xtfNever, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o, err := c.f.Parse()
@@ -228,7 +228,7 @@ func FuzzSidecar(f *testing.F) {
 		last, open := uint64(0), map[int]bool{}
 		for _, x := range p.Borders(0) {
 			if x.T < last || open[x.Of] != x.End {
-				t.Fatalf("border %+v behind %d", x, last)
+				t.Fatalf("border %+v after %d", x, last)
 			}
 			last, open[x.Of] = x.T, !x.End
 		}

@@ -18,7 +18,7 @@ type Use uint8
 const (
 	UseInterval Use = 1 << iota // each call is an execution (F6, F8)
 	UseControl                  // MPI_Pcontrol (F4, F5)
-	UseInit                     // MPI_Init, behind which the program begins
+	UseInit                     // MPI_Init, after which the program begins
 	UseFinalize                 // MPI_Finalize, before which it ends
 )
 

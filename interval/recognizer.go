@@ -18,7 +18,7 @@ type Mark struct {
 // Outcome says what a record means for markers, as bits.
 type Outcome uint8
 
-// Outcomes. Dangling and Over are about what was under way before the record, the
+// Outcomes. Dangling and Over are about what was in progress before the record, the
 // others about the record.
 const (
 	Dangling Outcome = 1 << iota // the half marker before was an ordinary message
@@ -33,16 +33,16 @@ const (
 //
 // A marker consists of a self message, or two for F2, whose receive is the next
 // record of a message. Enter and leave of MPI calls may lie between; every other
-// event ends what is under way: tell it with Break.
+// event ends what is in progress: tell it with Break.
 type Recognizer struct {
 	plan     *Plan
 	state    state
-	received bool   // the message under way
+	received bool   // the message in progress
 	comm     uint32 // of it
 	tag      uint32
 	mark     Mark
 
-	level    int64 // of the MPI_Pcontrol under way
+	level    int64 // of the MPI_Pcontrol in progress
 	name     string
 	hasLevel bool
 	hasName  bool
@@ -59,17 +59,17 @@ const (
 // NewRecognizer returns the recognizer of a location.
 func NewRecognizer(p *Plan) Recognizer { return Recognizer{plan: p} }
 
-// Idle reports whether nothing is under way.
+// Idle reports whether nothing is in progress.
 func (r *Recognizer) Idle() bool { return r.state == idle }
 
 // Complete reports whether a marker is recognised and its last message received,
-// so that it ends with the call under way.
+// so that it ends with the call in progress.
 func (r *Recognizer) Complete() bool { return r.state == whole && r.received }
 
 // Mark is the marker recognised last.
 func (r *Recognizer) Mark() Mark { return r.mark }
 
-// Break ends what is under way, because of an event that belongs to no marker.
+// Break ends what is in progress, because of an event that belongs to no marker.
 func (r *Recognizer) Break() Outcome {
 	old := r.state
 	r.state = idle
@@ -127,7 +127,7 @@ func (r *Recognizer) Receive(self bool, comm, tag uint32) Outcome {
 // Control begins a call of MPI_Pcontrol.
 func (r *Recognizer) Control() { r.hasLevel, r.hasName = false, false }
 
-// Level takes the level of the call under way and reports whether that makes it a
+// Level takes the level of the call in progress and reports whether that makes it a
 // marker.
 func (r *Recognizer) Level(v int64) bool {
 	r.level, r.hasLevel = v, true
@@ -142,7 +142,7 @@ func (r *Recognizer) Level(v int64) bool {
 	return r.named()
 }
 
-// Name takes the name in the call under way and reports whether that makes it a
+// Name takes the name in the call in progress and reports whether that makes it a
 // marker.
 func (r *Recognizer) Name(s string) bool {
 	r.name, r.hasName = s, true
@@ -157,5 +157,5 @@ func (r *Recognizer) named() bool {
 	return true
 }
 
-// Recognised reports whether the marker under way is recognised.
+// Recognised reports whether the marker in progress is recognised.
 func (r *Recognizer) Recognised() bool { return r.state == whole }

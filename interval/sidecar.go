@@ -34,7 +34,7 @@ type Given struct {
 //	rank,begin,end,id,name[,file,line]
 //
 // rank is a process or *. Times count from the first event of the run, in ticks,
-// or with a unit as ParseLength has it: 1.5ms. A field may stand in double quotes.
+// or with a unit as ParseLength has it: 1.5ms. A field may be in double quotes.
 // Empty lines, lines that begin with #, and a first line that begins with "rank"
 // are skipped. The result is in the order of processes, then of lines. Errors name
 // the line. Memory: 100 bytes for each line, and each name and file once.
@@ -125,7 +125,7 @@ func parseInstant(s string) (Length, error) {
 	return ParseLength(s)
 }
 
-var errQuote = errors.New("a field in quotes has no end, or text behind it")
+var errQuote = errors.New("a field in quotes has no end, or text after it")
 
 // fields splits a line at commas outside of double quotes; two of them in a field
 // in quotes are one.

@@ -65,7 +65,7 @@ func (p *Plan) Borders(process uint32) []Fixed {
 	for _, g := range list {
 		until(g.begin)
 		out = append(out, Fixed{T: g.begin, Of: g.index})
-		at, _ := slices.BinarySearchFunc(open, g, func(x, y given) int { // behind those that end later or with g
+		at, _ := slices.BinarySearchFunc(open, g, func(x, y given) int { // after those that end later or with g
 			if x.end >= y.end {
 				return -1
 			}

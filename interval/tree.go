@@ -16,7 +16,7 @@ const (
 	MaxLevel = 1 << 10
 )
 
-// None is no node.
+// None is not a node.
 const None uint32 = trace.Undefined
 
 // ErrTooMany says that a run has more than MaxNodes nodes.
@@ -38,12 +38,12 @@ const (
 	FormRegion                   // F6
 	FormParameter                // F7
 	FormParaver                  // F8
-	FormSidecar                  // F9: a table beside the trace
+	FormSidecar                  // F9: a table next to the trace
 	FormDerived                  // F10: time slices, or between operations
 	NumForms
 )
 
-// Key tells the children of a node apart. How an interval was marked is no part of
+// Key tells the children of a node apart. How an interval was marked is not a part of
 // its identity, but that derived ones are never the same as others.
 type Key struct {
 	ID   uint64

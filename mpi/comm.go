@@ -112,7 +112,7 @@ type Comm interface {
 
 // plane is the private side of a communicator: what Agree and TreeReduce are made of.
 type plane interface {
-	// sysSend and sysRecv are Send and Recv with a tag below 1024, beside the user's messages.
+	// sysSend and sysRecv are Send and Recv with a tag below 1024, next to the user's messages.
 	sysSend(b []byte, to, tag int) error
 	sysRecv(from, tag int) ([]byte, error)
 	// reduceMin returns the least v over all ranks. Collective.

@@ -71,7 +71,7 @@
 // Received messages belong to the receiver. What Bcast, Allgather and Gather return is shared by in-process
 // ranks and must not be modified.
 //
-// Memory: received bytes once; on MPI the pending heads (4 KiB per long message that is under way), and for
+// Memory: received bytes once; on MPI the pending heads (4 KiB per long message that is in progress), and for
 // gather and alltoall of at most 1 GiB in total one contiguous copy. In-process: about 0.3 KiB per rank and the
 // goroutine's stack; each collective call one copy of what every rank contributes; Alltoall one copy of all parts.
 //

@@ -50,7 +50,7 @@ func checkLaunch(size int) error {
 	if n <= 1 || size > 1 {
 		return nil
 	}
-	return errf("init", ErrLaunch, "the launcher started %d processes, but each of them stands alone with %s; "+
+	return errf("init", ErrLaunch, "the launcher started %d processes, but each of them is alone with %s; "+
 		"use the launcher of that library, or build for the launcher's", n, LibraryVersion())
 }
 

@@ -47,7 +47,7 @@ type library struct {
 	nextID    int
 	open      []*Request      // started and not complete: keeps their memory alive
 	waiting   []*mpiPlane     // with pending receives
-	moving    int             // MPI messages of open that are under way: heads, pieces of bodies
+	moving    int             // MPI messages of open that are in progress: heads, pieces of bodies
 	crowded   bool            // more ranks than processors: waiting takes them away from somebody
 	allRung   bool            // every rank of the job rings a bell here
 	abandoned []C.MPI_Request // barriers that were given up

@@ -103,7 +103,7 @@ func (c *mpiComm) bcast(b []byte, root int) ([]byte, error) {
 	return b, nil
 }
 
-// concat puts parts one behind the other, as layout places them.
+// concat puts parts one after the other, as layout places them.
 func concat(parts [][]byte) (block []byte, counts, at []int32) {
 	block = make([]byte, 0, totalLen(parts))
 	counts, at = make([]int32, len(parts)), make([]int32, len(parts))

@@ -129,7 +129,7 @@ func (c *mpiComm) gatherParts(b []byte, lens []int64, root int, one bool) ([][]b
 	return parts, nil
 }
 
-// layout places parts of the given lengths, at most one chunk together, one behind the other.
+// layout places parts of the given lengths, at most one chunk together, one after the other.
 func layout(lens []int64) (block []byte, parts [][]byte, counts, at []int32) {
 	if lens == nil {
 		return nil, nil, nil, nil

@@ -18,7 +18,7 @@ import (
 //	body   system plane, body tag      the remaining bytes, in pieces of at most chunk bytes
 //
 // The head is longer than any short message, which tells it apart. Wildcards and order are decided by heads alone. The
-// body's tag is unique among the long messages that a rank has under way, so that bodies cannot be confused even when
+// body's tag is unique among the long messages that a rank has in progress, so that bodies cannot be confused even when
 // several goroutines receive at once; its pieces have known lengths and are received in place.
 const headBytes = 16 + headSize
 
@@ -28,9 +28,9 @@ type libRequest struct {
 	plane     int
 	from, tag int             // what a receive accepts
 	matched   bool            // a receive has its message
-	handles   []C.MPI_Request // operations under way; nil entries do not occur
+	handles   []C.MPI_Request // operations in progress; nil entries do not occur
 	head      []byte          // a long message's head, or the whole of a short one
-	inBody    bool            // a receive's body pieces are under way
+	inBody    bool            // a receive's body pieces are in progress
 	pin       runtime.Pinner
 	slot      int // place in library.open
 }
@@ -65,7 +65,7 @@ func (l *library) progress() {
 		p.match()
 		return len(p.pending) == 0
 	})
-	for i := len(l.open) - 1; i >= 0; i-- { // step removes at most the request at i, and fills its place from behind
+	for i := len(l.open) - 1; i >= 0; i-- { // step removes at most the request at i, and fills its place from after
 		l.open[i].lib.step(l.open[i])
 	}
 }
@@ -224,7 +224,7 @@ func (c *mpiComm) gotHead(r *Request) {
 	C.cop_ring(c.node[r.st.Source]) // the sender may have to go on
 }
 
-// started keeps an operation that is under way.
+// started keeps an operation that is in progress.
 func (q *libRequest) started(req C.MPI_Request) {
 	q.handles = append(q.handles, req)
 	q.c.l.moving++

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// sharedFile is the one open file behind the Files of all in-process ranks.
+// sharedFile is the one open file after the Files of all in-process ranks.
 type sharedFile struct {
 	f    *os.File
 	once sync.Once

@@ -50,14 +50,14 @@ type Note struct {
 }
 
 // Observe returns a communicator that does what c does and tells note of every call that succeeded, after its end and in
-// the goroutine that made it. Communicators made from it are observed too. It may be used beside c.
+// the goroutine that made it. Communicators made from it are observed too. It may be used next to c.
 func Observe(c Comm, note func(Note)) Comm {
 	nothing := func() {}
 	return ObserveCalls(c, func(OpKind) func() { return nothing }, note)
 }
 
 // ObserveCalls is Observe that calls begin, too, before every call that can wait for other ranks or for a file, and what
-// begin returned behind it.
+// begin returned after it.
 func ObserveCalls(c Comm, begin func(OpKind) (end func()), note func(Note)) Comm {
 	return &observed{Comm: c, begin: begin, note: note, made: new(int)}
 }

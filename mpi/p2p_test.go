@@ -16,7 +16,7 @@ func testBarrier(t *rankTest, c Comm) {
 	}
 }
 
-// A barrier that one rank gives up must not hold up the others, nor shift the collectives behind it.
+// A barrier that one rank gives up must not hold up the others, nor shift the collectives after it.
 func testBarrierGivenUp(t *rankTest, c Comm) {
 	for i := range 5 {
 		ctx, cancel := context.WithCancel(context.Background())

@@ -59,7 +59,7 @@ func treeClimb[T any](c Comm, v T, enc func(T) ([]byte, error), dec func([]byte)
 	return v, failed
 }
 
-// treeSend sends one encoding and a byte behind it, which says whether it is one (1) or missing because this rank failed (0).
+// treeSend sends one encoding and a byte after it, which says whether it is one (1) or missing because this rank failed (0).
 func treeSend(sys plane, b []byte, to, level int, ok bool) error {
 	if ok {
 		b = append(b[:len(b):len(b)], 1)

@@ -26,7 +26,7 @@ func decSpan(b []byte) (s span, err error) {
 
 func mergeSpan(a, b span) (span, error) {
 	if a.to != b.from {
-		return a, fmt.Errorf("%d..%d is no neighbour of %d..%d", a.from, a.to, b.from, b.to)
+		return a, fmt.Errorf("%d..%d is not a neighbour of %d..%d", a.from, a.to, b.from, b.to)
 	}
 	return span{a.from, b.to, a.load + b.load}, nil
 }

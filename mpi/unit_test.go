@@ -45,7 +45,7 @@ func TestLaunched(t *testing.T) {
 			}
 			err := checkLaunch(1)
 			if (k.size > 1) != errors.Is(err, ErrLaunch) {
-				t.Errorf("a rank that stands alone: %v", err)
+				t.Errorf("a rank that is alone: %v", err)
 			}
 			if err := checkLaunch(k.size); k.size > 1 && err != nil {
 				t.Errorf("all ranks together: %v", err)

@@ -38,7 +38,7 @@ func TestRanges(t *testing.T) {
 		{"no empty range", []uint64{100, 1, 1}, 3, []Range{{0, 1}, {1, 2}, {2, 3}}},
 		{"more workers", []uint64{3, 4}, 4, []Range{{0, 1}, {1, 2}, {2, 2}, {2, 2}}},
 		{"more than sums hold", []uint64{top, top, top, top}, 2, []Range{{0, 2}, {2, 4}}},
-		{"largest beside smallest", []uint64{top, 1, 1, top}, 2, []Range{{0, 2}, {2, 4}}},
+		{"largest next to smallest", []uint64{top, 1, 1, top}, 2, []Range{{0, 2}, {2, 4}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if d := cmp.Diff(c.want, Ranges(c.weights, c.n)); d != "" {

@@ -21,7 +21,7 @@ type Cost struct {
 }
 
 // Teams cuts the locations into ranges, as Ranges does, and gives locations that are heavier than an even share a team
-// where that makes the costliest rank cheaper. Helpers are the ranks behind those that hold something. A rank helps one
+// where that makes the costliest rank cheaper. Helpers are the ranks after those that hold something. A rank helps one
 // team.
 func Teams(weights []uint64, n int, c Cost) ([]Range, []Team) {
 	ranges := Ranges(weights, n)

@@ -31,7 +31,7 @@ func TestCountersText(t *testing.T) {
 	}
 }
 
-// TestCounters records counters of the kernel, which it has without hardware too: they stand before every enter and leave, grow,
+// TestCounters records counters of the kernel, which it has without hardware too: they are before every enter and leave, grow,
 // and other tools read them.
 func TestCounters(t *testing.T) {
 	l := libraries(t)[0]
@@ -72,7 +72,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// metered fails unless the counters of a location stand before every enter and leave, and do not shrink.
+// metered fails unless the counters of a location are before every enter and leave, and do not shrink.
 func metered(t *testing.T, src trace.Source, p trace.P) {
 	t.Helper()
 	s, err := src.Stream(p)

@@ -183,7 +183,7 @@ func (g *generator) entered(h hook) {
 	}
 }
 
-// left writes the parts of a hook that come behind the call, if there was memory for its arrays.
+// left writes the parts of a hook that come after the call, if there was memory for its arrays.
 func (g *generator) left(h hook, room []string) {
 	if len(room) > 0 {
 		g.line("\tif (%s) {", strings.Join(room, " && "))
@@ -229,7 +229,7 @@ func orVoid(list []string) string {
 }
 
 // wrapFortran makes the wrappers of the Fortran bindings: all arguments are addresses, and characters have their length
-// behind the last argument. What the hook names is converted from the Fortran form.
+// after the last argument. What the hook names is converted from the Fortran form.
 func (g *generator) wrapFortran(p *prototype, id int) {
 	var decl, pass, types []string
 	hidden := 0

@@ -52,7 +52,7 @@ func hookOf(p *prototype) hook {
 	}
 	switch name {
 	case "Comm_free", "Comm_disconnect":
-		return hook{ // behind the call another thread may have its handle
+		return hook{ // after the call another thread may have its handle
 			before: "const uint64_t old_comm = cr_comm_gone(comm);",
 			failed: "if (old_comm)\n\t\t\tcr_comm_is(*comm, old_comm);",
 		}

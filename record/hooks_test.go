@@ -317,7 +317,7 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestThreadsAtExit records a program that ends while threads are in MPI: all that stands in the files is whole.
+// TestThreadsAtExit records a program that ends while threads are in MPI: all that is in the files is whole.
 func TestThreadsAtExit(t *testing.T) {
 	for _, l := range libraries(t) {
 		t.Run(l.cc, func(t *testing.T) {

@@ -36,7 +36,7 @@ func findProgram(ctx context.Context, command []string) (name string, k kind, er
 	return command[i], k, nil
 }
 
-// ProgramAt returns the place in a command of the MPI program: what is before it is its launcher, what is behind it its arguments.
+// ProgramAt returns the place in a command of the MPI program: what is before it is its launcher, what is after it its arguments.
 func ProgramAt(ctx context.Context, command []string) (int, error) {
 	i, _, err := programAt(ctx, command)
 	return i, err

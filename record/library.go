@@ -20,7 +20,7 @@ import (
 //go:embed runtime/*.c runtime/*.h replayer/*.c replayer/*.h
 var runtime embed.FS
 
-// product is a library that is made: from which sources, beside the wrappers.
+// product is a library that is made: from which sources, next to the wrappers.
 type product struct {
 	name     string
 	generate func(header string) ([]string, error)

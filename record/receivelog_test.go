@@ -95,7 +95,7 @@ func TestReceiveLog(t *testing.T) {
 	}
 }
 
-// TestReceiveLogTime compares when messages come with when their calls end: writing a log is no computation of the program, so it
+// TestReceiveLogTime compares when messages come with when their calls end: writing a log is not a computation of the program, so it
 // belongs to the call.
 func TestReceiveLogTime(t *testing.T) {
 	l := libraries(t)[0]

@@ -49,7 +49,7 @@ type Replay struct {
 	vectors []Vector // of the replays that count
 }
 
-// Comparison is the vector of a normal run beside that of the replay.
+// Comparison is the vector of a normal run next to that of the replay.
 type Comparison struct {
 	Vector   string  `json:"vector"`
 	Segments int     `json:"segments"`
@@ -211,7 +211,7 @@ func (r *Replay) readEnd(path string) error {
 	return err
 }
 
-// compare puts vectors of normal runs of the same process beside that of the replay. A folder stands for the file of the rank in it.
+// compare puts vectors of normal runs of the same process next to that of the replay. A folder stands for the file of the rank in it.
 func (r *Replay) compare(paths []string) error {
 	if len(paths) == 0 || r.Vector == "" {
 		return nil

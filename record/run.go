@@ -26,7 +26,7 @@ type Options struct {
 	Compiler string   // wrapper of the program's MPI library; "" to find it
 	Cache    string   // folder of compiled recorders
 	Bytes    int64    // most bytes of the archive, of which every process has the same share; 0: no limit
-	Keep     bool     // keep the recording beside the archive
+	Keep     bool     // keep the recording next to the archive
 	CPUTime  bool     // write the processor time between calls: vectors/R.csv
 	Counters []string // of the processor and the kernel, at every enter and leave, by the names that perf gives them
 	Log      LogOptions
@@ -68,7 +68,7 @@ func written(err error) error {
 var ErrNothing = errors.New("nothing was recorded")
 
 // Run starts the command with the recorder in every rank, waits for it and makes the archive, also of a run that failed.
-// Once the command ran, the result has its status, also beside an error.
+// Once the command ran, the result has its status, also next to an error.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	counters, err := countersText(o.Counters)
 	if err != nil {
@@ -138,7 +138,7 @@ func sessions(raw string) string {
 	if _, err := os.Stat(filepath.Join(raw, "sessions")); err != nil {
 		return ""
 	}
-	return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init beside it"
+	return ": it begins MPI by MPI_Session_init alone, which is not recorded; call MPI_Init next to it"
 }
 
 // prepare makes the folder for the processes. An older archive or recording is never touched.
@@ -205,9 +205,9 @@ func Finish(output string, keep bool) (*Result, error) {
 		return nil, err
 	}
 	if _, err := os.Lstat(anchor); err == nil {
-		return nil, fmt.Errorf("%s: %w: the recording beside it was made an archive before", anchor, ErrExists)
+		return nil, fmt.Errorf("%s: %w: the recording next to it was made an archive before", anchor, ErrExists)
 	}
-	// Without the anchor, which is written last, the rest is no archive.
+	// Without the anchor, which is written last, the rest is not an archive.
 	if err := errors.Join(os.RemoveAll(filepath.Join(output, "traces")), os.RemoveAll(filepath.Join(output, "traces.def"))); err != nil {
 		return nil, written(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestSession records programs with MPI sessions: with MPI_Init beside them as ever, else the user is told why not.
+// TestSession records programs with MPI sessions: with MPI_Init next to them as ever, else the user is told why not.
 func TestSession(t *testing.T) {
 	found := false
 	for _, l := range libraries(t) {

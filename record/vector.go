@@ -94,7 +94,7 @@ const (
 	vectorRow   = 24
 )
 
-// ErrVector says that a file is no computation vector.
+// ErrVector says that a file is not a computation vector.
 var ErrVector = errors.New("no computation vector")
 
 // vectorHeader are the columns of a vector as CSV.

@@ -14,7 +14,7 @@ import (
 // ErrSubmit is what every error of Submit is.
 var ErrSubmit = errors.New("submit")
 
-// scheduler is what differs between schedulers beside the template of their scripts. Each command reads a script from its
+// scheduler is what differs between schedulers next to the template of their scripts. Each command reads a script from its
 // standard input and prints the job's number.
 type scheduler struct {
 	name         string
@@ -52,7 +52,7 @@ var schedulers = []scheduler{
 	{name: "mpirun"},
 }
 
-// Schedulers are the names that a site file may give; the last one is no scheduler, but mpirun alone.
+// Schedulers are the names that a site file may give; the last one is not a scheduler, but mpirun alone.
 func Schedulers() []string {
 	var names []string
 	for _, s := range schedulers {

@@ -28,7 +28,7 @@ type Job struct {
 	Resumable bool
 	// Note says in one line what the job is for and how it was sized.
 	Note string
-	// Foreign says that the command is no program of this tool: nothing is known about its memory.
+	// Foreign says that the command is not a program of this tool: nothing is known about its memory.
 	Foreign bool
 }
 
@@ -105,7 +105,7 @@ func (j *Job) launcher(site *Site) []string {
 // edits are the lines of a script that a person has to look at where nothing is known about the machine.
 func edits(scheduler string) []string {
 	list := []string{
-		"partition or queue, account and other options of the site, beside those above",
+		"partition or queue, account and other options of the site, next to those above",
 		"module load ...   the MPI library that coppice was built with",
 	}
 	if scheduler == "mpirun" {

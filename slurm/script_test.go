@@ -156,7 +156,7 @@ func TestScriptWords(t *testing.T) {
 			t.Errorf("%s: the launcher gets %q", v.name, words)
 		}
 		if files, err := filepath.Glob(filepath.Join(dir, "*")); err != nil || len(files) != 1 {
-			t.Errorf("%s: %v beside the words, %v", v.name, files, err)
+			t.Errorf("%s: %v next to the words, %v", v.name, files, err)
 		}
 	}
 }

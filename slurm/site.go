@@ -139,7 +139,7 @@ func (s *Site) checks() []siteCheck {
 	}
 }
 
-// isName tells whether text can stand in a directive of any scheduler as it is.
+// isName tells whether text can be in a directive of any scheduler as it is.
 func isName(text string) bool {
 	return text != "" && text[0] != '-' && !strings.ContainsFunc(text, func(r rune) bool {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("._+:@%/-", r)

@@ -20,7 +20,7 @@ const (
 	DefaultGoal = 15 * time.Minute
 
 	baseMemory  = 128 << 20 // runtime, MPI library, buffers
-	unitMemory  = 256 << 20 // chunk buffers, pages and the graph of the location under way
+	unitMemory  = 256 << 20 // chunk buffers, pages and the graph of the location in progress
 	storeMemory = 512 << 20 // segments that stay in memory
 	ownShare    = 0.8       // of what the job asks for; the rest is the MPI library's and the page cache's
 	nodeShare   = 0.9       // of a node's memory for jobs
@@ -61,7 +61,7 @@ type Size struct {
 	RanksPerNode int           `json:"ranks_per_node"`
 	Memory       int64         `json:"memory_per_rank"` // bytes of --mem
 	Slot         int64         `json:"slot_per_rank"`   // bytes that the job asks for
-	Disk         uint64        `json:"disk"`            // bytes beside the input, at most, 0: not known
+	Disk         uint64        `json:"disk"`            // bytes next to the input, at most, 0: not known
 	Result       uint64        `json:"-"`               // bytes of the result, 0: not known
 	Time         time.Duration `json:"-"`
 	Computed     time.Duration `json:"-"` // without reserve
@@ -156,7 +156,7 @@ func (z *Size) ranks(w *Work, site *Site, goal time.Duration) {
 
 func (z *Size) memory(w *Work) {
 	need := int64(baseMemory+unitMemory) + w.Definitions
-	z.MemoryBound = "definitions and one location under way"
+	z.MemoryBound = "definitions and one location in progress"
 	if w.Least > need {
 		need, z.MemoryBound = w.Least, "the events of the longest location"
 	}

@@ -66,12 +66,12 @@ func TestFitMemory(t *testing.T) {
 		unfit   bool
 		perNode int
 	}{
-		{"cores", func(*Work, *Site) {}, 3, "cores", "definitions and one location under way", false, 128},
-		{"memory", func(_ *Work, s *Site) { s.Memory = 128 }, 4, "memory", "definitions and one location under way", false, 92},
+		{"cores", func(*Work, *Site) {}, 3, "cores", "definitions and one location in progress", false, 128},
+		{"memory", func(_ *Work, s *Site) { s.Memory = 128 }, 4, "memory", "definitions and one location in progress", false, 92},
 		{"events", func(w *Work, _ *Site) { w.Least = 24e9 }, 21, "memory", "the events of the longest location", false, 16},
 		{"too large", func(w *Work, _ *Site) { w.Least = 1e12 }, 333, "memory", "the events of the longest location", true, 1},
-		{"no memory known", func(_ *Work, s *Site) { s.Memory = 0 }, 3, "cores", "definitions and one location under way", false, 128},
-		{"nothing known", func(_ *Work, s *Site) { s.Cores = 0 }, 0, "", "definitions and one location under way", false, 0},
+		{"no memory known", func(_ *Work, s *Site) { s.Memory = 0 }, 3, "cores", "definitions and one location in progress", false, 128},
+		{"nothing known", func(_ *Work, s *Site) { s.Cores = 0 }, 0, "", "definitions and one location in progress", false, 0},
 	} {
 		w, site := big20()
 		c.change(w, site)

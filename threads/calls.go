@@ -43,7 +43,7 @@ func (r *Roles) Outline(calls Calls, region, serial func(s Span)) error {
 	return calls.Err()
 }
 
-// Busy returns how long a thread works in each of the regions, which lie behind
+// Busy returns how long a thread works in each of the regions, which lie after
 // each other. What it waits there for locks counts as work as far as the first thread waits
 // for them too: this is time that the process has lost already.
 func (r *Roles) Busy(calls Calls, regions []Span) ([]uint64, error) {
@@ -106,7 +106,7 @@ type clock struct {
 	regions []Span
 	works   []uint64 // by region
 	waits   []uint64
-	next    int // the first region that does not lie behind
+	next    int // the first region that does not lie after
 }
 
 // unwind ends the innermost calls until depth are open.

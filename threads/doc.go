@@ -37,5 +37,5 @@
 // # Memory
 //
 // 24 bytes for each parallel region of the process in hand, 16 more for its
-// sums, 16 for the thread under way, and 16 per open call.
+// sums, 16 for the thread in progress, and 16 per open call.
 package threads

@@ -79,7 +79,7 @@ type Team struct {
 	Count uint32
 }
 
-// TeamOf returns the CPU threads of a process, which stand before its other locations.
+// TeamOf returns the CPU threads of a process, which are before its other locations.
 func TeamOf(d *trace.Definitions, process int) Team {
 	p := d.Processes()[process]
 	t := Team{First: p.First}

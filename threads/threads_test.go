@@ -191,7 +191,7 @@ func outer(open []uint32) uint32 {
 	return function
 }
 
-// begins says whether an outermost parallel region begins at tick t, behind from.
+// begins says whether an outermost parallel region begins at tick t, after from.
 func begins(h *thread, t, from uint64) bool {
 	if t == from {
 		return false

@@ -99,7 +99,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	}
 }
 
-// marshal makes JSON whose texts can be shown: control characters, and those that turn around the text beside them, are
+// marshal makes JSON whose texts can be shown: control characters, and those that turn around the text next to them, are
 // U+FFFD there. Names in traces may have both.
 func marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v)

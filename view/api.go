@@ -16,7 +16,7 @@ import (
 //
 //	v=VERSION    Meta.Version. With it an answer is immutable and cached for ever; without it is checked again each
 //	             time. Another version than the server's is status 409: reload the page.
-//	run=0|1      the run, or the predicted one beside it (Meta.Runs); default 0
+//	run=0|1      the run, or the predicted one next to it (Meta.Runs); default 0
 //	t=A..B       span [A, B) in ticks, decimal; one of the two may be left out
 //	ranks=SET    processes: 0-3,8,16-31:4 or comm:NAME or node:N; default all
 //	loc=L        a location by its number, 0 to RunMeta.Locations-1: the row of the timeline
@@ -175,9 +175,9 @@ type Location struct {
 //	     u8  calls[R*B]     0: no call begins here; else 1 + floor(log2(number that begin)), 33 at most
 //	     u8  flags[R*B]     1 marker calls (known where calls were read); 2 exact: shares and calls are those of this very bin; 4 coarse: copied from the
 //	                        bin of the pyramid around it, which is wider: zoom in; 8 the row could not be read
-//	     (R*B is a multiple of 512, so every plane begins at a multiple of 512 behind byte 64)
+//	     (R*B is a multiple of 512, so every plane begins at a multiple of 512 after byte 64)
 //	then spans, if flag 1, column by column, sorted by row, then begin, outer calls first:
-//	     f64 begin[S], f64 end[S]   ticks behind the begin of the tile; not clipped: begin may be below 0
+//	     f64 begin[S], f64 end[S]   ticks after the begin of the tile; not clipped: begin may be below 0
 //	     f64 n[S]                   row number of the call, for api/at
 //	     u32 region[S]
 //	     u16 row[S], u16 depth[S]   row of the tile; number of open calls around it

@@ -170,7 +170,7 @@ type Classes struct {
 	Groups  []report.ClassGroup `json:"groups"`
 }
 
-// Compare is the answer of api/compare: the predicted run beside the measured one, in seconds as the clocks differ.
+// Compare is the answer of api/compare: the predicted run next to the measured one, in seconds as the clocks differ.
 type Compare struct {
 	Runs []CompareRun `json:"runs"` // measured, predicted
 	// Ranks has both runs' time by columns of ranks (at most 1000), in seconds.
@@ -198,7 +198,7 @@ type CompareItem struct {
 // CompareSeries is one component by column, of both runs.
 type CompareSeries struct {
 	Item      string    `json:"item"`
-	Class     int       `json:"class"` // of time in tiles, whose colour it has; -1: no part of the time beside the others
+	Class     int       `json:"class"` // of time in tiles, whose colour it has; -1: no part of the time next to the others
 	Measured  []float64 `json:"measured"`
 	Predicted []float64 `json:"predicted"`
 }

@@ -68,7 +68,7 @@ func (s *Server) arrow(ctx context.Context, p *params) (any, error) {
 	}}, nil
 }
 
-// stream sends a stream. An error behind its first bytes breaks the connection, so that nobody takes a part for all.
+// stream sends a stream. An error after its first bytes breaks the connection, so that nobody takes a part for all.
 func (t *turn) stream(r *http.Request, x stream) error {
 	if r.Method == http.MethodHead {
 		t.w.Header().Set("Content-Type", x.mediaType)

@@ -57,7 +57,7 @@ func TestArrow(t *testing.T) {
 	})
 }
 
-// TestStreamBreaks: an error before the first byte is an answer, behind it the connection breaks.
+// TestStreamBreaks: an error before the first byte is an answer, after it the connection breaks.
 func TestStreamBreaks(t *testing.T) {
 	s := serving(t, generated(t, generatedSpecs[0]))
 	for _, begins := range []bool{false, true} {

@@ -79,7 +79,7 @@ func (x *run) stackAt(to *At, p trace.P, n uint64) error {
 	return x.neighbours(to, a)
 }
 
-// neighbours fills the calls that begin before and behind the innermost one, or the time.
+// neighbours fills the calls that begin before and after the innermost one, or the time.
 func (x *run) neighbours(to *At, a *xtf.Array) error {
 	var before, behind uint64
 	if len(to.Stack) > 0 {
@@ -132,7 +132,7 @@ func (x *run) about(to *At, p trace.P) error {
 	return err
 }
 
-// behind is the tick after t.
+// after is the tick after t.
 func behind(t uint64) uint64 { return max(t, t+1) }
 
 // within visits the rows of a type that begin in a call.
@@ -196,7 +196,7 @@ func (x *run) fileOpOf(to *At, p trace.P, c *Call) error {
 	})
 }
 
-// fileName is the name of the file behind a handle, "" where the trace does not tell.
+// fileName is the name of the file after a handle, "" where the trace does not tell.
 func (x *run) fileName(handle uint32) string {
 	for i := range x.Defs.IoHandles {
 		if h := &x.Defs.IoHandles[i]; h.Ref == handle {

@@ -50,7 +50,7 @@ func bundle(files fs.FS, main string) (string, error) {
 	return b.String(), nil
 }
 
-// inOrder lists modules so that each stands behind those that it imports.
+// inOrder lists modules so that each is after those that it imports.
 func inOrder(main string, imports map[string][]string) ([]string, error) {
 	var order []string
 	onPath := map[string]bool{}

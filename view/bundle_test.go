@@ -81,7 +81,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestBundleOrder puts modules behind those they import, and finds circles.
+// TestBundleOrder puts modules after those they import, and finds circles.
 func TestBundleOrder(t *testing.T) {
 	got, err := inOrder("a", map[string][]string{"a": {"b", "c"}, "b": {"d"}, "c": {"b", "d"}})
 	if err != nil || strings.Join(got, "") != "dbca" {

@@ -130,7 +130,7 @@ func (r *readings) before(n uint64) error {
 	})
 }
 
-// value is the value of a row of the metric; what is no number is none.
+// value is the value of a row of the metric; what is not a number is none.
 func (r *readings) value(row []byte) (float64, bool) {
 	var m xtf.Metric
 	m.Load(row)

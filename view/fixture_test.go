@@ -89,7 +89,7 @@ func generated(t testing.TB, spec string) string {
 	})
 }
 
-// realTrace returns the file of a collected trace beside the repository.
+// realTrace returns the file of a collected trace next to the repository.
 func realTrace(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -102,7 +102,7 @@ func realTrace(t testing.TB, name string) string {
 		}
 		up := filepath.Dir(dir)
 		if up == dir {
-			t.Skip("no folder shared/traces beside the repository")
+			t.Skip("no folder shared/traces next to the repository")
 		}
 		dir = up
 	}

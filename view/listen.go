@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// DefaultPort is tried first, then the ones behind it.
+// DefaultPort is tried first, then the ones after it.
 const (
 	DefaultPort = 8411
 	morePorts   = 32
@@ -77,7 +77,7 @@ func (p *Place) addTCP(l net.Listener, host string) {
 func (p *Place) addSocket(path string) error {
 	if st, err := os.Lstat(path); err == nil {
 		if st.Mode()&fs.ModeSocket == 0 {
-			return fmt.Errorf("%s: %w, and it is no socket", path, fs.ErrExist)
+			return fmt.Errorf("%s: %w, and it is not a socket", path, fs.ErrExist)
 		}
 		if c, err := net.Dial("unix", path); err == nil {
 			c.Close()
@@ -150,7 +150,7 @@ func (s *Server) Serve(ctx context.Context, p *Place, idle time.Duration) error 
 	last, done := context.WithTimeout(context.Background(), lastAnswers)
 	defer done()
 	if e := h.Shutdown(last); e != nil {
-		e = h.Close() // answers under way took too long
+		e = h.Close() // answers in progress took too long
 		err = errors.Join(err, e)
 	}
 	if errors.Is(err, http.ErrServerClosed) {

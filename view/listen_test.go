@@ -68,7 +68,7 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestSockets: what is no socket stays, a socket without a server is replaced.
+// TestSockets: what is not a socket stays, a socket without a server is replaced.
 func TestSockets(t *testing.T) {
 	dir, err := os.MkdirTemp("", "view")
 	if err != nil {

@@ -124,7 +124,7 @@ func (q *step) answer(ctx context.Context, t, n uint64) (*NextEvent, error) {
 	return v, err
 }
 
-// search returns the first wanted row at or behind n, or the last one before n.
+// search returns the first wanted row at or after n, or the last one before n.
 func (q *step) search(ctx context.Context, n uint64) (at uint64, found bool, err error) {
 	end := q.a.Len()
 	if q.want == nil {

@@ -158,7 +158,7 @@ func (x *run) classOf(process uint32) int {
 	return int(list[process].Class)
 }
 
-// end is the tick behind the last event.
+// end is the tick after the last event.
 func (x *run) end() uint64 { return max(x.last, x.last+1) }
 
 // region is the index of a region by its reference, -1 for none.

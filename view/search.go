@@ -19,7 +19,7 @@ const (
 	longestBins = 256 // of the run, of each the longest call
 )
 
-// find is a search under way.
+// find is a search in progress.
 type find struct {
 	x     *run
 	limit int

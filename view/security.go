@@ -15,7 +15,7 @@ import (
 // tokenBytes is the length of a random token: 256 bits.
 const tokenBytes = 32
 
-// NewToken returns a random token that can stand in a URL.
+// NewToken returns a random token that can be in a URL.
 func NewToken() (string, error) {
 	b := make([]byte, tokenBytes)
 	if _, err := rand.Read(b); err != nil {

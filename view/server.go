@@ -23,7 +23,7 @@ var embedded embed.FS
 type Options struct {
 	Tool  string   // version of coppice
 	Base  string   // path below which the server is seen, "" or "/some/path"
-	Hosts []string // names accepted in Host beside localhost and loopback addresses, without port
+	Hosts []string // names accepted in Host next to localhost and loopback addresses, without port
 	Token string   // what a request must show; empty: a random one
 
 	SendBytes int64 // bound of answers that wait for their readers; 0: 64 MiB

@@ -179,7 +179,7 @@ func (s *Server) staticTile(ctx context.Context, name string) (string, error) {
 	}
 	b, ok := v.(raw)
 	if !ok {
-		return "", fmt.Errorf("tile %s is no tile", name)
+		return "", fmt.Errorf("tile %s is not a tile", name)
 	}
 	var out bytes.Buffer
 	z, err := gzip.NewWriterLevel(&out, gzip.DefaultCompression)

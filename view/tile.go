@@ -25,7 +25,7 @@ const (
 	tileHead  = 64 // bytes
 )
 
-// Flags of a tile, of a bin, and of a call, as they stand in an answer.
+// Flags of a tile, of a bin, and of a call, as they are in an answer.
 const (
 	tileHasSpans = 1 << iota
 	tileIsExact
@@ -45,13 +45,13 @@ const (
 	spanCut    = 4
 )
 
-// noRegion stands in a bin where nothing was recorded.
+// noRegion is in a bin where nothing was recorded.
 const noRegion = math.MaxUint32
 
 // grid is where a tile lies: 512 bins of 1<<shift ticks from begin on, and rows of so many locations each.
 type grid struct {
 	begin  uint64
-	end    uint64 // of the last bin; the largest tick where it lies behind
+	end    uint64 // of the last bin; the largest tick where it lies after
 	shift  int
 	f      uint8 // rows are groups of 16^f locations
 	first  trace.P
@@ -100,7 +100,7 @@ func (x *run) parseTile(text string) (*grid, error) {
 // bin is the bin of a tick of the tile.
 func (g *grid) bin(t uint64) int { return int((t - g.begin) >> g.shift) }
 
-// picture is a tile under way: planes of rows*512 values, and calls.
+// picture is a tile in progress: planes of rows*512 values, and calls.
 type picture struct {
 	grid
 	region []uint32

@@ -95,7 +95,7 @@ func widened(share uint8, width, part uint64) uint8 {
 // callsByte is 0 for none, else one more than the logarithm.
 func callsByte(n uint64) uint8 { return uint8(min(bits.Len64(n), 33)) }
 
-// regionWord is a region's index as it stands in a tile.
+// regionWord is a region's index as it is in a tile.
 func (x *run) regionWord(ref uint32) uint32 {
 	if i := x.region(ref); i >= 0 {
 		return uint32(i)
@@ -137,7 +137,7 @@ func (m *mixer) add(t *picture, i, bin int, r *xtf.Tile, region uint32, class in
 	m.calls += uint64(r.Rows)
 }
 
-// flush writes the bin under way.
+// flush writes the bin in progress.
 func (m *mixer) flush(t *picture, i int) {
 	if !m.any {
 		return

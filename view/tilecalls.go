@@ -64,13 +64,13 @@ type walker struct {
 	stack []frame // innermost last; what is around the first one is read when that ends
 	err   error
 
-	bin   int // under way, -1 none
+	bin   int // in progress, -1 none
 	parts []part
 	begun uint64
 	mark  bool
 }
 
-// part is the ticks of a region in the bin under way.
+// part is the ticks of a region in the bin in progress.
 type part struct {
 	region uint32
 	class  int
@@ -242,7 +242,7 @@ func (w *walker) add(f *frame, ticks uint64) {
 	w.parts = append(w.parts, part{f.region, f.class, ticks})
 }
 
-// move makes b the bin under way.
+// move makes b the bin in progress.
 func (w *walker) move(b int) {
 	if b != w.bin {
 		w.flush()
@@ -250,7 +250,7 @@ func (w *walker) move(b int) {
 	}
 }
 
-// flush writes the bin under way.
+// flush writes the bin in progress.
 func (w *walker) flush() {
 	if w.bin < 0 || w.bin >= tileBins {
 		return

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Bounds of what is under way. All that answers takes its turn from turns; nothing else does.
+// Bounds of what is in progress. All that answers takes its turn from turns; nothing else does.
 const (
 	maxWaiting  = 256              // requests that wait for their turn; more are refused
 	chunkBytes  = 64 << 10         // of an answer, written at a time
@@ -75,7 +75,7 @@ func (s *turns) take(w http.ResponseWriter, r *http.Request) (*turn, error) {
 	return t, t.wait(r.Context(), maxWaiting)
 }
 
-// wait waits for a turn behind at most so many others.
+// wait waits for a turn after at most so many others.
 func (t *turn) wait(ctx context.Context, most int) error {
 	s := t.of
 	s.mu.Lock()

@@ -215,7 +215,7 @@ func TestStalledEnd(t *testing.T) {
 		k, err = io.CopyN(io.Discard, r.Body, 1<<16)
 		n += k
 		if tries, status := served(t, func() net.Conn { return l.dial("127.0.0.1") }, "/api/arrow?max=1000000&ranks=0"); tries > 1 || status != 200 {
-			t.Errorf("behind %d bytes: status %d at request %d", n, status, tries)
+			t.Errorf("after %d bytes: status %d at request %d", n, status, tries)
 		}
 	}
 	if whole := ask(s, "arrow").Body.Len(); err != io.EOF || n != int64(whole) || n < 1<<19 {
@@ -293,7 +293,7 @@ func (u *unread) SetWriteDeadline(at time.Time) error {
 func (u *unread) Write([]byte) (int, error) { <-u.ended; return 0, os.ErrDeadlineExceeded }
 
 // TestRoom: what waits for its readers is bounded. Who needs room gets that of the reader that stalls for longest, a second
-// at least; nobody is ended before it, and without need only behind stallTime.
+// at least; nobody is ended before it, and without need only after stallTime.
 func TestRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newTurns(2, 8*leastHeld)

@@ -226,7 +226,7 @@ func TestAt(t *testing.T) {
 	})
 }
 
-// checkAbout compares what a point tells beside the stack.
+// checkAbout compares what a point tells next to the stack.
 func checkAbout(t *testing.T, x *run, p trace.P, path string, v *At) {
 	t.Helper()
 	if len(v.Stack) == 0 || v.Stack[0].Class == xtf.ShareOwn {
@@ -316,7 +316,7 @@ func checkNextByTime(t *testing.T, s *Server, rng *rand.Rand) {
 		before := answer[NextEvent](t, s, fmt.Sprintf("next?loc=%d&t=%d&kind=%s&step=-1", p, at, kind))
 		i := slices.IndexFunc(times, func(v uint64) bool { return v > at })
 		if after.Found != (i >= 0) || i >= 0 && after.N != uint64(i) {
-			t.Fatalf("%s behind %d on %d: %+v, want row %d", kind, at, p, after, i)
+			t.Fatalf("%s after %d on %d: %+v, want row %d", kind, at, p, after, i)
 		}
 		k := len(times) - 1
 		for k >= 0 && times[k] >= at {

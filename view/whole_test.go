@@ -275,7 +275,7 @@ func TestSearch(t *testing.T) {
 	})
 }
 
-// TestCompare puts a run beside itself.
+// TestCompare puts a run next to itself.
 func TestCompare(t *testing.T) {
 	file := generated(t, generatedSpecs[0])
 	s := serving(t, file, file)

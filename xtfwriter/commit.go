@@ -64,7 +64,7 @@ func FileID(sum [32]byte) (id [16]byte) {
 	return id
 }
 
-// commit is one Commit under way on one rank.
+// commit is one Commit in progress on one rank.
 type commit struct {
 	w     *Workspace
 	p     *Parts
@@ -88,7 +88,7 @@ type block struct {
 	crc uint32
 }
 
-// tempPath is where a commit of this epoch writes before the rename: beside the
+// tempPath is where a commit of this epoch writes before the rename: next to the
 // output, so that the rename stays in one file system.
 func (w *Workspace) tempPath() string {
 	return fmt.Sprintf("%s.out.%d", w.cfg.Output, w.lock.Epoch)
@@ -98,7 +98,7 @@ func (w *Workspace) tempPath() string {
 // its regions to the offset that an exclusive scan of the sizes gives it; rank 0
 // adds the whole run, sections, types, directory and footer; after everything is
 // synced and read back, rank 0 writes the superblock and renames. Collective: all
-// ranks return the same error, and then nothing stands under the output's name
+// ranks return the same error, and then nothing is under the output's name
 // that was not there before.
 //
 // Memory: 4 MiB for the write buffer, one region's page tables, 64 bytes for each

@@ -112,7 +112,7 @@ func everything(b []byte) ([]byte, error) {
 // place matches errors that say which part of the file is damaged.
 var place = regexp.MustCompile(`page \d+|region head at \d+|section of kind \d+|blob of kind \d+|footer|directory|directory row \d+`)
 
-// crash judges what a crash left: under the final name, if named, and beside it.
+// crash judges what a crash left: under the final name, if named, and next to it.
 type crash struct {
 	t    *testing.T
 	want []byte
@@ -278,7 +278,7 @@ func TestFailingDisk(t *testing.T) {
 	}
 }
 
-// TestEpochBesideOutput leaves a second name of the output beside it, as a crash
+// TestEpochBesideOutput leaves a second name of the output next to it, as a crash
 // between link and removal does: no later run writes through it.
 func TestEpochBesideOutput(t *testing.T) {
 	s := newCrashRun()

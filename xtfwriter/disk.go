@@ -9,11 +9,11 @@ import (
 	"path/filepath"
 )
 
-// disk is what a run asks of the file system beside the shared file. Tests record these calls, and fail them.
+// disk is what a run asks of the file system next to the shared file. Tests record these calls, and fail them.
 type disk interface {
 	// create makes a file of segments, which must not be there.
 	create(path string) (diskFile, error)
-	// replace writes a small file beside path, syncs it and renames it to path.
+	// replace writes a small file next to path, syncs it and renames it to path.
 	replace(path string, b []byte) error
 	// writeSync writes into a file that is there, and returns once it is stored.
 	writeSync(path string, b []byte, off int64) error
@@ -96,7 +96,7 @@ func readRegular(path string, most int64, damaged error) ([]byte, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() || st.Size() > most {
-		return nil, fmt.Errorf("%w: %s is no file of at most %d bytes", damaged, path, most)
+		return nil, fmt.Errorf("%w: %s is not a file of at most %d bytes", damaged, path, most)
 	}
 	return os.ReadFile(path)
 }

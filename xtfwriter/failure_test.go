@@ -15,7 +15,7 @@ import (
 var errUnit = errors.New("unit failed")
 
 // TestFailures lets one part of a run fail on one rank: all ranks must say so,
-// and nothing may stand under the output's name or be left beside it.
+// and nothing may be under the output's name or be left next to it.
 func TestFailures(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -178,7 +178,7 @@ func TestBegin(t *testing.T) {
 		}, false, nil},
 		{"empty lock of a full disk", func(_, out string) error { return os.WriteFile(LockPath(out), nil, 0o666) }, false, nil},
 		{"torn lock", func(_, out string) error { return os.WriteFile(LockPath(out), []byte(`{"identity":"ab","ho`), 0o666) }, false, nil},
-		{"lock that is no lock", func(_, out string) error { return os.WriteFile(LockPath(out), []byte("x"), 0o666) }, false, ErrLocked},
+		{"lock that is not a lock", func(_, out string) error { return os.WriteFile(LockPath(out), []byte("x"), 0o666) }, false, ErrLocked},
 		{"finished units", func(_, out string) error {
 			return errors.Join(os.Mkdir(out+".work", 0o777), os.WriteFile(out+".work/list.3.0", nil, 0o666))
 		}, false, ErrUnits},

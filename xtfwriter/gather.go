@@ -8,7 +8,7 @@ import (
 )
 
 // Directory rows reach rank 0 along a binomial tree: the parent of a rank lacks its
-// lowest bit, so that the subtree of a rank is the contiguous range behind it, and
+// lowest bit, so that the subtree of a rank is the contiguous range after it, and
 // visiting children in ascending order gives rank order. A rank puts the rows of its
 // subtree together into pieces; so each of n ranks receives from log2 n others at
 // most, and n/gatherRows pieces more. A full piece is longer than what a Send copies:
@@ -65,7 +65,7 @@ func (m *commit) gather(take func(rows []byte) error) error {
 }
 
 // directory gathers the rows in rank order on rank 0, which writes everything
-// behind the last region.
+// after the last region.
 func (m *commit) directory() error {
 	if m.c.Rank() == 0 {
 		return m.agreeOpen(m.tail())

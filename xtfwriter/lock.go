@@ -12,7 +12,7 @@ import (
 )
 
 // Lock is the content of the lock file of a running analysis, RUN.xtf.lock. It
-// lies beside the output wherever the work folder is.
+// lies next to the output wherever the work folder is.
 type Lock struct {
 	Identity string `json:"identity"` // of input and options, as in provenance
 	Host     string `json:"host"`

@@ -63,7 +63,7 @@ func TestStrangeLists(t *testing.T) {
 	if err := errors.Join(os.WriteFile(path, nil, 0o666), os.Truncate(path, mostList+1)); err != nil {
 		t.Skipf("the file system takes no sparse file of 1 GiB: %v", err)
 	}
-	if _, err := ReadList(path); !errors.Is(err, xtf.ErrCorrupt) || !strings.Contains(err.Error(), "no file of at most") {
+	if _, err := ReadList(path); !errors.Is(err, xtf.ErrCorrupt) || !strings.Contains(err.Error(), "not a file of at most") {
 		t.Errorf("a file that is too long: %v", err)
 	}
 }

@@ -65,9 +65,9 @@ func (m *commit) name(out string) error {
 	return OutputError("output "+out, m.w.disk.rename(m.tmp, out))
 }
 
-// tidy removes the second name of the file, and what older epochs left beside it.
+// tidy removes the second name of the file, and what older epochs left next to it.
 // The file is committed: a name that cannot be removed is harmless, since no
-// later run takes an epoch that stands beside the output.
+// later run takes an epoch that stands next to the output.
 func (m *commit) tidy(out string) {
 	for _, old := range outFiles(out) {
 		if old.epoch <= m.w.lock.Epoch {
@@ -82,7 +82,7 @@ type outFile struct {
 	epoch uint64
 }
 
-// outFiles lists the files of all epochs beside an output. A name that cannot be
+// outFiles lists the files of all epochs next to an output. A name that cannot be
 // matched has none.
 func outFiles(out string) (list []outFile) {
 	paths, err := filepath.Glob(globEscape(out) + ".out.*")

@@ -332,7 +332,7 @@ func TestSharedFolder(t *testing.T) {
 	}
 }
 
-// TestDoneAlready resumes what is complete, with the litter of a crash right behind the rename.
+// TestDoneAlready resumes what is complete, with the litter of a crash right after the rename.
 func TestDoneAlready(t *testing.T) {
 	cfg := config(filepath.Join(t.TempDir(), "run.xtf"), 1<<20)
 	s := interrupted(t, cfg)

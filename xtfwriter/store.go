@@ -30,7 +30,7 @@ type Key struct {
 	Kind uint32
 }
 
-// Kinds of segments beside type ids, which are small.
+// Kinds of segments next to type ids, which are small.
 const (
 	// KindSummary is added to a type id for the page table of its array.
 	KindSummary uint32 = 1 << 16

@@ -17,7 +17,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// TestStore makes random appends, reads and drops, beside plain byte slices.
+// TestStore makes random appends, reads and drops, next to plain byte slices.
 func TestStore(t *testing.T) {
 	for _, budget := range []int64{0, 1, 1 << 14, 1 << 20, 1 << 40} {
 		t.Run(fmt.Sprint(budget), func(t *testing.T) {
@@ -79,7 +79,7 @@ func checkSegment(t *testing.T, r *rand.Rand, s *Segment, want []byte) {
 		t.Fatalf("ReadAt(%d, %d): %d %v", len(b), off, n, err)
 	}
 	if n, err := s.ReadAt(make([]byte, len(want)+1), 0); n != len(want) || err != io.EOF {
-		t.Fatalf("read behind the end: %d %v", n, err)
+		t.Fatalf("read after the end: %d %v", n, err)
 	}
 }
 

@@ -184,7 +184,7 @@ func outputID(path string) string {
 	return hex.EncodeToString(id[:])
 }
 
-// Rest tells of the lock and the work folder that lie beside an output, and what to do about them; "" where there are none.
+// Rest tells of the lock and the work folder that lie next to an output, and what to do about them; "" where there are none.
 func Rest(output, host string) string {
 	w := &Workspace{cfg: Config{Output: output, WorkDir: output + ".work", Host: host}}
 	var there []string
@@ -244,7 +244,7 @@ func checkOutput(path string, force bool) error {
 	case st.IsDir():
 		return fmt.Errorf("xtfwriter: %w: output %s is a directory", ErrUnwritable, path)
 	case !st.Mode().IsRegular(): // a device or a pipe: a rename would put a file in its place
-		return fmt.Errorf("xtfwriter: %w: output %s is no regular file", ErrUnwritable, path)
+		return fmt.Errorf("xtfwriter: %w: output %s is not a regular file", ErrUnwritable, path)
 	case !force:
 		return fmt.Errorf("xtfwriter: %w: %s", ErrExists, path)
 	}

@@ -1,4 +1,4 @@
-/* Process 0 sends 100 000 integers one by one, in blocks of 1000; process 1 has the receives of a block under way. */
+/* Process 0 sends 100 000 integers one by one, in blocks of 1000; process 1 has the receives of a block in progress. */
 #include "planted.h"
 
 enum { BLOCKS = 100, BLOCK = 1000 };

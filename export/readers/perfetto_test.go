@@ -100,7 +100,7 @@ func schema(t *testing.T) protoreflect.MessageDescriptor {
 	return d.Messages().ByName("Trace")
 }
 
-// unknown counts what a message holds beside the fields of the schema.
+// unknown counts what a message holds next to the fields of the schema.
 func unknown(m protoreflect.Message) (n int) {
 	n = len(m.GetUnknown())
 	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {

@@ -28,7 +28,7 @@ HIDDEN void *cr_library(const char *symbol)
 			f = dlsym(RTLD_NEXT, name);
 	}
 	if (!f) {
-		fprintf(stderr, "coppice record: the program calls %s, which no library behind the recorder has\n", symbol);
+		fprintf(stderr, "coppice record: the program calls %s, which no library after the recorder has\n", symbol);
 		abort();
 	}
 	return f;

@@ -12,7 +12,7 @@
 extern const char cr_functions[]; /* names of the wrapped functions, a line each */
 extern const char cr_classes[];   /* and what the receive log has of them, a letter each */
 
-/* cr_library finds the function that the wrapper of the same name stands before. */
+/* cr_library finds the function that the wrapper of the same name is before. */
 HIDDEN void *cr_library(const char *symbol);
 
 /* Whether a call that returned this code received what it was for: with success, or with a message longer than its buffer. Where

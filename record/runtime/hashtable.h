@@ -12,7 +12,7 @@ struct slot {
 	uint64_t kind, active, cancelled; /* of requests */
 	uint64_t comm, bytes, op, root, received;
 	uint64_t peer, tag, thread;
-	struct slot *later, *latest; /* of requests: others under way that have this handle too, in their order */
+	struct slot *later, *latest; /* of requests: others in progress that have this handle too, in their order */
 };
 
 struct table {

@@ -2,7 +2,7 @@
  * The receive log of one process: what the generated wrappers call to write it. docs/format/log.md has the format.
  *
  * A wrapper calls lg_call after the library's function, then lg_checks and the outputs, and lg_end; only if lg_call tells
- * so. Memory: two records (the longest holds the payloads of one call), a block, 2 MiB of hashes, and the requests under way.
+ * so. Memory: two records (the longest holds the payloads of one call), a block, 2 MiB of hashes, and the requests in progress.
  */
 #ifndef COPPICE_LOG_H
 #define COPPICE_LOG_H

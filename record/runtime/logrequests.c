@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Requests under way, in lists by the value of their handles. A library may give the same handle to several requests that
- * are complete when they are made: they stand in one list, in the order of their making. Only one thread comes here.
+ * Requests in progress, in lists by the value of their handles. A library may give the same handle to several requests that
+ * are complete when they are made: they are in one list, in the order of their making. Only one thread comes here.
  */
 
 struct request {

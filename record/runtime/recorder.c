@@ -101,7 +101,7 @@ HIDDEN void cr_returned(void)
 
 HIDDEN void cr_leave(unsigned function)
 {
-	if (lg_on) /* what its log took is no computation of the program */
+	if (lg_on) /* what its log took is not a computation of the program */
 		cr_returned();
 	if (atomic_load_explicit(&cr.active, memory_order_relaxed))
 		edge(cr_mine, cr_mine->stamp, EV_LEAVE, function);

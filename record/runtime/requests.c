@@ -4,7 +4,7 @@
 #include <pthread.h>
 
 /*
- * Requests under way by the value of their handles; persistent ones stay until they are freed. Libraries return one and
+ * Requests in progress by the value of their handles; persistent ones stay until they are freed. Libraries return one and
  * the same handle for all requests that are complete when they are made, so a handle may stand for several requests,
  * which complete in the order in which they were made.
  */
@@ -362,7 +362,7 @@ HIDDEN void cr_cancel(MPI_Request request)
 	pthread_mutex_unlock(&lock);
 }
 
-/* cr_request_gone forgets a request that was freed. Nobody sees its completion: one under way ends here. */
+/* cr_request_gone forgets a request that was freed. Nobody sees its completion: one in progress ends here. */
 HIDDEN void cr_request_gone(MPI_Request request)
 {
 	pthread_mutex_lock(&lock);

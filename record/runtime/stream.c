@@ -222,7 +222,7 @@ HIDDEN struct stream *cr_open_stream(uint64_t first)
 
 /*
  * cr_end_stream closes the last window of a stream and adds the stream to the sums of the end. Other threads may be about to
- * write: their windows stay mapped and in their files, where nobody reads what comes behind the length.
+ * write: their windows stay mapped and in their files, where nobody reads what comes after the length.
  */
 HIDDEN void cr_end_stream(struct stream *s, uint64_t *end)
 {

@@ -1,5 +1,5 @@
 /*
- * Counts the calls of MPI functions, independently of the recorder: it is loaded before it and jumps to what comes behind.
+ * Counts the calls of MPI functions, independently of the recorder: it is loaded before it and jumps to what comes after.
  * calls.h lists the symbols, CALL(name) each. The counts of a process go to COPPICE_COUNTS/RANK when it ends.
  */
 #define _GNU_SOURCE

@@ -11,7 +11,7 @@
 #SBATCH --output=coppice-%j.out
 # 20 TB
 set -u
-# EDIT partition or queue, account and other options of the site, beside those above
+# EDIT partition or queue, account and other options of the site, next to those above
 # EDIT module load ...   the MPI library that coppice was built with
 export COPPICE_STATUS_FILE="coppice-$SLURM_JOB_ID.status"
 # Slurm 22.05 does not tell when the job has to end.

@@ -39,7 +39,7 @@ const (
 	completes                  // ends what other calls started
 )
 
-// noCollective is the operation of a call that is no collective one.
+// noCollective is the operation of a call that is not a collective one.
 const noCollective = 0xFF
 
 // behaviour is what the name of an MPI call tells about it.

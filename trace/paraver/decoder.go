@@ -9,10 +9,10 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// decoder turns the records of one thread into events. Messages lie beside the
+// decoder turns the records of one thread into events. Messages lie next to the
 // calls in a trace: the decoder finds the call that each one belongs to.
 //
-// Memory: 80 bytes per open call, 24 per receive under way, 48 per message of
+// Memory: 80 bytes per open call, 24 per receive in progress, 48 per message of
 // one instant (mostWaiting of them at most), 8 per communicator in use.
 type decoder struct {
 	t       *Trace
@@ -52,7 +52,7 @@ type frame struct {
 	coll       collective
 }
 
-// receiveState says in which way a receive is under way.
+// receiveState says in which way a receive is in progress.
 type receiveState struct {
 	request bool
 	serial  uint64 // without request: the call that receives

@@ -94,7 +94,7 @@ func TestEvents(t *testing.T) {
 			1 11 MpiCollectiveBegin
 			1 21 MpiCollectiveEnd 1 1 1 0 8
 			1 21 Leave MPI_Bcast`},
-		{"arguments behind a message of the same instant belong to the call before it", two + `
+		{"arguments after a message of the same instant belong to the call before it", two + `
 			2:1:1:1:1:10:50000002:7
 			3:1:1:1:1:10:10:2:1:2:1:10:10:1:0
 			2:1:1:1:1:10:50100001:8:50100002:0:50100004:1:50100003:1:42000050:7:70000001:4
@@ -214,8 +214,8 @@ func TestEvents(t *testing.T) {
 			found corrupt: line 5: a wrong number of fields (1)
 			found corrupt: line 6: a thread that the header does not have (1)
 			found corrupt: line 8: an end before its begin (1)
-			found corrupt: line 9: a field that is no number (1)
-			found corrupt: line 11: a field that is no number (1)
+			found corrupt: line 9: a field that is not a number (1)
+			found corrupt: line 11: a field that is not a number (1)
 			found corrupt: line 12: a wrong number of fields (1)
 			found unknown-record: line 7: an unknown kind of record (1)
 			found unknown-record: line 13: an unknown kind of record (1)

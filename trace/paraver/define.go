@@ -124,7 +124,7 @@ func (d *definer) machine() {
 	}
 }
 
-// communicators defines the lines of the head, in their order, and behind them
+// communicators defines the lines of the head, in their order, and after them
 // those of messages where no line is the world.
 func (d *definer) communicators() {
 	h := d.head
@@ -205,7 +205,7 @@ func (d *definer) region(p pair, e *eventType) {
 		r.Role = collectiveRole(b.collective, r.Role)
 	}
 	if e.use == lock {
-		r.Role = trace.RoleCritical // whose body is no call
+		r.Role = trace.RoleCritical // whose body is not a call
 		if p.v == lockGiven {
 			r.Role = trace.RoleWrapper
 		}
@@ -264,7 +264,7 @@ func (d *definer) locate(p position) {
 	d.Regions[ref].SourceFile, d.Regions[ref].BeginLine = d.text(file), uint32(line)
 }
 
-// metrics defines the counters, their sets, and behind these a set for each
+// metrics defines the counters, their sets, and after these a set for each
 // counter alone.
 func (d *definer) metrics() {
 	for i, t := range d.index.counters {

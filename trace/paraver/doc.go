@@ -44,11 +44,11 @@
 //
 // # Damage
 //
-// A line that is no record is left out and counted, with its number: unknown
+// A line that is not a record is left out and counted, with its number: unknown
 // kinds as trace.DiagUnknownRecord, others as trace.DiagCorrupt, a cut file as
 // trace.DiagTruncated. Calls that end without having begun are counted per
 // location. Lengths and counts in the input never size memory before the bytes
-// behind them are there; what a trace may have at most stands in constants.
+// after them are there; what a trace may have at most is in constants.
 //
 // # Memory
 //
@@ -56,7 +56,7 @@
 // name, 16 for each change of the root of a communicator's collectives. Load
 // adds 8 bytes a thread and 16 for each pair of thread and communicator; Gather
 // 32 MiB while it runs and up to 10 MiB of records after it; a stream 40 bytes for
-// each run, 8 KiB for those under way, and what is open (see decoder).
+// each run, 8 KiB for those in progress, and what is open (see decoder).
 //
 //	t, err := paraver.OpenPath("epoch.prv.gz")
 //	err = t.Gather(0, 4, os.TempDir())

@@ -105,8 +105,8 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-// applications is the head that Extrae writes of two applications: of tasks 1 and 2, and of 1 to 3. A comma stands between
-// them, the number of communicators behind the last one, and each application has the communicators of both.
+// applications is the head that Extrae writes of two applications: of tasks 1 and 2, and of 1 to 3. A comma is between
+// them, the number of communicators after the last one, and each application has the communicators of both.
 const applications = "#Paraver (04/11/2019 at 16:35):1000_ns:1(8):2:2(1:1,1:1),3(1:1,1:1,1:1),2\n" +
 	"c:1:1:2:1:2\nc:1:2:3:1:2:3\nc:2:1:2:1:2\nc:2:2:3:1:2:3\n"
 

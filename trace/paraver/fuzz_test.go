@@ -55,7 +55,7 @@ func judge(t *testing.T, x *Trace, p trace.P) []byte {
 	last := trace.Time(0)
 	_, err := each(x, p, func(b *trace.Batch, e *trace.Event) {
 		if e.Time < last {
-			t.Fatalf("time %d behind %d", e.Time, last)
+			t.Fatalf("time %d after %d", e.Time, last)
 		}
 		last = e.Time
 		switch e.Kind {

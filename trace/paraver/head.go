@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// head is what stands before the first record: the header and the communicators.
+// head is what is before the first record: the header and the communicators.
 type head struct {
 	*header
 	comms    []communicator
@@ -79,7 +79,7 @@ func parseHead(text []byte, size uint64) (*head, error) {
 const badTask = "a task that the header does not have"
 
 // otherLine is a line that may be the communicator of another application. Extrae
-// writes the communicators of all applications behind each other for each of them,
+// writes the communicators of all applications after each other for each of them,
 // with the same ids.
 type otherLine struct {
 	text   []byte

@@ -45,7 +45,7 @@ const leastThreads = 1 << 12
 //	app = tasks(threads:node,...)[,communicators]
 //
 // Extrae writes a comma between applications, and the number of communicators
-// behind the last one only: app,app,communicators.
+// after the last one only: app,app,communicators.
 func parseHeader(line []byte, size uint64) (*header, error) {
 	if !bytes.HasPrefix(line, []byte(magic)) {
 		return nil, fmt.Errorf("paraver: no line %s at the start: %w", magic, trace.ErrNotTrace)

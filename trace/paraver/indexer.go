@@ -108,7 +108,7 @@ func (x *indexer) ended(err error) error {
 	return nil
 }
 
-// wrong notes a line that is no record. The last line without an end was cut.
+// wrong notes a line that is not a record. The last line without an end was cut.
 func (x *indexer) wrong(why string) {
 	code := trace.DiagCorrupt
 	switch {

@@ -95,7 +95,7 @@ func (l *lines) cut(seen int) ([]byte, bool, error) {
 	}
 }
 
-// fill reads more behind what is there.
+// fill reads more after what is there.
 func (l *lines) fill() {
 	if l.at > 0 {
 		copy(l.buf, l.buf[l.at:l.end])
@@ -117,7 +117,7 @@ func (l *lines) fill() {
 	l.err = io.ErrNoProgress
 }
 
-// records reads a trace record by record, behind its head.
+// records reads a trace record by record, after its head.
 type records struct {
 	*lines
 	head    []byte // the lines before the first record
@@ -153,12 +153,12 @@ func newRecords(r io.Reader, most int) (*records, error) {
 	}
 }
 
-// ofHead says whether a line may stand before the first record.
+// ofHead says whether a line may be before the first record.
 func ofHead(line []byte) bool {
 	return len(line) == 0 || line[0] == '#' || bytes.HasPrefix(line, []byte("c:")) || bytes.HasPrefix(line, []byte("i:"))
 }
 
-// next returns the next line that is no comment.
+// next returns the next line that is not a comment.
 func (x *records) next() (line []byte, long bool, err error) {
 	if x.waiting {
 		x.waiting = false
@@ -173,7 +173,7 @@ func (x *records) next() (line []byte, long bool, err error) {
 }
 
 // readFault returns what the end of a stream means: 0 for a fault of the system,
-// which is no property of the trace, and for the regular end io.EOF.
+// which is not a property of the trace, and for the regular end io.EOF.
 func readFault(err error) trace.Code {
 	var corrupt flate.CorruptInputError
 	switch {

@@ -35,9 +35,9 @@ type message struct {
 	tag      uint32
 }
 
-// Why a line is no record.
+// Why a line is not a record.
 const (
-	badNumber  = "a field that is no number"
+	badNumber  = "a field that is not a number"
 	badFields  = "a wrong number of fields"
 	badObject  = "a thread that the header does not have"
 	badTag     = "a tag of more than 32 bits"
@@ -150,7 +150,7 @@ func (f *fields) signed() uint64 {
 	return -v
 }
 
-// next steps over a field of n bytes and the colon behind it.
+// next steps over a field of n bytes and the colon after it.
 func (f *fields) next(n int) {
 	f.b = f.b[n:]
 	if len(f.b) == 0 {

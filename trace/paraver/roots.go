@@ -14,7 +14,7 @@ type rootRun struct {
 }
 
 // mostRoots bounds the changes of roots that are kept of a trace; collectives
-// behind them have no root.
+// after them have no root.
 const mostRoots = 1 << 20
 
 // rootWindow is how many collectives a process may be ahead of another one

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// sharedTraces finds the collected Paraver traces beside the repository.
+// sharedTraces finds the collected Paraver traces next to the repository.
 func sharedTraces(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()
@@ -30,7 +30,7 @@ func sharedTraces(t *testing.T) string {
 	}
 	path := filepath.Join(dir, "..", "shared", "traces", "paraver")
 	if _, err := os.Stat(path); err != nil {
-		t.Skip("no ../shared/traces/paraver beside the repository")
+		t.Skip("no ../shared/traces/paraver next to the repository")
 	}
 	return path
 }

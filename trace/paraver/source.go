@@ -55,7 +55,7 @@ func Open(f *Files) (*Trace, error) {
 	}
 	t.defs, t.tables = define(t.head, t.names, parseRows(f.Rows), t.index)
 	if f.Names == nil {
-		t.defs.Problems().Add(trace.Diagnostic{Code: trace.DiagNoNames, Detail: "no .pcf file beside the trace"})
+		t.defs.Problems().Add(trace.Diagnostic{Code: trace.DiagNoNames, Detail: "no .pcf file next to the trace"})
 	}
 	return t, nil
 }

@@ -146,7 +146,7 @@ func (s *split) put(v ...uint64) {
 	}
 }
 
-// compareItems orders by thread and time. Messages stand before the events of
+// compareItems orders by thread and time. Messages are before the events of
 // their instant; all else keeps the order of the file.
 func compareItems(a, b item) int {
 	switch {

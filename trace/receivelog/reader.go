@@ -18,7 +18,7 @@ const (
 // Kind is that of an output.
 type Kind byte
 
-// Kinds of outputs. What stands in Values is in docs/format/log.md.
+// Kinds of outputs. What is in Values is in docs/format/log.md.
 const (
 	Int     Kind = 1
 	Ints    Kind = 2

@@ -16,7 +16,7 @@ const (
 )
 
 var (
-	// ErrNotLog says that a file is no receive log.
+	// ErrNotLog says that a file is not a receive log.
 	ErrNotLog = errors.New("not a receive log")
 	// ErrVersion says that a log is of a version that is not read here.
 	ErrVersion = errors.New("version of the receive log is not supported")

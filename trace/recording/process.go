@@ -76,7 +76,7 @@ type clockReading struct{ at, ahead int64 }
 // maxMembers bounds the processes of a communicator, and of a run.
 const maxMembers = 1 << 24
 
-// parseProcess reads a definition file. What is damaged ends it; what stands before is used.
+// parseProcess reads a definition file. What is damaged ends it; what is before is used.
 func parseProcess(b []byte) *process {
 	p := &process{rank: -1}
 	p.read(b)

@@ -171,7 +171,7 @@ func TestRecording(t *testing.T) {
 	if got != want || len(found) != 0 {
 		t.Errorf("process 0: %v\n%swant\n%s", found, got, want)
 	}
-	got, found = list(t, s, 1) // 15 ns behind at 1500, as far as the readings tell
+	got, found = list(t, s, 1) // 15 ns after at 1500, as far as the readings tell
 	want = fmt.Sprintf("1515 Enter %d []\n1525 Enter %d []\n1555 MpiRecv 0 [0 0 7 64]\n1555 Leave %[2]d []\n", region["heat"], region["MPI_Recv"])
 	if got != want || len(found) != 1 || found[0].Code != trace.DiagUnfinished {
 		t.Errorf("process 1: %v\n%swant\n%s", found, got, want)
@@ -345,7 +345,7 @@ func TestOrder(t *testing.T) {
 		{"in order", clocks(), append(padded(window(0, 1500, false, leave)), window(1, 1505, false, leave)...), "1505 1510", 0},
 		{"a first time that is too early", clocks(), append(padded(window(0, 1500, false, leave)), window(1, 1400, false, leave)...), "1505", trace.DiagCorrupt},
 		{"a first time that is too late", clocks(), append(padded(window(0, 1600, false, leave)), window(1, 1505, false, leave, leave)...), "1605", trace.DiagCorrupt},
-		{"an event behind the next window", clocks(), append(padded(window(0, 1500, false, leave, leave)), window(1, 1507, false, leave)...), "1505 1512", trace.DiagCorrupt},
+		{"an event after the next window", clocks(), append(padded(window(0, 1500, false, leave, leave)), window(1, 1507, false, leave)...), "1505 1512", trace.DiagCorrupt},
 		{"a step beyond 64 bits", clocks(), window(0, 1500, false, leave, event{evRegionLeave, minus(3), []uint64{1}}), "1505", trace.DiagCorrupt},
 		{"a clock that runs backwards", clocks(3000, minus(5000)), window(0, 1500, false, leave, leave), "1505 1510", trace.DiagBadLocalDef},
 		{"clock readings without measure", clocks(3000, 1<<63), window(0, 1500, false, leave, leave), "1505 1510", trace.DiagBadLocalDef},

@@ -1,4 +1,4 @@
-// Package browser drives a headless Chromium: for the tests of the viewer and for pictures in documents. It is no part of
+// Package browser drives a headless Chromium: for the tests of the viewer and for pictures in documents. It is not a part of
 // the tool.
 //
 // A Session is one browser with one page. It collects what must not happen: messages of errors on the console, among them
@@ -212,7 +212,7 @@ func Eval[T any](s *Session, expression string) (T, error) {
 	return v, nil
 }
 
-// Wait waits until an expression is true. The page may be under way to another meanwhile.
+// Wait waits until an expression is true. The page may be on its way to another meanwhile.
 func (s *Session) Wait(expression string) error {
 	for end := time.Now().Add(Limit); ; time.Sleep(10 * time.Millisecond) {
 		ok, err := Eval[bool](s, "Boolean("+expression+")")

@@ -127,7 +127,7 @@ func TestGone(t *testing.T) {
 		}
 	}
 	mode.Store("")
-	s.Problems() // failed requests stand on the console
+	s.Problems() // failed requests are on the console
 	turn(t, s, "tab=waits&t=3000000..3400000")
 	if text := eval[string](t, s, "document.getElementById('panel').innerText"); !strings.Contains(text, "late sender") {
 		t.Errorf("back again it says %q", text)
@@ -145,7 +145,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestPrediction shows a predicted run beside the measured one.
+// TestPrediction shows a predicted run next to the measured one.
 func TestPrediction(t *testing.T) {
 	s := started(t)
 	_, address := page(t, nil, analyzed(t, exampleSpec), analyzed(t, "stencil:procs=16,events=60k,jitter=2,imbalance=5,depth=3,seed=3"))
