@@ -28,8 +28,7 @@ func archives(t *testing.T) []string {
 	return list
 }
 
-// TestRealTraces compares the file of each real archive with the slow analysis and with the oracle of intervals; of small
-// archives once more with slices.
+// TestRealTraces compares the file of each real archive with the oracle; of small archives once more with slices.
 func TestRealTraces(t *testing.T) {
 	for i, path := range archives(t) {
 		t.Run(filepath.Base(filepath.Dir(path)), func(t *testing.T) {
@@ -42,18 +41,9 @@ func TestRealTraces(t *testing.T) {
 			if testing.Short() && n > 40_000 {
 				t.Skip("a large one, left out with -short")
 			}
-			var file []byte
-			if filepath.Base(path) == "all.otf2" { // its calling contexts are calls here, and no calls to the reference
-				file = analyzed(t, 3, jobs.AnalyzeOptions{Source: src, StoreBytes: 1 << 20})
-			} else {
-				file = checkAgainstReference(t, src)
-			}
+			want, file := checkRows(t, src)
 			if testing.Short() && n > 20_000 {
 				return
-			}
-			want, err := oracle.Analyze(src, oracle.Options{})
-			if err != nil {
-				t.Fatal(err)
 			}
 			compareWithOracle(t, want, file)
 			if n < 20_000 {

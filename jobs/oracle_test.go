@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"bytes"
 	"cmp"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -53,7 +55,7 @@ type match struct {
 	SendBytes, ReceiveBytes uint64
 }
 
-// found is what the file says, in the form of the reference.
+// found is what the file says of events, messages and calls, in the form of the oracle.
 type found struct {
 	Events      []uint64
 	Profiles    []tracetest.Profile
@@ -65,9 +67,8 @@ type found struct {
 	Unmatched   int
 }
 
-// TestAgainstReference compares files with the slow analysis that holds the
-// whole trace in memory.
-func TestAgainstReference(t *testing.T) {
+// TestGenerated compares files with the slow analysis that holds the whole trace in memory.
+func TestGenerated(t *testing.T) {
 	for _, spec := range programs {
 		t.Run(spec, func(t *testing.T) {
 			t.Parallel()
@@ -79,15 +80,16 @@ func TestAgainstReference(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			checkAgainstReference(t, src)
+			checkRows(t, src)
 		})
 	}
 }
 
-// checkAgainstReference compares the file of three ranks with the reference, and
-// that of one rank with it byte by byte. It returns that file.
-func checkAgainstReference(t *testing.T, src trace.Source) []byte {
-	want, err := tracetest.Reference(src)
+// checkRows compares the file of three ranks with the oracle, and that of one rank with it byte by byte. It returns the oracle's
+// result and the file.
+func checkRows(t *testing.T, src trace.Source) (*oracle.Result, []byte) {
+	t.Helper()
+	want, err := oracle.Analyze(src, oracle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,20 +103,20 @@ func checkAgainstReference(t *testing.T, src trace.Source) []byte {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	expected := referenceFound(want, src, got)
+	expected := oracleFound(want, got)
 	if !reflect.DeepEqual(expected, got) { // go-cmp takes much longer where nothing differs
 		if d := gocmp.Diff(expected, got, cmpopts.EquateEmpty()); d != "" {
-			t.Fatalf("file differs from the reference (-want +got):\n%s", d)
+			t.Fatalf("file differs from the oracle (-want +got):\n%s", d)
 		}
 	}
 	if testing.Short() {
-		return file // TestSameBytes does it for generated programs
+		return want, file // TestSameBytes does it for generated programs
 	}
 	o.Output = ""
 	if !bytes.Equal(file, analyzed(t, 1, o)) {
 		t.Error("one rank makes another file than three")
 	}
-	return file
+	return want, file
 }
 
 // readFound reads what the file says.
@@ -213,35 +215,18 @@ func compareMatches(a, b match) int {
 		cmp.Compare(a.SendAt, b.SendAt), cmp.Compare(a.SendBytes, b.SendBytes))
 }
 
-// referenceFound gives the reference's result the form of found. Problems that
-// only a source can notice are taken over from got.
-func referenceFound(r *tracetest.Result, src trace.Source, got found) found {
-	origin := earliest(src)
+// oracleFound gives the oracle's result the form of found. Problems that only a source can notice are taken over from got.
+func oracleFound(r *oracle.Result, got found) found {
 	want := found{
-		Events: r.Events, Profiles: r.Profiles, Collectives: r.Collectives, Problems: map[trace.Code]uint64{},
-		Execution: r.Execution, CPU: r.CPU, MPI: r.MPI, Unmatched: got.Unmatched,
+		Events: r.Facts.Events, Profiles: r.Facts.Profiles, Collectives: r.Facts.Collectives, Problems: maps.Clone(r.Diagnostics),
+		Execution: r.Facts.Execution, CPU: r.Facts.CPU, MPI: r.Facts.MPI, Unmatched: got.Unmatched,
 	}
 	for _, m := range r.Matches {
 		want.Matches = append(want.Matches, match{
-			uint32(m.Send.P), uint32(m.Recv.P), uint64(m.Send.Enter - origin), uint64(m.Recv.Enter - origin), uint64(m.Recv.Leave - origin),
-			m.Send.Bytes, m.Recv.Bytes,
+			uint32(m.Send.P), uint32(m.Recv.P), m.Send.Enter, m.Recv.Enter, m.Recv.Leave, m.Send.Bytes, m.Recv.Bytes,
 		})
 	}
 	slices.SortFunc(want.Matches, compareMatches)
-	// Regions without definition share one row of the profile.
-	want.Profiles = slices.Clone(r.Profiles)
-	for i := range want.Profiles {
-		if src.Definitions().Region(want.Profiles[i].Region) == nil {
-			want.Profiles[i].Region = trace.Undefined
-		}
-	}
-	// The times of a process are those of its first location; the reference adds its threads'.
-	if len(src.Definitions().Processes()) < src.Definitions().NumLocations() {
-		want.CPU, want.MPI = got.CPU, got.MPI
-	}
-	for c, n := range r.Problems {
-		want.Problems[c] = n
-	}
 	for c, n := range got.Problems {
 		if _, ok := want.Problems[c]; !ok && sourceFinds[c] {
 			want.Problems[c] = n
@@ -250,21 +235,10 @@ func referenceFound(r *tracetest.Result, src trace.Source, got found) found {
 	return want
 }
 
-// sourceFinds are problems that the reference does not look for.
+// sourceFinds are problems that the oracle does not look for.
 var sourceFinds = map[trace.Code]bool{
 	trace.DiagEventCount: true, trace.DiagMissingEvents: true, trace.DiagMissingLocalDef: true, trace.DiagUnknownRecord: true,
 	trace.DiagSurplus: true, trace.DiagSingleOffset: true, trace.DiagBadDefinition: true,
+	trace.DiagNoFrame:     true,
 	trace.DiagReplayStuck: true, trace.DiagWaitCircle: true, trace.DiagReversedWait: true, // where clocks differ
-}
-
-// earliest is the trace's origin as the job defines it.
-func earliest(src trace.Source) trace.Time {
-	origin := trace.Time(src.Definitions().Clock().GlobalOffset)
-	known := src.Definitions().Clock().TimerResolution != 0
-	for p := range trace.P(src.Definitions().NumLocations()) {
-		if x, err := src.Measure(p); err == nil && x.HasFirst && (!known || x.First < origin) {
-			origin, known = x.First, true
-		}
-	}
-	return origin
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -104,14 +105,14 @@ func TestReportKnownAnswers(t *testing.T) {
 			}
 			dir := analysed(t, spec)
 			got := jsonOf[reportJSON](t, "report", filepath.Join(dir, "run.xtf"), "summary", "profile", "comm", "ccg", "diagnostics", "--init", "include", "--io-productive")
-			facts, err := tracetest.Reference(src)
+			want, err := oracle.Analyze(src, oracle.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareSummary(t, &got, &facts.Facts)
-			compareProfile(t, src.Definitions(), &got, &facts.Facts)
-			compareComm(t, src.Definitions(), &got, &facts.Facts)
-			compareProblems(t, &got, facts.Problems)
+			compareSummary(t, &got, &want.Facts)
+			compareProfile(t, src.Definitions(), &got, &want.Facts)
+			compareComm(t, src.Definitions(), &got, &want.Facts)
+			compareProblems(t, &got, want.Diagnostics)
 			if got.CCG.Events != got.Events || got.CCG.Locations != uint64(got.Locations) || got.CCG.Nodes == 0 {
 				t.Errorf("call graph: %+v", got.CCG)
 			}

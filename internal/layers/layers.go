@@ -41,13 +41,13 @@ var Table = []Package{
 	{Path: "xtf", Layer: 1, NoMPI: true},
 	{Path: "ccg", Layer: 1, NoMPI: true},
 	{Path: "partition", Layer: 1, NoMPI: true},
-	// A slow second computation of what intervals say, for tests.
-	{Path: "internal/oracle", Layer: 1, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
-	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench"}},
+	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle"}},
 
 	{Path: "interval", Layer: 2, NoMPI: true},
 	{Path: "callpath", Layer: 2, NoMPI: true},
+	// A slow second computation of all that an analysis finds, for tests.
+	{Path: "internal/oracle", Layer: 2, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
 
 	{Path: "ccgmerge", Layer: 3},
 	{Path: "xtfwriter", Layer: 3},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -18,6 +19,11 @@ type Result struct {
 	Delays     map[DelayKey]*Cost
 	Replayed   bool   // the replay on the ideal network came to its end
 	Resolution uint64 // ticks a second
+
+	Facts        tracetest.Facts
+	Matches      []Match               // by sender
+	Diagnostics  map[trace.Code]uint64 // what the analysis itself notices
+	WorstReverse uint64                // the longest time from where a message is received to where it is sent
 }
 
 // Location is what is known about one location.
@@ -39,7 +45,7 @@ type Execution struct {
 
 // Analyze computes everything.
 func Analyze(src trace.Source, o Options) (*Result, error) {
-	a := &analysis{d: src.Definitions(), o: o, r: &Result{}}
+	a := &analysis{d: src.Definitions(), o: o, r: &Result{Diagnostics: map[trace.Code]uint64{}}}
 	a.paths.child(0, trace.Undefined) // makes the root
 	a.paths = pathTree{list: a.paths.list[:1], index: map[[2]uint32]int{}}
 	a.nodes.child(-1, Key{}, false)
@@ -85,6 +91,7 @@ func Analyze(src trace.Source, o Options) (*Result, error) {
 	}
 	a.r.Origin, a.r.Nodes, a.r.Paths, a.r.Resolution = a.origin, a.nodes.list, a.paths.list, a.d.Clock().TimerResolution
 	a.r.Processes = a.processes()
+	a.facts()
 	return a.r, nil
 }
 

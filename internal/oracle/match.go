@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -64,6 +65,7 @@ func (a *analysis) communication(l *location) {
 		}
 	}
 	for _, r := range w.open {
+		a.diagnose(trace.DiagOpenRequest)
 		l.windows = append(l.windows, window{r.visit, -1, r.send})
 	}
 }
@@ -104,17 +106,15 @@ func (w *requests) record(e *record) {
 	case trace.MpiIrecvRequest, trace.NonBlockingCollectiveRequest:
 		w.open[f[0]] = request{e.visit, w.next(), nil}
 	case trace.MpiIsendComplete:
-		if r, ok := w.open[f[0]]; ok && r.send != nil {
+		if r := w.open[f[0]]; r.send != nil {
 			r.send.done = e.visit
 		}
 		w.complete(f[0], e.visit, nil)
 	case trace.MpiRequestCancelled:
-		if r, ok := w.open[f[0]]; ok {
-			if r.send != nil {
-				r.send.cancelled = true
-			}
-			w.complete(f[0], e.visit, nil)
+		if r := w.open[f[0]]; r.send != nil {
+			r.send.cancelled = true
 		}
+		w.complete(f[0], e.visit, nil)
 	case trace.MpiCollectiveEnd:
 		w.collective(e, &member{start: e.visit, seq: w.next()})
 	case trace.NonBlockingCollectiveComplete:
@@ -129,6 +129,7 @@ func (w *requests) record(e *record) {
 func (w *requests) complete(id uint64, visit int, post *int) int {
 	r, ok := w.open[id]
 	if !ok {
+		w.a.diagnose(trace.DiagUnknownRequest)
 		return w.next()
 	}
 	delete(w.open, id)
@@ -167,7 +168,9 @@ func (w *requests) collective(e *record, m *member) {
 	f := e.fields
 	m.at, m.row, m.visit = w.l, len(w.l.colls), e.visit
 	m.op, m.comm, m.root, m.sent, m.received = uint32(f[0]), uint32(f[1]), uint32(f[2]), f[3], f[4]
-	w.l.colls = append(w.l.colls, m)
+	if w.l.colls = append(w.l.colls, m); w.a.d.CommSize(m.comm) == 0 {
+		w.a.diagnose(trace.DiagBadReference)
+	}
 }
 
 type channel struct{ comm, from, to, tag uint32 }
@@ -201,14 +204,23 @@ func (a *analysis) match() {
 	}
 }
 
-// gather joins the n-th collectives of all processes on a communicator.
+// gather joins the n-th collectives of all processes on a communicator. Those of a process alone are counted one by one.
 func (a *analysis) gather() {
 	type key struct{ comm, process uint32 }
 	lists := map[key][]*member{}
+	counts := map[uint32]*tracetest.Instances{}
+	count := func(comm uint32, n int) {
+		if counts[comm] == nil {
+			counts[comm] = &tracetest.Instances{Comm: comm}
+		}
+		counts[comm].Count += uint64(n)
+	}
 	comms := map[uint32][][]*member{}
 	for _, l := range a.locs {
 		for _, m := range l.colls {
-			if !a.d.IsSelf(m.comm) {
+			if a.d.IsSelf(m.comm) {
+				count(m.comm, 1)
+			} else {
 				k := key{m.comm, l.process}
 				lists[k] = append(lists[k], m)
 			}
@@ -225,12 +237,15 @@ func (a *analysis) gather() {
 			comms[k.comm][n] = append(comms[k.comm][n], m)
 		}
 	}
-	for _, operations := range comms {
+	for comm, operations := range comms {
+		count(comm, len(operations))
 		for _, all := range operations {
 			slices.SortFunc(all, func(x, y *member) int { return cmp.Compare(x.at.p, y.at.p) })
 			for _, m := range all {
 				m.all = all
 			}
+			a.operation(all)
 		}
 	}
+	a.r.Facts.Collectives = sorted(counts, func(x, y tracetest.Instances) int { return cmp.Compare(x.Comm, y.Comm) })
 }

@@ -76,7 +76,7 @@ type analysis struct {
 	replays []*replay // nil if they do not end
 }
 
-func readAll(src trace.Source, p trace.P) ([]record, []trace.Time, error) {
+func (a *analysis) readAll(src trace.Source, p trace.P) ([]record, []trace.Time, error) {
 	st, err := src.Stream(p)
 	if err != nil {
 		return nil, nil, err
@@ -95,8 +95,9 @@ func readAll(src trace.Source, p trace.P) ([]record, []trace.Time, error) {
 				e := &b.Events[j]
 				fields, _, _, _ := b.Layout(e)
 				at := e.Time
-				if n := len(times); n > 0 {
-					at = max(at, times[n-1])
+				if n := len(times); n > 0 && at < times[n-1] {
+					a.diagnose(trace.DiagTimeBackwards)
+					at = times[n-1]
 				}
 				times = append(times, at)
 				out = append(out, record{kind: e.Kind, ref: e.Ref, fields: slices.Clone(fields)})
@@ -119,7 +120,7 @@ func (a *analysis) read(src trace.Source) error {
 	origin, known := trace.Time(clock.GlobalOffset), clock.TimerResolution != 0
 	var all [][]trace.Time
 	for p := range trace.P(a.d.NumLocations()) {
-		records, times, err := readAll(src, p)
+		records, times, err := a.readAll(src, p)
 		if err != nil {
 			return fmt.Errorf("location %d: %w", p, err)
 		}
@@ -160,18 +161,25 @@ func (a *analysis) nest(l *location) {
 			l.calls = append(l.calls, c)
 			e.call = open
 		case trace.Leave, trace.CallingContextLeave:
-			e.call = open
-			if open >= 0 && l.calls[open].region == a.regionOf(e) {
-				c := &l.calls[open]
-				c.leave, c.last = e.at, i
-				open = c.parent
+			if a.d.Region(a.regionOf(e)) == nil {
+				a.diagnose(trace.DiagBadReference)
 			}
+			if e.call = open; open < 0 || l.calls[open].region != a.regionOf(e) {
+				a.diagnose(trace.DiagStrayLeave)
+				break
+			}
+			c := &l.calls[open]
+			c.leave, c.last = e.at, i
+			open = c.parent
 		default:
 			e.call = open
 			if e.visit = -1; communicates(e.kind) {
 				e.visit = l.visitOf(i)
 			}
 		}
+	}
+	for ; open >= 0; open = l.calls[open].parent {
+		a.diagnose(trace.DiagOpenCall)
 	}
 	for i := range l.visits {
 		if v := &l.visits[i]; v.call >= 0 {
@@ -199,6 +207,8 @@ func (l *location) visitOf(i int) int {
 func (a *analysis) place(l *location, c *call) {
 	if r := a.d.Region(c.region); r != nil {
 		c.class, c.state = a.d.Class(r), a.d.StateOf(r)
+	} else {
+		a.diagnose(trace.DiagBadReference)
 	}
 	above := 0
 	if c.parent >= 0 {

@@ -6,37 +6,15 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// TestPhysics checks that no message arrives before its flight time, that
-// receives do not end before, and that collectives wait for whom they must.
-func TestPhysics(t *testing.T) {
-	var late, pairs uint64
-	for _, spec := range specs {
+// TestCollectives checks that collectives wait for whom they must.
+func TestCollectives(t *testing.T) {
+	for _, spec := range Programs {
 		t.Run(spec, func(t *testing.T) {
 			s := open(t, spec)
-			r, err := Reference(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			late += r.Late.Count
-			pairs += uint64(len(r.Matches))
-			for _, m := range r.Matches {
-				if m.Send.Bytes != m.Recv.Bytes {
-					t.Fatalf("sent %d bytes, received %d: %+v", m.Send.Bytes, m.Recv.Bytes, m)
-				}
-				if m.Recv.Leave < m.Send.Enter+trace.Time(flight(m.Send.Bytes)) {
-					t.Fatalf("received before it can have arrived: %+v", m)
-				}
-				if m.Recv.Post > m.Recv.Event || m.Send.Leave < m.Send.Enter {
-					t.Fatalf("order of a message: %+v", m)
-				}
-			}
 			for key, list := range instances(t, s) {
 				checkInstance(t, s, key, list)
 			}
 		})
-	}
-	if late == 0 || late > pairs*9/10 {
-		t.Errorf("%d of %d messages late: the runs do not exercise waiting", late, pairs)
 	}
 }
 
@@ -60,10 +38,7 @@ func instances(t *testing.T, s *Source) map[instanceKey][]part {
 	t.Helper()
 	out := map[instanceKey][]part{}
 	for p := range trace.P(s.Definitions().NumLocations()) {
-		events, err := readAll(s, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		events := readAll(t, s, p)
 		process, _ := s.Definitions().Process(p)
 		var parts []part
 		requests := map[uint64]int{}

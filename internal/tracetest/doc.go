@@ -3,7 +3,6 @@
 //	o, err := tracetest.ParseOptions("stencil:procs=64,events=20M,jitter=5,seed=1")
 //	src, err := tracetest.New(o)         // a trace.Source
 //	truth := src.Truth()                 // what the program knows about itself
-//	ref, err := tracetest.Reference(src) // slow analysis of the events, for any Source
 //
 // # Programs
 //
@@ -30,8 +29,8 @@
 // # Known results
 //
 // [Source.Counts] has closed forms; [Source.Truth] sums the program's own calls.
-// [Reference] reads events, knows nothing about programs, and is the oracle for
-// traces from elsewhere. Tests hold the two against each other.
+// Package oracle reads events and knows nothing about programs. Its tests hold the
+// two against each other.
 //
 // [Planted] makes small programs whose wait states, delays and intervals were worked
 // out by hand; they are [Script]s, lists of steps whose processes wait for each other
@@ -48,7 +47,7 @@
 // reader nothing but the caller's batch, which gets whole steps: 4096 events
 // and one step more. A step of the master in masterworker serves at most 32
 // workers. All methods are safe for concurrent use, readers belong to one
-// goroutine each. Reference holds the whole trace, some 200 bytes per event.
+// goroutine each.
 //
 // The package imports trace alone.
 package tracetest

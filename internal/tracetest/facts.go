@@ -8,7 +8,7 @@ import (
 )
 
 // Facts are numbers that an analysis of a run has to find. Truth derives them
-// from the program's model, Reference from the events. Lists are sorted by
+// from the program's model, package oracle from the events. Lists are sorted by
 // their keys and hold no empty entries.
 type Facts struct {
 	Events      []uint64    // by location

@@ -32,7 +32,7 @@ func newIrregular(m *model) *irregular {
 		v.edge++
 	}
 	v.numBlocks = (m.n + v.edge - 1) / v.edge
-	v.phase = gap + m.workMax + 2*flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
+	v.phase = gap + m.workMax + 2*Flight(m.o.Bytes) + 6*callTime + collectiveTime(m.n) + 200 + 2*gap
 	for k := range v.trees {
 		v.trees[k] = v.treeSize(uint64(k), 0)
 	}

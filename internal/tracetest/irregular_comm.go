@@ -10,7 +10,7 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 	tag := uint64(100 + phase)
 	switch a.kind {
 	case kindSendRecv:
-		end := max(t, sent+trace.Time(flight(arrives))) + overhead
+		end := max(t, sent+trace.Time(Flight(arrives))) + overhead
 		w.enter(t, rSendrecv)
 		w.record(t+20, trace.MpiSend, uint64(to), uint64(c.comm), tag, own)
 		w.late(sent, t, end, q, true)
@@ -21,7 +21,7 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 	case kindShift:
 		w.send(t, t+overhead, rSend, to, c.comm, tag, own)
 		t += callTime
-		end := max(t, sent+trace.Time(flight(arrives))) + overhead
+		end := max(t, sent+trace.Time(Flight(arrives))) + overhead
 		w.late(sent, t, end, q, true)
 		w.recv(t, end, from, c.comm, tag, arrives)
 	case kindShiftWait:
@@ -29,7 +29,7 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 		w.irecv(t, id)
 		w.isend(t+callTime, to, c.comm, tag, own, id+1)
 		t += 2 * callTime
-		end := max(t, sent+callTime+trace.Time(flight(arrives))) + overhead
+		end := max(t, sent+callTime+trace.Time(Flight(arrives))) + overhead
 		w.enter(t, rWaitall)
 		w.late(sent+callTime, t, end, q, true)
 		w.record(end-40, trace.MpiIrecv, uint64(from), uint64(c.comm), tag, arrives, id)
@@ -43,16 +43,16 @@ func (v *irregular) exchange(w *pen, a act, c view, i uint64, phase int, t trace
 func (v *irregular) pair(w *pen, c view, t, other trace.Time, peer uint32, tag, own, arrives uint64) {
 	q := v.process(c, peer)
 	if c.rank > peer {
-		end := max(t, other+trace.Time(flight(arrives))) + overhead
+		end := max(t, other+trace.Time(Flight(arrives))) + overhead
 		w.late(other, t, end, q, true)
 		w.recv(t, end, peer, c.comm, tag, arrives)
 		w.send(end+gap, end+gap+overhead, rSend, peer, c.comm, tag, own)
 		return
 	}
 	w.send(t, t+overhead, rSend, peer, c.comm, tag, own)
-	answer := max(other, t+trace.Time(flight(own))) + overhead + gap
+	answer := max(other, t+trace.Time(Flight(own))) + overhead + gap
 	t += callTime
-	end := max(t, answer+trace.Time(flight(arrives))) + overhead
+	end := max(t, answer+trace.Time(Flight(arrives))) + overhead
 	w.late(answer, t, end, q, true)
 	w.recv(t, end, peer, c.comm, tag, arrives)
 }
@@ -129,7 +129,7 @@ func (v *irregular) collective(w *pen, a act, c view, i uint64, phase int, t tra
 	case opBcast, opScatter: // others wait for the root alone
 		end = t + 2*overhead
 		if c.rank != root {
-			end = max(t, v.ready(v.process(c, root), i, phase)) + trace.Time(flight(v.o.Bytes))
+			end = max(t, v.ready(v.process(c, root), i, phase)) + trace.Time(Flight(v.o.Bytes))
 		}
 	case opReduce, opGather: // the root alone waits
 		if c.rank != root {

@@ -30,8 +30,8 @@ const (
 
 func newMasterWorker(m *model) *masterWorker {
 	v := &masterWorker{model: m, cohorts: max((uint64(m.n)-1+cohort-1)/cohort, 1)}
-	serve := flight(m.o.Bytes) + 4*callTime + 2*think
-	v.window = m.jitter + m.extra + (cohort+1)*(serve+20) + flight(m.o.Bytes) + 2*callTime + slack
+	serve := Flight(m.o.Bytes) + 4*callTime + 2*think
+	v.window = m.jitter + m.extra + (cohort+1)*(serve+20) + Flight(m.o.Bytes) + 2*callTime + slack
 	v.round = max(v.cohorts*v.window, v.window+m.o.Work+ioTime+3*slack)
 	return v
 }
@@ -103,7 +103,7 @@ func (v *masterWorker) serve(s *[cohort]served, round, c uint64) []served {
 	for j := range n {
 		e := &s[j]
 		e.receive = t
-		e.got = max(t, e.sent+trace.Time(flight(v.o.Bytes))) + overhead
+		e.got = max(t, e.sent+trace.Time(Flight(v.o.Bytes))) + overhead
 		e.answer = e.got + gap + think + trace.Time(v.perturb(think, e.proc, round, saltArrive))
 		t = e.answer + callTime
 	}
@@ -164,7 +164,7 @@ func (v *masterWorker) worker(w *pen, round uint64) {
 		}
 		w.send(e.sent, e.got, rSsend, 0, commWorld, tagDone, v.o.Bytes)
 		t := e.got + gap
-		end := e.answer + trace.Time(flight(v.taskBytes())) + overhead
+		end := e.answer + trace.Time(Flight(v.taskBytes())) + overhead
 		w.late(e.answer, t, end, 0, true)
 		w.recv(t, end, 0, commWorld, tag, v.taskBytes())
 		if tag == tagStop {

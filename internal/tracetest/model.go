@@ -187,8 +187,8 @@ func (m *model) work(p uint32, i uint64) uint64 {
 	return w
 }
 
-// flight is the time from the start of a send to the arrival of its last byte.
-func flight(bytes uint64) uint64 { return latency + bytes/perByte }
+// Flight is the time from the start of a send to the arrival of its last byte.
+func Flight(bytes uint64) uint64 { return latency + bytes/perByte }
 
 // collectiveTime is how long a collective over n processes takes once all are there.
 func collectiveTime(n uint32) uint64 { return 2000 + 100*uint64(bits.Len32(n)) }

@@ -19,7 +19,7 @@ func TestParseOptions(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	for _, spec := range specs {
+	for _, spec := range Programs {
 		o, err := ParseOptions(spec)
 		if err != nil {
 			t.Fatal(err)
@@ -53,7 +53,7 @@ func TestOptionErrors(t *testing.T) {
 }
 
 func FuzzParseOptions(f *testing.F) {
-	for _, spec := range specs {
+	for _, spec := range Programs {
 		f.Add(spec)
 	}
 	f.Add("irregular:broken=all,seed=18446744073709551615,work=1k,metrics=false")

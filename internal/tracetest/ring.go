@@ -10,7 +10,7 @@ import "github.com/coppice-hpc/coppice/trace"
 type ring struct{ *model }
 
 func (r *ring) slotLength() (slot, tail uint64) {
-	return gap + r.workMax + overhead + gap + flight(r.o.Bytes) + overhead + 2*gap + ioTime + collectiveTime(r.n) + 200 + slack, 0
+	return gap + r.workMax + overhead + gap + Flight(r.o.Bytes) + overhead + 2*gap + ioTime + collectiveTime(r.n) + 200 + slack, 0
 }
 
 func (r *ring) rounds(_ uint32, slots uint64) uint64 { return slots }
@@ -38,7 +38,7 @@ func (r *ring) step(w *pen, i uint64) {
 		w.send(t, t+overhead, rSend, right, commWorld, 7, r.o.Bytes)
 		t += overhead + gap
 		sent := r.sent(left, i)
-		end := max(t, sent+trace.Time(flight(r.o.Bytes))) + overhead
+		end := max(t, sent+trace.Time(Flight(r.o.Bytes))) + overhead
 		w.late(sent, t, end, left, true)
 		w.recv(t, end, left, commWorld, 7, r.o.Bytes)
 		t = end

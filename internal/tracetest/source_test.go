@@ -6,37 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/coppice-hpc/coppice/trace"
 )
-
-// specs are runs that every general test goes through.
-var specs = []string{
-	"stencil:procs=1,iterations=30",
-	"stencil:procs=4,iterations=30",
-	"stencil:procs=12,events=20k,jitter=40,imbalance=30,seed=3",
-	"stencil:procs=7,iterations=50,every=3,jitter=10,depth=4,metrics,parameters,io",
-	"stencil:procs=6,threads=3,iterations=20,jitter=50,depth=2,chunk=200,io",
-	"stencil:procs=4,events=2",
-	"stencil:procs=1,events=2",
-	"stencil:procs=3,events=30",
-	"ring:procs=1,iterations=20",
-	"ring:procs=5,iterations=40,jitter=60",
-	"ring:procs=2,threads=2,iterations=40,every=7,jitter=60,bytes=1M,metrics,chunk=100",
-	"wavefront:procs=1,iterations=20",
-	"wavefront:procs=12,iterations=30,io",
-	"wavefront:procs=15,iterations=30,threads=2,jitter=50,imbalance=20,metrics,chunk=100",
-	"masterworker:procs=1,iterations=20",
-	"masterworker:procs=2,iterations=20",
-	"masterworker:procs=9,events=20k,jitter=40,io",
-	"masterworker:procs=70,iterations=13,jitter=300,imbalance=100,threads=2,chunk=100",
-	"irregular:procs=1,iterations=20",
-	"irregular:procs=2,iterations=100",
-	"irregular:procs=13,iterations=60,seed=7,jitter=10,io,parameters",
-	"irregular:procs=16,events=40k,threads=2,metrics,depth=6,chunk=500",
-	"ring:procs=64,events=20k,jitter=100,imbalance=100,every=4,chunk=100",
-}
 
 func open(t testing.TB, spec string) *Source {
 	t.Helper()
@@ -51,29 +22,10 @@ func open(t testing.TB, spec string) *Source {
 	return s
 }
 
-// TestTruth compares what the program knows with what the events tell.
-func TestTruth(t *testing.T) {
-	for _, spec := range specs {
-		t.Run(spec, func(t *testing.T) {
-			s := open(t, spec)
-			r, err := Reference(s)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(s.Truth().Facts, r.Facts); d != "" {
-				t.Errorf("truth (-) and reference (+) differ:\n%s", d)
-			}
-			if len(r.Problems) != 0 {
-				t.Errorf("problems in a sound run: %v", r.Problems)
-			}
-		})
-	}
-}
-
 // TestChunks reads chunks in reverse and compares them with the stream in
 // order, with what Measure and the definitions announce, and with a second source.
 func TestChunks(t *testing.T) {
-	for _, spec := range specs {
+	for _, spec := range Programs {
 		t.Run(spec, func(t *testing.T) {
 			s, again := open(t, spec), open(t, spec)
 			if s.Identity() != again.Identity() {
@@ -103,7 +55,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-func chunks(t *testing.T, s *Source, p trace.P, reverse bool) [][]record {
+func chunks(t *testing.T, s trace.Source, p trace.P, reverse bool) [][]record {
 	t.Helper()
 	st, err := s.Stream(p)
 	if err != nil {
@@ -145,4 +97,10 @@ func chunks(t *testing.T, s *Source, p trace.P, reverse bool) [][]record {
 		n += uint64(len(out[i]))
 	}
 	return out
+}
+
+// readAll reads the events of a location.
+func readAll(t *testing.T, s trace.Source, p trace.P) []record {
+	t.Helper()
+	return slices.Concat(chunks(t, s, p, false)...)
 }

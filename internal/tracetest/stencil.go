@@ -31,7 +31,7 @@ func (s *stencil) sent(p, direction uint32, i uint64) trace.Time {
 
 // exchanged bounds the end of the exchange of every process, from the slot's start.
 func (s *stencil) exchanged() uint64 {
-	return gap + s.workMax + 8*callTime + flight(s.o.Bytes) + overhead
+	return gap + s.workMax + 8*callTime + Flight(s.o.Bytes) + overhead
 }
 
 func (s *stencil) slotLength() (slot, tail uint64) {
@@ -82,7 +82,7 @@ func (s *stencil) waitall(w *pen, i uint64, t trace.Time, first uint64) trace.Ti
 	for d := range uint32(4) {
 		if q, ok := s.neighbour(w.proc, d); ok {
 			sent := s.sent(q, d^1, i)
-			end = max(end, sent+trace.Time(flight(s.o.Bytes)))
+			end = max(end, sent+trace.Time(Flight(s.o.Bytes)))
 			last = max(last, sent+s.skewOf(q)-w.skew)
 		}
 	}

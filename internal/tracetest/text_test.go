@@ -36,14 +36,14 @@ func ExampleParse() {
 	if err != nil {
 		panic(err)
 	}
-	r, err := Reference(src)
+	e, err := src.Measure(1)
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println(r.Messages, r.Late.Wait)
+	fmt.Println(e.Events, "events of location 1, the first at", e.First)
 	fmt.Print(Section(pingPong, "expect"))
 	// Output:
-	// [{0 1 1 1024 1 1024}] 90
+	// 5 events of location 1, the first at 105
 	// one message, 90 ticks late
 }
 
@@ -69,7 +69,7 @@ func ExampleNew() {
 func TestFormat(t *testing.T) {
 	for _, spec := range append([]string{
 		"ring:procs=3,iterations=9,broken=all", "irregular:procs=6,threads=2,iterations=7,io,metrics,parameters,chunk=100,broken=all",
-	}, specs...) {
+	}, Programs...) {
 		t.Run(spec, func(t *testing.T) {
 			s := open(t, spec)
 			if n := total(s); n > 8000 {
@@ -111,14 +111,7 @@ func total(s *Source) uint64 {
 func equalStreams(t *testing.T, a, b trace.Source) {
 	t.Helper()
 	for p := range trace.P(a.Definitions().NumLocations()) {
-		x, err := readAll(a, p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		y, err := readAll(b, p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		x, y := readAll(t, a, p), readAll(t, b, p)
 		if !slices.EqualFunc(x, y, record.Equal) {
 			t.Fatalf("location %d: events differ: %s", p, cmp.Diff(x, y))
 		}
@@ -244,8 +237,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if _, err := Reference(src); err != nil {
-			t.Fatal(err)
+		for p := range trace.P(src.Definitions().NumLocations()) {
+			readAll(t, src, p)
 		}
 		out, err := Format(src)
 		if err != nil {

@@ -14,7 +14,7 @@ type Truth struct {
 	Problems map[trace.Code]uint64 // what an analysis has to report about them
 }
 
-// problems lists what Reference reports about the planted faults.
+// problems lists what an analysis reports about the planted faults.
 func (m *model) problems() map[trace.Code]uint64 {
 	out := map[trace.Code]uint64{}
 	for _, e := range []struct {

@@ -19,9 +19,9 @@ type wavefront struct {
 }
 
 func newWavefront(m *model) *wavefront {
-	wait := m.o.Work/4 + m.jitter + m.extra + flight(m.o.Bytes)
+	wait := m.o.Work/4 + m.jitter + m.extra + Flight(m.o.Bytes)
 	before := m.o.Work + wait + 4*callTime
-	return &wavefront{m, newGrid(m.n), before + m.jitter + m.extra + flight(m.o.Bytes) - wait, before}
+	return &wavefront{m, newGrid(m.n), before + m.jitter + m.extra + Flight(m.o.Bytes) - wait, before}
 }
 
 func (v *wavefront) slotLength() (slot, tail uint64) {
@@ -78,7 +78,7 @@ func (v *wavefront) step(w *pen, i uint64) {
 }
 
 func (v *wavefront) receive(w *pen, t trace.Time, from uint32, tag uint64, sent trace.Time) trace.Time {
-	end := max(t, sent+trace.Time(flight(v.o.Bytes))) + overhead
+	end := max(t, sent+trace.Time(Flight(v.o.Bytes))) + overhead
 	w.late(sent, t, end, from, true)
 	w.recv(t, end, from, commWorld, tag, v.o.Bytes)
 	return end

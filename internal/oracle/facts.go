@@ -1,0 +1,215 @@
+package oracle
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+// Match is a send and its receive.
+type Match struct{ Send, Recv Op }
+
+// Op is one side of a message. A send has the call that starts it, a receive the call that completes it.
+type Op struct {
+	P             trace.P
+	Posted, Visit int    // numbers of the outermost MPI calls that post it, and that Enter and Leave are of
+	Enter, Leave  uint64 // ticks from the origin
+	Bytes         uint64
+}
+
+func (m *message) op() Op { return Op{m.at.p, m.post, m.visit, m.enter(), m.leave(), m.bytes} }
+
+// diagnose counts something that is wrong with the trace.
+func (a *analysis) diagnose(c trace.Code) { a.r.Diagnostics[c]++ }
+
+// facts fills in what generated programs know about themselves. Components and activities have to be there.
+func (a *analysis) facts() {
+	f := &a.r.Facts
+	for _, l := range a.locs {
+		f.Events = append(f.Events, uint64(len(l.records)))
+		f.Profiles = append(f.Profiles, a.profile(l)...)
+	}
+	for _, p := range a.r.Processes {
+		c := p.Components[0]
+		f.Processes = append(f.Processes, tracetest.Component{
+			Time: c[Time], CPU: c[CPUTime], MPI: c[MPITime], IO: c[IOTime], Aside: c[DeviceCall] + c[DeviceWait] + c[LockWait] + c[Overhead],
+			P2P: c[P2PTime], Coll: c[CollTime], NxN: c[NxNTime], Barrier: c[BarrierTime], FileIO: c[FileIOTime], RMA: c[RMATime],
+			Management: c[MgmtTime], Start: c[StartTime], SendRecv: c[SendRecv], PotentialSync: c[PotentialSync], Variation: c[Variation],
+		})
+	}
+	all := a.r.Characteristics(0, Rules{})
+	f.Execution, f.CPU, f.MPI, f.IO = all.Execution, all.Sum[CPUTime], all.Sum[MPITime], all.Sum[IOTime]
+	f.SendRecv, f.Potential, f.Variation = all.Sum[SendRecv], all.Sum[PotentialSync], all.Sum[Variation]
+	a.classTimes()
+	a.messages()
+	a.late()
+}
+
+// profile sums up the calls of a location by region: exclusive time is a call's time less its direct children's, inclusive
+// time that of calls whose region is not open already.
+func (a *analysis) profile(l *location) []tracetest.Profile {
+	rows := map[uint32]*tracetest.Profile{}
+	key := func(c *call) uint32 {
+		if a.d.Region(c.region) == nil {
+			return trace.Undefined
+		}
+		return c.region
+	}
+	for i := range l.calls {
+		c := &l.calls[i]
+		r := rows[key(c)]
+		if r == nil {
+			r = &tracetest.Profile{P: l.p, Region: key(c)}
+			rows[r.Region] = r
+		}
+		took, recursive := c.leave-c.enter, false
+		for up := c.parent; up >= 0; up = l.calls[up].parent {
+			recursive = recursive || key(&l.calls[up]) == r.Region
+		}
+		r.Calls++
+		r.Exclusive += took
+		if !recursive {
+			r.Inclusive += took
+		}
+		if c.parent >= 0 {
+			rows[key(&l.calls[c.parent])].Exclusive -= took
+		}
+	}
+	return sorted(rows, func(x, y tracetest.Profile) int { return cmp.Compare(x.Region, y.Region) })
+}
+
+// sorted lists the values of a map in their order.
+func sorted[K comparable, V any](m map[K]*V, order func(x, y V) int) []V {
+	var list []V
+	for _, v := range m {
+		list = append(list, *v)
+	}
+	slices.SortFunc(list, order)
+	return list
+}
+
+// classTimes sums up the outermost MPI calls of the first location of each process, by exact class.
+func (a *analysis) classTimes() {
+	times := map[trace.CallClass]*tracetest.ClassTime{}
+	for _, l := range a.locs {
+		for _, v := range l.visits {
+			if took := v.leave - v.enter; took > 0 && a.d.Processes()[l.process].First == l.p {
+				if times[v.class] == nil {
+					times[v.class] = &tracetest.ClassTime{Class: v.class}
+				}
+				times[v.class].Time += took
+			}
+		}
+	}
+	a.r.Facts.MPITime = sorted(times, func(x, y tracetest.ClassTime) int { return cmp.Compare(x.Class, y.Class) })
+}
+
+// messages lists matched messages by sender and place, sums up all by pair of processes, and counts what is wrong with them.
+func (a *analysis) messages() {
+	type pair struct{ from, to uint32 }
+	sums := map[pair]*tracetest.Traffic{}
+	between := func(from, to uint32) *tracetest.Traffic {
+		if sums[pair{from, to}] == nil {
+			sums[pair{from, to}] = &tracetest.Traffic{From: from, To: to}
+		}
+		return sums[pair{from, to}]
+	}
+	for _, l := range a.locs {
+		for _, m := range l.ops {
+			switch {
+			case m.peer == trace.UnknownProcess:
+				a.diagnose(trace.DiagUnknownPeer)
+			case m.cancelled:
+			case m.send:
+				t := between(l.process, m.peer)
+				t.Count++
+				t.Bytes += m.bytes
+				if m.mate == nil {
+					a.diagnose(trace.DiagUnmatchedSend)
+					continue
+				}
+				a.r.Matches = append(a.r.Matches, Match{m.op(), m.mate.op()})
+				if m.bytes != m.mate.bytes {
+					a.diagnose(trace.DiagBytesDiffer)
+				}
+				if sent, end := m.enter(), m.mate.leave(); end < sent {
+					a.diagnose(trace.DiagClockViolation)
+					a.r.WorstReverse = max(a.r.WorstReverse, sent-end)
+				}
+			default:
+				t := between(m.peer, l.process)
+				t.Received++
+				t.ReceivedBytes += m.bytes
+				if m.mate == nil {
+					a.diagnose(trace.DiagUnmatchedRecv)
+				}
+			}
+		}
+	}
+	a.r.Facts.Messages = sorted(sums, func(x, y tracetest.Traffic) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+}
+
+// late sums up late senders. Of the messages that one call completes only the one sent last is a wait.
+func (a *analysis) late() {
+	type place struct {
+		p     trace.P
+		visit int
+	}
+	waits := map[place]uint64{}
+	for _, m := range a.r.Matches {
+		if m.Send.Enter > m.Recv.Enter {
+			a.r.Facts.Late.Count++
+			a.r.Facts.Late.Potential += m.Send.Enter - m.Recv.Enter
+			k := place{m.Recv.P, m.Recv.Visit}
+			waits[k] = max(waits[k], min(m.Send.Enter, m.Recv.Leave)-m.Recv.Enter)
+		}
+	}
+	for _, w := range waits {
+		a.r.Facts.Late.Wait += w
+	}
+}
+
+// operation counts a collective operation, and what is wrong with it.
+func (a *analysis) operation(all []*member) {
+	comm := all[0].comm
+	mixed := slices.ContainsFunc(all, func(m *member) bool { return m.op != all[0].op || m.root != all[0].root })
+	if mixed {
+		a.diagnose(trace.DiagMixedCollective)
+	}
+	if len(all) < a.d.CommSize(comm) {
+		a.diagnose(trace.DiagShortCollective)
+		return
+	}
+	const alltoallv, alltoallw = 9, 10
+	if mixed || a.d.IsInter(comm) || all[0].op == alltoallv || all[0].op == alltoallw {
+		return
+	}
+	for _, m := range all {
+		if slices.ContainsFunc(all, func(q *member) bool { return a.needs(m, q) && q.started() > m.leave() }) {
+			a.diagnose(trace.DiagClockCollective)
+		}
+	}
+}
+
+// needs reports whether m cannot leave before q has entered: it gets data from it, or both create a handle or are in a barrier.
+func (a *analysis) needs(m, q *member) bool {
+	const createHandle = 17
+	root, giver := a.d.IsRoot(m.comm, m.root, m.at.process), a.d.IsRoot(m.comm, m.root, q.at.process)
+	own, _ := a.d.RankIn(m.comm, m.at.process)
+	rank, _ := a.d.RankIn(m.comm, q.at.process)
+	switch class := trace.CollectiveClass(m.op); {
+	case class&trace.ClassBarrier != 0 || m.op == createHandle:
+		return true
+	case class&trace.ClassNxN != 0:
+		return m.received > 0 && q.sent > 0
+	case class&trace.ClassOneToN != 0:
+		return !root && giver && m.received > 0
+	case class&trace.ClassNToOne != 0:
+		return root && !giver && q.sent > 0
+	case class&trace.ClassPrefix != 0:
+		return rank < own && m.received > 0 && q.sent > 0
+	}
+	return false
+}

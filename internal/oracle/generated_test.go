@@ -1,0 +1,95 @@
+package oracle_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/coppice-hpc/coppice/internal/oracle"
+	"github.com/coppice-hpc/coppice/internal/tracetest"
+	"github.com/coppice-hpc/coppice/trace"
+)
+
+func generate(t *testing.T, spec string) *tracetest.Source {
+	t.Helper()
+	o, err := tracetest.ParseOptions(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := tracetest.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// checkTruth compares what the program knows with what the events tell.
+func checkTruth(t *testing.T, s *tracetest.Source, r *oracle.Result) {
+	t.Helper()
+	if d := cmp.Diff(s.Truth().Facts, r.Facts); d != "" {
+		t.Errorf("truth (-) and oracle (+) differ:\n%s", d)
+	}
+}
+
+func TestTruth(t *testing.T) {
+	for _, spec := range tracetest.Programs {
+		t.Run(spec, func(t *testing.T) {
+			s := generate(t, spec)
+			r := analyze(t, s, oracle.Options{})
+			checkTruth(t, s, r)
+			if len(r.Diagnostics) != 0 {
+				t.Errorf("problems in a sound run: %v", r.Diagnostics)
+			}
+		})
+	}
+}
+
+// TestFaults plants every fault alone and all together in every program.
+func TestFaults(t *testing.T) {
+	for _, spec := range tracetest.FaultyPrograms() {
+		t.Run(spec, func(t *testing.T) {
+			s := generate(t, spec)
+			r := analyze(t, s, oracle.Options{})
+			checkTruth(t, s, r)
+			if d := cmp.Diff(s.Truth().Problems, r.Diagnostics); d != "" {
+				t.Errorf("problems: truth (-) and oracle (+) differ:\n%s", d)
+			}
+		})
+	}
+}
+
+// TestSkew checks that uncorrected clock errors break causality but not what the program knows.
+func TestSkew(t *testing.T) {
+	s := generate(t, tracetest.SkewedProgram)
+	r := analyze(t, s, oracle.Options{})
+	checkTruth(t, s, r)
+	if r.Diagnostics[trace.DiagClockViolation] == 0 || r.WorstReverse == 0 {
+		t.Error("no message was received before it was sent")
+	}
+}
+
+// TestPhysics checks that no message arrives before its flight time, and that receives do not end before.
+func TestPhysics(t *testing.T) {
+	var late, pairs uint64
+	for _, spec := range tracetest.Programs {
+		t.Run(spec, func(t *testing.T) {
+			r := analyze(t, generate(t, spec), oracle.Options{})
+			late += r.Facts.Late.Count
+			pairs += uint64(len(r.Matches))
+			for _, m := range r.Matches {
+				if m.Send.Bytes != m.Recv.Bytes {
+					t.Fatalf("sent %d bytes, received %d: %+v", m.Send.Bytes, m.Recv.Bytes, m)
+				}
+				if m.Recv.Leave < m.Send.Enter+tracetest.Flight(m.Send.Bytes) {
+					t.Fatalf("received before it can have arrived: %+v", m)
+				}
+				if m.Recv.Posted > m.Recv.Visit || m.Send.Leave < m.Send.Enter {
+					t.Fatalf("order of a message: %+v", m)
+				}
+			}
+		})
+	}
+	if late == 0 || late > pairs*9/10 {
+		t.Errorf("%d of %d messages late: the runs do not exercise waiting", late, pairs)
+	}
+}
