@@ -1,7 +1,7 @@
 // Command analyze measures the stages of coppice analyze inside one process.
 //
-//	go run ./bench/analyze stages [-n 3] [-cpuprofile FILE] INPUT...
-//	go run ./bench/analyze teams [-n 3] [-ranks 1,2,4,8] [-events none] INPUT
+//	bench/tool analyze stages [-n 3] [-cpuprofile FILE] INPUT...
+//	bench/tool analyze teams [-n 3] [-ranks 1,2,4,8] [-events none] INPUT
 //
 // stages prints the user time of each stage on one rank, and how much those that find intervals, wait states and their causes add
 // to the others; stages.sh adds the part of it that is inside load. teams prints what a team of ranks gains for one long location:

@@ -20,7 +20,7 @@ if [ $# -eq 0 ]; then
 fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-go build -o "$work/analyze" ./bench/analyze
+go build -C bench -o "$work/analyze" ./analyze
 # cumulative samples of the load of locations, and of those of them that match
 samples() {
 	go tool pprof -unit ms -top -cum -nodecount 100000 -nodefraction 0 "$@" "$work/analyze" "$work/profile" 2>/dev/null |

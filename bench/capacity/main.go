@@ -1,8 +1,8 @@
 // Command capacity draws random pipelines and prints how far each method of predict/pipeline is off a simulation of them.
 //
-//	go run ./bench/capacity                    # 60 pipelines
-//	go run ./bench/capacity -rows 180 -seed 2  # others
-//	go run ./bench/capacity -write predict/pipeline/testdata/holdout.jsonl
+//	bench/tool capacity                    # 60 pipelines
+//	bench/tool capacity -rows 180 -seed 2  # others
+//	bench/tool capacity -write predict/pipeline/testdata/holdout.jsonl
 //
 // No constant of the package was chosen by these pipelines.
 package main

@@ -11,4 +11,4 @@ set -eu
 cd "$(dirname "$0")/../.."
 echo "commit $(git rev-parse --short HEAD 2>/dev/null || echo unknown)$(git diff --quiet HEAD 2>/dev/null || echo ', with changes'), $(go version | cut -d ' ' -f 3,4), $(nproc) cores"
 echo
-exec go run ./bench/ccg "$@"
+exec bench/tool ccg "$@"

@@ -15,7 +15,7 @@ set -eu
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/scale" ./bench/scale
+go build -C bench -o "$dir/scale" ./scale
 [ $# -gt 0 ] || set -- weak heap strong simulate
 for section in "$@"; do
 	echo "## $section"

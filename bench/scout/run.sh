@@ -19,7 +19,8 @@ done
 shift $((OPTIND - 1))
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-go build -C "$root" -o "$work" ./bench/scout ./cmd/coppice
+go build -C "$root" -o "$work" ./cmd/coppice
+go build -C "$root/bench" -o "$work" ./scout
 
 for folder; do
 	name=$(basename "$folder") copy=$work/archive

@@ -7,7 +7,7 @@
 rounds=2
 [ -z "$BENCH_QUICK" ] || rounds=1
 own=$BENCH_WORK/cluster
-go build -o "$own" ./bench/predict/cluster
+go build -C bench -o "$own" ./predict/cluster
 threshold=5 # percent of the mean sum of a vector, for classes
 
 # clusters MEMBERS LINKAGE LIBRARY ROUNDS [classes]: the whole dendrogram, or only the classes at the threshold.

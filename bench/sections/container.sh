@@ -37,7 +37,7 @@ compare() {
 
 peer LMDB "$(debian liblmdb-dev)"
 peer SQLite "$(debian libsqlite3-dev)"
-peer bbolt "$(awk '$1 == "go.etcd.io/bbolt" { print $2 }' bench/xtf/bbolt/go.mod)"
+peer bbolt "$(awk '$1 == "go.etcd.io/bbolt" { print $2 }' bench/go.mod)"
 compare lmdb LMDB
 compare sqlite SQLite
 compare bbolt bbolt

@@ -10,7 +10,7 @@ if ! command -v mpirun >/dev/null; then
 	exit
 fi
 waiting=$BENCH_WORK/waiting
-go build -o "$waiting" ./bench/waiting
+go build -C bench -o "$waiting" ./waiting
 for program in ring wavefront; do
 	archive=$BENCH_WORK/$program
 	"$COPPICE" demo -o "$archive" --spec "$program:procs=16,events=$events,jitter=5,seed=1" >/dev/null

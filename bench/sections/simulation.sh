@@ -14,7 +14,7 @@ rounds=3
 [ -z "$BENCH_QUICK" ] || rounds=1
 speed="M events/CPU s"
 own=$BENCH_WORK/predict
-go build -o "$own" ./bench/predict
+go build -C bench -o "$own" ./predict
 
 # rate EVENTS FILE: million events per second, from the costs in FILE.
 rate() { awk -v n="$1" -v s="$(column 1 "$2")" 'BEGIN { printf "%.4g\n", n / s / 1e6 }'; }

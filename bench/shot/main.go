@@ -1,7 +1,7 @@
 // Shot takes pictures of pages for documents and for eyes: it opens an address in a headless Chromium, waits until the page
 // says that it is drawn, and writes what is visible as PNG.
 //
-//	go run ./bench/shot [-size 1280x800] [-theme dark] [-wait EXPRESSION] [-run SCRIPT] ADDRESS FILE.png
+//	bench/tool shot [-size 1280x800] [-theme dark] [-wait EXPRESSION] [-run SCRIPT] ADDRESS FILE.png
 //
 // A page of the viewer says so by document.documentElement.dataset.state being ready; others need -wait true.
 package main
@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/coppice-hpc/coppice/view/browser"
+	"github.com/coppice-hpc/coppice/bench/browser"
 )
 
 func main() {

@@ -1,9 +1,9 @@
 // Command soak runs generated, collected and damaged traces through everything that coppice does, with random options, ranks and
 // kills, for as long as it is told.
 //
-//	go run ./bench/soak -for 1h -seed 1              rounds with the seeds 1, 2, 3, ...
-//	go run ./bench/soak -rounds 1 -seed 17           the round 17 once more
-//	go run ./bench/soak -only serve,kill -for 10m    some of the steps; -list names them
+//	bench/tool soak -for 1h -seed 1              rounds with the seeds 1, 2, 3, ...
+//	bench/tool soak -rounds 1 -seed 17           the round 17 once more
+//	bench/tool soak -only serve,kill -for 10m    some of the steps; -list names them
 //
 // A round makes an input, analyses it, and takes a few steps with the result. All it chooses follows from its seed; the moment
 // of a kill is counted in bytes that were written, so it is about the same each time. What is asked of each command stands in

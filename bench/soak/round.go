@@ -111,7 +111,7 @@ func (r *round) keep(err error) string {
 	if len(r.only) > 0 {
 		only = " -only " + strings.Join(r.only, ",")
 	}
-	return fmt.Sprintf("FAILED round %d:\n  %s\n  kept: %s\n  repeat: go run ./bench/soak -rounds 1 -seed %d%s\n",
+	return fmt.Sprintf("FAILED round %d:\n  %s\n  kept: %s\n  repeat: bench/tool soak -rounds 1 -seed %d%s\n",
 		r.seed, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "\n  "), place, r.seed, only)
 }
 

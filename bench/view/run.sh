@@ -12,7 +12,7 @@ while getopts d:m:s: o; do
 done
 mkdir -p "$dir"
 go build -o "$dir/coppice" ./cmd/coppice
-go build -o "$dir/client" ./bench/view
+go build -C bench -o "$dir/client" ./view
 if ! [ -s "$dir/run.xtf" ] || [ "$(cat "$dir/spec" 2>/dev/null)" != "$spec" ]; then
 	rm -rf "$dir/trace" "$dir/run.xtf"
 	"$dir/coppice" demo -o "$dir/trace" --spec "$spec" >/dev/null

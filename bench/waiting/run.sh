@@ -20,11 +20,11 @@ shift $((OPTIND - 1))
 
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-go build -o "$dir/coppice" ./cmd/coppice && go build -o "$dir/waiting" ./bench/waiting || exit
+go build -o "$dir/coppice" ./cmd/coppice && go build -C bench -o "$dir/waiting" ./waiting || exit
 : "${binary:=$dir/coppice}"
 libraries=("Open MPI")
 if has mpirun.mpich; then
-	go build -tags mpich -o "$dir/coppice-mpich" ./cmd/coppice && go build -tags mpich -o "$dir/waiting-mpich" ./bench/waiting || exit
+	go build -tags mpich -o "$dir/coppice-mpich" ./cmd/coppice && go build -C bench -tags mpich -o "$dir/waiting-mpich" ./waiting || exit
 	libraries+=(MPICH)
 fi
 

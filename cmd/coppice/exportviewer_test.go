@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/jobs"
 )
 
-// TestExportViewer writes viewer files of several sizes. What a browser makes of one is tested in view/browser.
+// TestExportViewer writes viewer files of several sizes. What a browser makes of one is tested in bench/browser.
 func TestExportViewer(t *testing.T) {
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run.xtf")

@@ -1,4 +1,4 @@
-// Package layers says which package of this module may import which. The table is the whole rule; a test compares it
+// Package layers says which package of this module, and of the one in bench, may import which. The table is the whole rule; a test compares it
 // with what the go command reports. Imports go to lower layers only, and packages of one layer do not import each
 // other: what needs two of them is put together above. A new package gets its line here first.
 package layers
@@ -69,15 +69,16 @@ var Table = []Package{
 	{Path: "record", Layer: 5, NoMPI: true},
 
 	{Path: "cmd/coppice", Layer: 6},
-	// A headless browser: for the tests of the viewer and for pictures.
-	{Path: "view/browser", Layer: 6, Importers: []string{"bench", "scripts/firsthour"}},
 
-	// Beside the tool: nobody imports these.
-	{Path: "bench", Layer: 7},
-	{Path: "bench/xtf", Layer: 7},
-	{Path: "internal/layers", Layer: 7, Only: nothing},
-	{Path: "scripts/firsthour", Layer: 7, Only: []string{"view/browser"}},
-	{Path: "scripts/runtests", Layer: 7, Only: nothing},
+	// Not part of the tool: nobody imports these. What is in bench is a module of its own.
+	{Path: "bench", Layer: 8},
+	{Path: "bench/xtf", Layer: 8},
+	{Path: "bench/xtf/records", Layer: 7, Importers: []string{"bench/xtf"}},
+	// A headless browser: for the tests of the viewer and for pictures.
+	{Path: "bench/browser", Layer: 7, Importers: []string{"bench"}},
+	{Path: "bench/firsthour", Layer: 8, Only: []string{"bench/browser"}},
+	{Path: "internal/layers", Layer: 8, Only: nothing},
+	{Path: "scripts/runtests", Layer: 8, Only: nothing},
 }
 
 // Families are packages whose parts, the packages below them, belong to them: a part has the layer of its family, the
@@ -100,6 +101,7 @@ var Dependencies = []Dependency{
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/sbromberger/gompi", Importers: []string{"mpi"}},
 	{Path: "github.com/google/go-cmp", TestOnly: true},
-	{Path: "github.com/chromedp/chromedp", Importers: []string{"view/browser"}},
-	{Path: "github.com/chromedp/cdproto", Importers: []string{"view/browser"}},
+	{Path: "github.com/chromedp/chromedp", Importers: []string{"bench/browser"}},
+	{Path: "github.com/chromedp/cdproto", Importers: []string{"bench/browser"}},
+	{Path: "go.etcd.io/bbolt", Importers: []string{"bench/xtf/bbolt"}},
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// TestLayers compares the module with the table, in all the configurations it is built in.
+// TestLayers compares the module and that of bench with the table, in all the configurations they are built in.
 func TestLayers(t *testing.T) {
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the go command is not on the PATH")
@@ -21,7 +21,9 @@ func TestLayers(t *testing.T) {
 	for _, config := range []struct{ cgo, tags string }{
 		{"1", ""}, {"1", "mpich"}, {"1", "nompi"}, {"0", ""},
 	} {
-		list(t, nodes, config.cgo, config.tags)
+		for _, dir := range []string{"../..", "../../bench"} {
+			list(t, nodes, dir, config.cgo, config.tags)
+		}
 	}
 	if n := nodes[Module+"/mpi"]; n == nil || !n.Cgo {
 		t.Error("the C code of package mpi was not seen: the list of packages is not complete")
@@ -40,12 +42,12 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// list adds what go list says in one build configuration to nodes. It works without a C compiler too.
-func list(t *testing.T, nodes map[string]*Node, cgo, tags string) {
+// list adds what go list says of the module in dir, in one build configuration, to nodes. It works without a C compiler too.
+func list(t *testing.T, nodes map[string]*Node, dir, cgo, tags string) {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-e", "-tags", tags, "-json=ImportPath,Imports,TestImports,XTestImports,"+
-		"CgoFiles,CFiles,CXXFiles,SFiles", Module+"/...")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED="+cgo)
+		"CgoFiles,CFiles,CXXFiles,SFiles", "./...")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED="+cgo)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()

@@ -37,7 +37,7 @@ func simJobs(n uint32) uint32 {
 	return n
 }
 
-// TestHoldout: 60 random pipelines (go run ./bench/capacity -write FILE) and their simulated responses. No constant was
+// TestHoldout: 60 random pipelines (bench/tool capacity -write FILE) and their simulated responses. No constant was
 // chosen by them.
 func TestHoldout(t *testing.T) {
 	f, err := os.Open("testdata/holdout.jsonl")

@@ -12,10 +12,12 @@ import (
 	"strings"
 )
 
-// concurrent names the packages whose code or tests begin goroutines, by a go statement, a method Go, or as ranks in one
-// process. In the others the race detector has nothing to find.
-func concurrent() ([]string, error) {
-	out, err := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}", module+"/...").Output()
+// concurrent names the packages of the module in a folder whose code or tests begin goroutines, by a go statement, a method Go, or as
+// ranks in one process. In the others the race detector has nothing to find.
+func concurrent(module string) ([]string, error) {
+	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}}\t{{.Dir}}", "./...")
+	cmd.Dir = module
+	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
@@ -63,11 +65,13 @@ func beginGoroutines(files []string) (bool, error) {
 
 // raceTest is the step of the race detector.
 func raceTest(b *output, t *tally) {
-	packages, err := concurrent()
-	if err != nil {
-		fmt.Fprintf(b.out, "FAIL packages with goroutines: %v\n", err)
-		t.fail("packages with goroutines")
-		return
+	for _, module := range []string{"", "bench"} {
+		packages, err := concurrent(module)
+		if err != nil {
+			fmt.Fprintf(b.out, "FAIL packages with goroutines: %v\n", err)
+			t.fail("packages with goroutines")
+			return
+		}
+		goTestIn(module, nil, append([]string{"-race", "-short", "-skip", startsMPI}, packages...)...)(b, t)
 	}
-	goTest(nil, append([]string{"-race", "-short", "-skip", startsMPI}, packages...)...)(b, t)
 }

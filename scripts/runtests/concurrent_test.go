@@ -22,7 +22,7 @@ func TestBeginGoroutines(t *testing.T) {
 			t.Errorf("%v, %v of\n%s", got, err, text)
 		}
 	}
-	list, err := concurrent()
+	list, err := concurrent("../..")
 	if err != nil || len(list) < 10 {
 		t.Errorf("%v %v", list, err)
 	}

@@ -36,37 +36,39 @@ func (s *step) skipReason() string {
 func table(fuzz time.Duration) []step {
 	cross := func(arch string) []string { return []string{"CGO_ENABLED=0", "GOARCH=" + arch} }
 	return []step{
-		{"format", "gofumpt has nothing to change", nil, commands(silent("go", "tool", "gofumpt", "-l", "."))},
-		{"build", "all packages, and bin/coppice", nil, commands(
-			command("go", "build", "./..."), command("go", "build", "-o", "bin/coppice", "./cmd/coppice"))},
-		{"vet", "go vet, with and without MPI", nil, commands(
-			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./..."))},
-		{"staticcheck", "staticcheck", nil, commands(command("go", "tool", "staticcheck", "./..."))},
+		{"format", "gofumpt has nothing to change", nil, commands(silent("go", "tool", "-modfile=scripts/tools/go.mod", "gofumpt", "-l", "."))},
+		{"build", "all packages, and bin/coppice", nil, commands(everywhere(
+			command("go", "build", "./..."), command("go", "build", "-o", "bin/coppice", "./cmd/coppice"))...)},
+		{"vet", "go vet, with and without MPI", nil, commands(everywhere(
+			command("go", "vet", "./..."), command("go", "vet", "-tags", "nompi", "./..."))...)},
+		{"staticcheck", "staticcheck", nil, commands(
+			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
+			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
 		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
 		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
-		{"test", "all tests, long ones and those under mpirun too", nil, goTest(nil, "./...")},
+		{"test", "all tests, long ones and those under mpirun too", nil, testEverywhere(nil)},
 		{"readers", "what export writes, read by the libraries of others", nil, commands(
-			command("go", "-C", "export/readers", "vet", ".").with("CGO_ENABLED=0"), command("go", "-C", "export/readers", "test", "-count=1", ".").with("CGO_ENABLED=0"))},
+			command("go", "vet", ".").in("export/readers").with("CGO_ENABLED=0"), command("go", "test", "-count=1", ".").in("export/readers").with("CGO_ENABLED=0"))},
 		{
 			"race", "the short tests with the race detector, of packages with goroutines, without those that start MPI programs", nil,
 			raceTest,
 		},
 		{"nompi", "without MPI: build, and the tests of package mpi", nil, all(
-			commands(command("go", "build", "-tags", "nompi", "./...")), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
-		{"386", "without cgo for 386, where int has 32 bits", nil, commands(
-			command("go", "build", "./...").with(cross("386")...), command("go", "vet", "./...").with(cross("386")...))},
+			commands(everywhere(command("go", "build", "-tags", "nompi", "./..."))...), goTest(nil, "-tags", "nompi", "-short", "./mpi/..."))},
+		{"386", "without cgo for 386, where int has 32 bits", nil, commands(everywhere(
+			command("go", "build", "./...").with(cross("386")...), command("go", "vet", "./...").with(cross("386")...))...)},
 		{
 			"run386", "the short tests as a 386 program", needs386,
-			goTest(cross("386"), "-short", "./..."),
+			testEverywhere(cross("386"), "-short"),
 		},
-		{"arm64", "without cgo for arm64", nil, commands(
-			command("go", "build", "./...").with(cross("arm64")...), command("go", "vet", "./...").with(cross("arm64")...))},
+		{"arm64", "without cgo for arm64", nil, commands(everywhere(
+			command("go", "build", "./...").with(cross("arm64")...), command("go", "vet", "./...").with(cross("arm64")...))...)},
 		{
 			"v3", "the short tests with GOAMD64=v3, without those that start MPI programs: fused multiply-add must not change a byte", needsV3,
-			goTest([]string{"GOAMD64=v3"}, "-short", "-skip", startsMPI, "./..."),
+			testEverywhere([]string{"GOAMD64=v3"}, "-short", "-skip", startsMPI),
 		},
 		{"mpich", "with MPICH: build, and the tests of package mpi and the tool", needsMPICH, all(
-			commands(command("go", "build", "-tags", "mpich", "./...")),
+			commands(everywhere(command("go", "build", "-tags", "mpich", "./..."))...),
 			goTest(nil, "-tags", "mpich", "-short", "./mpi/...", "./cmd/coppice/..."))},
 		{
 			"fuzz", fmt.Sprintf("fuzzing, %v per package", fuzz), nil,
@@ -78,8 +80,10 @@ func table(fuzz time.Duration) []step {
 // output is where a step writes: out is for people, log takes everything.
 type output struct{ out, log io.Writer }
 
-// cmdline is a command of a step. A silent one fails when it prints anything to standard output.
+// cmdline is a command of a step, in the root of the repository or a folder of it. A silent one fails when it prints anything to
+// standard output.
 type cmdline struct {
+	dir       string
 	args, env []string
 	silent    bool
 }
@@ -92,8 +96,27 @@ func (c cmdline) with(env ...string) cmdline {
 	return c
 }
 
+func (c cmdline) in(dir string) cmdline {
+	c.dir = dir
+	return c
+}
+
+// everywhere adds to each command of all packages the same for the module in bench.
+func everywhere(list ...cmdline) []cmdline {
+	for _, c := range slices.Clone(list) {
+		if slices.Contains(c.args, "./...") {
+			list = append(list, c.in("bench"))
+		}
+	}
+	return list
+}
+
 func (c cmdline) String() string {
-	return strings.Join(append(append([]string{}, c.env...), c.args...), " ")
+	text := strings.Join(append(append([]string{}, c.env...), c.args...), " ")
+	if c.dir != "" {
+		return "cd " + c.dir + " && " + text
+	}
+	return text
 }
 
 // stepLimit ends a command that hangs; go test ends its own tests before.
@@ -104,7 +127,7 @@ const (
 
 func (c cmdline) start(ctx context.Context) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, c.args[0], c.args[1:]...)
-	cmd.Env = append(os.Environ(), c.env...)
+	cmd.Dir, cmd.Env = c.dir, append(os.Environ(), c.env...)
 	cmd.WaitDelay = 5 * time.Second
 	return cmd
 }
@@ -139,9 +162,17 @@ func commands(list ...cmdline) func(*output, *tally) {
 }
 
 // goTest is a step of go test with the given flags and packages.
-func goTest(env []string, args ...string) func(*output, *tally) {
+func goTest(env []string, args ...string) func(*output, *tally) { return goTestIn("", env, args...) }
+
+// testEverywhere is a step of go test on all packages, of the module in bench too.
+func testEverywhere(env []string, args ...string) func(*output, *tally) {
+	args = append(args, "./...")
+	return all(goTest(env, args...), goTestIn("bench", env, args...))
+}
+
+func goTestIn(dir string, env []string, args ...string) func(*output, *tally) {
 	return func(b *output, t *tally) {
-		c := command(append([]string{"go", "test", "-json", "-count=1", "-timeout", testLimit.String()}, args...)...).with(env...)
+		c := command(append([]string{"go", "test", "-json", "-count=1", "-timeout", testLimit.String()}, args...)...).with(env...).in(dir)
 		ctx, cancel := context.WithTimeout(context.Background(), stepLimit)
 		defer cancel()
 		cmd := c.start(ctx)

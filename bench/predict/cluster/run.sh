@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../../.."
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 bench=$dir/cluster
-go build -o "$bench" ./bench/predict/cluster
+go build -C bench -o "$bench" ./predict/cluster
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 on() {
 	local ranks=$1

@@ -5,7 +5,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/view/browser"
+	"github.com/coppice-hpc/coppice/bench/browser"
 )
 
 // point is where something is on the page.

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/coppice-hpc/coppice/view/browser"
+	"github.com/coppice-hpc/coppice/bench/browser"
 )
 
 // window is what the page shows.

@@ -18,7 +18,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/coppice-hpc/coppice/view/browser"
+	"github.com/coppice-hpc/coppice/bench/browser"
 )
 
 var (

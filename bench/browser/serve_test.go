@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -19,7 +20,6 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/view"
-	"github.com/coppice-hpc/coppice/view/browser"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/view/browser"
 )
 
 // TestRuns opens runs of unusual sizes: nothing in them, one process, several threads of each.

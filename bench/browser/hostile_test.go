@@ -12,11 +12,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/view"
-	"github.com/coppice-hpc/coppice/view/browser"
 )
 
 // hostile are names that are written to get into the page, in two ways: as the end of every name, and as whole names. Each

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/coppice-hpc/coppice/view/browser"
+	"github.com/coppice-hpc/coppice/bench/browser"
 )
 
 // checker is the accessibility checker that scripts/setup --test fetches, or a reason to skip.

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/bench/browser"
 	"github.com/coppice-hpc/coppice/report"
-	"github.com/coppice-hpc/coppice/view/browser"
 )
 
 // reportPages writes the page of a run, and that of two runs, and returns their addresses.
