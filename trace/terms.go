@@ -106,14 +106,19 @@ const (
 	RegionPhase   = 2 // a phase of the program
 )
 
-// legacyRegion translates the region type that writers before OTF2 1.1 used.
-func legacyRegion(t uint8) (role RegionRole, paradigm ParadigmID, flags uint32) {
-	if int(t) < len(legacyRegions) {
+// legacy fills what follows from the region type that writers before OTF2 1.1 used.
+func (r *Region) legacy() {
+	r.CanonicalName, r.Role, r.Paradigm, r.Flags = r.Name, RoleUnknown, ParadigmUnknown, 0
+	if t := int(r.LegacyType); t < len(legacyRegions) {
 		l := legacyRegions[t]
-		return l.role, l.paradigm, l.flags
+		r.Role, r.Paradigm, r.Flags = l.role, l.paradigm, l.flags
 	}
-	return RoleUnknown, ParadigmUnknown, 0
 }
+
+// Values of properties were strings alone before OTF2 2.0.
+func (s *SystemTreeNodeProperty) legacy() { s.Value = Value{TypeString, uint64(s.StringValue)} }
+func (l *LocationGroupProperty) legacy()  { l.Value = Value{TypeString, uint64(l.StringValue)} }
+func (l *LocationProperty) legacy()       { l.Value = Value{TypeString, uint64(l.StringValue)} }
 
 var legacyRegions = [...]struct {
 	role     RegionRole
@@ -157,7 +162,9 @@ var legacyRegions = [...]struct {
 	35: {RoleOrderedSblock, ParadigmOpenMP, 0},
 }
 
-// legacyGroup translates the group type that writers before OTF2 1.2 used.
+// legacy fills what follows from the group type that writers before OTF2 1.2 used.
+func (g *Group) legacy() { g.Type, g.Paradigm = legacyGroup(g.LegacyType) }
+
 func legacyGroup(t uint8) (GroupType, ParadigmID) {
 	switch t {
 	case 1:

@@ -2,10 +2,25 @@ package xtf
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 )
+
+var le = binary.LittleEndian
+
+// SetU64 stores v at byte off of a row.
+func SetU64(row []byte, off int, v uint64) { le.PutUint64(row[off:], v) }
+
+// SetU32 stores v at byte off of a row.
+func SetU32(row []byte, off int, v uint32) { le.PutUint32(row[off:], v) }
+
+// U64 loads the value at byte off of a row.
+func U64(row []byte, off int) uint64 { return le.Uint64(row[off:]) }
+
+// U32 loads the value at byte off of a row.
+func U32(row []byte, off int) uint32 { return le.Uint32(row[off:]) }
 
 // Version of the format written here. A reader refuses another major version
 // and reads a higher minor one.

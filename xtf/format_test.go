@@ -117,17 +117,14 @@ func TestDocumentedStructures(t *testing.T) {
 	}
 }
 
-// TestDocumentedTypes compares the table of types with the code.
+// TestDocumentedTypes compares the table of types with the code; with -update it writes the table.
 func TestDocumentedTypes(t *testing.T) {
-	rows := documented(t, "id, name", "R", "Z", "order", "columns", "sums")[0]
-	types := StandardTypes(Packed).types
-	if len(rows) != len(types) {
-		t.Fatalf("%d types, %d in the document", len(types), len(rows))
-	}
+	const doc, header = "../docs/format/xtf.md", "| id, name | R | Z | order | columns | sums |\n|---|---|---|---|---|---|\n"
 	roles := map[Role]string{RoleNone: "-", RoleT: "T", RoleKey: "key"}
 	transforms := []string{"", " Δ", " −T", " N−", " span−"}
 	rules := []string{" atT", " atEnd", " span"}
-	for i, typ := range types {
+	var want strings.Builder
+	for _, typ := range StandardTypes(Packed).types {
 		var columns, sums []string
 		for _, c := range typ.Columns {
 			columns = append(columns, fmt.Sprintf("%s u%d%s", c.Name, 8*c.Width, transforms[c.Transform]))
@@ -135,12 +132,23 @@ func TestDocumentedTypes(t *testing.T) {
 		for _, s := range typ.Sums {
 			sums = append(sums, s.Name+rules[s.Rule])
 		}
-		want := docRow{
-			fmt.Sprintf("%d %s", typ.ID, typ.Name), strconv.Itoa(typ.RowBytes), strconv.Itoa(typ.PageRows), roles[typ.Role],
-			strings.Join(columns, ", "), strings.Join(sums, ", "),
+		fmt.Fprintf(&want, "| %d %s | %d | %d | %s | %s | %s |\n",
+			typ.ID, typ.Name, typ.RowBytes, typ.PageRows, roles[typ.Role], strings.Join(columns, ", "), strings.Join(sums, ", "))
+	}
+	b, err := os.ReadFile(doc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, table, ok := strings.Cut(string(b), header)
+	table, after, end := strings.Cut(table, "\n\n")
+	if !ok || !end {
+		t.Fatalf("no table of types in %s", doc)
+	}
+	if *update {
+		if err := os.WriteFile(doc, []byte(before+header+want.String()+"\n"+after), 0o644); err != nil {
+			t.Fatal(err)
 		}
-		if got := strings.Join(rows[i], "|"); got != strings.Join(want, "|") {
-			t.Errorf("got  %s\nwant %s", got, strings.Join(want, "|"))
-		}
+	} else if table+"\n" != want.String() {
+		t.Errorf("got\n%s\nwant\n%s", table, want.String())
 	}
 }

@@ -83,3 +83,24 @@ func (a *Array) decoded(pg *page) ([]byte, error) {
 	}
 	return rows, nil
 }
+
+// checkAmounts refuses rows with more than Most allows, so that readers add up without looking. What stands for several
+// locations, a process's or all that one has caused, has the limit of all of them.
+func (a *Array) checkAmounts(rows []byte) error {
+	columns := amounts[a.typ.ID]
+	if columns == nil {
+		return nil
+	}
+	most := Most(1)
+	if a.f.dir != nil && a.proc != WholeRun && a.typ.ID != TypeComp && a.typ.ID != TypeDelay {
+		most = Most(int(a.f.Procs()))
+	}
+	for at := 0; at < len(rows); at += a.typ.RowBytes {
+		for _, c := range columns {
+			if v := le.Uint64(rows[at+c:]); v > most {
+				return corrupt("%s of %d, where sums hold %d", a.typ.Columns[columnAt(a.typ.Columns, c)].Name, v, most)
+			}
+		}
+	}
+	return nil
+}

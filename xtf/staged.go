@@ -7,10 +7,6 @@ import (
 
 // Rows that stages of an analysis hand to each other beside the file.
 
-// mateColumns are what the load of a location does not know of messages and
-// collectives yet: all ones.
-var mateColumns = []string{"mateN", "seq", "mateP", "mateT", "ordinal", "lastEnter", "firstLeave", "lastLeave"}
-
 // stagedBlock is the number of rows of a block of StagedRows.
 const stagedBlock = 512
 
@@ -36,7 +32,7 @@ type StagedRows struct {
 // NewStagedRows returns the rows of an array of a type, P2P or COLL, in a sink.
 func NewStagedRows(enc *Encoder, t *Type, sink Sink) *StagedRows {
 	s := &StagedRows{enc: enc, typ: *t, sink: sink}
-	s.typ.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return slices.Contains(mateColumns, c.Name) })
+	s.typ.Columns = slices.DeleteFunc(slices.Clone(t.Columns), func(c Column) bool { return slices.Contains(matched[t.ID], c.Offset) })
 	return s
 }
 

@@ -40,10 +40,7 @@ func StandardTypes(p Profile) *TypeTable {
 		last := s.columns[len(s.columns)-1]
 		t := Type{
 			ID: s.id, Name: s.name, Role: s.role, PageSize: size, End: s.end(),
-			RowBytes: last.Offset + last.Width, Columns: s.columns,
-		}
-		for _, x := range s.sums {
-			t.Sums = append(t.Sums, x.Sum)
+			RowBytes: last.Offset + last.Width, Columns: s.columns, Sums: s.sums(),
 		}
 		setGeometry(&t)
 		tt.types = append(tt.types, t)

@@ -78,6 +78,7 @@ var Table = []Package{
 	{Path: "bench/browser", Layer: 7, Importers: []string{"bench"}},
 	{Path: "bench/firsthour", Layer: 8, Only: []string{"bench/browser"}},
 	{Path: "internal/layers", Layer: 8, Only: nothing},
+	{Path: "internal/schema", Layer: 8, Only: nothing},
 	{Path: "scripts/runtests", Layer: 8, Only: nothing},
 }
 

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// column is a column of rows; of an array it is one element.
+type column struct {
+	field         field
+	name          string
+	offset, width int
+	transform     string
+	marks         []string // amount, matched
+}
+
+// rowType is a record that is a row of the file.
+type rowType struct {
+	record
+	id, short, order string
+	offsets          bool
+	columns          []column
+	size             int
+}
+
+// widths are the bytes of the types of fields.
+var widths = map[string]int{"uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8, "Proc": 4}
+
+// orders are the roles of the first column.
+var orders = map[string]string{"T": "RoleT", "key": "RoleKey", "none": "RoleNone"}
+
+func rowTypeOf(r record, mark string) (rowType, error) {
+	w := strings.Fields(mark)
+	if len(w) < 3 || orders[w[2]] == "" {
+		return rowType{}, fmt.Errorf("%s: want //xtf:row ID NAME T|key|none [offsets], not %q", r.name, mark)
+	}
+	t := rowType{record: r, id: w[0], short: w[1], order: orders[w[2]], offsets: slices.Contains(w[3:], "offsets")}
+	for _, f := range r.fields {
+		c := column{field: f, name: strings.ToLower(f.name[:1]) + f.name[1:], width: widths[f.typ], transform: "none"}
+		if len(f.name) == 1 || f.name == "End" {
+			c.name = f.name
+		}
+		for _, word := range strings.Fields(f.tag.Get("xtf")) {
+			name, renamed := strings.CutPrefix(word, "name=")
+			switch {
+			case renamed:
+				c.name = name
+			case word == "amount" || word == "matched":
+				c.marks = append(c.marks, word)
+			default:
+				c.transform = word
+			}
+		}
+		if c.width == 0 || f.list {
+			return t, fmt.Errorf("%s.%s: a column cannot be a %s", r.name, f.name, kind(f))
+		}
+		for i := range max(f.n, 1) {
+			x := c
+			if f.n > 0 {
+				x.name += fmt.Sprint(i)
+			}
+			x.offset = t.size
+			t.size += c.width
+			t.columns = append(t.columns, x)
+		}
+	}
+	return t, nil
+}
+
+func kind(f field) string {
+	if f.list {
+		return "list of " + f.typ
+	}
+	return f.typ
+}
+
+// writeRows writes ids, offsets, Put and Load of row types, and what files say of their columns.
+func writeRows(b *bytes.Buffer, records []record) error {
+	var types []rowType
+	for _, r := range records {
+		if mark, ok := r.marks["xtf:row"]; ok {
+			t, err := rowTypeOf(r, mark)
+			if err != nil {
+				return err
+			}
+			types = append(types, t)
+		}
+	}
+	p := func(format string, args ...any) { fmt.Fprintf(b, format, args...) }
+	p("// Ids of the row types of version 1.\nconst (\n")
+	for i := range types {
+		p("Type%s TypeID = %s // %s\n", types[i].short, types[i].id, types[i].what)
+	}
+	p(")\n\n// Sizes of rows in bytes.\nconst (\n")
+	for i := range types {
+		p("%s = %d\n", types[i].sizeName(), types[i].size)
+	}
+	p(")\n\n// Offsets in bytes of columns that are read or filled on their own.\nconst (\n")
+	for i := range types {
+		for _, c := range types[i].columns {
+			if types[i].offsets {
+				p("%s%s = %d\n", types[i].short, c.field.name, c.offset)
+			}
+		}
+	}
+	p(")\n\nvar rowSpecs = []rowSpec{\n")
+	for i := range types {
+		p("{Type%s, %q, %s, []Column{\n", types[i].short, strings.ToUpper(types[i].short), types[i].order)
+		for _, c := range types[i].columns {
+			p("{%q, %d, %d, Transform%s},\n", c.name, c.offset, c.width, strings.ToUpper(c.transform[:1])+c.transform[1:])
+		}
+		p("}},\n")
+	}
+	p("}\n")
+	marked(b, types, "amount", "amounts are the offsets of columns that readers add up, over rows and over locations.")
+	marked(b, types, "matched", "matched are the offsets of columns that only a match can fill.")
+	for i := range types {
+		types[i].forms(b)
+	}
+	return nil
+}
+
+// sizeName is the name of the constant with the size of rows.
+func (t *rowType) sizeName() string { return strings.TrimSuffix(t.name, "Row") + "RowBytes" }
+
+// marked writes the columns that have a mark.
+func marked(b *bytes.Buffer, types []rowType, mark, comment string) {
+	fmt.Fprintf(b, "\n// %s\nvar %s = map[TypeID][]int{\n", comment, strings.Fields(comment)[0])
+	for i := range types {
+		var list []string
+		for _, c := range types[i].columns {
+			if slices.Contains(c.marks, mark) {
+				list = append(list, fmt.Sprint(c.offset))
+			}
+		}
+		if list != nil {
+			fmt.Fprintf(b, "Type%s: {%s},\n", types[i].short, strings.Join(list, ", "))
+		}
+	}
+	fmt.Fprintf(b, "}\n")
+}
+
+// forms writes Put and Load.
+func (t *rowType) forms(b *bytes.Buffer) {
+	for _, put := range []bool{true, false} {
+		method, side, what := "Load", "src", "Load reads the row from src"
+		if put {
+			method, side, what = "Put", "dst", "Put writes the row into dst"
+		}
+		fmt.Fprintf(b, "\n// %s.\nfunc (r *%s) %s(%s []byte) {\n_ = %s[%d]\n", what, t.name, method, side, side, t.size-1)
+		for i := 0; i < len(t.columns); i += max(t.columns[i].field.n, 1) {
+			fmt.Fprintln(b, t.columns[i].move(put))
+		}
+		fmt.Fprintf(b, "}\n")
+	}
+}
+
+// move is the statement that stores or loads a column.
+func (c *column) move(put bool) string {
+	f, bits := "r."+c.field.name, 8*c.width
+	native := fmt.Sprintf("uint%d", bits)
+	switch {
+	case c.field.n > 0 && put:
+		return fmt.Sprintf("copy(dst[%d:%d], %s[:])", c.offset, c.offset+c.field.n, f)
+	case c.field.n > 0:
+		return fmt.Sprintf("copy(%s[:], src[%d:%d])", f, c.offset, c.offset+c.field.n)
+	case c.field.typ == native && put:
+		return fmt.Sprintf("le.PutUint%d(dst[%d:], %s)", bits, c.offset, f)
+	case c.field.typ == native:
+		return fmt.Sprintf("%s = le.Uint%d(src[%d:])", f, bits, c.offset)
+	case put:
+		return fmt.Sprintf("le.PutUint%d(dst[%d:], %s(%s))", bits, c.offset, native, f)
+	}
+	return fmt.Sprintf("%s = %s(le.Uint%d(src[%d:]))", f, c.field.typ, bits, c.offset)
+}
