@@ -87,33 +87,28 @@ func BenchmarkParallel(b *testing.B) {
 	})
 }
 
-// BenchmarkCold asks for pages that are not in the cache, through both back ends;
-// the system has the file in memory.
+// BenchmarkCold asks for pages that are not in the cache; the system has the file
+// in memory.
 func BenchmarkCold(b *testing.B) {
 	_, big, keys := bigArray(b, benchRows, Options{})
-	for _, x := range []struct {
-		name   string
-		mapped bool
-	}{{"pread", false}, {"mmap", true}} {
-		f, _ := onDisk(b, big.f.r.(*memFile), Options{CacheBytes: 128 << 10, Mmap: x.mapped})
-		a, err := f.Array(0, TypeMetric)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run("search/"+x.name, func(b *testing.B) {
-			perOp(b, f, func(r *rand.Rand) error {
-				_, _, err := a.Search(keys[r.IntN(len(keys))], First)
-				return err
-			})
-		})
-		var row []byte
-		b.Run("row/"+x.name, func(b *testing.B) {
-			perOp(b, f, func(r *rand.Rand) (err error) {
-				row, err = a.Row(uint64(r.IntN(len(keys))), row)
-				return err
-			})
-		})
+	f, _ := onDisk(b, big.f.r.(*memFile), Options{CacheBytes: 128 << 10})
+	a, err := f.Array(0, TypeMetric)
+	if err != nil {
+		b.Fatal(err)
 	}
+	b.Run("search", func(b *testing.B) {
+		perOp(b, f, func(r *rand.Rand) error {
+			_, _, err := a.Search(keys[r.IntN(len(keys))], First)
+			return err
+		})
+	})
+	var row []byte
+	b.Run("row", func(b *testing.B) {
+		perOp(b, f, func(r *rand.Rand) (err error) {
+			row, err = a.Row(uint64(r.IntN(len(keys))), row)
+			return err
+		})
+	})
 }
 
 // BenchmarkColdCall reads calls, whose rows have all transforms, of pages that

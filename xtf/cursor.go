@@ -1,6 +1,7 @@
 package xtf
 
 import (
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -165,9 +166,11 @@ func (c *Cursor) release() {
 type fileSource struct {
 	a      *Array
 	buf    []byte
-	off    int64 // file offset of buf
-	rising bool  // a page that begins before the end of the last one is refused unread
-	end    int64 // of the last one
+	off    int64  // file offset of buf
+	rising bool   // a page that begins before the end of the last one is refused unread
+	end    int64  // of the last one
+	next   uint64 // ordinal of the page behind it
+	link   uint64 // where that is, from the base, as the last one says
 }
 
 func (s *fileSource) fail(err error, ord uint64) error { return s.a.where(err, "page", ord) }
@@ -185,14 +188,9 @@ func (s *fileSource) payload(ord uint64) ([]byte, Codec, int, error) {
 func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	a := s.a
 	var t tally
-	var from child
-	if len(a.desc.levels) > 1 {
-		span := uint64(a.typ.Fanout)
-		pg, err := a.index(1, ord/span, 0, true, &t)
-		if err != nil {
-			return nil, 0, err
-		}
-		from = indexChild(pg.bytes, int(pg.count), int(ord%span))
+	from, indexed, err := s.entry(ord, &t)
+	if err != nil {
+		return nil, 0, err
 	}
 	off, size, err := a.place(ord, from)
 	if err != nil {
@@ -208,10 +206,35 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	t.reads++
 	a.count(t)
 	pg, err := a.openData(s.buf[off-s.off:][:size], ord)
-	if err == nil && from.len != 0 && (pg.crc != from.crc || (a.typ.Role != RoleNone && a.key(pg, 0) != from.t0)) {
-		err = corrupt("page differs from what its parent says")
+	if err != nil {
+		return nil, 0, err
 	}
-	return pg, off, err
+	if indexed && (pg.crc != from.crc || (a.typ.Role != RoleNone && a.key(pg, 0) != from.t0)) {
+		return nil, 0, corrupt("page differs from what its parent says")
+	}
+	s.next, s.link = ord+1, pg.next
+	return pg, off, nil
+}
+
+// entry is what the index says of data page ord. Where that is damaged, the link
+// of the page before leads to it, and its own header says how long it is: no row is
+// lost to who reads from the start.
+func (s *fileSource) entry(ord uint64, t *tally) (c child, indexed bool, err error) {
+	a := s.a
+	if len(a.desc.levels) == 1 {
+		return c, false, nil
+	}
+	span := uint64(a.typ.Fanout)
+	pg, err := a.indexAt(1, ord/span, 0, true, a.slot(1, ord/span), t)
+	if err == nil {
+		return indexChild(pg.bytes, int(pg.count), int(ord%span)), true, nil
+	}
+	var h header
+	if errors.Is(err, ErrCorrupt) && ord == s.next && s.link < a.desc.bytes && s.fill(a.base+int64(s.link), pageHeader) == nil &&
+		h.parse(s.buf[a.base+int64(s.link)-s.off:]) == nil && h.stored <= maxRaw {
+		return child{off: s.link, len: h.stored + pageHeader}, false, nil
+	}
+	return c, false, a.where(err, "index page", ord/span)
 }
 
 // fill makes [off, off+size) part of the buffer.

@@ -139,6 +139,39 @@ func TestDigestIndependentOfCodec(t *testing.T) {
 	}
 }
 
+// TestDamagedIndex damages an index page: who reads from the start follows the links of the data pages, and loses no row.
+func TestDamagedIndex(t *testing.T) {
+	for _, prof := range []Profile{Packed, Raw4K} {
+		keys := sortedKeys(rand.New(rand.NewPCG(5, 6)), 100, 9)
+		m := buildFile(t, tinyTypes(prof, 4, 3), []testRegion{{p: 0, arrays: []testArray{{TypeMetric, metricRows(keys)}}}, {p: WholeRun}})
+		a, err := openMem(t, m).Array(0, TypeMetric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.b[a.base+int64(a.desc.levels[1].start)+pageHeader] ^= 1
+		f := openMem(t, m)
+		if a, err = f.Array(0, TypeMetric); err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		c := a.Rows(0, Never)
+		for ; c.Next(); n++ {
+			if k := U64(c.Row(), 0); k != keys[n] {
+				t.Errorf("row %d has the key %d, not %d", n, k, keys[n])
+			}
+		}
+		if n != len(keys) || c.Err() != nil || len(f.Damage()) > 0 {
+			t.Errorf("%d rows of %d, %v, %v", n, len(keys), c.Err(), f.Damage())
+		}
+		if res, err := Check(f); err != nil || res.Found == 0 || res.LostRows > 0 {
+			t.Errorf("Check: %+v %v", res, err)
+		}
+		if c := a.Rows(8, 12); c.Next() || !errors.Is(c.Err(), ErrCorrupt) || len(f.Damage()) == 0 {
+			t.Errorf("rows in the middle: %v, %v", c.Err(), f.Damage())
+		}
+	}
+}
+
 // fewTypes holds one array of two levels in the fewest bytes: most of a small file
 // is its type table.
 func fewTypes(t testing.TB) *memFile {

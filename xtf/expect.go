@@ -20,11 +20,8 @@ func (a *Array) expect(lv int, key uint64) {
 	if off < 0 || off > a.f.size-n {
 		return
 	}
-	switch r := a.f.r.(type) {
-	case *os.File:
+	if r, ok := a.f.r.(*os.File); ok {
 		willRead(r, off, n)
-	case *mapping:
-		r.willRead(int(off), int(n))
 	}
 }
 
@@ -34,13 +31,4 @@ func guess(distance, span, pages uint64) uint64 {
 	hi, lo := bits.Mul64(distance, pages)
 	ord, _ := bits.Div64(hi, lo, span)
 	return ord
-}
-
-// willRead announces a read that lies inside the mapping.
-func (m *mapping) willRead(off, n int) {
-	m.mu.RLock()
-	defer m.mu.RUnlock()
-	if n <= len(m.data)-off {
-		announce(m.data, off, n)
-	}
 }

@@ -16,12 +16,6 @@ import (
 // Options of reading.
 type Options struct {
 	CacheBytes int64 // budget of the page cache, 0 for 64 MiB
-	// Mmap makes OpenFile map the file instead of reading it by its descriptor:
-	// no system call for a page, for files on local disks. Where it cannot be
-	// mapped (systems other than Linux, or more bytes than addresses) it is read
-	// as without. A mapped file must not be cut while it is open: reads then fail
-	// with ErrCorrupt, as they do without Mmap.
-	Mmap bool
 }
 
 // Stats counts what reading cost: pages read from the file, pages found in the
@@ -66,23 +60,11 @@ func OpenFile(path string, o Options) (*File, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("xtf: %w", err), f.Close())
 	}
-	var r interface {
-		io.ReaderAt
-		io.Closer
-	} = f
-	if o.Mmap {
-		if m, err := openMapping(f, st.Size()); err == nil {
-			r = m
-			if err := f.Close(); err != nil {
-				return nil, errors.Join(fmt.Errorf("xtf: %w", err), m.Close())
-			}
-		}
-	}
-	x, err := Open(r, st.Size(), o)
+	x, err := Open(f, st.Size(), o)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), r.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
 	}
-	x.closer = r
+	x.closer = f
 	return x, nil
 }
 

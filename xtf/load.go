@@ -51,6 +51,15 @@ func (a *Array) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*pag
 		t.hits++
 		return pg, nil
 	}
+	pg, err := a.indexAt(lv, ord, crc, root, slot, t)
+	if err != nil {
+		return nil, a.where(err, "index page", ord)
+	}
+	return pg, nil
+}
+
+// indexAt is index for a page that is not in its slot; damage is not remembered.
+func (a *Array) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.Pointer[page], t *tally) (*page, error) {
 	off := a.base + int64(a.desc.levels[lv].start) + int64(ord)*pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
 	at := place{header: a.identity(pageIndex, lv, ord), vouched: !root, slot: slot}
 	at.crc = crc
@@ -59,10 +68,7 @@ func (a *Array) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*pag
 	if err == nil && !pg.fits(&at) {
 		err = corrupt("page differs from what its parent says")
 	}
-	if err != nil {
-		return nil, a.where(err, "index page", ord)
-	}
-	return pg, nil
+	return pg, err
 }
 
 // identity is what the header of a page of the array says of where it belongs.

@@ -20,7 +20,7 @@ import (
 func main() {
 	stores := map[string]records.Store{
 		"packed": &file{profile: xtf.Packed},
-		"raw4k":  &file{profile: xtf.Raw4K, mmap: true},
+		"raw4k":  &file{profile: xtf.Raw4K},
 		"array":  &array{},
 	}
 	if len(os.Args) < 2 || stores[os.Args[1]] == nil {
@@ -53,7 +53,6 @@ var record = xtf.Type{
 // file is an XTF file with one array.
 type file struct {
 	profile xtf.Profile
-	mmap    bool
 	f       *xtf.File
 	a       *xtf.Array
 	stats   xtf.Stats
@@ -112,7 +111,7 @@ func write(out *os.File, types *xtf.TypeTable, store *xtfwriter.Store, n uint64)
 }
 
 func (s *file) Open(path string, cold bool) error {
-	o := xtf.Options{CacheBytes: 8 << 30, Mmap: s.mmap}
+	o := xtf.Options{CacheBytes: 8 << 30}
 	if cold {
 		o.CacheBytes = 0
 	}

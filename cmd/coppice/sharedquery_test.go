@@ -12,7 +12,7 @@ import (
 
 // TestSharedPartners asks collected archives for what can be found in two ways:
 // partners as stored and by channel, stacks by parents and by ends, and members
-// of collectives that agree on the whole. Files are read through a mapping.
+// of collectives that agree on the whole.
 func TestSharedPartners(t *testing.T) {
 	traces := sharedTraces(t)
 	names := []string{"lammps-melt-4", "npb-cg.S-4", "npb-is.S-4", "pingpong-scorep71"}
@@ -29,7 +29,7 @@ func TestSharedPartners(t *testing.T) {
 			if code, _, errs := call("analyze", path, "-o", run, "-q", "-j", "2"); code != jobs.ExitDone && code != jobs.ExitPartial {
 				t.Fatalf("analyze: exit code %d: %s", code, errs)
 			}
-			f, err := xtf.OpenFile(run, xtf.Options{Mmap: true})
+			f, err := xtf.OpenFile(run, xtf.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
