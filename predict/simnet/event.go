@@ -3,6 +3,7 @@ package simnet
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Events runs a program with the event engine and returns the times of all processes. It knows what the dataflow engine
@@ -25,86 +26,32 @@ func Events(ctx context.Context, p *Program, calc Calc, n *Network, o Options) (
 	return r.result(), nil
 }
 
-// eventRun is one simulation.
+// eventRun is one simulation: programs whose messages are traffic.
 type eventRun struct {
+	traffic
+	cursors
 	ctx      context.Context
-	code     *code
 	calc     Calc
 	observer Observer
-	arrival  bool // the policy
-	shared   bool // network interfaces are shared
-	flat     bool // all channels of a class have one latency
-
-	heap    eventHeap
-	seq     uint32
-	now     int64
-	current uint32   // the process whose event is at the root of the heap
-	woken   []uint32 // processes that can go on
-	running int
-	err     error
-	clock   int64 // all times ored together: negative after an overflow
-
-	procs      []eventProc
-	frames     []frame
-	sendChains []uint32
-	recvChains []uint32
-	chains     []chain
-	names      chainNames
-	origins    []origin
-	messages   []message
-	unused     []uint32
-	costs      []cost
-	sizes      map[uint64]uint32 // of messages of collective operations
-	bytes      []uint64          // of each of them
-	steps      []stepState
-	entered    []uint64 // collective operations of each process on each of its communicators
-	pending    [][]pending
-	meetings   map[meetingKey]*eventMeeting
-	events     uint64
-	unmatched  uint64
-	nics       interfaces
-	pairs      [][]int64 // times of calls that the observer does not know, of each process
-	firstPair  []uint64
-	order      []uint32 // scratch
+	reports  []report // of each process
+	coll     assembly
+	steps    []stepState
+	running  int
 }
 
 // eventProc is a process: clocks, a place in the program, and what it waits for. What every event needs comes first.
 type eventProc struct {
-	cpu, tx, rx int64 // from when the processor and the network interface are free
-	dueTime     int64 // of the policy Arrival: the next thing to happen here
-	opTime      int64 // how long the operation of the processor takes, or when it comes
-	dueSeq      uint32
-	opSeq       uint32
-	sendHead    uint32 // messages to send
-	arrived     uint32 // messages that are there
-	flight      uint32 // messages under way, by time
-	flightTail  uint32
-
-	due         dueKind
-	op          opKind // what the processor is to do
-	stage       stage
-	started     bool // at the first call
-	ended       bool // behind the last call
-	begun       bool // a call is to be left
-	sendTail    uint32
-	arrivedTail uint32
-	opMessage   uint32
-	kind        uint32
-	call        uint32
-	left        uint32 // the call before
-	at          uint32 // action of the call
-	need        uint32 // completions missing
-	stack, top  uint32
-	sendBase    uint32
-	recvBase    uint32
-	collBase    uint32
-	calls       uint64
-	enter       int64
-
-	tb                     int64
-	until                  int64  // a probe or a collective operation ends
-	waitSends, waitSendEnd uint32 // messages whose sends the call completes
-	waitRecvs, waitRecvEnd uint32
+	cpu int64 // from when the processor is free
+	nic
+	duty
+	stage stage
+	ended bool // behind the last call
+	begun bool // a call is to be left
+	place
+	left         uint32   // the call before
+	need         uint32   // completions missing
+	until        int64    // a probe or a collective operation ends
+	sends, recvs []uint32 // messages that the call completes
 
 	entries [eventEntries]int64 // of the computation vector
 	times   ProcessTimes
@@ -128,6 +75,14 @@ const (
 	atEnd
 )
 
+// stepState is how far a process is in the collective operation that it performs by steps.
+type stepState struct {
+	collProgress
+	coll   uint32 // in code.colls
+	recv   uint32 // the message that the step receives
+	reduce uint64 // bytes to combine
+}
+
 func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Options) (*eventRun, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -140,72 +95,55 @@ func newEventRun(ctx context.Context, p *Program, calc Calc, n *Network, o Optio
 		return nil, err
 	}
 	count := len(p.Roots)
-	r := &eventRun{
-		ctx: ctx, code: c, calc: calc, observer: o.Observer, arrival: n.Policy == Arrival, shared: n.Contention != NoContention,
-		flat:     n.Topology == nil || n.Links[LinkNet].Hop == 0,
-		procs:    make([]eventProc, count),
-		messages: make([]message, 1), costs: c.costs[:len(c.costs):len(c.costs)], sizes: map[uint64]uint32{}, running: count,
-		current: noChannel, heap: newEventHeap(count),
-	}
 	if count >= maxEventID {
 		return nil, programError("more than 2^29 processes")
 	}
-	if err := r.place(); err != nil {
+	r := &eventRun{
+		ctx: ctx, calc: calc, observer: o.Observer, running: count, cursors: cursors{code: c},
+		traffic: traffic{
+			network: n, arrival: n.Policy == Arrival, shared: n.Contention != NoContention, procs: make([]eventProc, count), current: noChannel, queue: newEventQueue(count),
+			costs: costTable{network: n, costs: slices.Clip(c.costs.costs), sizes: slices.Clip(c.costs.sizes), known: map[uint64]uint32{}},
+		},
+	}
+	r.queue.clock = &r.clock
+	r.matching = matching{code: c, book: &r.ledger, queue: &r.queue, flat: n.Topology == nil || n.Links[LinkNet].Hop == 0}
+	e, err := r.place(&r.ledger, 0, count, func(i int) *place { return &r.procs[i].place })
+	if err != nil {
 		return nil, err
 	}
-	if err := r.linkChains(); err != nil {
+	r.coll = assembly{code: c, book: &r.ledger, told: func(process uint32, time int64) {
+		r.procs[process].until = max(r.procs[process].until, time)
+		r.satisfy(process)
+	}}
+	const anyNumber = 31 // of meetings: there are no more than processes and operations of theirs
+	r.coll.prepare(e.colls, anyNumber, func(yield func(*place) bool) {
+		for i := range r.procs {
+			yield(&r.procs[i].place)
+		}
+	})
+	if e.colls > 0 {
+		r.steps = make([]stepState, count)
+	}
+	if err := r.linkChains(r.procs, e); err != nil {
 		return nil, err
 	}
 	if r.observer != nil {
-		r.pairs, r.firstPair = make([][]int64, count), make([]uint64, count)
+		r.reports = make([]report, count)
 	}
 	return r, r.nics.init(p, n)
-}
-
-// place gives each process its part of the tables.
-func (r *eventRun) place() error {
-	c := r.code
-	var sends, recvs, colls, depth uint64
-	for i := range r.procs {
-		p := &r.procs[i]
-		p.kind = c.kindOf[c.program.Roots[i]]
-		k := &c.kinds[p.kind]
-		p.sendBase, p.recvBase, p.collBase, p.stack = uint32(sends), uint32(recvs), uint32(colls), uint32(depth)
-		sends, recvs = sends+uint64(len(k.sends)), recvs+uint64(len(k.recvs))
-		colls, depth = colls+uint64(len(k.colls)), depth+uint64(k.depth)
-		r.events += k.events
-	}
-	if max(sends, recvs, colls, depth) >= noChannel {
-		return programError("more than 2^32 partners or open loops of all processes together")
-	}
-	r.frames = make([]frame, depth)
-	r.sendChains, r.recvChains = make([]uint32, sends), make([]uint32, recvs)
-	if colls > 0 {
-		r.steps, r.meetings = make([]stepState, len(r.procs)), map[meetingKey]*eventMeeting{}
-		r.entered, r.pending = make([]uint64, colls), make([][]pending, colls)
-	}
-	return nil
-}
-
-func (r *eventRun) fail(err error) {
-	if r.err == nil {
-		r.err = err
-	}
 }
 
 // run handles events until there are none.
 func (r *eventRun) run() error {
 	for i := range r.procs {
-		r.woken = append(r.woken, uint32(i))
+		r.begin(&r.procs[i].place)
+		r.ready = append(r.ready, uint32(i))
 	}
 	r.wake()
-	for turns := 0; !r.heap.empty() && r.err == nil; turns++ {
+	for turns := 0; !r.queue.empty() && r.err == nil && r.clock >= 0; turns++ {
 		if turns%checkEvery == 0 {
 			if err := context.Cause(r.ctx); err != nil {
 				return err
-			}
-			if r.clock < 0 {
-				break
 			}
 		}
 		r.handle()
@@ -214,7 +152,7 @@ func (r *eventRun) run() error {
 	case r.err != nil:
 		return r.err
 	case r.clock < 0:
-		return programError("a process is busy for more than 106 days, the range of a clock, or computes for a negative time")
+		return programError("a process is " + busyTooLong)
 	case r.running > 0:
 		return r.deadlock()
 	}
@@ -223,13 +161,13 @@ func (r *eventRun) run() error {
 
 // handle takes the first event.
 func (r *eventRun) handle() {
-	x := r.heap.first()
-	r.now = x.time
+	x := r.queue.first()
+	r.queue.now = x.time
 	id := x.id()
 	if x.kind() == turnEvent && r.arrival {
 		p := &r.procs[id]
 		if p.due == dueNothing || p.dueTime != x.time || p.dueSeq != x.seq() {
-			r.heap.pop() // something earlier came up for the process, and this one was put in again
+			r.queue.pop() // something earlier came up for the process, and this one was put in again
 			return
 		}
 		r.current = id
@@ -237,13 +175,13 @@ func (r *eventRun) handle() {
 		r.wake()
 		r.current = noChannel
 		if p.due = r.nextDue(p); p.due == dueNothing {
-			r.heap.pop()
+			r.queue.pop()
 		} else {
-			r.heap.replace(newEvent(p.dueTime, p.dueSeq, turnEvent, id))
+			r.queue.replace(newEvent(p.dueTime, p.dueSeq, turnEvent, id))
 		}
 		return
 	}
-	r.heap.pop()
+	r.queue.pop()
 	switch x.kind() {
 	case turnEvent:
 		r.proceed(id)
@@ -263,31 +201,44 @@ func (r *eventRun) handle() {
 	r.wake()
 }
 
+// turn lets happen what is due at a process under the policy Arrival.
+func (r *eventRun) turn(p *eventProc, id uint32) {
+	switch p.due {
+	case dueSend:
+		r.transmit(p, id)
+	case dueMessage:
+		r.drain(p)
+	case dueOperation:
+		op := p.op
+		p.op = opNothing
+		switch op {
+		case opPost:
+			r.posted(p.opMessage)
+			return
+		case opCompute:
+			p.cpu = r.queue.now
+			r.compute(p, id, p.opTime)
+		case opSpend:
+			p.cpu = r.queue.now
+			r.spend(p, p.opTime)
+		}
+		r.proceed(id)
+	}
+}
+
 // wake lets the processes go on that can, in their order.
 func (r *eventRun) wake() {
-	for i := 0; i < len(r.woken); i++ {
-		if i == 0 && len(r.woken) == 2 && r.woken[0] > r.woken[1] {
-			r.woken[0], r.woken[1] = r.woken[1], r.woken[0]
+	for i := 0; i < len(r.ready); i++ {
+		if i == 0 && len(r.ready) == 2 && r.ready[0] > r.ready[1] {
+			r.ready[0], r.ready[1] = r.ready[1], r.ready[0]
 		}
-		id := r.woken[i]
+		id := r.ready[i]
 		r.proceed(id)
 		if r.arrival {
 			r.poke(id)
 		}
 	}
-	r.woken = r.woken[:0]
-}
-
-// number returns the next number of an event.
-func (r *eventRun) number() uint32 {
-	r.seq++
-	return r.seq
-}
-
-// at puts an event in the heap.
-func (r *eventRun) at(time int64, kind eventKind, id uint32) {
-	r.clock |= time
-	r.heap.push(newEvent(time, r.number(), kind, id))
+	r.ready = r.ready[:0]
 }
 
 func (r *eventRun) result() *Result {
@@ -297,4 +248,396 @@ func (r *eventRun) result() *Result {
 		res.Makespan = max(res.Makespan, res.Times[i].Finish)
 	}
 	return res
+}
+
+// proceed lets a process go on until it waits for something.
+func (r *eventRun) proceed(id uint32) {
+	p := &r.procs[id]
+	for ok := true; ok && r.err == nil; {
+		switch p.stage {
+		case atNext:
+			ok = r.next(p, id)
+		case atCall:
+			ok = r.enterCall(p, id)
+		case atPosts:
+			ok = r.posts(p, id)
+		case atColl:
+			ok = r.beginStep(p, id)
+		case atStep:
+			ok = r.endStep(p, id)
+		case atWaits:
+			ok = r.await(p, id)
+		case atWaiting:
+			r.takeMessages(p)
+			p.stage = atLeave
+			if r.arrival && r.code.calls[p.call].events > 0 {
+				p.operate(opSpend, 0, r.queue.number())
+				return
+			}
+		case atLeave:
+			p.left, p.begun, p.stage = p.call, true, atNext
+		case atEnd:
+			return
+		}
+	}
+}
+
+// next finds the next call of a process, and computes what lies before it.
+func (r *eventRun) next(p *eventProc, id uint32) bool {
+	p.ended, p.stage = !r.cursors.next(&p.place), atCall
+	at := p.calls % eventEntries
+	if at == 0 {
+		if err := r.calc.Fill(id, p.calls, p.entries[:]); err != nil {
+			r.fail(err)
+			return false
+		}
+	}
+	x := p.entries[at]
+	r.clock |= x
+	if x == 0 {
+		r.leave(p, id)
+		return true
+	}
+	r.events++
+	if r.arrival {
+		p.operate(opCompute, x, r.queue.number())
+		return false
+	}
+	r.compute(p, id, x)
+	return true
+}
+
+// compute spends the time between two calls.
+func (r *eventRun) compute(p *eventProc, id uint32, x int64) {
+	r.leave(p, id)
+	p.times.Compute += x
+	r.spend(p, x)
+	p.enter = p.cpu
+}
+
+// spend lets the processor work.
+func (r *eventRun) spend(p *eventProc, x int64) {
+	p.cpu += x
+	r.clock |= p.cpu
+}
+
+// eventPairs is how many numbers of calls a process keeps for the observer.
+const eventPairs = 32
+
+// leave ends a call when the processor is free.
+func (r *eventRun) leave(p *eventProc, id uint32) {
+	t, d := &p.times, p.cpu-p.enter
+	if p.begun {
+		t.add(r.code.calls[p.left].cat, d)
+		if r.observer != nil {
+			if err := r.reports[id].add(r.observer, id, p.calls-1, p.enter, p.cpu, eventPairs); err != nil {
+				r.fail(err)
+			}
+		}
+	} else {
+		t.Wait += d
+	}
+	p.begun, p.enter = false, p.cpu
+}
+
+func (r *eventRun) enterCall(p *eventProc, id uint32) bool {
+	if !p.ended {
+		p.calls++
+		p.at, p.stage = 0, atPosts
+		return true
+	}
+	p.stage = atEnd
+	r.running--
+	p.times.Finish, p.times.Calls = p.enter, p.calls
+	if r.observer != nil {
+		if err := r.reports[id].flush(r.observer, id); err != nil {
+			r.fail(err)
+		}
+	}
+	return false
+}
+
+// posts performs the actions of a call before its completions.
+func (r *eventRun) posts(p *eventProc, id uint32) bool {
+	c := &r.code.calls[p.call]
+	for p.at < c.posts {
+		if r.yields(p, id) {
+			return false
+		}
+		o := &r.code.ops[c.first+p.at]
+		switch o.kind {
+		case PostRecv:
+			r.postRecv(p, r.recvChain(p, o), c.posts == 1 && c.n == 2)
+		case PostColl:
+			if r.enterColl(p, id, o) {
+				return true
+			}
+		case FileIO:
+			p.at++
+			if r.arrival {
+				p.operate(opSpend, r.code.files[o.size], r.queue.number())
+				return false
+			}
+			r.spend(p, r.code.files[o.size])
+			continue
+		default:
+			r.postSend(p, id, o)
+		}
+		p.at++
+	}
+	p.stage = atWaits
+	return true
+}
+
+// yields reports whether a process has to wait until the time of its clock: others may come to the interface first.
+func (r *eventRun) yields(p *eventProc, id uint32) bool {
+	if !r.shared || p.cpu <= r.queue.now {
+		return false
+	}
+	r.queue.at(p.cpu, turnEvent, id)
+	return true
+}
+
+// sendChain and recvChain return the channel of an action, 0 where it has no partner.
+func (r *eventRun) sendChain(p *eventProc, o *op) uint32 {
+	return r.sendChains[p.sendBase+r.code.kinds[p.kind].find(o.port)]
+}
+
+func (r *eventRun) recvChain(p *eventProc, o *op) uint32 {
+	return r.recvChains[p.recvBase+r.code.kinds[p.kind].find(o.port)]
+}
+
+// postSend posts a send of the program.
+func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
+	ch := r.sendChain(p, o)
+	if ch == 0 {
+		return
+	}
+	m := r.sendOn(ch)
+	x := &r.messages[m]
+	if x.flags&isNull != 0 {
+		r.close(m, 0)
+		return
+	}
+	x.cost = o.size + uint32(r.chains[ch].class)
+	if o.kind == PostSync || o.kind == PostSend && !r.costs.costs[x.cost].eager {
+		x.flags |= isRendezvous
+		if o.kind == PostSync {
+			x.flags |= isSync
+		}
+	}
+	r.send(p, id, m)
+}
+
+// await binds the completions of a call to messages, and goes on if all are there.
+func (r *eventRun) await(p *eventProc, id uint32) bool {
+	c := &r.code.calls[p.call]
+	p.stage, p.need, p.until = atWaiting, 0, 0
+	for i := c.first + c.posts; i < c.first+c.n; i++ {
+		o, ok := &r.code.ops[i], true
+		switch o.kind {
+		case WaitRecv:
+			if ch := r.recvChain(p, o); ch != 0 {
+				m := r.takeRecv(ch, o.age)
+				if ok = m != 0; ok {
+					r.awaitRecv(p, m)
+				}
+			}
+		case WaitSend:
+			if ch := r.sendChain(p, o); ch != 0 {
+				m := r.takeSend(ch, o.age)
+				if ok = m != 0; ok {
+					r.awaitSend(p, m)
+				}
+			}
+		case ProbeRecv:
+			r.awaitProbe(p, r.recvChain(p, o))
+		case WaitColl:
+			ok = r.awaitColl(p, id, o)
+		}
+		if !ok {
+			r.fail(programError("call %d of process %d completes more than was posted", p.calls-1, id))
+			return false
+		}
+	}
+	return p.need == 0
+}
+
+// enterColl posts a collective operation; true where the process performs it now, by steps.
+func (r *eventRun) enterColl(p *eventProc, id uint32, o *op) bool {
+	x := &r.code.colls[o.size]
+	i := p.collBase + r.code.kinds[p.kind].find(o.port)
+	if !x.steps {
+		r.coll.enter(id, i, o.size, p.cpu)
+		return false
+	}
+	if !r.coll.next(i, x) {
+		return false
+	}
+	r.steps[id] = stepState{coll: o.size}
+	p.stage = atColl
+	return true
+}
+
+// awaitColl makes a process wait for a collective operation posted by an earlier call, or by this one.
+func (r *eventRun) awaitColl(p *eventProc, id uint32, o *op) bool {
+	list := &r.coll.pending[p.collBase+r.code.kinds[p.kind].find(o.port)]
+	if int64(o.age) >= int64(len(*list)) {
+		return false
+	}
+	q := (*list)[o.age]
+	*list = slices.Delete(*list, int(o.age), int(o.age)+1)
+	if q.null {
+		return true
+	}
+	if at, ok := r.coll.await(id, &q); ok {
+		p.until = max(p.until, at)
+	} else {
+		p.need++
+	}
+	r.coll.leave(&q)
+	return true
+}
+
+// beginStep posts what the next step of a collective operation sends and receives.
+func (r *eventRun) beginStep(p *eventProc, id uint32) bool {
+	if r.yields(p, id) {
+		return false
+	}
+	s := &r.steps[id]
+	x := &r.code.colls[s.coll]
+	plan, m := r.code.plan(x, id)
+	if s.Next == plan.steps {
+		p.stage = atPosts
+		p.at++
+		return true
+	}
+	do := plan.at(&s.collProgress)
+	p.stage, p.need, s.recv, s.reduce = atStep, 0, 0, do.Reduce
+	if do.From != nobody {
+		ch := r.stepChain(x.comm, m.Process(uint32(do.From)), id)
+		if ch == 0 {
+			return false
+		}
+		s.recv = r.postRecv(p, ch, false)
+		r.messages[s.recv].flags |= ofStep
+		r.takeRecv(ch, 0)
+		r.awaitRecv(p, s.recv)
+	}
+	if do.To != nobody {
+		ch := r.stepChain(x.comm, id, m.Process(uint32(do.To)))
+		if ch == 0 {
+			return false
+		}
+		first, err := r.costs.at(do.Send)
+		if err != nil {
+			r.fail(err)
+			return false
+		}
+		n := r.sendOn(ch)
+		r.messages[n].cost = first + uint32(r.chains[ch].class)
+		r.takeSend(ch, 0)
+		r.send(p, id, n)
+		r.awaitSend(p, n)
+		r.events += 2
+	}
+	return p.need == 0
+}
+
+// endStep takes what a step has waited for, and combines.
+func (r *eventRun) endStep(p *eventProc, id uint32) bool {
+	s := &r.steps[id]
+	if s.recv != 0 {
+		s.received(r.costs.size(r.messages[s.recv].cost))
+		r.events++
+		if r.arrival {
+			r.close(s.recv, recvClosed)
+		}
+	}
+	r.takeMessages(p)
+	s.Next++
+	p.stage = atColl
+	if s.reduce == 0 {
+		return true
+	}
+	t, err := r.code.reduction(s.reduce)
+	if err != nil {
+		r.fail(err)
+		return false
+	}
+	if r.arrival {
+		p.operate(opSpend, t, r.queue.number())
+		return false
+	}
+	r.spend(p, t)
+	return true
+}
+
+// stepChain returns the channel of the steps from one process to another, 0 after an error.
+func (r *eventRun) stepChain(comm, src, dst uint32) uint32 {
+	id, err := r.chainOf(chainName{comm | collectiveName, src, dst, 0}, noPort)
+	if err != nil {
+		r.fail(err)
+		return 0
+	}
+	r.chains[id].unwaited = false
+	return id
+}
+
+// deadlock describes the standstill of a run, from the lowest process that waits on.
+func (r *eventRun) deadlock() error {
+	waiting := r.coll.waiting()
+	first := slices.IndexFunc(r.procs, func(p eventProc) bool { return p.stage != atEnd })
+	return follow(uint32(first), func(process uint32) (standstill, bool, error) {
+		p := &r.procs[process]
+		if p.stage == atEnd {
+			return standstill{}, false, nil
+		}
+		s := r.blockedOn(p, process, waiting)
+		if s.absent {
+			s.For = uint32(slices.IndexFunc(r.procs, func(p eventProc) bool { return r.coll.misses(&p.place, s.meeting) }))
+		}
+		return s, true, nil
+	})
+}
+
+// blockedOn returns what a process waits for: the first completion of its call that is not there.
+func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited) standstill {
+	c := &r.code.calls[p.call]
+	s := r.standstillOf(id, &p.place, c.first+p.at)
+	if p.stage == atStep {
+		if m := r.steps[id].recv; m != 0 {
+			s.For = r.origins[r.messages[m].chain].src
+		}
+		return s
+	}
+	for i := c.first + c.posts; i < c.first+c.n; i++ {
+		o := &r.code.ops[i]
+		s.Action = i
+		switch o.kind {
+		case WaitRecv, ProbeRecv:
+			what := awaitsRecv
+			if o.kind == ProbeRecv {
+				what = awaitsProbe
+			}
+			if ch := r.recvChain(p, o); r.awaits(ch, what) != nil {
+				s.For = r.origins[ch].src
+				return s
+			}
+		case WaitSend:
+			if x := r.awaits(r.sendChain(p, o), awaitsSend); x != nil {
+				s.For = x.dst
+				if x.flags&(isRendezvous|isSync) == isRendezvous {
+					s.bytes = r.costs.size(x.cost)
+				}
+				return s
+			}
+		case WaitColl:
+			if w, ok := waiting[id]; ok {
+				s.keeps(r.code, w)
+				return s
+			}
+		}
+	}
+	return s
 }

@@ -47,8 +47,28 @@ type eventHeap struct{ items []eventItem }
 // heapRoot is the place of the root; children of i are at 4(i-2) and behind, so that four begin at a multiple of 64 bytes.
 const heapRoot = 3
 
-func newEventHeap(room int) eventHeap {
-	return eventHeap{make([]eventItem, heapRoot, heapRoot+room)}
+// eventQueue is what happens next.
+type eventQueue struct {
+	eventHeap
+	seq   uint32
+	now   int64
+	clock *int64 // see ledger
+}
+
+func newEventQueue(room int) eventQueue {
+	return eventQueue{eventHeap: eventHeap{make([]eventItem, heapRoot, heapRoot+room)}}
+}
+
+// number returns the next number of an event.
+func (q *eventQueue) number() uint32 {
+	q.seq++
+	return q.seq
+}
+
+// at puts an event in the queue.
+func (q *eventQueue) at(time int64, kind eventKind, id uint32) {
+	*q.clock |= time
+	q.push(newEvent(time, q.number(), kind, id))
 }
 
 func (h *eventHeap) empty() bool { return len(h.items) == heapRoot }

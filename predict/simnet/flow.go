@@ -3,6 +3,7 @@ package simnet
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
 )
@@ -33,81 +34,62 @@ const checkEvery = 256
 // defaultRing is how many messages a sender may be ahead of the receiver.
 const defaultRing = 64
 
-// worker runs adjoining processes, alone: what leads to those of others goes through messages.
+// worker runs adjoining processes, alone: what leads to those of others goes through its mailbox.
 type worker struct {
-	run      *run
-	self     int // number among the workers of all ranks
-	desk     desk
-	out      [][]uint64 // records for each worker
-	unsent   []int      // workers for which there may be some
-	ctx      context.Context
-	code     *code
-	calc     Calc
-	observer Observer
-
 	lo, hi  uint32
 	procs   []proc
 	times   []ProcessTimes
-	frames  []frame
-	entries []int64 // of the computation vectors, 1 << calcLog for each process
-	calcLog uint8
-	limLog  uint8
-	chans   []channel
-	recvEnd []uint32 // channel of each port to receive
-	words   []int64  // rings; word 0 is not used
-	free    [32][]uint32
-	tails   map[uint32]*tail
-	holes   map[holeKey][]uint32
-	closing map[holeKey]progress
-	ready   []uint32 // processes
-	crowded []uint32 // channels
-	running int      // processes that have not ended
-	// Collective operations. The tables are there when the program has any.
-	inColl       []collState // of each process
-	entered      []uint64    // of each process and communicator: operations entered
-	pending      [][]pending
-	messages     pairs
-	stepCosts    [256]stepCost
-	gatherings   []gathering // of each communicator
-	meetings     map[meetingKey]*meeting
-	crowdedColl  []uint32 // processes, relative to lo
-	crowdedComms []uint32
-
-	// Where processes stop, see skipper: in which outermost loop, counted from 1, and with how many iterations left.
-	stopLoop uint32
-	stopLeft uint64
-	stopped  int
+	running int // processes that have not ended
+	stopped int // see skipper
+	ledger
+	cursors
+	channels
+	windows  windows
+	mail     mailbox
+	coll     assembly
+	steps    stepping
+	ending   ending
+	observer Observer
+	report   report // of the process that runs
 	mark     mark
-
-	err      error
-	clock    int64 // all clocks and stamps ored together: negative after an overflow
-	events   uint64
-	unpaired uint64
-
 	// Of the process that runs.
-	me        uint32 // relative to lo
-	my        *ProcessTimes
-	mine      []int64 // entries of its vector
-	slow      bool
-	ins, outs []uint32 // channels of what a call completes
-	arrivals  []int64
-	dma       bool
-	recvs     []item
-	sends     []item
-	nulls     []item
-	leaving   []leaving
-	pairs     []int64 // enter and leave of calls that the observer does not know
-	firstPair uint64
+	me uint32 // relative to lo
+	my *ProcessTimes
 }
+
+// windows are parts of the processes' computation vectors.
+type windows struct {
+	calc    Calc
+	entries []int64 // 1 << log for each process
+	log     uint8
+	mine    []int64 // of the process that runs
+}
+
+// of returns the window of a process.
+func (v *windows) of(i uint32) []int64 { return v.entries[int(i)<<v.log : (int(i)+1)<<v.log] }
+
+// proc is a process: clocks, and a place in the program.
+type proc struct {
+	cpu int64 // ps, like all clocks
+	nic
+	place
+	state   procState
+	aliases bool // several ports lead to one channel
+}
+
+// procState is why a process does not run.
+type procState uint8
+
+const (
+	fresh procState = iota // has not begun
+	ready                  // in a call
+	blocked
+	crowded // the ring of a channel is full: the simulator's limit, not the program's
+	stopped // at the end of an iteration, see skipper
+	finished
+)
 
 func (w *worker) owns(process uint32) bool { return process-w.lo < w.hi-w.lo }
-
-// fail notes the first error; the worker stops.
-func (w *worker) fail(err error) {
-	if w.err == nil {
-		w.err = err
-	}
-}
 
 // entriesOf returns the logarithm of how many entries of its vector a process holds: few where there are many processes.
 func entriesOf(processes int) uint8 {
@@ -115,45 +97,44 @@ func entriesOf(processes int) uint8 {
 	return min(max(log2(budget/max(processes, 1)), 2), 5)
 }
 
-func newWorker(ctx context.Context, r *run, number int, calc Calc, o Options) (*worker, error) {
+func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	c, lo, hi := r.code, r.begins[number], r.end(number)
 	count := int(hi - lo)
 	w := &worker{
-		run: r, self: number, desk: desk{wake: make(chan struct{}, 1)}, out: make([][]uint64, len(r.begins)),
-		ctx: ctx, code: c, calc: calc, observer: o.Observer, lo: lo, hi: hi,
-		procs: make([]proc, count), times: make([]ProcessTimes, count), running: count,
-		calcLog: entriesOf(len(c.program.Roots)), limLog: log2(o.Ring), words: make([]int64, 1),
-		ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), dma: c.network.Policy == DMA,
-		tails: map[uint32]*tail{}, holes: map[holeKey][]uint32{}, closing: map[holeKey]progress{},
+		lo: lo, hi: hi, procs: make([]proc, count), times: make([]ProcessTimes, count), running: count, observer: o.Observer,
+		cursors: cursors{code: c}, windows: windows{calc: calc, log: entriesOf(len(c.program.Roots))},
 	}
+	w.mail = mailbox{run: r, book: &w.ledger, self: number, desk: desk{wake: make(chan struct{}, 1)}, out: make([][]uint64, len(r.begins))}
+	w.mark.w = w
+	w.coll = assembly{code: c, book: &w.ledger, mail: &w.mail, told: func(process uint32, _ int64) { w.ready = append(w.ready, process) }}
+	w.ending = ending{w: w, ins: make([]uint32, c.most), outs: make([]uint32, c.most), arrivals: make([]int64, c.most), closing: map[holeKey]openPosts{}}
+	limLog := log2(o.Ring)
 	if o.Ring <= 0 {
-		w.limLog = log2(defaultRing)
+		limLog = log2(defaultRing)
 	}
 	if o.Observer != nil {
-		w.pairs = make([]int64, 0, 512)
+		w.report.times = make([]int64, 0, pairsHeld)
 	}
-	var sends, recvs, colls, depth uint64
-	for i := range w.procs {
-		p := &w.procs[i]
-		p.kind = c.kindOf[c.program.Roots[lo+uint32(i)]]
-		k := &c.kinds[p.kind]
-		p.sendBase, p.recvBase, p.collBase, p.stack = uint32(sends), uint32(recvs), uint32(colls), uint32(depth)
-		sends, recvs = sends+uint64(len(k.sends)), recvs+uint64(len(k.recvs))
-		colls, depth = colls+uint64(len(k.colls)), depth+uint64(k.depth)
-		w.events += k.events
+	e, err := w.place(&w.ledger, lo, count, func(i int) *place { return &w.procs[i].place })
+	if err != nil {
+		return nil, err
 	}
-	if max(sends, recvs, colls, depth) >= noChannel {
-		return nil, programError("more than 2^32 partners or open loops of all processes together")
+	w.coll.prepare(e.colls, limLog, func(yield func(*place) bool) {
+		for i := range w.procs {
+			yield(&w.procs[i].place)
+		}
+	})
+	if e.colls > 0 {
+		w.steps = stepping{code: c, book: &w.ledger, mail: &w.mail, lo: lo, states: make([]collState, count)}
+		for i := range w.steps.states {
+			w.steps.states[i].limLog = limLog
+		}
 	}
-	if colls > 0 {
-		w.makeColls(colls)
+	w.windows.entries = make([]int64, count<<w.windows.log)
+	w.channels = channels{
+		book: &w.ledger, words: make([]int64, 1), recvEnd: slices.Repeat([]uint32{noChannel}, int(e.recvs)), tails: map[uint32]*tail{}, holes: map[holeKey][]uint32{},
 	}
-	w.frames, w.recvEnd = make([]frame, depth), make([]uint32, recvs)
-	w.entries = make([]int64, count<<w.calcLog)
-	for i := range w.recvEnd {
-		w.recvEnd[i] = noChannel
-	}
-	if err := w.link(); err != nil {
+	if err := (&linker{w: w, limLog: limLog}).link(); err != nil {
 		return nil, err
 	}
 	w.ready = make([]uint32, count)
@@ -163,34 +144,12 @@ func newWorker(ctx context.Context, r *run, number int, calc Calc, o Options) (*
 	return w, nil
 }
 
-// makeColls makes the tables for collective operations.
-func (w *worker) makeColls(colls uint64) {
-	w.inColl = make([]collState, len(w.procs))
-	for i := range w.inColl {
-		w.inColl[i].limLog = w.limLog
-	}
-	w.entered, w.pending = make([]uint64, colls), make([][]pending, colls)
-	w.meetings = map[meetingKey]*meeting{}
-	w.gatherings = make([]gathering, len(w.code.program.Comms))
-	for i := range w.gatherings {
-		w.gatherings[i].limLog = w.limLog
-	}
-	for i := range w.procs {
-		k := &w.code.kinds[w.procs[i].kind]
-		for j, port := range k.colls {
-			comm := w.code.ports[port].comm
-			w.gatherings[comm].local++
-			w.unpaired += k.enters[j] - w.code.limits[comm]
-		}
-	}
-}
-
 // work runs processes until none is ready.
 func (w *worker) work() {
 	for turns := 0; len(w.ready) > 0 && w.err == nil; turns++ {
 		if turns%checkEvery == 0 {
 			w.read()
-			if err := context.Cause(w.ctx); err != nil {
+			if err := context.Cause(w.mail.run.ctx); err != nil {
 				w.fail(err)
 				return
 			}
@@ -201,22 +160,331 @@ func (w *worker) work() {
 	}
 }
 
-// makeRoom lets all senders go further ahead that wait for nothing else; false if there are none.
+// makeRoom lets all go further ahead that wait for nothing else; false if there are none.
 func (w *worker) makeRoom() bool {
-	some := false
-	for _, id := range w.crowded {
-		c := &w.chans[id]
-		if c.flags&sendWaits == 0 || c.sent-c.doneR < 1<<c.limLog {
-			continue
+	channels, steps, meetings := w.channels.makeRoom(), w.steps.makeRoom(), w.coll.makeRoom()
+	return channels || steps || meetings
+}
+
+// turn runs a process until it waits or ends.
+func (w *worker) turn(id uint32) {
+	i := id - w.lo
+	p := &w.procs[i]
+	w.me, w.my, w.windows.mine = i, &w.times[i], w.windows.of(i)
+	k := &w.code.kinds[p.kind]
+	if p.state == fresh {
+		p.state = ready
+		w.begin(&p.place)
+	} else if p.state == stopped {
+		p.state = ready
+	} else if !w.act(p, k, &w.code.calls[p.call]) {
+		return
+	} else {
+		w.leave(p)
+	}
+	for w.err == nil && w.next(p, k) {
+		if !w.act(p, k, &w.code.calls[p.call]) {
+			break
 		}
-		some = true
-		c.limLog++
-		c.flags &^= sendWaits
-		w.ready = append(w.ready, c.src)
+		w.leave(p)
 	}
-	for _, id := range w.crowded {
-		w.chans[id].flags &^= listed
+	w.observe()
+	if w.clock < 0 {
+		w.fail(programError("process %d is "+busyTooLong, id))
 	}
-	w.crowded = w.crowded[:0]
-	return w.makeRoomColl() || some
+}
+
+// next goes on to the next call that may take time or wait, and performs the others on the way; false at the end.
+func (w *worker) next(p *proc, k *kind) bool {
+	calls, kids := w.code.calls, w.code.kids
+	mask := uint64(1)<<w.windows.log - 1
+	for p.top > 0 {
+		f := &w.frames[p.stack+p.top-1]
+		b := &w.code.blocks[f.block]
+		for f.child < b.len {
+			kid := kids[b.first+f.child]
+			f.child++
+			if kid&isCall == 0 {
+				w.open(&p.place, kid)
+				break
+			}
+			if p.calls&mask == 0 && !w.fill(p) {
+				return false
+			}
+			x := w.windows.mine[p.calls&mask]
+			p.calls++
+			if x != 0 {
+				w.compute(p, x)
+			}
+			c := &calls[kid&^isCall]
+			if c.form != anyCall && w.observer == nil && w.quick(p, k, c) {
+				continue
+			}
+			p.call, p.at, p.enter = kid&^isCall, 0, p.cpu
+			return true
+		}
+		if f.child == b.len && &w.frames[p.stack+p.top-1] == f && !w.repeat(&p.place, f) {
+			p.state = stopped
+			w.stopped++
+			return false
+		}
+	}
+	return w.finish(p)
+}
+
+// fill fetches the entries of the vector from the next call on.
+func (w *worker) fill(p *proc) bool {
+	if err := w.windows.calc.Fill(w.lo+w.me, p.calls, w.windows.mine); err != nil {
+		w.fail(err)
+		return false
+	}
+	return true
+}
+
+// compute spends time between calls.
+func (w *worker) compute(p *proc, x int64) {
+	p.cpu += x
+	w.clock |= x | p.cpu
+	w.my.Compute += x
+	w.events++
+}
+
+// finish spends the time behind the last call. It returns false.
+func (w *worker) finish(p *proc) bool {
+	mask := uint64(1)<<w.windows.log - 1
+	if p.calls&mask == 0 && !w.fill(p) {
+		return false
+	}
+	if x := w.windows.mine[p.calls&mask]; x != 0 {
+		w.compute(p, x)
+	}
+	w.my.Finish, w.my.Calls = p.cpu, p.calls
+	p.state = finished
+	w.running--
+	return false
+}
+
+// pairsHeld is how many numbers of calls a worker keeps for the observer.
+const pairsHeld = 512
+
+// leave ends a call.
+func (w *worker) leave(p *proc) {
+	w.my.add(w.code.calls[p.call].cat, p.cpu-p.enter)
+	if w.observer == nil {
+		return
+	}
+	if w.mark.kept {
+		w.mark.log[w.me] = append(w.mark.log[w.me], p.enter, p.cpu)
+	}
+	if err := w.report.add(w.observer, w.lo+w.me, p.calls-1, p.enter, p.cpu, pairsHeld); err != nil {
+		w.fail(err)
+	}
+}
+
+// observe hands the times of the calls that ended to the observer.
+func (w *worker) observe() {
+	if err := w.report.flush(w.observer, w.lo+w.me); err != nil {
+		w.fail(err)
+	}
+}
+
+// act posts and completes what the current call does; false if the process has to wait.
+func (w *worker) act(p *proc, k *kind, c *call) bool {
+	ops := w.code.ops[c.first : c.first+c.n]
+	for p.at < c.posts {
+		if !w.post(p, k, &ops[p.at]) {
+			return false
+		}
+		p.at++
+	}
+	return c.posts == c.n || w.complete(p, k, c, ops[c.posts:])
+}
+
+// quick performs a call with one message on an ordinary channel, if it need not wait; false if it is not that simple.
+func (w *worker) quick(p *proc, k *kind, c *call) bool {
+	o := &w.code.ops[c.first]
+	if c.form == onlySend || c.form == sendNow {
+		ch := &w.chans[p.sendBase+k.at(o)]
+		if ch.flags&unusualSend != 0 || ch.sent-ch.doneR >= 1<<ch.limLog {
+			return false
+		}
+		cpu := p.cpu
+		if c.form == sendNow {
+			if ch.sent != ch.doneS {
+				return false
+			}
+			p.cpu = max(p.cpu, p.tx)
+			ch.doneS++
+		}
+		w.sendNarrow(p, ch)
+		w.my.Send += p.cpu - cpu
+		return true
+	}
+	id := w.recvEnd[p.recvBase+k.at(o)]
+	if id == noChannel {
+		return true
+	}
+	ch := &w.chans[id]
+	if c.form == onlyRecv {
+		if ch.flags&unusualRecv != 0 {
+			return false
+		}
+		ch.posted++
+		return true
+	}
+	return ch.flags&unusualEnd == 0 && ch.posted == ch.doneR && ch.sent != ch.posted && w.recvOne(p, ch)
+}
+
+// recvOne receives a message that is there. It returns true.
+func (w *worker) recvOne(p *proc, c *channel) bool {
+	cpu := p.cpu
+	p.cpu, p.rx = w.code.costs.costs[c.cost].receive(p.cpu, p.rx, *w.narrow(c, c.doneR))
+	w.clock |= p.rx | p.cpu
+	c.posted++
+	c.doneR++
+	w.wakeSender(c)
+	w.my.Receive += p.cpu - cpu
+	return true
+}
+
+// post performs an action before the completions of a call; false if the process has to wait.
+func (w *worker) post(p *proc, k *kind, o *op) bool {
+	switch o.kind {
+	case PostRecv:
+		w.postRecv(p, k, o)
+	case FileIO:
+		p.cpu += w.code.files[o.size]
+		w.clock |= p.cpu
+	case PostColl:
+		return w.postColl(p, k, o)
+	default:
+		return w.postSend(p, k, o)
+	}
+	return true
+}
+
+func (w *worker) postSend(p *proc, k *kind, o *op) bool {
+	id := p.sendBase + k.at(o)
+	c := &w.chans[id]
+	if c.flags&unusualSend != 0 {
+		return w.postUnusual(p, o, id)
+	}
+	if c.sent-c.doneR >= 1<<c.limLog {
+		p.state = crowded
+		w.crowd(id)
+		return false
+	}
+	w.sendNarrow(p, c)
+	return true
+}
+
+// sendNarrow sends an eager message on an ordinary channel.
+func (w *worker) sendNarrow(p *proc, c *channel) {
+	x := &w.code.costs.costs[c.cost]
+	s := max(p.cpu, p.tx)
+	arrival := s + x.send + c.lat
+	p.cpu += x.send
+	p.tx = s + x.busy
+	w.clock |= p.tx | arrival
+	n := c.sent
+	if n-c.first() >= 1<<c.capLog {
+		w.room(c, n)
+	}
+	if c.capLog == 1 {
+		c.slot[n&1] = arrival
+	} else {
+		*w.narrow(c, n) = arrival
+	}
+	w.sent(c)
+}
+
+// sent ends the post of a send.
+func (w *worker) sent(c *channel) {
+	c.sent++
+	w.my.Messages++
+	if c.flags&unwaited != 0 {
+		c.doneS = c.sent
+	}
+	w.wakeReceiver(c)
+}
+
+// postUnusual is postSend for all channels.
+func (w *worker) postUnusual(p *proc, o *op, id uint32) bool {
+	c := &w.chans[id]
+	if c.flags&alias != 0 {
+		id = c.ring
+		c = &w.chans[id]
+	}
+	if c.flags&null != 0 {
+		return true
+	}
+	if c.sent-c.doneR >= 1<<c.limLog && !(c.flags&tailed != 0 && w.tails[id].sends.over) {
+		p.state = crowded
+		w.crowd(id)
+		return false
+	}
+	if c.flags&tailed != 0 {
+		if t := w.tails[id]; t.sends.beyond(t.limit, c.sent) {
+			c.sent++
+			return true
+		}
+	}
+	n := o.size + c.class()
+	x := &w.code.costs.costs[n]
+	s := max(p.cpu, p.tx)
+	request := o.kind == PostSync || o.kind == PostSend && !x.eager
+	arrival, data, mode := s+x.send+c.lat, int64(0), int64(n)<<costShift
+	p.cpu += x.send
+	if request {
+		mode |= byRendezvous
+		if o.kind == PostSync {
+			mode |= bySync
+		}
+		p.tx = s + x.busy - x.wire
+		data = max(p.tb, p.tx)
+		p.tb = data + x.busy
+	} else {
+		p.tx = s + x.busy
+	}
+	w.clock |= p.tx | arrival | p.tb
+	w.put(c, arrival, data, mode)
+	if c.flags&toFar != 0 {
+		w.mail.stamps(c, arrival, data, mode)
+	}
+	w.sent(c)
+	return true
+}
+
+func (w *worker) postRecv(p *proc, k *kind, o *op) {
+	id := w.recvEnd[p.recvBase+k.at(o)]
+	if id == noChannel {
+		return
+	}
+	c := &w.chans[id]
+	if c.flags&unusualRecv != 0 && !w.leaveStamp(p, c, id) {
+		return
+	}
+	c.posted++
+}
+
+// leaveStamp tells the sender when a receive was posted, where there may be a rendezvous; false for a receive without a
+// partner, which is counted.
+func (w *worker) leaveStamp(p *proc, c *channel, id uint32) bool {
+	if c.flags&tailed != 0 {
+		if t := w.tails[id]; t.receives.beyond(t.limit, c.posted) {
+			c.posted++
+			return false
+		}
+	}
+	if c.flags&rendezvous == 0 {
+		return true
+	}
+	w.room(c, c.posted)
+	w.wide(c, c.posted)[slotPosted] = p.cpu
+	if c.flags&fromFar != 0 {
+		w.mail.answer(c, p.cpu)
+	} else {
+		w.wakeSender(c)
+	}
+	return true
 }

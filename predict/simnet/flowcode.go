@@ -16,9 +16,8 @@ type code struct {
 	calls   []call
 	ops     []op // of each action
 	ports   []port
-	most    int    // completions of a call
-	costs   []cost // of each size and class: NumLinkClasses for a size
-	sizes   []uint64
+	most    int // completions of a call
+	costs   costTable
 	files   []int64 // times of file operations
 	colls   []collOp
 	limits  []uint64 // of each communicator, collective operations that all members enter
@@ -116,12 +115,44 @@ type port struct {
 
 // cost is what a message of a size costs on a class of links, in picoseconds.
 type cost struct {
-	send, recv int64 // overhead of the processor at both ends
+	send int64 // overhead of the processor that sends
+	// The receiver's processor is busy for take, from land after the arrival of the first byte on: behind the bytes under the
+	// policy DMA, else with them.
+	land, take int64
 	wire       int64 // of the bytes behind the first
-	busy       int64 // of the network interface
-	gap        int64
+	busy       int64 // of the network interface: the gap and the bytes
 	eager      bool
 }
+
+// costTable is the costs of messages by size and class: NumLinkClasses entries for a size.
+type costTable struct {
+	network *Network
+	costs   []cost
+	sizes   []uint64
+	known   map[uint64]uint32 // the first entry of each size
+}
+
+// at returns the first entry of a size.
+func (t *costTable) at(bytes uint64) (uint32, error) {
+	first, ok := t.known[bytes]
+	if ok {
+		return first, nil
+	}
+	first = uint32(len(t.costs))
+	for k := range t.network.Links {
+		x, ok := t.network.Links[k].cost(bytes, t.network.Policy)
+		if !ok {
+			return 0, programError("a message of %d bytes takes longer than 13 days", bytes)
+		}
+		t.costs = append(t.costs, x)
+	}
+	t.sizes = append(t.sizes, bytes)
+	t.known[bytes] = first
+	return first, nil
+}
+
+// size returns the bytes of an entry.
+func (t *costTable) size(entry uint32) uint64 { return t.sizes[entry/uint32(NumLinkClasses)] }
 
 // largest is the limit of any single time that the network or a message costs: a clock plus three of them does not wrap
 // around, so an overflow is negative.
@@ -156,7 +187,8 @@ func compile(p *Program, n *Network) (*code, error) {
 func (c *code) compileActions() error {
 	p := c.program
 	c.ops = make([]op, len(p.Actions))
-	ports, sizes := map[port]uint32{}, map[uint64]uint32{}
+	ports := map[port]uint32{}
+	c.costs = costTable{network: c.network, known: map[uint64]uint32{}}
 	for i := range p.Actions {
 		a := &p.Actions[i]
 		o := op{kind: a.Kind, age: a.Age}
@@ -181,15 +213,10 @@ func (c *code) compileActions() error {
 			o.size = uint32(len(c.colls))
 			c.colls = append(c.colls, c.compileColl(a))
 		case PostSend, PostSync, PostBuffered:
-			s, ok := sizes[a.Bytes]
-			if !ok {
-				s = uint32(len(c.costs))
-				sizes[a.Bytes] = s
-				if err := c.addCosts(a.Bytes); err != nil {
-					return err
-				}
+			var err error
+			if o.size, err = c.costs.at(a.Bytes); err != nil {
+				return err
 			}
-			o.size = s
 		}
 		if a.Kind == FileIO {
 			o.size = uint32(len(c.files))
@@ -201,6 +228,7 @@ func (c *code) compileActions() error {
 		}
 		c.ops[i] = o
 	}
+	c.costs.known = nil
 	return nil
 }
 
@@ -211,26 +239,18 @@ func (c *code) fileTime(bytes uint64) int64 {
 	return addTime(f.Open, max(f.Client.Of(bytes), all))
 }
 
-// addCosts appends the costs of a size on all classes of links.
-func (c *code) addCosts(bytes uint64) error {
-	c.sizes = append(c.sizes, bytes)
-	for k := range c.network.Links {
-		l := &c.network.Links[k]
-		x, ok := l.cost(bytes)
-		if !ok {
-			return programError("a message of %d bytes takes longer than 13 days", bytes)
-		}
-		c.costs = append(c.costs, x)
-	}
-	return nil
-}
-
 // cost returns what a message costs, and whether that is within the limit.
-func (l *Link) cost(bytes uint64) (cost, bool) {
+func (l *Link) cost(bytes uint64, policy Policy) (cost, bool) {
 	wire, over := l.Wire(bytes)
-	x := cost{wire: wire, gap: l.Gap, eager: bytes <= l.Eager}
-	x.send, x.recv, x.busy = addTime(l.SendOver, over), addTime(l.RecvOver, over), addTime(l.Gap, wire)
-	return x, max(x.send, x.recv, x.busy) <= largest
+	x := cost{wire: wire, eager: bytes <= l.Eager}
+	x.send, x.take, x.busy = addTime(l.SendOver, over), addTime(l.RecvOver, over), addTime(l.Gap, wire)
+	ok := max(x.send, x.take, x.busy) <= largest
+	if policy == DMA {
+		x.land = wire
+	} else {
+		x.take = addTime(x.take, wire)
+	}
+	return x, ok
 }
 
 // compileNodes makes blocks and calls. A loop takes over the children of a sequence in it. What has no calls below it
@@ -406,6 +426,74 @@ func closeAt(first uint32, closed []uint32, k uint32) (uint32, []uint32) {
 		closed = nil
 	}
 	return first, closed
+}
+
+// collOp is a PostColl action.
+type collOp struct {
+	comm       uint32
+	kind       CollKind
+	alg        algorithm
+	root       uint32 // rank
+	bytes, got uint64
+	steps      bool  // by steps, else by the closed form
+	time       int64 // by the closed form; Never where it does not fit
+	over       int64 // of a process that waits for nobody
+}
+
+// compileColl prepares a collective operation.
+func (c *code) compileColl(a *Action) collOp {
+	m := &c.program.Comms[a.Comm]
+	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.pick(a, m.Size)}
+	link := c.network.closedLink(m)
+	x.time = closedForm(x.alg, m.Size, max(a.Bytes, a.Recv), &link)
+	cost, ok := link.link.cost(a.Bytes, c.network.Policy)
+	x.over = cost.send
+	if !ok {
+		x.over, x.time = 0, Never
+	}
+	return x
+}
+
+// collLimits returns how many collective operations on each communicator all of its members enter: those beyond have no
+// partners.
+func (c *code) collLimits() ([]uint64, error) {
+	limits := make([]uint64, len(c.program.Comms))
+	members := make([]uint32, len(c.program.Comms))
+	for q, root := range c.program.Roots {
+		k := &c.kinds[c.kindOf[root]]
+		for i, port := range k.colls {
+			comm := c.ports[port].comm
+			if _, ok := c.rank(comm, uint32(q)); !ok {
+				return nil, programError("process %d communicates in communicator %d, of which it is no member", q, comm)
+			}
+			if members[comm] == 0 || k.enters[i] < limits[comm] {
+				limits[comm] = k.enters[i]
+			}
+			members[comm]++
+		}
+	}
+	for i := range limits {
+		if members[i] < c.program.Comms[i].Size {
+			limits[i] = 0
+		}
+	}
+	return limits, nil
+}
+
+// plan returns the steps of a process in a collective operation.
+func (c *code) plan(x *collOp, process uint32) (schedule, *Comm) {
+	m := &c.program.Comms[x.comm]
+	rank, _ := c.rank(x.comm, process)
+	return newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got), m
+}
+
+// reduction returns how long a process takes to combine bytes with its own.
+func (c *code) reduction(bytes uint64) (int64, error) {
+	t := c.network.Gamma.Of(bytes)
+	if t > largest {
+		return 0, programError("the reduction of %d bytes takes longer than 13 days", bytes)
+	}
+	return t, nil
 }
 
 // rank returns the rank of a process in a communicator.

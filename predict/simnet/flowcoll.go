@@ -1,15 +1,15 @@
 package simnet
 
-// collOp is a PostColl action.
-type collOp struct {
-	comm       uint32
-	kind       CollKind
-	alg        algorithm
-	root       uint32 // rank
-	bytes, got uint64
-	steps      bool  // by steps, else by the closed form
-	time       int64 // by the closed form; Never where it does not fit
-	over       int64 // of a process that waits for nobody
+// stepping is the collective operations that the processes of a worker perform by steps.
+type stepping struct {
+	code     *code
+	book     *ledger
+	mail     *mailbox
+	lo       uint32
+	states   []collState // of each process
+	messages pairs
+	costs    [256]stepCost
+	crowded  []uint32 // processes, relative to lo
 }
 
 // collState is how far a process is in the collective operation that it performs by steps.
@@ -21,92 +21,45 @@ type collState struct {
 	inside bool
 	posted bool // the send of the step
 	full   bool // waits until ahead is less
-	listed bool // in worker.crowdedColl
+	listed bool // in stepping.crowded
 }
 
-// makeRoomColl is makeRoom for collective operations.
-func (w *worker) makeRoomColl() bool {
-	some := false
-	for _, i := range w.crowdedColl {
-		s := &w.inColl[i]
-		if s.listed = false; s.full {
-			some, s.full = true, false
-			s.limLog++
-			w.ready = append(w.ready, w.lo+i)
+// makeRoom lets all senders go further ahead that wait for nothing else; false if there are none.
+func (s *stepping) makeRoom() (some bool) {
+	for _, i := range s.crowded {
+		c := &s.states[i]
+		if c.listed = false; c.full {
+			some, c.full = true, false
+			c.limLog++
+			s.book.ready = append(s.book.ready, s.lo+i)
 		}
 	}
-	for _, comm := range w.crowdedComms {
-		g := &w.gatherings[comm]
-		if g.listed = false; len(g.full) > 0 {
-			some = true
-			g.limLog++
-			w.ready = append(w.ready, g.full...)
-			g.full = g.full[:0]
-		}
-	}
-	w.crowdedColl, w.crowdedComms = w.crowdedColl[:0], w.crowdedComms[:0]
+	s.crowded = s.crowded[:0]
 	return some
 }
 
-// compileColl prepares a collective operation.
-func (c *code) compileColl(a *Action) collOp {
-	m := &c.program.Comms[a.Comm]
-	x := collOp{comm: a.Comm, kind: a.Coll, root: uint32(a.Peer), bytes: a.Bytes, got: a.Recv, alg: c.picks.pick(a, m.Size)}
-	link := c.network.closedLink(m)
-	x.time = closedForm(x.alg, m.Size, max(a.Bytes, a.Recv), &link)
-	cost, ok := link.link.cost(a.Bytes)
-	x.over = cost.send
-	if !ok {
-		x.over, x.time = 0, Never
-	}
-	return x
-}
-
-// collLimits returns how many collective operations on each communicator all of its members enter: those beyond have no
-// partners.
-func (c *code) collLimits() ([]uint64, error) {
-	limits := make([]uint64, len(c.program.Comms))
-	members := make([]uint32, len(c.program.Comms))
-	for q, root := range c.program.Roots {
-		k := &c.kinds[c.kindOf[root]]
-		for i, port := range k.colls {
-			comm := c.ports[port].comm
-			if _, ok := c.rank(comm, uint32(q)); !ok {
-				return nil, programError("process %d communicates in communicator %d, of which it is no member", q, comm)
-			}
-			if members[comm] == 0 || k.enters[i] < limits[comm] {
-				limits[comm] = k.enters[i]
-			}
-			members[comm]++
-		}
-	}
-	for i := range limits {
-		if members[i] < c.program.Comms[i].Size {
-			limits[i] = 0
-		}
-	}
-	return limits, nil
-}
+// owns tells whether a process is one of the worker's.
+func (s *stepping) owns(process uint32) bool { return process-s.lo < uint32(len(s.states)) }
 
 // postColl enters a collective operation, and goes to its end where it does so by steps.
 func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 	x := &w.code.colls[o.size]
 	i := p.collBase + k.find(o.port)
 	if !x.steps {
-		return w.enterModel(p, o, i)
+		if p.state = crowded; w.coll.enter(w.lo+w.me, i, o.size, p.cpu) {
+			p.state = ready
+		}
+		return p.state == ready
 	}
-	s := &w.inColl[w.me]
+	s := &w.steps.states[w.me]
 	if !s.inside {
-		if w.entered[i] >= w.code.limits[x.comm] {
+		if !w.coll.next(i, x) {
 			return true
 		}
-		w.entered[i]++
 		s.inside, s.collProgress = true, collProgress{}
 	}
-	m := &w.code.program.Comms[x.comm]
-	rank, _ := w.code.rank(x.comm, w.lo+w.me)
-	for plan := newSchedule(x.alg, m.Size, rank, x.root, x.bytes, x.got); s.Next < plan.steps; s.Next++ {
-		if !w.step(p, s, plan.at(&s.collProgress), x.comm, m) {
+	for plan, m := w.code.plan(x, w.lo+w.me); s.Next < plan.steps; s.Next++ {
+		if !w.steps.step(p, w.my, s, plan.at(&s.collProgress), pairKey{x.comm, w.lo + w.me, 0}, m) {
 			return false
 		}
 	}
@@ -114,112 +67,102 @@ func (w *worker) postColl(p *proc, k *kind, o *op) bool {
 	return true
 }
 
-// step performs one step: a send and a receive posted together, and then waited for.
-func (w *worker) step(p *proc, s *collState, do step, comm uint32, m *Comm) bool {
-	own := w.lo + w.me
-	if do.To != nobody && !s.posted {
-		if s.ahead >= 1<<s.limLog {
+// step performs one step: a send and a receive posted together, and then waited for. own is the process.
+func (s *stepping) step(p *proc, my *ProcessTimes, c *collState, do step, own pairKey, m *Comm) bool {
+	if do.To != nobody && !c.posted {
+		if c.ahead >= 1<<c.limLog {
 			p.state = crowded
-			if s.full = true; !s.listed {
-				s.listed = true
-				w.crowdedColl = append(w.crowdedColl, w.me)
+			if c.full = true; !c.listed {
+				c.listed = true
+				s.crowded = append(s.crowded, own.src-s.lo)
 			}
 			return false
 		}
-		w.stepSend(p, s, pairKey{comm, own, m.Process(uint32(do.To))}, do.Send)
+		my.Messages++
+		s.send(p, c, pairKey{own.comm, own.src, m.Process(uint32(do.To))}, do.Send)
 	}
 	if do.From != nobody {
-		key := pairKey{comm, m.Process(uint32(do.From)), own}
-		x, ok := w.messages.get(key)
+		key := pairKey{own.comm, m.Process(uint32(do.From)), own.src}
+		x, ok := s.messages.get(key)
 		if !ok {
 			p.state = blocked
 			return false
 		}
-		w.stepReceive(p, s, key, x)
+		s.receive(p, c, key, x)
 	}
 	p.state = ready
-	if s.posted {
-		p.cpu = max(p.cpu, s.free)
-		s.posted = false
+	if c.posted {
+		p.cpu = max(p.cpu, c.free)
+		c.posted = false
 	}
 	if do.Reduce > 0 {
-		t := w.code.network.Gamma.Of(do.Reduce)
-		if t > largest {
-			w.fail(programError("the reduction of %d bytes takes longer than 13 days", do.Reduce))
+		t, err := s.code.reduction(do.Reduce)
+		if err != nil {
+			s.book.fail(err)
 			return false
 		}
 		p.cpu += t
-		w.clock |= p.cpu
+		s.book.clock |= p.cpu
 	}
 	return true
 }
 
-// stepSend sends a message of a step, eagerly at any size: the partner is there, or will be.
-func (w *worker) stepSend(p *proc, s *collState, key pairKey, bytes uint64) {
-	x := w.stepCost(bytes, key)
+// send sends a message of a step, eagerly at any size: the partner is there, or will be.
+func (s *stepping) send(p *proc, c *collState, key pairKey, bytes uint64) {
+	x := s.cost(bytes, key)
 	begin := max(p.cpu, p.tx)
-	s.free = begin + x.send
-	arrival := s.free + w.code.network.Latency(key.src, key.dst)
+	c.free = begin + x.send
+	arrival := c.free + s.code.network.Latency(key.src, key.dst)
 	p.cpu += x.send
 	p.tx = begin + x.busy
-	w.clock |= p.tx | arrival
-	w.events += 2
-	w.my.Messages++
-	s.posted = true
-	s.ahead++
-	if !w.owns(key.dst) {
-		w.pairFar(key, pairMessage{arrival, bytes})
+	s.book.clock |= p.tx | arrival
+	s.book.events += 2
+	c.posted = true
+	c.ahead++
+	if !s.owns(key.dst) {
+		s.mail.step(key, pairMessage{arrival, bytes})
 		return
 	}
-	w.putPair(key, pairMessage{arrival, bytes})
+	s.put(key, pairMessage{arrival, bytes})
 }
 
-// putPair hands a message to a process of this worker.
-func (w *worker) putPair(key pairKey, m pairMessage) {
-	if w.messages.put(key, m) {
-		w.ready = append(w.ready, key.dst)
+// put hands a message to a process of this worker.
+func (s *stepping) put(key pairKey, m pairMessage) {
+	if s.messages.put(key, m) {
+		s.book.ready = append(s.book.ready, key.dst)
 	}
 }
 
-func (w *worker) stepReceive(p *proc, s *collState, key pairKey, m pairMessage) {
-	x := w.stepCost(m.bytes, key)
-	a := max(m.arrival, p.rx)
-	p.rx = a + x.busy
-	if w.code.network.Policy == DMA {
-		p.cpu = max(p.cpu, a+x.wire) + x.recv
-	} else {
-		p.cpu = max(p.cpu, a) + x.recv
-		w.clock |= p.cpu
-		p.cpu += x.wire
-	}
-	w.clock |= p.rx | p.cpu
-	w.events++
-	s.received(m.bytes)
-	if !w.owns(key.src) {
-		w.pairCredit(key.src)
+func (s *stepping) receive(p *proc, c *collState, key pairKey, m pairMessage) {
+	p.cpu, p.rx = s.cost(m.bytes, key).receive(p.cpu, p.rx, m.arrival)
+	s.book.clock |= p.rx | p.cpu
+	s.book.events++
+	c.collProgress.received(m.bytes)
+	if !s.owns(key.src) {
+		s.mail.stepCredit(key.src)
 		return
 	}
-	w.received(key.src - w.lo)
+	s.received(key.src)
 }
 
 // received notes that a message of a process's collective operations was received.
-func (w *worker) received(i uint32) {
-	s := &w.inColl[i]
-	s.ahead--
-	if s.full {
-		s.full = false
-		w.ready = append(w.ready, w.lo+i)
+func (s *stepping) received(process uint32) {
+	c := &s.states[process-s.lo]
+	c.ahead--
+	if c.full {
+		c.full = false
+		s.book.ready = append(s.book.ready, process)
 	}
 }
 
-// stepCost returns the cost of a message between two processes. The sizes of a schedule are few, so the last ones are kept.
-func (w *worker) stepCost(bytes uint64, key pairKey) *cost {
-	class := w.code.network.Class(key.src, key.dst)
-	e := &w.stepCosts[(bytes*31+uint64(class)+bytes>>8)%uint64(len(w.stepCosts))]
+// cost returns the cost of a message between two processes. The sizes of a schedule are few, so the last ones are kept.
+func (s *stepping) cost(bytes uint64, key pairKey) *cost {
+	class := s.code.network.Class(key.src, key.dst)
+	e := &s.costs[(bytes*31+uint64(class)+bytes>>8)%uint64(len(s.costs))]
 	if e.bytes != bytes || e.class != class || !e.known {
-		x, ok := w.code.network.Links[class].cost(bytes)
+		x, ok := s.code.network.Links[class].cost(bytes, s.code.network.Policy)
 		if !ok {
-			w.fail(programError("a message of %d bytes takes longer than 13 days", bytes))
+			s.book.fail(programError("a message of %d bytes takes longer than 13 days", bytes))
 		}
 		*e = stepCost{bytes: bytes, class: class, known: true, cost: x}
 	}
@@ -231,4 +174,132 @@ type stepCost struct {
 	class LinkClass
 	known bool
 	cost  cost
+}
+
+// pairs holds the messages of collective operations that are under way, by communicator and the two processes. Between two
+// processes they come in the order sent. The memory is that of messages under way, 40 bytes or two to three times that.
+type pairs struct {
+	table []pairEntry // of a power of two, open addressing without tombstones
+	used  int
+	more  map[pairKey][]pairMessage // behind the first message
+}
+
+type pairKey struct{ comm, src, dst uint32 }
+
+type pairMessage struct {
+	arrival int64
+	bytes   uint64
+}
+
+// pairEntry is the oldest message of a pair, or the note that its destination waits.
+type pairEntry struct {
+	pairMessage
+	key   pairKey
+	state pairState
+	more  bool
+}
+
+type pairState uint8
+
+const (
+	pairEmpty pairState = iota
+	pairHolds
+	pairAwaited
+)
+
+func (k pairKey) hash() uint32 {
+	h := uint64(k.src)<<32 | uint64(k.dst)
+	h = (h ^ uint64(k.comm)*0x9E3779B97F4A7C15) * 0xD6E8FEB86659FD93
+	return uint32(h >> 32)
+}
+
+// find returns the place of a key, or the empty one where it belongs.
+func (t *pairs) find(k pairKey) uint32 {
+	mask := uint32(len(t.table) - 1)
+	i := k.hash() & mask
+	for t.table[i].state != pairEmpty && t.table[i].key != k {
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// put adds a message, and reports whether its destination waits for it.
+func (t *pairs) put(k pairKey, m pairMessage) bool {
+	t.reserve()
+	e := &t.table[t.find(k)]
+	switch e.state {
+	case pairHolds:
+		if t.more == nil {
+			t.more = map[pairKey][]pairMessage{}
+		}
+		t.more[k], e.more = append(t.more[k], m), true
+		return false
+	case pairEmpty:
+		t.used++
+	}
+	awaited := e.state == pairAwaited
+	*e = pairEntry{pairMessage: m, key: k, state: pairHolds}
+	return awaited
+}
+
+// get removes the oldest message of a pair. Where there is none it notes that it is awaited.
+func (t *pairs) get(k pairKey) (pairMessage, bool) {
+	t.reserve()
+	i := t.find(k)
+	e := &t.table[i]
+	if e.state != pairHolds {
+		if e.state == pairEmpty {
+			t.used++
+		}
+		*e = pairEntry{key: k, state: pairAwaited}
+		return pairMessage{}, false
+	}
+	m := e.pairMessage
+	if !e.more {
+		t.remove(i)
+		return m, true
+	}
+	rest := t.more[k]
+	e.pairMessage = rest[0]
+	if len(rest) > 1 {
+		t.more[k] = rest[1:]
+	} else {
+		delete(t.more, k)
+		e.more = false
+	}
+	return m, true
+}
+
+// reserve keeps half of the table empty.
+func (t *pairs) reserve() {
+	if 2*(t.used+1) <= len(t.table) {
+		return
+	}
+	old := t.table
+	t.table = make([]pairEntry, max(64, 2*len(old)))
+	for i := range old {
+		if old[i].state != pairEmpty {
+			t.table[t.find(old[i].key)] = old[i]
+		}
+	}
+}
+
+// remove empties place i and closes the gap (Knuth, volume 3, 6.4, algorithm R).
+func (t *pairs) remove(i uint32) {
+	mask := uint32(len(t.table) - 1)
+	t.used--
+	for j := i; ; {
+		t.table[i] = pairEntry{}
+		for {
+			j = (j + 1) & mask
+			if t.table[j].state == pairEmpty {
+				return
+			}
+			if home := t.table[j].key.hash() & mask; (j-home)&mask >= (j-i)&mask {
+				break
+			}
+		}
+		t.table[i] = t.table[j]
+		i = j
+	}
 }

@@ -245,7 +245,7 @@ func (u *outUse) add(c *code, o *op, times uint64) {
 	u.mixed = u.mixed || u.size != o.size
 	switch o.kind {
 	case PostSend:
-		if !u.usesStandard || c.sizes[o.size/uint32(NumLinkClasses)] > c.sizes[u.standard/uint32(NumLinkClasses)] {
+		if !u.usesStandard || c.costs.size(o.size) > c.costs.size(u.standard) {
 			u.standard = o.size
 		}
 		u.usesStandard = true

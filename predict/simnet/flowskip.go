@@ -27,6 +27,7 @@ var periods = [...]uint64{1, 2, 4, 8}
 
 // skipper is where the search for repeated states stands. It is the same at all ranks.
 type skipper struct {
+	run     *run
 	loops   []uint64 // iterations of each loop; nil where none is looked at
 	loop    int      // the loop that is looked at
 	at      uint64   // the iteration at whose end processes stop
@@ -38,6 +39,7 @@ type skipper struct {
 
 // mark is the state of a worker at the end of an iteration.
 type mark struct {
+	w       *worker
 	state   []int64
 	times   []ProcessTimes
 	calls   []uint64
@@ -88,33 +90,32 @@ func (c *code) commonLoops() []uint64 {
 }
 
 // lookForLoops begins the search, where the program and its computation allow one. Collective.
-func (r *run) lookForLoops(calc Calc, o Options) error {
+func (s *skipper) lookForLoops(calc Calc, o Options) error {
 	_, periodic := calc.(Periodic)
 	able := int64(0)
 	if periodic && !o.NoSkip {
 		able = 1
 	}
-	for _, w := range r.workers {
-		if w.unpaired > 0 {
+	for _, w := range s.run.workers {
+		if w.unmatched > 0 {
 			able = 0
 		}
 	}
-	able, err := r.least(able)
+	able, err := s.run.least(able)
 	if able > 0 {
-		r.skip.loops = r.code.commonLoops()
+		s.loops = s.run.code.commonLoops()
 	}
-	r.stopAt(0, 1)
+	s.stopAt(0, 1)
 	return err
 }
 
 // stopAt tells the workers where processes stop next.
-func (r *run) stopAt(loop int, iteration uint64) {
-	s := &r.skip
+func (s *skipper) stopAt(loop int, iteration uint64) {
 	for loop < len(s.loops) && iteration >= s.loops[loop] {
 		loop, iteration = loop+1, 1
 	}
 	s.loop, s.at = loop, iteration
-	for _, w := range r.workers {
+	for _, w := range s.run.workers {
 		if w.stopLoop, w.stopLeft = 0, 0; loop < len(s.loops) {
 			w.stopLoop, w.stopLeft = uint32(loop)+1, s.loops[loop]-iteration
 		}
@@ -122,17 +123,17 @@ func (r *run) stopAt(loop int, iteration uint64) {
 }
 
 // giveUp goes on to the next loop.
-func (r *run) giveUp() {
-	r.skip.ref = 0
-	for _, w := range r.workers {
-		w.mark = mark{}
+func (s *skipper) giveUp() {
+	s.ref = 0
+	for _, w := range s.run.workers {
+		w.mark = mark{w: w}
 	}
-	r.stopAt(r.skip.loop+1, 1)
+	s.stopAt(s.loop+1, 1)
 }
 
 // goOn lets the processes that stopped run again.
-func (r *run) goOn() {
-	for _, w := range r.workers {
+func (s *skipper) goOn() {
+	for _, w := range s.run.workers {
 		if w.stopped == 0 {
 			continue
 		}
@@ -147,90 +148,79 @@ func (r *run) goOn() {
 
 // advance looks at the state at the end of an iteration at which all processes have stopped, skips iterations if it came
 // back, and chooses where to stop next. Collective.
-func (r *run) advance() error {
-	s := &r.skip
-	base, floor, err := r.origin()
+func (s *skipper) advance() error {
+	base, floor, err := s.origin()
 	if err != nil {
 		return err
 	}
 	if s.ref > 0 {
 		if s.ref == 1 && s.next == 0 {
-			if some, err := r.maybe(); !some || err != nil {
-				r.giveUp()
+			if some, err := s.maybe(); !some || err != nil {
+				s.giveUp()
 				return err
 			}
 		}
 		same := int64(1)
-		for _, w := range r.workers {
-			if !w.same(base, floor) {
+		for _, w := range s.run.workers {
+			if !w.mark.same(base, floor) {
 				same = 0
 			}
 		}
 		period := s.at - s.ref
-		n, err := r.least(same * int64((s.loops[s.loop]-s.at-1)/period))
+		n, err := s.run.least(same * int64((s.loops[s.loop]-s.at-1)/period))
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			if n, err = r.repeats(uint64(n)); err != nil {
+			if n, err = s.repeats(uint64(n)); err != nil {
 				return err
 			}
 		}
 		if n > 0 {
-			err = r.jump(uint64(n), period, base-s.base)
-			r.giveUp()
+			err = s.jump(uint64(n), period, base-s.base)
+			s.giveUp()
 			return err
 		}
 		if s.next++; s.next < len(periods) {
-			r.stopAt(s.loop, s.ref+periods[s.next])
+			s.stopAt(s.loop, s.ref+periods[s.next])
 			return nil
 		}
 		ref := s.ref
 		s.ref = 0
-		for _, w := range r.workers {
+		for _, w := range s.run.workers {
 			w.mark.kept, w.mark.log = false, nil
 		}
-		r.stopAt(s.loop, max(ref+ref/4, s.at+1))
+		s.stopAt(s.loop, max(ref+ref/4, s.at+1))
 		return nil
 	}
-	for _, w := range r.workers {
-		w.keep(base, floor)
+	for _, w := range s.run.workers {
+		w.mark.keep(base, floor)
 	}
 	s.ref, s.base, s.next = s.at, base, 0
-	r.stopAt(s.loop, s.ref+periods[0])
+	s.stopAt(s.loop, s.ref+periods[0])
 	return nil
 }
 
 // origin returns the clock of process 0, and a time before which no message can still arrive but those under way.
-func (r *run) origin() (base, floor int64, err error) {
+func (s *skipper) origin() (base, floor int64, err error) {
 	v := []int64{Never, Never}
-	for _, w := range r.workers {
+	for _, w := range s.run.workers {
 		if w.lo == 0 && len(w.procs) > 0 {
 			v[0] = w.procs[0].cpu
 		}
-		v[1] = min(v[1], w.earliest())
+		v[1] = min(v[1], w.mark.earliest())
 	}
-	if r.comm.Size() > 1 {
-		err = r.comm.AllreduceInt64(v, mpi.Min)
+	if s.run.comm.Size() > 1 {
+		err = s.run.comm.AllreduceInt64(v, mpi.Min)
 	}
 	return v[0], v[1], err
 }
 
-// least returns the least n of all ranks.
-func (r *run) least(n int64) (int64, error) {
-	if r.comm.Size() == 1 {
-		return n, nil
-	}
-	v := []int64{n}
-	err := r.comm.AllreduceInt64(v, mpi.Min)
-	return v[0], err
-}
-
 // maybe looks whether the first process of any worker has computation that repeats at all.
-func (r *run) maybe() (bool, error) {
+func (s *skipper) maybe() (bool, error) {
 	some := []int64{0}
 	var failed error
-	for _, w := range r.workers {
+	for _, w := range s.run.workers {
 		if len(w.procs) == 0 {
 			continue
 		}
@@ -238,44 +228,252 @@ func (r *run) maybe() (bool, error) {
 		for _, p := range periods {
 			n := uint64(1)
 			if w.procs[0].calls > first && failed == nil {
-				n, failed = w.calc.(Periodic).Repeats(w.lo, first, p*(w.procs[0].calls-first), 1)
+				n, failed = w.windows.calc.(Periodic).Repeats(w.lo, first, p*(w.procs[0].calls-first), 1)
 			}
 			some[0] += int64(n)
 		}
 	}
-	if err := r.agree(failed); err != nil || r.comm.Size() == 1 {
+	if err := s.run.agree(failed); err != nil || s.run.comm.Size() == 1 {
 		return some[0] > 0, err
 	}
-	err := r.comm.AllreduceInt64(some, mpi.Sum)
+	err := s.run.comm.AllreduceInt64(some, mpi.Sum)
 	return some[0] > 0, err
 }
 
 // repeats returns how often, at most n times, the computation since the state kept comes again, for all processes.
-func (r *run) repeats(n uint64) (int64, error) {
+func (s *skipper) repeats(n uint64) (int64, error) {
 	var failed error
-	for _, w := range r.workers {
+	for _, w := range s.run.workers {
 		for i := range w.procs {
 			first := w.mark.calls[i]
 			if n == 0 || failed != nil || w.procs[i].calls == first {
 				continue
 			}
-			n, failed = w.calc.(Periodic).Repeats(w.lo+uint32(i), first, w.procs[i].calls-first, n)
+			n, failed = w.windows.calc.(Periodic).Repeats(w.lo+uint32(i), first, w.procs[i].calls-first, n)
 		}
 	}
-	if err := r.agree(failed); err != nil {
+	if err := s.run.agree(failed); err != nil {
 		return 0, err
 	}
-	return r.least(int64(n))
+	return s.run.least(int64(n))
 }
 
 // jump adds n times what happened since the state kept: period iterations in so much time.
-func (r *run) jump(n, period uint64, time int64) error {
+func (s *skipper) jump(n, period uint64, time int64) error {
 	var err error
-	for _, w := range r.workers {
-		if e := w.jump(n, period, time); e != nil && err == nil {
+	for _, w := range s.run.workers {
+		if e := w.mark.jump(n, period, time); e != nil && err == nil {
 			err = e
 		}
 	}
-	r.skip.skipped += n * period
-	return r.agree(err)
+	s.skipped += n * period
+	return s.run.agree(err)
+}
+
+// earliest returns the earliest clock of a process and arrival of a message that is not received.
+func (m *mark) earliest() int64 {
+	w := m.w
+	t := int64(Never)
+	for i := range w.procs {
+		t = min(t, w.procs[i].cpu)
+	}
+	for i := range w.chans {
+		c := &w.chans[i]
+		if c.flags&(alias|null|toFar) != 0 {
+			continue
+		}
+		for k := c.doneR; k != c.sent; k++ {
+			if c.flags&wide == 0 {
+				t = min(t, *w.narrow(c, k))
+			} else {
+				t = min(t, w.wide(c, k)[slotArrival])
+			}
+		}
+	}
+	return t
+}
+
+// sink takes the numbers of a state, to keep them or to compare them with those kept.
+type sink struct {
+	list    []int64
+	at      int
+	compare bool
+	differs bool
+}
+
+func (s *sink) put(x int64) {
+	if !s.compare {
+		s.list = append(s.list, x)
+		return
+	}
+	s.differs = s.differs || s.at >= len(s.list) || s.list[s.at] != x
+	s.at++
+}
+
+// scan gives all clocks and stamps under way, relative to base. A clock that can no longer matter counts as the least that
+// can: a send begins at the process's own clock at the earliest, and no message arrives before floor.
+func (m *mark) scan(s *sink, base, floor int64) {
+	w := m.w
+	for i := range w.procs {
+		p := &w.procs[i]
+		s.put(p.cpu - base)
+		s.put(max(p.tx, p.cpu) - base)
+		s.put(max(p.tb, p.cpu) - base)
+		s.put(max(p.rx, floor) - base)
+	}
+	for i := range w.chans {
+		c := &w.chans[i]
+		if c.flags&(alias|null) != 0 {
+			continue
+		}
+		if s.differs {
+			return
+		}
+		first := c.first()
+		s.put(int64(c.sent - first))
+		if c.flags&(toFar|fromFar) == 0 { // a half knows of the other what it was told
+			s.put(int64(c.doneS-first)<<32 | int64(c.doneR-first))
+		}
+		if c.flags&toFar == 0 || c.flags&rendezvous != 0 {
+			s.put(int64(c.posted - first))
+		}
+		for k := first; k != c.sent; k++ {
+			if c.flags&wide == 0 {
+				s.put(*w.narrow(c, k) - base)
+				continue
+			}
+			slot := w.wide(c, k)
+			s.put(slot[slotArrival] - base)
+			s.put(slot[slotData] - base)
+			s.put(slot[slotCost])
+		}
+		if c.flags&rendezvous == 0 {
+			continue
+		}
+		for k := first; int32(c.posted-k) > 0; k++ {
+			s.put(max(w.wide(c, k)[slotPosted], floor) - base)
+		}
+	}
+}
+
+// isPlain tells whether the state holds all that is under way: no collective operation and nothing completed out of order.
+func (m *mark) isPlain() bool {
+	w := m.w
+	return len(w.holes) == 0 && len(w.coll.meetings) == 0 && w.steps.messages.used == 0 &&
+		!slices.ContainsFunc(w.coll.pending, func(q []pending) bool { return len(q) > 0 })
+}
+
+// keep remembers the state.
+func (m *mark) keep(base, floor int64) {
+	w := m.w
+	s := sink{list: m.state[:0]}
+	m.scan(&s, base, floor)
+	m.state, m.plain, m.kept = s.list, m.isPlain(), true
+	if w.observer != nil {
+		m.log = make([][]int64, len(w.procs))
+	}
+	m.times = append(m.times[:0], w.times...)
+	m.entered = append(m.entered[:0], w.coll.entered...)
+	m.events = w.events
+	m.calls = m.calls[:0]
+	for i := range w.procs {
+		m.calls = append(m.calls, w.procs[i].calls)
+	}
+}
+
+// same tells whether the state is the one kept.
+func (m *mark) same(base, floor int64) bool {
+	if !m.plain || !m.isPlain() {
+		return false
+	}
+	s := sink{list: m.state, compare: true}
+	m.scan(&s, base, floor)
+	return !s.differs && s.at == len(s.list)
+}
+
+// report tells the observer of the calls of a process in n periods that are skipped.
+func (m *mark) report(i int, n uint64, time int64) error {
+	w := m.w
+	times := m.log[i]
+	first := w.procs[i].calls
+	for range n {
+		for k := range times {
+			times[k] += time
+		}
+		if err := w.observer.Calls(w.lo+uint32(i), first, times); err != nil {
+			return err
+		}
+		first += uint64(len(times) / 2)
+	}
+	return nil
+}
+
+// jump adds n times what happened since the state was kept: so many iterations, and so much time.
+func (m *mark) jump(n, iterations uint64, time int64) error {
+	w := m.w
+	most := int64(0)
+	for i := range w.procs {
+		p := &w.procs[i]
+		most = max(most, p.cpu, p.tx, p.tb, p.rx)
+	}
+	shift := mulTime(int64(n), time)
+	if most > Never-shift-largest {
+		return programError("a process is busy for more than 106 days, the range of a clock")
+	}
+	for i := range w.procs {
+		p, t, old := &w.procs[i], &w.times[i], &m.times[i]
+		if w.observer != nil && len(m.log[i]) > 0 {
+			if err := m.report(i, n, time); err != nil {
+				return err
+			}
+		}
+		p.cpu, p.tx, p.tb, p.rx = p.cpu+shift, p.tx+shift, p.tb+shift, p.rx+shift
+		p.calls += n * (p.calls - m.calls[i])
+		w.frames[p.stack+uint32(p.outer)-1].left -= n * iterations
+		k := int64(n)
+		t.Compute += k * (t.Compute - old.Compute)
+		t.Send += k * (t.Send - old.Send)
+		t.Receive += k * (t.Receive - old.Receive)
+		t.Wait += k * (t.Wait - old.Wait)
+		t.Collective += k * (t.Collective - old.Collective)
+		t.File += k * (t.File - old.File)
+		t.Messages += n * (t.Messages - old.Messages)
+		mask := uint64(1)<<w.windows.log - 1
+		if p.calls&mask != 0 {
+			if err := w.windows.calc.Fill(w.lo+uint32(i), p.calls&^mask, w.windows.of(uint32(i))); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range w.coll.entered {
+		w.coll.entered[i] += n * (w.coll.entered[i] - m.entered[i])
+	}
+	w.events += n * (w.events - m.events)
+	w.shift(shift)
+	return nil
+}
+
+// shift makes all stamps later.
+func (w *channels) shift(by int64) {
+	for i := range w.chans {
+		c := &w.chans[i]
+		if c.flags&(alias|null) != 0 {
+			continue
+		}
+		first := c.first()
+		for k := first; k != c.sent; k++ {
+			if c.flags&wide == 0 {
+				*w.narrow(c, k) += by
+				continue
+			}
+			slot := w.wide(c, k)
+			slot[slotArrival] += by
+			slot[slotData] += by
+		}
+		if c.flags&rendezvous != 0 {
+			for k := first; int32(c.posted-k) > 0; k++ {
+				w.wide(c, k)[slotPosted] += by
+			}
+		}
+	}
 }

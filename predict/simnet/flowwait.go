@@ -16,6 +16,23 @@ type item struct {
 	end  chanFlags // of one without a partner: sendHoles or recvHoles
 }
 
+// ending is the call that completes now: what it completes, which is looked for before anything changes.
+type ending struct {
+	w *worker
+	// Of the short way: channels, and when the messages arrive.
+	ins, outs []uint32
+	arrivals  []int64
+	// Of the other.
+	recvs, sends []item
+	nulls        []item    // posts without a partner
+	leaving      []leaving // collective operations
+	slow         bool      // posts are found among the open ones, with regard to those that the call completes
+	closing      map[holeKey]openPosts
+}
+
+// leaving is a pending operation that the call completes.
+type leaving struct{ at, off uint32 }
+
 // verdict is what a completion found.
 type verdict uint8
 
@@ -50,7 +67,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 				return 0, unusual
 			}
 			late = max(late, *w.narrow(c, n)-c.lat)
-			w.outs[sends] = id
+			w.ending.outs[sends] = id
 			sends++
 			continue
 		}
@@ -68,13 +85,13 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 			return i, missing
 		}
 		cost = c.cost
-		w.arrivals[recvs], w.ins[recvs] = *w.narrow(c, n), id
+		w.ending.arrivals[recvs], w.ending.ins[recvs] = *w.narrow(c, n), id
 		recvs++
 	}
 	if recvs > 0 {
-		w.receiveEqual(p, recvs, &w.code.costs[cost])
+		w.receiveEqual(p, recvs, &w.code.costs.costs[cost])
 	}
-	for _, id := range w.outs[:sends] {
+	for _, id := range w.ending.outs[:sends] {
 		w.chans[id].doneS++
 	}
 	p.cpu = max(p.cpu, late)
@@ -84,7 +101,7 @@ func (w *worker) completeNarrow(p *proc, k *kind, ops []op, from uint32) (uint32
 
 // receiveEqual takes the first n messages of w.ins, which all cost the same, in the order in which they arrive.
 func (w *worker) receiveEqual(p *proc, n int, x *cost) {
-	list := w.arrivals[:n]
+	list := w.ending.arrivals[:n]
 	if n > insertionLimit {
 		slices.Sort(list)
 	} else {
@@ -97,26 +114,13 @@ func (w *worker) receiveEqual(p *proc, n int, x *cost) {
 		}
 	}
 	cpu, rx, clock := p.cpu, p.rx, int64(0)
-	if w.dma {
-		for _, t := range list {
-			a := max(t, rx)
-			rx = a + x.busy
-			cpu = max(cpu, a+x.wire) + x.recv
-			clock |= rx | cpu
-		}
-	} else {
-		for _, t := range list {
-			a := max(t, rx)
-			rx = a + x.busy
-			cpu = max(cpu, a) + x.recv
-			clock |= rx | cpu
-			cpu += x.wire
-			clock |= cpu
-		}
+	for _, t := range list {
+		cpu, rx = x.receive(cpu, rx, t)
+		clock |= rx | cpu
 	}
 	p.cpu, p.rx = cpu, rx
 	w.clock |= clock
-	for _, id := range w.ins[:n] {
+	for _, id := range w.ending.ins[:n] {
 		c := &w.chans[id]
 		c.doneR++
 		w.wakeSender(c)
@@ -137,60 +141,77 @@ func (w *worker) complete(p *proc, k *kind, c *call, ops []op) bool {
 			return v == there
 		}
 	}
+	return w.ending.complete(p, k, c, ops)
+}
+
+// complete ends the completions of a call if all are possible.
+func (e *ending) complete(p *proc, k *kind, c *call, ops []op) bool {
 	from := p.at - c.posts
-	w.slow = p.aliases
-	n, v := w.gather(p, k, ops, from)
-	if v == there && from > 0 && !w.slow {
-		n, v = w.gather(p, k, ops, 0)
+	e.slow = p.aliases
+	n, v := e.gather(p, k, ops, from)
+	if v == there && from > 0 && !e.slow {
+		n, v = e.gather(p, k, ops, 0)
 	}
 	if v == holes {
-		w.slow = true
-		n, v = w.gather(p, k, ops, 0)
+		e.slow = true
+		n, v = e.gather(p, k, ops, 0)
 	}
 	if v != there {
 		p.state, p.at = blocked, c.posts+n
 		return false
 	}
 	p.state = ready
-	for i := range w.nulls {
-		w.doneNull(&w.nulls[i])
+	for i := range e.nulls {
+		e.w.done(&e.nulls[i], e.nulls[i].end)
 	}
-	if len(w.leaving) > 0 {
-		w.leaveColls()
-	}
-	w.receive(p)
-	for i := range w.sends {
-		s := &w.sends[i]
+	e.leave()
+	e.receive(p)
+	for i := range e.sends {
+		s := &e.sends[i]
 		p.cpu = max(p.cpu, s.time)
 		p.tx = max(p.tx, s.busy)
 		if s.id != noChannel {
-			w.doneSend(s)
+			e.w.done(s, sendHoles)
 		}
 	}
-	w.clock |= p.cpu
+	e.w.clock |= p.cpu
 	return true
 }
 
-// gather lists the messages of the completions from one on in w.recvs and w.sends, until one is not there. Nothing changes
+// leave completes the collective operations that were gathered, the last posted first.
+func (e *ending) leave() {
+	for _, l := range e.leaving {
+		if q := &e.w.coll.pending[l.at][l.off]; !q.null {
+			e.w.coll.leave(q)
+		}
+	}
+	slices.SortFunc(e.leaving, func(a, b leaving) int { return int(int64(b.off) - int64(a.off)) })
+	for _, l := range e.leaving {
+		list := &e.w.coll.pending[l.at]
+		*list = slices.Delete(*list, int(l.off), int(l.off)+1)
+	}
+}
+
+// gather lists the messages of the completions from one on in e.recvs and e.sends, until one is not there. Nothing changes
 // but the marks of who waits.
-func (w *worker) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdict) {
-	w.recvs, w.sends, w.nulls, w.leaving = w.recvs[:0], w.sends[:0], w.nulls[:0], w.leaving[:0]
-	if w.slow {
+func (e *ending) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdict) {
+	e.recvs, e.sends, e.nulls, e.leaving = e.recvs[:0], e.sends[:0], e.nulls[:0], e.leaving[:0]
+	if e.slow {
 		from = 0
-		clear(w.closing)
+		clear(e.closing)
 	}
 	for i := from; i < uint32(len(ops)); i++ {
 		o := &ops[i]
 		v := there
 		switch o.kind {
 		case WaitRecv:
-			v = w.gatherRecv(p, k, o)
+			v = e.gatherRecv(p, k, o)
 		case WaitSend:
-			v = w.gatherSend(p, k, o)
+			v = e.gatherSend(p, k, o)
 		case ProbeRecv:
-			v = w.gatherProbe(p, k, o)
+			v = e.gatherProbe(p, k, o)
 		case WaitColl:
-			v = w.gatherColl(p, k, o)
+			v = e.gatherColl(p, k, o)
 		}
 		if v != there {
 			return i, v
@@ -199,23 +220,23 @@ func (w *worker) gather(p *proc, k *kind, ops []op, from uint32) (uint32, verdic
 	return uint32(len(ops)), there
 }
 
-func (w *worker) gatherRecv(p *proc, k *kind, o *op) verdict {
-	id := w.recvEnd[p.recvBase+k.at(o)]
+func (e *ending) gatherRecv(p *proc, k *kind, o *op) verdict {
+	id := e.w.recvEnd[p.recvBase+k.at(o)]
 	if id == noChannel {
 		return there
 	}
-	c := &w.chans[id]
+	c := &e.w.chans[id]
 	n := c.doneR + o.off
-	if w.slow {
-		n = w.number(c.doneR, id, o, recvHoles)
+	if e.slow {
+		n = e.number(c.doneR, id, o, recvHoles)
 	} else if c.flags&recvHoles != 0 {
 		return holes
 	}
 	if int32(n-c.posted) >= 0 {
-		return w.tooMany(p)
+		return e.tooMany(p)
 	}
-	if c.flags&tailed != 0 && w.tails[id].receives.has(n) {
-		return w.nothing(id, n, o, recvHoles)
+	if c.flags&tailed != 0 && e.w.tails[id].receives.has(n) {
+		return e.nothing(id, n, o, recvHoles)
 	}
 	if int32(n-c.sent) >= 0 {
 		c.flags |= recvWaits
@@ -223,90 +244,90 @@ func (w *worker) gatherRecv(p *proc, k *kind, o *op) verdict {
 	}
 	x := item{id: id, n: n, cost: c.cost, port: o.port}
 	if c.flags&wide == 0 {
-		x.time = *w.narrow(c, n)
+		x.time = *e.w.narrow(c, n)
 	} else {
-		slot := w.wide(c, n)
+		slot := e.w.wide(c, n)
 		x.time, x.cost = slot[slotArrival], uint32(slot[slotCost]>>costShift)
 		if slot[slotCost]&byRendezvous != 0 {
-			x.time = w.start(c, slot) + w.handshake(c)
-			w.clock |= x.time
+			x.time = e.start(c, slot) + e.handshake(c)
+			e.w.clock |= x.time
 		}
 	}
-	w.recvs = append(w.recvs, x)
+	e.recvs = append(e.recvs, x)
 	return there
 }
 
-func (w *worker) gatherSend(p *proc, k *kind, o *op) verdict {
+func (e *ending) gatherSend(p *proc, k *kind, o *op) verdict {
 	id := p.sendBase + k.at(o)
-	c := &w.chans[id]
+	c := &e.w.chans[id]
 	if c.flags&alias != 0 {
 		id = c.ring
-		c = &w.chans[id]
+		c = &e.w.chans[id]
 	}
 	if c.flags&null != 0 {
 		return there
 	}
 	n := c.doneS + o.off
-	if w.slow {
-		n = w.number(c.doneS, id, o, sendHoles)
+	if e.slow {
+		n = e.number(c.doneS, id, o, sendHoles)
 	} else if c.flags&sendHoles != 0 {
 		return holes
 	}
 	if int32(n-c.sent) >= 0 {
-		return w.tooMany(p)
+		return e.tooMany(p)
 	}
-	if c.flags&tailed != 0 && w.tails[id].sends.has(n) {
-		return w.nothing(id, n, o, sendHoles)
+	if c.flags&tailed != 0 && e.w.tails[id].sends.has(n) {
+		return e.nothing(id, n, o, sendHoles)
 	}
 	x := item{id: id, n: n}
 	if c.flags&wide == 0 {
-		x.time = *w.narrow(c, n) - c.lat
-		w.sends = append(w.sends, x)
+		x.time = *e.w.narrow(c, n) - c.lat
+		e.sends = append(e.sends, x)
 		return there
 	}
-	slot := w.wide(c, n)
+	slot := e.w.wide(c, n)
 	x.time = slot[slotArrival] - c.lat
 	if slot[slotCost]&byRendezvous != 0 {
 		if int32(n-c.posted) >= 0 {
 			c.flags |= sendWaits
 			return missing
 		}
-		cost := &w.code.costs[slot[slotCost]>>costShift]
-		d := w.start(c, slot)
+		cost := &e.w.code.costs.costs[slot[slotCost]>>costShift]
+		d := e.start(c, slot)
 		x.time, x.busy = d+cost.wire, d+cost.busy
-		if w.code.network.NoRendezvousLatency {
+		if e.w.code.network.NoRendezvousLatency {
 			x.time = d
 		}
-		w.clock |= x.busy
+		e.w.clock |= x.busy
 	}
-	w.sends = append(w.sends, x)
+	e.sends = append(e.sends, x)
 	return there
 }
 
 // start returns when the data of a rendezvous start: after the request and the receive, and the way back.
-func (w *worker) start(c *channel, slot []int64) int64 {
-	d := max(max(slot[slotPosted], slot[slotArrival])+w.handshake(c), slot[slotData])
-	w.clock |= d
+func (e *ending) start(c *channel, slot []int64) int64 {
+	d := max(max(slot[slotPosted], slot[slotArrival])+e.handshake(c), slot[slotData])
+	e.w.clock |= d
 	return d
 }
 
 // handshake returns the latency within a rendezvous.
-func (w *worker) handshake(c *channel) int64 {
-	if w.code.network.NoRendezvousLatency {
+func (e *ending) handshake(c *channel) int64 {
+	if e.w.code.network.NoRendezvousLatency {
 		return 0
 	}
 	return c.lat
 }
 
 // gatherProbe waits for the message of the next receive on a channel.
-func (w *worker) gatherProbe(p *proc, k *kind, o *op) verdict {
-	id := w.recvEnd[p.recvBase+k.at(o)]
+func (e *ending) gatherProbe(p *proc, k *kind, o *op) verdict {
+	id := e.w.recvEnd[p.recvBase+k.at(o)]
 	if id == noChannel {
 		return there
 	}
-	c := &w.chans[id]
+	c := &e.w.chans[id]
 	if c.flags&tailed != 0 {
-		if t := w.tails[id]; t.receives.posts >= t.limit {
+		if t := e.w.tails[id]; t.receives.posts >= t.limit {
 			return there
 		}
 	}
@@ -316,83 +337,84 @@ func (w *worker) gatherProbe(p *proc, k *kind, o *op) verdict {
 	}
 	x := item{id: noChannel}
 	if c.flags&wide == 0 {
-		x.time = *w.narrow(c, c.posted)
+		x.time = *e.w.narrow(c, c.posted)
 	} else {
-		x.time = w.wide(c, c.posted)[slotArrival]
+		x.time = e.w.wide(c, c.posted)[slotArrival]
 	}
-	w.sends = append(w.sends, x)
+	e.sends = append(e.sends, x)
 	return there
 }
 
 // receive takes the messages that were gathered, in the order in which they arrive.
-func (w *worker) receive(p *proc) {
-	if len(w.recvs) > 1 {
-		slices.SortFunc(w.recvs, w.earlier)
+func (e *ending) receive(p *proc) {
+	if len(e.recvs) > 1 {
+		slices.SortFunc(e.recvs, e.earlier)
 	}
-	for i := range w.recvs {
-		x := &w.recvs[i]
-		cost := &w.code.costs[x.cost]
-		a := max(x.time, p.rx)
-		p.rx = a + cost.busy
-		if w.dma {
-			p.cpu = max(p.cpu, a+cost.wire) + cost.recv
+	for i := range e.recvs {
+		x := &e.recvs[i]
+		p.cpu, p.rx = e.w.code.costs.costs[x.cost].receive(p.cpu, p.rx, x.time)
+		e.w.clock |= p.rx | p.cpu
+		e.w.done(x, recvHoles)
+		if c := &e.w.chans[x.id]; c.flags&fromFar != 0 {
+			e.w.mail.credit(c)
 		} else {
-			p.cpu = max(p.cpu, a) + cost.recv
-			w.clock |= p.cpu
-			p.cpu += cost.wire
+			e.w.wakeSender(c)
 		}
-		w.clock |= p.rx | p.cpu
-		w.doneRecv(x)
 	}
 }
 
 // earlier orders messages by arrival, and then by communicator, source, tag and number.
-func (w *worker) earlier(a, b item) int {
+func (e *ending) earlier(a, b item) int {
 	if a.time != b.time {
 		return cmp.Compare(a.time, b.time)
 	}
 	if a.id == b.id {
 		return int(int32(a.n - b.n))
 	}
-	x, y := &w.code.ports[a.port], &w.code.ports[b.port]
-	return cmp.Or(cmp.Compare(x.comm, y.comm), cmp.Compare(w.chans[a.id].src, w.chans[b.id].src), cmp.Compare(x.tag, y.tag))
-}
-
-func (w *worker) doneRecv(x *item) {
-	c := &w.chans[x.id]
-	if x.n == c.doneR && c.flags&recvHoles == 0 {
-		c.doneR++
-	} else {
-		c.doneR = w.closeHole(c, c.doneR, x, recvHoles)
-	}
-	if c.flags&fromFar != 0 {
-		w.creditFar(c)
-	} else {
-		w.wakeSender(c)
-	}
-}
-
-func (w *worker) doneSend(x *item) {
-	c := &w.chans[x.id]
-	if x.n == c.doneS && c.flags&sendHoles == 0 {
-		c.doneS++
-	} else {
-		c.doneS = w.closeHole(c, c.doneS, x, sendHoles)
-	}
-}
-
-// doneNull completes a post without a partner.
-func (w *worker) doneNull(x *item) {
-	c := &w.chans[x.id]
-	if x.end == sendHoles {
-		c.doneS = w.closeHole(c, c.doneS, x, sendHoles)
-	} else {
-		c.doneR = w.closeHole(c, c.doneR, x, recvHoles)
-	}
+	x, y := &e.w.code.ports[a.port], &e.w.code.ports[b.port]
+	return cmp.Or(cmp.Compare(x.comm, y.comm), cmp.Compare(e.w.chans[a.id].src, e.w.chans[b.id].src), cmp.Compare(x.tag, y.tag))
 }
 
 // tooMany stops the run: a call completes what was not posted.
-func (w *worker) tooMany(p *proc) verdict {
-	w.fail(programError("call %d of process %d completes more than was posted", p.calls-1, w.lo+w.me))
+func (e *ending) tooMany(p *proc) verdict {
+	e.w.fail(programError("call %d of process %d completes more than was posted", p.calls-1, e.w.lo+e.w.me))
 	return missing
+}
+
+// gatherColl waits for a collective operation posted by an earlier call, or by this one.
+func (e *ending) gatherColl(p *proc, k *kind, o *op) verdict {
+	i := p.collBase + k.find(o.port)
+	if o.off >= uint32(len(e.w.coll.pending[i])) {
+		return e.tooMany(p)
+	}
+	q := &e.w.coll.pending[i][o.off]
+	e.leaving = append(e.leaving, leaving{i, o.off})
+	if q.null {
+		return there
+	}
+	at, ok := e.w.coll.await(e.w.lo+e.w.me, q)
+	if !ok {
+		return missing
+	}
+	e.sends = append(e.sends, item{time: at, id: noChannel})
+	return there
+}
+
+// number returns which post a completion means, with regard to holes and to the completions gathered before.
+func (e *ending) number(done, id uint32, o *op, end chanFlags) uint32 {
+	key := holeKey{id, end}
+	s, ok := e.closing[key]
+	if !ok {
+		s = openPosts{done, slices.Clone(e.w.holes[key])}
+	}
+	n := openAt(s.first, s.closed, o.age)
+	s.first, s.closed = closeAt(s.first, s.closed, n)
+	e.closing[key] = s
+	return n
+}
+
+// nothing completes post n, which has no partner.
+func (e *ending) nothing(id, n uint32, o *op, end chanFlags) verdict {
+	e.nulls = append(e.nulls, item{id: id, n: n, port: o.port, end: end})
+	return there
 }

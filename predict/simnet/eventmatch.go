@@ -1,0 +1,397 @@
+package simnet
+
+// message is the k-th send of a channel and the k-th receive of it, from the first of their posts until both are complete.
+// It has the size of a cache line.
+type message struct {
+	time   int64 // when the first byte arrives; of a rendezvous at first its request; before it is sent, the latency
+	posted int64 // when the receive was posted
+	free   int64 // when the send is complete
+	busy   int64 // of a rendezvous: until when the network interface of the sender is busy; at first, from when it is free
+	seq    uint32
+	chain  uint32
+	dst    uint32
+	next   uint32 // in its chain
+	// link is the next in a queue of the source and then of the destination, with the policy Arrival; else in the list of
+	// what the destination waits for.
+	link     uint32
+	nextSend uint32 // in the list of what the source waits for
+	cost     uint32 // index in eventRun.costs.costs
+	flags    messageFlags
+}
+
+// messageFlags are how far a message is.
+type messageFlags uint32
+
+const (
+	isSent       messageFlags = 1 << iota // the send is posted
+	hasReceive                            // a receive is posted, or about to be
+	isPosted                              // the receive is posted
+	isRendezvous                          // it goes by rendezvous
+	isRequested                           // its request is under way
+	inFlight                              // it is on its way, or there and not taken
+	isFree                                // the send can be completed
+	hasArrived                            // the receive can be completed
+	sendTaken                             // a call completes the send, or waits to
+	recvTaken
+	sendClosed // the send is complete
+	recvClosed
+	awaitsSend  // the source waits until the send can be completed
+	awaitsRecv  // the destination waits until the receive can be completed
+	ofStep      // of a collective operation: endStep completes the receive
+	awaitsProbe // the destination waits for the message, before it posts the receive
+	isNull      // the post is one without a partner
+	isSync      // a rendezvous at any eager limit
+)
+
+// chain is a channel: the list of its messages that are not complete. Two are a cache line; what is needed seldom is in an
+// origin.
+type chain struct {
+	head, tail uint32 // messages; 0 is none, here and below
+	toSend     uint32 // the first message without a send
+	toRecv     uint32 // the first without a receive
+	openSend   uint32 // the first whose send is posted and not taken
+	openRecv   uint32
+	dst        uint32 // process
+	class      LinkClass
+	unwaited   bool // no call completes a send
+	limited    bool // one end posts more than the other
+}
+
+// origin is what else is known of a channel.
+type origin struct {
+	lat   int64  // latency, ps
+	src   uint32 // process
+	port  uint32 // one of those that lead here
+	limit chainLimit
+}
+
+// chainLimit is the number of messages of a channel where one end posts more than the other. Posts beyond do nothing.
+type chainLimit struct{ limit, sends, recvs uint64 }
+
+// matching joins sends with receives: the channels, and the messages that are not complete.
+type matching struct {
+	book       *ledger
+	code       *code
+	queue      *eventQueue
+	flat       bool     // all channels of a class have one latency
+	sendChains []uint32 // of each port of each process
+	recvChains []uint32
+	chains     []chain
+	names      chainNames
+	origins    []origin
+	messages   []message
+	unused     []uint32
+}
+
+// newMessage appends a message to a chain.
+func (r *matching) newMessage(id uint32) uint32 {
+	m := uint32(len(r.messages))
+	switch n := len(r.unused); {
+	case n > 0:
+		m = r.unused[n-1]
+		r.unused = r.unused[:n-1]
+	case m == maxEventID-1:
+		r.book.fail(programError("more than 2^29 messages under way"))
+		return 0
+	default:
+		r.messages = append(r.messages, message{})
+	}
+	c := &r.chains[id]
+	r.messages[m] = message{chain: id, dst: c.dst, time: r.latencyOf(id), seq: r.queue.number()}
+	if c.tail != 0 {
+		r.messages[c.tail].next = m
+	} else {
+		c.head = m
+	}
+	c.tail = m
+	if c.toSend == 0 {
+		c.toSend = m
+	}
+	if c.toRecv == 0 {
+		c.toRecv = m
+	}
+	return m
+}
+
+// latencyOf returns the latency of a channel; that of its class where all have the same.
+func (r *matching) latencyOf(id uint32) int64 {
+	if r.flat {
+		return r.code.network.Links[r.chains[id].class].Latency
+	}
+	return r.origins[id].lat
+}
+
+// sendOn returns the message that the next send on a chain is.
+func (r *matching) sendOn(id uint32) uint32 {
+	m := r.chains[id].toSend
+	if m == 0 {
+		m = r.newMessage(id)
+	}
+	c, x := &r.chains[id], &r.messages[m]
+	c.toSend = x.next
+	x.flags |= isSent
+	if c.unwaited {
+		x.flags |= sendTaken | sendClosed
+	} else if c.openSend == 0 {
+		c.openSend = m
+	}
+	if c.limited {
+		if l := &r.origins[id].limit; l.sends == l.limit {
+			x.flags |= isNull | isFree | recvTaken | recvClosed
+		} else {
+			l.sends++
+		}
+	}
+	return m
+}
+
+// recvOn returns the message that the next receive on a chain gets.
+func (r *matching) recvOn(id uint32) uint32 {
+	m := r.peekRecv(id)
+	c, x := &r.chains[id], &r.messages[m]
+	c.toRecv = x.next
+	x.flags |= hasReceive
+	if c.openRecv == 0 {
+		c.openRecv = m
+	}
+	if c.limited {
+		if l := &r.origins[id].limit; l.recvs == l.limit {
+			x.flags |= isNull | isPosted | hasArrived | sendTaken | sendClosed
+		} else {
+			l.recvs++
+		}
+	}
+	return m
+}
+
+// peekRecv returns the message that the next receive on a chain will get.
+func (r *matching) peekRecv(id uint32) uint32 {
+	if m := r.chains[id].toRecv; m != 0 {
+		return m
+	}
+	return r.newMessage(id)
+}
+
+// takeSend returns the message of the open send with that many older ones, 0 where there is none. It is open no more.
+func (r *matching) takeSend(id, age uint32) uint32 {
+	c := &r.chains[id]
+	m := r.nextOpen(c.openSend, age, isSent, sendTaken)
+	if m == 0 {
+		return 0
+	}
+	r.messages[m].flags |= sendTaken
+	c.openSend = r.nextOpen(c.openSend, 0, isSent, sendTaken)
+	return m
+}
+
+// takeRecv is takeSend for receives.
+func (r *matching) takeRecv(id, age uint32) uint32 {
+	c := &r.chains[id]
+	m := r.nextOpen(c.openRecv, age, hasReceive, recvTaken)
+	if m == 0 {
+		return 0
+	}
+	r.messages[m].flags |= recvTaken
+	c.openRecv = r.nextOpen(c.openRecv, 0, hasReceive, recvTaken)
+	return m
+}
+
+// nextOpen returns the message from m on that is posted and not taken, with that many such before it.
+func (r *matching) nextOpen(m, age uint32, posted, taken messageFlags) uint32 {
+	for m != 0 {
+		x := &r.messages[m]
+		switch {
+		case x.flags&posted == 0:
+			return 0
+		case x.flags&taken != 0:
+		case age == 0:
+			return m
+		default:
+			age--
+		}
+		m = x.next
+	}
+	return 0
+}
+
+// close notes that an end of a message is complete, and takes what is over from the head of its chain.
+func (r *matching) close(m uint32, end messageFlags) {
+	x := &r.messages[m]
+	x.flags |= end
+	const over = sendClosed | recvClosed
+	if x.flags&over != over {
+		return
+	}
+	c := &r.chains[x.chain]
+	for c.head != 0 && r.messages[c.head].flags&over == over {
+		r.unused = append(r.unused, c.head)
+		c.head = r.messages[c.head].next
+	}
+	if c.head == 0 {
+		c.tail = 0
+	}
+}
+
+// awaits returns the first message of a channel for which a process waits, nil where there is none.
+func (r *matching) awaits(ch uint32, what messageFlags) *message {
+	for m := r.chains[ch].head; m != 0; m = r.messages[m].next {
+		if x := &r.messages[m]; x.flags&what != 0 {
+			return x
+		}
+	}
+	return nil
+}
+
+// chainName is what a channel is known by: communicator, source, destination, tag. Those of the steps of collective
+// operations have the highest bit of the communicator set.
+type chainName [4]uint32
+
+const collectiveName = 1 << 31
+
+// linkChains finds the channels of all processes. It costs O(ports of all processes).
+func (r *matching) linkChains(procs []eventProc, e extent) error {
+	r.sendChains, r.recvChains, r.messages = make([]uint32, e.sends), make([]uint32, e.recvs), make([]message, 1)
+	r.chains, r.origins = make([]chain, 1), make([]origin, 1)
+	r.names.names = make([]chainName, 1)
+	counts := make([][2]uint64, 1) // sends and receives on each chain
+	join := func(port, process uint32, recv bool, end *uint32, posts uint64) error {
+		id, err := r.nameChain(port, process, recv)
+		if *end = id; err != nil || id == 0 {
+			return err
+		}
+		if int(id) == len(counts) {
+			counts = append(counts, [2]uint64{})
+		}
+		if recv {
+			counts[id][1] += posts
+		} else {
+			counts[id][0] += posts
+		}
+		return nil
+	}
+	for q := range procs {
+		p, k := &procs[q], &r.code.kinds[procs[q].kind]
+		for i, port := range k.recvs {
+			if err := join(port, uint32(q), true, &r.recvChains[p.recvBase+uint32(i)], k.in[i]); err != nil {
+				return err
+			}
+		}
+	}
+	for q := range procs {
+		p, k := &procs[q], &r.code.kinds[procs[q].kind]
+		for i, port := range k.sends {
+			end := &r.sendChains[p.sendBase+uint32(i)]
+			if err := join(port, uint32(q), false, end, k.out[i].posts); err != nil {
+				return err
+			}
+			r.chains[*end].unwaited = r.chains[*end].unwaited && !k.out[i].waited
+		}
+	}
+	r.limitChains(counts)
+	return nil
+}
+
+// nameChain returns the channel of a port of a process, 0 for the partner of nobody.
+func (r *matching) nameChain(port, process uint32, recv bool) (uint32, error) {
+	at := &r.code.ports[port]
+	peer, ok, err := r.code.partner(at, process)
+	if err != nil || !ok {
+		return 0, err
+	}
+	name := chainName{at.comm, process, peer, at.tag}
+	if recv {
+		name[1], name[2] = peer, process
+	}
+	return r.chainOf(name, port)
+}
+
+// chainOf returns the channel of a name.
+func (r *matching) chainOf(name chainName, port uint32) (uint32, error) {
+	id, ok := r.names.find(name)
+	if ok {
+		return id, nil
+	}
+	if id >= 1<<31 {
+		return 0, programError("more than 2^31 channels")
+	}
+	n := r.code.network
+	o := origin{src: name[1], lat: n.Latency(name[1], name[2]), port: port}
+	if o.lat < 0 || o.lat > largest {
+		return 0, programError("the latency from process %d to %d is longer than 13 days", o.src, name[2])
+	}
+	r.chains = append(r.chains, chain{dst: name[2], class: n.Class(o.src, name[2]), unwaited: true})
+	r.origins = append(r.origins, o)
+	return id, nil
+}
+
+// chainNames is a hash table of names with open addressing. Numbers are those of the chains.
+type chainNames struct {
+	names []chainName
+	slots []chainSlot // a power of two, at most half full
+}
+
+type chainSlot struct{ hash, id uint32 }
+
+// find returns the number of a name, which it gets if it has none; ok tells that it had.
+func (t *chainNames) find(name chainName) (id uint32, ok bool) {
+	if 2*len(t.names) >= len(t.slots) {
+		t.grow()
+	}
+	h := name.hash()
+	mask := uint32(len(t.slots) - 1)
+	for i := h & mask; ; i = (i + 1) & mask {
+		s := &t.slots[i]
+		switch {
+		case s.id == 0:
+			*s = chainSlot{h, uint32(len(t.names))}
+			t.names = append(t.names, name)
+			return s.id, false
+		case s.hash == h && t.names[s.id] == name:
+			return s.id, true
+		}
+	}
+}
+
+func (t *chainNames) grow() {
+	old := t.slots
+	t.slots = make([]chainSlot, max(2*len(old), 64))
+	mask := uint32(len(t.slots) - 1)
+	for _, s := range old {
+		if s.id == 0 {
+			continue
+		}
+		i := s.hash & mask
+		for t.slots[i].id != 0 {
+			i = (i + 1) & mask
+		}
+		t.slots[i] = s
+	}
+}
+
+// hash mixes by multiplication; each step lets all bits reach the high ones, of which some come back.
+func (n chainName) hash() uint32 {
+	const odd = 0x9E3779B97F4A7C15
+	h := (uint64(n[0])<<32 | uint64(n[1])) * odd
+	h = (h ^ h>>29 ^ uint64(n[2])<<32 ^ uint64(n[3])) * odd
+	h = (h ^ h>>32) * odd
+	return uint32(h >> 32)
+}
+
+// limitChains takes what has no partner out: ports whose other end never posts, and posts beyond those of the other end.
+func (r *matching) limitChains(counts [][2]uint64) {
+	for id, n := range counts {
+		few, many := min(n[0], n[1]), max(n[0], n[1])
+		r.book.unmatched += many - few
+		if few != many && few > 0 {
+			r.chains[id].limited = true
+			r.origins[id].limit.limit = few
+		}
+	}
+	for _, ends := range [2][]uint32{r.sendChains, r.recvChains} {
+		for i, id := range ends {
+			if n := counts[id]; min(n[0], n[1]) == 0 {
+				ends[i] = 0
+			}
+		}
+	}
+}

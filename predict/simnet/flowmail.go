@@ -1,0 +1,205 @@
+package simnet
+
+// What goes from one worker to another is a stream of records of 64-bit words. The first word holds a process or
+// communicator (32 bits), the index of a port (24 bits) and the kind of the record (8 bits). Records between two workers
+// arrive in the order sent.
+const (
+	farArrival    = iota // to the destination of a channel: arrival of a message of a narrow channel
+	farMessage           // likewise, of a wide one: arrival, data, cost
+	farPosted            // to the source: when the receive was posted
+	farCredit            // to the source: receives that are complete
+	farPair              // of a collective operation, to the destination: communicator and source, arrival, bytes
+	farPairCredit        // to the source: a message was received
+	farEntered           // to the owner of a meeting: number and members, latest entry, longest closed form
+	farKnown             // to the others: number, latest entry, longest closed form
+	farReleased          // to the owner: number; the worker needs the meeting no more
+	farEnded             // to the others: number
+	farKinds
+)
+
+// farWords is the length of each record, the first word included.
+var farWords = [farKinds]int{2, 4, 2, 2, 4, 1, 4, 4, 2, 2}
+
+// maxPorts is the number of ports of a process that a record can name.
+const maxPorts = 1 << 24
+
+// batchWords is how much is collected before it is sent: at most one message of package mpi.
+const batchWords = 480
+
+// address is the first word of a record.
+func address(at, index uint32, kind uint64) uint64 { return uint64(at)<<32 | uint64(index)<<8 | kind }
+
+// mailbox is where a worker writes to others, and finds what they write.
+type mailbox struct {
+	run    *run
+	book   *ledger
+	self   int // number among the workers of all ranks
+	desk   desk
+	out    [][]uint64 // records for each worker
+	unsent []int      // workers for which there may be some
+}
+
+// desk is where a worker finds what others send. The lock of the run guards it.
+type desk struct {
+	mail [][]uint64
+	idle bool
+	wake chan struct{} // of capacity 1
+}
+
+// put adds a record to what goes to a worker.
+func (b *mailbox) put(to int, record ...uint64) {
+	list := b.out[to]
+	if len(list)+len(record) > batchWords {
+		b.send(to, list)
+		list = nil
+	}
+	if list == nil {
+		list = b.run.buffer()
+	}
+	if len(list) == 0 {
+		b.unsent = append(b.unsent, to)
+	}
+	b.out[to] = append(list, record...)
+}
+
+// flush sends all that was collected.
+func (b *mailbox) flush() {
+	for _, to := range b.unsent {
+		if list := b.out[to]; len(list) > 0 {
+			b.out[to] = nil
+			b.send(to, list)
+		}
+	}
+	b.unsent = b.unsent[:0]
+}
+
+func (b *mailbox) send(to int, list []uint64) {
+	if err := b.run.send(to, list); err != nil {
+		b.book.fail(err)
+	}
+}
+
+// stamps sends the stamps of a message.
+func (b *mailbox) stamps(c *channel, arrival, data, cost int64) {
+	to := b.run.workerOf(c.dst)
+	if c.flags&wide == 0 {
+		b.put(to, address(c.dst, c.far, farArrival), uint64(arrival))
+		return
+	}
+	b.put(to, address(c.dst, c.far, farMessage), uint64(arrival), uint64(data), uint64(cost))
+}
+
+// answer tells the source of a channel when a receive was posted.
+func (b *mailbox) answer(c *channel, posted int64) {
+	b.put(b.run.workerOf(c.src), address(c.src, c.far, farPosted), uint64(posted))
+}
+
+// credit tells the source of a channel how many messages are received, when that is worth a record. What it told is
+// doneS, which this half does not need.
+func (b *mailbox) credit(c *channel) {
+	if 2*(c.doneR-c.doneS) >= 1<<c.limLog {
+		c.doneS = c.doneR
+		b.put(b.run.workerOf(c.src), address(c.src, c.far, farCredit), uint64(c.doneR))
+	}
+}
+
+// step sends a message of a collective operation, and stepCredit tells that it was received.
+func (b *mailbox) step(k pairKey, m pairMessage) {
+	b.put(b.run.workerOf(k.dst), address(k.dst, 0, farPair), uint64(k.comm)<<32|uint64(k.src), uint64(m.arrival), m.bytes)
+}
+
+func (b *mailbox) stepCredit(src uint32) {
+	b.put(b.run.workerOf(src), address(src, 0, farPairCredit))
+}
+
+// take returns the mail.
+func (b *mailbox) take() [][]uint64 {
+	b.run.mu.Lock()
+	defer b.run.mu.Unlock()
+	mail := b.desk.mail
+	b.desk.mail = nil
+	return mail
+}
+
+// rest waits until there is mail or work; false when the run ends.
+func (b *mailbox) rest() bool {
+	r := b.run
+	r.mu.Lock()
+	if len(b.desk.mail) == 0 && !r.quit {
+		b.desk.idle = true
+		if r.idle++; r.idle == len(r.workers) {
+			nudge(r.idled)
+		}
+		r.mu.Unlock()
+		<-b.desk.wake
+		r.mu.Lock()
+	}
+	defer r.mu.Unlock()
+	return !r.quit
+}
+
+// serve runs a worker until the run ends.
+func (w *worker) serve() {
+	defer w.mail.run.group.Done()
+	for {
+		w.work()
+		w.mail.flush()
+		if !w.mail.rest() {
+			return
+		}
+		w.read()
+	}
+}
+
+// read takes the mail.
+func (w *worker) read() {
+	mail := w.mail.take()
+	if len(mail) == 0 {
+		return
+	}
+	for _, b := range mail {
+		for w.err == nil && len(b) > 0 {
+			kind := b[0] & 0xff
+			if kind >= farKinds || len(b) < farWords[kind] {
+				w.fail(errBatch)
+				break
+			}
+			w.takeRecord(kind, uint32(b[0]>>32), uint32(b[0]>>8)&(maxPorts-1), b[1:farWords[kind]])
+			b = b[farWords[kind]:]
+		}
+	}
+	w.mail.run.recycle(mail...)
+}
+
+// takeRecord does what a record says.
+func (w *worker) takeRecord(kind uint64, at, index uint32, b []uint64) {
+	switch kind {
+	case farArrival, farMessage:
+		c := &w.chans[w.recvEnd[w.procs[at-w.lo].recvBase+index]]
+		stamps := [3]int64{}
+		for i, x := range b {
+			stamps[i] = int64(x)
+		}
+		w.put(c, stamps[0], stamps[1], stamps[2])
+		c.sent++
+		w.wakeReceiver(c)
+	case farPosted:
+		c := &w.chans[w.procs[at-w.lo].sendBase+index]
+		if int32(c.posted-c.doneS) >= 0 { // else it was sent eagerly, and is complete
+			w.room(c, c.posted)
+			w.wide(c, c.posted)[slotPosted] = int64(b[0])
+		}
+		c.posted++
+		w.wakeSender(c)
+	case farCredit:
+		c := &w.chans[w.procs[at-w.lo].sendBase+index]
+		c.doneR = uint32(b[0])
+		w.wakeSender(c)
+	case farPair:
+		w.steps.put(pairKey{uint32(b[0] >> 32), uint32(b[0]), at}, pairMessage{int64(b[1]), b[2]})
+	case farPairCredit:
+		w.steps.received(at)
+	default:
+		w.coll.takeRecord(kind, at, b)
+	}
+}

@@ -1,0 +1,173 @@
+package simnet
+
+// What both engines share: a place in the program for each process, the interface of a process or node, and the ledger of a run.
+
+// ledger is what all parts of an engine know of a run.
+type ledger struct {
+	err       error
+	clock     int64    // all clocks and stamps ored together: negative after an overflow
+	ready     []uint32 // processes that can go on
+	events    uint64
+	unmatched uint64
+}
+
+// fail notes the first error; the engine stops.
+func (l *ledger) fail(err error) {
+	if l.err == nil {
+		l.err = err
+	}
+}
+
+// busyTooLong is what an error says of a clock that overflowed.
+const busyTooLong = "busy for more than 106 days, the range of a clock, or computes for a negative time"
+
+// nic is from when a network interface is free, in ps.
+type nic struct {
+	tx int64 // to send small messages and requests
+	tb int64 // to send the data of rendezvous
+	rx int64 // to receive
+}
+
+// receive takes a message that arrives at a, and returns the clocks of the processor and of the interface behind it.
+func (x *cost) receive(cpu, rx, a int64) (int64, int64) {
+	a = max(a, rx)
+	return max(cpu, a+x.land) + x.take, a + x.busy
+}
+
+// place is where a process is in its program, and where it begins in the tables of its engine.
+type place struct {
+	calls    uint64 // begun
+	enter    int64  // when the current call began
+	sendBase uint32 // ports to send on
+	recvBase uint32
+	collBase uint32 // communicators
+	stack    uint32 // in cursors.frames
+	top      uint32 // open blocks
+	kind     uint32
+	call     uint32 // the current one
+	at       uint32 // its next action
+	loops    uint32 // outermost loops begun
+	outer    uint16 // open blocks when the outermost loop began, itself included; 0 outside
+}
+
+// frame is an open block: the next child, and iterations left with the current one.
+type frame struct {
+	block, child uint32
+	left         uint64
+}
+
+// cursors lead processes through their programs.
+type cursors struct {
+	code   *code
+	frames []frame
+	// Where processes stop, see skipper: in which outermost loop, counted from 1, and with how many iterations left.
+	stopLoop uint32
+	stopLeft uint64
+}
+
+// extent is how many entries the processes of an engine have in its tables.
+type extent struct{ sends, recvs, colls, depth uint64 }
+
+// place puts processes [lo, lo+count) at the beginning of their programs.
+func (c *cursors) place(book *ledger, lo uint32, count int, of func(i int) *place) (e extent, err error) {
+	for i := range count {
+		p := of(i)
+		p.kind = c.code.kindOf[c.code.program.Roots[int(lo)+i]]
+		k := &c.code.kinds[p.kind]
+		p.sendBase, p.recvBase, p.collBase, p.stack = uint32(e.sends), uint32(e.recvs), uint32(e.colls), uint32(e.depth)
+		e.sends, e.recvs = e.sends+uint64(len(k.sends)), e.recvs+uint64(len(k.recvs))
+		e.colls, e.depth = e.colls+uint64(len(k.colls)), e.depth+uint64(k.depth)
+		book.events += k.events
+	}
+	if max(e.sends, e.recvs, e.colls, e.depth) >= noChannel {
+		return e, programError("more than 2^32 partners or open loops of all processes together")
+	}
+	c.frames = make([]frame, e.depth)
+	return e, nil
+}
+
+// begin opens the outermost block.
+func (c *cursors) begin(p *place) { c.open(p, c.code.kinds[p.kind].entry) }
+
+// open begins a block.
+func (c *cursors) open(p *place, node uint32) {
+	if b := &c.code.blocks[node]; b.len > 0 {
+		c.frames[p.stack+p.top] = frame{block: node, left: b.count}
+		p.top++
+		if b.count >= leastLoop && p.outer == 0 {
+			p.outer = uint16(p.top)
+			p.loops++
+		}
+	}
+}
+
+// repeat goes on to the next iteration of the innermost block, or ends it; false if the process is to stop there.
+func (c *cursors) repeat(p *place, f *frame) bool {
+	f.left--
+	outer := uint32(p.outer) == p.top
+	if f.left == 0 {
+		p.top--
+		if outer {
+			p.outer = 0
+		}
+		return true
+	}
+	f.child = 0
+	return !outer || p.loops != c.stopLoop || f.left != c.stopLeft
+}
+
+// next goes on to the next call, where processes do not stop; false at the end.
+func (c *cursors) next(p *place) bool {
+	for p.top > 0 {
+		f := &c.frames[p.stack+p.top-1]
+		b := &c.code.blocks[f.block]
+		if f.child == b.len {
+			c.repeat(p, f)
+			continue
+		}
+		kid := c.code.kids[b.first+f.child]
+		f.child++
+		if kid&isCall != 0 {
+			p.call = kid &^ isCall
+			return true
+		}
+		c.open(p, kid)
+	}
+	return false
+}
+
+// node returns the node of the call that a process is in.
+func (c *cursors) node(p *place) NodeID {
+	f := &c.frames[p.stack+p.top-1]
+	if int64(f.block) >= int64(len(c.code.program.Nodes)) {
+		return c.code.kinds[p.kind].root
+	}
+	return c.code.program.Children[c.code.blocks[f.block].first+f.child-1]
+}
+
+// report is the times of adjoining calls of a process that the observer does not know yet.
+type report struct {
+	first uint64
+	times []int64 // when each begins and ends
+}
+
+// add notes a call that ended, and hands all to the observer when there are most numbers.
+func (r *report) add(o Observer, process uint32, call uint64, begin, end int64, most int) error {
+	if len(r.times) == 0 {
+		r.first = call
+	}
+	if r.times = append(r.times, begin, end); len(r.times) >= most {
+		return r.flush(o, process)
+	}
+	return nil
+}
+
+// flush hands the times to the observer.
+func (r *report) flush(o Observer, process uint32) error {
+	if len(r.times) == 0 {
+		return nil
+	}
+	err := o.Calls(process, r.first, r.times)
+	r.times = r.times[:0]
+	return err
+}
