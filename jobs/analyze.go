@@ -116,14 +116,11 @@ const (
 	kindGraph
 	kindForest     // trees of intervals and call paths of the location
 	kindBorders    // of its executions, until they are rows
-	kindP2PPaths   // call path of each staged row
-	kindCollPaths  // the same
 	kindPaths      // of stageNumber: the run's number of each call path of the location
 	kindComponents // of its executions; every stage adds to them
 	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
 	kindLate       // results for its rows that the load of a location found, until Match has them
 	kindKept       // and what Match has to know
-	kindSendCalls  // of stageFinish: xtf.SendCall of sends
 	kindStays      // of the location in MPI, until Match has seen them
 	kindOverhead   // spans of it that records tell, see stats.Outputs
 )
@@ -350,7 +347,6 @@ func (a *analysis) work() error {
 		{"graph", a.graph, notMarked},
 		{"classes", a.classes, notMarked},
 		{"finish", a.finish, markFinish},
-		{"waits", a.waits, markWaits},
 		{"causes", a.causes, markCauses},
 		{"threads", a.threads, markThreads},
 		{"reduce", a.reduce, notMarked},

@@ -34,7 +34,6 @@ func (a *analysis) causes() error {
 	}
 	for p := a.own.First; p < a.own.End; p++ {
 		a.drop(p, stageFinish, kindCollCauses)
-		a.drop(p, stageFinish, kindSendCalls)
 	}
 	if a.c.Rank() == 0 {
 		err = a.writeCauses(delays, path)

@@ -91,7 +91,7 @@ func (r *clockRepair) load(p trace.P) error {
 	loader, err := a.newLoader(p, stats.Outputs{
 		Calls: array(xtf.TypeCall), IO: array(xtf.TypeIO), RMA: array(xtf.TypeRMA), Metrics: array(xtf.TypeMetric),
 		Channels: array(xtf.TypeChannel), Chan: array(xtf.TypeChan), P2P: a.stagedRows(xtf.TypeP2P, s[0]), Coll: a.stagedRows(xtf.TypeColl, s[1]), Sorted: s[2],
-		Borders: nowhere{}, P2PPaths: nowhere{}, CollPaths: nowhere{}, Ends: true,
+		Borders: nowhere{}, Ends: true,
 		Scratch: a.scratch, Late: s[3],
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *clockRepair) join(results *stats.Results) error {
 		p2p := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeP2P), xtf.Proc(l.P), sinks[0])
 		coll := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeColl), xtf.Proc(l.P), sinks[1])
 		f := stats.NewFinisher(r.a.tables, stats.FinishInput{Loaded: l, P2P: r.a.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.a.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results},
-			stats.FinishOutputs{P2P: p2p, Coll: coll, Causes: nowhere{}})
+			stats.FinishOutputs{P2P: p2p, Coll: coll})
 		found, err := f.Pairs()
 		if err == nil {
 			err = r.keep([2]*xtf.ArrayBuilder{p2p, coll}, sinks)

@@ -8,6 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/waits"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
@@ -20,12 +21,18 @@ func (a *analysis) finishTypes() []xtf.TypeID {
 	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeDiag}
 }
 
-// finish joins rows and results of every location, then sums over all.
+// finish joins rows and results of every location, finds its waits and what messages and collectives add to its intervals while
+// the rows pass, then sums over all. Nothing is waited for without rows.
 func (a *analysis) finish() error {
 	a.meter.Stage("finish", a.ownBytes())
 	a.tiles.begin(a)
-	sum := stats.NewSummarizer(a.tables, a.levels)
-	err := a.finishLocations(sum)
+	pass := finishPass{analysis: a, sum: stats.NewSummarizer(a.tables, a.levels), totals: waits.NewTotals(a.c, a.paths)}
+	pass.waits = waits.NewRun(a.defs, a.derivedNodes(), waits.Options{PostPoint: a.intervals.PostPoint})
+	err := a.eachOwn(func(p trace.P) error {
+		err := pass.location(p)
+		a.meter.Add(a.size.Weights[p])
+		return err
+	})
 	a.results = nil
 	if err := agree(a.c, err); err != nil {
 		return err
@@ -33,104 +40,73 @@ func (a *analysis) finish() error {
 	if err := agree(a.c, a.tiles.finish(a)); err != nil {
 		return err
 	}
-	if a.summary, err = sum.Reduce(a.c); err != nil {
+	if a.summary, err = pass.sum.Reduce(a.c); err != nil {
 		return err
 	}
-	return a.setEvents()
-}
-
-// finishLocations finishes every location of this rank.
-func (a *analysis) finishLocations(sum *stats.Summarizer) error {
-	for p := a.own.First; p < a.own.End; p++ {
-		if err := a.finishLocation(p, sum); err != nil {
-			return err
-		}
-		a.meter.Add(a.size.Weights[p])
-		if err := a.pace.poll(); err != nil {
-			return err
-		}
+	if err := a.setEvents(); err != nil || a.o.GraphOnly {
+		return err
 	}
-	return nil
+	return a.waitTotals(&pass)
 }
 
-// finishing is the finish of one location under way.
-type finishing struct {
-	types  []xtf.TypeID
-	arrays map[xtf.TypeID]*xtfwriter.Array
-	loaded *stats.Loaded
-	tiles  *xtfwriter.Array
-	causes *xtfwriter.Segment // of collectives, nil without rows
-	sends  *xtfwriter.Segment // calls of sends, nil without rows
-	*stats.Finisher
+// finishPass is the finish of all locations of this rank.
+type finishPass struct {
+	*analysis
+	sum    *stats.Summarizer
+	waits  *waits.Run
+	totals *waits.Totals
+	over   uint64 // sums that were too large
 }
 
-// newFinisher begins the finish of a location.
-func (a *analysis) newFinisher(p trace.P) (*finishing, error) {
+// location finishes a location.
+func (a *finishPass) location(p trace.P) error {
 	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f := &finishing{types: a.finishTypes()}
-	if f.loaded, err = a.tables.Parse(b); err != nil {
-		return nil, err
-	}
-	if f.arrays, err = a.newArrays(unit(p, stageFinish), f.types); err != nil {
-		return nil, err
-	}
-	in := stats.FinishInput{Loaded: f.loaded, Results: a.results}
-	out := stats.FinishOutputs{Diagnostics: f.arrays[xtf.TypeDiag].ArrayBuilder}
-	if !a.o.GraphOnly {
-		if in.P2P, err = a.staged(p, xtf.TypeP2P, kindStagedP2P); err != nil {
-			return nil, err
-		}
-		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
-			return nil, err
-		}
-		out.P2P, out.Coll, out.TimeBins = f.arrays[xtf.TypeP2P].ArrayBuilder, f.arrays[xtf.TypeColl].ArrayBuilder, f.arrays[xtf.TypeTimeBin].ArrayBuilder
-		if f.tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
-			return nil, err
-		}
-		out.Tiles = f.tiles.ArrayBuilder
-		if f.causes, err = a.store.Create(a.key(p, stageFinish, kindCollCauses)); err != nil {
-			return nil, err
-		}
-		if f.sends, err = a.store.Create(a.key(p, stageFinish, kindSendCalls)); err != nil {
-			return nil, err
-		}
-		out.Causes, out.Sends = f.causes, f.sends
-	}
-	f.Finisher = stats.NewFinisher(a.tables, in, out)
-	return f, nil
-}
-
-// staged returns the rows of a location that waited for the match.
-func (a *analysis) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
-	s, err := a.store.Segment(a.key(p, stageLoad, kind))
-	return a.stagedRows(t, s), err
-}
-
-// finishLocation finishes a location.
-func (a *analysis) finishLocation(p trace.P, sum *stats.Summarizer) error {
-	f, err := a.newFinisher(p)
+	loaded, err := a.tables.Parse(b)
 	if err != nil {
 		return err
+	}
+	types := a.finishTypes()
+	arrays, err := a.newArrays(unit(p, stageFinish), types)
+	if err != nil {
+		return err
+	}
+	in := stats.FinishInput{Loaded: loaded, Results: a.results}
+	out := stats.FinishOutputs{Diagnostics: arrays[xtf.TypeDiag].ArrayBuilder}
+	var tiles *xtfwriter.Array
+	if !a.o.GraphOnly {
+		if in.P2P, err = a.staged(p, xtf.TypeP2P, kindStagedP2P); err != nil {
+			return err
+		}
+		if in.Coll, err = a.staged(p, xtf.TypeColl, kindStagedColl); err != nil {
+			return err
+		}
+		out.P2P, out.Coll, out.TimeBins = arrays[xtf.TypeP2P].ArrayBuilder, arrays[xtf.TypeColl].ArrayBuilder, arrays[xtf.TypeTimeBin].ArrayBuilder
+		if tiles, err = a.store.NewArray(a.enc, a.types.Lookup(xtf.TypeTile), unit(p, stageTiles)); err != nil {
+			return err
+		}
+		out.Tiles = tiles.ArrayBuilder
+	}
+	f := stats.NewFinisher(a.tables, in, out)
+	if !a.o.GraphOnly {
+		if err := a.locate(p, f); err != nil {
+			return err
+		}
 	}
 	done, err := f.Finish(a.levels)
 	if err != nil {
 		return err
 	}
-	sum.Add(done, f.loaded)
+	a.sum.Add(done, loaded)
 	a.calm[xtf.TypeP2P][p], a.calm[xtf.TypeColl][p] = !done.EarlyP2P, !done.EarlyColl
-	if f.causes != nil {
-		f.causes.Seal()
-		f.sends.Seal()
-	}
-	if f.tiles != nil {
-		if err := a.tiles.add(p, f); err != nil {
+	if tiles != nil {
+		if err := a.tiles.add(loaded, tiles); err != nil {
 			return err
 		}
 	}
-	if err := saveArrays(f.arrays, f.types); err != nil {
+	if err := saveArrays(arrays, types); err != nil {
 		return err
 	}
 	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindLoaded} {
@@ -140,6 +116,12 @@ func (a *analysis) finishLocation(p trace.P, sum *stats.Summarizer) error {
 		return nil
 	}
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindDetails), done.Details)
+}
+
+// staged returns the rows of a location that waited for the match.
+func (a *analysis) staged(p trace.P, t xtf.TypeID, kind uint32) (*xtf.StagedRows, error) {
+	s, err := a.store.Segment(a.key(p, stageLoad, kind))
+	return a.stagedRows(t, s), err
 }
 
 // setEvents puts the hash over the decoded event counts of all locations, in

@@ -83,7 +83,7 @@ var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMet
 type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
-	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, call paths of P2P and COLL, late results, overhead, stays
+	staged []*xtfwriter.Segment // P2P, COLL, channel entries in order, borders, late results, overhead, stays
 	loader *stats.Loader
 }
 
@@ -98,7 +98,7 @@ func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if l.arrays, err = a.newArrays(unit(p, stageLoad), l.types); err != nil {
 		return nil, err
 	}
-	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindP2PPaths, kindCollPaths, kindLate, kindOverhead, kindStays} {
+	for _, kind := range []uint32{kindStagedP2P, kindStagedColl, kindEntries, kindBorders, kindLate, kindOverhead, kindStays} {
 		s, err := a.store.Create(a.key(p, stageLoad, kind))
 		if err != nil {
 			return nil, err
@@ -107,12 +107,12 @@ func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	}
 	out := how
 	out.Channels, out.Chan = l.arrays[xtf.TypeChannel].ArrayBuilder, l.arrays[xtf.TypeChan].ArrayBuilder
-	out.Sorted, out.Scratch, out.RunOperations, out.Borders, out.Overhead, out.Stays = l.staged[2], a.scratch, a.runOperations, l.staged[3], l.staged[7], l.staged[8]
+	out.Sorted, out.Scratch, out.RunOperations, out.Borders, out.Overhead, out.Stays = l.staged[2], a.scratch, a.runOperations, l.staged[3], l.staged[5], l.staged[6]
 	if !out.Counts {
 		out.Calls, out.IO = l.arrays[xtf.TypeCall].ArrayBuilder, l.arrays[xtf.TypeIO].ArrayBuilder
 		out.RMA, out.Metrics = l.arrays[xtf.TypeRMA].ArrayBuilder, l.arrays[xtf.TypeMetric].ArrayBuilder
 		out.P2P, out.Coll = a.stagedRows(xtf.TypeP2P, l.staged[0]), a.stagedRows(xtf.TypeColl, l.staged[1])
-		out.P2PPaths, out.CollPaths, out.Late = l.staged[4], l.staged[5], l.staged[6]
+		out.Late = l.staged[4]
 	}
 	l.loader, err = a.newLoader(p, out)
 	return l, err
@@ -159,7 +159,7 @@ func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
 		s.Seal()
 	}
 	if !a.o.GraphOnly {
-		a.addUnit(loaded, l.staged[2], l.staged[6], l.staged[8])
+		a.addUnit(loaded, l.staged[2], l.staged[4], l.staged[6])
 	}
 	return loaded, nil
 }

@@ -143,12 +143,10 @@ func (c *cutter) finish() error {
 // groupTypes are the arrays whose rows groups make.
 var groupTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric}
 
-// groupSegments are what groups leave beside arrays: staged rows, their call paths, channel entries in order, late results.
+// groupSegments are what groups leave beside arrays: staged rows, channel entries in order, late results.
 const (
 	groupP2P = iota
 	groupColl
-	groupP2PPaths
-	groupCollPaths
 	groupEntries
 	groupLate
 	groupSegments
@@ -200,7 +198,7 @@ func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 	}
 	loader, err := stats.NewGroupLoader(a.tables, p, stats.Outputs{
 		Calls: arrays[0], IO: arrays[1], RMA: arrays[2], Metrics: arrays[3], P2P: a.stagedRows(xtf.TypeP2P, g.rest[groupP2P]), Coll: a.stagedRows(xtf.TypeColl, g.rest[groupColl]),
-		P2PPaths: g.rest[groupP2PPaths], CollPaths: g.rest[groupCollPaths], Sorted: g.rest[groupEntries], Scratch: a.scratch, Late: g.rest[groupLate],
+		Sorted: g.rest[groupEntries], Scratch: a.scratch, Late: g.rest[groupLate],
 	}, state)
 	if err == nil {
 		err = a.passGroup(p, t, loader)
@@ -306,8 +304,7 @@ func (l *loading) groupSinks() [groupSegments]func([]byte) error {
 		return func(b []byte) error { _, err := s.Append(b); return err }
 	}
 	return [groupSegments]func([]byte) error{
-		groupP2P: to(l.staged[0]), groupColl: to(l.staged[1]), groupP2PPaths: to(l.staged[4]), groupCollPaths: to(l.staged[5]),
-		groupLate: to(l.staged[6]),
+		groupP2P: to(l.staged[0]), groupColl: to(l.staged[1]), groupLate: to(l.staged[4]),
 	}
 }
 

@@ -17,16 +17,15 @@ import (
 // Behind the finish of all locations, what the rest of an analysis needs stands in segments but for a few tables. So the
 // ends of the later stages are marks: the segments as they are then, and one more with the tables, on rank 0.
 
-// Stages whose end can be marked, by ascending order. The numbers are those of marks.
+// Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 was one without waits.
 const (
-	notMarked uint32 = iota
-	markFinish
-	markWaits
+	notMarked  uint32 = 0
+	markFinish uint32 = 1 + iota
 	markCauses
 	markThreads
 )
 
-var markNames = [...]string{markFinish: "finish", markWaits: "waits", markCauses: "causes", markThreads: "threads"}
+var markNames = [...]string{markFinish: "finish", markCauses: "causes", markThreads: "threads"}
 
 // tables are what an analysis holds outside of segments from finish on.
 type tables struct {
@@ -102,7 +101,7 @@ func (a *analysis) putTables(events [][]byte) error {
 // of it is damaged. An error leaves the mark as it is. Collective.
 func (a *analysis) restore() (uint32, error) {
 	k := a.ws.Kept()
-	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) { // another build may have other stages
+	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) || markNames[k.Stage()] == "" { // another build may have other stages
 		return notMarked, nil
 	}
 	a.meter.Stage("resume", a.ownBytes())

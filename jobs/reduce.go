@@ -96,7 +96,7 @@ func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64
 		return overflows, err
 	}
 	r.Add(p, c)
-	for _, kind := range []uint32{kindComponents, kindP2PPaths, kindCollPaths, kindOverhead} {
+	for _, kind := range []uint32{kindComponents, kindOverhead} {
 		a.drop(p, stageLoad, kind)
 	}
 	a.meter.Add(a.size.Weights[p])

@@ -69,7 +69,7 @@ type moment struct {
 	stage string
 }
 
-var laterStages = []string{"number", "match", "graph", "finish", "waits", "causes", "threads", "reduce", "commit"}
+var laterStages = []string{"number", "match", "graph", "finish", "causes", "threads", "reduce", "commit"}
 
 func randomMoment(r *rand.Rand, batches int64) moment {
 	if r.IntN(3) > 0 {
@@ -276,7 +276,7 @@ func TestStopWhileResuming(t *testing.T) {
 	o := jobs.AnalyzeOptions{Source: generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
 	want := analyzed(t, 2, jobs.AnalyzeOptions{Source: o.Source, Version: o.Version})
 	stop := &jobs.Stop{}
-	run := moment{stage: "waits"}.hooked(o, func() { stop.Ask("the test") })
+	run := moment{stage: "finish"}.hooked(o, func() { stop.Ask("the test") })
 	run.Stop, run.Every = stop, 1
 	if _, err := analyze(2, run); !errors.Is(err, jobs.ErrStopped) {
 		t.Fatal(err)
@@ -284,10 +284,10 @@ func TestStopWhileResuming(t *testing.T) {
 	run = o
 	run.Stop = &jobs.Stop{}
 	run.Stop.Ask("the test")
-	if _, err := analyze(3, run); jobs.ExitCode(err) != jobs.ExitSaved || !strings.Contains(fmt.Sprint(err), "all stages up to waits are finished and kept") {
+	if _, err := analyze(3, run); jobs.ExitCode(err) != jobs.ExitSaved || !strings.Contains(fmt.Sprint(err), "all stages up to finish are finished and kept") {
 		t.Errorf("exit status %d: %v", jobs.ExitCode(err), err)
 	}
-	if res, err := analyze(3, o); err != nil || res.Resumed.Stage != "waits" {
+	if res, err := analyze(3, o); err != nil || res.Resumed.Stage != "finish" {
 		t.Errorf("%+v, %v", res.Resumed, err)
 	}
 	if b, err := os.ReadFile(o.Output); err != nil || !bytes.Equal(b, want) {
@@ -299,7 +299,7 @@ func TestStopWhileResuming(t *testing.T) {
 func TestMarkOfAnotherBuild(t *testing.T) {
 	o := jobs.AnalyzeOptions{Source: generated(t, "ring:procs=4,events=4k"), Output: filepath.Join(t.TempDir(), "run.xtf"), Version: "test", Resume: true}
 	stop := &jobs.Stop{}
-	run := moment{stage: "waits"}.hooked(o, func() { stop.Ask("the test") })
+	run := moment{stage: "finish"}.hooked(o, func() { stop.Ask("the test") })
 	run.Stop, run.Every = stop, 1
 	if _, err := analyze(2, run); !errors.Is(err, jobs.ErrStopped) {
 		t.Fatal(err)

@@ -33,10 +33,10 @@ func (t *tiling) begin(a *analysis) {
 }
 
 // add takes a location whose own tiles are in its array.
-func (t *tiling) add(p trace.P, f *finishing) error {
-	heads := []trace.P{p}
-	t.open[p] = &openTiles{f.tiles, t.groups.Groups(p)}
-	t.groups.Add(f.loaded, func(head trace.P) *xtf.ArrayBuilder {
+func (t *tiling) add(l *stats.Loaded, own *xtfwriter.Array) error {
+	heads := []trace.P{l.P}
+	t.open[l.P] = &openTiles{own, t.groups.Groups(l.P)}
+	t.groups.Add(l, func(head trace.P) *xtf.ArrayBuilder {
 		heads = append(heads, head)
 		return t.next(head)
 	})

@@ -1,7 +1,10 @@
 package jobs
 
 import (
+	"errors"
+
 	"github.com/coppice-hpc/coppice/interval"
+	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/waits"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -14,46 +17,25 @@ var waitArrays = []xtf.TypeID{xtf.TypeWait, xtf.TypeWaitSum}
 // waitTotals are those of the whole run.
 var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
 
-// waits finds the wait states of every location, and what messages and collectives
-// add to its intervals; then the waits of all locations add up. Nothing is waited
-// for without rows.
-func (a *analysis) waits() error {
-	if a.o.GraphOnly {
-		return nil
+// waitTotals adds up the waits of all locations. Collective.
+func (a *analysis) waitTotals(pass *finishPass) error {
+	if err := a.reportOverflows(pass.over, "spans of messages and collectives"); err != nil {
+		return err
 	}
-	a.meter.Stage("waits", a.ownBytes())
-	run := waits.NewRun(a.defs, a.derivedNodes(), waits.Options{PostPoint: a.intervals.PostPoint})
-	totals := waits.NewTotals(a.c, a.paths)
-	over := uint64(0)
+	if err := pass.totals.Agree(); err != nil {
+		return err
+	}
 	err := a.eachOwn(func(p trace.P) error {
-		n, err := a.waitsOf(run, p)
-		over += n
-		a.meter.Add(a.size.Weights[p])
-		if err != nil {
-			return err
-		}
-		return a.scanSums(p, totals.Note)
+		return a.scanSums(p, func(c *xtf.Cursor) error { return pass.totals.Add(p, c) })
 	})
 	if err := agree(a.c, err); err != nil {
 		return err
 	}
-	if err := a.reportOverflows(over, "spans of messages and collectives"); err != nil {
-		return err
-	}
-	if err := totals.Agree(); err != nil {
-		return err
-	}
-	err = a.eachOwn(func(p trace.P) error {
-		return a.scanSums(p, func(c *xtf.Cursor) error { return totals.Add(p, c) })
-	})
-	if err := agree(a.c, err); err != nil {
-		return err
-	}
-	if err := totals.Reduce(); err != nil {
+	if err := pass.totals.Reduce(); err != nil {
 		return err
 	}
 	if a.c.Rank() == 0 {
-		err = a.writeWaitTotals(totals)
+		err = a.writeWaitTotals(pass.totals)
 	}
 	return agree(a.c, err)
 }
@@ -87,64 +69,75 @@ func (a *analysis) scanSums(p trace.P, f func(*xtf.Cursor) error) error {
 	return f(c)
 }
 
-// waitsOf finds the waits of a location, and returns how many sums were too large.
-func (a *analysis) waitsOf(run *waits.Run, p trace.P) (overflows uint64, err error) {
-	in, err := a.waitLocation(p)
-	if err != nil || in.P2PRows|in.CollRows == 0 {
-		return 0, err
+// locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up
+// over all counts as too large.
+func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
+	ival, _, err := a.store.LoadArray(unit(p, stageNumber), xtf.TypeIval)
+	if err != nil {
+		return err
+	}
+	causes, err := a.store.Create(a.key(p, stageFinish, kindCollCauses))
+	if err != nil {
+		return err
+	}
+	rows := &causeRows{Finisher: f, to: causes}
+	in := waits.Location{P: p, Rows: rows, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }}
+	if in.Paths, err = a.pathTable(p); err != nil {
+		return err
 	}
 	arrays, err := a.newArrays(unit(p, stageWaits), waitArrays)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	c, err := a.components(p)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	scratch := a.store.Scratch()
 	defer scratch.Drop()
-	overflows, err = run.Locate(in, waits.Outputs{
+	over, err := a.waits.Locate(in, waits.Outputs{
 		Waits: arrays[xtf.TypeWait].ArrayBuilder, Sums: arrays[xtf.TypeWaitSum].ArrayBuilder, Components: c, Scratch: scratch,
 	})
 	if err != nil {
-		return 0, err
+		return err
 	}
+	a.over += over
+	if err := rows.flush(); err != nil {
+		return err
+	}
+	causes.Seal()
 	if err := saveArrays(arrays, waitArrays); err != nil {
-		return 0, err
+		return err
 	}
-	return overflows, a.putComponents(p, c)
+	if err := a.putComponents(p, c); err != nil {
+		return err
+	}
+	return a.scanSums(p, a.totals.Note)
 }
 
-// waitLocation opens what is known of the messages and collectives of a location.
-func (a *analysis) waitLocation(p trace.P) (waits.Location, error) {
-	in := waits.Location{P: p}
-	arrays := map[xtf.TypeID]xtf.FinishedArray{}
-	for _, x := range []struct {
-		stage uint32
-		id    xtf.TypeID
-		rows  *uint64
-	}{{stageFinish, xtf.TypeP2P, &in.P2PRows}, {stageFinish, xtf.TypeColl, &in.CollRows}, {stageNumber, xtf.TypeIval, nil}} {
-		array, ok, err := a.store.LoadArray(unit(p, x.stage), x.id)
-		if err != nil {
-			return in, err
-		}
-		if arrays[x.id] = array; ok && x.rows != nil {
-			*x.rows = array.Summary.Len()
-		}
-	}
-	in.Scan = func(id xtf.TypeID) *xtf.Cursor { return xtf.ScanArray(a.types, arrays[id], 0) }
-	var segments [4]*xtfwriter.Segment
-	for i, x := range []struct{ stage, kind uint32 }{{stageLoad, kindP2PPaths}, {stageLoad, kindCollPaths}, {stageFinish, kindCollCauses}, {stageFinish, kindSendCalls}} {
-		var err error
-		if segments[i], err = a.store.Segment(a.key(p, x.stage, x.kind)); err != nil {
-			return in, err
+// causeRows keeps the causes of collectives that pass.
+type causeRows struct {
+	*stats.Finisher
+	to  *xtfwriter.Segment
+	buf []byte
+	err error
+}
+
+// NextCollective keeps the cause of the next one.
+func (r *causeRows) NextCollective() *xtf.Collective {
+	c := r.Finisher.NextCollective()
+	if c != nil {
+		if r.buf = c.Cause.Append(r.buf); len(r.buf) >= 4096*xtf.CollCauseBytes {
+			r.err = errors.Join(r.err, r.flush())
 		}
 	}
-	in.P2PPaths, in.CollPaths, in.Causes, in.Sends = segments[0], segments[1], segments[2], segments[3]
-	in.SendCalls = uint64(segments[3].Size()) / xtf.SendCallBytes
-	var err error
-	in.Paths, err = a.pathTable(p)
-	return in, err
+	return c
+}
+
+func (r *causeRows) flush() error {
+	_, err := r.to.Append(r.buf)
+	r.buf = r.buf[:0]
+	return errors.Join(r.err, err)
 }
 
 // writeWaitTotals writes the waits of the whole run, on rank 0.

@@ -8,9 +8,9 @@
 //	        and COLL rows, channel entries, profile, executions of intervals and
 //	        their sums, call paths, diagnostics (Loader)
 //	match   all ranks: channel entries of both sides joined (Match -> Results)
-//	finish  one location: staged rows + results -> P2P, COLL,
-//	        TIMEBIN, TILE, DIAG rows (Finisher); all ranks: profile, bins and
-//	        diagnostics of the run (Summarizer)
+//	finish  one location: staged rows + results -> P2P, COLL rows, which
+//	        are passed on too, TIMEBIN, TILE, DIAG rows (Finisher); all ranks:
+//	        profile, bins and diagnostics of the run (Summarizer)
 //	reduce  all ranks: components of locations -> processes -> distributions by
 //	        node: STAT, INTERVAL rows (Reducer, SumOfLongest)
 //

@@ -23,8 +23,6 @@ type FinishInput struct {
 // Diagnostics only.
 type FinishOutputs struct {
 	P2P, Coll, Tiles, TimeBins, Diagnostics *xtf.ArrayBuilder
-	Causes                                  xtf.Sink // an xtf.CollCause for each row of Coll
-	Sends                                   xtf.Sink // an xtf.SendCall for each send whose receiver comes after Enter, in the order of rows
 }
 
 // Finished is what a location leaves for the reduction over all.
@@ -37,81 +35,141 @@ type Finished struct {
 	EarlyP2P, EarlyColl bool
 }
 
-// Finisher joins the staged rows of one location with their results.
+// Finisher joins the staged rows of one location with their results: NextMessage and NextCollective pass them on as they go to
+// their arrays, then Finish writes the rest.
 //
-// Memory: a block of rows, 280 bytes each.
+// Memory: a block of messages and one of collectives, 280 bytes each row.
 type Finisher struct {
-	t      *Tables
-	in     FinishInput
-	out    FinishOutputs
-	sends  []byte // encoded, not yet in out.Sends
-	causes []byte // encoded, not yet in out.Causes
-	diags  trace.Diagnostics
+	t       *Tables
+	in      FinishInput
+	out     FinishOutputs
+	diags   trace.Diagnostics
+	results *rowResults // nil without rows
+	p2p     joined[message, *message]
+	coll    joined[collective, *collective]
 
 	earlyP2P, earlyColl bool
 }
 
 // message is a row of a message and what results said of it.
 type message struct {
-	xtf.P2P
+	xtf.Message
 	mate struct {
 		end, bytes uint64
 		flags      uint32 // entry flags of both sides
 	}
-	call xtf.SendCall // if it is a send
 }
 
 // collective is a row of a collective and what results said of it.
 type collective struct {
-	xtf.Coll
-	cause   xtf.CollCause
+	xtf.Collective
 	settled bool // a result of its own says the cause
 	lowest  bool // this location reports what is wrong with it
 }
 
 // NewFinisher prepares the finish of one location.
 func NewFinisher(t *Tables, in FinishInput, out FinishOutputs) *Finisher {
-	return &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
+	f := &Finisher{t: t, in: in, out: out, diags: in.Loaded.Diagnostics}
+	if in.Results != nil {
+		r := in.Results.of(in.Loaded.P)
+		f.results = r
+		f.p2p = joined[message, *message]{data: in.P2P, width: xtf.P2PRowBytes, rows: in.Loaded.P2PRows, sink: r.sink, lists: r.p2p}
+		f.coll = joined[collective, *collective]{data: in.Coll, width: xtf.CollRowBytes, rows: in.Loaded.CollRows, sink: r.sink, lists: r.coll}
+	}
+	return f
 }
 
-// finishRows joins staged rows of some width with their results, block by block: load takes a row, join a result, and end gets
-// each row with its number.
-func finishRows[R any](data io.ReaderAt, width int, rows uint64, sink xtf.Sink, lists []resultList, load func(r *R, b []byte, n uint64), join func(*R, *result), end func(*R) error) error {
-	block := make([]R, min(rows, resultBlock))
-	store := make([]byte, len(block)*width)
-	for i := range lists {
-		first := uint64(i) * resultBlock
-		block = block[:min(rows-first, resultBlock)]
-		if _, err := data.ReadAt(store[:len(block)*width], int64(first)*int64(width)); err != nil && err != io.EOF {
-			return fmt.Errorf("staged rows: %w", err)
-		}
-		for k := range block {
-			load(&block[k], store[k*width:(k+1)*width], first+uint64(k))
-		}
-		err := lists[i].each(sink, func(r *result) error {
-			if r.row >= uint64(len(block)) {
-				return errResults
-			}
-			join(&block[r.row], r)
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-		lists[i].piece = nil
-		for k := range block {
-			if err := end(&block[k]); err != nil {
-				return err
-			}
-		}
+// NextMessage returns the next message, nil behind the last one and after an error. It is valid until the next call.
+func (f *Finisher) NextMessage() *xtf.Message {
+	m := f.p2p.next()
+	if m == nil {
+		return nil
+	}
+	f.endMessage(m)
+	return &m.Message
+}
+
+// NextCollective does the same with collectives.
+func (f *Finisher) NextCollective() *xtf.Collective {
+	c := f.coll.next()
+	if c == nil {
+		return nil
+	}
+	f.endColl(c)
+	return &c.Collective
+}
+
+// Err is what ended the rows early.
+func (f *Finisher) Err() error {
+	if err := cmp.Or(f.p2p.err, f.coll.err); err != nil {
+		return fmt.Errorf("messages and collectives of location %d: %w", f.in.Loaded.P, err)
 	}
 	return nil
 }
 
-func loadMessage(m *message, row []byte, n uint64) {
+// joined are staged rows of some width with their results, block by block.
+type joined[R any, P interface {
+	*R
+	load(b []byte, n uint64)
+	join(*result)
+}] struct {
+	data  io.ReaderAt
+	width int
+	rows  uint64
+	sink  xtf.Sink
+	lists []resultList // of the blocks that are left
+	block []R
+	at    int    // next in block
+	first uint64 // number of the first row behind block
+	store []byte
+	err   error
+}
+
+func (j *joined[R, P]) next() P {
+	if j.at == len(j.block) {
+		if j.err != nil || len(j.lists) == 0 {
+			return nil
+		}
+		if j.err = j.read(); j.err != nil {
+			j.block, j.at = nil, 0
+			return nil
+		}
+	}
+	j.at++
+	return &j.block[j.at-1]
+}
+
+// read reads a block.
+func (j *joined[R, P]) read() error {
+	n := int(min(j.rows-j.first, resultBlock))
+	if j.store == nil {
+		j.block, j.store = make([]R, n), make([]byte, n*j.width)
+	}
+	j.block, j.at = j.block[:n], 0
+	if _, err := j.data.ReadAt(j.store[:n*j.width], int64(j.first)*int64(j.width)); err != nil && err != io.EOF {
+		return fmt.Errorf("staged rows: %w", err)
+	}
+	for k := range j.block {
+		P(&j.block[k]).load(j.store[k*j.width:(k+1)*j.width], j.first+uint64(k))
+	}
+	err := j.lists[0].each(j.sink, func(r *result) error {
+		if r.row >= uint64(n) {
+			return errResults
+		}
+		P(&j.block[r.row]).join(r)
+		return nil
+	})
+	j.lists[0].piece = nil
+	j.lists, j.first = j.lists[1:], j.first+uint64(n)
+	return err
+}
+
+func (m *message) load(row []byte, n uint64) {
 	m.P2P.Load(row)
+	m.N, m.Path, m.Late = n, m.MateP, false
+	m.MateP = trace.Undefined
 	m.mate.end, m.mate.bytes, m.mate.flags = xtf.Never, m.Bytes, 0
-	m.call = xtf.SendCall{Row: n, CallN: m.CallN, Enter: m.T, Post: xtf.Never, Ready: xtf.Never, Region: m.Region}
+	m.Call = xtf.SendCall{CallN: m.CallN, Enter: m.T, Post: xtf.Never, Ready: xtf.Never, Region: m.Region, Path: m.Path}
 }
 
 // join takes a result.
@@ -119,7 +177,7 @@ func (m *message) join(r *result) {
 	switch r.kind {
 	case resultDone:
 		m.Done = r.t
-		m.call.Enter, m.call.CallN, m.call.Path, m.call.Region = r.a, r.mateN, r.mateP, r.flags
+		m.Call.Enter, m.Call.CallN, m.Call.Path, m.Call.Region = r.a, r.mateN, r.mateP, r.flags
 	case resultCancelled:
 		m.Kind |= xtf.P2PIncomplete
 	case resultMate:
@@ -128,9 +186,9 @@ func (m *message) join(r *result) {
 		if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
 			m.mate.end, m.mate.bytes = r.b, r.c
 		} else {
-			m.call.Post, m.call.Ready = r.b, r.c
+			m.Call.Post, m.Call.Ready = r.b, r.c
 			if r.flags&entryPosted != 0 {
-				m.call.Post, m.call.Out = m.T, r.b
+				m.Call.Post, m.Call.Out = m.T, r.b
 			}
 		}
 		if r.flags&entryShared != 0 {
@@ -139,27 +197,29 @@ func (m *message) join(r *result) {
 	}
 }
 
-func loadCollective(c *collective, row []byte, _ uint64) {
-	*c = collective{cause: xtf.NoCollCause()}
+func (c *collective) load(row []byte, n uint64) {
+	*c = collective{}
 	c.Coll.Load(row)
+	c.N, c.Path, c.Ordinal = n, uint32(c.Ordinal), xtf.Never
+	c.Cause = xtf.NoCollCause()
 }
 
 // join takes a result.
 func (c *collective) join(r *result) {
 	if r.kind == resultCause {
-		c.cause, c.settled = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}, true
+		c.Cause, c.settled = xtf.CollCause{CauseT: r.t, LastT: r.a, CauseP: r.mateP, LastP: uint32(r.b)}, true
 		return
 	}
 	c.Ordinal, c.LastEnter, c.FirstLeave, c.LastLeave = r.a, r.t, r.b, r.c
 	c.Flags |= r.flags &^ resultLowest
 	c.lowest = r.flags&resultLowest != 0
 	if !c.settled {
-		c.cause = xtf.CollCause{CauseT: r.mateN, LastT: r.mateN, CauseP: r.mateP, LastP: r.mateP}
+		c.Cause = xtf.CollCause{CauseT: r.mateN, LastT: r.mateN, CauseP: r.mateP, LastP: r.mateP}
 	}
 }
 
 // endMessage writes the row of a message.
-func (f *Finisher) endMessage(m *message) error {
+func (f *Finisher) endMessage(m *message) {
 	receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
 	cancelled := m.Kind&xtf.P2PIncomplete != 0 // its cancellation said so
 	if m.Done == xtf.Never {
@@ -184,28 +244,14 @@ func (f *Finisher) endMessage(m *message) error {
 		if m.mate.flags&entryClock != 0 {
 			m.Kind |= xtf.P2PClock
 		}
-		if ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0; ends && f.out.Sends != nil && max(m.call.Post, m.call.Ready) > m.call.Enter {
-			f.sends = m.call.Append(f.sends)
-		}
+		ends := m.Done != xtf.Never || m.Kind&xtf.P2PNonBlocking == 0
+		m.Late = ends && max(m.Call.Post, m.Call.Ready) > m.Call.Enter
 	}
 	if m.Kind&xtf.P2PBestEffort != 0 {
 		f.diags.Add(f.found(trace.DiagSharedChannel, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 	}
 	row, _ := f.out.P2P.Append()
 	m.Put(row)
-	if len(f.sends) < causeBlock*xtf.SendCallBytes {
-		return nil
-	}
-	return f.flushSends()
-}
-
-func (f *Finisher) flushSends() error {
-	if len(f.sends) == 0 {
-		return nil
-	}
-	_, err := f.out.Sends.Append(f.sends)
-	f.sends = f.sends[:0]
-	return err
 }
 
 // awaited says for both sides of a message alike whether the send, which begins at
@@ -235,8 +281,8 @@ func (f *Finisher) endReceive(m *message) {
 	}
 }
 
-// endColl writes the row of a collective, and its cause.
-func (f *Finisher) endColl(c *collective) error {
+// endColl writes the row of a collective.
+func (f *Finisher) endColl(c *collective) {
 	if c.lowest && c.Flags&xtf.CollShort != 0 {
 		f.diags.Add(f.found(trace.DiagShortCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
@@ -247,36 +293,19 @@ func (f *Finisher) endColl(c *collective) error {
 	f.earlyColl = f.earlyColl || c.Flags&xtf.CollNonBlocking != 0
 	row, _ := f.out.Coll.Append()
 	c.Put(row)
-	f.causes = c.cause.Append(f.causes)
-	if len(f.causes) < causeBlock*xtf.CollCauseBytes {
-		return nil
-	}
-	return f.flushCauses()
 }
 
 // collectiveClock looks for a member that left before one that it needed had entered.
 // Where members are missing or disagree nobody knows whom it needed, and of an
 // inter-communicator not which of two groups.
 func (f *Finisher) collectiveClock(c *collective) {
-	op, need := c.Flags&xtf.CollOpMask, c.cause.LastT
+	op, need := c.Flags&xtf.CollOpMask, c.Cause.LastT
 	if need == xtf.Never || need <= c.End || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0 || f.t.Defs.IsInter(c.Comm) {
 		return
 	}
 	if f.t.Defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
 		f.diags.Add(f.found(trace.DiagClockCollective, c.T, need-c.End, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), op))
 	}
-}
-
-// causeBlock is the number of causes, or calls of sends, that are stored at once.
-const causeBlock = 4096
-
-func (f *Finisher) flushCauses() error {
-	if len(f.causes) == 0 {
-		return nil
-	}
-	_, err := f.out.Causes.Append(f.causes)
-	f.causes = f.causes[:0]
-	return err
 }
 
 func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, c uint32) trace.Diagnostic {
@@ -290,10 +319,11 @@ func (f *Finisher) found(code trace.Code, t, worst uint64, format string, a, b, 
 // diagKept is how many diagnostics of one code keep their text.
 const diagKept = 16
 
-// Finish writes what is left. The location's bins are of the
+// Finish writes what is left, once all messages and collectives were passed on. The location's bins are of the
 // finest level afterwards. Levels are the same for all locations.
 func (f *Finisher) Finish(levels Levels) (*Finished, error) {
-	if err := f.rows(); err != nil {
+	diags, err := f.Pairs()
+	if err != nil {
 		return nil, err
 	}
 	l := f.in.Loaded
@@ -308,38 +338,19 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if f.out.TimeBins != nil {
 		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)
 	}
-	return &Finished{P: l.P, Diagnostics: f.diags, Details: f.writeDiagnostics(), EarlyP2P: f.earlyP2P, EarlyColl: f.earlyColl}, nil
+	return &Finished{P: l.P, Diagnostics: *diags, Details: f.writeDiagnostics(), EarlyP2P: f.earlyP2P, EarlyColl: f.earlyColl}, nil
 }
 
-// Pairs ends the rows of messages and collectives, for who needs nothing else of
-// the location, and says what is wrong with them.
+// Pairs passes over what is left of the messages and collectives, and says what is wrong with all of them.
 func (f *Finisher) Pairs() (*trace.Diagnostics, error) {
-	err := f.rows()
-	return &f.diags, err
-}
-
-// rows ends the rows of messages and collectives.
-func (f *Finisher) rows() error {
-	if f.in.Results == nil {
-		return nil
+	for f.NextMessage() != nil {
 	}
-	l := f.in.Loaded
-	r := f.in.Results.of(l.P)
-	defer r.sink.Drop()
-	err := finishRows(f.in.P2P, xtf.P2PRowBytes, l.P2PRows, r.sink, r.p2p, loadMessage, (*message).join, f.endMessage)
-	if err == nil {
-		err = f.flushSends()
+	for f.NextCollective() != nil {
 	}
-	if err == nil {
-		err = finishRows(f.in.Coll, xtf.CollRowBytes, l.CollRows, r.sink, r.coll, loadCollective, (*collective).join, f.endColl)
+	if f.results != nil {
+		f.results.sink.Drop()
 	}
-	if err == nil {
-		err = f.flushCauses()
-	}
-	if err != nil {
-		return fmt.Errorf("messages and collectives of location %d: %w", l.P, err)
-	}
-	return nil
+	return &f.diags, f.Err()
 }
 
 // writeDiagnostics writes the DIAG rows: the first of each code, and a total

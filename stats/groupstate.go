@@ -158,7 +158,7 @@ func (l *Loader) FinishGroup(last bool) error {
 	if err := l.endChannels(&Loaded{}); err != nil {
 		return err
 	}
-	for _, end := range [...]func() error{l.p2p.finish, l.coll.finish, l.p2pPaths.flush, l.collPaths.flush, l.late.flush} {
+	for _, end := range [...]func() error{l.p2p.finish, l.coll.finish, l.late.flush} {
 		if err := end(); err != nil && l.err == nil {
 			l.err = err
 		}

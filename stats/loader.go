@@ -22,7 +22,6 @@ type Outputs struct {
 	RunOperations           int            // of which so many are in memory, see RunOperations
 	Late                    xtf.Sink       // results for staged rows, for Match
 	Borders                 xtf.Sink       // of executions, as interval.Border, in order
-	P2PPaths, CollPaths     xtf.Sink       // call path of the outermost MPI call of each staged row, u32, little-endian
 	Overhead                xtf.Sink       // when records say that the tracer was busy with itself or off: begin, end u64, little-endian, in order and apart
 	Stays                   xtf.Sink       // the location's stays in MPI for Match, begin, end u64, little-endian
 	// Ends makes callN of P2P and COLL rows the number of the event at which the operation ends: for the repair of clocks,
@@ -82,8 +81,6 @@ type Loader struct {
 	site       uint32 // calling context that is entered, Undefined for none
 	wake       uint64 // time of the next event that attend must see before
 	paths      *callpath.Tree
-	p2pPaths   pathStream
-	collPaths  pathStream
 	late       lateStream
 	overhead   overheadSpans
 	stays      stays
@@ -153,7 +150,7 @@ func (l *Loader) Reset(p trace.P, out Outputs) {
 		t: t, p: p, process: process, out: out, rows: out.Calls != nil, numbers: out.Calls != nil || out.Counts, sums: true, profile: make([]RegionProfile, len(t.class)), bins: bins,
 		p2p:   stage{sink: out.P2P, width: xtf.P2PRowBytes, spare: l.p2p.spare},
 		coll:  stage{sink: out.Coll, width: xtf.CollRowBytes, spare: l.coll.spare},
-		paths: callpath.New(), p2pPaths: pathStream{l.p2pPaths.to(out.P2PPaths)}, collPaths: pathStream{l.collPaths.to(out.CollPaths)}, late: lateStream{l.late.to(out.Late)},
+		paths: callpath.New(), late: lateStream{l.late.to(out.Late)},
 		overhead:   overheadSpans{spanStream: spanStream{l.overhead.to(out.Overhead)}},
 		stays:      stays{spanStream: spanStream{l.stays.to(out.Stays)}},
 		executions: newExecutions(t.plan, out.Borders), markers: l.markers, ledger: ledger{enterT: xtf.Never, opsT: xtf.Never, queue: l.ledger.queue[:0]},

@@ -459,11 +459,5 @@ func (l *Loader) endIntervals(rows *Loaded) error {
 	rows.Tree, rows.Components = x.stack.Tree, x.comps
 	root := rows.Components.Node(0)
 	root[xtf.ItemEvents], root[xtf.ItemFirst], root[xtf.ItemLast] = l.totals.Events, l.totals.First, l.now
-	if err := l.p2pPaths.flush(); err != nil {
-		return err
-	}
-	if err := l.collPaths.flush(); err != nil {
-		return err
-	}
 	return x.err
 }

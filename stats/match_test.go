@@ -23,7 +23,8 @@ import (
 type staging struct {
 	loaded            *Loaded
 	p2p, coll         memory
-	sorted, causes    memory
+	sorted            memory
+	causes            []xtf.CollCause
 	late              memory
 	p2pRows, collRows [][]byte
 }
@@ -122,9 +123,12 @@ func finished(t *Tables, s *staging, results *Results, p trace.P) error {
 		return xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(id), xtf.Proc(p), sinks[id])
 	}
 	out := FinishOutputs{
-		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag), Causes: &s.causes,
+		P2P: array(xtf.TypeP2P), Coll: array(xtf.TypeColl), Diagnostics: array(xtf.TypeDiag),
 	}
 	f := NewFinisher(t, FinishInput{Loaded: s.loaded, P2P: &s.p2p, Coll: &s.coll, Results: results}, out)
+	for c := f.NextCollective(); c != nil; c = f.NextCollective() {
+		s.causes = append(s.causes, c.Cause)
+	}
 	if _, err := f.Finish(Levels{}); err != nil {
 		return err
 	}
@@ -288,13 +292,7 @@ func TestCollCauses(t *testing.T) {
 		}
 		for _, ranks := range []int{1, 2, 3, 7} {
 			for p, s := range matched(t, src, ranks, []uint64{0, 1, 7, 130}[(seed+uint64(ranks))%4]) {
-				var got []xtf.CollCause
-				for b := s.causes.b; len(b) > 0; b = b[xtf.CollCauseBytes:] {
-					var c xtf.CollCause
-					c.Load(b)
-					got = append(got, c)
-				}
-				if d := cmp.Diff(program.want[p], got); d != "" {
+				if d := cmp.Diff(program.want[p], s.causes); d != "" {
 					t.Fatalf("seed %d, %d ranks, process %d: %s\n%s", seed, ranks, p, d, program.text.String())
 				}
 			}

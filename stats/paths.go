@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/xtf"
@@ -47,14 +46,6 @@ func (s *rowStream) addRow(row []byte) error {
 func (s *rowStream) flush() error {
 	s.write()
 	return s.err
-}
-
-// pathStream is the call paths of staged rows, in their order: u32 each.
-type pathStream struct{ rowStream }
-
-func (s *pathStream) add(path uint32) {
-	s.rows = binary.LittleEndian.AppendUint32(s.rows, path)
-	s.added()
 }
 
 // path returns the call path of a region that is called now.

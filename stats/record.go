@@ -150,7 +150,7 @@ func (l *Loader) posted(id *uint64, post *uint64, what string) (posting, stay ui
 // message stages the row of an operation in the current call.
 func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 	r.End, r.CallN, r.MateN, r.Seq, r.MateT = xtf.Never, l.mpi.n, xtf.Never, xtf.Never, xtf.Never
-	r.Region, r.MateP = l.mpi.region, trace.Undefined
+	r.Region = l.mpi.region
 	r.Peer = l.t.Defs.Peer(r.Comm, rank, l.process)
 	if r.Peer == trace.UnknownProcess {
 		l.diag(trace.DiagUnknownPeer, fmt.Sprintf("rank %d of communicator %d", rank, r.Comm))
@@ -168,8 +168,8 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 		return
 	}
 	row, n := l.p2p.add(l.keepP2P())
+	r.MateP = l.innermostPath() // until its match
 	r.Put(row)
-	l.p2pPaths.add(l.innermostPath())
 	op.row = n
 	l.pending = append(l.pending, op)
 }
@@ -228,7 +228,7 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 		l.diag(trace.DiagBadReference, fmt.Sprintf("communicator %d", r.Comm))
 	}
 	posting, _ := l.posted(id, &r.Post, "collective")
-	r.End, r.Ordinal, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never, xtf.Never
+	r.End, r.LastEnter, r.FirstLeave, r.LastLeave = xtf.Never, xtf.Never, xtf.Never, xtf.Never
 	l.tally(amountCollectives, r.Sent, r.Received)
 	if id == nil && l.mpi.depth > 0 && !l.mpi.between && l.t.plan.IsBetween(uint32(w[0]), r.Comm) {
 		l.mpi.between = true
@@ -242,8 +242,8 @@ func (l *Loader) collective(w []uint64, id *uint64) {
 		return
 	}
 	row, n := l.coll.add(l.keepColl())
+	r.Ordinal = uint64(l.innermostPath()) // until its match
 	r.Put(row)
-	l.collPaths.add(l.innermostPath())
 	l.pending = append(l.pending, pendingOp{posting: posting, row: n, coll: true})
 }
 

@@ -41,7 +41,7 @@
 //
 // # What a location leaves
 //
-// Locate walks one location, and notes its receives and waits; from the last receive back it finds the wrong orders. Then
+// Locate walks one location, whose messages and collectives pass as their match ends them, and notes its receives and waits; from the last receive back it finds the wrong orders. Then
 // come WAIT rows in the order of time, WAITSUM rows, and in its components the waits by pattern,
 // message spans, potential synchronisation and time variation of every execution of an interval. Totals adds up WAITSUM
 // rows over all locations.
@@ -51,7 +51,7 @@
 //
 // # Memory
 //
-// Locate: seven cursors, or two and 64 KiB where there are few executions, 72 KiB of notes and 8 bytes for each 512 of them, 32 bytes
+// Locate: five cursors, or 64 KiB where there are few executions, 72 KiB of notes and 8 bytes for each 512 of them, 32 bytes
 // per process that the location receives from, 80 per send under way whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
 // take. Totals: 64 bytes per (node, path, pattern) of the run.
 //

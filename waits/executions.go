@@ -13,11 +13,11 @@ const heldExecutions = 2048
 
 // openExecutions returns what begins a walk over the executions of a location.
 func openExecutions(in *Location) (func() interval.Executions, error) {
-	c := in.Scan(xtf.TypeIval)
+	c := in.Executions()
 	var rows []byte
 	for c.Next() {
 		if rows = append(rows, c.Row()...); len(rows) > heldExecutions*xtf.IvalRowBytes {
-			return func() interval.Executions { return in.Scan(xtf.TypeIval) }, nil
+			return func() interval.Executions { return in.Executions() }, nil
 		}
 	}
 	rows = slices.Clip(rows)

@@ -3,7 +3,6 @@ package waits
 import (
 	"container/heap"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/interval"
@@ -55,20 +54,19 @@ func (r *Run) without(region uint32) uint8 {
 	return r.calls[i]
 }
 
+// Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
+type Rows interface {
+	NextMessage() *xtf.Message       // nil behind the last one
+	NextCollective() *xtf.Collective // the same
+	Err() error
+}
+
 // Location is what Locate reads of a location.
 type Location struct {
-	// Scan begins to read an array of finished rows; an array without rows is the
-	// zero cursor.
-	Scan      func(xtf.TypeID) *xtf.Cursor
-	P2PRows   uint64
-	CollRows  uint64
-	P2PPaths  io.ReaderAt // of each P2P row the local call path of its call, u32 little-endian
-	CollPaths io.ReaderAt // of each COLL row
-	Causes    io.ReaderAt // of each COLL row an xtf.CollCause
-	Sends     io.ReaderAt // xtf.SendCall of sends, in the order of their P2P rows
-	SendCalls uint64      // of them
-	Paths     []uint32    // the call path of the run for each of the location
-	P         trace.P
+	Rows       Rows
+	Executions func() *xtf.Cursor // begins to read the IVAL rows
+	Paths      []uint32           // the call path of the run for each of the location
+	P          trace.P
 }
 
 // Outputs is where Locate puts what it finds. The caller finishes the arrays.
@@ -80,20 +78,15 @@ type Outputs struct {
 
 // walk is the pass over one location.
 type walk struct {
-	run  *Run
-	in   *Location
-	out  *Outputs
-	p2p  *xtf.Cursor
-	coll *xtf.Cursor
-
-	p2pPaths, collPaths, causes column
+	run *Run
+	in  *Location
+	out *Outputs
 
 	received receives
 	waits    journal // rows of WAIT, without orders
 	past     uint64  // end of the newest one
 	orders   orders
 	sends    sentMessages
-	sent     sentMessage // the newest one
 	nodes    innermost
 
 	receives   *interval.Sums // what messages add
@@ -114,9 +107,6 @@ type walk struct {
 	err      error
 }
 
-// messageColumns are the columns of P2P that the walk reads.
-var messageColumns = []int{xtf.P2PEnd, xtf.P2PPost, xtf.P2PDone, xtf.P2PCallN, xtf.P2PRegion, xtf.P2PPeer, xtf.P2PKind, xtf.P2PMateP, xtf.P2PMateT}
-
 // Locate finds the waits of one location. Spans of messages and collectives overlap, so that a location may have more of an item
 // than can be added up over all: overflows counts the items that are 0 for that.
 func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
@@ -132,8 +122,7 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 	for _, s := range []*interval.Sums{w.receives, w.operations, w.counts, w.spans} {
 		w.fail(s.Flush())
 	}
-	w.fail(w.p2p.Err())
-	w.fail(w.coll.Err())
+	w.fail(in.Rows.Err())
 	w.fail(w.nodes.rows.Err())
 	if w.err != nil {
 		return 0, fmt.Errorf("location %d: %w", in.P, w.err)
@@ -147,16 +136,12 @@ func (r *Run) Locate(in Location, out Outputs) (overflows uint64, err error) {
 
 func newWalk(r *Run, in *Location, out *Outputs, intervals func() interval.Executions) *walk {
 	w := &walk{
-		run: r, in: in, out: out, p2p: in.Scan(xtf.TypeP2P).Only(messageColumns...), coll: in.Scan(xtf.TypeColl), call: xtf.Never, region: trace.Undefined, without: callSilent,
-		received:  receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
-		waits:     journal{to: out.Scratch, width: xtf.WaitRowBytes},
-		orders:    orders{journal: journal{to: out.Scratch, width: orderBytes}},
-		p2pPaths:  column{data: in.P2PPaths, width: 4, rows: in.P2PRows},
-		collPaths: column{data: in.CollPaths, width: 4, rows: in.CollRows},
-		causes:    column{data: in.Causes, width: xtf.CollCauseBytes, rows: in.CollRows},
-		nodes:     innermost{rows: intervals(), derived: r.Derived},
-		sums:      summing{at: map[place]*amount{}},
-		sends:     sentMessages{rows: column{data: in.Sends, width: xtf.SendCallBytes, rows: in.SendCalls}},
+		run: r, in: in, out: out, call: xtf.Never, region: trace.Undefined, without: callSilent,
+		received: receives{journal: journal{to: out.Scratch, width: receiveBytes}, call: xtf.Never},
+		waits:    journal{to: out.Scratch, width: xtf.WaitRowBytes},
+		orders:   orders{journal: journal{to: out.Scratch, width: orderBytes}},
+		nodes:    innermost{rows: intervals(), derived: r.Derived},
+		sums:     summing{at: map[place]*amount{}},
 	}
 	sums := func(items ...xtf.Item) *interval.Sums {
 		return interval.NewSums(intervals(), out.Components, items...)
@@ -176,20 +161,23 @@ func (w *walk) fail(err error) {
 
 // rows merges messages and collectives by their calls, in the order of time.
 func (w *walk) rows() {
-	message, coll := w.p2p.Next(), w.coll.Next()
+	rows := w.in.Rows
+	m, c := rows.NextMessage(), rows.NextCollective()
 	for w.err == nil {
-		first := message && (!coll || w.messageFirst())
+		message := m != nil && (c == nil || w.messageFirst(m, c))
 		switch {
-		case w.sendFirst(first, coll):
+		case w.sendFirst(m, c, message):
 			x := heap.Pop(&w.sends).(sentMessage)
 			w.begin(x.callN, x.region, x.path)
 			w.messages.completed(&x)
-		case first:
-			w.message()
-			message = w.p2p.Next()
-		case coll:
-			w.collective()
-			coll = w.coll.Next()
+		case message:
+			w.begin(m.CallN, m.Region, m.Path)
+			w.message(m)
+			m = rows.NextMessage()
+		case c != nil:
+			w.begin(c.CallN, c.Region, c.Path)
+			w.collective(c)
+			c = rows.NextCollective()
 		default:
 			return
 		}
@@ -198,29 +186,28 @@ func (w *walk) rows() {
 
 // sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
 // in their order, behind what is outside of all calls at that instant.
-func (w *walk) sendFirst(message, coll bool) bool {
+func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
 	x := w.sends.next()
-	if x == nil || !message && !coll {
+	if x == nil || m == nil && c == nil {
 		return x != nil
 	}
-	t, call := uint64(0), uint64(0)
+	var t, call uint64
 	if message {
-		t, call = xtf.U64(w.p2p.Row(), xtf.P2PT), xtf.U64(w.p2p.Row(), xtf.P2PCallN)
+		t, call = m.T, m.CallN
 	} else {
-		t, call = xtf.U64(w.coll.Row(), xtf.CollT), xtf.U64(w.coll.Row(), xtf.CollCallN)
+		t, call = c.T, c.CallN
 	}
 	return x.Enter < t || x.Enter == t && (x.callN <= call && call != xtf.Never || x.callN == w.call)
 }
 
-// messageFirst reports whether the next message comes before the next collective:
+// messageFirst reports whether a message comes before a collective:
 // at one instant what belongs to the call in hand is first, then what is outside of
 // all calls, then the call that began first.
-func (w *walk) messageFirst() bool {
-	m, c := w.p2p.Row(), w.coll.Row()
-	if a, b := xtf.U64(m, xtf.P2PT), xtf.U64(c, xtf.CollT); a != b {
-		return a < b
+func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
+	if m.T != c.T {
+		return m.T < c.T
 	}
-	switch a, b := xtf.U64(m, xtf.P2PCallN), xtf.U64(c, xtf.CollCallN); {
+	switch a, b := m.CallN, c.CallN; {
 	case w.call != xtf.Never && (a == w.call || b == w.call):
 		return b != w.call
 	case a == xtf.Never || b == xtf.Never:
@@ -228,19 +215,6 @@ func (w *walk) messageFirst() bool {
 	default:
 		return a <= b
 	}
-}
-
-// enter makes the call of the next row the one in hand.
-func (w *walk) enter(call uint64, region uint32, paths *column, n uint64) {
-	if call == w.call && call != xtf.Never {
-		return
-	}
-	b, err := paths.at(n)
-	if err != nil {
-		w.fail(err)
-		return
-	}
-	w.begin(call, region, xtf.U32(b, 0))
 }
 
 // begin makes a call the one in hand. An operation outside of all MPI calls is its own.
@@ -260,55 +234,40 @@ func (w *walk) begin(call uint64, region, path uint32) {
 	w.path = w.in.Paths[path]
 }
 
-// message takes the next P2P row.
-func (w *walk) message() {
-	row, n := w.p2p.Row(), w.p2p.N()
-	w.enter(xtf.U64(row, xtf.P2PCallN), xtf.U32(row, xtf.P2PRegion), &w.p2pPaths, n)
-	kind := xtf.U32(row, xtf.P2PKind)
-	if kind&xtf.P2PKindMask == xtf.P2PSend {
-		w.send(n, row)
+// message takes the next message.
+func (w *walk) message(m *xtf.Message) {
+	if m.Late && sent(m.Kind) {
+		w.send(m)
 	}
-	w.received.row(n, row, received(kind))
-	if received(kind) {
-		w.messages.received(n, row)
-		end, sent, ready := xtf.U64(row, xtf.P2PEnd), xtf.U64(row, xtf.P2PMateT), readyAt(row)
+	received := received(m.Kind)
+	w.received.row(m, received)
+	if received {
+		w.messages.received(m)
+		ready := readyAt(m)
 		if w.run.PostPoint {
-			ready = xtf.U64(row, xtf.P2PPost)
+			ready = m.Post
 		}
-		w.receives.Completion(end, xtf.ItemSendRecv, w.checked(xtf.ItemSendRecv, end-min(sent, end)))
-		w.receives.Completion(end, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, sent-min(sent, ready)))
+		w.receives.Completion(m.End, xtf.ItemSendRecv, w.checked(xtf.ItemSendRecv, m.End-min(m.MateT, m.End)))
+		w.receives.Completion(m.End, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, m.MateT-min(m.MateT, ready)))
 	}
 }
 
-// send takes a P2P row of a send.
-func (w *walk) send(n uint64, row []byte) {
-	x := &w.sent
-	ok, err := w.sends.take(x, n, row)
-	w.fail(err)
-	if !ok || (w.without|w.run.without(x.region))&callSilent != 0 {
+// send takes a send whose receiver comes after the call that completes it begins.
+func (w *walk) send(m *xtf.Message) {
+	if (w.without|w.run.without(m.Call.Region))&callSilent != 0 {
 		return
 	}
-	if xtf.U32(row, xtf.P2PKind)&xtf.P2PNonBlocking == 0 {
-		w.messages.completed(x)
+	x := newSent(m)
+	if m.Kind&xtf.P2PNonBlocking == 0 {
+		w.messages.completed(&x)
 	} else {
-		w.sends.add(*x)
+		heap.Push(&w.sends, x)
 	}
 }
 
-// collective takes the next COLL row.
-func (w *walk) collective() {
-	n := w.coll.N()
-	var c xtf.Coll
-	c.Load(w.coll.Row())
-	w.enter(c.CallN, c.Region, &w.collPaths, n)
-	b, err := w.causes.at(n)
-	if err != nil {
-		w.fail(err)
-		return
-	}
-	var cause xtf.CollCause
-	cause.Load(b)
-	w.found = collWaits(w.found, n, &c, &cause)
+// collective takes the next collective.
+func (w *walk) collective(c *xtf.Collective) {
+	w.found = collWaits(w.found, c)
 	if c.Ordinal != xtf.Never {
 		w.operations.Point(c.T, xtf.ItemPotentialSync, w.checked(xtf.ItemPotentialSync, c.LastEnter-min(c.LastEnter, c.T)))
 		w.operations.Point(c.T, xtf.ItemVariation, w.checked(xtf.ItemVariation, c.LastLeave-min(c.LastLeave, c.End)))

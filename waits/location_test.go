@@ -1,8 +1,6 @@
 package waits
 
 import (
-	"bytes"
-	"encoding/binary"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -21,13 +19,19 @@ type world struct {
 	colls     []xtf.Coll
 	ivals     []xtf.Ival
 	causes    []xtf.CollCause
-	sends     []xtf.SendCall
-	open      []int // messages that are sends without SendCall
+	sends     []sendCall
+	open      []int // messages that are sends without a call
 	mPaths    []uint32
 	cPaths    []uint32
 	defs      *trace.Definitions
 	derived   []bool
 	postPoint bool
+}
+
+// sendCall is the call of a send whose receiver is late.
+type sendCall struct {
+	Row uint64
+	xtf.SendCall
 }
 
 const (
@@ -81,33 +85,43 @@ func array[T any, P interface {
 	return xtf.FinishedArray{Summary: sum, Data: sink}
 }
 
+// rows passes the messages and collectives of a world.
+type rows struct {
+	w       *world
+	m, c, s int // next message, collective and call of a send
+	message xtf.Message
+	coll    xtf.Collective
+}
+
+func (r *rows) NextMessage() *xtf.Message {
+	if r.m == len(r.w.messages) {
+		return nil
+	}
+	r.message = xtf.Message{P2P: r.w.messages[r.m], N: uint64(r.m), Path: r.w.mPaths[r.m]}
+	if r.s < len(r.w.sends) && r.w.sends[r.s].Row == uint64(r.m) {
+		r.message.Late, r.message.Call = true, r.w.sends[r.s].SendCall
+		r.s++
+	}
+	r.m++
+	return &r.message
+}
+
+func (r *rows) NextCollective() *xtf.Collective {
+	if r.c == len(r.w.colls) {
+		return nil
+	}
+	r.coll = xtf.Collective{Coll: r.w.colls[r.c], N: uint64(r.c), Path: r.w.cPaths[r.c], Cause: r.w.causes[r.c]}
+	r.c++
+	return &r.coll
+}
+
+func (r *rows) Err() error { return nil }
+
 // location gives Locate the rows.
 func (w *world) location(tb testing.TB) Location {
 	tb.Helper()
-	arrays := map[xtf.TypeID]xtf.FinishedArray{
-		xtf.TypeP2P: array(tb, w.types, xtf.TypeP2P, w.messages), xtf.TypeColl: array(tb, w.types, xtf.TypeColl, w.colls),
-		xtf.TypeIval: array(tb, w.types, xtf.TypeIval, w.ivals),
-	}
-	var causes []byte
-	for i := range w.causes {
-		causes = w.causes[i].Append(causes)
-	}
-	var sends []byte
-	for i := range w.sends {
-		sends = w.sends[i].Append(sends)
-	}
-	u32s := func(list []uint32) *bytes.Reader {
-		var b []byte
-		for _, v := range list {
-			b = binary.LittleEndian.AppendUint32(b, v)
-		}
-		return bytes.NewReader(b)
-	}
-	return Location{
-		Scan:    func(id xtf.TypeID) *xtf.Cursor { return xtf.ScanArray(w.types, arrays[id], 0) },
-		P2PRows: uint64(len(w.messages)), CollRows: uint64(len(w.colls)),
-		P2PPaths: u32s(w.mPaths), CollPaths: u32s(w.cPaths), Causes: bytes.NewReader(causes), Sends: bytes.NewReader(sends), SendCalls: uint64(len(w.sends)), Paths: []uint32{0, 20, 10, 30},
-	}
+	ivals := array(tb, w.types, xtf.TypeIval, w.ivals)
+	return Location{Rows: &rows{w: w}, Executions: func() *xtf.Cursor { return xtf.ScanArray(w.types, ivals, 0) }, Paths: []uint32{0, 20, 10, 30}}
 }
 
 // locate runs Locate.
@@ -173,7 +187,7 @@ func randomWorld(rng *rand.Rand, calls int) *world {
 		c.fill(w)
 		c.complete(w)
 	}
-	slices.SortFunc(w.sends, func(a, b xtf.SendCall) int { return int(a.Row) - int(b.Row) })
+	slices.SortFunc(w.sends, func(a, b sendCall) int { return int(a.Row) - int(b.Row) })
 	w.addIvals(rng, now+5)
 	return w
 }
@@ -199,7 +213,7 @@ func (c *randomCall) complete(w *world) {
 			left = append(left, i)
 			continue
 		}
-		x := xtf.SendCall{Row: uint64(i), CallN: c.n, Enter: c.t, Region: c.region}
+		x := sendCall{uint64(i), xtf.SendCall{CallN: c.n, Enter: c.t, Region: c.region}}
 		if !blocking {
 			m.Done, x.Path = c.end, c.path
 		}
@@ -400,7 +414,7 @@ func (w *world) slowPath(x *wait) uint32 {
 	case p != xtf.WaitLateSender && p != xtf.WaitLateReceiver && p != xtf.WaitLateProgress:
 		local = w.cPaths[x.row]
 	case p != xtf.WaitLateSender && w.messages[x.row].Kind&xtf.P2PNonBlocking != 0:
-		i, _ := slices.BinarySearchFunc(w.sends, x.row, func(s xtf.SendCall, row uint64) int { return int(s.Row) - int(row) })
+		i, _ := slices.BinarySearchFunc(w.sends, x.row, func(s sendCall, row uint64) int { return int(s.Row) - int(row) })
 		local = w.sends[i].Path
 	default:
 		local = w.mPaths[x.row]
@@ -441,8 +455,8 @@ func (w *world) slowLateSender(i int) wait {
 }
 
 // slowSend are the waits of a send whose receivers are the last ones of its call.
-func (w *world) slowSend(s *xtf.SendCall) (list []wait) {
-	span := func(s *xtf.SendCall, progress bool) (from, to uint64) {
+func (w *world) slowSend(s *sendCall) (list []wait) {
+	span := func(s *sendCall, progress bool) (from, to uint64) {
 		m := &w.messages[s.Row]
 		end := m.End
 		if m.Kind&xtf.P2PNonBlocking != 0 {
@@ -564,7 +578,7 @@ func BenchmarkLocate(b *testing.B) {
 		w.ivals = append(w.ivals, xtf.Ival{T: at, End: at + step, Node: 1})
 	}
 	in := w.location(b)
-	rows := uint64(len(w.messages) + len(w.colls))
+	count := uint64(len(w.messages) + len(w.colls))
 	run := NewRun(w.defs, w.derived, Options{})
 	b.ReportAllocs()
 	for b.Loop() {
@@ -574,9 +588,10 @@ func BenchmarkLocate(b *testing.B) {
 			Sums:       xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWaitSum), 0, &xtf.MemorySink{}),
 			Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
 		}
+		in.Rows = &rows{w: w}
 		if _, err := run.Locate(in, out); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(uint64(b.N)*rows), "ns/row")
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(uint64(b.N)*count), "ns/row")
 }

@@ -31,25 +31,25 @@ type receives struct {
 	begins bool   // nothing of that call was received yet
 }
 
-// row takes message row n, received or not.
-func (r *receives) row(n uint64, row []byte, received bool) {
-	if call := xtf.U64(row, xtf.P2PCallN); call != r.call || call == xtf.Never {
-		r.call, r.begins = call, true
+// row takes a message, received or not.
+func (r *receives) row(m *xtf.Message, received bool) {
+	if m.CallN != r.call || m.CallN == xtf.Never {
+		r.call, r.begins = m.CallN, true
 	}
 	if !received {
 		return
 	}
-	sent, flags := xtf.U64(row, xtf.P2PMateT), uint64(0)
+	flags := uint64(0)
 	if r.begins {
 		flags |= receiveBegins
 	}
-	if sent > readyAt(row) {
+	if m.MateT > readyAt(m) {
 		flags |= receiveWaits
 	}
 	b := r.add()
-	binary.LittleEndian.PutUint64(b, n<<2|flags)
-	binary.LittleEndian.PutUint64(b[8:], sent)
-	binary.LittleEndian.PutUint32(b[16:], xtf.U32(row, xtf.P2PPeer))
+	binary.LittleEndian.PutUint64(b, m.N<<2|flags)
+	binary.LittleEndian.PutUint64(b[8:], m.MateT)
+	binary.LittleEndian.PutUint32(b[16:], m.Peer)
 	r.begins = false
 }
 

@@ -2,9 +2,6 @@ package waits
 
 import (
 	"cmp"
-	"container/heap"
-	"fmt"
-	"io"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -20,43 +17,19 @@ type sentMessage struct {
 	mate   uint32 // location of the receiver
 }
 
+// newSent takes the send of a row.
+func newSent(m *xtf.Message) sentMessage {
+	c, leave := &m.Call, m.End
+	if m.Kind&xtf.P2PNonBlocking != 0 {
+		leave = m.Done
+	}
+	return sentMessage{Send{Enter: c.Enter, Leave: leave, Post: c.Post, Out: c.Out, Ready: c.Ready}, m.N, c.CallN, c.Path, c.Region, m.MateP}
+}
+
 // sentMessages waits for the calls that complete non-blocking sends, in the order
 // of their enters. Memory: 80 bytes for each send under way that has a late
 // receiver.
-type sentMessages struct {
-	rows column // of xtf.SendCall
-	n    uint64 // number of the next one
-	open []sentMessage
-}
-
-// take puts the call that completes the send of message row n into x, false if the
-// receiver was there before.
-func (s *sentMessages) take(x *sentMessage, n uint64, row []byte) (bool, error) {
-	if s.n >= s.rows.rows {
-		return false, nil
-	}
-	b, err := s.rows.at(s.n)
-	if err != nil {
-		return false, err
-	}
-	var c xtf.SendCall
-	if c.Load(b); c.Row > n {
-		return false, nil
-	}
-	if s.n++; c.Row < n {
-		return false, fmt.Errorf("waits: call of send %d behind message %d: %w", c.Row, n, io.ErrUnexpectedEOF)
-	}
-	kind, leave := xtf.U32(row, xtf.P2PKind), xtf.U64(row, xtf.P2PEnd)
-	if kind&xtf.P2PNonBlocking != 0 {
-		leave = xtf.U64(row, xtf.P2PDone)
-	}
-	x.Enter, x.Leave, x.Post, x.Out, x.Ready = c.Enter, leave, c.Post, c.Out, c.Ready
-	x.row, x.callN, x.path, x.region, x.mate = n, c.CallN, c.Path, c.Region, xtf.U32(row, xtf.P2PMateP)
-	return sent(kind), nil
-}
-
-// add keeps a send until its call.
-func (s *sentMessages) add(x sentMessage) { heap.Push(s, x) }
+type sentMessages struct{ open []sentMessage }
 
 // next is the send whose call begins first, nil for none.
 func (s *sentMessages) next() *sentMessage {

@@ -28,12 +28,12 @@ func sent(kind uint32) bool {
 	return kind&(xtf.P2PKindMask|xtf.P2PUnmatched|xtf.P2PMarker) == xtf.P2PSend
 }
 
-// readyAt is the enter of the call in which the receiver of a message row can block.
-func readyAt(row []byte) uint64 {
-	if xtf.U32(row, xtf.P2PKind)&xtf.P2PProbed != 0 {
-		return xtf.U64(row, xtf.P2PPost)
+// readyAt is the enter of the call in which the receiver of a message can block.
+func readyAt(m *xtf.Message) uint64 {
+	if m.Kind&xtf.P2PProbed != 0 {
+		return m.Post
 	}
-	return xtf.U64(row, xtf.P2PT)
+	return m.T
 }
 
 // messageWaits are the waits for messages of one call: for the message sent last,
@@ -58,13 +58,13 @@ func (m *messageWaits) clear() {
 	m.late.to, m.receiver.to, m.progress.to = 0, 0, 0
 }
 
-// received takes message row n of the call, a receive with a partner.
-func (m *messageWaits) received(n uint64, row []byte) {
-	r := Receive{Ready: readyAt(row), Leave: xtf.U64(row, xtf.P2PEnd), Sent: xtf.U64(row, xtf.P2PMateT)}
+// received takes a message of the call, a receive with a partner.
+func (m *messageWaits) received(row *xtf.Message) {
+	r := Receive{Ready: readyAt(row), Leave: row.End, Sent: row.MateT}
 	if !m.any || r.Sent > m.sent {
 		m.any, m.sent = true, r.Sent
 		from, to := r.LateSender()
-		m.late = wait{from, to, n, xtf.WaitLateSender, xtf.U32(row, xtf.P2PMateP)}
+		m.late = wait{from, to, row.N, xtf.WaitLateSender, row.MateP}
 	}
 }
 
@@ -93,14 +93,14 @@ func (m *messageWaits) append(list []wait) []wait {
 	return list
 }
 
-// collWaits appends the waits of a member of a collective operation, row n. Without
+// collWaits appends the waits of a member of a collective operation. Without
 // a cause it needs nobody: it is the root that sends, or there is no data for it.
-func collWaits(list []wait, n uint64, c *xtf.Coll, cause *xtf.CollCause) []wait {
-	if c.Ordinal == xtf.Never || cause.CauseT == xtf.Never {
+func collWaits(list []wait, c *xtf.Collective) []wait {
+	if c.Ordinal == xtf.Never || c.Cause.CauseT == xtf.Never {
 		return list
 	}
 	entry := func(pattern uint32) wait {
-		return wait{c.T, min(cause.CauseT, c.End), n, pattern, cause.CauseP}
+		return wait{c.T, min(c.Cause.CauseT, c.End), c.N, pattern, c.Cause.CauseP}
 	}
 	class := trace.CollectiveClass(c.Flags & xtf.CollOpMask)
 	if class&(trace.ClassBarrier|trace.ClassNxN) != 0 {
@@ -108,7 +108,7 @@ func collWaits(list []wait, n uint64, c *xtf.Coll, cause *xtf.CollCause) []wait 
 		if class&trace.ClassNxN != 0 {
 			first, done = xtf.WaitNxN, xtf.WaitNxNCompletion
 		}
-		return append(list, entry(first), wait{max(c.T, c.FirstLeave), c.End, n, done, trace.Undefined})
+		return append(list, entry(first), wait{max(c.T, c.FirstLeave), c.End, c.N, done, trace.Undefined})
 	}
 	switch {
 	case class&trace.ClassOneToN != 0:

@@ -422,8 +422,8 @@ var amounts = map[TypeID][]int{
 
 // matched are the offsets of columns that only a match can fill.
 var matched = map[TypeID][]int{
-	TypeP2P:  {40, 48, 84, 88},
-	TypeColl: {48, 56, 64, 72},
+	TypeP2P:  {40, 48, 88},
+	TypeColl: {56, 64, 72},
 }
 
 // Put writes the row into dst.

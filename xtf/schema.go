@@ -15,7 +15,7 @@ package xtf
 //	name=parentN                   the name of the column, where it is not that of the field
 //	delta minusT minusN minusSpan  the Transform
 //	amount                         readers add it up: no more than Most allows
-//	matched                        only a match fills it: before, it is all ones
+//	matched                        only a match fills it: before, it is all ones. MateP and Ordinal hold the call path until then
 //
 // Types from 32 on live in the region of the whole run. The sums of a type are in registry.go. go generate also writes the table of
 // types in docs/format/xtf.md.
@@ -51,7 +51,7 @@ type P2P struct {
 	Comm   uint32
 	Tag    uint32
 	Kind   uint32
-	MateP  uint32 `xtf:"matched"`
+	MateP  uint32
 	MateT  uint64 `xtf:"minusT matched"`
 }
 
@@ -65,7 +65,7 @@ type Coll struct {
 	CallN      uint64 `xtf:"delta"`
 	Sent       uint64
 	Received   uint64
-	Ordinal    uint64 `xtf:"delta matched"`
+	Ordinal    uint64 `xtf:"delta"`
 	LastEnter  uint64 `xtf:"minusT matched"`
 	FirstLeave uint64 `xtf:"minusT matched"`
 	LastLeave  uint64 `xtf:"minusT matched"`

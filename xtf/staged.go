@@ -99,8 +99,22 @@ func (s *StagedRows) next() error {
 	return s.dec.packed(s.block, &s.typ, s.dec.page, count, 0, allColumns)
 }
 
-// CollCauseBytes is the size of an encoded CollCause.
-const CollCauseBytes = 24
+// Message is a P2P row behind the match.
+type Message struct {
+	P2P
+	N    uint64 // number of the row
+	Path uint32 // the location's own number of the call path of its call
+	Late bool   // a send, and Call tells of a receiver that comes after it is entered
+	Call SendCall
+}
+
+// Collective is a COLL row behind the match.
+type Collective struct {
+	Coll
+	N     uint64
+	Path  uint32
+	Cause CollCause
+}
 
 // CollCause says whom a member of a collective operation needed, by the class of
 // the operation: all others (barrier, creation of a handle, all to all), the root (from one to all), the
@@ -115,9 +129,8 @@ type CollCause struct {
 	LastP  uint32 // location of LastT
 }
 
-// NoCollCause returns the cause of a member that needs nobody: times are Never,
-// locations all ones.
-func NoCollCause() CollCause { return CollCause{Never, Never, 0xFFFFFFFF, 0xFFFFFFFF} }
+// CollCauseBytes is the size of an encoded CollCause.
+const CollCauseBytes = 24
 
 // Append appends the encoded cause to b.
 func (c *CollCause) Append(b []byte) []byte {
@@ -127,13 +140,19 @@ func (c *CollCause) Append(b []byte) []byte {
 	return le.AppendUint32(b, c.LastP)
 }
 
-// SendCallBytes is the size of an encoded SendCall.
-const SendCallBytes = 56
+// Load reads the cause from src, which has CollCauseBytes bytes.
+func (c *CollCause) Load(src []byte) {
+	_ = src[CollCauseBytes-1]
+	c.CauseT, c.LastT, c.CauseP, c.LastP = le.Uint64(src), le.Uint64(src[8:]), le.Uint32(src[16:]), le.Uint32(src[20:])
+}
+
+// NoCollCause returns the cause of a member that needs nobody: times are Never,
+// locations all ones.
+func NoCollCause() CollCause { return CollCause{Never, Never, 0xFFFFFFFF, 0xFFFFFFFF} }
 
 // SendCall is the call that completes a send, which of a blocking one is the call
 // that begins it, and when the receiver was there. Ticks.
 type SendCall struct {
-	Row    uint64 // of the send, N in P2P
 	CallN  uint64 // of the call; Never outside of all MPI calls
 	Enter  uint64 // of the call; it leaves at P2P.done
 	Post   uint64 // enter of the call that posts the receive; where that is before the send began, its begin
@@ -141,26 +160,4 @@ type SendCall struct {
 	Ready  uint64 // the first instant behind that at which it is in one
 	Path   uint32 // the location's own number of the call path of a non-blocking send's call
 	Region uint32 // of the call
-}
-
-// Append appends the encoded call to b.
-func (s *SendCall) Append(b []byte) []byte {
-	for _, v := range [...]uint64{s.Row, s.CallN, s.Enter, s.Post, s.Out, s.Ready} {
-		b = le.AppendUint64(b, v)
-	}
-	return le.AppendUint32(le.AppendUint32(b, s.Path), s.Region)
-}
-
-// Load reads the call from src, which has SendCallBytes bytes.
-func (s *SendCall) Load(src []byte) {
-	_ = src[SendCallBytes-1]
-	s.Row, s.CallN, s.Enter = le.Uint64(src), le.Uint64(src[8:]), le.Uint64(src[16:])
-	s.Post, s.Out, s.Ready = le.Uint64(src[24:]), le.Uint64(src[32:]), le.Uint64(src[40:])
-	s.Path, s.Region = le.Uint32(src[48:]), le.Uint32(src[52:])
-}
-
-// Load reads the cause from src, which has CollCauseBytes bytes.
-func (c *CollCause) Load(src []byte) {
-	_ = src[CollCauseBytes-1]
-	c.CauseT, c.LastT, c.CauseP, c.LastP = le.Uint64(src), le.Uint64(src[8:]), le.Uint32(src[16:]), le.Uint32(src[20:])
 }

@@ -13,7 +13,7 @@ import (
 func TestStagedRows(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	types, enc := StandardTypes(Packed), NewEncoder()
-	unknown := []string{"mateN", "seq", "mateP", "mateT", "ordinal", "lastEnter", "firstLeave", "lastLeave"}
+	unknown := []string{"mateN", "seq", "mateT", "lastEnter", "firstLeave", "lastLeave"}
 	for _, id := range []TypeID{TypeP2P, TypeColl} {
 		typ := types.Lookup(id)
 		for _, total := range []int{0, 1, stagedBlock, 3*stagedBlock + 5, 5000} {

@@ -14,7 +14,7 @@ import (
 )
 
 // added are the stages that read rows back, after reading and writing.
-var added = []string{"number", "waits", "causes", "threads", "reduce"}
+var added = []string{"number", "causes", "threads", "reduce"}
 
 // stages prints the times of the stages of each input on one rank.
 func stages(dir string, args []string) error {

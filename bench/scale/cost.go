@@ -91,7 +91,7 @@ func measureCosts(w io.Writer, events uint64) (costs, error) {
 }
 
 // joining are the stages in which ranks join tables.
-var joining = []string{"number", "graph", "finish", "waits", "reduce"}
+var joining = []string{"number", "graph", "finish", "reduce"}
 
 // measureJoins returns what a byte of a table that comes from another rank takes, ps: what these stages take more on many goroutine
 // ranks than on one, over the bytes that are joined. So it holds all else that more ranks bring.
