@@ -573,17 +573,6 @@ func (r *eventRun) endStep(p *eventProc, id uint32) bool {
 	return true
 }
 
-// stepChain returns the channel of the steps from one process to another, 0 after an error.
-func (r *eventRun) stepChain(comm, src, dst uint32) uint32 {
-	id, err := r.chainOf(chainName{comm | collectiveName, src, dst, 0}, noPort)
-	if err != nil {
-		r.fail(err)
-		return 0
-	}
-	r.chains[id].unwaited = false
-	return id
-}
-
 // deadlock describes the standstill of a run, from the lowest process that waits on.
 func (r *eventRun) deadlock() error {
 	waiting := r.coll.waiting()

@@ -77,7 +77,7 @@ type matching struct {
 	sendChains []uint32 // of each port of each process
 	recvChains []uint32
 	chains     []chain
-	names      chainNames
+	stepChains map[pairKey]uint32 // the channels of steps of collective operations
 	origins    []origin
 	messages   []message
 	unused     []uint32
@@ -242,156 +242,64 @@ func (r *matching) awaits(ch uint32, what messageFlags) *message {
 	return nil
 }
 
-// chainName is what a channel is known by: communicator, source, destination, tag. Those of the steps of collective
-// operations have the highest bit of the communicator set.
-type chainName [4]uint32
-
-const collectiveName = 1 << 31
-
-// linkChains finds the channels of all processes. It costs O(ports of all processes).
+// linkChains finds the channels of all processes. What has no partner leads nowhere.
 func (r *matching) linkChains(procs []eventProc, e extent) error {
 	r.sendChains, r.recvChains, r.messages = make([]uint32, e.sends), make([]uint32, e.recvs), make([]message, 1)
-	r.chains, r.origins = make([]chain, 1), make([]origin, 1)
-	r.names.names = make([]chainName, 1)
-	counts := make([][2]uint64, 1) // sends and receives on each chain
-	join := func(port, process uint32, recv bool, end *uint32, posts uint64) error {
-		id, err := r.nameChain(port, process, recv)
-		if *end = id; err != nil || id == 0 {
+	r.chains, r.origins, r.stepChains = make([]chain, 1), make([]origin, 1), map[pairKey]uint32{}
+	l := linker{code: r.code, hi: uint32(len(procs))}
+	if err := l.collect(); err != nil {
+		return err
+	}
+	return l.link(func(dst uint32, sends, recvs []end) error {
+		ns, nr := posts(sends), posts(recvs)
+		few, many := min(ns, nr), max(ns, nr)
+		r.book.unmatched += many - few
+		if few == 0 {
+			return nil
+		}
+		src, k := sends[0].src, r.code.kind(sends[0].src)
+		id, err := r.newChain(src, dst, k.sends[sends[0].index])
+		if err != nil {
 			return err
 		}
-		if int(id) == len(counts) {
-			counts = append(counts, [2]uint64{})
+		c := &r.chains[id]
+		c.unwaited = true
+		if few < many {
+			c.limited, r.origins[id].limit.limit = true, few
 		}
-		if recv {
-			counts[id][1] += posts
-		} else {
-			counts[id][0] += posts
+		for _, s := range sends {
+			r.sendChains[procs[src].sendBase+s.index] = id
+			c.unwaited = c.unwaited && !k.out[s.index].waited
+		}
+		for _, x := range recvs {
+			r.recvChains[procs[dst].recvBase+x.index] = id
 		}
 		return nil
-	}
-	for q := range procs {
-		p, k := &procs[q], &r.code.kinds[procs[q].kind]
-		for i, port := range k.recvs {
-			if err := join(port, uint32(q), true, &r.recvChains[p.recvBase+uint32(i)], k.in[i]); err != nil {
-				return err
-			}
-		}
-	}
-	for q := range procs {
-		p, k := &procs[q], &r.code.kinds[procs[q].kind]
-		for i, port := range k.sends {
-			end := &r.sendChains[p.sendBase+uint32(i)]
-			if err := join(port, uint32(q), false, end, k.out[i].posts); err != nil {
-				return err
-			}
-			r.chains[*end].unwaited = r.chains[*end].unwaited && !k.out[i].waited
-		}
-	}
-	r.limitChains(counts)
-	return nil
+	})
 }
 
-// nameChain returns the channel of a port of a process, 0 for the partner of nobody.
-func (r *matching) nameChain(port, process uint32, recv bool) (uint32, error) {
-	at := &r.code.ports[port]
-	peer, ok, err := r.code.partner(at, process)
-	if err != nil || !ok {
-		return 0, err
+// newChain makes a channel.
+func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
+	lat, err := r.code.latency(src, dst)
+	if len(r.chains) >= 1<<31 {
+		err = programError("more than 2^31 channels")
 	}
-	name := chainName{at.comm, process, peer, at.tag}
-	if recv {
-		name[1], name[2] = peer, process
-	}
-	return r.chainOf(name, port)
+	r.chains = append(r.chains, chain{dst: dst, class: r.code.network.Class(src, dst)})
+	r.origins = append(r.origins, origin{src: src, lat: lat, port: port})
+	return uint32(len(r.chains) - 1), err
 }
 
-// chainOf returns the channel of a name.
-func (r *matching) chainOf(name chainName, port uint32) (uint32, error) {
-	id, ok := r.names.find(name)
-	if ok {
-		return id, nil
-	}
-	if id >= 1<<31 {
-		return 0, programError("more than 2^31 channels")
-	}
-	n := r.code.network
-	o := origin{src: name[1], lat: n.Latency(name[1], name[2]), port: port}
-	if o.lat < 0 || o.lat > largest {
-		return 0, programError("the latency from process %d to %d is longer than 13 days", o.src, name[2])
-	}
-	r.chains = append(r.chains, chain{dst: name[2], class: n.Class(o.src, name[2]), unwaited: true})
-	r.origins = append(r.origins, o)
-	return id, nil
-}
-
-// chainNames is a hash table of names with open addressing. Numbers are those of the chains.
-type chainNames struct {
-	names []chainName
-	slots []chainSlot // a power of two, at most half full
-}
-
-type chainSlot struct{ hash, id uint32 }
-
-// find returns the number of a name, which it gets if it has none; ok tells that it had.
-func (t *chainNames) find(name chainName) (id uint32, ok bool) {
-	if 2*len(t.names) >= len(t.slots) {
-		t.grow()
-	}
-	h := name.hash()
-	mask := uint32(len(t.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		s := &t.slots[i]
-		switch {
-		case s.id == 0:
-			*s = chainSlot{h, uint32(len(t.names))}
-			t.names = append(t.names, name)
-			return s.id, false
-		case s.hash == h && t.names[s.id] == name:
-			return s.id, true
+// stepChain returns the channel of the steps of collective operations from one process to another, 0 after an error.
+func (r *matching) stepChain(comm, src, dst uint32) uint32 {
+	key := pairKey{comm, src, dst}
+	id, ok := r.stepChains[key]
+	if !ok {
+		var err error
+		if id, err = r.newChain(src, dst, noPort); err != nil {
+			r.book.fail(err)
+			return 0
 		}
+		r.stepChains[key] = id
 	}
-}
-
-func (t *chainNames) grow() {
-	old := t.slots
-	t.slots = make([]chainSlot, max(2*len(old), 64))
-	mask := uint32(len(t.slots) - 1)
-	for _, s := range old {
-		if s.id == 0 {
-			continue
-		}
-		i := s.hash & mask
-		for t.slots[i].id != 0 {
-			i = (i + 1) & mask
-		}
-		t.slots[i] = s
-	}
-}
-
-// hash mixes by multiplication; each step lets all bits reach the high ones, of which some come back.
-func (n chainName) hash() uint32 {
-	const odd = 0x9E3779B97F4A7C15
-	h := (uint64(n[0])<<32 | uint64(n[1])) * odd
-	h = (h ^ h>>29 ^ uint64(n[2])<<32 ^ uint64(n[3])) * odd
-	h = (h ^ h>>32) * odd
-	return uint32(h >> 32)
-}
-
-// limitChains takes what has no partner out: ports whose other end never posts, and posts beyond those of the other end.
-func (r *matching) limitChains(counts [][2]uint64) {
-	for id, n := range counts {
-		few, many := min(n[0], n[1]), max(n[0], n[1])
-		r.book.unmatched += many - few
-		if few != many && few > 0 {
-			r.chains[id].limited = true
-			r.origins[id].limit.limit = few
-		}
-	}
-	for _, ends := range [2][]uint32{r.sendChains, r.recvChains} {
-		for i, id := range ends {
-			if n := counts[id]; min(n[0], n[1]) == 0 {
-				ends[i] = 0
-			}
-		}
-	}
+	return id
 }

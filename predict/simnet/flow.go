@@ -134,7 +134,7 @@ func newWorker(r *run, number int, calc Calc, o Options) (*worker, error) {
 	w.channels = channels{
 		book: &w.ledger, words: make([]int64, 1), recvEnd: slices.Repeat([]uint32{noChannel}, int(e.recvs)), tails: map[uint32]*tail{}, holes: map[holeKey][]uint32{},
 	}
-	if err := (&linker{w: w, limLog: limLog}).link(); err != nil {
+	if err := w.makeChannels(limLog); err != nil {
 		return nil, err
 	}
 	w.ready = make([]uint32, count)

@@ -1,0 +1,168 @@
+package simnet
+
+import (
+	"cmp"
+	"math/bits"
+	"slices"
+)
+
+// noChannel is where a port leads whose other end nobody has.
+const noChannel = 1<<32 - 1
+
+// linker joins ports to channels: every port to send of processes [lo, hi), and of all processes every one that leads to
+// them, with the port that receives. It does so from the program alone. It costs O(ports of all processes), and sorting those
+// of a process.
+type linker struct {
+	code         *code
+	lo, hi       uint32
+	start        []uint32 // of each process: where the ports that lead to it begin in list
+	list         []portOf
+	far          uint64 // of these, those of processes outside of [lo, hi)
+	sends, recvs []end
+}
+
+// portOf is a port to send, by its number among those of its process.
+type portOf struct{ process, index uint32 }
+
+// end is one port of a process: the name of its channel but the destination, which port it is, and how often it posts.
+type end struct {
+	comm, src, tag uint32
+	index          uint32
+	posts          uint64
+}
+
+func (a *end) compare(b *end) int {
+	return cmp.Or(cmp.Compare(a.comm, b.comm), cmp.Compare(a.src, b.src), cmp.Compare(a.tag, b.tag))
+}
+
+func (l *linker) owns(process uint32) bool { return process-l.lo < l.hi-l.lo }
+
+// kind returns what a process does.
+func (c *code) kind(process uint32) *kind { return &c.kinds[c.kindOf[c.program.Roots[process]]] }
+
+// eachSend calls f for each port to send of the processes, and each other that leads to one.
+func (l *linker) eachSend(f func(x portOf, dst uint32)) error {
+	for q := range l.code.program.Roots {
+		src := uint32(q)
+		for i, port := range l.code.kind(src).sends {
+			dst, ok, err := l.code.partner(&l.code.ports[port], src)
+			if err != nil {
+				return err
+			}
+			if ok && (l.owns(src) || l.owns(dst)) {
+				f(portOf{src, uint32(i)}, dst)
+			}
+		}
+	}
+	return nil
+}
+
+// collect lists the ports to send by destination.
+func (l *linker) collect() error {
+	l.start = make([]uint32, len(l.code.program.Roots)+1)
+	err := l.eachSend(func(x portOf, dst uint32) {
+		l.start[dst]++
+		if !l.owns(x.process) {
+			l.far++
+		}
+	})
+	if err != nil {
+		return err
+	}
+	sum := uint64(0)
+	for i, n := range l.start {
+		l.start[i] = uint32(sum)
+		sum += uint64(n)
+	}
+	if sum >= noChannel {
+		return programError("more than 2^32 channels")
+	}
+	l.list = make([]portOf, sum)
+	return l.eachSend(func(x portOf, dst uint32) {
+		l.list[l.start[dst]] = x
+		l.start[dst]++
+	})
+}
+
+// link calls join for the ports of each channel: those that send and those that receive. One of the two lists may be empty.
+func (l *linker) link(join func(dst uint32, sends, recvs []end) error) error {
+	from := uint32(0)
+	for dst := range l.code.program.Roots {
+		to := l.start[dst] // which is the end since they are listed
+		if l.owns(uint32(dst)) || to > from {
+			if err := l.match(uint32(dst), l.list[from:to], join); err != nil {
+				return err
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+// match joins the ports that lead to dst.
+func (l *linker) match(dst uint32, list []portOf, join func(dst uint32, sends, recvs []end) error) error {
+	c := l.code
+	l.sends, l.recvs = l.sends[:0], l.recvs[:0]
+	for _, x := range list {
+		k := c.kind(x.process)
+		at := &c.ports[k.sends[x.index]]
+		l.sends = append(l.sends, end{at.comm, x.process, at.tag, x.index, k.out[x.index].posts})
+	}
+	k := c.kind(dst)
+	for i, port := range k.recvs {
+		at := &c.ports[port]
+		src, ok, err := c.partner(at, dst)
+		if err != nil {
+			return err
+		}
+		if ok {
+			l.recvs = append(l.recvs, end{at.comm, src, at.tag, uint32(i), k.in[i]})
+		}
+	}
+	slices.SortStableFunc(l.sends, func(a, b end) int { return a.compare(&b) })
+	slices.SortStableFunc(l.recvs, func(a, b end) int { return a.compare(&b) })
+	for s, r := l.sends, l.recvs; len(s)+len(r) > 0; {
+		n, m := same(s), same(r)
+		if n > 0 && m > 0 {
+			switch order := s[0].compare(&r[0]); {
+			case order < 0:
+				m = 0
+			case order > 0:
+				n = 0
+			}
+		}
+		if err := join(dst, s[:n], r[:m]); err != nil {
+			return err
+		}
+		s, r = s[n:], r[m:]
+	}
+	return nil
+}
+
+// same returns how many ends have the name of the first.
+func same(list []end) int {
+	n := min(len(list), 1)
+	for n > 0 && n < len(list) && list[n].compare(&list[0]) == 0 {
+		n++
+	}
+	return n
+}
+
+func posts(list []end) (n uint64) {
+	for i := range list {
+		n += list[i].posts
+	}
+	return n
+}
+
+// latency returns the latency between two processes, within the limit.
+func (c *code) latency(src, dst uint32) (int64, error) {
+	lat := c.network.Latency(src, dst)
+	if lat < 0 || lat > largest {
+		return 0, programError("the latency from process %d to %d is longer than 13 days", src, dst)
+	}
+	return lat, nil
+}
+
+// log2 returns the least k with 1<<k >= n.
+func log2(n int) uint8 { return uint8(bits.Len(uint(max(n, 1) - 1))) }
