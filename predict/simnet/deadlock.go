@@ -1,11 +1,11 @@
 package simnet
 
-// standstill is what one process waits for when the run stops.
+// standstill is what one process waits for when the run stops. It goes to other ranks as it is.
 type standstill struct {
 	Blocked
-	bytes   uint64     // of a send by rendezvous of standard mode; 0 for all else
-	meeting meetingKey // that For has not entered, where absent is set
-	absent  bool       // For is not known yet
+	Bytes   uint64     // of a send by rendezvous of standard mode; 0 for all else
+	Meeting meetingKey // that For has not entered, where Absent is set
+	Absent  bool       // For is not known yet
 }
 
 // standstillOf begins the description of a process that waits, in an action of its call.
@@ -24,7 +24,7 @@ func (a *assembly) waiting() map[uint32]awaited {
 	list := map[uint32]awaited{}
 	for key, m := range a.meetings {
 		for _, w := range m.waiters {
-			if old, ok := list[w.process]; !ok || key.comm < old.comm || key.comm == old.comm && key.number < old.number {
+			if old, ok := list[w.process]; !ok || key.Comm < old.Comm || key.Comm == old.Comm && key.Number < old.Number {
 				list[w.process] = awaited{key, w.coll}
 			}
 		}
@@ -38,13 +38,13 @@ func (s *standstill) keeps(c *code, w awaited) {
 		s.For = c.program.Comms[x.comm].Process(x.root)
 		return
 	}
-	s.meeting, s.absent = w.meetingKey, true
+	s.Meeting, s.Absent = w.meetingKey, true
 }
 
 // misses tells whether a process has not entered a collective operation.
 func (a *assembly) misses(p *place, key meetingKey) bool {
 	for j, port := range a.code.kinds[p.kind].colls {
-		if a.code.ports[port].comm == key.comm && int32(uint32(a.entered[p.collBase+uint32(j)])-key.number) <= 0 {
+		if a.code.ports[port].comm == key.Comm && int32(uint32(a.entered[p.collBase+uint32(j)])-key.Number) <= 0 {
 			return true
 		}
 	}
@@ -75,8 +75,8 @@ func follow(process uint32, blocked func(process uint32) (s standstill, ok bool,
 	d := &Deadlock{}
 	for _, s := range way {
 		d.Cycle = append(d.Cycle, s.Blocked)
-		if s.bytes > 0 && (d.Eager == 0 || s.bytes < d.Eager) {
-			d.Eager = s.bytes
+		if s.Bytes > 0 && (d.Eager == 0 || s.Bytes < d.Eager) {
+			d.Eager = s.Bytes
 		}
 	}
 	return d

@@ -287,10 +287,7 @@ func (r *eventRun) next(p *eventProc, id uint32) bool {
 	p.ended, p.stage = !r.cursors.next(&p.place), atCall
 	at := p.calls % eventEntries
 	if at == 0 {
-		if err := r.calc.Fill(id, p.calls, p.entries[:]); err != nil {
-			r.fail(err)
-			return false
-		}
+		r.fail(r.calc.Fill(id, p.calls, p.entries[:]))
 	}
 	x := p.entries[at]
 	r.clock |= x
@@ -330,9 +327,7 @@ func (r *eventRun) leave(p *eventProc, id uint32) {
 	if p.begun {
 		t.add(r.code.calls[p.left].cat, d)
 		if r.observer != nil {
-			if err := r.reports[id].add(r.observer, id, p.calls-1, p.enter, p.cpu, eventPairs); err != nil {
-				r.fail(err)
-			}
+			r.fail(r.reports[id].add(r.observer, id, p.calls-1, p.enter, p.cpu, eventPairs))
 		}
 	} else {
 		t.Wait += d
@@ -350,9 +345,7 @@ func (r *eventRun) enterCall(p *eventProc, id uint32) bool {
 	r.running--
 	p.times.Finish, p.times.Calls = p.enter, p.calls
 	if r.observer != nil {
-		if err := r.reports[id].flush(r.observer, id); err != nil {
-			r.fail(err)
-		}
+		r.fail(r.reports[id].flush(r.observer, id))
 	}
 	return false
 }
@@ -427,6 +420,17 @@ func (r *eventRun) postSend(p *eventProc, id uint32, o *op) {
 		}
 	}
 	r.send(p, id, m)
+}
+
+// send posts a send.
+func (r *eventRun) send(p *eventProc, id, m uint32) {
+	p.times.Messages++
+	if r.arrival {
+		r.messages[m].seq = r.queue.number()
+		r.push(&p.out, m)
+	} else {
+		r.transmitNow(p, id, m)
+	}
 }
 
 // await binds the completions of a call to messages, and goes on if all are there.
@@ -583,8 +587,8 @@ func (r *eventRun) deadlock() error {
 			return standstill{}, false, nil
 		}
 		s := r.blockedOn(p, process, waiting)
-		if s.absent {
-			s.For = uint32(slices.IndexFunc(r.procs, func(p eventProc) bool { return r.coll.misses(&p.place, s.meeting) }))
+		if s.Absent {
+			s.For = uint32(slices.IndexFunc(r.procs, func(p eventProc) bool { return r.coll.misses(&p.place, s.Meeting) }))
 		}
 		return s, true, nil
 	})
@@ -617,7 +621,7 @@ func (r *eventRun) blockedOn(p *eventProc, id uint32, waiting map[uint32]awaited
 			if x := r.awaits(r.sendChain(p, o), awaitsSend); x != nil {
 				s.For = x.dst
 				if x.flags&(isRendezvous|isSync) == isRendezvous {
-					s.bytes = r.costs.size(x.cost)
+					s.Bytes = r.costs.size(x.cost)
 				}
 				return s
 			}

@@ -19,17 +19,6 @@ type traffic struct {
 	current uint32 // the process whose event is at the root of the queue
 }
 
-// send posts a send.
-func (r *traffic) send(p *eventProc, id, m uint32) {
-	p.times.Messages++
-	if r.arrival {
-		r.messages[m].seq = r.queue.number()
-		r.push(&p.out, m)
-	} else {
-		r.transmitNow(p, id, m)
-	}
-}
-
 // postRecv posts a receive; blocking tells that the process does nothing else before that.
 func (r *traffic) postRecv(p *eventProc, ch uint32, blocking bool) uint32 {
 	if ch == 0 {
@@ -102,17 +91,12 @@ func (r *traffic) awaitProbe(p *eventProc, ch uint32) {
 	}
 	m := r.peekRecv(ch)
 	x := &r.messages[m]
-	if r.probed(x) {
+	if x.flags&(hasArrived|isRequested) != 0 { // of a rendezvous the request
 		p.until = max(p.until, x.time)
 		return
 	}
 	x.flags |= awaitsProbe
 	p.need++
-}
-
-// probed tells whether a probe finds a message: when it has arrived, of a rendezvous its request.
-func (r *traffic) probed(x *message) bool {
-	return x.flags&(hasArrived|isRequested) != 0
 }
 
 // satisfy takes one from what a process waits for.
@@ -338,7 +322,7 @@ func (r *traffic) takeReceive(p *eventProc, x *message) {
 }
 
 // earlier orders messages by arrival, and then by communicator, source, tag and number.
-func (r *traffic) earlier(a, b uint32) int {
+func (r *matching) earlier(a, b uint32) int {
 	x, y := &r.messages[a], &r.messages[b]
 	if x.time != y.time {
 		return cmp.Compare(x.time, y.time)
@@ -394,7 +378,7 @@ type duty struct {
 type messageList struct{ head, tail uint32 }
 
 // push puts a message at the end of a list.
-func (r *traffic) push(l *messageList, m uint32) {
+func (r *matching) push(l *messageList, m uint32) {
 	r.messages[m].link = 0
 	if l.tail == 0 {
 		l.head = m
@@ -405,7 +389,7 @@ func (r *traffic) push(l *messageList, m uint32) {
 }
 
 // pop takes the first message of a list.
-func (r *traffic) pop(l *messageList) uint32 {
+func (r *matching) pop(l *messageList) uint32 {
 	m := l.head
 	if l.head = r.messages[m].link; l.head == 0 {
 		l.tail = 0
@@ -554,8 +538,8 @@ func (r *traffic) requested(m uint32) {
 }
 
 // handshake returns the latency of the answer of a rendezvous.
-func (r *traffic) handshake(x *message) int64 {
-	if r.network.NoRendezvousLatency {
+func (r *matching) handshake(x *message) int64 {
+	if r.code.network.NoRendezvousLatency {
 		return 0
 	}
 	return r.origins[x.chain].lat

@@ -65,6 +65,12 @@ type windows struct {
 	mine    []int64 // of the process that runs
 }
 
+// fill fetches the entries of the process that runs, from the next call on.
+func (v *windows) fill(book *ledger, process uint32, p *proc) bool {
+	book.fail(v.calc.Fill(process, p.calls, v.mine))
+	return book.err == nil
+}
+
 // of returns the window of a process.
 func (v *windows) of(i uint32) []int64 { return v.entries[int(i)<<v.log : (int(i)+1)<<v.log] }
 
@@ -188,7 +194,7 @@ func (w *worker) turn(id uint32) {
 		}
 		w.leave(p)
 	}
-	w.observe()
+	w.fail(w.report.flush(w.observer, id))
 	if w.clock < 0 {
 		w.fail(programError("process %d is "+busyTooLong, id))
 	}
@@ -208,7 +214,7 @@ func (w *worker) next(p *proc, k *kind) bool {
 				w.open(&p.place, kid)
 				break
 			}
-			if p.calls&mask == 0 && !w.fill(p) {
+			if p.calls&mask == 0 && !w.windows.fill(&w.ledger, w.lo+w.me, p) {
 				return false
 			}
 			x := w.windows.mine[p.calls&mask]
@@ -232,15 +238,6 @@ func (w *worker) next(p *proc, k *kind) bool {
 	return w.finish(p)
 }
 
-// fill fetches the entries of the vector from the next call on.
-func (w *worker) fill(p *proc) bool {
-	if err := w.windows.calc.Fill(w.lo+w.me, p.calls, w.windows.mine); err != nil {
-		w.fail(err)
-		return false
-	}
-	return true
-}
-
 // compute spends time between calls.
 func (w *worker) compute(p *proc, x int64) {
 	p.cpu += x
@@ -252,7 +249,7 @@ func (w *worker) compute(p *proc, x int64) {
 // finish spends the time behind the last call. It returns false.
 func (w *worker) finish(p *proc) bool {
 	mask := uint64(1)<<w.windows.log - 1
-	if p.calls&mask == 0 && !w.fill(p) {
+	if p.calls&mask == 0 && !w.windows.fill(&w.ledger, w.lo+w.me, p) {
 		return false
 	}
 	if x := w.windows.mine[p.calls&mask]; x != 0 {
@@ -276,16 +273,7 @@ func (w *worker) leave(p *proc) {
 	if w.mark.kept {
 		w.mark.log[w.me] = append(w.mark.log[w.me], p.enter, p.cpu)
 	}
-	if err := w.report.add(w.observer, w.lo+w.me, p.calls-1, p.enter, p.cpu, pairsHeld); err != nil {
-		w.fail(err)
-	}
-}
-
-// observe hands the times of the calls that ended to the observer.
-func (w *worker) observe() {
-	if err := w.report.flush(w.observer, w.lo+w.me); err != nil {
-		w.fail(err)
-	}
+	w.fail(w.report.add(w.observer, w.lo+w.me, p.calls-1, p.enter, p.cpu, pairsHeld))
 }
 
 // act posts and completes what the current call does; false if the process has to wait.

@@ -45,7 +45,7 @@ func (w *worker) missingReceiver(s *standstill, p *proc, k *kind, o *op) {
 		return
 	}
 	if mode := w.wide(c, n)[slotCost]; mode&bySync == 0 {
-		s.bytes = w.code.costs.size(uint32(mode >> costShift))
+		s.Bytes = w.code.costs.size(uint32(mode >> costShift))
 	}
 }
 
@@ -72,34 +72,8 @@ func (r *run) absent(key meetingKey) (int64, error) {
 			}
 		}
 	}
-	if r.comm.Size() == 1 {
-		return least[0], nil
-	}
 	err := r.comm.AllreduceInt64(least, mpi.Min)
 	return least[0], err
-}
-
-// standstillWords is the length of a standstill as numbers.
-const standstillWords = 7
-
-func (s *standstill) words() [standstillWords]uint64 {
-	absent := uint64(0)
-	if s.absent {
-		absent = 1
-	}
-	return [...]uint64{
-		uint64(s.Process)<<32 | uint64(s.For), s.Call, uint64(s.Node)<<32 | uint64(s.Action), s.bytes,
-		uint64(s.meeting.comm), uint64(s.meeting.number), absent,
-	}
-}
-
-func readStandstill(w [standstillWords]uint64) standstill {
-	return standstill{
-		Blocked: Blocked{
-			Process: uint32(w[0] >> 32), For: uint32(w[0]), Call: w[1], Node: NodeID(w[2] >> 32), Action: uint32(w[2]),
-		},
-		bytes: w[3], meeting: meetingKey{uint32(w[4]), uint32(w[5])}, absent: w[6] != 0,
-	}
 }
 
 // standstills returns what all processes that wait wait for, by process. Collective.
@@ -113,25 +87,18 @@ func (r *run) standstills() ([]standstill, error) {
 			}
 		}
 	}
-	if r.comm.Size() == 1 {
-		return list, nil
-	}
-	var mine []byte
-	for i := range list {
-		for _, x := range list[i].words() {
-			mine = binary.LittleEndian.AppendUint64(mine, x)
-		}
+	mine, err := binary.Append(nil, binary.LittleEndian, list)
+	if err != nil {
+		return nil, err
 	}
 	all, err := r.comm.Allgather(mine)
-	list = nil
+	list = list[:0]
 	for _, b := range all {
-		for ; len(b) >= 8*standstillWords; b = b[8*standstillWords:] {
-			var w [standstillWords]uint64
-			for i := range w {
-				w[i] = binary.LittleEndian.Uint64(b[8*i:])
-			}
-			list = append(list, readStandstill(w))
+		part := make([]standstill, len(b)/binary.Size(standstill{}))
+		if _, e := binary.Decode(b, binary.LittleEndian, part); e != nil && err == nil {
+			err = errBatch
 		}
+		list = append(list, part...)
 	}
 	return list, err
 }
@@ -151,10 +118,10 @@ func (r *run) deadlock() error {
 		if !ok {
 			return standstill{}, false, nil
 		}
-		if !list[i].absent {
+		if !list[i].Absent {
 			return list[i], true, nil
 		}
-		who, err := r.absent(list[i].meeting)
+		who, err := r.absent(list[i].Meeting)
 		if who != math.MaxInt64 {
 			list[i].For = uint32(who)
 		}

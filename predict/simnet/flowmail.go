@@ -50,7 +50,7 @@ type desk struct {
 func (b *mailbox) put(to int, record ...uint64) {
 	list := b.out[to]
 	if len(list)+len(record) > batchWords {
-		b.send(to, list)
+		b.book.fail(b.run.send(to, list))
 		list = nil
 	}
 	if list == nil {
@@ -67,16 +67,10 @@ func (b *mailbox) flush() {
 	for _, to := range b.unsent {
 		if list := b.out[to]; len(list) > 0 {
 			b.out[to] = nil
-			b.send(to, list)
+			b.book.fail(b.run.send(to, list))
 		}
 	}
 	b.unsent = b.unsent[:0]
-}
-
-func (b *mailbox) send(to int, list []uint64) {
-	if err := b.run.send(to, list); err != nil {
-		b.book.fail(err)
-	}
 }
 
 // stamps sends the stamps of a message.

@@ -20,7 +20,6 @@ type run struct {
 	comm    mpi.Comm // where there are several ranks, one for this run alone
 	code    *code
 	workers []*worker
-	lo, hi  uint32
 	begins  []uint32 // first process of each worker of all ranks
 	ranks   []int    // rank of each
 	first   int      // number of the first of this rank
@@ -49,7 +48,7 @@ const (
 
 // newRun prepares a run. Collective.
 func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *Program, calc Calc, n *Network, o Options) (*run, error) {
-	r := &run{comm: comm, lo: lo, hi: hi, idled: make(chan struct{}, 1), control: make(chan control, comm.Size()+4)}
+	r := &run{comm: comm, idled: make(chan struct{}, 1), control: make(chan control, comm.Size()+4)}
 	r.skip.run = r
 	err := p.Check()
 	if err == nil {
@@ -61,7 +60,7 @@ func newRun(ctx context.Context, comm mpi.Comm, lo, hi uint32, p *Program, calc 
 	if err := r.agree(err); err != nil {
 		return nil, err
 	}
-	if err := r.share(o.Workers); err != nil {
+	if err := r.share(o.Workers, lo, hi); err != nil {
 		return nil, err
 	}
 	r.ctx, r.stop = context.WithCancel(ctx)
@@ -101,9 +100,6 @@ func (r *run) agree(err error) error {
 
 // least returns the least n of all ranks.
 func (r *run) least(n int64) (int64, error) {
-	if r.comm.Size() == 1 {
-		return n, nil
-	}
 	v := []int64{n}
 	err := r.comm.AllreduceInt64(v, mpi.Min)
 	return v[0], err
@@ -113,14 +109,14 @@ func (r *run) least(n int64) (int64, error) {
 const perWorker = 256
 
 // share divides the processes between workers. Collective.
-func (r *run) share(workers int) error {
-	count := int(r.hi - r.lo)
+func (r *run) share(workers int, lo, hi uint32) error {
+	count := int(hi - lo)
 	if workers <= 0 {
 		workers = min(runtime.GOMAXPROCS(0), count/perWorker)
 	}
 	workers = max(min(workers, count), 1)
 	mine := make([]byte, 0, 12)
-	for _, x := range []uint32{r.lo, r.hi, uint32(workers)} {
+	for _, x := range []uint32{lo, hi, uint32(workers)} {
 		mine = binary.LittleEndian.AppendUint32(mine, x)
 	}
 	all, err := r.comm.Allgather(mine)
@@ -465,10 +461,8 @@ func (r *run) decide() (done bool, err error) {
 			n[woken]++
 		}
 	}
-	if r.comm.Size() > 1 {
-		if err := r.comm.AllreduceInt64(n[:], mpi.Sum); err != nil {
-			return true, err
-		}
+	if err := r.comm.AllreduceInt64(n[:], mpi.Sum); err != nil {
+		return true, err
 	}
 	switch {
 	case n[failed] > 0:
@@ -493,22 +487,14 @@ func (r *run) decide() (done bool, err error) {
 
 // result gathers what the workers found. Collective.
 func (r *run) result() (*Result, error) {
-	res := &Result{First: r.lo, Skipped: r.skip.skipped, Times: make([]ProcessTimes, 0, r.hi-r.lo)}
+	res := &Result{First: r.begins[r.first], Skipped: r.skip.skipped}
 	for _, w := range r.workers {
-		if len(r.workers) == 1 {
-			res.Times = w.times
-		} else {
-			res.Times = append(res.Times, w.times...)
-		}
-		w.times = nil
+		res.Times = append(res.Times, w.times...)
 		res.Events += w.events
 		res.Unmatched += w.unmatched
 	}
 	for i := range res.Times {
 		res.Makespan = max(res.Makespan, res.Times[i].Finish)
-	}
-	if r.comm.Size() == 1 {
-		return res, nil
 	}
 	sums, most := []int64{int64(res.Events), int64(res.Unmatched)}, []int64{res.Makespan}
 	if err := cmp.Or(r.comm.AllreduceInt64(sums, mpi.Sum), r.comm.AllreduceInt64(most, mpi.Max)); err != nil {

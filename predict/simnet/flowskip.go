@@ -210,9 +210,7 @@ func (s *skipper) origin() (base, floor int64, err error) {
 		}
 		v[1] = min(v[1], w.mark.earliest())
 	}
-	if s.run.comm.Size() > 1 {
-		err = s.run.comm.AllreduceInt64(v, mpi.Min)
-	}
+	err = s.run.comm.AllreduceInt64(v, mpi.Min)
 	return v[0], v[1], err
 }
 
@@ -233,8 +231,8 @@ func (s *skipper) maybe() (bool, error) {
 			some[0] += int64(n)
 		}
 	}
-	if err := s.run.agree(failed); err != nil || s.run.comm.Size() == 1 {
-		return some[0] > 0, err
+	if err := s.run.agree(failed); err != nil {
+		return false, err
 	}
 	err := s.run.comm.AllreduceInt64(some, mpi.Sum)
 	return some[0] > 0, err

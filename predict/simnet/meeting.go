@@ -7,7 +7,7 @@ import "slices"
 // only a completing call looks at would stop MPI_Ibarrier, MPI_Recv, MPI_Wait for ever.
 
 // meetingKey names one collective operation: the number counts those of the communicator.
-type meetingKey struct{ comm, number uint32 }
+type meetingKey struct{ Comm, Number uint32 }
 
 // meeting is one collective operation as a worker knows it.
 type meeting struct {
@@ -116,7 +116,7 @@ func (a *assembly) enter(process, i, coll uint32, cpu int64) bool {
 		return false
 	}
 	a.book.events++
-	a.pending[i] = append(a.pending[i], pending{number: key.number, coll: coll, enter: cpu})
+	a.pending[i] = append(a.pending[i], pending{number: key.Number, coll: coll, enter: cpu})
 	m := a.meet(key)
 	m.entered++
 	m.rooted = x.kind.Rooted()
@@ -155,7 +155,7 @@ func (a *assembly) meet(key meetingKey) *meeting {
 	if m == nil {
 		m = &meeting{}
 		a.meetings[key] = m
-		a.gatherings[key.comm].live++
+		a.gatherings[key.Comm].live++
 	}
 	return m
 }
@@ -200,11 +200,11 @@ func (a *assembly) leave(q *pending) {
 	x := &a.code.colls[q.coll]
 	key := meetingKey{x.comm, q.number}
 	m := a.meet(key)
-	if m.left++; m.left < a.gatherings[key.comm].local {
+	if m.left++; m.left < a.gatherings[key.Comm].local {
 		return
 	}
 	if to, away := a.owner(x); away {
-		a.mail.put(to, address(key.comm, 0, farReleased), uint64(key.number))
+		a.mail.put(to, address(key.Comm, 0, farReleased), uint64(key.Number))
 		return
 	}
 	a.endIfDone(key)
@@ -213,7 +213,7 @@ func (a *assembly) leave(q *pending) {
 // end forgets a meeting, and lets processes begin others.
 func (a *assembly) end(key meetingKey) {
 	delete(a.meetings, key)
-	g := &a.gatherings[key.comm]
+	g := &a.gatherings[key.Comm]
 	g.live--
 	a.book.ready = append(a.book.ready, g.full...)
 	g.full = g.full[:0]
@@ -237,7 +237,7 @@ func (a *assembly) conclude(key meetingKey, m *meeting, x *collOp) {
 	to, away := a.owner(x)
 	switch {
 	case away:
-		a.mail.put(to, address(key.comm, 0, farEntered), uint64(key.number)<<32|uint64(m.entered), uint64(m.most), uint64(m.time))
+		a.mail.put(to, address(key.Comm, 0, farEntered), uint64(key.Number)<<32|uint64(m.entered), uint64(m.most), uint64(m.time))
 	case x.kind.spreads():
 		a.tellOthers(key, m)
 		a.settle(m)
@@ -252,7 +252,7 @@ func (a *assembly) takeEntered(key meetingKey, members uint32, most, time int64)
 	m := a.meet(key)
 	m.total += members
 	m.most, m.time = max(m.most, most), max(m.time, time)
-	if m.total < a.code.program.Comms[key.comm].Size {
+	if m.total < a.code.program.Comms[key.Comm].Size {
 		return
 	}
 	if !m.rooted {
@@ -263,19 +263,19 @@ func (a *assembly) takeEntered(key meetingKey, members uint32, most, time int64)
 
 // tellOthers sends what a meeting came to.
 func (a *assembly) tellOthers(key meetingKey, m *meeting) {
-	for _, to := range a.others(key.comm) {
-		a.mail.put(to, address(key.comm, 0, farKnown), uint64(key.number), uint64(m.most), uint64(m.time))
+	for _, to := range a.others(key.Comm) {
+		a.mail.put(to, address(key.Comm, 0, farKnown), uint64(key.Number), uint64(m.most), uint64(m.time))
 	}
 }
 
 // endIfDone ends a meeting for all when no worker needs it.
 func (a *assembly) endIfDone(key meetingKey) {
-	m, others := a.meet(key), a.others(key.comm)
-	if m.left < a.gatherings[key.comm].local || int(m.released) < len(others) {
+	m, others := a.meet(key), a.others(key.Comm)
+	if m.left < a.gatherings[key.Comm].local || int(m.released) < len(others) {
 		return
 	}
 	for _, to := range others {
-		a.mail.put(to, address(key.comm, 0, farEnded), uint64(key.number))
+		a.mail.put(to, address(key.Comm, 0, farEnded), uint64(key.Number))
 	}
 	a.end(key)
 }

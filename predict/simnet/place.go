@@ -11,9 +11,9 @@ type ledger struct {
 	unmatched uint64
 }
 
-// fail notes the first error; the engine stops.
+// fail notes the first error, if there is one; the engine stops.
 func (l *ledger) fail(err error) {
-	if l.err == nil {
+	if l.err == nil && err != nil {
 		l.err = err
 	}
 }
