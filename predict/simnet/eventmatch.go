@@ -59,14 +59,10 @@ type chain struct {
 
 // origin is what else is known of a channel.
 type origin struct {
-	lat   int64  // latency, ps
-	src   uint32 // process
-	port  uint32 // one of those that lead here
-	limit chainLimit
+	lat  int64  // latency, ps
+	src  uint32 // process
+	port uint32 // one of those that lead here
 }
-
-// chainLimit is the number of messages of a channel where one end posts more than the other. Posts beyond do nothing.
-type chainLimit struct{ limit, sends, recvs uint64 }
 
 // matching joins sends with receives: the channels, and the messages that are not complete.
 type matching struct {
@@ -79,6 +75,7 @@ type matching struct {
 	chains     []chain
 	stepChains map[pairKey]uint32 // the channels of steps of collective operations
 	origins    []origin
+	tails      map[uint32]*tail // of channels that are limited
 	messages   []message
 	unused     []uint32
 }
@@ -136,10 +133,8 @@ func (r *matching) sendOn(id uint32) uint32 {
 		c.openSend = m
 	}
 	if c.limited {
-		if l := &r.origins[id].limit; l.sends == l.limit {
+		if t := r.tails[id]; t.sends.beyond(t.limit, 0) {
 			x.flags |= isNull | isFree | recvTaken | recvClosed
-		} else {
-			l.sends++
 		}
 	}
 	return m
@@ -155,10 +150,8 @@ func (r *matching) recvOn(id uint32) uint32 {
 		c.openRecv = m
 	}
 	if c.limited {
-		if l := &r.origins[id].limit; l.recvs == l.limit {
+		if t := r.tails[id]; t.receives.beyond(t.limit, 0) {
 			x.flags |= isNull | isPosted | hasArrived | sendTaken | sendClosed
-		} else {
-			l.recvs++
 		}
 	}
 	return m
@@ -245,7 +238,7 @@ func (r *matching) awaits(ch uint32, what messageFlags) *message {
 // linkChains finds the channels of all processes. What has no partner leads nowhere.
 func (r *matching) linkChains(procs []eventProc, e extent) error {
 	r.sendChains, r.recvChains, r.messages = make([]uint32, e.sends), make([]uint32, e.recvs), make([]message, 1)
-	r.chains, r.origins, r.stepChains = make([]chain, 1), make([]origin, 1), map[pairKey]uint32{}
+	r.chains, r.origins, r.stepChains, r.tails = make([]chain, 1), make([]origin, 1), map[pairKey]uint32{}, map[uint32]*tail{}
 	l := linker{code: r.code, hi: uint32(len(procs))}
 	if err := l.collect(); err != nil {
 		return err
@@ -265,7 +258,7 @@ func (r *matching) linkChains(procs []eventProc, e extent) error {
 		c := &r.chains[id]
 		c.unwaited = true
 		if few < many {
-			c.limited, r.origins[id].limit.limit = true, few
+			c.limited, r.tails[id] = true, &tail{limit: few}
 		}
 		for _, s := range sends {
 			r.sendChains[procs[src].sendBase+s.index] = id

@@ -86,7 +86,7 @@ func (r *traffic) awaitProbe(p *eventProc, ch uint32) {
 	if ch == 0 {
 		return
 	}
-	if l := &r.origins[ch].limit; r.chains[ch].limited && l.recvs == l.limit {
+	if t := r.tails[ch]; r.chains[ch].limited && t.receives.posts >= t.limit {
 		return
 	}
 	m := r.peekRecv(ch)

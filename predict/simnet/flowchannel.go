@@ -93,71 +93,71 @@ func (c *channel) first() uint32 {
 }
 
 // narrow returns slot k of a narrow channel.
-func (w *channels) narrow(c *channel, k uint32) *int64 {
+func (t *channels) narrow(c *channel, k uint32) *int64 {
 	if c.capLog == 1 {
 		return &c.slot[k&1]
 	}
-	return &w.words[c.ring+k&(1<<c.capLog-1)]
+	return &t.words[c.ring+k&(1<<c.capLog-1)]
 }
 
 // wide returns slot k of a wide channel.
-func (w *channels) wide(c *channel, k uint32) []int64 {
+func (t *channels) wide(c *channel, k uint32) []int64 {
 	at := c.ring + k&(1<<c.capLog-1)*wideSlot
-	return w.words[at : at+wideSlot : at+wideSlot]
+	return t.words[at : at+wideSlot : at+wideSlot]
 }
 
 // room makes sure that slot k is in the ring.
-func (w *channels) room(c *channel, k uint32) {
+func (t *channels) room(c *channel, k uint32) {
 	first := c.first()
 	for c.ring == 0 && c.flags&wide != 0 || k-first >= 1<<c.capLog {
-		w.grow(c, first)
+		t.grow(c, first)
 	}
 }
 
 // grow gives a channel a ring of twice the size.
-func (w *channels) grow(c *channel, first uint32) {
+func (t *channels) grow(c *channel, first uint32) {
 	if c.flags&wide != 0 && c.ring == 0 {
-		c.ring = w.take(wideSlot << c.capLog)
+		c.ring = t.take(wideSlot << c.capLog)
 		return
 	}
 	old := *c
 	size := uint32(1) << old.capLog
 	c.capLog++
 	if old.flags&wide == 0 {
-		c.ring = w.take(2 * size)
+		c.ring = t.take(2 * size)
 		for k := first; k != first+size; k++ {
-			*w.narrow(c, k) = *w.narrow(&old, k)
+			*t.narrow(c, k) = *t.narrow(&old, k)
 		}
 	} else {
-		c.ring = w.take(2 * size * wideSlot)
+		c.ring = t.take(2 * size * wideSlot)
 		for k := first; k != first+size; k++ {
-			copy(w.wide(c, k), w.wide(&old, k))
+			copy(t.wide(c, k), t.wide(&old, k))
 		}
 		size *= wideSlot
 	}
 	if old.ring != 0 {
-		w.give(old.ring, size)
+		t.give(old.ring, size)
 	}
 }
 
 // take returns the place of free words; their number is a power of two.
-func (w *channels) take(n uint32) uint32 {
-	free := &w.free[bits.TrailingZeros32(n)]
+func (t *channels) take(n uint32) uint32 {
+	free := &t.free[bits.TrailingZeros32(n)]
 	if list := *free; len(list) > 0 {
 		*free = list[:len(list)-1]
 		return list[len(list)-1]
 	}
-	at := len(w.words)
+	at := len(t.words)
 	if uint64(at)+uint64(n) > 1<<32-1 {
-		w.book.fail(programError("more than 2^32 words of messages under way"))
+		t.book.fail(programError("more than 2^32 words of messages under way"))
 		return 0
 	}
-	w.words = slices.Grow(w.words, int(n))[:at+int(n)]
+	t.words = slices.Grow(t.words, int(n))[:at+int(n)]
 	return uint32(at)
 }
 
-func (w *channels) give(at, n uint32) {
-	free := &w.free[bits.TrailingZeros32(n)]
+func (t *channels) give(at, n uint32) {
+	free := &t.free[bits.TrailingZeros32(n)]
 	*free = append(*free, at)
 }
 
@@ -186,52 +186,77 @@ func (e *tailEnd) beyond(limit uint64, k uint32) bool {
 func (e *tailEnd) has(k uint32) bool { return e.over && int32(k-e.end) >= 0 }
 
 // crowd notes that the source of a channel waits for room.
-func (w *channels) crowd(id uint32) {
-	c := &w.chans[id]
+func (t *channels) crowd(id uint32) {
+	c := &t.chans[id]
 	if c.flags&listed == 0 {
-		w.crowded = append(w.crowded, id)
+		t.crowded = append(t.crowded, id)
 	}
 	c.flags |= sendWaits | listed
 }
 
 // makeRoom lets all senders go further ahead that wait for nothing else; false if there are none.
-func (w *channels) makeRoom() (some bool) {
-	for _, id := range w.crowded {
-		c := &w.chans[id]
+func (t *channels) makeRoom() (some bool) {
+	for _, id := range t.crowded {
+		c := &t.chans[id]
 		if c.flags&sendWaits != 0 && c.sent-c.doneR >= 1<<c.limLog {
 			some = true
 			c.limLog++
-			w.wakeSender(c)
+			t.wakeSender(c)
 		}
 	}
-	for _, id := range w.crowded {
-		w.chans[id].flags &^= listed
+	for _, id := range t.crowded {
+		t.chans[id].flags &^= listed
 	}
-	w.crowded = w.crowded[:0]
+	t.crowded = t.crowded[:0]
 	return some
 }
 
-func (w *channels) wakeSender(c *channel) {
+func (t *channels) wakeSender(c *channel) {
 	if c.flags&sendWaits != 0 {
 		c.flags &^= sendWaits
-		w.book.ready = append(w.book.ready, c.src)
+		t.book.ready = append(t.book.ready, c.src)
 	}
 }
 
-func (w *channels) wakeReceiver(c *channel) {
+func (t *channels) wakeReceiver(c *channel) {
 	if c.flags&recvWaits != 0 {
 		c.flags &^= recvWaits
-		w.book.ready = append(w.book.ready, c.dst)
+		t.book.ready = append(t.book.ready, c.dst)
+	}
+}
+
+// shift makes all stamps later.
+func (t *channels) shift(by int64) {
+	for i := range t.chans {
+		c := &t.chans[i]
+		if c.flags&(alias|null) != 0 {
+			continue
+		}
+		first := c.first()
+		for k := first; k != c.sent; k++ {
+			if c.flags&wide == 0 {
+				*t.narrow(c, k) += by
+				continue
+			}
+			slot := t.wide(c, k)
+			slot[slotArrival] += by
+			slot[slotData] += by
+		}
+		if c.flags&rendezvous != 0 {
+			for k := first; int32(c.posted-k) > 0; k++ {
+				t.wide(c, k)[slotPosted] += by
+			}
+		}
 	}
 }
 
 // put notes a message that was sent.
-func (w *channels) put(c *channel, arrival, data, cost int64) {
-	w.room(c, c.sent)
+func (t *channels) put(c *channel, arrival, data, cost int64) {
+	t.room(c, c.sent)
 	if c.flags&wide == 0 {
-		*w.narrow(c, c.sent) = arrival
+		*t.narrow(c, c.sent) = arrival
 	} else {
-		slot := w.wide(c, c.sent)
+		slot := t.wide(c, c.sent)
 		slot[slotArrival], slot[slotData], slot[slotCost] = arrival, data, cost
 	}
 }
@@ -252,8 +277,8 @@ type openPosts struct {
 }
 
 // done completes operation x of one end of a channel.
-func (w *channels) done(x *item, end chanFlags) {
-	c := &w.chans[x.id]
+func (t *channels) done(x *item, end chanFlags) {
+	c := &t.chans[x.id]
 	oldest := &c.doneS
 	if end == recvHoles {
 		oldest = &c.doneR
@@ -263,13 +288,13 @@ func (w *channels) done(x *item, end chanFlags) {
 		return
 	}
 	key := holeKey{x.id, end}
-	first, closed := closeAt(*oldest, w.holes[key], x.n)
+	first, closed := closeAt(*oldest, t.holes[key], x.n)
 	*oldest = first
 	if closed == nil {
-		delete(w.holes, key)
+		delete(t.holes, key)
 		c.flags &^= end
 	} else {
-		w.holes[key] = closed
+		t.holes[key] = closed
 		c.flags |= end
 	}
 }

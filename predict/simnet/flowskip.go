@@ -450,28 +450,3 @@ func (m *mark) jump(n, iterations uint64, time int64) error {
 	w.shift(shift)
 	return nil
 }
-
-// shift makes all stamps later.
-func (w *channels) shift(by int64) {
-	for i := range w.chans {
-		c := &w.chans[i]
-		if c.flags&(alias|null) != 0 {
-			continue
-		}
-		first := c.first()
-		for k := first; k != c.sent; k++ {
-			if c.flags&wide == 0 {
-				*w.narrow(c, k) += by
-				continue
-			}
-			slot := w.wide(c, k)
-			slot[slotArrival] += by
-			slot[slotData] += by
-		}
-		if c.flags&rendezvous != 0 {
-			for k := first; int32(c.posted-k) > 0; k++ {
-				w.wide(c, k)[slotPosted] += by
-			}
-		}
-	}
-}
