@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -58,18 +57,6 @@ type Class struct {
 type Merge struct {
 	Group uint32
 	cluster.Merge
-}
-
-// heightTicks returns the height of a merge in ticks, rounded down; the largest number where that does not fit.
-func heightTicks(h cluster.Height, fraction uint8) uint64 {
-	if h.Pairs == 0 {
-		return 0
-	}
-	if h.Hi/h.Pairs != 0 {
-		return math.MaxUint64
-	}
-	q, _ := bits.Div64(h.Hi%h.Pairs, h.Lo, h.Pairs)
-	return q >> fraction
 }
 
 // Classify finds the classes. The result is the same for any number of ranks. Collective.
@@ -176,7 +163,7 @@ func (in *Input) classifyGroup(ctx context.Context, c mpi.Comm, k *Classes, g ui
 		return fmt.Errorf("processes that call the same as process %d: %w", group.First, err)
 	}
 	group.Classes, group.Fraction, group.Approximation = uint32(len(res.Classes)), res.Fraction, res.Approximation
-	group.Threshold = heightTicks(res.Threshold, res.Fraction)
+	group.Threshold = res.Threshold.Floor() >> res.Fraction
 	for _, x := range res.Classes {
 		k.Classes = append(k.Classes, Class{Group: g, First: x.First, Representative: x.Representative, Size: x.Size})
 	}
@@ -244,7 +231,7 @@ func (in *Input) shareHeights(c mpi.Comm, k *Classes) error {
 	if c.Rank() == 0 {
 		for _, m := range k.Merges {
 			if x := &k.Classes[k.Of[m.A]]; k.Of[m.A] == k.Of[m.B] {
-				x.Height = max(x.Height, heightTicks(m.Height, k.Groups[m.Group].Fraction))
+				x.Height = max(x.Height, m.Height.Floor()>>k.Groups[m.Group].Fraction)
 			}
 		}
 		for i := range k.Classes {

@@ -84,7 +84,7 @@ func TestPlantedClasses(t *testing.T) {
 			t.Errorf("class %d: %+v", i, c)
 		}
 	}
-	if m := k.Merges; len(m) != n-1-3 || m[0].Height.Lo != 0 || m[len(m)-1].Height.Lo != 20 {
+	if m := k.Merges; len(m) != n-1-3 || m[0].Height.Units != 0 || m[len(m)-1].Height.Units != 20 {
 		t.Errorf("merges %+v", m)
 	}
 	for _, ranks := range []int{2, 3, 8} {

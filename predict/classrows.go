@@ -35,7 +35,7 @@ func (k *Classes) Write(row func(t xtf.TypeID) []byte) {
 		if i == 0 || m.Group != k.Merges[i-1].Group {
 			n = 0
 		}
-		x := xtf.Merge{Key: uint64(m.Group)<<32 | n, First: m.A, Second: m.B, Height: heightTicks(m.Height, k.Groups[m.Group].Fraction)}
+		x := xtf.Merge{Key: uint64(m.Group)<<32 | n, First: m.A, Second: m.B, Height: m.Height.Floor() >> k.Groups[m.Group].Fraction}
 		x.Put(row(xtf.TypeMerge))
 		n++
 	}
@@ -66,7 +66,7 @@ func ReadClasses(f *xtf.File) (*Classes, error) {
 		k.Of = append(k.Of, m.Class)
 	}
 	for _, m := range t.Merges {
-		k.Merges = append(k.Merges, Merge{uint32(m.Key >> 32), cluster.Merge{A: m.First, B: m.Second, Height: cluster.Height{Lo: m.Height, Pairs: 1}}})
+		k.Merges = append(k.Merges, Merge{uint32(m.Key >> 32), cluster.Merge{A: m.First, B: m.Second, Height: cluster.Height{Units: m.Height, Pairs: 1}}})
 	}
 	return k, nil
 }

@@ -6,49 +6,42 @@ import (
 )
 
 // means clusters by the distance of means, on rank 0: such a distance can fall by a merge, so nothing can be done out
-// of order. Each cluster keeps its nearest one among those behind it. Vectors take 24 bytes an entry there.
+// of order. Each cluster keeps its nearest one among those behind it. Vectors take 8 bytes an entry there.
 type means struct {
-	*job
-	base   []int64
-	sums   [][]signed // by cluster and entry, of all members, less the base each
-	weight []uint64
+	*space
+	sums   [][]int64 // by cluster and entry, of all members, modulo 2^64
+	weight []int64
 	near   []int32 // behind a cluster, -1 for none
 	height []Height
 	alive  []int32
 }
 
 // centroid returns all merges, in the order in which they happen, on rank 0. Collective.
-func (j *job) centroid() ([]link, error) {
-	n := uint64(len(j.pts))
-	if n > MaxCentroid || j.dim > uint64(j.o.Memory)/24/n {
-		return nil, fmt.Errorf("%w: centroid linkage of %d vectors of %d entries; it takes at most %d vectors, and %d MiB here",
-			ErrTooMany, n, j.dim, MaxCentroid, j.o.Memory>>20)
+func (s *space) centroid() ([]link, error) {
+	n := uint64(len(s.pts))
+	if n > MaxCentroid || s.dim > uint64(s.o.Memory)/2/8/n {
+		return nil, fmt.Errorf("%w: centroid linkage of %d vectors of %d entries; it takes at most %d vectors, and %d MiB here; "+
+			"choose another linkage, or more memory", ErrTooMany, n, s.dim, MaxCentroid, s.o.Memory>>21)
 	}
-	m := &means{job: j}
-	list := make([]int32, n)
-	for i := range list {
-		list[i] = int32(i)
-		m.sums = append(m.sums, nil)
-		m.weight = append(m.weight, uint64(j.pts[i].weight))
+	m := &means{space: s, sums: make([][]int64, n), near: make([]int32, n), height: make([]Height, n)}
+	for i := range s.pts {
+		m.alive = append(m.alive, int32(i))
+		m.weight = append(m.weight, int64(s.pts[i].weight))
 	}
-	err := j.panels(j.newPlan(list, make([]int32, n)), func(r rows) error {
-		for i := range r.len() {
-			x := r.row(i)
-			if i == 0 {
-				m.base = slices.Clone(x)
-			}
-			for k, v := range x {
-				m.sums[i] = append(m.sums[i], signed{}.addProduct(v-m.base[k], m.weight[i]))
+	want := make([][]int32, s.size)
+	want[0] = m.alive
+	err := s.panels(want, 0, func(r rows, _ uint64) error {
+		for i := range want[s.rank] {
+			for _, v := range r.row(i) {
+				m.sums[i] = append(m.sums[i], v*m.weight[i])
 			}
 		}
 		return nil
 	})
-	if err != nil || j.rank != 0 {
+	if err != nil || s.rank != 0 {
 		return nil, err
 	}
-	m.alive = list
-	m.near, m.height = make([]int32, n), make([]Height, n)
-	parallel(j.o.Workers, len(list), func(_, i int) { m.search(i) })
+	s.parallel(len(m.alive), func(_, i int) { m.search(i) })
 	return m.merge(), nil
 }
 
@@ -63,24 +56,27 @@ func (m *means) search(at int) {
 	}
 }
 
-// between is the distance of the means of two clusters: from Σ|n·s − m·t| over their sums s and t of m and n members.
+// between is the distance of the means of two clusters: from Σ|n·s − m·t| over their sums s and t of m and n members. That is the mean of
+// distances at most, times m·n: below 2^63, see coarsen, in units of 2^-fraction. So differences are right modulo 2^64.
 func (m *means) between(a, b int32) Height {
 	wa, wb := m.weight[a], m.weight[b]
-	var sum wide
+	var hi, lo uint64
 	for i, s := range m.sums[a] {
-		hi, lo := s.times(wb).sub(m.sums[b][i].times(wa)).size()
+		d := apart(s*wb-m.sums[b][i]*wa, 0)
 		if m.o.Metric == L1 {
-			sum = sum.add(wide{lo, hi})
+			lo += d
 		} else {
-			sum = sum.addSquare(hi, lo)
+			hi, lo = plusSquare(hi, lo, d)
 		}
 	}
-	pairs := wa * wb
+	pairs := uint64(wa * wb)
 	if m.o.Metric == L1 {
-		return Height{Hi: sum[1], Lo: sum[0], Pairs: pairs}
+		return Height{Units: lo, Pairs: pairs}
 	}
-	sum = sum.shift(2 * uint(m.fraction)).overUp(pairs).overUp(pairs)
-	return whole(rootUp(sum[1], sum[0]))
+	f := 2 * uint(m.fraction)
+	hi, lo = overUp(hi<<f|lo>>(64-f), lo<<f, pairs)
+	hi, lo = overUp(hi, lo, pairs)
+	return whole(rootUp(hi, lo))
 }
 
 // merge merges the nearest two clusters until one is left.
@@ -96,13 +92,13 @@ func (m *means) merge() []link {
 		b := m.near[a]
 		links = append(links, link{a, b, m.height[a]})
 		for i, s := range m.sums[b] {
-			m.sums[a][i] = m.sums[a][i].add(s)
+			m.sums[a][i] += s
 		}
 		m.weight[a] += m.weight[b]
 		m.sums[b] = nil
 		at, _ := slices.BinarySearch(m.alive, b)
 		m.alive = slices.Delete(m.alive, at, at+1)
-		parallel(m.o.Workers, len(m.alive), func(_, at int) { m.update(at, a, b) })
+		m.parallel(len(m.alive), func(_, at int) { m.update(at, a, b) })
 	}
 	return links
 }

@@ -7,12 +7,12 @@ import (
 )
 
 // linkBytes is a merge in a message: two points and a height.
-const linkBytes = 4 + 4 + 3*8
+const linkBytes = 4 + 4 + 2*8
 
 func putLinks(b []byte, list []link) []byte {
 	for _, l := range list {
 		b = putUint32(b, uint32(l.a), uint32(l.b))
-		b = putUint64(b, l.height.Hi, l.height.Lo, l.height.Pairs)
+		b = putUint64(b, l.height.Units, l.height.Pairs)
 	}
 	return b
 }
@@ -24,7 +24,7 @@ func readLinks(list []link, b []byte, n int) ([]link, error) {
 	}
 	for ; len(b) > 0; b = b[linkBytes:] {
 		a, c := getUint32(b), getUint32(b[4:])
-		h := Height{getUint64(b[8:]), getUint64(b[16:]), getUint64(b[24:])}
+		h := Height{getUint64(b[8:]), getUint64(b[16:])}
 		if a >= c || uint64(c) >= uint64(n) || h.Pairs == 0 {
 			return nil, errMessage("merges")
 		}
@@ -35,62 +35,62 @@ func readLinks(list []link, b []byte, n int) ([]link, error) {
 
 // finish brings all merges to rank 0, puts them in order and cuts. It fills in the merges on rank 0, the threshold,
 // and the classes but for their representatives, and returns the class of each point.
-func (j *job) finish(res *Result, links []link, cut Height) ([]uint32, error) {
-	twins, err := j.twins()
+func (s *space) finish(res *Result, links []link, cut Height) ([]uint32, error) {
+	twins, err := s.twins()
 	if err != nil {
 		return nil, err
 	}
-	got, err := j.c.Gather(putLinks(nil, links), 0)
+	got, err := s.comm.Gather(putLinks(nil, links), 0)
 	if err != nil {
 		return nil, err
 	}
 	links = nil
 	for _, b := range got {
 		if err == nil {
-			links, err = readLinks(links, b, len(j.pts))
+			links, err = readLinks(links, b, len(s.pts))
 		}
 	}
-	if n := len(j.pts) - 1; err == nil && j.rank == 0 && (len(links) > n || j.o.Full && len(links) < n) {
+	if n := len(s.pts) - 1; err == nil && s.rank == 0 && (len(links) > n || s.o.Full && len(links) < n) {
 		err = errMessage("merges")
 	}
 	var b []byte
-	if err == nil && j.rank == 0 {
-		d := dendrogram{pts: j.pts, links: links, twins: twins, centroid: j.o.Linkage == Centroid}
-		cut = d.order(j.o, cut)
-		res.Merges = d.merges(cut, j.o.Full)
-		b = putUint64(nil, cut.Hi, cut.Lo, cut.Pairs)
+	if err == nil && s.rank == 0 {
+		d := dendrogram{pts: s.pts, links: links, twins: twins, centroid: s.o.Linkage == Centroid}
+		cut = d.order(s.o, cut)
+		res.Merges = d.merges(cut, s.o.Full)
+		b = putUint64(nil, cut.Units, cut.Pairs)
 		b = putUint32(b, d.labels(cut)...)
 	}
-	if err = j.agree(err); err != nil {
+	if err = s.agree(err); err != nil {
 		return nil, err
 	}
-	if b, err = j.c.Bcast(b, 0); err != nil {
+	if b, err = s.comm.Bcast(b, 0); err != nil {
 		return nil, err
 	}
-	label, err := j.classes(res, b)
-	return label, j.agree(err)
+	label, err := s.classes(res, b)
+	return label, s.agree(err)
 }
 
 // twin is a member with the vector of a point, other than the point's lowest member.
 type twin struct{ point, id uint32 }
 
 // twins brings the members that are not the lowest of their point to rank 0, ordered by point and id.
-func (j *job) twins() ([]twin, error) {
+func (s *space) twins() ([]twin, error) {
 	var b []byte
-	for i, k := range j.member {
-		if id := j.v.ID(i); id != j.pts[k].id {
+	for i, k := range s.member {
+		if id := s.v.ID(i); id != s.pts[k].id {
 			b = putUint32(b, uint32(k), id)
 		}
 	}
-	got, err := j.c.Gather(b, 0)
+	got, err := s.comm.Gather(b, 0)
 	if err != nil {
 		return nil, err
 	}
-	list, err := readTwins(got, len(j.pts))
-	if err == nil && j.rank == 0 {
-		err = j.checkIDs(list)
+	list, err := readTwins(got, len(s.pts))
+	if err == nil && s.rank == 0 {
+		err = s.checkIDs(list)
 	}
-	return list, j.agree(err)
+	return list, s.agree(err)
 }
 
 // readTwins decodes the members that the ranks sent, and sorts them.
@@ -115,12 +115,12 @@ func readTwins(got [][]byte, points int) ([]twin, error) {
 }
 
 // checkIDs reports an id that two members have.
-func (j *job) checkIDs(list []twin) error {
-	ids := make([]uint32, 0, len(list)+len(j.pts))
+func (s *space) checkIDs(list []twin) error {
+	ids := make([]uint32, 0, len(list)+len(s.pts))
 	for _, t := range list {
 		ids = append(ids, t.id)
 	}
-	for _, p := range j.pts {
+	for _, p := range s.pts {
 		ids = append(ids, p.id)
 	}
 	slices.Sort(ids)
@@ -212,25 +212,25 @@ func (d *dendrogram) labels(cut Height) []uint32 {
 }
 
 // classes decodes the cut and the class of each point, and fills in the classes.
-func (j *job) classes(res *Result, b []byte) ([]uint32, error) {
-	if len(b) != 24+4*len(j.pts) {
+func (s *space) classes(res *Result, b []byte) ([]uint32, error) {
+	if len(b) != 16+4*len(s.pts) {
 		return nil, errMessage("classes")
 	}
-	res.Threshold = Height{getUint64(b), getUint64(b[8:]), getUint64(b[16:])}
-	label := make([]uint32, len(j.pts))
+	res.Threshold = Height{getUint64(b), getUint64(b[8:])}
+	label := make([]uint32, len(s.pts))
 	for i := range label {
-		c := getUint32(b[24+4*i:])
+		c := getUint32(b[16+4*i:])
 		if c > uint32(len(res.Classes)) {
 			return nil, errMessage("classes")
 		}
 		if c == uint32(len(res.Classes)) {
-			res.Classes = append(res.Classes, Class{First: j.pts[i].id})
+			res.Classes = append(res.Classes, Class{First: s.pts[i].id})
 		}
 		label[i] = c
-		res.Classes[c].Size += j.pts[i].weight
+		res.Classes[c].Size += s.pts[i].weight
 	}
-	res.Class = make([]uint32, len(j.member))
-	for i, k := range j.member {
+	res.Class = make([]uint32, len(s.member))
+	for i, k := range s.member {
 		res.Class[i] = label[k]
 	}
 	return label, nil

@@ -146,20 +146,20 @@ func TestGoldenClasses(t *testing.T) {
 	}
 	var heights []uint64
 	for _, m := range must(t, 1, d.vectors, Options{Full: true}).Merges {
-		heights = append(heights, m.Height.Lo)
+		heights = append(heights, m.Height.Units)
 	}
 	if diff := cmp.Diff([]uint64{1, 2, 2, 3, 6, 124, 264}, heights); diff != "" {
 		t.Error(diff)
 	}
-	c := contest{points: []int32{3, 4, 5}, first: 3, size: 3, score: make([]wide, 3)}
-	j := job{o: Options{Workers: 1}, pts: []point{{weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}}}
+	c := contest{points: []int32{3, 4, 5}, first: 3, size: 3, score: make([][2]uint64, 3)}
+	j := space{team: &team{workers: 1}, pts: []point{{weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}}}
 	data := make([]int64, 0, 18)
 	for _, v := range d.vectors[:6] {
 		data = append(data, v...)
 	}
-	j.nearestMean(&c, newRows(data, 6, 3))
+	j.nearestMean(&c, newRows(data, 3))
 	for i, w := range []uint64{14, 26, 44} { // 1.556, 2.889 and 4.889 times 3²
-		if c.score[i] != (wide{w}) {
+		if c.score[i] != [2]uint64{0, w} {
 			t.Errorf("score %d is %v, want %d", i, c.score[i], w)
 		}
 	}

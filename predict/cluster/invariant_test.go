@@ -1,10 +1,13 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"math/big"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -29,7 +32,7 @@ func TestRanks(t *testing.T) {
 				for _, alone := range []int{0, mostAlone} {
 					same(t, fmt.Sprintf("%d ranks, %+v", p, o), want, mustAlone(t, p, data, o, alone))
 				}
-				dealt, err := classify(t, p, numbers(n), data, o, 10, func(i int) int { return i * 7 % p })
+				dealt, err := solve(t, p, numbers(n), data, o, 10, func(i int) int { return i * 7 % p })
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,27 +122,81 @@ func TestBounds(t *testing.T) {
 		}
 		for i, c := range r.Class {
 			rep := data[r.Classes[c].Representative]
-			if d := apart(sum(data[i]), sum(rep)); d > r.Threshold.Lo {
-				t.Errorf("member %d is %d from its representative, the threshold is %d", i, d, r.Threshold.Lo)
+			if d := apart(sum(data[i]), sum(rep)); d > r.Threshold.Units {
+				t.Errorf("member %d is %d from its representative, the threshold is %d", i, d, r.Threshold.Units)
 			}
 		}
 	}
 }
 
-// Entries near 2^62, of which differences, squares and sums need all bits.
+// Entries near 2^62, of which sums and squares need all bits.
 func TestLargeEntries(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	for round := range 20 {
 		data := make([][]int64, 12)
 		for i := range data {
-			data[i] = []int64{1<<62 - rng.Int64N(1<<61), -rng.Int64N(1 << 60), 1<<62 + rng.Int64N(1000), rng.Int64N(1 << 59)}
+			data[i] = []int64{1<<62 - rng.Int64N(1<<55), -1<<62 - rng.Int64N(1<<54), 1<<62 + rng.Int64N(1000), rng.Int64N(1 << 53)}
 		}
 		for _, rep := range []Representative{NearestMean, Medoid} {
 			o := Options{
 				Metric: Metric(round % 2), Linkage: Linkage(round % 4), Representative: rep,
-				Threshold: Threshold{Absolute: 1 << (57 + round%5)}, Full: round%3 == 0,
+				Threshold: Threshold{Absolute: 1 << (52 + round%5)}, Full: round%3 == 0,
 			}
 			compareWith(t, mustAlone(t, 2, data, o, 12*(round%2)), o, data)
 		}
+	}
+}
+
+// Sums up to 63 bits give what the definition has, for all linkages, metrics and representatives. One more is refused before distances are
+// computed, with what is too far and what to do.
+func TestRange(t *testing.T) {
+	for _, linkage := range []Linkage{Complete, Average, Single, Centroid} {
+		for _, metric := range []Metric{L1, L2} {
+			for _, rep := range []Representative{NearestMean, Medoid} {
+				for _, twins := range []int{1, 5} {
+					members := 3 * twins
+					o := Options{Linkage: linkage, Metric: metric, Representative: rep, Full: true}
+					most, spare := int64(math.MaxInt64)/int64(members), int64(0) // of bounds of distances: sums of two
+					if o.mean() {
+						half := int64(members+1) / 2
+						most = int64(math.MaxInt64) / (half * half)
+						spare = int64(metric) // L2 loses binary places, and rounds up
+					}
+					made := func(bound int64) (data [][]int64) {
+						for i := range members {
+							near := bound/2 - 9 // two vectors that add up to the bound
+							data = append(data, []int64{-1<<62 + []int64{0, near, bound - near}[i%3]})
+						}
+						return data
+					}
+					data := made(most - spare)
+					compareWith(t, mustAlone(t, 1+members%2, data, o, members), o, data)
+					_, err := solve(t, 2, numbers(members), made(most+1), o, 9, func(i int) int { return i % 2 })
+					advice := "choose a threshold and no dendrogram"
+					if o.mean() {
+						advice = "choose complete or single linkage, or a threshold and no dendrogram"
+					}
+					if !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), fmt.Sprint(most+1)) || !strings.HasSuffix(err.Error(), advice) {
+						t.Errorf("%+v, %d members: %v", o, members, err)
+					}
+				}
+			}
+		}
+	}
+}
+
+// Heights of means in L2 have as many binary places as fit: fewer for more members that are further apart, and others as many as ever.
+func TestPlaces(t *testing.T) {
+	data := make([][]int64, 40)
+	for i := range data {
+		data[i] = []int64{int64(i) * 1e10, int64(i*i) * 1e7}
+	}
+	for l, want := range []uint8{20, 14, 20, 14} {
+		o := Options{Metric: L2, Linkage: Linkage(l), Full: true}
+		r := must(t, 3, data, o)
+		if r.Fraction != want {
+			t.Errorf("linkage %d: %d places, want %d", l, r.Fraction, want)
+		}
+		compareWith(t, r, o, data)
 	}
 }

@@ -10,26 +10,31 @@ const (
 )
 
 // rows are vectors of one panel, one after the other, width entries each. sum is what the entries of a row sum up to,
-// modulo 2^64.
+// modulo 2^64. A view has the rows first, first+step and so on.
 type rows struct {
-	data  []int64
-	width int
-	sum   []uint64
+	data        []int64
+	width       int
+	sum         []uint64
+	first, step int
 }
 
-func (r rows) len() int          { return len(r.sum) }
-func (r rows) row(i int) []int64 { return r.data[i*r.width : (i+1)*r.width] }
+func (r rows) at(i int) int      { return r.first + i*r.step }
+func (r rows) row(i int) []int64 { i = r.at(i); return r.data[i*r.width : (i+1)*r.width] }
 
-// newRows takes the rows in data, whose number is n.
-func newRows(data []int64, n, width int) rows {
-	r := rows{data: data, width: width, sum: make([]uint64, n)}
+// newRows takes the rows in data.
+func newRows(data []int64, width int) rows {
+	r := rows{data: data, width: width, step: 1, sum: make([]uint64, len(data)/width)}
 	for i := range r.sum {
-		var s uint64
 		for _, x := range r.row(i) {
-			s += uint64(x)
+			r.sum[i] += uint64(x)
 		}
-		r.sum[i] = s
 	}
+	return r
+}
+
+// view returns every step-th row, from first on.
+func (r rows) view(first, step int) rows {
+	r.first, r.step = first, step
 	return r
 }
 
@@ -60,9 +65,10 @@ func (t *tile) fill(m measure, a rows, a0, a1 int, b rows, b0, b1 int) {
 		return
 	}
 	for i := a0; i < a1; i++ { // Σ|x−y| = 2·Σmax(x,y) − Σx − Σy, which holds modulo 2^64 too
-		lo := t.lo[(i-a0)*edge:][:b1-b0]
+		lo, mine, at := t.lo[(i-a0)*edge:][:b1-b0], a.sum[a.at(i)], b.at(b0)
 		for j := range lo {
-			lo[j] = 2*lo[j] - a.sum[i] - b.sum[b0+j]
+			lo[j] = 2*lo[j] - mine - b.sum[at]
+			at += b.step
 		}
 	}
 }
@@ -169,19 +175,7 @@ func squares4(x [][4]int64, y []int64) (s0, s1, s2, s3 uint64) {
 func squareWide(x, y []int64) (hi, lo uint64) {
 	y = y[:len(x)]
 	for i, a := range x {
-		d := apart(a, y[i])
-		h, l := bits.Mul64(d, d)
-		var c uint64
-		lo, c = bits.Add64(lo, l, 0)
-		hi += h + c
+		hi, lo = plusSquare(hi, lo, apart(a, y[i]))
 	}
 	return hi, lo
-}
-
-// apart is |x−y|.
-func apart(x, y int64) uint64 {
-	if x < y {
-		return uint64(y) - uint64(x)
-	}
-	return uint64(x) - uint64(y)
 }

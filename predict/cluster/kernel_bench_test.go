@@ -8,7 +8,7 @@ func BenchmarkTile(b *testing.B) {
 		for i := range data {
 			data[i] = int64(uint64(i) * 0x9E3779B97F4A7C15 >> 40)
 		}
-		r := newRows(data, 64, 32)
+		r := newRows(data, 32)
 		b.Run([]string{"absolutes", "squares", "squaresWide"}[m], func(b *testing.B) {
 			var t tile
 			for range b.N {

@@ -13,33 +13,9 @@ import (
 // the radius of a leader follows the lowest such leader, and else becomes one (Hartigan, Clustering Algorithms, 1975,
 // chapter 3). Leaders are more than the radius apart from each other. They stand for all members that follow them.
 
-// thin returns the leaders of points, and the links of followers that this rank found. A leader has the mass of its followers. Collective.
-func (j *job) thin(points []int32, radius, window uint64) ([]int32, []link, error) {
-	s, _ := j.spec(points)
-	t := &thinning{job: j, measure: s.measure, radius: radius, window: window}
-	j.approximation.Radius = radius
-	for from := 0; from < len(points); {
-		n, err := t.blockSize(len(points) - from)
-		if err != nil {
-			return nil, nil, err
-		}
-		if err := t.block(points[from : from+n]); err != nil {
-			return nil, nil, err
-		}
-		from += n
-		if len(t.all) > int(j.o.ExactMax) {
-			return nil, nil, fmt.Errorf("%w: a part of %d has more than %d leaders within a quarter of the threshold; "+
-				"raise the threshold, or round the entries", ErrTooMany, len(points), j.o.ExactMax)
-		}
-	}
-	j.approximation.Leaders += uint32(len(t.all))
-	j.approximation.Led += uint32(len(points) - len(t.all))
-	return t.all, t.links, nil
-}
-
-// thinning is the state of thin.
+// thinning is what a rank knows of leaders.
 type thinning struct {
-	*job
+	*space
 	measure        measure
 	radius, window uint64
 	all            []int32 // leaders of all ranks, ascending
@@ -47,216 +23,132 @@ type thinning struct {
 	links          []link
 }
 
-const mostBlock = 1024
-
-// blockSize is the number of points that are compared with all leaders at once. It decides nothing but memory.
-func (t *thinning) blockSize(left int) (int, error) {
-	most := []int64{int64(len(t.own))}
-	if err := t.c.AllreduceInt64(most, mpi.Max); err != nil {
-		return 0, err
+// thin returns the leaders of points, and the links of followers to leaders of this rank. A leader has the mass of its followers. Collective.
+func (s *space) thin(points []int32, radius, window uint64) ([]int32, []link, error) {
+	t := &thinning{space: s, measure: s.form(points).measure, radius: radius, window: window}
+	for from := 0; from < len(points); {
+		most := []int64{int64(len(t.own))}
+		if err := s.comm.AllreduceInt64(most, mpi.Max); err != nil {
+			return nil, nil, err
+		}
+		n := int(max(1, min(mostBlock, s.o.Memory/8/16/(most[0]+mostBlock), int64(len(points)-from)))) // it decides nothing but memory
+		if err := t.block(points[from:from+n], int(most[0])+n); err != nil {
+			return nil, nil, err
+		}
+		if from += n; len(t.all) > int(s.o.ExactMax) {
+			return nil, nil, fmt.Errorf("%w: a part of %d has more than %d leaders within a quarter of the threshold; "+
+				"raise the threshold, or round the entries", ErrTooMany, len(points), s.o.ExactMax)
+		}
 	}
-	n := t.o.Memory / 8 / 16 / (most[0] + mostBlock)
-	return int(max(1, min(mostBlock, n, int64(left)))), nil
+	return t.all, t.links, nil
 }
 
-// block gives each of the points a leader, or makes it one.
-func (t *thinning) block(points []int32) error {
-	columns := slices.Clone(points)
-	bySum := func(a, b int32) int {
-		return cmp.Or(cmp.Compare(t.pts[a].sum, t.pts[b].sum), cmp.Compare(a, b))
-	}
-	slices.SortFunc(columns, bySum)
-	first := len(t.own)
-	lines := slices.Clone(t.own) // points whose distances to the columns are computed here
-	for i, k := range columns {
-		if i%t.size == t.rank {
-			lines = append(lines, k)
-		}
-	}
-	sums, err := t.compare(lines, first, columns)
-	if err != nil {
-		return err
-	}
-	leader, pairs := t.within(lines, first, columns, sums)
-	if err := t.c.AllreduceInt64(leader, mpi.Min); err != nil {
-		return err
-	}
-	all, err := t.c.Allgather(pairs)
-	if err != nil {
-		return err
-	}
-	if err = t.agree(t.choose(points, columns, leader, all)); err != nil {
-		return err
-	}
-	for i, line := range lines {
-		for k, c := range columns {
-			if leader[k] == int64(line) && line < c {
-				t.links = append(t.links, link{line, c, whole(sums.at(t.job, t.measure, i*len(columns)+k))})
-			}
-		}
-	}
-	for k, c := range columns {
-		switch to := leader[k]; {
-		case to != int64(c):
-			t.pts[to].mass += t.pts[c].mass
-		case t.pts[c].local >= 0:
-			at, _ := slices.BinarySearchFunc(t.own, c, bySum)
-			t.own = slices.Insert(t.own, at, c)
-		}
-	}
-	return nil
-}
-
-// sumTable holds the sums over all entries for lines and columns.
-type sumTable struct{ lo, hi []uint64 }
-
-// at is the distance at a place.
-func (s sumTable) at(j *job, m measure, place int) uint64 {
-	switch m {
-	case absolutes:
-		return s.lo[place]
-	case squares:
-		return j.distance(0, s.lo[place])
-	}
-	return j.distance(s.hi[place], s.lo[place])
-}
-
-// compare computes the distances of lines, the first of which are points of this rank, to columns. Collective.
-func (t *thinning) compare(lines []int32, first int, columns []int32) (sumTable, error) {
-	n := len(columns)
-	s := sumTable{lo: make([]uint64, len(lines)*n)}
-	if t.measure == squaresWide {
-		s.hi = make([]uint64, len(s.lo))
-	}
-	list := make([]int32, 0, n*t.size)
-	dest := make([]int32, 0, n*t.size)
-	for r := range t.size {
-		for _, c := range columns {
-			list, dest = append(list, c), append(dest, int32(r))
-		}
-	}
-	p := t.newPlan(list, dest)
-	p.width = int(max(1, min(uint64(p.width), uint64(t.o.Memory)/8/8/uint64(len(t.pts)/t.size+mostBlock))))
-	width := []int64{int64(p.width)}
-	if err := t.c.AllreduceInt64(width, mpi.Min); err != nil {
-		return s, err
-	}
-	p.width = int(width[0])
-	tiles := make([]tile, t.o.Workers)
-	from := uint64(0)
-	err := t.panels(p, func(r rows) error {
-		data := make([]int64, len(lines)*r.width)
-		for i, k := range lines[:first] {
-			if err := t.entries(t.pts[k].local, from, data[i*r.width:(i+1)*r.width]); err != nil {
-				return t.agree(err)
-			}
-		}
-		at := 0
-		for k := range columns {
-			if k%t.size == t.rank {
-				copy(data[(first+at)*r.width:], r.row(k))
-				at++
-			}
-		}
-		if err := t.agree(nil); err != nil {
-			return err
-		}
-		own := newRows(data, len(lines), r.width)
-		parallel(len(tiles), (len(lines)+edge-1)/edge, func(worker, i int) {
-			t.strip(&tiles[worker], s, own, i*edge, lines, r, columns)
-		})
-		from += uint64(r.width)
-		return nil
-	})
-	return s, err
-}
-
-// strip adds the sums over a panel for edge lines from on, but for tiles in which all sums of entries are further
-// apart than the window.
-func (t *thinning) strip(tl *tile, s sumTable, own rows, from int, lines []int32, r rows, columns []int32) {
-	to := min(from+edge, len(lines))
-	low, high := int64(math.MaxInt64), int64(math.MinInt64)
-	for _, k := range lines[from:to] {
-		low, high = min(low, t.pts[k].sum), max(high, t.pts[k].sum)
-	}
-	for b := 0; b < len(columns); b += edge {
-		e := min(b+edge, len(columns))
-		if x := t.pts[columns[b]].sum; x > high && apart(x, high) > t.window {
-			return
-		}
-		if x := t.pts[columns[e-1]].sum; x < low && apart(x, low) > t.window {
-			continue
-		}
-		tl.fill(t.measure, own, from, to, r, b, e)
-		for i := from; i < to; i++ {
-			at := (i - from) * edge
-			place := i*len(columns) + b
-			addSums(s.lo[place:place+e-b], s.hi, place, tl.lo[at:at+e-b], tl.hi[at:at+e-b], t.measure == squaresWide)
-		}
-	}
-}
+// mostBlock is the largest number of points that are compared with all leaders, and with each other on each rank, at once.
+const mostBlock = 256
 
 // noLeader is what stands for no leader in a minimum.
 const noLeader = math.MaxInt64
 
-// within returns for each column the lowest leader of this rank within the radius, and the encoded pairs of columns
-// within it.
-func (t *thinning) within(lines []int32, first int, columns []int32, s sumTable) (leader []int64, pairs []byte) {
-	leader = make([]int64, len(columns))
-	for k := range leader {
-		leader[k] = noLeader
+// block gives each of the points a leader, or makes it one. Lines of others are held.
+func (t *thinning) block(points []int32, others int) error {
+	bySum := func(a, b int32) int { return cmp.Or(cmp.Compare(t.pts[a].sum, t.pts[b].sum), cmp.Compare(a, b)) }
+	columns := slices.SortedFunc(slices.Values(points), bySum)
+	lines := slices.Concat(t.own, columns)
+	distance, err := t.compare(lines, columns, others)
+	if err != nil {
+		return err
 	}
-	for i, line := range lines {
-		for k, c := range columns {
-			if line == c || apart(t.pts[line].sum, t.pts[c].sum) > t.window ||
-				s.at(t.job, t.measure, i*len(columns)+k) > t.radius {
+	leader := make([]int64, len(columns)) // lowest one before the block
+	for k := range columns {
+		leader[k] = noLeader
+		for i, l := range t.own {
+			if int64(l) < leader[k] && distance(i, k) <= t.radius {
+				leader[k] = int64(l)
+			}
+		}
+	}
+	if err := t.comm.AllreduceInt64(leader, mpi.Min); err != nil {
+		return err
+	}
+	before := len(t.own)
+	var fresh []int // columns that lead
+	for _, p := range points {
+		k := slices.Index(columns, p)
+		to, line := int32(leader[k]), slices.Index(lines[:before], int32(leader[k]))
+		if leader[k] == noLeader {
+			i := slices.IndexFunc(fresh, func(f int) bool { return distance(before+f, k) <= t.radius })
+			if i < 0 {
+				fresh, t.all = append(fresh, k), append(t.all, p)
 				continue
 			}
-			if i < first {
-				leader[k] = min(leader[k], int64(line))
-			} else if line < c {
-				pairs = putUint32(pairs, uint32(line), uint32(k))
-			}
+			to, line = columns[fresh[i]], before+fresh[i]
+		}
+		t.pts[to].mass += t.pts[p].mass
+		if t.pts[to].local >= 0 {
+			t.links = append(t.links, link{to, p, whole(distance(line, k))})
 		}
 	}
-	return leader, pairs
-}
-
-// choose goes through the points in order and fills in their leaders; a leader is its own.
-func (t *thinning) choose(points, columns []int32, leader []int64, all [][]byte) error {
-	near := make([][]int32, len(columns)) // lower points of the block within the radius
-	for _, b := range all {
-		if len(b)%8 != 0 {
-			return errMessage("pairs")
-		}
-		for ; len(b) > 0; b = b[8:] {
-			line, k := getUint32(b), getUint32(b[4:])
-			if uint64(k) >= uint64(len(columns)) || uint64(line) >= uint64(len(t.pts)) {
-				return errMessage("pairs")
-			}
-			near[k] = append(near[k], int32(line))
-		}
-	}
-	column := make(map[int32]int, len(columns))
-	for k, c := range columns {
-		column[c] = k
-	}
-	for _, c := range points {
-		k := column[c]
-		if leader[k] != noLeader {
-			continue
-		}
-		slices.Sort(near[k])
-		leader[k] = int64(c)
-		for _, line := range near[k] {
-			if i, ok := column[line]; ok && leader[i] == int64(line) {
-				leader[k] = int64(line)
-				break
-			}
-		}
-		if leader[k] == int64(c) {
-			t.all = append(t.all, c)
+	for _, k := range fresh {
+		if t.pts[columns[k]].local >= 0 {
+			at, _ := slices.BinarySearchFunc(t.own, columns[k], bySum)
+			t.own = slices.Insert(t.own, at, columns[k])
 		}
 	}
 	return nil
 }
+
+// compare computes the distances of lines, points of this rank and then the columns, to columns; both are ordered by sum. Sums of entries
+// that are further apart than the window have the largest distance. Collective.
+func (t *thinning) compare(lines, columns []int32, others int) (func(line, column int) uint64, error) {
+	n := len(columns)
+	lo, hi := make([]uint64, len(lines)*n), []uint64(nil)
+	if t.measure == squaresWide {
+		hi = make([]uint64, len(lo))
+	}
+	tiles := make([]tile, t.workers)
+	own := len(lines) - n
+	err := t.panels(slices.Repeat([][]int32{columns}, t.size), others, func(r rows, from uint64) error {
+		data := make([]int64, len(lines)*r.width)
+		for i, k := range lines[:own] {
+			if err := t.entries(t.pts[k].local, from, data[i*r.width:(i+1)*r.width]); err != nil {
+				return err
+			}
+		}
+		copy(data[own*r.width:], r.data)
+		all := newRows(data, r.width)
+		t.parallel((len(lines)+edge-1)/edge, func(worker, i int) {
+			a, b := i*edge, min(i*edge+edge, len(lines))
+			for c := 0; c < n; c += edge {
+				e := min(c+edge, n)
+				if b <= own && (t.beyond(lines[b-1], columns[c]) || t.beyond(columns[e-1], lines[a])) {
+					continue
+				}
+				x := &tiles[worker]
+				x.fill(t.measure, all, a, b, r, c, e)
+				for k := a; k < b; k++ {
+					addSums(lo[k*n+c:k*n+e], hi, k*n+c, x.lo[(k-a)*edge:], x.hi[(k-a)*edge:])
+				}
+			}
+		})
+		return nil
+	})
+	return func(line, column int) uint64 {
+		at := line*n + column
+		switch {
+		case t.apartSums(lines[line], columns[column]) > t.window:
+			return math.MaxUint64
+		case t.measure == absolutes:
+			return lo[at]
+		case hi == nil:
+			return distanceOf(0, lo[at], t.fraction)
+		}
+		return distanceOf(hi[at], lo[at], t.fraction)
+	}, err
+}
+
+// beyond tells whether the sum of b is more than the window above that of a.
+func (t *thinning) beyond(a, b int32) bool {
+	return t.pts[b].sum > t.pts[a].sum && t.apartSums(a, b) > t.window
+}
+
+func (t *thinning) apartSums(a, b int32) uint64 { return apart(t.pts[a].sum, t.pts[b].sum) }

@@ -59,7 +59,7 @@ func TestLeaders(t *testing.T) {
 			t.Fatal(d)
 		}
 		for _, m := range want.Merges[:60-len(ids)] {
-			if leader[m.B] != int(m.A) || m.Height.Lo != refDistance(o.Metric, fraction, data[m.A], data[m.B]).Uint64() {
+			if leader[m.B] != int(m.A) || m.Height.Units != refDistance(o.Metric, fraction, data[m.A], data[m.B]).Uint64() {
 				t.Errorf("%+v, but the leader is %d", m, leader[m.B])
 			}
 		}
@@ -68,7 +68,7 @@ func TestLeaders(t *testing.T) {
 			same(t, "ranks", want, mustAlone(t, p, data, o, 5*(round%2)))
 		}
 		o.ExactMax--
-		if _, err := classify(t, 2, numbers(60), data, o, 9, func(i int) int { return i % 2 }); err == nil {
+		if _, err := solve(t, 2, numbers(60), data, o, 9, func(i int) int { return i % 2 }); err == nil {
 			t.Error("too many leaders are no error")
 		}
 	}

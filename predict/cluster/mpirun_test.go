@@ -53,9 +53,7 @@ func digests(c mpi.Comm) (string, error) {
 		{MaxClasses: 7, Representative: Medoid, Quantum: 10000},
 		{Linkage: Centroid},
 	} {
-		j := newJob(context.Background(), c, v, o)
-		j.alone, j.dense = 20, 10
-		r, err := j.run()
+		r, err := classify(context.Background(), c, v, o, 20, 10)
 		if err != nil {
 			return "", err
 		}

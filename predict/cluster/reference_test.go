@@ -185,9 +185,7 @@ func refRepresentative(r Representative, class []int, data [][]int64) int {
 }
 
 func (h Height) rat() *big.Rat {
-	n := new(big.Int).Lsh(new(big.Int).SetUint64(h.Hi), 64)
-	n.Add(n, new(big.Int).SetUint64(h.Lo))
-	return new(big.Rat).SetFrac(n, new(big.Int).SetUint64(h.Pairs))
+	return new(big.Rat).SetFrac(new(big.Int).SetUint64(h.Units), new(big.Int).SetUint64(h.Pairs))
 }
 
 // sortRefs orders merges as a result has them.

@@ -36,9 +36,10 @@ type Merge struct {
 	Height Height
 }
 
-// Height is an exact fraction: (Hi·2^64 + Lo) / Pairs units of 2^-Fraction. Pairs is 1 unless the linkage is a mean.
+// Height is an exact fraction: Units / Pairs, in units of 2^-Fraction. Pairs is 1 unless the linkage is a mean; Units is then
+// below 2^63.
 type Height struct {
-	Hi, Lo, Pairs uint64
+	Units, Pairs uint64
 }
 
 // Approximation tells what a result owes to rounding.

@@ -1,7 +1,9 @@
 package cluster
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"hash"
 	"math"
@@ -11,28 +13,80 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// point is a distinct vector: the members that have it, under the lowest of their ids. All ranks hold all points.
-type point struct {
-	id     uint32
-	weight uint32 // members
-	mass   uint32 // members, and those of points that follow this one
-	rank   int32  // that has the lowest member
-	local  int32  // index in job.own, -1 on other ranks
-	sum    int64  // of the entries, less the sum of the origin's
-	far    uint64 // distance to the origin, in units of 2^-Fraction
-}
-
-// The survey is the first pass over the vectors. All is measured from the origin, the vector of the lowest id: where
+// survey is the first pass over the vectors. All is measured from the origin, the vector of the lowest id: where
 // every distance to it is below 2^62, every distance of two vectors is below 2^63, and so is every sum less the
 // origin's.
+type survey struct {
+	*team
+	v       Vectors
+	o       Options
+	origin  int // rank that has it
+	dim     uint64
+	members uint32 // of all ranks
+
+	list      []reading // by member of this rank
+	rounded   uint64    // largest L1 distance between a vector and its rounded one
+	threshold uint64    // height of the cut in units of the vectors
+}
 
 // reading is what the survey finds out about one member.
 type reading struct {
 	digest hash.Hash
-	sum    uint64 // modulo 2^64
+	sum    uint64 // of the entries, less the sum of the origin's
 	hi, lo uint64 // L1 distance to the origin, or the square of the L2 distance
 	l1     uint64
 	moved  uint64 // L1 distance to the vector before rounding
+}
+
+// Limits that keep products of counts in 64 bits and indexes in 32.
+const (
+	mostMembers = 1<<31 - 1
+	mostEntries = 1 << 31
+)
+
+// introduce compares the ranks' options and dimensions, counts the members, and finds the rank of the lowest id.
+func (t *team) introduce(v Vectors, o Options) (*survey, error) {
+	s := &survey{team: t, v: v, o: o}
+	n := v.Len()
+	if n > 0 {
+		s.dim = v.Dim()
+	}
+	b, err := t.comm.Bcast(o.decisive(), 0)
+	if err != nil {
+		return nil, err
+	}
+	if !bytes.Equal(b, o.decisive()) {
+		err = fmt.Errorf("%w: they differ from those of rank 0", ErrOptions)
+	}
+	for i := 1; i < n && err == nil; i++ {
+		if v.ID(i-1) >= v.ID(i) {
+			err = fmt.Errorf("%w: id %d comes after id %d", ErrVectors, v.ID(i), v.ID(i-1))
+		}
+	}
+	if s.dim > mostEntries || n > mostMembers {
+		err = fmt.Errorf("%w: %d vectors of %d entries", ErrTooMany, n, s.dim)
+	}
+	if err = t.agree(err); err != nil {
+		return nil, err
+	}
+	count, least := []int64{int64(n)}, []int64{math.MaxInt64, math.MaxInt64, 0}
+	if n > 0 {
+		least = []int64{int64(v.ID(0))<<31 | int64(t.rank), int64(s.dim), -int64(s.dim)}
+	}
+	if err := t.comm.AllreduceInt64(count, mpi.Sum); err != nil {
+		return nil, err
+	}
+	if err := t.comm.AllreduceInt64(least, mpi.Min); err != nil {
+		return nil, err
+	}
+	if count[0] > 0 && least[1] != -least[2] {
+		return nil, fmt.Errorf("%w: of %d to %d entries", ErrVectors, least[1], -least[2])
+	}
+	if count[0] > mostMembers {
+		return nil, fmt.Errorf("%w: %d members, at most %d are possible", ErrTooMany, count[0], mostMembers)
+	}
+	s.members, s.dim, s.origin = uint32(count[0]), uint64(-least[2]), int(least[0]&(1<<31-1))
+	return s, nil
 }
 
 // surveyPiece is the number of entries that are read at once: 512 KiB for each of three buffers.
@@ -40,53 +94,60 @@ const surveyPiece = 1 << 16
 
 const farthest = 1 << 62
 
-// survey reads all vectors once, and agrees on errors.
-func (j *job) survey(origin int) ([]reading, signed, error) {
-	list := make([]reading, j.v.Len())
-	for i := range list {
-		list[i].digest = sha256.New()
+// survey reads all vectors once.
+func (s *survey) survey() error {
+	s.list = make([]reading, s.v.Len())
+	for i := range s.list {
+		s.list[i].digest = sha256.New()
 	}
-	width := int(min(j.dim, surveyPiece))
-	buf, bytes := make([]int64, width), make([]byte, 8*width)
-	base := make([]int64, width)
+	width := int(min(s.dim, surveyPiece))
+	buf, base, text := make([]int64, width), make([]int64, width), make([]byte, 0, 8*width)
 	high, low := int64(0), int64(0) // of the sum of the origin's entries: multiples of 2^32, and the rest
-	for from := uint64(0); from < j.dim; from += uint64(width) {
-		n := int(min(uint64(width), j.dim-from))
-		if err := j.originPiece(origin, from, base[:n]); err != nil {
-			return nil, signed{}, err
+	for from := uint64(0); from < s.dim; from += uint64(width) {
+		n := int(min(uint64(width), s.dim-from))
+		if err := s.originPiece(from, base[:n]); err != nil {
+			return err
 		}
 		for _, x := range base[:n] {
 			high += x >> 32
 			low += x & math.MaxUint32
 		}
-		err := j.ctx.Err()
-		for i := 0; i < len(list) && err == nil; i++ {
+		err := s.ctx.Err()
+		for i := 0; i < len(s.list) && err == nil; i++ {
 			moved := uint64(0)
-			if moved, err = j.read(i, from, buf[:n]); err == nil {
-				err = list[i].take(j, i, moved, buf[:n], base[:n], bytes[:8*n])
+			if moved, err = read(s.v, s.o.Quantum, i, from, buf[:n]); err == nil {
+				err = s.take(i, moved, buf[:n], base[:n], text)
 			}
 		}
-		if err = j.agree(err); err != nil {
-			return nil, signed{}, err
+		if err = s.agree(err); err != nil {
+			return err
 		}
 	}
-	total, err := j.total(list, high, low)
-	return list, total, err
+	most := []int64{0}
+	for i := range s.list {
+		most[0] = max(most[0], int64(s.list[i].moved))
+	}
+	err := s.comm.AllreduceInt64(most, mpi.Max)
+	s.rounded, s.threshold = uint64(most[0]), min(s.o.Threshold.Absolute, farthest)
+	if err == nil && s.o.Threshold.PPM > 0 {
+		return s.relative(high+low>>32, low&math.MaxUint32)
+	}
+	return err
 }
 
 // originPiece makes the origin's entries known to all ranks. The origin is member 0 of its rank.
-func (j *job) originPiece(origin int, from uint64, dst []int64) error {
+func (s *survey) originPiece(from uint64, dst []int64) error {
 	var b []byte
 	var err error
-	if j.rank == origin {
-		if _, err = j.read(0, from, dst); err == nil {
+	if s.rank == s.origin {
+		if _, err = read(s.v, s.o.Quantum, 0, from, dst); err == nil {
 			b = putEntries(make([]byte, 0, 8*len(dst)), dst)
 		}
 	}
-	if err = j.agree(err); err != nil {
+	if err = s.agree(err); err != nil {
 		return err
 	}
-	b, err = j.c.Bcast(b, origin)
+	b, err = s.comm.Bcast(b, s.origin)
 	if err == nil {
 		err = readEntries(b, dst)
 	}
@@ -94,54 +155,70 @@ func (j *job) originPiece(origin int, from uint64, dst []int64) error {
 }
 
 // take adds a piece of the vector of member i.
-func (r *reading) take(j *job, i int, moved uint64, x, base []int64, bytes []byte) error {
+func (s *survey) take(i int, moved uint64, x, base []int64, text []byte) error {
+	r := &s.list[i]
 	if r.moved += moved; r.moved >= farthest {
-		return fmt.Errorf("%w: rounding moves member %d by 2^62 or more", ErrRange, j.v.ID(i))
+		return fmt.Errorf("%w: rounding moves member %d by 2^62 or more; choose a lower quantum", ErrRange, s.v.ID(i))
 	}
 	for k, v := range x {
 		d := apart(v, base[k])
 		r.sum += uint64(v) - uint64(base[k])
 		if r.l1 += d; d >= farthest || r.l1 >= farthest {
-			return fmt.Errorf("%w: member %d is 2^62 or more away from another one", ErrRange, j.v.ID(i))
+			return fmt.Errorf("%w: member %d is 2^62 or more away from another one, in an entry or in all; cluster it apart, "+
+				"or count in longer units", ErrRange, s.v.ID(i))
 		}
-		if j.o.Metric == L2 {
-			h, l := bits.Mul64(d, d)
-			var c uint64
-			r.lo, c = bits.Add64(r.lo, l, 0)
-			r.hi += h + c
+		if s.o.Metric == L2 {
+			r.hi, r.lo = plusSquare(r.hi, r.lo, d)
 		}
 	}
-	if j.o.Metric == L1 {
+	if s.o.Metric == L1 {
 		r.lo = r.l1
 	}
-	_, err := r.digest.Write(putEntries(bytes[:0], x))
+	_, err := r.digest.Write(putEntries(text, x))
 	return err
 }
 
-// total returns the sum of all entries of all members of all ranks.
-func (j *job) total(list []reading, high, low int64) (signed, error) {
-	v := []int64{0, 0}
-	for i := range list {
-		v[0] += int64(list[i].sum) >> 32
-		v[1] += int64(list[i].sum) & math.MaxUint32
+// relative sets the threshold to so many millionths of the mean sum of a vector's entries, given the sum of the origin's, high·2^32 + low.
+func (s *survey) relative(high, low int64) error {
+	if high < -1<<30 || high >= 1<<30 {
+		return fmt.Errorf("%w: the entries of a member add up to 2^62 or more; choose an absolute threshold", ErrRange)
 	}
-	if err := j.c.AllreduceInt64(v, mpi.Sum); err != nil {
-		return signed{}, err
+	total := []int64{0, 0} // multiples of 2^32, and the rest
+	for i := range s.list {
+		sum := high<<32 + low + int64(s.list[i].sum)
+		total[0] += sum >> 32
+		total[1] += sum & math.MaxUint32
 	}
-	join := func(high, low int64) signed { return signed{}.addProduct(high, 1<<32).addProduct(low, 1) }
-	return join(v[0], v[1]).add(join(high, low).times(uint64(j.members))), nil
+	if err := s.comm.AllreduceInt64(total, mpi.Sum); err != nil {
+		return err
+	}
+	if total[0] += total[1] >> 32; total[0] < 0 {
+		s.threshold = 0
+		return nil
+	}
+	hi, lo := uint64(total[0])>>32, uint64(total[0])<<32|uint64(total[1]&math.MaxUint32)
+	hi, lo, _ = times(hi, lo, uint64(s.o.Threshold.PPM)) // below 2^31 members · 2^63 · 2^32
+	s.threshold = farthest
+	if n := uint64(s.members) * ppm; hi < n {
+		q, _ := bits.Div64(hi, lo, n)
+		s.threshold = min(q, farthest)
+	}
+	return nil
 }
 
-// read reads entries of member i, rounds them, and returns by how much in all.
-func (j *job) read(i int, from uint64, dst []int64) (moved uint64, err error) {
-	if err := j.v.Read(i, from, dst); err != nil {
-		return 0, fmt.Errorf("cluster: vector of member %d: %w", j.v.ID(i), err)
+// ppm is the unit of shares.
+const ppm = 1_000_000
+
+// read reads entries of member i, rounds them to the quantum, and returns by how much in all.
+func read(v Vectors, quantum uint32, i int, from uint64, dst []int64) (moved uint64, err error) {
+	if err := v.Read(i, from, dst); err != nil {
+		return 0, fmt.Errorf("cluster: vector of member %d: %w", v.ID(i), err)
 	}
-	if j.o.Quantum == 0 {
+	if quantum == 0 {
 		return 0, nil
 	}
 	for k, x := range dst {
-		dst[k] = rounded(x, j.o.Quantum)
+		dst[k] = rounded(x, quantum)
 		if moved += apart(x, dst[k]); moved >= farthest {
 			return moved, nil // too far in all, which take refuses
 		}
@@ -150,14 +227,14 @@ func (j *job) read(i int, from uint64, dst []int64) (moved uint64, err error) {
 }
 
 // rounded returns x on a logarithmic grid: between two powers of two it has even steps, the largest power of two that
-// is at most ppm millionths of the lower one.
-func rounded(x int64, ppm uint32) int64 {
+// is at most share millionths of the lower one.
+func rounded(x int64, share uint32) int64 {
 	a := apart(x, 0)
 	if a == 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(1<<(bits.Len64(a)-1), uint64(ppm))
-	q, _ := bits.Div64(hi, lo, 1_000_000)
+	hi, lo := bits.Mul64(1<<(bits.Len64(a)-1), uint64(share))
+	q, _ := bits.Div64(hi, lo, ppm)
 	if q == 0 {
 		return x
 	}
@@ -172,121 +249,59 @@ func rounded(x int64, ppm uint32) int64 {
 	return int64(r)
 }
 
-// threshold returns the height of the cut in units of the vectors.
-func (j *job) threshold(total signed) uint64 {
-	t := j.o.Threshold
-	if t.PPM == 0 {
-		return min(t.Absolute, farthest)
-	}
-	if int64(total.hi) < 0 {
-		return 0
-	}
-	n := wide{total.lo, total.hi}.times(uint64(t.PPM))
-	if n[2] != 0 {
-		return farthest
-	}
-	return min(Height{Hi: n[1], Lo: n[0], Pairs: uint64(j.members) * 1_000_000}.Floor(), farthest)
+// find is a vector of a rank: the first bytes of its encoding are its digest.
+type find struct {
+	b    []byte
+	rank int32
+	at   int32 // among those of its rank
 }
 
-// dedupe finds equal vectors by their SHA-256 digests, makes the points known to all ranks, and leaves in j.member the
-// point of each member of this rank.
-func (j *job) dedupe(list []reading) error {
-	leaders, weights, err := j.leaders(list)
-	if err != nil {
-		return err
+const (
+	pointBytes = sha256.Size + 4 + 4 + 3*8
+	atID       = sha256.Size // weight, sum, hi and lo follow
+)
+
+func (f find) id() uint32 { return binary.BigEndian.Uint32(f.b[atID:]) } // the order of its bytes is that of ids
+
+// compare is the order of digests, then of ids.
+func (f find) compare(g find) int { return bytes.Compare(f.b[:atID+4], g.b[:atID+4]) }
+
+// space finds equal vectors by their SHA-256 digests, and makes the points known to all ranks. Equal digests count as equal vectors:
+// comparing the vectors too would move every one of them between ranks, to guard against what nobody has ever seen.
+func (s *survey) space() (*space, error) {
+	order := make([]find, len(s.list)) // at is the member
+	for i := range s.list {
+		r := &s.list[i]
+		order[i] = find{b: binary.BigEndian.AppendUint32(r.digest.Sum(nil), s.v.ID(i)), at: int32(i)}
+		r.digest = nil
 	}
+	slices.SortFunc(order, find.compare)
+	sp := &space{team: s.team, v: s.v, o: s.o, dim: s.dim, members: s.members, member: make([]int32, len(order))}
 	var b []byte
-	for i, id := range leaders {
-		if r := &list[i]; id == j.v.ID(i) {
-			b = putUint32(b, id, weights[i])
-			b = putUint64(b, r.sum, r.hi, r.lo)
-			j.own = append(j.own, own{member: int32(i)})
+	var first []int32 // member with the lowest id, by vector of this rank
+	for i := 0; i < len(order); {
+		n := i
+		for ; n < len(order) && bytes.Equal(order[i].b[:atID], order[n].b[:atID]); n++ {
+			sp.member[order[n].at] = int32(len(first))
 		}
+		r := &s.list[order[i].at]
+		b = putUint64(putUint32(append(b, order[i].b...), uint32(n-i)), r.sum, r.hi, r.lo)
+		first = append(first, order[i].at)
+		i = n
 	}
-	all, err := j.c.Allgather(b)
+	var all []find
+	err := s.tell(b, func(rank int, b []byte) error {
+		if len(b)%pointBytes != 0 || len(all)+len(b)/pointBytes > int(s.members) {
+			return errMessage("points")
+		}
+		for at := range len(b) / pointBytes {
+			all = append(all, find{b[at*pointBytes : (at+1)*pointBytes], int32(rank), int32(at)})
+		}
+		return nil
+	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	squares, err := j.points(all)
-	if err = j.agree(err); err != nil {
-		return err
-	}
-	j.distances(squares)
-	for i, p := range j.pts {
-		if p.local >= 0 {
-			j.own[p.local].point = int32(i)
-		}
-	}
-	j.member = make([]int32, len(list))
-	for i, id := range leaders {
-		at, ok := slices.BinarySearchFunc(j.pts, id, func(p point, id uint32) int { return compareIDs(p.id, id) })
-		if !ok {
-			return j.agree(errMessage("points"))
-		}
-		j.member[i] = int32(at)
-	}
-	return j.agree(nil)
-}
-
-const pointBytes = 4 + 4 + 8 + 8 + 8
-
-// points decodes the points of all ranks and sorts them. The result are the values of which far is made, hi and lo.
-func (j *job) points(all [][]byte) ([][2]uint64, error) {
-	type entry struct {
-		point
-		hi, lo uint64
-	}
-	var list []entry
-	for rank, b := range all {
-		if len(b)%pointBytes != 0 || len(list)+len(b)/pointBytes > int(j.members) {
-			return nil, errMessage("points")
-		}
-		for k := range len(b) / pointBytes {
-			r := b[k*pointBytes:]
-			e := entry{point: point{id: getUint32(r), weight: getUint32(r[4:]), rank: int32(rank), local: -1}}
-			e.mass = e.weight
-			e.sum, e.hi, e.lo = int64(getUint64(r[8:])), getUint64(r[16:]), getUint64(r[24:])
-			if rank == j.rank {
-				e.local = int32(k)
-			}
-			list = append(list, e)
-		}
-	}
-	slices.SortFunc(list, func(a, b entry) int { return compareIDs(a.id, b.id) })
-	j.pts = make([]point, len(list))
-	squares := make([][2]uint64, len(list))
-	for i, e := range list {
-		if i > 0 && list[i-1].id == e.id {
-			return nil, fmt.Errorf("%w: two members have the id %d", ErrVectors, e.id)
-		}
-		j.pts[i], squares[i] = e.point, [2]uint64{e.hi, e.lo}
-	}
-	return squares, nil
-}
-
-// distances chooses the binary places of L2 heights, as many as let every distance fit 62 bits, at most
-// mostFraction, and sets the points' distances to the origin.
-func (j *job) distances(squares [][2]uint64) {
-	if j.o.Metric == L1 {
-		for i, s := range squares {
-			j.pts[i].far = s[1]
-		}
-		return
-	}
-	largest := uint64(1)
-	for _, s := range squares {
-		largest = max(largest, rootUp(s[0], s[1]))
-	}
-	j.fraction = uint8(max(0, min(mostFraction, 62-bits.Len64(2*largest-1))))
-	for i, s := range squares {
-		j.pts[i].far = j.distance(s[0], s[1])
-	}
-}
-
-const mostFraction = 20
-
-// distance returns the L2 distance in units of 2^-fraction, rounded up, from its square.
-func (j *job) distance(hi, lo uint64) uint64 {
-	s := 2 * uint(j.fraction)
-	return rootUp(hi<<s|lo>>(64-s), lo<<s)
+	sp.gather(all, first)
+	return sp, s.agree(sp.kept())
 }

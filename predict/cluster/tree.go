@@ -81,34 +81,50 @@ func leastEdges(root []int32, list treeEdges) treeEdges {
 	return slices.DeleteFunc(least, func(e treeEdge) bool { return e.a == e.b })
 }
 
-// tree makes the merges of single linkage.
-func (c *condensed[E]) tree(each func(link)) {
+// tree makes the merges of single linkage. Collective.
+func (c *triangle[E]) tree(each func(link)) error {
 	n := len(c.owner)
-	edges, _ := boruvka(n, func(root []int32) (treeEdges, error) { return c.ways(root), nil })
-	edges.merges(n, each)
+	edges, err := boruvka(n, func(root []int32) (treeEdges, error) {
+		if err := c.agree(c.ctx.Err()); err != nil {
+			return nil, err
+		}
+		found := c.ways(root)
+		if c.size == 1 {
+			return found, nil
+		}
+		var all treeEdges
+		err := c.tell(putEdges(leastEdges(root, found)), func(_ int, b []byte) (err error) {
+			all, err = readEdges(all, b, n)
+			return err
+		})
+		return all, err
+	})
+	if err == nil {
+		edges.merges(n, each)
+	}
+	return err
 }
 
-// ways returns for each point the least edge to another component.
-func (c *condensed[E]) ways(root []int32) treeEdges {
+// ways returns for each point the least edge to another component that the rows of this rank have; a = b means none.
+func (c *triangle[E]) ways(root []int32) treeEdges {
 	list := make(treeEdges, len(root))
 	least := make([]E, len(root))
-	for i := range least {
-		least[i] = dead[E]()
-	}
 	near := make([]int32, len(root))
-	for i := range root {
+	for i := range least {
+		least[i], near[i] = ^E(0), int32(i)
+	}
+	for _, i := range c.own {
 		mine := root[i]
-		near[i] = int32(i)
-		row := c.lo[i*(i-1)/2:][:i]
+		row := c.row(i)
 		above, roots := least[:len(row)], root[:len(row)]
-		at, best := int32(i), dead[E]()
+		at, best := i, ^E(0)
 		for k, d := range row {
 			if (d < best || d < above[k]) && roots[k] != mine {
 				if d < best {
 					at, best = int32(k), d
 				}
 				if d < above[k] {
-					above[k], near[k] = d, int32(i)
+					above[k], near[k] = d, i
 				}
 			}
 		}
@@ -118,6 +134,31 @@ func (c *condensed[E]) ways(root []int32) treeEdges {
 		list[i] = treeEdge{min(int32(i), k), max(int32(i), k), uint64(least[i])}
 	}
 	return list
+}
+
+const edgeBytes = 4 + 4 + 8
+
+func putEdges(list treeEdges) []byte {
+	var b []byte
+	for _, e := range list {
+		b = putUint64(putUint32(b, uint32(e.a), uint32(e.b)), e.d)
+	}
+	return b
+}
+
+// readEdges appends the edges of n points that a rank found.
+func readEdges(list treeEdges, b []byte, n int) (treeEdges, error) {
+	if len(b)%edgeBytes != 0 {
+		return nil, errMessage("edges")
+	}
+	for ; len(b) > 0; b = b[edgeBytes:] {
+		a, c := getUint32(b), getUint32(b[4:])
+		if a >= c || uint64(c) >= uint64(n) {
+			return nil, errMessage("edges")
+		}
+		list = append(list, treeEdge{int32(a), int32(c), getUint64(b[8:])})
+	}
+	return list, nil
 }
 
 // forest joins points into sets; the root of a set is its lowest point, if the caller keeps it so.

@@ -145,7 +145,7 @@ func run(c mpi.Comm, s settings) error {
 	}
 	h, sum := sha256.New(), 0.0
 	for _, m := range r.Merges {
-		fmt.Fprintln(h, m)
+		fmt.Fprintln(h, m.A, m.B, m.Size, m.Height.Floor())
 		sum += m.Height.Float(r.Fraction)
 	}
 	fmt.Printf("%d x %d, %s, %d ranks: %d classes, %d components, largest %d, %d merges, sum of heights %.6f, threshold %.6f, digest %x\n",

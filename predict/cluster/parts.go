@@ -1,0 +1,151 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/coppice-hpc/coppice/mpi"
+)
+
+// matrix is a triangle of either element.
+type matrix interface {
+	fill(t *tile, all rows, first int)
+	seal(first int)
+	tree(each func(link)) error
+	agglomerate(each func(link)) error
+	strips() int
+}
+
+// strips is the number of times that edge rows are here.
+func (c *triangle[E]) strips() int { return (len(c.own) + edge - 1) / edge }
+
+// newMatrix makes the matrix that holds the distances of a part.
+func (s *space) newMatrix(t *team, points []int32) matrix {
+	weights := make([]uint64, len(points))
+	for i, k := range points {
+		weights[i] = uint64(s.pts[k].mass)
+	}
+	f := s.form(points)
+	if f.narrow {
+		return newTriangle[uint32](t, f, weights)
+	}
+	return newTriangle[uint64](t, f, weights)
+}
+
+// merges returns the merges of a part, and leaves the matrix behind.
+func (s *space) merges(m matrix, points []int32) ([]link, error) {
+	links := make([]link, 0, len(points)-1)
+	each := func(l link) { links = append(links, link{points[l.a], points[l.b], l.height}) }
+	if s.o.Linkage == Single {
+		return links, m.tree(each)
+	}
+	err := m.agglomerate(each)
+	return links, err
+}
+
+// share clusters one part with the help of all ranks, and returns the merges on rank 0. Collective.
+func (s *space) share(points []int32) ([]link, error) {
+	m := s.newMatrix(s.team, points)
+	if err := s.fill(slices.Repeat([][]int32{points}, s.size), []matrix{m}, [][]int32{points}); err != nil {
+		return nil, err
+	}
+	links, err := s.merges(m, points)
+	if s.rank > 0 {
+		links = nil
+	}
+	return links, err
+}
+
+// fill computes the distances of this rank's matrices, of the points parts, which lie one after the other in want[rank]. Collective.
+func (s *space) fill(want [][]int32, list []matrix, parts [][]int32) error {
+	type strip struct{ part, first, row int }
+	var strips []strip
+	row := 0
+	for i, m := range list {
+		for k := range m.strips() {
+			strips = append(strips, strip{i, k * edge, row})
+		}
+		row += len(parts[i])
+	}
+	slices.Reverse(strips) // long rows first
+	tiles := make([]tile, max(1, min(s.workers, len(strips))))
+	err := s.panels(want, 0, func(r rows, _ uint64) error {
+		s.parallel(len(strips), func(worker, i int) {
+			x := strips[i]
+			list[x.part].fill(&tiles[worker], r.view(x.row, 1), x.first)
+		})
+		return nil
+	})
+	if err == nil {
+		s.parallel(len(strips), func(_, i int) { list[strips[i].part].seal(strips[i].first) })
+	}
+	return err
+}
+
+// local clusters parts that are small enough for one rank each, and returns the merges of those of this rank. Every
+// rank does its parts in rounds, which bound the vectors and distances it holds at once. Collective.
+func (s *space) local(parts [][]int32) ([]link, error) {
+	queue := s.deal(parts)
+	var links []link
+	for {
+		batch, want := make([][][]int32, s.size), make([][]int32, s.size)
+		busy := false
+		for r := range queue {
+			batch[r], queue[r] = s.cut(queue[r])
+			want[r] = slices.Concat(batch[r]...)
+			busy = busy || len(batch[r]) > 0
+		}
+		if !busy {
+			return links, nil
+		}
+		mine := batch[s.rank]
+		list := make([]matrix, len(mine))
+		for i, p := range mine {
+			list[i] = s.newMatrix(&team{ctx: s.ctx, comm: mpi.Serial(), size: 1, workers: 1}, p)
+		}
+		if err := s.fill(want, list, mine); err != nil {
+			return nil, err
+		}
+		found, errs := make([][]link, len(mine)), make([]error, len(mine))
+		s.parallel(len(mine), func(_, i int) {
+			found[i], errs[i] = s.merges(list[i], mine[i])
+			list[i] = nil
+		})
+		if err := s.agree(cmp.Or(errs...)); err != nil {
+			return nil, err
+		}
+		links = append(links, slices.Concat(found...)...)
+	}
+}
+
+// deal gives each part of two or more points to a rank: the largest first, each to the rank with the least work.
+func (s *space) deal(parts [][]int32) [][][]int32 {
+	queue := make([][][]int32, s.size)
+	work := make([]int, s.size)
+	list := slices.DeleteFunc(slices.Clone(parts), func(p []int32) bool { return len(p) < 2 })
+	slices.SortStableFunc(list, func(a, b []int32) int { return cmp.Compare(len(b), len(a)) })
+	for _, p := range list {
+		r := slices.Index(work, slices.Min(work))
+		queue[r] = append(queue[r], p)
+		work[r] += len(p) * len(p)
+	}
+	return queue
+}
+
+// leastWidth is the number of entries of a panel below which parts are not taken together.
+const leastWidth = 64
+
+// cut takes the parts off a queue that are worked on together: at least one, and no more than memory allows.
+func (s *space) cut(queue [][]int32) (batch, rest [][]int32) {
+	points, pairs := int64(0), int64(0)
+	width := int64(max(1, min(s.dim, leastWidth)))
+	for i, p := range queue {
+		n := int64(len(p))
+		points += n
+		pairs += n * (n - 1) / 2
+		if i > 0 && (points > s.o.Memory/8/8/width || pairs > s.o.Memory/8) {
+			return queue[:i], queue[i:]
+		}
+	}
+	return queue, nil
+}
