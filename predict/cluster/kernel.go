@@ -10,31 +10,37 @@ const (
 )
 
 // rows are vectors of one panel, one after the other, width entries each. sum is what the entries of a row sum up to,
-// modulo 2^64. A view has the rows first, first+step and so on.
+// modulo 2^64.
 type rows struct {
-	data        []int64
-	width       int
-	sum         []uint64
-	first, step int
+	data  []int64
+	width int
+	sum   []uint64
 }
 
-func (r rows) at(i int) int      { return r.first + i*r.step }
-func (r rows) row(i int) []int64 { i = r.at(i); return r.data[i*r.width : (i+1)*r.width] }
+func (r rows) row(i int) []int64 { return r.data[i*r.width : (i+1)*r.width] }
+
+// slice returns the rows [from, to).
+func (r rows) slice(from, to int) rows {
+	return rows{r.data[from*r.width : to*r.width], r.width, r.sum[from:to]}
+}
+
+// every returns a copy of every step-th row, from first on.
+func (r rows) every(first, step int) rows {
+	x := rows{width: r.width}
+	for i := first; i < len(r.sum); i += step {
+		x.data, x.sum = append(x.data, r.row(i)...), append(x.sum, r.sum[i])
+	}
+	return x
+}
 
 // newRows takes the rows in data.
 func newRows(data []int64, width int) rows {
-	r := rows{data: data, width: width, step: 1, sum: make([]uint64, len(data)/width)}
+	r := rows{data: data, width: width, sum: make([]uint64, len(data)/width)}
 	for i := range r.sum {
 		for _, x := range r.row(i) {
 			r.sum[i] += uint64(x)
 		}
 	}
-	return r
-}
-
-// view returns every step-th row, from first on.
-func (r rows) view(first, step int) rows {
-	r.first, r.step = first, step
 	return r
 }
 
@@ -65,10 +71,9 @@ func (t *tile) fill(m measure, a rows, a0, a1 int, b rows, b0, b1 int) {
 		return
 	}
 	for i := a0; i < a1; i++ { // Σ|x−y| = 2·Σmax(x,y) − Σx − Σy, which holds modulo 2^64 too
-		lo, mine, at := t.lo[(i-a0)*edge:][:b1-b0], a.sum[a.at(i)], b.at(b0)
+		lo, mine, sum := t.lo[(i-a0)*edge:][:b1-b0], a.sum[i], b.sum[b0:b1]
 		for j := range lo {
-			lo[j] = 2*lo[j] - mine - b.sum[at]
-			at += b.step
+			lo[j] = 2*lo[j] - mine - sum[j]
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // matrix is a triangle of either element.
 type matrix interface {
-	fill(t *tile, all rows, first int)
+	fill(t *tile, own, all rows, first int)
 	seal(first int)
 	tree(each func(link)) error
 	agglomerate(each func(link)) error
@@ -46,7 +46,7 @@ func (s *space) merges(m matrix, points []int32) ([]link, error) {
 // share clusters one part with the help of all ranks, and returns the merges on rank 0. Collective.
 func (s *space) share(points []int32) ([]link, error) {
 	m := s.newMatrix(s.team, points)
-	if err := s.fill(slices.Repeat([][]int32{points}, s.size), []matrix{m}, [][]int32{points}); err != nil {
+	if err := s.fill(slices.Repeat([][]int32{points}, s.size), []matrix{m}, [][]int32{points}, s.size); err != nil {
 		return nil, err
 	}
 	links, err := s.merges(m, points)
@@ -56,8 +56,9 @@ func (s *space) share(points []int32) ([]link, error) {
 	return links, err
 }
 
-// fill computes the distances of this rank's matrices, of the points parts, which lie one after the other in want[rank]. Collective.
-func (s *space) fill(want [][]int32, list []matrix, parts [][]int32) error {
+// fill computes the distances of this rank's matrices, of the points parts, which lie one after the other in want[rank]; it has every
+// step-th row of them. Collective.
+func (s *space) fill(want [][]int32, list []matrix, parts [][]int32, step int) error {
 	type strip struct{ part, first, row int }
 	var strips []strip
 	row := 0
@@ -70,9 +71,13 @@ func (s *space) fill(want [][]int32, list []matrix, parts [][]int32) error {
 	slices.Reverse(strips) // long rows first
 	tiles := make([]tile, max(1, min(s.workers, len(strips))))
 	err := s.panels(want, 0, func(r rows, _ uint64) error {
+		own := r
+		if step > 1 {
+			own = r.every(s.rank, step)
+		}
 		s.parallel(len(strips), func(worker, i int) {
 			x := strips[i]
-			list[x.part].fill(&tiles[worker], r.view(x.row, 1), x.first)
+			list[x.part].fill(&tiles[worker], own.slice(x.row, len(own.sum)), r.slice(x.row, len(r.sum)), x.first)
 		})
 		return nil
 	})
@@ -103,7 +108,7 @@ func (s *space) local(parts [][]int32) ([]link, error) {
 		for i, p := range mine {
 			list[i] = s.newMatrix(&team{ctx: s.ctx, comm: mpi.Serial(), size: 1, workers: 1}, p)
 		}
-		if err := s.fill(want, list, mine); err != nil {
+		if err := s.fill(want, list, mine, 1); err != nil {
 			return nil, err
 		}
 		found, errs := make([][]link, len(mine)), make([]error, len(mine))

@@ -57,10 +57,9 @@ func newTriangle[E element](t *team, f form, weights []uint64) *triangle[E] {
 // row is the distances of a slot here to those below it.
 func (c *triangle[E]) row(i int32) []E { return c.lo[c.at[i]:][:i] }
 
-// fill adds the sums over a panel to edge own rows, from the first-th on; all is the rows of all clusters.
-func (c *triangle[E]) fill(t *tile, all rows, first int) {
+// fill adds the sums over a panel to edge own rows, from the first-th on; all is the vectors of all clusters, own of those rows.
+func (c *triangle[E]) fill(t *tile, own, all rows, first int) {
 	last := min(first+edge, len(c.own))
-	own := all.view(all.at(c.rank), c.size*all.step)
 	to := int(c.own[last-1])
 	for b := 0; b < to; b += edge {
 		e := min(b+edge, to)
@@ -132,22 +131,30 @@ func (c *triangle[E]) nearer(x, y candidate) bool {
 // search returns the nearest to a slot, of all ranks. Collective.
 func (c *triangle[E]) search(i int32) (candidate, error) {
 	b := candidate{at: -1}
-	limit := math.Inf(1) // of means: floats only tell which cannot be nearer, they are off by less than one part in 10^15
+	least, limit := ^E(0), math.Inf(1) // of means: floats only tell which cannot be nearer, they are off by less than one part in 10^15
 	offer := func(k int32, d E) {
 		x := candidate{k, uint64(d)}
-		if c.owner[k] < 0 || c.mean && float64(int64(d))*c.inv[k] > limit || !c.nearer(x, b) {
+		if c.owner[k] < 0 || !c.nearer(x, b) {
 			return
 		}
-		b, limit = x, float64(int64(d))*c.inv[k]*(1+1e-12)
+		if b = x; c.mean {
+			limit = float64(int64(d)) * c.inv[k] * (1 + 1e-12)
+		} else {
+			least = d
+		}
 	}
 	if c.at[i] >= 0 {
 		for k, d := range c.row(i) {
-			offer(int32(k), d)
+			if d <= least && (!c.mean || float64(int64(d))*c.inv[k] <= limit) {
+				offer(int32(k), d)
+			}
 		}
 	}
 	from, _ := slices.BinarySearch(c.own, i+1)
 	for _, k := range c.own[from:] {
-		offer(k, c.lo[c.at[k]+int(i)])
+		if d := c.lo[c.at[k]+int(i)]; d <= least && (!c.mean || float64(int64(d))*c.inv[k] <= limit) {
+			offer(k, d)
+		}
 	}
 	if c.size == 1 {
 		return b, nil
@@ -500,6 +507,7 @@ func (c *triangle[E]) foldRows(pairs []pair, seconds []second[E], compact bool) 
 		living = c.living()
 	}
 	to, below := 0, 0 // place of the next row, and living slots below it
+	var places []int  // of the rows of a band
 	for from := 0; from < len(c.own); from += band {
 		end := min(from+band, len(c.own))
 		low, high := c.own[from], c.own[end-1]
@@ -508,9 +516,15 @@ func (c *triangle[E]) foldRows(pairs []pair, seconds []second[E], compact bool) 
 				c.join(c.row(p.a), seconds[i].left)
 			}
 		}
+		places = places[:0]
+		for _, i := range c.own[from:end] {
+			places = append(places, c.at[i])
+		}
 		for i, p := range pairs {
 			x := &seconds[i]
-			c.joinAcross(p.a, x, max(from, x.first), min(end, x.first+len(x.across)))
+			if f, e := max(from, x.first), min(end, x.first+len(x.across)); f < e {
+				c.joinAcross(places[f-from:e-from], int(p.a), x.across[f-x.first:])
+			}
 		}
 		if !compact {
 			continue
@@ -532,15 +546,17 @@ func (c *triangle[E]) foldRows(pairs []pair, seconds []second[E], compact bool) 
 	}
 }
 
-// joinAcross joins what the second row of a pair has for the own rows [from, end) to their column a.
-func (c *triangle[E]) joinAcross(a int32, x *second[E], from, end int) {
-	for k := from; k < end; k++ {
-		at, d := c.at[c.own[k]]+int(a), x.across[k-x.first]
-		if c.mean {
-			c.lo[at] += d
-		} else {
-			c.lo[at] = max(c.lo[at], d)
+// joinAcross joins entries of the second row of a pair to column a of the rows at places.
+func (c *triangle[E]) joinAcross(places []int, a int, src []E) {
+	lo, src := c.lo, src[:len(places)]
+	if c.mean {
+		for k, at := range places {
+			lo[at+a] += src[k]
 		}
+		return
+	}
+	for k, at := range places {
+		lo[at+a] = max(lo[at+a], src[k])
 	}
 }
 
