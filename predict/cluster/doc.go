@@ -34,7 +34,7 @@
 //
 // D is the sum of the two largest distances to one point of the part, which is at
 // most twice the largest distance of two members. With a day of
-// differences in ns, 2^47, a part may have 65536 members, or 511 with average linkage.
+// differences in ns, 2^47, a part may have 65535 members, or 510 with average linkage.
 //
 // # Order
 //

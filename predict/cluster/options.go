@@ -89,7 +89,7 @@ var (
 	ErrOptions = errors.New("cluster: bad options")
 	// ErrVectors means vectors that cannot be clustered: lengths or ids are wrong.
 	ErrVectors = errors.New("cluster: bad vectors")
-	// ErrRange means distances, sums of them, or what rounding moves in all, that do not fit 63 bits: see Range above.
+	// ErrRange means distances, sums of them, or what rounding moves in all, that do not fit 63 bits: see the package comment.
 	ErrRange = errors.New("cluster: distances do not fit")
 	// ErrMemory means distances that take more than Options.Distances.
 	ErrMemory = errors.New("cluster: not enough memory for distances")
