@@ -257,6 +257,11 @@ func (x *prediction) openPlatforms() error {
 		}
 		*f.to = p
 	}
+	if x.platform != nil {
+		if err := x.platform.CheckSweep(x.o.Sweep); err != nil { // the same on all ranks
+			return Fail(ExitUsage, fmt.Errorf("--sweep: %w", err))
+		}
+	}
 	for _, p := range []*predict.Platform{x.platform, x.host} {
 		if p != nil && NeedsEvents(p) {
 			x.single = true

@@ -425,6 +425,10 @@ func TestPredictErrors(t *testing.T) {
 		}
 		return path
 	}
+	longSweep, err := predict.ParseSweep([]string{"bandwidth=1,0.000000001"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, x := range []struct {
 		name string
 		o    jobs.PredictOptions
@@ -443,6 +447,7 @@ func TestPredictErrors(t *testing.T) {
 		{"class without vector", jobs.PredictOptions{Vectors: []string{file("v.csv", "rank,index,ns\n0,1,2\n")}}, jobs.ExitInput, "have no measured process"},
 		{"other program", jobs.PredictOptions{Vectors: []string{file("0.csv", "sequence,function,count,cpu_ns,wall_ns\n0,MPI_Scan,1,2,2\n")}}, jobs.ExitInput, "another program"},
 		{"too long", jobs.PredictOptions{Scale: predict.Scale{Num: 1 << 62, Den: 1}, Scaled: true}, jobs.ExitInput, "106 days"},
+		{"sweep that does not fit", jobs.PredictOptions{Sweep: longSweep}, jobs.ExitUsage, "bandwidth=0.000000001"},
 		{"output", jobs.PredictOptions{Output: filepath.Join(t.TempDir(), "no", "x.xtf")}, jobs.ExitUsage, "no such file"},
 	} {
 		t.Run(x.name, func(t *testing.T) {

@@ -244,10 +244,11 @@ func (x *prediction) sweep() error {
 	}
 	n := predict.Points(x.o.Sweep)
 	x.meter.Stage("sweep", uint64(n))
-	base := *x.platform
-	base.Scale = predict.One
 	for i := range n {
-		p, at := base.Point(x.o.Sweep, i)
+		p, at, err := x.platform.Point(x.o.Sweep, i)
+		if err != nil { // not after CheckSweep
+			return err
+		}
 		out, err := x.runOn(p, x.computation(p.Scale), simnet.Options{})
 		if err != nil {
 			return err

@@ -15,29 +15,10 @@ func (in *Input) CallNodes(process uint32) ([]simnet.NodeID, error) {
 	if calls >= math.MaxInt32 {
 		return nil, fmt.Errorf("process %d: %d calls are too many to be replaced", process, calls)
 	}
-	p := in.Program
 	list := make([]simnet.NodeID, 0, calls)
-	type place struct {
-		node simnet.NodeID
-		next uint64 // child of a Seq, iteration of a Loop
-	}
-	stack := []place{{node: p.Roots[process]}}
-	for len(stack) > 0 {
-		top := &stack[len(stack)-1]
-		n := &p.Nodes[top.node]
-		switch {
-		case n.Kind == simnet.Call:
-			list = append(list, top.node)
-			stack = stack[:len(stack)-1]
-		case n.Kind == simnet.Seq && top.next < uint64(n.Len):
-			top.next++
-			stack = append(stack, place{node: p.Children[n.First+uint32(top.next)-1]})
-		case n.Kind == simnet.Loop && top.next < n.Count:
-			top.next++
-			stack = append(stack, place{node: p.Children[n.First]})
-		default:
-			stack = stack[:len(stack)-1]
-		}
+	r := newRope(in.Program, in.Program.Roots[process])
+	for c, ok := r.next(); ok; c, ok = r.next() {
+		list = append(list, c)
 	}
 	return list, nil
 }

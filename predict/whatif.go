@@ -3,7 +3,6 @@ package predict
 import (
 	"errors"
 	"fmt"
-	"math"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -21,15 +20,15 @@ const maxPoints = 10000
 type Axis struct {
 	Name   string // "latency", "net.bandwidth", "mapping", ...
 	Values []string
-	apply  []func(p *Platform)
+	apply  []func(p *Platform) bool
 }
 
-// sweepKind is what an axis changes; class is the links it is about, NumLinkClasses for all.
+// sweepKind is what an axis changes; class is the links it is about, NumLinkClasses for all. A change is false where what comes out does not fit.
 type sweepKind struct {
 	name    string
 	allowed string
 	links   bool // net.NAME and node.NAME exist too
-	parse   func(text string, class simnet.LinkClass) (func(p *Platform), bool)
+	parse   func(text string, class simnet.LinkClass) (func(p *Platform) bool, bool)
 }
 
 const aFactor = "a factor of 0 to 1000000 with at most nine decimals"
@@ -37,19 +36,19 @@ const aFactor = "a factor of 0 to 1000000 with at most nine decimals"
 // sweepKinds are the axes there are.
 func sweepKinds() []sweepKind {
 	return []sweepKind{
-		{"latency", aFactor, true, factorOf(func(l *simnet.Link, f Scale) { l.Latency, l.Hop = f.Of(l.Latency), f.Of(l.Hop) })},
-		{"overhead", aFactor, true, factorOf(func(l *simnet.Link, f Scale) {
-			l.SendOver, l.RecvOver, l.OverByte = f.Of(l.SendOver), f.Of(l.RecvOver), f.rate(l.OverByte)
+		{"latency", aFactor, true, factorOf(func(l *simnet.Link, f Scale) bool { return f.time(&l.Latency) && f.time(&l.Hop) })},
+		{"overhead", aFactor, true, factorOf(func(l *simnet.Link, f Scale) bool {
+			return f.time(&l.SendOver) && f.time(&l.RecvOver) && f.rate(&l.OverByte)
 		})},
 		{"bandwidth", "a factor above 0 and up to 1000000 with at most nine decimals", true, faster},
 		{"eager", "a number of bytes", true, eagerLimit},
-		{"cpu", aFactor, false, func(text string, _ simnet.LinkClass) (func(p *Platform), bool) {
+		{"cpu", aFactor, false, func(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
 			f, ok := parseFactor(text)
-			return func(p *Platform) { p.Scale = p.Scale.times(f) }, ok
+			return func(p *Platform) bool { p.Scale = f; return true }, ok
 		}},
 		{"ranks-per-node", "a number of processes of a node, from 1", false, perNode},
-		{"mapping", "block, cyclic or the path of a table", false, func(text string, _ simnet.LinkClass) (func(p *Platform), bool) {
-			return func(p *Platform) { p.Mapping = text }, text != ""
+		{"mapping", "block, cyclic or the path of a table", false, func(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
+			return func(p *Platform) bool { p.Mapping = text; return true }, text != ""
 		}},
 	}
 }
@@ -62,26 +61,21 @@ func parseFactor(text string) (Scale, bool) {
 	return ParseScale(text)
 }
 
-// rate returns r times s, rounded down.
-func (s Scale) rate(r simnet.Rate) simnet.Rate {
-	hi, lo := bits.Mul64(uint64(r), s.Num)
-	if hi >= s.Den {
-		return math.MaxUint64
-	}
-	q, _ := bits.Div64(hi, lo, s.Den)
-	return simnet.Rate(q)
+// time multiplies t by s, rounded down; false if it does not fit.
+func (s Scale) time(t *int64) bool {
+	*t = s.Of(*t)
+	return *t != simnet.Never
 }
 
-// times returns the product, in lowest terms; of factors with nine decimals it fits.
-func (s Scale) times(o Scale) Scale {
-	a, b := lowest(s.Num, o.Den)
-	c, d := lowest(o.Num, s.Den)
-	hi, num := bits.Mul64(a, c)
-	high, den := bits.Mul64(b, d)
-	if hi|high != 0 { // beyond any machine
-		return Scale{math.MaxUint64, 1}
+// rate multiplies r by s, rounded down; false if it does not fit.
+func (s Scale) rate(r *simnet.Rate) bool {
+	hi, lo := bits.Mul64(uint64(*r), s.Num)
+	if hi >= s.Den {
+		return false
 	}
-	return Scale{num, den}
+	q, _ := bits.Div64(hi, lo, s.Den)
+	*r = simnet.Rate(q)
+	return true
 }
 
 // lowest divides both by what they share.
@@ -94,47 +88,53 @@ func lowest(a, b uint64) (uint64, uint64) {
 }
 
 // eachLink changes the links of a class, or all, each once.
-func eachLink(p *Platform, class simnet.LinkClass, f func(l *simnet.Link)) {
+func eachLink(p *Platform, class simnet.LinkClass, f func(l *simnet.Link) bool) bool {
+	ok := true
 	for c := range simnet.NumLinkClasses {
 		if l := p.Links[c]; l != nil && (class == c || class == simnet.NumLinkClasses) {
-			f(l)
+			ok = f(l) && ok
 		}
 	}
+	return ok
 }
 
-func factorOf(change func(l *simnet.Link, f Scale)) func(string, simnet.LinkClass) (func(p *Platform), bool) {
-	return func(text string, class simnet.LinkClass) (func(p *Platform), bool) {
+func factorOf(change func(l *simnet.Link, f Scale) bool) func(string, simnet.LinkClass) (func(p *Platform) bool, bool) {
+	return func(text string, class simnet.LinkClass) (func(p *Platform) bool, bool) {
 		f, ok := parseFactor(text)
-		return func(p *Platform) { eachLink(p, class, func(l *simnet.Link) { change(l, f) }) }, ok
+		return func(p *Platform) bool { return eachLink(p, class, func(l *simnet.Link) bool { return change(l, f) }) }, ok
 	}
 }
 
 // faster divides the time of a byte.
-func faster(text string, class simnet.LinkClass) (func(p *Platform), bool) {
+func faster(text string, class simnet.LinkClass) (func(p *Platform) bool, bool) {
 	f, ok := ParseScale(text)
 	f.Num, f.Den = f.Den, f.Num
-	return func(p *Platform) {
-		eachLink(p, class, func(l *simnet.Link) {
-			l.PerByte = f.rate(l.PerByte)
+	return func(p *Platform) bool {
+		fits := eachLink(p, class, func(l *simnet.Link) bool {
+			ok := f.rate(&l.PerByte)
 			for i := range l.Sizes {
-				l.Sizes[i].PerByte = f.rate(l.Sizes[i].PerByte)
+				ok = f.rate(&l.Sizes[i].PerByte) && ok
 			}
+			return ok
 		})
 		if class == simnet.LinkNet || class == simnet.NumLinkClasses {
-			p.Topology.LinkRate = f.rate(p.Topology.LinkRate)
+			fits = f.rate(&p.Topology.LinkRate) && fits
 		}
+		return fits
 	}, ok
 }
 
-func eagerLimit(text string, class simnet.LinkClass) (func(p *Platform), bool) {
+func eagerLimit(text string, class simnet.LinkClass) (func(p *Platform) bool, bool) {
 	n, err := strconv.ParseUint(text, 10, 64)
-	return func(p *Platform) { eachLink(p, class, func(l *simnet.Link) { l.Eager = n }) }, err == nil && n <= maxBytes
+	return func(p *Platform) bool {
+		return eachLink(p, class, func(l *simnet.Link) bool { l.Eager = n; return true })
+	}, err == nil && n <= maxBytes
 }
 
 // perNode puts so many processes on a node, on as many nodes as that takes.
-func perNode(text string, _ simnet.LinkClass) (func(p *Platform), bool) {
+func perNode(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
 	n, err := strconv.ParseUint(text, 10, 32)
-	return func(p *Platform) { p.RanksPerNode, p.Nodes = uint32(n), 0 }, err == nil && n >= 1 && n <= maxNodes
+	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = uint32(n), 0; return true }, err == nil && n >= 1 && n <= maxNodes
 }
 
 // ParseSweep reads axes: NAME=VALUE,VALUE,... and more of them behind commas or in further texts.
@@ -200,9 +200,21 @@ func Points(axes []Axis) int {
 	return n
 }
 
-// Point returns the platform of combination i, and the number of the value of each axis; the last axis changes fastest.
-func (p *Platform) Point(axes []Axis, i int) (*Platform, []int) {
+// CheckSweep reports a value with which the platform's times do not fit, in any combination.
+func (p *Platform) CheckSweep(axes []Axis) error {
+	for i := range Points(axes) {
+		if _, _, err := p.Point(axes, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Point returns the platform of combination i, and the number of the value of each axis; the last axis changes fastest. Its Scale is the
+// factor of the axis cpu alone.
+func (p *Platform) Point(axes []Axis, i int) (*Platform, []int, error) {
 	q := *p
+	q.Scale = One
 	// Classes that the file leaves out get links of their own: a sweep of node.latency changes them, one of net.latency does not.
 	for c := range simnet.NumLinkClasses {
 		if l := p.link(c); l != nil {
@@ -216,8 +228,11 @@ func (p *Platform) Point(axes []Axis, i int) (*Platform, []int) {
 		at[k] = i % len(axes[k].Values)
 		i /= len(axes[k].Values)
 	}
-	for k := range axes {
-		axes[k].apply[at[k]](&q)
+	for k, a := range axes {
+		if !a.apply[at[k]](&q) {
+			return nil, nil, fmt.Errorf("%w: with %s=%s a time of the platform is longer than 106 days, or that of a byte longer than 4 ms; choose a factor closer to 1",
+				ErrSweep, a.Name, a.Values[at[k]])
+		}
 	}
-	return &q, at
+	return &q, at, nil
 }

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -21,7 +22,10 @@ func TestSweep(t *testing.T) {
 		t.Fatalf("%d points", n)
 	}
 	for i, want := range [][]int{{0, 0, 0, 0, 0, 0}, {0, 0, 1, 0, 0, 0}, {1, 0, 0, 0, 0, 0}, {1, 0, 1, 0, 0, 0}} {
-		q, at := p.Point(axes, i)
+		q, at, err := p.Point(axes, i)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if !slices.Equal(at, want) {
 			t.Errorf("point %d is %v", i, at)
 		}
@@ -66,7 +70,10 @@ func TestSweepMissingLinks(t *testing.T) {
 		p := NewPlatform()
 		p.Topology.LinkRate = 80
 		p.Links[simnet.LinkNet] = &simnet.Link{Latency: 1000, PerByte: 100}
-		q, _ := p.Point(axes, 0)
+		q, _, err := p.Point(axes, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
 		n, err := q.Network(4)
 		if err != nil {
 			t.Fatal(err)
@@ -99,6 +106,53 @@ func TestSweepErrors(t *testing.T) {
 	}
 }
 
+// TestSweepRange multiplies times up to what fits, and refuses a tick more, for each kind of time.
+func TestSweepRange(t *testing.T) {
+	const half, rate = math.MaxInt64 / 2, math.MaxUint64 / 2
+	for _, x := range []struct {
+		name, fits, not string
+		link            simnet.Link
+	}{
+		{"latency", "2", "2.000000001", simnet.Link{Latency: half}},
+		{"net.latency", "2", "2.000000001", simnet.Link{Hop: half}},
+		{"overhead", "2", "2.000000001", simnet.Link{SendOver: half}},
+		{"overhead", "2", "2.000000001", simnet.Link{RecvOver: half}},
+		{"overhead", "2", "2.000000001", simnet.Link{OverByte: rate}},
+		{"bandwidth", "0.5", "0.499999999", simnet.Link{PerByte: rate}},
+		{"net.bandwidth", "0.5", "0.499999999", simnet.Link{Sizes: []simnet.SizeRate{{Max: 1, PerByte: 1}, {Max: 9, PerByte: rate}}}},
+	} {
+		p := NewPlatform()
+		p.Links[simnet.LinkNet] = &x.link
+		for value, fits := range map[string]bool{x.fits: true, x.not: false, "1," + x.fits: true, "1," + x.not: false} {
+			axes, err := ParseSweep([]string{x.name + "=" + value})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = p.CheckSweep(axes)
+			if (err == nil) != fits || !fits && (!errors.Is(err, ErrSweep) || !strings.Contains(err.Error(), x.name+"="+x.not)) {
+				t.Errorf("%s=%s: %v", x.name, value, err)
+			}
+		}
+	}
+	p := NewPlatform()
+	p.Links[simnet.LinkNet], p.Topology.LinkRate = &simnet.Link{}, rate
+	for value, fits := range map[string]bool{"0.5": true, "0.499999999": false} {
+		axes, _ := ParseSweep([]string{"bandwidth=" + value})
+		if err := p.CheckSweep(axes); (err == nil) != fits {
+			t.Errorf("links of the topology, %s: %v", value, err)
+		}
+	}
+	// Each of two axes fits, but not both.
+	p.Links[simnet.LinkNet] = &simnet.Link{Latency: math.MaxInt64 / 4}
+	axes, err := ParseSweep([]string{"latency=1,3,net.latency=1,2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.CheckSweep(axes) == nil || p.CheckSweep(axes[:1]) != nil || p.CheckSweep(axes[1:]) != nil {
+		t.Error("a product of two factors")
+	}
+}
+
 func FuzzParseSweep(f *testing.F) {
 	f.Add("latency=0.5,1,net.bandwidth=2,cpu=0,ranks-per-node=4,mapping=cyclic,eager=9")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -112,7 +166,13 @@ func FuzzParseSweep(f *testing.F) {
 		if n < 1 || n > maxPoints {
 			t.Fatalf("%d points", n)
 		}
-		q, at := p.Point(axes, n-1)
+		q, at, err := p.Point(axes, n-1)
+		if err != nil {
+			if !errors.Is(err, ErrSweep) || p.CheckSweep(axes) == nil {
+				t.Error(err)
+			}
+			return
+		}
 		for k, i := range at {
 			if i != len(axes[k].Values)-1 {
 				t.Errorf("axis %d at %d in the last point", k, i)
