@@ -102,7 +102,8 @@ func (t *codeTable) read(r *bitReader, n int) bool {
 	number, length := uint64(0), startBits
 	for i := range t.symbols {
 		var d uint64
-		u, ok := uint(0), true
+		var u uint
+		var ok bool
 		if i == 0 {
 			u, ok = r.unary(maxSpread)
 		} else if d, u, ok = r.entry(k, maxSpread); number+d+1 > number {

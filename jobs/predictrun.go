@@ -313,7 +313,7 @@ func (x *prediction) delayed() *DelayCheck {
 		if thread > 0 || int(rank) >= len(x.res.Processes) {
 			continue
 		}
-		y := &DelayCheck{Process: uint32(rank), Compute: x.res.Processes[rank].Compute}
+		y := &DelayCheck{Process: rank, Compute: x.res.Processes[rank].Compute}
 		y.Delay = int64(min(q.Value.Bits, uint64(y.Compute)/1000)) * 1000 // the file may tell any number
 		if w == nil || w.share() < y.share() {
 			w = y

@@ -126,7 +126,7 @@ func (x *prediction) inheritIntervals(a *AnalyzeOptions) error {
 	if err := json.Unmarshal(b, &p); err != nil {
 		return fmt.Errorf("provenance: %w: %w", err, xtf.ErrCorrupt)
 	}
-	whole := true
+	var whole bool
 	if a.Intervals, whole, err = interval.FlagsOf(p.Options["intervals"], x.in.Defs.Clock().TimerResolution); err != nil {
 		return fmt.Errorf("the intervals of the recorded run: %w: give those of the predicted one", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand"
+	"math/rand/v2"
 	"runtime"
 	"sync"
 )
@@ -220,15 +220,15 @@ func testTryRecv(t *rankTest, c Comm) {
 
 // Every rank sends a random set of messages to random ranks; all ranks know the whole set from the same seed.
 func testRandomMessages(t *rankTest, c Comm) {
-	rng := rand.New(rand.NewSource(int64(c.Size())))
+	rng := rand.New(rand.NewPCG(uint64(c.Size()), 0))
 	type message struct{ from, to, tag, n int }
 	var all []message
 	for range 20 * min(c.Size(), 16) {
-		n := rng.Intn(6000)
-		if rng.Intn(10) == 0 {
-			n = rng.Intn(150000)
+		n := rng.IntN(6000)
+		if rng.IntN(10) == 0 {
+			n = rng.IntN(150000)
 		}
-		all = append(all, message{rng.Intn(c.Size()), rng.Intn(c.Size()), rng.Intn(3), n})
+		all = append(all, message{rng.IntN(c.Size()), rng.IntN(c.Size()), rng.IntN(3), n})
 	}
 	var sends []*Request
 	expect := 0

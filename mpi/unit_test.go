@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"math"
 	"math/big"
-	"math/rand"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"syscall"
@@ -129,15 +129,15 @@ func TestClasses(t *testing.T) {
 
 // Sums of halves against big integers.
 func TestSums(t *testing.T) {
-	rng := rand.New(rand.NewSource(1))
+	rng := rand.New(rand.NewPCG(1, 0))
 	edge := []int64{0, 1, -1, math.MaxInt64, math.MinInt64, math.MaxInt64 - 1, 1 << 32, -1 << 32, 1<<32 - 1, 1 << 62}
 	for range 20000 {
-		n := 1 + rng.Intn(6)
+		n := 1 + rng.IntN(6)
 		exact := new(big.Int)
 		acc := make([]int64, 2)
 		for range n {
-			v := edge[rng.Intn(len(edge))]
-			if rng.Intn(2) == 0 {
+			v := edge[rng.IntN(len(edge))]
+			if rng.IntN(2) == 0 {
 				v = int64(rng.Uint64())
 			}
 			exact.Add(exact, big.NewInt(v))

@@ -73,7 +73,7 @@ func matchRing(tb testing.TB, tables *Tables, all []*channels, ranks int) []Matc
 			Comm: comm, Tables: tables, Ranges: ranges, Scratch: func() Scratch { return &memory{} },
 		}
 		for p := ranges[comm.Rank()].First; p < ranges[comm.Rank()].End; p++ {
-			o.Units = append(o.Units, Unit{P: trace.P(p), Peers: all[p].peers, Sorted: &all[p].sorted, Late: &memory{}, P2PRows: all[p].messages, CollRows: all[p].barriers})
+			o.Units = append(o.Units, Unit{P: p, Peers: all[p].peers, Sorted: &all[p].sorted, Late: &memory{}, P2PRows: all[p].messages, CollRows: all[p].barriers})
 		}
 		_, reports[comm.Rank()], err = Match(o)
 		return err

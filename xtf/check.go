@@ -205,7 +205,7 @@ func (k *arrayCheck) data() {
 	dec := a.f.decoder()
 	defer a.f.decoders.Put(dec)
 	var rows []byte
-	st := dataState{end: int64(a.base)}
+	st := dataState{end: a.base}
 	for ord := range pages {
 		pg, off, err := src.page(ord)
 		if err == nil {

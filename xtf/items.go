@@ -60,7 +60,7 @@ const (
 	ItemCriticalIO        Item = 47
 	ItemCriticalMarker    Item = 48
 
-	// Of processes with several threads and parallel regions: ticks of all threads together.
+	// ItemThreadTime and the three after it are ticks of all threads together, of processes with several threads and parallel regions.
 	ItemThreadTime       Item = 49 // outside of MPI calls of the first thread, and in parallel regions
 	ItemThreadSerial     Item = 50 // other threads idle outside of parallel regions
 	ItemThreadImbalance  Item = 51 // threads idle longer than the busiest one of a parallel region

@@ -22,10 +22,8 @@ func stepExport(r *round, x *rand.Rand) {
 		form := []string{"perfetto", "chrome", "csv", "parquet", "arrow", "viewer"}[x.IntN(6)]
 		out := r.path(fmt.Sprintf("export%d", i))
 		args := []string{"export", r.run, "--to", form, "-q"}
-		one := form == "csv" || form == "parquet" || form == "arrow"
-		if one && x.IntN(2) == 0 {
+		if (form == "csv" || form == "parquet" || form == "arrow") && x.IntN(2) == 0 {
 			args = append(args, "--table", tables[x.IntN(len(tables))])
-			one = false
 		}
 		if x.IntN(3) == 0 {
 			args = append(args, "--time", anyTime(x))
@@ -74,7 +72,7 @@ func (r *round) judgeForm(o outcome, form, out string) {
 			r.fail("%s: %v", o, err)
 			continue
 		}
-		ok := true
+		var ok bool
 		switch form {
 		case "chrome":
 			ok = json.Valid(b)

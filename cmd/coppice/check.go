@@ -39,7 +39,7 @@ func runCheck(args []string, s streams) error {
 	}
 	c := checked{Problems: []problem{}, Notes: []string{}}
 	var e report.Envelope
-	brief := &report.Brief{}
+	var brief *report.Brief
 	switch kind {
 	case kindStatus:
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file: nothing to check. Give an archive or a result", operands[0]))

@@ -32,7 +32,7 @@ func TestDisk(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			spilled := []int64{int64(r.Store.Spilled)}
+			spilled := []int64{r.Store.Spilled}
 			err = c.AllreduceInt64(spilled, mpi.Sum)
 			if c.Rank() == 0 {
 				used = uint64(spilled[0]) + uint64(r.File.FileBytes)

@@ -249,7 +249,7 @@ func exportJSON(s streams, path string, r *jobs.ExportResult) error {
 		x.Window = &cutWindow{w.Begin, w.End, r.Cut}
 	}
 	for _, t := range r.Differs {
-		x.Differs = append(x.Differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: uint64(t.Locations)})
+		x.Differs = append(x.Differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: t.Locations})
 	}
 	for _, l := range r.Unreadable {
 		x.Unreadable = append(x.Unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})

@@ -158,8 +158,8 @@ func compareSummary(t *testing.T, got *reportJSON, f *tracetest.Facts) {
 		{"send_recv", f.SendRecv},
 		{"potent_sync", f.Potential},
 		{"time_variation", f.Variation},
-		{"total", uint64(got.Summary.Processors) * f.Execution},
-		{"load_imbalance", uint64(got.Summary.Processors)*most - f.CPU},
+		{"total", got.Summary.Processors * f.Execution},
+		{"load_imbalance", got.Summary.Processors*most - f.CPU},
 	} {
 		if v, ok := got.Summary.Ticks[x.key].(float64); !ok || uint64(v) != x.want {
 			t.Errorf("summary %s is %v, want %d", x.key, got.Summary.Ticks[x.key], x.want)

@@ -47,7 +47,7 @@ func (p *parser) lines(text, section string, f func(tokens []string) error) erro
 func (p *parser) definition(t []string) error {
 	for k, name := range defNames {
 		if name == t[0] {
-			r := p.defs.Add(trace.DefKind(k))
+			r := p.defs.Add(k)
 			v := &tokenReader{rest: t[1:]}
 			r.Visit(v)
 			if v.err == nil && len(v.rest) > 0 {

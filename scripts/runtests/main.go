@@ -16,7 +16,7 @@ func main() {
 	list := flag.Bool("list", false, "print the steps and end")
 	fuzz := flag.Duration("fuzztime", 8*time.Second, "fuzzing per package")
 	flag.Usage = func() {
-		fmt.Fprintln(flag.CommandLine.Output(), "scripts/test [flags] [STEP...]: runs the named steps, or all.")
+		fmt.Fprintln(flag.CommandLine.Output(), "scripts/test [flags] [STEP...]: runs the named steps, those of a quick check, or all without a name.")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
@@ -25,6 +25,7 @@ func main() {
 		for _, s := range steps {
 			fmt.Printf("%-12s %s\n", s.name, s.what)
 		}
+		fmt.Printf("%-12s %s\n", "quick", strings.Join(quick, ", "))
 		return
 	}
 	if err := choose(&steps, flag.Args()); err != nil {
@@ -41,16 +42,22 @@ func main() {
 	}
 }
 
-// choose keeps the named steps, in the table's order. No names keep all.
+// choose keeps the named steps, in the table's order. No names keep all, but the short tests, which are among all tests.
 func choose(steps *[]step, names []string) error {
+	if i := slices.Index(names, "quick"); i >= 0 {
+		names = slices.Concat(names[:i], quick, names[i+1:])
+	}
 	for _, name := range names {
 		if !slices.ContainsFunc(*steps, func(s step) bool { return s.name == name }) {
 			return fmt.Errorf("scripts/test: there is no step %s; scripts/test --list shows them", name)
 		}
 	}
-	if len(names) > 0 {
-		*steps = slices.DeleteFunc(*steps, func(s step) bool { return !slices.Contains(names, s.name) })
-	}
+	*steps = slices.DeleteFunc(*steps, func(s step) bool {
+		if len(names) == 0 {
+			return s.name == "short"
+		}
+		return !slices.Contains(names, s.name)
+	})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -44,7 +45,10 @@ func table(fuzz time.Duration) []step {
 		{"staticcheck", "staticcheck", nil, commands(
 			command("go", "tool", "-modfile=scripts/tools/go.mod", "staticcheck", "./..."),
 			command("go", "tool", "-modfile=../scripts/tools/go.mod", "staticcheck", "./...").in("bench"))},
+		{"lint", "golangci-lint with .golangci.yml", needsLint, commands(everywhere(command("golangci-lint", "run", "--timeout", "10m", "./..."))...)},
 		{"layers", "imports go down only", nil, goTest(nil, "./internal/layers")},
+		{"short", "the short tests: with quick or by name, as test runs them too", nil, testEverywhere(nil, "-short")},
+		{"archive", "a real archive through analyze, check, report and export, on ranks of both kinds", needsArchive, realArchive},
 		{"demo", "the demo of the README, and the session of docs/first-hour.md", nil, commands(command("./scripts/demo"), command("./scripts/first-hour", "--check"))},
 		{"test", "all tests, long ones and those under mpirun too", nil, testEverywhere(nil)},
 		{"readers", "what export writes, read by the libraries of others", nil, commands(
@@ -75,6 +79,42 @@ func table(fuzz time.Duration) []step {
 			func(b *output, t *tally) { fuzzAll(b, t, fuzz) },
 		},
 	}
+}
+
+// quick are the steps of a check at a desk, which takes a few minutes: scripts/test quick.
+var quick = []string{"format", "build", "vet", "layers", "short", "archive"}
+
+// archive is a recorded trace that lies next to the repository.
+const archive = "../shared/traces/otf2/npb-lu.S-4/traces.otf2"
+
+func needsArchive() string {
+	if _, err := os.Stat(archive); err != nil {
+		return "no " + archive
+	}
+	return ""
+}
+
+// realArchive analyses the archive with goroutines as ranks and under mpirun, which must make the same bytes, and reads the result.
+func realArchive(b *output, t *tally) {
+	dir, err := os.MkdirTemp("", "coppice-archive")
+	if err != nil {
+		fmt.Fprintf(b.out, "FAIL %v\n", err)
+		t.fail("a folder for the results")
+		return
+	}
+	defer os.RemoveAll(dir)
+	run, again := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "again.xtf")
+	commands(
+		command("go", "build", "-o", "bin/coppice", "./cmd/coppice"),
+		command("bin/coppice", "analyze", archive, "-o", run, "-q", "-j", "3"),
+		command("mpirun", "--oversubscribe", "--bind-to", "none", "-n", "2", "bin/coppice", "analyze", archive, "-o", again, "-q"),
+		command("cmp", run, again),
+		command("bin/coppice", "check", run),
+		command("bin/coppice", "report", run),
+		command("bin/coppice", "report", run, "-o", filepath.Join(dir, "report.html")),
+		command("bin/coppice", "query", run, "stats", "--rank", "3", "--time", "40%..60%"),
+		command("bin/coppice", "export", run, "--to", "csv", "-o", filepath.Join(dir, "tables")),
+	)(b, t)
 }
 
 // output is where a step writes: out is for people, log takes everything.
@@ -216,6 +256,13 @@ func needsV3() string {
 		if !slices.Contains(have, want) {
 			return "the processor has no " + want
 		}
+	}
+	return ""
+}
+
+func needsLint() string {
+	if out, err := exec.Command("golangci-lint", "version", "--short").Output(); err != nil || !strings.HasPrefix(string(out), "2.") {
+		return "golangci-lint 2 is not installed"
 	}
 	return ""
 }
