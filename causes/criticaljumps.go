@@ -78,14 +78,14 @@ func (c *Path) collectWaits(p trace.P) error {
 		return err
 	}
 	rows := newCauseRows(cursor, p, c.run.Defs.NumLocations())
-	for ; rows.more; rows.next() {
-		w := &rows.row
+	for ; rows.More; rows.next() {
+		w := &rows.Row
 		if w.Pattern&xtf.WaitPatternMask == xtf.WaitEarlyReduce {
 			continue
 		}
 		c.addJump(p, w.End, w.CauseP)
 	}
-	return rows.err()
+	return rows.Err()
 }
 
 // collectRoots takes the waits of a location for the last sender of an operation

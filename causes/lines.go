@@ -131,19 +131,19 @@ func (w *lineWriter) location(p trace.P) error {
 		return err
 	}
 	w.line.enterCalls(xtf.Never)
-	return errors.Join(w.line.err(), w.rows.err(), w.met.rows.err(), script.end())
+	return errors.Join(w.line.err(), w.rows.Err(), w.met.rows.Err(), script.end())
 }
 
 // settle begins and ends waits at the instant of the walk: they do not overlap.
 func (w *lineWriter) settle() error {
-	for w.rows.more && w.rows.row.T <= w.line.at {
+	for w.rows.More && w.rows.Row.T <= w.line.at {
 		if !w.inside {
-			if w.rows.row.T < w.line.at {
+			if w.rows.Row.T < w.line.at {
 				return fmt.Errorf("%w: waits of location %d overlap at %d", errDamaged, w.p, w.line.at)
 			}
-			w.inside, w.first, w.begun = true, true, w.rows.row.T
+			w.inside, w.first, w.begun = true, true, w.rows.Row.T
 		}
-		if w.rows.row.End > w.line.at {
+		if w.rows.Row.End > w.line.at {
 			return nil
 		}
 		if err := w.over(); err != nil {
@@ -155,7 +155,7 @@ func (w *lineWriter) settle() error {
 
 // over ends the wait in hand.
 func (w *lineWriter) over() error {
-	row := &w.rows.row
+	row := &w.rows.Row
 	if w.rows.n >= mostWaits {
 		return fmt.Errorf("location %d waits more than %d times", w.p, uint64(mostWaits))
 	}
@@ -176,7 +176,7 @@ func (w *lineWriter) over() error {
 // border says how far pieces go from here; false at the end.
 func (w *lineWriter) border() (more bool, err error) {
 	at, last, ends := w.line.at, w.d.run.Last, w.out.to.slabs.ends
-	if err := w.settle(); err != nil || at >= last && !w.rows.more {
+	if err := w.settle(); err != nil || at >= last && !w.rows.More {
 		return false, err
 	}
 	if w.k < len(ends) && at >= ends[w.k] {
@@ -188,9 +188,9 @@ func (w *lineWriter) border() (more bool, err error) {
 	}
 	switch {
 	case w.inside:
-		w.limit = min(w.limit, w.rows.row.End)
-	case w.rows.more:
-		w.limit = min(w.limit, w.rows.row.T)
+		w.limit = min(w.limit, w.rows.Row.End)
+	case w.rows.More:
+		w.limit = min(w.limit, w.rows.Row.T)
 	}
 	if w.k < len(ends) {
 		w.limit = min(w.limit, ends[w.k])

@@ -11,7 +11,7 @@ import (
 // time has passed. Memory: 16 bytes for each communicator of the location.
 type meetings struct {
 	defs   *trace.Definitions
-	rows   rowReader[xtf.Coll, *xtf.Coll]
+	rows   xtf.Rows[xtf.Coll]
 	causes io.ReaderAt
 	met    []meeting // the last one on each communicator, the newest first
 }
@@ -27,23 +27,22 @@ func (r *Run) meetings(p trace.P) (*meetings, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &meetings{defs: r.Defs, causes: causes}
-	m.rows.cursor = c
-	m.rows.advance()
+	m := &meetings{defs: r.Defs, causes: causes, rows: xtf.RowsOf[xtf.Coll](c)}
+	m.rows.Next()
 	return m, nil
 }
 
 // last returns when the location met another one last in an operation that ended by
 // the instant t, 0 for never. Instants do not decrease.
 func (m *meetings) last(other trace.P, t uint64) (uint64, error) {
-	for ; m.rows.more && m.rows.row.End <= t; m.rows.advance() {
-		c := &m.rows.row
+	for ; m.rows.More && m.rows.Row.End <= t; m.rows.Next() {
+		c := &m.rows.Row
 		if !m.synchronises(c) {
 			continue
 		}
 		var cause xtf.CollCause
 		var b [xtf.CollCauseBytes]byte
-		if err := readFull(m.causes, b[:], int64(m.rows.cursor.N())*xtf.CollCauseBytes); err != nil {
+		if err := readFull(m.causes, b[:], int64(m.rows.Cursor.N())*xtf.CollCauseBytes); err != nil {
 			return 0, err
 		}
 		// One that comes behind all who give data is waited for by nobody.

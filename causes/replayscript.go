@@ -81,9 +81,9 @@ type replayScript struct {
 	open  []dueOp // executions by End
 	syncs []dueOp // non-blocking synchronous sends by Done
 	begun []dueOp // ... of the call in hand
-	p2p   rowReader[xtf.P2P, *xtf.P2P]
-	coll  rowReader[xtf.Coll, *xtf.Coll]
-	ivals rowReader[xtf.Ival, *xtf.Ival]
+	p2p   xtf.Rows[xtf.P2P]
+	coll  xtf.Rows[xtf.Coll]
+	ivals xtf.Rows[xtf.Ival]
 	needs []replayOp // of the call in hand
 }
 
@@ -128,10 +128,10 @@ func (s *replayScript) openRows() error {
 			cursors[i] = xtf.ScanArray(s.r.Types, a, 0).Only(columns...)
 		}
 	}
-	s.p2p.cursor, s.coll.cursor, s.ivals.cursor = cursors[0], cursors[1], cursors[2]
-	s.p2p.advance()
-	s.coll.advance()
-	s.ivals.advance()
+	s.p2p, s.coll, s.ivals = xtf.RowsOf[xtf.P2P](cursors[0]), xtf.RowsOf[xtf.Coll](cursors[1]), xtf.RowsOf[xtf.Ival](cursors[2])
+	s.p2p.Next()
+	s.coll.Next()
+	s.ivals.Next()
 	return nil
 }
 
@@ -145,7 +145,7 @@ func (s *replayScript) call(enter, leave, n uint64) {
 func (s *replayScript) end() error {
 	s.rowsBefore(xtf.Never, xtf.Never)
 	s.before(xtf.Never)
-	err := cmp.Or(s.p2p.err(), s.coll.err(), s.ivals.err())
+	err := cmp.Or(s.p2p.Err(), s.coll.Err(), s.ivals.Err())
 	if s.early != nil {
 		err = cmp.Or(err, s.early.Err())
 		s.early.Close()
@@ -160,10 +160,10 @@ func (s *replayScript) end() error {
 func (s *replayScript) rowsBefore(enter, n uint64) {
 	for {
 		t, end, call := enter, enter, n
-		if m := &s.p2p.row; s.p2p.more && sooner(m.T, m.CallN, t, call) {
+		if m := &s.p2p.Row; s.p2p.More && sooner(m.T, m.CallN, t, call) {
 			t, end, call = m.T, m.End, m.CallN
 		}
-		if m := &s.coll.row; s.coll.more && sooner(m.T, m.CallN, t, call) {
+		if m := &s.coll.Row; s.coll.More && sooner(m.T, m.CallN, t, call) {
 			t, end, call = m.T, m.End, m.CallN
 		}
 		if t == enter && call == n {
@@ -180,13 +180,13 @@ func (s *replayScript) add(enter, leave, n uint64) {
 	leave = max(leave, enter)
 	w.add(&replayOp{kind: stepCall, t: enter, key: leave})
 	s.needs = s.needs[:0]
-	for s.p2p.more && s.p2p.row.T == enter && s.p2p.row.CallN == n {
-		s.message(&s.p2p.row, s.p2p.cursor.N())
-		s.p2p.advance()
+	for s.p2p.More && s.p2p.Row.T == enter && s.p2p.Row.CallN == n {
+		s.message(&s.p2p.Row, s.p2p.Cursor.N())
+		s.p2p.Next()
 	}
-	for s.coll.more && s.coll.row.T == enter && s.coll.row.CallN == n {
-		s.collective(&s.coll.row)
-		s.coll.advance()
+	for s.coll.More && s.coll.Row.T == enter && s.coll.Row.CallN == n {
+		s.collective(&s.coll.Row)
+		s.coll.Next()
 	}
 	for len(s.syncs) > 0 && s.syncs[0].due <= leave {
 		d := popDue(&s.syncs)
@@ -223,18 +223,18 @@ func (s *replayScript) before(t uint64) {
 	w := &s.r.steps
 	for {
 		begin, end := xtf.Never, xtf.Never
-		if s.ivals.more {
-			begin = s.ivals.row.T
+		if s.ivals.More {
+			begin = s.ivals.Row.T
 		}
 		if len(s.open) > 0 {
 			end = s.open[0].due
 		}
 		switch {
-		case s.ivals.more && begin <= min(t, end):
-			row := &s.ivals.row
+		case s.ivals.More && begin <= min(t, end):
+			row := &s.ivals.Row
 			w.add(&replayOp{kind: stepBegin, peer: row.Node, t: row.T})
-			pushDue(&s.open, dueOp{due: max(row.End, row.T), row: s.ivals.cursor.N(), who: row.Node})
-			s.ivals.advance()
+			pushDue(&s.open, dueOp{due: max(row.End, row.T), row: s.ivals.Cursor.N(), who: row.Node})
+			s.ivals.Next()
 			continue
 		case len(s.open) > 0 && end <= t:
 			d := popDue(&s.open)

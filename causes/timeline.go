@@ -45,8 +45,8 @@ type timeline struct {
 	until     uint64 // ... to here, where something changes
 	location  *Location
 	derived   []bool
-	calls     rowReader[xtf.Call, *xtf.Call]
-	intervals rowReader[xtf.Ival, *xtf.Ival]
+	calls     xtf.Rows[xtf.Call]
+	intervals xtf.Rows[xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
 	busy      [2]uint64 // overhead: the span in hand, or the next one; Never behind the last
@@ -69,11 +69,10 @@ type openNode struct {
 // the state.
 func newTimeline(l *Location, derived []bool, script *replayScript) *timeline {
 	x := &timeline{location: l, derived: derived, script: script}
-	x.calls.cursor, x.intervals.cursor = l.Calls, l.Intervals
-	x.calls.only(xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags)
-	x.intervals.only(xtf.IvalEnd, xtf.IvalNode)
-	x.calls.advance()
-	x.intervals.advance()
+	x.calls = xtf.RowsOf[xtf.Call](l.Calls.Only(xtf.CallEnd, xtf.CallRegion, xtf.CallDepth, xtf.CallFlags))
+	x.intervals = xtf.RowsOf[xtf.Ival](l.Intervals.Only(xtf.IvalEnd, xtf.IvalNode))
+	x.calls.Next()
+	x.intervals.Next()
 	x.nextBusy()
 	x.enter(0)
 	return x
@@ -129,15 +128,15 @@ func (x *timeline) enter(t uint64) {
 	default:
 		x.activity = xtf.ActivityOutside
 	}
-	if x.calls.more {
-		x.until = min(x.until, x.calls.row.T)
+	if x.calls.More {
+		x.until = min(x.until, x.calls.Row.T)
 	}
 	if n := len(x.stack); n > 0 {
 		x.until, x.state = min(x.until, x.stack[n-1].end), x.stack[n-1].state
 	}
 	x.enterOverhead(t)
-	if x.intervals.more {
-		x.until = min(x.until, x.intervals.row.T)
+	if x.intervals.More {
+		x.until = min(x.until, x.intervals.Row.T)
 	}
 	if n := len(x.nodes); n > 0 {
 		x.until, x.node = min(x.until, x.nodes[n-1].end), x.nodes[n-1].node
@@ -147,8 +146,8 @@ func (x *timeline) enter(t uint64) {
 // enterCalls opens and closes calls up to instant t. Calls are nested and come in
 // the order of their enters, so those opened at t decide before those that end.
 func (x *timeline) enterCalls(t uint64) {
-	for x.calls.more && x.calls.row.T <= t {
-		c := &x.calls.row
+	for x.calls.More && x.calls.Row.T <= t {
+		c := &x.calls.Row
 		x.stack = x.stack[:min(int(c.Depth), len(x.stack))]
 		o := openCall{end: c.End}
 		if n := len(x.stack); n > 0 {
@@ -165,7 +164,7 @@ func (x *timeline) enterCalls(t uint64) {
 			o.state.activity = xtf.ActivityMarker
 		case c.Flags&xtf.FlagOutermostMPI != 0:
 			o.state.activity = xtf.ActivityMPI
-			x.script.call(c.T, c.End, x.calls.cursor.N())
+			x.script.call(c.T, c.End, x.calls.Cursor.N())
 		default:
 			if len(xtf.InsideOf(c.Flags)) > 0 {
 				o.state.activity = xtf.ActivityCPU
@@ -175,7 +174,7 @@ func (x *timeline) enterCalls(t uint64) {
 			}
 		}
 		x.stack = append(x.stack, o)
-		x.calls.advance()
+		x.calls.Next()
 	}
 	for n := len(x.stack); n > 0 && x.stack[n-1].end <= t; n = len(x.stack) {
 		x.stack = x.stack[:n-1]
@@ -185,15 +184,15 @@ func (x *timeline) enterCalls(t uint64) {
 // enterIntervals opens and closes intervals up to instant t. The root is not
 // among the open ones.
 func (x *timeline) enterIntervals(t uint64) {
-	for x.intervals.more && x.intervals.row.T <= t {
-		i := &x.intervals.row
+	for x.intervals.More && x.intervals.Row.T <= t {
+		i := &x.intervals.Row
 		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
 			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
 				x.nodes = x.nodes[:n-1]
 			}
 			x.nodes = append(x.nodes, openNode{i.End, i.Node})
 		}
-		x.intervals.advance()
+		x.intervals.Next()
 	}
 	for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= t; n = len(x.nodes) {
 		x.nodes = x.nodes[:n-1]
@@ -213,62 +212,30 @@ func (x *timeline) next(to uint64) (s state, from, end uint64) {
 }
 
 func (x *timeline) err() error {
-	if err := x.calls.err(); err != nil {
+	if err := x.calls.Err(); err != nil {
 		return err
 	}
-	return cmp.Or(x.intervals.err(), x.busyErr)
-}
-
-// rowReader reads typed rows.
-type rowReader[R any, P interface {
-	*R
-	Load(b []byte)
-}] struct {
-	cursor *xtf.Cursor
-	row    R
-	more   bool
-}
-
-// only restricts the columns, see xtf.Cursor.
-func (r *rowReader[R, P]) only(offsets ...int) {
-	if r.cursor != nil {
-		r.cursor.Only(offsets...)
-	}
-}
-
-// advance loads the next row into r.row, if there is one.
-func (r *rowReader[R, P]) advance() {
-	if r.more = r.cursor != nil && r.cursor.Next(); r.more {
-		P(&r.row).Load(r.cursor.Row())
-	}
-}
-
-func (r *rowReader[R, P]) err() error {
-	if r.cursor == nil {
-		return nil
-	}
-	return r.cursor.Err()
+	return cmp.Or(x.intervals.Err(), x.busyErr)
 }
 
 // causeRows reads the waits of a location that another one is the cause of, and
 // numbers them.
 type causeRows struct {
-	rowReader[xtf.Wait, *xtf.Wait]
+	xtf.Rows[xtf.Wait]
 	p         trace.P
 	locations int
 	n         uint64 // number of the current row among them
 }
 
 func newCauseRows(c *xtf.Cursor, p trace.P, locations int) *causeRows {
-	r := &causeRows{p: p, locations: locations, n: 1<<64 - 1}
-	r.cursor = c
+	r := &causeRows{Rows: xtf.RowsOf[xtf.Wait](c), p: p, locations: locations, n: 1<<64 - 1}
 	r.next()
 	return r
 }
 
 func (r *causeRows) next() {
-	for r.advance(); r.more; r.advance() {
-		w := &r.row
+	for r.Next() {
+		w := &r.Row
 		if w.T < w.End && w.End != xtf.Never && uint64(w.CauseP) < uint64(r.locations) && trace.P(w.CauseP) != r.p {
 			r.n++
 			return

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -17,9 +18,9 @@ type lane struct {
 	open    []openCall
 	drawn   uint64
 	fed     bool
-	p2p     feed[xtf.P2P, *xtf.P2P]
-	coll    feed[xtf.Coll, *xtf.Coll]
-	wait    feed[xtf.Wait, *xtf.Wait]
+	p2p     xtf.Rows[xtf.P2P]
+	coll    xtf.Rows[xtf.Coll]
+	wait    xtf.Rows[xtf.Wait]
 	event   event
 }
 
@@ -28,41 +29,6 @@ type openCall struct {
 	depth uint32
 	end   uint64 // ns
 	flows []uint64
-}
-
-// loader is a row that reads itself.
-type loader[T any] interface {
-	*T
-	Load(row []byte)
-}
-
-// feed reads the rows of an array one by one.
-type feed[T any, L loader[T]] struct {
-	c    *xtf.Cursor
-	row  T
-	n    uint64
-	have bool
-}
-
-// peek returns the row in hand, nil after the last.
-func (f *feed[T, L]) peek() *T {
-	if !f.have {
-		if f.c == nil || !f.c.Next() {
-			return nil
-		}
-		L(&f.row).Load(f.c.Row())
-		f.n, f.have = f.c.N(), true
-	}
-	return &f.row
-}
-
-func (f *feed[T, L]) drop() { f.have = false }
-
-func (f *feed[T, L]) err() error {
-	if f.c == nil {
-		return nil
-	}
-	return f.c.Err()
 }
 
 // feed opens the arrays of what happens in calls at the first call that needs them. What happens in an MPI call that is
@@ -83,20 +49,21 @@ func (l *lane) feeds(from uint64) error {
 		return nil
 	}
 	l.fed = true
-	for _, x := range []struct {
-		typ xtf.TypeID
-		c   **xtf.Cursor
-	}{{xtf.TypeP2P, &l.p2p.c}, {xtf.TypeColl, &l.coll.c}, {xtf.TypeWait, &l.wait.c}} {
-		a, err := l.t.s.array(l.p, x.typ)
-		if err != nil {
-			return err
-		}
-		first, last, err := l.t.s.between(a, from, l.window.end)
-		if err != nil {
-			return l.t.s.at(l.p, err)
-		}
-		*x.c = a.Rows(first, last)
+	return cmp.Or(feed(l, &l.p2p, xtf.TypeP2P, from), feed(l, &l.coll, xtf.TypeColl, from), feed(l, &l.wait, xtf.TypeWait, from))
+}
+
+// feed opens the rows from a time on.
+func feed[T any, P xtf.Form[T]](l *lane, rows *xtf.Rows[T], id xtf.TypeID, from uint64) error {
+	a, err := l.t.s.array(l.p, id)
+	if err != nil {
+		return err
 	}
+	first, last, err := l.t.s.between(a, from, l.window.end)
+	if err != nil {
+		return l.t.s.at(l.p, err)
+	}
+	*rows = xtf.RowsOf[T, P](a.Rows(first, last))
+	rows.Next()
 	return nil
 }
 
@@ -124,7 +91,7 @@ func (l *lane) calls() error {
 			return err
 		}
 	}
-	return errors.Join(l.close(0), l.p2p.err(), l.coll.err(), l.wait.err())
+	return errors.Join(l.close(0), l.p2p.Err(), l.coll.Err(), l.wait.Err())
 }
 
 // enough reports whether a sample has all the rows of an array that it takes, and counts one more.
@@ -231,11 +198,11 @@ func (l *lane) flow(n uint64, m *xtf.P2P) uint64 {
 
 // outside draws the messages before call n, which begins at t, that belong to no call that is drawn.
 func (l *lane) outside(n, t uint64) error {
-	for m := l.p2p.peek(); m != nil && (m.CallN < n || m.CallN == xtf.Never && m.T <= t); m = l.p2p.peek() {
+	for m := &l.p2p.Row; l.p2p.More && (m.CallN < n || m.CallN == xtf.Never && m.T <= t); l.p2p.Next() {
 		e := &l.event
 		e.args, e.flows, e.category = l.messageArgs(e.args[:0], m), e.flows[:0], trace.StateP2P
 		receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
-		if id := l.flow(l.p2p.n, m); id != 0 {
+		if id := l.flow(l.p2p.Cursor.N(), m); id != 0 {
 			e.flows = append(e.flows, id)
 			l.countFlow(m)
 		} else {
@@ -249,7 +216,6 @@ func (l *lane) outside(n, t uint64) error {
 			ns = min(ns, l.open[k-1].end)
 		}
 		l.last = ns
-		l.p2p.drop()
 		if err := l.t.sink.instant(ns, receive, e); err != nil {
 			return err
 		}
@@ -281,8 +247,8 @@ func (l *lane) comm(ref uint32) arg {
 // messages annotates call n with its messages: one with all that is known, several with their sums.
 func (l *lane) messages(n uint64, e *event, c *openCall) {
 	var sends, receives, sent, received uint64
-	for m := l.p2p.peek(); m != nil && m.CallN == n; m = l.p2p.peek() {
-		id := l.flow(l.p2p.n, m)
+	for m := &l.p2p.Row; l.p2p.More && m.CallN == n; l.p2p.Next() {
+		id := l.flow(l.p2p.Cursor.N(), m)
 		receive := m.Kind&xtf.P2PKindMask == xtf.P2PRecv
 		switch {
 		case id == 0:
@@ -305,7 +271,6 @@ func (l *lane) messages(n uint64, e *event, c *openCall) {
 			sends++
 			sent += m.Bytes
 		}
-		l.p2p.drop()
 	}
 	if sends+receives > 1 {
 		e.args = append(e.args[:0], arg{name: argSends, value: sends}, arg{name: argReceives, value: receives},
@@ -315,14 +280,13 @@ func (l *lane) messages(n uint64, e *event, c *openCall) {
 
 // collective annotates call n with its collective operation, the last one if there are several.
 func (l *lane) collective(n uint64, e *event) {
-	for x := l.coll.peek(); x != nil && x.CallN <= n; x = l.coll.peek() {
+	for x := &l.coll.Row; l.coll.More && x.CallN <= n; l.coll.Next() {
 		if x.CallN == n {
 			e.args = append(e.args, l.comm(x.Comm), arg{name: argSent, value: x.Sent}, arg{name: argReceived, value: x.Received})
 			if x.Root != trace.Undefined {
 				e.args = append(e.args, arg{name: argRoot, value: uint64(x.Root)})
 			}
 		}
-		l.coll.drop()
 	}
 }
 
@@ -330,14 +294,13 @@ func (l *lane) collective(n uint64, e *event) {
 func (l *lane) waits(x *xtf.Call, e *event) error {
 	var ticks, longest uint64
 	var worst xtf.Wait
-	for w := l.wait.peek(); w != nil && w.T < x.End; w = l.wait.peek() {
+	for w := &l.wait.Row; l.wait.More && w.T < x.End; l.wait.Next() {
 		if d := w.End - w.T; w.End > w.T && w.End > x.T {
 			ticks += d
 			if d > longest {
 				longest, worst = d, *w
 			}
 		}
-		l.wait.drop()
 	}
 	if ticks == 0 {
 		return nil

@@ -229,43 +229,24 @@ func (p *slicePlan) sortPosts() {
 	slices.SortFunc(p.posts, func(a, b slicePost) int { return cmp.Compare(a.event, b.event) })
 }
 
-// rowFeed reads the rows of an array one by one.
-type rowFeed struct {
-	c    *xtf.Cursor
-	have bool
-}
-
-func (f *rowFeed) peek() ([]byte, error) {
-	if !f.have {
-		if !f.c.Next() {
-			if err := f.c.Err(); err != nil {
-				return nil, err
-			}
-			return nil, fmt.Errorf("the call graph has more operations than the rows: %w", xtf.ErrCorrupt)
-		}
-		f.have = true
-	}
-	return f.c.Row(), nil
-}
-
-func (f *rowFeed) take() ([]byte, error) {
-	row, err := f.peek()
-	f.have = false
-	return row, err
+// tooFew is why there is no row for an operation.
+func tooFew(err error) error {
+	return cmp.Or(err, fmt.Errorf("the call graph has more operations than the rows: %w", xtf.ErrCorrupt))
 }
 
 // open opens the rows of messages and collectives, which are in the order of their records.
 func (s *slicer) open(p xtf.Proc) error {
-	for _, a := range []struct {
-		typ  xtf.TypeID
-		feed *rowFeed
-	}{{xtf.TypeP2P, &s.messages}, {xtf.TypeColl, &s.colls}} {
-		array, err := s.x.file.Array(p, a.typ)
-		if err != nil {
-			return err
-		}
-		a.feed.c = array.Rows(0, array.Len())
+	messages, err := s.x.file.Array(p, xtf.TypeP2P)
+	if err != nil {
+		return err
 	}
+	colls, err := s.x.file.Array(p, xtf.TypeColl)
+	if err != nil {
+		return err
+	}
+	s.messages, s.colls = xtf.RowsOf[xtf.P2P](messages.Rows(0, messages.Len())), xtf.RowsOf[xtf.Coll](colls.Rows(0, colls.Len()))
+	s.messages.Next()
+	s.colls.Next()
 	return nil
 }
 

@@ -17,8 +17,8 @@ type slicer struct {
 	plan       *slicePlan
 	first      bool // the walk that makes the plan
 	begin, end trace.Time
-	messages   rowFeed
-	colls      rowFeed
+	messages   xtf.Rows[xtf.P2P]
+	colls      xtf.Rows[xtf.Coll]
 	out        trace.Batch
 	cut        ExportCut
 
@@ -47,9 +47,7 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 		return nil
 	}
 	if !s.entered && e.Time >= s.begin {
-		if err := s.enterWindow(); err != nil {
-			return err
-		}
+		s.enterWindow()
 	}
 	if !s.behind && e.Time >= s.end {
 		s.behind, s.tail = true, len(s.calls)
@@ -67,7 +65,7 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 	case trace.MpiSend, trace.MpiIsend, trace.MpiRecv, trace.MpiIrecv:
 		return s.message(b, e, w, n)
 	case trace.MpiCollectiveBegin:
-		return s.collectiveBegin(b, e)
+		s.collectiveBegin(b, e)
 	case trace.MpiCollectiveEnd, trace.NonBlockingCollectiveComplete:
 		return s.collective(b, e, w)
 	case trace.MpiIrecvRequest, trace.NonBlockingCollectiveRequest:
@@ -95,7 +93,7 @@ func (s *slicer) copy(b *trace.Batch, e *trace.Event) {
 }
 
 // enterWindow writes what is under way at the begin of the window.
-func (s *slicer) enterWindow() error {
+func (s *slicer) enterWindow() {
 	s.entered = true
 	for i := range s.calls {
 		c := &s.calls[i]
@@ -110,14 +108,9 @@ func (s *slicer) enterWindow() error {
 	for _, r := range s.ended {
 		s.out.Append(s.begin, r.kind, 0, r.words...)
 	}
-	if !s.begun {
-		return nil
-	}
-	keep, err := s.nextCollective()
-	if keep {
+	if s.begun && s.nextCollective() {
 		s.out.Append(s.begin, trace.MpiCollectiveBegin, 0)
 	}
-	return err
 }
 
 func (s *slicer) enter(b *trace.Batch, e *trace.Event, words []uint64) {
@@ -160,15 +153,14 @@ func (s *slicer) leave(b *trace.Batch, e *trace.Event) {
 
 // message takes a message: its row says whether it belongs to the slice.
 func (s *slicer) message(b *trace.Batch, e *trace.Event, w []uint64, n uint64) error {
-	row, err := s.messages.take()
-	if err != nil {
-		return err
+	if !s.messages.More {
+		return tooFew(s.messages.Err())
 	}
-	var m xtf.P2P
-	m.Load(row)
+	m, k := s.messages.Row, s.messages.Cursor.N()
+	s.messages.Next()
 	receive := e.Kind == trace.MpiRecv || e.Kind == trace.MpiIrecv
 	if m.Bytes != w[3] || uint64(m.Tag) != w[2] || uint64(m.Comm) != w[1] || receive != (m.Kind&xtf.P2PKindMask == xtf.P2PRecv) {
-		return fmt.Errorf("event %d of the call graph is no message of row %d: %w", n, s.messages.c.N(), xtf.ErrCorrupt)
+		return fmt.Errorf("event %d of the call graph is no message of row %d: %w", n, k, xtf.ErrCorrupt)
 	}
 	keep := s.x.messageInside(&m)
 	if e.Kind == trace.MpiIsend && !s.behind {
@@ -216,37 +208,28 @@ func (s *slicer) doom(event uint64) {
 }
 
 // nextCollective reports whether the next collective of the rows is one that blocks and belongs to the slice.
-func (s *slicer) nextCollective() (bool, error) {
-	row, err := s.colls.peek()
-	if err != nil {
-		return false, nil // a begin without an end
-	}
-	var r xtf.Coll
-	r.Load(row)
-	return r.Flags&xtf.CollNonBlocking == 0 && s.x.collectiveInside(&r), nil
+func (s *slicer) nextCollective() bool {
+	r := &s.colls.Row
+	return s.colls.More && r.Flags&xtf.CollNonBlocking == 0 && s.x.collectiveInside(r)
 }
 
-func (s *slicer) collectiveBegin(b *trace.Batch, e *trace.Event) error {
-	if !s.entered {
+func (s *slicer) collectiveBegin(b *trace.Batch, e *trace.Event) {
+	switch {
+	case !s.entered:
 		s.begun = true
-		return nil
-	}
-	keep, err := s.nextCollective()
-	if keep {
+	case s.nextCollective():
 		s.copy(b, e)
 	}
-	return err
 }
 
 func (s *slicer) collective(b *trace.Batch, e *trace.Event, w []uint64) error {
-	row, err := s.colls.take()
-	if err != nil {
-		return err
+	if !s.colls.More {
+		return tooFew(s.colls.Err())
 	}
-	var r xtf.Coll
-	r.Load(row)
+	r, k := s.colls.Row, s.colls.Cursor.N()
+	s.colls.Next()
 	if uint64(r.Comm) != w[1] || r.Sent != w[3] || r.Received != w[4] {
-		return fmt.Errorf("collective of the call graph is not that of row %d: %w", s.colls.c.N(), xtf.ErrCorrupt)
+		return fmt.Errorf("collective of the call graph is not that of row %d: %w", k, xtf.ErrCorrupt)
 	}
 	keep := s.x.collectiveInside(&r)
 	begun := s.begun

@@ -118,17 +118,10 @@ func (x *export) countOutside(p xtf.Proc, n []int64) error {
 }
 
 func (x *export) diagnostics(p xtf.Proc, f func(d *xtf.Diag)) error {
-	a, err := x.file.Array(p, xtf.TypeDiag)
-	if err != nil {
-		return err
-	}
-	c := a.Rows(0, a.Len())
-	for c.Next() {
-		var d xtf.Diag
-		d.Load(c.Row())
-		f(&d)
-	}
-	return c.Err()
+	return xtf.Each(x.file, p, func(_ uint64, d *xtf.Diag) error {
+		f(d)
+		return nil
+	})
 }
 
 // differences lists what was left out or changed before it came into the file.

@@ -160,15 +160,14 @@ func (a *analysis) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) e
 				return err
 			}
 			process, _ := a.defs.Process(p)
-			var x xtf.Ival
-			for rows.Next() {
-				x.Load(rows.Row())
+			for executions := xtf.RowsOf[xtf.Ival](rows); executions.Next(); {
+				x := &executions.Row
 				o := &owner[x.Node]
 				if o.process != process+1 {
 					*o = ownership{process + 1, p}
 				}
 				if o.location == p {
-					visit(&x)
+					visit(x)
 				}
 			}
 			if err := rows.Err(); err != nil {

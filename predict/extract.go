@@ -71,9 +71,7 @@ func Observe(f *xtf.File, jobs ObservedJobs) (*pipeline.Observed, error) {
 
 // classes reads which processes compute alike.
 func (o *observer) classes() error {
-	return o.rows(xtf.WholeRun, xtf.TypeMember, func(row []byte) error {
-		var m xtf.Member
-		m.Load(row)
+	return xtf.Each(o.f, xtf.WholeRun, func(_ uint64, m *xtf.Member) error {
 		if m.Key >= uint64(len(o.rank)) {
 			return xtf.ErrCorrupt
 		}
@@ -109,9 +107,7 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 	}
 	process, _ := o.d.Process(p.First)
 	calls := 0
-	err := o.rows(proc, xtf.TypeCall, func(row []byte) error {
-		var c xtf.Call
-		c.Load(row)
+	err := xtf.Each(o.f, proc, func(_ uint64, c *xtf.Call) error {
 		if c.End < c.T {
 			return xtf.ErrCorrupt
 		}
@@ -131,17 +127,16 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 		return nil
 	})
 	if err == nil {
-		n := uint64(0)
-		err = o.rows(proc, xtf.TypeP2P, func(row []byte) error { n++; return o.message(r, n-1, row) })
+		err = xtf.Each(o.f, proc, func(n uint64, m *xtf.P2P) error { return o.message(r, n, m) })
 	}
 	if err == nil {
-		err = o.rows(proc, xtf.TypeColl, func(row []byte) error { return o.collective(r, process, row) })
+		err = xtf.Each(o.f, proc, func(_ uint64, c *xtf.Coll) error { return o.collective(r, process, c) })
 	}
 	if err == nil {
-		err = o.rows(proc, xtf.TypeIO, func(row []byte) error { return o.file(r, row) })
+		err = xtf.Each(o.f, proc, func(_ uint64, x *xtf.IO) error { return o.file(r, x) })
 	}
 	if err == nil {
-		err = o.rows(proc, xtf.TypeWait, func(row []byte) error { return o.wait(r, row) })
+		err = xtf.Each(o.f, proc, func(_ uint64, w *xtf.Wait) error { return o.wait(r, w) })
 	}
 	if err != nil {
 		return err
@@ -161,9 +156,7 @@ func (o *observer) process(r *pipeline.ObservedRank, p trace.Process) error {
 }
 
 // wait adds a wait state that somebody caused.
-func (o *observer) wait(r *pipeline.ObservedRank, row []byte) error {
-	var w xtf.Wait
-	w.Load(row)
+func (o *observer) wait(r *pipeline.ObservedRank, w *xtf.Wait) error {
 	if w.End < w.T {
 		return xtf.ErrCorrupt
 	}
@@ -177,9 +170,7 @@ func (o *observer) wait(r *pipeline.ObservedRank, row []byte) error {
 }
 
 // message adds a side of a message that has another side elsewhere.
-func (o *observer) message(r *pipeline.ObservedRank, n uint64, row []byte) error {
-	var m xtf.P2P
-	m.Load(row)
+func (o *observer) message(r *pipeline.ObservedRank, n uint64, m *xtf.P2P) error {
 	if m.Kind&(xtf.P2PMarker|xtf.P2PUnmatched|xtf.P2PIncomplete) != 0 || m.End == xtf.Never {
 		return nil
 	}
@@ -207,9 +198,7 @@ func (o *observer) message(r *pipeline.ObservedRank, n uint64, row []byte) error
 }
 
 // collective adds a member of a collective operation.
-func (o *observer) collective(r *pipeline.ObservedRank, process uint32, row []byte) error {
-	var c xtf.Coll
-	c.Load(row)
+func (o *observer) collective(r *pipeline.ObservedRank, process uint32, c *xtf.Coll) error {
 	if c.End == xtf.Never || c.Ordinal == xtf.Never || o.d.IsSelf(c.Comm) {
 		return nil
 	}
@@ -235,9 +224,7 @@ func (o *observer) collective(r *pipeline.ObservedRank, process uint32, row []by
 }
 
 // file adds an operation on a file.
-func (o *observer) file(r *pipeline.ObservedRank, row []byte) error {
-	var x xtf.IO
-	x.Load(row)
+func (o *observer) file(r *pipeline.ObservedRank, x *xtf.IO) error {
 	if x.End == xtf.Never {
 		return nil
 	}
@@ -272,26 +259,5 @@ func (o *observer) places() {
 	o.node = make(map[uint32]string, len(o.d.LocationGroups))
 	for _, g := range o.d.LocationGroups {
 		o.node[g.Ref] = cmp.Or(o.node[g.Ref], names[g.Parent])
-	}
-}
-
-// rows calls f for every row of an array.
-func (o *observer) rows(p xtf.Proc, t xtf.TypeID, f func(row []byte) error) error {
-	a, err := o.f.Array(p, t)
-	if err != nil {
-		return err
-	}
-	width := a.Type().RowBytes
-	c := a.Rows(0, a.Len())
-	for {
-		b, _, ok := c.NextPage()
-		if !ok {
-			return c.Err()
-		}
-		for ; len(b) >= width; b = b[width:] {
-			if err := f(b[:width]); err != nil {
-				return err
-			}
-		}
 	}
 }

@@ -55,9 +55,7 @@ func (o *observer) jobs(out *pipeline.Observed, j ObservedJobs) error {
 
 // executions makes a job of each execution of a node, on the first location of a process.
 func (o *observer) executions(r *pipeline.ObservedRank, p trace.Process, node uint32) error {
-	return o.rows(xtf.Proc(p.First), xtf.TypeIval, func(row []byte) error {
-		var x xtf.Ival
-		x.Load(row)
+	return xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, x *xtf.Ival) error {
 		if x.Node == node {
 			return o.job(r, x.T, x.End)
 		}
@@ -69,9 +67,7 @@ func (o *observer) executions(r *pipeline.ObservedRank, p trace.Process, node ui
 func (o *observer) calls(r *pipeline.ObservedRank, p trace.Process, region string) error {
 	names := o.regionsOf(region)
 	var end uint64
-	return o.rows(xtf.Proc(p.First), xtf.TypeCall, func(row []byte) error {
-		var c xtf.Call
-		c.Load(row)
+	return xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, c *xtf.Call) error {
 		if c.End == xtf.Never || !names[c.Region] || c.T < end {
 			return nil
 		}
@@ -140,9 +136,7 @@ func communicates(r *pipeline.ObservedRank) bool { return len(r.Messages)+len(r.
 // repeated finds the outermost thing that all processes execute again and again; of several the one with the most time.
 func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 	nodes, parents := map[uint32]*repeat{}, map[uint32]uint32{}
-	err := o.rows(xtf.WholeRun, xtf.TypeInterval, func(row []byte) error {
-		var x xtf.Interval
-		x.Load(row)
+	err := xtf.Each(o.f, xtf.WholeRun, func(_ uint64, x *xtf.Interval) error {
 		if uint64(x.Parent) >= x.Key && x.Key > 0 {
 			return xtf.ErrCorrupt
 		}
@@ -156,9 +150,7 @@ func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 	}
 	regions := map[uint32]*repeat{}
 	for r, p := range o.d.Processes() {
-		err = o.rows(xtf.Proc(p.First), xtf.TypeIval, func(row []byte) error {
-			var x xtf.Ival
-			x.Load(row)
+		err = xtf.Each(o.f, xtf.Proc(p.First), func(_ uint64, x *xtf.Ival) error {
 			if n := nodes[x.Node]; n != nil {
 				n.add(out.Ranks, r, x.End-min(x.T, x.End))
 			}
@@ -195,9 +187,7 @@ func (o *observer) repeated(out *pipeline.Observed) (ObservedJobs, error) {
 // countRegions counts the calls of functions of the program, those inside of calls of the same function left out.
 func (o *observer) countRegions(list map[uint32]*repeat, rank int, ranks []pipeline.ObservedRank, p xtf.Proc) error {
 	open := map[uint32]uint64{}
-	return o.rows(p, xtf.TypeCall, func(row []byte) error {
-		var c xtf.Call
-		c.Load(row)
+	return xtf.Each(o.f, p, func(_ uint64, c *xtf.Call) error {
 		if c.End == xtf.Never || c.End < c.T || c.T < open[c.Region] || c.Flags&xtf.FlagMarker != 0 || strings.HasPrefix(o.name(c.Region), "MPI_") {
 			return nil
 		}

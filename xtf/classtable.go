@@ -1,6 +1,7 @@
 package xtf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -28,29 +29,11 @@ func (f *File) Classes() (*ClassTable, error) {
 		return nil, nil
 	}
 	m := mergeReader{t: t}
-	for _, x := range []struct {
-		id   TypeID
-		load func(n uint64, b []byte) bool
-	}{
-		{TypeGroup, t.loadGroup},
-		{TypeClass, t.loadClass},
-		{TypeClassSum, t.loadSum},
-		{TypeMember, t.loadMember},
-		{TypeMerge, m.load},
-	} {
-		a, err := f.Array(WholeRun, x.id)
-		if err != nil {
-			return nil, err
-		}
-		rows := a.Rows(0, a.Len())
-		for rows.Next() {
-			if !x.load(rows.N(), rows.Row()) {
-				return nil, fmt.Errorf("classes: row %d of %s does not fit the others: %w", rows.N(), a.Type().Name, errClasses)
-			}
-		}
-		if err := rows.Err(); err != nil {
-			return nil, err
-		}
+	err := cmp.Or(
+		Each(f, WholeRun, fitting(t.addGroup)), Each(f, WholeRun, fitting(t.addClass)), Each(f, WholeRun, fitting(t.addSum)),
+		Each(f, WholeRun, fitting(t.addMember)), Each(f, WholeRun, fitting(m.add)))
+	if err != nil {
+		return nil, err
 	}
 	if len(t.Groups) == 0 {
 		return nil, nil
@@ -58,31 +41,33 @@ func (f *File) Classes() (*ClassTable, error) {
 	return t, t.check()
 }
 
-func (t *ClassTable) loadGroup(n uint64, b []byte) bool {
-	var x Group
-	x.Load(b)
-	t.Groups = append(t.Groups, x)
+// fitting refuses rows that do not fit those before.
+func fitting[T any, P Form[T]](add func(n uint64, x *T) bool) func(n uint64, x *T) error {
+	return func(n uint64, x *T) error {
+		if id, _ := P(x).form(); !add(n, x) {
+			return fmt.Errorf("classes: row %d of %s does not fit the others: %w", n, specOf(id).name, errClasses)
+		}
+		return nil
+	}
+}
+
+func (t *ClassTable) addGroup(n uint64, x *Group) bool {
+	t.Groups = append(t.Groups, *x)
 	return x.Key == n && n < math.MaxUint32 && x.Fraction < 64 && x.Classes > 0 && x.Processes > 0
 }
 
-func (t *ClassTable) loadClass(n uint64, b []byte) bool {
-	var x ClassRow
-	x.Load(b)
-	t.Classes = append(t.Classes, x)
+func (t *ClassTable) addClass(n uint64, x *ClassRow) bool {
+	t.Classes = append(t.Classes, *x)
 	return x.Key == n && n < math.MaxUint32 && uint64(x.Group) < uint64(len(t.Groups)) && x.Members > 0
 }
 
-func (t *ClassTable) loadSum(n uint64, b []byte) bool {
-	var x ClassSum
-	x.Load(b)
-	t.Sums = append(t.Sums, x)
+func (t *ClassTable) addSum(n uint64, x *ClassSum) bool {
+	t.Sums = append(t.Sums, *x)
 	return x.Key == n && n < uint64(len(t.Classes)) && x.Least <= x.Mean && x.Mean <= x.Most
 }
 
-func (t *ClassTable) loadMember(n uint64, b []byte) bool {
-	var x Member
-	x.Load(b)
-	t.Members = append(t.Members, x)
+func (t *ClassTable) addMember(n uint64, x *Member) bool {
+	t.Members = append(t.Members, *x)
 	return x.Key == n && n < math.MaxUint32 && uint64(x.Class) < uint64(len(t.Classes)) && t.Classes[x.Class].Group == x.Group
 }
 
@@ -93,9 +78,7 @@ type mergeReader struct {
 	merged []bool // by process: its cluster is part of an earlier one
 }
 
-func (r *mergeReader) load(_ uint64, b []byte) bool {
-	var x Merge
-	x.Load(b)
+func (r *mergeReader) add(_ uint64, x *Merge) bool {
 	t := r.t
 	if r.merged == nil {
 		r.merged = make([]bool, len(t.Members))
@@ -115,7 +98,7 @@ func (r *mergeReader) load(_ uint64, b []byte) bool {
 	}
 	r.merged[x.Second] = true
 	r.n++
-	t.Merges = append(t.Merges, x)
+	t.Merges = append(t.Merges, *x)
 	return true
 }
 

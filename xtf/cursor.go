@@ -67,9 +67,9 @@ func ScanArray(tt *TypeTable, a FinishedArray, n uint64) *Cursor {
 
 // Only says that nothing but the key and the columns with these offsets is read of
 // rows that are not decoded yet, which is faster; what the others hold is undefined.
-// It returns c.
+// It returns c, which may be nil.
 func (c *Cursor) Only(offsets ...int) *Cursor {
-	if c.typ != nil {
+	if c != nil && c.typ != nil {
 		c.want = c.typ.columnsAt(offsets)
 	}
 	return c
@@ -278,4 +278,57 @@ func (s *segmentSource) payload(ord uint64) ([]byte, Codec, int, error) {
 	}
 	count := int(min(uint64(sum.pageRows), sum.rows-ord*uint64(sum.pageRows)))
 	return s.buf, sum.codec, count, nil
+}
+
+// Form is a row type of version 1 as a struct.
+type Form[T any] interface {
+	*T
+	Load(src []byte)
+	form() (TypeID, func(row *T, src []byte)) // that loads it
+}
+
+// Rows are rows of a cursor as values, the one in hand and those behind it. The zero value has none.
+type Rows[T any] struct {
+	Cursor *Cursor
+	Row    T    // in hand
+	More   bool // there is one
+	load   func(row *T, src []byte)
+}
+
+// RowsOf returns the rows of a cursor over rows of type T, none of them in hand yet.
+func RowsOf[T any, P Form[T]](c *Cursor) Rows[T] {
+	_, load := P(nil).form()
+	return Rows[T]{Cursor: c, load: load}
+}
+
+// Next takes the next row in hand, if there is one.
+func (r *Rows[T]) Next() bool {
+	if r.More = r.Cursor != nil && r.Cursor.Next(); r.More {
+		r.load(&r.Row, r.Cursor.Row())
+	}
+	return r.More
+}
+
+// Err is the error that ended the rows, if any.
+func (r *Rows[T]) Err() error {
+	if r.Cursor == nil {
+		return nil
+	}
+	return r.Cursor.Err()
+}
+
+// Each visits all rows of type T of location p in their order, until visit fails. The row is valid during the call.
+func Each[T any, P Form[T]](f *File, p Proc, visit func(n uint64, row *T) error) error {
+	id, _ := P(nil).form()
+	a, err := f.Array(p, id)
+	if err != nil {
+		return err
+	}
+	rows := RowsOf[T, P](a.Rows(0, a.Len()))
+	for rows.Next() {
+		if err := visit(rows.Cursor.N(), &rows.Row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }

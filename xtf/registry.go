@@ -13,6 +13,14 @@ type rowSpec struct {
 	columns []Column
 }
 
+// specOf is the type of version 1 with this id, nil for none.
+func specOf(id TypeID) *rowSpec {
+	if i := slices.IndexFunc(rowSpecs, func(s rowSpec) bool { return s.id == id }); i >= 0 {
+		return &rowSpecs[i]
+	}
+	return nil
+}
+
 // itemSum is a running total with the item that it adds to, or takes from; NumItems: none. Here columns are offsets; less than 0: none.
 type itemSum struct {
 	Sum

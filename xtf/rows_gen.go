@@ -426,6 +426,8 @@ var matched = map[TypeID][]int{
 	TypeColl: {56, 64, 72},
 }
 
+func (*Call) form() (TypeID, func(*Call, []byte)) { return TypeCall, (*Call).Load }
+
 // Put writes the row into dst.
 func (r *Call) Put(dst []byte) {
 	_ = dst[47]
@@ -451,6 +453,8 @@ func (r *Call) Load(src []byte) {
 	r.Class = le.Uint32(src[40:])
 	r.Flags = le.Uint32(src[44:])
 }
+
+func (*P2P) form() (TypeID, func(*P2P, []byte)) { return TypeP2P, (*P2P).Load }
 
 // Put writes the row into dst.
 func (r *P2P) Put(dst []byte) {
@@ -492,6 +496,8 @@ func (r *P2P) Load(src []byte) {
 	r.MateT = le.Uint64(src[88:])
 }
 
+func (*Coll) form() (TypeID, func(*Coll, []byte)) { return TypeColl, (*Coll).Load }
+
 // Put writes the row into dst.
 func (r *Coll) Put(dst []byte) {
 	_ = dst[95]
@@ -530,6 +536,8 @@ func (r *Coll) Load(src []byte) {
 	r.Flags = le.Uint32(src[92:])
 }
 
+func (*IO) form() (TypeID, func(*IO, []byte)) { return TypeIO, (*IO).Load }
+
 // Put writes the row into dst.
 func (r *IO) Put(dst []byte) {
 	_ = dst[47]
@@ -553,6 +561,8 @@ func (r *IO) Load(src []byte) {
 	r.Handle = le.Uint32(src[40:])
 	r.Op = le.Uint32(src[44:])
 }
+
+func (*RMA) form() (TypeID, func(*RMA, []byte)) { return TypeRMA, (*RMA).Load }
 
 // Put writes the row into dst.
 func (r *RMA) Put(dst []byte) {
@@ -580,6 +590,8 @@ func (r *RMA) Load(src []byte) {
 	r.Flags = le.Uint32(src[44:])
 }
 
+func (*Metric) form() (TypeID, func(*Metric, []byte)) { return TypeMetric, (*Metric).Load }
+
 // Put writes the row into dst.
 func (r *Metric) Put(dst []byte) {
 	_ = dst[23]
@@ -597,6 +609,8 @@ func (r *Metric) Load(src []byte) {
 	r.Metric = le.Uint32(src[16:])
 	r.Flags = le.Uint32(src[20:])
 }
+
+func (*Wait) form() (TypeID, func(*Wait, []byte)) { return TypeWait, (*Wait).Load }
 
 // Put writes the row into dst.
 func (r *Wait) Put(dst []byte) {
@@ -622,6 +636,8 @@ func (r *Wait) Load(src []byte) {
 	r.Path = le.Uint32(src[36:])
 }
 
+func (*Ival) form() (TypeID, func(*Ival, []byte)) { return TypeIval, (*Ival).Load }
+
 // Put writes the row into dst.
 func (r *Ival) Put(dst []byte) {
 	_ = dst[31]
@@ -641,6 +657,8 @@ func (r *Ival) Load(src []byte) {
 	r.Node = le.Uint32(src[24:])
 	r.Flags = le.Uint32(src[28:])
 }
+
+func (*CPath) form() (TypeID, func(*CPath, []byte)) { return TypeCPath, (*CPath).Load }
 
 // Put writes the row into dst.
 func (r *CPath) Put(dst []byte) {
@@ -664,6 +682,8 @@ func (r *CPath) Load(src []byte) {
 	r.Path = le.Uint32(src[28:])
 }
 
+func (*Channel) form() (TypeID, func(*Channel, []byte)) { return TypeChannel, (*Channel).Load }
+
 // Put writes the row into dst.
 func (r *Channel) Put(dst []byte) {
 	_ = dst[39]
@@ -686,6 +706,8 @@ func (r *Channel) Load(src []byte) {
 	r.Bytes = le.Uint64(src[32:])
 }
 
+func (*Chan) form() (TypeID, func(*Chan, []byte)) { return TypeChan, (*Chan).Load }
+
 // Put writes the row into dst.
 func (r *Chan) Put(dst []byte) {
 	_ = dst[7]
@@ -697,6 +719,8 @@ func (r *Chan) Load(src []byte) {
 	_ = src[7]
 	r.N = le.Uint64(src[0:])
 }
+
+func (*Tile) form() (TypeID, func(*Tile, []byte)) { return TypeTile, (*Tile).Load }
 
 // Put writes the row into dst.
 func (r *Tile) Put(dst []byte) {
@@ -717,6 +741,8 @@ func (r *Tile) Load(src []byte) {
 	r.Rows = le.Uint32(src[20:])
 	r.Longest = le.Uint64(src[24:])
 }
+
+func (*TimeBin) form() (TypeID, func(*TimeBin, []byte)) { return TypeTimeBin, (*TimeBin).Load }
 
 // Put writes the row into dst.
 func (r *TimeBin) Put(dst []byte) {
@@ -742,6 +768,8 @@ func (r *TimeBin) Load(src []byte) {
 	r.Bytes = le.Uint64(src[40:])
 }
 
+func (*Comp) form() (TypeID, func(*Comp, []byte)) { return TypeComp, (*Comp).Load }
+
 // Put writes the row into dst.
 func (r *Comp) Put(dst []byte) {
 	_ = dst[15]
@@ -755,6 +783,8 @@ func (r *Comp) Load(src []byte) {
 	r.Key = le.Uint64(src[0:])
 	r.Value = le.Uint64(src[8:])
 }
+
+func (*Delay) form() (TypeID, func(*Delay, []byte)) { return TypeDelay, (*Delay).Load }
 
 // Put writes the row into dst.
 func (r *Delay) Put(dst []byte) {
@@ -775,6 +805,8 @@ func (r *Delay) Load(src []byte) {
 	r.Short = le.Uint64(src[16:])
 	r.Long = le.Uint64(src[24:])
 }
+
+func (*Diag) form() (TypeID, func(*Diag, []byte)) { return TypeDiag, (*Diag).Load }
 
 // Put writes the row into dst.
 func (r *Diag) Put(dst []byte) {
@@ -802,6 +834,8 @@ func (r *Diag) Load(src []byte) {
 	r.Zero = le.Uint32(src[44:])
 }
 
+func (*WaitSum) form() (TypeID, func(*WaitSum, []byte)) { return TypeWaitSum, (*WaitSum).Load }
+
 // Put writes the row into dst.
 func (r *WaitSum) Put(dst []byte) {
 	_ = dst[31]
@@ -821,6 +855,8 @@ func (r *WaitSum) Load(src []byte) {
 	r.Count = le.Uint64(src[16:])
 	r.Ticks = le.Uint64(src[24:])
 }
+
+func (*Interval) form() (TypeID, func(*Interval, []byte)) { return TypeInterval, (*Interval).Load }
 
 // Put writes the row into dst.
 func (r *Interval) Put(dst []byte) {
@@ -862,6 +898,8 @@ func (r *Interval) Load(src []byte) {
 	r.SumMax = le.Uint64(src[80:])
 }
 
+func (*Stat) form() (TypeID, func(*Stat, []byte)) { return TypeStat, (*Stat).Load }
+
 // Put writes the row into dst.
 func (r *Stat) Put(dst []byte) {
 	_ = dst[71]
@@ -892,6 +930,8 @@ func (r *Stat) Load(src []byte) {
 	r.MaxP = le.Uint32(src[68:])
 }
 
+func (*ClassRow) form() (TypeID, func(*ClassRow, []byte)) { return TypeClass, (*ClassRow).Load }
+
 // Put writes the row into dst.
 func (r *ClassRow) Put(dst []byte) {
 	_ = dst[31]
@@ -914,6 +954,8 @@ func (r *ClassRow) Load(src []byte) {
 	r.Diameter = le.Uint64(src[24:])
 }
 
+func (*Member) form() (TypeID, func(*Member, []byte)) { return TypeMember, (*Member).Load }
+
 // Put writes the row into dst.
 func (r *Member) Put(dst []byte) {
 	_ = dst[15]
@@ -929,6 +971,8 @@ func (r *Member) Load(src []byte) {
 	r.Class = le.Uint32(src[8:])
 	r.Group = le.Uint32(src[12:])
 }
+
+func (*Merge) form() (TypeID, func(*Merge, []byte)) { return TypeMerge, (*Merge).Load }
 
 // Put writes the row into dst.
 func (r *Merge) Put(dst []byte) {
@@ -947,6 +991,8 @@ func (r *Merge) Load(src []byte) {
 	r.Second = le.Uint32(src[12:])
 	r.Height = le.Uint64(src[16:])
 }
+
+func (*Path) form() (TypeID, func(*Path, []byte)) { return TypePath, (*Path).Load }
 
 // Put writes the row into dst.
 func (r *Path) Put(dst []byte) {
@@ -968,6 +1014,8 @@ func (r *Path) Load(src []byte) {
 	r.Zero = le.Uint32(src[20:])
 }
 
+func (*WaitTotal) form() (TypeID, func(*WaitTotal, []byte)) { return TypeWaitTotal, (*WaitTotal).Load }
+
 // Put writes the row into dst.
 func (r *WaitTotal) Put(dst []byte) {
 	_ = dst[39]
@@ -988,6 +1036,10 @@ func (r *WaitTotal) Load(src []byte) {
 	r.Count = le.Uint64(src[16:])
 	r.Ticks = le.Uint64(src[24:])
 	r.Worst = le.Uint64(src[32:])
+}
+
+func (*DelayTotal) form() (TypeID, func(*DelayTotal, []byte)) {
+	return TypeDelayTotal, (*DelayTotal).Load
 }
 
 // Put writes the row into dst.
@@ -1016,6 +1068,8 @@ func (r *DelayTotal) Load(src []byte) {
 	r.Zero = le.Uint32(src[44:])
 }
 
+func (*PathTotal) form() (TypeID, func(*PathTotal, []byte)) { return TypePathTotal, (*PathTotal).Load }
+
 // Put writes the row into dst.
 func (r *PathTotal) Put(dst []byte) {
 	_ = dst[31]
@@ -1035,6 +1089,8 @@ func (r *PathTotal) Load(src []byte) {
 	r.Ticks = le.Uint64(src[16:])
 	r.Worst = le.Uint64(src[24:])
 }
+
+func (*Group) form() (TypeID, func(*Group, []byte)) { return TypeGroup, (*Group).Load }
 
 // Put writes the row into dst.
 func (r *Group) Put(dst []byte) {
@@ -1068,6 +1124,8 @@ func (r *Group) Load(src []byte) {
 	r.Led = le.Uint32(src[60:])
 }
 
+func (*ClassSum) form() (TypeID, func(*ClassSum, []byte)) { return TypeClassSum, (*ClassSum).Load }
+
 // Put writes the row into dst.
 func (r *ClassSum) Put(dst []byte) {
 	_ = dst[39]
@@ -1089,6 +1147,8 @@ func (r *ClassSum) Load(src []byte) {
 	r.Most = le.Uint64(src[24:])
 	r.Mean = le.Uint64(src[32:])
 }
+
+func (*DirRow) form() (TypeID, func(*DirRow, []byte)) { return TypeDirectory, (*DirRow).Load }
 
 // Put writes the row into dst.
 func (r *DirRow) Put(dst []byte) {

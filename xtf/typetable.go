@@ -186,11 +186,10 @@ func (t *Type) validate() error {
 // reads rows relies on their offsets. A later minor version may add columns behind
 // them.
 func (t *Type) conforms() bool {
-	i := slices.IndexFunc(rowSpecs, func(s rowSpec) bool { return s.id == t.ID })
-	if i < 0 {
+	s := specOf(t.ID)
+	if s == nil {
 		return true
 	}
-	s := &rowSpecs[i]
 	same := func(a, b Column) bool { return a.Offset == b.Offset && a.Width == b.Width }
 	return t.Role == s.role && t.End == s.end() && len(t.Columns) >= len(s.columns) &&
 		slices.EqualFunc(t.Columns[:len(s.columns)], s.columns, same)

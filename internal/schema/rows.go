@@ -142,8 +142,9 @@ func marked(b *bytes.Buffer, types []rowType, mark, comment string) {
 	fmt.Fprintf(b, "}\n")
 }
 
-// forms writes Put and Load.
+// forms writes the methods of the struct.
 func (t *rowType) forms(b *bytes.Buffer) {
+	fmt.Fprintf(b, "\nfunc (*%s) form() (TypeID, func(*%[1]s, []byte)) { return Type%s, (*%[1]s).Load }\n", t.name, t.short)
 	for _, put := range []bool{true, false} {
 		method, side, what := "Load", "src", "Load reads the row from src"
 		if put {
