@@ -340,8 +340,7 @@ func (k *arrayCheck) index(lv int) {
 	stride := pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
 	up := make([]child, l.pages)
 	for ord := range uint64(l.pages) {
-		off := a.base + int64(l.start) + int64(ord)*stride
-		pg, err := a.loadIndex(lv, ord, off)
+		pg, err := a.loadIndex(lv, ord)
 		if err == nil {
 			err = k.indexPage(pg, lv, ord, stride)
 		}
@@ -351,16 +350,14 @@ func (k *arrayCheck) index(lv int) {
 		}
 		k.res.Pages++
 		k.res.Bytes += uint64(len(pg.bytes)) + pageHeader
-		up[ord] = child{le.Uint64(pg.bytes), uint64(off - a.base), uint32(len(pg.bytes) + pageHeader), pg.crc}
+		up[ord] = child{le.Uint64(pg.bytes), l.start + ord*uint64(stride), uint32(len(pg.bytes) + pageHeader), pg.crc}
 	}
 	k.kids = up
 }
 
 func (k *arrayCheck) indexPage(pg *page, lv int, ord uint64, stride int64) error {
-	var want header
-	want.chain(k.a.desc.levels[lv].start, stride, ord, uint64(k.a.desc.levels[lv].pages))
-	if pg.prev != want.prev || pg.next != want.next {
-		return corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, want.prev, want.next)
+	if err := pg.checkLinks(k.a.desc.levels[lv].start, stride, ord, uint64(k.a.desc.levels[lv].pages)); err != nil {
+		return err
 	}
 	first := ord * uint64(k.a.typ.Fanout)
 	for i := range int(pg.count) {
@@ -368,6 +365,16 @@ func (k *arrayCheck) indexPage(pg *page, lv int, ord uint64, stride int64) error
 		if got := indexChild(pg.bytes, int(pg.count), i); kid.len > 0 && got != kid {
 			return corrupt("entry %d says %+v, the page below is %+v", i, got, kid)
 		}
+	}
+	return nil
+}
+
+// checkLinks compares the links of page ord of n pages with equal stride.
+func (h *header) checkLinks(start uint64, stride int64, ord, n uint64) error {
+	var want header
+	want.chain(start, stride, ord, n)
+	if h.prev != want.prev || h.next != want.next {
+		return corrupt("links say %d and %d, expected %d and %d", h.prev, h.next, want.prev, want.next)
 	}
 	return nil
 }
@@ -391,10 +398,8 @@ func (k *arrayCheck) aux(lv int) {
 				err = corrupt("entry %d says the largest end is %d, it is %d", i, le.Uint64(pg.bytes[8*i:]), k.ends[first+uint64(i)])
 			}
 		}
-		var want header
-		want.chain(l.auxStart, stride, ord, uint64(l.pages))
-		if err == nil && (pg.prev != want.prev || pg.next != want.next) {
-			err = corrupt("links say %d and %d, expected %d and %d", pg.prev, pg.next, want.prev, want.next)
+		if err == nil {
+			err = pg.checkLinks(l.auxStart, stride, ord, uint64(l.pages))
 		}
 		if err == nil && lv == 1 {
 			err = k.prefixSums(pg)

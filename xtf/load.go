@@ -60,10 +60,10 @@ func (a *Array) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*pag
 
 // indexAt is index for a page that is not in its slot; damage is not remembered.
 func (a *Array) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.Pointer[page], t *tally) (*page, error) {
-	off := a.base + int64(a.desc.levels[lv].start) + int64(ord)*pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
+	off := a.pageOffset(lv, ord)
 	at := place{header: a.identity(pageIndex, lv, ord), vouched: !root, slot: slot}
 	at.crc = crc
-	pg, hit, err := a.f.cache.get(off, at, func() (*page, error) { return a.loadIndex(lv, ord, off) })
+	pg, hit, err := a.f.cache.get(off, at, func() (*page, error) { return a.loadIndex(lv, ord) })
 	t.add(hit)
 	if err == nil && !pg.fits(&at) {
 		err = corrupt("page differs from what its parent says")
@@ -84,26 +84,34 @@ func (t *tally) add(hit bool) {
 	}
 }
 
-func (a *Array) loadIndex(lv int, ord uint64, off int64) (*page, error) {
+// loadAbove reads and verifies page ord of a level above the data pages, which lies at off and has so many bytes for each child.
+func (a *Array) loadAbove(kind uint8, lv int, ord uint64, off, entry int64) (*page, error) {
 	n := childCount(uint64(a.desc.levels[lv-1].pages), a.typ.Fanout, ord)
-	b, err := a.f.read(off, int64(pageHeader+n*indexEntry))
+	size := n * int(entry)
+	b, err := a.f.read(off, int64(pageHeader+size))
 	if err != nil {
 		return nil, err
 	}
 	h, err := a.checkPage(b, header{
-		kind: pageIndex, level: uint8(lv), ordinal: ord, count: uint32(n),
-		firstN: ord * levelRows(a.typ, lv), raw: uint32(n * indexEntry),
-	}, n*indexEntry)
+		kind: kind, level: uint8(lv), ordinal: ord, count: uint32(n), firstN: ord * levelRows(a.typ, lv), raw: uint32(size),
+	}, size)
 	if err != nil {
 		return nil, err
 	}
-	body := b[pageHeader:]
+	return &page{header: h, bytes: b[pageHeader:]}, nil
+}
+
+func (a *Array) loadIndex(lv int, ord uint64) (*page, error) {
+	pg, err := a.loadAbove(pageIndex, lv, ord, a.pageOffset(lv, ord), indexEntry)
+	if err != nil {
+		return nil, err
+	}
+	n := int(pg.count)
 	for i := 1; i < n; i++ {
-		if le.Uint64(body[8*i:]) < le.Uint64(body[8*(i-1):]) {
+		if le.Uint64(pg.bytes[8*i:]) < le.Uint64(pg.bytes[8*(i-1):]) {
 			return nil, corrupt("key of entry %d lies before its predecessor", i)
 		}
 	}
-	pg := &page{header: h, bytes: body}
 	if lv == 1 {
 		pg.kids = make([]atomic.Pointer[page], n)
 	}
@@ -122,8 +130,7 @@ func (a *Array) place(ord uint64, from child) (off, size int64, err error) {
 	d := a.desc
 	switch {
 	case d.codec == CodecRaw:
-		stride := pageStride(a.typ, d.codec, 0, a.f.types.align)
-		return a.base + int64(ord)*stride, int64(pageHeader + a.pageRows(ord)*a.typ.RowBytes), nil
+		return a.pageOffset(0, ord), int64(pageHeader + a.pageRows(ord)*a.typ.RowBytes), nil
 	case len(d.levels) == 1:
 		return a.base, int64(min(d.bytes, maxRaw+pageHeader)), nil
 	}
@@ -266,20 +273,15 @@ func (a *Array) checkKeys(pg *page, ord uint64) error {
 
 // loadAux reads aux page ord of a level, beside the cache.
 func (a *Array) loadAux(lv int, ord uint64) (*page, error) {
-	n := childCount(uint64(a.desc.levels[lv-1].pages), a.typ.Fanout, ord)
-	k := len(a.desc.totals)
-	size := n * int(auxEntry(k, lv))
-	off := a.base + int64(a.desc.levels[lv].auxStart) + int64(ord)*auxStride(a.typ, k, lv, a.f.types.align)
-	b, err := a.f.read(off, int64(pageHeader+size))
-	if err != nil {
-		return nil, err
-	}
-	h, err := a.checkPage(b, header{
-		kind: pageAux, level: uint8(lv), ordinal: ord, count: uint32(n),
-		firstN: ord * levelRows(a.typ, lv), raw: uint32(size),
-	}, size)
-	if err != nil {
-		return nil, err
-	}
-	return &page{header: h, bytes: b[pageHeader:]}, nil
+	return a.loadAbove(pageAux, lv, ord, a.auxOffset(lv, ord), auxEntry(len(a.desc.totals), lv))
+}
+
+// pageOffset is where in the file page ord of a level with a stride lies.
+func (a *Array) pageOffset(lv int, ord uint64) int64 {
+	return a.base + int64(a.desc.levels[lv].start) + int64(ord)*pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
+}
+
+// auxOffset is where in the file aux page ord of a level lies.
+func (a *Array) auxOffset(lv int, ord uint64) int64 {
+	return a.base + int64(a.desc.levels[lv].auxStart) + int64(ord)*auxStride(a.typ, len(a.desc.totals), lv, a.f.types.align)
 }

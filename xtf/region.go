@@ -85,7 +85,7 @@ func PlanRegion(tt *TypeTable, p Proc, arrays []FinishedArray, blobs []Blob) (*R
 		if t == nil || t.RowBytes != s.rowBytes || t.PageRows != s.pageRows || s.proc != p || s.rows >= maxRows {
 			return nil, fmt.Errorf("xtf: proc %d: array of type %d, proc %d, %d rows of %d bytes does not belong here", p, s.typ, s.proc, s.rows, s.rowBytes)
 		}
-		plan, err := planArray(t, s, a)
+		plan, err := planArray(t, s, a, tt.align)
 		if err != nil {
 			return nil, fmt.Errorf("xtf: proc %d array %s: %w", p, t.Name, err)
 		}
@@ -115,12 +115,8 @@ func endOrZero(end uint64) uint64 {
 }
 
 // planArray computes where the pages of an array stand, from its own base.
-func planArray(t *Type, s *ArraySummary, a FinishedArray) (arrayPlan, error) {
+func planArray(t *Type, s *ArraySummary, a FinishedArray, align int64) (arrayPlan, error) {
 	p := arrayPlan{typ: t, sum: s, data: a.Data}
-	align := int64(smallAlign)
-	if t.PageSize > 0 {
-		align = int64(t.PageSize)
-	}
 	p.desc = descriptor{
 		typ: t.ID, rows: s.rows, first: s.first, last: s.last,
 		maxEnd: s.maxEnd, codec: s.codec, totals: s.totals,

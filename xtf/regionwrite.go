@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // child is what an index page says about a page below it.
@@ -119,15 +120,11 @@ func (rw *regionWriter) array(a *arrayPlan) error {
 func (rw *regionWriter) dataPages(a *arrayPlan, base int64, seed uint32) ([]child, error) {
 	s, t := a.sum, a.typ
 	kids := make([]child, len(s.pages))
-	align := int64(smallAlign)
-	if t.PageSize > 0 {
-		align = int64(t.PageSize)
-	}
 	prev, at := Never, int64(0)
 	for i := range s.pages {
 		p := &s.pages[i]
 		size := pageHeader + int(p.stored)
-		next := at + alignUp(int64(size), align)
+		next := at + alignUp(int64(size), int64(len(rw.zero)))
 		rw.page = growBytes(rw.page[:0], size)
 		if n, err := a.data.ReadAt(rw.page[pageHeader:], p.off); err != nil && (n != int(p.stored) || err != io.EOF) {
 			return nil, fmt.Errorf("page %d: %d bytes at %d of the segment: %w", i, p.stored, p.off, err)
@@ -181,34 +178,47 @@ func (h *header) chain(start uint64, stride int64, ord, n uint64) {
 	}
 }
 
-func (rw *regionWriter) indexPages(a *arrayPlan, base int64, lv int, kids []child, seed uint32) ([]child, error) {
-	l := a.desc.levels[lv]
-	span := levelRows(a.typ, lv)
-	up := make([]child, l.pages)
-	for ord := range up {
-		c := kids[ord*a.typ.Fanout:][:a.entries(lv, uint64(ord))]
-		n := len(c)
-		rw.page = growBytes(rw.page[:0], pageHeader+n*indexEntry)
+// above writes the index or the aux pages of a level: fill makes the payload of one, which has n children from number first on.
+// It returns where the pages are.
+func (rw *regionWriter) above(a *arrayPlan, kind uint8, lv int, base int64, seed uint32, fill func(b []byte, first, n int)) ([]child, error) {
+	l := &a.desc.levels[lv]
+	start, stride, entry := l.start, a.stride[lv], int64(indexEntry)
+	if kind == pageAux {
+		start, stride, entry = l.auxStart, a.aux[lv], auxEntry(a.sum.k, lv)
+	}
+	pages := make([]child, l.pages)
+	for ord := range uint64(l.pages) {
+		n := a.entries(lv, ord)
+		rw.page = growBytes(rw.page[:0], pageHeader+n*int(entry))
 		b := rw.page[pageHeader:]
-		for i := range c {
-			le.PutUint64(b[8*i:], c[i].t0)
-			le.PutUint64(b[8*(n+i):], c[i].off)
-			le.PutUint32(b[16*n+4*i:], c[i].len)
-			le.PutUint32(b[20*n+4*i:], c[i].crc)
-		}
+		fill(b, int(ord)*a.typ.Fanout, n)
 		h := header{
-			kind: pageIndex, level: uint8(lv), typ: a.typ.ID, proc: rw.proc, count: uint32(n),
-			stored: uint32(len(b)), raw: uint32(len(b)), firstN: uint64(ord) * span,
+			kind: kind, level: uint8(lv), typ: a.typ.ID, proc: rw.proc, count: uint32(n),
+			stored: uint32(len(b)), raw: uint32(len(b)), firstN: ord * levelRows(a.typ, lv),
 		}
-		h.chain(l.start, a.stride[lv], uint64(ord), uint64(l.pages))
-		off := l.start + uint64(ord)*uint64(a.stride[lv])
-		up[ord] = child{c[0].t0, off, uint32(len(rw.page)), rw.seal(&h, seed)}
-		next := base + alignUp(int64(off)+int64(len(rw.page)), int64(len(rw.zero)))
-		if err := rw.putPadded(next); err != nil {
+		h.chain(start, stride, ord, uint64(l.pages))
+		off := start + ord*uint64(stride)
+		pages[ord] = child{off: off, len: uint32(len(rw.page)), crc: rw.seal(&h, seed)}
+		if err := rw.putPadded(base + alignUp(int64(off)+int64(len(rw.page)), int64(len(rw.zero)))); err != nil {
 			return nil, err
 		}
 	}
-	return up, nil
+	return pages, nil
+}
+
+func (rw *regionWriter) indexPages(a *arrayPlan, base int64, lv int, kids []child, seed uint32) ([]child, error) {
+	up, err := rw.above(a, pageIndex, lv, base, seed, func(b []byte, first, n int) {
+		for i, c := range kids[first:][:n] {
+			le.PutUint64(b[8*i:], c.t0)
+			le.PutUint64(b[8*(n+i):], c.off)
+			le.PutUint32(b[16*n+4*i:], c.len)
+			le.PutUint32(b[20*n+4*i:], c.crc)
+		}
+	})
+	for ord := range up {
+		up[ord].t0 = kids[ord*a.typ.Fanout].t0
+	}
+	return up, err
 }
 
 // levelRows is the number of rows below a full page of a level.
@@ -221,19 +231,12 @@ func levelRows(t *Type, lv int) uint64 {
 }
 
 func (rw *regionWriter) auxPages(a *arrayPlan, base int64, lv int, ends []uint64, seed uint32) ([]uint64, error) {
-	l := a.desc.levels[lv]
-	span := levelRows(a.typ, lv)
-	up := make([]uint64, l.pages)
-	for ord := range up {
-		first := ord * a.typ.Fanout
-		e := ends[first:][:a.entries(lv, uint64(ord))]
-		n := len(e)
-		rw.page = growBytes(rw.page[:0], pageHeader+n*int(auxEntry(a.sum.k, lv)))
-		b := rw.page[pageHeader:]
-		for i, v := range e {
+	up := make([]uint64, 0, a.desc.levels[lv].pages)
+	_, err := rw.above(a, pageAux, lv, base, seed, func(b []byte, first, n int) {
+		for i, v := range ends[first:][:n] {
 			le.PutUint64(b[8*i:], v)
-			up[ord] = max(up[ord], v)
 		}
+		up = append(up, slices.Max(ends[first:][:n]))
 		if lv == 1 {
 			for k := range a.sum.k {
 				for i := range n {
@@ -241,16 +244,6 @@ func (rw *regionWriter) auxPages(a *arrayPlan, base int64, lv int, ends []uint64
 				}
 			}
 		}
-		h := header{
-			kind: pageAux, level: uint8(lv), typ: a.typ.ID, proc: rw.proc, count: uint32(n),
-			stored: uint32(len(b)), raw: uint32(len(b)), firstN: uint64(ord) * span,
-		}
-		h.chain(l.auxStart, a.aux[lv], uint64(ord), uint64(l.pages))
-		rw.seal(&h, seed)
-		off := int64(l.auxStart) + int64(ord)*a.aux[lv]
-		if err := rw.putPadded(base + alignUp(off+int64(len(rw.page)), int64(len(rw.zero)))); err != nil {
-			return nil, err
-		}
-	}
-	return up, nil
+	})
+	return up, err
 }

@@ -92,9 +92,8 @@ func (a *Array) pageData(ord uint64, t *tally) ([]byte, error) {
 
 // auxPage loads an aux page through the cache.
 func (a *Array) auxPage(lv int, ord uint64, t *tally) (*page, error) {
-	off := a.base + int64(a.desc.levels[lv].auxStart) + int64(ord)*auxStride(a.typ, len(a.desc.totals), lv, a.f.types.align)
 	at := place{header: a.identity(pageAux, lv, ord)}
-	pg, hit, err := a.f.cache.get(off, at, func() (*page, error) { return a.loadAux(lv, ord) })
+	pg, hit, err := a.f.cache.get(a.auxOffset(lv, ord), at, func() (*page, error) { return a.loadAux(lv, ord) })
 	t.add(hit)
 	if err == nil && !pg.fits(&at) {
 		err = corrupt("page of another place")
