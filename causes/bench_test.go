@@ -57,12 +57,12 @@ func BenchmarkCauses(b *testing.B) {
 			var sent, messages atomic.Uint64
 			for b.Loop() {
 				err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-					run, in := p.run(b, c, defs, union, own)
-					way, err := FindPath(run, in, func(trace.P, *xtf.CPath) error { return nil })
+					run := p.run(b, c, defs, union, own)
+					way, err := FindPath(run, p.extent, func(trace.P, *xtf.CPath) error { return nil })
 					if err != nil {
 						return err
 					}
-					_, rep, err := costsOf(run, way, func(trace.P, *xtf.Delay) error { return nil })
+					_, rep, err := NewDelays(run, way).Costs(func(trace.P, *xtf.Delay) error { return nil })
 					messages.Add(way.report.Messages)
 					sent.Add(rep.Bytes)
 					if rep.Strict {

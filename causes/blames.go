@@ -30,7 +30,7 @@ func (d *Delays) openWaits(k int) error {
 		d.waits[i] = ownWaits{list: d.waits[i].list[:0]}
 	}
 	d.list, d.start = d.list[:0], d.run.Slabs.start(k)
-	return d.ended.each(k, func(p uint32, b []byte) error {
+	return d.parcels.each(waitParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.waits) {
 			return errDamaged
 		}
@@ -135,8 +135,8 @@ func (d *Delays) met() (map[pair]lastMet, error) {
 		return failure(&r)
 	})
 	var err error
-	for k := range d.ended.list {
-		if err = d.openWaits(d.ended.own + k); err != nil {
+	for k := d.parcels.own; k < d.parcels.end; k++ {
+		if err = d.openWaits(k); err != nil {
 			break
 		}
 		for i := range d.list {
@@ -189,9 +189,9 @@ func (d *Delays) ask() error {
 	if err != nil {
 		return err
 	}
-	asks := newParcels(d.run.Comm, &d.run.Storage, d.run.Slabs)
+	asks := newParcels(d.run.Comm, &d.run.Storage, d.run.Slabs, 1)
 	defer asks.drop()
-	out := parcelWriter{to: asks}
+	out := asks.writer(0)
 	put := func(p trace.P, t uint64, k, n int, what uint64) {
 		if t == 0 || t > d.start {
 			return
@@ -199,16 +199,18 @@ func (d *Delays) ask() error {
 		out.at(uint32(p), d.run.Slabs.at(t))
 		out.buf = varint.Append(out.buf, t, uint64(k), uint64(n)*askKinds+what)
 	}
-	for k := d.ended.own; k < d.ended.own+len(d.ended.list) && err == nil; k++ {
+	for k := d.parcels.own; k < d.parcels.end && err == nil; k++ {
 		if err = d.openWaits(k); err != nil {
 			break
 		}
 		d.sort()
 		d.meet(last)
 		since := make([]uint64, len(d.list))
+		d.report.Waits += uint64(len(d.list))
 		for n := range d.list {
 			w := &d.list[n]
 			since[n] = w.since
+			d.report.Ticks += w.end - w.begin
 			put(w.cause, w.since, k, n, lateSince)
 			if w.since < w.begin {
 				put(w.p, w.since, k, n, waitSince)
@@ -229,18 +231,17 @@ type question struct{ t, slab, n uint64 }
 
 // answer tells totals at instants of this rank's slabs: how many waits are over, then terms.
 func (d *Delays) answer(asks *parcels) error {
-	out := parcelWriter{to: d.answers}
+	out := d.answers.writer(0)
 	asked := make([][]question, len(d.lines))
-	for i := range asks.list {
-		k := asks.own + i
-		if len(asks.list[i]) == 0 {
+	for k := asks.own; k < asks.end; k++ {
+		if len(asks.of(0, k)) == 0 {
 			continue
 		}
 		if err := d.openWaits(k); err != nil {
 			return err
 		}
 		clear(asked)
-		err := asks.each(k, func(p uint32, b []byte) error {
+		err := asks.each(0, k, func(p uint32, b []byte) error {
 			if int(p) >= len(asked) {
 				return errDamaged
 			}
@@ -254,7 +255,7 @@ func (d *Delays) answer(asks *parcels) error {
 		if err != nil {
 			return err
 		}
-		err = d.parcels.each(k, func(p uint32, b []byte) error {
+		err = d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
 			return d.answerAll(trace.P(p), asked[p], b, &out)
 		})
 		if err != nil {
@@ -294,11 +295,11 @@ func (d *Delays) openSlab(k int) error {
 		return err
 	}
 	d.sort()
-	for i, t := range d.since[k-d.ended.own] {
+	for i, t := range d.since[k-d.parcels.own] {
 		d.list[i].since = t
 	}
 	d.heard = map[uint64]reply{}
-	err := d.answers.each(k, func(n uint32, b []byte) error {
+	err := d.answers.each(0, k, func(n uint32, b []byte) error {
 		r := varint.Read(b)
 		x := reply{over: r.Next()}
 		var err error
@@ -309,12 +310,16 @@ func (d *Delays) openSlab(k int) error {
 	if err != nil {
 		return err
 	}
-	return d.parcels.each(k, func(p uint32, b []byte) error {
+	err = d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.lines) {
 			return errDamaged
 		}
 		return d.lines[p].parse(b, d.start)
 	})
+	if err != nil {
+		return err
+	}
+	return d.path.pieces(k, d.lines)
 }
 
 // told is what was told of an instant before the slab: of the n-th of its waits.

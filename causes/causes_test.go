@@ -32,8 +32,8 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 	defs := p.definitions()
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
 		union, own := p.paths()
-		run, in := p.run(t, c, defs, union, own)
-		way, err := FindPath(run, in, func(at trace.P, row *xtf.CPath) error {
+		run := p.run(t, c, defs, union, own)
+		way, err := FindPath(run, p.extent, func(at trace.P, row *xtf.CPath) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			f.paths[at] = append(f.paths[at], *row)
@@ -43,7 +43,7 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 			return err
 		}
 		var before cost1
-		totals, rep, err := costsOf(run, way, func(at trace.P, row *xtf.Delay) error {
+		totals, rep, err := NewDelays(run, way).Costs(func(at trace.P, row *xtf.Delay) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			name := cost1{at, row.Key, row.Pattern, row.Activity}

@@ -1,13 +1,14 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 
-	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // Clocks repairs clocks that run apart, with a controlled logical clock: R.
@@ -33,7 +34,8 @@ import (
 // 24 bytes for each correction.
 type Clocks struct {
 	Replay
-	place []clockPlace
+	script *replayScript
+	place  []clockPlace
 }
 
 // ClockReport says what the repair did to the locations of a rank.
@@ -44,13 +46,13 @@ type ClockReport struct {
 
 // Run finds the corrections of all locations. With Report.Deadlock there are none:
 // no clock can be right where locations wait for each other in a circle.
-// Collective.
-func (r *Clocks) Run() (*ReplayReport, error) {
-	r.clocks = true
-	own := r.Ranges[r.Comm.Rank()]
-	if err := r.deal(own); err != nil {
+// failed is what went wrong with a location on this rank. Collective.
+func (r *Clocks) Run(failed error) (*ReplayReport, error) {
+	defer r.parcels.drop()
+	if err := r.parcels.deliver(failed); err != nil {
 		return nil, err
 	}
+	own := r.Ranges[r.Comm.Rank()]
 	f, err := r.run()
 	if err != nil {
 		return nil, err
@@ -75,17 +77,41 @@ func (r *Clocks) Run() (*ReplayReport, error) {
 	return f.report, r.Comm.Agree(r.keep(sorter, own.First))
 }
 
-// deal deals the steps of this rank's locations out to the slabs. Collective.
-func (r *Clocks) deal(own partition.Range) error {
-	r.open()
-	var failed error
-	for p := own.First; p < own.End && failed == nil; p++ {
-		var s *replayScript
-		if s, failed = r.script(p); failed == nil {
-			failed = s.end()
+// NewClocks prepares the repair: first Location for each location of this rank, then Run.
+func NewClocks(r *Run) *Clocks {
+	r.parcels = newParcels(r.Comm, &r.Storage, r.Slabs, passKinds)
+	return &Clocks{Replay: Replay{Run: r, clocks: true}, script: newScript(r.Defs, true, r.parcels.writer)}
+}
+
+// Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
+type Rows interface {
+	NextMessage() *xtf.Message       // nil behind the last one
+	NextCollective() *xtf.Collective // the same
+	Err() error
+}
+
+// Location takes the messages and collectives of a location, each kind in its order.
+func (r *Clocks) Location(p trace.P, rows Rows) error {
+	s := r.script
+	s.begin(p)
+	m, c := rows.NextMessage(), rows.NextCollective()
+	for m != nil || c != nil {
+		t := xtf.Never
+		if m != nil {
+			t = m.T
 		}
+		if c != nil && c.T < t {
+			t = c.T
+		}
+		for ; m != nil && m.T <= t; m = rows.NextMessage() {
+			s.message(m)
+		}
+		for ; c != nil && c.T <= t; c = rows.NextCollective() {
+			s.collective(c)
+		}
+		s.rowsBefore(t, xtf.Never)
 	}
-	return r.deliver(failed)
+	return cmp.Or(rows.Err(), s.end())
 }
 
 // A correction on its way to its location is p u32, event u64, big-endian, by

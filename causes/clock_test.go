@@ -11,7 +11,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
-	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -30,43 +29,45 @@ func (pl *plan) skew(r *rand.Rand) {
 
 // clockRows makes the rows of a location for the repair of clocks: call i is the
 // events 2i and 2i+1.
-func (pl *plan) clockRows(t testing.TB, types *xtf.TypeTable, p int) map[xtf.TypeID]xtf.FinishedArray {
-	var p2p []xtf.P2P
-	var coll []xtf.Coll
+func (pl *plan) clockRows(p int) *planRows {
+	rows := &planRows{}
 	rowOf := pl.rowNumbers()
 	for i, c := range pl.calls[p] {
 		for _, k := range c.p2p {
 			o := &pl.sides[k^1]
-			p2p = append(p2p, xtf.P2P{T: c.enter, End: c.leave, CallN: uint64(2*i + 1), MateN: rowOf[k^1], MateP: uint32(o.p), Kind: uint32(k & 1)})
+			x := xtf.P2P{T: c.enter, End: c.leave, CallN: uint64(2*i + 1), MateN: rowOf[k^1], MateP: uint32(o.p), Kind: uint32(k & 1)}
+			rows.p2p = append(rows.p2p, xtf.Message{P2P: x, N: uint64(len(rows.p2p))})
 		}
 		for _, k := range c.coll {
 			m := &pl.members[k]
-			coll = append(coll, xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: uint64(2*i + 1), Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Sent: m.sent, Received: m.received, Flags: m.op | m.flags})
+			x := xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: uint64(2*i + 1), Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Sent: m.sent, Received: m.received, Flags: m.op | m.flags}
+			rows.coll = append(rows.coll, xtf.Collective{Coll: x, N: uint64(len(rows.coll))})
 		}
 	}
-	return map[xtf.TypeID]xtf.FinishedArray{
-		xtf.TypeP2P: idealArray(t, types, xtf.TypeP2P, p2p), xtf.TypeColl: idealArray(t, types, xtf.TypeColl, coll),
+	return rows
+}
+
+// clocks runs Clocks on a rank.
+func (pl *plan) clocks(c mpi.Comm, ranges []partition.Range) (*Clocks, *ReplayReport, error) {
+	r := NewClocks(&Run{Comm: c, Defs: pl.defs, Ranges: ranges, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last)})
+	var err error
+	for p := ranges[c.Rank()].First; p < ranges[c.Rank()].End && err == nil; p++ {
+		err = r.Location(p, pl.clockRows(int(p)))
 	}
+	report, err := r.Run(err)
+	return r, report, err
 }
 
 // repair runs Clocks and returns the repaired times of enters and leaves.
 func (pl *plan) repair(t testing.TB, ranks int) ([][]uint64, uint64) {
 	t.Helper()
-	types := xtf.StandardTypes(xtf.Packed)
 	ranges := partition.Ranges(make([]uint64, len(pl.calls)), ranks)
-	arrays := make([]map[xtf.TypeID]xtf.FinishedArray, len(pl.calls))
-	for p := range arrays {
-		arrays[p] = pl.clockRows(t, types, p)
-	}
 	out := make([][]uint64, len(pl.calls))
 	var corrections uint64
 	var mu sync.Mutex
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		r := &Clocks{Replay: Replay{Run: &Run{
-			Comm: c, Defs: pl.defs, Ranges: ranges, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last),
-			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil },
-		}}}
-		if _, err := r.Run(); err != nil {
+		r, _, err := pl.clocks(c, ranges)
+		if err != nil {
 			return err
 		}
 		mu.Lock()
@@ -229,19 +230,7 @@ func TestClocksReportWhoWaits(t *testing.T) {
 	rb, sb := pl.call(1, 11, 21, regionSend), pl.call(1, 31, 41, regionSend)
 	pl.message(side{p: 0, call: sa, post: sa, done: sa}, side{p: 1, call: rb, post: rb, done: rb})
 	pl.message(side{p: 1, call: sb, post: sb, done: sb}, side{p: 0, call: ra, post: ra, done: ra})
-	types := xtf.StandardTypes(xtf.Packed)
-	var report *ReplayReport
-	err := mpi.RunInProcess(1, func(c mpi.Comm) error {
-		r := &Clocks{Replay: Replay{Run: &Run{
-			Comm: c, Defs: pl.defs, Ranges: []partition.Range{{End: 2}}, Types: types, Storage: heapStorage(), Last: pl.last, Slabs: everyTick(12, pl.last),
-			Array: func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) {
-				return pl.clockRows(t, types, int(p))[id], true, nil
-			},
-		}}}
-		var err error
-		report, err = r.Run()
-		return err
-	})
+	_, report, err := pl.clocks(mpi.Serial(), []partition.Range{{End: 2}})
 	if err != nil || report.Deadlock == nil || report.Deadlock.Stuck != 2 {
 		t.Errorf("%v, %v", report, err)
 	}

@@ -1,20 +1,15 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// PathInput is what the critical path needs beside Run.
-type PathInput struct {
-	// Extent says what is known of a location of this rank.
-	Extent func(p trace.P) (Extent, error)
-}
 
 // Extent is where the path can begin on a location.
 type Extent struct {
@@ -40,47 +35,52 @@ const (
 // Path is the critical path, as far as one rank knows it.
 type Path struct {
 	run    *Run
-	in     *PathInput
-	own    partition.Range
 	begin  uint64 // first and last event of the run
 	end    uint64
 	report PathReport
-	spans  Sorter
+	jumps  [][]jump // of the slab in hand, by location, that were not passed
+	spans  [][]span // of each slab of this rank
+	list   []span   // of the slab in hand
 
-	parcels *parcels
-	out     parcelWriter
-	jumps   [][]jump // of the slab in hand, by location, that were not passed
-	trail   trail
+	found  *parcels // pieces, by location, then slab; nil without any event
+	out    parcelWriter
+	write  func(p trace.P, row *xtf.CPath) error
+	totals *totalling
 }
 
-// A span of the path is p u32, begin, end u64, big-endian.
-const (
-	spanRowBytes = 20
-	spanRowKey   = 12
-)
+// span is a part of the path on a location, in one slab. Memory: 24 bytes.
+type span struct {
+	p          uint32
+	goesOn     bool // in the slab behind
+	begin, end uint64
+}
 
-// FindPath finds where the critical path is (package comment). What it consists of
-// shows when Delays goes along the time lines: its pieces, in order, go to write on
-// the rank of their location. Collective.
-func FindPath(r *Run, in *PathInput, write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
-	c := &Path{run: r, in: in, own: r.Ranges[r.Comm.Rank()], spans: r.Storage.Sorter(spanRowBytes, spanRowKey)}
-	c.trail = trail{write: write, totals: newTotalling()}
-	start, ok, err := c.start()
+// jump is the end of a wait, and who caused it: where the path goes over. In the
+// records of a slab it is both as varints.
+type jump struct {
+	end   uint64
+	cause trace.P
+}
+
+// FindPath finds where the critical path is (package comment), behind Deal. What it consists of
+// shows in the time lines of the slabs, which Delays reads: its pieces, in order, go to write then, on
+// the rank of their location. extent says what is known of a location of this rank. Collective.
+func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
+	c := &Path{run: r, write: write, totals: newTotalling()}
+	start, ok, err := c.start(extent)
 	if err != nil || !ok {
 		return c, err
 	}
-	c.parcels = newParcels(r.Comm, &r.Storage, r.Slabs)
-	defer c.parcels.drop()
-	if err := c.parcels.deliver(c.collect()); err != nil {
-		return nil, err
-	}
+	c.jumps, c.spans = make([][]jump, r.Defs.NumLocations()), make([][]span, r.parcels.end-r.parcels.own)
+	c.found = newReturned(r)
+	c.out = c.found.writer(0)
 	return c, c.follow(start)
 }
 
 // Totals sums over all locations, on rank 0, as short-term costs, without patterns.
 // It comes after Delays. Collective.
 func (c *Path) Totals() (Totals, *PathReport, error) {
-	totals, err := c.trail.totals.reduce(c.run.Comm)
+	totals, err := c.totals.reduce(c.run.Comm)
 	for i := range totals {
 		c.report.Length += totals[i].Short
 	}
@@ -107,13 +107,14 @@ func (c *candidate) better(o *candidate) bool {
 
 // start chooses the location on which the path ends; false without any event.
 // Collective.
-func (c *Path) start() (trace.P, bool, error) {
+func (c *Path) start(extent func(p trace.P) (Extent, error)) (trace.P, bool, error) {
 	var best candidate
 	var err error
 	c.begin = xtf.Never
-	for p := c.own.First; p < c.own.End && err == nil; p++ {
+	own := c.run.Ranges[c.run.Comm.Rank()]
+	for p := own.First; p < own.End && err == nil; p++ {
 		x := candidate{p: p}
-		if x.Extent, err = c.in.Extent(p); !x.Events {
+		if x.Extent, err = extent(p); !x.Events {
 			continue
 		}
 		c.begin, c.end = min(c.begin, x.First), max(c.end, x.Last)
@@ -188,11 +189,12 @@ func (c *Path) follow(start trace.P) error {
 			p, at = trace.P(binary.LittleEndian.Uint32(b[8:])), binary.LittleEndian.Uint64(b)
 		}
 	}
-	box := newOutbox(comm, &c.run.Storage, c.spans.Add)
-	first := c.parcels.own
-	for k := first + len(c.parcels.list) - 1; k >= first && more && failed == nil; k-- {
+	own := c.run.parcels
+	for k := own.end - 1; k >= own.own && more && failed == nil; k-- {
 		if failed = c.openSlab(k); failed == nil {
-			p, at, more, failed = c.back(p, at, box)
+			p, at, more = c.back(p, at, own.slabs.start(k))
+			slices.Reverse(c.list)
+			c.spans[k-own.own] = slices.Clone(c.list)
 		}
 	}
 	if comm.Rank() > 0 {
@@ -205,39 +207,64 @@ func (c *Path) follow(start trace.P) error {
 		if err := comm.Send(b, comm.Rank()-1, tagPath); err != nil {
 			return err
 		}
-	} else if more && failed == nil {
-		failed = c.span(p, min(c.begin, at), at, box)
 	}
-	return box.deliver(failed)
+	return comm.Agree(failed)
 }
 
-// back follows the path from location p at an instant through the slab in hand; there may be more of it. A wait is passed
-// once, so that waits that wait for each other at one instant do not hold it.
-func (c *Path) back(p trace.P, at uint64, box *outbox) (trace.P, uint64, bool, error) {
-	for {
+// back follows the path from location p at an instant through the slab in hand, which begins behind start; there may be more of it. A
+// wait is passed once, so that waits that wait for each other at one instant do not hold it.
+func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
+	c.list = c.list[:0]
+	for goesOn := true; ; goesOn = false {
 		j, ok := c.jump(p, at)
 		if !ok {
-			return p, at, true, nil
+			c.span(p, max(c.begin, start), at, goesOn)
+			return p, min(at, start), true
 		}
 		if j.end < c.begin {
-			return p, at, false, c.span(p, min(c.begin, at), at, box)
+			c.span(p, c.begin, at, goesOn)
+			return p, at, false
 		}
-		if err := c.span(p, j.end, at, box); err != nil {
-			return p, at, false, err
-		}
+		c.span(p, j.end, at, goesOn)
 		c.report.Jumps++
 		p, at = j.cause, j.end
 	}
 }
 
-// span is a part of the path on a location.
-func (c *Path) span(p trace.P, begin, end uint64, box *outbox) error {
-	if begin >= end {
-		return nil
+// span is a part of the path on a location in the slab in hand.
+func (c *Path) span(p trace.P, begin, end uint64, goesOn bool) {
+	if begin < end {
+		c.list = append(c.list, span{uint32(p), goesOn, begin, end})
 	}
-	var b [spanRowBytes]byte
-	binary.BigEndian.PutUint32(b[0:], uint32(p))
-	binary.BigEndian.PutUint64(b[4:], begin)
-	binary.BigEndian.PutUint64(b[12:], end)
-	return box.put(rankOf(c.run.Ranges, p), b[:])
+}
+
+// openSlab reads the jumps of a slab. Of waits that end at one instant the path takes
+// the lowest cause first.
+func (c *Path) openSlab(k int) error {
+	clear(c.jumps)
+	return c.run.parcels.each(jumpParcels, k, func(p uint32, b []byte) error {
+		if uint64(p) >= uint64(len(c.jumps)) {
+			return errDamaged
+		}
+		var list []jump
+		r := varint.Read(b)
+		for r.Len() > 0 {
+			list = append(list, jump{r.Next(), trace.P(r.AtMost(uint64(len(c.jumps) - 1)))})
+		}
+		slices.SortFunc(list, func(a, b jump) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(b.cause, a.cause)) })
+		c.jumps[p] = list
+		return failure(&r)
+	})
+}
+
+// jump returns the last wait of a location that ends by an instant and was not
+// passed, and passes it.
+func (c *Path) jump(p trace.P, at uint64) (x jump, ok bool) {
+	list := c.jumps[p]
+	for len(list) > 0 && !ok {
+		x = list[len(list)-1]
+		list, ok = list[:len(list)-1], x.end <= at
+	}
+	c.jumps[p] = list
+	return x, ok
 }

@@ -1,118 +1,137 @@
 package causes
 
 import (
-	"encoding/binary"
+	"cmp"
+	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// trail decomposes the spans of the path on this rank's locations, while these are
-// walked: locations ascend, and instants on each.
-type trail struct {
-	write  func(p trace.P, row *xtf.CPath) error
-	totals *totalling
-	rows   Rows // nil: there is nothing to decompose
-	p      trace.P
-	begin  uint64 // the span in hand
-	end    uint64
-	more   bool      // it is there
-	row    xtf.CPath // the piece in hand
-	slot   int32     // of it
-	sums   []uint64  // by slot
+// What the path consists of on a location in a slab is its pieces, in order:
+//
+//	ticks since the end of the last one | ticks | key | node | 2 x (1 + region, 0 for that of the path) + (the path is here behind it too)
+//
+// The last part is 1 only where the path goes on in the next slab.
+
+// pieces gives what the path consists of in a slab, of which these are the time lines, to the ranks of the locations, once.
+func (c *Path) pieces(k int, lines []lineSlab) error {
+	if c.found == nil {
+		return nil
+	}
+	list := c.spans[k-c.run.parcels.own]
+	c.spans[k-c.run.parcels.own] = nil
+	slices.SortFunc(list, func(a, b span) int { return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.begin, b.begin)) })
+	at := uint64(0)
+	for i := range list {
+		s := &list[i]
+		if i == 0 || s.p != list[i-1].p {
+			at = 0
+		}
+		if c.out.at(uint32(k), int(s.p)); !c.cut(s, &lines[s.p], at) {
+			return errDamaged
+		}
+		at = s.end
+	}
+	c.out.flush()
+	return c.out.err
 }
 
-// open begins the decomposition.
-func (c *Path) open() (*trail, error) {
-	x := &c.trail
+// cut parts a span where the location begins to do something else, false if that is not known.
+func (c *Path) cut(s *span, x *lineSlab, at uint64) bool {
+	var on slotKey
+	var region uint32
+	from, end := s.begin, s.begin
+	put := func(goesOn uint64) {
+		if from < end {
+			c.out.buf = varint.Append(c.out.buf, from-at, end-from, on.key, uint64(on.node), uint64(region+1)<<1|goesOn)
+			from, at = end, end
+		}
+	}
+	for i := x.find(s.begin); i < len(x.ends) && end < s.end; i++ {
+		if k, r := x.keys[x.ids[i]>>pieceBits], x.regionOf(i); k != on || r != region {
+			put(0)
+			on, region = k, r
+		}
+		end = min(x.ends[i], s.end)
+	}
+	goesOn := uint64(0)
+	if s.goesOn {
+		goesOn = 1
+	}
+	put(goesOn)
+	return end == s.end
+}
+
+// deliver writes the pieces of this rank's locations, in order. Collective.
+func (c *Path) deliver() error {
+	if c.found == nil {
+		return nil
+	}
+	defer c.found.drop()
+	if err := c.found.deliver(nil); err != nil {
+		return err
+	}
 	var err error
-	if x.rows, err = c.spans.Sort(); err != nil {
-		return nil, err
+	for p := c.found.own; p < c.found.end && err == nil; p++ {
+		x := pathWriter{c: c, p: trace.P(p), sums: map[slotKey]uint64{}}
+		err = c.found.each(0, p, x.slab)
+		if err == nil {
+			err = x.end()
+		}
 	}
-	x.next()
-	return x, nil
+	return c.run.Comm.Agree(err)
 }
 
-// next takes the next span.
-func (x *trail) next() {
-	if x.more = x.rows.Next(); x.more {
-		b := x.rows.Row()
-		x.p = trace.P(binary.BigEndian.Uint32(b))
-		x.begin, x.end = binary.BigEndian.Uint64(b[4:]), binary.BigEndian.Uint64(b[12:])
-	}
+// pathWriter writes the pieces of a location.
+type pathWriter struct {
+	c      *Path
+	p      trace.P
+	row    xtf.CPath // the last one
+	on     slotKey
+	goesOn bool
+	sums   map[slotKey]uint64
 }
 
-// wants reports whether more of a location belongs to the path.
-func (x *trail) wants(p trace.P) bool { return x != nil && x.more && x.p == p }
-
-// add takes what location p does from one instant to another; it begins where the
-// last call ended.
-func (x *trail) add(p trace.P, s *state, slot int32, from, to uint64) error {
-	for x.wants(p) && x.begin < to {
-		begin, end := max(from, x.begin), min(to, x.end)
-		if r := &x.row; r.T < r.End && r.End == begin && r.Region == s.region && r.Activity == s.activity && r.Path == s.path && r.Node == s.node {
-			r.End = end
+// slab takes the pieces of the next slab.
+func (x *pathWriter) slab(_ uint32, b []byte) error {
+	r, at := varint.Read(b), uint64(0)
+	for r.Len() > 0 {
+		from := at + r.Next()
+		at = from + r.Next()
+		on, last := slotKey{r.Next(), r.Uint32()}, r.Next()
+		region := uint32(last>>1) - 1
+		if region == trace.Undefined {
+			region = x.c.run.Region(uint32(on.key >> activityBits))
+		}
+		if x.goesOn && x.row.End == from && on == x.on && region == x.row.Region {
+			x.row.End = at
 		} else {
-			if err := x.flush(p); err != nil {
+			if err := x.write(); err != nil {
 				return err
 			}
-			*r = xtf.CPath{T: begin, End: end, Region: s.region, Activity: s.activity, Node: s.node, Path: s.path}
-			x.slot = slot
+			x.on = on
+			x.row = xtf.CPath{T: from, End: at, Region: region, Activity: activityOf(on.key), Node: on.node, Path: uint32(on.key >> activityBits)}
 		}
-		if x.end > to {
-			return nil
-		}
-		if err := x.flush(p); err != nil {
-			return err
-		}
-		x.next()
+		x.goesOn = last&1 > 0
 	}
-	return nil
+	return failure(&r)
 }
 
-// flush ends the piece in hand.
-func (x *trail) flush(p trace.P) error {
-	r := &x.row
-	if r.T >= r.End {
+func (x *pathWriter) write() error {
+	if x.row.T == x.row.End {
 		return nil
 	}
-	if more := int(x.slot) + 1 - len(x.sums); more > 0 {
-		x.sums = append(x.sums, make([]uint64, more)...)
+	x.sums[x.on] += x.row.End - x.row.T
+	return x.c.write(x.p, &x.row)
+}
+
+// end writes the last piece, and adds the location to the totals; locations ascend.
+func (x *pathWriter) end() error {
+	err := x.write()
+	for k, ticks := range x.sums {
+		x.c.totals.add(&cost1{p: x.p, key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), activity: activityOf(k.key)}, ticks, 0)
 	}
-	x.sums[x.slot] += r.End - r.T
-	err := x.write(p, r)
-	*r = xtf.CPath{}
 	return err
-}
-
-// endLocation walks the rest of the path on the location in hand.
-func (x *trail) endLocation(w *lineWriter) error {
-	if x == nil {
-		return nil
-	}
-	for x.wants(w.p) {
-		s, from, to := w.line.next(x.end)
-		if err := x.add(w.p, &s, w.slot(s), from, to); err != nil {
-			return err
-		}
-	}
-	for i, ticks := range x.sums {
-		if k := w.keys[i]; ticks > 0 {
-			x.totals.add(&cost1{p: w.p, key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), activity: activityOf(k.key)}, ticks, 0)
-		}
-	}
-	x.sums = x.sums[:0]
-	return nil
-}
-
-// close ends the decomposition.
-func (x *trail) close() error {
-	if x == nil {
-		return nil
-	}
-	defer x.rows.Close()
-	if x.more {
-		return errDamaged
-	}
-	return x.rows.Err()
 }

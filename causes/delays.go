@@ -1,9 +1,7 @@
 package causes
 
 import (
-	"cmp"
 	"fmt"
-	"io"
 
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -21,20 +19,19 @@ type Run struct {
 	Slabs   Slabs  // see Cut
 	Last    uint64 // last event of the run, ticks
 
-	// Array returns the rows of a location of this rank, of the types that a replay reads; false if there are none.
-	Types *xtf.TypeTable
-	Array func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error)
-	// Calm, where not nil, tells of an array of messages or collectives that none of its rows takes effect before its T: it
-	// is read once less then. False if that is not known.
-	Calm func(p trace.P, t xtf.TypeID) bool
-
-	// Open returns the rows of a location of this rank from the first on, Waits its WAIT rows, nil if there are none.
-	Open  func(p trace.P) (*Location, error)
-	Waits func(p trace.P) (*xtf.Cursor, error)
-	// Collectives returns the COLL rows of a location, nil if there are none, and an xtf.CollCause for each.
-	Collectives func(p trace.P) (*xtf.Cursor, io.ReaderAt, error)
 	// Derived tells of each interval node whether it is a slice or the like, which is never innermost.
 	Derived []bool
+	// Region is the innermost region of a call path of the run.
+	Region func(path uint32) uint32
+
+	parcels *parcels // what Pass left, by slab
+}
+
+// Drop gives back what the slabs got.
+func (r *Run) Drop() {
+	if r.parcels != nil {
+		r.parcels.drop()
+	}
 }
 
 // mostWaits bounds the waits of one location.
@@ -55,15 +52,12 @@ type DelayReport struct {
 // Delays are the costs of delays on one rank (package comment).
 type Delays struct {
 	run    *Run
-	replay *Replay
 	own    partition.Range
 	strict bool
 	report DelayReport
 	path   *Path
-	trail  *trail
 
-	parcels *parcels   // time lines
-	ended   *parcels   // waits, by the slab in which they end
+	parcels *parcels   // of the run
 	answers *parcels   // totals at instants before a slab, by the slab that asked
 	since   [][]uint64 // of the waits of each slab of this rank: when the pair met last before. Memory: 8 bytes for each
 	carried []carried
@@ -91,18 +85,19 @@ type Delays struct {
 
 func (d *Delays) locations() int { return d.run.Defs.NumLocations() }
 
-// Walk goes along the time lines of all locations of this rank, and gives the slabs what delays and the replay need. The pieces
-// of the critical path are passed on the way. Collective.
-func Walk(r *Run, path *Path, replay *Replay) (*Delays, error) {
-	d := newDelays(r)
-	d.path, d.replay = path, replay
-	return d, d.walk()
+// NewDelays computes the costs of delays, behind Deal, and what the pieces of the critical path are on the way.
+func NewDelays(r *Run, path *Path) *Delays {
+	d := &Delays{run: r, path: path, own: r.Ranges[r.Comm.Rank()], parcels: r.parcels}
+	d.report.Bytes = r.parcels.box.sent
+	d.answers = newParcels(r.Comm, &r.Storage, r.Slabs, 1)
+	d.waits, d.lines = make([]ownWaits, d.locations()), make([]lineSlab, d.locations())
+	return d
 }
 
 // Costs computes the costs of delays of all locations. Each row, in order, goes to
 // write on the rank of its location. Rank 0 gets the totals. Collective.
 func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) (Totals, *DelayReport, error) {
-	defer d.drop()
+	defer d.answers.drop()
 	if err := d.ask(); err != nil {
 		return nil, &d.report, err
 	}
@@ -116,52 +111,15 @@ func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) (Totals, *De
 			return nil, &d.report, err
 		}
 		if !circle {
-			totals, err := d.finish(write)
-			return totals, &d.report, err
+			break
 		}
 		d.strict, d.report.Strict = true, true
 	}
-}
-
-func newDelays(r *Run) *Delays {
-	d := &Delays{run: r, own: r.Ranges[r.Comm.Rank()]}
-	d.parcels, d.ended = newParcels(r.Comm, &r.Storage, r.Slabs), newParcels(r.Comm, &r.Storage, r.Slabs)
-	d.answers = newParcels(r.Comm, &r.Storage, r.Slabs)
-	d.waits, d.lines = make([]ownWaits, d.locations()), make([]lineSlab, d.locations())
-	return d
-}
-
-func (d *Delays) drop() {
-	for _, x := range []*parcels{d.parcels, d.ended, d.answers} {
-		x.drop()
+	if err := d.path.deliver(); err != nil {
+		return nil, &d.report, err
 	}
-}
-
-// walk goes along the time lines of all locations of this rank, and gives them to the slabs. Collective.
-func (d *Delays) walk() error {
-	var err error
-	if d.path != nil {
-		d.trail, err = d.path.open()
-	}
-	d.replay.open()
-	w := lineWriter{d: d, out: parcelWriter{to: d.parcels}, waits: parcelWriter{to: d.ended}}
-	for p := d.own.First; p < d.own.End && err == nil; p++ {
-		err = w.location(p)
-	}
-	w.out.flush()
-	w.waits.flush()
-	err = cmp.Or(err, w.out.err, w.waits.err)
-	if cerr := d.trail.close(); err == nil {
-		err = cerr
-	}
-	if err := d.parcels.deliver(err); err != nil {
-		return err
-	}
-	if err := d.ended.deliver(nil); err != nil {
-		return err
-	}
-	d.report.Bytes += d.parcels.box.sent + d.ended.box.sent
-	return d.replay.deliver(nil)
+	totals, err := d.finish(write)
+	return totals, &d.report, err
 }
 
 // finish writes the rows of this rank's locations and sums over all.

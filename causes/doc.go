@@ -1,5 +1,5 @@
-// Package causes finds out why the ranks of a program waited, from the WAIT, CALL
-// and IVAL rows of its locations: who and what the waits are to be blamed on
+// Package causes finds out why the ranks of a program waited, from the calls, messages, collectives, waits
+// and executions of its locations: who and what the waits are to be blamed on
 // (Delays), and which calls the runtime of the whole program consists of
 // (FindPath).
 //
@@ -60,8 +60,8 @@
 // # Slabs of time
 //
 // What depends on other locations, step after step, is found slab by slab (Slabs): a
-// rank gets all that happens in its slabs, at all locations, in one exchange, for which
-// Walk reads the rows of each location once. The replay passes crossings on to the next
+// rank gets all that happens in its slabs, at all locations, in one exchange (Deal). It is made of each
+// location (Pass) behind those who find its waits, while its rows are in memory. The replay passes crossings on to the next
 // slab (flow.go). What a wait is to be blamed on, and the dealing out of costs, need one slab
 // only; how much waits pass on to each other (handOn), and the critical path, go back from
 // rank to rank, once. So the number of messages does not grow with the number of events, and
@@ -69,14 +69,15 @@
 //
 // # Memory
 //
-// The time line of one location is walked at a time: its open calls and intervals, 60
+// Pass: the open calls and intervals of one location, the rows of a call, 60
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
-// every block of pieces, 170 for each wait, and 16 for each jump of the path. Beside that
-// twice mostCosts x 64 bytes of sums, outboxBytes for each of time lines, waits and
-// steps, 400 bytes per location, 8 for each wait of the rank's slabs, and 40 for each
+// every block of pieces, 170 for each wait, 16 for each jump of the path, and 32 for each step of
+// locations of which some take effect before their row. Beside that
+// twice mostCosts x 64 bytes of sums, outboxBytes for what goes to slabs and for the pieces of the path,
+// 400 bytes per location, 8 for each wait of the rank's slabs, 24 for each part of the path in them, and 40 for each
 // pair of locations that wait for each other in them. Time lines, steps and waits are in
-// the storage: 3 bytes for each piece and step, and 20 for each wait, to which its blame comes
-// (blamed): 10 bytes, and 10 for each call path in an activity that is to be blamed. On rank 0: 48
+// the storage: 3 bytes for each piece and step, and 20 for each wait, twice while they are dealt out; then the blame of
+// each wait (blamed): 10 bytes, and 10 for each call path in an activity that is to be blamed. On rank 0: 48
 // bytes for each row of the totals.
 package causes

@@ -3,6 +3,7 @@ package causes
 import (
 	"cmp"
 	"encoding/binary"
+	"maps"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
@@ -305,15 +306,34 @@ func (f *flow) slab(k int, from *crossing) error {
 		x.waiting, x.prefix = slices.Clone(x.waiting), slices.Clone(x.prefix)
 		f.open[x.coll.valueKey(0)] = &x
 	}
-	err := f.steps.each(k, func(p uint32, b []byte) error {
+	early := map[uint32][]earlyOp{}
+	err := f.steps.each(earlyParcels, k, func(p uint32, b []byte) (err error) {
 		if uint64(p) >= uint64(len(f.places)) {
 			return errDamaged
 		}
-		f.places[p].src = varint.Read(b)
-		run.active[p] = true
-		f.push(p)
-		return nil
+		early[p], err = readEarly(b)
+		return err
 	})
+	if err == nil {
+		err = f.steps.each(stepParcels, k, func(p uint32, b []byte) error {
+			if uint64(p) >= uint64(len(f.places)) {
+				return errDamaged
+			}
+			if list := early[p]; list != nil {
+				delete(early, p)
+				return f.merge(p, b, list)
+			}
+			f.places[p].src = varint.Read(b)
+			run.active[p] = true
+			f.push(p)
+			return nil
+		})
+	}
+	for _, p := range slices.Sorted(maps.Keys(early)) {
+		if err == nil {
+			err = f.merge(p, nil, early[p])
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -322,6 +342,15 @@ func (f *flow) slab(k int, from *crossing) error {
 	}
 	f.report.Slabs++
 	return f.leave()
+}
+
+// merge gives a location its steps in the slab, of which some take effect before their row.
+func (f *flow) merge(p uint32, steps []byte, early []earlyOp) (err error) {
+	x := &f.places[p]
+	x.standing.rest, err = mergeEarly(slices.Clone(x.standing.rest), steps, early)
+	f.run.active[p] = true
+	f.push(p)
+	return err
 }
 
 // drain goes on with all locations that can.

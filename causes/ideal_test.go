@@ -2,7 +2,6 @@ package causes
 
 import (
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -22,7 +21,7 @@ func (pl *plan) replay(t testing.TB, ranks int, slab uint64) ([][]NodeIdeal, *De
 	t.Helper()
 	types := xtf.StandardTypes(xtf.Packed)
 	ranges := partition.Ranges(make([]uint64, len(pl.calls)), ranks)
-	arrays := make([]map[xtf.TypeID]xtf.FinishedArray, len(pl.calls))
+	arrays := make([]*planRows, len(pl.calls))
 	for p := range arrays {
 		arrays[p] = pl.rows(t, types, p)
 	}
@@ -49,18 +48,43 @@ func (pl *plan) replay(t testing.TB, ranks int, slab uint64) ([][]NodeIdeal, *De
 }
 
 // ideal runs Ideal over rows.
-func (pl *plan) ideal(types *xtf.TypeTable, run *Run, arrays []map[xtf.TypeID]xtf.FinishedArray) (*Ideal, *ReplayReport, error) {
-	run.Defs, run.Storage, run.Last, run.Types = pl.defs, heapStorage(), pl.last, types
-	run.Array = func(p trace.P, id xtf.TypeID) (xtf.FinishedArray, bool, error) { return arrays[p][id], true, nil }
-	run.Open = func(p trace.P) (*Location, error) {
-		return &Location{Calls: xtf.ScanArray(types, arrays[p][xtf.TypeCall], 0), Paths: callpath.New(), Last: pl.last}, nil
+func (pl *plan) ideal(types *xtf.TypeTable, run *Run, all []*planRows) (*Ideal, *ReplayReport, error) {
+	run.Defs, run.Storage, run.Last = pl.defs, heapStorage(), pl.last
+	run.Region = func(uint32) uint32 { return trace.Undefined }
+	pass, segments := NewPass(run), map[trace.P]*heapScratch{}
+	for p := run.Ranges[run.Comm.Rank()].First; p < run.Ranges[run.Comm.Rank()].End; p++ {
+		rows := *all[p]
+		segments[p] = &heapScratch{}
+		pass.Begin(p, &Location{
+			Calls: xtf.ScanArray(types, rows.calls, 0), Intervals: xtf.ScanArray(types, rows.ivals, 0), Paths: callpath.New(), Last: pl.last,
+		}, segments[p])
+		m, c := rows.NextMessage(), rows.NextCollective()
+		for m != nil || c != nil { // one call after the other
+			t := xtf.Never
+			if m != nil {
+				t = m.T
+			}
+			if c != nil {
+				t = min(t, c.T)
+			}
+			if err := pass.To(t); err != nil {
+				return nil, nil, err
+			}
+			for ; m != nil && m.T == t; m = rows.NextMessage() {
+				pass.Message(m)
+			}
+			for ; c != nil && c.T == t; c = rows.NextCollective() {
+				pass.Collective(c)
+			}
+		}
+		if err := pass.End(); err != nil {
+			return nil, nil, err
+		}
 	}
-	run.Waits = func(trace.P) (*xtf.Cursor, error) { return nil, nil }
-	run.Collectives = func(trace.P) (*xtf.Cursor, io.ReaderAt, error) { return nil, nil, nil }
-	r := &Ideal{Replay: Replay{Run: run}}
-	if _, err := Walk(run, nil, &r.Replay); err != nil {
+	if err := run.Deal(func(p trace.P) (Segment, error) { return segments[p], nil }); err != nil {
 		return nil, nil, err
 	}
+	r := &Ideal{Replay: Replay{Run: run}}
 	report, err := r.Run()
 	return r, report, err
 }
@@ -318,7 +342,7 @@ func TestIdealReportsWhoWaits(t *testing.T) {
 func BenchmarkIdeal(b *testing.B) {
 	pl := randomPlan(rand.New(rand.NewPCG(1, 54)), 8, 20_000)
 	types := xtf.StandardTypes(xtf.Packed)
-	arrays := make([]map[xtf.TypeID]xtf.FinishedArray, len(pl.calls))
+	arrays := make([]*planRows, len(pl.calls))
 	for p := range arrays {
 		arrays[p] = pl.rows(b, types, p)
 	}
@@ -336,7 +360,7 @@ func BenchmarkIdeal(b *testing.B) {
 // everyTick parts a run into slabs of equal length.
 func everyTick(ticks, last uint64) (s Slabs) {
 	for t := ticks; t < last; t += ticks {
-		s.ends = append(s.ends, t)
+		s.Ends = append(s.Ends, t)
 	}
 	return s
 }

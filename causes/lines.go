@@ -2,10 +2,9 @@ package causes
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
@@ -17,8 +16,9 @@ import (
 //	head   begin of the wait under way | waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
 //	piece  number<<2 | flags | key and node of a new number | ticks
 //
-// A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. A piece with no flag but pieceFirst says
-// that a wait goes on behind the slab.
+// A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. Without a number there is pieceFirst,
+// for a wait that goes on behind the slab, and pieceWaits | region, that of the innermost call in all pieces behind it; undefined for
+// that of their path.
 const (
 	pieceWaits uint32 = 1 << iota // in a wait; the key is what it would be else
 	pieceFirst                    // the wait begins with it
@@ -38,232 +38,6 @@ func compareSlots(a, b slotKey) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.node, b.node))
 }
 
-// lineWriter deals the time lines of locations, with their waits laid over them, out to slabs. Memory: 60 bytes for each
-// (activity, path, node) that a location comes to.
-type lineWriter struct {
-	d      *Delays
-	out    parcelWriter // time lines
-	waits  parcelWriter // waits
-	slots  map[slotKey]int32
-	keys   []slotKey
-	totals []uint64 // of which the first is that of waits
-	number []uint32 // in the slab's part; 0: not yet
-	next   uint32
-	recent [recentSlots]recentSlot
-
-	// the location in hand
-	p      trace.P
-	line   *timeline
-	rows   *causeRows
-	met    *meetings
-	done   uint64 // waits that are over
-	inside bool   // the wait in hand has begun ...
-	begun  uint64 // ... here
-	first  bool   // the next piece is its first one
-	k      int    // the slab in hand
-	limit  uint64 // where the slab or the run ends, or a wait begins or ends
-}
-
-// recentSlots are the slots of the states that came last, by path.
-const recentSlots = 64
-
-type recentSlot struct {
-	state
-	slot int32
-	set  bool
-}
-
-func (w *lineWriter) slot(s state) int32 {
-	r := &w.recent[(s.path*xtf.NumActivities+s.activity)%recentSlots]
-	if s.region = 0; !r.set || r.state != s { // slots know the path alone
-		*r = recentSlot{s, w.find(slotKey{termKey(s.path, s.activity), s.node}), true}
-	}
-	return r.slot
-}
-
-func (w *lineWriter) find(k slotKey) int32 {
-	i, ok := w.slots[k]
-	if !ok {
-		i = int32(len(w.keys))
-		w.slots[k] = i
-		w.keys, w.totals, w.number = append(w.keys, k), append(w.totals, 0), append(w.number, 0)
-	}
-	return i
-}
-
-// location writes one location.
-func (w *lineWriter) location(p trace.P) error {
-	l, err := w.d.run.Open(p)
-	if err != nil {
-		return err
-	}
-	c, err := w.d.run.Waits(p)
-	if err != nil {
-		return err
-	}
-	if w.met, err = w.d.run.meetings(p); err != nil {
-		return err
-	}
-	if w.slots == nil {
-		w.slots = map[slotKey]int32{}
-	}
-	clear(w.slots)
-	w.keys, w.totals, w.number, w.recent = w.keys[:0], w.totals[:0], w.number[:0], [recentSlots]recentSlot{}
-	script, err := w.d.replay.script(p)
-	if err != nil {
-		return err
-	}
-	w.p, w.line, w.rows = p, newTimeline(l, w.d.run.Derived, script), newCauseRows(c, p, w.d.locations())
-	w.done, w.inside, w.first, w.k = 0, false, false, 0
-	w.find(waitSlot)
-	w.head()
-	for more := true; more; {
-		if more, err = w.border(); err != nil {
-			return err
-		}
-		for more && w.line.at < w.limit {
-			if err := w.piece(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := w.d.trail.endLocation(w); err != nil {
-		return err
-	}
-	w.line.enterCalls(xtf.Never)
-	return errors.Join(w.line.err(), w.rows.Err(), w.met.rows.Err(), script.end())
-}
-
-// settle begins and ends waits at the instant of the walk: they do not overlap.
-func (w *lineWriter) settle() error {
-	for w.rows.More && w.rows.Row.T <= w.line.at {
-		if !w.inside {
-			if w.rows.Row.T < w.line.at {
-				return fmt.Errorf("%w: waits of location %d overlap at %d", errDamaged, w.p, w.line.at)
-			}
-			w.inside, w.first, w.begun = true, true, w.rows.Row.T
-		}
-		if w.rows.Row.End > w.line.at {
-			return nil
-		}
-		if err := w.over(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// over ends the wait in hand.
-func (w *lineWriter) over() error {
-	row := &w.rows.Row
-	if w.rows.n >= mostWaits {
-		return fmt.Errorf("location %d waits more than %d times", w.p, uint64(mostWaits))
-	}
-	met, err := w.met.last(trace.P(row.CauseP), row.T)
-	if err != nil {
-		return err
-	}
-	w.d.report.Waits++
-	w.d.report.Ticks += row.End - row.T
-	w.waits.at(uint32(w.p), w.out.to.slabs.at(row.End))
-	w.waits.buf = varint.Append(w.waits.buf, w.done, row.T, row.End-row.T, met, uint64(row.CauseP), uint64(row.Pattern))
-	w.inside, w.first = false, false
-	w.done++
-	w.rows.next()
-	return nil
-}
-
-// border says how far pieces go from here; false at the end.
-func (w *lineWriter) border() (more bool, err error) {
-	at, last, ends := w.line.at, w.d.run.Last, w.out.to.slabs.ends
-	if err := w.settle(); err != nil || at >= last && !w.rows.More {
-		return false, err
-	}
-	if w.k < len(ends) && at >= ends[w.k] {
-		w.turn()
-	}
-	w.limit = xtf.Never
-	if at < last {
-		w.limit = last
-	}
-	switch {
-	case w.inside:
-		w.limit = min(w.limit, w.rows.Row.End)
-	case w.rows.More:
-		w.limit = min(w.limit, w.rows.Row.T)
-	}
-	if w.k < len(ends) {
-		w.limit = min(w.limit, ends[w.k])
-	}
-	return true, nil
-}
-
-// piece goes on to where something changes.
-func (w *lineWriter) piece() error {
-	s, from, end := w.line.next(w.limit)
-	slot := w.slot(s)
-	if w.d.trail.wants(w.p) && w.d.trail.begin < end {
-		if err := w.d.trail.add(w.p, &s, slot, from, end); err != nil {
-			return err
-		}
-	}
-	w.add(slot, end-from)
-	return nil
-}
-
-// add writes a piece.
-func (w *lineWriter) add(i int32, ticks uint64) {
-	if len(w.out.buf) >= parcelBlock {
-		w.out.at(uint32(w.p), w.k)
-	}
-	flags := uint32(0)
-	if w.inside {
-		if flags = pieceWaits; w.first {
-			flags |= pieceFirst
-		}
-		w.first = false
-		w.totals[0] += ticks
-	} else {
-		w.totals[i] += ticks
-	}
-	if w.number[i] > 0 {
-		w.out.buf = varint.Append(w.out.buf, uint64(w.number[i]<<pieceBits|flags), ticks)
-		return
-	}
-	w.next++
-	w.number[i] = w.next
-	w.out.buf = varint.Append(w.out.buf, uint64(w.next<<pieceBits|flags), w.keys[i].key, uint64(w.keys[i].node), ticks)
-}
-
-// turn ends the part of a slab and begins the next one.
-func (w *lineWriter) turn() {
-	if w.inside && !w.first {
-		w.out.at(uint32(w.p), w.k)
-		w.out.buf = varint.Append(w.out.buf, uint64(pieceFirst))
-	}
-	w.k++
-	w.head()
-}
-
-// head begins the part of a slab.
-func (w *lineWriter) head() {
-	w.out.at(uint32(w.p), w.k)
-	clear(w.number)
-	w.next = 0
-	for i, v := range w.totals[1:] {
-		if v > 0 {
-			w.next++
-			w.number[i+1] = w.next
-		}
-	}
-	w.out.buf = varint.Append(w.out.buf, w.begun, w.done, w.totals[0], uint64(w.next))
-	for i, v := range w.totals[1:] {
-		if v > 0 {
-			w.out.buf = varint.Append(w.out.buf, w.keys[i+1].key, uint64(w.keys[i+1].node), v)
-		}
-	}
-}
-
 // lineReader goes through what a location does in a slab.
 type lineReader struct {
 	varint.Reader
@@ -275,11 +49,12 @@ type lineReader struct {
 	from   uint64    // where totals are
 	slot   uint32    // of the piece in hand
 	goes   bool      // a wait goes on behind the slab
+	region uint32    // of the piece in hand, if not that of its path
 }
 
 // open reads the head of a part that begins at an instant.
 func (r *lineReader) open(b []byte, start uint64) {
-	*r = lineReader{Reader: varint.Read(b), keys: append(r.keys[:0], waitSlot), totals: r.totals[:0], at: start, from: start}
+	*r = lineReader{Reader: varint.Read(b), keys: append(r.keys[:0], waitSlot), totals: r.totals[:0], at: start, from: start, region: trace.Undefined}
 	r.begun, r.done, r.totals = r.Next(), r.Next(), append(r.totals, r.Next())
 	for i := range r.Count(3) {
 		r.key()
@@ -302,6 +77,10 @@ func (r *lineReader) piece() (id uint32, more bool) {
 		h := r.Next()
 		if h == uint64(pieceFirst) {
 			r.goes = true
+			continue
+		}
+		if h == uint64(pieceWaits) {
+			r.region = r.Uint32()
 			continue
 		}
 		n := h >> pieceBits
@@ -358,7 +137,14 @@ type lineSlab struct {
 	sums   []uint64
 	now    []uint64
 	near   int // where an instant is looked for first
+	others []otherRegion
 	list   []uint32
+}
+
+// otherRegion is the region of the pieces from one on, where it is not that of their paths; undefined: it is again.
+type otherRegion struct {
+	from   int
+	region uint32
 }
 
 // leastBlock is the least number of pieces of a block.
@@ -368,8 +154,16 @@ const leastBlock = 32
 func (x *lineSlab) parse(b []byte, start uint64) error {
 	r := &x.reader
 	r.open(b, start)
-	x.start, x.ends, x.ids = start, x.ends[:0], x.ids[:0]
+	x.start, x.ends, x.ids, x.others = start, x.ends[:0], x.ids[:0], x.others[:0]
 	for id, ok := r.piece(); ok; id, ok = r.piece() {
+		if region := uint32(trace.Undefined); r.region != region || len(x.others) > 0 {
+			if n := len(x.others); n > 0 {
+				region = x.others[n-1].region
+			}
+			if r.region != region {
+				x.others = append(x.others, otherRegion{len(x.ids), r.region})
+			}
+		}
 		x.ends, x.ids = append(x.ends, r.at), append(x.ids, id)
 	}
 	x.near = len(x.ends)
@@ -449,6 +243,15 @@ func (x *lineSlab) find(t uint64) int {
 	}
 	x.near = lo
 	return lo
+}
+
+// regionOf is the region of a piece where it is not that of its path, else undefined.
+func (x *lineSlab) regionOf(i int) uint32 {
+	n := sort.Search(len(x.others), func(k int) bool { return x.others[k].from > i })
+	if n == 0 {
+		return trace.Undefined
+	}
+	return x.others[n-1].region
 }
 
 // tally sums ticks by place, of which it knows those that have some.

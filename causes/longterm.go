@@ -40,7 +40,7 @@ const tagCarried = 15
 // after the other, the last slab first; dealLong deals that out. The first and the last one take most of the time and need no other rank.
 // It is true if waits that end at one instant wait for each other. Collective.
 func (d *Delays) passBack() (circle bool, err error) {
-	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, len(d.ended.list))}
+	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
 	defer d.blamed.scratch.Drop()
 	circle, err = d.handOn(d.blameAll())
 	if err == nil && !circle {
@@ -81,7 +81,7 @@ func (b *blamed) open(x extent) (varint.Reader, error) {
 func (d *Delays) blameAll() error {
 	var links, blames []byte
 	for i := range d.blamed.slabs {
-		if err := d.openSlab(d.ended.own + i); err != nil {
+		if err := d.openSlab(d.parcels.own + i); err != nil {
 			return err
 		}
 		links, blames = links[:0], blames[:0]
@@ -158,7 +158,7 @@ func (d *Delays) openLinks(i int) error {
 	for p := range d.waits {
 		d.waits[p] = ownWaits{list: d.waits[p].list[:0]}
 	}
-	d.list, d.links, d.start = d.list[:0], d.links[:0], d.run.Slabs.start(d.ended.own+i)
+	d.list, d.links, d.start = d.list[:0], d.links[:0], d.run.Slabs.start(d.parcels.own+i)
 	d.excess = d.excess[:0]
 	r, err := d.blamed.open(d.blamed.slabs[i].links)
 	for err == nil && r.Len() > 0 {

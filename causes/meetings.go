@@ -1,8 +1,6 @@
 package causes
 
 import (
-	"io"
-
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -10,10 +8,9 @@ import (
 // meetings knows in which collective operations a location met others, as far as
 // time has passed. Memory: 16 bytes for each communicator of the location.
 type meetings struct {
-	defs   *trace.Definitions
-	rows   xtf.Rows[xtf.Coll]
-	causes io.ReaderAt
-	met    []meeting // the last one on each communicator, the newest first
+	defs *trace.Definitions
+	rows queue[ended]
+	met  []meeting // the last one on each communicator, the newest first
 }
 
 type meeting struct {
@@ -21,42 +18,39 @@ type meeting struct {
 	at   uint64
 }
 
-// meetings begins at the first operation of a location.
-func (r *Run) meetings(p trace.P) (*meetings, error) {
-	c, causes, err := r.Collectives(p)
-	if err != nil {
-		return nil, err
+// ended is an operation that ends at an instant, a meeting or not.
+type ended struct {
+	meeting
+	end uint64
+	met bool
+}
+
+// add takes the next operation of the location. One that comes behind all who give data is waited for by nobody.
+func (m *meetings) add(c *xtf.Collective) {
+	met := m.synchronises(&c.Coll) && c.Cause.LastT == c.LastEnter
+	m.rows.push(ended{meeting{c.Comm, min(c.LastEnter, c.End)}, c.End, met})
+}
+
+// pass goes on to an instant, of which all operations that end by then are known. Instants do not decrease.
+func (m *meetings) pass(t uint64) {
+	for ; m.rows.more() && m.rows.head().end <= t; m.rows.pop() {
+		if x := m.rows.head(); x.met {
+			m.newest(x.meeting)
+		}
 	}
-	m := &meetings{defs: r.Defs, causes: causes, rows: xtf.RowsOf[xtf.Coll](c)}
-	m.rows.Next()
-	return m, nil
 }
 
 // last returns when the location met another one last in an operation that ended by
-// the instant t, 0 for never. Instants do not decrease.
-func (m *meetings) last(other trace.P, t uint64) (uint64, error) {
-	for ; m.rows.More && m.rows.Row.End <= t; m.rows.Next() {
-		c := &m.rows.Row
-		if !m.synchronises(c) {
-			continue
-		}
-		var cause xtf.CollCause
-		var b [xtf.CollCauseBytes]byte
-		if err := readFull(m.causes, b[:], int64(m.rows.Cursor.N())*xtf.CollCauseBytes); err != nil {
-			return 0, err
-		}
-		// One that comes behind all who give data is waited for by nobody.
-		if cause.Load(b[:]); cause.LastT == c.LastEnter {
-			m.add(meeting{c.Comm, min(c.LastEnter, c.End)})
-		}
-	}
+// the instant t, 0 for never.
+func (m *meetings) last(other trace.P, t uint64) uint64 {
+	m.pass(t)
 	process, _ := m.defs.Process(other)
 	for _, x := range m.met {
 		if _, ok := m.defs.RankIn(x.comm, process); ok {
-			return x.at, nil
+			return x.at
 		}
 	}
-	return 0, nil
+	return 0
 }
 
 // synchronises reports whether the location leaves an operation only when all
@@ -71,8 +65,8 @@ func (m *meetings) synchronises(c *xtf.Coll) bool {
 	return !hasData(c) || trace.CollectiveClass(op)&trace.ClassNxN != 0 && c.Sent > 0 && c.Received > 0
 }
 
-// add makes a meeting the newest.
-func (m *meetings) add(x meeting) {
+// newest makes a meeting the newest.
+func (m *meetings) newest(x meeting) {
 	i := 0
 	for i < len(m.met) && m.met[i].comm != x.comm {
 		i++

@@ -439,9 +439,9 @@ func FuzzSlab(f *testing.F) {
 		}
 		run := &Replay{Run: &Run{Comm: mpi.Serial(), Defs: defs, Storage: heapStorage()}, clocks: clocks}
 		x := &flow{r: run, defs: defs, comms: map[uint32]uint32{}, runs: make([]slabRun, 1), guess: guess, report: &ReplayReport{}}
-		x.steps = newParcels(run.Comm, &run.Storage, Slabs{})
+		x.steps = newParcels(run.Comm, &run.Storage, Slabs{}, passKinds)
 		for p, list := range [][]byte{a, b, c} {
-			if err := x.steps.put(append([]byte{0, 0, 0, 0, byte(p), 0, 0, 0}, list...)); err != nil {
+			if err := x.steps.put(append([]byte{stepParcels, 0, 0, 0, byte(p), 0, 0, 0}, list...)); err != nil {
 				t.Fatal(err)
 			}
 		}

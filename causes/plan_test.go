@@ -118,11 +118,34 @@ func (pl *plan) sync(i int) uint32 {
 	return 0
 }
 
-// rows makes the arrays of a location. One call in three has a caller around it.
-func (pl *plan) rows(t testing.TB, types *xtf.TypeTable, p int) map[xtf.TypeID]xtf.FinishedArray {
+// planRows are the rows of a location.
+type planRows struct {
+	calls, ivals xtf.FinishedArray
+	p2p          []xtf.Message
+	coll         []xtf.Collective
+	m, c         int // the next ones
+}
+
+func (r *planRows) NextMessage() *xtf.Message {
+	if r.m++; r.m > len(r.p2p) {
+		return nil
+	}
+	return &r.p2p[r.m-1]
+}
+
+func (r *planRows) NextCollective() *xtf.Collective {
+	if r.c++; r.c > len(r.coll) {
+		return nil
+	}
+	return &r.coll[r.c-1]
+}
+
+func (r *planRows) Err() error { return nil }
+
+// rows makes the rows of a location. One call in three has a caller around it.
+func (pl *plan) rows(t testing.TB, types *xtf.TypeTable, p int) *planRows {
 	var calls []xtf.Call
-	var p2p []xtf.P2P
-	var coll []xtf.Coll
+	rows := &planRows{}
 	rowOf := pl.rowNumbers()
 	callN := uint64(0)
 	for i, c := range pl.calls[p] {
@@ -135,18 +158,17 @@ func (pl *plan) rows(t testing.TB, types *xtf.TypeTable, p int) map[xtf.TypeID]x
 			x, o := &pl.sides[k], &pl.sides[k^1]
 			r := xtf.P2P{T: c.enter, End: c.leave, Post: pl.at(p, x.post).enter, Done: pl.at(p, x.done).leave, CallN: callN, MateN: rowOf[k^1], MateP: uint32(o.p), MateT: pl.at(o.p, o.call).enter}
 			r.Kind = x.kind | pl.sync(k/2) | uint32(k&1)
-			p2p = append(p2p, r)
+			rows.p2p = append(rows.p2p, xtf.Message{P2P: r, N: uint64(len(rows.p2p))})
 		}
 		for _, k := range c.coll {
 			m := &pl.members[k]
-			coll = append(coll, xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: callN, Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Flags: m.op | m.flags})
+			x := xtf.Coll{T: c.enter, End: c.leave, Post: pl.at(p, m.start).enter, CallN: callN, Ordinal: m.ordinal, Comm: m.comm, Root: m.root, Flags: m.op | m.flags}
+			rows.coll = append(rows.coll, xtf.Collective{Coll: x, N: uint64(len(rows.coll))})
 		}
 		callN++
 	}
-	return map[xtf.TypeID]xtf.FinishedArray{
-		xtf.TypeCall: idealArray(t, types, xtf.TypeCall, calls), xtf.TypeP2P: idealArray(t, types, xtf.TypeP2P, p2p),
-		xtf.TypeColl: idealArray(t, types, xtf.TypeColl, coll), xtf.TypeIval: idealArray(t, types, xtf.TypeIval, pl.ivals[p]),
-	}
+	rows.calls, rows.ivals = idealArray(t, types, xtf.TypeCall, calls), idealArray(t, types, xtf.TypeIval, pl.ivals[p])
+	return rows
 }
 
 // rowNumbers gives the row of each side in its location.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -204,7 +203,7 @@ func packed[R any, P interface {
 type heapSegment struct{ heapScratch }
 
 // run returns what the passes get of the program on a rank.
-func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union *callpath.Tree, own []*callpath.Tree) (*Run, *PathInput) {
+func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union *callpath.Tree, own []*callpath.Tree) *Run {
 	weights := make([]uint64, len(p.locations))
 	for i := range weights {
 		weights[i] = uint64(len(p.locations[i].calls))
@@ -212,41 +211,64 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 	r := &Run{
 		Comm: c, Defs: defs, Ranges: partition.Ranges(weights, c.Size()), Storage: heapStorage(),
 		Derived: p.derived, Slabs: p.slabs, Last: p.last,
-		Array: func(trace.P, xtf.TypeID) (xtf.FinishedArray, bool, error) { return xtf.FinishedArray{}, false, nil },
-		Open: func(i trace.P) (*Location, error) {
-			l := &p.locations[i]
-			var busy []byte
-			for _, b := range l.busy {
-				busy = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(busy, b[0]), b[1])
+		Region: func(path uint32) uint32 { // some calls have the path of a caller, as beyond the limits of call paths
+			if path%3 == 2 {
+				return 99
 			}
-			return &Location{
-				First: l.first, Last: l.last, Overhead: bytes.NewReader(busy),
-				Calls: packed(tb, xtf.TypeCall, l.calls), Intervals: packed(tb, xtf.TypeIval, l.ivals),
-				Paths: own[i], Global: union.Locate(own[i]),
-			}, nil
-		},
-		Waits: func(i trace.P) (*xtf.Cursor, error) { return packed(tb, xtf.TypeWait, p.locations[i].waits), nil },
-		Collectives: func(i trace.P) (*xtf.Cursor, io.ReaderAt, error) {
-			l := &p.locations[i]
-			var b []byte
-			for _, c := range l.causes {
-				b = c.Append(b)
-			}
-			return packed(tb, xtf.TypeColl, l.colls), bytes.NewReader(b), nil
+			return union.Path(path).Region
 		},
 	}
-	in := &PathInput{Extent: func(i trace.P) (Extent, error) {
+	pass, segments := NewPass(r), map[trace.P]*heapScratch{}
+	for i := r.Ranges[c.Rank()].First; i < r.Ranges[c.Rank()].End; i++ {
 		l := &p.locations[i]
-		return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
-	}}
-	return r, in
+		var busy []byte
+		for _, b := range l.busy {
+			busy = binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(busy, b[0]), b[1])
+		}
+		segments[i] = &heapScratch{}
+		pass.Begin(i, &Location{
+			First: l.first, Last: l.last, Overhead: bytes.NewReader(busy),
+			Calls: packed(tb, xtf.TypeCall, l.calls), Intervals: packed(tb, xtf.TypeIval, l.ivals),
+			Paths: own[i], Global: union.Locate(own[i]),
+		}, segments[i])
+		l.pass(tb, pass)
+		if err := pass.End(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := r.Deal(func(i trace.P) (Segment, error) { return segments[i], nil }); err != nil {
+		tb.Fatal(err)
+	}
+	return r
 }
 
-// costsOf runs the walk and the pass.
-func costsOf(run *Run, way *Path, write func(trace.P, *xtf.Delay) error) (Totals, *DelayReport, error) {
-	d, err := Walk(run, way, &Replay{Run: run})
-	if err != nil {
-		return nil, nil, err
+// pass gives what is known of a location to a pass, some of it at a time.
+func (l *rows) pass(tb testing.TB, pass *Pass) {
+	colls, waits := 0, 0
+	for _, c := range l.calls {
+		for ; colls < len(l.colls) && l.colls[colls].T < c.T; colls++ {
+			pass.Collective(&xtf.Collective{Coll: l.colls[colls], Cause: l.causes[colls]})
+		}
+		for ; waits < len(l.waits) && l.waits[waits].T < c.T; waits++ {
+			pass.Wait(&l.waits[waits])
+		}
+		if c.T%3 > 0 {
+			continue
+		}
+		if err := pass.To(c.T); err != nil {
+			tb.Fatal(err)
+		}
 	}
-	return d.Costs(write)
+	for ; colls < len(l.colls); colls++ {
+		pass.Collective(&xtf.Collective{Coll: l.colls[colls], Cause: l.causes[colls]})
+	}
+	for ; waits < len(l.waits); waits++ {
+		pass.Wait(&l.waits[waits])
+	}
+}
+
+// extent says where the critical path can begin on a location.
+func (p *program) extent(i trace.P) (Extent, error) {
+	l := &p.locations[i]
+	return Extent{Events: true, Last: l.last, MPI: l.mpi}, nil
 }

@@ -2,8 +2,6 @@ package causes
 
 import (
 	"cmp"
-	"encoding/binary"
-	"fmt"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -37,54 +35,25 @@ type replayOp struct {
 	key  uint64 // End, row or ordinal
 }
 
-// earlyBytes is the size of an operation that takes effect at an instant before
-// its row: an early posted receive that releases its sender, or the initiation of
-// a collective.
-//
-//	at u64 | order u64                     big-endian, the key
-//	peer u32 | root u32 | kind u8, collective kind u8, zero u16 | zero u32 | key u64     little-endian
-const (
-	earlyBytes = 40
-	earlyKey   = 16
-)
-
-func (o *replayOp) putEarly(b []byte, order uint64) {
-	_ = b[earlyBytes-1]
-	binary.BigEndian.PutUint64(b, o.t)
-	binary.BigEndian.PutUint64(b[8:], order)
-	binary.LittleEndian.PutUint32(b[16:], o.peer)
-	binary.LittleEndian.PutUint32(b[20:], o.root)
-	binary.LittleEndian.PutUint64(b[24:], uint64(o.kind)|uint64(o.coll)<<8)
-	binary.LittleEndian.PutUint64(b[32:], o.key)
-}
-
-func (o *replayOp) loadEarly(b []byte) {
-	_ = b[earlyBytes-1]
-	*o = replayOp{
-		t: binary.BigEndian.Uint64(b), peer: binary.LittleEndian.Uint32(b[16:]), root: binary.LittleEndian.Uint32(b[20:]),
-		kind: replayKind(b[24]), coll: collectiveKind(b[25]), key: binary.LittleEndian.Uint64(b[32:]),
-	}
-}
-
-// replayScript makes the steps of one location from its rows. Memory: 24 bytes per
-// open execution and per synchronous send that is open.
+// replayScript makes the steps of one location from its rows, as they come. Memory: 24 bytes per
+// open execution and per synchronous send that is open, and the rows of one call.
 //
 // For the repair of clocks it leaves calls and executions aside: operations that
 // end together are a call, with the number of the event where they end as the key
 // of its stepLeave, and no send waits.
 type replayScript struct {
-	r     *Replay
-	p     trace.P
-	early Rows // operations that take effect before their row, by instant; nil: none
-	next  replayOp
-	more  bool    // next is one of them
-	open  []dueOp // executions by End
-	syncs []dueOp // non-blocking synchronous sends by Done
-	begun []dueOp // ... of the call in hand
-	p2p   xtf.Rows[xtf.P2P]
-	coll  xtf.Rows[xtf.Coll]
-	ivals xtf.Rows[xtf.Ival]
-	needs []replayOp // of the call in hand
+	defs   *trace.Definitions
+	clocks bool
+	steps  stepWriter
+	early  earlyWriter
+	p      trace.P
+	open   []dueOp // executions by End
+	syncs  []dueOp // non-blocking synchronous sends by Done
+	begun  []dueOp // ... of the call in hand
+	p2p    queue[messageRow]
+	coll   queue[collectiveRow]
+	ivals  queue[execution]
+	needs  []replayOp // of the call in hand
 }
 
 // dueOp is a step that becomes due at an instant.
@@ -94,45 +63,53 @@ type dueOp struct {
 	who uint32 // node or location
 }
 
-var replayArrays = [3]xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeIval}
-
-// replayColumns are the columns of each of them that are read, the end first.
-var replayColumns = [3][]int{
-	{xtf.P2PEnd, xtf.P2PDone, xtf.P2PCallN, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
-	{xtf.CollEnd, xtf.CollCallN, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
-	{xtf.IvalEnd, xtf.IvalNode},
+// messageRow is what steps are made of.
+type messageRow struct {
+	t, end, done, call, n, mate uint64
+	kind, mateP                 uint32
 }
 
-// earlyColumns are those that earlyOf reads of P2P and COLL.
-var earlyColumns = [2][]int{
-	{xtf.P2PPost, xtf.P2PMateN, xtf.P2PKind, xtf.P2PMateP},
-	{xtf.CollPost, xtf.CollSent, xtf.CollReceived, xtf.CollOrdinal, xtf.CollRegion, xtf.CollComm, xtf.CollRoot, xtf.CollFlags},
+// collectiveRow is the same of a collective: what it does, if anything.
+type collectiveRow struct {
+	t, end, call uint64
+	flags        uint32
+	needs        bool // it gets something
+	ok           bool
+	op           replayOp
 }
 
-// openRows begins to read the rows.
-func (s *replayScript) openRows() error {
-	var cursors [len(replayArrays)]*xtf.Cursor
-	for i, t := range replayArrays {
-		if s.r.clocks && t == xtf.TypeIval {
-			continue
-		}
-		a, ok, err := s.r.Array(s.p, t)
-		if err != nil {
-			return err
-		}
-		columns := replayColumns[i]
-		if !s.r.clocks && t != xtf.TypeIval {
-			columns = columns[1:] // ends are those of the calls
-		}
-		if ok {
-			cursors[i] = xtf.ScanArray(s.r.Types, a, 0).Only(columns...)
-		}
+// execution is row n of IVAL.
+type execution struct {
+	t, end, n uint64
+	node      uint32
+}
+
+// newScript makes steps for parcels that writers put.
+func newScript(defs *trace.Definitions, clocks bool, writer func(kind int) parcelWriter) *replayScript {
+	return &replayScript{defs: defs, clocks: clocks, steps: stepWriter{parcelWriter: writer(stepParcels)}, early: earlyWriter{writer(earlyParcels)}}
+}
+
+// begin starts another location.
+func (s *replayScript) begin(p trace.P) {
+	s.p = p
+	s.steps.begin(uint32(p))
+}
+
+// message takes the next row of the location.
+func (s *replayScript) message(m *xtf.Message) {
+	s.p2p.push(messageRow{m.T, m.End, m.Done, m.CallN, m.N, m.MateN, m.Kind, m.MateP})
+	if o, ok := earlyMessage(&m.P2P, s.defs.NumLocations()); ok && !s.clocks {
+		s.early.add(uint32(s.p), &o, m.N<<1)
 	}
-	s.p2p, s.coll, s.ivals = xtf.RowsOf[xtf.P2P](cursors[0]), xtf.RowsOf[xtf.Coll](cursors[1]), xtf.RowsOf[xtf.Ival](cursors[2])
-	s.p2p.Next()
-	s.coll.Next()
-	s.ivals.Next()
-	return nil
+}
+
+// collective does the same.
+func (s *replayScript) collective(c *xtf.Collective) {
+	o, ok := s.collectiveStep(&c.Coll)
+	s.coll.push(collectiveRow{c.T, c.End, c.CallN, c.Flags, c.Received > 0 || !hasData(&c.Coll), ok, o})
+	if o.t = c.Post; ok && c.Flags&xtf.CollNonBlocking != 0 {
+		s.early.add(uint32(s.p), &o, c.N<<1|1)
+	}
 }
 
 // call adds the next outermost MPI call, row n, and what lies before it.
@@ -145,26 +122,24 @@ func (s *replayScript) call(enter, leave, n uint64) {
 func (s *replayScript) end() error {
 	s.rowsBefore(xtf.Never, xtf.Never)
 	s.before(xtf.Never)
-	err := cmp.Or(s.p2p.Err(), s.coll.Err(), s.ivals.Err())
-	if s.early != nil {
-		err = cmp.Or(err, s.early.Err())
-		s.early.Close()
-	}
-	if err != nil {
-		return fmt.Errorf("location %d: %w", s.p, err)
-	}
-	return nil
+	s.steps.flush()
+	s.early.flush()
+	return cmp.Or(s.steps.err, s.early.err)
 }
 
 // rowsBefore adds rows outside of calls, up to a call, as calls of no length.
 func (s *replayScript) rowsBefore(enter, n uint64) {
 	for {
 		t, end, call := enter, enter, n
-		if m := &s.p2p.Row; s.p2p.More && sooner(m.T, m.CallN, t, call) {
-			t, end, call = m.T, m.End, m.CallN
+		if s.p2p.more() {
+			if m := s.p2p.head(); sooner(m.t, m.call, t, call) {
+				t, end, call = m.t, m.end, m.call
+			}
 		}
-		if m := &s.coll.Row; s.coll.More && sooner(m.T, m.CallN, t, call) {
-			t, end, call = m.T, m.End, m.CallN
+		if s.coll.more() {
+			if m := s.coll.head(); sooner(m.t, m.call, t, call) {
+				t, end, call = m.t, m.end, m.call
+			}
 		}
 		if t == enter && call == n {
 			return
@@ -176,17 +151,15 @@ func (s *replayScript) rowsBefore(enter, n uint64) {
 // add adds a call and what takes effect before it.
 func (s *replayScript) add(enter, leave, n uint64) {
 	s.before(enter)
-	w := &s.r.steps
+	w := &s.steps
 	leave = max(leave, enter)
 	w.add(&replayOp{kind: stepCall, t: enter, key: leave})
 	s.needs = s.needs[:0]
-	for s.p2p.More && s.p2p.Row.T == enter && s.p2p.Row.CallN == n {
-		s.message(&s.p2p.Row, s.p2p.Cursor.N())
-		s.p2p.Next()
+	for ; s.p2p.more() && s.p2p.head().t == enter && s.p2p.head().call == n; s.p2p.pop() {
+		s.side(s.p2p.head())
 	}
-	for s.coll.More && s.coll.Row.T == enter && s.coll.Row.CallN == n {
-		s.collective(&s.coll.Row)
-		s.coll.Next()
+	for ; s.coll.more() && s.coll.head().t == enter && s.coll.head().call == n; s.coll.pop() {
+		s.member(s.coll.head())
 	}
 	for len(s.syncs) > 0 && s.syncs[0].due <= leave {
 		d := popDue(&s.syncs)
@@ -199,14 +172,14 @@ func (s *replayScript) add(enter, leave, n uint64) {
 	for i := range s.needs {
 		w.add(&s.needs[i])
 	}
-	if s.r.clocks {
+	if s.clocks {
 		w.add(&replayOp{kind: stepLeave, key: n})
 	}
 }
 
 // outside is the end of operations without a CALL row.
 func (s *replayScript) outside(t, end uint64) uint64 {
-	if s.r.clocks {
+	if s.clocks {
 		return end
 	}
 	return t
@@ -216,25 +189,23 @@ func (s *replayScript) outside(t, end uint64) uint64 {
 // first.
 func sooner(t, call, enter, n uint64) bool { return t < enter || t == enter && call+1 < n+1 }
 
-// before adds what takes effect up to instant t: borders of executions, and
-// operations that have their row later. At the end it takes what nobody waits
-// for.
+// before adds the borders of executions up to instant t. At the end it takes what nobody waits for.
 func (s *replayScript) before(t uint64) {
-	w := &s.r.steps
+	w := &s.steps
 	for {
 		begin, end := xtf.Never, xtf.Never
-		if s.ivals.More {
-			begin = s.ivals.Row.T
+		if s.ivals.more() {
+			begin = s.ivals.head().t
 		}
 		if len(s.open) > 0 {
 			end = s.open[0].due
 		}
 		switch {
-		case s.ivals.More && begin <= min(t, end):
-			row := &s.ivals.Row
-			w.add(&replayOp{kind: stepBegin, peer: row.Node, t: row.T})
-			pushDue(&s.open, dueOp{due: max(row.End, row.T), row: s.ivals.Cursor.N(), who: row.Node})
-			s.ivals.Next()
+		case s.ivals.more() && begin <= min(t, end):
+			row := s.ivals.head()
+			w.add(&replayOp{kind: stepBegin, peer: row.node, t: row.t})
+			pushDue(&s.open, dueOp{due: max(row.end, row.t), row: row.n, who: row.node})
+			s.ivals.pop()
 			continue
 		case len(s.open) > 0 && end <= t:
 			d := popDue(&s.open)
@@ -243,52 +214,42 @@ func (s *replayScript) before(t uint64) {
 		}
 		break
 	}
-	for ; s.more && s.next.t <= t; s.nextEarly() {
-		w.add(&s.next)
-	}
 	for t == xtf.Never && len(s.syncs) > 0 {
 		d := popDue(&s.syncs)
 		w.add(&replayOp{kind: stepDrop, peer: d.who, key: d.row})
 	}
 }
 
-// nextEarly takes the next early operation.
-func (s *replayScript) nextEarly() {
-	if s.more = s.early.Next(); s.more {
-		s.next.loadEarly(s.early.Row())
-	}
-}
-
-// message adds one side of a message to the call in hand. Without partner it
+// side adds one side of a message to the call in hand. Without partner it
 // depends on nothing.
-func (s *replayScript) message(m *xtf.P2P, n uint64) {
-	if m.MateN == xtf.Never || m.Kind&xtf.P2PMarker != 0 || uint64(m.MateP) >= uint64(s.r.Defs.NumLocations()) {
+func (s *replayScript) side(m *messageRow) {
+	if m.mate == xtf.Never || m.kind&xtf.P2PMarker != 0 || uint64(m.mateP) >= uint64(s.defs.NumLocations()) {
 		return
 	}
-	awaited := m.Kind & (xtf.P2PAwaited | xtf.P2PAwaitedPost)
-	if s.r.clocks {
+	awaited := m.kind & (xtf.P2PAwaited | xtf.P2PAwaitedPost)
+	if s.clocks {
 		awaited = 0
 	}
-	give := replayOp{kind: stepSend, peer: m.MateP, t: m.T, key: m.MateN}
-	need := replayOp{kind: stepNeed, peer: m.MateP, key: n}
-	if m.Kind&xtf.P2PKindMask == xtf.P2PRecv {
+	give := replayOp{kind: stepSend, peer: m.mateP, t: m.t, key: m.mate}
+	need := replayOp{kind: stepNeed, peer: m.mateP, key: m.n}
+	if m.kind&xtf.P2PKindMask == xtf.P2PRecv {
 		s.needs = append(s.needs, need)
-		if awaited == xtf.P2PAwaited || awaited != 0 && m.Kind&xtf.P2PNonBlocking == 0 {
-			s.r.steps.add(&give)
+		if awaited == xtf.P2PAwaited || awaited != 0 && m.kind&xtf.P2PNonBlocking == 0 {
+			s.steps.add(&give)
 		}
 		return
 	}
-	s.r.steps.add(&give)
+	s.steps.add(&give)
 	switch {
 	case awaited == 0:
-	case m.Kind&xtf.P2PNonBlocking == 0:
+	case m.kind&xtf.P2PNonBlocking == 0:
 		s.needs = append(s.needs, need)
 	default:
-		s.begun = append(s.begun, dueOp{due: m.Done, row: n, who: m.MateP})
+		s.begun = append(s.begun, dueOp{due: m.done, row: m.n, who: m.mateP})
 	}
 }
 
-// earlyMessage is what a receive row gives at its posting, if anything.
+// earlyMessage is what a receive row gives at its posting, if anything: one that is posted early releases its sender.
 func earlyMessage(m *xtf.P2P, locations int) (replayOp, bool) {
 	const kind = xtf.P2PRecv | xtf.P2PNonBlocking | xtf.P2PAwaitedPost
 	o := replayOp{kind: stepSend, peer: m.MateP, t: m.Post, key: m.MateN}
@@ -296,17 +257,17 @@ func earlyMessage(m *xtf.P2P, locations int) (replayOp, bool) {
 		m.MateN != xtf.Never && uint64(m.MateP) < uint64(locations)
 }
 
-// collective adds a member of a collective to the call in hand.
-func (s *replayScript) collective(c *xtf.Coll) {
-	o, ok := s.r.collectiveStep(c)
-	if !ok {
+// member adds a member of a collective to the call in hand. A non-blocking one has entered when it was started.
+func (s *replayScript) member(c *collectiveRow) {
+	if !c.ok {
 		return
 	}
-	if c.Flags&xtf.CollNonBlocking == 0 {
-		s.r.steps.add(&o)
+	o := c.op
+	if c.flags&xtf.CollNonBlocking == 0 {
+		s.steps.add(&o)
 	}
 	o.kind = stepResult
-	if s.r.clocks && o.coll != maxToRoot && c.Received == 0 && hasData(c) {
+	if s.clocks && o.coll != maxToRoot && !c.needs {
 		o.kind = stepIgnore
 	}
 	s.needs = append(s.needs, o)
@@ -323,17 +284,17 @@ func hasData(c *xtf.Coll) bool {
 // without members that wait for each other, and where some are missing or do not
 // agree on the operation. For the repair of clocks members without bytes for others
 // set no condition, and some operations none at all.
-func (r *Replay) collectiveStep(c *xtf.Coll) (replayOp, bool) {
+func (s *replayScript) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	o := replayOp{kind: stepEnter, peer: c.Comm, root: c.Root, t: c.T, key: c.Ordinal}
 	op := c.Flags & xtf.CollOpMask
-	if r.clocks && !r.Defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
+	if s.clocks && !s.defs.SetsClock(op, c.Region, c.Flags&xtf.CollNonBlocking == 0) {
 		return o, false
 	}
 	class := trace.CollectiveClass(op)
 	switch {
 	case c.Ordinal == xtf.Never || c.Flags&(xtf.CollShort|xtf.CollMixed) != 0:
 		return o, false
-	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, r.clocks && trace.CreatesHandle(op):
+	case class&(trace.ClassBarrier|trace.ClassNxN) != 0, s.clocks && trace.CreatesHandle(op):
 		o.coll = maxToAll
 	case class&trace.ClassOneToN != 0:
 		o.coll = rootToAll
@@ -344,7 +305,7 @@ func (r *Replay) collectiveStep(c *xtf.Coll) (replayOp, bool) {
 	default:
 		return o, false
 	}
-	if r.clocks && o.coll != rootToAll && c.Sent == 0 && hasData(c) {
+	if s.clocks && o.coll != rootToAll && c.Sent == 0 && hasData(c) {
 		o.kind = stepAttend
 	}
 	return o, true

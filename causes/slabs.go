@@ -7,21 +7,22 @@ import (
 	"sort"
 
 	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // Slabs parts a run by time: slab k is what happens behind the end of slab k-1, up to
 // its own end, at all locations. A rank works on consecutive slabs. What is found does
 // not depend on where they end. The zero value is one slab.
 type Slabs struct {
-	ends  []uint64 // ticks, of all slabs but the last one, ascending
+	Ends  []uint64 // ticks, of all slabs but the last one, ascending
 	ranks int
 }
 
-func (s *Slabs) count() int { return len(s.ends) + 1 }
+func (s *Slabs) count() int { return len(s.Ends) + 1 }
 
 // at is the slab of an instant.
 func (s *Slabs) at(t uint64) int {
-	return sort.Search(len(s.ends), func(i int) bool { return s.ends[i] >= t })
+	return sort.Search(len(s.Ends), func(i int) bool { return s.Ends[i] >= t })
 }
 
 // start is the end of the slab before.
@@ -29,7 +30,7 @@ func (s *Slabs) start(k int) uint64 {
 	if k == 0 {
 		return 0
 	}
-	return s.ends[k-1]
+	return s.Ends[k-1]
 }
 
 // rank is the rank that works on a slab.
@@ -39,76 +40,83 @@ func (s *Slabs) rank(k int) int { return k * s.ranks / s.count() }
 func (s *Slabs) first(rank int) int { return (rank*s.count() + s.ranks - 1) / s.ranks }
 
 const (
-	slabRows = 64 << 10 // messages and collectives of a slab at most, about
-	fewRows  = 128      // and at least ...
-	ownRows  = 16       // ... or so many for each location, whose totals the slab begins with
-	slabBins = 8 << 10  // instants among which the ends are chosen
-	mostSlab = 16 << 10
+	slabCalls = 64 << 10 // MPI calls of a slab at most, about
+	fewCalls  = 128      // and at least ...
+	ownCalls  = 16       // ... or so many for each location, whose totals the slab begins with
+	slabBins  = 8 << 10  // instants among which the ends are chosen
+	mostSlab  = 16 << 10
 )
 
-// Cut chooses the slabs, two for each rank where they are not too small or too large, by the pages of messages and
-// collectives: rows lie evenly between the first and the last instant of their page, as far as is known. Collective.
-func (r *Run) Cut() error {
-	c := r.Comm
-	bins := make([]int64, slabBins)
-	width := r.Last/uint64(len(bins)) + 1
-	err := r.eachPage(func(first, end, rows uint64) {
-		from, to := min(first, r.Last)/width, min(end, r.Last)/width
-		for i, n := uint64(0), max(to, from)-from+1; i < n; i++ {
-			bins[from+i] += int64(rows*(i+1)/n - rows*i/n)
-		}
-	})
-	if err = c.Agree(err); err != nil {
+// Counts tells when the MPI calls of locations are, in bins that become twice as wide where a run is longer than they reach. The
+// zero value is without any. Memory: 64 KiB.
+type Counts struct {
+	shift uint // a bin is 1<<shift ticks
+	bins  [slabBins]int64
+}
+
+// Add counts calls that begin at an instant.
+func (c *Counts) Add(t, calls uint64) {
+	for t>>c.shift >= slabBins {
+		c.widen()
+	}
+	c.bins[t>>c.shift] += int64(calls)
+}
+
+func (c *Counts) widen() {
+	c.shift++
+	for i := range c.bins[:slabBins/2] {
+		c.bins[i] = c.bins[2*i] + c.bins[2*i+1]
+	}
+	clear(c.bins[slabBins/2:])
+}
+
+// Cut chooses the slabs, two for each rank where they are not too small or too large, by the calls of the locations of all
+// ranks. Collective.
+func (r *Run) Cut(c *Counts) error {
+	widest := []int64{int64(c.shift)}
+	if err := r.Comm.AllreduceInt64(widest, mpi.Max); err != nil {
 		return err
 	}
-	if err = c.AllreduceInt64(bins, mpi.Sum); err != nil {
+	for int64(c.shift) < widest[0] {
+		c.widen()
+	}
+	bins := c.bins[:]
+	if err := r.Comm.AllreduceInt64(bins, mpi.Sum); err != nil {
 		return err
 	}
 	total := uint64(0)
 	for _, n := range bins {
 		total += uint64(n)
 	}
-	slab := max(min(slabRows, max(total/uint64(2*c.Size()), fewRows, ownRows*uint64(r.Defs.NumLocations()))), total/mostSlab+1)
+	slab := max(min(slabCalls, max(total/uint64(2*r.Comm.Size()), fewCalls, ownCalls*uint64(r.Defs.NumLocations()))), total/mostSlab+1)
 	if total < 2*slab {
 		return nil
 	}
-	for i, sum := 0, uint64(0); i < len(bins)-1; i++ {
-		if sum += uint64(bins[i]); sum >= slab {
-			r.Slabs.ends = append(r.Slabs.ends, uint64(i+1)*width-1)
+	for i, sum := 0, uint64(0); i < len(bins); i++ {
+		end := uint64(i+1)<<c.shift - 1
+		if sum += uint64(bins[i]); sum >= slab && end < r.Last {
+			r.Slabs.Ends = append(r.Slabs.Ends, end)
 			sum = 0
 		}
 	}
 	return nil
 }
 
-// eachPage tells of the pages of messages and collectives of this rank's locations.
-func (r *Run) eachPage(add func(first, end, rows uint64)) error {
-	own := r.Ranges[r.Comm.Rank()]
-	for p := own.First; p < own.End; p++ {
-		for _, t := range replayArrays[:2] {
-			a, ok, err := r.Array(p, t)
-			if err != nil {
-				return err
-			}
-			if ok && a.Summary != nil {
-				a.Summary.EachPage(add)
-			}
-		}
-	}
-	return nil
-}
-
-// parcels is records of locations by slab: put by the ranks that hold the locations, kept by those that work on the slabs.
+// parcels is records of locations by slab, of one kind or several: put by the ranks that hold the locations, kept by those that
+// work on the slabs. Or records of slabs by location, the other way round.
 // Memory: 24 bytes for each record of this rank's slabs; the records are in the scratch.
 type parcels struct {
 	slabs   Slabs
+	rank    func(slab int) int // that works on it
+	kinds   int
 	own     int // first slab of this rank
+	end     int // and behind the last one
 	box     *outbox
 	scratch Scratch
 	size    int64
 	buf     []byte     // not in the scratch yet
 	read    []byte     // of the slab in hand
-	list    [][]parcel // by own slab
+	list    [][]parcel // by own slab, then kind
 }
 
 // keptBlock is about how much is gathered before it goes to the scratch.
@@ -121,27 +129,48 @@ type parcel struct {
 	off int64
 }
 
-// parcelHead is the slab u32 and the location u32, little-endian, before a record.
+// parcelHead is the slab, times the number of kinds and with the kind, u32, and the location u32, little-endian, before a record.
 const parcelHead = 8
 
-func newParcels(c mpi.Comm, st *Storage, s Slabs) *parcels {
+// Kinds of what the slabs get of locations.
+const (
+	lineParcels  = iota // time lines
+	waitParcels         // waits, by the slab in which they end
+	jumpParcels         // where the critical path may go over
+	stepParcels         // steps of the replay
+	earlyParcels        // those of them that take effect before their row
+	passKinds
+)
+
+func newParcels(c mpi.Comm, st *Storage, s Slabs, kinds int) *parcels {
 	s.ranks = c.Size()
-	x := &parcels{slabs: s, own: s.first(c.Rank()), scratch: st.Scratch()}
-	x.list = make([][]parcel, s.first(c.Rank()+1)-x.own)
+	x := &parcels{slabs: s, rank: s.rank, kinds: kinds, own: s.first(c.Rank()), end: s.first(c.Rank() + 1)}
+	return x.open(c, st)
+}
+
+// newReturned is for records of slabs by location.
+func newReturned(r *Run) *parcels {
+	own := r.Ranges[r.Comm.Rank()]
+	x := &parcels{rank: func(p int) int { return rankOf(r.Ranges, trace.P(p)) }, kinds: 1, own: int(own.First), end: int(own.End)}
+	return x.open(r.Comm, &r.Storage)
+}
+
+func (x *parcels) open(c mpi.Comm, st *Storage) *parcels {
+	x.scratch, x.list = st.Scratch(), make([][]parcel, (x.end-x.own)*x.kinds)
 	x.box = newOutbox(c, st, x.take)
 	return x
 }
 
 // put sends a record with its head. Records of one location and slab keep their order.
 func (x *parcels) put(record []byte) error {
-	return x.box.put(x.slabs.rank(int(binary.LittleEndian.Uint32(record))), record)
+	return x.box.put(x.rank(int(binary.LittleEndian.Uint32(record))/x.kinds), record)
 }
 
 func (x *parcels) take(record []byte) error {
 	if len(record) < parcelHead {
 		return errDamaged
 	}
-	k := int(binary.LittleEndian.Uint32(record)) - x.own
+	k := int(binary.LittleEndian.Uint32(record)) - x.own*x.kinds
 	if k < 0 || k >= len(x.list) {
 		return fmt.Errorf("%w: a record of a slab of another rank", errDamaged)
 	}
@@ -175,9 +204,12 @@ func (x *parcels) deliver(failed error) error {
 	return x.box.comm.Agree(x.flush())
 }
 
+// of is the list of a slab of this rank.
+func (x *parcels) of(kind, slab int) []parcel { return x.list[(slab-x.own)*x.kinds+kind] }
+
 // each passes the records of a slab, those of one location together. The bytes stay valid until the next call.
-func (x *parcels) each(slab int, f func(p uint32, b []byte) error) error {
-	l, all := x.list[slab-x.own], uint64(0)
+func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
+	l, all := x.of(kind, slab), uint64(0)
 	for _, r := range l {
 		all += uint64(r.n)
 	}
@@ -211,11 +243,18 @@ const parcelBlock = 16 << 10
 
 // parcelWriter gathers what belongs to one location and slab.
 type parcelWriter struct {
-	to   *parcels
-	p    uint32
-	slab int
-	buf  []byte
-	err  error
+	slabs       *Slabs
+	kind, kinds int
+	put         func(record []byte) error
+	p           uint32
+	slab        int
+	buf         []byte
+	err         error
+}
+
+// writer puts records of a kind.
+func (x *parcels) writer(kind int) parcelWriter {
+	return parcelWriter{slabs: &x.slabs, kind: kind, kinds: x.kinds, put: x.put}
 }
 
 // at makes w.buf the place for more of a location and slab. It reports whether a record begins.
@@ -225,14 +264,14 @@ func (w *parcelWriter) at(p uint32, slab int) bool {
 	}
 	w.flush()
 	w.p, w.slab = p, slab
-	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(slab))
+	w.buf = binary.LittleEndian.AppendUint32(w.buf, uint32(slab*w.kinds+w.kind))
 	w.buf = binary.LittleEndian.AppendUint32(w.buf, p)
 	return true
 }
 
 func (w *parcelWriter) flush() {
 	if len(w.buf) > parcelHead && w.err == nil {
-		w.err = w.to.put(w.buf)
+		w.err = w.put(w.buf)
 	}
 	w.buf = w.buf[:0]
 }

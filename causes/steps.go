@@ -1,7 +1,9 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 )
@@ -120,11 +122,11 @@ func (w *stepWriter) add(o *replayOp) {
 	default:
 		w.now = max(w.now, o.t)
 	}
-	if ends := w.to.slabs.ends; w.k < len(ends) && w.now > ends[w.k] {
-		w.k = w.to.slabs.at(w.now)
+	if ends := w.slabs.Ends; w.k < len(ends) && w.now > ends[w.k] {
+		w.k = w.slabs.at(w.now)
 		w.code = stepCoder{}
 	}
-	if w.at(w.from, w.k) && w.call.key > w.to.slabs.start(w.k) && w.code == (stepCoder{}) { // within a call of a slab before
+	if w.at(w.from, w.k) && w.call.key > w.slabs.start(w.k) && w.code == (stepCoder{}) { // within a call of a slab before
 		resume := w.call
 		resume.kind = stepResume
 		w.buf = w.code.put(w.buf, &resume)
@@ -133,4 +135,51 @@ func (w *stepWriter) add(o *replayOp) {
 		w.call = *o
 	}
 	w.buf = w.code.put(w.buf, o)
+}
+
+// earlyWriter deals out to slabs what takes effect at an instant before its row, and so comes later than the steps that lie behind
+// it: an early posted receive that releases its sender, or the initiation of a collective.
+type earlyWriter struct{ parcelWriter }
+
+// earlyOp is one of them; order is by row, messages first.
+type earlyOp struct {
+	replayOp
+	order uint64
+}
+
+func (w *earlyWriter) add(p uint32, o *replayOp, order uint64) {
+	w.at(p, w.slabs.at(o.t))
+	w.buf = append(w.buf, uint8(o.kind)|uint8(o.coll)<<4)
+	w.buf = varint.Append(w.buf, order, uint64(o.peer), uint64(o.root), o.t, o.key)
+}
+
+// readEarly reads the early steps of a location in a slab, in the order of their instants.
+func readEarly(b []byte) (list []earlyOp, err error) {
+	r := varint.Read(b)
+	for r.Len() > 0 {
+		h := r.Byte()
+		o := earlyOp{replayOp: replayOp{kind: replayKind(h & 15), coll: collectiveKind(h >> 4)}, order: r.Next()}
+		o.peer, o.root, o.t, o.key = uint32(r.Next()), uint32(r.Next()), r.Next(), r.Next()
+		list = append(list, o)
+	}
+	slices.SortFunc(list, func(a, b earlyOp) int { return cmp.Or(cmp.Compare(a.t, b.t), cmp.Compare(a.order, b.order)) })
+	return list, failure(&r)
+}
+
+// mergeEarly appends the steps of a location in a slab and the early ones: these come before the next call.
+func mergeEarly(list []replayOp, steps []byte, early []earlyOp) ([]replayOp, error) {
+	var code stepCoder
+	r := varint.Read(steps)
+	for r.Len() > 0 {
+		var o replayOp
+		code.next(&r, &o)
+		for ; o.kind == stepCall && len(early) > 0 && early[0].t <= o.t; early = early[1:] {
+			list = append(list, early[0].replayOp)
+		}
+		list = append(list, o)
+	}
+	for i := range early {
+		list = append(list, early[i].replayOp)
+	}
+	return list, failure(&r)
 }

@@ -19,12 +19,12 @@ type Storage struct {
 // Sorter collects rows and gives them back in the order of their keys.
 type Sorter interface {
 	Add(row []byte) error
-	// Sort ends the adding. The sorter is empty after Rows.Close.
-	Sort() (Rows, error)
+	// Sort ends the adding. The sorter is empty after Close.
+	Sort() (SortedRows, error)
 }
 
-// Rows are sorted rows.
-type Rows interface {
+// SortedRows are rows in the order of their keys.
+type SortedRows interface {
 	Next() bool
 	Row() []byte // valid until the next call of Next
 	Err() error

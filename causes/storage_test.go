@@ -28,7 +28,7 @@ func (s *heapSorter) Add(row []byte) error {
 	return nil
 }
 
-func (s *heapSorter) Sort() (Rows, error) {
+func (s *heapSorter) Sort() (SortedRows, error) {
 	slices.SortStableFunc(s.rows, func(a, b []byte) int { return bytes.Compare(a[:s.key], b[:s.key]) })
 	r := &heapRows{rows: s.rows, at: -1}
 	s.rows = nil
@@ -74,3 +74,5 @@ func (s *heapScratch) ReadAt(b []byte, off int64) (int, error) {
 }
 
 func (s *heapScratch) Drop() {}
+
+func (s *heapScratch) Size() int64 { return int64(len(s.b)) }

@@ -51,7 +51,7 @@ type timeline struct {
 	nodes     []openNode
 	busy      [2]uint64 // overhead: the span in hand, or the next one; Never behind the last
 	busyErr   error
-	script    *replayScript // gets the MPI calls
+	script    *replayScript // gets the MPI calls and the executions
 }
 
 type openCall struct {
@@ -116,8 +116,8 @@ func (x *timeline) enterOverhead(t uint64) {
 // enter makes the state that of instant t, at which something changes.
 func (x *timeline) enter(t uint64) {
 	x.at = t
-	x.enterCalls(t)
 	x.enterIntervals(t)
+	x.enterCalls(t)
 	x.until = xtf.Never
 	x.state = state{region: trace.Undefined}
 	switch {
@@ -186,6 +186,7 @@ func (x *timeline) enterCalls(t uint64) {
 func (x *timeline) enterIntervals(t uint64) {
 	for x.intervals.More && x.intervals.Row.T <= t {
 		i := &x.intervals.Row
+		x.script.ivals.push(execution{i.T, i.End, x.intervals.Cursor.N(), i.Node})
 		if i.Node != 0 && (uint64(i.Node) >= uint64(len(x.derived)) || !x.derived[i.Node]) {
 			for n := len(x.nodes); n > 0 && x.nodes[n-1].end <= i.T; n = len(x.nodes) {
 				x.nodes = x.nodes[:n-1]
@@ -216,29 +217,4 @@ func (x *timeline) err() error {
 		return err
 	}
 	return cmp.Or(x.intervals.Err(), x.busyErr)
-}
-
-// causeRows reads the waits of a location that another one is the cause of, and
-// numbers them.
-type causeRows struct {
-	xtf.Rows[xtf.Wait]
-	p         trace.P
-	locations int
-	n         uint64 // number of the current row among them
-}
-
-func newCauseRows(c *xtf.Cursor, p trace.P, locations int) *causeRows {
-	r := &causeRows{Rows: xtf.RowsOf[xtf.Wait](c), p: p, locations: locations, n: 1<<64 - 1}
-	r.next()
-	return r
-}
-
-func (r *causeRows) next() {
-	for r.Next() {
-		w := &r.Row
-		if w.T < w.End && w.End != xtf.Never && uint64(w.CauseP) < uint64(r.locations) && trace.P(w.CauseP) != r.p {
-			r.n++
-			return
-		}
-	}
 }

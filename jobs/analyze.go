@@ -118,7 +118,7 @@ const (
 	kindBorders    // of its executions, until they are rows
 	kindPaths      // of stageNumber: the run's number of each call path of the location
 	kindComponents // of its executions; every stage adds to them
-	kindCollCauses // of stageFinish: an xtf.CollCause for each COLL row
+	kindLines      // of stageFinish: what causes.Pass left of the location
 	kindLate       // results for its rows that the load of a location found, until Match has them
 	kindKept       // and what Match has to know
 	kindStays      // of the location in MPI, until Match has seen them
@@ -164,8 +164,8 @@ type analysis struct {
 	nodes         *interval.Tree // of all locations, from number on
 	paths         *callpath.Tree // the same
 	summary       *stats.Summary // on rank 0, from finish on
-	// locations without rows that take effect before their T, as far as finish was in this run; see causes.Run.Calm
-	calm map[xtf.TypeID]map[trace.P]bool
+	cuts          causes.Counts  // of the locations, for the slabs
+	slabs         causes.Slabs   // from finish on
 	// what was found that concerns no single location, on rank 0
 	problems trace.Diagnostics
 	meter    *Meter
@@ -177,7 +177,7 @@ type analysis struct {
 
 // Analyze runs the main job. Collective: all ranks return the same error.
 func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
-	a := &analysis{o: o, led: map[trace.P]bool{}, calm: map[xtf.TypeID]map[trace.P]bool{xtf.TypeP2P: {}, xtf.TypeColl: {}}}
+	a := &analysis{o: o, led: map[trace.P]bool{}}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err

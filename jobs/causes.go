@@ -1,12 +1,9 @@
 package jobs
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 
-	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
@@ -33,7 +30,7 @@ func (a *analysis) causes() error {
 		return err
 	}
 	for p := a.own.First; p < a.own.End; p++ {
-		a.drop(p, stageFinish, kindCollCauses)
+		a.drop(p, stageFinish, kindLines)
 	}
 	if a.c.Rank() == 0 {
 		err = a.writeCauses(delays, path)
@@ -63,12 +60,7 @@ func (s causeSorter) Add(row []byte) error {
 	return nil
 }
 
-func (s causeSorter) Sort() (causes.Rows, error) { return s.s.Sort() }
-
-// stageOf is the stage that leaves an array that others read.
-var stageOf = map[xtf.TypeID]uint32{
-	xtf.TypeCall: stageLoad, xtf.TypeP2P: stageFinish, xtf.TypeColl: stageFinish, xtf.TypeIval: stageNumber, xtf.TypeWait: stageWaits,
-}
+func (s causeSorter) Sort() (causes.SortedRows, error) { return s.s.Sort() }
 
 // problem keeps what was found out about the whole run.
 func (a *analysis) problem(d trace.Diagnostic) {
@@ -77,51 +69,24 @@ func (a *analysis) problem(d trace.Diagnostic) {
 	}
 }
 
-// causesRun is what the passes over waits work with.
+// causesRun is what the passes over time lines work with.
 func (a *analysis) causesRun() *causes.Run {
 	return &causes.Run{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Derived: a.derivedNodes(), Last: a.last, Types: a.types,
-		Array: func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
-			return a.store.LoadArray(unit(p, stageOf[t]), t)
-		},
-		Calm: func(p trace.P, t xtf.TypeID) bool { return a.calm[t][p] },
-		Open: func(p trace.P) (*causes.Location, error) {
-			c, err := a.components(p)
-			if err != nil {
-				return nil, err
-			}
-			l := &causes.Location{Paths: callpath.New(), First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
-			if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
-				return nil, err
-			}
-			if l.Intervals, err = a.rows(p, stageNumber, xtf.TypeIval); err != nil {
-				return nil, err
-			}
-			overhead, err := a.store.Segment(a.key(p, stageLoad, kindOverhead))
-			if err != nil {
-				return nil, err
-			}
-			if n := overhead.Size(); n > 0 {
-				l.Overhead = bufio.NewReader(io.NewSectionReader(overhead, 0, n))
-			}
-			l.Global, err = a.pathTable(p)
-			return l, err
-		},
-		Waits:       func(p trace.P) (*xtf.Cursor, error) { return a.rows(p, stageWaits, xtf.TypeWait) },
-		Collectives: a.collectives,
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Slabs: a.slabs, Last: a.last, Derived: a.derivedNodes(),
+		Region: func(path uint32) uint32 { return a.paths.Path(path).Region },
 	}
 }
 
-// delays writes the costs of delays, the critical path and the times in an ideal network, for which one walk goes along the
-// time lines.
+// delays writes the costs of delays, the critical path and the times in an ideal network.
 func (a *analysis) delays() (delays, path causes.Totals, err error) {
 	run := a.causesRun()
-	pieces, rows := causeWriter{a: a, t: xtf.TypeCPath}, causeWriter{a: a, t: xtf.TypeDelay}
-	if err := run.Cut(); err != nil {
+	defer run.Drop()
+	err = run.Deal(func(p trace.P) (causes.Segment, error) { return a.store.Segment(a.key(p, stageFinish, kindLines)) })
+	if err != nil {
 		return nil, nil, err
 	}
-	in := &causes.PathInput{Extent: a.extent}
-	found, err := causes.FindPath(run, in, func(p trace.P, row *xtf.CPath) error {
+	pieces, rows := causeWriter{a: a, t: xtf.TypeCPath}, causeWriter{a: a, t: xtf.TypeDelay}
+	found, err := causes.FindPath(run, a.extent, func(p trace.P, row *xtf.CPath) error {
 		b, err := pieces.row(p)
 		if err == nil {
 			row.Put(b)
@@ -131,15 +96,10 @@ func (a *analysis) delays() (delays, path causes.Totals, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
-	ideal := &causes.Ideal{Replay: causes.Replay{Run: run}}
-	walked, err := causes.Walk(run, found, &ideal.Replay)
-	if err == nil {
-		err = a.replay(ideal)
-	}
-	if err != nil {
+	if err := a.replay(&causes.Ideal{Replay: causes.Replay{Run: run}}); err != nil {
 		return nil, nil, err
 	}
-	delays, rep, err := walked.Costs(func(p trace.P, row *xtf.Delay) error {
+	delays, rep, err := causes.NewDelays(run, found).Costs(func(p trace.P, row *xtf.Delay) error {
 		b, err := rows.row(p)
 		if err == nil {
 			row.Put(b)
@@ -219,15 +179,6 @@ func (a *analysis) extent(p trace.P) (causes.Extent, error) {
 		}
 	}
 	return x, rows.Err()
-}
-
-func (a *analysis) collectives(p trace.P) (*xtf.Cursor, io.ReaderAt, error) {
-	rows, err := a.rows(p, stageFinish, xtf.TypeColl)
-	if err != nil {
-		return nil, nil, err
-	}
-	found, err := a.store.Segment(a.key(p, stageFinish, kindCollCauses))
-	return rows, found, err
 }
 
 // addCritical adds the pieces of the critical path to the executions of a

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -30,8 +31,8 @@ type ClockReport struct {
 type clockRepair struct {
 	a      *analysis
 	types  *xtf.TypeTable // of arrays that nobody reads
-	arrays []map[xtf.TypeID]xtf.FinishedArray
 	pairs  []stats.Loaded // how many rows each location has
+	calls  causes.Counts
 	staged [][]*xtfwriter.Segment
 	clocks *causes.Clocks
 	report ClockReport
@@ -39,7 +40,7 @@ type clockRepair struct {
 
 // repairClocks reads the run once for its messages and collectives alone, and
 // finds out by how much each clock has to be raised. Memory of a rank: that of
-// load and match, and the page tables of its messages and collectives.
+// load and match.
 func (a *analysis) repairClocks() error {
 	if !a.o.ClockRepair {
 		return nil
@@ -61,10 +62,7 @@ func (a *analysis) repairClocks() error {
 	}
 	results, _, err := stats.Match(stats.MatchOptions{Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Scratch: a.scratch})
 	if err == nil {
-		err = agree(a.c, r.join(results))
-	}
-	if err == nil {
-		err = r.run(uint64(last[0]))
+		err = r.run(results, uint64(last[0]))
 	}
 	a.units, a.last, a.loader, a.batch = nil, 0, nil, trace.Batch{}
 	return err
@@ -105,25 +103,22 @@ func (r *clockRepair) load(p trace.P) error {
 		return err
 	}
 	r.pairs = append(r.pairs, stats.Loaded{P: p, P2PRows: loaded.P2PRows, CollRows: loaded.CollRows})
+	a.tables.EachCall(&loaded.Bins, r.calls.Add)
 	a.addUnit(loaded, s[2], s[3], nil)
 	a.last = max(a.last, loaded.Totals.Last)
 	return nil
 }
 
-// join makes the rows of messages and collectives with their partners.
+// join passes messages and collectives with their partners on.
 func (r *clockRepair) join(results *stats.Results) error {
 	for i := range r.pairs {
 		l := &r.pairs[i]
-		sinks := [2]*xtfwriter.Segment{r.a.store.Scratch(), r.a.store.Scratch()}
-		p2p := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeP2P), xtf.Proc(l.P), sinks[0])
-		coll := xtf.NewArrayBuilder(r.a.enc, r.a.types.Lookup(xtf.TypeColl), xtf.Proc(l.P), sinks[1])
-		f := stats.NewFinisher(r.a.tables, stats.FinishInput{Loaded: l, P2P: r.a.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.a.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results},
-			stats.FinishOutputs{P2P: p2p, Coll: coll})
-		found, err := f.Pairs()
-		if err == nil {
-			err = r.keep([2]*xtf.ArrayBuilder{p2p, coll}, sinks)
-		}
-		if err != nil {
+		f := stats.NewFinisher(r.a.tables, stats.FinishInput{
+			Loaded: l, P2P: r.a.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.a.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results,
+		}, stats.FinishOutputs{})
+		err := r.clocks.Location(l.P, f)
+		found, ferr := f.Pairs()
+		if err := errors.Join(err, ferr); err != nil {
 			return err
 		}
 		for _, c := range found.Codes {
@@ -143,48 +138,18 @@ func (r *clockRepair) join(results *stats.Results) error {
 	return nil
 }
 
-// keep finishes the rows of a location.
-func (r *clockRepair) keep(rows [2]*xtf.ArrayBuilder, sinks [2]*xtfwriter.Segment) error {
-	arrays := make(map[xtf.TypeID]xtf.FinishedArray, 2)
-	for k, b := range rows {
-		sum, err := b.Finish()
-		if err != nil {
-			return err
-		}
-		if sum.Len() > 0 {
-			arrays[[2]xtf.TypeID{xtf.TypeP2P, xtf.TypeColl}[k]] = xtf.FinishedArray{Summary: sum, Data: sinks[k]}
-		} else {
-			sinks[k].Drop()
-		}
-	}
-	r.arrays = append(r.arrays, arrays)
-	return nil
-}
-
 // run finds the corrections, and sums up over all ranks what they are.
-func (r *clockRepair) run(last uint64) error {
+func (r *clockRepair) run(results *stats.Results, last uint64) error {
 	a := r.a
-	over := &causes.Run{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Types: a.types, Storage: a.storage(), Last: last,
-		Array: func(p trace.P, t xtf.TypeID) (xtf.FinishedArray, bool, error) {
-			x, ok := r.arrays[p-a.own.First][t]
-			return x, ok, nil
-		},
-	}
-	if err := over.Cut(); err != nil {
+	over := &causes.Run{Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Last: last}
+	if err := over.Cut(&r.calls); err != nil {
 		return err
 	}
-	r.clocks = &causes.Clocks{Replay: causes.Replay{Run: over}}
-	report, err := r.clocks.Run()
+	r.clocks = causes.NewClocks(over)
+	report, err := r.clocks.Run(r.join(results))
 	if err != nil {
 		return fmt.Errorf("repair of clocks: %w", err)
 	}
-	for _, arrays := range r.arrays {
-		for _, x := range arrays {
-			x.Data.(*xtfwriter.Segment).Drop()
-		}
-	}
-	r.arrays = nil
 	if d := report.Deadlock; d != nil {
 		r.report.Stuck = true
 		a.problem(trace.Diagnostic{Code: trace.DiagClockStuck, Count: d.Stuck, Detail: d.String()})

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 
+	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
@@ -21,13 +22,18 @@ func (a *analysis) finishTypes() []xtf.TypeID {
 	return []xtf.TypeID{xtf.TypeP2P, xtf.TypeColl, xtf.TypeTimeBin, xtf.TypeDiag}
 }
 
-// finish joins rows and results of every location, finds its waits and what messages and collectives add to its intervals while
-// the rows pass, then sums over all. Nothing is waited for without rows.
+// finish joins rows and results of every location, and finds its waits, what messages and collectives add to its intervals, and its
+// time line while the rows pass, then sums over all. Nothing is waited for without rows.
 func (a *analysis) finish() error {
 	a.meter.Stage("finish", a.ownBytes())
 	a.tiles.begin(a)
 	pass := finishPass{analysis: a, sum: stats.NewSummarizer(a.tables, a.levels), totals: waits.NewTotals(a.c, a.paths)}
 	pass.waits = waits.NewRun(a.defs, a.derivedNodes(), waits.Options{PostPoint: a.intervals.PostPoint})
+	if !a.o.GraphOnly {
+		if err := a.cutSlabs(&pass); err != nil {
+			return err
+		}
+	}
 	err := a.eachOwn(func(p trace.P) error {
 		err := pass.location(p)
 		a.meter.Add(a.size.Weights[p])
@@ -55,7 +61,17 @@ type finishPass struct {
 	sum    *stats.Summarizer
 	waits  *waits.Run
 	totals *waits.Totals
+	lines  *causes.Pass
 	over   uint64 // sums that were too large
+}
+
+// cutSlabs chooses the slabs of time for which the pass makes time lines. Collective.
+func (a *analysis) cutSlabs(pass *finishPass) error {
+	run := a.causesRun()
+	err := run.Cut(&a.cuts)
+	a.slabs = run.Slabs
+	pass.lines = causes.NewPass(run)
+	return err
 }
 
 // location finishes a location.
@@ -100,7 +116,6 @@ func (a *finishPass) location(p trace.P) error {
 		return err
 	}
 	a.sum.Add(done, loaded)
-	a.calm[xtf.TypeP2P][p], a.calm[xtf.TypeColl][p] = !done.EarlyP2P, !done.EarlyColl
 	if tiles != nil {
 		if err := a.tiles.add(loaded, tiles); err != nil {
 			return err

@@ -100,6 +100,7 @@ func (a *analysis) takeOver(p trace.P) error {
 
 // noteLoaded adds a location to the tables of the rank.
 func (a *analysis) noteLoaded(l *stats.Loaded) {
+	a.tables.EachCall(&l.Bins, a.cuts.Add)
 	a.counts.Add(a.tables, &l.Bins)
 	a.events = append(a.events, l.Totals.Events)
 	a.last = max(a.last, l.Totals.Last)

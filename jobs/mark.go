@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
@@ -17,10 +18,10 @@ import (
 // Behind the finish of all locations, what the rest of an analysis needs stands in segments but for a few tables. So the
 // ends of the later stages are marks: the segments as they are then, and one more with the tables, on rank 0.
 
-// Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 was one without waits.
+// Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 to 4 were others.
 const (
 	notMarked  uint32 = 0
-	markFinish uint32 = 1 + iota
+	markFinish uint32 = 4 + iota
 	markCauses
 	markThreads
 )
@@ -33,6 +34,7 @@ type tables struct {
 	Events   uint64 // of all locations
 	Each     []uint64
 	Levels   stats.Levels
+	Slabs    causes.Slabs
 	Hash     string // of the numbers of events
 	Problems trace.Diagnostics
 	Summary  *stats.Summary
@@ -73,7 +75,7 @@ func (a *analysis) mark(stage uint32) error {
 
 func (a *analysis) putTables(events [][]byte) error {
 	t := tables{
-		Last: a.last, Events: a.res.Events, Levels: a.levels, Hash: a.prov.Events, Problems: a.problems, Summary: a.summary,
+		Last: a.last, Events: a.res.Events, Levels: a.levels, Slabs: a.slabs, Hash: a.prov.Events, Problems: a.problems, Summary: a.summary,
 		Section: a.section,
 	}
 	for _, b := range events {
@@ -154,7 +156,7 @@ func (a *analysis) takeTables() error {
 		return err
 	}
 	a.nodes, a.paths = f.nodes, f.paths
-	a.last, a.res.Events, a.levels, a.prov.Events = t.Last, t.Events, t.Levels, t.Hash
+	a.last, a.res.Events, a.levels, a.slabs, a.prov.Events = t.Last, t.Events, t.Levels, t.Slabs, t.Hash
 	a.events = t.Each[a.own.First:a.own.End:a.own.End]
 	if a.c.Rank() == 0 {
 		a.summary, a.section, a.problems = t.Summary, t.Section, t.Problems

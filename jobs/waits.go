@@ -1,8 +1,11 @@
 package jobs
 
 import (
-	"errors"
+	"bufio"
+	"io"
 
+	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
@@ -76,12 +79,7 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 	if err != nil {
 		return err
 	}
-	causes, err := a.store.Create(a.key(p, stageFinish, kindCollCauses))
-	if err != nil {
-		return err
-	}
-	rows := &causeRows{Finisher: f, to: causes}
-	in := waits.Location{P: p, Rows: rows, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }}
+	in := waits.Location{P: p, Rows: f, Executions: func() *xtf.Cursor { return xtf.ScanArray(a.types, ival, 0) }}
 	if in.Paths, err = a.pathTable(p); err != nil {
 		return err
 	}
@@ -95,17 +93,26 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 	}
 	scratch := a.store.Scratch()
 	defer scratch.Drop()
-	over, err := a.waits.Locate(in, waits.Outputs{
-		Waits: arrays[xtf.TypeWait].ArrayBuilder, Sums: arrays[xtf.TypeWaitSum].ArrayBuilder, Components: c, Scratch: scratch,
-	})
+	lines, err := a.store.Create(a.key(p, stageFinish, kindLines))
 	if err != nil {
 		return err
 	}
-	a.over += over
-	if err := rows.flush(); err != nil {
+	line, err := a.timeline(p, c, in.Paths)
+	if err != nil {
 		return err
 	}
-	causes.Seal()
+	a.lines.Begin(p, line, lines)
+	over, err := a.waits.Locate(in, waits.Outputs{
+		Waits: arrays[xtf.TypeWait].ArrayBuilder, Sums: arrays[xtf.TypeWaitSum].ArrayBuilder, Components: c, Scratch: scratch, Follower: a.lines,
+	})
+	if err == nil {
+		err = a.lines.End()
+	}
+	if err != nil {
+		return err
+	}
+	lines.Seal()
+	a.over += over
 	if err := saveArrays(arrays, waitArrays); err != nil {
 		return err
 	}
@@ -115,29 +122,24 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 	return a.scanSums(p, a.totals.Note)
 }
 
-// causeRows keeps the causes of collectives that pass.
-type causeRows struct {
-	*stats.Finisher
-	to  *xtfwriter.Segment
-	buf []byte
-	err error
-}
-
-// NextCollective keeps the cause of the next one.
-func (r *causeRows) NextCollective() *xtf.Collective {
-	c := r.Finisher.NextCollective()
-	if c != nil {
-		if r.buf = c.Cause.Append(r.buf); len(r.buf) >= 4096*xtf.CollCauseBytes {
-			r.err = errors.Join(r.err, r.flush())
-		}
+// timeline opens what the time line of a location is made of.
+func (a *analysis) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
+	l := &causes.Location{Paths: callpath.New(), Global: paths, First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
+	var err error
+	if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
+		return nil, err
 	}
-	return c
-}
-
-func (r *causeRows) flush() error {
-	_, err := r.to.Append(r.buf)
-	r.buf = r.buf[:0]
-	return errors.Join(r.err, err)
+	if l.Intervals, err = a.rows(p, stageNumber, xtf.TypeIval); err != nil {
+		return nil, err
+	}
+	overhead, err := a.store.Segment(a.key(p, stageLoad, kindOverhead))
+	if err != nil {
+		return nil, err
+	}
+	if n := overhead.Size(); n > 0 {
+		l.Overhead = bufio.NewReader(io.NewSectionReader(overhead, 0, n))
+	}
+	return l, nil
 }
 
 // writeWaitTotals writes the waits of the whole run, on rank 0.

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
+	"github.com/coppice-hpc/coppice/trace"
 )
 
 // Bins is what the regions of one location, or of several, did in each bin of
@@ -87,6 +88,15 @@ func sortRegions(rows []BinRow) {
 
 func compareBins(a, b BinRow) int {
 	return cmp.Or(cmp.Compare(a.Bin, b.Bin), cmp.Compare(a.Region, b.Region))
+}
+
+// EachCall tells of the calls of MPI: where the bin begins in which they were entered, and how many they are.
+func (t *Tables) EachCall(b *Bins, f func(at, calls uint64)) {
+	for i := range b.Rows {
+		if r := &b.Rows[i]; r.Calls > 0 && t.class[r.Region]&trace.ClassMPI != 0 {
+			f(r.Bin<<(2*b.Level), r.Calls)
+		}
+	}
 }
 
 // raise brings b to a level that is not below its own, in place.

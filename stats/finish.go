@@ -19,8 +19,8 @@ type FinishInput struct {
 }
 
 // FinishOutputs is where the last rows of a location go. The caller finishes
-// the arrays. A location that was loaded without rows needs
-// Diagnostics only.
+// the arrays. Nobody needs to get rows of
+// messages and collectives. A location that was loaded without rows needs Diagnostics only.
 type FinishOutputs struct {
 	P2P, Coll, Tiles, TimeBins, Diagnostics *xtf.ArrayBuilder
 }
@@ -30,9 +30,6 @@ type Finished struct {
 	P           trace.P
 	Diagnostics trace.Diagnostics
 	Details     []byte // texts of the diagnostics: DIAG.detail is an offset + 1 into it
-	// EarlyP2P and EarlyColl tell whether rows take effect before their T: receives whose posting a sender waits for, and
-	// non-blocking collectives.
-	EarlyP2P, EarlyColl bool
 }
 
 // Finisher joins the staged rows of one location with their results: NextMessage and NextCollective pass them on as they go to
@@ -47,8 +44,6 @@ type Finisher struct {
 	results *rowResults // nil without rows
 	p2p     joined[message, *message]
 	coll    joined[collective, *collective]
-
-	earlyP2P, earlyColl bool
 }
 
 // message is a row of a message and what results said of it.
@@ -237,7 +232,6 @@ func (f *Finisher) endMessage(m *message) {
 		}
 	case receive:
 		m.Kind |= awaited(m.mate.flags, m.MateT, m.mate.end, m.T)
-		f.earlyP2P = f.earlyP2P || m.Kind&xtf.P2PAwaitedPost != 0
 		f.endReceive(m)
 	default:
 		m.Kind |= awaited(m.mate.flags, m.T, m.End, m.MateT)
@@ -250,8 +244,10 @@ func (f *Finisher) endMessage(m *message) {
 	if m.Kind&xtf.P2PBestEffort != 0 {
 		f.diags.Add(f.found(trace.DiagSharedChannel, m.T, 0, "process %d, communicator %d, tag %d", m.Peer, m.Comm, m.Tag))
 	}
-	row, _ := f.out.P2P.Append()
-	m.Put(row)
+	if f.out.P2P != nil {
+		row, _ := f.out.P2P.Append()
+		m.Put(row)
+	}
 }
 
 // awaited says for both sides of a message alike whether the send, which begins at
@@ -290,9 +286,10 @@ func (f *Finisher) endColl(c *collective) {
 		f.diags.Add(f.found(trace.DiagMixedCollective, c.T, 0, "communicator %d, collective %d, operation %d", c.Comm, uint32(c.Ordinal), c.Flags&xtf.CollOpMask))
 	}
 	f.collectiveClock(c)
-	f.earlyColl = f.earlyColl || c.Flags&xtf.CollNonBlocking != 0
-	row, _ := f.out.Coll.Append()
-	c.Put(row)
+	if f.out.Coll != nil {
+		row, _ := f.out.Coll.Append()
+		c.Put(row)
+	}
 }
 
 // collectiveClock looks for a member that left before one that it needed had entered.
@@ -338,7 +335,7 @@ func (f *Finisher) Finish(levels Levels) (*Finished, error) {
 	if f.out.TimeBins != nil {
 		writePyramid(f.t, &l.Bins, l.Profile, levels.Top, f.out.TimeBins)
 	}
-	return &Finished{P: l.P, Diagnostics: *diags, Details: f.writeDiagnostics(), EarlyP2P: f.earlyP2P, EarlyColl: f.earlyColl}, nil
+	return &Finished{P: l.P, Diagnostics: *diags, Details: f.writeDiagnostics()}, nil
 }
 
 // Pairs passes over what is left of the messages and collectives, and says what is wrong with all of them.

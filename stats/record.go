@@ -75,6 +75,13 @@ func (l *Loader) instant() uint64 {
 	return l.now
 }
 
+// operates is called for each operation of messages and collectives: outside of calls, a probe before it is over.
+func (l *Loader) operates() {
+	if l.mpi.depth == 0 {
+		l.mpi.probed = xtf.Never
+	}
+}
+
 // keepP2P and keepColl are the first staged rows whose End is still missing.
 func (l *Loader) keepP2P() uint64 {
 	if l.mpi.depth > 0 {
@@ -149,6 +156,7 @@ func (l *Loader) posted(id *uint64, post *uint64, what string) (posting, stay ui
 
 // message stages the row of an operation in the current call.
 func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
+	l.operates()
 	r.End, r.CallN, r.MateN, r.Seq, r.MateT = xtf.Never, l.mpi.n, xtf.Never, xtf.Never, xtf.Never
 	r.Region = l.mpi.region
 	r.Peer = l.t.Defs.Peer(r.Comm, rank, l.process)
@@ -175,6 +183,7 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 }
 
 func (l *Loader) sendComplete(id uint64) {
+	l.operates()
 	l.cut()
 	r, ok := l.requests.take(id)
 	if !ok || r.kind != sendRequest {
@@ -212,6 +221,7 @@ func (l *Loader) cancel(id uint64) {
 }
 
 func (l *Loader) collective(w []uint64, id *uint64) {
+	l.operates()
 	t := l.instant()
 	if l.mpi.depth == 0 && id == nil && l.begun {
 		t = max(l.begin, l.lastColl) // rows are in the order of T, whatever the records claim

@@ -69,11 +69,20 @@ type Location struct {
 	P          trace.P
 }
 
+// Follower goes along behind the walk: it gets messages, collectives, and waits without their order, each kind in its order.
+type Follower interface {
+	Message(*xtf.Message)
+	Collective(*xtf.Collective)
+	Wait(*xtf.Wait)
+	To(t uint64) error // all that begin before an instant were there
+}
+
 // Outputs is where Locate puts what it finds. The caller finishes the arrays.
 type Outputs struct {
 	Waits, Sums *xtf.ArrayBuilder    // rows of WAIT and WAITSUM
 	Components  *interval.Components // of the location, which has more already
 	Scratch     xtf.Sink             // empty
+	Follower    Follower
 }
 
 // walk is the pass over one location.
@@ -99,6 +108,7 @@ type walk struct {
 
 	// the call in hand
 	call     uint64
+	enter    uint64
 	region   uint32
 	without  uint8 // see Run.without
 	path     uint32
@@ -168,15 +178,17 @@ func (w *walk) rows() {
 		switch {
 		case w.sendFirst(m, c, message):
 			x := heap.Pop(&w.sends).(sentMessage)
-			w.begin(x.callN, x.region, x.path)
+			w.begin(x.Enter, x.callN, x.region, x.path)
 			w.messages.completed(&x)
 		case message:
-			w.begin(m.CallN, m.Region, m.Path)
+			w.begin(m.T, m.CallN, m.Region, m.Path)
 			w.message(m)
+			w.out.Follower.Message(m)
 			m = rows.NextMessage()
 		case c != nil:
-			w.begin(c.CallN, c.Region, c.Path)
+			w.begin(c.T, c.CallN, c.Region, c.Path)
 			w.collective(c)
+			w.out.Follower.Collective(c)
 			c = rows.NextCollective()
 		default:
 			return
@@ -218,12 +230,13 @@ func (w *walk) messageFirst(m *xtf.Message, c *xtf.Collective) bool {
 }
 
 // begin makes a call the one in hand. An operation outside of all MPI calls is its own.
-func (w *walk) begin(call uint64, region, path uint32) {
+func (w *walk) begin(t, call uint64, region, path uint32) {
 	if call == w.call && call != xtf.Never {
 		return
 	}
 	w.endCall()
-	w.call = call
+	w.fail(w.out.Follower.To(w.enter)) // what comes may wait from the call before its own on, where that is a probe
+	w.call, w.enter = call, t
 	if region != w.region {
 		w.region, w.without = region, w.run.without(region)
 	}
@@ -295,6 +308,7 @@ func (w *walk) endCall() {
 			w.past = x.to
 			r := xtf.Wait{T: x.from, End: x.to, RecN: x.row, CauseP: x.cause, Pattern: x.pattern, Node: w.nodes.at(x.from), Path: w.path}
 			r.Put(w.waits.add())
+			w.out.Follower.Wait(&r)
 		}
 	}
 	w.messages.clear()

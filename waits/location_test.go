@@ -117,6 +117,43 @@ func (r *rows) NextCollective() *xtf.Collective {
 
 func (r *rows) Err() error { return nil }
 
+// follower checks what Locate passes on.
+type follower struct {
+	tb       testing.TB
+	w        *world
+	m, c     int
+	to, past uint64
+}
+
+func (f *follower) Message(m *xtf.Message) {
+	if m.P2P != f.w.messages[f.m] || m.T < f.to {
+		f.tb.Errorf("message %d is %+v, behind %d", f.m, m, f.to)
+	}
+	f.m++
+}
+
+func (f *follower) Collective(c *xtf.Collective) {
+	if c.Coll != f.w.colls[f.c] || c.T < f.to {
+		f.tb.Errorf("collective %d is %+v, behind %d", f.c, c, f.to)
+	}
+	f.c++
+}
+
+func (f *follower) Wait(x *xtf.Wait) {
+	if x.T < max(f.to, f.past) {
+		f.tb.Errorf("wait %+v, behind %d", x, max(f.to, f.past))
+	}
+	f.past = x.End
+}
+
+func (f *follower) To(t uint64) error {
+	if t < f.to {
+		f.tb.Errorf("to %d, behind %d", t, f.to)
+	}
+	f.to = t
+	return nil
+}
+
 // location gives Locate the rows.
 func (w *world) location(tb testing.TB) Location {
 	tb.Helper()
@@ -129,13 +166,17 @@ func (w *world) locate(tb testing.TB) found {
 	tb.Helper()
 	types := w.types
 	sinks := [2]*xtf.MemorySink{{}, {}}
+	follow := &follower{tb: tb, w: w}
 	out := Outputs{
 		Waits:      xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWait), 0, sinks[0]),
 		Sums:       xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWaitSum), 0, sinks[1]),
-		Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
+		Components: &interval.Components{}, Scratch: &xtf.MemorySink{}, Follower: follow,
 	}
 	if _, err := NewRun(w.defs, w.derived, Options{PostPoint: w.postPoint}).Locate(w.location(tb), out); err != nil {
 		tb.Fatal(err)
+	}
+	if follow.m != len(w.messages) || follow.c != len(w.colls) {
+		tb.Errorf("%d messages and %d collectives were passed on, of %d and %d", follow.m, follow.c, len(w.messages), len(w.colls))
 	}
 	f := found{Items: map[uint64]uint64{}}
 	for i, b := range []*xtf.ArrayBuilder{out.Waits, out.Sums} {
@@ -586,7 +627,7 @@ func BenchmarkLocate(b *testing.B) {
 		out := Outputs{
 			Waits:      xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWait), 0, &xtf.MemorySink{}),
 			Sums:       xtf.NewArrayBuilder(enc, w.types.Lookup(xtf.TypeWaitSum), 0, &xtf.MemorySink{}),
-			Components: &interval.Components{}, Scratch: &xtf.MemorySink{},
+			Components: &interval.Components{}, Scratch: &xtf.MemorySink{}, Follower: &follower{tb: b, w: w},
 		}
 		in.Rows = &rows{w: w}
 		if _, err := run.Locate(in, out); err != nil {

@@ -129,23 +129,6 @@ type CollCause struct {
 	LastP  uint32 // location of LastT
 }
 
-// CollCauseBytes is the size of an encoded CollCause.
-const CollCauseBytes = 24
-
-// Append appends the encoded cause to b.
-func (c *CollCause) Append(b []byte) []byte {
-	b = le.AppendUint64(b, c.CauseT)
-	b = le.AppendUint64(b, c.LastT)
-	b = le.AppendUint32(b, c.CauseP)
-	return le.AppendUint32(b, c.LastP)
-}
-
-// Load reads the cause from src, which has CollCauseBytes bytes.
-func (c *CollCause) Load(src []byte) {
-	_ = src[CollCauseBytes-1]
-	c.CauseT, c.LastT, c.CauseP, c.LastP = le.Uint64(src), le.Uint64(src[8:]), le.Uint32(src[16:]), le.Uint32(src[20:])
-}
-
 // NoCollCause returns the cause of a member that needs nobody: times are Never,
 // locations all ones.
 func NoCollCause() CollCause { return CollCause{Never, Never, 0xFFFFFFFF, 0xFFFFFFFF} }

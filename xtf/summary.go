@@ -44,18 +44,6 @@ func (s *ArraySummary) Type() TypeID { return s.typ }
 // Len is the number of rows.
 func (s *ArraySummary) Len() uint64 { return s.rows }
 
-// EachPage tells of the pages in their order: the keys of the first row and of the first one of the next page, or of the last
-// row, and how many rows.
-func (s *ArraySummary) EachPage(f func(first, end, rows uint64)) {
-	for i := range s.pages {
-		end := s.last
-		if i+1 < len(s.pages) {
-			end = s.pages[i+1].t0
-		}
-		f(s.pages[i].t0, end, min(uint64(s.pageRows), s.rows-uint64(i)*uint64(s.pageRows)))
-	}
-}
-
 // StoredBytes is the size of all page payloads in the sink.
 func (s *ArraySummary) StoredBytes() int64 {
 	var n int64

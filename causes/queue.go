@@ -1,0 +1,25 @@
+package causes
+
+// queue holds rows in their order until they are taken.
+type queue[R any] struct {
+	list []R
+	at   int
+}
+
+func (q *queue[R]) more() bool { return q.at < len(q.list) }
+
+// head is the next row, until it is taken or another one comes.
+func (q *queue[R]) head() *R { return &q.list[q.at] }
+
+func (q *queue[R]) pop() {
+	if q.at++; q.at == len(q.list) {
+		q.list, q.at = q.list[:0], 0
+	}
+}
+
+func (q *queue[R]) push(r R) {
+	if q.at > 64 && 2*q.at > len(q.list) {
+		q.list, q.at = append(q.list[:0], q.list[q.at:]...), 0
+	}
+	q.list = append(q.list, r)
+}
