@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -236,29 +237,38 @@ func Plural(n int, what string) string { return plural(n, what) }
 // Clean makes a text from a file safe to print.
 func Clean(text string, limit int) string { return clean(text, limit) }
 
-// Table writes rows in columns, two spaces apart. A heading that begins with <
+// WriteTable writes rows in columns, two spaces apart. A heading that begins with <
 // is aligned left.
-func Table(w io.Writer, head []string, rows [][]string) error {
-	out := &writer{}
-	out.table(&table{head: head, rows: rows})
-	return out.flush(w)
+func WriteTable(w io.Writer, head []string, rows [][]string) error {
+	t := &Table{}
+	for _, h := range head {
+		name, left := strings.CutPrefix(h, "<")
+		t.Columns = append(t.Columns, Column{Name: name, left: left})
+	}
+	for _, row := range rows {
+		cells := make([]Cell, len(row))
+		for i, text := range row {
+			cells[i] = word(text)
+		}
+		t.add(cells...)
+	}
+	return Units{}.print(w, 0, nil, func(_ unit, c *chapter) { c.table(t) })
 }
 
 // WriteText lists the content.
 func (c *Content) WriteText(out io.Writer) error {
-	w := &writer{}
-	tab := table{head: []string{"<rows", "arrays", "rows", "stored", "bytes/row"}}
-	for _, a := range c.Arrays {
-		tab.add(a.Type, count(a.Arrays), count(a.Rows), Size(a.Bytes), ratio64(a.Bytes, a.Rows).text(2))
-	}
-	w.table(&tab)
-	w.line("")
-	tab = table{head: []string{"<sections", "parts", "bytes"}}
-	for _, s := range c.Sections {
-		if s.Parts > 0 {
-			tab.add(s.Name, count(s.Parts), Bytes(s.Bytes))
+	return Units{}.print(out, len(c.Arrays), nil, func(_ unit, p *chapter) {
+		rows := &Table{Columns: []Column{words("rows", ""), ints("arrays", ""), ints("rows", ""), ints("stored", ""), reals("bytes/row", "")}}
+		for _, a := range c.Arrays {
+			rows.add(word(a.Type), number(a.Arrays), number(a.Rows), size(a.Bytes), quotient(ratio64(a.Bytes, a.Rows), 2))
 		}
-	}
-	w.table(&tab)
-	return w.flush(out)
+		p.table(rows)
+		sections := &Table{Columns: []Column{words("sections", ""), ints("parts", ""), ints("bytes", "")}}
+		for _, s := range c.Sections {
+			if s.Parts > 0 {
+				sections.add(word(s.Name), number(s.Parts), size(s.Bytes))
+			}
+		}
+		p.table(sections)
+	})
 }

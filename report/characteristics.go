@@ -1,8 +1,6 @@
 package report
 
-import (
-	"github.com/coppice-hpc/coppice/xtf"
-)
+import "github.com/coppice-hpc/coppice/xtf"
 
 // Productive says how much MPI time counts as productive.
 type Productive string

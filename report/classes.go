@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -113,52 +114,65 @@ func (x *Classes) addMerges(t *xtf.ClassTable) {
 	}
 }
 
-func (d *Document) writeClasses(w *writer) {
-	x := d.Classes
-	n, group := 0, plural(len(x.Groups), "set")
-	for i := range x.Groups {
-		n += len(x.Groups[i].Classes)
+// chapter has the classes of each group, and the last steps that made them; programs get the class of each process.
+func (x *Classes) chapter(b *book, c *chapter) {
+	u := b.unit
+	type line struct {
+		group int
+		*ProcessClass
 	}
-	w.title(fmt.Sprintf("%s of processes in %s that call the same (%s)", plural(n, "class"), group, x.Options))
-	tab := table{head: []string{"group", "class", "processes", "representative", "computation " + w.unit.name(), "spread", "merged within", "<ranks"}}
+	var list []line
+	of := map[uint32]*ProcessClass{}
 	for i := range x.Groups {
 		for k := range x.Groups[i].Classes {
-			c := &x.Groups[i].Classes[k]
-			tab.add(strconv.Itoa(i), fmt.Sprint(c.Class), count(uint64(c.Processes)), fmt.Sprintf("@%d", c.Representative), w.unit.ticks(c.Mean),
-				c.Spread.percent(), w.unit.span(c.Height), shortened(c.Ranks, 40))
+			y := &x.Groups[i].Classes[k]
+			list = append(list, line{i, y})
+			of[y.Class] = y
 		}
 	}
-	all := len(tab.rows)
-	tab.rows = tab.rows[:min(all, w.style.rows())]
-	w.table(&tab)
-	if all > len(tab.rows) {
-		w.line("and %d more: --limit %d shows all", all-len(tab.rows), all)
+	c.title = fmt.Sprintf("%s of processes in %s that call the same (%s)", plural(len(list), "class"), plural(len(x.Groups), "set"), x.Options)
+	t := &Table{Title: "Processes of a class call the same in the same order and compute alike", Columns: []Column{
+		ints("group", ""), ints("class", ""), ints("processes", ""), ranks("representative", ""), ints(u.of("computation"), ""), reals("spread", ""), ints("merged within", ""), words("ranks", ""),
+	}}
+	fill(t, "class", list, func(y *line) []Cell {
+		return []Cell{
+			plainNumber(y.group), plainNumber(y.Class), number(y.Processes), atRank(y.Representative), u.time(y.Mean), share(y.Spread),
+			named(u.span(y.Height), strconv.FormatUint(y.Height, 10)), word(shortened(y.Ranks, 40)),
+		}
+	})
+	c.table(t)
+	c.table(x.mergeTable(u))
+	data := &Table{}
+	for _, name := range []string{"rank", "group", "class", "representative", "processes", "height", "least", "mean", "most"} {
+		data.Columns = append(data.Columns, ints("", name).hidden())
 	}
-	d.writeHeights(w)
+	p := uint64(0)
+	fill(data, "process", x.members, func(m *xtf.Member) []Cell {
+		y := of[m.Class]
+		row := []Cell{}
+		for _, v := range []uint64{p, uint64(m.Group), uint64(m.Class), uint64(y.Representative), uint64(y.Processes), y.Height, y.Least, y.Mean, y.Most} {
+			row = append(row, plainNumber(v))
+		}
+		p++
+		return row
+	})
+	c.table(data)
 }
 
-// writeHeights lists the last merges of groups: where a cut would make more or fewer classes.
-func (d *Document) writeHeights(w *writer) {
-	tab := table{head: []string{"group", "calls", "cut at", "<last merges (classes left: height)"}}
-	for i := range d.Classes.Groups {
-		g := &d.Classes.Groups[i]
-		if g.Processes < 2 {
-			continue
-		}
-		text := ""
+// mergeTable lists the last merges of groups: where a cut would make more or fewer classes.
+func (x *Classes) mergeTable(u unit) *Table {
+	t := &Table{Title: "Last merges", Columns: []Column{ints("group", ""), ints("calls", ""), ints("cut at", ""), words("last merges (classes left: height)", ""), words("", "")}}
+	fill(t, "group", x.Groups, func(g *ClassGroup) []Cell {
+		text, off := "", ""
 		for k, shown := len(g.Merges)-1, 0; k >= 0 && shown < 6; k, shown = k-1, shown+1 {
-			if text != "" {
-				text += "  "
-			}
-			text += fmt.Sprintf("%d: %s", int(g.Processes)-k-1, w.unit.span(g.Merges[k].Height))
+			text += fmt.Sprintf("%d: %s  ", int(g.Processes)-k-1, u.span(g.Merges[k].Height))
 		}
-		tab.add(strconv.Itoa(i), count(g.Calls), w.unit.span(g.Threshold), text)
 		if a := g.Approximation; a != nil {
-			tab.add("", "", "", fmt.Sprintf("not exact: times moved by up to %s, %d processes stand for %d others within %s", w.unit.span(a.Rounded), a.Leaders, a.Led, w.unit.span(a.Radius)))
+			off = fmt.Sprintf("not exact: times moved by up to %s, %d processes stand for %d others within %s", u.span(a.Rounded), a.Leaders, a.Led, u.span(a.Radius))
 		}
-	}
-	tab.rows = tab.rows[:min(len(tab.rows), w.style.rows())]
-	w.table(&tab)
+		return []Cell{plainNumber(g.Group), number(g.Calls), word(u.span(g.Threshold)), word(strings.TrimSpace(text)), word(off)}
+	})
+	return t
 }
 
 // shortened cuts a text that is too long.
@@ -167,30 +181,6 @@ func shortened(text string, n int) string {
 		return text
 	}
 	return text[:n-3] + "..."
-}
-
-// writeCSV writes a row for each process; times are ticks.
-func (x *Classes) writeCSV(w rowWriter) error {
-	if err := w.Write([]string{"rank", "group", "class", "representative", "processes", "height", "least", "mean", "most"}); err != nil {
-		return err
-	}
-	list := map[uint32]*ProcessClass{}
-	for i := range x.Groups {
-		for k := range x.Groups[i].Classes {
-			list[x.Groups[i].Classes[k].Class] = &x.Groups[i].Classes[k]
-		}
-	}
-	for p, m := range x.members {
-		c := list[m.Class]
-		row := []string{}
-		for _, v := range []uint64{uint64(p), uint64(m.Group), uint64(m.Class), uint64(c.Representative), uint64(c.Processes), c.Height, c.Least, c.Mean, c.Most} {
-			row = append(row, strconv.FormatUint(v, 10))
-		}
-		if err := w.Write(row); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // classes checks that the classes fit together and are of this run's processes.

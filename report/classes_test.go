@@ -86,7 +86,7 @@ func TestClassesText(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteCSV(&b); err != nil {
+	if err := Write(&b, d, "csv", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	const want = `rank,group,class,representative,processes,height,least,mean,most
@@ -165,7 +165,7 @@ func TestHostileClasses(t *testing.T) {
 			}
 			continue
 		}
-		if err := errors.Join(d.WriteText(io.Discard, Style{}), d.WriteJSON(io.Discard), d.WriteCSV(io.Discard)); err != nil {
+		if err := errors.Join(Write(io.Discard, d, "text", Style{}), d.WriteJSON(io.Discard), Write(io.Discard, d, "csv", Style{})); err != nil {
 			t.Errorf("seed %d: %v", seed, err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
@@ -250,4 +251,155 @@ func joinPairs(list []Pair) []Pair {
 		n++
 	}
 	return slices.Clip(list[:n])
+}
+
+// matrixSize is the largest number of processes whose matrix text has whole.
+const matrixSize = 16
+
+// chapter has who sends how much to whom, on which communicators, and collective operations.
+func (x *Comm) chapter(d *Document, b *book, c *chapter) {
+	c.title = fmt.Sprintf("messages: %s of %s between %s", count(x.Messages), Bytes(x.Bytes), plural(len(x.Pairs), "pair"))
+	c.noteGraph(x.Source, nil)
+	if x.Messages == 0 && len(x.Pairs) == 0 {
+		c.say("none")
+	} else {
+		if b.page {
+			c.figure(d.matrix())
+		}
+		c.table(x.pairTable())
+		if !b.page && d.Processes <= matrixSize {
+			c.table(x.matrixTable(d.Processes))
+		}
+		c.table(x.endTable(d.Processes))
+	}
+	if x.Unknown.Sent+x.Unknown.Received > 0 {
+		c.say("with partners that the definitions do not name: %s sent, %s received", count(x.Unknown.Sent), count(x.Unknown.Received))
+	}
+	c.table(x.communicatorTable())
+	c.table(x.operationTable(b.unit, d.Summary.Ticks.Total))
+}
+
+// heavier orders pairs by falling bytes, then messages.
+func heavier(a, b Pair) int {
+	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
+}
+
+func (x *Comm) pairTable() *Table {
+	list := slices.Clone(x.Pairs)
+	slices.SortStableFunc(list, heavier)
+	t := &Table{Title: "Pairs with most bytes", Kind: "pair", Columns: []Column{
+		ints("from", "from"), ints("to", "to"), ints("messages", "messages"), ints("bytes", "bytes"), reals("share", ""), ints("each", ""), ints("", "received").hidden(), words("", ""),
+	}}
+	fill(t, "pair", list, func(p *Pair) []Cell {
+		each, note := none(), ""
+		if p.Messages > 0 {
+			each = size(p.Bytes / p.Messages)
+		}
+		if p.Messages != p.Received {
+			note = "received: " + count(p.Received)
+		}
+		return []Cell{plainNumber(p.From), plainNumber(p.To), number(p.Messages), size(p.Bytes), share(ratio64(p.Bytes, x.Bytes)), each, number(p.Received), word(note)}
+	})
+	return t
+}
+
+// matrixTable has the bytes from each process to each.
+func (x *Comm) matrixTable(n int) *Table {
+	t := &Table{Title: "Bytes from each process to each", Columns: []Column{ints("bytes from \\ to", "")}}
+	rows := make([][]Cell, n)
+	for i := range n {
+		t.Columns = append(t.Columns, ints(strconv.Itoa(i), ""))
+		rows[i] = append(rows[i], plainNumber(i))
+		for range n {
+			rows[i] = append(rows[i], word("."))
+		}
+		t.add(rows[i]...)
+	}
+	for _, p := range x.Pairs {
+		if int64(p.From) < int64(n) && int64(p.To) < int64(n) {
+			rows[p.From][p.To+1] = word(short(p.Bytes))
+		}
+	}
+	return t
+}
+
+// short prints bytes in at most four characters.
+func short(n uint64) string {
+	v := float64(n)
+	for _, u := range []string{"", "k", "M", "G", "T", "P"} {
+		switch {
+		case v < 9.95 && u != "":
+			return fmt.Sprintf("%.1f%s", v, u)
+		case v < 999.5:
+			return fmt.Sprintf("%.0f%s", v, u)
+		}
+		v /= 1000
+	}
+	return "huge"
+}
+
+// endTable has the processes that send and receive most and least.
+func (x *Comm) endTable(processes int) *Table {
+	ends := make([][3]uint64, processes) // bytes sent and received, receivers
+	for _, p := range x.Pairs {
+		if int64(p.From) < int64(processes) {
+			ends[p.From][0] += p.Bytes
+			ends[p.From][2]++
+		}
+		if int64(p.To) < int64(processes) {
+			ends[p.To][1] += p.ReceivedBytes
+		}
+	}
+	t := &Table{Title: "What a process sends and receives", Columns: []Column{words("per process", ""), ints("mean", ""), ints("min", ""), ranks("rank", ""), ints("max", ""), ranks("rank", "")}}
+	for k, name := range []string{"bytes sent", "bytes received", "receivers"} {
+		sum, low, high := uint64(0), 0, 0
+		for p := range ends {
+			v := ends[p][k]
+			sum += v
+			if v < ends[low][k] {
+				low = p
+			}
+			if v > ends[high][k] {
+				high = p
+			}
+		}
+		cell := size
+		if k == 2 {
+			cell = number
+		}
+		if processes > 0 {
+			t.add(word(name), cell(meanOf(sum, uint64(processes))), cell(ends[low][k]), atRank(low), cell(ends[high][k]), atRank(high))
+		}
+	}
+	return t
+}
+
+func (x *Comm) communicatorTable() *Table {
+	t := &Table{Title: "Communicators", Kind: "communicator", Columns: []Column{
+		ints("", "communicator").hidden(), words("communicator", "name"), ints("size", "size"), ints("channels", "channels"), ints("messages", "messages"), ints("bytes", "bytes"),
+		ints("collectives", "collectives"), ints("calls", "calls"), ints("bytes sent", "collective_bytes"),
+	}}
+	fill(t, "communicator", x.Comms, func(c *Communicator) []Cell {
+		n := plainNumber(c.Size)
+		if c.Size == 0 {
+			n = Cell{Text: "?"}
+		}
+		return []Cell{
+			plainNumber(c.Ref), named(fmt.Sprintf("%d %s", c.Ref, clean(c.Name, 32)), c.Name), n, number(c.Channels), number(c.Messages), size(c.Bytes),
+			number(c.Instances), number(c.CollCalls), size(c.CollBytes),
+		}
+	})
+	return t
+}
+
+func (x *Comm) operationTable(u unit, total Sum) *Table {
+	list := slices.Clone(x.Operation)
+	slices.SortStableFunc(list, func(a, b CollOperation) int { return cmp.Compare(b.Time, a.Time) })
+	t := &Table{Title: "Collective operations", Kind: "collective", Columns: []Column{
+		words("collective", "name"), ints("calls", "calls"), ints(u.name(), "time"), reals("of total", ""), reals(u.perCallName(), ""), ints("bytes", "bytes"),
+	}}
+	fill(t, "operation", list, func(x *CollOperation) []Cell {
+		return []Cell{named(clean(x.Name, 40), x.Name), number(x.Calls), u.time(x.Time), share(ratio(integer(x.Time), total)), word(u.perCall(x.Time, x.Calls)), size(x.Bytes)}
+	})
+	return t
 }

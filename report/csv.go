@@ -3,147 +3,110 @@ package report
 import (
 	"fmt"
 	"io"
-	"strconv"
+	"iter"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/csvwriter"
-	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // ErrCSV says that a document is no single table.
-var ErrCSV = fmt.Errorf("not one table: choose one section of intervals, waits, pop and classes")
+var ErrCSV = fmt.Errorf("not one table: choose one section that has a table of its own")
 
-// rowWriter takes the rows of a table, the heading first.
-type rowWriter interface{ Write(row []string) error }
-
-// WriteCSV writes the one section that was asked for as a table with a heading.
-func (d *Document) WriteCSV(out io.Writer) error {
-	w := csvwriter.New(out)
-	err := d.rows(w)
-	w.Flush()
-	if err == nil {
-		err = w.Error()
+// Data is the table that programs get of a result: the columns with a name of all its tables. Where these have rows of several
+// kinds, the first column is the kind.
+func Data(x Printable) ([]Column, iter.Seq2[[]string, error], error) {
+	b, err := x.book(false, -1)
+	if err != nil {
+		return nil, nil, err
 	}
-	return err
+	return b.data()
 }
 
-// writeTable writes rows as CSV.
-func writeTable(out io.Writer, rows [][]string) error { return csvwriter.New(out).WriteAll(rows) }
-
-// rows writes the rows of the one section that was asked for.
-func (d *Document) rows(w rowWriter) error {
-	switch {
-	case len(d.text) != 1:
-		return ErrCSV
-	case d.text[0] == SectionIntervals:
-		return d.Intervals.writeCSV(w, d.run)
-	case d.text[0] == SectionWaits:
-		return d.Waits.writeCSV(w)
-	case d.text[0] == SectionPOP:
-		return d.POPs.writeCSV(w)
-	case d.text[0] == SectionClasses:
-		return d.Classes.writeCSV(w)
-	}
-	return ErrCSV
-}
-
-// Section is the one section that is a table, "" if there is none.
-func (d *Document) Section() Section {
-	if len(d.text) != 1 {
-		return ""
-	}
-	return d.text[0]
-}
-
-// Rows gives the rows that WriteCSV writes, the heading first.
-func (d *Document) Rows(f func(row []string) error) error { return d.rows(rowFunc(f)) }
-
-type rowFunc func(row []string) error
-
-func (f rowFunc) Write(row []string) error { return f(row) }
-
-// ColumnKind is what the values of a column of a section's table are; an empty one stands for none.
-type ColumnKind uint8
-
-// Kinds of columns.
-const (
-	IntegerColumn ColumnKind = iota // not negative
-	DecimalColumn
-	TextColumn
-)
-
-// Kind returns the kind of a column by its heading.
-func (s Section) Kind(column string) ColumnKind {
-	switch column {
-	case "path", "name", "file", "interval", "kind", "pattern", "order_or_activity", "approximate":
-		return TextColumn
-	case "lost":
-		return DecimalColumn
-	case "processors", "runtime", "ideal":
-		return IntegerColumn
-	}
-	if s == SectionPOP {
-		return DecimalColumn
-	}
-	return IntegerColumn
-}
-
-// writeCSV writes a row for every interval and process, processes in the outer
-// order; times are ticks.
-func (x *Intervals) writeCSV(w rowWriter, r *Run) error {
-	head := []string{"rank", "node", "path", "level", "id", "name", "file", "line"}
-	for i := range xtf.NumItems {
-		head = append(head, i.String())
-	}
-	if err := w.Write(append(head, "useful", "lost")); err != nil {
-		return err
-	}
-	var failed error
-	_, err := r.survey(surveyOptions{ranks: x.text.Ranks, span: x.Span, section: "intervals", deep: true, each: func(p *processItems) {
-		for _, n := range x.Nodes {
-			if p.took(uint32(n.index)) && failed == nil {
-				failed = w.Write(n.csvRow(p, x.text.Rules))
+func (b *book) data() ([]Column, iter.Seq2[[]string, error], error) {
+	var tables []*Table
+	var columns []Column
+	kinds := false
+	for _, c := range b.chapters {
+		for _, t := range c.tables() {
+			if n := len(columns); t.merge(&columns) || len(columns) > n {
+				tables = append(tables, t)
+				kinds = kinds || t.Kind != ""
 			}
 		}
-	}})
-	if err == nil {
-		err = failed
 	}
-	return err
+	if len(tables) == 0 || b.mixed {
+		return nil, nil, ErrCSV
+	}
+	if kinds {
+		columns = slices.Insert(columns, 0, words("", "kind"))
+	}
+	return columns, func(yield func([]string, error) bool) {
+		for _, t := range tables {
+			for cells := range t.rows(-1) {
+				row := make([]string, len(columns))
+				if kinds {
+					row[0] = t.Kind
+				}
+				for i, c := range t.Columns {
+					if c.Key != "" && i < len(cells) {
+						row[columnOf(columns, c.Key)] = cells[i].Value
+					}
+				}
+				if !yield(row, nil) {
+					return
+				}
+			}
+			if t.failed != nil {
+				yield(nil, t.failed)
+				return
+			}
+		}
+	}, nil
 }
 
-// csvRow is what a process has of the interval. A process's lost time takes the
-// mean rule: all of its MPI time but a P-th, its idle time, and what else is not productive.
-func (n *Interval) csvRow(p *processItems, rules Rules) []string {
-	id := uint32(n.index)
-	row := []string{strconv.Itoa(int(p.rank)), strconv.Itoa(n.index), pathText(n.Path), fmt.Sprint(n.Level), fmt.Sprint(n.ID), n.Name, n.File, fmt.Sprint(n.Line)}
-	for i := range xtf.NumItems {
-		v := p.at(id, i)
-		row = append(row, strconv.FormatUint(v, 10))
-	}
-	of := integer(max(n.Processors, 1))
-	setup := p.at(id, xtf.ItemSetup)
-	if rules.Init {
-		setup = 0
-	}
-	mpi := integer(p.at(id, xtf.ItemMPI) - min(setup, p.at(id, xtf.ItemMPI)))
-	other := sub(n.Ticks.longest, integer(p.at(id, xtf.ItemTime)-min(setup, p.at(id, xtf.ItemTime)))) // idle
-	for _, i := range xtf.AsideItems {
-		if i != xtf.ItemMPI && (i != xtf.ItemIO || !rules.IO) {
-			other = add(other, integer(p.at(id, i)))
-		}
-	}
-	lost := whole(add(mpi, other)).Minus(fraction(mpi, of))
-	return append(row, strconv.FormatUint(p.useful(id, rules), 10), lost.Fixed(3))
+func columnOf(columns []Column, key string) int {
+	return slices.IndexFunc(columns, func(c Column) bool { return c.Key == key })
 }
 
-// pathText is a path as 0.1.0.
-func pathText(path []int) string {
-	text := ""
-	for i, k := range path {
-		if i > 0 {
-			text += "."
+// merge adds the columns that programs get to those of other tables, each after the one before it, and reports whether there are any.
+func (t *Table) merge(to *[]Column) bool {
+	at := 0
+	for _, c := range t.Columns {
+		if c.Key == "" {
+			continue
 		}
-		text += strconv.Itoa(k)
+		if i := columnOf(*to, c.Key); i >= 0 {
+			at = i + 1
+			continue
+		}
+		*to = slices.Insert(*to, at, c)
+		at++
 	}
-	return text
+	return at > 0
+}
+
+// writeCSV writes the table that programs get, with a heading.
+func (b *book) writeCSV(out io.Writer) error {
+	columns, rows, err := b.data()
+	if err != nil {
+		return err
+	}
+	head := make([]string, len(columns))
+	for i, c := range columns {
+		head[i] = c.Key
+	}
+	w := csvwriter.New(out)
+	if err := w.Write(head); err != nil {
+		return err
+	}
+	for row, err := range rows {
+		if err == nil {
+			err = w.Write(row)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
 }

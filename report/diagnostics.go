@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
@@ -166,4 +167,90 @@ func detail(texts []byte, at uint32) string {
 	}
 	r := varint.Read(texts[at-1:])
 	return r.Text() // "" where it is damaged
+}
+
+// problems has what was found wrong with the input, and where first.
+func (d *Document) problems(b *book, c *chapter) {
+	c.title = "diagnostics"
+	u := b.unit
+	if !problems(d.Diagnostics) {
+		c.say("nothing was found wrong with the input")
+	}
+	c.table(d.problemTable(u, trace.Note))
+	for i := range d.Diagnostics {
+		c.table(d.Diagnostics[i].occurrences(u))
+	}
+}
+
+// problemTable has the totals of what is as bad as least, or worse.
+func (d *Document) problemTable(u unit, least trace.Severity) *Table {
+	t := &Table{Title: "What was found in the input", Kind: "total", Columns: []Column{
+		words("severity", "severity"), words("code", "code"), words("found", ""), ints("", "count").hidden(), ints("", "locations").hidden(), ints("", "worst").hidden(),
+	}}
+	for i := range d.Diagnostics {
+		x := &d.Diagnostics[i]
+		if s := x.Code.Severity(); s >= least {
+			t.add(word(severityName(s)), word(codeName(x.Code)), word(x.text(u)), number(x.Count), number(x.Locations), u.worst(x.Code, x.Worst))
+		}
+	}
+	return t
+}
+
+// worst is how bad a problem is, nothing where that is not known.
+func (u unit) worst(code trace.Code, v uint64) Cell {
+	if v == 0 {
+		return none()
+	}
+	return named(u.magnitude(code, v), strconv.FormatUint(v, 10))
+}
+
+// occurrences are the first ones of a code.
+func (x *CodeTotal) occurrences(u unit) *Table {
+	t := &Table{Title: codeName(x.Code), Kind: "first", Columns: []Column{
+		words(codeName(x.Code), "code").hidden(), ints("location", "location"), ints("process", "process"), ints("thread", "thread"), ints(u.name(), "time"), ints("event", "event"), ints("worst", "worst"), words("", "text"),
+	}}
+	if len(x.First) > 0 {
+		t.Lead = fmt.Sprintf("%s: where first", codeName(x.Code))
+	}
+	if _, each := x.Code.Unread(); !each && x.Count > uint64(len(x.First)) { // else one line counts all of a location
+		t.Lead += fmt.Sprintf(", %d of %s", len(x.First), count(x.Count))
+	}
+	fill(t, "place", x.First, func(o *Occurrence) []Cell {
+		event, process := Cell{Text: "?"}, plainNumber(o.Process)
+		if o.Event != nil {
+			event = plainNumber(*o.Event)
+		}
+		if o.Process == trace.Undefined {
+			process = Cell{Text: "?"}
+		}
+		return []Cell{word(codeName(x.Code)), plainNumber(o.Location), process, plainNumber(o.Thread), u.time(o.Time), event, u.worst(x.Code, o.Worst), named(clean(o.Text, 160), o.Text)}
+	})
+	return t
+}
+
+// text is what was found, how often and where.
+func (c *CodeTotal) text(u unit) string {
+	if k, ok := c.Code.Unread(); ok {
+		return fmt.Sprintf("%s %v records in %s: %s", count(c.Count), k, plural(int(c.Locations), "location"), k.Account().Untold)
+	}
+	text := fmt.Sprintf("%s: %s in %s", c.Code.Text(), count(c.Count), plural(int(c.Locations), "location"))
+	if c.Locations == 0 {
+		text = fmt.Sprintf("%s: %s in the definitions", c.Code.Text(), count(c.Count))
+	}
+	if c.Worst > 0 {
+		text += ", worst " + u.magnitude(c.Code, c.Worst)
+	}
+	return text
+}
+
+// magnitude prints how bad a problem is: clocks differ by less than a microsecond
+// too, so times have 9 decimals.
+func (u unit) magnitude(code trace.Code, v uint64) string {
+	switch {
+	case !code.InTicks():
+		return count(v)
+	case u.resolution == 0:
+		return count(v) + " ticks"
+	}
+	return fraction64(v, u.resolution).Fixed(9) + " s"
 }

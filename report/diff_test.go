@@ -87,7 +87,7 @@ func TestDiff(t *testing.T) {
 func TestDiffForms(t *testing.T) {
 	d := newDiff(t, scaledRun(t, 0, nasty[0], nasty[1], nasty[2]), scaledRun(t, 20, nasty[0], nasty[3], nasty[2]), DiffOptions{})
 	var page, text, js, table bytes.Buffer
-	if err := errors.Join(d.WriteHTML(&page), d.WriteText(&text, Style{}), d.WriteJSON(&js), d.WriteCSV(&table)); err != nil {
+	if err := errors.Join(Write(&page, d, "html", Style{}), Write(&text, d, "text", Style{}), d.WriteJSON(&js), Write(&table, d, "csv", Style{})); err != nil {
 		t.Fatal(err)
 	}
 	checkPage(t, page.String())
@@ -128,7 +128,7 @@ func TestDiffIdentical(t *testing.T) {
 	a := scaledRun(t, 0, "solve", "inner", "solve")
 	d := newDiff(t, a, scaledRun(t, 0, "solve", "inner", "solve"), DiffOptions{})
 	var b bytes.Buffer
-	if err := d.WriteText(&b, Style{}); err != nil || !d.Identical || !strings.Contains(b.String(), "identical") {
+	if err := Write(&b, d, "text", Style{}); err != nil || !d.Identical || !strings.Contains(b.String(), "identical") {
 		t.Errorf("%v, %v\n%s", d.Identical, err, b.String())
 	}
 	if d := newDiff(t, a, scaledRun(t, 1, "solve", "inner", "solve"), DiffOptions{}); d.Identical || len(d.Worse) > 0 {

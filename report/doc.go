@@ -1,5 +1,5 @@
-// Package report turns an analysed run, an open XTF file, into results: as
-// values, as JSON and as text.
+// Package report turns an analysed run, an open XTF file, into results: values,
+// which have a form in JSON, and tables of them, which people and other programs get.
 //
 // # Results
 //
@@ -14,8 +14,7 @@
 //	ccg          what the complete call graph takes, how well it compresses and how exact it is
 //	diagnostics  what was found wrong with the input: totals and first occurrences
 //
-// WriteHTML writes all of them as one page, with pictures of the ranks, the messages
-// and the whole run in time. NewDiff puts two runs side by side, NewScaling compares
+// NewDiff puts two runs side by side, NewScaling compares
 // several runs of one program; Judge decides conditions about metrics; Statistics
 // tells what processes did in a span of time from indexes.
 // A RunFinding is a loss with its evidence, what it could gain at most, and advice.
@@ -36,8 +35,18 @@
 //
 //	run, err := report.Open("run.xtf", xtf.Options{})
 //	doc, err := run.Document(report.Options{Sections: []report.Section{report.SectionProfile}})
-//	err = doc.WriteJSON(w)           // one document, coppice.report/1
-//	err = doc.WriteText(w, report.Style{Columns: 100})
+//	err = doc.WriteJSON(w) // one document, coppice.report/1
+//	err = report.Write(w, doc, "text", report.Style{})
+//
+// # Tables
+//
+// The file of a section's values has its tables too: waits.go those of waits. A
+// section fills a chapter of a book, with sentences, findings and Tables, each a value
+// of columns and rows; document.go lists the sections. Write prints the book of
+// any result: print.go as text, markdown.go as Markdown, html.go as a page, with
+// pictures of the ranks, the messages and the whole run in time, and csv.go the columns
+// that have a name for programs, those of several tables side by side. No section
+// knows in what form it is printed; only a page has more of some.
 //
 // # Damage
 //

@@ -31,11 +31,68 @@ const (
 	SectionUntold      Section = "untold"
 )
 
+// section says how a section is read, and which chapter it becomes.
+type section struct {
+	name    Section
+	heading string // on a page
+	read    func(d *Document, r *Run, o *Options) ([]Lost, error)
+	fill    func(d *Document, b *book, c *chapter)
+}
+
+// sections are those there are, in the order in which a document has them.
+var sections = []section{
+	{SectionSummary, "Summary", (*Document).readSummary, (*Document).summary},
+	{SectionIntervals, "Intervals", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		x := o.Intervals
+		x.Ranks, x.Span = o.Ranks, o.Span
+		d.Intervals, lost, err = r.Intervals(x)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.Intervals.chapter(d, b, c) }},
+	{SectionWaits, "Waits and their causes", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		d.Waits, lost, err = r.Waits(o.Ranks, o.Span)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.Waits.chapter(b, c, d.run) }},
+	{SectionPOP, "Efficiencies (POP)", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		d.POPs, lost, err = r.POP(o.Ranks, o.Span, o.Intervals.Rules)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.POPs.chapter(b, c) }},
+	{SectionProfile, "Regions", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.Profile.chapter(d, b, c) }},
+	{SectionPaths, "Call paths", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		d.Paths, lost, err = r.Paths(o.Ranks)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.Paths.chapter(d, b, c) }},
+	{SectionHistogram, "Durations", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.Histogram.chapter(b, c) }},
+	{SectionComm, "Messages between ranks", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+		d.Comm, lost, err = r.Comm(d.Summary, o.Source)
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.Comm.chapter(d, b, c) }},
+	{SectionClasses, "Classes of processes", func(d *Document, r *Run, _ *Options) (_ []Lost, err error) {
+		d.Classes, err = r.Classes()
+		return nil, err
+	}, func(d *Document, b *book, c *chapter) { d.Classes.chapter(b, c) }},
+	{SectionCCG, "Call graph", func(d *Document, r *Run, _ *Options) (lost []Lost, err error) {
+		d.CCG, lost, err = r.CCG()
+		return lost, err
+	}, func(d *Document, b *book, c *chapter) { d.CCG.chapter(b, c) }},
+	{SectionDiagnostics, "Diagnostics", func(d *Document, r *Run, _ *Options) ([]Lost, error) {
+		return r.addOccurrences(d.Diagnostics)
+	}, (*Document).problems},
+	{SectionUntold, "What this trace cannot tell", (*Document).readUntold, func(d *Document, _ *book, c *chapter) { d.Untold.chapter(c, 0, "") }},
+}
+
 // Sections lists the sections there are.
 func Sections() []Section {
-	return []Section{
-		SectionSummary, SectionIntervals, SectionWaits, SectionPOP, SectionProfile, SectionPaths, SectionHistogram, SectionComm, SectionClasses, SectionCCG, SectionDiagnostics, SectionUntold,
+	list := make([]Section, len(sections))
+	for i := range sections {
+		list[i] = sections[i].name
 	}
+	return list
 }
 
 // Options choose the content of a document.
@@ -107,27 +164,11 @@ func (r *Run) Document(o Options) (*Document, error) {
 	if d.Summary, err = r.summary(o.Intervals.Rules); err != nil {
 		return nil, err
 	}
-	if slices.Contains(d.text, SectionSummary) {
-		if d.hot, err = r.hot(d.Summary); err != nil {
-			return nil, err
-		}
-		if d.screen, err = r.firstScreen(o.Intervals.Rules); err != nil {
-			return nil, err
-		}
-		if d.Findings, d.Lost, err = r.findings(d.Summary, d.hot); err != nil {
-			return nil, err
-		}
-	}
-	if slices.Contains(d.text, SectionSummary) || slices.Contains(d.text, SectionUntold) {
-		if d.Untold, err = r.untold(d.Summary, d.Diagnostics); err != nil {
-			return nil, err
-		}
-	}
-	for _, s := range Sections() {
-		if !slices.Contains(d.text, s) {
+	for i := range sections {
+		if !slices.Contains(d.text, sections[i].name) {
 			continue
 		}
-		lost, err := d.fill(s, &o)
+		lost, err := sections[i].read(d, r, &o)
 		if err != nil {
 			return nil, err
 		}
@@ -137,34 +178,108 @@ func (r *Run) Document(o Options) (*Document, error) {
 	return d, nil
 }
 
-// fill makes a section.
-func (d *Document) fill(s Section, o *Options) (lost []Lost, err error) {
-	r := d.run
-	switch s {
-	case SectionIntervals:
-		x := o.Intervals
-		x.Ranks, x.Span = o.Ranks, o.Span
-		d.Intervals, lost, err = r.Intervals(x)
-	case SectionWaits:
-		d.Waits, lost, err = r.Waits(o.Ranks, o.Span)
-	case SectionPOP:
-		d.POPs, lost, err = r.POP(o.Ranks, o.Span, o.Intervals.Rules)
-	case SectionProfile:
-		d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
-	case SectionPaths:
-		d.Paths, lost, err = r.Paths(o.Ranks)
-	case SectionHistogram:
-		d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
-	case SectionComm:
-		d.Comm, lost, err = r.Comm(d.Summary, o.Source)
-	case SectionClasses:
-		d.Classes, err = r.Classes()
-	case SectionCCG:
-		d.CCG, lost, err = r.CCG()
-	case SectionDiagnostics:
-		lost, err = r.addOccurrences(d.Diagnostics)
+// readSummary reads what a summary has in addition to its numbers.
+func (d *Document) readSummary(r *Run, o *Options) (lost []Lost, err error) {
+	if d.hot, err = r.hot(d.Summary); err != nil {
+		return nil, err
 	}
+	if d.screen, err = r.firstScreen(o.Intervals.Rules); err != nil {
+		return nil, err
+	}
+	if d.Findings, lost, err = r.findings(d.Summary, d.hot); err != nil {
+		return nil, err
+	}
+	_, err = d.readUntold(r, o)
 	return lost, err
+}
+
+func (d *Document) readUntold(r *Run, _ *Options) (_ []Lost, err error) {
+	d.Untold, err = r.untold(d.Summary, d.Diagnostics)
+	return nil, err
+}
+
+// Section is the one section that was asked for, "" for several.
+func (d *Document) Section() Section {
+	if len(d.text) != 1 {
+		return ""
+	}
+	return d.text[0]
+}
+
+// PageSections are those of a page about the whole run: all that the file has results for.
+func (r *Run) PageSections() ([]Section, error) {
+	list := []Section{SectionSummary, SectionIntervals, SectionPOP, SectionProfile, SectionComm, SectionDiagnostics, SectionUntold}
+	rows, err := r.HasRows()
+	if err != nil {
+		return nil, err
+	}
+	if rows {
+		list = append(list, SectionWaits)
+	}
+	classes, err := r.File.Classes()
+	if err == nil && classes != nil {
+		list = append(list, SectionClasses)
+	}
+	return list, err
+}
+
+// book has a chapter for each section that was asked for; a page has the pictures of the run with its summary.
+func (d *Document) book(page bool, rows int) (*book, error) {
+	s := d.Summary
+	b := &book{unit: unit{s.Resolution}, page: page, rows: rows, mixed: d.Section() == "", name: d.Name, subtitle: "Performance report of coppice"}
+	if rows < 0 && d.Paths != nil {
+		b.rows = len(d.Paths.Paths)
+	}
+	head := fmt.Sprintf("%s  %s", d.Name, plural(d.Processes, "process"))
+	if d.Locations != d.Processes {
+		head += "  " + plural(d.Locations, "location")
+	}
+	b.heads = []string{head + fmt.Sprintf("  %s %s  %s events  file %s", b.unit.ticks(s.Ticks.Runtime), b.unit.name(), count(d.Events), Bytes(uint64(s.File.Bytes)))}
+	if s.Partial {
+		b.notes = []string{"partial: the input was damaged or incomplete; these numbers describe what could be read (section diagnostics)"}
+	}
+	order := d.text
+	if page {
+		order = Sections()
+	}
+	for _, name := range order {
+		i := slices.IndexFunc(sections, func(x section) bool { return x.name == name })
+		if page && !slices.Contains(d.text, name) {
+			continue
+		}
+		c := b.chapter(string(name), sections[i].heading, "")
+		c.command = "coppice report RUN.xtf " + string(name)
+		sections[i].fill(d, b, c)
+		if page && name == SectionSummary {
+			if err := d.pictures(b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	b.lost = d.Lost
+	if page { // whose pictures read more of the file
+		b.lost = d.run.complete(d.Lost)
+		b.about, b.commands = d.origin()
+	}
+	return b, nil
+}
+
+// pictures adds those of the whole run.
+func (d *Document) pictures(b *book) error {
+	f, err := d.ranks(b.unit)
+	if err != nil {
+		return err
+	}
+	if f != nil {
+		b.chapter("ranks", "Ranks", "").figure(f)
+	}
+	if f, err = d.timeline(b.unit); err != nil || f == nil {
+		return err
+	}
+	c := b.chapter("timeline", "Timeline", "")
+	c.figure(f)
+	c.table(d.viewerSpans())
+	return nil
 }
 
 // member is one key of a JSON document.
@@ -185,42 +300,23 @@ func Value[T any](v T) json.Marshaler { return value[T]{v} }
 // envelope, then what the document holds. Keys have a fixed order.
 func (d *Document) WriteJSON(w io.Writer) error {
 	list := []member{{"summary", Value(d.Summary)}}
-	if d.hot != nil {
-		list = append(list, member{"findings", Value(append([]RunFinding{}, d.Findings...))})
+	add := func(present bool, key string, v json.Marshaler) {
+		if present {
+			list = append(list, member{key, v})
+		}
 	}
-	if d.Intervals != nil {
-		list = append(list, member{"intervals", Value(d.Intervals)})
-	}
-	if d.Waits != nil {
-		list = append(list, member{"waits", Value(d.Waits)})
-	}
-	if d.POPs != nil {
-		list = append(list, member{"pop", Value(d.POPs)})
-	}
-	if d.Profile != nil {
-		list = append(list, member{"profile", Value(d.Profile)})
-	}
-	if d.Paths != nil {
-		list = append(list, member{"paths", Value(d.Paths)})
-	}
-	if d.Histogram != nil {
-		list = append(list, member{"histogram", Value(d.Histogram)})
-	}
-	if d.Comm != nil {
-		list = append(list, member{"comm", Value(d.Comm)})
-	}
-	if d.Classes != nil {
-		list = append(list, member{"classes", Value(d.Classes)})
-	}
-	if d.CCG != nil {
-		list = append(list, member{"ccg", Value(d.CCG)})
-	}
-	if d.Untold != nil {
-		list = append(list, member{"cannot_tell", Value(d.Untold)})
-	}
-	if len(d.Lost) > 0 {
-		list = append(list, member{"lost", Value(d.Lost)})
-	}
+	add(d.hot != nil, "findings", Value(append([]RunFinding{}, d.Findings...)))
+	add(d.Intervals != nil, "intervals", Value(d.Intervals))
+	add(d.Waits != nil, "waits", Value(d.Waits))
+	add(d.POPs != nil, "pop", Value(d.POPs))
+	add(d.Profile != nil, "profile", Value(d.Profile))
+	add(d.Paths != nil, "paths", Value(d.Paths))
+	add(d.Histogram != nil, "histogram", Value(d.Histogram))
+	add(d.Comm != nil, "comm", Value(d.Comm))
+	add(d.Classes != nil, "classes", Value(d.Classes))
+	add(d.CCG != nil, "ccg", Value(d.CCG))
+	add(d.Untold != nil, "cannot_tell", Value(d.Untold))
+	add(len(d.Lost) > 0, "lost", Value(d.Lost))
 	return d.Envelope.write(w, list)
 }
 

@@ -1,8 +1,6 @@
 package report
 
-import (
-	"github.com/coppice-hpc/coppice/xtf"
-)
+import "github.com/coppice-hpc/coppice/xtf"
 
 // POP are the efficiencies of POP. With useful time U (CPU; with I/O outside MPI by
 // the rules), its mean u and largest value U*, runtime R and runtime on an ideal

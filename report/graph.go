@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/internal/exact"
@@ -151,4 +152,45 @@ func (g *Graph) finding() string {
 		return fmt.Sprintf("regular: every node stands for %s calls and records", g.NodeRatio.text(0))
 	}
 	return fmt.Sprintf("in between: every node stands for %s calls and records, %s of the nodes occur once", g.NodeRatio.text(1), g.SingleShare.percent())
+}
+
+// chapter has how well the graph compresses, and which locations are equal.
+func (g *Graph) chapter(b *book, c *chapter) {
+	c.title = fmt.Sprintf("call graph of %s: %s instances in %s nodes", plural(int(g.Locations), "location"), count(g.Instances), count(g.Nodes))
+	t := &Table{Title: "What the call graph takes", Kind: "figure", Columns: []Column{words("figure", "name"), reals("value", "value"), words("", "")}}
+	row := func(name string, v Cell, note string) { t.add(word(name), v, word(note)) }
+	row("instances per node, R_n", quotient(g.NodeRatio, 2), "how often structure repeats")
+	row("memory ratio, R_m", quotient(g.MemoryRatio, 2), fmt.Sprintf("%s unshared, %s shared", Bytes(g.RawBytes), Bytes(g.StoredBytes)))
+	row("different structures", number(g.Structures), "of "+plural(int(g.Locations), "location"))
+	row("nodes used once", number(g.SingleUse), g.SingleShare.percent()+" of the nodes: what does not repeat")
+	row("distinct records", number(g.Tuples), "")
+	parts := fmt.Sprintf("%s structure, %s columns", count(g.StructureBytes), count(g.ColumnBytes))
+	if g.Bound != nil {
+		c.say("lossy: %s", g.Bound.Text)
+		row("classes", number(g.ClassRows), "different timings of nodes, shared by all locations")
+		parts += fmt.Sprintf(", %s classes", count(g.ClassBytes))
+	}
+	row("columns", number(g.Columns), "of times and values")
+	row("bytes in the file", number(g.Bytes), parts)
+	row("bytes per event", quotient(g.BytesPerEvent, 2), fmt.Sprintf("of %s events", count(g.Events)))
+	if e := g.TimeError; e != nil {
+		mean := exact.Share(e.sum[1], e.sum[0], max(g.Events, 1)).Round()
+		row("time stamps off by", named(b.unit.span(e.Largest), strconv.FormatUint(e.Largest, 10)), fmt.Sprintf("at most; %s on average", b.unit.span(uint64(max(mean, 0)))))
+	}
+	row("bounds", plainNumber(g.Fold), fmt.Sprintf("longest folded loop body; fan-out %d", g.Fan))
+	c.table(t)
+	if len(g.Groups) > 1 {
+		equal := &Table{Title: "Equal locations", Kind: "group", Columns: []Column{words("equal locations", "name"), ints("number", "count"), words("locations", "locations"), words("equal in", "")}}
+		k := 0
+		fill(equal, "group", g.Groups, func(x *Group) []Cell {
+			what := "structure"
+			if x.EqualTimes {
+				what = "structure and times"
+			}
+			k++
+			return []Cell{word(fmt.Sprintf("group %d", k-1)), number(x.Count), named(clean(x.Locations, 60), x.Locations), word(what)}
+		})
+		c.table(equal)
+	}
+	c.line(findingLine, g.Finding)
 }

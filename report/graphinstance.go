@@ -2,7 +2,6 @@ package report
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -57,18 +56,18 @@ func (g *GraphReader) Instance(region uint32, k uint64) (*Instance, error) {
 
 // WriteText prints where the call is and how long it takes.
 func (x *Instance) WriteText(out io.Writer, u Units) error {
-	w := u.writer()
-	w.line("call %s of %s of %s, %s", count(x.Number), count(x.Calls), clean(x.Name, 60), x.Place.text())
-	if !x.Found {
-		w.line("not found: calls are numbered from 0")
-		return w.flush(out)
-	}
-	w.noteBound(x.Bound, x.Off)
-	end := u.Time(x.End)
-	if x.Cut {
-		end += ", never left: the last event"
-	}
-	w.line("%s to %s, %s", u.Time(x.Begin), end, u.u.span(x.Duration))
-	w.line("events %s to %s, depth %s", count(x.Event), count(x.Last), fmt.Sprint(x.Depth))
-	return w.flush(out)
+	return u.print(out, 0, nil, func(u unit, c *chapter) {
+		c.say("call %s of %s of %s, %s", count(x.Number), count(x.Calls), clean(x.Name, 60), x.Place.text())
+		if !x.Found {
+			c.say("not found: calls are numbered from 0")
+			return
+		}
+		c.noteBound(x.Bound, x.Off, u)
+		cut := ""
+		if x.Cut {
+			cut = ", never left: the last event"
+		}
+		c.say("%s to %s%s, %s", Units{u}.Time(x.Begin), Units{u}.Time(x.End), cut, u.span(x.Duration))
+		c.say("events %s to %s, depth %d", count(x.Event), count(x.Last), x.Depth)
+	})
 }

@@ -142,7 +142,7 @@ func textOf(t testing.TB, r *Run, style Style, sections ...Section) string {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteText(&b, style); err != nil {
+	if err := Write(&b, d, "text", style); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

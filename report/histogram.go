@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -99,36 +100,35 @@ func (h *Histogram) quantile(percent uint64) Between {
 	return Between{h.Min, h.Max}
 }
 
-func (d *Document) writeHistogram(w *writer) {
-	h := d.Histogram
-	u := w.unit
+// chapter has how many calls or stretches take how long.
+func (h *Histogram) chapter(b *book, c *chapter) {
+	u := b.unit
 	what := "calls"
 	if h.Of == "gaps" {
 		what = "stretches between two events, exclusive time"
 	}
-	w.title(fmt.Sprintf("durations of %s %s of %s", count(h.Count), what, clean(h.Name, 60)))
-	w.noteBound(h.Bound, h.Off)
-	if h.Count == 0 {
-		return
-	}
+	c.title = fmt.Sprintf("durations of %s %s of %s", count(h.Count), what, clean(h.Name, 60))
+	c.noteBound(h.Bound, h.Off, u)
 	between := func(b Between) string {
 		if b.Lower == b.Upper {
 			return u.span(b.Lower)
 		}
 		return u.span(b.Lower) + " to " + u.span(b.Upper)
 	}
-	w.line("least %s, mean %s, largest %s, sum %s %s", u.span(h.Min), u.span(meanOf(h.Sum, h.Count)), u.span(h.Max), u.ticks(h.Sum), u.name())
-	w.line("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
-	tab := table{head: []string{"from", "to", "count", "share", "<"}}
+	if h.Count > 0 {
+		c.say("least %s, mean %s, largest %s, sum %s %s", u.span(h.Min), u.span(meanOf(h.Sum, h.Count)), u.span(h.Max), u.ticks(h.Sum), u.name())
+		c.say("half take at most %s; 90 %% %s; 99 %% %s", between(h.Median), between(h.P90), between(h.P99))
+	}
 	most := uint64(0)
 	for _, b := range h.Bins {
 		most = max(most, b.Count)
 	}
+	t := &Table{Title: "Durations", Columns: []Column{ints("from", "from"), ints("to", "to"), ints("count", "count"), reals("share", "share"), words("", "")}}
 	for _, b := range h.Bins {
-		bar := strings.Repeat("#", int((b.Count*barCells+most-1)/most))
-		tab.add(u.span(b.Least), u.span(b.Most), count(b.Count), ratio64(b.Count, h.Count).percent(), bar)
+		t.add(named(u.span(b.Least), strconv.FormatUint(b.Least, 10)), named(u.span(b.Most), strconv.FormatUint(b.Most, 10)), number(b.Count), share(ratio64(b.Count, h.Count)),
+			word(strings.Repeat("#", int((b.Count*barCells+most-1)/most))))
 	}
-	w.table(&tab)
+	c.table(t)
 }
 
 // barCells is the length of the longest bar of a histogram.

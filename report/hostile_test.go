@@ -30,13 +30,13 @@ func TestHostileRows(t *testing.T) {
 		}
 		d, err := r.Document(o)
 		if err == nil {
-			err = errors.Join(d.WriteText(&bytes.Buffer{}, Style{Bars: true, Color: true}), d.WriteJSON(io.Discard))
+			err = errors.Join(Write(&bytes.Buffer{}, d, "text", Style{Bars: true, Color: true}), d.WriteJSON(io.Discard))
 		}
 		acceptable(t, seed, err)
 		for _, s := range []Section{SectionIntervals, SectionWaits, SectionPOP} {
 			o.Sections = []Section{s}
 			if d, err = r.Document(o); err == nil {
-				err = d.WriteCSV(io.Discard)
+				err = Write(io.Discard, d, "csv", Style{})
 			}
 			acceptable(t, seed, err)
 		}
@@ -44,21 +44,21 @@ func TestHostileRows(t *testing.T) {
 		acceptable(t, seed, err)
 		s, err := NewScaling([]*Run{r, goldenG3(t)}, ScalingOptions{At: 1 << 40})
 		if err == nil {
-			err = errors.Join(s.WriteText(io.Discard, Style{}), s.WriteJSON(io.Discard), s.WriteCSV(io.Discard))
+			err = errors.Join(Write(io.Discard, s, "text", Style{}), s.WriteJSON(io.Discard), Write(io.Discard, s, "csv", Style{}))
 		}
 		acceptable(t, seed, err)
 		if seed%4 > 0 {
 			continue
 		}
-		if o, err = r.HTMLOptions(o.Intervals.Rules); err == nil {
+		if o.Sections, err = r.PageSections(); err == nil {
 			if d, err = r.Document(o); err == nil {
-				err = d.WriteHTML(io.Discard)
+				err = Write(io.Discard, d, "html", Style{})
 			}
 		}
 		acceptable(t, seed, err)
 		x, err := NewDiff(goldenG3(t), r, DiffOptions{})
 		if err == nil {
-			err = errors.Join(x.WriteText(io.Discard, Style{}), x.WriteJSON(io.Discard), x.WriteCSV(io.Discard), x.WriteHTML(io.Discard))
+			err = errors.Join(Write(io.Discard, x, "text", Style{}), x.WriteJSON(io.Discard), Write(io.Discard, x, "csv", Style{}), Write(io.Discard, x, "html", Style{}))
 		}
 		acceptable(t, seed, err)
 	}

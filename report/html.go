@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -15,23 +16,86 @@ import (
 //go:embed html
 var htmlFiles embed.FS
 
-// htmlTemplates are the pages, parsed once.
+// htmlTemplates are the parts of a page, parsed once.
 var htmlTemplates = sync.OnceValues(func() (*template.Template, error) {
 	return template.New("").ParseFS(htmlFiles, "html/*.tmpl")
 })
 
-// htmlPage is what every page has: title, style, script, and the policy that lets
-// a browser load nothing and run nothing else.
-type htmlPage struct {
-	Title  string
-	Policy template.HTML
-	Style  template.HTML
-	Script template.HTML
+// card is a number of a headline.
+type card struct {
+	Name, Value, Note, Grade string
 }
 
-// newHTMLPage embeds style and script, and names them in the policy by their digests.
-func newHTMLPage(title string) (htmlPage, error) {
-	p := htmlPage{Title: title}
+// figure is a picture of a page, with its table.
+type figure struct {
+	Picture template.HTML
+	Caption string
+	Legend  []legendKey
+	Notes   []string
+	table   *Table
+}
+
+// legendKey is a colour of a legend.
+type legendKey struct {
+	Class, Text string
+}
+
+// The page as its templates take it.
+type (
+	htmlPage struct {
+		Title, Name, Subtitle string
+		Policy, Style, Script template.HTML
+		Heads, Notes          []string
+		Chapters              []htmlChapter
+		Lost                  *htmlTable
+		Commands              []string
+		About                 [][2]string
+	}
+	htmlChapter struct {
+		ID, Heading, Title string
+		Folded             bool
+		Blocks             []htmlBlock
+	}
+	htmlBlock struct {
+		Line   string
+		Items  []string
+		Found  bool
+		Table  *htmlTable
+		Inner  *htmlChapter
+		Figure *htmlFigure
+		Cards  []card
+	}
+	htmlFigure struct {
+		*figure
+		Table *htmlTable
+	}
+	htmlTable struct {
+		Caption, Label string
+		Lead, More     string
+		Notes          []string
+		Tree           bool
+		Head           []Column
+		Rows           []htmlRow
+	}
+	htmlRow struct {
+		Level int
+		Cells []htmlCell
+	}
+	htmlCell struct {
+		Text, Note, Class, Link, Sort string
+		Left, Tree                    bool
+		Indent                        []struct{}
+		Picture                       template.HTML
+	}
+)
+
+// Left tells whether the column is one of texts.
+func (c Column) Left() bool { return c.left }
+
+// newHTMLPage embeds style and script, and names them in the policy by their digests, which lets a browser load nothing and run
+// nothing else.
+func newHTMLPage(title string) (*htmlPage, error) {
+	p := &htmlPage{Title: title}
 	css, err := htmlFiles.ReadFile("html/style.css")
 	if err != nil {
 		return p, err
@@ -49,13 +113,100 @@ func newHTMLPage(title string) (htmlPage, error) {
 	return p, nil
 }
 
-// writeHTML fills the named page.
-func writeHTML(out io.Writer, name string, page any) error {
+// writeHTML writes one file of HTML that needs no other and no network: pictures are SVG in it, tables are complete without its small
+// script. Its size does not grow with the run: long tables are cut, pictures merge rows and columns. The same result gives the same bytes.
+func (b *book) writeHTML(out io.Writer, style Style) error {
 	t, err := htmlTemplates()
 	if err != nil {
 		return err
 	}
-	return t.ExecuteTemplate(out, name, page)
+	p, err := newHTMLPage(clean(b.name, 80) + ": " + b.subtitle)
+	if err != nil {
+		return err
+	}
+	p.Name, p.Subtitle, p.Heads, p.Notes, p.Commands, p.About = clean(b.name, 120), b.subtitle, b.heads, b.notes, b.commands, b.about
+	for _, c := range b.chapters {
+		p.Chapters = append(p.Chapters, c.html(cmp.Or(style.Limit, pageRows), c.command, ""))
+	}
+	p.Lost = lostTable(b.lost).html(pageRows, "coppice report")
+	return t.ExecuteTemplate(out, "page.tmpl", p)
+}
+
+// html is the chapter as the templates take it.
+func (c *chapter) html(rows int, command, of string) htmlChapter {
+	x := htmlChapter{ID: c.id, Heading: c.heading, Title: c.title, Folded: c.folded}
+	kind := sentenceLine
+	for _, b := range c.blocks {
+		y := htmlBlock{Cards: b.cards}
+		switch {
+		case b.table != nil:
+			if y.Table = b.table.html(rows, command); y.Table == nil {
+				continue
+			}
+			y.Table.Label += of
+		case b.inner != nil:
+			inner := b.inner.html(rows, command, ", "+b.inner.title)
+			y.Inner = &inner
+		case b.figure != nil:
+			y.Figure = &htmlFigure{figure: b.figure}
+			if b.figure.table != nil {
+				y.Figure.Table = b.figure.table.html(rows, command)
+			}
+		case b.cards != nil:
+		case b.kind == gapLine:
+			continue
+		case b.kind != sentenceLine && b.kind == kind:
+			last := &x.Blocks[len(x.Blocks)-1]
+			last.Items = append(last.Items, sentence(b.line))
+			continue
+		case b.kind != sentenceLine:
+			y.Items, y.Found = []string{sentence(b.line)}, b.kind == findingLine
+		default:
+			y.Line = sentence(b.line)
+		}
+		kind = b.kind
+		x.Blocks = append(x.Blocks, y)
+	}
+	return x
+}
+
+// html is the table as the templates take it, nil without rows.
+func (t *Table) html(rows int, command string) *htmlTable {
+	limit := t.limit(rows)
+	columns, list := t.shown(limit, true)
+	if len(columns) == 0 {
+		return nil
+	}
+	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.folds, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
+	for _, i := range columns {
+		x.Head = append(x.Head, t.Columns[i])
+	}
+	for _, row := range list {
+		y := htmlRow{}
+		for _, i := range columns {
+			cell := htmlCell{Left: t.Columns[i].left}
+			cell.Tree = x.Tree && len(y.Cells) == 0
+			if i < len(row) {
+				c := &row[i]
+				cell.Text, cell.Note, cell.Class, cell.Link, cell.Picture = c.Text, c.note, c.class, c.link, c.picture
+				if _, err := strconv.ParseFloat(c.Value, 64); err == nil {
+					cell.Sort = c.Value
+				}
+				if c.grade.Defined {
+					cell.Class = "word " + gradeClass(c.grade)
+				}
+				if c.bar {
+					cell.Picture = htmlBar(c.grade)
+				}
+				if c.level > 0 {
+					y.Level, cell.Indent = c.level, make([]struct{}, min(c.level, 24))
+				}
+			}
+			y.Cells = append(y.Cells, cell)
+		}
+		x.Rows = append(x.Rows, y)
+	}
+	return x
 }
 
 // htmlBar draws a ratio beside its number, which says the same.
@@ -96,59 +247,4 @@ func sentence(text string) string {
 		text += "."
 	}
 	return text
-}
-
-// htmlCell is a cell of a table: its text, and a number to sort by.
-type htmlCell struct {
-	Text string
-	Sort string
-}
-
-// number is a cell of a number.
-func numberCell(text string, v float64) htmlCell {
-	return htmlCell{text, strconv.FormatFloat(v, 'g', -1, 64)}
-}
-
-// htmlTable is a table with sortable columns.
-type htmlTable struct {
-	Caption string
-	Head    []htmlHead
-	Rows    [][]htmlCell
-	More    string // what was left out, "" for nothing
-}
-
-// htmlHead is the head of a column.
-type htmlHead struct {
-	Text string
-	Left bool // text, not numbers
-}
-
-// heads makes heads of texts; those of texts begin with <.
-func heads(list ...string) []htmlHead {
-	out := make([]htmlHead, len(list))
-	for i, s := range list {
-		out[i].Text, out[i].Left = strings.CutPrefix(s, "<")
-	}
-	return out
-}
-
-func (t *htmlTable) add(cells ...htmlCell) { t.Rows = append(t.Rows, cells) }
-
-// left notes that shown of all rows are in the table.
-func (t *htmlTable) left(all, shown int, what, section string) {
-	if all > shown {
-		t.More = fmt.Sprintf("and %s more: coppice report RUN.xtf %s", plural(all-shown, what), section)
-	}
-}
-
-// spanOf prints a sum of ticks as span does.
-func (u unit) spanOf(f Fraction) string {
-	if !f.Known() {
-		return "n/a"
-	}
-	v := f.Round()
-	if v < 0 {
-		return u.fraction(f) + " " + u.name()
-	}
-	return u.span(uint64(v))
 }

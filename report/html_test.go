@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
@@ -153,16 +152,16 @@ func nastyRun(t testing.TB) *Run {
 // pageOf is the page of a run.
 func pageOf(t testing.TB, r *Run) string {
 	t.Helper()
-	o, err := r.HTMLOptions(Rules{})
+	list, err := r.PageSections()
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := r.Document(o)
+	d, err := r.Document(Options{Sections: list})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteHTML(&b); err != nil {
+	if err := Write(&b, d, "html", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -177,8 +176,8 @@ func TestHTML(t *testing.T) {
 	}
 	at := 0
 	for _, want := range []string{
-		`id="headline"`, "Parallel efficiency", `id="pop"`, "load balance × communication efficiency = mean useful time / runtime", `id="intervals"`, "Tree of intervals", `id="i1"`,
-		`id="waits"`, "Ten largest causes of waits", "Critical path by region", `id="ranks"`, `id="matrix"`, "Pairs with most bytes", `id="timeline"`, `id="regions"`,
+		`id="summary"`, "Parallel efficiency", "load balance × communication = mean useful time / runtime", `id="ranks"`, `id="timeline"`, `id="intervals"`, "Tree of intervals", `id="i1"`,
+		`id="waits"`, "Causes of waits", "Critical path by region", `id="pop"`, `id="profile"`, `id="comm"`, "Pairs with most bytes",
 		`id="diagnostics"`, "unmatched", `id="reproduce"`, "coppice analyze TRACE -o RUN.xtf", "written by",
 	} {
 		i := strings.Index(page[at:], want)
@@ -187,7 +186,7 @@ func TestHTML(t *testing.T) {
 		}
 		at += i
 	}
-	if got := strings.Count(between(t, page, `<ol class="headline">`, "</ol>"), "<li>"); got != 3 {
+	if got := strings.Count(between(t, page, `<ol class="headline">`, "</ol>"), "<li>"); got != 4 {
 		t.Errorf("%d sentences in the headline", got)
 	}
 	for _, name := range nasty[:3] {
@@ -203,7 +202,7 @@ func TestHTMLWithout(t *testing.T) {
 	for _, list := range [][]items{{process(100, 100, 0, 0)}, {process(0, 0, 0, 0)}, {process(100, 90, 10, 0), process(50, 50, 0, 0)}} {
 		page := pageOf(t, build(t, list))
 		checkPage(t, page)
-		if strings.Contains(page, `id="matrix"`) {
+		if strings.Contains(page, "Bytes from each rank to each") {
 			t.Error("a matrix of no messages")
 		}
 	}
@@ -276,23 +275,6 @@ func TestAxisMarks(t *testing.T) {
 	}
 }
 
-// TestHeaviest compares with sorting.
-func TestHeaviest(t *testing.T) {
-	rnd := rand.New(rand.NewPCG(5, 6))
-	for range 200 {
-		var list []Pair
-		for i := range rnd.IntN(40) {
-			list = append(list, Pair{From: uint32(i), Bytes: rnd.Uint64N(5), Messages: rnd.Uint64N(3)})
-		}
-		want := slices.Clone(list)
-		slices.SortStableFunc(want, func(a, b Pair) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages)) })
-		want = want[:min(len(want), 7)]
-		if got := heaviest(list, 7); !slices.Equal(got, want) {
-			t.Fatalf("%v\n%v", got, want)
-		}
-	}
-}
-
 func TestAlive(t *testing.T) {
 	s := runSpan{100, 200}
 	got := s.alive(10, []lifetime{{0, 100, 200, false}, {1, 0, 130, false}, {2, 150, 1 << 60, false}, {3, 170, 160, false}})
@@ -324,22 +306,24 @@ func TestReproduce(t *testing.T) {
 func TestHTMLLost(t *testing.T) {
 	for _, x := range []struct {
 		n, lines int
-		last     string
+		more     string
 	}{
-		{0, 0, ""},
-		{1, 1, "location 0 (process 0, thread 0), section comm: gone"},
-		{htmlRows, htmlRows, "location 39 (process 0, thread 0), section comm: gone"},
-		{htmlRows + 1, htmlRows + 1, "and 1 more part"},
-		{htmlRows + 2, htmlRows + 1, "and 2 more parts"},
+		{1, 1, ""},
+		{pageRows, pageRows, ""},
+		{pageRows + 1, pageRows, "and 1 part more: coppice --limit 41"},
+		{pageRows + 2, pageRows, "and 2 parts more: coppice --limit 42"},
 	} {
 		var lost []Lost
 		for i := range x.n {
 			lost = append(lost, Lost{Location: uint64(i), Section: "comm", Error: "gone"})
 		}
-		list := htmlLost(lost)
-		if len(list) != x.lines || x.n > 0 && list[len(list)-1] != x.last {
-			t.Errorf("%d: %d lines, %q", x.n, len(list), list)
+		list := lostTable(lost).html(pageRows, "coppice")
+		if len(list.Rows) != x.lines || list.More != x.more || list.Rows[0].Cells[1].Text != "location 0 (process 0, thread 0)" {
+			t.Errorf("%d: %d lines, %q", x.n, len(list.Rows), list.More)
 		}
+	}
+	if lostTable(nil).html(pageRows, "") != nil {
+		t.Error("a table of nothing")
 	}
 }
 

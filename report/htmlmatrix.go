@@ -1,10 +1,8 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
 )
@@ -16,8 +14,8 @@ const matrixCells = 256
 // matrixClasses are the colours of the matrix: one for each step of its logarithm.
 var matrixClasses = []string{"h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"}
 
-// htmlMatrix draws bytes from each rank to each.
-func (d *Document) htmlMatrix() *htmlFigure {
+// matrix draws bytes from each rank to each.
+func (d *Document) matrix() *figure {
 	c := d.Comm
 	if c == nil || len(c.Pairs) == 0 || d.Processes == 0 {
 		return nil
@@ -39,7 +37,7 @@ func (d *Document) htmlMatrix() *htmlFigure {
 		}
 		sums[groupOf(int(p.From), d.Processes, matrixCells)*n+groupOf(int(p.To), d.Processes, matrixCells)] += v
 	}
-	f := &htmlFigure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", count(c.Messages), Bytes(c.Bytes))}
+	f := &figure{Caption: fmt.Sprintf("%s messages of %s. Senders from top to bottom, receivers from left to right.", count(c.Messages), Bytes(c.Bytes))}
 	if d.Processes > matrixCells {
 		f.Notes = append(f.Notes, fmt.Sprintf("%d ranks are merged into %d × %d cells.", d.Processes, n, n))
 	}
@@ -63,7 +61,6 @@ func (d *Document) htmlMatrix() *htmlFigure {
 	w.text(left+side/2, top+side+34, "middle", "to rank", 20)
 	w.text(left-6, top-10, "end", "from", 20)
 	f.Picture = w.html()
-	f.Table = d.pairTable()
 	return f
 }
 
@@ -102,57 +99,15 @@ func (s matrixSteps) rows(sums []uint64, n int) [][]int8 {
 }
 
 // legend says from how many bytes on a cell has a colour.
-func (s matrixSteps) legend(messages bool) []htmlKey {
-	var list []htmlKey
+func (s matrixSteps) legend(messages bool) []legendKey {
+	var list []legendKey
 	for k := range s.used {
 		from := uint64(1) << (s.least + k*s.step)
 		text := "from " + Bytes(from)
 		if messages {
 			text = "from " + count(from) + " messages"
 		}
-		list = append(list, htmlKey{matrixClasses[s.class(k)], text})
+		list = append(list, legendKey{matrixClasses[s.class(k)], text})
 	}
 	return list
-}
-
-// heavier orders pairs by falling bytes, then messages.
-func heavier(a, b Pair) int {
-	return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Messages, a.Messages))
-}
-
-// heaviest returns the n heaviest pairs, n being small; of equal ones the first.
-func heaviest(pairs []Pair, n int) []Pair {
-	list := make([]Pair, 0, n+1)
-	for _, p := range pairs {
-		if len(list) == n && heavier(p, list[n-1]) >= 0 {
-			continue
-		}
-		at, _ := slices.BinarySearchFunc(list, p, func(x, p Pair) int {
-			if heavier(x, p) <= 0 {
-				return -1
-			}
-			return 1
-		})
-		list = slices.Insert(list, at, p)
-		list = list[:min(len(list), n)]
-	}
-	return list
-}
-
-// pairTable has the pairs with most bytes.
-func (d *Document) pairTable() *htmlTable {
-	t := &htmlTable{Caption: "Pairs with most bytes", Head: heads("from", "to", "messages", "bytes", "share", "each")}
-	list := heaviest(d.Comm.Pairs, htmlRows/2)
-	for i := range list {
-		x := &list[i]
-		each := htmlCell{Sort: "-1"}
-		if x.Messages > 0 {
-			each = numberCell(Bytes(x.Bytes/x.Messages), float64(x.Bytes/x.Messages))
-		}
-		share := ratio64(x.Bytes, d.Comm.Bytes)
-		t.add(numberCell(fmt.Sprint(x.From), float64(x.From)), numberCell(fmt.Sprint(x.To), float64(x.To)), numberCell(count(x.Messages), float64(x.Messages)),
-			numberCell(Bytes(x.Bytes), float64(x.Bytes)), ratioCell(share, share.percent()), each)
-	}
-	t.left(len(d.Comm.Pairs), len(list), "pair", "comm")
-	return t
 }

@@ -91,9 +91,9 @@ func (x *processItems) rankTime(longest uint64) rankTime {
 // neighbours are merged.
 const rankColumns = 1000
 
-// htmlRanks draws the profile of ranks: a column for each process, or the mean of
+// ranks draws the profile of ranks: a column for each process, or the mean of
 // neighbours. Its table has the processes that differ most.
-func (d *Document) htmlRanks(u unit) (*htmlFigure, error) {
+func (d *Document) ranks(u unit) (*figure, error) {
 	longest := d.Summary.Ticks.Execution
 	if longest == 0 {
 		return nil, nil
@@ -109,7 +109,7 @@ func (d *Document) htmlRanks(u unit) (*htmlFigure, error) {
 	for i := range lost {
 		list[lost[i].Process].lost = true
 	}
-	f := &htmlFigure{Caption: "Where each process spends its time. Ranks from left to right, time upwards; the height is the longest process."}
+	f := &figure{Caption: "Where each process spends its time. Ranks from left to right, time upwards; the height is the longest process."}
 	if len(lost) > 0 {
 		f.Notes = append(f.Notes, plural(len(lost), "process")+" cannot be read: the columns are empty and marked with a cross, or make the mean of their neighbours too small.")
 	}
@@ -121,12 +121,12 @@ func (d *Document) htmlRanks(u unit) (*htmlFigure, error) {
 		f.Notes = append(f.Notes, fmt.Sprintf("Each column is the mean of %d neighbouring ranks.", size))
 	}
 	f.Picture, f.Legend = drawRanks(list, size, longest, u)
-	f.Table = rankTable(list, u)
+	f.table = rankTable(list, u)
 	return f, nil
 }
 
 // drawRanks draws the columns.
-func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML, []htmlKey) {
+func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML, []legendKey) {
 	const left, top, width, height = 60, 12, 900, 260
 	columns := (len(list) + size - 1) / size
 	parts, used := make([][]int, len(rankParts)), [len(rankParts)]bool{}
@@ -146,11 +146,11 @@ func drawRanks(list []rankTime, size int, longest uint64, u unit) (template.HTML
 	w.open(left+width+10, top+height+42, "figure", "Time of each process by part", "Stacked columns, one for each process or group of neighbours: CPU, MPI by class with waits, and idle time. The table below has the numbers.")
 	w.Add(`<rect class="paper" x="%d" y="%d" width="%d" height="%d"/>`, left, top, width, height)
 	classes := make([]string, len(rankParts))
-	var legend []htmlKey
+	var legend []legendKey
 	for k, p := range rankParts {
 		classes[k] = p.class
 		if used[k] {
-			legend = append(legend, htmlKey{p.class, rankPartName(k)})
+			legend = append(legend, legendKey{p.class, rankPartName(k)})
 		}
 	}
 	w.Stack(left, top, width, height, parts, classes)
@@ -179,46 +179,39 @@ func thousandths(sum, whole, n uint64) int {
 }
 
 // rankTable has all processes, or those with least and most CPU time.
-func rankTable(list []rankTime, u unit) *htmlTable {
-	t := &htmlTable{Caption: "Time of processes, " + u.name(), Head: heads("rank")}
-	var used []int
+func rankTable(list []rankTime, u unit) *Table {
+	t := &Table{Title: "Time of processes, " + u.name(), Columns: []Column{ints("rank", "")}}
 	for k := range rankParts {
-		for i := range list {
-			if list[i].parts[k] > 0 {
-				used = append(used, k)
-				name, _, _ := strings.Cut(rankPartName(k), ":")
-				t.Head = append(t.Head, htmlHead{Text: name})
-				break
-			}
-		}
+		name, _, _ := strings.Cut(rankPartName(k), ":")
+		t.Columns = append(t.Columns, ints(name, ""))
 	}
 	order := slices.Clone(list)
-	if len(order) > htmlRows {
+	if len(order) > pageRows {
 		order = slices.DeleteFunc(order, func(t rankTime) bool { return t.lost })
 	}
-	if n := len(order); n > htmlRows {
-		slices.SortStableFunc(order, func(a, b rankTime) int {
-			switch {
-			case a.parts[partCPU] < b.parts[partCPU]:
-				return -1
-			case a.parts[partCPU] > b.parts[partCPU]:
-				return 1
-			}
-			return 0
-		})
-		order = append(order[:htmlRows/2:htmlRows/2], order[len(order)-htmlRows/2:]...)
-		t.Caption += fmt.Sprintf(", the %d with least and the %d with most CPU time", htmlRows/2, htmlRows/2)
-		t.More = fmt.Sprintf("and %s more: coppice report RUN.xtf intervals --ordered cpu", plural(n-htmlRows, "process"))
+	if n := len(order); n > pageRows {
+		slices.SortStableFunc(order, func(a, b rankTime) int { return cmp.Compare(a.parts[partCPU], b.parts[partCPU]) })
+		order = append(order[:pageRows/2:pageRows/2], order[len(order)-pageRows/2:]...)
+		t.Title += fmt.Sprintf(", the %d with least and the %d with most CPU time", pageRows/2, pageRows/2)
+		t.Notes = []string{fmt.Sprintf("and %s more: coppice report RUN.xtf intervals --ordered cpu", plural(n-pageRows, "process"))}
+	}
+	used := [len(rankParts)]bool{}
+	for i := range list {
+		for k, v := range list[i].parts {
+			used[k] = used[k] || v > 0
+		}
 	}
 	for i := range order {
-		row := []htmlCell{numberCell(fmt.Sprint(order[i].rank), float64(order[i].rank))}
-		for _, k := range used {
-			v := order[i].parts[k]
-			if order[i].lost {
-				row = append(row, htmlCell{Text: "cannot be read"})
-				continue
+		row := []Cell{plainNumber(order[i].rank)}
+		for k, v := range order[i].parts {
+			switch {
+			case !used[k]:
+				row = append(row, none())
+			case order[i].lost:
+				row = append(row, Cell{Text: "cannot be read"})
+			default:
+				row = append(row, u.time(v))
 			}
-			row = append(row, numberCell(u.ticks(v), float64(v)))
 		}
 		t.add(row...)
 	}

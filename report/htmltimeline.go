@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
+	"slices"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
-
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -22,12 +22,6 @@ const (
 	timelineParts = 10
 )
 
-// htmlTimeline is the picture of the whole run.
-type htmlTimeline struct {
-	htmlFigure
-	View [][2]string // what to look at in the viewer: a name, and the fragment of its address
-}
-
 // runSpan is the time that a timeline shows.
 type runSpan struct{ begin, end uint64 }
 
@@ -36,9 +30,9 @@ func (s runSpan) at(c, n int) uint64 {
 	return s.begin + muldiv(s.end-s.begin, uint64(2*c+1), uint64(2*n))
 }
 
-// htmlTimeline draws what all processes do over time, and below it which class
+// timeline draws what all processes do over time, and below it which class
 // takes most of each process's time.
-func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
+func (d *Document) timeline(u unit) (*figure, error) {
 	s := runSpan{d.Summary.First, d.Summary.Last}
 	if s.begin >= s.end {
 		return nil, nil
@@ -61,7 +55,7 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 			lost++
 		}
 	}
-	x := &htmlTimeline{}
+	x := &figure{}
 	x.Caption = "All processes together, and below each one by what takes most of its time. Time from left to right, ranks from top to bottom."
 	if rows == nil {
 		x.Caption = "All processes together. Time from left to right."
@@ -74,29 +68,31 @@ func (d *Document) htmlTimeline(u unit) (*htmlTimeline, error) {
 	}
 	words := d.run.ShareWords()
 	x.Picture, x.Legend = drawTimeline(shares, rows, words, s, u)
-	if x.Table, err = d.run.exactTable(s, lives, u); err != nil {
+	if x.table, err = d.run.exactTable(s, lives, u); err != nil {
 		return nil, err
 	}
 	x.Notes = append(x.Notes, "The upper picture is an estimate from bins of time.")
-	if x.Table == nil {
-		x.Table = shareTable(shares, words, s, u)
+	if x.table == nil {
+		x.table = shareTable(shares, words, s, u)
 	}
-	x.View = d.viewerSpans()
 	return x, nil
 }
 
 // viewerSpans are the intervals that lost most, as places in the viewer. They are no
 // links: address and key of a server change with each start.
-func (d *Document) viewerSpans() [][2]string {
+func (d *Document) viewerSpans() *Table {
 	const most = 6
-	var list [][2]string
+	t := &Table{Title: "Closer: coppice serve RUN.xtf, with this after its address", Columns: []Column{words("interval", ""), words("fragment", "")}}
+	if d.Intervals == nil {
+		return t
+	}
 	chosen := mostLost(d.Intervals.Nodes)
 	for _, n := range d.Intervals.Nodes {
-		if chosen[n.index] && n.index > 0 && n.First != nil && *n.First < *n.Last && len(list) < most {
-			list = append(list, [2]string{n.label, fmt.Sprintf("#t=%d..%d", *n.First, *n.Last)})
+		if chosen[n.index] && n.index > 0 && n.First != nil && *n.First < *n.Last && len(t.parts) < most {
+			t.add(word(n.label), word(fmt.Sprintf("#t=%d..%d", *n.First, *n.Last)))
 		}
 	}
-	return list
+	return t
 }
 
 // shareColumns are the shares of all processes' time by class in n parts of a span,
@@ -392,7 +388,7 @@ func (r *Run) graphRows(s runSpan, lives []lifetime, rows []timelineRow) error {
 }
 
 // drawTimeline draws the shares, the rows below them and the axis of time.
-func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]string, s runSpan, u unit) (template.HTML, []htmlKey) {
+func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]string, s runSpan, u unit) (template.HTML, []legendKey) {
 	const left, top, width, upper, gap = 60, 12, 900, 90, 10
 	lower := 0
 	if rows != nil {
@@ -435,10 +431,10 @@ func drawTimeline(shares [][]int, rows []timelineRow, words [xtf.NumShares]strin
 		}
 	}
 	w.axis(left, bottom, width, axisMarks(s.end-s.begin, u))
-	var legend []htmlKey
+	var legend []legendKey
 	for k, word := range words {
 		if used[k] {
-			legend = append(legend, htmlKey{shareColours[k], word})
+			legend = append(legend, legendKey{shareColours[k], word})
 		}
 	}
 	return w.html(), legend
@@ -455,7 +451,7 @@ func (s runSpan) part(i, n uint64) (begin, end uint64) {
 
 // exactTable has the shares of all locations' time in tenths of the run, from running
 // totals: exact. Nil where there are none, too many locations, or a damaged one.
-func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error) {
+func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*Table, error) {
 	if rows, err := r.HasRows(); err != nil || !rows || len(lives) == 0 || len(lives) > exactLocations {
 		return nil, err
 	}
@@ -487,15 +483,12 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 			return nil, err
 		}
 	}
-	t := &htmlTable{Caption: "Share of all processes' time", Head: heads("<from", "<to")}
+	t := &Table{Title: "Share of all processes' time", Columns: []Column{words("from", ""), words("to", "")}}
 	var used []xtf.Item
 	for _, k := range xtf.Parts {
-		for i := range sums {
-			if sums[i][k] > 0 {
-				used = append(used, k)
-				t.Head = append(t.Head, htmlHead{Text: ItemWord(k)})
-				break
-			}
+		if slices.ContainsFunc(sums[:], func(v [xtf.NumItems]uint64) bool { return v[k] > 0 }) {
+			used = append(used, k)
+			t.Columns = append(t.Columns, reals(ItemWord(k), ""))
 		}
 	}
 	for i := range sums {
@@ -503,7 +496,7 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 		row := s.partCells(begin, end, u)
 		for _, k := range used {
 			of := ratio(integer(sums[i][k]), times(integer(uint64(len(lives))), end-begin))
-			row = append(row, ratioCell(of, of.percent()))
+			row = append(row, share(of))
 		}
 		t.add(row...)
 	}
@@ -511,23 +504,21 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*htmlTable, error
 }
 
 // partCells name a part of the span.
-func (s runSpan) partCells(begin, end uint64, u unit) []htmlCell {
-	from, to := begin-s.begin, end-s.begin
-	return []htmlCell{{Text: u.ticks(from) + " " + u.name(), Sort: fmt.Sprint(from)}, {Text: u.ticks(to) + " " + u.name(), Sort: fmt.Sprint(to)}}
+func (s runSpan) partCells(begin, end uint64, u unit) []Cell {
+	from, to := u.time(begin-s.begin), u.time(end-s.begin)
+	from.Text, to.Text = from.Text+" "+u.name(), to.Text+" "+u.name()
+	return []Cell{from, to}
 }
 
 // shareTable has the shares of all processes' time in tenths of the run, from the
 // picture's columns: an estimate, for bins do not begin where tenths do.
-func shareTable(shares [][]int, words [xtf.NumShares]string, s runSpan, u unit) *htmlTable {
-	t := &htmlTable{Caption: "Share of all processes' time, an estimate from bins of time", Head: heads("<from", "<to")}
+func shareTable(shares [][]int, names [xtf.NumShares]string, s runSpan, u unit) *Table {
+	t := &Table{Title: "Share of all processes' time, an estimate from bins of time", Columns: []Column{words("from", ""), words("to", "")}}
 	var used []int
-	for k, word := range words {
-		for _, v := range shares[k] {
-			if v > 0 {
-				used = append(used, k)
-				t.Head = append(t.Head, htmlHead{Text: word})
-				break
-			}
+	for k, word := range names {
+		if slices.ContainsFunc(shares[k], func(v int) bool { return v > 0 }) {
+			used = append(used, k)
+			t.Columns = append(t.Columns, reals(word, ""))
 		}
 	}
 	n := len(shares[0])
@@ -540,8 +531,7 @@ func shareTable(shares [][]int, words [xtf.NumShares]string, s runSpan, u unit) 
 			for _, v := range shares[k][a:b] {
 				sum += v
 			}
-			r := ratio64(uint64(sum), uint64(1000*(b-a)))
-			row = append(row, ratioCell(r, r.percent()))
+			row = append(row, share(ratio64(uint64(sum), uint64(1000*(b-a)))))
 		}
 		t.add(row...)
 	}

@@ -156,7 +156,7 @@ func sectionText(t testing.TB, r *Run, o Options) string {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteText(&b, Style{}); err != nil {
+	if err := Write(&b, d, "text", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(b.String(), "\n\n")
@@ -397,7 +397,7 @@ func TestIntervalCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteCSV(&b); err != nil {
+	if err := Write(&b, d, "csv", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(&b).ReadAll()
@@ -414,8 +414,10 @@ func TestIntervalCSV(t *testing.T) {
 			t.Errorf("%s is %s, want %s", name, got[column[name]], want)
 		}
 	}
-	d.text = append(d.text, SectionWaits)
-	if err := d.WriteCSV(&b); err == nil {
+	if d, err = goldenG3(t).Document(Options{Sections: []Section{SectionIntervals, SectionPOP}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Write(&b, d, "csv", Style{}); err == nil {
 		t.Error("two sections in one table")
 	}
 }

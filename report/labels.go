@@ -86,7 +86,9 @@ func (l wording) of(text string) string {
 const valueColumn = 29
 
 // entry is a line of the interval layout: label left, value from column 30.
-func (l wording) entry(label, value string) string {
-	label = l.of(label)
-	return label + strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + value
+func entry(label string, value []Cell) string {
+	if len(value) == 0 {
+		return label
+	}
+	return label + strings.Repeat(" ", max(1, valueColumn-utf8.RuneCountInString(label))) + value[0].Text
 }

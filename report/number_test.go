@@ -70,10 +70,10 @@ func TestClean(t *testing.T) {
 }
 
 func TestTable(t *testing.T) {
-	w := &writer{}
-	w.table(&table{head: []string{"<name", "n"}, rows: [][]string{{"a", "1"}, {"\x1b[1mlong\x1b[0m", "10"}}})
-	if got, want := w.String(), "name   n\na      1\n\x1b[1mlong\x1b[0m  10\n"; got != want {
-		t.Errorf("%q, want %q", got, want)
+	var b strings.Builder
+	err := WriteTable(&b, []string{"<name", "n", "nobody has it"}, [][]string{{"a", "1"}, {"\x1b[1mlong\x1b[0m", "10"}})
+	if want := "name   n\na      1\n\x1b[1mlong\x1b[0m  10\n"; err != nil || b.String() != want {
+		t.Errorf("%q, want %q, %v", b.String(), want, err)
 	}
 }
 

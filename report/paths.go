@@ -103,41 +103,47 @@ func (p *Paths) largest(n int) []int {
 	return list
 }
 
-func (d *Document) writePaths(w *writer) {
-	p := d.Paths
-	u := w.unit
-	w.title(fmt.Sprintf("call paths, %s %s in %s", u.ticks(p.Time), u.name(), plural(max(len(p.Paths)-1, 0), "path")))
-	w.noteGraph(SourceGraph, p.Bound)
-	tab := table{head: []string{"<path", "calls", "inclusive " + u.name(), "share", "exclusive " + u.name()}}
-	if p.Bound != nil {
-		tab.head = append(tab.head, "inclusive ±", "exclusive ±")
-	}
+// chapter has the paths with most inclusive time, at most so many, as a tree.
+func (p *Paths) chapter(d *Document, b *book, c *chapter) {
+	u := b.unit
+	c.title = fmt.Sprintf("call paths, %s %s in %s", u.ticks(p.Time), u.name(), plural(max(len(p.Paths)-1, 0), "path"))
+	c.noteGraph(SourceGraph, p.Bound)
 	var sum sampling
 	for i := range p.Paths {
 		sum.add(p.Paths[i].Samples, p.Paths[i].Estimated)
 	}
-	sum.head(w, &tab, d.run)
-	shown := p.largest(w.style.rows() + 1)
-	for _, i := range shown {
-		x := &p.Paths[i]
-		if i == 0 && x.Exclusive == 0 {
-			continue
-		}
-		cells := []string{
-			strings.Repeat("  ", min(max(x.Depth-1, 0), 30)) + clean(x.Name, 60), count(x.Calls), u.ticks(x.Inclusive), x.Share.percent(), u.ticks(x.Exclusive),
-		}
+	sum.note(c, d.run)
+	t := &Table{Title: "Call paths by inclusive time", Columns: append([]Column{
+		words("path", "path"), ints("", "region").hidden(), ints("calls", "calls"), ints(u.of("inclusive"), "inclusive"), reals("share", "share"), ints(u.of("exclusive"), "exclusive"),
+		ints("inclusive ±", "inclusive_deviation"), ints("exclusive ±", "exclusive_deviation"),
+	}, sum.columns()...)}
+	row := func(i *int) []Cell {
+		x := &p.Paths[*i]
+		calls := number(x.Calls)
 		if x.Estimated > 0 && x.Calls == 0 {
-			cells[1] = ""
+			calls = none()
 		}
-		if i == 0 { // not a call: what is inside lies below
-			cells[1], cells[2], cells[3] = "", "", ""
-		}
-		if p.Bound != nil {
-			cells = append(cells, u.ticks(*x.InclusiveOff), u.ticks(*x.ExclusiveOff))
-		}
-		cells = append(cells, sum.cells(x.Samples, x.Estimated)...)
-		tab.add(cells...)
+		label := Cell{Text: clean(x.Name, 60), Value: strings.Join(p.names(*i), " > "), level: min(max(x.Depth-1, 0), 30)}
+		return append([]Cell{label, plainNumber(x.Region), calls, u.time(x.Inclusive), share(x.Share), u.time(x.Exclusive), u.off(x.InclusiveOff), u.off(x.ExclusiveOff)},
+			sum.cells(x.Samples, x.Estimated)...)
 	}
-	w.table(&tab)
-	w.more(len(p.Paths)-1, len(shown)-1, "path")
+	shown := p.largest(b.rows + 1)
+	if len(shown) > 0 {
+		if x := &p.Paths[0]; x.Exclusive > 0 { // not a call: what is inside lies below
+			t.add(word(x.Name), none(), none(), none(), none(), u.time(x.Exclusive), u.off(x.InclusiveOff), u.off(x.ExclusiveOff))
+		}
+		fill(t, "path", shown[1:], row)
+		t.parts[len(t.parts)-1].n = len(p.Paths) - 1
+	}
+	c.table(t)
+}
+
+// names are the regions of path i, outermost first.
+func (p *Paths) names(i int) []string {
+	var list []string
+	for ; i > 0; i = p.Paths[i].Parent {
+		list = append(list, p.Paths[i].Name)
+	}
+	slices.Reverse(list)
+	return list
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -125,113 +124,153 @@ func (p *NodePOP) setHosts(m *measured, n uint32, hosts int, useful map[uint64]*
 	p.Between = ratioOf(fraction(p.Useful, integer(m.participants)).Over(best))
 }
 
-// writePOPs writes the multiplicative, then the additive efficiencies.
-func (d *Document) writePOPs(w *writer) {
-	x := d.POPs
-	head := "POP efficiencies of " + ranksText(x.Ranks)
+// efficiencyTable has the efficiencies of the whole program, each with its formula: in words, on a page in numbers too.
+func (d *Document) efficiencyTable(b *book) *Table {
+	s, p, u := d.Summary, &d.Summary.POP, b.unit
+	t := &Table{Title: "Efficiencies; those of POP are products of those below them; from 0.8 on an efficiency is good", Kind: "efficiency", Columns: []Column{
+		words("efficiency", "name"), reals("value", "value"), words("", "").wide(), words("formula", ""), words("in numbers", "").wide(), words("what it means", "").wide(),
+	}}
+	row := func(level int, name string, value Cell, formula, numbers, meaning string) {
+		label := tree(name, level)
+		t.add(label, value, word(gradeWord(value.grade)), word(formula), word(numbers), word(meaning))
+	}
+	mean := u.real(ratio(p.Useful, integer(p.participants)))
+	most, runtime := u.ticks(p.Largest), u.big(p.Runtime)+" "+u.name()
+	row(0, "efficiency", barred(s.Efficiency, 6), fmt.Sprintf("productive over total time; speed-up %s of %d", s.Speedup.text(2), s.Processors), "", "low: much of the time is lost, see there")
+	note := "useful time over all time"
+	numbers := "load balance × communication = mean useful time / runtime = " + mean + " / " + runtime
+	if p.Threads != nil {
+		note = fmt.Sprintf("process efficiency %s (load balance x communication) x threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
+		numbers += fmt.Sprintf(" = %s, × threads %s", p.Process.text(3), p.Threads.OpenMP.text(3))
+	}
+	row(0, "parallel efficiency", barred(p.Parallel, 3), note, numbers, "the part of the run between set-up and end in which processes compute")
+	row(1, "load balance", barred(p.LoadBalance, 3), "mean useful time over the largest", mean+" / "+most+" "+u.name(), "low: some processes have more work than others")
+	row(1, "communication", barred(p.Communication, 3), "largest useful time over the runtime", "serialisation × transfer = "+most+" / "+runtime, "low: even the busiest process is often in MPI, or in what is lost beside it")
+	if p.Ideal != notKnown {
+		row(2, "serialisation", barred(p.Serialisation, 3), "largest useful time over the runtime on an ideal network", most+" / "+u.big(p.Ideal)+" "+u.name(),
+			"low: processes wait for one another in turn, though each has as much work")
+		row(2, "transfer", barred(p.Transfer, 3), "that over the runtime", u.big(p.Ideal)+" / "+runtime, "low: the network or the MPI library is slow for what is sent")
+	}
+	if p.IO.Defined {
+		row(0, "I/O efficiency", barred(p.IO, 3), "CPU time over CPU and I/O time", "", "low: much of the time goes to files")
+		row(0, "balance of I/O", barred(p.IOBalance, 3), "mean I/O time over the largest", "", "low: some processes read and write more than others")
+	}
+	if p.Unburdened.Defined {
+		row(0, "without overhead", barred(p.Unburdened, 3), "useful time over all time but that of the measurement", "", "higher than the parallel efficiency: the measurement takes time")
+	}
+	if x := p.Threads; x != nil {
+		row(0, "threads", barred(x.OpenMP, 3), fmt.Sprintf("serial %s x balance %s x scheduling %s, of the threads' time outside MPI", x.Serial.text(3), x.Balance.text(3), x.Scheduling.text(3)), "",
+			"low: threads idle outside of parallel regions, wait for the busiest one, or lose time to scheduling")
+	}
+	return t
+}
+
+// popTables are what people see of the efficiencies of intervals: their first column, and what is below them.
+var popTables = [...]struct{ title, head, note string }{
+	{"Multiplicative efficiencies", "interval", "process = balance x communication, communication = serialisation x transfer, parallel = process x openmp"},
+	{"Additive efficiencies", "additive", "each is 1 - loss / runtime; process = balance + serialisation + transfer - 2"},
+	{"Load balance by hosts", "load balance", "within x between = load balance"},
+	{"Efficiencies of threads", "threads", "openmp = serial x balance x scheduling, of the threads' time outside MPI"},
+	{"Efficiencies of file input and output", "file input and output", "CPU time over CPU and I/O time; mean I/O time over the largest of a process"},
+}
+
+// popRatios are the efficiencies of an interval: their name in CSV, the table that people see them in, and their name there.
+var popRatios = []struct {
+	key   string
+	table int
+	name  string
+	of    func(n *NodePOP) Ratio
+}{
+	{"parallel", 0, "parallel", func(n *NodePOP) Ratio { return n.Parallel }},
+	{"", 0, "process", func(n *NodePOP) Ratio { return n.Process }},
+	{"load_balance", 0, "balance", func(n *NodePOP) Ratio { return n.LoadBalance }},
+	{"communication", 0, "comm", func(n *NodePOP) Ratio { return n.Communication }},
+	{"serialisation", 0, "serial", func(n *NodePOP) Ratio { return n.Serialisation }},
+	{"transfer", 0, "transfer", func(n *NodePOP) Ratio { return n.Transfer }},
+	{"", 1, "process", func(n *NodePOP) Ratio { return n.Process }},
+	{"additive_load_balance", 1, "balance", func(n *NodePOP) Ratio { return n.Additive.LoadBalance }},
+	{"additive_serialisation", 1, "serial", func(n *NodePOP) Ratio { return n.Additive.Serialisation }},
+	{"additive_transfer", 1, "transfer", func(n *NodePOP) Ratio { return n.Additive.Transfer }},
+	{"additive_communication", 1, "comm", func(n *NodePOP) Ratio { return n.Additive.Communication }},
+	{"load_balance_in", 2, "within hosts", func(n *NodePOP) Ratio { return n.Inside }},
+	{"load_balance_out", 2, "between hosts", func(n *NodePOP) Ratio { return n.Between }},
+	{"openmp", 3, "openmp", func(n *NodePOP) Ratio { return n.threads().OpenMP }},
+	{"openmp_serial", 3, "serial", func(n *NodePOP) Ratio { return n.threads().Serial }},
+	{"openmp_load_balance", 3, "balance", func(n *NodePOP) Ratio { return n.threads().Balance }},
+	{"openmp_scheduling", 3, "scheduling", func(n *NodePOP) Ratio { return n.threads().Scheduling }},
+	{"io", 4, "efficiency", func(n *NodePOP) Ratio { return n.IO }},
+	{"io_balance", 4, "balance", func(n *NodePOP) Ratio { return n.IOBalance }},
+}
+
+func (n *NodePOP) threads() ThreadPOP {
+	if n.Threads == nil {
+		return ThreadPOP{}
+	}
+	return *n.Threads
+}
+
+// chapter has a table for each kind of efficiencies, and all of them in one for programs.
+func (x *POPs) chapter(b *book, c *chapter) {
+	c.title = "POP efficiencies of " + ranksText(x.Ranks)
 	if x.Span != nil {
-		head += ", " + x.Span.text(w.unit)
+		c.title += ", " + x.Span.text(b.unit)
 	}
-	w.title(head)
-	tab := table{head: []string{"<interval", "processors", "runtime " + w.unit.name(), "parallel", "process", "balance", "comm", "serial", "transfer", "<"}}
-	for i := range x.Nodes {
-		n := &x.Nodes[i]
-		note := ""
-		if n.Approximate {
-			note = "approx"
+	all := &Table{Columns: []Column{words("", "path").hidden(), words("", "interval").hidden(), ints("", "processors").hidden(), ints("", "runtime").hidden(), ints("", "ideal").hidden()}}
+	for _, r := range popRatios {
+		if r.key != "" {
+			all.Columns = append(all.Columns, reals("", r.key).hidden())
 		}
-		tab.add(strings.Repeat("  ", int(n.level))+n.Label, count(n.Processors), w.unit.big(n.Runtime), w.grade(n.Parallel, n.Parallel.text(3)), n.Process.text(3),
-			w.grade(n.LoadBalance, n.LoadBalance.text(3)), w.grade(n.Communication, n.Communication.text(3)),
-			w.grade(n.Serialisation, n.Serialisation.text(3)), w.grade(n.Transfer, n.Transfer.text(3)), note)
 	}
-	w.table(&tab)
-	w.line("process = balance x communication, communication = serialisation x transfer, parallel = process x openmp")
-	w.line("")
-	tab = table{head: []string{"<additive", "process", "balance", "serial", "transfer", "comm"}}
-	for i := range x.Nodes {
-		n := &x.Nodes[i]
-		a := &n.Additive
-		tab.add(strings.Repeat("  ", int(n.level))+n.Label, n.Process.text(3), a.LoadBalance.text(3), a.Serialisation.text(3), a.Transfer.text(3), a.Communication.text(3))
-	}
-	w.table(&tab)
-	w.line("each is 1 - loss / runtime; process = balance + serialisation + transfer - 2")
-	if x.Hosts > 1 {
-		w.line("")
-		tab = table{head: []string{"<load balance", "within hosts", "between hosts"}}
+	all.Columns = append(all.Columns, words("", "approximate").hidden())
+	approximate := ""
+	fill(all, "", x.Nodes, func(n *NodePOP) []Cell {
+		row := []Cell{word(pathText(n.Path)), word(n.Label), number(n.Processors), b.unit.sum(n.Runtime), b.unit.sum(n.Ideal)}
+		for _, r := range popRatios {
+			if r.key != "" {
+				row = append(row, quotient(r.of(n), 3))
+			}
+		}
+		return append(row, word(strconv.FormatBool(n.Approximate)))
+	})
+	c.table(all)
+	for k, p := range popTables {
+		t := &Table{Title: p.title, Notes: []string{p.note}, Columns: []Column{words(p.head, "")}}
+		if k == 0 {
+			t.Columns = append(t.Columns, ints("processors", ""), ints(b.unit.of("runtime"), ""))
+		}
+		for _, r := range popRatios {
+			if r.table == k {
+				t.Columns = append(t.Columns, reals(r.name, ""))
+			}
+		}
+		t.Columns = append(t.Columns, words("", ""))
 		for i := range x.Nodes {
 			n := &x.Nodes[i]
-			tab.add(strings.Repeat("  ", int(n.level))+n.Label, n.Inside.text(3), n.Between.text(3))
+			row := []Cell{tree(n.Label, int(n.level))}
+			if k == 0 {
+				row = append(row, number(n.Processors), b.unit.sum(n.Runtime))
+			}
+			defined := k < 2
+			for _, r := range popRatios {
+				if r.table == k {
+					row, defined = append(row, graded(r.of(n))), defined || r.of(n).Defined
+				}
+			}
+			if k == 0 && n.Approximate {
+				row, approximate = append(row, word("approx")), "approx: without a replay on an ideal network, its runtime is estimated as the longest time without MPI calls that do not wait"
+			}
+			if defined {
+				t.add(row...)
+			}
 		}
-		w.table(&tab)
-		w.line("%d hosts; within x between = load balance", x.Hosts)
-	}
-	x.writeIO(w)
-	x.writeThreads(w)
-	for i := range x.Nodes {
-		if x.Nodes[i].Approximate {
-			w.line("approx: without a replay on an ideal network, its runtime is estimated as the longest time without MPI calls that do not wait")
-			break
+		if k == 2 {
+			t.Notes[0] = fmt.Sprintf("%d hosts; %s", x.Hosts, p.note)
 		}
+		c.table(t)
 	}
-}
-
-// writeIO writes the efficiencies of file input and output, where there is any.
-func (x *POPs) writeIO(w *writer) {
-	tab := table{head: []string{"<file input and output", "efficiency", "balance"}}
-	for i := range x.Nodes {
-		if n := &x.Nodes[i]; n.IO.Defined {
-			tab.add(strings.Repeat("  ", int(n.level))+n.Label, w.grade(n.IO, n.IO.text(3)), w.grade(n.IOBalance, n.IOBalance.text(3)))
-		}
+	if approximate != "" {
+		c.say("%s", approximate)
 	}
-	if len(tab.rows) > 0 {
-		w.line("")
-		w.table(&tab)
-		w.line("CPU time over CPU and I/O time; mean I/O time over the largest of a process")
-	}
-}
-
-// writeThreads writes the efficiencies of threads, where there are any.
-func (x *POPs) writeThreads(w *writer) {
-	tab := table{head: []string{"<threads", "openmp", "serial", "balance", "scheduling"}}
-	for i := range x.Nodes {
-		n := &x.Nodes[i]
-		if t := n.Threads; t != nil {
-			tab.add(strings.Repeat("  ", int(n.level))+n.Label, w.grade(t.OpenMP, t.OpenMP.text(3)), t.Serial.text(3), t.Balance.text(3), t.Scheduling.text(3))
-		}
-	}
-	if len(tab.rows) > 0 {
-		w.line("")
-		w.table(&tab)
-		w.line("openmp = serial x balance x scheduling, of the threads' time outside MPI")
-	}
-}
-
-// writeCSV writes a row for every interval.
-func (x *POPs) writeCSV(w rowWriter) error {
-	head := []string{"path", "interval", "processors", "runtime", "ideal", "parallel", "load_balance", "communication", "serialisation", "transfer"}
-	head = append(head, "additive_load_balance", "additive_serialisation", "additive_transfer", "additive_communication", "load_balance_in", "load_balance_out", "openmp", "openmp_serial", "openmp_load_balance", "openmp_scheduling", "io", "io_balance", "approximate")
-	if err := w.Write(head); err != nil {
-		return err
-	}
-	for i := range x.Nodes {
-		n := &x.Nodes[i]
-		var threads ThreadPOP
-		if n.Threads != nil {
-			threads = *n.Threads
-		}
-		row := []string{pathText(n.Path), n.Label, strconv.FormatUint(n.Processors, 10), n.Runtime.json(), n.Ideal.json()}
-		for _, r := range []Ratio{
-			n.Parallel, n.LoadBalance, n.Communication, n.Serialisation, n.Transfer,
-			n.Additive.LoadBalance, n.Additive.Serialisation, n.Additive.Transfer, n.Additive.Communication, n.Inside, n.Between,
-			threads.OpenMP, threads.Serial, threads.Balance, threads.Scheduling, n.IO, n.IOBalance,
-		} {
-			row = append(row, r.csv())
-		}
-		if err := w.Write(append(row, fmt.Sprint(n.Approximate))); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // csv is the number with all its digits, empty where it is not defined.

@@ -48,13 +48,13 @@ func TestPredictionClasses(t *testing.T) {
 
 func TestPredictionText(t *testing.T) {
 	var b bytes.Buffer
-	if err := somePrediction().WriteText(&b, Style{}); err != nil {
+	if err := Write(&b, somePrediction(), "text", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
 		"run.xtf  3 processes  predicted on c?, 2 nodes",
 		"computation: vectors of 1 process by rule copy, for 3 processes of 3",
-		"process 1 for 3 processes: 0.002000 s there, 0.004000 s recorded, x 0.5000; 5 of 10 entries measured",
+		"1    3  0.002000    0.004000  0.5000  5 of 10 entries measured",
 		"runtime: measured 0.020000 s, predicted 0.015000 s, x 0.7500",
 		"compute alike (5%)",
 		"network            5.0 %  simulated on h 0.021000 s, measured 0.020000 s; above 5 %",
@@ -83,7 +83,7 @@ func TestPredictionMeasured(t *testing.T) {
 	e.Spread, e.WorstSpread, e.Least, e.Most = Ratio{0.03125, true}, &process, 1_900_000_000, 1_980_000_000
 	e.Delay, e.WorstDelay, e.Delayed = Ratio{0.5, true}, &process, 1_800_000_000
 	var b bytes.Buffer
-	if err := p.WriteText(&b, Style{}); err != nil {
+	if err := Write(&b, p, "text", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -109,7 +109,7 @@ func TestPredictionMeasured(t *testing.T) {
 func TestPredictionTables(t *testing.T) {
 	p := somePrediction()
 	var b bytes.Buffer
-	if err := p.WriteCSV(&b); err != nil {
+	if err := Write(&b, p, "csv", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if want := "latency,mapping,makespan,compute,ratio\n1,block,15000000000,1000000000,1\n1,a<b>&,21000000000,1000000000,1.4\n2,block,,0,\n"; !strings.HasPrefix(b.String(), want) {
@@ -117,7 +117,7 @@ func TestPredictionTables(t *testing.T) {
 	}
 	p.Sweep = nil
 	b.Reset()
-	if err := p.WriteCSV(&b); err != nil {
+	if err := Write(&b, p, "csv", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Split(b.String(), "\n"); len(lines) != 5 || lines[1] != "0,0,0,0,0,20000000000,10000000000,15000000000,3000000000,1000000000,0,2,9223372036854775807,7,9" {

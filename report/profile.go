@@ -413,14 +413,6 @@ func (t *profileTable) lines() []RegionTime {
 	return list
 }
 
-// calls is the number of recorded calls as text; there is none of a region that calling contexts alone tell of.
-func (x *RegionTime) calls() string {
-	if x.Estimated > 0 && x.Calls == 0 {
-		return ""
-	}
-	return count(x.Calls)
-}
-
 // perCall is the exclusive time of a call as text. It is not known where calls are estimated.
 func (x *RegionTime) perCall(u unit) string {
 	if x.Estimated > 0 {
@@ -497,4 +489,61 @@ func (t *profileTable) order(a, b RegionTime) int {
 		return len(t.sums)
 	}
 	return cmp.Compare(place(a), place(b))
+}
+
+// chapter has the regions by falling exclusive time.
+func (p *Profile) chapter(d *Document, b *book, c *chapter) {
+	u := b.unit
+	of := plural(p.Processes, "process")
+	if p.Ranks != "all" {
+		of += " (ranks " + p.Ranks + ")"
+	}
+	c.title = fmt.Sprintf("profile of %s, %s %s", of, u.ticks(p.Time), u.name())
+	c.noteGraph(p.Source, p.Bound)
+	var sum sampling
+	for i := range p.Regions {
+		sum.add(p.Regions[i].Samples, p.Regions[i].Estimated)
+	}
+	sum.note(c, d.run)
+	t := &Table{Title: "Regions by exclusive time, all processes together", Columns: append([]Column{
+		words("region", "name"), ints("", "region").hidden(), words("", "file").hidden(), ints("", "line").hidden(), ints("calls", "calls"), ints(u.of("exclusive"), "exclusive"), reals("share", "share"),
+		ints(u.of("inclusive"), "inclusive"), reals(u.perCallName(), ""), reals("mean", "mean"), ints("max", "max"), ranks("rank", "max_rank"), reals("max/mean", ""), ints("ranks", "processes"),
+		ints("bytes", "bytes"), words("class", "class"), ints("exclusive ±", "exclusive_deviation"), ints("inclusive ±", "inclusive_deviation"),
+	}, sum.columns()...)}
+	fill(t, "region", p.byTime(), func(x *RegionTime) []Cell {
+		mean := x.mean(p.Processes)
+		uneven := Ratio{}
+		if mean.Defined && mean.Value > 0 {
+			uneven = Ratio{float64(x.Max[0]) / mean.Value, true}
+		}
+		bytes := size(x.Bytes)
+		if x.Bytes == 0 {
+			bytes.Text = ""
+		}
+		return append([]Cell{
+			named(d.label(x, 48), x.Name), plainNumber(x.Region), word(x.File), plainNumber(x.Line), x.calls(), u.time(x.Exclusive), share(x.Share),
+			u.time(x.Inclusive), word(x.perCall(u)), u.mean(mean), u.time(x.Max[0]), atRank(x.Max[1]), quotient(uneven, 2), number(x.Processes),
+			bytes, named(stateLabel(x.Class), x.Class), u.off(x.ExclusiveOff), u.off(x.InclusiveOff),
+		}, sum.cells(x.Samples, x.Estimated)...)
+	})
+	if p.Outside > 0 {
+		t.add(word("(outside recorded calls)"), none(), none(), none(), none(), u.time(p.Outside), share(ratio64(p.Outside, p.Time)))
+	}
+	c.table(t)
+}
+
+// off is how far a time may be off, nothing where it is exact.
+func (u unit) off(v *uint64) Cell {
+	if v == nil {
+		return none()
+	}
+	return u.time(*v)
+}
+
+// calls is how many were recorded.
+func (x *RegionTime) calls() Cell {
+	if x.Estimated > 0 && x.Calls == 0 {
+		return none()
+	}
+	return number(x.Calls)
 }

@@ -38,26 +38,26 @@ func (s *sampling) text(r *Run) string {
 	return fmt.Sprintf("estimated from %s%s", plural(int(min(s.samples, math.MaxInt64)), "sample"), by)
 }
 
-// head adds the columns that cells fills, where there is something to fill them with, and says what estimates are made of.
-func (s *sampling) head(w *writer, tab *table, r *Run) {
-	if s.samples > 0 {
-		tab.head = append(tab.head, "samples", "error")
-	}
+// note says what estimates are made of, where there are some.
+func (s *sampling) note(c *chapter, r *Run) {
 	if s.estimated > 0 {
-		w.line("times of calls without a number: %s", s.text(r))
+		c.say("times of calls without a number: %s", s.text(r))
 	}
+}
+
+// columns are those that cells fills.
+func (s *sampling) columns() []Column {
+	return []Column{ints("samples", "samples"), reals("error", "error")}
 }
 
 // cells are the samples of a region or path, and the error of its exclusive time where calls are estimated: one standard
 // deviation of a count of n samples is the square root of n.
-func (s *sampling) cells(samples, estimated uint64) []string {
+func (s *sampling) cells(samples, estimated uint64) []Cell {
 	switch {
-	case s.samples == 0:
+	case samples == 0:
 		return nil
-	case samples == 0 && estimated == 0:
-		return []string{"", ""}
-	case samples == 0 || estimated == 0:
-		return []string{count(samples), ""}
+	case estimated == 0:
+		return []Cell{number(samples)}
 	}
-	return []string{count(samples), Ratio{1 / math.Sqrt(float64(samples)), true}.percent()}
+	return []Cell{number(samples), share(Ratio{1 / math.Sqrt(float64(samples)), true})}
 }

@@ -137,7 +137,7 @@ func TestScaling(t *testing.T) {
 		t.Errorf("%+v", weak.Intervals[0])
 	}
 	var text, js, table bytes.Buffer
-	if err := errors.Join(x.WriteText(&text, Style{}), x.WriteJSON(&js), x.WriteCSV(&table)); err != nil {
+	if err := errors.Join(Write(&text, x, "text", Style{}), x.WriteJSON(&js), Write(&table, x, "csv", Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"strong scaling over 3 runs of 2, 4, 8 processes", "take fitted growth as a guess", "0.001 + 0.008 p^-1", "not in all runs: only here"} {
@@ -222,7 +222,7 @@ func TestUndecidedScaling(t *testing.T) {
 		}
 	}
 	var text, js, table bytes.Buffer
-	if err := errors.Join(s.WriteText(&text, Style{}), s.WriteJSON(&js), s.WriteCSV(&table)); err != nil {
+	if err := errors.Join(Write(&text, s, "text", Style{}), s.WriteJSON(&js), Write(&table, s, "csv", Style{})); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"scaling over 2 runs", "does not tell strong from weak", "--mode", "as strong scaling", "as weak scaling"} {

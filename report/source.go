@@ -192,14 +192,3 @@ func percentText(d ccg.Deviation) string {
 	}
 	return text + " of it"
 }
-
-// noteGraph says that numbers come from the graph, and how exact they are.
-func (w *writer) noteGraph(s Source, b *Bound) {
-	switch {
-	case s != SourceGraph:
-	case b == nil:
-		w.line("from the call graph, exact")
-	default:
-		w.line("from the call graph: %s", b.Text)
-	}
-}

@@ -1,10 +1,10 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -92,21 +92,18 @@ func (g *GraphReader) stack(s *Stack) error {
 
 // WriteText prints the stack, outermost call first.
 func (s *Stack) WriteText(out io.Writer, u Units) error {
-	w := u.writer()
-	from, last := "the rows", "row"
-	if s.Event != nil {
-		from, last = "the call graph, behind event "+count(*s.Event), "event"
-	}
-	w.line("%s at %s: %s open, from %s", s.Place.text(), u.Time(s.Time), plural(len(s.Calls), "call"), from)
-	w.noteBound(s.Bound, s.Off)
-	tab := table{head: []string{"depth", "<region", "entered " + w.unit.name(), "open for", last}}
-	for _, c := range s.Calls {
-		number := c.N
-		if number == nil {
-			number = c.Event
+	return u.print(out, 0, nil, func(u unit, c *chapter) {
+		from, last := "the rows", "row"
+		if s.Event != nil {
+			from, last = "the call graph, behind event "+count(*s.Event), "event"
 		}
-		tab.add(fmt.Sprint(c.Depth), strings.Repeat("  ", min(c.Depth, 20))+clean(c.Name, 60), w.unit.ticks(c.Begin), w.unit.ticks(s.Time-min(c.Begin, s.Time)), count(*number))
-	}
-	w.table(&tab)
-	return w.flush(out)
+		c.say("%s at %s: %s open, from %s", s.Place.text(), Units{u}.Time(s.Time), plural(len(s.Calls), "call"), from)
+		c.noteBound(s.Bound, s.Off, u)
+		t := &Table{Columns: []Column{ints("depth", ""), words("region", ""), ints(u.of("entered"), ""), ints("open for", ""), ints(last, "")}}
+		for _, x := range s.Calls {
+			n := cmp.Or(x.N, x.Event)
+			t.add(plainNumber(x.Depth), tree(clean(x.Name, 60), min(x.Depth, 20)), u.time(x.Begin), u.time(s.Time-min(x.Begin, s.Time)), number(*n))
+		}
+		c.table(t)
+	})
 }

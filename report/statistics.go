@@ -366,42 +366,24 @@ func (f *Functions) Lines() []Function {
 
 // WriteText prints the items, then the functions.
 func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
-	w := u.writer()
-	w.style.Limit = limit
-	w.line("%s to %s, %s", u.Time(x.Begin), u.Time(x.End), plural(int(x.Processes), "process"))
-	tab := table{head: []string{"<", "sum", "mean", "min", "<rank", "max", "<rank"}}
-	for i := range x.Items {
-		s := &x.Items[i]
-		if s.Item == xtf.ItemFirst || s.Item == xtf.ItemLast {
-			continue
+	return u.print(out, limit, x.Lost, func(u unit, c *chapter) {
+		c.say("%s to %s, %s", Units{u}.Time(x.Begin), Units{u}.Time(x.End), plural(int(x.Processes), "process"))
+		c.table((&book{unit: u}).spreads("", "", x.Items, componentsOf(x.Items), notKnown, xtf.Item.String))
+		t := &Table{Columns: []Column{words("region", ""), ints("calls", ""), ints(u.of("exclusive"), ""), ints(u.of("inclusive"), ""), ints("bytes", "")}}
+		fill(t, "region", x.Functions, func(f *Function) []Cell {
+			return []Cell{word(clean(f.Name, 48)), f.Calls.cell(count), f.Exclusive.cell(u.ticks), f.Inclusive.cell(u.ticks), f.Bytes.cell(count)}
+		})
+		c.table(t)
+		if !x.Exact {
+			c.say("regions: at least .. at most; --exact reads the calls at the borders")
 		}
-		if isCount(s.Item) {
-			tab.add(s.Item.String(), s.Sum.count(), s.Mean.mean(), count(s.Min), fmt.Sprintf("@%d", s.MinP), count(s.Max), fmt.Sprintf("@%d", s.MaxP))
-			continue
-		}
-		tab.add(s.Item.String(), w.unit.big(s.Sum), w.unit.real(s.Mean), w.unit.ticks(s.Min), fmt.Sprintf("@%d", s.MinP), w.unit.ticks(s.Max), fmt.Sprintf("@%d", s.MaxP))
-	}
-	w.table(&tab)
-	tab = table{head: []string{"<region", "calls", "exclusive " + w.unit.name(), "inclusive " + w.unit.name(), "bytes"}}
-	shown := x.Functions[:min(len(x.Functions), w.style.rows())]
-	for i := range shown {
-		f := &shown[i]
-		tab.add(clean(f.Name, 48), f.Calls.text(count), f.Exclusive.text(w.unit.ticks), f.Inclusive.text(w.unit.ticks), f.Bytes.text(count))
-	}
-	w.line("")
-	w.table(&tab)
-	w.more(len(x.Functions), len(shown), "region")
-	if !x.Exact {
-		w.line("regions: at least .. at most; --exact reads the calls at the borders")
-	}
-	w.lost(x.Lost)
-	return w.flush(out)
+	})
 }
 
-// text prints the bounds, or the one number.
-func (l Limits) text(number func(uint64) string) string {
+// cell has the bounds, or the one number.
+func (l Limits) cell(number func(uint64) string) Cell {
 	if l.Lower == l.Upper {
-		return number(l.Lower)
+		return word(number(l.Lower))
 	}
-	return number(l.Lower) + " .. " + number(l.Upper)
+	return word(number(l.Lower) + " .. " + number(l.Upper))
 }

@@ -180,7 +180,7 @@ func TestEmptyRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteText(&b, Style{}); err != nil {
+	if err := Write(&b, d, "text", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "n/a") {
@@ -214,7 +214,7 @@ func TestSummaryText(t *testing.T) {
 	}
 	for _, want := range []string{
 		"run.xtf  2 processes  2.000000 s",
-		"efficiency 0.762500",
+		"efficiency           0.762500  productive over total time; speed-up 1.52 of 2\n",
 		// 1.5 - (1.5 + 0.7) / 2 = 0.4 s
 		"> imbalance: up to 0.400000 s of the run (20.0 %): rank 0 computes 1.500000 s, the mean is 1.100000, rank 1 has least with 0.700000",
 		"> point to point calls with waits, which are not known: up to 1.200000 s of the run (60.0 %): rank 1 has most",

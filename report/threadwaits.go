@@ -123,23 +123,6 @@ func (w *Waits) readThreads(r *Run, ranks Ranks) ([]Lost, error) {
 	return lost, err
 }
 
-// writeThreads writes the threads that wait most.
-func (w *Waits) writeThreads(out *writer) {
-	if len(w.Threads) == 0 {
-		return
-	}
-	u := out.unit
-	out.line("")
-	tab := table{head: []string{"<by thread", "lock wait " + u.name(), "thread wait"}}
-	shown := w.Threads[:min(len(w.Threads), out.style.rows())]
-	for i := range shown {
-		t := &shown[i]
-		tab.add(fmt.Sprintf("rank %d, thread %d", t.Process, t.Thread), u.ticks(t.Lock), u.ticks(t.Wait))
-	}
-	out.table(&tab)
-	out.more(len(w.Threads), len(shown), "thread")
-}
-
 // teamWait is what the threads of a process wait for each other.
 type teamWait struct {
 	any     bool       // a thread that could be read

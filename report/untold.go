@@ -119,11 +119,17 @@ func (r *Run) missing(s *Summary, profile *Profile, codes []CodeTotal) []Missing
 	return list
 }
 
-// lines are both lists as text has them.
-func (l *Untold) lines() []string {
-	var list []string
+// namedKinds is how many kinds a line names, untoldLines how many lines the summary has.
+const (
+	untoldLines = 6
+	namedKinds  = 3
+)
+
+// chapter has what the trace cannot tell: in a summary, which names where the others are, the first lines alone.
+func (l *Untold) chapter(c *chapter, most int, whole string) {
+	var list [][]Cell
 	for _, m := range l.Missing {
-		list = append(list, m.Text)
+		list = append(list, []Cell{word(m.Text)})
 	}
 	for i := range l.Records {
 		x := &l.Records[i]
@@ -131,42 +137,17 @@ func (l *Untold) lines() []string {
 		for k := range x.Kinds[:min(len(x.Kinds), namedKinds)] {
 			kinds = append(kinds, x.Kinds[k].Kind)
 		}
-		names := strings.Join(kinds, ", ")
 		if len(x.Kinds) > namedKinds {
-			names += ", ..."
+			kinds = append(kinds, "...")
 		}
-		list = append(list, fmt.Sprintf("%s %s records: %s", count(x.Count), names, x.Text))
+		list = append(list, []Cell{word(fmt.Sprintf("%s %s records: %s", count(x.Count), strings.Join(kinds, ", "), x.Text)), plainNumber(x.Count)})
 	}
-	return list
-}
-
-// Lines of the first page of a report, and kinds that a line names.
-const (
-	untoldLines = 6
-	namedKinds  = 3
-)
-
-// writeUntold writes what the trace cannot tell; within the summary only the first lines.
-func (d *Document) writeUntold(w *writer, most int) {
-	lines := d.Untold.lines()
-	if len(lines) == 0 {
-		if most == 0 {
-			w.title("What this trace cannot tell")
-			w.line("nothing is missing, and all records are read")
-		}
-		return
+	if len(list) == 0 && most == 0 {
+		c.say("nothing is missing, and all records are read")
 	}
-	w.title("What this trace cannot tell")
-	n := len(lines)
-	if most > 0 {
-		n = min(n, most)
-	}
-	for _, line := range lines[:n] {
-		w.line("  %s", line)
-	}
-	if len(lines) > n {
-		w.line("  and %s more: coppice report %s untold", plural(len(lines)-n, "line"), d.run.Path)
-	}
+	t := &Table{Kind: "untold", most: most, whole: whole, Columns: []Column{words("What this trace cannot tell", "text"), ints("", "count").hidden()}}
+	fill(t, "line", list, func(row *[]Cell) []Cell { return *row })
+	c.table(t)
 }
 
 // problems reports whether anything is wrong with the input, which records that nobody reads are not.

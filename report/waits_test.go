@@ -155,7 +155,7 @@ func TestWaitsCSV(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b bytes.Buffer
-	if err := d.WriteCSV(&b); err != nil {
+	if err := Write(&b, d, "csv", Style{}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "\n"); n != 1+4+2+2 {

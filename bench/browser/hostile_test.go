@@ -92,15 +92,15 @@ func TestHostileNames(t *testing.T) {
 				return err
 			})
 			doc := write("report.html", func(f *os.File) error {
-				o, err := runs[0].HTMLOptions(report.Rules{})
+				list, err := runs[0].PageSections()
 				if err != nil {
 					return err
 				}
-				doc, err := runs[0].Document(o)
+				doc, err := runs[0].Document(report.Options{Sections: list})
 				if err != nil {
 					return err
 				}
-				return doc.WriteHTML(f)
+				return report.Write(f, doc, "html", report.Style{})
 			})
 			_, address := page(t, nil, file, file)
 			shown := map[string]string{}

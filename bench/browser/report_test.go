@@ -22,14 +22,14 @@ func reportPages(t testing.TB) []string {
 		must(t, errors.Join(f(file), file.Close()))
 		list = append(list, "file://"+file.Name())
 	}
-	o, err := runs[0].HTMLOptions(report.Rules{})
+	sections, err := runs[0].PageSections()
 	must(t, err)
-	d, err := runs[0].Document(o)
+	d, err := runs[0].Document(report.Options{Sections: sections})
 	must(t, err)
-	write("report.html", func(w *os.File) error { return d.WriteHTML(w) })
+	write("report.html", func(w *os.File) error { return report.Write(w, d, "html", report.Style{}) })
 	x, err := report.NewDiff(runs[0], runs[1], report.DiffOptions{})
 	must(t, err)
-	write("diff.html", func(w *os.File) error { return x.WriteHTML(w) })
+	write("diff.html", func(w *os.File) error { return report.Write(w, x, "html", report.Style{}) })
 	return list
 }
 

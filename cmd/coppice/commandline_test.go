@@ -41,7 +41,7 @@ func TestUnknownSuffix(t *testing.T) {
 		code int
 		says string
 	}{
-		{"report RUN -o DIR/x.pdf", jobs.ExitUsage, "choose text, json, csv, parquet or html"},
+		{"report RUN -o DIR/x.pdf", jobs.ExitUsage, "choose text, json, csv, parquet, md or html"},
 		{"diff RUN RUN -o DIR/x.xlsx", jobs.ExitUsage, "choose text, json"},
 		{"query RUN rows -o DIR/x.csv", jobs.ExitUsage, "choose text or json"},
 		{"report RUN --format text -o DIR/x.pdf", jobs.ExitDone, ""},

@@ -526,7 +526,7 @@ func TestDamagedRow(t *testing.T) {
 			t.Fatal(err)
 		}
 		code, page, errs := call("report", path, "--format", "html")
-		if code != jobs.ExitPartial || !strings.Contains(errs, "leaves 1 location out") || !strings.Contains(page, "location 1 (process 1, thread 0), section") {
+		if code != jobs.ExitPartial || !strings.Contains(errs, "leaves 1 location out") || !strings.Contains(page, "<td class=\"l \">location 1 (process 1, thread 0)</td>") {
 			t.Errorf("%s: exit code %d: %s", x.name, code, errs)
 		}
 		for id, n := range x.marks {

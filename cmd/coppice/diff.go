@@ -106,15 +106,10 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 		return readError(paths[0]+", "+paths[1], err)
 	}
 	err = x.print.write(s, func(w io.Writer) error {
-		switch x.print.format {
-		case "json":
+		if x.print.format == "json" {
 			return d.WriteJSON(w)
-		case "csv":
-			return d.WriteCSV(w)
-		case "html":
-			return d.WriteHTML(w)
 		}
-		return d.WriteText(w, x.print.style(s))
+		return report.Write(w, d, x.print.format, x.print.style(s))
 	})
 	if err != nil {
 		return err

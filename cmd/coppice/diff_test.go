@@ -62,7 +62,7 @@ func TestReportPage(t *testing.T) {
 		path      string
 		want, not []string
 	}{
-		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="matrix"`, `id="timeline"`, "4 processes took together"}, nil},
+		{filepath.Join(dir, "run.xtf"), []string{`id="waits"`, `id="ranks"`, `id="comm"`, `id="timeline"`, "4 processes took together"}, nil},
 		{graph, []string{`id="ranks"`, `id="timeline"`, "--events none"}, []string{`id="waits"`}},
 		{one, []string{`id="ranks"`, `id="timeline"`, "Nothing above 1 % of the run"}, []string{`id="classes"`}},
 	} {
@@ -81,10 +81,18 @@ func TestReportPage(t *testing.T) {
 			}
 		}
 	}
-	for _, args := range [][]string{{"waits"}, {"--lang", "ru"}, {"--source", "graph"}, {"--time", "0..1ms"}, {"--ranks", "0"}} {
-		code, _, errs := call(append([]string{"report", graph, "--format", "html"}, args...)...)
-		if code != jobs.ExitUsage || !strings.Contains(errs, "report of the whole run") {
-			t.Errorf("%v: exit code %d: %s", args, code, errs)
+	for _, x := range []struct {
+		args      []string
+		want, not string
+	}{
+		{[]string{"pop", "paths"}, "Call paths by inclusive time", `id="summary"`},
+		{[]string{"--lang", "ru"}, "Основные характеристики", "Main Characteristics"},
+		{[]string{"--source", "graph"}, "From the call graph, exact", `id="waits"`},
+		{[]string{"intervals", "--ranks", "0"}, "1 execution", `id="pop"`},
+	} {
+		page := must(t, append([]string{"report", graph, "--format", "html"}, x.args...)...)
+		if !strings.Contains(page, x.want) || strings.Contains(page, x.not) {
+			t.Errorf("%v: no %s, or %s", x.args, x.want, x.not)
 		}
 	}
 }

@@ -242,7 +242,7 @@ func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report
 		rows = append(rows, []string{"description", report.Clean(x.Description, 200)})
 	}
 	fmt.Fprintf(w, "%s\n", path)
-	return report.Table(w, []string{"<", "<"}, rows)
+	return report.WriteTable(w, []string{"<", "<"}, rows)
 }
 
 // eventText tells how many events there are, as far as that is known.
@@ -364,7 +364,7 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 		rows = append(rows, []string{"found", fmt.Sprintf("%s: %d in %s", d.Code.Text(), d.Count, report.Plural(int(d.Locations), "location"))})
 	}
 	fmt.Fprintf(w, "%s\n", path)
-	if err := report.Table(w, []string{"<", "<"}, rows); err != nil {
+	if err := report.WriteTable(w, []string{"<", "<"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -433,6 +433,6 @@ func infoStatus(path string, b []byte, o *output, s streams) error {
 			rows = append(rows, []string{"left", fmt.Sprintf("about %.0f s in this stage", st.Left)})
 		}
 		fmt.Fprintf(w, "%s\n", path)
-		return report.Table(w, []string{"<", "<"}, rows)
+		return report.WriteTable(w, []string{"<", "<"}, rows)
 	})
 }

@@ -94,7 +94,7 @@ func (x *logInfo) text(w io.Writer, path string) error {
 		rows = append(rows, []string{"not replayable", "MPI_" + strings.Join(x.Refused, ", MPI_")})
 	}
 	fmt.Fprintf(w, "%s\n", path)
-	if err := report.Table(w, []string{"<", "<"}, rows); err != nil {
+	if err := report.WriteTable(w, []string{"<", "<"}, rows); err != nil {
 		return err
 	}
 	table := [][]string{}
@@ -102,5 +102,5 @@ func (x *logInfo) text(w io.Writer, path string) error {
 		table = append(table, []string{f.Name, report.Count(f.Calls), report.Size(f.Payload)})
 	}
 	fmt.Fprintln(w)
-	return report.Table(w, []string{"<function", ">calls", ">received"}, table)
+	return report.WriteTable(w, []string{"<function", ">calls", ">received"}, table)
 }

@@ -25,7 +25,7 @@ type output struct {
 	force  bool
 	limit  int
 	tables bool // csv can be chosen
-	pages  bool // html can be chosen
+	pages  bool // md and html can be chosen
 	packed bool // parquet can be chosen
 }
 
@@ -48,7 +48,7 @@ func (o *output) choices() []string {
 		list = append(list, "parquet")
 	}
 	if o.pages {
-		list = append(list, "html")
+		list = append(list, "md", "html")
 	}
 	return list
 }

@@ -17,7 +17,7 @@ func (p *plan) text(w io.Writer) error {
 		}
 		z := st.job.Size
 		fmt.Fprintf(w, "%s %s\n", st.verb, report.Clean(st.input, 200))
-		if err := report.Table(w, []string{"<", "<"}, p.rows(st, z)); err != nil {
+		if err := report.WriteTable(w, []string{"<", "<"}, p.rows(st, z)); err != nil {
 			return err
 		}
 	}

@@ -278,11 +278,8 @@ func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, r
 // write prints the report.
 func (o *predictFlags) write(run *report.Run, p *report.Prediction, s streams) error {
 	return o.print.write(s, func(w io.Writer) error {
-		switch o.print.format {
-		case "csv":
-			return p.WriteCSV(w)
-		case "text":
-			return p.WriteText(w, o.print.style(s))
+		if o.print.format != "json" {
+			return report.Write(w, p, o.print.format, o.print.style(s))
 		}
 		e, err := run.Envelope()
 		var brief *report.Brief

@@ -155,7 +155,7 @@ func TestPredictExitCodes(t *testing.T) {
 		{"condition holds", []string{run, "--platform", p, "--fail-if", "makespan>1ns"}, jobs.ExitFound, "makespan is"},
 		{"condition does not hold", []string{run, "--platform", p, "--fail-if", "ratio>1000", "--fail-if", "speedup<0.001"}, jobs.ExitDone, "runtime"},
 		{"unknown error", []string{run, "--platform", p, "--fail-if", "error_net>5%"}, jobs.ExitFound, "not known"},
-		{"deadlock", []string{run, "--platform", file("d.toml", strings.ReplaceAll(platformOf4, "16384", "64"))}, jobs.ExitFound, "waits in MPI_Send"},
+		{"deadlock", []string{run, "--platform", file("d.toml", strings.ReplaceAll(platformOf4, "16384", "64"))}, jobs.ExitFound, "0  MPI_Send     1            1"},
 		{"no platform", []string{run}, jobs.ExitUsage, "--platform P.toml is missing"},
 		{"misspelt condition", []string{run, "--platform", p, "--fail-if", "time>1s"}, jobs.ExitUsage, "choose from makespan"},
 		{"misspelt sweep", []string{run, "--platform", p, "--sweep", "speed=2"}, jobs.ExitUsage, "choose one of latency"},

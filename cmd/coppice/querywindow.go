@@ -123,5 +123,5 @@ func (a *answer) window(w io.Writer, run *report.Run) error {
 		s := &a.Sums[i]
 		rows = append(rows, []string{report.Clean(s.Name, 40), report.Count(s.Lower), report.Count(s.Interpolated), report.Count(s.Exact), report.Count(s.Upper)})
 	}
-	return report.Table(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
+	return report.WriteTable(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -14,6 +15,7 @@ import (
 // choice is what the flags of report choose.
 type choice struct {
 	sections                  []report.Section
+	page                      bool // all sections that the file has results for
 	ranks, source, region, of string
 	time, productive          string
 	processors, lang          string
@@ -65,8 +67,8 @@ func runReport(args []string, s streams) error {
 	if err != nil {
 		return err
 	}
-	if o.format == "html" {
-		if opts, err = run.HTMLOptions(opts.Intervals.Rules); err != nil {
+	if x.page {
+		if opts.Sections, err = run.PageSections(); err != nil {
 			return readError(operands[0], err)
 		}
 	}
@@ -89,17 +91,14 @@ func printDocument(path string, d *report.Document, o *output, s streams) error 
 		switch o.format {
 		case "json":
 			return d.WriteJSON(w)
-		case "csv":
-			return d.WriteCSV(w)
 		case "parquet":
 			return writeParquet(w, d)
-		case "html": // whose pictures read more of the file
-			if err := d.WriteHTML(w); err != nil {
-				return readError(path, err)
-			}
-			return nil
 		}
-		return d.WriteText(w, o.style(s))
+		err := report.Write(w, d, o.format, o.style(s))
+		if errors.Is(err, report.ErrCSV) || err == nil {
+			return err
+		}
+		return readError(path, err) // pictures of a page read more of the file
 	})
 }
 
@@ -132,7 +131,9 @@ func (x *choice) defineRules(f *pflag.FlagSet) {
 }
 
 func (x *choice) has(list ...report.Section) bool {
-	return slices.ContainsFunc(list, func(s report.Section) bool { return slices.Contains(x.sections, s) })
+	return slices.ContainsFunc(list, func(s report.Section) bool {
+		return slices.Contains(x.sections, s) || x.page && s != report.SectionHistogram
+	})
 }
 
 // sources are the values of --source.
@@ -140,11 +141,10 @@ var sources = map[string]report.Source{"auto": report.SourceAuto, "rows": report
 
 // check looks at the flags before the file is opened.
 func (x *choice) check(path string, o *output) error {
+	x.page = o.format == "html" && len(x.sections) == 0
 	_, known := sources[x.source]
 	intervals := x.has(report.SectionIntervals)
 	switch {
-	case o.format == "html" && (len(x.sections) > 0 || x.ranks != "" || x.time != "" || x.lang != "en" || x.source != "auto"):
-		return usage("report: --format html is the report of the whole run with all sections, in English: leave out sections, --ranks, --time, --lang and --source")
 	case x.ranks != "" && !x.has(report.SectionProfile, report.SectionPaths, report.SectionHistogram, report.SectionIntervals, report.SectionWaits, report.SectionPOP):
 		return usage("report: --ranks chooses the processes of sections intervals, waits, pop, profile, paths and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
 	case x.time != "" && !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP):
@@ -161,8 +161,8 @@ func (x *choice) check(path string, o *output) error {
 		return usage("report: --source %s: choose auto, rows or graph", x.source)
 	case x.lang != "en" && x.lang != "ru":
 		return usage("report: --lang %s: choose en or ru", x.lang)
-	case (o.format == "csv" || o.format == "parquet") && (len(x.sections) != 1 || !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP, report.SectionClasses)):
-		return usage("report: --format %s is one table: choose one section of intervals, waits, pop and classes", o.format)
+	case (o.format == "csv" || o.format == "parquet") && len(x.sections) != 1:
+		return usage("report: --format %s is one table: choose one section", o.format)
 	}
 	var err error
 	if _, err = x.rules(); err == nil {

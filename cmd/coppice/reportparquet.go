@@ -19,9 +19,23 @@ type sectionTable struct {
 
 // writeParquet writes the one section of a report as a Parquet file.
 func writeParquet(w io.Writer, d *report.Document) error {
-	t := &sectionTable{section: d.Section()}
-	if err := d.Rows(t.add); err != nil {
+	columns, rows, err := report.Data(d)
+	if err != nil {
 		return err
+	}
+	t := &sectionTable{section: d.Section(), texts: make([]export.Dictionary, len(columns))}
+	t.schema = &export.Schema{Meta: []export.Meta{{Key: "coppice.section", Value: string(t.section)}}}
+	for _, c := range columns {
+		typ := map[report.ColumnKind]export.Type{report.IntegerColumn: export.Uint64, report.DecimalColumn: export.Float64, report.TextColumn: export.Text}[c.Kind]
+		t.schema.Columns = append(t.schema.Columns, export.Column{Name: c.Key, Type: typ, Nullable: true})
+	}
+	for row, err := range rows {
+		if err == nil {
+			err = t.add(row)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	for i := range t.texts {
 		t.schema.Columns[i].Dict = t.texts[i].Texts()
@@ -38,17 +52,8 @@ func writeParquet(w io.Writer, d *report.Document) error {
 	return out.Close()
 }
 
-// add takes a row, the heading first.
+// add takes a row.
 func (t *sectionTable) add(row []string) error {
-	if t.schema == nil {
-		t.schema = &export.Schema{Meta: []export.Meta{{Key: "coppice.section", Value: string(t.section)}}}
-		for _, name := range row {
-			typ := map[report.ColumnKind]export.Type{report.IntegerColumn: export.Uint64, report.DecimalColumn: export.Float64, report.TextColumn: export.Text}[t.section.Kind(name)]
-			t.schema.Columns = append(t.schema.Columns, export.Column{Name: name, Type: typ, Nullable: true})
-		}
-		t.texts = make([]export.Dictionary, len(row))
-		return nil
-	}
 	if n := len(t.batches); n == 0 || t.batches[n-1].Full() {
 		t.batches = append(t.batches, export.NewBatch(t.schema))
 	}

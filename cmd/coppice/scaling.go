@@ -9,7 +9,7 @@ import (
 
 // runScaling is the report about several runs of one program.
 func runScaling(args []string, s streams) error {
-	o := output{tables: true}
+	o := output{tables: true, pages: true}
 	x := report.ScalingOptions{}
 	mode := ""
 	rules := choice{productive: "mean", processors: "participants"}
@@ -53,12 +53,9 @@ func runScaling(args []string, s streams) error {
 		return readError(operands[0], err)
 	}
 	return o.write(s, func(w io.Writer) error {
-		switch o.format {
-		case "json":
+		if o.format == "json" {
 			return sc.WriteJSON(w)
-		case "csv":
-			return sc.WriteCSV(w)
 		}
-		return sc.WriteText(w, o.style(s))
+		return report.Write(w, sc, o.format, o.style(s))
 	})
 }

@@ -192,7 +192,7 @@ func TestExitCodes(t *testing.T) {
 		{"unknown flag", 2, []string{"report", run, "--frobnicate"}, "--help"},
 		{"no operand", 2, []string{"report"}, "0 operands"},
 		{"unknown section", 2, []string{"report", run, "speed"}, "choose from summary"},
-		{"unknown format", 2, []string{"report", run, "--format", "xml"}, "choose text, json, csv, parquet or html"},
+		{"unknown format", 2, []string{"report", run, "--format", "xml"}, "choose text, json, csv, parquet, md or html"},
 		{"unknown colour", 2, []string{"report", run, "--color", "red"}, "always or never"},
 		{"negative limit", 2, []string{"report", run, "--limit", "-1"}, "--limit"},
 		{"bad ranks", 2, []string{"report", run, "profile", "--ranks", "0-9"}, "processes 0 to 2"},

@@ -1,80 +1,12 @@
 package report
 
 import (
-	"bytes"
-	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 )
-
-// Style is the look of a text report.
-type Style struct {
-	Color bool // escape codes for a terminal
-	Bars  bool // bars beside ratios
-	Limit int  // rows of long tables, 0 for the default
-}
-
-const defaultRows = 20
-
-func (s Style) rows() int {
-	if s.Limit > 0 {
-		return s.Limit
-	}
-	return defaultRows
-}
-
-// writer collects the lines of a report.
-type writer struct {
-	bytes.Buffer
-	style Style
-	unit  unit
-}
-
-func (w *writer) line(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	w.WriteString(strings.TrimRight(text, " "))
-	w.WriteByte('\n')
-}
-
-// title writes the heading of a section.
-func (w *writer) title(text string) {
-	if w.style.Color {
-		text = "\x1b[1m" + text + "\x1b[0m"
-	}
-	w.line("%s", text)
-}
-
-// flush writes everything to out.
-func (w *writer) flush(out io.Writer) error {
-	_, err := out.Write(w.Bytes())
-	return err
-}
-
-// bar draws a ratio in ten cells, "" without bars.
-func (w *writer) bar(r Ratio) string {
-	if !w.style.Bars || !r.Defined {
-		return ""
-	}
-	eighths := int(float64(min(max(r.Value, 0), 1)*80) + 0.5)
-	b := strings.Repeat("█", eighths/8)
-	if eighths%8 > 0 {
-		b += string([]rune("▏▎▍▌▋▊▉")[eighths%8-1])
-	}
-	return b + strings.Repeat(" ", 10-utf8.RuneCountInString(b)) + " "
-}
-
-// grade colours a ratio by its class.
-func (w *writer) grade(r Ratio, text string) string {
-	if !w.style.Color || !r.Defined {
-		return text
-	}
-	color := map[string]string{"good": "32", "fair": "33", "poor": "31"}[gradeClass(r)]
-	return "\x1b[" + color + "m" + text + "\x1b[0m"
-}
 
 // unit turns ticks into what people read.
 type unit struct {
@@ -216,62 +148,14 @@ func clean(name string, limit int) string {
 	return name
 }
 
-// table is text in columns.
-type table struct {
-	head []string // a head that begins with < is aligned left
-	rows [][]string
-}
-
-func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
-
-// table writes t, columns two spaces apart. Nothing is written without rows.
-func (w *writer) table(t *table) {
-	if len(t.rows) == 0 {
-		return
+// spanOf prints a sum of ticks as span does.
+func (u unit) spanOf(f Fraction) string {
+	if !f.Known() {
+		return "n/a"
 	}
-	left := make([]bool, len(t.head))
-	width := make([]int, len(t.head))
-	head := make([]string, len(t.head))
-	for i, h := range t.head {
-		head[i], left[i] = strings.CutPrefix(h, "<")
+	v := f.Round()
+	if v < 0 {
+		return u.fraction(f) + " " + u.name()
 	}
-	for _, row := range append([][]string{head}, t.rows...) {
-		for i, c := range row {
-			width[i] = max(width[i], visible(c))
-		}
-	}
-	for k, row := range append([][]string{head}, t.rows...) {
-		var b strings.Builder
-		for i, c := range row {
-			pad := strings.Repeat(" ", width[i]-visible(c))
-			if i > 0 {
-				b.WriteString("  ")
-			}
-			if left[i] {
-				b.WriteString(c + pad)
-			} else {
-				b.WriteString(pad + c)
-			}
-		}
-		if k == 0 && strings.TrimSpace(b.String()) == "" {
-			continue
-		}
-		w.line("%s", b.String())
-	}
-}
-
-// visible is the number of characters that a terminal shows of s.
-func visible(s string) int {
-	n, escape := 0, false
-	for _, c := range s {
-		switch {
-		case c == '\x1b':
-			escape = true
-		case escape:
-			escape = c != 'm'
-		default:
-			n++
-		}
-	}
-	return n
+	return u.span(uint64(v))
 }

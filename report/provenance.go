@@ -10,38 +10,6 @@ import (
 	"github.com/coppice-hpc/coppice/interval"
 )
 
-// htmlClasses are the classes of processes, largest groups first.
-type htmlClasses struct {
-	Text  string
-	Table *htmlTable
-}
-
-func (d *Document) htmlClasses(u unit) *htmlClasses {
-	if d.Classes == nil {
-		return nil
-	}
-	t := &htmlTable{
-		Caption: "Processes of a class call the same in the same order and compute alike",
-		Head:    heads("set", "class", "processes", "represented by rank", "computation "+u.name(), "spread", "<merged within", "<ranks"),
-	}
-	n, shown := 0, 0
-	for i := range d.Classes.Groups {
-		g := &d.Classes.Groups[i]
-		n += len(g.Classes)
-		for k := range g.Classes {
-			if shown++; shown > htmlRows {
-				break
-			}
-			c := &g.Classes[k]
-			t.add(numberCell(fmt.Sprint(i), float64(i)), numberCell(fmt.Sprint(c.Class), float64(c.Class)), numberCell(count(uint64(c.Processes)), float64(c.Processes)),
-				numberCell(fmt.Sprint(c.Representative), float64(c.Representative)), numberCell(u.ticks(c.Mean), float64(c.Mean)), ratioCell(c.Spread, c.Spread.percent()),
-				htmlCell{u.span(c.Height), fmt.Sprint(c.Height)}, htmlCell{Text: shortened(c.Ranks, 60)})
-		}
-	}
-	t.left(n, htmlRows, "class", "classes")
-	return &htmlClasses{fmt.Sprintf("%s, in %s of processes that call the same in the same order.", plural(n, "class"), plural(len(d.Classes.Groups), "set")), t}
-}
-
 // predicted is what a run that was predicted says of itself, nil for a recorded
 // one. Its definitions have it as properties of the machine, or of the first process.
 func (r *Run) predicted() [][2]string {
@@ -58,32 +26,6 @@ func (r *Run) predicted() [][2]string {
 		add(r.Defs.LocationGroupProperties[i].Name, r.Defs.LocationGroupProperties[i].StringValue)
 	}
 	return list
-}
-
-// htmlProblems lists what was found wrong with the input.
-func (d *Document) htmlProblems(u unit) *htmlTable {
-	t := &htmlTable{Caption: "What was found wrong with the input", Head: heads("<severity", "<code", "<meaning", "times", "locations", "worst", "<first")}
-	for i := range d.Diagnostics {
-		c := &d.Diagnostics[i]
-		if _, unread := c.Code.Unread(); unread {
-			continue // nothing is wrong with records that nobody reads; they are a section of their own
-		}
-		worst := htmlCell{Sort: "-1"}
-		if c.Worst > 0 {
-			worst = numberCell(u.magnitude(c.Code, c.Worst), float64(c.Worst))
-		}
-		first := ""
-		if len(c.First) > 0 {
-			o := &c.First[0]
-			first = fmt.Sprintf("process %d at %s %s", o.Process, u.ticks(o.Time), u.name())
-		}
-		t.add(htmlCell{Text: severityName(c.Code.Severity())}, htmlCell{Text: codeName(c.Code)}, htmlCell{Text: c.Code.Text()},
-			numberCell(count(c.Count), float64(c.Count)), numberCell(count(c.Locations), float64(c.Locations)), worst, htmlCell{Text: first})
-	}
-	if len(t.Rows) == 0 {
-		return nil
-	}
-	return t
 }
 
 // provenance is what decides a result, by name.
@@ -117,9 +59,9 @@ func (p *provenance) lines() [][2]string {
 	return list
 }
 
-// htmlProvenance is how the file came to be, and the commands that make it and this
+// origin is how the file came to be, and the commands that make it and this
 // page again.
-func (d *Document) htmlProvenance() (lines [][2]string, commands []string) {
+func (d *Document) origin() (lines [][2]string, commands []string) {
 	p := parseProvenance(d.Summary.Provenance)
 	lines = append(p.lines(), [2]string{"file", fmt.Sprintf("%s, %s", d.Summary.File.ID, Bytes(uint64(max(d.Summary.File.Bytes, 0))))})
 	analyze, note := p.command(d.Summary.Resolution)
