@@ -33,12 +33,9 @@ func (r *Run) Brief() (*Brief, error) {
 	if b.Provenance, err = r.Provenance(); err != nil {
 		return nil, err
 	}
-	err = r.rows(xtf.WholeRun, xtf.TypeInterval, func(row []byte) {
-		var x xtf.Interval
-		x.Load(row)
+	err = load(r, xtf.WholeRun, xtf.TypeInterval, func(x *xtf.Interval) {
 		if x.Key == 0 {
-			first, last := x.FirstBegin, x.LastEnd
-			b.First, b.Last = &first, &last
+			b.First, b.Last = new(x.FirstBegin), new(x.LastEnd)
 		}
 	})
 	if err != nil {

@@ -127,40 +127,22 @@ func (c *causes) read() error {
 	if c.ranks.All() && c.span == nil {
 		return c.readTotals()
 	}
-	of := c.ranks.Locations(c.r.Defs)
-	for p := range trace.P(c.r.Defs.NumLocations()) {
-		if !of(p) {
-			continue
-		}
-		switch err := c.readLocation(p); {
-		case err == nil:
-		case Partial(err):
-			c.lost = append(c.lost, c.r.Lost(p, "waits", err))
-		default:
-			return err
-		}
-	}
-	return nil
+	c.lost, err = c.r.eachLocation(c.ranks, "waits", c.readLocation)
+	return err
 }
 
 // readTotals takes the sums over all locations.
 func (c *causes) readTotals() error {
-	err := c.r.rows(xtf.WholeRun, xtf.TypeWaitTotal, func(row []byte) {
-		var x xtf.WaitTotal
-		x.Load(row)
+	err := load(c.r, xtf.WholeRun, xtf.TypeWaitTotal, func(x *xtf.WaitTotal) {
 		c.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP}
 	})
 	if err == nil {
-		err = c.r.rows(xtf.WholeRun, xtf.TypeDelayTotal, func(row []byte) {
-			var x xtf.DelayTotal
-			x.Load(row)
+		err = load(c.r, xtf.WholeRun, xtf.TypeDelayTotal, func(x *xtf.DelayTotal) {
 			c.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: x.Short, long: x.Long, worst: x.Worst, worstP: x.WorstP}
 		})
 	}
 	if err == nil {
-		err = c.r.rows(xtf.WholeRun, xtf.TypePathTotal, func(row []byte) {
-			var x xtf.PathTotal
-			x.Load(row)
+		err = load(c.r, xtf.WholeRun, xtf.TypePathTotal, func(x *xtf.PathTotal) {
 			c.path[causeKey{x.Key, 0, x.Activity}] = &causeSum{ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP}
 		})
 	}
@@ -181,15 +163,11 @@ func (c *causes) readLocation(p trace.P) error {
 			err = own.readWaits(c.r, p, begin, end)
 		}
 	} else {
-		err = c.r.rows(xtf.Proc(p), xtf.TypeWaitSum, func(row []byte) {
-			var x xtf.WaitSum
-			x.Load(row)
+		err = load(c.r, xtf.Proc(p), xtf.TypeWaitSum, func(x *xtf.WaitSum) {
 			own.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: x.Ticks}
 		})
 		if err == nil {
-			err = c.r.rows(xtf.Proc(p), xtf.TypeDelay, func(row []byte) {
-				var x xtf.Delay
-				x.Load(row)
+			err = load(c.r, xtf.Proc(p), xtf.TypeDelay, func(x *xtf.Delay) {
 				own.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: x.Short, long: x.Long}
 			})
 		}

@@ -76,15 +76,14 @@ func (r *Run) Comm(s *Summary, want Source) (*Comm, []Lost, error) {
 	if from == SourceGraph {
 		t.channels = r.graphChannels
 	}
-	var lost []Lost
-	for p := range trace.P(r.Defs.NumLocations()) {
+	lost, err := r.eachLocation(Ranks{}, "comm", func(p trace.P) error {
 		if err := t.add(p); err != nil {
-			err = fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
-			if !Partial(err) {
-				return nil, nil, err
-			}
-			lost = append(lost, r.Lost(p, "comm", err))
+			return fmt.Errorf("%s: location %d: channels: %w", r.Name, r.Defs.Location(p).Ref, err)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	c := &Comm{Source: from, Pairs: joinPairs(t.pairs), Unknown: t.unknown, Comms: t.used(), Operation: []CollOperation{}}
 	var messages, bytes uint64
@@ -118,11 +117,7 @@ type commTable struct {
 
 // channelRows passes the channels of a location's rows.
 func (r *Run) channelRows(p trace.P, f func(*xtf.Channel)) error {
-	return r.rows(xtf.Proc(p), xtf.TypeChannel, func(row []byte) {
-		var x xtf.Channel
-		x.Load(row)
-		f(&x)
-	})
+	return load(r, xtf.Proc(p), xtf.TypeChannel, f)
 }
 
 // graphChannels passes the channels of a location's graph.

@@ -54,9 +54,7 @@ func (c CodeTotal) MarshalJSON() ([]byte, error) {
 // Codes reads the totals of all diagnostics, by ascending code.
 func (r *Run) Codes() ([]CodeTotal, error) {
 	list := []CodeTotal{}
-	err := r.rows(xtf.WholeRun, xtf.TypeDiag, func(row []byte) {
-		var d xtf.Diag
-		d.Load(row)
+	err := load(r, xtf.WholeRun, xtf.TypeDiag, func(d *xtf.Diag) {
 		list = append(list, CodeTotal{Code: trace.Code(d.Code), Count: d.Count, Worst: d.Worst, Locations: d.Event})
 	})
 	if err != nil {
@@ -85,19 +83,15 @@ const keptOccurrences = 16
 // addOccurrences reads the earliest problems of every code into codes.
 func (r *Run) addOccurrences(codes []CodeTotal) ([]Lost, error) {
 	var all []Occurrence
-	var lost []Lost
-	for p := range trace.P(r.Defs.NumLocations()) {
+	lost, err := r.eachLocation(Ranks{}, "diagnostics", func(p trace.P) error {
 		list, err := r.occurrences(p)
-		if err != nil {
-			if !Partial(err) {
-				return nil, err
-			}
-			lost = append(lost, r.Lost(p, "diagnostics", err))
-			continue
-		}
-		if len(list) > 0 {
+		if err == nil && len(list) > 0 {
 			all = keepFirst(append(all, list...))
 		}
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	for i := range codes {
 		for _, o := range all {
@@ -131,9 +125,7 @@ func (r *Run) occurrences(p trace.P) ([]Occurrence, error) {
 	var list []Occurrence
 	var details []uint32
 	process, thread := r.Defs.Process(p)
-	err := r.rows(xtf.Proc(p), xtf.TypeDiag, func(row []byte) {
-		var d xtf.Diag
-		d.Load(row)
+	err := load(r, xtf.Proc(p), xtf.TypeDiag, func(d *xtf.Diag) {
 		if d.Detail == xtf.DiagTotal {
 			return
 		}
@@ -143,7 +135,7 @@ func (r *Run) occurrences(p trace.P) ([]Occurrence, error) {
 			Time: d.T, Count: d.Count, Worst: d.Worst, code: code, p: p,
 		}
 		if d.Event != xtf.Never {
-			o.Event = &d.Event
+			o.Event = new(d.Event)
 		}
 		list, details = append(list, o), append(details, d.Detail)
 	})

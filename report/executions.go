@@ -59,19 +59,14 @@ type runSum struct {
 // the running totals.
 func (s *survey) perExecution(nodes []*Interval, o *IntervalOptions) ([]Lost, error) {
 	sums := &executionSums{runs: make([][]runSum, len(s.nodes)), rules: o.Rules}
-	var lost []Lost
-	for rank, p := range s.run.Defs.Processes() {
-		if !o.Ranks.Contains(uint32(rank)) || p.Count == 0 || s.run.Defs.Location(p.First).Type == trace.MetricLocation {
-			continue
+	lost, err := s.run.each(o.Ranks, "intervals", func(rank uint32, p trace.Process) error {
+		if p.Count == 0 || s.run.Defs.Location(p.First).Type == trace.MetricLocation {
+			return nil
 		}
-		err := s.executionsOf(uint32(rank), p.First, o.Span, sums)
-		switch {
-		case err == nil:
-		case Partial(err):
-			lost = append(lost, s.run.Lost(p.First, "intervals", err))
-		default:
-			return nil, err
-		}
+		return s.executionsOf(rank, p.First, o.Span, sums)
+	})
+	if err != nil {
+		return nil, err
 	}
 	for _, x := range nodes {
 		var err error

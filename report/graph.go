@@ -71,21 +71,18 @@ func (r *Run) CCG() (*Graph, []Lost, error) {
 	var lost []Lost
 	var failed error
 	clusters, err := ccg.Clusters(func(yield func(*ccg.Location, error) bool) {
-		for p := range trace.P(r.Defs.NumLocations()) {
-			l, err := r.Location(shared, p)
-			switch {
-			case err == nil:
-				sum.Add(l)
-				if !yield(l, nil) {
-					return
-				}
-			case Partial(err):
-				lost = append(lost, r.Lost(p, "ccg", err))
-			default:
-				failed = err
-				return
+		more := true
+		lost, failed = r.eachLocation(Ranks{}, "ccg", func(p trace.P) error {
+			if !more {
+				return nil
 			}
-		}
+			l, err := r.Location(shared, p)
+			if err == nil {
+				sum.Add(l)
+				more = yield(l, nil)
+			}
+			return err
+		})
 	})
 	if err = errors.Join(failed, err); err != nil {
 		return nil, nil, err

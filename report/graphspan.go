@@ -49,26 +49,13 @@ func (r *Run) eachReader(ranks Ranks, section string, f func(*GraphReader) error
 	if _, err := r.Graph(); err != nil {
 		return nil, err
 	}
-	var lost []Lost
-	for i, x := range r.Defs.Processes() {
-		if !ranks.Contains(uint32(i)) {
-			continue
+	return r.eachLocation(ranks, section, func(p trace.P) error {
+		g, err := r.Reader(p)
+		if err == nil && g.loc.Events() > 0 {
+			err = f(g)
 		}
-		for p := x.First; p < x.First+trace.P(x.Count); p++ {
-			g, err := r.Reader(p)
-			if err == nil && g.loc.Events() > 0 {
-				err = f(g)
-			}
-			switch {
-			case err == nil:
-			case Partial(err):
-				lost = append(lost, r.Lost(p, section, err))
-			default:
-				return lost, err
-			}
-		}
-	}
-	return lost, nil
+		return err
+	})
 }
 
 // Window returns what the chosen processes did in [begin, end), in ticks.

@@ -30,11 +30,8 @@ func (r *Run) nodes() ([]node, error) {
 	}
 	var list []node
 	var children []int // of each node, so far
-	err = r.rows(xtf.WholeRun, xtf.TypeInterval, func(row []byte) {
-		var x node
-		x.Load(row)
-		x.name, x.file = nameAt(names, x.Name), nameAt(names, x.File)
-		list = append(list, x)
+	err = load(r, xtf.WholeRun, xtf.TypeInterval, func(x *xtf.Interval) {
+		list = append(list, node{Interval: *x, name: nameAt(names, x.Name), file: nameAt(names, x.File)})
 	})
 	if err == nil && len(list) == 0 {
 		err = ErrNoResult

@@ -61,22 +61,13 @@ func (x *processItems) keys() []uint64 {
 // eachProcess calls f with the components of every chosen process, one after
 // another. A process that cannot be read is returned as lost.
 func (r *Run) eachProcess(ranks Ranks, section string, f func(x *processItems)) ([]Lost, error) {
-	var lost []Lost
-	for rank, p := range r.Defs.Processes() {
-		if !ranks.Contains(uint32(rank)) {
-			continue
-		}
-		x, err := r.processItems(uint32(rank), p)
-		switch {
-		case err == nil:
+	return r.each(ranks, section, func(rank uint32, p trace.Process) error {
+		x, err := r.processItems(rank, p)
+		if err == nil {
 			f(x)
-		case Partial(err):
-			lost = append(lost, r.Lost(p.First, section, err))
-		default:
-			return lost, err
 		}
-	}
-	return lost, nil
+		return err
+	})
 }
 
 // processItems reads the components of a process, its locations joined.
@@ -88,11 +79,9 @@ func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) 
 		at := p.First + i
 		metric := r.Defs.Location(at).Type == trace.MetricLocation
 		var own []xtf.Comp
-		err := r.rows(xtf.Proc(at), xtf.TypeComp, func(row []byte) {
-			var c xtf.Comp
-			c.Load(row)
+		err := load(r, xtf.Proc(at), xtf.TypeComp, func(c *xtf.Comp) {
 			if uint32(c.Key) < uint32(xtf.NumItems) && (!metric || c.Key == uint64(xtf.ItemEvents)) {
-				own = append(own, c)
+				own = append(own, *c)
 			}
 		})
 		if err != nil {

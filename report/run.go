@@ -83,6 +83,52 @@ func (r *Run) rows(p xtf.Proc, t xtf.TypeID, f func(row []byte)) error {
 	return eachRow(a, 0, a.Len(), f)
 }
 
+// loaded is a row of an array as a value.
+type loaded[T any] interface {
+	*T
+	Load(row []byte)
+}
+
+// load calls f for every row of the array (t, p). The value is that of the next row after f returns.
+func load[T any, R loaded[T]](r *Run, p xtf.Proc, t xtf.TypeID, f func(x *T)) error {
+	var x T
+	return r.rows(p, t, func(row []byte) {
+		R(&x).Load(row)
+		f(&x)
+	})
+}
+
+// each calls f for the chosen processes, one after another. What of them cannot be read is returned as lost.
+func (r *Run) each(ranks Ranks, section string, f func(rank uint32, x trace.Process) error) (lost []Lost, err error) {
+	for rank, x := range r.Defs.Processes() {
+		if !ranks.Contains(uint32(rank)) {
+			continue
+		}
+		if err := f(uint32(rank), x); Partial(err) {
+			lost = append(lost, r.Lost(x.First, section, err))
+		} else if err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
+// eachLocation does the same for the locations of the chosen processes.
+func (r *Run) eachLocation(ranks Ranks, section string, f func(p trace.P) error) (lost []Lost, err error) {
+	of := ranks.Locations(r.Defs)
+	for p := range trace.P(r.Defs.NumLocations()) {
+		if !of(p) {
+			continue
+		}
+		if err := f(p); Partial(err) {
+			lost = append(lost, r.Lost(p, section, err))
+		} else if err != nil {
+			return lost, err
+		}
+	}
+	return lost, nil
+}
+
 // eachRow calls f for the rows [first, end) of a.
 func eachRow(a *xtf.Array, first, end uint64, f func(row []byte)) error {
 	width := a.Type().RowBytes

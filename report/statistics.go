@@ -77,19 +77,11 @@ func (r *Run) Statistics(ranks Ranks, begin, end uint64, exact bool) (*Statistic
 	}
 	x.Processes, x.Items = sum.count, sum.spreads()
 	f := r.NewFunctions(begin, end)
-	of := ranks.Locations(r.Defs)
-	for p := range trace.P(r.Defs.NumLocations()) {
-		if !of(p) {
-			continue
-		}
-		switch err := f.Add(xtf.Proc(p), exact, &s.cost); {
-		case err == nil:
-		case Partial(err):
-			x.Lost = append(x.Lost, r.Lost(p, "window", err))
-		default:
-			return nil, err
-		}
+	lost, err := r.eachLocation(ranks, "window", func(p trace.P) error { return f.Add(xtf.Proc(p), exact, &s.cost) })
+	if err != nil {
+		return nil, err
 	}
+	x.Lost = append(x.Lost, lost...)
 	x.Functions, x.PageReads = f.Lines(), s.cost.PageReads
 	return x, nil
 }

@@ -111,10 +111,9 @@ func (r *Run) summary(rules Rules) (*Summary, error) {
 	s := &Summary{Resolution: r.Defs.Clock().TimerResolution, Rule: string(rules.rule())}
 	var root xtf.Interval
 	found := false
-	err := r.rows(xtf.WholeRun, xtf.TypeInterval, func(row []byte) {
-		if x := xtf.U64(row, 0); x == 0 {
-			root.Load(row)
-			found = true
+	err := load(r, xtf.WholeRun, xtf.TypeInterval, func(x *xtf.Interval) {
+		if x.Key == 0 {
+			root, found = *x, true
 		}
 	})
 	if err == nil && !found {

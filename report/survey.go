@@ -68,15 +68,13 @@ func (r *Run) survey(o surveyOptions) (*survey, error) {
 func (s *survey) readStats() error {
 	at, last := s.measured, int64(-1)
 	var bad error
-	err := s.run.rows(xtf.WholeRun, xtf.TypeStat, func(row []byte) {
-		var x xtf.Stat
-		x.Load(row)
+	err := load(s.run, xtf.WholeRun, xtf.TypeStat, func(x *xtf.Stat) {
 		n := x.Key >> 32
 		switch {
 		case n >= uint64(len(at)) || int64(x.Key) <= last:
 			bad = fmt.Errorf("row of node %d: %w", n, xtf.ErrCorrupt)
 		case uint32(x.Key) < uint32(xtf.NumItems):
-			at[n].spreads = append(at[n].spreads, spreadOf(&x, uint64(s.nodes[n].Participants)))
+			at[n].spreads = append(at[n].spreads, spreadOf(x, uint64(s.nodes[n].Participants)))
 		}
 		last = int64(x.Key)
 	})

@@ -55,30 +55,22 @@ func (r *Run) eachThread(ranks Ranks, section string, f func(x *ThreadWait)) ([]
 	if err != nil {
 		return nil, err
 	}
-	var lost []Lost
-	for rank := range r.Defs.Processes() {
-		if !ranks.Contains(uint32(rank)) {
-			continue
+	return r.eachLocation(ranks, section, func(p trace.P) error {
+		rank, _ := r.Defs.Process(p)
+		if team := threads.TeamOf(r.Defs, int(rank)); p < team.First || p >= team.First+trace.P(team.Count) {
+			return nil
 		}
-		team := threads.TeamOf(r.Defs, rank)
-		for p := team.First; p < team.First+trace.P(team.Count); p++ {
-			x := ThreadWait{Place: r.place(p), p: p}
-			err := t.addLocation(p)
-			if err == nil {
-				err = x.take(r, t, states)
-			}
-			t.endProcess(0, false)
-			switch {
-			case err == nil:
-				f(&x)
-			case Partial(err):
-				lost = append(lost, r.Lost(p, section, err))
-			default:
-				return lost, err
-			}
+		x := ThreadWait{Place: r.place(p), p: p}
+		err := t.addLocation(p)
+		if err == nil {
+			err = x.take(r, t, states)
 		}
-	}
-	return lost, nil
+		t.endProcess(0, false)
+		if err == nil {
+			f(&x)
+		}
+		return err
+	})
 }
 
 // take sets the times from the profile of the thread, the one in hand in t.

@@ -221,9 +221,7 @@ const maxPathDepth = 512
 func (r *Run) CallPaths() (*CallPaths, error) {
 	p := &CallPaths{r: r}
 	var bad error
-	err := r.rows(xtf.WholeRun, xtf.TypePath, func(row []byte) {
-		var x xtf.Path
-		x.Load(row)
+	err := load(r, xtf.WholeRun, xtf.TypePath, func(x *xtf.Path) {
 		if n := uint64(len(p.parents)); x.Key != n || n > 0 && uint64(x.Parent) >= n {
 			bad = fmt.Errorf("row %d of path %d: %w", n, x.Key, xtf.ErrCorrupt)
 		}

@@ -128,22 +128,13 @@ func (s *survey) eachWindow(o *surveyOptions, f func(x *processItems)) ([]Lost, 
 	if !s.rows {
 		return nil, fmt.Errorf("%s: statistics of a span of time: %w: it was analyzed with --events none", s.run.Name, ErrNoResult)
 	}
-	var lost []Lost
-	for rank, p := range s.run.Defs.Processes() {
-		if !o.ranks.Contains(uint32(rank)) {
-			continue
-		}
-		x, err := s.window(uint32(rank), p, o.span)
-		switch {
-		case err == nil:
+	return s.run.each(o.ranks, o.section, func(rank uint32, p trace.Process) error {
+		x, err := s.window(rank, p, o.span)
+		if err == nil {
 			f(x)
-		case Partial(err):
-			lost = append(lost, s.run.Lost(p.First, o.section, err))
-		default:
-			return lost, err
 		}
-	}
-	return lost, nil
+		return err
+	})
 }
 
 // window is what one process did in a span: times of its first location, the one
