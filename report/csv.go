@@ -28,7 +28,7 @@ func (b *book) data() ([]Column, iter.Seq2[[]string, error], error) {
 	kinds := false
 	for _, c := range b.chapters {
 		for _, t := range c.tables() {
-			if n := len(columns); t.merge(&columns) || len(columns) > n {
+			if t.merge(&columns) {
 				tables = append(tables, t)
 				kinds = kinds || t.Kind != ""
 			}
@@ -69,12 +69,13 @@ func columnOf(columns []Column, key string) int {
 }
 
 // merge adds the columns that programs get to those of other tables, each after the one before it, and reports whether there are any.
-func (t *Table) merge(to *[]Column) bool {
-	at := 0
+func (t *Table) merge(to *[]Column) (any bool) {
+	at := len(*to)
 	for _, c := range t.Columns {
 		if c.Key == "" {
 			continue
 		}
+		any = true
 		if i := columnOf(*to, c.Key); i >= 0 {
 			at = i + 1
 			continue
@@ -82,7 +83,7 @@ func (t *Table) merge(to *[]Column) bool {
 		*to = slices.Insert(*to, at, c)
 		at++
 	}
-	return at > 0
+	return any
 }
 
 // writeCSV writes the table that programs get, with a heading.

@@ -173,8 +173,8 @@ func (d *Diff) intervals(b *book, c *chapter) {
 		}
 	}
 	t := &Table{Title: "Intervals that both runs have", folds: true, Columns: []Column{
-		words("interval", ""), ints("time A", ""), ints("time B", ""), ints("change", ""), words("", ""), reals("efficiency A", ""), reals("B", ""), ints("waits A", ""), ints("B", ""),
-		words("", ""), words("A above B", "").wide(),
+		words("interval", ""), ints("time A", ""), ints("time B", ""), ints("change", ""), words("%", ""), reals("efficiency A", ""), reals("B", ""), ints("waits A", ""), ints("B", ""),
+		words("verdict", ""), words("A above B", "").wide(),
 	}, Notes: []string{"in " + d.unitName() + ", time of the longest process, waits of a process on average; efficiency is POP's parallel efficiency"}}
 	if t.least = screenRows; b.page {
 		t.least = htmlNodes
@@ -214,7 +214,7 @@ func diffBars(x *DiffLine, longest Fraction) template.HTML {
 
 // lineTable has numbers of both runs.
 func (d *Diff) lineTable(title, head string, list []DiffLine) *Table {
-	t := &Table{Title: title, Columns: []Column{words(head, ""), ints("A", ""), ints("B", ""), ints("change", ""), words("", "")}}
+	t := &Table{Title: title, Columns: []Column{words(head, ""), ints("A", ""), ints("B", ""), ints("change", ""), words("%", "")}}
 	for i := range list {
 		if x := &list[i]; x.A.Known() || x.B.Known() {
 			t.add(word(lineName(x)), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x))
@@ -236,7 +236,7 @@ func lineName(x *DiffLine) string {
 // regionTable has the regions whose time changed most.
 func (d *Diff) regionTable() *Table {
 	t := &Table{Title: "Regions by change of exclusive time, mean of a process", Columns: []Column{
-		words("regions by change, mean of a process", ""), ints("time A", ""), ints("time B", ""), ints("change", ""), words("", ""), ints("calls A", ""), ints("B", ""),
+		words("regions by change, mean of a process", ""), ints("time A", ""), ints("time B", ""), ints("change", ""), words("%", ""), ints("calls A", ""), ints("B", ""),
 		ints("bytes A", ""), ints("B", ""), words("class", ""),
 	}}
 	fill(t, "region", d.Regions, func(r *DiffRegion) []Cell {

@@ -74,6 +74,7 @@ type (
 		Lead, More     string
 		Notes          []string
 		Tree           bool
+		Wide           bool // as the whole page
 		Head           []Column
 		Rows           []htmlRow
 	}
@@ -90,7 +91,7 @@ type (
 )
 
 // Left tells whether the column is one of texts.
-func (c Column) Left() bool { return c.left }
+func (c Column) Left() bool { return c.left && c.Kind == TextColumn }
 
 // newHTMLPage embeds style and script, and names them in the policy by their digests, which lets a browser load nothing and run
 // nothing else.
@@ -177,14 +178,14 @@ func (t *Table) html(rows int, command string) *htmlTable {
 	if len(columns) == 0 {
 		return nil
 	}
-	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.folds, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
+	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.folds, Wide: !t.entries, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
 	for _, i := range columns {
 		x.Head = append(x.Head, t.Columns[i])
 	}
 	for _, row := range list {
 		y := htmlRow{}
 		for _, i := range columns {
-			cell := htmlCell{Left: t.Columns[i].left}
+			cell := htmlCell{Left: t.Columns[i].Left()}
 			cell.Tree = x.Tree && len(y.Cells) == 0
 			if i < len(row) {
 				c := &row[i]

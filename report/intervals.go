@@ -559,7 +559,7 @@ func (x *Intervals) details(b *book, c *chapter, n *Interval) {
 		row("Balance of I/O", p.IOBalance, false)
 	}
 	c.table(&pop.Table)
-	s := b.spreads("", pop.l.of("Characteristics"), n.Stats, componentsOf(n.Stats), notKnown, xtf.Item.String)
+	s := b.spreads("component", pop.l.of("Characteristics"), n.Stats, componentsOf(n.Stats), notKnown, xtf.Item.String)
 	s.dashed = true
 	c.table(s)
 }

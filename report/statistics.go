@@ -360,7 +360,7 @@ func (f *Functions) Lines() []Function {
 func (x *Statistics) WriteText(out io.Writer, u Units, limit int) error {
 	return u.print(out, limit, x.Lost, func(u unit, c *chapter) {
 		c.say("%s to %s, %s", Units{u}.Time(x.Begin), Units{u}.Time(x.End), plural(int(x.Processes), "process"))
-		c.table((&book{unit: u}).spreads("", "", x.Items, componentsOf(x.Items), notKnown, xtf.Item.String))
+		c.table((&book{unit: u}).spreads("component", "", x.Items, componentsOf(x.Items), notKnown, xtf.Item.String))
 		t := &Table{Columns: []Column{words("region", ""), ints("calls", ""), ints(u.of("exclusive"), ""), ints(u.of("inclusive"), ""), ints("bytes", "")}}
 		fill(t, "region", x.Functions, func(f *Function) []Cell {
 			return []Cell{word(clean(f.Name, 48)), f.Calls.cell(count), f.Exclusive.cell(u.ticks), f.Inclusive.cell(u.ticks), f.Bytes.cell(count)}

@@ -210,7 +210,12 @@ func (u unit) time(v uint64) Cell { return Cell{Text: u.ticks(v), Value: strconv
 func (u unit) sum(v Sum) Cell { return Cell{Text: u.big(v), Value: v.json()} }
 
 // exact is a fraction of ticks.
-func (u unit) exact(f Fraction) Cell { return Cell{Text: u.fraction(f), Value: ratioOf(f).csv()} }
+func (u unit) exact(f Fraction) Cell {
+	if f.IsInt() {
+		return Cell{Text: u.fraction(f), Value: strconv.FormatInt(f.Floor(), 10)}
+	}
+	return Cell{Text: u.fraction(f), Value: ratioOf(f).csv()}
+}
 
 // mean is a mean of times.
 func (u unit) mean(r Ratio) Cell { return Cell{Text: u.real(r), Value: r.csv()} }

@@ -68,6 +68,3 @@ const opened = () => {
 };
 addEventListener("hashchange", opened);
 opened();
-const formulas = document.querySelectorAll(".tree details");
-addEventListener("beforeprint", () => formulas.forEach((d) => { d.dataset.was = d.open; d.open = true; }));
-addEventListener("afterprint", () => formulas.forEach((d) => { d.open = d.dataset.was === "true"; }));
