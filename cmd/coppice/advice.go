@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 
@@ -41,6 +42,19 @@ func readError(path string, err error) error {
 		code = jobs.ExitUsage
 	}
 	return jobs.Fail(code, &fileError{path, err})
+}
+
+// outputError gives an error of writing an output its exit code: a place that refuses files is the user's to change, all else
+// is up to the file system.
+func outputError(err error) error {
+	if errors.Is(err, os.ErrExist) {
+		return usage("%w. Choose another name, or -f replaces it", err)
+	}
+	err = ofVerb{xtfwriter.OutputError("", err)}
+	if jobs.ExitCode(err) == jobs.ExitInternal {
+		return jobs.Fail(jobs.ExitResource, err)
+	}
+	return err
 }
 
 // advice says what to do about errors whose text tells only what, where and why.

@@ -49,7 +49,7 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 		total += t.Elapsed
 	}
 	fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, file %s\n",
-		job.Output, r.Events, r.Locations, decimal(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), decimal(uint64(r.File.FileBytes)))
+		job.Output, r.Events, r.Locations, report.Size(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), report.Size(uint64(r.File.FileBytes)))
 	if verbose == 0 {
 		return
 	}
@@ -62,16 +62,16 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 	}
 	fmt.Fprintf(s.err, "coppice: rank 0 segments: peak %s in memory, %s in files\n", binary(r.Store.Peak), binary(r.Store.Spilled))
 	fmt.Fprintf(s.err, "coppice: rank 0 sent %d messages of %s, %d collective calls of %s\n",
-		r.Traffic.SentMessages, decimal(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, decimal(uint64(r.Traffic.CollectiveSent)))
+		r.Traffic.SentMessages, report.Size(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, report.Size(uint64(r.Traffic.CollectiveSent)))
 	if m := &r.Matched; !job.GraphOnly {
 		fmt.Fprintf(s.err, "coppice: matched %d messages, %d between ranks (%.1f bytes each, in %d messages), %d collectives (%s in %d messages, %d rounds); a rank sent %d messages of %s at most\n",
-			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, decimal(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
-			m.Most.Messages, decimal(m.Most.Bytes))
+			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, report.Size(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
+			m.Most.Messages, report.Size(m.Most.Bytes))
 	}
 	fmt.Fprintf(s.err, "coppice: rank 0 ideal network: %d steps in %d slabs of time, %d phases; sent %s, %d crossings\n",
-		r.Replay.Steps, r.Replay.Slabs, r.Replay.Phases, decimal(r.Replay.Bytes), r.Replay.Messages)
+		r.Replay.Steps, r.Replay.Slabs, r.Replay.Phases, report.Size(r.Replay.Bytes), r.Replay.Messages)
 	fmt.Fprintf(s.err, "coppice: rank 0 delays: %d waits, sent %s; critical path: %d jumps, %d messages\n",
-		r.Delays.Waits, decimal(r.Delays.Bytes), r.Path.Jumps, r.Path.Messages)
+		r.Delays.Waits, report.Size(r.Delays.Bytes), r.Path.Jumps, r.Path.Messages)
 	printGraph(s, &r.Graph)
 }
 
@@ -102,17 +102,17 @@ func printClocks(s streams, r *jobs.ClockReport) {
 // printGraph prints what the reduction of the call graph moved.
 func printGraph(s streams, g *ccgmerge.Report) {
 	fmt.Fprintf(s.err, "coppice: call graph: %d nodes of locations, %d of all; partner counts %s, broadcast %s\n",
-		g.LocalNodes, g.Nodes, decimal(g.PartnerBytes), decimal(g.BroadcastBytes))
+		g.LocalNodes, g.Nodes, report.Size(g.PartnerBytes), report.Size(g.BroadcastBytes))
 	if g.CodebookBytes > 0 {
 		fmt.Fprintf(s.err, "coppice: call graph: gap counts %s, codebook %s (%d values in %d contexts), slot counts %s, %d classes\n",
-			decimal(g.GapBytes), decimal(g.CodebookBytes), g.GapValues, g.GapContexts, decimal(g.SlotBytes), g.Rows)
+			report.Size(g.GapBytes), report.Size(g.CodebookBytes), g.GapValues, g.GapContexts, report.Size(g.SlotBytes), g.Rows)
 	}
 	for _, x := range []struct {
 		what   string
 		levels []ccgmerge.Level
 	}{{"nodes", g.Levels}, {"classes", g.ClassLevels}} {
 		for i, l := range x.levels {
-			fmt.Fprintf(s.err, "coppice: call graph level %d: %d messages, %s, %d %s, %d new\n", i, l.Messages, decimal(l.Bytes), l.Nodes, x.what, l.New)
+			fmt.Fprintf(s.err, "coppice: call graph level %d: %d messages, %s, %d %s, %d new\n", i, l.Messages, report.Size(l.Bytes), l.Nodes, x.what, l.New)
 		}
 	}
 }

@@ -4,40 +4,43 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
-	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/coppice-hpc/coppice/internal/svg"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
-	"github.com/spf13/pflag"
 )
 
 // capacityFlags are the flags that the verbs of capacity share.
 type capacityFlags struct {
 	output
-	options  pipeline.Options
-	method   string
-	operator string
-	plot     string
-	vary     []string
-	workers  int
+	options pipeline.Options
+	plot    string
+	vary    []string
+	workers int
+	model   *pipeline.Model
+	knobs   []pipeline.Knob
 }
 
 // define defines the flags of how a model is solved.
-func (x *capacityFlags) define(f *pflag.FlagSet, methods bool) {
-	x.add(f)
+func (x *capacityFlags) define(f *pflag.FlagSet) {
+	x.output.define(f)
 	f.Uint64Var(&x.options.Seed, "seed", 7, "of random numbers: the same seed gives the same result")
-	f.IntVar(&x.options.Samples, "samples", 0, "walks that a mean is taken of (default: 200000 tasks in all, at most 1000)")
+	atLeast(f, 0, &x.options.Samples, "samples", "", 0, "walks that a mean is taken of (default: 200000 tasks in all, at most 1000)")
 	f.Uint32Var(&x.options.SimJobs, "sim-jobs", 0, "jobs that a simulation ends (default: 1000000 visits to centers in all, 2000 to 60000 jobs)")
-	x.method, x.operator = string(pipeline.MethodWalk), string(pipeline.OpExp)
-	if methods {
-		f.StringVar(&x.method, "method", x.method, "walk, bounds, tree or sim")
-		f.StringVar(&x.operator, "op", x.operator, "operator of tree: exp, fj, varki or two")
-	}
+	x.options.Method, x.options.Operator = pipeline.MethodWalk, pipeline.OpExp
+}
+
+// defineMethod defines the flags of verbs that solve by any method, and draw.
+func (x *capacityFlags) defineMethod(f *pflag.FlagSet, plot string) {
+	oneOf(f, (*string)(&x.options.Method), "method", string(pipeline.MethodWalk), "walk, bounds, tree or sim", texts(pipeline.Methods())...)
+	oneOf(f, (*string)(&x.options.Operator), "op", string(pipeline.OpExp), "operator of tree: exp, fj, varki or two", texts(pipeline.Operators())...)
+	f.StringVar(&x.plot, "plot", "", "SVG file with "+plot)
 }
 
 // defineVary defines the flags of verbs that change numbers of the model.
@@ -46,113 +49,100 @@ func (x *capacityFlags) defineVary(f *pflag.FlagSet) {
 	f.IntVarP(&x.workers, "workers", "j", 0, "settings solved at once (default: one for each processor); results do not depend on it")
 }
 
-// open checks the flags and reads the model.
-func (x *capacityFlags) open(f *pflag.FlagSet, args []string) (*pipeline.Model, []pipeline.Knob, error) {
-	operands, err := parse(f, args, 1, 1)
-	if err != nil {
-		return nil, nil, err
+// texts are names as texts.
+func texts[T ~string](list []T) []string {
+	var out []string
+	for _, x := range list {
+		out = append(out, string(x))
 	}
-	if err := x.check(); err != nil {
-		return nil, nil, err
-	}
-	x.options.Method, x.options.Operator = pipeline.Method(x.method), pipeline.Operator(x.operator)
-	if !slices.Contains(pipeline.Methods(), x.options.Method) || !slices.Contains(pipeline.Operators(), x.options.Operator) || x.options.Samples < 0 {
-		return nil, nil, usage("%s: --method is walk, bounds, tree or sim, --op exp, fj, varki or two, and --samples is not negative", x.verb)
-	}
-	if x.plot != "" && !x.force {
-		if _, err := os.Lstat(x.plot); err == nil {
-			return nil, nil, outputError(x.verb, fmt.Errorf("%s: %w", x.plot, fs.ErrExist))
+	return out
+}
+
+// capacityVerb gives a verb what it does with its model: what is printed, then drawn. Errors of solvers get their exit codes.
+func (s streams) capacityVerb(c *cobra.Command, x *capacityFlags, solve func(ctx context.Context) (*capacityReport, error)) *cobra.Command {
+	return s.does(c, func(operands []string, s streams) error {
+		err := x.read(operands[0])
+		if err != nil {
+			return err
 		}
-	}
-	var knobs []pipeline.Knob
+		r, err := solve(context.Background())
+		if err != nil {
+			return capacityError(err)
+		}
+		r.model, r.knobs, r.options = x.model, x.knobs, x.options
+		if err := x.print(r, s); err != nil {
+			return err
+		}
+		if x.plot != "" {
+			o := output{path: x.plot, force: x.force}
+			if err := o.write(s, writeBytes(r.drawing)); err != nil {
+				return err
+			}
+		}
+		if r.failed || r.unreliable() {
+			return jobs.Fail(jobs.ExitFound, errSilent)
+		}
+		return nil
+	}, x.check, func() error { return x.free(x.plot) })
+}
+
+// read reads what to change, and the model.
+func (x *capacityFlags) read(path string) error {
 	for _, v := range x.vary {
 		k, err := pipeline.ParseKnob(v)
 		if err != nil {
-			return nil, nil, usage("%s: --vary %w", x.verb, err)
+			return usage("--vary %w", err)
 		}
-		knobs = append(knobs, k)
+		x.knobs = append(x.knobs, k)
 	}
-	m, err := readModel(operands[0])
-	return m, knobs, err
-}
-
-// readModel reads a model file.
-func readModel(path string) (*pipeline.Model, error) {
 	st, err := os.Stat(path)
 	if err == nil && st.Size() > pipeline.MaxFile {
-		err = fmt.Errorf("%s: %d bytes are no model file", path, st.Size())
+		err = fmt.Errorf("%s: %d bytes are not a model file", path, st.Size())
 	}
 	var data []byte
 	if err == nil {
 		data, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("capacity: %w", err))
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("capacity: %w", err))
 	}
-	m, err := pipeline.Parse(data)
-	if err != nil {
-		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", path, err))
+	if x.model, err = pipeline.Parse(data); err != nil {
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", path, err))
 	}
-	return m, nil
+	return nil
 }
 
 // capacityError gives an error of a solver its exit code.
-func capacityError(verb string, err error) error {
+func capacityError(err error) error {
 	var field *pipeline.FieldError
 	switch {
 	case errors.As(err, &field), errors.Is(err, pipeline.ErrKnob), errors.Is(err, pipeline.ErrMethod):
-		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("%s: %w", verb, err))
+		return usage("%w", err)
 	case errors.Is(err, pipeline.ErrTooLarge):
-		return jobs.Fail(jobs.ExitResource, fmt.Errorf("%s: %w", verb, err))
+		return fail(jobs.ExitResource, "%w", err)
 	}
-	return fmt.Errorf("%s: %w", verb, err)
+	return ofVerb{err}
 }
 
-func runCapacitySolve(args []string, s streams) error {
+func capacitySolve(s streams) *cobra.Command {
 	var x capacityFlags
-	f := flags("capacity solve", s, "coppice capacity solve model.toml", "coppice capacity solve model.toml --method sim", "coppice capacity solve model.toml --plot curve.svg -o report.json")
-	x.define(f, true)
-	f.StringVar(&x.plot, "plot", "", "SVG file with response and throughput by the number of jobs")
-	m, _, err := x.open(f, args)
-	if err != nil {
-		return err
-	}
-	r := capacityReport{model: m}
-	ctx := context.Background()
-	if r.answer, err = pipeline.Solve(ctx, m, x.options); err != nil {
-		return capacityError(x.verb, err)
-	}
-	if x.options.Method == pipeline.MethodWalk {
-		if r.chunks, err = pipeline.TryChunks(ctx, m, x.options); err == nil {
-			r.more, err = pipeline.TryMore(ctx, m, r.answer)
+	c := verb("solve MODEL.toml", "response, throughput, bottleneck, bounds, advice", 1, 1,
+		"coppice capacity solve model.toml", "coppice capacity solve model.toml --method sim", "coppice capacity solve model.toml --plot curve.svg -o report.json")
+	x.define(c.Flags())
+	x.defineMethod(c.Flags(), "response and throughput by the number of jobs")
+	return s.capacityVerb(c, &x, func(ctx context.Context) (*capacityReport, error) {
+		r := &capacityReport{}
+		var err error
+		if r.answer, err = pipeline.Solve(ctx, x.model, x.options); err == nil && x.options.Method == pipeline.MethodWalk {
+			if r.chunks, err = pipeline.TryChunks(ctx, x.model, x.options); err == nil {
+				r.more, err = pipeline.TryMore(ctx, x.model, r.answer)
+			}
 		}
-		if err != nil {
-			return capacityError(x.verb, err)
+		if err == nil && x.plot != "" {
+			r.drawing = svg.File(r.answer.Curves(), r.answer.OccupancyBar())
 		}
-	}
-	if err := x.print(&r, s); err != nil {
-		return err
-	}
-	if x.plot != "" {
-		if err := x.draw(s, svg.File(r.answer.Curves(), r.answer.OccupancyBar())); err != nil {
-			return err
-		}
-	}
-	return r.judge()
-}
-
-// draw writes an SVG file.
-func (x *capacityFlags) draw(s streams, svg []byte) error {
-	o := output{verb: x.verb, path: x.plot, force: x.force}
-	return o.write(s, writeBytes(svg))
-}
-
-// judge is status 1 where the model is known not to fit its trace.
-func (r *capacityReport) judge() error {
-	if r.unreliable() {
-		return jobs.Fail(jobs.ExitFound, errSilent)
-	}
-	return nil
+		return r, err
+	})
 }
 
 // reliableCheck is the largest error of the self-check with which answers count.
@@ -163,33 +153,24 @@ func (r *capacityReport) unreliable() bool {
 	return o != nil && math.Abs(o.SelfCheckError) > reliableCheck
 }
 
-func runCapacitySweep(args []string, s streams) error {
-	x := capacityFlags{output: output{tables: true}}
-	f := flags("capacity sweep", s, "coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8,16,32 -o sweep.csv --plot sweep.svg")
-	x.define(f, true)
-	x.defineVary(f)
-	f.StringVar(&x.plot, "plot", "", "SVG file with the response over the longest of the lists, a line for each combination of the others")
-	m, knobs, err := x.open(f, args)
-	if err != nil {
-		return err
-	}
-	if len(knobs) == 0 {
-		return usage("capacity sweep: give --vary NAME=VALUES at least once")
-	}
-	rows, err := pipeline.Sweep(context.Background(), m, knobs, x.options, x.workers)
-	if err != nil {
-		return capacityError(x.verb, err)
-	}
-	r := capacityReport{model: m, knobs: knobs, rows: rows, options: x.options}
-	if err := x.print(&r, s); err != nil {
-		return err
-	}
-	if x.plot != "" {
-		if err := x.draw(s, svg.File([]svg.Chart{pipeline.SweepChart(knobs, rows)}, nil)); err != nil {
-			return err
+func capacitySweep(s streams) *cobra.Command {
+	x := capacityFlags{output: output{more: []string{"csv"}}}
+	c := verb("sweep MODEL.toml", "the same for all combinations of changed numbers of the model", 1, 1,
+		"coppice capacity sweep model.toml --vary jobs=1..32 --vary chunks=1,2,4,8,16,32 -o sweep.csv --plot sweep.svg")
+	x.define(c.Flags())
+	x.defineVary(c.Flags())
+	x.defineMethod(c.Flags(), "the response over the longest of the lists, a line for each combination of the others")
+	return s.capacityVerb(c, &x, func(ctx context.Context) (*capacityReport, error) {
+		if len(x.knobs) == 0 {
+			return nil, usage("give --vary NAME=VALUES at least once")
 		}
-	}
-	return r.judge()
+		rows, err := pipeline.Sweep(ctx, x.model, x.knobs, x.options, x.workers)
+		r := &capacityReport{rows: rows}
+		if err == nil && x.plot != "" {
+			r.drawing = svg.File([]svg.Chart{pipeline.SweepChart(x.knobs, rows)}, nil)
+		}
+		return r, err
+	})
 }
 
 // checkError is how far walk may be from the interval of the simulation.
@@ -200,70 +181,56 @@ func agrees(walk, sim *pipeline.TypeAnswer) bool {
 	return math.Abs(walk.Response-sim.Response) <= sim.HalfWidth+float64(checkError*sim.Response)
 }
 
-func runCapacityCheck(args []string, s streams) error {
+func capacityCheck(s streams) *cobra.Command {
 	var x capacityFlags
-	f := flags("capacity check", s, "coppice capacity check model.toml", "coppice capacity check model.toml --sim-jobs 100000")
-	x.define(f, false)
-	m, _, err := x.open(f, args)
-	if err != nil {
-		return err
-	}
-	r := capacityReport{model: m}
-	if r.answer, err = pipeline.Solve(context.Background(), m, x.options); err != nil {
-		return capacityError(x.verb, err)
-	}
-	o := x.options
-	o.Method = pipeline.MethodSim
-	if r.simulated, err = pipeline.Solve(context.Background(), m, o); err != nil {
-		return capacityError(x.verb, err)
-	}
-	if err := x.print(&r, s); err != nil {
-		return err
-	}
-	for i := range r.answer.Types {
-		a, b := &r.answer.Types[i], &r.simulated.Types[i]
-		if !agrees(a, b) {
-			return jobs.Fail(jobs.ExitFound, errSilent)
+	c := verb("check MODEL.toml", "the answers for a model beside a simulation of it", 1, 1,
+		"coppice capacity check model.toml", "coppice capacity check model.toml --sim-jobs 100000")
+	x.define(c.Flags())
+	return s.capacityVerb(c, &x, func(ctx context.Context) (*capacityReport, error) {
+		r := &capacityReport{}
+		sim := x.options
+		sim.Method = pipeline.MethodSim
+		var err error
+		if r.answer, err = pipeline.Solve(ctx, x.model, x.options); err == nil {
+			r.simulated, err = pipeline.Solve(ctx, x.model, sim)
 		}
-	}
-	return r.judge()
+		if err != nil {
+			return nil, err
+		}
+		for i := range r.answer.Types {
+			r.failed = r.failed || !agrees(&r.answer.Types[i], &r.simulated.Types[i])
+		}
+		return r, nil
+	})
 }
 
-func runCapacityPlan(args []string, s streams) error {
+func capacityPlan(s streams) *cobra.Command {
 	var x capacityFlags
 	var target pipeline.Target
 	var noSim bool
-	f := flags("capacity plan", s,
+	c := verb("plan MODEL.toml", "the cheapest setting that reaches a response time or a throughput", 1, 1,
 		"coppice capacity plan model.toml --max-response 20 --vary machines.node=1..64",
 		"coppice capacity plan model.toml --jobs 8 --min-throughput 0.3 --vary disk.servers=1..4 --vary chunks=1..32")
-	x.define(f, false)
+	f := c.Flags()
+	x.define(f)
 	x.defineVary(f)
-	f.IntVar(&target.Jobs, "jobs", 0, "jobs that circulate (default: what the model says)")
+	atLeast(f, 0, &target.Jobs, "jobs", "", 0, "jobs that circulate (default: what the model says)")
 	f.Float64Var(&target.MaxResponse, "max-response", 0, "largest mean response, in seconds")
 	f.Float64Var(&target.MinThroughput, "min-throughput", 0, "least throughput, in jobs per second")
 	f.BoolVar(&noSim, "no-sim", false, "do not judge the answer by a simulation")
-	m, knobs, err := x.open(f, args)
-	if err != nil {
-		return err
-	}
-	if !(target.MaxResponse > 0) && !(target.MinThroughput > 0) || target.MaxResponse < 0 || target.MinThroughput < 0 || target.Jobs < 0 {
-		return usage("capacity plan: give --max-response or --min-throughput, above 0")
-	}
-	if len(knobs) == 0 {
-		return usage("capacity plan: say what may be changed: --vary machines.NAME=1..8, --vary CENTER.servers=1..4, --vary chunks=1..32")
-	}
-	p, err := pipeline.MakePlan(context.Background(), m, knobs, target, pipeline.PlanOptions{Options: x.options, Workers: x.workers, NoSim: noSim})
-	if err != nil {
-		return capacityError(x.verb, err)
-	}
-	r := capacityReport{model: m, plan: p, options: x.options}
-	if err := x.print(&r, s); err != nil {
-		return err
-	}
-	if p.Answer == nil || p.Answer.Verdict == pipeline.Refuted {
-		return jobs.Fail(jobs.ExitFound, errSilent)
-	}
-	return r.judge()
+	return s.capacityVerb(c, &x, func(ctx context.Context) (*capacityReport, error) {
+		if !(target.MaxResponse > 0) && !(target.MinThroughput > 0) || target.MaxResponse < 0 || target.MinThroughput < 0 {
+			return nil, usage("give --max-response or --min-throughput, above 0")
+		}
+		if len(x.knobs) == 0 {
+			return nil, usage("say what may be changed: --vary machines.NAME=1..8, --vary CENTER.servers=1..4, --vary chunks=1..32")
+		}
+		p, err := pipeline.MakePlan(ctx, x.model, x.knobs, target, pipeline.PlanOptions{Options: x.options, Workers: x.workers, NoSim: noSim})
+		if err != nil {
+			return nil, err
+		}
+		return &capacityReport{plan: p, failed: p.Answer == nil || p.Answer.Verdict == pipeline.Refuted}, nil
+	})
 }
 
 // center is the name of a center of the model, or a dash.

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/pipeline"
@@ -25,29 +27,27 @@ type extractFlags struct {
 	maps                       []string
 }
 
-func runCapacityExtract(args []string, s streams) error {
-	var o extractFlags
-	f := flags("capacity extract", s,
+func capacityExtract(s streams) *cobra.Command {
+	o := extractFlags{output: output{format: "text"}}
+	c := verb("extract RUN.xtf...", "a model from recorded runs of a pipeline", 1, 100,
 		"coppice capacity extract run.xtf -o model.toml",
 		"coppice capacity extract chunks64.xtf chunks16.xtf chunks256.xtf -o model.toml",
 		"coppice capacity extract run.xtf -o model.toml --job sweep --platform cluster.toml --map 0-7=node0:4")
-	o.verb = f.Name()
-	f.StringVarP(&o.path, "output", "o", "-", "model file to write, - for standard output")
-	f.BoolVarP(&o.force, "force", "f", false, "replace an existing model file")
-	f.StringVar(&o.form, "form", "auto", "of the job: pipeline (stages and chunks), graph (tasks between calls), or auto: a pipeline where the run is one")
+	f := c.Flags()
+	o.defineFile(f, "model file")
+	oneOf(f, &o.form, "form", "auto", "of the job: pipeline (stages and chunks), graph (tasks between calls), or auto: a pipeline where the run is one",
+		"auto", string(pipeline.FormPipeline), string(pipeline.FormGraph))
 	f.StringVar(&o.job, "job", "", "a job is each execution of this interval, or each call of this function (default: the whole run is one job)")
-	f.StringVar(&o.repeat, "repeat", "none", "auto: a job is each execution of the outermost interval or function that all processes execute again and again")
+	oneOf(f, &o.repeat, "repeat", "none", "auto: a job is each execution of the outermost interval or function that all processes execute again and again", "auto", "none")
 	f.StringVar(&o.network, "platform", "", "platform file with the cost of messages between nodes (default: they cost nothing)")
 	f.StringArrayVar(&o.maps, "map", nil, "RANKS=NODE[:CORES], such as 0-3=node0:4: where processes ran, instead of what the trace says (repeatable)")
-	f.IntVar(&o.x.Cores, "cores", 0, "cores of each node (default: one for each process that ran there)")
+	atLeast(f, 0, &o.x.Cores, "cores", "", 0, "cores of each node (default: one for each process that ran there)")
 	f.Uint64Var(&o.x.Seed, "seed", 7, "of random numbers of the self-check")
-	operands, err := parse(f, args, 1, 100)
-	if err != nil {
-		return err
-	}
-	if err := o.complete(); err != nil {
-		return err
-	}
+	return s.does(c, o.extract, o.check, o.complete)
+}
+
+// extract makes a model of runs.
+func (o *extractFlags) extract(operands []string, s streams) error {
 	var list []*pipeline.Observed
 	for _, path := range operands {
 		r, err := o.observe(path, s)
@@ -61,7 +61,7 @@ func runCapacityExtract(args []string, s streams) error {
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", strings.Join(operands, ", "), err))
 	}
 	if err != nil {
-		return capacityError(o.verb, err)
+		return capacityError(err)
 	}
 	text := e.Model.Append(nil)
 	if len(text) > pipeline.MaxFile {
@@ -76,22 +76,13 @@ func runCapacityExtract(args []string, s streams) error {
 
 // complete checks the flags and reads the platform.
 func (o *extractFlags) complete() error {
-	o.format, o.color = "text", "never"
-	if err := o.check(); err != nil {
-		return err
-	}
 	switch {
-	case o.x.Cores < 0 || o.x.Cores > pipeline.MaxServers:
-		return usage("%s: --cores %d: give a number of cores", o.verb, o.x.Cores)
-	case o.repeat != "auto" && o.repeat != "none":
-		return usage("%s: --repeat %s: choose auto or none", o.verb, o.repeat)
+	case o.x.Cores > pipeline.MaxServers:
+		return usage("--cores %d: give a number of cores", o.x.Cores)
 	case o.repeat == "auto" && o.job != "":
-		return usage("%s: --job and --repeat both say what a job is: give one of them", o.verb)
-	case o.form == "auto":
-	case o.form == string(pipeline.FormPipeline) || o.form == string(pipeline.FormGraph):
+		return usage("--job and --repeat both say what a job is: give one of them")
+	case o.form != "auto":
 		o.x.Form = pipeline.Form(o.form)
-	default:
-		return usage("%s: --form %s: choose auto, pipeline or graph", o.verb, o.form)
 	}
 	if o.network == "" {
 		return nil
@@ -134,8 +125,8 @@ func (o *extractFlags) observe(path string, s streams) (*pipeline.Observed, erro
 	case errors.Is(err, predict.ErrNoRows):
 		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w: analyze the trace without --events none", path, err))
 	case errors.Is(err, predict.ErrNoJob) && o.job != "":
-		return nil, usage("%s: --job %s: %s has no interval and no function of this name. coppice report %s intervals lists intervals, coppice report %s profile functions",
-			o.verb, o.job, path, path, path)
+		return nil, usage("--job %s: %s has no interval and no function of this name. coppice report %s intervals lists intervals, coppice report %s profile functions",
+			o.job, path, path, path)
 	case errors.Is(err, predict.ErrNoJob):
 		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", path, err))
 	case err != nil:
@@ -150,16 +141,16 @@ func (o *extractFlags) place(run *report.Run, r *pipeline.Observed) error {
 		ranks, where, ok := strings.Cut(text, "=")
 		node, cores, counted := strings.Cut(where, ":")
 		if !ok || node == "" {
-			return usage("%s: --map %s: give RANKS=NODE or RANKS=NODE:CORES, such as 0-3=node0:4", o.verb, text)
+			return usage("--map %s: give RANKS=NODE or RANKS=NODE:CORES, such as 0-3=node0:4", text)
 		}
 		set, err := report.ParseRanks(ranks, run.Defs)
 		if err != nil {
-			return usage("%s: --map %s: %w", o.verb, text, err)
+			return usage("--map %s: %w", text, err)
 		}
 		if counted {
 			n, err := strconv.Atoi(cores)
 			if err != nil || n < 1 || n > pipeline.MaxServers {
-				return usage("%s: --map %s: %s is no number of cores", o.verb, text, cores)
+				return usage("--map %s: %s is not a number of cores", text, cores)
 			}
 			if o.x.CoresOf == nil {
 				o.x.CoresOf = map[string]int{}

@@ -98,7 +98,7 @@ func TestCapacityExtractErrors(t *testing.T) {
 		{[]string{"--form", "tree"}, "choose auto, pipeline or graph"},
 		{[]string{"--map", "0-1"}, "give RANKS=NODE"},
 		{[]string{"--map", "7=a"}, "--map 7=a"},
-		{[]string{"--map", "0=a:none"}, "no number of cores"},
+		{[]string{"--map", "0=a:none"}, "not a number of cores"},
 		{[]string{"--platform", run + ".toml"}, "no such file"},
 	} {
 		code, _, errs := call(append([]string{"capacity", "extract", run}, x.args...)...)

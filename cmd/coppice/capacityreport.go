@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -25,6 +25,8 @@ type capacityReport struct {
 	knobs     []pipeline.Knob
 	rows      []pipeline.Row
 	plan      *pipeline.Plan
+	drawing   []byte // with --plot
+	failed    bool   // the answer is not what was asked for
 }
 
 // print writes the report in the chosen format.
@@ -36,10 +38,8 @@ func (x *capacityFlags) print(r *capacityReport, s streams) error {
 		case "csv":
 			return r.writeCSV(w)
 		}
-		var b bytes.Buffer
-		r.text(&b)
-		_, err := w.Write(b.Bytes())
-		return err
+		r.text(w)
+		return nil
 	})
 }
 
@@ -65,179 +65,147 @@ func (x figure) MarshalJSON() ([]byte, error) {
 	return json.Marshal(rounded)
 }
 
-// The form of the document. Keys are only added.
-type (
-	capacityDocument struct {
-		Method      string            `json:"method"`
-		Operator    string            `json:"operator,omitempty"`
-		Seed        uint64            `json:"seed"`
-		SelfCheck   *figure           `json:"self_check_error,omitempty"`
-		Response    *figure           `json:"response,omitempty"`
-		Throughput  *figure           `json:"throughput,omitempty"`
-		Types       []capacityType    `json:"types,omitempty"`
-		Utilisation map[string]figure `json:"utilisation,omitempty"`
-		Queue       map[string]figure `json:"queue,omitempty"`
-		WhatIf      []capacityChange  `json:"what_if,omitempty"`
-		Sweep       []capacityRow     `json:"sweep,omitempty"`
-		Check       []capacityCheck   `json:"check,omitempty"`
-		Plan        *capacityPlan     `json:"plan,omitempty"`
-		Warnings    []string          `json:"warnings"`
-	}
-	capacityType struct {
-		Name       string              `json:"name"`
-		Jobs       int                 `json:"jobs"`
-		Think      figure              `json:"think"`
-		Chunks     int                 `json:"chunks,omitempty"`
-		Response   figure              `json:"response"`
-		HalfWidth  *figure             `json:"half_width,omitempty"`
-		Percentile map[string]figure   `json:"percentiles,omitempty"`
-		Throughput figure              `json:"throughput"`
-		Samples    int                 `json:"samples"`
-		Bounds     capacityBounds      `json:"bounds"`
-		NStar      figure              `json:"n_star"`
-		Curve      []capacityPoint     `json:"curve,omitempty"`
-		Occupancy  []capacityOccupancy `json:"occupancy,omitempty"`
-	}
-	capacityBounds struct {
-		Alone      figure `json:"alone"`
-		Path       figure `json:"path"`
-		Saturation figure `json:"saturation"`
-		Response   figure `json:"response"`
-		Throughput figure `json:"throughput"`
-		Bottleneck string `json:"bottleneck"`
-	}
-	capacityPoint struct {
-		Jobs       int    `json:"jobs"`
-		Response   figure `json:"response"`
-		Throughput figure `json:"throughput"`
-	}
-	capacityOccupancy struct {
-		Stages []string `json:"stages"`
-		Share  figure   `json:"share"`
-	}
-	capacityChange struct {
-		Knob       string `json:"knob"`
-		Value      figure `json:"value"`
-		Jobs       int    `json:"jobs"`
-		Response   figure `json:"response"`
-		Throughput figure `json:"throughput"`
-	}
-	capacityRow struct {
-		Values     map[string]figure `json:"values"`
-		Response   []figure          `json:"response"`
-		Throughput []figure          `json:"throughput"`
-		Alone      []figure          `json:"alone"`
-		Bound      []figure          `json:"bound"`
-		Bottleneck string            `json:"bottleneck"`
-		Busy       figure            `json:"utilisation"`
-	}
-	capacityCheck struct {
-		Name      string `json:"name"`
-		Model     figure `json:"model"`
-		Simulated figure `json:"simulated"`
-		HalfWidth figure `json:"half_width"`
-		Error     figure `json:"error"`
-	}
-	capacityPlan struct {
-		Settings int              `json:"settings"`
-		Solved   int              `json:"solved"`
-		Bisected bool             `json:"bisected"`
-		ByPath   int              `json:"excluded_by_path"`
-		ByWork   int              `json:"excluded_by_work"`
-		Answer   *capacitySetting `json:"answer"`
-		Cheaper  *capacitySetting `json:"cheaper"`
-		Closest  *capacitySetting `json:"closest"`
-	}
-	capacitySetting struct {
-		Values     map[string]figure `json:"values"`
-		Cost       figure            `json:"cost"`
-		Response   figure            `json:"response"`
-		Throughput figure            `json:"throughput"`
-		Bounded    bool              `json:"bounded"`
-		Path       figure            `json:"path"`
-		Bottleneck string            `json:"bottleneck"`
-		Busy       figure            `json:"utilisation"`
-		Misses     string            `json:"misses"`
-		Verdict    string            `json:"verdict"`
-		Simulated  *figure           `json:"simulated,omitempty"`
-		HalfWidth  *figure           `json:"half_width,omitempty"`
-	}
-)
+// object is a JSON object whose keys have an order.
+type object []member
 
-func pointer(x float64) *figure { return (*figure)(&x) }
+type member struct {
+	key   string
+	value any
+}
 
-// document makes the JSON form.
-func (r *capacityReport) document() capacityDocument {
+// MarshalJSON writes the object.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		v, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "%q:%s", m.key, v)
+	}
+	return append(b, '}'), nil
+}
+
+// some adds a key unless its list is empty.
+func some[T any](o *object, key string, list []T) {
+	if len(list) > 0 {
+		*o = append(*o, member{key, list})
+	}
+}
+
+// document makes the JSON form. Keys are only added.
+func (r *capacityReport) document() object {
 	o := r.options
 	if r.answer != nil {
 		o = r.answer.Options
 	}
-	d := capacityDocument{Method: string(o.Method), Seed: o.Seed, Warnings: r.warnings()}
+	d := object{{"method", o.Method}}
 	if o.Method == pipeline.MethodTree {
-		d.Operator = string(o.Operator)
+		d = append(d, member{"operator", o.Operator})
 	}
+	d = append(d, member{"seed", o.Seed})
 	if origin := r.model.Origin; origin != nil && !math.IsNaN(origin.SelfCheckError) {
-		d.SelfCheck = pointer(origin.SelfCheckError)
+		d = append(d, member{"self_check_error", figure(origin.SelfCheckError)})
 	}
-	if r.answer != nil {
-		r.answerInto(&d)
-	}
-	for _, list := range [][]pipeline.Change{r.chunks, r.more} {
-		for _, c := range list {
-			d.WhatIf = append(d.WhatIf, capacityChange{c.Knob, figure(c.Value), c.Jobs, figure(c.Response), figure(c.Throughput)})
+	var changes, sweep, checks []object
+	if a := r.answer; a != nil {
+		if len(a.Types) == 1 {
+			d = append(d, member{"response", figure(a.Types[0].Response)}, member{"throughput", figure(a.Types[0].Throughput)})
 		}
-	}
-	for _, row := range r.rows {
-		d.Sweep = append(d.Sweep, capacityRow{
-			values(r.knobs, row.Values), figures(row.Response), figures(row.Throughput), figures(row.Alone), figures(row.Bound), r.center(row.Bottleneck), figure(row.Busy),
-		})
-	}
-	if p := r.plan; p != nil {
-		d.Plan = &capacityPlan{p.Settings, p.Solved, p.Bisected, p.ByPath, p.ByWork, setting(p, p.Answer), setting(p, p.Cheaper), setting(p, p.Closest)}
-	}
-	return d
-}
-
-// answerInto adds what a method found.
-func (r *capacityReport) answerInto(d *capacityDocument) {
-	a := r.answer
-	for i := range a.Types {
-		t := &a.Types[i]
-		b := &t.Bounds
-		x := capacityType{
-			Name: t.Name, Jobs: t.Jobs, Think: figure(t.Think), Chunks: t.Chunks, Response: figure(t.Response), Throughput: figure(t.Throughput), Samples: t.Samples,
-			Bounds: capacityBounds{figure(b.Alone), figure(b.Path), figure(b.Saturation), figure(b.Response), figure(b.Throughput), r.center(b.Bottleneck)},
-			NStar:  figure(b.SaturatesAt),
-		}
-		if a.Method != pipeline.MethodWalk { // only walk knows what a job takes alone
-			x.Bounds.Alone, x.NStar = figure(math.NaN()), figure(math.NaN())
-		}
-		if a.Method == pipeline.MethodSim {
-			x.HalfWidth, x.Percentile = pointer(t.HalfWidth), map[string]figure{}
-			for i, p := range t.Percentile {
-				x.Percentile[fmt.Sprint(pipeline.Percentiles[i])] = figure(p)
+		var types []object
+		for i := range a.Types {
+			types = append(types, r.typeKeys(&a.Types[i]))
+			if r.simulated != nil {
+				t, s := &a.Types[i], &r.simulated.Types[i]
+				checks = append(checks, object{
+					{"name", t.Name}, {"model", figure(t.Response)}, {"simulated", figure(s.Response)}, {"half_width", figure(s.HalfWidth)}, {"error", figure(t.Response/s.Response - 1)},
+				})
 			}
 		}
-		for _, p := range t.Curve {
-			x.Curve = append(x.Curve, capacityPoint{p.Jobs, figure(p.Response), figure(p.Throughput)})
+		some(&d, "types", types)
+		utilisation, queue := map[string]figure{}, map[string]figure{}
+		for k, c := range a.Centers {
+			utilisation[r.center(k)], queue[r.center(k)] = figure(c.Utilisation), figure(c.Queue)
 		}
-		for _, p := range t.Occupancy {
-			x.Occupancy = append(x.Occupancy, capacityOccupancy{p.Classes, figure(p.Share)})
-		}
-		d.Types = append(d.Types, x)
-		if r.simulated != nil {
-			s := &r.simulated.Types[i]
-			d.Check = append(d.Check, capacityCheck{t.Name, figure(t.Response), figure(s.Response), figure(s.HalfWidth), figure(t.Response/s.Response - 1)})
+		if len(a.Centers) > 0 {
+			d = append(d, member{"utilisation", utilisation}, member{"queue", queue})
 		}
 	}
-	if len(a.Types) == 1 {
-		d.Response, d.Throughput = pointer(a.Types[0].Response), pointer(a.Types[0].Throughput)
+	for _, c := range slices.Concat(r.chunks, r.more) {
+		changes = append(changes, object{{"knob", c.Knob}, {"value", figure(c.Value)}, {"jobs", c.Jobs}, {"response", figure(c.Response)}, {"throughput", figure(c.Throughput)}})
 	}
-	d.Utilisation, d.Queue = map[string]figure{}, map[string]figure{}
-	for k, c := range a.Centers {
-		d.Utilisation[r.center(k)] = figure(c.Utilisation)
-		d.Queue[r.center(k)] = figure(c.Queue)
+	for _, row := range r.rows {
+		sweep = append(sweep, object{
+			{"values", values(r.knobs, row.Values)},
+			{"response", figures(row.Response)},
+			{"throughput", figures(row.Throughput)},
+			{"alone", figures(row.Alone)},
+			{"bound", figures(row.Bound)},
+			{"bottleneck", r.center(row.Bottleneck)},
+			{"utilisation", figure(row.Busy)},
+		})
 	}
+	some(&d, "what_if", changes)
+	some(&d, "sweep", sweep)
+	some(&d, "check", checks)
+	if p := r.plan; p != nil {
+		d = append(d, member{"plan", object{
+			{"settings", p.Settings},
+			{"solved", p.Solved},
+			{"bisected", p.Bisected},
+			{"excluded_by_path", p.ByPath},
+			{"excluded_by_work", p.ByWork},
+			{"answer", setting(p, p.Answer)},
+			{"cheaper", setting(p, p.Cheaper)},
+			{"closest", setting(p, p.Closest)},
+		}})
+	}
+	return append(d, member{"warnings", r.warnings()})
+}
+
+// typeKeys is what a method found of one type.
+func (r *capacityReport) typeKeys(t *pipeline.TypeAnswer) object {
+	d := object{{"name", t.Name}, {"jobs", t.Jobs}, {"think", figure(t.Think)}}
+	if t.Chunks != 0 {
+		d = append(d, member{"chunks", t.Chunks})
+	}
+	d = append(d, member{"response", figure(t.Response)})
+	if r.answer.Method == pipeline.MethodSim {
+		percentiles := map[string]figure{}
+		for i, p := range t.Percentile {
+			percentiles[fmt.Sprint(pipeline.Percentiles[i])] = figure(p)
+		}
+		d = append(d, member{"half_width", figure(t.HalfWidth)})
+		if len(percentiles) > 0 {
+			d = append(d, member{"percentiles", percentiles})
+		}
+	}
+	b := &t.Bounds
+	alone, saturates := figure(b.Alone), figure(b.SaturatesAt)
+	if r.answer.Method != pipeline.MethodWalk { // only walk knows what a job takes alone
+		alone, saturates = figure(math.NaN()), figure(math.NaN())
+	}
+	d = append(d, object{
+		{"throughput", figure(t.Throughput)},
+		{"samples", t.Samples},
+		{"bounds", object{
+			{"alone", alone}, {"path", figure(b.Path)}, {"saturation", figure(b.Saturation)}, {"response", figure(b.Response)}, {"throughput", figure(b.Throughput)}, {"bottleneck", r.center(b.Bottleneck)},
+		}},
+		{"n_star", saturates},
+	}...)
+	var curve, occupancy []object
+	for _, p := range t.Curve {
+		curve = append(curve, object{{"jobs", p.Jobs}, {"response", figure(p.Response)}, {"throughput", figure(p.Throughput)}})
+	}
+	for _, p := range t.Occupancy {
+		occupancy = append(occupancy, object{{"stages", p.Classes}, {"share", figure(p.Share)}})
+	}
+	some(&d, "curve", curve)
+	some(&d, "occupancy", occupancy)
+	return d
 }
 
 func values(knobs []pipeline.Knob, list []float64) map[string]figure {
@@ -256,15 +224,25 @@ func figures(list []float64) []figure {
 	return out
 }
 
-func setting(p *pipeline.Plan, x *pipeline.Setting) *capacitySetting {
+// setting is one setting of a plan, null where there is none.
+func setting(p *pipeline.Plan, x *pipeline.Setting) any {
 	if x == nil {
 		return nil
 	}
-	s := &capacitySetting{
-		values(p.Knobs, x.Values), figure(x.Cost), figure(x.Response), figure(x.Throughput), x.Bounded, figure(x.Path), x.Bottleneck, figure(x.Busy), x.Misses, string(x.Verdict), nil, nil,
+	s := object{
+		{"values", values(p.Knobs, x.Values)},
+		{"cost", figure(x.Cost)},
+		{"response", figure(x.Response)},
+		{"throughput", figure(x.Throughput)},
+		{"bounded", x.Bounded},
+		{"path", figure(x.Path)},
+		{"bottleneck", x.Bottleneck},
+		{"utilisation", figure(x.Busy)},
+		{"misses", x.Misses},
+		{"verdict", x.Verdict},
 	}
 	if x.Verdict != pipeline.NotSimulated {
-		s.Simulated, s.HalfWidth = pointer(x.Simulated), pointer(x.HalfWidth)
+		s = append(s, member{"simulated", figure(x.Simulated)}, member{"half_width", figure(x.HalfWidth)})
 	}
 	return s
 }
@@ -285,15 +263,9 @@ func (r *capacityReport) warnings() []string {
 
 // writeJSON writes the envelope of all documents with one key.
 func (r *capacityReport) writeJSON(w io.Writer) error {
-	b, err := json.MarshalIndent(struct {
-		Schema   string           `json:"schema"`
-		Capacity capacityDocument `json:"capacity"`
-	}{report.Schema, r.document()}, "", " ")
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(b, '\n'))
-	return err
+	e := json.NewEncoder(w)
+	e.SetIndent("", " ")
+	return e.Encode(object{{"schema", report.Schema}, {"capacity", r.document()}})
 }
 
 // writeCSV writes the rows of a sweep, a column for each number of each type.

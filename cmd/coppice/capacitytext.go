@@ -71,23 +71,21 @@ func (r *capacityReport) textAnswer(w io.Writer) {
 	for i := range r.answer.Types {
 		r.textType(w, &r.answer.Types[i])
 	}
-	width := len("center")
-	for k := range r.answer.Centers {
-		width = max(width, len([]rune(r.center(k))))
-	}
-	fmt.Fprintf(w, "\n%-*s  %5s  %7s\n", width, "center", "util", "queue")
+	fmt.Fprintln(w)
+	var rows [][]string
 	busiest, _ := r.answer.Busiest()
 	for k, c := range r.answer.Centers {
 		note := ""
 		if k == busiest {
-			note = "  bottleneck"
+			note = "bottleneck"
 		}
 		queue := short(c.Queue)
 		if r.answer.Method == pipeline.MethodBounds {
 			queue = "-"
 		}
-		fmt.Fprintf(w, "%-*s  %5.2f  %7s%s\n", width, r.center(k), c.Utilisation, queue, note)
+		rows = append(rows, []string{r.center(k), fmt.Sprintf("%.2f", c.Utilisation), queue, note})
 	}
+	_ = table(w, []string{"<center", "util", "queue", "<"}, rows) // into memory
 	fmt.Fprintln(w)
 	r.textOccupancy(w)
 	r.textAdvice(w)
@@ -209,8 +207,8 @@ func (r *capacityReport) textSweep(w io.Writer) {
 		name := r.model.Types[i].Name
 		head = append(head, strings.TrimSpace(name+" response"), strings.TrimSpace(name+" throughput"))
 	}
-	head = append(head, "util", "bottleneck")
-	rows := [][]string{head}
+	head = append(head, "util", "<bottleneck")
+	var rows [][]string
 	for _, row := range r.rows {
 		var line []string
 		for _, v := range row.Values {
@@ -221,18 +219,7 @@ func (r *capacityReport) textSweep(w io.Writer) {
 		}
 		rows = append(rows, append(line, fmt.Sprintf("%.2f", row.Busy), r.center(row.Bottleneck)))
 	}
-	width := make([]int, len(head))
-	for _, row := range rows {
-		for i, s := range row {
-			width[i] = max(width[i], len([]rune(s)))
-		}
-	}
-	for _, row := range rows {
-		for i, s := range row[:len(row)-1] {
-			fmt.Fprintf(w, "%*s  ", width[i], s)
-		}
-		fmt.Fprintln(w, row[len(row)-1])
-	}
+	_ = table(w, head, rows) // into memory
 }
 
 func (r *capacityReport) textCheck(w io.Writer) {

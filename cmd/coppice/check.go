@@ -11,54 +11,51 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/cobra"
 )
 
-func runCheck(args []string, s streams) error {
+func checkVerb(s streams) *cobra.Command {
 	var o output
 	var parallel int
-	f := flags("check", s,
+	c := verb("check TRACE|RUN.xtf", "verify a trace or a result to the last page", 1, 1,
 		"coppice check run.xtf",
 		"coppice check scorep-run/traces.otf2 -j 8",
 		"coppice check run.xtf --format json > check.json")
-	o.add(f)
-	f.IntVarP(&parallel, "jobs", "j", runtime.NumCPU(), "locations to look at at once")
-	f.IntVar(&o.limit, "limit", 0, "problems to list in text (default 20)")
-	operands, err := parse(f, args, 1, 1)
+	f := c.Flags()
+	o.define(f)
+	atLeast(f, 1, &parallel, "jobs", "j", runtime.NumCPU(), "locations to look at at once")
+	o.defineLimit(f, "problems to list in text")
+	return s.does(c, func(operands []string, s streams) error { return check(operands[0], parallel, &o, s) }, o.check)
+}
+
+// check checks a file and prints the result.
+func check(path string, parallel int, o *output, s streams) error {
+	kind, _, err := recognise(path)
 	if err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	if parallel < 1 {
-		return usage("check: -j %d: at least one location at a time", parallel)
-	}
-	kind, _, err := recognise(operands[0])
-	if err != nil {
-		return readError(operands[0], err)
+		return readError(path, err)
 	}
 	c := checked{Problems: []problem{}, Notes: []string{}}
 	var e report.Envelope
 	var brief *report.Brief
 	switch kind {
 	case kindStatus:
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file: nothing to check. Give an archive or a result", operands[0]))
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file: nothing to check. Give an archive or a result", path))
 	case kindLog:
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a receive log: coppice info reads all of it and says what is damaged", operands[0]))
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a receive log: coppice info reads all of it and says what is damaged", path))
 	case kindXTF:
-		e, brief, err = c.checkRun(operands[0], parallel)
+		e, brief, err = c.checkRun(path, parallel)
 	default:
-		e, brief, err = c.checkTrace(operands[0], parallel)
+		e, brief, err = c.checkTrace(path, parallel)
 	}
 	if err != nil {
-		if kind == kindXTF && c.salvage(operands[0], err) {
-			if werr := c.show(s, &o, operands[0], e, &report.Brief{Partial: true}); werr != nil {
+		if kind == kindXTF && c.salvage(path, err) {
+			if werr := c.show(s, o, path, e, &report.Brief{Partial: true}); werr != nil {
 				return werr
 			}
 		}
 		return err
 	}
-	err = c.show(s, &o, operands[0], e, brief)
+	err = c.show(s, o, path, e, brief)
 	if err == nil && !c.Clean {
 		err = jobs.Fail(jobs.ExitFound, errSilent)
 	}
@@ -72,7 +69,7 @@ func (c *checked) show(s streams, o *output, path string, e report.Envelope, bri
 		if o.format == "json" {
 			return e.WriteJSON(w, brief, "check", report.Value(c))
 		}
-		return c.text(w, path, o.style(s).Limit)
+		return c.text(w, path, o.limit)
 	})
 }
 
@@ -240,12 +237,7 @@ func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
 	return x
 }
 
-const defaultProblems = 20
-
 func (c *checked) text(w io.Writer, path string, limit int) error {
-	if limit == 0 {
-		limit = defaultProblems
-	}
 	fmt.Fprintf(w, "%s: %s, %s, %s events, %s read\n", path, c.Kind, report.Plural(c.Locations, "location"), report.Count(c.Events), report.Size(c.Bytes))
 	if c.Pages != nil {
 		fmt.Fprintf(w, "%s pages and %s rows are sound", report.Count(*c.Pages), report.Count(*c.Rows))

@@ -34,7 +34,9 @@ func (c *checked) checkTrace(path string, parallel int) (report.Envelope, *repor
 	}
 	e := report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations()}
 	brief := &report.Brief{Resolution: d.Clock().TimerResolution}
-	total := codeTotals(d.Problems())
+	var all trace.Diagnostics
+	all.Merge(d.Problems())
+	locations := map[trace.Code]uint64{}
 	for i := range d.Problems().Codes {
 		c.addCode(d, nil, &d.Problems().Codes[i])
 	}
@@ -44,10 +46,11 @@ func (c *checked) checkTrace(path string, parallel int) (report.Envelope, *repor
 		c.Bytes += s.bytes
 		for i := range s.found.Codes {
 			x := &s.found.Codes[i]
-			total = addTotal(total, x)
+			locations[x.Code]++
 			p := trace.P(p)
 			c.addCode(d, &p, x)
 		}
+		all.Merge(&s.found)
 		if s.events > 0 && (brief.First == nil || s.first < *brief.First) {
 			brief.First = &s.first
 		}
@@ -55,31 +58,16 @@ func (c *checked) checkTrace(path string, parallel int) (report.Envelope, *repor
 			brief.Last = &s.last
 		}
 	}
-	e.Diagnostics, c.Events = total, e.Events
-	for _, t := range total {
+	e.Diagnostics, c.Events = codeTotals(&all), e.Events
+	for i := range e.Diagnostics {
+		t := &e.Diagnostics[i]
+		t.Locations = locations[t.Code]
 		brief.Partial = brief.Partial || t.Code.Severity() == trace.Damage
 		if t.Code.Severity() == trace.Note {
 			c.Notes = append(c.Notes, fmt.Sprintf("%s: %d in %s", t.Code.Text(), t.Count, report.Plural(int(t.Locations), "location")))
 		}
 	}
 	return e, brief, nil
-}
-
-// addTotal adds a location's problems of one code to the totals.
-func addTotal(list []report.CodeTotal, x *trace.CodeDiagnostics) []report.CodeTotal {
-	i := 0
-	for i < len(list) && list[i].Code < x.Code {
-		i++
-	}
-	if i == len(list) || list[i].Code != x.Code {
-		list = append(list, report.CodeTotal{})
-		copy(list[i+1:], list[i:])
-		list[i] = report.CodeTotal{Code: x.Code}
-	}
-	list[i].Count += x.Count
-	list[i].Worst = max(list[i].Worst, x.Worst)
-	list[i].Locations++
-	return list
 }
 
 // addCode lists the first problems of one code; notes are none.
@@ -130,7 +118,7 @@ func (s *scan) run(src trace.Source, p trace.P) error {
 		return err
 	}
 	s.bytes = size.Bytes
-	if err := eachBatch(src, p, s.found.AddAll, s.batch); err != nil {
+	if err := otf2.EachBatch(src, p, &s.found, s.batch); err != nil {
 		return err
 	}
 	for _, region := range s.stack {

@@ -10,13 +10,13 @@ import (
 
 // TestCompletion asks the shells to complete, each by what runs behind its key.
 func TestCompletion(t *testing.T) {
-	// Each reads lines, of which the last word is to be completed, and writes a line of what there is.
+	// Each reads lines, of which the last word is to be completed, and writes a line of what there is. What only runs behind a key
+	// is replaced: compopt of bash, _describe and _arguments of zsh.
 	asks := map[string][]string{
-		"bash": {"-c", `source "$0"
-			while read -r -a COMP_WORDS; do COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _coppice; echo "${COMPREPLY[*]}"; done`},
-		// compadd, which zsh calls with what the function gives, takes the words with the right beginning.
-		"zsh": {"-f", "-c", `autoload -Uz compinit; compinit -u -D; source "$0"
-			while read -r -A COMP_WORDS; do COMP_CWORD=$(($#COMP_WORDS - 1)); all=($(compgen -F _coppice)); echo ${(M)all:#$COMP_WORDS[-1]*}; done`},
+		"bash": {"-c", `source "$0"; compopt() { :; }
+			while read -r COMP_LINE; do COMP_POINT=${#COMP_LINE} COMPREPLY=(); __start_coppice; echo "${COMPREPLY[*]}"; done`},
+		"zsh": {"-f", "-c", `compdef() { :; }; source "$0"; _describe() { found=(${completions%%:*}); }; _arguments() { :; }
+			while read -r -A words; do CURRENT=$#words last=$words[-1] found=(); _coppice; echo ${(M)found:#$last*}; done`},
 		"fish": {"-c", `source $argv[1]; while read line; echo (complete -C "$line" | string replace -r '\t.*' ''); end`},
 	}
 	lines := [][2]string{
@@ -32,6 +32,9 @@ func TestCompletion(t *testing.T) {
 		{"coppice report sc", "scaling"},
 		{"coppice report scaling --a", "--at"},
 		{"coppice report --no-such", ""},
+		{"coppice report run.xtf diag", "diagnostics"},
+		{"coppice query run.xtf --source gr", "graph"},
+		{"coppice query run.xtf part", "partner"},
 	}
 	var keys string
 	for _, l := range lines {
@@ -40,15 +43,20 @@ func TestCompletion(t *testing.T) {
 	for shell, args := range asks {
 		t.Run(shell, func(t *testing.T) {
 			dir := t.TempDir()
-			script := filepath.Join(dir, "coppice")
+			script := filepath.Join(dir, "completion")
 			if err := os.WriteFile(script, []byte(must(t, "completion", shell)), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := exec.LookPath(shell); err != nil {
 				t.Skipf("no %s to complete", shell)
 			}
+			command := "#!/bin/sh\n" + asCommand + "=1 exec " + os.Args[0] + " \"$@\"\n"
+			if err := os.WriteFile(filepath.Join(dir, "coppice"), []byte(command), 0o777); err != nil {
+				t.Fatal(err)
+			}
 			cmd := exec.Command(shell, append(args, script)...)
-			cmd.Dir, cmd.Env, cmd.Stdin = t.TempDir(), append(os.Environ(), "HOME="+dir), strings.NewReader(keys)
+			cmd.Dir, cmd.Stdin = t.TempDir(), strings.NewReader(keys)
+			cmd.Env = append(os.Environ(), "HOME="+dir, "PATH="+dir+":"+os.Getenv("PATH"))
 			out, err := cmd.CombinedOutput()
 			got := strings.Split(string(out), "\n")
 			if err != nil || len(got) != len(lines)+1 {

@@ -6,14 +6,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/coppice-hpc/coppice/internal/tracetest"
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
-	"github.com/coppice-hpc/coppice/xtfwriter"
-	"golang.org/x/sync/errgroup"
+	"github.com/spf13/cobra"
 )
 
 // demoSpec is the program that demo runs: uneven work, so that there is
@@ -23,26 +20,31 @@ const demoSpec = "stencil:procs=8,events=1M,jitter=10,imbalance=30,seed=1"
 // archiveName is the name of the archive that demo writes.
 const archiveName = "traces"
 
-func runDemo(args []string, s streams) error {
+func demoVerb(s streams) *cobra.Command {
 	var dir, spec string
 	var force bool
-	f := flags("demo", s,
+	c := verb("demo", "write the trace of a generated program", 0, 0,
 		"coppice demo",
 		"coppice demo -o /tmp/wave --spec wavefront:procs=16,events=200k",
 		"coppice demo --spec stencil:procs=64,events=20M,jitter=5 -f")
+	f := c.Flags()
 	f.StringVarP(&dir, "output", "o", "coppice-demo", "folder of the archive; the anchor is traces.otf2 in it")
 	f.StringVar(&spec, "spec", demoSpec, "program: stencil, ring, wavefront, masterworker or irregular, then :KEY=VALUE,... (procs, threads, events, iterations, work, jitter, imbalance, bytes, seed, offset, drift, ...)")
 	f.BoolVarP(&force, "force", "f", false, "replace an archive of an earlier run")
-	if _, err := parse(f, args, 0, 0); err != nil {
-		return err
-	}
+	return s.does(c, func(_ []string, s streams) error {
+		return demo(dir, spec, force, s)
+	})
+}
+
+// demo writes the trace of a program into a folder.
+func demo(dir, spec string, force bool, s streams) error {
 	o, err := tracetest.ParseOptions(spec)
 	if err != nil {
-		return usage("demo: --spec %s: %w", spec, err)
+		return usage("--spec %s: %w", spec, err)
 	}
 	src, err := tracetest.New(o)
 	if err != nil {
-		return usage("demo: --spec %s: %w", spec, err)
+		return usage("--spec %s: %w", spec, err)
 	}
 	if force {
 		err = removeArchive(dir)
@@ -51,7 +53,7 @@ func runDemo(args []string, s streams) error {
 		err = writeArchive(dir, src)
 	}
 	if err != nil {
-		return outputError("demo", err)
+		return outputError(err)
 	}
 	printDemo(s.out, dir, src)
 	return nil
@@ -73,7 +75,7 @@ func removeArchive(dir string) error {
 	return nil
 }
 
-// writeArchive writes all locations, one per core at a time.
+// writeArchive writes the archive with the offsets of clocks that the program has.
 func writeArchive(dir string, src *tracetest.Source) error {
 	o := otf2.Options{Creator: "coppice demo", Description: src.Options().String()}
 	o.Local = func(p trace.P) *otf2.Local {
@@ -83,65 +85,8 @@ func writeArchive(dir string, src *tracetest.Source) error {
 		}
 		return l
 	}
-	w, err := otf2.Create(dir, archiveName, src.Definitions(), o)
-	if err != nil {
-		return err
-	}
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for p := range trace.P(src.Definitions().NumLocations()) {
-		g.Go(func() error { return writeLocation(w, src, p) })
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	return w.Close()
-}
-
-func writeLocation(w *otf2.Writer, src trace.Source, p trace.P) error {
-	l, err := w.Location(p)
-	if err != nil {
-		return err
-	}
-	err = eachBatch(src, p, func([]trace.Diagnostic) {}, l.Add)
-	if e := l.Close(); err == nil {
-		err = e
-	}
+	_, err := otf2.Copy(dir, archiveName, src, o)
 	return err
-}
-
-// eachBatch reads location p to its end. found gets what the source reports,
-// add the events.
-func eachBatch(src trace.Source, p trace.P, found func([]trace.Diagnostic), add func(*trace.Batch) error) error {
-	st, err := src.Stream(p)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
-	found(st.Diagnostics())
-	var b trace.Batch
-	var first uint64
-	for i := range st.Chunks() {
-		r, err := st.Chunk(i)
-		if err != nil {
-			return err
-		}
-		for err == nil {
-			if err = r.Next(&b); err == nil {
-				b.First = first
-				first += uint64(len(b.Events))
-				err = add(&b)
-			}
-		}
-		found(r.Diagnostics())
-		if e := r.Close(); errors.Is(err, io.EOF) {
-			err = e
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func printDemo(w io.Writer, dir string, src *tracetest.Source) {
@@ -166,17 +111,4 @@ func printDemo(w io.Writer, dir string, src *tracetest.Source) {
 	for _, c := range list {
 		fmt.Fprintf(w, "  %-*s  # %s\n", width, c[0], c[1])
 	}
-}
-
-// outputError gives an error of writing an output its exit code: a place that refuses files is the user's to change, all else
-// is up to the file system.
-func outputError(verb string, err error) error {
-	if errors.Is(err, os.ErrExist) {
-		return usage("%s: %w. Choose another name, or -f replaces it", verb, err)
-	}
-	err = fmt.Errorf("%s: %w", verb, xtfwriter.OutputError("", err))
-	if jobs.ExitCode(err) == jobs.ExitInternal {
-		return jobs.Fail(jobs.ExitResource, err)
-	}
-	return err
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/coppice-hpc/coppice/internal/exact"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
@@ -14,64 +16,45 @@ import (
 // diffFlags are the flags of diff.
 type diffFlags struct {
 	print                  output
-	rules                  choice // of intervals
+	rules                  ruleFlags // of intervals
 	threshold, maxSlowdown string
-	failIf                 []string
-	conditions             []*report.DiffCondition
+	failIf                 conditions[report.DiffCondition]
 	options                report.DiffOptions
 }
 
-func runDiff(args []string, s streams) error {
-	x := diffFlags{print: output{tables: true, pages: true}}
-	f := flags("diff", s,
+func diffVerb(s streams) *cobra.Command {
+	x := diffFlags{print: output{more: []string{"csv", "md", "html"}}}
+	c := verb("diff A.xtf B.xtf", "two runs side by side: what got worse, by how much, and what made it so", 2, 2,
 		"coppice diff before.xtf after.xtf",
 		"coppice diff before.xtf after.xtf -o diff.html",
 		"coppice diff before.xtf after.xtf --max-slowdown 5%",
 		"coppice diff before.xtf after.xtf --fail-if 'interval:solve.execution.ratio>1.1' --fail-if 'efficiency.change<-0.05'",
 		"coppice diff run.xtf predicted.xtf --format json")
-	x.print.add(f)
-	f.IntVar(&x.print.limit, "limit", 0, "rows of long text tables (default 20)")
+	f := c.Flags()
+	x.print.define(f)
+	x.print.defineLimit(f, longTables)
 	f.StringVar(&x.threshold, "threshold", "5%", "change that counts as worse or better: of an interval's time, or points of efficiency where the numbers of processes differ")
 	f.StringVar(&x.maxSlowdown, "max-slowdown", "", "the same, and exit with status 1 if an interval got worse")
-	f.StringArrayVar(&x.failIf, "fail-if", nil, "exit with status 1 if this holds: METRIC<NUMBER or interval:NAME.METRIC<NUMBER of B, METRIC.change of B - A, METRIC.ratio of B / A (repeatable)")
-	x.rules.defineRules(f)
+	x.failIf.define(f, report.ParseDiffCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER of B, METRIC.change of B - A, METRIC.ratio of B / A")
+	x.rules.define(f)
 	x.rules.defineMeasured(f)
-	operands, err := parse(f, args, 2, 2)
-	if err != nil {
-		return err
-	}
-	if err := x.check(f.Changed("threshold")); err != nil {
-		return err
-	}
-	return x.compare(operands, s)
+	return s.does(c, x.compare, x.print.check, func() error { return x.check(f.Changed("threshold")) })
 }
 
 // check completes the flags.
 func (x *diffFlags) check(given bool) error {
-	if err := x.print.check(); err != nil {
-		return err
-	}
 	name, text := "--threshold", x.threshold
 	if x.maxSlowdown != "" {
 		if given {
-			return usage("diff: --threshold and --max-slowdown say the same: choose the one")
+			return usage("--threshold and --max-slowdown say the same: choose the one")
 		}
 		name, text = "--max-slowdown", x.maxSlowdown
 	}
 	var err error
 	if x.options.Threshold, err = shareOf(text); err != nil {
-		return usage("diff: %s %s: give a share such as 5%% or 0.05", name, text)
+		return usage("%s %s: give a share such as 5%% or 0.05", name, text)
 	}
-	if x.options.Rules, err = x.rules.rules(); err != nil {
-		return err
-	}
-	for _, text := range x.failIf {
-		c, err := report.ParseDiffCondition(text)
-		if err != nil {
-			return usage("diff: --fail-if: %w", err)
-		}
-		x.conditions = append(x.conditions, c)
-	}
+	x.options.Rules = x.rules.rules()
 	return nil
 }
 
@@ -100,7 +83,7 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 	}
 	d, err := report.NewDiff(runs[0], runs[1], x.options)
 	if errors.Is(err, report.ErrDiff) {
-		return usage("diff: %w", err)
+		return usage("%w", err)
 	}
 	if err != nil {
 		return readError(paths[0]+", "+paths[1], err)
@@ -122,20 +105,14 @@ func (x *diffFlags) compare(paths []string, s streams) error {
 
 // judge tells what got worse, and which conditions hold.
 func (x *diffFlags) judge(d *report.Diff, s streams) error {
-	verdicts, err := d.Judge(x.conditions)
+	verdicts, err := d.Judge(x.failIf.list)
 	if errors.Is(err, report.ErrInterval) || errors.Is(err, report.ErrCondition) {
-		return usage("diff: --fail-if: %w", err)
+		return usage("--fail-if: %w", err)
 	}
 	if err != nil {
 		return err
 	}
-	var failed error
-	for _, v := range verdicts {
-		if v.Holds {
-			fmt.Fprintf(s.err, "coppice: %s\n", v.Text)
-			failed = jobs.Fail(jobs.ExitFound, errSilent)
-		}
-	}
+	failed := told(verdicts, "", s)
 	if x.maxSlowdown != "" && len(d.Worse) > 0 {
 		fmt.Fprintf(s.err, "coppice: --max-slowdown %s: %s got worse, first %s\n", x.maxSlowdown, report.Plural(len(d.Worse), "interval"), d.Worse[0].Text)
 		failed = jobs.Fail(jobs.ExitFound, errSilent)

@@ -5,14 +5,45 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/spf13/pflag"
 )
 
-var progressForms = []string{"auto", "tty", "plain", "json", "none"}
+// jobFlags are the flags of verbs that work on ranks.
+type jobFlags struct {
+	ranks            int
+	progress, status string
+	quiet            bool
+	verbose          int
+}
+
+// define defines the flags; of says of what of the verb they are.
+func (o *jobFlags) define(f *pflag.FlagSet, of string) {
+	atLeast(f, 1, &o.ranks, "jobs", "j", runtime.NumCPU(), of+"in-process ranks when no launcher started them")
+	oneOf(f, &o.progress, "progress", "auto", of+"auto, tty, plain, json or none", "auto", "tty", "plain", "json", "none")
+	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), of+"keep the progress in this file, for coppice info")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress, estimates and closing lines")
+}
+
+func (o *jobFlags) defineVerbose(f *pflag.FlagSet, what string) {
+	f.CountVarP(&o.verbose, "verbose", "v", what)
+}
+
+// display makes rank 0 show the progress of a job, unless it is to be quiet.
+func (o *jobFlags) display(c mpi.Comm, show *func(jobs.Progress), s streams) *display {
+	if c.Rank() != 0 || o.quiet {
+		return nil
+	}
+	d := newDisplay(s.err, o.progress, o.status)
+	*show = d.show
+	return d
+}
 
 // Steps of the plain form: a line at the start of a stage, then when 5 % more
 // and 60 s have passed, or after 10 minutes of silence.
@@ -99,7 +130,7 @@ func (d *display) line(p jobs.Progress, now time.Time) {
 		return
 	}
 	fmt.Fprintf(d.w, "%s coppice %s %.0f%% bytes=%s/%s rate=%s/s slow=%d:%.0f%% eta=%.0fs\n",
-		stamp, p.Stage, 100*share(p), decimal(p.Done), decimal(p.Total), decimal(uint64(rate(p))), p.Slowest, 100*p.Share, left(p).Seconds())
+		stamp, p.Stage, 100*share(p), report.Size(p.Done), report.Size(p.Total), report.Size(uint64(rate(p))), p.Slowest, 100*p.Share, left(p).Seconds())
 }
 
 // draw redraws the line of the tty form.
@@ -109,7 +140,7 @@ func (d *display) draw(p jobs.Progress) {
 	bar := strings.Repeat("█", int(s*cells)) + strings.Repeat("░", cells-int(s*cells))
 	text := fmt.Sprintf("%-8s %s %3.0f %%", p.Stage, bar, 100*s)
 	if p.Total > 0 {
-		text += fmt.Sprintf("  %s/%s  %s/s", decimal(p.Done), decimal(p.Total), decimal(uint64(rate(p))))
+		text += fmt.Sprintf("  %s/%s  %s/s", report.Size(p.Done), report.Size(p.Total), report.Size(uint64(rate(p))))
 	}
 	text += fmt.Sprintf("  %d ranks", p.Ranks)
 	if p.Ranks > 1 && p.Total > 0 {
@@ -181,30 +212,12 @@ func (d *display) saveStatus(p jobs.Progress, now time.Time, begin bool) {
 // once and does not stop the job.
 func (d *display) writeStatus(st status) {
 	b, err := json.Marshal(st)
-	tmp := filepath.Join(filepath.Dir(d.status), "."+filepath.Base(d.status)+".new")
 	if err == nil {
-		err = os.WriteFile(tmp, append(b, '\n'), 0o666)
-	}
-	if err == nil {
-		err = os.Rename(tmp, d.status)
+		o := output{path: d.status, force: true}
+		err = o.write(streams{}, writeBytes(append(b, '\n')))
 	}
 	if err != nil {
 		fmt.Fprintf(d.w, "coppice: status file %s: %v; the job goes on without it\n", d.status, err)
 		d.status = ""
 	}
-}
-
-// decimal prints bytes in decimal units.
-func decimal(n uint64) string {
-	v := float64(n)
-	for _, u := range []string{"", "k", "M", "G", "T"} {
-		if v < 999.5 || u == "T" {
-			if u == "" {
-				return fmt.Sprintf("%d B", n)
-			}
-			return fmt.Sprintf("%.3g %sB", v, u)
-		}
-		v /= 1000
-	}
-	return ""
 }

@@ -79,10 +79,11 @@ func TestLinks(t *testing.T) {
 // flagsOf are the flags of all verbs and parts by their names; "" has those of all.
 func flagsOf() map[string]map[string]bool {
 	all := map[string]map[string]bool{"": {"help": true, "version": true}}
-	for _, d := range describe() {
-		all[d.name] = map[string]bool{"help": true}
-		d.flags.VisitAll(func(f *pflag.Flag) {
-			all[d.name][f.Name], all[""][f.Name] = true, true
+	for _, c := range everyVerb(commands(streams{})) {
+		name := nameOf(c)
+		all[name] = map[string]bool{}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			all[name][f.Name], all[""][f.Name] = true, true
 		})
 	}
 	return all

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/spf13/cobra"
 )
 
 // exportFlags are the flags of export.
@@ -21,19 +21,15 @@ type exportFlags struct {
 	time, ranks, table string
 	maxSize            size
 	force, strict      bool
-	progress, status   string
-	jobs, levels       int
-	quiet              bool
+	levels             int
+	job                jobFlags
 }
 
-// exportForm is a form of runs, and what writes one in it.
-type exportForm struct {
+// exportForms are the forms to choose from, and what writes a run in one.
+var exportForms = []struct {
 	name string
 	run  func(path string, o *exportFlags, s streams) error
-}
-
-// exportForms are the forms to choose from.
-var exportForms = []exportForm{
+}{
 	{"otf2", exportArchive},
 	{"perfetto", exportTimeline},
 	{"chrome", exportTimeline},
@@ -43,17 +39,9 @@ var exportForms = []exportForm{
 	{"viewer", exportViewer},
 }
 
-func exportNames() string {
-	var names []string
-	for _, f := range exportForms {
-		names = append(names, f.name)
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
-
-func runExport(args []string, s streams) error {
+func exportVerb(s streams) *cobra.Command {
 	var o exportFlags
-	f := flags("export", s,
+	c := verb("export RUN.xtf --to FORM -o PATH", "write a result for other tools: OTF2, Perfetto, Chrome, CSV, Parquet, Arrow, or a viewer in one file", 1, 1,
 		"coppice export run.xtf --to perfetto -o run.pftrace --time 40%..60% --ranks 0-15",
 		"coppice export run.xtf --to chrome -o run.json --time interval:solve[3]",
 		"coppice export run.xtf --to parquet -o tables",
@@ -63,75 +51,63 @@ func runExport(args []string, s streams) error {
 		"coppice export run.xtf --to otf2 -o again",
 		"coppice export run.xtf --to otf2 -o slice --time 12.5s..13s --ranks 0-3",
 		"mpirun -n 64 coppice export run.xtf --to otf2 -o again/traces.otf2 --force")
-	f.StringVar(&o.to, "to", "", "form to write: "+exportNames()+" (required)")
+	var names []string
+	for _, x := range exportForms {
+		names = append(names, x.name)
+	}
+	f := c.Flags()
+	oneOf(f, &o.to, "to", "", "form to write: "+alternatives(names)+" (required)", names...)
 	f.StringVarP(&o.output, "output", "o", "", "file to write, - for standard output; of otf2 the folder of the archive, or its anchor file NAME.otf2; of tables without --table a new folder (required)")
 	f.BoolVarP(&o.force, "force", "f", false, "replace what is there; of otf2 also take over its lock")
 	f.StringVar(&o.time, "time", "", "part of the run: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or, but not of otf2, interval:NAME[K], its K-th execution")
 	f.StringVar(&o.ranks, "ranks", "", "processes whose events are written: 0-3,8,16-31:4, comm:NAME or node:N (default all)")
-	f.StringVar(&o.table, "table", "", "of csv, parquet and arrow: the one table to write: "+strings.Join(export.Tables(), ", "))
+	oneOf(f, &o.table, "table", "", "of csv, parquet and arrow: the one table to write: "+strings.Join(export.Tables(), ", "), export.Tables()...)
 	f.Var(&o.maxSize, "max-size", "refuse to write more than this (default 256MB of chrome, 1GB of perfetto, which are what browsers take); of viewer: leave out finer detail (default 20M)")
-	f.IntVar(&o.levels, "levels", viewerLevels, "of viewer: zoom levels to hold, from the coarsest")
+	atLeast(f, 1, &o.levels, "levels", "", viewerLevels, "of viewer: zoom levels to hold, from the coarsest")
 	f.BoolVar(&o.strict, "strict", false, "of otf2: a damaged file, or one of a damaged trace, is an error")
-	f.StringVar(&o.format, "format", "text", "of the result: text on standard error, or json on standard output")
-	f.IntVarP(&o.jobs, "jobs", "j", runtime.NumCPU(), "of otf2: in-process ranks when no launcher started them")
-	f.StringVar(&o.progress, "progress", "auto", "of otf2: auto, tty, plain, json or none")
-	f.StringVar(&o.status, "status-file", os.Getenv("COPPICE_STATUS_FILE"), "of otf2: keep the progress in this file, for coppice info")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "no progress, estimates and closing lines")
-	operands, err := parse(f, args, 1, 1)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(exportForms, func(x exportForm) bool { return x.name == o.to })
-	if err := o.check(i >= 0); err != nil {
-		return err
-	}
-	return exportForms[i].run(operands[0], &o, s)
-}
-
-// check looks at the flags that all forms share.
-func (o *exportFlags) check(known bool) error {
-	switch {
-	case o.to == "":
-		return usage("export: --to is missing: choose %s", exportNames())
-	case !known:
-		return usage("export: --to %s: choose %s", o.to, exportNames())
-	case o.output == "":
-		return usage("export: -o is missing: name what to write")
-	case o.format != "text" && o.format != "json":
-		return usage("export: --format %s: choose text or json", o.format)
-	}
-	return nil
+	oneOf(f, &o.format, "format", "text", "of the result: text on standard error, or json on standard output", "text", "json")
+	o.job.define(f, "of otf2: ")
+	return s.does(c, func(operands []string, s streams) error {
+		switch {
+		case o.to == "":
+			return usage("--to is missing: choose %s", alternatives(names))
+		case o.output == "":
+			return usage("-o is missing: name what to write")
+		case o.to == "otf2":
+		case o.output == "-" && o.format == "json":
+			return usage("-o - and --format json both want standard output: write to a file")
+		case o.strict:
+			return usage("--strict is for --to otf2")
+		}
+		return exportForms[slices.Index(names, o.to)].run(operands[0], &o, s)
+	})
 }
 
 // exportArchive writes an OTF2 archive, on all ranks.
 func exportArchive(path string, o *exportFlags, s streams) error {
-	job, err := o.job(path, s)
+	job, err := o.archive(path, s)
 	if err != nil {
 		return err
 	}
-	return launch(o.jobs, s, func(c mpi.Comm) error { return exportRank(c, job, o, s) })
+	return launch(o.job.ranks, s, func(c mpi.Comm) error { return exportRank(c, job, o, s) })
 }
 
-// job checks the flags of an archive and makes the options of the job.
-func (o *exportFlags) job(input string, s streams) (jobs.ExportOptions, error) {
+// archive checks the flags of an archive and makes the options of the job.
+func (o *exportFlags) archive(input string, s streams) (jobs.ExportOptions, error) {
 	job := jobs.ExportOptions{
 		Run: input, Output: o.output, Force: o.force, Strict: o.strict, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
 	}
 	switch {
-	case o.jobs < 1:
-		return job, usage("export: -j %d: at least one rank is needed", o.jobs)
 	case o.output == "-":
-		return job, usage("export: -o -: an archive is a folder: name it")
+		return job, usage("-o -: an archive is a folder: name it")
 	case o.table != "" || o.maxSize > 0:
-		return job, usage("export: --table and --max-size are not for --to otf2: choose a part with --time or --ranks")
-	case !slices.Contains(progressForms, o.progress):
-		return job, usage("export: --progress %s: choose one of %s", o.progress, strings.Join(progressForms, ", "))
+		return job, usage("--table and --max-size are not for --to otf2: choose a part with --time or --ranks")
 	}
 	if o.ranks != "" {
 		job.Select = func(d *trace.Definitions) (func(trace.P) bool, error) {
 			set, err := report.ParseRanks(o.ranks, d)
 			if err != nil {
-				return nil, usage("export: --ranks %w", err)
+				return nil, usage("--ranks %w", err)
 			}
 			return set.Locations(d), nil
 		}
@@ -149,30 +125,26 @@ func (o *exportFlags) archiveWindow(path string, s streams) (w jobs.ExportWindow
 	if err != nil {
 		return w, err
 	}
-	span, err := spanOf(run, "export", o.time)
+	span, err := spanOf(run, o.time)
 	switch {
 	case err != nil:
 		return w, err
 	case span.Of != nil:
-		return w, usage("export: --time %s: an execution has its own time on each process, and the messages of an archive need one for all: give A..B, or interval:NAME", o.time)
+		return w, usage("--time %s: an execution has its own time on each process, and the messages of an archive need one for all: give A..B, or interval:NAME", o.time)
 	}
 	return jobs.ExportWindow{Begin: span.Begin, End: span.End}, nil
 }
 
 // exportRank runs the job on one rank and reports its end on rank 0.
 func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) error {
-	var d *display
-	if c.Rank() == 0 && !o.quiet {
-		d = newDisplay(s.err, o.progress, o.status)
-		job.Show = d.show
-	}
+	d := o.job.display(c, &job.Show, s)
 	began := time.Now()
 	res, err := jobs.Export(c, job)
 	d.end(err)
 	if err != nil {
 		return err
 	}
-	if c.Rank() == 0 && !o.quiet {
+	if c.Rank() == 0 && !o.job.quiet {
 		printExported(s, res, c.Size(), time.Since(began))
 	}
 	if c.Rank() == 0 && o.format == "json" {
@@ -215,7 +187,7 @@ func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duratio
 		times = "every gap between events within " + r.Deviation.String() + " of the true one"
 	}
 	fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, %s\n",
-		r.Anchor, r.Events, r.Locations, decimal(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
+		r.Anchor, r.Events, r.Locations, report.Size(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
 }
 
 // exported is the result of an export in JSON.
@@ -258,13 +230,5 @@ func exportJSON(s streams, path string, r *jobs.ExportResult) error {
 	if err != nil {
 		return err
 	}
-	e, err := run.Envelope()
-	var brief *report.Brief
-	if err == nil {
-		brief, err = run.Brief()
-	}
-	if err != nil {
-		return readError(path, err)
-	}
-	return e.WriteJSON(s.out, brief, "export", report.Value(x))
+	return about(s.out, run, "export", report.Value(x))
 }

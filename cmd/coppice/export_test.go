@@ -64,7 +64,7 @@ func TestExportUsage(t *testing.T) {
 		{[]string{run, "-o", out}, jobs.ExitUsage, "--to is missing"},
 		{[]string{run, "--to", "xls", "-o", out}, jobs.ExitUsage, "--to xls"},
 		{[]string{run, "--to", "otf2"}, jobs.ExitUsage, "-o is missing"},
-		{[]string{run, "--to", "otf2", "-o", out, "-j", "0"}, jobs.ExitUsage, "-j 0"},
+		{[]string{run, "--to", "otf2", "-o", out, "-j", "0"}, jobs.ExitUsage, "--jobs 0"},
 		{[]string{run, "--to", "otf2", "-o", out, "--format", "html"}, jobs.ExitUsage, "--format html"},
 		{[]string{run, "--to", "otf2", "-o", out, "--progress", "loud"}, jobs.ExitUsage, "--progress loud"},
 		{[]string{run, "--to", "otf2", "-o", out, "--ranks", "7"}, jobs.ExitUsage, "processes 0 to 1"},

@@ -151,7 +151,7 @@ func TestExportFormsUsage(t *testing.T) {
 		says string
 	}{
 		{[]string{run, "--to", "chrome", "-o", out, "--table", "calls"}, jobs.ExitUsage, "--table is for"},
-		{[]string{run, "--to", "csv", "-o", out, "--table", "paths"}, jobs.ExitUsage, "choose one of calls, messages"},
+		{[]string{run, "--to", "csv", "-o", out, "--table", "paths"}, jobs.ExitUsage, "choose calls, messages"},
 		{[]string{run, "--to", "csv", "-o", "-", "--format", "json"}, jobs.ExitUsage, "both want standard output"},
 		{[]string{run, "--to", "parquet", "-o", out, "--table", "calls", "--time", "9..1"}, jobs.ExitUsage, "ends before it begins"},
 		{[]string{run, "--to", "perfetto", "-o", out, "--ranks", "9"}, jobs.ExitUsage, "processes 0 to 1"},

@@ -7,10 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 
 	"github.com/coppice-hpc/coppice/export"
+	"github.com/coppice-hpc/coppice/report"
 )
 
 // written is a table in the result of an export in JSON.
@@ -30,12 +29,6 @@ type tables struct {
 
 // exportEvents writes one table of events into a file, or all of them into a folder.
 func exportEvents(path string, o *exportFlags, s streams) error {
-	if err := o.checkFile(); err != nil {
-		return err
-	}
-	if o.table != "" && !slices.Contains(export.Tables(), o.table) {
-		return usage("export: --table %s: choose one of %s", o.table, strings.Join(export.Tables(), ", "))
-	}
 	names := []string{o.table}
 	switch {
 	case o.table == "" && o.output == "-":
@@ -53,7 +46,7 @@ func exportEvents(path string, o *exportFlags, s streams) error {
 			defer os.Remove(o.output) // stays if anything is in it
 		}
 		if err := os.MkdirAll(o.output, 0o777); err != nil {
-			return outputError("export", err)
+			return outputError(err)
 		}
 	}
 	defer x.files.discard()
@@ -64,7 +57,7 @@ func exportEvents(path string, o *exportFlags, s streams) error {
 		}
 		if err := x.table(name, at); err != nil {
 			if errors.Is(err, export.ErrTooLarge) {
-				return usage("export: %s --to %s: more than the %s of --max-size. Choose a part with --time or --ranks, or allow more", path, o.to, decimal(uint64(o.maxSize)))
+				return usage("%s --to %s: more than the %s of --max-size. Choose a part with --time or --ranks, or allow more", path, o.to, report.Size(uint64(o.maxSize)))
 			}
 			return exportError(run, err)
 		}
@@ -72,13 +65,13 @@ func exportEvents(path string, o *exportFlags, s streams) error {
 	if err := x.files.publish(); err != nil {
 		return err
 	}
-	if !o.quiet {
+	if !o.job.quiet {
 		for _, t := range x.result.Tables {
-			fmt.Fprintf(s.err, "coppice: %s: %d rows of %s, %s\n", t.Path, t.Rows, t.Table, decimal(uint64(t.Bytes)))
+			fmt.Fprintf(s.err, "coppice: %s: %d rows of %s, %s\n", t.Path, t.Rows, t.Table, report.Size(uint64(t.Bytes)))
 		}
 	}
 	if o.format == "json" {
-		return exportResult(s, run, x.result)
+		return about(s.out, run, "export", report.Value(x.result))
 	}
 	return nil
 }
@@ -128,7 +121,7 @@ func (c *counted) Write(b []byte) (int, error) {
 	n, err := c.out.Write(b)
 	c.n += int64(n)
 	if err != nil {
-		err = outputError("export", err)
+		err = outputError(err)
 	}
 	return n, err
 }

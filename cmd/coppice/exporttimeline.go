@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/coppice-hpc/coppice/export"
-	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 )
 
@@ -38,11 +37,8 @@ type drawn struct {
 
 // exportTimeline writes a timeline, if it is not larger than allowed: that is told before.
 func exportTimeline(path string, o *exportFlags, s streams) error {
-	if err := o.checkFile(); err != nil {
-		return err
-	}
 	if o.table != "" {
-		return usage("export: --table is for --to csv, parquet and arrow")
+		return usage("--table is for --to csv, parquet and arrow")
 	}
 	run, src, err := exportSource(path, o, s)
 	if err != nil {
@@ -56,11 +52,11 @@ func exportTimeline(path string, o *exportFlags, s streams) error {
 	if err != nil {
 		return exportError(run, err)
 	}
-	if !o.quiet {
-		fmt.Fprintf(s.err, "coppice: %s: ≈ %s, %s slices\n", o.output, decimal(uint64(estimate.Bytes)), millions(estimate.Slices))
+	if !o.job.quiet {
+		fmt.Fprintf(s.err, "coppice: %s: ≈ %s, %s slices\n", o.output, report.Size(uint64(estimate.Bytes)), millions(estimate.Slices))
 	}
 	if estimate.Bytes > limit.bytes {
-		return tooLarge(run, o, &limit, "about "+decimal(uint64(estimate.Bytes)), estimate.Slices)
+		return tooLarge(run, o, &limit, "about "+report.Size(uint64(estimate.Bytes)), estimate.Slices)
 	}
 	result := drawn{To: o.to, Output: o.output, Estimate: estimate}
 	files := files{force: o.force}
@@ -70,7 +66,7 @@ func exportTimeline(path string, o *exportFlags, s streams) error {
 		return err
 	})
 	if errors.Is(err, export.ErrTooLarge) {
-		return tooLarge(run, o, &limit, "more than "+decimal(uint64(limit.bytes)), estimate.Slices)
+		return tooLarge(run, o, &limit, "more than "+report.Size(uint64(limit.bytes)), estimate.Slices)
 	}
 	if err == nil {
 		err = files.publish()
@@ -78,21 +74,21 @@ func exportTimeline(path string, o *exportFlags, s streams) error {
 	if err != nil {
 		return exportError(run, err)
 	}
-	if !o.quiet {
+	if !o.job.quiet {
 		x := result.Drawn
 		fmt.Fprintf(s.err, "coppice: %s: %s, %d slices, %d messages as flows, %d with one end outside, %d values of metrics\n",
-			o.output, decimal(uint64(x.Bytes)), x.Slices, x.Flows, x.OneEnded, x.Counters)
+			o.output, report.Size(uint64(x.Bytes)), x.Slices, x.Flows, x.OneEnded, x.Counters)
 	}
 	if o.format == "json" {
-		return exportResult(s, run, result)
+		return about(s.out, run, "export", report.Value(result))
 	}
 	return nil
 }
 
 // tooLarge refuses a timeline.
 func tooLarge(run *report.Run, o *exportFlags, limit *browserLimit, size string, slices uint64) error {
-	return usage("export: %s --to %s: %s of %s with %s slices, allowed are %s: %s. Choose a part with --time or --ranks, %sor allow more with --max-size",
-		run.Path, o.to, size, limit.unit, millions(slices), decimal(uint64(limit.bytes)), limit.why, limit.fallback)
+	return usage("%s --to %s: %s of %s with %s slices, allowed are %s: %s. Choose a part with --time or --ranks, %sor allow more with --max-size",
+		run.Path, o.to, size, limit.unit, millions(slices), report.Size(uint64(limit.bytes)), limit.why, limit.fallback)
 }
 
 // millions writes a count with a unit.
@@ -109,7 +105,7 @@ func millions(n uint64) string {
 // exportError gives an error of an export its exit code and advice.
 func exportError(run *report.Run, err error) error {
 	if errors.Is(err, export.ErrRun) {
-		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("export: %s: %w", run.Path, err))
+		return usage("%s: %w", run.Path, err)
 	}
 	return readError(run.Path, err)
 }

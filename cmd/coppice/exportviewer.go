@@ -27,14 +27,8 @@ type viewerFile struct {
 
 // exportViewer writes the viewer as one file that needs no server.
 func exportViewer(path string, o *exportFlags, s streams) error {
-	if err := o.checkFile(); err != nil {
-		return err
-	}
-	switch {
-	case o.time != "" || o.ranks != "" || o.table != "":
-		return usage("export: --time, --ranks and --table are not for --to viewer: it holds the whole run, as deep as --levels and --max-size say")
-	case o.levels < 1:
-		return usage("export: --levels %d: at least 1 is needed", o.levels)
+	if o.time != "" || o.ranks != "" || o.table != "" {
+		return usage("--time, --ranks and --table are not for --to viewer: it holds the whole run, as deep as --levels and --max-size say")
 	}
 	limit := int64(o.maxSize)
 	if limit == 0 {
@@ -56,7 +50,7 @@ func exportViewer(path string, o *exportFlags, s streams) error {
 		return err
 	})
 	if errors.Is(err, view.ErrStaticSize) {
-		return usage("export: %w with --max-size", err)
+		return usage("%w with --max-size", err)
 	}
 	if err == nil {
 		err = files.publish()
@@ -64,15 +58,15 @@ func exportViewer(path string, o *exportFlags, s streams) error {
 	if err != nil {
 		return exportError(run, err)
 	}
-	if !o.quiet {
+	if !o.job.quiet {
 		more := ""
 		if !held.Full {
 			more = "; --max-size left out deeper ones"
 		}
-		fmt.Fprintf(s.err, "coppice: %s: %s, %d tiles, %d zoom levels complete%s\n", o.output, decimal(uint64(held.Bytes)), held.Tiles, held.Levels, more)
+		fmt.Fprintf(s.err, "coppice: %s: %s, %d tiles, %d zoom levels complete%s\n", o.output, report.Size(uint64(held.Bytes)), held.Tiles, held.Levels, more)
 	}
 	if o.format == "json" {
-		return exportResult(s, run, viewerFile{o.to, o.output, held.Bytes, held.Tiles, held.Levels})
+		return about(s.out, run, "export", report.Value(viewerFile{o.to, o.output, held.Bytes, held.Tiles, held.Levels}))
 	}
 	return nil
 }

@@ -6,22 +6,45 @@ import (
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/spf13/pflag"
 )
 
-// parseConditions reads the values of --fail-if.
-func parseConditions(verb string, texts []string) ([]*report.Condition, error) {
-	var list []*report.Condition
-	for _, text := range texts {
-		c, err := report.ParseCondition(text)
-		if err != nil {
-			return nil, usage("%s: --fail-if: %w", verb, err)
-		}
-		list = append(list, c)
-	}
-	return list, nil
+// conditions are the value of --fail-if, each read when it is given.
+type conditions[T any] struct {
+	list []*T
+	read func(text string) (*T, error)
 }
 
-// judge tells which conditions hold; the first one decides the exit status.
+// define defines the flag.
+func (c *conditions[T]) define(f *pflag.FlagSet, read func(text string) (*T, error), use string) {
+	c.read = read
+	f.Var(c, "fail-if", "exit with status 1 if this holds"+use+" (repeatable)")
+}
+
+// Set takes a condition.
+func (c *conditions[T]) Set(text string) error {
+	x, err := c.read(text)
+	c.list = append(c.list, x)
+	return err
+}
+
+func (c *conditions[T]) String() string { return "" }
+
+// Type names the value in help texts.
+func (c *conditions[T]) Type() string { return "CONDITION" }
+
+// told prints the conditions that hold; the status says whether there are any.
+func told(verdicts []report.Verdict, of string, s streams) (failed error) {
+	for _, v := range verdicts {
+		if v.Holds {
+			fmt.Fprintf(s.err, "coppice: %s%s\n", of, v.Text)
+			failed = jobs.Fail(jobs.ExitFound, errSilent)
+		}
+	}
+	return failed
+}
+
+// judge tells which conditions hold of a run.
 func judge(run *report.Run, list []*report.Condition, rules report.Rules, s streams) error {
 	verdicts, err := run.Judge(list, rules)
 	if report.Partial(err) {
@@ -30,28 +53,7 @@ func judge(run *report.Run, list []*report.Condition, rules report.Rules, s stre
 	if err != nil {
 		return intervalError("--fail-if", run, err)
 	}
-	var failed error
-	for _, v := range verdicts {
-		if !v.Holds {
-			continue
-		}
-		fmt.Fprintf(s.err, "coppice: %s: %s\n", run.Path, v.Text)
-		failed = jobs.Fail(jobs.ExitFound, errSilent)
-	}
-	return failed
-}
-
-// judgeFile decides the conditions about a file.
-func judgeFile(path string, x *choice, s streams) error {
-	run, err := s.runs.open(path)
-	if err != nil {
-		return err
-	}
-	rules, err := x.rules()
-	if err != nil {
-		return err
-	}
-	return judge(run, x.conditions, rules, s)
+	return told(verdicts, run.Path+": ", s)
 }
 
 // intervalError is the outcome of naming an interval: of a wrong name, or of

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -62,29 +63,44 @@ func wrapped(words []string, width int) string {
 	return b.String() + line
 }
 
-// help prints the list of verbs, a topic, or the help of a verb.
-func help(args []string, s streams) error {
-	if len(args) == 0 || args[0] == "-h" || args[0] == "--help" {
-		printHelp(s.out)
-		return nil
-	}
-	if text := topicText(args[0]); text != "" {
-		if args[0] == "config" {
-			text += "\nSet here:\n\n" + settings()
+// helpVerb prints the list of verbs, a topic, or the help of a verb.
+func helpVerb(s streams) *cobra.Command {
+	c := verb("help [VERB|TOPIC]", "verbs, topics, or the help of a verb", 0, 2, "coppice help", "coppice help report", "coppice help conditions")
+	c.Hidden = true // the list of verbs ends with it
+	c.ValidArgsFunction = func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		return printText(s.out, text)
+		return append(names(c.Root()), topicNames...), cobra.ShellCompDirectiveNoFileComp
 	}
-	if v := find(verbs(), args[0]); v != nil {
-		return v.call(append(args[1:], "--help"), s)
-	}
-	return usage("help: %q is neither a verb nor one of %s", args[0], strings.Join(topicNames, ", "))
+	return s.does(c, func(args []string, s streams) error {
+		root := c.Root()
+		if len(args) == 0 {
+			printHelp(s.out, root)
+			return nil
+		}
+		if text := topicText(args[0]); text != "" {
+			if args[0] == "config" {
+				text += "\nSet here:\n\n" + settings()
+			}
+			_, err := io.WriteString(s.out, text)
+			return err
+		}
+		if about, _, err := root.Find(args); err == nil && about != root {
+			printUsage(s.out, about)
+			return nil
+		}
+		return usage("%q is neither a verb nor one of %s.%s", args[0], strings.Join(topicNames, ", "), similar(args[0], append(names(root), topicNames...)))
+	})
 }
 
 // printHelp prints the verbs and the topics.
-func printHelp(w io.Writer) {
+func printHelp(w io.Writer, root *cobra.Command) {
 	fmt.Fprintln(w, "coppice finds out where a parallel program lost its time.\n\nUsage: coppice VERB [flags] OPERAND...\n\nVerbs:")
-	for _, v := range verbs() {
-		fmt.Fprintf(w, "  %-10s  %s\n", v.name, v.short)
+	for _, v := range root.Commands() {
+		if v.IsAvailableCommand() {
+			fmt.Fprintf(w, "  %-10s  %s\n", v.Name(), v.Short)
+		}
 	}
 	fmt.Fprintf(w, `
 A program of yours, from its start to a picture:
@@ -102,35 +118,33 @@ coppice help TOPIC explains %s.
 const usageWidth = 120
 
 // synopsis is how a verb is called.
-func synopsis(v *verb, f *pflag.FlagSet) string {
-	call := "coppice " + f.Name()
-	if v.run == nil {
-		call += " PART"
+func synopsis(c *cobra.Command) string {
+	_, operands, _ := strings.Cut(c.Use, " ")
+	if c.HasAvailableFlags() {
+		operands = "[flags] " + operands
 	}
-	if f.HasAvailableFlags() || v.run == nil {
-		call += " [flags]"
-	}
-	return strings.TrimSpace(call + " " + v.operands)
+	return strings.TrimSpace(c.CommandPath() + " " + operands)
 }
 
 // printUsage prints the help of a verb: how it is called, what it does, examples, parts, flags.
-func printUsage(w io.Writer, f *pflag.FlagSet, examples []string) {
-	v := verbOf(f.Name())
-	fmt.Fprintf(w, "Usage: %s\n\n%s.\n", synopsis(v, f), capital(v.short))
-	fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.Join(examples, "\n  "))
-	if len(v.parts) > 0 {
+func printUsage(w io.Writer, c *cobra.Command) {
+	if !c.HasParent() {
+		printHelp(w, c)
+		return
+	}
+	fmt.Fprintf(w, "Usage: %s\n\n%s.\n", synopsis(c), strings.ToUpper(c.Short[:1])+c.Short[1:])
+	fmt.Fprintf(w, "\nExamples:\n  %s\n", strings.ReplaceAll(c.Example, "\n", "\n  "))
+	if c.HasSubCommands() {
 		fmt.Fprintf(w, "\nParts, each with a --help of its own:\n")
-		for _, p := range v.parts {
-			fmt.Fprintf(w, "  %-8s %s\n", p.name, p.short)
+		for _, p := range c.Commands() {
+			fmt.Fprintf(w, "  %-8s %s\n", p.Name(), p.Short)
 		}
 	}
-	if f.HasAvailableFlags() {
-		nameValues(f)
-		fmt.Fprintf(w, "\nFlags:\n%s", f.FlagUsagesWrapped(usageWidth))
+	if c.HasAvailableFlags() {
+		nameValues(c.Flags())
+		fmt.Fprintf(w, "\nFlags:\n%s%s", c.Flags().FlagUsagesWrapped(usageWidth), c.Long)
 	}
 }
-
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // valueNames are what the help calls the values of flags that take a text; others are named by their type.
 var valueNames = map[string]string{

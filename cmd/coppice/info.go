@@ -10,6 +10,8 @@ import (
 	"os"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
@@ -20,43 +22,40 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-func runInfo(args []string, s streams) error {
+func infoVerb(s streams) *cobra.Command {
 	var o output
 	var follow bool
-	f := flags("info", s,
+	c := verb("info TRACE|RUN.xtf|LOG|STATUS", "what is in a trace, a result, a receive log or a status file", 1, 1,
 		"coppice info scorep-run/traces.otf2",
 		"coppice info epoch.prv.gz",
 		"coppice info run.xtf --format json",
 		"coppice info run1/logs/0.log",
 		"coppice info coppice-1234.status --follow")
-	o.add(f)
+	f := c.Flags()
+	o.define(f)
 	f.BoolVar(&follow, "follow", false, "of a status file: a line whenever it changes, until the job has ended; waits for a file that is not there yet")
-	operands, err := parse(f, args, 1, 1)
-	if err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	if follow {
-		if o.format != "text" || !o.toStdout() {
-			return usage("info: --follow prints lines of text to standard output: leave out --format and -o")
+	return s.does(c, func(operands []string, s streams) error {
+		path := operands[0]
+		if follow {
+			if o.format != "text" || !o.toStdout() {
+				return usage("--follow prints lines of text to standard output: leave out --format and -o")
+			}
+			return followStatus(context.Background(), path, s.out)
 		}
-		return followStatus(context.Background(), operands[0], s.out)
-	}
-	kind, head, err := recognise(operands[0])
-	if err != nil {
-		return readError(operands[0], err)
-	}
-	switch kind {
-	case kindXTF:
-		return infoRun(operands[0], &o, s)
-	case kindLog:
-		return infoLog(operands[0], &o, s)
-	case kindStatus:
-		return infoStatus(operands[0], head, &o, s)
-	}
-	return infoTrace(operands[0], &o, s)
+		kind, head, err := recognise(path)
+		if err != nil {
+			return readError(path, err)
+		}
+		switch kind {
+		case kindXTF:
+			return infoRun(path, &o, s)
+		case kindLog:
+			return infoLog(path, &o, s)
+		case kindStatus:
+			return infoStatus(path, head, &o, s)
+		}
+		return infoTrace(path, &o, s)
+	}, o.check)
 }
 
 // kind is what an operand turned out to be.
@@ -241,8 +240,7 @@ func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report
 	if x.Description != "" {
 		rows = append(rows, []string{"description", report.Clean(x.Description, 200)})
 	}
-	fmt.Fprintf(w, "%s\n", path)
-	return report.WriteTable(w, []string{"<", "<"}, rows)
+	return facts(w, path, rows)
 }
 
 // eventText tells how many events there are, as far as that is known.
@@ -320,12 +318,8 @@ func infoRun(path string, o *output, s streams) error {
 	if err != nil {
 		return err
 	}
-	e, err := run.Envelope()
-	var brief *report.Brief
+	e, brief, err := aboutOf(run)
 	var c *report.Content
-	if err == nil {
-		brief, err = run.Brief()
-	}
 	if err == nil {
 		c, err = run.Content()
 	}
@@ -363,8 +357,7 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 	for _, d := range e.Diagnostics {
 		rows = append(rows, []string{"found", fmt.Sprintf("%s: %d in %s", d.Code.Text(), d.Count, report.Plural(int(d.Locations), "location"))})
 	}
-	fmt.Fprintf(w, "%s\n", path)
-	if err := report.WriteTable(w, []string{"<", "<"}, rows); err != nil {
+	if err := facts(w, path, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)
@@ -432,7 +425,6 @@ func infoStatus(path string, b []byte, o *output, s streams) error {
 		if st.Left > 0 {
 			rows = append(rows, []string{"left", fmt.Sprintf("about %.0f s in this stage", st.Left)})
 		}
-		fmt.Fprintf(w, "%s\n", path)
-		return report.WriteTable(w, []string{"<", "<"}, rows)
+		return facts(w, path, rows)
 	})
 }

@@ -93,14 +93,13 @@ func (x *logInfo) text(w io.Writer, path string) error {
 	if len(x.Refused) > 0 {
 		rows = append(rows, []string{"not replayable", "MPI_" + strings.Join(x.Refused, ", MPI_")})
 	}
-	fmt.Fprintf(w, "%s\n", path)
-	if err := report.WriteTable(w, []string{"<", "<"}, rows); err != nil {
+	if err := facts(w, path, rows); err != nil {
 		return err
 	}
-	table := [][]string{}
+	rows = nil
 	for _, f := range x.Functions {
-		table = append(table, []string{f.Name, report.Count(f.Calls), report.Size(f.Payload)})
+		rows = append(rows, []string{f.Name, report.Count(f.Calls), report.Size(f.Payload)})
 	}
 	fmt.Fprintln(w)
-	return report.WriteTable(w, []string{"<function", ">calls", ">received"}, table)
+	return table(w, []string{"<function", ">calls", ">received"}, rows)
 }

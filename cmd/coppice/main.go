@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/jobs"
-	"github.com/spf13/pflag"
 )
 
 // version is the tool's version; it stands in files as part of what decides
@@ -24,29 +24,22 @@ func main() {
 // streams are where a verb writes: results to out, everything else to err.
 type streams struct {
 	out, err io.Writer
-	// describe, where not nil, gets what --help would print.
-	describe func(f *pflag.FlagSet, examples []string)
+	verb     string    // that runs, such as "capacity solve"
 	runs     *openRuns // of the verb
 }
 
 // run runs one verb and returns the exit code.
 func run(args []string, out, errs io.Writer) int {
 	s := streams{out: out, err: errs, runs: &openRuns{}}
-	if len(args) == 0 {
-		printHelp(errs)
-		return jobs.ExitUsage
-	}
-	switch args[0] {
-	case "help", "-h", "--help":
-		return conclude(help(args[1:], s), s)
-	case "--version":
+	args = slices.Clone(args)
+	if len(args) > 0 && args[0] == "--version" {
 		args[0] = "version"
 	}
-	if v := find(verbs(), args[0]); v != nil {
-		return conclude(s.runs.close(v.call(args[1:], s)), s)
-	}
-	fmt.Fprintf(errs, "coppice: %q is no verb. Run coppice help for the list.\n", args[0])
-	return jobs.ExitUsage
+	root := commands(s)
+	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
+	c, err := root.ExecuteC()
+	s.verb = nameOf(c)
+	return conclude(s.runs.close(err), s)
 }
 
 // conclude prints the error of a verb and returns its exit code.
@@ -54,21 +47,30 @@ func conclude(err error, s streams) int {
 	if err == nil {
 		return jobs.ExitDone
 	}
-	if errors.Is(err, pflag.ErrHelp) {
-		return jobs.ExitDone
-	}
 	code := jobs.ExitCode(err)
 	if errors.Is(err, errSilent) {
 		return code // the status of a recorded program, maybe
 	}
-	fmt.Fprintf(s.err, "coppice: %s.%s\n", strings.TrimSuffix(err.Error(), "."), advice(err))
+	verb := ""
+	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
+		verb = s.verb + ": "
+	}
+	fmt.Fprintf(s.err, "coppice: %s%s.%s\n", verb, strings.TrimRight(err.Error(), "."), advice(err))
 	if code == jobs.ExitInternal {
 		fmt.Fprintln(s.err, "coppice: this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
 	}
 	return code
 }
 
-// usage is an error of the command line.
-func usage(format string, args ...any) error {
-	return jobs.Fail(jobs.ExitUsage, fmt.Errorf(format, args...))
+// ofVerb is an error whose message begins with the name of the verb.
+type ofVerb struct{ error }
+
+func (e ofVerb) Unwrap() error { return e.error }
+
+// fail is an error of a verb with its exit code.
+func fail(code int, format string, args ...any) error {
+	return jobs.Fail(code, ofVerb{fmt.Errorf(format, args...)})
 }
+
+// usage is an error of the command line.
+func usage(format string, args ...any) error { return fail(jobs.ExitUsage, format, args...) }

@@ -2,77 +2,32 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// described is a verb, or a part of one such as "capacity solve", as its flag set says.
-type described struct {
-	*verb
-	name     string // of a part that of the verb too
-	flags    *pflag.FlagSet
-	examples []string
-}
-
-// describeVerb asks a verb for its flags. Nothing is run: --help ends a verb before its work.
-func describeVerb(v *verb) described {
-	d := described{verb: v, name: v.name}
-	_ = v.call([]string{"--help"}, streams{out: io.Discard, err: io.Discard, describe: func(f *pflag.FlagSet, examples []string) {
-		nameValues(f)
-		d.flags, d.examples = f, examples
-	}}) // the error says that help was asked for
-	return d
-}
-
-// describePart does the same for a part of a verb.
-func describePart(v, part *verb) described {
-	d := describeVerb(part)
-	d.name = v.name + " " + part.name
-	return d
-}
-
-// describe does so for every verb and every part of one.
-func describe() []described {
-	var list []described
-	for _, v := range verbs() {
-		list = append(list, describeVerb(&v))
-		for _, part := range v.parts {
-			list = append(list, describePart(&v, &part))
+// manualVerb writes a manual page for coppice and for each verb.
+func manualVerb(s streams) *cobra.Command {
+	c := verb("manual DIR", "write the manual pages", 1, 1, "coppice manual /usr/local/share/man/man1", "coppice manual man && man -l man/coppice-analyze.1")
+	return s.does(c, func(operands []string, _ streams) error {
+		if err := os.MkdirAll(operands[0], 0o777); err != nil {
+			return outputError(err)
 		}
-	}
-	return list
-}
-
-// runManual writes a manual page for coppice and for each verb.
-func runManual(args []string, s streams) error {
-	f := flags("manual", s, "coppice manual /usr/local/share/man/man1", "coppice manual man && man -l man/coppice-analyze.1")
-	operands, err := parse(f, args, 1, 1)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(operands[0], 0o777); err != nil {
-		return outputError("manual", err)
-	}
-	all := describe()
-	put := func(name, text string) error {
-		if err := os.WriteFile(filepath.Join(operands[0], name+".1"), []byte(text), 0o666); err != nil {
-			return outputError("manual", err)
+		pages := map[string]string{"coppice": overviewPage(c.Root())}
+		for _, v := range everyVerb(c.Root()) {
+			pages[pageName(v)] = verbPage(v)
+		}
+		for name, text := range pages {
+			if err := os.WriteFile(filepath.Join(operands[0], name+".1"), []byte(text), 0o666); err != nil {
+				return outputError(err)
+			}
 		}
 		return nil
-	}
-	if err := put("coppice", overviewPage(all)); err != nil {
-		return err
-	}
-	for i := range all {
-		if err := put(pageName(all[i].name), verbPage(&all[i])); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
 }
 
 // roff makes text safe for a manual page: what begins with a dot or a quote would be a request, and hyphens stay hyphens.
@@ -92,16 +47,14 @@ func pageHead(name string) string {
 }
 
 // overviewPage is coppice(1): the verbs, the topics of help, exit status.
-func overviewPage(all []described) string {
+func overviewPage(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(pageHead("coppice"))
 	b.WriteString(".SH NAME\ncoppice \\- analyse event traces of parallel programs\n.SH SYNOPSIS\n.B coppice\n.I VERB\n[flags] operands\n.SH VERBS\n")
-	for i := range all {
-		d := &all[i]
-		if strings.Contains(d.name, " ") {
-			continue
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			fmt.Fprintf(&b, ".TP\n.B %s\n%s. See\n.BR coppice\\-%s (1).\n", roff(c.Name()), roff(c.Short), roff(c.Name()))
 		}
-		fmt.Fprintf(&b, ".TP\n.B %s\n%s. See\n.BR coppice\\-%s (1).\n", roff(d.name), roff(d.short), roff(d.name))
 	}
 	for _, name := range topicNames {
 		fmt.Fprintf(&b, ".SH %s\n.nf\n%s.fi\n", roff(strings.ToUpper(name)), roff(topicText(name)))
@@ -110,19 +63,26 @@ func overviewPage(all []described) string {
 }
 
 // pageName is the name of a verb's page.
-func pageName(verb string) string { return "coppice-" + strings.ReplaceAll(verb, " ", "-") }
+func pageName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // verbPage is the page of one verb.
-func verbPage(d *described) string {
+func verbPage(c *cobra.Command) string {
 	var b strings.Builder
-	page := pageName(d.name)
+	page := pageName(c)
 	b.WriteString(pageHead(page))
-	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n%s\n", roff(page), roff(d.short), roff(synopsis(d.verb, d.flags)))
-	fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(strings.Join(d.examples, "\n")))
-	if d.flags.HasAvailableFlags() {
+	fmt.Fprintf(&b, ".SH NAME\n%s \\- %s\n.SH SYNOPSIS\n%s\n", roff(page), roff(c.Short), roff(synopsis(c)))
+	fmt.Fprintf(&b, ".SH EXAMPLES\n.nf\n%s\n.fi\n", roff(c.Example))
+	if c.Long != "" {
+		fmt.Fprintf(&b, ".SH DESCRIPTION\n.nf\n%s\n.fi\n", roff(strings.TrimSpace(c.Long)))
+	}
+	if c.HasAvailableFlags() {
 		b.WriteString(".SH OPTIONS\n")
 	}
-	d.flags.VisitAll(func(f *pflag.Flag) {
+	nameValues(c.Flags())
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
 		head := "--" + f.Name
 		if f.Shorthand != "" {
 			head = "-" + f.Shorthand + ", " + head
@@ -137,8 +97,8 @@ func verbPage(d *described) string {
 		fmt.Fprintf(&b, ".TP\n.B %s\n%s\n", roff(head), roff(use))
 	})
 	b.WriteString(".SH SEE ALSO\n.BR coppice (1)")
-	for _, p := range d.parts {
-		fmt.Fprintf(&b, ",\n.BR %s (1)", roff(pageName(d.name+" "+p.name)))
+	for _, p := range c.Commands() {
+		fmt.Fprintf(&b, ",\n.BR %s (1)", roff(pageName(p)))
 	}
 	b.WriteString("\n")
 	return b.String()

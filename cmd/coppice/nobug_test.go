@@ -70,7 +70,7 @@ func TestWhatIsNoBug(t *testing.T) {
 		if code := jobs.ExitCode(x.err); code != x.code {
 			t.Errorf("%v: status %d, want %d", x.err, code, x.code)
 		}
-		out := outputError("report", x.err)
+		out := outputError(x.err)
 		if code := jobs.ExitCode(out); code == jobs.ExitInternal {
 			t.Errorf("%v: status %d", out, code)
 		}

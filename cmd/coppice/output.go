@@ -2,7 +2,7 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 	"io/fs"
@@ -18,48 +18,49 @@ import (
 
 // output is where and how a verb prints its result.
 type output struct {
-	verb   string
 	path   string // "" or "-": standard output
 	format string // one of choices
 	color  string
 	force  bool
 	limit  int
-	tables bool // csv can be chosen
-	pages  bool // md and html can be chosen
-	packed bool // parquet can be chosen
+	more   []string // formats to choose beside text and json
 }
 
-// add defines the flags that all printing verbs share.
-func (o *output) add(f *pflag.FlagSet) {
-	o.verb = f.Name()
-	f.StringVar(&o.format, "format", "", o.formats()+" (default from the suffix of -o; without one and of .txt text)")
-	f.StringVarP(&o.path, "output", "o", "-", "file to write, - for standard output")
-	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
-	f.StringVar(&o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never")
+// define defines the flags that all printing verbs share.
+func (o *output) define(f *pflag.FlagSet) {
+	oneOf(f, &o.format, "format", "", alternatives(o.choices())+" (default from the suffix of -o; without one and of .txt text)", o.choices()...)
+	o.defineFile(f, "file")
+	o.defineColor(f)
 }
+
+// defineColor defines the flag of colours.
+func (o *output) defineColor(f *pflag.FlagSet) {
+	oneOf(f, &o.color, "color", "auto", "auto, always or never; NO_COLOR and TERM=dumb mean never", "auto", "always", "never")
+}
+
+// defineFile defines the flags of where a result goes.
+func (o *output) defineFile(f *pflag.FlagSet, what string) {
+	f.StringVarP(&o.path, "output", "o", "-", what+" to write, - for standard output")
+	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
+}
+
+// defineLimit defines the flag of how many rows text has.
+func (o *output) defineLimit(f *pflag.FlagSet, of string) {
+	atLeast(f, 0, &o.limit, "limit", "", usualRows, of)
+}
+
+// usualRows are how many rows text has without --limit, and with --limit 0.
+const usualRows = 20
+
+// longTables are what --limit of reports is about.
+const longTables = "rows of long text tables"
 
 // choices are the formats to choose from.
-func (o *output) choices() []string {
-	list := []string{"text", "json"}
-	if o.tables {
-		list = append(list, "csv")
-	}
-	if o.packed {
-		list = append(list, "parquet")
-	}
-	if o.pages {
-		list = append(list, "md", "html")
-	}
-	return list
-}
-
-// formats names the formats to choose from.
-func (o *output) formats() string {
-	return alternatives(o.choices())
-}
+func (o *output) choices() []string { return append([]string{"text", "json"}, o.more...) }
 
 // check completes the flags.
 func (o *output) check() error {
+	o.limit = cmp.Or(o.limit, usualRows)
 	if o.format == "" {
 		suffix := strings.ToLower(strings.TrimPrefix(filepath.Ext(o.path), "."))
 		switch letters := strings.Trim(suffix, "abcdefghijklmnopqrstuvwxyz") == ""; {
@@ -68,22 +69,19 @@ func (o *output) check() error {
 		case suffix == "" || suffix == "txt" || !letters || isDevice(o.path):
 			o.format = "text"
 		default:
-			return usage("%s: -o %s: no format has this suffix: choose %s, or say with --format which one the file gets", o.verb, o.path, o.formats())
+			return usage("-o %s: no format has this suffix: choose %s, or say with --format which one the file gets", o.path, alternatives(o.choices()))
 		}
 	}
-	if !slices.Contains(o.choices(), o.format) {
-		return usage("%s: --format %s: choose %s", o.verb, o.format, o.formats())
+	if !o.toStdout() && !isDevice(o.path) {
+		return o.free(o.path)
 	}
-	if !slices.Contains([]string{"auto", "always", "never"}, o.color) {
-		return usage("%s: --color %s: choose auto, always or never", o.verb, o.color)
-	}
-	if o.limit < 0 {
-		return usage("%s: --limit %d: give the number of rows to show, or 0 for the usual one", o.verb, o.limit)
-	}
-	if !o.toStdout() && !o.force {
-		if _, err := os.Lstat(o.path); err == nil && !isDevice(o.path) {
-			return outputError(o.verb, fmt.Errorf("%s: %w", o.path, fs.ErrExist))
-		}
+	return nil
+}
+
+// free refuses a path where something is that -f does not allow to replace.
+func (o *output) free(path string) error {
+	if _, err := os.Lstat(path); path != "" && err == nil && !o.force {
+		return outputError(fmt.Errorf("%s: %w", path, fs.ErrExist))
 	}
 	return nil
 }
@@ -124,51 +122,95 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 	}
 	if o.toStdout() {
 		if _, err := s.out.Write(b.Bytes()); err != nil {
-			return outputError(o.verb, fmt.Errorf("standard output: %w", err))
+			return outputError(fmt.Errorf("standard output: %w", err))
 		}
 		return nil
 	}
-	ok, err := throughDevice(o.path, func(w io.Writer) error {
-		_, err := w.Write(b.Bytes())
-		return err
+	x := files{force: o.force}
+	defer x.discard()
+	err := x.write(o.path, s, func(w io.Writer) error {
+		if _, err := w.Write(b.Bytes()); err != nil {
+			return outputError(err)
+		}
+		return nil
 	})
-	if ok && err == nil {
-		return nil
+	if err != nil {
+		return err
 	}
-	if ok {
-		return outputError(o.verb, err)
+	return x.publish()
+}
+
+// files are the files that a verb writes: each under another name beside its place until all are complete.
+type files struct {
+	force bool
+	done  [][2]string // temporary name, place
+}
+
+// create begins the file at path.
+func (x *files) create(path string) (*os.File, error) {
+	if _, err := os.Lstat(path); err == nil && !x.force {
+		return nil, fmt.Errorf("%s: %w", path, fs.ErrExist)
 	}
-	tmp := filepath.Join(filepath.Dir(o.path), "."+filepath.Base(o.path)+".new")
-	err = os.WriteFile(tmp, b.Bytes(), 0o666)
-	if err == nil && !o.force {
-		if _, e := os.Lstat(o.path); e == nil {
-			err = fmt.Errorf("%s: %w", o.path, fs.ErrExist)
+	tmp := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	f, err := os.Create(tmp)
+	if err == nil {
+		x.done = append(x.done, [2]string{tmp, path})
+	}
+	return f, err
+}
+
+// publish gives all files their names.
+func (x *files) publish() error {
+	for i, f := range x.done {
+		if err := os.Rename(f[0], f[1]); err != nil {
+			x.done = x.done[i:]
+			return outputError(err)
 		}
 	}
-	if err == nil {
-		err = os.Rename(tmp, o.path)
-	}
-	if err != nil {
-		os.Remove(tmp)
-		return outputError(o.verb, err)
-	}
+	x.done = nil
 	return nil
 }
 
-// isDevice tells whether something is at path that is no file, such as a device or a pipe.
+// discard removes what has not got its name.
+func (x *files) discard() {
+	for _, f := range x.done {
+		os.Remove(f[0])
+	}
+}
+
+// write makes one file, or writes to a device or a pipe, or to standard output for "-".
+func (x *files) write(path string, s streams, fill func(w io.Writer) error) error {
+	if path == "-" {
+		return fill(s.out)
+	}
+	open := x.create
+	if isDevice(path) { // which is never replaced
+		open = func(path string) (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) }
+	}
+	f, err := open(path)
+	if err != nil {
+		return outputError(err)
+	}
+	err = fill(f)
+	if cerr := f.Close(); err == nil && cerr != nil {
+		err = outputError(cerr)
+	}
+	return err
+}
+
+// isDevice tells whether something is at path that is not a file, such as a device or a pipe.
 func isDevice(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && !st.Mode().IsRegular() && !st.IsDir()
 }
 
-// throughDevice writes to a device or a pipe, which is never replaced; ok is false where there is none at path.
-func throughDevice(path string, fill func(w io.Writer) error) (ok bool, err error) {
-	if !isDevice(path) {
-		return false, nil
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return true, err
-	}
-	return true, errors.Join(fill(f), f.Close())
+// table writes rows in columns, two spaces apart; a heading that begins with < is aligned left.
+func table(w io.Writer, head []string, rows [][]string) error {
+	return report.WriteTable(w, head, rows)
+}
+
+// facts writes lines of a name and what is so called, below a title.
+func facts(w io.Writer, title string, rows [][]string) error {
+	fmt.Fprintln(w, title)
+	return table(w, []string{"<", "<"}, rows)
 }

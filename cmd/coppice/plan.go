@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/coppice-hpc/coppice/jobs"
@@ -39,49 +40,48 @@ type planFlags struct {
 	known     bool // a site file was read
 }
 
-func runPlan(args []string, s streams) error {
+func planVerb(s streams) *cobra.Command {
 	var o planFlags
-	f := o.define(s)
-	operands, err := parse(f, args, 1, 1<<20)
-	if err != nil {
-		return err
-	}
-	var more []string
-	if dash := f.ArgsLenAtDash(); dash >= 0 {
-		operands, more = operands[:dash], operands[dash:]
-	}
-	site, err := o.check(f, operands)
-	if err != nil {
-		return err
-	}
-	steps, err := o.steps(operands, more, s)
-	if err != nil {
-		return err
-	}
-	p := &plan{flags: &o, site: site, steps: steps}
-	if err := p.size(s); err != nil {
-		return err
-	}
-	ctx := context.Background()
-	if o.submit {
-		if err := p.submit(ctx); err != nil {
-			return err
-		}
-	}
-	if err := p.write(s); err != nil || !o.follow {
-		return err
-	}
-	return p.follow(ctx, s)
-}
-
-func (o *planFlags) define(s streams) *pflag.FlagSet {
-	f := flags("plan", s,
+	c := verb("plan VERB INPUT [-- ARGUMENT...]", "ranks, nodes, memory and time of a job on a cluster; its batch script; --submit", 1, 1<<20,
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf",
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --format script > job.sh",
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --submit --follow -- --events none",
 		"coppice plan analyze scorep-run/traces.otf2 -o run.xtf --then 'predict --platform cluster.toml' --submit",
 		"coppice plan record run1 --ranks 512 --time 30m --expect 200GB --then analyze --submit -- ./program input",
 		"coppice plan predict run.xtf -- --platform cluster.toml")
+	f := c.Flags()
+	o.define(f)
+	return s.does(c, func(operands []string, s streams) error {
+		var more []string
+		if dash := f.ArgsLenAtDash(); dash >= 0 {
+			operands, more = operands[:dash], operands[dash:]
+		}
+		site, err := o.check(f, operands)
+		if err != nil {
+			return err
+		}
+		steps, err := o.steps(operands, more)
+		if err != nil {
+			return err
+		}
+		p := &plan{flags: &o, site: site, steps: steps}
+		if err := p.size(s); err != nil {
+			return err
+		}
+		ctx := context.Background()
+		if o.submit {
+			if err := p.submit(ctx); err != nil {
+				return err
+			}
+		}
+		if err := p.write(s); err != nil || !o.follow {
+			return err
+		}
+		return p.follow(ctx, s)
+	})
+}
+
+func (o *planFlags) define(f *pflag.FlagSet) {
 	f.StringVarP(&o.output, "output", "o", "", "what the verb writes (default: from the name of its input)")
 	f.StringArrayVar(&o.then, "then", nil, "a job that starts when the one before has ended well and reads what it wrote: a verb and its arguments, as 'predict --platform P.toml' (repeatable)")
 	f.StringVar(&o.site, "site", os.Getenv("COPPICE_SITE"), "the machine: a site file, docs/slurm.md (default coppice/site.toml in the user's folder of configurations, where it is)")
@@ -91,38 +91,35 @@ func (o *planFlags) define(s streams) *pflag.FlagSet {
 	f.Var(&o.rate, "rate", "bytes of input that a rank goes through in a second, as 60MB (default that of the site, else 10MB)")
 	f.BoolVar(&o.calibrate, "calibrate", false, "measure the rate now, here: analyse 64 MiB around the largest location")
 	f.Float64Var(&o.serial, "sequential", 1, "share of the largest location that one rank alone can do, 0 to 1")
-	f.IntVar(&o.ranks, "ranks", 0, "this many ranks; of record, the processes of the program")
-	f.IntVar(&o.nodes, "nodes", 0, "on this many nodes")
+	atLeast(f, 0, &o.ranks, "ranks", "", 0, "this many ranks; of record, the processes of the program")
+	atLeast(f, 0, &o.nodes, "nodes", "", 0, "on this many nodes")
 	f.Var(&o.mem, "mem", "memory of a rank, instead of that of the formula")
 	f.DurationVar(&o.limit, "time", 0, "time limit, instead of that of the formula; record needs it")
 	f.Var(&o.expect, "expect", "bytes of the trace that record will write, for the jobs that read it")
-	f.StringVar(&o.format, "format", "text", "text, json, or script: the script of the one job")
+	oneOf(f, &o.format, "format", "text", "text, json, or script: the script of the one job", "text", "json", "script")
 	f.BoolVar(&o.submit, "submit", false, "put the jobs into the queue")
 	f.BoolVar(&o.follow, "follow", false, "with --submit: show each job until it has ended; Ctrl-C ends only the showing")
-	return f
 }
 
 // check looks at the flags and reads the site file.
 func (o *planFlags) check(f *pflag.FlagSet, operands []string) (*slurm.Site, error) {
 	switch {
 	case len(operands) != 2:
-		return nil, usage("plan: %d operands: name a verb and its input, as coppice plan analyze TRACE; arguments of the verb stand behind --", len(operands))
-	case o.format != "text" && o.format != "json" && o.format != "script":
-		return nil, usage("plan: --format %s: choose text, json or script", o.format)
+		return nil, usage("%d operands: name a verb and its input, as coppice plan analyze TRACE; arguments of the verb come after --", len(operands))
 	case o.format == "script" && (len(o.then) > 0 || o.submit):
-		return nil, usage("plan: --format script prints one job that is not submitted: leave out --then and --submit, or plan each job alone")
+		return nil, usage("--format script prints one job that is not submitted: leave out --then and --submit, or plan each job alone")
 	case o.follow && (!o.submit || o.format != "text"):
-		return nil, usage("plan: --follow shows what --submit submitted, as text. For a job that runs already: coppice info STATUSFILE --follow")
+		return nil, usage("--follow shows what --submit submitted, as text. For a job that runs already: coppice info STATUSFILE --follow")
 	case o.goal < time.Second || o.goal > 1000*time.Hour:
-		return nil, usage("plan: --goal %v: give a time of 1s to 1000h", o.goal)
+		return nil, usage("--goal %v: give a time of 1s to 1000h", o.goal)
 	case !(o.serial >= 0 && o.serial <= 1):
-		return nil, usage("plan: --sequential %v: give a share of 0 to 1", o.serial)
-	case o.ranks < 0 || o.nodes < 0 || o.ranks > 1<<24 || o.nodes > 1<<20 || o.limit < 0 || o.limit > 1e5*time.Hour:
-		return nil, usage("plan: --ranks, --nodes and --time are not negative, and at most 16777216, 1048576 and 100000h")
+		return nil, usage("--sequential %v: give a share of 0 to 1", o.serial)
+	case o.ranks > 1<<24 || o.nodes > 1<<20 || o.limit < 0 || o.limit > 1e5*time.Hour:
+		return nil, usage("--ranks, --nodes and --time are not negative, and at most 16777216, 1048576 and 100000h")
 	case o.rate == 0 && f.Changed("rate"):
-		return nil, usage("plan: --rate 0: give the bytes of a second, as 60MB")
+		return nil, usage("--rate 0: give the bytes of a second, as 60MB")
 	case o.calibrate && o.rate > 0:
-		return nil, usage("plan: --rate gives what --calibrate measures: give one of them")
+		return nil, usage("--rate gives what --calibrate measures: give one of them")
 	}
 	site, err := o.readSite()
 	if err != nil {
@@ -144,11 +141,11 @@ func (o *planFlags) readSite() (*slurm.Site, error) {
 		return &slurm.Site{Schema: slurm.SiteSchema}, nil
 	}
 	if err != nil {
-		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("plan: site file: %w. Give the path of a file as docs/slurm.md describes it", err))
+		return nil, fail(jobs.ExitInput, "site file: %w. Give the path of a file as docs/slurm.md describes it", err)
 	}
 	site, err := slurm.ReadSite(path, b)
 	if err != nil {
-		return nil, jobs.Fail(jobs.ExitInput, fmt.Errorf("plan: %w. docs/slurm.md describes the file", err))
+		return nil, fail(jobs.ExitInput, "%w. docs/slurm.md describes the file", err)
 	}
 	o.known = true
 	return site, nil
@@ -166,7 +163,7 @@ func (o *planFlags) override(site *slurm.Site) error {
 		site.Launcher = o.launcher
 	}
 	if err := site.Check(); err != nil {
-		return usage("plan: %w", err)
+		return usage("%w", err)
 	}
 	return nil
 }
@@ -192,7 +189,7 @@ func (p *plan) jobs() []*slurm.Job {
 func (p *plan) submit(ctx context.Context) error {
 	for _, st := range p.steps {
 		if st.job.Size.Unfit != "" {
-			return jobs.Fail(jobs.ExitResource, fmt.Errorf("plan: %s does not fit: %s. Give --mem less, or a partition with larger nodes", st.verb, st.job.Size.Unfit))
+			return fail(jobs.ExitResource, "%s does not fit: %s. Give --mem less, or a partition with larger nodes", st.verb, st.job.Size.Unfit)
 		}
 	}
 	var err error
@@ -207,7 +204,7 @@ func (p *plan) submit(ctx context.Context) error {
 		}
 		text += ". Already in the queue; to take back: " + strings.Join(in, "; ")
 	}
-	return jobs.Fail(jobs.ExitUsage, fmt.Errorf("plan: %w. %s", err, text))
+	return usage("%w. %s", err, text)
 }
 
 // write prints the plan.
@@ -219,7 +216,7 @@ func (p *plan) write(s streams) error {
 			return err
 		}
 		if _, err := s.out.Write(text); err != nil {
-			return outputError("plan", fmt.Errorf("standard output: %w", err))
+			return outputError(fmt.Errorf("standard output: %w", err))
 		}
 		return nil
 	case "json":

@@ -140,7 +140,7 @@ func TestPlanUsage(t *testing.T) {
 		{"analyze T --rate 1MB --calibrate", jobs.ExitUsage, "give one of them"},
 		{"analyze T --goal 0s", jobs.ExitUsage, "--goal"},
 		{"analyze T --sequential 2", jobs.ExitUsage, "--sequential"},
-		{"analyze T --ranks -1", jobs.ExitUsage, "not negative"},
+		{"analyze T --ranks -1", jobs.ExitUsage, "at least 0"},
 		{"analyze T --mem 1M", jobs.ExitUsage, "64 MiB at least"},
 		{"analyze T --launcher srun --scheduler lsf", jobs.ExitUsage, "srun with Slurm alone"},
 		{"analyze T --scheduler cron", jobs.ExitUsage, "scheduler: allowed is slurm"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/coppice-hpc/coppice/slurm"
@@ -37,20 +38,20 @@ var planned = map[string][]string{
 }
 
 // steps makes the steps from the command line.
-func (o *planFlags) steps(operands, more []string, s streams) ([]*planStep, error) {
+func (o *planFlags) steps(operands, more []string) ([]*planStep, error) {
 	first := &planStep{verb: operands[0], input: operands[1], output: o.output, more: more, first: true}
 	list := []*planStep{first}
 	if planned[first.verb] == nil {
-		return nil, usage("plan: %q cannot be planned: choose record, analyze, predict or export", first.verb)
+		return nil, usage("%q cannot be planned: choose record, analyze, predict or export", first.verb)
 	}
 	for _, text := range o.then {
 		words, err := slurm.Split(text)
 		if err != nil {
-			return nil, usage("plan: --then: %w", err)
+			return nil, usage("--then: %w", err)
 		}
 		last := list[len(list)-1]
 		if len(words) == 0 || !slices.Contains(planned[last.verb], words[0]) {
-			return nil, usage("plan: --then %q: after %s comes one of %s", text, last.verb, strings.Join(planned[last.verb], ", "))
+			return nil, usage("--then %q: after %s comes one of %s", text, last.verb, strings.Join(planned[last.verb], ", "))
 		}
 		list = append(list, &planStep{verb: words[0], more: words[1:], before: last})
 	}
@@ -58,7 +59,7 @@ func (o *planFlags) steps(operands, more []string, s streams) ([]*planStep, erro
 		if st.before != nil {
 			st.input = st.before.output
 		}
-		if err := st.complete(o, s); err != nil {
+		if err := st.complete(o); err != nil {
 			return nil, err
 		}
 	}
@@ -66,12 +67,12 @@ func (o *planFlags) steps(operands, more []string, s streams) ([]*planStep, erro
 }
 
 // complete checks the arguments of a step as its verb does, and names its output.
-func (st *planStep) complete(o *planFlags, s streams) error {
+func (st *planStep) complete(o *planFlags) error {
 	if st.verb == "record" {
 		return st.completeRecord(o)
 	}
 	if st.input == "" {
-		return usage("plan: %s reads what the job before it writes: give that one -o", st.verb)
+		return usage("%s reads what the job before it writes: give that one -o", st.verb)
 	}
 	args := append(slices.Clone(st.more), st.input)
 	if st.output == "" {
@@ -86,27 +87,47 @@ func (st *planStep) complete(o *planFlags, s streams) error {
 	switch st.verb {
 	case "analyze":
 		var a analyzeFlags
-		f := a.define(s)
-		if _, err := a.parse(f, args); err != nil {
-			return err
+		f, operands, err := st.parse(a.define, args)
+		if err == nil && len(operands) != 1 {
+			err = fmt.Errorf("%d operands given, of one trace", len(operands))
+		}
+		if err == nil {
+			_, err = a.job(f, st.input)
+		}
+		if err != nil {
+			return usage("analyze: %w", err)
 		}
 		st.mem, st.graphOnly = !f.Changed("mem"), a.events == "none"
 	case "predict":
 		var p predictFlags
-		f := p.flagSet(s)
-		if _, err := p.parse(f, args); err != nil {
-			return err
+		f, operands, err := st.parse(p.define, args)
+		if err == nil {
+			err = p.complete(f, operands)
+		}
+		if err != nil {
+			return usage("predict: %w", err)
 		}
 		if p.execute {
-			return usage("plan: predict --run starts programs itself and cannot be planned: record and replay first, then plan predict with --vectors")
+			return usage("predict --run starts programs itself and cannot be planned: record and replay first, then plan predict with --vectors")
 		}
-		st.mem, st.platform = !f.Changed("mem"), p.platform
+		st.mem, st.platform = !f.Changed("mem"), p.job.Platform
 	case "export":
 		if !slices.Contains(st.more, "--to=otf2") && !slices.Contains(windows(st.more), "--to otf2") {
-			return usage("plan: export: --to otf2 is the form that many ranks write: give it as an argument of export")
+			return usage("export: --to otf2 is the form that many ranks write: give it as an argument of export")
 		}
 	}
 	return nil
+}
+
+// parse reads arguments of the verb of the step.
+func (st *planStep) parse(define func(f *pflag.FlagSet), args []string) (*pflag.FlagSet, []string, error) {
+	c := verb(st.verb, "", 0, 0)
+	(&cobra.Command{Use: "coppice"}).AddCommand(c)
+	define(c.Flags())
+	if err := c.ParseFlags(args); err != nil {
+		return nil, nil, flagError(c, err)
+	}
+	return c.Flags(), c.Flags().Args(), nil
 }
 
 // windows joins each argument with the next one.
@@ -118,19 +139,19 @@ func windows(args []string) []string {
 	return list
 }
 
-// completeRecord checks a recording: the program stands behind --, after arguments of record and a second --.
+// completeRecord checks a recording: the program comes after --, after arguments of record and a second --.
 func (st *planStep) completeRecord(o *planFlags) error {
 	switch {
 	case len(st.more) == 0:
-		return usage("plan: record: no program: coppice plan record DIR --ranks N --time T -- ./program ARGUMENTS")
+		return usage("record: no program: coppice plan record DIR --ranks N --time T -- ./program ARGUMENTS")
 	case o.ranks == 0:
-		return usage("plan: record: --ranks is missing: the processes of the program")
+		return usage("record: --ranks is missing: the processes of the program")
 	case o.limit == 0:
-		return usage("plan: record: --time is missing: how long the program takes at most")
+		return usage("record: --time is missing: how long the program takes at most")
 	case len(o.then) > 0 && o.expect == 0:
-		return usage("plan: --expect is missing: how many bytes of trace the program will write, as 200GB; a short run and coppice info tell what a step takes")
+		return usage("--expect is missing: how many bytes of trace the program will write, as 200GB; a short run and coppice info tell what a step takes")
 	case st.output != "":
-		return usage("plan: record writes into the folder that is named as its input: leave out -o")
+		return usage("record writes into the folder that is named as its input: leave out -o")
 	}
 	st.output = filepath.Join(st.input, "traces.otf2")
 	return nil

@@ -16,8 +16,7 @@ func (p *plan) text(w io.Writer) error {
 			fmt.Fprintln(w)
 		}
 		z := st.job.Size
-		fmt.Fprintf(w, "%s %s\n", st.verb, report.Clean(st.input, 200))
-		if err := report.WriteTable(w, []string{"<", "<"}, p.rows(st, z)); err != nil {
+		if err := facts(w, st.verb+" "+report.Clean(st.input, 200), p.rows(st, z)); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func (o *planFlags) insist(z *slurm.Size, site *slurm.Site) error {
 	}
 	if o.mem > 0 {
 		if int64(o.mem) < 64<<20 {
-			return usage("plan: --mem %s: a rank needs 64 MiB at least", o.mem.String())
+			return usage("--mem %s: a rank needs 64 MiB at least", o.mem.String())
 		}
 		z.SetMemory(int64(o.mem))
 	}
@@ -110,7 +110,7 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 	if p.flags.calibrate {
 		c, err := slurm.Calibrate(src, jobs.AnalyzeOptions{GraphOnly: st.graphOnly, Version: version})
 		if err != nil {
-			return nil, "", jobs.Fail(jobs.ExitCode(err), fmt.Errorf("plan: --calibrate: %s: %w. Give --rate instead", st.input, err))
+			return nil, "", fail(jobs.ExitCode(err), "--calibrate: %s: %w. Give --rate instead", st.input, err)
 		}
 		w.Rate, w.Result = c.Rate, scaled(x.Bytes, c.Growth)
 		fmt.Fprintf(s.err, "coppice: calibrated: %s of %d locations in %.1f s of processor time, %s/s; the result has %.2f bytes for each of the trace\n",
@@ -131,22 +131,16 @@ func scaled(bytes uint64, factor float64) uint64 {
 func (p *plan) workOfRun(w *slurm.Work, st *planStep) (*slurm.Work, string, error) {
 	run, err := report.Open(st.input, xtf.Options{})
 	if err != nil {
-		return nil, "", jobs.Fail(jobs.ExitCode(err), fmt.Errorf("plan: %w", &fileError{st.input, err}))
+		return nil, "", fail(jobs.ExitCode(err), "%w", &fileError{st.input, err})
 	}
-	e, err := run.Envelope()
-	brief, berr := run.Brief()
-	if cerr := run.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = berr
-	}
+	defer run.Close() // it is read only
+	e, brief, err := aboutOf(run)
 	if err != nil {
 		return nil, "", readError(st.input, err)
 	}
 	stat, err := os.Stat(st.input)
 	if err != nil {
-		return nil, "", jobs.Fail(jobs.ExitInput, fmt.Errorf("plan: %w", err))
+		return nil, "", fail(jobs.ExitInput, "%w", err)
 	}
 	p.envelope, p.brief = e, *brief
 	w.Bytes, w.Locations, w.Result = uint64(stat.Size()), e.Processes, uint64(stat.Size())
@@ -181,7 +175,7 @@ func (p *plan) platformWork(w *slurm.Work, st *planStep) error {
 	}
 	m, err := predict.OpenPlatform(st.platform)
 	if err != nil {
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("plan: %w", err))
+		return fail(jobs.ExitInput, "%w", err)
 	}
 	w.OneRank = jobs.NeedsEvents(m)
 	return nil

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/spf13/pflag"
 
@@ -20,53 +22,49 @@ type platformOutput struct {
 	name string
 }
 
-func (o *platformOutput) add(f *pflag.FlagSet) {
-	o.verb, o.format, o.color = f.Name(), "text", "auto"
-	f.StringVarP(&o.path, "output", "o", "-", "platform file to write, - for standard output")
-	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output file")
+func (o *platformOutput) define(f *pflag.FlagSet) {
+	o.format = "text"
+	o.defineFile(f, "platform file")
 	f.StringVar(&o.name, "name", "", "name of the platform in the file and in reports")
 }
 
-// put writes a platform.
+// put writes a platform under the name that the flags give it.
 func (o *platformOutput) put(p *predict.Platform, notes []string, s streams) error {
+	p.Name = cmp.Or(o.name, p.Name)
 	return o.write(s, func(w io.Writer) error { return p.Write(w, notes...) })
 }
 
 // platformInput gives an error about a platform its exit code.
-func platformInput(verb string, err error) error {
+func platformInput(err error) error {
 	if errors.Is(err, predict.ErrPlatform) {
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", verb, err))
+		return fail(jobs.ExitInput, "%w", err)
 	}
 	return err
 }
 
-func runPlatformShow(args []string, s streams) error {
+func platformShow(s streams) *cobra.Command {
 	o := platformOutput{}
 	var processes uint32
-	f := flags("platform show", s,
+	c := verb("show P.toml", "check a platform file and print it in full", 1, 1,
 		"coppice platform show P.toml",
 		"coppice platform show P.toml --processes 64")
-	o.add(f)
+	f := c.Flags()
+	o.define(f)
 	f.Uint32Var(&processes, "processes", 0, "place so many processes too, and say on how many nodes")
-	operands, err := parse(f, args, 1, 1)
+	return s.does(c, func(operands []string, s streams) error { return o.show(operands[0], processes, s) }, o.check)
+}
+
+// show prints a platform in full.
+func (o *platformOutput) show(path string, processes uint32, s streams) error {
+	p, err := predict.OpenPlatform(path)
 	if err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	p, err := predict.OpenPlatform(operands[0])
-	if err != nil {
-		return platformInput(f.Name(), err)
-	}
-	if o.name != "" {
-		p.Name = o.name
+		return platformInput(err)
 	}
 	var notes []string
 	if processes > 0 {
 		n, err := p.Network(processes)
 		if err != nil {
-			return platformInput(f.Name(), err)
+			return platformInput(err)
 		}
 		used := map[uint32]bool{}
 		for i := range processes {
@@ -77,20 +75,23 @@ func runPlatformShow(args []string, s streams) error {
 	return o.put(p, notes, s)
 }
 
-func runPlatformMeasure(args []string, s streams) error {
+func platformMeasure(s streams) *cobra.Command {
 	o := platformOutput{}
 	var m jobs.MeasureOptions
-	f := flags("platform measure", s,
+	c := verb("measure -o P.toml", "measure this machine, on the ranks of mpirun or srun", 0, 0,
 		"mpirun -n 2 coppice platform measure -o P.toml",
 		"srun -N 2 --ntasks-per-node 2 coppice platform measure -o P.toml --name cluster-a")
-	o.add(f)
-	f.IntVar(&m.Repetitions, "repetitions", 1000, "repeat each operation so often; the least time counts")
+	f := c.Flags()
+	o.define(f)
+	atLeast(f, 1, &m.Repetitions, "repetitions", "", 1000, "repeat each operation so often; the least time counts")
 	f.DurationVar(&m.Patience, "patience", 2*time.Second, "stop repeating an operation after this time")
-	if _, err := parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	if m.Repetitions < 1 || m.Patience <= 0 {
-		return usage("platform measure: --repetitions is 1 or more, --patience longer than 0")
+	return s.does(c, func(_ []string, s streams) error { return o.measure(m, s) })
+}
+
+// measure measures this machine.
+func (o *platformOutput) measure(m jobs.MeasureOptions, s streams) error {
+	if m.Patience <= 0 {
+		return usage("--patience %v: give a time longer than 0", m.Patience)
 	}
 	m.Name = o.name
 	return launch(1, s, func(c mpi.Comm) error {
@@ -112,53 +113,49 @@ func runPlatformMeasure(args []string, s streams) error {
 	})
 }
 
-// platformFormats names the flags of convert that say what to read.
-var platformFormats = []string{"--loggops LETTERS", "--simgrid FILE", "--dimemas FILE"}
-
-func runPlatformConvert(args []string, s streams) error {
+func platformConvert(s streams) *cobra.Command {
 	o := platformOutput{}
 	var letters, simgrid, dimemas string
-	f := flags("platform convert", s,
+	c := verb("convert --loggops LETTERS|--simgrid FILE|--dimemas FILE", "make a platform file of parameters of another tool", 0, 0,
 		"coppice platform convert --loggops L=2500,o=1500,g=1000,G=6,S=65535 -o P.toml",
 		"coppice platform convert --simgrid cluster.xml -o P.toml",
 		"coppice platform convert --dimemas machine.cfg -o P.toml")
-	o.add(f)
+	f := c.Flags()
+	o.define(f)
 	f.StringVar(&letters, "loggops", "", "parameters of LogGOPSim, in ns: L, o, g, G, O, S; those left out are as in LogGOPSim")
 	f.StringVar(&simgrid, "simgrid", "", "platform file of SimGrid with one cluster")
 	f.StringVar(&dimemas, "dimemas", "", "configuration file of Dimemas with one machine")
-	if _, err := parse(f, args, 0, 0); err != nil {
-		return err
-	}
-	given := 0
-	for _, name := range []string{"loggops", "simgrid", "dimemas"} {
-		if f.Changed(name) {
-			given++
+	return s.does(c, func(_ []string, s streams) error {
+		var given []string
+		for _, name := range []string{"loggops", "simgrid", "dimemas"} {
+			if f.Changed(name) {
+				given = append(given, name)
+			}
 		}
-	}
-	if given != 1 {
-		return usage("platform convert: give one of %s", strings.Join(platformFormats, ", "))
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
+		if len(given) != 1 {
+			return usage("give one of --loggops LETTERS, --simgrid FILE, --dimemas FILE")
+		}
+		return o.convert(given[0], f.Lookup(given[0]).Value.String(), s)
+	}, o.check)
+}
+
+// convert writes what parameters of another tool say.
+func (o *platformOutput) convert(form, from string, s streams) error {
 	var p *predict.Platform
 	var notes []string
 	var err error
 	switch {
-	case f.Changed("loggops"):
-		if p, err = predict.ImportLogGOPS(letters); err != nil {
-			return usage("platform convert: --loggops: %w", err)
+	case form == "loggops":
+		if p, err = predict.ImportLogGOPS(from); err != nil {
+			return usage("--loggops: %w", err)
 		}
-	case f.Changed("simgrid"):
-		p, notes, err = predict.ImportSimGrid(simgrid)
+	case form == "simgrid":
+		p, notes, err = predict.ImportSimGrid(from)
 	default:
-		p, notes, err = predict.ImportDimemas(dimemas)
+		p, notes, err = predict.ImportDimemas(from)
 	}
 	if err != nil {
-		return platformInput(f.Name(), err)
-	}
-	if o.name != "" {
-		p.Name = o.name
+		return platformInput(err)
 	}
 	return o.put(p, notes, s)
 }

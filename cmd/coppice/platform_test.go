@@ -46,7 +46,7 @@ func TestPlatform(t *testing.T) {
 		{[]string{"platform", "convert", "--simgrid", dimemas}, jobs.ExitInput, "d.cfg"},
 		{[]string{"platform", "convert", "--dimemas", dimemas}, jobs.ExitDone, "L_ns = 10000\n"},
 		{[]string{"platform", "measure"}, jobs.ExitUsage, "mpirun -n 2 coppice platform measure"},
-		{[]string{"platform", "measure", "--repetitions", "0"}, jobs.ExitUsage, "1 or more"},
+		{[]string{"platform", "measure", "--repetitions", "0"}, jobs.ExitUsage, "at least 1"},
 	} {
 		code, out, errs := call(c.args...)
 		if code != c.code || !strings.Contains(out+errs, c.says) {

@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,9 +18,10 @@ import (
 )
 
 // measure records what the representatives of the run receive, replays them here, and names their vectors to the job.
-func (o *predictFlags) measure(job *jobs.PredictOptions, s streams) error {
+func (o *predictFlags) measure(s streams) error {
+	job := &o.job
 	var ranks []int
-	err := mpi.RunInProcess(o.ranks, func(c mpi.Comm) error {
+	err := mpi.RunInProcess(o.ranks.ranks, func(c mpi.Comm) error {
 		list, err := jobs.Representatives(c, job)
 		if err == nil && c.Rank() == 0 {
 			for _, p := range list {
@@ -39,26 +40,21 @@ func (o *predictFlags) measure(job *jobs.PredictOptions, s streams) error {
 	logs, vectors := filepath.Join(o.run, "log"), filepath.Join(o.run, "vectors")
 	for _, dir := range []string{logs, vectors} {
 		if _, err := os.Lstat(dir); err == nil && !o.force {
-			return usage("predict: %s exists already. Give -f to replace it, or another folder with --run-dir", dir)
+			return usage("%s exists already. Give -f to replace it, or another folder with --run-dir", dir)
 		}
 		if err := os.RemoveAll(dir); err != nil {
-			return outputError("predict", err)
+			return outputError(err)
 		}
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	cache = filepath.Join(cache, "coppice")
 	fmt.Fprintf(s.err, "coppice: recording what %s receive: %s\n", report.Plural(len(ranks), "representative"), strings.Join(o.command, " "))
 	r, err := record.Run(context.Background(), record.Options{
-		Output: logs, Command: o.command, Compiler: o.compiler, Cache: cache, Log: record.LogOptions{Ranks: ranks}, Out: s.err, Err: s.err,
+		Output: logs, Command: o.command, Compiler: o.compiler, Cache: cacheFolder(), Log: record.LogOptions{Ranks: ranks}, Out: s.err, Err: s.err,
 	})
 	if err != nil || r.Exit != 0 {
 		return concludeRecord(r, err, s)
 	}
 	if len(r.Unlogged) > 0 {
-		return usage("predict: --run: process %d of the recorded run does not exist in %q: start as many processes as were recorded", r.Unlogged[0], strings.Join(o.command, " "))
+		return usage("--run: process %d of the recorded run does not exist in %q: start as many processes as were recorded", r.Unlogged[0], strings.Join(o.command, " "))
 	}
 	copies, node, err := o.copiesOf(r.Processes)
 	if err != nil {
@@ -68,25 +64,22 @@ func (o *predictFlags) measure(job *jobs.PredictOptions, s streams) error {
 	if copies < node {
 		fmt.Fprintf(s.err, "coppice: a node of the platform has %d processes: with fewer at once, each has more of memory and caches, and the prediction is too good. --replay-copies %d replays as many\n", node, node)
 	}
-	return o.replay(job, r.Logs, program, vectors, cache, copies, s)
+	return o.replay(r.Logs, program, vectors, copies, s)
 }
 
 // copiesOf returns how many replays of a process run at once, and how many processes a node of the platform has: as many, but
 // not more than processors here.
 func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
-	path := o.platform
-	if path == "" {
-		path = o.host
-	}
+	path := cmp.Or(o.job.Platform, o.job.Host)
 	node = 1
 	if path != "" {
 		p, err := predict.OpenPlatform(path)
 		if err != nil {
-			return 0, 0, platformInput("predict", err)
+			return 0, 0, platformInput(err)
 		}
 		n, err := p.Network(uint32(processes))
 		if err != nil {
-			return 0, 0, platformInput("predict", err)
+			return 0, 0, platformInput(err)
 		}
 		node = min(int(n.RanksPerNode), processes)
 	}
@@ -100,25 +93,25 @@ func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
 const repetitions = 3
 
 // replay replays the logs, each alone.
-func (o *predictFlags) replay(job *jobs.PredictOptions, logs, program []string, vectors, cache string, copies int, s streams) error {
+func (o *predictFlags) replay(logs, program []string, vectors string, copies int, s streams) error {
 	for _, log := range logs {
 		list, err := record.RunReplay(context.Background(), record.ReplayOptions{
-			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cache, Repeat: repetitions, PerNode: copies, Out: s.err, Err: s.err,
+			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cacheFolder(), Repeat: repetitions, PerNode: copies, Out: s.err, Err: s.err,
 		})
 		if err != nil {
-			return recordError("predict: --run", err)
+			return recordError(fmt.Errorf("--run: %w", err))
 		}
 		for i := range list {
 			x := &list[i]
 			fmt.Fprintf(s.err, "coppice: rank %d of %d: %s, computation %.6f s of processor time, %.6f s passed\n", x.Rank, x.Size, outcome(x), float64(x.CPU)/1e9, float64(x.Wall)/1e9)
 			if !x.Whole() && x.Vector == "" {
-				return jobs.Fail(jobs.ExitFound, fmt.Errorf("predict: --run: the replay of process %d ended early: %s", x.Rank, outcome(x)))
+				return fail(jobs.ExitFound, "--run: the replay of process %d ended early: %s", x.Rank, outcome(x))
 			}
-			job.Vectors = append(job.Vectors, filepath.Join(vectors, strconv.Itoa(x.Rank)+".csv"))
+			o.job.Vectors = append(o.job.Vectors, filepath.Join(vectors, strconv.Itoa(x.Rank)+".csv"))
 		}
 	}
-	if len(job.Vectors) == 0 {
-		return jobs.Fail(jobs.ExitFound, errors.New("predict: --run: no process was replayed"))
+	if len(o.job.Vectors) == 0 {
+		return fail(jobs.ExitFound, "--run: no process was replayed")
 	}
 	return nil
 }
@@ -127,7 +120,7 @@ func (o *predictFlags) replay(job *jobs.PredictOptions, logs, program []string, 
 func programOf(command []string) ([]string, error) {
 	i, err := record.ProgramAt(context.Background(), command)
 	if err != nil {
-		return nil, usage("predict: --run: %w", err)
+		return nil, usage("--run: %w", err)
 	}
 	return command[i:], nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -28,6 +29,7 @@ type query struct {
 	region    string // of the call graph's queries, as the rest
 	ranks     string
 	width     int
+	limit     int
 	backwards bool
 	source    string // of stack
 	exact     bool   // of window
@@ -41,10 +43,12 @@ type query struct {
 
 var primitives = []string{"search", "size", "next", "at", "rows", "visible", "stats", "partner", "members", "bins"}
 
-var searchModes = []struct {
+type searchMode struct {
 	name string
 	mode xtf.Mode
-}{
+}
+
+var searchModes = []searchMode{
 	{"exact", xtf.First},
 	{"first", xtf.First},
 	{"last", xtf.Last},
@@ -54,10 +58,10 @@ var searchModes = []struct {
 	{"lt", xtf.LT},
 }
 
-func runQuery(args []string, s streams) error {
+func queryVerb(s streams) *cobra.Command {
 	var o output
 	q := query{}
-	f := flags("query", s,
+	c := verb("query RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", 2, 2,
 		"coppice query run.xtf search --rank 3 --type call --time 1.25s --mode le",
 		"coppice query run.xtf rows --rank 0 --type coll --n 100 --limit 5 --format json",
 		"coppice query run.xtf stats --rank 3 --time 40%..60%",
@@ -66,50 +70,52 @@ func runQuery(args []string, s streams) error {
 		"coppice query run.xtf stack --rank 3 --time 1.25s",
 		"coppice query run.xtf interval --time 40%..60% --ranks 0-3",
 		"coppice query run.xtf walk --rank 0 --time 1.25s --limit 50 --backwards")
-	about := f.Usage
-	f.Usage = func() {
-		about()
-		fmt.Fprint(s.out, primitiveHelp)
+	c.Long = primitiveHelp
+	q.flags = c.Flags()
+	o.define(q.flags)
+	q.define(q.flags)
+	o.defineLimit(q.flags, "rows or events: how many")
+	c.ValidArgsFunction = after(1, slices.Concat(primitives, graphPrimitives))
+	return s.does(c, func(operands []string, s streams) error { return q.ask(operands[0], operands[1], &o, s) }, o.check)
+}
+
+// ask answers one query.
+func (q *query) ask(path, primitive string, o *output, s streams) (err error) {
+	q.primitive, q.limit = primitive, o.limit
+	fromGraph := slices.Contains(graphPrimitives, q.primitive)
+	all := slices.Concat(primitives, graphPrimitives)
+	switch {
+	case !slices.Contains(all, q.primitive):
+		return usage("%q is not a primitive: choose from %s.%s", q.primitive, strings.Join(all, ", "), similar(q.primitive, all))
+	case q.primitive != "stack" && q.flags.Changed("source"):
+		return usage("--source is for stack alone")
+	case q.primitive != "window" && q.exact:
+		return usage("--exact is for window alone")
 	}
-	o.add(f)
-	q.define(f, &o)
-	q.flags = f
-	operands, err := parse(f, args, 2, 2)
-	if err != nil {
+	if q.run, err = s.runs.open(path); err != nil {
 		return err
 	}
-	q.primitive = operands[1]
-	fromGraph := slices.Contains(graphPrimitives, q.primitive) || q.primitive == "window"
-	if !fromGraph && !slices.Contains(primitives, q.primitive) {
-		return usage("query: %q is no primitive: choose from %s", q.primitive, strings.Join(slices.Concat(primitives, []string{"window"}, graphPrimitives), ", "))
-	}
-	if q.primitive != "stack" && f.Changed("source") {
-		return usage("query: --source is for stack alone")
-	}
-	if q.primitive != "window" && q.exact {
-		return usage("query: --exact is for window alone")
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	if q.run, err = s.runs.open(operands[0]); err != nil {
-		return err
-	}
+	var v json.Marshaler
+	var text func(io.Writer) error
 	if fromGraph {
-		a, err := q.graph(o.limit)
+		a, err := q.graph()
 		if err != nil {
 			return err
 		}
-		return q.print(s, &o, report.Value(a), a.write)
+		v, text = report.Value(a), a.write
+	} else {
+		a, err := q.answer()
+		if err != nil {
+			return err
+		}
+		v, text = report.Value(a), func(w io.Writer) error { return a.text(w, q.run) }
 	}
-	if err := q.open(); err != nil {
-		return err
-	}
-	a, err := q.answer(o.limit)
-	if err != nil {
-		return err
-	}
-	return q.print(s, &o, report.Value(a), func(w io.Writer) error { return a.text(w, q.run) })
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return about(w, q.run, "query", v)
+		}
+		return text(w)
+	})
 }
 
 // primitiveHelp is what the help tells of the primitives.
@@ -135,26 +141,8 @@ Primitives on the call graph, of files analyzed with --events none too:
   walk      events from a time or event on, forwards or backwards
 `
 
-// print writes an answer in its envelope.
-func (q *query) print(s streams, o *output, v json.Marshaler, text func(io.Writer) error) error {
-	e, err := q.run.Envelope()
-	var brief *report.Brief
-	if err == nil {
-		brief, err = q.run.Brief()
-	}
-	if err != nil {
-		return readError(q.run.Path, err)
-	}
-	return o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			return e.WriteJSON(w, brief, "query", v)
-		}
-		return text(w)
-	})
-}
-
 // define defines the flags.
-func (q *query) define(f *pflag.FlagSet, o *output) {
+func (q *query) define(f *pflag.FlagSet) {
 	f.StringVar(&q.typ, "type", "call", "rows to look at: call, p2p, coll, channel, chan, timebin, comp, diag, ... (coppice info lists them)")
 	f.Int64Var(&q.process, "rank", 0, "process, by its rank in MPI_COMM_WORLD")
 	f.Int64Var(&q.thread, "thread", 0, "location of the process")
@@ -164,22 +152,25 @@ func (q *query) define(f *pflag.FlagSet, o *output) {
 	f.StringVar(&q.key, "key", "", "key of rows that are not ordered by time")
 	f.StringVarP(&q.n, "n", "n", "", "row number, of a message or collective for partner and members; instance: number of the call, from 0; walk: number of the event")
 	f.StringVar(&q.to, "to", "", "end of the interval, exclusive: as --time, --key or --n")
-	f.StringVar(&q.mode, "mode", "exact", "search, and --time of partner and members: exact, last, ge, gt, le or lt")
+	var modes []string
+	for _, m := range searchModes {
+		modes = append(modes, m.name)
+	}
+	oneOf(f, &q.mode, "mode", "exact", "search, and --time of partner and members: exact, last, ge, gt, le or lt", modes...)
 	f.Int64Var(&q.step, "step", 1, "next: rows to step, back with a minus")
 	f.StringVar(&q.region, "region", "", "instance: name or number of the region")
 	f.StringVar(&q.ranks, "ranks", "", "window, interval, timeline: processes, as 0-3,8,16-31:4, comm:NAME or node:N (default all)")
-	f.IntVar(&q.width, "width", 80, "timeline, bins: pixels of a line")
+	atLeast(f, 1, &q.width, "width", "", 80, "timeline, bins: pixels of a line")
 	f.BoolVar(&q.backwards, "backwards", false, "walk: towards the first event")
-	f.StringVar(&q.source, "source", "auto", "stack: rows, graph, or auto, which takes rows where the file has them")
+	defineSource(f, &q.source, "stack")
 	f.BoolVar(&q.exact, "exact", false, "window: also of functions, from the calls at the borders")
-	f.IntVar(&o.limit, "limit", 0, "rows or events: how many (default 20)")
 }
 
 // open finds the array that the flags name.
 func (q *query) open() error {
 	if fixed, ok := typeOf[q.primitive]; ok {
 		if q.flags.Changed("type") && !strings.EqualFold(q.typ, fixed) {
-			return usage("query: %s is about rows of type %s: leave --type away", q.primitive, fixed)
+			return usage("%s is about rows of type %s: leave --type away", q.primitive, fixed)
 		}
 		q.typ = fixed
 	}
@@ -227,7 +218,7 @@ func (q *query) findType() (*xtf.Type, error) {
 		}
 		names = append(names, strings.ToLower(all[i].Name))
 	}
-	return nil, usage("query: --type %s: the file has %s", q.typ, strings.Join(names, ", "))
+	return nil, usage("--type %s: the file has %s", q.typ, strings.Join(names, ", "))
 }
 
 func (q *query) findLocation() (trace.P, error) {
@@ -235,16 +226,16 @@ func (q *query) findLocation() (trace.P, error) {
 	if q.flags.Changed("location") {
 		p, ok := d.Ordinal(q.location)
 		if !ok {
-			return 0, usage("query: --location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", q.location)
+			return 0, usage("--location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", q.location)
 		}
 		return p, nil
 	}
 	if q.process < 0 || q.process >= int64(len(d.Processes())) {
-		return 0, usage("query: --rank %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
+		return 0, usage("--rank %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
 	}
 	x := d.Processes()[q.process]
 	if q.thread < 0 || q.thread >= int64(x.Count) {
-		return 0, usage("query: --thread %d: process %d has locations 0 to %d", q.thread, q.process, int64(x.Count)-1)
+		return 0, usage("--thread %d: process %d has locations 0 to %d", q.thread, q.process, int64(x.Count)-1)
 	}
 	return x.First + trace.P(q.thread), nil
 }
@@ -297,7 +288,10 @@ type cost struct {
 func costOf(s xtf.Stats) cost { return cost{s.PageReads, s.Hits, s.Comparisons} }
 
 // answer runs the primitive and reads the rows it found.
-func (q *query) answer(limit int) (*answer, error) {
+func (q *query) answer() (*answer, error) {
+	if err := q.open(); err != nil {
+		return nil, err
+	}
 	a := &answer{Primitive: q.primitive, Type: q.array.Type().Name, ArrayRows: q.array.Len(), Height: q.array.Height(), Rows: []foundRow{}, typ: q.array.Type()}
 	if p := q.array.Proc(); p != xtf.WholeRun {
 		id := q.run.Defs.Location(trace.P(p)).Ref
@@ -305,7 +299,7 @@ func (q *query) answer(limit int) (*answer, error) {
 		a.Location, a.Process, a.Thread = &id, &process, &thread
 	}
 	counted := q.array.Counted(&q.cost)
-	first, rows, err := q.primitives(a, counted, limit)
+	first, rows, err := q.primitives(a, counted)
 	if err != nil {
 		return nil, err
 	}
@@ -322,23 +316,23 @@ func (q *query) answer(limit int) (*answer, error) {
 }
 
 // primitives runs the primitive; it returns which rows to show.
-func (q *query) primitives(a *answer, x *xtf.Array, limit int) (first, rows uint64, err error) {
+func (q *query) primitives(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	byNumber := q.flags.Changed("n")
 	switch q.primitive {
 	case "at":
 		return q.at(a, x)
 	case "rows":
-		return q.rows(a, x, limit)
+		return q.rows(a, x)
 	case "size":
 		return 0, 0, q.size(a, x, byNumber)
 	case "visible":
-		return 0, 0, q.visible(a, x, limit)
+		return 0, 0, q.visible(a, x)
 	case "bins":
-		return q.bins(a, x, limit)
+		return q.bins(a, x)
 	case "stats":
 		return 0, 0, q.stats(a)
 	case "partner", "members":
-		return 0, 0, q.paired(a, x, limit)
+		return 0, 0, q.paired(a, x)
 	}
 	var pos xtf.Pos
 	switch {
@@ -376,14 +370,10 @@ func (q *query) search(a *answer, x *xtf.Array) (xtf.Pos, error) {
 	if err != nil {
 		return xtf.Pos{}, err
 	}
-	for _, m := range searchModes {
-		if m.name == strings.ToLower(q.mode) {
-			pos, ok, err := x.Search(key, m.mode)
-			a.Found = ok
-			return pos, q.readFailure(err)
-		}
-	}
-	return xtf.Pos{}, usage("query: --mode %s: choose exact, last, ge, gt, le or lt", q.mode)
+	i := slices.IndexFunc(searchModes, func(m searchMode) bool { return m.name == q.mode })
+	pos, ok, err := x.Search(key, searchModes[i].mode)
+	a.Found = ok
+	return pos, q.readFailure(err)
 }
 
 func (q *query) size(a *answer, x *xtf.Array, byNumber bool) error {
@@ -437,10 +427,7 @@ func (q *query) at(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 }
 
 // rows lists rows from --n, --time or --key on, up to --to.
-func (q *query) rows(a *answer, x *xtf.Array, limit int) (first, rows uint64, err error) {
-	if limit == 0 {
-		limit = 20
-	}
+func (q *query) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	last := x.Len()
 	switch {
 	case q.flags.Changed("n"):
@@ -468,7 +455,7 @@ func (q *query) rows(a *answer, x *xtf.Array, limit int) (first, rows uint64, er
 		return 0, 0, err
 	}
 	a.Found = true
-	return first, min(last-first, uint64(limit)), nil
+	return first, min(last-first, uint64(q.limit)), nil
 }
 
 func (q *query) readFailure(err error) error {

@@ -18,16 +18,10 @@ type binsAt struct {
 
 // bins finds the rows of the time bins that overlap a span, at the level for
 // --width pixels.
-func (q *query) bins(a *answer, x *xtf.Array, limit int) (first, rows uint64, err error) {
-	if q.width < 1 {
-		return 0, 0, usage("query: --width %d: give the number of pixels of a line", q.width)
-	}
+func (q *query) bins(a *answer, x *xtf.Array) (first, rows uint64, err error) {
 	begin, end, err := q.window()
 	if err != nil {
 		return 0, 0, err
-	}
-	if limit == 0 {
-		limit = 20
 	}
 	var n1, n2 uint64
 	p, err := x.Pyramid(0)
@@ -40,8 +34,8 @@ func (q *query) bins(a *answer, x *xtf.Array, limit int) (first, rows uint64, er
 		return 0, 0, q.readFailure(err)
 	}
 	size := n2 - n1
-	a.Begin, a.End, a.Size, a.Found, a.More = &begin, &end, &size, size > 0, size > uint64(limit)
-	return n1, min(size, uint64(limit)), nil
+	a.Begin, a.End, a.Size, a.Found, a.More = &begin, &end, &size, size > 0, size > uint64(q.limit)
+	return n1, min(size, uint64(q.limit)), nil
 }
 
 // text prints the level.

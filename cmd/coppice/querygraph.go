@@ -11,8 +11,8 @@ import (
 )
 
 // graphPrimitives are the queries that the call graph answers, with or without
-// rows in the file.
-var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "walk"}
+// rows in the file, and window.
+var graphPrimitives = []string{"window", "stack", "instance", "interval", "timeline", "walk"}
 
 // graphAnswer is an answer from the call graph.
 type graphAnswer struct {
@@ -47,7 +47,7 @@ func (q *query) spent() cost {
 }
 
 // graph answers a query from the call graph.
-func (q *query) graph(limit int) (*graphAnswer, error) {
+func (q *query) graph() (*graphAnswer, error) {
 	q.before = q.run.File.Stats()
 	switch q.primitive {
 	case "window":
@@ -57,21 +57,18 @@ func (q *query) graph(limit int) (*graphAnswer, error) {
 		}
 		q.before = q.run.File.Stats()
 		x, err := q.run.Statistics(ranks, begin, end, q.exact)
-		return answered(q, x, err, func(x *report.Statistics, w io.Writer, u report.Units) error { return x.WriteText(w, u, limit) })
+		return answered(q, x, err, func(x *report.Statistics, w io.Writer, u report.Units) error { return x.WriteText(w, u, q.limit) })
 	case "interval":
 		begin, end, ranks, err := q.span()
 		if err != nil {
 			return nil, err
 		}
 		x, err := q.run.Window(ranks, begin, end)
-		return answered(q, x, err, func(x *report.Window, w io.Writer, u report.Units) error { return x.WriteText(w, u, limit) })
+		return answered(q, x, err, func(x *report.Window, w io.Writer, u report.Units) error { return x.WriteText(w, u, q.limit) })
 	case "timeline":
 		begin, end, ranks, err := q.span()
 		if err != nil {
 			return nil, err
-		}
-		if q.width < 1 {
-			return nil, usage("query: --width %d: give the number of pixels of a line", q.width)
 		}
 		x, err := q.run.Picture(ranks, begin, end, q.width)
 		return answered(q, x, err, (*report.Picture).WriteText)
@@ -90,22 +87,18 @@ func (q *query) graph(limit int) (*graphAnswer, error) {
 	if q.primitive == "instance" {
 		return q.instance(g)
 	}
-	return q.walk(g, limit)
+	return q.walk(g)
 }
 
 func (q *query) stack(loc trace.P) (*graphAnswer, error) {
-	from, known := sources[q.source]
-	switch {
-	case !known:
-		return nil, usage("query: --source %s: choose auto, rows or graph", q.source)
-	case q.time == "":
-		return nil, usage("query: stack needs --time T")
+	if q.time == "" {
+		return nil, usage("stack needs --time T")
 	}
 	at, err := q.tick("--time", q.time)
 	if err != nil {
 		return nil, err
 	}
-	x, err := q.run.Stack(loc, at, from, &q.cost)
+	x, err := q.run.Stack(loc, at, sources[q.source], &q.cost)
 	a, err := answered(q, x, err, (*report.Stack).WriteText)
 	if err == nil && x.Source == report.SourceRows {
 		a.Cost = costOf(q.cost) // without the provenance, which tells that there are rows
@@ -115,9 +108,9 @@ func (q *query) stack(loc trace.P) (*graphAnswer, error) {
 
 func (q *query) instance(g *report.GraphReader) (*graphAnswer, error) {
 	if q.region == "" {
-		return nil, usage("query: instance needs --region NAME")
+		return nil, usage("instance needs --region NAME")
 	}
-	region, err := findRegion("query", q.run, q.region)
+	region, err := findRegion(q.run, q.region)
 	if err != nil {
 		return nil, err
 	}
@@ -131,12 +124,12 @@ func (q *query) instance(g *report.GraphReader) (*graphAnswer, error) {
 	return answered(q, x, err, (*report.Instance).WriteText)
 }
 
-func (q *query) walk(g *report.GraphReader, limit int) (*graphAnswer, error) {
+func (q *query) walk(g *report.GraphReader) (*graphAnswer, error) {
 	from := report.From{ByTime: q.time != "", Reverse: q.backwards}
 	var err error
 	switch {
 	case q.time != "" && q.flags.Changed("n"):
-		return nil, usage("query: --time and --n exclude each other")
+		return nil, usage("--time and --n exclude each other")
 	case q.time != "":
 		from.Time, err = q.tick("--time", q.time)
 	case q.flags.Changed("n"):
@@ -147,10 +140,7 @@ func (q *query) walk(g *report.GraphReader, limit int) (*graphAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if limit == 0 {
-		limit = 20
-	}
-	x, err := g.Walk(from, limit)
+	x, err := g.Walk(from, q.limit)
 	return answered(q, x, err, (*report.Walk).WriteText)
 }
 
@@ -167,7 +157,7 @@ func (q *query) span() (begin, end uint64, ranks report.Ranks, err error) {
 	first, last := q.time, q.to
 	if a, z, ok := strings.Cut(q.time, ".."); ok {
 		if q.to != "" {
-			return 0, 0, ranks, usage("query: --time %s has an end already, leave --to away", q.time)
+			return 0, 0, ranks, usage("--time %s has an end already, leave --to away", q.time)
 		}
 		first, last = a, z
 	}
@@ -181,12 +171,12 @@ func (q *query) span() (begin, end uint64, ranks report.Ranks, err error) {
 			return 0, 0, ranks, err
 		}
 	}
-	if err := spanInside(b, "query", q.time, begin, end); err != nil {
+	if err := spanInside(b, q.time, begin, end); err != nil {
 		return 0, 0, ranks, err
 	}
 	if q.ranks != "" {
 		if ranks, err = report.ParseRanks(q.ranks, q.run.Defs); err != nil {
-			return 0, 0, ranks, usage("query: --ranks %w", err)
+			return 0, 0, ranks, usage("--ranks %w", err)
 		}
 	}
 	return begin, end, ranks, nil

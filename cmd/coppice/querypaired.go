@@ -20,7 +20,7 @@ const (
 
 // paired answers partner and members: about the row that --n, or --time and
 // --mode, choose.
-func (q *query) paired(a *answer, x *xtf.Array, limit int) error {
+func (q *query) paired(a *answer, x *xtf.Array) error {
 	var pos xtf.Pos
 	var err error
 	if q.flags.Changed("n") {
@@ -40,7 +40,7 @@ func (q *query) paired(a *answer, x *xtf.Array, limit int) error {
 		return q.readFailure(err)
 	}
 	if q.primitive == "members" {
-		return q.members(a, row, limit)
+		return q.members(a, row)
 	}
 	a.Rows = append(a.Rows, q.rowOf(a, q.array.Proc(), pos.N, row))
 	return q.partner(a, pos.N)
@@ -101,12 +101,9 @@ func (q *query) partner(a *answer, n uint64) error {
 	return q.readFailure(err)
 }
 
-func (q *query) members(a *answer, row []byte, limit int) error {
+func (q *query) members(a *answer, row []byte) error {
 	var c xtf.Coll
 	c.Load(row)
-	if limit == 0 {
-		limit = 20
-	}
 	return q.part(a, "members", func(st *xtf.Stats) error {
 		p1, p2, err := xtf.Proc(0), xtf.Proc(q.run.File.Procs()), error(nil)
 		if q.run.Defs.IsSelf(c.Comm) { // each process has its own
@@ -116,7 +113,7 @@ func (q *query) members(a *answer, row []byte, limit int) error {
 		size := uint64(0)
 		if err == nil {
 			err = q.run.File.Members(c.Comm, c.Ordinal, p1, p2, st, func(p xtf.Proc, n uint64, row []byte) bool {
-				if size++; len(a.Rows) < limit {
+				if size++; len(a.Rows) < q.limit {
 					a.Rows = append(a.Rows, q.rowOf(a, p, n, row))
 				}
 				return true

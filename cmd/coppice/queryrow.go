@@ -126,7 +126,7 @@ func (a *answer) table(w io.Writer, run *report.Run) error {
 		}
 		rows = append(rows, cells)
 	}
-	return report.WriteTable(w, head, rows)
+	return table(w, head, rows)
 }
 
 // cell prints a value; - stands for all ones, which mean none.

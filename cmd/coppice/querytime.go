@@ -9,7 +9,7 @@ import (
 
 func (q *query) number() (uint64, error) {
 	if q.n == "" {
-		return 0, usage("query: %s needs a row number: --n N", q.primitive)
+		return 0, usage("%s needs a row number: --n N", q.primitive)
 	}
 	return parseNumber("--n", q.n)
 }
@@ -17,7 +17,7 @@ func (q *query) number() (uint64, error) {
 func parseNumber(flag, text string) (uint64, error) {
 	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
-		return 0, usage("query: %s %s: not a number", flag, text)
+		return 0, usage("%s %s: not a number", flag, text)
 	}
 	return n, nil
 }
@@ -26,13 +26,13 @@ func parseNumber(flag, text string) (uint64, error) {
 func (q *query) from() (uint64, error) {
 	switch {
 	case q.time != "" && q.key != "":
-		return 0, usage("query: --time and --key exclude each other")
+		return 0, usage("--time and --key exclude each other")
 	case q.time != "":
 		return q.instant("--time", q.time)
 	case q.key != "":
 		return parseNumber("--key", q.key)
 	}
-	return 0, usage("query: %s needs --time, --key or --n", q.primitive)
+	return 0, usage("%s needs --time, --key or --n", q.primitive)
 }
 
 // instant reads a time or, for rows ordered by another key, a number.
@@ -44,4 +44,4 @@ func (q *query) instant(flag, text string) (uint64, error) {
 }
 
 // tick reads 12.5s, 40% or #TICKS.
-func (q *query) tick(flag, text string) (uint64, error) { return tickAt(q.run, "query", flag, text) }
+func (q *query) tick(flag, text string) (uint64, error) { return tickAt(q.run, flag, text) }

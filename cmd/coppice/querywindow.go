@@ -19,20 +19,17 @@ type sumOver struct {
 }
 
 // visible lists the rows with T < end and End > begin.
-func (q *query) visible(a *answer, x *xtf.Array, limit int) error {
+func (q *query) visible(a *answer, x *xtf.Array) error {
 	if a.typ.End < 0 {
-		return usage("query: visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
+		return usage("visible: rows of type %s have no end: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return t.End >= 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
 		return err
 	}
-	if limit == 0 {
-		limit = 20
-	}
 	a.Begin, a.End = &begin, &end
 	err = x.Overlapping(begin, end, func(n uint64, row []byte) bool {
-		if a.More = len(a.Rows) == limit; a.More {
+		if a.More = len(a.Rows) == q.limit; a.More {
 			return false
 		}
 		a.Rows = append(a.Rows, makeRow(a.typ, n, row))
@@ -45,7 +42,7 @@ func (q *query) visible(a *answer, x *xtf.Array, limit int) error {
 // window is the span of time of rows: --ranks has no place there.
 func (q *query) window() (begin, end uint64, err error) {
 	if q.ranks != "" {
-		return 0, 0, usage("query: %s is about one location: --rank and --thread, instead of --ranks", q.primitive)
+		return 0, 0, usage("%s is about one location: --rank and --thread, instead of --ranks", q.primitive)
 	}
 	begin, end, _, err = q.span()
 	return begin, end, err
@@ -66,7 +63,7 @@ func (q *query) typesWith(has func(*xtf.Type) bool) string {
 // stats gives the sums of a span bounded, interpolated and exact.
 func (q *query) stats(a *answer) error {
 	if len(a.typ.Sums) == 0 {
-		return usage("query: stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
+		return usage("stats: rows of type %s have no sums: choose from %s", a.typ.Name, q.typesWith(func(t *xtf.Type) bool { return len(t.Sums) > 0 }))
 	}
 	begin, end, err := q.window()
 	if err != nil {
@@ -123,5 +120,5 @@ func (a *answer) window(w io.Writer, run *report.Run) error {
 		s := &a.Sums[i]
 		rows = append(rows, []string{report.Clean(s.Name, 40), report.Count(s.Lower), report.Count(s.Interpolated), report.Count(s.Exact), report.Count(s.Upper)})
 	}
-	return report.WriteTable(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
+	return table(w, []string{"<sum", "at least", "interpolated", "exact", "at most"}, rows)
 }

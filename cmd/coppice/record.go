@@ -10,22 +10,26 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
 )
 
-func runRecord(args []string, s streams) error {
+func recordVerb(s streams) *cobra.Command {
 	o := record.Options{Out: s.out, Err: s.err}
 	var bytes, logBytes size
 	var finish, ranks string
-	f := flags("record", s,
+	c := verb("record -o DIR -- LAUNCHER PROGRAM", "trace a program that uses MPI into an OTF2 archive", 0, 1<<20,
 		"coppice record -o run1 -- mpirun -n 8 ./program",
 		"coppice record -o run2 --cc mpicc.mpich -- mpiexec.hydra -n 8 ./script.sh",
 		"coppice record --finish run1")
+	f := c.Flags()
 	f.StringVarP(&o.Output, "output", "o", "", "folder of the archive (required)")
-	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
+	defineCompiler(f, &o.Compiler, "")
 	f.Var(&bytes, "max-bytes", "most bytes of the archive, as 500M: a process that used up its share goes on unrecorded")
 	f.BoolVar(&o.Keep, "keep", false, "keep what the processes wrote, beside the archive made of it")
 	f.StringVar(&ranks, "log-ranks", "", "world ranks, as 0,3, of which all that they receive is written to logs/R.log in the folder, for coppice replay; or RUN.xtf of coppice analyze --classes: its representatives")
@@ -35,39 +39,52 @@ func runRecord(args []string, s streams) error {
 	f.StringSliceVar(&o.Counters, "counters", nil, "with these counters of the processor and the kernel, as instructions,cycles, at every call and region")
 	f.StringVar(&finish, "finish", "", "make the archive of a recording in this folder whose launcher was killed")
 	f.SetInterspersed(false)
-	operands, err := parse(f, args, 0, 1<<20)
-	if err != nil {
-		return err
-	}
+	return s.does(c, func(operands []string, s streams) error {
+		o.Bytes, o.Log.Bytes = int64(bytes), int64(logBytes)
+		return recordRun(&o, finish, ranks, operands, s)
+	})
+}
+
+// defineCompiler defines the flag of how the layer between a program and its MPI library is built.
+func defineCompiler(f *pflag.FlagSet, to *string, of string) {
+	f.StringVar(to, "cc", "", of+"compiler wrapper of the program's MPI library (default: found by the program's libraries)")
+}
+
+// recordRun records a command, or finishes a recording.
+func recordRun(o *record.Options, finish, ranks string, operands []string, s streams) (err error) {
 	if mpi.Launched() { // every rank would start the program, into one folder
 		return launch(1, s, func(c mpi.Comm) error {
-			return mpi.AgreeOn(c, usage("record: it starts the launcher itself: write coppice record -o DIR -- mpirun -n %d %s", c.Size(), strings.Join(operands, " ")))
+			return mpi.AgreeOn(c, usage("it starts the launcher itself: write coppice record -o DIR -- mpirun -n %d %s", c.Size(), strings.Join(operands, " ")))
 		})
 	}
 	if finish != "" {
 		if len(operands) > 0 || o.Output != "" {
-			return usage("record: --finish DIR takes no command and no -o: the archive goes beside the recording")
+			return usage("--finish DIR takes no command and no -o: the archive goes beside the recording")
 		}
 		r, err := record.Finish(finish, o.Keep)
 		return concludeRecord(r, err, s)
 	}
 	switch {
 	case o.Output == "":
-		return usage("record: -o DIR is missing: name the folder of the archive")
+		return usage("-o DIR is missing: name the folder of the archive")
 	case len(operands) == 0:
-		return usage("record: no command: write it after --, as in coppice record -o run1 -- mpirun -n 8 ./program")
+		return usage("no command: write it after --, as in coppice record -o run1 -- mpirun -n 8 ./program")
 	}
 	if o.Log.Ranks, err = logRanks(ranks); err != nil {
 		return err
 	}
-	o.Bytes, o.Log.Bytes = int64(bytes), int64(logBytes)
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	o.Command, o.Cache = operands, filepath.Join(cache, "coppice")
-	r, err := record.Run(context.Background(), o)
+	o.Command, o.Cache = operands, cacheFolder()
+	r, err := record.Run(context.Background(), *o)
 	return concludeRecord(r, err, s)
+}
+
+// cacheFolder is where what is built for an MPI library is kept.
+func cacheFolder() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		dir = os.TempDir()
+	}
+	return filepath.Join(dir, "coppice")
 }
 
 // concludeRecord says what was recorded. The exit status is that of the command, unless that is 0 and there is no archive.
@@ -103,20 +120,20 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 	return nil
 }
 
-// recordError puts the verb before an error of package record.
-func recordError(verb string, err error) error {
+// recordError gives an error of package record its exit code.
+func recordError(err error) error {
 	var output *record.OutputError
 	if errors.As(err, &output) {
-		return outputError(verb, err)
+		return outputError(err)
 	}
-	return fmt.Errorf("%s: %w", verb, err)
+	return ofVerb{err}
 }
 
 func failedRecord(r *record.Result, err error, s streams) error {
-	err = recordError("record", err)
+	err = recordError(err)
 	switch {
 	case r != nil && r.Exit != 0:
-		fmt.Fprintf(s.err, "coppice: %v\ncoppice: the command ended with status %d\n", err, r.Exit)
+		fmt.Fprintf(s.err, "coppice: %s: %v\ncoppice: the command ended with status %d\n", s.verb, err, r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
 	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler), errors.Is(err, record.ErrRank),
 		errors.Is(err, record.ErrCounter):

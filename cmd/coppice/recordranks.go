@@ -31,15 +31,15 @@ func logRanks(text string) ([]int, error) {
 func representatives(path string) ([]int, error) {
 	run, err := report.Open(path, xtf.Options{})
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, usage("record: --log-ranks %q: neither a list of ranks, as 0,3, nor a file of coppice analyze --classes", path)
+		return nil, usage("--log-ranks %q: neither a list of ranks, as 0,3, nor a file of coppice analyze --classes", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("record: --log-ranks: %w", err)
+		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
 	}
 	defer run.File.Close()
 	k, err := run.Classes()
 	if err != nil {
-		return nil, fmt.Errorf("record: --log-ranks: %w", err)
+		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
 	}
 	var list []int
 	for i := range k.Groups {

@@ -8,49 +8,45 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace/receivelog"
 )
 
-func runReplay(args []string, s streams) error {
+func replayVerb(s streams) *cobra.Command {
 	o := record.ReplayOptions{Out: s.err, Err: s.err}
-	f := flags("replay", s,
+	c := verb("replay LOG... -- ./PROGRAM [ARGUMENT...]", "run one process of a recorded program alone, its MPI calls answered from its receive log", 1, 1<<20,
 		"coppice record -o run1 --log-ranks 3 --cpu-time -- mpirun -n 8 ./program",
 		"coppice replay run1/logs/3.log -- ./program",
 		"coppice replay run1/logs/*.log --repeat 5 --compare run1/vectors -o replays -- ./program")
+	f := c.Flags()
 	f.StringVarP(&o.Output, "output", "o", "replay", "folder of the computation vectors, R.csv, and of replay.json")
-	f.StringVar(&o.Compiler, "cc", "", "compiler wrapper of the program's MPI library (default: found by the program's libraries)")
-	f.IntVar(&o.Repeat, "repeat", 1, "replay so many times; of each piece of computation the median processor time counts, and the least time without a processor")
-	f.IntVar(&o.PerNode, "ranks-per-node", 1, "replay each log so many times at once, as neighbours on a node")
+	defineCompiler(f, &o.Compiler, "")
+	atLeast(f, 1, &o.Repeat, "repeat", "", 1, "replay so many times; of each piece of computation the median processor time counts, and the least time without a processor")
+	atLeast(f, 1, &o.PerNode, "ranks-per-node", "", 1, "replay each log so many times at once, as neighbours on a node")
 	f.BoolVar(&o.Yield, "yield", false, "calls that wait give the processor to others: for replays of a run that had more processes than cores")
 	f.StringArrayVar(&o.Original, "compare", nil, "vector of a normal run, or the folder of vectors of one, to compare with; more than one shows their noise")
-	operands, err := parse(f, args, 1, 1<<20)
-	if err != nil {
-		return err
-	}
-	dash := f.ArgsLenAtDash()
+	return s.does(c, func(operands []string, s streams) error { return replay(o, operands, f.ArgsLenAtDash(), s) })
+}
+
+// replay replays the logs that the first operands name with the program that the others are.
+func replay(o record.ReplayOptions, operands []string, dash int, s streams) error {
 	if dash < 1 || dash >= len(operands) {
-		return usage("replay: name the logs, then -- and the program, as in coppice replay run1/logs/3.log -- ./program")
+		return usage("name the logs, then -- and the program, as in coppice replay run1/logs/3.log -- ./program")
 	}
-	if o.Repeat < 1 || o.PerNode < 1 {
-		return usage("replay: --repeat and --ranks-per-node are 1 or more")
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	o.Logs, o.Command, o.Cache = operands[:dash], operands[dash:], filepath.Join(cache, "coppice")
+	o.Logs, o.Command, o.Cache = operands[:dash], operands[dash:], cacheFolder()
 	list, err := record.RunReplay(context.Background(), o)
 	switch {
 	case errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
-		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("replay: %w", err))
+		return usage("%w", err)
 	case errors.Is(err, receivelog.ErrNotLog), errors.Is(err, receivelog.ErrCut), errors.Is(err, receivelog.ErrCorrupt), errors.Is(err, receivelog.ErrVersion), errors.Is(err, os.ErrNotExist),
 		errors.Is(err, record.ErrVector):
-		return jobs.Fail(jobs.ExitInput, fmt.Errorf("replay: %w", err))
+		return fail(jobs.ExitInput, "%w", err)
 	case err != nil:
-		return recordError("replay", err)
+		return recordError(err)
 	}
 	return concludeReplay(list, o.Output, s)
 }
@@ -65,7 +61,7 @@ func concludeReplay(list []record.Replay, folder string, s streams) error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(folder, "replay.json"), append(b, '\n'), 0o644); err != nil {
-		return outputError("replay", err)
+		return outputError(err)
 	}
 	code := jobs.ExitDone
 	for i := range list {

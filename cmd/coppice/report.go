@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
@@ -17,21 +20,46 @@ type choice struct {
 	sections                  []report.Section
 	page                      bool // all sections that the file has results for
 	ranks, source, region, of string
-	time, productive          string
-	processors, lang          string
+	time, lang                string
 	details, perExecution     bool
-	init                      string
-	ioProductive              bool
+	strict                    bool
 	ordered                   []string
-	failIf                    []string
-	conditions                []*report.Condition
+	rules                     ruleFlags
+	failIf                    conditions[report.Condition]
 }
 
-func runReport(args []string, s streams) error {
-	o := output{tables: true, packed: true, pages: true}
+// ruleFlags are the flags of what the numbers of intervals depend on.
+type ruleFlags struct {
+	productive, processors, init string
+	ioProductive                 bool
+}
+
+// define defines the flags of interval numbers.
+func (x *ruleFlags) define(f *pflag.FlagSet) {
+	var whose []string
+	for _, p := range report.Productives() {
+		whose = append(whose, string(p))
+	}
+	oneOf(f, &x.productive, "mpi-productive", "mean", "whose MPI time counts as productive: "+alternatives(whose), whose...)
+	oneOf(f, &x.processors, "processors", "participants", "processors of an interval: participants, or all processes of the run", "participants", "all")
+}
+
+// defineMeasured defines the flags of what efficiencies take for measured and for useful.
+func (x *ruleFlags) defineMeasured(f *pflag.FlagSet) {
+	oneOf(f, &x.init, "init", "exclude", "MPI_Init and MPI_Finalize in efficiencies: exclude, they are a line of their own; include, they are lost MPI time", "exclude", "include")
+	f.BoolVar(&x.ioProductive, "io-productive", false, "file I/O outside MPI is useful time; else it is lost")
+}
+
+// rules are what the flags say; those that a verb does not have are as usual.
+func (x *ruleFlags) rules() report.Rules {
+	return report.Rules{Productive: report.Productive(cmp.Or(x.productive, "mean")), AllProcesses: x.processors == "all", Init: x.init == "include", IO: x.ioProductive}
+}
+
+func reportVerb(s streams) *cobra.Command {
+	o := output{more: []string{"csv", "parquet", "md", "html"}}
 	var x choice
-	var strict bool
-	f := flags("report", s,
+	sections := sectionNames()
+	c := verb("report RUN.xtf [SECTION]...", "print results: "+strings.Join(sections, ", "), 1, 1+len(sections),
 		"coppice report run.xtf",
 		"coppice report run.xtf intervals --details",
 		"coppice report run.xtf waits --time interval:solve",
@@ -42,24 +70,27 @@ func runReport(args []string, s streams) error {
 		"coppice report run.xtf summary profile comm -o run.json",
 		"coppice report run.xtf paths histogram --region MPI_Recv",
 		"coppice report scaling run-2.xtf run-4.xtf run-8.xtf --at 1024")
-	o.add(f)
+	f := c.Flags()
+	o.define(f)
 	x.define(f)
-	f.IntVar(&o.limit, "limit", 0, "rows of long text tables (default 20)")
-	f.BoolVar(&strict, "strict", false, "partial results are an error")
-	operands, err := parse(f, args, 1, 1+len(report.Sections()))
-	if err != nil {
-		return err
-	}
-	if x.sections, err = parseSections(operands[1:]); err != nil {
-		return err
-	}
-	if err := o.check(); err != nil {
-		return err
-	}
-	if err := x.check(operands[0], &o); err != nil {
-		return err
-	}
-	run, err := s.runs.open(operands[0])
+	o.defineLimit(f, longTables)
+	f.BoolVar(&x.strict, "strict", false, "partial results are an error")
+	c.AddCommand(scalingVerb(s))
+	c.ValidArgsFunction = after(1, sections)
+	return s.does(c, func(operands []string, s streams) (err error) {
+		if x.sections, err = parseSections(operands[1:]); err == nil {
+			err = x.check(operands[0], &o)
+		}
+		if err != nil {
+			return err
+		}
+		return x.report(operands[0], &o, s)
+	}, o.check)
+}
+
+// report prints the report about a run.
+func (x *choice) report(path string, o *output, s streams) error {
+	run, err := s.runs.open(path)
 	if err != nil {
 		return err
 	}
@@ -69,20 +100,20 @@ func runReport(args []string, s streams) error {
 	}
 	if x.page {
 		if opts.Sections, err = run.PageSections(); err != nil {
-			return readError(operands[0], err)
+			return readError(path, err)
 		}
 	}
 	d, err := run.Document(opts)
 	if err != nil {
-		return readError(operands[0], err)
+		return readError(path, err)
 	}
-	if err := printDocument(operands[0], d, &o, s); err != nil {
+	if err := printDocument(path, d, o, s); err != nil {
 		return err
 	}
-	if err := strictResult(operands[0], d, strict); err != nil {
-		return err
+	if x.strict && d.Summary.Partial {
+		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics tells what is missing", path, path))
 	}
-	return judge(run, x.conditions, opts.Intervals.Rules, s)
+	return judge(run, x.failIf.list, opts.Intervals.Rules, s)
 }
 
 // printDocument writes a report in the chosen format.
@@ -109,25 +140,13 @@ func (x *choice) define(f *pflag.FlagSet) {
 	f.BoolVar(&x.details, "details", false, "intervals: communication, potential losses, wait states, POP, and every component with its spread")
 	f.BoolVar(&x.perExecution, "per-execution", false, "intervals: a line for every execution")
 	f.StringSliceVar(&x.ordered, "ordered", nil, "intervals: list every process's value of these components, least first: cpu, mpi, late_sender, ...")
-	x.defineRules(f)
-	x.defineMeasured(f)
-	f.StringVar(&x.lang, "lang", "en", "labels of intervals: en or ru")
+	x.rules.define(f)
+	x.rules.defineMeasured(f)
+	oneOf(f, &x.lang, "lang", "en", "labels of intervals: en or ru", "en", "ru")
 	f.StringVar(&x.region, "region", "", "of the histogram: name or number")
-	f.StringVar(&x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself")
-	f.StringVar(&x.source, "source", "auto", "of profile and comm: rows, graph, or auto, which takes rows where the file has them")
-	f.StringArrayVar(&x.failIf, "fail-if", nil, "exit with status 1 if this holds: METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md (repeatable)")
-}
-
-// defineMeasured defines the flags of what efficiencies take for measured and for useful.
-func (x *choice) defineMeasured(f *pflag.FlagSet) {
-	f.StringVar(&x.init, "init", "exclude", "MPI_Init and MPI_Finalize in efficiencies: exclude, they are a line of their own; include, they are lost MPI time")
-	f.BoolVar(&x.ioProductive, "io-productive", false, "file I/O outside MPI is useful time; else it is lost")
-}
-
-// defineRules defines the flags of interval numbers.
-func (x *choice) defineRules(f *pflag.FlagSet) {
-	f.StringVar(&x.productive, "mpi-productive", "mean", "whose MPI time counts as productive: mean, min, max, rank0 or none")
-	f.StringVar(&x.processors, "processors", "participants", "processors of an interval: participants, or all processes of the run")
+	oneOf(f, &x.of, "of", "calls", "the histogram counts calls, or gaps: stretches between two events in the region itself", "calls", "gaps")
+	defineSource(f, &x.source, "profile and comm")
+	x.failIf.define(f, report.ParseCondition, ": METRIC<NUMBER or interval:NAME.METRIC<NUMBER, see docs/metrics.md")
 }
 
 func (x *choice) has(list ...report.Section) bool {
@@ -139,81 +158,66 @@ func (x *choice) has(list ...report.Section) bool {
 // sources are the values of --source.
 var sources = map[string]report.Source{"auto": report.SourceAuto, "rows": report.SourceRows, "graph": report.SourceGraph}
 
+// defineSource defines the flag of where an answer comes from.
+func defineSource(f *pflag.FlagSet, to *string, of string) {
+	oneOf(f, to, "source", "auto", "of "+of+": rows, graph, or auto, which takes rows where the file has them", "auto", "rows", "graph")
+}
+
 // check looks at the flags before the file is opened.
 func (x *choice) check(path string, o *output) error {
 	x.page = o.format == "html" && len(x.sections) == 0
-	_, known := sources[x.source]
-	intervals := x.has(report.SectionIntervals)
 	switch {
 	case x.ranks != "" && !x.has(report.SectionProfile, report.SectionPaths, report.SectionHistogram, report.SectionIntervals, report.SectionWaits, report.SectionPOP):
-		return usage("report: --ranks chooses the processes of sections intervals, waits, pop, profile, paths and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
+		return usage("--ranks chooses the processes of sections intervals, waits, pop, profile, paths and histogram: add one, coppice report %s profile --ranks %s", path, x.ranks)
 	case x.time != "" && !x.has(report.SectionIntervals, report.SectionWaits, report.SectionPOP):
-		return usage("report: --time chooses the part of the run for sections intervals, waits and pop: add one, coppice report %s intervals --time %s", path, x.time)
-	case (x.details || x.perExecution || len(x.ordered) > 0) && !intervals:
-		return usage("report: --details, --per-execution and --ordered are for section intervals: coppice report %s intervals --details", path)
+		return usage("--time chooses the part of the run for sections intervals, waits and pop: add one, coppice report %s intervals --time %s", path, x.time)
+	case (x.details || x.perExecution || len(x.ordered) > 0) && !x.has(report.SectionIntervals):
+		return usage("--details, --per-execution and --ordered are for section intervals: coppice report %s intervals --details", path)
 	case x.has(report.SectionHistogram) && x.region == "":
-		return usage("report: section histogram needs --region NAME")
+		return usage("section histogram needs --region NAME")
 	case x.region != "" && !x.has(report.SectionHistogram):
-		return usage("report: --region chooses the region of section histogram: add it, coppice report %s histogram --region %s", path, x.region)
-	case x.of != "calls" && x.of != "gaps":
-		return usage("report: --of %s: choose calls or gaps", x.of)
-	case !known:
-		return usage("report: --source %s: choose auto, rows or graph", x.source)
-	case x.lang != "en" && x.lang != "ru":
-		return usage("report: --lang %s: choose en or ru", x.lang)
+		return usage("--region chooses the region of section histogram: add it, coppice report %s histogram --region %s", path, x.region)
 	case (o.format == "csv" || o.format == "parquet") && len(x.sections) != 1:
-		return usage("report: --format %s is one table: choose one section", o.format)
+		return usage("--format %s is one table: choose one section", o.format)
 	}
-	var err error
-	if _, err = x.rules(); err == nil {
-		x.conditions, err = parseConditions("report", x.failIf)
-	}
-	return err
-}
-
-// rules reads what interval numbers depend on.
-func (x *choice) rules() (report.Rules, error) {
-	r := report.Rules{Productive: report.Productive(x.productive), AllProcesses: x.processors == "all", Init: x.init == "include", IO: x.ioProductive}
-	switch {
-	case x.init != "" && x.init != "include" && x.init != "exclude":
-		return r, usage("report: --init %s: choose exclude or include", x.init)
-	case !slices.Contains(report.Productives(), r.Productive):
-		return r, usage("report: --mpi-productive %s: choose mean, min, max, rank0 or none", x.productive)
-	case x.processors != "all" && x.processors != "participants":
-		return r, usage("report: --processors %s: choose participants or all", x.processors)
-	}
-	return r, nil
+	return nil
 }
 
 // options reads what needs the file's definitions.
 func (x *choice) options(run *report.Run) (report.Options, error) {
 	o := report.Options{Sections: x.sections, Source: sources[x.source], Gaps: x.of == "gaps"}
 	var err error
-	if o.Intervals.Rules, err = x.rules(); err != nil {
-		return o, err
-	}
-	o.Intervals.Details, o.Intervals.PerExecution, o.Intervals.Russian = x.details, x.perExecution, x.lang == "ru"
+	o.Intervals.Rules, o.Intervals.Details, o.Intervals.PerExecution, o.Intervals.Russian = x.rules.rules(), x.details, x.perExecution, x.lang == "ru"
 	for _, name := range x.ordered {
 		item, ok := report.ParseItem(name)
 		if !ok {
-			return o, usage("report: --ordered %s: no component; docs/metrics.md lists them", name)
+			return o, usage("--ordered %s: no component; docs/metrics.md lists them", name)
 		}
 		o.Intervals.Ordered = append(o.Intervals.Ordered, item)
 	}
-	if o.Span, err = spanOf(run, "report", x.time); err != nil {
+	if o.Span, err = spanOf(run, x.time); err != nil {
 		return o, err
 	}
 	if x.region != "" {
-		if o.Region, err = findRegion("report", run, x.region); err != nil {
+		if o.Region, err = findRegion(run, x.region); err != nil {
 			return o, err
 		}
 	}
 	if x.ranks != "" {
 		if o.Ranks, err = report.ParseRanks(x.ranks, run.Defs); err != nil {
-			return o, usage("report: --ranks %w", err)
+			return o, usage("--ranks %w", err)
 		}
 	}
 	return o, nil
+}
+
+// sectionNames names the sections.
+func sectionNames() []string {
+	var list []string
+	for _, x := range report.Sections() {
+		list = append(list, string(x))
+	}
+	return list
 }
 
 // parseSections reads the names of sections.
@@ -222,11 +226,7 @@ func parseSections(names []string) ([]report.Section, error) {
 	for _, n := range names {
 		x := report.Section(n)
 		if !slices.Contains(report.Sections(), x) {
-			var known []string
-			for _, k := range report.Sections() {
-				known = append(known, string(k))
-			}
-			return nil, usage("report: %q is no section: choose from %s", n, strings.Join(known, ", "))
+			return nil, usage("%q is not a section: choose from %s.%s", n, strings.Join(sectionNames(), ", "), similar(n, sectionNames()))
 		}
 		if !slices.Contains(list, x) {
 			list = append(list, x)
@@ -236,25 +236,17 @@ func parseSections(names []string) ([]report.Section, error) {
 }
 
 // findRegion returns the reference of the region with a name or number.
-func findRegion(verb string, run *report.Run, name string) (uint32, error) {
+func findRegion(run *report.Run, name string) (uint32, error) {
 	refs := run.RegionRefs(name)
 	switch len(refs) {
 	case 1:
 		return refs[0], nil
 	case 0:
-		return 0, usage("%s: --region %s: the trace has no region of this name or number; coppice report %s profile lists them", verb, name, run.Path)
+		return 0, usage("--region %s: the trace has no region of this name or number; coppice report %s profile lists them", name, run.Path)
 	}
 	numbers := make([]string, len(refs))
 	for i, r := range refs {
 		numbers[i] = fmt.Sprint(r)
 	}
-	return 0, usage("%s: --region %s: several regions have this name: choose one by its number, of %s", verb, name, strings.Join(numbers, ", "))
-}
-
-// strictResult is the outcome of --strict for a report that was printed.
-func strictResult(path string, d *report.Document, strict bool) error {
-	if strict && d.Summary.Partial {
-		return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the input of the analysis was damaged or incomplete, which --strict refuses. coppice report %s diagnostics tells what is missing", path, path))
-	}
-	return nil
+	return 0, usage("--region %s: several regions have this name: choose one by its number, of %s", name, strings.Join(numbers, ", "))
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"sync"
 
@@ -27,6 +29,25 @@ func (o *openRuns) open(path string) (*report.Run, error) {
 	defer o.lock.Unlock()
 	o.list = append(o.list, r)
 	return r, nil
+}
+
+// about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
+func about(w io.Writer, run *report.Run, key string, v json.Marshaler) error {
+	e, brief, err := aboutOf(run)
+	if err != nil {
+		return readError(run.Path, err)
+	}
+	return e.WriteJSON(w, brief, key, v)
+}
+
+// aboutOf reads what all documents tell of a run.
+func aboutOf(run *report.Run) (report.Envelope, *report.Brief, error) {
+	e, err := run.Envelope()
+	if err != nil {
+		return e, nil, err
+	}
+	brief, err := run.Brief()
+	return e, brief, err
 }
 
 // close closes the runs of a verb that ended with err. Where a part of one could not be read and the verb went on without, its result

@@ -3,13 +3,14 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"os/user"
 	"runtime/debug"
 	"syscall"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
@@ -23,57 +24,63 @@ const (
 	leastServe  = 64 << 20
 )
 
-func runServe(args []string, s streams) error {
-	var listen, base string
-	var hosts []string
-	var mem size
-	var idle time.Duration
-	f := flags("serve", s,
+func serveVerb(s streams) *cobra.Command {
+	var o serveFlags
+	c := verb("serve RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", 1, 2,
 		"coppice serve run.xtf",
 		"coppice serve run.xtf predicted.xtf --mem 2G",
 		"coppice serve run.xtf --base-path /user/ann/proxy/absolute/8411 --host hub.example.org")
-	f.StringVar(&listen, "listen", "", "HOST:PORT or unix:PATH (default: 127.0.0.1, and a UNIX socket in XDG_RUNTIME_DIR)")
-	f.StringVar(&base, "base-path", "", "path below which a proxy shows the server, such as that of JupyterHub")
-	f.StringArrayVar(&hosts, "host", nil, "name under which browsers reach the server, beside localhost (repeatable)")
-	f.Var(&mem, "mem", "memory of the server (default 512 MiB)")
-	f.DurationVar(&idle, "idle", 8*time.Hour, "stop when nobody asked for so long; 0: never")
-	operands, err := parse(f, args, 1, 2)
-	if err != nil {
-		return err
+	f := c.Flags()
+	f.StringVar(&o.listen, "listen", "", "HOST:PORT or unix:PATH (default: 127.0.0.1, and a UNIX socket in XDG_RUNTIME_DIR)")
+	f.StringVar(&o.base, "base-path", "", "path below which a proxy shows the server, such as that of JupyterHub")
+	f.StringArrayVar(&o.hosts, "host", nil, "name under which browsers reach the server, beside localhost (repeatable)")
+	f.Var(&o.mem, "mem", "memory of the server (default 512 MiB)")
+	f.DurationVar(&o.idle, "idle", 8*time.Hour, "stop when nobody asked for so long; 0: never")
+	return s.does(c, o.serve)
+}
+
+// serveFlags are the flags of serve.
+type serveFlags struct {
+	listen, base string
+	hosts        []string
+	mem          size
+	idle         time.Duration
+}
+
+func (o *serveFlags) serve(operands []string, s streams) error {
+	if o.mem == 0 {
+		o.mem = serveMemory
 	}
-	if mem == 0 {
-		mem = serveMemory
-	}
-	if mem < leastServe {
-		return usage("serve: --mem %s: a server needs %s", mem.String(), binary(leastServe))
+	if o.mem < leastServe {
+		return usage("--mem %s: a server needs %s", o.mem.String(), binary(leastServe))
 	}
 	var runs []*report.Run
 	for _, path := range operands {
-		r, err := report.Open(path, xtf.Options{CacheBytes: int64(mem) / 3 / int64(len(operands))})
+		r, err := report.Open(path, xtf.Options{CacheBytes: int64(o.mem) / 3 / int64(len(operands))})
 		if err != nil {
 			return readError(path, err)
 		}
 		defer r.Close()
 		runs = append(runs, r)
 	}
-	place, err := view.Listen(listen, os.Getenv("XDG_RUNTIME_DIR"))
+	place, err := view.Listen(o.listen, os.Getenv("XDG_RUNTIME_DIR"))
 	if err != nil {
-		return jobs.Fail(jobs.ExitUsage, fmt.Errorf("serve: %w. Choose another --listen", err))
+		return usage("%w. Choose another --listen", err)
 	}
 	defer place.Close()
 	around := aroundHere()
 	server, err := view.New(runs, view.Options{
-		Tool: version, Base: base, Hosts: append(hosts, place.Hosts(around.Host)...), SendBytes: int64(mem) / 8,
+		Tool: version, Base: o.base, Hosts: append(o.hosts, place.Hosts(around.Host)...), SendBytes: int64(o.mem) / 8,
 	})
 	if err != nil {
 		return readError(operands[0], err)
 	}
-	debug.SetMemoryLimit(int64(mem) / 10 * 9) // the rest is the runtime's own and the program text
+	debug.SetMemoryLimit(int64(o.mem) / 10 * 9) // the rest is the runtime's own and the program text
 	server.Announce(s.out, place, around)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	if err := server.Serve(ctx, place, idle); err != nil {
-		return jobs.Fail(jobs.ExitResource, fmt.Errorf("serve: %w", err))
+	if err := server.Serve(ctx, place, o.idle); err != nil {
+		return fail(jobs.ExitResource, "%w", err)
 	}
 	return nil
 }

@@ -3,95 +3,130 @@ package main
 import (
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
-// verb is one command. Its run gets the arguments after its name and returns an
-// error that jobs.ExitCode understands.
-type verb struct {
-	name     string
-	operands string
-	short    string
-	run      func(args []string, s streams) error // nil: it has parts alone
-	parts    []verb
-}
-
-// verbs are the commands, in the order of the help text.
-func verbs() []verb {
-	return []verb{
-		{"info", "TRACE|RUN.xtf|LOG|STATUS", "what is in a trace, a result, a receive log or a status file", runInfo, nil},
-		{"analyze", "TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", runAnalyze, nil},
-		{"report", "RUN.xtf [SECTION]...", "print results: summary, intervals, waits, pop, profile, paths, histogram, comm, classes, ccg, diagnostics", runReport, []verb{
-			{"scaling", "RUN.xtf RUN.xtf...", "several runs of one program: efficiencies and growth with the processes", runScaling, nil},
-		}},
-		{"diff", "A.xtf B.xtf", "two runs side by side: what got worse, by how much, and what made it so", runDiff, nil},
-		{"serve", "RUN.xtf [PREDICTED.xtf]", "show a run in the browser: timeline, messages, waits, intervals, statistics of any window", runServe, nil},
-		{"query", "RUN.xtf PRIMITIVE", "rows by time, key or number; calls, intervals and timelines from the call graph", runQuery, nil},
-		{"export", "RUN.xtf --to FORM -o PATH", "write a result for other tools: OTF2, Perfetto, Chrome, CSV, Parquet, Arrow, or a viewer in one file", runExport, nil},
-		{"check", "TRACE|RUN.xtf", "verify a trace or a result to the last page", runCheck, nil},
-		{"record", "-o DIR -- LAUNCHER PROGRAM", "trace a program that uses MPI into an OTF2 archive", runRecord, nil},
-		{"replay", "LOG... -- ./PROGRAM [ARGUMENT...]", "run one process of a recorded program alone, its MPI calls answered from its receive log", runReplay, nil},
-		{"plan", "VERB INPUT [-- ARGUMENT...]", "ranks, nodes, memory and time of a job on a cluster; its batch script; --submit", runPlan, nil},
-		{"platform", "", "the machine of a prediction", nil, []verb{
-			{"show", "P.toml", "check a platform file and print it in full", runPlatformShow, nil},
-			{"convert", strings.Join(platformFormats, "|"), "make a platform file of parameters of another tool", runPlatformConvert, nil},
-			{"measure", "-o P.toml", "measure this machine, on the ranks of mpirun or srun", runPlatformMeasure, nil},
-		}},
-		{"predict", "RUN.xtf --platform P.toml", "how long the run takes on another machine: simulated network, measured or scaled computation", runPredict, nil},
-		{"capacity", "", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs", nil, []verb{
-			{"extract", "RUN.xtf...", "a model from recorded runs of a pipeline", runCapacityExtract, nil},
-			{"solve", "MODEL.toml", "response, throughput, bottleneck, bounds, advice", runCapacitySolve, nil},
-			{"sweep", "MODEL.toml", "the same for all combinations of changed numbers of the model", runCapacitySweep, nil},
-			{"check", "MODEL.toml", "the answers for a model beside a simulation of it", runCapacityCheck, nil},
-			{"plan", "MODEL.toml", "the cheapest setting that reaches a response time or a throughput", runCapacityPlan, nil},
-		}},
-		{"demo", "", "write the trace of a generated program", runDemo, nil},
-		{"completion", strings.Join(shells, "|"), "print what a shell needs to complete verbs and flags", runCompletion, nil},
-		{"manual", "DIR", "write the manual pages", runManual, nil},
-		{"version", "", "print versions", runVersion, nil},
+// commands makes the tree of verbs, in the order of the help text.
+func commands(s streams) *cobra.Command {
+	cobra.EnableCommandSorting = false
+	root := &cobra.Command{Use: "coppice", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
+	root.CompletionOptions.DisableDefaultCmd = true // verb completion has examples and a manual page
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.AddCommand(
+		infoVerb(s), analyzeVerb(s), reportVerb(s), diffVerb(s), serveVerb(s), queryVerb(s), exportVerb(s), checkVerb(s), recordVerb(s), replayVerb(s), planVerb(s),
+		parts(s, "platform", "the machine of a prediction", platformShow(s), platformConvert(s), platformMeasure(s)),
+		predictVerb(s),
+		parts(s, "capacity", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs",
+			capacityExtract(s), capacitySolve(s), capacitySweep(s), capacityCheck(s), capacityPlan(s)),
+		demoVerb(s), completionVerb(s), manualVerb(s), versionVerb(s),
+	)
+	root.SetHelpCommand(helpVerb(s))
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printUsage(s.out, c) })
+	root.SetFlagErrorFunc(flagError)
+	root.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			printHelp(s.err, root)
+			return fail(2, "%w", errSilent)
+		}
+		return usage("%q is not a verb.%s Run coppice help for the list", args[0], similar(args[0], names(root)))
 	}
+	return root
 }
 
-// find returns the verb of a list with this name, nil where there is none.
-func find(list []verb, name string) *verb {
-	i := slices.IndexFunc(list, func(v verb) bool { return v.name == name })
-	if i < 0 {
+// verb makes a command that takes least to most operands: use is its name with them.
+func verb(use, short string, least, most int, examples ...string) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Example: strings.Join(examples, "\n")}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return usage("%d operands given. Write %s, or --help for more", n, synopsis(c))
+		}
 		return nil
 	}
-	return &list[i]
+	f := c.Flags()
+	f.SortFlags = false
+	f.BoolP("help", "h", false, "show operands, examples and flags")
+	_ = f.MarkHidden("help") // it is there
+	return c
 }
 
-// verbOf returns the verb or the part of one that is called this, such as "capacity solve".
-func verbOf(name string) *verb {
-	first, part, _ := strings.Cut(name, " ")
-	v := find(verbs(), first)
-	if part != "" {
-		v = find(v.parts, part)
+// does gives a verb what it does after the checks of its flags, and shells the words to complete those with.
+func (s streams) does(c *cobra.Command, run func(operands []string, s streams) error, checks ...func() error) *cobra.Command {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if w, ok := f.Value.(word); ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(w.from, cobra.ShellCompDirectiveNoFileComp)) // once
+		}
+	})
+	c.RunE = func(c *cobra.Command, operands []string) error {
+		s.verb = nameOf(c)
+		for _, check := range checks {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return run(operands, s)
 	}
-	return v
+	return c
 }
 
-// call runs the part of the verb that the first argument names, else the verb.
-func (v *verb) call(args []string, s streams) error {
-	if len(args) > 0 {
-		if part := find(v.parts, args[0]); part != nil {
-			return part.run(args[1:], s)
+// after completes the operands behind the first n with words, those before with files.
+func after(n int, words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < n {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// parts makes a verb that only has parts.
+func parts(s streams, name, short string, list ...*cobra.Command) *cobra.Command {
+	var examples []string
+	for _, p := range list {
+		first, _, _ := strings.Cut(p.Example, "\n")
+		examples = append(examples, first)
+	}
+	c := verb(name+" PART", short, 0, 1<<20, examples...)
+	c.AddCommand(list...)
+	return s.does(c, func(operands []string, _ streams) error {
+		hint := ""
+		if len(operands) > 0 {
+			hint = similar(operands[0], names(c))
+		}
+		return usage("say what to do: %s.%s Run coppice %s --help", alternatives(names(c)), hint, name)
+	})
+}
+
+// nameOf is the name of a verb, for a part that of the verb too: "capacity solve".
+func nameOf(c *cobra.Command) string {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	return name
+}
+
+// names are those of the verbs of the root, or of the parts of a verb.
+func names(c *cobra.Command) []string {
+	var list []string
+	for _, p := range c.Commands() {
+		if p.IsAvailableCommand() {
+			list = append(list, p.Name())
 		}
 	}
-	if v.run != nil {
-		return v.run(args, s)
+	return list
+}
+
+// everyVerb lists the verbs and their parts.
+func everyVerb(root *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			list = append(append(list, c), everyVerb(c)...)
+		}
 	}
-	var names, examples []string
-	for _, p := range v.parts {
-		names = append(names, p.name)
-		examples = append(examples, describePart(v, &p).examples[0])
-	}
-	if _, err := parse(flags(v.name, s, examples...), args, 0, 1<<20); err != nil {
-		return err
-	}
-	return usage("%s: say what to do: %s. Run coppice %s --help.", v.name, alternatives(names), v.name)
+	return list
 }
 
 // alternatives joins names: "a, b or c".
@@ -103,31 +138,89 @@ func alternatives(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// flags returns the flag set of a verb, whose help begins with the examples.
-func flags(name string, s streams, examples ...string) *pflag.FlagSet {
-	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
-	f.SetOutput(s.err)
-	f.SortFlags = false
-	f.Usage = func() {
-		if s.describe != nil {
-			s.describe(f, examples)
-			return
-		}
-		printUsage(s.out, f, examples)
+// similar asks whether one of the words was meant that are written much like this one.
+func similar(typed string, words []string) string {
+	c := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, w := range words {
+		c.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})
 	}
-	return f
+	list := c.SuggestionsFor(typed)
+	if len(list) == 0 || len(list) > 3 {
+		return ""
+	}
+	return " Did you mean " + alternatives(list) + "?"
 }
 
-// parse parses the arguments of a verb that takes between least and most operands.
-func parse(f *pflag.FlagSet, args []string, least, most int) ([]string, error) {
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, pflag.ErrHelp) {
-			return nil, err
+// flagError says what is wrong with a flag.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var value *pflag.InvalidValueError
+	var digits *strconv.NumError
+	hint := ""
+	switch {
+	case errors.As(err, &unknown):
+		var flags []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		hint = strings.NewReplacer("mean ", "mean --", ", ", ", --", " or ", " or --").Replace(similar(unknown.GetSpecifiedName(), flags))
+	case errors.As(err, &value):
+		why := value.Unwrap()
+		if errors.As(why, &digits) {
+			why = errors.New("not a number that this flag takes")
 		}
-		return nil, usage("%s: %w. Run coppice %s --help.", f.Name(), err, f.Name())
+		return usage("--%s %s: %w. Run coppice %s --help", value.GetFlag().Name, value.GetValue(), why, nameOf(c))
 	}
-	if n := f.NArg(); n < least || n > most {
-		return nil, usage("%s: %d operands given. Write %s, or --help for more.", f.Name(), n, synopsis(verbOf(f.Name()), f))
-	}
-	return f.Args(), nil
+	return usage("%w.%s Run %s --help", err, hint, c.CommandPath())
 }
+
+// word is the value of a flag that takes one of some words.
+type word struct {
+	to   *string
+	from []string
+}
+
+// oneOf defines a flag that takes one of some words, which its usage lists.
+func oneOf(f *pflag.FlagSet, to *string, name, usual, use string, from ...string) {
+	*to = usual
+	f.Var(word{to, from}, name, use)
+}
+
+// Set takes a word.
+func (w word) Set(text string) error {
+	if !slices.Contains(w.from, text) {
+		return errors.New("choose " + alternatives(w.from))
+	}
+	*w.to = text
+	return nil
+}
+
+func (w word) String() string { return *w.to }
+
+// Type names the value in help texts.
+func (w word) Type() string { return "NAME" }
+
+// number is the value of a flag that takes a whole number, at least one.
+type number struct {
+	to    *int
+	least int
+}
+
+// atLeast defines a flag that takes a whole number.
+func atLeast(f *pflag.FlagSet, least int, to *int, name, letter string, usual int, use string) {
+	*to = usual
+	f.VarP(number{to, least}, name, letter, use)
+}
+
+// Set takes a number.
+func (n number) Set(text string) error {
+	v, err := strconv.ParseInt(text, 0, 32)
+	if err != nil || int(v) < n.least {
+		return errors.New("give a whole number, at least " + strconv.Itoa(n.least))
+	}
+	*n.to = int(v)
+	return nil
+}
+
+func (n number) String() string { return strconv.Itoa(*n.to) }
+
+// Type names the value in help texts.
+func (n number) Type() string { return "N" }

@@ -188,7 +188,13 @@ func TestExitCodes(t *testing.T) {
 		want string
 	}{
 		{"no verb", 2, nil, "Usage"},
-		{"unknown verb", 2, []string{"frobnicate"}, "is no verb"},
+		{"unknown verb", 2, []string{"frobnicate"}, "is not a verb"},
+		{"verb with a slip", 2, []string{"anlyze", anchor}, "Did you mean analyze?"},
+		{"part with a slip", 2, []string{"capacity", "slove"}, "Did you mean solve?"},
+		{"flag with a slip", 2, []string{"report", run, "--detials"}, "report: unknown flag: --detials. Did you mean --details? Run coppice report --help."},
+		{"section with a slip", 2, []string{"report", run, "summery"}, "Did you mean summary?"},
+		{"part of a verb", 2, []string{"capacity"}, "say what to do: extract, solve, sweep, check or plan"},
+		{"flag that is not a number", 2, []string{"query", run, "search", "--rank", "first"}, "--rank first: not a number"},
 		{"unknown flag", 2, []string{"report", run, "--frobnicate"}, "--help"},
 		{"no operand", 2, []string{"report"}, "0 operands"},
 		{"unknown section", 2, []string{"report", run, "speed"}, "choose from summary"},
@@ -206,7 +212,7 @@ func TestExitCodes(t *testing.T) {
 		{"bad process", 2, []string{"query", run, "search", "--rank", "3", "--n", "0"}, "processes 0 to 2"},
 		{"bad thread", 2, []string{"query", run, "search", "--thread", "1", "--n", "0"}, "locations 0 to 0"},
 		{"bad location", 2, []string{"query", run, "search", "--location", "77", "--n", "0"}, "no location with this id"},
-		{"bad mode", 2, []string{"query", run, "search", "--time", "1s", "--mode", "near"}, "exact, last"},
+		{"bad mode", 2, []string{"query", run, "search", "--time", "1s", "--mode", "near"}, "exact, first, last"},
 		{"bad source", 2, []string{"report", run, "profile", "--source", "arrays"}, "auto, rows or graph"},
 		{"histogram of nothing", 2, []string{"report", run, "histogram"}, "--region NAME"},
 		{"region without histogram", 2, []string{"report", run, "--region", "main"}, "report " + run + " histogram"},
@@ -233,7 +239,7 @@ func TestExitCodes(t *testing.T) {
 		{"no intervals file", 3, []string{"analyze", anchor, "-o", missing, "--intervals-file", missing}, "no such file"},
 		{"bad intervals file", 2, []string{"analyze", anchor, "-o", missing, "--intervals-file", text}, "line 1"},
 		{"bad deviation", 2, []string{"analyze", anchor, "-o", missing, "--deviation", "ten"}, "neither a percentage"},
-		{"bad jobs", 2, []string{"check", run, "-j", "0"}, "at least one"},
+		{"bad jobs", 2, []string{"check", run, "-j", "0"}, "check: --jobs 0: give a whole number, at least 1"},
 		{"archive exists", 2, []string{"demo", "-o", dir}, "-f replaces it"},
 		{"bad spec", 2, []string{"demo", "--spec", "stencil:procs=x"}, "procs"},
 		{"report of nothing", 3, []string{"report", missing}, "Give the path"},
@@ -259,10 +265,14 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%s: %s", x.name, errs)
 		}
 	}
-	for _, v := range verbs() {
-		code, out, _ := call(v.name, "--help")
+	for _, c := range everyVerb(commands(streams{})) {
+		args := strings.Fields(nameOf(c))
+		code, out, _ := call(append(args, "--help")...)
 		if code != jobs.ExitDone || !strings.Contains(out, "Examples:") {
-			t.Errorf("%s --help: exit code %d", v.name, code)
+			t.Errorf("%s --help: exit code %d", nameOf(c), code)
+		}
+		if again := must(t, append([]string{"help"}, args...)...); again != out {
+			t.Errorf("help %s and --help differ", nameOf(c))
 		}
 	}
 }

@@ -99,6 +99,7 @@ var Dependencies = []Dependency{
 	{Path: "golang.org/x/sync"},
 	{Path: "github.com/pelletier/go-toml/v2", Importers: []string{"predict", "predict/pipeline", "slurm"}},
 	{Path: "github.com/parquet-go/parquet-go", Importers: []string{"export"}},
+	{Path: "github.com/spf13/cobra", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/spf13/pflag", Importers: []string{"cmd/coppice"}},
 	{Path: "github.com/sbromberger/gompi", Importers: []string{"mpi"}},
 	{Path: "github.com/google/go-cmp", TestOnly: true},

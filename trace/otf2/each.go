@@ -7,9 +7,9 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// eachBatch reads location p of any source to its end, chunk after chunk, and
+// EachBatch reads location p of any source to its end, chunk after chunk, and
 // adds what the source reports to found.
-func eachBatch(src trace.Source, p trace.P, found *trace.Diagnostics, f func(b *trace.Batch) error) error {
+func EachBatch(src trace.Source, p trace.P, found *trace.Diagnostics, f func(b *trace.Batch) error) error {
 	st, err := src.Stream(p)
 	if err != nil {
 		return err
@@ -17,6 +17,7 @@ func eachBatch(src trace.Source, p trace.P, found *trace.Diagnostics, f func(b *
 	defer st.Close()
 	found.AddAll(st.Diagnostics())
 	var b trace.Batch
+	var first uint64
 	for i := range st.Chunks() {
 		r, err := st.Chunk(i)
 		if err != nil {
@@ -24,12 +25,16 @@ func eachBatch(src trace.Source, p trace.P, found *trace.Diagnostics, f func(b *
 		}
 		for err == nil {
 			if err = r.Next(&b); err == nil {
+				b.First = first
+				first += uint64(len(b.Events))
 				err = f(&b)
 			}
 		}
 		found.AddAll(r.Diagnostics())
-		r.Close()
-		if !errors.Is(err, io.EOF) {
+		if e := r.Close(); errors.Is(err, io.EOF) {
+			err = e
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -320,7 +320,7 @@ func (w *Writer) copyLocation(src trace.Source, p trace.P, found *trace.Diagnost
 	if err != nil {
 		return err
 	}
-	err = eachBatch(src, p, found, l.Add)
+	err = EachBatch(src, p, found, l.Add)
 	if e := l.Close(); err == nil {
 		err = e
 	}
