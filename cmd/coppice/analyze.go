@@ -4,17 +4,19 @@ import (
 	"errors"
 	"fmt"
 	"os"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
+	"time"
 
 	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/ccgmerge"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // analyzeFlags are the flags of analyze.
@@ -177,7 +179,7 @@ func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams
 	}
 	if res.Done {
 		if c.Rank() == 0 && !o.run.quiet {
-			fmt.Fprintf(s.err, "coppice: %s: done already, from the same input and options\n", o.output)
+			s.say("%s: done already, from the same input and options", o.output)
 		}
 		return o.judge(c, s)
 	}
@@ -230,4 +232,116 @@ func launch(n int, s streams, run func(mpi.Comm) error) error {
 		return jobs.ExitCode(err)
 	})
 	return nil
+}
+
+// printPartial says in one line why the status is 4.
+func printPartial(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult) {
+	worst := ""
+	for _, c := range r.Codes {
+		if c.Code.Severity() == trace.Damage {
+			worst = " (" + codeText(c.Code, c.Count, uint64(c.Locations)) + ")"
+			break
+		}
+	}
+	s.say("the input is damaged or incomplete%s: results are partial; coppice report %s diagnostics tells what is missing", worst, job.Output)
+}
+
+// printAnalyzed prints the closing lines of an analysis.
+func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, ranks, verbose int) {
+	for _, c := range r.Codes {
+		if c.Code.Severity() == trace.Note && verbose == 0 {
+			continue
+		}
+		text := codeText(c.Code, c.Count, uint64(c.Locations))
+		if c.Worst > 0 {
+			text += fmt.Sprintf(", worst %d", c.Worst)
+			if c.Code.InTicks() {
+				text += " ticks"
+			}
+		}
+		s.say("%s", text)
+		if c.Code == trace.DiagReplayStuck && !job.ClockRepair {
+			s.say("clocks that differ can make such circles: try --clock-repair")
+		}
+	}
+	if job.ClockRepair {
+		printClocks(s, &r.Clocks)
+	}
+	printResumed(s, &r.Resumed, r.Locations)
+	var total time.Duration
+	for _, t := range r.Seconds {
+		total += t.Elapsed
+	}
+	s.say("%s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, file %s",
+		job.Output, r.Events, r.Locations, report.Size(r.Bytes), total.Seconds(), ranks, perSecond(r.Events, total), report.Size(uint64(r.File.FileBytes)))
+	if verbose == 0 {
+		return
+	}
+	for _, t := range r.Seconds {
+		s.say("rank 0 %-8s %8.3f s", t.Stage, t.Elapsed.Seconds())
+	}
+	for i := range min(len(r.Teams), 8) {
+		t := &r.Teams[i]
+		s.say("location %d was loaded by %d ranks, rank %d and helpers from rank %d on", t.P, len(t.Helpers)+1, t.Owner, t.Helpers[0])
+	}
+	s.say("rank 0 segments: peak %s in memory, %s in files", binary(r.Store.Peak), binary(r.Store.Spilled))
+	s.say("rank 0 sent %d messages of %s, %d collective calls of %s",
+		r.Traffic.SentMessages, report.Size(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, report.Size(uint64(r.Traffic.CollectiveSent)))
+	if m := &r.Matched; !job.GraphOnly {
+		s.say("matched %d messages, %d between ranks (%.1f bytes each, in %d messages), %d collectives (%s in %d messages, %d rounds); a rank sent %d messages of %s at most",
+			m.Messages, m.Remote, m.RemoteBytes(), m.Pairs.Messages, m.Collectives, report.Size(m.Members.Bytes), m.Members.Messages, r.Match.Rounds,
+			m.Most.Messages, report.Size(m.Most.Bytes))
+	}
+	s.say("rank 0 ideal network: %d steps in %d slabs of time, %d phases; sent %s, %d crossings",
+		r.Replay.Steps, r.Replay.Slabs, r.Replay.Phases, report.Size(r.Replay.Bytes), r.Replay.Messages)
+	s.say("rank 0 delays: %d waits, sent %s; critical path: %d jumps, %d messages",
+		r.Delays.Waits, report.Size(r.Delays.Bytes), r.Path.Jumps, r.Path.Messages)
+	printGraph(s, &r.Graph)
+}
+
+// printResumed prints what was kept of earlier runs.
+func printResumed(s streams, r *jobs.Resumed, locations int) {
+	switch {
+	case r.Stage != "":
+		s.say("all stages up to %s were kept of an earlier run", r.Stage)
+	case r.Kept > 0:
+		s.say("%d of %d locations were kept of earlier runs", r.Kept, locations)
+	}
+	if r.Torn > 0 {
+		s.say("%d pieces of what earlier runs had finished were cut or changed, and done again", r.Torn)
+	}
+}
+
+// printClocks prints what the repair of clocks did.
+func printClocks(s streams, r *jobs.ClockReport) {
+	end := "not repaired: locations wait for each other in a circle"
+	if !r.Stuck {
+		end = fmt.Sprintf("%d ends of calls raised in %d locations, by %d ticks at most", r.Corrections, r.Locations, r.Greatest)
+	}
+	s.say("clocks: %d messages were received before they were sent (worst %d ticks), %d members of collectives left too early; %s", r.Violations, r.Worst, r.Collectives, end)
+}
+
+// printGraph prints what the reduction of the call graph moved.
+func printGraph(s streams, g *ccgmerge.Report) {
+	s.say("call graph: %d nodes of locations, %d of all; partner counts %s, broadcast %s",
+		g.LocalNodes, g.Nodes, report.Size(g.PartnerBytes), report.Size(g.BroadcastBytes))
+	if g.CodebookBytes > 0 {
+		s.say("call graph: gap counts %s, codebook %s (%d values in %d contexts), slot counts %s, %d classes",
+			report.Size(g.GapBytes), report.Size(g.CodebookBytes), g.GapValues, g.GapContexts, report.Size(g.SlotBytes), g.Rows)
+	}
+	for _, x := range []struct {
+		what   string
+		levels []ccgmerge.Level
+	}{{"nodes", g.Levels}, {"classes", g.ClassLevels}} {
+		for i, l := range x.levels {
+			s.say("call graph level %d: %d messages, %s, %d %s, %d new", i, l.Messages, report.Size(l.Bytes), l.Nodes, x.what, l.New)
+		}
+	}
+}
+
+func perSecond(events uint64, d time.Duration) string {
+	if d <= 0 {
+		return "no time"
+	}
+	return fmt.Sprintf("%.2f M events/s", float64(events)/d.Seconds()/1e6)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -114,7 +113,7 @@ func (x *diffFlags) judge(d *report.Diff, s streams) error {
 	}
 	failed := told(verdicts, "", s)
 	if x.maxSlowdown != "" && len(d.Worse) > 0 {
-		fmt.Fprintf(s.err, "coppice: --max-slowdown %s: %s got worse, first %s\n", x.maxSlowdown, report.Plural(len(d.Worse), "interval"), d.Worse[0].Text)
+		s.say("--max-slowdown %s: %s got worse, first %s", x.maxSlowdown, report.Plural(len(d.Worse), "interval"), d.Worse[0].Text)
 		failed = jobs.Fail(jobs.ExitFound, errSilent)
 	}
 	return failed

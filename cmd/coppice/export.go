@@ -1,8 +1,14 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -12,6 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/view"
 	"github.com/spf13/cobra"
 )
 
@@ -31,12 +38,12 @@ var exportForms = []struct {
 	run  func(path string, o *exportFlags, s streams) error
 }{
 	{"otf2", exportArchive},
-	{"perfetto", exportTimeline},
-	{"chrome", exportTimeline},
-	{"csv", exportEvents},
-	{"parquet", exportEvents},
-	{"arrow", exportEvents},
-	{"viewer", exportViewer},
+	{"perfetto", exportFiles((*exporting).timeline)},
+	{"chrome", exportFiles((*exporting).timeline)},
+	{"csv", exportFiles((*exporting).events)},
+	{"parquet", exportFiles((*exporting).events)},
+	{"arrow", exportFiles((*exporting).events)},
+	{"viewer", exportFiles((*exporting).viewer)},
 }
 
 func exportVerb(s streams) *cobra.Command {
@@ -73,6 +80,10 @@ func exportVerb(s streams) *cobra.Command {
 			return usage("--to is missing: choose %s", alternatives(names))
 		case o.output == "":
 			return usage("-o is missing: name what to write")
+		case o.to == "viewer" && (o.time != "" || o.ranks != "" || o.table != ""):
+			return usage("--time, --ranks and --table are not for --to viewer: it holds the whole run, as deep as --levels and --max-size say")
+		case (o.to == "chrome" || o.to == "perfetto") && o.table != "":
+			return usage("--table is for --to csv, parquet and arrow")
 		case o.to == "otf2":
 		case o.output == "-" && o.format == "json":
 			return usage("-o - and --format json both want standard output: write to a file")
@@ -104,19 +115,19 @@ func (o *exportFlags) archive(input string, s streams) (jobs.ExportOptions, erro
 		return job, usage("--table and --max-size are not for --to otf2: choose a part with --time or --ranks")
 	}
 	if o.ranks != "" {
-		job.Select = func(d *trace.Definitions) (func(trace.P) bool, error) {
-			set, err := report.ParseRanks(o.ranks, d)
-			if err != nil {
-				return nil, usage("--ranks %w", err)
-			}
-			return set.Locations(d), nil
-		}
+		job.Select = o.selected
 	}
 	if o.time != "" {
 		job.Window = func() (jobs.ExportWindow, error) { return o.archiveWindow(input, s) }
 	}
 	job.Host, _ = os.Hostname()
 	return job, nil
+}
+
+// selected reads --ranks: the locations whose events are written.
+func (o *exportFlags) selected(d *trace.Definitions) (func(trace.P) bool, error) {
+	set, err := chosenRanks(o.ranks, d)
+	return set.Locations(d), err
 }
 
 // archiveWindow reads --time of an archive.
@@ -156,7 +167,7 @@ func exportRank(c mpi.Comm, job jobs.ExportOptions, o *exportFlags, s streams) e
 		return nil
 	}
 	if c.Rank() == 0 {
-		fmt.Fprintf(s.err, "coppice: %s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound.\n",
+		s.say("%s: %s without events, because their part of %s is damaged: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound.",
 			res.Anchor, report.Plural(res.Lost, "location"), job.Run, res.Unreadable[0].Error, job.Run)
 	}
 	return jobs.Fail(jobs.ExitPartial, errSilent)
@@ -173,20 +184,20 @@ func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duratio
 		if t.Code == trace.DiagTimeBackwards {
 			what = "raised to them"
 		}
-		fmt.Fprintf(s.err, "coppice: not as in the analysed trace: %s: %d in %s, %s by the analysis\n", t.Code.Text(), t.Count, where, what)
+		s.say("not as in the analysed trace: %s: %d in %s, %s by the analysis", t.Code.Text(), t.Count, where, what)
 	}
 	if r.LeftOut > 0 {
-		fmt.Fprintf(s.err, "coppice: %s not chosen by --ranks: defined, without events\n", report.Plural(r.LeftOut, "location"))
+		s.say("%s not chosen by --ranks: defined, without events", report.Plural(r.LeftOut, "location"))
 	}
 	if w := r.Window; w != nil {
-		fmt.Fprintf(s.err, "coppice: ticks %d to %d: %d calls cut at the borders; left out for their other part is outside: %d ends of messages, %d of collectives, %d records of requests\n",
+		s.say("ticks %d to %d: %d calls cut at the borders; left out for their other part is outside: %d ends of messages, %d of collectives, %d records of requests",
 			w.Begin, w.End, r.Cut.Calls, r.Cut.Messages, r.Cut.Collectives, r.Cut.Requests)
 	}
 	times := "times exact"
 	if !r.Deviation.Lossless() {
 		times = "every gap between events within " + r.Deviation.String() + " of the true one"
 	}
-	fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, %s\n",
+	s.say("%s: %d events of %d locations (%s) in %.2f s on %d ranks, %s, %s",
 		r.Anchor, r.Events, r.Locations, report.Size(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
 }
 
@@ -231,4 +242,282 @@ func exportJSON(s streams, path string, r *jobs.ExportResult) error {
 		return err
 	}
 	return about(s.out, run, "export", report.Value(x))
+}
+
+// exporting is a run on its way into files of a form.
+type exporting struct {
+	*exportFlags
+	s     streams
+	run   *report.Run
+	files files
+}
+
+// exportFiles exports a run by what writes files of a form, and returns its result for JSON and lines for people.
+func exportFiles(write func(x *exporting) (result any, lines []string, err error)) func(path string, o *exportFlags, s streams) error {
+	return func(path string, o *exportFlags, s streams) error {
+		run, err := s.runs.open(path)
+		if err != nil {
+			return err
+		}
+		x := &exporting{exportFlags: o, s: s, run: run, files: files{force: o.force}}
+		defer x.files.discard()
+		result, lines, err := write(x)
+		if err == nil {
+			err = x.files.publish()
+		}
+		switch {
+		case errors.As(err, &ofVerb{}):
+			return err
+		case errors.Is(err, export.ErrRun):
+			return usage("%s: %w", path, err)
+		case err != nil:
+			return readError(path, err)
+		}
+		for _, l := range lines {
+			x.tell("%s", l)
+		}
+		if o.format == "json" {
+			return about(s.out, run, "export", report.Value(result))
+		}
+		return nil
+	}
+}
+
+// tell prints a line about the export, unless it is to be quiet.
+func (x *exporting) tell(format string, args ...any) {
+	if !x.job.quiet {
+		x.s.say(format, args...)
+	}
+}
+
+// source is the part of the run that the flags choose. A file without rows of events cannot be exported from.
+func (x *exporting) source() (*export.Source, error) {
+	run := x.run
+	rows, err := run.HasRows()
+	if err == nil && !rows {
+		err = fmt.Errorf("%s: events: %w: it was analyzed with --events none, so it has the call graph and sums alone; --to otf2 writes the call graph's events", run.Path, report.ErrNoResult)
+	}
+	var labels []string
+	if err == nil {
+		labels, err = run.NodeLabels()
+	}
+	if err != nil {
+		return nil, err
+	}
+	src := &export.Source{File: run.File, Defs: run.Defs, Nodes: labels, Window: export.Everything}
+	span, err := spanOf(run, x.time)
+	if err != nil {
+		return nil, err
+	}
+	if span != nil {
+		src.Window = export.Window{Begin: span.Begin, End: span.End}
+		if span.Of != nil {
+			src.Window.Of = &export.Execution{Node: span.Of.Node, K: span.Of.K}
+		}
+	}
+	if x.ranks != "" {
+		src.Selected, err = x.selected(run.Defs)
+	}
+	return src, err
+}
+
+// written is a table in the result of an export in JSON.
+type written struct {
+	Table string `json:"table"`
+	Path  string `json:"path"`
+	Rows  uint64 `json:"rows"`
+	Bytes int64  `json:"bytes"`
+}
+
+// tables is the result of an export of tables in JSON.
+type tables struct {
+	To     string    `json:"to"`
+	Output string    `json:"output"`
+	Tables []written `json:"tables"`
+}
+
+// events writes one table of events into a file, or all of them into a folder.
+func (x *exporting) events() (any, []string, error) {
+	names := []string{x.table}
+	switch {
+	case x.table == "" && x.output == "-":
+		names[0] = export.Tables()[0]
+	case x.table == "":
+		names = export.Tables()
+	}
+	src, err := x.source()
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(names) > 1 {
+		if _, err := os.Lstat(x.output); err != nil {
+			x.files.folder = x.output
+		}
+		if err := os.MkdirAll(x.output, 0o777); err != nil {
+			return nil, nil, outputError(err)
+		}
+	}
+	result := tables{To: x.to, Output: x.output}
+	var lines []string
+	left := int64(-1) // bytes that may be written, below 0: any number
+	if x.maxSize > 0 {
+		left = int64(x.maxSize)
+	}
+	for _, name := range names {
+		t := written{Table: name, Path: x.output}
+		if len(names) > 1 {
+			t.Path = filepath.Join(x.output, name+"."+x.to)
+		}
+		err := x.files.write(t.Path, x.s, func(w io.Writer) (err error) {
+			count := &counted{out: w, left: left}
+			b := bufio.NewWriterSize(count, 1<<18)
+			if t.Rows, err = src.Events(name, func(schema *export.Schema) (export.TableWriter, error) { return export.NewTable(b, x.to, schema) }); err == nil {
+				err = b.Flush()
+			}
+			t.Bytes, left = count.n, count.left
+			return err
+		})
+		if errors.Is(err, export.ErrTooLarge) {
+			return nil, nil, usage("%s --to %s: more than the %s of --max-size. Choose a part with --time or --ranks, or allow more", x.run.Path, x.to, report.Size(uint64(x.maxSize)))
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		result.Tables = append(result.Tables, t)
+		lines = append(lines, fmt.Sprintf("%s: %d rows of %s, %s", t.Path, t.Rows, t.Table, report.Size(uint64(t.Bytes))))
+	}
+	return result, lines, nil
+}
+
+// counted counts the bytes on their way, and takes no more than are left, unless left is below 0.
+type counted struct {
+	out     io.Writer
+	n, left int64
+}
+
+func (c *counted) Write(b []byte) (int, error) {
+	if c.left >= 0 {
+		if c.left < int64(len(b)) {
+			return 0, export.ErrTooLarge
+		}
+		c.left -= int64(len(b))
+	}
+	n, err := c.out.Write(b)
+	c.n += int64(n)
+	if err != nil {
+		err = outputError(err)
+	}
+	return n, err
+}
+
+// browserLimit is how much of a form browsers take, and why.
+type browserLimit struct {
+	bytes    int64
+	unit     string // what bytes are of
+	why      string
+	fallback string // what else can be done
+}
+
+var browserLimits = map[string]browserLimit{
+	"chrome": {
+		256e6, "JSON", "chrome://tracing reads no larger file, since it holds it as one string, and Perfetto's page has about 2 GB of memory for all that it makes of one",
+		"take --to perfetto, which is several times smaller, ",
+	},
+	"perfetto": {
+		1e9, "protobuf", "Perfetto's page has about 2 GB of memory, and needs 2 to 4 times the size of a file; its trace_processor --httpd, run beside the browser, takes more", "",
+	},
+}
+
+// drawn is the result of a timeline in JSON.
+type drawn struct {
+	To       string           `json:"to"`
+	Output   string           `json:"output"`
+	Estimate *export.Estimate `json:"estimate"`
+	*export.Drawn
+}
+
+// timeline writes a timeline, if it is not larger than allowed: that is told before.
+func (x *exporting) timeline() (any, []string, error) {
+	src, err := x.source()
+	if err != nil {
+		return nil, nil, err
+	}
+	limit := browserLimits[x.to]
+	if x.maxSize > 0 {
+		limit.bytes, limit.why = int64(x.maxSize), "--max-size says so"
+	}
+	result := drawn{To: x.to, Output: x.output}
+	if result.Estimate, err = src.Estimate(x.to); err != nil {
+		return nil, nil, err
+	}
+	size, slices := report.Size(uint64(result.Estimate.Bytes)), millions(result.Estimate.Slices)
+	x.tell("%s: ≈ %s, %s slices", x.output, size, slices)
+	size = "about " + size
+	if result.Estimate.Bytes <= limit.bytes {
+		err = x.files.write(x.output, x.s, func(w io.Writer) (err error) {
+			result.Drawn, err = src.Timeline(w, x.to, limit.bytes)
+			return err
+		})
+		size = "more than " + report.Size(uint64(limit.bytes))
+	}
+	switch {
+	case result.Estimate.Bytes > limit.bytes || errors.Is(err, export.ErrTooLarge):
+		return nil, nil, usage("%s --to %s: %s of %s with %s slices, allowed are %s: %s. Choose a part with --time or --ranks, %sor allow more with --max-size",
+			x.run.Path, x.to, size, limit.unit, slices, report.Size(uint64(limit.bytes)), limit.why, limit.fallback)
+	case err != nil:
+		return nil, nil, err
+	}
+	return result, []string{fmt.Sprintf("%s: %s, %d slices, %d messages as flows, %d with one end outside, %d values of metrics",
+		x.output, report.Size(uint64(result.Bytes)), result.Slices, result.Flows, result.OneEnded, result.Counters)}, nil
+}
+
+// millions writes a count with a unit.
+func millions(n uint64) string {
+	switch {
+	case n < 10_000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.0f k", float64(n)/1e3)
+	}
+	return fmt.Sprintf("%.1f M", float64(n)/1e6)
+}
+
+// What a viewer file holds where the flags do not say.
+const (
+	viewerLevels = 8
+	viewerSize   = 20 << 20
+)
+
+// viewerFile is the result in JSON.
+type viewerFile struct {
+	To     string `json:"to"`
+	Output string `json:"output"`
+	Bytes  int64  `json:"bytes"`
+	Tiles  int    `json:"tiles"`
+	Levels int    `json:"levels"`
+}
+
+// viewer writes the viewer as one file that needs no server.
+func (x *exporting) viewer() (any, []string, error) {
+	server, err := view.New([]*report.Run{x.run}, view.Options{Tool: version})
+	if err != nil {
+		return nil, nil, err
+	}
+	var held *view.Static
+	err = x.files.write(x.output, x.s, func(w io.Writer) (err error) {
+		held, err = server.WriteStatic(context.Background(), w, view.StaticOptions{Levels: x.levels, MaxBytes: cmp.Or(int64(x.maxSize), viewerSize)})
+		return err
+	})
+	if errors.Is(err, view.ErrStaticSize) {
+		return nil, nil, usage("%w with --max-size", err)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	more := ""
+	if !held.Full {
+		more = "; --max-size left out deeper ones"
+	}
+	return viewerFile{x.to, x.output, held.Bytes, held.Tiles, held.Levels},
+		[]string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, report.Size(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
 }

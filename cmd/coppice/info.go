@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
@@ -20,6 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace/receivelog"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
+	"github.com/spf13/cobra"
 )
 
 func infoVerb(s streams) *cobra.Command {
@@ -157,12 +156,7 @@ func infoTrace(path string, o *output, s streams) error {
 		brief.First, brief.Last = &first, &last
 	}
 	e := report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced, Diagnostics: codeTotals(d.Problems())}
-	return o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			return e.WriteJSON(w, &brief, "info", report.Value(x))
-		}
-		return x.text(w, path, &e, &brief)
-	})
+	return o.show(s, &e, &brief, "info", report.Value(x), func(w io.Writer) error { return x.text(w, path, &e, &brief) })
 }
 
 func measure(src trace.Source) (*traceInfo, error) {
@@ -265,12 +259,16 @@ func clockText(resolution uint64) string {
 	return report.Count(resolution) + " ticks per second"
 }
 
-func locationText(t report.LocationTypes, all int) string {
+// numbered is a number of things.
+type numbered struct {
+	n    int
+	what string
+}
+
+// partsText is a number and of what it is made.
+func partsText(all int, list []numbered) string {
 	var parts []string
-	for _, x := range []struct {
-		n    int
-		what string
-	}{{t.CPU, "CPU thread"}, {t.Accelerator, "accelerator stream"}, {t.Metric, "metric recorder"}, {t.Other, "location of another kind"}} {
+	for _, x := range list {
 		if x.n > 0 {
 			parts = append(parts, report.Plural(x.n, x.what))
 		}
@@ -278,12 +276,12 @@ func locationText(t report.LocationTypes, all int) string {
 	return fmt.Sprintf("%s: %s", report.Count(uint64(all)), strings.Join(parts, ", "))
 }
 
+func locationText(t report.LocationTypes, all int) string {
+	return partsText(all, []numbered{{t.CPU, "CPU thread"}, {t.Accelerator, "accelerator stream"}, {t.Metric, "metric recorder"}, {t.Other, "location of another kind"}})
+}
+
 func definitionText(c report.DefinitionCounts) string {
-	var parts []string
-	for _, x := range []struct {
-		n    int
-		what string
-	}{
+	return partsText(c.All, []numbered{
 		{c.Regions, "region"},
 		{c.Communicators, "communicator"},
 		{c.Strings, "string"},
@@ -292,12 +290,7 @@ func definitionText(c report.DefinitionCounts) string {
 		{c.Windows, "RMA window"},
 		{c.Contexts, "calling context"},
 		{c.Handles, "I/O handle"},
-	} {
-		if x.n > 0 {
-			parts = append(parts, report.Plural(x.n, x.what))
-		}
-	}
-	return fmt.Sprintf("%s: %s", report.Count(uint64(c.All)), strings.Join(parts, ", "))
+	})
 }
 
 // runInfoOf is what info tells of an XTF file.
@@ -326,12 +319,7 @@ func infoRun(path string, o *output, s streams) error {
 	if err != nil {
 		return readError(path, err)
 	}
-	return o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			return e.WriteJSON(w, brief, "info", report.Value(runInfoOf{"run", restOf(path), c}))
-		}
-		return runText(w, path, &e, brief, c)
-	})
+	return o.show(s, &e, brief, "info", report.Value(runInfoOf{"run", restOf(path), c}), func(w io.Writer) error { return runText(w, path, &e, brief, c) })
 }
 
 func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *report.Content) error {
@@ -355,7 +343,7 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 		rows = append(rows, []string{"left over", report.Clean(rest, 400)})
 	}
 	for _, d := range e.Diagnostics {
-		rows = append(rows, []string{"found", fmt.Sprintf("%s: %d in %s", d.Code.Text(), d.Count, report.Plural(int(d.Locations), "location"))})
+		rows = append(rows, []string{"found", codeText(d.Code, d.Count, d.Locations)})
 	}
 	if err := facts(w, path, rows); err != nil {
 		return err
@@ -388,6 +376,11 @@ func tool(provenance json.RawMessage) string {
 	return report.Clean(fmt.Sprintf("%s (format %s, from %s)", p.Tool, p.Format, p.Kind), 200)
 }
 
+// codeText says how often something was found.
+func codeText(c trace.Code, count, locations uint64) string {
+	return fmt.Sprintf("%s: %d in %s", c.Text(), count, report.Plural(int(locations), "location"))
+}
+
 // codeTotals lists what was found outside of locations.
 func codeTotals(ds *trace.Diagnostics) []report.CodeTotal {
 	list := []report.CodeTotal{}
@@ -403,14 +396,11 @@ func infoStatus(path string, b []byte, o *output, s streams) error {
 	if err := json.Unmarshal(bytes.TrimSpace(b), &st); err != nil {
 		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: a status file that cannot be read: %w. Wait for the job to write it again", path, err))
 	}
-	return o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			e := report.Envelope{}
-			return e.WriteJSON(w, &report.Brief{}, "info", report.Value(struct {
-				Kind string `json:"kind"`
-				status
-			}{"status", st}))
-		}
+	v := report.Value(struct {
+		Kind string `json:"kind"`
+		status
+	}{"status", st})
+	return o.show(s, &report.Envelope{}, &report.Brief{}, "info", v, func(w io.Writer) error {
 		rows := [][]string{
 			{"state", report.Clean(st.State, 300)},
 			{"stage", fmt.Sprintf("%s, %.0f %%", report.Clean(st.Stage, 40), 100*st.Share)},
@@ -427,4 +417,92 @@ func infoStatus(path string, b []byte, o *output, s streams) error {
 		}
 		return facts(w, path, rows)
 	})
+}
+
+// logInfo is what info tells of a receive log.
+type logInfo struct {
+	Kind      string        `json:"kind"`
+	Library   string        `json:"mpi_library"`
+	Rank      int           `json:"rank"`
+	Size      int           `json:"size"`
+	Host      string        `json:"host"`
+	Program   string        `json:"program"`
+	Arguments []string      `json:"arguments"`
+	Calls     uint64        `json:"calls"`
+	Payload   uint64        `json:"payload_bytes"`
+	Stored    uint64        `json:"stored_payload_bytes"`
+	Bytes     int64         `json:"bytes"`
+	Wtime     bool          `json:"wtime"`
+	Complete  bool          `json:"complete"`
+	End       string        `json:"end"`
+	Unlogged  uint64        `json:"receives_without_data"`
+	Refused   []string      `json:"not_replayable"`
+	Functions []logFunction `json:"functions"`
+}
+
+type logFunction struct {
+	Name    string `json:"name"`
+	Calls   uint64 `json:"calls"`
+	Payload uint64 `json:"payload_bytes"`
+}
+
+// openLog reads a receive log to its end.
+func openLog(path string) (*logInfo, error) {
+	r, err := receivelog.OpenPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	s, err := receivelog.Summarise(r)
+	if err != nil {
+		return nil, err
+	}
+	h := s.Header
+	x := &logInfo{
+		Kind: "receive_log", Library: h.Library, Rank: h.Rank, Size: h.Size, Host: h.Host, Program: h.Program, Arguments: h.Args,
+		Calls: s.Calls, Payload: s.Payload, Stored: s.Stored, Bytes: r.Size(), Wtime: h.Wtime, End: "cut: the process was killed, or the disk was full",
+		Refused: append([]string{}, s.Refused...), Functions: []logFunction{},
+	}
+	if s.End != nil {
+		x.Complete, x.End, x.Unlogged = s.End.Reason.Whole(), s.End.Reason.String(), s.End.Unlogged
+	}
+	for _, c := range s.Functions {
+		x.Functions = append(x.Functions, logFunction{"MPI_" + c.Name, c.Calls, c.Payload})
+	}
+	return x, nil
+}
+
+func infoLog(path string, o *output, s streams) error {
+	x, err := openLog(path)
+	if err != nil {
+		return jobs.Fail(jobs.ExitInput, fmt.Errorf("%s: %w", path, err))
+	}
+	return o.show(s, &report.Envelope{}, &report.Brief{}, "info", report.Value(x), func(w io.Writer) error { return x.text(w, path) })
+}
+
+func (x *logInfo) text(w io.Writer, path string) error {
+	rows := [][]string{
+		{"receive log", fmt.Sprintf("rank %d of %d on %s, %s", x.Rank, x.Size, report.Clean(x.Host, 80), report.Size(uint64(x.Bytes)))},
+		{"command", report.Clean(strings.Join(x.Arguments, " "), 300)},
+		{"program", report.Clean(x.Program, 300)},
+		{"MPI", report.Clean(x.Library, 100)},
+		{"calls", report.Count(x.Calls)},
+		{"received", fmt.Sprintf("%s, of which %s had come before", report.Size(x.Payload), report.Size(x.Payload-min(x.Stored, x.Payload)))},
+		{"end", x.End},
+	}
+	if x.Unlogged > 0 {
+		rows = append(rows, []string{"without data", report.Count(x.Unlogged) + " receives whose request was freed"})
+	}
+	if len(x.Refused) > 0 {
+		rows = append(rows, []string{"not replayable", "MPI_" + strings.Join(x.Refused, ", MPI_")})
+	}
+	if err := facts(w, path, rows); err != nil {
+		return err
+	}
+	rows = nil
+	for _, f := range x.Functions {
+		rows = append(rows, []string{f.Name, report.Count(f.Calls), report.Size(f.Payload)})
+	}
+	fmt.Fprintln(w)
+	return table(w, []string{"<function", ">calls", ">received"}, rows)
 }

@@ -7,10 +7,18 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/report"
+
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // version is the tool's version; it stands in files as part of what decides
@@ -26,6 +34,11 @@ type streams struct {
 	out, err io.Writer
 	verb     string    // that runs, such as "capacity solve"
 	runs     *openRuns // of the verb
+}
+
+// say writes a line about what goes on.
+func (s streams) say(format string, args ...any) {
+	fmt.Fprintf(s.err, "coppice: "+format+"\n", args...)
 }
 
 // run runs one verb and returns the exit code.
@@ -55,9 +68,9 @@ func conclude(err error, s streams) int {
 	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
 		verb = s.verb + ": "
 	}
-	fmt.Fprintf(s.err, "coppice: %s%s.%s\n", verb, strings.TrimRight(err.Error(), "."), advice(err))
+	s.say("%s%s.%s", verb, strings.TrimRight(err.Error(), "."), advice(err))
 	if code == jobs.ExitInternal {
-		fmt.Fprintln(s.err, "coppice: this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
+		s.say("this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
 	}
 	return code
 }
@@ -74,3 +87,175 @@ func fail(code int, format string, args ...any) error {
 
 // usage is an error of the command line.
 func usage(format string, args ...any) error { return fail(jobs.ExitUsage, format, args...) }
+
+// commands makes the tree of verbs, in the order of the help text.
+func commands(s streams) *cobra.Command {
+	cobra.EnableCommandSorting = false
+	root := &cobra.Command{Use: "coppice", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
+	root.CompletionOptions.DisableDefaultCmd = true // verb completion has examples and a manual page
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	root.AddCommand(
+		infoVerb(s), analyzeVerb(s), reportVerb(s), diffVerb(s), serveVerb(s), queryVerb(s), exportVerb(s), checkVerb(s), recordVerb(s), replayVerb(s), planVerb(s),
+		parts(s, "platform", "the machine of a prediction", platformShow(s), platformConvert(s), platformMeasure(s)),
+		predictVerb(s),
+		parts(s, "capacity", "how long jobs take that work in stages on chunks, alone and with others, and what machines a target needs",
+			capacityExtract(s), capacitySolve(s), capacitySweep(s), capacityCheck(s), capacityPlan(s)),
+		demoVerb(s), completionVerb(s), manualVerb(s), versionVerb(s),
+	)
+	root.SetHelpCommand(helpVerb(s))
+	root.SetHelpFunc(func(c *cobra.Command, _ []string) { printUsage(s.out, c) })
+	root.SetFlagErrorFunc(flagError)
+	root.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			printHelp(s.err, root)
+			return fail(2, "%w", errSilent)
+		}
+		return usage("%q is not a verb.%s Run coppice help for the list", args[0], similar(args[0], names(root)))
+	}
+	return root
+}
+
+// verb makes a command that takes least to most operands: use is its name with them.
+func verb(use, short string, least, most int, examples ...string) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Example: strings.Join(examples, "\n")}
+	c.Args = func(c *cobra.Command, args []string) error {
+		if n := len(args); n < least || n > most {
+			return usage("%s given. Write %s, or --help for more", report.Plural(n, "operand"), synopsis(c))
+		}
+		return nil
+	}
+	f := c.Flags()
+	f.SortFlags = false
+	f.BoolP("help", "h", false, "show operands, examples and flags")
+	_ = f.MarkHidden("help") // it is there
+	return c
+}
+
+// does gives a verb what it does after the checks of its flags, and shells the words to complete those with.
+func (s streams) does(c *cobra.Command, run func(operands []string, s streams) error, checks ...func() error) *cobra.Command {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if w, ok := f.Value.(word); ok {
+			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(w.from, cobra.ShellCompDirectiveNoFileComp)) // once
+		}
+	})
+	c.RunE = func(c *cobra.Command, operands []string) error {
+		s.verb = nameOf(c)
+		for _, check := range checks {
+			if err := check(); err != nil {
+				return err
+			}
+		}
+		return run(operands, s)
+	}
+	return c
+}
+
+// after completes the operands behind the first n with words, those before with files.
+func after(n int, words []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if len(args) < n {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		return words, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// parts makes a verb that only has parts.
+func parts(s streams, name, short string, list ...*cobra.Command) *cobra.Command {
+	var examples []string
+	for _, p := range list {
+		first, _, _ := strings.Cut(p.Example, "\n")
+		examples = append(examples, first)
+	}
+	c := verb(name+" PART", short, 0, 1<<20, examples...)
+	c.AddCommand(list...)
+	return s.does(c, func(operands []string, _ streams) error {
+		hint := ""
+		if len(operands) > 0 {
+			hint = similar(operands[0], names(c))
+		}
+		return usage("say what to do: %s.%s Run coppice %s --help", alternatives(names(c)), hint, name)
+	})
+}
+
+// nameOf is the name of a verb, for a part that of the verb too: "capacity solve".
+func nameOf(c *cobra.Command) string {
+	_, name, _ := strings.Cut(c.CommandPath(), " ")
+	return name
+}
+
+// names are those of the verbs of the root, or of the parts of a verb.
+func names(c *cobra.Command) []string {
+	var list []string
+	for _, p := range c.Commands() {
+		if p.IsAvailableCommand() {
+			list = append(list, p.Name())
+		}
+	}
+	return list
+}
+
+// everyVerb lists the verbs and their parts.
+func everyVerb(root *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() {
+			list = append(append(list, c), everyVerb(c)...)
+		}
+	}
+	return list
+}
+
+// alternatives joins names: "a, b or c".
+func alternatives(names []string) string {
+	last := len(names) - 1
+	if last < 1 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// similar asks whether one of the words was meant that are written much like this one.
+func similar(typed string, words []string) string {
+	c := &cobra.Command{SuggestionsMinimumDistance: 2}
+	for _, w := range words {
+		c.AddCommand(&cobra.Command{Use: w, Run: func(*cobra.Command, []string) {}})
+	}
+	list := c.SuggestionsFor(typed)
+	if len(list) == 0 || len(list) > 3 {
+		return ""
+	}
+	return " Did you mean " + alternatives(list) + "?"
+}
+
+// flagError says what is wrong with a flag.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var value *pflag.InvalidValueError
+	var digits *strconv.NumError
+	hint := ""
+	switch {
+	case errors.As(err, &unknown):
+		var flags []string
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+		hint = strings.NewReplacer("mean ", "mean --", ", ", ", --", " or ", " or --").Replace(similar(unknown.GetSpecifiedName(), flags))
+	case errors.As(err, &value):
+		what, why := "--"+value.GetFlag().Name, value.Unwrap()
+		if errors.As(why, &digits) {
+			why = errors.New("not a number that this flag takes")
+		}
+		if !strings.Contains(why.Error(), strconv.Quote(value.GetValue())) {
+			what += " " + value.GetValue()
+		}
+		return usage("%s: %w", what, why)
+	}
+	return usage("%w.%s Run %s --help", err, hint, c.CommandPath())
+}
+
+func versionVerb(s streams) *cobra.Command {
+	return s.does(verb("version", "print versions", 0, 0, "coppice version"), func(_ []string, s streams) error {
+		_, err := fmt.Fprintf(s.out, "coppice %s\nXTF %d.%d\n%s %s/%s\n%s\n", version, xtf.Major, xtf.Minor, runtime.Version(), runtime.GOOS, runtime.GOARCH, mpi.LibraryVersion())
+		return err
+	})
+}

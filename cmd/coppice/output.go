@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -10,9 +12,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/coppice-hpc/coppice/xtfwriter"
 	"github.com/spf13/pflag"
 )
 
@@ -144,6 +154,8 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 type files struct {
 	force bool
 	done  [][2]string // temporary name, place
+	// folder was made for them: it goes unless anything is in it.
+	folder string
 }
 
 // create begins the file at path.
@@ -176,6 +188,9 @@ func (x *files) discard() {
 	for _, f := range x.done {
 		os.Remove(f[0])
 	}
+	if x.folder != "" {
+		os.Remove(x.folder)
+	}
 }
 
 // write makes one file, or writes to a device or a pipe, or to standard output for "-".
@@ -198,6 +213,16 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 	return err
 }
 
+// show writes an answer: in JSON as the value under a key, with what all documents tell; else as text.
+func (o *output) show(s streams, e *report.Envelope, b *report.Brief, key string, v json.Marshaler, text func(w io.Writer) error) error {
+	return o.write(s, func(w io.Writer) error {
+		if o.format == "json" {
+			return e.WriteJSON(w, b, key, v)
+		}
+		return text(w)
+	})
+}
+
 // isDevice tells whether something is at path that is not a file, such as a device or a pipe.
 func isDevice(path string) bool {
 	st, err := os.Stat(path)
@@ -213,4 +238,160 @@ func table(w io.Writer, head []string, rows [][]string) error {
 func facts(w io.Writer, title string, rows [][]string) error {
 	fmt.Fprintln(w, title)
 	return table(w, []string{"<", "<"}, rows)
+}
+
+// fileError is an error about a file that a verb was told to read.
+type fileError struct {
+	path string
+	err  error
+}
+
+func (e *fileError) Error() string {
+	text := e.err.Error()
+	if strings.Contains(text, e.path) {
+		return text
+	}
+	return e.path + ": " + text
+}
+
+func (e *fileError) Unwrap() error { return e.err }
+
+// readError gives an error about the file at path its exit code.
+func readError(path string, err error) error {
+	code := jobs.ExitCode(err)
+	switch {
+	case errors.Is(err, report.ErrNoResult):
+		code = jobs.ExitInput
+	case errors.Is(err, report.ErrSpan):
+		code = jobs.ExitUsage
+	}
+	return jobs.Fail(code, &fileError{path, err})
+}
+
+// outputError gives an error of writing an output its exit code: a place that refuses files is the user's to change, all else
+// is up to the file system.
+func outputError(err error) error {
+	if errors.Is(err, os.ErrExist) {
+		return usage("%w. Choose another name, or -f replaces it", err)
+	}
+	err = ofVerb{xtfwriter.OutputError("", err)}
+	if jobs.ExitCode(err) == jobs.ExitInternal {
+		return jobs.Fail(jobs.ExitResource, err)
+	}
+	return err
+}
+
+// advice says what to do about errors whose text tells only what, where and why.
+func advice(err error) string {
+	path, missing := "FILE", "Check the path."
+	if file := (*fileError)(nil); errors.As(err, &file) {
+		path, missing = file.path, "Give the path of a trace, or of a file that coppice analyze wrote."
+	}
+	changed := "It changed after it was written: copy it again or analyze the trace again; coppice check " + path + " tells what is still sound."
+	for _, a := range []struct {
+		is   error
+		text string
+	}{
+		{xtfwriter.ErrExists, "Give -f to replace it, or another name with -o."},
+		{xtfwriter.ErrLocked, "Wait for that run; if it is dead, --resume or -f takes over."},
+		{xtfwriter.ErrUnits, "Give --resume to go on with them, or -f to start afresh."},
+		{xtfwriter.ErrNoSpace, "Free space there, or choose another place with -o, and with --checkpoint for segments. If the folder of segments is still there, --resume goes on with it."},
+		{xtfwriter.ErrStorage, "Look after the file system, or choose another place with -o and --checkpoint. If the folder of segments is still there, --resume goes on with it."},
+		{xtfwriter.ErrFolderGone, "Start the run again, and leave its folder alone until it has ended."},
+		{syscall.EIO, "Look after the file system of the input, or copy the input elsewhere."},
+		{xtfwriter.ErrUnwritable, "Choose a directory with -o that exists and that you may write."},
+		{xtfwriter.ErrOtherJob, "Give -f beside --resume to start afresh, or another folder with --checkpoint."},
+		{trace.ErrNotTrace, "Give the anchor file of an OTF2 archive (NAME.otf2) or its directory, or a Paraver trace (NAME.prv, NAME.prv.gz)."},
+		{trace.ErrUnsupported, "Convert it to a plain OTF2 archive."},
+		{trace.ErrMissing, "Copy the whole archive again: NAME.otf2, NAME.def and the directory NAME."},
+		{trace.ErrCorrupt, "Copy the archive again."},
+		{fs.ErrNotExist, missing},
+		{fs.ErrPermission, "Ask its owner for the right to read it."},
+		{xtf.ErrNotXTF, "Give a file that coppice analyze wrote; coppice info " + path + " tells what this one is."},
+		{xtf.ErrVersion, "A newer coppice wrote it: use that one, or analyze the trace again."},
+		{ccg.ErrVersion, "Another version of coppice wrote it: use that one, or analyze the trace again."},
+		{xtf.ErrCorrupt, changed},
+		{ccg.ErrCorrupt, changed},
+		{column.ErrCorrupt, changed},
+		{xtf.ErrNotCommitted, "The analysis that wrote it stopped before the end: analyze the trace again."},
+		{report.ErrNoResult, "Analyze the trace again with the options that keep it."},
+		{xtf.ErrNoSection, "It is not whole: analyze the trace again."},
+	} {
+		if errors.Is(err, a.is) {
+			return " " + a.text
+		}
+	}
+	return ""
+}
+
+// openRuns are the runs that a verb reads; they are closed when it has ended. It is safe for concurrent use.
+type openRuns struct {
+	lock sync.Mutex
+	list []*report.Run
+}
+
+// open opens a run for a verb that reads one.
+func (o *openRuns) open(path string) (*report.Run, error) {
+	r, err := report.Open(path, xtf.Options{})
+	if err != nil {
+		return nil, readError(path, err)
+	}
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	o.list = append(o.list, r)
+	return r, nil
+}
+
+// about writes a document about a run in JSON: what all documents tell of it, then the value under its key.
+func about(w io.Writer, run *report.Run, key string, v json.Marshaler) error {
+	e, brief, err := aboutOf(run)
+	if err != nil {
+		return readError(run.Path, err)
+	}
+	return e.WriteJSON(w, brief, key, v)
+}
+
+// aboutOf reads what all documents tell of a run.
+func aboutOf(run *report.Run) (report.Envelope, *report.Brief, error) {
+	e, err := run.Envelope()
+	if err != nil {
+		return e, nil, err
+	}
+	brief, err := run.Brief()
+	return e, brief, err
+}
+
+// close closes the runs of a verb that ended with err. Where a part of one could not be read and the verb went on without, its result
+// is partial: no other place decides so, for any verb and format.
+func (o *openRuns) close(err error) error {
+	var paths []string
+	var first string
+	locations, whole := 0, 0
+	for _, r := range o.list {
+		lost := r.Left()
+		for i := range lost {
+			if lost[i].WholeRun {
+				whole++
+			} else {
+				locations++
+			}
+		}
+		if len(lost) > 0 {
+			paths = append(paths, r.Path)
+			first = cmp.Or(first, lost[0].Error)
+		}
+		r.Close() // it was read only: nothing to lose
+	}
+	if code := jobs.ExitCode(err); len(paths) == 0 || code != jobs.ExitDone && code != jobs.ExitFound {
+		return err
+	}
+	var parts []string
+	if locations > 0 {
+		parts = append(parts, report.Plural(locations, "location"))
+	}
+	if whole > 0 {
+		parts = append(parts, "a part about the whole run")
+	}
+	return jobs.Fail(jobs.ExitPartial, fmt.Errorf("%s: the file is damaged, the result leaves %s out: %s. Copy the file again or analyze the trace again; coppice check %s tells what is still sound",
+		strings.Join(paths, ", "), strings.Join(parts, " and "), first, paths[0]))
 }

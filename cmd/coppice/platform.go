@@ -107,7 +107,7 @@ func (o *platformOutput) measure(m jobs.MeasureOptions, s streams) error {
 			return err
 		}
 		for _, w := range found.Warnings {
-			fmt.Fprintf(s.err, "coppice: platform measure: %s.\n", w)
+			s.say("platform measure: %s.", w)
 		}
 		return o.put(found.Platform, found.Notes, s)
 	})
@@ -115,16 +115,15 @@ func (o *platformOutput) measure(m jobs.MeasureOptions, s streams) error {
 
 func platformConvert(s streams) *cobra.Command {
 	o := platformOutput{}
-	var letters, simgrid, dimemas string
 	c := verb("convert --loggops LETTERS|--simgrid FILE|--dimemas FILE", "make a platform file of parameters of another tool", 0, 0,
 		"coppice platform convert --loggops L=2500,o=1500,g=1000,G=6,S=65535 -o P.toml",
 		"coppice platform convert --simgrid cluster.xml -o P.toml",
 		"coppice platform convert --dimemas machine.cfg -o P.toml")
 	f := c.Flags()
 	o.define(f)
-	f.StringVar(&letters, "loggops", "", "parameters of LogGOPSim, in ns: L, o, g, G, O, S; those left out are as in LogGOPSim")
-	f.StringVar(&simgrid, "simgrid", "", "platform file of SimGrid with one cluster")
-	f.StringVar(&dimemas, "dimemas", "", "configuration file of Dimemas with one machine")
+	f.String("loggops", "", "parameters of LogGOPSim, in ns: L, o, g, G, O, S; those left out are as in LogGOPSim")
+	f.String("simgrid", "", "platform file of SimGrid with one cluster")
+	f.String("dimemas", "", "configuration file of Dimemas with one machine")
 	return s.does(c, func(_ []string, s streams) error {
 		var given []string
 		for _, name := range []string{"loggops", "simgrid", "dimemas"} {
@@ -144,12 +143,12 @@ func (o *platformOutput) convert(form, from string, s streams) error {
 	var p *predict.Platform
 	var notes []string
 	var err error
-	switch {
-	case form == "loggops":
+	switch form {
+	case "loggops":
 		if p, err = predict.ImportLogGOPS(from); err != nil {
 			return usage("--loggops: %w", err)
 		}
-	case form == "simgrid":
+	case "simgrid":
 		p, notes, err = predict.ImportSimGrid(from)
 	default:
 		p, notes, err = predict.ImportDimemas(from)

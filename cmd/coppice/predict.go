@@ -1,20 +1,25 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
+	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // predictFlags are the flags of predict.
@@ -217,7 +222,7 @@ func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, r
 		if r.Unmatched > 0 {
 			why = report.Plural(int(r.Unmatched), "end") + " of messages without the other end left out"
 		}
-		fmt.Fprintf(s.err, "coppice: %s: the prediction is partial: %s\n", job.Run, why)
+		s.say("%s: the prediction is partial: %s", job.Run, why)
 	}
 	if r.Deadlock != nil {
 		return jobs.ExitFound, nil
@@ -248,19 +253,325 @@ func (o *predictFlags) write(run *report.Run, p *report.Prediction, s streams) e
 // printPredicted prints the closing lines.
 func printPredicted(s streams, job *jobs.PredictOptions, r *jobs.PredictResult, ranks int, took time.Duration, verbose int) {
 	if r.Platform != nil && r.Deadlock == nil {
-		fmt.Fprintf(s.err, "coppice: %s: %d operations and messages simulated in %.2f s (%s), %.2f s in all on %d ranks\n",
+		s.say("%s: %d operations and messages simulated in %.2f s (%s), %.2f s in all on %d ranks",
 			job.Run, r.Simulated, r.Elapsed.Seconds(), perSecond(r.Simulated, r.Elapsed), took.Seconds(), ranks)
 	}
 	if verbose > 0 && r.Skipped > 0 {
-		fmt.Fprintf(s.err, "coppice: %d iterations were like others before them and were added, not run\n", r.Skipped)
+		s.say("%d iterations were like others before them and were added, not run", r.Skipped)
 	}
 	if r.WithoutSidecar {
-		fmt.Fprintf(s.err, "coppice: %s does not have the intervals of --intervals-file: their times are those of the recorded run\n", job.Output)
+		s.say("%s does not have the intervals of --intervals-file: their times are those of the recorded run", job.Output)
 	}
 	if r.Output != nil && r.Output.Done {
-		fmt.Fprintf(s.err, "coppice: %s: done already, from the same run and options\n", job.Output)
+		s.say("%s: done already, from the same run and options", job.Output)
 	} else if r.Output != nil {
 		printResumed(s, &r.Output.Resumed, r.Output.Locations)
-		fmt.Fprintf(s.err, "coppice: %s: %d events of %d locations. Next: coppice report %s\n", job.Output, r.Output.Events, r.Output.Locations, job.Output)
+		s.say("%s: %d events of %d locations. Next: coppice report %s", job.Output, r.Output.Events, r.Output.Locations, job.Output)
 	}
+}
+
+// measure records what the representatives of the run receive, replays them here, and names their vectors to the job.
+func (o *predictFlags) measure(s streams) error {
+	job := &o.job
+	var ranks []int
+	err := mpi.RunInProcess(o.ranks.ranks, func(c mpi.Comm) error {
+		list, err := jobs.Representatives(c, job)
+		if err == nil && c.Rank() == 0 {
+			for _, p := range list {
+				ranks = append(ranks, int(p))
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	program, err := programOf(o.command)
+	if err != nil {
+		return err
+	}
+	logs, vectors := filepath.Join(o.run, "log"), filepath.Join(o.run, "vectors")
+	for _, dir := range []string{logs, vectors} {
+		if _, err := os.Lstat(dir); err == nil && !o.force {
+			return usage("%s exists already. Give -f to replace it, or another folder with --run-dir", dir)
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			return outputError(err)
+		}
+	}
+	s.say("recording what %s receive: %s", report.Plural(len(ranks), "representative"), strings.Join(o.command, " "))
+	r, err := record.Run(context.Background(), record.Options{
+		Output: logs, Command: o.command, Compiler: o.compiler, Cache: cacheFolder(), Log: record.LogOptions{Ranks: ranks}, Out: s.err, Err: s.err,
+	})
+	if err != nil || r.Exit != 0 {
+		return concludeRecord(r, err, s)
+	}
+	if len(r.Unlogged) > 0 {
+		return usage("--run: process %d of the recorded run does not exist in %q: start as many processes as were recorded", r.Unlogged[0], strings.Join(o.command, " "))
+	}
+	copies, node, err := o.copiesOf(r.Processes)
+	if err != nil {
+		return err
+	}
+	s.say("replaying %s one after the other, %d times, each %d at once: %s", report.Plural(len(r.Logs), "process"), repetitions, copies, strings.Join(program, " "))
+	if copies < node {
+		s.say("a node of the platform has %d processes: with fewer at once, each has more of memory and caches, and the prediction is too good. --replay-copies %d replays as many", node, node)
+	}
+	return o.replay(r.Logs, program, vectors, copies, s)
+}
+
+// copiesOf returns how many replays of a process run at once, and how many processes a node of the platform has: as many, but
+// not more than processors here.
+func (o *predictFlags) copiesOf(processes int) (copies, node int, err error) {
+	path := cmp.Or(o.job.Platform, o.job.Host)
+	node = 1
+	if path != "" {
+		p, err := predict.OpenPlatform(path)
+		if err != nil {
+			return 0, 0, platformInput(err)
+		}
+		n, err := p.Network(uint32(processes))
+		if err != nil {
+			return 0, 0, platformInput(err)
+		}
+		node = min(int(n.RanksPerNode), processes)
+	}
+	if copies = o.copies; copies == 0 {
+		copies = max(min(node, runtime.NumCPU()), 1)
+	}
+	return copies, node, nil
+}
+
+// repetitions of a replay: with fewer, what other programs take from one cannot be told from its own time.
+const repetitions = 3
+
+// replay replays the logs, each alone.
+func (o *predictFlags) replay(logs, program []string, vectors string, copies int, s streams) error {
+	for _, log := range logs {
+		list, err := record.RunReplay(context.Background(), record.ReplayOptions{
+			Logs: []string{log}, Command: program, Output: vectors, Compiler: o.compiler, Cache: cacheFolder(), Repeat: repetitions, PerNode: copies, Out: s.err, Err: s.err,
+		})
+		if err != nil {
+			return recordError(fmt.Errorf("--run: %w", err))
+		}
+		for i := range list {
+			x := &list[i]
+			s.say("rank %d of %d: %s, computation %.6f s of processor time, %.6f s passed", x.Rank, x.Size, outcome(x), float64(x.CPU)/1e9, float64(x.Wall)/1e9)
+			if !x.Whole() && x.Vector == "" {
+				return fail(jobs.ExitFound, "--run: the replay of process %d ended early: %s", x.Rank, outcome(x))
+			}
+			o.job.Vectors = append(o.job.Vectors, filepath.Join(vectors, strconv.Itoa(x.Rank)+".csv"))
+		}
+	}
+	if len(o.job.Vectors) == 0 {
+		return fail(jobs.ExitFound, "--run: no process was replayed")
+	}
+	return nil
+}
+
+// programOf returns the program of a command and its arguments, without the launcher.
+func programOf(command []string) ([]string, error) {
+	i, err := record.ProgramAt(context.Background(), command)
+	if err != nil {
+		return nil, usage("--run: %w", err)
+	}
+	return command[i:], nil
+}
+
+// newPrediction makes the report of a result.
+func newPrediction(run *report.Run, job *jobs.PredictOptions, r *jobs.PredictResult) *report.Prediction {
+	p := &report.Prediction{
+		Name: run.Name, Resolution: report.Picoseconds, Measured: uint64(r.Measured), Bound: uint64(r.Bound), Unmatched: r.Unmatched, LeftOut: leftOutOf(&r.Left),
+		Classes: []report.PredictedClass{}, Processes: make([]report.PredictedProcess, len(r.Processes)),
+	}
+	if r.Platform != nil {
+		p.Platform = platformOf(r)
+	}
+	p.Computation = computationOf(job, r)
+	p.Computation.Threshold = r.Threshold
+	for _, rep := range r.Classes {
+		p.Classes = append(p.Classes, report.PredictedClass{Class: len(p.Classes), Representative: rep})
+	}
+	for i := range r.Processes {
+		x := &r.Processes[i]
+		t := &x.Times
+		p.Processes[i] = report.PredictedProcess{
+			Process: uint32(i), Class: int(x.Class), Node: x.Node, Calls: t.Calls, Messages: t.Messages,
+			Measured: report.MeasuredTimes{Finish: uint64(x.Finish), Compute: uint64(x.Compute), Start: uint64(x.Start)},
+			Predicted: report.PredictedTimes{
+				Finish: uint64(t.Finish), Compute: uint64(t.Compute), Send: uint64(t.Send), Receive: uint64(t.Receive),
+				Wait: uint64(t.Wait), Collective: uint64(t.Collective), File: uint64(t.File), Kept: uint64(x.Kept),
+			},
+		}
+	}
+	p.Classify()
+	p.Errors = errorsOf(job, r)
+	switch {
+	case r.Deadlock != nil:
+		p.Deadlock = deadlockOf(r)
+	case r.Platform != nil:
+		makespan := uint64(r.Makespan)
+		p.Makespan = &makespan
+		p.Ratio = quotient(r.Makespan, r.Measured)
+	}
+	p.Sweep = sweepOf(job, r)
+	if r.Platform != nil && r.Deadlock == nil && len(r.Donors) == 0 && !job.Scaled {
+		p.Commands = chainCommands(job, r)
+	}
+	return p
+}
+
+// quotient returns a / b, of times.
+func quotient(a, b int64) report.Ratio { return report.NewRatio(uint64(max(a, 0)), uint64(max(b, 0))) }
+
+// difference returns |a - b| / b.
+func difference(a, b int64) report.Ratio { return quotient(max(a-b, b-a), b) }
+
+func platformOf(r *jobs.PredictResult) *report.PredictedPlatform {
+	p := r.Platform
+	x := &report.PredictedPlatform{
+		Name: p.Name, Nodes: r.Nodes, RanksPerNode: r.PerNode, Mapping: p.Mapping, Engine: "dataflow",
+		Contention: [...]string{"none", "nic", "links"}[p.Contention], Policy: [...]string{"dma", "copy", "arrival"}[p.Policy],
+	}
+	if x.Mapping != "block" && x.Mapping != "cyclic" {
+		x.Mapping = "table"
+	}
+	if r.Events {
+		x.Engine = "events"
+	}
+	return x
+}
+
+func computationOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.PredictedComputing {
+	c := report.PredictedComputing{Source: "recorded", Scale: r.Scale.String()}
+	if r.Scale != predict.One {
+		c.Source = "scaled"
+	}
+	if len(r.Donors) > 0 {
+		c.Source, c.Content = "vectors", r.Content
+		c.Rule = [...]string{"scale", "copy"}[job.Rule]
+	}
+	for i := range r.Processes {
+		if r.Processes[i].Replaced {
+			c.Replaced++
+		}
+	}
+	for _, d := range r.Donors {
+		c.Donors = append(c.Donors, report.Donor{
+			Process: d.Process, Processes: d.Processes, Entries: d.Entries, Measured: d.Measured, Host: uint64(d.Host), Target: uint64(d.Target), Off: 1000 * uint64(d.Off),
+		})
+	}
+	return c
+}
+
+func errorsOf(job *jobs.PredictOptions, r *jobs.PredictResult) report.PredictedErrors {
+	var e report.PredictedErrors
+	if h := r.Host; h != nil {
+		makespan := uint64(h.Makespan)
+		e.HostPlatform, e.HostMakespan = h.Platform, &makespan
+		e.Net = difference(h.Makespan, r.Measured)
+	}
+	if k := r.Class; k != nil {
+		makespan := uint64(k.Representatives)
+		e.ClassMakespan = &makespan
+		e.Class = difference(k.Representatives, k.All)
+	} else if job.Rule == predict.ScaleRule {
+		e.Class = report.Ratio{Defined: true}
+	}
+	if x := r.Replay; x != nil {
+		e.WorstReplay = &x.Process
+		e.Replay = difference(x.Replay, x.Recorded)
+		e.Replayed, e.Recorded = uint64(x.Replay), uint64(x.Recorded)
+	}
+	if x := r.Spread; x != nil {
+		e.WorstSpread, e.Spread = &x.Process, report.Ratio{Value: x.Share(), Defined: true}
+		e.Least, e.Most = 1000*uint64(x.Least), 1000*uint64(x.Most)
+	}
+	if x := r.Delay; x != nil {
+		e.WorstDelay, e.Delay = &x.Process, quotient(x.Delay, x.Compute)
+		e.Delayed = uint64(x.Delay)
+	}
+	return e
+}
+
+func deadlockOf(r *jobs.PredictResult) *report.PredictedDeadlock {
+	d := &report.PredictedDeadlock{Cycle: []report.BlockedCall{}, Eager: r.Deadlock.Eager}
+	for i, b := range r.Deadlock.Cycle {
+		d.Cycle = append(d.Cycle, report.BlockedCall{Process: b.Process, Call: b.Call, Function: r.Functions[i], For: b.For})
+	}
+	return d
+}
+
+func sweepOf(job *jobs.PredictOptions, r *jobs.PredictResult) *report.PredictedSweep {
+	if len(r.Points) == 0 {
+		return nil
+	}
+	s := &report.PredictedSweep{}
+	for _, a := range job.Sweep {
+		s.Axes = append(s.Axes, report.SweepAxis{Name: a.Name, Values: a.Values})
+	}
+	for _, x := range r.Points {
+		p := report.SweepPoint{Compute: uint64(x.Compute)}
+		for k, i := range x.Values {
+			p.Values = append(p.Values, job.Sweep[k].Values[i])
+		}
+		if !x.Deadlock {
+			makespan := uint64(x.Makespan)
+			p.Makespan = &makespan
+			if r.Deadlock == nil {
+				p.Ratio = quotient(x.Makespan, r.Makespan)
+			}
+		}
+		s.Points = append(s.Points, p)
+	}
+	return s
+}
+
+// leftOutOf names what the program has not as it was.
+func leftOutOf(l *predict.Left) []report.LeftOut {
+	list := []report.LeftOut{}
+	for _, x := range []struct {
+		what string
+		n    uint64
+		lost bool
+		text string
+	}{
+		{"other_threads", l.OtherThreads, true, "left out: MPI calls of threads but the first of a process"},
+		{"one_sided", l.OneSided, false, "as long as recorded: calls of one-sided communication"},
+		{"files", l.Files, false, "as long as recorded: calls of MPI files whose bytes are not known, and of other files"},
+		{"spawns", l.Spawns, false, "as long as recorded: calls that start or connect processes"},
+		{"failed_tests", l.FailedTests, false, "as long as recorded: tests that completed nothing"},
+		{"chosen", l.Chosen, false, "as recorded: calls that completed some of several requests"},
+		{"between_groups", l.BetweenGroup, true, "left out: collectives of two groups, or of unknown members"},
+		{"cancelled", l.Cancelled, true, "left out: cancelled requests"},
+		{"never_done", l.NeverDone, true, "left out: receives and collectives that never completed"},
+		{"detached", l.Detached, false, "as recorded: sends that nothing completes"},
+		{"unknown", l.Unknown, true, "left out: completions, partners and operations that are not known"},
+		{"probes", l.Probes, false, "without waiting: probes not before the receive of what they found"},
+		{"outside", l.Outside, false, "as calls of their own: records outside of MPI calls"},
+		{"no_root", l.NoRoot, true, "with root 0: collectives whose root is not in their communicator"},
+	} {
+		if x.n > 0 {
+			list = append(list, report.LeftOut{What: x.what, Count: x.n, Lost: x.lost, Text: x.text})
+		}
+	}
+	return list
+}
+
+// chainCommands are what measures the computation of the representatives on a node of the target.
+func chainCommands(job *jobs.PredictOptions, r *jobs.PredictResult) []string {
+	ranks := make([]string, len(r.Classes))
+	for i, p := range slices.Sorted(slices.Values(r.Classes)) {
+		ranks[i] = strconv.Itoa(int(p))
+	}
+	list := strings.Join(ranks, ",")
+	if r.Threshold == "" {
+		return []string{fmt.Sprintf("coppice predict %s --platform %s --classes %s      finds the processes that stand for the others", job.Run, job.Platform, jobs.DefaultClasses)}
+	}
+	cmds := []string{
+		fmt.Sprintf("coppice record --log-ranks %s -o LOG -- mpirun -n %d ./PROGRAM", list, len(r.Processes)),
+		"coppice replay LOG/logs/*.log -o VECTORS -- ./PROGRAM      (on the target)",
+		fmt.Sprintf("coppice predict %s --platform %s --vectors VECTORS", job.Run, job.Platform),
+	}
+	return append(cmds, fmt.Sprintf("or all three here: coppice predict %s --platform %s --run -- mpirun -n %d ./PROGRAM", job.Run, job.Platform, len(r.Processes)))
 }

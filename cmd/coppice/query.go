@@ -2,9 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/report"
@@ -75,15 +77,17 @@ func queryVerb(s streams) *cobra.Command {
 	o.define(q.flags)
 	q.define(q.flags)
 	o.defineLimit(q.flags, "rows or events: how many")
-	c.ValidArgsFunction = after(1, slices.Concat(primitives, graphPrimitives))
+	c.ValidArgsFunction = after(1, everyPrimitive())
 	return s.does(c, func(operands []string, s streams) error { return q.ask(operands[0], operands[1], &o, s) }, o.check)
 }
+
+func everyPrimitive() []string { return slices.Concat(primitives, []string{"window"}, graphPrimitives) }
 
 // ask answers one query.
 func (q *query) ask(path, primitive string, o *output, s streams) (err error) {
 	q.primitive, q.limit = primitive, o.limit
-	fromGraph := slices.Contains(graphPrimitives, q.primitive)
-	all := slices.Concat(primitives, graphPrimitives)
+	fromGraph := q.primitive == "window" || slices.Contains(graphPrimitives, q.primitive)
+	all := everyPrimitive()
 	switch {
 	case !slices.Contains(all, q.primitive):
 		return usage("%q is not a primitive: choose from %s.%s", q.primitive, strings.Join(all, ", "), similar(q.primitive, all))
@@ -98,24 +102,27 @@ func (q *query) ask(path, primitive string, o *output, s streams) (err error) {
 	var v json.Marshaler
 	var text func(io.Writer) error
 	if fromGraph {
-		a, err := q.graph()
-		if err != nil {
-			return err
+		var a *graphAnswer
+		if a, err = q.graph(); err == nil {
+			v, text = report.Value(a), a.write
 		}
-		v, text = report.Value(a), a.write
 	} else {
-		a, err := q.answer()
-		if err != nil {
-			return err
+		var a *answer
+		if a, err = q.answer(); err == nil {
+			v, text = report.Value(a), func(w io.Writer) error { return a.text(w, q.run) }
 		}
-		v, text = report.Value(a), func(w io.Writer) error { return a.text(w, q.run) }
 	}
-	return o.write(s, func(w io.Writer) error {
-		if o.format == "json" {
-			return about(w, q.run, "query", v)
-		}
-		return text(w)
-	})
+	if errors.As(err, &ofVerb{}) {
+		return err
+	}
+	if err != nil {
+		return readError(q.run.Name, err)
+	}
+	e, brief, err := aboutOf(q.run)
+	if err != nil {
+		return readError(path, err)
+	}
+	return o.show(s, &e, brief, "query", v, text)
 }
 
 // primitiveHelp is what the help tells of the primitives.
@@ -166,311 +173,191 @@ func (q *query) define(f *pflag.FlagSet) {
 	f.BoolVar(&q.exact, "exact", false, "window: also of functions, from the calls at the borders")
 }
 
-// open finds the array that the flags name.
-func (q *query) open() error {
-	if fixed, ok := typeOf[q.primitive]; ok {
-		if q.flags.Changed("type") && !strings.EqualFold(q.typ, fixed) {
-			return usage("%s is about rows of type %s: leave --type away", q.primitive, fixed)
-		}
-		q.typ = fixed
+func (q *query) number() (uint64, error) {
+	if q.n == "" {
+		return 0, usage("%s needs a row number: --n N", q.primitive)
 	}
-	typ, err := q.findType()
+	return parseNumber("--n", q.n)
+}
+
+func parseNumber(flag, text string) (uint64, error) {
+	n, err := strconv.ParseUint(text, 0, 64)
 	if err != nil {
+		return 0, usage("%s %s: not a number", flag, text)
+	}
+	return n, nil
+}
+
+// from is the key that --time or --key give.
+func (q *query) from() (uint64, error) {
+	switch {
+	case q.time != "" && q.key != "":
+		return 0, usage("--time and --key exclude each other")
+	case q.time != "":
+		return q.instant("--time", q.time)
+	case q.key != "":
+		return parseNumber("--key", q.key)
+	}
+	return 0, usage("%s needs --time, --key or --n", q.primitive)
+}
+
+// instant reads a time or, for rows ordered by another key, a number.
+func (q *query) instant(flag, text string) (uint64, error) {
+	if q.array.Type().Role != xtf.RoleT {
+		return parseNumber(flag, strings.TrimPrefix(text, "#"))
+	}
+	return q.tick(flag, text)
+}
+
+// tick reads 12.5s, 40% or #TICKS.
+func (q *query) tick(flag, text string) (uint64, error) { return tickAt(q.run, flag, text) }
+
+// graphPrimitives are the queries that the call graph answers, with or without
+// rows in the file.
+var graphPrimitives = []string{"stack", "instance", "interval", "timeline", "walk"}
+
+// graphAnswer is an answer from the call graph.
+type graphAnswer struct {
+	Primitive string         `json:"primitive"`
+	Answer    json.Marshaler `json:"answer"`
+	Cost      cost           `json:"cost"`
+	text      func(io.Writer) error
+}
+
+// write prints the answer and what it cost.
+func (a *graphAnswer) write(w io.Writer) error {
+	if err := a.text(w); err != nil {
 		return err
 	}
-	rows, err := q.run.HasRows()
-	if err == nil && !rows && slices.Contains(eventTypes, typ.ID) && !(q.whole && typ.ID == xtf.TypeTimeBin) {
-		err = fmt.Errorf("rows of type %s: %w: it was analyzed with --events none; the call graph answers %s", typ.Name, report.ErrNoResult, strings.Join(graphPrimitives, ", "))
-	}
-	if err != nil {
-		return readError(q.run.Name, err)
-	}
-	p := xtf.WholeRun
-	if !q.whole && typ.ID < xtf.TypeInterval {
-		loc, err := q.findLocation()
-		if err != nil {
-			return err
-		}
-		p = xtf.Proc(loc)
-	}
-	a, err := q.run.File.Array(p, typ.ID)
-	if err != nil {
-		return readError(q.run.Name, fmt.Errorf("array %s: %w", typ.Name, err))
-	}
-	q.array = a
-	return nil
+	_, err := fmt.Fprintf(w, "cost: %d reads, %d in the cache, %d comparisons\n", a.Cost.PageReads, a.Cost.Hits, a.Cost.Comparisons)
+	return err
 }
 
-// typeOf is the type of primitives that are about one.
-var typeOf = map[string]string{"partner": "p2p", "members": "coll", "bins": "timebin"}
-
-// eventTypes are the rows that analyze --events none leaves out.
-var eventTypes = []xtf.TypeID{
-	xtf.TypeCall, xtf.TypeP2P, xtf.TypeColl, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan, xtf.TypeTile, xtf.TypeTimeBin,
-}
-
-func (q *query) findType() (*xtf.Type, error) {
-	all := q.run.File.Types().All()
-	var names []string
-	for i := range all {
-		if strings.EqualFold(all[i].Name, q.typ) {
-			return &all[i], nil
-		}
-		names = append(names, strings.ToLower(all[i].Name))
-	}
-	return nil, usage("--type %s: the file has %s", q.typ, strings.Join(names, ", "))
-}
-
-func (q *query) findLocation() (trace.P, error) {
-	d := q.run.Defs
-	if q.flags.Changed("location") {
-		p, ok := d.Ordinal(q.location)
-		if !ok {
-			return 0, usage("--location %d: the trace has no location with this id; coppice info --format json or coppice report list what there is", q.location)
-		}
-		return p, nil
-	}
-	if q.process < 0 || q.process >= int64(len(d.Processes())) {
-		return 0, usage("--rank %d: the run has processes 0 to %d", q.process, len(d.Processes())-1)
-	}
-	x := d.Processes()[q.process]
-	if q.thread < 0 || q.thread >= int64(x.Count) {
-		return 0, usage("--thread %d: process %d has locations 0 to %d", q.thread, q.process, int64(x.Count)-1)
-	}
-	return x.First + trace.P(q.thread), nil
-}
-
-// answer is the result of a query.
-type answer struct {
-	Primitive string     `json:"primitive"`
-	Type      string     `json:"type"`
-	Location  *uint64    `json:"location"` // id, nil for the whole run
-	Process   *uint32    `json:"process"`
-	Thread    *uint32    `json:"thread"`
-	ArrayRows uint64     `json:"array_rows"`
-	Height    int        `json:"height"` // of the index, data pages included
-	Found     bool       `json:"found"`
-	Side      string     `json:"side"`     // of a step that left the array: before or after
-	Size      *uint64    `json:"size"`     // of size, members and bins
-	KeyAt     *uint64    `json:"key"`      // of at
-	Position  *position  `json:"position"` // of search and next; of partner and members: the row asked about
-	Rows      []foundRow `json:"rows"`
-	Cost      cost       `json:"cost"`
-	RowCost   cost       `json:"row_cost"`
-	Begin     *uint64    `json:"begin,omitempty"` // of visible, stats and bins, ticks
-	End       *uint64    `json:"end,omitempty"`
-	More      bool       `json:"more,omitempty"`       // there are more rows than the limit
-	Sums      []sumOver  `json:"sums,omitempty"`       // of stats
-	Bins      *binsAt    `json:"bins,omitempty"`       // of bins
-	ByChannel string     `json:"by_channel,omitempty"` // of partner: same, none, shared, or another
-	Costs     []costPart `json:"costs,omitempty"`      // parts of cost
-	typ       *xtf.Type
-}
-
-// costPart is the cost of one of the answers.
-type costPart struct {
-	Of string `json:"of"`
-	cost
-}
-
-type position struct {
-	N    uint64 `json:"n"`
-	Page uint64 `json:"page"`
-	Slot int    `json:"slot"`
-}
-
-type cost struct {
-	PageReads   uint64 `json:"page_reads"`
-	Hits        uint64 `json:"hits"`
-	Comparisons uint64 `json:"comparisons"`
-}
-
-func costOf(s xtf.Stats) cost { return cost{s.PageReads, s.Hits, s.Comparisons} }
-
-// answer runs the primitive and reads the rows it found.
-func (q *query) answer() (*answer, error) {
-	if err := q.open(); err != nil {
-		return nil, err
-	}
-	a := &answer{Primitive: q.primitive, Type: q.array.Type().Name, ArrayRows: q.array.Len(), Height: q.array.Height(), Rows: []foundRow{}, typ: q.array.Type()}
-	if p := q.array.Proc(); p != xtf.WholeRun {
-		id := q.run.Defs.Location(trace.P(p)).Ref
-		process, thread := q.run.Defs.Process(trace.P(p))
-		a.Location, a.Process, a.Thread = &id, &process, &thread
-	}
-	counted := q.array.Counted(&q.cost)
-	first, rows, err := q.primitives(a, counted)
+// answered makes an answer of a result; errors get their exit code.
+func answered[T any](q *query, v T, err error, text func(T, io.Writer, report.Units) error) (*graphAnswer, error) {
 	if err != nil {
 		return nil, err
 	}
-	body := q.array.Counted(&q.rowCost)
-	var row []byte
-	for n := first; n < first+rows; n++ {
-		if row, err = body.Row(n, row); err != nil {
-			return nil, readError(q.run.Name, err)
-		}
-		a.Rows = append(a.Rows, makeRow(a.typ, n, row))
-	}
-	a.Cost, a.RowCost = costOf(q.cost), costOf(q.rowCost)
-	return a, nil
+	u := report.UnitsOf(q.run.Defs.Clock().TimerResolution)
+	return &graphAnswer{q.primitive, report.Value(v), q.spent(), func(w io.Writer) error { return text(v, w, u) }}, nil
 }
 
-// primitives runs the primitive; it returns which rows to show.
-func (q *query) primitives(a *answer, x *xtf.Array) (first, rows uint64, err error) {
-	byNumber := q.flags.Changed("n")
+// spent is what was read and compared since the question was asked.
+func (q *query) spent() cost {
+	s := q.run.File.Stats()
+	return cost{s.PageReads - q.before.PageReads, s.Hits - q.before.Hits, s.Comparisons - q.before.Comparisons}
+}
+
+// graph answers a query from the call graph.
+func (q *query) graph() (*graphAnswer, error) {
+	q.before = q.run.File.Stats()
+	if slices.Contains([]string{"window", "interval", "timeline"}, q.primitive) {
+		return q.overSpan()
+	}
+	loc, err := q.findLocation()
+	if err != nil {
+		return nil, err
+	}
+	if q.primitive == "stack" {
+		return q.stack(loc)
+	}
+	g, err := q.run.Reader(loc)
+	if err != nil {
+		return nil, err
+	}
+	if q.primitive == "instance" {
+		return q.instance(g)
+	}
+	return q.walk(g)
+}
+
+// overSpan answers what happened in a span of time.
+func (q *query) overSpan() (*graphAnswer, error) {
+	begin, end, ranks, err := q.span()
+	if err != nil {
+		return nil, err
+	}
 	switch q.primitive {
-	case "at":
-		return q.at(a, x)
-	case "rows":
-		return q.rows(a, x)
-	case "size":
-		return 0, 0, q.size(a, x, byNumber)
-	case "visible":
-		return 0, 0, q.visible(a, x)
-	case "bins":
-		return q.bins(a, x)
-	case "stats":
-		return 0, 0, q.stats(a)
-	case "partner", "members":
-		return 0, 0, q.paired(a, x)
+	case "window":
+		q.before = q.run.File.Stats()
+		x, err := q.run.Statistics(ranks, begin, end, q.exact)
+		return answered(q, x, err, func(x *report.Statistics, w io.Writer, u report.Units) error { return x.WriteText(w, u, q.limit) })
+	case "interval":
+		x, err := q.run.Window(ranks, begin, end)
+		return answered(q, x, err, func(x *report.Window, w io.Writer, u report.Units) error { return x.WriteText(w, u, q.limit) })
 	}
-	var pos xtf.Pos
-	switch {
-	case q.primitive == "search" && byNumber:
-		var n uint64
-		if n, err = q.number(); err == nil {
-			pos, a.Found = x.SearchN(n)
-		}
-	case q.primitive == "search":
-		pos, err = q.search(a, x)
-	case byNumber:
-		var n uint64
-		if n, err = q.number(); err == nil {
-			var side xtf.Side
-			pos, side = x.NextN(n, q.step)
-			a.Found, a.Side = side == xtf.Inside, sideName(side)
-		}
-	default:
-		var key uint64
-		if key, err = q.from(); err == nil {
-			var side xtf.Side
-			pos, side, a.Found, err = x.Next(key, q.step)
-			a.Side, err = sideName(side), q.readFailure(err)
-		}
-	}
-	if err != nil || !a.Found {
-		return 0, 0, err
-	}
-	a.Position = &position{pos.N, pos.Page, pos.Slot}
-	return pos.N, 1, nil
+	x, err := q.run.Picture(ranks, begin, end, q.width)
+	return answered(q, x, err, (*report.Picture).WriteText)
 }
 
-func (q *query) search(a *answer, x *xtf.Array) (xtf.Pos, error) {
-	key, err := q.from()
+func (q *query) stack(loc trace.P) (*graphAnswer, error) {
+	if q.time == "" {
+		return nil, usage("stack needs --time T")
+	}
+	at, err := q.tick("--time", q.time)
 	if err != nil {
-		return xtf.Pos{}, err
+		return nil, err
 	}
-	i := slices.IndexFunc(searchModes, func(m searchMode) bool { return m.name == q.mode })
-	pos, ok, err := x.Search(key, searchModes[i].mode)
-	a.Found = ok
-	return pos, q.readFailure(err)
+	x, err := q.run.Stack(loc, at, sources[q.source], &q.cost)
+	a, err := answered(q, x, err, (*report.Stack).WriteText)
+	if err == nil && x.Source == report.SourceRows {
+		a.Cost = costOf(q.cost) // without the provenance, which tells that there are rows
+	}
+	return a, err
 }
 
-func (q *query) size(a *answer, x *xtf.Array, byNumber bool) error {
-	var n uint64
-	if byNumber {
-		n1, err := q.number()
-		if err != nil {
-			return err
-		}
-		n2 := x.Len()
-		if q.to != "" {
-			if n2, err = parseNumber("--to", q.to); err != nil {
-				return err
-			}
-		}
-		n = x.SizeN(n1, n2)
-	} else {
-		k1, k2, err := uint64(0), xtf.Never, error(nil)
-		if q.time != "" || q.key != "" {
-			if k1, err = q.from(); err != nil {
-				return err
-			}
-		}
-		if q.to != "" {
-			if k2, err = q.instant("--to", q.to); err != nil {
-				return err
-			}
-			n, err = x.Size(k1, k2)
-		} else {
-			n, err = x.SizeClosed(k1, k2)
-		}
-		if err != nil {
-			return q.readFailure(err)
-		}
+func (q *query) instance(g *report.GraphReader) (*graphAnswer, error) {
+	if q.region == "" {
+		return nil, usage("instance needs --region NAME")
 	}
-	a.Size, a.Found = &n, true
-	return nil
-}
-
-func (q *query) at(a *answer, x *xtf.Array) (first, rows uint64, err error) {
-	n, err := q.number()
-	if err != nil || n >= x.Len() {
-		return 0, 0, err
-	}
-	key, err := x.At(n)
+	region, err := findRegion(q.run, q.region)
 	if err != nil {
-		return 0, 0, q.readFailure(err)
+		return nil, err
 	}
-	a.Found, a.KeyAt = true, &key
-	return n, 1, nil
+	k := uint64(0)
+	if q.flags.Changed("n") {
+		if k, err = q.number(); err != nil {
+			return nil, err
+		}
+	}
+	x, err := g.Instance(region, k)
+	return answered(q, x, err, (*report.Instance).WriteText)
 }
 
-// rows lists rows from --n, --time or --key on, up to --to.
-func (q *query) rows(a *answer, x *xtf.Array) (first, rows uint64, err error) {
-	last := x.Len()
+func (q *query) walk(g *report.GraphReader) (*graphAnswer, error) {
+	from := report.From{ByTime: q.time != "", Reverse: q.backwards}
+	var err error
 	switch {
+	case q.time != "" && q.flags.Changed("n"):
+		return nil, usage("--time and --n exclude each other")
+	case q.time != "":
+		from.Time, err = q.tick("--time", q.time)
 	case q.flags.Changed("n"):
-		if first, err = q.number(); err == nil && q.to != "" {
-			last, err = parseNumber("--to", q.to)
-		}
-	default:
-		if q.time != "" || q.key != "" {
-			var key uint64
-			if key, err = q.from(); err == nil {
-				first, err = x.Rank(key)
-				err = q.readFailure(err)
-			}
-		}
-		if err == nil && q.to != "" {
-			var key uint64
-			if key, err = q.instant("--to", q.to); err == nil {
-				last, err = x.Rank(key)
-				err = q.readFailure(err)
-			}
-		}
+		from.Event, err = q.number()
+	case q.backwards:
+		from.Event = ^uint64(0)
 	}
-	last = min(last, x.Len())
-	if err != nil || first >= last {
-		return 0, 0, err
+	if err != nil {
+		return nil, err
 	}
-	a.Found = true
-	return first, min(last-first, uint64(q.limit)), nil
+	x, err := g.Walk(from, q.limit)
+	return answered(q, x, err, (*report.Walk).WriteText)
 }
 
-func (q *query) readFailure(err error) error {
-	if err == nil {
-		return nil
+// span is what --time A..B, or --time and --to, and --ranks choose; all of the
+// run without them.
+func (q *query) span() (begin, end uint64, ranks report.Ranks, err error) {
+	first, last := q.time, q.to
+	if a, z, ok := strings.Cut(q.time, ".."); ok {
+		if q.to != "" {
+			return 0, 0, ranks, usage("--time %s has an end already, leave --to away", q.time)
+		}
+		first, last = a, z
 	}
-	return readError(q.run.Name, err)
-}
-
-func sideName(s xtf.Side) string {
-	switch s {
-	case xtf.Before:
-		return "before"
-	case xtf.After:
-		return "after"
+	s, err := spanBetween(q.run, q.time, first, last)
+	if err != nil {
+		return 0, 0, ranks, err
 	}
-	return ""
+	ranks, err = chosenRanks(q.ranks, q.run.Defs)
+	return s.Begin, s.End, ranks, err
 }

@@ -2,21 +2,24 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace/receivelog"
+	"github.com/coppice-hpc/coppice/xtf"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func recordVerb(s streams) *cobra.Command {
@@ -97,24 +100,24 @@ func concludeRecord(r *record.Result, err error, s streams) error {
 		cut[r.Cut[rank]] = append(cut[r.Cut[rank]], rank)
 	}
 	for _, why := range slices.Sorted(maps.Keys(cut)) {
-		fmt.Fprintf(s.err, "coppice: %s of %d without MPI_Finalize (rank %s): %s\n", report.Plural(len(cut[why]), "process"), r.Processes, rankList(cut[why]), why)
+		s.say("%s of %d without MPI_Finalize (rank %s): %s", report.Plural(len(cut[why]), "process"), r.Processes, rankList(cut[why]), why)
 	}
 	for _, d := range r.Found {
-		fmt.Fprintf(s.err, "coppice: %s: %d times; first: %s\n", d.Code.Text(), max(d.Count, 1), d.Detail)
+		s.say("%s: %d times; first: %s", d.Code.Text(), max(d.Count, 1), d.Detail)
 	}
-	fmt.Fprintf(s.err, "coppice: %s: %s recorded. Next: coppice analyze %s -o run.xtf\n", r.Archive, report.Plural(r.Processes, "process"), r.Archive)
+	s.say("%s: %s recorded. Next: coppice analyze %s -o run.xtf", r.Archive, report.Plural(r.Processes, "process"), r.Archive)
 	for _, name := range r.Logs {
-		fmt.Fprintf(s.err, "coppice: %s: receive log. Next: coppice info %s\n", name, name)
+		s.say("%s: receive log. Next: coppice info %s", name, name)
 	}
 	for _, rank := range slices.Sorted(maps.Keys(r.Uncounted)) {
-		fmt.Fprintf(s.err, "coppice: %s without the counters; rank %d: %s\n", report.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])
+		s.say("%s without the counters; rank %d: %s", report.Plural(len(r.Uncounted), "process"), rank, r.Uncounted[rank])
 		break
 	}
 	for _, rank := range r.Unlogged {
-		fmt.Fprintf(s.err, "coppice: rank %d has no receive log: no such process came to the end of MPI_Init\n", rank)
+		s.say("rank %d has no receive log: no such process came to the end of MPI_Init", rank)
 	}
 	if r.Exit != 0 {
-		fmt.Fprintf(s.err, "coppice: the command ended with status %d\n", r.Exit)
+		s.say("the command ended with status %d", r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
 	}
 	return nil
@@ -133,7 +136,7 @@ func failedRecord(r *record.Result, err error, s streams) error {
 	err = recordError(err)
 	switch {
 	case r != nil && r.Exit != 0:
-		fmt.Fprintf(s.err, "coppice: %s: %v\ncoppice: the command ended with status %d\n", s.verb, err, r.Exit)
+		s.say("%s: %v\ncoppice: the command ended with status %d", s.verb, err, r.Exit)
 		return jobs.Fail(r.Exit, errSilent)
 	case errors.Is(err, record.ErrExists), errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler), errors.Is(err, record.ErrRank),
 		errors.Is(err, record.ErrCounter):
@@ -142,4 +145,123 @@ func failedRecord(r *record.Result, err error, s streams) error {
 		return jobs.Fail(jobs.ExitInput, err)
 	}
 	return err
+}
+
+// logRanks are the processes that --log-ranks names: a list as 0,3, or a file of an earlier run, whose representatives they are.
+func logRanks(text string) ([]int, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var list []int
+	for _, word := range strings.Split(text, ",") {
+		n, err := strconv.ParseUint(strings.TrimSpace(word), 10, 31)
+		if err != nil {
+			return representatives(text)
+		}
+		list = append(list, int(n))
+	}
+	return list, nil
+}
+
+// representatives are the processes that stand for the classes of a run.
+func representatives(path string) ([]int, error) {
+	run, err := report.Open(path, xtf.Options{})
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, usage("--log-ranks %q: neither a list of ranks, as 0,3, nor a file of coppice analyze --classes", path)
+	}
+	if err != nil {
+		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
+	}
+	defer run.File.Close()
+	k, err := run.Classes()
+	if err != nil {
+		return nil, ofVerb{fmt.Errorf("--log-ranks: %w", err)}
+	}
+	var list []int
+	for i := range k.Groups {
+		for j := range k.Groups[i].Classes {
+			list = append(list, int(k.Groups[i].Classes[j].Representative))
+		}
+	}
+	return list, nil
+}
+
+func replayVerb(s streams) *cobra.Command {
+	o := record.ReplayOptions{Out: s.err, Err: s.err}
+	c := verb("replay LOG... -- ./PROGRAM [ARGUMENT...]", "run one process of a recorded program alone, its MPI calls answered from its receive log", 1, 1<<20,
+		"coppice record -o run1 --log-ranks 3 --cpu-time -- mpirun -n 8 ./program",
+		"coppice replay run1/logs/3.log -- ./program",
+		"coppice replay run1/logs/*.log --repeat 5 --compare run1/vectors -o replays -- ./program")
+	f := c.Flags()
+	f.StringVarP(&o.Output, "output", "o", "replay", "folder of the computation vectors, R.csv, and of replay.json")
+	defineCompiler(f, &o.Compiler, "")
+	atLeast(f, 1, &o.Repeat, "repeat", "", 1, "replay so many times; of each piece of computation the median processor time counts, and the least time without a processor")
+	atLeast(f, 1, &o.PerNode, "ranks-per-node", "", 1, "replay each log so many times at once, as neighbours on a node")
+	f.BoolVar(&o.Yield, "yield", false, "calls that wait give the processor to others: for replays of a run that had more processes than cores")
+	f.StringArrayVar(&o.Original, "compare", nil, "vector of a normal run, or the folder of vectors of one, to compare with; more than one shows their noise")
+	return s.does(c, func(operands []string, s streams) error { return replay(o, operands, f.ArgsLenAtDash(), s) })
+}
+
+// replay replays the logs that the first operands name with the program that the others are.
+func replay(o record.ReplayOptions, operands []string, dash int, s streams) error {
+	if dash < 1 || dash >= len(operands) {
+		return usage("name the logs, then -- and the program, as in coppice replay run1/logs/3.log -- ./program")
+	}
+	o.Logs, o.Command, o.Cache = operands[:dash], operands[dash:], cacheFolder()
+	list, err := record.RunReplay(context.Background(), o)
+	switch {
+	case errors.Is(err, record.ErrProgram), errors.Is(err, record.ErrCompiler):
+		return usage("%w", err)
+	case errors.Is(err, receivelog.ErrNotLog), errors.Is(err, receivelog.ErrCut), errors.Is(err, receivelog.ErrCorrupt), errors.Is(err, receivelog.ErrVersion), errors.Is(err, os.ErrNotExist),
+		errors.Is(err, record.ErrVector):
+		return fail(jobs.ExitInput, "%w", err)
+	case err != nil:
+		return recordError(err)
+	}
+	return concludeReplay(list, o.Output, s)
+}
+
+// concludeReplay writes the document and a line for each process. A difference is status 1, a log that ends early 4.
+func concludeReplay(list []record.Replay, folder string, s streams) error {
+	b, err := json.MarshalIndent(struct {
+		Schema  string          `json:"schema"`
+		Replays []record.Replay `json:"replays"`
+	}{"coppice.replay/1", list}, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(folder, "replay.json"), append(b, '\n'), 0o644); err != nil {
+		return outputError(err)
+	}
+	code := jobs.ExitDone
+	for i := range list {
+		r := &list[i]
+		fmt.Fprintf(s.out, "rank %d of %d: %s, %s, computation %.6f s of processor time, %.6f s passed\n",
+			r.Rank, r.Size, outcome(r), report.Plural(int(r.Calls), "call"), float64(r.CPU)/1e9, float64(r.Wall)/1e9)
+		for _, c := range r.Original {
+			same := ""
+			if c.Same < r.Segments || c.Same < c.Segments {
+				same = fmt.Sprintf("; the calls differ from number %d on", c.Same+1)
+			}
+			fmt.Fprintf(s.out, "  %s: %.6f s, the replay %+.2f %%%s\n", c.Vector, float64(c.CPU)/1e9, c.Percent, same)
+		}
+		switch {
+		case r.Whole():
+		case r.End == "cut":
+			code = max(code, jobs.ExitPartial)
+		default:
+			code = max(code, jobs.ExitFound)
+		}
+	}
+	if code != jobs.ExitDone {
+		return jobs.Fail(code, errSilent)
+	}
+	return nil
+}
+
+func outcome(r *record.Replay) string {
+	if r.Whole() {
+		return "replayed to the end"
+	}
+	return r.End + ": " + r.Message
 }

@@ -203,12 +203,8 @@ func (x *choice) options(run *report.Run) (report.Options, error) {
 			return o, err
 		}
 	}
-	if x.ranks != "" {
-		if o.Ranks, err = report.ParseRanks(x.ranks, run.Defs); err != nil {
-			return o, usage("--ranks %w", err)
-		}
-	}
-	return o, nil
+	o.Ranks, err = chosenRanks(x.ranks, run.Defs)
+	return o, err
 }
 
 // sectionNames names the sections.
