@@ -8,7 +8,6 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
-	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -19,75 +18,27 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// analyzeFlags are the flags of analyze.
-type analyzeFlags struct {
-	output, pages     string
-	checkpoint        checkpointFlags
-	events, deviation string
-	force, strict     bool
-	repair            bool // of clocks
-	mem, store        size
-	run               jobFlags
-	collective        bool
-	hints             map[string]string
-	intervals         intervalFlags
-	classes           classFlags
-	failIf            conditions[report.Condition]
-	rules             ruleFlags // of the numbers that conditions compare
+// resultFlags are the flags of jobs that write an XTF file on ranks: what of the options flags name is bound to them.
+type resultFlags struct {
+	jobs.AnalyzeOptions
+	run     jobFlags
+	classes predict.ClassFlags
 }
 
-func analyzeVerb(s streams) *cobra.Command {
-	var o analyzeFlags
-	c := verb("analyze TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", 1, 1,
-		"coppice analyze scorep-run/traces.otf2 -o run.xtf",
-		"mpirun -n 64 coppice analyze scorep-run/traces.otf2 -o run.xtf",
-		"srun coppice analyze scorep-run -o run.xtf --resume --mem 2G")
-	o.define(c.Flags())
-	return s.does(c, func(operands []string, s streams) error {
-		job, err := o.job(c.Flags(), operands[0])
-		if err != nil {
-			return err
-		}
-		defer heedSignals(&job, s)()
-		return launch(o.run.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, job, &o, s) })
-	})
-}
-
-// pageForms are the values of --pages; raw is raw:4K.
-var pageForms = map[string]xtf.Profile{"packed": xtf.Packed, "raw": xtf.Raw4K, "raw:4K": xtf.Raw4K, "raw:16K": xtf.Raw16K, "raw:64K": xtf.Raw64K}
-
-func (o *analyzeFlags) define(f *pflag.FlagSet) {
-	f.StringVarP(&o.output, "output", "o", "", "the XTF file to write (required)")
-	f.BoolVarP(&o.force, "force", "f", false, "replace an existing output and take over its lock")
-	oneOf(f, &o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K", "packed", "raw", "raw:4K", "raw:16K", "raw:64K")
-	oneOf(f, &o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory", "all", "none")
-	f.StringVar(&o.deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
-	f.BoolVar(&o.repair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
-	f.BoolVar(&o.strict, "strict", false, "damaged or incomplete input is an error")
-	f.Var(&o.mem, "mem", "memory per rank, heap and counted buffers (default 256 MiB and 12 bytes an event, within 0.8 of what the machine, cgroup or Slurm gives a rank)")
-	o.store = -1
-	f.Var(&o.store, "store", "segments kept in memory per rank, the rest goes to files (default from --mem)")
-	o.checkpoint.define(f, "RUN.xtf")
+// define defines the flags that all such jobs have; of is what they write.
+func (o *resultFlags) define(f *pflag.FlagSet, of string) {
 	o.run.define(f, "")
-	o.run.defineVerbose(f, "stage times, memory and traffic")
-	f.BoolVar(&o.collective, "collective-write", false, "write the output by collective MPI calls")
-	f.StringToStringVar(&o.hints, "hint", nil, "MPI-IO hint NAME=VALUE")
-	o.intervals.define(f)
-	o.classes.define(f)
-	o.failIf.define(f, report.ParseCondition, " of the result, as report --fail-if has it")
-	o.rules.define(f)
+	o.defineStops(f, of)
+	o.defineIntervals(f)
+	o.defineClasses(f)
 }
 
-// intervalFlags are the flags about intervals; docs/markers.md explains them.
-type intervalFlags struct {
-	interval.Flags
-	sidecar string
-}
-
-func (i *intervalFlags) define(f *pflag.FlagSet) {
+// defineIntervals defines the flags about intervals; docs/markers.md explains them.
+func (o *resultFlags) defineIntervals(f *pflag.FlagSet) {
+	i := &o.Intervals
 	f.StringVar(&i.Markers, "markers", "auto", "markers to look for: auto, none, or some of f1 to f7, such as f2,f6")
 	f.StringArrayVar(&i.Intervals, "interval", nil, "an interval for each call of matching regions, region:GLOB, or for a Paraver event type, prv:TYPE (repeatable)")
-	f.StringVar(&i.sidecar, "intervals-file", "", "intervals from lines rank,begin,end,id,name[,file,line]; rank * is all")
+	f.StringVar(&o.IntervalsFile, "intervals-file", "", "intervals from lines rank,begin,end,id,name[,file,line]; rank * is all")
 	f.StringVar(&i.Slice, "slice", "", "intervals of this length, such as 100ms or 5000ticks")
 	f.IntVar(&i.SliceCount, "slice-count", 0, "this many intervals of equal length")
 	f.StringVar(&i.Between, "between", "", "intervals from one collective of the world communicator to the next, such as coll:Allreduce")
@@ -97,19 +48,9 @@ func (i *intervalFlags) define(f *pflag.FlagSet) {
 	oneOf(f, &i.Init, "init", "include", "include, or exclude: the program begins behind MPI_Init and ends before MPI_Finalize", "include", "exclude")
 }
 
-// apply gives a job the flags.
-func (i *intervalFlags) apply(job *jobs.AnalyzeOptions) error {
-	if _, err := i.Parse(); err != nil {
-		return usage("%w", err)
-	}
-	job.Intervals, job.IntervalsFile = i.Flags, i.sidecar
-	return nil
-}
-
-// classFlags are the flags about classes of processes.
-type classFlags struct{ predict.ClassFlags }
-
-func (c *classFlags) define(f *pflag.FlagSet) {
+// defineClasses defines the flags about classes of processes.
+func (o *resultFlags) defineClasses(f *pflag.FlagSet) {
+	c := &o.classes
 	f.StringVar(&c.Threshold, "classes", "", "classes of processes that call the same and compute alike: within a share of the mean computation of those that call the same, such as 5%, or within a time, such as 10us; report classes shows them")
 	f.StringVar(&c.Linkage, "linkage", "complete", "of two classes how far apart: complete (their farthest members), average, single (their nearest members) or centroid")
 	f.StringVar(&c.Metric, "metric", "l1", "distance of two processes: l1 (sum of differences) or l2 (Euclidean)")
@@ -120,53 +61,93 @@ func (c *classFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&c.Dendrogram, "dendrogram", false, "keep the merges above the threshold too")
 }
 
-// asked returns the options of classes, nil where none are asked for.
-func (c *classFlags) asked(f *pflag.FlagSet) (*predict.ClassFlags, error) {
-	if c.Threshold == "" && c.MaxClasses == 0 {
+// complete checks the flags, and adds what they do not say.
+func (o *resultFlags) complete(f *pflag.FlagSet) error {
+	o.Version, o.PID, o.Job = version, os.Getpid(), os.Getenv("SLURM_JOB_ID")
+	o.Host, _ = os.Hostname()
+	o.Stop, o.End = &jobs.Stop{}, timeLimit()
+	if o.Every < 0 || o.Watch.GiveUp < 0 {
+		return usage("--checkpoint-every %v --watchdog %v: give durations such as 5m, or 0", o.Every, o.Watch.GiveUp)
+	}
+	if o.Output != "" {
+		if _, err := o.Intervals.Parse(); err != nil {
+			return usage("%w", err)
+		}
+	}
+	if o.classes.Threshold == "" && o.classes.MaxClasses == 0 {
 		for _, name := range []string{"linkage", "metric", "representative", "sequence", "quantum", "dendrogram"} {
 			if f.Changed(name) {
-				return nil, usage("--%s is about classes: add --classes 5%% or --classes-max", name)
+				return usage("--%s is about classes: add --classes 5%% or --classes-max", name)
 			}
 		}
-		return nil, nil
+		return nil
 	}
-	if _, err := c.Parse(1e9); err != nil { // with the trace's own clock once it is known
-		return nil, usage("%w", err)
+	if _, err := o.classes.Parse(1e9); err != nil { // with the trace's own clock once it is known
+		return usage("%w", err)
 	}
-	return &c.ClassFlags, nil
+	o.Classes = &o.classes
+	return nil
 }
 
-// fileJob makes the options of a job that writes an XTF file.
-func fileJob(input, output string, force bool) jobs.AnalyzeOptions {
-	job := jobs.AnalyzeOptions{
-		Trace: input, Output: output, Force: force, Profile: xtf.Packed, Deviation: "0", StoreBytes: -1, Version: version, PID: os.Getpid(), Job: os.Getenv("SLURM_JOB_ID"),
-	}
-	job.Host, _ = os.Hostname()
-	return job
+// analyzeFlags are the flags of analyze.
+type analyzeFlags struct {
+	resultFlags
+	pages, events string
+	failIf        conditions[report.Condition]
+	rules         ruleFlags // of the numbers that conditions compare
 }
 
-// job checks the flags and makes the options of the job.
-func (o *analyzeFlags) job(f *pflag.FlagSet, input string) (job jobs.AnalyzeOptions, err error) {
-	job = fileJob(input, o.output, o.force)
-	job.ClockRepair, job.Strict, job.Collective, job.Hints = o.repair, o.strict, o.collective, o.hints
-	job.Profile, job.GraphOnly, job.Deviation = pageForms[o.pages], o.events == "none", o.deviation
-	job.MemBytes, job.StoreBytes = int64(o.mem), int64(o.store)
-	if o.output == "" {
-		return job, usage("-o RUN.xtf is missing: name the file to write")
+func analyzeVerb(s streams) *cobra.Command {
+	var o analyzeFlags
+	c := verb("analyze TRACE -o RUN.xtf", "analyse a trace into one file, on all ranks", 1, 1,
+		"coppice analyze scorep-run/traces.otf2 -o run.xtf",
+		"mpirun -n 64 coppice analyze scorep-run/traces.otf2 -o run.xtf",
+		"srun coppice analyze scorep-run -o run.xtf --resume --mem 2G")
+	o.define(c.Flags())
+	return s.does(c, func(operands []string, s streams) error {
+		if err := o.complete(c.Flags(), operands); err != nil {
+			return err
+		}
+		defer heedSignals(&o.AnalyzeOptions, s)()
+		return launch(o.run.ranks, s, func(c mpi.Comm) error { return analyzeRank(c, o.AnalyzeOptions, &o, s) })
+	})
+}
+
+// pageForms are the values of --pages; raw is raw:4K.
+var pageForms = map[string]xtf.Profile{"packed": xtf.Packed, "raw": xtf.Raw4K, "raw:4K": xtf.Raw4K, "raw:16K": xtf.Raw16K, "raw:64K": xtf.Raw64K}
+
+func (o *analyzeFlags) define(f *pflag.FlagSet) {
+	f.StringVarP(&o.Output, "output", "o", "", "the XTF file to write (required)")
+	f.BoolVarP(&o.Force, "force", "f", false, "replace an existing output and take over its lock")
+	oneOf(f, &o.pages, "pages", "packed", "page form: packed, raw, raw:16K or raw:64K", "packed", "raw", "raw:4K", "raw:16K", "raw:64K")
+	oneOf(f, &o.events, "events", "all", "all: rows of calls, messages and collectives beside the call graph; none: the call graph and sums alone, a smaller file in less time and memory", "all", "none")
+	f.StringVar(&o.Deviation, "deviation", "0", "how far each time between two events may be off in the call graph: 0 (exact), 10%, 1us, 500ticks, both as 10%,1us, or 10%,1us,timestamps, which bounds the time stamps too; rows stay exact")
+	f.BoolVar(&o.ClockRepair, "clock-repair", false, "raise times until no message is received before it was sent, and no member leaves a collective before those it needs have entered; reads the input twice")
+	f.BoolVar(&o.Strict, "strict", false, "damaged or incomplete input is an error")
+	f.Var((*size)(&o.MemBytes), "mem", "memory per rank, heap and counted buffers (default 256 MiB and 12 bytes an event, within 0.8 of what the machine, cgroup or Slurm gives a rank)")
+	o.StoreBytes = -1
+	f.Var((*size)(&o.StoreBytes), "store", "segments kept in memory per rank, the rest goes to files (default from --mem)")
+	f.BoolVar(&o.Collective, "collective-write", false, "write the output by collective MPI calls")
+	f.StringToStringVar(&o.Hints, "hint", nil, "MPI-IO hint NAME=VALUE")
+	o.run.defineVerbose(f, "stage times, memory and traffic")
+	o.resultFlags.define(f, "RUN.xtf")
+	o.failIf.define(f, report.ParseCondition, " of the result, as report --fail-if has it")
+	o.rules.define(f)
+}
+
+// complete checks the flags and operands.
+func (o *analyzeFlags) complete(f *pflag.FlagSet, operands []string) error {
+	o.Trace, o.Profile, o.GraphOnly = operands[0], pageForms[o.pages], o.events == "none"
+	if o.Output == "" {
+		return usage("-o RUN.xtf is missing: name the file to write")
 	}
-	if job.GraphOnly && o.repair {
-		return job, usage("--clock-repair needs messages, which --events none leaves out")
+	if o.GraphOnly && o.ClockRepair {
+		return usage("--clock-repair needs messages, which --events none leaves out")
 	}
-	if _, err := ccg.ParseDeviation(o.deviation, 1e9); err != nil { // with the trace's own clock once it is known
-		return job, usage("--deviation: %w", err)
+	if _, err := ccg.ParseDeviation(o.Deviation, 1e9); err != nil { // with the trace's own clock once it is known
+		return usage("--deviation: %w", err)
 	}
-	if err = o.intervals.apply(&job); err == nil {
-		job.Classes, err = o.classes.asked(f)
-	}
-	if err == nil {
-		err = o.checkpoint.apply(&job)
-	}
-	return job, err
+	return o.resultFlags.complete(f)
 }
 
 // analyzeRank runs the job on one rank and reports its end on rank 0.
@@ -179,7 +160,7 @@ func analyzeRank(c mpi.Comm, job jobs.AnalyzeOptions, o *analyzeFlags, s streams
 	}
 	if res.Done {
 		if c.Rank() == 0 && !o.run.quiet {
-			s.say("%s: done already, from the same input and options", o.output)
+			s.say("%s: done already, from the same input and options", o.Output)
 		}
 		return o.judge(c, s)
 	}
@@ -204,7 +185,7 @@ func (o *analyzeFlags) judge(c mpi.Comm, s streams) error {
 	var err error
 	if c.Rank() == 0 {
 		var run *report.Run
-		if run, err = s.runs.open(o.output); err == nil {
+		if run, err = s.runs.open(o.Output); err == nil {
 			err = judge(run, o.failIf.list, o.rules.rules(), s)
 		}
 	}

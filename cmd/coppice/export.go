@@ -201,41 +201,29 @@ func printExported(s streams, r *jobs.ExportResult, ranks int, took time.Duratio
 		r.Anchor, r.Events, r.Locations, report.Size(r.Bytes), took.Seconds(), ranks, perSecond(r.Events, took), times)
 }
 
-// exported is the result of an export in JSON.
-type exported struct {
-	To         string             `json:"to"`
-	Output     string             `json:"output"` // anchor file
-	Exact      bool               `json:"exact"`
-	Deviation  string             `json:"deviation"` // bound of every gap, 0: lossless
-	Events     uint64             `json:"events"`
-	Bytes      uint64             `json:"bytes"` // of events
-	LeftOut    int                `json:"locations_left_out"`
-	Differs    []report.CodeTotal `json:"differs"`
-	Unreadable []report.Lost      `json:"unreadable"`
-	EventChunk int                `json:"event_chunk"`
-	Window     *cutWindow         `json:"window,omitempty"`
-}
-
-// cutWindow is the part of the time that an archive has, in ticks since the begin of the run, and what that left out.
-type cutWindow struct {
-	Begin uint64         `json:"begin"`
-	End   uint64         `json:"end"`
-	Cut   jobs.ExportCut `json:"left_out"`
-}
-
+// exportJSON prints the result in JSON.
 func exportJSON(s streams, path string, r *jobs.ExportResult) error {
-	x := exported{
-		To: "otf2", Output: r.Anchor, Exact: r.Exact(), Deviation: r.Deviation.String(), Events: r.Events, Bytes: r.Bytes, LeftOut: r.LeftOut,
-		Differs: []report.CodeTotal{}, Unreadable: []report.Lost{}, EventChunk: r.EventChunk,
-	}
-	if w := r.Window; w != nil {
-		x.Window = &cutWindow{w.Begin, w.End, r.Cut}
-	}
+	differs, unreadable := []report.CodeTotal{}, []report.Lost{}
 	for _, t := range r.Differs {
-		x.Differs = append(x.Differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: t.Locations})
+		differs = append(differs, report.CodeTotal{Code: t.Code, Count: t.Count, Worst: t.Worst, Locations: t.Locations})
 	}
 	for _, l := range r.Unreadable {
-		x.Unreadable = append(x.Unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
+		unreadable = append(unreadable, report.Lost{Location: l.Location, Process: l.Process, Thread: l.Thread, Section: "export", Error: l.Error})
+	}
+	x := object{
+		{"to", "otf2"},
+		{"output", r.Anchor},
+		{"exact", r.Exact()},
+		{"deviation", r.Deviation.String()},
+		{"events", r.Events},
+		{"bytes", r.Bytes},
+		{"locations_left_out", r.LeftOut},
+		{"differs", differs},
+		{"unreadable", unreadable},
+		{"event_chunk", r.EventChunk},
+	}
+	if w := r.Window; w != nil { // in ticks since the begin of the run
+		x = append(x, member{"window", object{{"begin", w.Begin}, {"end", w.End}, {"left_out", r.Cut}}})
 	}
 	run, err := s.runs.open(path)
 	if err != nil {
@@ -329,13 +317,6 @@ type written struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// tables is the result of an export of tables in JSON.
-type tables struct {
-	To     string    `json:"to"`
-	Output string    `json:"output"`
-	Tables []written `json:"tables"`
-}
-
 // events writes one table of events into a file, or all of them into a folder.
 func (x *exporting) events() (any, []string, error) {
 	names := []string{x.table}
@@ -357,7 +338,7 @@ func (x *exporting) events() (any, []string, error) {
 			return nil, nil, outputError(err)
 		}
 	}
-	result := tables{To: x.to, Output: x.output}
+	var result []written
 	var lines []string
 	left := int64(-1) // bytes that may be written, below 0: any number
 	if x.maxSize > 0 {
@@ -383,10 +364,10 @@ func (x *exporting) events() (any, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		result.Tables = append(result.Tables, t)
+		result = append(result, t)
 		lines = append(lines, fmt.Sprintf("%s: %d rows of %s, %s", t.Path, t.Rows, t.Table, report.Size(uint64(t.Bytes))))
 	}
-	return result, lines, nil
+	return object{{"to", x.to}, {"output", x.output}, {"tables", result}}, lines, nil
 }
 
 // counted counts the bytes on their way, and takes no more than are left, unless left is below 0.
@@ -488,15 +469,6 @@ const (
 	viewerSize   = 20 << 20
 )
 
-// viewerFile is the result in JSON.
-type viewerFile struct {
-	To     string `json:"to"`
-	Output string `json:"output"`
-	Bytes  int64  `json:"bytes"`
-	Tiles  int    `json:"tiles"`
-	Levels int    `json:"levels"`
-}
-
 // viewer writes the viewer as one file that needs no server.
 func (x *exporting) viewer() (any, []string, error) {
 	server, err := view.New([]*report.Run{x.run}, view.Options{Tool: version})
@@ -518,6 +490,6 @@ func (x *exporting) viewer() (any, []string, error) {
 	if !held.Full {
 		more = "; --max-size left out deeper ones"
 	}
-	return viewerFile{x.to, x.output, held.Bytes, held.Tiles, held.Levels},
+	return object{{"to", x.to}, {"output", x.output}, {"bytes", held.Bytes}, {"tiles", held.Tiles}, {"levels", held.Levels}},
 		[]string{fmt.Sprintf("%s: %s, %d tiles, %d zoom levels complete%s", x.output, report.Size(uint64(held.Bytes)), held.Tiles, held.Levels, more)}, nil
 }

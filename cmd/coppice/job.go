@@ -226,30 +226,12 @@ func (d *display) writeStatus(st status) {
 	}
 }
 
-// checkpointFlags are the flags of jobs that can be stopped and go on later; docs/checkpoint.md explains them.
-type checkpointFlags struct {
-	work   string
-	resume bool
-	every  time.Duration
-	giveUp time.Duration
-}
-
-func (o *checkpointFlags) define(f *pflag.FlagSet, of string) {
-	f.StringVar(&o.work, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
-	f.BoolVar(&o.resume, "resume", false, "go on with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
-	f.DurationVar(&o.every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
-	f.DurationVar(&o.giveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
-}
-
-// apply gives a job the flags and the time limit of its batch job.
-func (o *checkpointFlags) apply(job *jobs.AnalyzeOptions) error {
-	if o.every < 0 || o.giveUp < 0 {
-		return usage("--checkpoint-every %v --watchdog %v: give durations such as 5m, or 0", o.every, o.giveUp)
-	}
-	job.Watch.GiveUp = o.giveUp
-	job.WorkDir, job.Resume, job.Every = o.work, o.resume, o.every
-	job.Stop, job.End = &jobs.Stop{}, timeLimit()
-	return nil
+// defineStops defines the flags of jobs that can be stopped and go on later; docs/checkpoint.md explains them.
+func (o *resultFlags) defineStops(f *pflag.FlagSet, of string) {
+	f.StringVar(&o.WorkDir, "checkpoint", "", "folder for segments and the list of finished work, which all ranks must see (default "+of+".work)")
+	f.BoolVar(&o.Resume, "resume", false, "go on with what an earlier run of the same job finished, on any number of ranks; without any, begin; an output that is complete already is done")
+	f.DurationVar(&o.Every, "checkpoint-every", 5*time.Minute, "list finished work this often, so that --resume keeps it; 0: only when the job is stopped by SIGUSR1, SIGTERM or the time limit")
+	f.DurationVar(&o.Watch.GiveUp, "watchdog", time.Hour, "end the job when nothing has moved on a rank for so long; a tenth of it gives a warning that names rank and stage; 0: never")
 }
 
 // timeLimit is when Slurm will end the job; zero if it does not tell.

@@ -223,6 +223,37 @@ func (o *output) show(s streams, e *report.Envelope, b *report.Brief, key string
 	})
 }
 
+// object is a JSON object whose keys have an order.
+type object []member
+
+type member struct {
+	key   string
+	value any
+}
+
+// MarshalJSON writes the object.
+func (o object) MarshalJSON() ([]byte, error) {
+	b := []byte{'{'}
+	for i, m := range o {
+		v, err := json.Marshal(m.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, "%q:%s", m.key, v)
+	}
+	return append(b, '}'), nil
+}
+
+// some adds a key unless its list is empty.
+func some[T any](o *object, key string, list []T) {
+	if len(list) > 0 {
+		*o = append(*o, member{key, list})
+	}
+}
+
 // isDevice tells whether something is at path that is not a file, such as a device or a pipe.
 func isDevice(path string) bool {
 	st, err := os.Stat(path)

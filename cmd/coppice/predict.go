@@ -18,6 +18,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/record"
 	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -30,19 +31,14 @@ type predictFlags struct {
 	selfCheck         bool
 	sweep             []string
 	plot              string
-	force             bool
 	print             output
 	failIf            conditions[report.PredictCondition]
 	run               string // folder of --run
 	execute           bool
 	compiler          string
 	copies            int
-	ranks             jobFlags
-	mem               size
-	checkpoint        checkpointFlags
-	classes           classFlags
-	intervals         intervalFlags // of the predicted run
-	command           []string      // launcher and program
+	result            resultFlags // the predicted run
+	command           []string    // launcher and program
 }
 
 func predictVerb(s streams) *cobra.Command {
@@ -66,7 +62,7 @@ func predictVerb(s streams) *cobra.Command {
 			}
 		}
 		defer heedSignals(&o.job.Analyze, s)()
-		return launch(o.ranks.ranks, s, func(c mpi.Comm) error { return predictRank(c, o.job, &o, s) })
+		return launch(o.result.run.ranks, s, func(c mpi.Comm) error { return predictRank(c, o.job, &o, s) })
 	})
 }
 
@@ -81,8 +77,8 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.BoolVar(&o.selfCheck, "self-check", false, "the parts of the error alone; needs no --platform")
 	f.StringArrayVar(&o.sweep, "sweep", nil, "predict for all combinations too: latency=0.5,1,2,bandwidth=1,2 with latency, bandwidth, overhead, eager (also net.latency, node.latency, ...), cpu, ranks-per-node, mapping (repeatable)")
 	f.StringVar(&o.plot, "plot", "", "draw the sweep into this SVG file")
-	f.StringVarP(&o.job.Output, "output", "o", "", "write the predicted run: an XTF file for report, query and export")
-	f.BoolVarP(&o.force, "force", "f", false, "replace existing files")
+	f.StringVarP(&o.result.Output, "output", "o", "", "write the predicted run: an XTF file for report, query and export")
+	f.BoolVarP(&o.result.Force, "force", "f", false, "replace existing files")
 	o.print = output{more: []string{"csv"}, path: "-"}
 	oneOf(f, &o.print.format, "format", "text", "of the report on standard output: text, json or csv", o.print.choices()...)
 	o.print.defineColor(f)
@@ -92,12 +88,9 @@ func (o *predictFlags) define(f *pflag.FlagSet) {
 	f.StringVar(&o.run, "run-dir", "", "folder of --run (default RUN.xtf.replay)")
 	atLeast(f, 0, &o.copies, "replay-copies", "", 0, "of --run: replay each process so many times at once (default: processes of a node of the platform, at most the processors here)")
 	defineCompiler(f, &o.compiler, "of --run: ")
-	o.ranks.define(f, "")
-	o.ranks.defineVerbose(f, "times and sizes of the simulation")
-	f.Var(&o.mem, "mem", "memory per rank: while classes are looked for, and while -o is written")
-	o.checkpoint.define(f, "the output")
-	o.classes.define(f)
-	o.intervals.define(f)
+	o.result.run.defineVerbose(f, "times and sizes of the simulation")
+	f.Var((*size)(&o.result.MemBytes), "mem", "memory per rank: while classes are looked for, and while -o is written")
+	o.result.define(f, "the output")
 }
 
 // complete checks the flags and operands, and makes the options of the job.
@@ -123,17 +116,10 @@ func (o *predictFlags) complete(f *pflag.FlagSet, operands []string) (err error)
 	if job.Sweep, err = predict.ParseSweep(o.sweep); err != nil {
 		return usage("--sweep: %w", err)
 	}
-	if job.Output != "" {
-		job.Analyze = fileJob(job.Run, job.Output, o.force)
-		err = o.intervals.apply(&job.Analyze)
-	}
-	job.Analyze.MemBytes = int64(o.mem)
-	if err == nil {
-		err = o.checkpoint.apply(&job.Analyze)
-	}
-	if err == nil {
-		job.Classes, err = o.classes.asked(f)
-	}
+	r := &o.result
+	r.Trace, r.Profile, r.Deviation, r.StoreBytes = job.Run, xtf.Packed, "0", -1
+	err = r.complete(f)
+	job.Analyze, job.Output, job.Classes, job.Analyze.Classes = r.AnalyzeOptions, r.Output, r.Classes, nil
 	return err
 }
 
@@ -145,7 +131,7 @@ func (o *predictFlags) check(run string) error {
 		return usage("--platform P.toml is missing: the machine to predict for; coppice platform measure writes the file of this one")
 	case o.selfCheck && j.Platform == "" && j.Host == "" && len(j.HostVectors) == 0:
 		return usage("--self-check needs --host-platform H.toml or --host-vectors, or a --platform")
-	case j.Platform == "" && (j.Output != "" || len(o.sweep) > 0):
+	case j.Platform == "" && (o.result.Output != "" || len(o.sweep) > 0):
 		return usage("-o and --sweep need --platform")
 	case o.plot != "" && len(o.sweep) == 0:
 		return usage("--plot draws a sweep: add --sweep latency=0.5,1,2 or the like")
@@ -161,8 +147,8 @@ func (o *predictFlags) check(run string) error {
 	if o.run == "" {
 		o.run = run + ".replay"
 	}
-	for _, path := range []string{o.plot, j.Output} {
-		if _, err := os.Lstat(path); path != "" && err == nil && !o.force && !o.checkpoint.resume {
+	for _, path := range []string{o.plot, o.result.Output} {
+		if _, err := os.Lstat(path); path != "" && err == nil && !o.result.Force && !o.result.Resume {
 			return usage("%s exists already. Give -f to replace it, or another name", path)
 		}
 	}
@@ -171,7 +157,7 @@ func (o *predictFlags) check(run string) error {
 
 // predictRank runs the job on one rank and reports on rank 0.
 func predictRank(c mpi.Comm, job jobs.PredictOptions, o *predictFlags, s streams) error {
-	d := o.ranks.display(c, &job.Show, s)
+	d := o.result.run.display(c, &job.Show, s)
 	began := time.Now()
 	res, err := jobs.Predict(c, job)
 	d.end(err)
@@ -206,14 +192,14 @@ func (o *predictFlags) report(job *jobs.PredictOptions, r *jobs.PredictResult, r
 		return 0, err
 	}
 	if o.plot != "" {
-		plot := output{path: o.plot, force: o.force || o.checkpoint.resume}
+		plot := output{path: o.plot, force: o.result.Force || o.result.Resume}
 		title := filepath.Base(job.Run) + " on " + r.Platform.Name
 		if err := plot.write(s, func(w io.Writer) error { return p.Sweep.WriteSVG(w, title) }); err != nil {
 			return 0, err
 		}
 	}
-	if !o.ranks.quiet {
-		printPredicted(s, job, r, ranks, took, o.ranks.verbose)
+	if !o.result.run.quiet {
+		printPredicted(s, job, r, ranks, took, o.result.run.verbose)
 	}
 	code := jobs.ExitDone
 	if r.Unmatched > 0 || r.Output != nil && r.Output.Partial {
@@ -274,7 +260,7 @@ func printPredicted(s streams, job *jobs.PredictOptions, r *jobs.PredictResult, 
 func (o *predictFlags) measure(s streams) error {
 	job := &o.job
 	var ranks []int
-	err := mpi.RunInProcess(o.ranks.ranks, func(c mpi.Comm) error {
+	err := mpi.RunInProcess(o.result.run.ranks, func(c mpi.Comm) error {
 		list, err := jobs.Representatives(c, job)
 		if err == nil && c.Rank() == 0 {
 			for _, p := range list {
@@ -292,7 +278,7 @@ func (o *predictFlags) measure(s streams) error {
 	}
 	logs, vectors := filepath.Join(o.run, "log"), filepath.Join(o.run, "vectors")
 	for _, dir := range []string{logs, vectors} {
-		if _, err := os.Lstat(dir); err == nil && !o.force {
+		if _, err := os.Lstat(dir); err == nil && !o.result.Force {
 			return usage("%s exists already. Give -f to replace it, or another folder with --run-dir", dir)
 		}
 		if err := os.RemoveAll(dir); err != nil {

@@ -97,7 +97,7 @@ func (st *planStep) complete(o *planFlags) error {
 			err = fmt.Errorf("%d operands given, of one trace", len(operands))
 		}
 		if err == nil {
-			_, err = a.job(f, st.input)
+			err = a.complete(f, operands)
 		}
 		if err != nil {
 			return usage("analyze: %w", err)
