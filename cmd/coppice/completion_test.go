@@ -8,6 +8,15 @@ import (
 	"testing"
 )
 
+// asCommand is the variable that makes the test binary the command.
+const asCommand = "COPPICE_TEST_COMMAND"
+
+func init() {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	}
+}
+
 // TestCompletion asks the shells to complete, each by what runs behind its key.
 func TestCompletion(t *testing.T) {
 	// Each reads lines, of which the last word is to be completed, and writes a line of what there is. What only runs behind a key

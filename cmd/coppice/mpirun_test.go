@@ -53,13 +53,7 @@ var builtOnce = sync.OnceValues(func() (string, error) {
 	return bin, nil
 })
 
-// asCommand makes the test binary the command: where this variable is set.
-const asCommand = "COPPICE_TEST_COMMAND"
-
 func TestMain(m *testing.M) {
-	if os.Getenv(asCommand) != "" {
-		os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
-	}
 	code := m.Run()
 	if buildFolder != "" {
 		os.RemoveAll(buildFolder)
