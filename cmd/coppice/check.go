@@ -215,10 +215,13 @@ func (c *checked) add(p problem) {
 	c.Problems = append(c.Problems, p)
 }
 
+// pageProblem is a problem of a file that may not open, without definitions where there is no run.
 func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
 	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Text: p.String()}
-	if t := f.Types().Lookup(p.Type); t != nil && p.Type != 0 {
-		x.Array = t.Name
+	if f != nil && p.Type != 0 {
+		if t := f.Types().Lookup(p.Type); t != nil {
+			x.Array = t.Name
+		}
 	}
 	if p.Rows > 0 {
 		x.Row = &p.First
@@ -526,22 +529,9 @@ func (c *checked) salvage(path string, why error) bool {
 		c.Notes = append(c.Notes, report.Count(n)+" regions more are there, and not listed")
 	}
 	for _, p := range res.Problems {
-		c.Problems = append(c.Problems, lostPart(p))
+		c.Problems = append(c.Problems, pageProblem(nil, nil, p))
 	}
 	return true
-}
-
-// lostPart is a problem of a file without definitions.
-func lostPart(p xtf.Problem) problem {
-	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Text: p.String()}
-	if p.Rows > 0 {
-		x.Row = &p.First
-	}
-	if p.P != xtf.WholeRun {
-		id := uint64(p.P)
-		x.Location = &id
-	}
-	return x
 }
 
 // partsText lists what is readable: a line a region.

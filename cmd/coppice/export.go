@@ -20,6 +20,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/view"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // exportFlags are the flags of export.
@@ -58,26 +59,11 @@ func exportVerb(s streams) *cobra.Command {
 		"coppice export run.xtf --to otf2 -o again",
 		"coppice export run.xtf --to otf2 -o slice --time 12.5s..13s --ranks 0-3",
 		"mpirun -n 64 coppice export run.xtf --to otf2 -o again/traces.otf2 --force")
-	var names []string
-	for _, x := range exportForms {
-		names = append(names, x.name)
-	}
-	f := c.Flags()
-	oneOf(f, &o.to, "to", "", "form to write: "+alternatives(names)+" (required)", names...)
-	f.StringVarP(&o.output, "output", "o", "", "file to write, - for standard output; of otf2 the folder of the archive, or its anchor file NAME.otf2; of tables without --table a new folder (required)")
-	f.BoolVarP(&o.force, "force", "f", false, "replace what is there; of otf2 also take over its lock")
-	f.StringVar(&o.time, "time", "", "part of the run: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or, but not of otf2, interval:NAME[K], its K-th execution")
-	f.StringVar(&o.ranks, "ranks", "", "processes whose events are written: 0-3,8,16-31:4, comm:NAME or node:N (default all)")
-	oneOf(f, &o.table, "table", "", "of csv, parquet and arrow: the one table to write: "+strings.Join(export.Tables(), ", "), export.Tables()...)
-	f.Var(&o.maxSize, "max-size", "refuse to write more than this (default 256MB of chrome, 1GB of perfetto, which are what browsers take); of viewer: leave out finer detail (default 20M)")
-	atLeast(f, 1, &o.levels, "levels", "", viewerLevels, "of viewer: zoom levels to hold, from the coarsest")
-	f.BoolVar(&o.strict, "strict", false, "of otf2: a damaged file, or one of a damaged trace, is an error")
-	oneOf(f, &o.format, "format", "text", "of the result: text on standard error, or json on standard output", "text", "json")
-	o.job.define(f, "of otf2: ")
+	o.define(c.Flags())
 	return s.does(c, func(operands []string, s streams) error {
 		switch {
 		case o.to == "":
-			return usage("--to is missing: choose %s", alternatives(names))
+			return usage("--to is missing: choose %s", alternatives(exportNames()))
 		case o.output == "":
 			return usage("-o is missing: name what to write")
 		case o.to == "viewer" && (o.time != "" || o.ranks != "" || o.table != ""):
@@ -90,8 +76,31 @@ func exportVerb(s streams) *cobra.Command {
 		case o.strict:
 			return usage("--strict is for --to otf2")
 		}
-		return exportForms[slices.Index(names, o.to)].run(operands[0], &o, s)
+		return exportForms[slices.Index(exportNames(), o.to)].run(operands[0], &o, s)
 	})
+}
+
+func exportNames() []string {
+	var names []string
+	for _, x := range exportForms {
+		names = append(names, x.name)
+	}
+	return names
+}
+
+func (o *exportFlags) define(f *pflag.FlagSet) {
+	names := exportNames()
+	oneOf(f, &o.to, "to", "", "form to write: "+alternatives(names)+" (required)", names...)
+	f.StringVarP(&o.output, "output", "o", "", "file to write, - for standard output; of otf2 the folder of the archive, or its anchor file NAME.otf2; of tables without --table a new folder (required)")
+	f.BoolVarP(&o.force, "force", "f", false, "replace what is there; of otf2 also take over its lock")
+	f.StringVar(&o.time, "time", "", "part of the run: 12.5s..13s, 40%..60%, #A..#B, interval:NAME or, but not of otf2, interval:NAME[K], its K-th execution")
+	f.StringVar(&o.ranks, "ranks", "", "processes whose events are written: 0-3,8,16-31:4, comm:NAME or node:N (default all)")
+	oneOf(f, &o.table, "table", "", "of csv, parquet and arrow: the one table to write: "+strings.Join(export.Tables(), ", "), export.Tables()...)
+	f.Var(&o.maxSize, "max-size", "refuse to write more than this (default 256MB of chrome, 1GB of perfetto, which are what browsers take); of viewer: leave out finer detail (default 20M)")
+	atLeast(f, 1, &o.levels, "levels", "", viewerLevels, "of viewer: zoom levels to hold, from the coarsest")
+	f.BoolVar(&o.strict, "strict", false, "of otf2: a damaged file, or one of a damaged trace, is an error")
+	oneOf(f, &o.format, "format", "text", "of the result: text on standard error, or json on standard output", "text", "json")
+	o.job.define(f, "of otf2: ")
 }
 
 // exportArchive writes an OTF2 archive, on all ranks.

@@ -201,40 +201,23 @@ func measure(src trace.Source) (*traceInfo, error) {
 }
 
 func (x *traceInfo) text(w io.Writer, path string, e *report.Envelope, b *report.Brief) error {
-	u := report.UnitsOf(b.Resolution)
-	order := ""
-	if x.BigEndian {
-		order = ", big-endian"
-	}
 	rows := [][]string{
-		{"format", x.Format + order + by(x.Creator)},
+		{"format", x.Format + when(x.BigEndian, ", big-endian") + when(x.Creator != "", ", written by %s", report.Clean(x.Creator, 80))},
 		{"processes", report.Count(uint64(e.Processes))},
 		{"locations", locationText(x.Locations, e.Locations)},
 		{"events", x.eventText()},
 		{"bytes", report.Size(x.Bytes) + " of events, " + report.Size(uint64(x.DefBytes)) + " of definitions"},
 		{"definitions", definitionText(x.Definitions)},
+		{"span", spanText(b)},
+		{"clock", clockText(b.Resolution)},
+		{"largest", when(x.LargestBytes > 0, "location %d, %s (%.1f %% of all)", x.Largest, report.Size(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))},
+		{"missing", when(x.Missing > 0, "%s announce events and have none: the result will be partial", report.Plural(x.Missing, "location"))},
+		{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, binary(x.LeastMemory), binary(x.GraphMemory), report.Size(x.Disk))},
 	}
-	if b.Last != nil {
-		rows = append(rows, []string{"span", u.Time(*b.Last)})
-	}
-	rows = append(rows, []string{"clock", clockText(b.Resolution)})
-	if x.LargestBytes > 0 {
-		rows = append(rows, []string{"largest", fmt.Sprintf("location %d, %s (%.1f %% of all)", x.Largest, report.Size(x.LargestBytes), float64(100*x.LargestBytes)/float64(x.Bytes))})
-	}
-	if x.Missing > 0 {
-		rows = append(rows, []string{"missing", fmt.Sprintf("%s announce events and have none: the result will be partial", report.Plural(x.Missing, "location"))})
-	}
-	rows = append(
-		rows,
-		[]string{"to analyze", fmt.Sprintf("useful ranks: up to %d; least memory per rank: %s (%s with --events none); disk: up to %s", x.Ranks, binary(x.LeastMemory), binary(x.GraphMemory), report.Size(x.Disk))},
-	)
 	for _, c := range e.Diagnostics {
 		rows = append(rows, []string{"problem", fmt.Sprintf("%s: %d", c.Code.Text(), c.Count)})
 	}
-	if x.Description != "" {
-		rows = append(rows, []string{"description", report.Clean(x.Description, 200)})
-	}
-	return facts(w, path, rows)
+	return facts(w, path, append(rows, []string{"description", report.Clean(x.Description, 200)}))
 }
 
 // eventText tells how many events there are, as far as that is known.
@@ -245,11 +228,20 @@ func (x *traceInfo) eventText() string {
 	return report.Count(x.Announced) + " announced by the definitions"
 }
 
-func by(creator string) string {
-	if creator == "" {
+// when is a text that is told only where something is so.
+func when(so bool, format string, args ...any) string {
+	if !so {
 		return ""
 	}
-	return ", written by " + report.Clean(creator, 80)
+	return fmt.Sprintf(format, args...)
+}
+
+// spanText is the time from the first to the last event, "" where that is not known.
+func spanText(b *report.Brief) string {
+	if b.Last == nil {
+		return ""
+	}
+	return report.UnitsOf(b.Resolution).Time(*b.Last - min(*b.First, *b.Last))
 }
 
 func clockText(resolution uint64) string {
@@ -331,16 +323,11 @@ func runText(w io.Writer, path string, e *report.Envelope, b *report.Brief, c *r
 		{"bytes", report.Size(uint64(c.Bytes))},
 		{"kept", keptText(c)},
 		{"definitions", definitionText(c.Definitions)},
-	}
-	if b.Last != nil {
-		rows = append(rows, []string{"span", report.UnitsOf(b.Resolution).Time(*b.Last - min(*b.First, *b.Last))})
-	}
-	rows = append(rows, []string{"clock", clockText(b.Resolution)}, []string{"identity", c.ID})
-	if b.Partial {
-		rows = append(rows, []string{"partial", "the input was damaged or incomplete; coppice report " + path + " diagnostics"})
-	}
-	if rest := restOf(path); rest != "" {
-		rows = append(rows, []string{"left over", report.Clean(rest, 400)})
+		{"span", spanText(b)},
+		{"clock", clockText(b.Resolution)},
+		{"identity", c.ID},
+		{"partial", when(b.Partial, "the input was damaged or incomplete; coppice report %s diagnostics", path)},
+		{"left over", report.Clean(restOf(path), 400)},
 	}
 	for _, d := range e.Diagnostics {
 		rows = append(rows, []string{"found", codeText(d.Code, d.Count, d.Locations)})
@@ -401,21 +388,14 @@ func infoStatus(path string, b []byte, o *output, s streams) error {
 		status
 	}{"status", st})
 	return o.show(s, &report.Envelope{}, &report.Brief{}, "info", v, func(w io.Writer) error {
-		rows := [][]string{
+		return facts(w, path, [][]string{
 			{"state", report.Clean(st.State, 300)},
 			{"stage", fmt.Sprintf("%s, %.0f %%", report.Clean(st.Stage, 40), 100*st.Share)},
 			{"at", report.Clean(st.Time, 40)},
-		}
-		if st.Total > 0 {
-			rows = append(rows, []string{"bytes", fmt.Sprintf("%s of %s, %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))})
-		}
-		if st.Ranks > 0 {
-			rows = append(rows, []string{"ranks", fmt.Sprintf("%d, slowest: rank %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)})
-		}
-		if st.Left > 0 {
-			rows = append(rows, []string{"left", fmt.Sprintf("about %.0f s in this stage", st.Left)})
-		}
-		return facts(w, path, rows)
+			{"bytes", when(st.Total > 0, "%s of %s, %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))},
+			{"ranks", when(st.Ranks > 0, "%d, slowest: rank %d at %.0f %%", st.Ranks, st.Slowest, 100*st.Slow)},
+			{"left", when(st.Left > 0, "about %.0f s in this stage", st.Left)},
+		})
 	})
 }
 
@@ -489,12 +469,8 @@ func (x *logInfo) text(w io.Writer, path string) error {
 		{"calls", report.Count(x.Calls)},
 		{"received", fmt.Sprintf("%s, of which %s had come before", report.Size(x.Payload), report.Size(x.Payload-min(x.Stored, x.Payload)))},
 		{"end", x.End},
-	}
-	if x.Unlogged > 0 {
-		rows = append(rows, []string{"without data", report.Count(x.Unlogged) + " receives whose request was freed"})
-	}
-	if len(x.Refused) > 0 {
-		rows = append(rows, []string{"not replayable", "MPI_" + strings.Join(x.Refused, ", MPI_")})
+		{"without data", when(x.Unlogged > 0, "%s receives whose request was freed", report.Count(x.Unlogged))},
+		{"not replayable", when(len(x.Refused) > 0, "MPI_%s", strings.Join(x.Refused, ", MPI_"))},
 	}
 	if err := facts(w, path, rows); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Command coppice analyses event traces of parallel programs. Every verb is one
+// Command coppice analyses event traces of parallel programs. A verb, or a family of them, is one
 // file of this package; the work is done in the packages below.
 package main
 

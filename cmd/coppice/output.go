@@ -265,10 +265,10 @@ func table(w io.Writer, head []string, rows [][]string) error {
 	return report.WriteTable(w, head, rows)
 }
 
-// facts writes lines of a name and what is so called, below a title.
+// facts writes lines of a name and what is so called, below a title; what is empty is left out.
 func facts(w io.Writer, title string, rows [][]string) error {
 	fmt.Fprintln(w, title)
-	return table(w, []string{"<", "<"}, rows)
+	return table(w, []string{"<", "<"}, slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
 }
 
 // fileError is an error about a file that a verb was told to read.

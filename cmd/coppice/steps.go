@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -25,6 +26,7 @@ type planStep struct {
 	input  string   // trace, RUN.xtf, or the folder of a recording
 	output string   // what the next step reads; "": nothing
 	more   []string // arguments of the verb
+	named  bool     // they name the output
 	mem    bool     // the verb takes --mem and the arguments do not give it
 	first  bool     // its input is there
 	job    *slurm.Job
@@ -79,69 +81,44 @@ func (st *planStep) complete(o *planFlags) error {
 	if st.input == "" {
 		return usage("%s reads what the job before it writes: give that one -o", st.verb)
 	}
-	args := append(slices.Clone(st.more), st.input)
-	if st.output == "" {
-		st.output = outputOf(st.more)
+	var a analyzeFlags
+	var p predictFlags
+	var e exportFlags
+	c := verb(st.verb, "", 0, 0)
+	(&cobra.Command{Use: "coppice"}).AddCommand(c)
+	f := c.Flags()
+	map[string]func(*pflag.FlagSet){"analyze": a.define, "predict": p.define, "export": e.define}[st.verb](f)
+	err := c.ParseFlags(append(slices.Clone(st.more), st.input))
+	if err != nil {
+		return usage("%s: %w", st.verb, flagError(c, err))
 	}
+	output := f.Lookup("output").Value
+	st.named = output.String() != ""
+	st.output = cmp.Or(st.output, output.String())
 	if st.output == "" && st.verb != "predict" {
 		st.output = defaultOutput(st.verb, st.input)
 	}
-	if st.output != "" && outputOf(st.more) == "" {
-		args = append(args, "--output="+st.output)
+	if !st.named {
+		err = output.Set(st.output)
 	}
-	switch st.verb {
-	case "analyze":
-		var a analyzeFlags
-		f, operands, err := st.parse(a.define, args)
-		if err == nil && len(operands) != 1 {
-			err = fmt.Errorf("%d operands given, of one trace", len(operands))
+	switch {
+	case err != nil:
+	case f.NArg() != 1 && st.verb != "predict":
+		err = fmt.Errorf("%s given, of one input", report.Plural(f.NArg(), "operand"))
+	case st.verb == "analyze":
+		st.mem, st.graphOnly, err = !f.Changed("mem"), a.events == "none", a.complete(f, f.Args())
+	case st.verb == "predict":
+		st.mem, st.platform, err = !f.Changed("mem"), p.job.Platform, p.complete(f, f.Args())
+		if err == nil && p.execute {
+			err = errors.New("--run starts programs itself and cannot be planned: record and replay first, then plan predict with --vectors")
 		}
-		if err == nil {
-			err = a.complete(f, operands)
-		}
-		if err != nil {
-			return usage("analyze: %w", err)
-		}
-		st.mem, st.graphOnly = !f.Changed("mem"), a.events == "none"
-	case "predict":
-		var p predictFlags
-		f, operands, err := st.parse(p.define, args)
-		if err == nil {
-			err = p.complete(f, operands)
-		}
-		if err != nil {
-			return usage("predict: %w", err)
-		}
-		if p.execute {
-			return usage("predict --run starts programs itself and cannot be planned: record and replay first, then plan predict with --vectors")
-		}
-		st.mem, st.platform = !f.Changed("mem"), p.job.Platform
-	case "export":
-		if !slices.Contains(st.more, "--to=otf2") && !slices.Contains(windows(st.more), "--to otf2") {
-			return usage("export: --to otf2 is the form that many ranks write: give it as an argument of export")
-		}
+	case e.to != "otf2":
+		err = errors.New("--to otf2 is the form that many ranks write: give it as an argument of export")
+	}
+	if err != nil {
+		return usage("%s: %w", st.verb, err)
 	}
 	return nil
-}
-
-// parse reads arguments of the verb of the step.
-func (st *planStep) parse(define func(f *pflag.FlagSet), args []string) (*pflag.FlagSet, []string, error) {
-	c := verb(st.verb, "", 0, 0)
-	(&cobra.Command{Use: "coppice"}).AddCommand(c)
-	define(c.Flags())
-	if err := c.ParseFlags(args); err != nil {
-		return nil, nil, flagError(c, err)
-	}
-	return c.Flags(), c.Flags().Args(), nil
-}
-
-// windows joins each argument with the next one.
-func windows(args []string) []string {
-	var list []string
-	for i := range len(args) - 1 {
-		list = append(list, args[i]+" "+args[i+1])
-	}
-	return list
 }
 
 // completeRecord checks a recording: the program comes after --, after arguments of record and a second --.
@@ -160,18 +137,6 @@ func (st *planStep) completeRecord(o *planFlags) error {
 	}
 	st.output = filepath.Join(st.input, "traces.otf2")
 	return nil
-}
-
-// outputOf finds -o in arguments of a verb.
-func outputOf(args []string) string {
-	f := pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.ParseErrorsAllowlist.UnknownFlags = true
-	f.Usage = func() {}
-	out := f.StringP("output", "o", "", "")
-	if err := f.Parse(args); err != nil && !errors.Is(err, pflag.ErrHelp) {
-		return ""
-	}
-	return *out
 }
 
 // defaultOutput names the output after the input: run/traces.otf2 becomes run.xtf, epoch.prv.gz epoch.xtf.
@@ -212,7 +177,7 @@ func (st *planStep) command(site *slurm.Site, z *slurm.Size) (before, command []
 		return before, rest
 	}
 	command = slices.Concat([]string{program, st.verb, plainPath(st.input)}, st.more)
-	if st.output != "" && outputOf(st.more) == "" {
+	if st.output != "" && !st.named {
 		command = append(command, "-o", st.output)
 	}
 	if st.verb != "export" {
