@@ -144,21 +144,51 @@ const (
 	diffSame   = "same"
 )
 
-// diffSample is what a run contributes.
-type diffSample struct {
+// sample is what a run contributes to a comparison of runs.
+type sample struct {
 	run        *Run
-	nodes      []node
-	intervals  []*Interval
-	regions    map[string]*diffSum
-	resolution uint64 // ticks a unit
+	survey     *survey
+	resolution uint64 // ticks a unit of the comparison: a second, or a tick
 	processes  uint64
+	regions    map[string]*regionTotal
 }
 
-// diffSum adds up regions of one name.
-type diffSum struct {
-	class              uint32
+// regionTotal adds up regions of one name.
+type regionTotal struct {
 	kind               string
 	calls, time, bytes uint64
+}
+
+// newSample reads one run.
+func newSample(r *Run, section string, rules Rules) (*sample, error) {
+	s, err := r.survey(surveyOptions{section: section, deep: true, rules: rules})
+	if err != nil {
+		return nil, err
+	}
+	x := &sample{run: r, survey: s, regions: map[string]*regionTotal{}, resolution: max(r.Defs.Clock().TimerResolution, 1), processes: s.measured[0].participants}
+	t := newProfileTable(r)
+	if err := t.addWhole(); err != nil {
+		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
+	}
+	for _, l := range t.lines() {
+		y := x.regions[l.Name]
+		if y == nil {
+			y = &regionTotal{kind: l.Class}
+			x.regions[l.Name] = y
+		}
+		y.calls, y.time, y.bytes = y.calls+l.Calls, y.time+l.Exclusive, y.bytes+l.Bytes
+	}
+	return x, nil
+}
+
+// time turns ticks into the unit of the comparison.
+func (x *sample) time(ticks Sum) Fraction { return whole(ticks).Div(x.resolution) }
+
+// diffSample is what a run contributes to a comparison of two.
+type diffSample struct {
+	*sample
+	nodes     []node
+	intervals []*Interval
 }
 
 // NewDiff compares two runs. It reads the components of each process of both, the
@@ -175,9 +205,13 @@ func NewDiff(a, b *Run, o DiffOptions) (*Diff, error) {
 	var lists [2]provenance
 	var lost [2][]Lost
 	for i, r := range []*Run{a, b} {
-		var err error
-		if d.samples[i], lost[i], err = newDiffSample(r, o.Rules); err != nil {
+		x, err := newSample(r, "diff", o.Rules)
+		if err != nil {
 			return nil, err
+		}
+		lost[i], d.samples[i] = x.survey.lost, &diffSample{sample: x, nodes: x.survey.nodes}
+		for n := range x.survey.nodes {
+			d.samples[i].intervals = append(d.samples[i].intervals, x.survey.interval(n, o.Rules))
 		}
 		if d.Runs[i], lists[i], err = r.diffRun(d.samples[i], o.Rules); err != nil {
 			return nil, err
@@ -203,31 +237,6 @@ func NewDiff(a, b *Run, o DiffOptions) (*Diff, error) {
 	return d, nil
 }
 
-// newDiffSample reads one run.
-func newDiffSample(r *Run, rules Rules) (*diffSample, []Lost, error) {
-	s, err := r.survey(surveyOptions{section: "diff", deep: true, rules: rules})
-	if err != nil {
-		return nil, nil, err
-	}
-	x := &diffSample{run: r, nodes: s.nodes, regions: map[string]*diffSum{}, resolution: max(r.Defs.Clock().TimerResolution, 1), processes: max(s.measured[0].participants, 1)}
-	for n := range s.nodes {
-		x.intervals = append(x.intervals, s.interval(n, rules))
-	}
-	t := newProfileTable(r)
-	if err := t.addWhole(); err != nil {
-		return nil, nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
-	}
-	for _, l := range t.lines() {
-		y := x.regions[l.Name]
-		if y == nil {
-			y = &diffSum{class: l.class, kind: l.Class}
-			x.regions[l.Name] = y
-		}
-		y.calls, y.time, y.bytes = y.calls+l.Calls, y.time+l.Exclusive, y.bytes+l.Bytes
-	}
-	return x, s.lost, nil
-}
-
 // diffRun is the head of one run.
 func (r *Run) diffRun(x *diffSample, rules Rules) (DiffRun, provenance, error) {
 	s, err := r.summary(rules)
@@ -241,9 +250,6 @@ func (r *Run) diffRun(x *diffSample, rules Rules) (DiffRun, provenance, error) {
 	}
 	return run, parseProvenance(s.Provenance), err
 }
-
-// time turns ticks into the unit of the comparison.
-func (x *diffSample) time(ticks Sum) Fraction { return whole(ticks).Div(x.resolution) }
 
 // sameBytes compares two files, where identity and size leave it open.
 func sameBytes(a, b *DiffRun) (bool, error) {

@@ -182,7 +182,7 @@ func (d *Diff) compareRegions() {
 			names[n] = true
 		}
 	}
-	none := &diffSum{}
+	none := &regionTotal{}
 	for name := range names {
 		x, y := a.regions[name], b.regions[name]
 		r := DiffRegion{Name: name}
@@ -193,7 +193,7 @@ func (d *Diff) compareRegions() {
 			y, r.only = none, 1
 		}
 		r.Class = cmp.Or(x.kind, y.kind)
-		mean := func(s *diffSample, v uint64) Fraction { return fraction64(v, s.processes).Div(s.resolution) }
+		mean := func(s *diffSample, v uint64) Fraction { return fraction64(v, max(s.processes, 1)).Div(s.resolution) }
 		r.Time = newLine("time", kindTime, mean(a, x.time), mean(b, y.time))
 		r.Calls = newLine("calls", kindCount, fraction64(x.calls, 1), fraction64(y.calls, 1))
 		r.Bytes = newLine("bytes", kindCount, fraction64(x.bytes, 1), fraction64(y.bytes, 1))

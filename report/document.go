@@ -42,48 +42,48 @@ type section struct {
 // sections are those there are, in the order in which a document has them.
 var sections = []section{
 	{SectionSummary, "Summary", (*Document).readSummary, (*Document).summary},
-	{SectionIntervals, "Intervals", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
+	{SectionIntervals, "Intervals", func(d *Document, r *Run, o *Options) ([]Lost, error) {
 		x := o.Intervals
 		x.Ranks, x.Span = o.Ranks, o.Span
-		d.Intervals, lost, err = r.Intervals(x)
-		return lost, err
+		return keep(&d.Intervals)(r.Intervals(x))
 	}, func(d *Document, b *book, c *chapter) { d.Intervals.chapter(d, b, c) }},
-	{SectionWaits, "Waits and their causes", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
-		d.Waits, lost, err = r.Waits(o.Ranks, o.Span)
-		return lost, err
+	{SectionWaits, "Waits and their causes", func(d *Document, r *Run, o *Options) ([]Lost, error) {
+		return keep(&d.Waits)(r.Waits(o.Ranks, o.Span))
 	}, func(d *Document, b *book, c *chapter) { d.Waits.chapter(b, c, d.run) }},
-	{SectionPOP, "Efficiencies (POP)", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
-		d.POPs, lost, err = r.POP(o.Ranks, o.Span, o.Intervals.Rules)
-		return lost, err
+	{SectionPOP, "Efficiencies (POP)", func(d *Document, r *Run, o *Options) ([]Lost, error) {
+		return keep(&d.POPs)(r.POP(o.Ranks, o.Span, o.Intervals.Rules))
 	}, func(d *Document, b *book, c *chapter) { d.POPs.chapter(b, c) }},
-	{SectionProfile, "Regions", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
-		d.Profile, lost, err = r.Profile(o.Ranks, o.Source)
-		return lost, err
+	{SectionProfile, "Regions", func(d *Document, r *Run, o *Options) ([]Lost, error) {
+		return keep(&d.Profile)(r.Profile(o.Ranks, o.Source))
 	}, func(d *Document, b *book, c *chapter) { d.Profile.chapter(d, b, c) }},
-	{SectionPaths, "Call paths", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
-		d.Paths, lost, err = r.Paths(o.Ranks)
-		return lost, err
+	{SectionPaths, "Call paths", func(d *Document, r *Run, o *Options) ([]Lost, error) {
+		return keep(&d.Paths)(r.Paths(o.Ranks))
 	}, func(d *Document, b *book, c *chapter) { d.Paths.chapter(d, b, c) }},
-	{SectionHistogram, "Durations", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
-		d.Histogram, lost, err = r.Histogram(o.Ranks, o.Region, o.Gaps)
-		return lost, err
+	{SectionHistogram, "Durations", func(d *Document, r *Run, o *Options) ([]Lost, error) {
+		return keep(&d.Histogram)(r.Histogram(o.Ranks, o.Region, o.Gaps))
 	}, func(d *Document, b *book, c *chapter) { d.Histogram.chapter(b, c) }},
-	{SectionComm, "Messages between ranks", func(d *Document, r *Run, o *Options) (lost []Lost, err error) {
-		d.Comm, lost, err = r.Comm(d.Summary, o.Source)
-		return lost, err
+	{SectionComm, "Messages between ranks", func(d *Document, r *Run, o *Options) ([]Lost, error) {
+		return keep(&d.Comm)(r.Comm(d.Summary, o.Source))
 	}, func(d *Document, b *book, c *chapter) { d.Comm.chapter(d, b, c) }},
 	{SectionClasses, "Classes of processes", func(d *Document, r *Run, _ *Options) (_ []Lost, err error) {
 		d.Classes, err = r.Classes()
 		return nil, err
 	}, func(d *Document, b *book, c *chapter) { d.Classes.chapter(b, c) }},
-	{SectionCCG, "Call graph", func(d *Document, r *Run, _ *Options) (lost []Lost, err error) {
-		d.CCG, lost, err = r.CCG()
-		return lost, err
+	{SectionCCG, "Call graph", func(d *Document, r *Run, _ *Options) ([]Lost, error) {
+		return keep(&d.CCG)(r.CCG())
 	}, func(d *Document, b *book, c *chapter) { d.CCG.chapter(b, c) }},
 	{SectionDiagnostics, "Diagnostics", func(d *Document, r *Run, _ *Options) ([]Lost, error) {
 		return r.addOccurrences(d.Diagnostics)
 	}, (*Document).problems},
 	{SectionUntold, "What this trace cannot tell", (*Document).readUntold, func(d *Document, _ *book, c *chapter) { d.Untold.chapter(c, 0, "") }},
+}
+
+// keep puts a result into its place, and returns what it leaves out.
+func keep[T any](to *T) func(result T, lost []Lost, err error) ([]Lost, error) {
+	return func(result T, lost []Lost, err error) ([]Lost, error) {
+		*to = result
+		return lost, err
+	}
 }
 
 // Sections lists the sections there are.

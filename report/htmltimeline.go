@@ -483,57 +483,57 @@ func (r *Run) exactTable(s runSpan, lives []lifetime, u unit) (*Table, error) {
 			return nil, err
 		}
 	}
-	t := &Table{Title: "Share of all processes' time", Columns: []Column{words("from", ""), words("to", "")}}
-	var used []xtf.Item
-	for _, k := range xtf.Parts {
-		if slices.ContainsFunc(sums[:], func(v [xtf.NumItems]uint64) bool { return v[k] > 0 }) {
-			used = append(used, k)
-			t.Columns = append(t.Columns, reals(ItemWord(k), ""))
-		}
-	}
-	for i := range sums {
-		begin, end := s.part(uint64(i), timelineParts)
-		row := s.partCells(begin, end, u)
-		for _, k := range used {
-			of := ratio(integer(sums[i][k]), times(integer(uint64(len(lives))), end-begin))
-			row = append(row, share(of))
-		}
-		t.add(row...)
-	}
-	return t, nil
+	return partTable(s, "Share of all processes' time", u, xtf.Parts, ItemWord, func(i uint64, item xtf.Item) Ratio {
+		begin, end := s.part(i, timelineParts)
+		return ratio(integer(sums[i][item]), times(integer(uint64(len(lives))), end-begin))
+	}), nil
 }
 
-// partCells name a part of the span.
-func (s runSpan) partCells(begin, end uint64, u unit) []Cell {
-	from, to := u.time(begin-s.begin), u.time(end-s.begin)
-	from.Text, to.Text = from.Text+" "+u.name(), to.Text+" "+u.name()
-	return []Cell{from, to}
+// partTable has the share of each class in tenths of the span; classes without any are left out.
+func partTable[T any](s runSpan, title string, u unit, classes []T, name func(T) string, of func(part uint64, class T) Ratio) *Table {
+	t := &Table{Title: title, Columns: []Column{words("from", ""), words("to", "")}}
+	rows := make([][]Cell, timelineParts)
+	for i := range rows {
+		begin, end := s.part(uint64(i), timelineParts)
+		for _, v := range []uint64{begin, end} {
+			cell := u.time(v - s.begin)
+			cell.Text += " " + u.name()
+			rows[i] = append(rows[i], cell)
+		}
+	}
+	for _, class := range classes {
+		var shares [timelineParts]Ratio
+		for i := range shares {
+			shares[i] = of(uint64(i), class)
+		}
+		if !slices.ContainsFunc(shares[:], func(r Ratio) bool { return r.Value > 0 }) {
+			continue
+		}
+		t.Columns = append(t.Columns, reals(name(class), ""))
+		for i, r := range shares {
+			rows[i] = append(rows[i], share(r))
+		}
+	}
+	for _, row := range rows {
+		t.add(row...)
+	}
+	return t
 }
 
 // shareTable has the shares of all processes' time in tenths of the run, from the
 // picture's columns: an estimate, for bins do not begin where tenths do.
 func shareTable(shares [][]int, names [xtf.NumShares]string, s runSpan, u unit) *Table {
-	t := &Table{Title: "Share of all processes' time, an estimate from bins of time", Columns: []Column{words("from", ""), words("to", "")}}
-	var used []int
-	for k, word := range names {
-		if slices.ContainsFunc(shares[k], func(v int) bool { return v > 0 }) {
-			used = append(used, k)
-			t.Columns = append(t.Columns, reals(word, ""))
-		}
+	classes := make([]int, len(names))
+	for k := range classes {
+		classes[k] = k
 	}
-	n := len(shares[0])
-	for i := range timelineParts {
+	n := uint64(len(shares[0]))
+	return partTable(s, "Share of all processes' time, an estimate from bins of time", u, classes, func(k int) string { return names[k] }, func(i uint64, k int) Ratio {
 		a, b := i*n/timelineParts, (i+1)*n/timelineParts
-		begin, end := s.part(uint64(i), timelineParts)
-		row := s.partCells(begin, end, u)
-		for _, k := range used {
-			sum := 0
-			for _, v := range shares[k][a:b] {
-				sum += v
-			}
-			row = append(row, share(ratio64(uint64(sum), uint64(1000*(b-a)))))
+		sum := 0
+		for _, v := range shares[k][a:b] {
+			sum += v
 		}
-		t.add(row...)
-	}
-	return t
+		return ratio64(uint64(sum), 1000*(b-a))
+	})
 }

@@ -95,21 +95,12 @@ type ScalingRegion struct {
 	Share   Ratio   `json:"share"` // of all regions, there or in the largest run
 }
 
-// sample is what a run contributes.
-type sample struct {
-	run     *Run
-	u       unit
-	p       uint64
-	survey  *survey
+// scalingSample is what a run contributes to a series.
+type scalingSample struct {
+	*sample
 	nodes   map[int]int // by the number of their names, the same in all runs
 	numbers []int
-	regions map[string]*regionSample
 	counted *useful
-}
-
-type regionSample struct {
-	class string
-	ticks Sum
 }
 
 // NewScaling compares runs.
@@ -117,21 +108,21 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 	if len(runs) < 2 {
 		return nil, fmt.Errorf("%d run: %w: give runs of one program with different numbers of processes", len(runs), ErrScaling)
 	}
-	var list []*sample
+	var list []*scalingSample
 	numbers := nodeNumbers{}
 	for _, r := range runs {
-		x, err := newSample(r, numbers, o.Rules)
+		x, err := newScalingSample(r, numbers, o.Rules)
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, x)
 	}
-	slices.SortStableFunc(list, func(a, b *sample) int { return cmp.Compare(a.p, b.p) })
-	if list[0].p == list[len(list)-1].p {
-		return nil, fmt.Errorf("all runs have %d processes: %w: give runs with different numbers of them", list[0].p, ErrScaling)
+	slices.SortStableFunc(list, func(a, b *scalingSample) int { return cmp.Compare(a.processes, b.processes) })
+	if list[0].processes == list[len(list)-1].processes {
+		return nil, fmt.Errorf("all runs have %d processes: %w: give runs with different numbers of them", list[0].processes, ErrScaling)
 	}
 	for _, x := range list {
-		if (x.u.resolution == 0) != (list[0].u.resolution == 0) {
+		if (x.run.Defs.Clock().TimerResolution == 0) != (list[0].run.Defs.Clock().TimerResolution == 0) {
 			return nil, fmt.Errorf("%s: %w: it does not tell the resolution of its clock, others do", x.run.Name, ErrScaling)
 		}
 	}
@@ -140,7 +131,7 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 		s.Mode, s.Told = toldMode(list), true
 	}
 	for _, x := range list {
-		s.Runs = append(s.Runs, ScalingRun{x.run.Name, x.p, x.u.resolution})
+		s.Runs = append(s.Runs, ScalingRun{x.run.Name, x.processes, x.run.Defs.Clock().TimerResolution})
 	}
 	if s.Mode == ModeUndecided {
 		s.Intervals, s.Weak = s.nodes(list, ModeStrong), s.nodes(list, ModeWeak)
@@ -154,60 +145,45 @@ func NewScaling(runs []*Run, o ScalingOptions) (*Scaling, error) {
 	return s, nil
 }
 
-// newSample reads one run.
-func newSample(r *Run, numbers nodeNumbers, rules Rules) (*sample, error) {
-	s, err := r.survey(surveyOptions{section: "scaling", deep: true, rules: rules})
+// newScalingSample reads one run.
+func newScalingSample(r *Run, numbers nodeNumbers, rules Rules) (*scalingSample, error) {
+	s, err := newSample(r, "scaling", rules)
 	if err != nil {
 		return nil, err
 	}
-	x := &sample{run: r, u: unit{r.Defs.Clock().TimerResolution}, survey: s, p: s.measured[0].participants, nodes: map[int]int{}, regions: map[string]*regionSample{}}
-	if x.p == 0 {
+	if s.processes == 0 {
 		return nil, fmt.Errorf("%s: %w: it has no processes with events", r.Name, ErrScaling)
 	}
-	x.numbers = numbers.of(s.nodes)
+	x := &scalingSample{sample: s, nodes: map[int]int{}, numbers: numbers.of(s.survey.nodes)}
 	for i, n := range x.numbers {
 		x.nodes[n] = i
-	}
-	t := newProfileTable(r)
-	if err := t.addWhole(); err != nil {
-		return nil, fmt.Errorf("%s: profile of the whole run: %w", r.Name, err)
 	}
 	if x.counted, err = r.usefulCounters(); err != nil {
 		return nil, fmt.Errorf("%s: hardware counters: %w", r.Name, err)
 	}
-	inside := uint64(0)
-	for _, l := range t.lines() {
-		inside += l.Exclusive
-		x.addRegion(l.Name, l.Class, integer(l.Exclusive))
+	rest := s.survey.measured[0].sum(xtf.ItemTime)
+	for _, y := range x.regions {
+		rest = sub(rest, integer(y.time))
 	}
-	if rest := sub(s.measured[0].sum(xtf.ItemTime), integer(inside)); rest > 0 {
-		x.addRegion("(outside recorded calls)", "", rest)
+	if rest > 0 {
+		x.regions["(outside recorded calls)"] = &regionTotal{time: uint64(rest)}
 	}
 	return x, nil
 }
 
-// addRegion adds a region's time; regions of one name count together.
-func (x *sample) addRegion(name, class string, ticks Sum) {
-	if y := x.regions[name]; y != nil {
-		y.ticks = add(y.ticks, ticks)
-		return
-	}
-	x.regions[name] = &regionSample{class, ticks}
-}
-
 // seconds turns ticks into seconds, or leaves ticks of unknown length.
-func (x *sample) seconds(v Sum, parts uint64) Ratio {
-	return ratioOf(whole(v).Div(parts).Div(max(x.u.resolution, 1)))
+func (x *scalingSample) seconds(v Sum, parts uint64) Ratio {
+	return ratioOf(whole(v).Div(parts).Div(x.resolution))
 }
 
 // toldMode tells strong from weak scaling by useful computation, of the whole run, within a fifth of the reference's. It is strong
 // where all processes together compute the same in every run, and weak where each process does: the mean, and the one with most.
 // The mean alone would call weak what computes more on more processes for another reason, mostly on some of them. Where both hold, or
 // neither, nothing is told.
-func toldMode(list []*sample) Mode {
+func toldMode(list []*scalingSample) Mode {
 	strong, weak := true, true
 	for _, x := range list[1:] {
-		if x.p == list[0].p {
+		if x.processes == list[0].processes {
 			continue
 		}
 		sum, mean, most := x.usefulOver(list[0])
@@ -225,14 +201,14 @@ func toldMode(list []*sample) Mode {
 
 // usefulOver returns the useful computation of all processes, of one on average and of the one with most, over that of another run;
 // not known where a run has none.
-func (x *sample) usefulOver(ref *sample) (sum, mean, most Fraction) {
+func (x *scalingSample) usefulOver(ref *scalingSample) (sum, mean, most Fraction) {
 	here, there := x.survey.measured[0].pop(), ref.survey.measured[0].pop()
 	if here.Useful <= 0 || there.Useful <= 0 || here.Largest == 0 || there.Largest == 0 {
 		return Fraction{}, Fraction{}, Fraction{}
 	}
-	was, is := max(ref.u.resolution, 1), max(x.u.resolution, 1)
+	was, is := ref.resolution, x.resolution
 	sum = fraction(here.Useful, there.Useful).Scale(was, is)
-	return sum, sum.Scale(ref.p, x.p), fraction64(here.Largest, there.Largest).Scale(was, is)
+	return sum, sum.Scale(ref.processes, x.processes), fraction64(here.Largest, there.Largest).Scale(was, is)
 }
 
 // near reports whether a ratio is between 5/6 and 6/5.
@@ -241,7 +217,7 @@ func near(r Fraction) bool {
 }
 
 // nodes returns the intervals of the reference that all runs have.
-func (s *Scaling) nodes(list []*sample, mode Mode) (nodes []ScalingNode) {
+func (s *Scaling) nodes(list []*scalingSample, mode Mode) (nodes []ScalingNode) {
 	ref := list[0]
 	for n, key := range ref.numbers {
 		node := ScalingNode{Label: ref.survey.nodes[n].label(), level: int(ref.survey.nodes[n].Level)}
@@ -253,7 +229,7 @@ func (s *Scaling) nodes(list []*sample, mode Mode) (nodes []ScalingNode) {
 			}
 			f := factors(mode, ref, n, x, i)
 			node.Points = append(node.Points, f)
-			points = append(points, point{x.p, f.Runtime.Value})
+			points = append(points, point{x.processes, f.Runtime.Value})
 		}
 		if len(node.Points) < len(list) {
 			s.Missing = append(s.Missing, node.Label)
@@ -281,11 +257,11 @@ func (s *Scaling) nodes(list []*sample, mode Mode) (nodes []ScalingNode) {
 
 // factors splits the efficiency of node i of run x against node n of the
 // reference.
-func factors(mode Mode, ref *sample, n int, x *sample, i int) ScalingFactor {
+func factors(mode Mode, ref *scalingSample, n int, x *scalingSample, i int) ScalingFactor {
 	m, r := &x.survey.measured[i], &ref.survey.measured[n]
 	pop, base := m.pop(), r.pop()
 	f := ScalingFactor{
-		Processes: x.p, Runtime: x.seconds(pop.Runtime, 1), Parallel: pop.Parallel, LoadBalance: pop.LoadBalance,
+		Processes: x.processes, Runtime: x.seconds(pop.Runtime, 1), Parallel: pop.Parallel, LoadBalance: pop.LoadBalance,
 		Communication: pop.Communication, Serialisation: pop.Serialisation, Transfer: pop.Transfer, Approximate: pop.Approximate,
 	}
 	// useful time per process for weak scaling, of all for strong
@@ -314,7 +290,7 @@ func factors(mode Mode, ref *sample, n int, x *sample, i int) ScalingFactor {
 
 // setCounters splits computation by what the counters saw; here and there are the
 // numbers of processes that useful time is divided by.
-func (f *ScalingFactor) setCounters(ref, x *sample, here, there uint64) {
+func (f *ScalingFactor) setCounters(ref, x *scalingSample, here, there uint64) {
 	a, b := x.counted, ref.counted
 	quotient := func(a, b float64) Ratio { return Ratio{a / max(b, math.SmallestNonzeroFloat64), b > 0} }
 	if a.hasInstructions && b.hasInstructions {
@@ -326,7 +302,7 @@ func (f *ScalingFactor) setCounters(ref, x *sample, here, there uint64) {
 	if f.Instructions.Defined {
 		f.IPC = quotient(a.instructions/a.cycles, b.instructions/b.cycles)
 	}
-	rate := func(s *sample) float64 {
+	rate := func(s *scalingSample) float64 {
 		m := &s.survey.measured[0]
 		return quotient(s.counted.cycles, s.seconds(m.usefulSum(), 1).Value).Value
 	}
@@ -338,7 +314,7 @@ const keptRegions = 1000
 
 // addRegions fits the growth of every region that all runs have, and ranks them
 // by what they take at the larger number of processes.
-func (s *Scaling) addRegions(list []*sample) {
+func (s *Scaling) addRegions(list []*scalingSample) {
 	var names []string
 	for name := range list[0].regions {
 		names = append(names, name)
@@ -353,10 +329,10 @@ func (s *Scaling) addRegions(list []*sample) {
 			if y == nil {
 				break
 			}
-			x.Class = y.class
-			v := run.seconds(y.ticks, run.p)
+			x.Class = y.kind
+			v := run.seconds(integer(y.time), run.processes)
 			x.Seconds = append(x.Seconds, v)
-			points = append(points, point{run.p, v.Value})
+			points = append(points, point{run.processes, v.Value})
 		}
 		if len(points) < len(list) {
 			continue
