@@ -204,17 +204,20 @@ func (r *Run) Judge(list []*Condition, rules Rules) ([]Verdict, error) {
 		if err != nil {
 			return nil, err
 		}
-		limit, err := c.limit(u.resolution)
+		i := s.interval(n, rules)
+		verdict, err := c.verdict(c.metric.value(i), u, " of "+i.label)
 		if err != nil {
 			return nil, err
 		}
-		i := s.interval(n, rules)
-		v := c.metric.value(i)
-		verdict := Verdict{Holds: !v.Known() || c.holds(v.Compare(limit))}
-		verdict.Text = fmt.Sprintf("%s: %s of %s is %s", c.text, c.metric.name, i.label, c.metric.text(v, u))
 		verdicts = append(verdicts, verdict)
 	}
 	return verdicts, nil
+}
+
+// verdict compares the value of the metric, of what is named, with the limit. One that is not known holds.
+func (c *Condition) verdict(v Fraction, u unit, of string) (Verdict, error) {
+	limit, err := c.limit(u.resolution)
+	return Verdict{!v.Known() || err != nil || c.holds(v.Compare(limit)), fmt.Sprintf("%s: %s%s is %s", c.text, c.metric.name, of, c.metric.text(v, u))}, err
 }
 
 func (c *Condition) holds(order int) bool {

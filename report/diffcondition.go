@@ -56,16 +56,11 @@ func (d *Diff) Judge(list []*DiffCondition) ([]Verdict, error) {
 		if c.unit == "ticks" && d.Runs[0].Resolution > 0 {
 			return nil, fmt.Errorf("%q: %w: times of two runs are compared in seconds", clean(c.text, 120), ErrCondition)
 		}
-		limit, err := c.limit(min(d.Runs[0].Resolution, 1))
+		verdict, err := c.verdict(c.number(d, n), unit{min(d.Runs[0].Resolution, 1)}, " of "+b.intervals[n].label)
 		if err != nil {
 			return nil, err
 		}
-		v := c.number(d, n)
-		u := unit{min(d.Runs[0].Resolution, 1)}
-		verdicts = append(verdicts, Verdict{
-			Holds: !v.Known() || c.holds(v.Compare(limit)),
-			Text:  fmt.Sprintf("%s: %s of %s is %s", c.text, c.metric.name, b.intervals[n].label, c.metric.text(v, u)),
-		})
+		verdicts = append(verdicts, verdict)
 	}
 	return verdicts, nil
 }

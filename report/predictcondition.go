@@ -1,7 +1,6 @@
 package report
 
 import (
-	"fmt"
 	"math/bits"
 
 	"github.com/coppice-hpc/coppice/internal/exact"
@@ -92,13 +91,10 @@ func ParsePredictCondition(text string) (*PredictCondition, error) {
 
 // Judge decides conditions. One whose metric is not known holds: what was to be watched cannot be seen.
 func (p *Prediction) Judge(list []*PredictCondition) []Verdict {
-	u := unit{Picoseconds}
 	var verdicts []Verdict
 	for _, c := range list {
-		v := c.value(p)
-		limit, err := c.limit(u.resolution)
-		holds := !v.Known() || err != nil || c.holds(v.Compare(limit))
-		verdicts = append(verdicts, Verdict{Holds: holds, Text: fmt.Sprintf("%s: %s is %s", c.text, c.metric.name, c.metric.text(v, u))})
+		verdict, _ := c.verdict(c.value(p), unit{Picoseconds}, "") // the resolution is known
+		verdicts = append(verdicts, verdict)
 	}
 	return verdicts
 }
