@@ -255,23 +255,23 @@ func (d *Diff) data() *Table {
 	t := &Table{Columns: []Column{
 		words("", "kind").hidden(), words("", "name").hidden(), words("", "metric").hidden(), reals("", "a").hidden(), reals("", "b").hidden(), reals("", "change").hidden(), reals("", "ratio").hidden(),
 	}}
-	add := func(kind, name string, x *DiffLine) {
-		t.add(word(kind), word(name), word(x.Name), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x))
+	add := func(kind, name string, list []DiffLine) {
+		t.each(func(yield func([]Cell) bool) {
+			for i := range list {
+				x := &list[i]
+				if !yield([]Cell{word(kind), word(name), word(x.Name), d.cell(x.kind, x.A), d.cell(x.kind, x.B), d.change(x), d.ratio(x)}) {
+					return
+				}
+			}
+		})
 	}
 	for i := range d.Intervals {
-		n := &d.Intervals[i]
-		for k := range n.Metrics {
-			add("interval", strings.Join(n.Path, " > "), &n.Metrics[k])
-		}
+		add("interval", strings.Join(d.Intervals[i].Path, " > "), d.Intervals[i].Metrics)
 	}
-	for i := range d.Waits {
-		add("wait", "", &d.Waits[i])
-	}
+	add("wait", "", d.Waits)
 	for i := range d.Regions {
 		r := &d.Regions[i]
-		for _, x := range []*DiffLine{&r.Time, &r.Calls, &r.Bytes} {
-			add("region", r.Name, x)
-		}
+		add("region", r.Name, []DiffLine{r.Time, r.Calls, r.Bytes})
 	}
 	return t
 }

@@ -178,30 +178,25 @@ func (t *Table) html(rows int, command string) *htmlTable {
 	if len(columns) == 0 {
 		return nil
 	}
-	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.folds, Wide: !t.entries, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
-	for _, i := range columns {
-		x.Head = append(x.Head, t.Columns[i])
-	}
+	x := &htmlTable{Caption: t.Title, Label: t.Title, Tree: t.folds, Wide: !t.entries, Head: columns, Lead: t.Lead, Notes: t.Notes, More: t.more(limit, command)}
 	for _, row := range list {
 		y := htmlRow{}
-		for _, i := range columns {
-			cell := htmlCell{Left: t.Columns[i].Left()}
-			cell.Tree = x.Tree && len(y.Cells) == 0
-			if i < len(row) {
-				c := &row[i]
-				cell.Text, cell.Note, cell.Class, cell.Link, cell.Picture = c.Text, c.note, c.class, c.link, c.picture
-				if _, err := strconv.ParseFloat(c.Value, 64); err == nil {
-					cell.Sort = c.Value
-				}
-				if c.grade.Defined {
-					cell.Class = "word " + gradeClass(c.grade)
-				}
-				if c.bar {
-					cell.Picture = htmlBar(c.grade)
-				}
-				if c.level > 0 {
-					y.Level, cell.Indent = c.level, make([]struct{}, min(c.level, 24))
-				}
+		for k := range row {
+			c := &row[k]
+			cell := htmlCell{
+				Text: c.Text, Note: c.note, Class: c.class, Link: c.link, Left: columns[k].Left(), Tree: x.Tree && k == 0, Picture: c.picture,
+			}
+			if _, err := strconv.ParseFloat(c.Value, 64); err == nil {
+				cell.Sort = c.Value
+			}
+			if c.grade.Defined {
+				cell.Class = "word " + gradeClass(c.grade)
+			}
+			if c.bar {
+				cell.Picture = htmlBar(c.grade)
+			}
+			if c.level > 0 {
+				y.Level, cell.Indent = c.level, make([]struct{}, min(c.level, 24))
 			}
 			y.Cells = append(y.Cells, cell)
 		}

@@ -62,19 +62,15 @@ func (t *Table) markdown(w *strings.Builder, style Style) {
 		}
 	}
 	head, rule := "|", "|"
-	for _, i := range columns {
-		head += " " + marks.Replace(t.Columns[i].Name) + " |"
-		rule += map[bool]string{true: " --- |", false: " ---: |"}[t.Columns[i].left]
+	for _, c := range columns {
+		head += " " + marks.Replace(c.Name) + " |"
+		rule += map[bool]string{true: " --- |", false: " ---: |"}[c.left]
 	}
 	fmt.Fprintf(w, "%s\n%s\n", head, rule)
 	for _, row := range rows {
 		w.WriteByte('|')
-		for _, i := range columns {
-			text := ""
-			if i < len(row) {
-				text = strings.Repeat("&emsp;", row[i].level) + marks.Replace(row[i].Text)
-			}
-			fmt.Fprintf(w, " %s |", text)
+		for _, c := range row {
+			fmt.Fprintf(w, " %s%s |", strings.Repeat("&emsp;", c.level), marks.Replace(c.Text))
 		}
 		w.WriteByte('\n')
 	}

@@ -241,7 +241,7 @@ func (w *writer) table(t *Table, space bool) bool {
 		w.line("%s", t.Lead)
 	}
 	if !t.entries {
-		w.columns(t, columns, rows)
+		w.columns(columns, rows)
 	}
 	for _, row := range rows {
 		if t.entries {
@@ -257,17 +257,13 @@ func (w *writer) table(t *Table, space bool) bool {
 	return true
 }
 
-func (w *writer) columns(t *Table, columns []int, rows [][]Cell) {
+func (w *writer) columns(columns []Column, rows [][]Cell) {
 	lines := make([][]string, len(rows)+1)
 	width := make([]int, len(columns))
-	for k, i := range columns {
-		lines[0] = append(lines[0], t.Columns[i].Name)
+	for k, c := range columns {
+		lines[0] = append(lines[0], c.Name)
 		for r, row := range rows {
-			text := ""
-			if i < len(row) {
-				text = w.cell(&row[i])
-			}
-			lines[r+1] = append(lines[r+1], text)
+			lines[r+1] = append(lines[r+1], w.cell(&row[k]))
 		}
 		for _, l := range lines {
 			width[k] = max(width[k], visible(l[k]))
@@ -275,12 +271,12 @@ func (w *writer) columns(t *Table, columns []int, rows [][]Cell) {
 	}
 	for r, l := range lines {
 		text := ""
-		for k, i := range columns {
+		for k, c := range columns {
 			pad := strings.Repeat(" ", width[k]-visible(l[k]))
 			if k > 0 {
 				text += "  "
 			}
-			if t.Columns[i].left {
+			if c.left {
 				text += l[k] + pad
 			} else {
 				text += pad + l[k]

@@ -98,23 +98,31 @@ func (s *Scaling) nodeTables(c *chapter, title, kind string, list []ScalingNode)
 	counters := &Table{Title: "Computation of the whole program", Notes: []string{"computation = instructions x IPC x frequency, from hardware counters outside MPI"}, Columns: []Column{
 		words("computation", ""), ints("processes", ""), reals("computation", ""), reals("instructions", ""), reals("IPC", ""), reals("frequency", ""),
 	}}
-	for i := range list {
-		n := &list[i]
-		for k, f := range n.Points {
-			label, note := Cell{Text: n.Label, Value: n.Label, level: n.level}, ""
-			if k > 0 {
-				label.Text = ""
+	t.each(func(yield func([]Cell) bool) {
+		for i := range list {
+			n := &list[i]
+			for k, f := range n.Points {
+				label, note := Cell{Text: n.Label, Value: n.Label, level: n.level}, ""
+				if k > 0 {
+					label.Text = ""
+				}
+				if f.Approximate {
+					note = "approx"
+				}
+				if !yield(append([]Cell{
+					label, word(s.Runs[k].Name), plainNumber(f.Processes), significant(f.Runtime), quotient(f.Speedup, 2), graded(f.Global), quotient(f.Parallel, 3), quotient(f.LoadBalance, 3),
+					quotient(f.Communication, 3), quotient(f.Serialisation, 3), quotient(f.Transfer, 3), quotient(f.Computation, 3), quotient(f.Instructions, 3), quotient(f.IPC, 3),
+					quotient(f.Frequency, 3), word(note),
+				}, n.Growth.cells(n.At)...)) {
+					return
+				}
 			}
-			if f.Approximate {
-				note = "approx"
-			}
-			t.add(append([]Cell{
-				label, word(s.Runs[k].Name), plainNumber(f.Processes), significant(f.Runtime), quotient(f.Speedup, 2), graded(f.Global), quotient(f.Parallel, 3), quotient(f.LoadBalance, 3),
-				quotient(f.Communication, 3), quotient(f.Serialisation, 3), quotient(f.Transfer, 3), quotient(f.Computation, 3), quotient(f.Instructions, 3), quotient(f.IPC, 3),
-				quotient(f.Frequency, 3), word(note),
-			}, n.Growth.cells(n.At)...)...)
-			if i == 0 && (f.Instructions.Defined || f.Frequency.Defined) {
-				counters.add(label, plainNumber(f.Processes), quotient(f.Computation, 3), quotient(f.Instructions, 3), quotient(f.IPC, 3), quotient(f.Frequency, 3))
+		}
+	})
+	for _, n := range list[:min(len(list), 1)] {
+		for _, f := range n.Points {
+			if f.Instructions.Defined || f.Frequency.Defined {
+				counters.add(word(n.Label), plainNumber(f.Processes), quotient(f.Computation, 3), quotient(f.Instructions, 3), quotient(f.IPC, 3), quotient(f.Frequency, 3))
 			}
 		}
 	}

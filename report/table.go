@@ -3,7 +3,6 @@ package report
 import (
 	"html/template"
 	"iter"
-	"slices"
 	"strconv"
 )
 
@@ -98,8 +97,11 @@ type part struct {
 
 // add adds a row that is always shown.
 func (t *Table) add(cells ...Cell) {
-	t.parts = append(t.parts, part{1, true, func(yield func([]Cell) bool) { yield(cells) }})
+	t.each(func(yield func([]Cell) bool) { yield(cells) })
 }
+
+// each adds rows that are all shown, made when they are printed.
+func (t *Table) each(rows iter.Seq[[]Cell]) { t.parts = append(t.parts, part{fixed: true, rows: rows}) }
 
 // fill adds a row for each element of a list, of which people see the first; of is what a row is.
 func fill[T any](t *Table, of string, list []T, row func(x *T) []Cell) {
@@ -119,8 +121,11 @@ func (t *Table) rows(limit int) iter.Seq[[]Cell] {
 		for _, p := range t.parts {
 			n := 0
 			for row := range p.rows {
-				if n++; !p.fixed && limit >= 0 && n > limit || !yield(row) {
+				if n++; !p.fixed && limit >= 0 && n > limit {
 					break
+				}
+				if !yield(row) {
+					return
 				}
 			}
 		}
@@ -138,18 +143,38 @@ func (t *Table) size(limit int) (all, left int) {
 }
 
 // shown are the columns and rows that people see: columns of theirs with any text.
-func (t *Table) shown(limit int, room bool) (columns []int, rows [][]Cell) {
-	if !slices.ContainsFunc(t.Columns, func(c Column) bool { return c.view != viewTable }) {
+func (t *Table) shown(limit int, room bool) (columns []Column, rows [][]Cell) {
+	var theirs []int
+	for i, c := range t.Columns {
+		if c.view == viewAll || c.view == viewWide && room {
+			theirs = append(theirs, i)
+		}
+	}
+	if len(theirs) == 0 {
 		return nil, nil
 	}
-	rows = slices.Collect(t.rows(limit))
-	for i, c := range t.Columns {
-		if c.view == viewTable || c.view == viewWide && !room {
+	used := make([]bool, len(theirs))
+	for row := range t.rows(limit) {
+		cells := make([]Cell, len(theirs))
+		for k, i := range theirs {
+			if i < len(row) {
+				cells[k] = row[i]
+				used[k] = used[k] || row[i].Text != "" || row[i].picture != ""
+			}
+		}
+		rows = append(rows, cells)
+	}
+	for k, i := range theirs {
+		if !used[k] {
 			continue
 		}
-		if slices.ContainsFunc(rows, func(r []Cell) bool { return i < len(r) && (r[i].Text != "" || r[i].picture != "") }) {
-			columns = append(columns, i)
+		for _, row := range rows {
+			row[len(columns)] = row[k]
 		}
+		columns = append(columns, t.Columns[i])
+	}
+	for r := range rows {
+		rows[r] = rows[r][:len(columns)]
 	}
 	return columns, rows
 }
