@@ -68,7 +68,7 @@ func conclude(err error, s streams) int {
 	if of := (ofVerb{}); errors.As(err, &of) && s.verb != "" {
 		verb = s.verb + ": "
 	}
-	s.say("%s%s.%s", verb, strings.TrimRight(err.Error(), "."), advice(err))
+	s.say("%s%s.%s", verb, strings.TrimSuffix(err.Error(), "."), advice(err))
 	if code == jobs.ExitInternal {
 		s.say("this is a bug of coppice; please report it with the input's `coppice info` and the command line.")
 	}
@@ -109,7 +109,7 @@ func commands(s streams) *cobra.Command {
 	root.RunE = func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
 			printHelp(s.err, root)
-			return fail(2, "%w", errSilent)
+			return fail(jobs.ExitUsage, "%w", errSilent)
 		}
 		return usage("%q is not a verb.%s Run coppice help for the list", args[0], similar(args[0], names(root)))
 	}
@@ -236,10 +236,10 @@ func flagError(c *cobra.Command, err error) error {
 	var digits *strconv.NumError
 	hint := ""
 	switch {
-	case errors.As(err, &unknown):
+	case errors.As(err, &unknown) && unknown.GetSpecifiedShortnames() == "":
 		var flags []string
-		c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
-		hint = strings.NewReplacer("mean ", "mean --", ", ", ", --", " or ", " or --").Replace(similar(unknown.GetSpecifiedName(), flags))
+		c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, "--"+f.Name) })
+		hint = similar("--"+unknown.GetSpecifiedName(), flags)
 	case errors.As(err, &value):
 		what, why := "--"+value.GetFlag().Name, value.Unwrap()
 		if errors.As(why, &digits) {
