@@ -36,7 +36,7 @@ func TestDiff(t *testing.T) {
 		{"no share", []string{a, slow, "--threshold", "fast"}, jobs.ExitUsage, "give a share"},
 		{"no condition", []string{a, slow, "--fail-if", "speed>1"}, jobs.ExitUsage, `no metric "speed"`},
 		{"no interval", []string{a, slow, "--fail-if", "interval:none.lost>1"}, jobs.ExitUsage, "interval"},
-		{"one file", []string{a}, jobs.ExitUsage, "operands"},
+		{"one file", []string{a}, jobs.ExitUsage, "1 operand given"},
 		{"no file", []string{a, a + "x"}, jobs.ExitInput, "run.xtfx"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
