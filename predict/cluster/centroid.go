@@ -17,13 +17,13 @@ type means struct {
 }
 
 // centroid returns all merges, in the order in which they happen, on rank 0. Collective.
-func (s *space) centroid() ([]link, error) {
+func (s *merger) centroid() ([]link, error) {
 	n := uint64(len(s.pts))
 	if n > MaxCentroid || s.dim > uint64(s.o.Memory)/2/8/n {
 		return nil, fmt.Errorf("%w: centroid linkage of %d vectors of %d entries; it takes at most %d vectors, and %d MiB here; "+
 			"choose another linkage, or more memory", ErrTooMany, n, s.dim, MaxCentroid, s.o.Memory>>21)
 	}
-	m := &means{space: s, sums: make([][]int64, n), near: make([]int32, n), height: make([]Height, n)}
+	m := &means{space: s.space, sums: make([][]int64, n), near: make([]int32, n), height: make([]Height, n)}
 	for i := range s.pts {
 		m.alive = append(m.alive, int32(i))
 		m.weight = append(m.weight, int64(s.pts[i].weight))

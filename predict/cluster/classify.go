@@ -2,8 +2,6 @@ package cluster
 
 import (
 	"context"
-	"fmt"
-	"math"
 	"runtime"
 
 	"github.com/coppice-hpc/coppice/mpi"
@@ -41,29 +39,31 @@ func classify(ctx context.Context, c mpi.Comm, v Vectors, o Options, alone, dens
 	if err != nil {
 		return nil, err
 	}
-	height := s.units(r.threshold)
-	parts, err := s.split(r.threshold, height, dense)
+	x := splitter{space: s, height: s.units(r.threshold), dense: dense}
+	parts, err := x.split(r.threshold)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.coarsen(parts); err != nil { // the same on all ranks
+	if err := x.coarsen(parts); err != nil { // the same on all ranks
 		return nil, err
 	}
-	height = s.units(r.threshold)
+	height := s.units(r.threshold)
 	res := &Result{Members: r.members, Distinct: uint32(len(s.pts)), Fraction: s.fraction, Components: uint32(len(parts))}
 	for _, p := range parts {
 		res.Largest = max(res.Largest, uint32(len(p)))
 	}
-	res.Approximation.Rounded = r.rounded
-	links, err := s.links(parts, alone, height/4, s.window(r.threshold/4+1), &res.Approximation)
+	m := merger{space: s, alone: alone, radius: height / 4, window: s.window(r.threshold/4 + 1)}
+	m.approximation.Rounded = r.rounded
+	links, err := m.links(parts)
 	if err != nil {
 		return nil, err
 	}
-	label, err := s.finish(res, links, whole(height))
+	res.Approximation = m.approximation
+	label, err := (&cutter{s, res}).finish(links, whole(height))
 	if err != nil {
 		return nil, err
 	}
-	return res, s.represent(res, label)
+	return res, (&election{s, res.Classes}).run(label)
 }
 
 func (o *Options) setDefaults() {
@@ -91,63 +91,4 @@ func (o *Options) decisive() []byte {
 	b := putUint32(nil, uint32(o.Metric), uint32(o.Linkage), uint32(o.Representative), o.Threshold.PPM, o.MaxClasses,
 		o.Quantum, full, o.ExactMax)
 	return putUint64(b, o.Threshold.Absolute)
-}
-
-// links clusters all parts: small ones on one rank each, large ones on all ranks together, and of those that are too
-// large the leaders.
-func (s *space) links(parts [][]int32, alone int, radius, window uint64, a *Approximation) ([]link, error) {
-	if s.o.Linkage == Centroid {
-		return s.centroid()
-	}
-	var small [][]int32
-	var list []link
-	for _, p := range parts {
-		if uint64(len(p)) > uint64(s.o.ExactMax) {
-			leaders, links, err := s.thin(p, radius, window)
-			if err != nil {
-				return nil, err
-			}
-			a.Leaders, a.Led, a.Radius = a.Leaders+uint32(len(leaders)), a.Led+uint32(len(p)-len(leaders)), radius
-			p, list = leaders, append(list, links...)
-		}
-		if s.size == 1 {
-			alone = len(p)
-		}
-		if err := s.agree(s.room(p, alone)); err != nil {
-			return nil, err
-		}
-		if len(p) <= alone {
-			small = append(small, p)
-			continue
-		}
-		links, err := s.share(p)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, links...)
-	}
-	links, err := s.local(small)
-	return append(list, links...), err
-}
-
-// room reports a part whose distances do not fit.
-func (s *space) room(points []int32, alone int) error {
-	f := s.form(points)
-	e := uint64(8)
-	switch {
-	case f.narrow:
-		e = 4
-	case f.measure == squaresWide:
-		e = 16
-	}
-	n := uint64(len(points))
-	cells := n * (n - 1) / 2
-	if len(points) > alone {
-		cells = ((n-1)/uint64(s.size) + 1) * (n + uint64(s.size)) / 2
-	}
-	if limit := uint64(s.o.Distances); cells > math.MaxInt/e || limit > 0 && cells*e > limit {
-		return fmt.Errorf("%w: a part of %d distinct vectors takes %d MiB on each of %d ranks; use more ranks, a lower "+
-			"threshold, or let leaders stand for more than a lower number of vectors", ErrMemory, n, cells*e>>20, s.size)
-	}
-	return nil
 }

@@ -33,9 +33,15 @@ func readLinks(list []link, b []byte, n int) ([]link, error) {
 	return list, nil
 }
 
+// cutter is the stage that puts merges in order and cuts.
+type cutter struct {
+	*space
+	res *Result
+}
+
 // finish brings all merges to rank 0, puts them in order and cuts. It fills in the merges on rank 0, the threshold,
 // and the classes but for their representatives, and returns the class of each point.
-func (s *space) finish(res *Result, links []link, cut Height) ([]uint32, error) {
+func (s *cutter) finish(links []link, cut Height) ([]uint32, error) {
 	twins, err := s.twins()
 	if err != nil {
 		return nil, err
@@ -57,7 +63,7 @@ func (s *space) finish(res *Result, links []link, cut Height) ([]uint32, error) 
 	if err == nil && s.rank == 0 {
 		d := dendrogram{pts: s.pts, links: links, twins: twins, centroid: s.o.Linkage == Centroid}
 		cut = d.order(s.o, cut)
-		res.Merges = d.merges(cut, s.o.Full)
+		s.res.Merges = d.merges(cut, s.o.Full)
 		b = putUint64(nil, cut.Units, cut.Pairs)
 		b = putUint32(b, d.labels(cut)...)
 	}
@@ -67,7 +73,7 @@ func (s *space) finish(res *Result, links []link, cut Height) ([]uint32, error) 
 	if b, err = s.comm.Bcast(b, 0); err != nil {
 		return nil, err
 	}
-	label, err := s.classes(res, b)
+	label, err := s.classes(b)
 	return label, s.agree(err)
 }
 
@@ -75,7 +81,7 @@ func (s *space) finish(res *Result, links []link, cut Height) ([]uint32, error) 
 type twin struct{ point, id uint32 }
 
 // twins brings the members that are not the lowest of their point to rank 0, ordered by point and id.
-func (s *space) twins() ([]twin, error) {
+func (s *cutter) twins() ([]twin, error) {
 	var b []byte
 	for i, k := range s.member {
 		if id := s.v.ID(i); id != s.pts[k].id {
@@ -115,7 +121,7 @@ func readTwins(got [][]byte, points int) ([]twin, error) {
 }
 
 // checkIDs reports an id that two members have.
-func (s *space) checkIDs(list []twin) error {
+func (s *cutter) checkIDs(list []twin) error {
 	ids := make([]uint32, 0, len(list)+len(s.pts))
 	for _, t := range list {
 		ids = append(ids, t.id)
@@ -212,26 +218,26 @@ func (d *dendrogram) labels(cut Height) []uint32 {
 }
 
 // classes decodes the cut and the class of each point, and fills in the classes.
-func (s *space) classes(res *Result, b []byte) ([]uint32, error) {
+func (s *cutter) classes(b []byte) ([]uint32, error) {
 	if len(b) != 16+4*len(s.pts) {
 		return nil, errMessage("classes")
 	}
-	res.Threshold = Height{getUint64(b), getUint64(b[8:])}
+	s.res.Threshold = Height{getUint64(b), getUint64(b[8:])}
 	label := make([]uint32, len(s.pts))
 	for i := range label {
 		c := getUint32(b[16+4*i:])
-		if c > uint32(len(res.Classes)) {
+		if c > uint32(len(s.res.Classes)) {
 			return nil, errMessage("classes")
 		}
-		if c == uint32(len(res.Classes)) {
-			res.Classes = append(res.Classes, Class{First: s.pts[i].id})
+		if c == uint32(len(s.res.Classes)) {
+			s.res.Classes = append(s.res.Classes, Class{First: s.pts[i].id})
 		}
 		label[i] = c
-		res.Classes[c].Size += s.pts[i].weight
+		s.res.Classes[c].Size += s.pts[i].weight
 	}
-	res.Class = make([]uint32, len(s.member))
+	s.res.Class = make([]uint32, len(s.member))
 	for i, k := range s.member {
-		res.Class[i] = label[k]
+		s.res.Class[i] = label[k]
 	}
 	return label, nil
 }

@@ -152,7 +152,7 @@ func TestGoldenClasses(t *testing.T) {
 		t.Error(diff)
 	}
 	c := contest{points: []int32{3, 4, 5}, first: 3, size: 3, score: make([][2]uint64, 3)}
-	j := space{team: &team{workers: 1}, pts: []point{{weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}}}
+	j := election{space: &space{team: &team{workers: 1}, pts: []point{{weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}, {weight: 1}}}}
 	data := make([]int64, 0, 18)
 	for _, v := range d.vectors[:6] {
 		data = append(data, v...)

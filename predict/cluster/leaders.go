@@ -15,24 +15,23 @@ import (
 
 // thinning is what a rank knows of leaders.
 type thinning struct {
-	*space
-	measure        measure
-	radius, window uint64
-	all            []int32 // leaders of all ranks, ascending
-	own            []int32 // leaders of this rank's points, ordered by sum
-	links          []link
+	*merger
+	measure measure
+	all     []int32 // leaders of all ranks, ascending
+	own     []int32 // leaders of this rank's points, ordered by sum
+	found   []link
 }
 
 // thin returns the leaders of points, and the links of followers to leaders of this rank. A leader has the mass of its followers. Collective.
-func (s *space) thin(points []int32, radius, window uint64) ([]int32, []link, error) {
-	t := &thinning{space: s, measure: s.form(points).measure, radius: radius, window: window}
+func (s *merger) thin(points []int32) ([]int32, []link, error) {
+	t := &thinning{merger: s, measure: s.form(points).measure}
 	for from := 0; from < len(points); {
 		most := []int64{int64(len(t.own))}
 		if err := s.comm.AllreduceInt64(most, mpi.Max); err != nil {
 			return nil, nil, err
 		}
 		n := int(max(1, min(mostBlock, s.o.Memory/8/16/(most[0]+mostBlock), int64(len(points)-from)))) // it decides nothing but memory
-		if err := t.block(points[from:from+n], int(most[0])+n); err != nil {
+		if err := t.block(points[from:from+n], int(most[0])); err != nil {
 			return nil, nil, err
 		}
 		if from += n; len(t.all) > int(s.o.ExactMax) {
@@ -40,7 +39,7 @@ func (s *space) thin(points []int32, radius, window uint64) ([]int32, []link, er
 				"raise the threshold, or round the entries", ErrTooMany, len(points), s.o.ExactMax)
 		}
 	}
-	return t.all, t.links, nil
+	return t.all, t.found, nil
 }
 
 // mostBlock is the largest number of points that are compared with all leaders, and with each other on each rank, at once.
@@ -49,12 +48,11 @@ const mostBlock = 256
 // noLeader is what stands for no leader in a minimum.
 const noLeader = math.MaxInt64
 
-// block gives each of the points a leader, or makes it one. Lines of others are held.
-func (t *thinning) block(points []int32, others int) error {
+// block gives each of the points a leader, or makes it one. No rank has more than most leaders.
+func (t *thinning) block(points []int32, most int) error {
 	bySum := func(a, b int32) int { return cmp.Or(cmp.Compare(t.pts[a].sum, t.pts[b].sum), cmp.Compare(a, b)) }
 	columns := slices.SortedFunc(slices.Values(points), bySum)
-	lines := slices.Concat(t.own, columns)
-	distance, err := t.compare(lines, columns, others)
+	d, err := t.compare(t.own, columns, true, t.measure, t.window, most)
 	if err != nil {
 		return err
 	}
@@ -62,7 +60,7 @@ func (t *thinning) block(points []int32, others int) error {
 	for k := range columns {
 		leader[k] = noLeader
 		for i, l := range t.own {
-			if int64(l) < leader[k] && distance(i, k) <= t.radius {
+			if int64(l) < leader[k] && d.at(i, k) <= t.radius {
 				leader[k] = int64(l)
 			}
 		}
@@ -74,9 +72,9 @@ func (t *thinning) block(points []int32, others int) error {
 	var fresh []int // columns that lead
 	for _, p := range points {
 		k := slices.Index(columns, p)
-		to, line := int32(leader[k]), slices.Index(lines[:before], int32(leader[k]))
+		to, line := int32(leader[k]), slices.Index(t.own[:before], int32(leader[k]))
 		if leader[k] == noLeader {
-			i := slices.IndexFunc(fresh, func(f int) bool { return distance(before+f, k) <= t.radius })
+			i := slices.IndexFunc(fresh, func(f int) bool { return d.at(before+f, k) <= t.radius })
 			if i < 0 {
 				fresh, t.all = append(fresh, k), append(t.all, p)
 				continue
@@ -85,7 +83,7 @@ func (t *thinning) block(points []int32, others int) error {
 		}
 		t.pts[to].mass += t.pts[p].mass
 		if t.pts[to].local >= 0 {
-			t.links = append(t.links, link{to, p, whole(distance(line, k))})
+			t.found = append(t.found, link{to, p, whole(d.at(line, k))})
 		}
 	}
 	for _, k := range fresh {
@@ -96,59 +94,3 @@ func (t *thinning) block(points []int32, others int) error {
 	}
 	return nil
 }
-
-// compare computes the distances of lines, points of this rank and then the columns, to columns; both are ordered by sum. Sums of entries
-// that are further apart than the window have the largest distance. Collective.
-func (t *thinning) compare(lines, columns []int32, others int) (func(line, column int) uint64, error) {
-	n := len(columns)
-	lo, hi := make([]uint64, len(lines)*n), []uint64(nil)
-	if t.measure == squaresWide {
-		hi = make([]uint64, len(lo))
-	}
-	tiles := make([]tile, t.workers)
-	own := len(lines) - n
-	err := t.panels(slices.Repeat([][]int32{columns}, t.size), others, func(r rows, from uint64) error {
-		data := make([]int64, len(lines)*r.width)
-		for i, k := range lines[:own] {
-			if err := t.entries(t.pts[k].local, from, data[i*r.width:(i+1)*r.width]); err != nil {
-				return err
-			}
-		}
-		copy(data[own*r.width:], r.data)
-		all := newRows(data, r.width)
-		t.parallel((len(lines)+edge-1)/edge, func(worker, i int) {
-			a, b := i*edge, min(i*edge+edge, len(lines))
-			for c := 0; c < n; c += edge {
-				e := min(c+edge, n)
-				if b <= own && (t.beyond(lines[b-1], columns[c]) || t.beyond(columns[e-1], lines[a])) {
-					continue
-				}
-				x := &tiles[worker]
-				x.fill(t.measure, all, a, b, r, c, e)
-				for k := a; k < b; k++ {
-					addSums(lo[k*n+c:k*n+e], hi, k*n+c, x.lo[(k-a)*edge:], x.hi[(k-a)*edge:])
-				}
-			}
-		})
-		return nil
-	})
-	return func(line, column int) uint64 {
-		at := line*n + column
-		switch {
-		case t.apartSums(lines[line], columns[column]) > t.window:
-			return math.MaxUint64
-		case t.measure == absolutes:
-			return lo[at]
-		case hi == nil:
-			return distanceOf(0, lo[at], t.fraction)
-		}
-		return distanceOf(hi[at], lo[at], t.fraction)
-	}, err
-}
-
-// beyond tells whether the sum of b is more than the window above that of a.
-func (t *thinning) beyond(a, b int32) bool {
-	return t.pts[b].sum > t.pts[a].sum && t.apartSums(a, b) > t.window
-}
-
-func (t *thinning) apartSums(a, b int32) uint64 { return apart(t.pts[a].sum, t.pts[b].sum) }

@@ -44,8 +44,8 @@ func FuzzMessages(f *testing.F) {
 		}
 		_ = readRepresentatives(make([]Class, n), a)
 		_ = readEntries(a, make([]int64, n))
-		s := &space{team: alone(), member: []int32{0, 3}, pts: make([]point, n)}
-		if label, err := s.classes(&Result{}, b); err == nil && len(label) != n {
+		s := &cutter{&space{team: alone(), member: []int32{0, 3}, pts: make([]point, n)}, &Result{}}
+		if label, err := s.classes(b); err == nil && len(label) != n {
 			t.Errorf("%d labels", len(label))
 		}
 		_, _ = readTwins(all, n)

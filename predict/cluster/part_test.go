@@ -44,7 +44,7 @@ func TestSplit(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			parts, err := s.split(t0, t0<<s.fraction, 4)
+			parts, err := (&splitter{s, t0 << s.fraction, 4}).split(t0)
 			if err != nil {
 				t.Error(err)
 			}

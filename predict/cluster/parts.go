@@ -2,10 +2,78 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/mpi"
 )
+
+// merger is the stage that merges the points of each part.
+type merger struct {
+	*space
+	alone          int    // points of the largest part that one rank of several does alone
+	radius, window uint64 // of leaders: a height, and how far the sums of entries are apart at most that are so near
+	approximation  Approximation
+}
+
+// links clusters all parts: small ones on one rank each, large ones on all ranks together, and of those that are too
+// large the leaders.
+func (s *merger) links(parts [][]int32) ([]link, error) {
+	if s.o.Linkage == Centroid {
+		return s.centroid()
+	}
+	var small [][]int32
+	var list []link
+	for _, p := range parts {
+		if uint64(len(p)) > uint64(s.o.ExactMax) {
+			leaders, links, err := s.thin(p)
+			if err != nil {
+				return nil, err
+			}
+			a := &s.approximation
+			a.Leaders, a.Led, a.Radius = a.Leaders+uint32(len(leaders)), a.Led+uint32(len(p)-len(leaders)), s.radius
+			p, list = leaders, append(list, links...)
+		}
+		shared := s.size > 1 && len(p) > s.alone
+		if err := s.agree(s.room(p, shared)); err != nil {
+			return nil, err
+		}
+		if !shared {
+			small = append(small, p)
+			continue
+		}
+		links, err := s.share(p)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, links...)
+	}
+	links, err := s.local(small)
+	return append(list, links...), err
+}
+
+// room reports a part whose distances do not fit.
+func (s *merger) room(points []int32, shared bool) error {
+	f := s.form(points)
+	e := uint64(8)
+	switch {
+	case f.narrow:
+		e = 4
+	case f.measure == squaresWide:
+		e = 16
+	}
+	n := uint64(len(points))
+	cells := n * (n - 1) / 2
+	if shared {
+		cells = ((n-1)/uint64(s.size) + 1) * (n + uint64(s.size)) / 2
+	}
+	if limit := uint64(s.o.Distances); cells > math.MaxInt/e || limit > 0 && cells*e > limit {
+		return fmt.Errorf("%w: a part of %d distinct vectors takes %d MiB on each of %d ranks; use more ranks, a lower "+
+			"threshold, or let leaders stand for more than a lower number of vectors", ErrMemory, n, cells*e>>20, s.size)
+	}
+	return nil
+}
 
 // matrix is a triangle of either element.
 type matrix interface {
@@ -20,7 +88,7 @@ type matrix interface {
 func (c *triangle[E]) strips() int { return (len(c.own) + edge - 1) / edge }
 
 // newMatrix makes the matrix that holds the distances of a part.
-func (s *space) newMatrix(t *team, points []int32) matrix {
+func (s *merger) newMatrix(t *team, points []int32) matrix {
 	weights := make([]uint64, len(points))
 	for i, k := range points {
 		weights[i] = uint64(s.pts[k].mass)
@@ -33,7 +101,7 @@ func (s *space) newMatrix(t *team, points []int32) matrix {
 }
 
 // merges returns the merges of a part, and leaves the matrix behind.
-func (s *space) merges(m matrix, points []int32) ([]link, error) {
+func (s *merger) merges(m matrix, points []int32) ([]link, error) {
 	links := make([]link, 0, len(points)-1)
 	each := func(l link) { links = append(links, link{points[l.a], points[l.b], l.height}) }
 	if s.o.Linkage == Single {
@@ -44,7 +112,7 @@ func (s *space) merges(m matrix, points []int32) ([]link, error) {
 }
 
 // share clusters one part with the help of all ranks, and returns the merges on rank 0. Collective.
-func (s *space) share(points []int32) ([]link, error) {
+func (s *merger) share(points []int32) ([]link, error) {
 	m := s.newMatrix(s.team, points)
 	if err := s.fill(slices.Repeat([][]int32{points}, s.size), []matrix{m}, [][]int32{points}, s.size); err != nil {
 		return nil, err
@@ -58,7 +126,7 @@ func (s *space) share(points []int32) ([]link, error) {
 
 // fill computes the distances of this rank's matrices, of the points parts, which lie one after the other in want[rank]; it has every
 // step-th row of them. Collective.
-func (s *space) fill(want [][]int32, list []matrix, parts [][]int32, step int) error {
+func (s *merger) fill(want [][]int32, list []matrix, parts [][]int32, step int) error {
 	type strip struct{ part, first, row int }
 	var strips []strip
 	row := 0
@@ -89,7 +157,7 @@ func (s *space) fill(want [][]int32, list []matrix, parts [][]int32, step int) e
 
 // local clusters parts that are small enough for one rank each, and returns the merges of those of this rank. Every
 // rank does its parts in rounds, which bound the vectors and distances it holds at once. Collective.
-func (s *space) local(parts [][]int32) ([]link, error) {
+func (s *merger) local(parts [][]int32) ([]link, error) {
 	queue := s.deal(parts)
 	var links []link
 	for {
@@ -123,25 +191,11 @@ func (s *space) local(parts [][]int32) ([]link, error) {
 	}
 }
 
-// deal gives each part of two or more points to a rank: the largest first, each to the rank with the least work.
-func (s *space) deal(parts [][]int32) [][][]int32 {
-	queue := make([][][]int32, s.size)
-	work := make([]int, s.size)
-	list := slices.DeleteFunc(slices.Clone(parts), func(p []int32) bool { return len(p) < 2 })
-	slices.SortStableFunc(list, func(a, b []int32) int { return cmp.Compare(len(b), len(a)) })
-	for _, p := range list {
-		r := slices.Index(work, slices.Min(work))
-		queue[r] = append(queue[r], p)
-		work[r] += len(p) * len(p)
-	}
-	return queue
-}
-
 // leastWidth is the number of entries of a panel below which parts are not taken together.
 const leastWidth = 64
 
 // cut takes the parts off a queue that are worked on together: at least one, and no more than memory allows.
-func (s *space) cut(queue [][]int32) (batch, rest [][]int32) {
+func (s *merger) cut(queue [][]int32) (batch, rest [][]int32) {
 	points, pairs := int64(0), int64(0)
 	width := int64(max(1, min(s.dim, leastWidth)))
 	for i, p := range queue {

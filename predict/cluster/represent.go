@@ -8,6 +8,12 @@ import (
 // The vectors of a class come together on one rank, panel by panel, which adds up a score for each of its points: the
 // point with the least score, the lowest of several, is the representative.
 
+// election is the stage that chooses representatives.
+type election struct {
+	*space
+	classes []Class
+}
+
 // contest is a class in progress: its points, and where its rows start.
 type contest struct {
 	class  uint32
@@ -17,10 +23,10 @@ type contest struct {
 	score  [][2]uint64 // high word first
 }
 
-// represent finds the representative of each class; label is the class of each point. A class of one vector, or of two
+// run finds the representative of each class; label is the class of each point. A class of one vector, or of two
 // members, has its lowest member.
-func (s *space) represent(res *Result, label []uint32) error {
-	mine, want := s.contests(res, label)
+func (s *election) run(label []uint32) error {
+	mine, want := s.contests(label)
 	err := s.panels(want, 0, func(r rows, _ uint64) error {
 		if s.o.Representative == Medoid {
 			s.parallel(len(mine), func(_, i int) { s.medoid(&mine[i], r) })
@@ -34,8 +40,8 @@ func (s *space) represent(res *Result, label []uint32) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range res.Classes {
-		res.Classes[i].Representative = c.First
+	for i, c := range s.classes {
+		s.classes[i].Representative = c.First
 	}
 	var b []byte
 	for i := range mine {
@@ -48,17 +54,17 @@ func (s *space) represent(res *Result, label []uint32) error {
 		}
 		b = putUint32(b, c.class, s.pts[c.points[least]].id)
 	}
-	return s.tell(b, func(_ int, b []byte) error { return readRepresentatives(res.Classes, b) })
+	return s.tell(b, func(_ int, b []byte) error { return readRepresentatives(s.classes, b) })
 }
 
 // contests deals the classes that need scores out to the ranks, and returns this rank's, with the plan for all.
-func (s *space) contests(res *Result, label []uint32) (mine []contest, want [][]int32) {
-	points := make([][]int32, len(res.Classes))
+func (s *election) contests(label []uint32) (mine []contest, want [][]int32) {
+	points := make([][]int32, len(s.classes))
 	for i, c := range label {
 		points[c] = append(points[c], int32(i))
 	}
 	for c := range points {
-		if res.Classes[c].Size == 2 {
+		if s.classes[c].Size == 2 {
 			points[c] = nil
 		}
 	}
@@ -70,7 +76,7 @@ func (s *space) contests(res *Result, label []uint32) (mine []contest, want [][]
 		first := 0
 		for _, p := range queue {
 			c := label[p[0]]
-			mine = append(mine, contest{class: c, points: p, first: first, size: uint64(res.Classes[c].Size), score: make([][2]uint64, len(p))})
+			mine = append(mine, contest{class: c, points: p, first: first, size: uint64(s.classes[c].Size), score: make([][2]uint64, len(p))})
 			first += len(p)
 		}
 	}
@@ -94,7 +100,7 @@ func readRepresentatives(classes []Class, b []byte) error {
 
 // nearestMean adds Σ (n·x − Σ of all n members)² over the entries of a panel to the scores: n² times the squared
 // distance to the mean. n·x less the sum is below 2^63, see coarsen, so that it is right modulo 2^64, and so are the squares in 128 bits.
-func (s *space) nearestMean(c *contest, r rows) {
+func (s *election) nearestMean(c *contest, r rows) {
 	sums := make([]int64, r.width)
 	for k, p := range c.points {
 		w := int64(s.pts[p].weight)
@@ -117,7 +123,7 @@ func (s *space) nearestMean(c *contest, r rows) {
 // medoid adds to the scores, over the entries of a panel, the sum of the distances to all members. With the values of
 // an entry in order, that is n_k·x_k − s_k + (s − s_k) − (n − n_k)·x_k, where n_k members with the sum s_k come up to
 // the k-th. All is below 2^63 in the end, see coarsen, and so right modulo 2^64.
-func (s *space) medoid(c *contest, r rows) {
+func (s *election) medoid(c *contest, r rows) {
 	order := make([]int32, len(c.points))
 	for i := range order {
 		order[i] = int32(i)

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"cmp"
-	"fmt"
 	"math/bits"
 	"slices"
 )
@@ -121,63 +120,6 @@ func (s *space) form(points []int32) form {
 		f.measure = squaresWide
 	}
 	return f
-}
-
-// coarsen refuses parts for which sums do not fit 63 bits. For W members that are up to D apart these are, with a mean linkage, the sums of
-// distances over the pairs of two clusters, D·(W/2)² at most, and for the representative of a class n·x less the sum of all n
-// entries x, and the sum of a member's L1 distances, D·W at most. With L2, heights of means first lose so many binary places as it takes.
-func (s *space) coarsen(parts [][]int32) error {
-	places := s.fraction
-	for _, p := range parts {
-		weight := uint64(0)
-		for _, k := range p {
-			weight += uint64(s.pts[k].weight)
-		}
-		bound := s.bound(p)
-		units := shiftUp(bound, s.fraction)
-		if s.o.Representative == Medoid {
-			units = s.window(units)
-		}
-		if hi, lo := bits.Mul64(units, weight); weight > 2 && (hi > 0 || lo >= 1<<63) {
-			return s.tooFar(weight, units, "the choice of its representative")
-		}
-		if !s.o.mean() {
-			continue
-		}
-		half := (weight + 1) / 2
-		for ; ; places-- {
-			d := bound
-			if lost := s.fraction - places; lost > 0 {
-				d = shiftUp(bound, lost) + 1 // it is a sum of two that are rounded up
-			}
-			if hi, lo := bits.Mul64(d, half*half); hi == 0 && lo < 1<<63 {
-				break
-			}
-			if places == 0 {
-				return s.tooFar(weight, units, "the sum over the pairs of two clusters")
-			}
-		}
-	}
-	lost := s.fraction - places
-	for i := range s.pts {
-		s.pts[i].far, s.pts[i].reach = shiftUp(s.pts[i].far, lost), shiftUp(s.pts[i].reach, lost)
-	}
-	s.fraction = places
-	return nil
-}
-
-// shiftUp returns d/2^n, rounded up, for d up to 2^63.
-func shiftUp(d uint64, n uint8) uint64 { return (d + 1<<n - 1) >> n }
-
-func (s *space) tooFar(members, bound uint64, what string) error {
-	advice := "a lower threshold"
-	if s.o.Full {
-		advice = "a threshold and no dendrogram"
-	}
-	if s.o.mean() {
-		advice = "complete or single linkage, or " + advice
-	}
-	return fmt.Errorf("%w: %d members of a part are up to %d apart: %s takes more than 63 bits; choose %s", ErrRange, members, bound, what, advice)
 }
 
 // units returns t units of the vectors as a height, 2^63-1 at most.
@@ -305,4 +247,18 @@ func (s *space) panel(send [][]int32, points []int32, from uint64, width int, da
 		got[p.rank] = b[8*width:]
 	}
 	return s.agree(err)
+}
+
+// deal gives each part of two or more points to a rank: the largest first, each to the rank with the least work.
+func (s *space) deal(parts [][]int32) [][][]int32 {
+	queue := make([][][]int32, s.size)
+	work := make([]int, s.size)
+	list := slices.DeleteFunc(slices.Clone(parts), func(p []int32) bool { return len(p) < 2 })
+	slices.SortStableFunc(list, func(a, b []int32) int { return cmp.Compare(len(b), len(a)) })
+	for _, p := range list {
+		r := slices.Index(work, slices.Min(work))
+		queue[r] = append(queue[r], p)
+		work[r] += len(p) * len(p)
+	}
+	return queue
 }

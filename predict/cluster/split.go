@@ -2,14 +2,24 @@ package cluster
 
 import (
 	"cmp"
+	"fmt"
+	"math"
+	"math/bits"
 	"slices"
 )
 
-// split divides the points into parts of which no pair across is within the threshold, t in units of the vectors and
-// height in those of heights. Each part is ascending, and so are their first points. Parts of more than dense points are divided as far as pivots can.
+// splitter is the stage that divides the points.
+type splitter struct {
+	*space
+	height uint64 // threshold, as a height
+	dense  int    // points of the largest part that is not divided further
+}
+
+// split divides the points into parts of which no pair across is within the threshold, t in units of the vectors.
+// Each part is ascending, and so are their first points. Parts of more than dense points are divided as far as pivots can.
 //
 // Sums are compared first: those of two vectors within the threshold are not further apart than the window.
-func (s *space) split(t, height uint64, dense int) ([][]int32, error) {
+func (s *splitter) split(t uint64) ([][]int32, error) {
 	all := make([]int32, len(s.pts))
 	for i := range all {
 		all[i] = int32(i)
@@ -18,21 +28,21 @@ func (s *space) split(t, height uint64, dense int) ([][]int32, error) {
 	if s.o.Full || s.o.Linkage == Centroid {
 		return [][]int32{all}, nil
 	}
-	if height == 0 { // points differ
+	if s.height == 0 { // points differ
 		return slices.Collect(slices.Chunk(all, 1)), nil
 	}
 	parts := gaps(all, s.window(t), func(k int32) uint64 { return uint64(s.pts[k].sum) ^ 1<<63 })
 	var done, live [][]int32
 	for _, p := range parts {
-		for _, q := range gaps(p, height, func(k int32) uint64 { return s.pts[k].far }) {
-			if len(q) > dense {
+		for _, q := range gaps(p, s.height, func(k int32) uint64 { return s.pts[k].far }) {
+			if len(q) > s.dense {
 				live = append(live, q)
 			} else {
 				done = append(done, q)
 			}
 		}
 	}
-	live, err := s.carve(live, height, dense)
+	live, err := s.carve(live)
 	done = append(done, live...)
 	slices.SortFunc(done, func(a, b []int32) int { return cmp.Compare(a[0], b[0]) })
 	return done, err
@@ -65,7 +75,7 @@ const (
 
 // carve divides parts of more than dense points by up to mostPivots pivots. It leaves in reach of every point its
 // distance to a point that all points of its part were compared with. Collective.
-func (s *space) carve(live [][]int32, height uint64, dense int) ([][]int32, error) {
+func (s *splitter) carve(live [][]int32) ([][]int32, error) {
 	near := make([]uint64, len(s.pts)) // least distance to a pivot
 	for i := range near {
 		near[i] = s.pts[i].reach
@@ -82,13 +92,13 @@ func (s *space) carve(live [][]int32, height uint64, dense int) ([][]int32, erro
 			for _, k := range p {
 				near[k] = min(near[k], s.pts[k].reach)
 			}
-			list := gaps(p, height, func(k int32) uint64 { return s.pts[k].reach })
+			list := gaps(p, s.height, func(k int32) uint64 { return s.pts[k].reach })
 			n := 0
 			if len(list) == 1 {
 				n = before[i] + 1
 			}
 			for _, q := range list {
-				if len(q) > dense && n < patience {
+				if len(q) > s.dense && n < patience {
 					live, idle = append(live, q), append(idle, n)
 				} else {
 					done = append(done, q)
@@ -101,51 +111,28 @@ func (s *space) carve(live [][]int32, height uint64, dense int) ([][]int32, erro
 
 // fromPivots sets reach to the distances to the pivots of the parts: of each part the point that is farthest from all pivots
 // before. Collective.
-func (s *space) fromPivots(parts [][]int32, near []uint64) error {
-	want := make([][]int32, s.size)
+func (s *splitter) fromPivots(parts [][]int32, near []uint64) error {
+	var b []byte
 	at := make([][]int32, s.size) // the points of each rank, in one order
-	var pivotOf []int             // of this rank's points
-	for i, p := range parts {
+	for _, p := range parts {
 		pivot := p[0]
+		here := make([][]int32, s.size)
+		most := 0
 		for _, k := range p {
 			if near[k] > near[pivot] {
 				pivot = k
 			}
-			at[s.pts[k].rank] = append(at[s.pts[k].rank], k)
-			if s.pts[k].local >= 0 {
-				pivotOf = append(pivotOf, i)
-			}
+			r := s.pts[k].rank
+			here[r], at[r] = append(here[r], k), append(at[r], k)
+			most = max(most, len(here[r]))
 		}
-		for r := range want {
-			want[r] = append(want[r], pivot)
+		d, err := s.compare(here[s.rank], []int32{pivot}, false, s.form(p).measure, math.MaxUint64, most)
+		if err != nil {
+			return err
 		}
-	}
-	sums := make([][2]uint64, len(pivotOf))
-	err := s.panels(want, 0, func(r rows, from uint64) error {
-		x := make([]int64, r.width)
-		for i, k := range at[s.rank] {
-			if err := s.entries(s.pts[k].local, from, x); err != nil {
-				return err
-			}
-			for n, y := range r.row(pivotOf[i]) {
-				if d := apart(x[n], y); s.o.Metric == L1 {
-					sums[i][1] += d
-				} else {
-					sums[i][0], sums[i][1] = plusSquare(sums[i][0], sums[i][1], d)
-				}
-			}
+		for i := range here[s.rank] {
+			b = putUint64(b, d.at(i, 0))
 		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	var b []byte
-	for _, x := range sums {
-		if s.o.Metric == L2 {
-			x[1] = distanceOf(x[0], x[1], s.fraction)
-		}
-		b = putUint64(b, x[1])
 	}
 	return s.tell(b, func(rank int, b []byte) error {
 		if len(b) != 8*len(at[rank]) {
@@ -156,4 +143,61 @@ func (s *space) fromPivots(parts [][]int32, near []uint64) error {
 		}
 		return nil
 	})
+}
+
+// coarsen refuses parts for which sums do not fit 63 bits. For W members that are up to D apart these are, with a mean linkage, the sums of
+// distances over the pairs of two clusters, D·(W/2)² at most, and for the representative of a class n·x less the sum of all n
+// entries x, and the sum of a member's L1 distances, D·W at most. With L2, heights of means first lose so many binary places as it takes.
+func (s *splitter) coarsen(parts [][]int32) error {
+	places := s.fraction
+	for _, p := range parts {
+		weight := uint64(0)
+		for _, k := range p {
+			weight += uint64(s.pts[k].weight)
+		}
+		bound := s.bound(p)
+		units := shiftUp(bound, s.fraction)
+		if s.o.Representative == Medoid {
+			units = s.window(units)
+		}
+		if hi, lo := bits.Mul64(units, weight); weight > 2 && (hi > 0 || lo >= 1<<63) {
+			return s.tooFar(weight, units, "the choice of its representative")
+		}
+		if !s.o.mean() {
+			continue
+		}
+		half := (weight + 1) / 2
+		for ; ; places-- {
+			d := bound
+			if lost := s.fraction - places; lost > 0 {
+				d = shiftUp(bound, lost) + 1 // it is a sum of two that are rounded up
+			}
+			if hi, lo := bits.Mul64(d, half*half); hi == 0 && lo < 1<<63 {
+				break
+			}
+			if places == 0 {
+				return s.tooFar(weight, units, "the sum over the pairs of two clusters")
+			}
+		}
+	}
+	lost := s.fraction - places
+	for i := range s.pts {
+		s.pts[i].far, s.pts[i].reach = shiftUp(s.pts[i].far, lost), shiftUp(s.pts[i].reach, lost)
+	}
+	s.fraction = places
+	return nil
+}
+
+// shiftUp returns d/2^n, rounded up, for d up to 2^63.
+func shiftUp(d uint64, n uint8) uint64 { return (d + 1<<n - 1) >> n }
+
+func (s *splitter) tooFar(members, bound uint64, what string) error {
+	advice := "a lower threshold"
+	if s.o.Full {
+		advice = "a threshold and no dendrogram"
+	}
+	if s.o.mean() {
+		advice = "complete or single linkage, or " + advice
+	}
+	return fmt.Errorf("%w: %d members of a part are up to %d apart: %s takes more than 63 bits; choose %s", ErrRange, members, bound, what, advice)
 }
