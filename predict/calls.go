@@ -61,7 +61,7 @@ func (in *Input) Span(process uint32) (first, last trace.Time, ok bool, err erro
 
 // Picoseconds converts a difference of times of the run, rounded down; false if that is 2^63 ps or more.
 func (in *Input) Picoseconds(ticks trace.Time) (int64, bool) {
-	return picoseconds(uint64(ticks), max(in.Defs.Clock().TimerResolution, 1))
+	return in.Tick().of(uint64(ticks))
 }
 
 // Tick is the length of a tick of the run, in ps.

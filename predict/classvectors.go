@@ -14,19 +14,12 @@ type members struct {
 	entries   uint64
 	seq       []sequence
 	keys      []uint64
-	joined    []*joinedVector // of processes with calls that do not count, while they are read
+	joined    []*joiner // of processes with calls that do not count, while they are read
 	buf       []uint64
 }
 
-// joinedVector is a place in the vector of a process whose entries are joined.
-type joinedVector struct {
-	calls *rope
-	next  uint64 // entry of the vector
-	at    uint64 // joined entry
-}
-
 func (in *Input) members(processes []uint32, entries uint64, seq []sequence, keys []uint64) *members {
-	return &members{in: in, processes: processes, entries: entries, seq: seq, keys: keys, joined: make([]*joinedVector, len(processes))}
+	return &members{in: in, processes: processes, entries: entries, seq: seq, keys: keys, joined: make([]*joiner, len(processes))}
 }
 
 // Len implements cluster.Vectors.
@@ -66,7 +59,7 @@ func (m *members) readJoined(i int, from uint64, dst []int64) error {
 	p := m.processes[i]
 	x := m.joined[i]
 	if x == nil || from < x.at {
-		x = &joinedVector{calls: newRope(m.in.Program, m.in.Program.Roots[p])}
+		x = m.in.newJoiner(p, m.keys)
 		m.joined[i] = x
 	}
 	for x.at < from {
@@ -85,19 +78,16 @@ func (m *members) readJoined(i int, from uint64, dst []int64) error {
 }
 
 // join returns the next entry: all up to a call that counts, or to the end.
-func (m *members) join(p uint32, x *joinedVector) (int64, error) {
-	sum := int64(0)
+func (m *members) join(p uint32, x *joiner) (int64, error) {
 	for {
 		var t [1]uint64
 		if err := m.in.Vectors.Ticks(p, x.next, t[:]); err != nil {
 			return 0, err
 		}
-		x.next++
-		if sum += int64(min(t[0], math.MaxInt64)); sum < 0 || t[0] > math.MaxInt64 {
+		switch sum, ended, ok := x.add(t[0]); {
+		case !ok:
 			return 0, fmt.Errorf("process %d, entry %d: %w: %w", p, x.next-1, ErrTooLong, cluster.ErrRange)
-		}
-		if c, ok := x.calls.next(); !ok || m.keys[c] != 0 {
-			x.at++
+		case ended:
 			return sum, nil
 		}
 	}

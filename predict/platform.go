@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -44,7 +45,7 @@ type FileSystem struct {
 	Total  uint64 // of all processes, bytes/s; 0: no limit
 }
 
-// Scale is a factor of computing times.
+// Scale is a factor of times.
 type Scale struct{ Num, Den uint64 }
 
 // One leaves times as they are.
@@ -55,15 +56,27 @@ func (s Scale) Of(t int64) int64 {
 	if t <= 0 || s.Num == s.Den {
 		return t
 	}
-	hi, lo := bits.Mul64(uint64(t), s.Num)
+	if v, ok := s.of(uint64(t)); ok {
+		return v
+	}
+	return simnet.Never
+}
+
+// of returns t times the factor, rounded down; false where that does not fit.
+func (s Scale) of(t uint64) (int64, bool) {
+	hi, lo := bits.Mul64(t, s.Num)
 	if hi >= s.Den {
-		return simnet.Never
+		return 0, false
 	}
 	q, _ := bits.Div64(hi, lo, s.Den)
-	if q > math.MaxInt64 {
-		return simnet.Never
-	}
-	return int64(q)
+	return int64(q), q <= math.MaxInt64
+}
+
+// compare is the order of factors, exact.
+func (s Scale) compare(o Scale) int {
+	ah, al := bits.Mul64(s.Num, o.Den)
+	bh, bl := bits.Mul64(o.Num, s.Den)
+	return cmp.Or(cmp.Compare(ah, bh), cmp.Compare(al, bl))
 }
 
 // NewPlatform returns a platform with the values of a file that gives nothing.

@@ -2,8 +2,6 @@ package predict
 
 import (
 	"fmt"
-	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
@@ -24,26 +22,6 @@ const shortEntry = 1e6
 // quantile of the ratios is cut off at both ends: the last and the first hundredth.
 const quantile = 100
 
-// fraction is a ratio of times.
-type fraction struct{ num, den int64 }
-
-// less compares exactly.
-func (f fraction) less(o fraction) bool {
-	ah, al := bits.Mul64(uint64(f.num), uint64(o.den))
-	bh, bl := bits.Mul64(uint64(o.num), uint64(f.den))
-	return ah < bh || ah == bh && al < bl
-}
-
-// of returns t times f, rounded down; false if that does not fit.
-func (f fraction) of(t int64) (int64, bool) {
-	hi, lo := bits.Mul64(uint64(t), uint64(f.num))
-	if hi >= uint64(f.den) {
-		return 0, false
-	}
-	q, _ := bits.Div64(hi, lo, uint64(f.den))
-	return int64(q), q <= math.MaxInt64
-}
-
 // Donor is a process whose computation on the target is known: others of its class take theirs from it. It is read-only once
 // made. Memory: 20 bytes an entry.
 type Donor struct {
@@ -54,8 +32,8 @@ type Donor struct {
 	site     []uint32
 	sites    []siteTotal
 	all      siteTotal
-	low      fraction // least and largest ratio of an entry that is used
-	high     fraction
+	low      Scale // least and largest ratio of an entry that is used
+	high     Scale
 	bounded  bool
 }
 
@@ -79,7 +57,7 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 	}
 	d := &Donor{Process: process, host: host, target: target, site: make([]uint32, len(site))}
 	number := map[uint32]uint32{}
-	var ratios []fraction
+	var ratios []Scale
 	for i, s := range site {
 		k, ok := number[s]
 		if !ok {
@@ -96,19 +74,11 @@ func NewDonor(process uint32, host, target []int64, site []uint32) (*Donor, erro
 			return nil, fmt.Errorf("process %d: %w", process, ErrTooLong)
 		}
 		if host[i] >= shortEntry {
-			ratios = append(ratios, fraction{target[i], host[i]})
+			ratios = append(ratios, Scale{uint64(target[i]), uint64(host[i])})
 		}
 	}
 	if n := len(ratios); n > 0 {
-		slices.SortFunc(ratios, func(a, b fraction) int {
-			switch {
-			case a.less(b):
-				return -1
-			case b.less(a):
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(ratios, Scale.compare)
 		d.bounded, d.low, d.high = true, ratios[n/quantile], ratios[n-1-n/quantile]
 	}
 	return d, nil
@@ -125,25 +95,25 @@ func (d *Donor) Keep(i int) {
 func (d *Donor) Entries() int { return len(d.host) }
 
 // clamped keeps a ratio within those of the donor's entries but the outermost hundredths.
-func (d *Donor) clamped(f fraction) fraction {
+func (d *Donor) clamped(f Scale) Scale {
 	switch {
 	case !d.bounded:
-	case f.less(d.low):
+	case f.compare(d.low) < 0:
 		return d.low
-	case d.high.less(f):
+	case d.high.compare(f) < 0:
 		return d.high
 	}
 	return f
 }
 
 // ratio is that of a site, or of all that was measured where the site tells none.
-func (d *Donor) ratio(site uint32) fraction {
+func (d *Donor) ratio(site uint32) Scale {
 	for _, s := range [...]*siteTotal{&d.sites[site], &d.all} {
 		if s.host > 0 {
-			return d.clamped(fraction{s.target, s.host})
+			return d.clamped(Scale{uint64(s.target), uint64(s.host)})
 		}
 	}
-	return fraction{1, 1}
+	return One
 }
 
 // scaled returns entry i of a process with the given host time. Entries equal to the donor's become the donor's.
@@ -153,9 +123,9 @@ func (d *Donor) scaled(i int, host int64) (int64, bool) {
 	case t != notMeasured && h == host:
 		return t, true
 	case t != notMeasured && h >= shortEntry:
-		return d.clamped(fraction{t, h}).of(host)
+		return d.clamped(Scale{uint64(t), uint64(h)}).of(uint64(host))
 	}
-	return d.ratio(d.site[i]).of(host)
+	return d.ratio(d.site[i]).of(uint64(host))
 }
 
 // copied returns entry i of any process: the measured time, or the mean of its site.
@@ -166,7 +136,7 @@ func (d *Donor) copied(i int) (int64, bool) {
 	if s := d.sites[d.site[i]]; s.count > 0 {
 		return int64(uint64(s.target) / s.count), true
 	}
-	return d.ratio(d.site[i]).of(d.host[i])
+	return d.ratio(d.site[i]).of(uint64(d.host[i]))
 }
 
 // Substituted is the computation of a run with that of some processes replaced. Processes without a donor take their host times
@@ -178,7 +148,7 @@ type Substituted struct {
 	// Donor of a process, nil for none. It must be safe for concurrent use.
 	Donor  func(process uint32) *Donor
 	in     *Input         // nil: every call counts
-	places []*joinedPlace // by process
+	places []*joiner // by process
 }
 
 // Fill implements [simnet.Calc].

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/predict/simnet"
@@ -9,7 +10,7 @@ import (
 
 // Substitute returns the computation of this rank's processes with that of some replaced.
 func (in *Input) Substitute(rule Rule, scale Scale, donor func(process uint32) *Donor) *Substituted {
-	return &Substituted{Host: in.Vectors, Rule: rule, Scale: scale, Donor: donor, in: in, places: make([]*joinedPlace, in.End-in.First)}
+	return &Substituted{Host: in.Vectors, Rule: rule, Scale: scale, Donor: donor, in: in, places: make([]*joiner, in.End-in.First)}
 }
 
 // joins reports whether a process has calls that do not count among those of its class: tests that completed nothing and calls
@@ -50,12 +51,32 @@ func Join(calls []simnet.NodeID, v []int64, counts func(simnet.NodeID) bool) ([]
 	return v[:n], nil
 }
 
-// joinedPlace is a place in the vector of a process whose entries are joined.
-type joinedPlace struct {
+// joiner is a place in the vector of a process whose entries are joined.
+type joiner struct {
 	calls *rope
-	next  uint64 // entry
-	at    int    // joined entry
-	sum   int64  // of the entries since the last call that counts
+	keys  []uint64 // 0 of calls that do not count
+	next  uint64   // entry
+	at    uint64   // joined entry
+	sum   int64    // of the entries since the last call that counts
+}
+
+func (in *Input) newJoiner(process uint32, keys []uint64) *joiner {
+	return &joiner{calls: newRope(in.Program, in.Program.Roots[process]), keys: keys}
+}
+
+// add takes the next entry, and returns the joined one that ends with it: before a call that counts, or at the end. A sum that does
+// not fit is not ok.
+func (j *joiner) add(t uint64) (sum int64, ended, ok bool) {
+	j.next++
+	if j.sum += int64(t); j.sum < 0 || t > math.MaxInt64 {
+		return 0, false, false
+	}
+	if c, more := j.calls.next(); more && j.keys[c] == 0 {
+		return 0, false, true
+	}
+	sum, j.sum = j.sum, 0
+	j.at++
+	return sum, true, true
 }
 
 // fillJoined is Fill for such a process; dst has the host times. A joined entry comes before the call that counts, the entries
@@ -63,31 +84,21 @@ type joinedPlace struct {
 func (s *Substituted) fillJoined(process uint32, first uint64, dst []int64, d *Donor) error {
 	x := &s.places[process-s.in.First]
 	if first == 0 {
-		*x = &joinedPlace{calls: newRope(s.in.Program, s.in.Program.Roots[process])}
+		*x = s.in.newJoiner(process, s.in.keys)
 	}
 	p := *x
 	if p == nil || p.next != first {
 		return fmt.Errorf("process %d: entries from %d on asked for out of order", process, first)
 	}
 	for k := range dst {
-		p.next++
-		c, ok := p.calls.next()
-		if p.sum += dst[k]; p.sum < 0 {
+		sum, ended, ok := p.add(uint64(dst[k]))
+		dst[k] = 0
+		if ok && ended && p.at <= uint64(len(d.host)) {
+			dst[k], ok = s.entry(d, int(p.at-1), sum)
+		}
+		if !ok {
 			return fmt.Errorf("process %d: entry %d of the computation: %w", process, p.next-1, ErrTooLong)
 		}
-		dst[k] = 0
-		if ok && s.in.keys[c] == 0 {
-			continue
-		}
-		if p.at < len(d.host) {
-			v, ok := s.entry(d, p.at, p.sum)
-			if !ok {
-				return fmt.Errorf("process %d: entry %d of the computation: %w", process, p.next-1, ErrTooLong)
-			}
-			dst[k] = v
-		}
-		p.at++
-		p.sum = 0
 	}
 	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"math/bits"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/ccg"
@@ -21,12 +20,12 @@ import (
 // They are simnet's Calc, in ps, rounded down once for each entry. Memory: 80 bytes a process, and 1 byte for each 7 bits of an
 // entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
 type Vectors struct {
-	first      uint32
-	resolution uint64 // ticks a second
-	out        Segments
-	list       []vector
-	bound      uint64 // ticks: largest possible error of a process's sum
-	kept       bool   // gives kept times instead of computation
+	first uint32
+	tick  Scale // ps in a tick
+	out   Segments
+	list  []vector
+	bound uint64 // ticks: largest possible error of a process's sum
+	kept  bool   // gives kept times instead of computation
 }
 
 // vector is one process's entries, as varints: twice the computation, plus 1 if what the call took follows.
@@ -42,7 +41,7 @@ type vector struct {
 const windowBytes = 512
 
 func newVectors(first, end uint32, resolution uint64, out Segments) *Vectors {
-	return &Vectors{first: first, resolution: max(resolution, 1), out: out, list: make([]vector, end-first)}
+	return &Vectors{first: first, tick: Scale{picosecondClock, max(resolution, 1)}, out: out, list: make([]vector, end-first)}
 }
 
 // add walks through a location; calls is how many the program has of it.
@@ -159,7 +158,7 @@ func (v *Vectors) Fill(process uint32, first uint64, dst []int64) error {
 		if err != nil {
 			return err
 		}
-		ps, ok := picoseconds(t, v.resolution)
+		ps, ok := v.tick.of(t)
 		if !ok {
 			return fmt.Errorf("process %d, entry %d: %w", process, first+uint64(i), ErrTooLong)
 		}
@@ -250,14 +249,4 @@ func (x *vector) refill() error {
 		x.from, err = nil, nil
 	}
 	return err
-}
-
-// picoseconds converts ticks, rounded down; false if that is 2^63 ps or more.
-func picoseconds(ticks, resolution uint64) (int64, bool) {
-	hi, lo := bits.Mul64(ticks, picosecondClock)
-	if hi >= resolution {
-		return 0, false
-	}
-	q, _ := bits.Div64(hi, lo, resolution)
-	return int64(q), q <= math.MaxInt64
 }
