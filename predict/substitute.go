@@ -147,7 +147,7 @@ type Substituted struct {
 	Scale Scale
 	// Donor of a process, nil for none. It must be safe for concurrent use.
 	Donor  func(process uint32) *Donor
-	in     *Input         // nil: every call counts
+	in     *Input    // nil: every call counts
 	places []*joiner // by process
 }
 
