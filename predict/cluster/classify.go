@@ -84,11 +84,12 @@ func (o *Options) mean() bool { return o.Linkage == Average || o.Linkage == Cent
 
 // decisive returns the options that decide the result, as bytes.
 func (o *Options) decisive() []byte {
-	full := uint32(0)
+	full := uint64(0)
 	if o.Full {
 		full = 1
 	}
-	b := putUint32(nil, uint32(o.Metric), uint32(o.Linkage), uint32(o.Representative), o.Threshold.PPM, o.MaxClasses,
-		o.Quantum, full, o.ExactMax)
-	return putUint64(b, o.Threshold.Absolute)
+	return pack([]uint64{
+		uint64(o.Metric), uint64(o.Linkage), uint64(o.Representative), o.Threshold.Absolute, uint64(o.Threshold.PPM), uint64(o.MaxClasses),
+		uint64(o.Quantum), full, uint64(o.ExactMax),
+	})
 }

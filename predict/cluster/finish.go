@@ -6,33 +6,6 @@ import (
 	"slices"
 )
 
-// linkBytes is a merge in a message: two points and a height.
-const linkBytes = 4 + 4 + 2*8
-
-func putLinks(b []byte, list []link) []byte {
-	for _, l := range list {
-		b = putUint32(b, uint32(l.a), uint32(l.b))
-		b = putUint64(b, l.height.Units, l.height.Pairs)
-	}
-	return b
-}
-
-// readLinks appends the merges of a message about n points.
-func readLinks(list []link, b []byte, n int) ([]link, error) {
-	if len(b)%linkBytes != 0 {
-		return nil, errMessage("merges")
-	}
-	for ; len(b) > 0; b = b[linkBytes:] {
-		a, c := getUint32(b), getUint32(b[4:])
-		h := Height{getUint64(b[8:]), getUint64(b[16:])}
-		if a >= c || uint64(c) >= uint64(n) || h.Pairs == 0 {
-			return nil, errMessage("merges")
-		}
-		list = append(list, link{int32(a), int32(c), h})
-	}
-	return list, nil
-}
-
 // cutter is the stage that puts merges in order and cuts.
 type cutter struct {
 	*space
@@ -46,16 +19,16 @@ func (s *cutter) finish(links []link, cut Height) ([]uint32, error) {
 	if err != nil {
 		return nil, err
 	}
-	got, err := s.comm.Gather(putLinks(nil, links), 0)
-	if err != nil {
-		return nil, err
+	var list []uint64
+	for _, l := range links {
+		list = append(list, two(l.a, l.b), l.height.Units, l.height.Pairs)
 	}
 	links = nil
-	for _, b := range got {
-		if err == nil {
-			links, err = readLinks(links, b, len(s.pts))
-		}
-	}
+	err = s.gather(list, 3, "merges", func(_ int, x []uint64) bool {
+		l := link{int32(x[0] >> 32), int32(x[0]), Height{x[1], x[2]}}
+		links = append(links, l)
+		return l.a >= 0 && l.a < l.b && int(l.b) < len(s.pts) && l.height.Pairs > 0
+	})
 	if n := len(s.pts) - 1; err == nil && s.rank == 0 && (len(links) > n || s.o.Full && len(links) < n) {
 		err = errMessage("merges")
 	}
@@ -64,8 +37,7 @@ func (s *cutter) finish(links []link, cut Height) ([]uint32, error) {
 		d := dendrogram{pts: s.pts, links: links, twins: twins, centroid: s.o.Linkage == Centroid}
 		cut = d.order(s.o, cut)
 		s.res.Merges = d.merges(cut, s.o.Full)
-		b = putUint64(nil, cut.Units, cut.Pairs)
-		b = putUint32(b, d.labels(cut)...)
+		b = pack(append([]uint64{cut.Units, cut.Pairs}, d.labels(cut)...))
 	}
 	if err = s.agree(err); err != nil {
 		return nil, err
@@ -82,42 +54,25 @@ type twin struct{ point, id uint32 }
 
 // twins brings the members that are not the lowest of their point to rank 0, ordered by point and id.
 func (s *cutter) twins() ([]twin, error) {
-	var b []byte
+	var own []uint64
 	for i, k := range s.member {
 		if id := s.v.ID(i); id != s.pts[k].id {
-			b = putUint32(b, uint32(k), id)
+			own = append(own, two(uint32(k), id))
 		}
 	}
-	got, err := s.comm.Gather(b, 0)
+	var list []twin
+	err := s.gather(own, 1, "members", func(_ int, x []uint64) bool {
+		list = append(list, twin{uint32(x[0] >> 32), uint32(x[0])})
+		return x[0]>>32 < uint64(len(s.pts))
+	})
 	if err != nil {
 		return nil, err
 	}
-	list, err := readTwins(got, len(s.pts))
-	if err == nil && s.rank == 0 {
+	slices.SortFunc(list, func(a, b twin) int { return cmp.Or(cmp.Compare(a.point, b.point), cmp.Compare(a.id, b.id)) })
+	if s.rank == 0 {
 		err = s.checkIDs(list)
 	}
 	return list, s.agree(err)
-}
-
-// readTwins decodes the members that the ranks sent, and sorts them.
-func readTwins(got [][]byte, points int) ([]twin, error) {
-	var list []twin
-	for _, b := range got {
-		if len(b)%8 != 0 {
-			return nil, errMessage("members")
-		}
-		for ; len(b) > 0; b = b[8:] {
-			t := twin{getUint32(b), getUint32(b[4:])}
-			if uint64(t.point) >= uint64(points) {
-				return nil, errMessage("members")
-			}
-			list = append(list, t)
-		}
-	}
-	slices.SortFunc(list, func(a, b twin) int {
-		return cmp.Or(cmp.Compare(a.point, b.point), cmp.Compare(a.id, b.id))
-	})
-	return list, nil
 }
 
 // checkIDs reports an id that two members have.
@@ -194,7 +149,7 @@ func (d *dendrogram) merges(cut Height, full bool) []Merge {
 
 // labels returns the class of each point: a merge counts if it and all merges below it are at or below the cut.
 // Classes are numbered by their lowest points.
-func (d *dendrogram) labels(cut Height) []uint32 {
+func (d *dendrogram) labels(cut Height) []uint64 {
 	f := newForest(len(d.pts))
 	open := make([]bool, len(d.pts)) // the cluster of this lowest point is the top of what is above the cut
 	for _, l := range d.links {
@@ -204,8 +159,8 @@ func (d *dendrogram) labels(cut Height) []uint32 {
 		}
 		f.parent[f.root(l.b)] = f.root(l.a)
 	}
-	label := make([]uint32, len(d.pts))
-	n := uint32(0)
+	label := make([]uint64, len(d.pts))
+	n := uint64(0)
 	for i := range label {
 		if r := f.root(int32(i)); r == int32(i) {
 			label[i] = n
@@ -219,20 +174,20 @@ func (d *dendrogram) labels(cut Height) []uint32 {
 
 // classes decodes the cut and the class of each point, and fills in the classes.
 func (s *cutter) classes(b []byte) ([]uint32, error) {
-	if len(b) != 16+4*len(s.pts) {
-		return nil, errMessage("classes")
+	words := make([]uint64, 2+len(s.pts))
+	if _, err := take(b, words); err != nil {
+		return nil, err
 	}
-	s.res.Threshold = Height{getUint64(b), getUint64(b[8:])}
+	s.res.Threshold = Height{words[0], words[1]}
 	label := make([]uint32, len(s.pts))
-	for i := range label {
-		c := getUint32(b[16+4*i:])
-		if c > uint32(len(s.res.Classes)) {
+	for i, c := range words[2:] {
+		if c > uint64(len(s.res.Classes)) {
 			return nil, errMessage("classes")
 		}
-		if c == uint32(len(s.res.Classes)) {
+		if c == uint64(len(s.res.Classes)) {
 			s.res.Classes = append(s.res.Classes, Class{First: s.pts[i].id})
 		}
-		label[i] = c
+		label[i] = uint32(c)
 		s.res.Classes[c].Size += s.pts[i].weight
 	}
 	s.res.Class = make([]uint32, len(s.member))

@@ -1,53 +1,111 @@
 package cluster
 
 import (
+	"math/rand/v2"
+	"slices"
 	"testing"
+
+	"github.com/coppice-hpc/coppice/mpi"
 )
 
-// Messages of any content are decoded or refused, and what was decoded is in range.
+// damaged is a communicator whose messages arrive as something else.
+type damaged struct {
+	mpi.Comm
+	rng  *rand.Rand
+	left int // messages that arrive as they are
+}
+
+func (d *damaged) spoil(all [][]byte) [][]byte {
+	if d.left--; d.left != -1 {
+		return all
+	}
+	for i, b := range all {
+		switch all[i] = slices.Clone(b); d.rng.IntN(3) {
+		case 0:
+			all[i] = all[i][:d.rng.IntN(len(b)+1)]
+		case 1:
+			all[i] = append(all[i], all[i]...)
+		default:
+			for k := range all[i] {
+				if d.rng.IntN(4) == 0 {
+					all[i][k] = byte(d.rng.Uint32())
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (d *damaged) Allgather(b []byte) ([][]byte, error) {
+	all, err := d.Comm.Allgather(b)
+	return d.spoil(all), err
+}
+
+func (d *damaged) Gather(b []byte, root int) ([][]byte, error) {
+	all, err := d.Comm.Gather(b, root)
+	return d.spoil(all), err
+}
+
+func (d *damaged) Alltoall(parts [][]byte) ([][]byte, error) {
+	all, err := d.Comm.Alltoall(parts)
+	return d.spoil(all), err
+}
+
+func (d *damaged) Bcast(b []byte, root int) ([]byte, error) {
+	b, err := d.Comm.Bcast(b, root)
+	return d.spoil([][]byte{b})[0], err
+}
+
+// Damaged messages give an error or a result, whose numbers are in range.
 func FuzzMessages(f *testing.F) {
-	f.Add([]byte{}, []byte{1})
-	f.Add(putLinks(nil, []link{{0, 1, whole(5)}, {0, 2, Height{2, 3}}}), make([]byte, 16+4*4))
-	f.Add(putEdges(treeEdges{{0, 3, 9}}), putUint32(nil, 1, 2, 2, 1))
-	f.Add(make([]byte, pointBytes), make([]byte, 2*pointBytes))
-	f.Fuzz(func(t *testing.T, a, b []byte) {
-		const n = 4
-		all := [][]byte{a, b}
-		if list, err := readLinks(nil, a, n); err == nil {
-			for _, l := range list {
-				if l.a < 0 || l.a >= l.b || l.b >= n {
-					t.Errorf("link %+v", l)
-				}
-			}
-			d := dendrogram{pts: make([]point, n), links: list}
-			if len(list) == n-1 {
-				d.order(Options{MaxClasses: 2}, whole(3))
-				d.merges(whole(3), true)
-				d.labels(whole(3))
+	for seed := range uint64(300) {
+		f.Add(seed, uint8(seed%16))
+	}
+	rng := rand.New(rand.NewPCG(41, 42))
+	data := random(rng, 30, 4, 50)
+	f.Fuzz(func(t *testing.T, seed uint64, left uint8) {
+		o := Options{
+			Linkage: Linkage(seed % uint64(numLinkages)), Metric: Metric(seed / 4 % 2), MaxClasses: uint32(seed / 8 % 2 * 4), Threshold: Percent(30),
+			Representative: Representative(seed / 16 % 2),
+		}
+		c := &damaged{Comm: mpi.Serial(), rng: rand.New(rand.NewPCG(seed, 0)), left: int(left)}
+		r, err := classify(t.Context(), c, Rows{numbers(len(data)), data}, o, 5, 5)
+		if err != nil {
+			return
+		}
+		if len(r.Class) != len(data) {
+			t.Errorf("%d members", len(r.Class))
+		}
+		for _, k := range r.Class {
+			if int(k) >= len(r.Classes) {
+				t.Errorf("class %d of %d", k, len(r.Classes))
 			}
 		}
-		if list, err := readEdges(nil, a, n); err == nil {
-			for _, e := range list {
-				if e.a < 0 || e.a >= e.b || e.b >= n {
-					t.Errorf("edge %+v", e)
-				}
-			}
-			_, _ = boruvka(n, func([]int32) (treeEdges, error) { return list, nil })
-		}
+	})
+}
+
+// Words of any content about clusters, edges and distances are in range, or refused.
+func FuzzWords(f *testing.F) {
+	f.Add([]byte{}, uint8(1))
+	f.Add(pack(told([]candidate{{1, 5}, {0, 5}, {-1, 3}, {3, 1}}, 0)), uint8(2))
+	f.Add(pack([]uint64{two(uint32(7), 1), 5}), uint8(2))
+	f.Fuzz(func(t *testing.T, b []byte, size uint8) {
 		c := newTriangle[uint32](alone(), form{mean: len(b)%2 == 0}, []uint64{1, 1, 1, 1})
-		near := candidate{at: -1}
-		if c.take(a, &near) == nil && (near.at < -1 || near.at >= n) {
-			t.Errorf("nearest %d", near.at)
+		list := make([]candidate, 4)
+		err := unpack([][]byte{b, b}, 2, "x", func(rank int, x []uint64) bool {
+			if rank > 1 || len(x) != 2 {
+				t.Errorf("rank %d, %d words", rank, len(x))
+			}
+			return c.take(list, x)
+		})
+		for _, x := range list {
+			if x.at < -1 || x.at > 3 {
+				t.Errorf("%v, %+v", err, x)
+			}
 		}
-		if list, rest, err := readElements[uint32](a, n); err == nil && (len(list) != n || len(rest) != len(a)-4*n) {
-			t.Errorf("%d distances, %d bytes left", len(list), len(rest))
+		row := make([]uint32, size)
+		if rest, err := take(b, row); err == nil && len(rest) != len(b)-4*len(row) || err != nil && len(b) >= 4*len(row) {
+			t.Errorf("%d of %d bytes left, %v", len(rest), len(b), err)
 		}
-		_ = readRepresentatives(make([]Class, n), a)
-		_ = readEntries(a, make([]int64, n))
-		s := &cutter{&space{team: alone(), member: []int32{0, 3}, pts: make([]point, n)}, &Result{}}
-		if label, err := s.classes(b); err == nil && len(label) != n {
-			t.Errorf("%d labels", len(label))
-		}
-		_, _ = readTwins(all, n)
 	})
 }

@@ -57,7 +57,7 @@ func digests(c mpi.Comm) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		b := putUint32(nil, r.Class...)
+		b := pack(r.Class)
 		all, err := c.Gather(b, 0)
 		if err != nil {
 			return "", err

@@ -43,7 +43,7 @@ func (s *election) run(label []uint32) error {
 	for i, c := range s.classes {
 		s.classes[i].Representative = c.First
 	}
-	var b []byte
+	var list []uint64
 	for i := range mine {
 		c := &mine[i]
 		least := 0
@@ -52,9 +52,15 @@ func (s *election) run(label []uint32) error {
 				least = k
 			}
 		}
-		b = putUint32(b, c.class, s.pts[c.points[least]].id)
+		list = append(list, two(c.class, s.pts[c.points[least]].id))
 	}
-	return s.tell(b, func(_ int, b []byte) error { return readRepresentatives(s.classes, b) })
+	return s.tell(list, 1, "representatives", func(_ int, x []uint64) bool {
+		c := x[0] >> 32
+		if c < uint64(len(s.classes)) {
+			s.classes[c].Representative = uint32(x[0])
+		}
+		return c < uint64(len(s.classes))
+	})
 }
 
 // contests deals the classes that need scores out to the ranks, and returns this rank's, with the plan for all.
@@ -81,21 +87,6 @@ func (s *election) contests(label []uint32) (mine []contest, want [][]int32) {
 		}
 	}
 	return mine, want
-}
-
-// readRepresentatives takes the representatives that a rank chose.
-func readRepresentatives(classes []Class, b []byte) error {
-	if len(b)%8 != 0 {
-		return errMessage("representatives")
-	}
-	for ; len(b) > 0; b = b[8:] {
-		c := getUint32(b)
-		if uint64(c) >= uint64(len(classes)) {
-			return errMessage("representatives")
-		}
-		classes[c].Representative = getUint32(b[4:])
-	}
-	return nil
 }
 
 // nearestMean adds Σ (n·x − Σ of all n members)² over the entries of a panel to the scores: n² times the squared

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bytes"
 	"cmp"
 	"math/bits"
 	"slices"
@@ -33,13 +32,13 @@ type space struct {
 	vectors  []int64 // of own, one after the other, or nil where they take too much memory
 }
 
-// gather makes the points of the vectors that all ranks have; first is the lowest member of each of this rank's.
-func (s *space) gather(all []find, first []int32) {
+// fill makes the points of the vectors that all ranks have; first is the lowest member of each of this rank's.
+func (s *space) fill(all []find, first []int32) {
 	slices.SortFunc(all, find.compare)
 	var groups [][]find // of equal vectors
 	for i := 0; i < len(all); {
 		n := i + 1
-		for n < len(all) && bytes.Equal(all[i].b[:atID], all[n].b[:atID]) {
+		for n < len(all) && all[i].equal(all[n]) {
 			n++
 		}
 		groups = append(groups, all[i:n])
@@ -50,16 +49,15 @@ func (s *space) gather(all []find, first []int32) {
 	squares := make([][2]uint64, len(groups)) // of the L2 distance to the origin
 	pointOf := make([]int32, len(first))
 	for i, g := range groups {
-		p := point{id: g[0].id(), rank: g[0].rank, local: -1}
+		x := g[0].x
+		p := point{id: g[0].id(), rank: g[0].rank, local: -1, sum: int64(x[5]), far: x[7]}
 		for _, f := range g {
-			p.weight += getUint32(f.b[atID+4:])
+			p.weight += uint32(f.x[4])
 			if int(f.rank) == s.rank && int(f.at) < len(first) {
 				pointOf[f.at] = int32(i)
 			}
 		}
-		b := g[0].b[atID+8:]
-		p.mass, p.sum, p.far = p.weight, int64(getUint64(b)), getUint64(b[16:])
-		squares[i] = [2]uint64{getUint64(b[8:]), p.far}
+		p.mass, squares[i] = p.weight, [2]uint64{x[6], x[7]}
 		if int(p.rank) == s.rank && int(g[0].at) < len(first) {
 			p.local = int32(len(s.own))
 			s.own = append(s.own, first[g[0].at])
@@ -217,7 +215,7 @@ func (s *space) panel(send [][]int32, points []int32, from uint64, width int, da
 		parts[to] = make([]byte, 0, len(list)*8*width)
 		for i := 0; i < len(list) && err == nil; i++ {
 			if err = s.entries(list[i], from, buf); err == nil {
-				parts[to] = putEntries(parts[to], buf)
+				parts[to] = appendTo(parts[to], buf)
 			}
 		}
 	}
@@ -238,13 +236,9 @@ func (s *space) panel(send [][]int32, points []int32, from uint64, width int, da
 		if p.local >= 0 {
 			continue
 		}
-		b := got[p.rank]
-		if len(b) < 8*width {
-			err = errMessage("panel")
+		if got[p.rank], err = take(got[p.rank], data[i*width:(i+1)*width]); err != nil {
 			break
 		}
-		_ = readEntries(b[:8*width], data[i*width:(i+1)*width])
-		got[p.rank] = b[8*width:]
 	}
 	return s.agree(err)
 }

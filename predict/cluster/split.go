@@ -112,7 +112,7 @@ func (s *splitter) carve(live [][]int32) ([][]int32, error) {
 // fromPivots sets reach to the distances to the pivots of the parts: of each part the point that is farthest from all pivots
 // before. Collective.
 func (s *splitter) fromPivots(parts [][]int32, near []uint64) error {
-	var b []byte
+	var list []uint64
 	at := make([][]int32, s.size) // the points of each rank, in one order
 	for _, p := range parts {
 		pivot := p[0]
@@ -131,17 +131,16 @@ func (s *splitter) fromPivots(parts [][]int32, near []uint64) error {
 			return err
 		}
 		for i := range here[s.rank] {
-			b = putUint64(b, d.at(i, 0))
+			list = append(list, d.at(i, 0))
 		}
 	}
-	return s.tell(b, func(rank int, b []byte) error {
-		if len(b) != 8*len(at[rank]) {
-			return errMessage("distances to pivots")
+	return s.tell(list, 1, "distances to pivots", func(rank int, x []uint64) bool {
+		if len(at[rank]) == 0 {
+			return false
 		}
-		for i, k := range at[rank] {
-			s.pts[k].reach = getUint64(b[8*i:])
-		}
-		return nil
+		s.pts[at[rank][0]].reach = x[0]
+		at[rank] = at[rank][1:]
+		return true
 	})
 }
 

@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"hash"
 	"math"
@@ -141,7 +140,7 @@ func (s *survey) originPiece(from uint64, dst []int64) error {
 	var err error
 	if s.rank == s.origin {
 		if _, err = read(s.v, s.o.Quantum, 0, from, dst); err == nil {
-			b = putEntries(make([]byte, 0, 8*len(dst)), dst)
+			b = pack(dst)
 		}
 	}
 	if err = s.agree(err); err != nil {
@@ -149,7 +148,7 @@ func (s *survey) originPiece(from uint64, dst []int64) error {
 	}
 	b, err = s.comm.Bcast(b, s.origin)
 	if err == nil {
-		err = readEntries(b, dst)
+		_, err = take(b, dst)
 	}
 	return err
 }
@@ -174,7 +173,7 @@ func (s *survey) take(i int, moved uint64, x, base []int64, text []byte) error {
 	if s.o.Metric == L1 {
 		r.lo = r.l1
 	}
-	_, err := r.digest.Write(putEntries(text, x))
+	_, err := r.digest.Write(appendTo(text, x))
 	return err
 }
 
@@ -249,22 +248,22 @@ func rounded(x int64, share uint32) int64 {
 	return int64(r)
 }
 
-// find is a vector of a rank: the first bytes of its encoding are its digest.
+// find is a vector of a rank: the four words of its digest, id<<32 | members, sum, hi and lo.
 type find struct {
-	b    []byte
+	x    []uint64
 	rank int32
 	at   int32 // among those of its rank
 }
 
-const (
-	pointBytes = sha256.Size + 4 + 4 + 3*8
-	atID       = sha256.Size // weight, sum, hi and lo follow
-)
+const findWords = 4 + 1 + 3
 
-func (f find) id() uint32 { return binary.BigEndian.Uint32(f.b[atID:]) } // the order of its bytes is that of ids
+func (f find) id() uint32 { return uint32(f.x[4] >> 32) }
 
 // compare is the order of digests, then of ids.
-func (f find) compare(g find) int { return bytes.Compare(f.b[:atID+4], g.b[:atID+4]) }
+func (f find) compare(g find) int { return slices.Compare(f.x[:5], g.x[:5]) }
+
+// equal tells whether the vectors are equal.
+func (f find) equal(g find) bool { return slices.Equal(f.x[:4], g.x[:4]) }
 
 // space finds equal vectors by their SHA-256 digests, and makes the points known to all ranks. Equal digests count as equal vectors:
 // comparing the vectors too would move every one of them between ranks, to guard against what nobody has ever seen.
@@ -272,36 +271,35 @@ func (s *survey) space() (*space, error) {
 	order := make([]find, len(s.list)) // at is the member
 	for i := range s.list {
 		r := &s.list[i]
-		order[i] = find{b: binary.BigEndian.AppendUint32(r.digest.Sum(nil), s.v.ID(i)), at: int32(i)}
-		r.digest = nil
+		x := []uint64{0, 0, 0, 0, two(s.v.ID(i), 1), r.sum, r.hi, r.lo}
+		if _, err := take(r.digest.Sum(nil), x[:4]); err != nil {
+			return nil, err
+		}
+		order[i], r.digest = find{x: x, at: int32(i)}, nil
 	}
 	slices.SortFunc(order, find.compare)
 	sp := &space{team: s.team, v: s.v, o: s.o, dim: s.dim, members: s.members, member: make([]int32, len(order))}
-	var b []byte
+	var list []uint64
 	var first []int32 // member with the lowest id, by vector of this rank
 	for i := 0; i < len(order); {
 		n := i
-		for ; n < len(order) && bytes.Equal(order[i].b[:atID], order[n].b[:atID]); n++ {
+		for ; n < len(order) && order[i].equal(order[n]); n++ {
 			sp.member[order[n].at] = int32(len(first))
 		}
-		r := &s.list[order[i].at]
-		b = putUint64(putUint32(append(b, order[i].b...), uint32(n-i)), r.sum, r.hi, r.lo)
-		first = append(first, order[i].at)
+		order[i].x[4] += uint64(n - i - 1)
+		list, first = append(list, order[i].x...), append(first, order[i].at)
 		i = n
 	}
 	var all []find
-	err := s.tell(b, func(rank int, b []byte) error {
-		if len(b)%pointBytes != 0 || len(all)+len(b)/pointBytes > int(s.members) {
-			return errMessage("points")
-		}
-		for at := range len(b) / pointBytes {
-			all = append(all, find{b[at*pointBytes : (at+1)*pointBytes], int32(rank), int32(at)})
-		}
-		return nil
+	at := make([]int32, s.size)
+	err := s.tell(list, findWords, "points", func(rank int, x []uint64) bool {
+		all = append(all, find{x, int32(rank), at[rank]})
+		at[rank]++
+		return len(all) <= int(s.members)
 	})
 	if err != nil {
 		return nil, err
 	}
-	sp.gather(all, first)
+	sp.fill(all, first)
 	return sp, s.agree(sp.kept())
 }

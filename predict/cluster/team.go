@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -23,16 +24,22 @@ func (t *team) agree(err error) error {
 	return mpi.AgreeOn(t.comm, err, ErrOptions, ErrVectors, ErrRange, ErrTooMany, ErrMemory, context.Canceled, context.DeadlineExceeded)
 }
 
-// tell gives the bytes of every rank to all ranks, each checked by read. Collective.
-func (t *team) tell(b []byte, read func(rank int, b []byte) error) error {
-	all, err := t.comm.Allgather(b)
+// tell reads the words of every rank on all ranks, size at a time. Collective.
+func (t *team) tell(list []uint64, size int, what string, read func(rank int, x []uint64) bool) error {
+	all, err := t.comm.Allgather(pack(list))
 	if err != nil {
 		return err
 	}
-	for rank := 0; rank < len(all) && err == nil; rank++ {
-		err = read(rank, all[rank])
+	return t.agree(unpack(all, size, what, read))
+}
+
+// gather reads the words of every rank on rank 0. Collective.
+func (t *team) gather(list []uint64, size int, what string, read func(rank int, x []uint64) bool) error {
+	all, err := t.comm.Gather(pack(list), 0)
+	if err != nil {
+		return err
 	}
-	return t.agree(err)
+	return t.agree(unpack(all, size, what, read))
 }
 
 // parallel calls f for 0 to n-1, on the workers, which are numbered from 0.
@@ -56,7 +63,7 @@ func (t *team) parallel(n int, f func(worker, i int)) {
 	done.Wait()
 }
 
-// Messages are little-endian words without any framing: both sides know from the points how many there are, and a
+// Messages are little-endian numbers without any framing: both sides know from the points how many there are, and a
 // length that differs is errMessage.
 
 // errMessage is a message from another rank that is not what it must be.
@@ -64,69 +71,38 @@ func errMessage(what string) error {
 	return fmt.Errorf("cluster: damaged message: %s", what)
 }
 
-func getUint32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
-func getUint64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
+// pack writes numbers.
+func pack[T uint32 | uint64 | int64](list []T) []byte { return appendTo(nil, list) }
 
-func putUint32(b []byte, list ...uint32) []byte {
-	for _, x := range list {
-		b = binary.LittleEndian.AppendUint32(b, x)
-	}
+func appendTo[T uint32 | uint64 | int64](b []byte, list []T) []byte {
+	b, _ = binary.Append(b, binary.LittleEndian, list) // which has no error for such slices
 	return b
 }
 
-func putUint64(b []byte, list ...uint64) []byte {
-	for _, x := range list {
-		b = binary.LittleEndian.AppendUint64(b, x)
+// take fills list from the front of a message, and returns the rest.
+func take[T uint32 | uint64 | int64](b []byte, list []T) ([]byte, error) {
+	n, err := binary.Decode(b, binary.LittleEndian, list)
+	if err != nil {
+		return nil, errMessage("too short")
 	}
-	return b
+	return b[n:], nil
 }
 
-func putEntries(b []byte, list []int64) []byte {
-	for _, x := range list {
-		b = binary.LittleEndian.AppendUint64(b, uint64(x))
-	}
-	return b
-}
-
-// readEntries fills dst from a message of exactly that many entries.
-func readEntries(b []byte, dst []int64) error {
-	if len(b) != 8*len(dst) {
-		return errMessage("entries")
-	}
-	for i := range dst {
-		dst[i] = int64(getUint64(b[8*i:]))
+// unpack calls read for the words of each rank, size at a time; false is a damaged message.
+func unpack(all [][]byte, size int, what string, read func(rank int, x []uint64) bool) error {
+	for rank, b := range all {
+		list := make([]uint64, len(b)/8)
+		if rest, _ := take(b, list); len(rest) > 0 || len(list)%size != 0 {
+			return errMessage(what)
+		}
+		for x := range slices.Chunk(list, size) {
+			if !read(rank, x) {
+				return errMessage(what)
+			}
+		}
 	}
 	return nil
 }
 
-// putElements and readElements move distances: 4 bytes each where they are narrow, else 8.
-func putElements[E element](b []byte, list []E) []byte {
-	for _, x := range list {
-		if narrow[E]() {
-			b = binary.LittleEndian.AppendUint32(b, uint32(x))
-		} else {
-			b = binary.LittleEndian.AppendUint64(b, uint64(x))
-		}
-	}
-	return b
-}
-
-// readElements takes n distances from the front of b, and returns the rest.
-func readElements[E element](b []byte, n int) ([]E, []byte, error) {
-	size := 8
-	if narrow[E]() {
-		size = 4
-	}
-	if len(b)/size < n {
-		return nil, nil, errMessage("rows")
-	}
-	list := make([]E, n)
-	for i := range list {
-		if narrow[E]() {
-			list[i] = E(getUint32(b[4*i:]))
-		} else {
-			list[i] = E(getUint64(b[8*i:]))
-		}
-	}
-	return list, b[n*size:], nil
-}
+// two makes a word of two numbers, the first one above.
+func two[T uint32 | int32](a, b T) uint64 { return uint64(uint32(a))<<32 | uint64(uint32(b)) }

@@ -92,10 +92,15 @@ func (c *triangle[E]) tree(each func(link)) error {
 		if c.size == 1 {
 			return found, nil
 		}
+		var list []uint64
+		for _, e := range leastEdges(root, found) {
+			list = append(list, two(e.a, e.b), e.d)
+		}
 		var all treeEdges
-		err := c.tell(putEdges(leastEdges(root, found)), func(_ int, b []byte) (err error) {
-			all, err = readEdges(all, b, n)
-			return err
+		err := c.tell(list, 2, "edges", func(_ int, x []uint64) bool {
+			e := treeEdge{int32(x[0] >> 32), int32(x[0]), x[1]}
+			all = append(all, e)
+			return e.a >= 0 && e.a < e.b && int(e.b) < n
 		})
 		return all, err
 	})
@@ -134,31 +139,6 @@ func (c *triangle[E]) ways(root []int32) treeEdges {
 		list[i] = treeEdge{min(int32(i), k), max(int32(i), k), uint64(least[i])}
 	}
 	return list
-}
-
-const edgeBytes = 4 + 4 + 8
-
-func putEdges(list treeEdges) []byte {
-	var b []byte
-	for _, e := range list {
-		b = putUint64(putUint32(b, uint32(e.a), uint32(e.b)), e.d)
-	}
-	return b
-}
-
-// readEdges appends the edges of n points that a rank found.
-func readEdges(list treeEdges, b []byte, n int) (treeEdges, error) {
-	if len(b)%edgeBytes != 0 {
-		return nil, errMessage("edges")
-	}
-	for ; len(b) > 0; b = b[edgeBytes:] {
-		a, c := getUint32(b), getUint32(b[4:])
-		if a >= c || uint64(c) >= uint64(n) {
-			return nil, errMessage("edges")
-		}
-		list = append(list, treeEdge{int32(a), int32(c), getUint64(b[8:])})
-	}
-	return list, nil
 }
 
 // forest joins points into sets; the root of a set is its lowest point, if the caller keeps it so.

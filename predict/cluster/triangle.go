@@ -7,7 +7,7 @@ import (
 )
 
 // element is what a distance is stored in.
-type element interface{ ~uint32 | ~uint64 }
+type element interface{ uint32 | uint64 }
 
 // narrow tells whether an element has 32 bits.
 func narrow[E element]() bool { return uint64(^E(0)) == math.MaxUint32 }
@@ -159,27 +159,30 @@ func (c *triangle[E]) search(i int32) (candidate, error) {
 	if c.size == 1 {
 		return b, nil
 	}
-	mine := b
-	err := c.tell(putUint64(putUint32(nil, uint32(mine.at)), mine.d), func(_ int, m []byte) error { return c.take(m, &b) })
-	return b, err
+	one := []candidate{b}
+	err := c.tell(told(one, 0), 2, "nearest clusters", func(_ int, x []uint64) bool { return c.take(one, x) })
+	return one[0], err
 }
 
-// take replaces b by the candidate of a message, where that is nearer.
-func (c *triangle[E]) take(m []byte, b *candidate) error {
-	if len(m) < candidateBytes {
-		return errMessage("nearest clusters")
+// told is what other ranks hear of the nearest to slots, from one on: slot<<32 | at, and the entry.
+func told(list []candidate, from int) (words []uint64) {
+	for i, x := range list[from:] {
+		words = append(words, two(int32(from+i), x.at), x.d)
 	}
-	x := candidate{int32(getUint32(m)), getUint64(m[4:])}
-	if x.at < -1 || int(x.at) >= len(c.owner) {
-		return errMessage("nearest clusters")
-	}
-	if c.nearer(x, *b) {
-		*b = x
-	}
-	return nil
+	return words
 }
 
-const candidateBytes = 4 + 8
+// take replaces the nearest to a slot by the one that another rank knows, where that is nearer.
+func (c *triangle[E]) take(list []candidate, words []uint64) bool {
+	i, x := words[0]>>32, candidate{int32(words[0]), words[1]}
+	if i >= uint64(len(list)) || x.at < -1 || int(x.at) >= len(c.owner) {
+		return false
+	}
+	if c.nearer(x, list[i]) {
+		list[i] = x
+	}
+	return true
+}
 
 // neighbours returns the nearest to each slot, all of which live, of all ranks. Collective.
 func (c *triangle[E]) neighbours() ([]candidate, error) {
@@ -193,44 +196,21 @@ func (c *triangle[E]) neighbours() ([]candidate, error) {
 		return list, nil
 	}
 	share := func(r int) (from, to int) { return len(list) * r / c.size, len(list) * (r + 1) / c.size } // that a rank compares
-	put := func(list []candidate) (b []byte) {
-		for _, x := range list {
-			b = putUint64(putUint32(b, uint32(x.at)), x.d)
-		}
-		return b
-	}
-	get := func(b []byte, list []candidate) error {
-		if len(b) != len(list)*candidateBytes {
-			return errMessage("nearest clusters")
-		}
-		for k := range list {
-			if err := c.take(b[k*candidateBytes:], &list[k]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
 	parts := make([][]byte, c.size)
 	for r := range parts {
 		from, to := share(r)
-		parts[r] = put(list[from:to])
+		parts[r] = pack(told(list[:to], from))
 	}
 	got, err := c.comm.Alltoall(parts)
 	if err != nil {
 		return nil, err
 	}
-	from, to := share(c.rank)
-	for r := 0; r < len(got) && err == nil; r++ {
-		err = get(got[r], list[from:to])
-	}
-	if err = c.agree(err); err != nil {
+	read := func(_ int, x []uint64) bool { return c.take(list, x) }
+	if err := c.agree(unpack(got, 2, "nearest clusters", read)); err != nil {
 		return nil, err
 	}
-	err = c.tell(put(list[from:to]), func(rank int, b []byte) error {
-		from, to := share(rank)
-		return get(b, list[from:to])
-	})
-	return list, err
+	from, to := share(c.rank)
+	return list, c.tell(told(list[:to], from), 2, "nearest clusters", read)
 }
 
 // nearest finds the nearest to each slot in the rows of this rank.
@@ -472,9 +452,9 @@ func (c *triangle[E]) seconds(pairs []pair) ([]second[E], error) {
 			for k := p.a + 1; k < p.b; k++ {
 				line[c.home[k]] = append(line[c.home[k]], row[k])
 			}
-			parts[c.home[p.a]] = putElements(parts[c.home[p.a]], row[:p.a])
+			parts[c.home[p.a]] = appendTo(parts[c.home[p.a]], row[:p.a])
 			for r := range line {
-				parts[r], line[r] = putElements(parts[r], line[r]), line[r][:0]
+				parts[r], line[r] = appendTo(parts[r], line[r]), line[r][:0]
 			}
 		}
 	}
@@ -488,10 +468,12 @@ func (c *triangle[E]) seconds(pairs []pair) ([]second[E], error) {
 	for i := 0; i < len(pairs) && err == nil; i++ {
 		p, x, b := pairs[i], &list[i], &got[c.home[pairs[i].b]]
 		if c.at[p.a] >= 0 {
-			x.left, *b, err = readElements[E](*b, int(p.a))
+			x.left = make([]E, p.a)
+			*b, err = take(*b, x.left)
 		}
 		if end, _ := slices.BinarySearch(c.own, p.b); err == nil {
-			x.across, *b, err = readElements[E](*b, end-x.first)
+			x.across = make([]E, end-x.first)
+			*b, err = take(*b, x.across)
 		}
 	}
 	return list, c.agree(err)
