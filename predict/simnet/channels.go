@@ -309,6 +309,9 @@ func (w *worker) makeChannels(limLog uint8) error {
 	for i := range w.procs {
 		own += uint64(len(w.code.kinds[w.procs[i].kind].sends))
 	}
+	if own+l.far >= noChannel {
+		return programError("more than 2^32 channels")
+	}
 	w.chans = slices.Grow(w.chans, int(own+l.far))
 	for range own {
 		w.chans = append(w.chans, channel{flags: null})

@@ -57,4 +57,19 @@
 //     whether their receive is posted or not. Posts without blocking in between
 //     wait for their turn together, so computation may overtake a send that waits
 //     for its interface. These are the rules of LogGOPSim, and so are the times.
+//
+// # Parts
+//
+// Both engines run the same code of a program (compile.go, kinds.go), move processes
+// through it with cursors (place.go), join ports to channels (link.go), compute
+// collective operations by schedules of steps (collective.go, ring.go, tree.go) and
+// meetings with closed forms (closed.go, meeting.go), and report deadlocks (deadlock.go).
+//
+//   - A worker of the dataflow engine (flow.go) has channels, an ending for the call
+//     that completes, collective operations by steps, and a mailbox for what goes to
+//     other workers (channels.go, ending.go, steps.go, mail.go). A run (run.go) leads
+//     the workers of a rank, and its skipper finds repeated iterations (skip.go).
+//   - The event engine (event.go) has processes whose messages are traffic on a
+//     network (traffic.go); matching holds messages that are not complete
+//     (matching.go), and an event queue says what happens next (queue.go).
 package simnet
