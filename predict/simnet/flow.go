@@ -194,7 +194,9 @@ func (w *worker) turn(id uint32) {
 		}
 		w.leave(p)
 	}
-	w.fail(w.report.flush(w.observer, id))
+	if w.observer != nil {
+		w.fail(w.report.flush(w.observer, id))
+	}
 	if w.clock < 0 {
 		w.fail(programError("process %d is "+busyTooLong, id))
 	}
