@@ -339,8 +339,7 @@ func (z *simulator) report(a *Answer) {
 		a.Centers = append(a.Centers, x)
 	}
 	for i := range z.stats {
-		j := &z.s.jobs[i]
-		t := TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, Bounds: z.s.bounds(j, j.demand, j.path)}
+		t := z.s.answer(&z.s.jobs[i])
 		z.stats[i].summarize(&t, span)
 		if a.Types = append(a.Types, t); math.IsNaN(t.Response) {
 			a.warn("%sonly %d of its jobs ended in the simulation: no mean response", prefix(t.Name), t.Samples)

@@ -193,14 +193,11 @@ func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswe
 	s := m.compile(chunks)
 	out := make([]TypeAnswer, len(s.jobs))
 	for i := range s.jobs {
-		j := &s.jobs[i]
-		out[i] = TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, demand: j.demand}
+		out[i] = s.answer(&s.jobs[i])
 	}
 	switch a.Method {
 	case MethodBounds:
-		for i := range s.jobs {
-			j := &s.jobs[i]
-			out[i].Bounds = s.bounds(j, j.demand, j.path)
+		for i := range out {
 			out[i].Response, out[i].Throughput = out[i].Bounds.Response, out[i].Bounds.Throughput
 		}
 	case MethodTree:
@@ -211,6 +208,11 @@ func (a *Answer) solve(ctx context.Context, m *Model, chunks []int) ([]TypeAnswe
 		s.walkAnswers(a, out)
 	}
 	return out, nil
+}
+
+// answer is what is known of a type before it is solved.
+func (s *system) answer(j *job) TypeAnswer {
+	return TypeAnswer{Name: j.name, Jobs: j.n, Think: j.think, Chunks: j.chunks, Bounds: s.bounds(j, j.demand, j.path), demand: j.demand}
 }
 
 // walkAnswers solves by walk.

@@ -235,7 +235,6 @@ func (s *system) treeAnswers(a *Answer, out []TypeAnswer) error {
 		j := &s.jobs[i]
 		out[i].Response, out[i].queue = t.r, t.queue
 		out[i].Throughput = float64(j.n) / (t.r + j.think)
-		out[i].Bounds = s.bounds(j, j.demand, j.path)
 	}
 	return nil
 }
