@@ -110,7 +110,7 @@ func (t *Tail) WriteTo(w io.Writer, off int64) (Superblock, error) {
 		if err := rw.padTo(alignUp(rw.at, smallAlign)); err != nil {
 			return sb, err
 		}
-		footer = appendSection(footer, s.Kind, s.Version, rw.at, s.Size, s.CRC, s.Flags)
+		footer = s.appendEntry(footer, rw.at)
 		if err := copyChecked(rw, s); err != nil {
 			return sb, fmt.Errorf("xtf: section %d: %w", s.Kind, err)
 		}
@@ -122,7 +122,8 @@ func (t *Tail) WriteTo(w io.Writer, off int64) (Superblock, error) {
 	if err := rw.padTo(alignUp(rw.at, t.Types.align)); err != nil {
 		return sb, err
 	}
-	footer = appendSection(footer, KindDirectory, 1, rw.at, dir.Size(), dir.headCRC(t.FileID), SectionCritical)
+	entry := SectionInfo{KindDirectory, 1, rw.at, dir.Size(), dir.headCRC(t.FileID), SectionCritical}
+	footer = entry.Append(footer)
 	if err := dir.WriteTo(rw, t.FileID); err != nil {
 		return sb, err
 	}

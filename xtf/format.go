@@ -47,14 +47,13 @@ const SectionCritical uint32 = 1
 const (
 	SuperblockSize  = 4096
 	superblockBytes = 128
-	footerEntry     = 32
 	maxSections     = 1 << 16
 )
 
 var (
 	fileMagic   = []byte{0x89, 'X', 'T', 'F', '\r', '\n', 0x1a, '\n'}
 	regionMagic = []byte("XTFr")
-	pageMagic   = []byte("XTFp")
+	pageMagic   = [4]uint8{'X', 'T', 'F', 'p'}
 )
 
 // Superblock is the first structure of a file, written last.
@@ -133,33 +132,27 @@ func blank(b []byte) bool {
 }
 
 // SectionInfo describes a footer section or a region's blob.
+//
+//xtf:form footerEntry
 type SectionInfo struct {
-	Kind, Version, Flags uint32
-	Offset, Size         int64 // offset in the file
-	CRC                  uint32
-}
-
-func appendSection(dst []byte, kind, version uint32, off, size int64, crc, flags uint32) []byte {
-	dst = le.AppendUint32(dst, kind)
-	dst = le.AppendUint32(dst, version)
-	dst = le.AppendUint64(dst, uint64(off))
-	dst = le.AppendUint64(dst, uint64(size))
-	dst = le.AppendUint32(dst, crc)
-	return le.AppendUint32(dst, flags)
+	Kind    uint32
+	Version uint32
+	Offset  int64 // in the file
+	Size    int64
+	CRC     uint32
+	Flags   uint32
 }
 
 // parseSection reads an entry; base is added to its offset, and the section must
 // lie in [from, limit): behind the one before it, so that no byte is in two.
 func parseSection(b []byte, base, from, limit int64) (SectionInfo, error) {
-	s := SectionInfo{
-		Kind: le.Uint32(b), Version: le.Uint32(b[4:]),
-		CRC: le.Uint32(b[24:]), Flags: le.Uint32(b[28:]),
-	}
-	off, size := le.Uint64(b[8:]), le.Uint64(b[16:])
+	var s SectionInfo
+	s.Load(b)
+	off, size := uint64(s.Offset), uint64(s.Size)
 	if off > uint64(limit) || size > uint64(limit) || base+int64(off) > limit-int64(size) || base+int64(off) < from {
 		return s, corrupt("section of kind %d: %d bytes at %d of %d", s.Kind, size, off, limit)
 	}
-	s.Offset, s.Size = base+int64(off), int64(size)
+	s.Offset += base
 	return s, nil
 }
 
@@ -190,48 +183,32 @@ const (
 	pageAux   = 2
 )
 
-// header is the 64 bytes in front of every page.
+// header is in front of every page.
+//
+//xtf:form pageHeader
 type header struct {
-	kind, level uint8
-	codec       Codec
-	typ         TypeID
-	proc        Proc
-	count       uint32
-	stored      uint32
-	raw         uint32
-	ordinal     uint64
-	firstN      uint64
-	prev, next  uint64
-	crc         uint32
-}
-
-// put writes everything but the CRC.
-func (h *header) put(b []byte) {
-	_ = b[pageHeader-1]
-	copy(b, pageMagic)
-	le.PutUint32(b[4:], 0)
-	b[8], b[9], b[10], b[11] = h.kind, h.level, byte(h.codec), 0
-	le.PutUint32(b[12:], uint32(h.typ))
-	le.PutUint32(b[16:], h.count)
-	le.PutUint32(b[20:], h.stored)
-	le.PutUint32(b[24:], h.raw)
-	le.PutUint32(b[28:], uint32(h.proc))
-	le.PutUint64(b[32:], h.ordinal)
-	le.PutUint64(b[40:], h.firstN)
-	le.PutUint64(b[48:], h.prev)
-	le.PutUint64(b[56:], h.next)
+	magic   [4]uint8
+	crc     uint32
+	kind    uint8
+	level   uint8
+	codec   Codec
+	zero    uint8
+	typ     TypeID
+	count   uint32
+	stored  uint32
+	raw     uint32
+	proc    Proc
+	ordinal uint64
+	firstN  uint64
+	prev    uint64
+	next    uint64
 }
 
 func (h *header) parse(b []byte) error {
-	if len(b) < pageHeader || !bytes.Equal(b[:4], pageMagic) {
+	if len(b) < pageHeader || [4]uint8(b) != pageMagic {
 		return corrupt("no page header")
 	}
-	h.crc = le.Uint32(b[4:])
-	h.kind, h.level, h.codec = b[8], b[9], Codec(b[10])
-	h.typ, h.count = TypeID(le.Uint32(b[12:])), le.Uint32(b[16:])
-	h.stored, h.raw, h.proc = le.Uint32(b[20:]), le.Uint32(b[24:]), Proc(le.Uint32(b[28:]))
-	h.ordinal, h.firstN = le.Uint64(b[32:]), le.Uint64(b[40:])
-	h.prev, h.next = le.Uint64(b[48:]), le.Uint64(b[56:])
+	h.Load(b)
 	return nil
 }
 

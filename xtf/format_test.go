@@ -46,11 +46,12 @@ func TestDocumentedStructures(t *testing.T) {
 	sb := Superblock{0x0201, 0x0403, [16]byte{5, 6}, 0x1716151413121110, 0x2726252423222120, 0x33323130, 0x4746454443424140, 0x57, 0x67}
 	h := header{kind: 1, level: 2, codec: 3, typ: 0x13121110, proc: 0x23222120, count: 0x33323130, stored: 4, raw: 0x53525150, ordinal: 6, firstN: 7, prev: 8, next: 9}
 	page := make([]byte, pageHeader)
-	h.put(page)
+	h.magic = pageMagic
+	h.Put(page)
 	crc := uint64(sealPage(page, nil, 5))
 	d := descriptor{
 		typ: 0x13121110, rows: 2, first: 3, last: 4, maxEnd: 5, base: 6, bytes: 7, codec: CodecRows,
-		totals: []uint64{71, 72}, levels: []level{{81, 82, 83}},
+		totals: []uint64{71, 72}, levels: []level{{81, 82, 83, 0}},
 	}
 	desc := d.append(nil)
 	plan, err := PlanRegion(StandardTypes(Packed), 0x13121110, nil, []Blob{{Kind: 0x33323130, Size: 0x41}})
@@ -67,7 +68,7 @@ func TestDocumentedStructures(t *testing.T) {
 			"fileEnd": sb.FileEnd, "incompatible features": 0x57, "compatible features": 0x67,
 			"CRC of bytes 0 to 123": uint64(crcOf(sb.Encode()[:124])),
 		}},
-		"entry": {appendSection(nil, 0x13121110, 2, 3, 4, 5, 6), map[string]uint64{
+		"entry": {(&SectionInfo{0x13121110, 2, 3, 4, 5, 6}).Append(nil), map[string]uint64{
 			"kind": 0x13121110, "version": 2, "offset": 3, "length": 4, "CRC": 5, "flags": 6,
 		}},
 		"head": {plan.head[:regionHead], map[string]uint64{
@@ -80,7 +81,7 @@ func TestDocumentedStructures(t *testing.T) {
 		}},
 		"level": {desc[descriptorHead+16:], map[string]uint64{"start of its pages": 81, "aux start": 82, "pages": 83}},
 		"page": {page, map[string]uint64{
-			"magic `XTFp`": uint64(le.Uint32(pageMagic)), "CRC over [8": crc, "kind": 1, "level": 2, "codec": 3, "type": 0x13121110,
+			"magic `XTFp`": uint64(le.Uint32(pageMagic[:])), "CRC over [8": crc, "kind": 1, "level": 2, "codec": 3, "type": 0x13121110,
 			"count of rows": 0x33323130, "stored payload": 4, "raw payload": 0x53525150, "P": 0x23222120, "ordinal in its level": 6,
 			"number of its first row": 7, "start of the page before": 8, "start of the page behind": 9,
 		}},

@@ -184,7 +184,7 @@ func lappedBlobs(t *testing.T, tt *TypeTable, content []byte) []byte {
 	}
 	var body []byte
 	for range blobs {
-		body = appendSection(body, KindUser, 1, 0, plan.blobs[len(blobs)-1].Size, plan.blobs[len(blobs)-1].CRC, 0)
+		body = (&SectionInfo{Kind: KindUser, Version: 1, Size: plan.blobs[len(blobs)-1].Size, CRC: plan.blobs[len(blobs)-1].CRC}).Append(body)
 	}
 	head := make([]byte, alignUp(int64(regionHead+len(body)), smallAlign))
 	copy(head, plan.head[:regionHead])

@@ -22,11 +22,20 @@ type Blob struct {
 	Data                 io.ReaderAt
 }
 
+// appendEntry appends the entry of a blob or section at off.
+func (b *Blob) appendEntry(dst []byte, off int64) []byte {
+	s := SectionInfo{b.Kind, b.Version, off, b.Size, b.CRC, b.Flags}
+	return s.Append(dst)
+}
+
 // level is one level of an array as its descriptor tells it.
+//
+//xtf:form levelEntry
 type level struct {
 	start    uint64 // of the first page, from the array's base
 	auxStart uint64 // of the first aux page, Never if there are none
 	pages    uint32
+	zero     uint32
 }
 
 // descriptor is the array descriptor of a region head.
@@ -44,7 +53,6 @@ type descriptor struct {
 
 const (
 	descriptorHead = 64
-	levelEntry     = 24
 	regionHead     = 64
 )
 
@@ -204,7 +212,7 @@ func (r *RegionPlan) place() error {
 	for i := range r.blobs {
 		b := &r.blobs[i]
 		at = alignUp(at, smallAlign)
-		body = appendSection(body, b.Kind, b.Version, at, b.Size, b.CRC, b.Flags)
+		body = b.appendEntry(body, at)
 		at += b.Size
 	}
 	if len(body) > maxRaw || len(r.blobs) > maxSections-1 {
@@ -238,10 +246,7 @@ func (d *descriptor) append(b []byte) []byte {
 		b = le.AppendUint64(b, v)
 	}
 	for _, l := range d.levels {
-		b = le.AppendUint64(b, l.start)
-		b = le.AppendUint64(b, l.auxStart)
-		b = le.AppendUint32(b, l.pages)
-		b = le.AppendUint32(b, 0)
+		b = l.Append(b)
 	}
 	return b
 }

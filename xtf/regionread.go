@@ -160,8 +160,8 @@ func parseDescriptor(r *byteReader) descriptor {
 		d.totals = append(d.totals, r.u64())
 	}
 	for range levels {
-		l := level{start: r.u64(), auxStart: r.u64(), pages: r.u32()}
-		r.take(4)
+		var l level
+		l.Load(r.take(levelEntry))
 		d.levels = append(d.levels, l)
 	}
 	return d

@@ -155,7 +155,8 @@ func (rw *regionWriter) dataPages(a *arrayPlan, base int64, seed uint32) ([]chil
 
 // seal completes the page in rw.page and returns its checksum.
 func (rw *regionWriter) seal(h *header, seed uint32) uint32 {
-	h.put(rw.page)
+	h.magic = pageMagic
+	h.Put(rw.page)
 	return sealPage(rw.page, rw.page[pageHeader:], seed)
 }
 

@@ -17,6 +17,8 @@ package xtf
 //	amount                         readers add it up: no more than Most allows
 //	matched                        only a match fills it: before, it is all ones. MateP and Ordinal hold the call path until then
 //
+// A line //xtf:form CONSTANT gives other structures of fixed size Put, Load and Append, and the constant that is their size.
+//
 // Types from 32 on live in the region of the whole run. The sums of a type are in registry.go. go generate also writes the table of
 // types in docs/format/xtf.md.
 

@@ -140,7 +140,8 @@ func (x *sparseFile) seal(t *testing.T, lv int, ord uint64, count, raw int, body
 		h.kind, h.codec = pageData, x.typ.Codec
 	}
 	page := append(make([]byte, pageHeader), body...)
-	h.put(page)
+	h.magic = pageMagic
+	h.Put(page)
 	crc := sealPage(page, page[pageHeader:], pageSeed(testID, 0, TypeMetric))
 	x.write(t, page, x.base+int64(x.desc.levels[lv].start+ord*x.stride(lv)))
 	return crc

@@ -12,7 +12,6 @@ const (
 )
 
 const (
-	pageHeader   = 64
 	indexEntry   = 24    // T0, Off u64; Len, CRC u32
 	packedIndex  = 16384 // bytes of an index page beside packed pages
 	packedTarget = 65536 // raw bytes a packed page aims at

@@ -7,6 +7,8 @@ import (
 
 // pageRef is one finished data page: where its payload lies in the sink and what
 // the index needs to know about it.
+//
+//xtf:form summaryPage
 type pageRef struct {
 	off    int64
 	stored uint32
@@ -56,7 +58,6 @@ func (s *ArraySummary) StoredBytes() int64 {
 const (
 	summaryMagic = "XTFs"
 	summaryHead  = 72
-	summaryPage  = 32
 )
 
 // AppendBinary appends the serialised table: a head, one entry a page, the sums,
@@ -73,12 +74,7 @@ func (s *ArraySummary) AppendBinary(dst []byte) ([]byte, error) {
 		dst = le.AppendUint64(dst, v)
 	}
 	for i := range s.pages {
-		p := &s.pages[i]
-		dst = le.AppendUint64(dst, uint64(p.off))
-		dst = le.AppendUint32(dst, p.stored)
-		dst = le.AppendUint32(dst, p.crc)
-		dst = le.AppendUint64(dst, p.t0)
-		dst = le.AppendUint64(dst, p.maxEnd)
+		dst = s.pages[i].Append(dst)
 	}
 	for _, v := range s.ps {
 		dst = le.AppendUint64(dst, v)
@@ -113,8 +109,8 @@ func ParseArraySummary(b []byte) (*ArraySummary, error) {
 	s.pages = make([]pageRef, pages)
 	at := summaryHead
 	for i := range s.pages {
-		e := b[at:]
-		p := pageRef{int64(le.Uint64(e)), le.Uint32(e[8:]), le.Uint32(e[12:]), le.Uint64(e[16:]), le.Uint64(e[24:])}
+		var p pageRef
+		p.Load(b[at:])
 		if p.off < 0 || p.stored > maxRaw {
 			return nil, fmt.Errorf("xtf: array summary: %w", corrupt("page %d has %d bytes at %d", i, p.stored, p.off))
 		}

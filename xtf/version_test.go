@@ -85,7 +85,7 @@ func laterFile(t *testing.T, flags uint32) *memFile {
 	m.b = append(m.b, content...)
 	footer := le.AppendUint32(nil, le.Uint32(old)+1)
 	footer = le.AppendUint32(footer, footerEntry+8)
-	entries := append(bytes.Clone(old[8:]), appendSection(nil, 60, 1, at, int64(len(content)), crcOf(content), flags)...)
+	entries := append(bytes.Clone(old[8:]), (&SectionInfo{60, 1, at, int64(len(content)), crcOf(content), flags}).Append(nil)...)
 	for ; len(entries) > 0; entries = entries[footerEntry:] {
 		footer = append(append(footer, entries[:footerEntry]...), "something"[:8]...)
 	}

@@ -10,7 +10,8 @@ import (
 // definition is a record with an id, and the list in which Definitions holds those of its kind.
 type definition struct {
 	record
-	id, list string
+	id   int
+	list string
 }
 
 // writeDefinitions writes what follows from the kinds of definition records.
@@ -18,13 +19,14 @@ func writeDefinitions(b *bytes.Buffer, records []record) error {
 	var kinds []definition
 	for _, r := range records {
 		if mark, ok := r.marks["trace:def"]; ok {
-			id, list, ok := strings.Cut(mark, " ")
-			if !ok || len(r.fields) == 0 {
+			k := definition{record: r}
+			if n, _ := fmt.Sscan(mark, &k.id, &k.list); n < 2 || len(r.fields) == 0 {
 				return fmt.Errorf("%s: want //trace:def ID LIST and fields, not %q", r.name, mark)
 			}
-			kinds = append(kinds, definition{r, id, list})
+			kinds = append(kinds, k)
 		}
 	}
+	slices.SortFunc(kinds, func(x, y definition) int { return x.id - y.id })
 	each := func(before, format string, args func(k *definition) []any, after string) {
 		b.WriteString(before)
 		for i := range kinds {
@@ -32,7 +34,7 @@ func writeDefinitions(b *bytes.Buffer, records []record) error {
 		}
 		b.WriteString(after)
 	}
-	each("// Definition record kinds.\nconst (\n", "Def%s DefKind = %s\n", func(k *definition) []any { return []any{k.name, k.id} }, ")\n")
+	each("// Definition record kinds.\nconst (\n", "Def%s DefKind = %d\n", func(k *definition) []any { return []any{k.name, k.id} }, ")\n")
 	each("\n// Definitions holds the definition records of a trace, each kind in the order\n"+
 		"// in which it was read. Build it with Add, then call Seal.\n"+
 		"type Definitions struct {\n", "%s []%s\n", func(k *definition) []any { return []any{k.list, k.name} }, "\nlayout // filled by Seal\n}\n")

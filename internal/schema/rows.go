@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -16,17 +17,24 @@ type column struct {
 	marks         []string // amount, matched
 }
 
+// form is a record of fixed size.
+type form struct {
+	record
+	columns  []column
+	size     int
+	sizeName string // constant with the size
+}
+
 // rowType is a record that is a row of the file.
 type rowType struct {
-	record
-	id, short, order string
-	offsets          bool
-	columns          []column
-	size             int
+	form
+	id           int
+	short, order string
+	offsets      bool
 }
 
 // widths are the bytes of the types of fields.
-var widths = map[string]int{"uint8": 1, "uint16": 2, "uint32": 4, "uint64": 8, "Proc": 4}
+var widths = map[string]int{"uint8": 1, "uint16": 2, "uint32": 4, "int64": 8, "uint64": 8, "Codec": 1, "Proc": 4, "TypeID": 4}
 
 // orders are the roles of the first column.
 var orders = map[string]string{"T": "RoleT", "key": "RoleKey", "none": "RoleNone"}
@@ -36,7 +44,17 @@ func rowTypeOf(r record, mark string) (rowType, error) {
 	if len(w) < 3 || orders[w[2]] == "" {
 		return rowType{}, fmt.Errorf("%s: want //xtf:row ID NAME T|key|none [offsets], not %q", r.name, mark)
 	}
-	t := rowType{record: r, id: w[0], short: w[1], order: orders[w[2]], offsets: slices.Contains(w[3:], "offsets")}
+	id, err := strconv.Atoi(w[0])
+	if err != nil {
+		return rowType{}, fmt.Errorf("%s: %w", r.name, err)
+	}
+	f, err := formOf(r, strings.TrimSuffix(r.name, "Row")+"RowBytes")
+	return rowType{form: f, id: id, short: w[1], order: orders[w[2]], offsets: slices.Contains(w[3:], "offsets")}, err
+}
+
+// formOf lays out the fields of a record without gaps.
+func formOf(r record, sizeName string) (form, error) {
+	t := form{record: r, sizeName: sizeName}
 	for _, f := range r.fields {
 		c := column{field: f, name: strings.ToLower(f.name[:1]) + f.name[1:], width: widths[f.typ], transform: "none"}
 		if len(f.name) == 1 || f.name == "End" {
@@ -79,6 +97,7 @@ func kind(f field) string {
 // writeRows writes ids, offsets, Put and Load of row types, and what files say of their columns.
 func writeRows(b *bytes.Buffer, records []record) error {
 	var types []rowType
+	var forms []form
 	for _, r := range records {
 		if mark, ok := r.marks["xtf:row"]; ok {
 			t, err := rowTypeOf(r, mark)
@@ -87,15 +106,27 @@ func writeRows(b *bytes.Buffer, records []record) error {
 			}
 			types = append(types, t)
 		}
+		if mark, ok := r.marks["xtf:form"]; ok {
+			f, err := formOf(r, mark)
+			if err != nil {
+				return err
+			}
+			forms = append(forms, f)
+		}
 	}
+	slices.SortFunc(types, func(x, y rowType) int { return x.id - y.id })
 	p := func(format string, args ...any) { fmt.Fprintf(b, format, args...) }
 	p("// Ids of the row types of version 1.\nconst (\n")
 	for i := range types {
-		p("Type%s TypeID = %s // %s\n", types[i].short, types[i].id, types[i].what)
+		p("Type%s TypeID = %d // %s\n", types[i].short, types[i].id, types[i].what)
 	}
-	p(")\n\n// Sizes of rows in bytes.\nconst (\n")
+	p(")\n\n// Sizes in bytes of rows, and of other structures.\nconst (\n")
 	for i := range types {
-		p("%s = %d\n", types[i].sizeName(), types[i].size)
+		p("%s = %d\n", types[i].sizeName, types[i].size)
+	}
+	p("\n")
+	for i := range forms {
+		p("%s = %d\n", forms[i].sizeName, forms[i].size)
 	}
 	p(")\n\n// Offsets in bytes of columns that are read or filled on their own.\nconst (\n")
 	for i := range types {
@@ -117,13 +148,16 @@ func writeRows(b *bytes.Buffer, records []record) error {
 	marked(b, types, "amount", "amounts are the offsets of columns that readers add up, over rows and over locations.")
 	marked(b, types, "matched", "matched are the offsets of columns that only a match can fill.")
 	for i := range types {
-		types[i].forms(b)
+		p("\nfunc (*%s) form() (TypeID, func(*%[1]s, []byte)) { return Type%s, (*%[1]s).Load }\n", types[i].name, types[i].short)
+		types[i].methods(b)
+	}
+	for i := range forms {
+		p("\n// Append appends the structure to b.\nfunc (r *%s) Append(b []byte) []byte {\n", forms[i].name)
+		p("n := len(b)\nb = append(b, make([]byte, %s)...)\nr.Put(b[n:])\nreturn b\n}\n", forms[i].sizeName)
+		forms[i].methods(b)
 	}
 	return nil
 }
-
-// sizeName is the name of the constant with the size of rows.
-func (t *rowType) sizeName() string { return strings.TrimSuffix(t.name, "Row") + "RowBytes" }
 
 // marked writes the columns that have a mark.
 func marked(b *bytes.Buffer, types []rowType, mark, comment string) {
@@ -142,13 +176,12 @@ func marked(b *bytes.Buffer, types []rowType, mark, comment string) {
 	fmt.Fprintf(b, "}\n")
 }
 
-// forms writes the methods of the struct.
-func (t *rowType) forms(b *bytes.Buffer) {
-	fmt.Fprintf(b, "\nfunc (*%s) form() (TypeID, func(*%[1]s, []byte)) { return Type%s, (*%[1]s).Load }\n", t.name, t.short)
+// methods writes Put and Load.
+func (t *form) methods(b *bytes.Buffer) {
 	for _, put := range []bool{true, false} {
-		method, side, what := "Load", "src", "Load reads the row from src"
+		method, side, what := "Load", "src", "Load reads src"
 		if put {
-			method, side, what = "Put", "dst", "Put writes the row into dst"
+			method, side, what = "Put", "dst", "Put writes dst"
 		}
 		fmt.Fprintf(b, "\n// %s.\nfunc (r *%s) %s(%s []byte) {\n_ = %s[%d]\n", what, t.name, method, side, side, t.size-1)
 		for i := 0; i < len(t.columns); i += max(t.columns[i].field.n, 1) {
@@ -167,6 +200,10 @@ func (c *column) move(put bool) string {
 		return fmt.Sprintf("copy(dst[%d:%d], %s[:])", c.offset, c.offset+c.field.n, f)
 	case c.field.n > 0:
 		return fmt.Sprintf("copy(%s[:], src[%d:%d])", f, c.offset, c.offset+c.field.n)
+	case c.width == 1 && put:
+		return fmt.Sprintf("dst[%d] = uint8(%s)", c.offset, f)
+	case c.width == 1:
+		return fmt.Sprintf("%s = %s(src[%d])", f, c.field.typ, c.offset)
 	case c.field.typ == native && put:
 		return fmt.Sprintf("le.PutUint%d(dst[%d:], %s)", bits, c.offset, f)
 	case c.field.typ == native:
