@@ -37,7 +37,10 @@ const (
 )
 
 // Array is a handle of one array (type, P).
-type Array struct {
+type Array struct{ pages }
+
+// pages are the pages of an array: they are found, read, verified and decoded.
+type pages struct {
 	f    *File
 	proc Proc
 	typ  *Type
@@ -78,7 +81,7 @@ func (a *Array) Height() int { return len(a.desc.levels) }
 func (a *Array) StoredBytes() uint64 { return a.desc.bytes }
 
 // where wraps an error with the place it belongs to; the file remembers damage.
-func (a *Array) where(err error, what string, ord uint64) error {
+func (a *pages) where(err error, what string, ord uint64) error {
 	return a.f.errorf(a.proc, "xtf: proc %d array %s %s %d: %w", a.proc, a.typ.Name, what, ord, err)
 }
 
@@ -243,7 +246,7 @@ func (a *Array) bound(key uint64, upper bool) (uint64, around, error) {
 // tally is the cost of one call.
 type tally struct{ reads, hits, compares uint64 }
 
-func (a *Array) count(t tally) { a.f.count(t, a.cost) }
+func (a *pages) count(t tally) { a.f.count(t, a.cost) }
 
 // count adds the cost of a call to the file's counters and to st, unless it is
 // nil. Reads from the file are counted where they happen.
@@ -295,7 +298,7 @@ type leaf struct {
 // leaf descends to the last data page whose first key is below the bound, the
 // first page if none is, without reading it. sep is the first key of the page
 // behind, Never if there is none.
-func (a *Array) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
+func (a *pages) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
 	l.sep = Never
 	crc, top := uint32(0), len(a.desc.levels)-1
 	if top > 1 && resident(a.slot(top, 0)) == nil {
@@ -349,7 +352,7 @@ func lastBelow(t0 []byte, n int, key uint64, upper bool, t *tally) int {
 
 // slotOf returns the first slot of a data page whose key is not below the bound;
 // slot 0 is known to be.
-func (a *Array) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
+func (a *pages) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 	lo, hi := 0, n
 	if upper {
 		if key == math.MaxUint64 {
@@ -384,7 +387,7 @@ func (a *Array) slotOf(pg *page, n int, key uint64, upper bool, t *tally) int {
 
 // key returns the key of a slot; pages of whole rows in a frame are decoded when
 // they are loaded.
-func (a *Array) key(pg *page, slot int) uint64 {
+func (a *pages) key(pg *page, slot int) uint64 {
 	if slot < 0 {
 		return 0
 	}
@@ -411,7 +414,7 @@ func indexChild(b []byte, n, i int) child {
 }
 
 // checkPage verifies header, checksum and position of a page that was read.
-func (a *Array) checkPage(b []byte, want header, size int) (header, error) {
+func (a *pages) checkPage(b []byte, want header, size int) (header, error) {
 	var h header
 	if err := h.parse(b); err != nil {
 		return h, err

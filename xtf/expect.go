@@ -9,7 +9,7 @@ import (
 // read, before the level above has been read to say so: the two are then fetched
 // together. Rows are taken to be spread evenly between the first and the last key.
 // A wrong guess costs a page that nobody looks at.
-func (a *Array) expect(lv int, key uint64) {
+func (a *pages) expect(lv int, key uint64) {
 	d := a.desc
 	if key <= d.first || key >= d.last {
 		return

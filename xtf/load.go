@@ -31,7 +31,7 @@ func newSlots(d *descriptor) *slots {
 }
 
 // slot is the place of page ord of a level, nil if it has none.
-func (a *Array) slot(lv int, ord uint64) *atomic.Pointer[page] {
+func (a *pages) slot(lv int, ord uint64) *atomic.Pointer[page] {
 	s := a.slots.Load()
 	if s == nil {
 		s = newSlots(a.desc)
@@ -45,7 +45,7 @@ func (a *Array) slot(lv int, ord uint64) *atomic.Pointer[page] {
 
 // index loads index page ord of a level. crc is the checksum its parent holds,
 // ignored with root (no parent was visited).
-func (a *Array) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*page, error) {
+func (a *pages) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*page, error) {
 	slot := a.slot(lv, ord)
 	if pg := resident(slot); pg != nil && (root || pg.crc == crc) {
 		t.hits++
@@ -59,7 +59,7 @@ func (a *Array) index(lv int, ord uint64, crc uint32, root bool, t *tally) (*pag
 }
 
 // indexAt is index for a page that is not in its slot; damage is not remembered.
-func (a *Array) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.Pointer[page], t *tally) (*page, error) {
+func (a *pages) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.Pointer[page], t *tally) (*page, error) {
 	off := a.pageOffset(lv, ord)
 	at := place{header: a.identity(pageIndex, lv, ord), vouched: !root, slot: slot}
 	at.crc = crc
@@ -72,7 +72,7 @@ func (a *Array) indexAt(lv int, ord uint64, crc uint32, root bool, slot *atomic.
 }
 
 // identity is what the header of a page of the array says of where it belongs.
-func (a *Array) identity(kind uint8, lv int, ord uint64) header {
+func (a *pages) identity(kind uint8, lv int, ord uint64) header {
 	return header{kind: kind, level: uint8(lv), typ: a.desc.typ, proc: a.proc, ordinal: ord}
 }
 
@@ -85,7 +85,7 @@ func (t *tally) add(hit bool) {
 }
 
 // loadAbove reads and verifies page ord of a level above the data pages, which lies at off and has so many bytes for each child.
-func (a *Array) loadAbove(kind uint8, lv int, ord uint64, off, entry int64) (*page, error) {
+func (a *pages) loadAbove(kind uint8, lv int, ord uint64, off, entry int64) (*page, error) {
 	n := childCount(uint64(a.desc.levels[lv-1].pages), a.typ.Fanout, ord)
 	size := n * int(entry)
 	b, err := a.f.read(off, int64(pageHeader+size))
@@ -101,7 +101,7 @@ func (a *Array) loadAbove(kind uint8, lv int, ord uint64, off, entry int64) (*pa
 	return &page{header: h, bytes: b[pageHeader:]}, nil
 }
 
-func (a *Array) loadIndex(lv int, ord uint64) (*page, error) {
+func (a *pages) loadIndex(lv int, ord uint64) (*page, error) {
 	pg, err := a.loadAbove(pageIndex, lv, ord, a.pageOffset(lv, ord), indexEntry)
 	if err != nil {
 		return nil, err
@@ -119,14 +119,14 @@ func (a *Array) loadIndex(lv int, ord uint64) (*page, error) {
 }
 
 // pageRows is the number of rows of data page ord.
-func (a *Array) pageRows(ord uint64) int {
+func (a *pages) pageRows(ord uint64) int {
 	z := uint64(a.typ.PageRows)
 	return int(min(z, a.desc.rows-ord*z))
 }
 
 // place returns where data page ord lies and how long it is: from its index
 // entry, from the stride, or, for the only page, from the descriptor.
-func (a *Array) place(ord uint64, from child) (off, size int64, err error) {
+func (a *pages) place(ord uint64, from child) (off, size int64, err error) {
 	d := a.desc
 	switch {
 	case d.codec == CodecRaw:
@@ -142,7 +142,7 @@ func (a *Array) place(ord uint64, from child) (off, size int64, err error) {
 }
 
 // dataAt loads data page ord, which its index entry describes; slot is its place.
-func (a *Array) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *tally) (*page, error) {
+func (a *pages) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *tally) (*page, error) {
 	off, size, err := a.place(ord, from)
 	if err != nil {
 		return nil, a.where(err, "page", ord)
@@ -171,7 +171,7 @@ func (a *Array) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *ta
 }
 
 // below loads the data page that entry i of a level 1 page describes.
-func (a *Array) below(pg *page, i int, ord uint64, t *tally) (*page, error) {
+func (a *pages) below(pg *page, i int, ord uint64, t *tally) (*page, error) {
 	slot := &pg.kids[i]
 	if kid := resident(slot); kid != nil {
 		t.hits++
@@ -182,7 +182,7 @@ func (a *Array) below(pg *page, i int, ord uint64, t *tally) (*page, error) {
 
 // data loads data page ord: through its level 1 entry, or at once where the
 // stride is fixed.
-func (a *Array) data(ord uint64, t *tally) (*page, error) {
+func (a *pages) data(ord uint64, t *tally) (*page, error) {
 	if len(a.desc.levels) == 1 {
 		return a.only(t)
 	}
@@ -201,7 +201,7 @@ func (a *Array) data(ord uint64, t *tally) (*page, error) {
 }
 
 // only loads the page of an array that has no other.
-func (a *Array) only(t *tally) (*page, error) {
+func (a *pages) only(t *tally) (*page, error) {
 	slot := a.slot(0, 0)
 	if pg := resident(slot); pg != nil {
 		t.hits++
@@ -211,7 +211,7 @@ func (a *Array) only(t *tally) (*page, error) {
 }
 
 // openData verifies the bytes of data page ord and makes its keys addressable.
-func (a *Array) openData(b []byte, ord uint64) (*page, error) {
+func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	count := a.pageRows(ord)
 	size := -1
 	if len(a.desc.levels) > 1 || a.desc.codec == CodecRaw {
@@ -239,7 +239,7 @@ func (a *Array) openData(b []byte, ord uint64) (*page, error) {
 }
 
 // checkKeys makes sure that the keys of a page rise, and stay within the array.
-func (a *Array) checkKeys(pg *page, ord uint64) error {
+func (a *pages) checkKeys(pg *page, ord uint64) error {
 	if a.typ.Role == RoleNone {
 		return nil
 	}
@@ -272,16 +272,16 @@ func (a *Array) checkKeys(pg *page, ord uint64) error {
 }
 
 // loadAux reads aux page ord of a level, beside the cache.
-func (a *Array) loadAux(lv int, ord uint64) (*page, error) {
+func (a *pages) loadAux(lv int, ord uint64) (*page, error) {
 	return a.loadAbove(pageAux, lv, ord, a.auxOffset(lv, ord), auxEntry(len(a.desc.totals), lv))
 }
 
 // pageOffset is where in the file page ord of a level with a stride lies.
-func (a *Array) pageOffset(lv int, ord uint64) int64 {
+func (a *pages) pageOffset(lv int, ord uint64) int64 {
 	return a.base + int64(a.desc.levels[lv].start) + int64(ord)*pageStride(a.typ, a.desc.codec, lv, a.f.types.align)
 }
 
 // auxOffset is where in the file aux page ord of a level lies.
-func (a *Array) auxOffset(lv int, ord uint64) int64 {
+func (a *pages) auxOffset(lv int, ord uint64) int64 {
 	return a.base + int64(a.desc.levels[lv].auxStart) + int64(ord)*auxStride(a.typ, len(a.desc.totals), lv, a.f.types.align)
 }

@@ -244,10 +244,10 @@ func (r *region) array(f *File, t TypeID) *Array {
 		return nil
 	}
 	d := &r.arrays[i]
-	return &Array{
+	return &Array{pages{
 		f: f, proc: r.proc, typ: f.types.Lookup(t), desc: d, slots: &r.slots[i],
 		base: r.body + int64(d.base), seed: seedOf(f.idSum, r.proc, t),
-	}
+	}}
 }
 
 // Array returns the array (t, p). An array without rows has Len 0 and is no
@@ -269,7 +269,7 @@ func (f *File) array(p Proc, t TypeID, st *Stats) (*Array, error) {
 	if typ == nil {
 		return nil, fmt.Errorf("xtf: type %d: %w", t, ErrNoSection)
 	}
-	return &Array{f: f, proc: p, typ: typ, desc: &descriptor{typ: t, codec: typ.Codec}, cost: st}, nil
+	return &Array{pages{f: f, proc: p, typ: typ, desc: &descriptor{typ: t, codec: typ.Codec}, cost: st}}, nil
 }
 
 // Arrays lists the types that have rows in the region of p, ascending.

@@ -42,7 +42,7 @@ func (a *Array) Row(n uint64, dst []byte) ([]byte, error) {
 }
 
 // row finds the page of row n.
-func (a *Array) row(n uint64) (*page, int, error) {
+func (a *pages) row(n uint64) (*page, int, error) {
 	if n >= a.desc.rows {
 		return nil, 0, fmt.Errorf("xtf: proc %d array %s: row %d of %d does not exist", a.proc, a.typ.Name, n, a.desc.rows)
 	}
@@ -55,7 +55,7 @@ func (a *Array) row(n uint64) (*page, int, error) {
 }
 
 // decoded returns the rows of a data page, decoding them once.
-func (a *Array) decoded(pg *page) ([]byte, error) {
+func (a *pages) decoded(pg *page) ([]byte, error) {
 	if pg.codec == CodecRaw {
 		return pg.bytes, a.checkAmounts(pg.bytes)
 	}
@@ -86,7 +86,7 @@ func (a *Array) decoded(pg *page) ([]byte, error) {
 
 // checkAmounts refuses rows with more than Most allows, so that readers add up without looking. What stands for several
 // locations, a process's or all that one has caused, has the limit of all of them.
-func (a *Array) checkAmounts(rows []byte) error {
+func (a *pages) checkAmounts(rows []byte) error {
 	columns := amounts[a.typ.ID]
 	if columns == nil {
 		return nil

@@ -78,7 +78,7 @@ func (w *walk) rows(ord uint64) (bool, error) {
 }
 
 // pageData returns the decoded rows of a data page.
-func (a *Array) pageData(ord uint64, t *tally) ([]byte, error) {
+func (a *pages) pageData(ord uint64, t *tally) ([]byte, error) {
 	pg, err := a.data(ord, t)
 	if err != nil {
 		return nil, err
@@ -91,7 +91,7 @@ func (a *Array) pageData(ord uint64, t *tally) ([]byte, error) {
 }
 
 // auxPage loads an aux page through the cache.
-func (a *Array) auxPage(lv int, ord uint64, t *tally) (*page, error) {
+func (a *pages) auxPage(lv int, ord uint64, t *tally) (*page, error) {
 	at := place{header: a.identity(pageAux, lv, ord)}
 	pg, hit, err := a.f.cache.get(a.auxOffset(lv, ord), at, func() (*page, error) { return a.loadAux(lv, ord) })
 	t.add(hit)
@@ -112,7 +112,7 @@ func (a *Array) HasSums() bool { return len(a.desc.totals) > 0 }
 func (a *Array) Totals() []uint64 { return append([]uint64(nil), a.desc.totals...) }
 
 // prefix returns PS[j], for j up to the number of pages.
-func (a *Array) prefix(j uint64, t *tally) ([]uint64, error) {
+func (a *pages) prefix(j uint64, t *tally) ([]uint64, error) {
 	ps := make([]uint64, len(a.desc.totals))
 	pages := uint64(a.desc.levels[0].pages)
 	switch {
@@ -238,13 +238,6 @@ func (a *Array) SumsBetween(t1, t2 uint64) ([]uint64, error) {
 	return f2, nil
 }
 
-// SumBounds returns limits of SumsBetween from index and aux pages alone: the
-// truth is not below lower and not above upper.
-func (a *Array) SumBounds(t1, t2 uint64) (lower, upper []uint64, err error) {
-	lower, _, upper, err = a.SumLimits(t1, t2)
-	return lower, upper, err
-}
-
 // edge is what index and aux pages know of F at an instant: below <= F <= above.
 type edge struct {
 	t0, t1       uint64 // first keys of the page around the instant and of the next
@@ -291,15 +284,8 @@ func (a *Array) around(t uint64) (*edge, error) {
 	return e, err
 }
 
-// SumsAbout returns an estimate of SumsBetween that lies within SumBounds: linear
-// in time between the first keys of the pages around t1 and t2. It reads index
-// and aux pages only.
-func (a *Array) SumsAbout(t1, t2 uint64) ([]uint64, error) {
-	_, about, _, err := a.SumLimits(t1, t2)
-	return about, err
-}
-
-// SumLimits returns what SumBounds and SumsAbout do, at the cost of one of them.
+// SumLimits returns limits of SumsBetween, and an estimate within them that is linear in time between the first keys of the
+// pages around t1 and t2. It reads index and aux pages only.
 func (a *Array) SumLimits(t1, t2 uint64) (lower, about, upper []uint64, err error) {
 	k := len(a.desc.totals)
 	f := make([]uint64, 3*k)

@@ -141,19 +141,14 @@ func checkBounds(t *testing.T, a *Array, rows []byte, t1, t2 uint64) {
 	if d := cmp.Diff(want, got); d != "" || err != nil {
 		t.Fatalf("SumsBetween(%d, %d): %v %s", t1, t2, err, d)
 	}
-	var st [2]Stats
-	lower, upper, err := a.Counted(&st[0]).SumBounds(t1, t2)
+	var x Stats
+	lower, about, upper, err := a.Counted(&x).SumLimits(t1, t2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	about, err := a.Counted(&st[1]).SumsAbout(t1, t2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, x := range st { // four descents without their data page, four aux pages
-		if most := 4 * uint64(a.Height()-1); x.PageReads+x.Hits > most+4 || a.Height() == 1 && x.PageReads+x.Hits > 0 || x.Comparisons > 4*worst(a) {
-			t.Fatalf("bounds of [%d, %d) cost %+v, height %d", t1, t2, x, a.Height())
-		}
+	// four descents without their data page, four aux pages
+	if most := 4 * uint64(a.Height()-1); x.PageReads+x.Hits > most+4 || a.Height() == 1 && x.PageReads+x.Hits > 0 || x.Comparisons > 4*worst(a) {
+		t.Fatalf("bounds of [%d, %d) cost %+v, height %d", t1, t2, x, a.Height())
 	}
 	for k, v := range want {
 		if v < lower[k] || v > upper[k] || about[k] < lower[k] || about[k] > upper[k] {

@@ -384,8 +384,8 @@ func (q *query) stats(a *answer) error {
 		of  string
 		run func(*xtf.Array) error
 	}{
-		{"bounded", func(x *xtf.Array) error { lower, upper, err = x.SumBounds(begin, end); return err }},
-		{"interpolated", func(x *xtf.Array) error { about, err = x.SumsAbout(begin, end); return err }},
+		{"bounded", func(x *xtf.Array) error { lower, _, upper, err = x.SumLimits(begin, end); return err }},
+		{"interpolated", func(x *xtf.Array) error { _, about, _, err = x.SumLimits(begin, end); return err }},
 		{"exact", func(x *xtf.Array) error { exact, err = x.SumsBetween(begin, end); return err }},
 	} {
 		if err := q.part(a, x.of, func(st *xtf.Stats) error { return x.run(q.array.Counted(st)) }); err != nil {
