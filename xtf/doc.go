@@ -44,7 +44,8 @@
 // Builders and encoders belong to one goroutine. A File and its Arrays are safe
 // for concurrent use, Close too, except an Array made by Counted, which adds to
 // plain counters. Rows handed out by Row are copies; a Cursor's row is valid until
-// its next step.
+// its next step. Row types are declared in schema.go; Rows and Each give them as
+// values.
 //
 // # Example: build, compose, write, search
 //
@@ -66,4 +67,5 @@
 //	calls, err := f.Array(0, xtf.TypeCall)
 //	pos, ok, err := calls.Search(t, xtf.LE)    // the call entered last at or before t
 //	row, err := calls.Row(pos.N, nil)
+//	err = xtf.Each(f, 0, func(n uint64, c *xtf.Call) error { ... }) // all of them
 package xtf
