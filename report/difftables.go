@@ -187,7 +187,8 @@ func (d *Diff) intervals(b *book, c *chapter) {
 		}
 		return []Cell{
 			tree(n.Path[len(n.Path)-1], n.level), d.cell(kindTime, time.A), d.cell(kindTime, time.B), d.change(time), d.ratio(time),
-			d.cell(kindShare, eff.A), d.cell(kindShare, eff.B), d.cell(kindTime, wait.A), d.cell(kindTime, wait.B), mark, {picture: diffBars(time, longest)},
+			d.cell(kindShare, eff.A), d.cell(kindShare, eff.B), d.cell(kindTime, wait.A), d.cell(kindTime, wait.B), mark,
+			{picture: diffBars(time, longest)},
 		}
 	})
 	c.table(t)

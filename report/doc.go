@@ -62,7 +62,7 @@
 // 8 bytes each stay; where a section may be serial it reads what profile does. profile reads one
 // row per region and location and holds 64 bytes per region; comm reads the
 // channels of all locations and holds 40 bytes per pair of processes that
-// communicate; diagnostics holds 16 occurrences per code. intervals holds 100 bytes
+// communicate, twice when it is printed; diagnostics holds 16 occurrences per code. intervals holds 100 bytes
 // an interval and item, of the whole run's rows alone or with --ranks, details and
 // pop from each process in turn; executions take half a KiB each, 131072 of them at
 // most. Of a span of time it reads a few index pages of each process. waits holds
@@ -70,7 +70,8 @@
 // A page reads the components of all processes five times and their tiles once, and
 // holds 140 bytes for each process and 1 MiB for the matrix; NewDiff reads them twice
 // for each run. What comes from the graph reads the shared part, which stays, and
-// every location's columns, one location at a time.
+// every location's columns, one location at a time. A printed table holds the rows
+// that people see, 128 bytes and its texts for each cell; programs get row after row.
 //
 // # Concurrency
 //
