@@ -221,6 +221,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		{"P2P", c.messages},
 		{"COLL", c.collectives},
 		{"WAIT", c.waits},
+		{"CPATH", c.path},
 		{"CHAN", c.compareChannels},
 		{"COMP", c.compareSums},
 		{"TIMEBIN", c.compareProfile},

@@ -2,9 +2,12 @@ package report
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -38,6 +41,35 @@ func (s blameSums) add(at blamePlace, p uint32, short, long uint64) {
 	s[at] = x
 }
 
+// criticalItems are the components that add up CPATH rows.
+var criticalItems = []xtf.Item{xtf.ItemCriticalCPU, xtf.ItemCriticalMPI, xtf.ItemCriticalIO, xtf.ItemCriticalMarker}
+
+// path compares the pieces of the critical path, of every interval, with COMP.
+func (c *locationCheck) path() error {
+	executions, err := c.r.File.Array(xtf.Proc(c.p), xtf.TypeIval)
+	if err != nil {
+		return err
+	}
+	var inside interval.Components
+	s := interval.NewSums(executions.Rows(0, executions.Len()), &inside, criticalItems...)
+	end := uint64(0)
+	err = c.each(xtf.TypeCPath, func(_ uint64, row []byte) {
+		var x xtf.CPath
+		x.Load(row)
+		item := xtf.CriticalOf(x.Activity)
+		if item == xtf.NumItems || x.T < end || x.End <= x.T { // outside of the events; the others are found with PATHTOTAL
+			return
+		}
+		end = x.End
+		s.Span(x.T, x.End, item)
+	})
+	if serr := s.Flush(); serr != nil {
+		c.add("IVAL", nil, "the critical path of intervals cannot be added up: %v", serr)
+		return err
+	}
+	return errors.Join(err, c.inside(&inside, criticalItems))
+}
+
 // causes checks delay costs and the critical path. Memory: 64 bytes for each row
 // of their totals.
 func (v *Verified) causes(r *Run, rows bool) error {
@@ -50,16 +82,28 @@ func (v *Verified) causes(r *Run, rows bool) error {
 	return v.pathTotals(r)
 }
 
+// blamed is a location that others wait for, and a pattern of their waits.
+type blamed struct{ p, pattern uint32 }
+
+func (a blamed) compare(b blamed) int {
+	return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.pattern, b.pattern))
+}
+
 // delayTotals checks that the costs of delays are the waits that have a cause, and
-// that DELAYTOTAL is their sum.
+// that DELAYTOTAL is their sum. What a location costs directly by a pattern is what is waited for it in that pattern, less what it passes
+// on to those that it waits for itself.
 func (v *Verified) delayTotals(r *Run) error {
 	all, whole := blameSums{}, blameSums{}
 	waits, costs := Sum(0), Sum(0)
+	caused, direct, passes := map[blamed]Sum{}, map[blamed]Sum{}, map[uint32]bool{}
 	for p := range trace.P(r.Defs.NumLocations()) {
 		err := r.rows(xtf.Proc(p), xtf.TypeWait, func(row []byte) {
 			var x xtf.Wait
 			if x.Load(row); x.CauseP != trace.Undefined && x.CauseP != uint32(p) {
-				waits = add(waits, integer(x.End-min(x.T, x.End)))
+				took := integer(x.End - min(x.T, x.End))
+				waits = add(waits, took)
+				at := blamed{x.CauseP, x.Pattern & xtf.WaitPatternMask}
+				caused[at], passes[uint32(p)] = add(caused[at], took), true
 			}
 		})
 		if err == nil {
@@ -68,6 +112,8 @@ func (v *Verified) delayTotals(r *Run) error {
 				x.Load(row)
 				all.add(blamePlace{x.Key, x.Pattern, x.Activity}, uint32(p), x.Short, x.Long)
 				costs = add(costs, integer(x.Short), integer(x.Long))
+				at := blamed{uint32(p), x.Pattern}
+				direct[at] = add(direct[at], integer(x.Short))
 			})
 		}
 		if err != nil {
@@ -81,6 +127,13 @@ func (v *Verified) delayTotals(r *Run) error {
 	})
 	if err != nil {
 		return err
+	}
+	places := maps.Clone(caused)
+	maps.Copy(places, direct)
+	for _, at := range slices.SortedFunc(maps.Keys(places), blamed.compare) {
+		if cost, wait := direct[at], caused[at]; cost > wait || cost < wait && !passes[at.p] {
+			v.add("DELAY", "location %d costs others %d ticks directly by pattern %d, they wait %d for it", at.p, cost, at.pattern, wait)
+		}
 	}
 	if waits != costs {
 		v.add("DELAY", "costs of %d ticks, the waits have %d", costs, waits)

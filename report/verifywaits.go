@@ -150,14 +150,14 @@ func (c *locationCheck) waits() error {
 		c.add("IVAL", nil, "waits of intervals cannot be added up: %v", serr)
 		return err
 	}
-	return errors.Join(err, c.waitsInside(&inside))
+	return errors.Join(err, c.inside(&inside, summedWaits))
 }
 
-// waitsInside compares the waits of intervals in COMP with those of the rows, which it takes away.
-func (c *locationCheck) waitsInside(rows *interval.Components) error {
+// inside compares items of intervals in COMP with what rows of the location add up to, which it takes away.
+func (c *locationCheck) inside(rows *interval.Components, items []xtf.Item) error {
 	err := c.each(xtf.TypeComp, func(n uint64, row []byte) {
 		node, item, got := uint32(xtf.U64(row, 0)>>32), xtf.Item(uint32(xtf.U64(row, 0))), xtf.U64(row, 8)
-		if !slices.Contains(summedWaits, item) {
+		if !slices.Contains(items, item) {
 			return
 		}
 		if want := rows.Value(node, item); got != want {
