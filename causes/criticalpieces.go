@@ -103,7 +103,11 @@ func (x *pathWriter) slab(_ uint32, b []byte) error {
 		on, last := slotKey{r.Next(), r.Uint32()}, r.Next()
 		region := uint32(last>>1) - 1
 		if region == trace.Undefined {
-			region = x.c.run.Region(uint32(on.key >> activityBits))
+			path := on.key >> activityBits
+			if path >= uint64(len(x.c.run.Regions)) {
+				return errDamaged
+			}
+			region = x.c.run.Regions[path]
 		}
 		if x.goesOn && x.row.End == from && on == x.on && region == x.row.Region {
 			x.row.End = at

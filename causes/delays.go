@@ -21,8 +21,8 @@ type Run struct {
 
 	// Derived tells of each interval node whether it is a slice or the like, which is never innermost.
 	Derived []bool
-	// Region is the innermost region of a call path of the run.
-	Region func(path uint32) uint32
+	// Regions is the innermost region of each call path of the run.
+	Regions []uint32
 
 	parcels *parcels // what Pass left, by slab
 }

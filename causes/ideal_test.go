@@ -50,7 +50,7 @@ func (pl *plan) replay(t testing.TB, ranks int, slab uint64) ([][]NodeIdeal, *De
 // ideal runs Ideal over rows.
 func (pl *plan) ideal(types *xtf.TypeTable, run *Run, all []*planRows) (*Ideal, *ReplayReport, error) {
 	run.Defs, run.Storage, run.Last = pl.defs, heapStorage(), pl.last
-	run.Region = func(uint32) uint32 { return trace.Undefined }
+	run.Regions = []uint32{trace.Undefined}
 	pass, segments := NewPass(run), map[trace.P]*heapScratch{}
 	for p := run.Ranges[run.Comm.Rank()].First; p < run.Ranges[run.Comm.Rank()].End; p++ {
 		rows := *all[p]

@@ -297,7 +297,7 @@ func (w *Pass) piece() {
 		w.out.at(uint32(w.p), w.k)
 	}
 	region := uint32(trace.Undefined)
-	if s.region != w.run.Region(s.path) { // calls beyond the limits of call paths count for their callers
+	if s.region != w.run.Regions[s.path] { // calls beyond the limits of call paths count for their callers
 		region = s.region
 	}
 	if region != w.region {

@@ -211,12 +211,13 @@ func (p *program) run(tb testing.TB, c mpi.Comm, defs *trace.Definitions, union 
 	r := &Run{
 		Comm: c, Defs: defs, Ranges: partition.Ranges(weights, c.Size()), Storage: heapStorage(),
 		Derived: p.derived, Slabs: p.slabs, Last: p.last,
-		Region: func(path uint32) uint32 { // some calls have the path of a caller, as beyond the limits of call paths
-			if path%3 == 2 {
-				return 99
-			}
-			return union.Path(path).Region
-		},
+	}
+	for path := range union.Len() {
+		region := union.Path(uint32(path)).Region
+		if path%3 == 2 { // some calls have the path of a caller, as beyond the limits of call paths
+			region = 99
+		}
+		r.Regions = append(r.Regions, region)
 	}
 	pass, segments := NewPass(r), map[trace.P]*heapScratch{}
 	for i := r.Ranges[c.Rank()].First; i < r.Ranges[c.Rank()].End; i++ {

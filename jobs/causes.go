@@ -71,9 +71,12 @@ func (a *analysis) problem(d trace.Diagnostic) {
 
 // causesRun is what the passes over time lines work with.
 func (a *analysis) causesRun() *causes.Run {
+	regions := make([]uint32, a.paths.Len())
+	for path := range regions {
+		regions[path] = a.paths.Path(uint32(path)).Region
+	}
 	return &causes.Run{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Slabs: a.slabs, Last: a.last, Derived: a.derivedNodes(),
-		Region: func(path uint32) uint32 { return a.paths.Path(path).Region },
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Slabs: a.slabs, Last: a.last, Derived: a.derivedNodes(), Regions: regions,
 	}
 }
 

@@ -267,7 +267,11 @@ func (w *walk) message(m *xtf.Message) {
 
 // send takes a send whose receiver comes after the call that completes it begins.
 func (w *walk) send(m *xtf.Message) {
-	if (w.without|w.run.without(m.Call.Region))&callSilent != 0 {
+	without := w.without
+	if m.Call.Region != w.region {
+		without |= w.run.without(m.Call.Region)
+	}
+	if without&callSilent != 0 {
 		return
 	}
 	x := newSent(m)
