@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -18,10 +19,10 @@ import (
 type found struct {
 	mu      sync.Mutex
 	costs   map[cost1][costKinds]uint64
-	totals  Totals
+	totals  []totals.Row
 	report  DelayReport
 	paths   map[trace.P][]xtf.CPath
-	lengths Totals
+	lengths []totals.Row
 	path    PathReport
 }
 
@@ -43,7 +44,7 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 			return err
 		}
 		var before cost1
-		totals, rep, err := NewDelays(run, way).Costs(func(at trace.P, row *xtf.Delay) error {
+		rows, rep, err := NewDelays(run, way).Costs(func(at trace.P, row *xtf.Delay) error {
 			f.mu.Lock()
 			defer f.mu.Unlock()
 			name := cost1{at, row.Key, row.Pattern, row.Activity}
@@ -70,7 +71,7 @@ func (p *program) analyze(t *testing.T, ranks int) *found {
 		f.path.Jumps += path.Jumps
 		f.path.Messages += path.Messages
 		if c.Rank() == 0 {
-			f.totals, f.lengths, f.path.Length = totals, lengths, path.Length
+			f.totals, f.lengths, f.path.Length = rows, lengths, path.Length
 		}
 		return nil
 	})
@@ -135,29 +136,27 @@ func TestTwin(t *testing.T) {
 // checkTotals compares the totals with sums of the rows.
 func (p *program) checkTotals(t *testing.T, got *found) {
 	t.Helper()
-	var want Totals
+	var want []totals.Row
 	for name, c := range got.costs {
-		i := slices.IndexFunc(want, func(x Total) bool {
-			return x.Key == name.key && x.Pattern == name.pattern && x.Activity == name.activity
-		})
+		i := slices.IndexFunc(want, func(x totals.Row) bool { return x.Name == name.name() })
 		if i < 0 {
 			i = len(want)
-			want = append(want, Total{Key: name.key, Pattern: name.pattern, Activity: name.activity, WorstP: trace.Undefined})
+			want = append(want, totals.Row{Name: name.name(), WorstP: trace.Undefined})
 		}
 		x := &want[i]
-		x.Short += c[shortTerm]
-		x.Long += c[longTerm]
+		x.Sum[0] += c[shortTerm]
+		x.Sum[1] += c[longTerm]
 		if sum := c[shortTerm] + c[longTerm]; sum > x.Worst || sum == x.Worst && uint32(name.p) < x.WorstP {
 			x.Worst, x.WorstP = sum, uint32(name.p)
 		}
 	}
-	slices.SortFunc(want, compareTotals)
+	slices.SortFunc(want, func(a, b totals.Row) int { return a.Compare(b.Name) })
 	if d := cmp.Diff(want, got.totals, equateEmpty); d != "" {
 		t.Fatalf("totals (-want +got):\n%s", d)
 	}
 }
 
-var equateEmpty = cmp.Transformer("empty", func(t Totals) []Total { return append([]Total{}, t...) })
+var equateEmpty = cmp.Transformer("empty", func(t []totals.Row) []totals.Row { return append([]totals.Row{}, t...) })
 
 // checkPath compares the critical path tick by tick.
 func (p *program) checkPath(t *testing.T, x *twin, got *found) {

@@ -1,12 +1,9 @@
 package causes
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
 
-	"github.com/coppice-hpc/coppice/internal/varint"
-	"github.com/coppice-hpc/coppice/mpi"
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -37,6 +34,11 @@ type costs struct {
 	list   []cost
 	index  []uint32 // 1 + number in list, by hash and linear probing; 0 is free
 	sorter Sorter
+}
+
+// name is that of its total over all locations.
+func (x *cost1) name() totals.Name {
+	return totals.Name{Key: x.key, Pattern: x.pattern, Activity: x.activity}
 }
 
 // hash is a place among n, a power of two.
@@ -167,96 +169,4 @@ func (c *costs) each(f func(x *cost1, sum [costKinds]uint64) error) error {
 		return err
 	}
 	return f(&at, sum)
-}
-
-// Totals are sums over all locations by what their rows name, in that order; the
-// name of a path of the critical path has no pattern.
-type Totals []Total
-
-// Total is one of them.
-type Total struct {
-	Key      uint64 // node and path
-	Pattern  uint32
-	Activity uint32
-	Short    uint64 // ticks
-	Long     uint64
-	Worst    uint64 // largest sum of one location
-	WorstP   uint32 // the first location that has it
-}
-
-func compareTotals(a, b Total) int {
-	return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Pattern, b.Pattern), cmp.Compare(a.Activity, b.Activity))
-}
-
-// totalling sums over the locations of a rank.
-type totalling struct {
-	index map[cost1]int // p is 0
-	list  Totals
-}
-
-func newTotalling() *totalling { return &totalling{index: map[cost1]int{}} }
-
-// add adds the sums of a location; locations ascend.
-func (t *totalling) add(x *cost1, short, long uint64) {
-	name := *x
-	name.p = 0
-	i, ok := t.index[name]
-	if !ok {
-		i = len(t.list)
-		t.index[name] = i
-		t.list = append(t.list, Total{Key: x.key, Pattern: x.pattern, Activity: x.activity})
-	}
-	t.list[i].add(&Total{Short: short, Long: long, Worst: short + long, WorstP: uint32(x.p)})
-}
-
-// add adds the sums of higher locations.
-func (t *Total) add(o *Total) {
-	if o.Worst > t.Worst {
-		t.Worst, t.WorstP = o.Worst, o.WorstP
-	}
-	t.Short += o.Short
-	t.Long += o.Long
-}
-
-// reduce sums over all ranks; rank 0 gets the result. Memory there: 48 bytes per
-// total. Collective.
-func (t *totalling) reduce(c mpi.Comm) (Totals, error) {
-	slices.SortFunc(t.list, compareTotals)
-	return mpi.TreeReduce(c, t.list, encodeTotals, decodeTotals, func(a, b Totals) (Totals, error) {
-		return mergeTotals(a, b), nil
-	})
-}
-
-// mergeTotals merges sums of lower locations with those of higher ones.
-func mergeTotals(a, b Totals) Totals {
-	out := make(Totals, 0, max(len(a), len(b)))
-	for len(a) > 0 || len(b) > 0 {
-		switch {
-		case len(b) == 0 || len(a) > 0 && compareTotals(a[0], b[0]) < 0:
-			out, a = append(out, a[0]), a[1:]
-		case len(a) == 0 || compareTotals(a[0], b[0]) > 0:
-			out, b = append(out, b[0]), b[1:]
-		default:
-			x := a[0]
-			x.add(&b[0])
-			out, a, b = append(out, x), a[1:], b[1:]
-		}
-	}
-	return out
-}
-
-func encodeTotals(t Totals) (b []byte, err error) {
-	for i := range t {
-		x := &t[i]
-		b = varint.Append(b, x.Key, uint64(x.Pattern), uint64(x.Activity), x.Short, x.Long, x.Worst, uint64(x.WorstP))
-	}
-	return b, nil
-}
-
-func decodeTotals(b []byte) (t Totals, err error) {
-	r := varint.Read(b)
-	for r.Len() > 0 {
-		t = append(t, Total{r.Next(), r.Uint32(), r.Uint32(), r.Next(), r.Next(), r.Next(), r.Uint32()})
-	}
-	return t, failure(&r)
 }

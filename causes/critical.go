@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -45,7 +46,7 @@ type Path struct {
 	found  *parcels // pieces, by location, then slab; nil without any event
 	out    parcelWriter
 	write  func(p trace.P, row *xtf.CPath) error
-	totals *totalling
+	totals totals.Sums
 }
 
 // span is a part of the path on a location, in one slab. Memory: 24 bytes.
@@ -66,7 +67,7 @@ type jump struct {
 // shows in the time lines of the slabs, which Delays reads: its pieces, in order, go to write then, on
 // the rank of their location. extent says what is known of a location of this rank. Collective.
 func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
-	c := &Path{run: r, write: write, totals: newTotalling()}
+	c := &Path{run: r, write: write}
 	start, ok, err := c.start(extent)
 	if err != nil || !ok {
 		return c, err
@@ -77,14 +78,14 @@ func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace
 	return c, c.follow(start)
 }
 
-// Totals sums over all locations, on rank 0, as short-term costs, without patterns.
+// Totals sums over all locations, on rank 0: ticks, without patterns.
 // It comes after Delays. Collective.
-func (c *Path) Totals() (Totals, *PathReport, error) {
-	totals, err := c.totals.reduce(c.run.Comm)
-	for i := range totals {
-		c.report.Length += totals[i].Short
+func (c *Path) Totals() ([]totals.Row, *PathReport, error) {
+	list, err := c.totals.Reduce(c.run.Comm)
+	for i := range list {
+		c.report.Length += list[i].Sum[0]
 	}
-	return totals, &c.report, err
+	return list, &c.report, err
 }
 
 // candidate is where the path may begin.

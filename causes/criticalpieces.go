@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -135,7 +136,8 @@ func (x *pathWriter) write() error {
 func (x *pathWriter) end() error {
 	err := x.write()
 	for k, ticks := range x.sums {
-		x.c.totals.add(&cost1{p: x.p, key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), activity: activityOf(k.key)}, ticks, 0)
+		name := totals.Name{Key: xtf.NodeKey(k.node, uint32(k.key>>activityBits)), Activity: activityOf(k.key)}
+		x.c.totals.Add(&totals.Row{Name: name, Sum: [2]uint64{ticks}, Worst: ticks, WorstP: uint32(x.p)})
 	}
 	return err
 }

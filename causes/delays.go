@@ -3,6 +3,7 @@ package causes
 import (
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
@@ -95,8 +96,8 @@ func NewDelays(r *Run, path *Path) *Delays {
 }
 
 // Costs computes the costs of delays of all locations. Each row, in order, goes to
-// write on the rank of its location. Rank 0 gets the totals. Collective.
-func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) (Totals, *DelayReport, error) {
+// write on the rank of its location. Rank 0 gets the totals: short-term and long-term costs. Collective.
+func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) ([]totals.Row, *DelayReport, error) {
 	defer d.answers.drop()
 	if err := d.ask(); err != nil {
 		return nil, &d.report, err
@@ -118,24 +119,23 @@ func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) (Totals, *De
 	if err := d.path.deliver(); err != nil {
 		return nil, &d.report, err
 	}
-	totals, err := d.finish(write)
-	return totals, &d.report, err
+	rows, err := d.finish(write)
+	return rows, &d.report, err
 }
 
 // finish writes the rows of this rank's locations and sums over all.
-func (d *Delays) finish(write func(p trace.P, row *xtf.Delay) error) (Totals, error) {
+func (d *Delays) finish(write func(p trace.P, row *xtf.Delay) error) ([]totals.Row, error) {
 	if err := d.gather(); err != nil {
 		return nil, err
 	}
-	t := newTotalling()
+	var all totals.Sums
 	err := d.costs.each(func(x *cost1, sum [costKinds]uint64) error {
-		t.add(x, sum[shortTerm], sum[longTerm])
+		all.Add(&totals.Row{Name: x.name(), Sum: sum, Worst: sum[shortTerm] + sum[longTerm], WorstP: uint32(x.p)})
 		d.report.Dealt += sum[shortTerm] + sum[longTerm]
 		return write(x.p, &xtf.Delay{Key: x.key, Pattern: x.pattern, Activity: x.activity, Short: sum[shortTerm], Long: sum[longTerm]})
 	})
 	if err := d.run.Comm.Agree(err); err != nil {
 		return nil, err
 	}
-	totals, err := t.reduce(d.run.Comm)
-	return totals, err
+	return all.Reduce(d.run.Comm)
 }

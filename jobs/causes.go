@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/coppice-hpc/coppice/causes"
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
@@ -81,7 +82,7 @@ func (a *analysis) causesRun() *causes.Run {
 }
 
 // delays writes the costs of delays, the critical path and the times in an ideal network.
-func (a *analysis) delays() (delays, path causes.Totals, err error) {
+func (a *analysis) delays() (delays, path []totals.Row, err error) {
 	run := a.causesRun()
 	defer run.Drop()
 	err = run.Deal(func(p trace.P) (causes.Segment, error) { return a.store.Segment(a.key(p, stageFinish, kindLines)) })
@@ -139,8 +140,8 @@ func (a *analysis) reportDelays(rep *causes.DelayReport) error {
 }
 
 // criticalPath adds the critical path to the components and returns its totals.
-func (a *analysis) criticalPath(found *causes.Path) (causes.Totals, error) {
-	totals, rep, err := found.Totals()
+func (a *analysis) criticalPath(found *causes.Path) ([]totals.Row, error) {
+	list, rep, err := found.Totals()
 	if err == nil {
 		a.res.Path = *rep
 	}
@@ -150,7 +151,7 @@ func (a *analysis) criticalPath(found *causes.Path) (causes.Totals, error) {
 	if err = agree(a.c, err); err != nil {
 		return nil, fmt.Errorf("critical path: %w", err)
 	}
-	return totals, nil
+	return list, nil
 }
 
 // extent says where the critical path may begin on a location.
@@ -250,7 +251,7 @@ func (w *causeWriter) end() error {
 }
 
 // writeCauses writes the totals over all locations.
-func (a *analysis) writeCauses(delays, path causes.Totals) error {
+func (a *analysis) writeCauses(delays, path []totals.Row) error {
 	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageCauses}, causeTotals)
 	if err != nil {
 		return err
@@ -258,13 +259,13 @@ func (a *analysis) writeCauses(delays, path causes.Totals) error {
 	for i := range delays {
 		x := &delays[i]
 		row, _ := arrays[xtf.TypeDelayTotal].Append()
-		r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Short, Long: x.Long, Worst: x.Worst, WorstP: x.WorstP}
+		r := xtf.DelayTotal{Key: x.Key, Pattern: x.Pattern, Activity: x.Activity, Short: x.Sum[0], Long: x.Sum[1], Worst: x.Worst, WorstP: x.WorstP}
 		r.Put(row)
 	}
 	for i := range path {
 		x := &path[i]
 		row, _ := arrays[xtf.TypePathTotal].Append()
-		r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Short, Worst: x.Worst}
+		r := xtf.PathTotal{Key: x.Key, Activity: x.Activity, WorstP: x.WorstP, Ticks: x.Sum[0], Worst: x.Worst}
 		r.Put(row)
 	}
 	return saveArrays(arrays, causeTotals)

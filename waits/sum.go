@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
@@ -17,6 +18,8 @@ type place struct {
 func (a place) compare(b place) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.pattern, b.pattern))
 }
+
+func (a place) name() totals.Name { return totals.Name{Key: a.key, Pattern: a.pattern} }
 
 // amount is the waits of one place.
 type amount struct{ count, ticks uint64 }

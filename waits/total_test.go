@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/coppice-hpc/coppice/callpath"
+	"github.com/coppice-hpc/coppice/internal/totals"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -88,23 +89,23 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 	var list []xtf.WaitTotal
 	traffic := make([]mpi.Stats, ranks)
 	err := mpi.RunInProcess(ranks, func(c mpi.Comm) error {
-		totals := NewTotals(c, paths)
-		totals.most = most
+		run := NewTotals(c, paths)
+		run.most = most
 		first, end := len(all)*c.Rank()/ranks, len(all)*(c.Rank()+1)/ranks
 		for p := first; p < end; p++ {
-			if err := totals.Note(xtf.ScanArray(types, arrays[p], 0)); err != nil {
+			if err := run.Note(xtf.ScanArray(types, arrays[p], 0)); err != nil {
 				return err
 			}
 		}
-		if err := totals.Agree(); err != nil {
+		if err := run.Agree(); err != nil {
 			return err
 		}
 		for p := first; p < end; p++ {
-			if err := totals.Add(trace.P(p), xtf.ScanArray(types, arrays[p], 0)); err != nil {
+			if err := run.Add(trace.P(p), xtf.ScanArray(types, arrays[p], 0)); err != nil {
 				return err
 			}
 		}
-		if err := totals.Reduce(); err != nil {
+		if err := run.Reduce(); err != nil {
 			return err
 		}
 		traffic[c.Rank()] = c.Stats()
@@ -113,7 +114,7 @@ func reduced(t *testing.T, all [][]xtf.WaitSum, paths *callpath.Tree, most, rank
 		}
 		sink := &xtf.MemorySink{}
 		b := xtf.NewArrayBuilder(xtf.NewEncoder(), types.Lookup(xtf.TypeWaitTotal), xtf.WholeRun, sink)
-		totals.Write(b)
+		run.Write(b)
 		sum, err := b.Finish()
 		if err != nil {
 			return err
@@ -189,25 +190,25 @@ func TestTotalsScale(t *testing.T) {
 	}
 }
 
-// FuzzTotals decodes damaged totals.
-func FuzzTotals(f *testing.F) {
-	rng := rand.New(rand.NewPCG(1, 1))
-	paths := randomPaths(rng, 20)
+// FuzzNoted reads what ranks tell of their places from any bytes: paths are those of the run.
+func FuzzNoted(f *testing.F) {
+	paths := randomPaths(rand.New(rand.NewPCG(1, 1)), 20)
 	t := NewTotals(nil, paths)
-	list := []total{
-		{place: place{3, 1}, amount: amount{4, 5}, worst: 5, worstP: 6},
-		{place: place{3, 2}, amount: amount{4, 5}, worst: 5, worstP: 6},
-		{place: place{1 << 32, 1}, amount: amount{1 << 60, 5}, worst: 5, worstP: 6},
+	list := []totals.Row{{Name: place{3, 1}.name()}, {Name: place{3, 2}.name()}, {Name: place{1 << 32, 1}.name()}}
+	for _, n := range []noted{{9, list}, {0, nil}, {9, []totals.Row{{Name: place{20, 0}.name()}}}} {
+		b, _ := encodeNoted(n)
+		f.Add(b)
 	}
-	f.Add(appendTotals(nil, list))
-	f.Add(appendTotals(nil, nil))
 	f.Fuzz(func(tb *testing.T, b []byte) {
-		got, err := t.decodeTotals(b)
+		got, err := t.decodeNoted(b)
 		if err != nil {
 			return
 		}
-		again, err := t.decodeTotals(appendTotals(nil, got))
-		if err != nil || !slices.Equal(got, again) {
+		for _, x := range got.list {
+			paths.Path(uint32(x.Key))
+		}
+		b, _ = encodeNoted(got)
+		if again, err := t.decodeNoted(b); err != nil || again.end != got.end || !slices.Equal(got.list, again.list) {
 			tb.Errorf("%v is %v after another round, %v", got, again, err)
 		}
 	})

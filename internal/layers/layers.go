@@ -41,6 +41,7 @@ var Table = []Package{
 	{Path: "xtf", Layer: 1, NoMPI: true},
 	{Path: "ccg", Layer: 1, NoMPI: true},
 	{Path: "partition", Layer: 1, NoMPI: true},
+	{Path: "internal/totals", Layer: 1},
 	// Synthetic traces with known answers: for the tests of every package, for measurements and for the demo.
 	{Path: "internal/tracetest", Layer: 1, Only: []string{"trace"}, Importers: []string{"cmd/coppice", "bench", "internal/oracle"}},
 
