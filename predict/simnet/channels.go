@@ -312,9 +312,9 @@ func (w *worker) makeChannels(limLog uint8) error {
 	if own+l.far >= noChannel {
 		return programError("more than 2^32 channels")
 	}
-	w.chans = slices.Grow(w.chans, int(own+l.far))
-	for range own {
-		w.chans = append(w.chans, channel{flags: null})
+	w.chans = make([]channel, own, own+l.far)
+	for i := range w.chans {
+		w.chans[i].flags = null
 	}
 	return l.link(func(dst uint32, sends, recvs []end) error {
 		ns, nr := posts(sends), posts(recvs)

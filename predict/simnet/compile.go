@@ -22,7 +22,7 @@ type code struct {
 	colls   []collOp
 	limits  []uint64 // of each communicator, collective operations that all members enter
 	kinds   []kind
-	kindOf  map[NodeID]uint32 // of each root
+	kindOf  []uint32 // of each process
 }
 
 // block is a node: children, count times. A call has count 0, and its index as first.
@@ -160,7 +160,7 @@ const largest = 1 << 60
 
 // compile prepares a program that Check passed.
 func compile(p *Program, n *Network) (*code, error) {
-	c := &code{program: p, network: n, kindOf: map[NodeID]uint32{}}
+	c := &code{program: p, network: n}
 	err := n.check(len(p.Roots))
 	if err != nil {
 		return nil, err
@@ -459,8 +459,8 @@ func (c *code) compileColl(a *Action) collOp {
 func (c *code) collLimits() ([]uint64, error) {
 	limits := make([]uint64, len(c.program.Comms))
 	members := make([]uint32, len(c.program.Comms))
-	for q, root := range c.program.Roots {
-		k := &c.kinds[c.kindOf[root]]
+	for q := range c.program.Roots {
+		k := c.kind(uint32(q))
 		for i, port := range k.colls {
 			comm := c.ports[port].comm
 			if _, ok := c.rank(comm, uint32(q)); !ok {

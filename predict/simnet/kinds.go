@@ -59,16 +59,20 @@ func (c *code) compileRoots() error {
 		s.index[i] = noPort
 	}
 	s.depths()
-	for _, root := range c.program.Roots {
-		if _, ok := c.kindOf[root]; ok {
-			continue
+	known := map[NodeID]uint32{}
+	c.kindOf = make([]uint32, len(c.program.Roots))
+	for q, root := range c.program.Roots {
+		number, ok := known[root]
+		if !ok {
+			k, err := s.kind(root)
+			if err != nil {
+				return err
+			}
+			number = uint32(len(c.kinds))
+			known[root] = number
+			c.kinds = append(c.kinds, k)
 		}
-		k, err := s.kind(root)
-		if err != nil {
-			return err
-		}
-		c.kindOf[root] = uint32(len(c.kinds))
-		c.kinds = append(c.kinds, k)
+		c.kindOf[q] = number
 	}
 	c.direct()
 	for i := range c.kinds { // a root that is a call gets a block around it

@@ -72,7 +72,7 @@ type extent struct{ sends, recvs, colls, depth uint64 }
 func (c *cursors) place(book *ledger, lo uint32, count int, of func(i int) *place) (e extent, err error) {
 	for i := range count {
 		p := of(i)
-		p.kind = c.code.kindOf[c.code.program.Roots[int(lo)+i]]
+		p.kind = c.code.kindOf[int(lo)+i]
 		k := &c.code.kinds[p.kind]
 		p.sendBase, p.recvBase, p.collBase, p.stack = uint32(e.sends), uint32(e.recvs), uint32(e.colls), uint32(e.depth)
 		e.sends, e.recvs = e.sends+uint64(len(k.sends)), e.recvs+uint64(len(k.recvs))
