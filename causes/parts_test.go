@@ -14,6 +14,7 @@ import (
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
 )
 
 // weightsOf makes weights with many equal ones, some of them huge.
@@ -364,6 +365,29 @@ func TestState(t *testing.T) {
 	for at, want := range map[uint64]bool{12: true, 15: false, 16: true, 19: true, 21: false} {
 		if _, waits, begun := line.state(at); waits != want || waits && begun != (at-1)/15*5+10 {
 			t.Errorf("at %d: %t since %d", at, waits, begun)
+		}
+	}
+}
+
+// TestPathPieces has the path on one location in two slabs: pieces at the border become one only where the path goes on there.
+func TestPathPieces(t *testing.T) {
+	for _, goesOn := range []uint64{0, 1} {
+		var got []xtf.CPath
+		c := &Path{run: &Run{Regions: []uint32{7}}, write: func(_ trace.P, row *xtf.CPath) error {
+			got = append(got, *row)
+			return nil
+		}}
+		x := pathWriter{c: c, sums: map[slotKey]uint64{}}
+		for _, b := range [][]byte{varint.Append(nil, 3, 2, 1, 0, goesOn), varint.Append(nil, 5, 4, 1, 0, 0)} {
+			if err := x.slab(0, b); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := x.end(); err != nil {
+			t.Fatal(err)
+		}
+		if want := 2 - int(goesOn); len(got) != want || got[0].T != 3 || got[want-1].End != 9 || got[0].Region != 7 {
+			t.Errorf("the path goes on: %d: %+v", goesOn, got)
 		}
 	}
 }
