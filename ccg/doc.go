@@ -82,6 +82,7 @@
 //	Clusters               locations of equal structure, or all equal
 //	Structure              nodes and fields of records, for readers that make something else of them
 //	Stretches              the time between calls that the reader chooses, in one walk
+//	Location.Spans         when calls begin and end, from any call on: the times of an XTF file's rows
 //
 // A position is the way from the root to an event. How many values of each column
 // lie before it follows from the structure: instances that are complete are

@@ -64,21 +64,71 @@ func (p *program) steps(columns []int32) {
 
 // child appends the code of a child.
 func (p *program) child(v *view, id uint32, inline bool) {
-	code := p.code[p.start[id]:p.start[id+1]]
-	if len(code) == 0 {
-		return
-	}
-	if v.nodes.kind(id) != kindRepeat && (len(code) <= 2 || inline && len(code) <= inlineSteps) {
-		p.code = append(p.code, code...)
+	if p.inlined(v, id, inline) {
+		p.code = append(p.code, p.code[p.start[id]:p.start[id+1]]...)
 		return
 	}
 	p.code = append(p.code, id<<1|1)
+}
+
+// inlined says whether the code of a child stands in that of its parent.
+func (p *program) inlined(v *view, id uint32, inline bool) bool {
+	n := p.start[id+1] - p.start[id]
+	return n == 0 || v.nodes.kind(id) != kindRepeat && (n <= 2 || inline && n <= inlineSteps)
 }
 
 // codeFrame is code under way.
 type codeFrame struct {
 	at, begin, end uint32
 	left           uint64 // times to do it again
+}
+
+// call puts the code of a node on the stack.
+func (p *program) call(v *view, id uint32) {
+	p.stack = growOne(p.stack) // fields are set one by one, see push
+	f := &p.stack[len(p.stack)-1]
+	f.at, f.begin, f.end, f.left = p.start[id], p.start[id], p.start[id+1], 0
+	if v.nodes.kind(id) == kindRepeat {
+		f.left = v.nodes.count(id) - 1
+	}
+}
+
+// resume makes the stack what it is where a cursor stands. The program must be one of gaps: a step an event.
+func (p *program) resume(c *Cursor) {
+	v := c.x.loc.view
+	p.stack = p.stack[:0]
+	p.call(v, v.root)
+	for i := range c.stack {
+		r, f := &c.stack[i], &p.stack[len(p.stack)-1]
+		passed := r.at // children, the one under way included
+		if r.kind == kindRepeat {
+			if f.left -= r.at; i+1 < len(c.stack) {
+				f.left++
+			}
+			passed = min(1, r.at)
+		}
+		inline := v.mult[r.id] >= inlineFrom
+		for k, id := range v.nodes.children(r.id)[:passed] {
+			if v.isReal(id) {
+				f.at++
+			}
+			if uint64(k)+1 < passed || i+1 == len(c.stack) {
+				if p.inlined(v, id, inline) {
+					f.at += p.start[id+1] - p.start[id]
+				} else {
+					f.at++
+				}
+			}
+		}
+		if i+1 == len(c.stack) {
+			if r.kind == kindRepeat {
+				f.at = f.begin
+			}
+		} else if id := c.stack[i+1].id; !p.inlined(v, id, inline) {
+			f.at++
+			p.call(v, id)
+		}
+	}
 }
 
 // walk deals out gaps and values.
@@ -99,11 +149,12 @@ func (d *Distributor) walk(v *view) error {
 // deal deals out a stream as the program says.
 func (d *Distributor) deal(v *view, in *stream) error {
 	p, at, place := &d.program, d.at, d.place
-	stack := append(p.stack[:0], codeFrame{at: p.start[v.root], end: p.start[v.root+1]})
+	p.stack = p.stack[:0]
+	p.call(v, v.root)
 	var block []uint64
 	next := 0 // of block
-	for len(stack) > 0 {
-		f := &stack[len(stack)-1]
+	for len(p.stack) > 0 {
+		f := &p.stack[len(p.stack)-1]
 		var called uint32
 		for i, op := range p.code[f.at:f.end] {
 			if op&1 != 0 {
@@ -131,20 +182,14 @@ func (d *Distributor) deal(v *view, in *stream) error {
 		}
 		switch {
 		case called != 0:
-			stack = growOne(stack) // fields are set one by one, see push
-			f = &stack[len(stack)-1]
-			f.at, f.begin, f.end, f.left = p.start[called], p.start[called], p.start[called+1], 0
-			if v.nodes.kind(called) == kindRepeat {
-				f.left = v.nodes.count(called) - 1
-			}
+			p.call(v, called)
 		case f.left > 0:
 			f.left--
 			f.at = f.begin
 		default:
-			stack = stack[:len(stack)-1]
+			p.stack = p.stack[:len(p.stack)-1]
 		}
 	}
-	p.stack = stack
 	in.left(block[next:])
 	return nil
 }

@@ -179,15 +179,23 @@ func (c *Cursor) sweep() {
 		if m == 0 {
 			continue
 		}
-		list, times := s.words(id), m
-		if s.kind(id) == kindRepeat {
+		list, times, kind := s.words(id), m, s.kind(id)
+		if kind == kindRepeat {
 			list, times = list[:1], m*s.count(id)
 		}
-		for _, k := range list {
+		at := v.slot[id]
+		for i, k := range list {
 			done[k] += times
+			c.entered(at+uint32(i), times)
 		}
 		c.visit(len(list) + 1)
-		c.completed(id, m, times)
+		if at += uint32(len(list)); kind == kindCall {
+			c.entered(at, m)
+			at++
+		}
+		if v.extra[id] != 0 {
+			c.completed(id, at, m)
+		}
 	}
 	for i := range c.stack {
 		if r := &c.stack[i]; r.kind == kindCall {
@@ -232,21 +240,11 @@ func (c *Cursor) entered(slot uint32, n uint64) {
 	}
 }
 
-// completed adds the values of m instances of a node; times is that of each of
-// its children.
-func (c *Cursor) completed(id uint32, m, times uint64) {
+// completed adds the values of m instances of a node, whose slots begin at a place.
+func (c *Cursor) completed(id, at uint32, m uint64) {
 	v := c.x.loc.view
 	h := v.shapeOf(id)
-	at := v.slot[id]
-	gaps := uint32(len(v.nodes.children(id)))
-	for i := range gaps {
-		c.entered(at+i, times)
-	}
-	if h.class == classCall {
-		c.entered(at+gaps, m)
-		gaps++
-	}
-	for _, k := range v.column[at+gaps : at+gaps+h.values+h.leaveValues] {
+	for _, k := range v.column[at : at+h.values+h.leaveValues] {
 		c.pos[k] += m
 	}
 	if h.payload+h.leavePayload > 0 {

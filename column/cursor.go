@@ -37,12 +37,22 @@ func (k *Cursor) Seek(i uint64) {
 
 // Next returns the next value; 0 after the end and after an error, see Err.
 func (k *Cursor) Next() uint64 {
-	if k.at == len(k.buf) && !k.forward() {
+	if k.at < len(k.buf) {
+		k.at++
+		return k.buf[k.at-1]
+	}
+	return k.nextBlock()
+}
+
+// nextBlock is Next behind the decoded block.
+//
+//go:noinline
+func (k *Cursor) nextBlock() uint64 {
+	if !k.forward() {
 		return 0
 	}
-	v := k.buf[k.at]
 	k.at++
-	return v
+	return k.buf[k.at-1]
 }
 
 // Prev moves back by one and returns the value there, so that a Next would

@@ -10,6 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -230,7 +231,7 @@ func TestCausesAgainstOracle(t *testing.T) {
 
 func openFile(t *testing.T, name string) *xtf.File {
 	t.Helper()
-	f, err := xtf.OpenFile(name, xtf.Options{})
+	f, err := callview.OpenFile(name, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

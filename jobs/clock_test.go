@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -31,7 +32,7 @@ var skewed = []string{
 // all of them give and get data.
 func clockViolations(t *testing.T, file []byte) (messages, members int) {
 	t.Helper()
-	f, err := xtf.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
+	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +198,7 @@ func TestClockRepairLeavesRightClocks(t *testing.T) {
 // regionBytes is the first and last key of every CALL array.
 func regionBytes(t *testing.T, file []byte) (list []uint64) {
 	t.Helper()
-	f, err := xtf.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
+	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

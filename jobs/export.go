@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
@@ -111,7 +112,7 @@ func Export(c mpi.Comm, o ExportOptions) (*ExportResult, error) {
 func (x *export) run() error {
 	x.meter.Stage("open", 0)
 	var err error
-	x.file, err = xtf.OpenFile(x.o.Run, xtf.Options{})
+	x.file, err = callview.OpenFile(x.o.Run, xtf.Options{})
 	if err == nil {
 		defer x.file.Close()
 	}

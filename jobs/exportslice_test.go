@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -180,7 +181,7 @@ func eachRow(t *testing.T, f *xtf.File, p trace.P, typ xtf.TypeID, visit func(ro
 // instants at which something is under way.
 func ends(t *testing.T, run string, w jobs.ExportWindow, chosen func(process uint32) bool) (messages, members int, borders []uint64) {
 	t.Helper()
-	f, err := xtf.OpenFile(run, xtf.Options{})
+	f, err := callview.OpenFile(run, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +270,7 @@ func TestSlice(t *testing.T) {
 // checkClean looks for what is wrong with the input of an analysis.
 func checkClean(t *testing.T, what, run string) {
 	t.Helper()
-	f, err := xtf.OpenFile(run, xtf.Options{})
+	f, err := callview.OpenFile(run, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -287,7 +288,7 @@ func checkAgainstOracle(t *testing.T, src trace.Source, o jobs.AnalyzeOptions, w
 // compareWithOracle compares what a file says of intervals.
 func compareWithOracle(t *testing.T, want *oracle.Result, file []byte) {
 	t.Helper()
-	f, err := xtf.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
+	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

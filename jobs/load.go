@@ -184,9 +184,18 @@ func (a *analysis) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.Type
 		if err != nil {
 			return nil, err
 		}
-		m[t] = x
+		if m[t] = x; t == xtf.TypeCall {
+			a.leaveTimes(x.ArrayBuilder)
+		}
 	}
 	return m, nil
+}
+
+// leaveTimes leaves the times of calls to the call graph, where that is exact.
+func (a *analysis) leaveTimes(calls *xtf.ArrayBuilder) {
+	if a.graphs.Deviation.Lossless() && a.types.Lookup(xtf.TypeCall).Codec == xtf.CodecPacked {
+		calls.LeaveTimes()
+	}
 }
 
 func saveArrays(m map[xtf.TypeID]*xtfwriter.Array, types []xtf.TypeID) error {

@@ -191,6 +191,9 @@ func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 		pages := a.store.Scratch()
 		b := xtf.NewPartBuilder(a.enc, a.types.Lookup(groupTypes[i]), xtf.Proc(p), first, pages)
 		b.SpillPinned(scratch, groupPages)
+		if groupTypes[i] == xtf.TypeCall {
+			a.leaveTimes(b)
+		}
 		g.pages, arrays = append(g.pages, pages), append(arrays, b)
 	}
 	for range groupSegments {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -73,7 +74,7 @@ func TestMarkerRows(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := analyzed(t, 1, jobs.AnalyzeOptions{Source: markerTrace(t, c.calls...), StoreBytes: 1 << 20, Intervals: c.o})
-			f, err := xtf.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
+			f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +113,7 @@ func TestSidecarFile(t *testing.T) {
 	if !bytes.Equal(file, analyzed(t, 3, o)) {
 		t.Error("3 ranks make another file than 1")
 	}
-	f, err := xtf.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
+	f, err := callview.Open(bytes.NewReader(file), int64(len(file)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -65,7 +66,7 @@ func TestThreadsShareChannel(t *testing.T) {
 			t.Errorf("%d ranks make another file", ranks)
 		}
 	}
-	f, err := xtf.Open(bytes.NewReader(want), int64(len(want)), xtf.Options{})
+	f, err := callview.Open(bytes.NewReader(want), int64(len(want)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +108,7 @@ func TestLateCompletion(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "run.xtf")
 	analyzed(t, 1, jobs.AnalyzeOptions{Source: src, Output: out, StoreBytes: 1 << 16})
-	f, err := xtf.OpenFile(out, xtf.Options{})
+	f, err := callview.OpenFile(out, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -95,7 +96,7 @@ func checkRows(t *testing.T, src trace.Source) (*oracle.Result, []byte) {
 	}
 	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20}
 	file := analyzed(t, 3, o)
-	f, err := xtf.OpenFile(o.Output, xtf.Options{})
+	f, err := callview.OpenFile(o.Output, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

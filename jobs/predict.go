@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/predict/simnet"
@@ -208,7 +209,7 @@ func Representatives(c mpi.Comm, o *PredictOptions) ([]uint32, error) {
 func (x *prediction) open() error {
 	x.meter.Stage("open", 0)
 	var err error
-	x.file, err = xtf.OpenFile(x.o.Run, xtf.Options{})
+	x.file, err = callview.OpenFile(x.o.Run, xtf.Options{})
 	return agree(x.c, inputError(x.o.Run, err))
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -163,7 +164,7 @@ func TestPredictSameBytes(t *testing.T) {
 // graphOf opens the call graphs of a run.
 func graphOf(t *testing.T, path string) *predict.Input {
 	t.Helper()
-	f, err := xtf.OpenFile(path, xtf.Options{})
+	f, err := callview.OpenFile(path, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -535,7 +536,7 @@ func TestPredictIntervals(t *testing.T) {
 		p := jobs.PredictOptions{Run: run, Platform: platformFile(t, platformText("", "ranks_per_node = 2")), Output: filepath.Join(t.TempDir(), "p.xtf")}
 		p.Analyze.Intervals.Between = x.between
 		mustPredict(t, 2, p)
-		f, err := xtf.OpenFile(p.Output, xtf.Options{})
+		f, err := callview.OpenFile(p.Output, xtf.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

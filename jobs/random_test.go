@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -99,7 +100,7 @@ func TestRandomEvents(t *testing.T) {
 				if _, err := analyze(ranks, o); err != nil {
 					t.Fatal(err)
 				}
-				f, err := xtf.OpenFile(out, xtf.Options{})
+				f, err := callview.OpenFile(out, xtf.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/trace/otf2"
@@ -208,7 +209,7 @@ func TestScout(t *testing.T) {
 			}
 			o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf")}
 			analyzed(t, 1, o)
-			f, err := xtf.OpenFile(o.Output, xtf.Options{})
+			f, err := callview.OpenFile(o.Output, xtf.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/oracle"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
@@ -196,7 +197,7 @@ func TestStates(t *testing.T) {
 			}
 			o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 30}
 			analyzed(t, x.ranks, o)
-			f, err := xtf.OpenFile(o.Output, xtf.Options{})
+			f, err := callview.OpenFile(o.Output, xtf.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -246,7 +247,7 @@ func TestHostWaits(t *testing.T) {
 	defer src.Close()
 	o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 30}
 	analyzed(t, 2, o)
-	f, err := xtf.OpenFile(o.Output, xtf.Options{})
+	f, err := callview.OpenFile(o.Output, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

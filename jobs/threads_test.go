@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -83,7 +84,7 @@ func TestThreads(t *testing.T) {
 		if !bytes.Equal(b, first) {
 			t.Errorf("%d ranks: other bytes", ranks)
 		}
-		f, err := xtf.OpenFile(o.Output, xtf.Options{})
+		f, err := callview.OpenFile(o.Output, xtf.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

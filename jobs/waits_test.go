@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -345,7 +346,7 @@ func waitallOfAll() waitCase {
 // openBytes opens a file in memory.
 func openBytes(t *testing.T, b []byte) *xtf.File {
 	t.Helper()
-	f, err := xtf.Open(bytes.NewReader(b), int64(len(b)), xtf.Options{})
+	f, err := callview.Open(bytes.NewReader(b), int64(len(b)), xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

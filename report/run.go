@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -35,6 +36,7 @@ func Open(path string, o xtf.Options) (*Run, error) {
 	}
 	r := &Run{File: f, Name: filepath.Base(path), Path: path}
 	r.shared = sync.OnceValues(r.openShared)
+	callview.Attach(f, r.Graph)
 	if st, err := os.Stat(path); err == nil {
 		r.Size = st.Size()
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -101,17 +102,7 @@ func (r *Run) openShared() (*ccg.Shared, error) {
 
 // Location opens the graph of location p.
 func (r *Run) Location(shared *ccg.Shared, p trace.P) (*ccg.Location, error) {
-	b, err := r.File.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
-	var l *ccg.Location
-	if err == nil {
-		l, err = ccg.OpenLocation(shared, b)
-	}
-	if errors.Is(err, xtf.ErrNoSection) {
-		err = fmt.Errorf("%w: %w", ccg.ErrCorrupt, err)
-	}
-	if err == nil && l.P() != p {
-		err = fmt.Errorf("it is of location number %d: %w", l.P(), ccg.ErrCorrupt)
-	}
+	l, _, err := callview.Location(r.File, shared, xtf.Proc(p))
 	if err != nil {
 		err = fmt.Errorf("%s: location %d: call graph: %w", r.Name, r.Defs.Location(p).Ref, err)
 		if Partial(err) {

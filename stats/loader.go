@@ -236,6 +236,9 @@ func (l *Loader) enter(ref uint32, event uint8) {
 		l.cut()
 	}
 	row, n := l.openRowOf(l.out.Calls, &l.counted.calls)
+	if l.rows {
+		l.out.Calls.At(l.totals.Events - 1)
+	}
 	path := uint32(0)
 	if l.numbers {
 		path = l.path(ref)
@@ -294,6 +297,7 @@ func (l *Loader) openMPI(n uint64, ref uint32, index int) {
 func (l *Loader) leave(ref uint32) {
 	top := len(l.stack) - 1
 	if top < 0 || l.stack[top].region != ref {
+		l.wholeCalls()
 		if l.elsewhere() {
 			l.leaveOut(1)
 			return
@@ -335,7 +339,11 @@ func (l *Loader) close(flags uint32) {
 			rowFlags |= xtf.FlagMarker
 		}
 		l.endRow(f.n, exclusive, rowFlags)
-		if !outer || !l.mpi.half {
+		switch {
+		case outer && l.mpi.half: // it waits
+		case flags&xtf.FlagCut != 0:
+			l.out.Calls.CloseLate(f.n)
+		default:
 			l.out.Calls.Close(f.n)
 		}
 	}
@@ -382,6 +390,13 @@ func (l *Loader) endSums(f *frame) {
 	}
 	if l.numbers {
 		l.bins.ended(f.enter, took, f.n)
+	}
+}
+
+// wholeCalls says that the event in hand does something else to calls than to begin one or to end the innermost one.
+func (l *Loader) wholeCalls() {
+	if l.rows {
+		l.out.Calls.Whole()
 	}
 }
 

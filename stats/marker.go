@@ -215,7 +215,7 @@ func (l *Loader) settleWaiting(marker bool) {
 				row := l.out.Calls.Row(c.n)
 				xtf.SetU32(row, xtf.CallFlags, xtf.U32(row, xtf.CallFlags)|xtf.FlagMarker)
 			}
-			l.out.Calls.Close(c.n)
+			l.out.Calls.CloseLate(c.n)
 		}
 	}
 	g.waiting = g.waiting[:0]

@@ -38,6 +38,7 @@ func switchedTo(k trace.Kind, w []uint64) taskID {
 
 // switchTask suspends the task that runs and goes on with another one.
 func (l *Loader) switchTask(id taskID) {
+	l.wholeCalls()
 	n := len(l.teams)
 	for n > 0 && l.teams[n-1].ref != id.team {
 		n--
@@ -292,6 +293,7 @@ func (l *Loader) isMoved(b *trace.Batch, e *trace.Event) bool {
 		return false
 	}
 	l.moved = l.moved[1:]
+	l.wholeCalls()
 	code := trace.DiagStrayLeave
 	if _, task := l.t.taskOf(b, e); task {
 		code = trace.DiagMigrated

@@ -25,6 +25,10 @@ type openPage struct {
 	bitmap  []uint64 // which rows those are, nil while there never were any
 	rows    []byte   // Z*R bytes, nil while they lie in the scratch space
 	off     int64    // where they lie there
+
+	event uint64   // of a view: number of the event with which the first row begins
+	whole bool     // it cannot be a view
+	late  []uint64 // which rows were closed behind its events, nil for none
 }
 
 // ArrayBuilder makes one array. Rows are filled in place; a page is encoded when
@@ -56,6 +60,7 @@ type ArrayBuilder struct {
 	peak   int // most pages held at once
 	held   int
 	part   *partState // of a builder that makes part of an array, else nil
+	viewer *viewer    // of a builder that makes views, else nil
 }
 
 // NewArrayBuilder returns a builder of the array (t, p) that stores its pages in
@@ -110,15 +115,55 @@ func (b *ArrayBuilder) Row(n uint64) []byte {
 	return pg.rows[slot*r : (slot+1)*r : (slot+1)*r]
 }
 
+// LeaveTimes makes pages of calls views where they can be: times are left to the call graph, which must be exact. At, Whole and
+// CloseLate then say how the rows follow from events. Call it before the first row, of a builder of packed CALL rows.
+func (b *ArrayBuilder) LeaveTimes() { b.viewer = newViewer(b.typ) }
+
+// At says with which event of its location the newest row begins.
+func (b *ArrayBuilder) At(event uint64) {
+	if b.used == b.typ.RowBytes {
+		b.cur.event = event
+	}
+}
+
+// Whole says that an event behind the begin of the newest row, and not behind that of the next one, does to calls what is not known
+// from it and those of its page alone: the page has all columns.
+func (b *ArrayBuilder) Whole() {
+	switch {
+	case b.next == 0:
+	case b.part != nil && b.next == b.part.first:
+		b.part.whole = true
+	default:
+		b.cur.whole = true
+	}
+}
+
 // Close ends an open row. It panics if row n is not open.
-func (b *ArrayBuilder) Close(n uint64) {
+func (b *ArrayBuilder) Close(n uint64) { b.close(n, b.behind(n)) }
+
+// CloseLate ends an open row whose end is not an event.
+func (b *ArrayBuilder) CloseLate(n uint64) { b.close(n, true) }
+
+// behind says whether the newest row is on a page behind that of row n.
+func (b *ArrayBuilder) behind(n uint64) bool {
+	z := uint64(b.typ.PageRows)
+	return b.next > (n/z+1)*z
+}
+
+func (b *ArrayBuilder) close(n uint64, late bool) {
 	if b.part != nil && n < b.part.first {
-		b.part.close(n)
+		b.part.close(n, late)
 		return
 	}
 	pg, slot := b.locate(n)
 	if pg.rows == nil {
 		b.storeRow()
+	}
+	if late && b.viewer != nil {
+		if pg.late == nil {
+			pg.late = make([]uint64, (b.typ.PageRows+63)/64)
+		}
+		pg.late[slot>>6] |= 1 << (slot & 63)
 	}
 	pg.bitmap[slot>>6] &^= 1 << (slot & 63)
 	pg.open--
@@ -224,7 +269,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 	rows := pg.rows[:pg.count*t.RowBytes]
 	firstN := pg.ordinal * uint64(t.PageRows)
 	single := pg.ordinal == 0 && pg.count < t.PageRows
-	payload, codec := b.enc.encodePage(t, rows, firstN, single)
+	payload, size, codec := b.enc.payload(b.viewer, t, pg, rows, firstN, single)
 	if t.Role != RoleNone {
 		if slot := unsorted(b.enc.keys); slot >= 0 {
 			b.orderError(firstN + uint64(slot))
@@ -240,7 +285,7 @@ func (b *ArrayBuilder) encode(pg *openPage) {
 	}
 	local := pg.ordinal - b.page0()
 	ref := &b.sum.pages[local]
-	ref.off, ref.stored, ref.crc = off, uint32(len(payload)), crc32.Checksum(payload, castagnoli)
+	ref.off, ref.stored, ref.crc = off, uint32(size), crc32.Checksum(payload[:size], castagnoli)
 	if t.End >= 0 {
 		for _, end := range b.enc.ends {
 			ref.maxEnd = max(ref.maxEnd, end)
@@ -261,7 +306,7 @@ func (b *ArrayBuilder) orderError(n uint64) {
 
 func (b *ArrayBuilder) newPage(ordinal uint64) {
 	b.cur = b.blankPage()
-	b.cur.ordinal, b.cur.count, b.cur.open = ordinal, 0, 0
+	b.cur.ordinal, b.cur.count, b.cur.open, b.cur.event, b.cur.whole, b.cur.late = ordinal, 0, 0, 0, false, nil
 	b.rows = b.cur.rows
 }
 

@@ -35,10 +35,17 @@ type Cursor struct {
 // segmentDecoders are those of cursors over finished arrays.
 var segmentDecoders = sync.Pool{New: func() any { return newDecoder() }}
 
+// payload is what a data page of count rows is stored as, and the times that a segment has of a view.
+type payload struct {
+	b, times []byte
+	codec    Codec
+	count    int
+}
+
 // pageSource gives the payload of data pages in ascending order; the bytes are
 // valid until the next call.
 type pageSource interface {
-	payload(ord uint64) (b []byte, codec Codec, count int, err error)
+	payload(ord uint64) (payload, error)
 	fail(err error, ord uint64) error
 }
 
@@ -129,17 +136,21 @@ func (c *Cursor) load() bool {
 	}
 	z := uint64(c.typ.PageRows)
 	ord := c.n / z
-	b, codec, count, err := c.src.payload(ord)
+	p, err := c.src.payload(ord)
 	if err == nil {
 		r := c.typ.RowBytes
-		c.rows = growBytes(c.rows[:0], count*r)
-		err = c.dec.columns(c.rows, c.typ, codec, b, count, ord*z, c.want)
+		c.rows = growBytes(c.rows[:0], p.count*r)
+		if p.times == nil {
+			err = c.dec.columns(c.rows, c.typ, p.codec, p.b, p.count, ord*z, c.want)
+		} else {
+			err = c.dec.staged(c.rows, c.typ, &p, ord*z, c.want)
+		}
 		if s, ok := c.src.(*fileSource); ok && err == nil {
 			err = s.a.checkAmounts(c.rows)
 		}
 		if err == nil {
 			c.at = int(c.n-ord*z) * r
-			c.rows = c.rows[:min(uint64(count), c.end-ord*z)*uint64(r)]
+			c.rows = c.rows[:min(uint64(p.count), c.end-ord*z)*uint64(r)]
 			return true
 		}
 	}
@@ -153,6 +164,10 @@ func (c *Cursor) load() bool {
 func (c *Cursor) release() {
 	switch {
 	case c.pool != nil:
+		if s, ok := c.src.(*fileSource); ok && s.times != nil && c.err == nil {
+			s.a.f.times.give(s.a.proc, s.times)
+			s.times = nil
+		}
 		c.pool.Put(c.dec)
 		c.pool, c.dec, c.end = nil, nil, c.n
 	case c.dec != nil:
@@ -171,16 +186,19 @@ type fileSource struct {
 	end    int64  // of the last one
 	next   uint64 // ordinal of the page behind it
 	link   uint64 // where that is, from the base, as the last one says
+
+	times CallReader // of views, once one was met
+	rows  []byte     // of a view
 }
 
 func (s *fileSource) fail(err error, ord uint64) error { return s.a.where(err, "page", ord) }
 
-func (s *fileSource) payload(ord uint64) ([]byte, Codec, int, error) {
+func (s *fileSource) payload(ord uint64) (payload, error) {
 	pg, _, err := s.page(ord)
 	if err != nil {
-		return nil, 0, 0, err
+		return payload{}, err
 	}
-	return pg.bytes, pg.codec, int(pg.count), nil
+	return payload{b: pg.bytes, codec: pg.codec, count: int(pg.count)}, nil
 }
 
 // page reads and verifies data page ord, and says where in the file it lies. Its
@@ -206,8 +224,14 @@ func (s *fileSource) page(ord uint64) (*page, int64, error) {
 	t.reads++
 	a.count(t)
 	pg, err := a.openData(s.buf[off-s.off:][:size], ord)
+	if err == nil {
+		err = s.unfold(pg)
+	}
+	if err == nil {
+		err = a.checkKeys(pg, ord)
+	}
 	if err != nil {
-		return nil, 0, err
+		return pg, off, err
 	}
 	if indexed && (pg.crc != from.crc || (a.typ.Role != RoleNone && a.key(pg, 0) != from.t0)) {
 		return nil, 0, corrupt("page differs from what its parent says")
@@ -235,6 +259,24 @@ func (s *fileSource) entry(ord uint64, t *tally) (c child, indexed bool, err err
 		return child{off: s.link, len: h.stored + pageHeader}, false, nil
 	}
 	return c, false, a.where(err, "index page", ord/span)
+}
+
+// unfold makes the rows of a view, in the order of the file without a search in the call graph.
+func (s *fileSource) unfold(pg *page) (err error) {
+	a := s.a
+	if !a.isView(pg) {
+		return nil
+	}
+	if s.times == nil {
+		if s.times, err = a.f.times.take(a.proc); err != nil {
+			return err
+		}
+	}
+	s.rows = growBytes(s.rows[:0], int(pg.count)*a.typ.RowBytes)
+	dec := a.f.decoder()
+	err = a.unfold(pg, s.rows, s.times, dec)
+	a.f.decoders.Put(dec)
+	return err
 }
 
 // fill makes [off, off+size) part of the buffer.
@@ -266,18 +308,47 @@ func (s *segmentSource) fail(err error, ord uint64) error {
 	return fmt.Errorf("xtf: proc %d array of type %d page %d: %w", s.a.Summary.proc, s.a.Summary.typ, ord, err)
 }
 
-func (s *segmentSource) payload(ord uint64) ([]byte, Codec, int, error) {
+func (s *segmentSource) payload(ord uint64) (p payload, err error) {
 	sum := s.a.Summary
-	p := &sum.pages[ord]
-	s.buf = growBytes(s.buf[:0], int(p.stored))
-	if n, err := s.a.Data.ReadAt(s.buf, p.off); err != nil && (n != len(s.buf) || err != io.EOF) {
-		return nil, 0, 0, fmt.Errorf("%d bytes at %d of the segment: %w", p.stored, p.off, err)
+	ref := &sum.pages[ord]
+	if s.buf, err = readStored(s.buf[:0], s.a.Data, *ref, sum.codec); err != nil {
+		return p, err
 	}
-	if crc32.Checksum(s.buf, castagnoli) != p.crc {
-		return nil, 0, 0, corrupt("segment changed since it was stored")
+	p = payload{b: s.buf[:ref.stored], codec: sum.codec, count: int(min(uint64(sum.pageRows), sum.rows-ord*uint64(sum.pageRows)))}
+	sound := crc32.Checksum(p.b, castagnoli) == ref.crc
+	if behind := s.buf[ref.stored:]; len(behind) > 0 {
+		p.times = behind[timesHead:]
+		sound = sound && crc32.Checksum(p.times, castagnoli) == le.Uint32(behind[4:])
 	}
-	count := int(min(uint64(sum.pageRows), sum.rows-ord*uint64(sum.pageRows)))
-	return s.buf, sum.codec, count, nil
+	if !sound {
+		return p, corrupt("segment changed since it was stored")
+	}
+	return p, nil
+}
+
+// readStored appends the payload of a page in a segment to b, and what stands behind that of a view: size and CRC of its times, and they.
+func readStored(b []byte, data io.ReaderAt, p pageRef, c Codec) ([]byte, error) {
+	read := func(n int, off int64) error {
+		at := len(b)
+		b = growBytes(b, n)
+		if k, err := data.ReadAt(b[at:], off); k < n {
+			return fmt.Errorf("%d bytes at %d of the segment: %w", n, off, err)
+		}
+		return nil
+	}
+	err := read(int(p.stored), p.off)
+	if err != nil || c != CodecPacked || !isView(b) {
+		return b, err
+	}
+	behind := p.off + int64(p.stored)
+	if err = read(timesHead, behind); err == nil {
+		size := le.Uint32(b[p.stored:])
+		if size > maxRaw {
+			return b, corrupt("times of %d bytes", size)
+		}
+		err = read(int(size), behind+timesHead)
+	}
+	return b, err
 }
 
 // Form is a row type of version 1 as a struct.

@@ -15,6 +15,8 @@ type decoder struct {
 	keys []uint64
 	ends []uint64
 	page []byte // decoded, for the next cursor
+
+	viewer *viewer // of CALL rows, once a view was read
 }
 
 func newDecoder() *decoder {
@@ -153,6 +155,11 @@ func (d *decoder) packed(dst []byte, t *Type, payload []byte, count int, firstN 
 	d.keys = grow64(d.keys, count)
 	kb.load(d.keys)
 	storeColumn(dst, d.keys, t.RowBytes, t.Columns[0])
+	return d.coldColumns(dst, t, cold, count, firstN, want)
+}
+
+// coldColumns decodes all columns but the first, whose values are in d.keys, from their byte planes.
+func (d *decoder) coldColumns(dst []byte, t *Type, cold []byte, count int, firstN uint64, want columnSet) (err error) {
 	d.vals = grow64(d.vals, count)
 	for i := 1; i < len(t.Columns); i++ {
 		c := t.Columns[i]

@@ -37,7 +37,14 @@
 // Encoder about 2 MiB and up to 16 pages of builders that finished. A File holds
 // its cache budget plus one page per goroutine that is reading, and 8 bytes for
 // each index page of arrays asked (at most 512 KiB an array). A Cursor holds two
-// pages.
+// pages. A File with views keeps up to 8 readers of calls (CallReader), a Cursor one.
+//
+// # Views
+//
+// Pages of calls may leave times to the call graph of their location, which this
+// package does not know: SetCallTimes says how they are read, and package callview
+// says it for files that it opens. Without it such pages give ErrNoTimes. Until an
+// array is in a file the times stand behind the pages in its segment.
 //
 // # Concurrency
 //

@@ -70,11 +70,20 @@ func NewEncoder() *Encoder {
 	return &Encoder{zstd: z}
 }
 
-// encodePage also leaves the keys and ends of the page in e.keys and e.ends. It
-// returns the payload of a page of count rows, valid until the next
-// call, and the codec it is in. single marks the only, unfilled page of an
-// array, which may be smaller as plain rows in one frame.
-func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) ([]byte, Codec) {
+// payload returns the payload of a page, of size bytes, and what a segment has behind it. v is for a page that may be a view.
+func (e *Encoder) payload(v *viewer, t *Type, pg *openPage, rows []byte, firstN uint64, single bool) (b []byte, size int, c Codec) {
+	if v != nil && !pg.whole && !single {
+		e.gather(t, rows)
+		if size, ok := e.view(v, rows, firstN, pg.event, pg.late); ok {
+			return e.out, size, CodecPacked
+		}
+	}
+	b, c = e.encodePage(t, rows, firstN, single)
+	return b, len(b), c
+}
+
+// gather leaves the keys and ends of a page in e.keys and e.ends.
+func (e *Encoder) gather(t *Type, rows []byte) {
 	count := len(rows) / t.RowBytes
 	e.keys = grow64(e.keys, count)
 	loadColumn(e.keys, rows, t.RowBytes, t.Columns[0])
@@ -83,6 +92,14 @@ func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) (
 		e.ends = grow64(e.ends, count)
 		loadColumn(e.ends, rows, t.RowBytes, t.Columns[t.End])
 	}
+}
+
+// encodePage also leaves the keys and ends of the page in e.keys and e.ends. It
+// returns the payload of a page of count rows, valid until the next
+// call, and the codec it is in. single marks the only, unfilled page of an
+// array, which may be smaller as plain rows in one frame.
+func (e *Encoder) encodePage(t *Type, rows []byte, firstN uint64, single bool) ([]byte, Codec) {
+	e.gather(t, rows)
 	if t.Codec == CodecRaw {
 		return rows, CodecRaw
 	}
@@ -121,10 +138,17 @@ func plainMayWin(t *Type, raw int) bool {
 func (e *Encoder) packed(t *Type, rows []byte, firstN uint64) {
 	e.out = appendKeyBlock(e.out[:0], e.keys, t.Role != RoleNone)
 	e.planes(t, rows, firstN)
+	e.appendCold(true)
+}
+
+// appendCold appends e.cold to e.out as a cold block, plain where compression is not wanted or gains nothing.
+func (e *Encoder) appendCold(compress bool) {
 	head := len(e.out)
-	e.out = append(e.out, 0, 0, 0, 0, 0, 0, 0, 0)
-	e.out = e.zstd.EncodeAll(e.cold, e.out)
-	if len(e.out)-head-coldHead >= len(e.cold) {
+	if compress {
+		e.out = append(e.out, 0, 0, 0, 0, 0, 0, 0, 0)
+		e.out = e.zstd.EncodeAll(e.cold, e.out)
+	}
+	if !compress || len(e.out)-head-coldHead >= len(e.cold) {
 		e.out = append(e.out[:head], coldPlain, 0, 0, 0, 0, 0, 0, 0)
 		e.out = append(e.out, e.cold...)
 	}

@@ -37,6 +37,7 @@ type File struct {
 	cache  *cache
 
 	decoders sync.Pool
+	times    callReaders
 	// unchecked skips checksums: fuzzing reaches what lies behind them.
 	unchecked bool
 	reads     atomic.Uint64

@@ -156,7 +156,11 @@ func (a *pages) dataAt(ord uint64, from child, slot *atomic.Pointer[page], t *ta
 		}
 		pg, err := a.openData(b, ord)
 		if err == nil {
+			err = a.openView(pg)
+		}
+		if err == nil {
 			pg.key0 = off
+			err = a.checkKeys(pg, ord)
 		}
 		return pg, err
 	})
@@ -227,6 +231,9 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 	pg := &page{header: h, bytes: b[pageHeader : pageHeader+int(h.stored)]}
 	switch h.codec {
 	case CodecPacked:
+		if isView(pg.bytes) && a.typ.ID == TypeCall {
+			break
+		}
 		if pg.keys, _, err = parseKeyBlock(pg.bytes, count); err != nil {
 			return nil, err
 		}
@@ -235,7 +242,39 @@ func (a *pages) openData(b []byte, ord uint64) (*page, error) {
 			return nil, err
 		}
 	}
-	return pg, a.checkKeys(pg, ord)
+	return pg, nil
+}
+
+// openView makes the rows of a page that is a view, for the cache.
+func (a *pages) openView(pg *page) error {
+	if !a.isView(pg) {
+		return nil
+	}
+	r, err := a.f.times.take(a.proc)
+	if err != nil {
+		return err
+	}
+	dec := a.f.decoder()
+	rows := make([]byte, int(pg.count)*a.typ.RowBytes)
+	err = a.unfold(pg, rows, r, dec)
+	a.f.decoders.Put(dec)
+	if err == nil {
+		a.f.times.give(a.proc, r)
+	}
+	return err
+}
+
+func (a *pages) isView(pg *page) bool {
+	return pg.codec == CodecPacked && a.typ.ID == TypeCall && isView(pg.bytes)
+}
+
+// unfold turns a view into a page of plain rows.
+func (a *pages) unfold(pg *page, rows []byte, times CallReader, dec *decoder) error {
+	if err := dec.view(rows, dec.viewerOf(a.typ), pg.bytes, int(pg.count), pg.firstN, times); err != nil {
+		return err
+	}
+	pg.bytes, pg.codec = rows, CodecRaw
+	return nil
 }
 
 // checkKeys makes sure that the keys of a page rise, and stay within the array.

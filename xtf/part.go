@@ -23,6 +23,7 @@ type Part struct {
 	codec       Codec
 	plain       []plainPage // ascending ordinal
 	ends        []rowEnd    // in the order of closing
+	whole       bool        // the page of the row before the first cannot be a view
 	sums        *sumBuilder
 }
 
@@ -32,12 +33,16 @@ type plainPage struct {
 	slot    int      // of the first row
 	rows    []byte   // whole ones
 	open    []uint64 // bitmap by slot of the page, nil if no row is open
+	event   uint64   // with which the page begins, if slot is 0
+	whole   bool     // it cannot be a view
+	late    []uint64 // bitmap by slot of the rows closed behind its events, nil if there are none
 }
 
 // rowEnd is what a part knows of a row that was opened before it.
 type rowEnd struct {
-	n   uint64
-	row []byte
+	n    uint64
+	row  []byte
+	late bool // closed behind the events of its page
 }
 
 // partState is what a builder of a part holds beside an ordinary one.
@@ -49,6 +54,7 @@ type partState struct {
 	plain []plainPage
 	open  []rowEnd // rows before first that were asked for
 	ends  []rowEnd // those that are closed
+	whole bool     // see Part
 }
 
 // NewPartBuilder returns a builder of a part of the array (t, p): its first row has
@@ -79,15 +85,15 @@ func (s *partState) row(n uint64) []byte {
 			row[c.Offset+i] = 0xFF
 		}
 	}
-	s.open = append(s.open, rowEnd{n, row})
+	s.open = append(s.open, rowEnd{n: n, row: row})
 	return row
 }
 
 // close ends a row before the part.
-func (s *partState) close(n uint64) {
+func (s *partState) close(n uint64, late bool) {
 	row := s.row(n)
 	s.open = slices.DeleteFunc(s.open, func(e rowEnd) bool { return e.n == n })
-	s.ends = append(s.ends, rowEnd{n, row})
+	s.ends = append(s.ends, rowEnd{n, row, late})
 }
 
 // keep copies the rows of a page that is not encoded here.
@@ -100,7 +106,7 @@ func (s *partState) keep(pg *openPage) {
 	if pg.count == slot {
 		return
 	}
-	p := plainPage{ordinal: pg.ordinal, slot: slot, rows: slices.Clone(pg.rows[slot*r : pg.count*r])}
+	p := plainPage{ordinal: pg.ordinal, slot: slot, rows: slices.Clone(pg.rows[slot*r : pg.count*r]), event: pg.event, whole: pg.whole, late: slices.Clone(pg.late)}
 	if pg.open > 0 {
 		p.open = slices.Clone(pg.bitmap)
 	}
@@ -138,7 +144,7 @@ func (b *ArrayBuilder) FinishPart() (*Part, error) {
 	})
 	p := &Part{
 		first: s.first, next: b.next, pages: b.sum.pages[:sealed], page0: s.page0, codec: b.sum.codec,
-		plain: s.plain, ends: s.ends, sums: b.sums,
+		plain: s.plain, ends: s.ends, sums: b.sums, whole: s.whole,
 	}
 	b.pinned = nil
 	b.release()
@@ -157,6 +163,9 @@ func (b *ArrayBuilder) AddPart(p *Part, data io.ReaderAt) error {
 	if p.first != b.next {
 		return fmt.Errorf("xtf: proc %d array %s: a part from row %d on, expected %d", b.sum.proc, b.typ.Name, p.first, b.next)
 	}
+	if p.whole {
+		b.Whole()
+	}
 	plain := p.plain
 	var buf []byte
 	for i := range p.pages {
@@ -167,8 +176,8 @@ func (b *ArrayBuilder) AddPart(p *Part, data io.ReaderAt) error {
 			continue
 		}
 		ref := p.pages[i]
-		buf = growBytes(buf[:0], int(ref.stored))
-		if _, err := data.ReadAt(buf, ref.off); err != nil {
+		var err error
+		if buf, err = readStored(buf[:0], data, ref, p.codec); err != nil {
 			return fmt.Errorf("xtf: proc %d array %s page %d: %w", b.sum.proc, b.typ.Name, ordinal, err)
 		}
 		b.addEncoded(ref, buf, p.codec)
@@ -195,6 +204,16 @@ func (b *ArrayBuilder) addPlain(pg *plainPage) {
 			row, _ = b.Append()
 		}
 		copy(row, pg.rows[i*r:])
+		if slot == 0 {
+			b.At(pg.event)
+		}
+	}
+	b.cur.whole = b.cur.whole || pg.whole
+	if pg.late != nil && b.cur.late == nil {
+		b.cur.late = make([]uint64, len(pg.late))
+	}
+	for i, w := range pg.late {
+		b.cur.late[i] |= w
 	}
 }
 
@@ -235,7 +254,7 @@ func (b *ArrayBuilder) endRow(e rowEnd) {
 	for i, v := range e.row {
 		row[i] |= v
 	}
-	b.Close(e.n)
+	b.close(e.n, e.late)
 }
 
 // add adds what a part gathered, whose first page has the ordinal page0; the array

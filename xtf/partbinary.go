@@ -9,7 +9,7 @@ import (
 // AppendBinary appends the part as variable-length integers and bytes, for another rank.
 func (p *Part) AppendBinary(b []byte) []byte {
 	put := func(list ...uint64) { b = varint.Append(b, list...) }
-	put(p.first, p.next-p.first, p.page0, uint64(p.codec), uint64(len(p.pages)))
+	put(p.first, p.next-p.first, p.page0, uint64(p.codec), bit(p.whole), uint64(len(p.pages)))
 	for i := range p.pages {
 		g := &p.pages[i]
 		put(uint64(g.off), uint64(g.stored), uint64(g.crc), g.t0, g.maxEnd)
@@ -21,10 +21,12 @@ func (p *Part) AppendBinary(b []byte) []byte {
 		b = append(b, g.rows...)
 		put(uint64(len(g.open)))
 		put(g.open...)
+		put(g.event, bit(g.whole), uint64(len(g.late)))
+		put(g.late...)
 	}
 	put(uint64(len(p.ends)))
 	for _, e := range p.ends {
-		put(e.n)
+		put(e.n, bit(e.late))
 		b = append(b, e.row...)
 	}
 	if s := p.sums; s != nil {
@@ -47,7 +49,7 @@ func ParsePart(t *Type, b []byte) (p *Part, rest []byte, err error) {
 	r := partReader{varint.Read(b), t}
 	p = &Part{first: r.Next()}
 	rows := r.Next()
-	p.next, p.page0, p.codec = p.first+rows, r.Next(), Codec(r.Next())
+	p.next, p.page0, p.codec, p.whole = p.first+rows, r.Next(), Codec(r.Next()), r.AtMost(1) == 1
 	if p.next < p.first || p.page0 != p.first/uint64(t.PageRows) {
 		r.Fail()
 	}
@@ -58,13 +60,14 @@ func ParsePart(t *Type, b []byte) (p *Part, rest []byte, err error) {
 			r.Fail()
 		}
 	}
-	p.plain = make([]plainPage, r.Count(4))
+	p.plain = make([]plainPage, r.Count(7))
 	for i := range p.plain {
 		p.plain[i] = r.plainPage()
 	}
-	p.ends = make([]rowEnd, r.Count(1+t.RowBytes))
+	p.ends = make([]rowEnd, r.Count(2+t.RowBytes))
 	for i := range p.ends {
-		p.ends[i] = rowEnd{r.Next(), r.Bytes(uint64(t.RowBytes))}
+		e := &p.ends[i]
+		e.n, e.late, e.row = r.Next(), r.AtMost(1) == 1, r.Bytes(uint64(t.RowBytes))
 	}
 	r.sums(p)
 	if r.Failed() {
@@ -91,17 +94,33 @@ func (r *partReader) values(n uint64) []uint64 {
 	return v
 }
 
+// bitmap reads one bit for each of z rows, or nothing.
+func (r *partReader) bitmap(z uint64) []uint64 {
+	v := r.values(r.Next())
+	if len(v) == 0 {
+		return nil
+	}
+	if uint64(len(v)) != (z+63)/64 {
+		r.Fail()
+	}
+	return v
+}
+
+func bit(b bool) uint64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
 func (r *partReader) plainPage() plainPage {
 	g := plainPage{ordinal: r.Next()}
 	slot := r.Next()
 	g.rows = r.Block()
-	g.open = r.values(r.Next())
 	z, w := uint64(r.typ.PageRows), uint64(r.typ.RowBytes)
-	if len(g.open) == 0 {
-		g.open = nil
-	} else if uint64(len(g.open)) != (z+63)/64 {
-		r.Fail()
-	}
+	g.open = r.bitmap(z)
+	g.event, g.whole = r.Next(), r.AtMost(1) == 1
+	g.late = r.bitmap(z)
 	if slot >= z || uint64(len(g.rows))%w != 0 || uint64(len(g.rows))/w > z-slot {
 		r.Fail()
 	}

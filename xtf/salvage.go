@@ -330,6 +330,9 @@ func (s *salvage) front(a *Array) {
 		if err == nil {
 			pg, err = a.openData(b, ord)
 		}
+		if err == nil && !a.isView(pg) {
+			err = a.checkKeys(pg, ord)
+		}
 		if err != nil {
 			s.lost(a, ord*uint64(a.typ.PageRows), err)
 			return

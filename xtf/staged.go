@@ -46,8 +46,7 @@ func (s *StagedRows) Append(rows []byte) (off int64, err error) {
 		e.planes(&s.typ, block, 0)
 		e.out = le.AppendUint32(e.out[:0], uint32(n))
 		e.out = appendKeyBlock(le.AppendUint32(e.out, 0), e.keys, false)
-		e.out = append(e.out, coldPlain, 0, 0, 0, 0, 0, 0, 0)
-		e.out = append(e.out, e.cold...)
+		e.appendCold(false)
 		le.PutUint32(e.out[4:], uint32(len(e.out)-stagedHead))
 		if _, err := s.sink.Append(e.out); err != nil {
 			return off, err

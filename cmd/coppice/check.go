@@ -143,7 +143,16 @@ func (c *checked) checkRun(path string, parallel int) (report.Envelope, *report.
 		return e, nil, readError(path, err)
 	}
 	defer f.Close()
-	res, err := xtf.Check(f)
+	run, openErr := report.Open(path, xtf.Options{})
+	if openErr != nil && !errors.Is(openErr, xtf.ErrCorrupt) {
+		return e, nil, readError(path, openErr)
+	}
+	pages := f // without definitions nothing tells the times of calls
+	if openErr == nil {
+		defer run.Close()
+		pages = run.File
+	}
+	res, err := xtf.Check(pages)
 	if err != nil {
 		return e, nil, readError(path, err)
 	}
@@ -153,18 +162,13 @@ func (c *checked) checkRun(path string, parallel int) (report.Envelope, *report.
 	c.Found += res.Found
 	c.Bytes, c.Pages, c.Rows, c.LostRows, c.Regions = res.Bytes, &res.Pages, &res.Rows, &res.LostRows, &res.Lost
 	c.Locations = int(f.Procs())
-	run, err := report.Open(path, xtf.Options{})
-	if err != nil && !errors.Is(err, xtf.ErrCorrupt) {
-		return e, nil, readError(path, err)
-	}
 	for _, p := range res.Problems {
 		c.Problems = append(c.Problems, pageProblem(f, run, p))
 	}
-	if err != nil {
-		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Text: "definitions cannot be read, so nothing was compared: " + err.Error()})
+	if openErr != nil {
+		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()})
 		return e, &report.Brief{Partial: true}, nil
 	}
-	defer run.Close()
 	brief, err := c.compare(run, parallel)
 	if err != nil {
 		return e, nil, readError(path, err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -97,7 +98,7 @@ func alter(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID,
 // alterAll lets part change sections and blobs, too.
 func alterAll(t *testing.T, from, to string, change func(p xtf.Proc, id xtf.TypeID, n uint64, row []byte), part func(p xtf.Proc, kind uint32, b []byte) []byte) {
 	t.Helper()
-	f, err := xtf.OpenFile(from, xtf.Options{})
+	f, err := callview.OpenFile(from, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -521,7 +522,7 @@ func TestCheckIncomplete(t *testing.T) {
 func TestPartialReport(t *testing.T) {
 	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
 	run, bad := filepath.Join(dir, "run.xtf"), filepath.Join(dir, "bad.xtf")
-	f, err := xtf.OpenFile(run, xtf.Options{})
+	f, err := callview.OpenFile(run, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

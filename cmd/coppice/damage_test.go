@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/internal/tracetest"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/trace"
@@ -485,7 +486,7 @@ func TestDamagedRow(t *testing.T) {
 	dir := analysed(t, "ring:procs=3,events=2k,seed=1")
 	path := filepath.Join(dir, "run.xtf")
 	want := must(t, "report", path, "--format", "html")
-	f, err := xtf.OpenFile(path, xtf.Options{})
+	f, err := callview.OpenFile(path, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/google/go-cmp/cmp"
@@ -104,7 +105,7 @@ type callRow struct{ T, End, Region, Depth uint64 }
 
 func callRows(t *testing.T, path string, p xtf.Proc) []callRow {
 	t.Helper()
-	f, err := xtf.OpenFile(path, xtf.Options{})
+	f, err := callview.OpenFile(path, xtf.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

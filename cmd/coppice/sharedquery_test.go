@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/xtf"
 )
@@ -29,7 +30,7 @@ func TestSharedPartners(t *testing.T) {
 			if code, _, errs := call("analyze", path, "-o", run, "-q", "-j", "2"); code != jobs.ExitDone && code != jobs.ExitPartial {
 				t.Fatalf("analyze: exit code %d: %s", code, errs)
 			}
-			f, err := xtf.OpenFile(run, xtf.Options{})
+			f, err := callview.OpenFile(run, xtf.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,6 +47,7 @@ var Table = []Package{
 
 	{Path: "interval", Layer: 2, NoMPI: true},
 	{Path: "callpath", Layer: 2, NoMPI: true},
+	{Path: "callview", Layer: 2, NoMPI: true},
 	// A slow second computation of all that an analysis finds, for tests.
 	{Path: "internal/oracle", Layer: 2, Only: []string{"trace", "internal/tracetest"}, Importers: nothing},
 

@@ -1,0 +1,145 @@
+// Package callview opens files whose rows of calls leave their times to the call graph. Package xtf, which knows no call graph, opens
+// such a file too, but reads the other rows alone.
+//
+//	f, err := callview.OpenFile(path, xtf.Options{})
+//
+// # Memory
+//
+// The graphs of the locations asked for last are kept, up to 64 MiB of them as they are stored, one at least.
+package callview
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/xtf"
+)
+
+// mostBytes bounds the blobs of the graphs that are kept.
+const mostBytes = 64 << 20
+
+// OpenFile opens the file at path.
+func OpenFile(path string, o xtf.Options) (*xtf.File, error) { return attached(xtf.OpenFile(path, o)) }
+
+// Open opens a file of size bytes.
+func Open(r io.ReaderAt, size int64, o xtf.Options) (*xtf.File, error) {
+	return attached(xtf.Open(r, size, o))
+}
+
+func attached(f *xtf.File, err error) (*xtf.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	Attach(f, sync.OnceValues(func() (*ccg.Shared, error) {
+		b, err := f.Definitions()
+		if err != nil {
+			return nil, err
+		}
+		d := &trace.Definitions{}
+		if err := d.UnmarshalBinary(b); err != nil {
+			return nil, fmt.Errorf("definitions: %w: %w", xtf.ErrCorrupt, err)
+		}
+		if b, err = f.SectionBytes(xtf.KindCCG); err != nil {
+			return nil, err
+		}
+		return ccg.OpenShared(d, b)
+	}))
+	return f, nil
+}
+
+// Attach makes the rows of calls of an open file readable, with the part of the call graph that all locations share, which is asked for
+// when the first of these rows is.
+func Attach(f *xtf.File, shared func() (*ccg.Shared, error)) {
+	f.SetCallTimes(&graphs{file: f, shared: shared})
+}
+
+// graphs opens the call graphs of locations.
+type graphs struct {
+	file   *xtf.File
+	shared func() (*ccg.Shared, error)
+
+	mu    sync.Mutex
+	list  []entry // the one used last at the end
+	bytes int
+}
+
+type entry struct {
+	p        xtf.Proc
+	location *ccg.Location
+	bytes    int
+}
+
+// Calls returns a reader of a location's calls.
+func (g *graphs) Calls(p xtf.Proc) (xtf.CallReader, error) {
+	l, err := g.location(p)
+	if err != nil {
+		return nil, err
+	}
+	s, err := l.Spans()
+	if err != nil {
+		return nil, damaged(err)
+	}
+	return reader{s}, nil
+}
+
+func (g *graphs) location(p xtf.Proc) (*ccg.Location, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, e := range g.list {
+		if e.p == p {
+			copy(g.list[i:], g.list[i+1:])
+			g.list[len(g.list)-1] = e
+			return e.location, nil
+		}
+	}
+	shared, err := g.shared()
+	if err != nil {
+		return nil, damaged(err)
+	}
+	l, size, err := Location(g.file, shared, p)
+	if err != nil {
+		return nil, damaged(err)
+	}
+	g.list, g.bytes = append(g.list, entry{p, l, size}), g.bytes+size
+	for g.bytes > mostBytes && len(g.list) > 1 {
+		g.bytes -= g.list[0].bytes
+		g.list = append(g.list[:0], g.list[1:]...)
+	}
+	return l, nil
+}
+
+// Location opens the call graph of a location, whose blob has size bytes.
+func Location(f *xtf.File, shared *ccg.Shared, p xtf.Proc) (l *ccg.Location, size int, err error) {
+	b, err := f.BlobBytes(p, xtf.KindCCGColumns)
+	if err == nil {
+		l, err = ccg.OpenLocation(shared, b)
+	}
+	if errors.Is(err, xtf.ErrNoSection) {
+		err = fmt.Errorf("%w: %w", ccg.ErrCorrupt, err)
+	}
+	if err == nil && l.P() != trace.P(p) {
+		err = fmt.Errorf("it is of location number %d: %w", l.P(), ccg.ErrCorrupt)
+	}
+	return l, len(b), err
+}
+
+// damaged says that rows cannot be read where the graph is damaged.
+func damaged(err error) error {
+	for _, e := range []error{ccg.ErrCorrupt, ccg.ErrLimit, ccg.ErrRange} {
+		if errors.Is(err, e) && !errors.Is(err, xtf.ErrCorrupt) {
+			return fmt.Errorf("%w: call graph: %w", xtf.ErrCorrupt, err)
+		}
+	}
+	return err
+}
+
+// reader is what reads the calls of one location.
+type reader struct{ spans *ccg.Spans }
+
+func (r reader) Read(event uint64, begin, end []uint64) error {
+	return damaged(r.spans.Read(event, begin, end))
+}
