@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// neighbours is a program in which every location waits for one beside it in each
+// neighbours is a program in which every location waits for one next to it in each
 // iteration, after calls of some of its functions.
 func neighbours(locations, iterations, functions int) *program {
 	r := rand.New(rand.NewPCG(1, 2))

@@ -53,7 +53,7 @@ func (d *Delays) openWaits(k int) error {
 	})
 }
 
-// waitEnd is when a wait ends, behind the begin of the slab, and its place in the list.
+// waitEnd is when a wait ends, after the begin of the slab, and its place in the list.
 type waitEnd struct {
 	end uint64
 	i   int
@@ -113,7 +113,7 @@ func (d *Delays) meet(last map[pair]lastMet) {
 }
 
 // met finds when pairs met last before this rank's slabs. Pairs are at home on a rank each, which hears of the last time in
-// the slabs of each rank, and tells the ranks behind. Collective.
+// the slabs of each rank, and tells the ranks after. Collective.
 func (d *Delays) met() (map[pair]lastMet, error) {
 	c := d.run.Comm
 	last := map[pair]lastMet{}

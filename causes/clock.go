@@ -85,7 +85,7 @@ func NewClocks(r *Run) *Clocks {
 
 // Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
 type Rows interface {
-	NextMessage() *xtf.Message       // nil behind the last one
+	NextMessage() *xtf.Message       // nil after the last one
 	NextCollective() *xtf.Collective // the same
 	Err() error
 }

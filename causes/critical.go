@@ -52,7 +52,7 @@ type Path struct {
 // span is a part of the path on a location, in one slab. Memory: 24 bytes.
 type span struct {
 	p          uint32
-	goesOn     bool // in the slab behind
+	goesOn     bool // in the slab after
 	begin, end uint64
 }
 
@@ -63,7 +63,7 @@ type jump struct {
 	cause trace.P
 }
 
-// FindPath finds where the critical path is (package comment), behind Deal. What it consists of
+// FindPath finds where the critical path is (package comment), after Deal. What it consists of
 // shows in the time lines of the slabs, which Delays reads: its pieces, in order, go to write then, on
 // the rank of their location. extent says what is known of a location of this rank. Collective.
 func FindPath(r *Run, extent func(p trace.P) (Extent, error), write func(p trace.P, row *xtf.CPath) error) (*Path, error) {
@@ -212,7 +212,7 @@ func (c *Path) follow(start trace.P) error {
 	return comm.Agree(failed)
 }
 
-// back follows the path from location p at an instant through the slab in hand, which begins behind start; there may be more of it. A
+// back follows the path from location p at an instant through the slab in hand, which begins after start; there may be more of it. A
 // wait is passed once, so that waits that wait for each other at one instant do not hold it.
 func (c *Path) back(p trace.P, at, start uint64) (trace.P, uint64, bool) {
 	c.list = c.list[:0]

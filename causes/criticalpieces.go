@@ -12,7 +12,7 @@ import (
 
 // What the path consists of on a location in a slab is its pieces, in order:
 //
-//	ticks since the end of the last one | ticks | key | node | 2 x (1 + region, 0 for that of the path) + (the path is here behind it too)
+//	ticks since the end of the last one | ticks | key | node | 2 x (1 + region, 0 for that of the path) + (the path is here after it too)
 //
 // The last part is 1 only where the path goes on in the next slab.
 

@@ -84,7 +84,7 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, kind int) e
 
 // passOn deals ticks out over the waits of the late location since the pair met, by their lengths: the waits
 // from the last one on get the differences of floor(ticks * length so far / length of all). So a part depends on what lies
-// behind it alone, and slabs can deal out one after the other.
+// after it alone, and slabs can deal out one after the other.
 func (d *Delays) passOn(p trace.P, to *earlier, amount uint64) error {
 	if amount == 0 {
 		return nil
@@ -105,7 +105,7 @@ type carried struct {
 	p             trace.P
 	next, low     uint64
 	amount, total uint64
-	length, given uint64 // of the waits behind, so far
+	length, given uint64 // of the waits after, so far
 }
 
 // carry gives the waits of this slab their part.
@@ -114,7 +114,7 @@ func (d *Delays) carry(c *carried) {
 	for c.next > c.low && c.next > w.first && c.next-w.first <= uint64(len(w.list)) {
 		c.next--
 		s := &w.list[c.next-w.first]
-		c.length = min(c.length+s.end-s.begin, c.total) // of the first one only what lies behind the meeting
+		c.length = min(c.length+s.end-s.begin, c.total) // of the first one only what lies after the meeting
 		part, _ := share(c.amount, c.length, c.total)
 		s.passed += part - c.given
 		c.given = part

@@ -67,7 +67,7 @@ type Delays struct {
 	dealer  dealer
 
 	// the slab in hand
-	start uint64     // the instant behind which it begins
+	start uint64     // the instant after which it begins
 	waits []ownWaits // by location
 	list  []slabWait
 	spare []slabWait
@@ -86,7 +86,7 @@ type Delays struct {
 
 func (d *Delays) locations() int { return d.run.Defs.NumLocations() }
 
-// NewDelays computes the costs of delays, behind Deal, and what the pieces of the critical path are on the way.
+// NewDelays computes the costs of delays, after Deal, and what the pieces of the critical path are on the way.
 func NewDelays(r *Run, path *Path) *Delays {
 	d := &Delays{run: r, path: path, own: r.Ranges[r.Comm.Rank()], parcels: r.parcels}
 	d.report.Bytes = r.parcels.box.sent

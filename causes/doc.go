@@ -61,7 +61,7 @@
 //
 // What depends on other locations, step after step, is found slab by slab (Slabs): a
 // rank gets all that happens in its slabs, at all locations, in one exchange (Deal). It is made of each
-// location (Pass) behind those who find its waits, while its rows are in memory. The replay passes crossings on to the next
+// location (Pass) after those who find its waits, while its rows are in memory. The replay passes crossings on to the next
 // slab (flow.go). What a wait is to be blamed on, and the dealing out of costs, need one slab
 // only; how much waits pass on to each other (handOn), and the critical path, go back from
 // rank to rank, once. So the number of messages does not grow with the number of events, and
@@ -73,7 +73,7 @@
 // bytes for each (activity, path, node) that it comes to, and 16 for each of its
 // communicators. Of one slab 15 bytes for each piece of a time line, 8 for each total at
 // every block of pieces, 170 for each wait, 16 for each jump of the path, and 32 for each step of
-// locations of which some take effect before their row. Beside that
+// locations of which some take effect before their row. Next to that
 // twice mostCosts x 64 bytes of sums, outboxBytes for what goes to slabs and for the pieces of the path,
 // 400 bytes per location, 8 for each wait of the rank's slabs, 24 for each part of the path in them, and 40 for each
 // pair of locations that wait for each other in them. Time lines, steps and waits are in

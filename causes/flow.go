@@ -13,7 +13,7 @@ import (
 
 // A replay runs slab after slab, each from the crossing that the slab before left. Slabs of different ranks run at once:
 // first as if nobody had waited before, and again from the crossing of the rank below. In an ideal network times depend on
-// each other by maximum and addition only, so a crossing that is later by a constant makes everything behind it later by that
+// each other by maximum and addition only, so a crossing that is later by a constant makes everything after it later by that
 // constant, and where programs wait alike after a while wherever they began, a slab need not run again (rank convergence: S.
 // Maleki, M. Musuvathi, T. Mytkowicz, Parallelizing dynamic programming through rank convergence, 2014). A walk over the
 // ranks in their order adds the constants, and runs again what is not right yet, so that the result is the one of a single slab.
@@ -57,7 +57,7 @@ type standing struct {
 	rest         []replayOp // steps of slabs before this one that wait
 }
 
-// instance is a collective under way.
+// instance is a collective in progress.
 type instance struct {
 	coll    replayOp // comm, ordinal, kind, root
 	entered uint32
@@ -397,7 +397,7 @@ func (f *flow) walk(p uint32) {
 	}
 }
 
-// leave makes the crossing behind the slab.
+// leave makes the crossing after the slab.
 func (f *flow) leave() error {
 	to := &crossing{places: make([]standing, len(f.places))}
 	for p := range f.places {
@@ -471,7 +471,7 @@ func later(a, b *crossing, active []bool, clocks bool) (c uint64, ok bool) {
 	return c, true
 }
 
-// delay is the crossing behind a slab that began later by a constant. Locations without steps pass through.
+// delay is the crossing after a slab that began later by a constant. Locations without steps pass through.
 func (r *slabRun) delay(from *crossing, c uint64) {
 	r.from = from
 	if c == 0 && slices.Index(r.active, false) < 0 {
@@ -508,7 +508,7 @@ const tagCrossing = 14
 // phases is how often the slabs of all ranks run at once. What is not right then runs again in the walk over the ranks.
 const phases = 3
 
-// runSlabs runs all slabs of the run, and returns the crossing behind the last one on the rank that has it, nil on the others.
+// runSlabs runs all slabs of the run, and returns the crossing after the last one on the rank that has it, nil on the others.
 // Collective.
 func (f *flow) runSlabs(locations int) (*crossing, error) {
 	c := f.r.Comm
@@ -550,7 +550,7 @@ func (f *flow) pass(first, end int, in *crossing, guess bool) error {
 	return nil
 }
 
-// shift gives the crossing behind this rank's slabs to the next rank, and takes that of the rank below.
+// shift gives the crossing after this rank's slabs to the next rank, and takes that of the rank below.
 func (f *flow) shift(in, out *crossing, locations int) (*crossing, error) {
 	c := f.r.Comm
 	var sent *mpi.Request
@@ -736,7 +736,7 @@ func (t *valueTable) take(k valueKey) (uint64, bool) {
 		}
 	}
 	v := t.slots[i].v
-	for j := (i + 1) & mask; t.slots[j].p > 0; j = (j + 1) & mask { // values behind it move into the hole
+	for j := (i + 1) & mask; t.slots[j].p > 0; j = (j + 1) & mask { // values after it move into the hole
 		x := t.slots[j].valueKey
 		x.p--
 		if (j-t.home(x))&mask >= (j-i)&mask {

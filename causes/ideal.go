@@ -123,7 +123,7 @@ func (x *standing) instant(t uint64) uint64 {
 	return t - x.behind()
 }
 
-// behind is how much later it is in the trace than in the replay behind the last call.
+// after is how much later it is in the trace than in the replay after the last call.
 func (x *standing) behind() uint64 { return x.leave - (x.enter - x.before + x.wait) }
 
 // idealStep does one step of a location, false if it has to wait.

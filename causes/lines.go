@@ -13,11 +13,11 @@ import (
 
 // What a location does in a slab is a head and then pieces of time, in order:
 //
-//	head   begin of the wait under way | waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
+//	head   begin of the wait in progress | waits that are over | ticks in waits before | count | count times key, node, ticks before the slab
 //	piece  number<<2 | flags | key and node of a new number | ticks
 //
 // A number is that of a key and node: 0 for waits, then in the order of the head, then as they come. Without a number there is pieceFirst,
-// for a wait that goes on behind the slab, and pieceWaits | region, that of the innermost call in all pieces behind it; undefined for
+// for a wait that goes on after the slab, and pieceWaits | region, that of the innermost call in all pieces after it; undefined for
 // that of their path.
 const (
 	pieceWaits uint32 = 1 << iota // in a wait; the key is what it would be else
@@ -41,14 +41,14 @@ func compareSlots(a, b slotKey) int {
 // lineReader goes through what a location does in a slab.
 type lineReader struct {
 	varint.Reader
-	begun  uint64    // of a wait that is under way at the slab's begin
+	begun  uint64    // of a wait that is in progress at the slab's begin
 	done   uint64    // waits that are over there
 	keys   []slotKey // by number
 	totals []uint64  // ticks up to the slab, and of new keys 0
 	at     uint64    // end of the piece in hand
 	from   uint64    // where totals are
 	slot   uint32    // of the piece in hand
-	goes   bool      // a wait goes on behind the slab
+	goes   bool      // a wait goes on after the slab
 	region uint32    // of the piece in hand, if not that of its path
 }
 
@@ -127,7 +127,7 @@ func (r *lineReader) total(t uint64) []term {
 // lineSlab is what a location does in a slab. Memory: 12 bytes for each piece, and 8 for each total at every block of pieces.
 type lineSlab struct {
 	reader lineReader
-	start  uint64    // the instant behind which it begins
+	start  uint64    // the instant after which it begins
 	keys   []slotKey // in order
 	base   []uint64  // ticks before the slab
 	ends   []uint64  // of the pieces
@@ -225,7 +225,7 @@ func (x *lineSlab) from(i int) uint64 {
 	return x.ends[i-1]
 }
 
-// find is the first piece that ends behind an instant. It takes little time where that is near the one found before.
+// find is the first piece that ends after an instant. It takes little time where that is near the one found before.
 func (x *lineSlab) find(t uint64) int {
 	lo, hi := x.near, x.near
 	for step := 1; lo > 0 && x.ends[lo-1] > t; step *= 2 {
@@ -330,7 +330,7 @@ func (x *lineSlab) take(t *tally, dst []term) []term {
 }
 
 // state is what the location does up to an instant: the key, where a wait would be what it is laid over, and whether a wait
-// is under way, which began at an instant.
+// is in progress, which began at an instant.
 func (x *lineSlab) state(t uint64) (k slotKey, waits bool, begun uint64) {
 	i := x.find(t - 1)
 	if i >= len(x.ids) {

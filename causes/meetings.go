@@ -25,7 +25,7 @@ type ended struct {
 	met bool
 }
 
-// add takes the next operation of the location. One that comes behind all who give data is waited for by nobody.
+// add takes the next operation of the location. One that comes after all who give data is waited for by nobody.
 func (m *meetings) add(c *xtf.Collective) {
 	met := m.synchronises(&c.Coll) && c.Cause.LastT == c.LastEnter
 	m.rows.push(ended{meeting{c.Comm, min(c.LastEnter, c.End)}, c.End, met})

@@ -11,13 +11,13 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// Pass goes along one location after another, behind those who find its messages, collectives and waits, and makes what the slabs
+// Pass goes along one location after another, after those who find its messages, collectives and waits, and makes what the slabs
 // get of them: time lines with the waits laid over them, the waits, the steps of the replay, and where the critical path may go
 // over. Each goes to a sink as records, each with its length before it, which Deal gives to the slabs.
 //
 // Of each location, Begin comes first; then its messages, collectives and waits, each kind in its order, and To, which tells up to
 // where these are known; End is the last. Memory: 60 bytes for each (activity, path, node) that a location comes to, and the rows
-// that lie behind the last To.
+// that lie after the last To.
 type Pass struct {
 	run    *Run
 	out    parcelWriter // time lines

@@ -4,8 +4,8 @@ package causes
 // once, each location as far as the others let it: Ideal and Clocks.
 //
 // Memory: of one slab, 4 bytes for each step and 200 for each location, and 24 for
-// each value that is under way at once; for each slab of the rank 100 bytes for
-// each location and 20 for each value under way at its borders; 24 per open execution.
+// each value that is in progress at once; for each slab of the rank 100 bytes for
+// each location and 20 for each value in progress at its borders; 24 per open execution.
 type Replay struct {
 	*Run
 

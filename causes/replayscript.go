@@ -118,7 +118,7 @@ func (s *replayScript) call(enter, leave, n uint64) {
 	s.add(enter, leave, n)
 }
 
-// end adds what lies behind the last call.
+// end adds what lies after the last call.
 func (s *replayScript) end() error {
 	s.rowsBefore(xtf.Never, xtf.Never)
 	s.before(xtf.Never)

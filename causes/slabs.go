@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Slabs parts a run by time: slab k is what happens behind the end of slab k-1, up to
+// Slabs parts a run by time: slab k is what happens after the end of slab k-1, up to
 // its own end, at all locations. A rank works on consecutive slabs. What is found does
 // not depend on where they end. The zero value is one slab.
 type Slabs struct {
@@ -110,7 +110,7 @@ type parcels struct {
 	rank    func(slab int) int // that works on it
 	kinds   int
 	own     int // first slab of this rank
-	end     int // and behind the last one
+	end     int // and after the last one
 	box     *outbox
 	scratch Scratch
 	size    int64

@@ -137,7 +137,7 @@ func (w *stepWriter) add(o *replayOp) {
 	w.buf = w.code.put(w.buf, o)
 }
 
-// earlyWriter deals out to slabs what takes effect at an instant before its row, and so comes later than the steps that lie behind
+// earlyWriter deals out to slabs what takes effect at an instant before its row, and so comes later than the steps that lie after
 // it: an early posted receive that releases its sender, or the initiation of a collective.
 type earlyWriter struct{ parcelWriter }
 

@@ -49,7 +49,7 @@ type timeline struct {
 	intervals xtf.Rows[xtf.Ival]
 	stack     []openCall
 	nodes     []openNode
-	busy      [2]uint64 // overhead: the span in hand, or the next one; Never behind the last
+	busy      [2]uint64 // overhead: the span in hand, or the next one; Never after the last
 	busyErr   error
 	script    *replayScript // gets the MPI calls and the executions
 }

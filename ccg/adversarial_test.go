@@ -224,7 +224,7 @@ func TestManyLoops(t *testing.T) {
 		{"once", 1, Options{}, own + groups},
 		{"four times, out of reach", 4, Options{}, own + 4*groups},
 		{"four times, in reach", 4, Options{Fold: loops}, own + groups + 2},
-		// only the innermost loop below grows: an odd round stays beside the outer one
+		// only the innermost loop below grows: an odd round stays next to the outer one
 		{"five times, in reach", 5, Options{Fold: loops}, own + 2*groups + 2},
 		{"once, without folding", 1, Options{Fold: -1}, 2*loops + 2 + trips*2*loops/(DefaultFan-1) + 4},
 	} {

@@ -18,7 +18,7 @@ type Call struct {
 }
 
 // tally counts something that belongs to single events, by node: how much there
-// is in one instance, what is inside included. A node's own part stands at its
+// is in one instance, what is inside included. A node's own part is at its
 // enter, or is that of the record.
 type tally []uint64
 

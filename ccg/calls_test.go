@@ -9,7 +9,7 @@ import (
 func (c *toldCall) numbered(n uint64) Call {
 	last := c.last
 	if c.cut {
-		last-- // the event behind the last one
+		last-- // the event after the last one
 	}
 	return Call{OpenCall: c.OpenCall, Number: n, Last: last, End: c.end, Depth: c.depth, Cut: c.cut}
 }

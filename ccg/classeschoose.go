@@ -110,7 +110,7 @@ func (c *GapCounts) entropies() []uint64 {
 }
 
 // columnSize estimates the bytes that a column of a node takes in all locations,
-// beside the entropy of its values: its heads, or a byte per value if other slots
+// next to the entropy of its values: its heads, or a byte per value if other slots
 // share it.
 func (c *GapCounts) columnSize(id uint32) (size uint64, shared bool) {
 	const head = 9 // of a block of equal values

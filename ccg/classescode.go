@@ -51,7 +51,7 @@ type classEncoder struct {
 	fan   int
 	shape rowShape
 
-	pieces, gaps, kids []uint64 // of the part under way
+	pieces, gaps, kids []uint64 // of the part in progress
 	own                []byte   // its columns per position
 	words              int
 }
@@ -107,7 +107,7 @@ func (e *classEncoder) modes(first, end uint32) []byte {
 	return e.frame(nil)
 }
 
-// piece adds rows of t from row on and returns the row behind them.
+// piece adds rows of t from row on and returns the row after them.
 func (e *classEncoder) piece(t *classTable, row int) int {
 	n := min(t.rows-row, partSize/max(e.shape.words(), 1)+1)
 	e.pieces = append(e.pieces, uint64(n))
@@ -146,7 +146,7 @@ func (e *classEncoder) position(row, end int, value func(row int) uint64) []uint
 	return v
 }
 
-// flush returns the row part under way.
+// flush returns the row part in progress.
 func (e *classEncoder) flush() []byte {
 	e.buf = []byte{partRows} // not over own
 	e.column(e.pieces)
@@ -181,7 +181,7 @@ func newClassDecoder(g *graph, fan int) *classDecoder {
 func (d *classDecoder) done() bool { return int(d.node) > d.g.nodes.len() }
 
 // add reads the part at the start of src, calls f for each of its rows, and
-// returns the bytes behind it. The rows' slices are used again.
+// returns the bytes after it. The rows' slices are used again.
 func (d *classDecoder) add(src []byte, f func(id uint32, gaps []uint64, kids []uint32) error) (rest []byte, err error) {
 	k, r, rest, err := d.unit(src)
 	if err != nil {
@@ -371,7 +371,7 @@ func appendClasses(dst []byte, g *graph, c *classes, fan int) []byte {
 }
 
 // readClasses reads what appendClasses wrote, unless its rows take more than limit
-// bytes of memory; it returns the bytes behind it.
+// bytes of memory; it returns the bytes after it.
 func readClasses(src []byte, g *graph, fan int, limit uint64) (*classes, []byte, error) {
 	d := newClassDecoder(g, fan)
 	defer d.close()

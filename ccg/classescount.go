@@ -168,7 +168,7 @@ func (c *GapCounts) sorted() []gapCount {
 	return list
 }
 
-// AppendBinary appends the counts as five columns, each behind its length:
+// AppendBinary appends the counts as five columns, each after its length:
 // instances and locations by node, distinct values by slot (limit + 1: more), and per value
 // its difference to the one before in its slot, and its count.
 func (c *GapCounts) AppendBinary(dst []byte) ([]byte, error) {

@@ -6,9 +6,9 @@ import "fmt"
 // what is around it is in column mode, or nothing.
 const stepRow step = stepEvent + 1
 
-// rowLevel is a node under way in a rowWalker.
+// rowLevel is a node in progress in a rowWalker.
 type rowLevel struct {
-	id, slot   uint32 // slot: where the node stands in its parent
+	id, slot   uint32 // slot: where the node is in its parent
 	next, end  uint32 // next child in the pool, and the end
 	pos        int    // position of the next child
 	gaps, kids int    // where the row begins in the walker's lists, in class mode

@@ -15,7 +15,7 @@ type Cluster struct {
 
 // Clusters groups locations by structure, and where the whole of a location is
 // in classes, by its stored gaps: a comparison of two numbers each. Clusters
-// stand in the order of their first location.
+// are in the order of their first location.
 func Clusters(locations iter.Seq2[*Location, error]) ([]Cluster, error) {
 	type key struct {
 		root uint32

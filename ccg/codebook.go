@@ -68,7 +68,7 @@ func (h *GapHistogram) Choose() *Codebook {
 	return c
 }
 
-// binCost is what a bin costs beside its gaps: 8 bits.
+// binCost is what a bin costs next to its gaps: 8 bits.
 const binCost = 8 << logBits
 
 // tickCost returns what a tick of n_b*s_b costs, in units of 2^-(logBits+64)

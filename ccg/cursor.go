@@ -28,7 +28,7 @@ type Step struct {
 	Depth  int    // calls open around it, the one entered or left not counted
 }
 
-// Cursor stands between two events of a location and moves in either direction.
+// Cursor is between two events of a location and moves in either direction.
 // It reads what it passes and nothing else: a seek takes O(nodes), a step O(1)
 // amortised over Groups and Repeats.
 //
@@ -42,12 +42,12 @@ type Cursor struct {
 	reads  []*column.Cursor // by column: nil if not read
 	cached bool             // reads the blocks of the index instead
 	met    []uint64         // by node: Calls and Events before the cursor; nil if not wanted
-	next   uint64           // number of the event behind the cursor
+	next   uint64           // number of the event after the cursor
 	time   trace.Time       // of the event before it
 	err    error
 }
 
-// rung is a node under way in a Cursor.
+// rung is a node in progress in a Cursor.
 type rung struct {
 	id    uint32
 	kind  kind
@@ -123,7 +123,7 @@ func (t *classTable) column(i uint64, width int) int {
 	return int(i)
 }
 
-// childAt returns child i of the node under way.
+// childAt returns child i of the node in progress.
 func (c *Cursor) childAt(r *rung, i uint64) uint32 {
 	return c.x.loc.view.nodes.pool[uint64(r.child)+r.place(i)]
 }
@@ -132,14 +132,14 @@ func (c *Cursor) childAt(r *rung, i uint64) uint32 {
 func (c *Cursor) Err() error { return c.err }
 
 // Event returns the number of events before the cursor, which is the number of
-// the one behind it.
+// the one after it.
 func (c *Cursor) Event() uint64 { return c.next }
 
 // Time returns the time of the event before the cursor; before the first event,
 // the location's first time.
 func (c *Cursor) Time() trace.Time { return c.time }
 
-// settle passes what is no event: borders of Groups and Repeats, calls that end
+// settle passes what is not an event: borders of Groups and Repeats, calls that end
 // without a leave. It stops before an event, or at the end.
 func (c *Cursor) settle() {
 	v := c.x.loc.view
@@ -178,7 +178,7 @@ func (c *Cursor) climb(id uint32) {
 	r.at, r.row, r.table = r.n, row, table
 }
 
-// Next passes the event behind the cursor; false at the end and after an error,
+// Next passes the event after the cursor; false at the end and after an error,
 // see Err.
 func (c *Cursor) Next() (Step, bool) {
 	depth := c.depth
@@ -195,7 +195,7 @@ func (c *Cursor) Next() (Step, bool) {
 	return s, true
 }
 
-// forward passes the event behind the cursor: one of node id, with the given gap
+// forward passes the event after the cursor: one of node id, with the given gap
 // before it.
 func (c *Cursor) forward() (id uint32, move Move, gap uint64, ok bool) {
 	v := c.x.loc.view

@@ -15,7 +15,7 @@ type told struct {
 }
 
 // tell plays the events of a stream with a stack. A call that was never left
-// closes behind the last event. Node and tuple are left out.
+// closes after the last event. Node and tuple are left out.
 func tell(defs *trace.Definitions, all *trace.Batch) *told {
 	var o told
 	var stack []OpenCall

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxDecimals is the number of digits behind the point that bounds may have.
+// maxDecimals is the number of digits after the point that bounds may have.
 const maxDecimals = 9
 
 // units of absolute bounds, per second.
@@ -102,7 +102,7 @@ func parseAbsolute(s string, ticksPerSecond uint64) (uint64, error) {
 	return 0, fmt.Errorf("neither a percentage (10%%) nor a time (1us; ns, us, ms, s, ticks) nor timestamps: %w", ErrDeviation)
 }
 
-// parseDecimal reads digits with at most maxDecimals behind a point, as n/den.
+// parseDecimal reads digits with at most maxDecimals after a point, as n/den.
 func parseDecimal(s string) (n, den uint64, err error) {
 	whole, fraction, point := strings.Cut(s, ".")
 	den = 1

@@ -1,6 +1,6 @@
 // Package ccg holds Complete Call Graphs: the whole event stream of every
 // location as one shared graph of structure, and columns of times and values
-// beside it. It builds, joins, encodes, expands, checks and queries them;
+// next to it. It builds, joins, encodes, expands, checks and queries them;
 // package ccgmerge reduces them over ranks.
 //
 // # Model
@@ -17,7 +17,7 @@
 //	Repeat  a body and how often it follows itself; invisible
 //
 // A field of a record is hard (part of the tuple), or a value slot (a column of
-// values beside the structure); trace.Kind.Info tells which. Times are gaps: the
+// values next to the structure); trace.Kind.Info tells which. Times are gaps: the
 // ticks since the event before. Each gap has a slot in the structure: before a
 // child, or the tail of a call, so that a slot's gaps are exclusive time of one
 // region. Building is lossless: an expansion gives the events back exactly.
@@ -122,7 +122,7 @@
 //	   tuple part: u8 1, columns: words per tuple, words
 //	   node part (65 536 nodes at most): u8 2, columns: tuple<<3 | kind,
 //	   children of Call, Root and Group, own id - child id, repeat count - 2
-//	   each column behind its length v
+//	   each column after its length v
 //	   lossy, then the class tables: mode parts (u8 3), row parts (u8 4)
 //
 // The words of a tuple are described in shape.go and docs/format/ccg.md.
@@ -151,7 +151,7 @@
 // values; an Expander 8 KiB per column. What is read from a file takes at most
 // about 1 KiB per byte of a location's blob, 256 MiB per part, and of the shared
 // section 16 KiB per byte or 1 GiB, for nodes and for rows of classes each.
-// A Cursor holds 64 bytes per node under way, 16 per column, and 8 KiB per column
+// A Cursor holds 64 bytes per node in progress, 16 per column, and 8 KiB per column
 // that it reads. An Index holds 8 bytes per node, and once it was asked three cursors, 60
 // bytes more per node, 8 for each of up to 16 regions asked for, 16 MiB of decoded
 // blocks, and for each of two ledgers 16 MiB of samples, or of a lossy graph the

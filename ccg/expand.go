@@ -161,7 +161,7 @@ func (h *shape) tailWord(w []uint64) uint32 {
 }
 
 // record appends the fields and list of an Event; it returns the value slots
-// behind them.
+// after them.
 func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) ([]int32, bool) {
 	r := &recipes[h.kind]
 	hard := w[2:]

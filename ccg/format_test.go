@@ -39,7 +39,7 @@ func documented(t *testing.T, heading string) (rows [][]string) {
 
 var formToken = regexp.MustCompile("`[^`]+`|u8|u32|v")
 
-// takeForm reads what a form says and returns its numbers. A list in quotes behind
+// takeForm reads what a form says and returns its numbers. A list in quotes after
 // "each" is there as often as the number before it says.
 func takeForm(t *testing.T, r *varint.Reader, form string) (values []uint64) {
 	t.Helper()

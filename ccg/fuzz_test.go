@@ -14,7 +14,7 @@ import (
 )
 
 // sealed appends the check sum that a damaged body would have to have, so that
-// damage reaches the code behind it.
+// damage reaches the code after it.
 func sealed(body []byte) []byte {
 	return binary.LittleEndian.AppendUint32(slices.Clone(body), crc32.Checksum(body, castagnoli))
 }

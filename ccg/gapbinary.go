@@ -90,7 +90,7 @@ func appendContext(dst []byte, c gapContext) []byte {
 	return varint.Append(dst, uint64(c.region), c.prev, c.next)
 }
 
-// context takes what appendContext appended; it must come behind last, unless it
+// context takes what appendContext appended; it must come after last, unless it
 // is the first.
 func (r *reader) context(g gapGrid, last gapContext, first bool) gapContext {
 	c := gapContext{r.Uint32(), r.Next(), r.Next()}

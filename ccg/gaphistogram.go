@@ -83,7 +83,7 @@ const (
 // GapHistogram counts gaps by context and in fine cells, for the codebook of a
 // lossy graph. Merging is commutative and associative. Memory: 60 to 120 bytes per
 // cell, of which there are 2^16 at most, 60 per context, and 32 per context and 4
-// per tuple of the location under way.
+// per tuple of the location in progress.
 //
 // It stays empty if the bounds need no codebook: lossless and time-stamp mode.
 type GapHistogram struct {
@@ -96,7 +96,7 @@ type GapHistogram struct {
 	cells  cellTable
 	gaps   uint64 // counted, at most maxEvents
 	walk   gapWalk
-	known  contextTable // of the location under way
+	known  contextTable // of the location in progress
 
 	contextLimit, cellLimit int
 }

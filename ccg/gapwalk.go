@@ -22,7 +22,7 @@ type gapWalk struct {
 	item   uint32 // itself, or the tail
 }
 
-// gapLevel is a node under way.
+// gapLevel is a node in progress.
 type gapLevel struct {
 	id        uint32
 	next, end uint32 // next child in the pool, and the end

@@ -80,7 +80,7 @@ func (g *graph) checkNode(id, meta uint32, words []uint32, fan int) error {
 	return nil
 }
 
-// visit is a node under way in a post-order walk.
+// visit is a node in progress in a post-order walk.
 type visit struct {
 	id   uint32
 	next uint32 // next child

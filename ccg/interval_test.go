@@ -14,7 +14,7 @@ import (
 type toldCall struct {
 	OpenCall
 	end   trace.Time
-	last  uint64 // number of its leave; of the event behind the last one if it was never left
+	last  uint64 // number of its leave; of the event after the last one if it was never left
 	depth int
 	cut   bool
 }
@@ -113,7 +113,7 @@ func cmpInterval(a Interval) [8]uint64 {
 	return [8]uint64{uint64(a.Begin), uint64(a.End), a.Events, a.Sent, a.SentBytes, a.Received, a.ReceivedBytes, a.Bound}
 }
 
-// borders are times to ask for: of events, beside them and between them.
+// borders are times to ask for: of events, next to them and between them.
 func (o *told) borders(r *rand.Rand, n int) []trace.Time {
 	last := len(o.steps) - 1
 	list := []trace.Time{0, o.steps[0].Time, o.steps[last].Time, o.steps[last].Time + 1, 1<<64 - 1}

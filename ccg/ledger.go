@@ -19,8 +19,8 @@ type ledger struct {
 	rows     []*rowTicks    // by node with classes
 	words    uint64         // in their ticks
 	classes  []*classColumn // by column of classes
-	underWay []uint64       // by column of classes: 1 if its last row is that of an instance under way
-	total    uint64         // of all states, of the question under way
+	underWay []uint64       // by column of classes: 1 if its last row is that of an instance in progress
+	total    uint64         // of all states, of the question in progress
 	over     bool           // total exceeds 64 bits
 	samples  [][]uint64     // if not pure: ticks by state before every so many marks
 	every    uint64         // marks between two samples

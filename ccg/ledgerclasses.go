@@ -220,7 +220,7 @@ func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
 	return nil
 }
 
-// addRung adds what a node with classes has behind it while it is under way.
+// addRung adds what a node with classes has after it while it is in progress.
 func (g *ledger) addRung(r *rung, innermost bool, dst []uint64) {
 	v := g.x.loc.view
 	complete := r.at

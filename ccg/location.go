@@ -72,7 +72,7 @@ func openLocation(s *Shared, blob []byte) (*Location, error) {
 	return l, nil
 }
 
-// columns opens the columns behind the lengths.
+// columns opens the columns after the lengths.
 func (l *Location) columns(r *reader) error {
 	n := len(l.view.cols)
 	if n > r.Len() {

@@ -70,7 +70,7 @@ type Partner uint8
 
 // Ways to name a rank.
 const (
-	PartnerNone    Partner = iota // the field is no rank
+	PartnerNone    Partner = iota // the field is not a rank
 	PartnerOutside                // a number that the communicator does not have
 	PartnerShift                  // by its distance, modulo the size
 	PartnerXor                    // by its exclusive or with the own rank
@@ -147,6 +147,6 @@ func (s *Structure) partner(f *Field, h *shape, w []uint64, word uint64) error {
 	return nil
 }
 
-// Column returns a column of values, to be read by cursors. The values of Events that share a column stand in it in the
+// Column returns a column of values, to be read by cursors. The values of Events that share a column are in it in the
 // order of execution.
 func (s *Structure) Column(c int32) *column.Column { return &s.loc.cols[c] }

@@ -60,7 +60,7 @@ func (p *partEncoder) frame(dst []byte) []byte {
 }
 
 // tuples appends the part of tuples from number first on, and returns the
-// number behind its last one.
+// number after its last one.
 func (p *partEncoder) tuples(dst []byte, t *tuples, first int) ([]byte, int) {
 	lengths, words := p.cols[0][:0], p.cols[1][:0]
 	n := first
@@ -77,7 +77,7 @@ func (p *partEncoder) tuples(dst []byte, t *tuples, first int) ([]byte, int) {
 	return p.frame(dst), n
 }
 
-// nodes appends the part of nodes from id first on, and returns the id behind
+// nodes appends the part of nodes from id first on, and returns the id after
 // its last one.
 func (p *partEncoder) nodes(dst []byte, s *store, first uint32) ([]byte, uint32) {
 	metas, sizes, steps, counts := p.cols[0][:0], p.cols[1][:0], p.cols[2][:0], p.cols[3][:0]
@@ -139,7 +139,7 @@ func (p *partDecoder) column(r *reader, dst []uint64, limit uint64) ([]uint64, e
 }
 
 // unit takes the frame off the part at the start of src: it returns the part's
-// kind, what follows that, and the bytes behind the part.
+// kind, what follows that, and the bytes after the part.
 func (p *partDecoder) unit(src []byte) (kind byte, r reader, rest []byte, err error) {
 	unit, rest, err := p.unsqueeze.Read(src)
 	if err != nil {
@@ -153,7 +153,7 @@ func (p *partDecoder) unit(src []byte) (kind byte, r reader, rest []byte, err er
 	return kind, r, rest[4:], nil
 }
 
-// read decodes the part at the start of src and returns the bytes behind it.
+// read decodes the part at the start of src and returns the bytes after it.
 func (p *partDecoder) read(src []byte) (kind byte, rest []byte, err error) {
 	kind, r, rest, err := p.unit(src)
 	if err != nil {

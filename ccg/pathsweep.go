@@ -223,7 +223,7 @@ func (s *pathSweep) wanted() []bool {
 	return want
 }
 
-// pathRung is a node under way in walk.
+// pathRung is a node in progress in walk.
 type pathRung struct {
 	id    uint32
 	path  int32

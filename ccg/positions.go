@@ -22,7 +22,7 @@ type positions struct {
 	stack  []position
 }
 
-// position is a call under way.
+// position is a call in progress.
 type position struct {
 	early uint64 // by how much its begin is stored early
 	width uint64
@@ -64,7 +64,7 @@ func (p *positions) leave() {
 }
 
 // gap returns the stored gap of an event whose true time is the given ticks
-// behind the stored time of the event before it.
+// after the stored time of the event before it.
 func (p *positions) gap(behind uint64) uint64 {
 	top := p.stack[len(p.stack)-1]
 	x := behind - top.early

@@ -8,7 +8,7 @@ import (
 
 // program says to which columns a location's events deal out a stream, in flat steps, so that the distributing walk need not
 // look at nodes. Gaps and values have a program each. The code of a node is what an instance does after the gap and values of
-// its begin; short code of children stands in that of their parents.
+// its begin; short code of children is in that of their parents.
 //
 // Memory: 4 bytes per step and node; inlineSteps per child at most.
 type program struct {
@@ -71,13 +71,13 @@ func (p *program) child(v *view, id uint32, inline bool) {
 	p.code = append(p.code, id<<1|1)
 }
 
-// inlined says whether the code of a child stands in that of its parent.
+// inlined says whether the code of a child is in that of its parent.
 func (p *program) inlined(v *view, id uint32, inline bool) bool {
 	n := p.start[id+1] - p.start[id]
 	return n == 0 || v.nodes.kind(id) != kindRepeat && (n <= 2 || inline && n <= inlineSteps)
 }
 
-// codeFrame is code under way.
+// codeFrame is code in progress.
 type codeFrame struct {
 	at, begin, end uint32
 	left           uint64 // times to do it again
@@ -100,7 +100,7 @@ func (p *program) resume(c *Cursor) {
 	p.call(v, v.root)
 	for i := range c.stack {
 		r, f := &c.stack[i], &p.stack[len(p.stack)-1]
-		passed := r.at // children, the one under way included
+		passed := r.at // children, the one in progress included
 		if r.kind == kindRepeat {
 			if f.left -= r.at; i+1 < len(c.stack) {
 				f.left++

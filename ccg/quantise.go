@@ -126,7 +126,7 @@ func (c *Codebook) quantise(l *Local) (*Local, error) {
 	return &out, nil
 }
 
-// quantiser is a Quantise under way.
+// quantiser is a Quantise in progress.
 type quantiser struct {
 	c         *Codebook
 	walk      gapWalk

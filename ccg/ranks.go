@@ -16,9 +16,9 @@ const (
 	numEncodings
 )
 
-// place is where a process stands in a communicator.
+// place is where a process is in a communicator.
 type place struct {
-	own, size uint32 // size 0: the process is no member, or nothing is known
+	own, size uint32 // size 0: the process is not a member, or nothing is known
 }
 
 // encode writes rank partner of a communicator of pl.size ranks; what is not

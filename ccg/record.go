@@ -85,7 +85,7 @@ func (r *recentRecord) set(words []uint64, id uint32) {
 }
 
 // fields takes the fields and the list of a record apart: hard words go to dst,
-// values to the stream. It returns the words behind them.
+// values to the stream. It returns the words after them.
 func (b *Builder) fields(dst, w []uint64, e *trace.Event) (words, rest []uint64, err error) {
 	r := &recipes[e.Kind]
 	n := len(r.places)
@@ -124,7 +124,7 @@ func (b *Builder) fields(dst, w []uint64, e *trace.Event) (words, rest []uint64,
 	return b.listWords(dst, r.list, w[:n], w[n:], e.Kind)
 }
 
-// listWords takes the list behind the fields apart; it returns the words behind
+// listWords takes the list after the fields apart; it returns the words after
 // it.
 func (b *Builder) listWords(dst []uint64, l trace.List, fields, w []uint64, k trace.Kind) (words, rest []uint64, err error) {
 	n := fields[len(fields)-1]

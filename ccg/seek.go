@@ -45,7 +45,7 @@ func (c *Cursor) SeekTime(t trace.Time) error {
 	if err != nil {
 		return err
 	}
-	// the event lies behind that of mark j, and not behind that of the next one
+	// the event lies after that of mark j, and not after that of the next one
 	if from := j * markEvery; c.next < from || c.next-from > markEvery+c.x.near {
 		if j, err = c.x.nearer(j, t); err != nil {
 			return err
@@ -83,7 +83,7 @@ func (x *Index) nearer(j uint64, t trace.Time) (uint64, error) {
 	return j, err
 }
 
-// after moves to behind the last event whose time is t or earlier.
+// after moves to after the last event whose time is t or earlier.
 func (c *Cursor) after(t trace.Time) error {
 	if t == math.MaxUint64 {
 		return c.SeekEvent(c.x.loc.view.events)
@@ -91,7 +91,7 @@ func (c *Cursor) after(t trace.Time) error {
 	return c.SeekTime(t + 1)
 }
 
-// toMark moves to behind the event of mark j; for j = 0 to the first event.
+// toMark moves to after the event of mark j; for j = 0 to the first event.
 func (c *Cursor) toMark(j uint64) {
 	t, err := c.x.markTime(j)
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *Cursor) enterAt(k uint64) {
 
 func (c *Cursor) visit(n int) { c.x.visits += uint64(n) }
 
-// classes finds the class rows of the nodes under way, when the positions of
+// classes finds the class rows of the nodes in progress, when the positions of
 // their columns are known.
 func (c *Cursor) classes() {
 	v := c.x.loc.view
@@ -204,8 +204,8 @@ func (c *Cursor) sweep() {
 	}
 }
 
-// sweepRung counts what a node under way has behind it: its children, and for
-// all but the innermost node the one that is under way itself.
+// sweepRung counts what a node in progress has after it: its children, and for
+// all but the innermost node the one that is in progress itself.
 func (c *Cursor) sweepRung(r *rung, innermost bool, done []uint64) {
 	entered, complete := r.at, r.at
 	if !innermost {
@@ -269,7 +269,7 @@ func (x *Index) timeOf(k uint64) (trace.Time, error) {
 	return c.time, nil
 }
 
-// OpenCall is a call that is under way.
+// OpenCall is a call that is in progress.
 type OpenCall struct {
 	Region uint32
 	Ref    uint32 // region or calling context

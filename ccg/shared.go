@@ -66,7 +66,7 @@ func appendParts(dst []byte, g *graph, squeezed bool) []byte {
 func memoryLimit(n int) uint64 { return max(1<<30, uint64(n)<<14) }
 
 // readParts reads what appendParts wrote, unless it takes more than limit bytes of
-// memory; it returns the bytes behind it.
+// memory; it returns the bytes after it.
 func readParts(src []byte, nTuples, nNodes uint64, fan int, limit uint64) (graph, []byte, error) {
 	g := newGraph()
 	dec := newPartDecoder()

@@ -18,7 +18,7 @@ type Spans struct {
 	program program // of gaps
 	kinds   []step  // by column: what its gaps are before; stepEvent: neither begin nor end of a call
 	gaps    []column.Cursor
-	next    uint64 // number of the event behind, the begin of a call
+	next    uint64 // number of the event after, the begin of a call
 	err     error
 
 	columns []uint32 // of the gaps before some events
@@ -27,7 +27,7 @@ type Spans struct {
 	open    []int    // calls that have begun and not ended
 }
 
-// NeverEnds stands for the end of a call that lies behind what was asked for.
+// NeverEnds stands for the end of a call that lies after what was asked for.
 const NeverEnds = math.MaxUint64
 
 // Spans returns a reader of the location's calls. Times must be exact.
@@ -49,9 +49,9 @@ func (l *Location) Spans() (*Spans, error) {
 	return s, err
 }
 
-// Read writes down when the calls begin and end that begin with event number event and behind it, in ticks since that event,
+// Read writes down when the calls begin and end that begin with event number event and after it, in ticks since that event,
 // which must be the begin of a call. A leave ends the newest of these calls that has not ended. The end is NeverEnds where it is
-// not before the begin of the call behind the last one.
+// not before the begin of the call after the last one.
 func (s *Spans) Read(event uint64, begin, end []uint64) error {
 	if s.err == nil && event != s.next {
 		s.seek(event)
@@ -68,7 +68,7 @@ func (s *Spans) Read(event uint64, begin, end []uint64) error {
 // batch is how many events are passed at once.
 const batch = 4096
 
-// pass goes past some events, at most up to the begin of the call behind those that are wanted, and writes down the columns of their
+// pass goes past some events, at most up to the begin of the call after those that are wanted, and writes down the columns of their
 // gaps: what follows from structure alone. It returns false at the end.
 func (s *Spans) pass(event uint64, wanted *int) bool {
 	p, v := &s.program, s.c.x.loc.view
@@ -119,7 +119,7 @@ func (s *Spans) pass(event uint64, wanted *int) bool {
 	return false
 }
 
-// fill reads the gaps of events, behind n calls. Where each is does not depend on the one before, so that waits for memory overlap.
+// fill reads the gaps of events, after n calls. Where each is does not depend on the one before, so that waits for memory overlap.
 func (s *Spans) fill(begin, end []uint64, n int) int {
 	s.ticks = slices.Grow(s.ticks[:0], len(s.columns))[:len(s.columns)]
 	for i, column := range s.columns {

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// stretchCode is what a walk for stretches does, in flat steps, for locations whose gaps all stand in columns. There is code for
+// stretchCode is what a walk for stretches does, in flat steps, for locations whose gaps all are in columns. There is code for
 // nodes outside of the calls that matter, and for nodes inside of one.
 //
 // Memory: 4 bytes a step, inlineSteps for each child at most, twice.

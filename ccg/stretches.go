@@ -18,7 +18,7 @@ const (
 )
 
 // Stretches measures the time between some calls of a location, in one walk: of the outermost ones whose role is not Within,
-// and of events outside of them. Memory: 8 KiB per column of times, 64 bytes per node under way, and
+// and of events outside of them. Memory: 8 KiB per column of times, 64 bytes per node in progress, and
 // for an exact graph up to 64 bytes per child of a node, twice.
 type Stretches struct {
 	loc     *Location
@@ -53,7 +53,7 @@ func (l *Location) Stretches(role []Role) *Stretches {
 }
 
 // Next writes the next stretches, ticks, to dst and returns their number: all that there are, or as many as dst has room for.
-// What the call behind a stretch took goes to own, which is as long as dst: 0 unless its role is Ends. There is one stretch more
+// What the call after a stretch took goes to own, which is as long as dst: 0 unless its role is Ends. There is one stretch more
 // than there are calls and events between stretches: the last one ends with the location.
 func (s *Stretches) Next(dst, own []uint64) (int, error) {
 	if s.code != nil && !s.last && s.err == nil {

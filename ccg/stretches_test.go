@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// slowStretches adds up the times between events one by one: pairs of a stretch and of what the call behind it took.
+// slowStretches adds up the times between events one by one: pairs of a stretch and of what the call after it took.
 func slowStretches(t *testing.T, l *Location, role map[uint32]Role) []uint64 {
 	var list []uint64
 	var sum, before uint64

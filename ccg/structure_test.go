@@ -144,7 +144,7 @@ func TestDepth(t *testing.T) {
 }
 
 // TestLongList appends equal children and loops for a long time: the structure
-// and the memory beside the streams stay constant.
+// and the memory next to the streams stay constant.
 func TestLongList(t *testing.T) {
 	n := 2_000_000
 	if testing.Short() {

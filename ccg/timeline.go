@@ -31,7 +31,7 @@ type painter struct {
 	c      *Cursor
 	out    Timeline
 	w      uint64
-	i      uint64     // pixel under way
+	i      uint64     // pixel in progress
 	now    trace.Time // all before is painted
 	end    trace.Time // of the pixel
 	ticks  []uint64   // by state, of the pixel
@@ -79,7 +79,7 @@ func (p *painter) border(i uint64) trace.Time {
 	return p.out.Begin + trace.Time(q)
 }
 
-// finish ends the pixel under way.
+// finish ends the pixel in progress.
 func (p *painter) finish() {
 	best, none := Pixel{Region: trace.Undefined}, uint64(0)
 	for s, ticks := range p.ticks {
@@ -103,14 +103,14 @@ func (p *painter) finish() {
 	}
 }
 
-// walk paints to the end of the pixel under way, from event to event.
+// walk paints to the end of the pixel in progress, from event to event.
 func (p *painter) walk() error {
 	p.known = false
 	for i := p.i; p.i == i; {
 		s := p.g.top()
 		recorded := p.c.next > 0
 		if _, ok := p.g.move(p.c); !ok {
-			for p.i < p.w { // behind the last event
+			for p.i < p.w { // after the last event
 				p.finish()
 			}
 			return p.c.err
@@ -139,8 +139,8 @@ func (p *painter) paint(s int32, t trace.Time, recorded bool) {
 	}
 }
 
-// jump paints to the end of the pixel under way by sums. The cursor stands
-// behind the last event before now, or just behind now.
+// jump paints to the end of the pixel in progress by sums. The cursor stands
+// after the last event before now, or just after now.
 func (p *painter) jump() error {
 	var err error
 	if !p.known {
@@ -172,7 +172,7 @@ func (p *painter) jump() error {
 }
 
 // at returns what lies before now, of which the cursor's last event is not
-// behind.
+// after.
 func (p *painter) at(dst []uint64) ([]uint64, error) {
 	dst, s, err := p.g.before(p.c, dst)
 	if err == nil && p.c.next > 0 && p.c.next < p.g.x.loc.view.events && p.now > p.c.time {

@@ -86,7 +86,7 @@ type trafficColumn struct {
 	mixed   bool     // slots of several channels or regions
 }
 
-// traffic is a computation of Traffic under way.
+// traffic is a computation of Traffic in progress.
 type traffic struct {
 	l        *Location
 	channels map[channelKey]*Channel
@@ -242,7 +242,7 @@ func (t *traffic) add(c *Channel, outer uint32, bytes uint64, in bool) {
 	t.over = t.over || carry|more != 0
 }
 
-// trafficFrame is a node under way in the walk.
+// trafficFrame is a node in progress in the walk.
 type trafficFrame struct {
 	id    uint32
 	next  int    // child

@@ -13,7 +13,7 @@ const (
 	stepEvent      // a record
 )
 
-// level is a node under way in a walk.
+// level is a node in progress in a walk.
 type level struct {
 	id        uint32
 	next, end uint32 // next child in the pool, and the end
@@ -70,7 +70,7 @@ func (w *walker) enter(l *level, row int) {
 	}
 }
 
-// down pushes child id, which stands at slot, position at of the top level.
+// down pushes child id, which is at slot, position at of the top level.
 func (w *walker) down(id, slot uint32, at int) {
 	top := &w.stack[len(w.stack)-1]
 	table, row := top.table, top.row

@@ -44,7 +44,7 @@ func (k *Cursor) Next() uint64 {
 	return k.nextBlock()
 }
 
-// nextBlock is Next behind the decoded block.
+// nextBlock is Next after the decoded block.
 //
 //go:noinline
 func (k *Cursor) nextBlock() uint64 {

@@ -49,7 +49,7 @@ type AnalyzeOptions struct {
 	Host, Job     string // for the lock file
 	PID           int
 	Show          func(Progress) // on rank 0
-	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" behind the
+	// AtStage, where not nil, is called on every rank with the name of each stage when it begins, and with "" after the
 	// last one. It is for measurements, and may make the same collective calls on all ranks.
 	AtStage func(stage string)
 }
@@ -107,7 +107,7 @@ const (
 	stageMark
 )
 
-// Kinds of segments beside arrays and blobs.
+// Kinds of segments next to arrays and blobs.
 const (
 	kindStagedP2P = xtfwriter.KindCaller + iota
 	kindStagedColl

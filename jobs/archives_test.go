@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace/otf2"
 )
 
-// archives lists the real archives that lie beside the repository.
+// archives lists the real archives that lie next to the repository.
 func archives(t *testing.T) []string {
 	t.Helper()
 	list, err := filepath.Glob(filepath.Join("..", "..", "shared", "traces", "otf2", "*", "*.otf2"))

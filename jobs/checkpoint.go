@@ -19,7 +19,7 @@ var ErrStopped = errors.New("stopped")
 
 // Stop asks a job to save what is finished and to end. One rank that is asked suffices. It may be used by any goroutine.
 type Stop struct {
-	// Grace is how long a stage behind the load may go on to its end, where its result can be kept; 0 is 10 s.
+	// Grace is how long a stage after the load may go on to its end, where its result can be kept; 0 is 10 s.
 	Grace time.Duration
 
 	why  atomic.Pointer[string]
@@ -55,7 +55,7 @@ func (s *Stop) asked() (why string, ok bool) {
 // Times of stopping.
 const (
 	lookEvery = 50 * time.Millisecond // for requests of other ranks
-	// endMargin is what a rank keeps of the time limit, beside twice the time of its longest checkpoint.
+	// endMargin is what a rank keeps of the time limit, next to twice the time of its longest checkpoint.
 	endMargin  = 30 * time.Second
 	stageGrace = 10 * time.Second
 )
@@ -161,7 +161,7 @@ func (p *pacer) tell() {
 	}
 }
 
-// settle takes the words still under way, once all ranks have agreed to stop. Collective.
+// settle takes the words still in progress, once all ranks have agreed to stop. Collective.
 func (p *pacer) settle() error {
 	p.tell()
 	for _, r := range p.neighbours() {

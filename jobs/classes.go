@@ -84,7 +84,7 @@ func (a *analysis) writeClasses(k *predict.Classes) error {
 	return saveArrays(arrays, predict.ClassTypes)
 }
 
-// storedGraphs are the call graphs of this rank's locations while the file is being made. It keeps vectors beside them.
+// storedGraphs are the call graphs of this rank's locations while the file is being made. It keeps vectors next to them.
 type storedGraphs struct {
 	a       *analysis
 	section []byte

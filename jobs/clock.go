@@ -26,7 +26,7 @@ type ClockReport struct {
 	Stuck       bool   // locations wait for each other in a circle: nothing was repaired
 }
 
-// clockRepair is the repair under way, and then the clocks of this rank's
+// clockRepair is the repair in progress, and then the clocks of this rank's
 // locations.
 type clockRepair struct {
 	a      *analysis

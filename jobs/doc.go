@@ -33,7 +33,7 @@
 //
 // A location that is heavier than an even share is loaded by a team (partition.Teams): its owner passes all events, counts
 // rows and makes sums and channels; its helpers, ranks that hold no location, make the rows of groups of events and the
-// call graph, and in a large team the sums. A group ends at the first event behind 2^18 at which a chunk begins, or later where an MPI call or a marker is
+// call graph, and in a large team the sums. A group ends at the first event after 2^18 at which a chunk begins, or later where an MPI call or a marker is
 // open: the data alone decide. What a helper made waits in its store until the owner asks for it. With ClockRepair, of a
 // Paraver trace, and of one with calling contexts, there are no teams.
 //

@@ -92,7 +92,7 @@ type export struct {
 //
 // Memory of a rank: 4 times the definitions; the shared graph, 20 to 40 bytes a
 // node, and its section once; 16 bytes per location; and of the one location
-// under way the blob, 24 bytes per node, 4 per slot, 56 for each 1 024 values
+// in progress the blob, 24 bytes per node, 4 per slot, 56 for each 1 024 values
 // and 8 KiB per column, a batch of 4 096 events and a chunk of the archive.
 func Export(c mpi.Comm, o ExportOptions) (*ExportResult, error) {
 	x := &export{o: o, c: c, place: newArchivePlace(o.Output)}

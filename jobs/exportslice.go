@@ -137,7 +137,7 @@ func (x *export) collectiveInside(r *xtf.Coll) bool {
 
 // writeSlice writes what a location has in the window: it walks over the location's events twice, to know at a request
 // whether its operation belongs to the slice. That takes 8 bytes, in sets, for each request that does not, or that was
-// posted before the window, beside those that are open.
+// posted before the window, next to those that are open.
 func (x *export) writeSlice(l *otf2.LocationWriter, loc *ccg.Location) error {
 	if loc.Events() == 0 || x.window.Begin >= x.window.End {
 		return nil
@@ -204,7 +204,7 @@ func (x *export) origin(loc *ccg.Location) (trace.Time, error) {
 	return loc.First() - trace.Time(c.Value), nil
 }
 
-// sliceRequest is a request under way.
+// sliceRequest is a request in progress.
 type sliceRequest struct {
 	event  uint64 // its number in the stream
 	kind   trace.Kind

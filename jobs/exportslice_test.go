@@ -178,7 +178,7 @@ func eachRow(t *testing.T, f *xtf.File, p trace.P, typ xtf.TypeID, visit func(ro
 }
 
 // ends counts the ends of messages and members of collectives of a run that belong to a slice, row by row, and returns
-// instants at which something is under way.
+// instants at which something is in progress.
 func ends(t *testing.T, run string, w jobs.ExportWindow, chosen func(process uint32) bool) (messages, members int, borders []uint64) {
 	t.Helper()
 	f, err := callview.OpenFile(run, xtf.Options{})

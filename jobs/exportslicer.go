@@ -24,7 +24,7 @@ type slicer struct {
 
 	calls    []sliceCall // open ones
 	mpi      int         // index of the outermost MPI call in calls, -1: none
-	tail     int         // behind the end: calls that are open there less those that have been left, and more that were entered
+	tail     int         // after the end: calls that are open there less those that have been left, and more that were entered
 	requests map[uint64]sliceRequest
 	begun    bool        // a collective has begun before the window
 	ended    []sliceCall // records of collectives of the slice before it, in calls that may be open at its begin
@@ -83,7 +83,7 @@ func (s *slicer) event(b *trace.Batch, e *trace.Event, n uint64) error {
 // inside reports whether the event in hand lies in the window.
 func (s *slicer) inside() bool { return s.entered && !s.behind }
 
-// copy writes an event as it is, or at the end of the window if it lies behind.
+// copy writes an event as it is, or at the end of the window if it lies after.
 func (s *slicer) copy(b *trace.Batch, e *trace.Event) {
 	c := *e
 	c.Arg = uint32(len(s.out.Args))
@@ -92,7 +92,7 @@ func (s *slicer) copy(b *trace.Batch, e *trace.Event) {
 	s.out.Args = append(s.out.Args, b.Words(e)...)
 }
 
-// enterWindow writes what is under way at the begin of the window.
+// enterWindow writes what is in progress at the begin of the window.
 func (s *slicer) enterWindow() {
 	s.entered = true
 	for i := range s.calls {
@@ -288,7 +288,7 @@ func (s *slicer) use(b *trace.Batch, e *trace.Event, id uint64) {
 	}
 }
 
-// finish writes what is under way at the end of the window. Sends that are not complete there are completed.
+// finish writes what is in progress at the end of the window. Sends that are not complete there are completed.
 func (s *slicer) finish() {
 	if s.first {
 		for _, r := range s.requests {
@@ -313,7 +313,7 @@ func (s *slicer) finish() {
 	}
 }
 
-// completeSends completes the sends that are under way, in the order in which they began.
+// completeSends completes the sends that are in progress, in the order in which they began.
 func (s *slicer) completeSends() {
 	var open []slicePost
 	for id, r := range s.requests {

@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Beside its segments, the load of a location leaves something in tables of its rank: what Match has to know. A run that takes
+// Next to its segments, the load of a location leaves something in tables of its rank: what Match has to know. A run that takes
 // the location over gets it from a segment.
 
 // putKept keeps what a location left in tables. bytes is the input it was made of.
@@ -50,7 +50,7 @@ func (a *analysis) kept(p trace.P) (bytes uint64, peers []stats.PeerRange, err e
 }
 
 // workLeft is the work of each location that this run has to do, in bytes: of a location whose load was kept, the stages
-// behind it, which take about as long.
+// after it, which take about as long.
 func (a *analysis) workLeft() []uint64 {
 	k := a.ws.Kept()
 	if k == nil || k.Stage() != notMarked {

@@ -79,7 +79,7 @@ func (a *analysis) locationName(p trace.P) string {
 // graph is kept.
 var loadArrays = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric, xtf.TypeChannel, xtf.TypeChan}
 
-// loading is the load of one location under way.
+// loading is the load of one location in progress.
 type loading struct {
 	types  []xtf.TypeID
 	arrays map[xtf.TypeID]*xtfwriter.Array
@@ -236,7 +236,7 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 	return a.endLocation(p, loaded, found, a.encoded)
 }
 
-// endLocation keeps what the load of a location leaves beside rows.
+// endLocation keeps what the load of a location leaves next to rows.
 func (a *analysis) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
 	a.addSourceDiagnostics(loaded, found)
 	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
@@ -305,7 +305,7 @@ func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (
 	return found, nil
 }
 
-// withFrames puts the calls that calling contexts tell of between the events that add gets. end is called behind the last.
+// withFrames puts the calls that calling contexts tell of between the events that add gets. end is called after the last.
 func (a *analysis) withFrames(add func(at place, b *trace.Batch) error) (with func(at place, b *trace.Batch) error, end func() error) {
 	if len(a.defs.CallingContexts) == 0 {
 		return add, func() error { return nil }

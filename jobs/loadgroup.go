@@ -118,7 +118,7 @@ func (c *cutter) pass(at *place, b *trace.Batch, n uint64) error {
 	return err
 }
 
-// cut ends the group under way before the event at a place.
+// cut ends the group in progress before the event at a place.
 func (c *cutter) cut(at place) error {
 	c.due = false
 	if err := c.end(at); err != nil {
@@ -143,7 +143,7 @@ func (c *cutter) finish() error {
 // groupTypes are the arrays whose rows groups make.
 var groupTypes = []xtf.TypeID{xtf.TypeCall, xtf.TypeIO, xtf.TypeRMA, xtf.TypeMetric}
 
-// groupSegments are what groups leave beside arrays: staged rows, channel entries in order, late results.
+// groupSegments are what groups leave next to arrays: staged rows, channel entries in order, late results.
 const (
 	groupP2P = iota
 	groupColl
@@ -255,7 +255,7 @@ func (a *analysis) passGroup(p trace.P, t *groupTask, loader *stats.Loader) erro
 var errEnough = errors.New("no more events are wanted")
 
 // pass reads the events of a location from a place on. add gets each batch with the place of its first event; its error
-// ends the reading. ended is called behind each chunk. It returns what was found wrong with the chunks that were read.
+// ends the reading. ended is called after each chunk. It returns what was found wrong with the chunks that were read.
 func (a *analysis) pass(stream trace.Stream, g *guard, at place, add func(at place, b *trace.Batch) error, ended func()) (*trace.Diagnostics, error) {
 	found := &trace.Diagnostics{}
 	for skip := at.skip; at.chunk < stream.Chunks(); at.chunk++ {
@@ -283,7 +283,7 @@ func (a *analysis) pass(stream trace.Stream, g *guard, at place, add func(at pla
 	return found, nil
 }
 
-// passBatch passes the events of a batch on but for those that are skipped, and moves the place behind them.
+// passBatch passes the events of a batch on but for those that are skipped, and moves the place after them.
 func passBatch(b *trace.Batch, g *guard, at *place, skip *uint64, add func(at place, b *trace.Batch) error) error {
 	all := b.Events
 	n := min(*skip, uint64(len(all)))
@@ -301,7 +301,7 @@ func passBatch(b *trace.Batch, g *guard, at *place, skip *uint64, add func(at pl
 	return err
 }
 
-// groupSinks take what groups leave beside arrays and channel entries.
+// groupSinks take what groups leave next to arrays and channel entries.
 func (l *loading) groupSinks() [groupSegments]func([]byte) error {
 	to := func(s *xtfwriter.Segment) func([]byte) error {
 		return func(b []byte) error { _, err := s.Append(b); return err }

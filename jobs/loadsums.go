@@ -11,7 +11,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Members of a team with work of their own beside groups, as numbers of leader.load. In a small team the owner makes the
+// Members of a team with work of their own next to groups, as numbers of leader.load. In a small team the owner makes the
 // sums itself, in one pass with the counting; in a larger one that pass would take longer than all the others.
 const (
 	graphMaker  = 1
@@ -24,7 +24,7 @@ func (a *analysis) sumsApart(t *partition.Team) bool {
 	return !a.o.GraphOnly && len(t.Helpers) >= largeHelped
 }
 
-// loadSums is what a pass over all events leaves beside rows and channels.
+// loadSums is what a pass over all events leaves next to rows and channels.
 type loadSums struct {
 	parts   [3][]byte // encoded: stats.Loaded, trees, components
 	borders *xtfwriter.Segment

@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Behind the finish of all locations, what the rest of an analysis needs stands in segments but for a few tables. So the
+// After the finish of all locations, what the rest of an analysis needs is in segments but for a few tables. So the
 // ends of the later stages are marks: the segments as they are then, and one more with the tables, on rank 0.
 
 // Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 to 4 were others.

@@ -50,7 +50,7 @@ func markerTrace(t *testing.T, calls ...string) trace.Source {
 }
 
 // TestMarkerRows looks for the flags of marker calls and their messages in the
-// file, also of those that are known as markers only behind their end.
+// file, also of those that are known as markers only after their end.
 func TestMarkerRows(t *testing.T) {
 	const raw, begin, end = "2852127146", "10922", "10939" // raw: id 1
 	for _, c := range []struct {

@@ -23,7 +23,7 @@ const (
 	perEventUsual = 12        // of its events
 )
 
-// FixedMemory returns what a rank needs beside its segments: a part that
+// FixedMemory returns what a rank needs next to its segments: a part that
 // depends on the size of the encoded definitions, and what each event of the
 // largest location adds.
 func FixedMemory(defs int64, graphOnly, lossy bool) (fixed, perEvent int64) {
@@ -73,7 +73,7 @@ func runOperations(store int64, longest uint64) int {
 }
 
 // besideClasses returns the budget of segments where classes are looked for: half of what is above the least one. No location is
-// under way then, so the other half comes to what a location takes.
+// in progress then, so the other half comes to what a location takes.
 func besideClasses(store int64) int64 { return min(store, leastStore+(store-leastStore)/2) }
 
 // leastClasses is what clustering gets at least, mostVectors what it gets for vectors and messages at most, in bytes.

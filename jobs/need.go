@@ -5,7 +5,7 @@ type Need struct {
 	LeastMemory int64  // bytes per rank below which analyze refuses
 	GraphMemory int64  // the same for the call graph alone
 	Ranks       int    // more ranks would wait for the largest location
-	Disk        uint64 // bytes of segments and file beside each other until the commit, at most
+	Disk        uint64 // bytes of segments and file next to each other until the commit, at most
 }
 
 // What the segments of an analysis with the usual options take in files, where none stay in memory. A file of segments is only

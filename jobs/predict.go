@@ -75,7 +75,7 @@ type PredictedProcess struct {
 	Finish   int64 // recorded: last event
 	Compute  int64 // recorded
 	Kept     int64 // in calls that are neither computed nor simulated: recorded, and predicted
-	Start    int64 // first event, behind that of the first process; it is the predicted one too
+	Start    int64 // first event, after that of the first process; it is the predicted one too
 	Times    simnet.ProcessTimes
 	Replaced bool // its computation follows from measured vectors
 }
@@ -151,11 +151,11 @@ type prediction struct {
 }
 
 // Predict simulates a recorded run on another machine. The result does not depend on the number of ranks. Collective: all ranks
-// return the same error. A deadlock is no error; it stands in the result.
+// return the same error. A deadlock is not an error; it is in the result.
 //
 // Memory of a rank: see predict.Input, the simulator, and 20 bytes for each entry of the vector of each measured process;
 // with CopyRule, of each representative of more than one process too. With
-// Output the simulated times, 6 to 8 bytes a call, go to files beside it where they take more than storeTimes.
+// Output the simulated times, 6 to 8 bytes a call, go to files next to it where they take more than storeTimes.
 func Predict(c mpi.Comm, o PredictOptions) (*PredictResult, error) {
 	x := &prediction{o: o, c: c}
 	if x.o.Analyze.Stop == nil {

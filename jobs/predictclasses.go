@@ -13,7 +13,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// startTimes is when the processes of a rank began and ended in the recorded run, ps behind the first of all.
+// startTimes is when the processes of a rank began and ended in the recorded run, ps after the first of all.
 type startTimes struct {
 	origin trace.Time // first event of all
 	first  uint32

@@ -225,7 +225,7 @@ func (x *prediction) joinDonor(process uint32, nodes []simnet.NodeID, host, time
 	return predict.NewDonor(process, host, times, sitesOf(predict.Counted(nodes, x.in.Counts)))
 }
 
-// sitesOf returns the place in the program of each entry: the call behind it.
+// sitesOf returns the place in the program of each entry: the call after it.
 func sitesOf(nodes []simnet.NodeID) []uint32 {
 	sites := make([]uint32, len(nodes)+1)
 	for i, n := range nodes {

@@ -26,7 +26,7 @@ type timeStore struct {
 	segments map[uint32]*xtfwriter.Segment
 }
 
-// newTimeStore keeps its file without a name beside the output, so that nothing is left of it when a rank dies.
+// newTimeStore keeps its file without a name next to the output, so that nothing is left of it when a rank dies.
 func newTimeStore(output string, rank int) *timeStore {
 	name := fmt.Sprintf(".%s.times-%d-%d", filepath.Base(output), os.Getpid(), rank)
 	store := xtfwriter.NewStore(filepath.Join(filepath.Dir(output), name), storeTimes)
@@ -148,7 +148,7 @@ func (x *prediction) properties() []predict.Property {
 	return list
 }
 
-// identified is what decides the prediction beside the definitions.
+// identified is what decides the prediction next to the definitions.
 func (x *prediction) identified() ([]byte, error) {
 	id := x.file.FileID()
 	b := append([]byte("prediction/2"), id[:]...)

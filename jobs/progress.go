@@ -156,7 +156,7 @@ func (m *Meter) endStage() {
 const closeWait = 10 * time.Second
 
 // Close ends the last stage, unless it failed, and takes the messages still
-// under way. Collective; when other ranks never come, it gives up.
+// in progress. Collective; when other ranks never come, it gives up.
 func (m *Meter) Close(failed bool) {
 	if !failed {
 		m.endStage()

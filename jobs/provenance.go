@@ -12,7 +12,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// Provenance is what decides the result: it stands in the file and makes its
+// Provenance is what decides the result: it is in the file and makes its
 // id. It never holds paths, host, date, command line or the number of ranks.
 type Provenance struct {
 	Events  string            `json:"events,omitempty"` // SHA-256 over the number of events of each location

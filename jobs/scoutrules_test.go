@@ -48,7 +48,7 @@ type scoutProcess struct {
 	meetings []costMeeting
 }
 
-// scoutPoint is a synchronisation point: the end of a call at which the process met others. It lies right behind the call's enter.
+// scoutPoint is a synchronisation point: the end of a call at which the process met others. It lies right after the call's enter.
 type scoutPoint struct {
 	process, call, order int
 	row                  uint64 // of the record
@@ -56,7 +56,7 @@ type scoutPoint struct {
 	with                 map[int]bool
 	wait                 float64
 	from                 uint64  // begin of the wait; 0: that of the call
-	completion           float64 // part of the call that counts as work behind the point
+	completion           float64 // part of the call that counts as work after the point
 	pattern              string  // of the delay costs of the wait
 	cause                *scoutPoint
 	group                []int       // processes of the collective that waits for the point
@@ -396,7 +396,7 @@ func (x *scoutRules) times(process int, begin, end uint64) map[uint32]float64 {
 	return sum
 }
 
-// between are the points behind one and before another one that waited.
+// between are the points after one and before another one that waited.
 func (x *scoutRules) between(from, to *scoutPoint) (list []*scoutPoint) {
 	for _, p := range x.processes[from.process].points[from.index+1 : max(to.index, from.index+1)] {
 		if p.wait > 0 {
@@ -417,7 +417,7 @@ func (x *scoutRules) since(p *scoutPoint, other int) *scoutPoint {
 	return nil
 }
 
-// work is what a process did between two points, without its waits and the call of the first point but for what completed behind it.
+// work is what a process did between two points, without its waits and the call of the first point but for what completed after it.
 func (x *scoutRules) work(from, to *scoutPoint) map[uint32]float64 {
 	sum := x.times(from.process, x.call(from).T, x.call(to).T)
 	for _, w := range x.between(from, to) {
@@ -494,7 +494,7 @@ func (x *scoutRules) deal(w *scoutPoint, waits []*scoutPoint) {
 	}
 }
 
-// passedFrom is the first point of a late process whose wait gets costs of one that began to count behind another point. Of a collective
+// passedFrom is the first point of a late process whose wait gets costs of one that began to count after another point. Of a collective
 // the processes that have met the late one since all did give theirs only from the next such point on, and the last ones none.
 func (x *scoutRules) passedFrom(late, from *scoutPoint) int {
 	next, earlier := math.MaxInt, false

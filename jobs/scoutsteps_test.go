@@ -141,7 +141,7 @@ func (x *scoutRules) weigh(t *testing.T, f *xtf.File, list []*costWait) {
 	}
 }
 
-// account is what a process did from one instant to another one, and its waits there; one that ends behind over is time in MPI.
+// account is what a process did from one instant to another one, and its waits there; one that ends after over is time in MPI.
 func (x *scoutRules) account(process int, begin, end uint64, waits []*costWait, over uint64) (a costAccount, list []*costWait) {
 	s := x.processes[process]
 	a.times = map[costPlace]float64{}
@@ -154,7 +154,7 @@ func (x *scoutRules) account(process int, begin, end uint64, waits []*costWait, 
 		switch {
 		case at < s.first:
 			until, place.activity = min(until, s.first), xtf.ActivityOutside
-			n-- // there may be time in no call behind the first event
+			n-- // there may be time in no call after the first event
 		case n > 0:
 			place = costPlace{s.does[n-1], s.inside[n-1]}
 		}
@@ -176,7 +176,7 @@ func (x *scoutRules) account(process int, begin, end uint64, waits []*costWait, 
 	return a, list
 }
 
-// dealAll deals out all waits, each behind those that pass costs on to it.
+// dealAll deals out all waits, each after those that pass costs on to it.
 func dealAll(list []*costWait, rules costRules) map[scoutTime]float64 {
 	found := map[scoutTime]float64{}
 	for _, w := range list {

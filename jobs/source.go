@@ -91,7 +91,7 @@ func openInput(b []byte) (trace.Source, error) {
 	return nil, errPacked
 }
 
-// isParaver looks at the first bytes of a file. What is no regular file is left
+// isParaver looks at the first bytes of a file. What is not a regular file is left
 // to the reader of archives to judge.
 func isParaver(path string) (bool, error) {
 	st, err := os.Stat(path)

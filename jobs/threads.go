@@ -184,7 +184,7 @@ func (t *threading) add(team threads.Team, regions []threads.Span, w *threads.Wo
 	return t.putComponents(team.First, c)
 }
 
-// appendSpans writes spans that lie behind each other: the gap before each,
+// appendSpans writes spans that lie after each other: the gap before each,
 // its length, and what the first thread waits in there.
 func appendSpans(b []byte, list []threads.Span) []byte {
 	at := uint64(0)

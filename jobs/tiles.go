@@ -12,7 +12,7 @@ import (
 // tileArrays are the arrays of a unit of stageTiles.
 var tileArrays = []xtf.TypeID{xtf.TypeTile}
 
-// tiling is the tiles of this rank's locations under way. The array of a location
+// tiling is the tiles of this rank's locations in progress. The array of a location
 // that groups begin with stays open until the last of them is complete: one array
 // for each size of groups.
 type tiling struct {

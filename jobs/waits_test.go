@@ -156,7 +156,7 @@ func goldenWaits() []waitCase {
 		},
 	}, {
 		// Only 0 and 1 give data to the first operation, the later one of them at 12; 3 gets none of it and waits for
-		// nobody, and its leave at 22 is no completion. The broadcast has no data. Of the reduction 2 is the first
+		// nobody, and its leave at 22 is not a completion. The broadcast has no data. Of the reduction 2 is the first
 		// sender with data, at 44. Of the scan 0 is the only one with data for others, at 60, and 3 gets nothing. The
 		// barrier waits for 3, at 78.
 		name: "zero bytes", last: []uint64{100, 100, 100, 100},
@@ -307,7 +307,7 @@ func exchanges() waitCase {
 }
 
 // waitallOfAll has a process that completes a message of each of two others in one call. Process 2 is late, 40 - 5 and
-// 80 - 50 ticks. That process 1 has sent its next message before, at 30, is no wrong order: the call needs both.
+// 80 - 50 ticks. That process 1 has sent its next message before, at 30, is not a wrong order: the call needs both.
 // One receive at a time, of process 2 first, is: 120 - 90 ticks.
 func waitallOfAll() waitCase {
 	two := func(at uint64, from, to int) string {

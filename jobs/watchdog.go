@@ -35,7 +35,7 @@ type watchdog struct {
 	began      time.Time
 	waiting    atomic.Int32 // 1 + kind of the call that waits, 0: working
 	stage      atomic.Pointer[string]
-	location   atomic.Int64                 // 1 + P under way, 0: none
+	location   atomic.Int64                 // 1 + P in progress, 0: none
 	owner      atomic.Pointer[func() error] // fails when a younger run took the output over
 	asking     atomic.Bool
 	parent     int
@@ -78,7 +78,7 @@ func (w *watchdog) enter(stage string) {
 	w.alive()
 }
 
-// on notes the location under way.
+// on notes the location in progress.
 func (w *watchdog) on(p trace.P) { w.location.Store(1 + int64(p)) }
 
 // stop ends the observation.

@@ -74,7 +74,7 @@ func (in *Input) Tick() Scale {
 type Delayed struct {
 	simnet.Calc
 	First uint32
-	Delay []int64     // ps, of process First and those behind it
+	Delay []int64     // ps, of process First and those after it
 	Kept  simnet.Calc // of calls, see [Vectors.Kept]
 }
 

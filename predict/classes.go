@@ -61,7 +61,7 @@ type Merge struct {
 
 // Classify finds the classes. The result is the same for any number of ranks. Collective.
 //
-// Memory beside that of package cluster: 8 bytes a process, 24 a class, on rank 0 32 a merge.
+// Memory next to that of package cluster: 8 bytes a process, 24 a class, on rank 0 32 a merge.
 func (in *Input) Classify(ctx context.Context, c mpi.Comm, o ClassOptions) (*Classes, error) {
 	keys, seq := in.keys, in.sequences
 	if o.Strict {

@@ -48,7 +48,7 @@ func keptRun(t *testing.T) *graphFile {
 }
 
 // TestCallsAreNoComputation has the vector of a run by hand: calls without communication, one-sided ones and files are not in
-// it, and keep their time beside it.
+// it, and keep their time next to it.
 func TestCallsAreNoComputation(t *testing.T) {
 	in := inputs(t, keptRun(t), 1)[0]
 	want := []uint64{100, 7, 5, 11, 13, 17, 1} // 154 ns
@@ -117,7 +117,7 @@ func TestScaleKeepsCalls(t *testing.T) {
 
 // TestApartFromMPI has files written by some processes only: 0 writes twice where 1 does not write. They call the same all the same, and what
 // they compute there is one entry: 30 + 30 + 40 = 100 ns, and 100 ns. Process 2 writes through MPI: the barrier in its write is the call, and
-// the 5 ns before it and behind it are what it computes.
+// the 5 ns before it and after it are what it computes.
 func TestApartFromMPI(t *testing.T) {
 	var list []*trace.Batch
 	for p := range 3 {

@@ -37,7 +37,7 @@ func (in *platformReader) check() error {
 	return in.checkTopology()
 }
 
-// wrong is an error about a key that is not under way, and may be missing.
+// wrong is an error about a key that is not in progress, and may be missing.
 func (in *platformReader) wrong(key, text, allowed string) error {
 	return &FileError{File: in.file, Line: in.lines[key], Key: key, Text: text, Allowed: allowed}
 }

@@ -117,7 +117,7 @@ var platformKeys = map[string]platformKey{
 	}},
 }
 
-// last is the element under way.
+// last is the element in progress.
 func last[T any](s []T) *T { return &s[len(s)-1] }
 
 // name reads the platform's name.

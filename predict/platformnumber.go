@@ -60,7 +60,7 @@ func rateNS(r simnet.Rate) string {
 	}
 }
 
-// trimmed drops zeros behind the point.
+// trimmed drops zeros after the point.
 func trimmed(s string) string {
 	if strings.Contains(s, ".") {
 		s = strings.TrimRight(strings.TrimRight(s, "0"), ".")

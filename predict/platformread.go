@@ -66,7 +66,7 @@ func ReadPlatform(r io.Reader, name string) (*Platform, error) {
 type platformReader struct {
 	file  string
 	p     *Platform
-	e     *entry         // under way
+	e     *entry         // in progress
 	lines map[string]int // line of each key
 	class simnet.LinkClass
 	coll  simnet.CollKind
@@ -147,7 +147,7 @@ func (in *platformReader) open(rule string) error {
 	return nil
 }
 
-// link is the link under way. A dotted key needs no header of its own.
+// link is the link in progress. A dotted key needs no header of its own.
 func (in *platformReader) link() *simnet.Link {
 	l := &in.p.Links[in.class]
 	if *l == nil {
@@ -156,12 +156,12 @@ func (in *platformReader) link() *simnet.Link {
 	return *l
 }
 
-// fail says that the entry under way is not what it should be.
+// fail says that the entry in progress is not what it should be.
 func (in *platformReader) fail(text, allowed string) error {
 	return &FileError{File: in.file, Line: in.e.line, Key: clipped(in.e.key), Text: text, Allowed: allowed}
 }
 
-// unknown names the keys that there are beside an unknown one.
+// unknown names the keys that there are next to an unknown one.
 func (in *platformReader) unknown(rule string) error {
 	prefix := ""
 	if i := strings.LastIndexByte(rule, '.'); i >= 0 {
@@ -170,7 +170,7 @@ func (in *platformReader) unknown(rule string) error {
 	return in.fail("unknown key", strings.Join(platformNames(prefix), ", "))
 }
 
-// value shows the value under way.
+// value shows the value in progress.
 func (in *platformReader) value() string {
 	switch in.e.kind {
 	case unstable.String:
@@ -181,7 +181,7 @@ func (in *platformReader) value() string {
 	return clipped(in.e.text)
 }
 
-// number returns the number under way.
+// number returns the number in progress.
 func (in *platformReader) number() (exact.Number, bool) {
 	if in.e.kind != unstable.Integer && in.e.kind != unstable.Float {
 		return exact.Number{}, false

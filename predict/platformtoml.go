@@ -78,7 +78,7 @@ func flatten(file string, data []byte) ([]entry, error) {
 		}
 	}
 	f.parser.Reset(data)
-	var table entry // under way
+	var table entry // in progress
 	for f.parser.NextExpression() {
 		e := f.parser.Expression()
 		var err error

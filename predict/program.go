@@ -16,9 +16,9 @@ import (
 // read-only but for Calc.
 //
 // A process is its first location; MPI calls of its other threads are counted and left out. Each outermost MPI call of it is a
-// call of the program, and so is each file operation and one-sided call outside of MPI. What happens to the records of a call stands in the
+// call of the program, and so is each file operation and one-sided call outside of MPI. What happens to the records of a call is in the
 // comments of [Left]. What calls without records of messages, collectives or files took (MPI_Init, MPI_Comm_rank, failed tests,
-// one-sided operations), and what is outside of MPI, is no computation and no communication: it stays as recorded.
+// one-sided operations), and what is outside of MPI, is not a computation and no communication: it stays as recorded.
 //
 // Memory: the shared graph; the program, 16 bytes a node, 4 a child, 40 an action and 24 for the sequence of a node; 4 bytes
 // a process; and for each process of this rank 80 bytes and its vector, 1 to 9 bytes an entry, mostly 2 or 3, see [Vectors].

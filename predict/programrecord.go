@@ -23,7 +23,7 @@ const (
 	recIcollDone            // completes
 	recCancel               // ends a request in vain
 	recFile
-	recSkip // says nothing to the program, but its values stand in a column with others
+	recSkip // says nothing to the program, but its values are in a column with others
 )
 
 // posts and completes report whether a record posts or ends a request.

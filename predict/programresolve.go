@@ -95,7 +95,7 @@ type resolver struct {
 	q       numbering
 	res     resolution
 	pending int  // first probe that waits for its receive
-	acts    bool // the call under way has records
+	acts    bool // the call in progress has records
 }
 
 // resolve walks through an instance of node n, before which there are q.n postings; plain goes into units.
@@ -148,7 +148,7 @@ func (r *resolver) part(n uint32) {
 	}
 }
 
-// settle tells the probes under way what they wait for.
+// settle tells the probes in progress what they wait for.
 func (r *resolver) settle(f found) {
 	for ; r.pending < len(r.res.probes); r.pending++ {
 		r.res.probes[r.pending] = f

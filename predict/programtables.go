@@ -28,7 +28,7 @@ type regionInfo struct {
 	apart bool // a file operation or one-sided call outside of MPI
 }
 
-// mute reports whether the records in a call of a region do nothing in the program: MPI_Init is no barrier, and what the platform's
+// mute reports whether the records in a call of a region do nothing in the program: MPI_Init is not a barrier, and what the platform's
 // file system would take for a transfer outside of MPI is not asked.
 func (x *regionInfo) mute() bool { return x.class&trace.ClassInit != 0 || x.apart }
 

@@ -56,7 +56,7 @@ const (
 	nodeVaries                         // byte counts differ, or ids are numbers
 	nodeProbes                         // its last call waits for the message of a later one
 	nodeDone                           // is a node of the program
-	nodeSeparate                       // as a call: what it takes is no computation
+	nodeSeparate                       // as a call: what it takes is not a computation
 	nodeReads                          // has records to be read, though they do nothing
 	nodeUnit                           // does the same whenever its few byte counts are the same
 	nodeLoose                          // has requests or probes that are in no closed part and no unit
@@ -152,7 +152,7 @@ func (t *tracer) look(n uint32) {
 }
 
 // survey reads all nodes, children first. A file operation or one-sided call outside of MPI of which MPI calls
-// are a part is no call: these are.
+// are a part is not a call: these are.
 func (t *tracer) survey() error {
 	r := reader{
 		tables: t.b.tables, left: &t.b.left, s: t.s, process: t.process,
@@ -314,7 +314,7 @@ func (t *tracer) count() {
 	}
 }
 
-// read returns the value of a record's field in the instance under way.
+// read returns the value of a record's field in the instance in progress.
 func (v value) read(c *cursors) uint64 {
 	if v.column < 0 {
 		return v.value

@@ -7,7 +7,7 @@ type walkStep uint8
 
 const (
 	walkEnd     walkStep = iota
-	walkOpen             // a part of the graph that is no call of MPI begins
+	walkOpen             // a part of the graph that is not a call of MPI begins
 	walkClose            // it ends
 	walkCall             // an outermost call of MPI begins
 	walkCallEnd          // it ends
@@ -27,7 +27,7 @@ type walker struct {
 	plain bool // units are nothing special
 }
 
-// walkFrame is a node under way.
+// walkFrame is a node in progress.
 type walkFrame struct {
 	node uint32
 	next int    // child

@@ -19,15 +19,15 @@ type writer struct {
 	token    uint64
 
 	values  [unitValues]uint64
-	lists   []runs // children so far of all nodes under way
+	lists   []runs // children so far of all nodes in progress
 	marks   []int  // where each one's begin
 	scratch []simnet.NodeID
-	early   []simnet.Action // of the call under way: blocking receives, which are posted first
+	early   []simnet.Action // of the call in progress: blocking receives, which are posted first
 	posts   []simnet.Action
 	waits   []wait
 	actions []simnet.Action
 
-	broken bool // what was to be made has not all of its requests
+	broken bool // what was to be made does not have all of its requests
 
 	detached, never, lostProbes, unknown uint64
 }
@@ -38,15 +38,15 @@ type part struct {
 	depth int
 }
 
-// openPost is a request under way.
+// openPost is a request in progress.
 type openPost struct {
 	channel uint32
 	token   uint64
 	action  simnet.Action // its completion
-	drop    bool          // the program has it not
+	drop    bool          // the program does not have it
 }
 
-// wait is a completion of the call under way.
+// wait is a completion of the call in progress.
 type wait struct {
 	openPost
 	own bool // posted in the same call, by the same record
@@ -198,7 +198,7 @@ func (w *writer) leave() {
 	}
 }
 
-// add appends a child to the node under way.
+// add appends a child to the node in progress.
 func (w *writer) add(id simnet.NodeID, count uint64) {
 	if at := w.marks[len(w.marks)-1]; len(w.lists) > at && w.lists[len(w.lists)-1].id == id {
 		w.lists[len(w.lists)-1].count += count
@@ -237,7 +237,7 @@ func (w *writer) probe() {
 	w.posts = append(w.posts, a)
 }
 
-// record does what a record of the call under way says.
+// record does what a record of the call in progress says.
 func (w *writer) record(rec *record) {
 	bytes, recv := rec.bytes.read(w.q.read), rec.recv.read(w.q.read)
 	switch rec.kind {
@@ -300,7 +300,7 @@ func (w *writer) complete(rec *record, bytes, recv uint64) {
 	}
 }
 
-// block posts an operation that the call under way completes.
+// block posts an operation that the call in progress completes.
 func (w *writer) block(rec *record, bytes, recv uint64) {
 	if rec.drop {
 		return
@@ -360,7 +360,7 @@ func (w *writer) start(rec *record, bytes, recv uint64) (simnet.Action, openPost
 // channelBit returns the bit of a channel in a bloom word.
 func channelBit(channel uint32) uint64 { return uint64(channel) * 0x9E3779B97F4A7C15 >> 58 }
 
-// finish makes the call under way: posts, then completions with their ages. n is its node, 0 for a record outside of calls.
+// finish makes the call in progress: posts, then completions with their ages. n is its node, 0 for a record outside of calls.
 func (w *writer) finish(n uint32) error {
 	region, mode, mute := uint32(trace.Undefined), simnet.PostSend, false
 	if n > 0 {

@@ -110,7 +110,7 @@ func (r *rope) skip(n uint64) {
 	}
 }
 
-// enter goes into the next node, which is no call.
+// enter goes into the next node, which is not a call.
 func (r *rope) enter() {
 	n := &r.p.Nodes[r.stack[len(r.stack)-1].node]
 	r.skip(1)

@@ -190,7 +190,7 @@ func (k *knots) byTime(b *trace.Batch) error {
 	return k.fits()
 }
 
-// at returns the predicted time of a recorded one from a on, rounded down. Behind the end of the process time goes on as it did.
+// at returns the predicted time of a recorded one from a on, rounded down. After the end of the process time goes on as it did.
 func (k *knots) at(t trace.Time) trace.Time {
 	switch {
 	case k.last && t >= k.b.recorded:

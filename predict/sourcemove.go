@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// Pieces of a process's times under way between ranks begin with one of these.
+// Pieces of a process's times in progress between ranks begin with one of these.
 const (
 	pieceMore   = iota // another one follows
 	pieceLast          // the last one

@@ -86,7 +86,7 @@ func newTimeReader(out Segments, process uint32) (*timeReader, error) {
 	return &timeReader{from: bufio.NewReaderSize(r, 4096)}, nil
 }
 
-// next returns the next time, io.EOF behind the last.
+// next returns the next time, io.EOF after the last.
 func (r *timeReader) next() (int64, error) {
 	gap, err := binary.ReadUvarint(r.from)
 	if err != nil {

@@ -165,7 +165,7 @@ func (s *Substituted) Fill(process uint32, first uint64, dst []int64) error {
 	}
 	for k := range dst {
 		i := first + uint64(k)
-		v, ok := int64(0), true // behind the last entry
+		v, ok := int64(0), true // after the last entry
 		switch {
 		case d == nil:
 			v = s.Scale.Of(dst[k])

@@ -17,7 +17,7 @@ var ErrTooLong = errors.New("a time of more than 106 days")
 type Target struct {
 	Process uint32
 	// Index tells which entry of the vector each time is, ascending; nil for a replay, whose times lie in program order
-	// behind MPI_Init.
+	// after MPI_Init.
 	Index []uint64
 	Times []int64 // ns
 	// Function is, of a replay, the MPI function that ended each piece of computation, as an index into Names.
@@ -107,7 +107,7 @@ type joining struct {
 	call      int      // first call without a joined piece
 }
 
-// forward joins from the first call behind MPI_Init.
+// forward joins from the first call after MPI_Init.
 func (j *joining) forward() {
 	j.call = min(1, len(j.calls))
 	var open int64 // ns of pieces that an unrecorded function ended

@@ -65,7 +65,7 @@ type targetReader struct {
 	csv   *csv.Reader
 }
 
-// fail is an error in column i of the row under way.
+// fail is an error in column i of the row in progress.
 func (in *targetReader) fail(i int, format string, args ...any) error {
 	line, _ := in.csv.FieldPos(i)
 	return fmt.Errorf("%s:%d: %w: %s", in.name, line, ErrTarget, fmt.Sprintf(format, args...))

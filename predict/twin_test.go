@@ -23,7 +23,7 @@ type twin struct {
 	region   uint32
 	enter    trace.Time
 	acts     bool
-	now, end trace.Time           // time under way; where the entry began
+	now, end trace.Time           // time in progress; where the entry began
 	probes   []int                // calls that probe for a message
 	requests map[uint64]*twinPost // open, by id
 	ops      [][]*twinPost        // of each call, in order
@@ -132,7 +132,7 @@ func (w *twin) leave(cut bool) {
 	}
 }
 
-// post begins an operation in the call under way.
+// post begins an operation in the call in progress.
 func (w *twin) post(a plainAction, known bool) *twinPost {
 	call := len(w.calls) - 1
 	p := &twinPost{action: a, call: call, known: known}
@@ -140,7 +140,7 @@ func (w *twin) post(a plainAction, known bool) *twinPost {
 	return p
 }
 
-// block begins an operation that the call under way ends.
+// block begins an operation that the call in progress ends.
 func (w *twin) block(a plainAction) *twinPost {
 	p := w.post(a, true)
 	p.done, p.block = true, true

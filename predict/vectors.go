@@ -14,8 +14,8 @@ import (
 )
 
 // Vectors are the computation vectors of a rank's processes, in ticks: entry i is the time between call i-1 and call i, or the
-// first event where there is none, or the last event. What call i took is no computation; where it does nothing that the
-// network simulates, its time is kept beside the entry, see Kept.
+// first event where there is none, or the last event. What call i took is not a computation; where it does nothing that the
+// network simulates, its time is kept next to the entry, see Kept.
 //
 // They are simnet's Calc, in ps, rounded down once for each entry. Memory: 80 bytes a process, and 1 byte for each 7 bits of an
 // entry and one bit more; with segments these bytes lie there, and a process that is read has 512 of them.
@@ -205,7 +205,7 @@ func (v *Vectors) seek(process uint32, first uint64) (*vector, error) {
 	return x, nil
 }
 
-// take returns the next entry of a process, 0 behind the last.
+// take returns the next entry of a process, 0 after the last.
 func (v *Vectors) take(x *vector) (uint64, error) {
 	t, own, err := x.take()
 	if v.kept {
@@ -214,7 +214,7 @@ func (v *Vectors) take(x *vector) (uint64, error) {
 	return t, err
 }
 
-// take returns the next entry, and what the call behind it took.
+// take returns the next entry, and what the call after it took.
 func (x *vector) take() (t, own uint64, err error) {
 	if x.next >= x.entries {
 		return 0, 0, nil

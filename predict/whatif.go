@@ -137,7 +137,7 @@ func perNode(text string, _ simnet.LinkClass) (func(p *Platform) bool, bool) {
 	return func(p *Platform) bool { p.RanksPerNode, p.Nodes = uint32(n), 0; return true }, err == nil && n >= 1 && n <= maxNodes
 }
 
-// ParseSweep reads axes: NAME=VALUE,VALUE,... and more of them behind commas or in further texts.
+// ParseSweep reads axes: NAME=VALUE,VALUE,... and more of them after commas or in further texts.
 func ParseSweep(texts []string) ([]Axis, error) {
 	var list []Axis
 	points := 1

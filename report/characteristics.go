@@ -181,7 +181,7 @@ var lossNotes = map[xtf.Item]string{
 	xtf.ItemOverhead: "flushes, and where the measurement was off",
 }
 
-// losses are the parts of the lost time beside MPI.
+// losses are the parts of the lost time next to MPI.
 func (t *Ticks) losses() []loss {
 	var list []loss
 	for _, i := range otherAsides(xtf.ItemMPI, xtf.ItemMarker) {

@@ -105,7 +105,7 @@ func (c *Condition) comparison(text string, at int, find func(name string) (metr
 	return c.number(text, at+len(c.op))
 }
 
-// intervalName reads the name of an interval and the point behind it.
+// intervalName reads the name of an interval and the point after it.
 func intervalName(text string, from int, suffixes []string) (name string, at int, err error) {
 	if strings.HasPrefix(text[from:], `"`) {
 		end := strings.IndexByte(text[from+1:], '"')

@@ -9,7 +9,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/csvwriter"
 )
 
-// ErrCSV says that a document is no single table.
+// ErrCSV says that a document is not a single table.
 var ErrCSV = fmt.Errorf("not one table: choose one section that has a table of its own")
 
 // Data is the table that programs get of a result: the columns with a name of all its tables. Where these have rows of several

@@ -8,7 +8,7 @@ import (
 )
 
 // diffKey is what an interval is known by among those inside of its parent: the
-// same name for the k-th time. A line number is no part of it: functions move.
+// same name for the k-th time. A line number is not a part of it: functions move.
 type diffKey struct {
 	parent int
 	name   string
@@ -27,7 +27,7 @@ func (x *node) diffName() string {
 }
 
 // matchNodes pairs the nodes of two trees by the names on their paths, and of equal
-// names by their order. What has no partner stands alone, and all inside of it.
+// names by their order. What has no partner is alone, and all inside of it.
 // O(nodes).
 func matchNodes(a, b []node) (pairs [][2]int, only [2][]int) {
 	keys := func(list []node, parent func(i int) int) []diffKey {

@@ -107,7 +107,7 @@ var WaitItems = []xtf.Item{
 var completionItems = []xtf.Item{xtf.ItemBarrierCompletion, xtf.ItemNxNCompletion}
 
 // estimate is the ideal time of a process where no replay was made: what remains
-// without the MPI time that is no waiting.
+// without the MPI time that is not a waiting.
 func (x *processItems) estimate(n uint32) uint64 {
 	wait := uint64(0)
 	for _, i := range WaitItems {

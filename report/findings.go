@@ -100,7 +100,7 @@ type finder struct {
 }
 
 // findings lists what could be gained, by falling time: at least 1 % of the run each.
-// A hang stands before them, doubts about clocks and set-up behind them.
+// A hang is before them, doubts about clocks and set-up after them.
 func (r *Run) findings(s *Summary, h *hot) ([]RunFinding, []Lost, error) {
 	f := &finder{r: r, s: s, hot: h, u: unit{s.Resolution}, runtime: s.Ticks.Runtime}
 	if err := f.read(); err != nil {
@@ -463,7 +463,7 @@ func (f *finder) idle() {
 	f.list = append(f.list, x)
 }
 
-// setup is what MPI_Init and the like take: a line of its own behind the others, for
+// setup is what MPI_Init and the like take: a line of its own after the others, for
 // it says little about the program.
 func (f *finder) setup() {
 	m := f.s.Item(xtf.ItemSetup)

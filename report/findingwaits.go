@@ -196,7 +196,7 @@ func (f *finder) blame(x *RunFinding, item xtf.Item) {
 }
 
 // imbalance is work that is dealt out unevenly: of the waits in collectives that the
-// process with most work makes it is the reason, and stands in their place; else the
+// process with most work makes it is the reason, and is in their place; else the
 // run could be shorter by the largest time less the mean.
 func (f *finder) imbalance() {
 	cpu := f.s.Item(xtf.ItemCPU)

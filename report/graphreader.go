@@ -73,7 +73,7 @@ func (p Place) text() string {
 	return fmt.Sprintf("process %d, thread %d (location %d)", p.Process, p.Thread, p.Location)
 }
 
-// seekBehind moves to behind the last event at or before t.
+// seekBehind moves to after the last event at or before t.
 func seekBehind(c *ccg.Cursor, l *ccg.Location, t trace.Time) error {
 	if t+1 == 0 {
 		return c.SeekEvent(l.Events())
@@ -117,7 +117,7 @@ type Walk struct {
 
 // From is where a walk begins.
 type From struct {
-	Event   uint64 // number; forwards the first one, backwards the one behind the first
+	Event   uint64 // number; forwards the first one, backwards the one after the first
 	Time    uint64 // ticks, if ByTime: the first event then or later, backwards the last one before
 	ByTime  bool
 	Reverse bool // from the end

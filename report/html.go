@@ -205,7 +205,7 @@ func (t *Table) html(rows int, command string) *htmlTable {
 	return x
 }
 
-// htmlBar draws a ratio beside its number, which says the same.
+// htmlBar draws a ratio next to its number, which says the same.
 func htmlBar(r Ratio) template.HTML {
 	if !r.Defined {
 		return ""

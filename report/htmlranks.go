@@ -40,7 +40,7 @@ func otherAsides(but ...xtf.Item) []xtf.Item {
 
 const partCPU = 0
 
-// rankPartName is what a part is called; behind a colon stands what that is.
+// rankPartName is what a part is called; after a colon stands what that is.
 func rankPartName(k int) string {
 	name := cmp.Or(wordsOf(rankParts[k].items), "idle: began late or ended early")
 	if rankParts[k].waiting {

@@ -33,7 +33,7 @@ func TestUnit(t *testing.T) {
 	}
 }
 
-// TestMeans groups the digits of means as those of the sums beside them.
+// TestMeans groups the digits of means as those of the sums next to them.
 func TestMeans(t *testing.T) {
 	for _, x := range []struct{ got, want string }{
 		{unit{1000}.real(Ratio{1234567, true}), "1 234.567000"},

@@ -5,7 +5,7 @@ import "math/bits"
 // Picoseconds is the resolution of predicted times, in ticks a second.
 const Picoseconds = 1_000_000_000_000
 
-// Prediction is how long a program takes on another machine, beside how long it took where it was recorded. All times are
+// Prediction is how long a program takes on another machine, next to how long it took where it was recorded. All times are
 // picoseconds.
 type Prediction struct {
 	Name        string             `json:"-"` // of the recorded run, for people
@@ -103,7 +103,7 @@ type BlockedCall struct {
 
 // PredictedTimes are where the time of a process goes.
 type PredictedTimes struct {
-	Finish     uint64 `json:"finish"` // behind the begin of the first process; the others add up to the time from the own one
+	Finish     uint64 `json:"finish"` // after the begin of the first process; the others add up to the time from the own one
 	Compute    uint64 `json:"compute"`
 	Send       uint64 `json:"send"`
 	Receive    uint64 `json:"receive"`
@@ -122,7 +122,7 @@ func (t *PredictedTimes) list() [8]uint64 {
 type MeasuredTimes struct {
 	Finish  uint64 `json:"finish"`  // last event
 	Compute uint64 `json:"compute"` // outside of calls of MPI, files and one-sided communication
-	Start   uint64 `json:"start"`   // first event, behind that of the first process; it is the predicted one too
+	Start   uint64 `json:"start"`   // first event, after that of the first process; it is the predicted one too
 }
 
 // PredictedProcess is one process.

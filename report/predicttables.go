@@ -93,7 +93,7 @@ func (c *PredictedComputing) donorTable(u unit) *Table {
 
 // partly says how much of a vector was measured.
 func (d *Donor) partly() string {
-	if d.Measured+2 >= d.Entries { // before MPI_Init and behind MPI_Finalize nothing is measured
+	if d.Measured+2 >= d.Entries { // before MPI_Init and after MPI_Finalize nothing is measured
 		return ""
 	}
 	return fmt.Sprintf("; %s of %s entries measured, the others follow them by site", count(d.Measured), count(d.Entries))

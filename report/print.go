@@ -119,7 +119,7 @@ func (c *chapter) tables() []*Table {
 // Style is the look of a text report.
 type Style struct {
 	Color bool // escape codes for a terminal
-	Bars  bool // bars beside ratios
+	Bars  bool // bars next to ratios
 	Limit int  // rows of long tables, 0 for the default
 }
 

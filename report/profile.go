@@ -197,7 +197,7 @@ func (t *profileTable) addLocation(p trace.P) error {
 // sampled reports whether some calls may be known from calling contexts alone.
 func (t *profileTable) sampled() bool { return len(t.r.Defs.CallingContexts) > 0 }
 
-// addSamples adds what the graph of a location knows of samples, beside its rows.
+// addSamples adds what the graph of a location knows of samples, next to its rows.
 func (t *profileTable) addSamples(p trace.P) error {
 	shared, err := t.r.Graph()
 	if err != nil {
@@ -284,7 +284,7 @@ func (t *profileTable) put(ref, class uint32, values [4]uint64) bool {
 	return fits
 }
 
-// graphSums is what is known of a location's graph beside its profile.
+// graphSums is what is known of a location's graph next to its profile.
 type graphSums struct {
 	time    uint64 // first to last event
 	traffic *ccg.Traffic

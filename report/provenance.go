@@ -36,7 +36,7 @@ type provenance struct {
 
 func parseProvenance(b json.RawMessage) provenance {
 	var p provenance
-	_ = json.Unmarshal(b, &p) // what is no provenance of ours has no names to show
+	_ = json.Unmarshal(b, &p) // what is not a provenance of ours has no names to show
 	return p
 }
 

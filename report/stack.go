@@ -31,7 +31,7 @@ type Stack struct {
 	Off    *uint64     `json:"deviation,omitempty"` // how far stored times there may be off; absent: exact
 }
 
-// Stack returns the calls of location p that are open behind all events at or
+// Stack returns the calls of location p that are open after all events at or
 // before an instant: of rows those with T <= ticks < End. What rows cost is added
 // to st.
 func (r *Run) Stack(p trace.P, ticks uint64, from Source, st *xtf.Stats) (*Stack, error) {

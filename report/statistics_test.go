@@ -7,7 +7,7 @@ import (
 )
 
 // manyCalls is a location with n calls of 10 ticks each, every fourth a wait of
-// MPI, messages and waits beside them, and time bins of 4^8 ticks.
+// MPI, messages and waits next to them, and time bins of 4^8 ticks.
 func manyCalls(t testing.TB, n uint64) *Run {
 	root := process(n*10, n*10, 0, 0)
 	root[xtf.ItemEvents] = 2 * n

@@ -310,14 +310,14 @@ func (d *Document) programTable(b *book) *Table {
 	return tab
 }
 
-// componentLine is a component in the list of all; parts of one stand behind it.
+// componentLine is a component in the list of all; parts of one are after it.
 type componentLine struct {
 	level int
 	item  xtf.Item
 }
 
 // componentLines are the components of States in their order: first what is outside of MPI, then MPI, each with its parts, then
-// what is no state.
+// what is not a state.
 func componentLines() []componentLine {
 	lists := [2][]componentLine{{{0, xtf.ItemTime}}, {{0, xtf.ItemMPI}}} // outside of MPI, MPI
 	for _, i := range xtf.Parts {

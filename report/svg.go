@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/svg"
 )
 
-// drawing is a picture of a page under way.
+// drawing is a picture of a page in progress.
 type drawing struct{ svg.Picture }
 
 // open begins a picture; words are its text alternative, for those who do not see

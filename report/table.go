@@ -191,7 +191,7 @@ func named(text, value string) Cell { return Cell{Text: text, Value: value} }
 // tree is a label at a level.
 func tree(text string, level int) Cell { return Cell{Text: text, Value: text, level: level} }
 
-// none is no value.
+// none is not a value.
 func none() Cell { return Cell{} }
 
 // number is a number of things.

@@ -171,16 +171,16 @@ type locationCheck struct {
 	profile  []regionSum    // of CALL, P2P and COLL rows, by region index; the last is unknown regions
 	channels []xtf.Channel
 	chans    *xtf.Array
-	entries  uint64                // order-free sum over rows that stand in a channel
+	entries  uint64                // order-free sum over rows that are in a channel
 	carried  [3]uint64             // bytes of them by direction: sent, received, given to collectives
 	program  program               // its only execution here
-	maybe    map[uint64]maybeEntry // rows that may stand in one, with what they would add
+	maybe    map[uint64]maybeEntry // rows that may be in one, with what they would add
 	mates    map[uint32]*xtf.Array
 	mate     []byte
 }
 
 // maybeEntry is a send that never completed: only if it was not cancelled does
-// it stand in a channel.
+// it are in a channel.
 type maybeEntry struct{ entry, bytes uint64 }
 
 func newLocationCheck(r *Run, p trace.P) *locationCheck {

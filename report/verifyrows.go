@@ -163,7 +163,7 @@ func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
 	channel := c.channel(x.Peer, x.Comm, x.Tag, direction)
 	entry := spread(xtf.ChannelKey(x.Peer, x.Comm), uint64(x.Tag)<<2|uint64(direction), n)
 	switch {
-	case maybe: // cancelled sends stand in no channel, others that never completed do
+	case maybe: // cancelled sends are in no channel, others that never completed do
 		c.maybe[n] = maybeEntry{entry, x.Bytes}
 	case channel == nil:
 		c.at("P2P", n, "no channel with process %d, communicator %d, tag %d", x.Peer, x.Comm, x.Tag)

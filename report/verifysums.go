@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// compareChannels checks that every row stands in exactly one channel, its own.
+// compareChannels checks that every row is in exactly one channel, its own.
 func (c *locationCheck) compareChannels() error {
 	var sum, entries uint64
 	var bytes [3]uint64 // by direction

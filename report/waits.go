@@ -92,7 +92,7 @@ func OrderName(pattern uint32) string {
 }
 
 // IsCompletion reports whether a pattern is a span at the end of a collective,
-// which is no wait for a partner.
+// which is not a wait for a partner.
 func IsCompletion(pattern uint32) bool {
 	p := pattern & xtf.WaitPatternMask
 	return p == xtf.WaitBarrierCompletion || p == xtf.WaitNxNCompletion
@@ -162,7 +162,7 @@ func (c *causes) otherThreads(total Sum) Sum {
 }
 
 // sortPatterns puts the patterns in the order of falling time, parts of late
-// sender behind it.
+// sender after it.
 func (x *Waits) sortPatterns() {
 	of := map[xtf.Item]Sum{}
 	for _, p := range x.Patterns {

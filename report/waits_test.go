@@ -103,7 +103,7 @@ func TestWaits(t *testing.T) {
 		"> CPU time in " + names[0] + ", most on rank 0: 81.8 % of all waiting",
 		": 81.8 % of all waiting; send earlier, or give the sender less to compute before\n",
 		"critical path: 0.000100 s\n",
-		"rank 0      0.000000        0.0 %\n", // a completion is no wait
+		"rank 0      0.000000        0.0 %\n", // a completion is not a wait
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)

@@ -55,7 +55,7 @@ var shareColours = [xtf.NumShares]string{
 }
 
 // ItemShare is the class of time in tiles whose colour a component has. What is a loss outside of MPI and files has
-// that of calls that only start: no component that is drawn beside it is that.
+// that of calls that only start: no component that is drawn next to it is that.
 func ItemShare(i xtf.Item) int {
 	for _, s := range xtf.StatesOf(i) {
 		if share := xtf.States[s].Share; i == xtf.ItemCPU || share != xtf.ShareOwn {

@@ -35,7 +35,7 @@ func leastBins(d *trace.Definitions) uint64 {
 // Memory: 48 bytes for each row, 24 for each bin, 80 for each region.
 type binner struct {
 	bins    Bins
-	bin     uint64 // under way
+	bin     uint64 // in progress
 	last    uint64 // its last tick
 	regions []binState
 	open    []int32 // regions with an open call, outermost first
@@ -48,7 +48,7 @@ type binner struct {
 // binState is what the binner knows of a region.
 type binState struct {
 	since  uint64  // enter of the outermost open call
-	before BinSums // of the bins before the one under way
+	before BinSums // of the bins before the one in progress
 	left   bool    // in binner.left
 }
 
@@ -77,7 +77,7 @@ func (b *binner) leave(region int32) {
 }
 
 // nextBin ends the bins before the one of now. It is called before the event at
-// now, when now lies behind b.last.
+// now, when now lies after b.last.
 func (l *Loader) nextBin() {
 	b := &l.bins
 	for l.now > b.last {
@@ -95,7 +95,7 @@ func (l *Loader) nextBin() {
 
 func (b *binner) setLast() { b.last = (b.bin+1)<<(2*b.bins.Level) - 1 }
 
-// endBin writes the rows of the bin under way, which ends at border.
+// endBin writes the rows of the bin in progress, which ends at border.
 func (l *Loader) endBin(border uint64) {
 	l.spend(border)
 	b := &l.bins
@@ -122,7 +122,7 @@ func (l *Loader) endBin(border uint64) {
 	}
 }
 
-// widen makes bins four times as wide. Rows of the bin under way are taken back,
+// widen makes bins four times as wide. Rows of the bin in progress are taken back,
 // to be written again at its end.
 func (b *binner) widen() {
 	b.bins.raise(b.bins.Level+1, b.place)

@@ -63,7 +63,7 @@ func Level(last uint64) uint8 { return uint8((bits.Len64(last) + 1) / 2) }
 // rows; dst may be rows[:0]. place is scratch with an element for each region,
 // whatever its content. O(rows), and a sort within each bin.
 func coarsened(dst, rows []BinRow, place []int32) []BinRow {
-	first := 0 // first row of the bin under way
+	first := 0 // first row of the bin in progress
 	for i := range rows {
 		r := rows[i]
 		r.Bin >>= 2

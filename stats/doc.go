@@ -21,7 +21,7 @@
 // # Groups
 //
 // A Loader that counts (Outputs.Counts) numbers the rows of a location and makes all but them. Where it is Quiet, its State
-// is what another Loader (NewGroupLoader) has to know to make the rows of the events behind: open calls, requests and
+// is what another Loader (NewGroupLoader) has to know to make the rows of the events after: open calls, requests and
 // operations, the number of the next row of each array, the call paths so far. Rows that were opened before it closes in
 // parts (xtf.Part); sends of earlier groups complete by late results. One more Loader may make the sums (Outputs.NoSums).
 //
@@ -29,7 +29,7 @@
 //
 // Markers are recognised while the events pass. The first message of a marker of
 // two is known only at the second: its call waits, and with it every border of an
-// execution that lies behind its begin. Sums are differences of running totals
+// execution that lies after its begin. Sums are differences of running totals
 // at the borders, cut exactly where a border lies inside of a call. Instants are
 // those of the rows: a point counts for begin <= t < end, what completes for
 // begin < t <= end, also where many events share a tick.

@@ -32,12 +32,12 @@ type operation struct {
 	flags                                   uint32
 }
 
-// runChannel is a channel of the run under way.
+// runChannel is a channel of the run in progress.
 type runChannel struct {
 	channelKey
 	first, last uint32 // block
 	n           uint32 // operations
-	follow      uint32 // number of the channel that was used behind this one last
+	follow      uint32 // number of the channel that was used after this one last
 	posting     uint64 // greatest
 	mixed       bool   // operations did not complete in the order of their posting
 }
@@ -50,7 +50,7 @@ type entryRuns struct {
 	scratch  func() Scratch
 	most     int           // operations of a run, if their channels fill their blocks
 	slabs    [][]operation // of blocks
-	next     []uint32      // the block behind each one in its channel
+	next     []uint32      // the block after each one in its channel
 	channels []runChannel
 	numbers  map[channelKey]uint32
 	last     uint32 // channel

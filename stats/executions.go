@@ -18,7 +18,7 @@ const (
 	turnSlice    // one slice ends, the next begins
 	beginBetween // a collective of --between is over
 	endBetween   // the next one begins
-	programBegin // behind MPI_Init
+	programBegin // after MPI_Init
 	programEnd   // before MPI_Finalize
 )
 
@@ -32,7 +32,7 @@ type execution struct {
 
 // executions makes the tree of intervals of a location, the executions of its
 // nodes, and the sums over them that need no partner. Markers make one family,
-// slices and between-collectives two more, each beside the others below the root.
+// slices and between-collectives two more, each next to the others below the root.
 type executions struct {
 	plan    *interval.Plan
 	stack   interval.Stack
@@ -45,7 +45,7 @@ type executions struct {
 	waiting bool   // for the collective that ends between
 	mark    int    // where in log that begins
 	count   uint64 // of executions between collectives
-	ended   bool   // behind the program
+	ended   bool   // after the program
 
 	rows   uint64 // executions so far
 	log    []byte // borders not yet written

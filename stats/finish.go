@@ -74,7 +74,7 @@ func NewFinisher(t *Tables, in FinishInput, out FinishOutputs) *Finisher {
 	return f
 }
 
-// NextMessage returns the next message, nil behind the last one and after an error. It is valid until the next call.
+// NextMessage returns the next message, nil after the last one and after an error. It is valid until the next call.
 func (f *Finisher) NextMessage() *xtf.Message {
 	m := f.p2p.next()
 	if m == nil {
@@ -115,7 +115,7 @@ type joined[R any, P interface {
 	lists []resultList // of the blocks that are left
 	block []R
 	at    int    // next in block
-	first uint64 // number of the first row behind block
+	first uint64 // number of the first row after block
 	store []byte
 	err   error
 }

@@ -35,7 +35,7 @@ type TileGroups struct {
 	away   [][]byte // encoded parts of groups that begin on a lower rank
 }
 
-// group is a group of locations under way.
+// group is a group of locations in progress.
 type group struct {
 	head trace.P
 	sum  *binSum

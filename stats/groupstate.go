@@ -14,7 +14,7 @@ import (
 
 // The rows of a long location may be made by several loaders, each for a group of events, from what one loader that
 // counts (Outputs.Counts) knew at the begin of the group. That one passes all events and makes the sums, the executions
-// and the channels; the rows take five times as long. It is cut where no MPI call is open and no marker under way, so that
+// and the channels; the rows take five times as long. It is cut where no MPI call is open and no marker in progress, so that
 // no row but those of calls and of file and one-sided operations reaches over the border.
 
 // rowCounts are the rows of arrays that were counted; staged rows count themselves.
@@ -112,7 +112,7 @@ func ParseState(b []byte) (*State, error) {
 	return s, nil
 }
 
-// NewGroupLoader prepares the load of the events behind a state: of rows alone, whose first numbers are those of the state.
+// NewGroupLoader prepares the load of the events after a state: of rows alone, whose first numbers are those of the state.
 // It ends with FinishGroup.
 func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error) {
 	out.NoSums = true

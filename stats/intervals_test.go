@@ -174,7 +174,7 @@ func (g *program) marker() {
 	}
 }
 
-// traffic writes an operation that is no marker.
+// traffic writes an operation that is not a marker.
 func (g *program) traffic() {
 	switch g.rng.IntN(7) {
 	case 0:

@@ -96,12 +96,12 @@ type outermost struct {
 // executions: exactly, also inside of calls.
 //
 // An MPI call is added when it is over and known to be a marker or none. A border
-// that lies behind the begin of a call that is not added yet waits in the queue,
+// that lies after the begin of a call that is not added yet waits in the queue,
 // and so does a border of the newest tick, at which more may happen. Memory: 240
 // bytes for each border that waits, and for each open execution.
 type ledger struct {
 	sum     amounts
-	since   uint64 // begin of the time outside MPI under way, or of its part that was not added
+	since   uint64 // begin of the time outside MPI in progress, or of its part that was not added
 	enterT  uint64 // time of the newest enter, and the calls before that time
 	calls   uint64
 	opsT    uint64 // begin of the newest MPI call with operations, and these amounts before that time
@@ -168,7 +168,7 @@ func (g *ledger) settle(c *outermost) {
 	}
 }
 
-// distribute adds an MPI call to the borders behind its begin.
+// distribute adds an MPI call to the borders after its begin.
 func (g *ledger) distribute(c *outermost) {
 	for i := range g.queue {
 		b := &g.queue[i]
@@ -201,7 +201,7 @@ func (g *ledger) callsBefore(t uint64) uint64 {
 	return g.sum[amountCalls]
 }
 
-// add puts a border into the queue, behind those of its time.
+// add puts a border into the queue, after those of its time.
 func (g *ledger) add(b border) {
 	i := len(g.queue)
 	g.queue = append(g.queue, b)

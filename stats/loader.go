@@ -440,7 +440,7 @@ func (l *Loader) diag(c trace.Code, detail string) {
 	l.diags.Add(trace.Diagnostic{Code: c, Time: trace.Time(l.now), Event: l.event, Detail: detail})
 }
 
-// Loaded is what the load of a location leaves beside its rows.
+// Loaded is what the load of a location leaves next to its rows.
 type Loaded struct {
 	P           trace.P
 	Totals      Totals

@@ -10,19 +10,19 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// markers is what the loader remembers of markers under way.
+// markers is what the loader remembers of markers in progress.
 type markers struct {
 	recognizer interval.Recognizer
 	mark       interval.Mark // recognised last
-	before     amounts       // before the begin of the marker under way
+	before     amounts       // before the begin of the marker in progress
 	beforeT    uint64
 	site       uint32  // calling context of its first call
 	behind     amounts // at the leave of its newest call, while its receive may still come
 	behindT    uint64
-	left       bool     // behind is set
+	left       bool     // after is set
 	rows       []uint64 // staged rows of its first half
 	fixed      []interval.Fixed
-	slice      uint64    // end of the slice under way, Never for none
+	slice      uint64    // end of the slice in progress, Never for none
 	watched    []watched // open calls that are executions
 	depth      int       // height of the newest of watched, -1 for none
 	entered    int       // height of the stack at the newest enter
@@ -121,7 +121,7 @@ func (l *Loader) passFixed() {
 	}
 }
 
-// applyBorders passes borders on that lie before now and not behind the begin of
+// applyBorders passes borders on that lie before now and not after the begin of
 // an MPI call that is not added yet.
 func (l *Loader) applyBorders(now uint64) {
 	g := &l.ledger
@@ -166,7 +166,7 @@ func (l *Loader) partOfMarker(k trace.Kind, ref uint32) bool {
 	return false
 }
 
-// breakMarker ends the marker under way.
+// breakMarker ends the marker in progress.
 func (l *Loader) breakMarker() { l.over(l.markers.recognizer.Break()) }
 
 // over handles what is over before the record in hand.
@@ -309,7 +309,7 @@ func (l *Loader) received(self bool, comm, tag uint32, n uint64) (flags uint32) 
 }
 
 // endMarker handles the end of a call, or of a record outside of calls, of the
-// marker under way.
+// marker in progress.
 func (l *Loader) endMarker() {
 	m := &l.markers
 	if m.recognizer.Complete() {
@@ -426,9 +426,9 @@ func (l *Loader) closedMPI() {
 	}
 }
 
-// endFixed ends the intervals of the sidecar file that reach behind the last event.
+// endFixed ends the intervals of the sidecar file that reach after the last event.
 func (l *Loader) endFixed(at amounts) {
-	later := map[int]bool{} // they begin behind it
+	later := map[int]bool{} // they begin after it
 	for _, f := range l.markers.fixed {
 		if !f.End {
 			later[f.Of] = true

@@ -19,7 +19,7 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// staging is a location under way in a test: what its load left.
+// staging is a location in progress in a test: what its load left.
 type staging struct {
 	loaded            *Loaded
 	p2p, coll         memory
@@ -89,7 +89,7 @@ func matched(tb testing.TB, src trace.Source, ranks int, round uint64) []*stagin
 		}
 		own := ranges[c.Rank()]
 		for p := own.First; p < own.End; p++ {
-			mu.Lock() // tb is not for many goroutines, and this is no test of speed
+			mu.Lock() // tb is not for many goroutines, and this is not a test of speed
 			all[p] = staged(tb, tables, src, p)
 			mu.Unlock()
 			l := all[p].loaded

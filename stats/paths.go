@@ -19,7 +19,7 @@ func (s *rowStream) to(sink xtf.Sink) rowStream { return rowStream{sink: sink, r
 // streamBlock is how many bytes of rows are written at once.
 const streamBlock = 16 << 10
 
-// added is called behind each row.
+// added is called after each row.
 func (s *rowStream) added() {
 	if len(s.rows) >= streamBlock || s.sink == nil {
 		s.write()

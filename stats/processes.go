@@ -26,7 +26,7 @@ type Reducer struct {
 
 // process is the items of some locations of one process.
 type process struct {
-	begun bool // a location that is no metric recorder has events
+	begun bool // a location that is not a metric recorder has events
 	interval.Components
 }
 

@@ -103,7 +103,7 @@ func (s *stayReader) after(first, t uint64) (out, back uint64) {
 
 // received says for the sender of a message, which sends from an instant on, when its
 // receive was posted, or, with the flag entryPosted, when its receiver was out of MPI
-// behind that instant; and when the receiver was back.
+// after that instant; and when the receiver was back.
 func (m *matcher) received(e *entry, sent uint64) (post, ready uint64, flags uint32) {
 	post, ready = max(e.post, sent), e.t
 	if e.post <= sent {

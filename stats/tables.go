@@ -20,7 +20,7 @@ type Tables struct {
 	probe  []bool        // Definitions.IsProbe
 
 	synchronous []bool            // Definitions.IsSynchronous
-	progress    []bool            // messages under way make progress in it: it communicates, and does not only start
+	progress    []bool            // messages in progress make progress in it: it communicates, and does not only start
 	periods     map[uint32]uint64 // by interrupt generator that is a timer: ticks
 	guid        int64             // attribute that names the task of a call, as APEX writes it; -1 for none
 
@@ -60,7 +60,7 @@ func NewTables(defs *trace.Definitions, origin trace.Time) *Tables {
 }
 
 // period returns the ticks between two samples of an interrupt generator, at most half of what 64 bits hold; so much for
-// one that is no timer.
+// one that is not a timer.
 func (t *Tables) period(generator uint32) uint64 {
 	if ticks, ok := t.periods[generator]; ok {
 		return min(ticks, math.MaxUint64/2)

@@ -20,7 +20,7 @@ func (t taskID) implicit() bool { return t.number == 0 }
 // mostTaskCalls bounds how many calls of a task go on: what a switch of tasks may cost.
 const mostTaskCalls = 32
 
-// team is a team whose tasks are under way.
+// team is a team whose tasks are in progress.
 type team struct {
 	ref       uint32
 	base      int                 // height of the stack below the calls of its explicit task
@@ -270,7 +270,7 @@ func (m *MovedCalls) close(c *taskCall) {
 	}
 }
 
-// Found returns the numbers of the events, ascending, behind the last Add; none where switches tell which task runs.
+// Found returns the numbers of the events, ascending, after the last Add; none where switches tell which task runs.
 func (m *MovedCalls) Found() []uint64 {
 	if m.told {
 		return nil

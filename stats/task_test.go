@@ -149,7 +149,7 @@ func TestMovedCalls(t *testing.T) {
 0 40 LEAVE b
 0 50 LEAVE main
 `, map[string][3]uint64{"main": {1, 50, 30}, "a": {1, 10, 10}, "b": {1, 10, 10}}, 1, 0},
-		// b of task 2 lies in a of task 1 and ends behind it: one of the two can be a call, 10-30.
+		// b of task 2 lies in a of task 1 and ends after it: one of the two can be a call, 10-30.
 		{"crossed tasks", `0 0 ENTER main
 0 10 ENTER a @5:4:1
 0 20 ENTER b @5:4:2

@@ -25,7 +25,7 @@ func (c *LongCall) add(ticks, n uint64) {
 	}
 }
 
-// began makes room for the calls that begin in the bin under way.
+// began makes room for the calls that begin in the bin in progress.
 func (b *binner) began() {
 	if n := len(b.long); n == 0 || b.long[n-1].Bin != b.bin {
 		b.long = append(b.long, LongCall{Bin: b.bin, N: xtf.Never})

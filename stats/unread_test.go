@@ -135,7 +135,7 @@ processes 1
 // TestSampledFrames: context 1 is main, 2 is f called by main, 3 is MPI_Barrier called by f. The tracer entered main and
 // MPI_Barrier; f it knows from the stack alone, so that one frame is missing in the call path of the first barrier, and in a
 // sample of it outside of the barrier, unless trace.Frames has made calls of frames. Samples are counted. The timer has a
-// period of 10 ticks: of the samples at 12, 32 and 53 the last one is more than two of them behind the record before.
+// period of 10 ticks: of the samples at 12, 32 and 53 the last one is more than two of them after the record before.
 func TestSampledFrames(t *testing.T) {
 	const none = trace.Undefined
 	defs := &trace.Definitions{

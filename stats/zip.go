@@ -38,7 +38,7 @@ type pair struct {
 // exchangeMessages sends every rank the sends to its processes and answers
 // those that come. In step k a rank sends to the k-th rank above and answers
 // the k-th below; both streams advance piece by piece, so that at most two
-// pieces are under way in each direction. Steps in which nothing is to be said
+// pieces are in progress in each direction. Steps in which nothing is to be said
 // are left out.
 func (m *matcher) exchangeMessages() {
 	m.zip = newZipBuffers()

@@ -3,7 +3,7 @@ package trace
 // Account says what becomes of the event records of a kind: the one table from which analyses, their diagnostics and
 // docs/records.md know it.
 type Account struct {
-	Makes     string // the row or state that it makes; "" for none: it stands in the call graph alone
+	Makes     string // the row or state that it makes; "" for none: it is in the call graph alone
 	Shown     string // where that is shown
 	Read      string // the analyses that read it
 	Untold    string // what nobody reads of it; "" where all is read

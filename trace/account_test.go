@@ -133,7 +133,7 @@ func TestAccountReaders(t *testing.T) {
 // TestUnreadCodes: each kind that nobody reads has a code of its own, with what it would have told.
 func TestUnreadCodes(t *testing.T) {
 	c := UnreadCode(IoOperationBegin)
-	if c != 256+75 { // the number of the kind in OTF2, behind those of other problems: it stands in files
+	if c != 256+75 { // the number of the kind in OTF2, after those of other problems: it is in files
 		t.Errorf("code %d of IoOperationBegin, want 331", c)
 	}
 	if k, ok := c.Unread(); !ok || k != IoOperationBegin {

@@ -14,7 +14,7 @@
 //
 // A [Stream] is cut into chunks that decode independently of one another. A
 // [ChunkReader] fills a [Batch]: fixed-size [Event] headers and one pool of
-// argument words, so that no event allocates. The table behind [Kind.Info]
+// argument words, so that no event allocates. The table after [Kind.Info]
 // gives each record kind its fields; decoders, encoders, text forms and the
 // call graph all read that one table.
 //

@@ -9,12 +9,12 @@ import "math/bits"
 // A sample or a recorded enter has a path of frames, which is on the stack at its time. Frames of the path that are not open
 // are entered then, and open frames that are not in it are left then: a sample's path holds until the next record of a
 // calling context. So does Score-P where it turns calling contexts into enters and leaves. Of n samples a path has k; that
-// it stands for the time behind a sample and not for that before it changes no expected value, and is exact at recorded
+// it stands for the time after a sample and not for that before it changes no expected value, and is exact at recorded
 // enters. Frames that two paths have in common stay open, as far as the unwind distance says. A distance by which all frames
 // above the innermost recorded call are new is no more than its bound, which tracers write that do not follow frames: then
 // the regions decide, and calls that follow each other are taken for one.
 //
-// Calls between records of plain Enter and Leave have no frames: nothing tells on which of them they lie. Behind a switch
+// Calls between records of plain Enter and Leave have no frames: nothing tells on which of them they lie. After a switch
 // of tasks no frames are added, since contexts do not say whose they are.
 //
 // Memory: 8 bytes for each open call, mostFrameEvents events. It keeps no batch.

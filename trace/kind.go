@@ -124,7 +124,7 @@ const (
 )
 
 // Place says where the call graph keeps a field: as part of a node's identity,
-// or in a column of values beside it.
+// or in a column of values next to it.
 type Place uint8
 
 // Places of a field.
@@ -145,9 +145,9 @@ const (
 type Field struct {
 	Name  string
 	Width Width
-	Ref   RefKind // RefNone where the field is no reference
+	Ref   RefKind // RefNone where the field is not a reference
 	Place Place
-	Enum  Enum // EnumNone where the field is no enumeration
+	Enum  Enum // EnumNone where the field is not an enumeration
 }
 
 // List says what follows the fields of a record.

@@ -6,9 +6,9 @@ package trace
 // of global definitions.
 //
 // A kind is a struct here with a line //trace:def ID LIST, where Definitions holds its records in LIST; definitions_gen.go has what follows
-// from it. Fields stand in the order of the record. Their tags have the name in OTF2's words, the RefKind of a reference or the
+// from it. Fields are in the order of the record. Their tags have the name in OTF2's words, the RefKind of a reference or the
 // width of a list's length, =VALUE for the default where the record of an older writer ends early, and legacy where Visit calls the
-// method of that name behind the field when it reads.
+// method of that name after the field when it reads.
 type DefKind uint8
 
 // ClockProperties is the trace clock: resolution in ticks per second, the smallest time (the origin), the length in ticks,

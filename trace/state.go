@@ -102,7 +102,7 @@ var (
 	}
 	deviceWaits     = []string{"clfinish", "clwaitforevents", "acc_wait"}
 	overheadRegions = []string{"trace buffer flush", "measurement off", "flush"}
-	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_"} // beginnings; cuXxx and clXxx beside them
+	deviceCalls     = []string{"cuda", "__cuda", "hip", "__hip", "acc_"} // beginnings; cuXxx and clXxx next to them
 )
 
 func quoted(names []string) string { return "`" + strings.Join(names, "`, `") + "`" }
@@ -179,7 +179,7 @@ func isDeviceCall(name string) bool {
 	return short && len(name) > 2 && 'A' <= name[2] && name[2] <= 'Z'
 }
 
-// withoutArguments is the name of a function of C++ without what stands in parentheses,
+// withoutArguments is the name of a function of C++ without what is in parentheses,
 // and without the type void before it.
 func withoutArguments(name string) string {
 	name, _, _ = strings.Cut(name, "(")

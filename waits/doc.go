@@ -26,7 +26,7 @@
 // before. Where a call completes several operations its end is evidence for the last of them only. So a call with a late
 // sender has that wait alone, and one without it those for the last receivers; what these two share is late receiver.
 // Calls that send and receive in one (MPI_Sendrecv) have no waits of a sender, and calls that test have none. Late
-// progress ends at β even where the transfer goes on, and what a receiver does outside of MPI behind its next call is not
+// progress ends at β even where the transfer goes on, and what a receiver does outside of MPI after its next call is not
 // counted, although the message may wait then too.
 //
 // A non-blocking collective is waited for in the call that completes it, and its members enter when they start it. Init
@@ -52,7 +52,7 @@
 // # Memory
 //
 // Locate: five cursors, or 64 KiB where there are few executions, 72 KiB of notes and 8 bytes for each 512 of them, 32 bytes
-// per process that the location receives from, 80 per send under way whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
+// per process that the location receives from, 80 per send in progress whose receiver is late, 64 bytes per operation of one call, 80 per (node, path, pattern) with waits, and what interval.Sums
 // take. Totals: 64 bytes per (node, path, pattern) of the run.
 //
 // Nothing here is safe for concurrent use.

@@ -56,7 +56,7 @@ func (r *Run) without(region uint32) uint8 {
 
 // Rows gives the messages and collectives of a location, each kind in its order. They are valid until the next call.
 type Rows interface {
-	NextMessage() *xtf.Message       // nil behind the last one
+	NextMessage() *xtf.Message       // nil after the last one
 	NextCollective() *xtf.Collective // the same
 	Err() error
 }
@@ -69,7 +69,7 @@ type Location struct {
 	P          trace.P
 }
 
-// Follower goes along behind the walk: it gets messages, collectives, and waits without their order, each kind in its order.
+// Follower goes along after the walk: it gets messages, collectives, and waits without their order, each kind in its order.
 type Follower interface {
 	Message(*xtf.Message)
 	Collective(*xtf.Collective)
@@ -197,7 +197,7 @@ func (w *walk) rows() {
 }
 
 // sendFirst reports whether the next completion of a send comes before the next row: calls that begin at one instant stand
-// in their order, behind what is outside of all calls at that instant.
+// in their order, after what is outside of all calls at that instant.
 func (w *walk) sendFirst(m *xtf.Message, c *xtf.Collective, message bool) bool {
 	x := w.sends.next()
 	if x == nil || m == nil && c == nil {

@@ -20,7 +20,7 @@ type Send struct {
 	Leave uint64 // of the same call
 	Post  uint64 // enter of the call that posts the receive; where that is before the send began, its begin
 	Out   uint64 // from here on the receiver is out of calls in which it makes progress, ο of the package comment
-	Ready uint64 // enter of the first such call behind Post and Out, β
+	Ready uint64 // enter of the first such call after Post and Out, β
 }
 
 // LateReceiver is the time in which the receive is not posted yet. That the call

@@ -27,7 +27,7 @@ func newSent(m *xtf.Message) sentMessage {
 }
 
 // sentMessages waits for the calls that complete non-blocking sends, in the order
-// of their enters. Memory: 80 bytes for each send under way that has a late
+// of their enters. Memory: 80 bytes for each send in progress that has a late
 // receiver.
 type sentMessages struct{ open []sentMessage }
 

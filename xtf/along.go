@@ -33,7 +33,7 @@ type SumSeries struct {
 
 // SumsAlong returns the sums at the first keys of at most most+1 pages, evenly
 // spaced among those around t1 to t2; the first instant is at or before t1 where
-// there are rows before it, the last at or behind t2 where there are rows behind
+// there are rows before it, the last at or after t2 where there are rows after
 // it. Between two instants a sum only grows. Cost: two descents, index and aux
 // pages of level 1; none of the rows.
 func (a *Array) SumsAlong(t1, t2 uint64, most int) (*SumSeries, error) {

@@ -76,7 +76,7 @@ func checkAlong(t *testing.T, a *Array, s *SumSeries, t1, t2 uint64, most int) {
 			t.Fatal(err)
 		}
 		for k := range s.K {
-			// rows that begin at the instant may stand on either side of it
+			// rows that begin at the instant may be on either side of it
 			if v := s.Sums[i*s.K+k]; v < lo[k] || v > hi[k] || i > 0 && v < s.Sums[(i-1)*s.K+k] {
 				t.Fatalf("sum %s at %d is %d, not between %d and %d", a.typ.Sums[k].Name, s.T[i], v, lo[k], hi[k])
 			}

@@ -188,7 +188,7 @@ func (a *Array) NextN(n uint64, step int64) (Pos, Side) {
 }
 
 // Next steps from the first row with this key or, where no row has it, from the
-// gap it would stand in: step 1 is then the row behind the gap, -1 the one before
+// gap it would be in: step 1 is then the row after the gap, -1 the one before
 // it, and 0 finds nothing. ok says whether a row was found; if not, side says
 // where the step ended (Inside for step 0 in a gap).
 func (a *Array) Next(key uint64, step int64) (pos Pos, side Side, ok bool, err error) {
@@ -221,7 +221,7 @@ func (a *Array) Next(key uint64, step int64) (pos Pos, side Side, ok bool, err e
 // around holds the keys on both sides of a bound: of row n-1 and of row n.
 type around struct{ before, next uint64 }
 
-// bound descends to lo(key), or hi(key) with upper. Beside the number it returns
+// bound descends to lo(key), or hi(key) with upper. Next to the number it returns
 // the keys around it. Every page visited has a first key below the bound, since
 // keys outside (first, last] need no page; so slot 0 is never the answer there,
 // and where the answer is slot 0 of the following page its key is the right
@@ -297,7 +297,7 @@ type leaf struct {
 
 // leaf descends to the last data page whose first key is below the bound, the
 // first page if none is, without reading it. sep is the first key of the page
-// behind, Never if there is none.
+// after, Never if there is none.
 func (a *pages) leaf(key uint64, upper bool, t *tally) (l leaf, err error) {
 	l.sep = Never
 	crc, top := uint32(0), len(a.desc.levels)-1

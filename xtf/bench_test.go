@@ -8,7 +8,7 @@ import (
 
 const benchRows = 2_000_000
 
-// perOp runs op and reports, beside its time, what the counters of the file say.
+// perOp runs op and reports, next to its time, what the counters of the file say.
 func perOp(b *testing.B, f *File, op func(r *rand.Rand) error) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 5000 { // what fits into the cache is there

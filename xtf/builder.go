@@ -28,7 +28,7 @@ type openPage struct {
 
 	event uint64   // of a view: number of the event with which the first row begins
 	whole bool     // it cannot be a view
-	late  []uint64 // which rows were closed behind its events, nil for none
+	late  []uint64 // which rows were closed after its events, nil for none
 }
 
 // ArrayBuilder makes one array. Rows are filled in place; a page is encoded when
@@ -126,7 +126,7 @@ func (b *ArrayBuilder) At(event uint64) {
 	}
 }
 
-// Whole says that an event behind the begin of the newest row, and not behind that of the next one, does to calls what is not known
+// Whole says that an event after the begin of the newest row, and not after that of the next one, does to calls what is not known
 // from it and those of its page alone: the page has all columns.
 func (b *ArrayBuilder) Whole() {
 	switch {
@@ -144,7 +144,7 @@ func (b *ArrayBuilder) Close(n uint64) { b.close(n, b.behind(n)) }
 // CloseLate ends an open row whose end is not an event.
 func (b *ArrayBuilder) CloseLate(n uint64) { b.close(n, true) }
 
-// behind says whether the newest row is on a page behind that of row n.
+// after says whether the newest row is on a page after that of row n.
 func (b *ArrayBuilder) behind(n uint64) bool {
 	z := uint64(b.typ.PageRows)
 	return b.next > (n/z+1)*z

@@ -90,7 +90,7 @@ type cacheShard struct {
 }
 
 // cache is a sharded LRU of verified pages with a budget in bytes and one load
-// at a time for each page. A page that was found once also stands in the slot of
+// at a time for each page. A page that was found once also is in the slot of
 // its place, where lookups find it without the lock of the shard; such a read
 // leaves a mark, and a marked page is passed over once when room is made.
 type cache struct {

@@ -384,7 +384,7 @@ func (h *header) checkLinks(start uint64, stride int64, ord, n uint64) error {
 	return nil
 }
 
-// aux checks the largest ends that stand beside the index pages of a level.
+// aux checks the largest ends that stand next to the index pages of a level.
 func (k *arrayCheck) aux(lv int) {
 	a, l := k.a, k.a.desc.levels[lv]
 	if a.typ.End < 0 {

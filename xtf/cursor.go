@@ -12,7 +12,7 @@ import (
 // call a page.
 const readAhead = 256 << 10
 
-// Cursor iterates over rows beside the page cache:
+// Cursor iterates over rows next to the page cache:
 //
 //	for c.Next() { use(c.Row()) }
 //	err := c.Err()
@@ -98,7 +98,7 @@ func (c *Cursor) Next() bool {
 }
 
 // Seek makes row n the next one. A page that is left is decoded again when the
-// cursor comes back. It has no effect behind the last row of a file's array.
+// cursor comes back. It has no effect after the last row of a file's array.
 func (c *Cursor) Seek(n uint64) {
 	c.n, c.rows, c.at = min(n, c.end), c.rows[:0], 0
 }
@@ -124,7 +124,7 @@ func (c *Cursor) NextPage() (rows []byte, n uint64, ok bool) {
 	return rows, n, true
 }
 
-// load decodes the page of row n; at stands before that row.
+// load decodes the page of row n; at is before that row.
 func (c *Cursor) load() bool {
 	if c.err != nil || c.n >= c.end {
 		c.release()
@@ -184,7 +184,7 @@ type fileSource struct {
 	off    int64  // file offset of buf
 	rising bool   // a page that begins before the end of the last one is refused unread
 	end    int64  // of the last one
-	next   uint64 // ordinal of the page behind it
+	next   uint64 // ordinal of the page after it
 	link   uint64 // where that is, from the base, as the last one says
 
 	times CallReader // of views, once one was met
@@ -326,7 +326,7 @@ func (s *segmentSource) payload(ord uint64) (p payload, err error) {
 	return p, nil
 }
 
-// readStored appends the payload of a page in a segment to b, and what stands behind that of a view: size and CRC of its times, and they.
+// readStored appends the payload of a page in a segment to b, and what is after that of a view: size and CRC of its times, and they.
 func readStored(b []byte, data io.ReaderAt, p pageRef, c Codec) ([]byte, error) {
 	read := func(n int, off int64) error {
 		at := len(b)
@@ -358,7 +358,7 @@ type Form[T any] interface {
 	form() (TypeID, func(row *T, src []byte)) // that loads it
 }
 
-// Rows are rows of a cursor as values, the one in hand and those behind it. The zero value has none.
+// Rows are rows of a cursor as values, the one in hand and those after it. The zero value has none.
 type Rows[T any] struct {
 	Cursor *Cursor
 	Row    T    // in hand

@@ -367,7 +367,7 @@ func FuzzOpen(f *testing.F) {
 }
 
 // FuzzInside mutates a file and reads it without checksums, so that what lies
-// behind them is reached.
+// after them is reached.
 func FuzzInside(f *testing.F) {
 	packed, plain := smallFile(f, Packed).b, smallFile(f, Raw4K).b
 	f.Add([]byte{8, 16, 0, 1, 70, 0, 0, 255}, false)

@@ -90,7 +90,7 @@ func TestCloseWhileReading(t *testing.T) {
 	}
 }
 
-// What is no file of this format is said to be what it is.
+// What is not a file of this format is said to be what it is.
 func TestOddFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "empty")
 	for _, content := range []string{"", "something else"} {

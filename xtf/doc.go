@@ -44,7 +44,7 @@
 // Pages of calls may leave times to the call graph of their location, which this
 // package does not know: SetCallTimes says how they are read, and package callview
 // says it for files that it opens. Without it such pages give ErrNoTimes. Until an
-// array is in a file the times stand behind the pages in its segment.
+// array is in a file the times are after the pages in its segment.
 //
 // # Concurrency
 //

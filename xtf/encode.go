@@ -10,7 +10,7 @@ import (
 // Sizes of the packed payload's fixed parts.
 const (
 	keyBlockHead  = 16 // base u64, width u8, 7 zero
-	keyBlockSpare = 8  // readable bytes behind the last value
+	keyBlockSpare = 8  // readable bytes after the last value
 	coldHead      = 8  // flags u8, 7 zero
 	coldPlain     = 1  // flag: the cold block is stored plain
 	maxKeyBits    = 57 // a value of up to 57 bits lies in one unaligned 8-byte load
@@ -70,7 +70,7 @@ func NewEncoder() *Encoder {
 	return &Encoder{zstd: z}
 }
 
-// payload returns the payload of a page, of size bytes, and what a segment has behind it. v is for a page that may be a view.
+// payload returns the payload of a page, of size bytes, and what a segment has after it. v is for a page that may be a view.
 func (e *Encoder) payload(v *viewer, t *Type, pg *openPage, rows []byte, firstN uint64, single bool) (b []byte, size int, c Codec) {
 	if v != nil && !pg.whole && !single {
 		e.gather(t, rows)
@@ -361,7 +361,7 @@ func appendKeyBlock(dst []byte, keys []uint64, sorted bool) []byte {
 func keyBits(count, w int) int { return (count*w + 7) / 8 }
 
 // packBits writes keys[i]-base as w-bit values, lowest bit first. out has at
-// least 8 bytes behind the last value.
+// least 8 bytes after the last value.
 func packBits(out []byte, keys []uint64, base uint64, w uint) {
 	if w == 64 {
 		for i, k := range keys {

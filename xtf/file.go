@@ -38,7 +38,7 @@ type File struct {
 
 	decoders sync.Pool
 	times    callReaders
-	// unchecked skips checksums: fuzzing reaches what lies behind them.
+	// unchecked skips checksums: fuzzing reaches what lies after them.
 	unchecked bool
 	reads     atomic.Uint64
 	hits      atomic.Uint64
@@ -160,7 +160,7 @@ func (f *File) openDirectory() error {
 	return nil
 }
 
-// Close releases the file, after reads under way. Pages in the cache can still be
+// Close releases the file, after reads in progress. Pages in the cache can still be
 // asked for; what has to be read fails with os.ErrClosed.
 func (f *File) Close() error {
 	if f.closer == nil {

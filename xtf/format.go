@@ -144,7 +144,7 @@ type SectionInfo struct {
 }
 
 // parseSection reads an entry; base is added to its offset, and the section must
-// lie in [from, limit): behind the one before it, so that no byte is in two.
+// lie in [from, limit): after the one before it, so that no byte is in two.
 func parseSection(b []byte, base, from, limit int64) (SectionInfo, error) {
 	var s SectionInfo
 	s.Load(b)

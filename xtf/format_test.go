@@ -83,7 +83,7 @@ func TestDocumentedStructures(t *testing.T) {
 		"page": {page, map[string]uint64{
 			"magic `XTFp`": uint64(le.Uint32(pageMagic[:])), "CRC over [8": crc, "kind": 1, "level": 2, "codec": 3, "type": 0x13121110,
 			"count of rows": 0x33323130, "stored payload": 4, "raw payload": 0x53525150, "P": 0x23222120, "ordinal in its level": 6,
-			"number of its first row": 7, "start of the page before": 8, "start of the page behind": 9,
+			"number of its first row": 7, "start of the page before": 8, "start of the page after": 9,
 		}},
 	} {
 		at := 0

@@ -121,7 +121,7 @@ func commitRows(t *testing.T, w *FileWriter, rows []DirRow) {
 }
 
 // lappedRegions has the heads of many regions one after the other; the blob of
-// each is the same bytes behind them, up to which every region reaches.
+// each is the same bytes after them, up to which every region reaches.
 func lappedRegions(t *testing.T, tt *TypeTable, content []byte) []byte {
 	const n = 64
 	m := &memFile{}
@@ -138,7 +138,7 @@ func lappedRegions(t *testing.T, tt *TypeTable, content []byte) []byte {
 		}
 		rows = append(rows, plan.DirRow(w.out.Offset(), testID))
 		head := plan.head
-		if p != WholeRun { // moves the blob behind the other heads
+		if p != WholeRun { // moves the blob after the other heads
 			body := plan.head[regionHead:plan.used]
 			raw := bytes.Clone(body)
 			if uint32(len(body)) < le.Uint32(head[12:]) {
@@ -219,7 +219,7 @@ func lappedSections(t *testing.T, tt *TypeTable, content []byte) []byte {
 		t.Fatal(err)
 	}
 	footer := bytes.Clone(m.b[sb.FooterOff:])
-	user := footer[8+footerEntry:][:footerEntry] // behind the types
+	user := footer[8+footerEntry:][:footerEntry] // after the types
 	for range 64 {
 		footer = append(footer, user...)
 	}

@@ -67,7 +67,7 @@ const (
 	ItemThreadScheduling Item = 52 // what even the busiest one idles, for all threads
 	ItemLateProgress     Item = 53 // waits by pattern, as from ItemLateSender on
 
-	ItemDeviceCall Item = 54 // outside MPI in the runtime of a device, which 55 is no part of
+	ItemDeviceCall Item = 54 // outside MPI in the runtime of a device, which 55 is not a part of
 	ItemDeviceWait Item = 55 // outside MPI in calls that wait for a device
 	ItemLockWait   Item = 56 // outside MPI in calls that wait for a lock or a critical section
 	ItemOverhead   Item = 57 // outside MPI in what the measurement did
@@ -112,10 +112,10 @@ func (i Item) Adds() bool {
 	return i >= ItemSendRecv && i <= ItemCollIn || i >= ItemCriticalCPU && i <= ItemThreadScheduling
 }
 
-// Kinds of file sections and region blobs beside rows.
+// Kinds of file sections and region blobs next to rows.
 const (
 	KindDetails uint32 = 7 // blob: texts of the location's DIAG rows, each a length and its bytes
-	KindNames   uint32 = 8 // section: the names behind numbers in rows, one per line
+	KindNames   uint32 = 8 // section: the names after numbers in rows, one per line
 
 	KindNodeNames uint32 = 9 // section: names and files of intervals, each a length and its bytes
 )

@@ -3,7 +3,7 @@ package xtf
 import "sync/atomic"
 
 // slots are the places of an array's index pages, or of its only page, where
-// lookups find what is in the cache. Data pages below an index stand in the kids
+// lookups find what is in the cache. Data pages below an index are in the kids
 // of their parent.
 type slots struct {
 	first [maxLevels]uint64 // index of the first page of a level in pages
@@ -310,7 +310,7 @@ func (a *pages) checkKeys(pg *page, ord uint64) error {
 	return nil
 }
 
-// loadAux reads aux page ord of a level, beside the cache.
+// loadAux reads aux page ord of a level, next to the cache.
 func (a *pages) loadAux(lv int, ord uint64) (*page, error) {
 	return a.loadAbove(pageAux, lv, ord, a.auxOffset(lv, ord), auxEntry(len(a.desc.totals), lv))
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // A part is a run of rows of an array that is made apart from the rows before and
-// behind it, by somebody who knows only the number of its first row. Its full
+// after it, by somebody who knows only the number of its first row. Its full
 // pages are encoded where it is made. Pages that it shares with a neighbour, and
 // those in which a row is still open at its end, stay plain; so do the ends of
 // rows that were opened before it. Who adds the parts in order (AddPart) makes
@@ -35,17 +35,17 @@ type plainPage struct {
 	open    []uint64 // bitmap by slot of the page, nil if no row is open
 	event   uint64   // with which the page begins, if slot is 0
 	whole   bool     // it cannot be a view
-	late    []uint64 // bitmap by slot of the rows closed behind its events, nil if there are none
+	late    []uint64 // bitmap by slot of the rows closed after its events, nil if there are none
 }
 
 // rowEnd is what a part knows of a row that was opened before it.
 type rowEnd struct {
 	n    uint64
 	row  []byte
-	late bool // closed behind the events of its page
+	late bool // closed after the events of its page
 }
 
-// partState is what a builder of a part holds beside an ordinary one.
+// partState is what a builder of a part holds next to an ordinary one.
 type partState struct {
 	typ   *Type
 	first uint64

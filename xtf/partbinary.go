@@ -44,7 +44,7 @@ func (p *Part) AppendBinary(b []byte) []byte {
 	return b
 }
 
-// ParsePart reads a part of an array of type t that AppendBinary wrote at the start of b, and returns the bytes behind it.
+// ParsePart reads a part of an array of type t that AppendBinary wrote at the start of b, and returns the bytes after it.
 func ParsePart(t *Type, b []byte) (p *Part, rest []byte, err error) {
 	r := partReader{varint.Read(b), t}
 	p = &Part{first: r.Next()}

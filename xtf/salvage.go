@@ -38,7 +38,7 @@ const voters = 8
 // identity of the file, which every checksum depends on, is the one that two pages
 // or more agree on: a CRC can be run backwards. Where the type table is lost, the
 // standard types are tried. A head itself is taken without its checksum, which
-// stands in the directory.
+// is in the directory.
 //
 // Cost: the file is read up to four times. Memory: as Check. The error is for
 // storage that cannot be read, and ErrNotXTF for bytes without any region.
@@ -157,7 +157,7 @@ func (s *salvage) typesAt(off int64, b []byte) *TypeTable {
 	return tt
 }
 
-// head parses a region head at off under the tables in question. What lies behind
+// head parses a region head at off under the tables in question. What lies after
 // the end of the file may be part of it.
 func (s *salvage) head(off int64, b []byte) *region {
 	if len(b) < regionHead {

@@ -132,7 +132,7 @@ func TestSalvageCut(t *testing.T) {
 	}
 }
 
-// TestSalvagePage damages one page beside the superblock: its rows are lost, and
+// TestSalvagePage damages one page next to the superblock: its rows are lost, and
 // named.
 func TestSalvagePage(t *testing.T) {
 	m := longFile(t, Packed)

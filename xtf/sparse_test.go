@@ -17,7 +17,7 @@ type sparseFile struct {
 	base int64
 }
 
-// sparseStride is where packed pages of the sparse file begin, one behind the
+// sparseStride is where packed pages of the sparse file begin, one after the
 // other: more than one takes.
 const sparseStride = 16 << 10
 
@@ -148,7 +148,7 @@ func (x *sparseFile) seal(t *testing.T, lv int, ord uint64, count, raw int, body
 }
 
 // TestSparseTerabyte opens a file of 1 TiB of which little is there: whatever is
-// read beside the path to a row would be a hole, and an error.
+// read next to the path to a row would be a hole, and an error.
 func TestSparseTerabyte(t *testing.T) {
 	for _, x := range []struct {
 		name   string

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Rows that stages of an analysis hand to each other beside the file.
+// Rows that stages of an analysis hand to each other next to the file.
 
 // stagedBlock is the number of rows of a block of StagedRows.
 const stagedBlock = 512
@@ -15,7 +15,7 @@ const stagedHead = 8
 
 // StagedRows keep P2P or COLL rows, in which only a match can fill what is about the other side, in a sink: a fifth of
 // their size. Rows are appended whole, and read whole and in order; a read of earlier ones begins anew. The bytes of
-// several, one behind the other, are those of all their rows. It is a Sink whose offsets are those of plain rows.
+// several, one after the other, are those of all their rows. It is a Sink whose offsets are those of plain rows.
 //
 // Memory: a block of rows, and what it is packed to, for who reads.
 type StagedRows struct {
@@ -98,7 +98,7 @@ func (s *StagedRows) next() error {
 	return s.dec.packed(s.block, &s.typ, s.dec.page, count, 0, allColumns)
 }
 
-// Message is a P2P row behind the match.
+// Message is a P2P row after the match.
 type Message struct {
 	P2P
 	N    uint64 // number of the row
@@ -107,7 +107,7 @@ type Message struct {
 	Call SendCall
 }
 
-// Collective is a COLL row behind the match.
+// Collective is a COLL row after the match.
 type Collective struct {
 	Coll
 	N     uint64
@@ -139,7 +139,7 @@ type SendCall struct {
 	Enter  uint64 // of the call; it leaves at P2P.done
 	Post   uint64 // enter of the call that posts the receive; where that is before the send began, its begin
 	Out    uint64 // from here on the receiver is out of calls that make progress; 0: not known to be in one before
-	Ready  uint64 // the first instant behind that at which it is in one
+	Ready  uint64 // the first instant after that at which it is in one
 	Path   uint32 // the location's own number of the call path of a non-blocking send's call
 	Region uint32 // of the call
 }

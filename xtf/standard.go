@@ -13,7 +13,7 @@ const (
 
 const (
 	indexEntry   = 24    // T0, Off u64; Len, CRC u32
-	packedIndex  = 16384 // bytes of an index page beside packed pages
+	packedIndex  = 16384 // bytes of an index page next to packed pages
 	packedTarget = 65536 // raw bytes a packed page aims at
 	smallAlign   = 64
 )

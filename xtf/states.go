@@ -137,7 +137,7 @@ func ShareOf(class uint32) int {
 	return States[s].Share
 }
 
-// StatesOf are the states that an item sums up by itself: several for CPU, none where it is no state.
+// StatesOf are the states that an item sums up by itself: several for CPU, none where it is not a state.
 func StatesOf(i Item) []trace.State {
 	var list []trace.State
 	for s, x := range States {

@@ -16,7 +16,7 @@ import (
 //
 //	PS[j] = sum of a[..j] + T0[j] * sum of c[..j]     (modulo 2^64)
 //
-// Where the first page behind a row's end is not known yet, the row waits. That
+// Where the first page after a row's end is not known yet, the row waits. That
 // are rows reaching over the end of their page: as many as calls are open there.
 type sumBuilder struct {
 	typ    *Type

@@ -183,7 +183,7 @@ func (t *Type) validate() error {
 }
 
 // conforms says whether rows of a type of version 1 begin with its columns: whoever
-// reads rows relies on their offsets. A later minor version may add columns behind
+// reads rows relies on their offsets. A later minor version may add columns after
 // them.
 func (t *Type) conforms() bool {
 	s := specOf(t.ID)

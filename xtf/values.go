@@ -1,7 +1,7 @@
 package xtf
 
-// Bits of CALL.class and TIMEBIN.class. Subsets have their own bit beside the
-// class they belong to (START beside P2P or COLL); 0 is the program's own code.
+// Bits of CALL.class and TIMEBIN.class. Subsets have their own bit next to the
+// class they belong to (START next to P2P or COLL); 0 is the program's own code.
 const (
 	ClassMPI     uint32 = 1 << iota // any MPI call
 	ClassP2P                        // point-to-point, its waits, tests and probes
@@ -46,7 +46,7 @@ const (
 	P2PMarker      uint32 = 1 << 11 // a marker's message to oneself
 	P2PBestEffort  uint32 = 1 << 12 // several locations share the channel
 	P2PIncomplete  uint32 = 1 << 13 // cancelled, or never completed in the trace
-	P2PProbed      uint32 = 1 << 14 // a blocking receive right behind a blocking probe, with whose enter post is
+	P2PProbed      uint32 = 1 << 14 // a blocking receive right after a blocking probe, with whose enter post is
 	P2PAwaited     uint32 = 1 << 15 // the send ends when the receive is at T: synchronous, or seen to have waited
 	P2PAwaitedPost uint32 = 1 << 16 // the send is synchronous, and ends when the receive is posted
 )

@@ -48,7 +48,7 @@ func TestVersions(t *testing.T) {
 }
 
 // laterFile is a file as a later minor version may write it: a type that this
-// version does not know, a column and a sum behind those that it does, a section
+// version does not know, a column and a sum after those that it does, a section
 // of another kind, longer entries of the footer, a feature.
 func laterFile(t *testing.T, flags uint32) *memFile {
 	t.Helper()
@@ -77,7 +77,7 @@ func laterFile(t *testing.T, flags uint32) *memFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// the section goes where the footer stood, which is written anew behind it
+	// the section goes where the footer stood, which is written anew after it
 	old := m.b[sb.FooterOff:]
 	content := []byte("a section of a later version")
 	at := alignUp(int64(sb.FooterOff), smallAlign)

@@ -13,10 +13,10 @@ import (
 // A view is a page of calls without the times: begins, ends and exclusive times are those of the call graph, which is exact. The
 // page says with which event its calls begin, what they are, and what the events up to the first call of the next page do not
 // tell: the ends of calls that are longer. A page whose events do not make its rows, as where tasks are switched, has all of its
-// columns. While a run is analysed there is no call graph to read: the times stand behind the page in its segment, and are left
+// columns. While a run is analysed there is no call graph to read: the times are after the page in its segment, and are left
 // there when the file is written.
 
-// viewKeys stands in place of the width of the keys in the payload of a view.
+// viewKeys is in place of the width of the keys in the payload of a view.
 const viewKeys = 0xFF
 
 // viewHead is the bytes of a view before the ends of calls: begin of the first call u64, viewKeys u8, 7 zero, event u64, CRC of the
@@ -31,8 +31,8 @@ type CallTimes interface {
 
 // CallReader reads the times of a location's calls.
 type CallReader interface {
-	// Read writes down when the calls begin and end that begin with event number event and behind it, in ticks since that event.
-	// A leave ends the newest of these that has not ended. An end is Never where it is not before the begin of the call behind
+	// Read writes down when the calls begin and end that begin with event number event and after it, in ticks since that event.
+	// A leave ends the newest of these that has not ended. An end is Never where it is not before the begin of the call after
 	// the last.
 	Read(event uint64, begin, end []uint64) error
 }
@@ -105,7 +105,7 @@ func parents(dst []uint64, rows []byte, firstN uint64, back bool, last []uint64)
 	for at := 0; at < len(rows); at += CallRowBytes {
 		least = min(least, U32(rows[at:], CallDepth))
 	}
-	last = grow64(last, len(dst)+2) // by depth behind that of the parent of the least deep one
+	last = grow64(last, len(dst)+2) // by depth after that of the parent of the least deep one
 	clear(last)
 	if least == 0 {
 		last[0] = Never
@@ -146,7 +146,7 @@ func newViewer(t *Type) *viewer {
 	return v
 }
 
-// late is what a view says of a call that ends behind its events.
+// late is what a view says of a call that ends after its events.
 type late struct {
 	slot           int
 	end, exclusive uint64
@@ -168,7 +168,7 @@ func exclusives(dst []uint64, rows []byte, firstN uint64, ends []late) {
 	}
 }
 
-// view turns the rows of a page into a view in e.out, with the times behind it; false if exclusive times are not what the rows inside leave.
+// view turns the rows of a page into a view in e.out, with the times after it; false if exclusive times are not what the rows inside leave.
 // The calls in the bitmap are late.
 func (e *Encoder) view(v *viewer, rows []byte, firstN, event uint64, isLate []uint64) (size int, ok bool) {
 	count := len(rows) / CallRowBytes
@@ -215,7 +215,7 @@ func (e *Encoder) view(v *viewer, rows []byte, firstN, event uint64, isLate []ui
 	return size, true
 }
 
-// timesHead is what stands in a segment between a view and its times: their size and CRC, u32 each.
+// timesHead is what is in a segment between a view and its times: their size and CRC, u32 each.
 const timesHead = 8
 
 // view is what the head of a view says.

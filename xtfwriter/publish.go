@@ -67,7 +67,7 @@ func (m *commit) name(out string) error {
 
 // tidy removes the second name of the file, and what older epochs left next to it.
 // The file is committed: a name that cannot be removed is harmless, since no
-// later run takes an epoch that stands next to the output.
+// later run takes an epoch that is next to the output.
 func (m *commit) tidy(out string) {
 	for _, old := range outFiles(out) {
 		if old.epoch <= m.w.lock.Epoch {

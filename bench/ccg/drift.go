@@ -12,7 +12,7 @@ type drift struct {
 	largest, sum, events uint64 // ticks, ticks
 }
 
-// add expands a location beside its source. Kinds and references must agree,
+// add expands a location next to its source. Kinds and references must agree,
 // event for event: a deviation concerns times alone.
 func (d *drift) add(src trace.Source, l *ccg.Location) error {
 	x := l.Expand()

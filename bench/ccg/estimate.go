@@ -10,7 +10,7 @@ import (
 )
 
 // An estimate of the least size of a trace, which cannot be queried: the gaps of
-// all locations in columns by the two records before, as varbyte, behind one
+// all locations in columns by the two records before, as varbyte, after one
 // another; and the numbers of each location's records. Both go through xz.
 type estimate struct {
 	gaps, structure uint64 // bytes
@@ -73,7 +73,7 @@ func recordKey(dst []byte, b *trace.Batch, e *trace.Event) []byte {
 	return dst
 }
 
-// xz returns how many bytes the parts are, behind one another through xz -6.
+// xz returns how many bytes the parts are, after one another through xz -6.
 func xz(parts ...[]byte) (uint64, error) {
 	cmd := exec.Command("xz", "-6", "-T1", "-q", "-c")
 	cmd.Stdin = bytes.NewReader(slices.Concat(parts...))

@@ -1,5 +1,5 @@
 // Command ccg measures how well Complete Call Graphs compress: generated
-// programs and the archives found, at several deviations, beside an estimate of
+// programs and the archives found, at several deviations, next to an estimate of
 // what is possible, and runs the benchmarks that have a target. It prints
 // Markdown tables.
 //

@@ -4,7 +4,7 @@
 //	firsthour --check    runs all commands: exit status 1 where one fails, and a note where what it prints has another shape
 //
 // Commands are lines that begin with "$ " in blocks of ```console; what follows a command up to the next one is its standard
-// output. They run in one folder, one after another. A picture is an image behind a comment that says of what:
+// output. They run in one folder, one after another. A picture is an image after a comment that says of what:
 //
 //	<!-- picture 1000x700 report.html#waits -->
 //	<!-- picture 1280x800 serve run.xtf#t=1s..2s -->
@@ -12,7 +12,7 @@
 //
 // The shape of an output are its words without numbers. Times differ from run to run, and with them the order of a table's
 // lines and what is worth a sentence; so most words should be the same, in any order. On a busy machine they may not be, so
-// that alone is no failure.
+// that alone is not a failure.
 package main
 
 import (
@@ -123,7 +123,7 @@ func (s *session) block(lines []string) ([]string, error) {
 	return out, nil
 }
 
-// command runs a command and returns its standard output. Exit status 1 is a finding and stands behind it.
+// command runs a command and returns its standard output. Exit status 1 is a finding and is after it.
 func (s *session) command(text string) (string, error) {
 	c := exec.Command("bash", "-c", text)
 	c.Dir = s.folder

@@ -5,7 +5,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// input is the described trace of a simulated run, and what its ranks do with it beside their calls.
+// input is the described trace of a simulated run, and what its ranks do with it next to their calls.
 type input struct {
 	events int64 // of each rank
 	factor int64 // by which that is more than in the runs that lists were made from

@@ -34,7 +34,7 @@ func scaling(w io.Writer, s *settings) error {
 	if s.heap {
 		quantities = memory
 	}
-	if s.heap && !s.mpi { // what the packages below keep for the process is no rank's
+	if s.heap && !s.mpi { // what the packages below keep for the process is not a rank's
 		if _, err := s.measure(1); err != nil {
 			return err
 		}

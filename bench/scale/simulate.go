@@ -91,7 +91,7 @@ func (p *program) Fill(rank uint32, first uint64, dst []int64) error {
 	return nil
 }
 
-// Repeats implements [simnet.Periodic]: inside of a span, and behind its first call, nothing is computed.
+// Repeats implements [simnet.Periodic]: inside of a span, and after its first call, nothing is computed.
 func (p *program) Repeats(_ uint32, first, period, n uint64) (uint64, error) {
 	i := sort.Search(len(p.spans), func(i int) bool { return p.spans[i].first+p.spans[i].count > first })
 	if i == len(p.spans) || first == p.spans[i].first {

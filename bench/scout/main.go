@@ -1,5 +1,5 @@
 // Command scout prints what SCOUT, the trace analyser of Scalasca, found in an archive: waits by pattern, call path and process, in
-// ticks of the archive's clock. run.sh beside it starts SCOUT, and keeps the lines of all archives as test data.
+// ticks of the archive's clock. run.sh next to it starts SCOUT, and keeps the lines of all archives as test data.
 //
 //	scout ARCHIVE.otf2                 the number of processes of MPI
 //	scout ARCHIVE.otf2 scout.cubex     what SCOUT found

@@ -74,7 +74,7 @@ func (r *round) analysis(out string, more ...string) []string {
 	return append(args, more...)
 }
 
-// afterAnalysis asks for a file if and only if the exit code promises one, and for nothing else beside it.
+// afterAnalysis asks for a file if and only if the exit code promises one, and for nothing else next to it.
 func (r *round) afterAnalysis(o outcome, out string) {
 	_, err := os.Stat(out)
 	strict := strings.Contains(o.String(), "--strict")
@@ -245,7 +245,7 @@ func stepSame(r *round, x *rand.Rand) {
 	}
 }
 
-// besideHeap is what a process has in memory beside its heap: program text, stacks, the MPI library.
+// besideHeap is what a process has in memory next to its heap: program text, stacks, the MPI library.
 const besideHeap = 96 << 20
 
 // judgeMemory holds a run without the race detector to the memory that it was given.

@@ -16,7 +16,7 @@ import (
 
 var tables = []string{"calls", "messages", "collectives", "waits", "intervals", "metrics", "io", "rma"}
 
-// stepExport writes forms for other tools, twice: the same bytes, in the form that the name promises; nothing beside the output.
+// stepExport writes forms for other tools, twice: the same bytes, in the form that the name promises; nothing next to the output.
 func stepExport(r *round, x *rand.Rand) {
 	for i := range 2 + x.IntN(3) {
 		form := []string{"perfetto", "chrome", "csv", "parquet", "arrow", "viewer"}[x.IntN(6)]

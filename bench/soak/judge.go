@@ -77,7 +77,7 @@ func leftIn(dir string) (names []string) {
 	return names
 }
 
-// leftBeside lists files beside an output that belong to work on it.
+// leftBeside lists files next to an output that belong to work on it.
 func leftBeside(output string) []string {
 	left, _ := filepath.Glob(output + ".*")
 	return left

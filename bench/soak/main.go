@@ -6,7 +6,7 @@
 //	bench/tool soak -only serve,kill -for 10m    some of the steps; -list names them
 //
 // A round makes an input, analyses it, and takes a few steps with the result. All it chooses follows from its seed; the moment
-// of a kill is counted in bytes that were written, so it is about the same each time. What is asked of each command stands in
+// of a kill is counted in bytes that were written, so it is about the same each time. What is asked of each command is in
 // judge.go, of each step in the comment of its function. A round that fails keeps its folder (input, results, and commands.txt with
 // every command line and what it printed) as OUT/SEED, prints what was wrong and how to repeat it, and the next round begins.
 //
@@ -32,7 +32,7 @@ import (
 type settings struct {
 	bin, race string   // the tool, plain and with the race detector ("" for none)
 	traces    []string // collected traces
-	out, work string   // folders of failed rounds, and of the one under way
+	out, work string   // folders of failed rounds, and of the one in progress
 	only      []string
 	mpi       bool
 }

@@ -134,7 +134,7 @@ func (c *client) talk() {
 	c.atOnce(run.First, run.Last, run.Locations)
 }
 
-// refused asks what the server must not answer, and what it must beside that.
+// refused asks what the server must not answer, and what it must next to that.
 func (c *client) refused() {
 	for _, h := range []struct {
 		path   string

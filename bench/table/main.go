@@ -1,4 +1,4 @@
-// Command table runs the scripts of bench/sections and makes one table of what they measure: coppice beside other tools.
+// Command table runs the scripts of bench/sections and makes one table of what they measure: coppice next to other tools.
 // bench/run builds and starts it.
 //
 // A section is a script that prints lines of fields separated by tabs:
@@ -34,7 +34,7 @@ import (
 type section struct {
 	name  string
 	what  string // as its heading says it
-	needs string // beside a bare Debian with Go; what is missing is skipped
+	needs string // next to a bare Debian with Go; what is missing is skipped
 }
 
 var sections = []section{

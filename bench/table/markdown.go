@@ -50,7 +50,7 @@ func loads(results []result) string {
 	return "load before each section " + strings.Join(l, ", ")
 }
 
-// behind lists the rows with a ratio below 1, and counts the others.
+// after lists the rows with a ratio below 1, and counts the others.
 func behind(results []result) string {
 	var b strings.Builder
 	ahead, notMeasured := 0, 0
@@ -74,7 +74,7 @@ func behind(results []result) string {
 	return b.String()
 }
 
-// figure rounds a number to three digits; what is no number stays.
+// figure rounds a number to three digits; what is not a number stays.
 func figure(s string) string {
 	f, err := strconv.ParseFloat(s, 64)
 	switch {
@@ -120,13 +120,13 @@ func tsv(results []result) string {
 	return b.String()
 }
 
-// The table of a document stands between these lines.
+// The table of a document is between these lines.
 const (
 	begins = "<!-- the table of bench/run begins -->\n"
 	ends   = "<!-- the table of bench/run ends -->\n"
 )
 
-// around returns what stands before and behind the table of a document.
+// around returns what is before and after the table of a document.
 func around(path string) (before, after string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

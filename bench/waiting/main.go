@@ -1,4 +1,4 @@
-// Command waiting measures how ranks wait for each other; run.sh beside it starts it.
+// Command waiting measures how ranks wait for each other; run.sh next to it starts it.
 //
 //	mpirun -n P waiting hop          a message round all ranks, again and again: microseconds a hop
 //	mpirun -n P waiting start        nothing: what beginning and ending MPI takes

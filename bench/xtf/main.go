@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command xtf measures the file format of this repository, and a sorted array of
-// keys in memory as the limit of any search, beside other stores; run.sh does.
+// keys in memory as the limit of any search, next to other stores; run.sh does.
 //
 //	xtf packed|raw4k|array FILE RECORDS QUERIES COLD
 package main

@@ -638,7 +638,7 @@ func (r *capacityReport) textType(w io.Writer, t *pipeline.TypeAnswer) {
 	}
 }
 
-// textOccupancy lists what is under way at once.
+// textOccupancy lists what is in progress at once.
 func (r *capacityReport) textOccupancy(w io.Writer) {
 	if len(r.answer.Types) != 1 {
 		return

@@ -72,7 +72,7 @@ func TestCheckClean(t *testing.T) {
 	}
 }
 
-// TestRestIsTold: check and info tell what a run left beside its result, and what to do; the result is sound.
+// TestRestIsTold: check and info tell what a run left next to its result, and what to do; the result is sound.
 func TestRestIsTold(t *testing.T) {
 	path := filepath.Join(analysed(t, "ring:procs=2,events=100,seed=1"), "run.xtf")
 	if err := errors.Join(os.Mkdir(path+".work", 0o777), os.WriteFile(path+".lock", []byte("{}"), 0o666)); err != nil {

@@ -50,7 +50,7 @@ func TestDamagedGraph(t *testing.T) {
 	}
 }
 
-// TestCheckCalls moves calls of rows away from those of the graph beside them.
+// TestCheckCalls moves calls of rows away from those of the graph next to them.
 func TestCheckCalls(t *testing.T) {
 	dir := analysed(t, "stencil:procs=2,events=2k,seed=1")
 	for _, x := range []struct {

@@ -17,9 +17,9 @@ func init() {
 	}
 }
 
-// TestCompletion asks the shells to complete, each by what runs behind its key.
+// TestCompletion asks the shells to complete, each by what runs after its key.
 func TestCompletion(t *testing.T) {
-	// Each reads lines, of which the last word is to be completed, and writes a line of what there is. What only runs behind a key
+	// Each reads lines, of which the last word is to be completed, and writes a line of what there is. What only runs after a key
 	// is replaced: compopt of bash, _describe and _arguments of zsh.
 	asks := map[string][]string{
 		"bash": {"-c", `source "$0"; compopt() { :; }

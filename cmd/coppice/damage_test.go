@@ -455,7 +455,7 @@ func TestDamageIsNoBug(t *testing.T) {
 			row, at, flip := r.Uint64N(5), r.Uint32(), byte(1)<<r.IntN(8)
 			alter(t, sound, b.run(), func(_ xtf.Proc, k xtf.TypeID, n uint64, c []byte) {
 				if k == id && n == row {
-					c[8+int(uint64(at)%uint64(len(c)-8))] ^= flip // behind the key: rows stay in order
+					c[8+int(uint64(at)%uint64(len(c)-8))] ^= flip // after the key: rows stay in order
 				}
 			})
 			b.try(t, fmt.Sprintf("row %d of type %d, %d", row, id, at), true)

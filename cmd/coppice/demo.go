@@ -60,7 +60,7 @@ func demo(dir, spec string, force bool, s streams) error {
 }
 
 // removeArchive removes what an earlier run wrote, the anchor first, so that
-// what is left of an interrupted removal is no archive.
+// what is left of an interrupted removal is not an archive.
 func removeArchive(dir string) error {
 	anchor := filepath.Join(dir, archiveName+".otf2")
 	files, err := filepath.Glob(filepath.Join(dir, archiveName, "*.[ed][ve][tf]"))

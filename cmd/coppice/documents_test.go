@@ -105,7 +105,7 @@ func commandsIn(text string, all map[string]map[string]bool) []string {
 			inFence = !inFence
 		}
 		if inFence || strings.HasPrefix(l, "    ") || strings.HasPrefix(l, "  ") {
-			l = meaning.ReplaceAllString(l, "$1") // what it does stands behind a command
+			l = meaning.ReplaceAllString(l, "$1") // what it does is after a command
 			if command.MatchString(l) {
 				list = append(list, l)
 			}

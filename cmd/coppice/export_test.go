@@ -93,7 +93,7 @@ func backwards(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const first = 18                           // behind the header of the chunk: 05, time; then 0C, count of bytes, region
+	const first = 18                           // after the header of the chunk: 05, time; then 0C, count of bytes, region
 	second := first + 9 + 2 + int(b[first+10]) // 05, time
 	if b[first] != 5 || b[first+9] != 12 || b[second] != 5 {
 		t.Fatalf("not two calls: % x", b[:second+9])

@@ -15,7 +15,7 @@ import (
 )
 
 // TestExportOfMPI compares archives written by MPI ranks with the one of
-// in-process ranks, and kills a rank: no anchor stands under the final name,
+// in-process ranks, and kills a rank: no anchor is under the final name,
 // and the next job takes the place over.
 func TestExportOfMPI(t *testing.T) {
 	bin := built(t)

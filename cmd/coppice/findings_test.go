@@ -310,7 +310,7 @@ func TestHangText(t *testing.T) {
 }
 
 // TestTimelineShares: of the first fifth of the run every process is in MPI_Init, and the
-// table of the page says so to the digit; behind it are four fifths of own code but for a
+// table of the page says so to the digit; after it are four fifths of own code but for a
 // barrier of rank 1 from 500 to 600, half of the processes' time there.
 func TestTimelineShares(t *testing.T) {
 	page := must(t, "report", foundTrace(t, `

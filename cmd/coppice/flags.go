@@ -258,7 +258,7 @@ func spanInside(b *report.Brief, text string, begin, end uint64) error {
 	switch {
 	case begin > end:
 		return usage("--time %s: it ends before it begins", text)
-	case b.First != nil && b.Last != nil && (begin > 0 && begin-1 > *b.Last || end < *b.First): // the tick behind the last event ends the run
+	case b.First != nil && b.Last != nil && (begin > 0 && begin-1 > *b.Last || end < *b.First): // the tick after the last event ends the run
 		return usage("--time %s: the run is not in it: it goes from %s to %s", text, u.Time(*b.First), u.Time(*b.Last))
 	}
 	return nil

@@ -33,7 +33,7 @@ func TestEpoch(t *testing.T) {
 }
 
 // TestFlushesOfParaver: a trace of 16 processes as Extrae writes them, times in ns. Process r computes 100 before MPI_Init and
-// 8000 + 40 r behind it; the tracer flushes its buffer for 100 on even ones; the MPI_Allreduce ends at 9000 for all; they compute
+// 8000 + 40 r after it; the tracer flushes its buffer for 100 on even ones; the MPI_Allreduce ends at 9000 for all; they compute
 // 400, finalize, and flush once more for 40 before they end at 9550. So together they have
 //
 //	useful    16 x (100 + 8000 + 400 + 10) + 40 x (0 + ... + 15) = 136160 + 4800 = 140960

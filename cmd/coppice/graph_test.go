@@ -34,7 +34,7 @@ func section(t testing.TB, run, name string, args ...string) map[string]any {
 	return s
 }
 
-// TestEventsNone compares the reports of rows, of the graph beside them and of a
+// TestEventsNone compares the reports of rows, of the graph next to them and of a
 // file that has the graph alone.
 func TestEventsNone(t *testing.T) {
 	slowUnderRace(t)

@@ -191,7 +191,7 @@ func nameValues(f *pflag.FlagSet) {
 	})
 }
 
-// bareBash stands in for what the completion of bash uses of package bash-completion, which not every machine has.
+// bareBash is in for what the completion of bash uses of package bash-completion, which not every machine has.
 const bareBash = `declare -F _get_comp_words_by_ref >/dev/null || _get_comp_words_by_ref() {
 	read -r -a words <<<"${COMP_LINE:0:COMP_POINT}"
 	[[ ${COMP_LINE:0:COMP_POINT} != *' ' ]] || words+=('')

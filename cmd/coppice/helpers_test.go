@@ -83,7 +83,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// sharedTraces finds the folder of collected archives beside the repository.
+// sharedTraces finds the folder of collected archives next to the repository.
 func sharedTraces(t *testing.T) string {
 	t.Helper()
 	dir, err := os.Getwd()

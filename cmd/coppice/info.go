@@ -288,11 +288,11 @@ func definitionText(c report.DefinitionCounts) string {
 // runInfoOf is what info tells of an XTF file.
 type runInfoOf struct {
 	Kind string `json:"kind"`
-	Rest string `json:"rest,omitempty"` // what a run left beside the file
+	Rest string `json:"rest,omitempty"` // what a run left next to the file
 	*report.Content
 }
 
-// restOf tells what a run left beside a file.
+// restOf tells what a run left next to a file.
 func restOf(path string) string {
 	host, _ := os.Hostname()
 	return xtfwriter.Rest(path, host)

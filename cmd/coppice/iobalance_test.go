@@ -42,7 +42,7 @@ resolution 1000
 //     1000 shorter, as long as process 0 writes.
 //   - Process 1 computes meanwhile: CPU is 100 and 1000, load balance 550 / 1000, I/O efficiency 1100 / 2200, and so is the
 //     parallel efficiency. Without any output process 1 still takes 1000: the run could be 100 shorter. Were all computing
-//     dealt out evenly, 550 each, process 0 took 550 + 1000 with its output: that gains nothing, and is no finding.
+//     dealt out evenly, 550 each, process 0 took 550 + 1000 with its output: that gains nothing, and is not a finding.
 //
 // With --io-productive the useful time of the second run is 1100 each, all of it: what the report once said of it.
 func TestIOBalance(t *testing.T) {

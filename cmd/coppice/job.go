@@ -247,7 +247,7 @@ func timeLimit() time.Time {
 // from srun.
 const sameTerm = 2 * time.Second
 
-// heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT, and a SIGTERM more than sameTerm behind the
+// heedSignals lets SIGUSR1 and the first SIGTERM ask the job to stop. SIGINT, and a SIGTERM more than sameTerm after the
 // first one, end this process at once: what was listed stays valid. The function that it returns ends that. Warnings of the watchdog go where messages go.
 func heedSignals(job *jobs.AnalyzeOptions, s streams) (end func()) {
 	job.Watch.Warn = func(text string) { s.say("%s.", text) }

@@ -21,7 +21,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// version is the tool's version; it stands in files as part of what decides
+// version is the tool's version; it is in files as part of what decides
 // their bytes.
 const version = "0.1.0"
 
@@ -151,7 +151,7 @@ func (s streams) does(c *cobra.Command, run func(operands []string, s streams) e
 	return c
 }
 
-// after completes the operands behind the first n with words, those before with files.
+// after completes the operands after the first n with words, those before with files.
 func after(n int, words []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		if len(args) < n {

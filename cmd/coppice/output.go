@@ -33,7 +33,7 @@ type output struct {
 	color  string
 	force  bool
 	limit  int
-	more   []string // formats to choose beside text and json
+	more   []string // formats to choose next to text and json
 }
 
 // define defines the flags that all printing verbs share.
@@ -150,7 +150,7 @@ func (o *output) write(s streams, make func(w io.Writer) error) error {
 	return x.publish()
 }
 
-// files are the files that a verb writes: each under another name beside its place until all are complete.
+// files are the files that a verb writes: each under another name next to its place until all are complete.
 type files struct {
 	force bool
 	done  [][2]string // temporary name, place

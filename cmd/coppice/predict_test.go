@@ -34,7 +34,7 @@ G_ns_per_byte = 0.08
 eager_bytes = 16384
 `
 
-// predictable makes a run, and a platform file beside it.
+// predictable makes a run, and a platform file next to it.
 func predictable(t *testing.T, spec, platform string) (run, file string) {
 	t.Helper()
 	dir := analysed(t, spec)

@@ -28,7 +28,7 @@ import (
 //	  pack  10-40                10: 30-40
 //	    MPI_Barrier 10-30        20, recorded; it is left at another place of the source than it was entered
 //	  fact  40-80                40, of which the outermost call has 40-50
-//	    fact  50-70, 70-80       60-80; the distance at 70 says that a new call is under way
+//	    fact  50-70, 70-80       60-80; the distance at 70 says that a new call is in progress
 //	      fact  50-60            10
 //
 // Process 2: main is recorded without context, 0 to 130. The sample at 10 says nothing of it and is left out. The next one

@@ -13,7 +13,7 @@ import (
 )
 
 // listed counts the events of a golden listing: lines that begin with a kind,
-// behind the heading.
+// after the heading.
 func listed(t *testing.T, path string) uint64 {
 	t.Helper()
 	f, err := os.Open(path)

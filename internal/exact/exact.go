@@ -1,5 +1,5 @@
 // Package exact has numbers that are sums of ticks, shares of such sums, and decimals that people write. A [Number] is exact while its
-// whole part fits 63 bits and its denominator 64; the sums of a trace do. A longer denominator loses its lowest bits, and what is behind
+// whole part fits 63 bits and its denominator 64; the sums of a trace do. A longer denominator loses its lowest bits, and what is after
 // the point is right to 2^-62.
 // What has no value, such as a share of nothing, or does not fit, is not known, and so is all that is computed of it.
 package exact

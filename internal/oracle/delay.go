@@ -76,7 +76,7 @@ func (a *analysis) met(w *wait) uint64 {
 
 // together reports whether a member leaves an operation only when all have entered
 // it: a barrier, creation of a handle but in Init, or an operation of all with all
-// of which the member gives and gets data, and behind whose givers nobody comes. Of
+// of which the member gives and gets data, and after whose givers nobody comes. Of
 // alltoallv and alltoallw a pair may exchange nothing.
 func (m *member) together(a *analysis) bool {
 	const alltoallv, alltoallw, create, createAndAllocate = 9, 10, 17, 21

@@ -15,7 +15,7 @@ import (
 	"github.com/coppice-hpc/coppice/internal/oracle"
 )
 
-// goldenFile is the collection of golden traces beside the repository.
+// goldenFile is the collection of golden traces next to the repository.
 type goldenFile struct {
 	Traces []goldenTrace
 }

@@ -34,7 +34,7 @@ type Options struct {
 	FoldRecursed bool // a key that is open already opens nothing
 }
 
-// SidecarInterval is one execution of an interval that a file beside the trace
+// SidecarInterval is one execution of an interval that a file next to the trace
 // names, on one process.
 type SidecarInterval struct {
 	Process    uint32

@@ -26,7 +26,7 @@ type Node struct {
 	Parent  int
 	Level   int
 	Key     Key
-	Derived bool // of the second family, beside the markers
+	Derived bool // of the second family, next to the markers
 }
 
 type nodeTree struct {
@@ -68,7 +68,7 @@ type program struct {
 	whole         bool // it has all records
 }
 
-// place tells whether a mark lies before the program (-1), in it or behind it (1).
+// place tells whether a mark lies before the program (-1), in it or after it (1).
 func (p *program) place(m mark) int {
 	switch {
 	case p.whole:

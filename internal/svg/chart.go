@@ -11,7 +11,7 @@ import (
 type Chart struct {
 	Title, X, Y string
 	Places      []string // along the horizontal axis, which then has no numbers: X of lines are their numbers from 0
-	Gap         string   // stands at the lower edge where a line has no value
+	Gap         string   // is at the lower edge where a line has no value
 	Lines       []Line
 	Marks       []Mark
 }

@@ -1,4 +1,4 @@
-// Package svg writes pictures as SVG: text, mosaics, stacks of shares, and charts of lines that stand alone as a file.
+// Package svg writes pictures as SVG: text, mosaics, stacks of shares, and charts of lines that are alone as a file.
 //
 // The same calls give the same bytes on every machine: coordinates are rounded to tenths before they are written, and no
 // product of floats is added to without being rounded first. Texts may be anything; they are escaped. A Picture belongs to one
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Picture is the text of a picture under way.
+// Picture is the text of a picture in progress.
 type Picture struct{ b strings.Builder }
 
 // Add writes a line of SVG as it is.

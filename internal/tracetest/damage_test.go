@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestForge changes bytes behind the back of checksums: those of the whole and of any span around the change.
+// TestForge changes bytes after the back of checksums: those of the whole and of any span around the change.
 func TestForge(t *testing.T) {
 	x := rand.New(rand.NewPCG(1, 2))
 	table := crc32.MakeTable(crc32.Castagnoli)

@@ -127,7 +127,7 @@ func optionTable() []option {
 }
 
 // ParseOptions reads a spec such as "stencil:procs=64,events=20M,jitter=5,seed=1".
-// Numbers may end in k, M or G; switches stand alone (metrics, io); faults are
+// Numbers may end in k, M or G; switches are alone (metrics, io); faults are
 // joined by + (broken=stray-leave+unmatched-send).
 func ParseOptions(spec string) (Options, error) {
 	name, rest, _ := strings.Cut(spec, ":")

@@ -18,7 +18,7 @@ type Script struct {
 	Start   []uint64 // of processes, in ticks; missing ones are 0
 }
 
-// ScriptComm is a communicator beside MPI_COMM_WORLD and MPI_COMM_SELF.
+// ScriptComm is a communicator next to MPI_COMM_WORLD and MPI_COMM_SELF.
 type ScriptComm struct {
 	Name    string
 	Members []int
@@ -35,7 +35,7 @@ type ScriptRegion struct {
 
 // Step is one step of a process. Step{Ticks: n} computes for n ticks. A step with
 // Enter or Leave opens or closes a user's region, one with Call makes an MPI call
-// that takes Ticks beside its waiting.
+// that takes Ticks next to its waiting.
 type Step struct {
 	Ticks        uint64
 	Enter, Leave string

@@ -177,7 +177,7 @@ func (r *textReader) Diagnostics() []trace.Diagnostic { return nil }
 func (r *textReader) Close() error                    { return nil }
 
 // tokens splits a line at spaces; a quoted string is one token with what
-// stands before it.
+// is before it.
 func tokens(line string) ([]string, error) {
 	var out []string
 	for {

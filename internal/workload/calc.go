@@ -4,7 +4,7 @@ import "github.com/coppice-hpc/coppice/predict/simnet"
 
 const nanosecond = 1000 // ps
 
-// Zero is no computation at all.
+// Zero is not a computation at all.
 type Zero struct{}
 
 // Fill implements [simnet.Calc].
@@ -32,7 +32,7 @@ const none = -1
 type shape struct {
 	root  simnet.NodeID
 	calcs []int32 // the number of the computation before each call of an iteration, or none
-	trail int32   // the number of the computation behind the last call, or none
+	trail int32   // the number of the computation after the last call, or none
 }
 
 // iterations computes the vectors of processes that make equal iterations.
@@ -72,7 +72,7 @@ func (c *iterations) Repeats(process uint32, first, period, n uint64) (uint64, e
 	if c.jitter != 0 || period%calls != 0 || first == 0 && c.shapes[c.of[process]].trail != none {
 		return 0, nil
 	}
-	last := c.count * calls // the entry behind the last call
+	last := c.count * calls // the entry after the last call
 	if first+period > last {
 		return 0, nil
 	}

@@ -6,12 +6,12 @@ import (
 )
 
 // means clusters by the distance of means, on rank 0: such a distance can fall by a merge, so nothing can be done out
-// of order. Each cluster keeps its nearest one among those behind it. Vectors take 8 bytes an entry there.
+// of order. Each cluster keeps its nearest one among those after it. Vectors take 8 bytes an entry there.
 type means struct {
 	*space
 	sums   [][]int64 // by cluster and entry, of all members, modulo 2^64
 	weight []int64
-	near   []int32 // behind a cluster, -1 for none
+	near   []int32 // after a cluster, -1 for none
 	height []Height
 	alive  []int32
 }
@@ -45,7 +45,7 @@ func (s *merger) centroid() ([]link, error) {
 	return m.merge(), nil
 }
 
-// search finds the nearest of the clusters behind alive[at].
+// search finds the nearest of the clusters after alive[at].
 func (m *means) search(at int) {
 	i := m.alive[at]
 	m.near[i] = -1

@@ -46,7 +46,7 @@ func TestRootUp(t *testing.T) {
 		switch i % 4 {
 		case 0:
 			hi = 0
-		case 1: // beside a square
+		case 1: // next to a square
 			s := word(rng) >> 1
 			hi, lo = plusSquare(0, 0, s)
 			if d := uint64(rng.IntN(3)); lo >= 1 && lo < math.MaxUint64-2 {

@@ -240,7 +240,7 @@ func rounded(x int64, share uint32) int64 {
 	step := uint64(1) << (bits.Len64(q) - 1)
 	r := (a + step/2) &^ (step - 1)
 	switch {
-	case r > math.MaxInt64: // the grid point is no int64
+	case r > math.MaxInt64: // the grid point is not an int64
 		return x
 	case x < 0:
 		return -int64(r)

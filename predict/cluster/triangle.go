@@ -371,7 +371,7 @@ func (c *triangle[E]) join(dst, src []E) {
 // together. Collective.
 //
 // The second column of each pair joins the first in all rows. With columns joined, row a lacks two things: what is in row b to the left of
-// a, and for columns k of which a second one, l, is behind a, what is in row l, column a. Rows change in ways that only pairs of higher b
+// a, and for columns k of which a second one, l, is after a, what is in row l, column a. Rows change in ways that only pairs of higher b
 // see, so that pairs may come in several messages.
 func (c *triangle[E]) merge(pairs []pair, compact bool) error {
 	c.parallel(len(c.own), func(_, k int) { c.foldColumns(c.own[k], pairs) })

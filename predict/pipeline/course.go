@@ -5,8 +5,8 @@ package pipeline
 type course struct {
 	j     *job
 	draw  *source // for choices
-	left  int     // tasks, or 1 while a tree is under way
-	pend  []int32 // of a graph: tasks before that have not ended; of a tree: parts under way, or the next part
+	left  int     // tasks, or 1 while a tree is in progress
+	pend  []int32 // of a graph: tasks before that have not ended; of a tree: parts in progress, or the next part
 	state []state // of a tree, by node
 	up    []int32 // parent node
 	leaf  []int32 // node of a task

@@ -96,7 +96,7 @@ func parseDocument(data []byte) (*entry, error) {
 	if err := d.parser.Error(); err != nil {
 		line := len(d.ends) + 1
 		var p *unstable.ParserError
-		// What is highlighted is a part of data, so the rest behind it tells where it begins.
+		// What is highlighted is a part of data, so the rest after it tells where it begins.
 		if errors.As(err, &p) && len(p.Highlight) > 0 {
 			if offset := cap(data) - cap(p.Highlight); offset >= 0 && offset <= len(data) {
 				line = d.line(offset)

@@ -75,7 +75,7 @@ const (
 	relief = 3
 )
 
-// extraction is one under way.
+// extraction is one in progress.
 type extraction struct {
 	o    *Observed
 	jobs []*Observed

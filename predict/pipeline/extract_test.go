@@ -97,7 +97,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestExtractRefuses what is no pipeline.
+// TestExtractRefuses what is not a pipeline.
 func TestExtractRefuses(t *testing.T) {
 	send := func(to int) ObservedMessage { return ObservedMessage{Peer: to, Send: true, End: 1, Bytes: 8} }
 	receive := func(from int) ObservedMessage { return ObservedMessage{Peer: from, End: 2, Bytes: 8} }

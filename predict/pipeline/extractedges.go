@@ -68,7 +68,7 @@ func (g *precedence) receive(rank int, m *ObservedMessage) {
 	}
 }
 
-// transfer adds the task of a message between nodes behind the one that sends it.
+// transfer adds the task of a message between nodes after the one that sends it.
 func (g *precedence) transfer(from int, bytes uint64) int {
 	t := g.task(taskKind{size: bitsOf(bytes)})
 	c := g.classOf[t]

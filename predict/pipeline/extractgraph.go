@@ -17,7 +17,7 @@ var ErrClocks = errors.New("by their times, messages were received before they w
 // ErrAlone means that a run has no messages and no collective operations.
 var ErrAlone = errors.New("no process communicates with another one: there is nothing to model")
 
-// precedence is the extraction of a graph under way. The time of a process in a job is cut at the begin of each call that
+// precedence is the extraction of a graph in progress. The time of a process in a job is cut at the begin of each call that
 // sends, receives or is collective: what others wait for is that it comes there. What lies between two cuts is a task; its
 // demand is that time less wait states. A task comes after the one before it on its process; where it begins with a receive,
 // after the task that ended with the send; with a collective, after those of the members that its process needs; and with
@@ -28,7 +28,7 @@ type precedence struct {
 	*extraction
 	job     *Observed
 	cuts    [][]cut   // of a rank, in order; the last is the end of the job
-	work    [][]chunk // of a rank, behind each cut the one that ends there
+	work    [][]chunk // of a rank, after each cut the one that ends there
 	first   []int     // task of a rank that begins the job
 	classOf []int     // of a task
 	after   [][]int   // of a task
@@ -239,7 +239,7 @@ func (r *ObservedRank) between(cuts []cut) []chunk {
 	return list
 }
 
-// ending is the task of a rank that ends at time t or is under way then.
+// ending is the task of a rank that ends at time t or is in progress then.
 func (g *precedence) ending(rank int, t float64) int {
 	i, _ := slices.BinarySearchFunc(g.cuts[rank], t, func(c cut, t float64) int { return cmp.Compare(c.at, t) })
 	return g.first[rank] + min(i, len(g.cuts[rank])-1)
@@ -269,7 +269,7 @@ func (g *precedence) measure() {
 	}
 }
 
-// kindOf is the kind of the task behind a cut of a rank.
+// kindOf is the kind of the task after a cut of a rank.
 func (g *precedence) kindOf(rank, i int) taskKind {
 	k := taskKind{who: g.whoIs(rank), node: g.job.Ranks[rank].Node, from: "begin", to: g.cuts[rank][i].function}
 	if i > 0 {
@@ -327,7 +327,7 @@ func (g *precedence) class(k taskKind) int {
 	return c
 }
 
-// stageOf is the entry of a kind of process; -1: it is no process.
+// stageOf is the entry of a kind of process; -1: it is not a process.
 func (g *precedence) stageOf(k taskKind) int {
 	if k.who == "" {
 		return -1

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// stage play: what processes of a small machine do, with a clock each. A call takes callSeconds behind what it waits for.
+// stage play: what processes of a small machine do, with a clock each. A call takes callSeconds after what it waits for.
 type play struct {
 	o   *Observed
 	now []float64
@@ -132,7 +132,7 @@ func TestExtractGraph(t *testing.T) {
 	}
 }
 
-// TestExtractJobs: equal jobs one behind the other are one of them, with the mean times.
+// TestExtractJobs: equal jobs one after the other are one of them, with the mean times.
 func TestExtractJobs(t *testing.T) {
 	p := newPlay(3)
 	var seconds float64

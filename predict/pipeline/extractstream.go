@@ -21,7 +21,7 @@ const (
 	oneWay = 4
 )
 
-// stream is the extraction of a pipeline under way. Stages are the processes with equally many hops before them: data must go
+// stream is the extraction of a pipeline in progress. Stages are the processes with equally many hops before them: data must go
 // from each stage to the next one, as many messages must enter a stage as leave it, and no process may take part in more
 // collective operations than it has chunks. What a process does from the end
 // of one receive to the end of the next one, less its wait states, is its work on a chunk; in the first stage sends take the

@@ -33,7 +33,7 @@ func Parse(data []byte) (*Model, error) {
 	return f.m, nil
 }
 
-// file is a model file under way. After the first error the rest of what it reads is nothing.
+// file is a model file in progress. After the first error the rest of what it reads is nothing.
 type file struct {
 	root    *entry
 	m       *Model

@@ -12,7 +12,7 @@ type graph struct {
 	widthByLevels  int // most tasks of one level, where a level holds the tasks with equally long paths to them
 	levelOf        []int32
 	levels         int
-	maxConcurrency int // tasks of one job that may be under way at once; 0: not known
+	maxConcurrency int // tasks of one job that may be in progress at once; 0: not known
 }
 
 // preds and succs are the neighbours of task i.

@@ -11,7 +11,7 @@ const (
 
 // ideals are the states of a job: the sets of tasks that can have ended, in levels of equal size.
 type ideals struct {
-	first  []int32 // tasks under way in state i are first[i] to first[i+1] of task
+	first  []int32 // tasks in progress in state i are first[i] to first[i+1] of task
 	task   []int32
 	target []int32 // the state when that task has ended
 	prob   []float64
@@ -65,7 +65,7 @@ func newIdeals(j *job, h *shape) *ideals {
 	return d
 }
 
-// ready tells whether a task is under way when those of done have ended.
+// ready tells whether a task is in progress when those of done have ended.
 func (g *graph) ready(i int32, done []byte) bool {
 	if done[i/8]>>(i%8)&1 == 1 {
 		return false
@@ -97,7 +97,7 @@ func (g *graph) fewIdeals() bool {
 	return true
 }
 
-// pass adds the expected time of every state. Exact for the rates it is given; O(states times tasks under way).
+// pass adds the expected time of every state. Exact for the rates it is given; O(states times tasks in progress).
 func (d *ideals) pass(w *walker) {
 	clear(d.prob)
 	d.prob[0] = 1
@@ -132,7 +132,7 @@ func (d *ideals) pass(w *walker) {
 	}
 }
 
-// enter sets the active sets of all groups that have tasks under way.
+// enter sets the active sets of all groups that have tasks in progress.
 func (d *ideals) enter(w *walker, tasks []int32) {
 	for _, t := range tasks {
 		id := w.h.group[w.j.g.class[t]]

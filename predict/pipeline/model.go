@@ -68,14 +68,14 @@ type Stage struct {
 	Overhead []Demand // added to every chunk
 	SCV      float64
 	Visits   int
-	Workers  int // chunks that may be under way at once
+	Workers  int // chunks that may be in progress at once
 	Buffer   int // chunks it may be ahead of the next stage; 0: that of the pipeline, Unbounded: any number
 }
 
 // Unbounded is the buffer of a stage that never waits for the next one.
 const Unbounded = -1
 
-// Pipeline is a job whose stages work on chunks, one behind the other.
+// Pipeline is a job whose stages work on chunks, one after the other.
 type Pipeline struct {
 	Chunks int
 	Buffer int // chunks that a stage may be ahead of what its successor has finished; 0: any number
@@ -143,7 +143,7 @@ func under(path, name string) string {
 	return path + "." + name
 }
 
-// validation is a check of a model under way. It keeps the first impossible entry.
+// validation is a check of a model in progress. It keeps the first impossible entry.
 type validation struct {
 	m   *Model
 	err error

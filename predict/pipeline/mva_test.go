@@ -123,7 +123,7 @@ func TestPlainNetworks(t *testing.T) {
 	}
 }
 
-// TestActiveSet: the rates of tasks under way at once are those of a network with one customer for each (M2 of the plain networks).
+// TestActiveSet: the rates of tasks in progress at once are those of a network with one customer for each (M2 of the plain networks).
 func TestActiveSet(t *testing.T) {
 	m := fork(cpus(3), 1, d(0, 1, 1, .5, 2, .2), d(0, .5, 1, 1, 2, .2), d(0, .3, 1, .3, 2, .9))
 	s := m.compile(nil)

@@ -75,7 +75,7 @@ const (
 	mostSettings = 50_000_000
 )
 
-// search is a plan under way.
+// search is a plan in progress.
 type search struct {
 	m       *Model
 	o       PlanOptions

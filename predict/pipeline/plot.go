@@ -42,7 +42,7 @@ func (a *Answer) Curves() []svg.Chart {
 	return []svg.Chart{upper, lower}
 }
 
-// OccupancyBar draws which stages are under way together, of an answer with one type; nil where that is not known.
+// OccupancyBar draws which stages are in progress together, of an answer with one type; nil where that is not known.
 func (a *Answer) OccupancyBar() *svg.Bar {
 	if len(a.Types) != 1 || len(a.Types[0].Occupancy) == 0 {
 		return nil

@@ -393,7 +393,7 @@ stages = [ { name = "first", demand = { a = 1.0 } }, { name = "second", demand =
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
-// FuzzSolve: no model that is small enough makes a solver panic or say what is no number.
+// FuzzSolve: no model that is small enough makes a solver panic or say what is not a number.
 func FuzzSolve(f *testing.F) {
 	f.Add([]byte(manual))
 	f.Add([]byte(head + "tree = [\"S\", \"a\", [\"OR\", \"a\", \"b\"], [\"ALT\", [0.5, \"a\"], [0.5, \"b\"]]]\n[classes]\na.demand = {cpu = 1}\nb.demand = {disk = 1}\n"))

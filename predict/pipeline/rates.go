@@ -62,7 +62,7 @@ type group struct {
 	memory int // bytes that sets may take
 	pass   uint32
 	sets   sets
-	work   [exactSize + 2][]float64 // residence times under way, by size of the set
+	work   [exactSize + 2][]float64 // residence times in progress, by size of the set
 	old    []float64
 }
 
@@ -252,7 +252,7 @@ func (g *group) sum(kind int32, w []float64) float64 {
 	return sum
 }
 
-// ahead is the time at a FCFS center during which a task is a whole service for those behind it: its residence, less the
+// ahead is the time at a FCFS center during which a task is a whole service for those after it: its residence, less the
 // residual of its own service.
 func (g *group) ahead(j int32, w float64) float64 { return w - float64(g.residual[j]*g.demand[j]) }
 

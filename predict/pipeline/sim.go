@@ -23,7 +23,7 @@ const (
 	student      = 2.093 // quantile 0.975 with 19 degrees of freedom
 )
 
-// customer is one task under way, or a job that thinks (task -1).
+// customer is one task in progress, or a job that thinks (task -1).
 type customer struct {
 	job, task int32
 	visit     int32 // center of the route it is at
@@ -49,7 +49,7 @@ type simJob struct {
 	full    bool  // on the fullest machine of every kind
 }
 
-// simulator is a simulation under way.
+// simulator is a simulation in progress.
 type simulator struct {
 	s        *system
 	src      *source

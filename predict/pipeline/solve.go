@@ -67,7 +67,7 @@ type CenterAnswer struct {
 	Queue       float64 // mean number of tasks there, those in service included
 }
 
-// Occupancy is the share of a job's response during which exactly these classes are under way.
+// Occupancy is the share of a job's response during which exactly these classes are in progress.
 type Occupancy struct {
 	Classes []string
 	Share   float64
@@ -245,7 +245,7 @@ func (s *system) walkAnswers(a *Answer, out []TypeAnswer) {
 // mostOccupancy is how many sets of classes an answer lists.
 const mostOccupancy = 64
 
-// occupied lists the sets of classes that are under way at once, by their share of the response.
+// occupied lists the sets of classes that are in progress at once, by their share of the response.
 func occupied(j *job, o *occupancy) []Occupancy {
 	list := slices.Sorted(maps.Keys(o.sets))
 	slices.SortStableFunc(list, func(a, b uint64) int { return cmp.Compare(o.sets[b], o.sets[a]) })

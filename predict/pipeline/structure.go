@@ -81,7 +81,7 @@ func (t *Tree) graph() *graph {
 	first, last := make([][]int32, n), make([][]int32, n)
 	before := make([][]int32, len(order))
 	edges := 0
-	for v := n - 1; v >= 0; v-- { // parts come behind their node
+	for v := n - 1; v >= 0; v-- { // parts come after their node
 		node := &t.Nodes[v]
 		switch node.Op {
 		case Leaf:

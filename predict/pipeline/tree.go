@@ -68,12 +68,12 @@ type peer struct {
 	prob     float64
 }
 
-// treeModel is a type under way.
+// treeModel is a type in progress.
 type treeModel struct {
 	s      *system
 	j      *job
 	op     Operator
-	nodes  []branch // parts come behind their node
+	nodes  []branch // parts come after their node
 	leaves []leaf
 	r      float64
 	queue  []float64
@@ -329,7 +329,7 @@ func (m *treeModel) update(i int32, others []float64) float64 {
 // nearlyConstant is the sum of two variabilities below which the operator with two moments takes times for constant.
 const nearlyConstant = 0.3
 
-// share is the part of l's time during which o is under way too.
+// share is the part of l's time during which o is in progress too.
 func (m *treeModel) share(l, o *leaf, p peer) float64 {
 	switch {
 	case p.or && p.together:

@@ -16,7 +16,7 @@ type occupancy struct {
 	real, realBacklog, clock, clockBacklog, length []float64
 	// By class: tasks' worth of work done in one job.
 	work []float64
-	// Seconds of each set of classes under way, as a bit for each class, where there are 64 at most.
+	// Seconds of each set of classes in progress, as a bit for each class, where there are 64 at most.
 	sets map[uint64]float64
 }
 
@@ -33,15 +33,15 @@ type walker struct {
 	work  [][]float64
 	ideal *ideals // where all states are visited instead of sampled ones
 	seed  uint64
-	// Of the sample under way:
+	// Of the sample in progress:
 	where []int32 // by task: its place in the heap of its lane
-	count []int32 // by class: tasks under way
+	count []int32 // by class: tasks in progress
 	bits  uint64
 	track bool
 	out   *occupancy
 }
 
-// lane holds the tasks of one kind that are under way. All progress at one rate, so that they end in the order of what each
+// lane holds the tasks of one kind that are in progress. All progress at one rate, so that they end in the order of what each
 // had to do when it began, plus what the lane had done by then.
 type lane struct {
 	done       float64
@@ -311,7 +311,7 @@ func (w *walker) forget(r int32) {
 	run.set = g.intern(kinds, counts)
 }
 
-// add puts a task under way.
+// add puts a task in progress.
 func (w *walker) add(task, class int32, l *lane, work float64) {
 	if len(l.list) == 0 {
 		l.done = 0 // sums stay small
@@ -330,7 +330,7 @@ func (w *walker) remove(task int32) {
 	w.runs[r].set = w.h.groups[r].change(w.runs[r].set, kind, -1)
 }
 
-// tally counts the tasks of a class under way.
+// tally counts the tasks of a class in progress.
 func (w *walker) tally(class, by int32) {
 	w.count[class] += by
 	if !w.track {

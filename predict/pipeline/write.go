@@ -106,7 +106,7 @@ func (w *writer) demand(list []Demand) string {
 	return "{ " + strings.Join(parts, ", ") + " }"
 }
 
-// job writes a type; what is no table comes first.
+// job writes a type; what is not a table comes first.
 func (w *writer) job(t *Type, prefix string) {
 	w.line("load = { jobs = %d, think = %s }", t.Jobs, float(t.Think))
 	if t.Tree != nil {

@@ -40,8 +40,8 @@ const (
 	unwaited                         // no send is completed by a call
 	sendWaits                        // the source waits for the other end
 	recvWaits                        // the destination waits for the other end
-	sendHoles                        // sends behind doneS are complete
-	recvHoles                        // receives behind doneR are complete
+	sendHoles                        // sends after doneS are complete
+	recvHoles                        // receives after doneR are complete
 	listed                           // in channels.crowded
 )
 
@@ -261,8 +261,8 @@ func (t *channels) put(c *channel, arrival, data, cost int64) {
 	}
 }
 
-// Operations of a channel that are completed in another order than posted leave holes: numbers behind the oldest open one
-// that are done. They are rare, so they are kept beside the channels.
+// Operations of a channel that are completed in another order than posted leave holes: numbers after the oldest open one
+// that are done. They are rare, so they are kept next to the channels.
 
 // holeKey names one end of a channel.
 type holeKey struct {
@@ -299,7 +299,7 @@ func (t *channels) done(x *item, end chanFlags) {
 	}
 }
 
-// makeChannels makes the channels of the worker's processes, each with as many messages under way as a ring has slots.
+// makeChannels makes the channels of the worker's processes, each with as many messages in progress as a ring has slots.
 func (w *worker) makeChannels(limLog uint8) error {
 	l := linker{code: w.code, lo: w.lo, hi: w.hi}
 	if err := l.collect(); err != nil {

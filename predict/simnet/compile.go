@@ -82,7 +82,7 @@ const (
 // isCall marks a call in code.kids.
 const isCall = 1 << 31
 
-// op is an action. off is, of a completion, how many posts behind the oldest open one its own is, if the calls before this
+// op is an action. off is, of a completion, how many posts after the oldest open one its own is, if the calls before this
 // one completed the oldest ones only.
 type op struct {
 	kind ActionKind
@@ -116,10 +116,10 @@ type port struct {
 // cost is what a message of a size costs on a class of links, in picoseconds.
 type cost struct {
 	send int64 // overhead of the processor that sends
-	// The receiver's processor is busy for take, from land after the arrival of the first byte on: behind the bytes under the
+	// The receiver's processor is busy for take, from land after the arrival of the first byte on: after the bytes under the
 	// policy DMA, else with them.
 	land, take int64
-	wire       int64 // of the bytes behind the first
+	wire       int64 // of the bytes after the first
 	busy       int64 // of the network interface: the gap and the bytes
 	eager      bool
 }
@@ -368,7 +368,7 @@ func formOf(ops []op) callForm {
 	return anyCall
 }
 
-// offsets finds, for the completions of one call, how far behind the oldest open post theirs is.
+// offsets finds, for the completions of one call, how far after the oldest open post theirs is.
 type offsets struct {
 	call  uint32
 	last  []uint32 // of each port, the call that first was for
@@ -412,7 +412,7 @@ func openAt(first uint32, closed []uint32, age uint32) uint32 {
 	return k
 }
 
-// closeAt notes that post k is closed, and returns the first open one and those closed behind it.
+// closeAt notes that post k is closed, and returns the first open one and those closed after it.
 func closeAt(first uint32, closed []uint32, k uint32) (uint32, []uint32) {
 	i, _ := slices.BinarySearchFunc(closed, k, func(x, k uint32) int { return int(int32(x - k)) })
 	closed = slices.Insert(closed, i, k)

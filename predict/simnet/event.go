@@ -15,7 +15,7 @@ import (
 // only the next of each is in the heap.
 //
 // Memory: about 400 bytes for each process, 50 for each channel, 90 where steps of collective operations take it, and 64 for
-// each message under way.
+// each message in progress.
 func Events(ctx context.Context, p *Program, calc Calc, n *Network, o Options) (*Result, error) {
 	r, err := newEventRun(ctx, p, calc, n, o)
 	if err != nil {
@@ -46,7 +46,7 @@ type eventProc struct {
 	nic
 	duty
 	stage stage
-	ended bool // behind the last call
+	ended bool // after the last call
 	begun bool // a call is to be left
 	place
 	left         uint32   // the call before

@@ -8,7 +8,7 @@ import (
 	"github.com/coppice-hpc/coppice/predict/simnet"
 )
 
-// silent is no computation.
+// silent is not a computation.
 type silent struct{}
 
 func (silent) Fill(_ uint32, _ uint64, dst []int64) error {

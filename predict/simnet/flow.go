@@ -15,7 +15,7 @@ import (
 // A process runs until it needs a time stamp that is not there. All clocks are compositions of maxima and sums over stamps
 // that the program alone determines, so the order in which processes run does not matter, and there is no queue of events.
 //
-// Memory: about 200 bytes and 64 for each channel of a process, and 8 to 32 for each message under way that the first two
+// Memory: about 200 bytes and 64 for each channel of a process, and 8 to 32 for each message in progress that the first two
 // are not; nothing grows with the length of the program. Collective.
 func Dataflow(ctx context.Context, c mpi.Comm, lo, hi uint32, p *Program, calc Calc, n *Network, o Options) (*Result, error) {
 	if n.Contention != NoContention || n.Policy == Arrival {
@@ -248,7 +248,7 @@ func (w *worker) compute(p *proc, x int64) {
 	w.events++
 }
 
-// finish spends the time behind the last call. It returns false.
+// finish spends the time after the last call. It returns false.
 func (w *worker) finish(p *proc) bool {
 	mask := uint64(1)<<w.windows.log - 1
 	if p.calls&mask == 0 && !w.windows.fill(&w.ledger, w.lo+w.me, p) {

@@ -109,7 +109,7 @@ func randomColls(r *rand.Rand) (*Program, vectors) {
 		comms = append(comms, c)
 	}
 	calls := make([][][]Action, n)
-	open := make([][]int, len(comms)) // of each communicator: 1 for each operation under way
+	open := make([][]int, len(comms)) // of each communicator: 1 for each operation in progress
 	for range 1 + r.IntN(40) {
 		i := r.IntN(len(comms))
 		c := &comms[i]

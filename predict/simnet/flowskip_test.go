@@ -69,7 +69,7 @@ func expanded(p *Program, times uint64) *Program {
 	return &q
 }
 
-// bodyOf drops the entry behind the last call of one pass.
+// bodyOf drops the entry after the last call of one pass.
 func bodyOf(v vectors) vectors {
 	out := slices.Clone(v)
 	for i := range out {

@@ -38,7 +38,7 @@ func (t *twin) set(p *int64, v int64) {
 	}
 }
 
-// twinRequest is an operation under way.
+// twinRequest is an operation in progress.
 type twinRequest struct {
 	send          bool
 	src, dst, tag int

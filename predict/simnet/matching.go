@@ -27,7 +27,7 @@ const (
 	hasReceive                            // a receive is posted, or about to be
 	isPosted                              // the receive is posted
 	isRendezvous                          // it goes by rendezvous
-	isRequested                           // its request is under way
+	isRequested                           // its request is in progress
 	inFlight                              // it is on its way, or there and not taken
 	isFree                                // the send can be completed
 	hasArrived                            // the receive can be completed

@@ -69,7 +69,7 @@ const (
 	PeerTable
 )
 
-// NoPeer in a table of partners is no partner.
+// NoPeer in a table of partners is not a partner.
 const NoPeer = -1
 
 // CollKind is a collective operation as the network sees it.
@@ -141,7 +141,7 @@ type Calc interface {
 	// Fill writes entries first, first+1, ... of a process's computation vector to dst, in picoseconds. Entry i lies before
 	// the process's call i; the entry after the last call is the last. Calls for one process ask for ascending ranges, and
 	// come from one goroutine at a time; those for others may come meanwhile. The ranges adjoin, but where iterations are
-	// skipped (see Periodic). Entries behind the last are 0.
+	// skipped (see Periodic). Entries after the last are 0.
 	Fill(process uint32, first uint64, dst []int64) error
 }
 
@@ -152,5 +152,5 @@ type Observer interface {
 	Calls(process uint32, first uint64, times []int64) error
 }
 
-// Never is a time behind all times.
+// Never is a time after all times.
 const Never = math.MaxInt64

@@ -44,7 +44,7 @@ func (x *eventItem) before(y *eventItem) int {
 // Ladner 1996). The items before the root are not used.
 type eventHeap struct{ items []eventItem }
 
-// heapRoot is the place of the root; children of i are at 4(i-2) and behind, so that four begin at a multiple of 64 bytes.
+// heapRoot is the place of the root; children of i are at 4(i-2) and after, so that four begin at a multiple of 64 bytes.
 const heapRoot = 3
 
 // eventQueue is what happens next.

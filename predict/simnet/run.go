@@ -145,7 +145,7 @@ func (r *run) share(workers int, lo, hi uint32) error {
 	return nil
 }
 
-// end returns the process behind the last of a worker.
+// end returns the process after the last of a worker.
 func (r *run) end(number int) uint32 {
 	if number+1 < len(r.begins) {
 		return r.begins[number+1]
@@ -238,7 +238,7 @@ func nudge(c chan struct{}) {
 	}
 }
 
-// When no worker of any rank has anything to do and no batch is under way, all ranks decide together how to go on. Rank 0
+// When no worker of any rank has anything to do and no batch is in progress, all ranks decide together how to go on. Rank 0
 // finds that moment by counting: it asks all ranks how many batches they sent and received, which they answer when they are
 // idle. When two rounds give the same numbers, and as many were received as sent, nothing moves (Mattern 1987, four
 // counters).
@@ -346,7 +346,7 @@ func (r *run) tellAll(kind int64) error {
 
 // counting is where a rank is in the search for the moment at which nothing moves.
 type counting struct {
-	asked          bool // a round is under way; at other ranks, an answer is due
+	asked          bool // a round is in progress; at other ranks, an answer is due
 	answers        int
 	sent, received int64
 	last           int64 // what the last round counted, sent and received alike; -1 where they differed

@@ -7,13 +7,13 @@ import (
 )
 
 // Iterations that repeat are added instead of run. At the end of some iterations of an outermost loop that all processes
-// have, all of them stop. When clocks and stamps under way, relative to the clock of process 0, are then what they were some
+// have, all of them stop. When clocks and stamps in progress, relative to the clock of process 0, are then what they were some
 // iterations before, and what is left of the loop has the computation of those iterations, it takes the same time again and
 // again. This is exact: all numbers are compared.
 
 // Periodic is what a Calc may be, to let iterations be skipped.
 type Periodic interface {
-	// Repeats returns how often, at most n times, the entries [first, first+period) come again right behind themselves: for
+	// Repeats returns how often, at most n times, the entries [first, first+period) come again right after themselves: for
 	// each i below the result and k below the period, entry first+(i+1)*period+k equals entry first+k. Calls for one process
 	// come from one goroutine at a time.
 	Repeats(process uint32, first, period, n uint64) (uint64, error)
@@ -201,7 +201,7 @@ func (s *skipper) advance() error {
 	return nil
 }
 
-// origin returns the clock of process 0, and a time before which no message can still arrive but those under way.
+// origin returns the clock of process 0, and a time before which no message can still arrive but those in progress.
 func (s *skipper) origin() (base, floor int64, err error) {
 	v := []int64{Never, Never}
 	for _, w := range s.run.workers {
@@ -308,7 +308,7 @@ func (s *sink) put(x int64) {
 	s.at++
 }
 
-// scan gives all clocks and stamps under way, relative to base. A clock that can no longer matter counts as the least that
+// scan gives all clocks and stamps in progress, relative to base. A clock that can no longer matter counts as the least that
 // can: a send begins at the process's own clock at the earliest, and no message arrives before floor.
 func (m *mark) scan(s *sink, base, floor int64) {
 	w := m.w
@@ -354,7 +354,7 @@ func (m *mark) scan(s *sink, base, floor int64) {
 	}
 }
 
-// isPlain tells whether the state holds all that is under way: no collective operation and nothing completed out of order.
+// isPlain tells whether the state holds all that is in progress: no collective operation and nothing completed out of order.
 func (m *mark) isPlain() bool {
 	w := m.w
 	return len(w.holes) == 0 && len(w.coll.meetings) == 0 && w.steps.messages.used == 0 &&

@@ -176,12 +176,12 @@ type stepCost struct {
 	cost  cost
 }
 
-// pairs holds the messages of collective operations that are under way, by communicator and the two processes. Between two
-// processes they come in the order sent. The memory is that of messages under way, 40 bytes or two to three times that.
+// pairs holds the messages of collective operations that are in progress, by communicator and the two processes. Between two
+// processes they come in the order sent. The memory is that of messages in progress, 40 bytes or two to three times that.
 type pairs struct {
 	table []pairEntry // of a power of two, open addressing without tombstones
 	used  int
-	more  map[pairKey][]pairMessage // behind the first message
+	more  map[pairKey][]pairMessage // after the first message
 }
 
 type pairKey struct{ comm, src, dst uint32 }

@@ -349,7 +349,7 @@ const (
 	dueOperation
 )
 
-// opKind is what the processor is to do beside messages.
+// opKind is what the processor is to do next to messages.
 type opKind uint8
 
 const (
@@ -367,7 +367,7 @@ type duty struct {
 	opSeq   uint32
 	out     messageList // to send
 	arrived messageList // that are there
-	flight  messageList // under way, by time
+	flight  messageList // in progress, by time
 
 	due       dueKind
 	op        opKind

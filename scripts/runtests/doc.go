@@ -1,5 +1,5 @@
 // Command runtests is the work of scripts/test: it runs a list of steps, goes on after a failure, and prints what
-// passed, failed and was skipped. The steps stand in one table, in steps.go.
+// passed, failed and was skipped. The steps are in one table, in steps.go.
 //
 // A step is either commands that must end with status 0, which counts as one check, or a run of go test, which counts
 // its tests: those without subtests, examples and fuzz seeds included. A package that does not build or dies outside

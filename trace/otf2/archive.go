@@ -152,7 +152,7 @@ type file interface {
 // opener opens a file and tells its size; f is nil if there is none.
 type opener func(name string) (f file, size int64, err error)
 
-// openRegular opens a file of the file system. What is no regular file counts
+// openRegular opens a file of the file system. What is not a regular file counts
 // as none.
 func openRegular(name string) (file, int64, error) {
 	f, err := os.Open(name)

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// The event counts of README.md and README-apps.md beside the archives.
+// The event counts of README.md and README-apps.md next to the archives.
 func TestEventCounts(t *testing.T) {
 	for name, want := range map[string]uint64{
 		"npb-lu.S-16": 172230, "hip-mi300-scorep9": 72670, "otf2-1.1-integrity": 480000, "synthetic-all-events": 159,

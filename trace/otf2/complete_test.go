@@ -272,7 +272,7 @@ func (m mix) attributes(b *trace.Batch) {
 	b.AppendAttributes(list...)
 }
 
-// surplus adds bytes behind the fields of the last event.
+// surplus adds bytes after the fields of the last event.
 func (m mix) surplus(b *trace.Batch) {
 	e := &b.Events[len(b.Events)-1]
 	if e.Kind.Info().Singleton || !e.Kind.Known() {

@@ -117,7 +117,7 @@ func (c *cursor) v64() uint64 {
 }
 
 // word reads a compressed integer of at most so many bytes by one load, which
-// may reach behind the record into what follows it in memory.
+// may reach after the record into what follows it in memory.
 func (c *cursor) word(most int) (uint64, bool) {
 	at := c.pos + 1
 	if c.state != fine || at > len(c.b) || at+8 > cap(c.b) {

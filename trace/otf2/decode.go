@@ -24,7 +24,7 @@ const (
 
 // The fast paths decode records that with their time stamp take less than margin
 // bytes, and not in the last margin bytes of a window. One checks the count bytes
-// of integers after loading what they lead to, so that behind the data of a
+// of integers after loading what they lead to, so that after the data of a
 // window there is room for the loads of a damaged record.
 const (
 	margin = 64
@@ -32,7 +32,7 @@ const (
 )
 
 // decoder turns the bytes of a chunk into events. The window buf holds data up
-// to end and room more bytes behind; final tells that no data follow.
+// to end and room more bytes after; final tells that no data follow.
 type decoder struct {
 	buf   []byte
 	pos   int
@@ -56,7 +56,7 @@ type decoder struct {
 }
 
 // bounds returns the latest time that the fast path may accept: later ones are
-// another clock interval's or lie behind the next chunk's start.
+// another clock interval's or lie after the next chunk's start.
 func (d *decoder) bounds() trace.Time {
 	if d.iv.end == math.MaxUint64 {
 		return d.high

@@ -384,7 +384,7 @@ func TestGoldenDefinitions(t *testing.T) {
 			text := readGzip(t, golden)
 			a := mustOpen(t, dir)
 			want, got := definitionLines(text), listDefinitions(a.Definitions())
-			if filepath.Base(dir) == "otf2-1.1-integrity" { // libotf2 reads region tails from behind the record's end
+			if filepath.Base(dir) == "otf2-1.1-integrity" { // libotf2 reads region tails from after the record's end
 				for _, list := range [][]string{want, got} {
 					for i, s := range list {
 						if before, _, ok := strings.Cut(s, ", Role: "); ok {

@@ -38,13 +38,13 @@
 // the Diagnostics of stream or chunk, by code with place and number. A chunk
 // ends at its first damaged record. The numbers in chunk headers are compared
 // with what was decoded, so no event is lost without a word. Counts in the
-// input never size memory before the bytes behind them are there.
+// input never size memory before the bytes after them are there.
 //
 // A location that has lost its local definitions is left out, unless no location
 // has any: then references and times are taken as they stand.
 //
 // Times within a location never decrease: one before its predecessor is raised
-// to it, one behind the start of the next chunk lowered to that, and both are
+// to it, one after the start of the next chunk lowered to that, and both are
 // counted as trace.DiagTimeBackwards. The rule needs only the first time stamp of
 // each chunk, so it gives the same events whichever chunks are read, in whatever
 // order.

@@ -12,7 +12,7 @@ import (
 // This file is the one place of the package that uses unsafe: the inner loop of
 // decoding little-endian chunks. Its twin without unsafe is plain.go.
 //
-// A window has room bytes behind its data. The loop runs while margin bytes are
+// A window has room bytes after its data. The loop runs while margin bytes are
 // left, more than a record of the fast path and its time stamp take. A damaged
 // count byte, 255 at most, is followed by one load before it is checked, at most
 // four times in a record: no load leaves the buffer. The batch has room for

@@ -10,7 +10,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// traces returns the folder of real archives beside the repository. Tests that
+// traces returns the folder of real archives next to the repository. Tests that
 // need them are skipped where it is absent.
 func traces(t testing.TB) string {
 	t.Helper()

@@ -27,7 +27,7 @@ func impossible(t *testing.T, d *trace.Definitions) (*trace.Definitions, error) 
 	return a.Definitions(), nil
 }
 
-// TestTextWithZero has strings that the format cannot hold: they end at their first zero byte, and nothing beside them is
+// TestTextWithZero has strings that the format cannot hold: they end at their first zero byte, and nothing next to them is
 // harmed.
 func TestTextWithZero(t *testing.T) {
 	got, err := impossible(t, &trace.Definitions{Strings: []trace.String{{Ref: 0, Value: "solve\x00r"}, {Ref: 1, Value: "\x00"}, {Ref: 2, Value: "main"}}})

@@ -107,7 +107,7 @@ const (
 )
 
 // openLocation opens the events of location p and reads its local definitions. There
-// is no file, and no local, where there are no events. There is no file either where
+// is not a file, and no local, where there are no events. There is no file either where
 // other locations have local definitions and this one has lost its own: nobody knows
 // what its references and times mean. Where no location has any, the writer left them
 // out, or all are lost: references and times are taken as they stand.

@@ -7,7 +7,7 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// namer finds the names behind references. It is built for listings: a map for
+// namer finds the names after references. It is built for listings: a map for
 // each kind of definition.
 type namer struct {
 	defs      *trace.Definitions

@@ -99,7 +99,7 @@ func putWord(buf []byte, v uint64, big bool) {
 	}
 }
 
-// put32 is encoder.v32 for buffers with room for a whole word behind.
+// put32 is encoder.v32 for buffers with room for a whole word after.
 func put32(buf []byte, v uint32, big bool) int {
 	if v == trace.Undefined {
 		buf[0] = 0xFF
@@ -108,7 +108,7 @@ func put32(buf []byte, v uint32, big bool) int {
 	return putSignificant(buf, uint64(v), big)
 }
 
-// put64 is encoder.v64 for buffers with room for a whole word behind.
+// put64 is encoder.v64 for buffers with room for a whole word after.
 func put64(buf []byte, v uint64, big bool) int {
 	if v == trace.Undefined64 {
 		buf[0] = 0xFF
@@ -118,7 +118,7 @@ func put64(buf []byte, v uint64, big bool) int {
 }
 
 // putSignificant stores a count and the significant bytes of v; the rest of the
-// word behind them is overwritten by what follows.
+// word after them is overwritten by what follows.
 func putSignificant(buf []byte, v uint64, big bool) int {
 	n := (bits.Len64(v) + 7) / 8
 	buf[0] = byte(n)

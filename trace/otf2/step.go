@@ -82,7 +82,7 @@ func (d *decoder) corrupt(what string) progress {
 }
 
 // stamp takes a new raw time. One before its predecessor, which only damaged files
-// have, is raised to it, and one behind the start of the next chunk lowered to that.
+// have, is raised to it, and one after the start of the next chunk lowered to that.
 func (d *decoder) stamp(raw uint64) {
 	d.iv = d.loc.clock.at(raw)
 	t := d.iv.correct(raw)
@@ -125,7 +125,7 @@ func (d *decoder) attributes(c *cursor) {
 	}
 }
 
-// event decodes the record of kind k by its table; c stands behind the id.
+// event decodes the record of kind k by its table; c is after the id.
 func (d *decoder) event(b *trace.Batch, c *cursor, k trace.Kind) progress {
 	info := k.Info()
 	payload := c

@@ -213,7 +213,7 @@ func (r *chunkReader) fill() error {
 	return nil
 }
 
-// plainRun is how many records behind one that fast does not know are decoded
+// plainRun is how many records after one that fast does not know are decoded
 // before it tries again.
 const plainRun = 16
 

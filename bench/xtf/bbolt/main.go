@@ -1,4 +1,4 @@
-// Command bbolt measures bbolt beside the other stores; ../run.sh does. It is a
+// Command bbolt measures bbolt next to the other stores; ../run.sh does. It is a
 // module of its own, so that the project does not depend on bbolt.
 //
 // Its best for this: records in order with full pages, transactions of a million
@@ -24,7 +24,7 @@ type store struct {
 	tx     *bbolt.Tx
 	c      *bbolt.Cursor
 	key    [8]byte
-	k, v   []byte // of the record the cursor stands at
+	k, v   []byte // of the record the cursor is at
 	faults int64
 }
 

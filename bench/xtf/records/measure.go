@@ -20,7 +20,7 @@ type Store interface {
 	// Open makes path ready for lookups; cold says that each page is read once.
 	Open(path string, cold bool) error
 	Close() error
-	// Seek finds the first record at or behind key. place is whatever names it.
+	// Seek finds the first record at or after key. place is whatever names it.
 	Seek(key uint64) (place uint64, err error)
 	// Record returns the key and the fourth number of the record at place.
 	Record(place uint64) (key, value uint64, err error)

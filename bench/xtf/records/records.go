@@ -54,7 +54,7 @@ func (g *Generator) Next(payload []byte) (key uint64) {
 }
 
 // Queries are the keys that are looked up: half of them in the file, half one
-// tick behind one, never behind the last.
+// tick after one, never after the last.
 func Queries(n uint64, count int) []uint64 {
 	keys := Keys(n)
 	state := uint64(2)
