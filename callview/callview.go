@@ -5,7 +5,8 @@
 //
 // # Memory
 //
-// The graphs of the locations asked for last are kept, up to 64 MiB of them as they are stored, one at least.
+// The graphs of the locations asked for last are kept: as they are stored up to a quarter of the budget of the page cache, one
+// at least.
 package callview
 
 import (
@@ -18,9 +19,6 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// mostBytes bounds the blobs of the graphs that are kept.
-const mostBytes = 64 << 20
 
 // OpenFile opens the file at path.
 func OpenFile(path string, o xtf.Options) (*xtf.File, error) { return attached(xtf.OpenFile(path, o)) }
@@ -54,7 +52,7 @@ func attached(f *xtf.File, err error) (*xtf.File, error) {
 // Attach makes the rows of calls of an open file readable, with the part of the call graph that all locations share, which is asked for
 // when the first of these rows is.
 func Attach(f *xtf.File, shared func() (*ccg.Shared, error)) {
-	f.SetCallTimes(&graphs{file: f, shared: shared})
+	f.SetCallTimes(&graphs{file: f, shared: shared, most: f.CacheBytes() / 4})
 }
 
 // graphs opens the call graphs of locations.
@@ -64,13 +62,14 @@ type graphs struct {
 
 	mu    sync.Mutex
 	list  []entry // the one used last at the end
-	bytes int
+	bytes int64
+	most  int64 // of the blobs
 }
 
 type entry struct {
 	p        xtf.Proc
 	location *ccg.Location
-	bytes    int
+	bytes    int64
 }
 
 // Calls returns a reader of a location's calls.
@@ -104,8 +103,8 @@ func (g *graphs) location(p xtf.Proc) (*ccg.Location, error) {
 	if err != nil {
 		return nil, damaged(err)
 	}
-	g.list, g.bytes = append(g.list, entry{p, l, size}), g.bytes+size
-	for g.bytes > mostBytes && len(g.list) > 1 {
+	g.list, g.bytes = append(g.list, entry{p, l, int64(size)}), g.bytes+int64(size)
+	for g.bytes > g.most && len(g.list) > 1 {
 		g.bytes -= g.list[0].bytes
 		g.list = append(g.list[:0], g.list[1:]...)
 	}

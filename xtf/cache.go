@@ -102,6 +102,9 @@ const (
 	entryCost    = 256 // bytes of bookkeeping counted for each page
 )
 
+// CacheBytes is the budget of the file's page cache.
+func (f *File) CacheBytes() int64 { return int64(len(f.cache.shards)) * f.cache.shards[0].budget }
+
 func newCache(budget int64) *cache {
 	if budget <= 0 {
 		budget = defaultCache
