@@ -25,6 +25,8 @@ import (
 // their bytes.
 const version = "0.1.0"
 
+func init() { cobra.EnableCommandSorting = false }
+
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
@@ -49,6 +51,9 @@ func run(args []string, out, errs io.Writer) int {
 		args[0] = "version"
 	}
 	root := commands(s)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		completeFlags(root)
+	}
 	root.SetArgs(append([]string{}, args...)) // nil would be those of the process
 	c, err := root.ExecuteC()
 	s.verb = nameOf(c)
@@ -90,7 +95,6 @@ func usage(format string, args ...any) error { return fail(jobs.ExitUsage, forma
 
 // commands makes the tree of verbs, in the order of the help text.
 func commands(s streams) *cobra.Command {
-	cobra.EnableCommandSorting = false
 	root := &cobra.Command{Use: "coppice", Args: cobra.ArbitraryArgs, SilenceErrors: true, SilenceUsage: true}
 	root.CompletionOptions.DisableDefaultCmd = true // verb completion has examples and a manual page
 	root.SetOut(s.out)
@@ -132,13 +136,20 @@ func verb(use, short string, least, most int, examples ...string) *cobra.Command
 	return c
 }
 
-// does gives a verb what it does after the checks of its flags, and shells the words to complete those with.
-func (s streams) does(c *cobra.Command, run func(operands []string, s streams) error, checks ...func() error) *cobra.Command {
+// completeFlags tells shells the words that flags take, of a verb and its parts. Cobra keeps them as long as the process lives.
+func completeFlags(c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if w, ok := f.Value.(word); ok {
 			_ = c.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(w.from, cobra.ShellCompDirectiveNoFileComp)) // once
 		}
 	})
+	for _, p := range c.Commands() {
+		completeFlags(p)
+	}
+}
+
+// does gives a verb what it does after the checks of its flags.
+func (s streams) does(c *cobra.Command, run func(operands []string, s streams) error, checks ...func() error) *cobra.Command {
 	c.RunE = func(c *cobra.Command, operands []string) error {
 		s.verb = nameOf(c)
 		for _, check := range checks {

@@ -9,9 +9,6 @@ import (
 // element is what a distance is stored in.
 type element interface{ uint32 | uint64 }
 
-// narrow tells whether an element has 32 bits.
-func narrow[E element]() bool { return uint64(^E(0)) == math.MaxUint32 }
-
 // triangle is the distances of n clusters, the lower triangle row by row, the rows shared out over a team: that of the i-th cluster is
 // on rank i mod p. Slots keep the order of the clusters' lowest members; the living ones move together. Everything but the distances is
 // the same on all ranks.

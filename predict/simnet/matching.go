@@ -13,10 +13,9 @@ type message struct {
 	next   uint32 // in its chain
 	// link is the next in a queue of the source and then of the destination, with the policy Arrival; else in the list of
 	// what the destination waits for.
-	link     uint32
-	nextSend uint32 // in the list of what the source waits for
-	cost     uint32 // index in eventRun.costs.costs
-	flags    messageFlags
+	link  uint32
+	cost  uint32 // index in eventRun.costs.costs
+	flags messageFlags
 }
 
 // messageFlags are how far a message is.
