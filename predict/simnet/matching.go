@@ -273,7 +273,7 @@ func (r *matching) linkChains(procs []eventProc, e extent) error {
 // newChain makes a channel.
 func (r *matching) newChain(src, dst, port uint32) (uint32, error) {
 	lat, err := r.code.latency(src, dst)
-	if len(r.chains) >= 1<<31 {
+	if uint64(len(r.chains)) >= 1<<31 {
 		err = programError("more than 2^31 channels")
 	}
 	r.chains = append(r.chains, chain{dst: dst, class: r.code.network.Class(src, dst)})
