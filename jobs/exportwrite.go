@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/callview"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/partition"
 	"github.com/coppice-hpc/coppice/stats"
@@ -220,17 +220,12 @@ func (x *export) writeLocation(w *otf2.Writer, p trace.P, batch *trace.Batch) er
 func (x *export) writeEvents(l *otf2.LocationWriter, p trace.P, batch *trace.Batch) error {
 	left := x.sizes[p].bytes
 	defer func() { x.meter.Add(left) }()
-	blob, err := x.file.BlobBytes(xtf.Proc(p), xtf.KindCCGColumns)
+	loc, _, err := callview.Location(x.file, x.shared, xtf.Proc(p))
 	if err != nil {
-		return inputError(x.o.Run, err)
+		return inputError(x.o.Run, fmt.Errorf("call graph of location %d: %w", p, err))
 	}
-	loc, err := ccg.OpenLocation(x.shared, blob)
-	if err != nil {
-		return inputError(x.o.Run, err)
-	}
-	if loc.P() != p || loc.Events() != x.sizes[p].events {
-		return inputError(x.o.Run, fmt.Errorf("call graph of location %d with %d events, the directory has location %d with %d: %w",
-			loc.P(), loc.Events(), p, x.sizes[p].events, xtf.ErrCorrupt))
+	if loc.Events() != x.sizes[p].events {
+		return inputError(x.o.Run, fmt.Errorf("call graph of location %d with %d events, the directory has %d: %w", p, loc.Events(), x.sizes[p].events, xtf.ErrCorrupt))
 	}
 	if x.window != nil {
 		return x.sliceError(x.writeSlice(l, loc))
