@@ -15,8 +15,9 @@ type offset struct {
 }
 
 // interval is the time between two consecutive offsets. It corrects raw times
-// up to end; the last one has no end, the first no beginning.
+// from begin to end; the last one ends and the first one begins nowhere.
 type interval struct {
+	begin uint64
 	end   uint64
 	t0    uint64
 	o0    uint64 // two's complement
@@ -38,10 +39,10 @@ func newClock(list []offset) (c clock, ok bool) {
 			break
 		}
 		slope := float64(b.value-a.value) / float64(b.time-a.time)
-		c.intervals = append(c.intervals, interval{end: b.time, t0: a.time, o0: uint64(a.value), slope: slope})
+		c.intervals = append(c.intervals, interval{begin: a.time, end: b.time, t0: a.time, o0: uint64(a.value), slope: slope})
 	}
 	if n := len(c.intervals); n > 0 {
-		c.intervals[n-1].end = math.MaxUint64
+		c.intervals[0].begin, c.intervals[n-1].end = 0, math.MaxUint64
 	}
 	return c, ok
 }

@@ -1,10 +1,6 @@
 package otf2
 
-import (
-	"math"
-
-	"github.com/coppice-hpc/coppice/trace"
-)
+import "github.com/coppice-hpc/coppice/trace"
 
 // Limits of one batch. Events and words of a full batch stay in the second
 // level cache. A record longer than the words left is still delivered whole.
@@ -53,13 +49,4 @@ type decoder struct {
 	number  uint64 // events of the stream before the next one
 	report  report
 	mark    uint8 // end mark that was met, 0xFF for none
-}
-
-// bounds returns the latest time that the fast path may accept: later ones are
-// another clock interval's or lie after the next chunk's start.
-func (d *decoder) bounds() trace.Time {
-	if d.iv.end == math.MaxUint64 {
-		return d.high
-	}
-	return min(d.high, d.iv.correct(d.iv.end))
 }

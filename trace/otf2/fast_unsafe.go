@@ -35,13 +35,17 @@ func (d *decoder) fast(b *trace.Batch, limit int) {
 	p, stop := unsafe.Add(base, d.pos), uintptr(base)+uintptr(d.end-margin)
 	next, full := uintptr(first)*eventSize, uintptr(limit)*eventSize // bytes from out
 	na, most := uint64(len(b.Args)), uint64(max(cap(args)-8, 0))
-	now, top, iv := uint64(d.now), uint64(d.bounds()), d.iv
+	now, high, iv := uint64(d.now), uint64(d.high), d.iv
+	begin, span := iv.begin, iv.end-iv.begin
 	regions := d.loc.maps[trace.RefRegion].dense
 	var size, ref, words uint64
 	for uintptr(p) < stop && next < full {
 		w := load64(p)
 		if byte(w) == idTime {
 			t := load64(unsafe.Add(p, 1))
+			if t-begin > span {
+				break
+			}
 			if iv.slope != 0 {
 				x := float64(iv.slope * float64(int64(t-iv.t0))) // not fused with what follows
 				if x > 1<<51 || x < -1<<51 {
@@ -50,7 +54,7 @@ func (d *decoder) fast(b *trace.Batch, limit int) {
 				t += uint64(int64(float64(x+magic) - magic))
 			}
 			t += iv.o0
-			if t < now || t > top {
+			if t < now || t > high {
 				break
 			}
 			now, p = t, unsafe.Add(p, 9)

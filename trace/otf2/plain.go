@@ -15,11 +15,12 @@ func (d *decoder) plain(b *trace.Batch, limit int) {
 	events, args := b.Events[:limit], b.Args[:cap(b.Args)]
 	regions, comms := d.loc.maps[trace.RefRegion].dense, d.loc.maps[trace.RefComm].dense
 	buf, pos, now, big := d.buf, d.pos, d.now, d.big
-	top, stop := d.bounds(), d.end-margin
+	high, stop := d.high, d.end-margin
 	for n < len(events) && na+8 <= len(args) && pos < stop {
 		if buf[pos] == idTime {
-			t := d.iv.correct(integer(buf[pos+1:pos+9], 8, big))
-			if t < now || t > top {
+			raw := integer(buf[pos+1:pos+9], 8, big)
+			t := d.iv.correct(raw)
+			if raw < d.iv.begin || raw > d.iv.end || t < now || t > high {
 				break
 			}
 			now, pos = t, pos+9
