@@ -622,3 +622,50 @@ threads 2
 		}
 	}
 }
+
+// TestWaitInProbe: process 0 waits in MPI_Probe, 60 - 10 ticks, for what MPI_Recv receives without waiting. The wait is of the
+// call path of the probe, also where a rank loads the receive without the probe.
+func TestWaitInProbe(t *testing.T) {
+	src, err := tracetest.Parse(`
+-- program --
+processes 2
+-- events --
+0 0 ENTER main
+0 10 ENTER MPI_Probe
+0 65 LEAVE MPI_Probe
+0 70 ENTER receive
+0 71 ENTER MPI_Recv
+0 72 MPI_RECV 1 MPI_COMM_WORLD 1 8
+0 72 LEAVE MPI_Recv
+0 73 LEAVE receive
+0 100 LEAVE main
+1 0 ENTER main
+1 60 ENTER MPI_Send
+1 60 MPI_SEND 0 MPI_COMM_WORLD 1 8
+1 62 LEAVE MPI_Send
+1 100 LEAVE main
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ranks := range []int{1, 5} {
+		o := jobs.AnalyzeOptions{Source: src, Output: filepath.Join(t.TempDir(), "run.xtf"), StoreBytes: 1 << 20, GroupEvents: 1}
+		analyzed(t, ranks, o)
+		f, got := openFile(t, o.Output), ""
+		regions := map[uint32]string{}
+		rowsOf(t, f, xtf.WholeRun, xtf.TypePath, func(_ uint64, row []byte) {
+			var x xtf.Path
+			x.Load(row)
+			i, _ := src.Definitions().RegionIndex(x.Region)
+			regions[uint32(x.Key)] = src.Definitions().Text(src.Definitions().Regions[i].Name)
+		})
+		rowsOf(t, f, 0, xtf.TypeWait, func(_ uint64, row []byte) {
+			var x xtf.Wait
+			x.Load(row)
+			got += fmt.Sprintf("%d-%d in %s;", x.T, x.End, regions[x.Path])
+		})
+		if want := "10-60 in MPI_Probe;"; got != want {
+			t.Errorf("%d ranks: waits %q, want %q", ranks, got, want)
+		}
+	}
+}

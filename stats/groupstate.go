@@ -70,7 +70,7 @@ func (l *Loader) State() *State {
 	}
 	s.b = varint.Append(s.b,
 		c.calls, c.io, c.rma, c.metrics, l.p2p.n, l.coll.n, l.totals.Events, l.now,
-		l.posting, l.begin, begun, l.lastColl, l.mpi.probed, uint64(l.mpi.asides), l.stays.n,
+		l.posting, l.begin, begun, l.lastColl, l.mpi.probed, uint64(l.mpi.probe), uint64(l.mpi.asides), l.stays.n,
 	)
 	s.b = binary.AppendUvarint(s.b, uint64(len(l.stack)))
 	for i := range l.stack {
@@ -121,7 +121,7 @@ func NewGroupLoader(t *Tables, p trace.P, out Outputs, s *State) (*Loader, error
 	l.counted = rowCounts{r.Next(), r.Next(), r.Next(), r.Next()}
 	l.p2p.n, l.coll.n, l.totals.Events, l.now = r.Next(), r.Next(), r.Next(), r.Next()
 	l.posting, l.begin, l.begun, l.lastColl = r.Next(), r.Next(), r.Next() != 0, r.Next()
-	l.mpi.probed, l.mpi.asides, l.stays.n = r.Next(), int(r.Next()), r.Next()
+	l.mpi.probed, l.mpi.probe, l.mpi.asides, l.stays.n = r.Next(), uint32(r.Next()), int(r.Next()), r.Next()
 	l.p2p.base, l.coll.base = l.p2p.n, l.coll.n
 	for n := r.Next(); n > 0 && !r.Failed(); n-- {
 		f := frame{enter: r.Next(), child: r.Next(), n: r.Next(), region: uint32(r.Next()), path: uint32(r.Next())}

@@ -106,6 +106,7 @@ type mpiCall struct {
 	p2p     uint64 // first staged row of the call
 	coll    uint64
 	probed  uint64 // enter of the call before it, if that was a blocking probe; else Never
+	probe   uint32 // the call path of that
 	asides  int    // open calls outside MPI in states that have sums
 	aside   int    // amount of the outermost of them
 	path    uint32
@@ -427,7 +428,7 @@ func (l *Loader) closeMPI(n uint64, class trace.CallClass, flags uint32) {
 	l.completeOps(flags)
 	l.mpi.probed = xtf.Never
 	if l.t.probe[l.mpi.index] {
-		l.mpi.probed = l.mpi.enter
+		l.mpi.probed, l.mpi.probe = l.mpi.enter, l.mpi.path
 	}
 	if starts := trace.ClassColl | trace.ClassStart; class&starts == starts && !l.mpi.posted && flags&xtf.FlagCut == 0 {
 		l.diag(trace.DiagNoCollRecord, fmt.Sprintf("region %d", l.mpi.region))

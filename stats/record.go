@@ -177,6 +177,9 @@ func (l *Loader) message(r *xtf.P2P, rank uint32, op pendingOp) {
 	}
 	row, n := l.p2p.add(l.keepP2P())
 	r.MateP = l.innermostPath() // until its match
+	if r.Kind&xtf.P2PProbed != 0 {
+		r.MateP = l.mpi.probe // where it waits
+	}
 	r.Put(row)
 	op.row = n
 	l.pending = append(l.pending, op)

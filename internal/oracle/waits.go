@@ -73,7 +73,6 @@ func (a *analysis) waits(l *location) []WaitSpan {
 	delete(byVisit, -1)
 	for v, messages := range byVisit {
 		for _, w := range a.messageWaits(l, v, messages) {
-			w.visit = v
 			add(w)
 		}
 	}
@@ -135,7 +134,7 @@ func (a *analysis) messageWaits(l *location, v int, messages []*message) []WaitS
 	}
 	if latest != nil {
 		if sent, ready := latest.mate.enter(), latest.point(); sent > ready {
-			late := WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, visit: v}
+			late := WaitSpan{From: ready, To: max(ready, min(sent, latest.leave())), Pattern: LateSender, Row: latest.row, Cause: latest.mate.at.p, visit: latest.pointVisit()}
 			if receives == 1 {
 				late.Order = a.order(l, latest)
 			}
