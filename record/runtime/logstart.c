@@ -141,7 +141,7 @@ static int start(void)
 	uint64_t budget = bytes ? strtoull(bytes, NULL, 10) : 0;
 	PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	PMPI_Comm_size(MPI_COMM_WORLD, &size);
-	if (begun || !folder || !chosen(getenv("COPPICE_LOG_RANKS"), rank))
+	if (begun || !folder || cr_spawned() || !chosen(getenv("COPPICE_LOG_RANKS"), rank))
 		return 0;
 	begun = 1;
 	char name[4096];

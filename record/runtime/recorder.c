@@ -205,6 +205,13 @@ static void leave_note(void)
 		close(fd);
 }
 
+/* cr_spawned tells whether MPI_Comm_spawn started this process. Its world has ranks of its own, whose files are other processes'. */
+HIDDEN int cr_spawned(void)
+{
+	MPI_Comm parent = MPI_COMM_NULL;
+	return PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
+}
+
 /* define_end ends the definitions. */
 static void define_end(const uint64_t end[5])
 {
@@ -247,7 +254,7 @@ static int begin(const char *folder)
 HIDDEN void cr_start(uint64_t entered, unsigned function)
 {
 	const char *folder = getenv("COPPICE_RECORD_DIR");
-	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder)
+	if (atomic_exchange(&begun, 1) || !folder || !*folder || strlen(folder) >= sizeof cr.folder || cr_spawned())
 		return;
 	if (!begin(folder)) {
 		cr_clock(0);

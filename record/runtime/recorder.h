@@ -81,6 +81,7 @@ HIDDEN uint64_t cr_now(void);
 HIDDEN uint64_t cr_begins(void); /* the time; MPI_Init is about to be called */
 HIDDEN void cr_start(uint64_t entered, unsigned function);
 HIDDEN void cr_usage(int on); /* the part of the run that is measured begins or ends */
+HIDDEN int cr_spawned(void);
 HIDDEN void cr_session(void); /* MPI_Session_init is called */
 HIDDEN void cr_clock(int last); /* reads the clock of rank 0, at the begin and at the end of MPI; collective */
 HIDDEN uint64_t cr_thread(void); /* number of this thread's stream */

@@ -1,0 +1,32 @@
+package record
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestSpawn records a program that starts others: these run and end as without the recorder, and the archive is that of their parents.
+func TestSpawn(t *testing.T) {
+	found := false
+	for _, l := range libraries(t) {
+		program := l.compileProgram(t, "spawn.c")
+		command := l.launch(t, 2, program)
+		if exec.Command(command[0], command[1:]...).Run() != nil {
+			continue // the launcher cannot start more processes
+		}
+		found = true
+		dir := filepath.Join(t.TempDir(), "run")
+		r, out, _ := l.runRecorded(t, Options{Output: dir, Command: command, Log: LogOptions{Ranks: []int{0, 1}}, CPUTime: true})
+		if r.Exit != 0 || r.Processes != 2 || len(r.Found) > 0 || len(r.Cut) > 0 || len(r.Logs) != 2 {
+			t.Errorf("%s: %+v", l.cc, r)
+		}
+		if !strings.Contains(out, "got 40") || !strings.Contains(out, "got 41") {
+			t.Errorf("%s: the program printed %q", l.cc, out)
+		}
+	}
+	if !found {
+		t.Skip("no launcher that can start more processes")
+	}
+}
