@@ -26,6 +26,22 @@ func (t *classTable) row(n int) ([]uint64, []uint32) {
 	return t.gaps[n*t.gapsPerRow : (n+1)*t.gapsPerRow], t.kids[n*t.kidsPerRow : (n+1)*t.kidsPerRow]
 }
 
+// gap returns the gap before child i in a row, kid the class of that child. A Repeat of equal iterations has one position.
+func (t *classTable) gap(row uint32, i uint64) uint64 {
+	return t.gaps[int(row)*t.gapsPerRow+inRow(i, t.gapsPerRow)]
+}
+
+func (t *classTable) kid(row uint32, i uint64) uint32 {
+	return t.kids[int(row)*t.kidsPerRow+inRow(i, t.kidsPerRow)]
+}
+
+func inRow(i uint64, width int) int {
+	if i >= uint64(width) {
+		return 0
+	}
+	return int(i)
+}
+
 // classes are the class tables of a graph's nodes. Rows are numbered from 0 in
 // each table, by first appearance over the locations in ascending P.
 type classes struct {

@@ -58,13 +58,13 @@ type ClassBuilder struct {
 	locator
 	modes   ClassModes
 	classes *classes
-	walk    rowWalker
+	walk    rowWalk
 }
 
 // NewClassBuilder returns empty tables for the nodes of s that m names.
 func NewClassBuilder(s *Shared, m ClassModes) *ClassBuilder {
 	b := &ClassBuilder{locator: newLocator(s), modes: m, classes: newClasses(&s.graph, s.opt.Fan, m.table)}
-	b.walk.row = b.classes.intern
+	b.walk.find = b.classes.intern
 	return b
 }
 
@@ -90,9 +90,9 @@ func (b *ClassBuilder) add(l *Local) error {
 	}
 	in := stream{src: l.gaps}
 	w := &b.walk
-	w.init(v)
+	w.begin(v)
 	for !in.bad {
-		switch st, _, slot := w.next(); st {
+		switch st, _, slot := w.step(); st {
 		case stepEnd:
 			return w.err
 		case stepCut, stepRow:

@@ -2,150 +2,115 @@ package ccg
 
 import "fmt"
 
-// stepRow is met by a rowWalker only: an instance in class mode is complete, and
-// what is around it is in column mode, or nothing.
-const stepRow step = stepEvent + 1
-
-// rowLevel is a node in progress in a rowWalker.
-type rowLevel struct {
-	id, slot   uint32 // slot: where the node is in its parent
-	next, end  uint32 // next child in the pool, and the end
-	pos        int    // position of the next child
-	gaps, kids int    // where the row begins in the walker's lists, in class mode
-	left       uint64 // iterations to do after this one, of a Repeat
-	table      *classTable
-	kind       kind
-	closed     bool // the leave was reported
-	again      bool // of a long Repeat in class mode: an iteration is complete, which was
-	gap        uint64
-	kid        uint32
-}
-
-// rowWalker goes through a location in execution order, like walker, and finds
-// the class of each instance in class mode from the gaps that it is given.
-// Memory: the open levels and their rows.
-type rowWalker struct {
+// rowWalk goes through a location and finds the class of each instance in class mode from the gaps that it is given. Memory: the
+// open levels and their rows.
+type rowWalk struct {
+	walker
 	v     *view
-	row   func(id uint32, gaps []uint64, kids []uint32) (uint32, error) // looks up or makes a row of a shared node
-	stack []rowLevel
+	find  func(id uint32, gaps []uint64, kids []uint32) (uint32, error) // looks up or makes a row of a shared node
+	rows  []openRow                                                     // of the open nodes in class mode
 	gaps  []uint64
 	kids  []uint32
-	gap   int    // where in gaps the one of the last step belongs
+	ended bool   // the newest row is complete
+	at    int    // where in gaps the one of the last step belongs
+	again bool   // something is there, from another iteration of a Repeat with one entry for all
 	last  uint32 // the row of the last stepRow
 	err   error
 }
 
-func (w *rowWalker) init(v *view) {
-	w.v = v
-	w.stack, w.gaps, w.kids, w.err = w.stack[:0], w.gaps[:0], w.kids[:0], nil
-	w.push(v.root, 0)
+// openRow is the row of an instance in progress.
+type openRow struct {
+	id, slot   uint32 // slot: where the node is in its parent
+	gaps, kids int    // where the row begins
 }
 
-func (w *rowWalker) push(id, slot uint32) {
-	s := w.v.nodes
-	l := rowLevel{id: id, slot: slot, next: s.off[id], end: s.off[id+1], table: w.v.tables[id], kind: s.kind(id)}
-	if l.kind == kindRepeat {
-		l.left = s.count(id) - 1
-		l.end = l.next + 1
+func (w *rowWalk) begin(v *view) {
+	w.v, w.lists, w.ended, w.err = v, true, false, nil
+	w.rows, w.gaps, w.kids = w.rows[:0], w.gaps[:0], w.kids[:0]
+	w.init(v)
+	w.open(v.root, 0)
+}
+
+// open begins the row of a node, if it is in class mode.
+func (w *rowWalk) open(id, slot uint32) {
+	if t := w.v.tables[id]; t != nil {
+		w.rows = append(w.rows, openRow{id, slot, len(w.gaps), len(w.kids)})
+		w.gaps, w.kids = append(w.gaps, make([]uint64, t.gapsPerRow)...), append(w.kids, make([]uint32, t.kidsPerRow)...)
 	}
-	if t := l.table; t != nil {
-		l.gaps, l.kids = len(w.gaps), len(w.kids)
-		for range t.gapsPerRow {
-			w.gaps = append(w.gaps, 0)
-		}
-		for range t.kidsPerRow {
-			w.kids = append(w.kids, 0)
-		}
-	}
-	w.stack = append(w.stack, l)
 }
 
 // put gives the gap of the last step, whose slot has no column.
-func (w *rowWalker) put(gap uint64) { w.gaps[w.gap] = gap }
+func (w *rowWalk) put(gap uint64) {
+	if w.again && w.gaps[w.at] != gap {
+		w.differ()
+	}
+	w.gaps[w.at] = gap
+}
 
-// next returns what comes next: its node and the slot of the gap before it, or
-// the slot where the row of stepRow stands. After an error it returns stepEnd.
-func (w *rowWalker) next() (st step, id, slot uint32) {
-	s := w.v.nodes
+func (w *rowWalk) differ() {
+	id := w.rows[len(w.rows)-1].id
+	w.err = fmt.Errorf("node %d: iterations differ, but share a class: %w", w.v.ids[id], ErrForeign)
+}
+
+// step returns what comes next: its node and the slot of the gap before it, or the slot where the row of stepRow stands. After
+// an error it returns stepEnd.
+func (w *rowWalk) step() (st step, id, slot uint32) {
 	for w.err == nil {
-		top := &w.stack[len(w.stack)-1]
-		switch {
-		case top.next < top.end:
-			id, slot = s.pool[top.next], w.v.slot[top.id]+top.next-s.off[top.id]
-			w.gap = top.gaps + top.pos
-			top.next++
-			top.pos++
-			k := s.kind(id)
-			if k == kindEvent {
-				return stepEvent, id, slot
-			}
-			if w.push(id, slot); k == kindCall {
-				return stepOpen, id, slot
-			}
-		case top.left > 0:
-			w.iterate(top)
-		case top.kind == kindCall && !top.closed:
-			top.closed = true
-			id, slot = top.id, w.v.slot[top.id]+s.off[top.id+1]-s.off[top.id]
-			if w.v.shapeOf(id).cut {
-				return stepCut, id, slot
-			}
-			if top.table != nil {
-				w.gap = top.gaps + top.table.gapsPerRow - 1
-			}
-			return stepClose, id, slot
-		case top.table != nil:
-			if id, slot = top.id, top.slot; w.finish(top) {
+		if w.ended {
+			if id, slot = w.finish(); id != 0 {
 				return stepRow, id, slot
 			}
-		case top.kind == kindRoot:
-			return stepEnd, top.id, 0
+			continue
+		}
+		st, id, slot = w.next()
+		switch st {
+		case stepOpen:
+			w.locate(&w.stack[len(w.stack)-2])
+			w.open(id, slot)
+		case stepEvent:
+			w.locate(&w.stack[len(w.stack)-1])
+		case stepEnd:
+			if w.ended = len(w.rows) > 0; !w.ended {
+				return stepEnd, id, slot
+			}
+			continue
 		default:
-			w.stack = w.stack[:len(w.stack)-1]
+			if t := w.v.tables[id]; t != nil {
+				w.ended, w.again, w.at = true, false, w.rows[len(w.rows)-1].gaps+t.gapsPerRow-1
+			}
+		}
+		if w.v.isReal(id) {
+			return st, id, slot
 		}
 	}
 	return stepEnd, 0, 0
 }
 
-// iterate begins the next iteration of a Repeat.
-func (w *rowWalker) iterate(top *rowLevel) {
-	w.alike(top)
-	top.left--
-	top.next--
-	if top.table != nil && top.table.kidsPerRow == 1 {
-		top.pos = 0
+// locate finds where the gap of the child belongs that a level entered last.
+func (w *rowWalk) locate(l *level) {
+	if t := w.v.tables[l.id]; t != nil {
+		w.at = w.rows[len(w.rows)-1].gaps + inRow(l.at-1, t.gapsPerRow)
+		w.again = l.at > uint64(t.gapsPerRow)
 	}
 }
 
-// alike compares the iterations of a Repeat whose row has one entry for all.
-func (w *rowWalker) alike(top *rowLevel) {
-	if top.kind != kindRepeat || top.table == nil || top.table.kidsPerRow != 1 {
-		return
+// finish ends the newest row. It returns where the row stands, node 0 if that is in the row around it.
+func (w *rowWalk) finish() (id, slot uint32) {
+	r := w.rows[len(w.rows)-1]
+	w.ended = false
+	if w.last, w.err = w.find(w.v.ids[r.id], w.gaps[r.gaps:], w.kids[r.kids:]); w.err != nil {
+		return 0, 0
 	}
-	gap, kid := w.gaps[top.gaps], w.kids[top.kids]
-	if top.again && (gap != top.gap || kid != top.kid) {
-		w.err = fmt.Errorf("node %d: iterations differ, but share a class: %w", w.v.ids[top.id], ErrForeign)
-	}
-	top.again, top.gap, top.kid = true, gap, kid
-}
-
-// finish ends the top level, which is in class mode; false if its row went into
-// the row around it.
-func (w *rowWalker) finish(top *rowLevel) bool {
-	if w.alike(top); w.err != nil {
-		return false
-	}
-	w.last, w.err = w.row(w.v.ids[top.id], w.gaps[top.gaps:], w.kids[top.kids:])
-	w.gaps, w.kids = w.gaps[:top.gaps], w.kids[:top.kids]
-	if top.kind == kindRoot {
-		top.table = nil // stepEnd comes next
-		return w.err == nil
-	}
-	w.stack = w.stack[:len(w.stack)-1]
+	w.rows, w.gaps, w.kids = w.rows[:len(w.rows)-1], w.gaps[:r.gaps], w.kids[:r.kids]
 	up := &w.stack[len(w.stack)-1]
-	if up.table != nil {
-		w.kids[up.kids+up.pos-1] = w.last
-		return false
+	t := w.v.tables[up.id]
+	if r.id == w.v.root || t == nil {
+		return r.id, r.slot
 	}
-	return w.err == nil
+	kid := &w.kids[w.rows[len(w.rows)-1].kids+inRow(up.at-1, t.kidsPerRow)]
+	if up.at > uint64(t.kidsPerRow) && *kid != w.last {
+		w.differ()
+	}
+	*kid = w.last
+	return 0, 0
 }

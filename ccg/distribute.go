@@ -205,11 +205,11 @@ func (d *Distributor) block(v *view) []uint64 {
 
 // walkRows is walk for a graph with classes: it follows the nodes.
 func (d *Distributor) walkRows(v *view) error {
-	w := rowWalker{row: d.row}
-	w.init(v)
+	w := rowWalk{find: d.row}
+	w.begin(v)
 	var gaps []uint64
 	for !d.values.bad {
-		st, id, slot := w.next()
+		st, id, slot := w.step()
 		switch st {
 		case stepEnd:
 			d.gaps.left(gaps)

@@ -148,10 +148,6 @@ func (l *Location) durationError(ok bool) error {
 	return fmt.Errorf("call graph: location %d: a sum of durations exceeds 64 bits: %w", l.p, ErrLimit)
 }
 
-func (l *Location) columnError(column int, err error) error {
-	return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, column, ErrCorrupt, err)
-}
-
 // CallDurations returns how long the calls of a region took, calls inside them
 // included. A call that never left ends with the last event.
 //
@@ -185,11 +181,11 @@ func (x *Index) CallDurations(region uint32) (*Durations, error) {
 		}
 	}
 	if todo != nil {
-		w := lengthWalk{x: x, todo: todo, lengths: lengths, d: d, ok: true}
-		if err := w.run(); err != nil {
+		all, err := x.walkDurations(todo, lengths, d)
+		if err != nil {
 			return nil, err
 		}
-		ok = ok && w.ok
+		ok = ok && all
 	}
 	d.Bound, d.SumBound = l.durationBounds(longest, d.Max, d.Count, d.Sum)
 	return d, l.durationError(ok)
@@ -249,90 +245,40 @@ func (x *Index) leafDurations(d *Durations, ok *bool, region uint32) ([]bool, er
 	return todo, nil
 }
 
-// lengthWalk measures calls on the way through a location in column mode.
-type lengthWalk struct {
-	x       *Index
-	todo    []bool  // by node: wanted
-	lengths *ledger // of nodes with classes
-	d       *Durations
-	ok      bool
-	reads   []column.Cursor
-	stack   []lengthRung
-	now     uint64
-	over    bool // now has overflown
-}
-
-type lengthRung struct {
-	id    uint32
-	at, n uint64 // children
-	begin uint64
-}
-
-func (w *lengthWalk) run() error {
-	v := w.x.loc.view
-	w.reads = w.x.loc.cursors()
-	w.push(v.root)
+// walkDurations measures the calls in column mode that are wanted; lengths are those of nodes with classes.
+func (x *Index) walkDurations(todo []bool, lengths *ledger, d *Durations) (ok bool, err error) {
+	v := x.loc.view
 	if v.rootRow >= 0 {
-		return nil
+		return true, nil
 	}
-	for len(w.stack) > 0 {
-		r := &w.stack[len(w.stack)-1]
-		slot := v.slot[r.id]
-		if r.at == r.n {
-			if v.nodes.kind(r.id) == kindCall {
-				if k := v.column[slot+uint32(r.n)]; k >= 0 {
-					w.pass(w.reads[k].Next())
-				}
-				if w.todo[r.id] {
-					w.ok = w.d.add(w.now-r.begin, 1) && w.ok
-				}
-			}
-			w.stack = w.stack[:len(w.stack)-1]
-			continue
+	var enter []bool
+	if v.tables != nil {
+		enter = make([]bool, len(v.tables))
+		for id, t := range v.tables {
+			enter[id] = t == nil
 		}
-		child := uint64(0)
-		if v.nodes.kind(r.id) != kindRepeat {
-			child = r.at
-		}
-		r.at++
-		slot += uint32(child)
-		if k := v.column[slot]; k >= 0 {
-			w.pass(w.reads[k].Next())
-		}
-		id := v.nodes.children(r.id)[child]
+	}
+	r := x.loc.readInside(enter)
+	var begins []uint64 // of the open calls
+	for ok = true; ; {
+		st, id, slot := r.step()
 		switch {
-		case v.nodes.kind(id) == kindEvent:
-		case v.tables != nil && v.tables[id] != nil:
-			row := w.reads[v.class[slot]].Next()
-			if row >= uint64(v.tables[id].rows) {
-				return w.x.damaged("a class that does not exist")
+		case st == stepEnd:
+			return ok, r.err()
+		case st == stepOpen:
+			begins = append(begins, r.time)
+		case st != stepEvent:
+			begin := begins[len(begins)-1]
+			begins = begins[:len(begins)-1]
+			if todo[id] && !r.over {
+				ok = d.add(r.time-begin, 1) && ok
 			}
-			w.pass(w.lengths.rows[id].of(uint32(row))[0])
-		default:
-			w.push(id)
+		case enter != nil && !enter[id]:
+			row := r.cursors[v.class[slot]].Next()
+			if row >= uint64(v.tables[id].rows) {
+				return false, x.damaged("a class that does not exist")
+			}
+			r.pass(lengths.rows[id].of(uint32(row))[0])
 		}
 	}
-	for i := range w.reads {
-		if err := w.reads[i].Err(); err != nil {
-			return w.x.columnError(int32(i), err)
-		}
-	}
-	if w.over {
-		return w.x.damaged("time overflows")
-	}
-	return nil
-}
-
-func (w *lengthWalk) pass(ticks uint64) {
-	w.now += ticks
-	w.over = w.over || w.now < ticks
-}
-
-func (w *lengthWalk) push(id uint32) {
-	s := w.x.loc.view.nodes
-	n := uint64(len(s.children(id)))
-	if s.kind(id) == kindRepeat {
-		n = s.count(id)
-	}
-	w.stack = append(w.stack, lengthRung{id: id, n: n, begin: w.now})
 }

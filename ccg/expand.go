@@ -14,24 +14,19 @@ const expandBatch = 4096
 // Expander gives a location's event stream back; it is a trace.ChunkReader.
 type Expander struct {
 	loc     *Location
-	walk    walker
-	cursors []column.Cursor
+	walk    *reading
+	cursors []column.Cursor // of walk
 	places  *places
 	history history
-	time    trace.Time
 	n       uint64
 	err     error
 }
 
 // Expand returns the location's events, in order.
 func (l *Location) Expand() *Expander {
-	x := &Expander{
-		loc: l, cursors: l.cursors(), places: newPlaces(l.shared.defs),
-		history: history{counters: newCounters(l.shared.defs)}, time: l.first,
-	}
+	x := &Expander{loc: l, walk: l.read(uint64(l.first)), places: newPlaces(l.shared.defs), history: history{counters: newCounters(l.shared.defs)}}
+	x.cursors = x.walk.cursors
 	x.places.of(l.p)
-	x.walk.cursors = x.cursors
-	x.walk.init(l.view)
 	return x
 }
 
@@ -49,7 +44,7 @@ func (x *Expander) Next(b *trace.Batch) error {
 		return x.err
 	}
 	for len(b.Events) < expandBatch {
-		st, id, slot := x.walk.next()
+		st, id, _ := x.walk.step()
 		if st == stepEnd {
 			x.err = x.finish()
 			break
@@ -57,20 +52,14 @@ func (x *Expander) Next(b *trace.Batch) error {
 		if st == stepCut {
 			continue
 		}
-		gap := x.walk.gap
-		if c := x.loc.view.column[slot]; c >= 0 {
-			gap = x.cursors[c].Next()
-		}
-		x.time += trace.Time(gap)
-		if x.time < trace.Time(gap) {
-			x.err = x.corrupt("time overflows")
+		if x.walk.over {
 			break
 		}
 		if x.err = x.event(b, st, id); x.err != nil {
 			break
 		}
 	}
-	if err := x.columnError(); err != nil { // zeros were read: deliver nothing
+	if err := x.walk.err(); err != nil { // zeros were read: deliver nothing
 		x.err = err
 	}
 	if x.err != nil && x.err != io.EOF {
@@ -82,19 +71,6 @@ func (x *Expander) Next(b *trace.Batch) error {
 		return nil
 	}
 	return x.err
-}
-
-// columnError returns the error of the first column that could not be read.
-func (x *Expander) columnError() error {
-	if x.walk.bad {
-		return x.corrupt("a class that does not exist")
-	}
-	for i := range x.cursors {
-		if err := x.cursors[i].Err(); err != nil {
-			return x.loc.columnError(i, err)
-		}
-	}
-	return nil
 }
 
 // finish checks that nothing is left.
@@ -115,7 +91,7 @@ func (x *Expander) corrupt(what string) error {
 func (x *Expander) event(b *trace.Batch, st step, id uint32) error {
 	v := x.loc.view
 	h := v.shapeOf(id)
-	e := trace.Event{Time: x.time, Arg: uint32(len(b.Args)), Kind: h.kind, Flags: h.flags}
+	e := trace.Event{Time: trace.Time(x.walk.time), Arg: uint32(len(b.Args)), Kind: h.kind, Flags: h.flags}
 	at, n := v.valueSlots(h, id, st)
 	values := v.column[at : at+n]
 	w := v.tuples.at(v.nodes.tuple(id))
@@ -173,7 +149,7 @@ func (x *Expander) record(b *trace.Batch, h *shape, w []uint64, values []int32) 
 			values = values[1:]
 			switch {
 			case p == trace.FromStamp:
-				v = uint64(x.time) + uint64(column.UnZigZag(v))
+				v = x.walk.time + uint64(column.UnZigZag(v))
 			case r.signed[i]:
 				v = uint64(column.UnZigZag(v))
 			}

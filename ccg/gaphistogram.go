@@ -178,11 +178,11 @@ func (h *GapHistogram) add(l *Local) error {
 	}
 	in := stream{src: l.gaps}
 	h.known.reset()
-	if err := h.walk.init(&l.graph, h.defs); err != nil {
+	if err := h.walk.begin(&l.graph, h.defs); err != nil {
 		return err
 	}
 	for first := true; h.grid != gridFixed; first = false {
-		switch h.walk.advance() {
+		switch st, _ := h.walk.step(); st {
 		case stepEnd:
 			return in.finished()
 		case stepCut:

@@ -6,32 +6,23 @@ import (
 	"github.com/coppice-hpc/coppice/trace"
 )
 
-// gapWalk goes through a location as a Builder made it, event by event, and
-// tells what stands around each gap. Groups and Repeats are invisible: the
-// sibling before the first child of a Group is the one before the Group.
-// Memory: the open nodes, 4 bytes per tuple.
+// gapWalk goes through a location as a Builder made it, event by event, and tells what stands around each gap. Groups and
+// Repeats are invisible: the sibling before the first child of a Group is the one before the Group. Memory: the open nodes, 4
+// bytes per tuple.
 type gapWalk struct {
-	g     *graph
+	walker
 	class []uint32 // by tuple: number of a node's class
 	words []uint64 // by class
-	stack []gapLevel
+	calls []gapCall
 
 	// of the last step, as numbers of classes
 	parent uint32 // the call whose exclusive time its gap is
-	prev   uint32 // the sibling before it
+	before uint32 // the sibling before it
 	item   uint32 // itself, or the tail
 }
 
-// gapLevel is a node in progress.
-type gapLevel struct {
-	id        uint32
-	next, end uint32 // next child in the pool, and the end
-	kind      kind
-	class     uint32
-	frame     int32  // where the Call or Root around the children is in the stack
-	prev      uint32 // class of the last child, of a Call or Root
-	left      uint64 // iterations after this one, of a Repeat
-}
+// gapCall is an open call, or the root: its class, and that of the last child.
+type gapCall struct{ class, last uint32 }
 
 // Numbers of classes that every location has.
 const (
@@ -75,76 +66,41 @@ func (w *gapWalk) classify(g *graph, defs *trace.Definitions) error {
 	return nil
 }
 
-// init begins at the last node, the root.
-func (w *gapWalk) init(g *graph, defs *trace.Definitions) error {
+// begin goes to the first event.
+func (w *gapWalk) begin(g *graph, defs *trace.Definitions) error {
 	if err := w.classify(g, defs); err != nil {
 		return err
 	}
-	w.g, w.stack = g, w.stack[:0]
-	w.push(uint32(g.nodes.len()), 0)
+	root := uint32(g.nodes.len())
+	w.start(g, g.nodes.off, root)
+	w.calls = append(w.calls[:0], gapCall{class: w.class[g.nodes.tuple(root)]})
 	return nil
 }
 
 // context returns what stands around the gap of the last step.
 func (w *gapWalk) context() gapContext {
-	return gapContext{uint32(w.words[w.parent]), w.words[w.prev], w.words[w.item]}
+	return gapContext{uint32(w.words[w.parent]), w.words[w.before], w.words[w.item]}
 }
 
 // key returns the same as one word, not 0, that holds for this location.
 func (w *gapWalk) key() uint64 {
-	return uint64(w.parent)<<42 | uint64(w.prev)<<21 | uint64(w.item)
+	return uint64(w.parent)<<42 | uint64(w.before)<<21 | uint64(w.item)
 }
 
-func (w *gapWalk) push(id uint32, frame int32) {
-	s := w.g.nodes
-	l := gapLevel{id: id, next: s.off[id], end: s.off[id+1], kind: s.kind(id), class: w.class[s.tuple(id)], frame: frame}
-	if l.kind == kindRepeat {
-		l.left = s.count(id) - 1
-		l.end = l.next + 1
-	}
-	w.stack = append(w.stack, l)
-}
-
-// advance returns what comes next. After stepClose and stepCut the call is off
-// the stack; stepCut and stepEnd have no gap.
-func (w *gapWalk) advance() step {
-	s := w.g.nodes
-	for {
-		top := &w.stack[len(w.stack)-1]
-		if top.next < top.end {
-			c := s.pool[top.next]
-			top.next++
-			k := s.kind(c)
-			if k > kindEvent {
-				w.push(c, top.frame)
-				continue
-			}
-			frame := &w.stack[top.frame]
-			w.parent, w.prev, w.item = top.class, frame.prev, w.class[s.tuple(c)]
-			frame.prev = w.item
-			if k == kindEvent {
-				return stepEvent
-			}
-			w.push(c, int32(len(w.stack)))
-			return stepOpen
+// step returns what comes next, and its node; stepCut and stepEnd have no gap.
+func (w *gapWalk) step() (step, uint32) {
+	st, id, _ := w.next()
+	top := &w.calls[len(w.calls)-1]
+	w.parent, w.before, w.item = top.class, top.last, classTail
+	switch st {
+	case stepOpen, stepEvent:
+		w.item = w.class[w.g.nodes.tuple(id)]
+		top.last = w.item
+		if st == stepOpen {
+			w.calls = append(w.calls, gapCall{class: w.item})
 		}
-		switch top.kind {
-		case kindRepeat:
-			if top.left > 0 {
-				top.left--
-				top.next--
-				continue
-			}
-		case kindCall:
-			w.parent, w.prev, w.item = top.class, top.prev, classTail
-			w.stack = w.stack[:len(w.stack)-1]
-			if w.g.shapeOf(top.id).cut {
-				return stepCut
-			}
-			return stepClose
-		case kindRoot:
-			return stepEnd
-		}
-		w.stack = w.stack[:len(w.stack)-1]
+	case stepClose, stepCut:
+		w.calls = w.calls[:len(w.calls)-1]
 	}
+	return st, id
 }

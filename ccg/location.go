@@ -170,6 +170,19 @@ func (l *Location) markCursor() *column.Cursor {
 	return k
 }
 
+// cursors returns one for each column, at its start.
+func (l *Location) cursors() []column.Cursor {
+	cursors := make([]column.Cursor, len(l.cols))
+	for i := range cursors {
+		cursors[i].Init(&l.cols[i])
+	}
+	return cursors
+}
+
+func (l *Location) columnError(column int, err error) error {
+	return fmt.Errorf("call graph: location %d, column %d: %w: %w", l.p, column, ErrCorrupt, err)
+}
+
 // P returns the location.
 func (l *Location) P() trace.P { return l.p }
 

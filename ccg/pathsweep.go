@@ -223,13 +223,6 @@ func (s *pathSweep) wanted() []bool {
 	return want
 }
 
-// pathRung is a node in progress in walk.
-type pathRung struct {
-	id    uint32
-	path  int32
-	at, n uint64
-}
-
 // walk reads the columns of several paths, in execution order.
 func (s *pathSweep) walk() error {
 	v := s.v
@@ -237,46 +230,27 @@ func (s *pathSweep) walk() error {
 	if !want[v.root] {
 		return nil
 	}
-	reads := s.l.cursors()
-	ok := true
-	stack := []pathRung{{id: v.root, n: uint64(len(v.nodes.children(v.root)))}}
-	for len(stack) > 0 {
-		r := &stack[len(stack)-1]
-		list := v.nodes.children(r.id)
-		if r.at == r.n {
-			if v.nodes.kind(r.id) == kindCall {
-				ok = s.read(reads, v.slot[r.id]+uint32(r.n), r.path) && ok
-			}
-			stack = stack[:len(stack)-1]
-			continue
+	r := s.l.readInside(want)
+	path, ok := int32(0), true
+	for {
+		st, id, slot := r.next()
+		if st == stepEnd {
+			break
 		}
-		i := uint32(0)
-		if v.nodes.kind(r.id) != kindRepeat {
-			i = uint32(r.at)
-		}
-		r.at++
-		ok = s.read(reads, v.slot[r.id]+i, r.path) && ok
-		c := list[i]
-		if v.class != nil && v.class[v.slot[r.id]+i] >= 0 {
-			if err := s.readRow(reads, v.class[v.slot[r.id]+i], nodePath{c, r.path}); err != nil {
+		ok = s.read(r.cursors, slot, path) && ok
+		switch {
+		case st == stepOpen:
+			path = s.states.enter(v, path, id)
+		case st != stepEvent:
+			path = s.states.parent[path]
+		case v.class != nil && v.class[slot] >= 0:
+			if err := s.readRow(r.cursors, v.class[slot], nodePath{id, path}); err != nil {
 				return err
 			}
 		}
-		if want[c] {
-			in := pathRung{id: c, path: r.path, n: uint64(len(v.nodes.children(c)))}
-			switch v.nodes.kind(c) {
-			case kindCall:
-				in.path = s.states.enter(v, r.path, c)
-			case kindRepeat:
-				in.n = v.nodes.count(c)
-			}
-			stack = append(stack, in)
-		}
 	}
-	for k := range reads {
-		if err := reads[k].Err(); err != nil {
-			return s.l.columnError(k, err)
-		}
+	if err := r.err(); err != nil {
+		return err
 	}
 	if !ok {
 		return errPathTime

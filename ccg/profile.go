@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/coppice-hpc/coppice/column"
 	"github.com/coppice-hpc/coppice/trace"
 )
 
@@ -145,7 +144,7 @@ func (p *Profile) inclusive(l *Location) error {
 	v := l.view
 	type visit struct {
 		total *RegionTotal
-		begin trace.Time
+		begin uint64
 	}
 	open := map[*RegionTotal]int{}
 	region := make([]*RegionTotal, v.nodes.len()+1) // by Call
@@ -154,55 +153,24 @@ func (p *Profile) inclusive(l *Location) error {
 			region[id] = p.region(h.region(v.defs))
 		}
 	}
-	cursors := l.cursors()
-	w := walker{cursors: cursors}
-	w.init(v)
+	r := l.read(uint64(l.first))
 	var calls []visit
-	now := l.first
 	for {
-		st, id, slot := w.next()
-		if st == stepEnd {
-			break
-		}
-		if st != stepCut {
-			gap := w.gap
-			if c := v.column[slot]; c >= 0 {
-				gap = cursors[c].Next()
-			}
-			if now += trace.Time(gap); now < trace.Time(gap) {
-				return fmt.Errorf("call graph: location %d: time overflows: %w", l.p, ErrCorrupt)
-			}
-		}
+		st, id, _ := r.step()
 		switch st {
+		case stepEnd:
+			return r.err()
 		case stepOpen:
-			calls = append(calls, visit{region[id], now})
+			calls = append(calls, visit{region[id], r.time})
 			open[region[id]]++
 		case stepClose, stepCut:
 			top := calls[len(calls)-1]
 			calls = calls[:len(calls)-1]
-			if open[top.total]--; open[top.total] == 0 && !addTimes(&top.total.Inclusive, uint64(now-top.begin), 1) {
+			if open[top.total]--; open[top.total] == 0 && !r.over && !addTimes(&top.total.Inclusive, r.time-top.begin, 1) {
 				return l.regionError(top.total.Region)
 			}
 		}
 	}
-	if w.bad {
-		return fmt.Errorf("call graph: location %d: a class that does not exist: %w", l.p, ErrCorrupt)
-	}
-	for i := range cursors {
-		if err := cursors[i].Err(); err != nil {
-			return l.columnError(i, err)
-		}
-	}
-	return nil
-}
-
-// cursors returns one for each column, at its start.
-func (l *Location) cursors() []column.Cursor {
-	cursors := make([]column.Cursor, len(l.cols))
-	for i := range cursors {
-		cursors[i].Init(&l.cols[i])
-	}
-	return cursors
 }
 
 // Regions returns the totals by ascending reference.

@@ -140,12 +140,12 @@ type quantiser struct {
 
 func (q *quantiser) run(l *Local) error {
 	in := stream{src: l.gaps}
-	if err := q.walk.init(&l.graph, q.c.defs); err != nil {
+	if err := q.walk.begin(&l.graph, q.c.defs); err != nil {
 		return err
 	}
 	q.positions.init(l, q.c.d)
 	for n := uint64(0); ; n++ {
-		st := q.walk.advance()
+		st, id := q.walk.step()
 		switch st {
 		case stepEnd:
 			if n != l.events {
@@ -173,7 +173,7 @@ func (q *quantiser) run(l *Local) error {
 		}
 		switch st {
 		case stepOpen:
-			q.positions.enter(q.walk.stack[len(q.walk.stack)-1].id, q.truth-q.time)
+			q.positions.enter(id, q.truth-q.time)
 		case stepClose:
 			q.positions.leave()
 		}

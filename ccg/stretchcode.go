@@ -105,7 +105,7 @@ func (p *stretchCode) body(v *view, id uint32, where int) {
 // runCode is Next for a location with code.
 func (s *Stretches) runCode(dst, own []uint64) (int, error) {
 	p, nodes := s.code, s.loc.view.nodes
-	cursors, f, sum, n := s.cursors, s.frame, s.sum, 0
+	cursors, f, sum, n := s.walk.cursors, s.frame, s.walk.time, 0
 	for n < len(dst) {
 		if f.at == f.end {
 			switch {
@@ -118,8 +118,8 @@ func (s *Stretches) runCode(dst, own []uint64) (int, error) {
 			default:
 				s.last = true
 				dst[n], own[n] = sum, 0
-				s.frame, s.sum = f, sum
-				if s.err = s.finish(); s.err != nil {
+				s.frame, s.walk.time = f, sum
+				if s.err = s.walk.err(); s.err != nil {
 					return 0, s.err
 				}
 				return n + 1, nil
@@ -157,6 +157,6 @@ func (s *Stretches) runCode(dst, own []uint64) (int, error) {
 			}
 		}
 	}
-	s.frame, s.sum = f, sum
+	s.frame, s.walk.time = f, sum
 	return n, nil
 }

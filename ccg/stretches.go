@@ -1,12 +1,5 @@
 package ccg
 
-import (
-	"fmt"
-	"math/bits"
-
-	"github.com/coppice-hpc/coppice/column"
-)
-
 // Role says what Calls and Events of a node do to a stretch of time.
 type Role uint8
 
@@ -23,13 +16,11 @@ const (
 type Stretches struct {
 	loc     *Location
 	role    []Role // by node
-	walk    walker
-	cursors []column.Cursor
+	walk    *reading
 	inside  int // calls open, from the outermost that separates or ends
 	current Role
 	last    bool // the last stretch was given
-	sum     uint64
-	before  uint64 // sum where the open call that ends a stretch began
+	before  uint64 // ticks where the open call that ends a stretch began
 	err     error
 	code    *stretchCode // nil: walk follows classes
 	frame   codeFrame
@@ -38,7 +29,7 @@ type Stretches struct {
 
 // Stretches begins a walk; role has an entry for each node of the location's Structure, and one for node 0.
 func (l *Location) Stretches(role []Role) *Stretches {
-	s := &Stretches{loc: l, role: role, cursors: l.cursors()}
+	s := &Stretches{loc: l, role: role, walk: l.read(0)}
 	if l.view.tables == nil {
 		p := &stretchCode{}
 		if p.compile(l.view, role) {
@@ -47,8 +38,6 @@ func (l *Location) Stretches(role []Role) *Stretches {
 			return s
 		}
 	}
-	s.walk.cursors = s.cursors
-	s.walk.init(l.view)
 	return s
 }
 
@@ -60,28 +49,17 @@ func (s *Stretches) Next(dst, own []uint64) (int, error) {
 		return s.runCode(dst, own)
 	}
 	n := 0
-	v := s.loc.view
 	for n < len(dst) && !s.last && s.err == nil {
-		st, id, slot := s.walk.next()
+		st, id, _ := s.walk.step()
 		if st == stepEnd {
 			s.last = true
-			s.err = s.finish()
-			dst[n], own[n] = s.sum, 0
+			dst[n], own[n] = s.walk.time, 0
 			n++
-			break
-		}
-		if st != stepCut {
-			gap := s.walk.gap
-			if c := v.column[slot]; c >= 0 {
-				gap = s.cursors[c].Next()
-			}
-			var carry uint64
-			if s.sum, carry = bits.Add64(s.sum, gap, 0); carry != 0 {
-				s.err = fmt.Errorf("call graph: location %d: time overflows: %w", s.loc.p, ErrCorrupt)
-			}
-		}
-		if s.step(st, id, &dst[n], &own[n]) {
+		} else if s.step(st, id, &dst[n], &own[n]) {
 			n++
+		}
+		if s.last || s.walk.over {
+			s.err = s.walk.err()
 		}
 	}
 	if s.err != nil {
@@ -90,7 +68,7 @@ func (s *Stretches) Next(dst, own []uint64) (int, error) {
 	return n, nil
 }
 
-// step passes an event, whose gap is in the sum, and reports whether a stretch ended.
+// step passes an event, whose gap is in the time, and reports whether a stretch ended.
 func (s *Stretches) step(st step, id uint32, dst, own *uint64) bool {
 	if s.inside > 0 {
 		switch st {
@@ -98,8 +76,8 @@ func (s *Stretches) step(st step, id uint32, dst, own *uint64) bool {
 			s.inside++
 		case stepClose, stepCut:
 			if s.inside--; s.inside == 0 {
-				*dst, *own = s.before, s.sum
-				s.sum = 0
+				*dst, *own = s.before, s.walk.time
+				s.walk.time = 0
 				return s.current == Ends
 			}
 		}
@@ -111,26 +89,13 @@ func (s *Stretches) step(st step, id uint32, dst, own *uint64) bool {
 	}
 	ended := st == stepEvent || r == Separates
 	if ended {
-		*dst, *own = s.sum, 0
+		*dst, *own = s.walk.time, 0
 	}
-	s.before, s.sum = s.sum, 0
+	s.before, s.walk.time = s.walk.time, 0
 	if st == stepOpen {
 		s.inside, s.current = 1, r
 	}
 	return ended
-}
-
-// finish checks what was read.
-func (s *Stretches) finish() error {
-	if s.walk.bad {
-		return fmt.Errorf("call graph: location %d: a class that does not exist: %w", s.loc.p, ErrCorrupt)
-	}
-	for i := range s.cursors {
-		if err := s.cursors[i].Err(); err != nil {
-			return s.loc.columnError(i, err)
-		}
-	}
-	return nil
 }
 
 // Bound returns how far the sum of all stretches may be from the truth, ticks: 0 if the graph is lossless.

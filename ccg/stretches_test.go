@@ -86,8 +86,6 @@ func TestStretchesEqualEvents(t *testing.T) {
 				}
 				y := l.Stretches(roles)
 				y.code = nil
-				y.walk.cursors = y.cursors
-				y.walk.init(l.view)
 				if got := allStretches(t, y, 7); !slices.Equal(got, want) {
 					t.Fatalf("graph %d, seed %d, location %d: the walk has %d stretches, want %d", i, seed, p, len(got), len(want))
 				}

@@ -242,14 +242,6 @@ func (t *traffic) add(c *Channel, outer uint32, bytes uint64, in bool) {
 	t.over = t.over || carry|more != 0
 }
 
-// trafficFrame is a node in progress in the walk.
-type trafficFrame struct {
-	id    uint32
-	next  int    // child
-	left  uint64 // iterations of a Repeat
-	outer uint32
-}
-
 // walk reads the columns of several channels or regions, in execution order.
 func (t *traffic) walk() error {
 	v := t.l.view
@@ -257,46 +249,31 @@ func (t *traffic) walk() error {
 	if !wanted[v.root] {
 		return nil
 	}
-	cursors := make([]column.Cursor, len(t.l.cols))
-	for i := range t.columns {
-		if t.columns[i].mixed {
-			cursors[i].Init(&t.l.cols[i])
-		}
-	}
-	stack := []trafficFrame{{id: v.root, left: 1, outer: trace.Undefined}}
-	for len(stack) > 0 {
-		f := &stack[len(stack)-1]
-		children := v.nodes.children(f.id)
-		if f.next == len(children) {
-			if f.left--; f.left == 0 {
-				stack = stack[:len(stack)-1]
+	r := t.l.readInside(wanted)
+	outer, inside := uint32(trace.Undefined), 0 // the outermost MPI call, and how many are open from it on
+	for {
+		switch st, id, _ := r.next(); st {
+		case stepEnd:
+			return r.err()
+		case stepEvent:
+			if wanted[id] {
+				t.read(id, outer, r.cursors)
 			}
-			f.next = 0
-			continue
-		}
-		c := children[f.next]
-		f.next++
-		switch {
-		case !wanted[c]:
-		case t.events[c] != nil:
-			t.read(c, f.outer, cursors)
+		case stepOpen:
+			if inside > 0 {
+				inside++
+			} else if t.mpi[id] {
+				outer, inside = v.shapeOf(id).region(v.defs), 1
+			}
 		default:
-			n := trafficFrame{id: c, left: 1, outer: f.outer}
-			if v.nodes.kind(c) == kindRepeat {
-				n.left = v.nodes.count(c)
+			if inside > 0 {
+				inside--
 			}
-			if t.mpi[c] && n.outer == trace.Undefined {
-				n.outer = v.shapeOf(c).region(v.defs)
+			if inside == 0 {
+				outer = trace.Undefined
 			}
-			stack = append(stack, n)
 		}
 	}
-	for i := range t.columns {
-		if t.columns[i].mixed && cursors[i].Err() != nil {
-			return t.l.columnError(i, cursors[i].Err())
-		}
-	}
-	return nil
 }
 
 // wanted marks the Events with values to read, and all nodes above them.
