@@ -32,12 +32,12 @@ type Step struct {
 // It reads what it passes and nothing else: a seek takes O(nodes), a step O(1)
 // amortised over Groups and Repeats.
 //
-// Memory: 64 bytes per open call, Group and Repeat, 16 per column of the
+// Memory: 56 bytes per open Group and Repeat, 80 per open call, 16 per column of the
 // location, and 8 KiB per column with values among the events passed.
 type Cursor struct {
 	x      *Index
-	stack  []rung
-	depth  int
+	walk   walker           // where settle leaves it
+	calls  []calling        // the open calls
 	pos    []uint64         // by column: values before the cursor
 	reads  []*column.Cursor // by column: nil if not read
 	cached bool             // reads the blocks of the index instead
@@ -47,18 +47,11 @@ type Cursor struct {
 	err    error
 }
 
-// rung is a node in progress in a Cursor.
-type rung struct {
-	id    uint32
-	kind  kind
-	slot  uint32 // first slot
-	child uint32 // first child in the pool
-	row   uint32 // in table
-	known bool   // begin is known
-	table *classTable
-	at, n uint64     // children entered and all; iterations of a Repeat
-	first uint64     // number of the first event in the instance
-	begin trace.Time // of that event
+// calling is an open call.
+type calling struct {
+	first uint64     // number of its enter
+	begin trace.Time // if known
+	known bool
 }
 
 // Cursor returns a cursor before the first event, with an index of its own.
@@ -68,6 +61,7 @@ func (l *Location) Cursor() *Cursor { return l.Index().Cursor() }
 func (x *Index) Cursor() *Cursor {
 	v := x.loc.view
 	c := &Cursor{x: x, pos: make([]uint64, len(v.cols)), reads: make([]*column.Cursor, len(v.cols)), time: x.loc.first}
+	c.walk.lists, c.walk.row = true, c.row
 	c.rewind()
 	c.settle()
 	return c
@@ -75,58 +69,25 @@ func (x *Index) Cursor() *Cursor {
 
 // rewind goes to the first event, without time and positions.
 func (c *Cursor) rewind() {
-	c.stack, c.depth, c.next = c.stack[:0], 0, 0
-	v := c.x.loc.view
-	r := c.push(v.root, 0)
-	if v.rootRow >= 0 {
-		r.row, r.table = uint32(v.rootRow), v.tables[v.root]
-	}
+	c.calls, c.next = c.calls[:0], 0
+	c.walk.init(c.x.loc.view)
 }
 
-// push puts an instance on the stack, at its start.
-func (c *Cursor) push(id uint32, first uint64) *rung {
-	v := c.x.loc.view
-	s := v.nodes
-	r := rung{id: id, kind: s.kind(id), slot: v.slot[id], child: s.off[id], n: uint64(s.off[id+1] - s.off[id]), first: first}
-	switch r.kind {
-	case kindRepeat:
-		r.n = s.count(id)
-	case kindCall:
-		c.depth++
+// row passes the class at a slot, or backwards reads the one passed last.
+func (c *Cursor) row(slot uint32, back bool) uint64 {
+	at := c.x.loc.view.class[slot]
+	if !back {
+		c.pos[at]++
 	}
-	c.stack = append(c.stack, r)
-	return &c.stack[len(c.stack)-1]
+	return c.valueAt(at, c.pos[at]-1)
 }
 
-func (c *Cursor) pop() rung {
-	r := c.stack[len(c.stack)-1]
-	c.stack = c.stack[:len(c.stack)-1]
-	if r.kind == kindCall {
-		c.depth--
-	}
-	return r
+// enter notes an open call; its begin is known if it was passed.
+func (c *Cursor) enter(first uint64, begin trace.Time, known bool) {
+	c.calls = append(c.calls, calling{first, begin, known})
 }
 
-// place returns the position of child i among the slots and children of a node.
-func (r *rung) place(i uint64) uint64 {
-	if r.kind == kindRepeat {
-		return 0
-	}
-	return i
-}
-
-// column returns the position of child i in a row of a table.
-func (t *classTable) column(i uint64, width int) int {
-	if i >= uint64(width) { // a Repeat of equal iterations
-		return 0
-	}
-	return int(i)
-}
-
-// childAt returns child i of the node in progress.
-func (c *Cursor) childAt(r *rung, i uint64) uint32 {
-	return c.x.loc.view.nodes.pool[uint64(r.child)+r.place(i)]
-}
+func (c *Cursor) leave() { c.calls = c.calls[:len(c.calls)-1] }
 
 // Err returns what stopped the cursor; it does not move any more.
 func (c *Cursor) Err() error { return c.err }
@@ -142,148 +103,89 @@ func (c *Cursor) Time() trace.Time { return c.time }
 // settle passes what is not an event: borders of Groups and Repeats, calls that end
 // without a leave. It stops before an event, or at the end.
 func (c *Cursor) settle() {
-	v := c.x.loc.view
-	for c.err == nil {
-		top := &c.stack[len(c.stack)-1]
-		if top.at < top.n {
-			id := c.childAt(top, top.at)
-			if v.isReal(id) {
-				return
-			}
-			c.descend(id, c.next)
-			continue
+	for !c.walk.atEvent() {
+		if st, _, _ := c.walk.next(); st == stepCut {
+			c.leave()
 		}
-		switch {
-		case top.kind == kindRoot, top.kind == kindCall && !v.shapeOf(top.id).cut:
-			return
-		}
-		c.pop()
 	}
-}
-
-// descend enters child id of the top, which counts as entered from then on.
-func (c *Cursor) descend(id uint32, first uint64) {
-	top := &c.stack[len(c.stack)-1]
-	row, table := c.classOf(top, id, false)
-	top.at++
-	r := c.push(id, first)
-	r.row, r.table = row, table
-}
-
-// climb enters the child of the top that was the last one entered from its end.
-func (c *Cursor) climb(id uint32) {
-	top := &c.stack[len(c.stack)-1]
-	row, table := c.classOf(top, id, true)
-	r := c.push(id, c.next-c.x.events[id])
-	r.at, r.row, r.table = r.n, row, table
+	if c.walk.bad {
+		c.fail(c.x.damaged("a class that does not exist"))
+	}
 }
 
 // Next passes the event after the cursor; false at the end and after an error,
 // see Err.
 func (c *Cursor) Next() (Step, bool) {
-	depth := c.depth
-	id, move, _, ok := c.forward()
+	depth := len(c.calls)
+	st, id, _, ok := c.forward()
 	if !ok {
 		return Step{}, false
 	}
 	s := Step{Event: c.next - 1, Time: c.time}
-	s.describe(c.x.loc.view, id, depth)
-	if move == Leaves {
-		s.left(c.x.loc.view, id)
-		s.Depth--
-	}
+	s.describe(c.x.loc.view, id, st, depth)
 	return s, true
 }
 
 // forward passes the event after the cursor: one of node id, with the given gap
 // before it.
-func (c *Cursor) forward() (id uint32, move Move, gap uint64, ok bool) {
-	v := c.x.loc.view
-	if c.err != nil || c.next == v.events {
-		return 0, 0, 0, false
+func (c *Cursor) forward() (st step, id uint32, gap uint64, ok bool) {
+	if c.err != nil || c.next == c.x.loc.view.events {
+		return stepEnd, 0, 0, false
 	}
-	top := &c.stack[len(c.stack)-1]
-	if top.at == top.n {
-		id, move = top.id, Leaves
-		gap = c.gap(top, top.n, false)
-		c.pop()
-		c.values(id, stepClose, 1)
-	} else {
-		id = c.childAt(top, top.at)
-		gap = c.gap(top, top.at, false)
-		if c.met != nil {
-			c.met[id]++
-		}
-		c.values(id, stepOpen, 1)
-		if v.nodes.kind(id) == kindCall {
-			move = Enters
-			c.descend(id, c.next)
-			top = &c.stack[len(c.stack)-1]
-			top.begin, top.known = c.time+trace.Time(gap), true
-		} else {
-			move = Records
-			top.at++
-		}
+	st, id, slot := c.walk.next()
+	gap = c.gap(slot, false)
+	switch st {
+	case stepOpen:
+		c.enter(c.next, c.time+trace.Time(gap), true)
+	case stepClose:
+		c.leave()
 	}
+	if c.met != nil && st != stepClose {
+		c.met[id]++
+	}
+	c.values(id, st, 1)
 	c.next++
 	if c.time += trace.Time(gap); c.time < trace.Time(gap) {
 		c.fail(c.x.damaged("time overflows"))
 	}
 	c.settle()
-	return id, move, gap, c.err == nil
+	return st, id, gap, c.err == nil
 }
 
 // Prev passes the event before the cursor; false at the start and after an
 // error, see Err.
 func (c *Cursor) Prev() (Step, bool) {
 	at := c.time
-	id, move, ok := c.backward()
+	st, id, ok := c.backward()
 	if !ok {
 		return Step{}, false
 	}
 	s := Step{Event: c.next, Time: at}
-	s.describe(c.x.loc.view, id, c.depth)
-	if move == Leaves {
-		s.left(c.x.loc.view, id)
-		s.Depth--
-	}
+	s.describe(c.x.loc.view, id, st, len(c.calls))
 	return s, true
 }
 
 // backward passes the event before the cursor: one of node id.
-func (c *Cursor) backward() (id uint32, move Move, ok bool) {
+func (c *Cursor) backward() (st step, id uint32, ok bool) {
 	v := c.x.loc.view
 	for c.err == nil && c.next > 0 {
-		top := &c.stack[len(c.stack)-1]
-		if top.at == 0 { // before its first child: out of it
-			r := c.pop()
-			top = &c.stack[len(c.stack)-1]
-			top.at--
-			if r.table != nil && top.table == nil {
-				c.pos[v.class[uint64(top.slot)+top.place(top.at)]]--
-			}
-			if r.kind == kindCall {
-				return r.id, Enters, c.back(r.id, c.gap(top, top.at, true), stepOpen)
-			}
-			continue
+		st, id, slot := c.walk.prev()
+		if st == stepOpen && v.class != nil && v.class[slot] >= 0 {
+			c.pos[v.class[slot]]--
 		}
-		id = c.childAt(top, top.at-1)
-		switch v.nodes.kind(id) {
-		case kindEvent:
-			top.at--
-			return id, Records, c.back(id, c.gap(top, top.at, true), stepEvent)
-		case kindCall:
-			c.climb(id)
-			if v.shapeOf(id).cut || c.err != nil {
-				continue
-			}
-			top = &c.stack[len(c.stack)-1]
-			return id, Leaves, c.back(id, c.gap(top, top.n, true), stepClose)
-		default:
-			c.climb(id)
+		switch {
+		case !v.isReal(id):
+			continue
+		case st == stepOpen:
+			c.leave()
+		case st == stepClose, st == stepCut:
+			c.enter(c.next-c.x.events[id], 0, false)
+		}
+		if st != stepCut {
+			return st, id, c.back(id, c.gap(slot, true), st)
 		}
 	}
-	return 0, 0, false
+	return stepEnd, 0, false
 }
 
 // back finishes a step backwards over an event with the given gap before it.
@@ -306,68 +208,34 @@ func (c *Cursor) fail(err error) {
 	}
 }
 
-// describe fills in what a node says of its event or enter.
-func (s *Step) describe(v *view, id uint32, depth int) {
+// describe fills in what a node says of its event; depth counts the calls that are open on the side of the event where the one
+// that it enters or leaves is open only for a leave.
+func (s *Step) describe(v *view, id uint32, st step, depth int) {
 	h := v.shapeOf(id)
-	s.Kind, s.Ref, s.Node, s.Tuple, s.Depth, s.Move = h.kind, h.ref, v.ids[id], v.nodes.tuple(id), depth, Records
-	s.Region = h.ref
-	if h.class == classCall {
-		s.Move = Enters
-		s.Region = h.region(v.defs)
+	s.Kind, s.Ref, s.Region, s.Node, s.Tuple, s.Depth, s.Move = h.kind, h.ref, h.ref, v.ids[id], v.nodes.tuple(id), depth, Records
+	switch st {
+	case stepOpen:
+		s.Move, s.Region = Enters, h.region(v.defs)
+	case stepClose:
+		s.Move, s.Region, s.Kind, s.Depth = Leaves, h.region(v.defs), trace.Leave, depth-1
+		if h.kind == trace.CallingContextEnter {
+			s.Kind, s.Ref = trace.CallingContextLeave, h.left
+		}
 	}
 }
 
-// left turns an enter into the leave of the same call.
-func (s *Step) left(v *view, id uint32) {
-	s.Move, s.Kind = Leaves, trace.Leave
-	if v.shapeOf(id).kind == trace.CallingContextEnter {
-		s.Kind, s.Ref = trace.CallingContextLeave, v.shapeOf(id).left
-	}
-}
-
-// gap passes the gap before child i of r, or its tail at i = n, in either
-// direction.
-func (c *Cursor) gap(r *rung, i uint64, back bool) uint64 {
-	if r.table != nil {
-		t := r.table
-		return t.gaps[int(r.row)*t.gapsPerRow+t.column(i, t.gapsPerRow)]
-	}
-	at := c.x.loc.view.column[uint64(r.slot)+r.place(i)]
-	if back {
+// gap passes the gap of the walk's last step, at a slot, in either direction.
+func (c *Cursor) gap(slot uint32, back bool) uint64 {
+	at := c.x.loc.view.column[slot]
+	switch {
+	case at < 0:
+		return c.walk.gap
+	case back:
 		c.pos[at]--
 		return c.valueAt(at, c.pos[at])
 	}
 	c.pos[at]++
 	return c.valueAt(at, c.pos[at]-1)
-}
-
-// classOf returns the class row of the child of r that is about to be entered,
-// or, back, the one entered last; nil in column mode.
-func (c *Cursor) classOf(r *rung, id uint32, back bool) (uint32, *classTable) {
-	v := c.x.loc.view
-	if v.tables == nil || v.tables[id] == nil {
-		return 0, nil
-	}
-	t := v.tables[id]
-	i := r.at
-	if back {
-		i--
-	}
-	var row uint64
-	if r.table != nil {
-		row = uint64(r.table.kids[int(r.row)*r.table.kidsPerRow+r.table.column(i, r.table.kidsPerRow)])
-	} else {
-		at := v.class[uint64(r.slot)+r.place(i)]
-		if !back {
-			c.pos[at]++
-		}
-		row = c.valueAt(at, c.pos[at]-1)
-	}
-	if row >= uint64(t.rows) {
-		c.fail(c.x.damaged("a class that does not exist"))
-		return 0, nil
-	}
-	return uint32(row), t
 }
 
 // valueAt reads value i of a column.

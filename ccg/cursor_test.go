@@ -72,8 +72,8 @@ func (o *told) at(t *testing.T, c *Cursor, k uint64) {
 	for i := range open {
 		open[i].Node = 0
 	}
-	if c.Event() != k || !slices.Equal(open, o.open[k]) || c.depth != len(open) {
-		t.Fatalf("before event %d: event %d, open %v, depth %d; want open %v", k, c.Event(), open, c.depth, o.open[k])
+	if c.Event() != k || !slices.Equal(open, o.open[k]) || len(c.calls) != len(open) {
+		t.Fatalf("before event %d: event %d, open %v, depth %d; want open %v", k, c.Event(), open, len(c.calls), o.open[k])
 	}
 	if k > 0 && c.Time() != o.steps[k-1].Time {
 		t.Fatalf("before event %d: time %d, want %d", k, c.Time(), o.steps[k-1].Time)

@@ -222,8 +222,8 @@ func (x *Index) counts(iv *Interval, rows []RegionInterval) error {
 		return err
 	}
 	v := x.loc.view
-	for i := range left.stack {
-		if q := &left.stack[i]; q.kind == kindCall && depth > 0 {
+	for i := range left.walk.stack {
+		if q := &left.walk.stack[i]; q.kind == kindCall && depth > 0 {
 			rows[r.place(v.shapeOf(q.id).region(v.defs))].Touching++
 			depth--
 		}
@@ -237,7 +237,7 @@ const nearSteps = 64
 // across returns how many of the calls that are open before the cursor, which
 // stands where SeekTime(t) left it, are still open after t.
 func (c *Cursor) across(t trace.Time) (int, error) {
-	at, depth := c.next, c.depth
+	at, depth := c.next, len(c.calls)
 	for range nearSteps {
 		if depth == 0 {
 			break
@@ -249,7 +249,7 @@ func (c *Cursor) across(t trace.Time) (int, error) {
 			}
 			return depth, c.SeekEvent(at)
 		}
-		depth = min(depth, c.depth)
+		depth = min(depth, len(c.calls))
 	}
 	if err := c.SeekEvent(at); err != nil || depth == 0 {
 		return 0, err
@@ -259,12 +259,16 @@ func (c *Cursor) across(t trace.Time) (int, error) {
 		return 0, err
 	}
 	depth = 0
-	for i := range min(len(c.stack), len(o.stack)) { // the same instances
-		if c.stack[i].id != o.stack[i].id || c.stack[i].first != o.stack[i].first {
+	for i := range min(len(c.walk.stack), len(o.walk.stack)) { // the same instances
+		a, b := &c.walk.stack[i], &o.walk.stack[i]
+		if a.id != b.id {
 			break
 		}
-		if c.stack[i].kind == kindCall {
+		if a.kind == kindCall {
 			depth++
+		}
+		if a.at != b.at {
+			break
 		}
 	}
 	return depth, nil

@@ -67,7 +67,7 @@ func (g *ledger) before(c *Cursor, dst []uint64) ([]uint64, int32, error) {
 	if g.over {
 		return dst, 0, g.x.damaged("time overflows")
 	}
-	return dst, g.node[c.stack[len(c.stack)-1].id], nil
+	return dst, g.node[c.walk.stack[len(c.walk.stack)-1].id], nil
 }
 
 // put adds ticks to a state, so many times. What all states have together is a span
@@ -94,8 +94,8 @@ func (g *ledger) until(c *Cursor, t trace.Time, dst []uint64) ([]uint64, error) 
 func (g *ledger) enterStates(c *Cursor) {
 	v := g.x.loc.view
 	g.stack = append(g.stack[:0], 0)
-	for i := range c.stack {
-		if r := &c.stack[i]; r.kind == kindCall {
+	for i := range c.walk.stack {
+		if r := &c.walk.stack[i]; r.kind == kindCall {
 			g.stack = append(g.stack, g.states.enter(v, g.stack[len(g.stack)-1], r.id))
 		}
 	}
@@ -107,14 +107,14 @@ func (g *ledger) top() int32 { return g.stack[len(g.stack)-1] }
 // move moves a cursor, whose states are on the stack, over an event, and returns
 // the gap before it; false if there is none.
 func (g *ledger) move(c *Cursor) (uint64, bool) {
-	id, move, gap, ok := c.forward()
+	st, id, gap, ok := c.forward()
 	if !ok {
 		return 0, false
 	}
-	if move == Enters {
+	if st == stepOpen {
 		g.stack = append(g.stack, g.states.enter(g.x.loc.view, g.top(), id))
 	}
-	g.stack = g.stack[:c.depth+1] // without calls that ended, by a leave or not
+	g.stack = g.stack[:len(c.calls)+1] // without calls that ended, by a leave or not
 	return gap, true
 }
 

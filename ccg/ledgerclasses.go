@@ -178,14 +178,14 @@ func (r *rowTicks) add(sum, rows []uint64) bool {
 func (g *ledger) addClasses(c *Cursor, dst []uint64) error {
 	v := g.x.loc.view
 	clear(g.underWay)
-	for i := range c.stack {
-		r := &c.stack[i]
-		innermost := i == len(c.stack)-1
+	for i := range c.walk.stack {
+		r := &c.walk.stack[i]
+		innermost := i == len(c.walk.stack)-1
 		switch {
 		case r.table != nil:
 			g.addRung(r, innermost, dst)
-		case !innermost && c.stack[i+1].table != nil: // its row is in the column, but it is not complete
-			g.underWay[v.class[uint64(r.slot)+r.place(r.at-1)]] = 1
+		case !innermost && c.walk.stack[i+1].table != nil: // its row is in the column, but it is not complete
+			g.underWay[v.class[r.slot+r.place(r.at-1)]] = 1
 		}
 	}
 	for k := range v.cols {
@@ -221,7 +221,7 @@ func (g *ledger) addColumn(k int32, n uint64, dst []uint64) error {
 }
 
 // addRung adds what a node with classes has after it while it is in progress.
-func (g *ledger) addRung(r *rung, innermost bool, dst []uint64) {
+func (g *ledger) addRung(r *level, innermost bool, dst []uint64) {
 	v := g.x.loc.view
 	complete := r.at
 	if !innermost {

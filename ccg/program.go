@@ -98,11 +98,11 @@ func (p *program) resume(c *Cursor) {
 	v := c.x.loc.view
 	p.stack = p.stack[:0]
 	p.call(v, v.root)
-	for i := range c.stack {
-		r, f := &c.stack[i], &p.stack[len(p.stack)-1]
+	for i := range c.walk.stack {
+		r, f := &c.walk.stack[i], &p.stack[len(p.stack)-1]
 		passed := r.at // children, the one in progress included
 		if r.kind == kindRepeat {
-			if f.left -= r.at; i+1 < len(c.stack) {
+			if f.left -= r.at; i+1 < len(c.walk.stack) {
 				f.left++
 			}
 			passed = min(1, r.at)
@@ -112,7 +112,7 @@ func (p *program) resume(c *Cursor) {
 			if v.isReal(id) {
 				f.at++
 			}
-			if uint64(k)+1 < passed || i+1 == len(c.stack) {
+			if uint64(k)+1 < passed || i+1 == len(c.walk.stack) {
 				if p.inlined(v, id, inline) {
 					f.at += p.start[id+1] - p.start[id]
 				} else {
@@ -120,11 +120,11 @@ func (p *program) resume(c *Cursor) {
 				}
 			}
 		}
-		if i+1 == len(c.stack) {
+		if i+1 == len(c.walk.stack) {
 			if r.kind == kindRepeat {
 				f.at = f.begin
 			}
-		} else if id := c.stack[i+1].id; !p.inlined(v, id, inline) {
+		} else if id := c.walk.stack[i+1].id; !p.inlined(v, id, inline) {
 			f.at++
 			p.call(v, id)
 		}

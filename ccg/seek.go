@@ -110,18 +110,17 @@ func (c *Cursor) toMark(j uint64) {
 // positions of all columns there. Time is left to the caller.
 func (c *Cursor) enterAt(k uint64) {
 	c.rewind()
-	v := c.x.loc.view
+	w := &c.walk
 	for c.next < k {
-		top := &c.stack[len(c.stack)-1]
-		left := k - c.next
+		top := &w.stack[len(w.stack)-1]
 		if top.kind == kindRepeat {
-			n := c.x.events[c.childAt(top, 0)]
+			n := c.x.events[w.child(top)]
 			c.visit(1)
-			top.at = left / n
+			top.at = (k - c.next) / n
 			c.next += top.at * n
 		} else {
 			for top.at < top.n {
-				n := c.x.events[c.childAt(top, top.at)]
+				n := c.x.events[w.child(top)]
 				c.visit(1)
 				if n > k-c.next {
 					break
@@ -133,30 +132,21 @@ func (c *Cursor) enterAt(k uint64) {
 		if c.next == k {
 			break
 		}
-		id := c.childAt(top, top.at)
+		id := w.child(top)
 		top.at++
-		if c.push(id, c.next); v.nodes.kind(id) == kindCall {
+		if w.push(id).kind == kindCall {
+			c.enter(c.next, 0, false)
 			c.next++ // its enter
 		}
 	}
 	c.sweep()
-	c.classes()
+	for i := 1; w.tables != nil && i < len(w.stack) && c.err == nil; i++ { // when the positions of their columns are known
+		w.follow(i, true)
+	}
 	c.settle()
 }
 
 func (c *Cursor) visit(n int) { c.x.visits += uint64(n) }
-
-// classes finds the class rows of the nodes in progress, when the positions of
-// their columns are known.
-func (c *Cursor) classes() {
-	v := c.x.loc.view
-	if v.tables == nil {
-		return
-	}
-	for i := 1; i < len(c.stack) && c.err == nil; i++ {
-		c.stack[i].row, c.stack[i].table = c.classOf(&c.stack[i-1], c.stack[i].id, true)
-	}
-}
 
 // sweep counts the instances that are complete before the cursor, top-down:
 // done(child) += done(parent), and with them the values before it in every
@@ -170,8 +160,8 @@ func (c *Cursor) sweep() {
 	}
 	clear(done)
 	clear(c.pos)
-	for i := range c.stack {
-		c.sweepRung(&c.stack[i], i == len(c.stack)-1, done)
+	for i := range c.walk.stack {
+		c.sweepRung(&c.walk.stack[i], i == len(c.walk.stack)-1, done)
 	}
 	for i := len(v.order) - 1; i >= 0; i-- {
 		id := v.order[i]
@@ -197,8 +187,8 @@ func (c *Cursor) sweep() {
 			c.completed(id, at, m)
 		}
 	}
-	for i := range c.stack {
-		if r := &c.stack[i]; r.kind == kindCall {
+	for i := range c.walk.stack {
+		if r := &c.walk.stack[i]; r.kind == kindCall {
 			done[r.id]++ // begun, if not complete
 		}
 	}
@@ -206,19 +196,19 @@ func (c *Cursor) sweep() {
 
 // sweepRung counts what a node in progress has after it: its children, and for
 // all but the innermost node the one that is in progress itself.
-func (c *Cursor) sweepRung(r *rung, innermost bool, done []uint64) {
+func (c *Cursor) sweepRung(r *level, innermost bool, done []uint64) {
 	entered, complete := r.at, r.at
 	if !innermost {
 		complete--
 	}
 	if r.kind == kindRepeat {
-		done[c.childAt(r, 0)] += complete
+		done[c.walk.g.nodes.pool[r.child]] += complete
 		c.entered(r.slot, entered)
 		c.visit(2)
 	} else {
 		c.visit(int(entered) + 1)
 		for i := range complete {
-			done[c.childAt(r, i)]++
+			done[c.walk.g.nodes.pool[r.child+uint32(i)]]++
 		}
 		for i := range entered {
 			c.entered(r.slot+uint32(i), 1)
@@ -282,20 +272,23 @@ type OpenCall struct {
 // has not passed are looked up: a seek each, once.
 func (c *Cursor) Open(dst []OpenCall) ([]OpenCall, error) {
 	v := c.x.loc.view
-	for i := range c.stack {
-		r := &c.stack[i]
+	n := 0
+	for i := range c.walk.stack {
+		r := &c.walk.stack[i]
 		if r.kind != kindCall {
 			continue
 		}
-		if !r.known {
-			t, err := c.x.timeOf(r.first)
+		call := &c.calls[n]
+		n++
+		if !call.known {
+			t, err := c.x.timeOf(call.first)
 			if err != nil {
 				return dst, err
 			}
-			r.begin, r.known = t, true
+			call.begin, call.known = t, true
 		}
 		h := v.shapeOf(r.id)
-		dst = append(dst, OpenCall{Region: h.region(v.defs), Ref: h.ref, Node: v.ids[r.id], Event: r.first, Begin: r.begin})
+		dst = append(dst, OpenCall{Region: h.region(v.defs), Ref: h.ref, Node: v.ids[r.id], Event: call.first, Begin: call.begin})
 	}
 	return dst, nil
 }

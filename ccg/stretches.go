@@ -19,7 +19,7 @@ type Stretches struct {
 	walk    *reading
 	inside  int // calls open, from the outermost that separates or ends
 	current Role
-	last    bool // the last stretch was given
+	last    bool   // the last stretch was given
 	before  uint64 // ticks where the open call that ends a stretch began
 	err     error
 	code    *stretchCode // nil: walk follows classes
