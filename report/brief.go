@@ -33,7 +33,7 @@ func (r *Run) Brief() (*Brief, error) {
 	if b.Provenance, err = r.Provenance(); err != nil {
 		return nil, err
 	}
-	err = load(r, xtf.WholeRun, xtf.TypeInterval, func(x *xtf.Interval) {
+	err = load(r, xtf.WholeRun, func(x *xtf.Interval) {
 		if x.Key == 0 {
 			b.First, b.Last = new(x.FirstBegin), new(x.LastEnd)
 		}

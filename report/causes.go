@@ -131,23 +131,65 @@ func (c *causes) read() error {
 	return err
 }
 
+// placeSums are waits, costs of delays or pieces of the critical path by place.
+type placeSums map[causeKey]causeSum
+
+// placeRows passes the rows of an array as sums by place. What a location has in a place is the largest part that it knows of.
+type placeRows func(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error
+
+// placeArray is an array of the whole run that adds up one of the locations by place.
+type placeArray struct {
+	name         string
+	parts, whole placeRows
+}
+
+// placeArrays are waits, costs of delays, and the critical path.
+var placeArrays = [3]placeArray{
+	{"WAITTOTAL", waitSums, func(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error {
+		return load(r, p, func(x *xtf.WaitTotal) {
+			add(causeKey{x.Key, x.Pattern, 0}, causeSum{count: x.Count, ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP})
+		})
+	}},
+	{"DELAYTOTAL", func(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error {
+		return load(r, p, func(x *xtf.Delay) {
+			add(causeKey{x.Key, x.Pattern, x.Activity}, causeSum{ticks: x.Short, long: x.Long, worst: x.Short + x.Long, worstP: uint32(p)})
+		})
+	}, func(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error {
+		return load(r, p, func(x *xtf.DelayTotal) {
+			add(causeKey{x.Key, x.Pattern, x.Activity}, causeSum{ticks: x.Short, long: x.Long, worst: x.Worst, worstP: x.WorstP})
+		})
+	}},
+	{"PATHTOTAL", func(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error {
+		own := map[causeKey]uint64{}
+		err := load(r, p, func(x *xtf.CPath) { own[causeKey{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}] += x.End - x.T })
+		for at, ticks := range own {
+			add(at, causeSum{ticks: ticks, worst: ticks, worstP: uint32(p)})
+		}
+		return err
+	}, func(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error {
+		return load(r, p, func(x *xtf.PathTotal) {
+			add(causeKey{x.Key, 0, x.Activity}, causeSum{ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP})
+		})
+	}},
+}
+
+func waitSums(r *Run, p xtf.Proc, add func(at causeKey, x causeSum)) error {
+	return load(r, p, func(x *xtf.WaitSum) {
+		add(causeKey{x.Key, x.Pattern, 0}, causeSum{count: x.Count, ticks: x.Ticks, worst: x.Ticks, worstP: uint32(p)})
+	})
+}
+
+// sums are those of waits, costs of delays and the critical path, as placeArrays.
+func (c *causes) sums() []map[causeKey]*causeSum {
+	return []map[causeKey]*causeSum{c.waits, c.delays, c.path}
+}
+
 // readTotals takes the sums over all locations.
 func (c *causes) readTotals() error {
-	err := load(c.r, xtf.WholeRun, xtf.TypeWaitTotal, func(x *xtf.WaitTotal) {
-		c.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP}
-	})
-	if err == nil {
-		err = load(c.r, xtf.WholeRun, xtf.TypeDelayTotal, func(x *xtf.DelayTotal) {
-			c.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: x.Short, long: x.Long, worst: x.Worst, worstP: x.WorstP}
-		})
-	}
-	if err == nil {
-		err = load(c.r, xtf.WholeRun, xtf.TypePathTotal, func(x *xtf.PathTotal) {
-			c.path[causeKey{x.Key, 0, x.Activity}] = &causeSum{ticks: x.Ticks, worst: x.Worst, worstP: x.WorstP}
-		})
-	}
-	if err != nil {
-		return fmt.Errorf("%s: waits and causes: %w", c.r.Name, err)
+	for k, to := range c.sums() {
+		if err := placeArrays[k].whole(c.r, xtf.WholeRun, func(at causeKey, x causeSum) { to[at] = &x }); err != nil {
+			return fmt.Errorf("%s: waits and causes: %w", c.r.Name, err)
+		}
 	}
 	return nil
 }
@@ -163,13 +205,10 @@ func (c *causes) readLocation(p trace.P) error {
 			err = own.readWaits(c.r, p, begin, end)
 		}
 	} else {
-		err = load(c.r, xtf.Proc(p), xtf.TypeWaitSum, func(x *xtf.WaitSum) {
-			own.waits[causeKey{x.Key, x.Pattern, 0}] = &causeSum{count: x.Count, ticks: x.Ticks}
-		})
-		if err == nil {
-			err = load(c.r, xtf.Proc(p), xtf.TypeDelay, func(x *xtf.Delay) {
-				own.delays[causeKey{x.Key, x.Pattern, x.Activity}] = &causeSum{ticks: x.Short, long: x.Long}
-			})
+		for k, to := range own.sums()[:2] {
+			if err == nil {
+				err = placeArrays[k].parts(c.r, xtf.Proc(p), func(at causeKey, x causeSum) { to[at] = &x })
+			}
 		}
 	}
 	if err == nil {
@@ -178,9 +217,9 @@ func (c *causes) readLocation(p trace.P) error {
 	if err != nil {
 		return err
 	}
-	fits := true
-	for _, x := range []struct{ to, own map[causeKey]*causeSum }{{c.waits, own.waits}, {c.delays, own.delays}, {c.path, own.path}} {
-		fits = merge(x.to, x.own, p) && fits
+	fits, all := true, c.sums()
+	for k, own := range own.sums() {
+		fits = merge(all[k], own, p) && fits
 	}
 	if !fits {
 		return fmt.Errorf("sums of waits and causes are too large: %w", xtf.ErrCorrupt)

@@ -117,7 +117,7 @@ type commTable struct {
 
 // channelRows passes the channels of a location's rows.
 func (r *Run) channelRows(p trace.P, f func(*xtf.Channel)) error {
-	return load(r, xtf.Proc(p), xtf.TypeChannel, f)
+	return load(r, xtf.Proc(p), f)
 }
 
 // graphChannels passes the channels of a location's graph.

@@ -94,9 +94,7 @@ func (r *Run) addCounters(p trace.P, of map[uint32][]counter, u *useful) error {
 		t, v uint64
 		seen bool
 	}
-	err = eachRow(metrics, 0, metrics.Len(), func(row []byte) {
-		var m xtf.Metric
-		m.Load(row)
+	err = eachRow(metrics, 0, metrics.Len(), func(m *xtf.Metric) {
 		list := of[m.Metric]
 		i := slices.IndexFunc(list, func(c counter) bool { return c.index == m.Flags>>8 })
 		if i < 0 {

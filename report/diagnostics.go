@@ -54,7 +54,7 @@ func (c CodeTotal) MarshalJSON() ([]byte, error) {
 // Codes reads the totals of all diagnostics, by ascending code.
 func (r *Run) Codes() ([]CodeTotal, error) {
 	list := []CodeTotal{}
-	err := load(r, xtf.WholeRun, xtf.TypeDiag, func(d *xtf.Diag) {
+	err := load(r, xtf.WholeRun, func(d *xtf.Diag) {
 		list = append(list, CodeTotal{Code: trace.Code(d.Code), Count: d.Count, Worst: d.Worst, Locations: d.Event})
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (r *Run) occurrences(p trace.P) ([]Occurrence, error) {
 	var list []Occurrence
 	var details []uint32
 	process, thread := r.Defs.Process(p)
-	err := load(r, xtf.Proc(p), xtf.TypeDiag, func(d *xtf.Diag) {
+	err := load(r, xtf.Proc(p), func(d *xtf.Diag) {
 		if d.Detail == xtf.DiagTotal {
 			return
 		}

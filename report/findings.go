@@ -271,7 +271,7 @@ func (f *finder) addProcess(x *processItems, caused uint64) {
 func (r *Run) delaysOfProcesses(sums []uint64) error {
 	for p := range trace.P(r.Defs.NumLocations()) {
 		rank, _ := r.Defs.Process(p)
-		err := load(r, xtf.Proc(p), xtf.TypeDelay, func(x *xtf.Delay) {
+		err := load(r, xtf.Proc(p), func(x *xtf.Delay) {
 			sums[rank] += x.Short + x.Long
 		})
 		if err != nil && !Partial(err) {

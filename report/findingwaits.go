@@ -374,7 +374,7 @@ func (f *finder) alone(c *FindingCause) (string, error) {
 
 // eachPiece visits the pieces of the critical path on location p in which it computes, ascending.
 func (r *Run) eachPiece(p trace.P, f func(begin, end uint64)) error {
-	return load(r, xtf.Proc(p), xtf.TypeCPath, func(x *xtf.CPath) {
+	return load(r, xtf.Proc(p), func(x *xtf.CPath) {
 		if x.Activity == xtf.ActivityCPU && x.End > x.T {
 			f(x.T, x.End)
 		}

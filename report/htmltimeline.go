@@ -113,13 +113,11 @@ func (r *Run) shareColumns(s runSpan, n int, lives []lifetime) ([][]int, error) 
 		return nil, err
 	}
 	sums := map[uint64]*xtf.TileSums{}
-	err = eachRow(a, first, end, func(row []byte) {
-		var x xtf.TimeBin
-		x.Load(row)
+	err = eachRow(a, first, end, func(x *xtf.TimeBin) {
 		if sums[x.Key] == nil {
 			sums[x.Key] = &xtf.TileSums{}
 		}
-		sums[x.Key].Add(&x)
+		sums[x.Key].Add(x)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("%s: time bins of the whole run: %w", r.Name, err)
@@ -303,10 +301,8 @@ func (r *Run) tileRow(p xtf.Proc, f uint8, s runSpan, life lifetime, row []int8)
 	n1, n2, err := bins.Find(level, s.begin, s.end)
 	classes := map[uint64]int8{}
 	if err == nil {
-		err = eachRow(a, n1, n2, func(b []byte) {
-			var x xtf.Tile
-			x.Load(b)
-			classes[x.Key] = s.dominant(&x)
+		err = eachRow(a, n1, n2, func(x *xtf.Tile) {
+			classes[x.Key] = s.dominant(x)
 		})
 	}
 	if err != nil {

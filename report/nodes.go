@@ -30,7 +30,7 @@ func (r *Run) nodes() ([]node, error) {
 	}
 	var list []node
 	var children []int // of each node, so far
-	err = load(r, xtf.WholeRun, xtf.TypeInterval, func(x *xtf.Interval) {
+	err = load(r, xtf.WholeRun, func(x *xtf.Interval) {
 		list = append(list, node{Interval: *x, name: nameAt(names, x.Name), file: nameAt(names, x.File)})
 	})
 	if err == nil && len(list) == 0 {

@@ -12,10 +12,9 @@ import (
 // components reads the items of location p.
 func (r *Run) components(p trace.P) (interval.Items, error) {
 	var v interval.Items
-	err := r.rows(xtf.Proc(p), xtf.TypeComp, func(row []byte) {
-		key := xtf.U64(row, 0)
-		if key < uint64(xtf.NumItems) { // node 0
-			v[key] = xtf.U64(row, 8)
+	err := load(r, xtf.Proc(p), func(x *xtf.Comp) {
+		if x.Key < uint64(xtf.NumItems) { // node 0
+			v[x.Key] = x.Value
 		}
 	})
 	if err != nil {
@@ -79,7 +78,7 @@ func (r *Run) processItems(rank uint32, p trace.Process) (*processItems, error) 
 		at := p.First + i
 		metric := r.Defs.Location(at).Type == trace.MetricLocation
 		var own []xtf.Comp
-		err := load(r, xtf.Proc(at), xtf.TypeComp, func(c *xtf.Comp) {
+		err := load(r, xtf.Proc(at), func(c *xtf.Comp) {
 			if uint32(c.Key) < uint32(xtf.NumItems) && (!metric || c.Key == uint64(xtf.ItemEvents)) {
 				own = append(own, *c)
 			}

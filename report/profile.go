@@ -242,9 +242,7 @@ func (t *profileTable) add(p xtf.Proc) error {
 		return err
 	}
 	fits := true
-	err = eachRow(a, first, a.Len(), func(row []byte) {
-		var x xtf.TimeBin
-		x.Load(row)
+	err = eachRow(a, first, a.Len(), func(x *xtf.TimeBin) {
 		fits = t.put(x.Region, x.Class, [4]uint64{x.Count, x.Inclusive, x.Exclusive, x.Bytes}) && fits
 	})
 	if err == nil && !fits {

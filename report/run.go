@@ -76,28 +76,9 @@ func (r *Run) Provenance() (json.RawMessage, error) {
 	return b, nil
 }
 
-// rows calls f for every row of the array (t, p).
-func (r *Run) rows(p xtf.Proc, t xtf.TypeID, f func(row []byte)) error {
-	a, err := r.File.Array(p, t)
-	if err != nil {
-		return err
-	}
-	return eachRow(a, 0, a.Len(), f)
-}
-
-// loaded is a row of an array as a value.
-type loaded[T any] interface {
-	*T
-	Load(row []byte)
-}
-
-// load calls f for every row of the array (t, p). The value is that of the next row after f returns.
-func load[T any, R loaded[T]](r *Run, p xtf.Proc, t xtf.TypeID, f func(x *T)) error {
-	var x T
-	return r.rows(p, t, func(row []byte) {
-		R(&x).Load(row)
-		f(&x)
-	})
+// load calls f for every row of type T of location p, in their order. The row is valid during the call.
+func load[T any, R xtf.Form[T]](r *Run, p xtf.Proc, f func(x *T)) error {
+	return xtf.Each[T, R](r.File, p, func(_ uint64, x *T) error { f(x); return nil })
 }
 
 // each calls f for the chosen processes, one after another. What of them cannot be read is returned as lost.
@@ -131,19 +112,13 @@ func (r *Run) eachLocation(ranks Ranks, section string, f func(p trace.P) error)
 	return lost, nil
 }
 
-// eachRow calls f for the rows [first, end) of a.
-func eachRow(a *xtf.Array, first, end uint64, f func(row []byte)) error {
-	width := a.Type().RowBytes
-	c := a.Rows(first, end)
-	for {
-		b, _, ok := c.NextPage()
-		if !ok {
-			return c.Err()
-		}
-		for ; len(b) >= width; b = b[width:] {
-			f(b[:width])
-		}
+// eachRow does the same for the rows [first, end) of a.
+func eachRow[T any, R xtf.Form[T]](a *xtf.Array, first, end uint64, f func(x *T)) error {
+	rows := xtf.RowsOf[T, R](a.Rows(first, end))
+	for rows.Next() {
+		f(&rows.Row)
 	}
+	return rows.Err()
 }
 
 // Lost is a location that was left out of a result, or what the file has about

@@ -84,11 +84,9 @@ func (r *Run) nodeStats(n uint32, participants uint64) (Spreads, error) {
 	}
 	list := Spreads{}
 	if err == nil {
-		err = eachRow(a, first, end, func(row []byte) {
-			var x xtf.Stat
-			x.Load(row)
+		err = eachRow(a, first, end, func(x *xtf.Stat) {
 			if uint32(x.Key) < uint32(xtf.NumItems) && x.Key>>32 == uint64(n) {
-				list = append(list, spreadOf(&x, participants))
+				list = append(list, spreadOf(x, participants))
 			}
 		})
 	}

@@ -319,9 +319,8 @@ func (f *Functions) instants(a *xtf.Array, begin uint64) error {
 	if err != nil {
 		return err
 	}
-	return eachRow(a, n1, n2, func(row []byte) {
-		var x xtf.Call
-		if x.Load(row); x.End <= begin {
+	return eachRow(a, n1, n2, func(x *xtf.Call) {
+		if x.End <= begin {
 			f.both(f.index(x.Region), 0, 1)
 		}
 	})

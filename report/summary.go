@@ -111,7 +111,7 @@ func (r *Run) summary(rules Rules) (*Summary, error) {
 	s := &Summary{Resolution: r.Defs.Clock().TimerResolution, Rule: string(rules.rule())}
 	var root xtf.Interval
 	found := false
-	err := load(r, xtf.WholeRun, xtf.TypeInterval, func(x *xtf.Interval) {
+	err := load(r, xtf.WholeRun, func(x *xtf.Interval) {
 		if x.Key == 0 {
 			root, found = *x, true
 		}

@@ -68,7 +68,7 @@ func (r *Run) survey(o surveyOptions) (*survey, error) {
 func (s *survey) readStats() error {
 	at, last := s.measured, int64(-1)
 	var bad error
-	err := load(s.run, xtf.WholeRun, xtf.TypeStat, func(x *xtf.Stat) {
+	err := load(s.run, xtf.WholeRun, func(x *xtf.Stat) {
 		n := x.Key >> 32
 		switch {
 		case n >= uint64(len(at)) || int64(x.Key) <= last:

@@ -233,9 +233,7 @@ func (r *Run) longestLock(p trace.P) (begin, end uint64, err error) {
 	if err != nil || a.Len() > mostCalls {
 		return 0, 0, err
 	}
-	err = eachRow(a, 0, a.Len(), func(row []byte) {
-		var c xtf.Call
-		c.Load(row)
+	err = eachRow(a, 0, a.Len(), func(c *xtf.Call) {
 		waited := c.End - min(c.T, c.End)
 		if region := r.Defs.Region(c.Region); region != nil && xtf.States[r.Defs.StateOf(region)].Inside != 0 {
 			waited = c.Exclusive

@@ -65,7 +65,7 @@ func (r *Run) Verify(parallel int) (*Verified, error) {
 		func() error { return v.collectives(r) },
 		func() error { return v.whole(r, all) },
 		func() error { return v.intervals(r, all.from == SourceRows) },
-		func() error { return v.waitTotals(r) },
+		func() error { return v.placeTotal(r, &placeArrays[0]) },
 		func() error { return v.causes(r, all.from == SourceRows) },
 		func() error { return v.pyramids(r, all.from == SourceRows) },
 		func() error { return v.tileGroups(r) },
@@ -176,7 +176,7 @@ type locationCheck struct {
 	program  program               // its only execution here
 	maybe    map[uint64]maybeEntry // rows that may be in one, with what they would add
 	mates    map[uint32]*xtf.Array
-	mate     []byte
+	buf      []byte // of a row
 }
 
 // maybeEntry is a send that never completed: only if it was not cancelled does
@@ -190,7 +190,7 @@ func newLocationCheck(r *Run, p trace.P) *locationCheck {
 
 // drop frees what is not needed after the location.
 func (c *locationCheck) drop() {
-	c.profile, c.channels, c.mates, c.mate, c.maybe = nil, nil, nil, nil, nil
+	c.profile, c.channels, c.mates, c.buf, c.maybe = nil, nil, nil, nil, nil
 }
 
 func (c *locationCheck) add(array string, row *uint64, format string, args ...any) {
@@ -218,7 +218,7 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 		{"IVAL", c.readProgram},
 		{"CHANNEL", c.readChannels},
 		{"CALL", c.calls},
-		{"P2P", c.messages},
+		{"P2P", func() error { return xtf.Each(c.r.File, xtf.Proc(c.p), c.message) }},
 		{"COLL", c.collectives},
 		{"WAIT", c.waits},
 		{"CPATH", c.path},
@@ -246,12 +246,12 @@ func (c *locationCheck) run(shared *ccg.Shared) error {
 	return nil
 }
 
-func (c *locationCheck) each(t xtf.TypeID, f func(n uint64, row []byte)) error {
-	n := uint64(0)
-	return c.r.rows(xtf.Proc(c.p), t, func(row []byte) {
-		f(n, row)
-		n++
-	})
+// rowOf is row n of an array; buf is kept for the next one.
+func rowOf[T any, R xtf.Form[T]](a *xtf.Array, n uint64, buf *[]byte) (x T, err error) {
+	if *buf, err = a.Row(n, *buf); err == nil {
+		R(&x).Load(*buf)
+	}
+	return x, err
 }
 
 // index is the place of a region in the profile.
@@ -268,17 +268,16 @@ func (c *locationCheck) readChannels() error {
 		return err
 	}
 	at := uint64(0)
-	return c.each(xtf.TypeChannel, func(n uint64, row []byte) {
-		var x xtf.Channel
-		x.Load(row)
+	return xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Channel) error {
 		if x.First != at || x.Count == 0 || x.Count > c.chans.Len()-min(at, c.chans.Len()) {
 			c.at("CHANNEL", n, "entries %d to %d, the next free one is %d of %d", x.First, x.First+x.Count, at, c.chans.Len())
 		}
 		at = x.First + x.Count
-		if k := len(c.channels); k > 0 && compareChannel(&c.channels[k-1], &x) >= 0 {
+		if k := len(c.channels); k > 0 && compareChannel(&c.channels[k-1], x) >= 0 {
 			c.at("CHANNEL", n, "not behind the channel before it")
 		}
-		c.channels = append(c.channels, x)
+		c.channels = append(c.channels, *x)
+		return nil
 	})
 }
 

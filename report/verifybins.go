@@ -47,9 +47,7 @@ func (r *Run) pyramid(p xtf.Proc) (*pyramid, error) {
 	}
 	var last xtf.TimeBin
 	n := uint64(0)
-	err = eachRow(a, 0, a.Len(), func(row []byte) {
-		var x xtf.TimeBin
-		x.Load(row)
+	err = eachRow(a, 0, a.Len(), func(x *xtf.TimeBin) {
 		level, bin := x.Key>>52, x.Key&(1<<52-1)
 		switch order := cmp.Or(cmp.Compare(last.Key, x.Key), cmp.Compare(place(last.Region), place(x.Region))); {
 		case level > 32:
@@ -60,8 +58,8 @@ func (r *Run) pyramid(p xtf.Proc) (*pyramid, error) {
 		case n > 0 && level > last.Key>>52+1:
 			y.add("level %d is missing", level-1)
 		}
-		y.levels[level].add(bin, &x)
-		last = x
+		y.levels[level].add(bin, x)
+		last = *x
 		n++
 	})
 	if err != nil || n == 0 {

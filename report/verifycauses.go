@@ -12,33 +12,68 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// blamePlace is what rows of DELAY and CPATH are summed by; the critical path has
-// no pattern.
-type blamePlace struct {
-	key               uint64 // node and path
-	pattern, activity uint32
-}
-
-func (a blamePlace) compare(b blamePlace) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.pattern, b.pattern), cmp.Compare(a.activity, b.activity))
-}
-
-// blameSum is a total, and the location with the largest part.
-type blameSum struct {
-	short, long, worst uint64
-	worstP             uint32
-}
-
-type blameSums map[blamePlace]blameSum
-
-// add adds the part of a location; locations ascend.
-func (s blameSums) add(at blamePlace, p uint32, short, long uint64) {
-	x := s[at]
-	x.short, x.long = x.short+short, x.long+long
-	if short+long > x.worst {
-		x.worst, x.worstP = short+long, p
+// add adds a part of a place; the parts of locations come in their order.
+func (s placeSums) add(at causeKey, x causeSum) {
+	y := s[at]
+	y.count, y.ticks, y.long = y.count+x.count, y.ticks+x.ticks, y.long+x.long
+	if x.worst > y.worst {
+		y.worst, y.worstP = x.worst, x.worstP
 	}
-	s[at] = x
+	s[at] = y
+}
+
+// byNode are the sums by node and pattern.
+func (s placeSums) byNode() placeSums {
+	all := placeSums{}
+	for at, x := range s {
+		all.add(causeKey{at.key >> 32 << 32, at.pattern, at.activity}, causeSum{count: x.count, ticks: x.ticks, long: x.long})
+	}
+	return all
+}
+
+// differ calls f for the places at which s and o differ, in order.
+func (s placeSums) differ(o placeSums, f func(at causeKey, here, there causeSum)) {
+	all := maps.Clone(s)
+	maps.Copy(all, o)
+	for _, at := range slices.SortedFunc(maps.Keys(all), causeKey.compare) {
+		if s[at] != o[at] {
+			f(at, s[at], o[at])
+		}
+	}
+}
+
+// String names the place for people.
+func (a causeKey) String() string {
+	return fmt.Sprintf("node %d, call path %d, pattern %#x, activity %s", a.key>>32, uint32(a.key), a.pattern, ActivityName(a.activity))
+}
+
+// String is the sum for people.
+func (s causeSum) String() string {
+	return fmt.Sprintf("%d times, %d + %d ticks, most %d of location %d", s.count, s.ticks, s.long, s.worst, s.worstP)
+}
+
+// placeTotal compares an array of totals with the sums of the locations; by node and pattern where there are so many places that call
+// paths were cut. Memory: 80 bytes for each place, twice.
+func (v *Verified) placeTotal(r *Run, t *placeArray) error {
+	all, whole := placeSums{}, placeSums{}
+	for p := range xtf.Proc(r.File.Procs()) {
+		if err := t.parts(r, p, all.add); err != nil {
+			return fmt.Errorf("location %d: %w", p, err)
+		}
+	}
+	err := t.whole(r, xtf.WholeRun, func(at causeKey, x causeSum) {
+		if _, twice := whole[at]; twice || x.worst > x.ticks+x.long || uint64(x.worstP) >= uint64(r.Defs.NumLocations()) {
+			v.add(t.name, "%s: %s; in a place of its own: %v", at, x, !twice)
+		}
+		whole.add(at, x)
+	})
+	if len(all) > xtf.MostWaitTotals {
+		all, whole = all.byNode(), whole.byNode()
+	}
+	all.differ(whole, func(at causeKey, here, there causeSum) {
+		v.add(t.name, "%s: %s; the locations have %s", at, there, here)
+	})
+	return err
 }
 
 // criticalItems are the components that add up CPATH rows.
@@ -53,9 +88,7 @@ func (c *locationCheck) path() error {
 	var inside interval.Components
 	s := interval.NewSums(executions.Rows(0, executions.Len()), &inside, criticalItems...)
 	end := uint64(0)
-	err = c.each(xtf.TypeCPath, func(_ uint64, row []byte) {
-		var x xtf.CPath
-		x.Load(row)
+	err = load(c.r, xtf.Proc(c.p), func(x *xtf.CPath) {
 		item := xtf.CriticalOf(x.Activity)
 		if item == xtf.NumItems || x.T < end || x.End <= x.T { // outside of the events; the others are found with PATHTOTAL
 			return
@@ -70,16 +103,22 @@ func (c *locationCheck) path() error {
 	return errors.Join(err, c.inside(&inside, criticalItems))
 }
 
-// causes checks delay costs and the critical path. Memory: 64 bytes for each row
-// of their totals.
+// causes checks delay costs and the critical path.
 func (v *Verified) causes(r *Run, rows bool) error {
 	if !rows {
 		return nil
 	}
-	if err := v.delayTotals(r); err != nil {
-		return err
+	err := v.delayCosts(r)
+	if err == nil {
+		err = v.placeTotal(r, &placeArrays[1])
 	}
-	return v.pathTotals(r)
+	if err == nil {
+		err = v.pathLength(r)
+	}
+	if err == nil {
+		err = v.placeTotal(r, &placeArrays[2])
+	}
+	return err
 }
 
 // blamed is a location that others wait for, and a pattern of their waits.
@@ -89,17 +128,14 @@ func (a blamed) compare(b blamed) int {
 	return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(a.pattern, b.pattern))
 }
 
-// delayTotals checks that the costs of delays are the waits that have a cause, and
-// that DELAYTOTAL is their sum. What a location costs directly by a pattern is what is waited for it in that pattern, less what it passes
-// on to those that it waits for itself.
-func (v *Verified) delayTotals(r *Run) error {
-	all, whole := blameSums{}, blameSums{}
+// delayCosts checks that the costs of delays are the waits that have a cause. What a location costs directly by a pattern is what is waited
+// for it in that pattern, less what it passes on to those that it waits for itself.
+func (v *Verified) delayCosts(r *Run) error {
 	waits, costs := Sum(0), Sum(0)
 	caused, direct, passes := map[blamed]Sum{}, map[blamed]Sum{}, map[uint32]bool{}
-	for p := range trace.P(r.Defs.NumLocations()) {
-		err := r.rows(xtf.Proc(p), xtf.TypeWait, func(row []byte) {
-			var x xtf.Wait
-			if x.Load(row); x.CauseP != trace.Undefined && x.CauseP != uint32(p) {
+	for p := range xtf.Proc(r.File.Procs()) {
+		err := load(r, p, func(x *xtf.Wait) {
+			if x.CauseP != trace.Undefined && x.CauseP != uint32(p) {
 				took := integer(x.End - min(x.T, x.End))
 				waits = add(waits, took)
 				at := blamed{x.CauseP, x.Pattern & xtf.WaitPatternMask}
@@ -107,10 +143,7 @@ func (v *Verified) delayTotals(r *Run) error {
 			}
 		})
 		if err == nil {
-			err = r.rows(xtf.Proc(p), xtf.TypeDelay, func(row []byte) {
-				var x xtf.Delay
-				x.Load(row)
-				all.add(blamePlace{x.Key, x.Pattern, x.Activity}, uint32(p), x.Short, x.Long)
+			err = load(r, p, func(x *xtf.Delay) {
 				costs = add(costs, integer(x.Short), integer(x.Long))
 				at := blamed{uint32(p), x.Pattern}
 				direct[at] = add(direct[at], integer(x.Short))
@@ -119,14 +152,6 @@ func (v *Verified) delayTotals(r *Run) error {
 		if err != nil {
 			return fmt.Errorf("location %d: %w", p, err)
 		}
-	}
-	err := r.rows(xtf.WholeRun, xtf.TypeDelayTotal, func(row []byte) {
-		var x xtf.DelayTotal
-		x.Load(row)
-		v.place("DELAYTOTAL", whole, blamePlace{x.Key, x.Pattern, x.Activity}, blameSum{x.Short, x.Long, x.Worst, x.WorstP})
-	})
-	if err != nil {
-		return err
 	}
 	places := maps.Clone(caused)
 	maps.Copy(places, direct)
@@ -138,34 +163,25 @@ func (v *Verified) delayTotals(r *Run) error {
 	if waits != costs {
 		v.add("DELAY", "costs of %d ticks, the waits have %d", costs, waits)
 	}
-	v.compareCauses("DELAYTOTAL", all, whole)
 	return nil
 }
 
-// pathTotals checks that the critical path has the length of the run and that
-// PATHTOTAL is the sum of its pieces.
-func (v *Verified) pathTotals(r *Run) error {
-	all, whole := blameSums{}, blameSums{}
+// pathLength checks that the critical path has the length of the run.
+func (v *Verified) pathLength(r *Run) error {
 	var length, last uint64
 	first := xtf.Never
-	for p := range trace.P(r.Defs.NumLocations()) {
-		parts, end := blameSums{}, uint64(0)
-		err := r.rows(xtf.Proc(p), xtf.TypeCPath, func(row []byte) {
-			var x xtf.CPath
-			if x.Load(row); x.T < end || x.End <= x.T {
+	for p := range xtf.Proc(r.File.Procs()) {
+		end := uint64(0)
+		err := load(r, p, func(x *xtf.CPath) {
+			if x.T < end || x.End <= x.T {
 				v.add("CPATH", "location %d: a piece from %d to %d behind one that ends at %d", p, x.T, x.End, end)
 			}
 			end = x.End
 			length += x.End - x.T
-			parts.add(blamePlace{xtf.NodeKey(x.Node, x.Path), 0, x.Activity}, uint32(p), x.End-x.T, 0)
 		})
-		for at, x := range parts {
-			all.add(at, uint32(p), x.short, 0)
-		}
 		if err == nil {
-			err = r.rows(xtf.Proc(p), xtf.TypeIval, func(row []byte) {
-				var x xtf.Ival
-				if x.Load(row); x.Node == 0 { // the program
+			err = load(r, p, func(x *xtf.Ival) {
+				if x.Node == 0 { // the program
 					first, last = min(first, x.T), max(last, x.End)
 				}
 			})
@@ -174,45 +190,8 @@ func (v *Verified) pathTotals(r *Run) error {
 			return fmt.Errorf("location %d: %w", p, err)
 		}
 	}
-	err := r.rows(xtf.WholeRun, xtf.TypePathTotal, func(row []byte) {
-		var x xtf.PathTotal
-		x.Load(row)
-		v.place("PATHTOTAL", whole, blamePlace{x.Key, 0, x.Activity}, blameSum{x.Ticks, 0, x.Worst, x.WorstP})
-	})
-	if err != nil {
-		return err
-	}
 	if run := last - min(first, last); length != run {
 		v.add("CPATH", "the critical path takes %d ticks, the run %d", length, run)
 	}
-	v.compareCauses("PATHTOTAL", all, whole)
 	return nil
-}
-
-// place takes the row of a place, of which there is one.
-func (v *Verified) place(array string, whole blameSums, at blamePlace, x blameSum) {
-	if _, twice := whole[at]; twice {
-		v.add(array, "node %d, call path %d, pattern %d, activity %s: two rows", at.key>>32, uint32(at.key), at.pattern, ActivityName(at.activity))
-	}
-	whole[at] = x
-}
-
-// compareCauses lists totals that differ from the sums of the locations.
-func (v *Verified) compareCauses(array string, want, got blameSums) {
-	var places []blamePlace
-	for at := range want {
-		places = append(places, at)
-	}
-	for at := range got {
-		if _, ok := want[at]; !ok {
-			places = append(places, at)
-		}
-	}
-	slices.SortFunc(places, blamePlace.compare)
-	for _, at := range places {
-		if x, y := want[at], got[at]; x != y {
-			v.add(array, "node %d, call path %d, pattern %d, activity %s: %d + %d ticks, most %d of location %d; the locations have %d + %d, most %d of location %d",
-				at.key>>32, uint32(at.key), at.pattern, ActivityName(at.activity), y.short, y.long, y.worst, y.worstP, x.short, x.long, x.worst, x.worstP)
-		}
-	}
 }

@@ -28,9 +28,7 @@ func (v *Verified) tileGroups(r *Run) error {
 		if err != nil {
 			return err
 		}
-		err = eachRow(a, max(end, first+1)-1, end, func(row []byte) {
-			var x xtf.Tile
-			x.Load(row)
+		err = eachRow(a, max(end, first+1)-1, end, func(x *xtf.Tile) {
 			calls[p] = uint64(x.Rows)
 		})
 		if err != nil {
@@ -48,9 +46,7 @@ func (v *Verified) tileGroups(r *Run) error {
 			for _, n := range calls[head:end] {
 				want += n
 			}
-			err = eachRow(a, n1, n2, func(row []byte) {
-				var x xtf.Tile
-				x.Load(row)
+			err = eachRow(a, n1, n2, func(x *xtf.Tile) {
 				got = uint64(x.Rows) // the last row is the top
 				if x.Longest != xtf.Never && (x.Longest < uint64(head) || x.Longest >= uint64(end)) {
 					v.add("TILE", "locations %d to %d: the longest call is one of location %d", head, end-1, x.Longest)

@@ -127,10 +127,8 @@ func (c *nodeCheck) executions(p trace.Process) error {
 	for i := range trace.P(p.Count) {
 		w := executionWalk{nodeCheck: c, p: p.First + i, nodes: make([]executed, len(c.list))}
 		metric := c.r.Defs.Location(w.p).Type == trace.MetricLocation
-		err := c.r.rows(xtf.Proc(w.p), xtf.TypeIval, func(row []byte) {
-			var x xtf.Ival
-			x.Load(row)
-			if !w.row(&x) || metric || before[x.Node] || c.long == nil {
+		err := load(c.r, xtf.Proc(w.p), func(x *xtf.Ival) {
+			if !w.row(x) || metric || before[x.Node] || c.long == nil {
 				return
 			}
 			if k := c.base[x.Node] + x.Execution; k < c.base[x.Node+1] {
@@ -188,7 +186,7 @@ func (w *executionWalk) row(x *xtf.Ival) bool {
 // compare compares the location's executions with its components.
 func (w *executionWalk) compare() error {
 	items := map[uint64]uint64{}
-	err := w.r.rows(xtf.Proc(w.p), xtf.TypeComp, func(row []byte) { items[xtf.U64(row, 0)] = xtf.U64(row, 8) })
+	err := load(w.r, xtf.Proc(w.p), func(x *xtf.Comp) { items[x.Key] = x.Value })
 	id := w.r.Defs.Location(w.p).Ref
 	for n := range w.nodes {
 		at := func(i xtf.Item) uint64 { return items[xtf.NodeKey(uint32(n), uint32(i))] }
@@ -208,15 +206,13 @@ func (w *executionWalk) compare() error {
 
 // compareStats compares the rows of STAT with the processes.
 func (c *nodeCheck) compareStats() error {
-	err := c.r.rows(xtf.WholeRun, xtf.TypeStat, func(row []byte) {
-		var got, want xtf.Stat
-		got.Load(row)
-		want.Key = got.Key
+	err := load(c.r, xtf.WholeRun, func(got *xtf.Stat) {
+		want := xtf.Stat{Key: got.Key}
 		if s := c.stats[got.Key]; s != nil {
 			want = *s
 		}
-		if node := got.Key >> 32; got != want && (node >= uint64(len(c.list)) || c.took[node] > 0) {
-			c.add("STAT", "node %d, %s: %+v, the processes have %+v", node, xtf.Item(uint32(got.Key)), got, want)
+		if node := got.Key >> 32; *got != want && (node >= uint64(len(c.list)) || c.took[node] > 0) {
+			c.add("STAT", "node %d, %s: %+v, the processes have %+v", node, xtf.Item(uint32(got.Key)), *got, want)
 		}
 		delete(c.stats, got.Key)
 	})

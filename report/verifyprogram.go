@@ -23,18 +23,16 @@ func (c *locationCheck) readProgram() error {
 		return nil
 	}
 	c.program = program{begins: true, ends: true} // nothing, where there is none
-	err := c.each(xtf.TypeIval, func(_ uint64, row []byte) {
-		var x xtf.Ival
-		if x.Load(row); x.Node == 0 {
+	err := load(c.r, xtf.Proc(c.p), func(x *xtf.Ival) {
+		if x.Node == 0 {
 			c.program = program{from: x.T, to: x.End, begins: x.T > c.stored[xtf.ItemFirst], ends: x.End < c.stored[xtf.ItemLast]}
 		}
 	})
 	if err != nil || c.program.ends {
 		return err
 	}
-	return c.each(xtf.TypeCall, func(_ uint64, row []byte) { // whose last event is the enter of MPI_Finalize
-		var x xtf.Call
-		if x.Load(row); x.T == c.program.to && strings.Contains(strings.ToLower(c.r.RegionName(x.Region)), "mpi_finalize") {
+	return load(c.r, xtf.Proc(c.p), func(x *xtf.Call) { // whose last event is the enter of MPI_Finalize
+		if x.T == c.program.to && strings.Contains(strings.ToLower(c.r.RegionName(x.Region)), "mpi_finalize") {
 			c.program.ends = true
 		}
 	})

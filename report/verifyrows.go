@@ -25,16 +25,14 @@ type callWalk struct {
 
 func (c *locationCheck) calls() error {
 	w := callWalk{c: c, open: make([]uint32, len(c.profile)), aside: trace.StateOwn}
-	err := c.each(xtf.TypeCall, w.row)
+	err := xtf.Each(c.r.File, xtf.Proc(c.p), w.row)
 	if err == nil {
 		w.unwind(0)
 	}
 	return err
 }
 
-func (w *callWalk) row(n uint64, row []byte) {
-	var x xtf.Call
-	x.Load(row)
+func (w *callWalk) row(n uint64, x *xtf.Call) error {
 	c := w.c
 	c.counts.calls++
 	if uint64(x.Depth) > uint64(len(w.stack)) {
@@ -68,7 +66,7 @@ func (w *callWalk) row(n uint64, row []byte) {
 		s.sums[1] += span
 	}
 	w.open[i]++
-	w.times(&x)
+	w.times(x)
 	aside := xtf.AsideOf(x.Flags)
 	holds := xtf.States[aside].Flag != 0 && xtf.States[aside].Inside == 0
 	if holds {
@@ -78,6 +76,7 @@ func (w *callWalk) row(n uint64, row []byte) {
 	if x.Exclusive > span {
 		c.at("CALL", n, "exclusive time %d of a call of %d", x.Exclusive, span)
 	}
+	return nil
 }
 
 // times adds the call to the times by class. Calls of markers are in no class.
@@ -124,21 +123,6 @@ func (w *callWalk) unwind(depth int) {
 		}
 	}
 	w.stack = w.stack[:min(depth, len(w.stack))]
-}
-
-func (c *locationCheck) messages() error {
-	var failed error
-	err := c.each(xtf.TypeP2P, func(n uint64, row []byte) {
-		if failed == nil {
-			var x xtf.P2P
-			x.Load(row)
-			failed = c.message(n, &x)
-		}
-	})
-	if failed != nil {
-		return failed
-	}
-	return err
 }
 
 func (c *locationCheck) message(n uint64, x *xtf.P2P) error {
@@ -222,12 +206,10 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 		c.at("P2P", n, "mate in row %d of %d", x.MateN, a.Len())
 		return nil
 	}
-	var err error
-	if c.mate, err = a.Row(x.MateN, c.mate); err != nil {
+	m, err := rowOf[xtf.P2P](a, x.MateN, &c.buf)
+	if err != nil {
 		return err
 	}
-	var m xtf.P2P
-	m.Load(c.mate)
 	process, _ := c.r.Defs.Process(trace.P(x.MateP))
 	send, receive := x, &m
 	if direction == xtf.ChannelReceive {
@@ -257,9 +239,7 @@ func (c *locationCheck) pair(n uint64, x *xtf.P2P, direction uint32) error {
 }
 
 func (c *locationCheck) collectives() error {
-	return c.each(xtf.TypeColl, func(n uint64, row []byte) {
-		var x xtf.Coll
-		x.Load(row)
+	return xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Coll) error {
 		c.counts.collectives++
 		c.carried[xtf.ChannelColl] += x.Sent
 		v, counts := &c.sums, c.program.point(x.T)
@@ -277,13 +257,14 @@ func (c *locationCheck) collectives() error {
 		}
 		c.entries += spread(xtf.ChannelKey(trace.Undefined, x.Comm), uint64(trace.Undefined)<<2|uint64(xtf.ChannelColl), n)
 		if x.Ordinal == xtf.Never {
-			return
+			return nil
 		}
 		if x.LastEnter < x.Post || x.FirstLeave > x.End || x.LastLeave < x.End {
 			c.at("COLL", n, "posted at %d, left at %d, yet last enter %d, first leave %d, last leave %d", x.Post, x.End, x.LastEnter, x.FirstLeave, x.LastLeave)
 		}
 		c.span(xtf.ItemPotentialSync, x.LastEnter-min(x.LastEnter, x.T), counts)
 		c.span(xtf.ItemVariation, x.LastLeave-min(x.LastLeave, x.End), counts)
+		return nil
 	})
 }
 

@@ -136,11 +136,9 @@ func (v *Verified) collectives(r *Run) error {
 			v.skip("collectives: more than %d rows, members are not compared", maxInstances)
 			return nil
 		}
-		err = eachRow(a, 0, a.Len(), func(row []byte) {
-			var x xtf.Coll
-			x.Load(row)
+		err = eachRow(a, 0, a.Len(), func(x *xtf.Coll) {
 			if x.Ordinal < total && !r.Defs.IsSelf(x.Comm) {
-				comms[x.Comm] = join(comms[x.Comm], &x)
+				comms[x.Comm] = join(comms[x.Comm], x)
 			}
 		})
 		if err != nil {
@@ -288,9 +286,7 @@ func (v *Verified) codes(r *Run) error {
 	}
 	sum := map[trace.Code]*CodeTotal{}
 	for p := range xtf.Proc(r.File.Procs()) {
-		err := r.rows(p, xtf.TypeDiag, func(row []byte) {
-			var d xtf.Diag
-			d.Load(row)
+		err := load(r, p, func(d *xtf.Diag) {
 			if d.Detail != xtf.DiagTotal {
 				return
 			}

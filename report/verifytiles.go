@@ -56,13 +56,12 @@ func (c *locationCheck) tilesFrom(bins *xtf.Array, from uint64, list *xtf.Cursor
 		}
 		sums = xtf.TileSums{}
 	}
-	err := eachRow(bins, from, bins.Len(), func(row []byte) {
-		var x xtf.TimeBin
-		if x.Load(row); x.Key != key && any {
+	err := eachRow(bins, from, bins.Len(), func(x *xtf.TimeBin) {
+		if x.Key != key && any {
 			end()
 		}
 		key, any = x.Key, true
-		sums.Add(&x)
+		sums.Add(x)
 	})
 	if err != nil {
 		return err

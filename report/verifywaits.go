@@ -1,72 +1,13 @@
 package report
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/coppice-hpc/coppice/interval"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 )
-
-// waitPlace is where waits add up.
-type waitPlace struct {
-	key     uint64
-	pattern uint32
-}
-
-func (a waitPlace) compare(b waitPlace) int {
-	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.pattern, b.pattern))
-}
-
-// waitAmount is waits, and of sums over locations the location with most ticks.
-type waitAmount struct {
-	count, ticks, worst uint64
-	worstP              uint32
-}
-
-// waitSums are waits by place.
-type waitSums map[waitPlace]waitAmount
-
-// add adds waits; of those of locations these ascend.
-func (s waitSums) add(at waitPlace, y waitAmount) {
-	x := s[at]
-	x.count, x.ticks = x.count+y.count, x.ticks+y.ticks
-	if y.worst > x.worst {
-		x.worst, x.worstP = y.worst, y.worstP
-	}
-	s[at] = x
-}
-
-// byNode are the sums by node and pattern.
-func (s waitSums) byNode() waitSums {
-	all := waitSums{}
-	for at, x := range s {
-		all.add(waitPlace{at.key >> 32 << 32, at.pattern}, waitAmount{count: x.count, ticks: x.ticks})
-	}
-	return all
-}
-
-// differ calls f for the places at which s and o differ, in order.
-func (s waitSums) differ(o waitSums, f func(at waitPlace, here, there waitAmount)) {
-	var list []waitPlace
-	for at := range s {
-		list = append(list, at)
-	}
-	for at := range o {
-		if _, ok := s[at]; !ok {
-			list = append(list, at)
-		}
-	}
-	slices.SortFunc(list, waitPlace.compare)
-	for _, at := range list {
-		if s[at] != o[at] {
-			f(at, s[at], o[at])
-		}
-	}
-}
 
 // readyAt is the instant from which a receive counts as potential synchronisation.
 func (k *kept) readyAt(x *xtf.P2P) uint64 {
@@ -96,31 +37,20 @@ func (c *locationCheck) waits() error {
 	var inside interval.Components
 	spans := interval.NewSums(executions.Rows(0, executions.Len()), &inside, summedWaits...)
 	counts := interval.NewSums(executions.Rows(0, executions.Len()), &inside, xtf.ItemWaitCount)
-	rows, sums := waitSums{}, waitSums{}
+	rows, sums := placeSums{}, placeSums{}
 	past := uint64(0)
-	var failed error
-	var buf []byte
-	err = c.each(xtf.TypeWait, func(n uint64, row []byte) {
-		var x xtf.Wait
-		x.Load(row)
+	err = xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Wait) error {
 		item := xtf.PatternItem(x.Pattern)
 		switch {
-		case failed != nil:
-			return
 		case item == xtf.NumItems:
 			c.at("WAIT", n, "unknown pattern %#x", x.Pattern)
-			return
+			return nil
 		case x.T < past || x.End <= x.T:
 			c.at("WAIT", n, "from %d to %d, the one before ends at %d", x.T, x.End, past)
-			return
+			return nil
 		}
 		past = x.End
-		if xtf.WaitsForMessage(x.Pattern) {
-			buf, failed = c.messageWait(arrays[0], n, &x, buf)
-		} else {
-			buf, failed = c.collectiveWait(arrays[1], n, &x, buf)
-		}
-		rows.add(waitPlace{xtf.NodeKey(x.Node, x.Path), x.Pattern}, waitAmount{count: 1, ticks: x.End - x.T})
+		rows.add(causeKey{xtf.NodeKey(x.Node, x.Path), x.Pattern, 0}, causeSum{count: 1, ticks: x.End - x.T})
 		spans.Span(x.T, x.End, item)
 		switch x.Pattern & xtf.WaitOrderMask {
 		case xtf.WaitOrderSame:
@@ -129,22 +59,22 @@ func (c *locationCheck) waits() error {
 			spans.Span(x.T, x.End, xtf.ItemLateSenderOther)
 		}
 		counts.Point(x.T, xtf.ItemWaitCount, 1)
+		if xtf.WaitsForMessage(x.Pattern) {
+			return c.messageWait(arrays[0], n, x)
+		}
+		return c.collectiveWait(arrays[1], n, x)
 	})
-	if err = errors.Join(err, failed); err != nil {
+	if err != nil {
 		return err
 	}
-	err = c.each(xtf.TypeWaitSum, func(n uint64, row []byte) {
-		var x xtf.WaitSum
-		x.Load(row)
-		at := waitPlace{x.Key, x.Pattern}
+	err = waitSums(c.r, xtf.Proc(c.p), func(at causeKey, x causeSum) {
 		if _, twice := sums[at]; twice {
-			c.at("WAITSUM", n, "node %d, call path %d, pattern %#x: the second of this place", x.Key>>32, uint32(x.Key), x.Pattern)
+			c.add("WAITSUM", nil, "%s: the second row of this place", at)
 		}
-		sums.add(at, waitAmount{count: x.Count, ticks: x.Ticks})
+		sums.add(at, causeSum{count: x.count, ticks: x.ticks})
 	})
-	rows.differ(sums, func(at waitPlace, here, there waitAmount) {
-		c.add("WAITSUM", nil, "node %d, call path %d, pattern %#x: %d of %d ticks, the rows are %d of %d",
-			at.key>>32, uint32(at.key), at.pattern, there.count, there.ticks, here.count, here.ticks)
+	rows.differ(sums, func(at causeKey, here, there causeSum) {
+		c.add("WAITSUM", nil, "%s: %d of %d ticks, the rows are %d of %d", at, there.count, there.ticks, here.count, here.ticks)
 	})
 	if serr := errors.Join(spans.Flush(), counts.Flush()); serr != nil {
 		c.add("IVAL", nil, "waits of intervals cannot be added up: %v", serr)
@@ -155,17 +85,18 @@ func (c *locationCheck) waits() error {
 
 // inside compares items of intervals in COMP with what rows of the location add up to, which it takes away.
 func (c *locationCheck) inside(rows *interval.Components, items []xtf.Item) error {
-	err := c.each(xtf.TypeComp, func(n uint64, row []byte) {
-		node, item, got := uint32(xtf.U64(row, 0)>>32), xtf.Item(uint32(xtf.U64(row, 0))), xtf.U64(row, 8)
+	err := xtf.Each(c.r.File, xtf.Proc(c.p), func(n uint64, x *xtf.Comp) error {
+		node, item := uint32(x.Key>>32), xtf.Item(uint32(x.Key))
 		if !slices.Contains(items, item) {
-			return
+			return nil
 		}
-		if want := rows.Value(node, item); got != want {
-			c.at("COMP", n, "%s of node %d is %d, the rows add up to %d", item, node, got, want)
+		if want := rows.Value(node, item); x.Value != want {
+			c.at("COMP", n, "%s of node %d is %d, the rows add up to %d", item, node, x.Value, want)
 		}
 		if rows.Has(node) {
 			rows.Node(node)[item] = 0
 		}
+		return nil
 	})
 	if err == nil {
 		rows.Each(func(node uint32, item xtf.Item, v uint64) {
@@ -175,18 +106,16 @@ func (c *locationCheck) inside(rows *interval.Components, items []xtf.Item) erro
 	return err
 }
 
-// messageWait compares a wait with its message. It returns the buffer.
-func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait, buf []byte) ([]byte, error) {
+// messageWait compares a wait with its message.
+func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait) error {
 	if x.RecN >= a.Len() {
 		c.at("WAIT", n, "names message %d of %d", x.RecN, a.Len())
-		return buf, nil
+		return nil
 	}
-	buf, err := a.Row(x.RecN, buf)
+	m, err := rowOf[xtf.P2P](a, x.RecN, &c.buf)
 	if err != nil {
-		return buf, err
+		return err
 	}
-	var m xtf.P2P
-	m.Load(buf)
 	// A sender waits until the receive is posted, or its receiver makes progress: both are where it completes, at the latest.
 	side, begin, exact, end := xtf.P2PSend, m.T, x.End, min(m.MateT, m.Done)
 	if x.Pattern&xtf.WaitPatternMask == xtf.WaitLateSender {
@@ -199,21 +128,19 @@ func (c *locationCheck) messageWait(a *xtf.Array, n uint64, x *xtf.Wait, buf []b
 		c.at("WAIT", n, "from %d to %d for location %d, by message %d: kind %#x, from %d to %d, its mate at %d of location %d",
 			x.T, x.End, x.CauseP, x.RecN, m.Kind, m.T, m.End, m.MateT, m.MateP)
 	}
-	return buf, nil
+	return nil
 }
 
 // collectiveWait compares a wait with its collective.
-func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait, buf []byte) ([]byte, error) {
+func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait) error {
 	if x.RecN >= a.Len() {
 		c.at("WAIT", n, "names collective %d of %d", x.RecN, a.Len())
-		return buf, nil
+		return nil
 	}
-	buf, err := a.Row(x.RecN, buf)
+	m, err := rowOf[xtf.Coll](a, x.RecN, &c.buf)
 	if err != nil {
-		return buf, err
+		return err
 	}
-	var m xtf.Coll
-	m.Load(buf)
 	class := trace.CollectiveClass(m.Flags & xtf.CollOpMask)
 	pattern := x.Pattern & xtf.WaitPatternMask
 	want := [...]trace.CallClass{
@@ -233,38 +160,5 @@ func (c *locationCheck) collectiveWait(a *xtf.Array, n uint64, x *xtf.Wait, buf 
 		c.at("WAIT", n, "pattern %d from %d to %d, by collective %d: operation %d, from %d to %d, last enter %d, first leave %d",
 			pattern, x.T, x.End, x.RecN, m.Flags&xtf.CollOpMask, m.T, m.End, m.LastEnter, m.FirstLeave)
 	}
-	return buf, nil
-}
-
-// waitTotals compares WAITTOTAL with the sums of the locations; by node and pattern where there are so many places that call paths were cut.
-func (v *Verified) waitTotals(r *Run) error {
-	all, whole := waitSums{}, waitSums{}
-	for p := range trace.P(r.Defs.NumLocations()) {
-		err := r.rows(xtf.Proc(p), xtf.TypeWaitSum, func(row []byte) {
-			var x xtf.WaitSum
-			x.Load(row)
-			all.add(waitPlace{x.Key, x.Pattern}, waitAmount{x.Count, x.Ticks, x.Ticks, uint32(p)})
-		})
-		if err != nil {
-			return fmt.Errorf("location %d: %w", p, err)
-		}
-	}
-	err := r.rows(xtf.WholeRun, xtf.TypeWaitTotal, func(row []byte) {
-		var x xtf.WaitTotal
-		x.Load(row)
-		at := waitPlace{x.Key, x.Pattern}
-		if _, twice := whole[at]; twice || x.Worst > x.Ticks || uint64(x.WorstP) >= uint64(r.Defs.NumLocations()) {
-			v.add("WAITTOTAL", "node %d, call path %d, pattern %#x: %d ticks, of location %d alone %d, in a place of its own: %v",
-				x.Key>>32, uint32(x.Key), x.Pattern, x.Ticks, x.WorstP, x.Worst, !twice)
-		}
-		whole.add(at, waitAmount{x.Count, x.Ticks, x.Worst, x.WorstP})
-	})
-	if len(all) > xtf.MostWaitTotals {
-		all, whole = all.byNode(), whole.byNode()
-	}
-	all.differ(whole, func(at waitPlace, here, there waitAmount) {
-		v.add("WAITTOTAL", "node %d, call path %d, pattern %#x: %d of %d ticks, most %d of location %d; the locations have %d of %d, most %d of location %d",
-			at.key>>32, uint32(at.key), at.pattern, there.count, there.ticks, there.worst, there.worstP, here.count, here.ticks, here.worst, here.worstP)
-	})
-	return err
+	return nil
 }

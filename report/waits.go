@@ -221,7 +221,7 @@ const maxPathDepth = 512
 func (r *Run) CallPaths() (*CallPaths, error) {
 	p := &CallPaths{r: r}
 	var bad error
-	err := load(r, xtf.WholeRun, xtf.TypePath, func(x *xtf.Path) {
+	err := load(r, xtf.WholeRun, func(x *xtf.Path) {
 		if n := uint64(len(p.parents)); x.Key != n || n > 0 && uint64(x.Parent) >= n {
 			bad = fmt.Errorf("row %d of path %d: %w", n, x.Key, xtf.ErrCorrupt)
 		}
