@@ -183,15 +183,13 @@ const (
 	askKinds
 )
 
-// ask asks the slabs before for totals. Collective.
+// ask asks the slabs before for totals. Those of other ranks answer now, those of this rank as they are gone through. Collective.
 func (d *Delays) ask() error {
 	last, err := d.met()
 	if err != nil {
 		return err
 	}
-	asks := newParcels(d.run.Comm, &d.run.Storage, d.run.Slabs, 1)
-	defer asks.drop()
-	out := asks.writer(0)
+	out := d.asks.writer(0)
 	put := func(p trace.P, t uint64, k, n int, what uint64) {
 		if t == 0 || t > d.start {
 			return
@@ -220,67 +218,56 @@ func (d *Delays) ask() error {
 		d.since = append(d.since, since)
 	}
 	out.flush()
-	if err := asks.deliver(cmp.Or(err, out.err)); err != nil {
+	err = d.asks.deliver(cmp.Or(err, out.err))
+	if err != nil {
 		return err
 	}
-	return d.answers.deliver(d.answer(asks))
+	for k := d.asks.own; k < d.asks.end && err == nil; k++ {
+		err = d.answer(k, false)
+	}
+	return d.answers.deliver(err)
 }
 
 // question is for the totals of a location at an instant: of which slab, and of which of its waits what.
 type question struct{ t, slab, n uint64 }
 
-// answer tells totals at instants of this rank's slabs: how many waits are over, then terms.
-func (d *Delays) answer(asks *parcels) error {
-	out := d.answers.writer(0)
-	asked := make([][]question, len(d.lines))
-	for k := asks.own; k < asks.end; k++ {
-		if len(asks.of(0, k)) == 0 {
-			continue
+// answer tells totals at instants of a slab of this rank, to its own slabs or to those of others: how many waits are over, then terms.
+func (d *Delays) answer(k int, own bool) error {
+	open, out := own, d.answers.writer(0) // of own slabs the time lines are in hand
+	err := d.asks.each(0, k, func(p uint32, b []byte) error {
+		if int(p) >= len(d.lines) {
+			return errDamaged
 		}
-		if err := d.openWaits(k); err != nil {
-			return err
-		}
-		clear(asked)
-		err := asks.each(0, k, func(p uint32, b []byte) error {
-			if int(p) >= len(asked) {
-				return errDamaged
+		d.asked = d.asked[:0]
+		r := varint.Read(b)
+		for r.Len() > 0 {
+			q := question{r.Next(), r.AtMost(uint64(d.run.Slabs.count() - 1)), uint64(r.Uint32())}
+			if here := int(q.slab) >= d.parcels.own && int(q.slab) < d.parcels.end; here == own {
+				d.asked = append(d.asked, q)
 			}
-			r := varint.Read(b)
-			for r.Len() > 0 {
-				asked[p] = append(asked[p], question{r.Next(), r.AtMost(uint64(d.run.Slabs.count() - 1)), uint64(r.Uint32())})
+		}
+		if len(d.asked) > 0 && !open {
+			open = true
+			if err := cmp.Or(d.openWaits(k), d.openLines(k)); err != nil {
+				return err
 			}
-			slices.SortFunc(asked[p], func(a, b question) int { return cmp.Compare(a.t, b.t) })
-			return failure(&r)
-		})
-		if err != nil {
-			return err
 		}
-		err = d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
-			return d.answerAll(trace.P(p), asked[p], b, &out)
-		})
-		if err != nil {
-			return err
+		slices.SortFunc(d.asked, func(a, b question) int { return cmp.Compare(a.t, b.t) })
+		for _, q := range d.asked {
+			x := &d.lines[p]
+			d.tally.begin(len(x.keys))
+			x.before(&d.tally)
+			x.span(&d.tally, x.start, q.t)
+			d.terms[0] = x.take(&d.tally, d.terms[0][:0])
+			if out.at(uint32(q.n), int(q.slab)) {
+				out.buf = varint.Append(out.buf, x.done+d.waits[p].over(q.t))
+			}
+			out.buf = appendTerms(out.buf, d.terms[0])
+			out.flush()
 		}
-	}
-	return out.err
-}
-
-// answerAll answers the questions for a location, of which b is the part of the slab.
-func (d *Delays) answerAll(p trace.P, asked []question, b []byte, out *parcelWriter) error {
-	if len(asked) == 0 {
-		return nil
-	}
-	var r lineReader
-	r.open(b, d.start)
-	for _, q := range asked {
-		terms := r.total(q.t)
-		if out.at(uint32(q.n), int(q.slab)) {
-			out.buf = varint.Append(out.buf, r.done+d.waits[p].over(q.t))
-		}
-		out.buf = appendTerms(out.buf, terms)
-		out.flush()
-	}
-	return failure(&r.Reader)
+		return failure(&r)
+	})
+	return cmp.Or(err, out.err)
 }
 
 // reply is what was told of an instant before the slab.
@@ -291,7 +278,7 @@ type reply struct {
 
 // openSlab reads the waits of a slab, what was told to it, and the time lines.
 func (d *Delays) openSlab(k int) error {
-	if err := d.openWaits(k); err != nil {
+	if err := cmp.Or(d.openWaits(k), d.openLines(k)); err != nil {
 		return err
 	}
 	d.sort()
@@ -307,19 +294,20 @@ func (d *Delays) openSlab(k int) error {
 		d.heard[uint64(n)] = x
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil && !d.strict { // else they are there
+		err = d.answer(k, true)
 	}
-	err = d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
+	return cmp.Or(err, d.path.pieces(k, d.lines))
+}
+
+// openLines reads the time lines of a slab.
+func (d *Delays) openLines(k int) error {
+	return d.parcels.each(lineParcels, k, func(p uint32, b []byte) error {
 		if int(p) >= len(d.lines) {
 			return errDamaged
 		}
 		return d.lines[p].parse(b, d.start)
 	})
-	if err != nil {
-		return err
-	}
-	return d.path.pieces(k, d.lines)
 }
 
 // told is what was told of an instant before the slab: of the n-th of its waits.
@@ -328,7 +316,7 @@ func (d *Delays) told(n int, what uint64) reply { return d.heard[uint64(n)*askKi
 // blameWait finds what a wait of the slab in hand is to be blamed on.
 func (d *Delays) blameWait(n int) {
 	w, b := &d.list[n], &d.blame
-	b.p, b.pattern, b.begin, b.end = w.cause, w.pattern, w.begin, w.end
+	b.slabWait = *w
 	d.late(n, w)
 	d.other(n, w)
 	b.compare(d.terms[0], d.terms[1])
@@ -345,10 +333,10 @@ func (d *Delays) late(n int, w *slabWait) {
 	key, open, begun := x.state(s)
 	d.terms[0] = d.vector(x, d.terms[0][:0], w.since, s, far.terms)
 	own := &d.waits[w.cause]
-	b.over = x.reader.done + own.over(s)
+	b.over = x.done + own.over(s)
 	was := far.over
 	if w.since > d.start {
-		was = x.reader.done + own.over(w.since)
+		was = x.done + own.over(w.since)
 	}
 	b.ended = b.over - min(was, b.over)
 	if d.strict && !open {

@@ -5,39 +5,42 @@ import (
 	"github.com/coppice-hpc/coppice/xtf"
 )
 
-// dealer holds what deal works with.
+// dealer holds what deal works with: of short-term and of long-term costs.
 type dealer struct {
-	activities, paths, nodes splitter
+	activities, paths, nodes [costKinds]splitter
 	weights                  []uint64
 }
 
-// deal deals out ticks over what the late location did too long: by activity,
-// then by call path, then by the intervals in which it was there. What falls to
-// its waits is returned.
-func (d *Delays) deal(b *blame, amount uint64, kind int) (waits uint64, err error) {
-	if amount == 0 {
-		return 0, nil
-	}
-	parts := d.dealer.activities.split(amount, b.excess[:])
-	if parts == nil {
-		return 0, errDamaged
-	}
-	for x, cost := range parts {
-		if cost == 0 {
-			continue
-		}
-		if uint32(x) == xtf.ActivityWait {
-			waits = cost
-			continue
-		}
-		if err := d.dealPaths(b, uint32(x), cost, kind); err != nil {
-			return 0, err
+// split divides an amount of each kind.
+func split(s *[costKinds]splitter, amounts [costKinds]uint64, weights []uint64) (parts [costKinds][]uint64, err error) {
+	for kind, amount := range amounts {
+		if parts[kind] = s[kind].split(amount, weights); parts[kind] == nil {
+			return parts, errDamaged
 		}
 	}
-	return waits, nil
+	return parts, nil
 }
 
-func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, kind int) error {
+// deal deals out ticks of each kind over what the late location did too long: by activity,
+// then by call path, then by the intervals in which it was there. What falls to its waits handOn has dealt out.
+func (d *Delays) deal(b *blame, amounts [costKinds]uint64) error {
+	if amounts == [costKinds]uint64{} {
+		return nil
+	}
+	parts, err := split(&d.dealer.activities, amounts, b.excess[:])
+	for x := range b.excess {
+		if err != nil {
+			return err
+		}
+		costs := [costKinds]uint64{parts[shortTerm][x], parts[longTerm][x]}
+		if uint32(x) != xtf.ActivityWait && costs != [costKinds]uint64{} {
+			err = d.dealPaths(b, uint32(x), costs)
+		}
+	}
+	return err
+}
+
+func (d *Delays) dealPaths(b *blame, activity uint32, amounts [costKinds]uint64) error {
 	q := &d.dealer
 	q.weights = q.weights[:0]
 	for i := range b.places {
@@ -45,47 +48,39 @@ func (d *Delays) dealPaths(b *blame, activity uint32, amount uint64, kind int) e
 			q.weights = append(q.weights, b.places[i].weight)
 		}
 	}
-	parts := q.paths.split(amount, q.weights)
-	if parts == nil {
-		return errDamaged
-	}
-	spots := b.spots
+	parts, err := split(&q.paths, amounts, q.weights)
+	spots, n := b.spots, 0
 	for i := range b.places {
 		own := spots[:b.places[i].spots]
 		spots = spots[b.places[i].spots:]
 		if activityOf(b.places[i].key) != activity {
 			continue
 		}
-		cost := parts[0]
-		parts = parts[1:]
+		if err != nil {
+			return err
+		}
 		q.weights = q.weights[:0]
 		for _, s := range own {
 			q.weights = append(q.weights, s.ticks)
 		}
 		path := uint32(b.places[i].key >> activityBits)
-		nodes := q.nodes.split(cost, q.weights)
-		if nodes == nil {
-			return errDamaged
-		}
-		for k, c := range nodes {
-			if c == 0 {
-				continue
-			}
-			x := cost1{p: b.p, key: xtf.NodeKey(own[k].node, path), pattern: b.pattern & xtf.WaitPatternMask, activity: activity}
-			var sum [costKinds]uint64
-			sum[kind] = c
-			if err := d.far.add(&x, sum); err != nil {
-				return err
+		var nodes [costKinds][]uint64
+		nodes, err = split(&q.nodes, [costKinds]uint64{parts[shortTerm][n], parts[longTerm][n]}, q.weights)
+		n++
+		for k := 0; k < len(own) && err == nil; k++ {
+			x := cost1{p: b.cause, key: xtf.NodeKey(own[k].node, path), pattern: b.pattern & xtf.WaitPatternMask, activity: activity}
+			if sum := [costKinds]uint64{nodes[shortTerm][k], nodes[longTerm][k]}; sum != [costKinds]uint64{} {
+				err = d.far.add(&x, sum)
 			}
 		}
 	}
-	return nil
+	return err
 }
 
 // passOn deals ticks out over the waits of the late location since the pair met, by their lengths: the waits
 // from the last one on get the differences of floor(ticks * length so far / length of all). So a part depends on what lies
 // after it alone, and slabs can deal out one after the other.
-func (d *Delays) passOn(p trace.P, to *earlier, amount uint64) error {
+func (d *Delays) passOn(p trace.P, to *link, amount uint64) error {
 	if amount == 0 {
 		return nil
 	}

@@ -59,7 +59,8 @@ type Delays struct {
 	path   *Path
 
 	parcels *parcels   // of the run
-	answers *parcels   // totals at instants before a slab, by the slab that asked
+	asks    *parcels   // questions for totals at instants, by slab
+	answers *parcels   // their answers, by the slab that asked
 	since   [][]uint64 // of the waits of each slab of this rank: when the pair met last before. Memory: 8 bytes for each
 	carried []carried
 	far     costs // found in this rank's slabs
@@ -80,7 +81,7 @@ type Delays struct {
 
 	blamed blamed
 	links  []link
-	excess []uint64 // of the links
+	asked  []question
 	packed []byte
 }
 
@@ -90,7 +91,7 @@ func (d *Delays) locations() int { return d.run.Defs.NumLocations() }
 func NewDelays(r *Run, path *Path) *Delays {
 	d := &Delays{run: r, path: path, own: r.Ranges[r.Comm.Rank()], parcels: r.parcels}
 	d.report.Bytes = r.parcels.box.sent
-	d.answers = newParcels(r.Comm, &r.Storage, r.Slabs, 1)
+	d.asks, d.answers = newParcels(r.Comm, &r.Storage, r.Slabs, 1), newParcels(r.Comm, &r.Storage, r.Slabs, 1)
 	d.waits, d.lines = make([]ownWaits, d.locations()), make([]lineSlab, d.locations())
 	return d
 }
@@ -99,11 +100,12 @@ func NewDelays(r *Run, path *Path) *Delays {
 // write on the rank of its location. Rank 0 gets the totals: short-term and long-term costs. Collective.
 func (d *Delays) Costs(write func(p trace.P, row *xtf.Delay) error) ([]totals.Row, *DelayReport, error) {
 	defer d.answers.drop()
+	defer d.asks.drop()
 	if err := d.ask(); err != nil {
 		return nil, &d.report, err
 	}
+	d.costs, d.far = newCosts(&d.run.Storage), newCosts(&d.run.Storage)
 	for {
-		d.costs, d.far = newCosts(&d.run.Storage), newCosts(&d.run.Storage)
 		circle, err := d.passBack()
 		if err == nil && circle && d.strict {
 			err = fmt.Errorf("causes: waits in strict order wait for each other")

@@ -1,6 +1,9 @@
 package causes
 
 import (
+	"encoding/binary"
+	"math/bits"
+
 	"github.com/coppice-hpc/coppice/internal/varint"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -8,27 +11,34 @@ import (
 
 // blame is how costs of one wait are dealt out on the location that was late.
 type blame struct {
-	p       trace.P // the late location
-	pattern uint32
-	end     uint64 // of the wait
-	begin   uint64
-	earlier
-	excess [xtf.NumActivities]uint64
-	places []place // what p did more of than the waiter, by path and activity
+	slabWait
+	link
+	places []place // what the late location did more of than the waiter, by path and activity
 	spots  []spot  // of all places
 }
 
-// earlier is the waits of the late location itself that a wait passes a share on to.
-type earlier struct {
-	over   uint64 // own waits of p that were over at the end ...
-	ended  uint64 // ... and the last ones of them, which ended since the pair met
-	waited uint64 // time of p in these waits since then
+// link is how a wait is linked with those of the late location itself, which it passes a share on to. Memory: 120 bytes.
+type link struct {
+	over   uint64                    // own waits of the late location that were over at the end ...
+	ended  uint64                    // ... and the last ones of them, which ended since the pair met
+	waited uint64                    // time in these waits since then
+	excess [xtf.NumActivities]uint64 // what the late location did more of, by activity
 }
 
-// append encodes what deal reads: places of activities that p had too much of.
-func (b *blame) append(dst []byte) []byte {
-	dst = varint.Append(dst, uint64(b.p), uint64(b.pattern))
-	dst = varint.Append(dst, b.excess[:]...)
+// append encodes the wait, which ends after start, the link, and the places of activities that the late location had too much of.
+func (b *blame) append(dst []byte, start uint64) []byte {
+	some := uint64(0)
+	for x, ticks := range b.excess {
+		if ticks > 0 {
+			some |= 1 << x
+		}
+	}
+	dst = varint.Append(dst, uint64(b.p), uint64(b.cause), uint64(b.pattern), b.index, b.end-start, b.end-b.begin, b.over, b.ended, b.waited, some)
+	for ; some != 0; some &= some - 1 {
+		dst = binary.AppendUvarint(dst, b.excess[bits.TrailingZeros64(some)])
+	}
+	at := len(dst)
+	dst = append(dst, make([]byte, blockHead)...)
 	spots := b.spots
 	for i := range b.places {
 		x := &b.places[i]
@@ -42,16 +52,32 @@ func (b *blame) append(dst []byte) []byte {
 			dst = varint.Append(dst, uint64(s.node), s.ticks)
 		}
 	}
+	binary.LittleEndian.PutUint32(dst[at:], uint32(len(dst)-at-blockHead))
 	return dst
 }
 
-// parse reads what append wrote.
-func (b *blame) parse(data []byte) error {
-	r := varint.Read(data)
-	b.p, b.pattern = trace.P(r.Uint32()), r.Uint32()
-	for x := range b.excess {
-		b.excess[x] = r.Next()
+// blockHead is the number of bytes of places, u32 little-endian.
+const blockHead = 4
+
+// parse reads the wait and the link, and returns the rest.
+func (b *blame) parse(r *varint.Reader, start uint64) []byte {
+	b.p, b.cause, b.pattern, b.index = trace.P(r.Uint32()), trace.P(r.Uint32()), r.Uint32(), r.Next()
+	b.end = start + r.Next()
+	b.begin = b.end - r.Next()
+	b.over, b.ended, b.waited = r.Next(), r.Next(), r.Next()
+	b.excess = [xtf.NumActivities]uint64{}
+	for some := r.AtMost(1<<xtf.NumActivities - 1); some != 0; some &= some - 1 {
+		b.excess[bits.TrailingZeros64(some)] = r.Next()
 	}
+	if head := r.Bytes(blockHead); head != nil {
+		return r.Bytes(uint64(binary.LittleEndian.Uint32(head)))
+	}
+	return nil
+}
+
+// parsePlaces reads the rest.
+func (b *blame) parsePlaces(data []byte) error {
+	r := varint.Read(data)
 	b.places, b.spots = b.places[:0], b.spots[:0]
 	for r.Len() > 0 {
 		x := place{r.Next(), r.Next(), r.Count(2)}

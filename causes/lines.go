@@ -38,96 +38,12 @@ func compareSlots(a, b slotKey) int {
 	return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.node, b.node))
 }
 
-// lineReader goes through what a location does in a slab.
-type lineReader struct {
-	varint.Reader
-	begun  uint64    // of a wait that is in progress at the slab's begin
-	done   uint64    // waits that are over there
-	keys   []slotKey // by number
-	totals []uint64  // ticks up to the slab, and of new keys 0
-	at     uint64    // end of the piece in hand
-	from   uint64    // where totals are
-	slot   uint32    // of the piece in hand
-	goes   bool      // a wait goes on after the slab
-	region uint32    // of the piece in hand, if not that of its path
-}
-
-// open reads the head of a part that begins at an instant.
-func (r *lineReader) open(b []byte, start uint64) {
-	*r = lineReader{Reader: varint.Read(b), keys: append(r.keys[:0], waitSlot), totals: r.totals[:0], at: start, from: start, region: trace.Undefined}
-	r.begun, r.done, r.totals = r.Next(), r.Next(), append(r.totals, r.Next())
-	for i := range r.Count(3) {
-		r.key()
-		r.totals[i+1] = r.Next()
-	}
-}
-
-// key reads a new key.
-func (r *lineReader) key() {
-	k := slotKey{r.Next(), r.Uint32()}
-	if activityOf(k.key) >= xtf.NumActivities {
-		r.Fail()
-	}
-	r.keys, r.totals = append(r.keys, k), append(r.totals, 0)
-}
-
-// piece takes the next piece, its number and flags; false at the end.
-func (r *lineReader) piece() (id uint32, more bool) {
-	for r.Len() > 0 {
-		h := r.Next()
-		if h == uint64(pieceFirst) {
-			r.goes = true
-			continue
-		}
-		if h == uint64(pieceWaits) {
-			r.region = r.Uint32()
-			continue
-		}
-		n := h >> pieceBits
-		if n == uint64(len(r.keys)) {
-			r.key()
-		}
-		ticks := r.Next()
-		if n >= uint64(len(r.keys)) || r.Failed() {
-			r.Fail()
-			return 0, false
-		}
-		r.at += ticks
-		return uint32(h), true
-	}
-	return 0, false
-}
-
-// total is what the location did up to an instant, in order. Instants do not decrease.
-func (r *lineReader) total(t uint64) []term {
-	for r.from < t {
-		if r.at <= r.from {
-			id, more := r.piece()
-			if !more {
-				break
-			}
-			if r.slot = id >> pieceBits; id&pieceWaits != 0 {
-				r.slot = 0
-			}
-		}
-		to := min(t, r.at)
-		r.totals[r.slot] += to - r.from
-		r.from = to
-	}
-	var list []term
-	for i, v := range r.totals {
-		if v > 0 {
-			list = append(list, term{r.keys[i].key, r.keys[i].node, v})
-		}
-	}
-	slices.SortFunc(list, compareTerms)
-	return list
-}
-
 // lineSlab is what a location does in a slab. Memory: 12 bytes for each piece, and 8 for each total at every block of pieces.
 type lineSlab struct {
-	reader lineReader
 	start  uint64    // the instant after which it begins
+	begun  uint64    // of a wait that is in progress there
+	done   uint64    // waits that are over there
+	goes   bool      // a wait goes on after the slab
 	keys   []slotKey // in order
 	base   []uint64  // ticks before the slab
 	ends   []uint64  // of the pieces
@@ -135,10 +51,15 @@ type lineSlab struct {
 	wait   uint32    // place of ticks in waits
 	block  int       // pieces between two rows of sums
 	sums   []uint64
-	now    []uint64
 	near   int // where an instant is looked for first
 	others []otherRegion
-	list   []uint32
+
+	// by number
+	found  []slotKey
+	totals []uint64
+	list   []uint32 // numbers by place
+	place  []uint32 // places by number
+	now    []uint64
 }
 
 // otherRegion is the region of the pieces from one on, where it is not that of their paths; undefined: it is again.
@@ -152,58 +73,75 @@ const leastBlock = 32
 
 // parse reads the part of a location.
 func (x *lineSlab) parse(b []byte, start uint64) error {
-	r := &x.reader
-	r.open(b, start)
-	x.start, x.ends, x.ids, x.others = start, x.ends[:0], x.ids[:0], x.others[:0]
-	for id, ok := r.piece(); ok; id, ok = r.piece() {
-		if region := uint32(trace.Undefined); r.region != region || len(x.others) > 0 {
-			if n := len(x.others); n > 0 {
-				region = x.others[n-1].region
-			}
-			if r.region != region {
-				x.others = append(x.others, otherRegion{len(x.ids), r.region})
-			}
+	r := varint.Read(b)
+	x.start, x.begun, x.done, x.goes = start, r.Next(), r.Next(), false
+	x.ends, x.ids, x.others = x.ends[:0], x.ids[:0], x.others[:0]
+	x.found, x.totals = append(x.found[:0], waitSlot), append(x.totals[:0], r.Next())
+	for range r.Count(3) {
+		x.key(&r)
+		x.totals[len(x.totals)-1] = r.Next()
+	}
+	for at := start; r.Len() > 0; {
+		h := r.Next()
+		switch n := h >> pieceBits; {
+		case h == uint64(pieceFirst):
+			x.goes = true
+			continue
+		case h == uint64(pieceWaits):
+			x.others = append(x.others, otherRegion{len(x.ids), r.Uint32()})
+			continue
+		case n == uint64(len(x.found)):
+			x.key(&r)
+		case n > uint64(len(x.found)):
+			r.Fail()
 		}
-		x.ends, x.ids = append(x.ends, r.at), append(x.ids, id)
+		if at += r.Next(); !r.Failed() {
+			x.ends, x.ids = append(x.ends, at), append(x.ids, uint32(h))
+		}
 	}
 	x.near = len(x.ends)
 	x.order()
 	x.sum()
-	return failure(&r.Reader)
+	return failure(&r)
 }
 
-// order numbers the keys in their order.
+// key reads a new key.
+func (x *lineSlab) key(r *varint.Reader) {
+	k := slotKey{r.Next(), r.Uint32()}
+	if activityOf(k.key) >= xtf.NumActivities {
+		r.Fail()
+	}
+	x.found, x.totals = append(x.found, k), append(x.totals, 0)
+}
+
+// order puts the keys in their order.
 func (x *lineSlab) order() {
-	keys := x.reader.keys
-	x.list = x.list[:0]
-	for i := range keys {
+	x.list, x.place = x.list[:0], slices.Grow(x.place[:0], len(x.found))[:len(x.found)]
+	for i := range x.found {
 		x.list = append(x.list, uint32(i))
 	}
-	slices.SortFunc(x.list, func(a, b uint32) int { return compareSlots(keys[a], keys[b]) })
+	slices.SortFunc(x.list, func(a, b uint32) int { return compareSlots(x.found[a], x.found[b]) })
 	x.keys, x.base = x.keys[:0], x.base[:0]
-	place := make([]uint32, len(keys))
 	for n, i := range x.list {
-		place[i] = uint32(n) << pieceBits
-		x.keys, x.base = append(x.keys, keys[i]), append(x.base, x.reader.totals[i])
+		x.place[i] = uint32(n)
+		x.keys, x.base = append(x.keys, x.found[i]), append(x.base, x.totals[i])
 	}
-	x.wait = place[0] >> pieceBits
-	for i, id := range x.ids {
-		x.ids[i] = place[id>>pieceBits] | id&(1<<pieceBits-1)
-	}
+	x.wait = x.place[0]
 }
 
-// sum makes the sums at blocks of pieces.
+// sum makes the sums at blocks of pieces, which get the places of their keys.
 func (x *lineSlab) sum() {
 	n := len(x.keys)
 	x.block, x.sums = max(leastBlock, n), x.sums[:0]
 	x.now = slices.Grow(x.now[:0], n)[:n]
-	now := x.now
-	clear(now)
+	clear(x.now)
 	at := x.start
 	for i := 0; i < len(x.ends); {
-		x.sums = append(x.sums, now...)
+		x.sums = append(x.sums, x.now...)
 		for end := min(i+x.block, len(x.ends)); i < end; i++ {
-			now[x.of(i)] += x.ends[i] - at
+			id := x.ids[i]
+			x.ids[i] = x.place[id>>pieceBits]<<pieceBits | id&(1<<pieceBits-1)
+			x.now[x.of(i)] += x.ends[i] - at
 			at = x.ends[i]
 		}
 	}
@@ -342,7 +280,7 @@ func (x *lineSlab) state(t uint64) (k slotKey, waits bool, begun uint64) {
 		return k, false, 0
 	}
 	if x.ends[i] == t {
-		if waits = x.reader.goes; i+1 < len(x.ids) {
+		if waits = x.goes; i+1 < len(x.ids) {
 			waits = x.ids[i+1]&(pieceWaits|pieceFirst) == pieceWaits
 		}
 		if !waits {
@@ -353,7 +291,7 @@ func (x *lineSlab) state(t uint64) (k slotKey, waits bool, begun uint64) {
 		i--
 	}
 	if i < 0 {
-		return k, true, x.reader.begun
+		return k, true, x.begun
 	}
 	return k, true, x.from(i)
 }

@@ -36,32 +36,28 @@ func (w *ownWaits) over(t uint64) uint64 {
 const tagCarried = 15
 
 // passBack deals out all waits and what they pass on, in three passes over the slabs of this rank: blameAll finds what each wait
-// is to be blamed on and deals out its length; handOn says how much each wait gets of later ones, which the ranks do one
-// after the other, the last slab first; dealLong deals that out. The first and the last one take most of the time and need no other rank.
+// is to be blamed on; handOn says how much each wait gets of later ones, which the ranks do one after the other, the last slab first;
+// dealAll deals both out. The first and the last one take most of the time and need no other rank.
 // It is true if waits that end at one instant wait for each other. Collective.
 func (d *Delays) passBack() (circle bool, err error) {
 	d.blamed = blamed{scratch: d.run.Storage.Scratch(), slabs: make([]blamedSlab, d.parcels.end-d.parcels.own)}
 	defer d.blamed.scratch.Drop()
 	circle, err = d.handOn(d.blameAll())
 	if err == nil && !circle {
-		err = d.run.Comm.Agree(d.dealLong())
+		err = d.run.Comm.Agree(d.dealAll())
 	}
 	return circle, err
 }
 
-// blamed is what blameAll found of the waits of this rank's slabs, in the order of their ends. Memory: 48 bytes for each slab.
+// blamed is what blameAll found of the waits of this rank's slabs, in the order of their ends. Memory: 32 bytes for each slab.
 type blamed struct {
 	scratch Scratch
 	slabs   []blamedSlab
 	read    []byte
 }
 
-// blamedSlab is where the scratch has what is known of the waits of a slab.
-type blamedSlab struct {
-	links  extent // what handOn reads: of each wait a link
-	blames extent // of each wait a blame, as dealLong reads it
-	passed extent // of each wait what it has got to pass on
-}
+// blamedSlab is where the scratch has what is known of the waits of a slab: of each a blame, and what it has got to pass on.
+type blamedSlab struct{ blames, passed extent }
 
 type extent struct{ off, n int64 }
 
@@ -77,45 +73,23 @@ func (b *blamed) open(x extent) (varint.Reader, error) {
 	return varint.Read(b.read), err
 }
 
-// blameAll finds what the waits of this rank's slabs are to be blamed on, and deals out their lengths.
+// blameAll finds what the waits of this rank's slabs are to be blamed on.
 func (d *Delays) blameAll() error {
-	var links, blames []byte
 	for i := range d.blamed.slabs {
 		if err := d.openSlab(d.parcels.own + i); err != nil {
 			return err
 		}
-		links, blames = links[:0], blames[:0]
+		d.packed = d.packed[:0]
 		for n := range d.list {
 			d.blameWait(n)
-			b, w := &d.blame, &d.list[n]
-			short, err := d.deal(b, b.end-b.begin, shortTerm)
-			if err != nil {
-				return err
-			}
-			links = varint.Append(links, uint64(w.p), uint64(w.cause), w.index, w.end-d.start, w.end-w.begin, short)
-			if links = varint.Append(links, b.over, b.ended, b.waited); b.waited > 0 {
-				links = varint.Append(links, b.excess[:]...)
-			}
-			d.packed = b.append(d.packed[:0])
-			blames = append(binary.AppendUvarint(blames, uint64(len(d.packed))), d.packed...)
+			d.packed = d.blame.append(d.packed, d.start)
 		}
-		x := &d.blamed.slabs[i]
 		var err error
-		if x.links, err = d.blamed.write(links); err != nil {
-			return err
-		}
-		if x.blames, err = d.blamed.write(blames); err != nil {
+		if d.blamed.slabs[i].blames, err = d.blamed.write(d.packed); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// link is how a wait is linked with those of the location that caused it, which it passes a share on to.
-type link struct {
-	earlier
-	short  uint64 // of its own length
-	excess []uint64
 }
 
 // handOn finds how much each wait gets of those it caused: the last wait of the run comes first, a wait that no later one adds to any
@@ -153,31 +127,21 @@ func (d *Delays) handOn(failed error) (circle bool, err error) {
 	return any[0] > 0, c.Agree(failed)
 }
 
-// openLinks reads the links of a slab.
+// openLinks reads the waits of a slab and their links.
 func (d *Delays) openLinks(i int) error {
 	for p := range d.waits {
 		d.waits[p] = ownWaits{list: d.waits[p].list[:0]}
 	}
 	d.list, d.links, d.start = d.list[:0], d.links[:0], d.run.Slabs.start(d.parcels.own+i)
-	d.excess = d.excess[:0]
-	r, err := d.blamed.open(d.blamed.slabs[i].links)
-	for err == nil && r.Len() > 0 {
-		w := slabWait{p: trace.P(r.Next()), cause: trace.P(r.Next()), index: r.Next(), end: d.start + r.Next()}
-		w.begin = w.end - r.Next()
-		x := link{short: r.Next(), earlier: earlier{over: r.Next(), ended: r.Next(), waited: r.Next()}}
-		if x.waited > 0 {
-			first := len(d.excess)
-			for range xtf.NumActivities {
-				d.excess = append(d.excess, r.Next())
-			}
-			x.excess = d.excess[first:]
-		}
-		own := &d.waits[w.p]
+	r, err := d.blamed.open(d.blamed.slabs[i].blames)
+	for b := &d.blame; err == nil && r.Len() > 0; {
+		b.parse(&r, d.start)
+		own := &d.waits[b.p]
 		if len(own.list) == 0 {
-			own.first = w.index
+			own.first = b.index
 		}
-		own.list = append(own.list, ownWait{begin: w.begin, end: w.end})
-		d.list, d.links = append(d.list, w), append(d.links, x)
+		own.list = append(own.list, ownWait{begin: b.begin, end: b.end})
+		d.list, d.links = append(d.list, b.slabWait), append(d.links, b.link)
 	}
 	return cmp.Or(err, failure(&r))
 }
@@ -259,23 +223,20 @@ func (d *Delays) passInstant(first, end int) (circle bool, err error) {
 
 // pass gives the waits of the late location their share of one wait of the slab, and of what that has got.
 func (d *Delays) pass(n int) error {
-	x, cause := &d.links[n], d.list[n].cause
-	if err := d.passOn(cause, &x.earlier, x.short); err != nil {
-		return err
+	x, w := &d.links[n], &d.list[n]
+	for _, amount := range [costKinds]uint64{shortTerm: w.end - w.begin, longTerm: d.passedBy(n)} {
+		if amount == 0 || x.excess[xtf.ActivityWait] == 0 {
+			continue
+		}
+		if err := d.passOn(w.cause, x, d.dealer.activities[0].split(amount, x.excess[:])[xtf.ActivityWait]); err != nil {
+			return err
+		}
 	}
-	got := d.passedBy(n)
-	if got == 0 || x.waited == 0 {
-		return nil
-	}
-	parts := d.dealer.activities.split(got, x.excess)
-	if parts == nil {
-		return errDamaged
-	}
-	return d.passOn(cause, &x.earlier, parts[xtf.ActivityWait])
+	return nil
 }
 
-// dealLong deals out what waits have got to pass on.
-func (d *Delays) dealLong() error {
+// dealAll deals out what waits are, and what they have got to pass on.
+func (d *Delays) dealAll() error {
 	for i := range d.blamed.slabs {
 		passed, err := d.blamed.open(d.blamed.slabs[i].passed)
 		if err != nil {
@@ -284,12 +245,9 @@ func (d *Delays) dealLong() error {
 		d.packed = append(d.packed[:0], passed.Rest()...)
 		passed = varint.Read(d.packed)
 		r, err := d.blamed.open(d.blamed.slabs[i].blames)
-		for err == nil && r.Len() > 0 {
-			b := r.Block()
-			if got := passed.Next(); got > 0 {
-				if err = d.blame.parse(b); err == nil {
-					_, err = d.deal(&d.blame, got, longTerm)
-				}
+		for b := &d.blame; err == nil && r.Len() > 0; {
+			if err = b.parsePlaces(b.parse(&r, d.start)); err == nil {
+				err = d.deal(b, [costKinds]uint64{shortTerm: b.end - b.begin, longTerm: passed.Next()})
 			}
 		}
 		if err = cmp.Or(err, failure(&r), failure(&passed)); err != nil {

@@ -119,7 +119,7 @@ func TestPassOn(t *testing.T) {
 		for _, amount := range []uint64{1, uint64(n), 12345, r.Uint64() >> 3} {
 			got := make([]uint64, n)
 			d := &Delays{}
-			to := earlier{over: uint64(n), ended: uint64(n), waited: total}
+			to := link{over: uint64(n), ended: uint64(n), waited: total}
 			for end, at := n, total; end > 0; {
 				first := max(end-1-r.IntN(n), 0)
 				d.waits = []ownWaits{{first: uint64(first)}}
@@ -407,9 +407,9 @@ func FuzzRecords(f *testing.F) {
 		var line lineSlab
 		if line.parse(in, 7) == nil && len(line.ends) > 0 {
 			line.state(line.ends[0])
-			var r lineReader
-			r.open(in, 7)
-			r.total(line.ends[len(line.ends)/2])
+			var sum tally
+			sum.begin(len(line.keys))
+			line.span(&sum, 7, line.ends[len(line.ends)/2])
 		}
 		if x, err := parseCrossing(in, 2); err == nil {
 			if again, err := parseCrossing(x.append(nil), 2); err != nil || !reflect.DeepEqual(again, x) {

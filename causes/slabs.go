@@ -1,6 +1,7 @@
 package causes
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -195,13 +196,7 @@ func (x *parcels) flush() error {
 
 // deliver exchanges all records. Collective.
 func (x *parcels) deliver(failed error) error {
-	if err := x.box.deliver(failed); err != nil {
-		return err
-	}
-	for _, l := range x.list {
-		slices.SortStableFunc(l, func(a, b parcel) int { return int(a.p) - int(b.p) })
-	}
-	return x.box.comm.Agree(x.flush())
+	return x.box.deliver(failed)
 }
 
 // of is the list of a slab of this rank.
@@ -210,6 +205,10 @@ func (x *parcels) of(kind, slab int) []parcel { return x.list[(slab-x.own)*x.kin
 // each passes the records of a slab, those of one location together. The bytes stay valid until the next call.
 func (x *parcels) each(kind, slab int, f func(p uint32, b []byte) error) error {
 	l, all := x.of(kind, slab), uint64(0)
+	if err := x.flush(); err != nil {
+		return err
+	}
+	slices.SortStableFunc(l, func(a, b parcel) int { return cmp.Compare(a.p, b.p) })
 	for _, r := range l {
 		all += uint64(r.n)
 	}
