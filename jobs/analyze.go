@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/coppice-hpc/coppice/callpath"
 	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
@@ -93,91 +92,45 @@ type StageTime struct {
 	Elapsed time.Duration
 }
 
-// Stages of work units, as segment keys name them.
-const (
-	stageLoad uint32 = 1 + iota
-	stageFinish
-	stageWhole
-	stageTiles
-	stageNumber
-	stageWaits
-	stageCauses
-	stageReduce
-	stageClasses
-	stageMark
-)
+// job is an analysis on one rank: what is read, how, what the rank has of it, and where results go. Nothing that a stage finds
+// out is in it: that goes from stage to stage as a value.
+type job struct {
+	o AnalyzeOptions
+	c mpi.Comm
+	input
+	plan
+	*shelf
+	meter *Meter
+	pace  *pacer
+	dog   *watchdog
+	res   AnalyzeResult // for the log: no stage reads it
+}
 
-// Kinds of segments next to arrays and blobs.
-const (
-	kindStagedP2P = xtfwriter.KindCaller + iota
-	kindStagedColl
-	kindEntries
-	kindLoaded
-	kindGraph
-	kindForest     // trees of intervals and call paths of the location
-	kindBorders    // of its executions, until they are rows
-	kindPaths      // of stageNumber: the run's number of each call path of the location
-	kindComponents // of its executions; every stage adds to them
-	kindLines      // of stageFinish: what causes.Pass left of the location
-	kindLate       // results for its rows that the load of a location found, until Match has them
-	kindKept       // and what Match has to know
-	kindStays      // of the location in MPI, until Match has seen them
-	kindOverhead   // spans of it that records tell, see stats.Outputs
-)
+// input is what is read, and how much of it by whom.
+type input struct {
+	src    trace.Source
+	defs   *trace.Definitions
+	size   *Size
+	tables *stats.Tables
+	ranges []partition.Range
+	own    partition.Range
+	teams  []partition.Team // of long locations
+}
 
-// analysis is one job on one rank.
-type analysis struct {
-	o            AnalyzeOptions
-	c            mpi.Comm
-	src          trace.Source
-	defs         *trace.Definitions
-	size         *Size
-	ranges       []partition.Range
-	own          partition.Range
-	teams        []partition.Team // of long locations
-	led          map[trace.P]bool // locations whose team this rank has led
-	tables       *stats.Tables
-	intervals    *interval.Plan
-	types        *xtf.TypeTable
-	enc          *xtf.Encoder
-	graphs       ccg.Options
-	classOptions predict.ClassOptions
-	classMemory  int64 // bytes that the search for classes may take
-	// of a location whose channel entries are ordered at once
-	runOperations int
-	ws            *xtfwriter.Workspace
-	store         *xtfwriter.Store
-	results       *stats.Results // of all own locations, from match to finish
-	units         []stats.Unit
-	clocks        *clockRepair  // nil: times are those of the source
-	loader        *stats.Loader // while locations are loaded, and the two after it
-	batch         trace.Batch
-	encoded       []byte   // graph of a location
-	events        []uint64 // decoded, of each own location
-	last          uint64   // last event of the run, ticks since the origin
-	counts        stats.LevelCounts
-	levels        stats.Levels // of time bins
-	tiles         tiling
+// plan is what the options ask for.
+type plan struct {
+	intervals     *interval.Plan
+	graphs        ccg.Options
+	classOptions  predict.ClassOptions
+	classMemory   int64 // bytes that the search for classes may take
+	runOperations int   // of a location whose channel entries are ordered at once
 	prov          Provenance
 	id            [16]byte
-	section       []byte         // shared call graph
-	nodes         *interval.Tree // of all locations, from number on
-	paths         *callpath.Tree // the same
-	summary       *stats.Summary // on rank 0, from finish on
-	cuts          causes.Counts  // of the locations, for the slabs
-	slabs         causes.Slabs   // from finish on
-	// what was found that concerns no single location, on rank 0
-	problems trace.Diagnostics
-	meter    *Meter
-	pace     *pacer
-	dog      *watchdog
-	from     uint32 // the mark that this run began with
-	res      AnalyzeResult
 }
 
 // Analyze runs the main job. Collective: all ranks return the same error.
 func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
-	a := &analysis{o: o, led: map[trace.P]bool{}}
+	a := &job{o: o}
 	side, err := c.Dup()
 	if err != nil {
 		return nil, err
@@ -195,7 +148,7 @@ func Analyze(c mpi.Comm, o AnalyzeOptions) (*AnalyzeResult, error) {
 	return &a.res, side.Free()
 }
 
-func (a *analysis) run() error {
+func (a *job) run() error {
 	if err := a.open(); err != nil {
 		if errors.Is(err, xtfwriter.ErrDone) {
 			a.res.Done, err = true, nil
@@ -209,7 +162,7 @@ func (a *analysis) run() error {
 	if a.o.Source == nil {
 		err = errors.Join(err, a.src.Close())
 	}
-	if a.ws != nil {
+	if a.shelf != nil {
 		a.res.Store = a.store.Usage()
 		if cerr := a.ws.Close(); err == nil {
 			err = coded(cerr)
@@ -218,8 +171,68 @@ func (a *analysis) run() error {
 	return err
 }
 
+// nothing is what a stage takes that needs no other.
+type nothing struct{}
+
+// work runs the stages between the claim and the end of the output. Each takes what the one before has found. What finish, causes
+// and threads give can be kept: a run that goes on begins after the last of them.
+func (a *job) work() error {
+	found, err := then(a, "measure", a.measure, nothing{}, nil)
+	if err == nil && found == nil {
+		found, err = a.readEvents()
+	}
+	if a.pace.from < markCauses {
+		found, err = then(a, "causes", a.causes, found, err)
+	}
+	if a.pace.from < markThreads {
+		found, err = then(a, "threads", a.threads, found, err)
+	}
+	whole, err := then(a, "reduce", a.reduce, found, err)
+	_, err = stage(a, "commit", a.commit, whole, err)
+	if err == nil {
+		a.atStage("")
+	}
+	return err
+}
+
+// readEvents runs the stages from the events of the trace to what is known of each location by itself.
+func (a *job) readEvents() (*finished, error) {
+	clocks, err := then(a, "clocks", a.repairClocks, nothing{}, nil)
+	loaded, err := then(a, "load", a.load, clocks, err)
+	numbered, err := then(a, "number", a.number, loaded, err)
+	matched, err := then(a, "match", a.match, numbered, err)
+	shared, err := then(a, "graph", a.graph, matched, err)
+	shared, err = then(a, "classes", a.classes, shared, err)
+	return then(a, "finish", a.finish, shared, err)
+}
+
+// then runs a stage, unless one before it failed, and ends it: all ranks go on, or all stop.
+func then[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (Y, error) {
+	out, err := stage(a, name, run, in, err)
+	if err == nil {
+		if err = a.pace.boundary(name, out); err != nil {
+			err = fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return out, err
+}
+
+// stage runs a stage, unless one before it failed.
+func stage[X, Y any](a *job, name string, run func(X) (Y, error), in X, err error) (out Y, _ error) {
+	if err != nil {
+		return out, err
+	}
+	a.atStage(name)
+	began := time.Now()
+	if out, err = run(in); err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	a.res.Seconds = append(a.res.Seconds, StageTime{name, time.Since(began)})
+	return out, err
+}
+
 // open opens the trace, claims the output and deals out the locations.
-func (a *analysis) open() error {
+func (a *job) open() error {
 	a.meter.Stage("open", 0)
 	a.atStage("open")
 	var err error
@@ -242,8 +255,6 @@ func (a *analysis) open() error {
 	if err := a.planClasses(); err != nil {
 		return err
 	}
-	a.types = xtf.StandardTypes(a.o.Profile)
-	a.enc = xtf.NewEncoder()
 	a.setProvenance()
 	id, word, err := a.prov.fileID()
 	about, aerr := a.prov.encode()
@@ -251,20 +262,20 @@ func (a *analysis) open() error {
 		return err
 	}
 	a.id = id
-	a.ws, err = xtfwriter.Begin(a.c, xtfwriter.Config{
+	ws, err := xtfwriter.Begin(a.c, xtfwriter.Config{
 		Output: a.o.Output, WorkDir: a.o.WorkDir, Identity: word, Host: a.o.Host, PID: a.o.PID, Job: a.o.Job,
 		Force: a.o.Force, Resume: a.o.Resume, About: about, Differs: a.prov.differs,
 	})
 	if err != nil {
 		return err
 	}
-	a.store = a.ws.Store
-	owner := a.ws.CheckEpoch
+	a.shelf = newShelf(ws, a.o.Profile, a.graphs.Deviation.Lossless())
+	owner := ws.CheckEpoch
 	a.dog.owner.Store(&owner)
 	return nil
 }
 
-func (a *analysis) setProvenance() {
+func (a *job) setProvenance() {
 	input := a.src.Identity()
 	a.prov = Provenance{
 		Format: fmt.Sprintf("%d.%d", xtf.Major, xtf.Minor), Input: hex.EncodeToString(input[:]), Kind: a.src.Format(),
@@ -280,7 +291,7 @@ func (a *analysis) setProvenance() {
 }
 
 // planMemory turns the memory per rank into the budget of the store.
-func (a *analysis) planMemory() error {
+func (a *job) planMemory() error {
 	mem, here, err := rankMemory(a.c, a.o.MemBytes)
 	if err != nil {
 		return err
@@ -332,122 +343,88 @@ func pagesName(p xtf.Profile) string {
 	return fmt.Sprintf("raw:%d", p.PageSize)
 }
 
-// work runs the stages between the claim and the end of the output.
-func (a *analysis) work() error {
-	stages := []struct {
-		name string
-		run  func() error
-		mark uint32
-	}{
-		{"measure", a.measure, notMarked},
-		{"clocks", a.repairClocks, notMarked},
-		{"load", a.load, notMarked},
-		{"number", a.number, notMarked},
-		{"match", a.match, notMarked},
-		{"graph", a.graph, notMarked},
-		{"classes", a.classes, notMarked},
-		{"finish", a.finish, markFinish},
-		{"causes", a.causes, markCauses},
-		{"threads", a.threads, markThreads},
-		{"reduce", a.reduce, notMarked},
-		{"commit", a.commit, notMarked},
-	}
-	for i := 0; i < len(stages); i++ {
-		s := &stages[i]
-		a.atStage(s.name)
-		began := time.Now()
-		err := s.run()
-		if err == nil && s.name == "measure" {
-			a.from, err = a.restore()
-			for a.from != notMarked && stages[i].mark != a.from {
-				i++
-			}
-		}
-		a.res.Seconds = append(a.res.Seconds, StageTime{s.name, time.Since(began)})
-		if err == nil && s.name != "commit" {
-			err = a.pace.boundary(s.mark)
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", s.name, err)
-		}
-	}
-	a.atStage("")
-	return nil
-}
-
-func (a *analysis) atStage(name string) {
+func (a *job) atStage(name string) {
 	a.dog.enter(name)
 	if a.o.AtStage != nil {
 		a.o.AtStage(name)
 	}
 }
 
-func (a *analysis) measure() error {
+// measure looks at the locations, and deals them out. It returns what earlier runs found, as far as their last mark, else nil.
+func (a *job) measure(nothing) (*finished, error) {
 	var err error
 	if a.size, err = MeasureTrace(a.c, a.src); err != nil {
-		return err
+		return nil, err
 	}
 	if err = a.planMemory(); err != nil {
-		return err
+		return nil, err
 	}
 	a.tables = stats.NewTables(a.defs, a.size.Origin)
 	a.tables.SetIntervals(a.intervals)
 	a.ranges, a.teams = partition.Teams(a.workLeft(), a.c.Size(), a.teamCost())
 	a.own = a.ranges[a.c.Rank()]
 	if err = a.gather(); err != nil {
-		return err
+		return nil, err
 	}
 	a.res.Teams = a.teams
 	a.res.Locations, a.res.Processes = a.defs.NumLocations(), len(a.defs.Processes())
 	a.res.Bytes = a.size.Bytes
-	return nil
+	return a.restore()
 }
 
 // ownBytes is the input of this rank.
-func (a *analysis) ownBytes() (n uint64) {
+func (a *job) ownBytes() (n uint64) {
 	for p := a.own.First; p < a.own.End; p++ {
 		n += a.size.Weights[p]
 	}
 	return n
 }
 
+// facts are what is known of the run as a whole, once its locations are loaded.
+type facts struct {
+	Last     uint64   // event of the run, ticks since the origin
+	Events   uint64   // of all locations
+	own      []uint64 // events of each location of this rank
+	Levels   stats.Levels
+	Problems trace.Diagnostics // that concern no single location, on rank 0
+}
+
+// problem keeps what was found out about the whole run.
+func (f *facts) problem(c mpi.Comm, d trace.Diagnostic) {
+	if c.Rank() == 0 {
+		f.Problems.Add(d)
+	}
+}
+
+// matched is the run whose messages and collectives have met.
+type matched struct {
+	facts
+	*forest
+	cuts    causes.Counts  // for the slabs
+	results *stats.Results // of all own locations; nil without rows
+}
+
 // match joins both sides of messages and the members of collectives. Without
 // rows there is nothing to join.
-func (a *analysis) match() error {
+func (a *job) match(in *numbered) (*matched, error) {
+	out := &matched{facts: in.facts, forest: in.forest, cuts: in.cuts}
 	if a.o.GraphOnly {
-		return nil
+		return out, nil
 	}
 	a.meter.Stage("match", 0)
 	var err error
-	a.results, a.res.Match, err = stats.Match(stats.MatchOptions{
-		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Scratch: a.scratch,
+	out.results, a.res.Match, err = stats.Match(stats.MatchOptions{
+		Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: in.units, Scratch: a.scratch,
 	})
-	for _, p := range a.units {
-		a.drop(p.P, stageLoad, kindEntries)
-		a.drop(p.P, stageLoad, kindLate)
-		a.drop(p.P, stageLoad, kindStays)
+	for i := range in.units {
+		for _, kind := range []uint32{kindEntries, kindLate, kindStays} {
+			a.drop(in.units[i].P, stageLoad, kind)
+		}
 	}
-	a.units = nil
-	if err != nil {
-		return err
+	if err == nil {
+		a.res.Matched, err = sumMatch(a.c, &a.res.Match)
 	}
-	a.res.Matched, err = sumMatch(a.c, &a.res.Match)
-	return err
-}
-
-func (a *analysis) key(p trace.P, stage, kind uint32) xtfwriter.Key {
-	return xtfwriter.Key{Unit: unit(p, stage), Kind: kind}
-}
-
-func unit(p trace.P, stage uint32) xtfwriter.Unit {
-	return xtfwriter.Unit{P: xtf.Proc(p), Stage: stage}
-}
-
-// drop frees a segment that no later stage needs.
-func (a *analysis) drop(p trace.P, stage, kind uint32) {
-	if s, err := a.store.Segment(a.key(p, stage, kind)); err == nil {
-		s.Drop()
-	}
+	return out, err
 }
 
 var errDamaged = errors.New("the input is damaged or incomplete, which --strict refuses")

@@ -21,14 +21,14 @@ var causeTotals = []xtf.TypeID{xtf.TypeDelayTotal, xtf.TypePathTotal}
 
 // causes finds what the wait states come from: the replay in an ideal network,
 // the costs of delays, the critical path. Without rows there is nothing to read.
-func (a *analysis) causes() error {
+func (a *job) causes(in *finished) (*finished, error) {
 	if a.o.GraphOnly {
-		return nil
+		return in, nil
 	}
 	a.meter.Stage("causes", 0)
-	delays, path, err := a.delays()
+	delays, path, err := a.delays(in)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for p := a.own.First; p < a.own.End; p++ {
 		a.drop(p, stageFinish, kindLines)
@@ -36,11 +36,11 @@ func (a *analysis) causes() error {
 	if a.c.Rank() == 0 {
 		err = a.writeCauses(delays, path)
 	}
-	return agree(a.c, err)
+	return in, agree(a.c, err)
 }
 
 // storage lets package causes sort and keep what does not fit in memory.
-func (a *analysis) storage() causes.Storage {
+func (a *job) storage() causes.Storage {
 	return causes.Storage{
 		Sorter: func(width, key int) causes.Sorter {
 			return causeSorter{xtfwriter.NewSorter(a.store, width, key, causeSortBytes(a.o.StoreBytes))}
@@ -63,27 +63,16 @@ func (s causeSorter) Add(row []byte) error {
 
 func (s causeSorter) Sort() (causes.SortedRows, error) { return s.s.Sort() }
 
-// problem keeps what was found out about the whole run.
-func (a *analysis) problem(d trace.Diagnostic) {
-	if a.c.Rank() == 0 {
-		a.problems.Add(d)
-	}
-}
-
 // causesRun is what the passes over time lines work with.
-func (a *analysis) causesRun() *causes.Run {
-	regions := make([]uint32, a.paths.Len())
-	for path := range regions {
-		regions[path] = a.paths.Path(uint32(path)).Region
-	}
+func (a *job) causesRun(f *finished) *causes.Run {
 	return &causes.Run{
-		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Slabs: a.slabs, Last: a.last, Derived: a.derivedNodes(), Regions: regions,
+		Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Slabs: f.Slabs, Last: f.Last, Derived: f.Forest.derived(), Regions: f.Forest.regions(),
 	}
 }
 
 // delays writes the costs of delays, the critical path and the times in an ideal network.
-func (a *analysis) delays() (delays, path []totals.Row, err error) {
-	run := a.causesRun()
+func (a *job) delays(in *finished) (delays, path []totals.Row, err error) {
+	run := a.causesRun(in)
 	defer run.Drop()
 	err = run.Deal(func(p trace.P) (causes.Segment, error) { return a.store.Segment(a.key(p, stageFinish, kindLines)) })
 	if err != nil {
@@ -100,7 +89,7 @@ func (a *analysis) delays() (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("critical path: %w", err)
 	}
-	if err := a.replay(&causes.Ideal{Replay: causes.Replay{Run: run}}); err != nil {
+	if err := a.replay(in, &causes.Ideal{Replay: causes.Replay{Run: run}}); err != nil {
 		return nil, nil, err
 	}
 	delays, rep, err := causes.NewDelays(run, found).Costs(func(p trace.P, row *xtf.Delay) error {
@@ -116,7 +105,7 @@ func (a *analysis) delays() (delays, path []totals.Row, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("delay costs: %w", err)
 	}
-	if err := a.reportDelays(rep); err != nil {
+	if err := a.reportDelays(in, rep); err != nil {
 		return nil, nil, err
 	}
 	path, err = a.criticalPath(found)
@@ -124,23 +113,23 @@ func (a *analysis) delays() (delays, path []totals.Row, err error) {
 }
 
 // reportDelays keeps what is to be told of delays. Collective.
-func (a *analysis) reportDelays(rep *causes.DelayReport) error {
+func (a *job) reportDelays(in *finished, rep *causes.DelayReport) error {
 	a.res.Delays = *rep
 	if rep.Strict {
-		a.problem(trace.Diagnostic{Code: trace.DiagWaitCircle})
+		in.problem(a.c, trace.Diagnostic{Code: trace.DiagWaitCircle})
 	}
 	counts := []int64{int64(rep.Reversed)}
 	if err := a.c.AllreduceInt64(counts, mpi.Sum); err != nil {
 		return err
 	}
 	if counts[0] > 0 {
-		a.problem(trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
+		in.problem(a.c, trace.Diagnostic{Code: trace.DiagReversedWait, Count: uint64(counts[0])})
 	}
 	return nil
 }
 
 // criticalPath adds the critical path to the components and returns its totals.
-func (a *analysis) criticalPath(found *causes.Path) ([]totals.Row, error) {
+func (a *job) criticalPath(found *causes.Path) ([]totals.Row, error) {
 	list, rep, err := found.Totals()
 	if err == nil {
 		a.res.Path = *rep
@@ -155,7 +144,7 @@ func (a *analysis) criticalPath(found *causes.Path) ([]totals.Row, error) {
 }
 
 // extent says where the critical path may begin on a location.
-func (a *analysis) extent(p trace.P) (causes.Extent, error) {
+func (a *job) extent(p trace.P) (causes.Extent, error) {
 	c, err := a.components(p)
 	if err != nil {
 		return causes.Extent{}, err
@@ -187,7 +176,7 @@ func (a *analysis) extent(p trace.P) (causes.Extent, error) {
 
 // addCritical adds the pieces of the critical path to the executions of a
 // location.
-func (a *analysis) addCritical(p trace.P) error {
+func (a *job) addCritical(p trace.P) error {
 	pieces, err := a.rows(p, stageCauses, xtf.TypeCPath)
 	if err != nil || !pieces.Next() {
 		return err
@@ -219,7 +208,7 @@ func (a *analysis) addCritical(p trace.P) error {
 
 // causeWriter fills an array of one location after another.
 type causeWriter struct {
-	a    *analysis
+	a    *job
 	t    xtf.TypeID
 	p    trace.P
 	rows *xtfwriter.Array
@@ -251,7 +240,7 @@ func (w *causeWriter) end() error {
 }
 
 // writeCauses writes the totals over all locations.
-func (a *analysis) writeCauses(delays, path []totals.Row) error {
+func (a *job) writeCauses(delays, path []totals.Row) error {
 	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageCauses}, causeTotals)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -66,7 +67,7 @@ const tagStop = 12
 // of it tells its neighbours in a hypercube, once. So all know after 2 log2 P hops, with log2 P messages of a byte each,
 // and the next agreement ends the stage everywhere. Nobody waits for anybody meanwhile.
 type pacer struct {
-	a        *analysis
+	a        *job
 	comm     mpi.Comm
 	stop     *Stop
 	began    time.Time // of the job
@@ -80,12 +81,13 @@ type pacer struct {
 	listed   int          // by this rank in this run
 	loading  bool         // up to the end of the load, where each unit is kept
 	marked   uint32       // the last stage of this run that was marked
+	from     uint32       // the mark that this run began with
 	redo     int          // torn units
 	kept     int          // units taken over by this rank
 	unitTime time.Duration
 }
 
-func newPacer(a *analysis, side mpi.Comm) *pacer {
+func newPacer(a *job, side mpi.Comm) *pacer {
 	p := &pacer{a: a, comm: side, stop: a.o.Stop, began: time.Now(), heard: map[int]bool{}, loading: true}
 	if p.stop == nil {
 		p.stop = &Stop{}
@@ -252,7 +254,7 @@ func (p *pacer) stopped() error {
 		return Fail(ExitResource, fmt.Errorf("%s, and this run finished no location and no stage: it would not get further the next time. Give the job more time or more ranks; %s keeps what earlier runs finished",
 			why, dir))
 	}
-	if stage := max(p.marked, p.a.from); stage != notMarked {
+	if stage := max(p.marked, p.from); stage != notMarked {
 		return Fail(ExitSaved, fmt.Errorf("%w: %s; all stages up to %s are finished and kept in %s. Run the same command with --resume to go on",
 			ErrStopped, why, markNames[stage], dir))
 	}
@@ -268,8 +270,8 @@ func (p *pacer) report() error {
 	}
 	r := &p.a.res.Resumed
 	r.Kept, r.Torn = int(n[0]), int(n[1])
-	if p.a.from != notMarked {
-		r.Stage, r.Kept = markNames[p.a.from], p.a.defs.NumLocations()
+	if p.from != notMarked {
+		r.Stage, r.Kept = markNames[p.from], p.a.defs.NumLocations()
 	}
 	if k := p.a.ws.Kept(); k != nil {
 		r.Torn += k.Torn
@@ -277,9 +279,25 @@ func (p *pacer) report() error {
 	return nil
 }
 
+// workLeft is the work of each location that this run has to do, in bytes: of a location whose load was kept, the stages
+// after it, which take about as long.
+func (a *job) workLeft() []uint64 {
+	k := a.ws.Kept()
+	if k == nil || k.Stage() != notMarked {
+		return a.size.Weights
+	}
+	list := slices.Clone(a.size.Weights)
+	for p := range list {
+		if k.Has(unit(trace.P(p), stageLoad)) {
+			list[p] /= 2
+		}
+	}
+	return list
+}
+
 // adopt takes over the units of the load that earlier runs finished and this rank holds now. It verifies them first. It
 // is not collective.
-func (a *analysis) adopt() error {
+func (a *job) adopt() error {
 	k := a.ws.Kept()
 	if k == nil || k.Len() == 0 {
 		return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // planClasses reads the options of classes.
-func (a *analysis) planClasses() error {
+func (a *job) planClasses() error {
 	if a.o.Classes == nil {
 		return nil
 	}
@@ -29,35 +29,35 @@ func (a *analysis) planClasses() error {
 //
 // Memory of a rank: the program of all processes, see predict.Input; 80 bytes for each of its own; the blob of one location at
 // a time; what shareClasses gives to clustering. Vectors are segments.
-func (a *analysis) classes() error {
+func (a *job) classes(in *shared) (*shared, error) {
 	if a.o.Classes == nil {
-		return nil
+		return in, nil
 	}
 	a.meter.Stage("classes", 0)
-	section, err := a.c.Bcast(a.section, 0)
+	section, err := a.c.Bcast(in.section, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	g := &storedGraphs{a: a, section: section, vectors: map[uint32]*xtfwriter.Segment{}}
+	g := &storedGraphs{a: a, section: section, events: in.own, vectors: map[uint32]*xtfwriter.Segment{}}
 	defer g.drop()
-	in, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: a.processRanges(), Primary: true, Vectors: g})
+	program, err := predict.OpenGraphs(a.c, g, predict.OpenOptions{Ranges: a.processRanges(), Primary: true, Vectors: g})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	o := a.classOptions
 	shareClasses(&o.Options, a.classMemory)
-	k, err := in.Classify(context.Background(), a.c, o)
+	k, err := program.Classify(context.Background(), a.c, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if a.c.Rank() == 0 {
 		err = a.writeClasses(k)
 	}
-	return agree(a.c, err)
+	return in, agree(a.c, err)
 }
 
 // processRanges gives each rank the processes whose first locations it has.
-func (a *analysis) processRanges() []partition.Range {
+func (a *job) processRanges() []partition.Range {
 	ranges := make([]partition.Range, len(a.ranges))
 	list := a.defs.Processes()
 	n := 0
@@ -72,7 +72,7 @@ func (a *analysis) processRanges() []partition.Range {
 }
 
 // writeClasses makes the arrays of classes.
-func (a *analysis) writeClasses(k *predict.Classes) error {
+func (a *job) writeClasses(k *predict.Classes) error {
 	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageClasses}, predict.ClassTypes)
 	if err != nil {
 		return err
@@ -86,8 +86,9 @@ func (a *analysis) writeClasses(k *predict.Classes) error {
 
 // storedGraphs are the call graphs of this rank's locations while the file is being made. It keeps vectors next to them.
 type storedGraphs struct {
-	a       *analysis
+	a       *job
 	section []byte
+	events  []uint64                      // of each location
 	vectors map[uint32]*xtfwriter.Segment // by process
 }
 
@@ -112,7 +113,7 @@ func (g *storedGraphs) BlobBytes(p xtf.Proc, kind uint32) ([]byte, error) {
 
 // Dir implements predict.Graphs.
 func (g *storedGraphs) Dir(p xtf.Proc) (xtf.DirRow, error) {
-	return xtf.DirRow{Events: g.a.events[trace.P(p)-g.a.own.First]}, nil
+	return xtf.DirRow{Events: g.events[trace.P(p)-g.a.own.First]}, nil
 }
 
 // Append implements predict.Segments.

@@ -26,46 +26,49 @@ type ClockReport struct {
 	Stuck       bool   // locations wait for each other in a circle: nothing was repaired
 }
 
-// clockRepair is the repair in progress, and then the clocks of this rank's
-// locations.
+// clocks are those of this rank's locations.
+type clocks struct {
+	maps     *causes.Clocks    // nil: nothing was repaired
+	problems trace.Diagnostics // that locations wait for each other in a circle, on rank 0
+}
+
+// clockRepair is the repair in progress.
 type clockRepair struct {
-	a      *analysis
+	*loads
 	types  *xtf.TypeTable // of arrays that nobody reads
 	pairs  []stats.Loaded // how many rows each location has
-	calls  causes.Counts
 	staged [][]*xtfwriter.Segment
 	clocks *causes.Clocks
 	report ClockReport
 }
 
 // repairClocks reads the run once for its messages and collectives alone, and
-// finds out by how much each clock has to be raised. Memory of a rank: that of
+// finds out by how much each clock has to be raised; nil without ClockRepair. Memory of a rank: that of
 // load and match.
-func (a *analysis) repairClocks() error {
+func (a *job) repairClocks(nothing) (*clocks, error) {
 	if !a.o.ClockRepair {
-		return nil
+		return nil, nil
 	}
 	a.meter.Stage("clocks", a.ownBytes())
-	r := &clockRepair{a: a, types: xtf.StandardTypes(xtf.Raw16K)}
+	r := &clockRepair{loads: &loads{job: a}, types: xtf.StandardTypes(xtf.Raw16K)}
 	err := a.eachOwn(func(p trace.P) error {
-		if err := r.load(p); err != nil {
+		if err := r.location(p); err != nil {
 			return fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
 		}
 		return nil
 	})
 	if err := agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
-	last := []int64{int64(min(a.last, math.MaxInt64))}
+	last := []int64{int64(min(r.found.Last, math.MaxInt64))}
 	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
-		return err
+		return nil, err
 	}
-	results, _, err := stats.Match(stats.MatchOptions{Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: a.units, Scratch: a.scratch})
-	if err == nil {
-		err = r.run(results, uint64(last[0]))
+	results, _, err := stats.Match(stats.MatchOptions{Comm: a.c, Tables: a.tables, Ranges: a.ranges, Units: r.found.units, Scratch: a.scratch})
+	if err != nil {
+		return nil, err
 	}
-	a.units, a.last, a.loader, a.batch = nil, 0, nil, trace.Batch{}
-	return err
+	return r.run(results, uint64(last[0]))
 }
 
 // nowhere takes rows that nobody reads.
@@ -74,9 +77,9 @@ type nowhere struct{}
 func (nowhere) Append([]byte) (int64, error)      { return 0, nil }
 func (nowhere) ReadAt([]byte, int64) (int, error) { return 0, io.EOF }
 
-// load stages the messages and collectives of a location.
-func (r *clockRepair) load(p trace.P) error {
-	a := r.a
+// location stages the messages and collectives of a location.
+func (r *clockRepair) location(p trace.P) error {
+	a := r.loads
 	pinned := a.store.Scratch()
 	defer pinned.Drop()
 	array := func(t xtf.TypeID) *xtf.ArrayBuilder {
@@ -103,9 +106,9 @@ func (r *clockRepair) load(p trace.P) error {
 		return err
 	}
 	r.pairs = append(r.pairs, stats.Loaded{P: p, P2PRows: loaded.P2PRows, CollRows: loaded.CollRows})
-	a.tables.EachCall(&loaded.Bins, r.calls.Add)
-	a.addUnit(loaded, s[2], s[3], nil)
-	a.last = max(a.last, loaded.Totals.Last)
+	a.tables.EachCall(&loaded.Bins, a.found.cuts.Add)
+	a.found.addUnit(loaded, s[2], s[3], nil)
+	a.found.Last = max(a.found.Last, loaded.Totals.Last)
 	return nil
 }
 
@@ -113,8 +116,8 @@ func (r *clockRepair) load(p trace.P) error {
 func (r *clockRepair) join(results *stats.Results) error {
 	for i := range r.pairs {
 		l := &r.pairs[i]
-		f := stats.NewFinisher(r.a.tables, stats.FinishInput{
-			Loaded: l, P2P: r.a.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.a.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results,
+		f := stats.NewFinisher(r.tables, stats.FinishInput{
+			Loaded: l, P2P: r.stagedRows(xtf.TypeP2P, r.staged[i][0]), Coll: r.stagedRows(xtf.TypeColl, r.staged[i][1]), Results: results,
 		}, stats.FinishOutputs{})
 		err := r.clocks.Location(l.P, f)
 		found, ferr := f.Pairs()
@@ -139,22 +142,23 @@ func (r *clockRepair) join(results *stats.Results) error {
 }
 
 // run finds the corrections, and sums up over all ranks what they are.
-func (r *clockRepair) run(results *stats.Results, last uint64) error {
-	a := r.a
-	over := &causes.Run{Comm: a.c, Defs: a.defs, Ranges: a.ranges, Storage: a.storage(), Last: last}
-	if err := over.Cut(&r.calls); err != nil {
-		return err
+func (r *clockRepair) run(results *stats.Results, last uint64) (*clocks, error) {
+	over := &causes.Run{Comm: r.c, Defs: r.defs, Ranges: r.ranges, Storage: r.storage(), Last: last}
+	if err := over.Cut(&r.found.cuts); err != nil {
+		return nil, err
 	}
 	r.clocks = causes.NewClocks(over)
 	report, err := r.clocks.Run(r.join(results))
 	if err != nil {
-		return fmt.Errorf("repair of clocks: %w", err)
+		return nil, fmt.Errorf("repair of clocks: %w", err)
 	}
+	out := &clocks{}
 	if d := report.Deadlock; d != nil {
 		r.report.Stuck = true
-		a.problem(trace.Diagnostic{Code: trace.DiagClockStuck, Count: d.Stuck, Detail: d.String()})
+		r.found.problem(r.c, trace.Diagnostic{Code: trace.DiagClockStuck, Count: d.Stuck, Detail: d.String()})
+		out.problems = r.found.Problems
 	} else {
-		for i := range a.own.Len() {
+		for i := range r.own.Len() {
 			_, one := r.clocks.Map(i)
 			r.report.Corrections += one.Corrections
 			r.report.Greatest = max(r.report.Greatest, one.Greatest)
@@ -162,9 +166,9 @@ func (r *clockRepair) run(results *stats.Results, last uint64) error {
 				r.report.Locations++
 			}
 		}
-		a.clocks = r
+		out.maps = r.clocks
 	}
-	return r.reduce()
+	return out, r.reduce()
 }
 
 // reduce sums the report up.
@@ -172,21 +176,21 @@ func (r *clockRepair) reduce() error {
 	x := &r.report
 	sums := []int64{int64(x.Violations), int64(x.Collectives), int64(x.Corrections), int64(x.Locations)}
 	worst := []int64{int64(min(x.Worst, math.MaxInt64)), int64(min(x.Greatest, math.MaxInt64))}
-	if err := r.a.c.AllreduceInt64(sums, mpi.Sum); err != nil {
+	if err := r.c.AllreduceInt64(sums, mpi.Sum); err != nil {
 		return err
 	}
-	if err := r.a.c.AllreduceInt64(worst, mpi.Max); err != nil {
+	if err := r.c.AllreduceInt64(worst, mpi.Max); err != nil {
 		return err
 	}
 	x.Violations, x.Collectives, x.Corrections, x.Locations = uint64(sums[0]), uint64(sums[1]), uint64(sums[2]), uint64(sums[3])
 	x.Worst, x.Greatest = uint64(worst[0]), uint64(worst[1])
-	r.a.res.Clocks = *x
+	r.res.Clocks = *x
 	return nil
 }
 
 // clock gives events of a location their repaired times.
 type clock struct {
-	a      *analysis
+	a      *loads
 	p      trace.P
 	of     *causes.ClockMap
 	most   uint64 // ticks from the origin, see xtf.Most
@@ -194,11 +198,11 @@ type clock struct {
 }
 
 // clock is the clock of a location, nil if it is not repaired.
-func (a *analysis) clock(p trace.P) *clock {
-	if a.clocks == nil {
+func (a *loads) clock(p trace.P) *clock {
+	if a.clocks == nil || a.clocks.maps == nil {
 		return nil
 	}
-	m, report := a.clocks.clocks.Map(int(p - a.own.First))
+	m, report := a.clocks.maps.Map(int(p - a.own.First))
 	return &clock{a, p, m, xtf.Most(a.defs.NumLocations()), report}
 }
 
@@ -233,5 +237,5 @@ func (c *clock) end(found *trace.Diagnostics) {
 			Code: trace.DiagClockRepaired, Time: c.a.size.Origin, Event: xtf.Never, Count: c.report.Corrections, Worst: c.report.Greatest,
 		})
 	}
-	c.a.clocks.clocks.Drop(int(c.p - c.a.own.First))
+	c.a.clocks.maps.Drop(int(c.p - c.a.own.First))
 }

@@ -11,33 +11,43 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
+// shared is the run whose call graph is known.
+type shared struct {
+	*matched
+	section []byte // shared call graph, on rank 0
+}
+
+// graphs opens the call graphs of this rank's locations, one at a time. It implements ccgmerge.Locals.
+type graphs struct {
+	*job
+	streams bool
+	encoded []byte
+}
+
 // graph makes the shared call graph and the columns of this rank's locations.
-func (a *analysis) graph() error {
+func (a *job) graph(in *matched) (*shared, error) {
 	lossy := !a.graphs.Deviation.Lossless()
 	passes := uint64(3) // ccgmerge.Locals are opened twice, and once for their columns
 	if lossy {
 		passes = 6
 	}
 	a.meter.Stage("graph", passes*a.ownBytes())
-	defer func() { a.encoded = nil }()
-	shared, report, err := ccgmerge.Reduce(a.c, a.defs, locals{a, lossy}, a.graphs, ccgmerge.Config{})
+	g := &graphs{job: a, streams: lossy}
+	graph, report, err := ccgmerge.Reduce(a.c, a.defs, g, a.graphs, ccgmerge.Config{})
 	a.res.Graph = report
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d := ccg.NewDistributor(shared)
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		if err = a.distribute(d, p); err == nil {
-			err = a.pace.poll()
-		}
-	}
+	d := ccg.NewDistributor(graph)
+	err = a.eachOwn(func(p trace.P) error { return g.distribute(d, p) })
+	out := &shared{matched: in}
 	if a.c.Rank() == 0 {
-		a.section = shared.Encode()
+		out.section = graph.Encode()
 	}
-	return agree(a.c, err)
+	return out, agree(a.c, err)
 }
 
-func (a *analysis) distribute(d *ccg.Distributor, p trace.P) error {
+func (a *graphs) distribute(d *ccg.Distributor, p trace.P) error {
 	l, err := a.local(p, true)
 	if err != nil {
 		return err
@@ -50,20 +60,14 @@ func (a *analysis) distribute(d *ccg.Distributor, p trace.P) error {
 	return a.store.Put(a.key(p, stageFinish, xtfwriter.KindBlob+xtf.KindCCGColumns), blob)
 }
 
-// locals opens the location graphs of this rank one at a time.
-type locals struct {
-	a       *analysis
-	streams bool
-}
+// Len is the number of this rank's locations.
+func (a *graphs) Len() int { return a.own.Len() }
 
-func (l locals) Len() int { return l.a.own.Len() }
-
-func (l locals) Open(i int) (*ccg.Local, error) {
-	return l.a.local(l.a.own.First+trace.P(i), l.streams)
-}
+// Open opens one of them.
+func (a *graphs) Open(i int) (*ccg.Local, error) { return a.local(a.own.First+trace.P(i), a.streams) }
 
 // local opens the graph of a location, with its streams or without. It is valid until the next call.
-func (a *analysis) local(p trace.P, streams bool) (*ccg.Local, error) {
+func (a *graphs) local(p trace.P, streams bool) (*ccg.Local, error) {
 	a.meter.Add(a.size.Weights[p])
 	s, err := a.store.Segment(a.key(p, stageLoad, kindGraph))
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 
 // planIntervals checks the options of intervals and applies them to the trace.
 // Rank 0 reads the sidecar file, the others get its bytes. Collective.
-func (a *analysis) planIntervals() error {
+func (a *job) planIntervals() error {
 	flags := a.o.Intervals
 	if a.o.IntervalsFile != "" {
 		var b []byte

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/stats"
@@ -12,65 +13,117 @@ import (
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
+// loaded is the run whose locations have been loaded.
+type loaded struct {
+	facts
+	cuts  causes.Counts // of the locations, for the slabs
+	units []stats.Unit  // what Match has to know; none without rows
+}
+
+// add adds a location.
+func (r *loaded) add(t *stats.Tables, counts *stats.LevelCounts, l *stats.Loaded) {
+	t.EachCall(&l.Bins, r.cuts.Add)
+	counts.Add(t, &l.Bins)
+	r.own = append(r.own, l.Totals.Events)
+	r.Last = max(r.Last, l.Totals.Last)
+}
+
+// addUnit adds what Match needs of a location.
+func (r *loaded) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays stats.Stored) {
+	r.units = append(r.units, stats.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
+}
+
+// loads is the load of this rank's locations, one after another.
+type loads struct {
+	*job
+	clocks  *clocks // nil: times are those of the source
+	loader  *stats.Loader
+	batch   trace.Batch
+	builder *ccg.Builder
+	encoded []byte // graph of a location
+	counts  stats.LevelCounts
+	led     map[trace.P]bool // locations whose team this rank has led
+	found   loaded
+}
+
 // load turns every location of this rank into segments.
-func (a *analysis) load() error {
+func (a *job) load(in *clocks) (*loaded, error) {
 	a.meter.Stage("load", a.ownBytes())
-	err := a.adopt()
-	var graph *ccg.Builder
-	for p := a.own.First; p < a.own.End && err == nil; p++ {
-		if a.store.Finished(unit(p, stageLoad)) {
-			if err = a.takeOver(p); err != nil {
-				err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
-			}
-			continue
-		}
-		if err = a.pace.begin(a.size.Weights[p]); err != nil {
-			break
-		}
-		began := time.Now()
-		if graph == nil {
-			graph = ccg.NewBuilder(a.defs, p, a.graphs)
-		} else {
-			graph.Reset(p)
-		}
-		if team := a.teamOf(p); team != nil {
-			err = a.loadTeam(team)
-		} else {
-			err = a.loadLocation(p, graph)
-		}
-		if err != nil {
-			err = fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
-			break
-		}
-		err = a.pace.done(a.size.Weights[p], time.Since(began))
+	l := &loads{job: a, clocks: in, led: map[trace.P]bool{}}
+	if in != nil {
+		l.found.Problems = in.problems
 	}
-	err = a.endTeams(err)
+	err := l.endTeams(l.eachLocation())
 	if err == nil {
 		err = a.pace.endLoad()
 	}
-	a.loader, a.batch, a.encoded = nil, trace.Batch{}, nil
 	if err := agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
-	sums := []int64{0}
-	for _, n := range a.events {
+	found := &l.found
+	return found, l.sum(&found.facts)
+}
+
+// sum makes what ranks know of their locations known to all. Collective.
+func (a *loads) sum(f *facts) error {
+	sums, last := []int64{0}, []int64{int64(min(f.Last, 1<<63-1))}
+	for _, n := range f.own {
 		sums[0] += int64(n)
 	}
-	last := []int64{int64(min(a.last, 1<<63-1))}
 	if err := a.c.AllreduceInt64(sums, mpi.Sum); err != nil {
 		return err
 	}
-	a.res.Events = uint64(sums[0])
 	if err := a.c.AllreduceInt64(last, mpi.Max); err != nil {
 		return err
 	}
-	a.last = uint64(last[0])
-	err = a.counts.Reduce(a.c)
-	a.levels = a.counts.Levels(a.last, a.res.Events)
+	f.Events, f.Last = uint64(sums[0]), uint64(last[0])
+	a.res.Events = f.Events
+	err := a.counts.Reduce(a.c)
+	f.Levels = a.counts.Levels(f.Last, f.Events)
 	return err
 }
 
-func (a *analysis) locationName(p trace.P) string {
+// eachLocation loads the locations that no earlier run did, and takes the others over.
+func (a *loads) eachLocation() error {
+	if err := a.adopt(); err != nil {
+		return err
+	}
+	for p := a.own.First; p < a.own.End; p++ {
+		bytes, began := a.size.Weights[p], time.Now()
+		kept := a.store.Finished(unit(p, stageLoad))
+		if !kept {
+			if err := a.pace.begin(bytes); err != nil {
+				return err
+			}
+		}
+		if err := a.loadOne(p, kept); err != nil {
+			return fmt.Errorf("location %d (%s): %w", a.defs.Location(p).Ref, a.locationName(p), err)
+		}
+		if !kept {
+			if err := a.pace.done(bytes, time.Since(began)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *loads) loadOne(p trace.P, kept bool) error {
+	if kept {
+		return a.takeOver(p)
+	}
+	if team := a.teamOf(p); team != nil {
+		return a.loadTeam(team)
+	}
+	if a.builder == nil {
+		a.builder = ccg.NewBuilder(a.defs, p, a.graphs)
+	} else {
+		a.builder.Reset(p)
+	}
+	return a.loadLocation(p, a.builder)
+}
+
+func (a *job) locationName(p trace.P) string {
 	process, thread := a.defs.Process(p)
 	return fmt.Sprintf("process %d thread %d, %s", process, thread, a.defs.Text(a.defs.Location(p).Name))
 }
@@ -88,7 +141,7 @@ type loading struct {
 }
 
 // newLoading begins the load of a location. How says what its loader leaves to others: rows, sums.
-func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
+func (a *loads) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 	if a.o.GraphOnly {
 		loader, err := a.newLoader(p, stats.Outputs{})
 		return &loading{loader: loader}, err
@@ -119,7 +172,7 @@ func (a *analysis) newLoading(p trace.P, how stats.Outputs) (*loading, error) {
 }
 
 // newLoader reuses the memory of the location before.
-func (a *analysis) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
+func (a *loads) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error) {
 	if a.loader == nil {
 		a.loader = stats.NewLoader(a.tables, p, out)
 	} else {
@@ -147,7 +200,7 @@ func (a *analysis) newLoader(p trace.P, out stats.Outputs) (*stats.Loader, error
 }
 
 // finish ends the load; what Match needs of the location joins a.units.
-func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
+func (l *loading) finish(a *loads, p trace.P) (*stats.Loaded, error) {
 	loaded, err := l.loader.Finish()
 	if err != nil {
 		return nil, err
@@ -159,56 +212,13 @@ func (l *loading) finish(a *analysis, p trace.P) (*stats.Loaded, error) {
 		s.Seal()
 	}
 	if !a.o.GraphOnly {
-		a.addUnit(loaded, l.staged[2], l.staged[4], l.staged[6])
+		a.found.addUnit(loaded, l.staged[2], l.staged[4], l.staged[6])
 	}
 	return loaded, nil
 }
 
-// addUnit keeps what Match needs of a location.
-func (a *analysis) addUnit(l *stats.Loaded, sorted, late *xtfwriter.Segment, stays stats.Stored) {
-	a.units = append(a.units, stats.Unit{P: l.P, Peers: l.Peers, Sorted: sorted, Late: late, Stays: stays, P2PRows: l.P2PRows, CollRows: l.CollRows})
-}
-
-// scratch is storage that no checkpoint keeps.
-func (a *analysis) scratch() stats.Scratch { return a.store.Scratch() }
-
-// stagedRows are rows that wait for a match in a segment.
-func (a *analysis) stagedRows(t xtf.TypeID, s *xtfwriter.Segment) *xtf.StagedRows {
-	return xtf.NewStagedRows(a.enc, a.types.Lookup(t), s)
-}
-
-func (a *analysis) newArrays(u xtfwriter.Unit, types []xtf.TypeID) (map[xtf.TypeID]*xtfwriter.Array, error) {
-	m := make(map[xtf.TypeID]*xtfwriter.Array, len(types))
-	for _, t := range types {
-		x, err := a.store.NewArray(a.enc, a.types.Lookup(t), u)
-		if err != nil {
-			return nil, err
-		}
-		if m[t] = x; t == xtf.TypeCall {
-			a.leaveTimes(x.ArrayBuilder)
-		}
-	}
-	return m, nil
-}
-
-// leaveTimes leaves the times of calls to the call graph, where that is exact.
-func (a *analysis) leaveTimes(calls *xtf.ArrayBuilder) {
-	if a.graphs.Deviation.Lossless() && a.types.Lookup(xtf.TypeCall).Codec == xtf.CodecPacked {
-		calls.LeaveTimes()
-	}
-}
-
-func saveArrays(m map[xtf.TypeID]*xtfwriter.Array, types []xtf.TypeID) error {
-	for _, t := range types {
-		if err := m[t].Save(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // loadLocation runs the unit of one location.
-func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
+func (a *loads) loadLocation(p trace.P, graph *ccg.Builder) error {
 	l, err := a.newLoading(p, stats.Outputs{})
 	if err != nil {
 		return err
@@ -237,8 +247,9 @@ func (a *analysis) loadLocation(p trace.P, graph *ccg.Builder) error {
 }
 
 // endLocation keeps what the load of a location leaves next to rows.
-func (a *analysis) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
+func (a *loads) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Diagnostics, graph []byte) error {
 	a.addSourceDiagnostics(loaded, found)
+	loaded.Bytes = a.size.Weights[p]
 	if err := a.store.Put(a.key(p, stageLoad, kindLoaded), loaded.AppendBinary(nil)); err != nil {
 		return err
 	}
@@ -252,11 +263,36 @@ func (a *analysis) endLocation(p trace.P, loaded *stats.Loaded, found *trace.Dia
 	if err := a.store.Put(a.key(p, stageLoad, kindGraph), graph); err != nil {
 		return err
 	}
-	if err := a.putKept(p, loaded.Peers); err != nil {
+	a.found.add(a.tables, &a.counts, loaded)
+	a.store.Finish(unit(p, stageLoad))
+	return nil
+}
+
+// takeOver does what is left to do for a location that an earlier run loaded.
+func (a *loads) takeOver(p trace.P) error {
+	b, err := a.store.Get(a.key(p, stageLoad, kindLoaded))
+	if err != nil {
 		return err
 	}
-	a.noteLoaded(loaded)
-	a.store.Finish(unit(p, stageLoad))
+	loaded, err := a.tables.Parse(b)
+	if err != nil {
+		return err
+	}
+	if loaded.Bytes != a.size.Weights[p] {
+		return Fail(ExitUsage, fmt.Errorf("the input changed since an earlier run read it: %d bytes, were %d. Give -f without --resume to start afresh",
+			a.size.Weights[p], loaded.Bytes))
+	}
+	if !a.o.GraphOnly {
+		var from [3]*xtfwriter.Segment
+		for i, kind := range []uint32{kindEntries, kindLate, kindStays} {
+			if from[i], err = a.store.Segment(a.key(p, stageLoad, kind)); err != nil {
+				return err
+			}
+		}
+		a.found.addUnit(loaded, from[0], from[1], from[2])
+	}
+	a.found.add(a.tables, &a.counts, loaded)
+	a.meter.Add(loaded.Bytes)
 	return nil
 }
 
@@ -271,7 +307,7 @@ func encodeGraph(dst []byte, graph *ccg.Builder) ([]byte, error) {
 
 // decode passes the events of location p, with repaired times where they are known, to add, with the place of each
 // batch's first event. It returns what was found wrong with the data.
-func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (*trace.Diagnostics, error) {
+func (a *loads) decode(p trace.P, add func(at place, b *trace.Batch) error) (*trace.Diagnostics, error) {
 	a.dog.on(p)
 	found := &trace.Diagnostics{}
 	stream, err := a.src.Stream(p)
@@ -306,7 +342,7 @@ func (a *analysis) decode(p trace.P, add func(at place, b *trace.Batch) error) (
 }
 
 // withFrames puts the calls that calling contexts tell of between the events that add gets. end is called after the last.
-func (a *analysis) withFrames(add func(at place, b *trace.Batch) error) (with func(at place, b *trace.Batch) error, end func() error) {
+func (a *loads) withFrames(add func(at place, b *trace.Batch) error) (with func(at place, b *trace.Batch) error, end func() error) {
 	if len(a.defs.CallingContexts) == 0 {
 		return add, func() error { return nil }
 	}
@@ -319,7 +355,7 @@ func (a *analysis) withFrames(add func(at place, b *trace.Batch) error) (with fu
 }
 
 // checkCount compares the number of events with what the definitions announce.
-func (a *analysis) checkCount(p trace.P, events uint64, found *trace.Diagnostics) {
+func (a *loads) checkCount(p trace.P, events uint64, found *trace.Diagnostics) {
 	if want := a.defs.Location(p).Events; want != events && want != trace.Undefined64 {
 		found.Add(trace.Diagnostic{
 			Code: trace.DiagEventCount, Event: events, Worst: max(want, events) - min(want, events),
@@ -329,7 +365,7 @@ func (a *analysis) checkCount(p trace.P, events uint64, found *trace.Diagnostics
 }
 
 // addSourceDiagnostics adds the source's findings, with times from the origin.
-func (a *analysis) addSourceDiagnostics(l *stats.Loaded, found *trace.Diagnostics) {
+func (a *loads) addSourceDiagnostics(l *stats.Loaded, found *trace.Diagnostics) {
 	for i := range found.Codes {
 		first := found.Codes[i].First
 		for k := range first {

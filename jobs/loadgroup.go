@@ -178,7 +178,7 @@ func (g *groupRows) seal() {
 }
 
 // loadGroup makes the rows of a group.
-func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
+func (a *loads) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 	state, err := stats.ParseState(t.state)
 	if err != nil {
 		return nil, err
@@ -223,7 +223,7 @@ func (a *analysis) loadGroup(p trace.P, t *groupTask) (*groupRows, error) {
 }
 
 // passGroup passes the events of a group through its loader.
-func (a *analysis) passGroup(p trace.P, t *groupTask, loader *stats.Loader) error {
+func (a *loads) passGroup(p trace.P, t *groupTask, loader *stats.Loader) error {
 	stream, err := a.src.Stream(p)
 	if err != nil {
 		return err
@@ -256,7 +256,7 @@ var errEnough = errors.New("no more events are wanted")
 
 // pass reads the events of a location from a place on. add gets each batch with the place of its first event; its error
 // ends the reading. ended is called after each chunk. It returns what was found wrong with the chunks that were read.
-func (a *analysis) pass(stream trace.Stream, g *guard, at place, add func(at place, b *trace.Batch) error, ended func()) (*trace.Diagnostics, error) {
+func (a *loads) pass(stream trace.Stream, g *guard, at place, add func(at place, b *trace.Batch) error, ended func()) (*trace.Diagnostics, error) {
 	found := &trace.Diagnostics{}
 	for skip := at.skip; at.chunk < stream.Chunks(); at.chunk++ {
 		r, err := stream.Chunk(at.chunk)
@@ -312,7 +312,7 @@ func (l *loading) groupSinks() [groupSegments]func([]byte) error {
 }
 
 // join adds the rows of a group to the location; what of it goes to sinks may have gone there already.
-func (l *loading) join(a *analysis, g *groupRows) error {
+func (l *loading) join(a *loads, g *groupRows) error {
 	sinks := l.groupSinks()
 	for i, t := range groupTypes {
 		if err := l.arrays[t].AddPart(g.parts[i], g.pages[i]); err != nil {

@@ -20,7 +20,7 @@ const (
 )
 
 // sumsApart says whether a helper makes the sums.
-func (a *analysis) sumsApart(t *partition.Team) bool {
+func (a *loads) sumsApart(t *partition.Team) bool {
 	return !a.o.GraphOnly && len(t.Helpers) >= largeHelped
 }
 
@@ -31,7 +31,7 @@ type loadSums struct {
 }
 
 // makeSums passes all events of a location for its sums and executions.
-func (a *analysis) makeSums(p trace.P) (*loadSums, error) {
+func (a *loads) makeSums(p trace.P) (*loadSums, error) {
 	s := &loadSums{borders: a.store.Scratch()}
 	loader, err := a.newLoader(p, stats.Outputs{Counts: true, Borders: s.borders})
 	if err != nil {

@@ -52,7 +52,7 @@ const (
 )
 
 // teamCost is what partition has to know.
-func (a *analysis) teamCost() partition.Cost {
+func (a *job) teamCost() partition.Cost {
 	c := partition.Cost{Alone: costAlone, Serial: costCount, Shared: costCount + costSums + costGraph + costRows, Least: leastBytes * a.groupEvents()}
 	if a.o.GraphOnly {
 		c.Alone, c.Serial, c.Shared = costSums+costGraph, costSums, costSums+costGraph
@@ -66,7 +66,7 @@ func (a *analysis) teamCost() partition.Cost {
 // leastBytes is how much data a location needs for a team, for each event of a group: that of two groups, roughly.
 const leastBytes = 24
 
-func (a *analysis) groupEvents() uint64 {
+func (a *job) groupEvents() uint64 {
 	if a.o.GroupEvents > 0 {
 		return a.o.GroupEvents
 	}
@@ -74,7 +74,7 @@ func (a *analysis) groupEvents() uint64 {
 }
 
 // teamOf returns the team that this rank leads for a location, nil if there is none.
-func (a *analysis) teamOf(p trace.P) *partition.Team {
+func (a *job) teamOf(p trace.P) *partition.Team {
 	for i := range a.teams {
 		if a.teams[i].P == p {
 			return &a.teams[i]
@@ -85,7 +85,7 @@ func (a *analysis) teamOf(p trace.P) *partition.Team {
 
 // leader is the owner's side of a team.
 type leader struct {
-	*analysis
+	*loads
 	team   *partition.Team
 	load   []uint64 // what each member has to do: the owner, then helpers
 	own    []*groupTask
@@ -127,9 +127,9 @@ func (l *leader) dismiss() error {
 }
 
 // loadTeam runs the unit of one location with a team.
-func (a *analysis) loadTeam(t *partition.Team) error {
+func (a *loads) loadTeam(t *partition.Team) error {
 	a.led[t.P] = true
-	lead := &leader{analysis: a, team: t, load: make([]uint64, len(t.Helpers)+1)}
+	lead := &leader{loads: a, team: t, load: make([]uint64, len(t.Helpers)+1)}
 	err := lead.run()
 	if derr := lead.dismiss(); err == nil {
 		err = derr
@@ -156,7 +156,7 @@ func (l *leader) run() error {
 			return err
 		}
 	}
-	loaded, err := work.finish(l.analysis, p)
+	loaded, err := work.finish(l.loads, p)
 	if err != nil {
 		return err
 	}
@@ -207,7 +207,7 @@ func (l *leader) join(work *loading) error {
 				return err
 			}
 		}
-		if err := work.join(l.analysis, g); err != nil {
+		if err := work.join(l.loads, g); err != nil {
 			return err
 		}
 	}
@@ -324,18 +324,18 @@ func (l *leader) parseGroup(b []byte) (g *groupRows, sizes []uint64, err error) 
 
 // endTeams dismisses the teams of locations that this rank does not load after all, because an earlier run did or because
 // of err, and does the work of the team that this rank helps.
-func (a *analysis) endTeams(err error) error {
+func (a *loads) endTeams(err error) error {
 	for i := range a.teams {
 		t := &a.teams[i]
 		if t.Owner == a.c.Rank() && !a.led[t.P] {
-			l := &leader{analysis: a, team: t}
+			l := &leader{loads: a, team: t}
 			if derr := l.dismiss(); err == nil {
 				err = derr
 			}
 		}
 		for _, h := range t.Helpers {
 			if h == a.c.Rank() {
-				x := &helper{analysis: a, team: t, done: map[uint64]*groupRows{}, err: err}
+				x := &helper{loads: a, team: t, done: map[uint64]*groupRows{}, err: err}
 				return x.run()
 			}
 		}
@@ -345,7 +345,7 @@ func (a *analysis) endTeams(err error) error {
 
 // helper is the other side of a team.
 type helper struct {
-	*analysis
+	*loads
 	team  *partition.Team
 	done  map[uint64]*groupRows
 	graph []byte
@@ -434,7 +434,7 @@ func (h *helper) send(b []byte) error {
 }
 
 // makeGraph makes the call graph of a location, as a segment has it.
-func (a *analysis) makeGraph(p trace.P) ([]byte, error) {
+func (a *loads) makeGraph(p trace.P) ([]byte, error) {
 	graph := ccg.NewBuilder(a.defs, p, a.graphs)
 	if _, err := a.decode(p, func(_ place, b *trace.Batch) error { return graph.Add(b) }); err != nil {
 		return nil, fmt.Errorf("call graph of location %d: %w", p, err)

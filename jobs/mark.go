@@ -2,21 +2,19 @@ package jobs
 
 import (
 	"cmp"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
-	"github.com/coppice-hpc/coppice/causes"
 	"github.com/coppice-hpc/coppice/mpi"
-	"github.com/coppice-hpc/coppice/stats"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
 	"github.com/coppice-hpc/coppice/xtfwriter"
 )
 
-// After the finish of all locations, what the rest of an analysis needs is in segments but for a few tables. So the
-// ends of the later stages are marks: the segments as they are then, and one more with the tables, on rank 0.
+// From finish on, all that an analysis knows is what a stage leaves as a value, and segments. So the ends of these stages are
+// marks: the segments as they are then, and one more with the value of rank 0.
 
 // Stages whose end can be marked, by ascending order. The numbers are those of marks; 1 to 4 were others.
 const (
@@ -28,83 +26,37 @@ const (
 
 var markNames = [...]string{markFinish: "finish", markCauses: "causes", markThreads: "threads"}
 
-// tables are what an analysis holds outside of segments from finish on.
-type tables struct {
-	Last     uint64 // event of the run
-	Events   uint64 // of all locations
-	Each     []uint64
-	Levels   stats.Levels
-	Slabs    causes.Slabs
-	Hash     string // of the numbers of events
-	Problems trace.Diagnostics
-	Summary  *stats.Summary
-	Section  []byte // shared call graph
-}
+// markKey is the segment of a value.
+var markKey = xtfwriter.Key{Unit: xtfwriter.Unit{P: xtf.WholeRun, Stage: stageMark}, Kind: xtfwriter.KindCaller}
 
-// Kinds of segments of stageMark, all of the whole run.
-const (
-	kindTables = xtfwriter.KindCaller
-	kindTrees  = xtfwriter.KindCaller + 1
-)
-
-func markKey(kind uint32) xtfwriter.Key {
-	return xtfwriter.Key{Unit: xtfwriter.Unit{P: xtf.WholeRun, Stage: stageMark}, Kind: kind}
-}
-
-// mark keeps the end of a stage. Collective.
-func (a *analysis) mark(stage uint32) error {
+// mark keeps the end of a stage and what it found. Collective.
+func (p *pacer) mark(stage uint32, found any) error {
 	began := time.Now()
-	var own []byte
-	for _, n := range a.events {
-		own = binary.LittleEndian.AppendUint64(own, n)
-	}
-	parts, err := a.c.Gather(own, 0)
-	if err != nil {
-		return err
-	}
+	a := p.a
+	var err error
 	if a.c.Rank() == 0 {
-		err = a.putTables(parts)
+		var b []byte
+		if b, err = json.Marshal(found); err == nil {
+			if s, e := a.store.Segment(markKey); e == nil {
+				s.Drop() // of the mark before
+			}
+			err = a.store.Put(markKey, b)
+		}
 	}
 	if err = agree(a.c, err); err == nil {
 		err = a.ws.Mark(stage)
 	}
-	a.pace.saved = time.Now()
-	a.pace.longest = max(a.pace.longest, a.pace.saved.Sub(began))
+	p.marked, p.saved = stage, time.Now()
+	p.longest = max(p.longest, p.saved.Sub(began))
 	return coded(err)
 }
 
-func (a *analysis) putTables(events [][]byte) error {
-	t := tables{
-		Last: a.last, Events: a.res.Events, Levels: a.levels, Slabs: a.slabs, Hash: a.prov.Events, Problems: a.problems, Summary: a.summary,
-		Section: a.section,
-	}
-	for _, b := range events {
-		for ; len(b) >= 8; b = b[8:] {
-			t.Each = append(t.Each, binary.LittleEndian.Uint64(b))
-		}
-	}
-	b, err := json.Marshal(&t)
-	if err != nil {
-		return err
-	}
-	trees := forest{a.nodes, a.paths}
-	for kind, b := range map[uint32][]byte{kindTables: b, kindTrees: trees.encode()} {
-		if s, err := a.store.Segment(markKey(kind)); err == nil {
-			s.Drop() // of the mark before
-		}
-		if err := a.store.Put(markKey(kind), b); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// restore goes back to the last mark of an earlier run and returns its stage; notMarked if there is none, or if something
+// restore goes back to the last mark of an earlier run and returns what had been found by then; nil if there is none, or if something
 // of it is damaged. An error leaves the mark as it is. Collective.
-func (a *analysis) restore() (uint32, error) {
+func (a *job) restore() (*finished, error) {
 	k := a.ws.Kept()
 	if k == nil || k.Stage() == notMarked || int(k.Stage()) >= len(markNames) || markNames[k.Stage()] == "" { // another build may have other stages
-		return notMarked, nil
+		return nil, nil
 	}
 	a.meter.Stage("resume", a.ownBytes())
 	var stop error // ErrStopped, which the workspace does not tell apart
@@ -113,55 +65,49 @@ func (a *analysis) restore() (uint32, error) {
 		stop = a.pace.poll()
 		return stop
 	})
-	if err != nil { // on all ranks
-		return k.Stage(), cmp.Or(agree(a.c, stop), coded(err))
+	if ok || err != nil { // on all ranks
+		a.pace.from = k.Stage()
+	}
+	if err != nil {
+		return nil, cmp.Or(agree(a.c, stop), coded(err))
 	}
 	if !ok {
 		if a.c.Rank() == 0 {
 			a.pace.redo++
 		}
-		return notMarked, nil
+		return nil, nil
 	}
 	a.pace.loading = false
-	return k.Stage(), a.takeTables()
+	return a.takeFound()
 }
 
-// takeTables gives all ranks what rank 0 finds in the segments of a mark. Collective.
-func (a *analysis) takeTables() error {
-	var b, trees []byte
+// takeFound gives all ranks what rank 0 had found. Collective.
+func (a *job) takeFound() (*finished, error) {
+	var b []byte
 	var err error
 	if a.c.Rank() == 0 {
-		if b, err = a.store.Get(markKey(kindTables)); err == nil {
-			trees, err = a.store.Get(markKey(kindTrees))
-		}
+		b, err = a.store.Get(markKey)
 	}
 	if err = agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
-	for _, part := range []*[]byte{&b, &trees} {
-		if *part, err = a.c.Bcast(*part, 0); err != nil {
-			return err
-		}
+	if b, err = a.c.Bcast(b, 0); err != nil {
+		return nil, err
 	}
-	var t tables
-	err = json.Unmarshal(b, &t)
-	if err == nil && len(t.Each) != a.defs.NumLocations() {
-		err = fmt.Errorf("%d locations in a mark of %d", len(t.Each), a.defs.NumLocations())
-	}
-	var f *forest
-	if err == nil {
-		f, err = parseForest(trees)
+	f := &finished{}
+	err = json.Unmarshal(b, f)
+	if err == nil && (len(f.Each) != a.defs.NumLocations() || f.Forest == nil) {
+		err = fmt.Errorf("%d locations in a mark of %d", len(f.Each), a.defs.NumLocations())
 	}
 	if err = agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
-	a.nodes, a.paths = f.nodes, f.paths
-	a.last, a.res.Events, a.levels, a.slabs, a.prov.Events = t.Last, t.Events, t.Levels, t.Slabs, t.Hash
-	a.events = t.Each[a.own.First:a.own.End:a.own.End]
-	if a.c.Rank() == 0 {
-		a.summary, a.section, a.problems = t.Summary, t.Section, t.Problems
+	f.own = f.Each[a.own.First:a.own.End:a.own.End]
+	a.res.Events = f.Events
+	if a.c.Rank() != 0 {
+		f.Summary, f.Section, f.Problems = nil, nil, trace.Diagnostics{}
 	}
-	return nil
+	return f, nil
 }
 
 // due says whether the end of a stage is to be marked: when the last checkpoint is long enough ago on any rank, or the
@@ -179,12 +125,10 @@ func (p *pacer) due() (mark, stop bool, err error) {
 }
 
 // boundary ends a stage: all ranks go on, or all stop. Collective.
-func (p *pacer) boundary(stage uint32) error {
+func (p *pacer) boundary(stage string, found any) error {
 	mark, stop, err := p.due()
-	if err == nil && mark && stage != notMarked {
-		if err = p.a.mark(stage); err == nil {
-			p.marked = stage
-		}
+	if n := slices.Index(markNames[:], stage); err == nil && mark && n >= 0 {
+		err = p.mark(uint32(n), found)
 	}
 	if err == nil && stop {
 		err = ErrStopped

@@ -2,6 +2,7 @@ package jobs
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -20,10 +21,33 @@ type forest struct {
 	paths *callpath.Tree
 }
 
-// number gives the nodes and call paths of all locations their numbers: all ranks
-// have a.nodes and a.paths afterwards, and components and IVAL rows of their
-// locations hold these numbers. Memory of a rank: the trees of all, twice.
-func (a *analysis) number() error {
+// derived says of each interval node whether it was derived from time or operations.
+func (f *forest) derived() []bool {
+	list := make([]bool, f.nodes.Len())
+	for n := range list {
+		list[n] = f.nodes.Node(uint32(n)).Form == interval.FormDerived
+	}
+	return list
+}
+
+// regions are those of all call paths.
+func (f *forest) regions() []uint32 {
+	list := make([]uint32, f.paths.Len())
+	for path := range list {
+		list[path] = f.paths.Path(uint32(path)).Region
+	}
+	return list
+}
+
+// numbered is the run whose intervals and call paths have their numbers.
+type numbered struct {
+	*loaded
+	*forest // of all locations
+}
+
+// number gives the nodes and call paths of all locations their numbers: components and IVAL rows of the rank's locations hold
+// these afterwards. Memory of a rank: the trees of all, twice.
+func (a *job) number(in *loaded) (*numbered, error) {
 	a.meter.Stage("number", a.ownBytes())
 	own, err := a.ownForest()
 	all, rerr := mpi.TreeReduce(a.c, own, func(f *forest) ([]byte, error) {
@@ -33,10 +57,10 @@ func (a *analysis) number() error {
 		return f.encode(), nil
 	}, parseForest, mergeForests)
 	if rerr != nil {
-		return rerr
+		return nil, rerr
 	}
 	if err = agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
 	var b []byte
 	if a.c.Rank() == 0 {
@@ -45,17 +69,16 @@ func (a *analysis) number() error {
 		b = all.encode()
 	}
 	if b, err = a.c.Bcast(b, 0); err != nil {
-		return err
+		return nil, err
 	}
 	if all, err = parseForest(b); err == nil {
-		a.nodes, a.paths = all.nodes, all.paths
-		err = a.renumber()
+		err = a.renumber(all)
 	}
-	return agree(a.c, err)
+	return &numbered{in, all}, agree(a.c, err)
 }
 
 // ownForest joins the trees of this rank's locations.
-func (a *analysis) ownForest() (*forest, error) {
+func (a *job) ownForest() (*forest, error) {
 	own := &forest{interval.NewTree(), callpath.New()}
 	for p := a.own.First; p < a.own.End; p++ {
 		f, err := a.forestOf(p)
@@ -69,7 +92,7 @@ func (a *analysis) ownForest() (*forest, error) {
 	return own, nil
 }
 
-func (a *analysis) forestOf(p trace.P) (*forest, error) {
+func (a *job) forestOf(p trace.P) (*forest, error) {
 	b, err := a.store.Get(a.key(p, stageLoad, kindForest))
 	if err != nil {
 		return nil, err
@@ -81,6 +104,22 @@ func (a *analysis) forestOf(p trace.P) (*forest, error) {
 func (f *forest) encode() []byte {
 	nodes := f.nodes.AppendBinary(nil)
 	return f.paths.AppendBinary(append(binary.AppendUvarint(nil, uint64(len(nodes))), nodes...))
+}
+
+// MarshalJSON implements json.Marshaler: a forest is part of a mark.
+func (f *forest) MarshalJSON() ([]byte, error) { return json.Marshal(f.encode()) }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (f *forest) UnmarshalJSON(text []byte) error {
+	var b []byte
+	err := json.Unmarshal(text, &b)
+	if err == nil {
+		var x *forest
+		if x, err = parseForest(b); err == nil {
+			*f = *x
+		}
+	}
+	return err
 }
 
 func parseForest(b []byte) (*forest, error) {
@@ -109,9 +148,9 @@ func mergeForests(x, y *forest) (*forest, error) {
 }
 
 // renumber brings the numbers of the run into what the load left.
-func (a *analysis) renumber() error {
+func (a *job) renumber(all *forest) error {
 	for p := a.own.First; p < a.own.End; p++ {
-		if err := a.renumberLocation(p); err != nil {
+		if err := a.renumberLocation(all, p); err != nil {
 			return fmt.Errorf("intervals of location %d: %w", p, err)
 		}
 		a.meter.Add(a.size.Weights[p])
@@ -120,18 +159,18 @@ func (a *analysis) renumber() error {
 		}
 	}
 	if a.c.Rank() == 0 && !a.o.GraphOnly {
-		return a.writePaths()
+		return a.writePaths(all.paths)
 	}
 	return nil
 }
 
-func (a *analysis) renumberLocation(p trace.P) error {
+func (a *job) renumberLocation(all *forest, p trace.P) error {
 	f, err := a.forestOf(p)
 	if err != nil {
 		return err
 	}
 	a.drop(p, stageLoad, kindForest)
-	nodes := a.nodes.Locate(f.nodes)
+	nodes := all.nodes.Locate(f.nodes)
 	c, err := a.components(p)
 	if err != nil {
 		return err
@@ -143,7 +182,7 @@ func (a *analysis) renumberLocation(p trace.P) error {
 		return err
 	}
 	var table []byte
-	for _, path := range a.paths.Locate(f.paths) {
+	for _, path := range all.paths.Locate(f.paths) {
 		table = binary.LittleEndian.AppendUint32(table, path)
 	}
 	if err := a.store.Put(a.key(p, stageNumber, kindPaths), table); err != nil {
@@ -153,7 +192,7 @@ func (a *analysis) renumberLocation(p trace.P) error {
 }
 
 // writeExecutions makes the IVAL rows of a location from its borders.
-func (a *analysis) writeExecutions(p trace.P, nodes []uint32) error {
+func (a *job) writeExecutions(p trace.P, nodes []uint32) error {
 	borders, err := a.store.Segment(a.key(p, stageLoad, kindBorders))
 	if err != nil {
 		return err
@@ -185,54 +224,17 @@ func (a *analysis) writeExecutions(p trace.P, nodes []uint32) error {
 var pathArrays = []xtf.TypeID{xtf.TypePath}
 
 // writePaths writes the call paths of the run.
-func (a *analysis) writePaths() error {
+func (a *job) writePaths(paths *callpath.Tree) error {
 	u := xtfwriter.Unit{P: xtf.WholeRun, Stage: stageNumber}
 	arrays, err := a.newArrays(u, pathArrays)
 	if err != nil {
 		return err
 	}
-	for n := range uint32(a.paths.Len()) {
-		x := a.paths.Path(n)
+	for n := range uint32(paths.Len()) {
+		x := paths.Path(n)
 		row, _ := arrays[xtf.TypePath].Append()
 		r := xtf.Path{Key: uint64(n), Parent: x.Parent, Region: x.Region, Level: x.Level}
 		r.Put(row)
 	}
 	return saveArrays(arrays, pathArrays)
-}
-
-// components returns what is known of a location's executions.
-func (a *analysis) components(p trace.P) (*interval.Components, error) {
-	b, err := a.store.Get(a.key(p, stageLoad, kindComponents))
-	if err != nil {
-		return nil, err
-	}
-	return interval.ParseComponents(b)
-}
-
-// putComponents replaces what is known of a location's executions.
-func (a *analysis) putComponents(p trace.P, c *interval.Components) error {
-	a.drop(p, stageLoad, kindComponents)
-	return a.store.Put(a.key(p, stageLoad, kindComponents), c.AppendBinary(nil))
-}
-
-// pathTable returns the run's number of each call path of a location.
-func (a *analysis) pathTable(p trace.P) ([]uint32, error) {
-	b, err := a.store.Get(a.key(p, stageNumber, kindPaths))
-	if err != nil {
-		return nil, err
-	}
-	table := make([]uint32, len(b)/4)
-	for i := range table {
-		table[i] = binary.LittleEndian.Uint32(b[4*i:])
-	}
-	return table, nil
-}
-
-// rows iterates over the rows of an array that a stage saved; none if it had none.
-func (a *analysis) rows(p trace.P, stage uint32, t xtf.TypeID) (*xtf.Cursor, error) {
-	x, _, err := a.store.LoadArray(unit(p, stage), t)
-	if err != nil {
-		return nil, err
-	}
-	return xtf.ScanArray(a.types, x, 0), nil
 }

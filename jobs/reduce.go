@@ -14,12 +14,16 @@ import (
 // compArrays are the arrays that the reduction fills for each location.
 var compArrays = []xtf.TypeID{xtf.TypeComp}
 
+// reduced is the run of which all is known: what of it is not here is in segments.
+type reduced struct{ *finished }
+
 // reduce writes the components of every location and their distributions over the
 // processes, and ends the analysis: what was found is complete. Memory of a rank:
 // nodes x items.
-func (a *analysis) reduce() error {
+func (a *job) reduce(in *finished) (*reduced, error) {
 	a.meter.Stage("reduce", a.ownBytes())
-	r := stats.NewReducer(a.tables, a.ranges, a.c.Rank(), a.nodes.Len())
+	nodes := in.Forest.nodes
+	r := stats.NewReducer(a.tables, a.ranges, a.c.Rank(), nodes.Len())
 	var err error
 	var over, n uint64
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
@@ -29,47 +33,46 @@ func (a *analysis) reduce() error {
 		}
 	}
 	if err := agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
-	if err := a.reportOverflows(over, "times on an ideal network"); err != nil {
-		return err
+	if err := a.reportOverflows(&in.facts, over, "times on an ideal network"); err != nil {
+		return nil, err
 	}
 	spreads, err := r.Reduce(a.c)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	sumMax, err := a.sumOfLongest(spreads, r.Claimed())
+	sumMax, err := a.sumOfLongest(nodes.Len(), spreads, r.Claimed())
 	if err != nil {
-		return err
-	}
-	if a.c.Rank() == 0 {
-		err = a.end(spreads, sumMax)
-	}
-	if err := agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
 	partial := []int64{0}
-	if a.res.Partial {
-		partial[0] = 1
+	if a.c.Rank() == 0 {
+		if err = a.end(in, spreads, sumMax); a.res.Partial {
+			partial[0] = 1
+		}
+	}
+	if err := agree(a.c, err); err != nil {
+		return nil, err
 	}
 	err = a.c.AllreduceInt64(partial, mpi.Max)
 	a.res.Partial = partial[0] != 0
-	return err
+	return &reduced{in}, err
 }
 
 // reportOverflows tells how many sums of locations were too large and are not known. Collective.
-func (a *analysis) reportOverflows(own uint64, what string) error {
+func (a *job) reportOverflows(f *facts, own uint64, what string) error {
 	all := []int64{int64(own)}
 	err := a.c.AllreduceInt64(all, mpi.Sum)
 	if err == nil && all[0] > 0 {
-		a.problem(trace.Diagnostic{Code: trace.DiagOverflow, Count: uint64(all[0]), Detail: what})
+		f.problem(a.c, trace.Diagnostic{Code: trace.DiagOverflow, Count: uint64(all[0]), Detail: what})
 	}
 	return err
 }
 
 // reduceLocation writes COMP and passes the components on. In a replay a location may wait for computing of all others one
 // after the other, longer than xtf.Most: overflows counts what is not known for that.
-func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64, err error) {
+func (a *job) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64, err error) {
 	c, err := a.components(p)
 	if err != nil {
 		return overflows, err
@@ -106,7 +109,7 @@ func (a *analysis) reduceLocation(p trace.P, r *stats.Reducer) (overflows uint64
 // sumOfLongest compares the executions of all processes. Without rows they are not
 // known: nodes that no process executed twice have their only one, others
 // xtf.Never. spreads are on rank 0. Collective.
-func (a *analysis) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64, error) {
+func (a *job) sumOfLongest(nodes int, spreads stats.Spreads, claimed []bool) ([]uint64, error) {
 	var b []byte
 	for i := range spreads {
 		x, _ := spreads[i].Item(xtf.ItemExecutions)
@@ -122,7 +125,7 @@ func (a *analysis) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64
 	}
 	sums := make([]uint64, len(counts))
 	if !a.o.GraphOnly {
-		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(claimed)); err != nil {
+		if sums, err = stats.SumOfLongest(a.c, counts, a.firstExecutions(nodes, claimed)); err != nil {
 			return nil, err
 		}
 	}
@@ -140,9 +143,9 @@ func (a *analysis) sumOfLongest(spreads stats.Spreads, claimed []bool) ([]uint64
 // firstExecutions passes the executions of this rank's processes: of the locations
 // of a process those of the first one that executed a node. Of the rank's first
 // process lower ranks may have locations: claimed.
-func (a *analysis) firstExecutions(claimed []bool) func(visit func(*xtf.Ival)) error {
+func (a *job) firstExecutions(nodes int, claimed []bool) func(visit func(*xtf.Ival)) error {
 	return func(visit func(*xtf.Ival)) error {
-		owner := make([]ownership, a.nodes.Len())
+		owner := make([]ownership, nodes)
 		if claimed != nil {
 			process, _ := a.defs.Process(a.own.First)
 			for n := range claimed {
@@ -185,30 +188,30 @@ type ownership struct {
 }
 
 // end closes the books on rank 0 and writes what is about all locations.
-func (a *analysis) end(spreads stats.Spreads, sumMax []uint64) error {
-	a.summary.AddProblems(a.defs.Problems())
-	a.summary.AddProblems(&a.problems)
-	a.res.Codes = a.summary.Codes
-	a.res.Partial = a.summary.Partial()
+func (a *job) end(f *finished, spreads stats.Spreads, sumMax []uint64) error {
+	f.Summary.AddProblems(a.defs.Problems())
+	f.Summary.AddProblems(&f.Problems)
+	a.res.Codes = f.Summary.Codes
+	a.res.Partial = f.Summary.Partial()
 	if a.o.Strict && a.res.Partial {
 		return Fail(ExitPartial, errDamaged)
 	}
-	return a.writeWhole(spreads, sumMax)
+	return a.writeWhole(f, spreads, sumMax)
 }
 
 // wholeArrays are the arrays about all locations.
 var wholeArrays = []xtf.TypeID{xtf.TypeTimeBin, xtf.TypeDiag, xtf.TypeInterval, xtf.TypeStat}
 
 // writeWhole makes the arrays of the whole-run region on rank 0.
-func (a *analysis) writeWhole(spreads stats.Spreads, sumMax []uint64) error {
+func (a *job) writeWhole(f *finished, spreads stats.Spreads, sumMax []uint64) error {
 	u := xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWhole}
 	arrays, err := a.newArrays(u, wholeArrays)
 	if err != nil {
 		return err
 	}
 	last, _ := spreads[0].Item(xtf.ItemLast)
-	a.summary.Write(a.tables, a.levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
-	spreads.Write(a.nodes, sumMax, stats.NodeOutputs{
+	f.Summary.Write(a.tables, f.Levels.Top, last.Max, arrays[xtf.TypeTimeBin].ArrayBuilder, arrays[xtf.TypeDiag].ArrayBuilder)
+	spreads.Write(f.Forest.nodes, sumMax, stats.NodeOutputs{
 		Intervals: arrays[xtf.TypeInterval].ArrayBuilder, Stats: arrays[xtf.TypeStat].ArrayBuilder, Unmatched: a.o.GraphOnly,
 	})
 	return saveArrays(arrays, wholeArrays)

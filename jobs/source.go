@@ -209,7 +209,7 @@ func MeasureTrace(c mpi.Comm, src trace.Source) (*Size, error) {
 
 // gather reads the events of this rank's locations at once where the source has
 // those of all locations mixed.
-func (a *analysis) gather() error {
+func (a *job) gather() error {
 	mixed, ok := a.src.(trace.Interleaved)
 	if !ok {
 		return nil

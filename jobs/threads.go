@@ -21,7 +21,7 @@ const tagThreads = 31
 
 // last process of a rank can begin there and go on elsewhere.
 type threading struct {
-	*analysis
+	*job
 	roles   *threads.Roles
 	tail    int // process that goes on on other ranks, -1 if none
 	regions []threads.Span
@@ -30,28 +30,28 @@ type threading struct {
 // threads adds the losses of threads to the components of first threads. Memory:
 // 40 bytes for each parallel region of a process, twice for one that several
 // ranks share.
-func (a *analysis) threads() error {
+func (a *job) threads(in *finished) (*finished, error) {
 	roles := threads.NewRoles(a.defs)
 	if a.o.GraphOnly || !roles.Any() {
-		return nil
+		return in, nil
 	}
 	a.meter.Stage("threads", a.ownBytes())
-	t := &threading{analysis: a, roles: roles, tail: -1}
+	t := &threading{job: a, roles: roles, tail: -1}
 	parts, err := t.outlines()
 	if err := agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
 	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
-		return err
+		return nil, err
 	}
 	parts, err = t.help(parts)
 	if err := agree(a.c, err); err != nil {
-		return err
+		return nil, err
 	}
 	if parts, err = mpi.SparseAlltoall(a.c, tagThreads, parts); err != nil {
-		return err
+		return nil, err
 	}
-	return agree(a.c, t.account(parts))
+	return in, agree(a.c, t.account(parts))
 }
 
 // outlines finds the regions of the process that other ranks share, for them.

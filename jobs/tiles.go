@@ -25,11 +25,11 @@ type openTiles struct {
 	missing int // groups
 }
 
-func (t *tiling) begin(a *analysis) {
-	if !a.o.GraphOnly {
-		t.groups = stats.NewTileGroups(a.tables, a.ranges, a.c.Rank(), a.levels)
-		t.open = map[trace.P]*openTiles{}
+func newTiling(a *job, levels stats.Levels) *tiling {
+	if a.o.GraphOnly {
+		return &tiling{}
 	}
+	return &tiling{stats.NewTileGroups(a.tables, a.ranges, a.c.Rank(), levels), map[trace.P]*openTiles{}}
 }
 
 // add takes a location whose own tiles are in its array.
@@ -65,7 +65,7 @@ func (t *tiling) save(heads []trace.P) error {
 }
 
 // finish writes the groups that ranks share. Collective.
-func (t *tiling) finish(a *analysis) error {
+func (t *tiling) finish(a *job) error {
 	if t.groups == nil {
 		return nil
 	}

@@ -21,8 +21,8 @@ var waitArrays = []xtf.TypeID{xtf.TypeWait, xtf.TypeWaitSum}
 var waitTotals = []xtf.TypeID{xtf.TypeWaitTotal}
 
 // waitTotals adds up the waits of all locations. Collective.
-func (a *analysis) waitTotals(pass *finishPass) error {
-	if err := a.reportOverflows(pass.over, "spans of messages and collectives"); err != nil {
+func (a *job) waitTotals(pass *finishPass) error {
+	if err := a.reportOverflows(&pass.found.facts, pass.over, "spans of messages and collectives"); err != nil {
 		return err
 	}
 	if err := pass.totals.Agree(); err != nil {
@@ -44,32 +44,13 @@ func (a *analysis) waitTotals(pass *finishPass) error {
 }
 
 // eachOwn calls f for the locations of this rank until one fails.
-func (a *analysis) eachOwn(f func(p trace.P) error) (err error) {
+func (a *job) eachOwn(f func(p trace.P) error) (err error) {
 	for p := a.own.First; p < a.own.End && err == nil; p++ {
 		if err = f(p); err == nil {
 			err = a.pace.poll()
 		}
 	}
 	return err
-}
-
-// derivedNodes says of each interval node whether it was derived from time or
-// operations.
-func (a *analysis) derivedNodes() []bool {
-	list := make([]bool, a.nodes.Len())
-	for n := range list {
-		list[n] = a.nodes.Node(uint32(n)).Form == interval.FormDerived
-	}
-	return list
-}
-
-// scanSums passes the WAITSUM rows of a location to f.
-func (a *analysis) scanSums(p trace.P, f func(*xtf.Cursor) error) error {
-	c, err := a.rows(p, stageWaits, xtf.TypeWaitSum)
-	if err != nil {
-		return err
-	}
-	return f(c)
 }
 
 // locate finds the waits of a location while its messages and collectives are finished. What of them is more than can be added up
@@ -123,7 +104,7 @@ func (a *finishPass) locate(p trace.P, f *stats.Finisher) error {
 }
 
 // timeline opens what the time line of a location is made of.
-func (a *analysis) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
+func (a *job) timeline(p trace.P, c *interval.Components, paths []uint32) (*causes.Location, error) {
 	l := &causes.Location{Paths: callpath.New(), Global: paths, First: c.Value(0, xtf.ItemFirst), Last: c.Value(0, xtf.ItemLast)}
 	var err error
 	if l.Calls, err = a.rows(p, stageLoad, xtf.TypeCall); err != nil {
@@ -143,7 +124,7 @@ func (a *analysis) timeline(p trace.P, c *interval.Components, paths []uint32) (
 }
 
 // writeWaitTotals writes the waits of the whole run, on rank 0.
-func (a *analysis) writeWaitTotals(t *waits.Totals) error {
+func (a *job) writeWaitTotals(t *waits.Totals) error {
 	arrays, err := a.newArrays(xtfwriter.Unit{P: xtf.WholeRun, Stage: stageWaits}, waitTotals)
 	if err != nil {
 		return err

@@ -12,7 +12,15 @@ import (
 // totals, the regions that were called, their bins,
 // the longest calls, the diagnostics.
 func (l *Loaded) AppendBinary(b []byte) []byte {
-	b = varint.Append(b, uint64(l.P), l.P2PRows, l.CollRows, l.Totals.First, l.Totals.Last, l.Totals.Events)
+	b = varint.Append(b, uint64(l.P), l.Bytes, l.P2PRows, l.CollRows, l.Totals.First, l.Totals.Last, l.Totals.Events, uint64(len(l.Peers)))
+	for i := range l.Peers {
+		x := &l.Peers[i]
+		coll := uint64(0)
+		if x.Coll {
+			coll = 1
+		}
+		b = varint.Append(b, uint64(x.Peer), uint64(x.Comm), coll, x.First, x.Count, x.Sends)
+	}
 	called := uint64(0)
 	for i := range l.Profile {
 		if l.Profile[i].Calls > 0 {
@@ -45,8 +53,13 @@ func appendDiagnostics(b []byte, ds *trace.Diagnostics) []byte {
 // Parse reads what AppendBinary wrote about a location of this trace.
 func (t *Tables) Parse(b []byte) (*Loaded, error) {
 	r := reader{varint.Read(b)}
-	l := &Loaded{P: trace.P(r.Next()), P2PRows: r.Next(), CollRows: r.Next()}
+	l := &Loaded{P: trace.P(r.Next()), Bytes: r.Next(), P2PRows: r.Next(), CollRows: r.Next()}
 	l.Totals = Totals{First: r.Next(), Last: r.Next(), Events: r.Next()}
+	for n := r.Next(); n > 0 && !r.Failed(); n-- {
+		l.Peers = append(l.Peers, PeerRange{
+			Peer: uint32(r.Next()), Comm: uint32(r.Next()), Coll: r.Next() != 0, First: r.Next(), Count: r.Next(), Sends: r.Next(),
+		})
+	}
 	regions, called := r.Next(), r.Next()
 	if regions != uint64(len(t.class)) || called > regions {
 		return nil, fmt.Errorf("load result of location %d: %w", l.P, errSummary)

@@ -444,6 +444,7 @@ func (l *Loader) diag(c trace.Code, detail string) {
 // Loaded is what the load of a location leaves next to its rows.
 type Loaded struct {
 	P           trace.P
+	Bytes       uint64 // of input, where the caller says so
 	Totals      Totals
 	Profile     []RegionProfile // by region index; the last is unknown regions
 	Bins        Bins            // of the finest level that is not too much
