@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/coppice-hpc/coppice/trace"
@@ -228,6 +229,21 @@ func Count(n uint64) string { return count(n) }
 // Size prints a number of bytes in decimal units.
 func Size(n uint64) string { return Bytes(n) }
 
+// Binary prints bytes in binary units with one digit.
+func Binary(n int64) string {
+	v, unit := float64(n), "B"
+	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
+		if v < 1024 {
+			break
+		}
+		v, unit = v/1024, u
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", v, unit)
+}
+
 // Plural prints a number of things.
 func Plural(n int, what string) string { return plural(n, what) }
 
@@ -250,6 +266,14 @@ func WriteTable(w io.Writer, head []string, rows [][]string) error {
 		t.add(cells...)
 	}
 	return Units{}.print(w, 0, nil, func(_ unit, c *chapter) { c.table(t) })
+}
+
+// WriteFacts writes lines of a name and what is so called, below a title. A line without a text is left out.
+func WriteFacts(w io.Writer, title string, rows [][]string) error {
+	if _, err := fmt.Fprintln(w, title); err != nil {
+		return err
+	}
+	return WriteTable(w, []string{"<", "<"}, slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
 }
 
 // WriteText lists the content.

@@ -5,7 +5,9 @@
 //	size := slurm.Fit(&slurm.Work{Bytes: 20e12, Locations: 4096, Largest: 8e9}, site, 15*time.Minute)
 //	job := &slurm.Job{Verb: "analyze", Size: size, Command: []string{"coppice", "analyze", ...}, Resumable: true}
 //	text, err := job.Script(site, true)
-//	list, err := slurm.Submit(ctx, site, true, []*slurm.Job{job})
+//	plan := &slurm.Plan{Site: site, Known: true, Jobs: []*slurm.Job{job}}
+//	err = plan.WriteText(os.Stdout)
+//	err = plan.Submit(ctx)
 //
 // # Sizes
 //
@@ -23,5 +25,5 @@
 //
 // # Concurrency
 //
-// All functions are safe for concurrent use; no value is changed after it was made.
+// All functions are safe for concurrent use. No value is changed after it was made, but a Plan by Submit.
 package slurm

@@ -76,30 +76,29 @@ type Submitted struct {
 	Cancel string `json:"cancel"`
 }
 
-// Submit puts jobs into the queue; each starts after the one before it ended well. When one is refused, those before it
-// are in the queue: they are returned with the error.
-func Submit(ctx context.Context, site *Site, known bool, jobs []*Job) ([]Submitted, error) {
-	s := schedulerOf(site)
+// Submit puts the jobs into the queue; each starts after the one before it ended well. When one is refused, those before it
+// are in the queue, and in the plan.
+func (p *Plan) Submit(ctx context.Context) error {
+	s := schedulerOf(p.Site)
 	if s.submit == nil {
-		return nil, fmt.Errorf("%w: mpirun alone has no queue. Write the script with --format script and run it", ErrSubmit)
+		return fmt.Errorf("%w: mpirun alone has no queue. Write the script with --format script and run it", ErrSubmit)
 	}
-	var list []Submitted
-	for _, j := range jobs {
-		text, err := j.Script(site, known)
+	for _, j := range p.Jobs {
+		text, err := j.Script(p.Site, p.Known)
 		if err != nil {
-			return list, err
+			return err
 		}
 		args := slices.Clone(s.submit)
-		if len(list) > 0 {
-			args = append(args, s.after(list[len(list)-1].ID)...)
+		if n := len(p.Submitted); n > 0 {
+			args = append(args, s.after(p.Submitted[n-1].ID)...)
 		}
 		id, err := s.run(ctx, args, text)
 		if err != nil {
-			return list, err
+			return err
 		}
-		list = append(list, Submitted{id, j.Verb, "coppice-" + id + ".status", s.show + " " + id, s.cancel + " " + id})
+		p.Submitted = append(p.Submitted, Submitted{id, j.Verb, "coppice-" + id + ".status", s.show + " " + id, s.cancel + " " + id})
 	}
-	return list, nil
+	return nil
 }
 
 // run submits one script and returns the job's number.

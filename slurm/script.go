@@ -19,8 +19,10 @@ const mostRestarts = 100
 
 // Job is one batch job.
 type Job struct {
-	Verb string
-	Size *Size
+	Verb   string
+	Input  string
+	Output string // what the next job reads; "": nothing
+	Size   *Size
 	// Before are words before the launcher, for a program that starts it itself; Command is what the launcher starts.
 	Before, Command []string
 	// Resumable says that the command ends with status 75 when it stopped with a checkpoint, and goes on when it is run

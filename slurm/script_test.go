@@ -247,7 +247,9 @@ func TestSubmit(t *testing.T) {
 	} {
 		os.Remove(out)
 		j := &Job{Verb: "analyze", Size: Fit(&Work{}, &Site{}, time.Minute), Command: []string{"coppice"}}
-		list, err := Submit(t.Context(), &Site{Scheduler: scheduler}, true, []*Job{j, j, j})
+		p := &Plan{Site: &Site{Scheduler: scheduler}, Known: true, Jobs: []*Job{j, j, j}}
+		err := p.Submit(t.Context())
+		list := p.Submitted
 		if err != nil || len(list) != 3 {
 			t.Errorf("%s: %v, %v", scheduler, list, err)
 			continue
@@ -277,12 +279,14 @@ func TestSubmitRefused(t *testing.T) {
 		t.Setenv("PATH", usual)
 		t.Setenv("PATH", bin(t, scripts))
 		j := &Job{Verb: "analyze", Size: Fit(&Work{}, &Site{}, time.Minute), Command: []string{"coppice"}}
-		list, err := Submit(t.Context(), &Site{}, true, []*Job{j, j, j})
+		p := &Plan{Site: &Site{}, Known: true, Jobs: []*Job{j, j, j}}
+		err := p.Submit(t.Context())
+		list := p.Submitted
 		if !errors.Is(err, ErrSubmit) || !strings.Contains(fmt.Sprint(err), c.want) || len(list) != min(len(scripts), 1) {
 			t.Errorf("%s: %v, %v", c.name, list, err)
 		}
 	}
-	if _, err := Submit(t.Context(), &Site{Scheduler: "mpirun"}, true, nil); !errors.Is(err, ErrSubmit) {
+	if err := (&Plan{Site: &Site{Scheduler: "mpirun"}}).Submit(t.Context()); !errors.Is(err, ErrSubmit) {
 		t.Errorf("mpirun alone: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/ccgmerge"
+	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/predict"
@@ -220,7 +221,7 @@ func printPartial(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult) {
 	worst := ""
 	for _, c := range r.Codes {
 		if c.Code.Severity() == trace.Damage {
-			worst = " (" + codeText(c.Code, c.Count, uint64(c.Locations)) + ")"
+			worst = " (" + inspect.CodeText(c.Code, c.Count, uint64(c.Locations)) + ")"
 			break
 		}
 	}
@@ -233,7 +234,7 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 		if c.Code.Severity() == trace.Note && verbose == 0 {
 			continue
 		}
-		text := codeText(c.Code, c.Count, uint64(c.Locations))
+		text := inspect.CodeText(c.Code, c.Count, uint64(c.Locations))
 		if c.Worst > 0 {
 			text += fmt.Sprintf(", worst %d", c.Worst)
 			if c.Code.InTicks() {
@@ -265,7 +266,7 @@ func printAnalyzed(s streams, job *jobs.AnalyzeOptions, r *jobs.AnalyzeResult, r
 		t := &r.Teams[i]
 		s.say("location %d was loaded by %d ranks, rank %d and helpers from rank %d on", t.P, len(t.Helpers)+1, t.Owner, t.Helpers[0])
 	}
-	s.say("rank 0 segments: peak %s in memory, %s in files", binary(r.Store.Peak), binary(r.Store.Spilled))
+	s.say("rank 0 segments: peak %s in memory, %s in files", report.Binary(r.Store.Peak), report.Binary(r.Store.Spilled))
 	s.say("rank 0 sent %d messages of %s, %d collective calls of %s",
 		r.Traffic.SentMessages, report.Size(uint64(r.Traffic.SentBytes)), r.Traffic.Collectives, report.Size(uint64(r.Traffic.CollectiveSent)))
 	if m := &r.Matched; !job.GraphOnly {

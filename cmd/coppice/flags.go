@@ -154,26 +154,11 @@ func (s *size) String() string {
 	if *s <= 0 {
 		return ""
 	}
-	return binary(int64(*s))
+	return report.Binary(int64(*s))
 }
 
 // Type names the value in help texts.
 func (s *size) Type() string { return "SIZE" }
-
-// binary prints bytes in binary units with two digits.
-func binary(n int64) string {
-	v, unit := float64(n), "B"
-	for _, u := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if v < 1024 {
-			break
-		}
-		v, unit = v/1024, u
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", n)
-	}
-	return fmt.Sprintf("%.1f %s", v, unit)
-}
 
 // tickAt reads 12.5s, 40% of the run, or #TICKS; flag is for messages.
 func tickAt(run *report.Run, flag, text string) (uint64, error) {

@@ -80,78 +80,53 @@ func newDisplay(w io.Writer, form, status string) *display {
 	return &display{w: w, form: form, status: status}
 }
 
-func share(p jobs.Progress) float64 {
-	if p.Total == 0 {
-		if p.End {
-			return 1
-		}
-		return 0
-	}
-	return float64(p.Done) / float64(p.Total)
-}
-
-// left estimates the time to the end of the stage.
-func left(p jobs.Progress) time.Duration {
-	s := share(p)
-	if s <= 0 || s >= 1 {
-		return 0
-	}
-	return time.Duration(float64(p.Elapsed) * (1 - s) / s).Round(time.Second)
-}
-
-func rate(p jobs.Progress) float64 {
-	if p.Elapsed <= 0 {
-		return 0
-	}
-	return float64(p.Done) / p.Elapsed.Seconds()
-}
-
 // show is called by the job whenever there is news.
 func (d *display) show(p jobs.Progress) {
 	now := time.Now()
 	begin := p.Stage != d.now.Stage
-	d.saveStatus(p, now, begin)
+	st := p.Status(now)
+	if d.status != "" && (begin || now.Sub(d.saved) >= statusEvery) {
+		d.saved = now
+		d.writeStatus(st)
+	}
 	switch d.form {
 	case "tty":
-		d.draw(p)
+		d.draw(st)
 	case "plain", "json":
-		s := share(p)
-		due := now.Sub(d.last) >= plainEvery && s >= d.shown+plainStep || now.Sub(d.last) >= plainSilence
+		due := now.Sub(d.last) >= plainEvery && st.Share >= d.shown+plainStep || now.Sub(d.last) >= plainSilence
 		if !begin && !due {
 			break
 		}
-		d.shown, d.last = s, now
-		d.line(p, now)
+		d.shown, d.last = st.Share, now
+		d.line(st)
 	}
 	d.now = p
 }
 
-func (d *display) line(p jobs.Progress, now time.Time) {
-	stamp := now.UTC().Format(time.RFC3339)
+func (d *display) line(st *jobs.Status) {
 	if d.form == "json" {
-		b, _ := json.Marshal(statusOf(p, now)) // plain struct of numbers and strings
+		b, _ := json.Marshal(st) // plain struct of numbers and strings
 		fmt.Fprintf(d.w, "%s\n", b)
 		return
 	}
 	fmt.Fprintf(d.w, "%s coppice %s %.0f%% bytes=%s/%s rate=%s/s slow=%d:%.0f%% eta=%.0fs\n",
-		stamp, p.Stage, 100*share(p), report.Size(p.Done), report.Size(p.Total), report.Size(uint64(rate(p))), p.Slowest, 100*p.Share, left(p).Seconds())
+		st.Time, st.Stage, 100*st.Share, report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate), st.Slowest, 100*st.Slow, st.Left)
 }
 
 // draw redraws the line of the tty form.
-func (d *display) draw(p jobs.Progress) {
+func (d *display) draw(st *jobs.Status) {
 	const cells = 10
-	s := share(p)
-	bar := strings.Repeat("█", int(s*cells)) + strings.Repeat("░", cells-int(s*cells))
-	text := fmt.Sprintf("%-8s %s %3.0f %%", p.Stage, bar, 100*s)
-	if p.Total > 0 {
-		text += fmt.Sprintf("  %s/%s  %s/s", report.Size(p.Done), report.Size(p.Total), report.Size(uint64(rate(p))))
+	full := int(st.Share * cells)
+	text := fmt.Sprintf("%-8s %s %3.0f %%", st.Stage, strings.Repeat("█", full)+strings.Repeat("░", cells-full), 100*st.Share)
+	if st.Total > 0 {
+		text += fmt.Sprintf("  %s/%s  %s/s", report.Size(st.Done), report.Size(st.Total), report.Size(st.Rate))
 	}
-	text += fmt.Sprintf("  %d ranks", p.Ranks)
-	if p.Ranks > 1 && p.Total > 0 {
-		text += fmt.Sprintf(" (slowest: rank %d, %.0f %%)", p.Slowest, 100*p.Share)
+	text += fmt.Sprintf("  %d ranks", st.Ranks)
+	if st.Ranks > 1 && st.Total > 0 {
+		text += fmt.Sprintf(" (slowest: rank %d, %.0f %%)", st.Slowest, 100*st.Slow)
 	}
-	if l := left(p); l > 0 {
-		text += fmt.Sprintf("  left %s", l)
+	if st.Left > 0 {
+		text += fmt.Sprintf("  left %s", time.Duration(st.Left)*time.Second)
 	}
 	fmt.Fprintf(d.w, "\r\x1b[K%s", text)
 	d.drawn = true
@@ -173,48 +148,15 @@ func (d *display) end(err error) {
 		case err != nil:
 			state = "failed: " + err.Error()
 		}
-		st := statusOf(d.now, time.Now())
+		st := d.now.Status(time.Now())
 		st.State, st.Share, st.Left = state, 1, 0
 		d.writeStatus(st)
 	}
 }
 
-const statusSchema = "coppice.status/1"
-
-// status is the content of the status file and of a line of --progress=json.
-type status struct {
-	Schema  string  `json:"schema"`
-	Time    string  `json:"time"`
-	Stage   string  `json:"stage"`
-	State   string  `json:"state"`
-	Share   float64 `json:"share"`
-	Done    uint64  `json:"bytes_done"`
-	Total   uint64  `json:"bytes_total"`
-	Rate    uint64  `json:"bytes_per_second"`
-	Ranks   int     `json:"ranks"`
-	Slowest int     `json:"slowest_rank"`
-	Slow    float64 `json:"slowest_share"`
-	Left    float64 `json:"seconds_left"`
-}
-
-func statusOf(p jobs.Progress, now time.Time) status {
-	return status{
-		Schema: statusSchema, Time: now.UTC().Format(time.RFC3339), Stage: p.Stage, State: "running", Share: share(p),
-		Done: p.Done, Total: p.Total, Rate: uint64(rate(p)), Ranks: p.Ranks, Slowest: p.Slowest, Slow: p.Share, Left: left(p).Seconds(),
-	}
-}
-
-func (d *display) saveStatus(p jobs.Progress, now time.Time, begin bool) {
-	if d.status == "" || !begin && now.Sub(d.saved) < statusEvery {
-		return
-	}
-	d.saved = now
-	d.writeStatus(statusOf(p, now))
-}
-
 // writeStatus replaces the status file. A status that cannot be written is told
 // once and does not stop the job.
-func (d *display) writeStatus(st status) {
+func (d *display) writeStatus(st *jobs.Status) {
 	b, err := json.Marshal(st)
 	if err == nil {
 		o := output{path: d.status, force: true}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/coppice-hpc/coppice/ccg"
 	"github.com/coppice-hpc/coppice/column"
+	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/mpi"
 	"github.com/coppice-hpc/coppice/report"
@@ -213,13 +214,13 @@ func (x *files) write(path string, s streams, fill func(w io.Writer) error) erro
 	return err
 }
 
-// show writes an answer: in JSON as the value under a key, with what all documents tell; else as text.
-func (o *output) show(s streams, e *report.Envelope, b *report.Brief, key string, v json.Marshaler, text func(w io.Writer) error) error {
+// show writes what is known of a file: in JSON as the value under a key, with what all documents tell; else as text.
+func (o *output) show(s streams, r *inspect.Result, key string) error {
 	return o.write(s, func(w io.Writer) error {
 		if o.format == "json" {
-			return e.WriteJSON(w, b, key, v)
+			return r.WriteJSON(w, r.Brief, key, r.Value)
 		}
-		return text(w)
+		return r.Text(w, o.limit)
 	})
 }
 
@@ -263,12 +264,6 @@ func isDevice(path string) bool {
 // table writes rows in columns, two spaces apart; a heading that begins with < is aligned left.
 func table(w io.Writer, head []string, rows [][]string) error {
 	return report.WriteTable(w, head, rows)
-}
-
-// facts writes lines of a name and what is so called, below a title; what is empty is left out.
-func facts(w io.Writer, title string, rows [][]string) error {
-	fmt.Fprintln(w, title)
-	return table(w, []string{"<", "<"}, slices.DeleteFunc(rows, func(r []string) bool { return r[1] == "" }))
 }
 
 // fileError is an error about a file that a verb was told to read.

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -195,49 +194,21 @@ func TestDefaultOutput(t *testing.T) {
 	}
 }
 
-// TestFollowStatus follows a job that is written by this test: each look shows what is new, once.
-func TestFollowStatus(t *testing.T) {
+// TestFollowInfo follows a job that has ended, and a file that is not of a job.
+func TestFollowInfo(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job.status")
-	var out strings.Builder
-	f := &follower{w: &out, path: path}
-	states := []status{
-		{Stage: "load", State: runningState, Share: 0.25, Done: 1e9, Total: 4e9, Rate: 1e8, Ranks: 8, Slowest: 3, Slow: 0.1, Left: 30},
-		{Stage: "load", State: runningState, Share: 0.25, Done: 1e9, Total: 4e9, Rate: 1e8, Ranks: 8, Slowest: 3, Slow: 0.1, Left: 30},
-		{Stage: "match", State: runningState, Share: 0.5},
-		{State: "done", Share: 1},
-	}
-	if err := f.look(); err != nil { // the file is not there yet
-		t.Fatal(err)
-	}
-	for _, st := range states {
-		st.Schema, st.Time = statusSchema, "2026-11-20T23:41:07Z"
-		b, err := json.Marshal(st)
-		if err == nil {
-			err = os.WriteFile(path, b, 0o666)
-		}
-		if err == nil {
-			err = f.look()
-		}
-		if err != nil {
+	for _, x := range []struct {
+		text, out, errs string
+		code            int
+	}{
+		{`{"schema":"coppice.status/1","time":"2026-11-20T23:41:07Z","state":"done","share":1}`, "2026-11-20T23:41:07Z done\n", "", jobs.ExitDone},
+		{"{}", "", "not a status file", jobs.ExitInput},
+	} {
+		if err := os.WriteFile(path, []byte(x.text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-	}
-	want := `2026-11-20T23:41:07Z load 25 % 1 GB of 4 GB, 100 MB/s, 8 ranks, slowest 3 at 10 %, about 30 s left in this stage
-2026-11-20T23:41:07Z match 50 %
-2026-11-20T23:41:07Z done
-`
-	if out.String() != want {
-		t.Errorf("got\n%swant\n%s", out.String(), want)
-	}
-	if got := must(t, "info", path, "--follow"); got != "2026-11-20T23:41:07Z done\n" {
-		t.Errorf("info --follow: %s", got)
-	}
-	for _, text := range []string{"", "{}", "no JSON", `{"schema":"coppice.status/2"}`} {
-		if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-			t.Fatal(err)
-		}
-		if code, _, errs := call("info", path, "--follow"); code != jobs.ExitInput || !strings.Contains(errs, "not a status file") {
-			t.Errorf("%q: exit code %d, %s", text, code, errs)
+		if code, out, errs := call("info", path, "--follow"); code != x.code || out != x.out || !strings.Contains(errs, x.errs) {
+			t.Errorf("%s: exit code %d, %s, %s", x.text, code, out, errs)
 		}
 	}
 }

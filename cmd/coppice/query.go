@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/report"
 	"github.com/coppice-hpc/coppice/trace"
 	"github.com/coppice-hpc/coppice/xtf"
@@ -122,7 +123,7 @@ func (q *query) ask(path, primitive string, o *output, s streams) (err error) {
 	if err != nil {
 		return readError(path, err)
 	}
-	return o.show(s, &e, brief, "query", v, text)
+	return o.show(s, &inspect.Result{Envelope: e, Brief: brief, Value: v, Text: func(w io.Writer, _ int) error { return text(w) }}, "query")
 }
 
 // primitiveHelp is what the help tells of the primitives.

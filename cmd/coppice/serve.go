@@ -52,7 +52,7 @@ func (o *serveFlags) serve(operands []string, s streams) error {
 		o.mem = serveMemory
 	}
 	if o.mem < leastServe {
-		return usage("--mem %s: a server needs %s", o.mem.String(), binary(leastServe))
+		return usage("--mem %s: a server needs %s", o.mem.String(), report.Binary(leastServe))
 	}
 	var runs []*report.Run
 	for _, path := range operands {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/slurm"
 )
 
 // cluster is a real Slurm of scripts/slurm, in namespaces of its own: when its standard input ends, by the test's end or its
@@ -188,7 +189,7 @@ func (c *cluster) frozen(t *testing.T, id, output string, ranks int) []int {
 	status := filepath.Join(c.work, "coppice-"+id+".status")
 	var pids []int
 	for began := time.Now(); len(pids) < ranks; time.Sleep(2 * time.Millisecond) {
-		st, err := readStatus(status)
+		st, err := slurm.ReadStatus(status)
 		switch {
 		case time.Since(began) > patience:
 			t.Fatalf("job %s: %d of %d ranks are there: %v\n%s", id, len(pids), ranks, c.job(t, id), c.log(id))
@@ -206,7 +207,7 @@ func (c *cluster) frozen(t *testing.T, id, output string, ranks int) []int {
 			return nil
 		}
 	}
-	if st, err := readStatus(status); err != nil || st == nil || st.Stage != "load" || c.job(t, id)["JobState"] != "RUNNING" {
+	if st, err := slurm.ReadStatus(status); err != nil || st == nil || st.Stage != "load" || c.job(t, id)["JobState"] != "RUNNING" {
 		goOn(pids)
 		return nil
 	}
@@ -348,7 +349,7 @@ func nodesUnderSlurm(t *testing.T, c *cluster) {
 	}
 	for launcher, id := range ids {
 		j := c.completed(t, id)
-		st, err := readStatus(filepath.Join(c.work, "coppice-"+id+".status"))
+		st, err := slurm.ReadStatus(filepath.Join(c.work, "coppice-"+id+".status"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coppice-hpc/coppice/internal/inspect"
 	"github.com/coppice-hpc/coppice/jobs"
 	"github.com/coppice-hpc/coppice/predict"
 	"github.com/coppice-hpc/coppice/report"
@@ -204,9 +205,9 @@ func (p *plan) size(s streams) error {
 		if err != nil {
 			return err
 		}
-		z := slurm.Fit(w, p.site, p.flags.goal)
+		z := slurm.Fit(w, p.Site, p.flags.goal)
 		if st.first {
-			if err := p.flags.insist(z, p.site); err != nil {
+			if err := p.flags.insist(z, p.Site); err != nil {
 				return err
 			}
 		}
@@ -214,8 +215,12 @@ func (p *plan) size(s streams) error {
 			*z = p.flags.recording(z)
 		}
 		note := fmt.Sprintf("sized by coppice plan %s %s: %s, limited by the %s", st.verb, report.Clean(st.input, 200), about, z.Decided)
-		st.job = &slurm.Job{Verb: st.verb, Size: z, Resumable: st.verb == "analyze" || st.verb == "predict", Foreign: st.verb == "record" && p.flags.mem == 0, Note: note}
-		st.job.Before, st.job.Command = st.command(p.site, z)
+		st.job = &slurm.Job{
+			Verb: st.verb, Input: st.input, Output: st.output, Size: z,
+			Resumable: st.verb == "analyze" || st.verb == "predict", Foreign: st.verb == "record" && p.flags.mem == 0, Note: note,
+		}
+		st.job.Before, st.job.Command = st.command(p.Site, z)
+		p.Jobs = append(p.Jobs, st.job)
 	}
 	return nil
 }
@@ -275,7 +280,7 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 		return nil, "", readError(st.input, err)
 	}
 	defer src.Close()
-	x, err := measure(src)
+	x, err := inspect.Measure(src)
 	if err != nil {
 		return nil, "", readError(st.input, err)
 	}
@@ -286,7 +291,7 @@ func (p *plan) workOfTrace(w *slurm.Work, st *planStep, s streams) (*slurm.Work,
 		w.Least = x.GraphMemory
 	}
 	w.Definitions = 4 * int64(x.DefBytes)
-	if g := p.site.Growth; g > 0 {
+	if g := p.Site.Growth; g > 0 {
 		w.Result = scaled(x.Bytes, g)
 	}
 	p.envelope = report.Envelope{Processes: len(d.Processes()), Locations: d.NumLocations(), Events: x.Announced}
@@ -344,7 +349,7 @@ func (p *plan) workAfter(w *slurm.Work, st *planStep) {
 		w.Bytes, w.Locations = b.job.Size.Result, b.job.Size.Parts
 	}
 	w.Largest, w.Result = even(w.Bytes, w.Locations), w.Bytes
-	if g := p.site.Growth; g > 0 && st.verb == "analyze" {
+	if g := p.Site.Growth; g > 0 && st.verb == "analyze" {
 		w.Result = scaled(w.Bytes, g)
 	}
 	if st.verb == "analyze" {

@@ -64,7 +64,7 @@ func TestVerbs(t *testing.T) {
 // TestInfoStatus shows a status file as the job writes it.
 func TestInfoStatus(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "job.status")
-	b, err := json.Marshal(status{Schema: statusSchema, Time: "2026-11-20T23:41:07Z", Stage: "match", State: "running", Share: 0.68, Done: 271e9, Total: 400e9, Rate: 39e8, Ranks: 64, Slowest: 12, Slow: 0.61, Left: 33})
+	b, err := json.Marshal(jobs.Status{Schema: jobs.StatusSchema, Time: "2026-11-20T23:41:07Z", Stage: "match", State: "running", Share: 0.68, Done: 271e9, Total: 400e9, Rate: 39e8, Ranks: 64, Slowest: 12, Slow: 0.61, Left: 33})
 	if err == nil {
 		err = os.WriteFile(path, b, 0o666)
 	}

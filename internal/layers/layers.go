@@ -70,6 +70,8 @@ var Table = []Package{
 	{Path: "slurm", Layer: 5},
 	{Path: "record", Layer: 5, NoMPI: true},
 
+	{Path: "internal/inspect", Layer: 5, Importers: []string{"cmd/coppice"}},
+
 	{Path: "cmd/coppice", Layer: 6},
 
 	// Not part of the tool: nobody imports these. What is in bench is a module of its own.

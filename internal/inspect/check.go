@@ -1,0 +1,531 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/coppice-hpc/coppice/ccg"
+	"github.com/coppice-hpc/coppice/jobs"
+	"github.com/coppice-hpc/coppice/report"
+	"github.com/coppice-hpc/coppice/trace"
+	"github.com/coppice-hpc/coppice/trace/otf2"
+	"github.com/coppice-hpc/coppice/xtf"
+	"golang.org/x/sync/errgroup"
+)
+
+// checked is the result of a check.
+type checked struct {
+	Kind      string    `json:"kind"` // archive or run
+	Clean     bool      `json:"clean"`
+	Found     uint64    `json:"found"` // problems, those not listed included
+	Problems  []problem `json:"problems"`
+	Notes     []string  `json:"notes"`
+	Events    uint64    `json:"events"` // decoded, or of the run
+	Locations int       `json:"locations"`
+	Bytes     uint64    `json:"bytes"`          // that are sound
+	Pages     *uint64   `json:"pages"`          // sound ones, of a run
+	Rows      *uint64   `json:"rows"`           // that can be read, of a run
+	LostRows  *uint64   `json:"lost_rows"`      // of a run
+	Regions   *uint64   `json:"lost_locations"` // whose region's head cannot be read
+	Compared  *compared `json:"compared"`       // of a run
+	Readable  []part    `json:"readable"`       // of a run that does not open
+
+	envelope report.Envelope
+	brief    report.Brief
+}
+
+// Check verifies a trace or a result to the last page, with so many locations at once. A result that does not open gives an error,
+// and what of it can be read, if anything can.
+func Check(path string, kind Kind, parallel int) (r *Result, clean bool, err error) {
+	c := &checked{Problems: []problem{}, Notes: []string{}}
+	if kind == KindRun {
+		if err = c.checkRun(path, parallel); err != nil && !c.salvage(path, err) {
+			return nil, false, err
+		}
+	} else if err = c.checkTrace(path, parallel); err != nil {
+		return nil, false, err
+	}
+	c.Clean = c.Found == 0
+	return &Result{c.envelope, &c.brief, report.Value(c), func(w io.Writer, limit int) error { return c.text(w, path, limit) }}, c.Clean, err
+}
+
+// compared counts what the cross checks of a run looked at.
+type compared struct {
+	Calls       uint64   `json:"calls"`
+	Messages    uint64   `json:"messages"`
+	Mates       uint64   `json:"mates"`
+	Collectives uint64   `json:"collectives"`
+	Channels    uint64   `json:"channels"`
+	Graphs      uint64   `json:"call_graphs"`
+	Skipped     []string `json:"skipped"`
+}
+
+// problem is one finding, with where it is.
+type problem struct {
+	Kind     string  `json:"kind"` // code of a diagnostic, page, or contradiction
+	Severity string  `json:"severity"`
+	Location *uint64 `json:"location"`
+	Process  *uint32 `json:"process"`
+	Thread   *uint32 `json:"thread"`
+	Array    string  `json:"array"`
+	Row      *uint64 `json:"row"`
+	Time     *uint64 `json:"time"` // ticks, as in the archive
+	Event    *uint64 `json:"event"`
+	Count    uint64  `json:"count"`
+	Text     string  `json:"text"`
+}
+
+func (p *problem) where() string {
+	if p.Location == nil {
+		return "whole run"
+	}
+	text := fmt.Sprintf("location %d", *p.Location)
+	if p.Process != nil && p.Thread != nil {
+		text = fmt.Sprintf("process %d thread %d (location %d)", *p.Process, *p.Thread, *p.Location)
+	}
+	if p.Event != nil {
+		text += fmt.Sprintf(", event %d", *p.Event)
+	}
+	if p.Time != nil {
+		text += fmt.Sprintf(", tick %d", *p.Time)
+	}
+	return text
+}
+
+// checkRun checks an XTF file: its pages, its call graph, and that its parts
+// agree.
+func (c *checked) checkRun(path string, parallel int) error {
+	c.Kind = "run"
+	f, err := xtf.OpenFile(path, xtf.Options{})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	run, openErr := report.Open(path, xtf.Options{})
+	if openErr != nil && !errors.Is(openErr, xtf.ErrCorrupt) {
+		return openErr
+	}
+	pages := f // without definitions nothing tells the times of calls
+	if openErr == nil {
+		defer run.Close()
+		pages = run.File
+	}
+	res, err := xtf.Check(pages)
+	if err != nil {
+		return err
+	}
+	if rest := restOf(path); rest != "" {
+		c.Notes = append(c.Notes, rest)
+	}
+	c.read(res)
+	c.Locations = int(f.Procs())
+	for _, p := range res.Problems {
+		c.Problems = append(c.Problems, pageProblem(f, run, p))
+	}
+	if openErr != nil {
+		c.add(problem{Kind: "page", Severity: "damage", Count: 1, Text: "definitions cannot be read, so nothing was compared: " + openErr.Error()})
+		c.brief.Partial = true
+		return nil
+	}
+	if err := c.compare(run, parallel); err != nil {
+		return err
+	}
+	if c.envelope, err = run.Envelope(); err != nil {
+		c.Notes = append(c.Notes, "diagnostics of the analysis cannot be read: "+err.Error())
+	}
+	c.Events = c.envelope.Events
+	return nil
+}
+
+// compare runs the checks that read through the definitions.
+func (c *checked) compare(run *report.Run, parallel int) error {
+	err := run.CheckGraph()
+	switch {
+	case err == nil:
+	case errors.Is(err, xtf.ErrCorrupt) || errors.Is(err, ccg.ErrCorrupt) || errors.Is(err, xtf.ErrNoSection):
+		c.add(problem{Kind: "call graph", Severity: "damage", Count: 1, Array: "call graph", Text: err.Error()})
+	default:
+		return err
+	}
+	v, err := run.Verify(parallel)
+	if err != nil {
+		return err
+	}
+	c.Compared = &compared{v.Calls, v.Messages, v.Mates, v.Collectives, v.Channels, v.Graphs, v.Skipped}
+	for _, s := range v.Skipped {
+		c.Notes = append(c.Notes, "not compared: "+s)
+	}
+	for _, f := range v.Findings {
+		c.Problems = append(c.Problems, problem{
+			Kind: "contradiction", Severity: "damage", Location: f.Location, Process: f.Process, Thread: f.Thread, Array: f.Array, Row: f.Row, Count: 1, Text: f.Text,
+		})
+	}
+	c.Found += v.Found
+	brief, err := run.Brief()
+	switch {
+	case errors.Is(err, xtf.ErrCorrupt):
+		c.brief.Partial = true
+		return nil
+	case err != nil:
+		return err
+	}
+	c.brief = *brief
+	if brief.Partial {
+		c.Notes = append(c.Notes, "the input of the analysis was damaged or incomplete: results are partial; coppice report "+run.Path+" diagnostics tells what is missing")
+	}
+	return nil
+}
+
+// read takes over what could be read of a result.
+func (c *checked) read(x *xtf.CheckResult) {
+	c.Found += x.Found
+	c.Bytes, c.Pages, c.Rows, c.LostRows, c.Regions = x.Bytes, &x.Pages, &x.Rows, &x.LostRows, &x.Lost
+}
+
+func (c *checked) add(p problem) {
+	c.Found++
+	c.Problems = append(c.Problems, p)
+}
+
+// pageProblem is a problem of a file that may not open, without definitions where there is no run.
+func pageProblem(f *xtf.File, run *report.Run, p xtf.Problem) problem {
+	x := problem{Kind: "page", Severity: "damage", Count: max(p.Rows, 1), Text: p.String()}
+	if f != nil && p.Type != 0 {
+		if t := f.Types().Lookup(p.Type); t != nil {
+			x.Array = t.Name
+		}
+	}
+	if p.Rows > 0 {
+		x.Row = &p.First
+	}
+	if p.P == xtf.WholeRun {
+		return x
+	}
+	id := uint64(p.P)
+	if run != nil {
+		id = run.Defs.Location(trace.P(p.P)).Ref
+		process, thread := run.Defs.Process(trace.P(p.P))
+		x.Process, x.Thread = &process, &thread
+	}
+	x.Location = &id
+	return x
+}
+
+func (c *checked) text(w io.Writer, path string, limit int) error {
+	fmt.Fprintf(w, "%s: %s, %s, %s events, %s read\n", path, c.Kind, report.Plural(c.Locations, "location"), report.Count(c.Events), report.Size(c.Bytes))
+	if c.Pages != nil {
+		fmt.Fprintf(w, "%s pages and %s rows are sound", report.Count(*c.Pages), report.Count(*c.Rows))
+		if *c.LostRows > 0 || *c.Regions > 0 {
+			share := float64(100*float64(*c.LostRows)) / float64(*c.Rows+*c.LostRows)
+			fmt.Fprintf(w, "; %s rows (%.2f %%) are lost", report.Count(*c.LostRows), share)
+			if *c.Regions > 0 {
+				fmt.Fprintf(w, ", and all of %s", report.Plural(int(*c.Regions), "location"))
+			}
+		}
+		fmt.Fprintln(w)
+	}
+	if x := c.Compared; x != nil {
+		fmt.Fprintf(w, "compared: %s calls, %s messages (%s with their partner), %s collective calls, %s channels, %s call graphs\n",
+			report.Count(x.Calls), report.Count(x.Messages), report.Count(x.Mates), report.Count(x.Collectives), report.Count(x.Channels), report.Count(x.Graphs))
+	}
+	c.partsText(w, limit)
+	for _, n := range c.Notes {
+		fmt.Fprintf(w, "note: %s\n", report.Clean(n, 400))
+	}
+	for i := range c.Problems[:min(limit, len(c.Problems))] {
+		p := &c.Problems[i]
+		array := ""
+		if p.Array != "" {
+			array = ", " + p.Array
+		}
+		if p.Row != nil {
+			array += fmt.Sprintf(" row %d", *p.Row)
+		}
+		fmt.Fprintf(w, "%s: %s%s: %s\n", p.Kind, p.where(), array, report.Clean(p.Text, 400))
+	}
+	if n := c.Found - uint64(min(limit, len(c.Problems))); n > 0 {
+		fmt.Fprintf(w, "and %s problems more\n", report.Count(n))
+	}
+	if c.Clean {
+		_, err := fmt.Fprintln(w, "clean")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "%s found\n", report.Plural(int(c.Found), "problem"))
+	return err
+}
+
+// checkTrace decodes every location of a trace to its end.
+func (c *checked) checkTrace(path string, parallel int) error {
+	c.Kind = "archive"
+	src, err := jobs.OpenPath(path)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if _, ok := src.(*otf2.Archive); !ok {
+		c.Kind = "trace"
+	}
+	d := src.Definitions()
+	c.Locations = d.NumLocations()
+	scans := make([]scan, d.NumLocations())
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for p := range trace.P(d.NumLocations()) {
+		g.Go(func() error { return scans[p].run(src, p) })
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	e, brief := &c.envelope, &c.brief
+	e.Processes, e.Locations, brief.Resolution = len(d.Processes()), d.NumLocations(), d.Clock().TimerResolution
+	var all trace.Diagnostics
+	all.Merge(d.Problems())
+	locations := map[trace.Code]uint64{}
+	for i := range d.Problems().Codes {
+		c.addCode(d, nil, &d.Problems().Codes[i])
+	}
+	for p := range scans {
+		s := &scans[p]
+		e.Events += s.events
+		c.Bytes += s.bytes
+		for i := range s.found.Codes {
+			x := &s.found.Codes[i]
+			locations[x.Code]++
+			p := trace.P(p)
+			c.addCode(d, &p, x)
+		}
+		all.Merge(&s.found)
+		if s.events > 0 && (brief.First == nil || s.first < *brief.First) {
+			brief.First = &s.first
+		}
+		if s.events > 0 && (brief.Last == nil || s.last > *brief.Last) {
+			brief.Last = &s.last
+		}
+	}
+	e.Diagnostics, c.Events = codeTotals(&all), e.Events
+	for i := range e.Diagnostics {
+		t := &e.Diagnostics[i]
+		t.Locations = locations[t.Code]
+		brief.Partial = brief.Partial || t.Code.Severity() == trace.Damage
+		if t.Code.Severity() == trace.Note {
+			c.Notes = append(c.Notes, CodeText(t.Code, t.Count, t.Locations))
+		}
+	}
+	return nil
+}
+
+// addCode lists the first problems of one code; notes are none.
+func (c *checked) addCode(d *trace.Definitions, p *trace.P, x *trace.CodeDiagnostics) {
+	severity := "note"
+	switch x.Code.Severity() {
+	case trace.Note:
+		return
+	case trace.Warning:
+		severity = "warning"
+	case trace.Damage:
+		severity = "damage"
+	}
+	c.Found += x.Count
+	for _, f := range x.First {
+		y := problem{Kind: x.Code.String(), Severity: severity, Count: f.Count, Text: x.Code.Text()}
+		if f.Detail != "" {
+			y.Text += ": " + f.Detail
+		}
+		if p != nil {
+			id := d.Location(*p).Ref
+			process, thread := d.Process(*p)
+			y.Location, y.Process, y.Thread = &id, &process, &thread
+			event, at := f.Event, uint64(f.Time)
+			if at != 0 || event != 0 {
+				y.Event, y.Time = &event, &at
+			}
+		}
+		c.Problems = append(c.Problems, y)
+	}
+}
+
+// scan decodes one location and looks at what it can judge alone: order of
+// times, nesting of calls, references to regions and communicators, the
+// announced number of events.
+type scan struct {
+	events, bytes uint64
+	first, last   uint64
+	found         trace.Diagnostics
+	defs          *trace.Definitions
+	stack         []uint32
+}
+
+func (s *scan) run(src trace.Source, p trace.P) error {
+	s.defs = src.Definitions()
+	size, err := src.Measure(p)
+	if err != nil {
+		return err
+	}
+	s.bytes = size.Bytes
+	if err := otf2.EachBatch(src, p, &s.found, s.batch); err != nil {
+		return err
+	}
+	for _, region := range s.stack {
+		s.add(trace.DiagOpenCall, s.events, fmt.Sprintf("region %d", region))
+	}
+	if want := s.defs.Location(p).Events; want != s.events && want != trace.Undefined64 {
+		s.add(trace.DiagEventCount, s.events, fmt.Sprintf("%d events, the definitions announce %d", s.events, want))
+	}
+	s.stack = nil
+	return nil
+}
+
+func (s *scan) add(code trace.Code, event uint64, detail string) {
+	s.found.Add(trace.Diagnostic{Code: code, Time: trace.Time(s.last), Event: event, Detail: detail})
+}
+
+func (s *scan) batch(b *trace.Batch) error {
+	for i := range b.Events {
+		e := &b.Events[i]
+		at := uint64(e.Time)
+		switch {
+		case s.events == 0:
+			s.first = at
+		case at < s.last:
+			s.add(trace.DiagTimeBackwards, s.events, fmt.Sprintf("tick %d after %d", at, s.last))
+		}
+		s.last = max(s.last, at)
+		switch e.Kind {
+		case trace.Enter:
+			s.enter(e.Ref)
+		case trace.Leave:
+			s.leave(e.Ref)
+		default:
+			s.references(b, e)
+		}
+		s.events++
+	}
+	return nil
+}
+
+func (s *scan) enter(region uint32) {
+	s.region(region)
+	s.stack = append(s.stack, region)
+}
+
+func (s *scan) region(ref uint32) {
+	if s.defs.Region(ref) == nil {
+		s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", ref))
+	}
+}
+
+func (s *scan) leave(region uint32) {
+	s.region(region)
+	top := len(s.stack) - 1
+	if top < 0 || s.stack[top] != region {
+		s.add(trace.DiagStrayLeave, s.events, fmt.Sprintf("region %d", region))
+		return
+	}
+	s.stack = s.stack[:top]
+}
+
+// references looks up the communicators and calling contexts that a record names.
+func (s *scan) references(b *trace.Batch, e *trace.Event) {
+	fields, _, _, _ := b.Layout(e)
+	for i, f := range e.Kind.Info().Fields {
+		if i >= len(fields) {
+			return
+		}
+		ref := uint32(fields[i])
+		switch {
+		case f.Ref == trace.RefComm && ref != trace.Undefined && s.defs.CommSize(ref) == 0 && !s.defs.IsSelf(ref):
+			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("communicator %d", ref))
+		case f.Ref == trace.RefCallingContext && ref != trace.Undefined:
+			if _, ok := s.defs.ContextRegion(ref); !ok {
+				s.add(trace.DiagBadReference, s.events, fmt.Sprintf("calling context %d", ref))
+			}
+		case f.Ref == trace.RefRegion && ref != trace.Undefined && s.defs.Region(ref) == nil:
+			s.add(trace.DiagBadReference, s.events, fmt.Sprintf("region %d", ref))
+		}
+	}
+}
+
+// part is a region that can be read in a file that does not open. Its locations
+// have their ordinal: the definitions that name them are not there.
+type part struct {
+	Ordinal *uint32     `json:"ordinal"` // of the location, null for the whole run
+	Offset  int64       `json:"offset"`
+	Arrays  []partArray `json:"arrays"`
+}
+
+type partArray struct {
+	Name     string `json:"name"`
+	Rows     uint64 `json:"rows"`
+	Readable uint64 `json:"readable"`
+}
+
+// salvage looks for what is readable in a file that does not open because of why,
+// and says whether there is something.
+func (c *checked) salvage(path string, why error) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	res, err := xtf.Salvage(f, st.Size())
+	if err != nil {
+		return false
+	}
+	c.Kind, c.brief.Partial = "incomplete run", true
+	c.add(problem{Kind: "file", Severity: "damage", Count: 1, Text: why.Error()})
+	c.read(&res.CheckResult)
+	c.Readable = []part{}
+	for _, x := range res.Parts {
+		p := part{Offset: x.Offset, Arrays: []partArray{}}
+		if x.P != xtf.WholeRun {
+			ordinal := uint32(x.P)
+			p.Ordinal = &ordinal
+		}
+		for _, a := range x.Arrays {
+			p.Arrays = append(p.Arrays, partArray{a.Name, a.Rows, a.Readable})
+			if a.Type == xtf.TypeDirectory {
+				c.Notes = append(c.Notes, fmt.Sprintf("the directory is there, with %s of %s rows: %s", report.Count(a.Readable), report.Count(a.Rows), report.Plural(int(a.Rows-1), "location")))
+			}
+		}
+		c.Readable = append(c.Readable, p)
+		if p.Ordinal != nil {
+			c.Locations++
+		}
+	}
+	if n := res.Regions - uint64(len(res.Parts)); n > 0 {
+		c.Notes = append(c.Notes, report.Count(n)+" regions more are there, and not listed")
+	}
+	for _, p := range res.Problems {
+		c.Problems = append(c.Problems, pageProblem(nil, nil, p))
+	}
+	return true
+}
+
+// partsText lists what is readable: a line a region.
+func (c *checked) partsText(w io.Writer, limit int) {
+	for i := range c.Readable[:min(limit, len(c.Readable))] {
+		p := &c.Readable[i]
+		where := "whole run"
+		if p.Ordinal != nil {
+			where = fmt.Sprintf("location with ordinal %d", *p.Ordinal)
+		}
+		arrays := make([]string, len(p.Arrays))
+		for k, a := range p.Arrays {
+			arrays[k] = fmt.Sprintf("%s %s of %s rows", report.Clean(a.Name, 40), report.Count(a.Readable), report.Count(a.Rows))
+		}
+		if len(arrays) == 0 {
+			arrays = []string{"no rows"}
+		}
+		fmt.Fprintf(w, "readable: %s, at byte %d: %s\n", where, p.Offset, strings.Join(arrays, ", "))
+	}
+	if n := len(c.Readable) - limit; n > 0 {
+		fmt.Fprintf(w, "and %s more\n", report.Plural(n, "region"))
+	}
+}

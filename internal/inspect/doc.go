@@ -1,0 +1,34 @@
+// Package inspect tells what a file is, what is in it, and whether it is sound: traces, results, receive logs and status
+// files of jobs, for coppice info and coppice check.
+//
+//	kind, head, err := inspect.Recognise(path)
+//	r, clean, err := inspect.Check(path, kind, runtime.NumCPU())
+//	err = r.Text(os.Stdout, 20) // or r.Envelope.WriteJSON(os.Stdout, r.Brief, "check", r.Value)
+//
+// Check decodes every location of a trace to its end and judges each alone. Of a result it reads every page, the call
+// graph, and what report.Run.Verify compares; of one that does not open it lists what can be read. A check holds the stack of
+// open calls and the first findings of each location.
+package inspect
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/coppice-hpc/coppice/report"
+)
+
+// Result is what is known of a file.
+type Result struct {
+	report.Envelope
+	Brief *report.Brief
+	Value json.Marshaler
+	Text  func(w io.Writer, limit int) error // for people, with so many findings
+}
+
+// about fills in what all documents tell of a run.
+func (r *Result) about(run *report.Run) (err error) {
+	if r.Envelope, err = run.Envelope(); err == nil {
+		r.Brief, err = run.Brief()
+	}
+	return err
+}
